@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* option.h - what the caller may give to any object when it is created: allocator, log, limits. */
+#ifndef SINTER_OPTION_H
+#define SINTER_OPTION_H
+
+#include "status.h"
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One function does it all: old_size 0 allocates, new_size 0 frees (and returns NULL). `align` is a power of two and the
+ * same in every call for one block. Returns NULL on failure, and then the old block is untouched. Called from any thread
+ * that uses the object; must not call back into sinter. */
+typedef struct sinter_allocator {
+    void *user;
+    void *(*resize)(void *user, void *ptr, size_t old_size, size_t new_size, size_t align);
+} sinter_allocator;
+
+/* Receives one line of log, without a newline. Called on the thread that works; must not call back into sinter. */
+typedef void (*sinter_log_fn)(void *user, const char *topic, const char *line);
+
+/* X(name, default, min, max, text): what hostile or mistaken input may cost at most. */
+#define SINTER_LIMITS(X)                                                                                    \
+    X(nodes_max, 1u << 20, 1, UINT32_MAX, "Nodes of a graph after functions are expanded.")                 \
+    X(depth_max, 32, 1, 64, "Nesting of subgraphs and of function calls.")                                  \
+    X(memory_max, (uint64_t)1 << 40, 1u << 16, UINT64_MAX, "Bytes of one build or one context.")            \
+    X(fold_max, (uint64_t)1 << 28, 0, UINT64_MAX, "Bytes of one constant that folding may create.")         \
+    X(loop_max, (uint64_t)1 << 31, 1, INT64_MAX, "Iterations of one Loop.")
+
+typedef struct sinter_limits {
+#define SINTER_X(name, initial, min, max, text) uint64_t name;
+    SINTER_LIMITS(SINTER_X)
+#undef SINTER_X
+} sinter_limits;
+
+typedef struct sinter_env_options {
+    size_t                  struct_size;   /* sizeof this struct, as the caller was compiled */
+    const sinter_allocator *allocator;     /* NULL: malloc. Copied; `user` must outlive the object */
+    sinter_log_fn           log;           /* NULL: none */
+    void                   *log_user;
+    const char             *log_topics;    /* "import,opt,select,plan,jit,run"; NULL: what SINTER_LOG says */
+    const sinter_limits    *limits;        /* NULL: defaults; a field of 0 means its default. Copied */
+} sinter_env_options;
+#define SINTER_ENV_OPTIONS { sizeof(sinter_env_options), 0, 0, 0, 0, 0 }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.h - a kernel: a family of code that takes a problem or says why not.
+ *
+ * Rows of a backend's kernels.def, in order of preference; the reference is last and rejects nothing. `reject`, `check`,
+ * `workspace`, `pack_size` and `record_size` are pure functions of problem and tactic: the engine verifier calls them again. */
+#ifndef BACKEND_KERNEL_H
+#define BACKEND_KERNEL_H
+
+#include "ops/problem.h"
+
+enum { TACTIC_SIZE = 32 };
+typedef struct tactic { uint8_t at[TACTIC_SIZE]; } tactic;          /* equal bytes, equal tactic; kernels overlay a struct */
+
+/* What a CPU kernel may know of the machine it is chosen for. */
+typedef struct kernel_target {
+    uint32_t isa;                       /* cpu: isa_level */
+    uint32_t threads;                   /* tuned for this many; runs with any */
+    double   flops;                     /* f32 per second and thread, roughly: for the cost model */
+    double   bandwidth;                 /* bytes per second and thread from the last cache, roughly */
+    uint64_t cache_l1, cache_l2;        /* bytes a core */
+} kernel_target;
+
+typedef struct tactic_sink { tactic at[32]; uint32_t count; } tactic_sink;
+
+/* How the tiles of a phase are handed out: calls body(arg, begin, end, worker) over disjoint ranges that cover [0, count), and returns when all
+ * are done. worker < threads and no two calls with the same worker overlap. NULL parallel functions run everything at once. */
+typedef struct parallel {
+    void   (*run)(const struct parallel *p, uint32_t count, void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg);
+    uint32_t threads;
+} parallel;
+
+typedef struct kernel_run {
+    const void     *record;             /* what bind wrote */
+    void *const    *in;                 /* data of each input's element [0…]; constants as packed */
+    void *const    *out;
+    void           *workspace;          /* 64-byte aligned, as booked */
+    const parallel *parallel;
+    data_fault     *fault;
+    env            *e;                  /* reference kernels only: errors and scratch */
+    arena          *scratch;
+} kernel_run;
+
+typedef struct kernel {
+    const char *name;                   /* stable: part of cache keys and engine files */
+    uint32_t    abi;                    /* parameters and packing; raised by hand */
+    bool        is_strided_out;         /* results may be strided (innermost axis of the order dense): concat by address */
+    const char *(*reject)(const problem *p, const kernel_target *t);         /* NULL: can run; else the reason */
+    void   (*tactics)(const problem *p, const kernel_target *t, tactic_sink *out);   /* best guess first; at least one */
+    bool   (*check)(const problem *p, const tactic *t);
+    void   (*print)(const tactic *t, text *out);                             /* "14x32"; NULL: no parameters */
+    double (*cost_ns)(const problem *p, const tactic *t, const kernel_target *target);
+    size_t (*workspace)(const problem *p, const tactic *t, uint32_t threads);        /* bytes, for every shape in range; NULL: none */
+    size_t (*pack_size)(const problem *p, const tactic *t, uint32_t input);          /* bytes; 0: taken as it is (dense row-major); NULL: always */
+    void   (*pack)(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst);
+    size_t (*record_size)(const problem *p, const tactic *t);
+    /* Shapes are known: fills the record. `in` and `out` have dims and strides; data is NULL except for constants that are
+     * not packed. attrs: resolved. The record may point to p, t, attrs and itself, which outlive it. */
+    sinter_status (*bind)(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *record);
+    sinter_status (*run)(const kernel_run *r);
+} kernel;
+
+#define REJECT_UNLESS(condition, reason)      \
+    do {                                      \
+        if (!(condition)) return (reason);    \
+    } while (0)
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* env.h - the one explicit parameter of every fallible internal function: allocator, limits, log and error chain.
+ *
+ * FAIL starts a chain, NOTE adds a frame to an existing one, TRY passes a failure on. A message states the value found,
+ * the value wanted, and the user's own name for the thing. An env belongs to one thread at a time. */
+#ifndef BASE_ENV_H
+#define BASE_ENV_H
+
+#include "sinter/option.h"
+#include "sinter/status.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum log_topic {
+    LOG_IMPORT, LOG_OPT, LOG_SELECT, LOG_PLAN, LOG_JIT, LOG_RUN, LOG_TOPIC_COUNT
+} log_topic;
+
+typedef struct env {
+    sinter_allocator alloc;                /* resize is never NULL after env_init */
+    sinter_limits    limits;
+    sinter_log_fn    log;                  /* NULL: nobody listens */
+    void            *log_user;
+    uint32_t         log_topics;           /* bit per log_topic */
+    sinter_error    *error;                /* never NULL after env_init */
+    sinter_error     error_own;            /* where error points when the caller gave none */
+} env;
+
+/* Fills `e` from the caller's options (NULL: defaults: malloc, no log, default limits). `error` may be NULL. */
+void env_init(env *e, const sinter_env_options *options, sinter_error *error);
+
+#if defined(__GNUC__)
+#define ENV_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define ENV_PRINTF(f, a)
+#endif
+
+/* Starts a chain: sets the status and the first line. Returns `status`. */
+sinter_status env_fail(env *e, sinter_status status, const char *file, int line, const char *format, ...) ENV_PRINTF(5, 6);
+/* Adds a line "  while ..." when `status` is a failure. Returns `status`. */
+sinter_status env_note(env *e, sinter_status status, const char *file, int line, const char *format, ...) ENV_PRINTF(5, 6);
+/* Writes one line to the log where someone listens to `topic`. */
+void env_log(env *e, log_topic topic, const char *format, ...) ENV_PRINTF(3, 4);
+static inline bool env_logs(const env *e, log_topic topic)
+{
+    return e->log && (e->log_topics >> topic & 1u);
+}
+
+#define FAIL(e, code, ...) env_fail((e), SINTER_##code, __FILE__, __LINE__, __VA_ARGS__)
+#define NOTE(e, status, ...) env_note((e), (status), __FILE__, __LINE__, __VA_ARGS__)
+#define TRY(expr)                                                                                                    \
+    do {                                                                                                             \
+        const sinter_status try_status_ = (expr);                                                                    \
+        if (try_status_ != SINTER_OK) return try_status_;                                                            \
+    } while (0)
+/* The failure of every allocation that is checked where it happens. */
+#define FAIL_MEMORY(e, what) FAIL((e), NO_MEMORY, "out of memory for %s", (what))
+
+/* The three uses of the caller's allocator. Memory is not cleared, except by mem_zalloc. NULL on failure or size 0. */
+void *mem_alloc(env *e, size_t size, size_t align);
+void *mem_zalloc(env *e, size_t size, size_t align);
+void  mem_free(env *e, void *ptr, size_t size, size_t align);
+void *mem_resize(env *e, void *ptr, size_t old_size, size_t new_size, size_t align);
+
+/* Sizes saturate at SIZE_MAX, which every allocator here refuses: overflow is handled in one place. */
+static inline size_t size_add(size_t a, size_t b) { return a > SIZE_MAX - b ? SIZE_MAX : a + b; }
+static inline size_t size_mul(size_t a, size_t b) { return b && a > SIZE_MAX / b ? SIZE_MAX : a * b; }
+static inline size_t size_align(size_t a, size_t align)
+{
+    return a > SIZE_MAX - (align - 1) ? SIZE_MAX : (a + align - 1) / align * align;
+}
+/* Checked int64 arithmetic: false where the result does not fit. */
+static inline bool i64_add(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
+static inline bool i64_sub(int64_t a, int64_t b, int64_t *out) { return !__builtin_sub_overflow(a, b, out); }
+static inline bool i64_mul(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* os.h - files, threads and time: the only folder that calls the operating system (os_posix.c). */
+#ifndef BASE_OS_H
+#define BASE_OS_H
+
+#include "base/env.h"
+
+/* A file's bytes, read into memory of our own, or mapped where the caller asked for it. */
+typedef struct os_file {
+    uint8_t *data;
+    size_t   size;
+    bool     is_mapped;
+} os_file;
+sinter_status os_file_read(env *e, const char *path, size_t size_max, os_file *out);   /* regular files only */
+sinter_status os_file_map(env *e, const char *path, os_file *out);       /* read-only; must not shrink while mapped */
+void          os_file_close(env *e, os_file *file);                      /* a zeroed one too */
+
+/* Maps `name`, a relative path given by a hostile model, from inside `folder` only: no "..", no absolute path, no
+ * symbolic links that lead out, regular files only. */
+sinter_status os_file_map_beneath(env *e, const char *folder, const char *name, os_file *out);
+
+/* Writes all of `size` bytes to a temporary name beside `path`, syncs, and renames: readers see the old file or the new. */
+sinter_status os_file_write_atomic(env *e, const char *path, const void *data, size_t size);
+
+/* Threads. */
+typedef struct os_thread os_thread;
+sinter_status os_thread_start(env *e, void (*body)(void *), void *arg, os_thread **out);
+void          os_thread_join(env *e, os_thread *thread);
+unsigned      os_cpu_count(void);                                        /* usable by this process; at least 1 */
+void          os_thread_yield(void);
+/* Sleeps while *word == expected, or until woken or after timeout_ns (0: none). Spurious returns are possible. */
+void          os_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+void          os_wake_all(uint32_t *word);
+
+uint64_t      os_time_ns(void);                                          /* monotonic */
+const char   *os_env(const char *name);                                  /* NULL where unset */
+
+#endif

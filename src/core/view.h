@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view.h - a tensor seen through strides: what every kernel is given.
+ *
+ * Dims are in ONNX order whatever the memory order is: a layout is strides, never a change of axes. */
+#ifndef CORE_VIEW_H
+#define CORE_VIEW_H
+
+#include "core/dtype.h"
+#include "base/env.h"
+
+typedef struct view {
+    sinter_dtype dtype;                     /* SINTER_DTYPE_NONE: an optional operand that is absent */
+    uint32_t     rank;
+    int64_t      dim[SINTER_RANK_MAX];
+    int64_t      stride[SINTER_RANK_MAX];   /* elements; 0 repeats; may be negative */
+    void        *data;                      /* element [0, 0, …] */
+} view;
+
+/* A dense row-major view; false where its element count or byte size overflows. */
+bool    view_init(view *v, sinter_dtype dtype, uint32_t rank, const int64_t *dim, void *data);
+int64_t view_count(const view *v);                                  /* elements; a verified view cannot overflow */
+bool    view_is_dense(const view *v);                               /* row-major without gaps; axes of size 1 do not matter */
+int64_t view_offset(const view *v, const int64_t *index);           /* elements from data */
+double  view_load_f64(const view *v, int64_t offset);
+int64_t view_load_i64(const view *v, int64_t offset);
+void    view_store_f64(const view *v, int64_t offset, double value);
+void    view_store_i64(const view *v, int64_t offset, int64_t value);
+
+/* Steps an index over dims in row-major order: `for (bool more = view_first(dim, rank, i); more; more = view_next(dim, rank, i))`.
+ * view_first is false for an empty shape. */
+bool view_first(const int64_t *dim, uint32_t rank, int64_t *index);
+bool view_next(const int64_t *dim, uint32_t rank, int64_t *index);
+
+/* Copies elements between views of one shape and type, any strides; bytes are kept as they are. */
+void view_copy(const view *dst, const view *src);
+/* `v` seen in the shape `dim` by the rules of broadcasting (right-aligned, size 1 repeats). False where it cannot. */
+bool view_broadcast(const view *v, uint32_t rank, const int64_t *dim, view *out);
+
+#endif

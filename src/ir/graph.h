@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.h - the graph: values and nodes are ids into growing arrays in the build arena.
+ *
+ * Ids are cheap to copy, stable across growth and printable. Id 0 of every table is a real, inert entry: "absent". Order is
+ * not stored: ir_order gives a topological one. Nodes of a subgraph name values of the graphs around it only through their
+ * region's parameters: captures are explicit inputs of the node that owns the region.
+ *   if:   in = condition, captures…            both regions take the captures
+ *   loop: in = trip, condition, carried…, captures…      region takes iteration i64[], condition bool[], carried…, captures…
+ *         and gives condition, carried…, scanned…;  absent trip or condition is value 0
+ *   scan: in = carried…, scanned…, captures…   region takes carried…, one slice of each scanned…, captures… and gives carried…, scanned… */
+#ifndef IR_GRAPH_H
+#define IR_GRAPH_H
+
+#include "ops/expr.h"
+#include "ops/ops.h"
+
+typedef uint32_t ir_value_id, ir_node_id, ir_region_id;
+
+typedef struct ir_value {
+    const char  *name;                  /* the model's, or NULL */
+    sinter_dtype dtype;
+    uint32_t     rank;
+    dim          dim[SINTER_RANK_MAX];
+    ir_node_id   producer;              /* 0: a constant or a region's parameter */
+    uint32_t     producer_out;
+    uint32_t     use_count;             /* inputs of live nodes and results of live regions that name it */
+    const void  *data;                  /* constants: dense row-major bytes (in the model's mapping, a blob or the arena) */
+    size_t       data_size;
+    const dim   *shape_value;           /* known integers, see infer_value; set for constants too where it is cheap */
+    uint32_t     shape_count;
+    ir_node_id   recipe;                /* a constant that folding made: the folded node; 0: an initializer */
+    bool         is_output, is_input;   /* of the main region: types, dims and names stay */
+} ir_value;
+
+typedef struct ir_node {
+    op_id         op;
+    void         *attrs;                /* struct attrs_<op>; DIMS hold dim ids */
+    uint32_t      count_in, count_anchor, count_out, count_region;   /* in[count_anchor…] belong to the programs */
+    ir_value_id  *in, *out;
+    ir_region_id *region;
+    const expr   *prologue, *epilogue;  /* see problem.h */
+    ir_region_id  parent;
+    const char   *name;                 /* the model's node, for messages */
+    uint32_t      count_origin;
+    const uint32_t *origin;             /* sorted ids of model nodes (graph.origin_name) */
+    bool          is_dead, is_folded;
+} ir_node;
+
+typedef VEC(ir_value_id) ir_value_list;
+typedef struct ir_region {
+    ir_node_id    owner;                /* 0: the main region */
+    ir_value_list param, result;
+} ir_region;
+
+typedef struct ir_graph {
+    env       *e;
+    arena      a;
+    dim_table *dims;
+    VEC(ir_value)     value;
+    VEC(ir_node)      node;
+    VEC(ir_region)    region;           /* 1 is main */
+    VEC(const char *) origin_name;
+    VEC(void *)       blob;             /* large memory of mem_alloc, freed with the graph: {pointer, size} in graph.c */
+} ir_graph;
+enum { IR_MAIN = 1 };
+
+sinter_status ir_graph_create(env *e, ir_graph **out);
+void          ir_graph_destroy(ir_graph *g);
+
+/* ---- edit: the only functions that change a graph; they keep the use counts ---- */
+ir_region_id ir_region_new(ir_graph *g, ir_node_id owner);
+ir_value_id  ir_value_new(ir_graph *g, const char *name);           /* no producer; caller sets type and dims */
+ir_value_id  ir_param(ir_graph *g, ir_region_id region, const char *name, sinter_dtype dtype, uint32_t rank, const dim *d);
+void         ir_result(ir_graph *g, ir_region_id region, ir_value_id v);
+/* A constant with the given dense bytes, which must live as long as the graph (NULL data: the bytes come from ir_blob). */
+ir_value_id  ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at, const void *data);
+ir_value_id  ir_const_f64(ir_graph *g, sinter_dtype dtype, double value);              /* a scalar */
+ir_value_id  ir_const_i64s(ir_graph *g, const int64_t *at, uint32_t count);            /* i64[count] */
+void        *ir_blob(ir_graph *g, size_t size);                                        /* 64-byte aligned, zeroed */
+/* A node without inferred outputs (importer and rewriter infer): `attrs` from attrs_new(&g->a, op), or NULL for defaults. */
+ir_node_id   ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in,
+                         uint32_t count_out);
+/* Infers types, dims and shape values of the outputs. NOTEs the node's name and op on failure. Idempotent. */
+sinter_status ir_infer(ir_graph *g, ir_node_id n);
+/* ir_node_new + ir_infer; the first output, or 0 on failure (with an error set). */
+ir_value_id  ir_emit(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in);
+void         ir_node_set_in(ir_graph *g, ir_node_id n, uint32_t i, ir_value_id v);
+void         ir_value_replace(ir_graph *g, ir_value_id from, ir_value_id to);          /* all uses, results included */
+void         ir_node_kill(ir_graph *g, ir_node_id n);                                  /* outputs must be unused */
+/* Kills nodes without used outputs (bind nodes: without used symbols), regions with them, until nothing changes. */
+sinter_status ir_sweep(ir_graph *g);
+
+/* ---- look ---- */
+static inline ir_value *ir_value_at(const ir_graph *g, ir_value_id v) { return &g->value.at[v < g->value.count ? v : 0]; }
+static inline ir_node *ir_node_at(const ir_graph *g, ir_node_id n) { return &g->node.at[n < g->node.count ? n : 0]; }
+static inline ir_region *ir_region_at(const ir_graph *g, ir_region_id r) { return &g->region.at[r < g->region.count ? r : 0]; }
+static inline bool ir_is_const(const ir_graph *g, ir_value_id v) { return ir_value_at(g, v)->data != NULL; }
+bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out);                   /* one element, any type */
+bool ir_shape_is_static(const ir_graph *g, ir_value_id v);
+bool ir_const_view(const ir_graph *g, ir_value_id v, view *out);                       /* static dims and data */
+/* Readers of a value in its region: nodes (each once), in id order; allocated in `a`. */
+uint32_t ir_readers(const ir_graph *g, ir_value_id v, arena *a, ir_node_id **out);
+/* Live nodes of a region in a topological order (stable: by id among the free). A node also follows the node that binds any
+ * late symbol its outputs' dims or its attributes mention. Allocated in `a`. Fails on a cycle. */
+sinter_status ir_order(const ir_graph *g, ir_region_id region, arena *a, ir_node_id **out, uint32_t *count);
+
+/* ---- stages, verify, text ---- */
+typedef enum ir_stage { IR_STAGE_IMPORTED, IR_STAGE_OPTIMIZED, IR_STAGE_GROUPED, IR_STAGE_COUNT } ir_stage;
+sinter_status ir_verify(ir_graph *g, ir_stage stage);               /* INTERNAL with what is wrong */
+void          ir_print(const ir_graph *g, text *out);               /* round-trips; small constants in full, large by name and hash */
+sinter_status ir_parse(env *e, const char *bytes, size_t size, ir_graph **out);
+
+#endif

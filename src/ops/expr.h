@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expr.h - expression programs: what is fused before, after, or without an anchor.
+ *
+ * A list of at most 64 typed SSA instructions over one iteration space (the anchor's output, or the broadcast of the
+ * operands; rank <= 8). A leaf is the anchor's accumulator (acc), an immediate (imm) or load(operand k), where k counts the
+ * node's inputs and broadcasting is by that operand's dims. A root is store(result k) over the whole space, or
+ * reduce(kind, axes, result k). Arguments name earlier instructions.
+ * Text, canonical and round-tripping:  "a=acc; b=load 2; c=add a b : f32; d=relu c : f32; store 0 d". */
+#ifndef OPS_EXPR_H
+#define OPS_EXPR_H
+
+#include "ops/ops.h"
+
+enum { EXPR_MAX = 64 };
+typedef enum expr_op {                  /* after the scalar functions' ids */
+    EXPR_ACC = OP_SCALAR_COUNT, EXPR_LOAD, EXPR_IMM, EXPR_STORE, EXPR_REDUCE, EXPR_OP_COUNT
+} expr_op;
+
+typedef struct expr_instr {
+    uint16_t op;                        /* op_id of a scalar function, or expr_op */
+    uint8_t  dtype;                     /* sinter_dtype of the result; of a store, of what is stored */
+    uint8_t  kind;                      /* reduce: reduce_kind */
+    uint16_t arg[3];                    /* earlier instructions */
+    uint16_t operand;                   /* load: input; store, reduce: output */
+    uint32_t axes;                      /* reduce: bit per axis of the space */
+    scalar   imm;
+} expr_instr;
+
+typedef struct expr {
+    uint32_t   count;
+    expr_instr at[];                    /* [count] */
+} expr;
+
+static inline size_t expr_size(uint32_t count) { return sizeof(expr) + count * sizeof(expr_instr); }
+expr *expr_copy(arena *a, const expr *x);
+bool  expr_equal(const expr *a, const expr *b);                     /* NULLs are equal */
+uint64_t expr_hash(const expr *x, uint64_t seed);
+/* NULL where it is well formed for `count_in` operands and `count_out` results, else what is wrong. has_acc: acc may occur. */
+const char *expr_check(const expr *x, uint32_t count_in, uint32_t count_out, bool has_acc);
+/* Canonical: dead instructions dropped, equal ones merged, order of first use. In place; never grows. */
+void  expr_canonicalize(expr *x);
+/* "bias, relu"-like short form for tables: names of the scalar functions in order. */
+void  expr_print_short(const expr *x, text *out);
+void  expr_print(const expr *x, text *out);
+bool  expr_parse(arena *a, scan *s, expr **out, const char **why);
+
+/* The reference: runs the program over the space `dim`. acc: the anchor's result in the space (NULL: none). */
+sinter_status expr_run(const expr *x, uint32_t rank, const int64_t *dim_at, const view *acc, const view *in, const view *out);
+
+#endif

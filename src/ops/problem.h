@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* problem.h - an op or group with its shapes, types and layouts: one line of text that logs, tests, benches, engines, the
+ * timing cache and errors all share.
+ *
+ *   conv:f32[1,64,56,56]{0,2,3,1} w:f32[64,64,3,3] -> f32[1,64,56,56]{0,2,3,1} stride=[1,1] pad=[1,1,1,1] dilation=[1,1] epi="a=acc; b=relu a : f32; store 0 b"
+ *
+ * Grammar: OP ':' operand {' ' operand} ' -> ' operand {' ' operand} {' ' attr} [' pro="' program '"'] [' epi="' program '"']
+ *   operand  ['w:'] ('-' | DTYPE '[' dims ']' ['{' order '}'] ['*'])     w: a constant; -: an absent input; order: axes from
+ *            outermost to innermost in memory, left out where row-major; *: strided (not dense in that order)
+ *   dim      N, or MIN '..' MAX '/' DIVISOR '@' OPT (MAX '?' : no bound)
+ * Inputs beyond count_anchor belong to the programs. */
+#ifndef OPS_PROBLEM_H
+#define OPS_PROBLEM_H
+
+#include "ops/expr.h"
+
+typedef struct problem_operand {
+    sinter_dtype dtype;                 /* NONE: absent */
+    uint8_t      rank;
+    bool         is_const;
+    bool         is_strided;            /* not dense in `order`: any strides of that order, or broadcast */
+    uint8_t      order[SINTER_RANK_MAX];/* axes, outermost first */
+    dim_range    dim[SINTER_RANK_MAX];
+} problem_operand;
+
+typedef struct problem {
+    op_id        op;
+    const void  *attrs;                 /* DIMS hold the sizes at opt */
+    uint32_t     count_in, count_anchor, count_out;
+    problem_operand *in, *out;
+    const expr  *prologue;              /* feeds the anchor's input 0; NULL: none */
+    const expr  *epilogue;              /* NULL: none; of pointwise: the program itself */
+} problem;
+
+static inline bool problem_dim_is_static(dim_range d) { return d.min == d.max; }
+bool problem_is_static(const problem *p);
+bool problem_operand_is_row_major(const problem_operand *o);        /* dense too */
+void problem_print(const problem *p, text *out);
+/* The inverse; checks counts, attributes, programs and ranges. Everything lives in `a`. */
+bool problem_parse(arena *a, scan *s, problem **out, const char **why);
+
+/* The oracle: runs a problem on views (the anchor's reference, then the programs in double). attrs: resolved, as the call
+ * sees them. Other arguments as in ref_call. */
+sinter_status problem_reference(const problem *p, ref_call *c);
+
+#endif
