@@ -30,7 +30,6 @@ typedef enum op_id {
 } op_id;
 
 #include "ops/attrs.def"
-#define ATTR_ENUM_ITEM(prefix_item) prefix_item,
 /* enum reduce_kind { reduce_kind_sum, … }: the items are spelled out below because C has no nested pasting. */
 #define X(item) reduce_kind_##item,
 typedef enum reduce_kind { ENUM_reduce_kind(X) reduce_kind_count } reduce_kind;
@@ -56,7 +55,6 @@ typedef enum rnn_direction { ENUM_rnn_direction(X) rnn_direction_count } rnn_dir
 #define X(item) bind_kind_##item,
 typedef enum bind_kind { ENUM_bind_kind(X) bind_kind_count } bind_kind;
 #undef X
-#undef ATTR_ENUM_ITEM
 /* clang-format on */
 
 enum { ATTR_INTS_MAX = 32, ATTR_REALS_MAX = 16 };
@@ -111,15 +109,15 @@ bool           op_parse(const char *name, size_t length, op_id *out);
 static inline bool op_is_scalar(op_id op) { return op < OP_SCALAR_COUNT; }
 
 /* Attribute structs as data. */
-void  *attrs_new(arena *a, op_id op);                               /* defaults; NULL when out of memory; never NULL else */
-bool   attrs_equal(op_id op, const void *a, const void *b);
-uint64_t attrs_hash(op_id op, const void *attrs, uint64_t seed);
-void  *attrs_copy(arena *a, op_id op, const void *attrs);           /* deep */
+void  *op_attrs_new(arena *a, op_id op);                               /* defaults; NULL when out of memory; never NULL else */
+bool   op_attrs_equal(op_id op, const void *a, const void *b);
+uint64_t op_attrs_hash(op_id op, const void *attrs, uint64_t seed);
+void  *op_attrs_copy(arena *a, op_id op, const void *attrs);           /* deep */
 /* " stride=[1,1] groups=2": those that differ from their default. dims: prints DIMS as expressions; NULL: as integers,
  * with '?' before the list where is_dynamic. */
-void   attrs_print(op_id op, const void *attrs, const dim_table *dims, text *out);
+void   op_attrs_print(op_id op, const void *attrs, const dim_table *dims, text *out);
 /* The inverse: reads `name=value` words until one that is no attribute. False: `*why` says what is wrong. */
-bool   attrs_parse(op_id op, void *attrs, arena *a, dim_table *dims, scan *s, const char **why);
+bool   op_attrs_parse(op_id op, void *attrs, arena *a, dim_table *dims, scan *s, const char **why);
 
 /* ---- scalar functions (scalar.def), the reference of everything elementwise ---- */
 typedef union scalar { double f; int64_t i; } scalar;   /* floats in f; integers, bool in i (u64 in its bits) */
