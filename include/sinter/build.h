@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.h - from an ONNX model to the bytes of an engine. */
+#ifndef SINTER_BUILD_H
+#define SINTER_BUILD_H
+
+#include "option.h"
+#include "tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum sinter_device_kind {
+    SINTER_DEVICE_CPU = 0,          /* the CPU's kernels, fused and tuned */
+    SINTER_DEVICE_REFERENCE = 1     /* the reference kernels alone, no optimisation, the same executor */
+} sinter_device_kind;
+
+typedef enum sinter_tune {
+    SINTER_TUNE_OFF = 0,            /* the cost model chooses */
+    SINTER_TUNE_FAST = 1,           /* the clock decides among the cost model's best few */
+    SINTER_TUNE_FULL = 2            /* the clock decides among all */
+} sinter_tune;
+
+typedef enum sinter_math {
+    SINTER_MATH_FP32 = 0,           /* reassociation and folding inside the sum-of-products bound; never TF32 */
+    SINTER_MATH_EXACT = 1           /* exact rules only */
+} sinter_math;
+
+/* The range of one input's dims; where min == max everywhere the shape is fixed. */
+typedef struct sinter_shape_range {
+    const char *input;
+    uint32_t    rank;
+    int64_t     min[SINTER_RANK_MAX], opt[SINTER_RANK_MAX], max[SINTER_RANK_MAX];
+} sinter_shape_range;
+
+/* An optimisation profile: the shapes that kernels are chosen and memory is planned for. */
+typedef struct sinter_profile {
+    const sinter_shape_range *shape;
+    uint32_t                  count;
+} sinter_profile;
+
+/* Called after a pass ran, with the graph as text. */
+typedef void (*sinter_stage_fn)(void *user, const char *stage, const char *text, size_t length);
+/* Called as work goes on: a phase's name and how much of it is done, 0 to 1. Return non-zero to cancel. */
+typedef int (*sinter_progress_fn)(void *user, const char *phase, double done);
+
+typedef struct sinter_build_options {
+    size_t                    struct_size;
+    const sinter_env_options *env;              /* NULL: defaults */
+    sinter_device_kind        device;
+    uint32_t                  threads;          /* tuned for this many; 0: as many as there are CPUs */
+    sinter_tune               tune;
+    sinter_math               math;
+    const char               *timing_cache;     /* a file that is read, merged and replaced; NULL: none */
+    uint32_t                  cache_only;       /* non-zero: a measurement that the cache lacks is an error */
+    const sinter_profile     *profile;          /* ranges of dynamic inputs; none: every free dim is 1 */
+    uint32_t                  profile_count;
+    const char               *rules;            /* "-conv-batchnorm,-x": rules not to use; NULL: all are used */
+    uint64_t                  rule_limit;       /* stop after so many firings; 0: no limit */
+    const char               *isa;              /* "plain", "avx2", "avx512": at most this; NULL: what the CPU has (SINTER_ISA) */
+    sinter_stage_fn           stage;            /* NULL: none */
+    sinter_progress_fn        progress;         /* NULL: none */
+    void                     *user;             /* of both */
+    uint32_t                  verify;           /* non-zero: check the graph after every pass */
+} sinter_build_options;
+#define SINTER_BUILD_OPTIONS { .struct_size = sizeof(sinter_build_options), .tune = SINTER_TUNE_FAST }
+
+/* Bytes that the library allocated. Free with sinter_buffer_free; a zeroed one is empty. */
+typedef struct sinter_buffer {
+    void  *data;
+    size_t size;
+    sinter_allocator allocator;     /* who made them */
+} sinter_buffer;
+SINTER_API void sinter_buffer_free(sinter_buffer *buffer);
+
+/* Builds an engine from the ONNX file `path`. External data is read from its folder only.
+ *
+ *   options   NULL for defaults.
+ *   out       receives the engine file's bytes; the caller frees them. Empty on failure.
+ *   error     NULL, or receives the chain of causes; all nodes that cannot be taken are listed at once.
+ *
+ * Cost: seconds; memory about three times the model's. Any thread; several at once.
+ * Errors: IO, INVALID_MODEL, UNSUPPORTED, INVALID_ARG (shapes that do not fit the model), NO_MEMORY. */
+SINTER_API sinter_status sinter_build_file(const char *path, const sinter_build_options *options, sinter_buffer *out,
+                                           sinter_error *error) SINTER_MUST_USE;
+
+/* The same from bytes in memory, which are borrowed for the call. A model given this way has no external data. */
+SINTER_API sinter_status sinter_build_memory(const void *model, size_t size, const sinter_build_options *options,
+                                             sinter_buffer *out, sinter_error *error) SINTER_MUST_USE;
+
+/* Writes a buffer to a file: readers of `path` see the old file or the whole new one. Errors: IO. */
+SINTER_API sinter_status sinter_buffer_save(const sinter_buffer *buffer, const char *path, sinter_error *error) SINTER_MUST_USE;
+
+/* Reads only a model's interface: the inputs and outputs, as name, type and dims (-1: free). `visit` returns non-zero to stop. */
+typedef struct sinter_model_io {
+    const char   *name;
+    uint32_t      is_input;
+    sinter_dtype  dtype;
+    uint32_t      rank;
+    int64_t       dim[SINTER_RANK_MAX];             /* -1 where free */
+    const char   *dim_name[SINTER_RANK_MAX];        /* the symbol of a free dim, else NULL */
+} sinter_model_io;
+SINTER_API sinter_status sinter_model_inputs(const char *path, const sinter_env_options *env,
+                                             int (*visit)(void *user, const sinter_model_io *io), void *user,
+                                             sinter_error *error) SINTER_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine.h - an engine: an optimised model bound to a class of devices, loaded and verified. */
+#ifndef SINTER_ENGINE_H
+#define SINTER_ENGINE_H
+
+#include "option.h"
+#include "tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Immutable after load, so any number of threads may create contexts from it and share it. */
+typedef struct sinter_engine sinter_engine;
+
+typedef struct sinter_engine_options {
+    size_t                    struct_size;
+    const sinter_env_options *env;              /* NULL: defaults; kept by the engine and its contexts */
+    uint32_t                  threads;          /* of the pool that all contexts share; 0: what the engine was tuned for */
+    const char               *isa;              /* at most this level; NULL: what the CPU has (SINTER_ISA) */
+} sinter_engine_options;
+#define SINTER_ENGINE_OPTIONS { .struct_size = sizeof(sinter_engine_options) }
+
+/* Reads `path` into memory of our own, verifies every byte of it that matters and prepares it to run.
+ *
+ *   out   receives the engine; the caller owns one reference: sinter_engine_release(). NULL on failure.
+ *
+ * The file may change or vanish afterwards. Nothing in it is believed before it is checked; nothing in it is code.
+ * Cost: O(file) once. Errors: IO, INVALID_MODEL (damaged), INCOMPATIBLE (other version, other CPU), NO_MEMORY. */
+SINTER_API sinter_status sinter_engine_load(const char *path, const sinter_engine_options *options, sinter_engine **out,
+                                            sinter_error *error) SINTER_MUST_USE;
+
+/* The same from bytes in memory, which are copied. */
+SINTER_API sinter_status sinter_engine_load_memory(const void *bytes, size_t size, const sinter_engine_options *options,
+                                                   sinter_engine **out, sinter_error *error) SINTER_MUST_USE;
+
+/* References are counted atomically; contexts hold one. NULL is accepted. */
+SINTER_API void sinter_engine_retain(sinter_engine *engine);
+SINTER_API void sinter_engine_release(sinter_engine *engine);
+
+/* An input or output. Strings live as long as the engine. */
+typedef struct sinter_io {
+    const char  *name;
+    uint32_t     is_input;
+    sinter_dtype dtype;
+    uint32_t     rank;
+    int64_t      dim[SINTER_RANK_MAX];      /* -1 where a run chooses it or data decides it */
+    const char  *dim_text[SINTER_RANK_MAX]; /* "1", "N", "2*S+1": as an expression */
+    int64_t      min[SINTER_RANK_MAX], opt[SINTER_RANK_MAX], max[SINTER_RANK_MAX];   /* of the profile asked for */
+} sinter_io;
+
+SINTER_API uint32_t sinter_engine_io_count(const sinter_engine *engine);        /* inputs first, then outputs, model order */
+SINTER_API uint32_t sinter_engine_profile_count(const sinter_engine *engine);   /* at least 1 */
+/* Errors: INVALID_ARG where index or profile is out of range. */
+SINTER_API sinter_status sinter_engine_io(const sinter_engine *engine, uint32_t index, uint32_t profile, sinter_io *out) SINTER_MUST_USE;
+
+/* What `sinter inspect` prints. */
+typedef enum sinter_print { SINTER_PRINT_TEXT = 0, SINTER_PRINT_JSON = 1 } sinter_print;
+typedef void (*sinter_write_fn)(void *user, const char *text, size_t length);
+SINTER_API sinter_status sinter_engine_print(const sinter_engine *engine, sinter_print format, sinter_write_fn write, void *user,
+                                             sinter_error *error) SINTER_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

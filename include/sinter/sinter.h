@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sinter.h - all public headers. */
+#ifndef SINTER_SINTER_H
+#define SINTER_SINTER_H
+
+#include "build.h"
+#include "engine.h"
+#include "file.h"
+#include "info.h"
+#include "option.h"
+#include "run.h"
+#include "status.h"
+#include "tensor.h"
+#include "version.h"
+
+#endif
