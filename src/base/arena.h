@@ -7,6 +7,7 @@
 #define BASE_ARENA_H
 
 #include "base/env.h"
+#include <string.h>
 
 typedef struct arena_block arena_block;
 typedef struct arena {
@@ -35,7 +36,7 @@ void       arena_rewind(arena *a, arena_mark mark);
 #define VEC_PUSH(a, v)                                                                                              \
     ((v)->count < (v)->capacity ||                                                                                  \
      arena_vec_grow((a), (void **)&(v)->at, &(v)->capacity, sizeof(*(v)->at), (v)->count)                           \
-         ? &(v)->at[(v)->count++]                                                                                   \
+         ? (memset(&(v)->at[(v)->count], 0, sizeof(*(v)->at)), &(v)->at[(v)->count++])                              \
          : NULL)
 bool arena_vec_grow(arena *a, void **at, uint32_t *capacity, size_t size, uint32_t count);
 

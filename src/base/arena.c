@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arena.c - blocks that grow from 64 KiB to 4 MiB, handed out from the front.
+ *
+ * Under ASan everything that is not handed out is poisoned, with a gap after each piece, so that an overrun inside a
+ * block is caught like one of malloc's. */
+#include "base/arena.h"
+#include "base/asan.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BLOCK_ALIGN = 64, BLOCK_MIN = 64 * 1024, BLOCK_MAX = 4 * 1024 * 1024 };
+
+struct arena_block {
+    _Alignas(BLOCK_ALIGN) arena_block *older;
+    size_t size;                           /* bytes, this header included */
+};
+
+void arena_init(arena *a, env *e)
+{
+    *a = (arena){ .e = e };
+}
+
+static void block_drop(arena *a)
+{
+    arena_block *block = a->block;
+    ASAN_UNPOISON(block, block->size);
+    a->block = block->older;
+    a->total -= block->size;
+    mem_free(a->e, block, block->size, BLOCK_ALIGN);
+}
+
+void arena_deinit(arena *a)
+{
+    while (a->block) block_drop(a);
+    *a = (arena){ .e = a->e };
+}
+
+/* A new block with room for `need` bytes; what is left of the old one is given up. */
+static bool block_add(arena *a, size_t need)
+{
+    const uint64_t limit = a->e->limits.memory_max;
+    const uint64_t room = limit > a->total ? limit - a->total : 0;
+    const size_t least = size_add(sizeof(arena_block), need);
+    size_t size = a->block ? size_mul(a->block->size, 2) : BLOCK_MIN;
+    if (size > BLOCK_MAX) size = BLOCK_MAX;
+    if (size < least) size = least;
+    if (size > room) size = least;
+    arena_block *block = size > room ? NULL : mem_alloc(a->e, size, BLOCK_ALIGN);
+    if (!block) {
+        a->failed = true;
+        return false;
+    }
+    *block = (arena_block){ .older = a->block, .size = size };
+    ASAN_POISON((char *)block + sizeof *block, size - sizeof *block);
+    a->block = block;
+    a->used = sizeof *block;
+    a->total += size;
+    return true;
+}
+
+/* Where the next piece starts, as an offset in the newest block. */
+static size_t piece_start(const arena *a, size_t align)
+{
+    const uintptr_t at = (uintptr_t)a->block + a->used;
+    return a->used + (size_t)(-at & (align - 1));
+}
+
+void *arena_alloc(arena *a, size_t size, size_t align)
+{
+    if (a->failed) return NULL;
+    if (ASAN_REDZONE && align < 8) align = 8;                   /* the grain of ASan's shadow */
+    const size_t need = size_add(size, ASAN_REDZONE);
+    size_t start = a->block ? piece_start(a, align) : 0;
+    if (!a->block || start > a->block->size || need > a->block->size - start) {
+        const size_t slack = align > BLOCK_ALIGN ? align : 0;
+        if (!block_add(a, size_add(need, slack))) return NULL;
+        start = piece_start(a, align);
+    }
+    char *at = (char *)a->block + start;
+    a->used = start + need;
+    ASAN_UNPOISON(at, size);
+    memset(at, 0, size);
+    return at;
+}
+
+char *arena_text(arena *a, const char *text, size_t length)
+{
+    char *copy = arena_alloc(a, size_add(length, 1), 1);
+    if (copy && length) memcpy(copy, text, length);
+    return copy;
+}
+
+char *arena_printf(arena *a, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0) {
+        a->failed = true;
+        return NULL;
+    }
+    char *text = arena_alloc(a, (size_t)length + 1, 1);
+    if (!text) return NULL;
+    va_start(args, format);
+    (void)vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+arena_mark arena_save(const arena *a)
+{
+    return (arena_mark){ a->block, a->used };
+}
+
+void arena_rewind(arena *a, arena_mark mark)
+{
+    while (a->block != mark.block) block_drop(a);
+    a->used = mark.used;
+    if (a->block) ASAN_POISON((char *)a->block + a->used, a->block->size - a->used);
+}
+
+bool arena_vec_grow(arena *a, void **at, uint32_t *capacity, size_t size, uint32_t count)
+{
+    if (*capacity > UINT32_MAX / 2) {
+        a->failed = true;
+        return false;
+    }
+    const uint32_t want = *capacity < 4 ? 8 : *capacity * 2;
+    void *fresh = arena_alloc(a, size_mul(size, want), _Alignof(max_align_t));
+    if (!fresh) return false;
+    if (count) memcpy(fresh, *at, size * count);
+    *at = fresh;
+    *capacity = want;
+    return true;
+}

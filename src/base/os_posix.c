@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* os_posix.c - files, threads and time on Linux.
+ *
+ * A path may name anything: a folder, a pipe that never answers, a device. Every open here is non-blocking, and what was
+ * opened is asked whether it is a regular file before a byte of it is read. Size and data come from the same descriptor. */
+#include "base/os.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FILE_ALIGN = 64, OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+
+/* strerror's text in the caller's buffer; the GNU and the POSIX strerror_r differ in what they return. */
+typedef struct os_error_text { char at[96]; } os_error_text;
+static os_error_text errno_text(int code)
+{
+    os_error_text out = { { 0 } };
+    const char *text = strerror_r(code, out.at, sizeof out.at);
+    if (text != out.at) (void)snprintf(out.at, sizeof out.at, "%s", text);
+    return out;
+}
+
+/* Files. */
+
+static sinter_status fd_size(env *e, int fd, const char *path, size_t *size)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) return FAIL(e, IO, "cannot stat '%s': %s", path, errno_text(errno).at);
+    if (!S_ISREG(st.st_mode)) return FAIL(e, IO, "'%s' is not a regular file", path);
+    if (st.st_size < 0 || (uint64_t)st.st_size > PTRDIFF_MAX) return FAIL(e, IO, "'%s' is too large to address", path);
+    *size = (size_t)st.st_size;
+    return SINTER_OK;
+}
+
+static sinter_status fd_read(env *e, int fd, const char *path, size_t size_max, os_file *out)
+{
+    size_t size = 0;
+    TRY(fd_size(e, fd, path, &size));
+    if (size > size_max) return FAIL(e, IO, "'%s' has %zu bytes, at most %zu are read here", path, size, size_max);
+    *out = (os_file){ 0 };
+    if (size == 0) return SINTER_OK;
+    uint8_t *data = mem_alloc(e, size, FILE_ALIGN);
+    if (!data) return FAIL(e, NO_MEMORY, "out of memory for the %zu bytes of '%s'", size, path);
+    size_t have = 0;
+    while (have < size) {
+        const ssize_t got = read(fd, data + have, size - have);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            const int code = errno;
+            mem_free(e, data, size, FILE_ALIGN);
+            if (got == 0) return FAIL(e, IO, "'%s' shrank from %zu to %zu bytes while it was read", path, size, have);
+            return FAIL(e, IO, "cannot read '%s': %s", path, errno_text(code).at);
+        }
+        have += (size_t)got;
+    }
+    *out = (os_file){ .data = data, .size = size };
+    return SINTER_OK;
+}
+
+static sinter_status fd_map(env *e, int fd, const char *path, os_file *out)
+{
+    size_t size = 0;
+    TRY(fd_size(e, fd, path, &size));
+    *out = (os_file){ 0 };
+    if (size == 0) return SINTER_OK;
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) return FAIL(e, IO, "cannot map the %zu bytes of '%s': %s", size, path, errno_text(errno).at);
+    *out = (os_file){ .data = data, .size = size, .is_mapped = true };
+    return SINTER_OK;
+}
+
+static sinter_status path_open(env *e, const char *path, int *fd)
+{
+    do *fd = open(path, OPEN_FLAGS);
+    while (*fd < 0 && errno == EINTR);
+    if (*fd < 0) return FAIL(e, IO, "cannot open '%s': %s", path, errno_text(errno).at);
+    return SINTER_OK;
+}
+
+sinter_status os_file_read(env *e, const char *path, size_t size_max, os_file *out)
+{
+    int fd = -1;
+    TRY(path_open(e, path, &fd));
+    const sinter_status status = fd_read(e, fd, path, size_max, out);
+    (void)close(fd);
+    return status;
+}
+
+sinter_status os_file_map(env *e, const char *path, os_file *out)
+{
+    int fd = -1;
+    TRY(path_open(e, path, &fd));
+    const sinter_status status = fd_map(e, fd, path, out);
+    (void)close(fd);
+    return status;
+}
+
+void os_file_close(env *e, os_file *file)
+{
+    if (file->is_mapped) (void)munmap(file->data, file->size);
+    else mem_free(e, file->data, file->size, FILE_ALIGN);
+    *file = (os_file){ 0 };
+}
+
+/* For kernels and sandboxes without openat2: one component at a time, no link followed. -1 with errno on failure. */
+static int open_walk(int folder, const char *name)
+{
+    int at = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+    while (at >= 0) {
+        const size_t length = strcspn(name, "/");
+        const char *rest = name + length + strspn(name + length, "/");
+        const bool is_last = name[length] == 0;
+        char part[NAME_MAX + 1];
+        if (length == 0 || length > NAME_MAX) {
+            (void)close(at);
+            errno = length ? ENAMETOOLONG : EISDIR;
+            return -1;
+        }
+        memcpy(part, name, length);
+        part[length] = 0;
+        const int flags = is_last ? OPEN_FLAGS | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+        const int next = openat(at, part, flags);
+        const int code = errno;
+        (void)close(at);
+        errno = code;
+        if (is_last || next < 0) return next;
+        at = next;
+        name = rest;
+    }
+    return at;
+}
+
+static int open_beneath(int folder, const char *name)
+{
+    struct open_how how = { .flags = OPEN_FLAGS,
+                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+    /* EAGAIN says that the kernel could not rule out a race with a rename: it asks to be called again. */
+    for (int tries = 0; tries < 16; tries++) {
+        const long fd = syscall(SYS_openat2, folder, name, &how, sizeof how);
+        if (fd >= 0) return (int)fd;
+        if (errno == EAGAIN || errno == EINTR) continue;
+        if (errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == E2BIG) return open_walk(folder, name);
+        return -1;
+    }
+    return -1;
+}
+
+/* A relative path that cannot climb, whatever the file system holds. NULL: fine; else what is wrong. */
+static const char *name_reject(const char *name)
+{
+    if (!*name) return "is empty";
+    if (*name == '/') return "is absolute; only paths inside the model's folder are allowed";
+    for (const char *at = name; *at;) {
+        const size_t length = strcspn(at, "/");
+        if (length == 2 && at[0] == '.' && at[1] == '.') return "has a '..'; only paths inside the model's folder are allowed";
+        at += length + (at[length] == '/');
+    }
+    return NULL;
+}
+
+sinter_status os_file_map_beneath(env *e, const char *folder, const char *name, os_file *out)
+{
+    const char *reason = name_reject(name);
+    if (reason) return FAIL(e, INVALID_MODEL, "the external file name '%s' %s", name, reason);
+    const char *base = *folder ? folder : ".";
+    const int at = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0) return FAIL(e, IO, "cannot open the folder '%s': %s", base, errno_text(errno).at);
+    const int fd = open_beneath(at, name);
+    const int code = errno;
+    (void)close(at);
+    if (fd < 0 && (code == ELOOP || code == EXDEV)) {
+        return FAIL(e, IO, "cannot open '%s' in '%s': symbolic links are not followed", name, base);
+    }
+    if (fd < 0) return FAIL(e, IO, "cannot open '%s' in '%s': %s", name, base, errno_text(code).at);
+    const sinter_status status = fd_map(e, fd, name, out);
+    (void)close(fd);
+    return status;
+}
+
+static bool fd_write(int fd, const void *data, size_t size)
+{
+    const uint8_t *at = data;
+    while (size > 0) {
+        const ssize_t put = write(fd, at, size);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) {
+            if (put == 0) errno = ENOSPC;
+            return false;
+        }
+        at += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+/* The rename itself survives a crash only once the folder is synced; a file system that cannot sync a folder is fine. */
+static void folder_sync(char *temp, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t length = slash ? (size_t)(slash - path) + (slash == path) : 0;
+    temp[0] = '.';
+    temp[1] = 0;
+    if (length) {
+        memcpy(temp, path, length);
+        temp[length] = 0;
+    }
+    const int fd = open(temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)fsync(fd);
+    (void)close(fd);
+}
+
+static sinter_status write_and_rename(env *e, int fd, const char *temp, const char *path, const void *data, size_t size)
+{
+    const char *step = "write";
+    bool is_good = fd_write(fd, data, size);
+    if (is_good) {
+        step = "sync";
+        is_good = fsync(fd) == 0;
+    }
+    int code = errno;
+    if (close(fd) != 0 && is_good) {
+        step = "close";
+        is_good = false;
+        code = errno;
+    }
+    if (is_good) {
+        step = "rename";
+        is_good = rename(temp, path) == 0;
+        code = errno;
+    }
+    if (is_good) return SINTER_OK;
+    (void)unlink(temp);
+    return FAIL(e, IO, "cannot %s the new '%s': %s", step, path, errno_text(code).at);
+}
+
+sinter_status os_file_write_atomic(env *e, const char *path, const void *data, size_t size)
+{
+    const size_t room = size_add(strlen(path), 64);
+    char *temp = mem_alloc(e, room, 1);
+    if (!temp) return FAIL_MEMORY(e, "a file name");
+    int fd = -1;
+    for (unsigned tries = 0; tries < 100 && fd < 0; tries++) {
+        (void)snprintf(temp, room, "%s.%ld-%llx.tmp", path, (long)getpid(), (unsigned long long)os_time_ns() + tries);
+        fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd < 0 && errno != EEXIST && errno != EINTR) break;
+    }
+    sinter_status status;
+    if (fd < 0) status = FAIL(e, IO, "cannot create a file beside '%s': %s", path, errno_text(errno).at);
+    else status = write_and_rename(e, fd, temp, path, data, size);
+    if (status == SINTER_OK) folder_sync(temp, path);
+    mem_free(e, temp, room, 1);
+    return status;
+}
+
+/* Threads. */
+
+struct os_thread {
+    pthread_t handle;
+    void (*body)(void *);
+    void *arg;
+};
+
+static void *thread_main(void *arg)
+{
+    const os_thread *thread = arg;
+    thread->body(thread->arg);
+    return NULL;
+}
+
+sinter_status os_thread_start(env *e, void (*body)(void *), void *arg, os_thread **out)
+{
+    os_thread *thread = mem_zalloc(e, sizeof *thread, _Alignof(os_thread));
+    if (!thread) return FAIL_MEMORY(e, "a thread");
+    thread->body = body;
+    thread->arg = arg;
+    const int code = pthread_create(&thread->handle, NULL, thread_main, thread);
+    if (code != 0) {
+        mem_free(e, thread, sizeof *thread, _Alignof(os_thread));
+        return FAIL(e, NO_MEMORY, "cannot start a thread: %s", errno_text(code).at);
+    }
+    *out = thread;
+    return SINTER_OK;
+}
+
+void os_thread_join(env *e, os_thread *thread)
+{
+    if (!thread) return;
+    (void)pthread_join(thread->handle, NULL);
+    mem_free(e, thread, sizeof *thread, _Alignof(os_thread));
+}
+
+/* A short file of the kernel's, NUL-terminated; false where there is none. */
+static bool small_read(const char *path, char *buffer, size_t size)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    const ssize_t got = read(fd, buffer, size - 1);
+    (void)close(fd);
+    if (got < 0) return false;
+    buffer[got] = 0;
+    return true;
+}
+
+/* CPUs' worth of time that "quota period" grants, rounded up; UINT_MAX where it grants all. */
+static unsigned quota_cpus(long long quota, long long period)
+{
+    if (quota <= 0 || period <= 0) return UINT_MAX;
+    const long long cpus = quota / period + (quota % period != 0);
+    return cpus < 1 ? 1u : cpus > 65536 ? UINT_MAX : (unsigned)cpus;
+}
+
+static unsigned cgroup_cpus(void)
+{
+    char buffer[4096];
+    char path[4096 + 64];
+    long long quota = 0;
+    long long period = 0;
+    unsigned cpus = UINT_MAX;
+    /* Version 1 has one place as containers see it; version 2 may limit at every level up to the root. */
+    if (small_read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", buffer, sizeof buffer)) {
+        quota = strtoll(buffer, NULL, 10);
+        if (small_read("/sys/fs/cgroup/cpu/cpu.cfs_period_us", buffer, sizeof buffer)) period = strtoll(buffer, NULL, 10);
+        cpus = quota_cpus(quota, period);
+    }
+    char group[4096] = "";
+    if (small_read("/proc/self/cgroup", buffer, sizeof buffer)) {
+        const char *line = strstr(buffer, "0::/");
+        if (line) (void)snprintf(group, sizeof group, "%.*s", (int)strcspn(line + 3, "\n"), line + 3);
+    }
+    for (;;) {
+        (void)snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
+        if (small_read(path, buffer, sizeof buffer) && sscanf(buffer, "%lld %lld", &quota, &period) == 2) {
+            const unsigned here = quota_cpus(quota, period);
+            if (here < cpus) cpus = here;
+        }
+        char *slash = strrchr(group, '/');
+        if (!slash) return cpus;
+        *slash = 0;
+    }
+}
+
+unsigned os_cpu_count(void)
+{
+    cpu_set_t sets[8];                                          /* 8192 CPUs */
+    unsigned count = 1;
+    if (sched_getaffinity(0, sizeof sets, sets) == 0) {
+        const int set = CPU_COUNT_S(sizeof sets, sets);
+        if (set > 0) count = (unsigned)set;
+    } else {
+        const long online = sysconf(_SC_NPROCESSORS_ONLN);
+        if (online > 0) count = (unsigned)online;
+    }
+    const unsigned granted = cgroup_cpus();
+    return granted < count ? granted : count;
+}
+
+void os_thread_yield(void)
+{
+    (void)sched_yield();
+}
+
+void os_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns)
+{
+    const struct timespec time = { .tv_sec = (time_t)(timeout_ns / 1000000000u),
+                                   .tv_nsec = (long)(timeout_ns % 1000000000u) };
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout_ns ? &time : NULL, NULL, 0);
+}
+
+void os_wake_all(uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Time and environment. */
+
+uint64_t os_time_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+const char *os_env(const char *name)
+{
+    return getenv(name);
+}
