@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_os.c - files that are not what they seem, names that climb, threads that wait. */
+#include "base/os.h"
+#include "faulty.h"
+#include "test.h"
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A folder of its own for each test, removed at the end. */
+typedef struct place {
+    char folder[64];
+    char path[192];
+    env e;
+    sinter_error error;
+} place;
+
+static void place_make(place *p)
+{
+    *p = (place){ .folder = "sinter-test-XXXXXX" };
+    CHECK(mkdtemp(p->folder) != NULL);
+    env_init(&p->e, NULL, &p->error);
+}
+
+static const char *in(place *p, const char *name)
+{
+    (void)snprintf(p->path, sizeof p->path, "%s/%s", p->folder, name);
+    return p->path;
+}
+
+static int files_in(const char *folder)
+{
+    int count = 0;
+    DIR *dir = opendir(folder);
+    if (!dir) return -1;
+    for (const struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) count += entry->d_name[0] != '.';
+    (void)closedir(dir);
+    return count;
+}
+
+static void place_drop(place *p)
+{
+    char command[128];
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", p->folder);
+    CHECK_EQ(system(command), 0);
+}
+
+static void writes_and_reads(void)
+{
+    place p;
+    place_make(&p);
+    const char *path = in(&p, "a.bin");
+    CHECK_EQ(os_file_write_atomic(&p.e, path, "hello", 5), SINTER_OK);
+    CHECK_EQ(os_file_write_atomic(&p.e, path, "goodbye", 7), SINTER_OK);
+    CHECK_EQ(files_in(p.folder), 1);
+    os_file file = { 0 };
+    CHECK_EQ(os_file_read(&p.e, path, 100, &file), SINTER_OK);
+    CHECK_EQ(file.size, 7);
+    CHECK(file.data && !memcmp(file.data, "goodbye", 7));
+    os_file_close(&p.e, &file);
+    CHECK_EQ(os_file_map(&p.e, path, &file), SINTER_OK);
+    CHECK(file.is_mapped && file.size == 7 && !memcmp(file.data, "goodbye", 7));
+    os_file_close(&p.e, &file);
+    os_file_close(&p.e, &file);
+    CHECK_EQ(os_file_read(&p.e, path, 6, &file), SINTER_IO);
+    CHECK_HAS(p.error.text, "7 bytes");
+    CHECK_EQ(os_file_write_atomic(&p.e, path, "", 0), SINTER_OK);
+    CHECK_EQ(os_file_read(&p.e, path, 100, &file), SINTER_OK);
+    CHECK_EQ(file.size, 0);
+    CHECK_EQ(os_file_map(&p.e, path, &file), SINTER_OK);
+    CHECK_EQ(file.size, 0);
+    os_file_close(&p.e, &file);
+    place_drop(&p);
+}
+
+static void refuses_what_is_no_file(void)
+{
+    place p;
+    place_make(&p);
+    os_file file = { 0 };
+    CHECK_EQ(os_file_read(&p.e, p.folder, 100, &file), SINTER_IO);
+    CHECK_HAS(p.error.text, "not a regular file");
+    const char *fifo = in(&p, "fifo");
+    CHECK_EQ(mkfifo(fifo, 0600), 0);
+    CHECK_EQ(os_file_read(&p.e, fifo, 100, &file), SINTER_IO);          /* and does not hang */
+    CHECK_EQ(os_file_map(&p.e, "/dev/zero", &file), SINTER_IO);
+    CHECK_EQ(os_file_read(&p.e, in(&p, "none"), 100, &file), SINTER_IO);
+    CHECK_HAS(p.error.text, "No such file");
+    CHECK(file.data == NULL);
+    place_drop(&p);
+}
+
+static void fails_writes_cleanly(void)
+{
+    place p;
+    place_make(&p);
+    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "no/such"), "x", 1), SINTER_IO);
+    CHECK_EQ(mkdir(in(&p, "taken"), 0700), 0);
+    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "taken"), "x", 1), SINTER_IO);   /* the rename fails */
+    CHECK_EQ(files_in(p.folder), 1);
+    faulty f = { .budget = 0 };
+    const sinter_allocator allocator = { &f, faulty_resize };
+    sinter_env_options options = SINTER_ENV_OPTIONS;
+    options.allocator = &allocator;
+    env e;
+    env_init(&e, &options, NULL);
+    CHECK_EQ(os_file_write_atomic(&e, in(&p, "b"), "x", 1), SINTER_NO_MEMORY);
+    CHECK_EQ(files_in(p.folder), 1);
+    place_drop(&p);
+}
+
+static void stays_beneath(void)
+{
+    place p;
+    place_make(&p);
+    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "secret"), "s", 1), SINTER_OK);
+    CHECK_EQ(mkdir(in(&p, "model"), 0700), 0);
+    CHECK_EQ(mkdir(in(&p, "model/sub"), 0700), 0);
+    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "model/sub/w.bin"), "w", 1), SINTER_OK);
+    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "model/..w"), "w", 1), SINTER_OK);
+    CHECK_EQ(symlink("../secret", in(&p, "model/link")), 0);
+    CHECK_EQ(symlink("..", in(&p, "model/up")), 0);
+    CHECK_EQ(symlink("sub", in(&p, "model/inner")), 0);
+    CHECK_EQ(mkfifo(in(&p, "model/fifo"), 0600), 0);
+    char folder[96];
+    (void)snprintf(folder, sizeof folder, "%s/model", p.folder);
+
+    os_file file = { 0 };
+    const char *const good[] = { "sub/w.bin", "./sub/w.bin", "sub//w.bin", "sub/./w.bin", "..w" };
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        if (!CHECK_EQ(os_file_map_beneath(&p.e, folder, good[i], &file), SINTER_OK)) (void)puts(p.error.text);
+        CHECK_EQ(file.size, 1);
+        os_file_close(&p.e, &file);
+    }
+    const char *const bad[] = { "", "/etc/passwd", "../secret", "sub/../../secret", "sub/../sub/w.bin", "..", "sub/..",
+                                "link", "up/secret", "inner/w.bin", "fifo", "sub", "sub/", ".", "none", "sub/w.bin/",
+                                "sub/w.bin/x", "/proc/self/environ", "..\\secret", "sub\\w.bin" };
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        const sinter_status status = os_file_map_beneath(&p.e, folder, bad[i], &file);
+        if (!CHECK(status == SINTER_IO || status == SINTER_INVALID_MODEL)) (void)puts(bad[i]);
+        CHECK(file.data == NULL);
+    }
+    place_drop(&p);
+}
+
+enum { THREADS = 4 };
+typedef struct gate { uint32_t word, arrived; } gate;
+
+static void pass_gate(void *arg)
+{
+    gate *g = arg;
+    while (__atomic_load_n(&g->word, __ATOMIC_ACQUIRE) == 0) os_wait(&g->word, 0, 0);
+    __atomic_add_fetch(&g->arrived, 1, __ATOMIC_ACQ_REL);
+}
+
+static void wakes_threads(void)
+{
+    env e;
+    env_init(&e, NULL, NULL);
+    gate g = { 0 };
+    os_thread *threads[THREADS] = { 0 };
+    for (int i = 0; i < THREADS; i++) CHECK_EQ(os_thread_start(&e, pass_gate, &g, &threads[i]), SINTER_OK);
+    for (int i = 0; i < 100; i++) os_thread_yield();
+    CHECK_EQ(__atomic_load_n(&g.arrived, __ATOMIC_ACQUIRE), 0);
+    __atomic_store_n(&g.word, 1, __ATOMIC_RELEASE);
+    os_wake_all(&g.word);
+    for (int i = 0; i < THREADS; i++) os_thread_join(&e, threads[i]);
+    CHECK_EQ(g.arrived, THREADS);
+}
+
+static void waits_in_time(void)
+{
+    uint32_t word = 0;
+    const uint64_t start = os_time_ns();
+    os_wait(&word, 0, 2000000);
+    const uint64_t took = os_time_ns() - start;
+    CHECK(took >= 1000000 && took < 10000000000u);
+    os_wait(&word, 1, 0);                                       /* another value already: returns at once */
+}
+
+static void counts_cpus(void)
+{
+    CHECK(os_cpu_count() >= 1);
+    CHECK(os_env("SINTER_SURELY_UNSET") == NULL);
+}
+
+static const test tests[] = {
+    T(writes_and_reads), T(refuses_what_is_no_file), T(fails_writes_cleanly), T(stays_beneath), T(wakes_threads),
+    T(waits_in_time), T(counts_cpus), { 0 },
+};
+TEST_MAIN(tests)
