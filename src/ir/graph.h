@@ -43,10 +43,12 @@ typedef struct ir_node {
     const char   *name;                 /* the model's node, for messages */
     uint32_t      count_origin;
     const uint32_t *origin;             /* sorted ids of model nodes (graph.origin_name) */
-    bool          is_dead, is_folded;
+    bool          is_dead;              /* out of the graph */
+    bool          is_folded;            /* dead, but kept as the recipe of the constants that its outputs became */
 } ir_node;
 
 typedef VEC(ir_value_id) ir_value_list;
+typedef VEC(uint32_t) ir_use_list;      /* readers: node id * 2, or region id * 2 + 1; stale entries and repeats occur */
 typedef struct ir_region {
     ir_node_id    owner;                /* 0: the main region */
     ir_value_list param, result;
@@ -57,6 +59,7 @@ typedef struct ir_graph {
     arena      a;
     dim_table *dims;
     VEC(ir_value)     value;
+    VEC(ir_use_list)  use;              /* of each value; kept by edit.c */
     VEC(ir_node)      node;
     VEC(ir_region)    region;           /* 1 is main */
     VEC(const char *) origin_name;
@@ -82,11 +85,29 @@ ir_node_id   ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs
                          uint32_t count_out);
 /* Infers types, dims and shape values of the outputs. NOTEs the node's name and op on failure. Idempotent. */
 sinter_status ir_infer(ir_graph *g, ir_node_id n);
+sinter_status ir_infer_region(ir_graph *g, ir_node_id n);                              /* its part for if, loop and scan */
 /* ir_node_new + ir_infer; the first output, or 0 on failure (with an error set). */
 ir_value_id  ir_emit(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in);
 void         ir_node_set_in(ir_graph *g, ir_node_id n, uint32_t i, ir_value_id v);
 void         ir_value_replace(ir_graph *g, ir_value_id from, ir_value_id to);          /* all uses, results included */
 void         ir_node_kill(ir_graph *g, ir_node_id n);                                  /* outputs must be unused */
+/* Appends inputs behind the others (operands of programs; captures). */
+sinter_status ir_node_add_in(ir_graph *g, ir_node_id n, const ir_value_id *in, uint32_t count);
+/* Makes `v` output i of node n; the node that gave it before, if any, gets a fresh unused value in its place. */
+sinter_status ir_node_set_out(ir_graph *g, ir_node_id n, uint32_t i, ir_value_id v);
+/* Adds an output: a fresh value, or `v` where it is not 0. Returns the value, 0 on failure. */
+ir_value_id  ir_node_add_out(ir_graph *g, ir_node_id n, ir_value_id v);
+/* Turns the outputs of a node into constants: data[i] are dense bytes that live as long as the graph. Keeps it as recipe. */
+void         ir_node_fold(ir_graph *g, ir_node_id n, void *const *data, const size_t *size);
+/* Adds the sorted set of model nodes of `from` to that of `to`. */
+sinter_status ir_origin_unite(ir_graph *g, ir_node_id to, ir_node_id from);
+/* Moves the nodes of a region of `owner` into the region that holds `owner`, with arg[i] for parameter i. result[i] is what
+ * the region's result i has become. The region is empty afterwards. */
+sinter_status ir_region_inline(ir_graph *g, ir_node_id owner, uint32_t region, const ir_value_id *arg, ir_value_id *result);
+/* Dims for a loop's carried parameter: those of the body's result where they equal the input's, else new late symbols. */
+void         ir_loop_param_dims(ir_graph *g, ir_value_id carried, ir_value_id result, dim *out);
+/* Which input of its node feeds parameter i of a region; UINT32_MAX: none (a loop's iteration number). */
+uint32_t     ir_param_input(const ir_node *n, uint32_t i);
 /* Kills nodes without used outputs (bind nodes: without used symbols), regions with them, until nothing changes. */
 sinter_status ir_sweep(ir_graph *g);
 
@@ -98,8 +119,13 @@ static inline bool ir_is_const(const ir_graph *g, ir_value_id v) { return ir_val
 bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out);                   /* one element, any type */
 bool ir_shape_is_static(const ir_graph *g, ir_value_id v);
 bool ir_const_view(const ir_graph *g, ir_value_id v, view *out);                       /* static dims and data */
+const char *ir_node_label(const ir_graph *g, ir_node_id n);                            /* the name, or its first origin's, or "" */
+/* Marks (true) each symbol that an expression mentions; `mark` has dim_symbol_count entries. */
+void ir_symbols_mark(const ir_graph *g, dim d, bool *mark);
 /* Readers of a value in its region: nodes (each once), in id order; allocated in `a`. */
 uint32_t ir_readers(const ir_graph *g, ir_value_id v, arena *a, ir_node_id **out);
+/* Which node of a region binds each late symbol: out[symbol], 0 for none. Allocated in `a`. */
+sinter_status ir_binders(const ir_graph *g, ir_region_id region, arena *a, ir_node_id **out);
 /* Live nodes of a region in a topological order (stable: by id among the free). A node also follows the node that binds any
  * late symbol its outputs' dims or its attributes mention. Allocated in `a`. Fails on a cycle. */
 sinter_status ir_order(const ir_graph *g, ir_region_id region, arena *a, ir_node_id **out, uint32_t *count);

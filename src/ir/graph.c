@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.c - the tables of a graph, its blobs, and the questions that need nothing else.
+ *
+ * Everything small lives in the graph's arena. Large memory is one allocation each, listed in `blob`, so that a build can
+ * tell what weights cost; both go when the graph goes. */
+#include "ir/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct blob { void *at; size_t size; } blob;
+enum { BLOB_ALIGN = 64 };
+
+sinter_status ir_graph_create(env *e, ir_graph **out)
+{
+    *out = NULL;
+    ir_graph *g = mem_zalloc(e, sizeof(*g), _Alignof(ir_graph));
+    if (!g) return FAIL_MEMORY(e, "a graph");
+    g->e = e;
+    arena_init(&g->a, e);
+    g->dims = dim_table_create(&g->a);
+    ir_region *main_region = NULL;
+    if (g->dims && VEC_PUSH(&g->a, &g->value) && VEC_PUSH(&g->a, &g->use) && VEC_PUSH(&g->a, &g->node) &&
+        VEC_PUSH(&g->a, &g->region) && VEC_PUSH(&g->a, &g->origin_name)) {
+        g->node.at[0].is_dead = true;
+        main_region = VEC_PUSH(&g->a, &g->region);
+    }
+    if (!main_region) {
+        ir_graph_destroy(g);
+        return FAIL_MEMORY(e, "a graph");
+    }
+    *out = g;
+    return SINTER_OK;
+}
+
+void ir_graph_destroy(ir_graph *g)
+{
+    if (!g) return;
+    env *e = g->e;
+    for (uint32_t i = 0; i < g->blob.count; i++) {
+        blob *b = g->blob.at[i];
+        if (b) mem_free(e, b->at, b->size, BLOB_ALIGN);
+    }
+    arena_deinit(&g->a);
+    mem_free(e, g, sizeof(*g), _Alignof(ir_graph));
+}
+
+void *ir_blob(ir_graph *g, size_t size)
+{
+    blob *b = ARENA_NEW(&g->a, blob, 1);
+    void **slot = b ? VEC_PUSH(&g->a, &g->blob) : NULL;
+    if (!slot) return NULL;
+    *slot = b;
+    b->size = size ? size : 1;
+    b->at = mem_zalloc(g->e, b->size, BLOB_ALIGN);
+    if (!b->at) g->blob.count--;
+    return b->at;
+}
+
+bool ir_shape_is_static(const ir_graph *g, ir_value_id v)
+{
+    const ir_value *x = ir_value_at(g, v);
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (!dim_is_const(g->dims, x->dim[i], NULL)) return false;
+    return true;
+}
+
+bool ir_const_view(const ir_graph *g, ir_value_id v, view *out)
+{
+    const ir_value *x = ir_value_at(g, v);
+    if (!x->data) return false;
+    int64_t at[SINTER_RANK_MAX] = { 0 };
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (!dim_is_const(g->dims, x->dim[i], &at[i])) return false;
+    /* Views are read by all; a constant's bytes are never written through one. */
+    void *bytes;
+    memcpy(&bytes, &x->data, sizeof(bytes));
+    return view_init(out, x->dtype, x->rank, at, bytes);
+}
+
+bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out)
+{
+    view x;
+    if (!ir_const_view(g, v, &x) || view_count(&x) != 1) return false;
+    *out = view_load_f64(&x, 0);
+    return true;
+}
+
+const char *ir_node_label(const ir_graph *g, ir_node_id n)
+{
+    const ir_node *x = ir_node_at(g, n);
+    if (x->name) return x->name;
+    if (x->count_origin && x->origin[0] < g->origin_name.count && g->origin_name.at[x->origin[0]])
+        return g->origin_name.at[x->origin[0]];
+    return "";
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const ir_node_id x = *(const ir_node_id *)a, y = *(const ir_node_id *)b;
+    return (x > y) - (x < y);
+}
+
+uint32_t ir_readers(const ir_graph *g, ir_value_id v, arena *a, ir_node_id **out)
+{
+    *out = NULL;
+    if (!v || v >= g->use.count) return 0;
+    const ir_use_list *use = &g->use.at[v];
+    ir_node_id *at = ARENA_NEW(a, ir_node_id, use->count);
+    if (!at) return 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < use->count; i++) {
+        if (use->at[i] & 1u) continue;
+        const ir_node_id n = use->at[i] >> 1;
+        const ir_node *x = &g->node.at[n];
+        if (x->is_dead) continue;
+        bool reads = false;
+        for (uint32_t k = 0; k < x->count_in && !reads; k++) reads = x->in[k] == v;
+        if (reads) at[count++] = n;
+    }
+    if (count > 1) {
+        uint32_t unique = 1;
+        for (uint32_t i = 1; i < count; i++)
+            if (at[i] < at[i - 1]) {
+                qsort(at, count, sizeof(*at), by_id);
+                break;
+            }
+        for (uint32_t i = 1; i < count; i++)
+            if (at[i] != at[i - 1]) at[unique++] = at[i];
+        count = unique;
+    }
+    *out = at;
+    return count;
+}
+
+void ir_symbols_mark(const ir_graph *g, dim d, bool *mark)
+{
+    /* Depth is that of the canonical form, which the dim table bounds. */
+    const dim_node *x = dim_at(g->dims, d);
+    switch (x->kind) {
+    case DIM_INVALID:
+    case DIM_CONST: return;
+    case DIM_SYMBOL: mark[x->value] = true; return;
+    default:
+        ir_symbols_mark(g, x->a, mark);
+        ir_symbols_mark(g, x->b, mark);
+    }
+}

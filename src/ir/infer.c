@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* infer.c - types, dims and known integers of a node's outputs.
+ *
+ * The op table knows ops; this file hands it values as it wants to see them. Ops with regions are known here, because only the
+ * graph sees a region: a size that a body decides becomes a late symbol, which the node itself binds while it runs. */
+#include "ir/graph.h"
+
+#include <string.h>
+
+enum { LOCAL = 16 };
+
+static void describe(ir_graph *g, ir_value_id id, infer_value *out)
+{
+    *out = (infer_value){ 0 };
+    if (!id) return;
+    ir_value *v = ir_value_at(g, id);
+    if (v->data && !v->shape_value && v->rank <= 1 && dtype_is_int(v->dtype)) {
+        int64_t count = 1;
+        if (v->rank == 0 || (dim_is_const(g->dims, v->dim[0], &count) && count <= 64)) {
+            dim *at = ARENA_NEW(&g->a, dim, (size_t)count);
+            if (at) {
+                for (int64_t i = 0; i < count; i++) at[i] = dim_const(g->dims, dtype_load_i64(v->dtype, v->data, i));
+                v->shape_value = at;
+                v->shape_count = (uint32_t)count;
+            }
+        }
+    }
+    out->dtype = v->dtype;
+    out->rank = v->rank;
+    memcpy(out->dim, v->dim, sizeof(out->dim));
+    out->data = v->data;
+    out->shape_value = v->shape_value;
+    out->shape_count = v->shape_count;
+}
+
+static sinter_status accept(ir_graph *g, ir_value_id id, const infer_value *x)
+{
+    ir_value *v = ir_value_at(g, id);
+    if (!dtype_is_valid((int)x->dtype)) return FAIL(g->e, INTERNAL, "no type was inferred for an output");
+    if (x->rank > SINTER_RANK_MAX) return FAIL(g->e, UNSUPPORTED, "rank %u, the most is %d", x->rank, SINTER_RANK_MAX);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (x->dim[i] != DIM_NONE) continue;
+        if (dim_table_failed(g->dims)) return FAIL_MEMORY(g->e, "dimension expressions");
+        return FAIL(g->e, INTERNAL, "no size was inferred for axis %u of an output", i);
+    }
+    if (v->is_output && v->dtype != SINTER_DTYPE_NONE && (v->dtype != x->dtype || v->rank != x->rank))
+        return FAIL(g->e, INTERNAL, "output %s would change from %s rank %u to %s rank %u", v->name ? v->name : "",
+                    sinter_dtype_name(v->dtype), v->rank, sinter_dtype_name(x->dtype), x->rank);
+    const bool keep_dims = v->is_output && v->dtype != SINTER_DTYPE_NONE;
+    v->dtype = x->dtype;
+    v->rank = x->rank;
+    if (!keep_dims)
+        for (uint32_t i = 0; i < x->rank; i++) v->dim[i] = x->dim[i];
+    v->shape_value = NULL;
+    v->shape_count = 0;
+    if (x->shape_value) {
+        dim *at = ARENA_NEW(&g->a, dim, x->shape_count);
+        if (!at) return FAIL_MEMORY(g->e, "a shape value");
+        if (x->shape_count) memcpy(at, x->shape_value, x->shape_count * sizeof(*at));
+        v->shape_value = at;
+        v->shape_count = x->shape_count;
+    }
+    return SINTER_OK;
+}
+
+static sinter_status infer_op(ir_graph *g, ir_node_id id)
+{
+    const ir_node *n = &g->node.at[id];
+    infer_value in_local[LOCAL], out_local[LOCAL];
+    const size_t in_size = size_mul(sizeof(infer_value), n->count_in), out_size = size_mul(sizeof(infer_value), n->count_out);
+    infer_value *in = n->count_in <= LOCAL ? in_local : mem_alloc(g->e, in_size, _Alignof(infer_value));
+    infer_value *out = n->count_out <= LOCAL ? out_local : mem_alloc(g->e, out_size, _Alignof(infer_value));
+    sinter_status status = in && out ? SINTER_OK : FAIL_MEMORY(g->e, "shape inference");
+    if (!status) {
+        for (uint32_t i = 0; i < n->count_in; i++) describe(g, n->in[i], &in[i]);
+        memset(out, 0, out_size);
+        infer_ctx c = { .e = g->e, .a = &g->a, .dims = g->dims, .op = n->op, .attrs = n->attrs, .count_in = n->count_in,
+                        .count_out = n->count_out, .in = in, .out = out, .program = n->epilogue };
+        status = op_infer(&c);
+        n = &g->node.at[id];
+        for (uint32_t i = 0; !status && i < n->count_out; i++) status = accept(g, n->out[i], &out[i]);
+    }
+    if (in != in_local) mem_free(g->e, in, in_size, _Alignof(infer_value));
+    if (out != out_local) mem_free(g->e, out, out_size, _Alignof(infer_value));
+    return status;
+}
+
+sinter_status ir_infer(ir_graph *g, ir_node_id id)
+{
+    const ir_node *n = ir_node_at(g, id);
+    const op_info *op = op_at(n->op);
+    const bool is_known = n->count_out && g->value.at[n->out[0]].dtype != SINTER_DTYPE_NONE;
+    sinter_status status = SINTER_OK;
+    if (op->regions) status = ir_infer_region(g, id);
+    else if (n->op != OP_pointwise && (n->count_anchor != n->count_in || n->prologue || n->epilogue)) return SINTER_OK;
+    else if (!(op->traits & LATE && is_known)) status = infer_op(g, id);   /* else its late symbols would change */
+    if (status) return NOTE(g->e, status, "while inferring the shapes of node %s (%s)", ir_node_label(g, id), op->name);
+    return g->a.failed ? FAIL_MEMORY(g->e, "the graph") : SINTER_OK;
+}
+
+/* ---- if, loop, scan ---- */
+
+uint32_t ir_param_input(const ir_node *n, uint32_t i)
+{
+    if (n->op == OP_if) return i + 1;
+    if (n->op == OP_loop && i == 0) return UINT32_MAX;
+    return i;
+}
+
+void ir_loop_param_dims(ir_graph *g, ir_value_id carried, ir_value_id result, dim *out)
+{
+    const ir_value *c = ir_value_at(g, carried), *r = ir_value_at(g, result);
+    for (uint32_t i = 0; i < c->rank; i++) {
+        const bool same = r->rank == c->rank && r->dim[i] == c->dim[i];
+        out[i] = same ? c->dim[i] : dim_symbol_late(g->dims, "loop", DIM_NONE);
+    }
+}
+
+static bool region_is_inside(const ir_graph *g, ir_region_id inner, ir_region_id outer)
+{
+    for (uint32_t depth = 0; inner && depth < 128; depth++) {
+        if (inner == outer) return true;
+        inner = ir_node_at(g, ir_region_at(g, inner)->owner)->parent;
+    }
+    return false;
+}
+
+/* Does the expression mention a late symbol that is bound inside the region, so that it means nothing outside? */
+static sinter_status dim_is_inner(const ir_graph *g, dim d, ir_region_id region, bool *inner)
+{
+    *inner = false;
+    if (!dim_is_late(g->dims, d)) return SINTER_OK;
+    const uint32_t count = dim_symbol_count(g->dims);
+    bool *mark = mem_zalloc(g->e, size_add(count, 1), 1);
+    if (!mark) return FAIL_MEMORY(g->e, "shape inference");
+    ir_symbols_mark(g, d, mark);
+    uint32_t s;
+    const ir_region *r = ir_region_at(g, region);
+    const ir_node *owner = ir_node_at(g, r->owner);
+    for (uint32_t i = 0; i < r->param.count; i++) {
+        const ir_value *p = ir_value_at(g, r->param.at[i]);
+        const uint32_t k = ir_param_input(owner, i);
+        const ir_value *from = k < owner->count_in ? ir_value_at(g, owner->in[k]) : ir_value_at(g, 0);
+        for (uint32_t x = 0; x < p->rank; x++)
+            if (dim_symbol_of(g->dims, p->dim[x], &s) && mark[s] && (from->rank != p->rank || from->dim[x] != p->dim[x])) *inner = true;
+    }
+    for (ir_node_id id = 1; id < g->node.count && !*inner; id++) {
+        const ir_node *n = &g->node.at[id];
+        if (n->is_dead || !region_is_inside(g, n->parent, region)) continue;
+        if (n->op == OP_bind) {
+            const attrs_bind *at = n->attrs;
+            for (uint32_t i = 0; i < at->symbols.count; i++)
+                if (dim_symbol_of(g->dims, (dim)at->symbols.at[i], &s) && mark[s]) *inner = true;
+        } else if (op_at(n->op)->traits & LATE || n->count_region) {
+            for (uint32_t i = 0; i < n->count_out; i++) {
+                const ir_value *v = ir_value_at(g, n->out[i]);
+                for (uint32_t x = 0; x < v->rank; x++)
+                    if (dim_symbol_of(g->dims, v->dim[x], &s) && mark[s]) *inner = true;
+            }
+        }
+    }
+    mem_free(g->e, mark, size_add(count, 1), 1);
+    return SINTER_OK;
+}
+
+/* A late symbol for axis i of output v: the one that stands there already, or a new one. */
+static dim late_dim(ir_graph *g, const ir_value *v, uint32_t i, const char *stem, dim max)
+{
+    uint32_t s;
+    if (v->dtype != SINTER_DTYPE_NONE && i < v->rank && dim_symbol_of(g->dims, v->dim[i], &s) && dim_is_late(g->dims, v->dim[i]))
+        return v->dim[i];
+    const dim_range r = dim_range_of(g->dims, max);
+    return dim_symbol_late(g->dims, stem, max != DIM_NONE && r.max < INT64_MAX ? max : DIM_NONE);
+}
+
+static infer_value value_of(ir_graph *g, ir_value_id id)
+{
+    infer_value v;
+    describe(g, id, &v);
+    return v;
+}
+
+static sinter_status infer_if(ir_graph *g, ir_node_id id)
+{
+    const ir_node *n = &g->node.at[id];
+    const ir_region *yes = ir_region_at(g, n->region[0]), *no = ir_region_at(g, n->region[1]);
+    if (yes->result.count != n->count_out || no->result.count != n->count_out)
+        return FAIL(g->e, INVALID_MODEL, "the branches give %u and %u results, the node has %u outputs", yes->result.count,
+                    no->result.count, n->count_out);
+    double condition = 0;
+    const bool is_decided = ir_const_scalar(g, n->in[0], &condition);
+    for (uint32_t i = 0; i < n->count_out; i++) {
+        infer_value a = value_of(g, yes->result.at[i]), b = value_of(g, no->result.at[i]);
+        if (is_decided) a = b = condition != 0 ? a : b;
+        if (a.dtype != b.dtype)
+            return FAIL(g->e, INVALID_MODEL, "output %u is %s in one branch and %s in the other", i, sinter_dtype_name(a.dtype),
+                        sinter_dtype_name(b.dtype));
+        if (a.rank != b.rank)
+            return FAIL(g->e, UNSUPPORTED, "output %u has rank %u in one branch and %u in the other", i, a.rank, b.rank);
+        const ir_value *v = ir_value_at(g, n->out[i]);
+        for (uint32_t k = 0; k < a.rank; k++) {
+            bool inner_a = false, inner_b = false;
+            TRY(dim_is_inner(g, a.dim[k], n->region[0], &inner_a));
+            TRY(dim_is_inner(g, b.dim[k], n->region[1], &inner_b));
+            if (a.dim[k] != b.dim[k] || inner_a || inner_b)
+                a.dim[k] = late_dim(g, v, k, "if", dim_max(g->dims, a.dim[k], b.dim[k]));
+        }
+        bool same = a.shape_value && b.shape_value && a.shape_count == b.shape_count;
+        for (uint32_t k = 0; same && k < a.shape_count; k++) {
+            bool inner = false;
+            TRY(dim_is_inner(g, a.shape_value[k], n->region[0], &inner));
+            same = a.shape_value[k] == b.shape_value[k] && !inner;
+        }
+        if (!same) a.shape_value = NULL;
+        TRY(accept(g, n->out[i], &a));
+    }
+    return SINTER_OK;
+}
+
+/* Output k carries body result r, which began as input c. */
+static sinter_status infer_carried(ir_graph *g, const ir_node *n, ir_value_id out, ir_value_id c, ir_value_id p, ir_value_id r)
+{
+    const infer_value from = value_of(g, c), param = value_of(g, p);
+    infer_value x = value_of(g, r);
+    (void)n;
+    if (x.dtype != from.dtype || x.dtype != param.dtype)
+        return FAIL(g->e, INVALID_MODEL, "a carried value begins as %s and becomes %s", sinter_dtype_name(from.dtype),
+                    sinter_dtype_name(x.dtype));
+    if (x.rank != from.rank || x.rank != param.rank)
+        return FAIL(g->e, UNSUPPORTED, "a carried value begins with rank %u and gets rank %u", from.rank, x.rank);
+    for (uint32_t i = 0; i < x.rank; i++)
+        x.dim[i] = x.dim[i] == param.dim[i] ? from.dim[i] : late_dim(g, ir_value_at(g, out), i, "loop", DIM_NONE);
+    x.shape_value = NULL;
+    return accept(g, out, &x);
+}
+
+static sinter_status infer_scanned(ir_graph *g, ir_value_id out, ir_region_id region, ir_value_id r, int64_t axis, dim lead, bool is_late)
+{
+    infer_value x = value_of(g, r);
+    if (x.rank >= SINTER_RANK_MAX) return FAIL(g->e, UNSUPPORTED, "a scanned output of rank %u, the most is %d", x.rank + 1, SINTER_RANK_MAX);
+    if (axis < 0 || axis > (int64_t)x.rank) return FAIL(g->e, INVALID_MODEL, "scan axis %lld of rank %u", (long long)axis, x.rank + 1);
+    const ir_value *v = ir_value_at(g, out);
+    infer_value y = { .dtype = x.dtype, .rank = x.rank + 1 };
+    for (uint32_t i = 0, k = 0; i < y.rank; i++) {
+        if (i == (uint32_t)axis) {
+            y.dim[i] = is_late ? late_dim(g, v, i, "trip", lead) : lead;
+            continue;
+        }
+        bool inner = false;
+        y.dim[i] = x.dim[k++];
+        TRY(dim_is_inner(g, y.dim[i], region, &inner));
+        if (inner) y.dim[i] = late_dim(g, v, i, "scanned", y.dim[i]);
+    }
+    return accept(g, out, &y);
+}
+
+static sinter_status infer_loop(ir_graph *g, ir_node_id id)
+{
+    const ir_node *n = &g->node.at[id];
+    const attrs_loop *at = n->attrs;
+    const ir_region *body = ir_region_at(g, n->region[0]);
+    const uint32_t carried = (uint32_t)at->carried;
+    if (at->carried < 0 || at->carried > (int64_t)n->count_in - 2 || n->count_out < carried || body->result.count != n->count_out + 1 ||
+        body->param.count != n->count_in)
+        return FAIL(g->e, INVALID_MODEL, "a body with %u inputs and %u results does not fit %u inputs, %u outputs and %lld carried values",
+                    body->param.count, body->result.count, n->count_in, n->count_out, (long long)at->carried);
+    for (uint32_t i = 0; i < carried; i++)
+        TRY(infer_carried(g, n, n->out[i], n->in[i + 2], body->param.at[i + 2], body->result.at[i + 1]));
+    /* The trip count is exact where nothing can stop the loop earlier. */
+    const infer_value trip = value_of(g, n->in[0]);
+    double first = 1, again = 0;
+    const bool starts = !n->in[1] || (ir_const_scalar(g, n->in[1], &first) && first != 0);
+    const ir_value_id next = body->result.at[0];
+    const bool goes_on = next == body->param.at[1] || (ir_const_scalar(g, next, &again) && again != 0);
+    dim lead = DIM_NONE;
+    if (trip.shape_value && trip.shape_count == 1) lead = dim_max(g->dims, trip.shape_value[0], dim_const(g->dims, 0));
+    const bool is_exact = lead != DIM_NONE && starts && goes_on;
+    for (uint32_t i = carried; i < n->count_out; i++)
+        TRY(infer_scanned(g, n->out[i], n->region[0], body->result.at[i + 1], 0, lead, !is_exact));
+    return SINTER_OK;
+}
+
+static sinter_status infer_scan(ir_graph *g, ir_node_id id)
+{
+    const ir_node *n = &g->node.at[id];
+    const attrs_scan *at = n->attrs;
+    const ir_region *body = ir_region_at(g, n->region[0]);
+    const uint32_t carried = (uint32_t)at->carried, scanned = (uint32_t)at->scanned;
+    if (at->carried < 0 || at->scanned < 1 || at->carried + at->scanned > (int64_t)n->count_in || n->count_out < carried ||
+        body->result.count != n->count_out || body->param.count != n->count_in)
+        return FAIL(g->e, INVALID_MODEL, "a body with %u inputs and %u results does not fit %u inputs, %u outputs, %lld carried and %lld scanned values",
+                    body->param.count, body->result.count, n->count_in, n->count_out, (long long)at->carried, (long long)at->scanned);
+    for (uint32_t i = 0; i < carried; i++)
+        TRY(infer_carried(g, n, n->out[i], n->in[i], body->param.at[i], body->result.at[i]));
+    const ir_value *first = ir_value_at(g, n->in[carried]);
+    const int64_t in_axis = at->in_axis.count ? at->in_axis.at[0] : 0;
+    if (in_axis < 0 || in_axis >= (int64_t)first->rank)
+        return FAIL(g->e, INVALID_MODEL, "scan axis %lld of an input of rank %u", (long long)in_axis, first->rank);
+    (void)scanned;
+    for (uint32_t i = carried; i < n->count_out; i++) {
+        const uint32_t k = i - carried;
+        TRY(infer_scanned(g, n->out[i], n->region[0], body->result.at[i], k < at->out_axis.count ? at->out_axis.at[k] : 0,
+                          first->dim[in_axis], false));
+    }
+    return SINTER_OK;
+}
+
+sinter_status ir_infer_region(ir_graph *g, ir_node_id id)
+{
+    const ir_node *n = ir_node_at(g, id);
+    if (n->count_region != op_at(n->op)->regions)
+        return FAIL(g->e, INTERNAL, "%s has %u regions, wants %u", op_at(n->op)->name, n->count_region, op_at(n->op)->regions);
+    if (n->op == OP_if) return infer_if(g, id);
+    return n->op == OP_loop ? infer_loop(g, id) : infer_scan(g, id);
+}
