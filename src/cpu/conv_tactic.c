@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv_tactic.c - which tactics are worth measuring for a convolution: the product's, on each path that applies. */
+#include "cpu/conv.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS_CHANNELS_MAX = 32 };
+
+static bool rows_path_merges(const conv_shape *s) { return s->groups == 1 && s->dilation[2] == 1; }
+
+static gemm_shape product_of(const conv_shape *s, conv_path path)
+{
+    gemm_shape g = {
+        .m = s->images * s->out[0] * s->out[1] * s->out[2], .n = s->c_out / s->groups, .k = s->c_in / s->groups,
+        .taps = s->kernel[0] * s->kernel[1] * s->kernel[2], .a_row = s->stride[2] * s->x_dim[2], .a_col = 1,
+    };
+    if (path == CONV_ROWS) {
+        g.a_row = s->stride[2] * s->c_in;
+        if (rows_path_merges(s)) {
+            g.taps /= s->kernel[2];
+            g.k *= s->kernel[2];
+        }
+    }
+    return g;
+}
+
+const char *conv_tactic_check(isa_level isa, const conv_shape *s, conv_tactic t)
+{
+    static const uint8_t zero[sizeof t.zero];
+    if (t.path != CONV_TAPS && t.path != CONV_ROWS) return "unknown path";
+    if (memcmp(t.zero, zero, sizeof zero) != 0) return "reserved bytes are set";
+    if (t.path == CONV_TAPS && s->x_c != 1) return "channels of the input are not adjacent";
+    const gemm_shape g = product_of(s, (conv_path)t.path);
+    return gemm_tactic_check(isa, &g, t.gemm);
+}
+
+double conv_cost(isa_level isa, const conv_shape *s, conv_tactic t)
+{
+    const gemm_shape g = product_of(s, (conv_path)t.path);
+    double cost = gemm_cost(isa, &g, t.gemm) * (double)s->groups;
+    if (t.path == CONV_ROWS) {
+        const double copied = (double)s->images * (double)(s->in[0] * s->in[1] * s->in[2]) * (double)s->c_in;
+        cost += copied * (s->x_c == 1 ? 0.1 : 0.3);
+    }
+    /* Every tap of every register tile reloads its pointers. */
+    const double tiles = (double)g.m / t.gemm.rows * (double)(g.n / (t.gemm.vectors * gemm_tile_set_of(isa)->lanes) + 1);
+    return cost + 0.15 * tiles * (double)g.taps * t.gemm.rows * (double)s->groups;
+}
+
+int conv_tactic_print(char *text, size_t size, isa_level isa, conv_tactic t)
+{
+    char product[48];
+    (void)gemm_tactic_print(product, sizeof product, isa, t.gemm);
+    return snprintf(text, size, "%s %s", t.path == CONV_ROWS ? "rows" : "taps", product);
+}
+
+static int path_tactics(isa_level isa, const conv_shape *s, conv_path path, conv_tactic *out)
+{
+    gemm_tactic list[GEMM_TACTICS_MAX];
+    const gemm_shape g = product_of(s, path);
+    const int count = gemm_tactics(isa, &g, list);
+    for (int i = 0; i < count; i++) out[i] = (conv_tactic){.gemm = list[i], .path = (uint8_t)path};
+    return count;
+}
+
+int conv_tactics(isa_level isa, const conv_shape *s, conv_tactic out[CONV_TACTICS_MAX])
+{
+    int count = 0;
+    if (s->x_c == 1) count += path_tactics(isa, s, CONV_TAPS, out);
+    /* A copy pays where runs of a few channels become longer ones; other inputs need it for their strides. */
+    const bool longer = rows_path_merges(s) && s->kernel[2] > 1 && s->c_in <= ROWS_CHANNELS_MAX;
+    if (s->x_c != 1 || longer) count += path_tactics(isa, s, CONV_ROWS, out + count);
+    for (int i = 1; i < count; i++) {    /* a short list: insertion keeps equals in order */
+        const conv_tactic t = out[i];
+        const double cost = conv_cost(isa, s, t);
+        int at = i;
+        for (; at > 0 && conv_cost(isa, s, out[at - 1]) > cost; at--) out[at] = out[at - 1];
+        out[at] = t;
+    }
+    return count;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* depthwise_row.inc.h - the text of the depthwise row kernels, included once by each instruction set's file.
+ *
+ * For the usual kernels (3, 5, 7 wide, stride 1 or 2) up to four output pixels are computed at once: a column of the
+ * window is loaded once and meets every output that it belongs to. Blocks at the borders and the last, partial vector
+ * of channels take the same body with each load guarded. Everything else takes one pixel at a time. */
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* What one block of outputs needs, for one vector of channels. */
+typedef struct dw_block {
+    const float *x;                    /* row 0 of the window, column 0: may lie outside the image         */
+    const float *w;                    /* tap (0, 0)                                                       */
+    float       *y;
+    const float *residual, *bias;
+    const gemm_epilogue *e;
+    int64_t      x_row, x_col;         /* distance of window rows and columns                              */
+    int64_t      w_row, w_col;
+    int64_t      ldy;
+    int64_t      row_begin, row_end;   /* window rows inside the image                                     */
+    int64_t      col_begin, col_end;   /* window columns inside the image, counted from this block's first  */
+    int64_t      kernel_w;
+    int          lanes;                /* channels of this vector                                          */
+} dw_block;
+
+static inline __attribute__((always_inline)) void dw_finish(const dw_block *b, vec acc, const int u, const int guarded)
+{
+    const gemm_epilogue *e = b->e;
+    if (e->scale) acc = v_mul(v_set(e->alpha), acc);
+    if (b->bias) acc = v_add(acc, guarded ? v_load_n(b->bias, b->lanes) : v_load(b->bias));
+    if (b->residual) {
+        const float *r = b->residual + u * e->ldr;
+        acc = v_add(acc, guarded ? v_load_n(r, b->lanes) : v_load(r));
+    }
+    if (e->clip) acc = v_min(v_set(e->hi), v_max(v_set(e->lo), acc));
+    if (guarded) {
+        v_store_n(b->y + u * b->ldy, acc, b->lanes);
+    } else {
+        v_store(b->y + u * b->ldy, acc);
+    }
+}
+
+static inline __attribute__((always_inline)) void dw_run(const dw_block *b, const int kernel, const int stride,
+                                                         const int outputs, const int guarded)
+{
+    vec acc[4];
+    UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_zero();
+    const float *x = b->x + b->row_begin * b->x_row, *w = b->w + b->row_begin * b->w_row;
+    for (int64_t row = b->row_begin; row < b->row_end; row++, x += b->x_row, w += b->w_row) {
+        vec wv[7];
+        UNROLL for (int i = 0; i < kernel; i++)
+        {
+            wv[i] = guarded ? v_load_n(w + i * b->w_col, b->lanes) : v_load(w + i * b->w_col);
+        }
+        UNROLL for (int col = 0; col < (outputs - 1) * stride + kernel; col++)
+        {
+            if (guarded && (col < b->col_begin || col >= b->col_end)) continue;
+            const vec v = guarded ? v_load_n(x + col * b->x_col, b->lanes) : v_load(x + col * b->x_col);
+            UNROLL for (int u = 0; u < outputs; u++)
+            {
+                const int tap = col - u * stride;
+                if (tap >= 0 && tap < kernel) acc[u] = v_fma(v, wv[tap], acc[u]);
+            }
+        }
+    }
+    UNROLL for (int u = 0; u < outputs; u++) dw_finish(b, acc[u], u, guarded);
+}
+
+/* One output with any kernel; x_col is the distance of taps here. */
+static void dw_any(const dw_block *b)
+{
+    vec acc = v_zero();
+    for (int64_t row = b->row_begin; row < b->row_end; row++) {
+        const float *x = b->x + row * b->x_row, *w = b->w + row * b->w_row;
+        for (int64_t col = b->col_begin; col < b->col_end; col++) {
+            acc = v_fma(v_load_n(x + col * b->x_col, b->lanes), v_load_n(w + col * b->w_col, b->lanes), acc);
+        }
+    }
+    dw_finish(b, acc, 0, 1);
+}
+
+typedef void dw_block_fn(const dw_block *b);
+#define DW(k, s, u)                                                                                                  \
+    static void dw_##k##_##s##_##u(const dw_block *b) { dw_run(b, k, s, u, 0); }                                     \
+    static void dw_##k##_##s##_##u##_guarded(const dw_block *b) { dw_run(b, k, s, u, 1); }
+#define DW_OUTPUTS(k, s) DW(k, s, 1) DW(k, s, 2) DW(k, s, 4)
+DW_OUTPUTS(3, 1) DW_OUTPUTS(3, 2) DW_OUTPUTS(5, 1) DW_OUTPUTS(5, 2) DW_OUTPUTS(7, 1) DW_OUTPUTS(7, 2)
+
+#define DW_NAMES(k, s)                                                                                               \
+    {                                                                                                                \
+        {dw_##k##_##s##_1, dw_##k##_##s##_1_guarded}, {dw_##k##_##s##_2, dw_##k##_##s##_2_guarded},                  \
+            {dw_##k##_##s##_4, dw_##k##_##s##_4_guarded}                                                             \
+    }
+/* [(kernel - 3) / 2][stride - 1][log2 outputs][guarded] */
+static dw_block_fn *const dw_blocks[3][2][3][2] = {
+    {DW_NAMES(3, 1), DW_NAMES(3, 2)}, {DW_NAMES(5, 1), DW_NAMES(5, 2)}, {DW_NAMES(7, 1), DW_NAMES(7, 2)},
+};
+
+static int64_t dw_ceil_div(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : 0; }
+
+/* Taps [begin, end) of a window that starts at `at` and lie inside [0, size). */
+static void dw_clip(int64_t at, int64_t kernel, int64_t dilation, int64_t size, int64_t *begin, int64_t *end)
+{
+    *begin = dw_ceil_div(-at, dilation);
+    const int64_t fit = dw_ceil_div(size - at, dilation);
+    *end = fit < kernel ? fit : kernel;
+    if (*end < *begin) *end = *begin;
+}
+
+/* Several outputs a channel: a scalar loop, since no network that matters for speed has them. */
+static void dw_multiplied(const depthwise_row *r, const dw_block *rows)
+{
+    const depthwise_shape *s = &r->p->shape;
+    const gemm_epilogue *e = &r->p->epilogue;
+    const int64_t cols = s->channels * s->multiplier;
+    for (int64_t i = 0; i < r->pixels; i++) {
+        int64_t col_begin = 0, col_end = 0;
+        const int64_t at = (r->out_x + i) * s->stride[1] - s->pad[1];
+        dw_clip(at, s->kernel[1], s->dilation[1], s->in[1], &col_begin, &col_end);
+        for (int64_t c = 0; c < cols; c++) {
+            float sum = 0.0f;
+            for (int64_t h = rows->row_begin; h < rows->row_end; h++) {
+                const float *x = rows->x + h * rows->x_row + at * s->x_dim[1] + c / s->multiplier;
+                for (int64_t w = col_begin; w < col_end; w++) {
+                    sum += x[w * s->dilation[1] * s->x_dim[1]] * r->p->w[(h * s->kernel[1] + w) * cols + c];
+                }
+            }
+            if (e->scale) sum *= e->alpha;
+            if (e->bias) sum += e->bias[c];
+            if (r->residual) sum += r->residual[i * e->ldr + c];
+            if (e->clip) {
+                sum = e->lo > sum ? e->lo : sum;
+                sum = e->hi < sum ? e->hi : sum;
+            }
+            r->y[i * r->p->ldy + c] = sum;
+        }
+    }
+}
+
+void VEC_SUFFIX(depthwise_row)(const depthwise_row *r)
+{
+    const depthwise_params *p = r->p;
+    const depthwise_shape *s = &p->shape;
+    const int64_t cols = s->channels * s->multiplier;
+    const int64_t at_y = r->out_y * s->stride[0] - s->pad[0];
+    dw_block b = {
+        .x = r->x + at_y * s->x_dim[0], .e = &p->epilogue, .x_row = s->dilation[0] * s->x_dim[0],
+        .w_row = s->kernel[1] * cols, .w_col = cols, .ldy = p->ldy, .kernel_w = s->kernel[1],
+    };
+    dw_clip(at_y, s->kernel[0], s->dilation[0], s->in[0], &b.row_begin, &b.row_end);
+    if (s->multiplier != 1) {
+        dw_multiplied(r, &b);
+        return;
+    }
+    const float *x = b.x;
+    const bool usual = (s->kernel[1] == 3 || s->kernel[1] == 5 || s->kernel[1] == 7) && s->dilation[1] == 1 &&
+                       (s->stride[1] == 1 || s->stride[1] == 2);
+    b.x_col = s->dilation[1] * s->x_dim[1];
+    for (int64_t c = 0; c < cols; c += VEC_LANES) {
+        const bool partial = cols - c < VEC_LANES;
+        b.lanes = partial ? (int)(cols - c) : VEC_LANES;
+        b.w = p->w + c;
+        b.bias = p->epilogue.bias ? p->epilogue.bias + c : NULL;
+        for (int64_t i = 0; i < r->pixels;) {
+            const int64_t at = (r->out_x + i) * s->stride[1] - s->pad[1], left = r->pixels - i;
+            b.x = x + at * s->x_dim[1] + c;
+            b.y = r->y + i * p->ldy + c;
+            b.residual = r->residual ? r->residual + i * p->epilogue.ldr + c : NULL;
+            if (!usual) {
+                dw_clip(at, s->kernel[1], s->dilation[1], s->in[1], &b.col_begin, &b.col_end);
+                dw_any(&b);
+                i++;
+                continue;
+            }
+            const int log = left >= 4 ? 2 : left >= 2 ? 1 : 0;
+            const int64_t outputs = (int64_t)1 << log, window = (outputs - 1) * s->stride[1] + s->kernel[1];
+            dw_clip(at, window, 1, s->in[1], &b.col_begin, &b.col_end);
+            const bool guarded = partial || b.col_begin > 0 || b.col_end < window;
+            dw_blocks[(s->kernel[1] - 3) / 2][s->stride[1] - 1][log][guarded](&b);
+            i += outputs;
+        }
+    }
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_tactic.c - which tactics are worth measuring for a product, and a rough order among them.
+ *
+ * The model counts what no machine escapes: multiply-adds with the lanes that padding wastes, loads, the latency of a
+ * short accumulator chain. It knows no clock and no vendor. Two sizes of block stand for two sizes of L2 cache. */
+#include "cpu/gemm_core.h"
+#include <stdio.h>
+
+enum { BLOCK_SMALL = 192 << 10, BLOCK_LARGE = 512 << 10, CACHE_WAY = 4096 };
+
+/* Rows whose distance is a multiple of the size of an L1 way all compete for one set. */
+static bool rows_collide(const gemm_shape *s)
+{
+    return s->taps == 1 && s->m > 4 && s->k >= 64 && s->a_row * (int64_t)sizeof(float) % CACHE_WAY == 0;
+}
+
+static double max3(double a, double b, double c)
+{
+    const double ab = a > b ? a : b;
+    return ab > c ? ab : c;
+}
+
+/* Steps of one vector multiply-add: for one row of B over a register tile. */
+static double step_cost(int64_t rows, int64_t vectors)
+{
+    const double fma = (double)(rows * vectors), loads = (double)(rows + vectors), chain = 4.0;
+    return max3(fma, loads, chain);
+}
+
+double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
+{
+    const gemm_tile_set *set = gemm_tile_set_of(isa);
+    const gemm_grid g = gemm_grid_of(set, t, s->m, s->n);
+    if (g.m_tiles == 0 || g.panels == 0) return 0.0;
+    const int64_t vectors = (s->n + g.lanes - 1) / g.lanes, full = s->n / g.width;
+    const int64_t rest = vectors - full * t.vectors;
+    const double deep = (double)s->k * (double)s->taps;
+    double step = 0.0;
+    for (int high = 0; high < 2; high++) {
+        const int64_t rows = g.rows_small + high;
+        const double count = (double)(high ? g.rows_extra : g.m_tiles - g.rows_extra);
+        step += count * (double)full * step_cost(rows, t.vectors);
+        if (rest) step += count * step_cost(rows, rest);
+    }
+    const double tiles = (double)g.m_tiles * (double)g.panels;
+    const double passes = (double)g.n_blocks;
+    double extra = tiles * 40.0 + (double)g.m_tiles * passes * (double)(s->taps * t.rows) * 2.0;
+    if (t.copy_a) {
+        extra += (double)s->m * deep * passes * (s->a_col == 1 ? 0.25 : 1.5);
+    } else if (rows_collide(s)) {
+        extra += step * deep * 0.3;
+    }
+    if (s->b_raw) extra += deep * (double)s->n * (double)g.m_blocks * 0.5;
+    return 0.15 * (step * deep + extra);
+}
+
+const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
+{
+    const gemm_tile_set *set = gemm_tile_set_of(isa);
+    if (t.zero != 0 || t.copy_a > 1) return "reserved bits are set";
+    if (t.vectors < 1 || t.vectors > GEMM_VECTORS_MAX) return "panel width is not 1 to 4 vectors";
+    if (t.rows < 1 || t.rows > set->rows_max[t.vectors - 1]) return "the register tile is higher than the registers allow";
+    if (s->a_col != 1 && !t.copy_a) return "rows of A without unit stride have to be copied";
+    return NULL;
+}
+
+int gemm_tactic_print(char *text, size_t size, isa_level isa, gemm_tactic t)
+{
+    return snprintf(text, size, "%ux%d m%u n%u%s", t.rows, t.vectors * gemm_tile_set_of(isa)->lanes, t.block_m,
+                    t.block_n, t.copy_a ? " copy" : "");
+}
+
+static uint16_t block_of(int64_t bytes, int64_t panel_bytes, int64_t panels)
+{
+    int64_t count = panel_bytes > 0 ? bytes / panel_bytes : panels;
+    if (count < 1) count = 1;
+    if (count >= panels) return 0;
+    return (uint16_t)(count > UINT16_MAX ? UINT16_MAX : count);
+}
+
+typedef struct candidates {
+    gemm_tactic list[GEMM_TACTICS_MAX];
+    double      cost[GEMM_TACTICS_MAX];
+    int         count;
+} candidates;
+
+/* Keeps the list in order of cost; equal tactics once. */
+static void candidates_add(candidates *c, isa_level isa, const gemm_shape *s, gemm_tactic t)
+{
+    for (int i = 0; i < c->count; i++) {
+        const gemm_tactic o = c->list[i];
+        if (o.vectors == t.vectors && o.rows == t.rows && o.copy_a == t.copy_a && o.block_m == t.block_m &&
+            o.block_n == t.block_n) {
+            return;
+        }
+    }
+    const double cost = gemm_cost(isa, s, t);
+    int at = c->count;
+    while (at > 0 && c->cost[at - 1] > cost) at--;
+    if (at == GEMM_TACTICS_MAX) return;
+    if (c->count < GEMM_TACTICS_MAX) c->count++;
+    for (int i = c->count - 1; i > at; i--) {
+        c->list[i] = c->list[i - 1];
+        c->cost[i] = c->cost[i - 1];
+    }
+    c->list[at] = t;
+    c->cost[at] = cost;
+}
+
+int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTICS_MAX])
+{
+    const gemm_tile_set *set = gemm_tile_set_of(isa);
+    candidates c = {.count = 0};
+    for (int v = 1; v <= GEMM_VECTORS_MAX; v++) {
+        if (v > 1 && s->n <= (int64_t)(v - 1) * set->lanes) break;
+        const int64_t width = (int64_t)v * set->lanes;
+        const int64_t panels = s->n / width + (s->n % width != 0);
+        const double panel_bytes = (double)s->taps * (double)s->k * (double)width * (double)sizeof(float);
+        const int64_t bytes = panel_bytes > (double)BLOCK_LARGE ? BLOCK_LARGE : (int64_t)panel_bytes;
+        gemm_tactic t = {.vectors = (uint8_t)v, .rows = (uint8_t)set->rows_max[v - 1]};
+        t.copy_a = s->a_col != 1 || rows_collide(s);
+        /* A raw B is packed by whoever computes with it: a block then takes all rows, so that it is packed once. */
+        t.block_m = s->b_raw ? 0 : 1;
+        t.block_n = block_of(BLOCK_LARGE, bytes, panels);
+        candidates_add(&c, isa, s, t);
+        if (rows_collide(s) && s->a_col == 1) {
+            gemm_tactic direct = t;
+            direct.copy_a = 0;
+            candidates_add(&c, isa, s, direct);
+        }
+        t.block_n = block_of(BLOCK_SMALL, bytes, panels);
+        candidates_add(&c, isa, s, t);
+    }
+    for (int i = 0; i < c.count; i++) out[i] = c.list[i];
+    return c.count;
+}

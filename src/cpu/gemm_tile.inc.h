@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_tile.inc.h - the text of the micro-kernels, included once by each instruction set's file after its vec_*.h.
+ *
+ * One always-inlined body with constant `rows` and `vectors`, instantiated for every pair whose accumulators fit the
+ * registers beside one broadcast of A and a row of B. The accumulators never leave the registers before the epilogue. */
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* How far ahead of use B is asked for: a stream from far memory gains, one from the caches does not lose. */
+enum { PREFETCH_AHEAD = 512, FLOATS_PER_LINE = 16 };
+
+#define TILE_STEP(kk)                                                                                                \
+    do {                                                                                                             \
+        vec bv[GEMM_VECTORS_MAX];                                                                                    \
+        UNROLL for (int j = 0; j < vectors; j++) bv[j] = v_load(b + (kk) * width + j * VEC_LANES);                   \
+        if (rows <= 4) {                                                                                             \
+            UNROLL for (int j = 0; j < width; j += FLOATS_PER_LINE)                                                  \
+                __builtin_prefetch(b + (kk) * width + j + PREFETCH_AHEAD);                                           \
+        }                                                                                                            \
+        UNROLL for (int i = 0; i < rows; i++)                                                                        \
+        {                                                                                                            \
+            const vec av = v_set(a[i][k + (kk)]);                                                                    \
+            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_fma(av, bv[j], acc[i][j]);                        \
+        }                                                                                                            \
+    } while (0)
+
+static inline __attribute__((always_inline)) void tile_run(const gemm_tile *t, const int rows, const int vectors)
+{
+    const int width = vectors * VEC_LANES;
+    vec acc[GEMM_ROWS_MAX][GEMM_VECTORS_MAX];
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_zero();
+    }
+    const float *b = t->b;
+    const float *const *from = t->a;
+    const int64_t k_count = t->k;
+    for (int64_t tap = t->taps; tap > 0; tap--, from += rows) {
+        const float *a[GEMM_ROWS_MAX];
+        UNROLL for (int i = 0; i < rows; i++) a[i] = from[i];
+        int64_t k = 0;
+        for (; k + 4 <= k_count; k += 4, b += 4 * width) {
+            TILE_STEP(0);
+            TILE_STEP(1);
+            TILE_STEP(2);
+            TILE_STEP(3);
+        }
+        for (; k < k_count; k++, b += width) TILE_STEP(0);
+    }
+
+    const int last = vectors - 1, tail = t->cols - last * VEC_LANES;
+    float *c = t->c;
+    const float *residual = t->residual;
+    vec bias[GEMM_VECTORS_MAX];
+    UNROLL for (int j = 0; j < vectors; j++) bias[j] = v_zero();
+    if (t->bias) {
+        UNROLL for (int j = 0; j < last; j++) bias[j] = v_load(t->bias + j * VEC_LANES);
+        bias[last] = v_load_n(t->bias + last * VEC_LANES, tail);
+    }
+    if (t->flags & GEMM_TILE_ALPHA) {
+        const vec alpha = v_set(t->alpha);
+        UNROLL for (int i = 0; i < rows; i++)
+        {
+            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_mul(alpha, acc[i][j]);
+        }
+    }
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_add(acc[i][j], bias[j]);
+    }
+    if (residual) {
+        UNROLL for (int i = 0; i < rows; i++, residual += t->ldr)
+        {
+            UNROLL for (int j = 0; j < last; j++) acc[i][j] = v_add(acc[i][j], v_load(residual + j * VEC_LANES));
+            acc[i][last] = v_add(acc[i][last], v_load_n(residual + last * VEC_LANES, tail));
+        }
+    }
+    if (t->flags & GEMM_TILE_CLIP) {
+        const vec lo = v_set(t->lo), hi = v_set(t->hi);
+        UNROLL for (int i = 0; i < rows; i++)
+        {
+            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_min(hi, v_max(lo, acc[i][j]));
+        }
+    }
+    if (tail == VEC_LANES) {
+        UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
+        {
+            UNROLL for (int j = 0; j < vectors; j++) v_store(c + j * VEC_LANES, acc[i][j]);
+        }
+    } else {
+        UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
+        {
+            UNROLL for (int j = 0; j < last; j++) v_store(c + j * VEC_LANES, acc[i][j]);
+            v_store_n(c + last * VEC_LANES, acc[i][last], tail);
+        }
+    }
+}
+
+static void pack_panel(float *dst, const float *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
+                       int64_t col_stride)
+{
+    if (col_stride == 1) {
+        for (int64_t i = 0; i < k; i++, dst += width, src += row_stride) {
+            int32_t j = 0;
+            for (; j + VEC_LANES <= cols; j += VEC_LANES) v_store(dst + j, v_load(src + j));
+            if (j < cols) {
+                v_store(dst + j, v_load_n(src + j, cols - j));
+                j += VEC_LANES;
+            }
+            for (; j < width; j += VEC_LANES) v_store(dst + j, v_zero());
+        }
+        return;
+    }
+    /* Columns in fours, so that four streams are read and a quarter of a line is written at a time. */
+    int32_t j = 0;
+    for (; j + 4 <= cols; j += 4) {
+        const float *s0 = src + j * col_stride, *s1 = s0 + col_stride, *s2 = s1 + col_stride, *s3 = s2 + col_stride;
+        float *d = dst + j;
+        for (int64_t i = 0; i < k; i++, d += width) {
+            const int64_t at = i * row_stride;
+            d[0] = s0[at];
+            d[1] = s1[at];
+            d[2] = s2[at];
+            d[3] = s3[at];
+        }
+    }
+    for (; j < width; j++) {
+        const float *s = src + j * col_stride;
+        for (int64_t i = 0; i < k; i++) dst[i * width + j] = j < cols ? s[i * row_stride] : 0.0f;
+    }
+}
+
+#define TILE(r, v)                                                                                                   \
+    static void tile_##r##x##v(const gemm_tile *t) { tile_run(t, r, v); }
+
+#if VEC_REGISTERS == 32
+#define TILES_1(T) T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1) T(7, 1) T(8, 1) T(9, 1) T(10, 1) T(11, 1) T(12, 1) \
+                   T(13, 1) T(14, 1)
+#define TILES_2(T) T(1, 2) T(2, 2) T(3, 2) T(4, 2) T(5, 2) T(6, 2) T(7, 2) T(8, 2) T(9, 2) T(10, 2) T(11, 2) T(12, 2) \
+                   T(13, 2) T(14, 2)
+#define TILES_3(T) T(1, 3) T(2, 3) T(3, 3) T(4, 3) T(5, 3) T(6, 3) T(7, 3) T(8, 3) T(9, 3)
+#define TILES_4(T) T(1, 4) T(2, 4) T(3, 4) T(4, 4) T(5, 4) T(6, 4)
+#define TILE_ROWS_MAX {14, 14, 9, 6}
+#else
+#define TILES_1(T) T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1) T(7, 1) T(8, 1) T(9, 1) T(10, 1) T(11, 1) T(12, 1)
+#define TILES_2(T) T(1, 2) T(2, 2) T(3, 2) T(4, 2) T(5, 2) T(6, 2)
+#define TILES_3(T) T(1, 3) T(2, 3) T(3, 3) T(4, 3)
+#define TILES_4(T) T(1, 4) T(2, 4)
+#define TILE_ROWS_MAX {12, 6, 4, 2}
+#endif
+
+TILES_1(TILE)
+TILES_2(TILE)
+TILES_3(TILE)
+TILES_4(TILE)
+
+#define TILE_NAME(r, v) tile_##r##x##v,
+const gemm_tile_set VEC_SUFFIX(gemm_tile) = {
+    .lanes = VEC_LANES,
+    .rows_max = TILE_ROWS_MAX,
+    .run = {{TILES_1(TILE_NAME)}, {TILES_2(TILE_NAME)}, {TILES_3(TILE_NAME)}, {TILES_4(TILE_NAME)}},
+    .pack = pack_panel,
+};
