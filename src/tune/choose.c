@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choose.c - which kernel, with which tactic: every row is asked, the model orders, the clock decides.
+ *
+ * A time is taken from the cache or measured and put there before it is used, so the same model, options and cache make the
+ * same choices. Times within 1 % go to the earlier candidate: noise must not decide. */
+#include "tune/tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct candidate {
+    const kernel *kernel;
+    tactic        tactic;
+    double        model_ns, ns;
+    uint32_t      id;
+} candidate;
+
+enum { CANDIDATES_MAX = 96, FAST_MAX = 6 };
+/* Below this the clock's resolution and the caches' state decide more than the tactic does. */
+static const double worth_measuring_ns = 3000;
+
+static int by_model(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    if (x->model_ns != y->model_ns) return x->model_ns < y->model_ns ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* All tactics of the kernels that take the problem, best by the model first; the reference only where nothing else does. */
+static uint32_t collect(env *e, const problem *p, const tune_options *o, candidate *list)
+{
+    uint32_t count = 0, kernels = 0;
+    kernel_target target;
+    o->backend->target(o->device, &target);
+    target.threads = o->threads;
+    const kernel *const *kernel_at = o->backend->kernels(&kernels);
+    const uint32_t fast = o->reference_only ? 0 : kernels - 1;
+    for (uint32_t i = 0; i < fast; i++) {
+        const kernel *k = kernel_at[i];
+        const char *why = k->reject(p, &target);
+        if (why) {
+            if (e && env_logs(e, LOG_SELECT)) env_log(e, LOG_SELECT, "rejected %s: %s", k->name, why);
+            continue;
+        }
+        tactic_sink sink = { .count = 0 };
+        k->tactics(p, &target, &sink);
+        for (uint32_t j = 0; j < sink.count && count < CANDIDATES_MAX; j++) {
+            list[count] = (candidate){ .kernel = k, .tactic = sink.at[j], .id = count };
+            list[count].model_ns = k->cost_ns(p, &sink.at[j], &target);
+            count++;
+        }
+    }
+    qsort(list, count, sizeof *list, by_model);
+    return count;
+}
+
+static const kernel *reference_of(const tune_options *o)
+{
+    uint32_t kernels = 0;
+    const kernel *const *kernel_at = o->backend->kernels(&kernels);
+    return kernel_at[kernels - 1];
+}
+
+/* What the reference would cost: about 20 ns an element of the largest operand. Only a last resort needs an estimate at all. */
+static double reference_ns(const problem *p)
+{
+    double most = 1;
+    for (uint32_t i = 0; i < p->count_in + p->count_out; i++) {
+        const problem_operand *o = i < p->count_in ? &p->in[i] : &p->out[i - p->count_in];
+        double count = 1;
+        for (uint32_t k = 0; k < o->rank; k++) count *= (double)o->dim[k].opt;
+        if (count > most) most = count;
+    }
+    return 20 * most + 500;
+}
+
+void tune_estimate(const problem *p, const tune_options *o, bool want_fast, choice *out)
+{
+    candidate list[CANDIDATES_MAX];
+    *out = (choice){ 0 };
+    if (collect(NULL, p, o, list)) {
+        *out = (choice){ .kernel = list[0].kernel, .tactic = list[0].tactic, .ns = list[0].model_ns };
+    } else if (!want_fast) {
+        *out = (choice){ .kernel = reference_of(o), .ns = reference_ns(p) };
+    }
+}
+
+static sinter_status time_of(env *e, const problem *p, const candidate *c, const tune_options *o, const char *problem_text, double *ns)
+{
+    text key;
+    text_init(&key, e);
+    text_printf(&key, "%s | ", problem_text);
+    o->backend->describe(o->device, &key);
+    text_printf(&key, " | %u threads | %s.%u", o->threads, c->kernel->name, c->kernel->abi);
+    if (c->kernel->print) {
+        text_append(&key, " ", 1);
+        c->kernel->print(&c->tactic, &key);
+    }
+    sinter_status s = key.failed ? FAIL_MEMORY(e, "a timing key") : SINTER_OK;
+    if (s == SINTER_OK && !timing_cache_find(o->cache, key.at, ns)) {
+        if (o->cache_only) s = FAIL(e, INVALID_ARG, "the timing cache has no entry for '%s', and measuring is not permitted", key.at);
+        if (s == SINTER_OK) s = tune_measure(e, p, c->kernel, &c->tactic, o, ns);
+        if (s == SINTER_OK) s = timing_cache_add(o->cache, key.at, *ns);
+    }
+    if (s == SINTER_OK) env_log(e, LOG_SELECT, "%s | %.1f us", key.at, *ns / 1e3);
+    text_deinit(&key);
+    return s;
+}
+
+sinter_status tune_choose(env *e, arena *a, const problem *p, const tune_options *o, choice *out)
+{
+    (void)a;
+    candidate list[CANDIDATES_MAX];
+    const uint32_t count = collect(e, p, o, list);
+    if (!count) {
+        *out = (choice){ .kernel = reference_of(o), .ns = reference_ns(p) };
+        return SINTER_OK;
+    }
+    *out = (choice){ .kernel = list[0].kernel, .tactic = list[0].tactic, .ns = list[0].model_ns };
+    if (o->mode == TUNE_OFF || count == 1 || list[0].model_ns < worth_measuring_ns) return SINTER_OK;
+    const uint32_t asked = o->mode == TUNE_FAST && count > FAST_MAX ? FAST_MAX : count;
+    text problem_text;
+    text_init(&problem_text, e);
+    problem_print(p, &problem_text);
+    sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < asked && s == SINTER_OK; i++) {
+        s = time_of(e, p, &list[i], o, problem_text.at, &list[i].ns);
+        if (list[i].ns < list[best].ns * 0.99) best = i;
+    }
+    text_deinit(&problem_text);
+    TRY(s);
+    *out = (choice){ .kernel = list[best].kernel, .tactic = list[best].tactic, .ns = list[best].ns };
+    return SINTER_OK;
+}
