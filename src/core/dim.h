@@ -6,7 +6,8 @@
  * equal exactly when their ids are. A static model is the case without symbols. The table itself, in order, is the shape
  * program that engines store and contexts evaluate: operands come before their users.
  *
- * Failure of memory is sticky: constructors return DIM_NONE, which every function accepts and passes on. */
+ * Failure of memory is sticky: constructors return DIM_NONE, which every function accepts and passes on. So is reaching a
+ * bound: nodes_max * 4 expressions, 60 levels of nesting. */
 #ifndef CORE_DIM_H
 #define CORE_DIM_H
 
@@ -28,7 +29,8 @@ typedef struct dim_node {
     int64_t  value;
 } dim_node;
 
-/* A name with its range. A late symbol is bound while the engine runs, by the step that knows it. */
+/* A name with its range. A late symbol is bound while the engine runs, by the step that knows it. The range is set when the
+ * symbol is made, before expressions over it, and only narrows afterwards: simplification relies on it. */
 typedef struct dim_symbol {
     const char *name;
     int64_t     min, max;      /* max INT64_MAX: no bound is known */
@@ -40,6 +42,7 @@ typedef struct dim_symbol {
 typedef struct dim_table dim_table;
 dim_table *dim_table_create(arena *a);             /* lives in the arena; NULL on failure */
 bool       dim_table_failed(const dim_table *t);
+arena     *dim_table_arena(const dim_table *t);
 uint32_t   dim_count(const dim_table *t);          /* ids are 1 .. count-1 */
 const dim_node *dim_at(const dim_table *t, dim d); /* node of an id; kind DIM_INVALID for DIM_NONE */
 uint32_t   dim_symbol_count(const dim_table *t);

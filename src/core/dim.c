@@ -1,0 +1,912 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dim.c - the table of dimension expressions: canonical form, ranges, evaluation. Text is in dim_text.c.
+ *
+ * Every id has a polynomial: a sorted list of terms (coefficient and a sorted monomial of atoms). An atom is a symbol, a
+ * division, a minimum and so on, or a sum or product whose polynomial would be too large. Constructors work on polynomials
+ * and then lower the result to a chain of binary nodes, each found or made by hash. The chain is a function of the
+ * polynomial, so equal polynomials have one id; prefixes of a sum are sums in canonical form themselves and share its terms.
+ *
+ * Simplification uses ranges. A symbol's range is set when the symbol is made and may only narrow afterwards; what was
+ * simplified under the wider range then still holds. Divisors are taken to be nonzero (N*S/S is N).
+ *
+ * Bounds: 64 terms, degree 8, nesting of 60 atoms, 65536 printed atoms, nodes_max * 4 nodes. Beyond the last three the
+ * table fails as it does without memory. */
+#include "core/dim.h"
+
+#include <string.h>
+
+enum { TERMS_MAX = 64, DEGREE_MAX = 8, NEST_MAX = 60, WEIGHT_MAX = 1 << 16 };
+
+typedef struct term {
+    int64_t  coefficient;      /* never 0 */
+    uint32_t degree;
+    dim      atom[DEGREE_MAX]; /* ascending; 0 beyond degree */
+} term;
+
+typedef struct poly {
+    uint32_t count;
+    term     at[TERMS_MAX];
+} poly;
+
+/* Range and lateness of an id. divisor 0: the constant 0, which everything divides. */
+typedef struct fact {
+    dim_range range;
+    bool      is_late;
+} fact;
+
+typedef struct form {
+    const term *at;
+    uint32_t    count;
+    uint32_t    nest, weight;
+} form;
+
+/* What dim_range_of may bring up to date although the table is const to its callers. */
+typedef struct cache {
+    VEC(fact) fact;            /* by id */
+    VEC(dim_symbol) seen;      /* the symbols as they were when the facts were computed */
+} cache;
+
+struct dim_table {
+    arena *a;
+    bool   failed;
+    VEC(dim_node) node;
+    VEC(form) form;            /* by id */
+    VEC(dim_symbol) symbol;
+    VEC(dim) symbol_id;        /* id of each symbol */
+    dim     *slot;             /* ids by hash of the node; a power of two, at most half full */
+    uint32_t slot_count;
+    dim     *name_slot;        /* symbols + 1 by hash of the name */
+    uint32_t name_count;
+    cache   *cache;
+};
+
+static dim fail(dim_table *t)
+{
+    t->failed = true;
+    t->a->failed = true;
+    return DIM_NONE;
+}
+
+/* ---- saturating intervals: INT64_MAX and INT64_MIN stand for infinity ---- */
+
+/* INT64_MIN is only ever infinity: a finite result stays above it. */
+static int64_t sat_add(int64_t a, int64_t b, int64_t end)
+{
+    int64_t sum;
+    if (a == end || b == end) return end;
+    if (!i64_add(a, b, &sum)) return a < 0 ? INT64_MIN : INT64_MAX;
+    return sum;
+}
+
+static int64_t sat_mul(int64_t a, int64_t b)
+{
+    int64_t product;
+    if (!i64_mul(a, b, &product)) return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
+    return product == -INT64_MAX ? INT64_MIN : product;
+}
+
+static int64_t sat_neg(int64_t a)
+{
+    return a == INT64_MIN ? INT64_MAX : a == INT64_MAX ? INT64_MIN : -a;
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    const int64_t q = a / b;
+    return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+/* a and b are not both extreme: -INT64_MIN never arises because callers treat INT64_MIN as infinite. */
+static int64_t sat_floor_div(int64_t a, int64_t b)
+{
+    if (a == INT64_MAX || a == INT64_MIN) {
+        const bool is_up = (a == INT64_MAX) == (b > 0);
+        return is_up ? INT64_MAX : INT64_MIN;
+    }
+    if (b == INT64_MAX || b == INT64_MIN) return a == 0 || (a < 0) == (b < 0) ? 0 : -1;
+    return floor_div(a, b);
+}
+
+static uint64_t size_of(int64_t a)
+{
+    return a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    uint64_t x = size_of(a), y = size_of(b);
+    while (y) {
+        const uint64_t r = x % y;
+        x = y;
+        y = r;
+    }
+    return x > INT64_MAX ? 1 : (int64_t)x;
+}
+
+static int64_t min_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max_of(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static dim_range range_add(dim_range a, dim_range b)
+{
+    return (dim_range){
+        .min = sat_add(a.min, b.min, INT64_MIN), .max = sat_add(a.max, b.max, INT64_MAX),
+        .opt = sat_add(a.opt, b.opt, INT64_MAX), .divisor = gcd(a.divisor, b.divisor),
+    };
+}
+
+static dim_range range_mul(dim_range a, dim_range b)
+{
+    const int64_t p[4] = { sat_mul(a.min, b.min), sat_mul(a.min, b.max), sat_mul(a.max, b.min), sat_mul(a.max, b.max) };
+    const int64_t d = sat_mul(a.divisor, b.divisor);
+    return (dim_range){
+        .min = min_of(min_of(p[0], p[1]), min_of(p[2], p[3])), .max = max_of(max_of(p[0], p[1]), max_of(p[2], p[3])),
+        .opt = sat_mul(a.opt, b.opt), .divisor = d == INT64_MAX ? a.divisor : d,
+    };
+}
+
+static dim_range range_floordiv(dim_range a, dim_range b)
+{
+    dim_range r = { .opt = b.opt ? sat_floor_div(a.opt, b.opt) : 0, .divisor = 1 };
+    if (b.min >= 1) {
+        r.min = sat_floor_div(a.min, a.min >= 0 ? b.max : b.min);
+        r.max = sat_floor_div(a.max, a.max >= 0 ? b.min : b.max);
+    } else {
+        r.max = a.min == INT64_MIN ? INT64_MAX : max_of(a.min < 0 ? -a.min : a.min, a.max);
+        r.min = r.max == INT64_MAX ? INT64_MIN : -r.max;
+        if (r.min > -1) r.min = -1;
+    }
+    if (b.min == b.max && b.min > 0 && a.divisor % b.min == 0) r.divisor = a.divisor / b.min;
+    return r;
+}
+
+static dim_range range_neg(dim_range a)
+{
+    return (dim_range){
+        .min = sat_neg(a.max), .max = sat_neg(a.min), .opt = sat_neg(a.opt), .divisor = a.divisor
+    };
+}
+
+static dim_range range_mod(dim_range a, dim_range b)
+{
+    dim_range r = { .opt = 0, .divisor = gcd(a.divisor, b.divisor) };
+    if (b.opt) {
+        r.opt = b.opt == -1 ? 0 : a.opt % b.opt;
+        if (r.opt && (r.opt < 0) != (b.opt < 0)) r.opt += b.opt;
+    }
+    r.max = b.max == INT64_MAX ? INT64_MAX : max_of(b.max - 1, 0);
+    r.min = b.min == INT64_MIN ? INT64_MIN : min_of(b.min + 1, 0);
+    if (a.min >= 0 && b.min >= 0) r.max = min_of(r.max, a.max);
+    return r;
+}
+
+static dim_range range_pick(dim_range a, dim_range b, int64_t (*pick)(int64_t, int64_t))
+{
+    return (dim_range){
+        .min = pick(a.min, b.min), .max = pick(a.max, b.max), .opt = pick(a.opt, b.opt), .divisor = gcd(a.divisor, b.divisor)
+    };
+}
+
+static fact fact_of(const dim_table *t, const dim_node *n)
+{
+    const fact *at = t->cache->fact.at;
+    if (n->kind == DIM_CONST) {
+        const int64_t v = n->value;
+        return (fact){ .range = { .min = v, .max = v, .opt = v, .divisor = v == INT64_MIN ? 1 : (int64_t)size_of(v) } };
+    }
+    if (n->kind == DIM_SYMBOL) {
+        const dim_symbol *s = &t->symbol.at[n->value];
+        return (fact){
+            .range = { .min = s->min, .max = s->max, .opt = s->opt, .divisor = s->divisor > 0 ? s->divisor : 1 },
+            .is_late = s->is_late,
+        };
+    }
+    const dim_range a = at[n->a].range, b = at[n->b].range;
+    fact            f = { .range = { .divisor = 1 }, .is_late = at[n->a].is_late || at[n->b].is_late };
+    switch ((dim_kind)n->kind) {
+    case DIM_ADD: f.range = range_add(a, b); break;
+    case DIM_MUL: f.range = range_mul(a, b); break;
+    case DIM_FLOORDIV: f.range = range_floordiv(a, b); break;
+    case DIM_CEILDIV: f.range = range_neg(range_floordiv(range_neg(a), b)); break;
+    case DIM_MOD: f.range = range_mod(a, b); break;
+    case DIM_MIN: f.range = range_pick(a, b, min_of); break;
+    case DIM_MAX: f.range = range_pick(a, b, max_of); break;
+    default: break;
+    }
+    f.range.opt = max_of(f.range.min, min_of(f.range.opt, f.range.max));
+    return f;
+}
+
+static bool symbol_same(const dim_symbol *a, const dim_symbol *b)
+{
+    return a->min == b->min && a->max == b->max && a->opt == b->opt && a->divisor == b->divisor && a->is_late == b->is_late;
+}
+
+/* Brings all facts up to date where a caller changed a symbol since they were computed. */
+static void facts_refresh(const dim_table *t)
+{
+    cache *c = t->cache;
+    bool   is_same = true;
+    for (uint32_t i = 0; i < c->seen.count; i++) {
+        if (symbol_same(&c->seen.at[i], &t->symbol.at[i])) continue;
+        c->seen.at[i] = t->symbol.at[i];
+        is_same = false;
+    }
+    for (uint32_t d = 1; !is_same && d < c->fact.count; d++) c->fact.at[d] = fact_of(t, &t->node.at[d]);
+}
+
+/* ---- polynomials ---- */
+
+/* Higher degree first, then the monomials in order of their atoms (a graded order: division by leading terms ends). */
+static int term_compare(const term *a, const term *b)
+{
+    if (a->degree != b->degree) return a->degree > b->degree ? -1 : 1;
+    for (uint32_t i = 0; i < a->degree; i++) {
+        if (a->atom[i] != b->atom[i]) return a->atom[i] < b->atom[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+static bool poly_add_term(poly *p, const term *x)
+{
+    uint32_t low = 0, high = p->count;
+    while (low < high) {
+        const uint32_t mid = (low + high) / 2;
+        if (term_compare(&p->at[mid], x) < 0) low = mid + 1;
+        else high = mid;
+    }
+    if (low < p->count && term_compare(&p->at[low], x) == 0) {
+        if (!i64_add(p->at[low].coefficient, x->coefficient, &p->at[low].coefficient)) return false;
+        if (p->at[low].coefficient != 0) return true;
+        p->count--;
+        memmove(&p->at[low], &p->at[low + 1], (p->count - low) * sizeof(term));
+        return true;
+    }
+    if (x->coefficient == 0) return true;
+    if (p->count == TERMS_MAX) return false;
+    memmove(&p->at[low + 1], &p->at[low], (p->count - low) * sizeof(term));
+    p->at[low] = *x;
+    p->count++;
+    return true;
+}
+
+static bool term_mul(const term *a, const term *b, term *out)
+{
+    if (a->degree + b->degree > DEGREE_MAX) return false;
+    *out = (term){ .degree = a->degree + b->degree };
+    uint32_t i = 0, k = 0;
+    for (uint32_t n = 0; n < out->degree; n++) {
+        const bool take_a = k == b->degree || (i < a->degree && a->atom[i] <= b->atom[k]);
+        out->atom[n] = take_a ? a->atom[i++] : b->atom[k++];
+    }
+    return i64_mul(a->coefficient, b->coefficient, &out->coefficient);
+}
+
+/* a / b where b's monomial divides a's; with is_floor the coefficient is rounded down, else it must divide too. */
+static bool term_div(const term *a, const term *b, bool is_floor, term *out)
+{
+    if (a->degree < b->degree || b->coefficient == 0) return false;
+    if (a->coefficient == INT64_MIN && b->coefficient == -1) return false;
+    if (!is_floor && a->coefficient % b->coefficient != 0) return false;
+    *out = (term){ .coefficient = floor_div(a->coefficient, b->coefficient) };
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < a->degree; i++) {
+        if (k < b->degree && a->atom[i] == b->atom[k]) k++;
+        else if (out->degree < DEGREE_MAX) out->atom[out->degree++] = a->atom[i];
+    }
+    return k == b->degree;
+}
+
+static void poly_of(const dim_table *t, dim d, poly *out)
+{
+    const form *f = &t->form.at[d];
+    out->count = f->count;
+    if (f->count) memcpy(out->at, f->at, f->count * sizeof(term));
+}
+
+static bool poly_add_scaled(poly *p, const poly *q, const term *scale)
+{
+    for (uint32_t i = 0; i < q->count; i++) {
+        term x;
+        if (!term_mul(&q->at[i], scale, &x) || !poly_add_term(p, &x)) return false;
+    }
+    return true;
+}
+
+static const term term_one = { .coefficient = 1 }, term_minus = { .coefficient = -1 };
+
+static bool poly_is_const(const poly *p, int64_t *value)
+{
+    if (p->count > 1 || (p->count == 1 && p->at[0].degree)) return false;
+    *value = p->count ? p->at[0].coefficient : 0;
+    return true;
+}
+
+static dim_range poly_range(const dim_table *t, const poly *p)
+{
+    dim_range sum = { .divisor = 0 };
+    for (uint32_t i = 0; i < p->count; i++) {
+        const int64_t c = p->at[i].coefficient;
+        dim_range     r = { .min = c, .max = c, .opt = c, .divisor = c == INT64_MIN ? 1 : (int64_t)size_of(c) };
+        for (uint32_t k = 0; k < p->at[i].degree; k++) r = range_mul(r, t->cache->fact.at[p->at[i].atom[k]].range);
+        sum = range_add(sum, r);
+    }
+    return sum;
+}
+
+/* Long division by leading terms; false where b does not divide a exactly. */
+static bool poly_divide(const poly *a, const poly *b, poly *quotient)
+{
+    poly rest = *a;
+    quotient->count = 0;
+    if (b->count == 0) return false;
+    for (uint32_t step = 0; rest.count; step++) {
+        term q, back;
+        if (step == 2 * TERMS_MAX || !term_div(&rest.at[0], &b->at[0], false, &q)) return false;
+        if (!poly_add_term(quotient, &q) || !term_mul(&q, &term_minus, &back)) return false;
+        if (!poly_add_scaled(&rest, b, &back)) return false;
+    }
+    return true;
+}
+
+/* ---- nodes ---- */
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+
+static uint32_t node_hash(const dim_node *n)
+{
+    return (uint32_t)(mix(mix(mix(mix(1, n->kind), n->a), n->b), (uint64_t)n->value) >> 7);
+}
+
+static bool slots_grow(dim_table *t)
+{
+    const uint32_t count = t->slot_count ? t->slot_count * 2 : 64;
+    dim           *slot = ARENA_NEW(t->a, dim, count);
+    if (!slot) return false;
+    for (dim d = 1; d < t->node.count; d++) {
+        uint32_t at = node_hash(&t->node.at[d]) & (count - 1);
+        while (slot[at]) at = (at + 1) & (count - 1);
+        slot[at] = d;
+    }
+    t->slot = slot;
+    t->slot_count = count;
+    return true;
+}
+
+/* Finds or makes a node. `terms` NULL: the node is an atom of its own; *terms is copied to the arena by the caller. */
+static dim intern(dim_table *t, dim_node n, const term *terms, uint32_t count)
+{
+    if (t->failed) return DIM_NONE;
+    uint32_t at = node_hash(&n) & (t->slot_count - 1);
+    for (; t->slot[at]; at = (at + 1) & (t->slot_count - 1)) {
+        const dim_node *o = &t->node.at[t->slot[at]];
+        if (o->kind == n.kind && o->a == n.a && o->b == n.b && o->value == n.value) return t->slot[at];
+    }
+    const uint64_t limit = t->a->e->limits.nodes_max;
+    if (t->node.count >= (limit < UINT32_MAX / 8 ? limit * 4 : UINT32_MAX / 2)) return fail(t);
+    const dim id = t->node.count;
+    uint64_t  weight = 0;
+    uint32_t  nest = 0;
+    if (terms) {
+        for (uint32_t i = 0; i < count; i++) {
+            for (uint32_t k = 0; k < terms[i].degree; k++) {
+                const form *f = &t->form.at[terms[i].atom[k]];
+                weight += f->weight;
+                if (f->nest > nest) nest = f->nest;
+            }
+        }
+        weight += count;
+    } else {
+        term *own = ARENA_NEW(t->a, term, 1);
+        if (!own) return fail(t);
+        *own = (term){ .coefficient = 1, .degree = 1, .atom = { id } };
+        weight = 1 + (uint64_t)t->form.at[n.a].weight + t->form.at[n.b].weight;
+        if (n.kind != DIM_SYMBOL) nest = 1 + (uint32_t)max_of(t->form.at[n.a].nest, t->form.at[n.b].nest);
+        terms = own;
+        count = 1;
+    }
+    if (nest > NEST_MAX || weight > WEIGHT_MAX) return fail(t);
+    dim_node *node = VEC_PUSH(t->a, &t->node);
+    form     *f = VEC_PUSH(t->a, &t->form);
+    fact     *known = VEC_PUSH(t->a, &t->cache->fact);
+    if (!node || !f || !known) return fail(t);
+    *node = n;
+    *f = (form){ .at = terms, .count = count, .nest = nest, .weight = (uint32_t)weight };
+    *known = fact_of(t, &n);
+    t->slot[at] = id;
+    if (t->node.count * 2 > t->slot_count && !slots_grow(t)) return fail(t);
+    return id;
+}
+
+static dim atom_of(dim_table *t, dim_kind kind, dim a, dim b)
+{
+    return intern(t, (dim_node){ .kind = (uint32_t)kind, .a = a, .b = b }, NULL, 0);
+}
+
+static dim const_id(dim_table *t, int64_t value)
+{
+    term *own = NULL;
+    if (value) {
+        own = ARENA_NEW(t->a, term, 1);
+        if (!own) return fail(t);
+        *own = (term){ .coefficient = value };
+    }
+    return intern(t, (dim_node){ .kind = DIM_CONST, .value = value }, own ? own : &term_one, own ? 1 : 0);
+}
+
+/* coefficient * atom * atom …: a chain of products, the coefficient outermost. */
+static dim lower_term(dim_table *t, const term *x)
+{
+    if (x->degree == 0) return dim_const(t, x->coefficient);
+    dim d = x->atom[0];
+    for (uint32_t i = 1; i < x->degree && d; i++) {
+        term *own = ARENA_NEW(t->a, term, 1);
+        if (!own) return fail(t);
+        *own = (term){ .coefficient = 1, .degree = i + 1 };
+        memcpy(own->atom, x->atom, (i + 1) * sizeof(dim));
+        d = intern(t, (dim_node){ .kind = DIM_MUL, .a = d, .b = x->atom[i] }, own, 1);
+    }
+    if (x->coefficient == 1 || !d) return d;
+    term     *own = ARENA_NEW(t->a, term, 1);
+    const dim c = dim_const(t, x->coefficient);
+    if (!own || !c) return fail(t);
+    *own = *x;
+    return intern(t, (dim_node){ .kind = DIM_MUL, .a = c, .b = d }, own, 1);
+}
+
+static dim lower(dim_table *t, const poly *p)
+{
+    if (p->count == 0) return dim_const(t, 0);
+    dim d = lower_term(t, &p->at[0]);
+    if (p->count == 1 || !d) return d;
+    term *own = ARENA_NEW(t->a, term, p->count);
+    if (!own) return fail(t);
+    memcpy(own, p->at, p->count * sizeof(term));
+    for (uint32_t i = 1; i < p->count && d; i++) {
+        const dim x = lower_term(t, &p->at[i]);
+        if (!x) return DIM_NONE;
+        d = intern(t, (dim_node){ .kind = DIM_ADD, .a = d, .b = x }, own, i + 1);
+    }
+    return d;
+}
+
+dim_table *dim_table_create(arena *a)
+{
+    dim_table *t = ARENA_NEW(a, dim_table, 1);
+    if (!t) return NULL;
+    t->a = a;
+    t->cache = ARENA_NEW(a, cache, 1);
+    t->name_slot = ARENA_NEW(a, dim, 64);
+    t->name_count = 64;
+    if (!t->cache || !t->name_slot || !slots_grow(t)) return NULL;
+    dim_node *node = VEC_PUSH(a, &t->node);
+    form     *f = VEC_PUSH(a, &t->form);
+    fact     *known = VEC_PUSH(a, &t->cache->fact);
+    if (!node || !f || !known) return NULL;
+    known->range = (dim_range){ .min = INT64_MIN, .max = INT64_MAX, .opt = 0, .divisor = 1 };
+    return t;
+}
+
+bool dim_table_failed(const dim_table *t)
+{
+    return t->failed;
+}
+
+arena *dim_table_arena(const dim_table *t)
+{
+    return t->a;
+}
+
+uint32_t dim_count(const dim_table *t)
+{
+    return t->node.count;
+}
+
+const dim_node *dim_at(const dim_table *t, dim d)
+{
+    return &t->node.at[d < t->node.count ? d : 0];
+}
+
+uint32_t dim_symbol_count(const dim_table *t)
+{
+    return t->symbol.count;
+}
+
+dim_symbol *dim_symbol_at(dim_table *t, uint32_t symbol)
+{
+    return symbol < t->symbol.count ? &t->symbol.at[symbol] : NULL;
+}
+
+/* ---- constructors ---- */
+
+/* False: an operand is DIM_NONE, or the table failed: the caller returns DIM_NONE. */
+static bool is_usable(dim_table *t, dim a, dim b)
+{
+    if (t->failed || !a || !b || a >= t->node.count || b >= t->node.count) return false;
+    facts_refresh(t);
+    return true;
+}
+
+dim dim_const(dim_table *t, int64_t value)
+{
+    return t->failed ? DIM_NONE : const_id(t, value);
+}
+
+static uint32_t name_hash(const char *name)
+{
+    uint64_t h = 2;
+    for (; *name; name++) h = mix(h, (unsigned char)*name);
+    return (uint32_t)(h >> 7);
+}
+
+/* The slot of a name: holds its symbol + 1, or 0 where it is free. */
+static uint32_t name_find(const dim_table *t, const dim *slot, uint32_t count, const char *name)
+{
+    uint32_t at = name_hash(name) & (count - 1);
+    while (slot[at] && strcmp(t->symbol.at[slot[at] - 1].name, name) != 0) at = (at + 1) & (count - 1);
+    return at;
+}
+
+static bool names_grow(dim_table *t)
+{
+    const uint32_t count = t->name_count * 2;
+    dim           *slot = ARENA_NEW(t->a, dim, count);
+    if (!slot) return false;
+    for (uint32_t i = 0; i < t->symbol.count; i++) slot[name_find(t, slot, count, t->symbol.at[i].name)] = i + 1;
+    t->name_slot = slot;
+    t->name_count = count;
+    return true;
+}
+
+static dim symbol_new(dim_table *t, dim_symbol s, const char *name)
+{
+    s.name = arena_text(t->a, name, strlen(name));
+    if (!s.name) return fail(t);
+    if ((t->symbol.count + 1) * 2 > t->name_count && !names_grow(t)) return fail(t);
+    const uint32_t index = t->symbol.count;
+    dim_symbol    *own = VEC_PUSH(t->a, &t->symbol);
+    dim_symbol    *seen = VEC_PUSH(t->a, &t->cache->seen);
+    dim           *id = VEC_PUSH(t->a, &t->symbol_id);
+    if (!own || !seen || !id) return fail(t);
+    *own = *seen = s;
+    t->name_slot[name_find(t, t->name_slot, t->name_count, name)] = index + 1;
+    const dim d = intern(t, (dim_node){ .kind = DIM_SYMBOL, .value = index }, NULL, 0);
+    t->symbol_id.at[index] = d;
+    return d;
+}
+
+dim dim_symbol_named(dim_table *t, const char *name)
+{
+    if (t->failed) return DIM_NONE;
+    const dim known = t->name_slot[name_find(t, t->name_slot, t->name_count, name)];
+    if (known) return t->symbol_id.at[known - 1];
+    return symbol_new(t, (dim_symbol){ .min = 0, .max = INT64_MAX, .opt = 1, .divisor = 1 }, name);
+}
+
+dim dim_symbol_late(dim_table *t, const char *stem, dim max)
+{
+    if (t->failed) return DIM_NONE;
+    const char *name;
+    uint32_t    number = t->symbol.count;
+    do {
+        name = arena_printf(t->a, "%s%u", stem, number++);
+        if (!name) return fail(t);
+    } while (t->name_slot[name_find(t, t->name_slot, t->name_count, name)]);
+    dim_symbol s = { .min = 0, .max = INT64_MAX, .opt = 1, .divisor = 1, .is_late = true };
+    if (max) {
+        const dim_range r = dim_range_of(t, max);
+        s.max = max_of(r.max, 0);
+        s.opt = max_of(r.opt, 0);
+    }
+    return symbol_new(t, s, name);
+}
+
+static dim add_scaled(dim_table *t, dim a, dim b, const term *scale)
+{
+    if (!is_usable(t, a, b)) return DIM_NONE;
+    poly p, q;
+    poly_of(t, a, &p);
+    poly_of(t, b, &q);
+    if (poly_add_scaled(&p, &q, scale)) return lower(t, &p);
+    if (scale == &term_minus) b = dim_mul(t, dim_const(t, -1), b);
+    return b ? atom_of(t, DIM_ADD, (dim)min_of(a, b), (dim)max_of(a, b)) : DIM_NONE;
+}
+
+dim dim_add(dim_table *t, dim a, dim b)
+{
+    return add_scaled(t, a, b, &term_one);
+}
+
+dim dim_sub(dim_table *t, dim a, dim b)
+{
+    return add_scaled(t, a, b, &term_minus);
+}
+
+dim dim_mul(dim_table *t, dim a, dim b)
+{
+    if (!is_usable(t, a, b)) return DIM_NONE;
+    poly p, q, product = { 0 };
+    poly_of(t, a, &p);
+    poly_of(t, b, &q);
+    bool is_small = true;
+    for (uint32_t i = 0; i < q.count && is_small; i++) is_small = poly_add_scaled(&product, &p, &q.at[i]);
+    if (is_small) return lower(t, &product);
+    return atom_of(t, DIM_MUL, (dim)min_of(a, b), (dim)max_of(a, b));
+}
+
+/* a = b * whole + rest, for a divisor that is one term: what of `a` is a multiple of b, term by term. */
+static bool split(const poly *a, const poly *b, poly *whole, poly *rest)
+{
+    whole->count = 0;
+    *rest = *a;
+    if (b->count != 1) return true;
+    for (uint32_t i = 0; i < a->count; i++) {
+        term q, back;
+        if (!term_div(&a->at[i], &b->at[0], true, &q) || q.coefficient == 0) continue;
+        if (!poly_add_term(whole, &q) || !term_mul(&q, &term_minus, &back)) return false;
+        if (!poly_add_scaled(rest, b, &back)) return false;
+    }
+    return true;
+}
+
+/* The largest constant that divides the divisor c and every coefficient of p. */
+static int64_t common_divisor(const poly *p, int64_t c)
+{
+    for (uint32_t i = 0; i < p->count; i++) c = gcd(c, p->at[i].coefficient);
+    return c;
+}
+
+/* x + 0 where p has the term floordiv(x, d) with a positive constant d and coefficient 1; false where it has none. */
+static bool find_inner_division(const dim_table *t, const poly *p, uint32_t *at, dim *x, int64_t *d)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (p->at[i].degree != 1 || p->at[i].coefficient != 1) continue;
+        const dim_node *n = &t->node.at[p->at[i].atom[0]];
+        if (n->kind != DIM_FLOORDIV || t->node.at[n->b].kind != DIM_CONST || t->node.at[n->b].value <= 0) continue;
+        *at = i;
+        *x = n->a;
+        *d = t->node.at[n->b].value;
+        return true;
+    }
+    return false;
+}
+
+/* floordiv of `rest`, whose multiples of the constant c > 0 were taken out, by c. */
+static dim floordiv_const(dim_table *t, poly *rest, int64_t c)
+{
+    const int64_t g = common_divisor(rest, c);
+    for (uint32_t i = 0; i < rest->count; i++) rest->at[i].coefficient /= g;
+    c /= g;
+    if (c == 1) return lower(t, rest);
+    const dim_range r = poly_range(t, rest);
+    if (r.min >= 0 && r.max < c) return dim_const(t, 0);
+    uint32_t at;
+    dim      inner;
+    int64_t  d, cd;
+    /* floor((floor(x / d) + k) / c) = floor((x + d k) / (c d)) for any integer k. */
+    if (find_inner_division(t, rest, &at, &inner, &d) && i64_mul(c, d, &cd)) {
+        poly sum;
+        term minus = rest->at[at];
+        minus.coefficient = -1;
+        poly k = *rest;
+        poly_of(t, inner, &sum);
+        if (poly_add_term(&k, &minus) && poly_add_scaled(&sum, &k, &(term){ .coefficient = d })) {
+            return dim_floordiv(t, lower(t, &sum), dim_const(t, cd));
+        }
+    }
+    const dim x = lower(t, rest), by = dim_const(t, c);
+    return x && by ? atom_of(t, DIM_FLOORDIV, x, by) : DIM_NONE;
+}
+
+dim dim_floordiv(dim_table *t, dim a, dim b)
+{
+    if (!is_usable(t, a, b)) return DIM_NONE;
+    poly    p, q, whole, rest;
+    int64_t c;
+    poly_of(t, a, &p);
+    poly_of(t, b, &q);
+    const bool is_const = poly_is_const(&q, &c);
+    if (is_const && c == 0) return atom_of(t, DIM_FLOORDIV, a, b);
+    if (is_const && c < 0 && c != INT64_MIN) {
+        const dim minus = dim_const(t, -1);
+        return dim_floordiv(t, dim_mul(t, a, minus), dim_const(t, -c));
+    }
+    if (poly_divide(&p, &q, &whole)) return lower(t, &whole);
+    if (!split(&p, &q, &whole, &rest) || (is_const && c < 0)) return atom_of(t, DIM_FLOORDIV, a, b);
+    dim remaining;
+    if (is_const) {
+        remaining = floordiv_const(t, &rest, c);
+    } else {
+        const dim_range r = poly_range(t, &rest), by = t->cache->fact.at[b].range;
+        const bool      is_below = r.min >= 0 && r.max != INT64_MAX && r.max < by.min;
+        remaining = is_below ? dim_const(t, 0) : atom_of(t, DIM_FLOORDIV, lower(t, &rest), b);
+    }
+    return dim_add(t, lower(t, &whole), remaining);
+}
+
+dim dim_ceildiv(dim_table *t, dim a, dim b)
+{
+    if (!is_usable(t, a, b)) return DIM_NONE;
+    poly    p, q, whole, rest;
+    int64_t c;
+    poly_of(t, a, &p);
+    poly_of(t, b, &q);
+    if (poly_is_const(&q, &c)) {
+        if (c == 0 || c == INT64_MIN) return atom_of(t, DIM_CEILDIV, a, b);
+        if (c < 0) return dim_ceildiv(t, dim_mul(t, a, dim_const(t, -1)), dim_const(t, -c));
+        /* One form for both: where nothing is lost the division alone, else floordiv(a + c - 1, c). */
+        if (poly_range(t, &p).divisor % c == 0) return dim_floordiv(t, a, b);
+        return dim_floordiv(t, dim_add(t, a, dim_const(t, c - 1)), b);
+    }
+    if (poly_divide(&p, &q, &whole)) return lower(t, &whole);
+    if (!split(&p, &q, &whole, &rest)) return atom_of(t, DIM_CEILDIV, a, b);
+    const dim low = lower(t, &rest);
+    return low ? dim_add(t, lower(t, &whole), atom_of(t, DIM_CEILDIV, low, b)) : DIM_NONE;
+}
+
+dim dim_mod(dim_table *t, dim a, dim b)
+{
+    if (!is_usable(t, a, b)) return DIM_NONE;
+    poly    p, q, whole, rest;
+    int64_t c;
+    poly_of(t, a, &p);
+    poly_of(t, b, &q);
+    const bool is_const = poly_is_const(&q, &c);
+    if (is_const && (c == 0 || c == INT64_MIN)) return atom_of(t, DIM_MOD, a, b);
+    if (is_const && c < 0) {
+        const dim minus = dim_const(t, -1);
+        return dim_mul(t, minus, dim_mod(t, dim_mul(t, a, minus), dim_const(t, -c)));
+    }
+    if (poly_divide(&p, &q, &whole)) return dim_const(t, 0);
+    if (!split(&p, &q, &whole, &rest)) return atom_of(t, DIM_MOD, a, b);
+    const dim_range r = poly_range(t, &rest);
+    if (!is_const) {
+        const bool is_below = r.min >= 0 && r.max != INT64_MAX && r.max < t->cache->fact.at[b].range.min;
+        const dim  x = lower(t, &rest);
+        return is_below || !x ? x : atom_of(t, DIM_MOD, x, b);
+    }
+    if (r.divisor % c == 0) return dim_const(t, 0);
+    if (r.min >= 0 && r.max < c) return lower(t, &rest);
+    const int64_t g = common_divisor(&rest, c);   /* mod(g x, g c) = g mod(x, c) */
+    for (uint32_t i = 0; i < rest.count; i++) rest.at[i].coefficient /= g;
+    const dim x = lower(t, &rest), by = dim_const(t, c / g);
+    return x && by ? dim_mul(t, dim_const(t, g), atom_of(t, DIM_MOD, x, by)) : DIM_NONE;
+}
+
+static dim pick(dim_table *t, dim_kind kind, dim a, dim b)
+{
+    if (!is_usable(t, a, b)) return DIM_NONE;
+    if (a == b) return a;
+    poly p, q;
+    poly_of(t, a, &p);
+    poly_of(t, b, &q);
+    if (poly_add_scaled(&p, &q, &term_minus)) {
+        const dim_range r = poly_range(t, &p);
+        if (r.min >= 0) return kind == DIM_MAX ? a : b;
+        if (r.max <= 0) return kind == DIM_MAX ? b : a;
+    }
+    const dim_node *m = &t->node.at[a], *n = &t->node.at[b];
+    if (m->kind == (uint32_t)kind && (m->a == b || m->b == b)) return a;
+    if (n->kind == (uint32_t)kind && (n->a == a || n->b == a)) return b;
+    return atom_of(t, kind, (dim)min_of(a, b), (dim)max_of(a, b));
+}
+
+dim dim_min(dim_table *t, dim a, dim b)
+{
+    return pick(t, DIM_MIN, a, b);
+}
+
+dim dim_max(dim_table *t, dim a, dim b)
+{
+    return pick(t, DIM_MAX, a, b);
+}
+
+dim dim_product(dim_table *t, const dim *d, uint32_t count)
+{
+    dim product = dim_const(t, 1);
+    for (uint32_t i = 0; i < count; i++) product = dim_mul(t, product, d[i]);
+    return product;
+}
+
+/* ---- questions ---- */
+
+bool dim_is_const(const dim_table *t, dim d, int64_t *value)
+{
+    const dim_node *n = dim_at(t, d);
+    if (n->kind != DIM_CONST) return false;
+    if (value) *value = n->value;
+    return true;
+}
+
+bool dim_is(const dim_table *t, dim d, int64_t value)
+{
+    const dim_node *n = dim_at(t, d);
+    return n->kind == DIM_CONST && n->value == value;
+}
+
+bool dim_is_late(const dim_table *t, dim d)
+{
+    facts_refresh(t);
+    return t->cache->fact.at[d < t->node.count ? d : 0].is_late;
+}
+
+bool dim_symbol_of(const dim_table *t, dim d, uint32_t *symbol)
+{
+    const dim_node *n = dim_at(t, d);
+    if (n->kind != DIM_SYMBOL) return false;
+    if (symbol) *symbol = (uint32_t)n->value;
+    return true;
+}
+
+bool dim_divide_exact(dim_table *t, dim a, dim b, dim *out)
+{
+    if (!is_usable(t, a, b)) return false;
+    poly p, q, quotient;
+    poly_of(t, a, &p);
+    poly_of(t, b, &q);
+    if (!poly_divide(&p, &q, &quotient)) return false;
+    *out = lower(t, &quotient);
+    return *out != DIM_NONE;
+}
+
+dim_range dim_range_of(const dim_table *t, dim d)
+{
+    facts_refresh(t);
+    dim_range r = t->cache->fact.at[d < t->node.count ? d : 0].range;
+    if (r.divisor == 0) r.divisor = 1;
+    return r;
+}
+
+static bool eval_one(const dim_node *n, int64_t a, int64_t b, int64_t *out)
+{
+    switch ((dim_kind)n->kind) {
+    case DIM_ADD: return i64_add(a, b, out);
+    case DIM_MUL: return i64_mul(a, b, out);
+    case DIM_MIN: *out = min_of(a, b); return true;
+    case DIM_MAX: *out = max_of(a, b); return true;
+    case DIM_FLOORDIV:
+    case DIM_CEILDIV:
+    case DIM_MOD: break;
+    default: return false;
+    }
+    if (b == 0) return false;
+    if (b == -1) {   /* a is not INT64_MIN, which is the mark of a failed operand */
+        *out = n->kind == DIM_MOD ? 0 : -a;
+        return true;
+    }
+    const int64_t rest = a % b, q = floor_div(a, b);
+    const bool    is_across = rest != 0 && (rest < 0) != (b < 0);
+    *out = n->kind == DIM_FLOORDIV ? q : n->kind == DIM_MOD ? (is_across ? rest + b : rest) : q + (rest != 0);
+    return true;
+}
+
+bool dim_eval_all(const dim_node *node, uint32_t count, const int64_t *symbol, uint32_t symbol_count, int64_t *out)
+{
+    bool is_fine = true;
+    if (count) out[0] = INT64_MIN;
+    for (uint32_t i = 1; i < count; i++) {
+        const dim_node *n = &node[i];
+        out[i] = INT64_MIN;
+        if (n->kind == DIM_CONST) {
+            out[i] = n->value;
+        } else if (n->kind == DIM_SYMBOL) {
+            if (n->value >= 0 && (uint64_t)n->value < symbol_count) out[i] = symbol[n->value];
+        } else if (n->a < i && n->b < i && out[n->a] != INT64_MIN && out[n->b] != INT64_MIN) {
+            if (!eval_one(n, out[n->a], out[n->b], &out[i])) {
+                out[i] = INT64_MIN;
+                is_fine = false;
+            }
+        }
+    }
+    return is_fine;
+}
