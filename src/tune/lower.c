@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower.c - walks a graph in order and turns it into a plan: views cost nothing, everything else is work for a kernel.
+ *
+ * Bodies of If, Loop and Scan become regions of the plan. A captured value is the same plan value inside, so captures cost
+ * nothing; carried values and slices have storages of their own, into which the executor copies. */
+#include "tune/lower.h"
+
+#include <string.h>
+
+static sinter_status lower_region(lowering *l, ir_region_id from, uint32_t to);
+
+static uint32_t new_row_value(lowering *l, ir_value_id v)
+{
+    const ir_value *x = ir_value_at(l->g, v);
+    return plan_value_dense(l->p, STORAGE_SLAB, x->name, x->dtype, x->rank, x->dim, NULL);
+}
+
+static sinter_status value_of(lowering *l, ir_value_id v, uint32_t *out)
+{
+    *out = 0;
+    if (!v) return SINTER_OK;
+    if (!l->map[v]) {
+        const ir_value *x = ir_value_at(l->g, v);
+        if (!x->data) return FAIL(l->e, INTERNAL, "value '%s' is used before it is made", x->name ? x->name : "?");
+        const uint32_t made = plan_value_dense(l->p, STORAGE_WEIGHT, x->name, x->dtype, x->rank, x->dim, NULL);
+        weight_recipe *r = made ? VEC_PUSH(l->a, &l->out->recipe) : NULL;
+        if (!r) return FAIL_MEMORY(l->e, "a weight");
+        r->source = v;
+        plan_storage *s = &l->p->storage.at[l->p->value.at[made].storage];
+        s->data = x->data;
+        s->recipe = l->out->recipe.count - 1;
+        l->map[v] = made;
+    }
+    *out = l->map[v];
+    return SINTER_OK;
+}
+
+/* ---- names ---- */
+
+static const char *name_of(lowering *l, const ir_node *n)
+{
+    if (n->count_origin < 2) return n->name ? n->name : n->count_origin ? l->g->origin_name.at[n->origin[0]] : "";
+    text t;
+    text_init(&t, l->e);
+    for (uint32_t i = 0; i < n->count_origin && t.length < 160; i++)
+        text_printf(&t, "%s%s", i ? " + " : "", l->g->origin_name.at[n->origin[i]] ? l->g->origin_name.at[n->origin[i]] : "?");
+    const char *name = t.failed ? "" : arena_text(l->a, t.at, t.length);
+    text_deinit(&t);
+    return name ? name : "";
+}
+
+/* ---- views ---- */
+
+static sinter_status lower_view(lowering *l, const ir_node *n, bool *done)
+{
+    *done = false;
+    uint32_t in;
+    TRY(value_of(l, n->in[0], &in));
+    const ir_value *o = ir_value_at(l->g, n->out[0]);
+    if (sinter_dtype_bits(o->dtype) < 8) return SINTER_OK;
+    plan_value v = { 0 }, source = l->p->value.at[in];
+    if (n->op == OP_transpose) *done = view_dims_transpose(&source, &((const attrs_transpose *)n->attrs)->perm, &v);
+    if (n->op == OP_expand) view_dims_expand(l->p->dims, &source, o->rank, o->dim, &v), *done = true;
+    if (n->op == OP_slice) {
+        const attrs_slice *s = n->attrs;
+        view_dims_slice(l->p->dims, &source, &s->start, &s->step, &s->size, &v);
+        *done = true;
+    }
+    if (n->op == OP_reshape) {
+        *done = view_dims_reshape(l->p->dims, &source, o->rank, o->dim, &v);
+        if (!*done) {
+            TRY(work_copy(l, in, NULL, false, 0, name_of(l, n), &in));
+            source = l->p->value.at[in];
+            *done = view_dims_reshape(l->p->dims, &source, o->rank, o->dim, &v);
+        }
+    }
+    if (!*done) return SINTER_OK;
+    v.name = o->name;
+    plan_value *slot = VEC_PUSH(l->a, &l->p->value);
+    if (!slot) return FAIL_MEMORY(l->e, "a view");
+    *slot = v;
+    l->map[n->out[0]] = l->p->value.count - 1;
+    return SINTER_OK;
+}
+
+/* ---- nodes ---- */
+
+/* A value that only a transpose reads is best written in the order in which the transposed value is dense. */
+static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint8_t *order)
+{
+    ir_node_id *reader;
+    const ir_value *x = ir_value_at(l->g, v);
+    if (x->is_output || x->use_count != 1 || ir_readers(l->g, v, scratch, &reader) != 1) return false;
+    const ir_node *n = ir_node_at(l->g, reader[0]);
+    if (n->op != OP_transpose) return false;
+    const attr_ints *perm = &((const attrs_transpose *)n->attrs)->perm;
+    for (uint32_t i = 0; i < x->rank; i++) order[i] = (uint8_t)perm->at[i];
+    return perm->count == x->rank;
+}
+
+static sinter_status make_work(lowering *l, const ir_node *n, work *w)
+{
+    *w = (work){ .op = n->op, .attrs = n->attrs, .count_in = n->count_in, .count_anchor = n->count_anchor, .count_out = n->count_out,
+                 .prologue = n->prologue, .epilogue = n->epilogue, .name = name_of(l, n) };
+    w->in = ARENA_NEW(l->a, uint32_t, n->count_in);
+    w->out = ARENA_NEW(l->a, work_out, n->count_out);
+    if (!w->in || !w->out) return FAIL_MEMORY(l->e, "a node");
+    for (uint32_t i = 0; i < n->count_in; i++) TRY(value_of(l, n->in[i], &w->in[i]));
+    arena_mark mark = arena_save(l->a);
+    for (uint32_t i = 0; i < n->count_out; i++) {
+        const ir_value *v = ir_value_at(l->g, n->out[i]);
+        w->out[i] = (work_out){ .name = v->name, .dtype = v->dtype, .rank = v->rank, .io = l->io[n->out[i]] };
+        memcpy(w->out[i].dim, v->dim, sizeof v->dim);
+        if (!l->o->reference_only) w->out[i].has_wish = wish_of(l, n->out[i], l->a, w->out[i].wish);
+    }
+    arena_rewind(l->a, mark);
+    return SINTER_OK;
+}
+
+static sinter_status lower_call(lowering *l, const ir_node *n)
+{
+    plan_step s = { .kind = n->op == OP_if ? STEP_IF : n->op == OP_loop ? STEP_LOOP : STEP_SCAN, .count_in = n->count_in,
+                    .count_out = n->count_out, .name = name_of(l, n) };
+    uint32_t *in = ARENA_NEW(l->a, uint32_t, n->count_in), *out = ARENA_NEW(l->a, uint32_t, n->count_out);
+    problem *p = ARENA_NEW(l->a, problem, 1);
+    if (!in || !out || !p) return FAIL_MEMORY(l->e, "a call");
+    /* The problem of a call carries its attributes; operands are checked value by value. */
+    *p = (problem){ .op = n->op, .attrs = n->attrs };
+    const uint64_t first_capture = n->op == OP_if ? 1 : n->op == OP_loop ? 2 + (uint64_t)((const attrs_loop *)n->attrs)->carried
+                                 : (uint64_t)((const attrs_scan *)n->attrs)->carried + (uint64_t)((const attrs_scan *)n->attrs)->scanned;
+    for (uint32_t i = 0; i < n->count_in; i++) TRY(value_of(l, n->in[i], &in[i]));
+    const uint32_t region = l->region;
+    for (uint32_t k = 0; k < n->count_region; k++) {
+        const ir_region *body = ir_region_at(l->g, n->region[k]);
+        if (!VEC_PUSH(l->a, &l->p->region)) return FAIL_MEMORY(l->e, "a region");
+        const uint32_t to = s.region[k] = l->p->region.count - 1;
+        uint32_t *param = ARENA_NEW(l->a, uint32_t, body->param.count);
+        if (!param) return FAIL_MEMORY(l->e, "a region");
+        for (uint32_t i = 0; i < body->param.count; i++) {
+            const ir_value_id v = body->param.at[i];
+            const uint64_t input = n->op == OP_if ? i + 1u : i;
+            if (input >= first_capture) {
+                l->map[v] = input < n->count_in ? in[input] : 0;
+            } else {
+                param[i] = l->map[v] = new_row_value(l, v);
+                if (!param[i]) return FAIL_MEMORY(l->e, "a parameter");
+            }
+        }
+        l->p->region.at[to].param = param;
+        l->p->region.at[to].count_param = body->param.count;
+        TRY(lower_region(l, n->region[k], to));
+    }
+    l->region = region;
+    for (uint32_t i = 0; i < n->count_out; i++) {
+        out[i] = l->map[n->out[i]] = new_row_value(l, n->out[i]);
+        if (!out[i]) return FAIL_MEMORY(l->e, "a result");
+    }
+    s.in = in;
+    s.out = out;
+    s.problem = p;
+    return lower_step_new(l, &s) ? SINTER_OK : FAIL_MEMORY(l->e, "a call");
+}
+
+static sinter_status lower_node(lowering *l, ir_node_id id)
+{
+    const ir_node *n = ir_node_at(l->g, id);
+    const uint32_t traits = op_at(n->op)->traits;
+    if (n->count_region) return lower_call(l, n);
+    bool done = false;
+    if ((traits & VIEW) && !l->o->reference_only && !n->epilogue) TRY(lower_view(l, n, &done));
+    if (done) return SINTER_OK;
+    work w;
+    TRY(make_work(l, n, &w));
+    uint32_t *value = ARENA_NEW(l->a, uint32_t, n->count_out);
+    if (!value) return FAIL_MEMORY(l->e, "a node");
+    if (traits & LATE) {
+        TRY(work_reference(l, &w, STEP_LATE, value));
+    } else if (traits & HOST) {
+        TRY(work_reference(l, &w, STEP_KERNEL, value));
+    } else if (n->op == OP_concat && !l->o->reference_only && !n->epilogue && n->count_in > 1) {
+        TRY(concat_lower(l, &w, value));
+    } else {
+        TRY(work_lower(l, &w, value));
+    }
+    for (uint32_t i = 0; i < n->count_out; i++) l->map[n->out[i]] = value[i];
+    return SINTER_OK;
+}
+
+/* ---- regions ---- */
+
+static bool is_param_storage(const lowering *l, const plan_region *r, uint32_t storage)
+{
+    for (uint32_t i = 0; i < r->count_param; i++)
+        if (r->param[i] && l->p->value.at[r->param[i]].storage == storage) return true;
+    return false;
+}
+
+/* Results of a body are copied out one by one while parameters are overwritten: a result must not lie in a parameter. */
+static sinter_status lower_results(lowering *l, ir_region_id from, uint32_t to)
+{
+    const ir_region *body = ir_region_at(l->g, from);
+    uint32_t *result = ARENA_NEW(l->a, uint32_t, body->result.count);
+    if (!result) return FAIL_MEMORY(l->e, "results");
+    for (uint32_t i = 0; i < body->result.count; i++) {
+        TRY(value_of(l, body->result.at[i], &result[i]));
+        const uint32_t storage = l->p->value.at[result[i]].storage;
+        if (is_param_storage(l, &l->p->region.at[to], storage))
+            TRY(work_copy(l, result[i], NULL, true, 0, "", &result[i]));
+    }
+    l->p->region.at[to].result = result;
+    l->p->region.at[to].count_result = body->result.count;
+    return SINTER_OK;
+}
+
+/* The outputs of the engine: dense row-major, each in a storage of its own. */
+static sinter_status lower_outputs(lowering *l, uint32_t *io)
+{
+    const ir_region *main = ir_region_at(l->g, IR_MAIN);
+    for (uint32_t i = 0; i < main->result.count; i++) {
+        uint32_t v;
+        TRY(value_of(l, main->result.at[i], &v));
+        const plan_storage *s = &l->p->storage.at[l->p->value.at[v].storage];
+        const bool in_place = s->kind == STORAGE_OUTPUT && s->io == main->param.count + i && l->io[main->result.at[i]] == main->param.count + i + 1;
+        if (!in_place) TRY(work_copy(l, v, NULL, true, main->param.count + i + 1, ir_value_at(l->g, main->result.at[i])->name, &v));
+        io[i] = v;
+    }
+    l->p->region.at[1].result = io;
+    l->p->region.at[1].count_result = main->result.count;
+    return SINTER_OK;
+}
+
+static sinter_status lower_region(lowering *l, ir_region_id from, uint32_t to)
+{
+    l->region = to;
+    ir_node_id *order;
+    uint32_t count;
+    TRY(ir_order(l->g, from, l->a, &order, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        const ir_node *n = ir_node_at(l->g, order[i]);
+        TRY(NOTE(l->e, lower_node(l, order[i]), "choosing a kernel for node '%s' (%s)", n->name ? n->name : "?", op_at(n->op)->name));
+        l->region = to;
+        l->done++;
+        if (l->o->progress && l->o->progress(l->o->user, "tune", (double)l->done / (double)(l->total ? l->total : 1)))
+            return FAIL(l->e, INVALID_ARG, "the build was cancelled");
+    }
+    return to == 1 ? SINTER_OK : lower_results(l, from, to);
+}
+
+static sinter_status lower_main(lowering *l)
+{
+    const ir_region *main = ir_region_at(l->g, IR_MAIN);
+    if (!VEC_PUSH(l->a, &l->p->region)) return FAIL_MEMORY(l->e, "a region");
+    const uint32_t inputs = main->param.count, outputs = main->result.count;
+    uint32_t *io = ARENA_NEW(l->a, uint32_t, (size_t)inputs + outputs);
+    if (!io) return FAIL_MEMORY(l->e, "inputs and outputs");
+    for (uint32_t i = 0; i < inputs; i++) {
+        const ir_value *v = ir_value_at(l->g, main->param.at[i]);
+        io[i] = l->map[main->param.at[i]] = plan_value_dense(l->p, STORAGE_INPUT, v->name, v->dtype, v->rank, v->dim, NULL);
+        if (!io[i]) return FAIL_MEMORY(l->e, "an input");
+        l->p->storage.at[l->p->value.at[io[i]].storage].io = i;
+    }
+    for (uint32_t i = outputs; i-- > 0;) {
+        const ir_value *v = ir_value_at(l->g, main->result.at[i]);
+        const ir_node *maker = ir_node_at(l->g, v->producer);
+        if (v->producer && !v->data && !(op_at(maker->op)->traits & (VIEW | LATE)) && !maker->count_region) l->io[main->result.at[i]] = inputs + i + 1;
+    }
+    l->p->io = io;
+    l->p->count_io = inputs + outputs;
+    TRY(lower_region(l, IR_MAIN, 1));
+    return lower_outputs(l, io + inputs);
+}
+
+sinter_status tune_graph(env *e, arena *a, ir_graph *g, const tune_options *options, tune_result *out)
+{
+    *out = (tune_result){ 0 };
+    lowering l = { .e = e, .a = a, .g = g, .o = options, .out = out };
+    TRY(plan_create(e, a, g->dims, &l.p));
+    out->plan = l.p;
+    l.map = ARENA_NEW(a, uint32_t, g->value.count);
+    l.io = ARENA_NEW(a, uint32_t, g->value.count);
+    if (!l.map || !l.io || !VEC_PUSH(a, &out->recipe)) return FAIL_MEMORY(e, "a plan");
+    for (uint32_t i = 1; i < g->node.count; i++) l.total += !g->node.at[i].is_dead && !g->node.at[i].is_folded;
+    TRY(lower_main(&l));
+    return a->failed || dim_table_failed(g->dims) ? FAIL_MEMORY(e, "a plan") : SINTER_OK;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower.h - what lower.c, work.c and concat.c share: the state of one lowering, and a unit of work. */
+#ifndef TUNE_LOWER_H
+#define TUNE_LOWER_H
+
+#include "tune/tune.h"
+
+typedef struct conversion {
+    uint32_t value, result;
+    uint8_t  order[SINTER_RANK_MAX];
+} conversion;
+
+typedef struct lowering {
+    env                *e;
+    arena              *a;
+    ir_graph           *g;
+    plan               *p;
+    const tune_options *o;
+    tune_result        *out;
+    uint32_t           *map;            /* graph value -> plan value */
+    uint32_t           *io;             /* graph value -> 1 + which output it is, for main results that may be written in place */
+    VEC(conversion)     converted;
+    uint32_t            region;         /* the plan's region that is being filled */
+    uint32_t            done, total;    /* nodes, for progress */
+} lowering;
+
+/* What an output will be; the storage is made once the layout is chosen. */
+typedef struct work_out {
+    const char  *name;
+    sinter_dtype dtype;
+    uint32_t     rank;
+    dim          dim[SINTER_RANK_MAX];
+    uint32_t     io;                    /* 1 + output of the engine; 0: none */
+    uint8_t      wish[SINTER_RANK_MAX]; /* the order that its reader would like */
+    bool         has_wish;
+} work_out;
+
+/* One node, or a piece of one after a cut. Inputs are plan values. */
+typedef struct work {
+    op_id       op;
+    const void *attrs;                  /* DIMS hold dim ids */
+    uint32_t    count_in, count_anchor, count_out;
+    uint32_t   *in;
+    work_out   *out;
+    const expr *prologue, *epilogue;
+    const char *name;
+} work;
+
+/* Chooses layouts, cut and kernel, emits the steps; `value` receives the outputs' plan values. */
+sinter_status work_lower(lowering *l, const work *w, uint32_t *value);
+/* One step with the reference kernel, row-major results: ops that data sizes, and --device reference. */
+sinter_status work_reference(lowering *l, const work *w, step_kind kind, uint32_t *value);
+/* `value` dense in `order` (NULL: row-major): itself, an earlier copy, or a new one. fresh: always a new storage. */
+sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool fresh, uint32_t io, const char *name, uint32_t *out);
+/* A copy of `value` into the existing value `target` of the same dims. */
+sinter_status work_copy_into(lowering *l, uint32_t value, uint32_t target, const char *name);
+/* The only step that writes `value`, rewritten to write `target` (a strided part of a larger value) where its kernel can. */
+bool work_redirect(lowering *l, uint32_t value, uint32_t target);
+
+/* Concatenation: inputs are written in place by their producers where they can, else copied to their part. */
+sinter_status concat_lower(lowering *l, const work *w, uint32_t *value);
+
+uint32_t lower_step_new(lowering *l, const plan_step *s);       /* appends to the current region; 0 on failure */
+bool     lower_is_const(const lowering *l, uint32_t value);
+
+#endif

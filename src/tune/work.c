@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work.c - one node becomes steps: which layouts, which cut of the group, which kernel.
+ *
+ * A few modes say in which order operands should lie: as the first input does, as the reader wishes, row-major,
+ * channels-last. For each, the rows are asked with the inputs as they are, then with the misplaced ones converted, and the
+ * sum of kernel and copies decides. A group that no fast kernel takes is cut: prologue, anchor and epilogue by themselves. */
+#include "tune/lower.h"
+
+#include <string.h>
+
+typedef enum mode { MODE_WISH, MODE_FIRST, MODE_ROW, MODE_CHANNELS_LAST, MODE_COUNT } mode;
+
+static void identity_order(uint32_t rank, uint8_t *order)
+{
+    for (uint32_t i = 0; i < rank; i++) order[i] = (uint8_t)i;
+}
+
+static void channels_last_order(uint32_t rank, uint8_t *order)
+{
+    identity_order(rank, order);
+    if (rank < 3) return;
+    for (uint32_t i = 1; i + 1 < rank; i++) order[i] = (uint8_t)(i + 1);
+    order[rank - 1] = 1;
+}
+
+static bool is_identity(uint32_t rank, const uint8_t *order)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        if (order[i] != i) return false;
+    return true;
+}
+
+static bool dense_in(lowering *l, const plan_value *v, const uint8_t *order)
+{
+    dim run = dim_const(l->p->dims, 1);
+    for (uint32_t i = v->rank; i-- > 0;) {
+        if (dim_is(l->p->dims, v->dim[order[i]], 1)) continue;
+        if (v->stride[order[i]] != run) return false;
+        run = dim_mul(l->p->dims, run, v->dim[order[i]]);
+    }
+    return true;
+}
+
+/* The order that `m` asks of an operand of `rank`; false where the mode says nothing about it. */
+static bool mode_order(lowering *l, const work *w, mode m, uint32_t rank, const work_out *out, uint8_t *order)
+{
+    if (m == MODE_ROW) return identity_order(rank, order), true;
+    if (m == MODE_CHANNELS_LAST) return channels_last_order(rank, order), true;
+    if (m == MODE_WISH && out && out->has_wish) return memcpy(order, out->wish, SINTER_RANK_MAX), true;
+    for (uint32_t i = 0; m == MODE_FIRST && i < w->count_in; i++) {
+        const plan_value *v = &l->p->value.at[w->in[i]];
+        if (!w->in[i] || v->rank != rank || lower_is_const(l, w->in[i])) continue;
+        bool is_dense;
+        view_dims_order(l->p->dims, v, order, &is_dense);
+        return true;
+    }
+    identity_order(rank, order);
+    return m == MODE_WISH ? out != NULL : true;
+}
+
+/* ---- problems ---- */
+
+static void set_dims(lowering *l, problem_operand *o, const dim *d, uint32_t rank)
+{
+    o->rank = (uint8_t)rank;
+    for (uint32_t i = 0; i < rank; i++) o->dim[i] = dim_range_of(l->p->dims, d[i]);
+}
+
+bool lower_is_const(const lowering *l, uint32_t value)
+{
+    return value && l->p->storage.at[l->p->value.at[value].storage].kind == STORAGE_WEIGHT;
+}
+
+static void *problem_attrs(lowering *l, const work *w)
+{
+    void *attrs = op_attrs_copy(l->a, w->op, w->attrs);
+    if (!attrs) return NULL;
+    for (const attr_info *info = op_at(w->op)->attr; info->name; info++) {
+        if (info->kind != ATTR_DIMS) continue;
+        attr_dims *d = (attr_dims *)((char *)attrs + info->at);
+        int64_t *at = ARENA_NEW(l->a, int64_t, d->count);
+        if (!at) return NULL;
+        for (uint32_t i = 0; i < d->count; i++) {
+            at[i] = dim_range_of(l->p->dims, (dim)d->at[i]).opt;
+            if (!dim_is_const(l->p->dims, (dim)d->at[i], NULL)) d->is_dynamic = true;
+        }
+        d->at = at;
+    }
+    return attrs;
+}
+
+typedef struct trial {
+    problem       *p;
+    bool           convert[64];         /* inputs that are to be copied into the mode's order first */
+    bool           converts;
+    double         ns;
+    mode           m;
+    const kernel  *kernel;
+} trial;
+
+/* The problem as mode `m` would have it. convert: label misplaced inputs as if they had been converted. */
+static sinter_status make_problem(lowering *l, const work *w, mode m, bool convert, trial *t)
+{
+    problem *p = ARENA_NEW(l->a, problem, 1);
+    if (!p) return FAIL_MEMORY(l->e, "a problem");
+    *p = (problem){ .op = w->op, .count_in = w->count_in, .count_anchor = w->count_anchor, .count_out = w->count_out,
+                    .prologue = w->prologue, .epilogue = w->epilogue };
+    p->attrs = problem_attrs(l, w);
+    p->in = ARENA_NEW(l->a, problem_operand, w->count_in);
+    p->out = ARENA_NEW(l->a, problem_operand, w->count_out);
+    if (!p->in || !p->out || (op_at(w->op)->attrs_size && !p->attrs)) return FAIL_MEMORY(l->e, "a problem");
+    *t = (trial){ .p = p, .m = m };
+    for (uint32_t i = 0; i < w->count_in; i++) {
+        if (!w->in[i]) continue;
+        const plan_value *v = &l->p->value.at[w->in[i]];
+        problem_operand *o = &p->in[i];
+        o->dtype = v->dtype;
+        o->is_const = lower_is_const(l, w->in[i]);
+        set_dims(l, o, v->dim, v->rank);
+        uint8_t order[SINTER_RANK_MAX];
+        const bool asked = mode_order(l, w, m, v->rank, NULL, order);
+        if (asked && dense_in(l, v, order)) {
+            memcpy(o->order, order, sizeof order);
+            continue;
+        }
+        if (asked && convert && !o->is_const && v->rank > 1 && i < COUNT_OF(t->convert)) {
+            memcpy(o->order, order, sizeof order);
+            t->convert[i] = t->converts = true;
+            continue;
+        }
+        bool is_dense;
+        view_dims_order(l->p->dims, v, o->order, &is_dense);
+        o->is_strided = !is_dense;
+    }
+    for (uint32_t i = 0; i < w->count_out; i++) {
+        problem_operand *o = &p->out[i];
+        o->dtype = w->out[i].dtype;
+        set_dims(l, o, w->out[i].dim, w->out[i].rank);
+        mode_order(l, w, m, o->rank, &w->out[i], o->order);
+    }
+    return SINTER_OK;
+}
+
+static double bytes_of(const problem_operand *o)
+{
+    double bytes = sinter_dtype_bits(o->dtype) / 8.0;
+    for (uint32_t i = 0; i < o->rank; i++) bytes *= (double)o->dim[i].opt;
+    return bytes;
+}
+
+/* A copy costs a read and a write at the bandwidth of a cache, and a launch. */
+static double copies_ns(lowering *l, const trial *t)
+{
+    kernel_target target;
+    l->o->backend->target(l->o->device, &target);
+    double ns = 0;
+    for (uint32_t i = 0; i < t->p->count_in && i < COUNT_OF(t->convert); i++)
+        if (t->convert[i]) ns += 300 + 4 * bytes_of(&t->p->in[i]) / (target.bandwidth > 0 ? target.bandwidth : 1e10) * 1e9;
+    return ns;
+}
+
+static bool mode_applies(const work *w, mode m)
+{
+    if (m == MODE_WISH) return w->count_out && w->out[0].has_wish;
+    if (m != MODE_CHANNELS_LAST) return true;
+    return w->count_out && w->out[0].rank >= 3 && w->out[0].rank <= 5 && dtype_is_float(w->out[0].dtype);
+}
+
+/* The cheapest way by the model in which a fast kernel takes the work whole; trial.p NULL: there is none. */
+static sinter_status best_trial(lowering *l, const work *w, trial *best)
+{
+    *best = (trial){ 0 };
+    for (mode m = MODE_WISH; m < MODE_COUNT; m++) {
+        if (!mode_applies(w, m)) continue;
+        for (uint32_t convert = 0; convert < 2; convert++) {
+            trial t;
+            TRY(make_problem(l, w, m, convert, &t));
+            if (convert && !t.converts) break;
+            choice c;
+            tune_estimate(t.p, l->o, true, &c);
+            if (!c.kernel) continue;
+            t.ns = c.ns + copies_ns(l, &t);
+            t.kernel = c.kernel;
+            if (!best->p || t.ns < best->ns * 0.98) *best = t;
+        }
+    }
+    return SINTER_OK;
+}
+
+/* ---- steps ---- */
+
+static const dim *collect_dims(lowering *l, const work *w, uint32_t *count)
+{
+    *count = 0;
+    const attr_info *infos = op_at(w->op)->attr;
+    for (const attr_info *info = infos; info->name; info++)
+        if (info->kind == ATTR_DIMS) *count += ((const attr_dims *)((const char *)w->attrs + info->at))->count;
+    dim *list = ARENA_NEW(l->a, dim, *count);
+    uint32_t at = 0;
+    for (const attr_info *info = infos; list && info->name; info++) {
+        if (info->kind != ATTR_DIMS) continue;
+        const attr_dims *d = (const attr_dims *)((const char *)w->attrs + info->at);
+        for (uint32_t i = 0; i < d->count; i++) list[at++] = (dim)d->at[i];
+    }
+    return list;
+}
+
+uint32_t lower_step_new(lowering *l, const plan_step *s)
+{
+    plan_step *slot = VEC_PUSH(l->a, &l->p->step);
+    if (!slot) return 0;
+    *slot = *s;
+    uint32_t *entry = VEC_PUSH(l->a, &l->p->region.at[l->region].step);
+    if (!entry) return 0;
+    return *entry = l->p->step.count - 1;
+}
+
+/* A constant as the kernel wants it: packed now, into a weight of its own. */
+static sinter_status pack_weight(lowering *l, const trial *t, const choice *c, uint32_t i, uint32_t *value)
+{
+    const size_t size = c->kernel->pack_size ? c->kernel->pack_size(t->p, &c->tactic, i) : 0;
+    if (!size) return SINTER_OK;
+    const plan_value v = l->p->value.at[*value];
+    const plan_storage source = l->p->storage.at[v.storage];
+    view src = { .dtype = v.dtype, .rank = v.rank };
+    int64_t offset = 0;
+    bool ok = dim_is_const(l->p->dims, v.offset, &offset);
+    for (uint32_t k = 0; k < v.rank; k++)
+        ok = ok && dim_is_const(l->p->dims, v.dim[k], &src.dim[k]) && dim_is_const(l->p->dims, v.stride[k], &src.stride[k]);
+    if (!ok || sinter_dtype_bits(v.dtype) < 8) return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be packed");
+    src.data = (char *)(uintptr_t)source.data + offset * (int64_t)(sinter_dtype_bits(v.dtype) / 8);
+    void *packed = ir_blob(l->g, size);
+    if (!packed) return FAIL_MEMORY(l->e, "packed weights");
+    c->kernel->pack(t->p, &c->tactic, i, &src, packed);
+    const uint32_t storage = plan_storage_new(l->p, STORAGE_WEIGHT, dim_const(l->p->dims, (int64_t)size));
+    weight_recipe *recipe = VEC_PUSH(l->a, &l->out->recipe);
+    plan_value *slot = storage && recipe ? VEC_PUSH(l->a, &l->p->value) : NULL;
+    if (!slot) return FAIL_MEMORY(l->e, "packed weights");
+    *recipe = (weight_recipe){ .source = l->out->recipe.at[source.recipe].source, .step = l->p->step.count, .input = i };
+    l->p->storage.at[storage].data = packed;
+    l->p->storage.at[storage].recipe = l->out->recipe.count - 1;
+    *slot = v;
+    slot->storage = storage;
+    slot->offset = dim_const(l->p->dims, 0);
+    /* Seen densely: what lies there is the kernel's own, only dims and type still mean something. */
+    dim run = dim_const(l->p->dims, 1);
+    for (uint32_t k = v.rank; k-- > 0;) {
+        slot->stride[k] = run;
+        run = dim_mul(l->p->dims, run, v.dim[k]);
+    }
+    *value = l->p->value.count - 1;
+    return SINTER_OK;
+}
+
+static uint32_t new_output(lowering *l, const work_out *out, const uint8_t *order)
+{
+    const bool direct = out->io && is_identity(out->rank, order);
+    const uint32_t v = plan_value_dense(l->p, direct ? STORAGE_OUTPUT : STORAGE_SLAB, out->name, out->dtype, out->rank, out->dim, order);
+    if (v && direct) l->p->storage.at[l->p->value.at[v].storage].io = out->io - 1;
+    return v;
+}
+
+static sinter_status emit(lowering *l, const work *w, const trial *t, const choice *c, step_kind kind, uint32_t *value)
+{
+    uint32_t *in = ARENA_NEW(l->a, uint32_t, w->count_in), *out = ARENA_NEW(l->a, uint32_t, w->count_out);
+    if (!in || !out) return FAIL_MEMORY(l->e, "a step");
+    for (uint32_t i = 0; i < w->count_in; i++) {
+        in[i] = w->in[i];
+        if (i < COUNT_OF(t->convert) && t->convert[i]) TRY(work_copy(l, w->in[i], t->p->in[i].order, false, 0, w->name, &in[i]));
+        if (t->p->in[i].is_const) TRY(pack_weight(l, t, c, i, &in[i]));
+    }
+    for (uint32_t i = 0; i < w->count_out; i++) {
+        if (!value[i]) value[i] = new_output(l, &w->out[i], t->p->out[i].order);
+        if (!value[i]) return FAIL_MEMORY(l->e, "a value");
+        out[i] = value[i];
+    }
+    plan_step s = { .kind = kind, .kernel = c->kernel, .problem = t->p, .count_in = w->count_in, .count_out = w->count_out,
+                    .in = in, .out = out, .name = w->name };
+    memcpy(s.tactic, c->tactic.at, sizeof s.tactic);
+    s.dim_at = collect_dims(l, w, &s.count_dim);
+    if (!s.dim_at || !lower_step_new(l, &s)) return FAIL_MEMORY(l->e, "a step");
+    return SINTER_OK;
+}
+
+sinter_status work_reference(lowering *l, const work *w, step_kind kind, uint32_t *value)
+{
+    trial t;
+    TRY(make_problem(l, w, MODE_ROW, false, &t));
+    uint32_t kernels = 0;
+    const kernel *const *list = l->o->backend->kernels(&kernels);
+    const choice c = { .kernel = list[kernels - 1] };
+    return emit(l, w, &t, &c, kind, value);
+}
+
+/* ---- copies ---- */
+
+static sinter_status copy_step(lowering *l, uint32_t value, uint32_t target, const char *name)
+{
+    const plan_value *v = &l->p->value.at[value], *d = &l->p->value.at[target];
+    work_out out = { .dtype = v->dtype, .rank = v->rank };
+    memcpy(out.dim, d->dim, sizeof out.dim);
+    void *attrs = op_attrs_new(l->a, OP_copy);
+    if (!attrs) return FAIL_MEMORY(l->e, "a copy");
+    const work w = { .op = OP_copy, .attrs = attrs, .count_in = 1, .count_anchor = 1, .count_out = 1, .in = &value, .out = &out, .name = name };
+    trial t;
+    TRY(make_problem(l, &w, MODE_ROW, false, &t));
+    bool is_dense;
+    view_dims_order(l->p->dims, d, t.p->out[0].order, &is_dense);
+    t.p->out[0].is_strided = !is_dense;
+    bool in_dense;
+    view_dims_order(l->p->dims, v, t.p->in[0].order, &in_dense);
+    if (dense_in(l, v, t.p->out[0].order)) {
+        memcpy(t.p->in[0].order, t.p->out[0].order, sizeof t.p->in[0].order);
+        in_dense = true;
+    }
+    t.p->in[0].is_strided = !in_dense;
+    choice c;
+    tune_estimate(t.p, l->o, false, &c);
+    return emit(l, &w, &t, &c, STEP_KERNEL, &target);
+}
+
+sinter_status work_copy_into(lowering *l, uint32_t value, uint32_t target, const char *name)
+{
+    return copy_step(l, value, target, name);
+}
+
+sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool fresh, uint32_t io, const char *name, uint32_t *out)
+{
+    const plan_value v = l->p->value.at[value];
+    uint8_t row[SINTER_RANK_MAX];
+    if (!order) {
+        identity_order(v.rank, row);
+        order = row;
+    }
+    if (!fresh && dense_in(l, &v, order)) return *out = value, SINTER_OK;
+    for (uint32_t i = 0; !fresh && i < l->converted.count; i++)
+        if (l->converted.at[i].value == value && memcmp(l->converted.at[i].order, order, v.rank) == 0)
+            return *out = l->converted.at[i].result, SINTER_OK;
+    const uint32_t made = plan_value_dense(l->p, io ? STORAGE_OUTPUT : STORAGE_SLAB, v.name, v.dtype, v.rank, v.dim, order);
+    if (!made) return FAIL_MEMORY(l->e, "a copy");
+    if (io) l->p->storage.at[l->p->value.at[made].storage].io = io - 1;
+    TRY(copy_step(l, value, made, name));
+    *out = made;
+    if (fresh) return SINTER_OK;
+    conversion *c = VEC_PUSH(l->a, &l->converted);
+    if (!c) return FAIL_MEMORY(l->e, "a copy");
+    *c = (conversion){ .value = value, .result = made };
+    memcpy(c->order, order, v.rank);
+    return SINTER_OK;
+}
+
+bool work_redirect(lowering *l, uint32_t value, uint32_t target)
+{
+    const plan_region *r = &l->p->region.at[l->region];
+    kernel_target machine;
+    l->o->backend->target(l->o->device, &machine);
+    plan_step *writer = NULL;
+    const uint32_t storage = l->p->value.at[value].storage;
+    for (uint32_t i = r->step.count; i-- > 0;) {
+        plan_step *s = &l->p->step.at[r->step.at[i]];
+        for (uint32_t k = 0; k < s->count_in; k++)
+            if (s->in[k] && l->p->value.at[s->in[k]].storage == storage) return false;      /* somebody reads it as it is */
+        for (uint32_t k = 0; k < s->count_out; k++)
+            if (s->out[k] == value) writer = s;
+        if (writer) break;
+    }
+    if (!writer || writer->kind != STEP_KERNEL || writer->count_out != 1 || writer->out[0] != value) return false;
+    const kernel *k = writer->kernel;
+    if (!k->is_strided_out) return false;
+    problem *p = ARENA_NEW(l->a, problem, 1);
+    problem_operand *out = ARENA_NEW(l->a, problem_operand, 1);
+    uint32_t *id = ARENA_NEW(l->a, uint32_t, 1);
+    if (!p || !out || !id) return false;
+    *p = *(const problem *)writer->problem;
+    *out = p->out[0];
+    p->out = out;
+    const plan_value *d = &l->p->value.at[target];
+    bool is_dense;
+    uint8_t order[SINTER_RANK_MAX];
+    view_dims_order(l->p->dims, d, order, &is_dense);
+    for (uint32_t i = 0; i < d->rank; i++)
+        if (order[i] != out->order[i] && !dim_is(l->p->dims, d->dim[order[i]], 1) && !dim_is(l->p->dims, d->dim[out->order[i]], 1)) return false;
+    out->is_strided = !is_dense;
+    tactic t;
+    memcpy(t.at, writer->tactic, sizeof t.at);
+    if (k->reject(p, &machine) || !k->check(p, &t)) return false;
+    *id = target;
+    writer->problem = p;
+    writer->out = id;
+    return true;
+}
+
+/* ---- cuts ---- */
+
+static expr *program_with(lowering *l, const expr *x, uint16_t acc_operand, bool has_acc)
+{
+    expr *y = expr_copy(l->a, x);
+    for (uint32_t i = 0; y && has_acc && i < y->count; i++)
+        if (y->at[i].op == EXPR_ACC) {
+            y->at[i].op = EXPR_LOAD;
+            y->at[i].operand = acc_operand;
+        }
+    return y;
+}
+
+static sinter_dtype acc_type(const expr *x, sinter_dtype otherwise)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->at[i].op == EXPR_ACC) return (sinter_dtype)x->at[i].dtype;
+    return otherwise;
+}
+
+/* Keeps only the operands that the program loads, in order of first use. */
+static void compact(work *w, expr *x)
+{
+    uint32_t kept = 0;
+    uint32_t *in = w->in;
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (x->at[i].op != EXPR_LOAD) continue;
+        uint32_t k = 0;
+        while (k < kept && in[w->count_in + k] != in[x->at[i].operand]) k++;
+        if (k == kept) in[w->count_in + kept++] = in[x->at[i].operand];
+        x->at[i].operand = (uint16_t)k;
+    }
+    memmove(in, in + w->count_in, kept * sizeof *in);
+    w->count_in = w->count_anchor = kept;
+}
+
+/* Everything of the group but the program: a work whose lists have room for one more operand and its compaction. */
+static bool piece_of(lowering *l, const work *w, work *piece)
+{
+    *piece = *w;
+    piece->in = ARENA_NEW(l->a, uint32_t, 2 * (size_t)w->count_in + 4);
+    if (!piece->in) return false;
+    memcpy(piece->in, w->in, w->count_in * sizeof *w->in);
+    return true;
+}
+
+static sinter_status cut_epilogue(lowering *l, const work *w, uint32_t *value)
+{
+    work anchor, rest;
+    work_out between = w->out[0];
+    between.io = 0;
+    between.dtype = acc_type(w->epilogue, between.dtype);
+    if (!piece_of(l, w, &anchor) || !piece_of(l, w, &rest)) return FAIL_MEMORY(l->e, "a cut");
+    anchor.epilogue = NULL;
+    anchor.count_in = w->prologue ? w->count_in : w->count_anchor;
+    anchor.count_out = 1;
+    anchor.out = &between;
+    uint32_t middle = 0;
+    TRY(work_lower(l, &anchor, &middle));
+    rest.in[rest.count_in++] = middle;
+    rest.op = OP_pointwise;
+    rest.attrs = op_attrs_new(l->a, OP_pointwise);
+    rest.prologue = NULL;
+    expr *x = program_with(l, w->epilogue, (uint16_t)(rest.count_in - 1), true);
+    if (!x || !rest.attrs) return FAIL_MEMORY(l->e, "a cut");
+    compact(&rest, x);
+    rest.epilogue = x;
+    return work_lower(l, &rest, value);
+}
+
+static sinter_status cut_prologue(lowering *l, const work *w, uint32_t *value)
+{
+    work first, anchor;
+    const plan_value *x0 = &l->p->value.at[w->in[0]];
+    work_out between = { .dtype = x0->dtype, .rank = x0->rank };
+    memcpy(between.dim, x0->dim, sizeof between.dim);
+    for (uint32_t i = 0; i < w->prologue->count; i++)
+        if (w->prologue->at[i].op == EXPR_STORE) between.dtype = (sinter_dtype)w->prologue->at[i].dtype;
+    if (!piece_of(l, w, &first) || !piece_of(l, w, &anchor)) return FAIL_MEMORY(l->e, "a cut");
+    first.op = OP_pointwise;
+    first.attrs = op_attrs_new(l->a, OP_pointwise);
+    first.prologue = NULL;
+    first.count_out = 1;
+    first.out = &between;
+    expr *x = program_with(l, w->prologue, 0, false);
+    if (!x || !first.attrs) return FAIL_MEMORY(l->e, "a cut");
+    compact(&first, x);
+    first.epilogue = x;
+    uint32_t middle = 0;
+    TRY(work_lower(l, &first, &middle));
+    anchor.prologue = NULL;
+    anchor.in[0] = middle;
+    if (!w->epilogue) anchor.count_in = w->count_anchor;
+    return work_lower(l, &anchor, value);
+}
+
+sinter_status work_lower(lowering *l, const work *w, uint32_t *value)
+{
+    if (l->o->reference_only) return work_reference(l, w, STEP_KERNEL, value);
+    trial t;
+    TRY(best_trial(l, w, &t));
+    if (!t.p && w->prologue) return cut_prologue(l, w, value);
+    if (!t.p && w->epilogue && w->op != OP_pointwise) return cut_epilogue(l, w, value);
+    if (!t.p) return work_reference(l, w, STEP_KERNEL, value);
+    choice c;
+    TRY(tune_choose(l->e, l->a, t.p, l->o, &c));
+    return emit(l, w, &t, &c, STEP_KERNEL, value);
+}
