@@ -6,7 +6,7 @@
 #include "cpu/depthwise.h"
 #include "base/env.h"
 
-enum { RUN_FLOATS = 2048, RUN_PIXELS = 4 };
+enum { RUN_FLOATS = 4096, RUN_PIXELS = 8 };
 
 size_t depthwise_pack_size(const depthwise_shape *s)
 {

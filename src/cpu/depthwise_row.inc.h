@@ -23,51 +23,97 @@ typedef struct dw_block {
     int64_t      ldy;
     int64_t      row_begin, row_end;   /* window rows inside the image                                     */
     int64_t      col_begin, col_end;   /* window columns inside the image, counted from this block's first  */
-    int64_t      kernel_w;
+    int64_t      blocks;               /* how many of them in a row                                        */
     int          lanes;                /* channels of this vector                                          */
 } dw_block;
 
-static inline __attribute__((always_inline)) void dw_finish(const dw_block *b, vec acc, const int u, const int guarded)
+/* The epilogue, read once: stores to y could otherwise be taken to change it. */
+typedef struct dw_end {
+    bool    scale, clip;
+    float   alpha, lo, hi;
+    int64_t ldr;
+} dw_end;
+
+static inline dw_end dw_end_of(const gemm_epilogue *e)
 {
-    const gemm_epilogue *e = b->e;
+    return (dw_end){.scale = e->scale, .clip = e->clip, .alpha = e->alpha, .lo = e->lo, .hi = e->hi, .ldr = e->ldr};
+}
+
+static inline __attribute__((always_inline)) void dw_finish(const dw_end *e, vec acc, vec bias, float *y,
+                                                            const float *residual, int lanes, const int guarded)
+{
     if (e->scale) acc = v_mul(v_set(e->alpha), acc);
-    if (b->bias) acc = v_add(acc, guarded ? v_load_n(b->bias, b->lanes) : v_load(b->bias));
-    if (b->residual) {
-        const float *r = b->residual + u * e->ldr;
-        acc = v_add(acc, guarded ? v_load_n(r, b->lanes) : v_load(r));
-    }
+    acc = v_add(acc, bias);
+    if (residual) acc = v_add(acc, guarded ? v_load_n(residual, lanes) : v_load(residual));
     if (e->clip) acc = v_min(v_set(e->hi), v_max(v_set(e->lo), acc));
     if (guarded) {
-        v_store_n(b->y + u * b->ldy, acc, b->lanes);
+        v_store_n(y, acc, lanes);
     } else {
-        v_store(b->y + u * b->ldy, acc);
+        v_store(y, acc);
     }
 }
 
+/* `rows` is the number of window rows where it is the whole window and its weights are to stay in registers, else 0. */
 static inline __attribute__((always_inline)) void dw_run(const dw_block *b, const int kernel, const int stride,
-                                                         const int outputs, const int guarded)
+                                                         const int outputs, const int rows, const int guarded)
 {
-    vec acc[4];
-    UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_zero();
-    const float *x = b->x + b->row_begin * b->x_row, *w = b->w + b->row_begin * b->w_row;
-    for (int64_t row = b->row_begin; row < b->row_end; row++, x += b->x_row, w += b->w_row) {
-        vec wv[7];
-        UNROLL for (int i = 0; i < kernel; i++)
-        {
-            wv[i] = guarded ? v_load_n(w + i * b->w_col, b->lanes) : v_load(w + i * b->w_col);
-        }
-        UNROLL for (int col = 0; col < (outputs - 1) * stride + kernel; col++)
-        {
-            if (guarded && (col < b->col_begin || col >= b->col_end)) continue;
-            const vec v = guarded ? v_load_n(x + col * b->x_col, b->lanes) : v_load(x + col * b->x_col);
-            UNROLL for (int u = 0; u < outputs; u++)
+    const dw_end e = dw_end_of(b->e);
+    const int lanes = b->lanes;
+    const int64_t x_row = b->x_row, x_col = b->x_col, w_row = b->w_row, w_col = b->w_col, ldy = b->ldy;
+    const int64_t row_begin = b->row_begin, row_end = b->row_end, col_begin = b->col_begin, col_end = b->col_end;
+    const vec bias = !b->bias ? v_zero() : guarded ? v_load_n(b->bias, lanes) : v_load(b->bias);
+    const float *x = b->x, *residual = b->residual;
+    float *y = b->y;
+    vec held[25];
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int j = 0; j < kernel; j++) held[i * kernel + j] = v_load(b->w + i * w_row + j * w_col);
+    }
+    for (int64_t block = b->blocks; block > 0; block--) {
+        vec acc[4];
+        UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_zero();
+        if (rows > 0) {
+            const float *line = x;
+            UNROLL for (int row = 0; row < rows; row++, line += x_row)
             {
-                const int tap = col - u * stride;
-                if (tap >= 0 && tap < kernel) acc[u] = v_fma(v, wv[tap], acc[u]);
+                UNROLL for (int col = 0; col < (outputs - 1) * stride + kernel; col++)
+                {
+                    const vec v = v_load(line + col * x_col);
+                    UNROLL for (int u = 0; u < outputs; u++)
+                    {
+                        const int tap = col - u * stride;
+                        if (tap >= 0 && tap < kernel) acc[u] = v_fma(v, held[row * kernel + tap], acc[u]);
+                    }
+                }
+            }
+        } else {
+            const float *line = x + row_begin * x_row, *w = b->w + row_begin * w_row;
+            for (int64_t row = row_begin; row < row_end; row++, line += x_row, w += w_row) {
+                vec wv[7];
+                UNROLL for (int i = 0; i < kernel; i++)
+                {
+                    wv[i] = guarded ? v_load_n(w + i * w_col, lanes) : v_load(w + i * w_col);
+                }
+                UNROLL for (int col = 0; col < (outputs - 1) * stride + kernel; col++)
+                {
+                    if (guarded && (col < col_begin || col >= col_end)) continue;
+                    const vec v = guarded ? v_load_n(line + col * x_col, lanes) : v_load(line + col * x_col);
+                    UNROLL for (int u = 0; u < outputs; u++)
+                    {
+                        const int tap = col - u * stride;
+                        if (tap >= 0 && tap < kernel) acc[u] = v_fma(v, wv[tap], acc[u]);
+                    }
+                }
             }
         }
+        UNROLL for (int u = 0; u < outputs; u++)
+        {
+            dw_finish(&e, acc[u], bias, y + u * ldy, residual ? residual + u * e.ldr : NULL, lanes, guarded);
+        }
+        x += outputs * stride * x_col;
+        y += outputs * ldy;
+        if (residual) residual += outputs * e.ldr;
     }
-    UNROLL for (int u = 0; u < outputs; u++) dw_finish(b, acc[u], u, guarded);
 }
 
 /* One output with any kernel; x_col is the distance of taps here. */
@@ -80,23 +126,36 @@ static void dw_any(const dw_block *b)
             acc = v_fma(v_load_n(x + col * b->x_col, b->lanes), v_load_n(w + col * b->w_col, b->lanes), acc);
         }
     }
-    dw_finish(b, acc, 0, 1);
+    const dw_end e = dw_end_of(b->e);
+    dw_finish(&e, acc, b->bias ? v_load_n(b->bias, b->lanes) : v_zero(), b->y, b->residual, b->lanes, 1);
 }
 
 typedef void dw_block_fn(const dw_block *b);
+/* The weights of a whole window stay in registers where they fit beside four sums and an input. */
+#define DW_HELD(k) ((k) * (k) + 5 <= VEC_REGISTERS ? (k) : 0)
 #define DW(k, s, u)                                                                                                  \
-    static void dw_##k##_##s##_##u(const dw_block *b) { dw_run(b, k, s, u, 0); }                                     \
-    static void dw_##k##_##s##_##u##_guarded(const dw_block *b) { dw_run(b, k, s, u, 1); }
-#define DW_OUTPUTS(k, s) DW(k, s, 1) DW(k, s, 2) DW(k, s, 4)
-DW_OUTPUTS(3, 1) DW_OUTPUTS(3, 2) DW_OUTPUTS(5, 1) DW_OUTPUTS(5, 2) DW_OUTPUTS(7, 1) DW_OUTPUTS(7, 2)
+    static void dw_##k##_##s##_##u(const dw_block *b) { dw_run(b, k, s, u, 0, 0); }                                  \
+    static void dw_##k##_##s##_##u##_guarded(const dw_block *b) { dw_run(b, k, s, u, 0, 1); }
+#define DW_OUTPUTS(k, s)                                                                                             \
+    DW(k, s, 1)                                                                                                      \
+    DW(k, s, 2)                                                                                                      \
+    DW(k, s, 4) static void dw_##k##_##s##_4_whole(const dw_block *b) { dw_run(b, k, s, 4, DW_HELD(k), 0); }
+DW_OUTPUTS(3, 1)
+DW_OUTPUTS(3, 2)
+DW_OUTPUTS(5, 1)
+DW_OUTPUTS(5, 2)
+DW_OUTPUTS(7, 1)
+DW_OUTPUTS(7, 2)
 
+enum { DW_INSIDE, DW_GUARDED, DW_WHOLE, DW_KINDS };
 #define DW_NAMES(k, s)                                                                                               \
     {                                                                                                                \
-        {dw_##k##_##s##_1, dw_##k##_##s##_1_guarded}, {dw_##k##_##s##_2, dw_##k##_##s##_2_guarded},                  \
-            {dw_##k##_##s##_4, dw_##k##_##s##_4_guarded}                                                             \
+        {dw_##k##_##s##_1, dw_##k##_##s##_1_guarded, dw_##k##_##s##_1},                                              \
+            {dw_##k##_##s##_2, dw_##k##_##s##_2_guarded, dw_##k##_##s##_2},                                          \
+            {dw_##k##_##s##_4, dw_##k##_##s##_4_guarded, dw_##k##_##s##_4_whole}                                     \
     }
-/* [(kernel - 3) / 2][stride - 1][log2 outputs][guarded] */
-static dw_block_fn *const dw_blocks[3][2][3][2] = {
+/* [(kernel - 3) / 2][stride - 1][log2 outputs][kind] */
+static dw_block_fn *const dw_blocks[3][2][3][DW_KINDS] = {
     {DW_NAMES(3, 1), DW_NAMES(3, 2)}, {DW_NAMES(5, 1), DW_NAMES(5, 2)}, {DW_NAMES(7, 1), DW_NAMES(7, 2)},
 };
 
@@ -149,7 +208,7 @@ void VEC_SUFFIX(depthwise_row)(const depthwise_row *r)
     const int64_t at_y = r->out_y * s->stride[0] - s->pad[0];
     dw_block b = {
         .x = r->x + at_y * s->x_dim[0], .e = &p->epilogue, .x_row = s->dilation[0] * s->x_dim[0],
-        .w_row = s->kernel[1] * cols, .w_col = cols, .ldy = p->ldy, .kernel_w = s->kernel[1],
+        .w_row = s->kernel[1] * cols, .w_col = cols, .ldy = p->ldy,
     };
     dw_clip(at_y, s->kernel[0], s->dilation[0], s->in[0], &b.row_begin, &b.row_end);
     if (s->multiplier != 1) {
@@ -157,6 +216,7 @@ void VEC_SUFFIX(depthwise_row)(const depthwise_row *r)
         return;
     }
     const float *x = b.x;
+    const bool whole = s->kernel[0] == s->kernel[1] && b.row_begin == 0 && b.row_end == s->kernel[0];
     const bool usual = (s->kernel[1] == 3 || s->kernel[1] == 5 || s->kernel[1] == 7) && s->dilation[1] == 1 &&
                        (s->stride[1] == 1 || s->stride[1] == 2);
     b.x_col = s->dilation[1] * s->x_dim[1];
@@ -180,8 +240,14 @@ void VEC_SUFFIX(depthwise_row)(const depthwise_row *r)
             const int64_t outputs = (int64_t)1 << log, window = (outputs - 1) * s->stride[1] + s->kernel[1];
             dw_clip(at, window, 1, s->in[1], &b.col_begin, &b.col_end);
             const bool guarded = partial || b.col_begin > 0 || b.col_end < window;
-            dw_blocks[(s->kernel[1] - 3) / 2][s->stride[1] - 1][log][guarded](&b);
-            i += outputs;
+            b.blocks = 1;
+            if (!guarded) {    /* and as many more as lie inside */
+                const int64_t inside = (s->in[1] - at - window) / (outputs * s->stride[1]) + 1;
+                b.blocks = left / outputs < inside ? left / outputs : inside;
+            }
+            const int kind = guarded ? DW_GUARDED : whole ? DW_WHOLE : DW_INSIDE;
+            dw_blocks[(s->kernel[1] - 3) / 2][s->stride[1] - 1][log][kind](&b);
+            i += outputs * b.blocks;
         }
     }
 }
