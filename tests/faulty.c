@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct head { size_t size, align; } head;
+typedef struct head {
+    size_t size, align;
+} head;
 
 /* The head stands right before the block, inside a gap that keeps the block aligned. */
 static size_t gap_of(size_t align)
@@ -40,13 +42,12 @@ static void *take(faulty *f, size_t size, size_t align)
     if (!base) return NULL;
     void *ptr = base + gap;
     *head_of(ptr) = (head){ size, align };
-    memset(ptr, 0xA5, size);                                    /* nobody may count on zeroes */
+    memset(ptr, 0xA5, size); /* nobody may count on zeroes */
     add(&f->live, 1);
     const long bytes = add(&f->live_bytes, (long)size);
     long peak = __atomic_load_n(&f->peak_bytes, __ATOMIC_RELAXED);
-    while (bytes > peak && !__atomic_compare_exchange_n(&f->peak_bytes, &peak, bytes, 1, __ATOMIC_RELAXED,
-                                                        __ATOMIC_RELAXED)) {
-    }
+    while (bytes > peak &&
+           !__atomic_compare_exchange_n(&f->peak_bytes, &peak, bytes, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
     return ptr;
 }
 

@@ -58,7 +58,7 @@ static inline bool test_near(double a, double b, double within, const char *what
     const double gap = a > b ? a - b : b - a;
     if (gap <= within) return true;
     test_failures++;
-    (void)printf("%s:%d: failed: %s: %.9g and %.9g are %.3g apart, allowed %.3g\n", file, line, what, a, b, gap, within);
+    (void)printf("%s:%d: failed: %s: %.9g and %.9g differ by %.3g, not %.3g\n", file, line, what, a, b, gap, within);
     return false;
 }
 

@@ -13,7 +13,7 @@ enum { BLOCK_ALIGN = 64, BLOCK_MIN = 64 * 1024, BLOCK_MAX = 4 * 1024 * 1024 };
 
 struct arena_block {
     _Alignas(BLOCK_ALIGN) arena_block *older;
-    size_t size;                           /* bytes, this header included */
+    size_t size; /* bytes, this header included */
 };
 
 void arena_init(arena *a, env *e)
@@ -69,7 +69,7 @@ static size_t piece_start(const arena *a, size_t align)
 void *arena_alloc(arena *a, size_t size, size_t align)
 {
     if (a->failed) return NULL;
-    if (ASAN_REDZONE > 0 && align < 8) align = 8;                   /* the grain of ASan's shadow */
+    if (ASAN_REDZONE > 0 && align < 8) align = 8; /* the grain of ASan's shadow */
     const size_t need = size_add(size, ASAN_REDZONE);
     size_t start = a->block ? piece_start(a, align) : 0;
     if (!a->block || start > a->block->size || need > a->block->size - start) {

@@ -20,7 +20,7 @@ typedef struct arena {
 
 void  arena_init(arena *a, env *e);
 void  arena_deinit(arena *a);                                   /* a zeroed arena too */
-void *arena_alloc(arena *a, size_t size, size_t align);         /* zeroed; NULL on failure; size 0 gives a valid pointer */
+void *arena_alloc(arena *a, size_t size, size_t align);         /* zeroed; NULL on failure; size 0 is fine */
 char *arena_text(arena *a, const char *text, size_t length);    /* copy, NUL-terminated */
 char *arena_printf(arena *a, const char *format, ...) ENV_PRINTF(2, 3);
 #define ARENA_NEW(a, type, count) ((type *)arena_alloc((a), size_mul(sizeof(type), (count)), _Alignof(type)))

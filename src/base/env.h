@@ -36,9 +36,11 @@ void env_init(env *e, const sinter_env_options *options, sinter_error *error);
 #endif
 
 /* Starts a chain: sets the status and the first line. Returns `status`. */
-sinter_status env_fail(env *e, sinter_status status, const char *file, int line, const char *format, ...) ENV_PRINTF(5, 6);
+sinter_status env_fail(env *e, sinter_status status, const char *file, int line, const char *format, ...)
+    ENV_PRINTF(5, 6);
 /* Adds a line "  while ..." when `status` is a failure. Returns `status`. */
-sinter_status env_note(env *e, sinter_status status, const char *file, int line, const char *format, ...) ENV_PRINTF(5, 6);
+sinter_status env_note(env *e, sinter_status status, const char *file, int line, const char *format, ...)
+    ENV_PRINTF(5, 6);
 /* Writes one line to the log where someone listens to `topic`. */
 void env_log(env *e, log_topic topic, const char *format, ...) ENV_PRINTF(3, 4);
 static inline bool env_logs(const env *e, log_topic topic)

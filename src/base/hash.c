@@ -114,8 +114,8 @@ static void sha256_block(uint32_t state[static 8], const uint8_t block[static 64
 
 void sha256_init(sha256 *s)
 {
-    *s = (sha256){ .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 } };
+    *s = (sha256){ .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab,
+                              0x5be0cd19 } };
 }
 
 void sha256_update(sha256 *s, const void *data, size_t size)

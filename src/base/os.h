@@ -19,7 +19,7 @@ void          os_file_close(env *e, os_file *file);                      /* a ze
  * symbolic links that lead out, regular files only. */
 sinter_status os_file_map_beneath(env *e, const char *folder, const char *name, os_file *out);
 
-/* Writes all of `size` bytes to a temporary name beside `path`, syncs, and renames: readers see the old file or the new. */
+/* Writes all of `size` bytes to a temporary name beside `path`, syncs, renames: readers see the old file or the new. */
 sinter_status os_file_write_atomic(env *e, const char *path, const void *data, size_t size);
 
 /* Threads. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* os_posix.c - files, threads and time on Linux.
  *
- * A path may name anything: a folder, a pipe that never answers, a device. Every open here is non-blocking, and what was
- * opened is asked whether it is a regular file before a byte of it is read. Size and data come from the same descriptor. */
+ * A path may name anything: a folder, a pipe that never answers, a device. Every open here is non-blocking, and what
+ * was opened is asked whether it is a regular file before a byte of it is read. Size and data come from the same
+ * descriptor. */
 #include "base/os.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,9 @@
 enum { FILE_ALIGN = 64, OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
 /* strerror's text in the caller's buffer; the GNU and the POSIX strerror_r differ in what they return. */
-typedef struct os_error_text { char at[96]; } os_error_text;
+typedef struct os_error_text {
+    char at[96];
+} os_error_text;
 static os_error_text errno_text(int code)
 {
     os_error_text out = { { 0 } };
@@ -76,7 +79,8 @@ static sinter_status fd_map(env *e, int fd, const char *path, os_file *out)
     *out = (os_file){ 0 };
     if (size == 0) return SINTER_OK;
     void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) return FAIL(e, IO, "cannot map the %zu bytes of '%s': %s", size, path, errno_text(errno).at);
+    if (data == MAP_FAILED)
+        return FAIL(e, IO, "cannot map the %zu bytes of '%s': %s", size, path, errno_text(errno).at);
     *out = (os_file){ .data = data, .size = size, .is_mapped = true };
     return SINTER_OK;
 }
@@ -164,7 +168,8 @@ static const char *name_reject(const char *name)
     if (*name == '/') return "is absolute; only paths inside the model's folder are allowed";
     for (const char *at = name; *at;) {
         const size_t length = strcspn(at, "/");
-        if (length == 2 && at[0] == '.' && at[1] == '.') return "has a '..'; only paths inside the model's folder are allowed";
+        if (length == 2 && at[0] == '.' && at[1] == '.')
+            return "has a '..'; only paths inside the model's folder are allowed";
         at += length + (at[length] == '/');
     }
     return NULL;
@@ -205,7 +210,8 @@ static bool fd_write(int fd, const void *data, size_t size)
     return true;
 }
 
-/* The rename itself survives a crash only once the folder is synced; a file system that cannot sync a folder is fine. */
+/* The rename itself survives a crash only once the folder is synced; a file system that cannot sync a folder is fine.
+ */
 static void folder_sync(char *temp, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -332,7 +338,8 @@ static unsigned cgroup_cpus(void)
     /* Version 1 has one place as containers see it; version 2 may limit at every level up to the root. */
     if (small_read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", buffer, sizeof buffer)) {
         quota = strtoll(buffer, NULL, 10);
-        if (small_read("/sys/fs/cgroup/cpu/cpu.cfs_period_us", buffer, sizeof buffer)) period = strtoll(buffer, NULL, 10);
+        if (small_read("/sys/fs/cgroup/cpu/cpu.cfs_period_us", buffer, sizeof buffer))
+            period = strtoll(buffer, NULL, 10);
         cpus = quota_cpus(quota, period);
     }
     char group[4096] = "";
@@ -354,7 +361,7 @@ static unsigned cgroup_cpus(void)
 
 unsigned os_cpu_count(void)
 {
-    cpu_set_t sets[8];                                          /* 8192 CPUs */
+    cpu_set_t sets[8]; /* 8192 CPUs */
     unsigned count = 1;
     if (sched_getaffinity(0, sizeof sets, sets) == 0) {
         const int set = CPU_COUNT_S(sizeof sets, sets);

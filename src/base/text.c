@@ -14,7 +14,7 @@
 
 void text_init(text *t, env *e)
 {
-    *t = (text){ .e = e, .at = "" };           /* with capacity 0 it is never written to */
+    *t = (text){ .e = e, .at = "" }; /* with capacity 0 it is never written to */
 }
 
 void text_deinit(text *t)
@@ -37,8 +37,9 @@ static bool text_reserve(text *t, size_t extra)
     if (need <= t->capacity) return true;
     size_t capacity = t->capacity ? size_mul(t->capacity, 2) : 64;
     if (capacity < need) capacity = need;
-    char *at = capacity > t->e->limits.memory_max ? NULL
-                                                  : mem_resize(t->e, t->capacity ? t->at : NULL, t->capacity, capacity, 1);
+    char *at = capacity > t->e->limits.memory_max
+                   ? NULL
+                   : mem_resize(t->e, t->capacity ? t->at : NULL, t->capacity, capacity, 1);
     if (!at) {
         t->failed = true;
         return false;
@@ -244,7 +245,7 @@ bool scan_f64(scan *s, double *value)
     memcpy(buffer, rest.at, length);
     buffer[length] = 0;
     const double read = number_read(buffer);
-    if (isinf(read)) return false;                              /* digits that no double holds */
+    if (isinf(read)) return false; /* digits that no double holds */
     *value = is_negative ? -read : read;
     s->at = p;
     return true;

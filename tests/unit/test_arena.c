@@ -46,9 +46,9 @@ static void gives_zeroed_aligned_pieces(void)
         CHECK_EQ(any, 0);
         memset(at, 0xFF, size);
     }
-    CHECK(x.f.live < 20);                                       /* blocks grow: few of them */
+    CHECK(x.f.live < 20); /* blocks grow: few of them */
     CHECK_EQ(x.a.total, x.f.live_bytes);
-    CHECK(arena_alloc(&x.a, 10u << 20, 4096) != NULL);          /* larger than any block */
+    CHECK(arena_alloc(&x.a, 10u << 20, 4096) != NULL); /* larger than any block */
     teardown(&x);
 }
 
@@ -95,8 +95,7 @@ static void keeps_the_limit(void)
 {
     fixture x;
     setup(&x, -1, 1u << 20);
-    while (arena_alloc(&x.a, 1000, 8)) {
-    }
+    while (arena_alloc(&x.a, 1000, 8)) {}
     CHECK(x.f.peak_bytes <= 1 << 20);
     CHECK(x.f.peak_bytes > 1 << 19);
     teardown(&x);
@@ -126,7 +125,7 @@ static void grows_arrays(void)
     CHECK_EQ(v.count, 10000);
     CHECK_EQ(v.at[9999], 9999);
     v.count = 5;
-    CHECK_EQ(*VEC_PUSH(&x.a, &v), 0);                           /* zeroed though the place was used before */
+    CHECK_EQ(*VEC_PUSH(&x.a, &v), 0); /* zeroed though the place was used before */
     teardown(&x);
 }
 
@@ -162,7 +161,14 @@ static void deinits_a_zeroed_arena(void)
 }
 
 static const test tests[] = {
-    T(gives_zeroed_aligned_pieces), T(rewinds), T(fails_for_good), T(keeps_the_limit), T(copies_text), T(grows_arrays),
-    T(poisons_what_is_not_given_out), T(deinits_a_zeroed_arena), { 0 },
+    T(gives_zeroed_aligned_pieces),
+    T(rewinds),
+    T(fails_for_good),
+    T(keeps_the_limit),
+    T(copies_text),
+    T(grows_arrays),
+    T(poisons_what_is_not_given_out),
+    T(deinits_a_zeroed_arena),
+    { 0 },
 };
 TEST_MAIN(tests)

@@ -61,7 +61,7 @@ static void chains_causes(void)
 static void cuts_long_chains(void)
 {
     char name[4000];
-    for (size_t i = 0; i + 1 < sizeof name; i += 2) {           /* two-byte characters: a cut must fall between them */
+    for (size_t i = 0; i + 1 < sizeof name; i += 2) { /* two-byte characters: a cut must fall between them */
         name[i] = (char)0xC3;
         name[i + 1] = (char)0xA9;
     }
@@ -78,7 +78,10 @@ static void cuts_long_chains(void)
     CHECK(error.length < SINTER_ERROR_TEXT_SIZE);
 }
 
-typedef struct heard { int lines; char topic[16], line[64]; } heard;
+typedef struct heard {
+    int lines;
+    char topic[16], line[64];
+} heard;
 static void listen(void *user, const char *topic, const char *line)
 {
     heard *h = user;
@@ -135,7 +138,7 @@ static void uses_the_given_allocator(void)
     at[99] = 7;
     at = mem_resize(&e, at, 100, 200, 64);
     CHECK_EQ(at[99], 7);
-    CHECK(mem_resize(&e, at, 200, 300, 64) == NULL);            /* over budget: the block is untouched */
+    CHECK(mem_resize(&e, at, 200, 300, 64) == NULL); /* over budget: the block is untouched */
     CHECK_EQ(at[99], 7);
     CHECK(mem_alloc(&e, SIZE_MAX, 8) == NULL);
     CHECK(mem_alloc(&e, 0, 8) == NULL);
@@ -176,8 +179,16 @@ static void saturates_sizes(void)
 }
 
 static const test tests[] = {
-    T(fills_defaults), T(clamps_limits), T(ignores_fields_past_struct_size), T(chains_causes), T(cuts_long_chains),
-    T(logs_chosen_topics), T(reads_topics_from_environment), T(uses_the_given_allocator), T(aligns_by_default),
-    T(saturates_sizes), { 0 },
+    T(fills_defaults),
+    T(clamps_limits),
+    T(ignores_fields_past_struct_size),
+    T(chains_causes),
+    T(cuts_long_chains),
+    T(logs_chosen_topics),
+    T(reads_topics_from_environment),
+    T(uses_the_given_allocator),
+    T(aligns_by_default),
+    T(saturates_sizes),
+    { 0 },
 };
 TEST_MAIN(tests)

@@ -13,7 +13,7 @@ static void knows_xxh64(void)
     CHECK_EQ(hash64("Nobody inspects the spammish repetition", 39, 0), 0xFBCEA83C8A378BF1u);
     uint8_t data[102];
     for (unsigned i = 0; i < 101; i++) data[i + 1] = (uint8_t)i;
-    CHECK_EQ(hash64(data + 1, 101, 2654435761u), 0xA1C6D4174C37136Du);          /* an odd address too */
+    CHECK_EQ(hash64(data + 1, 101, 2654435761u), 0xA1C6D4174C37136Du); /* an odd address too */
 }
 
 static void sha256_hex(const void *data, size_t size, size_t piece, char out[65])

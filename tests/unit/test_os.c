@@ -82,7 +82,7 @@ static void refuses_what_is_no_file(void)
     CHECK_HAS(p.error.text, "not a regular file");
     const char *fifo = in(&p, "fifo");
     CHECK_EQ(mkfifo(fifo, 0600), 0);
-    CHECK_EQ(os_file_read(&p.e, fifo, 100, &file), SINTER_IO);          /* and does not hang */
+    CHECK_EQ(os_file_read(&p.e, fifo, 100, &file), SINTER_IO); /* and does not hang */
     CHECK_EQ(os_file_map(&p.e, "/dev/zero", &file), SINTER_IO);
     CHECK_EQ(os_file_read(&p.e, in(&p, "none"), 100, &file), SINTER_IO);
     CHECK_HAS(p.error.text, "No such file");
@@ -96,7 +96,7 @@ static void fails_writes_cleanly(void)
     place_make(&p);
     CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "no/such"), "x", 1), SINTER_IO);
     CHECK_EQ(mkdir(in(&p, "taken"), 0700), 0);
-    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "taken"), "x", 1), SINTER_IO);   /* the rename fails */
+    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "taken"), "x", 1), SINTER_IO); /* the rename fails */
     CHECK_EQ(files_in(p.folder), 1);
     faulty f = { .budget = 0 };
     const sinter_allocator allocator = { &f, faulty_resize };
@@ -132,9 +132,26 @@ static void stays_beneath(void)
         CHECK_EQ(file.size, 1);
         os_file_close(&p.e, &file);
     }
-    const char *const bad[] = { "", "/etc/passwd", "../secret", "sub/../../secret", "sub/../sub/w.bin", "..", "sub/..",
-                                "link", "up/secret", "inner/w.bin", "fifo", "sub", "sub/", ".", "none", "sub/w.bin/",
-                                "sub/w.bin/x", "/proc/self/environ", "..\\secret", "sub\\w.bin" };
+    const char *const bad[] = { "",
+                                "/etc/passwd",
+                                "../secret",
+                                "sub/../../secret",
+                                "sub/../sub/w.bin",
+                                "..",
+                                "sub/..",
+                                "link",
+                                "up/secret",
+                                "inner/w.bin",
+                                "fifo",
+                                "sub",
+                                "sub/",
+                                ".",
+                                "none",
+                                "sub/w.bin/",
+                                "sub/w.bin/x",
+                                "/proc/self/environ",
+                                "..\\secret",
+                                "sub\\w.bin" };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         const sinter_status status = os_file_map_beneath(&p.e, folder, bad[i], &file);
         if (!CHECK(status == SINTER_IO || status == SINTER_INVALID_MODEL)) (void)puts(bad[i]);
@@ -144,7 +161,9 @@ static void stays_beneath(void)
 }
 
 enum { THREADS = 4 };
-typedef struct gate { uint32_t word, arrived; } gate;
+typedef struct gate {
+    uint32_t word, arrived;
+} gate;
 
 static void pass_gate(void *arg)
 {
@@ -175,7 +194,7 @@ static void waits_in_time(void)
     os_wait(&word, 0, 2000000);
     const uint64_t took = os_time_ns() - start;
     CHECK(took >= 1000000 && took < 10000000000u);
-    os_wait(&word, 1, 0);                                       /* another value already: returns at once */
+    os_wait(&word, 1, 0); /* another value already: returns at once */
 }
 
 static void counts_cpus(void)
@@ -185,7 +204,7 @@ static void counts_cpus(void)
 }
 
 static const test tests[] = {
-    T(writes_and_reads), T(refuses_what_is_no_file), T(fails_writes_cleanly), T(stays_beneath), T(wakes_threads),
-    T(waits_in_time), T(counts_cpus), { 0 },
+    T(writes_and_reads), T(refuses_what_is_no_file), T(fails_writes_cleanly), T(stays_beneath),
+    T(wakes_threads),    T(waits_in_time),           T(counts_cpus),          { 0 },
 };
 TEST_MAIN(tests)

@@ -225,7 +225,14 @@ static void quotes(void)
 }
 
 static const test tests[] = {
-    T(appends), T(remembers_failure), T(prints_shortest_numbers), T(round_trips_numbers), T(scans_integers),
-    T(scans_reals), T(scans_words), T(quotes), { 0 },
+    T(appends),
+    T(remembers_failure),
+    T(prints_shortest_numbers),
+    T(round_trips_numbers),
+    T(scans_integers),
+    T(scans_reals),
+    T(scans_words),
+    T(quotes),
+    { 0 },
 };
 TEST_MAIN(tests)

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by ./demo and ./check: `need COMMAND=PACKAGE...` installs with apt-get what is missing where it may, and else
+# prints the one line to type and ends the script.
+need() {
+    local missing=() pair command
+    for pair in "$@"; do
+        command=${pair%%=*}
+        if [ "$command" = python3-venv ]; then
+            python3 -c 'import venv, ensurepip' 2>/dev/null && continue
+        elif command -v "$command" >/dev/null; then
+            continue
+        fi
+        missing+=("${pair#*=}")
+    done
+    [ ${#missing[@]} -eq 0 ] && return 0
+
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        as_root=(sudo -n)
+    fi
+    if command -v apt-get >/dev/null && { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }; then
+        echo "installing: ${missing[*]}"
+        if "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive bash -c \
+            'apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"' _ "${missing[@]}" >/dev/null; then
+            return 0
+        fi
+        echo "the installation failed" >&2
+    fi
+    echo "needed, but not there: ${missing[*]}. Type this, then start again:" >&2
+    echo "    sudo apt-get update && sudo apt-get install -y ${missing[*]}" >&2
+    exit 1
+}
