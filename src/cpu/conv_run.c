@@ -107,6 +107,28 @@ int64_t conv_tile_count(const conv_params *p, int phase)
     return p->shape.groups * g.m_blocks * g.n_blocks;
 }
 
+/* Copies `count` pixels of any strides; in blocks, so that lines written to are still near for the next channel. */
+static void row_gather(const conv_shape *s, const float *from, int64_t count, float *to)
+{
+    enum { BLOCK = 16 };
+    const int64_t channels = s->c_in, step = s->x_dim[2];
+    if (channels == 3) {
+        const float *r = from, *g = from + s->x_c, *b = g + s->x_c;
+        for (int64_t x = 0; x < count; x++, to += 3) {
+            to[0] = r[x * step];
+            to[1] = g[x * step];
+            to[2] = b[x * step];
+        }
+        return;
+    }
+    for (int64_t x = 0; x < count; x += BLOCK) {
+        const int64_t end = count - x < BLOCK ? count : x + BLOCK;
+        for (int64_t c = 0; c < channels; c++) {
+            for (int64_t i = x; i < end; i++) to[i * channels + c] = from[c * s->x_c + i * step];
+        }
+    }
+}
+
 /* Copies rows [begin, end) of the padded image, whatever the strides of the input. */
 static void pad_rows(const conv_params *p, int64_t begin, int64_t end, float *padded)
 {
@@ -131,10 +153,7 @@ static void pad_rows(const conv_params *p, int64_t begin, int64_t end, float *pa
         if (s->x_c == 1 && s->x_dim[2] == channels) {
             memcpy(to, from, (size_t)(inside * channels) * sizeof(float));
         } else {
-            for (int64_t c = 0; c < channels; c++) {
-                const float *source = from + c * s->x_c;
-                for (int64_t x = 0; x < inside; x++) to[x * channels + c] = source[x * s->x_dim[2]];
-            }
+            row_gather(s, from, inside, to);
         }
         memset(to + inside * channels, 0, (size_t)(after * channels) * sizeof(float));
     }
@@ -149,56 +168,46 @@ typedef struct conv_rows {
     int64_t           kernel[3];        /* taps that are told apart              */
 } conv_rows;
 
+/* The pointers of one tap for `count` neighbouring output pixels of a row; input column of the first is `x`. */
+static void tap_fill(const conv_rows *r, const float *line, int64_t x, int64_t count, const float **out)
+{
+    const int64_t stride = r->s->stride[2], step = stride * r->dim[2];
+    const float *pixel = line + x * r->dim[2];
+    if (x >= 0 && x + (count - 1) * stride < r->in[2]) {
+        for (int64_t i = 0; i < count; i++) out[i] = pixel + i * step;
+        return;
+    }
+    for (int64_t i = 0; i < count; i++, x += stride) out[i] = x >= 0 && x < r->in[2] ? line + x * r->dim[2] : r->zeros;
+}
+
 static void conv_rows_fill(const void *source, int64_t row, int32_t rows, const float **out)
 {
     const conv_rows *r = source;
     const conv_shape *s = r->s;
-    int64_t x = row % s->out[2], y = row / s->out[2] % s->out[1];
-    int64_t z = row / (s->out[2] * s->out[1]) % s->out[0], image = row / volume(s->out);
-    const int64_t step[3] = {s->dilation[0] * r->dim[0], s->dilation[1] * r->dim[1], s->dilation[2] * r->dim[2]};
-    const int64_t reach[3] = {(r->kernel[0] - 1) * s->dilation[0], (r->kernel[1] - 1) * s->dilation[1],
-                              (r->kernel[2] - 1) * s->dilation[2]};
-    for (int32_t i = 0; i < rows; i++) {
-        const int64_t iz = z * s->stride[0] - r->pad[0], iy = y * s->stride[1] - r->pad[1];
-        const int64_t ix = x * s->stride[2] - r->pad[2];
-        const float *plane = r->x + image * r->image;
-        const float **to = out + i;
-        if (iz >= 0 && iy >= 0 && ix >= 0 && iz + reach[0] < r->in[0] && iy + reach[1] < r->in[1] &&
-            ix + reach[2] < r->in[2]) {
-            const float *depth = plane + iz * r->dim[0] + iy * r->dim[1] + ix * r->dim[2];
-            for (int64_t d = 0; d < r->kernel[0]; d++, depth += step[0]) {
-                const float *line = depth;
-                for (int64_t h = 0; h < r->kernel[1]; h++, line += step[1]) {
-                    const float *pixel = line;
-                    for (int64_t w = 0; w < r->kernel[2]; w++, pixel += step[2], to += rows) *to = pixel;
-                }
-            }
-        } else {
-            for (int64_t d = 0; d < r->kernel[0]; d++) {
-                const int64_t jz = iz + d * s->dilation[0];
-                const bool in_z = jz >= 0 && jz < r->in[0];
-                for (int64_t h = 0; h < r->kernel[1]; h++) {
-                    const int64_t jy = iy + h * s->dilation[1];
-                    const bool in_y = in_z && jy >= 0 && jy < r->in[1];
-                    for (int64_t w = 0; w < r->kernel[2]; w++, to += rows) {
-                        const int64_t jx = ix + w * s->dilation[2];
-                        *to = in_y && jx >= 0 && jx < r->in[2]
-                                ? plane + jz * r->dim[0] + jy * r->dim[1] + jx * r->dim[2]
-                                : r->zeros;
+    int64_t x = row % s->out[2], y = row / s->out[2];
+    for (int64_t done = 0; done < rows; x = 0, y++) {    /* a part of one output row at a time; y counts over images */
+        const int64_t left = rows - done, count = s->out[2] - x < left ? s->out[2] - x : left;
+        const int64_t z = y / s->out[1];
+        const int64_t in_z = z % s->out[0] * s->stride[0] - r->pad[0], in_y = y % s->out[1] * s->stride[1] - r->pad[1];
+        const int64_t in_x = x * s->stride[2] - r->pad[2];
+        const float *plane = r->x + z / s->out[0] * r->image;
+        const float **to = out + done;
+        for (int64_t d = 0; d < r->kernel[0]; d++) {
+            const int64_t at_z = in_z + d * s->dilation[0];
+            for (int64_t h = 0; h < r->kernel[1]; h++) {
+                const int64_t at_y = in_y + h * s->dilation[1];
+                const bool inside = at_z >= 0 && at_z < r->in[0] && at_y >= 0 && at_y < r->in[1];
+                const float *line = inside ? plane + at_z * r->dim[0] + at_y * r->dim[1] : NULL;
+                for (int64_t w = 0; w < r->kernel[2]; w++, to += rows) {
+                    if (inside) {
+                        tap_fill(r, line, in_x + w * s->dilation[2], count, to);
+                    } else {
+                        for (int64_t i = 0; i < count; i++) to[i] = r->zeros;
                     }
                 }
             }
         }
-        if (++x == s->out[2]) {
-            x = 0;
-            if (++y == s->out[1]) {
-                y = 0;
-                if (++z == s->out[0]) {
-                    z = 0;
-                    image++;
-                }
-            }
-        }
+        done += count;
     }
 }
 
@@ -245,7 +254,8 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
         rows.x = image + group * k;
         const gemm_core core = {
             .set = gemm_tile_set_of(p->isa), .tactic = p->tactic.gemm, .rows = conv_rows_fill, .source = &rows,
-            .m = pixel_count(s), .n = n, .k = inner.k, .taps = inner.taps, .a_col = 1,
+            .m = pixel_count(s), .n = n, .k = inner.k, .taps = inner.taps,
+            .a_row = s->stride[2] * rows.dim[2], .a_col = 1,
             .b = p->w + (size_t)group * pack_size, .c = p->y + group * n, .ldc = p->ldy,
             .bias = p->epilogue.bias ? p->epilogue.bias + group * n : NULL,
             .residual = p->epilogue.residual ? p->epilogue.residual + group * n : NULL,

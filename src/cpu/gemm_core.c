@@ -108,6 +108,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
         if (core->tactic.copy_a) rows_copy(core, rows, rows_at, copy);
         gemm_tile t = {
             .a = rows_at, .b = b_begin, .ldc = core->ldc, .ldr = e->ldr, .taps = core->taps, .k = core->k,
+            .ahead = core->tactic.copy_a ? 0 : core->a_row * rows,
             .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u),
             .alpha = e->alpha, .lo = e->lo, .hi = e->hi,
         };
@@ -120,6 +121,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             t.residual = core->residual ? core->residual + row * e->ldr + col : NULL;
             core->set->run[width / g->lanes - 1][rows - 1](&t);
             t.b += core->taps * core->k * width;
+            t.ahead = 0;
             const int64_t cols = col + t.cols - done;
             if (e->post && (panel + 1 == panel_end || cols * rows * (int64_t)sizeof(float) >= POST_BYTES)) {
                 e->post(post_user, core->batch, row, rows, core->col + done, cols, core->c + row * core->ldc + done,

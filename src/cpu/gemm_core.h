@@ -17,7 +17,7 @@ typedef struct gemm_core {
     gemm_rows_fn        *rows;
     const void          *source;
     int64_t              m, n, k, taps;
-    int64_t              a_col;
+    int64_t              a_row, a_col;   /* a_row: usual distance of rows, for prefetching only */
     const float         *b;          /* packed, panel 0                          */
     float               *c;
     int64_t              ldc;

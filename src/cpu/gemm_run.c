@@ -106,7 +106,7 @@ void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, v
         }
         const gemm_core core = {
             .set = set, .tactic = p->tactic, .rows = dense_rows_fill, .source = &rows, .m = p->m, .n = p->n, .k = p->k,
-            .taps = 1, .a_col = p->a_col, .b = b, .c = p->c + c_at, .ldc = p->ldc, .bias = p->epilogue.bias,
+            .taps = 1, .a_row = p->a_row, .a_col = p->a_col, .b = b, .c = p->c + c_at, .ldc = p->ldc, .bias = p->epilogue.bias,
             .residual = p->epilogue.residual ? p->epilogue.residual + residual_at : NULL, .epilogue = &p->epilogue,
             .batch = batch,
         };

@@ -24,6 +24,7 @@ typedef struct gemm_tile {
     const float        *residual; /* NULL or rows of `ldr`                                                   */
     int64_t             ldc, ldr;
     int64_t             taps, k;
+    int64_t             ahead;    /* 0, or how far from each row lies one that is wanted soon                */
     int32_t             cols;     /* columns to write, in the last vector of the panel                       */
     uint32_t            flags;
     float               alpha, lo, hi;

@@ -38,12 +38,21 @@ static inline __attribute__((always_inline)) void tile_run(const gemm_tile *t, c
     }
     const float *b = t->b;
     const float *const *from = t->a;
-    const int64_t k_count = t->k;
+    const int64_t k_count = t->k, ahead = t->ahead;
+    /* The sums take long enough for C to arrive from far memory meanwhile. */
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        const float *line = t->c + i * t->ldc;
+        UNROLL for (int j = 0; j < width; j += FLOATS_PER_LINE) __builtin_prefetch(line + j, 1);
+    }
     for (int64_t tap = t->taps; tap > 0; tap--, from += rows) {
         const float *a[GEMM_ROWS_MAX];
         UNROLL for (int i = 0; i < rows; i++) a[i] = from[i];
         int64_t k = 0;
         for (; k + 4 <= k_count; k += 4, b += 4 * width) {
+            if (ahead && k % FLOATS_PER_LINE == 0) {
+                UNROLL for (int i = 0; i < rows; i++) __builtin_prefetch(a[i] + k + ahead);
+            }
             TILE_STEP(0);
             TILE_STEP(1);
             TILE_STEP(2);
