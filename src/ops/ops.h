@@ -94,12 +94,15 @@ typedef struct attr_info {
 #include "ops/ops.def"
 #undef OP
 
+/* Of cast, cast_wrap, quantize and dequantize: the type of the result. */
+typedef struct attrs_typed { ATTRS_cast(ATTR_FIELD) char unused_; } attrs_typed;
+
 struct infer_ctx;
 struct ref_call;
 typedef struct op_info {
     const char      *name;
     uint32_t         in_min, in_max, out_min, out_max, regions, traits;
-    size_t           attrs_size;        /* 0 for scalar functions */
+    size_t           attrs_size;        /* 0 for scalar functions, except those with attrs_typed */
     const attr_info *attr;              /* ends with name NULL; never NULL */
     sinter_status  (*infer)(struct infer_ctx *c);
     sinter_status  (*reference)(struct ref_call *c);
