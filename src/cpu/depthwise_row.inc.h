@@ -11,7 +11,7 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* What one block of outputs needs, for one vector of channels. */
+/* What blocks of outputs beside each other need, for one or more vectors of channels. */
 typedef struct dw_block {
     const float *x;                    /* row 0 of the window, column 0: may lie outside the image         */
     const float *w;                    /* tap (0, 0)                                                       */
@@ -23,8 +23,8 @@ typedef struct dw_block {
     int64_t      ldy;
     int64_t      row_begin, row_end;   /* window rows inside the image                                     */
     int64_t      col_begin, col_end;   /* window columns inside the image, counted from this block's first  */
-    int64_t      blocks;               /* how many of them in a row                                        */
-    int          lanes;                /* channels of this vector                                          */
+    int64_t      blocks, vectors;      /* how many of both                                                 */
+    int          lanes;                /* channels of each vector: all lanes where there are several       */
 } dw_block;
 
 /* The epilogue, read once: stores to y could otherwise be taken to change it. */
@@ -61,73 +61,81 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
     const int lanes = b->lanes;
     const int64_t x_row = b->x_row, x_col = b->x_col, w_row = b->w_row, w_col = b->w_col, ldy = b->ldy;
     const int64_t row_begin = b->row_begin, row_end = b->row_end, col_begin = b->col_begin, col_end = b->col_end;
-    const vec bias = !b->bias ? v_zero() : guarded ? v_load_n(b->bias, lanes) : v_load(b->bias);
-    const float *x = b->x, *residual = b->residual;
-    float *y = b->y;
-    vec held[25];
-    UNROLL for (int i = 0; i < rows; i++)
-    {
-        UNROLL for (int j = 0; j < kernel; j++) held[i * kernel + j] = v_load(b->w + i * w_row + j * w_col);
-    }
-    for (int64_t block = b->blocks; block > 0; block--) {
-        vec acc[4];
-        UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_zero();
-        if (rows > 0) {
-            const float *line = x;
-            UNROLL for (int row = 0; row < rows; row++, line += x_row)
-            {
-                UNROLL for (int col = 0; col < (outputs - 1) * stride + kernel; col++)
-                {
-                    const vec v = v_load(line + col * x_col);
-                    UNROLL for (int u = 0; u < outputs; u++)
-                    {
-                        const int tap = col - u * stride;
-                        if (tap >= 0 && tap < kernel) acc[u] = v_fma(v, held[row * kernel + tap], acc[u]);
-                    }
-                }
-            }
-        } else {
-            const float *line = x + row_begin * x_row, *w = b->w + row_begin * w_row;
-            for (int64_t row = row_begin; row < row_end; row++, line += x_row, w += w_row) {
-                vec wv[7];
-                UNROLL for (int i = 0; i < kernel; i++)
-                {
-                    wv[i] = guarded ? v_load_n(w + i * w_col, lanes) : v_load(w + i * w_col);
-                }
-                UNROLL for (int col = 0; col < (outputs - 1) * stride + kernel; col++)
-                {
-                    if (guarded && (col < col_begin || col >= col_end)) continue;
-                    const vec v = guarded ? v_load_n(line + col * x_col, lanes) : v_load(line + col * x_col);
-                    UNROLL for (int u = 0; u < outputs; u++)
-                    {
-                        const int tap = col - u * stride;
-                        if (tap >= 0 && tap < kernel) acc[u] = v_fma(v, wv[tap], acc[u]);
-                    }
-                }
-            }
-        }
-        UNROLL for (int u = 0; u < outputs; u++)
+    for (int64_t v = 0; v < b->vectors; v++) {
+        const int64_t at = v * VEC_LANES;
+        const float *bias_at = b->bias ? b->bias + at : NULL, *weights = b->w + at;
+        const vec bias = !bias_at ? v_zero() : guarded ? v_load_n(bias_at, lanes) : v_load(bias_at);
+        const float *x = b->x + at, *residual = b->residual ? b->residual + at : NULL;
+        float *y = b->y + at;
+        vec held[25];
+        UNROLL for (int i = 0; i < rows; i++)
         {
-            dw_finish(&e, acc[u], bias, y + u * ldy, residual ? residual + u * e.ldr : NULL, lanes, guarded);
+            UNROLL for (int j = 0; j < kernel; j++) held[i * kernel + j] = v_load(weights + i * w_row + j * w_col);
         }
-        x += outputs * stride * x_col;
-        y += outputs * ldy;
-        if (residual) residual += outputs * e.ldr;
+        for (int64_t block = b->blocks; block > 0; block--) {
+            vec acc[4];
+            UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_zero();
+            if (rows > 0) {
+                const float *line = x;
+                UNROLL for (int row = 0; row < rows; row++, line += x_row)
+                {
+                    UNROLL for (int col = 0; col < (outputs - 1) * stride + kernel; col++)
+                    {
+                        const vec in = v_load(line + col * x_col);
+                        UNROLL for (int u = 0; u < outputs; u++)
+                        {
+                            const int tap = col - u * stride;
+                            if (tap >= 0 && tap < kernel) acc[u] = v_fma(in, held[row * kernel + tap], acc[u]);
+                        }
+                    }
+                }
+            } else {
+                const float *line = x + row_begin * x_row, *w = weights + row_begin * w_row;
+                for (int64_t row = row_begin; row < row_end; row++, line += x_row, w += w_row) {
+                    vec wv[7];
+                    UNROLL for (int i = 0; i < kernel; i++)
+                    {
+                        wv[i] = guarded ? v_load_n(w + i * w_col, lanes) : v_load(w + i * w_col);
+                    }
+                    UNROLL for (int col = 0; col < (outputs - 1) * stride + kernel; col++)
+                    {
+                        if (guarded && (col < col_begin || col >= col_end)) continue;
+                        const vec in = guarded ? v_load_n(line + col * x_col, lanes) : v_load(line + col * x_col);
+                        UNROLL for (int u = 0; u < outputs; u++)
+                        {
+                            const int tap = col - u * stride;
+                            if (tap >= 0 && tap < kernel) acc[u] = v_fma(in, wv[tap], acc[u]);
+                        }
+                    }
+                }
+            }
+            UNROLL for (int u = 0; u < outputs; u++)
+            {
+                dw_finish(&e, acc[u], bias, y + u * ldy, residual ? residual + u * e.ldr : NULL, lanes, guarded);
+            }
+            x += outputs * stride * x_col;
+            y += outputs * ldy;
+            if (residual) residual += outputs * e.ldr;
+        }
     }
 }
 
 /* One output with any kernel; x_col is the distance of taps here. */
 static void dw_any(const dw_block *b)
 {
-    vec acc = v_zero();
-    for (int64_t row = b->row_begin; row < b->row_end; row++) {
-        const float *x = b->x + row * b->x_row, *w = b->w + row * b->w_row;
-        for (int64_t col = b->col_begin; col < b->col_end; col++) {
-            acc = v_fma(v_load_n(x + col * b->x_col, b->lanes), v_load_n(w + col * b->w_col, b->lanes), acc);
-        }
-    }
     const dw_end e = dw_end_of(b->e);
-    dw_finish(&e, acc, b->bias ? v_load_n(b->bias, b->lanes) : v_zero(), b->y, b->residual, b->lanes, 1);
+    for (int64_t v = 0; v < b->vectors; v++) {
+        const int64_t at = v * VEC_LANES;
+        vec acc = v_zero();
+        for (int64_t row = b->row_begin; row < b->row_end; row++) {
+            const float *x = b->x + row * b->x_row + at, *w = b->w + row * b->w_row + at;
+            for (int64_t col = b->col_begin; col < b->col_end; col++) {
+                acc = v_fma(v_load_n(x + col * b->x_col, b->lanes), v_load_n(w + col * b->w_col, b->lanes), acc);
+            }
+        }
+        dw_finish(&e, acc, b->bias ? v_load_n(b->bias + at, b->lanes) : v_zero(), b->y + at,
+                  b->residual ? b->residual + at : NULL, b->lanes, 1);
+    }
 }
 
 typedef void dw_block_fn(const dw_block *b);
@@ -220,9 +228,11 @@ void VEC_SUFFIX(depthwise_row)(const depthwise_row *r)
     const bool usual = (s->kernel[1] == 3 || s->kernel[1] == 5 || s->kernel[1] == 7) && s->dilation[1] == 1 &&
                        (s->stride[1] == 1 || s->stride[1] == 2);
     b.x_col = s->dilation[1] * s->x_dim[1];
-    for (int64_t c = 0; c < cols; c += VEC_LANES) {
-        const bool partial = cols - c < VEC_LANES;
+    /* All whole vectors of channels first, then what is left. */
+    for (int64_t c = 0, whole_cols = cols / VEC_LANES * VEC_LANES; c < cols; c = whole_cols) {
+        const bool partial = c == whole_cols;
         b.lanes = partial ? (int)(cols - c) : VEC_LANES;
+        b.vectors = partial ? 1 : whole_cols / VEC_LANES;
         b.w = p->w + c;
         b.bias = p->epilogue.bias ? p->epilogue.bias + c : NULL;
         for (int64_t i = 0; i < r->pixels;) {
@@ -249,5 +259,6 @@ void VEC_SUFFIX(depthwise_row)(const depthwise_row *r)
             dw_blocks[(s->kernel[1] - 3) / 2][s->stride[1] - 1][log][kind](&b);
             i += outputs * b.blocks;
         }
+        if (partial) break;
     }
 }
