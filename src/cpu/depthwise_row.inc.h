@@ -40,23 +40,28 @@ static inline dw_end dw_end_of(const gemm_epilogue *e)
 }
 
 static inline __attribute__((always_inline)) void dw_finish(const dw_end *e, vec acc, vec bias, float *y,
-                                                            const float *residual, int lanes, const int guarded)
+                                                            const float *residual, int lanes, const int masked)
 {
     if (e->scale) acc = v_mul(v_set(e->alpha), acc);
     acc = v_add(acc, bias);
-    if (residual) acc = v_add(acc, guarded ? v_load_n(residual, lanes) : v_load(residual));
+    if (residual) acc = v_add(acc, masked ? v_load_n(residual, lanes) : v_load(residual));
     if (e->clip) acc = v_min(v_set(e->hi), v_max(v_set(e->lo), acc));
-    if (guarded) {
+    if (masked) {
         v_store_n(y, acc, lanes);
     } else {
         v_store(y, acc);
     }
 }
 
+/* How a block lies: inside the image; the same with all rows of the window; with columns or rows outside; and with a
+ * partial vector of channels. */
+enum { DW_INSIDE, DW_WHOLE, DW_EDGE, DW_PARTIAL, DW_KINDS };
+
 /* `rows` is the number of window rows where it is the whole window and its weights are to stay in registers, else 0. */
 static inline __attribute__((always_inline)) void dw_run(const dw_block *b, const int kernel, const int stride,
-                                                         const int outputs, const int rows, const int guarded)
+                                                         const int outputs, const int rows, const int kind)
 {
+    const int guarded = kind == DW_EDGE || kind == DW_PARTIAL, masked = kind == DW_PARTIAL;
     const dw_end e = dw_end_of(b->e);
     const int lanes = b->lanes;
     const int64_t x_row = b->x_row, x_col = b->x_col, w_row = b->w_row, w_col = b->w_col, ldy = b->ldy;
@@ -64,7 +69,7 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
     for (int64_t v = 0; v < b->vectors; v++) {
         const int64_t at = v * VEC_LANES;
         const float *bias_at = b->bias ? b->bias + at : NULL, *weights = b->w + at;
-        const vec bias = !bias_at ? v_zero() : guarded ? v_load_n(bias_at, lanes) : v_load(bias_at);
+        const vec bias = !bias_at ? v_zero() : masked ? v_load_n(bias_at, lanes) : v_load(bias_at);
         const float *x = b->x + at, *residual = b->residual ? b->residual + at : NULL;
         float *y = b->y + at;
         vec held[25];
@@ -95,12 +100,12 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
                     vec wv[7];
                     UNROLL for (int i = 0; i < kernel; i++)
                     {
-                        wv[i] = guarded ? v_load_n(w + i * w_col, lanes) : v_load(w + i * w_col);
+                        wv[i] = masked ? v_load_n(w + i * w_col, lanes) : v_load(w + i * w_col);
                     }
                     UNROLL for (int col = 0; col < (outputs - 1) * stride + kernel; col++)
                     {
                         if (guarded && (col < col_begin || col >= col_end)) continue;
-                        const vec in = guarded ? v_load_n(line + col * x_col, lanes) : v_load(line + col * x_col);
+                        const vec in = masked ? v_load_n(line + col * x_col, lanes) : v_load(line + col * x_col);
                         UNROLL for (int u = 0; u < outputs; u++)
                         {
                             const int tap = col - u * stride;
@@ -111,7 +116,7 @@ static inline __attribute__((always_inline)) void dw_run(const dw_block *b, cons
             }
             UNROLL for (int u = 0; u < outputs; u++)
             {
-                dw_finish(&e, acc[u], bias, y + u * ldy, residual ? residual + u * e.ldr : NULL, lanes, guarded);
+                dw_finish(&e, acc[u], bias, y + u * ldy, residual ? residual + u * e.ldr : NULL, lanes, masked);
             }
             x += outputs * stride * x_col;
             y += outputs * ldy;
@@ -142,12 +147,13 @@ typedef void dw_block_fn(const dw_block *b);
 /* The weights of a whole window stay in registers where they fit beside four sums and an input. */
 #define DW_HELD(k) ((k) * (k) + 5 <= VEC_REGISTERS ? (k) : 0)
 #define DW(k, s, u)                                                                                                  \
-    static void dw_##k##_##s##_##u(const dw_block *b) { dw_run(b, k, s, u, 0, 0); }                                  \
-    static void dw_##k##_##s##_##u##_guarded(const dw_block *b) { dw_run(b, k, s, u, 0, 1); }
+    static void dw_##k##_##s##_##u(const dw_block *b) { dw_run(b, k, s, u, 0, DW_INSIDE); }                          \
+    static void dw_##k##_##s##_##u##_edge(const dw_block *b) { dw_run(b, k, s, u, 0, DW_EDGE); }                     \
+    static void dw_##k##_##s##_##u##_partial(const dw_block *b) { dw_run(b, k, s, u, 0, DW_PARTIAL); }
 #define DW_OUTPUTS(k, s)                                                                                             \
     DW(k, s, 1)                                                                                                      \
     DW(k, s, 2)                                                                                                      \
-    DW(k, s, 4) static void dw_##k##_##s##_4_whole(const dw_block *b) { dw_run(b, k, s, 4, DW_HELD(k), 0); }
+    DW(k, s, 4) static void dw_##k##_##s##_4_whole(const dw_block *b) { dw_run(b, k, s, 4, DW_HELD(k), DW_WHOLE); }
 DW_OUTPUTS(3, 1)
 DW_OUTPUTS(3, 2)
 DW_OUTPUTS(5, 1)
@@ -155,12 +161,11 @@ DW_OUTPUTS(5, 2)
 DW_OUTPUTS(7, 1)
 DW_OUTPUTS(7, 2)
 
-enum { DW_INSIDE, DW_GUARDED, DW_WHOLE, DW_KINDS };
 #define DW_NAMES(k, s)                                                                                               \
     {                                                                                                                \
-        {dw_##k##_##s##_1, dw_##k##_##s##_1_guarded, dw_##k##_##s##_1},                                              \
-            {dw_##k##_##s##_2, dw_##k##_##s##_2_guarded, dw_##k##_##s##_2},                                          \
-            {dw_##k##_##s##_4, dw_##k##_##s##_4_guarded, dw_##k##_##s##_4_whole}                                     \
+        {dw_##k##_##s##_1, dw_##k##_##s##_1, dw_##k##_##s##_1_edge, dw_##k##_##s##_1_partial},                       \
+            {dw_##k##_##s##_2, dw_##k##_##s##_2, dw_##k##_##s##_2_edge, dw_##k##_##s##_2_partial},                   \
+            {dw_##k##_##s##_4, dw_##k##_##s##_4_whole, dw_##k##_##s##_4_edge, dw_##k##_##s##_4_partial}              \
     }
 /* [(kernel - 3) / 2][stride - 1][log2 outputs][kind] */
 static dw_block_fn *const dw_blocks[3][2][3][DW_KINDS] = {
@@ -249,13 +254,13 @@ void VEC_SUFFIX(depthwise_row)(const depthwise_row *r)
             const int log = left >= 4 ? 2 : left >= 2 ? 1 : 0;
             const int64_t outputs = (int64_t)1 << log, window = (outputs - 1) * s->stride[1] + s->kernel[1];
             dw_clip(at, window, 1, s->in[1], &b.col_begin, &b.col_end);
-            const bool guarded = partial || b.col_begin > 0 || b.col_end < window;
+            const bool edge = b.col_begin > 0 || b.col_end < window;
             b.blocks = 1;
-            if (!guarded) {    /* and as many more as lie inside */
+            if (!edge) {    /* and as many more as lie inside */
                 const int64_t inside = (s->in[1] - at - window) / (outputs * s->stride[1]) + 1;
                 b.blocks = left / outputs < inside ? left / outputs : inside;
             }
-            const int kind = guarded ? DW_GUARDED : whole ? DW_WHOLE : DW_INSIDE;
+            const int kind = partial ? DW_PARTIAL : edge ? DW_EDGE : whole ? DW_WHOLE : DW_INSIDE;
             dw_blocks[(s->kernel[1] - 3) / 2][s->stride[1] - 1][log][kind](&b);
             i += outputs * b.blocks;
         }
