@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rewrite.h - rules and what they may do.
+ *
+ * A rule returns the value that stands for its root's first output from now on, or 0 to decline. It only adds nodes; the driver
+ * replaces, re-queues readers, removes the dead, unites the origins, and refuses what would change a type or a size. */
+#ifndef OPT_REWRITE_H
+#define OPT_REWRITE_H
+
+#include "opt/match.h"
+#include "opt/pipeline.h"
+
+typedef enum rule_numerics {
+    EXACT,          /* the same numbers for finite inputs (signs of zero aside) */
+    REASSOC,        /* the same up to the order and rounding of intermediate results */
+    ROUNDS          /* drops or adds a rounding that the model asked for */
+} rule_numerics;
+
+typedef struct rewriter {
+    opt_state    *s;
+    ir_graph     *g;
+    ir_region_id  region;        /* of the root */
+} rewriter;
+
+typedef struct rule {
+    const char     *name;
+    const pattern  *root;
+    ir_value_id   (*apply)(rewriter *r, const match *m);
+    rule_numerics   numerics;
+} rule;
+extern const rule rules_shape[], rules_arith[], rules_linear[], rules_activation[], rules_norm[], rules_attention[], rules_strength[];
+
+/* ---- building ---- */
+ir_value_id rw_emit(rewriter *r, op_id op, void *attrs, const ir_value_id *in, uint32_t count);
+ir_value_id rw_unary(rewriter *r, op_id op, ir_value_id x);
+ir_value_id rw_binary(rewriter *r, op_id op, ir_value_id x, ir_value_id y);
+ir_value_id rw_scalar_const(rewriter *r, sinter_dtype dtype, double value);
+ir_value_id rw_reshape(rewriter *r, ir_value_id x, uint32_t rank, const dim *d);
+ir_value_id rw_transpose(rewriter *r, ir_value_id x, const int64_t *perm);
+ir_value_id rw_cast(rewriter *r, ir_value_id x, sinter_dtype dtype);             /* x itself where it has that type */
+void       *rw_attrs(rewriter *r, ir_node_id n);                                 /* a copy to change; NULL out of memory */
+
+/* ---- looking ---- */
+static inline const ir_value *rw_value(const rewriter *r, ir_value_id v) { return ir_value_at(r->g, v); }
+static inline const ir_node *rw_node(const rewriter *r, ir_node_id n) { return ir_node_at(r->g, n); }
+/* The node that makes v, where it is a live `op` and v its first output; NULL else. */
+const ir_node *rw_def(const rewriter *r, ir_value_id v, op_id op);
+bool rw_only(const rewriter *r, ir_value_id v);                                  /* one reader, no output */
+bool rw_same_shape(const rewriter *r, ir_value_id a, ir_value_id b);
+bool rw_scalar(const rewriter *r, ir_value_id v, double *out);                   /* a constant whose elements are all the same */
+bool rw_is_scalar(const rewriter *r, ir_value_id v, double want);                /* …and close to `want`: 1e-3 relative for f16, else 1e-5 */
+bool rw_is_float(const rewriter *r, ir_value_id v);
+/* Which operand of a commuting binary node is a uniform constant: value in *out and the other operand; 0 for neither. */
+ir_value_id rw_other_scalar(const rewriter *r, const ir_node *n, double *out);
+
+/* A product flattened: scale * factor[0] * … ; inner products with other readers are taken only where `shared` says so. */
+typedef struct rw_product { double scale; uint32_t count; ir_value_id factor[8]; } rw_product;
+bool rw_product_of(const rewriter *r, ir_value_id v, bool shared, rw_product *out);
+
+/* ---- folding (fold.c) ---- */
+/* Computes a node whose inputs are all constants, within the limits. *folded: it is one now. */
+sinter_status fold_node(ir_graph *g, ir_node_id n, bool *folded);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules_arith.c - arithmetic with constants, and functions spelled in other functions. */
+#include "opt/rewrite.h"
+
+#include <math.h>
+
+enum { X, S, T };
+
+/* x op c -> x where c is neutral. The driver refuses where c broadcasts x to another shape. */
+static ir_value_id drop_neutral(rewriter *r, const match *m, double neutral)
+{
+    double c;
+    return rw_scalar(r, m->v[S], &c) && c == neutral ? m->v[X] : 0;
+}
+
+static ir_value_id drop_zero(rewriter *r, const match *m)
+{
+    return drop_neutral(r, m, 0);
+}
+
+static ir_value_id drop_one(rewriter *r, const match *m)
+{
+    return drop_neutral(r, m, 1);
+}
+
+static ir_value_id fold_mul_mul(rewriter *r, const match *m)
+{
+    return rw_binary(r, OP_mul, m->v[X], rw_binary(r, OP_mul, m->v[S], m->v[T]));
+}
+
+static ir_value_id fold_add_add(rewriter *r, const match *m)
+{
+    return rw_binary(r, OP_add, m->v[X], rw_binary(r, OP_add, m->v[S], m->v[T]));
+}
+
+/* x - c -> x + (-c): one form for constants. */
+static ir_value_id sub_to_add(rewriter *r, const match *m)
+{
+    if (!dtype_is_signed(rw_value(r, m->v[X])->dtype)) return 0;
+    return rw_binary(r, OP_add, m->v[X], rw_unary(r, OP_neg, m->v[S]));
+}
+
+/* x / c -> x * (1/c) where every element's reciprocal is exact. */
+static ir_value_id div_to_mul(rewriter *r, const match *m)
+{
+    view c;
+    if (!rw_is_float(r, m->v[S]) || !ir_const_view(r->g, m->v[S], &c)) return 0;
+    const int64_t count = view_count(&c);
+    if (count > 1 << 16) return 0;
+    for (int64_t i = 0; i < count; i++) {
+        int exponent;
+        const double x = view_load_f64(&c, i);
+        if (fabs(frexp(x, &exponent)) != 0.5 || exponent > 14 || exponent < -12) return 0;
+    }
+    return rw_binary(r, OP_mul, m->v[X], rw_unary(r, OP_reciprocal, m->v[S]));
+}
+
+static ir_value_id power(rewriter *r, const match *m)
+{
+    double p;
+    if (!rw_is_float(r, m->v[X]) || !rw_scalar(r, m->v[S], &p)) return 0;
+    if (p == 1) return m->v[X];
+    if (p == 2) return rw_binary(r, OP_mul, m->v[X], m->v[X]);
+    if (p == 0.5) return rw_unary(r, OP_sqrt, m->v[X]);
+    if (p == -0.5) return rw_unary(r, OP_rsqrt, m->v[X]);
+    if (p == -1) return rw_unary(r, OP_reciprocal, m->v[X]);
+    return 0;
+}
+
+/* pow(x, 3) -> x * x * x, once nothing looks for the pow any more. */
+static ir_value_id cube(rewriter *r, const match *m)
+{
+    if (!rw_is_float(r, m->v[X]) || !rw_is_scalar(r, m->v[S], 3)) return 0;
+    return rw_binary(r, OP_mul, rw_binary(r, OP_mul, m->v[X], m->v[X]), m->v[X]);
+}
+
+static ir_value_id div_one(rewriter *r, const match *m)
+{
+    double c;
+    return rw_is_float(r, m->v[X]) && rw_scalar(r, m->v[S], &c) && c == 1 ? rw_unary(r, OP_reciprocal, m->v[X]) : 0;
+}
+
+static ir_value_id to_rsqrt(rewriter *r, const match *m)
+{
+    return rw_unary(r, OP_rsqrt, m->v[X]);
+}
+
+static ir_value_id take_x(rewriter *r, const match *m)
+{
+    (void)r;
+    return m->v[X];
+}
+
+static ir_value_id max_to_relu(rewriter *r, const match *m)
+{
+    double c;
+    return rw_scalar(r, m->v[S], &c) && c == 0 ? rw_unary(r, OP_relu, m->v[X]) : 0;
+}
+
+static ir_value_id to_clip(rewriter *r, ir_value_id x, double low, double high)
+{
+    if (!(low <= high)) return 0;
+    const sinter_dtype t = rw_value(r, x)->dtype;
+    const ir_value_id in[3] = { x, rw_scalar_const(r, t, low), rw_scalar_const(r, t, high) };
+    return rw_emit(r, OP_clip, NULL, in, 3);
+}
+
+/* min(max(x, lo), hi) or max(min(x, hi), lo) -> clip(x, lo, hi). */
+static ir_value_id min_max(rewriter *r, const match *m)
+{
+    double low, high;
+    const bool ok = rw_scalar(r, m->v[S], &low) && rw_scalar(r, m->v[T], &high);
+    return ok && dtype_is_float(rw_value(r, m->v[X])->dtype) ? to_clip(r, m->v[X], low, high) : 0;
+}
+
+static ir_value_id min_relu(rewriter *r, const match *m)
+{
+    double high;
+    return rw_scalar(r, m->v[T], &high) && high >= 0 && rw_is_float(r, m->v[X]) ? to_clip(r, m->v[X], 0, high) : 0;
+}
+
+/* Limits of a clip node with uniform bounds. */
+static bool limits(const rewriter *r, const ir_node *clip, double *low, double *high)
+{
+    return rw_scalar(r, clip->in[1], low) && rw_scalar(r, clip->in[2], high) && dtype_is_float(rw_value(r, clip->in[0])->dtype);
+}
+
+/* clip(relu(x)) or relu(clip(x)) -> clip. */
+static ir_value_id clip_relu(rewriter *r, const match *m)
+{
+    const ir_node *outer = rw_node(r, m->root), *inner = rw_node(r, m->node[1]);
+    double low, high;
+    if (!limits(r, outer->op == OP_clip ? outer : inner, &low, &high) || high < 0) return 0;
+    return to_clip(r, m->v[X], low > 0 ? low : 0, high);
+}
+
+static ir_value_id clip_clip(rewriter *r, const match *m)
+{
+    double low, high, low_in, high_in;
+    if (!limits(r, rw_node(r, m->root), &low, &high) || !limits(r, rw_node(r, m->node[1]), &low_in, &high_in)) return 0;
+    if (low > high || low_in > high_in || low > high_in || high < low_in) return 0;
+    return to_clip(r, m->v[X], low > low_in ? low : low_in, high < high_in ? high : high_in);
+}
+
+enum { ANY2 = 3, ANY3 = 4 };
+/* clang-format off */
+const rule rules_arith[] = {
+    { "add-zero",        MATCH(add, ANY(X), CONST(S)),                             drop_zero,    EXACT },
+    { "sub-zero",        MATCH(sub, ANY(X), CONST(S)),                             drop_zero,    EXACT },
+    { "mul-one",         MATCH(mul, ANY(X), CONST(S)),                             drop_one,     EXACT },
+    { "div-one",         MATCH(div, ANY(X), CONST(S)),                             drop_one,     EXACT },
+    { "sub-const",       MATCH(sub, ANY(X), CONST(S)),                             sub_to_add,   EXACT },
+    { "div-power-of-two", MATCH(div, ANY(X), CONST(S)),                            div_to_mul,   EXACT },
+    { "mul-mul-const",   MATCH(mul, ONLY(mul, ANY(X), CONST(S)), CONST(T)),        fold_mul_mul, REASSOC },
+    { "add-add-const",   MATCH(add, ONLY(add, ANY(X), CONST(S)), CONST(T)),        fold_add_add, REASSOC },
+    { "pow-const",       MATCH(pow, ANY(X), CONST(S)),                             power,        REASSOC },
+    { "reciprocal-div",  MATCH(div, CONST(S), ANY(X)),                             div_one,      EXACT },
+    { "reciprocal-sqrt", MATCH(reciprocal, ONLY(sqrt, ANY(X))),                    to_rsqrt,     REASSOC },
+    { "neg-neg",         MATCH(neg, MATCH(neg, ANY(X))),                           take_x,       EXACT },
+    { "max-zero",        MATCH(max, ANY(X), CONST(S)),                             max_to_relu,  EXACT },
+    { "min-max",         MATCH(min, ONLY(max, ANY(X), CONST(S)), CONST(T)),        min_max,      EXACT },
+    { "max-min",         MATCH(max, ONLY(min, ANY(X), CONST(T)), CONST(S)),        min_max,      EXACT },
+    { "min-relu",        MATCH(min, ONLY(relu, ANY(X)), CONST(T)),                 min_relu,     EXACT },
+    { "clip-relu",       MATCH(clip, ONLY(relu, ANY(X)), ANY(ANY2), ANY(ANY3)),    clip_relu,    EXACT },
+    { "relu-clip",       MATCH(relu, ONLY(clip, ANY(X), ANY(ANY2), ANY(ANY3))),    clip_relu,    EXACT },
+    { "clip-clip",       MATCH(clip, ONLY(clip, ANY(X), ANY(5), ANY(6)), ANY(ANY2), ANY(ANY3)), clip_clip, EXACT },
+    { .name = NULL },
+};
+
+const rule rules_strength[] = {
+    { "pow-three",       MATCH(pow, ANY(X), CONST(S)),                             cube,         REASSOC },
+    { .name = NULL },
+};
+/* clang-format on */

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules_shape.c - data movement that moves nothing, or that its neighbour can do on the way. All of it is exact. */
+#include "opt/rewrite.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { X, C };
+
+static ir_value_id take_x(rewriter *r, const match *m)
+{
+    (void)r;
+    return m->v[X];
+}
+
+/* The driver refuses where x has another type or shape, so these fire for the no-ops only. */
+static ir_value_id take_input(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    const ir_value *x = rw_value(r, n->in[0]), *y = rw_value(r, n->out[0]);
+    return n->in[0] && x->dtype == y->dtype && rw_same_shape(r, n->in[0], n->out[0]) ? n->in[0] : 0;
+}
+
+/* Bits that an integer or float type represents exactly as an integer. */
+static int exact_bits(sinter_dtype t)
+{
+    switch (t) {
+    case SINTER_DTYPE_F64: return 53;
+    case SINTER_DTYPE_F32: return 24;
+    case SINTER_DTYPE_F16: return 11;
+    case SINTER_DTYPE_BF16: return 8;
+    case SINTER_DTYPE_BOOL: return 1;
+    default: return dtype_is_int(t) ? (int)sinter_dtype_bits(t) - dtype_is_signed(t) : 0;
+    }
+}
+
+static bool is_plain_float(sinter_dtype t)
+{
+    return t == SINTER_DTYPE_F64 || t == SINTER_DTYPE_F32 || t == SINTER_DTYPE_F16 || t == SINTER_DTYPE_BF16;
+}
+
+static bool cast_is_lossless(sinter_dtype from, sinter_dtype to)
+{
+    if (from == to) return true;
+    if (is_plain_float(from)) {
+        if (to == SINTER_DTYPE_F64) return true;
+        return to == SINTER_DTYPE_F32 && from != SINTER_DTYPE_F64;
+    }
+    if (!dtype_is_int(from) && from != SINTER_DTYPE_BOOL) return false;
+    if (!is_plain_float(to) && !dtype_is_int(to)) return false;
+    if (dtype_is_signed(from) && !dtype_is_signed(to)) return false;
+    return exact_bits(from) <= exact_bits(to);
+}
+
+/* cast(cast(x, wider), t) -> cast(x, t). An integer that passes through a float saturates in the end where a direct cast wraps. */
+static ir_value_id fold_casts(rewriter *r, const match *m)
+{
+    const sinter_dtype from = rw_value(r, m->v[X])->dtype;
+    const sinter_dtype middle = (sinter_dtype)((const attrs_typed *)rw_node(r, m->node[1])->attrs)->type;
+    const sinter_dtype to = (sinter_dtype)((const attrs_typed *)rw_node(r, m->root)->attrs)->type;
+    if (!cast_is_lossless(from, middle)) return 0;
+    if (from != to && !dtype_is_float(from) && dtype_is_float(middle) && !dtype_is_float(to)) return 0;
+    return rw_cast(r, m->v[X], to);
+}
+
+static ir_value_id fold_reshapes(rewriter *r, const match *m)
+{
+    return rw_emit(r, OP_reshape, rw_attrs(r, m->root), &m->v[X], 1);
+}
+
+static ir_value_id fold_transposes(rewriter *r, const match *m)
+{
+    const attr_ints *p = &((const attrs_transpose *)rw_node(r, m->node[1])->attrs)->perm;
+    const attr_ints *q = &((const attrs_transpose *)rw_node(r, m->root)->attrs)->perm;
+    int64_t both[SINTER_RANK_MAX];
+    if (p->count != q->count) return 0;
+    for (uint32_t i = 0; i < q->count; i++) both[i] = p->at[q->at[i]];
+    return rw_transpose(r, m->v[X], both);
+}
+
+/* A transpose that only moves axes of size 1 is a reshape, one that moves none is nothing. */
+static ir_value_id transpose_to_reshape(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    const attr_ints *p = &((const attrs_transpose *)n->attrs)->perm;
+    const ir_value *x = rw_value(r, n->in[0]);
+    int64_t last = -1;
+    bool is_identity = true;
+    for (uint32_t i = 0; i < p->count; i++) {
+        is_identity &= p->at[i] == (int64_t)i;
+        if (dim_is(r->g->dims, x->dim[p->at[i]], 1)) continue;
+        if (p->at[i] < last) return 0;
+        last = p->at[i];
+    }
+    if (is_identity) return n->in[0];
+    return rw_reshape(r, n->in[0], rw_value(r, n->out[0])->rank, rw_value(r, n->out[0])->dim);
+}
+
+static ir_value_id drop_slice(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    const attrs_slice *at = n->attrs;
+    for (uint32_t i = 0; i < at->start.count; i++)
+        if (!dim_is(r->g->dims, (dim)at->start.at[i], 0) || (i < at->step.count && at->step.at[i] != 1)) return 0;
+    return take_input(r, m);
+}
+
+static ir_value_id drop_tile(rewriter *r, const match *m)
+{
+    const attrs_tile *at = rw_node(r, m->root)->attrs;
+    for (uint32_t i = 0; i < at->repeats.count; i++)
+        if (!dim_is(r->g->dims, (dim)at->repeats.at[i], 1)) return 0;
+    return take_input(r, m);
+}
+
+static ir_value_id drop_concat(rewriter *r, const match *m)
+{
+    return rw_node(r, m->root)->count_in == 1 ? take_input(r, m) : 0;
+}
+
+static bool pad_at(const rewriter *r, const attrs_pad *at, uint32_t i, int64_t *begin, int64_t *end)
+{
+    return dim_is_const(r->g->dims, (dim)at->begin.at[i], begin) && dim_is_const(r->g->dims, (dim)at->end.at[i], end);
+}
+
+static ir_value_id drop_pad(rewriter *r, const match *m)
+{
+    const attrs_pad *at = rw_node(r, m->root)->attrs;
+    for (uint32_t i = 0; i < at->begin.count; i++) {
+        int64_t begin, end;
+        if (!pad_at(r, at, i, &begin, &end) || begin || end) return 0;
+    }
+    return take_input(r, m);
+}
+
+/* The spatial pads of a constant pad node before a window op, appended to the op's own. `wants` is what the op pads with. */
+static bool add_pads(const rewriter *r, ir_value_id padded, double wants, attr_ints *pad, ir_value_id *x)
+{
+    const ir_node *n = rw_def(r, padded, OP_pad);
+    if (!n || !rw_only(r, padded)) return false;
+    const attrs_pad *at = n->attrs;
+    double value = 0;
+    if (at->mode != pad_mode_constant || (n->count_in > 1 && n->in[1] && !ir_const_scalar(r->g, n->in[1], &value))) return false;
+    if (!(value == wants || (wants == -INFINITY && value <= -3.4e38))) return false;
+    const uint32_t rank = rw_value(r, padded)->rank;
+    if (rank < 3 || at->begin.count != rank || at->end.count != rank || pad->count != 2 * (rank - 2)) return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t begin, end;
+        if (!pad_at(r, at, i, &begin, &end) || begin < 0 || end < 0 || (i < 2 && (begin || end))) return false;
+        if (i < 2) continue;
+        if (!i64_add(pad->at[i - 2], begin, &pad->at[i - 2]) || !i64_add(pad->at[rank - 4 + i], end, &pad->at[rank - 4 + i])) return false;
+    }
+    *x = n->in[0];
+    return true;
+}
+
+static ir_value_id pad_into_conv(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    attrs_conv *at = rw_attrs(r, m->root);
+    ir_value_id x;
+    if (!at || !add_pads(r, n->in[0], 0, &at->pad, &x)) return 0;
+    return rw_emit(r, OP_conv, at, (ir_value_id[]){ x, n->in[1] }, 2);
+}
+
+/* Pools pad less than their kernel: an average over nothing but padding is not one of theirs. */
+static bool pads_fit(const attr_ints *kernel, const attr_ints *pad)
+{
+    for (uint32_t i = 0; i < pad->count; i++)
+        if (pad->at[i] >= kernel->at[i % kernel->count]) return false;
+    return kernel->count * 2 == pad->count;
+}
+
+static ir_value_id pad_into_avg_pool(rewriter *r, const match *m)
+{
+    attrs_avg_pool *at = rw_attrs(r, m->root);
+    ir_value_id x;
+    if (!at || at->ceil) return 0;
+    bool pads = false;
+    for (uint32_t i = 0; i < at->pad.count; i++) pads |= at->pad.at[i] != 0;
+    if (!at->count_pad && pads) return 0;
+    if (!add_pads(r, rw_node(r, m->root)->in[0], 0, &at->pad, &x) || !pads_fit(&at->kernel, &at->pad)) return 0;
+    at->count_pad = 1;
+    return rw_emit(r, OP_avg_pool, at, &x, 1);
+}
+
+static ir_value_id pad_into_max_pool(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    attrs_max_pool *at = rw_attrs(r, m->root);
+    ir_value_id x;
+    if (!at || at->ceil || n->count_out > 1) return 0;
+    if (!add_pads(r, n->in[0], -INFINITY, &at->pad, &x) || !pads_fit(&at->kernel, &at->pad)) return 0;
+    return rw_emit(r, OP_max_pool, at, &x, 1);
+}
+
+/* f(expand(x), y) -> f(x, y) where broadcasting gives the same shape. */
+static ir_value_id expand_into_scalar(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    ir_value_id in[3];
+    bool found = false;
+    if (n->count_in > COUNT_OF(in) || n->count_in < 2) return 0;
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        const ir_node *expand = rw_def(r, n->in[i], OP_expand);
+        in[i] = expand ? expand->in[0] : n->in[i];
+        found |= expand != NULL;
+    }
+    if (!found) return 0;
+    const ir_value *y = rw_value(r, n->out[0]);
+    for (uint32_t axis = 0; axis < y->rank; axis++) {
+        bool covered = dim_is(r->g->dims, y->dim[axis], 1);
+        for (uint32_t i = 0; i < n->count_in && !covered; i++) {
+            const ir_value *x = rw_value(r, in[i]);
+            covered = x->rank >= y->rank - axis && x->dim[x->rank - (y->rank - axis)] == y->dim[axis];
+        }
+        if (!covered) return 0;
+    }
+    return rw_emit(r, n->op, rw_attrs(r, m->root), in, n->count_in);
+}
+
+/* matmul(transpose(x), y) -> matmul(x, y, trans_a) where the last two axes are what it swaps. */
+static ir_value_id transpose_into_matmul(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    attrs_matmul *at = rw_attrs(r, m->root);
+    if (!at) return 0;
+    ir_value_id in[2] = { n->in[0], n->in[1] };
+    bool found = false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const ir_node *t = rw_def(r, in[i], OP_transpose);
+        const uint32_t rank = rw_value(r, in[i])->rank;
+        if (!t || rank < 2) continue;
+        const attr_ints *p = &((const attrs_transpose *)t->attrs)->perm;
+        bool swaps = p->at[rank - 1] == (int64_t)rank - 2 && p->at[rank - 2] == (int64_t)rank - 1;
+        for (uint32_t k = 0; k + 2 < rank; k++) swaps &= p->at[k] == (int64_t)k;
+        if (!swaps) continue;
+        in[i] = t->in[0];
+        if (i == 0) at->trans_a = !at->trans_a;
+        else at->trans_b = !at->trans_b;
+        found = true;
+    }
+    return found ? rw_emit(r, OP_matmul, at, in, 2) : 0;
+}
+
+/* clang-format off */
+const rule rules_shape[] = {
+    { "identity",             MATCH(identity, ANY(X)),                take_x,                 EXACT },
+    { "copy",                 MATCH(copy, ANY(X)),                    take_x,                 EXACT },
+    { "cast-noop",            MATCH(cast, ANY(X)),                    take_input,             EXACT },
+    { "cast-cast",            MATCH(cast, MATCH(cast, ANY(X))),       fold_casts,             EXACT },
+    { "reshape-noop",         MATCH(reshape, ANY(X)),                 take_input,             EXACT },
+    { "reshape-reshape",      MATCH(reshape, MATCH(reshape, ANY(X))), fold_reshapes,          EXACT },
+    { "transpose-transpose",  MATCH(transpose, MATCH(transpose, ANY(X))), fold_transposes,    EXACT },
+    { "transpose-reshape",    MATCH(transpose, ANY(X)),               transpose_to_reshape,   EXACT },
+    { "slice-noop",           MATCH(slice, ANY(X)),                   drop_slice,             EXACT },
+    { "expand-noop",          MATCH(expand, ANY(X)),                  take_input,             EXACT },
+    { "tile-noop",            MATCH(tile, ANY(X)),                    drop_tile,              EXACT },
+    { "concat-one",           ROOT(concat),                           drop_concat,            EXACT },
+    { "pad-noop",             ROOT(pad),                              drop_pad,               EXACT },
+    { "pad-conv",             MATCH(conv, ONLY(pad), ANY(C)),         pad_into_conv,          EXACT },
+    { "pad-avg-pool",         MATCH(avg_pool, ONLY(pad)),             pad_into_avg_pool,      EXACT },
+    { "pad-max-pool",         MATCH(max_pool, ONLY(pad)),             pad_into_max_pool,      EXACT },
+    { "expand-scalar",        SCALARS,                                expand_into_scalar,     EXACT },
+    { "transpose-matmul",     ROOT(matmul),                           transpose_into_matmul,  EXACT },
+    { .name = NULL },
+};
+/* clang-format on */
