@@ -166,11 +166,14 @@ sinter_status plan_offsets(env *e, plan *p, uint64_t limit)
     for (uint32_t i = 1; i < p->storage.count; i++) {
         plan_storage *s = &p->storage.at[i];
         if (s->kind != STORAGE_SLAB) continue;
+        if (s->first == UINT32_MAX) {
+            s->kind = STORAGE_NONE;     /* its writer was moved elsewhere */
+            continue;
+        }
         if (s->bound > limit) {
             s->kind = STORAGE_GROWN;
             continue;
         }
-        if (s->first == UINT32_MAX) s->first = s->last = 0;
         const uint64_t size = size_align(s->bound ? s->bound : 1, PLAN_ALIGN);
         order[count++] = (slot){ .size = size, .storage = i, .first = s->first, .last = s->last };
     }

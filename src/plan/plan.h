@@ -10,16 +10,7 @@
 #include "base/arena.h"
 #include "core/dim.h"
 #include "core/dtype.h"
-
-typedef enum storage_kind {
-    STORAGE_NONE,
-    STORAGE_SLAB,       /* in the context's slab, for a part of the run */
-    STORAGE_WEIGHT,     /* in the engine */
-    STORAGE_INPUT,      /* the caller's */
-    STORAGE_OUTPUT,     /* the caller's, or a buffer of the context */
-    STORAGE_GROWN,      /* a buffer of the context that grows: sizes that data decides without a useful bound */
-    STORAGE_KIND_COUNT
-} storage_kind;
+#include "core/storage.h"
 
 enum { PLAN_ALIGN = 64 };
 
@@ -41,8 +32,6 @@ typedef struct plan_value {
     dim          dim[SINTER_RANK_MAX], stride[SINTER_RANK_MAX], offset;   /* elements */
     uint32_t     storage;
 } plan_value;
-
-typedef enum step_kind { STEP_KERNEL, STEP_LATE, STEP_IF, STEP_LOOP, STEP_SCAN, STEP_KIND_COUNT } step_kind;
 
 typedef struct plan_step {
     step_kind       kind;

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* storage.h - the kinds of storages and steps that planner, engine file and executor share. Values are stored in engine
+ * files: they never change. */
+#ifndef CORE_STORAGE_H
+#define CORE_STORAGE_H
+
+typedef enum storage_kind {
+    STORAGE_NONE,
+    STORAGE_SLAB,       /* in the context's slab, for a part of the run */
+    STORAGE_WEIGHT,     /* in the engine */
+    STORAGE_INPUT,      /* the caller's */
+    STORAGE_OUTPUT,     /* the caller's, or a buffer of the context */
+    STORAGE_GROWN,      /* a buffer of the context that grows: sizes that data decides without a useful bound */
+    STORAGE_KIND_COUNT
+} storage_kind;
+
+/* Calls come last: STEP_IF and above run regions. A late step knows the sizes of its results only after it ran. */
+typedef enum step_kind { STEP_KERNEL, STEP_LATE, STEP_IF, STEP_LOOP, STEP_SCAN, STEP_KIND_COUNT } step_kind;
+
+#endif

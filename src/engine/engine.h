@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine.h - writing engine files, and engines in memory after the verifier has seen every byte.
+ *
+ * `engine_open` is the only way to an `engine`: bytes are checked once, in linear time, and after that code asserts. Loading runs
+ * nothing from the file and opens nothing that the file names. */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "backend/backend.h"
+#include "base/text.h"
+#include "engine/format.h"
+
+/* What the executor needs of a step, checked: ids are in range, the problem parsed, the kernel takes it. */
+typedef struct engine_code {
+    const kernel  *kernel;              /* NULL for calls */
+    const problem *problem;             /* of a call: attributes only */
+    bool           is_late;             /* something about its shapes is known only while running */
+    bool           is_inferred;         /* its output dims follow from its input dims for every shape */
+} engine_code;
+
+typedef struct engine {
+    env                  e;             /* the loader's, kept */
+    sinter_error         error;         /* where e.error points between calls */
+    uint32_t             references;    /* atomic */
+    uint8_t             *bytes;         /* the file, in memory of our own */
+    size_t               size;
+    arena                a;             /* problems and code */
+    const backend       *backend;
+    device              *device;
+    uint32_t             threads;
+    kernel_target        target;
+    dim_table           *dims;          /* for printing and for checks at load */
+
+    const engine_header  *header;
+    const char           *strings;      uint32_t string_size;
+    const dim_node       *dim;          uint32_t dim_count;
+    const engine_symbol  *symbol;       uint32_t symbol_count;
+    const engine_range   *range;
+    const engine_io      *io;           uint32_t io_count, input_count;
+    const engine_profile *profile;      uint32_t profile_count;
+    const engine_storage *storage;      uint32_t storage_count;
+    const engine_value   *value;        uint32_t value_count;
+    const uint32_t       *arg;          uint32_t arg_count;
+    const engine_region  *region;       uint32_t region_count;
+    const engine_step    *step;         uint32_t step_count;
+    const engine_kernel  *kernel_ref;   uint32_t kernel_count;
+    const engine_recipe  *recipe;       uint32_t recipe_count;
+    const uint8_t        *weights;      uint64_t weights_size;
+    const engine_notes   *notes;
+    engine_code          *code;         /* [step_count] */
+    uint8_t              *symbol_late;  /* [dim_count]: the expression mentions a late symbol */
+    size_t               *workspace;    /* [profile_count]: bytes, for `threads` */
+} engine;
+
+/* Verifies `bytes` (taken over on success and on failure: freed with the engine) and loads them for `b`. */
+sinter_status engine_open(const env *e, uint8_t *bytes, size_t size, const backend *b, const device_options *options, engine **out, sinter_error *error);
+void          engine_retain(engine *g);
+void          engine_release(engine *g);
+static inline const char *engine_text(const engine *g, uint32_t at) { return g->strings + at; }
+
+/* verify.c: structure, references, types and kernels. `g` has env, bytes, backend, device set. */
+sinter_status engine_verify(env *e, engine *g);
+
+/* print.c: what `sinter inspect` shows. */
+void          engine_print(const engine *g, bool json, text *out);
+
+/* write.c: sections into one file image. */
+typedef struct engine_writer {
+    env     *e;
+    arena    a;
+    struct { uint8_t *at; size_t size, capacity; } section[SECTION_KIND_COUNT];
+    void    *interned;                  /* hash chains of strings and weights */
+    bool     failed;
+} engine_writer;
+sinter_status engine_writer_init(env *e, engine_writer *w);
+void          engine_writer_deinit(engine_writer *w);
+/* Appends a record; returns its index in the section (by `size`), UINT32_MAX on failure. */
+uint32_t      engine_writer_add(engine_writer *w, section_kind kind, const void *record, size_t size);
+uint32_t      engine_writer_string(engine_writer *w, const char *text_at);          /* interned; 0: the empty string */
+/* The offset of these bytes in SECTION_WEIGHTS; equal bytes are stored once. */
+uint64_t      engine_writer_weight(engine_writer *w, const void *bytes, size_t size);
+/* The whole file, allocated with the env's allocator. */
+sinter_status engine_writer_finish(engine_writer *w, const uint8_t digest[24], uint8_t **out, size_t *size);
+
+#endif

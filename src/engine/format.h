@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format.h - the engine file: fixed little-endian records in checksummed sections.
+ *
+ * Ids and offsets only, never pointers; strings are offsets into one section of NUL-terminated text. Id 0 of values, storages
+ * and regions is inert: absent. docs/engine-file.md is the specification. Problems are stored as their one line of text: the
+ * parser that reads them is the one that logs, tests and the timing cache use, and it is fuzzed as they are. */
+#ifndef ENGINE_FORMAT_H
+#define ENGINE_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ENGINE_MAJOR = 1, ENGINE_MINOR = 0, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MAX = 64 };
+#define ENGINE_MAGIC "\x89SINTER\n"
+
+typedef enum section_kind {
+    SECTION_NONE, SECTION_STRINGS, SECTION_DIMS, SECTION_SYMBOLS, SECTION_RANGES, SECTION_IOS, SECTION_PROFILES,
+    SECTION_STORAGES, SECTION_VALUES, SECTION_ARGS, SECTION_REGIONS, SECTION_STEPS, SECTION_KERNELS, SECTION_RECIPES,
+    SECTION_WEIGHTS, SECTION_NOTES, SECTION_KIND_COUNT
+} section_kind;
+
+enum { SECTION_REQUIRED = 1 };
+
+typedef struct engine_header {
+    uint8_t  magic[8];
+    uint32_t header_size;           /* bytes, this struct; a reader skips what it does not know */
+    uint16_t major, minor;          /* major must match; any minor of it may be read */
+    uint32_t byte_order;            /* 0x01020304 as stored by the writer */
+    uint32_t section_count;
+    uint64_t file_size;             /* bytes; a truncated file is refused before anything else is believed */
+    uint8_t  model_digest[24];      /* first bytes of the model's SHA-256: which model this was */
+    uint64_t header_sum;            /* of header and section table, this field as 0 */
+} engine_header;
+_Static_assert(sizeof(engine_header) == 64 && offsetof(engine_header, header_sum) == 56, "on-disk layout");
+
+typedef struct engine_section {
+    uint32_t kind, flags;
+    uint64_t at, size;              /* bytes; at is a multiple of ENGINE_ALIGN; sections are in order, without holes but padding */
+    uint64_t sum;                   /* hash64 of the bytes */
+} engine_section;
+_Static_assert(sizeof(engine_section) == 32, "on-disk layout");
+
+/* The shape program: an expression a record, operands before users; record 0 is DIM_NONE. */
+typedef struct engine_dim { uint32_t kind, a, b, reserved; int64_t value; } engine_dim;
+_Static_assert(sizeof(engine_dim) == 24, "on-disk layout");
+
+typedef struct engine_symbol { uint32_t name, is_late; } engine_symbol;
+
+/* One for each profile and symbol, profile by profile. */
+typedef struct engine_range { int64_t min, max, opt, divisor; } engine_range;
+
+typedef struct engine_io { uint32_t name, is_input, dtype, rank; uint32_t dim[8]; } engine_io;
+_Static_assert(sizeof(engine_io) == 48, "on-disk layout");
+
+/* A profile's tables are consecutive parts of the shared ones; ids inside are relative to its `first`s. */
+typedef struct engine_profile {
+    uint32_t storage_first, storage_count, value_first, value_count, region_first, region_count, step_first, step_count;
+    uint32_t io_first;              /* in args: the value of each io */
+    uint32_t reserved;
+    uint64_t slab_size;
+} engine_profile;
+_Static_assert(sizeof(engine_profile) == 48, "on-disk layout");
+
+typedef struct engine_storage {
+    uint32_t kind, size_dim;        /* storage_kind; bytes as an expression */
+    uint64_t bound;                 /* slab: bytes kept for it; weight: its size */
+    uint64_t at;                    /* slab: offset; weight: offset in SECTION_WEIGHTS; input and output: io */
+    uint32_t recipe, reserved;      /* weight: 1 + index into SECTION_RECIPES; 0: none */
+} engine_storage;
+_Static_assert(sizeof(engine_storage) == 32, "on-disk layout");
+
+typedef struct engine_value {
+    uint32_t name, dtype, rank, storage, offset, reserved;      /* name 0: none; offset: expression, elements */
+    uint32_t dim[8], stride[8];     /* expressions */
+} engine_value;
+_Static_assert(sizeof(engine_value) == 88, "on-disk layout");
+
+typedef struct engine_region { uint32_t step_at, step_count, param_at, param_count, result_at, result_count; } engine_region;   /* in args */
+
+typedef struct engine_step {
+    uint32_t kind, kernel;          /* step_kind; 1 + index into SECTION_KERNELS, 0 for calls */
+    uint32_t problem, name;         /* strings */
+    uint32_t in_at, in_count, out_at, out_count, dim_at, dim_count;     /* in args */
+    uint32_t region[2];
+    uint8_t  tactic[32];
+} engine_step;
+_Static_assert(sizeof(engine_step) == 80, "on-disk layout");
+
+typedef struct engine_kernel { uint32_t name, abi; } engine_kernel;
+
+/* How weights were made: an initializer, an op on earlier recipes, or a packing of one. */
+typedef enum recipe_kind { RECIPE_INITIALIZER, RECIPE_OP, RECIPE_PACK } recipe_kind;
+typedef struct engine_recipe {
+    uint32_t kind, text;            /* initializer: its name; op: the problem's text; pack: of the step's problem */
+    uint32_t in_at, in_count;       /* in args: 1 + recipes, 0: absent */
+    uint32_t out, kernel;           /* op: which output; pack: which input, and 1 + kernel */
+    uint64_t digest;                /* initializer: hash64 of its bytes */
+    uint8_t  tactic[32];            /* pack */
+} engine_recipe;
+_Static_assert(sizeof(engine_recipe) == 64, "on-disk layout");
+
+/* Facts about the build, for people and for the timing cache: never needed to run. One record. */
+typedef struct engine_notes {
+    uint32_t version, target, options, model;       /* strings: the writer, the device class, options, the model's name */
+    uint32_t threads, isa;          /* tuned for so many; the CPU level that the kernels need */
+    uint32_t node_count, reserved;  /* of the model */
+} engine_notes;
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verify.h - the two halves of the verifier. */
+#ifndef ENGINE_VERIFY_H
+#define ENGINE_VERIFY_H
+
+#include "core/storage.h"
+#include "engine/engine.h"
+
+/* verify_step.c: parses problems, asks kernels, compares operands with values; fills g->code, g->dims, g->workspace. All
+ * references have been checked. */
+sinter_status engine_verify_steps(env *e, engine *g);
+
+#endif
