@@ -61,6 +61,10 @@ static inline const char *engine_text(const engine *g, uint32_t at) { return g->
 /* verify.c: structure, references, types and kernels. `g` has env, bytes, backend, device set. */
 sinter_status engine_verify(env *e, engine *g);
 
+/* shape.c: do the dims of `out` follow from those of `in`, by the op's shape function and the programs' broadcasting? Dims are
+ * expressions of `t`; attrs hold expressions too. False also where it cannot be told. Sets no error. */
+bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs, infer_value *in, const infer_value *out);
+
 /* print.c: what `sinter inspect` shows. */
 void          engine_print(const engine *g, bool json, text *out);
 

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shape.c - whether the shapes of a step's results follow from its inputs'.
+ *
+ * The verifier asks with symbols, for every shape at once; where that cannot be told, the executor asks again with the
+ * numbers of each shape that is set. So no kernel ever sees dims that disagree with each other. */
+#include "engine/engine.h"
+
+#include <string.h>
+
+static bool same_dims(const infer_value *a, const infer_value *b)
+{
+    return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof(dim)) == 0;
+}
+
+/* Every operand that the program loads broadcasts to the space. */
+static bool loads_fit(dim_table *t, const expr *x, const infer_value *in, const infer_value *space)
+{
+    for (uint32_t i = 0; x && i < x->count; i++) {
+        if (x->at[i].op != EXPR_LOAD) continue;
+        const infer_value *v = &in[x->at[i].operand];
+        if (v->rank > space->rank) return false;
+        for (uint32_t k = 0; k < v->rank; k++)
+            if (v->dim[k] != space->dim[k + space->rank - v->rank] && !dim_is(t, v->dim[k], 1)) return false;
+    }
+    return true;
+}
+
+static bool stores_fit(dim_table *t, const expr *x, const infer_value *out, const infer_value *space)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        const infer_value *v = &out[x->at[i].operand];
+        if (x->at[i].op == EXPR_STORE && !same_dims(v, space)) return false;
+        if (x->at[i].op != EXPR_REDUCE) continue;
+        if (v->rank != space->rank) return false;
+        for (uint32_t k = 0; k < v->rank; k++)
+            if (x->at[i].axes >> k & 1 ? !dim_is(t, v->dim[k], 1) : v->dim[k] != space->dim[k]) return false;
+    }
+    return true;
+}
+
+static const infer_value *stored(const expr *x, const infer_value *out)
+{
+    for (uint32_t i = 0; x && i < x->count; i++)
+        if (x->at[i].op == EXPR_STORE) return &out[x->at[i].operand];
+    return NULL;
+}
+
+bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs, infer_value *in, const infer_value *out)
+{
+    if (p->op == OP_pointwise) {
+        const infer_value *space = stored(p->epilogue, out);
+        return space && loads_fit(t, p->epilogue, in, space) && stores_fit(t, p->epilogue, out, space);
+    }
+    if (p->prologue && !loads_fit(t, p->prologue, in, &in[0])) return false;
+    env quiet = *e;
+    quiet.log = NULL;
+    quiet.error = &quiet.error_own;
+    const uint32_t count_out = p->epilogue ? 1 : p->count_out;
+    infer_ctx x = { .e = &quiet, .a = scratch, .dims = t, .op = p->op, .attrs = attrs, .count_in = p->epilogue || p->prologue ? p->count_anchor : p->count_in, .count_out = count_out, .in = in };
+    x.out = ARENA_NEW(scratch, infer_value, count_out);
+    if (!x.out || op_infer(&x) != SINTER_OK) return false;
+    if (p->epilogue) return loads_fit(t, p->epilogue, in, &x.out[0]) && stores_fit(t, p->epilogue, out, &x.out[0]);
+    for (uint32_t i = 0; i < count_out; i++)
+        if (out[i].dtype != SINTER_DTYPE_NONE && (x.out[i].dtype != out[i].dtype || !same_dims(&x.out[i], &out[i]))) return false;
+    return true;
+}
