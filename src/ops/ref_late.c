@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ref_late.c - references of the ops whose result has a size that data decides, and of bind, which only tells sizes.
+ *
+ * Each looks first, asks for memory of the size it found (resize), and then writes. */
+#include "ops/move.h"
+
+/* ---- bind ---- */
+
+static sinter_status bind_reshape(ref_call *c, const int64_t *asked, uint32_t count, int64_t *out)
+{
+    const attrs_bind *a = c->attrs;
+    int64_t total = 1, known = 1;
+    uint32_t free_axis = count;
+    for (uint32_t i = 0; i < a->dims.count; i++) {
+        if (!i64_mul(total, a->dims.at[i], &total)) return move_shape_fault(c, "the input has too many elements");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = asked[i];
+        if (asked[i] == -1) {
+            if (free_axis < count) return move_shape_fault(c, "the new shape has two sizes of -1");
+            free_axis = i;
+            continue;
+        }
+        if (asked[i] == 0 && !a->flag) {
+            if (i >= a->dims.count)
+                return FAIL(c->e, INVALID_ARG, "the new shape keeps size %u of an input of rank %u", i, a->dims.count);
+            out[i] = a->dims.at[i];
+        }
+        if (out[i] < 0) return FAIL(c->e, INVALID_ARG, "the new shape has size %lld at axis %u", (long long)out[i], i);
+        if (!i64_mul(known, out[i], &known)) return move_shape_fault(c, "the new shape has too many elements");
+    }
+    if (free_axis < count) {
+        if (known == 0 || total % known != 0) {
+            return FAIL(c->e, INVALID_ARG, "the input has %lld elements, which is no multiple of the new shape's %lld",
+                        (long long)total, (long long)known);
+        }
+        out[free_axis] = total / known;
+    } else if (known != total) {
+        return FAIL(c->e, INVALID_ARG, "the input has %lld elements, the new shape has %lld", (long long)total,
+                    (long long)known);
+    }
+    return SINTER_OK;
+}
+
+/* ONNX Slice of one axis: negative ends count from the end, and what is outside is cut. */
+static sinter_status bind_slice(ref_call *c, int64_t start, int64_t end, int64_t step, int64_t *out)
+{
+    const attrs_bind *a = c->attrs;
+    const int64_t d = a->dims.at[0];
+    if (step == 0) return move_shape_fault(c, "the step of a slice is 0");
+    const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? d : d - 1;
+    if (start < 0) start = start < -d ? low : start + d;
+    if (start > high) start = high;
+    if (step < 0 && end < -d) end = -1;
+    else if (end < 0) end = end < -d ? 0 : end + d;
+    if (end > high) end = high;
+    const int64_t span = step > 0 ? end - start : start - end;
+    const uint64_t pace = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+    out[1] = span > 0 ? (int64_t)(((uint64_t)span - 1) / pace) + 1 : 0;
+    out[0] = out[1] > 0 ? start : 0;
+    return SINTER_OK;
+}
+
+static sinter_status bind_expand(ref_call *c, const int64_t *asked, uint32_t given, uint32_t count, int64_t *out)
+{
+    const attrs_bind *a = c->attrs;
+    if (given > count || a->dims.count > count)
+        return move_shape_fault(c, "the result has a lower rank than what goes into it");
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t x = i + given >= count ? asked[i + given - count] : 1;
+        const int64_t y = i + a->dims.count >= count ? a->dims.at[i + a->dims.count - count] : 1;
+        if (x < 0 || (x != y && x != 1 && y != 1)) {
+            return FAIL(c->e, INVALID_ARG, "axis %u: size %lld does not broadcast to %lld", i, (long long)y,
+                        (long long)x);
+        }
+        out[i] = x == 1 ? y : x;
+    }
+    return SINTER_OK;
+}
+
+sinter_status reference_bind(ref_call *c)
+{
+    const attrs_bind *a = c->attrs;
+    const view *in = &c->in[0];
+    const uint32_t count = a->symbols.count;
+    const int64_t given = view_count(in);
+    int64_t asked[MOVE_VALUES_MAX] = { 0 }, out[MOVE_VALUES_MAX] = { 0 };
+    if (in->rank > 1 || given > MOVE_VALUES_MAX || count > MOVE_VALUES_MAX) {
+        return FAIL(c->e, UNSUPPORTED, "%lld sizes for %u symbols, the most is %d", (long long)given, count,
+                    MOVE_VALUES_MAX);
+    }
+    if (a->kind != bind_kind_expand && given != (a->kind == bind_kind_slice ? 3 : (int64_t)count)) {
+        return FAIL(c->e, INVALID_ARG, "%lld sizes are given for %u symbols", (long long)given, count);
+    }
+    for (int64_t i = 0; i < given; i++) asked[i] = view_load_i64(in, i * (in->rank ? in->stride[0] : 0));
+    if (a->kind == bind_kind_reshape) {
+        TRY(bind_reshape(c, asked, count, out));
+    } else if (a->kind == bind_kind_slice) {
+        if (count != 2 || a->dims.count != 1) return move_shape_fault(c, "a slice binds two symbols against one size");
+        TRY(bind_slice(c, asked[0], asked[1], asked[2], out));
+    } else if (a->kind == bind_kind_expand) {
+        TRY(bind_expand(c, asked, (uint32_t)given, count, out));
+    } else {
+        memcpy(out, asked, sizeof(out));
+    }
+    return c->resize(c, 0, out, count);
+}
+
+/* ---- non_zero, compress ---- */
+
+static bool is_zero(const view *v, int64_t at)
+{
+    return dtype_is_float(v->dtype) ? view_load_f64(v, at) == 0 : view_load_i64(v, at) == 0;
+}
+
+sinter_status reference_non_zero(ref_call *c)
+{
+    const view *in = &c->in[0];
+    int64_t i[SINTER_RANK_MAX] = { 0 };
+    int64_t shape[2] = { in->rank, 0 };
+    for (bool more = view_first(in->dim, in->rank, i); more; more = view_next(in->dim, in->rank, i)) {
+        if (!is_zero(in, view_offset(in, i))) shape[1]++;
+    }
+    TRY(c->resize(c, 0, shape, 2));
+    const view *out = &c->out[0];
+    int64_t column = 0;
+    for (bool more = view_first(in->dim, in->rank, i); more; more = view_next(in->dim, in->rank, i)) {
+        if (is_zero(in, view_offset(in, i))) continue;
+        for (uint32_t k = 0; k < in->rank; k++) view_store_i64(out, k * out->stride[0] + column * out->stride[1], i[k]);
+        column++;
+    }
+    return SINTER_OK;
+}
+
+/* A dense copy where the view is not dense already. */
+static sinter_status dense_of(ref_call *c, const view *v, view *out)
+{
+    const bool fits = view_init(out, v->dtype, v->rank, v->dim, v->data);
+    if (!fits || view_is_dense(v)) return fits ? SINTER_OK : move_shape_fault(c, "the input has too many elements");
+    sinter_tensor t = { .dtype = v->dtype, .rank = v->rank };
+    memcpy(t.dim, v->dim, sizeof(t.dim));
+    out->data = arena_alloc(c->scratch, sinter_tensor_size(&t), 16);
+    if (!out->data) return FAIL_MEMORY(c->e, "a dense copy");
+    view_copy(out, v);
+    return SINTER_OK;
+}
+
+sinter_status reference_compress(ref_call *c)
+{
+    const attrs_compress *a = c->attrs;
+    const view *in = &c->in[0], *keep = &c->in[1];
+    view flat = *in;
+    uint32_t axis = 0;
+    if (a->axis == -1) {
+        TRY(dense_of(c, in, &flat));
+        flat.dim[0] = view_count(in);
+        flat.stride[0] = 1;
+        flat.rank = 1;
+    } else if (a->axis < (int64_t)in->rank && a->axis >= 0) {
+        axis = (uint32_t)a->axis;
+    } else {
+        return move_shape_fault(c, "the axis is not there");
+    }
+    if (keep->rank != 1) return move_shape_fault(c, "the condition is no list");
+    const int64_t limit = keep->dim[0] < flat.dim[axis] ? keep->dim[0] : flat.dim[axis];
+    int64_t shape[SINTER_RANK_MAX] = { 0 };
+    memcpy(shape, flat.dim, sizeof(shape));
+    shape[axis] = 0;
+    for (int64_t i = 0; i < limit; i++) shape[axis] += !is_zero(keep, i * keep->stride[0]);
+    TRY(c->resize(c, 0, shape, flat.rank));
+    const view *out = &c->out[0];
+    if (view_count(out) == 0) return SINTER_OK;
+    const view to = move_drop(out, axis, 1), from = move_drop(&flat, axis, 1);
+    int64_t at = 0;
+    for (int64_t i = 0; i < limit; i++) {
+        if (!is_zero(keep, i * keep->stride[0]))
+            move_block(&to, at++ * out->stride[axis], &from, i * flat.stride[axis]);
+    }
+    return SINTER_OK;
+}
+
+/* ---- unique ---- */
+
+/* The things to tell apart: rows of `length` elements, dense. */
+typedef struct rows {
+    sinter_dtype dtype;
+    const void *data;
+    int64_t length;
+} rows;
+
+/* -1, 0 or 1; NaN is the largest number, and equal to itself. */
+static int element_order(sinter_dtype dtype, const void *data, int64_t a, int64_t b)
+{
+    if (dtype_is_float(dtype)) {
+        const double x = dtype_load_f64(dtype, data, a), y = dtype_load_f64(dtype, data, b);
+        if (x != x || y != y) return (x != x) - (y != y);
+        return (x > y) - (x < y);
+    }
+    const int64_t x = dtype_load_i64(dtype, data, a), y = dtype_load_i64(dtype, data, b);
+    if (dtype == SINTER_DTYPE_U64) return ((uint64_t)x > (uint64_t)y) - ((uint64_t)x < (uint64_t)y);
+    return (x > y) - (x < y);
+}
+
+static bool row_before(const void *user, int64_t a, int64_t b)
+{
+    const rows *r = user;
+    for (int64_t k = 0; k < r->length; k++) {
+        const int order = element_order(r->dtype, r->data, a * r->length + k, b * r->length + k);
+        if (order != 0) return order < 0;
+    }
+    return false;
+}
+
+static bool first_before(const void *user, int64_t a, int64_t b)
+{
+    const int64_t *first = user;
+    return first[a] < first[b];
+}
+
+static sinter_status store_list(ref_call *c, uint32_t k, const int64_t *list, const int64_t *order, int64_t count)
+{
+    if (!move_wanted(c, k)) return SINTER_OK;
+    TRY(c->resize(c, k, &count, 1));
+    const view *out = &c->out[k];
+    for (int64_t i = 0; i < count; i++) view_store_i64(out, i * out->stride[0], list[order ? order[i] : i]);
+    return SINTER_OK;
+}
+
+sinter_status reference_unique(ref_call *c)
+{
+    const attrs_unique *a = c->attrs;
+    const bool is_flat = a->axis == -1;
+    if (!is_flat && (a->axis < 0 || a->axis >= (int64_t)c->in[0].rank))
+        return move_shape_fault(c, "the axis is not there");
+    /* The axis goes first, so that each thing is a row of its own. */
+    view in = c->in[0], dense;
+    const uint32_t axis = is_flat ? 0 : (uint32_t)a->axis;
+    for (uint32_t i = 0; !is_flat && i < in.rank; i++) {
+        const uint32_t from = i == 0 ? axis : i <= axis ? i - 1 : i;
+        in.dim[i] = c->in[0].dim[from];
+        in.stride[i] = c->in[0].stride[from];
+    }
+    TRY(dense_of(c, &in, &dense));
+    const int64_t n = is_flat ? view_count(&in) : in.dim[0];
+    const view rest = is_flat ? (view){ 0 } : move_drop(&in, 0, 1);
+    const rows r = { in.dtype, dense.data, is_flat ? 1 : view_count(&rest) };
+    int64_t *list = ARENA_NEW(c->scratch, int64_t, size_mul(7, (size_t)n));
+    if (!list) return FAIL_MEMORY(c->e, "unique");
+    int64_t *id = list, *spare = list + n, *first = list + 2 * n, *count = list + 3 * n, *group = list + 4 * n,
+            *order = list + 5 * n, *place = list + 6 * n;
+    for (int64_t i = 0; i < n; i++) id[i] = i;
+    move_sort(id, spare, n, row_before, &r);
+    int64_t groups = 0;
+    for (int64_t i = 0; i < n; i++) {
+        /* The sort is stable, so the first of a run is the first occurrence. */
+        if (i == 0 || row_before(&r, id[i - 1], id[i])) first[groups++] = id[i];
+        group[id[i]] = groups - 1;
+        count[groups - 1]++;
+    }
+    for (int64_t g = 0; g < groups; g++) order[g] = g;
+    if (!a->sorted) move_sort(order, spare, groups, first_before, first);
+    for (int64_t g = 0; g < groups; g++) place[order[g]] = g;
+    for (int64_t i = 0; i < n; i++) group[i] = place[group[i]];
+    TRY(store_list(c, 1, first, order, groups));
+    TRY(store_list(c, 2, group, NULL, n));
+    TRY(store_list(c, 3, count, order, groups));
+    if (!move_wanted(c, 0)) return SINTER_OK;
+    int64_t shape[SINTER_RANK_MAX] = { 0 };
+    memcpy(shape, c->in[0].dim, sizeof(shape));
+    shape[axis] = groups;
+    TRY(c->resize(c, 0, shape, is_flat ? 1 : in.rank));
+    const view *out = &c->out[0];
+    if (view_count(out) == 0) return SINTER_OK;
+    const view to = move_drop(out, axis, 1);
+    for (int64_t g = 0; g < groups; g++) {
+        if (is_flat) move_element(out, g * out->stride[0], &dense, first[order[g]]);
+        else move_block(&to, g * out->stride[axis], &rest, first[order[g]] * in.stride[0]);
+    }
+    return SINTER_OK;
+}
+
+/* ---- non-maximum suppression ---- */
+
+typedef struct box {
+    double y0, x0, y1, x1;
+} box;
+
+static box box_at(const view *boxes, int64_t batch, int64_t i, bool is_center)
+{
+    double v[4];
+    for (int64_t k = 0; k < 4; k++) {
+        v[k] = view_load_f64(boxes, batch * boxes->stride[0] + i * boxes->stride[1] + k * boxes->stride[2]);
+    }
+    if (is_center) return (box){ v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2 };
+    return (box){ v[0] < v[2] ? v[0] : v[2], v[1] < v[3] ? v[1] : v[3], v[0] < v[2] ? v[2] : v[0],
+                  v[1] < v[3] ? v[3] : v[1] };
+}
+
+/* Intersection over union. */
+static double overlap(box a, box b)
+{
+    const double height = (a.y1 < b.y1 ? a.y1 : b.y1) - (a.y0 > b.y0 ? a.y0 : b.y0);
+    const double width = (a.x1 < b.x1 ? a.x1 : b.x1) - (a.x0 > b.x0 ? a.x0 : b.x0);
+    const double area_a = (a.y1 - a.y0) * (a.x1 - a.x0), area_b = (b.y1 - b.y0) * (b.x1 - b.x0);
+    if (!(height > 0) || !(width > 0) || !(area_a > 0) || !(area_b > 0)) return 0;
+    const double both = height * width, either = area_a + area_b - both;
+    return either > 0 ? both / either : 0;
+}
+
+typedef struct class_scores {
+    const view *scores;
+    int64_t at;
+} class_scores;
+
+static double score_at(const class_scores *s, int64_t i)
+{
+    return view_load_f64(s->scores, s->at + i * s->scores->stride[2]);
+}
+
+static bool score_before(const void *user, int64_t a, int64_t b)
+{
+    return score_at(user, a) > score_at(user, b);
+}
+
+typedef struct picks {
+    int64_t (*at)[3];
+    uint32_t count, capacity;
+} picks;
+
+static sinter_status nms_class(ref_call *c, int64_t batch, int64_t class_at, int64_t most, int64_t *id, box *kept,
+                               picks *out)
+{
+    const attrs_nms *a = c->attrs;
+    const view *boxes = &c->in[0], *scores = &c->in[1];
+    const double iou = move_given(c, 3) && view_count(&c->in[3]) > 0 ? view_load_f64(&c->in[3], 0) : 0;
+    const bool has_floor = move_given(c, 4) && view_count(&c->in[4]) > 0;
+    const double floor_score = has_floor ? view_load_f64(&c->in[4], 0) : 0;
+    const int64_t n = boxes->dim[1];
+    const class_scores s = { scores, batch * scores->stride[0] + class_at * scores->stride[1] };
+    int64_t candidates = 0, count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double score = score_at(&s, i);
+        if (score == score && (!has_floor || score > floor_score)) id[candidates++] = i;
+    }
+    move_sort(id, id + n, candidates, score_before, &s);
+    for (int64_t i = 0; i < candidates && count < most; i++) {
+        const box b = box_at(boxes, batch, id[i], a->center_box != 0);
+        bool is_free = true;
+        for (int64_t k = 0; k < count && is_free; k++) is_free = !(overlap(b, kept[k]) > iou);
+        if (!is_free) continue;
+        kept[count++] = b;
+        int64_t(*row)[3] = VEC_PUSH(c->scratch, out);
+        if (!row) return FAIL_MEMORY(c->e, "the selected boxes");
+        (*row)[0] = batch;
+        (*row)[1] = class_at;
+        (*row)[2] = id[i];
+    }
+    return SINTER_OK;
+}
+
+sinter_status reference_nms(ref_call *c)
+{
+    const view *boxes = &c->in[0], *scores = &c->in[1];
+    if (boxes->rank != 3 || scores->rank != 3 || boxes->dim[2] != 4 || boxes->dim[0] != scores->dim[0] ||
+        boxes->dim[1] != scores->dim[2]) {
+        return move_shape_fault(c, "boxes and scores do not have shapes that go together");
+    }
+    const int64_t n = boxes->dim[1];
+    const int64_t asked = move_given(c, 2) && view_count(&c->in[2]) > 0 ? view_load_i64(&c->in[2], 0) : 0;
+    const int64_t most = asked < n ? asked : n;
+    picks out = { 0 };
+    if (most > 0) {
+        int64_t *id = ARENA_NEW(c->scratch, int64_t, size_mul(2, (size_t)n));
+        box *kept = ARENA_NEW(c->scratch, box, (size_t)most);
+        if (!id || !kept) return FAIL_MEMORY(c->e, "the candidates");
+        for (int64_t b = 0; b < scores->dim[0]; b++) {
+            for (int64_t k = 0; k < scores->dim[1]; k++) TRY(nms_class(c, b, k, most, id, kept, &out));
+        }
+    }
+    TRY(c->resize(c, 0, (const int64_t[]){ out.count, 3 }, 2));
+    const view *to = &c->out[0];
+    for (int64_t i = 0; i < (int64_t)out.count; i++) {
+        for (int64_t k = 0; k < 3; k++) view_store_i64(to, i * to->stride[0] + k * to->stride[1], out.at[i][k]);
+    }
+    return SINTER_OK;
+}
+
+sinter_status reference_region(ref_call *c)
+{
+    return FAIL(c->e, INTERNAL, "%s: regions are run by the executor, not by a kernel", op_at(c->op)->name);
+}
