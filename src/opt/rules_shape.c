@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { X, C };
+enum { X };
 
 static ir_value_id take_x(rewriter *r, const match *m)
 {
@@ -258,9 +258,9 @@ const rule rules_shape[] = {
     { "tile-noop",            MATCH(tile, ANY(X)),                    drop_tile,              EXACT },
     { "concat-one",           ROOT(concat),                           drop_concat,            EXACT },
     { "pad-noop",             ROOT(pad),                              drop_pad,               EXACT },
-    { "pad-conv",             MATCH(conv, ONLY(pad), ANY(C)),         pad_into_conv,          EXACT },
-    { "pad-avg-pool",         MATCH(avg_pool, ONLY(pad)),             pad_into_avg_pool,      EXACT },
-    { "pad-max-pool",         MATCH(max_pool, ONLY(pad)),             pad_into_max_pool,      EXACT },
+    { "pad-conv",             ROOT(conv),                             pad_into_conv,          EXACT },
+    { "pad-avg-pool",         ROOT(avg_pool),                         pad_into_avg_pool,      EXACT },
+    { "pad-max-pool",         ROOT(max_pool),                         pad_into_max_pool,      EXACT },
     { "expand-scalar",        SCALARS,                                expand_into_scalar,     EXACT },
     { "transpose-matmul",     ROOT(matmul),                           transpose_into_matmul,  EXACT },
     { .name = NULL },
