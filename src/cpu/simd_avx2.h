@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simd_avx2.h - what the expression and row kernels need beside vec_avx2.h: comparisons, bits, conversions, sums.
+ *
+ * Included only by files compiled with the AVX2 flags; every function is static. */
+#ifndef CPU_SIMD_AVX2_H
+#define CPU_SIMD_AVX2_H
+
+#include "cpu/vec_avx2.h"
+
+typedef __m256i veci;                   /* VEC_LANES times int32 */
+typedef __m256i vecm;                   /* all bits of a lane, or none */
+
+static inline vec  v_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
+static inline vec  v_div(vec a, vec b) { return _mm256_div_ps(a, b); }
+static inline vec  v_sqrt(vec a) { return _mm256_sqrt_ps(a); }
+static inline vec  v_nearest(vec a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline vec  v_floor(vec a) { return _mm256_floor_ps(a); }
+static inline vec  v_ceil(vec a) { return _mm256_ceil_ps(a); }
+static inline veci v_bits(vec a) { return _mm256_castps_si256(a); }
+static inline vec  v_of_bits(veci a) { return _mm256_castsi256_ps(a); }
+
+static inline veci vi_set(int32_t x) { return _mm256_set1_epi32(x); }
+static inline veci vi_load(const int32_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
+static inline void vi_store(int32_t *p, veci v) { _mm256_storeu_si256((__m256i *)(void *)p, v); }
+static inline veci vi_add(veci a, veci b) { return _mm256_add_epi32(a, b); }
+static inline veci vi_sub(veci a, veci b) { return _mm256_sub_epi32(a, b); }
+static inline veci vi_and(veci a, veci b) { return _mm256_and_si256(a, b); }
+static inline veci vi_or(veci a, veci b) { return _mm256_or_si256(a, b); }
+static inline veci vi_xor(veci a, veci b) { return _mm256_xor_si256(a, b); }
+#define vi_sll(a, n) _mm256_slli_epi32((a), (n))
+#define vi_sra(a, n) _mm256_srai_epi32((a), (n))
+static inline veci v_to_int(vec a) { return _mm256_cvtps_epi32(a); }          /* nearest, ties to even */
+static inline veci v_to_int_cut(vec a) { return _mm256_cvttps_epi32(a); }     /* towards zero          */
+static inline vec  vi_to_f32(veci a) { return _mm256_cvtepi32_ps(a); }
+
+static inline vecm v_lt(vec a, vec b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
+static inline vecm v_le(vec a, vec b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_LE_OQ)); }
+static inline vecm v_eq(vec a, vec b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)); }
+static inline vecm v_is_nan(vec a) { return v_bits(_mm256_cmp_ps(a, a, _CMP_UNORD_Q)); }
+static inline vecm vi_eq(veci a, veci b) { return _mm256_cmpeq_epi32(a, b); }
+static inline vecm vi_lt(veci a, veci b) { return _mm256_cmpgt_epi32(b, a); }
+static inline vecm m_and(vecm a, vecm b) { return _mm256_and_si256(a, b); }
+static inline vecm m_or(vecm a, vecm b) { return _mm256_or_si256(a, b); }
+static inline vecm m_not(vecm a) { return _mm256_xor_si256(a, _mm256_set1_epi32(-1)); }
+static inline bool m_any(vecm a) { return _mm256_movemask_epi8(a) != 0; }
+static inline vec  v_blend(vecm m, vec a, vec b) { return _mm256_blendv_ps(b, a, v_of_bits(m)); }    /* m ? a : b */
+static inline veci vi_blend(vecm m, veci a, veci b) { return _mm256_blendv_epi8(b, a, m); }
+static inline veci vi_of_mask(vecm m) { return _mm256_and_si256(m, _mm256_set1_epi32(1)); }
+
+static inline float v_sum(vec a)
+{
+    __m128 x = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+static inline float v_most(vec a)
+{
+    __m128 x = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
+}
+static inline float v_least(vec a)
+{
+    __m128 x = _mm_min_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    x = _mm_min_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_min_ss(x, _mm_movehdup_ps(x)));
+}
+
+static inline vec  v_load_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p)); }
+static inline void v_store_f16(uint16_t *p, vec v)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+static inline veci vi_load_u16(const uint16_t *p) { return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)); }
+static inline veci vi_load_i8(const int8_t *p) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)); }
+static inline veci vi_load_u8(const uint8_t *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)); }
+/* The low bits of each lane. */
+static inline void vi_store_16(uint16_t *p, veci v)
+{
+    const __m256i low = _mm256_and_si256(v, _mm256_set1_epi32(0xFFFF));
+    const __m128i x = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    _mm_storeu_si128((__m128i *)(void *)p, x);
+}
+static inline void vi_store_8(uint8_t *p, veci v)
+{
+    const __m256i low = _mm256_and_si256(v, _mm256_set1_epi32(0xFF));
+    const __m128i x = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(x, x));
+}
+
+#endif

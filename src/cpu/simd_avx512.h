@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simd_avx512.h - what the expression and row kernels need beside vec_avx512.h: comparisons, bits, conversions, sums.
+ *
+ * Included only by files compiled with the AVX-512 flags; every function is static. */
+#ifndef CPU_SIMD_AVX512_H
+#define CPU_SIMD_AVX512_H
+
+#include "cpu/vec_avx512.h"
+
+typedef __m512i   veci;                 /* VEC_LANES times int32 */
+typedef __mmask16 vecm;                 /* one truth value a lane */
+
+static inline vec  v_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
+static inline vec  v_div(vec a, vec b) { return _mm512_div_ps(a, b); }
+static inline vec  v_sqrt(vec a) { return _mm512_sqrt_ps(a); }
+static inline vec  v_nearest(vec a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline vec  v_floor(vec a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+static inline vec  v_ceil(vec a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
+static inline veci v_bits(vec a) { return _mm512_castps_si512(a); }
+static inline vec  v_of_bits(veci a) { return _mm512_castsi512_ps(a); }
+
+static inline veci vi_set(int32_t x) { return _mm512_set1_epi32(x); }
+static inline veci vi_load(const int32_t *p) { return _mm512_loadu_si512(p); }
+static inline void vi_store(int32_t *p, veci v) { _mm512_storeu_si512(p, v); }
+static inline veci vi_add(veci a, veci b) { return _mm512_add_epi32(a, b); }
+static inline veci vi_sub(veci a, veci b) { return _mm512_sub_epi32(a, b); }
+static inline veci vi_and(veci a, veci b) { return _mm512_and_si512(a, b); }
+static inline veci vi_or(veci a, veci b) { return _mm512_or_si512(a, b); }
+static inline veci vi_xor(veci a, veci b) { return _mm512_xor_si512(a, b); }
+#define vi_sll(a, n) _mm512_slli_epi32((a), (n))
+#define vi_sra(a, n) _mm512_srai_epi32((a), (n))
+static inline veci v_to_int(vec a) { return _mm512_cvtps_epi32(a); }          /* nearest, ties to even */
+static inline veci v_to_int_cut(vec a) { return _mm512_cvttps_epi32(a); }     /* towards zero          */
+static inline vec  vi_to_f32(veci a) { return _mm512_cvtepi32_ps(a); }
+
+static inline vecm v_lt(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline vecm v_le(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
+static inline vecm v_eq(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+static inline vecm v_is_nan(vec a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+static inline vecm vi_eq(veci a, veci b) { return _mm512_cmpeq_epi32_mask(a, b); }
+static inline vecm vi_lt(veci a, veci b) { return _mm512_cmplt_epi32_mask(a, b); }
+static inline vecm m_and(vecm a, vecm b) { return (vecm)(a & b); }
+static inline vecm m_or(vecm a, vecm b) { return (vecm)(a | b); }
+static inline vecm m_not(vecm a) { return (vecm)~a; }
+static inline bool m_any(vecm a) { return a != 0; }
+static inline vec  v_blend(vecm m, vec a, vec b) { return _mm512_mask_blend_ps(m, b, a); }    /* m ? a : b */
+static inline veci vi_blend(vecm m, veci a, veci b) { return _mm512_mask_blend_epi32(m, b, a); }
+static inline veci vi_of_mask(vecm m) { return _mm512_maskz_set1_epi32(m, 1); }
+
+static inline float v_sum(vec a) { return _mm512_reduce_add_ps(a); }
+static inline float v_most(vec a) { return _mm512_reduce_max_ps(a); }
+static inline float v_least(vec a) { return _mm512_reduce_min_ps(a); }
+
+static inline vec  v_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
+static inline void v_store_f16(uint16_t *p, vec v)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+static inline veci vi_load_u16(const uint16_t *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
+static inline veci vi_load_i8(const int8_t *p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)); }
+static inline veci vi_load_u8(const uint8_t *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)); }
+/* The low bits of each lane. */
+static inline void vi_store_8(uint8_t *p, veci v) { _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(v)); }
+static inline void vi_store_16(uint16_t *p, veci v) { _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(v)); }
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simd_plain.h - what the expression and row kernels need beside vec_plain.h, in the compiler's own vectors.
+ *
+ * Where no operator says it, a lane at a time: this level is for correctness on any CPU. */
+#ifndef CPU_SIMD_PLAIN_H
+#define CPU_SIMD_PLAIN_H
+
+#include "core/dtype.h"
+#include "cpu/vec_plain.h"
+#include <math.h>
+
+typedef vec_bits veci;                  /* VEC_LANES times int32 */
+typedef vec_bits vecm;                  /* all bits of a lane, or none */
+
+static inline vec v_sub(vec a, vec b) { return a - b; }
+static inline vec v_div(vec a, vec b) { return a / b; }
+static inline vec v_sqrt(vec a) { return (vec){ sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3]) }; }
+static inline veci v_bits(vec a) { return (veci)a; }
+static inline vec  v_of_bits(veci a) { return (vec)a; }
+/* Below 2^23 in magnitude, adding and taking away that number rounds; above, and for NaN, the value is its own. */
+static inline vec v_nearest(vec a)
+{
+    const veci sign = (veci)a & (veci)v_set(-0.0f);
+    const vec  magic = (vec)((veci)v_set(8388608.0f) | sign);
+    const vec  size = (vec)((veci)a & ~(veci)v_set(-0.0f));
+    vec        r = a + magic;
+    __asm__("" : "+m"(r));               /* keeps the two steps apart under any optimisation */
+    r = (vec)((veci)(r - magic) | sign);
+    return v_select(size < v_set(8388608.0f), r, a);
+}
+static inline vec v_floor(vec a)
+{
+    const vec r = v_nearest(a);
+    return v_select(r > a, r - v_set(1.0f), r);
+}
+static inline vec v_ceil(vec a)
+{
+    const vec r = v_nearest(a);
+    return (vec)((veci)v_select(r < a, r + v_set(1.0f), r) | ((veci)a & (veci)v_set(-0.0f)));
+}
+
+static inline veci vi_set(int32_t x) { return (veci){ x, x, x, x }; }
+static inline veci vi_load(const int32_t *p)
+{
+    veci v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline void vi_store(int32_t *p, veci v) { memcpy(p, &v, sizeof v); }
+typedef uint32_t vec_unsigned __attribute__((vector_size(16)));
+static inline veci vi_add(veci a, veci b) { return (veci)((vec_unsigned)a + (vec_unsigned)b); }
+static inline veci vi_sub(veci a, veci b) { return (veci)((vec_unsigned)a - (vec_unsigned)b); }
+static inline veci vi_and(veci a, veci b) { return a & b; }
+static inline veci vi_or(veci a, veci b) { return a | b; }
+static inline veci vi_xor(veci a, veci b) { return a ^ b; }
+#define vi_sll(a, n) ((veci)((vec_unsigned)(a) << (n)))
+#define vi_sra(a, n) ((veci)(a) >> (n))
+/* As the x86 instructions do: what does not fit, and NaN, is INT32_MIN. */
+static inline int32_t to_int_cut(float x) { return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN; }
+static inline veci v_to_int_cut(vec a) { return (veci){ to_int_cut(a[0]), to_int_cut(a[1]), to_int_cut(a[2]), to_int_cut(a[3]) }; }
+static inline veci v_to_int(vec a) { return v_to_int_cut(v_nearest(a)); }
+static inline vec  vi_to_f32(veci a) { return (vec){ (float)a[0], (float)a[1], (float)a[2], (float)a[3] }; }
+
+static inline vecm v_lt(vec a, vec b) { return a < b; }
+static inline vecm v_le(vec a, vec b) { return a <= b; }
+static inline vecm v_eq(vec a, vec b) { return a == b; }
+static inline vecm v_is_nan(vec a) { return a != a; }
+static inline vecm vi_eq(veci a, veci b) { return a == b; }
+static inline vecm vi_lt(veci a, veci b) { return a < b; }
+static inline vecm m_and(vecm a, vecm b) { return a & b; }
+static inline vecm m_or(vecm a, vecm b) { return a | b; }
+static inline vecm m_not(vecm a) { return ~a; }
+static inline bool m_any(vecm a) { return a[0] || a[1] || a[2] || a[3]; }
+static inline vec  v_blend(vecm m, vec a, vec b) { return v_select(m, a, b); }
+static inline veci vi_blend(vecm m, veci a, veci b) { return (a & m) | (b & ~m); }
+static inline veci vi_of_mask(vecm m) { return m & vi_set(1); }
+
+static inline float v_sum(vec a) { return (a[0] + a[2]) + (a[1] + a[3]); }
+static inline float v_most(vec a)
+{
+    const float x = a[0] > a[1] ? a[0] : a[1], y = a[2] > a[3] ? a[2] : a[3];
+    return x > y ? x : y;
+}
+static inline float v_least(vec a)
+{
+    const float x = a[0] < a[1] ? a[0] : a[1], y = a[2] < a[3] ? a[2] : a[3];
+    return x < y ? x : y;
+}
+
+static inline vec v_load_f16(const uint16_t *p)
+{
+    return (vec){ dtype_f16_to_f32(p[0]), dtype_f16_to_f32(p[1]), dtype_f16_to_f32(p[2]), dtype_f16_to_f32(p[3]) };
+}
+static inline void v_store_f16(uint16_t *p, vec v)
+{
+    for (int i = 0; i < 4; i++) p[i] = dtype_f16_of_f64((double)v[i]);
+}
+static inline veci vi_load_u16(const uint16_t *p) { return (veci){ p[0], p[1], p[2], p[3] }; }
+static inline veci vi_load_i8(const int8_t *p) { return (veci){ p[0], p[1], p[2], p[3] }; }
+static inline veci vi_load_u8(const uint8_t *p) { return (veci){ p[0], p[1], p[2], p[3] }; }
+/* The low bits of each lane. */
+static inline void vi_store_8(uint8_t *p, veci v)
+{
+    for (int i = 0; i < 4; i++) p[i] = (uint8_t)v[i];
+}
+static inline void vi_store_16(uint16_t *p, veci v)
+{
+    for (int i = 0; i < 4; i++) p[i] = (uint16_t)v[i];
+}
+
+#endif

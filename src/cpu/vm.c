@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vm.c - running expression programs: the walk over the space in tiles, and the tile loop. Compiling: vm_bind.c.
+ *
+ * A tile is some whole rows, or a piece of one row. A table of addresses, one a value, says where each value of the tile
+ * lies: in a slot of the stack buffer, or straight in an operand's memory. */
+#include "cpu/vm.h"
+
+#include "core/dtype.h"
+#include <string.h>
+
+typedef struct walk {
+    const vm_program *p;
+    char    *base[EXPR_MAX];            /* element (row 0, column 0) of each operand */
+    char    *at[EXPR_MAX];              /* the tile's corner in each operand */
+    const float *acc;                   /* of the tile */
+    int64_t  acc_ld;
+    void    *value[EXPR_MAX];
+    _Alignas(64) unsigned char slot[VM_SLOT_BYTES];
+} walk;
+
+static void gather(void *dst, const char *src, int64_t n, int64_t stride, uint32_t size)
+{
+    switch (size) {
+    case 1: for (int64_t i = 0; i < n; i++, src += stride) ((uint8_t *)dst)[i] = *(const uint8_t *)src; break;
+    case 2: for (int64_t i = 0; i < n; i++, src += stride) ((uint16_t *)dst)[i] = *(const uint16_t *)(const void *)src; break;
+    case 4: for (int64_t i = 0; i < n; i++, src += stride) ((uint32_t *)dst)[i] = *(const uint32_t *)(const void *)src; break;
+    default: for (int64_t i = 0; i < n; i++, src += stride) ((uint64_t *)dst)[i] = *(const uint64_t *)(const void *)src; break;
+    }
+}
+
+static void scatter(char *dst, const void *src, int64_t n, int64_t stride, uint32_t size)
+{
+    switch (size) {
+    case 1: for (int64_t i = 0; i < n; i++, dst += stride) *(uint8_t *)dst = ((const uint8_t *)src)[i]; break;
+    case 2: for (int64_t i = 0; i < n; i++, dst += stride) *(uint16_t *)(void *)dst = ((const uint16_t *)src)[i]; break;
+    case 4: for (int64_t i = 0; i < n; i++, dst += stride) *(uint32_t *)(void *)dst = ((const uint32_t *)src)[i]; break;
+    default: for (int64_t i = 0; i < n; i++, dst += stride) *(uint64_t *)(void *)dst = ((const uint64_t *)src)[i]; break;
+    }
+}
+
+static uint32_t register_size(uint32_t cls) { return cls == VM_F64 || cls == VM_I64 ? 8 : 4; }
+
+/* True where memory holds exactly what a register does. */
+static bool is_raw(const vm_operand *o)
+{
+    switch (o->dtype) {
+    case SINTER_DTYPE_F32:
+    case SINTER_DTYPE_F64:
+    case SINTER_DTYPE_I32:
+    case SINTER_DTYPE_I64:
+    case SINTER_DTYPE_U64: return true;
+    default: return false;
+    }
+}
+
+static void load_run(const vm_set *set, const vm_operand *o, void *dst, const void *src, int64_t n)
+{
+    const sinter_dtype type = (sinter_dtype)o->dtype;
+    if (is_raw(o)) {
+        memcpy(dst, src, (size_t)n * o->size);
+    } else if (set->load[type]) {
+        set->load[type](dst, src, n);
+    } else if (o->cls == VM_F32) {
+        for (int64_t i = 0; i < n; i++) ((float *)dst)[i] = (float)dtype_load_f64(type, src, i);
+    } else if (o->cls == VM_I32) {
+        for (int64_t i = 0; i < n; i++) ((int32_t *)dst)[i] = (int32_t)dtype_load_i64(type, src, i);
+    } else {
+        for (int64_t i = 0; i < n; i++) ((int64_t *)dst)[i] = dtype_load_i64(type, src, i);
+    }
+}
+
+static void store_run(const vm_set *set, const vm_operand *o, void *dst, const void *src, int64_t n)
+{
+    const sinter_dtype type = (sinter_dtype)o->dtype;
+    if (is_raw(o)) {
+        memmove(dst, src, (size_t)n * o->size);
+    } else if (set->store[type]) {
+        set->store[type](dst, src, n);
+    } else if (o->cls == VM_F32) {
+        for (int64_t i = 0; i < n; i++) dtype_store_f64(type, dst, i, (double)((const float *)src)[i]);
+    } else if (o->cls == VM_I32) {
+        for (int64_t i = 0; i < n; i++) dtype_store_i64(type, dst, i, ((const int32_t *)src)[i]);
+    } else {
+        for (int64_t i = 0; i < n; i++) dtype_store_i64(type, dst, i, ((const int64_t *)src)[i]);
+    }
+}
+
+static void fill(void *dst, int64_t from, int64_t n, uint32_t size)
+{
+    if (size == 4) {
+        const uint32_t v = *(const uint32_t *)dst;
+        for (int64_t i = from; i < n; i++) ((uint32_t *)dst)[i] = v;
+    } else {
+        const uint64_t v = *(const uint64_t *)dst;
+        for (int64_t i = from; i < n; i++) ((uint64_t *)dst)[i] = v;
+    }
+}
+
+/* Row and column strides of an operand in bytes. */
+static void strides_of(const walk *w, const vm_operand *o, int64_t *row, int64_t *col)
+{
+    const uint32_t last = w->p->axes - 1;
+    *col = o->index == VM_ACC ? 4 : o->stride[last] * o->size;
+    *row = o->index == VM_ACC ? w->acc_ld * 4 : last ? o->stride[last - 1] * o->size : 0;
+}
+
+static void load(walk *w, const vm_op *op, int64_t rows, int64_t cols)
+{
+    const vm_program *p = w->p;
+    const vm_operand *o = &p->operand[op->operand];
+    int64_t row, col;
+    strides_of(w, o, &row, &col);
+    char *src = o->index == VM_ACC ? (char *)(uintptr_t)w->acc : w->at[op->operand];
+    const uint32_t size = register_size(o->cls);
+    const bool is_dense = col == o->size && (rows == 1 || row == cols * o->size);
+    if (is_dense && is_raw(o)) {
+        w->value[op->dst] = src;
+        return;
+    }
+    unsigned char *slot = w->slot + (size_t)p->slot[op->dst] * p->slot_size, *dst = slot;
+    w->value[op->dst] = slot;
+    if (is_dense) {
+        load_run(p->set, o, dst, src, rows * cols);
+        return;
+    }
+    if (row == o->size && rows > 1 && col != o->size && size == o->size) {        /* across: whole columns share lines */
+        for (int64_t c = 0; c < cols; c++, src += col) scatter((char *)dst + c * size, src, rows, cols * size, size);
+        return;
+    }
+    unsigned char raw[VM_TILE * 8];
+    for (int64_t r = 0; r < rows; r++, src += row, dst += cols * size) {
+        if (r && !row) {
+            memcpy(dst, slot, (size_t)cols * size);
+        } else if (col == o->size) {
+            load_run(p->set, o, dst, src, cols);
+        } else if (!col) {
+            load_run(p->set, o, dst, src, 1);
+            fill(dst, 1, cols, size);
+        } else if (is_raw(o)) {
+            gather(dst, src, cols, col, o->size);
+        } else {
+            gather(raw, src, cols, col, o->size);
+            load_run(p->set, o, dst, raw, cols);
+        }
+    }
+}
+
+/* Where a compute instruction may write straight into result `operand`: the tile's elements in memory, or NULL. */
+static void *direct(const walk *w, uint32_t operand, int64_t rows, int64_t cols)
+{
+    const vm_operand *o = &w->p->operand[operand];
+    int64_t row, col;
+    strides_of(w, o, &row, &col);
+    return is_raw(o) && col == o->size && (rows == 1 || row == cols * o->size) ? w->at[operand] : NULL;
+}
+
+static void store(walk *w, const vm_op *op, int64_t rows, int64_t cols)
+{
+    const vm_program *p = w->p;
+    const vm_operand *o = &p->operand[op->operand];
+    const unsigned char *src = w->value[op->arg[0]];
+    char *dst = w->at[op->operand];
+    if (src == (unsigned char *)dst && direct(w, op->operand, rows, cols)) return;
+    int64_t row, col;
+    strides_of(w, o, &row, &col);
+    const uint32_t size = register_size(o->cls);
+    if (col == o->size && (rows == 1 || row == cols * o->size)) {
+        store_run(p->set, o, dst, src, rows * cols);
+        return;
+    }
+    unsigned char raw[VM_TILE * 8];
+    for (int64_t r = 0; r < rows; r++, dst += row, src += cols * size) {
+        if (col == o->size) {
+            store_run(p->set, o, dst, src, cols);
+        } else {
+            store_run(p->set, o, raw, src, cols);
+            scatter(dst, raw, cols, col, o->size);
+        }
+    }
+}
+
+static void once(walk *w)
+{
+    const vm_program *p = w->p;
+    for (uint32_t i = 0; i < p->once_count; i++) {
+        const vm_op *op = &p->op[i];
+        unsigned char *slot = w->slot + (size_t)p->slot[op->dst] * p->slot_size;
+        w->value[op->dst] = slot;
+        if (op->kind == VM_COMPUTE) {
+            op->fn(op, slot, w->value[op->arg[0]], w->value[op->arg[1]], w->value[op->arg[2]], p->tile);
+            continue;
+        }
+        const vm_class cls = vm_class_of((sinter_dtype)op->to);
+        if (op->kind == VM_LOAD) {
+            load_run(p->set, &p->operand[op->operand], slot, w->base[op->operand], 1);
+        } else if (cls == VM_F32) {
+            *(float *)(void *)slot = (float)op->imm.f;
+        } else if (cls == VM_I32) {
+            *(int32_t *)(void *)slot = (int32_t)op->imm.i;
+        } else {
+            memcpy(slot, &op->imm, sizeof op->imm);
+        }
+        if (op->is_full) fill(slot, 1, p->tile, register_size(cls));
+    }
+}
+
+static void tile(walk *w, int64_t rows, int64_t cols)
+{
+    const vm_program *p = w->p;
+    const int64_t n = rows * cols;
+    for (uint32_t i = p->once_count; i < p->op_count; i++) {
+        const vm_op *op = &p->op[i];
+        switch (op->kind) {
+        case VM_COMPUTE: {
+            void *d = op->operand ? direct(w, op->operand - 1u, rows, cols) : NULL;
+            if (!d) d = w->slot + (size_t)p->slot[op->dst] * p->slot_size;
+            w->value[op->dst] = d;
+            op->fn(op, d, w->value[op->arg[0]], w->value[op->arg[1]], w->value[op->arg[2]], n);
+            break;
+        }
+        case VM_LOAD: load(w, op, rows, cols); break;
+        default: store(w, op, rows, cols); break;
+        }
+    }
+}
+
+static void walk_init(walk *w, const vm_program *p, const vm_io *io)
+{
+    w->p = p;
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        const vm_op *op = &p->op[i];
+        if (op->kind != VM_LOAD && op->kind != VM_STORE) continue;
+        const vm_operand *o = &p->operand[op->operand];
+        w->base[op->operand] = o->index == VM_ACC ? NULL : op->kind == VM_LOAD ? io->in[o->index] : io->out[o->index];
+    }
+    once(w);
+}
+
+/* Rows [row, row + rows) x columns [col, col + cols); acc is at (row, col). */
+static void block(walk *w, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *acc)
+{
+    const vm_program *p = w->p;
+    const uint32_t last = p->axes - 1, inner = last ? last - 1 : 0;
+    const int64_t inner_dim = last ? p->dim[inner] : 1;
+    while (rows > 0) {
+        int64_t index[VM_AXES_MAX] = { 0 }, rest = row;
+        for (uint32_t a = last; a-- > 0;) {
+            index[a] = rest % p->dim[a];
+            rest /= p->dim[a];
+        }
+        const int64_t left = inner_dim - (last ? index[inner] : 0), run = rows < left ? rows : left;
+        char *corner[EXPR_MAX];
+        for (uint32_t k = 0; k < p->operand_count; k++) {
+            const vm_operand *o = &p->operand[k];
+            if (o->index == VM_ACC) continue;
+            int64_t at = col * o->stride[last];
+            for (uint32_t a = 0; a < last; a++) at += index[a] * o->stride[a];
+            corner[k] = w->base[k] + at * o->size;
+        }
+        const int64_t c_step = cols < p->tile_cols ? cols : p->tile_cols, r_step = p->tile / c_step;
+        for (int64_t r = 0; r < run; r += r_step) {
+            const int64_t r_count = run - r < r_step ? run - r : r_step;
+            for (int64_t c = 0; c < cols; c += c_step) {
+                const int64_t c_count = cols - c < c_step ? cols - c : c_step;
+                for (uint32_t k = 0; k < p->operand_count; k++) {
+                    const vm_operand *o = &p->operand[k];
+                    if (o->index == VM_ACC) continue;
+                    w->at[k] = corner[k] + ((last ? r * o->stride[inner] : 0) + c * o->stride[last]) * o->size;
+                }
+                if (acc) w->acc = acc + r * w->acc_ld + c;
+                tile(w, r_count, c_count);
+            }
+        }
+        if (acc) acc += run * w->acc_ld;
+        row += run;
+        rows -= run;
+    }
+}
+
+void vm_block(const vm_program *p, const vm_io *io, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *acc,
+              int64_t ld)
+{
+    if (rows <= 0 || cols <= 0) return;
+    walk w;
+    w.acc_ld = ld;
+    walk_init(&w, p, io);
+    block(&w, row, rows, col, cols, acc);
+}
+
+int64_t vm_tile_count(const vm_program *p)
+{
+    if (!p->rows || !p->cols) return 0;
+    return (p->rows + p->unit_rows - 1) / p->unit_rows * ((p->cols + p->unit_cols - 1) / p->unit_cols);
+}
+
+void vm_run(const vm_program *p, const vm_io *io, int64_t begin, int64_t end)
+{
+    if (begin >= end) return;
+    walk w;
+    w.acc_ld = 0;
+    walk_init(&w, p, io);
+    const int64_t across = (p->cols + p->unit_cols - 1) / p->unit_cols;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t row = i / across * p->unit_rows, col = i % across * p->unit_cols;
+        const int64_t rows = p->rows - row < p->unit_rows ? p->rows - row : p->unit_rows;
+        const int64_t cols = p->cols - col < p->unit_cols ? p->cols - col : p->unit_cols;
+        block(&w, row, rows, col, cols, NULL);
+    }
+}
+
+const vm_set *vm_set_of(isa_level isa)
+{
+#if CPU_HAS_X86
+    if (isa >= ISA_AVX512) return &vm_set_avx512;
+    if (isa == ISA_AVX2) return &vm_set_avx2;
+#endif
+    (void)isa;
+    return &vm_set_plain;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vm.h - expression programs over tiles that stay in the L1 cache.
+ *
+ * A program is compiled when shapes are known: the space becomes rows x columns (axes that walk alike are merged, the last
+ * is the one along which vectors run), every instruction a vector loop over at most VM_TILE elements. A load of f32 that
+ * is contiguous over a tile is a pointer into memory, and the last instruction writes straight into the result; all
+ * else lives in registers: slots of a small stack buffer. Floats are computed in f32, f64 in f64, bool and integers up to
+ * 32 bits in int32, wider ones in int64. What no vector loop covers goes through scalar_eval, so every program runs. */
+#ifndef CPU_VM_H
+#define CPU_VM_H
+
+#include "cpu/isa.h"
+#include "ops/expr.h"
+
+enum { VM_TILE = 512, VM_SLOT_BYTES = 32768, VM_AXES_MAX = SINTER_RANK_MAX, VM_ACC = UINT16_MAX };
+
+struct vm_op;
+/* Scalar arguments of a variant that takes them point at one element. */
+typedef void vm_fn(const struct vm_op *op, void *d, const void *a, const void *b, const void *c, int64_t n);
+
+typedef enum vm_class { VM_F32, VM_F64, VM_I32, VM_I64 } vm_class;      /* what a register holds */
+typedef enum vm_kind { VM_COMPUTE, VM_LOAD, VM_IMM, VM_STORE } vm_kind;
+
+typedef struct vm_op {
+    vm_fn   *fn;                        /* compute: the loop */
+    uint8_t  kind;                      /* vm_kind */
+    uint8_t  arity;
+    uint8_t  from, to;                  /* dtypes, as scalar_eval takes them */
+    uint8_t  arg_type[3];
+    uint8_t  is_full;                   /* of a scalar: fills a whole tile, not one element */
+    uint16_t op;                        /* op_id */
+    uint16_t dst, arg[3];               /* values, numbered as in the expression */
+    uint16_t operand;                   /* load, store: index into operand; compute: the result it may write to, plus 1 */
+    scalar   imm;
+} vm_op;
+
+/* One load or store: where its elements lie over the collapsed axes. */
+typedef struct vm_operand {
+    uint16_t index;                     /* of the node's inputs or outputs; VM_ACC */
+    uint8_t  dtype, cls;
+    uint8_t  size;                      /* bytes of an element */
+    bool     is_scalar;
+    int64_t  stride[VM_AXES_MAX];       /* elements; the last is that of columns */
+} vm_operand;
+
+struct vm_set;
+typedef struct vm_program {
+    const struct vm_set *set;
+    uint32_t   axes;                    /* >= 1; the last is the columns */
+    int64_t    dim[VM_AXES_MAX];
+    int64_t    rows, cols;
+    int32_t    tile, tile_cols;         /* elements of a tile; its columns at most (fewer where an operand lies across) */
+    int64_t    unit_rows, unit_cols;    /* of vm_run's tiles */
+    uint32_t   op_count, once_count;    /* the first once_count depend on scalars alone */
+    uint32_t   operand_count;
+    uint32_t   slot_size;               /* bytes */
+    uint8_t    slot[EXPR_MAX];          /* of each value */
+    vm_operand operand[EXPR_MAX];
+    vm_op      op[EXPR_MAX];
+} vm_program;
+
+typedef struct vm_io {
+    void *const *in;                    /* data of each of the node's inputs and outputs */
+    void *const *out;
+} vm_io;
+
+/* NULL where programs can run `x` on operands of these types, else why not. */
+const char *vm_reject(const expr *x, uint32_t count_in, const sinter_dtype *in, uint32_t count_out, const sinter_dtype *out);
+
+/* Compiles for the space `dim_at`. order: its axes from outermost to innermost in the order of work; NULL: the memory order of
+ * result 0. split: columns are the last axis of `order` alone, rows are all others (blocks); else axes merge freely. */
+sinter_status vm_bind(env *e, vm_program *p, isa_level isa, const expr *x, uint32_t rank, const int64_t *dim_at,
+                      const uint8_t *order, bool split, const view *in, const view *out);
+
+/* Standalone: disjoint tiles that cover the space. */
+int64_t vm_tile_count(const vm_program *p);
+void    vm_run(const vm_program *p, const vm_io *io, int64_t begin, int64_t end);
+/* Rows [row, row + rows) x columns [col, col + cols) of a split space. acc: element (row, col) of the anchor's result,
+ * rows `ld` apart; NULL: the program has none. It may be where result 0 lies. */
+void    vm_block(const vm_program *p, const vm_io *io, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *acc,
+                 int64_t ld);
+
+/* ---- the loops of one instruction set ---- */
+typedef void vm_convert_fn(void *dst, const void *src, int64_t n);
+typedef struct vm_set {
+    vm_fn *unary[OP_SCALAR_COUNT];             /* of f32 */
+    vm_fn *binary[OP_SCALAR_COUNT][3];         /* of f32: vector-vector, vector-scalar, scalar-vector */
+    vm_fn *ternary[OP_SCALAR_COUNT][2];        /* of f32: all vectors; the second and third scalar */
+    vm_fn *pow_scalar;                         /* the exponent is one element */
+    vm_fn *where;                              /* condition int32, f32 */
+    vm_fn *quantize, *dequantize;              /* between f32 and int32 */
+    vm_fn *float_to_int, *float_to_bool, *int_to_float, *round_f16, *round_bf16;   /* casts */
+    vm_convert_fn *load[SINTER_DTYPE_COUNT];   /* memory to register; NULL: element by element */
+    vm_convert_fn *store[SINTER_DTYPE_COUNT];
+} vm_set;
+extern const vm_set vm_set_plain;
+#if CPU_HAS_X86
+extern const vm_set vm_set_avx2, vm_set_avx512;
+#endif
+const vm_set *vm_set_of(isa_level isa);
+vm_class      vm_class_of(sinter_dtype dtype);
+/* The loop of an op on f64, int32 or int64, or the one that calls scalar_eval. */
+vm_fn        *vm_basic_of(const vm_op *op);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vm_basic.c - instructions that need no instruction set of their own: f64, int32 and int64 loops, and the general loop
+ * that hands each element to scalar_eval. */
+#include "cpu/vm.h"
+
+#include "core/dtype.h"
+
+#define ARGS const vm_op *op, void *d_, const void *a_, const void *b_, const void *c_, int64_t n
+
+vm_class vm_class_of(sinter_dtype dtype)
+{
+    switch (dtype) {
+    case SINTER_DTYPE_F64: return VM_F64;
+    case SINTER_DTYPE_I64:
+    case SINTER_DTYPE_U32:
+    case SINTER_DTYPE_U64: return VM_I64;
+    default: return dtype_is_float(dtype) ? VM_F32 : VM_I32;
+    }
+}
+
+static scalar get(vm_class cls, const void *at, int64_t i)
+{
+    switch (cls) {
+    case VM_F64: return (scalar){ .f = ((const double *)at)[i] };
+    case VM_I32: return (scalar){ .i = ((const int32_t *)at)[i] };
+    case VM_I64: return (scalar){ .i = ((const int64_t *)at)[i] };
+    default: return (scalar){ .f = (double)((const float *)at)[i] };
+    }
+}
+
+static void put(sinter_dtype type, void *at, int64_t i, scalar v)
+{
+    switch (vm_class_of(type)) {
+    case VM_F64: ((double *)at)[i] = v.f; break;
+    case VM_I32: ((int32_t *)at)[i] = (int32_t)v.i; break;
+    case VM_I64: ((int64_t *)at)[i] = v.i; break;
+    default: ((float *)at)[i] = (float)v.f; break;
+    }
+}
+
+static void general(ARGS)
+{
+    const void *at[3] = { a_, b_, c_ };
+    const bool is_narrow = (op->op == OP_cast || op->op == OP_cast_wrap || op->op == OP_quantize) && op->to != SINTER_DTYPE_F32 &&
+                           op->to != SINTER_DTYPE_F64 && dtype_is_float((sinter_dtype)op->to);
+    for (int64_t i = 0; i < n; i++) {
+        scalar arg[3];
+        for (uint32_t k = 0; k < op->arity; k++) arg[k] = get(vm_class_of((sinter_dtype)op->arg_type[k]), at[k], i);
+        scalar v = scalar_eval((op_id)op->op, (sinter_dtype)op->from, (sinter_dtype)op->to, arg);
+        if (is_narrow) {
+            uint64_t bits = 0;
+            scalar_store((sinter_dtype)op->to, &bits, 0, v);
+            v = scalar_load((sinter_dtype)op->to, &bits, 0);
+        }
+        put((sinter_dtype)op->to, d_, i, v);
+    }
+}
+
+#define LOOP2(name, type, result, value)                                                     \
+    static void name(ARGS)                                                                   \
+    {                                                                                        \
+        (void)op, (void)c_, (void)b_;                                                        \
+        result *d = d_;                                                                      \
+        const type *a = a_, *b = b_;                                                         \
+        for (int64_t i = 0; i < n; i++) {                                                    \
+            const type x = a[i], y = b[i];                                                   \
+            d[i] = (result)(value);                                                          \
+        }                                                                                    \
+    }
+/* Sums wrap, so they are formed without sign. */
+#define INTEGER(t, type, wide)                                                               \
+    LOOP2(add_##t, type, type, (wide)x + (wide)y)                                            \
+    LOOP2(sub_##t, type, type, (wide)x - (wide)y)                                            \
+    LOOP2(mul_##t, type, type, (wide)x * (wide)y)
+#define COMPARE(t, type)                                                                     \
+    LOOP2(eq_##t, type, int32_t, x == y)                                                     \
+    LOOP2(lt_##t, type, int32_t, x < y)                                                      \
+    LOOP2(le_##t, type, int32_t, x <= y)                                                     \
+    LOOP2(gt_##t, type, int32_t, x > y)                                                      \
+    LOOP2(ge_##t, type, int32_t, x >= y)
+INTEGER(i32, int32_t, uint32_t)
+INTEGER(i64, int64_t, uint64_t)
+COMPARE(i32, int32_t)
+COMPARE(i64, int64_t)
+COMPARE(f64, double)
+LOOP2(min_i32, int32_t, int32_t, x < y ? x : y)
+LOOP2(max_i32, int32_t, int32_t, x > y ? x : y)
+LOOP2(and_i32, int32_t, int32_t, x & y)
+LOOP2(or_i32, int32_t, int32_t, x | y)
+LOOP2(xor_i32, int32_t, int32_t, x ^ y)
+LOOP2(add_f64, double, double, x + y)
+LOOP2(sub_f64, double, double, x - y)
+LOOP2(mul_f64, double, double, x * y)
+LOOP2(div_f64, double, double, x / y)
+
+static void not_i32(ARGS)
+{
+    (void)op, (void)b_, (void)c_;
+    for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = !((const int32_t *)a_)[i];
+}
+static void bool_i32(ARGS)
+{
+    (void)op, (void)b_, (void)c_;
+    for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = ((const int32_t *)a_)[i] != 0;
+}
+#define COPY(name, from, to)                                                                 \
+    static void name(ARGS)                                                                   \
+    {                                                                                        \
+        (void)op, (void)b_, (void)c_;                                                        \
+        for (int64_t i = 0; i < n; i++) ((to *)d_)[i] = (to)((const from *)a_)[i];           \
+    }
+COPY(copy_i32, int32_t, int32_t)
+COPY(copy_64, int64_t, int64_t)
+COPY(i32_to_i64, int32_t, int64_t)
+COPY(i64_to_f32, int64_t, float)
+COPY(f32_to_f64, float, double)
+COPY(f64_to_f32, double, float)
+
+#define WHERE(name, type)                                                                    \
+    static void name(ARGS)                                                                   \
+    {                                                                                        \
+        (void)op;                                                                            \
+        const type *b = b_, *c = c_;                                                         \
+        for (int64_t i = 0; i < n; i++) ((type *)d_)[i] = ((const int32_t *)a_)[i] ? b[i] : c[i]; \
+    }
+WHERE(where_i32, int32_t)
+WHERE(where_64, int64_t)
+
+static vm_fn *of_i32(const vm_op *op)
+{
+    const bool is_wide = op->from == SINTER_DTYPE_I32;       /* sums of narrow types must wrap: scalar_eval does it */
+    switch (op->op) {
+    case OP_add: return is_wide ? add_i32 : general;
+    case OP_sub: return is_wide ? sub_i32 : general;
+    case OP_mul: return is_wide ? mul_i32 : general;
+    case OP_min: return min_i32;
+    case OP_max: return max_i32;
+    case OP_eq: return eq_i32;
+    case OP_lt: return lt_i32;
+    case OP_le: return le_i32;
+    case OP_gt: return gt_i32;
+    case OP_ge: return ge_i32;
+    case OP_and: return and_i32;
+    case OP_or: return or_i32;
+    case OP_xor: return xor_i32;
+    case OP_not: return not_i32;
+    case OP_where: return where_i32;
+    case OP_identity: return copy_i32;
+    default: return general;
+    }
+}
+
+static vm_fn *of_i64(const vm_op *op)
+{
+    const bool is_i64 = op->from == SINTER_DTYPE_I64;        /* u32 wraps, u64 compares without sign */
+    switch (op->op) {
+    case OP_add: return is_i64 ? add_i64 : general;
+    case OP_sub: return is_i64 ? sub_i64 : general;
+    case OP_mul: return is_i64 ? mul_i64 : general;
+    case OP_eq: return eq_i64;
+    case OP_lt: return is_i64 ? lt_i64 : general;
+    case OP_le: return is_i64 ? le_i64 : general;
+    case OP_gt: return is_i64 ? gt_i64 : general;
+    case OP_ge: return is_i64 ? ge_i64 : general;
+    case OP_where: return where_64;
+    case OP_identity: return copy_64;
+    default: return general;
+    }
+}
+
+static vm_fn *of_f64(const vm_op *op)
+{
+    switch (op->op) {
+    case OP_add: return add_f64;
+    case OP_sub: return sub_f64;
+    case OP_mul: return mul_f64;
+    case OP_div: return div_f64;
+    case OP_eq: return eq_f64;
+    case OP_lt: return lt_f64;
+    case OP_le: return le_f64;
+    case OP_gt: return gt_f64;
+    case OP_ge: return ge_f64;
+    case OP_where: return where_64;
+    case OP_identity: return copy_64;
+    default: return general;
+    }
+}
+
+static vm_fn *of_cast(const vm_op *op)
+{
+    const vm_class from = vm_class_of((sinter_dtype)op->from);
+    switch (op->to) {
+    case SINTER_DTYPE_BOOL: return from == VM_I32 ? bool_i32 : general;
+    case SINTER_DTYPE_I32: return from == VM_I32 ? copy_i32 : general;
+    case SINTER_DTYPE_I64: return from == VM_I32 ? i32_to_i64 : op->from == SINTER_DTYPE_I64 ? copy_64 : general;
+    case SINTER_DTYPE_F32:
+        return op->from == SINTER_DTYPE_I64 ? i64_to_f32 : from == VM_F64 ? f64_to_f32 : general;
+    case SINTER_DTYPE_F64: return from == VM_F64 ? copy_64 : from == VM_F32 ? f32_to_f64 : general;
+    default: return general;
+    }
+}
+
+vm_fn *vm_basic_of(const vm_op *op)
+{
+    if (op->op == OP_quantize || op->op == OP_dequantize) return general;
+    if (op->op == OP_cast || op->op == OP_cast_wrap) return of_cast(op);
+    switch (vm_class_of((sinter_dtype)op->from)) {
+    case VM_F64: return of_f64(op);
+    case VM_I32: return of_i32(op);
+    case VM_I64: return of_i64(op);
+    default: return general;
+    }
+}

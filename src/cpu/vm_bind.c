@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vm_bind.c - compiling an expression for known shapes: axes merged, loops chosen, values given slots.
+ *
+ * What depends on scalars alone comes first and is computed once a call. Stores come last, and only the last computing
+ * instruction may write into memory itself: a result may lie where an operand does, which is read until then. */
+#include "cpu/vm.h"
+
+#include "core/dtype.h"
+#include <string.h>
+
+typedef struct binder {
+    vm_program   *p;
+    const expr   *x;
+    const view   *in, *out;
+    uint32_t      rank;
+    int64_t       dim[SINTER_RANK_MAX];      /* in order of work */
+    int64_t       stride[EXPR_MAX][SINTER_RANK_MAX];
+    uint8_t       type[EXPR_MAX];            /* of each value */
+    bool          is_scalar[EXPR_MAX], is_full[EXPR_MAX];
+    uint16_t      last_use[EXPR_MAX];        /* index of an op */
+} binder;
+
+static bool type_is_taken(sinter_dtype t) { return sinter_dtype_bits(t) >= 8; }
+
+const char *vm_reject(const expr *x, uint32_t count_in, const sinter_dtype *in, uint32_t count_out, const sinter_dtype *out)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        const expr_instr *n = &x->at[i];
+        if (n->op == EXPR_REDUCE) return "the program reduces";
+        if (n->op == EXPR_LOAD && (n->operand >= count_in || !type_is_taken(in[n->operand]))) return "an operand's type is under a byte";
+        if (n->op == EXPR_STORE && (n->operand >= count_out || !type_is_taken(out[n->operand]))) return "a result's type is under a byte";
+        if (n->op < OP_SCALAR_COUNT && !type_is_taken((sinter_dtype)n->dtype)) return "a value's type is under a byte";
+    }
+    return NULL;
+}
+
+/* ---- the space ---- */
+
+static int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
+
+/* Axes by the strides of result 0, largest first; equal ones keep their order. */
+static void memory_order(uint32_t rank, const int64_t *dim_at, const view *out, uint8_t *order)
+{
+    for (uint32_t i = 0; i < rank; i++) order[i] = (uint8_t)i;
+    for (uint32_t i = 1; i < rank; i++) {
+        for (uint32_t j = i; j > 0; j--) {
+            const uint32_t a = order[j - 1], b = order[j];
+            if (dim_at[a] == 1 || dim_at[b] == 1 || magnitude(out->stride[a]) >= magnitude(out->stride[b])) break;
+            order[j - 1] = (uint8_t)b;
+            order[j] = (uint8_t)a;
+        }
+    }
+}
+
+static bool can_merge(const binder *b, uint32_t outer, uint32_t inner, int64_t inner_dim)
+{
+    for (uint32_t k = 0; k < b->p->operand_count; k++)
+        if (b->p->operand[k].index != VM_ACC && b->stride[k][outer] != b->stride[k][inner] * inner_dim) return false;
+    return true;
+}
+
+/* Drops axes of size 1 and merges neighbours; `split` leaves the last axis alone. */
+static void collapse(binder *b, bool split)
+{
+    vm_program *p = b->p;
+    uint32_t    n = 0;
+    for (uint32_t a = 0; a < b->rank; a++) {
+        const bool is_col = a + 1 == b->rank && split;
+        if (b->dim[a] == 1 && !is_col) continue;
+        if (n && !is_col && can_merge(b, n - 1, a, b->dim[a])) {
+            b->dim[n - 1] *= b->dim[a];
+            for (uint32_t k = 0; k < p->operand_count; k++) b->stride[k][n - 1] = b->stride[k][a];
+            continue;
+        }
+        b->dim[n] = b->dim[a];
+        for (uint32_t k = 0; k < p->operand_count; k++) b->stride[k][n] = b->stride[k][a];
+        n++;
+    }
+    if (!n) {
+        b->dim[0] = 1;
+        for (uint32_t k = 0; k < p->operand_count; k++) b->stride[k][0] = 0;
+        n = 1;
+    }
+    p->axes = n;
+    p->rows = 1;
+    for (uint32_t a = 0; a < n; a++) {
+        p->dim[a] = b->dim[a];
+        if (a + 1 < n) p->rows *= b->dim[a];
+        for (uint32_t k = 0; k < p->operand_count; k++) p->operand[k].stride[a] = b->stride[k][a];
+    }
+    p->cols = p->dim[n - 1];
+}
+
+static void operands_find(binder *b)
+{
+    vm_program *p = b->p;
+    for (uint32_t i = 0; i < b->x->count; i++) {
+        const expr_instr *n = &b->x->at[i];
+        if (n->op != EXPR_LOAD && n->op != EXPR_STORE && n->op != EXPR_ACC) continue;
+        const view *v = n->op == EXPR_LOAD ? &b->in[n->operand] : n->op == EXPR_STORE ? &b->out[n->operand] : NULL;
+        const sinter_dtype type = v ? v->dtype : SINTER_DTYPE_F32;
+        p->operand[p->operand_count++] = (vm_operand){
+            .index = v ? n->operand : VM_ACC,
+            .dtype = (uint8_t)type,
+            .cls = (uint8_t)vm_class_of(type),
+            .size = (uint8_t)(sinter_dtype_bits(type) / 8),
+        };
+    }
+}
+
+/* ---- instructions ---- */
+
+static void use(binder *b, uint16_t value) { b->is_full[value] = true; }
+
+/* Picks the loop of a computing instruction; scalar arguments that it cannot take as one element are asked for in full. */
+static void choose(binder *b, vm_op *op)
+{
+    const vm_set *set = b->p->set;
+    const vm_class from = vm_class_of((sinter_dtype)op->from);
+    const bool s0 = b->is_scalar[op->arg[0]], s1 = op->arity > 1 && b->is_scalar[op->arg[1]],
+               s2 = op->arity > 2 && b->is_scalar[op->arg[2]];
+    op->fn = NULL;
+    if (op->op == OP_cast || op->op == OP_cast_wrap) {
+        const sinter_dtype to = (sinter_dtype)op->to;
+        const vm_class cls = vm_class_of(to);
+        if (from == VM_F32 && to == SINTER_DTYPE_BOOL) op->fn = set->float_to_bool;
+        else if (from == VM_F32 && cls == VM_I32 && op->op == OP_cast) op->fn = set->float_to_int;
+        else if (from == VM_I32 && to == SINTER_DTYPE_F32) op->fn = set->int_to_float;
+        else if (from == VM_F32 && to == SINTER_DTYPE_F32) op->fn = set->unary[OP_identity];
+        else if (from == VM_F32 && to == SINTER_DTYPE_F16) op->fn = set->round_f16;
+        else if (from == VM_F32 && to == SINTER_DTYPE_BF16) op->fn = set->round_bf16;
+    } else if (op->op == OP_quantize) {
+        if (from == VM_F32 && op->arg_type[1] == SINTER_DTYPE_F32 && vm_class_of((sinter_dtype)op->arg_type[2]) == VM_I32 &&
+            sinter_dtype_bits((sinter_dtype)op->to) <= 16 && dtype_is_int((sinter_dtype)op->to))
+            op->fn = set->quantize;
+    } else if (op->op == OP_dequantize) {
+        if (from == VM_I32 && op->from != SINTER_DTYPE_I32 && op->arg_type[1] == SINTER_DTYPE_F32 && op->to == SINTER_DTYPE_F32 &&
+            vm_class_of((sinter_dtype)op->arg_type[2]) == VM_I32)
+            op->fn = set->dequantize;
+    } else if (from == VM_F32 && op->op == OP_where) {
+        op->fn = set->where;
+    } else if (from == VM_F32 && op->arity == 1) {
+        op->fn = set->unary[op->op];
+    } else if (from == VM_F32 && op->arity == 2) {
+        const int variant = s1 && !s0 ? 1 : s0 && !s1 ? 2 : 0;
+        if (op->op == OP_pow && variant == 1 && vm_class_of((sinter_dtype)op->arg_type[1]) == VM_F32) {
+            op->fn = set->pow_scalar;
+            return;
+        }
+        if (set->binary[op->op][variant]) {
+            op->fn = set->binary[op->op][variant];
+            if (variant) return;
+        }
+    } else if (from == VM_F32 && op->arity == 3) {
+        const int variant = !s0 && s1 && s2;
+        if (set->ternary[op->op][variant]) {
+            op->fn = set->ternary[op->op][variant];
+            if (variant) return;
+        }
+    }
+    if (!op->fn) op->fn = vm_basic_of(op);
+    for (uint32_t k = 0; k < op->arity; k++)
+        if (b->is_scalar[op->arg[k]]) use(b, op->arg[k]);
+}
+
+/* What scalar_eval is told: the type of the arguments, that of a and b for `where`. */
+static sinter_dtype from_type(const binder *b, const expr_instr *n)
+{
+    return (sinter_dtype)b->type[n->arg[n->op == OP_where ? 1 : 0]];
+}
+
+static vm_op compute_op(binder *b, uint32_t i)
+{
+    const expr_instr *n = &b->x->at[i];
+    vm_op op = { .kind = VM_COMPUTE, .op = n->op, .dst = (uint16_t)i, .to = n->dtype, .arity = (uint8_t)scalar_at((op_id)n->op)->arity };
+    op.from = (uint8_t)from_type(b, n);
+    for (uint32_t k = 0; k < 3; k++) op.arg[k] = k < op.arity ? n->arg[k] : n->arg[0];
+    for (uint32_t k = 0; k < op.arity; k++) op.arg_type[k] = b->type[n->arg[k]];
+    return op;
+}
+
+/* Emits instructions in four passes: scalars, the body, stores of what was loaded, stores of what was computed. */
+static sinter_status emit(env *e, binder *b)
+{
+    vm_program *p = b->p;
+    const expr *x = b->x;
+    uint16_t operand_of[EXPR_MAX] = { 0 }, next = 0;
+    for (uint32_t i = 0; i < x->count; i++) {
+        const expr_instr *n = &x->at[i];
+        if (n->op == EXPR_LOAD || n->op == EXPR_STORE || n->op == EXPR_ACC) operand_of[i] = next++;
+        b->type[i] = n->op == EXPR_ACC ? SINTER_DTYPE_F32 : n->op == EXPR_LOAD ? (uint8_t)b->in[n->operand].dtype : n->dtype;
+        if (n->op == EXPR_IMM) {
+            b->is_scalar[i] = true;
+        } else if (n->op == EXPR_LOAD) {
+            b->is_scalar[i] = p->operand[operand_of[i]].is_scalar;
+        } else if (n->op < OP_SCALAR_COUNT) {
+            b->is_scalar[i] = true;
+            for (uint32_t k = 0; k < scalar_at((op_id)n->op)->arity; k++) b->is_scalar[i] = b->is_scalar[i] && b->is_scalar[n->arg[k]];
+        }
+    }
+    for (uint32_t pass = 0; pass < 4; pass++) {
+        for (uint32_t i = 0; i < x->count; i++) {
+            const expr_instr *n = &x->at[i];
+            const bool is_store = n->op == EXPR_STORE;
+            const uint32_t store_pass = is_store && x->at[n->arg[0]].op < OP_SCALAR_COUNT ? 3 : 2;
+            if ((is_store ? store_pass : b->is_scalar[i] ? 0u : 1u) != pass) continue;
+            vm_op *op = &p->op[p->op_count++];
+            if (n->op < OP_SCALAR_COUNT) {
+                *op = compute_op(b, i);
+                choose(b, op);
+                if (pass == 0)
+                    for (uint32_t k = 0; k < op->arity; k++) use(b, op->arg[k]);
+                if (pass == 0) op->is_full = 1;
+                continue;
+            }
+            *op = (vm_op){ .kind = n->op == EXPR_IMM ? VM_IMM : is_store ? VM_STORE : VM_LOAD, .dst = (uint16_t)i,
+                           .to = b->type[i], .operand = operand_of[i], .imm = n->imm };
+            if (!is_store) continue;
+            const sinter_dtype stored = b->out[n->operand].dtype;
+            if (vm_class_of(stored) != vm_class_of((sinter_dtype)b->type[n->arg[0]]))
+                return FAIL(e, INTERNAL, "a program stores %s as %s without a cast", sinter_dtype_name((sinter_dtype)b->type[n->arg[0]]),
+                            sinter_dtype_name(stored));
+            op->arg[0] = n->arg[0];
+            if (b->is_scalar[n->arg[0]]) use(b, n->arg[0]);
+        }
+        if (pass == 0) p->once_count = p->op_count;
+    }
+    for (uint32_t i = 0; i < p->once_count; i++) p->op[i].is_full = b->is_full[p->op[i].dst];
+    return SINTER_OK;
+}
+
+/* Gives values slots by liveness; scalars keep theirs. Then the size of a tile follows. */
+static void place(binder *b)
+{
+    vm_program *p = b->p;
+    bool is_wide = false;
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        const vm_op *op = &p->op[i];
+        if (op->kind == VM_COMPUTE)
+            for (uint32_t k = 0; k < op->arity; k++) b->last_use[op->arg[k]] = (uint16_t)i;
+        if (op->kind == VM_STORE) {
+            b->last_use[op->arg[0]] = (uint16_t)i;
+            continue;
+        }
+        const vm_class cls = vm_class_of((sinter_dtype)op->to);
+        is_wide = is_wide || cls == VM_F64 || cls == VM_I64;
+    }
+    bool     is_taken[EXPR_MAX] = { false };
+    uint32_t slots = 0;
+    for (uint32_t i = 0; i < p->op_count; i++) {
+        const vm_op *op = &p->op[i];
+        if (op->kind != VM_STORE) {
+            uint32_t s = 0;
+            while (is_taken[s]) s++;
+            is_taken[s] = true;
+            p->slot[op->dst] = (uint8_t)s;
+            if (s + 1 > slots) slots = s + 1;
+        }
+        if (i < p->once_count) continue;
+        for (uint32_t v = 0; v < b->x->count; v++) {
+            const uint16_t op_of = b->x->at[v].op;
+            if (op_of != EXPR_STORE && !b->is_scalar[v] && b->last_use[v] == i && v != op->dst) is_taken[p->slot[v]] = false;
+        }
+    }
+    const uint32_t width = is_wide ? 8 : 4;
+    uint32_t tile = VM_SLOT_BYTES / width / (slots ? slots : 1) / 16 * 16;
+    if (tile > VM_TILE) tile = VM_TILE;
+    p->tile = (int32_t)tile;
+    p->slot_size = tile * width;
+}
+
+/* The last computing instruction may write into a result that stores it. */
+static void direct_find(vm_program *p)
+{
+    uint32_t last = p->op_count;
+    for (uint32_t i = p->once_count; i < p->op_count; i++)
+        if (p->op[i].kind == VM_COMPUTE) last = i;
+    if (last == p->op_count) return;
+    for (uint32_t i = 0; i < p->op_count; i++) {        /* a stored load may be a pointer into what would be overwritten */
+        if (p->op[i].kind != VM_STORE) continue;
+        for (uint32_t j = p->once_count; j < i; j++)
+            if (p->op[j].kind == VM_LOAD && p->op[j].dst == p->op[i].arg[0]) return;
+    }
+    for (uint32_t i = last + 1; i < p->op_count; i++) {
+        if (p->op[i].kind != VM_STORE || p->op[i].arg[0] != p->op[last].dst) continue;
+        const vm_operand *o = &p->operand[p->op[i].operand];
+        if (vm_class_of((sinter_dtype)p->op[last].to) != o->cls) continue;
+        p->op[last].operand = (uint16_t)(p->op[i].operand + 1u);
+        return;
+    }
+}
+
+enum { UNIT = 16384, ACROSS_COLS = 32 };
+
+static void units(vm_program *p)
+{
+    const uint32_t last = p->axes - 1;
+    p->tile_cols = p->tile;
+    for (uint32_t k = 0; k < p->operand_count && last; k++) {
+        const vm_operand *o = &p->operand[k];
+        if (o->index != VM_ACC && o->stride[last - 1] == 1 && magnitude(o->stride[last]) > 1 && p->cols > ACROSS_COLS)
+            p->tile_cols = ACROSS_COLS < p->tile ? ACROSS_COLS : p->tile;
+    }
+    p->unit_cols = p->cols < UNIT ? p->cols : UNIT;
+    if (p->unit_cols < 1) p->unit_cols = 1;
+    p->unit_rows = UNIT / p->unit_cols;
+}
+
+sinter_status vm_bind(env *e, vm_program *p, isa_level isa, const expr *x, uint32_t rank, const int64_t *dim_at,
+                      const uint8_t *order, bool split, const view *in, const view *out)
+{
+    memset(p, 0, sizeof *p);
+    p->set = vm_set_of(isa);
+    binder b = { .p = p, .x = x, .in = in, .out = out, .rank = rank };
+    if (x->count > EXPR_MAX) return FAIL(e, INTERNAL, "a program has %u instructions, at most %d are possible", x->count, EXPR_MAX);
+    operands_find(&b);
+    uint8_t own[SINTER_RANK_MAX];
+    if (!order) {
+        memory_order(rank, dim_at, &out[0], own);
+        order = own;
+    }
+    for (uint32_t i = 0; i < rank; i++) b.dim[i] = dim_at[order[i]];
+    for (uint32_t i = 0, k = 0; i < x->count; i++) {
+        const expr_instr *n = &x->at[i];
+        if (n->op != EXPR_LOAD && n->op != EXPR_STORE && n->op != EXPR_ACC) continue;
+        vm_operand *o = &p->operand[k];
+        if (n->op != EXPR_ACC) {
+            view v;
+            if (!view_broadcast(n->op == EXPR_LOAD ? &in[n->operand] : &out[n->operand], rank, dim_at, &v))
+                return FAIL(e, INTERNAL, "operand %u of a program does not fit its space", n->operand);
+            o->is_scalar = n->op == EXPR_LOAD;
+            for (uint32_t a = 0; a < rank; a++) {
+                b.stride[k][a] = dim_at[order[a]] == 1 ? 0 : v.stride[order[a]];
+                if (b.stride[k][a]) o->is_scalar = false;
+            }
+        }
+        k++;
+    }
+    collapse(&b, split);
+    TRY(emit(e, &b));
+    place(&b);
+    direct_find(p);
+    units(p);
+    return SINTER_OK;
+}

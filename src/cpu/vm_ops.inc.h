@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vm_ops.inc.h - the vector loops of expression programs, included once by each instruction set's file.
+ *
+ * Each is a loop over whole vectors and one masked step: operands may be the caller's memory, of which no byte beyond
+ * the tile is touched. */
+#include "cpu/simd_math.inc.h"
+#include "cpu/vm.h"
+
+#define ARGS const vm_op *op, void *d_, const void *a_, const void *b_, const void *c_, int64_t n
+#define UNUSED(...) (void)op, (void)a_, (void)b_, (void)c_
+
+#define LOOP(full, part)                                          \
+    int64_t i = 0;                                                \
+    for (; i + VEC_LANES <= n; i += VEC_LANES) { full; }          \
+    if (i < n) {                                                  \
+        const int left = (int)(n - i);                            \
+        part;                                                     \
+    }
+
+#define UNARY(name, value)                                                                                \
+    static void u_##name(ARGS)                                                                            \
+    {                                                                                                     \
+        UNUSED();                                                                                         \
+        float *d = d_;                                                                                    \
+        const float *a = a_;                                                                              \
+        LOOP(const vec x = v_load(a + i); v_store(d + i, value),                                          \
+             const vec x = v_load_n(a + i, left); v_store_n(d + i, value, left))                          \
+    }
+
+#define BINARY_AS(name, x_full, x_part, y_full, y_part, value)                                            \
+    static void name(ARGS)                                                                                \
+    {                                                                                                     \
+        UNUSED();                                                                                         \
+        float *d = d_;                                                                                    \
+        const float *a = a_, *b = b_;                                                                     \
+        const vec sa = v_set(*a), sb = v_set(*b);                                                         \
+        (void)sa, (void)sb;                                                                               \
+        LOOP(const vec x = x_full; const vec y = y_full; v_store(d + i, value),                           \
+             const vec x = x_part; const vec y = y_part; v_store_n(d + i, value, left))                   \
+    }
+#define BINARY(name, value)                                                                               \
+    BINARY_AS(b_##name##_vv, v_load(a + i), v_load_n(a + i, left), v_load(b + i), v_load_n(b + i, left), value) \
+    BINARY_AS(b_##name##_vs, v_load(a + i), v_load_n(a + i, left), sb, sb, value)                         \
+    BINARY_AS(b_##name##_sv, sa, sa, v_load(b + i), v_load_n(b + i, left), value)
+
+static inline void store_mask(int32_t *d, vecm m, int n)
+{
+    int32_t t[VEC_LANES];
+    vi_store(t, vi_of_mask(m));
+    for (int i = 0; i < n; i++) d[i] = t[i];
+}
+#define COMPARE_AS(name, x_full, x_part, y_full, y_part, value)                                           \
+    static void name(ARGS)                                                                                \
+    {                                                                                                     \
+        UNUSED();                                                                                         \
+        int32_t *d = d_;                                                                                  \
+        const float *a = a_, *b = b_;                                                                     \
+        const vec sa = v_set(*a), sb = v_set(*b);                                                         \
+        (void)sa, (void)sb;                                                                               \
+        LOOP(const vec x = x_full; const vec y = y_full; vi_store(d + i, vi_of_mask(value)),              \
+             const vec x = x_part; const vec y = y_part; store_mask(d + i, value, left))                  \
+    }
+#define COMPARE(name, value)                                                                              \
+    COMPARE_AS(b_##name##_vv, v_load(a + i), v_load_n(a + i, left), v_load(b + i), v_load_n(b + i, left), value) \
+    COMPARE_AS(b_##name##_vs, v_load(a + i), v_load_n(a + i, left), sb, sb, value)                        \
+    COMPARE_AS(b_##name##_sv, sa, sa, v_load(b + i), v_load_n(b + i, left), value)
+
+#define TERNARY(name, value)                                                                              \
+    static void t_##name##_vvv(ARGS)                                                                      \
+    {                                                                                                     \
+        UNUSED();                                                                                         \
+        float *d = d_;                                                                                    \
+        const float *a = a_, *b = b_, *c = c_;                                                            \
+        LOOP(const vec x = v_load(a + i); const vec y = v_load(b + i); const vec z = v_load(c + i);       \
+             v_store(d + i, value),                                                                       \
+             const vec x = v_load_n(a + i, left); const vec y = v_load_n(b + i, left);                    \
+             const vec z = v_load_n(c + i, left); v_store_n(d + i, value, left))                          \
+    }                                                                                                     \
+    static void t_##name##_vss(ARGS)                                                                      \
+    {                                                                                                     \
+        UNUSED();                                                                                         \
+        float *d = d_;                                                                                    \
+        const float *a = a_;                                                                              \
+        const vec y = v_set(*(const float *)b_), z = v_set(*(const float *)c_);                           \
+        LOOP(const vec x = v_load(a + i); v_store(d + i, value),                                          \
+             const vec x = v_load_n(a + i, left); v_store_n(d + i, value, left))                          \
+    }
+
+/* NaN wins from either side. */
+static inline vec nan_max(vec x, vec y) { return v_blend(v_is_nan(x), x, v_max(x, y)); }
+static inline vec nan_min(vec x, vec y) { return v_blend(v_is_nan(x), x, v_min(x, y)); }
+static inline vec clip01(vec x) { return v_min(v_set(1.0f), v_max(v_zero(), x)); }
+
+UNARY(identity, x)
+UNARY(neg, v_neg(x))
+UNARY(abs, v_abs(x))
+UNARY(ceil, v_ceil(x))
+UNARY(floor, v_floor(x))
+UNARY(round, v_nearest(x))
+UNARY(sqrt, v_sqrt(x))
+UNARY(rsqrt, v_div(v_set(1.0f), v_sqrt(x)))
+UNARY(reciprocal, v_div(v_set(1.0f), x))
+UNARY(exp, v_exp(x))
+UNARY(log, v_log(x))
+UNARY(tanh, v_tanh(x))
+UNARY(erf, v_erf(x))
+UNARY(sigmoid, v_sigmoid(x))
+UNARY(relu, v_max(v_zero(), x))
+UNARY(softplus, v_softplus(x))
+UNARY(softsign, v_div(x, v_add(v_set(1.0f), v_abs(x))))
+UNARY(hardswish, v_mul(x, clip01(v_fma(x, v_set(1.0f / 6), v_set(0.5f)))))
+UNARY(mish, v_mish(x))
+UNARY(silu, v_silu(x))
+UNARY(gelu, v_gelu(x))
+UNARY(gelu_tanh, v_gelu_tanh(x))
+BINARY(add, v_add(x, y))
+BINARY(sub, v_sub(x, y))
+BINARY(mul, v_mul(x, y))
+BINARY(div, v_div(x, y))
+BINARY(min, nan_min(x, y))
+BINARY(max, nan_max(x, y))
+BINARY(prelu, v_blend(v_lt(x, v_zero()), v_mul(x, y), x))
+BINARY(elu, v_blend(v_lt(x, v_zero()), v_mul(y, v_expm1(x)), x))
+BINARY(thresholded_relu, v_blend(m_or(v_lt(y, x), v_is_nan(x)), x, v_zero()))
+COMPARE(eq, v_eq(x, y))
+COMPARE(lt, v_lt(x, y))
+COMPARE(le, v_le(x, y))
+COMPARE(gt, v_lt(y, x))
+COMPARE(ge, v_le(y, x))
+TERNARY(clip, v_min(z, v_max(y, x)))
+TERNARY(hard_sigmoid, clip01(v_fma(x, y, z)))
+TERNARY(selu, v_mul(z, v_blend(v_lt(v_zero(), x), x, v_mul(y, v_expm1(x)))))
+
+/* Large angles need more of pi than a vector reduction carries. */
+#define PERIODIC(name, quarter)                                                                           \
+    static void u_##name(ARGS)                                                                            \
+    {                                                                                                     \
+        UNUSED();                                                                                         \
+        float *d = d_;                                                                                    \
+        const float *a = a_;                                                                              \
+        for (int64_t i = 0; i < n; i += VEC_LANES) {                                                      \
+            const int left = n - i < VEC_LANES ? (int)(n - i) : VEC_LANES;                                \
+            const vec x = v_load_n(a + i, left);                                                          \
+            const bool is_far = m_any(m_not(v_lt(v_abs(x), v_set(SIN_MAX))));                             \
+            float far[VEC_LANES];                                                                         \
+            v_store(far, x);                                                                              \
+            v_store_n(d + i, v_sin_cos(x, quarter), left);                                                \
+            for (int j = 0; is_far && j < left; j++) d[i + j] = name##f(far[j]);                          \
+        }                                                                                                 \
+    }
+PERIODIC(sin, 0)
+PERIODIC(cos, 1)
+
+/* Exponents that networks use are products and roots; the rest is the scalar function. */
+static void pow_scalar(ARGS)
+{
+    UNUSED();
+    float *d = d_;
+    const float *a = a_;
+    const float y = *(const float *)b_;
+    if (y == 2) {
+        LOOP(const vec x = v_load(a + i); v_store(d + i, v_mul(x, x)),
+             const vec x = v_load_n(a + i, left); v_store_n(d + i, v_mul(x, x), left))
+    } else if (y == 3) {
+        LOOP(const vec x = v_load(a + i); v_store(d + i, v_mul(v_mul(x, x), x)),
+             const vec x = v_load_n(a + i, left); v_store_n(d + i, v_mul(v_mul(x, x), x), left))
+    } else if (y == -1) {
+        LOOP(const vec x = v_load(a + i); v_store(d + i, v_div(v_set(1.0f), x)),
+             const vec x = v_load_n(a + i, left); v_store_n(d + i, v_div(v_set(1.0f), x), left))
+    } else {
+        for (int64_t i = 0; i < n; i++) d[i] = powf(a[i], y);
+    }
+}
+
+static void where(ARGS)
+{
+    UNUSED();
+    float *d = d_;
+    const int32_t *a = a_;
+    const float *b = b_, *c = c_;
+    const veci zero = vi_set(0);
+    int64_t i = 0;
+    for (; i + VEC_LANES <= n; i += VEC_LANES)
+        v_store(d + i, v_blend(vi_eq(vi_load(a + i), zero), v_load(c + i), v_load(b + i)));
+    for (; i < n; i++) d[i] = a[i] ? b[i] : c[i];
+}
+
+/* Only for results of at most 16 bits, so that every step is exact in f32. */
+static void quantize(ARGS)
+{
+    UNUSED();
+    int32_t *d = d_;
+    const float *a = a_, *b = b_;
+    const int32_t *c = c_;
+    int64_t min, max;
+    dtype_int_range((sinter_dtype)op->to, &min, &max);
+    const vec lo = v_set((float)min), hi = v_set((float)max);
+    int64_t i = 0;
+    for (; i + VEC_LANES <= n; i += VEC_LANES) {
+        const vec q = v_add(v_nearest(v_div(v_load(a + i), v_load(b + i))), vi_to_f32(vi_load(c + i)));
+        vi_store(d + i, v_to_int(v_max(lo, v_min(q, hi))));
+    }
+    if (i < n) {
+        float q[VEC_LANES];
+        int32_t z[VEC_LANES] = { 0 }, r[VEC_LANES];
+        const int left = (int)(n - i);
+        for (int j = 0; j < left; j++) z[j] = c[i + j];
+        v_store(q, v_div(v_load_n(a + i, left), v_load_n(b + i, left)));
+        vi_store(r, v_to_int(v_max(lo, v_min(v_add(v_nearest(v_load(q)), vi_to_f32(vi_load(z))), hi))));
+        for (int j = 0; j < left; j++) d[i + j] = r[j];
+    }
+}
+
+static void dequantize(ARGS)
+{
+    UNUSED();
+    float *d = d_;
+    const int32_t *a = a_, *c = c_;
+    const float *b = b_;
+    int64_t i = 0;
+    for (; i + VEC_LANES <= n; i += VEC_LANES)
+        v_store(d + i, v_mul(vi_to_f32(vi_sub(vi_load(a + i), vi_load(c + i))), v_load(b + i)));
+    for (; i < n; i++) d[i] = (float)(a[i] - c[i]) * b[i];
+}
+
+/* To a type of 32 bits or less: towards zero, saturated; NaN is 0. */
+static void float_to_int(ARGS)
+{
+    UNUSED();
+    int32_t *d = d_;
+    const float *a = a_;
+    int64_t min, max;
+    dtype_int_range((sinter_dtype)op->to, &min, &max);
+    const veci top = vi_set((int32_t)max);
+    const vec lo = v_set((float)min), hi = v_set((float)max);
+    for (int64_t i = 0; i < n; i += VEC_LANES) {
+        const int left = n - i < VEC_LANES ? (int)(n - i) : VEC_LANES;
+        const vec x = v_load_n(a + i, left);
+        veci y = v_to_int_cut(v_blend(v_is_nan(x), v_zero(), v_max(lo, x)));
+        y = vi_blend(v_le(hi, x), top, y);
+        if (left == VEC_LANES) {
+            vi_store(d + i, y);
+        } else {
+            int32_t t[VEC_LANES];
+            vi_store(t, y);
+            for (int j = 0; j < left; j++) d[i + j] = t[j];
+        }
+    }
+}
+static void float_to_bool(ARGS)
+{
+    UNUSED();
+    int32_t *d = d_;
+    const float *a = a_;
+    for (int64_t i = 0; i < n; i++) d[i] = a[i] != 0;
+}
+static void int_to_float(ARGS)
+{
+    UNUSED();
+    float *d = d_;
+    const int32_t *a = a_;
+    int64_t i = 0;
+    for (; i + VEC_LANES <= n; i += VEC_LANES) v_store(d + i, vi_to_f32(vi_load(a + i)));
+    for (; i < n; i++) d[i] = (float)a[i];
+}
+#define ROUND_TO(type, load, store)                                                          \
+    static void round_##type(ARGS)                                                           \
+    {                                                                                        \
+        UNUSED();                                                                            \
+        float *d = d_;                                                                       \
+        const float *a = a_;                                                                 \
+        uint16_t t[VEC_LANES];                                                               \
+        LOOP(store(t, v_load(a + i)); v_store(d + i, load(t)),                               \
+             store(t, v_load_n(a + i, left)); v_store_n(d + i, load(t), left))               \
+    }
+ROUND_TO(f16, v_load_f16, v_store_f16)
+ROUND_TO(bf16, v_load_bf16, v_store_bf16)
+
+/* ---- memory to registers and back ---- */
+#define LOAD(name, from, to, vload, vstore)                                                  \
+    static void load_##name(void *dst, const void *src, int64_t n)                           \
+    {                                                                                        \
+        to *d = dst;                                                                         \
+        const from *s = src;                                                                 \
+        int64_t i = 0;                                                                       \
+        for (; i + VEC_LANES <= n; i += VEC_LANES) vstore(d + i, vload(s + i));              \
+        if (i < n) {                                                                         \
+            from t[VEC_LANES] = { 0 };                                                       \
+            to u[VEC_LANES];                                                                 \
+            for (int64_t j = i; j < n; j++) t[j - i] = s[j];                                 \
+            vstore(u, vload(t));                                                             \
+            for (int64_t j = i; j < n; j++) d[j] = u[j - i];                                 \
+        }                                                                                    \
+    }
+LOAD(f16, uint16_t, float, v_load_f16, v_store)
+LOAD(bf16, uint16_t, float, v_load_bf16, v_store)
+LOAD(i8, int8_t, int32_t, vi_load_i8, vi_store)
+LOAD(u8, uint8_t, int32_t, vi_load_u8, vi_store)
+LOAD(u16, uint16_t, int32_t, vi_load_u16, vi_store)
+#define STORE(name, from, to, vload, vstore) LOAD(to_##name, from, to, vload, vstore)
+STORE(f16, float, uint16_t, v_load, v_store_f16)
+STORE(bf16, float, uint16_t, v_load, v_store_bf16)
+STORE(8, int32_t, uint8_t, vi_load, vi_store_8)
+STORE(16, int32_t, uint16_t, vi_load, vi_store_16)
+
+#define B(name) [OP_##name] = { b_##name##_vv, b_##name##_vs, b_##name##_sv }
+#define U(name) [OP_##name] = u_##name
+#define T3(name) [OP_##name] = { t_##name##_vvv, t_##name##_vss }
+const vm_set VEC_SUFFIX(vm_set) = {
+    .unary = { U(identity), U(neg), U(abs), U(ceil), U(floor), U(round), U(sqrt), U(rsqrt), U(reciprocal), U(exp), U(log),
+               U(sin), U(cos), U(tanh), U(erf), U(sigmoid), U(relu), U(softplus), U(softsign), U(hardswish), U(mish), U(silu),
+               U(gelu), U(gelu_tanh) },
+    .binary = { B(add), B(sub), B(mul), B(div), B(min), B(max), B(prelu), B(elu), B(thresholded_relu), B(eq), B(lt), B(le),
+                B(gt), B(ge) },
+    .ternary = { T3(clip), T3(hard_sigmoid), T3(selu) },
+    .pow_scalar = pow_scalar,
+    .where = where,
+    .quantize = quantize,
+    .dequantize = dequantize,
+    .float_to_int = float_to_int,
+    .float_to_bool = float_to_bool,
+    .int_to_float = int_to_float,
+    .round_f16 = round_f16,
+    .round_bf16 = round_bf16,
+    .load = { [SINTER_DTYPE_F16] = load_f16, [SINTER_DTYPE_BF16] = load_bf16, [SINTER_DTYPE_I8] = load_i8,
+              [SINTER_DTYPE_U8] = load_u8, [SINTER_DTYPE_BOOL] = load_u8, [SINTER_DTYPE_U16] = load_u16 },
+    .store = { [SINTER_DTYPE_F16] = load_to_f16, [SINTER_DTYPE_BF16] = load_to_bf16, [SINTER_DTYPE_I8] = load_to_8,
+               [SINTER_DTYPE_U8] = load_to_8, [SINTER_DTYPE_BOOL] = load_to_8, [SINTER_DTYPE_I16] = load_to_16,
+               [SINTER_DTYPE_U16] = load_to_16 },
+};
