@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row.c - helpers of the kernel rows: tactics that name an ISA, sizes, and epilogues taken apart. */
+#include "cpu/row.h"
+
+#include <math.h>
+
+row_tactic row_tactic_of(const tactic *t)
+{
+    row_tactic r;
+    memcpy(&r, t, sizeof r);
+    return r;
+}
+
+void row_tactics_isa(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    (void)p;
+    out->at[out->count++] = (tactic){ .at = { (uint8_t)t->isa } };
+}
+
+bool row_check_isa(const problem *p, const tactic *t)
+{
+    (void)p;
+    tactic expected = { .at = { t->at[0] } };
+    return t->at[0] < ISA_LEVEL_COUNT && !memcmp(&expected, t, sizeof expected);
+}
+
+void row_print_isa(const tactic *t, text *out) { text_printf(out, "%s", isa_level_name((isa_level)t->at[0])); }
+
+sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level *out)
+{
+    const isa_level have = isa_level_detect(), want = (isa_level)t->at[0];
+    if (want > have)
+        return FAIL(e, INCOMPATIBLE, "a %s step was built for %s, this machine has %s", op_at(p->op)->name, isa_level_name(want),
+                    isa_level_name(have));
+    *out = want;
+    return SINTER_OK;
+}
+
+void row_parallel(const kernel_run *r, int64_t count, void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg)
+{
+    if (count <= 0) return;
+    /* Counts beyond 32 bits do not occur: tiles are at least thousands of elements. */
+    const uint32_t n = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+    if (r->parallel && r->parallel->run && n > 1) r->parallel->run(r->parallel, n, body, arg);
+    else body(arg, 0, n, 0);
+}
+
+uint32_t row_threads(const kernel_run *r) { return r->parallel && r->parallel->run ? r->parallel->threads : 1; }
+
+double row_operand_bytes(const problem_operand *o)
+{
+    if (o->dtype == SINTER_DTYPE_NONE) return 0;
+    double n = sinter_dtype_bits(o->dtype) / 8.0;
+    for (uint32_t i = 0; i < o->rank; i++) n *= (double)o->dim[i].opt;
+    return n;
+}
+
+double row_bytes(const problem *p)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < p->count_in; i++) n += row_operand_bytes(&p->in[i]);
+    for (uint32_t i = 0; i < p->count_out; i++) n += row_operand_bytes(&p->out[i]);
+    return n;
+}
+
+double row_memory_ns(const problem *p, const kernel_target *target, double weight)
+{
+    const double threads = target->threads ? target->threads : 1;
+    return 500 + row_bytes(p) * weight / (target->bandwidth > 0 ? target->bandwidth : 1e10) * 1e9 / threads;
+}
+
+int64_t row_count_max(const problem_operand *o)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < o->rank; i++)
+        if (!i64_mul(n, o->dim[i].max, &n)) return INT64_MAX;
+    return n;
+}
+
+bool row_is_order(const problem_operand *o, const uint8_t *order)
+{
+    return !o->is_strided && !memcmp(o->order, order, o->rank);
+}
+
+bool row_is_channels_last(const problem_operand *o)
+{
+    if (o->rank < 3 || o->is_strided || o->order[0] != 0 || o->order[o->rank - 1] != 1) return false;
+    for (uint32_t i = 1; i + 1 < o->rank; i++)
+        if (o->order[i] != i + 1) return false;
+    return true;
+}
+
+bool row_is_f32(const problem *p, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < p->count_in; i++)
+        if (p->in[i].dtype != SINTER_DTYPE_F32 && p->in[i].dtype != SINTER_DTYPE_NONE) return false;
+    return p->count_out && p->out[0].dtype == SINTER_DTYPE_F32;
+}
+
+const char *row_epilogue_reject(const problem *p)
+{
+    REJECT_UNLESS(!p->prologue, "has a prologue");
+    if (!p->epilogue) return p->count_out > 1 ? "has several results" : NULL;
+    sinter_dtype in[EXPR_MAX], out[EXPR_MAX];
+    REJECT_UNLESS(p->count_in <= EXPR_MAX && p->count_out <= EXPR_MAX, "has too many operands");
+    for (uint32_t i = 0; i < p->count_in; i++) in[i] = p->in[i].dtype;
+    for (uint32_t i = 0; i < p->count_out; i++) out[i] = p->out[i].dtype;
+    bool stores = false;
+    for (uint32_t i = 0; i < p->epilogue->count; i++)
+        stores = stores || (p->epilogue->at[i].op == EXPR_STORE && p->epilogue->at[i].operand == 0);
+    REJECT_UNLESS(stores, "the epilogue does not store result 0");
+    return vm_reject(p->epilogue, p->count_in, in, p->count_out, out);
+}
+
+/* ---- bias, residual and clip, in this order, out of a program ---- */
+
+/* A load along columns alone, contiguous. */
+static bool is_bias(const view *v, uint32_t rank, const int64_t *dim_at, uint32_t col)
+{
+    view b;
+    if (v->dtype != SINTER_DTYPE_F32 || !view_broadcast(v, rank, dim_at, &b)) return false;
+    for (uint32_t i = 0; i < rank; i++)
+        if (dim_at[i] > 1 && b.stride[i] != (i == col ? 1 : 0)) return false;
+    return true;
+}
+
+static bool is_like(const view *v, const view *out)
+{
+    if (v->dtype != SINTER_DTYPE_F32 || v->rank != out->rank) return false;
+    for (uint32_t i = 0; i < out->rank; i++)
+        if (v->dim[i] != out->dim[i] || (out->dim[i] > 1 && v->stride[i] != out->stride[i])) return false;
+    return true;
+}
+
+static bool imm_of(const expr *x, uint16_t at, float *value)
+{
+    *value = (float)x->at[at].imm.f;
+    return x->at[at].op == EXPR_IMM && x->at[at].dtype == SINTER_DTYPE_F32;
+}
+
+/* acc, then any of: one bias, one residual, relu or clip, in that order; then the store. Each value used once. */
+static bool take_apart(const expr *x, const view *in, const view *out, uint32_t col, row_epilogue *r)
+{
+    uint32_t uses[EXPR_MAX] = { 0 };
+    for (uint32_t i = 0; i < x->count; i++) {
+        const expr_instr *n = &x->at[i];
+        const uint32_t arity = n->op < OP_SCALAR_COUNT ? scalar_at((op_id)n->op)->arity : n->op == EXPR_STORE ? 1 : 0;
+        for (uint32_t k = 0; k < arity; k++) uses[n->arg[k]]++;
+    }
+    uint32_t cur = EXPR_MAX;
+    bool is_stored = false;
+    for (uint32_t i = 0; i < x->count; i++) {
+        const expr_instr *n = &x->at[i];
+        if (n->op == EXPR_LOAD || n->op == EXPR_IMM) continue;
+        if (n->op == EXPR_ACC) {
+            if (cur != EXPR_MAX) return false;
+            cur = i;
+            continue;
+        }
+        if (cur == EXPR_MAX || is_stored) return false;
+        if (n->op == EXPR_STORE) {
+            if (n->operand != 0 || n->arg[0] != cur || n->dtype != SINTER_DTYPE_F32) return false;
+            is_stored = true;
+            continue;
+        }
+        if (uses[cur] != 1 || n->dtype != SINTER_DTYPE_F32) return false;
+        if (n->op == OP_add) {
+            if (r->has_clip || (n->arg[0] != cur && n->arg[1] != cur)) return false;
+            const uint16_t other = n->arg[0] == cur ? n->arg[1] : n->arg[0];
+            if (x->at[other].op != EXPR_LOAD) return false;
+            const uint16_t k = x->at[other].operand;
+            if (!r->bias && !r->residual && is_bias(&in[k], out->rank, out->dim, col)) r->bias = k;
+            else if (!r->residual && is_like(&in[k], out)) r->residual = k;
+            else return false;
+        } else if (n->op == OP_relu && !r->has_clip) {
+            r->has_clip = true;
+            r->lo = 0;
+            r->hi = INFINITY;
+        } else if (n->op == OP_clip && !r->has_clip && n->arg[0] == cur) {
+            r->has_clip = true;
+            if (!imm_of(x, n->arg[1], &r->lo) || !imm_of(x, n->arg[2], &r->hi)) return false;
+        } else {
+            return false;
+        }
+        cur = i;
+    }
+    return is_stored;
+}
+
+sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, const uint8_t *order,
+                                bool fast, row_epilogue *x)
+{
+    x->has_program = x->has_clip = x->has_scale = false;
+    x->bias = x->residual = 0;
+    if (!p->epilogue) return SINTER_OK;
+    if (fast && take_apart(p->epilogue, in, &out[0], order[out[0].rank - 1], x)) return SINTER_OK;
+    x->has_program = true;
+    x->has_clip = false;
+    x->bias = x->residual = 0;
+    return vm_bind(e, &x->program, isa, p->epilogue, out[0].rank, out[0].dim, order, true, in, out);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row.h - what the kernel rows of this backend share: the first byte of every tactic, epilogues, and handing out tiles.
+ *
+ * A tactic names the instruction set it was chosen for, because bind is not told the machine: an engine thus says itself
+ * what it needs. */
+#ifndef CPU_ROW_H
+#define CPU_ROW_H
+
+#include "backend/kernel.h"
+#include "cpu/gemm.h"
+#include "cpu/vm.h"
+
+typedef struct row_tactic {
+    uint8_t isa;                        /* isa_level */
+    uint8_t kind;                       /* of the kernel */
+    uint8_t zero[6];
+    uint8_t rest[TACTIC_SIZE - 8];      /* of the kernel */
+} row_tactic;
+_Static_assert(sizeof(row_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+row_tactic row_tactic_of(const tactic *t);
+void row_tactics_isa(const problem *p, const kernel_target *t, tactic_sink *out);      /* one: the target's ISA */
+bool row_check_isa(const problem *p, const tactic *t);
+void row_print_isa(const tactic *t, text *out);
+/* INCOMPATIBLE where this machine cannot run the tactic. */
+sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level *out);
+
+/* NULL parallel runs everything in the caller. body: as parallel's. */
+void row_parallel(const kernel_run *r, int64_t count, void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg);
+uint32_t row_threads(const kernel_run *r);
+
+/* Bytes of an operand at opt (its upper bound where `is_max`); elements of dims. Saturate. */
+double  row_operand_bytes(const problem_operand *o);
+double  row_bytes(const problem *p);                                     /* of all operands */
+double  row_memory_ns(const problem *p, const kernel_target *target, double weight);
+int64_t row_count_max(const problem_operand *o);                         /* elements at the upper bounds; INT64_MAX: unbounded */
+bool    row_is_order(const problem_operand *o, const uint8_t *order);    /* dense in that order of axes */
+bool    row_is_channels_last(const problem_operand *o);                  /* 0, 2, 3, …, 1 and dense */
+bool    row_is_f32(const problem *p, uint32_t count);                    /* inputs [0, count) and result 0; absent ones count */
+
+/* An epilogue: what the contraction kernels do themselves, and the program for what is left. */
+typedef struct row_epilogue {
+    bool       has_program;
+    bool       has_clip, has_scale;
+    float      lo, hi, alpha;
+    uint16_t   bias, residual;          /* inputs; 0: none (input 0 is the anchor's) */
+    vm_program program;
+} row_epilogue;
+/* NULL where `row_epilogue_bind` can take the problem's epilogue over its result 0, which must be f32. */
+const char   *row_epilogue_reject(const problem *p);
+/* Binds for result 0 in the axis order given, whose last is the columns. fast: recognise bias, residual and clip; the
+ * caller then reads those fields first and runs the program only where has_program. */
+sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, const uint8_t *order,
+                                bool fast, row_epilogue *x);
+
+#endif
