@@ -6,12 +6,13 @@
 #include "cpu/gemm_core.h"
 #include <stdio.h>
 
-enum { BLOCK_SMALL = 192 << 10, BLOCK_LARGE = 512 << 10, CACHE_WAY = 4096 };
+enum { BLOCK_SMALL = 192 << 10, BLOCK_LARGE = 512 << 10, CACHE_WAY = 4096, WAYS = 8 };
 
-/* Rows whose distance is a multiple of the size of an L1 way all compete for one set. */
-static bool rows_collide(const gemm_shape *s)
+/* Rows whose distance is a multiple of the size of an L1 way all compete for one set of, at least, eight lines. */
+static bool rows_collide(const gemm_shape *s, int rows)
 {
-    return s->taps == 1 && s->m > 4 && s->k >= 64 && s->a_row * (int64_t)sizeof(float) % CACHE_WAY == 0;
+    return rows >= WAYS && s->m >= WAYS && s->taps == 1 && s->k >= 64 &&
+           s->a_row * (int64_t)sizeof(float) % CACHE_WAY == 0;
 }
 
 static double max3(double a, double b, double c)
@@ -20,11 +21,12 @@ static double max3(double a, double b, double c)
     return ab > c ? ab : c;
 }
 
-/* Steps of one vector multiply-add: for one row of B over a register tile. */
+/* One row of B over a register tile, in multiply-adds of one vector. Fewer than eight sums wait for each other, and
+ * loads are never wholly hidden. */
 static double step_cost(int64_t rows, int64_t vectors)
 {
-    const double fma = (double)(rows * vectors), loads = (double)(rows + vectors), chain = 4.0;
-    return max3(fma, loads, chain);
+    const double fma = (double)(rows * vectors), loads = (double)(rows + vectors), chain = 8.0;
+    return max3(fma, loads, chain) + 0.5 * loads;
 }
 
 double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
@@ -47,7 +49,7 @@ double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
     double extra = tiles * 40.0 + (double)g.m_tiles * passes * (double)(s->taps * t.rows) * 2.0;
     if (t.copy_a) {
         extra += (double)s->m * deep * passes * (s->a_col == 1 ? 0.25 : 1.5);
-    } else if (rows_collide(s)) {
+    } else if (rows_collide(s, t.rows)) {
         extra += step * deep * 0.3;
     }
     if (s->b_raw) extra += deep * (double)s->n * (double)g.m_blocks * 0.5;
@@ -118,12 +120,12 @@ int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTIC
         const double panel_bytes = (double)s->taps * (double)s->k * (double)width * (double)sizeof(float);
         const int64_t bytes = panel_bytes > (double)BLOCK_LARGE ? BLOCK_LARGE : (int64_t)panel_bytes;
         gemm_tactic t = {.vectors = (uint8_t)v, .rows = (uint8_t)set->rows_max[v - 1]};
-        t.copy_a = s->a_col != 1 || rows_collide(s);
+        t.copy_a = s->a_col != 1 || rows_collide(s, t.rows);
         /* A raw B is packed by whoever computes with it: a block then takes all rows, so that it is packed once. */
         t.block_m = s->b_raw ? 0 : 1;
         t.block_n = block_of(BLOCK_LARGE, bytes, panels);
         candidates_add(&c, isa, s, t);
-        if (rows_collide(s) && s->a_col == 1) {
+        if (t.copy_a && s->a_col == 1) {
             gemm_tactic direct = t;
             direct.copy_a = 0;
             candidates_add(&c, isa, s, direct);
