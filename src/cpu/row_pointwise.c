@@ -6,10 +6,9 @@
 typedef struct record { vm_program program; } record;
 
 enum { ARITY_MAX = 3 };
-typedef struct single { expr head; expr_instr at[ARITY_MAX + 2]; } single;
 
-/* A scalar op as a program: its loads, itself, a store. */
-static const expr *program_of(const problem *p, single *s)
+/* A scalar op as a program, written at s: its loads, itself, a store. */
+static const expr *program_of(const problem *p, expr *s)
 {
     if (p->op == OP_pointwise) return p->epilogue;
     const uint32_t arity = scalar_at(p->op)->arity;
@@ -18,8 +17,8 @@ static const expr *program_of(const problem *p, single *s)
     s->at[arity] = (expr_instr){ .op = (uint16_t)p->op, .dtype = (uint8_t)p->out[0].dtype, .arg = { 0, 1, 2 } };
     for (uint32_t i = arity; i < 3; i++) s->at[arity].arg[i] = 0;
     s->at[arity + 1] = (expr_instr){ .op = EXPR_STORE, .dtype = (uint8_t)p->out[0].dtype, .arg = { (uint16_t)arity } };
-    s->head.count = arity + 2;
-    return &s->head;
+    s->count = arity + 2;
+    return s;
 }
 
 static const char *reject(const problem *p, const kernel_target *t)
@@ -32,8 +31,10 @@ static const char *reject(const problem *p, const kernel_target *t)
     sinter_dtype in[EXPR_MAX], out[EXPR_MAX];
     for (uint32_t i = 0; i < p->count_in; i++) in[i] = p->in[i].dtype;
     for (uint32_t i = 0; i < p->count_out; i++) out[i] = p->out[i].dtype;
-    single s;
-    return vm_reject(program_of(p, &s), p->count_in, in, p->count_out, out);
+    if (p->op == OP_pointwise) return vm_reject(p->epilogue, p->count_in, in, p->count_out, out);
+    for (uint32_t i = 0; i < p->count_in; i++) REJECT_UNLESS(sinter_dtype_bits(in[i]) >= 8, "an operand's type is under a byte");
+    REJECT_UNLESS(sinter_dtype_bits(out[0]) >= 8, "a result's type is under a byte");
+    return NULL;
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
@@ -48,7 +49,7 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 static size_t record_size(const problem *p, const tactic *t)
 {
     (void)p, (void)t;
-    return sizeof(record);
+    return sizeof(record) + expr_size(ARITY_MAX + 2);       /* a single op's program is needed no longer than bind */
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
@@ -57,8 +58,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     record *r = to;
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
-    single s;
-    return vm_bind(e, &r->program, isa, program_of(p, &s), out[0].rank, out[0].dim, NULL, false, in, out);
+    return vm_bind(e, &r->program, isa, program_of(p, (expr *)(void *)(r + 1)), out[0].rank, out[0].dim, NULL, false, in, out);
 }
 
 typedef struct job { const vm_program *program; vm_io io; } job;
