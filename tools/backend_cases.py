@@ -67,7 +67,7 @@ def run_batch(arguments):
 def group(reason):
     """The reason without what differs from case to case: names, numbers, source lines."""
     reason = re.sub(r"\s*\[[\w/.]+:\d+\]", "", reason)
-    reason = re.sub(r"'[^']*'", "'…'", reason) if "op" not in reason[:40] else reason
+    reason = re.sub(r"(?<!\bop )(?<!operator )'[^']*'", "'…'", reason)
     reason = re.sub(r"-?\b\d+(\.\d+)?(e[-+]?\d+)?\b", "N", reason)
     return reason[:140]
 

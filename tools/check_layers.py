@@ -64,7 +64,7 @@ def main():
                 count += 1
                 target = match.group(1)
                 first = target.split("/")[0] if "/" in target else name if name in OUTSIDE else ""
-                if first == name or first == "sinter" or first in allowed:
+                if first == name or first in ("sinter", "generated") or first in allowed:
                     continue
                 line = text.count("\n", 0, match.start()) + 1
                 what = f"'{target}' has no folder" if not first else f"{name} may not include {first}"
