@@ -5,6 +5,7 @@
  * given, else of the first and of the best one. The measure is the product as the runtime would run it: packed weights,
  * bias and relu fused. */
 #include "cpu/conv.h"
+#include "cpu/conv_transpose.h"
 #include "cpu/depthwise.h"
 #include "cpu/gemm.h"
 #include <math.h>
@@ -113,13 +114,17 @@ static void conv_job_run(void *v)
     }
 }
 
+/* How a convolution differs from the usual one. */
+enum { PLANAR = 1, RESIDUAL = 2 };
+
 static void bench_conv(const char *name, int64_t size, int64_t c_in, int64_t c_out, int64_t kernel, int64_t stride,
-                       bool planar)
+                       int64_t groups, int flags)
 {
+    const bool planar = flags & PLANAR;
     if (!strstr(name, filter)) return;
     const int64_t pad = kernel / 2 - (kernel == 6 ? 1 : 0), out = (size + 2 * pad - kernel) / stride + 1;
     const conv_shape s = {
-        .images = 1, .groups = 1, .c_in = c_in, .c_out = c_out, .in = {1, size, size}, .out = {1, out, out},
+        .images = 1, .groups = groups, .c_in = c_in, .c_out = c_out, .in = {1, size, size}, .out = {1, out, out},
         .kernel = {1, kernel, kernel}, .stride = {1, stride, stride}, .dilation = {1, 1, 1}, .pad = {0, pad, pad},
         .x_image = size * size * c_in, .x_dim = {0, planar ? size : size * c_in, planar ? 1 : c_in},
         .x_c = planar ? size * size : 1,
@@ -128,14 +133,16 @@ static void bench_conv(const char *name, int64_t size, int64_t c_in, int64_t c_o
     const int count = conv_tactics(level, &s, list);
     float *x = floats((size_t)(size * size * c_in)), *w = floats((size_t)(c_out * c_in * kernel * kernel));
     float *y = floats((size_t)(out * out * c_out)), *bias = floats((size_t)c_out);
-    const int64_t w_stride[5] = {c_in * kernel * kernel, kernel * kernel, kernel * kernel, kernel, 1};
+    float *residual = floats((size_t)(out * out * c_out));
+    const int64_t w_stride[5] = {c_in / groups * kernel * kernel, kernel * kernel, kernel * kernel, kernel, 1};
     double time[CONV_TACTICS_MAX];
     char text[CONV_TACTICS_MAX][64];
     for (int i = 0; i < count; i++) {
         float *packed = floats(conv_pack_size(level, &s, list[i]) / sizeof(float));
         conv_pack(level, &s, list[i], w, w_stride, packed);
         conv_job j = {.p = {.isa = level, .tactic = list[i], .shape = s, .x = x, .w = packed, .y = y, .ldy = c_out,
-                            .epilogue = {.bias = bias, .clip = true, .hi = INFINITY}}};
+                            .epilogue = {.bias = bias, .clip = true, .hi = INFINITY, .ldr = c_out,
+                                         .residual = flags & RESIDUAL ? residual : NULL}}};
         j.scratch = aligned_alloc(64, conv_scratch_size(&j.p) + 64);
         j.workspace = aligned_alloc(64, conv_workspace_size(&j.p) + 64);
         time[i] = best_time(conv_job_run, &j);
@@ -144,7 +151,53 @@ static void bench_conv(const char *name, int64_t size, int64_t c_in, int64_t c_o
         free(j.workspace);
         free(packed);
     }
-    report(name, 2.0 * (double)(out * out * c_out) * (double)(c_in * kernel * kernel), time, text, count);
+    report(name, 2.0 * (double)(out * out * c_out) * (double)(c_in / groups * kernel * kernel), time, text, count);
+    free(x);
+    free(w);
+    free(y);
+    free(residual);
+    free(bias);
+}
+
+typedef struct transposed_job {
+    conv_transpose_params p;
+    void                 *scratch;
+} transposed_job;
+static void transposed_job_run(void *v)
+{
+    transposed_job *j = v;
+    conv_transpose_run(&j->p, 0, conv_transpose_tile_count(&j->p), j->scratch, NULL);
+}
+
+static void bench_transposed(const char *name, int64_t size, int64_t c_in, int64_t c_out, int64_t kernel,
+                             int64_t stride)
+{
+    if (!strstr(name, filter)) return;
+    const int64_t pad = (kernel - stride) / 2, out = size * stride;
+    const conv_shape s = {
+        .images = 1, .groups = 1, .c_in = c_in, .c_out = c_out, .in = {1, size, size}, .out = {1, out, out},
+        .kernel = {1, kernel, kernel}, .stride = {1, stride, stride}, .dilation = {1, 1, 1}, .pad = {0, pad, pad},
+        .x_image = size * size * c_in, .x_dim = {0, size * c_in, c_in}, .x_c = 1,
+    };
+    gemm_tactic list[GEMM_TACTICS_MAX];
+    const int count = conv_transpose_tactics(level, &s, list);
+    float *x = floats((size_t)(size * size * c_in)), *w = floats((size_t)(c_out * c_in * kernel * kernel));
+    float *y = floats((size_t)(out * out * c_out)), *bias = floats((size_t)c_out);
+    const int64_t w_stride[5] = {c_out * kernel * kernel, kernel * kernel, kernel * kernel, kernel, 1};
+    double time[GEMM_TACTICS_MAX];
+    char text[GEMM_TACTICS_MAX][64];
+    for (int i = 0; i < count; i++) {
+        float *packed = floats(conv_transpose_pack_size(level, &s, list[i]) / sizeof(float));
+        conv_transpose_pack(level, &s, list[i], w, w_stride, packed);
+        transposed_job j = {.p = {.isa = level, .tactic = list[i], .shape = s, .x = x, .w = packed, .y = y,
+                                  .ldy = c_out, .epilogue = {.bias = bias}}};
+        j.scratch = aligned_alloc(64, conv_transpose_scratch_size(&j.p) + 64);
+        time[i] = best_time(transposed_job_run, &j);
+        (void)gemm_tactic_print(text[i], sizeof text[i], level, list[i]);
+        free(j.scratch);
+        free(packed);
+    }
+    report(name, 2.0 * (double)(size * size * c_in) * (double)(c_out * kernel * kernel), time, text, count);
     free(x);
     free(w);
     free(y);
@@ -204,30 +257,36 @@ int main(int argc, char **argv)
     bench_gemm("gemm raw 128x64 k128", 128, 64, 128, true, false);
     bench_gemm("gemm raw-t 128x128 k64", 128, 128, 64, true, true);
     bench_gemm("gemm raw-t 197x197 k64", 197, 197, 64, true, true);
-    bench_conv("resnet 3x3 64@56", 56, 64, 64, 3, 1, false);
-    bench_conv("resnet 3x3 128@28", 28, 128, 128, 3, 1, false);
-    bench_conv("resnet 3x3 256@14", 14, 256, 256, 3, 1, false);
-    bench_conv("resnet 3x3 512@7", 7, 512, 512, 3, 1, false);
-    bench_conv("resnet 3x3s2 128@56", 56, 128, 128, 3, 2, false);
-    bench_conv("resnet 1x1 64-256@56", 56, 64, 256, 1, 1, false);
-    bench_conv("resnet 1x1 256-64@56", 56, 256, 64, 1, 1, false);
-    bench_conv("resnet 1x1 128-512@28", 28, 128, 512, 1, 1, false);
-    bench_conv("resnet 1x1 1024-256@14", 14, 1024, 256, 1, 1, false);
-    bench_conv("resnet 1x1 512-2048@7", 7, 512, 2048, 1, 1, false);
-    bench_conv("resnet 1x1 2048-512@7", 7, 2048, 512, 1, 1, false);
-    bench_conv("resnet 1x1s2 512-1024@28", 28, 512, 1024, 1, 2, false);
-    bench_conv("resnet 7x7s2 3-64@224 nhwc", 224, 3, 64, 7, 2, false);
-    bench_conv("resnet 7x7s2 3-64@224 nchw", 224, 3, 64, 7, 2, true);
-    bench_conv("mobilenet 3x3s2 3-32@224", 224, 3, 32, 3, 2, true);
-    bench_conv("mobilenet 1x1 16-96@112", 112, 16, 96, 1, 1, false);
-    bench_conv("mobilenet 1x1 24-144@56", 56, 24, 144, 1, 1, false);
-    bench_conv("mobilenet 1x1 96-24@56", 56, 96, 24, 1, 1, false);
-    bench_conv("mobilenet 1x1 320-1280@7", 7, 320, 1280, 1, 1, false);
-    bench_conv("yolo 6x6s2 3-32@640", 640, 3, 32, 6, 2, true);
-    bench_conv("yolo 3x3s2 32-64@320", 320, 32, 64, 3, 2, false);
-    bench_conv("yolo 1x1 64-64@160", 160, 64, 64, 1, 1, false);
-    bench_conv("yolo 3x3 64@160", 160, 64, 64, 3, 1, false);
-    bench_conv("yolo 3x3 256@40", 40, 256, 256, 3, 1, false);
+    bench_conv("resnet 3x3 64@56", 56, 64, 64, 3, 1, 1, 0);
+    bench_conv("resnet 3x3 128@28", 28, 128, 128, 3, 1, 1, 0);
+    bench_conv("resnet 3x3 256@14", 14, 256, 256, 3, 1, 1, 0);
+    bench_conv("resnet 3x3 512@7", 7, 512, 512, 3, 1, 1, 0);
+    bench_conv("resnet 3x3s2 128@56", 56, 128, 128, 3, 2, 1, 0);
+    bench_conv("resnet 1x1 64-256@56", 56, 64, 256, 1, 1, 1, 0);
+    bench_conv("resnet 1x1 64-256@56 +res", 56, 64, 256, 1, 1, 1, RESIDUAL);
+    bench_conv("resnet 1x1 256-1024@14 +res", 14, 256, 1024, 1, 1, 1, RESIDUAL);
+    bench_conv("resnet 1x1 256-64@56", 56, 256, 64, 1, 1, 1, 0);
+    bench_conv("resnet 1x1 128-512@28", 28, 128, 512, 1, 1, 1, 0);
+    bench_conv("resnet 1x1 1024-256@14", 14, 1024, 256, 1, 1, 1, 0);
+    bench_conv("resnet 1x1 512-2048@7", 7, 512, 2048, 1, 1, 1, 0);
+    bench_conv("resnet 1x1 2048-512@7", 7, 2048, 512, 1, 1, 1, 0);
+    bench_conv("resnet 1x1s2 512-1024@28", 28, 512, 1024, 1, 2, 1, 0);
+    bench_conv("resnet 7x7s2 3-64@224 nhwc", 224, 3, 64, 7, 2, 1, 0);
+    bench_conv("resnet 7x7s2 3-64@224 nchw", 224, 3, 64, 7, 2, 1, PLANAR);
+    bench_conv("mobilenet 3x3s2 3-32@224", 224, 3, 32, 3, 2, 1, PLANAR);
+    bench_conv("mobilenet 1x1 16-96@112", 112, 16, 96, 1, 1, 1, 0);
+    bench_conv("mobilenet 1x1 24-144@56", 56, 24, 144, 1, 1, 1, 0);
+    bench_conv("mobilenet 1x1 96-24@56", 56, 96, 24, 1, 1, 1, 0);
+    bench_conv("mobilenet 1x1 320-1280@7", 7, 320, 1280, 1, 1, 1, 0);
+    bench_conv("yolo 6x6s2 3-32@640", 640, 3, 32, 6, 2, 1, PLANAR);
+    bench_conv("yolo 3x3s2 32-64@320", 320, 32, 64, 3, 2, 1, 0);
+    bench_conv("yolo 1x1 64-64@160", 160, 64, 64, 1, 1, 1, 0);
+    bench_conv("yolo 3x3 64@160", 160, 64, 64, 3, 1, 1, 0);
+    bench_conv("yolo 3x3 256@40", 40, 256, 256, 3, 1, 1, 0);
+    bench_conv("grouped 3x3 128/32@56", 56, 128, 128, 3, 1, 32, 0);
+    bench_conv("grouped 3x3 256/8@28", 28, 256, 256, 3, 1, 8, 0);
+    bench_transposed("transposed 4x4s2 256-128@16", 16, 256, 128, 4, 2);
+    bench_transposed("transposed 2x2s2 128-64@64", 64, 128, 64, 2, 2);
     bench_depthwise("depthwise 3x3s2 96@112", 112, 96, 3, 2);
     bench_depthwise("depthwise 3x3 32@112", 112, 32, 3, 1);
     bench_depthwise("depthwise 3x3 144@56", 56, 144, 3, 1);

@@ -39,11 +39,18 @@ static inline __attribute__((always_inline)) void tile_run(const gemm_tile *t, c
     const float *b = t->b;
     const float *const *from = t->a;
     const int64_t k_count = t->k, ahead = t->ahead;
-    /* The sums take long enough for C to arrive from far memory meanwhile. */
+    /* The sums take long enough for C and the residual to arrive from far memory meanwhile. */
     UNROLL for (int i = 0; i < rows; i++)
     {
         const float *line = t->c + i * t->ldc;
         UNROLL for (int j = 0; j < width; j += FLOATS_PER_LINE) __builtin_prefetch(line + j, 1);
+    }
+    if (t->residual) {
+        UNROLL for (int i = 0; i < rows; i++)
+        {
+            const float *line = t->residual + i * t->ldr;
+            UNROLL for (int j = 0; j < width; j += FLOATS_PER_LINE) __builtin_prefetch(line + j);
+        }
     }
     for (int64_t tap = t->taps; tap > 0; tap--, from += rows) {
         const float *a[GEMM_ROWS_MAX];

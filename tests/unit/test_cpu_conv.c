@@ -131,6 +131,12 @@ static void conv_check_all(conv_shape s, const int64_t pad_after[3], const optio
             conv_check((isa_level)isa, &s, list[i], o, r);
             rows = rows || list[i].path == CONV_ROWS;
         }
+        conv_tactic narrow = list[count - 1];    /* many work tiles */
+        narrow.gemm.vectors = 1;
+        narrow.gemm.rows = 3;
+        narrow.gemm.block_n = 1;
+        narrow.gemm.block_m = 2;
+        conv_check((isa_level)isa, &s, narrow, o, r);
         if (!rows) {    /* the copying path is right for every problem, listed or not */
             conv_tactic t = list[0];
             t.path = CONV_ROWS;
