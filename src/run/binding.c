@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* binding.c - from numbers to views and bound programs, and the checks that the verifier left to real numbers.
+ *
+ * Every value must lie inside its storage, every operand inside the interval and order that its problem states, and every
+ * result must follow from the inputs. After that kernels may trust what they are given. */
+#include "run/context.h"
+
+#include <string.h>
+
+static bool is_late_value(const context *c, uint32_t v)
+{
+    const engine_value *x = context_value(c, v);
+    bool late = c->g->symbol_late[x->offset];
+    for (uint32_t i = 0; i < x->rank; i++) late = late || c->g->symbol_late[x->dim[i]] || c->g->symbol_late[x->stride[i]];
+    return late;
+}
+
+void context_evaluate(context *c)
+{
+    (void)dim_eval_all(c->g->dim, c->g->dim_count, c->now->symbol, c->g->symbol_count, c->now->dim);
+}
+
+/* ---- memory ---- */
+
+sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool keep)
+{
+    buffer *b = &c->own[storage];
+    if (size <= b->size && b->at) return SINTER_OK;
+    size_t wanted = keep ? size_add(size, size / 2) : size;
+    wanted = size_align(wanted ? wanted : 1, 4096);
+    if (wanted > c->e.limits.memory_max) return FAIL(&c->e, NO_MEMORY, "a result of %zu bytes passes the limit of %llu", size, (unsigned long long)c->e.limits.memory_max);
+    void *at = c->g->backend->memory_alloc(&c->e, c->g->device, wanted);
+    if (!at) return FAIL_MEMORY(&c->e, "a result");
+    if (b->at) {
+        if (keep) memcpy(at, b->at, b->size);
+        c->g->backend->memory_free(&c->e, c->g->device, b->at, b->size);
+    }
+    *b = (buffer){ .at = at, .size = wanted };
+    c->base[storage] = at;
+    return SINTER_OK;
+}
+
+/* How many bytes the storage of `v` has, and where; makes room in those that grow. */
+static sinter_status storage_room(context *c, uint32_t v, uint64_t *size)
+{
+    const engine_value *x = context_value(c, v);
+    const engine_storage *s = context_storage(c, x->storage);
+    *size = s->bound;
+    if (s->kind == STORAGE_SLAB || s->kind == STORAGE_WEIGHT) return SINTER_OK;
+    if (s->kind == STORAGE_GROWN) {
+        const int64_t wanted = c->now->dim[s->size_dim];
+        if (wanted < 0) return FAIL(&c->e, INVALID_MODEL, "a result has no valid size");
+        TRY(context_ensure(c, x->storage, (size_t)wanted, false));
+        *size = c->own[x->storage].size;
+        return SINTER_OK;
+    }
+    const engine_io *io = &c->g->io[s->at];
+    sinter_tensor t = { .dtype = (sinter_dtype)io->dtype, .rank = io->rank };
+    for (uint32_t i = 0; i < io->rank; i++) {
+        t.dim[i] = c->now->dim[io->dim[i]];
+        if (t.dim[i] < 0) return FAIL(&c->e, INVALID_MODEL, "'%s' has no valid shape", engine_text(c->g, io->name));
+    }
+    const size_t bytes = sinter_tensor_size(&t);
+    if (bytes > c->e.limits.memory_max) return FAIL(&c->e, NO_MEMORY, "'%s' would have %zu bytes", engine_text(c->g, io->name), bytes);
+    *size = bytes;
+    if (s->kind == STORAGE_INPUT) return SINTER_OK;
+    const uint32_t out = (uint32_t)s->at - c->g->input_count;
+    if (!c->output[out].data) {
+        TRY(context_ensure(c, x->storage, bytes, false));
+        c->base[x->storage] = c->own[x->storage].at;
+    } else {
+        if (c->output[out].size < bytes)
+            return FAIL(&c->e, INVALID_ARG, "output '%s' needs %zu bytes, the buffer given has %zu", engine_text(c->g, io->name), bytes, c->output[out].size);
+        c->base[x->storage] = c->output[out].data;
+    }
+    return SINTER_OK;
+}
+
+/* ---- values ---- */
+
+/* The smallest and largest element offsets that the view reaches, from its storage's start. */
+static bool extent(const view *v, int64_t offset, int64_t *low, int64_t *high)
+{
+    *low = *high = offset;
+    for (uint32_t i = 0; i < v->rank; i++) {
+        int64_t span;
+        if (v->dim[i] == 0) return *high = *low - 1, true;
+        if (!i64_mul(v->dim[i] - 1, v->stride[i], &span)) return false;
+        if (!(span < 0 ? i64_add(*low, span, low) : i64_add(*high, span, high))) return false;
+    }
+    return true;
+}
+
+sinter_status context_prepare_value(context *c, uint32_t v)
+{
+    const engine_value *x = context_value(c, v);
+    view *out = &c->now->value[v];
+    const char *name = engine_text(c->g, x->name);
+    *out = (view){ .dtype = (sinter_dtype)x->dtype, .rank = x->rank };
+    int64_t count = 1;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        out->dim[i] = c->now->dim[x->dim[i]];
+        out->stride[i] = c->now->dim[x->stride[i]];
+        if (out->dim[i] < 0 || (out->dim[i] > 1 && out->stride[i] == INT64_MIN) || !i64_mul(count, out->dim[i] ? out->dim[i] : 1, &count))
+            return FAIL(&c->e, INVALID_MODEL, "value '%s' would have size %lld on axis %u", name, (long long)out->dim[i], i);
+        if (out->dim[i] <= 1 && out->stride[i] == INT64_MIN) out->stride[i] = 0;
+    }
+    uint64_t size;
+    TRY(NOTE(&c->e, storage_room(c, v, &size), "making room for '%s'", name));
+    const int64_t offset = c->now->dim[x->offset], bits = sinter_dtype_bits(out->dtype);
+    int64_t low, high, last_bit;
+    bool ok = extent(out, offset, &low, &high);
+    const bool is_empty = ok && high < low;
+    ok = ok && (is_empty || (low >= 0 && i64_add(high, 1, &last_bit) && i64_mul(last_bit, bits, &last_bit) && (uint64_t)(last_bit + 7) / 8 <= size));
+    int64_t first_bit = 0;
+    ok = ok && (is_empty || (i64_mul(offset, bits, &first_bit) && first_bit % 8 == 0 && offset >= 0));
+    c->now->is_bounded[v] = ok;
+    if (is_empty || !ok) first_bit = 0;
+    uint8_t *base = c->base[x->storage];
+    c->address[v] = base ? base + first_bit / 8 : NULL;
+    out->data = c->address[v];
+    return SINTER_OK;
+}
+
+/* ---- steps ---- */
+
+static bool dense_in(const view *v, const uint8_t *order)
+{
+    int64_t run = 1;
+    for (uint32_t i = v->rank; i-- > 0;) {
+        if (v->dim[order[i]] != 1 && v->stride[order[i]] != run) return false;
+        if (v->dim[order[i]] == 0) return true;
+        run *= v->dim[order[i]];
+    }
+    return true;
+}
+
+static sinter_status check_operand(context *c, const problem_operand *o, uint32_t v, bool is_packed)
+{
+    const view *x = &c->now->value[v];
+    const char *name = engine_text(c->g, context_value(c, v)->name);
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (x->dim[i] < o->dim[i].min || x->dim[i] > o->dim[i].max || x->dim[i] % o->dim[i].divisor)
+            return FAIL(&c->e, INVALID_MODEL, "axis %u of '%s' is %lld, its kernel was built for %lld to %lld", i, name, (long long)x->dim[i],
+                        (long long)o->dim[i].min, (long long)o->dim[i].max);
+    if (is_packed) return SINTER_OK;
+    if (!c->now->is_bounded[v]) return FAIL(&c->e, INVALID_MODEL, "value '%s' reaches outside its storage", name);
+    if (!o->is_strided && !dense_in(x, o->order)) return FAIL(&c->e, INVALID_MODEL, "value '%s' is not dense as its kernel expects", name);
+    return SINTER_OK;
+}
+
+static sinter_status check_follows(context *c, const problem *p, const program_step *s)
+{
+    const arena_mark mark = arena_save(&c->scratch);
+    dim_table *t = dim_table_create(&c->scratch);
+    infer_value *in = ARENA_NEW(&c->scratch, infer_value, p->count_in), *out = ARENA_NEW(&c->scratch, infer_value, p->count_out);
+    void *attrs = op_attrs_copy(&c->scratch, p->op, s->attrs);
+    bool ok = t && in && out && (attrs || !op_at(p->op)->attrs_size);
+    for (uint32_t i = 0; ok && i < p->count_in + p->count_out; i++) {
+        const view *v = i < p->count_in ? &s->in[i] : &s->out[i - p->count_in];
+        infer_value *x = i < p->count_in ? &in[i] : &out[i - p->count_in];
+        x->dtype = v->dtype;
+        x->rank = v->rank;
+        for (uint32_t k = 0; k < v->rank; k++) x->dim[k] = dim_const(t, v->dim[k]);
+    }
+    for (const attr_info *info = op_at(p->op)->attr; ok && info->name; info++) {
+        if (info->kind != ATTR_DIMS) continue;
+        attr_dims *d = (attr_dims *)((char *)attrs + info->at);
+        int64_t *list = ARENA_NEW(&c->scratch, int64_t, d->count);
+        ok = list != NULL;
+        for (uint32_t i = 0; ok && i < d->count; i++) list[i] = dim_const(t, d->at[i]);
+        d->at = list;
+    }
+    ok = ok && engine_shape_follows(&c->e, &c->scratch, t, p, attrs, in, out);
+    const bool failed = c->scratch.failed;
+    arena_rewind(&c->scratch, mark);
+    if (failed) return FAIL_MEMORY(&c->e, "checking shapes");
+    return ok ? SINTER_OK : FAIL(&c->e, INVALID_MODEL, "the shapes of the results do not follow from those of the inputs of '%s'", op_at(p->op)->name);
+}
+
+static sinter_status prepare_attrs(context *c, uint32_t step, program_step *s)
+{
+    const problem *p = context_code(c, step)->problem;
+    const engine_step *from = context_step(c, step);
+    const uint32_t *list = context_args(c, from->dim_at);
+    for (const attr_info *info = op_at(p->op)->attr; info->name; info++) {
+        if (info->kind != ATTR_DIMS) continue;
+        const attr_dims *d = (const attr_dims *)((const char *)s->attrs + info->at);
+        int64_t *at = (int64_t *)(uintptr_t)d->at;       /* ours: made writable in make_step */
+        for (uint32_t i = 0; i < d->count; i++) {
+            at[i] = c->now->dim[*list++];
+            if (at[i] == INT64_MIN && context_code(c, step)->kernel && from->kind != STEP_LATE)
+                return FAIL(&c->e, INVALID_MODEL, "a size that '%s' needs is not known", info->name);
+        }
+    }
+    return SINTER_OK;
+}
+
+sinter_status context_prepare_step(context *c, uint32_t step)
+{
+    const engine_step *from = context_step(c, step);
+    const engine_code *code = context_code(c, step);
+    program_step *s = &c->now->step[step];
+    view *in = (view *)(uintptr_t)s->in, *out = (view *)(uintptr_t)s->out;
+    TRY(prepare_attrs(c, step, s));
+    const bool prepares = code->is_late;
+    for (uint32_t i = 0; i < from->in_count; i++) {
+        const uint32_t v = s->in_id[i];
+        if (!v) continue;
+        if (prepares && is_late_value(c, v)) TRY(context_prepare_value(c, v));
+        const bool is_const = i < code->problem->count_in && code->problem->in[i].is_const;
+        const bool is_packed = is_const && code->kernel->pack_size && code->kernel->pack_size(code->problem, s->tactic, i);
+        if (code->kernel) TRY(check_operand(c, &code->problem->in[i], v, is_packed));
+        in[i] = c->now->value[v];
+        if (is_packed || !is_const) in[i].data = NULL;
+    }
+    if (from->kind != STEP_KERNEL) return SINTER_OK;
+    for (uint32_t i = 0; i < from->out_count; i++) {
+        const uint32_t v = s->out_id[i];
+        if (!v) continue;
+        if (prepares && is_late_value(c, v)) TRY(context_prepare_value(c, v));
+        TRY(check_operand(c, &code->problem->out[i], v, false));
+        out[i] = c->now->value[v];
+        out[i].data = NULL;
+    }
+    return code->is_inferred ? SINTER_OK : check_follows(c, code->problem, s);
+}
+
+/* ---- symbols ---- */
+
+sinter_status context_bind_symbol(context *c, dim d, int64_t value, const char *what)
+{
+    const dim_node *n = &c->g->dim[d];
+    if (n->kind != DIM_SYMBOL || !c->g->symbol[n->value].is_late) {
+        if (c->now->dim[d] == value) return SINTER_OK;
+        return FAIL(&c->e, INVALID_MODEL, "%s is %lld, the engine was built for %lld", what, (long long)value, (long long)c->now->dim[d]);
+    }
+    const engine_range *r = &c->g->range[(size_t)c->profile * c->g->symbol_count + (size_t)n->value];
+    if (value < r->min || value > r->max)
+        return FAIL(&c->e, INVALID_MODEL, "%s is %lld, it can be %lld to %lld", what, (long long)value, (long long)r->min, (long long)r->max);
+    c->now->symbol[n->value] = value;
+    return SINTER_OK;
+}
+
+sinter_status context_bind_dims(context *c, uint32_t v, const int64_t *dim_at, uint32_t rank, const char *what)
+{
+    const engine_value *x = context_value(c, v);
+    if (rank != x->rank) return FAIL(&c->e, INVALID_MODEL, "%s has rank %u, expected %u", what, rank, x->rank);
+    for (uint32_t i = 0; i < rank; i++)
+        if (c->g->dim[x->dim[i]].kind == DIM_SYMBOL) TRY(context_bind_symbol(c, x->dim[i], dim_at[i], what));
+    context_evaluate(c);
+    for (uint32_t i = 0; i < rank; i++)
+        if (c->now->dim[x->dim[i]] != dim_at[i])
+            return FAIL(&c->e, INVALID_MODEL, "%s has size %lld on axis %u, expected %lld", what, (long long)dim_at[i], i, (long long)c->now->dim[x->dim[i]]);
+    return SINTER_OK;
+}
+
+/* The inputs' dims bind the symbols that name them; the rest must agree. */
+static sinter_status bind_inputs(context *c)
+{
+    shape *s = c->now;
+    for (uint32_t i = 0; i < c->g->symbol_count; i++) s->symbol[i] = UNBOUND;
+    for (uint32_t i = 0; i < c->g->input_count; i++) {
+        const engine_io *io = &c->g->io[i];
+        for (uint32_t k = 0; k < io->rank; k++) {
+            const dim_node *d = &c->g->dim[io->dim[k]];
+            if (d->kind != DIM_SYMBOL || s->symbol[d->value] != UNBOUND) continue;
+            const engine_range *r = &c->g->range[(size_t)c->profile * c->g->symbol_count + (size_t)d->value];
+            const int64_t x = c->input[i].dim[k];
+            if (x < r->min || x > r->max || x % r->divisor)
+                return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, profile %u permits %lld to %lld", k, engine_text(c->g, io->name), (long long)x, c->profile, (long long)r->min, (long long)r->max);
+            s->symbol[d->value] = x;
+        }
+    }
+    context_evaluate(c);
+    for (uint32_t i = 0; i < c->g->input_count; i++) {
+        const engine_io *io = &c->g->io[i];
+        for (uint32_t k = 0; k < io->rank; k++)
+            if (s->dim[io->dim[k]] != c->input[i].dim[k])
+                return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, expected %lld", k, engine_text(c->g, io->name), (long long)c->input[i].dim[k], (long long)s->dim[io->dim[k]]);
+    }
+    return SINTER_OK;
+}
+
+/* ---- shapes ---- */
+
+/* A step's arrays, so that preparing it, also again and again, allocates nothing. */
+static sinter_status make_step(context *c, shape *s, uint32_t step)
+{
+    const engine_step *from = context_step(c, step);
+    const engine_code *code = context_code(c, step);
+    program_step *to = &s->step[step];
+    *to = (program_step){ .kernel = code->kernel, .problem = code->problem, .count_in = from->in_count, .count_out = from->out_count, .index = step };
+    tactic *t = ARENA_NEW(&s->a, tactic, 1);
+    to->in = ARENA_NEW(&s->a, view, from->in_count);
+    to->out = ARENA_NEW(&s->a, view, from->out_count);
+    to->in_id = context_args(c, from->in_at);
+    to->out_id = context_args(c, from->out_at);
+    void *attrs = op_attrs_copy(&s->a, code->problem->op, code->problem->attrs);
+    if (!t || !to->in || !to->out || (!attrs && op_at(code->problem->op)->attrs_size)) return FAIL_MEMORY(&c->e, "a step");
+    memcpy(t->at, from->tactic, sizeof t->at);
+    to->tactic = t;
+    for (const attr_info *info = op_at(code->problem->op)->attr; info->name; info++) {
+        if (info->kind != ATTR_DIMS) continue;
+        attr_dims *d = (attr_dims *)((char *)attrs + info->at);
+        d->at = ARENA_NEW(&s->a, int64_t, d->count);
+        if (!d->at) return FAIL_MEMORY(&c->e, "a step");
+    }
+    to->attrs = attrs;
+    return SINTER_OK;
+}
+
+static void drop_shape(context *c, shape *s)
+{
+    for (uint32_t i = 0; s->program && i < c->program_count; i++)
+        if (s->program[i]) c->g->backend->program_destroy(&c->e, c->g->device, s->program[i]);
+    arena_deinit(&s->a);
+    *s = (shape){ 0 };
+}
+
+static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t key_count)
+{
+    arena_init(&s->a, &c->e);
+    s->key = ARENA_NEW(&s->a, int64_t, key_count);
+    s->symbol = ARENA_NEW(&s->a, int64_t, c->g->symbol_count);
+    s->dim = ARENA_NEW(&s->a, int64_t, c->g->dim_count);
+    s->value = ARENA_NEW(&s->a, view, c->p->value_count);
+    s->is_bounded = ARENA_NEW(&s->a, uint8_t, c->p->value_count);
+    s->step = ARENA_NEW(&s->a, program_step, c->p->step_count);
+    s->program = ARENA_NEW(&s->a, program *, c->program_count);
+    if (!s->key || !s->symbol || !s->dim || !s->value || !s->is_bounded || !s->step || !s->program) return FAIL_MEMORY(&c->e, "a shape");
+    memcpy(s->key, key, key_count * sizeof *key);
+    TRY(bind_inputs(c));
+    for (uint32_t i = 1; i < c->p->value_count; i++)
+        if (!is_late_value(c, i)) TRY(context_prepare_value(c, i));
+    for (uint32_t i = 0; i < c->p->step_count; i++) {
+        TRY(make_step(c, s, i));
+        if (context_code(c, i)->is_late) continue;
+        TRY(NOTE(&c->e, context_prepare_step(c, i), "preparing step '%s'", engine_text(c->g, context_step(c, i)->name)));
+    }
+    for (uint32_t r = 1; r < c->p->region_count; r++)
+        for (uint32_t i = 0; i < c->region[r].count; i++) {
+            const run_item *item = &c->region[r].item[i];
+            if (!item->is_program || item->is_late) continue;
+            TRY(c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, NULL, &s->program[item->program]));
+        }
+    return SINTER_OK;
+}
+
+/* Bases of inputs, outputs and grown buffers may have changed since the shape was last used. */
+static sinter_status refresh(context *c)
+{
+    for (uint32_t i = 0; i < c->g->input_count; i++) {
+        const uint32_t v = context_args(c, c->p->io_first)[i];
+        c->base[context_value(c, v)->storage] = c->input[i].data;
+    }
+    for (uint32_t i = 0; i < c->moving_count; i++)
+        if (!is_late_value(c, c->moving[i])) TRY(context_prepare_value(c, c->moving[i]));
+    return SINTER_OK;
+}
+
+sinter_status context_set_shape(context *c)
+{
+    const size_t key_count = (size_t)c->g->input_count * SINTER_RANK_MAX;
+    const arena_mark mark = arena_save(&c->scratch);
+    int64_t *key = ARENA_NEW(&c->scratch, int64_t, key_count);
+    if (!key) return FAIL_MEMORY(&c->e, "a shape");
+    for (uint32_t i = 0; i < c->g->input_count; i++)
+        for (uint32_t k = 0; k < c->g->io[i].rank; k++) key[i * SINTER_RANK_MAX + k] = c->input[i].dim[k];
+    shape *oldest = &c->kept[0], *found = NULL;
+    for (uint32_t i = 0; i < SHAPES_KEPT; i++) {
+        shape *s = &c->kept[i];
+        if (s->used && memcmp(s->key, key, key_count * sizeof *key) == 0) found = s;
+        if (s->used < oldest->used) oldest = s;
+    }
+    if (found && found != c->now)
+        for (uint32_t i = 1; i < c->p->value_count; i++) c->address[i] = found->value[i].data;
+    sinter_status s = SINTER_OK;
+    if (!found) {
+        drop_shape(c, oldest);
+        c->now = found = oldest;
+        for (uint32_t i = 0; i < c->g->input_count; i++) c->base[context_value(c, context_args(c, c->p->io_first)[i])->storage] = c->input[i].data;
+        s = make_shape(c, found, key, key_count);
+        if (s != SINTER_OK) {
+            drop_shape(c, found);
+            c->now = NULL;
+        }
+    }
+    arena_rewind(&c->scratch, mark);
+    TRY(s);
+    c->now = found;
+    found->used = ++c->tick;
+    return refresh(c);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* execute.c - runs a region: programs are launched, late steps and calls are run by hand in between. */
+#include "run/context.h"
+
+#include "base/os.h"
+
+#include <string.h>
+
+static sinter_status run_program(context *c, const run_item *item)
+{
+    shape *s = c->now;
+    if (item->is_late) {
+        for (uint32_t i = item->first; i < item->first + item->count; i++)
+            TRY(NOTE(&c->e, context_prepare_step(c, i), "preparing step '%s'", engine_text(c->g, context_step(c, i)->name)));
+        TRY(c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, s->program[item->program], &s->program[item->program]));
+    }
+    const program_run run = { .address = c->address, .workspace = c->workspace, .fault = &c->fault, .clock = c->clock, .e = &c->e, .scratch = &c->scratch };
+    return c->g->backend->program_launch(c->g->device, s->program[item->program], &run);
+}
+
+/* ---- late steps ---- */
+
+typedef struct late {
+    context *c;
+    uint32_t step;
+    view    *out;
+} late;
+
+/* What a late op calls once it knows a result's size: binds the symbols and gives the memory. */
+static sinter_status late_resize(ref_call *call, uint32_t i, const int64_t *dim_at, uint32_t count)
+{
+    late *l = call->user;
+    context *c = l->c;
+    const engine_step *s = context_step(c, l->step);
+    const char *name = engine_text(c->g, s->name);
+    if (call->op == OP_bind) {
+        const uint32_t *symbol = context_args(c, s->dim_at);
+        const uint32_t symbols = ((const attrs_bind *)call->attrs)->symbols.count;
+        if (count != symbols) return FAIL(&c->e, INVALID_MODEL, "'%s' gives %u sizes, expected %u", name, count, symbols);
+        for (uint32_t k = 0; k < count; k++) TRY(context_bind_symbol(c, symbol[k], dim_at[k], name));
+        context_evaluate(c);
+        return SINTER_OK;
+    }
+    const uint32_t v = i < s->out_count ? context_args(c, s->out_at)[i] : 0;
+    if (!v) return FAIL(&c->e, INTERNAL, "'%s' has no result %u", name, i);
+    TRY(context_bind_dims(c, v, dim_at, count, name));
+    TRY(context_prepare_value(c, v));
+    if (!c->now->is_bounded[v]) return FAIL(&c->e, INVALID_MODEL, "the result of '%s' does not fit its storage", name);
+    l->out[i] = c->now->value[v];
+    return SINTER_OK;
+}
+
+static sinter_status run_late(context *c, uint32_t step)
+{
+    const engine_step *s = context_step(c, step);
+    TRY(context_prepare_step(c, step));
+    program_step *p = &c->now->step[step];
+    view *in = (view *)(uintptr_t)p->in, *out = (view *)(uintptr_t)p->out;
+    for (uint32_t i = 0; i < s->in_count; i++) in[i].data = p->in_id[i] ? c->address[p->in_id[i]] : NULL;
+    for (uint32_t i = 0; i < s->out_count; i++) {
+        out[i] = (view){ 0 };
+        if (!p->out_id[i]) continue;
+        out[i].dtype = (sinter_dtype)context_value(c, p->out_id[i])->dtype;
+        out[i].rank = context_value(c, p->out_id[i])->rank;
+    }
+    late l = { .c = c, .step = step, .out = out };
+    ref_call call = { .e = &c->e, .op = context_code(c, step)->problem->op, .attrs = p->attrs, .count_in = s->in_count, .count_out = s->out_count,
+                      .in = in, .out = out, .scratch = &c->scratch, .fault = &c->fault, .resize = late_resize, .user = &l };
+    const arena_mark mark = arena_save(&c->scratch);
+    const uint64_t start = c->clock ? os_time_ns() : 0;
+    const sinter_status status = op_reference(&call);
+    if (c->clock) {
+        step_clock *t = &c->clock[step];
+        const uint64_t ns = os_time_ns() - start;
+        t->total_ns += ns;
+        if (!t->runs++ || ns < t->min_ns) t->min_ns = ns;
+    }
+    arena_rewind(&c->scratch, mark);
+    return status;
+}
+
+sinter_status context_run_region(context *c, uint32_t region)
+{
+    const run_region *r = &c->region[region];
+    for (uint32_t i = 0; i < r->count; i++) {
+        const run_item *item = &r->item[i];
+        if (item->is_program) {
+            TRY(run_program(c, item));
+            continue;
+        }
+        const engine_step *s = context_step(c, item->first);
+        const sinter_status status = s->kind == STEP_LATE ? run_late(c, item->first) : context_run_call(c, item->first);
+        TRY(NOTE(&c->e, status, "running step '%s'", engine_text(c->g, s->name)));
+    }
+    return SINTER_OK;
+}
+
+sinter_status context_run(context *c)
+{
+    for (uint32_t i = 0; i < c->g->io_count - c->g->input_count; i++) c->result_ready[i] = false;
+    for (uint32_t i = 0; i < c->g->input_count; i++)
+        if (!c->input[i].is_set) return FAIL(&c->e, INVALID_ARG, "input '%s' has not been set", engine_text(c->g, c->g->io[i].name));
+    TRY(context_set_shape(c));
+    c->fault = (data_fault){ 0 };
+    TRY(context_run_region(c, 1));
+    for (uint32_t i = 0; i < c->g->io_count - c->g->input_count; i++) c->result_ready[i] = true;
+    if (!c->fault.is_set) return SINTER_OK;
+    return FAIL(&c->e, INVALID_MODEL, "step '%s' met index %lld at position %lld of its indices, the limit is %lld",
+                engine_text(c->g, context_step(c, c->fault.step)->name), (long long)c->fault.value, (long long)c->fault.index, (long long)c->fault.limit);
+}
