@@ -4,11 +4,11 @@
  *
  *   conv:f32[1,64,56,56]{0,2,3,1} w:f32[64,64,3,3] -> f32[1,64,56,56]{0,2,3,1} stride=[1,1] pad=[1,1,1,1] dilation=[1,1] epi="a=acc; b=relu a : f32; store 0 b"
  *
- * Grammar: OP ':' operand {' ' operand} ' -> ' operand {' ' operand} {' ' attr} [' pro="' program '"'] [' epi="' program '"']
+ * Grammar: OP ':' operand {' ' operand} [' +' {' ' operand}] ' -> ' operand {' ' operand} {' ' attr} [' pro="' program '"'] [' epi="' program '"']
  *   operand  ['w:'] ('-' | DTYPE '[' dims ']' ['{' order '}'] ['*'])     w: a constant; -: an absent input; order: axes from
  *            outermost to innermost in memory, left out where row-major; *: strided (not dense in that order)
  *   dim      N, or MIN '..' MAX '/' DIVISOR '@' OPT (MAX '?' : no bound)
- * Inputs beyond count_anchor belong to the programs. */
+ *   +        the inputs after it are beyond count_anchor: they belong to the programs */
 #ifndef OPS_PROBLEM_H
 #define OPS_PROBLEM_H
 
