@@ -54,7 +54,7 @@ static sinter_status check_programs(const ir_graph *g, ir_node_id id, ir_stage s
     if (n->op != OP_pointwise && n->epilogue && !(op->traits & FUSES_AFTER)) return fail_node(g, id, "an epilogue that the op cannot have", 1, 0);
     if (n->prologue && !(op->traits & FUSES_BEFORE)) return fail_node(g, id, "a prologue that the op cannot have", 1, 0);
     const char *why = n->epilogue ? expr_check(n->epilogue, n->count_in, n->count_out, n->op != OP_pointwise) : NULL;
-    if (!why && n->prologue) why = expr_check(n->prologue, n->count_in, 1, true);
+    if (!why && n->prologue) why = expr_check(n->prologue, n->count_in, 1, false);
     if (why) return FAIL(g->e, INTERNAL, "node %u %s (%s): %s", id, ir_node_label(g, id), op->name, why);
     return SINTER_OK;
 }
