@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_kernels.c - GFLOP/s of the CPU's dense kernels on one thread, on shapes of well-known networks.
  *
- * cpu_kernels [level] [name filter] [all]: for each shape the best of several repetitions; of every tactic where `all` is
- * given, else of the first and of the best one. The measure is the product as the runtime would run it: packed weights,
- * bias and relu fused. */
+ * cpu_kernels [level] [name filter] [all]: for each shape the best of several repetitions; of every tactic where `all`
+ * is given, else of the first and of the best one. The measure is the product as the runtime would run it: packed
+ * weights, bias and relu fused. */
 #include "cpu/conv.h"
 #include "cpu/conv_transpose.h"
 #include "cpu/depthwise.h"
@@ -52,7 +52,7 @@ static int show_all;
 
 typedef struct gemm_job {
     gemm_params p;
-    void       *scratch;
+    void *scratch;
 } gemm_job;
 static void gemm_job_run(void *v)
 {
@@ -76,7 +76,7 @@ static void bench_gemm(const char *name, int64_t m, int64_t n, int64_t k, bool r
 {
     if (!strstr(name, filter)) return;
     gemm_tactic list[GEMM_TACTICS_MAX];
-    const gemm_shape s = {.m = m, .n = n, .k = k, .taps = 1, .a_row = k, .a_col = 1, .b_raw = raw};
+    const gemm_shape s = { .m = m, .n = n, .k = k, .taps = 1, .a_row = k, .a_col = 1, .b_raw = raw };
     const int count = gemm_tactics(level, &s, list);
     float *a = floats((size_t)(m * k)), *b = floats((size_t)(n * k)), *c = floats((size_t)(m * n));
     float *bias = floats((size_t)n);
@@ -85,10 +85,21 @@ static void bench_gemm(const char *name, int64_t m, int64_t n, int64_t k, bool r
     for (int i = 0; i < count; i++) {
         float *packed = floats(gemm_pack_size(level, list[i], 1, k, n) / sizeof(float));
         gemm_pack(level, list[i], 1, k, n, b, 0, n, 1, packed);
-        gemm_job j = {.p = {.isa = level, .tactic = list[i], .m = m, .n = n, .k = k, .a = a, .a_row = k, .a_col = 1,
-                            .b = raw ? b : packed, .b_raw = raw, .b_row = transposed ? 1 : n,
-                            .b_col = transposed ? k : 1, .c = c, .ldc = n,
-                            .epilogue = {.bias = bias, .clip = true, .hi = INFINITY}}};
+        gemm_job j = { .p = { .isa = level,
+                              .tactic = list[i],
+                              .m = m,
+                              .n = n,
+                              .k = k,
+                              .a = a,
+                              .a_row = k,
+                              .a_col = 1,
+                              .b = raw ? b : packed,
+                              .b_raw = raw,
+                              .b_row = transposed ? 1 : n,
+                              .b_col = transposed ? k : 1,
+                              .c = c,
+                              .ldc = n,
+                              .epilogue = { .bias = bias, .clip = true, .hi = INFINITY } } };
         j.scratch = aligned_alloc(64, gemm_scratch_size(&j.p) + 64);
         time[i] = best_time(gemm_job_run, &j);
         (void)gemm_tactic_print(text[i], sizeof text[i], level, list[i]);
@@ -104,7 +115,7 @@ static void bench_gemm(const char *name, int64_t m, int64_t n, int64_t k, bool r
 
 typedef struct conv_job {
     conv_params p;
-    void       *scratch, *workspace;
+    void *scratch, *workspace;
 } conv_job;
 static void conv_job_run(void *v)
 {
@@ -124,9 +135,18 @@ static void bench_conv(const char *name, int64_t size, int64_t c_in, int64_t c_o
     if (!strstr(name, filter)) return;
     const int64_t pad = kernel / 2 - (kernel == 6 ? 1 : 0), out = (size + 2 * pad - kernel) / stride + 1;
     const conv_shape s = {
-        .images = 1, .groups = groups, .c_in = c_in, .c_out = c_out, .in = {1, size, size}, .out = {1, out, out},
-        .kernel = {1, kernel, kernel}, .stride = {1, stride, stride}, .dilation = {1, 1, 1}, .pad = {0, pad, pad},
-        .x_image = size * size * c_in, .x_dim = {0, planar ? size : size * c_in, planar ? 1 : c_in},
+        .images = 1,
+        .groups = groups,
+        .c_in = c_in,
+        .c_out = c_out,
+        .in = { 1, size, size },
+        .out = { 1, out, out },
+        .kernel = { 1, kernel, kernel },
+        .stride = { 1, stride, stride },
+        .dilation = { 1, 1, 1 },
+        .pad = { 0, pad, pad },
+        .x_image = size * size * c_in,
+        .x_dim = { 0, planar ? size : size * c_in, planar ? 1 : c_in },
         .x_c = planar ? size * size : 1,
     };
     conv_tactic list[CONV_TACTICS_MAX];
@@ -134,15 +154,24 @@ static void bench_conv(const char *name, int64_t size, int64_t c_in, int64_t c_o
     float *x = floats((size_t)(size * size * c_in)), *w = floats((size_t)(c_out * c_in * kernel * kernel));
     float *y = floats((size_t)(out * out * c_out)), *bias = floats((size_t)c_out);
     float *residual = floats((size_t)(out * out * c_out));
-    const int64_t w_stride[5] = {c_in / groups * kernel * kernel, kernel * kernel, kernel * kernel, kernel, 1};
+    const int64_t w_stride[5] = { c_in / groups * kernel * kernel, kernel * kernel, kernel * kernel, kernel, 1 };
     double time[CONV_TACTICS_MAX];
     char text[CONV_TACTICS_MAX][64];
     for (int i = 0; i < count; i++) {
         float *packed = floats(conv_pack_size(level, &s, list[i]) / sizeof(float));
         conv_pack(level, &s, list[i], w, w_stride, packed);
-        conv_job j = {.p = {.isa = level, .tactic = list[i], .shape = s, .x = x, .w = packed, .y = y, .ldy = c_out,
-                            .epilogue = {.bias = bias, .clip = true, .hi = INFINITY, .ldr = c_out,
-                                         .residual = flags & RESIDUAL ? residual : NULL}}};
+        conv_job j = { .p = { .isa = level,
+                              .tactic = list[i],
+                              .shape = s,
+                              .x = x,
+                              .w = packed,
+                              .y = y,
+                              .ldy = c_out,
+                              .epilogue = { .bias = bias,
+                                            .clip = true,
+                                            .hi = INFINITY,
+                                            .ldr = c_out,
+                                            .residual = flags & RESIDUAL ? residual : NULL } } };
         j.scratch = aligned_alloc(64, conv_scratch_size(&j.p) + 64);
         j.workspace = aligned_alloc(64, conv_workspace_size(&j.p) + 64);
         time[i] = best_time(conv_job_run, &j);
@@ -161,7 +190,7 @@ static void bench_conv(const char *name, int64_t size, int64_t c_in, int64_t c_o
 
 typedef struct transposed_job {
     conv_transpose_params p;
-    void                 *scratch;
+    void *scratch;
 } transposed_job;
 static void transposed_job_run(void *v)
 {
@@ -175,22 +204,38 @@ static void bench_transposed(const char *name, int64_t size, int64_t c_in, int64
     if (!strstr(name, filter)) return;
     const int64_t pad = (kernel - stride) / 2, out = size * stride;
     const conv_shape s = {
-        .images = 1, .groups = 1, .c_in = c_in, .c_out = c_out, .in = {1, size, size}, .out = {1, out, out},
-        .kernel = {1, kernel, kernel}, .stride = {1, stride, stride}, .dilation = {1, 1, 1}, .pad = {0, pad, pad},
-        .x_image = size * size * c_in, .x_dim = {0, size * c_in, c_in}, .x_c = 1,
+        .images = 1,
+        .groups = 1,
+        .c_in = c_in,
+        .c_out = c_out,
+        .in = { 1, size, size },
+        .out = { 1, out, out },
+        .kernel = { 1, kernel, kernel },
+        .stride = { 1, stride, stride },
+        .dilation = { 1, 1, 1 },
+        .pad = { 0, pad, pad },
+        .x_image = size * size * c_in,
+        .x_dim = { 0, size * c_in, c_in },
+        .x_c = 1,
     };
     gemm_tactic list[GEMM_TACTICS_MAX];
     const int count = conv_transpose_tactics(level, &s, list);
     float *x = floats((size_t)(size * size * c_in)), *w = floats((size_t)(c_out * c_in * kernel * kernel));
     float *y = floats((size_t)(out * out * c_out)), *bias = floats((size_t)c_out);
-    const int64_t w_stride[5] = {c_out * kernel * kernel, kernel * kernel, kernel * kernel, kernel, 1};
+    const int64_t w_stride[5] = { c_out * kernel * kernel, kernel * kernel, kernel * kernel, kernel, 1 };
     double time[GEMM_TACTICS_MAX];
     char text[GEMM_TACTICS_MAX][64];
     for (int i = 0; i < count; i++) {
         float *packed = floats(conv_transpose_pack_size(level, &s, list[i]) / sizeof(float));
         conv_transpose_pack(level, &s, list[i], w, w_stride, packed);
-        transposed_job j = {.p = {.isa = level, .tactic = list[i], .shape = s, .x = x, .w = packed, .y = y,
-                                  .ldy = c_out, .epilogue = {.bias = bias}}};
+        transposed_job j = { .p = { .isa = level,
+                                    .tactic = list[i],
+                                    .shape = s,
+                                    .x = x,
+                                    .w = packed,
+                                    .y = y,
+                                    .ldy = c_out,
+                                    .epilogue = { .bias = bias } } };
         j.scratch = aligned_alloc(64, conv_transpose_scratch_size(&j.p) + 64);
         time[i] = best_time(transposed_job_run, &j);
         (void)gemm_tactic_print(text[i], sizeof text[i], level, list[i]);
@@ -215,17 +260,30 @@ static void bench_depthwise(const char *name, int64_t size, int64_t channels, in
     if (!strstr(name, filter)) return;
     const int64_t pad = kernel / 2, out = (size + 2 * pad - kernel) / stride + 1;
     const depthwise_shape s = {
-        .images = 1, .channels = channels, .multiplier = 1, .in = {size, size}, .out = {out, out},
-        .kernel = {kernel, kernel}, .stride = {stride, stride}, .dilation = {1, 1}, .pad = {pad, pad},
-        .x_image = size * size * channels, .x_dim = {size * channels, channels},
+        .images = 1,
+        .channels = channels,
+        .multiplier = 1,
+        .in = { size, size },
+        .out = { out, out },
+        .kernel = { kernel, kernel },
+        .stride = { stride, stride },
+        .dilation = { 1, 1 },
+        .pad = { pad, pad },
+        .x_image = size * size * channels,
+        .x_dim = { size * channels, channels },
     };
     float *x = floats((size_t)(size * size * channels)), *w = floats((size_t)(channels * kernel * kernel));
     float *y = floats((size_t)(out * out * channels)), *bias = floats((size_t)channels);
     float *packed = floats(depthwise_pack_size(&s) / sizeof(float));
-    const int64_t w_stride[3] = {kernel * kernel, kernel, 1};
+    const int64_t w_stride[3] = { kernel * kernel, kernel, 1 };
     depthwise_pack(&s, w, w_stride, packed);
-    depthwise_params p = {.isa = level, .shape = s, .x = x, .w = packed, .y = y, .ldy = channels,
-                          .epilogue = {.bias = bias, .clip = true, .hi = 6.0f}};
+    depthwise_params p = { .isa = level,
+                           .shape = s,
+                           .x = x,
+                           .w = packed,
+                           .y = y,
+                           .ldy = channels,
+                           .epilogue = { .bias = bias, .clip = true, .hi = 6.0f } };
     const double time = best_time(depthwise_job_run, &p);
     const double flop = 2.0 * (double)(out * out * channels * kernel * kernel);
     const double bytes = 4.0 * (double)(size * size * channels + out * out * channels);

@@ -27,18 +27,21 @@ static inline int64_t numbers_in(numbers *r, int64_t low, int64_t high)
 {
     return low + (int64_t)(numbers_next(r) % (uint64_t)(high - low + 1));
 }
-static inline float numbers_float(numbers *r) { return (float)((double)numbers_next(r) / 1073741824.0 - 1.0); }
+static inline float numbers_float(numbers *r)
+{
+    return (float)((double)numbers_next(r) / 1073741824.0 - 1.0);
+}
 
 /* `count` floats between two bands, all NaN; 64-byte aligned when `skew` is 0. */
 typedef struct guarded {
-    char  *whole;
+    char *whole;
     float *data;
     size_t count;
 } guarded;
 
 static inline guarded guarded_create(size_t count, size_t skew)
 {
-    guarded g = {.count = count};
+    guarded g = { .count = count };
     const size_t size = (count + skew + 2 * BAND) * sizeof(float);
     g.whole = aligned_alloc(64, (size + 63) / 64 * 64);
     if (!g.whole) abort();
@@ -63,7 +66,7 @@ static inline bool guarded_intact(const guarded *g)
 static inline void guarded_destroy(guarded *g)
 {
     free(g->whole);
-    *g = (guarded){0};
+    *g = (guarded){ 0 };
 }
 
 /* One result of a sum of products: what it should be and how large its parts were. */
@@ -101,9 +104,9 @@ static inline bool exact_near(exact x, float got)
 
 /* The hook of the tests: counts each element once and writes what it was told into it. */
 typedef struct post_seen {
-    float  *y;
+    float *y;
     int64_t elements, largest;
-    bool    wrong;
+    bool wrong;
 } post_seen;
 
 static inline void post_negate(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols,

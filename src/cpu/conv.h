@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv.h - fp32 convolution of one to three spatial dimensions, channels-last out, by taps on the batch-reduce product.
  *
- * Nothing is unrolled into columns. Path `taps`: every output pixel's input rows are pointers, one a tap; taps that fall
- * into the padding point to zeros. Path `rows`: the input is first copied into a zero-padded channels-last image (from
- * any strides, so a graph input in NCHW needs no transpose), and the taps of one kernel row become one long run: what
- * a first layer of three channels needs. One and two dimensions have the outer sizes 1. Work is phases of independent
- * tiles, fixed by problem and tactic alone. */
+ * Nothing is unrolled into columns. Path `taps`: every output pixel's input rows are pointers, one a tap; taps that
+ * fall into the padding point to zeros. Path `rows`: the input is first copied into a zero-padded channels-last image
+ * (from any strides, so a graph input in NCHW needs no transpose), and the taps of one kernel row become one long run:
+ * what a first layer of three channels needs. One and two dimensions have the outer sizes 1. Work is phases of
+ * independent tiles, fixed by problem and tactic alone. */
 #ifndef CPU_CONV_H
 #define CPU_CONV_H
 
@@ -15,8 +15,8 @@ typedef enum conv_path { CONV_TAPS, CONV_ROWS } conv_path;
 
 typedef struct conv_tactic {
     gemm_tactic gemm;
-    uint8_t     path;         /* conv_path */
-    uint8_t     zero[7];      /* always 0  */
+    uint8_t path;    /* conv_path */
+    uint8_t zero[7]; /* always 0  */
 } conv_tactic;
 
 enum { CONV_TACTICS_MAX = 2 * GEMM_TACTICS_MAX };
@@ -26,19 +26,19 @@ typedef struct conv_shape {
     int64_t images, groups, c_in, c_out;
     int64_t in[3], out[3];
     int64_t kernel[3], stride[3], dilation[3];
-    int64_t pad[3];                      /* before each axis; what follows is implied by `out`        */
-    int64_t x_image, x_dim[3], x_c;      /* strides of the input in elements                          */
+    int64_t pad[3];                 /* before each axis; what follows is implied by `out`        */
+    int64_t x_image, x_dim[3], x_c; /* strides of the input in elements                          */
 } conv_shape;
 
 typedef struct conv_params {
-    isa_level     isa;
-    conv_tactic   tactic;
-    conv_shape    shape;
-    const float  *x;
-    const float  *w;                     /* packed by conv_pack                                       */
-    float        *y;                     /* pixels in order (image, depth, height, width), `ldy` apart */
-    int64_t       ldy;
-    gemm_epilogue epilogue;              /* bias [c_out]; residual laid out as y with stride ldr      */
+    isa_level isa;
+    conv_tactic tactic;
+    conv_shape shape;
+    const float *x;
+    const float *w; /* packed by conv_pack                                       */
+    float *y;       /* pixels in order (image, depth, height, width), `ldy` apart */
+    int64_t ldy;
+    gemm_epilogue epilogue; /* bias [c_out]; residual laid out as y with stride ldr      */
 } conv_params;
 
 /* Lists the sensible tactics, the one expected to be fastest first. Returns their number, at least 1. */
@@ -53,12 +53,12 @@ void conv_pack(isa_level isa, const conv_shape *s, conv_tactic tactic, const flo
                float *dst);
 
 /* Memory that all workers share over all phases, and memory of each worker; both 64-byte aligned. */
-size_t  conv_workspace_size(const conv_params *p);
-size_t  conv_scratch_size(const conv_params *p);
+size_t conv_workspace_size(const conv_params *p);
+size_t conv_scratch_size(const conv_params *p);
 /* A phase begins when all tiles of the one before have ended. */
-int     conv_phase_count(const conv_params *p);
+int conv_phase_count(const conv_params *p);
 int64_t conv_tile_count(const conv_params *p, int phase);
-void    conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void *workspace, void *scratch,
-                 void *post_user);
+void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void *workspace, void *scratch,
+              void *post_user);
 
 #endif

@@ -2,17 +2,27 @@
 /* conv_run.c - convolution as a product whose rows of A are pointers into the image.
  *
  * M is every output pixel of every image, so register tiles run over the ends of output rows and small images fill them
- * as well as large ones. The only cost is the list of pointers, made once for a register tile and used by all panels. */
+ * as well as large ones. The only cost is the list of pointers, made once for a register tile and used by all panels.
+ */
 #include "base/env.h"
 #include "cpu/conv.h"
 #include "cpu/gemm_core.h"
 #include <string.h>
 
-static int64_t volume(const int64_t d[3]) { return d[0] * d[1] * d[2]; }
-static int64_t pixel_count(const conv_shape *s) { return s->images * volume(s->out); }
+static int64_t volume(const int64_t d[3])
+{
+    return d[0] * d[1] * d[2];
+}
+static int64_t pixel_count(const conv_shape *s)
+{
+    return s->images * volume(s->out);
+}
 
 /* In path `rows` the taps of a kernel row are one run where they lie side by side. */
-static bool runs_merge(const conv_shape *s) { return s->groups == 1 && s->dilation[2] == 1; }
+static bool runs_merge(const conv_shape *s)
+{
+    return s->groups == 1 && s->dilation[2] == 1;
+}
 
 /* The padded copy holds exactly the pixels that taps read. */
 static void padded_dims(const conv_shape *s, int64_t dims[3])
@@ -21,7 +31,7 @@ static void padded_dims(const conv_shape *s, int64_t dims[3])
 }
 
 typedef struct conv_inner {
-    int64_t taps, k;    /* as the micro-kernel sees them */
+    int64_t taps, k; /* as the micro-kernel sees them */
 } conv_inner;
 
 static conv_inner inner_of(const conv_params *p)
@@ -29,9 +39,9 @@ static conv_inner inner_of(const conv_params *p)
     const conv_shape *s = &p->shape;
     const int64_t k = s->c_in / s->groups;
     if (p->tactic.path == CONV_ROWS && runs_merge(s)) {
-        return (conv_inner){.taps = s->kernel[0] * s->kernel[1], .k = s->kernel[2] * k};
+        return (conv_inner){ .taps = s->kernel[0] * s->kernel[1], .k = s->kernel[2] * k };
     }
-    return (conv_inner){.taps = volume(s->kernel), .k = k};
+    return (conv_inner){ .taps = volume(s->kernel), .k = k };
 }
 
 static gemm_grid grid_of(const conv_params *p)
@@ -94,7 +104,10 @@ size_t conv_scratch_size(const conv_params *p)
                     gemm_core_scratch_size(gemm_tile_set_of(p->isa), p->tactic.gemm, inner.taps, inner.k));
 }
 
-int conv_phase_count(const conv_params *p) { return p->tactic.path == CONV_ROWS ? 2 : 1; }
+int conv_phase_count(const conv_params *p)
+{
+    return p->tactic.path == CONV_ROWS ? 2 : 1;
+}
 
 int64_t conv_tile_count(const conv_params *p, int phase)
 {
@@ -162,10 +175,10 @@ static void pad_rows(const conv_params *p, int64_t begin, int64_t end, float *pa
 /* Where the rows of A lie: an image (padded or not) and the walk over output pixels. */
 typedef struct conv_rows {
     const conv_shape *s;
-    const float      *x, *zeros;
-    int64_t           image, dim[3];    /* strides of x                          */
-    int64_t           in[3], pad[3];    /* of x: the padded copy has no padding  */
-    int64_t           kernel[3];        /* taps that are told apart              */
+    const float *x, *zeros;
+    int64_t image, dim[3]; /* strides of x                          */
+    int64_t in[3], pad[3]; /* of x: the padded copy has no padding  */
+    int64_t kernel[3];     /* taps that are told apart              */
 } conv_rows;
 
 /* The pointers of one tap for `count` neighbouring output pixels of a row; input column of the first is `x`. */
@@ -185,7 +198,7 @@ static void conv_rows_fill(const void *source, int64_t row, int32_t rows, const 
     const conv_rows *r = source;
     const conv_shape *s = r->s;
     int64_t x = row % s->out[2], y = row / s->out[2];
-    for (int64_t done = 0; done < rows; x = 0, y++) {    /* a part of one output row at a time; y counts over images */
+    for (int64_t done = 0; done < rows; x = 0, y++) { /* a part of one output row at a time; y counts over images */
         const int64_t left = rows - done, count = s->out[2] - x < left ? s->out[2] - x : left;
         const int64_t z = y / s->out[1];
         const int64_t in_z = z % s->out[0] * s->stride[0] - r->pad[0], in_y = y % s->out[1] * s->stride[1] - r->pad[1];
@@ -227,7 +240,7 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
     float *zeros = scratch;
     memset(zeros, 0, zeros_size(p));
 
-    conv_rows rows = {.s = s, .x = p->x, .zeros = zeros, .image = s->x_image};
+    conv_rows rows = { .s = s, .x = p->x, .zeros = zeros, .image = s->x_image };
     for (int i = 0; i < 3; i++) {
         rows.dim[i] = s->x_dim[i];
         rows.in[i] = s->in[i];
@@ -253,13 +266,23 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
         const int64_t group = tile / blocks, n_block = tile % blocks / g.m_blocks, m_block = tile % g.m_blocks;
         rows.x = image + group * k;
         const gemm_core core = {
-            .set = gemm_tile_set_of(p->isa), .tactic = p->tactic.gemm, .rows = conv_rows_fill, .source = &rows,
-            .m = pixel_count(s), .n = n, .k = inner.k, .taps = inner.taps,
-            .a_row = s->stride[2] * rows.dim[2], .a_col = 1,
-            .b = p->w + (size_t)group * pack_size, .c = p->y + group * n, .ldc = p->ldy,
+            .set = gemm_tile_set_of(p->isa),
+            .tactic = p->tactic.gemm,
+            .rows = conv_rows_fill,
+            .source = &rows,
+            .m = pixel_count(s),
+            .n = n,
+            .k = inner.k,
+            .taps = inner.taps,
+            .a_row = s->stride[2] * rows.dim[2],
+            .a_col = 1,
+            .b = p->w + (size_t)group * pack_size,
+            .c = p->y + group * n,
+            .ldc = p->ldy,
             .bias = p->epilogue.bias ? p->epilogue.bias + group * n : NULL,
             .residual = p->epilogue.residual ? p->epilogue.residual + group * n : NULL,
-            .epilogue = &p->epilogue, .col = group * n,
+            .epilogue = &p->epilogue,
+            .col = group * n,
         };
         gemm_core_block(&core, &g, m_block, n_block, 0, (char *)scratch + zeros_size(p), post_user);
     }

@@ -6,13 +6,20 @@
 
 enum { ROWS_CHANNELS_MAX = 32 };
 
-static bool rows_path_merges(const conv_shape *s) { return s->groups == 1 && s->dilation[2] == 1; }
+static bool rows_path_merges(const conv_shape *s)
+{
+    return s->groups == 1 && s->dilation[2] == 1;
+}
 
 static gemm_shape product_of(const conv_shape *s, conv_path path)
 {
     gemm_shape g = {
-        .m = s->images * s->out[0] * s->out[1] * s->out[2], .n = s->c_out / s->groups, .k = s->c_in / s->groups,
-        .taps = s->kernel[0] * s->kernel[1] * s->kernel[2], .a_row = s->stride[2] * s->x_dim[2], .a_col = 1,
+        .m = s->images * s->out[0] * s->out[1] * s->out[2],
+        .n = s->c_out / s->groups,
+        .k = s->c_in / s->groups,
+        .taps = s->kernel[0] * s->kernel[1] * s->kernel[2],
+        .a_row = s->stride[2] * s->x_dim[2],
+        .a_col = 1,
     };
     if (path == CONV_ROWS) {
         g.a_row = s->stride[2] * s->c_in;
@@ -43,7 +50,8 @@ double conv_cost(isa_level isa, const conv_shape *s, conv_tactic t)
         cost += copied * (s->x_c == 1 ? 0.1 : 0.3);
     }
     /* Every tap of every register tile reloads its pointers. */
-    const double tiles = (double)g.m / t.gemm.rows * (double)(g.n / (t.gemm.vectors * gemm_tile_set_of(isa)->lanes) + 1);
+    const double tiles =
+        (double)g.m / t.gemm.rows * (double)(g.n / (t.gemm.vectors * gemm_tile_set_of(isa)->lanes) + 1);
     return cost + 0.15 * tiles * (double)g.taps * t.gemm.rows * (double)s->groups;
 }
 
@@ -59,7 +67,7 @@ static int path_tactics(isa_level isa, const conv_shape *s, conv_path path, conv
     gemm_tactic list[GEMM_TACTICS_MAX];
     const gemm_shape g = product_of(s, path);
     const int count = gemm_tactics(isa, &g, list);
-    for (int i = 0; i < count; i++) out[i] = (conv_tactic){.gemm = list[i], .path = (uint8_t)path};
+    for (int i = 0; i < count; i++) out[i] = (conv_tactic){ .gemm = list[i], .path = (uint8_t)path };
     return count;
 }
 
@@ -70,7 +78,7 @@ int conv_tactics(isa_level isa, const conv_shape *s, conv_tactic out[CONV_TACTIC
     /* A copy pays where runs of a few channels become longer ones; other inputs need it for their strides. */
     const bool longer = rows_path_merges(s) && s->kernel[2] > 1 && s->c_in <= ROWS_CHANNELS_MAX;
     if (s->x_c != 1 || longer) count += path_tactics(isa, s, CONV_ROWS, out + count);
-    for (int i = 1; i < count; i++) {    /* a short list: insertion keeps equals in order */
+    for (int i = 1; i < count; i++) { /* a short list: insertion keeps equals in order */
         const conv_tactic t = out[i];
         const double cost = conv_cost(isa, s, t);
         int at = i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv_transpose.c - transposed convolution as one stride-1 convolution for each class of output pixels.
  *
- * Output o gets x[i] * w[k] wherever o + pad == i * stride + k * dilation. So with q = (o + pad) mod stride, the taps of
- * o are those with k * dilation mod stride == q, and neighbours of a class read neighbouring inputs. */
+ * Output o gets x[i] * w[k] wherever o + pad == i * stride + k * dilation. So with q = (o + pad) mod stride, the taps
+ * of o are those with k * dilation mod stride == q, and neighbours of a class read neighbouring inputs. */
 #include "cpu/conv_transpose.h"
 #include "base/env.h"
 #include "cpu/gemm_core.h"
@@ -12,14 +12,14 @@ enum { POST_FLOATS = 2048 };
 
 /* One axis of one class. */
 typedef struct axis_class {
-    int64_t q, taps, taps_before;    /* its taps, and those of the classes before it on this axis */
-    int64_t first, count;            /* its outputs: first, first + stride, ...                   */
+    int64_t q, taps, taps_before; /* its taps, and those of the classes before it on this axis */
+    int64_t first, count;         /* its outputs: first, first + stride, ...                   */
 } axis_class;
 
 static axis_class class_of(const conv_shape *s, int axis, int64_t q)
 {
     const int64_t stride = s->stride[axis];
-    axis_class c = {.q = q};
+    axis_class c = { .q = q };
     for (int64_t k = 0; k < s->kernel[axis]; k++) {
         const int64_t rest = k * s->dilation[axis] % stride;
         c.taps += rest == q;
@@ -30,7 +30,10 @@ static axis_class class_of(const conv_shape *s, int axis, int64_t q)
     return c;
 }
 
-static int64_t taps_total(const conv_shape *s) { return s->kernel[0] * s->kernel[1] * s->kernel[2]; }
+static int64_t taps_total(const conv_shape *s)
+{
+    return s->kernel[0] * s->kernel[1] * s->kernel[2];
+}
 
 /* Taps of all classes that are packed before this one. */
 static int64_t taps_before(const conv_shape *s, const axis_class c[3])
@@ -41,8 +44,12 @@ static int64_t taps_before(const conv_shape *s, const axis_class c[3])
 
 static gemm_shape product_of(const conv_shape *s)
 {
-    gemm_shape g = {.m = (s->out[2] + s->stride[2] - 1) / s->stride[2], .n = s->c_out / s->groups,
-                    .k = s->c_in / s->groups, .taps = 1, .a_row = s->x_dim[2], .a_col = 1};
+    gemm_shape g = { .m = (s->out[2] + s->stride[2] - 1) / s->stride[2],
+                     .n = s->c_out / s->groups,
+                     .k = s->c_in / s->groups,
+                     .taps = 1,
+                     .a_row = s->x_dim[2],
+                     .a_col = 1 };
     for (int i = 0; i < 3; i++) g.taps *= (s->kernel[i] + s->stride[i] - 1) / s->stride[i];
     return g;
 }
@@ -87,8 +94,8 @@ static void class_pack(const gemm_tile_set *set, const gemm_grid *g, const conv_
         const int64_t col = panel * g->width, left = n - col < g->width ? n - col : g->width;
         const int64_t width = (left + g->lanes - 1) / g->lanes * g->lanes;
         for (int64_t tap = 0; tap < taps_total(s); tap++) {
-            const int64_t at[3] = {tap / (s->kernel[1] * s->kernel[2]), tap / s->kernel[2] % s->kernel[1],
-                                   tap % s->kernel[2]};
+            const int64_t at[3] = { tap / (s->kernel[1] * s->kernel[2]), tap / s->kernel[2] % s->kernel[1],
+                                    tap % s->kernel[2] };
             bool ours = true;
             const float *from = w + col * w_stride[1];
             for (int i = 0; i < 3; i++) {
@@ -113,9 +120,9 @@ void conv_transpose_pack(isa_level isa, const conv_shape *s, gemm_tactic tactic,
         const float *from = w + group * k * w_stride[0];
         float *to = dst + (size_t)group * group_size;
         for (int64_t q = 0; q < s->stride[0] * s->stride[1] * s->stride[2]; q++) {
-            const axis_class c[3] = {class_of(s, 0, q / (s->stride[1] * s->stride[2])),
-                                     class_of(s, 1, q / s->stride[2] % s->stride[1]),
-                                     class_of(s, 2, q % s->stride[2])};
+            const axis_class c[3] = { class_of(s, 0, q / (s->stride[1] * s->stride[2])),
+                                      class_of(s, 1, q / s->stride[2] % s->stride[1]),
+                                      class_of(s, 2, q % s->stride[2]) };
             class_pack(set, &g, s, c, from, w_stride, to + taps_before(s, c) * tap_floats(&g, s));
         }
     }
@@ -129,8 +136,8 @@ static size_t zeros_size(const conv_shape *s)
 size_t conv_transpose_scratch_size(const conv_transpose_params *p)
 {
     const conv_shape *s = &p->shape;
-    return size_add(zeros_size(s), gemm_core_scratch_size(gemm_tile_set_of(p->isa), p->tactic, taps_total(s),
-                                                          s->c_in / s->groups));
+    return size_add(zeros_size(s),
+                    gemm_core_scratch_size(gemm_tile_set_of(p->isa), p->tactic, taps_total(s), s->c_in / s->groups));
 }
 
 static gemm_grid columns_of(const conv_transpose_params *p)
@@ -148,8 +155,8 @@ int64_t conv_transpose_tile_count(const conv_transpose_params *p)
 typedef struct gather_rows {
     const conv_shape *s;
     const axis_class *c;
-    const float      *x, *zeros;    /* the image */
-    int64_t           z, y;         /* of the output */
+    const float *x, *zeros; /* the image */
+    int64_t z, y;           /* of the output */
 } gather_rows;
 
 static void gather_rows_fill(const void *source, int64_t row, int32_t rows, const float **out)
@@ -168,8 +175,8 @@ static void gather_rows_fill(const void *source, int64_t row, int32_t rows, cons
                 int64_t in_x = (r->c[2].first + s->pad[2] - w * s->dilation[2]) / s->stride[2] + row;
                 for (int32_t i = 0; i < rows; i++, in_x++) {
                     *out++ = inside && in_x >= 0 && in_x < s->in[2]
-                               ? r->x + in_z * s->x_dim[0] + in_y * s->x_dim[1] + in_x * s->x_dim[2]
-                               : r->zeros;
+                                 ? r->x + in_z * s->x_dim[0] + in_y * s->x_dim[1] + in_x * s->x_dim[2]
+                                 : r->zeros;
                 }
             }
         }
@@ -199,22 +206,34 @@ static void row_run(const conv_transpose_params *p, const gemm_grid *columns, in
     const int64_t group = tile / (per_row * s->out[1] * columns->n_blocks);
     const size_t group_size = gemm_pack_size(p->isa, p->tactic, taps_total(s), k, n) / sizeof(float);
     const int64_t pixel = ((image * s->out[0] + z) * s->out[1] + y) * s->out[2];
-    axis_class c[3] = {class_of(s, 0, (z + s->pad[0]) % s->stride[0]), class_of(s, 1, (y + s->pad[1]) % s->stride[1])};
+    axis_class c[3] = { class_of(s, 0, (z + s->pad[0]) % s->stride[0]),
+                        class_of(s, 1, (y + s->pad[1]) % s->stride[1]) };
     gemm_epilogue e = p->epilogue;
-    e.post = NULL;    /* called below, when the whole row is there */
+    e.post = NULL; /* called below, when the whole row is there */
     e.ldr *= s->stride[2];
     for (int64_t q = 0; q < s->stride[2]; q++) {
         c[2] = class_of(s, 2, q);
-        const gather_rows rows = {.s = s, .c = c, .x = p->x + image * s->x_image + group * k, .zeros = scratch,
-                                  .z = z, .y = y};
+        const gather_rows rows = {
+            .s = s, .c = c, .x = p->x + image * s->x_image + group * k, .zeros = scratch, .z = z, .y = y
+        };
         const int64_t at = pixel + c[2].first;
         const gemm_core core = {
-            .set = set, .tactic = p->tactic, .rows = gather_rows_fill, .source = &rows, .m = c[2].count, .n = n, .k = k,
-            .taps = c[0].taps * c[1].taps * c[2].taps, .a_row = s->x_dim[2], .a_col = 1,
+            .set = set,
+            .tactic = p->tactic,
+            .rows = gather_rows_fill,
+            .source = &rows,
+            .m = c[2].count,
+            .n = n,
+            .k = k,
+            .taps = c[0].taps * c[1].taps * c[2].taps,
+            .a_row = s->x_dim[2],
+            .a_col = 1,
             .b = p->w + (size_t)group * group_size + (size_t)(taps_before(s, c) * tap_floats(columns, s)),
-            .c = p->y + at * p->ldy + group * n, .ldc = p->ldy * s->stride[2],
+            .c = p->y + at * p->ldy + group * n,
+            .ldc = p->ldy * s->stride[2],
             .bias = e.bias ? e.bias + group * n : NULL,
-            .residual = e.residual ? e.residual + at * p->epilogue.ldr + group * n : NULL, .epilogue = &e,
+            .residual = e.residual ? e.residual + at * p->epilogue.ldr + group * n : NULL,
+            .epilogue = &e,
         };
         const gemm_grid g = gemm_grid_of(set, p->tactic, core.m, n);
         for (int64_t m = 0; m < g.m_blocks; m++) {

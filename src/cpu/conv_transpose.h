@@ -9,16 +9,16 @@
 
 #include "cpu/conv.h"
 
-/* As conv_params: shape.in is what is read, shape.out what is written, shape.pad what is cut off before the full output.
- * Needs shape.x_c == 1. */
+/* As conv_params: shape.in is what is read, shape.out what is written, shape.pad what is cut off before the full
+ * output. Needs shape.x_c == 1. */
 typedef struct conv_transpose_params {
-    isa_level     isa;
-    gemm_tactic   tactic;
-    conv_shape    shape;
-    const float  *x;
-    const float  *w;
-    float        *y;
-    int64_t       ldy;
+    isa_level isa;
+    gemm_tactic tactic;
+    conv_shape shape;
+    const float *x;
+    const float *w;
+    float *y;
+    int64_t ldy;
     gemm_epilogue epilogue;
 } conv_transpose_params;
 
@@ -31,8 +31,8 @@ size_t conv_transpose_pack_size(isa_level isa, const conv_shape *s, gemm_tactic 
 void conv_transpose_pack(isa_level isa, const conv_shape *s, gemm_tactic tactic, const float *w,
                          const int64_t w_stride[5], float *dst);
 
-size_t  conv_transpose_scratch_size(const conv_transpose_params *p);
+size_t conv_transpose_scratch_size(const conv_transpose_params *p);
 int64_t conv_transpose_tile_count(const conv_transpose_params *p);
-void    conv_transpose_run(const conv_transpose_params *p, int64_t begin, int64_t end, void *scratch, void *post_user);
+void conv_transpose_run(const conv_transpose_params *p, int64_t begin, int64_t end, void *scratch, void *post_user);
 
 #endif

@@ -26,7 +26,10 @@ void depthwise_pack(const depthwise_shape *s, const float *w, const int64_t w_st
     }
 }
 
-int64_t depthwise_tile_count(const depthwise_params *p) { return p->shape.images * p->shape.out[0]; }
+int64_t depthwise_tile_count(const depthwise_params *p)
+{
+    return p->shape.images * p->shape.out[0];
+}
 
 static depthwise_row_fn *row_kernel_of(isa_level level)
 {
@@ -52,9 +55,13 @@ void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *
         for (int64_t x = 0; x < s->out[1]; x += run) {
             const int64_t pixel = tile * s->out[1] + x, pixels = s->out[1] - x < run ? s->out[1] - x : run;
             const depthwise_row r = {
-                .p = p, .x = p->x + tile / s->out[0] * s->x_image, .y = p->y + pixel * p->ldy,
+                .p = p,
+                .x = p->x + tile / s->out[0] * s->x_image,
+                .y = p->y + pixel * p->ldy,
                 .residual = e->residual ? e->residual + pixel * e->ldr : NULL,
-                .out_y = tile % s->out[0], .out_x = x, .pixels = pixels,
+                .out_y = tile % s->out[0],
+                .out_x = x,
+                .pixels = pixels,
             };
             kernel(&r);
             if (e->post) e->post(post_user, 0, pixel, pixels, 0, cols, p->y + pixel * p->ldy, p->ldy);

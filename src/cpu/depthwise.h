@@ -10,21 +10,21 @@
 
 /* Spatial arrays are height, width; one dimension has height 1. Output channel c reads input channel c / multiplier. */
 typedef struct depthwise_shape {
-    int64_t images, channels, multiplier;    /* channels of the input */
+    int64_t images, channels, multiplier; /* channels of the input */
     int64_t in[2], out[2];
     int64_t kernel[2], stride[2], dilation[2];
-    int64_t pad[2];                          /* before each axis; what follows is implied by `out` */
-    int64_t x_image, x_dim[2];               /* strides in elements; channels are adjacent         */
+    int64_t pad[2];            /* before each axis; what follows is implied by `out` */
+    int64_t x_image, x_dim[2]; /* strides in elements; channels are adjacent         */
 } depthwise_shape;
 
 typedef struct depthwise_params {
-    isa_level       isa;
+    isa_level isa;
     depthwise_shape shape;
-    const float    *x;
-    const float    *w;                       /* packed by depthwise_pack                           */
-    float          *y;                       /* pixels in order (image, height, width), `ldy` apart */
-    int64_t         ldy;
-    gemm_epilogue   epilogue;                /* bias [channels * multiplier]; hook as for conv      */
+    const float *x;
+    const float *w; /* packed by depthwise_pack                           */
+    float *y;       /* pixels in order (image, height, width), `ldy` apart */
+    int64_t ldy;
+    gemm_epilogue epilogue; /* bias [channels * multiplier]; hook as for conv      */
 } depthwise_params;
 
 size_t depthwise_pack_size(const depthwise_shape *s);
@@ -33,15 +33,15 @@ void depthwise_pack(const depthwise_shape *s, const float *w, const int64_t w_st
 
 /* One tile is one output row of one image. No scratch. */
 int64_t depthwise_tile_count(const depthwise_params *p);
-void    depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *post_user);
+void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *post_user);
 
 /* One instruction set's kernel: `pixels` output pixels of one row, from out_x on, all channels. */
 typedef struct depthwise_row {
     const depthwise_params *p;
-    const float            *x;               /* the image                        */
-    float                  *y;               /* output pixel (out_y, out_x)      */
-    const float            *residual;        /* NULL or what is added there      */
-    int64_t                 out_y, out_x, pixels;
+    const float *x;        /* the image                        */
+    float *y;              /* output pixel (out_y, out_x)      */
+    const float *residual; /* NULL or what is added there      */
+    int64_t out_y, out_x, pixels;
 } depthwise_row;
 typedef void depthwise_row_fn(const depthwise_row *r);
 depthwise_row_fn depthwise_row_plain;

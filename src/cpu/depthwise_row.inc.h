@@ -13,30 +13,30 @@
 
 /* What blocks of outputs beside each other need, for one or more vectors of channels. */
 typedef struct dw_block {
-    const float *x;                    /* row 0 of the window, column 0: may lie outside the image         */
-    const float *w;                    /* tap (0, 0)                                                       */
-    float       *y;
+    const float *x; /* row 0 of the window, column 0: may lie outside the image         */
+    const float *w; /* tap (0, 0)                                                       */
+    float *y;
     const float *residual, *bias;
     const gemm_epilogue *e;
-    int64_t      x_row, x_col;         /* distance of window rows and columns                              */
-    int64_t      w_row, w_col;
-    int64_t      ldy;
-    int64_t      row_begin, row_end;   /* window rows inside the image                                     */
-    int64_t      col_begin, col_end;   /* window columns inside the image, counted from this block's first  */
-    int64_t      blocks, vectors;      /* how many of both                                                 */
-    int          lanes;                /* channels of each vector: all lanes where there are several       */
+    int64_t x_row, x_col; /* distance of window rows and columns                              */
+    int64_t w_row, w_col;
+    int64_t ldy;
+    int64_t row_begin, row_end; /* window rows inside the image                                     */
+    int64_t col_begin, col_end; /* window columns inside the image, counted from this block's first  */
+    int64_t blocks, vectors;    /* how many of both                                                 */
+    int lanes;                  /* channels of each vector: all lanes where there are several       */
 } dw_block;
 
 /* The epilogue, read once: stores to y could otherwise be taken to change it. */
 typedef struct dw_end {
-    bool    scale, clip;
-    float   alpha, lo, hi;
+    bool scale, clip;
+    float alpha, lo, hi;
     int64_t ldr;
 } dw_end;
 
 static inline dw_end dw_end_of(const gemm_epilogue *e)
 {
-    return (dw_end){.scale = e->scale, .clip = e->clip, .alpha = e->alpha, .lo = e->lo, .hi = e->hi, .ldr = e->ldr};
+    return (dw_end){ .scale = e->scale, .clip = e->clip, .alpha = e->alpha, .lo = e->lo, .hi = e->hi, .ldr = e->ldr };
 }
 
 static inline __attribute__((always_inline)) void dw_finish(const dw_end *e, vec acc, vec bias, float *y,
@@ -146,14 +146,26 @@ static void dw_any(const dw_block *b)
 typedef void dw_block_fn(const dw_block *b);
 /* The weights of a whole window stay in registers where they fit beside four sums and an input. */
 #define DW_HELD(k) ((k) * (k) + 5 <= VEC_REGISTERS ? (k) : 0)
-#define DW(k, s, u)                                                                                                  \
-    static void dw_##k##_##s##_##u(const dw_block *b) { dw_run(b, k, s, u, 0, DW_INSIDE); }                          \
-    static void dw_##k##_##s##_##u##_edge(const dw_block *b) { dw_run(b, k, s, u, 0, DW_EDGE); }                     \
-    static void dw_##k##_##s##_##u##_partial(const dw_block *b) { dw_run(b, k, s, u, 0, DW_PARTIAL); }
-#define DW_OUTPUTS(k, s)                                                                                             \
-    DW(k, s, 1)                                                                                                      \
-    DW(k, s, 2)                                                                                                      \
-    DW(k, s, 4) static void dw_##k##_##s##_4_whole(const dw_block *b) { dw_run(b, k, s, 4, DW_HELD(k), DW_WHOLE); }
+#define DW(k, s, u)                                                                                                    \
+    static void dw_##k##_##s##_##u(const dw_block *b)                                                                  \
+    {                                                                                                                  \
+        dw_run(b, k, s, u, 0, DW_INSIDE);                                                                              \
+    }                                                                                                                  \
+    static void dw_##k##_##s##_##u##_edge(const dw_block *b)                                                           \
+    {                                                                                                                  \
+        dw_run(b, k, s, u, 0, DW_EDGE);                                                                                \
+    }                                                                                                                  \
+    static void dw_##k##_##s##_##u##_partial(const dw_block *b)                                                        \
+    {                                                                                                                  \
+        dw_run(b, k, s, u, 0, DW_PARTIAL);                                                                             \
+    }
+#define DW_OUTPUTS(k, s)                                                                                               \
+    DW(k, s, 1)                                                                                                        \
+    DW(k, s, 2)                                                                                                        \
+    DW(k, s, 4) static void dw_##k##_##s##_4_whole(const dw_block *b)                                                  \
+    {                                                                                                                  \
+        dw_run(b, k, s, 4, DW_HELD(k), DW_WHOLE);                                                                      \
+    }
 DW_OUTPUTS(3, 1)
 DW_OUTPUTS(3, 2)
 DW_OUTPUTS(5, 1)
@@ -161,18 +173,25 @@ DW_OUTPUTS(5, 2)
 DW_OUTPUTS(7, 1)
 DW_OUTPUTS(7, 2)
 
-#define DW_NAMES(k, s)                                                                                               \
-    {                                                                                                                \
-        {dw_##k##_##s##_1, dw_##k##_##s##_1, dw_##k##_##s##_1_edge, dw_##k##_##s##_1_partial},                       \
-            {dw_##k##_##s##_2, dw_##k##_##s##_2, dw_##k##_##s##_2_edge, dw_##k##_##s##_2_partial},                   \
-            {dw_##k##_##s##_4, dw_##k##_##s##_4_whole, dw_##k##_##s##_4_edge, dw_##k##_##s##_4_partial}              \
+#define DW_NAMES(k, s)                                                                                                 \
+    {                                                                                                                  \
+        { dw_##k##_##s##_1, dw_##k##_##s##_1, dw_##k##_##s##_1_edge, dw_##k##_##s##_1_partial },                       \
+            { dw_##k##_##s##_2, dw_##k##_##s##_2, dw_##k##_##s##_2_edge, dw_##k##_##s##_2_partial },                   \
+        {                                                                                                              \
+            dw_##k##_##s##_4, dw_##k##_##s##_4_whole, dw_##k##_##s##_4_edge, dw_##k##_##s##_4_partial                  \
+        }                                                                                                              \
     }
 /* [(kernel - 3) / 2][stride - 1][log2 outputs][kind] */
 static dw_block_fn *const dw_blocks[3][2][3][DW_KINDS] = {
-    {DW_NAMES(3, 1), DW_NAMES(3, 2)}, {DW_NAMES(5, 1), DW_NAMES(5, 2)}, {DW_NAMES(7, 1), DW_NAMES(7, 2)},
+    { DW_NAMES(3, 1), DW_NAMES(3, 2) },
+    { DW_NAMES(5, 1), DW_NAMES(5, 2) },
+    { DW_NAMES(7, 1), DW_NAMES(7, 2) },
 };
 
-static int64_t dw_ceil_div(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : 0; }
+static int64_t dw_ceil_div(int64_t a, int64_t b)
+{
+    return a > 0 ? (a + b - 1) / b : 0;
+}
 
 /* Taps [begin, end) of a window that starts at `at` and lie inside [0, size). */
 static void dw_clip(int64_t at, int64_t kernel, int64_t dilation, int64_t size, int64_t *begin, int64_t *end)
@@ -220,8 +239,12 @@ void VEC_SUFFIX(depthwise_row)(const depthwise_row *r)
     const int64_t cols = s->channels * s->multiplier;
     const int64_t at_y = r->out_y * s->stride[0] - s->pad[0];
     dw_block b = {
-        .x = r->x + at_y * s->x_dim[0], .e = &p->epilogue, .x_row = s->dilation[0] * s->x_dim[0],
-        .w_row = s->kernel[1] * cols, .w_col = cols, .ldy = p->ldy,
+        .x = r->x + at_y * s->x_dim[0],
+        .e = &p->epilogue,
+        .x_row = s->dilation[0] * s->x_dim[0],
+        .w_row = s->kernel[1] * cols,
+        .w_col = cols,
+        .ldy = p->ldy,
     };
     dw_clip(at_y, s->kernel[0], s->dilation[0], s->in[0], &b.row_begin, &b.row_end);
     if (s->multiplier != 1) {
@@ -256,7 +279,7 @@ void VEC_SUFFIX(depthwise_row)(const depthwise_row *r)
             dw_clip(at, window, 1, s->in[1], &b.col_begin, &b.col_end);
             const bool edge = b.col_begin > 0 || b.col_end < window;
             b.blocks = 1;
-            if (!edge) {    /* and as many more as lie inside */
+            if (!edge) { /* and as many more as lie inside */
                 const int64_t inside = (s->in[1] - at - window) / (outputs * s->stride[1]) + 1;
                 b.blocks = left / outputs < inside ? left / outputs : inside;
             }

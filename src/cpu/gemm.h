@@ -17,12 +17,12 @@ enum { GEMM_BATCH_RANK = 3, GEMM_TACTICS_MAX = 12 };
 
 /* How a product is cut. Plain bytes: equal bytes, equal tactic. */
 typedef struct gemm_tactic {
-    uint8_t  vectors;    /* width of a panel of B, in vectors: 1..4                                       */
-    uint8_t  rows;       /* height of the register tile at most: 1..rows_max of that width                */
-    uint8_t  copy_a;     /* 1: rows of A are first copied beside each other (strides that collide)        */
-    uint8_t  zero;       /* always 0                                                                      */
-    uint16_t block_m;    /* register tiles of a work tile; 0: all                                         */
-    uint16_t block_n;    /* panels of a work tile, chosen so that they stay in the L2 cache; 0: all       */
+    uint8_t vectors;  /* width of a panel of B, in vectors: 1..4                                       */
+    uint8_t rows;     /* height of the register tile at most: 1..rows_max of that width                */
+    uint8_t copy_a;   /* 1: rows of A are first copied beside each other (strides that collide)        */
+    uint8_t zero;     /* always 0                                                                      */
+    uint16_t block_m; /* register tiles of a work tile; 0: all                                         */
+    uint16_t block_n; /* panels of a work tile, chosen so that they stay in the L2 cache; 0: all       */
 } gemm_tactic;
 
 /* Called after rows [row, row + rows) x columns [col, col + cols) of matrix `batch` are final; `c` points at the first
@@ -31,29 +31,29 @@ typedef void gemm_post_fn(void *user, int64_t batch, int64_t row, int64_t rows, 
                           int64_t ldc);
 
 typedef struct gemm_epilogue {
-    const float  *bias;        /* NULL or [n]                                                              */
-    const float  *residual;    /* NULL or a matrix like C with row stride `ldr`; may be C itself           */
-    int64_t       ldr;
-    bool          scale;       /* multiply the sum by alpha before anything is added                       */
-    bool          clip;        /* then min(hi, max(lo, x)); relu: lo 0, hi infinity. A NaN stays a NaN      */
-    float         alpha, lo, hi;
-    gemm_post_fn *post;        /* NULL or the hook; its `user` is given to each run                        */
+    const float *bias;     /* NULL or [n]                                                              */
+    const float *residual; /* NULL or a matrix like C with row stride `ldr`; may be C itself           */
+    int64_t ldr;
+    bool scale; /* multiply the sum by alpha before anything is added                       */
+    bool clip;  /* then min(hi, max(lo, x)); relu: lo 0, hi infinity. A NaN stays a NaN      */
+    float alpha, lo, hi;
+    gemm_post_fn *post; /* NULL or the hook; its `user` is given to each run                        */
 } gemm_epilogue;
 
 typedef struct gemm_params {
-    isa_level     isa;
-    gemm_tactic   tactic;
-    int64_t       m, n, k;
-    const float  *a;
-    int64_t       a_row, a_col;       /* strides in elements; a_col != 1 needs tactic.copy_a                */
-    const float  *b;                  /* packed by gemm_pack, or raw                                       */
-    bool          b_raw;              /* B is packed tile by tile into scratch                             */
-    int64_t       b_row, b_col;       /* strides of a raw B                                                */
-    float        *c;
-    int64_t       ldc;
-    int64_t       batch[GEMM_BATCH_RANK];       /* sizes, outermost first; 1 where unused (0 also counts as 1)  */
-    int64_t       a_batch[GEMM_BATCH_RANK], b_batch[GEMM_BATCH_RANK], c_batch[GEMM_BATCH_RANK];
-    int64_t       residual_batch[GEMM_BATCH_RANK];
+    isa_level isa;
+    gemm_tactic tactic;
+    int64_t m, n, k;
+    const float *a;
+    int64_t a_row, a_col; /* strides in elements; a_col != 1 needs tactic.copy_a                */
+    const float *b;       /* packed by gemm_pack, or raw                                       */
+    bool b_raw;           /* B is packed tile by tile into scratch                             */
+    int64_t b_row, b_col; /* strides of a raw B                                                */
+    float *c;
+    int64_t ldc;
+    int64_t batch[GEMM_BATCH_RANK]; /* sizes, outermost first; 1 where unused (0 also counts as 1)  */
+    int64_t a_batch[GEMM_BATCH_RANK], b_batch[GEMM_BATCH_RANK], c_batch[GEMM_BATCH_RANK];
+    int64_t residual_batch[GEMM_BATCH_RANK];
     gemm_epilogue epilogue;
 } gemm_params;
 
@@ -61,7 +61,7 @@ typedef struct gemm_params {
 typedef struct gemm_shape {
     int64_t m, n, k, taps;
     int64_t a_row, a_col;
-    bool    b_raw;
+    bool b_raw;
 } gemm_shape;
 
 /* Lists the sensible tactics, the one expected to be fastest first. Returns their number, at least 1. */
@@ -80,7 +80,7 @@ void gemm_pack(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k, int64
                int64_t tap_stride, int64_t row_stride, int64_t col_stride, float *dst);
 
 /* Bytes of scratch that each worker needs (64-byte aligned), and the number of independent tiles. */
-size_t  gemm_scratch_size(const gemm_params *p);
+size_t gemm_scratch_size(const gemm_params *p);
 int64_t gemm_tile_count(const gemm_params *p);
 /* Computes tiles [begin, end). */
 void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, void *post_user);

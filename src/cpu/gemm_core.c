@@ -20,15 +20,21 @@ const gemm_tile_set *gemm_tile_set_of(isa_level level)
     return &gemm_tile_plain;
 }
 
-static int64_t i64_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+static int64_t i64_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
 
 gemm_grid gemm_grid_of(const gemm_tile_set *set, gemm_tactic t, int64_t m, int64_t n)
 {
-    gemm_grid g = {.lanes = set->lanes, .width = (int64_t)set->lanes * t.vectors};
+    gemm_grid g = { .lanes = set->lanes, .width = (int64_t)set->lanes * t.vectors };
     g.m_tiles = ceil_div(m, t.rows);
     g.panels = ceil_div(n, g.width);
-    if (g.m_tiles == 0 || g.panels == 0) return (gemm_grid){.lanes = g.lanes, .width = g.width};
+    if (g.m_tiles == 0 || g.panels == 0) return (gemm_grid){ .lanes = g.lanes, .width = g.width };
     g.rows_small = m / g.m_tiles;
     g.rows_extra = m % g.m_tiles;
     g.m_blocks = t.block_m ? ceil_div(g.m_tiles, t.block_m) : 1;
@@ -55,7 +61,10 @@ static size_t rows_size(gemm_tactic t, int64_t taps)
 }
 
 /* Rows of a copied A lie an odd number of cache lines apart, so no two collide in the L1 cache. */
-static int64_t copy_stride(int64_t k) { return (k + 15) / 16 * 16 | 16; }
+static int64_t copy_stride(int64_t k)
+{
+    return (k + 15) / 16 * 16 | 16;
+}
 
 size_t gemm_core_scratch_size(const gemm_tile_set *set, gemm_tactic t, int64_t taps, int64_t k)
 {
@@ -99,20 +108,27 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     const int64_t tile_end = g->m_tiles * (m_block + 1) / g->m_blocks;
     const int64_t panel_begin = g->panels * n_block / g->n_blocks;
     const int64_t panel_end = g->panels * (n_block + 1) / g->n_blocks;
-    const float *b_begin = core->b + gemm_panel_at(g, core->taps, core->k, core->n, panel_begin)
-                         - gemm_panel_at(g, core->taps, core->k, core->n, b_first);
+    const float *b_begin = core->b + gemm_panel_at(g, core->taps, core->k, core->n, panel_begin) -
+                           gemm_panel_at(g, core->taps, core->k, core->n, b_first);
     for (int64_t i = g->m_tiles * m_block / g->m_blocks; i < tile_end; i++) {
         const int64_t row = i * g->rows_small + i64_min(i, g->rows_extra);
         const int32_t rows = (int32_t)(g->rows_small + (i < g->rows_extra));
         core->rows(core->source, row, rows, rows_at);
         if (core->tactic.copy_a) rows_copy(core, rows, rows_at, copy);
         gemm_tile t = {
-            .a = rows_at, .b = b_begin, .ldc = core->ldc, .ldr = e->ldr, .taps = core->taps, .k = core->k,
+            .a = rows_at,
+            .b = b_begin,
+            .ldc = core->ldc,
+            .ldr = e->ldr,
+            .taps = core->taps,
+            .k = core->k,
             .ahead = core->tactic.copy_a ? 0 : core->a_row * rows,
             .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u),
-            .alpha = e->alpha, .lo = e->lo, .hi = e->hi,
+            .alpha = e->alpha,
+            .lo = e->lo,
+            .hi = e->hi,
         };
-        int64_t done = panel_begin * g->width;    /* first column that the hook has not seen */
+        int64_t done = panel_begin * g->width; /* first column that the hook has not seen */
         for (int64_t panel = panel_begin; panel < panel_end; panel++) {
             const int64_t col = panel * g->width, width = panel_width(g, core->n, panel);
             t.cols = (int32_t)i64_min(core->n - col, width);

@@ -13,24 +13,24 @@ typedef void gemm_rows_fn(const void *source, int64_t row, int32_t rows, const f
 
 typedef struct gemm_core {
     const gemm_tile_set *set;
-    gemm_tactic          tactic;
-    gemm_rows_fn        *rows;
-    const void          *source;
-    int64_t              m, n, k, taps;
-    int64_t              a_row, a_col;   /* a_row: usual distance of rows, for prefetching only */
-    const float         *b;          /* packed, panel 0                          */
-    float               *c;
-    int64_t              ldc;
-    const float         *bias, *residual;
-    const gemm_epilogue *epilogue;   /* bias and residual of it are not read     */
-    int64_t              batch, col; /* what the hook is told                    */
+    gemm_tactic tactic;
+    gemm_rows_fn *rows;
+    const void *source;
+    int64_t m, n, k, taps;
+    int64_t a_row, a_col; /* a_row: usual distance of rows, for prefetching only */
+    const float *b;       /* packed, panel 0                          */
+    float *c;
+    int64_t ldc;
+    const float *bias, *residual;
+    const gemm_epilogue *epilogue; /* bias and residual of it are not read     */
+    int64_t batch, col;            /* what the hook is told                    */
 } gemm_core;
 
 /* The cut of [m, n]: register tiles of nearly equal height, panels, and the blocks of both that are work tiles. */
 typedef struct gemm_grid {
-    int64_t rows_small, rows_extra;     /* the first `rows_extra` register tiles are one row higher */
+    int64_t rows_small, rows_extra; /* the first `rows_extra` register tiles are one row higher */
     int64_t m_tiles, panels, m_blocks, n_blocks;
-    int64_t lanes, width;               /* floats of a vector and of a full panel */
+    int64_t lanes, width; /* floats of a vector and of a full panel */
 } gemm_grid;
 
 gemm_grid gemm_grid_of(const gemm_tile_set *set, gemm_tactic t, int64_t m, int64_t n);
@@ -38,7 +38,8 @@ gemm_grid gemm_grid_of(const gemm_tile_set *set, gemm_tactic t, int64_t m, int64
 int64_t gemm_panel_at(const gemm_grid *g, int64_t taps, int64_t k, int64_t n, int64_t panel);
 /* Bytes of scratch for one work tile without a raw B. */
 size_t gemm_core_scratch_size(const gemm_tile_set *set, gemm_tactic t, int64_t taps, int64_t k);
-/* Runs block (m_block, n_block); `b_first` is the panel that core->b points at (0 unless B was packed for this block). */
+/* Runs block (m_block, n_block); `b_first` is the panel that core->b points at (0 unless B was packed for this block).
+ */
 void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block, int64_t n_block, int64_t b_first,
                      void *scratch, void *post_user);
 

@@ -8,7 +8,7 @@ size_t gemm_pack_size(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k
     const size_t lanes = (size_t)gemm_tile_set_of(isa)->lanes;
     const size_t cols = size_align((size_t)n, lanes);
     const size_t floats = size_mul(size_mul((size_t)taps, (size_t)k), cols);
-    (void)tactic;    /* whatever the width of a panel, only the last vector is padded */
+    (void)tactic; /* whatever the width of a panel, only the last vector is padded */
     return size_align(size_mul(floats, sizeof(float)), 64);
 }
 
@@ -64,7 +64,7 @@ int64_t gemm_tile_count(const gemm_params *p)
 
 typedef struct dense_rows {
     const float *a;
-    int64_t      stride;
+    int64_t stride;
 } dense_rows;
 
 static void dense_rows_fill(const void *source, int64_t row, int32_t rows, const float **out)
@@ -80,7 +80,7 @@ void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, v
     const gemm_grid g = gemm_grid_of(set, p->tactic, p->m, p->n);
     const int64_t blocks = g.m_blocks * g.n_blocks;
     float *packed = (float *)((char *)scratch + gemm_core_scratch_size(set, p->tactic, 1, p->k));
-    int64_t packed_key = -1;    /* the block of B that `packed` holds */
+    int64_t packed_key = -1; /* the block of B that `packed` holds */
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t batch = tile / blocks, n_block = tile % blocks / g.m_blocks, m_block = tile % g.m_blocks;
         int64_t a_at = 0, b_at = 0, c_at = 0, residual_at = 0, left = batch;
@@ -92,7 +92,7 @@ void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, v
             c_at += at * p->c_batch[i];
             residual_at += at * p->residual_batch[i];
         }
-        const dense_rows rows = {.a = p->a + a_at, .stride = p->a_row};
+        const dense_rows rows = { .a = p->a + a_at, .stride = p->a_row };
         int64_t b_first = 0;
         const float *b = p->b + b_at;
         if (p->b_raw) {
@@ -105,9 +105,22 @@ void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, v
             b = packed;
         }
         const gemm_core core = {
-            .set = set, .tactic = p->tactic, .rows = dense_rows_fill, .source = &rows, .m = p->m, .n = p->n, .k = p->k,
-            .taps = 1, .a_row = p->a_row, .a_col = p->a_col, .b = b, .c = p->c + c_at, .ldc = p->ldc, .bias = p->epilogue.bias,
-            .residual = p->epilogue.residual ? p->epilogue.residual + residual_at : NULL, .epilogue = &p->epilogue,
+            .set = set,
+            .tactic = p->tactic,
+            .rows = dense_rows_fill,
+            .source = &rows,
+            .m = p->m,
+            .n = p->n,
+            .k = p->k,
+            .taps = 1,
+            .a_row = p->a_row,
+            .a_col = p->a_col,
+            .b = b,
+            .c = p->c + c_at,
+            .ldc = p->ldc,
+            .bias = p->epilogue.bias,
+            .residual = p->epilogue.residual ? p->epilogue.residual + residual_at : NULL,
+            .epilogue = &p->epilogue,
             .batch = batch,
         };
         gemm_core_block(&core, &g, m_block, n_block, b_first, scratch, post_user);

@@ -61,7 +61,8 @@ const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
     const gemm_tile_set *set = gemm_tile_set_of(isa);
     if (t.zero != 0 || t.copy_a > 1) return "reserved bits are set";
     if (t.vectors < 1 || t.vectors > GEMM_VECTORS_MAX) return "panel width is not 1 to 4 vectors";
-    if (t.rows < 1 || t.rows > set->rows_max[t.vectors - 1]) return "the register tile is higher than the registers allow";
+    if (t.rows < 1 || t.rows > set->rows_max[t.vectors - 1])
+        return "the register tile is higher than the registers allow";
     if (s->a_col != 1 && !t.copy_a) return "rows of A without unit stride have to be copied";
     return NULL;
 }
@@ -82,8 +83,8 @@ static uint16_t block_of(int64_t bytes, int64_t panel_bytes, int64_t panels)
 
 typedef struct candidates {
     gemm_tactic list[GEMM_TACTICS_MAX];
-    double      cost[GEMM_TACTICS_MAX];
-    int         count;
+    double cost[GEMM_TACTICS_MAX];
+    int count;
 } candidates;
 
 /* Keeps the list in order of cost; equal tactics once. */
@@ -112,14 +113,14 @@ static void candidates_add(candidates *c, isa_level isa, const gemm_shape *s, ge
 int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTICS_MAX])
 {
     const gemm_tile_set *set = gemm_tile_set_of(isa);
-    candidates c = {.count = 0};
+    candidates c = { .count = 0 };
     for (int v = 1; v <= GEMM_VECTORS_MAX; v++) {
         if (v > 1 && s->n <= (int64_t)(v - 1) * set->lanes) break;
         const int64_t width = (int64_t)v * set->lanes;
         const int64_t panels = s->n / width + (s->n % width != 0);
         const double panel_bytes = (double)s->taps * (double)s->k * (double)width * (double)sizeof(float);
         const int64_t bytes = panel_bytes > (double)BLOCK_LARGE ? BLOCK_LARGE : (int64_t)panel_bytes;
-        gemm_tactic t = {.vectors = (uint8_t)v, .rows = (uint8_t)set->rows_max[v - 1]};
+        gemm_tactic t = { .vectors = (uint8_t)v, .rows = (uint8_t)set->rows_max[v - 1] };
         t.copy_a = s->a_col != 1 || rows_collide(s, t.rows);
         /* A raw B is packed by whoever computes with it: a block then takes all rows, so that it is packed once. */
         t.block_m = s->b_raw ? 0 : 1;

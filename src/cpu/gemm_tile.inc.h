@@ -2,7 +2,8 @@
 /* gemm_tile.inc.h - the text of the micro-kernels, included once by each instruction set's file after its vec_*.h.
  *
  * One always-inlined body with constant `rows` and `vectors`, instantiated for every pair whose accumulators fit the
- * registers beside one broadcast of A and a row of B. The accumulators never leave the registers before the epilogue. */
+ * registers beside one broadcast of A and a row of B. The accumulators never leave the registers before the epilogue.
+ */
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -13,19 +14,19 @@
 /* How far ahead of use B is asked for: a stream from far memory gains, one from the caches does not lose. */
 enum { PREFETCH_AHEAD = 512, FLOATS_PER_LINE = 16 };
 
-#define TILE_STEP(kk)                                                                                                \
-    do {                                                                                                             \
-        vec bv[GEMM_VECTORS_MAX];                                                                                    \
-        UNROLL for (int j = 0; j < vectors; j++) bv[j] = v_load(b + (kk) * width + j * VEC_LANES);                   \
-        if (rows <= 4) {                                                                                             \
-            UNROLL for (int j = 0; j < width; j += FLOATS_PER_LINE)                                                  \
-                __builtin_prefetch(b + (kk) * width + j + PREFETCH_AHEAD);                                           \
-        }                                                                                                            \
-        UNROLL for (int i = 0; i < rows; i++)                                                                        \
-        {                                                                                                            \
-            const vec av = v_set(a[i][k + (kk)]);                                                                    \
-            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_fma(av, bv[j], acc[i][j]);                        \
-        }                                                                                                            \
+#define TILE_STEP(kk)                                                                                                  \
+    do {                                                                                                               \
+        vec bv[GEMM_VECTORS_MAX];                                                                                      \
+        UNROLL for (int j = 0; j < vectors; j++) bv[j] = v_load(b + (kk)*width + j * VEC_LANES);                       \
+        if (rows <= 4) {                                                                                               \
+            UNROLL for (int j = 0; j < width; j += FLOATS_PER_LINE)                                                    \
+                __builtin_prefetch(b + (kk)*width + j + PREFETCH_AHEAD);                                               \
+        }                                                                                                              \
+        UNROLL for (int i = 0; i < rows; i++)                                                                          \
+        {                                                                                                              \
+            const vec av = v_set(a[i][k + (kk)]);                                                                      \
+            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_fma(av, bv[j], acc[i][j]);                          \
+        }                                                                                                              \
     } while (0)
 
 static inline __attribute__((always_inline)) void tile_run(const gemm_tile *t, const int rows, const int vectors)
@@ -150,23 +151,32 @@ static void pack_panel(float *dst, const float *src, int64_t k, int32_t cols, in
     }
 }
 
-#define TILE(r, v)                                                                                                   \
-    static void tile_##r##x##v(const gemm_tile *t) { tile_run(t, r, v); }
+#define TILE(r, v)                                                                                                     \
+    static void tile_##r##x##v(const gemm_tile *t)                                                                     \
+    {                                                                                                                  \
+        tile_run(t, r, v);                                                                                             \
+    }
 
 #if VEC_REGISTERS == 32
-#define TILES_1(T) T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1) T(7, 1) T(8, 1) T(9, 1) T(10, 1) T(11, 1) T(12, 1) \
-                   T(13, 1) T(14, 1)
-#define TILES_2(T) T(1, 2) T(2, 2) T(3, 2) T(4, 2) T(5, 2) T(6, 2) T(7, 2) T(8, 2) T(9, 2) T(10, 2) T(11, 2) T(12, 2) \
-                   T(13, 2) T(14, 2)
+#define TILES_1(T)                                                                                                     \
+    T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1) T(7, 1) T(8, 1) T(9, 1) T(10, 1) T(11, 1) T(12, 1) T(13, 1) T(14, 1)
+#define TILES_2(T)                                                                                                     \
+    T(1, 2) T(2, 2) T(3, 2) T(4, 2) T(5, 2) T(6, 2) T(7, 2) T(8, 2) T(9, 2) T(10, 2) T(11, 2) T(12, 2) T(13, 2) T(14, 2)
 #define TILES_3(T) T(1, 3) T(2, 3) T(3, 3) T(4, 3) T(5, 3) T(6, 3) T(7, 3) T(8, 3) T(9, 3)
 #define TILES_4(T) T(1, 4) T(2, 4) T(3, 4) T(4, 4) T(5, 4) T(6, 4)
-#define TILE_ROWS_MAX {14, 14, 9, 6}
+#define TILE_ROWS_MAX                                                                                                  \
+    {                                                                                                                  \
+        14, 14, 9, 6                                                                                                   \
+    }
 #else
 #define TILES_1(T) T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1) T(7, 1) T(8, 1) T(9, 1) T(10, 1) T(11, 1) T(12, 1)
 #define TILES_2(T) T(1, 2) T(2, 2) T(3, 2) T(4, 2) T(5, 2) T(6, 2)
 #define TILES_3(T) T(1, 3) T(2, 3) T(3, 3) T(4, 3)
 #define TILES_4(T) T(1, 4) T(2, 4)
-#define TILE_ROWS_MAX {12, 6, 4, 2}
+#define TILE_ROWS_MAX                                                                                                  \
+    {                                                                                                                  \
+        12, 6, 4, 2                                                                                                    \
+    }
 #endif
 
 TILES_1(TILE)
@@ -178,6 +188,6 @@ TILES_4(TILE)
 const gemm_tile_set VEC_SUFFIX(gemm_tile) = {
     .lanes = VEC_LANES,
     .rows_max = TILE_ROWS_MAX,
-    .run = {{TILES_1(TILE_NAME)}, {TILES_2(TILE_NAME)}, {TILES_3(TILE_NAME)}, {TILES_4(TILE_NAME)}},
+    .run = { { TILES_1(TILE_NAME) }, { TILES_2(TILE_NAME) }, { TILES_3(TILE_NAME) }, { TILES_4(TILE_NAME) } },
     .pack = pack_panel,
 };

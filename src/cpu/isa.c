@@ -5,7 +5,9 @@
 #include <string.h>
 
 static const char *const level_names[ISA_LEVEL_COUNT] = {
-    [ISA_PLAIN] = "plain", [ISA_AVX2] = "avx2", [ISA_AVX512] = "avx512",
+    [ISA_PLAIN] = "plain",
+    [ISA_AVX2] = "avx2",
+    [ISA_AVX512] = "avx512",
 };
 
 #if CPU_HAS_X86
@@ -34,7 +36,10 @@ isa_level isa_level_detect(void)
     return (b & avx512) == avx512 && (saved & XCR0_ZMM) == XCR0_ZMM ? ISA_AVX512 : ISA_AVX2;
 }
 #else
-isa_level isa_level_detect(void) { return ISA_PLAIN; }
+isa_level isa_level_detect(void)
+{
+    return ISA_PLAIN;
+}
 #endif
 
 const char *isa_level_name(isa_level level)

@@ -15,9 +15,9 @@
 #endif
 
 typedef enum isa_level {
-    ISA_PLAIN,      /* what the compiler's baseline has */
-    ISA_AVX2,       /* AVX2, FMA, F16C                  */
-    ISA_AVX512,     /* F, BW, DQ, VL, CD                */
+    ISA_PLAIN,  /* what the compiler's baseline has */
+    ISA_AVX2,   /* AVX2, FMA, F16C                  */
+    ISA_AVX512, /* F, BW, DQ, VL, CD                */
     ISA_LEVEL_COUNT
 } isa_level;
 

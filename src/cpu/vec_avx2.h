@@ -19,18 +19,51 @@ static inline __m256i v_mask(int n)
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), lane);
 }
-static inline vec  v_zero(void) { return _mm256_setzero_ps(); }
-static inline vec  v_set(float x) { return _mm256_set1_ps(x); }
-static inline vec  v_load(const float *p) { return _mm256_loadu_ps(p); }
-static inline void v_store(float *p, vec v) { _mm256_storeu_ps(p, v); }
+static inline vec v_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+static inline vec v_set(float x)
+{
+    return _mm256_set1_ps(x);
+}
+static inline vec v_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+static inline void v_store(float *p, vec v)
+{
+    _mm256_storeu_ps(p, v);
+}
 /* The first n lanes (0..VEC_LANES); the others load as zero and are not stored. No byte beyond them is touched. */
-static inline vec  v_load_n(const float *p, int n) { return _mm256_maskload_ps(p, v_mask(n)); }
-static inline void v_store_n(float *p, vec v, int n) { _mm256_maskstore_ps(p, v_mask(n), v); }
-static inline vec  v_add(vec a, vec b) { return _mm256_add_ps(a, b); }
-static inline vec  v_mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
-static inline vec  v_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
+static inline vec v_load_n(const float *p, int n)
+{
+    return _mm256_maskload_ps(p, v_mask(n));
+}
+static inline void v_store_n(float *p, vec v, int n)
+{
+    _mm256_maskstore_ps(p, v_mask(n), v);
+}
+static inline vec v_add(vec a, vec b)
+{
+    return _mm256_add_ps(a, b);
+}
+static inline vec v_mul(vec a, vec b)
+{
+    return _mm256_mul_ps(a, b);
+}
+static inline vec v_fma(vec a, vec b, vec c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
 /* Where either operand is a NaN the result is `b`: bounds go first, so that a NaN in the data stays one. */
-static inline vec  v_max(vec a, vec b) { return _mm256_max_ps(a, b); }
-static inline vec  v_min(vec a, vec b) { return _mm256_min_ps(a, b); }
+static inline vec v_max(vec a, vec b)
+{
+    return _mm256_max_ps(a, b);
+}
+static inline vec v_min(vec a, vec b)
+{
+    return _mm256_min_ps(a, b);
+}
 
 #endif

@@ -14,18 +14,51 @@ typedef __m512 vec;
 #define VEC_REGISTERS 32
 #define VEC_SUFFIX(name) name##_avx512
 
-static inline vec  v_zero(void) { return _mm512_setzero_ps(); }
-static inline vec  v_set(float x) { return _mm512_set1_ps(x); }
-static inline vec  v_load(const float *p) { return _mm512_loadu_ps(p); }
-static inline void v_store(float *p, vec v) { _mm512_storeu_ps(p, v); }
+static inline vec v_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+static inline vec v_set(float x)
+{
+    return _mm512_set1_ps(x);
+}
+static inline vec v_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+static inline void v_store(float *p, vec v)
+{
+    _mm512_storeu_ps(p, v);
+}
 /* The first n lanes (0..VEC_LANES); the others load as zero and are not stored. No byte beyond them is touched. */
-static inline vec  v_load_n(const float *p, int n) { return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p); }
-static inline void v_store_n(float *p, vec v, int n) { _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), v); }
-static inline vec  v_add(vec a, vec b) { return _mm512_add_ps(a, b); }
-static inline vec  v_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
-static inline vec  v_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+static inline vec v_load_n(const float *p, int n)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
+}
+static inline void v_store_n(float *p, vec v, int n)
+{
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), v);
+}
+static inline vec v_add(vec a, vec b)
+{
+    return _mm512_add_ps(a, b);
+}
+static inline vec v_mul(vec a, vec b)
+{
+    return _mm512_mul_ps(a, b);
+}
+static inline vec v_fma(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
 /* Where either operand is a NaN the result is `b`: bounds go first, so that a NaN in the data stays one. */
-static inline vec  v_max(vec a, vec b) { return _mm512_max_ps(a, b); }
-static inline vec  v_min(vec a, vec b) { return _mm512_min_ps(a, b); }
+static inline vec v_max(vec a, vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+static inline vec v_min(vec a, vec b)
+{
+    return _mm512_min_ps(a, b);
+}
 
 #endif

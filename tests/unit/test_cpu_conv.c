@@ -5,19 +5,22 @@
 
 typedef struct options {
     bool planar, bias, residual, clip, post;
-    int64_t gap;    /* channels between pixels of input and output that are not ours */
+    int64_t gap; /* channels between pixels of input and output that are not ours */
 } options;
 
-static int64_t volume(const int64_t d[3]) { return d[0] * d[1] * d[2]; }
+static int64_t volume(const int64_t d[3])
+{
+    return d[0] * d[1] * d[2];
+}
 
 static exact pixel_reference(const conv_params *p, const float *w, int64_t image, const int64_t at[3], int64_t c)
 {
     const conv_shape *s = &p->shape;
     const int64_t k = s->c_in / s->groups, group = c / (s->c_out / s->groups);
-    exact x = {0};
+    exact x = { 0 };
     for (int64_t tap = 0; tap < volume(s->kernel); tap++) {
-        const int64_t kernel[3] = {tap / (s->kernel[1] * s->kernel[2]), tap / s->kernel[2] % s->kernel[1],
-                                   tap % s->kernel[2]};
+        const int64_t kernel[3] = { tap / (s->kernel[1] * s->kernel[2]), tap / s->kernel[2] % s->kernel[1],
+                                    tap % s->kernel[2] };
         const float *from = p->x + image * s->x_image;
         bool inside = true;
         for (int i = 0; i < 3; i++) {
@@ -35,7 +38,7 @@ static exact pixel_reference(const conv_params *p, const float *w, int64_t image
 
 static void conv_check(isa_level isa, const conv_shape *shape, conv_tactic tactic, const options *o, numbers *r)
 {
-    conv_params p = {.isa = isa, .tactic = tactic, .shape = *shape};
+    conv_params p = { .isa = isa, .tactic = tactic, .shape = *shape };
     conv_shape *s = &p.shape;
     CHECK(conv_tactic_check(isa, s, tactic) == NULL);
     const int64_t pixels = s->images * volume(s->out), ldy = s->c_out + o->gap;
@@ -44,26 +47,27 @@ static void conv_check(isa_level isa, const conv_shape *shape, conv_tactic tacti
         const int64_t in = i % volume(s->in);
         for (int64_t c = 0; c < s->c_in; c++) {
             x.data[i / volume(s->in) * s->x_image + in / (s->in[1] * s->in[2]) * s->x_dim[0] +
-                   in / s->in[2] % s->in[1] * s->x_dim[1] + in % s->in[2] * s->x_dim[2] + c * s->x_c] = numbers_float(r);
+                   in / s->in[2] % s->in[1] * s->x_dim[1] + in % s->in[2] * s->x_dim[2] + c * s->x_c] =
+                numbers_float(r);
         }
     }
     const int64_t k = s->c_in / s->groups, taps = volume(s->kernel);
     guarded w = guarded_random(r, (size_t)(s->c_out * k * taps), 0), bias = guarded_random(r, (size_t)s->c_out, 3);
     guarded y = guarded_create((size_t)(pixels * ldy), 1), residual = guarded_random(r, (size_t)(pixels * ldy), 1);
     guarded packed = guarded_create(conv_pack_size(isa, s, tactic) / sizeof(float), 0);
-    const int64_t w_stride[5] = {k * taps, taps, s->kernel[1] * s->kernel[2], s->kernel[2], 1};
+    const int64_t w_stride[5] = { k * taps, taps, s->kernel[1] * s->kernel[2], s->kernel[2], 1 };
     conv_pack(isa, s, tactic, w.data, w_stride, packed.data);
     p.x = x.data;
     p.w = packed.data;
     p.y = y.data;
     p.ldy = ldy;
-    p.epilogue = (gemm_epilogue){.clip = o->clip, .lo = -0.25f, .hi = 2.0f, .ldr = ldy};
+    p.epilogue = (gemm_epilogue){ .clip = o->clip, .lo = -0.25f, .hi = 2.0f, .ldr = ldy };
     if (o->bias) p.epilogue.bias = bias.data;
     if (o->residual) p.epilogue.residual = residual.data;
     if (o->post) p.epilogue.post = post_negate;
     guarded workspace = guarded_create(conv_workspace_size(&p) / sizeof(float), 0);
     guarded scratch = guarded_create(conv_scratch_size(&p) / sizeof(float), 0);
-    post_seen seen = {.y = y.data};
+    post_seen seen = { .y = y.data };
     for (int phase = 0; phase < conv_phase_count(&p); phase++) {
         const int64_t tiles = conv_tile_count(&p, phase), cut = numbers_in(r, 0, tiles);
         conv_run(&p, phase, cut, tiles, workspace.data, scratch.data, &seen);
@@ -74,7 +78,7 @@ static void conv_check(isa_level isa, const conv_shape *shape, conv_tactic tacti
     int bad = 0;
     for (int64_t i = 0; i < pixels; i++) {
         const int64_t image = i / volume(s->out);
-        const int64_t at[3] = {i / (s->out[1] * s->out[2]) % s->out[0], i / s->out[2] % s->out[1], i % s->out[2]};
+        const int64_t at[3] = { i / (s->out[1] * s->out[2]) % s->out[0], i / s->out[2] % s->out[1], i % s->out[2] };
         for (int64_t c = 0; c < ldy; c++) {
             const float got = y.data[i * ldy + c];
             if (c >= s->c_out) {
@@ -131,13 +135,13 @@ static void conv_check_all(conv_shape s, const int64_t pad_after[3], const optio
             conv_check((isa_level)isa, &s, list[i], o, r);
             rows = rows || list[i].path == CONV_ROWS;
         }
-        conv_tactic narrow = list[count - 1];    /* many work tiles */
+        conv_tactic narrow = list[count - 1]; /* many work tiles */
         narrow.gemm.vectors = 1;
         narrow.gemm.rows = 3;
         narrow.gemm.block_n = 1;
         narrow.gemm.block_m = 2;
         conv_check((isa_level)isa, &s, narrow, o, r);
-        if (!rows) {    /* the copying path is right for every problem, listed or not */
+        if (!rows) { /* the copying path is right for every problem, listed or not */
             conv_tactic t = list[0];
             t.path = CONV_ROWS;
             conv_check((isa_level)isa, &s, t, o, r);
@@ -147,11 +151,11 @@ static void conv_check_all(conv_shape s, const int64_t pad_after[3], const optio
 
 static void random_convolutions(void)
 {
-    numbers r = {.state = 11};
+    numbers r = { .state = 11 };
     for (int i = 0; i < (test_is_full() ? 400 : 80); i++) {
         const uint32_t bits = numbers_next(&r);
         const int rank = (int)numbers_in(&r, 1, 3);
-        conv_shape s = {.images = numbers_in(&r, 1, 2), .groups = i % 4 == 3 ? numbers_in(&r, 2, 3) : 1};
+        conv_shape s = { .images = numbers_in(&r, 1, 2), .groups = i % 4 == 3 ? numbers_in(&r, 2, 3) : 1 };
         s.c_in = s.groups * numbers_in(&r, 1, i % 3 ? 6 : 40);
         s.c_out = s.groups * numbers_in(&r, 1, i % 5 ? 20 : 70);
         int64_t pad_after[3];
@@ -164,39 +168,76 @@ static void random_convolutions(void)
             s.pad[d] = used ? numbers_in(&r, 0, 3) : 0;
             pad_after[d] = used ? numbers_in(&r, 0, 3) : 0;
         }
-        const options o = {.planar = bits >> 1 & 1, .bias = bits >> 2 & 1, .residual = bits >> 3 & 1,
-                           .clip = bits >> 4 & 1, .post = bits >> 5 & 1, .gap = bits >> 6 & 1 ? 5 : 0};
+        const options o = { .planar = bits >> 1 & 1,
+                            .bias = bits >> 2 & 1,
+                            .residual = bits >> 3 & 1,
+                            .clip = bits >> 4 & 1,
+                            .post = bits >> 5 & 1,
+                            .gap = bits >> 6 & 1 ? 5 : 0 };
         conv_check_all(s, pad_after, &o, &r);
     }
 }
 
 static void network_layers(void)
 {
-    numbers r = {.state = 12};
+    numbers r = { .state = 12 };
     const struct {
         conv_shape s;
-        options    o;
+        options o;
     } list[] = {
-        {{.images = 1, .groups = 1, .c_in = 3, .c_out = 16, .in = {1, 33, 33}, .kernel = {1, 7, 7}, .stride = {1, 2, 2},
-          .dilation = {1, 1, 1}, .pad = {0, 3, 3}},
-         {.planar = true, .bias = true, .clip = true}},
-        {{.images = 1, .groups = 1, .c_in = 32, .c_out = 40, .in = {1, 7, 7}, .kernel = {1, 3, 3}, .stride = {1, 1, 1},
-          .dilation = {1, 1, 1}, .pad = {0, 1, 1}},
-         {.bias = true, .residual = true, .clip = true}},
-        {{.images = 2, .groups = 1, .c_in = 64, .c_out = 24, .in = {1, 8, 8}, .kernel = {1, 1, 1}, .stride = {1, 2, 2},
-          .dilation = {1, 1, 1}},
-         {.bias = true, .post = true}},
-        {{.images = 1, .groups = 4, .c_in = 32, .c_out = 64, .in = {1, 9, 9}, .kernel = {1, 3, 3}, .stride = {1, 1, 1},
-          .dilation = {1, 1, 1}, .pad = {0, 1, 1}},
-         {.bias = true, .gap = 3}},
-        {{.images = 1, .groups = 1, .c_in = 1024, .c_out = 33, .in = {1, 4, 4}, .kernel = {1, 1, 1}, .stride = {1, 1, 1},
-          .dilation = {1, 1, 1}},
-         {.bias = true}},
+        { { .images = 1,
+            .groups = 1,
+            .c_in = 3,
+            .c_out = 16,
+            .in = { 1, 33, 33 },
+            .kernel = { 1, 7, 7 },
+            .stride = { 1, 2, 2 },
+            .dilation = { 1, 1, 1 },
+            .pad = { 0, 3, 3 } },
+          { .planar = true, .bias = true, .clip = true } },
+        { { .images = 1,
+            .groups = 1,
+            .c_in = 32,
+            .c_out = 40,
+            .in = { 1, 7, 7 },
+            .kernel = { 1, 3, 3 },
+            .stride = { 1, 1, 1 },
+            .dilation = { 1, 1, 1 },
+            .pad = { 0, 1, 1 } },
+          { .bias = true, .residual = true, .clip = true } },
+        { { .images = 2,
+            .groups = 1,
+            .c_in = 64,
+            .c_out = 24,
+            .in = { 1, 8, 8 },
+            .kernel = { 1, 1, 1 },
+            .stride = { 1, 2, 2 },
+            .dilation = { 1, 1, 1 } },
+          { .bias = true, .post = true } },
+        { { .images = 1,
+            .groups = 4,
+            .c_in = 32,
+            .c_out = 64,
+            .in = { 1, 9, 9 },
+            .kernel = { 1, 3, 3 },
+            .stride = { 1, 1, 1 },
+            .dilation = { 1, 1, 1 },
+            .pad = { 0, 1, 1 } },
+          { .bias = true, .gap = 3 } },
+        { { .images = 1,
+            .groups = 1,
+            .c_in = 1024,
+            .c_out = 33,
+            .in = { 1, 4, 4 },
+            .kernel = { 1, 1, 1 },
+            .stride = { 1, 1, 1 },
+            .dilation = { 1, 1, 1 } },
+          { .bias = true } },
     };
     for (size_t i = 0; i < COUNT_OF(list); i++) {
         conv_check_all(list[i].s, list[i].s.pad, &list[i].o, &r);
     }
 }
 
-static const test tests[] = {T(random_convolutions), T(network_layers), {0}};
+static const test tests[] = { T(random_convolutions), T(network_layers), { 0 } };
 TEST_MAIN(tests)

@@ -3,16 +3,19 @@
 #include "../cpu_numeric.h"
 #include "cpu/conv_transpose.h"
 
-static int64_t volume(const int64_t d[3]) { return d[0] * d[1] * d[2]; }
+static int64_t volume(const int64_t d[3])
+{
+    return d[0] * d[1] * d[2];
+}
 
 static void scatter(const conv_shape *s, const float *x, const float *w, exact *sums)
 {
     const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups;
     for (int64_t i = 0; i < s->images * volume(s->in); i++) {
-        const int64_t in[3] = {i / (s->in[1] * s->in[2]) % s->in[0], i / s->in[2] % s->in[1], i % s->in[2]};
+        const int64_t in[3] = { i / (s->in[1] * s->in[2]) % s->in[0], i / s->in[2] % s->in[1], i % s->in[2] };
         for (int64_t tap = 0; tap < volume(s->kernel); tap++) {
-            const int64_t kernel[3] = {tap / (s->kernel[1] * s->kernel[2]), tap / s->kernel[2] % s->kernel[1],
-                                       tap % s->kernel[2]};
+            const int64_t kernel[3] = { tap / (s->kernel[1] * s->kernel[2]), tap / s->kernel[2] % s->kernel[1],
+                                        tap % s->kernel[2] };
             int64_t at = i / volume(s->in);
             bool inside = true;
             for (int a = 0; a < 3; a++) {
@@ -44,15 +47,21 @@ static void transpose_check(isa_level isa, const conv_shape *s, gemm_tactic tact
     guarded w = guarded_random(r, (size_t)(s->c_in * n * taps), 0), bias = guarded_random(r, (size_t)s->c_out, 0);
     guarded residual = guarded_random(r, (size_t)(pixels * ldy), 0), y = guarded_create((size_t)(pixels * ldy), 1);
     guarded packed = guarded_create(conv_transpose_pack_size(isa, s, tactic) / sizeof(float), 0);
-    const int64_t w_stride[5] = {n * taps, taps, s->kernel[1] * s->kernel[2], s->kernel[2], 1};
+    const int64_t w_stride[5] = { n * taps, taps, s->kernel[1] * s->kernel[2], s->kernel[2], 1 };
     conv_transpose_pack(isa, s, tactic, w.data, w_stride, packed.data);
-    conv_transpose_params p = {.isa = isa, .tactic = tactic, .shape = *s, .x = x.data, .w = packed.data, .y = y.data,
-                               .ldy = ldy, .epilogue = {.clip = bits >> 1 & 1, .lo = -0.3f, .hi = 1.0f, .ldr = ldy}};
+    conv_transpose_params p = { .isa = isa,
+                                .tactic = tactic,
+                                .shape = *s,
+                                .x = x.data,
+                                .w = packed.data,
+                                .y = y.data,
+                                .ldy = ldy,
+                                .epilogue = { .clip = bits >> 1 & 1, .lo = -0.3f, .hi = 1.0f, .ldr = ldy } };
     if (bits >> 2 & 1) p.epilogue.bias = bias.data;
     if (bits >> 3 & 1) p.epilogue.residual = residual.data;
     if (bits >> 4 & 1) p.epilogue.post = post_negate;
     guarded scratch = guarded_create(conv_transpose_scratch_size(&p) / sizeof(float), 0);
-    post_seen seen = {.y = y.data};
+    post_seen seen = { .y = y.data };
     const int64_t tiles = conv_transpose_tile_count(&p), cut = numbers_in(r, 0, tiles);
     conv_transpose_run(&p, cut, tiles, scratch.data, &seen);
     conv_transpose_run(&p, 0, cut, scratch.data, &seen);
@@ -90,11 +99,11 @@ static void transpose_check(isa_level isa, const conv_shape *s, gemm_tactic tact
 
 static void random_transposed(void)
 {
-    numbers r = {.state = 31};
+    numbers r = { .state = 31 };
     for (int i = 0; i < (test_is_full() ? 400 : 80); i++) {
         const uint32_t bits = numbers_next(&r);
         const int rank = (int)numbers_in(&r, 1, 3);
-        conv_shape s = {.images = numbers_in(&r, 1, 2), .groups = i % 4 == 3 ? 2 : 1, .x_c = 1};
+        conv_shape s = { .images = numbers_in(&r, 1, 2), .groups = i % 4 == 3 ? 2 : 1, .x_c = 1 };
         s.c_in = s.groups * numbers_in(&r, 1, 12);
         s.c_out = s.groups * numbers_in(&r, 1, i % 5 ? 12 : 70);
         bool fits = true;
@@ -119,11 +128,11 @@ static void random_transposed(void)
             const int count = conv_transpose_tactics((isa_level)isa, &s, list);
             CHECK(count >= 1);
             for (int t = 0; t < count; t++) transpose_check((isa_level)isa, &s, list[t], bits, &r);
-            const gemm_tactic narrow = {.vectors = 1, .rows = 2, .block_m = 1, .block_n = 1};    /* many work tiles */
+            const gemm_tactic narrow = { .vectors = 1, .rows = 2, .block_m = 1, .block_n = 1 }; /* many work tiles */
             transpose_check((isa_level)isa, &s, narrow, bits, &r);
         }
     }
 }
 
-static const test tests[] = {T(random_transposed), {0}};
+static const test tests[] = { T(random_transposed), { 0 } };
 TEST_MAIN(tests)

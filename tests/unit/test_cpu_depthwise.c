@@ -3,27 +3,32 @@
 #include "../cpu_numeric.h"
 #include "cpu/depthwise.h"
 
-static void depthwise_check(const depthwise_shape *s, bool bias_used, bool residual_used, bool clip, bool post, int64_t gap,
-                            numbers *r)
+static void depthwise_check(const depthwise_shape *s, bool bias_used, bool residual_used, bool clip, bool post,
+                            int64_t gap, numbers *r)
 {
     const int64_t cols = s->channels * s->multiplier, pixels = s->images * s->out[0] * s->out[1], ldy = cols + gap;
     guarded x = guarded_create((size_t)(s->images * s->x_image), 0);
     for (int64_t i = 0; i < s->images * s->in[0] * s->in[1]; i++) {
         for (int64_t c = 0; c < s->channels; c++) x.data[i * s->x_dim[1] + c] = numbers_float(r);
     }
-    const int64_t taps = s->kernel[0] * s->kernel[1], w_stride[3] = {taps, s->kernel[1], 1};
+    const int64_t taps = s->kernel[0] * s->kernel[1], w_stride[3] = { taps, s->kernel[1], 1 };
     guarded w = guarded_random(r, (size_t)(cols * taps), 0), bias = guarded_random(r, (size_t)cols, 0);
     guarded residual = guarded_random(r, (size_t)(pixels * ldy), 0);
     guarded packed = guarded_create(depthwise_pack_size(s) / sizeof(float), 0);
     depthwise_pack(s, w.data, w_stride, packed.data);
     for (int isa = ISA_PLAIN; isa <= (int)isa_level_detect(); isa++) {
         guarded y = guarded_create((size_t)(pixels * ldy), 2);
-        depthwise_params p = {.isa = (isa_level)isa, .shape = *s, .x = x.data, .w = packed.data, .y = y.data,
-                              .ldy = ldy, .epilogue = {.clip = clip, .lo = -0.5f, .hi = 0.75f, .ldr = ldy}};
+        depthwise_params p = { .isa = (isa_level)isa,
+                               .shape = *s,
+                               .x = x.data,
+                               .w = packed.data,
+                               .y = y.data,
+                               .ldy = ldy,
+                               .epilogue = { .clip = clip, .lo = -0.5f, .hi = 0.75f, .ldr = ldy } };
         if (bias_used) p.epilogue.bias = bias.data;
         if (residual_used) p.epilogue.residual = residual.data;
         if (post) p.epilogue.post = post_negate;
-        post_seen seen = {.y = y.data};
+        post_seen seen = { .y = y.data };
         const int64_t tiles = depthwise_tile_count(&p), cut = numbers_in(r, 0, tiles);
         depthwise_run(&p, cut, tiles, &seen);
         depthwise_run(&p, 0, cut, &seen);
@@ -38,7 +43,7 @@ static void depthwise_check(const depthwise_shape *s, bool bias_used, bool resid
                     bad += !isnan(got);
                     continue;
                 }
-                exact e = {0};
+                exact e = { 0 };
                 for (int64_t tap = 0; tap < taps; tap++) {
                     const int64_t iy = oy * s->stride[0] - s->pad[0] + tap / s->kernel[1] * s->dilation[0];
                     const int64_t ix = ox * s->stride[1] - s->pad[1] + tap % s->kernel[1] * s->dilation[1];
@@ -65,16 +70,17 @@ static void depthwise_check(const depthwise_shape *s, bool bias_used, bool resid
 
 static void random_depthwise(void)
 {
-    numbers r = {.state = 21};
-    static const int64_t kernels[] = {3, 3, 3, 5, 5, 7, 1, 2, 4, 9};
+    numbers r = { .state = 21 };
+    static const int64_t kernels[] = { 3, 3, 3, 5, 5, 7, 1, 2, 4, 9 };
     for (int i = 0; i < (test_is_full() ? 1000 : 200); i++) {
         const uint32_t bits = numbers_next(&r);
-        depthwise_shape s = {.images = numbers_in(&r, 1, 2), .channels = numbers_in(&r, 1, i % 3 ? 20 : 70),
-                             .multiplier = i % 8 == 7 ? numbers_in(&r, 2, 3) : 1};
+        depthwise_shape s = { .images = numbers_in(&r, 1, 2),
+                              .channels = numbers_in(&r, 1, i % 3 ? 20 : 70),
+                              .multiplier = i % 8 == 7 ? numbers_in(&r, 2, 3) : 1 };
         const int64_t kernel = kernels[numbers_in(&r, 0, 9)], gap = bits & 1 ? 3 : 0;
         bool fits = true;
         for (int d = 0; d < 2; d++) {
-            const bool flat = d == 0 && i % 6 == 5;    /* one dimension */
+            const bool flat = d == 0 && i % 6 == 5; /* one dimension */
             s.in[d] = flat ? 1 : numbers_in(&r, 1, 24);
             s.kernel[d] = flat ? 1 : kernel;
             s.stride[d] = flat ? 1 : numbers_in(&r, 1, 3);
@@ -92,5 +98,5 @@ static void random_depthwise(void)
     }
 }
 
-static const test tests[] = {T(random_depthwise), {0}};
+static const test tests[] = { T(random_depthwise), { 0 } };
 TEST_MAIN(tests)

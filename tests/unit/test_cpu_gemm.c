@@ -5,13 +5,13 @@
 
 typedef struct product {
     int64_t m, n, k, batch, heads;
-    bool    raw, a_turned, b_turned, bias, residual, in_place, clip, scale, post;
+    bool raw, a_turned, b_turned, bias, residual, in_place, clip, scale, post;
 } product;
 
 static float c_reference(const gemm_params *p, const float *residual, int64_t batch, int64_t head, int64_t i, int64_t j,
                          const float *a, const float *b, float got, bool *good)
 {
-    exact x = {0};
+    exact x = { 0 };
     a += batch * p->a_batch[1] + head * p->a_batch[2];
     b += batch * p->b_batch[1] + head * p->b_batch[2];
     for (int64_t k = 0; k < p->k; k++) {
@@ -26,7 +26,7 @@ static float c_reference(const gemm_params *p, const float *residual, int64_t ba
 static void product_check(isa_level isa, const product *s, gemm_tactic tactic, numbers *r)
 {
     const int64_t pad_a = numbers_in(r, 0, 5), pad_c = numbers_in(r, 0, 5), count = s->batch * s->heads;
-    gemm_params p = {.isa = isa, .tactic = tactic, .m = s->m, .n = s->n, .k = s->k, .b_raw = s->raw};
+    gemm_params p = { .isa = isa, .tactic = tactic, .m = s->m, .n = s->n, .k = s->k, .b_raw = s->raw };
     p.a_row = s->a_turned ? 1 : s->k + pad_a;
     p.a_col = s->a_turned ? s->m + pad_a : 1;
     p.b_row = s->b_turned ? 1 : s->n;
@@ -58,7 +58,7 @@ static void product_check(isa_level isa, const product *s, gemm_tactic tactic, n
     if (s->residual && s->in_place) memcpy(c.data, residual.data, c.count * sizeof(float));
     p.a = a.data;
     p.c = c.data;
-    p.epilogue = (gemm_epilogue){.scale = s->scale, .alpha = 0.37f, .clip = s->clip, .lo = -0.5f, .hi = 1.5f};
+    p.epilogue = (gemm_epilogue){ .scale = s->scale, .alpha = 0.37f, .clip = s->clip, .lo = -0.5f, .hi = 1.5f };
     if (s->bias) p.epilogue.bias = bias.data;
     if (s->residual) {
         p.epilogue.residual = s->in_place ? c.data : residual.data;
@@ -80,7 +80,7 @@ static void product_check(isa_level isa, const product *s, gemm_tactic tactic, n
     }
     guarded scratch = guarded_create(gemm_scratch_size(&p) / sizeof(float), 0);
     const int64_t tiles = gemm_tile_count(&p), cut = tiles ? numbers_in(r, 0, tiles) : 0;
-    post_seen seen = {.y = c.data};
+    post_seen seen = { .y = c.data };
     gemm_run(&p, cut, tiles, scratch.data, &seen);
     gemm_run(&p, 0, cut, scratch.data, &seen);
     CHECK(guarded_intact(&c) && guarded_intact(&scratch));
@@ -121,8 +121,13 @@ static void product_check(isa_level isa, const product *s, gemm_tactic tactic, n
 static void product_check_all(const product *s, numbers *r)
 {
     for (int isa = ISA_PLAIN; isa <= (int)isa_level_detect(); isa++) {
-        const gemm_shape shape = {.m = s->m, .n = s->n, .k = s->k, .taps = 1, .a_row = s->a_turned ? 1 : s->k,
-                                  .a_col = s->a_turned ? s->m + 1 : 1, .b_raw = s->raw};
+        const gemm_shape shape = { .m = s->m,
+                                   .n = s->n,
+                                   .k = s->k,
+                                   .taps = 1,
+                                   .a_row = s->a_turned ? 1 : s->k,
+                                   .a_col = s->a_turned ? s->m + 1 : 1,
+                                   .b_raw = s->raw };
         gemm_tactic list[GEMM_TACTICS_MAX];
         const int count = gemm_tactics((isa_level)isa, &shape, list);
         CHECK(count >= 1);
@@ -136,17 +141,27 @@ static void product_check_all(const product *s, numbers *r)
 /* Every register tile and every number of columns in the last vector. */
 static void every_tile(void)
 {
-    numbers r = {.state = 1};
+    numbers r = { .state = 1 };
     for (int isa = ISA_PLAIN; isa <= (int)isa_level_detect(); isa++) {
         const gemm_tile_set *set = gemm_tile_set_of((isa_level)isa);
         for (int v = 1; v <= GEMM_VECTORS_MAX; v++) {
             for (int rows = 1; rows <= set->rows_max[v - 1]; rows++) {
-                const gemm_tactic t = {.vectors = (uint8_t)v, .rows = (uint8_t)rows, .block_m = 1, .block_n = 1,
-                                       .copy_a = (uint8_t)(rows % 2)};
+                const gemm_tactic t = { .vectors = (uint8_t)v,
+                                        .rows = (uint8_t)rows,
+                                        .block_m = 1,
+                                        .block_n = 1,
+                                        .copy_a = (uint8_t)(rows % 2) };
                 for (int64_t tail = 1; tail <= set->lanes; tail += 3) {
-                    const product s = {.m = rows, .n = (v - 1) * set->lanes + tail, .k = numbers_in(&r, 1, 19),
-                                       .batch = 1, .heads = 1, .bias = tail % 2, .residual = rows % 3 == 1,
-                                       .clip = tail % 3 == 1, .scale = rows % 4 == 2, .post = rows % 2 == 1};
+                    const product s = { .m = rows,
+                                        .n = (v - 1) * set->lanes + tail,
+                                        .k = numbers_in(&r, 1, 19),
+                                        .batch = 1,
+                                        .heads = 1,
+                                        .bias = tail % 2,
+                                        .residual = rows % 3 == 1,
+                                        .clip = tail % 3 == 1,
+                                        .scale = rows % 4 == 2,
+                                        .post = rows % 2 == 1 };
                     product_check((isa_level)isa, &s, t, &r);
                 }
             }
@@ -156,14 +171,23 @@ static void every_tile(void)
 
 static void random_products(void)
 {
-    numbers r = {.state = 2};
+    numbers r = { .state = 2 };
     for (int i = 0; i < (test_is_full() ? 400 : 60); i++) {
         const uint32_t bits = numbers_next(&r);
         const product s = {
-            .m = numbers_in(&r, 1, i % 3 ? 20 : 90), .n = numbers_in(&r, 1, i % 4 ? 50 : 300),
-            .k = numbers_in(&r, 1, i % 5 ? 40 : 200), .batch = numbers_in(&r, 1, 2), .heads = numbers_in(&r, 1, 3),
-            .raw = bits & 1, .a_turned = bits >> 1 & 1, .b_turned = bits >> 2 & 1, .bias = bits >> 3 & 1,
-            .residual = bits >> 4 & 1, .in_place = bits >> 5 & 1, .clip = bits >> 6 & 1, .scale = bits >> 7 & 1,
+            .m = numbers_in(&r, 1, i % 3 ? 20 : 90),
+            .n = numbers_in(&r, 1, i % 4 ? 50 : 300),
+            .k = numbers_in(&r, 1, i % 5 ? 40 : 200),
+            .batch = numbers_in(&r, 1, 2),
+            .heads = numbers_in(&r, 1, 3),
+            .raw = bits & 1,
+            .a_turned = bits >> 1 & 1,
+            .b_turned = bits >> 2 & 1,
+            .bias = bits >> 3 & 1,
+            .residual = bits >> 4 & 1,
+            .in_place = bits >> 5 & 1,
+            .clip = bits >> 6 & 1,
+            .scale = bits >> 7 & 1,
             .post = bits >> 8 & 1,
         };
         product_check_all(&s, &r);
@@ -173,12 +197,12 @@ static void random_products(void)
 /* Row strides that collide in the cache, and more than one block of panels. */
 static void larger_products(void)
 {
-    numbers r = {.state = 3};
+    numbers r = { .state = 3 };
     const product list[] = {
-        {.m = 33, .n = 130, .k = 1024, .batch = 1, .heads = 1, .bias = true, .clip = true, .post = true},
-        {.m = 5, .n = 700, .k = 600, .batch = 1, .heads = 1, .residual = true, .in_place = true},
-        {.m = 1, .n = 1000, .k = 515, .batch = 1, .heads = 1, .bias = true},
-        {.m = 40, .n = 700, .k = 300, .batch = 1, .heads = 2, .raw = true, .b_turned = true, .post = true},
+        { .m = 33, .n = 130, .k = 1024, .batch = 1, .heads = 1, .bias = true, .clip = true, .post = true },
+        { .m = 5, .n = 700, .k = 600, .batch = 1, .heads = 1, .residual = true, .in_place = true },
+        { .m = 1, .n = 1000, .k = 515, .batch = 1, .heads = 1, .bias = true },
+        { .m = 40, .n = 700, .k = 300, .batch = 1, .heads = 2, .raw = true, .b_turned = true, .post = true },
     };
     for (size_t i = 0; i < COUNT_OF(list); i++) product_check_all(&list[i], &r);
 }
@@ -186,14 +210,23 @@ static void larger_products(void)
 static void infinities_and_nan(void)
 {
     for (int isa = ISA_PLAIN; isa <= (int)isa_level_detect(); isa++) {
-        const gemm_tactic t = {.vectors = 1, .rows = 2, .block_m = 1, .block_n = 1};
-        const float a[3] = {1.0f, NAN, -5.0f}, one = 1.0f;
-        float c[3] = {0};
+        const gemm_tactic t = { .vectors = 1, .rows = 2, .block_m = 1, .block_n = 1 };
+        const float a[3] = { 1.0f, NAN, -5.0f }, one = 1.0f;
+        float c[3] = { 0 };
         guarded packed = guarded_create(gemm_pack_size((isa_level)isa, t, 1, 1, 1) / sizeof(float), 0);
         gemm_pack((isa_level)isa, t, 1, 1, 1, &one, 0, 1, 1, packed.data);
-        const gemm_params p = {.isa = (isa_level)isa, .tactic = t, .m = 3, .n = 1, .k = 1, .a = a, .a_row = 1,
-                               .a_col = 1, .b = packed.data, .c = c, .ldc = 1,
-                               .epilogue = {.clip = true, .hi = INFINITY}};
+        const gemm_params p = { .isa = (isa_level)isa,
+                                .tactic = t,
+                                .m = 3,
+                                .n = 1,
+                                .k = 1,
+                                .a = a,
+                                .a_row = 1,
+                                .a_col = 1,
+                                .b = packed.data,
+                                .c = c,
+                                .ldc = 1,
+                                .epilogue = { .clip = true, .hi = INFINITY } };
         guarded scratch = guarded_create(gemm_scratch_size(&p) / sizeof(float), 0);
         gemm_run(&p, 0, gemm_tile_count(&p), scratch.data, NULL);
         CHECK_EQ_F(c[0], 1.0f);
@@ -212,6 +245,6 @@ static void levels_have_names(void)
     CHECK_STR(isa_level_name(ISA_AVX512), "avx512");
 }
 
-static const test tests[] = {T(every_tile), T(random_products), T(larger_products), T(infinities_and_nan),
-                             T(levels_have_names), {0}};
+static const test tests[] = { T(every_tile),         T(random_products),   T(larger_products),
+                              T(infinities_and_nan), T(levels_have_names), { 0 } };
 TEST_MAIN(tests)
