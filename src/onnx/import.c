@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import.c - the driver: inputs and their shapes, nodes one by one through the table, functions, subgraphs, outputs.
+ *
+ * A node that cannot be converted poisons its outputs and the import goes on, so that everything wrong with a model is
+ * said at once. Only exhaustion stops it. */
+#include "onnx/importer.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { SPARE_SIZE = 8192, OPSET_MAX = 27 };
+
+void *importer_spare(importer *im)
+{
+    memset(im->spare, 0, SPARE_SIZE);
+    return im->spare;
+}
+
+sinter_status importer_tensor(importer *im, const onnx_tensor *t, view *out)
+{
+    TRY(onnx_tensor_decode(im->e, &im->g->a, im->options->folder, im->files, t, out));
+    if (!t->is_external || im->files != &im->files_own) return SINTER_OK;
+    const sinter_tensor shape = { .dtype = out->dtype, .rank = 1, .dim = { view_count(out) } };
+    const size_t size = sinter_tensor_size(&shape);
+    void *copy = ir_blob(im->g, size ? size : 1);      /* the mapping ends with the import */
+    if (!copy) return FAIL_MEMORY(im->e, "external data");
+    if (size) memcpy(copy, out->data, size);
+    out->data = copy;
+    return SINTER_OK;
+}
+
+sinter_status importer_sparse(importer *im, const onnx_sparse *t, view *out)
+{
+    return onnx_sparse_decode(im->e, &im->g->a, im->options->folder, im->files, t, out);
+}
+
+/* ---- problems ---- */
+sinter_status importer_problem(importer *im, sinter_status status, const char *what)
+{
+    if (status == SINTER_OK) return SINTER_OK;
+    if (status == SINTER_NO_MEMORY || im->a.failed || im->g->a.failed) return status;
+    const char *reason = im->e->error->text;
+    size_t length = strcspn(reason, "\n");
+    for (size_t i = length; i > 1; i--) {              /* without the place in our source, which each line gets anyway */
+        if (reason[i - 1] != '[') continue;
+        if (reason[i - 2] == ' ') length = i - 2;
+        break;
+    }
+    if (length > 240) length = 240;
+    char *line = arena_printf(&im->a, "%s: %.*s", what ? what : "", (int)length, reason);
+    if (!line) return FAIL_MEMORY(im->e, "a message");
+    env_log(im->e, LOG_IMPORT, "%s", line);
+    if (im->problem_shown < COUNT_OF(im->problem)) im->problem[im->problem_shown++] = line;
+    im->problem_count++;
+    static const uint8_t weight[] = { [SINTER_UNSUPPORTED] = 1, [SINTER_IO] = 2, [SINTER_INVALID_ARG] = 3, [SINTER_INVALID_MODEL] = 4,
+                                      [SINTER_INTERNAL] = 5 };
+    const uint8_t w = (size_t)status < sizeof weight ? weight[status] : 0;
+    if (!im->problem_status || w > weight[im->problem_status]) im->problem_status = status;
+    im->e->error->status = SINTER_OK;
+    im->e->error->length = 0;
+    im->e->error->text[0] = 0;
+    return SINTER_OK;
+}
+
+static sinter_status report(importer *im)
+{
+    if (!im->problem_count) return SINTER_OK;
+    if (im->problem_count == 1) return env_fail(im->e, im->problem_status, __FILE__, __LINE__, "%s", im->problem[0]);
+    const sinter_status s = env_fail(im->e, im->problem_status, __FILE__, __LINE__, "%u things in the model cannot be imported", im->problem_count);
+    for (uint32_t i = 0; i < im->problem_shown && i < 30; i++) (void)NOTE(im->e, s, "while importing %s", im->problem[i]);
+    return s;
+}
+
+/* ---- attributes, which functions may pass on ---- */
+static const onnx_attr *attr_find(const onnx_node *n, const char *name)
+{
+    for (uint32_t i = 0; i < n->attr.count; i++)
+        if (strcmp(n->attr.at[i].name, name) == 0) return &n->attr.at[i];
+    return NULL;
+}
+
+const onnx_attr *call_attr(onnx_call *c, const char *name)
+{
+    const onnx_attr *a = attr_find(c->node, name);
+    const onnx_frame *f = c->scope->frame;
+    while (a && a->ref[0]) {
+        if (!f) {
+            REJECT(c, INVALID_MODEL, "attribute %s refers to '%s' outside of a function", name, a->ref);
+            return NULL;
+        }
+        const onnx_attr *given = attr_find(f->call, a->ref);
+        if (!given) {
+            for (uint32_t i = 0; i < f->function->attr.count; i++)
+                if (strcmp(f->function->attr.at[i].name, a->ref) == 0) return &f->function->attr.at[i];
+            return NULL;
+        }
+        if (given->g) {
+            REJECT(c, UNSUPPORTED, "attribute %s is a subgraph passed to a function", name);
+            return NULL;
+        }
+        a = given;
+        f = f->parent;
+    }
+    return a;
+}
+
+/* ---- nodes ---- */
+static const char *domain_of(const char *domain)
+{
+    return strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+}
+
+static int64_t version_of(const importer *im, const onnx_frame *f, const char *domain)
+{
+    const onnx_opsets *list = f && f->function->opset.count ? &f->function->opset : &im->model.opset;
+    for (uint32_t i = 0; i < list->count; i++)
+        if (strcmp(domain_of(list->at[i].domain), domain) == 0) return list->at[i].version;
+    return 1;
+}
+
+static const char *key_of(importer *im, const char *domain, const char *name, const char *overload)
+{
+    const char *key = arena_printf(&im->a, "%s|%s|%s", domain, name, overload);
+    return key ? key : "";
+}
+
+static const op_row *row_find(importer *im, const char *domain, const char *name, int64_t version, bool *is_known)
+{
+    uint32_t count = 0;
+    const op_row *rows = op_rows(&count);
+    const arena_mark mark = arena_save(&im->a);
+    const uint32_t *first = name_map_find(&im->ops, key_of(im, domain, name, ""));
+    arena_rewind(&im->a, mark);
+    *is_known = first != NULL;
+    if (!first) return NULL;
+    for (uint32_t i = *first; i < count && strcmp(rows[i].name, name) == 0 && strcmp(rows[i].domain, domain) == 0; i++)
+        if (version >= rows[i].since && (!rows[i].until || version <= rows[i].until)) return &rows[i];
+    return NULL;
+}
+
+static const char *node_name(importer *im, const onnx_scope *s, const onnx_node *n)
+{
+    const char *path = s->frame ? s->frame->path : "";
+    if (n->name[0]) return arena_printf(&im->g->a, "%s%s", path, n->name);
+    return arena_printf(&im->g->a, "%s%s_%u", path, n->type, n->index);
+}
+
+/* Gives the nodes made since `from` their name and origin. */
+static void name_nodes(importer *im, const onnx_scope *s, const onnx_node *n, uint32_t from)
+{
+    ir_graph *g = im->g;
+    if (from == g->node.count) return;
+    const char *name = node_name(im, s, n);
+    uint32_t *origin = ARENA_NEW(&g->a, uint32_t, 1);
+    const char **slot = VEC_PUSH(&g->a, &g->origin_name);
+    if (!name || !origin || !slot) return;
+    *slot = name;
+    *origin = g->origin_name.count - 1;
+    for (uint32_t i = from; i < g->node.count; i++) {
+        if (g->node.at[i].name) continue;
+        g->node.at[i].name = name;
+        g->node.at[i].origin = origin;
+        g->node.at[i].count_origin = 1;
+    }
+}
+
+static sinter_status function_expand(importer *im, onnx_scope *s, const onnx_node *n, const onnx_function *fn, const ir_value_id *in,
+                                     const uint32_t *mark, uint32_t *out)
+{
+    if (s->depth + 1 >= im->e->limits.depth_max)
+        return FAIL(im->e, UNSUPPORTED, "functions and subgraphs nest deeper than %llu, the limit", (unsigned long long)im->e->limits.depth_max);
+    for (const onnx_frame *f = s->frame; f; f = f->parent)
+        if (f->function == fn) return FAIL(im->e, INVALID_MODEL, "function '%s' calls itself", fn->name);
+    if (n->in.count > fn->in.count) return FAIL(im->e, INVALID_MODEL, "%u inputs for a function of %u", n->in.count, fn->in.count);
+    if (n->out.count > fn->out.count) return FAIL(im->e, INVALID_MODEL, "%u outputs of a function of %u", n->out.count, fn->out.count);
+    const char *name = n->name[0] ? n->name : n->type;
+    const onnx_frame frame = { .parent = s->frame, .function = fn, .call = n,
+                               .path = arena_printf(&im->a, "%s%s/", s->frame ? s->frame->path : "", name) };
+    if (!frame.path) return FAIL_MEMORY(im->e, "a name");
+    onnx_scope body = { .frame = &frame, .region = s->region, .depth = s->depth + 1, .names = { .a = &im->a } };
+    for (uint32_t i = 0; i < fn->in.count; i++) {
+        /* An absent input is the empty name inside too: value 0 says so. */
+        const uint32_t value = i >= n->in.count ? 0 : mark[i] ? mark[i] : in[i];
+        TRY(scope_set(im, &body, fn->in.at[i], value));
+    }
+    TRY(scope_convert(im, &body, &fn->node));
+    for (uint32_t i = 0; i < n->out.count; i++) {
+        ir_value_id id = 0;
+        uint32_t bad = 0;
+        TRY(scope_find(im, &body, fn->out.at[i], &id, &bad));
+        out[i] = bad ? bad : id ? id : NAME_MISSING;
+    }
+    return SINTER_OK;
+}
+
+static sinter_status node_run(importer *im, onnx_scope *s, const onnx_node *n, const op_row *row, int64_t version,
+                              const ir_value_id *in, uint32_t *out)
+{
+    onnx_call c = { .im = im, .scope = s, .e = im->e, .g = im->g, .node = n, .region = s->region, .version = version, .arg = row->arg,
+                    .count_in = n->in.count, .count_out = n->out.count, .in = in, .out = out };
+    row->convert(&c);
+    return c.status;
+}
+
+/* Inputs by name. is_poisoned: something before this node failed, and has been reported. */
+static sinter_status inputs_find(importer *im, onnx_scope *s, const onnx_node *n, ir_value_id *in, uint32_t *mark, bool *is_poisoned)
+{
+    for (uint32_t i = 0; i < n->in.count; i++) {
+        if (!n->in.at[i][0]) continue;
+        TRY(scope_find(im, s, n->in.at[i], &in[i], &mark[i]));
+        if (mark[i] == NAME_POISONED) *is_poisoned = true;
+    }
+    for (uint32_t i = 0; i < n->in.count && !*is_poisoned; i++) {
+        if (mark[i] == NAME_MISSING) return FAIL(im->e, UNSUPPORTED, "input '%s' is an output that its node is not supported to give", n->in.at[i]);
+        if (n->in.at[i][0] && !in[i] && !name_map_find(&s->names, n->in.at[i]))
+            return FAIL(im->e, INVALID_MODEL, "input '%s' is made by no node", n->in.at[i]);
+    }
+    return SINTER_OK;
+}
+
+static sinter_status node_convert(importer *im, onnx_scope *s, const onnx_node *n, uint32_t *out)
+{
+    env *e = im->e;
+    if (++im->node_count > e->limits.nodes_max)
+        return FAIL(e, NO_MEMORY, "the model has more than %llu nodes after functions are expanded, the limit", (unsigned long long)e->limits.nodes_max);
+    const char *domain = domain_of(n->domain);
+    const int64_t version = version_of(im, s->frame, domain);
+    const uint32_t *fn = im->functions.count ? name_map_find(&im->functions, key_of(im, domain, n->type, n->overload)) : NULL;
+    bool is_known = false;
+    const op_row *row = fn ? NULL : row_find(im, domain, n->type, version, &is_known);
+    if (!fn && !row)
+        return is_known ? FAIL(e, UNSUPPORTED, "this version of the operator is not supported") : FAIL(e, UNSUPPORTED, "the operator is not supported");
+    ir_value_id *in = ARENA_NEW(&im->a, ir_value_id, n->in.count);
+    uint32_t *mark = ARENA_NEW(&im->a, uint32_t, n->in.count);
+    if (!in || !mark) return FAIL_MEMORY(e, "a node");
+    bool is_poisoned = false;
+    TRY(inputs_find(im, s, n, in, mark, &is_poisoned));
+    if (is_poisoned && !fn) {
+        for (uint32_t i = 0; i < n->out.count; i++) out[i] = NAME_POISONED;
+        return SINTER_OK;
+    }
+    if (fn) return function_expand(im, s, n, &im->model.function.at[*fn], in, mark, out);
+    return node_run(im, s, n, row, version, in, out);
+}
+
+static sinter_status node_import(importer *im, onnx_scope *s, const onnx_node *n)
+{
+    ir_graph *g = im->g;
+    const uint32_t node_first = g->node.count;
+    uint32_t *out = ARENA_NEW(&im->a, uint32_t, n->out.count);
+    if (!out) return FAIL_MEMORY(im->e, "a node");
+    sinter_status status = node_convert(im, s, n, out);
+    name_nodes(im, s, n, node_first);
+    const bool failed = status != SINTER_OK;
+    if (failed) {
+        const char *what = arena_printf(&im->a, "node #%u '%s%s' (%s, %s %lld)", n->index, s->frame ? s->frame->path : "", n->name, n->type,
+                                        domain_of(n->domain)[0] ? n->domain : "ai.onnx",
+                                        (long long)version_of(im, s->frame, domain_of(n->domain)));
+        TRY(importer_problem(im, status, what));
+    }
+    for (uint32_t i = 0; i < n->out.count; i++) {
+        const char *name = n->out.at[i];
+        if (!name[0]) continue;
+        const uint32_t value = failed ? NAME_POISONED : out[i] ? out[i] : NAME_MISSING;
+        ir_value *v = value < NAME_TENSOR ? ir_value_at(g, value) : NULL;
+        if (v && !v->name) v->name = arena_text(&g->a, name, strlen(name));
+        TRY(NOTE(im->e, scope_set(im, s, name, value), "importing node #%u '%s' (%s)", n->index, n->name, n->type));
+    }
+    return g->a.failed || im->a.failed ? FAIL_MEMORY(im->e, "the graph") : SINTER_OK;
+}
+
+sinter_status scope_convert(importer *im, onnx_scope *s, const onnx_nodes *nodes)
+{
+    uint32_t *order = NULL;
+    TRY(scope_order(im, nodes, &order));
+    for (uint32_t i = 0; i < nodes->count; i++) TRY(node_import(im, s, &nodes->at[order[i]]));
+    return SINTER_OK;
+}
+
+/* ---- subgraphs ---- */
+void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures)
+{
+    onnx_names names = { 0 };
+    if (c->status) return;
+    c->status = scope_free_names(c->im, graph, &names);
+    for (uint32_t i = 0; i < names.count && !c->status; i++) {
+        ir_value_id v = 0;
+        uint32_t mark = 0;
+        c->status = scope_find(c->im, c->scope, names.at[i], &v, &mark);
+        if (!v || ir_is_const(c->g, v)) continue;
+        bool is_new = true;
+        for (uint32_t k = 0; k < captures->count && is_new; k++) is_new = captures->at[k] != v;
+        ir_value_id *slot = is_new ? VEC_PUSH(&c->im->a, captures) : NULL;
+        if (slot) *slot = v;
+    }
+}
+
+/* The names that the graph reads from around it, as seen inside: constants as they are, captures as parameters. */
+static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_graph *graph, const call_captures *captures,
+                                    const ir_value_id *param)
+{
+    onnx_names names = { 0 };
+    TRY(scope_free_names(c->im, graph, &names));
+    for (uint32_t i = 0; i < names.count; i++) {
+        ir_value_id v = 0;
+        uint32_t mark = 0;
+        TRY(scope_find(c->im, c->scope, names.at[i], &v, &mark));
+        if (!v && !mark) continue;                     /* unknown: whoever reads it says so */
+        uint32_t value = mark ? mark : v;
+        for (uint32_t k = 0; param && v && k < captures->count; k++)
+            if (captures->at[k] == v) value = param[k];
+        TRY(scope_set(c->im, inner, names.at[i], value));
+    }
+    return SINTER_OK;
+}
+
+static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_region_id region, const ir_value *param, uint32_t count_param,
+                                 const call_captures *captures)
+{
+    importer *im = c->im;
+    ir_graph *g = c->g;
+    onnx_scope inner = { .parent = c->scope, .graph = graph, .frame = c->scope->frame, .region = region, .depth = c->scope->depth + 1,
+                         .names = { .a = &im->a } };
+    if (inner.depth >= im->e->limits.depth_max)
+        return FAIL(im->e, UNSUPPORTED, "functions and subgraphs nest deeper than %llu, the limit", (unsigned long long)im->e->limits.depth_max);
+    if (graph->in.count != count_param)
+        return FAIL(im->e, INVALID_MODEL, "a subgraph has %u inputs, %u are wanted", graph->in.count, count_param);
+    ir_value_id *id = ARENA_NEW(&im->a, ir_value_id, captures->count);
+    if (!id) return FAIL_MEMORY(im->e, "a subgraph");
+    for (uint32_t i = 0; i < count_param; i++) {
+        const char *name = graph->in.at[i].name;
+        const ir_value_id v = ir_param(g, region, arena_text(&g->a, name, strlen(name)), param[i].dtype, param[i].rank, param[i].dim);
+        if (!v) return FAIL_MEMORY(im->e, "a subgraph");
+        TRY(scope_set(im, &inner, name, v));
+    }
+    for (uint32_t i = 0; i < captures->count; i++) {
+        const ir_value from = *ir_value_at(g, captures->at[i]);
+        id[i] = ir_param(g, region, from.name, from.dtype, from.rank, from.dim);
+        if (!id[i]) return FAIL_MEMORY(im->e, "a subgraph");
+        ir_value_at(g, id[i])->shape_value = from.shape_value;
+        ir_value_at(g, id[i])->shape_count = from.shape_count;
+    }
+    TRY(scope_add_initializers(im, &inner, graph));
+    TRY(captured_names(c, &inner, graph, captures, id));
+    const uint32_t problems = im->problem_count;
+    TRY(scope_convert(im, &inner, &graph->node));
+    for (uint32_t i = 0; i < graph->out.count; i++) {
+        ir_value_id v = 0;
+        uint32_t mark = 0;
+        TRY(scope_find(im, &inner, graph->out.at[i].name, &v, &mark));
+        if (!v && im->problem_count == problems)
+            return FAIL(im->e, INVALID_MODEL, "output '%s' of a subgraph is made by no node", graph->out.at[i].name);
+        if (!v) return FAIL(im->e, UNSUPPORTED, "its subgraph cannot be imported");
+        ir_result(g, region, v);
+    }
+    return SINTER_OK;
+}
+
+ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner, const ir_value *param, uint32_t count_param,
+                         const call_captures *captures)
+{
+    if (c->status) return 0;
+    const ir_region_id region = ir_region_new(c->g, owner);
+    if (!region) {
+        c->status = FAIL_MEMORY(c->e, "a subgraph");
+        return 0;
+    }
+    c->status = region_fill(c, graph, region, param, count_param, captures);
+    return region;
+}
+
+void call_inline(onnx_call *c, const onnx_graph *graph)
+{
+    if (c->status) return;
+    importer *im = c->im;
+    onnx_scope inner = { .parent = c->scope, .graph = graph, .frame = c->scope->frame, .region = c->region, .depth = c->scope->depth + 1,
+                         .names = { .a = &im->a } };
+    const call_captures none = { 0 };
+    if (inner.depth >= c->e->limits.depth_max) REJECT(c, UNSUPPORTED, "functions and subgraphs nest too deep");
+    if (graph->in.count) REJECT(c, INVALID_MODEL, "a branch of If has inputs");
+    if (graph->out.count != c->count_out) REJECT(c, INVALID_MODEL, "a branch gives %u results, the node has %u outputs", graph->out.count, c->count_out);
+    if (!c->status) c->status = scope_add_initializers(im, &inner, graph);
+    if (!c->status) c->status = captured_names(c, &inner, graph, &none, NULL);
+    if (!c->status) c->status = scope_convert(im, &inner, &graph->node);
+    for (uint32_t i = 0; i < c->count_out && !c->status; i++) {
+        ir_value_id v = 0;
+        uint32_t mark = 0;
+        c->status = scope_find(im, &inner, graph->out.at[i].name, &v, &mark);
+        if (!v && !mark) REJECT(c, INVALID_MODEL, "output '%s' of a subgraph is made by no node", graph->out.at[i].name);
+        c->out[i] = mark ? mark : v;
+    }
+}
+
+/* ---- inputs ---- */
+static bool is_name_char(char ch, bool first)
+{
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_' || (!first && ((ch >= '0' && ch <= '9') || ch == '.'));
+}
+
+/* A model's name of a size as a symbol's name: letters, digits, '_' and '.'; still different where the model's differ. */
+static const char *symbol_name(importer *im, const char *name)
+{
+    char *clean = arena_printf(&im->g->a, "%s%s", is_name_char(name[0], true) || (name[0] && !is_name_char(name[0], false)) ? "" : "_", name);
+    if (!clean) return "";
+    bool is_changed = false;
+    for (char *p = clean; *p; p++) {
+        if (is_name_char(*p, p == clean)) continue;
+        *p = '_';
+        is_changed = true;
+    }
+    if (!is_changed) return clean;
+    uint64_t sum = 0;
+    for (const char *p = name; *p; p++) sum = sum * 131 + (unsigned char)*p;
+    const char *unique = arena_printf(&im->g->a, "%s_%04x", clean, (unsigned)(sum & 0xffff));
+    return unique ? unique : "";
+}
+
+static const onnx_input_shape *shape_given(const importer *im, const char *name)
+{
+    for (uint32_t i = 0; i < im->options->count_shape; i++)
+        if (strcmp(im->options->shape[i].name, name) == 0) return &im->options->shape[i];
+    return NULL;
+}
+
+static sinter_status range_check(env *e, const onnx_input_shape *s, uint32_t axis)
+{
+    if (s->min[axis] == -1) return SINTER_OK;
+    if (s->min[axis] >= 0 && s->min[axis] <= s->opt[axis] && s->opt[axis] <= s->max[axis]) return SINTER_OK;
+    return FAIL(e, INVALID_ARG, "the shape given for input '%s' has min %lld, opt %lld, max %lld on axis %u", s->name, (long long)s->min[axis],
+                (long long)s->opt[axis], (long long)s->max[axis], axis);
+}
+
+/* Ranges that the options put on one axis belong to the size's name: they are known before any expression is made. */
+static sinter_status range_add(importer *im, const char *symbol, int64_t min, int64_t opt, int64_t max)
+{
+    bool is_new;
+    uint32_t *slot = name_map_add(&im->symbols, symbol, &is_new);
+    if (!slot) return FAIL_MEMORY(im->e, "names");
+    if (is_new) {
+        *slot = im->range.count;
+        if (!VEC_PUSH(&im->a, &im->range)) return FAIL_MEMORY(im->e, "ranges");
+        im->range.at[*slot].name = symbol;
+        im->range.at[*slot].min = min;
+        im->range.at[*slot].opt = opt;
+        im->range.at[*slot].max = max;
+        return SINTER_OK;
+    }
+    const uint32_t i = *slot;
+    if (min > im->range.at[i].min) im->range.at[i].min = min;
+    if (max < im->range.at[i].max) im->range.at[i].max = max;
+    if (im->range.at[i].min > im->range.at[i].max)
+        return FAIL(im->e, INVALID_ARG, "the shapes given for the inputs leave no value for '%s'", symbol);
+    if (im->range.at[i].opt < im->range.at[i].min) im->range.at[i].opt = im->range.at[i].min;
+    if (im->range.at[i].opt > im->range.at[i].max) im->range.at[i].opt = im->range.at[i].max;
+    return SINTER_OK;
+}
+
+static const char *axis_symbol(importer *im, const onnx_value_info *v, uint32_t axis)
+{
+    if (axis < v->rank && v->has_shape && v->dim[axis].param[0]) return symbol_name(im, v->dim[axis].param);
+    const char *name = arena_printf(&im->a, "%s.%u", v->name, axis);
+    return name ? symbol_name(im, name) : "";
+}
+
+static bool axis_is_fixed(const onnx_value_info *v, uint32_t axis)
+{
+    return v->has_shape && v->dim[axis].has_value && v->dim[axis].value >= 0;
+}
+
+static sinter_status ranges_collect(importer *im, const onnx_graph *graph)
+{
+    im->symbols.a = &im->a;
+    for (uint32_t i = 0; i < im->options->count_shape; i++) {
+        const onnx_input_shape *s = &im->options->shape[i];
+        const onnx_value_info *v = NULL;
+        for (uint32_t k = 0; k < graph->in.count && !v; k++)
+            if (strcmp(graph->in.at[k].name, s->name) == 0) v = &graph->in.at[k];
+        if (!v) return FAIL(im->e, INVALID_ARG, "a shape is given for '%s', and the model has no such input", s->name);
+        if (s->rank > SINTER_RANK_MAX || (v->has_shape && v->rank != s->rank))
+            return FAIL(im->e, INVALID_ARG, "the shape given for input '%s' has rank %u, the model's has %u", s->name, s->rank, v->rank);
+        for (uint32_t axis = 0; axis < s->rank; axis++) {
+            TRY(range_check(im->e, s, axis));
+            if (s->min[axis] == -1 || axis_is_fixed(v, axis)) continue;
+            TRY(range_add(im, axis_symbol(im, v, axis), s->min[axis], s->opt[axis], s->max[axis]));
+        }
+    }
+    return SINTER_OK;
+}
+
+static dim symbol_dim(importer *im, const char *symbol)
+{
+    dim_table *t = im->g->dims;
+    const uint32_t *slot = name_map_find(&im->symbols, symbol);
+    if (slot && im->range.at[*slot].min == im->range.at[*slot].max) return dim_const(t, im->range.at[*slot].min);
+    const dim d = dim_symbol_named(t, symbol);
+    uint32_t id;
+    if (slot && dim_symbol_of(t, d, &id)) {
+        dim_symbol *s = dim_symbol_at(t, id);
+        s->min = im->range.at[*slot].min;
+        s->opt = im->range.at[*slot].opt;
+        s->max = im->range.at[*slot].max;
+    }
+    return d;
+}
+
+static sinter_status input_import(importer *im, onnx_scope *s, const onnx_value_info *v)
+{
+    ir_graph *g = im->g;
+    sinter_dtype dtype;
+    const onnx_input_shape *given = shape_given(im, v->name);
+    if (!v->is_tensor) return FAIL(im->e, UNSUPPORTED, "it is no tensor (a sequence, map or optional)");
+    if (!onnx_dtype_of(v->type, &dtype)) return FAIL(im->e, UNSUPPORTED, "elements of type %d (%s)", v->type, onnx_type_name(v->type));
+    if (!v->has_shape && !given) return FAIL(im->e, INVALID_MODEL, "the model does not say its rank; give its shape, such as %s=1x3x224x224", v->name);
+    const uint32_t rank = v->has_shape ? v->rank : given->rank;
+    if (rank > SINTER_RANK_MAX) return FAIL(im->e, UNSUPPORTED, "rank %u; up to %d is supported", rank, SINTER_RANK_MAX);
+    dim d[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!axis_is_fixed(v, i)) {
+            if (v->has_shape && v->dim[i].has_value && v->dim[i].value < -1)
+                return FAIL(im->e, INVALID_MODEL, "axis %u has size %lld", i, (long long)v->dim[i].value);
+            d[i] = symbol_dim(im, axis_symbol(im, v, i));
+            continue;
+        }
+        int64_t size = v->dim[i].value;
+        if (given && given->min[i] != -1) {
+            if (given->min[i] != given->max[i])
+                return FAIL(im->e, INVALID_ARG, "axis %u is %lld in the model, and the shape given lets it vary", i, (long long)size);
+            size = given->min[i];
+        }
+        d[i] = dim_const(g->dims, size);
+    }
+    const ir_value_id id = ir_param(g, IR_MAIN, arena_text(&g->a, v->name, strlen(v->name)), dtype, rank, d);
+    if (!id) return FAIL_MEMORY(im->e, "an input");
+    return scope_set(im, s, v->name, id);
+}
+
+/* An output has a value of its own under its own name, also where the model hands an input or a constant through. */
+static sinter_status output_import(importer *im, onnx_scope *s, const onnx_value_info *o)
+{
+    ir_graph *g = im->g;
+    ir_value_id v = 0;
+    uint32_t mark = 0;
+    TRY(scope_find(im, s, o->name, &v, &mark));
+    if (mark == NAME_POISONED) return SINTER_OK;
+    if (mark == NAME_MISSING) return FAIL(im->e, UNSUPPORTED, "its node is not supported to give it");
+    if (!v) return FAIL(im->e, INVALID_MODEL, "it is made by no node");
+    const ir_value *x = ir_value_at(g, v);
+    if (!x->producer || x->is_output || !x->name || strcmp(x->name, o->name) != 0) {
+        v = ir_emit(g, IR_MAIN, OP_identity, NULL, &v, 1);
+        if (!v) return im->e->error->status ? im->e->error->status : FAIL_MEMORY(im->e, "an output");
+        ir_value_at(g, v)->name = arena_text(&g->a, o->name, strlen(o->name));
+    }
+    ir_result(g, IR_MAIN, v);
+    return SINTER_OK;
+}
+
+static sinter_status tables_fill(importer *im)
+{
+    uint32_t count = 0;
+    const op_row *rows = op_rows(&count);
+    im->ops.a = im->functions.a = &im->a;
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_new;
+        uint32_t *slot = name_map_add(&im->ops, key_of(im, rows[i].domain, rows[i].name, ""), &is_new);
+        if (!slot) return FAIL_MEMORY(im->e, "the operator table");
+        if (is_new) *slot = i;
+    }
+    for (uint32_t i = 0; i < im->model.function.count; i++) {
+        const onnx_function *fn = &im->model.function.at[i];
+        bool is_new;
+        uint32_t *slot = name_map_add(&im->functions, key_of(im, domain_of(fn->domain), fn->name, fn->overload), &is_new);
+        if (!slot) return FAIL_MEMORY(im->e, "functions");
+        if (!is_new) return FAIL(im->e, INVALID_MODEL, "function '%s' is defined twice", fn->name);
+        *slot = i;
+    }
+    return SINTER_OK;
+}
+
+static sinter_status model_import(importer *im, const uint8_t *bytes, size_t size)
+{
+    env *e = im->e;
+    TRY(onnx_model_read(e, &im->a, bytes, size, &im->model));
+    const onnx_graph *graph = &im->model.graph;
+    const int64_t version = version_of(im, NULL, "");
+    if (version < 1 || version > OPSET_MAX)
+        return FAIL(e, UNSUPPORTED, "the model uses opset %lld; 1 to %d are supported", (long long)version, OPSET_MAX);
+    im->spare = arena_alloc(&im->a, SPARE_SIZE, 16);
+    if (!im->spare) return FAIL_MEMORY(e, "the import");
+    TRY(tables_fill(im));
+    TRY(ranges_collect(im, graph));
+    onnx_scope main_scope = { .graph = graph, .region = IR_MAIN, .names = { .a = &im->a } };
+    TRY(scope_add_initializers(im, &main_scope, graph));
+    for (uint32_t i = 0; i < graph->in.count; i++) {
+        const onnx_value_info *v = &graph->in.at[i];
+        if (name_map_find(&main_scope.names, v->name)) {
+            bool is_input = false;
+            for (uint32_t k = 0; k < i && !is_input; k++) is_input = strcmp(graph->in.at[k].name, v->name) == 0;
+            if (!is_input) continue;                   /* an initializer under an input's name: a constant, as before IR 4 */
+        }
+        const sinter_status s = input_import(im, &main_scope, v);
+        if (s == SINTER_INVALID_ARG) return NOTE(e, s, "importing input '%s'", v->name);
+        TRY(importer_problem(im, s, arena_printf(&im->a, "input '%s'", v->name)));
+        bool is_new;
+        uint32_t *slot = name_map_add(&main_scope.names, v->name, &is_new);
+        if (!slot) return FAIL_MEMORY(e, "names");
+        if (is_new) *slot = NAME_POISONED;
+    }
+    TRY(scope_convert(im, &main_scope, &graph->node));
+    for (uint32_t i = 0; i < graph->out.count; i++)
+        TRY(importer_problem(im, output_import(im, &main_scope, &graph->out.at[i]), arena_printf(&im->a, "output '%s'", graph->out.at[i].name)));
+    if (!graph->out.count) return FAIL(e, INVALID_MODEL, "the model has no outputs");
+    TRY(report(im));
+    if (im->g->a.failed || dim_table_failed(im->g->dims)) return FAIL_MEMORY(e, "the graph");
+    return SINTER_OK;
+}
+
+sinter_status onnx_import(env *e, const onnx_import_options *options, const uint8_t *bytes, size_t size, ir_graph **out)
+{
+    static const onnx_import_options defaults = { 0 };
+    *out = NULL;
+    importer im = { .e = e, .options = options ? options : &defaults };
+    im.files = im.options->files ? im.options->files : &im.files_own;
+    arena_init(&im.a, e);
+    sinter_status s = ir_graph_create(e, &im.g);
+    if (s == SINTER_OK) s = model_import(&im, bytes, size);
+    if (s == SINTER_OK) s = ir_sweep(im.g);
+    arena_deinit(&im.a);
+    onnx_files_close(e, &im.files_own);
+    if (s != SINTER_OK) {
+        if (im.g) ir_graph_destroy(im.g);
+        return s;
+    }
+    *out = im.g;
+    return SINTER_OK;
+}

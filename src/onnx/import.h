@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import.h - an ONNX model becomes a graph of canonical ops.
+ *
+ * All that ONNX's 200 operators, 27 versions and their habits amount to ends here. What cannot be taken is reported for all
+ * nodes at once. */
+#ifndef ONNX_IMPORT_H
+#define ONNX_IMPORT_H
+
+#include "ir/graph.h"
+#include "onnx/model.h"
+
+/* A shape, or a range of shapes, for one input. min -1: the axis stays as the model has it; min == max fixes it. */
+typedef struct onnx_input_shape {
+    const char *name;
+    uint32_t    rank;
+    int64_t     min[SINTER_RANK_MAX], opt[SINTER_RANK_MAX], max[SINTER_RANK_MAX];
+} onnx_input_shape;
+
+typedef struct onnx_import_options {
+    const char   *folder;               /* where external data may lie; NULL: the model may open no files */
+    onnx_files   *files;                /* receives the mappings; close them after the graph. NULL: external data is copied */
+    const onnx_input_shape *shape;
+    uint32_t      count_shape;
+} onnx_import_options;
+
+/* Reads `bytes` into a new graph. The bytes (and `files`) must outlive it: weights stay where they are.
+ * Errors: INVALID_MODEL, UNSUPPORTED (both list every node concerned), INVALID_ARG (a shape that fits no input), IO, NO_MEMORY. */
+sinter_status onnx_import(env *e, const onnx_import_options *options, const uint8_t *bytes, size_t size, ir_graph **out);
+
+/* The table of operators taken, for documentation: row `i`; false past the end. until 0: still valid. */
+typedef struct onnx_op_row { const char *domain, *name; int64_t since, until; } onnx_op_row;
+bool onnx_op_at(uint32_t i, onnx_op_row *out);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* importer.h - the state of one import, shared by the files that make it up. */
+#ifndef ONNX_IMPORTER_H
+#define ONNX_IMPORTER_H
+
+#include "onnx/call.h"
+#include "onnx/import.h"
+#include "onnx/name_map.h"
+
+/* A call of a model-local function that is being expanded. */
+typedef struct onnx_frame {
+    const struct onnx_frame *parent;
+    const onnx_function     *function;
+    const onnx_node         *call;
+    const char              *path;      /* prefix of node names */
+} onnx_frame;
+
+/* The names of one list of nodes: a graph's, or a function body's. */
+typedef struct onnx_scope {
+    struct onnx_scope *parent;          /* whose names a subgraph may read; NULL for main and for function bodies */
+    const onnx_graph  *graph;           /* NULL for a function body */
+    const onnx_frame  *frame;
+    ir_region_id       region;
+    uint64_t           depth;
+    name_map           names;           /* value ids, or marks; see scope_find */
+} onnx_scope;
+
+typedef struct size_range { const char *name; int64_t min, opt, max; } size_range;
+typedef struct importer {
+    env              *e;
+    ir_graph         *g;
+    arena             a;                /* dies with the import */
+    const onnx_import_options *options;
+    onnx_files       *files;
+    onnx_files        files_own;
+    onnx_model        model;
+    name_map          ops, functions, symbols;
+    uint64_t          node_count;       /* converted so far, functions expanded */
+    uint32_t          problem_count, problem_shown;
+    sinter_status     problem_status;
+    const char       *problem[32];
+    VEC(size_range)   range;            /* of named sizes, from the options */
+    void             *spare;
+} importer;
+
+/* Names that stand for no value: what produced them could not be imported, or does not give them. */
+#define NAME_POISONED UINT32_C(0xffffffff)
+#define NAME_MISSING  UINT32_C(0xfffffffe)
+#define NAME_TENSOR   UINT32_C(0x80000000)     /* with the index of an initializer that nobody has read yet */
+#define NAME_SPARSE   UINT32_C(0xc0000000)
+
+sinter_status importer_tensor(importer *im, const onnx_tensor *t, view *out);
+sinter_status importer_sparse(importer *im, const onnx_sparse *t, view *out);
+void *importer_spare(importer *im);
+
+/* Takes the failure that is in the error chain as one more problem and goes on; passes on what cannot be gone on from. */
+sinter_status importer_problem(importer *im, sinter_status status, const char *what);
+
+/* Looks a name up in a scope: a value id, 0 with *mark = NAME_POISONED or NAME_MISSING, 0 with *mark 0 where it is unknown. */
+sinter_status scope_find(importer *im, onnx_scope *s, const char *name, ir_value_id *out, uint32_t *mark);
+sinter_status scope_set(importer *im, onnx_scope *s, const char *name, uint32_t value);
+sinter_status scope_add_initializers(importer *im, onnx_scope *s, const onnx_graph *graph);
+/* The names that a subgraph reads from around it: appended once each. */
+sinter_status scope_free_names(importer *im, const onnx_graph *graph, onnx_names *out);
+/* An order of a list of nodes in which names are made before they are read. */
+sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out);
+sinter_status scope_convert(importer *im, onnx_scope *s, const onnx_nodes *nodes);
+
+/* onnx.def */
+typedef struct op_row {
+    const char  *domain, *name;
+    int64_t      since, until;
+    onnx_convert convert;
+    int64_t      arg;
+} op_row;
+const op_row *op_rows(uint32_t *count);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quirks.h - the conversions that onnx.def names, and the pieces that they share. */
+#ifndef ONNX_QUIRKS_H
+#define ONNX_QUIRKS_H
+
+#include "onnx/call.h"
+
+/* clang-format off */
+#define N(name, since, until, convert, arg) void convert_##convert(onnx_call *c);
+#define ML N
+#define MS N
+#include "onnx/onnx.def"
+#undef N
+#undef ML
+#undef MS
+/* clang-format on */
+
+typedef struct quirk_window_attrs { attr_ints kernel, stride, dilation, pad; } quirk_window_attrs;
+bool        quirk_axes(onnx_call *c, int64_t version, uint32_t i, uint32_t rank, attr_ints *out);
+ir_value_id quirk_bias(onnx_call *c, ir_value_id y, ir_value_id bias);
+ir_value_id quirk_conv(onnx_call *c, ir_value_id x, ir_value_id w);
+ir_value_id quirk_conv_integer(onnx_call *c, ir_value_id x, ir_value_id w, ir_value_id x_zero, ir_value_id w_zero);
+ir_value_id quirk_avg_pool(onnx_call *c, ir_value_id x);
+void        quirk_layer_norm(onnx_call *c, ir_value_id x, ir_value_id scale, ir_value_id bias, int64_t axis, double epsilon, uint32_t outputs,
+                             ir_value_id *out);
+ir_value_id quirk_rms_norm(onnx_call *c, ir_value_id x, ir_value_id scale, int64_t axis, double epsilon);
+ir_value_id quirk_one_hot(onnx_call *c, ir_value_id index, sinter_dtype type, int64_t axis, dim depth);
+ir_value_id quirk_quantize(onnx_call *c, ir_value_id x, ir_value_id scale, ir_value_id zero, sinter_dtype type);
+ir_value_id quirk_dequantize(onnx_call *c, ir_value_id q, ir_value_id scale, ir_value_id zero);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quirks_attention.c - Attention with its heads, caches and masks, and rotary embeddings.
+ *
+ * All masks become one, boolean as long as possible. The canonical op's own causal mask is used where its corner is the
+ * same: where the keys before the first query are exactly the cached ones. */
+#include "onnx/quirks.h"
+#include <math.h>
+
+/* [B, S, H*D] to [B, H, S, D] */
+static ir_value_id heads_apart(onnx_call *c, ir_value_id v, int64_t heads)
+{
+    static const int64_t perm[4] = { 0, 2, 1, 3 };
+    dim d[SINTER_RANK_MAX];
+    if (!v || call_shape(c, v, d) != 3) return v;
+    if (heads < 1) {
+        REJECT(c, INVALID_MODEL, "an input of rank 3 and no number of heads");
+        return 0;
+    }
+    const dim split[4] = { d[0], d[1], call_k(c, heads), call_quotient(c, d[2], call_k(c, heads)) };
+    return call_transpose(c, call_reshape(c, v, split, 4), perm, 4);
+}
+
+static ir_value_id heads_together(onnx_call *c, ir_value_id v)
+{
+    static const int64_t perm[4] = { 0, 2, 1, 3 };
+    dim d[SINTER_RANK_MAX];
+    if (call_shape(c, v, d) != 4) return v;
+    const dim flat[3] = { d[0], d[2], dim_mul(c->g->dims, d[1], d[3]) };
+    return call_reshape(c, call_transpose(c, v, perm, 4), flat, 3);
+}
+
+static ir_value_id joined(onnx_call *c, ir_value_id a, ir_value_id b)       /* both masks: boolean, or one with a number */
+{
+    if (!a || !b) return a ? a : b;
+    const bool bool_a = call_type(c, a) == SINTER_DTYPE_BOOL, bool_b = call_type(c, b) == SINTER_DTYPE_BOOL;
+    if (bool_a && bool_b) return call_2(c, OP_and, a, b);
+    if (!bool_a && !bool_b) return call_2(c, OP_add, a, b);
+    const ir_value_id flag = bool_a ? a : b, number = bool_a ? b : a;
+    return call_3(c, OP_where, flag, number, call_scalar_of(c, number, -(double)INFINITY));
+}
+
+typedef struct heads { ir_value_id q, k, v, mask; double scale, softcap; bool causal; } heads;
+
+/* Repeats the heads of k as often as q has more of them. */
+static ir_value_id repeated(onnx_call *c, ir_value_id k, ir_value_id q)
+{
+    dim dk[SINTER_RANK_MAX], dq[SINTER_RANK_MAX];
+    call_shape(c, k, dk);
+    call_shape(c, q, dq);
+    if (dk[1] == dq[1]) return k;
+    const dim wide[5] = { dk[0], dk[1], call_quotient(c, dq[1], dk[1]), dk[2], dk[3] };
+    dk[1] = dq[1];
+    return call_reshape(c, call_expand(c, call_unsqueeze(c, k, 2), wide, 5), dk, 4);
+}
+
+/* j <= i + offset, in [S, T], or [B, 1, S, T] where the offset is one of each batch; or j >= i + offset. */
+static ir_value_id band(onnx_call *c, ir_value_id rows, ir_value_id columns, ir_value_id offset, int64_t shift, bool below)
+{
+    ir_value_id at = call_2(c, OP_add, rows, offset);
+    if (shift) at = call_2(c, OP_add, at, call_i64(c, SINTER_DTYPE_I64, shift));
+    return call_2(c, below ? OP_le : OP_ge, columns, at);
+}
+
+static void masks(onnx_call *c, heads *h, dim past, ir_value_id lengths)
+{
+    dim_table *t = c->g->dims;
+    const dim s = call_dim(c, h->q, 2), total = call_dim(c, h->k, 2);
+    const int64_t left = call_int(c, "left_window_size", -1), right = call_int(c, "right_window_size", -1);
+    if (h->mask && call_rank(c, h->mask)) {
+        dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
+        const uint32_t rank = call_rank(c, h->mask);
+        for (uint32_t i = 0; i < rank; i++) begin[i] = end[i] = call_k(c, 0);
+        end[rank - 1] = dim_sub(t, total, call_dim(c, h->mask, rank - 1));
+        const bool is_bool = call_type(c, h->mask) == SINTER_DTYPE_BOOL;
+        int64_t more = 0;
+        if (dim_is_const(t, end[rank - 1], &more) && more > 0 && !dim_is(t, call_dim(c, h->mask, rank - 1), 1))
+            h->mask = call_pad(c, h->mask, pad_mode_constant, begin, end, call_scalar_of(c, h->mask, is_bool ? 0 : -(double)INFINITY));
+    }
+    h->causal = call_int(c, "is_causal", 0) != 0;
+    const bool same_corner = dim_sub(t, total, s) == past && !lengths;
+    const bool windows = left >= 0 || right >= 0;
+    if (!windows && !lengths && (!h->causal || same_corner)) return;
+    const ir_value_id rows = call_unsqueeze(c, call_iota(c, s), 1), columns = call_unsqueeze(c, call_iota(c, total), 0);
+    ir_value_id offset = call_shape_value(c, &past, 1, true);
+    if (lengths) {
+        dim d[4] = { call_dim(c, lengths, 0), call_k(c, 1), call_k(c, 1), call_k(c, 1) };
+        if (call_rank(c, lengths) == 0) d[0] = call_k(c, 1);
+        lengths = call_reshape(c, call_cast(c, lengths, SINTER_DTYPE_I64), d, 4);
+        offset = call_2(c, OP_sub, lengths, call_shape_value(c, &s, 1, true));
+        h->mask = joined(c, h->mask, call_2(c, OP_lt, columns, lengths));
+    }
+    if (h->causal) h->mask = joined(c, h->mask, band(c, rows, columns, offset, 0, true));
+    if (right >= 0) h->mask = joined(c, h->mask, band(c, rows, columns, offset, right, true));
+    if (left >= 0) h->mask = joined(c, h->mask, band(c, rows, columns, offset, -left, false));
+    h->causal = false;
+}
+
+static ir_value_id attended(onnx_call *c, const heads *h)
+{
+    attrs_attention *a = ATTRS(c, attention);
+    a->scale = h->scale;
+    a->causal = h->causal;
+    a->softcap = h->softcap;
+    return call_emit(c, OP_attention, a, (ir_value_id[]){ h->q, h->k, h->v, h->mask }, h->mask ? 4 : 3);
+}
+
+/* The scores, at one of four stages, for those who ask to see them. */
+static ir_value_id scores(onnx_call *c, const heads *h, int64_t mode, dim past)
+{
+    const ir_value_id k = repeated(c, h->k, h->q);
+    const double root = sqrt(h->scale);
+    ir_value_id y = call_matmul(c, call_2(c, OP_mul, h->q, call_scalar_of(c, h->q, root)), call_2(c, OP_mul, k, call_scalar_of(c, k, root)), false, true);
+    if (mode == 0) return y;
+    if (h->softcap > 0) {
+        const ir_value_id cap = call_scalar_of(c, y, h->softcap);
+        y = call_2(c, OP_mul, call_1(c, OP_tanh, call_2(c, OP_div, y, cap)), cap);
+    }
+    if (mode == 1) return y;
+    ir_value_id mask = h->mask;
+    if (h->causal) {
+        const ir_value_id rows = call_unsqueeze(c, call_iota(c, call_dim(c, h->q, 2)), 1);
+        const ir_value_id columns = call_unsqueeze(c, call_iota(c, call_dim(c, h->k, 2)), 0);
+        mask = joined(c, mask, band(c, rows, columns, call_shape_value(c, &past, 1, true), 0, true));
+    }
+    const bool is_bool = mask && call_type(c, mask) == SINTER_DTYPE_BOOL;
+    if (is_bool) y = call_3(c, OP_where, mask, y, call_scalar_of(c, y, -(double)INFINITY));
+    else if (mask) y = call_2(c, OP_add, y, call_cast(c, mask, call_type(c, y)));
+    if (mode == 2 || c->status) return y;
+    const ir_value_id p = call_softmax(c, OP_softmax, y, 3);
+    if (!mask) return p;
+    /* A row without an allowed key is all zero. */
+    const int64_t last = 3;
+    const ir_value_id best = call_reduce(c, reduce_kind_max, y, &last, 1, true);
+    return call_3(c, OP_where, call_1(c, OP_is_inf_neg, best), call_scalar_of(c, p, 0), p);
+}
+
+void convert_attention(onnx_call *c)
+{
+    const bool flat = call_rank(c, call_in(c, 0)) == 3;
+    const int64_t q_heads = call_int(c, "q_num_heads", 0), kv_heads = call_int(c, "kv_num_heads", q_heads);
+    heads h = { heads_apart(c, call_in(c, 0), q_heads), heads_apart(c, call_in(c, 1), kv_heads), heads_apart(c, call_in(c, 2), kv_heads),
+                call_in(c, 3), 0, call_real(c, "softcap", 0), false };
+    if (!h.q || !h.k || !h.v || call_rank(c, h.q) != 4 || call_rank(c, h.k) != 4 || call_rank(c, h.v) != 4)
+        REJECT(c, INVALID_MODEL, "query, key and value are not all of rank 3 or 4");
+    if (!call_in(c, 4) != !call_in(c, 5)) REJECT(c, INVALID_MODEL, "past_key and past_value do not come together");
+    if (c->status) return;
+    dim past = call_k(c, 0);
+    if (call_in(c, 4)) {
+        past = call_dim(c, call_in(c, 4), 2);
+        h.k = call_concat(c, (ir_value_id[]){ call_in(c, 4), h.k }, 2, 2);
+        h.v = call_concat(c, (ir_value_id[]){ call_in(c, 5), h.v }, 2, 2);
+    }
+    int64_t size = 0;
+    if (call_attr(c, "scale")) h.scale = call_real(c, "scale", 1);
+    else if (call_size(c, h.q, 3, &size) && size > 0) h.scale = 1 / sqrt((double)size);
+    else REJECT(c, UNSUPPORTED, "the size of a head is not known");
+    if (c->status) return;
+    masks(c, &h, past, call_in(c, 6));
+    const ir_value_id y = attended(c, &h);
+    c->out[0] = flat ? heads_together(c, y) : y;
+    if (c->count_out > 1) c->out[1] = h.k;
+    if (c->count_out > 2) c->out[2] = h.v;
+    if (call_wants(c, 3)) c->out[3] = scores(c, &h, call_int(c, "qk_matmul_output_mode", 0), past);
+}
+
+/* com.microsoft's MultiHeadAttention without bias, past or padding masks. */
+void convert_multi_head_attention(onnx_call *c)
+{
+    for (uint32_t i = 3; i < c->count_in; i++)
+        if (call_in(c, i) && i != 5) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
+    if (call_wants(c, 1)) REJECT(c, UNSUPPORTED, "present key and value are not supported");
+    const int64_t n = call_int(c, "num_heads", 0);
+    heads h = { heads_apart(c, call_in(c, 0), n), heads_apart(c, call_in(c, 1), n), heads_apart(c, call_in(c, 2), n), call_in(c, 5), 0, 0, false };
+    int64_t size = 0;
+    if (!h.k || !h.v || call_rank(c, h.q) != 4) REJECT(c, UNSUPPORTED, "packed query, key and value are not supported");
+    if (c->status) return;
+    if (!call_size(c, h.q, 3, &size) || size < 1) REJECT(c, UNSUPPORTED, "the size of a head is not known");
+    h.scale = call_real(c, "scale", 0);
+    if (h.scale == 0) h.scale = 1 / sqrt((double)size);
+    const bool causal = call_int(c, "unidirectional", 0) != 0;
+    if (causal && call_dim(c, h.q, 2) != call_dim(c, h.k, 2)) REJECT(c, UNSUPPORTED, "unidirectional with other keys than queries");
+    h.causal = causal;
+    c->out[0] = heads_together(c, attended(c, &h));
+}
+
+/* ---- rotary embedding: x in [B, S, H, D]; caches in [B, S, D/2], or [P, D/2] picked by position ---- */
+static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_value_id sine, int64_t width, bool interleaved)
+{
+    dim d[SINTER_RANK_MAX];
+    const dim half = call_k(c, width / 2), zero = call_k(c, 0);
+    call_shape(c, x, d);
+    const bool whole = dim_is(c->g->dims, d[3], width);
+    const ir_value_id turning = whole ? x : call_slice(c, x, 3, zero, 1, call_k(c, width));
+    const ir_value_id a = call_slice(c, turning, 3, zero, interleaved ? 2 : 1, half);
+    const ir_value_id b = call_slice(c, turning, 3, interleaved ? call_k(c, 1) : half, interleaved ? 2 : 1, half);
+    ir_value_id part[2] = { call_2(c, OP_sub, call_2(c, OP_mul, a, cosine), call_2(c, OP_mul, b, sine)),
+                            call_2(c, OP_add, call_2(c, OP_mul, a, sine), call_2(c, OP_mul, b, cosine)) };
+    ir_value_id y;
+    if (interleaved) {
+        for (uint32_t i = 0; i < 2; i++) part[i] = call_unsqueeze(c, part[i], 4);
+        const dim to[4] = { d[0], d[1], d[2], call_k(c, width) };
+        y = call_reshape(c, call_concat(c, part, 2, 4), to, 4);
+    } else {
+        y = call_concat(c, part, 2, 3);
+    }
+    if (whole) return y;
+    const dim rest = dim_sub(c->g->dims, d[3], call_k(c, width));
+    return call_concat(c, (ir_value_id[]){ y, call_slice(c, x, 3, call_k(c, width), 1, rest) }, 2, 3);
+}
+
+void convert_rotary_embedding(onnx_call *c)     /* arg: com.microsoft, whose positions come before the caches */
+{
+    static const int64_t perm[4] = { 0, 2, 1, 3 };
+    const ir_value_id x = call_in(c, 0), place = call_in(c, c->arg ? 1 : 3);
+    ir_value_id cache[2] = { call_in(c, c->arg ? 2 : 1), call_in(c, c->arg ? 3 : 2) };
+    dim d[SINTER_RANK_MAX];
+    const uint32_t rank = call_shape(c, x, d);
+    const int64_t heads_given = call_int(c, "num_heads", 0);
+    int64_t width = call_int(c, "rotary_embedding_dim", 0), half = 0;
+    if (!cache[0] || !cache[1] || (rank != 3 && rank != 4)) REJECT(c, INVALID_MODEL, "an input of rank %u", rank);
+    if (c->status) return;
+    if (!call_size(c, cache[0], call_rank(c, cache[0]) - 1, &half) || half < 1 || half > INT32_MAX) REJECT(c, UNSUPPORTED, "the width of the caches is not known");
+    if (width == 0) width = 2 * half;
+    if (width != 2 * half) REJECT(c, INVALID_MODEL, "rotary_embedding_dim is %lld for caches of width %lld", (long long)width, (long long)half);
+    if (c->status) return;
+    ir_value_id in = x;
+    if (rank == 4) {
+        in = call_transpose(c, x, perm, 4);
+    } else {
+        const dim n = heads_given > 0 ? call_k(c, heads_given) : call_quotient(c, d[2], call_k(c, width));
+        const dim split[4] = { d[0], d[1], n, call_quotient(c, d[2], n) };
+        in = call_reshape(c, x, split, 4);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        if (place) {
+            ir_value_id at = place;
+            if (c->arg && call_rank(c, place) == 1) {           /* one offset for all */
+                at = call_2(c, OP_add, call_unsqueeze(c, call_iota(c, call_dim(c, in, 1)), 0), call_cast(c, place, SINTER_DTYPE_I64));
+            }
+            cache[i] = call_2(c, OP_gather, cache[i], at);
+        }
+        if (call_rank(c, cache[i]) != 3) REJECT(c, INVALID_MODEL, "a cache of rank %u", call_rank(c, cache[i]));
+        cache[i] = call_unsqueeze(c, cache[i], 2);
+    }
+    const ir_value_id y = rotated(c, in, cache[0], cache[1], width, call_int(c, "interleaved", 0) != 0);
+    c->out[0] = rank == 4 ? call_transpose(c, y, perm, 4) : call_reshape(c, y, d, 3);
+}

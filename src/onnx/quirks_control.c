@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quirks_control.c - recurrent layers, and the operators that own subgraphs. */
+#include "onnx/quirks.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- LSTM, GRU, RNN ---- */
+static const char *activations_of(onnx_call *c)
+{
+    const onnx_attr *a = call_attr(c, "activations");
+    size_t size = 1, n = 0;
+    if (!a || a->type != ONNX_STRINGS) return "";
+    for (uint32_t i = 0; i < a->strings.count; i++) size = size_add(size, a->strings.at[i].length + 1);
+    char *all = arena_alloc(&c->g->a, size, 1);
+    if (!all) return "";
+    for (uint32_t i = 0; i < a->strings.count; i++) {
+        if (i) all[n++] = ',';
+        memcpy(all + n, a->strings.at[i].at, a->strings.at[i].length);
+        n += a->strings.at[i].length;
+    }
+    return all;
+}
+
+static int64_t direction_of(onnx_call *c)
+{
+    static const char *const names[] = { "forward", "reverse", "bidirectional" };
+    const char *direction = call_text(c, "direction", "forward");
+    for (int64_t i = 0; i < 3; i++)
+        if (strcmp(names[i], direction) == 0) return i;
+    REJECT(c, INVALID_MODEL, "attribute direction is '%s'", direction);
+    return 0;
+}
+
+#define RNN_FILL(a)                                                                                                 \
+    do {                                                                                                            \
+        (a)->direction = direction_of(c);                                                                           \
+        (a)->activations = activations_of(c);                                                                       \
+        call_reals(c, "activation_alpha", &(a)->alpha);                                                             \
+        call_reals(c, "activation_beta", &(a)->beta);                                                               \
+        (a)->clip = call_real(c, "clip", 0);                                                                        \
+    } while (0)
+
+void convert_rnn(onnx_call *c)          /* arg: op */
+{
+    static const int64_t swap[3] = { 1, 0, 2 }, last[4] = { 2, 0, 1, 3 };
+    ir_value_id in[8] = { 0 };
+    void *attrs;
+    uint32_t count = 3;
+    if (c->arg == OP_lstm) {
+        attrs_lstm *a = attrs = ATTRS(c, lstm);
+        RNN_FILL(a);
+        a->input_forget = call_int(c, "input_forget", 0) != 0;
+    } else if (c->arg == OP_gru) {
+        attrs_gru *a = attrs = ATTRS(c, gru);
+        RNN_FILL(a);
+        a->linear_before_reset = call_int(c, "linear_before_reset", 0) != 0;
+    } else {
+        attrs_rnn *a = attrs = ATTRS(c, rnn);
+        RNN_FILL(a);
+    }
+    const bool batch_first = call_int(c, "layout", 0) != 0;
+    if (c->version < 7 && call_int(c, "output_sequence", 1) == 0 && call_wants(c, 0)) REJECT(c, UNSUPPORTED, "attribute output_sequence is 0");
+    const uint32_t in_max = c->arg == OP_lstm ? 8 : 6;
+    for (uint32_t i = 0; i < in_max; i++) {
+        in[i] = call_in(c, i);
+        if (!in[i]) continue;
+        if (i + 1 > count) count = i + 1;
+        if (batch_first && (i == 0 || i == 5 || i == 6) && call_rank(c, in[i]) == 3) in[i] = call_transpose(c, in[i], swap, 3);
+    }
+    uint32_t outputs = 1;
+    for (uint32_t i = 1; i < (c->arg == OP_lstm ? 3u : 2u); i++)
+        if (call_wants(c, i)) outputs = i + 1;
+    const ir_node_id n = call_node(c, (op_id)c->arg, attrs, in, count, outputs);
+    for (uint32_t i = 0; i < outputs && i < c->count_out && !c->status; i++) {
+        c->out[i] = call_result(c, n, i);
+        if (batch_first) c->out[i] = i == 0 ? call_transpose(c, c->out[i], last, 4) : call_transpose(c, c->out[i], swap, 3);
+    }
+}
+
+/* ---- If ---- */
+static const onnx_graph *graph_of(onnx_call *c, const char *name)
+{
+    const onnx_attr *a = call_attr(c, name);
+    if (!a || !a->g) REJECT(c, INVALID_MODEL, "attribute %s is missing", name);
+    return a ? a->g : NULL;
+}
+
+static ir_node_id owner_new(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in, uint32_t count_out)
+{
+    if (c->status) return 0;
+    const ir_node_id n = ir_node_new(c->g, c->region, op, attrs, in, count_in, count_out);
+    if (!n) c->status = c->e->error->status ? c->e->error->status : FAIL_MEMORY(c->e, "the graph");
+    return n;
+}
+
+static void owner_done(onnx_call *c, ir_node_id n)
+{
+    if (!c->status) c->status = ir_infer(c->g, n);
+    for (uint32_t i = 0; i < c->count_out && !c->status; i++) c->out[i] = call_result(c, n, i);
+}
+
+static ir_value_id scalar_in(onnx_call *c, ir_value_id v)
+{
+    return v && call_rank(c, v) ? call_reshape(c, v, NULL, 0) : v;
+}
+
+void convert_if(onnx_call *c)
+{
+    const onnx_graph *yes = graph_of(c, "then_branch"), *no = graph_of(c, "else_branch");
+    const ir_value_id condition = scalar_in(c, call_in(c, 0));
+    call_captures captures = { 0 };
+    double decided = 0;
+    int64_t known = 0;
+    if (!condition) REJECT(c, INVALID_MODEL, "the condition is missing");
+    if (c->status) return;
+    const ir_value *v = ir_value_at(c->g, condition);
+    bool is_decided = ir_const_scalar(c->g, condition, &decided);
+    if (!is_decided && v->shape_value && v->shape_count == 1 && dim_is_const(c->g->dims, v->shape_value[0], &known)) {
+        is_decided = true;
+        decided = known != 0;
+    }
+    if (is_decided) {
+        call_inline(c, decided != 0 ? yes : no);
+        return;
+    }
+    call_capture(c, yes, &captures);
+    call_capture(c, no, &captures);
+    ir_value_id *in = ARENA_NEW(&c->g->a, ir_value_id, (size_t)captures.count + 1);
+    if (!in) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
+    if (c->status) return;
+    in[0] = condition;
+    if (captures.count) memcpy(in + 1, captures.at, captures.count * sizeof *in);
+    const ir_node_id n = owner_new(c, OP_if, NULL, in, captures.count + 1, c->count_out);
+    call_region(c, yes, n, NULL, 0, &captures);
+    call_region(c, no, n, NULL, 0, &captures);
+    owner_done(c, n);
+}
+
+/* ---- Loop and Scan ---- */
+typedef struct body { ir_value *param; uint32_t count; } body;
+
+static ir_value like(const onnx_call *c, ir_value_id v)
+{
+    const ir_value *x = ir_value_at(c->g, v);
+    ir_value p = { .dtype = x->dtype, .rank = x->rank };
+    memcpy(p.dim, x->dim, sizeof p.dim);
+    return p;
+}
+
+/* Undoes the nodes of a first try, newest first, and their regions. */
+static void discard(onnx_call *c, uint32_t node_first, uint32_t region_first)
+{
+    ir_graph *g = c->g;
+    for (uint32_t r = region_first; r < g->region.count; r++) {
+        ir_region *x = ir_region_at(g, r);
+        for (uint32_t i = 0; i < x->result.count; i++) {
+            ir_value *v = ir_value_at(g, x->result.at[i]);
+            if (v->use_count) v->use_count--;
+        }
+        x->result.count = x->param.count = 0;
+    }
+    for (uint32_t n = g->node.count; n-- > node_first;)
+        if (!ir_node_at(g, n)->is_dead) ir_node_kill(g, n);
+}
+
+/* Converts the body; where a carried value changes its size, once more with sizes that are not known. */
+static void carry(onnx_call *c, op_id op, void *attrs, const onnx_graph *graph, const ir_value_id *in, uint32_t count_in, body *b, uint32_t first,
+                  uint32_t carried, uint32_t result_first, const call_captures *captures)
+{
+    for (uint32_t attempt = 0; attempt < 3 && !c->status; attempt++) {
+        const uint32_t node_first = c->g->node.count, region_first = c->g->region.count;
+        const ir_node_id n = owner_new(c, op, attrs, in, count_in, c->count_out);
+        const ir_region_id r = call_region(c, graph, n, b->param, b->count, captures);
+        bool changed = false;
+        for (uint32_t i = 0; i < carried && !c->status; i++) {
+            const ir_region *region = ir_region_at(c->g, r);
+            if (result_first + i >= region->result.count) break;
+            const ir_value *to = ir_value_at(c->g, region->result.at[result_first + i]);
+            ir_value *from = &b->param[first + i];
+            for (uint32_t k = 0; k < from->rank && to->rank == from->rank; k++) {
+                uint32_t symbol;
+                if (to->dim[k] == from->dim[k]) continue;
+                if (attempt && dim_is_late(c->g->dims, from->dim[k]) && dim_symbol_of(c->g->dims, from->dim[k], &symbol)) continue;
+                from->dim[k] = dim_symbol_late(c->g->dims, "loop", DIM_NONE);
+                changed = true;
+            }
+        }
+        if (c->status) return;
+        if (!changed || attempt == 2) {
+            owner_done(c, n);
+            return;
+        }
+        discard(c, node_first, region_first);
+    }
+}
+
+static ir_value_id *inputs_with(onnx_call *c, const ir_value_id *in, uint32_t count, const call_captures *captures)
+{
+    ir_value_id *all = ARENA_NEW(&c->g->a, ir_value_id, size_add(count, captures->count));
+    if (!all) {
+        if (!c->status) c->status = FAIL_MEMORY(c->e, "a subgraph");
+        return NULL;
+    }
+    memcpy(all, in, count * sizeof *all);
+    if (captures->count) memcpy(all + count, captures->at, captures->count * sizeof *all);
+    return all;
+}
+
+void convert_loop(onnx_call *c)
+{
+    const onnx_graph *graph = graph_of(c, "body");
+    call_captures captures = { 0 };
+    if (c->count_in < 2 && !c->status) REJECT(c, INVALID_MODEL, "%u inputs", c->count_in);
+    if (c->status) return;
+    const uint32_t carried = c->count_in - 2;
+    if (c->count_out < carried || graph->out.count != c->count_out + 1) {
+        REJECT(c, INVALID_MODEL, "a body with %u results for %u outputs and %u carried values", graph->out.count, c->count_out, carried);
+        return;
+    }
+    ir_value_id *first = ARENA_NEW(&c->g->a, ir_value_id, c->count_in);
+    body b = { .param = ARENA_NEW(&c->g->a, ir_value, c->count_in), .count = c->count_in };
+    if (!first || !b.param) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
+    if (c->status) return;
+    memcpy(first, c->in, c->count_in * sizeof *first);
+    first[0] = scalar_in(c, first[0]);
+    first[1] = scalar_in(c, first[1]);
+    b.param[0] = (ir_value){ .dtype = SINTER_DTYPE_I64 };
+    b.param[1] = (ir_value){ .dtype = SINTER_DTYPE_BOOL };
+    for (uint32_t i = 2; i < c->count_in; i++) {
+        if (!first[i]) REJECT(c, INVALID_MODEL, "carried value %u is missing", i - 2);
+        b.param[i] = like(c, first[i]);
+    }
+    call_capture(c, graph, &captures);
+    ir_value_id *in = inputs_with(c, first, c->count_in, &captures);
+    attrs_loop *a = ATTRS(c, loop);
+    a->carried = carried;
+    if (!c->status) carry(c, OP_loop, a, graph, in, c->count_in + captures.count, &b, 2, carried, 1, &captures);
+}
+
+static bool scan_list(onnx_call *c, const char *name, uint32_t count, attr_ints *out)
+{
+    if (count > ATTR_INTS_MAX) {
+        REJECT(c, UNSUPPORTED, "%u scanned values", count);
+        return false;
+    }
+    if (!call_ints(c, name, out) || !out->count) {
+        memset(out, 0, sizeof *out);
+        out->count = count;
+    }
+    if (out->count != count) REJECT(c, INVALID_MODEL, "attribute %s has %u values, %u are wanted", name, out->count, count);
+    return !c->status;
+}
+
+void convert_scan(onnx_call *c)
+{
+    const onnx_graph *graph = graph_of(c, "body");
+    const int64_t scanned = call_int(c, "num_scan_inputs", 0);
+    call_captures captures = { 0 };
+    if (c->version < 9) REJECT(c, UNSUPPORTED, "the Scan of opset 8, with its batch axis");
+    if (c->status) return;
+    if (scanned < 1 || scanned > (int64_t)c->count_in || graph->out.count != c->count_out)
+        REJECT(c, INVALID_MODEL, "%lld scanned inputs of %u, and a body with %u results for %u outputs", (long long)scanned, c->count_in,
+               graph->out.count, c->count_out);
+    if (c->status) return;
+    const uint32_t carried = c->count_in - (uint32_t)scanned;
+    if (carried > c->count_out) {
+        REJECT(c, INVALID_MODEL, "%u carried values and %u outputs", carried, c->count_out);
+        return;
+    }
+    attrs_scan *a = ATTRS(c, scan);
+    a->carried = carried;
+    a->scanned = scanned;
+    scan_list(c, "scan_input_axes", (uint32_t)scanned, &a->in_axis);
+    scan_list(c, "scan_input_directions", (uint32_t)scanned, &a->in_reverse);
+    scan_list(c, "scan_output_axes", c->count_out - carried, &a->out_axis);
+    scan_list(c, "scan_output_directions", c->count_out - carried, &a->out_reverse);
+    body b = { .param = ARENA_NEW(&c->g->a, ir_value, c->count_in), .count = c->count_in };
+    if (!b.param) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
+    for (uint32_t i = 0; i < c->count_in && !c->status; i++) {
+        if (!c->in[i]) {
+            REJECT(c, INVALID_MODEL, "input %u is missing", i);
+            return;
+        }
+        ir_value p = like(c, c->in[i]);
+        if (i >= carried) {
+            const uint32_t k = i - carried;
+            a->in_axis.at[k] = call_axis(c, a->in_axis.at[k], p.rank);
+            for (uint32_t x = (uint32_t)a->in_axis.at[k]; x + 1 < p.rank; x++) p.dim[x] = p.dim[x + 1];
+            if (p.rank) p.rank--;
+        }
+        b.param[i] = p;
+    }
+    call_capture(c, graph, &captures);
+    ir_value_id *in = inputs_with(c, c->in, c->count_in, &captures);
+    /* A negative axis of an output counts in the output's rank, one more than the body's result: known only after. */
+    bool negative = false;
+    for (uint32_t i = 0; i < a->out_axis.count; i++) negative = negative || a->out_axis.at[i] < 0;
+    if (negative) REJECT(c, UNSUPPORTED, "a negative value in attribute scan_output_axes");
+    if (!c->status) carry(c, OP_scan, a, graph, in, c->count_in + captures.count, &b, 0, carried, 0, &captures);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quirks_elementwise.c - ONNX's elementwise operators: attributes that are arguments here, and the old forms of broadcasting. */
+#include "onnx/quirks.h"
+#include <string.h>
+
+void convert_unary(onnx_call *c) { c->out[0] = call_1(c, (op_id)c->arg, call_in(c, 0)); }
+
+/* Before version 7 the second operand was aligned at `axis`, and only where `broadcast` said so. */
+static ir_value_id aligned(onnx_call *c, ir_value_id a, ir_value_id b)
+{
+    if (c->version >= 7 || !call_int(c, "broadcast", 0) || !call_attr(c, "axis")) return b;
+    dim d[SINTER_RANK_MAX], from[SINTER_RANK_MAX];
+    const uint32_t rank = call_rank(c, a), rank_b = call_shape(c, b, from);
+    const int64_t axis = call_axis(c, call_int(c, "axis", 0), rank ? rank : 1);
+    if (rank_b + (uint64_t)axis > rank) {
+        REJECT(c, INVALID_MODEL, "axis %lld leaves no room for an operand of rank %u in rank %u", (long long)axis, rank_b, rank);
+        return 0;
+    }
+    const uint32_t wide = rank - (uint32_t)axis;
+    for (uint32_t i = 0; i < wide; i++) d[i] = i < rank_b ? from[i] : call_k(c, 1);
+    return call_reshape(c, b, d, wide);
+}
+
+void convert_binary(onnx_call *c)
+{
+    const ir_value_id a = call_in(c, 0);
+    c->out[0] = call_2(c, (op_id)c->arg, a, aligned(c, a, call_in(c, 1)));
+}
+
+/* Sum, Max, Min: any number of operands. */
+void convert_fold(onnx_call *c)
+{
+    ir_value_id v = call_in(c, 0);
+    if (!c->count_in) REJECT(c, INVALID_MODEL, "no inputs");
+    for (uint32_t i = 1; i < c->count_in; i++) v = call_2(c, (op_id)c->arg, v, call_in(c, i));
+    c->out[0] = c->count_in == 1 ? call_1(c, OP_identity, v) : v;
+}
+
+void convert_mean(onnx_call *c)
+{
+    ir_value_id v = call_in(c, 0);
+    for (uint32_t i = 1; i < c->count_in; i++) v = call_2(c, OP_add, v, call_in(c, i));
+    c->out[0] = call_2(c, OP_div, v, call_scalar_of(c, v, c->count_in));
+}
+
+void convert_pow(onnx_call *c)
+{
+    const ir_value_id a = call_in(c, 0);
+    ir_value_id b = aligned(c, a, call_in(c, 1));
+    const sinter_dtype type = call_type(c, a), exponent = call_type(c, b);
+    if (dtype_is_int(type) && dtype_is_float(exponent)) {
+        c->out[0] = call_cast(c, call_2(c, OP_pow, call_cast(c, a, exponent), b), type);
+        return;
+    }
+    if (b) b = call_cast(c, b, type);
+    c->out[0] = call_2(c, OP_pow, a, b);
+}
+
+void convert_mod(onnx_call *c)
+{
+    c->out[0] = call_2(c, call_int(c, "fmod", 0) ? OP_fmod : OP_mod, call_in(c, 0), call_in(c, 1));
+}
+
+void convert_prelu(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    ir_value_id slope = call_in(c, 1);
+    if (c->version < 7 && call_rank(c, slope) == 1 && call_rank(c, x) > 1) slope = call_along(c, slope, 1, call_rank(c, x));
+    c->out[0] = call_2(c, OP_prelu, x, slope);
+}
+
+void convert_leaky_relu(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    c->out[0] = call_2(c, OP_prelu, x, call_scalar_of(c, x, call_real(c, "alpha", (double)0.01f)));
+}
+
+void convert_alpha(onnx_call *c)        /* Elu, Celu, ThresholdedRelu: alpha is 1 by default */
+{
+    const ir_value_id x = call_in(c, 0);
+    c->out[0] = call_2(c, (op_id)c->arg, x, call_scalar_of(c, x, call_real(c, "alpha", 1)));
+}
+
+void convert_selu(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    const double alpha = call_real(c, "alpha", c->version < 6 ? 1.6732 : 1.67326319217681884765625);
+    const double gamma = call_real(c, "gamma", c->version < 6 ? 1.0507 : 1.05070102214813232421875);
+    c->out[0] = call_3(c, OP_selu, x, call_scalar_of(c, x, alpha), call_scalar_of(c, x, gamma));
+}
+
+void convert_hard_sigmoid(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    c->out[0] = call_3(c, OP_hard_sigmoid, x, call_scalar_of(c, x, call_real(c, "alpha", (double)0.2f)),
+                       call_scalar_of(c, x, call_real(c, "beta", 0.5)));
+}
+
+void convert_shrink(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    c->out[0] = call_3(c, OP_shrink, x, call_scalar_of(c, x, call_real(c, "bias", 0)), call_scalar_of(c, x, call_real(c, "lambd", 0.5)));
+}
+
+void convert_gelu(onnx_call *c)
+{
+    const char *how = call_text(c, "approximate", "none");
+    const bool is_tanh = strcmp(how, "tanh") == 0;
+    if (!is_tanh && strcmp(how, "none") != 0) REJECT(c, UNSUPPORTED, "attribute approximate is '%s'", how);
+    c->out[0] = call_1(c, is_tanh ? OP_gelu_tanh : OP_gelu, call_in(c, 0));
+}
+
+void convert_swish(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    const double alpha = call_real(c, "alpha", c->arg ? (double)1.702f : 1);      /* arg: QuickGelu */
+    if (alpha == 1) c->out[0] = call_1(c, OP_silu, x);
+    else c->out[0] = call_2(c, OP_mul, x, call_1(c, OP_sigmoid, call_2(c, OP_mul, x, call_scalar_of(c, x, alpha))));
+}
+
+/* Gelu of x plus an optional bias: com.microsoft's BiasGelu and FastGelu. */
+void convert_bias_gelu(onnx_call *c)
+{
+    ir_value_id x = call_in(c, 0);
+    if (call_in(c, 1)) x = call_2(c, OP_add, x, call_in(c, 1));
+    c->out[0] = call_1(c, (op_id)c->arg, x);
+}
+
+static ir_value_id as_scalar(onnx_call *c, ir_value_id v)
+{
+    return v && call_rank(c, v) ? call_reshape(c, v, NULL, 0) : v;
+}
+
+void convert_clip(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    ir_value_id lo = 0, hi = 0;
+    if (c->version < 11) {
+        if (call_attr(c, "min")) lo = call_scalar_of(c, x, call_real(c, "min", 0));
+        if (call_attr(c, "max")) hi = call_scalar_of(c, x, call_real(c, "max", 0));
+    } else {
+        lo = as_scalar(c, call_in(c, 1));
+        hi = as_scalar(c, call_in(c, 2));
+    }
+    if (lo && hi) c->out[0] = call_3(c, OP_clip, x, lo, hi);
+    else if (lo) c->out[0] = call_2(c, OP_max, x, lo);
+    else if (hi) c->out[0] = call_2(c, OP_min, x, hi);
+    else c->out[0] = call_1(c, OP_identity, x);
+}
+
+void convert_where(onnx_call *c) { c->out[0] = call_3(c, OP_where, call_in(c, 0), call_in(c, 1), call_in(c, 2)); }
+
+static sinter_dtype type_named(onnx_call *c, const char *name)
+{
+    for (int32_t type = 1; type <= 16; type++) {
+        const char *own = onnx_type_name(type);
+        size_t i = 0;
+        while (own[i] && name[i] && (own[i] ^ name[i]) % 32 == 0) i++;
+        if (!own[i] && !name[i]) return call_dtype(c, type);
+    }
+    REJECT(c, UNSUPPORTED, "element type '%s'", name);
+    return SINTER_DTYPE_F32;
+}
+
+void convert_cast(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    const onnx_attr *to = call_attr(c, "to");
+    if (!to) REJECT(c, INVALID_MODEL, "attribute to is missing");
+    if (c->status) return;
+    const sinter_dtype type = to->type == ONNX_STRING ? type_named(c, to->s.at) : call_dtype(c, call_int(c, "to", 0));
+    const op_id op = call_int(c, "saturate", 1) ? OP_cast : OP_cast_wrap;
+    c->out[0] = call_type(c, x) == type ? call_1(c, OP_identity, x) : call_typed(c, op, type, &x, 1);
+}
+
+void convert_cast_like(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    const sinter_dtype type = call_type(c, call_in(c, 1));
+    if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "input 1 is missing");
+    const op_id op = call_int(c, "saturate", 1) ? OP_cast : OP_cast_wrap;
+    c->out[0] = call_type(c, x) == type ? call_1(c, OP_identity, x) : call_typed(c, op, type, &x, 1);
+}
+
+void convert_is_inf(onnx_call *c)
+{
+    const bool negative = call_int(c, "detect_negative", 1) != 0, positive = call_int(c, "detect_positive", 1) != 0;
+    const ir_value_id x = call_in(c, 0);
+    if (negative && positive) c->out[0] = call_1(c, OP_is_inf, x);
+    else if (negative) c->out[0] = call_1(c, OP_is_inf_neg, x);
+    else if (positive) c->out[0] = call_1(c, OP_is_inf_pos, x);
+    else c->out[0] = call_2(c, OP_and, call_1(c, OP_is_inf, x), call_scalar(c, SINTER_DTYPE_BOOL, 0));
+}
+
+void convert_bit_shift(onnx_call *c)
+{
+    const char *direction = call_text(c, "direction", "");
+    const bool left = strcmp(direction, "LEFT") == 0;
+    if (!left && strcmp(direction, "RIGHT") != 0) REJECT(c, INVALID_MODEL, "attribute direction is '%s', LEFT or RIGHT is wanted", direction);
+    c->out[0] = call_2(c, left ? OP_shift_left : OP_shift_right, call_in(c, 0), call_in(c, 1));
+}
+
+void convert_dropout(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    const ir_value_id training = c->version >= 12 ? call_in(c, 2) : 0;
+    double on = 0, ratio = 0.5;
+    if (training && !ir_const_scalar(c->g, training, &on)) REJECT(c, UNSUPPORTED, "training_mode is computed while the model runs");
+    if (call_in(c, 1) && c->version >= 12 && on != 0 && !ir_const_scalar(c->g, call_in(c, 1), &ratio))
+        REJECT(c, UNSUPPORTED, "ratio is computed while the model runs");
+    if (on != 0 && ratio != 0) REJECT(c, UNSUPPORTED, "training mode");
+    c->out[0] = call_1(c, OP_identity, x);
+    if (!call_wants(c, 1)) return;
+    dim d[SINTER_RANK_MAX];
+    const uint32_t rank = call_shape(c, x, d);
+    c->out[1] = call_expand(c, call_scalar(c, c->version >= 10 ? SINTER_DTYPE_BOOL : call_type(c, x), 1), d, rank);
+}
+
+void convert_binarizer(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    c->out[0] = call_cast(c, call_2(c, OP_gt, x, call_scalar_of(c, x, call_real(c, "threshold", 0))), call_type(c, x));
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quirks_image.c - Resize and Upsample in all their forms, and the other samplers of images. */
+#include "onnx/quirks.h"
+#include <math.h>
+#include <string.h>
+
+static int64_t item_of(onnx_call *c, const char *name, const char *given, const char *const *items)
+{
+    for (int64_t i = 0; items[i]; i++)
+        if (strcmp(items[i], given) == 0) return i;
+    REJECT(c, UNSUPPORTED, "attribute %s is '%s'", name, given);
+    return 0;
+}
+
+/* floor(d * scale) as an expression: scale as the nearest fraction with a small denominator. */
+static dim scaled(onnx_call *c, dim d, double scale)
+{
+    dim_table *t = c->g->dims;
+    int64_t size = 0;
+    if (!(scale > 0) || scale > 1e6) {
+        REJECT(c, INVALID_MODEL, "a scale of %g", scale);
+        return d;
+    }
+    if (dim_is_const(t, d, &size) && size < INT32_MAX) return call_k(c, (int64_t)floor((double)(float)((double)size * scale)));
+    for (int64_t q = 1; q <= 64; q++) {
+        const double p = nearbyint(scale * (double)q);
+        if (p >= 1 && (float)(p / (double)q) == (float)scale)
+            return dim_floordiv(t, dim_mul(t, d, call_k(c, (int64_t)p)), call_k(c, q));
+    }
+    REJECT(c, UNSUPPORTED, "a scale of %g on a size that is not known", scale);
+    return d;
+}
+
+static void resize_emit(onnx_call *c, ir_value_id x, attrs_resize *a, const dim *size, const double *scale, uint32_t rank, bool has_scale)
+{
+    a->size = call_dims(c, size, rank);
+    a->scale.count = has_scale ? rank : 0;
+    for (uint32_t i = 0; has_scale && i < rank; i++) a->scale.at[i] = scale[i];
+    c->out[0] = call_emit(c, OP_resize, a, &x, 1);
+}
+
+void convert_upsample(onnx_call *c)
+{
+    static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
+    const ir_value_id x = call_in(c, 0);
+    attrs_resize *a = ATTRS(c, resize);
+    dim size[SINTER_RANK_MAX];
+    double scale[SINTER_RANK_MAX] = { 0 };
+    const uint32_t rank = call_shape(c, x, size);
+    uint32_t count = 0;
+    const char *mode = call_text(c, "mode", "nearest");
+    a->mode = item_of(c, "mode", strcmp(mode, "bilinear") == 0 ? "linear" : mode, modes);
+    a->coordinate = resize_coordinate_asymmetric;
+    a->nearest = resize_nearest_floor;
+    attr_reals list;
+    if (c->version >= 9) {
+        call_const_reals(c, call_in(c, 1), "the list of scales", scale, SINTER_RANK_MAX, &count);
+    } else if (c->version >= 7 || call_attr(c, "scales")) {
+        call_reals(c, "scales", &list);
+        count = list.count;
+        for (uint32_t i = 0; i < count && i < SINTER_RANK_MAX; i++) scale[i] = list.at[i];
+    } else {
+        scale[0] = scale[1] = 1;
+        scale[2] = call_real(c, "height_scale", 1);
+        scale[3] = call_real(c, "width_scale", 1);
+        count = 4;
+    }
+    if (count != rank) REJECT(c, INVALID_MODEL, "%u scales for rank %u", count, rank);
+    for (uint32_t i = 0; i < rank && !c->status; i++) size[i] = scaled(c, size[i], scale[i]);
+    resize_emit(c, x, a, size, scale, rank, true);
+}
+
+/* Sizes in which one scale serves all the axes, the smallest or the largest of those asked for. */
+static void keep_aspect(onnx_call *c, ir_value_id x, dim *size, double *scale, const attr_ints *axes, bool larger)
+{
+    double best = larger ? 0 : INFINITY;
+    for (uint32_t i = 0; i < axes->count; i++) {
+        int64_t have = 0, want = 0;
+        if (!call_size(c, x, (uint32_t)axes->at[i], &have) || !dim_is_const(c->g->dims, size[axes->at[i]], &want) || have < 1) {
+            REJECT(c, UNSUPPORTED, "keep_aspect_ratio_policy on sizes that are not known");
+            return;
+        }
+        const double s = (double)want / (double)have;
+        best = larger ? fmax(best, s) : fmin(best, s);
+    }
+    for (uint32_t i = 0; i < axes->count; i++) {
+        int64_t have = 0;
+        call_size(c, x, (uint32_t)axes->at[i], &have);
+        scale[axes->at[i]] = best;
+        size[axes->at[i]] = call_k(c, (int64_t)floor(best * (double)have + 0.5));
+    }
+}
+
+void convert_resize(onnx_call *c)
+{
+    static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
+    static const char *const coordinates[] = { "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                                               "tf_crop_and_resize", NULL };
+    static const char *const roundings[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL };
+    static const char *const policies[] = { "stretch", "not_larger", "not_smaller", NULL };
+    const ir_value_id x = call_in(c, 0);
+    if (c->version == 10) {
+        convert_upsample(c);
+        return;
+    }
+    attrs_resize *a = ATTRS(c, resize);
+    dim size[SINTER_RANK_MAX], given[SINTER_RANK_MAX];
+    double scale[SINTER_RANK_MAX], list[2 * SINTER_RANK_MAX];
+    attr_ints axes;
+    const uint32_t rank = call_shape(c, x, size);
+    uint32_t count = 0;
+    a->mode = item_of(c, "mode", call_text(c, "mode", "nearest"), modes);
+    a->coordinate = item_of(c, "coordinate_transformation_mode", call_text(c, "coordinate_transformation_mode", "half_pixel"), coordinates);
+    a->nearest = item_of(c, "nearest_mode", call_text(c, "nearest_mode", "round_prefer_floor"), roundings);
+    a->cubic_a = call_real(c, "cubic_coeff_a", -0.75);
+    a->exclude_outside = call_int(c, "exclude_outside", 0) != 0;
+    a->extrapolation = call_real(c, "extrapolation_value", 0);
+    a->antialias = call_int(c, "antialias", 0) != 0;
+    if (!call_ints(c, "axes", &axes)) {
+        axes.count = rank;
+        for (uint32_t i = 0; i < rank; i++) axes.at[i] = i;
+    }
+    for (uint32_t i = 0; i < axes.count; i++) axes.at[i] = call_axis(c, axes.at[i], rank);
+    for (uint32_t i = 0; i < rank; i++) scale[i] = 1;
+    const ir_value_id roi = call_in(c, 1), sizes = call_in(c, 3);
+    int64_t length = 0;
+    ir_value_id scales = call_in(c, 2);
+    if (scales && call_size(c, scales, 0, &length) && length == 0) scales = 0;
+    if (a->coordinate == resize_coordinate_tf_crop_and_resize) {
+        if (!roi) REJECT(c, INVALID_MODEL, "roi is missing");
+        call_const_reals(c, roi, "roi", list, 2 * SINTER_RANK_MAX, &count);
+        if (count != 2 * axes.count) REJECT(c, INVALID_MODEL, "roi has %u values for %u axes", count, axes.count);
+        a->roi.count = 2 * rank;
+        for (uint32_t i = 0; i < rank; i++) a->roi.at[rank + i] = 1;
+        for (uint32_t i = 0; i < axes.count && !c->status; i++) {
+            a->roi.at[axes.at[i]] = list[i];
+            a->roi.at[rank + axes.at[i]] = list[axes.count + i];
+        }
+    }
+    if (c->status) return;
+    bool has_scale = scales != 0;
+    if (scales) {
+        call_const_reals(c, scales, "the list of scales", list, SINTER_RANK_MAX, &count);
+        if (count != axes.count) REJECT(c, INVALID_MODEL, "%u scales for %u axes", count, axes.count);
+        for (uint32_t i = 0; i < count && !c->status; i++) {
+            scale[axes.at[i]] = list[i];
+            dim *d = &size[axes.at[i]];
+            if (a->coordinate != resize_coordinate_tf_crop_and_resize) {
+                *d = scaled(c, *d, list[i]);
+                continue;
+            }
+            int64_t have = 0;
+            const double part = a->roi.at[rank + axes.at[i]] - a->roi.at[axes.at[i]];
+            if (!dim_is_const(c->g->dims, *d, &have)) REJECT(c, UNSUPPORTED, "scales and roi on a size that is not known");
+            *d = call_k(c, (int64_t)floor((double)have * part * list[i]));
+        }
+    } else if (sizes) {
+        call_sizes(c, sizes, "the list of sizes", DIM_NONE, given, SINTER_RANK_MAX, &count);
+        if (count != axes.count) REJECT(c, INVALID_MODEL, "%u sizes for %u axes", count, axes.count);
+        for (uint32_t i = 0; i < count && !c->status; i++) size[axes.at[i]] = given[i];
+        const int64_t policy = item_of(c, "keep_aspect_ratio_policy", call_text(c, "keep_aspect_ratio_policy", "stretch"), policies);
+        if (policy && !c->status) {
+            keep_aspect(c, x, size, scale, &axes, policy == 2);
+            has_scale = true;
+        }
+    } else {
+        REJECT(c, INVALID_MODEL, "neither scales nor sizes");
+    }
+    resize_emit(c, x, a, size, scale, rank, has_scale);
+}
+
+void convert_grid_sample(onnx_call *c)
+{
+    static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
+    static const char *const paddings[] = { "zeros", "reflection", "border", NULL };
+    const char *mode = call_text(c, "mode", c->version < 20 ? "bilinear" : "linear");
+    attrs_grid_sample *a = ATTRS(c, grid_sample);
+    if (strcmp(mode, "bilinear") == 0) mode = "linear";
+    if (strcmp(mode, "bicubic") == 0) mode = "cubic";
+    a->mode = item_of(c, "mode", mode, modes);
+    a->padding = item_of(c, "padding_mode", call_text(c, "padding_mode", "zeros"), paddings);
+    a->align_corners = call_int(c, "align_corners", 0) != 0;
+    c->out[0] = call_emit(c, OP_grid_sample, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1) }, 2);
+}
+
+void convert_affine_grid(onnx_call *c)
+{
+    dim size[SINTER_RANK_MAX];
+    uint32_t count = 0;
+    if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "the size is missing");
+    call_sizes(c, call_in(c, 1), "the size", DIM_NONE, size, SINTER_RANK_MAX, &count);
+    attrs_affine_grid *a = ATTRS(c, affine_grid);
+    a->size = call_dims(c, size, count);
+    a->align_corners = call_int(c, "align_corners", 0) != 0;
+    c->out[0] = call_emit(c, OP_affine_grid, a, (ir_value_id[]){ call_in(c, 0) }, 1);
+}
+
+void convert_roi_align(onnx_call *c)
+{
+    static const char *const modes[] = { "avg", "max", NULL };
+    static const char *const coordinates[] = { "output_half_pixel", "half_pixel", NULL };
+    attrs_roi_align *a = ATTRS(c, roi_align);
+    a->is_max = item_of(c, "mode", call_text(c, "mode", "avg"), modes);
+    a->half_pixel = c->version < 16 ? 0
+        : item_of(c, "coordinate_transformation_mode", call_text(c, "coordinate_transformation_mode", "half_pixel"), coordinates);
+    a->out_h = call_int(c, "output_height", 1);
+    a->out_w = call_int(c, "output_width", 1);
+    a->sampling = call_int(c, "sampling_ratio", 0);
+    a->scale = call_real(c, "spatial_scale", 1);
+    if (a->out_h < 1 || a->out_w < 1 || a->sampling < 0 || a->out_h > INT32_MAX || a->out_w > INT32_MAX || a->sampling > INT16_MAX)
+        REJECT(c, INVALID_MODEL, "an output of %lldx%lld with %lld samples", (long long)a->out_h, (long long)a->out_w, (long long)a->sampling);
+    c->out[0] = call_emit(c, OP_roi_align, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1), call_in(c, 2) }, 3);
+}
+
+void convert_nms(onnx_call *c)
+{
+    attrs_nms *a = ATTRS(c, nms);
+    ir_value_id in[5];
+    uint32_t count = 2;
+    a->center_box = call_int(c, "center_point_box", 0) != 0;
+    for (uint32_t i = 0; i < 5; i++) {
+        in[i] = call_in(c, i);
+        if (in[i]) count = i + 1 > count ? i + 1 : count;
+        if (i >= 2 && in[i] && call_rank(c, in[i])) in[i] = call_reshape(c, in[i], NULL, 0);
+    }
+    c->out[0] = call_emit(c, OP_nms, a, in, count);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quirks_product.c - matrix products: MatMul, Gemm, Einsum and com.microsoft's fused forms. */
+#include "onnx/quirks.h"
+#include <string.h>
+
+void convert_matmul(onnx_call *c) { c->out[0] = call_matmul(c, call_in(c, 0), call_in(c, 1), false, false); }
+
+void convert_gemm(onnx_call *c)
+{
+    ir_value_id y = call_matmul(c, call_in(c, 0), call_in(c, 1), call_int(c, "transA", 0) != 0, call_int(c, "transB", 0) != 0);
+    const double alpha = call_real(c, "alpha", 1), beta = call_real(c, "beta", 1);
+    ir_value_id bias = call_in(c, 2);
+    if (call_rank(c, call_in(c, 0)) != 2 || call_rank(c, call_in(c, 1)) != 2) REJECT(c, INVALID_MODEL, "an operand is no matrix");
+    if (alpha != 1) y = call_2(c, OP_mul, y, call_scalar_of(c, y, alpha));
+    if (bias && beta != 0) {
+        if (beta != 1) bias = call_2(c, OP_mul, bias, call_scalar_of(c, bias, beta));
+        y = call_2(c, OP_add, y, bias);
+    }
+    c->out[0] = y;
+}
+
+/* The explicit form without spaces: without "->", the labels that occur once, in alphabetic order, after the ellipsis. */
+void convert_einsum(onnx_call *c)
+{
+    const char *given = call_text(c, "equation", "");
+    const size_t length = strlen(given);
+    char *clean = arena_alloc(&c->g->a, size_add(length, 64), 1);
+    uint32_t seen[128] = { 0 };
+    size_t n = 0;
+    bool has_arrow = false, has_dots = false;
+    if (!clean) {
+        c->status = FAIL_MEMORY(c->e, "an equation");
+        return;
+    }
+    for (size_t i = 0; i < length; i++) {
+        const char ch = given[i];
+        const bool letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
+        if (ch == ' ') continue;
+        if (!letter && ch != ',' && ch != '.' && ch != '-' && ch != '>') REJECT(c, INVALID_MODEL, "equation '%s'", given);
+        if (letter) seen[(unsigned char)ch]++;
+        has_arrow = has_arrow || ch == '>';
+        has_dots = has_dots || ch == '.';
+        clean[n++] = ch;
+    }
+    if (!has_arrow) {
+        memcpy(clean + n, "->", 2);
+        n += 2;
+        if (has_dots) {
+            memcpy(clean + n, "...", 3);
+            n += 3;
+        }
+        for (unsigned ch = 'A'; ch <= 'z'; ch++)
+            if (seen[ch] == 1) clean[n++] = (char)ch;
+    }
+    clean[n] = 0;
+    attrs_einsum *a = ATTRS(c, einsum);
+    a->equation = clean;
+    if (!c->count_in) REJECT(c, INVALID_MODEL, "no inputs");
+    c->out[0] = call_emit(c, OP_einsum, a, c->in, c->count_in);
+}
+
+void convert_fused_matmul(onnx_call *c)
+{
+    if (call_int(c, "transBatchA", 0) || call_int(c, "transBatchB", 0)) REJECT(c, UNSUPPORTED, "attribute transBatchA or transBatchB is 1");
+    ir_value_id y = call_matmul(c, call_in(c, 0), call_in(c, 1), call_int(c, "transA", 0) != 0, call_int(c, "transB", 0) != 0);
+    const double alpha = call_real(c, "alpha", 1);
+    c->out[0] = alpha == 1 ? y : call_2(c, OP_mul, y, call_scalar_of(c, y, alpha));
+}
+
+void convert_fused_conv(onnx_call *c)
+{
+    static const struct { const char *name; op_id op; } table[] = { { "Relu", OP_relu }, { "Sigmoid", OP_sigmoid }, { "Tanh", OP_tanh } };
+    ir_value_id y = quirk_bias(c, quirk_conv(c, call_in(c, 0), call_in(c, 1)), call_in(c, 2));
+    if (call_in(c, 3)) y = call_2(c, OP_add, y, call_in(c, 3));
+    const char *what = call_text(c, "activation", "");
+    attr_reals p;
+    call_reals(c, "activation_params", &p);
+    for (uint32_t i = 0; i < COUNT_OF(table); i++) {
+        if (strcmp(table[i].name, what) != 0) continue;
+        c->out[0] = call_1(c, table[i].op, y);
+        return;
+    }
+    if (!*what) c->out[0] = y;
+    else if (strcmp(what, "LeakyRelu") == 0 && p.count == 1) c->out[0] = call_2(c, OP_prelu, y, call_scalar_of(c, y, p.at[0]));
+    else if (strcmp(what, "Clip") == 0 && p.count == 2)
+        c->out[0] = call_3(c, OP_clip, y, call_scalar_of(c, y, p.at[0]), call_scalar_of(c, y, p.at[1]));
+    else if (strcmp(what, "HardSigmoid") == 0 && p.count == 2)
+        c->out[0] = call_3(c, OP_hard_sigmoid, y, call_scalar_of(c, y, p.at[0]), call_scalar_of(c, y, p.at[1]));
+    else REJECT(c, UNSUPPORTED, "attribute activation is '%s'", what);
+}
+
+/* x + skip (+ bias), then a norm: LayerNormalization, or RMS where arg says so. The sum is output 3. */
+void convert_skip_norm(onnx_call *c)
+{
+    const bool rms = c->arg != 0;
+    const ir_value_id bias = call_in(c, rms ? 3 : 4);
+    ir_value_id sum = call_2(c, OP_add, call_in(c, 0), call_in(c, 1)), out[1] = { 0 };
+    if (bias) sum = call_2(c, OP_add, sum, bias);
+    if (c->status || !call_rank(c, sum)) return;
+    const int64_t axis = (int64_t)call_rank(c, sum) - 1;
+    const double epsilon = call_real(c, "epsilon", (double)1e-12f);
+    if (rms) out[0] = quirk_rms_norm(c, sum, call_in(c, 2), axis, epsilon);
+    else quirk_layer_norm(c, sum, call_in(c, 2), call_in(c, 3), axis, epsilon, 1, out);
+    c->out[0] = out[0];
+    if (c->count_out > 3) c->out[3] = sum;
+}

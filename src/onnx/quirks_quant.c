@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quirks_quant.c - quantisation: parameters shaped for broadcasting, and the Q operators in terms of integer products.
+ *
+ * com.microsoft's operators on quantised tensors become dequantise, operator, quantise. */
+#include "onnx/quirks.h"
+#include <string.h>
+
+/* A scale or zero point shaped to broadcast against x: per tensor, along one axis, or in blocks of an axis. */
+static ir_value_id param_shaped(onnx_call *c, ir_value_id p, ir_value_id x, int64_t axis, int64_t block)
+{
+    dim_table *t = c->g->dims;
+    dim dx[SINTER_RANK_MAX], dp[SINTER_RANK_MAX], wide[SINTER_RANK_MAX + 1];
+    if (!p || c->status) return p;
+    const uint32_t rank = call_shape(c, x, dx), n = call_shape(c, p, dp);
+    if (n == 0) return p;
+    if (n == 1 && dim_is(t, dp[0], 1)) return call_reshape(c, p, NULL, 0);
+    axis = call_axis(c, axis, rank);
+    if (n == 1 && rank >= 1) return call_along(c, p, (uint32_t)axis, rank);
+    if (n != rank || c->status) {
+        REJECT(c, INVALID_MODEL, "a scale of rank %u for a tensor of rank %u", n, rank);
+        return 0;
+    }
+    if (dp[axis] == dx[axis] && block <= 1) return p;
+    if (rank == SINTER_RANK_MAX) {
+        REJECT(c, UNSUPPORTED, "blocks of a tensor of rank %u", rank);
+        return 0;
+    }
+    if (block <= 0) {
+        int64_t whole = 0, parts = 0;
+        if (!dim_is_const(t, dx[axis], &whole) || !dim_is_const(t, dp[axis], &parts) || parts < 1) {
+            REJECT(c, UNSUPPORTED, "blocks of a size that is not known");
+            return 0;
+        }
+        block = (whole + parts - 1) / parts;
+    }
+    /* Each value is repeated `block` times along the axis, and the last block may be short. */
+    for (uint32_t i = 0, k = 0; i < rank; i++) {
+        wide[k++] = dp[i];
+        if ((int64_t)i == axis) wide[k++] = call_k(c, block);
+    }
+    const dim full = dim_mul(t, dp[axis], call_k(c, block));
+    ir_value_id v = call_expand(c, call_unsqueeze(c, p, (uint32_t)axis + 1), wide, rank + 1);
+    dp[axis] = full;
+    v = call_reshape(c, v, dp, rank);
+    return full == dx[axis] ? v : call_slice(c, v, (uint32_t)axis, call_k(c, 0), 1, dx[axis]);
+}
+
+ir_value_id quirk_quantize(onnx_call *c, ir_value_id x, ir_value_id scale, ir_value_id zero, sinter_dtype type)
+{
+    if (!zero) zero = call_scalar(c, type, 0);
+    return call_typed(c, OP_quantize, type, (ir_value_id[]){ x, scale, zero }, 3);
+}
+
+ir_value_id quirk_dequantize(onnx_call *c, ir_value_id q, ir_value_id scale, ir_value_id zero)
+{
+    if (!zero) zero = call_scalar_of(c, q, 0);
+    return call_typed(c, OP_dequantize, call_type(c, scale), (ir_value_id[]){ q, scale, zero }, 3);
+}
+
+void convert_quantize(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    const int64_t axis = call_int(c, "axis", 1), block = call_int(c, "block_size", 0), wanted = call_int(c, "output_dtype", 0);
+    const sinter_dtype type = call_in(c, 2) ? call_type(c, call_in(c, 2)) : wanted ? call_dtype(c, wanted) : SINTER_DTYPE_U8;
+    if (!x || !call_in(c, 1)) REJECT(c, INVALID_MODEL, "an input is missing");
+    if (call_in(c, 2) && wanted && call_dtype(c, wanted) != type) REJECT(c, INVALID_MODEL, "output_dtype is not the type of the zero point");
+    const ir_value_id scale = param_shaped(c, call_in(c, 1), x, axis, block);
+    const ir_value_id zero = param_shaped(c, call_in(c, 2), x, axis, block);
+    if (!call_int(c, "saturate", 1) && dtype_is_float(type) && sinter_dtype_bits(type) == 8) {
+        const ir_value_id scaled = call_2(c, OP_div, x, call_cast(c, scale, call_type(c, x)));
+        c->out[0] = call_typed(c, OP_cast_wrap, type, &scaled, 1);     /* the zero point of float8 is 0 */
+        return;
+    }
+    c->out[0] = quirk_quantize(c, x, scale, zero, type);
+}
+
+void convert_dequantize(onnx_call *c)
+{
+    const ir_value_id q = call_in(c, 0);
+    const int64_t axis = call_int(c, "axis", 1), block = call_int(c, "block_size", 0), wanted = call_int(c, "output_dtype", 0);
+    if (!q || !call_in(c, 1)) REJECT(c, INVALID_MODEL, "an input is missing");
+    const ir_value_id scale = param_shaped(c, call_in(c, 1), q, axis, block);
+    const ir_value_id y = quirk_dequantize(c, q, scale, param_shaped(c, call_in(c, 2), q, axis, block));
+    c->out[0] = wanted ? call_cast(c, y, call_dtype(c, wanted)) : y;
+}
+
+/* Version 11's function: the range is widened to hold 0, and split into 255 steps. A range of nothing has the scale 1. */
+static ir_value_id dynamic_quantize(onnx_call *c, ir_value_id x, ir_value_id *scale, ir_value_id *zero)
+{
+    int64_t axes[SINTER_RANK_MAX];
+    const uint32_t rank = call_rank(c, x);
+    for (uint32_t i = 0; i < rank; i++) axes[i] = i;
+    if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
+    const sinter_dtype f32 = SINTER_DTYPE_F32;
+    const ir_value_id nil = call_scalar(c, f32, 0);
+    const ir_value_id low = call_2(c, OP_min, rank ? call_reduce(c, reduce_kind_min, x, axes, rank, false) : x, nil);
+    const ir_value_id high = call_2(c, OP_max, rank ? call_reduce(c, reduce_kind_max, x, axes, rank, false) : x, nil);
+    const ir_value_id span = call_2(c, OP_sub, high, low), steps = call_scalar(c, f32, 255);
+    *scale = call_3(c, OP_where, call_2(c, OP_eq, span, nil), call_scalar(c, f32, 1), call_2(c, OP_div, span, steps));
+    const ir_value_id at = call_1(c, OP_round, call_2(c, OP_div, call_2(c, OP_sub, nil, low), *scale));
+    *zero = call_cast(c, call_3(c, OP_clip, at, nil, steps), SINTER_DTYPE_U8);
+    return quirk_quantize(c, x, *scale, *zero, SINTER_DTYPE_U8);
+}
+
+void convert_dynamic_quantize(onnx_call *c)
+{
+    ir_value_id scale = 0, zero = 0;
+    c->out[0] = dynamic_quantize(c, call_in(c, 0), &scale, &zero);
+    if (c->count_out > 1) c->out[1] = scale;
+    if (c->count_out > 2) c->out[2] = zero;
+}
+
+static ir_value_id zero_in(onnx_call *c, ir_value_id v)
+{
+    return v && call_rank(c, v) == 1 && dim_is(c->g->dims, call_dim(c, v, 0), 1) ? call_reshape(c, v, NULL, 0) : v;
+}
+
+static ir_value_id product_integer(onnx_call *c, ir_value_id a, ir_value_id b, ir_value_id a_zero, ir_value_id b_zero)
+{
+    a_zero = zero_in(c, a_zero);
+    b_zero = zero_in(c, b_zero);
+    return call_emit(c, OP_matmul_integer, NULL, (ir_value_id[]){ a, b, a_zero, b_zero }, b_zero ? 4 : a_zero ? 3 : 2);
+}
+
+void convert_matmul_integer(onnx_call *c) { c->out[0] = product_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 2), call_in(c, 3)); }
+
+/* [M] against the rows of a product; a [N] broadcasts along its columns as it is. */
+static ir_value_id by_rows(onnx_call *c, ir_value_id v)
+{
+    v = zero_in(c, v);
+    return v && call_rank(c, v) == 1 ? call_unsqueeze(c, v, 1) : v;
+}
+
+void convert_qlinear_matmul(onnx_call *c)
+{
+    const sinter_dtype f32 = SINTER_DTYPE_F32;
+    for (uint32_t i = 0; i < 8; i++)
+        if (!call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
+    if (c->status) return;
+    const ir_value_id sum = call_cast(c, product_integer(c, call_in(c, 0), call_in(c, 3), call_in(c, 2), call_in(c, 5)), f32);
+    const ir_value_id factor = call_2(c, OP_mul, call_cast(c, by_rows(c, call_in(c, 1)), f32), call_cast(c, zero_in(c, call_in(c, 4)), f32));
+    const ir_value_id step = call_2(c, OP_div, factor, call_cast(c, by_rows(c, call_in(c, 6)), f32));
+    c->out[0] = quirk_quantize(c, call_2(c, OP_mul, sum, step), call_scalar(c, f32, 1), by_rows(c, call_in(c, 7)), call_type(c, call_in(c, 7)));
+}
+
+void convert_qlinear_conv(onnx_call *c)
+{
+    const sinter_dtype f32 = SINTER_DTYPE_F32;
+    for (uint32_t i = 0; i < 8; i++)
+        if (!call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
+    if (c->status) return;
+    ir_value_id sum = quirk_conv_integer(c, call_in(c, 0), call_in(c, 3), call_in(c, 2), zero_in(c, call_in(c, 5)));
+    sum = call_cast(c, quirk_bias(c, sum, call_in(c, 8)), f32);
+    const ir_value_id factor = call_2(c, OP_mul, zero_in(c, call_in(c, 1)), zero_in(c, call_in(c, 4)));
+    const ir_value_id step = call_2(c, OP_div, factor, zero_in(c, call_in(c, 6)));
+    const ir_value_id y = call_2(c, OP_mul, sum, call_along(c, step, 1, call_rank(c, sum)));
+    c->out[0] = quirk_quantize(c, y, call_scalar(c, f32, 1), zero_in(c, call_in(c, 7)), call_type(c, call_in(c, 7)));
+}
+
+/* ---- com.microsoft ---- */
+static ir_value_id dequantized(onnx_call *c, uint32_t i)
+{
+    return quirk_dequantize(c, call_in(c, i), zero_in(c, call_in(c, i + 1)), zero_in(c, call_in(c, i + 2)));
+}
+
+static void requantize(onnx_call *c, ir_value_id y, uint32_t i, ir_value_id like)
+{
+    const ir_value_id zero = zero_in(c, call_in(c, i + 1));
+    c->out[0] = quirk_quantize(c, y, zero_in(c, call_in(c, i)), zero, call_type(c, zero ? zero : like));
+}
+
+void convert_qlinear_binary(onnx_call *c)       /* arg: op */
+{
+    if (!call_in(c, 4) || !call_in(c, 6)) REJECT(c, INVALID_MODEL, "an input is missing");
+    requantize(c, call_2(c, (op_id)c->arg, dequantized(c, 0), dequantized(c, 3)), 6, call_in(c, 0));
+}
+
+void convert_qlinear_unary(onnx_call *c)        /* arg: op; LeakyRelu is prelu */
+{
+    const ir_value_id x = dequantized(c, 0);
+    const ir_value_id y = c->arg == OP_prelu ? call_2(c, OP_prelu, x, call_scalar_of(c, x, call_real(c, "alpha", (double)0.01f)))
+                                             : call_1(c, (op_id)c->arg, x);
+    requantize(c, y, 3, call_in(c, 0));
+}
+
+void convert_qlinear_pool(onnx_call *c)         /* arg: global */
+{
+    if (call_int(c, "channels_last", 0)) REJECT(c, UNSUPPORTED, "attribute channels_last is 1");
+    const ir_value_id x = dequantized(c, 0);
+    int64_t axes[SINTER_RANK_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 2; i < call_rank(c, x); i++) axes[count++] = i;
+    requantize(c, c->arg ? call_reduce(c, reduce_kind_mean, x, axes, count, true) : quirk_avg_pool(c, x), 3, call_in(c, 0));
+}
+
+void convert_qlinear_concat(onnx_call *c)
+{
+    const uint32_t n = c->count_in >= 5 ? (c->count_in - 2) / 3 : 0;
+    ir_value_id *part = ARENA_NEW(&c->g->a, ir_value_id, n);
+    if (!n || !part) {
+        REJECT(c, INVALID_MODEL, "%u inputs", c->count_in);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) part[i] = dequantized(c, 2 + 3 * i);
+    const int64_t axis = call_axis(c, call_int(c, "axis", 0), call_rank(c, part[0]));
+    requantize(c, call_concat(c, part, n, (uint32_t)axis), 0, call_in(c, 2));
+}
+
+void convert_matmul_integer_to_float(onnx_call *c)
+{
+    const ir_value_id sum = call_cast(c, product_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 4), call_in(c, 5)), SINTER_DTYPE_F32);
+    const ir_value_id y = call_2(c, OP_mul, sum, call_2(c, OP_mul, by_rows(c, call_in(c, 2)), zero_in(c, call_in(c, 3))));
+    c->out[0] = call_in(c, 6) ? call_2(c, OP_add, y, call_in(c, 6)) : y;
+}
+
+void convert_dynamic_quantize_matmul(onnx_call *c)
+{
+    ir_value_id scale = 0, zero = 0;
+    const ir_value_id q = dynamic_quantize(c, call_in(c, 0), &scale, &zero);
+    const ir_value_id sum = call_cast(c, product_integer(c, q, call_in(c, 1), zero, call_in(c, 3)), SINTER_DTYPE_F32);
+    const ir_value_id y = call_2(c, OP_mul, sum, call_2(c, OP_mul, scale, zero_in(c, call_in(c, 2))));
+    c->out[0] = call_in(c, 4) ? call_2(c, OP_add, y, call_in(c, 4)) : y;
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quirks_shape.c - operators that move elements without looking at them, and the sizes that they take as tensors.
+ *
+ * A size that is known, as a number or as an expression, becomes an attribute. One that is not is bound to a late symbol
+ * by a `bind` node when the model runs. */
+#include "onnx/quirks.h"
+#include <string.h>
+
+enum { SIZES = 64 };
+
+/* ---- Reshape and its kin ---- */
+static ir_value_id reshape_known(onnx_call *c, ir_value_id x, const dim *shape, uint32_t count, bool zero_is_zero)
+{
+    dim_table *t = c->g->dims;
+    dim from[SINTER_RANK_MAX], to[SINTER_RANK_MAX], others = call_k(c, 1);
+    const uint32_t rank = call_shape(c, x, from);
+    uint32_t open = UINT32_MAX;
+    if (count > SINTER_RANK_MAX) {
+        REJECT(c, UNSUPPORTED, "a shape of rank %u; up to %d is supported", count, SINTER_RANK_MAX);
+        return 0;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t value = 1;
+        const bool is_const = dim_is_const(t, shape[i], &value);
+        to[i] = shape[i];
+        if (is_const && value == -1) {
+            if (open != UINT32_MAX) REJECT(c, INVALID_MODEL, "the shape has two sizes of -1");
+            open = i;
+            continue;
+        }
+        if (is_const && value < 0) REJECT(c, INVALID_MODEL, "the shape has a size of %lld", (long long)value);
+        if (is_const && value == 0 && !zero_is_zero) {
+            if (i >= rank) REJECT(c, INVALID_MODEL, "the shape copies axis %u of a tensor of rank %u", i, rank);
+            to[i] = i < rank ? from[i] : shape[i];
+        }
+        others = dim_mul(t, others, to[i]);
+    }
+    if (open != UINT32_MAX) {
+        if (dim_is(t, others, 0)) REJECT(c, INVALID_MODEL, "the shape has a size of -1 beside one of 0");
+        to[open] = call_quotient(c, dim_product(t, from, rank), others);
+    }
+    return call_reshape(c, x, to, count);
+}
+
+void convert_reshape(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0), shape = call_in(c, 1);
+    dim known[SIZES], from[SINTER_RANK_MAX];
+    uint32_t count = 0;
+    const bool zero_is_zero = call_int(c, "allowzero", 0) != 0;
+    if (c->version < 5) {
+        attr_ints list;
+        if (!call_ints(c, "shape", &list)) REJECT(c, INVALID_MODEL, "attribute shape is missing");
+        for (uint32_t i = 0; i < list.count; i++) known[i] = call_k(c, list.at[i]);
+        c->out[0] = reshape_known(c, x, known, list.count, false);
+        return;
+    }
+    if (!shape) REJECT(c, INVALID_MODEL, "input 1 is missing");
+    if (call_known(c, shape, known, SIZES, &count)) {
+        c->out[0] = reshape_known(c, x, known, count, zero_is_zero);
+        return;
+    }
+    int64_t length = 0;
+    if (!call_size(c, shape, 0, &length) || length > SINTER_RANK_MAX) {
+        REJECT(c, UNSUPPORTED, "the rank of the result is not known before the model runs");
+        return;
+    }
+    const uint32_t rank = call_shape(c, x, from);
+    const dim total = dim_product(c->g->dims, from, rank);
+    attrs_bind *b = ATTRS(c, bind);
+    for (uint32_t i = 0; i < (uint32_t)length; i++) known[i] = dim_symbol_late(c->g->dims, "r", total);
+    b->kind = bind_kind_reshape;
+    b->symbols = call_dims(c, known, (uint32_t)length);
+    b->dims = call_dims(c, from, rank);
+    b->flag = zero_is_zero;
+    call_node(c, OP_bind, b, &shape, 1, 0);
+    c->out[0] = call_reshape(c, x, known, (uint32_t)length);
+}
+
+void convert_flatten(onnx_call *c)
+{
+    dim from[SINTER_RANK_MAX];
+    const ir_value_id x = call_in(c, 0);
+    const uint32_t rank = call_shape(c, x, from);
+    int64_t axis = call_int(c, "axis", 1);
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis > (int64_t)rank) {
+        REJECT(c, INVALID_MODEL, "axis %lld of a tensor of rank %u", (long long)axis, rank);
+        return;
+    }
+    const dim to[2] = { dim_product(c->g->dims, from, (uint32_t)axis), dim_product(c->g->dims, from + axis, rank - (uint32_t)axis) };
+    c->out[0] = call_reshape(c, x, to, 2);
+}
+
+/* Axes from an attribute (before `version`) or from input `i`. False: none given. */
+bool quirk_axes(onnx_call *c, int64_t version, uint32_t i, uint32_t rank, attr_ints *out)
+{
+    bool given;
+    if (c->version < version) {
+        given = call_ints(c, "axes", out);
+    } else {
+        out->count = 0;
+        given = call_in(c, i) && call_const_ints(c, call_in(c, i), "the list of axes", out->at, ATTR_INTS_MAX, &out->count);
+    }
+    uint64_t seen = 0;
+    for (uint32_t k = 0; k < out->count; k++) {
+        out->at[k] = call_axis(c, out->at[k], rank);
+        if (seen >> out->at[k] & 1) REJECT(c, INVALID_MODEL, "axis %lld is given twice", (long long)out->at[k]);
+        seen |= UINT64_C(1) << out->at[k];
+    }
+    return given;
+}
+
+void convert_squeeze(onnx_call *c)
+{
+    dim from[SINTER_RANK_MAX], to[SINTER_RANK_MAX];
+    attr_ints axes;
+    const ir_value_id x = call_in(c, 0);
+    const uint32_t rank = call_shape(c, x, from);
+    const bool given = quirk_axes(c, 13, 1, rank, &axes);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        bool drop = !given && dim_is(c->g->dims, from[i], 1);
+        for (uint32_t k = 0; k < axes.count; k++) drop = drop || axes.at[k] == (int64_t)i;
+        if (!drop) to[count++] = from[i];
+    }
+    c->out[0] = call_reshape(c, x, to, count);
+}
+
+void convert_unsqueeze(onnx_call *c)
+{
+    dim from[SINTER_RANK_MAX], to[SINTER_RANK_MAX];
+    attr_ints axes = { 0 };
+    const ir_value_id x = call_in(c, 0);
+    const uint32_t rank = call_shape(c, x, from);
+    if (c->version < 13) call_ints(c, "axes", &axes);
+    else call_const_ints(c, call_in(c, 1), "the list of axes", axes.at, ATTR_INTS_MAX, &axes.count);
+    const uint32_t wide = rank + axes.count;
+    if (wide > SINTER_RANK_MAX) {
+        REJECT(c, UNSUPPORTED, "rank %u; up to %d is supported", wide, SINTER_RANK_MAX);
+        return;
+    }
+    for (uint32_t k = 0; k < axes.count; k++) axes.at[k] = call_axis(c, axes.at[k], wide);
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < wide; i++) {
+        bool is_new = false;
+        for (uint32_t k = 0; k < axes.count; k++) is_new = is_new || axes.at[k] == (int64_t)i;
+        if (!is_new && used >= rank) {
+            REJECT(c, INVALID_MODEL, "an axis is given twice");
+            return;
+        }
+        to[i] = is_new ? call_k(c, 1) : from[used++];
+    }
+    c->out[0] = call_reshape(c, x, to, wide);
+}
+
+void convert_transpose(onnx_call *c)
+{
+    attr_ints perm;
+    const ir_value_id x = call_in(c, 0);
+    const uint32_t rank = call_rank(c, x);
+    if (!call_ints(c, "perm", &perm)) {
+        perm.count = rank;
+        for (uint32_t i = 0; i < rank; i++) perm.at[i] = (int64_t)rank - 1 - i;
+    }
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < perm.count && i < SINTER_RANK_MAX; i++) {
+        perm.at[i] = call_axis(c, perm.at[i], rank);
+        seen |= UINT64_C(1) << perm.at[i];
+    }
+    if (perm.count != rank || seen + 1 != UINT64_C(1) << rank)
+        REJECT(c, INVALID_MODEL, "attribute perm is no permutation of %u axes", rank);
+    c->out[0] = call_transpose(c, x, perm.at, rank);
+}
+
+void convert_expand(onnx_call *c)
+{
+    dim_table *t = c->g->dims;
+    const ir_value_id x = call_in(c, 0), shape = call_in(c, 1);
+    dim from[SINTER_RANK_MAX], want[SIZES], to[SINTER_RANK_MAX];
+    const uint32_t rank = call_shape(c, x, from);
+    uint32_t count = 0;
+    int64_t length = 0;
+    if (!shape) REJECT(c, INVALID_MODEL, "input 1 is missing");
+    const bool is_known = call_known(c, shape, want, SIZES, &count);
+    if (!is_known && (!call_size(c, shape, 0, &length) || length > SINTER_RANK_MAX))
+        REJECT(c, UNSUPPORTED, "the rank of the result is not known before the model runs");
+    if (!is_known) count = (uint32_t)length;
+    const uint32_t wide = count > rank ? count : rank;
+    if (wide > SINTER_RANK_MAX) REJECT(c, UNSUPPORTED, "rank %u; up to %d is supported", wide, SINTER_RANK_MAX);
+    if (c->status) return;
+    for (uint32_t i = 0; i < wide; i++) {
+        const dim a = i + rank >= wide ? from[i + rank - wide] : call_k(c, 1);
+        const dim b = is_known && i + count >= wide ? want[i + count - wide] : call_k(c, 1);
+        to[i] = a;
+        if (is_known && !infer_broadcast(t, a, b, &to[i])) REJECT(c, INVALID_MODEL, "axis %u cannot be expanded", i);
+    }
+    if (!is_known) {
+        attrs_bind *b = ATTRS(c, bind);
+        b->kind = bind_kind_expand;
+        b->dims = call_dims(c, to, wide);
+        for (uint32_t i = 0; i < wide; i++) to[i] = dim_symbol_late(t, "e", DIM_NONE);
+        b->symbols = call_dims(c, to, wide);
+        call_node(c, OP_bind, b, &shape, 1, 0);
+    }
+    c->out[0] = call_expand(c, x, to, wide);
+}
+
+/* ---- Slice ---- */
+typedef struct cut { dim start, size; int64_t step; } cut;
+
+/* An end of a slice as ONNX counts it: negative from the back, then clamped to low … d + high_extra. False: its sign is not known. */
+static bool bound_known(onnx_call *c, dim d, dim at, int64_t low, int64_t extra, dim *out)
+{
+    dim_table *t = c->g->dims;
+    const dim_range r = dim_range_of(t, at);
+    if (r.min < 0 && r.max >= 0) return false;
+    const dim high = dim_add(t, d, call_k(c, extra));
+    if (r.min >= INT32_MAX) *out = high;                /* "to the end" */
+    else if (r.max <= -(int64_t)INT32_MAX) *out = call_k(c, low);
+    else *out = call_clamp_max(c, call_clamp_min(c, r.max < 0 ? dim_add(t, at, d) : at, high), call_k(c, low));
+    return true;
+}
+
+static bool cut_known(onnx_call *c, dim d, dim start, dim end, int64_t step, cut *out)
+{
+    dim_table *t = c->g->dims;
+    dim first, last;
+    const bool back = step < 0;
+    if (!bound_known(c, d, start, 0, back ? -1 : 0, &first) || !bound_known(c, d, end, back ? -1 : 0, back ? -1 : 0, &last)) return false;
+    const dim span = back ? dim_sub(t, first, last) : dim_sub(t, last, first);
+    out->start = call_clamp_max(c, first, call_k(c, 0));
+    out->size = call_clamp_max(c, dim_ceildiv(t, span, call_k(c, back ? -step : step)), call_k(c, 0));
+    out->step = step;
+    return true;
+}
+
+static ir_value_id element(onnx_call *c, ir_value_id list, uint32_t i)
+{
+    if (call_rank(c, list) == 0) return call_cast(c, call_unsqueeze(c, list, 0), SINTER_DTYPE_I64);
+    return call_cast(c, call_slice(c, list, 0, call_k(c, i), 1, call_k(c, 1)), SINTER_DTYPE_I64);
+}
+
+static void cut_bind(onnx_call *c, dim d, ir_value_id starts, ir_value_id ends, uint32_t i, int64_t step, cut *out)
+{
+    const ir_value_id part[3] = { element(c, starts, i), element(c, ends, i), call_unsqueeze(c, call_i64(c, SINTER_DTYPE_I64, step), 0) };
+    const ir_value_id all = call_concat(c, part, 3, 0);
+    const dim symbol[2] = { dim_symbol_late(c->g->dims, "start", d), dim_symbol_late(c->g->dims, "size", d) };
+    attrs_bind *b = ATTRS(c, bind);
+    b->kind = bind_kind_slice;
+    b->symbols = call_dims(c, symbol, 2);
+    b->dims = call_dims(c, &d, 1);
+    call_node(c, OP_bind, b, &all, 1, 0);
+    *out = (cut){ symbol[0], symbol[1], step };
+}
+
+static ir_value_id sliced(onnx_call *c, ir_value_id x, const cut *k)
+{
+    dim start[SINTER_RANK_MAX], size[SINTER_RANK_MAX], from[SINTER_RANK_MAX];
+    const uint32_t rank = call_shape(c, x, from);
+    attrs_slice *a = ATTRS(c, slice);
+    bool is_whole = true;
+    a->step.count = rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        start[i] = k[i].start;
+        size[i] = k[i].size;
+        a->step.at[i] = k[i].step;
+        is_whole = is_whole && size[i] == from[i] && k[i].step == 1;
+    }
+    if (is_whole) return call_1(c, OP_identity, x);
+    a->start = call_dims(c, start, rank);
+    a->size = call_dims(c, size, rank);
+    return call_emit(c, OP_slice, a, &x, 1);
+}
+
+void convert_slice(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    dim from[SINTER_RANK_MAX], starts[SINTER_RANK_MAX], ends[SINTER_RANK_MAX];
+    attr_ints axes = { 0 }, steps = { 0 }, list;
+    const uint32_t rank = call_shape(c, x, from);
+    uint32_t count = 0, count_end = 0;
+    bool know_start = true, know_end = true;
+    cut k[SINTER_RANK_MAX];
+    if (c->version < 10) {
+        call_ints(c, "starts", &list);
+        count = list.count;
+        for (uint32_t i = 0; i < count && i < SINTER_RANK_MAX; i++) starts[i] = call_k(c, list.at[i]);
+        call_ints(c, "ends", &list);
+        count_end = list.count;
+        for (uint32_t i = 0; i < count_end && i < SINTER_RANK_MAX; i++) ends[i] = call_k(c, list.at[i]);
+        call_ints(c, "axes", &axes);
+    } else {
+        if (!call_in(c, 1) || !call_in(c, 2)) {
+            REJECT(c, INVALID_MODEL, "starts or ends are missing");
+            return;
+        }
+        know_start = call_known(c, call_in(c, 1), starts, SINTER_RANK_MAX, &count);
+        know_end = call_known(c, call_in(c, 2), ends, SINTER_RANK_MAX, &count_end);
+        int64_t length = 1;
+        if (!know_start && call_rank(c, call_in(c, 1)) == 1 && !call_size(c, call_in(c, 1), 0, &length)) length = -1;
+        if (!know_start && length < 0) REJECT(c, UNSUPPORTED, "the number of axes is not known before the model runs");
+        if (!know_start) count = (uint32_t)length;
+        if (!know_end) count_end = count;
+        if (call_in(c, 3)) call_const_ints(c, call_in(c, 3), "the list of axes", axes.at, SINTER_RANK_MAX, &axes.count);
+        if (call_in(c, 4)) call_const_ints(c, call_in(c, 4), "the list of steps", steps.at, SINTER_RANK_MAX, &steps.count);
+    }
+    if (count > rank || count != count_end || (axes.count && axes.count != count) || (steps.count && steps.count != count))
+        REJECT(c, INVALID_MODEL, "%u starts, %u ends, %u axes and %u steps for rank %u", count, count_end, axes.count, steps.count, rank);
+    for (uint32_t i = 0; i < rank; i++) k[i] = (cut){ call_k(c, 0), from[i], 1 };
+    for (uint32_t i = 0; i < count && !c->status; i++) {
+        const int64_t axis = call_axis(c, axes.count ? axes.at[i] : (int64_t)i, rank);
+        int64_t step = steps.count ? steps.at[i] : 1;
+        if (step == 0) REJECT(c, INVALID_MODEL, "a step of 0");
+        if (step > INT32_MAX) step = INT32_MAX;         /* one element either way, and no overflow */
+        if (step < -(int64_t)INT32_MAX) step = -(int64_t)INT32_MAX;
+        if (c->status || (know_start && know_end && cut_known(c, from[axis], starts[i], ends[i], step, &k[axis]))) continue;
+        if (c->version < 10) REJECT(c, INVALID_MODEL, "a bound of axis %lld is out of range", (long long)axis);
+        cut_bind(c, from[axis], call_in(c, 1), call_in(c, 2), i, step, &k[axis]);
+    }
+    c->out[0] = sliced(c, x, k);
+}
+
+/* ---- Split, Concat, Pad, Tile ---- */
+void convert_split(onnx_call *c)
+{
+    dim_table *t = c->g->dims;
+    const ir_value_id x = call_in(c, 0), sizes = c->version >= 13 || c->version == 1 ? call_in(c, 1) : 0;
+    const int64_t axis = call_axis(c, call_int(c, "axis", 0), call_rank(c, x));
+    if (c->status) return;
+    const dim whole = call_dim(c, x, (uint32_t)axis);
+    const uint32_t n = c->count_out;
+    dim *part = ARENA_NEW(&c->g->a, dim, n);
+    attr_ints list = { 0 };
+    uint32_t count = 0;
+    if (!n || !part) {
+        REJECT(c, INVALID_MODEL, "no outputs");
+        return;
+    }
+    if (sizes) {
+        if (!call_sizes(c, sizes, "the list of sizes", whole, part, n, &count)) {
+            REJECT(c, INVALID_MODEL, "the sizes do not match %u outputs", n);
+            return;
+        }
+    } else if (c->version < 13 && call_ints(c, "split", &list)) {
+        count = list.count;
+        for (uint32_t i = 0; i < count && i < n; i++) part[i] = call_k(c, list.at[i]);
+    } else {
+        const int64_t wanted = call_int(c, "num_outputs", (int64_t)n);
+        count = n;
+        if (wanted != (int64_t)n) REJECT(c, INVALID_MODEL, "num_outputs is %lld for %u outputs", (long long)wanted, n);
+        const dim chunk = dim_ceildiv(t, whole, call_k(c, n));
+        for (uint32_t i = 0; i + 1 < n; i++) part[i] = chunk;
+        part[n - 1] = dim_sub(t, whole, dim_mul(t, chunk, call_k(c, (int64_t)n - 1)));
+        int64_t size = 0;
+        if (c->version < 18 && dim_is_const(t, whole, &size) && size % n)
+            REJECT(c, INVALID_MODEL, "axis %lld of %lld elements is not divided evenly by %u outputs", (long long)axis, (long long)size, n);
+    }
+    if (count != n) REJECT(c, INVALID_MODEL, "%u sizes for %u outputs", count, n);
+    dim at = call_k(c, 0);
+    for (uint32_t i = 0; i < n && !c->status; i++) {
+        c->out[i] = n == 1 ? call_1(c, OP_identity, x) : call_slice(c, x, (uint32_t)axis, at, 1, part[i]);
+        at = dim_add(t, at, part[i]);
+    }
+}
+
+void convert_concat(onnx_call *c)
+{
+    if (!c->count_in) REJECT(c, INVALID_MODEL, "no inputs");
+    const int64_t axis = call_axis(c, call_int(c, "axis", 1), call_rank(c, call_in(c, 0)));
+    if (c->version >= 4 && !call_attr(c, "axis")) REJECT(c, INVALID_MODEL, "attribute axis is missing");
+    c->out[0] = c->count_in == 1 ? call_1(c, OP_identity, call_in(c, 0)) : call_concat(c, c->in, c->count_in, (uint32_t)axis);
+}
+
+static pad_mode pad_mode_of(onnx_call *c)
+{
+    static const char *const names[] = { "constant", "reflect", "edge", "wrap" };
+    const char *mode = call_text(c, "mode", "constant");
+    for (int64_t i = 0; i < 4; i++)
+        if (strcmp(mode, names[i]) == 0) return (pad_mode)i;
+    REJECT(c, UNSUPPORTED, "attribute mode is '%s'", mode);
+    return pad_mode_constant;
+}
+
+void convert_pad(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    const uint32_t rank = call_rank(c, x);
+    const pad_mode mode = pad_mode_of(c);
+    dim pads[2 * SINTER_RANK_MAX], begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
+    attr_ints list, axes = { 0 };
+    uint32_t count = 0;
+    ir_value_id value = 0;
+    if (c->version < 11) {
+        if (!call_ints(c, c->version < 2 ? "paddings" : "pads", &list)) REJECT(c, INVALID_MODEL, "attribute pads is missing");
+        count = list.count;
+        for (uint32_t i = 0; i < count && i < COUNT_OF(pads); i++) pads[i] = call_k(c, list.at[i]);
+        value = call_scalar_of(c, x, call_real(c, "value", 0));
+    } else {
+        if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "pads are missing");
+        call_sizes(c, call_in(c, 1), "the list of pads", DIM_NONE, pads, COUNT_OF(pads), &count);
+        value = call_in(c, 2);
+        if (value && call_rank(c, value)) value = call_reshape(c, value, NULL, 0);
+        quirk_axes(c, 1, 3, rank, &axes);
+    }
+    const bool has_axes = c->version >= 11 && call_in(c, 3);
+    const uint32_t half = has_axes ? axes.count : rank;
+    if (count != 2 * half) REJECT(c, INVALID_MODEL, "%u pads for %u axes", count, half);
+    for (uint32_t i = 0; i < rank; i++) begin[i] = end[i] = call_k(c, 0);
+    for (uint32_t i = 0; i < half && !c->status; i++) {
+        const uint32_t axis = has_axes ? (uint32_t)axes.at[i] : i;
+        begin[axis] = pads[i];
+        end[axis] = pads[half + i];
+    }
+    c->out[0] = call_pad(c, x, mode, begin, end, mode == pad_mode_constant ? value : 0);
+}
+
+void convert_tile(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    const uint32_t rank = call_rank(c, x);
+    dim repeats[SINTER_RANK_MAX];
+    uint32_t count = 0;
+    if (c->version < 6) {
+        double tiles = 0, axis = 0;
+        if (!ir_const_scalar(c->g, call_in(c, 1), &tiles) || !ir_const_scalar(c->g, call_in(c, 2), &axis) || axis < 0 || axis >= rank)
+            REJECT(c, UNSUPPORTED, "tiles and axis must be constants");
+        for (uint32_t i = 0; i < rank; i++) repeats[i] = call_k(c, c->status == SINTER_OK && (double)i == axis ? (int64_t)tiles : 1);
+        count = rank;
+    } else {
+        if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "input 1 is missing");
+        call_sizes(c, call_in(c, 1), "the list of repeats", DIM_NONE, repeats, SINTER_RANK_MAX, &count);
+    }
+    if (count != rank) REJECT(c, INVALID_MODEL, "%u repeats for rank %u", count, rank);
+    attrs_tile *a = ATTRS(c, tile);
+    a->repeats = call_dims(c, repeats, count);
+    c->out[0] = call_emit(c, OP_tile, a, &x, 1);
+}
+
+/* ---- Shape, Size ---- */
+void convert_shape(onnx_call *c)
+{
+    dim d[SINTER_RANK_MAX];
+    const int64_t rank = call_shape(c, call_in(c, 0), d);
+    int64_t start = call_int(c, "start", 0), end = call_int(c, "end", rank);
+    if (start < 0) start += rank;
+    if (end < 0) end += rank;
+    start = start < 0 ? 0 : start > rank ? rank : start;
+    end = end < start ? start : end > rank ? rank : end;
+    if (!call_in(c, 0)) REJECT(c, INVALID_MODEL, "input 0 is missing");
+    c->out[0] = call_shape_value(c, d + start, (uint32_t)(end - start), false);
+}
+
+void convert_size(onnx_call *c)
+{
+    dim d[SINTER_RANK_MAX];
+    const uint32_t rank = call_shape(c, call_in(c, 0), d);
+    const dim total = dim_product(c->g->dims, d, rank);
+    if (!call_in(c, 0)) REJECT(c, INVALID_MODEL, "input 0 is missing");
+    c->out[0] = call_shape_value(c, &total, 1, true);
+}
+
+/* ---- blocks ---- */
+void convert_depth_to_space(onnx_call *c)
+{
+    dim d[SINTER_RANK_MAX];
+    dim_table *t = c->g->dims;
+    const ir_value_id x = call_in(c, 0);
+    const int64_t b = call_int(c, "blocksize", 0);
+    const char *mode = call_text(c, "mode", "DCR");
+    const bool crd = strcmp(mode, "CRD") == 0;
+    if (call_shape(c, x, d) != 4 || b < 1 || b > INT16_MAX) {
+        REJECT(c, INVALID_MODEL, "rank %u and blocksize %lld", call_rank(c, x), (long long)b);
+        return;
+    }
+    if (!crd && strcmp(mode, "DCR") != 0) REJECT(c, INVALID_MODEL, "attribute mode is '%s'", mode);
+    const dim k = call_k(c, b), depth = call_quotient(c, d[1], call_k(c, b * b));
+    const dim split_dcr[6] = { d[0], k, k, depth, d[2], d[3] }, split_crd[6] = { d[0], depth, k, k, d[2], d[3] };
+    static const int64_t perm_dcr[6] = { 0, 3, 4, 1, 5, 2 }, perm_crd[6] = { 0, 1, 4, 2, 5, 3 };
+    const dim to[4] = { d[0], depth, dim_mul(t, d[2], k), dim_mul(t, d[3], k) };
+    const ir_value_id split = call_reshape(c, x, crd ? split_crd : split_dcr, 6);
+    c->out[0] = call_reshape(c, call_transpose(c, split, crd ? perm_crd : perm_dcr, 6), to, 4);
+}
+
+void convert_space_to_depth(onnx_call *c)
+{
+    dim d[SINTER_RANK_MAX];
+    dim_table *t = c->g->dims;
+    const ir_value_id x = call_in(c, 0);
+    const int64_t b = call_int(c, "blocksize", 0);
+    if (call_shape(c, x, d) != 4 || b < 1 || b > INT16_MAX) {
+        REJECT(c, INVALID_MODEL, "rank %u and blocksize %lld", call_rank(c, x), (long long)b);
+        return;
+    }
+    const dim k = call_k(c, b), h = call_quotient(c, d[2], k), w = call_quotient(c, d[3], k);
+    const dim split[6] = { d[0], d[1], h, k, w, k }, to[4] = { d[0], dim_mul(t, d[1], call_k(c, b * b)), h, w };
+    static const int64_t perm[6] = { 0, 3, 5, 1, 2, 4 };
+    c->out[0] = call_reshape(c, call_transpose(c, call_reshape(c, x, split, 6), perm, 6), to, 4);
+}
+
+void convert_center_crop_pad(onnx_call *c)
+{
+    dim_table *t = c->g->dims;
+    const ir_value_id x = call_in(c, 0);
+    dim from[SINTER_RANK_MAX], want[SINTER_RANK_MAX], begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
+    attr_ints axes;
+    const uint32_t rank = call_shape(c, x, from);
+    uint32_t count = 0;
+    const bool given = call_ints(c, "axes", &axes);
+    if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "the shape is missing");
+    if (!call_sizes(c, call_in(c, 1), "the shape", DIM_NONE, want, SINTER_RANK_MAX, &count)) REJECT(c, UNSUPPORTED, "a shape that long");
+    if (count != (given ? axes.count : rank)) REJECT(c, INVALID_MODEL, "%u sizes for %u axes", count, given ? axes.count : rank);
+    for (uint32_t i = 0; i < rank; i++) begin[i] = end[i] = call_k(c, 0);
+    for (uint32_t i = 0; i < count && !c->status; i++) {
+        const int64_t axis = given ? call_axis(c, axes.at[i], rank) : (int64_t)i;
+        /* The difference, halved towards zero on the leading side, whichever sign it has. */
+        const dim more = dim_sub(t, want[i], from[axis]);
+        const dim_range r = dim_range_of(t, more);
+        const dim two = call_k(c, 2), zero = call_k(c, 0);
+        const dim crop = dim_floordiv(t, dim_max(t, dim_sub(t, zero, more), zero), two);
+        begin[axis] = r.min >= 0 ? dim_floordiv(t, more, two)
+                                 : dim_sub(t, dim_floordiv(t, dim_max(t, more, zero), two), crop);
+        end[axis] = dim_sub(t, more, begin[axis]);
+    }
+    c->out[0] = call_pad(c, x, pad_mode_constant, begin, end, call_scalar_of(c, x, 0));
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quirks_window.c - convolutions and pools: lists filled in, auto_pad resolved, bias and global forms spelled out.
+ *
+ * SAME padding with a stride depends on the input's size. Where that is an expression, an explicit pad goes before. */
+#include "onnx/quirks.h"
+#include <math.h>
+#include <string.h>
+
+enum { SPATIAL = SINTER_RANK_MAX - 2, WINDOW_MAX = 1 << 24 };
+
+static bool list_of(onnx_call *c, const char *name, uint32_t count, int64_t initial, int64_t min, attr_ints *out)
+{
+    const bool given = call_ints(c, name, out) && out->count;
+    if (!given) {
+        out->count = count;
+        for (uint32_t i = 0; i < count && i < ATTR_INTS_MAX; i++) out->at[i] = initial;
+    }
+    if (out->count != count) REJECT(c, INVALID_MODEL, "attribute %s has %u values, %u are wanted", name, out->count, count);
+    for (uint32_t i = 0; i < out->count; i++)
+        if (out->at[i] < min || out->at[i] > WINDOW_MAX) REJECT(c, INVALID_MODEL, "attribute %s has the value %lld", name, (long long)out->at[i]);
+    return given;
+}
+
+/* Fills stride, dilation and pad for an input [N, C, …]; `x` becomes a padded input where pads are expressions. */
+static void quirk_window(onnx_call *c, ir_value_id *x, uint32_t spatial, quirk_window_attrs *w, ir_value_id pad_value)
+{
+    dim_table *t = c->g->dims;
+    list_of(c, "strides", spatial, 1, 1, &w->stride);
+    list_of(c, "dilations", spatial, 1, 1, &w->dilation);
+    const char *mode = call_text(c, "auto_pad", "NOTSET");
+    const bool lower = strcmp(mode, "SAME_LOWER") == 0, same = lower || strcmp(mode, "SAME_UPPER") == 0;
+    if (!same && strcmp(mode, "NOTSET") != 0 && strcmp(mode, "VALID") != 0) REJECT(c, INVALID_MODEL, "attribute auto_pad is '%s'", mode);
+    if (strcmp(mode, "NOTSET") == 0) {
+        list_of(c, "pads", 2 * spatial, 0, -WINDOW_MAX, &w->pad);
+        return;
+    }
+    w->pad.count = 2 * spatial;
+    memset(w->pad.at, 0, sizeof w->pad.at);
+    if (!same) return;
+    dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
+    bool is_known = true;
+    for (uint32_t i = 0; i < 2; i++) begin[i] = end[i] = call_k(c, 0);
+    for (uint32_t i = 0; i < spatial && !c->status; i++) {
+        const dim d = call_dim(c, *x, i + 2), s = call_k(c, w->stride.at[i]);
+        const int64_t reach = (w->kernel.at[i] - 1) * w->dilation.at[i] + 1;
+        const dim covered = dim_add(t, dim_mul(t, dim_sub(t, dim_ceildiv(t, d, s), call_k(c, 1)), s), call_k(c, reach));
+        const dim total = call_clamp_max(c, dim_sub(t, covered, d), call_k(c, 0));
+        const dim small = dim_floordiv(t, total, call_k(c, 2)), large = dim_sub(t, total, small);
+        begin[i + 2] = lower ? large : small;
+        end[i + 2] = lower ? small : large;
+        is_known = is_known && dim_is_const(t, begin[i + 2], &w->pad.at[i]) && dim_is_const(t, end[i + 2], &w->pad.at[spatial + i]);
+    }
+    if (is_known || c->status) return;
+    memset(w->pad.at, 0, sizeof w->pad.at);
+    if (!pad_value) REJECT(c, UNSUPPORTED, "auto_pad %s on a size that is not known, where padding is not counted", mode);
+    *x = call_pad(c, *x, pad_mode_constant, begin, end, pad_value);
+}
+
+/* The number of spatial axes and the kernel's size, from the attribute or from the weights' dims from `first` on. */
+static uint32_t kernel_of(onnx_call *c, ir_value_id x, ir_value_id w, quirk_window_attrs *out)
+{
+    *out = (quirk_window_attrs){ 0 };
+    const uint32_t rank = call_rank(c, x);
+    if (!x || rank < 3 || rank > SINTER_RANK_MAX) {
+        REJECT(c, INVALID_MODEL, "an input of rank %u", rank);
+        return 1;
+    }
+    const bool given = call_ints(c, "kernel_shape", &out->kernel) && out->kernel.count;
+    if (!given && w) {
+        out->kernel.count = call_rank(c, w) >= 2 ? call_rank(c, w) - 2 : 0;
+        for (uint32_t i = 0; i < out->kernel.count; i++)
+            if (!call_size(c, w, i + 2, &out->kernel.at[i])) REJECT(c, UNSUPPORTED, "the size of the kernel is not known");
+    }
+    if (out->kernel.count != rank - 2) REJECT(c, INVALID_MODEL, "a kernel of rank %u for an input of rank %u", out->kernel.count, rank);
+    for (uint32_t i = 0; i < out->kernel.count; i++)
+        if (out->kernel.at[i] < 0 || out->kernel.at[i] > WINDOW_MAX || (!w && out->kernel.at[i] < 1))
+            REJECT(c, INVALID_MODEL, "a kernel of size %lld", (long long)out->kernel.at[i]);
+    return rank - 2;
+}
+
+static int64_t groups_of(onnx_call *c, const char *name)
+{
+    const int64_t groups = call_int(c, name, 1);
+    if (groups < 1) REJECT(c, INVALID_MODEL, "attribute %s is %lld", name, (long long)groups);
+    return groups < 1 ? 1 : groups;
+}
+
+ir_value_id quirk_bias(onnx_call *c, ir_value_id y, ir_value_id bias)
+{
+    return bias ? call_2(c, OP_add, y, call_along(c, bias, 1, call_rank(c, y))) : y;
+}
+
+ir_value_id quirk_conv(onnx_call *c, ir_value_id x, ir_value_id w)
+{
+    quirk_window_attrs k;
+    const uint32_t spatial = kernel_of(c, x, w, &k);
+    quirk_window(c, &x, spatial, &k, x ? call_scalar_of(c, x, 0) : 0);
+    attrs_conv *a = ATTRS(c, conv);
+    a->stride = k.stride;
+    a->dilation = k.dilation;
+    a->pad = k.pad;
+    a->groups = groups_of(c, "group");
+    return call_emit(c, OP_conv, a, (ir_value_id[]){ x, w }, 2);
+}
+
+void convert_conv(onnx_call *c) { c->out[0] = quirk_bias(c, quirk_conv(c, call_in(c, 0), call_in(c, 1)), call_in(c, 2)); }
+
+ir_value_id quirk_conv_integer(onnx_call *c, ir_value_id x, ir_value_id w, ir_value_id x_zero, ir_value_id w_zero)
+{
+    quirk_window_attrs k;
+    const uint32_t spatial = kernel_of(c, x, w, &k);
+    if (x_zero && call_rank(c, x_zero)) x_zero = call_reshape(c, x_zero, NULL, 0);
+    quirk_window(c, &x, spatial, &k, x_zero ? x_zero : x ? call_scalar_of(c, x, 0) : 0);
+    attrs_conv_integer *a = ATTRS(c, conv_integer);
+    a->stride = k.stride;
+    a->dilation = k.dilation;
+    a->pad = k.pad;
+    a->groups = groups_of(c, "group");
+    return call_emit(c, OP_conv_integer, a, (ir_value_id[]){ x, w, x_zero, w_zero }, w_zero ? 4 : x_zero ? 3 : 2);
+}
+
+void convert_conv_integer(onnx_call *c)
+{
+    c->out[0] = quirk_conv_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 2), call_in(c, 3));
+}
+
+void convert_conv_transpose(onnx_call *c)
+{
+    quirk_window_attrs k;
+    attr_ints out_pad, size;
+    ir_value_id x = call_in(c, 0);
+    const ir_value_id w = call_in(c, 1);
+    const uint32_t n = kernel_of(c, x, w, &k);
+    list_of(c, "strides", n, 1, 1, &k.stride);
+    list_of(c, "dilations", n, 1, 1, &k.dilation);
+    list_of(c, "output_padding", n, 0, 0, &out_pad);
+    list_of(c, "pads", 2 * n, 0, -WINDOW_MAX, &k.pad);
+    const char *mode = call_text(c, "auto_pad", "NOTSET");
+    const bool upper = strcmp(mode, "SAME_UPPER") == 0, same = upper || strcmp(mode, "SAME_LOWER") == 0;
+    const bool sized = call_ints(c, "output_shape", &size) && size.count;
+    if (strcmp(mode, "VALID") == 0) memset(k.pad.at, 0, sizeof k.pad.at);
+    if (sized && size.count == n + 2) {                 /* some files give batch and channels too */
+        memmove(size.at, size.at + 2, n * sizeof size.at[0]);
+        size.count = n;
+    }
+    if (sized && size.count != n) REJECT(c, INVALID_MODEL, "attribute output_shape has %u values, %u are wanted", size.count, n);
+    for (uint32_t i = 0; i < n && (same || sized) && !c->status; i++) {
+        int64_t total = (k.kernel.at[i] - 1) * k.dilation.at[i] + 1 - k.stride.at[i] + out_pad.at[i], d = 0;
+        if (sized) {
+            if (!call_size(c, x, i + 2, &d) || d > INT32_MAX || size.at[i] < 0 || size.at[i] > INT32_MAX) {
+                REJECT(c, UNSUPPORTED, "output_shape on an input whose size is not known, or huge");
+                return;
+            }
+            total += d * k.stride.at[i] - size.at[i];
+        }
+        if (total < 0) {
+            out_pad.at[i] -= total;
+            total = 0;
+        }
+        const int64_t half = total / 2;
+        k.pad.at[i] = upper ? half : total - half;
+        k.pad.at[n + i] = upper ? total - half : half;
+    }
+    attrs_conv_transpose *a = ATTRS(c, conv_transpose);
+    a->stride = k.stride;
+    a->dilation = k.dilation;
+    a->pad = k.pad;
+    a->out_pad = out_pad;
+    a->groups = groups_of(c, "group");
+    c->out[0] = quirk_bias(c, call_emit(c, OP_conv_transpose, a, (ir_value_id[]){ x, w }, 2), call_in(c, 2));
+}
+
+void convert_deform_conv(onnx_call *c)
+{
+    quirk_window_attrs k;
+    const ir_value_id x = call_in(c, 0), w = call_in(c, 1), bias = call_in(c, 3), mask = call_in(c, 4);
+    const uint32_t n = kernel_of(c, x, w, &k);
+    list_of(c, "strides", n, 1, 1, &k.stride);
+    list_of(c, "dilations", n, 1, 1, &k.dilation);
+    list_of(c, "pads", 2 * n, 0, 0, &k.pad);
+    attrs_deform_conv *a = ATTRS(c, deform_conv);
+    a->stride = k.stride;
+    a->dilation = k.dilation;
+    a->pad = k.pad;
+    a->groups = groups_of(c, "group");
+    a->offset_groups = groups_of(c, "offset_group");
+    c->out[0] = call_emit(c, OP_deform_conv, a, (ir_value_id[]){ x, w, call_in(c, 2), bias, mask }, mask ? 5 : bias ? 4 : 3);
+}
+
+/* ---- pools ---- */
+static ir_value_id lowest(onnx_call *c, ir_value_id x)
+{
+    const sinter_dtype type = call_type(c, x);
+    int64_t min = 0, max = 0;
+    if (dtype_is_float(type)) return call_scalar(c, type, -(double)INFINITY);
+    dtype_int_range(type, &min, &max);
+    return call_i64(c, type, min);
+}
+
+void convert_max_pool(onnx_call *c)
+{
+    quirk_window_attrs k;
+    ir_value_id x = call_in(c, 0);
+    const uint32_t n = kernel_of(c, x, 0, &k);
+    if (c->status) return;
+    quirk_window(c, &x, n, &k, call_wants(c, 1) ? 0 : lowest(c, x));
+    attrs_max_pool *a = ATTRS(c, max_pool);
+    a->kernel = k.kernel;
+    a->stride = k.stride;
+    a->dilation = k.dilation;
+    a->pad = k.pad;
+    a->ceil = call_int(c, "ceil_mode", 0) != 0;
+    a->column_major = call_int(c, "storage_order", 0) != 0;
+    const ir_node_id node = call_node(c, OP_max_pool, a, &x, 1, call_wants(c, 1) ? 2 : 1);
+    c->out[0] = call_result(c, node, 0);
+    if (call_wants(c, 1)) c->out[1] = call_result(c, node, 1);
+}
+
+ir_value_id quirk_avg_pool(onnx_call *c, ir_value_id x)
+{
+    quirk_window_attrs k;
+    const uint32_t n = kernel_of(c, x, 0, &k);
+    if (c->status) return 0;
+    const bool count_pad = call_int(c, "count_include_pad", 0) != 0;
+    quirk_window(c, &x, n, &k, count_pad ? call_scalar_of(c, x, 0) : 0);
+    attrs_avg_pool *a = ATTRS(c, avg_pool);
+    a->kernel = k.kernel;
+    a->stride = k.stride;
+    a->dilation = k.dilation;
+    a->pad = k.pad;
+    a->ceil = call_int(c, "ceil_mode", 0) != 0;
+    a->count_pad = count_pad;
+    return call_emit(c, OP_avg_pool, a, &x, 1);
+}
+
+void convert_avg_pool(onnx_call *c) { c->out[0] = quirk_avg_pool(c, call_in(c, 0)); }
+
+void convert_lp_pool(onnx_call *c)
+{
+    quirk_window_attrs k;
+    ir_value_id x = call_in(c, 0);
+    const uint32_t n = kernel_of(c, x, 0, &k);
+    if (c->status) return;
+    quirk_window(c, &x, n, &k, call_scalar_of(c, x, 0));
+    attrs_lp_pool *a = ATTRS(c, lp_pool);
+    a->kernel = k.kernel;
+    a->stride = k.stride;
+    a->dilation = k.dilation;
+    a->pad = k.pad;
+    a->ceil = call_int(c, "ceil_mode", 0) != 0;
+    a->p = call_int(c, "p", 2);
+    c->out[0] = call_emit(c, OP_lp_pool, a, &x, 1);
+}
+
+void convert_max_unpool(onnx_call *c)
+{
+    dim_table *t = c->g->dims;
+    quirk_window_attrs k;
+    const ir_value_id x = call_in(c, 0);
+    const uint32_t n = kernel_of(c, x, 0, &k);
+    dim d[SINTER_RANK_MAX], want[SINTER_RANK_MAX];
+    if (c->status) return;
+    list_of(c, "strides", n, 1, 1, &k.stride);
+    list_of(c, "pads", 2 * n, 0, 0, &k.pad);
+    const uint32_t rank = call_shape(c, x, d);
+    dim inner[SINTER_RANK_MAX];
+    memcpy(inner, d, sizeof inner);
+    for (uint32_t i = 0; i < n; i++) {
+        const dim span = dim_mul(t, dim_sub(t, d[i + 2], call_k(c, 1)), call_k(c, k.stride.at[i]));
+        inner[i + 2] = dim_add(t, span, call_k(c, k.kernel.at[i] - k.pad.at[i] - k.pad.at[n + i]));
+    }
+    attrs_max_unpool *a = ATTRS(c, max_unpool);
+    uint32_t count = 0;
+    memcpy(want, inner, sizeof want);
+    if (call_in(c, 2)) {
+        call_sizes(c, call_in(c, 2), "the output shape", DIM_NONE, want, SINTER_RANK_MAX, &count);
+        if (count != rank) REJECT(c, INVALID_MODEL, "an output shape of %u sizes for rank %u", count, rank);
+    }
+    a->shape = call_dims(c, want, rank);
+    c->out[0] = call_emit(c, OP_max_unpool, a, (ir_value_id[]){ x, call_in(c, 1) }, 2);
+}
+
+static uint32_t spatial_axes(onnx_call *c, ir_value_id x, int64_t *axes)
+{
+    const uint32_t rank = call_rank(c, x);
+    if (!x || rank < 2) REJECT(c, INVALID_MODEL, "an input of rank %u", rank);
+    uint32_t count = 0;
+    for (uint32_t i = 2; i < rank; i++) axes[count++] = i;
+    return count;
+}
+
+void convert_global_pool(onnx_call *c)      /* arg: reduce_kind */
+{
+    int64_t axes[SINTER_RANK_MAX];
+    const uint32_t count = spatial_axes(c, call_in(c, 0), axes);
+    c->out[0] = call_reduce(c, (reduce_kind)c->arg, call_in(c, 0), axes, count, true);
+}
+
+void convert_global_lp_pool(onnx_call *c)
+{
+    int64_t axes[SINTER_RANK_MAX];
+    const ir_value_id x = call_in(c, 0);
+    const uint32_t count = spatial_axes(c, x, axes);
+    const double p = c->version < 2 ? call_real(c, "p", 2) : (double)call_int(c, "p", 2);
+    if (p == 1 || p == 2) {
+        c->out[0] = call_reduce(c, p == 1 ? reduce_kind_l1 : reduce_kind_l2, x, axes, count, true);
+        return;
+    }
+    if (p == 0) REJECT(c, INVALID_MODEL, "attribute p is 0");
+    const ir_value_id power = call_2(c, OP_pow, call_1(c, OP_abs, x), call_scalar_of(c, x, p));
+    c->out[0] = call_2(c, OP_pow, call_reduce(c, reduce_kind_sum, power, axes, count, true), call_scalar_of(c, x, 1 / p));
+}
+
+void convert_col2im(onnx_call *c)
+{
+    dim image[SINTER_RANK_MAX];
+    attrs_col2im *a = ATTRS(c, col2im);
+    uint32_t n = 0, count = 0;
+    if (!call_in(c, 1) || !call_in(c, 2)) REJECT(c, INVALID_MODEL, "the image's or the block's shape is missing");
+    if (c->status || !call_sizes(c, call_in(c, 1), "the image's shape", DIM_NONE, image, SPATIAL, &n)) {
+        REJECT(c, UNSUPPORTED, "an image of that rank");
+        return;
+    }
+    a->image = call_dims(c, image, n);
+    call_const_ints(c, call_in(c, 2), "the block's shape", a->block.at, SPATIAL, &count);
+    a->block.count = count;
+    if (count != n) REJECT(c, INVALID_MODEL, "a block of rank %u for an image of rank %u", count, n);
+    list_of(c, "dilations", n, 1, 1, &a->dilation);
+    list_of(c, "pads", 2 * n, 0, 0, &a->pad);
+    list_of(c, "strides", n, 1, 1, &a->stride);
+    c->out[0] = call_emit(c, OP_col2im, a, (ir_value_id[]){ call_in(c, 0) }, 1);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scope.c - names: what a graph's names stand for, what a subgraph reads from around it, and in which order nodes go.
+ *
+ * An initializer becomes a constant when its name is first read. Recursion follows the nesting of subgraphs, which the
+ * reader has bounded. */
+#include "onnx/importer.h"
+#include <string.h>
+
+sinter_status scope_set(importer *im, onnx_scope *s, const char *name, uint32_t value)
+{
+    if (!s->names.a) s->names.a = &im->a;
+    bool is_new;
+    uint32_t *slot = name_map_add(&s->names, name, &is_new);
+    if (!slot) return FAIL_MEMORY(im->e, "names");
+    if (!is_new) return FAIL(im->e, INVALID_MODEL, "the name '%s' is given twice", name);
+    *slot = value;
+    return SINTER_OK;
+}
+
+sinter_status scope_add_initializers(importer *im, onnx_scope *s, const onnx_graph *graph)
+{
+    if (graph->initializer.count >= 0x40000000u || graph->sparse.count >= 0x3fffffffu)
+        return FAIL(im->e, UNSUPPORTED, "%u initializers", graph->initializer.count);
+    for (uint32_t i = 0; i < graph->initializer.count; i++) TRY(scope_set(im, s, graph->initializer.at[i].name, NAME_TENSOR | i));
+    for (uint32_t i = 0; i < graph->sparse.count; i++) TRY(scope_set(im, s, graph->sparse.at[i].values.name, NAME_SPARSE | i));
+    return SINTER_OK;
+}
+
+static sinter_status constant_of(importer *im, const onnx_scope *s, const char *name, uint32_t mark, uint32_t *out)
+{
+    view v;
+    sinter_status status;
+    if ((mark & NAME_SPARSE) == NAME_SPARSE) status = importer_sparse(im, &s->graph->sparse.at[mark & 0x3fffffffu], &v);
+    else status = importer_tensor(im, &s->graph->initializer.at[mark & 0x3fffffffu], &v);
+    if (status) {
+        *out = NAME_POISONED;
+        return importer_problem(im, status, arena_printf(&im->a, "initializer '%s'", name));
+    }
+    const ir_value_id id = ir_const(im->g, arena_text(&im->g->a, name, strlen(name)), v.dtype, v.rank, v.dim, v.data);
+    if (!id) return FAIL_MEMORY(im->e, "an initializer");
+    *out = id;
+    return SINTER_OK;
+}
+
+sinter_status scope_find(importer *im, onnx_scope *s, const char *name, ir_value_id *out, uint32_t *mark)
+{
+    *out = 0;
+    *mark = 0;
+    uint32_t *slot = name_map_find(&s->names, name);
+    if (!slot) return SINTER_OK;
+    if (*slot & NAME_TENSOR && *slot != NAME_POISONED && *slot != NAME_MISSING) {
+        uint32_t value = 0;
+        TRY(constant_of(im, s, name, *slot, &value));
+        *slot = value;
+    }
+    if (*slot == NAME_POISONED || *slot == NAME_MISSING) *mark = *slot;
+    else *out = *slot;
+    return SINTER_OK;
+}
+
+/* ---- what a subgraph reads ---- */
+static sinter_status free_of(importer *im, const onnx_graph *graph, name_map *seen, onnx_names *out);
+
+static sinter_status free_name(importer *im, const name_map *own, name_map *seen, const char *name, onnx_names *out)
+{
+    bool is_new;
+    if (!name[0] || name_map_find(own, name)) return SINTER_OK;
+    if (!name_map_add(seen, name, &is_new)) return FAIL_MEMORY(im->e, "names");
+    if (!is_new) return SINTER_OK;
+    const char **slot = VEC_PUSH(&im->a, out);
+    if (!slot) return FAIL_MEMORY(im->e, "names");
+    *slot = name;
+    return SINTER_OK;
+}
+
+static sinter_status own_name(importer *im, name_map *own, const char *name)
+{
+    bool is_new;
+    return !name[0] || name_map_add(own, name, &is_new) ? SINTER_OK : FAIL_MEMORY(im->e, "names");
+}
+
+static sinter_status free_of(importer *im, const onnx_graph *graph, name_map *seen, onnx_names *out)
+{
+    name_map own = { .a = &im->a };
+    for (uint32_t i = 0; i < graph->in.count; i++) TRY(own_name(im, &own, graph->in.at[i].name));
+    for (uint32_t i = 0; i < graph->initializer.count; i++) TRY(own_name(im, &own, graph->initializer.at[i].name));
+    for (uint32_t i = 0; i < graph->sparse.count; i++) TRY(own_name(im, &own, graph->sparse.at[i].values.name));
+    for (uint32_t i = 0; i < graph->node.count; i++)
+        for (uint32_t k = 0; k < graph->node.at[i].out.count; k++) TRY(own_name(im, &own, graph->node.at[i].out.at[k]));
+    for (uint32_t i = 0; i < graph->node.count; i++) {
+        const onnx_node *n = &graph->node.at[i];
+        for (uint32_t k = 0; k < n->in.count; k++) TRY(free_name(im, &own, seen, n->in.at[k], out));
+        for (uint32_t k = 0; k < n->attr.count; k++) {
+            if (!n->attr.at[k].g) continue;
+            name_map inner = { .a = &im->a };
+            onnx_names names = { 0 };
+            TRY(free_of(im, n->attr.at[k].g, &inner, &names));
+            for (uint32_t j = 0; j < names.count; j++) TRY(free_name(im, &own, seen, names.at[j], out));
+        }
+    }
+    for (uint32_t i = 0; i < graph->out.count; i++) TRY(free_name(im, &own, seen, graph->out.at[i].name, out));
+    return SINTER_OK;
+}
+
+sinter_status scope_free_names(importer *im, const onnx_graph *graph, onnx_names *out)
+{
+    name_map seen = { .a = &im->a };
+    return free_of(im, graph, &seen, out);
+}
+
+/* ---- order ---- */
+typedef struct visit { uint32_t node, next; } visit;
+
+sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out)
+{
+    name_map maker = { .a = &im->a };
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        for (uint32_t k = 0; k < nodes->at[i].out.count; k++) {
+            bool is_new;
+            if (!nodes->at[i].out.at[k][0]) continue;
+            uint32_t *slot = name_map_add(&maker, nodes->at[i].out.at[k], &is_new);
+            if (!slot) return FAIL_MEMORY(im->e, "names");
+            if (!is_new) return FAIL(im->e, INVALID_MODEL, "the name '%s' is given twice", nodes->at[i].out.at[k]);
+            *slot = i;
+        }
+    }
+    uint32_t *order = ARENA_NEW(&im->a, uint32_t, nodes->count), count = 0;
+    uint8_t *state = ARENA_NEW(&im->a, uint8_t, nodes->count);          /* 0 new, 1 on the stack, 2 done */
+    visit *stack = ARENA_NEW(&im->a, visit, nodes->count);
+    onnx_names *reads = ARENA_NEW(&im->a, onnx_names, nodes->count);     /* inputs of subgraphs */
+    if (!order || !state || !stack || !reads) return FAIL_MEMORY(im->e, "the order of nodes");
+    for (uint32_t i = 0; i < nodes->count; i++)
+        for (uint32_t k = 0; k < nodes->at[i].attr.count; k++)
+            if (nodes->at[i].attr.at[k].g) TRY(scope_free_names(im, nodes->at[i].attr.at[k].g, &reads[i]));
+    for (uint32_t first = 0; first < nodes->count; first++) {
+        uint32_t depth = 0;
+        if (state[first]) continue;
+        stack[depth++] = (visit){ first, 0 };
+        state[first] = 1;
+        while (depth) {
+            visit *v = &stack[depth - 1];
+            const onnx_node *n = &nodes->at[v->node];
+            if (v->next == n->in.count + reads[v->node].count) {
+                state[v->node] = 2;
+                order[count++] = v->node;
+                depth--;
+                continue;
+            }
+            const uint32_t k = v->next++;
+            const char *name = k < n->in.count ? n->in.at[k] : reads[v->node].at[k - n->in.count];
+            const uint32_t *from = name[0] ? name_map_find(&maker, name) : NULL;
+            if (!from || state[*from] == 2) continue;
+            if (state[*from] == 1)
+                return FAIL(im->e, INVALID_MODEL, "node #%u '%s' (%s) reads '%s', which depends on it", n->index, n->name, n->type, name);
+            state[*from] = 1;
+            stack[depth++] = (visit){ *from, 0 };
+        }
+    }
+    *out = order;
+    return SINTER_OK;
+}
