@@ -15,9 +15,6 @@ static sinter_status lines_run(ref_call *c, int64_t axis, line_fn *run)
     const view *x = &c->in[0];
     const view *y = &c->out[0];
     TRY(ref_check(c));
-    if (axis < 0 || axis >= (int64_t)x->rank) {
-        return FAIL(c->e, INVALID_MODEL, "axis is %" PRId64 ", wanted 0 or more and less than the rank, %" PRIu32, axis, x->rank);
-    }
     ref_walk from = ref_walk_axes(x, ~(1u << axis), 0);
     ref_walk to = ref_walk_axes(y, ~(1u << axis), 0);
     for (int64_t i = 0; i < from.count; i++, ref_walk_next(&from), ref_walk_next(&to)) {
