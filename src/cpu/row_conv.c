@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_conv.c - convolution in f32: channels-last results, weights packed; one row for dense and grouped filters, one for
+ * depthwise ones. The input may lie in any order where the kernel copies it into padded rows anyway. */
+#include "cpu/conv.h"
+#include "cpu/depthwise.h"
+#include "cpu/kernels.h"
+#include "cpu/row.h"
+
+typedef struct conv_row_tactic {
+    uint8_t     isa, kind, zero[6];
+    conv_tactic conv;
+    uint8_t     rest[TACTIC_SIZE - 24];
+} conv_row_tactic;
+_Static_assert(sizeof(conv_row_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+static conv_row_tactic tactic_of(const tactic *t)
+{
+    conv_row_tactic r;
+    memcpy(&r, t, sizeof r);
+    return r;
+}
+
+typedef enum bound { AT_OPT, AT_MAX } bound;
+static int64_t size_of(dim_range d, bound b) { return b == AT_OPT ? d.opt : d.max; }
+
+static bool is_channel_inner(const problem_operand *o) { return o->order[o->rank - 1] == 1; }
+
+/* Kernel, stride and the like, right-aligned to depth, height, width. */
+static void shape_fill(conv_shape *s, const attrs_conv *a, uint32_t spatial)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        s->in[i] = s->out[i] = s->kernel[i] = s->stride[i] = s->dilation[i] = 1;
+        s->pad[i] = 0;
+    }
+    for (uint32_t i = 0; i < spatial; i++) {
+        const uint32_t to = 3 - spatial + i;
+        s->stride[to] = a->stride.at[i];
+        s->dilation[to] = a->dilation.at[i];
+        s->pad[to] = a->pad.at[i];
+    }
+    s->groups = a->groups;
+}
+
+static conv_shape shape_of(const problem *p, bound b)
+{
+    const attrs_conv *a = p->attrs;
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    const uint32_t spatial = x->rank - 2;
+    conv_shape s = { .images = size_of(x->dim[0], b), .c_in = x->dim[1].max, .c_out = w->dim[0].max };
+    shape_fill(&s, a, spatial);
+    for (uint32_t i = 0; i < spatial; i++) {
+        s.in[3 - spatial + i] = size_of(x->dim[2 + i], b);
+        s.out[3 - spatial + i] = size_of(y->dim[2 + i], b);
+        s.kernel[3 - spatial + i] = w->dim[2 + i].max;
+    }
+    /* Exact strides do not matter for choosing: only whether channels are adjacent. */
+    const bool is_last = is_channel_inner(x) || s.c_in == 1;
+    s.x_c = is_last ? 1 : s.in[0] * s.in[1] * s.in[2];
+    if (!is_last && s.x_c < 2) s.x_c = 2;
+    s.x_dim[2] = is_last ? s.c_in : 1;
+    s.x_dim[1] = s.x_dim[2] * s.in[2];
+    s.x_dim[0] = s.x_dim[1] * s.in[1];
+    s.x_image = s.c_in * s.in[0] * s.in[1] * s.in[2];
+    return s;
+}
+
+static const char *reject_common(const problem *p)
+{
+    REJECT_UNLESS(p->op == OP_conv, "not a convolution");
+    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
+    REJECT_UNLESS(w->is_const && !w->is_strided, "the filter is no constant");
+    for (uint32_t i = 0; i < w->rank; i++) REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
+    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && x->dim[1].max > 0, "the number of channels is not fixed");
+    for (uint32_t i = 0; i < y->rank; i++) REJECT_UNLESS(y->order[i] == (i == 0 ? 0 : i + 1 == y->rank ? 1 : i + 1), "the result is not channels-last");
+    REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
+    return row_epilogue_reject(p);
+}
+
+static bool is_depthwise(const problem *p)
+{
+    const attrs_conv *a = p->attrs;
+    return a->groups > 1 && a->groups == p->in[0].dim[1].max && p->in[1].dim[1].max == 1;
+}
+
+/* What the micro-kernels do themselves. */
+static void epilogue_set(gemm_epilogue *g, const row_epilogue *x, int64_t ldy)
+{
+    g->clip = x->has_clip;
+    g->lo = x->lo;
+    g->hi = x->hi;
+    g->ldr = ldy;
+}
+
+static void epilogue_run(gemm_epilogue *g, const row_epilogue *x, const kernel_run *k, gemm_post_fn *post)
+{
+    if (x->bias) g->bias = k->in[x->bias];
+    if (x->residual) g->residual = k->in[x->residual];
+    if (x->has_program) g->post = post;
+}
+
+static void order_channels_last(uint32_t rank, uint8_t *order)
+{
+    order[0] = 0;
+    for (uint32_t i = 1; i + 1 < rank; i++) order[i] = (uint8_t)(i + 1);
+    order[rank - 1] = 1;
+}
+
+/* The pitch of result rows: the stride of the innermost pixel axis that has more than one element. */
+static int64_t pitch_of(const view *y)
+{
+    for (uint32_t i = y->rank; i-- > 2;)
+        if (y->dim[i] > 1) return y->stride[i];
+    return y->dim[0] > 1 ? y->stride[0] : y->dim[1];
+}
+
+static void shape_bind(conv_shape *s, const view *x, const view *w, const view *y)
+{
+    const uint32_t spatial = x->rank - 2;
+    s->images = x->dim[0];
+    s->c_in = x->dim[1];
+    s->c_out = w->dim[0];
+    s->x_image = x->stride[0];
+    s->x_c = x->dim[1] > 1 ? x->stride[1] : 1;
+    for (uint32_t i = 0; i < 3; i++) s->x_dim[i] = 0;
+    for (uint32_t i = 0; i < spatial; i++) {
+        const uint32_t to = 3 - spatial + i;
+        s->in[to] = x->dim[2 + i];
+        s->out[to] = y->dim[2 + i];
+        s->kernel[to] = w->dim[2 + i];
+        s->x_dim[to] = x->stride[2 + i];
+    }
+}
+
+/* ---- dense and grouped ---- */
+
+typedef struct record {
+    conv_params  params;
+    size_t       shared, scratch;
+    row_epilogue epilogue;
+} record;
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    const char *why = reject_common(p);
+    if (why) return why;
+    const attrs_conv *a = p->attrs;
+    REJECT_UNLESS(a->groups > 0 && p->in[0].dim[1].max % a->groups == 0, "the groups do not divide the channels");
+    REJECT_UNLESS(a->stride.count == p->in[0].rank - 2u && a->dilation.count == a->stride.count && a->pad.count == 2 * a->stride.count,
+                  "an attribute list has another length");
+    return NULL;
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    conv_tactic list[CONV_TACTICS_MAX];
+    const conv_shape s = shape_of(p, AT_OPT);
+    const int count = conv_tactics((isa_level)t->isa, &s, list);
+    for (int i = 0; i < count && out->count < COUNT_OF(out->at); i++) {
+        const conv_row_tactic r = { .isa = (uint8_t)t->isa, .conv = list[i] };
+        memcpy(&out->at[out->count++], &r, sizeof r);
+    }
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    const conv_row_tactic r = tactic_of(t);
+    static const uint8_t zero[sizeof r.rest];
+    if (r.isa >= ISA_LEVEL_COUNT || r.kind || memcmp(r.zero, zero, sizeof r.zero) != 0 || memcmp(r.rest, zero, sizeof r.rest) != 0) return false;
+    const conv_shape s = shape_of(p, AT_OPT);
+    return !conv_tactic_check((isa_level)r.isa, &s, r.conv);
+}
+
+static void print(const tactic *t, text *out)
+{
+    const conv_row_tactic r = tactic_of(t);
+    char name[64];
+    (void)conv_tactic_print(name, sizeof name, (isa_level)r.isa, r.conv);
+    text_printf(out, "%s %s", isa_level_name((isa_level)r.isa), name);
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const conv_row_tactic r = tactic_of(t);
+    const conv_shape s = shape_of(p, AT_OPT);
+    const double extra = p->epilogue ? row_operand_bytes(&p->out[0]) * 0.02 * p->epilogue->count : 0;
+    return (conv_cost((isa_level)r.isa, &s, r.conv) + extra) / (target->threads ? target->threads : 1) + 500;
+}
+
+static conv_params params_max(const problem *p, const tactic *t)
+{
+    const conv_row_tactic r = tactic_of(t);
+    return (conv_params){ .isa = (isa_level)r.isa, .tactic = r.conv, .shape = shape_of(p, AT_MAX) };
+}
+
+static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    const conv_params c = params_max(p, t);
+    return size_add(size_align(conv_workspace_size(&c), 64), size_mul(size_align(conv_scratch_size(&c), 64), threads));
+}
+
+static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
+{
+    if (input != 1) return 0;
+    const conv_row_tactic r = tactic_of(t);
+    const conv_shape s = shape_of(p, AT_OPT);
+    return conv_pack_size((isa_level)r.isa, &s, r.conv);
+}
+
+/* Strides of a filter [o, i, spatial…] with depth and height added. */
+static void filter_strides(const view *w, int64_t stride[5])
+{
+    const uint32_t spatial = w->rank - 2;
+    for (uint32_t i = 0; i < 5; i++) stride[i] = 0;
+    stride[0] = w->stride[0];
+    stride[1] = w->stride[1];
+    for (uint32_t i = 0; i < spatial; i++) stride[5 - spatial + i] = w->stride[2 + i];
+}
+
+static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
+{
+    (void)input;
+    const conv_row_tactic r = tactic_of(t);
+    const conv_shape s = shape_of(p, AT_OPT);
+    int64_t stride[5];
+    filter_strides(src, stride);
+    conv_pack((isa_level)r.isa, &s, r.conv, src->data, stride, dst);
+}
+
+static size_t record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(record);
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+{
+    record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    memset(&r->params, 0, sizeof r->params);
+    conv_params *c = &r->params;
+    c->isa = isa;
+    c->tactic = tactic_of(t).conv;
+    shape_fill(&c->shape, attrs, in[0].rank - 2);
+    view w = in[1];                     /* packed: its dims are those of the problem */
+    for (uint32_t i = 0; i < w.rank; i++) w.dim[i] = p->in[1].dim[i].max;
+    shape_bind(&c->shape, &in[0], &w, &out[0]);
+    if (c->tactic.path == CONV_TAPS && c->shape.x_c != 1)
+        return FAIL(e, UNSUPPORTED, "a convolution reads every %lldth channel of its input; adjacent ones are wanted", (long long)c->shape.x_c);
+    c->ldy = pitch_of(&out[0]);
+    uint8_t order[SINTER_RANK_MAX];
+    order_channels_last(out[0].rank, order);
+    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
+    epilogue_set(&c->epilogue, &r->epilogue, c->ldy);
+    const conv_params max = params_max(p, t);
+    r->shared = size_align(conv_workspace_size(&max), 64);
+    r->scratch = size_align(conv_scratch_size(&max), 64);
+    return SINTER_OK;
+}
+
+typedef struct job {
+    conv_params   c;
+    const record *r;
+    vm_io         io;
+    char         *workspace;
+    int           phase;
+} job;
+
+static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *y, int64_t ldy)
+{
+    (void)batch;
+    const job *j = user;
+    vm_block(&j->r->epilogue.program, &j->io, row, rows, col, cols, y, ldy);
+}
+
+static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    job *j = arg;
+    conv_run(&j->c, j->phase, begin, end, j->workspace, j->workspace + j->r->shared + worker * j->r->scratch, j);
+}
+
+static sinter_status run(const kernel_run *k)
+{
+    const record *r = k->record;
+    job j = { .c = r->params, .r = r, .io = { k->in, k->out }, .workspace = k->workspace };
+    j.c.x = k->in[0];
+    j.c.w = k->in[1];
+    j.c.y = k->out[0];
+    epilogue_run(&j.c.epilogue, &r->epilogue, k, post);
+    const int phases = conv_phase_count(&j.c);
+    for (j.phase = 0; j.phase < phases; j.phase++) row_parallel(k, conv_tile_count(&j.c, j.phase), body, &j);
+    return SINTER_OK;
+}
+
+const kernel cpu_conv = {
+    .name = "cpu_conv", .abi = 1, .is_strided_out = true, .reject = reject, .tactics = tactics, .check = check, .print = print,
+    .cost_ns = cost_ns, .workspace = workspace, .pack_size = pack_size, .pack = pack, .record_size = record_size, .bind = bind, .run = run,
+};
+
+/* ---- depthwise ---- */
+
+typedef struct depthwise_record {
+    depthwise_params params;
+    row_epilogue     epilogue;
+} depthwise_record;
+
+static depthwise_shape depthwise_of(const conv_shape *s)
+{
+    return (depthwise_shape){
+        .images = s->images, .channels = s->c_in, .multiplier = s->c_out / s->c_in, .in = { s->in[1], s->in[2] },
+        .out = { s->out[1], s->out[2] }, .kernel = { s->kernel[1], s->kernel[2] }, .stride = { s->stride[1], s->stride[2] },
+        .dilation = { s->dilation[1], s->dilation[2] }, .pad = { s->pad[1], s->pad[2] }, .x_image = s->x_image,
+        .x_dim = { s->x_dim[1], s->x_dim[2] },
+    };
+}
+
+static const char *depthwise_reject(const problem *p, const kernel_target *t)
+{
+    const char *why = reject(p, t);
+    if (why) return why;
+    REJECT_UNLESS(is_depthwise(p), "not depthwise");
+    REJECT_UNLESS(p->in[0].rank <= 4, "has more than two spatial axes");
+    REJECT_UNLESS(is_channel_inner(&p->in[0]), "the input is not channels-last");
+    return NULL;
+}
+
+static double depthwise_cost(const problem *p, const tactic *t, const kernel_target *target)
+{
+    (void)t;
+    const conv_shape s = shape_of(p, AT_OPT);
+    const double threads = target->threads ? target->threads : 1, flops = target->flops > 0 ? target->flops : 1e10;
+    const double work = row_operand_bytes(&p->out[0]) / 4 * 2 * (double)(s.kernel[1] * s.kernel[2]);
+    return row_memory_ns(p, target, 0.5) + work / flops * 4 * 1e9 / threads;
+}
+
+static size_t depthwise_packed(const problem *p, const tactic *t, uint32_t input)
+{
+    (void)t;
+    if (input != 1) return 0;
+    const conv_shape s = shape_of(p, AT_OPT);
+    const depthwise_shape d = depthwise_of(&s);
+    return depthwise_pack_size(&d);
+}
+
+static void depthwise_pack_to(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
+{
+    (void)t, (void)input;
+    const conv_shape s = shape_of(p, AT_OPT);
+    const depthwise_shape d = depthwise_of(&s);
+    int64_t stride[5];
+    filter_strides(src, stride);
+    const int64_t of[3] = { stride[0], stride[3], stride[4] };
+    depthwise_pack(&d, src->data, of, dst);
+}
+
+static size_t depthwise_record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(depthwise_record);
+}
+
+static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+{
+    depthwise_record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    conv_shape s = { 0 };
+    shape_fill(&s, attrs, in[0].rank - 2);
+    view w = in[1];
+    for (uint32_t i = 0; i < w.rank; i++) w.dim[i] = p->in[1].dim[i].max;
+    shape_bind(&s, &in[0], &w, &out[0]);
+    if (s.x_c != 1)
+        return FAIL(e, UNSUPPORTED, "a depthwise convolution reads every %lldth channel of its input; adjacent ones are wanted", (long long)s.x_c);
+    memset(&r->params, 0, sizeof r->params);
+    r->params.isa = isa;
+    r->params.shape = depthwise_of(&s);
+    r->params.ldy = pitch_of(&out[0]);
+    uint8_t order[SINTER_RANK_MAX];
+    order_channels_last(out[0].rank, order);
+    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
+    epilogue_set(&r->params.epilogue, &r->epilogue, r->params.ldy);
+    return SINTER_OK;
+}
+
+typedef struct depthwise_job {
+    depthwise_params        d;
+    const depthwise_record *r;
+    vm_io                   io;
+} depthwise_job;
+
+static void depthwise_post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *y, int64_t ldy)
+{
+    (void)batch;
+    const depthwise_job *j = user;
+    vm_block(&j->r->epilogue.program, &j->io, row, rows, col, cols, y, ldy);
+}
+
+static void depthwise_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    depthwise_job *j = arg;
+    depthwise_run(&j->d, begin, end, j);
+}
+
+static sinter_status depthwise_step(const kernel_run *k)
+{
+    const depthwise_record *r = k->record;
+    depthwise_job j = { .d = r->params, .r = r, .io = { k->in, k->out } };
+    j.d.x = k->in[0];
+    j.d.w = k->in[1];
+    j.d.y = k->out[0];
+    epilogue_run(&j.d.epilogue, &r->epilogue, k, depthwise_post);
+    row_parallel(k, depthwise_tile_count(&j.d), depthwise_body, &j);
+    return SINTER_OK;
+}
+
+const kernel cpu_depthwise = {
+    .name = "cpu_depthwise", .abi = 1, .is_strided_out = true, .reject = depthwise_reject, .tactics = row_tactics_isa,
+    .check = row_check_isa, .print = row_print_isa, .cost_ns = depthwise_cost, .pack_size = depthwise_packed, .pack = depthwise_pack_to,
+    .record_size = depthwise_record_size, .bind = depthwise_bind, .run = depthwise_step,
+};

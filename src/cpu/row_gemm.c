@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_gemm.c - matmul in f32 on the packed products: constant matrices packed once, others tile by tile.
+ *
+ * Axes of the batch are merged into M where memory allows (any number of tokens against one weight is one product), the
+ * rest are at most three. Bias, residual and clip go into the micro-kernel's store, everything else into its hook. */
+#include "cpu/kernels.h"
+#include "cpu/row.h"
+
+#include <math.h>
+
+typedef struct gemm_row_tactic {
+    uint8_t     isa, kind, zero[6];
+    gemm_tactic gemm;
+    uint8_t     rest[TACTIC_SIZE - 16];
+} gemm_row_tactic;
+_Static_assert(sizeof(gemm_row_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+typedef struct record {
+    gemm_params  params;
+    size_t       scratch;
+    row_epilogue epilogue;
+} record;
+
+static gemm_row_tactic tactic_of(const tactic *t)
+{
+    gemm_row_tactic r;
+    memcpy(&r, t, sizeof r);
+    return r;
+}
+
+static bool is_packed(const problem *p)
+{
+    if (!p->in[1].is_const || p->in[1].is_strided) return false;
+    for (uint32_t i = 0; i + 2 < p->in[1].rank; i++)
+        if (p->in[1].dim[i].max != 1) return false;
+    return true;
+}
+
+static uint32_t row_axis(const problem_operand *o, bool is_swapped) { return o->rank - (is_swapped ? 1u : 2u); }
+static uint32_t col_axis(const problem_operand *o, bool is_swapped) { return o->rank - (is_swapped ? 2u : 1u); }
+
+typedef enum bound { AT_OPT, AT_MAX } bound;
+static int64_t size_of(dim_range d, bound b) { return b == AT_OPT ? d.opt : d.max; }
+
+/* True where `axis` is innermost in memory and elements along it are known to be adjacent. */
+static bool is_inner(const problem_operand *o, uint32_t axis) { return !o->is_strided && o->order[o->rank - 1] == axis; }
+
+/* The product that tactics are chosen for. Strides are only as exact as choosing needs. */
+static gemm_shape shape_of(const problem *p, bound b)
+{
+    const attrs_matmul *a = p->attrs;
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    const uint32_t m = row_axis(x, a->trans_a), k = col_axis(x, a->trans_a), n = col_axis(w, a->trans_b);
+    gemm_shape s = { .m = size_of(x->dim[m], b), .n = size_of(w->dim[n], b), .k = size_of(x->dim[k], b), .taps = 1, .b_raw = !is_packed(p) };
+    if (is_packed(p))
+        for (uint32_t i = 0; i + 2 < y->rank; i++)
+            if (!i64_mul(s.m, size_of(y->dim[i], b), &s.m)) s.m = INT64_MAX / 4;
+    /* Adjacent elements of a row, or else surely not: 1 only where no run can bring another stride. */
+    s.a_col = is_inner(x, k) || (!x->is_strided && x->dim[m].max == 1) ? 1 : s.m > 2 ? s.m : 2;
+    s.a_row = is_inner(x, k) ? s.k : 1;
+    return s;
+}
+
+static int64_t batch_of(const problem *p)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i + 2 < p->out[0].rank && !is_packed(p); i++) n *= p->out[0].dim[i].opt;
+    return n;
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_matmul, "not a matrix product");
+    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
+    REJECT_UNLESS(p->in[0].rank >= 2 && p->in[1].rank >= 2, "an operand is a vector");
+    const problem_operand *y = &p->out[0];
+    for (uint32_t i = 0; i < y->rank; i++) REJECT_UNLESS(y->order[i] == i, "the result is not row-major");
+    const gemm_shape s = shape_of(p, AT_MAX);
+    REJECT_UNLESS(s.k < INT32_MAX && s.n < INT32_MAX, "a size has no bound, or too large a one");
+    REJECT_UNLESS(y->rank <= 2 + GEMM_BATCH_RANK || is_packed(p), "has too many batch axes");
+    REJECT_UNLESS(y->rank <= 2 + GEMM_BATCH_RANK || !p->in[0].is_strided, "has too many batch axes");
+    return row_epilogue_reject(p);
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    gemm_tactic list[GEMM_TACTICS_MAX];
+    const gemm_shape s = shape_of(p, AT_OPT);
+    const int count = gemm_tactics((isa_level)t->isa, &s, list);
+    for (int i = 0; i < count && out->count < COUNT_OF(out->at); i++) {
+        const gemm_row_tactic r = { .isa = (uint8_t)t->isa, .gemm = list[i] };
+        memcpy(&out->at[out->count++], &r, sizeof r);
+    }
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    const gemm_row_tactic r = tactic_of(t);
+    static const uint8_t zero[sizeof r.rest];
+    if (r.isa >= ISA_LEVEL_COUNT || r.kind || memcmp(r.zero, zero, sizeof r.zero) != 0 || memcmp(r.rest, zero, sizeof r.rest) != 0) return false;
+    const gemm_shape s = shape_of(p, AT_OPT);
+    return !gemm_tactic_check((isa_level)r.isa, &s, r.gemm);
+}
+
+static void print(const tactic *t, text *out)
+{
+    const gemm_row_tactic r = tactic_of(t);
+    char name[48];
+    (void)gemm_tactic_print(name, sizeof name, (isa_level)r.isa, r.gemm);
+    text_printf(out, "%s %s", isa_level_name((isa_level)r.isa), name);
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const gemm_row_tactic r = tactic_of(t);
+    const gemm_shape s = shape_of(p, AT_OPT);
+    const double extra = p->epilogue ? row_operand_bytes(&p->out[0]) * 0.02 * p->epilogue->count : 0;
+    return (gemm_cost((isa_level)r.isa, &s, r.gemm) * (double)batch_of(p) + extra) / (target->threads ? target->threads : 1) + 500;
+}
+
+static size_t scratch_max(const problem *p, const tactic *t)
+{
+    const gemm_row_tactic r = tactic_of(t);
+    const gemm_shape s = shape_of(p, AT_MAX);
+    const gemm_params g = { .isa = (isa_level)r.isa, .tactic = r.gemm, .m = s.m, .n = s.n, .k = s.k, .b_raw = s.b_raw };
+    return size_align(gemm_scratch_size(&g), 64);
+}
+
+static size_t workspace(const problem *p, const tactic *t, uint32_t threads) { return size_mul(scratch_max(p, t), threads); }
+
+static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
+{
+    if (input != 1 || !is_packed(p)) return 0;
+    const gemm_row_tactic r = tactic_of(t);
+    const gemm_shape s = shape_of(p, AT_MAX);
+    return gemm_pack_size((isa_level)r.isa, r.gemm, 1, s.k, s.n);
+}
+
+static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
+{
+    (void)input;
+    const gemm_row_tactic r = tactic_of(t);
+    const attrs_matmul *a = p->attrs;
+    const uint32_t k = row_axis(&p->in[1], a->trans_b), n = col_axis(&p->in[1], a->trans_b);
+    gemm_pack((isa_level)r.isa, r.gemm, 1, src->dim[k], src->dim[n], src->data, 0, src->stride[k], src->stride[n], dst);
+}
+
+static size_t record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(record);
+}
+
+typedef struct axis { int64_t size, a, b, c; } axis;
+
+/* The batch axes, outermost first; neighbours that walk alike are merged, and the innermost into M where B stays. */
+static uint32_t batch_axes(const view *a, const view *b, const view *y, gemm_params *g, axis *out)
+{
+    const uint32_t rank = y->rank - 2;
+    view va = *a, vb = *b, wa, wb;
+    va.rank -= 2;
+    vb.rank -= 2;
+    uint32_t n = 0;
+    if (!view_broadcast(&va, rank, y->dim, &wa) || !view_broadcast(&vb, rank, y->dim, &wb)) return UINT32_MAX;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (y->dim[i] == 1) continue;
+        const axis x = { y->dim[i], wa.stride[i], wb.stride[i], y->stride[i] };
+        axis *last = n ? &out[n - 1] : NULL;
+        if (last && last->a == x.a * x.size && last->b == x.b * x.size && last->c == x.c * x.size) *last = (axis){ last->size * x.size, x.a, x.b, x.c };
+        else out[n++] = x;
+    }
+    if (n && !out[n - 1].b && (g->m == 1 || (out[n - 1].a == g->a_row * g->m && out[n - 1].c == g->ldc * g->m))) {
+        if (g->m == 1) {
+            g->a_row = out[n - 1].a;
+            g->ldc = out[n - 1].c;
+        }
+        g->m *= out[n - 1].size;
+        n--;
+    }
+    return n;
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+{
+    record *r = to;
+    const attrs_matmul *at = attrs;
+    const gemm_row_tactic tt = tactic_of(t);
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    memset(&r->params, 0, sizeof r->params);
+    gemm_params *g = &r->params;
+    const view *a = &in[0], *b = &in[1], *y = &out[0];
+    const uint32_t am = row_axis(&p->in[0], at->trans_a), ak = col_axis(&p->in[0], at->trans_a), bk = row_axis(&p->in[1], at->trans_b),
+                   bn = col_axis(&p->in[1], at->trans_b);
+    *g = (gemm_params){
+        .isa = isa, .tactic = tt.gemm, .m = a->dim[am], .n = b->dim[bn], .k = a->dim[ak], .a_row = a->stride[am], .a_col = a->stride[ak],
+        .b_raw = !is_packed(p), .b_row = b->stride[bk], .b_col = b->stride[bn], .ldc = y->stride[y->rank - 2],
+    };
+    if (g->m == 1) g->ldc = g->n;
+    if (g->k <= 1) g->a_col = 1;
+    axis axes[SINTER_RANK_MAX];
+    const uint32_t n = batch_axes(a, b, y, g, axes);
+    if (n > GEMM_BATCH_RANK) return FAIL(e, INTERNAL, "a matrix product has %u batch axes that do not merge; at most %d are taken", n, GEMM_BATCH_RANK);
+    for (uint32_t i = 0; i < GEMM_BATCH_RANK; i++) g->batch[i] = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = GEMM_BATCH_RANK - n + i;
+        g->batch[k] = axes[i].size;
+        g->a_batch[k] = axes[i].a;
+        g->b_batch[k] = axes[i].b;
+        g->c_batch[k] = g->residual_batch[k] = axes[i].c;
+    }
+    /* The tactic was chosen for adjacent elements; a strided operand always copies. */
+    if (g->a_col != 1 && !g->tactic.copy_a) return FAIL(e, INTERNAL, "a matrix product's rows are not adjacent, and the tactic does not copy");
+    const uint8_t order[SINTER_RANK_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
+    g->epilogue.clip = r->epilogue.has_clip;
+    g->epilogue.lo = r->epilogue.lo;
+    g->epilogue.hi = r->epilogue.hi;
+    g->epilogue.ldr = g->ldc;
+    r->scratch = scratch_max(p, t);
+    return SINTER_OK;
+}
+
+typedef struct job {
+    gemm_params   g;
+    const record *r;
+    vm_io         io;
+    char         *workspace;
+} job;
+
+static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *c, int64_t ldc)
+{
+    const job *j = user;
+    vm_block(&j->r->epilogue.program, &j->io, batch * j->g.m + row, rows, col, cols, c, ldc);
+}
+
+static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    job *j = arg;
+    gemm_run(&j->g, begin, end, j->workspace + worker * j->r->scratch, j);
+}
+
+static sinter_status run(const kernel_run *k)
+{
+    const record *r = k->record;
+    job j = { .g = r->params, .r = r, .io = { k->in, k->out }, .workspace = k->workspace };
+    j.g.a = k->in[0];
+    j.g.b = k->in[1];
+    j.g.c = k->out[0];
+    if (r->epilogue.bias) j.g.epilogue.bias = k->in[r->epilogue.bias];
+    if (r->epilogue.residual) j.g.epilogue.residual = k->in[r->epilogue.residual];
+    if (r->epilogue.has_program) j.g.epilogue.post = post;
+    row_parallel(k, gemm_tile_count(&j.g), body, &j);
+    return SINTER_OK;
+}
+
+const kernel cpu_gemm = {
+    .name = "cpu_gemm", .abi = 1, .is_strided_out = true, .reject = reject, .tactics = tactics, .check = check, .print = print,
+    .cost_ns = cost_ns, .workspace = workspace, .pack_size = pack_size, .pack = pack, .record_size = record_size, .bind = bind, .run = run,
+};
