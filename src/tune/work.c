@@ -356,6 +356,9 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     l->o->backend->target(l->o->device, &machine);
     plan_step *writer = NULL;
     const uint32_t storage = l->p->value.at[value].storage;
+    if (l->p->storage.at[storage].kind != STORAGE_SLAB) return false;
+    for (uint32_t i = 1; i < l->p->value.count; i++)
+        if (i != value && l->p->value.at[i].storage == storage) return false;       /* seen through a view too */
     for (uint32_t i = r->step.count; i-- > 0;) {
         plan_step *s = &l->p->step.at[r->step.at[i]];
         for (uint32_t k = 0; k < s->count_in; k++)
@@ -380,6 +383,13 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     view_dims_order(l->p->dims, d, order, &is_dense);
     for (uint32_t i = 0; i < d->rank; i++)
         if (order[i] != out->order[i] && !dim_is(l->p->dims, d->dim[order[i]], 1) && !dim_is(l->p->dims, d->dim[out->order[i]], 1)) return false;
+    /* Kernels write rows of one pitch: every axis but the innermost must run on into the one outside it. */
+    for (uint32_t i = 0; i + 2 < d->rank; i++) {
+        uint32_t in = i + 1;
+        while (in + 1 < d->rank && dim_is(l->p->dims, d->dim[order[in]], 1)) in++;
+        if (in + 1 >= d->rank || dim_is(l->p->dims, d->dim[order[i]], 1)) continue;
+        if (d->stride[order[i]] != dim_mul(l->p->dims, d->stride[order[in]], d->dim[order[in]])) return false;
+    }
     out->is_strided = !is_dense;
     tactic t;
     memcpy(t.at, writer->tactic, sizeof t.at);
@@ -387,6 +397,8 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     *id = target;
     writer->problem = p;
     writer->out = id;
+    for (uint32_t i = 1; i < l->g->value.count; i++)
+        if (l->map[i] == value) l->map[i] = target;
     return true;
 }
 
