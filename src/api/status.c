@@ -5,7 +5,7 @@
 const char *sinter_status_text(sinter_status status)
 {
     switch (status) {
-#define SINTER_X(name, value, text) \
+#define SINTER_X(name, value, text)                                                                                    \
     case SINTER_##name: return text;
         SINTER_STATUS_MAP(SINTER_X)
 #undef SINTER_X

@@ -6,7 +6,7 @@
 
 typedef struct dtype_row {
     const char *name;
-    uint32_t    bits;
+    uint32_t bits;
 } dtype_row;
 
 static const dtype_row row_at[SINTER_DTYPE_COUNT] = {
@@ -34,7 +34,7 @@ size_t sinter_tensor_size(const sinter_tensor *tensor)
 {
     if (tensor->rank > SINTER_RANK_MAX) return SIZE_MAX;
     size_t count = 1;
-    bool   is_empty = false;
+    bool is_empty = false;
     for (uint32_t i = 0; i < tensor->rank; i++) {
         if (tensor->dim[i] < 0) return SIZE_MAX;
         if (tensor->dim[i] == 0) is_empty = true;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dim.c - the table of dimension expressions: canonical form, ranges, evaluation. Text is in dim_text.c.
  *
- * Every id has a polynomial: a sorted list of terms (coefficient and a sorted monomial of atoms). An atom is a symbol, a
- * division, a minimum and so on, or a sum or product whose polynomial would be too large. Constructors work on polynomials
- * and then lower the result to a chain of binary nodes, each found or made by hash. The chain is a function of the
- * polynomial, so equal polynomials have one id; prefixes of a sum are sums in canonical form themselves and share its terms.
+ * Every id has a polynomial: a sorted list of terms (coefficient and a sorted monomial of atoms). An atom is a symbol,
+ * a division, a minimum and so on, or a sum or product whose polynomial would be too large. Constructors work on
+ * polynomials and then lower the result to a chain of binary nodes, each found or made by hash. The chain is a function
+ * of the polynomial, so equal polynomials have one id; prefixes of a sum are sums in canonical form themselves and
+ * share its terms.
  *
  * Simplification uses ranges. A symbol's range is set when the symbol is made and may only narrow afterwards; what was
  * simplified under the wider range then still holds. Divisors are taken to be nonzero (N*S/S is N).
@@ -18,46 +19,46 @@
 enum { TERMS_MAX = 64, DEGREE_MAX = 8, NEST_MAX = 60, WEIGHT_MAX = 1 << 16 };
 
 typedef struct term {
-    int64_t  coefficient;      /* never 0 */
+    int64_t coefficient; /* never 0 */
     uint32_t degree;
-    dim      atom[DEGREE_MAX]; /* ascending; 0 beyond degree */
+    dim atom[DEGREE_MAX]; /* ascending; 0 beyond degree */
 } term;
 
 typedef struct poly {
     uint32_t count;
-    term     at[TERMS_MAX];
+    term at[TERMS_MAX];
 } poly;
 
 /* Range and lateness of an id. divisor 0: the constant 0, which everything divides. */
 typedef struct fact {
     dim_range range;
-    bool      is_late;
+    bool is_late;
 } fact;
 
 typedef struct form {
     const term *at;
-    uint32_t    count;
-    uint32_t    nest, weight;
+    uint32_t count;
+    uint32_t nest, weight;
 } form;
 
 /* What dim_range_of may bring up to date although the table is const to its callers. */
 typedef struct cache {
-    VEC(fact) fact;            /* by id */
-    VEC(dim_symbol) seen;      /* the symbols as they were when the facts were computed */
+    VEC(fact) fact;       /* by id */
+    VEC(dim_symbol) seen; /* the symbols as they were when the facts were computed */
 } cache;
 
 struct dim_table {
     arena *a;
-    bool   failed;
+    bool failed;
     VEC(dim_node) node;
-    VEC(form) form;            /* by id */
+    VEC(form) form; /* by id */
     VEC(dim_symbol) symbol;
-    VEC(dim) symbol_id;        /* id of each symbol */
-    dim     *slot;             /* ids by hash of the node; a power of two, at most half full */
+    VEC(dim) symbol_id; /* id of each symbol */
+    dim *slot;          /* ids by hash of the node; a power of two, at most half full */
     uint32_t slot_count;
-    dim     *name_slot;        /* symbols + 1 by hash of the name */
+    dim *name_slot; /* symbols + 1 by hash of the name */
     uint32_t name_count;
-    cache   *cache;
+    cache *cache;
 };
 
 static dim fail(dim_table *t)
@@ -136,8 +137,10 @@ static int64_t max_of(int64_t a, int64_t b)
 static dim_range range_add(dim_range a, dim_range b)
 {
     return (dim_range){
-        .min = sat_add(a.min, b.min, INT64_MIN), .max = sat_add(a.max, b.max, INT64_MAX),
-        .opt = sat_add(a.opt, b.opt, INT64_MAX), .divisor = gcd(a.divisor, b.divisor),
+        .min = sat_add(a.min, b.min, INT64_MIN),
+        .max = sat_add(a.max, b.max, INT64_MAX),
+        .opt = sat_add(a.opt, b.opt, INT64_MAX),
+        .divisor = gcd(a.divisor, b.divisor),
     };
 }
 
@@ -146,8 +149,10 @@ static dim_range range_mul(dim_range a, dim_range b)
     const int64_t p[4] = { sat_mul(a.min, b.min), sat_mul(a.min, b.max), sat_mul(a.max, b.min), sat_mul(a.max, b.max) };
     const int64_t d = sat_mul(a.divisor, b.divisor);
     return (dim_range){
-        .min = min_of(min_of(p[0], p[1]), min_of(p[2], p[3])), .max = max_of(max_of(p[0], p[1]), max_of(p[2], p[3])),
-        .opt = sat_mul(a.opt, b.opt), .divisor = d == INT64_MAX ? a.divisor : d,
+        .min = min_of(min_of(p[0], p[1]), min_of(p[2], p[3])),
+        .max = max_of(max_of(p[0], p[1]), max_of(p[2], p[3])),
+        .opt = sat_mul(a.opt, b.opt),
+        .divisor = d == INT64_MAX ? a.divisor : d,
     };
 }
 
@@ -168,9 +173,7 @@ static dim_range range_floordiv(dim_range a, dim_range b)
 
 static dim_range range_neg(dim_range a)
 {
-    return (dim_range){
-        .min = sat_neg(a.max), .max = sat_neg(a.min), .opt = sat_neg(a.opt), .divisor = a.divisor
-    };
+    return (dim_range){ .min = sat_neg(a.max), .max = sat_neg(a.min), .opt = sat_neg(a.opt), .divisor = a.divisor };
 }
 
 static dim_range range_mod(dim_range a, dim_range b)
@@ -188,9 +191,10 @@ static dim_range range_mod(dim_range a, dim_range b)
 
 static dim_range range_pick(dim_range a, dim_range b, int64_t (*pick)(int64_t, int64_t))
 {
-    return (dim_range){
-        .min = pick(a.min, b.min), .max = pick(a.max, b.max), .opt = pick(a.opt, b.opt), .divisor = gcd(a.divisor, b.divisor)
-    };
+    return (dim_range){ .min = pick(a.min, b.min),
+                        .max = pick(a.max, b.max),
+                        .opt = pick(a.opt, b.opt),
+                        .divisor = gcd(a.divisor, b.divisor) };
 }
 
 static fact fact_of(const dim_table *t, const dim_node *n)
@@ -208,7 +212,7 @@ static fact fact_of(const dim_table *t, const dim_node *n)
         };
     }
     const dim_range a = at[n->a].range, b = at[n->b].range;
-    fact            f = { .range = { .divisor = 1 }, .is_late = at[n->a].is_late || at[n->b].is_late };
+    fact f = { .range = { .divisor = 1 }, .is_late = at[n->a].is_late || at[n->b].is_late };
     switch ((dim_kind)n->kind) {
     case DIM_ADD: f.range = range_add(a, b); break;
     case DIM_MUL: f.range = range_mul(a, b); break;
@@ -225,14 +229,15 @@ static fact fact_of(const dim_table *t, const dim_node *n)
 
 static bool symbol_same(const dim_symbol *a, const dim_symbol *b)
 {
-    return a->min == b->min && a->max == b->max && a->opt == b->opt && a->divisor == b->divisor && a->is_late == b->is_late;
+    return a->min == b->min && a->max == b->max && a->opt == b->opt && a->divisor == b->divisor &&
+           a->is_late == b->is_late;
 }
 
 /* Brings all facts up to date where a caller changed a symbol since they were computed. */
 static void facts_refresh(const dim_table *t)
 {
     cache *c = t->cache;
-    bool   is_same = true;
+    bool is_same = true;
     for (uint32_t i = 0; i < c->seen.count; i++) {
         if (symbol_same(&c->seen.at[i], &t->symbol.at[i])) continue;
         c->seen.at[i] = t->symbol.at[i];
@@ -333,7 +338,7 @@ static dim_range poly_range(const dim_table *t, const poly *p)
     dim_range sum = { .divisor = 0 };
     for (uint32_t i = 0; i < p->count; i++) {
         const int64_t c = p->at[i].coefficient;
-        dim_range     r = { .min = c, .max = c, .opt = c, .divisor = c == INT64_MIN ? 1 : (int64_t)size_of(c) };
+        dim_range r = { .min = c, .max = c, .opt = c, .divisor = c == INT64_MIN ? 1 : (int64_t)size_of(c) };
         for (uint32_t k = 0; k < p->at[i].degree; k++) r = range_mul(r, t->cache->fact.at[p->at[i].atom[k]].range);
         sum = range_add(sum, r);
     }
@@ -371,7 +376,7 @@ static uint32_t node_hash(const dim_node *n)
 static bool slots_grow(dim_table *t)
 {
     const uint32_t count = t->slot_count ? t->slot_count * 2 : 64;
-    dim           *slot = ARENA_NEW(t->a, dim, count);
+    dim *slot = ARENA_NEW(t->a, dim, count);
     if (!slot) return false;
     for (dim d = 1; d < t->node.count; d++) {
         uint32_t at = node_hash(&t->node.at[d]) & (count - 1);
@@ -395,8 +400,8 @@ static dim intern(dim_table *t, dim_node n, const term *terms, uint32_t count)
     const uint64_t limit = t->a->e->limits.nodes_max;
     if (t->node.count >= (limit < UINT32_MAX / 8 ? limit * 4 : UINT32_MAX / 2)) return fail(t);
     const dim id = t->node.count;
-    uint64_t  weight = 0;
-    uint32_t  nest = 0;
+    uint64_t weight = 0;
+    uint32_t nest = 0;
     if (terms) {
         for (uint32_t i = 0; i < count; i++) {
             for (uint32_t k = 0; k < terms[i].degree; k++) {
@@ -417,8 +422,8 @@ static dim intern(dim_table *t, dim_node n, const term *terms, uint32_t count)
     }
     if (nest > NEST_MAX || weight > WEIGHT_MAX) return fail(t);
     dim_node *node = VEC_PUSH(t->a, &t->node);
-    form     *f = VEC_PUSH(t->a, &t->form);
-    fact     *known = VEC_PUSH(t->a, &t->cache->fact);
+    form *f = VEC_PUSH(t->a, &t->form);
+    fact *known = VEC_PUSH(t->a, &t->cache->fact);
     if (!node || !f || !known) return fail(t);
     *node = n;
     *f = (form){ .at = terms, .count = count, .nest = nest, .weight = (uint32_t)weight };
@@ -457,7 +462,7 @@ static dim lower_term(dim_table *t, const term *x)
         d = intern(t, (dim_node){ .kind = DIM_MUL, .a = d, .b = x->atom[i] }, own, 1);
     }
     if (x->coefficient == 1 || !d) return d;
-    term     *own = ARENA_NEW(t->a, term, 1);
+    term *own = ARENA_NEW(t->a, term, 1);
     const dim c = dim_const(t, x->coefficient);
     if (!own || !c) return fail(t);
     *own = *x;
@@ -490,8 +495,8 @@ dim_table *dim_table_create(arena *a)
     t->name_count = 64;
     if (!t->cache || !t->name_slot || !slots_grow(t)) return NULL;
     dim_node *node = VEC_PUSH(a, &t->node);
-    form     *f = VEC_PUSH(a, &t->form);
-    fact     *known = VEC_PUSH(a, &t->cache->fact);
+    form *f = VEC_PUSH(a, &t->form);
+    fact *known = VEC_PUSH(a, &t->cache->fact);
     if (!node || !f || !known) return NULL;
     known->range = (dim_range){ .min = INT64_MIN, .max = INT64_MAX, .opt = 0, .divisor = 1 };
     return t;
@@ -560,7 +565,7 @@ static uint32_t name_find(const dim_table *t, const dim *slot, uint32_t count, c
 static bool names_grow(dim_table *t)
 {
     const uint32_t count = t->name_count * 2;
-    dim           *slot = ARENA_NEW(t->a, dim, count);
+    dim *slot = ARENA_NEW(t->a, dim, count);
     if (!slot) return false;
     for (uint32_t i = 0; i < t->symbol.count; i++) slot[name_find(t, slot, count, t->symbol.at[i].name)] = i + 1;
     t->name_slot = slot;
@@ -574,9 +579,9 @@ static dim symbol_new(dim_table *t, dim_symbol s, const char *name)
     if (!s.name) return fail(t);
     if ((t->symbol.count + 1) * 2 > t->name_count && !names_grow(t)) return fail(t);
     const uint32_t index = t->symbol.count;
-    dim_symbol    *own = VEC_PUSH(t->a, &t->symbol);
-    dim_symbol    *seen = VEC_PUSH(t->a, &t->cache->seen);
-    dim           *id = VEC_PUSH(t->a, &t->symbol_id);
+    dim_symbol *own = VEC_PUSH(t->a, &t->symbol);
+    dim_symbol *seen = VEC_PUSH(t->a, &t->cache->seen);
+    dim *id = VEC_PUSH(t->a, &t->symbol_id);
     if (!own || !seen || !id) return fail(t);
     *own = *seen = s;
     t->name_slot[name_find(t, t->name_slot, t->name_count, name)] = index + 1;
@@ -597,7 +602,7 @@ dim dim_symbol_late(dim_table *t, const char *stem, dim max)
 {
     if (t->failed) return DIM_NONE;
     const char *name;
-    uint32_t    number = t->symbol.count;
+    uint32_t number = t->symbol.count;
     do {
         name = arena_printf(t->a, "%s%u", stem, number++);
         if (!name) return fail(t);
@@ -691,8 +696,8 @@ static dim floordiv_const(dim_table *t, poly *rest, int64_t c)
     const dim_range r = poly_range(t, rest);
     if (r.min >= 0 && r.max < c) return dim_const(t, 0);
     uint32_t at;
-    dim      inner;
-    int64_t  d, cd;
+    dim inner;
+    int64_t d, cd;
     /* floor((floor(x / d) + k) / c) = floor((x + d k) / (c d)) for any integer k. */
     if (find_inner_division(t, rest, &at, &inner, &d) && i64_mul(c, d, &cd)) {
         poly sum;
@@ -711,7 +716,7 @@ static dim floordiv_const(dim_table *t, poly *rest, int64_t c)
 dim dim_floordiv(dim_table *t, dim a, dim b)
 {
     if (!is_usable(t, a, b)) return DIM_NONE;
-    poly    p, q, whole, rest;
+    poly p, q, whole, rest;
     int64_t c;
     poly_of(t, a, &p);
     poly_of(t, b, &q);
@@ -728,7 +733,7 @@ dim dim_floordiv(dim_table *t, dim a, dim b)
         remaining = floordiv_const(t, &rest, c);
     } else {
         const dim_range r = poly_range(t, &rest), by = t->cache->fact.at[b].range;
-        const bool      is_below = r.min >= 0 && r.max != INT64_MAX && r.max < by.min;
+        const bool is_below = r.min >= 0 && r.max != INT64_MAX && r.max < by.min;
         remaining = is_below ? dim_const(t, 0) : atom_of(t, DIM_FLOORDIV, lower(t, &rest), b);
     }
     return dim_add(t, lower(t, &whole), remaining);
@@ -737,7 +742,7 @@ dim dim_floordiv(dim_table *t, dim a, dim b)
 dim dim_ceildiv(dim_table *t, dim a, dim b)
 {
     if (!is_usable(t, a, b)) return DIM_NONE;
-    poly    p, q, whole, rest;
+    poly p, q, whole, rest;
     int64_t c;
     poly_of(t, a, &p);
     poly_of(t, b, &q);
@@ -757,7 +762,7 @@ dim dim_ceildiv(dim_table *t, dim a, dim b)
 dim dim_mod(dim_table *t, dim a, dim b)
 {
     if (!is_usable(t, a, b)) return DIM_NONE;
-    poly    p, q, whole, rest;
+    poly p, q, whole, rest;
     int64_t c;
     poly_of(t, a, &p);
     poly_of(t, b, &q);
@@ -772,12 +777,12 @@ dim dim_mod(dim_table *t, dim a, dim b)
     const dim_range r = poly_range(t, &rest);
     if (!is_const) {
         const bool is_below = r.min >= 0 && r.max != INT64_MAX && r.max < t->cache->fact.at[b].range.min;
-        const dim  x = lower(t, &rest);
+        const dim x = lower(t, &rest);
         return is_below || !x ? x : atom_of(t, DIM_MOD, x, b);
     }
     if (r.divisor % c == 0) return dim_const(t, 0);
     if (r.min >= 0 && r.max < c) return lower(t, &rest);
-    const int64_t g = common_divisor(&rest, c);   /* mod(g x, g c) = g mod(x, c) */
+    const int64_t g = common_divisor(&rest, c); /* mod(g x, g c) = g mod(x, c) */
     for (uint32_t i = 0; i < rest.count; i++) rest.at[i].coefficient /= g;
     const dim x = lower(t, &rest), by = dim_const(t, c / g);
     return x && by ? dim_mul(t, dim_const(t, g), atom_of(t, DIM_MOD, x, by)) : DIM_NONE;
@@ -880,12 +885,12 @@ static bool eval_one(const dim_node *n, int64_t a, int64_t b, int64_t *out)
     default: return false;
     }
     if (b == 0) return false;
-    if (b == -1) {   /* a is not INT64_MIN, which is the mark of a failed operand */
+    if (b == -1) { /* a is not INT64_MIN, which is the mark of a failed operand */
         *out = n->kind == DIM_MOD ? 0 : -a;
         return true;
     }
     const int64_t rest = a % b, q = floor_div(a, b);
-    const bool    is_across = rest != 0 && (rest < 0) != (b < 0);
+    const bool is_across = rest != 0 && (rest < 0) != (b < 0);
     *out = n->kind == DIM_FLOORDIV ? q : n->kind == DIM_MOD ? (is_across ? rest + b : rest) : q + (rest != 0);
     return true;
 }

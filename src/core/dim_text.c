@@ -15,9 +15,9 @@ static const char *const function_name[DIM_KIND_COUNT] = {
 
 static bool is_plain_name(const char *name)
 {
-    scan        s = scan_of(name, strlen(name));
+    scan s = scan_of(name, strlen(name));
     const char *at;
-    size_t      length;
+    size_t length;
     if (!scan_name(&s, &at, &length) || s.at != s.end) return false;
     for (uint32_t k = 0; k < DIM_KIND_COUNT; k++) {
         if (function_name[k] && strcmp(function_name[k], name) == 0) return false;
@@ -35,7 +35,7 @@ static void print_symbol(const dim_table *t, const dim_node *n, text *out)
 static void print_factor(const dim_table *t, dim d, text *out)
 {
     const dim_node *n = dim_at(t, d);
-    const bool      needs_parentheses = n->kind == DIM_ADD;
+    const bool needs_parentheses = n->kind == DIM_ADD;
     if (needs_parentheses) text_append(out, "(", 1);
     dim_print(t, d, out);
     if (needs_parentheses) text_append(out, ")", 1);
@@ -46,12 +46,12 @@ static void print_joined(const dim_table *t, dim d, text *out)
 {
     const dim_node *n = dim_at(t, d);
     const dim_node *c = n->kind == DIM_MUL ? dim_at(t, n->a) : n;
-    const bool      is_less = c->kind == DIM_CONST && c->value < 0 && c->value != INT64_MIN;
+    const bool is_less = c->kind == DIM_CONST && c->value < 0 && c->value != INT64_MIN;
     if (!is_less) {
         text_append(out, "+", 1);
         dim_print(t, d, out);
     } else if (c == n || c->value != -1) {
-        dim_print(t, d, out);   /* begins with the minus sign of its coefficient */
+        dim_print(t, d, out); /* begins with the minus sign of its coefficient */
     } else {
         text_append(out, "-", 1);
         print_factor(t, n->b, out);
@@ -124,10 +124,10 @@ static bool parse_named(dim_table *t, scan *s, const char *name, size_t length, 
 static bool parse_factor(dim_table *t, scan *s, uint32_t depth, dim *out)
 {
     if (depth > PARSE_DEPTH_MAX) return false;
-    int64_t     value;
+    int64_t value;
     const char *name;
-    size_t      length;
-    char       *quoted;
+    size_t length;
+    char *quoted;
     if (scan_i64(s, &value)) {
         *out = dim_const(t, value);
         return true;
@@ -170,7 +170,7 @@ static bool parse_sum(dim_table *t, scan *s, uint32_t depth, dim *out)
 bool dim_parse(dim_table *t, scan *s, dim *out)
 {
     scan own = *s;
-    dim  d = DIM_NONE;
+    dim d = DIM_NONE;
     if (!parse_sum(t, &own, 0, &d) || d == DIM_NONE) return false;
     *s = own;
     *out = d;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dtype.c - reading and writing single elements of every type.
  *
- * All floats narrower than f32 go through one encoder and one decoder, driven by a row that describes the format: bits of
- * mantissa, bias, largest finite code, and what stands for infinity and NaN. Memory is read by memcpy because constants may lie
- * unaligned in a mapped model. */
+ * All floats narrower than f32 go through one encoder and one decoder, driven by a row that describes the format: bits
+ * of mantissa, bias, largest finite code, and what stands for infinity and NaN. Memory is read by memcpy because
+ * constants may lie unaligned in a mapped model. */
 #include "core/dtype.h"
 
 #include <math.h>
@@ -11,18 +11,24 @@
 
 /* Codes are without the sign bit, except nan of the fnuz formats, which is the whole byte (the code of minus zero). */
 typedef struct small_float {
-    int      mantissa, bias, sign_bit;
-    uint32_t max, inf, nan;      /* inf 0: the format has none; nan 0: it has none, NaN becomes the largest value */
-    bool     is_unsigned_zero;   /* fnuz: no minus zero, and its code is NaN */
+    int mantissa, bias, sign_bit;
+    uint32_t max, inf, nan; /* inf 0: the format has none; nan 0: it has none, NaN becomes the largest value */
+    bool is_unsigned_zero;  /* fnuz: no minus zero, and its code is NaN */
 } small_float;
 
-static const small_float format_f16 = { .mantissa = 10, .bias = 15, .sign_bit = 15, .max = 0x7bff, .inf = 0x7c00, .nan = 0x7e00 };
-static const small_float format_bf16 = { .mantissa = 7, .bias = 127, .sign_bit = 15, .max = 0x7f7f, .inf = 0x7f80, .nan = 0x7fc0 };
+static const small_float format_f16 = {
+    .mantissa = 10, .bias = 15, .sign_bit = 15, .max = 0x7bff, .inf = 0x7c00, .nan = 0x7e00
+};
+static const small_float format_bf16 = {
+    .mantissa = 7, .bias = 127, .sign_bit = 15, .max = 0x7f7f, .inf = 0x7f80, .nan = 0x7fc0
+};
 static const small_float format_e4m3fn = { .mantissa = 3, .bias = 7, .sign_bit = 7, .max = 0x7e, .nan = 0x7f };
 static const small_float format_e4m3fnuz = {
     .mantissa = 3, .bias = 8, .sign_bit = 7, .max = 0x7f, .nan = 0x80, .is_unsigned_zero = true
 };
-static const small_float format_e5m2 = { .mantissa = 2, .bias = 15, .sign_bit = 7, .max = 0x7b, .inf = 0x7c, .nan = 0x7f };
+static const small_float format_e5m2 = {
+    .mantissa = 2, .bias = 15, .sign_bit = 7, .max = 0x7b, .inf = 0x7c, .nan = 0x7f
+};
 static const small_float format_e5m2fnuz = {
     .mantissa = 2, .bias = 16, .sign_bit = 7, .max = 0x7f, .nan = 0x80, .is_unsigned_zero = true
 };
@@ -52,13 +58,13 @@ static uint32_t small_encode(const small_float *f, double value, bool saturate)
         return f->is_unsigned_zero ? f->nan : sign | f->nan;
     }
     const uint32_t over = f->inf ? sign | f->inf : f->is_unsigned_zero ? f->nan : sign | f->nan;
-    const bool     clamps = saturate || (f->inf == 0 && f->nan == 0);
+    const bool clamps = saturate || (f->inf == 0 && f->nan == 0);
     if (isinf(value)) return clamps ? sign | f->max : over;
     const double size = fabs(value);
     if (size == 0) return f->is_unsigned_zero ? 0 : sign;
-    const int     exponent_min = 1 - f->bias;
-    const int     exponent_own = ilogb(size);
-    const int     exponent = exponent_own < exponent_min ? exponent_min : exponent_own;
+    const int exponent_min = 1 - f->bias;
+    const int exponent_own = ilogb(size);
+    const int exponent = exponent_own < exponent_min ? exponent_min : exponent_own;
     const int64_t units = (int64_t)nearbyint(ldexp(size, f->mantissa - exponent));
     const int64_t code = ((int64_t)(exponent - exponent_min) << f->mantissa) + units;
     if (code > (int64_t)f->max) return clamps ? sign | f->max : over;
@@ -68,13 +74,13 @@ static uint32_t small_encode(const small_float *f, double value, bool saturate)
 static double small_decode(const small_float *f, uint32_t code)
 {
     const uint32_t size = code & ((1u << f->sign_bit) - 1);
-    const bool     is_negative = code >> f->sign_bit & 1u;
+    const bool is_negative = code >> f->sign_bit & 1u;
     if (f->is_unsigned_zero && code == f->nan) return NAN;
     if (size > f->max) return f->inf && size == f->inf ? (is_negative ? -INFINITY : INFINITY) : NAN;
     const uint32_t exponent = size >> f->mantissa;
     const uint32_t mantissa = size & ((1u << f->mantissa) - 1);
-    const double   units = exponent ? (double)(mantissa | 1u << f->mantissa) : (double)mantissa;
-    const double   value = ldexp(units, (exponent ? (int)exponent : 1) - f->bias - f->mantissa);
+    const double units = exponent ? (double)(mantissa | 1u << f->mantissa) : (double)mantissa;
+    const double value = ldexp(units, (exponent ? (int)exponent : 1) - f->bias - f->mantissa);
     return is_negative ? -value : value;
 }
 
@@ -130,13 +136,13 @@ void dtype_int_range(sinter_dtype dtype, int64_t *min, int64_t *max)
 }
 
 /* One case an element size: T is the C type in memory. memcpy of a fixed size compiles to one load or store. */
-#define LOAD(T)                                                                      \
-    T value;                                                                         \
+#define LOAD(T)                                                                                                        \
+    T value;                                                                                                           \
     memcpy(&value, (const char *)base + index * (int64_t)sizeof(value), sizeof(value))
-#define STORE(T, v)                                                                  \
-    do {                                                                             \
-        const T store_ = (T)(v);                                                     \
-        memcpy((char *)base + index * (int64_t)sizeof(store_), &store_, sizeof(store_)); \
+#define STORE(T, v)                                                                                                    \
+    do {                                                                                                               \
+        const T store_ = (T)(v);                                                                                       \
+        memcpy((char *)base + index * (int64_t)sizeof(store_), &store_, sizeof(store_));                               \
     } while (0)
 
 static uint32_t nibble_load(const void *base, int64_t index)
@@ -283,7 +289,7 @@ void dtype_store_i64(sinter_dtype dtype, void *base, int64_t index, int64_t valu
     case SINTER_DTYPE_I4:
     case SINTER_DTYPE_U4: nibble_store(base, index, (uint32_t)((uint64_t)value & 15u)); break;
     case SINTER_DTYPE_NONE: break;
-    case SINTER_DTYPE_F32: STORE(float, value); break;   /* not by way of double: that would round twice */
+    case SINTER_DTYPE_F32: STORE(float, value); break; /* not by way of double: that would round twice */
     default: dtype_store_f64(dtype, base, index, (double)value); break;
     }
 }
@@ -304,7 +310,7 @@ float dtype_f16_to_f32(uint16_t h)
         return sign ? -value : value;
     }
     const uint32_t bits = sign | (size >= 0x7c00u ? 0x7f800000u | (size & 0x3ffu) << 13 : (size << 13) + (112u << 23));
-    float          out;
+    float out;
     memcpy(&out, &bits, sizeof(out));
     return out;
 }
@@ -317,7 +323,7 @@ uint16_t dtype_f16_of_f64(double value)
 float dtype_bf16_to_f32(uint16_t h)
 {
     const uint32_t bits = (uint32_t)h << 16;
-    float          out;
+    float out;
     memcpy(&out, &bits, sizeof(out));
     return out;
 }

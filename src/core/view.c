@@ -9,7 +9,7 @@ bool view_init(view *v, sinter_dtype dtype, uint32_t rank, const int64_t *dim, v
     *v = (view){ .dtype = dtype, .rank = rank, .data = data };
     if (rank > SINTER_RANK_MAX) return false;
     sinter_tensor t = { .dtype = dtype, .rank = rank };
-    int64_t       stride = 1;
+    int64_t stride = 1;
     for (uint32_t i = rank; i-- > 0;) {
         v->dim[i] = t.dim[i] = dim[i];
         v->stride[i] = stride;
@@ -27,10 +27,10 @@ int64_t view_count(const view *v)
 
 bool view_is_dense(const view *v)
 {
-    bool    is_dense = true;
+    bool is_dense = true;
     int64_t stride = 1;
     for (uint32_t i = v->rank; i-- > 0;) {
-        if (v->dim[i] == 0) return true;   /* nothing to lay out */
+        if (v->dim[i] == 0) return true; /* nothing to lay out */
         if (v->dim[i] != 1 && v->stride[i] != stride) is_dense = false;
         if (is_dense) stride *= v->dim[i];
     }
@@ -86,7 +86,7 @@ void view_copy(const view *dst, const view *src)
 {
     const uint32_t bits = sinter_dtype_bits(dst->dtype);
     const uint32_t rank = dst->rank;
-    int64_t        index[SINTER_RANK_MAX] = { 0 };
+    int64_t index[SINTER_RANK_MAX] = { 0 };
     if (bits < 8) {
         for (bool more = view_first(dst->dim, rank, index); more; more = view_next(dst->dim, rank, index)) {
             const int64_t from = view_offset(src, index);
@@ -104,11 +104,11 @@ void view_copy(const view *dst, const view *src)
     }
     /* Whole rows of the innermost axis: one memcpy each where both sides are contiguous there. */
     const uint32_t outer = rank ? rank - 1 : 0;
-    const int64_t  row = rank ? dst->dim[rank - 1] : 1;
-    const int64_t  step_dst = rank ? dst->stride[rank - 1] : 1, step_src = rank ? src->stride[rank - 1] : 1;
+    const int64_t row = rank ? dst->dim[rank - 1] : 1;
+    const int64_t step_dst = rank ? dst->stride[rank - 1] : 1, step_src = rank ? src->stride[rank - 1] : 1;
     if (row <= 0) return;
     for (bool more = view_first(dst->dim, outer, index); more; more = view_next(dst->dim, outer, index)) {
-        char       *to = (char *)dst->data + view_offset(dst, index) * size;
+        char *to = (char *)dst->data + view_offset(dst, index) * size;
         const char *from = (const char *)src->data + view_offset(src, index) * size;
         if (step_dst == 1 && step_src == 1) {
             memcpy(to, from, (size_t)(row * size));
@@ -123,7 +123,7 @@ void view_copy(const view *dst, const view *src)
 bool view_broadcast(const view *v, uint32_t rank, const int64_t *dim, view *out)
 {
     if (rank > SINTER_RANK_MAX || v->rank > rank) return false;
-    view          b = { .dtype = v->dtype, .rank = rank, .data = v->data };
+    view b = { .dtype = v->dtype, .rank = rank, .data = v->data };
     const uint32_t lead = rank - v->rank;
     for (uint32_t i = 0; i < rank; i++) {
         b.dim[i] = dim[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attrs.c - attribute structs as data: default, equal, hash, copy, print and parse by their descriptors.
  *
- * Attributes of NULL stand for the defaults everywhere. Only what differs from the default is printed, so reading what was
- * printed into defaults gives the same struct. */
+ * Attributes of NULL stand for the defaults everywhere. Only what differs from the default is printed, so reading what
+ * was printed into defaults gives the same struct. */
 #include "ops/ops.h"
 
 #include "base/hash.h"
@@ -31,7 +31,11 @@ static const void *field(const attr_info *i, const void *attrs)
 }
 
 /* Every list kind as one thing: a count and 8-byte elements. Text counts bytes. */
-typedef struct list { const void *at; size_t count, size; bool is_dynamic; } list;
+typedef struct list {
+    const void *at;
+    size_t count, size;
+    bool is_dynamic;
+} list;
 
 static list get_list(const attr_info *i, const void *attrs)
 {
@@ -67,7 +71,7 @@ static bool is_int(attr_kind kind)
 void *op_attrs_new(arena *a, op_id op)
 {
     const op_info *row = op_at(op);
-    char          *attrs = arena_alloc(a, row->attrs_size, _Alignof(max_align_t));
+    char *attrs = arena_alloc(a, row->attrs_size, _Alignof(max_align_t));
     if (!attrs) return NULL;
     for (const attr_info *i = row->attr; i->name; i++) {
         if (is_int(i->kind)) {
@@ -86,7 +90,7 @@ void *op_attrs_new(arena *a, op_id op)
 static bool attr_equal(const attr_info *i, const void *a, const void *b)
 {
     if (is_int(i->kind)) return get_int(i, a) == get_int(i, b);
-    if (i->kind == ATTR_REAL) {   /* by bits: -0 and NaN are values like others */
+    if (i->kind == ATTR_REAL) { /* by bits: -0 and NaN are values like others */
         const double x = get_real(i, a), y = get_real(i, b);
         return memcmp(&x, &y, sizeof(x)) == 0;
     }
@@ -114,7 +118,7 @@ uint64_t op_attrs_hash(op_id op, const void *attrs, uint64_t seed)
             const double value = get_real(i, attrs);
             h = hash64(&value, sizeof(value), h);
         } else {
-            const list     l = get_list(i, attrs);
+            const list l = get_list(i, attrs);
             const uint64_t head = (uint64_t)l.count * 2 + l.is_dynamic;
             h = hash64(&head, sizeof(head), h);
             if (l.count) h = hash64(l.at, l.count * l.size, h);
@@ -126,7 +130,7 @@ uint64_t op_attrs_hash(op_id op, const void *attrs, uint64_t seed)
 void *op_attrs_copy(arena *a, op_id op, const void *attrs)
 {
     const op_info *row = op_at(op);
-    char          *copy = op_attrs_new(a, op);
+    char *copy = op_attrs_new(a, op);
     if (!copy || !attrs) return copy;
     if (row->attrs_size) memcpy(copy, attrs, row->attrs_size);
     for (const attr_info *i = row->attr; i->name; i++) {
@@ -167,7 +171,8 @@ static void print_list(const attr_info *i, const void *attrs, const dim_table *d
 /* Names of a NAME kind, or of types; NULL beyond the last. */
 static const char *name_of(const attr_info *i, int64_t value)
 {
-    if (i->kind == ATTR_TYPE) return value >= 0 && value < SINTER_DTYPE_COUNT ? sinter_dtype_name((sinter_dtype)value) : NULL;
+    if (i->kind == ATTR_TYPE)
+        return value >= 0 && value < SINTER_DTYPE_COUNT ? sinter_dtype_name((sinter_dtype)value) : NULL;
     for (int64_t k = 0; i->item && i->item[k]; k++) {
         if (k == value) return i->item[k];
     }
@@ -183,7 +188,7 @@ void op_attrs_print(op_id op, const void *attrs, const dim_table *dims, text *ou
             text_f64(out, get_real(i, attrs));
         } else if (is_int(i->kind)) {
             const int64_t value = get_int(i, attrs);
-            const char   *name = i->kind == ATTR_INT ? NULL : name_of(i, value);
+            const char *name = i->kind == ATTR_INT ? NULL : name_of(i, value);
             if (name) text_append(out, name, strlen(name));
             else text_printf(out, "%lld", (long long)value);
         } else {
@@ -243,7 +248,7 @@ static bool parse_reals(attr_reals *out, scan *s)
 static bool parse_name(const attr_info *i, int64_t *out, scan *s)
 {
     const char *at;
-    size_t      length;
+    size_t length;
     if (!scan_name(s, &at, &length)) return false;
     const char *name;
     for (int64_t k = 0; (name = name_of(i, k)); k++) {
@@ -276,24 +281,30 @@ static bool parse_value(const attr_info *i, char *attrs, arena *a, dim_table *di
 }
 
 static const char *const wanted[] = {
-    [ATTR_INT] = "an integer", [ATTR_REAL] = "a number", [ATTR_INTS] = "a list of at most 32 integers",
-    [ATTR_REALS] = "a list of at most 16 numbers", [ATTR_DIMS] = "a list of sizes", [ATTR_TEXT] = "a quoted text",
-    [ATTR_TYPE] = "a type", [ATTR_NAME] = "one of its names",
+    [ATTR_INT] = "an integer",
+    [ATTR_REAL] = "a number",
+    [ATTR_INTS] = "a list of at most 32 integers",
+    [ATTR_REALS] = "a list of at most 16 numbers",
+    [ATTR_DIMS] = "a list of sizes",
+    [ATTR_TEXT] = "a quoted text",
+    [ATTR_TYPE] = "a type",
+    [ATTR_NAME] = "one of its names",
 };
 
 bool op_attrs_parse(op_id op, void *attrs, arena *a, dim_table *dims, scan *s, const char **why)
 {
     for (;;) {
-        scan        ahead = *s;
+        scan ahead = *s;
         const char *at;
-        size_t      length;
+        size_t length;
         scan_space(&ahead);
         if (!scan_name(&ahead, &at, &length) || !scan_char(&ahead, '=')) return true;
         const attr_info *i = op_at(op)->attr;
         while (i->name && (strlen(i->name) != length || memcmp(i->name, at, length) != 0)) i++;
         if (!i->name) return true;
         if (!parse_value(i, attrs, a, dims, &ahead)) {
-            const char *own = arena_printf(a, "attribute '%s' of op '%s' wants %s", i->name, op_at(op)->name, wanted[i->kind]);
+            const char *own =
+                arena_printf(a, "attribute '%s' of op '%s' wants %s", i->name, op_at(op)->name, wanted[i->kind]);
             *why = own ? own : "out of memory";
             return false;
         }

@@ -64,9 +64,11 @@ uint64_t expr_hash(const expr *x, uint64_t seed)
     uint64_t h = seed;
     for (uint32_t i = 0; x && i < x->count; i++) {
         const expr_instr p = plain(&x->at[i]);
-        const uint64_t   word[4] = {
+        const uint64_t word[4] = {
             (uint64_t)p.op | (uint64_t)p.dtype << 16 | (uint64_t)p.kind << 24 | (uint64_t)p.operand << 32,
-            (uint64_t)p.arg[0] | (uint64_t)p.arg[1] << 16 | (uint64_t)p.arg[2] << 32, p.axes, (uint64_t)p.imm.i,
+            (uint64_t)p.arg[0] | (uint64_t)p.arg[1] << 16 | (uint64_t)p.arg[2] << 32,
+            p.axes,
+            (uint64_t)p.imm.i,
         };
         h = hash64(word, sizeof(word), h);
     }
@@ -87,7 +89,7 @@ static bool type_allowed(const char *types, sinter_dtype dtype)
 static const char *check_scalar(const expr *x, const expr_instr *n)
 {
     const scalar_info *info = scalar_at((op_id)n->op);
-    sinter_dtype       type[3] = { SINTER_DTYPE_NONE };
+    sinter_dtype type[3] = { SINTER_DTYPE_NONE };
     for (uint32_t i = 0; i < info->arity; i++) type[i] = (sinter_dtype)x->at[n->arg[i]].dtype;
     const sinter_dtype own = (sinter_dtype)n->dtype;
     if (n->op == OP_where) {
@@ -96,14 +98,16 @@ static const char *check_scalar(const expr *x, const expr_instr *n)
     }
     if (n->op == OP_quantize || n->op == OP_dequantize) {
         const sinter_dtype quantized = n->op == OP_quantize ? own : type[0];
-        if (!dtype_is_float(type[1]) || !type_allowed("NUM", type[0])) return "quantisation wants a number and a float scale";
+        if (!dtype_is_float(type[1]) || !type_allowed("NUM", type[0]))
+            return "quantisation wants a number and a float scale";
         return type[2] == quantized ? NULL : "a zero point does not have the type of the quantised side";
     }
     for (uint32_t i = 0; i < info->arity; i++) {
         if (!type_allowed(info->types, type[i])) return "an argument has a type that its function does not take";
         if (type[i] != type[0]) return "the arguments of a function have different types";
     }
-    if (strcmp(info->result, "BOOL") == 0) return own == SINTER_DTYPE_BOOL ? NULL : "the result of a question is not bool";
+    if (strcmp(info->result, "BOOL") == 0)
+        return own == SINTER_DTYPE_BOOL ? NULL : "the result of a question is not bool";
     if (strcmp(info->result, "SAME") == 0 && own != type[0]) return "a result does not have the type of its arguments";
     return NULL;
 }
@@ -132,7 +136,8 @@ const char *expr_check(const expr *x, uint32_t count_in, uint32_t count_out, boo
         if (stored >> n->operand & 1u) return "a result is stored twice";
         stored |= 1u << n->operand;
         if (n->dtype != x->at[n->arg[0]].dtype) return "what is stored has another type than its value";
-        if (n->op == EXPR_REDUCE && (n->kind >= reduce_kind_count || n->axes >> SINTER_RANK_MAX)) return "a reduction is malformed";
+        if (n->op == EXPR_REDUCE && (n->kind >= reduce_kind_count || n->axes >> SINTER_RANK_MAX))
+            return "a reduction is malformed";
     }
     for (uint32_t k = 0; k < count_out; k++) {
         if (!(stored >> k & 1u)) return "a result is never stored";
@@ -144,9 +149,9 @@ const char *expr_check(const expr *x, uint32_t count_in, uint32_t count_out, boo
 
 typedef struct sorter {
     const expr *from;
-    expr_instr  at[EXPR_MAX];
-    uint32_t    count;
-    uint16_t    place[EXPR_MAX];   /* new index + 1 of an old one */
+    expr_instr at[EXPR_MAX];
+    uint32_t count;
+    uint16_t place[EXPR_MAX]; /* new index + 1 of an old one */
 } sorter;
 
 /* Post-order: arguments first. Depth is at most the number of instructions. */
@@ -169,7 +174,7 @@ static uint16_t visit(sorter *s, uint32_t old)
 
 static bool canonical_pass(expr *x)
 {
-    sorter   s = { .from = x };
+    sorter s = { .from = x };
     uint32_t done = 0;
     for (uint32_t result = 0; result <= UINT16_MAX; result++) {
         for (uint32_t i = 0; i < x->count; i++) {
@@ -190,7 +195,8 @@ static bool canonical_pass(expr *x)
 
 void expr_canonicalize(expr *x)
 {
-    /* Ordering the arguments of a commuting function may change which of them comes first: again until nothing moves. */
+    /* Ordering the arguments of a commuting function may change which of them comes first: again until nothing moves.
+     */
     if (x->count > EXPR_MAX) return;
     for (uint32_t pass = 0; pass < EXPR_MAX && !canonical_pass(x); pass++) {}
 }
@@ -199,10 +205,10 @@ void expr_canonicalize(expr *x)
 
 typedef struct machine {
     const expr *x;
-    uint32_t    rank;
-    view        load[EXPR_MAX];    /* of loads and acc: the operand in the shape of the space */
-    int64_t     at[EXPR_MAX];      /* of loads and acc: where it is read now */
-    scalar      value[EXPR_MAX];
+    uint32_t rank;
+    view load[EXPR_MAX];  /* of loads and acc: the operand in the shape of the space */
+    int64_t at[EXPR_MAX]; /* of loads and acc: where it is read now */
+    scalar value[EXPR_MAX];
 } machine;
 
 static bool is_read(const expr_instr *n)
@@ -241,7 +247,7 @@ static void machine_step(machine *m)
 static void machine_eval(machine *m)
 {
     for (uint32_t i = 0; i < m->x->count; i++) {
-        const expr_instr  *n = &m->x->at[i];
+        const expr_instr *n = &m->x->at[i];
         const sinter_dtype own = (sinter_dtype)n->dtype;
         if (is_read(n)) {
             m->value[i] = read_as(own, &m->load[i], m->at[i]);
@@ -256,7 +262,8 @@ static void machine_eval(machine *m)
     }
 }
 
-static bool machine_init(machine *m, const expr *x, uint32_t rank, const int64_t *dim_at, const view *acc, const view *in)
+static bool machine_init(machine *m, const expr *x, uint32_t rank, const int64_t *dim_at, const view *acc,
+                         const view *in)
 {
     m->x = x;
     m->rank = rank;
@@ -272,8 +279,8 @@ static bool machine_init(machine *m, const expr *x, uint32_t rank, const int64_t
 static void run_stores(machine *m, const int64_t *dim_at, const view *out)
 {
     const uint32_t outer = m->rank ? m->rank - 1 : 0;
-    const int64_t  row = m->rank ? dim_at[outer] : 1;
-    int64_t        index[SINTER_RANK_MAX] = { 0 };
+    const int64_t row = m->rank ? dim_at[outer] : 1;
+    int64_t index[SINTER_RANK_MAX] = { 0 };
     for (bool more = view_first(dim_at, outer, index); more; more = view_next(dim_at, outer, index)) {
         if (m->rank) index[outer] = 0;
         machine_seek(m, index);
@@ -293,7 +300,7 @@ static void run_stores(machine *m, const int64_t *dim_at, const view *out)
 
 /* A running reduction: floats in f (and for log_sum_exp relative to the largest so far), integers in i. */
 typedef struct total {
-    double  f, largest;
+    double f, largest;
     int64_t i, count;
 } total;
 
@@ -301,7 +308,7 @@ static total total_start(reduce_kind kind, sinter_dtype dtype)
 {
     int64_t min, max;
     dtype_int_range(dtype, &min, &max);
-    if (dtype == SINTER_DTYPE_U64) max = -1;   /* all bits */
+    if (dtype == SINTER_DTYPE_U64) max = -1; /* all bits */
     switch (kind) {
     case reduce_kind_prod: return (total){ .f = 1, .i = 1 };
     case reduce_kind_max: return (total){ .f = -INFINITY, .i = min };
@@ -333,7 +340,7 @@ static void total_add_f64(total *t, reduce_kind kind, double x)
 
 static void total_add_i64(total *t, reduce_kind kind, sinter_dtype dtype, int64_t x)
 {
-    const scalar   pair[2] = { { .i = t->i }, { .i = x } };
+    const scalar pair[2] = { { .i = t->i }, { .i = x } };
     const uint64_t a = (uint64_t)t->i, b = (uint64_t)x;
     switch (kind) {
     case reduce_kind_prod: t->i = (int64_t)(a * b); break;
@@ -369,10 +376,10 @@ static scalar total_end(const total *t, reduce_kind kind, sinter_dtype dtype, bo
 /* One reduction: for each element of the result, the program over the points that belong to it. */
 static void run_reduce(machine *m, const int64_t *dim_at, const expr_instr *n, const view *v)
 {
-    const reduce_kind  kind = (reduce_kind)n->kind;
+    const reduce_kind kind = (reduce_kind)n->kind;
     const sinter_dtype dtype = (sinter_dtype)n->dtype;
-    const bool         is_int = !dtype_is_float(dtype) && is_integral(kind);
-    int64_t            kept[SINTER_RANK_MAX], gone[SINTER_RANK_MAX];
+    const bool is_int = !dtype_is_float(dtype) && is_integral(kind);
+    int64_t kept[SINTER_RANK_MAX], gone[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < m->rank; i++) {
         const bool is_gone = n->axes >> i & 1u;
         kept[i] = is_gone ? 1 : dim_at[i];
@@ -394,7 +401,8 @@ static void run_reduce(machine *m, const int64_t *dim_at, const expr_instr *n, c
     }
 }
 
-sinter_status expr_run(const expr *x, uint32_t rank, const int64_t *dim_at, const view *acc, const view *in, const view *out)
+sinter_status expr_run(const expr *x, uint32_t rank, const int64_t *dim_at, const view *acc, const view *in,
+                       const view *out)
 {
     machine m;
     if (x->count > EXPR_MAX || rank > SINTER_RANK_MAX) return SINTER_INVALID_ARG;

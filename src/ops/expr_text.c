@@ -3,7 +3,8 @@
  *
  *   a=acc; b=load 2 : f16; c=imm 0.5; d=add a c : f32; store 0 d; reduce max [0,2] 1 d
  *
- * Values are named by letters in order of appearance. A leaf without a type is f32; a root has the type of its value. */
+ * Values are named by letters in order of appearance. A leaf without a type is f32; a root has the type of its value.
+ */
 #include "ops/expr.h"
 
 #include <string.h>
@@ -75,7 +76,7 @@ static void print_value(const expr_instr *n, char name[][NAME_SIZE], text *out)
 
 void expr_print(const expr *x, text *out)
 {
-    char     name[EXPR_MAX][NAME_SIZE];
+    char name[EXPR_MAX][NAME_SIZE];
     uint32_t count = 0;
     for (uint32_t i = 0; i < x->count && i < EXPR_MAX; i++) {
         const expr_instr *n = &x->at[i];
@@ -94,12 +95,12 @@ void expr_print(const expr *x, text *out)
 /* ---- parse ---- */
 
 typedef struct parser {
-    scan        s;
+    scan s;
     const char *why;
-    uint32_t    count;
-    expr_instr  at[EXPR_MAX];
+    uint32_t count;
+    expr_instr at[EXPR_MAX];
     const char *name[EXPR_MAX];
-    size_t      name_size[EXPR_MAX];   /* 0: a root */
+    size_t name_size[EXPR_MAX]; /* 0: a root */
 } parser;
 
 static bool refuse(parser *p, const char *why)
@@ -111,7 +112,7 @@ static bool refuse(parser *p, const char *why)
 static bool parse_value_name(parser *p, uint16_t *out)
 {
     const char *at;
-    size_t      length;
+    size_t length;
     scan_space(&p->s);
     if (!scan_name(&p->s, &at, &length)) return refuse(p, "a program wants the name of a value here");
     for (uint32_t i = p->count; i-- > 0;) {
@@ -126,7 +127,8 @@ static bool parse_value_name(parser *p, uint16_t *out)
 static bool parse_number(parser *p, int64_t max, int64_t *out)
 {
     scan_space(&p->s);
-    if (!scan_i64(&p->s, out) || *out < 0 || *out > max) return refuse(p, "a program wants the number of an operand here");
+    if (!scan_i64(&p->s, out) || *out < 0 || *out > max)
+        return refuse(p, "a program wants the number of an operand here");
     return true;
 }
 
@@ -137,7 +139,8 @@ static bool parse_axes(parser *p, uint32_t *axes)
     if (scan_char(&p->s, ']')) return true;
     do {
         int64_t axis;
-        if (!scan_i64(&p->s, &axis) || axis < 0 || axis >= SINTER_RANK_MAX) return refuse(p, "a reduction names no axis");
+        if (!scan_i64(&p->s, &axis) || axis < 0 || axis >= SINTER_RANK_MAX)
+            return refuse(p, "a reduction names no axis");
         *axes |= 1u << axis;
     } while (scan_char(&p->s, ','));
     return scan_char(&p->s, ']') || refuse(p, "a list of axes does not end");
@@ -162,10 +165,10 @@ static bool parse_root(parser *p, expr_instr *n)
 
 static bool parse_type(parser *p, expr_instr *n)
 {
-    const char  *at;
-    size_t       length;
+    const char *at;
+    size_t length;
     sinter_dtype dtype;
-    scan         ahead = p->s;
+    scan ahead = p->s;
     scan_space(&ahead);
     if (!scan_char(&ahead, ':')) {
         n->dtype = SINTER_DTYPE_F32;
@@ -182,9 +185,9 @@ static bool parse_type(parser *p, expr_instr *n)
 static bool parse_imm(parser *p, expr_instr *n)
 {
     scan_space(&p->s);
-    scan    as_int = p->s;
+    scan as_int = p->s;
     int64_t i = 0;
-    double  f = 0;
+    double f = 0;
     const bool is_int = scan_i64(&as_int, &i);
     if (!scan_f64(&p->s, &f)) {
         if (!is_int) return refuse(p, "an immediate is no number");
@@ -202,9 +205,9 @@ static bool parse_imm(parser *p, expr_instr *n)
 static bool parse_body(parser *p, expr_instr *n)
 {
     const char *at;
-    size_t      length;
-    op_id       op;
-    int64_t     number;
+    size_t length;
+    op_id op;
+    int64_t number;
     if (scan_word(&p->s, "imm")) {
         n->op = EXPR_IMM;
         return parse_imm(p, n);
@@ -242,8 +245,9 @@ static bool parse_instr(parser *p)
         return true;
     }
     const char *at;
-    size_t      length;
-    if (!scan_name(&p->s, &at, &length) || !scan_char(&p->s, '=')) return refuse(p, "an instruction is 'name=…', store or reduce");
+    size_t length;
+    if (!scan_name(&p->s, &at, &length) || !scan_char(&p->s, '='))
+        return refuse(p, "an instruction is 'name=…', store or reduce");
     if (!parse_body(p, n)) return false;
     p->name[p->count] = at;
     p->name_size[p->count] = length;

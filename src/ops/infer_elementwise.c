@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* infer_elementwise.c - types, shapes and known integer values of elementwise ops.
  *
- * Types are checked by the columns of scalar.def, dims follow broadcasting over symbolic sizes, and integer results whose
- * arguments are known as size expressions are expressions again where their ONNX meaning is exactly that expression (sizes
- * are taken to fit their type, so 32 and 64 bits are treated alike). What cannot be expressed is simply not known. */
+ * Types are checked by the columns of scalar.def, dims follow broadcasting over symbolic sizes, and integer results
+ * whose arguments are known as size expressions are expressions again where their ONNX meaning is exactly that
+ * expression (sizes are taken to fit their type, so 32 and 64 bits are treated alike). What cannot be expressed is
+ * simply not known. */
 #include "ops/expr.h"
 
 #include <string.h>
@@ -32,7 +33,8 @@ static sinter_status wants(const infer_ctx *c, uint32_t i, const char *types)
 {
     const sinter_dtype own = c->in[i].dtype;
     if (type_allowed(types, own)) return SINTER_OK;
-    return FAIL(c->e, INVALID_MODEL, "input %u has type %s where %s is wanted", i, sinter_dtype_name(own), type_words(types));
+    return FAIL(c->e, INVALID_MODEL, "input %u has type %s where %s is wanted", i, sinter_dtype_name(own),
+                type_words(types));
 }
 
 static sinter_status same_type(const infer_ctx *c, uint32_t i, uint32_t k)
@@ -143,7 +145,8 @@ static sinter_status broadcast_inputs(const infer_ctx *c, infer_value *out)
     for (uint32_t i = 0; i < c->count_in; i++) {
         const uint32_t lead = out->rank - c->in[i].rank;
         for (uint32_t k = 0; k < c->in[i].rank; k++) {
-            if (!infer_broadcast(c->dims, out->dim[lead + k], c->in[i].dim[k], &out->dim[lead + k])) return fail_broadcast(c, i);
+            if (!infer_broadcast(c->dims, out->dim[lead + k], c->in[i].dim[k], &out->dim[lead + k]))
+                return fail_broadcast(c, i);
         }
     }
     return SINTER_OK;
@@ -229,7 +232,7 @@ static bool value_const(const infer_ctx *c, const dim *arg, sinter_dtype to, dim
 static dim value_of(const infer_ctx *c, const dim *arg, sinter_dtype to)
 {
     dim_table *t = c->dims;
-    dim        out;
+    dim out;
     if (value_const(c, arg, to, &out)) return out;
     if (c->op == OP_where) {
         int64_t condition;
@@ -324,7 +327,8 @@ sinter_status infer_pointwise(infer_ctx *c)
         out->dtype = (sinter_dtype)x->dtype;
         if (x->op == EXPR_STORE) continue;
         if (space.rank < 32 && x->axes >> space.rank) {
-            return FAIL(c->e, INVALID_MODEL, "the program reduces axes 0x%x of a space of rank %u", x->axes, space.rank);
+            return FAIL(c->e, INVALID_MODEL, "the program reduces axes 0x%x of a space of rank %u", x->axes,
+                        space.rank);
         }
         for (uint32_t k = 0; k < space.rank; k++) {
             if (x->axes >> k & 1u) out->dim[k] = dim_const(c->dims, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_table.c - the op table: rows of scalar.def and ops.def with the attributes of attrs.def.
  *
- * Each row stands in a function of its own, because only there can the attribute macros name "the struct of this op"; rows
- * are constant all the same. Below the table: the calls that go through it. */
+ * Each row stands in a function of its own, because only there can the attribute macros name "the struct of this op";
+ * rows are constant all the same. Below the table: the calls that go through it. */
 #include "ops/expr.h"
 #include "ops/ops.h"
 
@@ -130,12 +130,14 @@ static sinter_status check_outputs(const infer_ctx *c)
     for (uint32_t i = 0; i < c->count_out; i++) {
         const infer_value *v = &c->out[i];
         if (v->rank > SINTER_RANK_MAX) {
-            return FAIL(c->e, UNSUPPORTED, "output %u has rank %u; at most %d is supported", i, v->rank, SINTER_RANK_MAX);
+            return FAIL(c->e, UNSUPPORTED, "output %u has rank %u; at most %d is supported", i, v->rank,
+                        SINTER_RANK_MAX);
         }
         for (uint32_t k = 0; k < v->rank; k++) {
             int64_t size;
             if (v->dim[k] == DIM_NONE) {
-                return FAIL(c->e, NO_MEMORY, "the size of axis %u of output %u: no memory, or an expression beyond its bounds", k, i);
+                return FAIL(c->e, NO_MEMORY,
+                            "the size of axis %u of output %u: no memory, or an expression beyond its bounds", k, i);
             }
             if (dim_is_const(c->dims, v->dim[k], &size) && size < 0) {
                 return FAIL(c->e, INVALID_MODEL, "axis %u of output %u would have size %lld", k, i, (long long)size);
@@ -148,7 +150,7 @@ static sinter_status check_outputs(const infer_ctx *c)
 sinter_status op_infer(infer_ctx *c)
 {
     const op_info *row = op_at(c->op);
-    sinter_status  status = check_inputs(c, row);
+    sinter_status status = check_inputs(c, row);
     if (status == SINTER_OK) status = row->infer(c);
     if (status == SINTER_OK) status = check_outputs(c);
     return NOTE(c->e, status, "inferring the types and shapes of op '%s'", row->name);

@@ -130,7 +130,7 @@ static bool parse_operand(scan *s, problem_operand *o, const char **why)
     }
     if (scan_char(s, '-')) return true;
     const char *name;
-    size_t      length;
+    size_t length;
     *why = "an operand wants a type";
     if (!scan_name(s, &name, &length) || !dtype_parse(name, length, &o->dtype)) return false;
     *why = "an operand wants '[' dims ']' after its type";
@@ -168,7 +168,7 @@ static bool at_arrow(const scan *s)
 static bool parse_inputs(arena *a, scan *s, problem *p, const char **why)
 {
     operand_list list = { 0 };
-    bool         has_plus = false;
+    bool has_plus = false;
     for (scan_space(s); !at_arrow(s); scan_space(s)) {
         if (scan_char(s, '+')) {
             if (has_plus) {
@@ -191,9 +191,9 @@ static bool parse_inputs(arena *a, scan *s, problem *p, const char **why)
 /* An operand, not an attribute or a program: a type with '[', "w:" or '-'. */
 static bool at_operand(const scan *s)
 {
-    scan         ahead = *s;
-    const char  *name;
-    size_t       length;
+    scan ahead = *s;
+    const char *name;
+    size_t length;
     if (scan_char(&ahead, '-')) return true;
     if (!scan_name(&ahead, &name, &length)) return false;
     return scan_char(&ahead, '[') || scan_char(&ahead, ':');
@@ -216,13 +216,13 @@ static bool parse_outputs(arena *a, scan *s, problem *p, const char **why)
 
 static bool parse_program(arena *a, scan *s, const char *word, const expr **out, const char **why)
 {
-    scan  ahead = *s;
+    scan ahead = *s;
     char *body;
     scan_space(&ahead);
     if (!scan_word(&ahead, word) || !scan_char(&ahead, '=')) return true;
     *why = "a program wants quotes";
     if (!scan_quoted(&ahead, a, &body)) return false;
-    scan  inner = scan_of(body, strlen(body));
+    scan inner = scan_of(body, strlen(body));
     expr *x;
     if (!expr_parse(a, &inner, &x, why)) return false;
     *why = "a program is followed by something else";
@@ -237,9 +237,11 @@ static const char *check_operands(const problem *p, const expr *x, bool is_epilo
 {
     for (uint32_t i = 0; i < x->count; i++) {
         const expr_instr *n = &x->at[i];
-        if (n->op == EXPR_LOAD && p->in[n->operand].dtype != (sinter_dtype)n->dtype) return "a program loads an operand as another type";
+        if (n->op == EXPR_LOAD && p->in[n->operand].dtype != (sinter_dtype)n->dtype)
+            return "a program loads an operand as another type";
         const bool is_root = n->op == EXPR_STORE || n->op == EXPR_REDUCE;
-        if (is_epilogue && is_root && p->out[n->operand].dtype != (sinter_dtype)n->dtype) return "a program stores another type";
+        if (is_epilogue && is_root && p->out[n->operand].dtype != (sinter_dtype)n->dtype)
+            return "a program stores another type";
     }
     return NULL;
 }
@@ -247,12 +249,15 @@ static const char *check_operands(const problem *p, const expr *x, bool is_epilo
 static const char *check(const problem *p)
 {
     const op_info *row = op_at(p->op);
-    const bool     is_pointwise = p->op == OP_pointwise;
+    const bool is_pointwise = p->op == OP_pointwise;
     if (is_pointwise && !p->epilogue) return "pointwise wants a program";
-    if (!is_pointwise && (p->count_anchor < row->in_min || p->count_anchor > row->in_max)) return "the op takes another number of inputs";
-    if (!p->epilogue && (p->count_out < row->out_min || p->count_out > row->out_max)) return "the op has another number of outputs";
+    if (!is_pointwise && (p->count_anchor < row->in_min || p->count_anchor > row->in_max))
+        return "the op takes another number of inputs";
+    if (!p->epilogue && (p->count_out < row->out_min || p->count_out > row->out_max))
+        return "the op has another number of outputs";
     if (p->prologue) {
-        const char *why = p->count_anchor ? expr_check(p->prologue, p->count_in, 1, false) : "a prologue without an input";
+        const char *why =
+            p->count_anchor ? expr_check(p->prologue, p->count_in, 1, false) : "a prologue without an input";
         if (!why) why = check_operands(p, p->prologue, false);
         if (why) return why;
     }
@@ -263,11 +268,11 @@ static const char *check(const problem *p)
 
 bool problem_parse(arena *a, scan *s, problem **out, const char **why)
 {
-    scan        own = *s;
+    scan own = *s;
     const char *name;
-    size_t      length;
-    problem    *p = ARENA_NEW(a, problem, 1);
-    void       *attrs = NULL;
+    size_t length;
+    problem *p = ARENA_NEW(a, problem, 1);
+    void *attrs = NULL;
     *why = "out of memory";
     if (!p) return false;
     *why = "a problem begins with the name of an op and ':'";
@@ -277,7 +282,8 @@ bool problem_parse(arena *a, scan *s, problem **out, const char **why)
     *why = "out of memory";
     if (!attrs || !op_attrs_parse(p->op, attrs, a, NULL, &own, why)) return false;
     p->attrs = attrs;
-    if (!parse_program(a, &own, "pro", &p->prologue, why) || !parse_program(a, &own, "epi", &p->epilogue, why)) return false;
+    if (!parse_program(a, &own, "pro", &p->prologue, why) || !parse_program(a, &own, "epi", &p->epilogue, why))
+        return false;
     const char *wrong = check(p);
     if (wrong) {
         *why = wrong;

@@ -4,10 +4,10 @@
 
 sinter_status reference_elementwise(ref_call *c)
 {
-    const view        *out = &c->out[0];
-    const uint32_t     arity = scalar_at(c->op)->arity;
+    const view *out = &c->out[0];
+    const uint32_t arity = scalar_at(c->op)->arity;
     const sinter_dtype from = c->in[c->op == OP_where ? 1 : 0].dtype;
-    view               in[3];
+    view in[3];
     for (uint32_t i = 0; i < arity; i++) {
         if (!view_broadcast(&c->in[i], out->rank, out->dim, &in[i])) {
             return FAIL(c->e, INVALID_ARG, "input %u does not broadcast to the shape of the result", i);
@@ -15,8 +15,8 @@ sinter_status reference_elementwise(ref_call *c)
     }
     /* One row of the innermost axis at a time: offsets are computed once a row, then stepped. */
     const uint32_t outer = out->rank ? out->rank - 1 : 0;
-    const int64_t  row = out->rank ? out->dim[outer] : 1;
-    int64_t        index[SINTER_RANK_MAX] = { 0 };
+    const int64_t row = out->rank ? out->dim[outer] : 1;
+    int64_t index[SINTER_RANK_MAX] = { 0 };
     for (bool more = view_first(out->dim, outer, index); more; more = view_next(out->dim, outer, index)) {
         index[outer < SINTER_RANK_MAX ? outer : 0] = 0;
         int64_t at[3] = { 0 }, to = view_offset(out, index);
@@ -46,11 +46,11 @@ static sinter_status space_of(const ref_call *c, uint32_t *rank, int64_t *dim_at
         const uint32_t lead = *rank - c->in[i].rank;
         for (uint32_t k = 0; k < c->in[i].rank; k++) {
             const int64_t own = c->in[i].dim[k];
-            int64_t      *all = &dim_at[lead + k];
+            int64_t *all = &dim_at[lead + k];
             if (own == 1 || own == *all) continue;
             if (*all != 1) {
-                return FAIL(c->e, INVALID_ARG, "axis %u of input %u has size %lld, that of others is %lld", k, i, (long long)own,
-                            (long long)*all);
+                return FAIL(c->e, INVALID_ARG, "axis %u of input %u has size %lld, that of others is %lld", k, i,
+                            (long long)own, (long long)*all);
             }
             *all = own;
         }
@@ -64,7 +64,7 @@ sinter_status reference_pointwise(ref_call *c)
     const char *why = expr_check(c->program, c->count_in, c->count_out, false);
     if (why) return FAIL(c->e, INVALID_ARG, "the program is malformed: %s", why);
     uint32_t rank;
-    int64_t  dim_at[SINTER_RANK_MAX];
+    int64_t dim_at[SINTER_RANK_MAX];
     TRY(space_of(c, &rank, dim_at));
     if (expr_run(c->program, rank, dim_at, NULL, c->in, c->out) == SINTER_OK) return SINTER_OK;
     return FAIL(c->e, INVALID_ARG, "the operands of the program do not fit its space");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ref_problem.c - the oracle: runs any problem on views, the anchor by its reference and the programs in double.
  *
- * What flows between prologue, anchor and epilogue is kept in double where it is a float, so that nothing is rounded but
- * the results. Everything fast is compared with this. */
+ * What flows between prologue, anchor and epilogue is kept in double where it is a float, so that nothing is rounded
+ * but the results. Everything fast is compared with this. */
 #include "ops/problem.h"
 
 #include <string.h>
@@ -29,8 +29,8 @@ static const expr_instr *find(const expr *x, expr_op op)
 /* The anchor's input 0 from the prologue: its space is the broadcast of what it loads. */
 static sinter_status run_prologue(const problem *p, ref_call *c, view *out)
 {
-    uint32_t          rank = 0;
-    int64_t           dim_at[SINTER_RANK_MAX];
+    uint32_t rank = 0;
+    int64_t dim_at[SINTER_RANK_MAX];
     const expr_instr *store = find(p->prologue, EXPR_STORE);
     if (!store) return FAIL(c->e, INVALID_ARG, "a prologue stores nothing");
     for (uint32_t i = 0; i < SINTER_RANK_MAX; i++) dim_at[i] = 1;
@@ -77,9 +77,9 @@ static sinter_status anchor_shape(const problem *p, ref_call *c, const view *in,
         memcpy(dim_at, c->out[store->operand].dim, sizeof(c->out->dim));
         return SINTER_OK;
     }
-    dim_table   *dims = dim_table_create(c->scratch);
+    dim_table *dims = dim_table_create(c->scratch);
     infer_value *value = ARENA_NEW(c->scratch, infer_value, (size_t)p->count_anchor + 1);
-    void        *attrs = dims ? attrs_with_dims(p, c->attrs ? c->attrs : p->attrs, c->scratch, dims) : NULL;
+    void *attrs = dims ? attrs_with_dims(p, c->attrs ? c->attrs : p->attrs, c->scratch, dims) : NULL;
     if (!dims || !value || !attrs) return FAIL_MEMORY(c->e, "the shape of an anchor");
     for (uint32_t i = 0; i < p->count_anchor; i++) {
         value[1 + i].dtype = in[i].dtype == SINTER_DTYPE_NONE ? SINTER_DTYPE_NONE : p->in[i].dtype;
@@ -87,8 +87,15 @@ static sinter_status anchor_shape(const problem *p, ref_call *c, const view *in,
         for (uint32_t k = 0; k < in[i].rank; k++) value[1 + i].dim[k] = dim_const(dims, in[i].dim[k]);
     }
     infer_ctx ctx = {
-        .e = c->e, .a = c->scratch, .dims = dims, .op = p->op, .attrs = attrs, .count_in = p->count_anchor, .count_out = 1,
-        .in = value + 1, .out = value,
+        .e = c->e,
+        .a = c->scratch,
+        .dims = dims,
+        .op = p->op,
+        .attrs = attrs,
+        .count_in = p->count_anchor,
+        .count_out = 1,
+        .in = value + 1,
+        .out = value,
     };
     TRY(op_infer(&ctx));
     *rank = value[0].rank;
@@ -116,8 +123,8 @@ static sinter_status run_anchor(const problem *p, ref_call *c, const view *in, v
 sinter_status problem_reference(const problem *p, ref_call *c)
 {
     if (c->count_in != p->count_in || c->count_out != p->count_out) {
-        return FAIL(c->e, INVALID_ARG, "%u inputs and %u outputs for a problem with %u and %u", c->count_in, c->count_out,
-                    p->count_in, p->count_out);
+        return FAIL(c->e, INVALID_ARG, "%u inputs and %u outputs for a problem with %u and %u", c->count_in,
+                    c->count_out, p->count_in, p->count_out);
     }
     if (p->op == OP_pointwise) {
         ref_call all = *c;
@@ -131,9 +138,9 @@ sinter_status problem_reference(const problem *p, ref_call *c)
     if (p->prologue) TRY(run_prologue(p, c, &in[0]));
     if (!p->epilogue) return run_anchor(p, c, in, c->out, c->count_out);
 
-    uint32_t          rank = 0;
-    int64_t           dim_at[SINTER_RANK_MAX] = { 0 };
-    view              result;
+    uint32_t rank = 0;
+    int64_t dim_at[SINTER_RANK_MAX] = { 0 };
+    view result;
     const expr_instr *acc = find(p->epilogue, EXPR_ACC);
     TRY(anchor_shape(p, c, in, &rank, dim_at));
     const view *acc_view = NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scalar.c - the meaning of every scalar function: the reference of everything elementwise.
  *
- * Floats are computed in double whatever their type, integers in 64 bits and then wrapped to theirs. Casts and quantisation
- * round to the type that they name; all other results are rounded when they are stored. */
+ * Floats are computed in double whatever their type, integers in 64 bits and then wrapped to theirs. Casts and
+ * quantisation round to the type that they name; all other results are rounded when they are stored. */
 #include "ops/ops.h"
 
 #include <math.h>
 
 static const scalar_info info_at[OP_SCALAR_COUNT] = {
-#define S(op_name, op_arity, op_types, op_result, traits) \
+#define S(op_name, op_arity, op_types, op_result, traits)                                                              \
     [OP_##op_name] = { .name = #op_name, .arity = (op_arity), .types = #op_types, .result = #op_result },
 #include "ops/scalar.def"
 #undef S
@@ -56,7 +56,7 @@ static scalar cast(sinter_dtype from, sinter_dtype to, scalar x, bool saturate)
     if (dtype_is_float(to)) {
         if (dtype_is_float(from)) dtype_store_f8(to, &cell, 0, x.f, saturate);
         else if (from != SINTER_DTYPE_U64) dtype_store_i64(to, &cell, 0, x.i);
-        else if (to == SINTER_DTYPE_F32) return real((double)(float)(uint64_t)x.i);   /* one rounding */
+        else if (to == SINTER_DTYPE_F32) return real((double)(float)(uint64_t)x.i); /* one rounding */
         else dtype_store_f8(to, &cell, 0, (double)(uint64_t)x.i, saturate);
         return real(dtype_load_f64(to, &cell, 0));
     }
@@ -151,7 +151,7 @@ static double eval_f64(op_id op, double x, double y, double z)
     case OP_selu: return z * (x <= 0 ? y * expm1(x) : x);
     case OP_hard_sigmoid: return greater(0, lesser(1, y * x + z));
     case OP_shrink: return isnan(x) ? x : x < -z ? x + y : x > z ? x - y : 0;
-    default: return NAN;   /* not a function of floats: types are checked before */
+    default: return NAN; /* not a function of floats: types are checked before */
     }
 }
 
@@ -225,7 +225,7 @@ static int64_t int_max(int64_t x, int64_t y, bool is_u64)
 
 static int64_t eval_i64(op_id op, sinter_dtype dtype, int64_t x, int64_t y, int64_t z)
 {
-    const bool     is_u64 = dtype == SINTER_DTYPE_U64;
+    const bool is_u64 = dtype == SINTER_DTYPE_U64;
     const uint64_t a = (uint64_t)x, b = (uint64_t)y;
     switch (op) {
     case OP_neg: return (int64_t)(0 - a);
@@ -252,7 +252,7 @@ static int64_t eval_i64(op_id op, sinter_dtype dtype, int64_t x, int64_t y, int6
     case OP_shrink:
         if (!is_u64 && x < -z) return (int64_t)(a + b);
         return int_less(z, x, is_u64) ? (int64_t)(a - b) : 0;
-    default: return 0;   /* not a function of integers: types are checked before */
+    default: return 0; /* not a function of integers: types are checked before */
     }
 }
 
@@ -260,7 +260,9 @@ static int64_t eval_i64(op_id op, sinter_dtype dtype, int64_t x, int64_t y, int6
 
 static scalar quantize(sinter_dtype from, sinter_dtype to, const scalar *arg)
 {
-    const double x = dtype_is_float(from) ? arg[0].f : from == SINTER_DTYPE_U64 ? (double)(uint64_t)arg[0].i : (double)arg[0].i;
+    const double x = dtype_is_float(from)       ? arg[0].f
+                     : from == SINTER_DTYPE_U64 ? (double)(uint64_t)arg[0].i
+                                                : (double)arg[0].i;
     /* The quotient has x's precision, at least that of f32: what a tie is depends on it. */
     const double q = from == SINTER_DTYPE_F64 ? x / arg[1].f : (double)(float)(x / arg[1].f);
     if (dtype_is_float(to)) return cast(SINTER_DTYPE_F64, to, real(q + arg[2].f), true);
@@ -280,9 +282,9 @@ static scalar dequantize(sinter_dtype from, sinter_dtype to, const scalar *arg)
 scalar scalar_eval(op_id op, sinter_dtype from, sinter_dtype to, const scalar *arg)
 {
     const uint32_t arity = info_at[op].arity;
-    const bool     is_float = dtype_is_float(from), is_u64 = from == SINTER_DTYPE_U64;
-    const scalar   none = { .i = 0 };   /* also 0.0 */
-    const scalar   x = arg[0], y = arity > 1 ? arg[1] : none, z = arity > 2 ? arg[2] : none;
+    const bool is_float = dtype_is_float(from), is_u64 = from == SINTER_DTYPE_U64;
+    const scalar none = { .i = 0 }; /* also 0.0 */
+    const scalar x = arg[0], y = arity > 1 ? arg[1] : none, z = arity > 2 ? arg[2] : none;
     switch (op) {
     case OP_identity: return x;
     case OP_cast: return cast(from, to, x, true);
@@ -303,7 +305,7 @@ scalar scalar_eval(op_id op, sinter_dtype from, sinter_dtype to, const scalar *a
     case OP_le:
     case OP_gt:
     case OP_ge:
-        if (is_float) return truth(compare(op, x.f == y.f, x.f < y.f, x.f > y.f));
+        if (is_float) return truth(compare(op, x.f == y.f, x.f<y.f, x.f> y.f));
         return truth(compare(op, x.i == y.i, int_less(x.i, y.i, is_u64), int_less(y.i, x.i, is_u64)));
     default: break;
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_dim.c - dimension expressions: one id for equal ones, known simplifications, ranges, text, and random expressions
- * that must evaluate to what plain arithmetic says. */
+/* test_dim.c - dimension expressions: one id for equal ones, known simplifications, ranges, text, and random
+ * expressions that must evaluate to what plain arithmetic says. */
 #include "core/dim.h"
 #include "test.h"
 
 typedef struct fixture {
-    env        e;
-    arena      a;
+    env e;
+    arena a;
     dim_table *t;
 } fixture;
 
@@ -25,7 +25,7 @@ static void teardown(fixture *f)
 static dim parse(fixture *f, const char *s)
 {
     scan at = scan_of(s, strlen(s));
-    dim  d = DIM_NONE;
+    dim d = DIM_NONE;
     if (!dim_parse(f->t, &at, &d) || at.at != at.end) return DIM_NONE;
     return d;
 }
@@ -43,14 +43,33 @@ static const char *print(fixture *f, dim d)
 static void equal_expressions_have_one_id(void)
 {
     static const char *const pair[][2] = {
-        { "N+S", "S+N" }, { "2*(N+1)", "2*N+2" }, { "N*S*N", "N*N*S" }, { "(N+1)*(N-1)", "N*N-1" }, { "N-N", "0" },
-        { "floordiv(8*N,4)", "2*N" }, { "floordiv(N*S,S)", "N" }, { "floordiv(N+8,4)", "floordiv(N,4)+2" },
-        { "floordiv(2*N,4)", "floordiv(N,2)" }, { "floordiv(floordiv(H,2),3)", "floordiv(H,6)" },
-        { "floordiv(floordiv(H-1,2)+1-1,2)+1", "floordiv(H-1,4)+1" }, { "ceildiv(H,2)", "floordiv(H+1,2)" },
-        { "ceildiv(6*N,3)", "2*N" }, { "mod(4*N,2)", "0" }, { "mod(N+7,4)", "mod(N+3,4)" }, { "mod(6*N,4)", "2*mod(3*N,2)" },
-        { "min(N,N+1)", "N" }, { "max(N,0)", "N" }, { "max(N,S)", "max(S,N)" }, { "max(max(N,S),N)", "max(N,S)" },
-        { "floordiv(mod(N,4),4)", "0" }, { "floordiv(-7,2)", "-4" }, { "mod(-7,2)", "1" }, { "ceildiv(-7,2)", "-3" },
-        { "floordiv(N,-2)", "floordiv(-N,2)" }, { "floordiv(N*S+N,N)", "S+1" }, { "--N", "N" },
+        { "N+S", "S+N" },
+        { "2*(N+1)", "2*N+2" },
+        { "N*S*N", "N*N*S" },
+        { "(N+1)*(N-1)", "N*N-1" },
+        { "N-N", "0" },
+        { "floordiv(8*N,4)", "2*N" },
+        { "floordiv(N*S,S)", "N" },
+        { "floordiv(N+8,4)", "floordiv(N,4)+2" },
+        { "floordiv(2*N,4)", "floordiv(N,2)" },
+        { "floordiv(floordiv(H,2),3)", "floordiv(H,6)" },
+        { "floordiv(floordiv(H-1,2)+1-1,2)+1", "floordiv(H-1,4)+1" },
+        { "ceildiv(H,2)", "floordiv(H+1,2)" },
+        { "ceildiv(6*N,3)", "2*N" },
+        { "mod(4*N,2)", "0" },
+        { "mod(N+7,4)", "mod(N+3,4)" },
+        { "mod(6*N,4)", "2*mod(3*N,2)" },
+        { "min(N,N+1)", "N" },
+        { "max(N,0)", "N" },
+        { "max(N,S)", "max(S,N)" },
+        { "max(max(N,S),N)", "max(N,S)" },
+        { "floordiv(mod(N,4),4)", "0" },
+        { "floordiv(-7,2)", "-4" },
+        { "mod(-7,2)", "1" },
+        { "ceildiv(-7,2)", "-3" },
+        { "floordiv(N,-2)", "floordiv(-N,2)" },
+        { "floordiv(N*S+N,N)", "S+1" },
+        { "--N", "N" },
         { "floordiv((N+S)*(N+2),N+S)", "N+2" },
     };
     for (size_t i = 0; i < sizeof(pair) / sizeof(*pair); i++) {
@@ -67,8 +86,8 @@ static void equal_expressions_have_one_id(void)
 static void text_round_trips(void)
 {
     static const char *const form[] = {
-        "2*S+1", "floordiv(H-1,2)", "N*S-3*N", "max(N,floordiv(S,2))", "-N", "-3", "ceildiv(N,S)", "mod(N,S)", "\"a b\"*N",
-        "\"floordiv\"+1", "floordiv(N+S,S*S+1)", "-2*N*S-1",
+        "2*S+1",    "floordiv(H-1,2)", "N*S-3*N",        "max(N,floordiv(S,2))", "-N",       "-3", "ceildiv(N,S)",
+        "mod(N,S)", "\"a b\"*N",       "\"floordiv\"+1", "floordiv(N+S,S*S+1)",  "-2*N*S-1",
     };
     for (size_t i = 0; i < sizeof(form) / sizeof(*form); i++) {
         fixture f;
@@ -90,7 +109,7 @@ static void text_round_trips(void)
     char deep[400];
     memset(deep, '(', sizeof(deep));
     scan s = scan_of(deep, sizeof(deep));
-    dim  d;
+    dim d;
     CHECK(!dim_parse(f.t, &s, &d));
     CHECK(s.at == deep);
     teardown(&f);
@@ -110,7 +129,7 @@ static void ranges_follow_the_symbols(void)
     CHECK(r.min == 4 && r.max == 80 && r.opt == 8 && r.divisor == 4);
     CHECK(dim_is(f.t, dim_mod(f.t, h, dim_const(f.t, 16)), 0));
     CHECK_EQ(dim_max(f.t, n, h), h);
-    dim_symbol_at(f.t, 0)->max = 6;   /* narrowed: known at once */
+    dim_symbol_at(f.t, 0)->max = 6; /* narrowed: known at once */
     CHECK_EQ(dim_range_of(f.t, dim_mul(f.t, n, h)).max, 3840);
     const dim free = dim_symbol_named(f.t, "free");
     r = dim_range_of(f.t, dim_mul(f.t, free, free));
@@ -151,7 +170,7 @@ static void bounds_hold(void)
     fixture f;
     setup(&f);
     /* More terms and more factors than a polynomial holds: still right when evaluated. */
-    dim  sum = dim_const(f.t, 0), product = dim_const(f.t, 1);
+    dim sum = dim_const(f.t, 0), product = dim_const(f.t, 1);
     char name[16];
     for (int i = 0; i < 200; i++) {
         (void)snprintf(name, sizeof(name), "s%d", i);
@@ -159,7 +178,7 @@ static void bounds_hold(void)
         if (i < 20) product = dim_mul(f.t, product, dim_symbol_named(f.t, name));
     }
     const uint32_t count = dim_count(f.t);
-    int64_t       *value = calloc(count, sizeof(*value)), symbol[200];
+    int64_t *value = calloc(count, sizeof(*value)), symbol[200];
     for (int i = 0; i < 200; i++) symbol[i] = i < 20 ? 2 : 3;
     CHECK(dim_eval_all(dim_at(f.t, 0), count, symbol, 200, value));
     CHECK_EQ(value[sum], 20 * 2 + 180 * 3);
@@ -189,12 +208,15 @@ static int64_t floored(int64_t a, int64_t b)
     return a % b && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
-typedef struct pair { dim d; int64_t v; } pair;
+typedef struct pair {
+    dim d;
+    int64_t v;
+} pair;
 
 static pair random_pair(fixture *f, const int64_t *symbol, int depth)
 {
     static const char *const name[3] = { "A", "B", "C" };
-    const uint32_t           kind = depth ? random_below(11) : random_below(2);
+    const uint32_t kind = depth ? random_below(11) : random_below(2);
     if (kind == 0) {
         const int64_t v = (int64_t)random_below(13) - 4;
         return (pair){ dim_const(f->t, v), v };
@@ -204,8 +226,8 @@ static pair random_pair(fixture *f, const int64_t *symbol, int depth)
         return (pair){ dim_symbol_named(f->t, name[i]), symbol[i] };
     }
     const pair a = random_pair(f, symbol, depth - 1);
-    pair       b = random_pair(f, symbol, depth - 1);
-    if (kind >= 6 && kind <= 8) {   /* divisors: never 0 */
+    pair b = random_pair(f, symbol, depth - 1);
+    if (kind >= 6 && kind <= 8) { /* divisors: never 0 */
         if (random_below(2)) {
             b.v = (int64_t)random_below(9) + 1;
             if (random_below(4) == 0) b.v = -b.v;
@@ -235,12 +257,13 @@ static void random_expressions_keep_their_value(void)
         setup(&f);
         const int64_t symbol[3] = { random_below(20), random_below(7), random_below(40) };
         for (uint32_t i = 0; i < 3; i++) (void)dim_symbol_named(f.t, (const char *const[]){ "A", "B", "C" }[i]);
-        const pair     p = random_pair(&f, symbol, 4);
+        const pair p = random_pair(&f, symbol, 4);
         const uint32_t count = dim_count(f.t);
-        int64_t       *value = malloc(count * sizeof(*value));
+        int64_t *value = malloc(count * sizeof(*value));
         CHECK(p.d != DIM_NONE);
         CHECK(dim_eval_all(dim_at(f.t, 0), count, symbol, 3, value));
-        if (value[p.d] != p.v) (void)printf("%s: A=%d B=%d C=%d\n", print(&f, p.d), (int)symbol[0], (int)symbol[1], (int)symbol[2]);
+        if (value[p.d] != p.v)
+            (void)printf("%s: A=%d B=%d C=%d\n", print(&f, p.d), (int)symbol[0], (int)symbol[1], (int)symbol[2]);
         CHECK_EQ(value[p.d], p.v);
         const dim_range r = dim_range_of(f.t, p.d);
         CHECK(r.min <= p.v && p.v <= r.max && p.v % r.divisor == 0);
@@ -255,7 +278,12 @@ static void random_expressions_keep_their_value(void)
 }
 
 static const test tests[] = {
-    T(equal_expressions_have_one_id), T(text_round_trips), T(ranges_follow_the_symbols),
-    T(overflow_and_zero_fail_in_evaluation), T(bounds_hold), T(random_expressions_keep_their_value), { 0 },
+    T(equal_expressions_have_one_id),
+    T(text_round_trips),
+    T(ranges_follow_the_symbols),
+    T(overflow_and_zero_fail_in_evaluation),
+    T(bounds_hold),
+    T(random_expressions_keep_their_value),
+    { 0 },
 };
 TEST_MAIN(tests)

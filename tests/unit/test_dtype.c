@@ -8,13 +8,13 @@
 static void codes_round_trip(void)
 {
     static const sinter_dtype type[] = {
-        SINTER_DTYPE_F16, SINTER_DTYPE_BF16, SINTER_DTYPE_F8E4M3FN, SINTER_DTYPE_F8E4M3FNUZ,
+        SINTER_DTYPE_F16,    SINTER_DTYPE_BF16,       SINTER_DTYPE_F8E4M3FN, SINTER_DTYPE_F8E4M3FNUZ,
         SINTER_DTYPE_F8E5M2, SINTER_DTYPE_F8E5M2FNUZ, SINTER_DTYPE_F4E2M1,
     };
     for (size_t k = 0; k < sizeof(type) / sizeof(*type); k++) {
         const uint32_t bits = sinter_dtype_bits(type[k]);
         for (uint32_t code = 0; code < 1u << bits; code++) {
-            uint16_t     in = (uint16_t)code, out = 0;
+            uint16_t in = (uint16_t)code, out = 0;
             const double value = dtype_load_f64(type[k], &in, 0);
             dtype_store_f8(type[k], &out, 0, value, false);
             if (isnan(value)) CHECK(isnan(dtype_load_f64(type[k], &out, 0)));
@@ -53,7 +53,7 @@ static void known_values(void)
     CHECK_EQ(b, 0x7e);
     dtype_store_f8(SINTER_DTYPE_F8E4M3FN, &b, 0, 1e9, false);
     CHECK_EQ(b, 0x7f);
-    dtype_store_f8(SINTER_DTYPE_F8E4M3FN, &b, 0, 464, false);   /* half way to the next: even is 448 */
+    dtype_store_f8(SINTER_DTYPE_F8E4M3FN, &b, 0, 464, false); /* half way to the next: even is 448 */
     CHECK_EQ(b, 0x7e);
     dtype_store_f8(SINTER_DTYPE_F8E5M2, &b, 0, -1e9, false);
     CHECK_EQ(b, 0xfc);
@@ -87,7 +87,8 @@ static void integers_saturate_and_wrap(void)
     dtype_store_i64(SINTER_DTYPE_BOOL, &cell, 0, 256);
     CHECK_EQ(dtype_load_i64(SINTER_DTYPE_BOOL, &cell, 0), 1);
     float f = 0;
-    dtype_store_i64(SINTER_DTYPE_F32, &f, 0, (1ll << 62) + (1ll << 38) + 1);   /* just above a tie of f32, a tie after f64 */
+    dtype_store_i64(SINTER_DTYPE_F32, &f, 0,
+                    (1ll << 62) + (1ll << 38) + 1); /* just above a tie of f32, a tie after f64 */
     CHECK_EQ_F((double)f, 0x1.000002p62);
 }
 
@@ -123,7 +124,12 @@ static void names_and_sizes(void)
 }
 
 static const test tests[] = {
-    T(codes_round_trip), T(halves_round_to_nearest_even), T(known_values), T(integers_saturate_and_wrap),
-    T(nibbles_do_not_touch_their_neighbour), T(names_and_sizes), { 0 },
+    T(codes_round_trip),
+    T(halves_round_to_nearest_even),
+    T(known_values),
+    T(integers_saturate_and_wrap),
+    T(nibbles_do_not_touch_their_neighbour),
+    T(names_and_sizes),
+    { 0 },
 };
 TEST_MAIN(tests)

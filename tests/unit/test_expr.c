@@ -6,7 +6,7 @@
 #include <math.h>
 
 typedef struct fixture {
-    env   e;
+    env e;
     arena a;
 } fixture;
 
@@ -18,7 +18,7 @@ static void setup(fixture *f)
 
 static expr *parse(fixture *f, const char *s, const char **why)
 {
-    scan  at = scan_of(s, strlen(s));
+    scan at = scan_of(s, strlen(s));
     expr *x = NULL;
     *why = NULL;
     return expr_parse(&f->a, &at, &x, why) && at.at == at.end ? x : NULL;
@@ -44,7 +44,7 @@ static void text_round_trips(void)
         "a=acc : f16; b=cast a : f32; c=load 1; d=load 2 : u8; e=quantize b c d : u8; store 0 e",
     };
     for (size_t i = 0; i < sizeof(form) / sizeof(*form); i++) {
-        fixture     f;
+        fixture f;
         const char *why;
         setup(&f);
         expr *x = parse(&f, form[i], &why);
@@ -68,12 +68,18 @@ static void text_round_trips(void)
 static void what_is_wrong_is_said(void)
 {
     static const char *const syntax[][2] = {
-        { "a=add b c : f32", "not given" }, { "a=foo : f32", "no scalar function" }, { "a=load x", "number of an operand" },
-        { "a=acc; b=relu a; store 0 b", "no type" }, { "a=imm 0.5 : i32; store 0 a", "no integer" }, { "store 0", "name of a value" },
-        { "", "an instruction is" }, { "a=acc; reduce some [0] 0 a", "no known kind" }, { "a=acc; reduce sum [9] 0 a", "no axis" },
+        { "a=add b c : f32", "not given" },
+        { "a=foo : f32", "no scalar function" },
+        { "a=load x", "number of an operand" },
+        { "a=acc; b=relu a; store 0 b", "no type" },
+        { "a=imm 0.5 : i32; store 0 a", "no integer" },
+        { "store 0", "name of a value" },
+        { "", "an instruction is" },
+        { "a=acc; reduce some [0] 0 a", "no known kind" },
+        { "a=acc; reduce sum [9] 0 a", "no axis" },
         { "a=acc : f33", "type is none" },
     };
-    fixture     f;
+    fixture f;
     const char *why;
     setup(&f);
     for (size_t i = 0; i < sizeof(syntax) / sizeof(*syntax); i++) {
@@ -81,10 +87,15 @@ static void what_is_wrong_is_said(void)
         CHECK_HAS(why, syntax[i][1]);
     }
     static const char *const meaning[][2] = {
-        { "a=acc; store 0 a; store 0 a", "twice" }, { "a=acc; b=relu a : f32", "never stored" }, { "a=load 7; store 0 a", "not there" },
-        { "a=acc; store 1 a", "not there" }, { "a=acc; b=load 0 : f16; c=add a b : f32; store 0 c", "different types" },
-        { "a=acc; b=relu a : f16; store 0 b", "type of its arguments" }, { "a=load 0 : i32; b=exp a : i32; store 0 b", "does not take" },
-        { "a=acc; b=where a a a : f32; store 0 b", "not bool" }, { "a=acc; b=eq a a : f32; store 0 b", "not bool" },
+        { "a=acc; store 0 a; store 0 a", "twice" },
+        { "a=acc; b=relu a : f32", "never stored" },
+        { "a=load 7; store 0 a", "not there" },
+        { "a=acc; store 1 a", "not there" },
+        { "a=acc; b=load 0 : f16; c=add a b : f32; store 0 c", "different types" },
+        { "a=acc; b=relu a : f16; store 0 b", "type of its arguments" },
+        { "a=load 0 : i32; b=exp a : i32; store 0 b", "does not take" },
+        { "a=acc; b=where a a a : f32; store 0 b", "not bool" },
+        { "a=acc; b=eq a a : f32; store 0 b", "not bool" },
     };
     for (size_t i = 0; i < sizeof(meaning) / sizeof(*meaning); i++) {
         const expr *x = parse(&f, meaning[i][0], &why);
@@ -106,7 +117,7 @@ static void canonical_order(void)
           "a=load 0; b=load 1; c=add a b : f32; d=sub c c : f32; store 0 d" },
     };
     for (size_t i = 0; i < sizeof(pair) / sizeof(*pair); i++) {
-        fixture     f;
+        fixture f;
         const char *why;
         setup(&f);
         expr *x = parse(&f, pair[i][0], &why);
@@ -116,29 +127,33 @@ static void canonical_order(void)
         }
         arena_deinit(&f.a);
     }
-    fixture     f;
+    fixture f;
     const char *why;
     setup(&f);
-    CHECK_STR(print(&f, parse(&f, "a=acc; b=load 1; c=add a b : f32; d=relu c : f32; store 0 d", &why), true), "add, relu");
+    CHECK_STR(print(&f, parse(&f, "a=acc; b=load 1; c=add a b : f32; d=relu c : f32; store 0 d", &why), true),
+              "add, relu");
     arena_deinit(&f.a);
 }
 
 static void the_reference_runs(void)
 {
-    fixture     f;
+    fixture f;
     const char *why;
     setup(&f);
-    float         x[6] = { 1, -2, 3, -4, 5, -6 }, bias[3] = { 10, 20, 30 }, y[6] = { 0 }, sum[3] = { 0 }, lse[2] = { 0 };
-    int8_t        q[6] = { 0 };
+    float x[6] = { 1, -2, 3, -4, 5, -6 }, bias[3] = { 10, 20, 30 }, y[6] = { 0 }, sum[3] = { 0 }, lse[2] = { 0 };
+    int8_t q[6] = { 0 };
     const int64_t space[2] = { 2, 3 };
-    view          in[2], out[4];
+    view in[2], out[4];
     CHECK(view_init(&in[0], SINTER_DTYPE_F32, 2, space, x) && view_init(&in[1], SINTER_DTYPE_F32, 1, &space[1], bias));
     CHECK(view_init(&out[0], SINTER_DTYPE_F32, 2, space, y));
     CHECK(view_init(&out[1], SINTER_DTYPE_F32, 2, (const int64_t[]){ 1, 3 }, sum));
     CHECK(view_init(&out[2], SINTER_DTYPE_F32, 2, (const int64_t[]){ 2, 1 }, lse));
     CHECK(view_init(&out[3], SINTER_DTYPE_I8, 2, space, q));
-    const expr *p = parse(&f, "a=acc; b=load 1; c=add a b : f32; store 0 c; reduce sum [0] 1 c; reduce log_sum_exp [1] 2 a; "
-                              "d=imm 10; e=mul c d : f32; f=cast e : i8; store 3 f", &why);
+    const expr *p =
+        parse(&f,
+              "a=acc; b=load 1; c=add a b : f32; store 0 c; reduce sum [0] 1 c; reduce log_sum_exp [1] 2 a; "
+              "d=imm 10; e=mul c d : f32; f=cast e : i8; store 3 f",
+              &why);
     if (CHECK(p != NULL) && CHECK(expr_check(p, 2, 4, true) == NULL)) {
         CHECK_EQ(expr_run(p, 2, space, &in[0], in, out), SINTER_OK);
         CHECK(y[0] == 11 && y[4] == 25 && y[5] == 24);
@@ -150,7 +165,7 @@ static void the_reference_runs(void)
         CHECK_EQ(expr_run(p, 2, space, &in[0], in, out), SINTER_INVALID_ARG);
     }
     int32_t n[3] = { 7, -3, 2 }, least = 0, mean = 0, none = 0;
-    view    v, r[3];
+    view v, r[3];
     CHECK(view_init(&v, SINTER_DTYPE_I32, 1, &space[1], n));
     int32_t *const at[3] = { &least, &mean, &none };
     for (uint32_t i = 0; i < 3; i++) CHECK(view_init(&r[i], SINTER_DTYPE_I32, 1, (const int64_t[]){ 1 }, at[i]));

@@ -4,9 +4,9 @@
 #include "test.h"
 
 typedef struct fixture {
-    env          e;
+    env e;
     sinter_error error;
-    arena        a;
+    arena a;
 } fixture;
 
 static void setup(fixture *f)
@@ -18,7 +18,7 @@ static void setup(fixture *f)
 
 static problem *parse(fixture *f, const char *s, const char **why)
 {
-    scan     at = scan_of(s, strlen(s));
+    scan at = scan_of(s, strlen(s));
     problem *p = NULL;
     if (!problem_parse(&f->a, &at, &p, why)) return NULL;
     CHECK(at.at == at.end);
@@ -38,17 +38,20 @@ static const char *print(fixture *f, const problem *p)
 static void text_round_trips(void)
 {
     static const char *const form[] = {
-        "conv:f32[1,64,56,56]{0,2,3,1} w:f32[64,64,3,3] -> f32[1,64,56,56]{0,2,3,1} stride=[1,1] dilation=[1,1] pad=[1,1,1,1] "
-        "epi=\"a=acc; b=relu a : f32; store 0 b\"",
-        "matmul:f32[1..4096/1@128,512] w:f32[512,8] + w:f32[8] -> f32[1..4096/1@128,8] epi=\"a=acc; b=load 2; c=add a b : f32; store 0 c\"",
+        "conv:f32[1,64,56,56]{0,2,3,1} w:f32[64,64,3,3] -> f32[1,64,56,56]{0,2,3,1} pad=[1,1,1,1] epi=\"a=acc; store 0 "
+        "a\"",
+        "matmul:f32[1..4096/1@128,512] w:f32[512,8] + w:f32[8] -> f32[1..4096/1@128,8] epi=\"a=acc; b=load 2; c=add a "
+        "b : f32; store 0 c\"",
         "pointwise:f32[0..?/1@1,3]* f32[] -> f32[0..?/1@1,3] epi=\"a=load 0; b=load 1; c=mul a b : f32; store 0 c\"",
         "softmax:f16[8,128] -> f16[8,128] axis=1 pro=\"a=load 0 : f16; b=neg a : f16; store 0 b\"",
         "matmul_integer:u8[2,3] w:i8[3,4] - w:i8[] -> i32[2,4]",
-        "eye_like: -> f32[2,2] shape=[2,2]", "bind:i64[1] -> symbols=[4]", "reshape:f32[6] -> f32[2,3] shape=?[2,3]",
+        "eye_like: -> f32[2,2] shape=[2,2]",
+        "bind:i64[1] -> symbols=[4]",
+        "reshape:f32[6] -> f32[2,3] shape=?[2,3]",
         "quantize:f32[4] w:f32[] w:i8[] -> i8[4] type=i8",
     };
     for (size_t i = 0; i < sizeof(form) / sizeof(*form); i++) {
-        fixture     f;
+        fixture f;
         const char *why = "";
         setup(&f);
         const problem *p = parse(&f, form[i], &why);
@@ -62,20 +65,28 @@ static void text_round_trips(void)
 static void what_is_wrong_is_said(void)
 {
     static const char *const bad[][2] = {
-        { "nothing:f32[1] -> f32[1]", "name of an op" }, { "relu f32[1] -> f32[1]", "':'" }, { "relu:f32[1] f32[1] -> f32[1]", "number of inputs" },
-        { "relu:f3[1] -> f32[1]", "type" }, { "relu:f32[1 -> f32[1]", "dim" }, { "relu:f32[5..3/1@4] -> f32[1]", "dim" },
-        { "relu:f32[2,2]{0,0} -> f32[1]", "order" }, { "relu:f32[1]", "type" }, { "relu:f32[1] -> f32[1] f32[1]", "number of outputs" },
-        { "pointwise:f32[1] -> f32[1]", "program" }, { "relu:f32[1] -> f32[1] epi=\"a=acc; store 0 a\" ", NULL },
+        { "nothing:f32[1] -> f32[1]", "name of an op" },
+        { "relu f32[1] -> f32[1]", "':'" },
+        { "relu:f32[1] f32[1] -> f32[1]", "number of inputs" },
+        { "relu:f3[1] -> f32[1]", "type" },
+        { "relu:f32[1 -> f32[1]", "dim" },
+        { "relu:f32[5..3/1@4] -> f32[1]", "dim" },
+        { "relu:f32[2,2]{0,0} -> f32[1]", "order" },
+        { "relu:f32[1]", "type" },
+        { "relu:f32[1] -> f32[1] f32[1]", "number of outputs" },
+        { "pointwise:f32[1] -> f32[1]", "program" },
+        { "relu:f32[1] -> f32[1] epi=\"a=acc; store 0 a\" ", NULL },
         { "relu:f32[1] -> f32[1] epi=\"a=load 3; store 0 a\"", "not there" },
         { "relu:f32[1] + f16[1] -> f32[1] epi=\"a=load 1; store 0 a\"", "another type" },
-        { "relu:f32[-1] -> f32[1]", "dim" }, { "relu:f32[1,1,1,1,1,1,1,1,1] -> f32[1]", "dim" },
+        { "relu:f32[-1] -> f32[1]", "dim" },
+        { "relu:f32[1,1,1,1,1,1,1,1,1] -> f32[1]", "dim" },
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        fixture     f;
+        fixture f;
         const char *why = "";
         setup(&f);
-        scan       s = scan_of(bad[i][0], strlen(bad[i][0]));
-        problem   *p;
+        scan s = scan_of(bad[i][0], strlen(bad[i][0]));
+        problem *p;
         const bool is_fine = problem_parse(&f.a, &s, &p, &why);
         CHECK_EQ(is_fine, bad[i][1] == NULL);
         if (!is_fine && bad[i][1]) CHECK_HAS(why, bad[i][1]);
@@ -86,22 +97,27 @@ static void what_is_wrong_is_said(void)
 /* Nothing is rounded between prologue, anchor and epilogue: f16 would lose the small term. */
 static void the_oracle_keeps_precision(void)
 {
-    fixture     f;
+    fixture f;
     const char *why = "";
     setup(&f);
-    const problem *p = parse(&f, "identity:f16[2] + f16[1] -> f16[2] pro=\"a=load 0 : f16; b=load 1 : f16; c=add a b : f16; store 0 c\" "
-                                 "epi=\"a=acc : f16; b=load 0 : f16; c=sub a b : f16; store 0 c\"", &why);
+    const problem *p =
+        parse(&f,
+              "identity:f16[2] + f16[1] -> f16[2] pro=\"a=load 0 : f16; b=load 1 : f16; c=add a b : f16; store 0 c\" "
+              "epi=\"a=acc : f16; b=load 0 : f16; c=sub a b : f16; store 0 c\"",
+              &why);
     if (!CHECK(p != NULL)) {
         (void)printf("%s\n", why);
         arena_deinit(&f.a);
         return;
     }
     uint16_t x[2] = { dtype_f16_of_f64(2048), dtype_f16_of_f64(1) }, small = dtype_f16_of_f64(0.25), y[2] = { 0, 0 };
-    view     in[2], out;
+    view in[2], out;
     CHECK(view_init(&in[0], SINTER_DTYPE_F16, 1, (const int64_t[]){ 2 }, x));
     CHECK(view_init(&in[1], SINTER_DTYPE_F16, 1, (const int64_t[]){ 1 }, &small));
     CHECK(view_init(&out, SINTER_DTYPE_F16, 1, (const int64_t[]){ 2 }, y));
-    ref_call c = { .e = &f.e, .op = p->op, .attrs = p->attrs, .count_in = 2, .count_out = 1, .in = in, .out = &out, .scratch = &f.a };
+    ref_call c = {
+        .e = &f.e, .op = p->op, .attrs = p->attrs, .count_in = 2, .count_out = 1, .in = in, .out = &out, .scratch = &f.a
+    };
     CHECK_EQ(problem_reference(p, &c), SINTER_OK);
     CHECK_EQ(y[0], small);
     CHECK_EQ(y[1], small);

@@ -18,7 +18,8 @@ static double real2(op_id op, double x, double y)
 
 static double real3(op_id op, double x, double y, double z)
 {
-    return scalar_eval(op, SINTER_DTYPE_F32, SINTER_DTYPE_F32, (const scalar[]){ { .f = x }, { .f = y }, { .f = z } }).f;
+    return scalar_eval(op, SINTER_DTYPE_F32, SINTER_DTYPE_F32, (const scalar[]){ { .f = x }, { .f = y }, { .f = z } })
+        .f;
 }
 
 static int64_t int2(op_id op, sinter_dtype t, int64_t x, int64_t y)
@@ -28,11 +29,13 @@ static int64_t int2(op_id op, sinter_dtype t, int64_t x, int64_t y)
 
 static void nan_is_passed_on(void)
 {
-    static const op_id one[] = { OP_relu, OP_sign, OP_softplus, OP_silu, OP_gelu, OP_hardswish, OP_mish, OP_sigmoid, OP_erf, OP_abs };
+    static const op_id one[] = { OP_relu,      OP_sign, OP_softplus, OP_silu, OP_gelu,
+                                 OP_hardswish, OP_mish, OP_sigmoid,  OP_erf,  OP_abs };
     for (size_t i = 0; i < sizeof(one) / sizeof(*one); i++) CHECK(isnan(real1(one[i], NAN)));
     CHECK(isnan(real2(OP_min, NAN, 1)) && isnan(real2(OP_max, 1, NAN)) && isnan(real2(OP_prelu, NAN, 1)));
     CHECK(isnan(real2(OP_elu, NAN, 1)) && isnan(real2(OP_celu, NAN, 1)) && isnan(real3(OP_clip, NAN, 0, 1)));
-    CHECK(isnan(real3(OP_hard_sigmoid, NAN, 1, 0)) && isnan(real3(OP_selu, NAN, 1, 1)) && isnan(real3(OP_shrink, NAN, 0, 1)));
+    CHECK(isnan(real3(OP_hard_sigmoid, NAN, 1, 0)) && isnan(real3(OP_selu, NAN, 1, 1)) &&
+          isnan(real3(OP_shrink, NAN, 0, 1)));
 }
 
 static void known_floats(void)
@@ -95,7 +98,8 @@ static void casts(void)
 
 static int64_t quantized(double x, double scale, int64_t zero, sinter_dtype to)
 {
-    return scalar_eval(OP_quantize, SINTER_DTYPE_F32, to, (const scalar[]){ { .f = x }, { .f = scale }, { .i = zero } }).i;
+    return scalar_eval(OP_quantize, SINTER_DTYPE_F32, to, (const scalar[]){ { .f = x }, { .f = scale }, { .i = zero } })
+        .i;
 }
 
 static void quantisation(void)
@@ -107,17 +111,19 @@ static void quantisation(void)
     CHECK_EQ(quantized(-9, 1, 0, SINTER_DTYPE_I4), -8);
     CHECK_EQ(quantized(70000, 1, 0, SINTER_DTYPE_U16), 65535);
     CHECK_EQ_F(scalar_eval(OP_dequantize, SINTER_DTYPE_U8, SINTER_DTYPE_F32,
-                           (const scalar[]){ { .i = 3 }, { .f = 0.5 }, { .i = 128 } }).f, -62.5);
+                           (const scalar[]){ { .i = 3 }, { .f = 0.5 }, { .i = 128 } })
+                   .f,
+               -62.5);
 }
 
 /* ---- inference ---- */
 
 typedef struct fixture {
-    env          e;
+    env e;
     sinter_error error;
-    arena        a;
-    infer_ctx    c;
-    infer_value  in[3], out[1];
+    arena a;
+    infer_ctx c;
+    infer_value in[3], out[1];
 } fixture;
 
 static void setup(fixture *f, op_id op)
@@ -125,8 +131,14 @@ static void setup(fixture *f, op_id op)
     memset(f, 0, sizeof(*f));
     env_init(&f->e, NULL, &f->error);
     arena_init(&f->a, &f->e);
-    f->c = (infer_ctx){ .e = &f->e, .a = &f->a, .dims = dim_table_create(&f->a), .op = op, .count_in = op_at(op)->in_min,
-                        .count_out = 1, .in = f->in, .out = f->out };
+    f->c = (infer_ctx){ .e = &f->e,
+                        .a = &f->a,
+                        .dims = dim_table_create(&f->a),
+                        .op = op,
+                        .count_in = op_at(op)->in_min,
+                        .count_out = 1,
+                        .in = f->in,
+                        .out = f->out };
 }
 
 static void set(fixture *f, uint32_t i, sinter_dtype dtype, uint32_t rank, const char *a, const char *b)
@@ -134,7 +146,7 @@ static void set(fixture *f, uint32_t i, sinter_dtype dtype, uint32_t rank, const
     f->in[i] = (infer_value){ .dtype = dtype, .rank = rank };
     for (uint32_t k = 0; k < rank; k++) {
         const char *text_at = k ? b : a;
-        scan        s = scan_of(text_at, strlen(text_at));
+        scan s = scan_of(text_at, strlen(text_at));
         CHECK(dim_parse(f->c.dims, &s, &f->in[i].dim[k]));
     }
 }
@@ -186,7 +198,7 @@ static void known(op_id op, const char *x, const char *y, const char *want)
     fixture f;
     setup(&f, op);
     const char *const at[2] = { x, y };
-    dim               value[2];
+    dim value[2];
     for (uint32_t i = 0; i < 2; i++) {
         set(&f, i, SINTER_DTYPE_I64, 0, NULL, NULL);
         scan s = scan_of(at[i], strlen(at[i]));
@@ -223,7 +235,14 @@ static void known_values(void)
 }
 
 static const test tests[] = {
-    T(nan_is_passed_on), T(known_floats), T(integers_wrap), T(casts), T(quantisation), T(shapes_broadcast_symbolically),
-    T(typed_results), T(known_values), { 0 },
+    T(nan_is_passed_on),
+    T(known_floats),
+    T(integers_wrap),
+    T(casts),
+    T(quantisation),
+    T(shapes_broadcast_symbolically),
+    T(typed_results),
+    T(known_values),
+    { 0 },
 };
 TEST_MAIN(tests)

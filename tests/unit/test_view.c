@@ -9,9 +9,9 @@ static void dense_views(void)
     CHECK(view_init(&v, SINTER_DTYPE_F32, 3, (const int64_t[]){ 2, 3, 4 }, NULL));
     CHECK(v.stride[0] == 12 && v.stride[1] == 4 && v.stride[2] == 1 && view_count(&v) == 24 && view_is_dense(&v));
     v.dim[1] = 1;
-    CHECK(!view_is_dense(&v));   /* the gap that axis 1 left */
+    CHECK(!view_is_dense(&v)); /* the gap that axis 1 left */
     v.stride[0] = 4;
-    v.stride[1] = 99;            /* of no matter on an axis of size 1 */
+    v.stride[1] = 99; /* of no matter on an axis of size 1 */
     CHECK(view_is_dense(&v));
     v.dim[0] = 0;
     v.stride[2] = 7;
@@ -25,7 +25,7 @@ static void dense_views(void)
 static void stepping(void)
 {
     int64_t dim_at[2] = { 2, 3 }, index[2];
-    int     count = 0;
+    int count = 0;
     for (bool more = view_first(dim_at, 2, index); more; more = view_next(dim_at, 2, index)) {
         CHECK_EQ(index[0] * 3 + index[1], count);
         count++;
@@ -46,11 +46,11 @@ static void copies_between_strides(void)
     b.data = to;
     b.stride[0] = 1;
     b.stride[1] = 3;
-    view_copy(&b, &a);   /* transposed memory */
+    view_copy(&b, &a); /* transposed memory */
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 4; k++) CHECK_EQ(to[k * 3 + i], from[i * 4 + k]);
     }
-    a.stride[1] = -1;    /* reversed rows */
+    a.stride[1] = -1; /* reversed rows */
     a.data = from + 3;
     b.stride[0] = 4;
     b.stride[1] = 1;
@@ -69,7 +69,7 @@ static void copies_between_strides(void)
 static void broadcasts(void)
 {
     float data[3] = { 1, 2, 3 };
-    view  v, b;
+    view v, b;
     CHECK(view_init(&v, SINTER_DTYPE_F32, 2, (const int64_t[]){ 3, 1 }, data));
     CHECK(view_broadcast(&v, 3, (const int64_t[]){ 2, 3, 5 }, &b));
     CHECK(b.stride[0] == 0 && b.stride[1] == 1 && b.stride[2] == 0 && b.dim[2] == 5);
