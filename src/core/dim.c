@@ -13,6 +13,7 @@
  * Bounds: 64 terms, degree 8, nesting of 60 atoms, 65536 printed atoms, nodes_max * 4 nodes. Beyond the last three the
  * table fails as it does without memory. */
 #include "core/dim.h"
+#include "core/dim_range.h"
 
 #include <string.h>
 
@@ -68,141 +69,13 @@ static dim fail(dim_table *t)
     return DIM_NONE;
 }
 
-/* ---- saturating intervals: INT64_MAX and INT64_MIN stand for infinity ---- */
-
-/* INT64_MIN is only ever infinity: a finite result stays above it. */
-static int64_t sat_add(int64_t a, int64_t b, int64_t end)
-{
-    int64_t sum;
-    if (a == end || b == end) return end;
-    if (!i64_add(a, b, &sum)) return a < 0 ? INT64_MIN : INT64_MAX;
-    return sum;
-}
-
-static int64_t sat_mul(int64_t a, int64_t b)
-{
-    int64_t product;
-    if (!i64_mul(a, b, &product)) return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
-    return product == -INT64_MAX ? INT64_MIN : product;
-}
-
-static int64_t sat_neg(int64_t a)
-{
-    return a == INT64_MIN ? INT64_MAX : a == INT64_MAX ? INT64_MIN : -a;
-}
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    const int64_t q = a / b;
-    return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
-}
-
-/* a and b are not both extreme: -INT64_MIN never arises because callers treat INT64_MIN as infinite. */
-static int64_t sat_floor_div(int64_t a, int64_t b)
-{
-    if (a == INT64_MAX || a == INT64_MIN) {
-        const bool is_up = (a == INT64_MAX) == (b > 0);
-        return is_up ? INT64_MAX : INT64_MIN;
-    }
-    if (b == INT64_MAX || b == INT64_MIN) return a == 0 || (a < 0) == (b < 0) ? 0 : -1;
-    return floor_div(a, b);
-}
-
-static uint64_t size_of(int64_t a)
-{
-    return a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    uint64_t x = size_of(a), y = size_of(b);
-    while (y) {
-        const uint64_t r = x % y;
-        x = y;
-        y = r;
-    }
-    return x > INT64_MAX ? 1 : (int64_t)x;
-}
-
-static int64_t min_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static dim_range range_add(dim_range a, dim_range b)
-{
-    return (dim_range){
-        .min = sat_add(a.min, b.min, INT64_MIN),
-        .max = sat_add(a.max, b.max, INT64_MAX),
-        .opt = sat_add(a.opt, b.opt, INT64_MAX),
-        .divisor = gcd(a.divisor, b.divisor),
-    };
-}
-
-static dim_range range_mul(dim_range a, dim_range b)
-{
-    const int64_t p[4] = { sat_mul(a.min, b.min), sat_mul(a.min, b.max), sat_mul(a.max, b.min), sat_mul(a.max, b.max) };
-    const int64_t d = sat_mul(a.divisor, b.divisor);
-    return (dim_range){
-        .min = min_of(min_of(p[0], p[1]), min_of(p[2], p[3])),
-        .max = max_of(max_of(p[0], p[1]), max_of(p[2], p[3])),
-        .opt = sat_mul(a.opt, b.opt),
-        .divisor = d == INT64_MAX ? a.divisor : d,
-    };
-}
-
-static dim_range range_floordiv(dim_range a, dim_range b)
-{
-    dim_range r = { .opt = b.opt ? sat_floor_div(a.opt, b.opt) : 0, .divisor = 1 };
-    if (b.min >= 1) {
-        r.min = sat_floor_div(a.min, a.min >= 0 ? b.max : b.min);
-        r.max = sat_floor_div(a.max, a.max >= 0 ? b.min : b.max);
-    } else {
-        r.max = a.min == INT64_MIN ? INT64_MAX : max_of(a.min < 0 ? -a.min : a.min, a.max);
-        r.min = r.max == INT64_MAX ? INT64_MIN : -r.max;
-        if (r.min > -1) r.min = -1;
-    }
-    if (b.min == b.max && b.min > 0 && a.divisor % b.min == 0) r.divisor = a.divisor / b.min;
-    return r;
-}
-
-static dim_range range_neg(dim_range a)
-{
-    return (dim_range){ .min = sat_neg(a.max), .max = sat_neg(a.min), .opt = sat_neg(a.opt), .divisor = a.divisor };
-}
-
-static dim_range range_mod(dim_range a, dim_range b)
-{
-    dim_range r = { .opt = 0, .divisor = gcd(a.divisor, b.divisor) };
-    if (b.opt) {
-        r.opt = b.opt == -1 ? 0 : a.opt % b.opt;
-        if (r.opt && (r.opt < 0) != (b.opt < 0)) r.opt += b.opt;
-    }
-    r.max = b.max == INT64_MAX ? INT64_MAX : max_of(b.max - 1, 0);
-    r.min = b.min == INT64_MIN ? INT64_MIN : min_of(b.min + 1, 0);
-    if (a.min >= 0 && b.min >= 0) r.max = min_of(r.max, a.max);
-    return r;
-}
-
-static dim_range range_pick(dim_range a, dim_range b, int64_t (*pick)(int64_t, int64_t))
-{
-    return (dim_range){ .min = pick(a.min, b.min),
-                        .max = pick(a.max, b.max),
-                        .opt = pick(a.opt, b.opt),
-                        .divisor = gcd(a.divisor, b.divisor) };
-}
-
 static fact fact_of(const dim_table *t, const dim_node *n)
 {
     const fact *at = t->cache->fact.at;
     if (n->kind == DIM_CONST) {
         const int64_t v = n->value;
-        return (fact){ .range = { .min = v, .max = v, .opt = v, .divisor = v == INT64_MIN ? 1 : (int64_t)size_of(v) } };
+        return (
+            fact){ .range = { .min = v, .max = v, .opt = v, .divisor = v == INT64_MIN ? 1 : (int64_t)i64_size(v) } };
     }
     if (n->kind == DIM_SYMBOL) {
         const dim_symbol *s = &t->symbol.at[n->value];
@@ -214,16 +87,16 @@ static fact fact_of(const dim_table *t, const dim_node *n)
     const dim_range a = at[n->a].range, b = at[n->b].range;
     fact f = { .range = { .divisor = 1 }, .is_late = at[n->a].is_late || at[n->b].is_late };
     switch ((dim_kind)n->kind) {
-    case DIM_ADD: f.range = range_add(a, b); break;
-    case DIM_MUL: f.range = range_mul(a, b); break;
-    case DIM_FLOORDIV: f.range = range_floordiv(a, b); break;
-    case DIM_CEILDIV: f.range = range_neg(range_floordiv(range_neg(a), b)); break;
-    case DIM_MOD: f.range = range_mod(a, b); break;
-    case DIM_MIN: f.range = range_pick(a, b, min_of); break;
-    case DIM_MAX: f.range = range_pick(a, b, max_of); break;
+    case DIM_ADD: f.range = dim_range_add(a, b); break;
+    case DIM_MUL: f.range = dim_range_mul(a, b); break;
+    case DIM_FLOORDIV: f.range = dim_range_floordiv(a, b); break;
+    case DIM_CEILDIV: f.range = dim_range_neg(dim_range_floordiv(dim_range_neg(a), b)); break;
+    case DIM_MOD: f.range = dim_range_mod(a, b); break;
+    case DIM_MIN: f.range = dim_range_pick(a, b, i64_min); break;
+    case DIM_MAX: f.range = dim_range_pick(a, b, i64_max); break;
     default: break;
     }
-    f.range.opt = max_of(f.range.min, min_of(f.range.opt, f.range.max));
+    f.range.opt = i64_max(f.range.min, i64_min(f.range.opt, f.range.max));
     return f;
 }
 
@@ -299,7 +172,7 @@ static bool term_div(const term *a, const term *b, bool is_floor, term *out)
     if (a->degree < b->degree || b->coefficient == 0) return false;
     if (a->coefficient == INT64_MIN && b->coefficient == -1) return false;
     if (!is_floor && a->coefficient % b->coefficient != 0) return false;
-    *out = (term){ .coefficient = floor_div(a->coefficient, b->coefficient) };
+    *out = (term){ .coefficient = i64_floor_div(a->coefficient, b->coefficient) };
     uint32_t k = 0;
     for (uint32_t i = 0; i < a->degree; i++) {
         if (k < b->degree && a->atom[i] == b->atom[k]) k++;
@@ -338,9 +211,9 @@ static dim_range poly_range(const dim_table *t, const poly *p)
     dim_range sum = { .divisor = 0 };
     for (uint32_t i = 0; i < p->count; i++) {
         const int64_t c = p->at[i].coefficient;
-        dim_range r = { .min = c, .max = c, .opt = c, .divisor = c == INT64_MIN ? 1 : (int64_t)size_of(c) };
-        for (uint32_t k = 0; k < p->at[i].degree; k++) r = range_mul(r, t->cache->fact.at[p->at[i].atom[k]].range);
-        sum = range_add(sum, r);
+        dim_range r = { .min = c, .max = c, .opt = c, .divisor = c == INT64_MIN ? 1 : (int64_t)i64_size(c) };
+        for (uint32_t k = 0; k < p->at[i].degree; k++) r = dim_range_mul(r, t->cache->fact.at[p->at[i].atom[k]].range);
+        sum = dim_range_add(sum, r);
     }
     return sum;
 }
@@ -416,7 +289,7 @@ static dim intern(dim_table *t, dim_node n, const term *terms, uint32_t count)
         if (!own) return fail(t);
         *own = (term){ .coefficient = 1, .degree = 1, .atom = { id } };
         weight = 1 + (uint64_t)t->form.at[n.a].weight + t->form.at[n.b].weight;
-        if (n.kind != DIM_SYMBOL) nest = 1 + (uint32_t)max_of(t->form.at[n.a].nest, t->form.at[n.b].nest);
+        if (n.kind != DIM_SYMBOL) nest = 1 + (uint32_t)i64_max(t->form.at[n.a].nest, t->form.at[n.b].nest);
         terms = own;
         count = 1;
     }
@@ -610,8 +483,8 @@ dim dim_symbol_late(dim_table *t, const char *stem, dim max)
     dim_symbol s = { .min = 0, .max = INT64_MAX, .opt = 1, .divisor = 1, .is_late = true };
     if (max) {
         const dim_range r = dim_range_of(t, max);
-        s.max = max_of(r.max, 0);
-        s.opt = max_of(r.opt, 0);
+        s.max = i64_max(r.max, 0);
+        s.opt = i64_max(r.opt, 0);
     }
     return symbol_new(t, s, name);
 }
@@ -624,7 +497,7 @@ static dim add_scaled(dim_table *t, dim a, dim b, const term *scale)
     poly_of(t, b, &q);
     if (poly_add_scaled(&p, &q, scale)) return lower(t, &p);
     if (scale == &term_minus) b = dim_mul(t, dim_const(t, -1), b);
-    return b ? atom_of(t, DIM_ADD, (dim)min_of(a, b), (dim)max_of(a, b)) : DIM_NONE;
+    return b ? atom_of(t, DIM_ADD, (dim)i64_min(a, b), (dim)i64_max(a, b)) : DIM_NONE;
 }
 
 dim dim_add(dim_table *t, dim a, dim b)
@@ -646,7 +519,7 @@ dim dim_mul(dim_table *t, dim a, dim b)
     bool is_small = true;
     for (uint32_t i = 0; i < q.count && is_small; i++) is_small = poly_add_scaled(&product, &p, &q.at[i]);
     if (is_small) return lower(t, &product);
-    return atom_of(t, DIM_MUL, (dim)min_of(a, b), (dim)max_of(a, b));
+    return atom_of(t, DIM_MUL, (dim)i64_min(a, b), (dim)i64_max(a, b));
 }
 
 /* a = b * whole + rest, for a divisor that is one term: what of `a` is a multiple of b, term by term. */
@@ -667,7 +540,7 @@ static bool split(const poly *a, const poly *b, poly *whole, poly *rest)
 /* The largest constant that divides the divisor c and every coefficient of p. */
 static int64_t common_divisor(const poly *p, int64_t c)
 {
-    for (uint32_t i = 0; i < p->count; i++) c = gcd(c, p->at[i].coefficient);
+    for (uint32_t i = 0; i < p->count; i++) c = i64_gcd(c, p->at[i].coefficient);
     return c;
 }
 
@@ -803,7 +676,7 @@ static dim pick(dim_table *t, dim_kind kind, dim a, dim b)
     const dim_node *m = &t->node.at[a], *n = &t->node.at[b];
     if (m->kind == (uint32_t)kind && (m->a == b || m->b == b)) return a;
     if (n->kind == (uint32_t)kind && (n->a == a || n->b == a)) return b;
-    return atom_of(t, kind, (dim)min_of(a, b), (dim)max_of(a, b));
+    return atom_of(t, kind, (dim)i64_min(a, b), (dim)i64_max(a, b));
 }
 
 dim dim_min(dim_table *t, dim a, dim b)
@@ -877,8 +750,8 @@ static bool eval_one(const dim_node *n, int64_t a, int64_t b, int64_t *out)
     switch ((dim_kind)n->kind) {
     case DIM_ADD: return i64_add(a, b, out);
     case DIM_MUL: return i64_mul(a, b, out);
-    case DIM_MIN: *out = min_of(a, b); return true;
-    case DIM_MAX: *out = max_of(a, b); return true;
+    case DIM_MIN: *out = i64_min(a, b); return true;
+    case DIM_MAX: *out = i64_max(a, b); return true;
     case DIM_FLOORDIV:
     case DIM_CEILDIV:
     case DIM_MOD: break;
@@ -889,7 +762,7 @@ static bool eval_one(const dim_node *n, int64_t a, int64_t b, int64_t *out)
         *out = n->kind == DIM_MOD ? 0 : -a;
         return true;
     }
-    const int64_t rest = a % b, q = floor_div(a, b);
+    const int64_t rest = a % b, q = i64_floor_div(a, b);
     const bool is_across = rest != 0 && (rest < 0) != (b < 0);
     *out = n->kind == DIM_FLOORDIV ? q : n->kind == DIM_MOD ? (is_across ? rest + b : rest) : q + (rest != 0);
     return true;
