@@ -41,6 +41,8 @@ typedef struct conv_params {
     gemm_epilogue epilogue; /* bias [c_out]; residual laid out as y with stride ldr      */
 } conv_params;
 
+/* NULL where the sizes are sound: to be asked before anything else about a shape that comes from outside. */
+const char *conv_shape_check(const conv_shape *s);
 /* Lists the sensible tactics, the one expected to be fastest first. Returns their number, at least 1. */
 int conv_tactics(isa_level isa, const conv_shape *s, conv_tactic out[CONV_TACTICS_MAX]);
 const char *conv_tactic_check(isa_level isa, const conv_shape *s, conv_tactic tactic);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv_tactic.c - which tactics are worth measuring for a convolution: the product's, on each path that applies. */
 #include "cpu/conv.h"
+#include "cpu/gemm_core.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,32 @@ static gemm_shape product_of(const conv_shape *s, conv_path path)
         }
     }
     return g;
+}
+
+const char *conv_shape_check(const conv_shape *s)
+{
+    if (s->groups < 1 || s->c_in < 1 || s->c_out < 1 || s->c_in % s->groups || s->c_out % s->groups) {
+        return "channels do not divide into the groups";
+    }
+    const int64_t in[] = { s->images, s->in[0], s->in[1], s->in[2], s->c_in };
+    const int64_t out[] = { s->images, s->out[0], s->out[1], s->out[2], s->c_out };
+    const int64_t weights[] = { s->kernel[0], s->kernel[1], s->kernel[2], s->c_in, s->c_out };
+    if (!gemm_counts_fit(in, 5, true) || !gemm_counts_fit(out, 5, true) || !gemm_counts_fit(weights, 5, false)) {
+        return "sizes of the convolution are negative or too large";
+    }
+    int64_t reach[] = { s->images, s->c_in, 0, 0, 0 };
+    for (int i = 0; i < 3; i++) {
+        const int64_t most = (int64_t)1 << 31;
+        if (s->stride[i] < 1 || s->dilation[i] < 1 || s->stride[i] > most || s->dilation[i] > most ||
+            s->out[i] > most || s->kernel[i] > most || s->pad[i] < -most || s->pad[i] > most) {
+            return "strides, dilations or pads are out of range";
+        }
+        const int64_t steps = s->out[i] > 0 ? (s->out[i] - 1) * s->stride[i] : 0;
+        const int64_t taps = (s->kernel[i] - 1) * s->dilation[i];
+        if (steps > most || taps > most) return "the padded image is too large";
+        reach[2 + i] = steps + taps + 1;
+    }
+    return gemm_counts_fit(reach, 5, true) ? NULL : "the padded image is too large";
 }
 
 const char *conv_tactic_check(isa_level isa, const conv_shape *s, conv_tactic t)

@@ -5,8 +5,27 @@
  * it. */
 #include "cpu/depthwise.h"
 #include "base/env.h"
+#include "cpu/gemm_core.h"
 
 enum { RUN_FLOATS = 4096, RUN_PIXELS = 8 };
+
+const char *depthwise_shape_check(const depthwise_shape *s)
+{
+    const int64_t in[] = { s->images, s->in[0], s->in[1], s->channels };
+    const int64_t out[] = { s->images, s->out[0], s->out[1], s->channels, s->multiplier };
+    const int64_t weights[] = { s->kernel[0], s->kernel[1], s->channels, s->multiplier };
+    if (!gemm_counts_fit(in, 4, true) || !gemm_counts_fit(out, 5, true) || !gemm_counts_fit(weights, 4, false)) {
+        return "sizes of the convolution are negative or too large";
+    }
+    for (int i = 0; i < 2; i++) {
+        const int64_t most = (int64_t)1 << 31;
+        if (s->stride[i] < 1 || s->dilation[i] < 1 || s->stride[i] > most || s->dilation[i] > most ||
+            s->out[i] > most || s->kernel[i] > most || s->pad[i] < -most || s->pad[i] > most) {
+            return "strides, dilations or pads are out of range";
+        }
+    }
+    return NULL;
+}
 
 size_t depthwise_pack_size(const depthwise_shape *s)
 {

@@ -27,6 +27,9 @@ typedef struct depthwise_params {
     gemm_epilogue epilogue; /* bias [channels * multiplier]; hook as for conv      */
 } depthwise_params;
 
+/* NULL where the sizes are sound: to be asked before anything else about a shape that comes from outside. */
+const char *depthwise_shape_check(const depthwise_shape *s);
+
 size_t depthwise_pack_size(const depthwise_shape *s);
 /* Weights w[o][h][w] at strides {o, h, w}, to [tap][o]. */
 void depthwise_pack(const depthwise_shape *s, const float *w, const int64_t w_stride[3], float *dst);

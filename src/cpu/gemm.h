@@ -66,6 +66,8 @@ typedef struct gemm_shape {
 
 /* Lists the sensible tactics, the one expected to be fastest first. Returns their number, at least 1. */
 int gemm_tactics(isa_level isa, const gemm_shape *shape, gemm_tactic out[GEMM_TACTICS_MAX]);
+/* NULL where the sizes are sound: to be asked before anything else about a shape that comes from outside. */
+const char *gemm_shape_check(const gemm_shape *shape);
 /* NULL where the tactic can run the shape, else the reason. */
 const char *gemm_tactic_check(isa_level isa, const gemm_shape *shape, gemm_tactic tactic);
 /* Prints "14x32 n8" or the like; returns the length as snprintf does. */

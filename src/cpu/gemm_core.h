@@ -43,4 +43,8 @@ size_t gemm_core_scratch_size(const gemm_tile_set *set, gemm_tactic t, int64_t t
 void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block, int64_t n_block, int64_t b_first,
                      void *scratch, void *post_user);
 
+/* Whether every count is 1 or more (0 too where `empty`) and their product is a number of floats that memory could
+ * hold, so that no arithmetic on sizes here can overflow. */
+bool gemm_counts_fit(const int64_t *counts, int count, bool empty);
+
 #endif

@@ -15,6 +15,28 @@ static bool rows_collide(const gemm_shape *s, int rows)
            s->a_row * (int64_t)sizeof(float) % CACHE_WAY == 0;
 }
 
+bool gemm_counts_fit(const int64_t *counts, int count, bool empty)
+{
+    const int64_t most = (int64_t)1 << 46;
+    int64_t product = 1;
+    for (int i = 0; i < count; i++) {
+        if (counts[i] < (empty ? 0 : 1) || counts[i] > most) return false;
+        const int64_t factor = counts[i] ? counts[i] : 1;
+        if (factor > most / product) return false;
+        product *= factor;
+    }
+    return true;
+}
+
+const char *gemm_shape_check(const gemm_shape *s)
+{
+    const int64_t a[] = { s->m, s->k, s->taps }, b[] = { s->k, s->n, s->taps }, c[] = { s->m, s->n };
+    if (!gemm_counts_fit(a, 3, true) || !gemm_counts_fit(b, 3, true) || !gemm_counts_fit(c, 2, true)) {
+        return "sizes of the product are negative or too large";
+    }
+    return NULL;
+}
+
 static double max3(double a, double b, double c)
 {
     const double ab = a > b ? a : b;

@@ -40,6 +40,7 @@ static void conv_check(isa_level isa, const conv_shape *shape, conv_tactic tacti
 {
     conv_params p = { .isa = isa, .tactic = tactic, .shape = *shape };
     conv_shape *s = &p.shape;
+    CHECK(conv_shape_check(s) == NULL);
     CHECK(conv_tactic_check(isa, s, tactic) == NULL);
     const int64_t pixels = s->images * volume(s->out), ldy = s->c_out + o->gap;
     guarded x = guarded_create((size_t)(s->images * s->x_image), 0);

@@ -6,6 +6,7 @@
 static void depthwise_check(const depthwise_shape *s, bool bias_used, bool residual_used, bool clip, bool post,
                             int64_t gap, numbers *r)
 {
+    CHECK(depthwise_shape_check(s) == NULL);
     const int64_t cols = s->channels * s->multiplier, pixels = s->images * s->out[0] * s->out[1], ldy = cols + gap;
     guarded x = guarded_create((size_t)(s->images * s->x_image), 0);
     for (int64_t i = 0; i < s->images * s->in[0] * s->in[1]; i++) {
