@@ -9,6 +9,7 @@
 #include "backend/backend.h"
 #include "base/text.h"
 #include "engine/format.h"
+#include "sinter/engine.h"
 
 /* What the executor needs of a step, checked: ids are in range, the problem parsed, the kernel takes it. */
 typedef struct engine_code {
@@ -47,6 +48,7 @@ typedef struct engine {
     const engine_recipe  *recipe;       uint32_t recipe_count;
     const uint8_t        *weights;      uint64_t weights_size;
     const engine_notes   *notes;
+    const char          **io_text;      /* [io_count * SINTER_RANK_MAX]: dims as text */
     engine_code          *code;         /* [step_count] */
     uint8_t              *symbol_late;  /* [dim_count]: the expression mentions a late symbol */
     size_t               *workspace;    /* [profile_count]: bytes, for `threads` */
@@ -65,8 +67,9 @@ sinter_status engine_verify(env *e, engine *g);
  * expressions of `t`; attrs hold expressions too. False also where it cannot be told. Sets no error. */
 bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs, infer_value *in, const infer_value *out);
 
-/* print.c: what `sinter inspect` shows. */
+/* print.c: what `sinter inspect` shows, and an input or output in public words. */
 void          engine_print(const engine *g, bool json, text *out);
+sinter_status engine_io_describe(const engine *g, uint32_t index, uint32_t profile, sinter_io *out);
 
 /* write.c: sections into one file image. */
 typedef struct engine_writer {

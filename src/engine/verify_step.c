@@ -256,6 +256,24 @@ static sinter_status check_io_values(const check *c)
     return SINTER_OK;
 }
 
+/* The interface's dims as text, once: callers keep pointers to it. */
+static sinter_status print_io(env *e, engine *g, const dim *canonical)
+{
+    g->io_text = ARENA_NEW(&g->a, const char *, (size_t)g->io_count * SINTER_RANK_MAX);
+    if (!g->io_text) return FAIL_MEMORY(e, "an engine");
+    text t;
+    text_init(&t, e);
+    for (uint32_t i = 0; i < g->io_count; i++)
+        for (uint32_t k = 0; k < g->io[i].rank; k++) {
+            text_clear(&t);
+            dim_print(g->dims, canonical[g->io[i].dim[k]], &t);
+            g->io_text[i * SINTER_RANK_MAX + k] = t.failed ? "" : arena_text(&g->a, t.at, t.length);
+        }
+    const bool failed = t.failed || g->a.failed;
+    text_deinit(&t);
+    return failed ? FAIL_MEMORY(e, "an engine") : SINTER_OK;
+}
+
 sinter_status engine_verify_steps(env *e, engine *g)
 {
     arena scratch;
@@ -264,6 +282,7 @@ sinter_status engine_verify_steps(env *e, engine *g)
     g->code = ARENA_NEW(&g->a, engine_code, g->step_count);
     g->workspace = ARENA_NEW(&g->a, size_t, g->profile_count);
     sinter_status s = g->code && g->workspace ? read_dims(e, g, &scratch, &canonical) : FAIL_MEMORY(e, "an engine");
+    if (s == SINTER_OK) s = print_io(e, g, canonical);
     for (uint32_t i = 0; s == SINTER_OK && i < g->profile_count; i++) {
         check c = { .e = e, .g = g, .p = &g->profile[i], .canonical = canonical };
         s = check_io_values(&c);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.c - sinter/build.h: arguments are checked here, the work is in build/. */
+#include "sinter/build.h"
+
+#include "api/handle.h"
+#include "base/os.h"
+#include "build/build.h"
+#include "engine/format.h"
+#include "onnx/model.h"
+
+#include <string.h>
+
+static sinter_status begin(env *e, const sinter_build_options *from, sinter_build_options *o, sinter_buffer *out, sinter_error *error)
+{
+    env_init(e, NULL, error);
+    *o = (sinter_build_options)SINTER_BUILD_OPTIONS;
+    if (!out) return FAIL(e, INVALID_ARG, "out is NULL");
+    *out = (sinter_buffer){ 0 };
+    TRY(api_options(e, o, sizeof *o, from));
+    env_init(e, o->env, error);
+    if ((unsigned)o->device > SINTER_DEVICE_REFERENCE) return FAIL(e, INVALID_ARG, "device is %d, expected 0 (cpu) or 1 (reference)", (int)o->device);
+    if ((unsigned)o->tune > SINTER_TUNE_FULL) return FAIL(e, INVALID_ARG, "tune is %d, expected 0 to 2", (int)o->tune);
+    if ((unsigned)o->math > SINTER_MATH_EXACT) return FAIL(e, INVALID_ARG, "math is %d, expected 0 or 1", (int)o->math);
+    if (o->profile_count && !o->profile) return FAIL(e, INVALID_ARG, "%u profiles at NULL", o->profile_count);
+    return SINTER_OK;
+}
+
+static sinter_status finish(env *e, sinter_status s, uint8_t *bytes, size_t size, sinter_buffer *out)
+{
+    if (s == SINTER_OK) *out = (sinter_buffer){ .data = bytes, .size = size, .allocator = e->alloc };
+    return s;
+}
+
+sinter_status sinter_build_memory(const void *model, size_t size, const sinter_build_options *options, sinter_buffer *out, sinter_error *error)
+{
+    env e;
+    sinter_build_options o;
+    TRY(begin(&e, options, &o, out, error));
+    if (!model) return FAIL(&e, INVALID_ARG, "model is NULL");
+    uint8_t *bytes = NULL;
+    size_t bytes_size = 0;
+    const sinter_status s = build_engine(&e, model, size, NULL, "", &o, &bytes, &bytes_size);
+    return finish(&e, s, bytes, bytes_size, out);
+}
+
+/* The folder of `path`, with memory of the environment; "." where it has none. */
+static char *folder_of(env *e, const char *path, size_t *size)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t length = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
+    char *folder = mem_zalloc(e, *size = length + 1, 1);
+    if (folder) memcpy(folder, slash ? path : ".", length);
+    return folder;
+}
+
+sinter_status sinter_build_file(const char *path, const sinter_build_options *options, sinter_buffer *out, sinter_error *error)
+{
+    env e;
+    sinter_build_options o;
+    TRY(begin(&e, options, &o, out, error));
+    if (!path) return FAIL(&e, INVALID_ARG, "path is NULL");
+    os_file file = { 0 };
+    size_t folder_size = 0, size = 0;
+    uint8_t *bytes = NULL;
+    char *folder = NULL;
+    sinter_status s = os_file_map(&e, path, &file);
+    if (s == SINTER_OK) {
+        folder = folder_of(&e, path, &folder_size);
+        const char *slash = strrchr(path, '/');
+        s = folder ? build_engine(&e, file.data, file.size, folder, slash ? slash + 1 : path, &o, &bytes, &size) : FAIL_MEMORY(&e, "a path");
+    }
+    if (folder) mem_free(&e, folder, folder_size, 1);
+    os_file_close(&e, &file);
+    return finish(&e, NOTE(&e, s, "building '%s'", path), bytes, size, out);
+}
+
+void sinter_buffer_free(sinter_buffer *buffer)
+{
+    if (!buffer) return;
+    if (buffer->data) buffer->allocator.resize(buffer->allocator.user, buffer->data, buffer->size, 0, ENGINE_ALIGN);
+    *buffer = (sinter_buffer){ 0 };
+}
+
+sinter_status sinter_buffer_save(const sinter_buffer *buffer, const char *path, sinter_error *error)
+{
+    env e;
+    env_init(&e, NULL, error);
+    if (!buffer || !path) return FAIL(&e, INVALID_ARG, "%s is NULL", buffer ? "path" : "buffer");
+    return os_file_write_atomic(&e, path, buffer->data, buffer->size);
+}
+
+/* ---- interface of a model ---- */
+
+static bool is_initialized(const onnx_model *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->graph.initializer.count; i++)
+        if (strcmp(m->graph.initializer.at[i].name, name) == 0) return true;
+    return false;
+}
+
+static bool visit_one(const onnx_value_info *v, bool is_input, int (*visit)(void *, const sinter_model_io *), void *user)
+{
+    sinter_model_io io = { .name = v->name, .is_input = is_input, .rank = v->rank < SINTER_RANK_MAX ? v->rank : SINTER_RANK_MAX };
+    if (!onnx_dtype_of(v->type, &io.dtype)) io.dtype = SINTER_DTYPE_NONE;
+    for (uint32_t k = 0; k < io.rank; k++) {
+        io.dim[k] = v->dim[k].has_value ? v->dim[k].value : -1;
+        if (!v->dim[k].has_value && v->dim[k].param && *v->dim[k].param) io.dim_name[k] = v->dim[k].param;
+    }
+    return visit(user, &io) == 0;
+}
+
+sinter_status sinter_model_inputs(const char *path, const sinter_env_options *options, int (*visit)(void *user, const sinter_model_io *io), void *user,
+                                  sinter_error *error)
+{
+    env e;
+    env_init(&e, options, error);
+    if (!path || !visit) return FAIL(&e, INVALID_ARG, "%s is NULL", path ? "visit" : "path");
+    os_file file = { 0 };
+    TRY(os_file_map(&e, path, &file));
+    arena a;
+    arena_init(&a, &e);
+    onnx_model m = { 0 };
+    const sinter_status s = NOTE(&e, onnx_model_read(&e, &a, file.data, file.size, &m), "reading '%s'", path);
+    bool more = s == SINTER_OK;
+    for (uint32_t i = 0; more && i < m.graph.in.count; i++)
+        if (!is_initialized(&m, m.graph.in.at[i].name)) more = visit_one(&m.graph.in.at[i], true, visit, user);
+    for (uint32_t i = 0; more && i < m.graph.out.count; i++) more = visit_one(&m.graph.out.at[i], false, visit, user);
+    arena_deinit(&a);
+    os_file_close(&e, &file);
+    return s;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine.c - sinter/engine.h: the public handle is the engine itself. */
+#include "sinter/engine.h"
+
+#include "api/handle.h"
+#include "base/os.h"
+#include "engine/engine.h"
+
+#include <string.h>
+
+static engine *inner(const sinter_engine *g) { return (engine *)(uintptr_t)g; }
+
+static sinter_status begin(env *e, const sinter_engine_options *from, sinter_engine_options *o, sinter_engine **out, sinter_error *error)
+{
+    env_init(e, NULL, error);
+    *o = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
+    if (!out) return FAIL(e, INVALID_ARG, "out is NULL");
+    *out = NULL;
+    TRY(api_options(e, o, sizeof *o, from));
+    env_init(e, o->env, error);
+    return SINTER_OK;
+}
+
+/* How many threads the engine was tuned for, if its notes can be found: a wish, read before anything is verified. */
+static uint32_t tuned_threads(const uint8_t *bytes, size_t size)
+{
+    engine_header h;
+    if (size < sizeof h) return 0;
+    memcpy(&h, bytes, sizeof h);
+    for (uint32_t i = 0; i < h.section_count && i < ENGINE_SECTIONS_MAX; i++) {
+        engine_section s;
+        if (sizeof h + (i + 1) * sizeof s > size) return 0;
+        memcpy(&s, bytes + sizeof h + i * sizeof s, sizeof s);
+        if (s.kind != SECTION_NOTES || s.size != sizeof(engine_notes) || s.at > size || size - s.at < sizeof(engine_notes)) continue;
+        engine_notes n;
+        memcpy(&n, bytes + s.at, sizeof n);
+        return n.threads;
+    }
+    return 0;
+}
+
+static sinter_status open(env *e, const sinter_engine_options *o, uint8_t *bytes, size_t size, sinter_engine **out)
+{
+    const uint32_t cpus = os_cpu_count(), tuned = tuned_threads(bytes, size);
+    device_options d = { .threads = o->threads ? o->threads : tuned < cpus ? tuned : cpus, .isa = o->isa ? o->isa : os_env("SINTER_ISA") };
+    engine *g = NULL;
+    const sinter_status s = engine_open(e, bytes, size, backend_find("cpu"), &d, &g, e->error);
+    *out = (sinter_engine *)(void *)g;
+    return s;
+}
+
+sinter_status sinter_engine_load_memory(const void *bytes, size_t size, const sinter_engine_options *options, sinter_engine **out, sinter_error *error)
+{
+    env e;
+    sinter_engine_options o;
+    TRY(begin(&e, options, &o, out, error));
+    if (!bytes || !size) return FAIL(&e, INVALID_ARG, "no bytes are no engine");
+    uint8_t *copy = mem_alloc(&e, size, ENGINE_ALIGN);
+    if (!copy) return FAIL_MEMORY(&e, "an engine");
+    memcpy(copy, bytes, size);
+    return open(&e, &o, copy, size, out);
+}
+
+sinter_status sinter_engine_load(const char *path, const sinter_engine_options *options, sinter_engine **out, sinter_error *error)
+{
+    env e;
+    sinter_engine_options o;
+    TRY(begin(&e, options, &o, out, error));
+    if (!path) return FAIL(&e, INVALID_ARG, "path is NULL");
+    os_file file = { 0 };
+    TRY(os_file_read(&e, path, SIZE_MAX, &file));
+    return NOTE(&e, open(&e, &o, file.data, file.size, out), "loading '%s'", path);
+}
+
+void sinter_engine_retain(sinter_engine *g) { engine_retain(inner(g)); }
+void sinter_engine_release(sinter_engine *g) { engine_release(inner(g)); }
+uint32_t sinter_engine_io_count(const sinter_engine *g) { return g ? inner(g)->io_count : 0; }
+uint32_t sinter_engine_profile_count(const sinter_engine *g) { return g ? inner(g)->profile_count : 0; }
+
+sinter_status sinter_engine_io(const sinter_engine *handle, uint32_t index, uint32_t profile, sinter_io *out)
+{
+    const engine *g = inner(handle);
+    if (!g || !out || index >= g->io_count || profile >= g->profile_count) return SINTER_INVALID_ARG;
+    return engine_io_describe(g, index, profile, out);
+}
+
+sinter_status sinter_engine_print(const sinter_engine *handle, sinter_print format, sinter_write_fn write, void *user, sinter_error *error)
+{
+    env e;
+    env_init(&e, NULL, error);
+    if (!handle || !write) return FAIL(&e, INVALID_ARG, "%s is NULL", handle ? "write" : "engine");
+    text t;
+    text_init(&t, &e);
+    engine_print(inner(handle), format == SINTER_PRINT_JSON, &t);
+    const sinter_status s = t.failed ? FAIL_MEMORY(&e, "a description") : SINTER_OK;
+    if (s == SINTER_OK) write(user, t.at, t.length);
+    text_deinit(&t);
+    return s;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.c - the way through, on one page: import, optimise, then for each profile tune and plan, then write. */
+#include "build/build.h"
+
+#include "base/hash.h"
+#include "build/emit.h"
+#include "build/profiles.h"
+#include "opt/pipeline.h"
+#include "plan/plan.h"
+#include "sinter/version.h"
+
+#include <string.h>
+
+/* Larger results whose size data decides live in buffers that grow instead of in the slab. */
+static const uint64_t slab_item_max = (uint64_t)1 << 34, late_item_max = (uint64_t)1 << 24;
+
+typedef struct builder {
+    env                        *e;
+    const sinter_build_options *o;
+    arena                       a;
+    onnx_model                  model;
+    onnx_files                  files;
+    ir_graph                   *g;
+    const backend              *backend;
+    device                     *device;
+    timing_cache               *cache;
+    tune_result                *tuned;
+    uint32_t                    profiles;
+    emit                        out;
+} builder;
+
+static void dump_stage(void *user, const char *stage, const ir_graph *g)
+{
+    builder *b = user;
+    text t;
+    text_init(&t, b->e);
+    ir_print(g, &t);
+    if (!t.failed) b->o->stage(b->o->user, stage, t.at, t.length);
+    text_deinit(&t);
+}
+
+static sinter_status report(builder *b, const char *phase, double done)
+{
+    if (!b->o->progress || !b->o->progress(b->o->user, phase, done)) return SINTER_OK;
+    return FAIL(b->e, INVALID_ARG, "the build was cancelled");
+}
+
+static sinter_status import_model(builder *b, const uint8_t *bytes, size_t size, const char *folder)
+{
+    TRY(report(b, "import", 0));
+    TRY(onnx_model_read(b->e, &b->a, bytes, size, &b->model));
+    onnx_import_options options = { .folder = folder, .files = &b->files };
+    TRY(profiles_union(b->e, &b->a, &b->model, b->o, &options));
+    TRY(onnx_import(b->e, &options, bytes, size, &b->g));
+    if (b->o->stage) dump_stage(b, "import", b->g);
+    return b->o->verify ? ir_verify(b->g, IR_STAGE_IMPORTED) : SINTER_OK;
+}
+
+static sinter_status optimize(builder *b)
+{
+    TRY(report(b, "optimise", 0));
+    if (b->o->device == SINTER_DEVICE_REFERENCE) return ir_sweep(b->g);
+    const opt_options options = { .math = b->o->math == SINTER_MATH_EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32, .disabled = b->o->rules,
+                                  .rule_limit = b->o->rule_limit, .verify = b->o->verify != 0, .dump = b->o->stage ? dump_stage : NULL, .dump_user = b };
+    return NOTE(b->e, opt_run(b->e, b->g, &options), "optimising the graph");
+}
+
+/* Storages that only late sizes bound are kept out of the slab above a smaller limit: their bounds are often far too high. */
+static void grow_late(builder *b, plan *p)
+{
+    for (uint32_t i = 1; i < p->storage.count; i++) {
+        plan_storage *s = &p->storage.at[i];
+        if (s->kind == STORAGE_SLAB && s->bound > late_item_max && dim_is_late(b->g->dims, s->size)) s->kind = STORAGE_GROWN;
+    }
+}
+
+static sinter_status plan_profile(builder *b, uint32_t index)
+{
+    TRY(profiles_apply(b->e, b->g, b->o, index));
+    kernel_target target;
+    b->backend->target(b->device, &target);
+    const tune_options options = { .backend = b->backend, .device = b->device, .mode = (tune_mode)b->o->tune, .threads = target.threads,
+                                   .reference_only = b->o->device == SINTER_DEVICE_REFERENCE, .cache_only = b->o->cache_only != 0, .cache = b->cache,
+                                   .progress = b->o->progress, .user = b->o->user };
+    tune_result *t = &b->tuned[index];
+    TRY(tune_graph(b->e, &b->a, b->g, &options, t));
+    TRY(plan_lifetimes(b->e, t->plan));
+    grow_late(b, t->plan);
+    TRY(plan_offsets(b->e, t->plan, slab_item_max));
+    env_log(b->e, LOG_PLAN, "profile %u: %u steps, %llu bytes of slab", index, t->plan->step.count - 1, (unsigned long long)t->plan->slab_size);
+    return SINTER_OK;
+}
+
+static sinter_status write_engine(builder *b, const uint8_t *model, size_t size, const char *name, uint8_t **out, size_t *out_size)
+{
+    TRY(report(b, "write", 0));
+    emit *x = &b->out;
+    *x = (emit){ .e = b->e, .a = &b->a, .g = b->g, .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
+    if (!x->recipe_of) return FAIL_MEMORY(b->e, "an engine");
+    TRY(engine_writer_init(b->e, &x->w));
+    TRY(emit_shared(x));
+    for (uint32_t i = 0; i < b->profiles; i++) {
+        TRY(profiles_apply(b->e, b->g, b->o, i));
+        TRY(emit_ranges(x));
+        TRY(emit_profile(x, &b->tuned[i]));
+    }
+    text t;
+    text_init(&t, b->e);
+    b->backend->describe(b->device, &t);
+    kernel_target target;
+    b->backend->target(b->device, &target);
+    const engine_notes notes = { .version = engine_writer_string(&x->w, sinter_version()), .target = engine_writer_string(&x->w, t.failed ? "" : t.at),
+                                 .model = engine_writer_string(&x->w, name), .threads = target.threads, .isa = target.isa, .node_count = b->model.graph.node.count };
+    text_deinit(&t);
+    TRY(emit_notes(x, &notes));
+    sha256 h;
+    uint8_t digest[32];
+    sha256_init(&h);
+    sha256_update(&h, model, size);
+    sha256_final(&h, digest);
+    return engine_writer_finish(&x->w, digest, out, out_size);
+}
+
+static sinter_status build(builder *b, const uint8_t *model, size_t size, const char *folder, const char *name, uint8_t **out, size_t *out_size)
+{
+    b->backend = backend_find("cpu");
+    TRY(import_model(b, model, size, folder));
+    TRY(optimize(b));
+    const device_options wanted = { .threads = b->o->threads, .isa = b->o->isa ? b->o->isa : os_env("SINTER_ISA") };
+    TRY(b->backend->open(b->e, &wanted, &b->device));
+    TRY(timing_cache_create(b->e, &b->cache));
+    if (b->o->timing_cache) TRY(timing_cache_read(b->cache, b->o->timing_cache));
+    b->profiles = b->o->profile_count ? b->o->profile_count : 1;
+    b->tuned = ARENA_NEW(&b->a, tune_result, b->profiles);
+    if (!b->tuned) return FAIL_MEMORY(b->e, "profiles");
+    for (uint32_t i = 0; i < b->profiles; i++) TRY(plan_profile(b, i));
+    if (b->o->timing_cache && !b->o->cache_only) TRY(timing_cache_write(b->cache, b->o->timing_cache));
+    return write_engine(b, model, size, name, out, out_size);
+}
+
+sinter_status build_engine(env *e, const uint8_t *model, size_t size, const char *folder, const char *name, const sinter_build_options *o,
+                           uint8_t **out, size_t *out_size)
+{
+    builder b = { .e = e, .o = o };
+    arena_init(&b.a, e);
+    const sinter_status s = build(&b, model, size, folder, name, out, out_size);
+    if (b.out.e) engine_writer_deinit(&b.out.w);
+    timing_cache_destroy(b.cache);
+    if (b.device) b.backend->close(e, b.device);
+    if (b.g) ir_graph_destroy(b.g);
+    onnx_files_close(e, &b.files);
+    arena_deinit(&b.a);
+    return s;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit.h - plans as records of an engine file. */
+#ifndef BUILD_EMIT_H
+#define BUILD_EMIT_H
+
+#include "engine/engine.h"
+#include "tune/tune.h"
+
+typedef struct emit {
+    env           *e;
+    arena         *a;
+    engine_writer  w;
+    const ir_graph *g;
+    uint32_t      *recipe_of;           /* by graph value: 1 + recipe; 0: not written yet */
+} emit;
+
+/* What all profiles share: the shape program, symbols, inputs and outputs. After all tuning, since that adds expressions. */
+sinter_status emit_shared(emit *x);
+/* The symbols' ranges as they are now, and one profile's plan. */
+sinter_status emit_ranges(emit *x);
+sinter_status emit_profile(emit *x, const tune_result *t);
+sinter_status emit_notes(emit *x, const engine_notes *notes);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend_cpu.c - the CPU as a backend: a program is a list of bound records, run one after the other.
+ *
+ * Everything a launch needs lies in one block, made when the shape is set; a launch looks up addresses and calls. */
+#include "cpu/backend_cpu.h"
+
+#include "base/os.h"
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+
+#include <string.h>
+
+struct device {
+    cpu_device cpu;
+};
+
+typedef struct launch {
+    const kernel   *kernel;
+    void           *record;
+    uint32_t        count_in, count_out, index;
+    const uint32_t *in_id, *out_id;
+} launch;
+
+struct program {
+    size_t   size;
+    uint32_t count;
+    void   **pointer;           /* room for the operands of the widest step */
+    launch   at[];
+};
+
+static sinter_status open(env *e, const device_options *options, device **out)
+{
+    device *d = mem_zalloc(e, sizeof *d, _Alignof(device));
+    *out = NULL;
+    if (!d) return FAIL_MEMORY(e, "a device");
+    const sinter_status s = cpu_device_init(e, options->isa, options->threads, &d->cpu);
+    if (s == SINTER_OK) {
+        *out = d;
+    } else {
+        mem_free(e, d, sizeof *d, _Alignof(device));
+    }
+    return s;
+}
+
+static void close(env *e, device *d)
+{
+    if (!d) return;
+    cpu_device_deinit(e, &d->cpu);
+    mem_free(e, d, sizeof *d, _Alignof(device));
+}
+
+static void target(const device *d, kernel_target *out)
+{
+    *out = d->cpu.target;
+}
+
+static const kernel *const *kernels(uint32_t *count)
+{
+    *count = cpu_kernels_count;
+    return cpu_kernels;
+}
+
+static void describe(const device *d, text *out)
+{
+    cpu_device_describe(&d->cpu, out);
+}
+
+static void *memory_alloc(env *e, device *d, size_t size)
+{
+    (void)d;
+    return mem_zalloc(e, size, 64);
+}
+
+static void memory_free(env *e, device *d, void *ptr, size_t size)
+{
+    (void)d;
+    mem_free(e, ptr, size, 64);
+}
+
+/* ---- programs ---- */
+
+static size_t record_size(const program_step *s)
+{
+    return size_align(s->kernel->record_size(s->problem, s->tactic), 64);
+}
+
+/* One block: the header, the launches, the pointers, the records. */
+static program *allocate(env *e, const program_step *step, uint32_t count)
+{
+    size_t size = size_align(sizeof(program) + count * sizeof(launch), 64);
+    const size_t pointers = size;
+    uint32_t widest = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (step[i].count_in + step[i].count_out > widest) widest = step[i].count_in + step[i].count_out;
+    size = size_align(size_add(size, size_mul(widest, sizeof(void *))), 64);
+    const size_t records = size;
+    for (uint32_t i = 0; i < count; i++) size = size_add(size, record_size(&step[i]));
+    program *p = mem_zalloc(e, size, 64);
+    if (!p) return NULL;
+    p->size = size;
+    p->count = count;
+    p->pointer = (void **)((uint8_t *)p + pointers);
+    uint8_t *record = (uint8_t *)p + records;
+    for (uint32_t i = 0; i < count; i++) {
+        p->at[i] = (launch){ .kernel = step[i].kernel, .record = record, .count_in = step[i].count_in, .count_out = step[i].count_out,
+                             .index = step[i].index, .in_id = step[i].in_id, .out_id = step[i].out_id };
+        record += record_size(&step[i]);
+    }
+    return p;
+}
+
+static void program_destroy(env *e, device *d, program *p)
+{
+    (void)d;
+    if (p) mem_free(e, p, p->size, 64);
+}
+
+static sinter_status program_create(env *e, device *d, const program_step *step, uint32_t count, program *reuse, program **out)
+{
+    program *p = reuse ? reuse : allocate(e, step, count);
+    if (!p) return FAIL_MEMORY(e, "a program");
+    for (uint32_t i = 0; i < count; i++) {
+        const program_step *s = &step[i];
+        const sinter_status status = s->kernel->bind(e, s->problem, s->tactic, s->attrs, s->in, s->out, p->at[i].record);
+        if (status == SINTER_OK) continue;
+        if (!reuse) program_destroy(e, d, p);
+        return NOTE(e, status, "binding kernel '%s'", s->kernel->name);
+    }
+    *out = p;
+    return SINTER_OK;
+}
+
+static sinter_status run_step(const program *p, const launch *l, kernel_run *r, const program_run *run)
+{
+    void **pointer = p->pointer;
+    for (uint32_t i = 0; i < l->count_in; i++) pointer[i] = l->in_id[i] ? run->address[l->in_id[i]] : NULL;
+    for (uint32_t i = 0; i < l->count_out; i++) pointer[l->count_in + i] = l->out_id[i] ? run->address[l->out_id[i]] : NULL;
+    r->record = l->record;
+    r->in = pointer;
+    r->out = pointer + l->count_in;
+    const bool was_clean = !run->fault || !run->fault->is_set;
+    const arena_mark mark = arena_save(run->scratch);
+    const sinter_status s = l->kernel->run(r);
+    arena_rewind(run->scratch, mark);
+    if (was_clean && run->fault && run->fault->is_set) run->fault->step = l->index;
+    return NOTE(run->e, s, "running kernel '%s'", l->kernel->name);
+}
+
+static sinter_status program_launch(device *d, program *p, const program_run *run)
+{
+    kernel_run r = { .workspace = run->workspace, .parallel = cpu_pool_parallel(d->cpu.pool), .fault = run->fault, .e = run->e, .scratch = run->scratch };
+    for (uint32_t i = 0; i < p->count; i++) {
+        const launch *l = &p->at[i];
+        if (!run->clock) {
+            TRY(run_step(p, l, &r, run));
+            continue;
+        }
+        const uint64_t start = os_time_ns();
+        TRY(run_step(p, l, &r, run));
+        const uint64_t ns = os_time_ns() - start;
+        step_clock *c = &run->clock[l->index];
+        c->total_ns += ns;
+        if (!c->runs++ || ns < c->min_ns) c->min_ns = ns;
+    }
+    return SINTER_OK;
+}
+
+static size_t program_memory(const program *p)
+{
+    return p->size;
+}
+
+const backend cpu_backend = {
+    .name = "cpu", .open = open, .close = close, .target = target, .kernels = kernels, .describe = describe,
+    .memory_alloc = memory_alloc, .memory_free = memory_free, .program_create = program_create,
+    .program_launch = program_launch, .program_destroy = program_destroy, .program_memory = program_memory,
+};

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* print.c - an engine for people and for programs: interface, profiles, memory, steps and the kernels chosen. */
+#include "core/storage.h"
+#include "engine/engine.h"
+
+#include <string.h>
+
+/* ---- the interface in public words ---- */
+
+/* The value of an expression in a profile: at the symbols' min, opt and max, by interval arithmetic where they are symbols. */
+static dim_range range_of(const engine *g, uint32_t d, uint32_t profile)
+{
+    const dim_node *n = &g->dim[d];
+    if (n->kind == DIM_CONST) return (dim_range){ n->value, n->value, n->value, 1 };
+    if (n->kind == DIM_SYMBOL) {
+        const engine_range *r = &g->range[(size_t)profile * g->symbol_count + (size_t)n->value];
+        return (dim_range){ r->min, r->max, r->opt, r->divisor };
+    }
+    return (dim_range){ 0, INT64_MAX, -1, 1 };
+}
+
+sinter_status engine_io_describe(const engine *g, uint32_t index, uint32_t profile, sinter_io *out)
+{
+    const engine_io *io = &g->io[index];
+    *out = (sinter_io){ .name = engine_text(g, io->name), .is_input = io->is_input, .dtype = (sinter_dtype)io->dtype, .rank = io->rank };
+    for (uint32_t k = 0; k < io->rank; k++) {
+        const dim_range r = range_of(g, io->dim[k], profile);
+        out->dim[k] = g->dim[io->dim[k]].kind == DIM_CONST ? r.min : -1;
+        out->dim_text[k] = g->io_text[index * SINTER_RANK_MAX + k];
+        out->min[k] = r.min;
+        out->opt[k] = r.opt;
+        out->max[k] = r.max;
+    }
+    return SINTER_OK;
+}
+
+/* ---- text ---- */
+
+static const char *kernel_name(const engine *g, uint32_t step)
+{
+    return g->code[step].kernel ? g->code[step].kernel->name : "call";
+}
+
+static void print_tactic(const engine *g, uint32_t step, text *out)
+{
+    tactic t;
+    memcpy(t.at, g->step[step].tactic, sizeof t.at);
+    if (g->code[step].kernel && g->code[step].kernel->print) g->code[step].kernel->print(&t, out);
+}
+
+static uint64_t weight_bytes(const engine *g, uint32_t profile)
+{
+    uint64_t bytes = 0;
+    const engine_profile *p = &g->profile[profile];
+    for (uint32_t i = 1; i < p->storage_count; i++)
+        if (g->storage[p->storage_first + i].kind == STORAGE_WEIGHT) bytes += g->storage[p->storage_first + i].bound;
+    return bytes;
+}
+
+/* Programs of a profile: launches of a run without repetitions. */
+static uint32_t segments(const engine *g, const engine_profile *p)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 1; r < p->region_count; r++) {
+        const engine_region *x = &g->region[p->region_first + r];
+        int last = -1;
+        for (uint32_t i = 0; i < x->step_count; i++) {
+            const uint32_t id = p->step_first + x->step_at + i;
+            const int kind = g->step[id].kind == STEP_KERNEL ? g->code[id].is_late : -1;
+            count += kind >= 0 && kind != last;
+            last = kind;
+        }
+    }
+    return count;
+}
+
+static void print_dims(const engine *g, uint32_t io, text *out)
+{
+    text_append(out, "[", 1);
+    for (uint32_t k = 0; k < g->io[io].rank; k++) text_printf(out, "%s%s", k ? "," : "", g->io_text[io * SINTER_RANK_MAX + k]);
+    text_append(out, "]", 1);
+}
+
+static void print_steps(const engine *g, uint32_t profile, text *out)
+{
+    const engine_profile *p = &g->profile[profile];
+    for (uint32_t r = 1; r < p->region_count; r++) {
+        const engine_region *x = &g->region[p->region_first + r];
+        if (r > 1) text_printf(out, "  region %u:\n", r);
+        for (uint32_t i = 0; i < x->step_count; i++) {
+            const uint32_t id = p->step_first + x->step_at + i;
+            text_printf(out, "  %4u %-16s ", x->step_at + i, kernel_name(g, id));
+            const size_t before = out->length;
+            print_tactic(g, id, out);
+            for (size_t n = out->length - before; n < 14; n++) text_append(out, " ", 1);
+            text_printf(out, " %s", engine_text(g, g->step[id].problem));
+            if (g->step[id].region[0]) text_printf(out, " region %u", g->step[id].region[0]);
+            if (g->step[id].region[1]) text_printf(out, " or %u", g->step[id].region[1]);
+            if (*engine_text(g, g->step[id].name)) text_printf(out, "   # %s", engine_text(g, g->step[id].name));
+            text_append(out, "\n", 1);
+        }
+    }
+}
+
+static void print_text(const engine *g, text *out)
+{
+    text_printf(out, "engine format %u.%u, written by sinter %s from '%s' (%u nodes)\n", g->header->major, g->header->minor, engine_text(g, g->notes->version),
+                engine_text(g, g->notes->model), g->notes->node_count);
+    text_printf(out, "built for %s, %u threads\n", engine_text(g, g->notes->target), g->notes->threads);
+    for (uint32_t i = 0; i < g->io_count; i++) {
+        text_printf(out, "%s %s %s", g->io[i].is_input ? "input " : "output", engine_text(g, g->io[i].name), sinter_dtype_name((sinter_dtype)g->io[i].dtype));
+        print_dims(g, i, out);
+        text_append(out, "\n", 1);
+    }
+    for (uint32_t k = 0; k < g->profile_count; k++) {
+        const engine_profile *p = &g->profile[k];
+        text_printf(out, "profile %u: %u steps in %u segments, %u regions, slab %llu bytes, workspace %zu, weights %llu\n", k, p->step_count, segments(g, p),
+                    p->region_count - 1, (unsigned long long)p->slab_size, g->workspace[k], (unsigned long long)weight_bytes(g, k));
+        for (uint32_t i = 0; i < g->symbol_count; i++) {
+            const engine_range *r = &g->range[(size_t)k * g->symbol_count + i];
+            if (g->symbol[i].is_late) continue;
+            text_printf(out, "  %s = %lld..%lld, opt %lld\n", engine_text(g, g->symbol[i].name), (long long)r->min, (long long)r->max, (long long)r->opt);
+        }
+        print_steps(g, k, out);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void json_text(text *out, const char *s)
+{
+    text_append(out, "\"", 1);
+    for (; *s; s++) {
+        const unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\') {
+            text_printf(out, "\\%c", c);
+        } else if (c < 0x20) {
+            text_printf(out, "\\u%04x", c);
+        } else {
+            text_append(out, s, 1);
+        }
+    }
+    text_append(out, "\"", 1);
+}
+
+static void json_field(text *out, const char *name, const char *value, bool more)
+{
+    json_text(out, name);
+    text_append(out, ":", 1);
+    json_text(out, value);
+    if (more) text_append(out, ",", 1);
+}
+
+static void json_steps(const engine *g, uint32_t profile, text *out)
+{
+    const engine_profile *p = &g->profile[profile];
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        const uint32_t id = p->step_first + i;
+        text_append(out, i ? ",\n{" : "\n{", i ? 3 : 2);
+        json_field(out, "kernel", kernel_name(g, id), true);
+        text t;
+        text_init(&t, out->e);
+        print_tactic(g, id, &t);
+        json_field(out, "tactic", t.length && !t.failed ? t.at : "", true);
+        text_deinit(&t);
+        json_field(out, "problem", engine_text(g, g->step[id].problem), true);
+        json_field(out, "name", engine_text(g, g->step[id].name), false);
+        text_append(out, "}", 1);
+    }
+}
+
+static void print_json(const engine *g, text *out)
+{
+    text_append(out, "{", 1);
+    json_field(out, "version", engine_text(g, g->notes->version), true);
+    json_field(out, "model", engine_text(g, g->notes->model), true);
+    json_field(out, "target", engine_text(g, g->notes->target), true);
+    text_printf(out, "\"threads\":%u,\"nodes\":%u,\"file_bytes\":%zu,\"io\":[", g->notes->threads, g->notes->node_count, g->size);
+    for (uint32_t i = 0; i < g->io_count; i++) {
+        text_append(out, i ? ",\n{" : "\n{", i ? 3 : 2);
+        json_field(out, "name", engine_text(g, g->io[i].name), true);
+        json_field(out, "kind", g->io[i].is_input ? "input" : "output", true);
+        json_field(out, "dtype", sinter_dtype_name((sinter_dtype)g->io[i].dtype), true);
+        text_append(out, "\"dims\":[", 8);
+        for (uint32_t k = 0; k < g->io[i].rank; k++) {
+            if (k) text_append(out, ",", 1);
+            json_text(out, g->io_text[i * SINTER_RANK_MAX + k]);
+        }
+        text_append(out, "]}", 2);
+    }
+    text_append(out, "],\"profiles\":[", 14);
+    for (uint32_t k = 0; k < g->profile_count; k++) {
+        const engine_profile *p = &g->profile[k];
+        text_printf(out, "%s\n{\"slab_bytes\":%llu,\"workspace_bytes\":%zu,\"weight_bytes\":%llu,\"segments\":%u,\"steps\":[", k ? "," : "",
+                    (unsigned long long)p->slab_size, g->workspace[k], (unsigned long long)weight_bytes(g, k), segments(g, p));
+        json_steps(g, k, out);
+        text_append(out, "]}", 2);
+    }
+    text_append(out, "]}\n", 3);
+}
+
+void engine_print(const engine *g, bool json, text *out)
+{
+    if (json) {
+        print_json(g, out);
+    } else {
+        print_text(g, out);
+    }
+}
