@@ -105,8 +105,8 @@ static bool is_unused(const ir_graph *g, ir_node_id id)
     return true;
 }
 
-/* Kills what nobody reads from `n` backwards; its origins go to `heir`. */
-static sinter_status collect(driver *d, ir_node_id n, ir_node_id heir)
+/* Kills what nobody reads from `n` backwards, not further than `first`; its origins go to `heir`. */
+static sinter_status collect(driver *d, ir_node_id n, ir_node_id first, ir_node_id heir)
 {
     ir_graph *g = d->r.g;
     if (!is_unused(g, n)) return SINTER_OK;
@@ -116,13 +116,13 @@ static sinter_status collect(driver *d, ir_node_id n, ir_node_id heir)
     *slot = n;
     while (stack.count) {
         const ir_node_id id = stack.at[--stack.count];
-        if (!is_unused(g, id)) continue;
+        if (id < first || !is_unused(g, id)) continue;
         ir_node_kill(g, id);
         if (heir) TRY(ir_origin_unite(g, heir, id));
         const ir_node *dead = &g->node.at[id];
         for (uint32_t i = 0; i < dead->count_in; i++) {
             const ir_value *v = ir_value_at(g, dead->in[i]);
-            if (v->use_count == 1) enqueue_readers(d, dead->in[i]);
+            if (!first && v->use_count == 1) enqueue_readers(d, dead->in[i]);
             if (!v->producer || v->use_count || v->is_output) continue;
             slot = VEC_PUSH(&d->a, &stack);
             if (!slot) return FAIL_MEMORY(g->e, "rewriting");
@@ -159,7 +159,7 @@ static sinter_status fire(driver *d, const rule *x, const match *m)
     }
     const ir_value_id from = g->node.at[m->root].out[0];
     if (!to || !may_replace(g, from, to)) {
-        for (ir_node_id n = g->node.count; n-- > before;) TRY(collect(d, n, 0));
+        for (ir_node_id n = g->node.count; n-- > before;) TRY(collect(d, n, before, 0));   /* what a declining rule left; nothing changed */
         return SINTER_OK;
     }
     for (ir_node_id n = before; n < g->node.count; n++) {
@@ -170,8 +170,8 @@ static sinter_status fire(driver *d, const rule *x, const match *m)
     const ir_node_id maker = ir_value_at(g, to)->producer;
     const bool swaps = ir_value_at(g, from)->is_output;
     ir_value_replace(g, from, to);
-    TRY(collect(d, m->root, maker >= before ? maker : 0));
-    for (ir_node_id n = before; n < g->node.count; n++) TRY(collect(d, n, 0));
+    TRY(collect(d, m->root, 0, maker >= before ? maker : 0));
+    for (ir_node_id n = before; n < g->node.count; n++) TRY(collect(d, n, 0, 0));
     enqueue_readers(d, swaps ? from : to);
     if (maker) enqueue(d, maker);
     d->fired++;
@@ -236,7 +236,7 @@ static sinter_status settle_shape_value(driver *d, ir_node_id id, bool *done)
     g->node.at[fresh].name = n->name;
     ir_value_replace(g, from, to);
     enqueue(d, fresh);
-    TRY(collect(d, id, fresh));
+    TRY(collect(d, id, 0, fresh));
     *done = true;
     return SINTER_OK;
 }
@@ -245,7 +245,7 @@ static sinter_status visit(driver *d, ir_node_id id)
 {
     ir_graph *g = d->r.g;
     if (g->node.at[id].is_dead) return SINTER_OK;
-    if (is_unused(g, id)) return collect(d, id, 0);
+    if (is_unused(g, id)) return collect(d, id, 0, 0);
     bool done = false;
     TRY(inline_if(d, id, &done));
     if (!done) TRY(settle_shape_value(d, id, &done));

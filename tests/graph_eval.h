@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_eval.h - runs a graph node by node through the oracle: what optimised graphs are compared with.
+ *
+ * Symbols take their opt. The main region only: no ops with regions, none whose sizes come late. */
+#ifndef GRAPH_EVAL_H
+#define GRAPH_EVAL_H
+
+#include "ir/graph.h"
+
+/* Fills one view for each result of the main region, in `a`. in: one dense view for each parameter. */
+sinter_status graph_eval(const ir_graph *g, const view *in, arena *a, view *out);
+/* Random inputs: floats in [-1, 1) (in [0.1, 1) where the name begins with "pos"), integers in [0, 4), bools. */
+sinter_status graph_inputs(const ir_graph *g, uint64_t seed, arena *a, view *in);
+/* The largest |a - b| / max(1, |b|) over all elements; infinite where shapes or types differ, or one alone is NaN. */
+double graph_gap(const view *a, const view *b);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_rules.c - each rewrite rule against its file tests/rules/<name>.txt.
+ *
+ * A file has sections that begin with a line "before:", "after:" or "not:". The rule, alone, turns each before into the after
+ * that follows (compared as text, numbered anew), both compute the same from random inputs, and the rule leaves each not alone. A rule
+ * without a file, without a firing or without a near miss fails. SINTER_BLESS=1 writes the after sections from what happened. */
+#include "base/os.h"
+#include "graph_eval.h"
+#include "opt/rewrite.h"
+#include "test.h"
+
+#ifndef SINTER_SOURCE_DIR
+#define SINTER_SOURCE_DIR "."
+#endif
+
+static const rule *const tables[] = { rules_shape, rules_arith, rules_linear, rules_activation, rules_norm, rules_attention, rules_strength, NULL };
+
+typedef struct section { const char *at; size_t size; char kind; } section;   /* b, a, n; c: what comes before the first */
+
+static uint32_t split(const char *at, size_t size, section *out, uint32_t max)
+{
+    uint32_t count = 0;
+    const char *end = at + size;
+    section current = { at, 0, 'c' };
+    for (const char *line = at; line < end;) {
+        const char *next = memchr(line, '\n', (size_t)(end - line));
+        next = next ? next + 1 : end;
+        const char kind = !strncmp(line, "before:", 7) ? 'b' : !strncmp(line, "after:", 6) ? 'a' : !strncmp(line, "not:", 4) ? 'n' : 0;
+        if (kind) {
+            current.size = (size_t)(line - current.at);
+            if (count < max) out[count++] = current;
+            current = (section){ next, 0, kind };
+        }
+        line = next;
+    }
+    current.size = (size_t)(end - current.at);
+    if (count < max) out[count++] = current;
+    return count;
+}
+
+static void print_anew(env *e, const ir_graph *g, text *out)
+{
+    text first;
+    text_init(&first, e);
+    ir_print(g, &first);
+    ir_graph *again;
+    if (CHECK(ir_parse(e, first.at, first.length, &again) == SINTER_OK)) {
+        ir_print(again, out);
+        ir_graph_destroy(again);
+    } else {
+        printf("%s\nof\n%s", e->error->text, first.at);
+    }
+    text_deinit(&first);
+}
+
+static void count_firing(void *user, const char *name)
+{
+    (void)name;
+    ++*(int *)user;
+}
+
+static int run_rule(env *e, ir_graph *g, const rule *x)
+{
+    int fired = 0;
+    const rule alone[2] = { *x, { 0 } };
+    const opt_options o = { .math = OPT_MATH_RELAXED, .fired = count_firing, .fired_user = &fired };
+    opt_state s = { .e = e, .g = g, .o = &o };
+    if (!CHECK(opt_rules_run(&s, (const rule *const[]){ alone, NULL }) == SINTER_OK)) printf("%s\n", e->error->text);
+    if (!CHECK(ir_verify(g, IR_STAGE_OPTIMIZED) == SINTER_OK)) printf("%s\n", e->error->text);
+    return fired;
+}
+
+static void compare_runs(env *e, const ir_graph *before, const ir_graph *after)
+{
+    arena a;
+    arena_init(&a, e);
+    view in[16] = { { 0 } }, x[16] = { { 0 } }, y[16] = { { 0 } };
+    bool ok = CHECK(graph_inputs(before, 7, &a, in) == SINTER_OK);
+    ok = ok && CHECK(graph_eval(before, in, &a, x) == SINTER_OK) && CHECK(graph_eval(after, in, &a, y) == SINTER_OK);
+    if (!ok) printf("%s\n", e->error->text);
+    for (uint32_t i = 0; ok && i < ir_region_at(before, IR_MAIN)->result.count; i++)
+        CHECK_NEAR(graph_gap(&y[i], &x[i]), 0, x[i].dtype == SINTER_DTYPE_F32 ? 2e-5 : 2e-2);
+    arena_deinit(&a);
+}
+
+static void run_file(const rule *x, bool bless)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/tests/rules/%s.txt", SINTER_SOURCE_DIR, x->name);
+    sinter_error error = { 0 };
+    env e;
+    env_init(&e, NULL, &error);
+    os_file file;
+    if (!CHECK(os_file_read(&e, path, 1 << 20, &file) == SINTER_OK)) {
+        printf("rule %s has no file: %s\n", x->name, error.text);
+        return;
+    }
+    section s[64];
+    const uint32_t count = split((const char *)file.data, file.size, s, 64);
+    uint32_t fired = 0, missed = 0;
+    text blessed;
+    text_init(&blessed, &e);
+    const int failures = test_failures;
+    for (uint32_t i = 0; i < count; i++) {
+        if (s[i].kind == 'c') text_append(&blessed, s[i].at, s[i].size);
+        if (s[i].kind == 'c' || s[i].kind == 'a') continue;
+        text_printf(&blessed, "%s:\n", s[i].kind == 'b' ? "before" : "not");
+        text_append(&blessed, s[i].at, s[i].size);
+        ir_graph *g, *same;
+        memset(&error, 0, sizeof(error));
+        if (!CHECK(ir_parse(&e, s[i].at, s[i].size, &g) == SINTER_OK)) {
+            printf("%s section %u: %s\n", x->name, i, error.text);
+            continue;
+        }
+        CHECK(ir_parse(&e, s[i].at, s[i].size, &same) == SINTER_OK);
+        const int firings = run_rule(&e, g, x);
+        if (s[i].kind == 'n') {
+            CHECK_EQ(firings, 0);
+            missed++;
+        } else if (CHECK(firings > 0)) {
+            fired++;
+            compare_runs(&e, same, g);
+            text got, want;
+            text_init(&got, &e);
+            text_init(&want, &e);
+            print_anew(&e, g, &got);
+            text_printf(&blessed, "after:\n%s", got.at);
+            if (!bless && CHECK(i + 1 < count && s[i + 1].kind == 'a')) {
+                text_append(&want, s[i + 1].at, s[i + 1].size);
+                CHECK_STR(got.at, want.at);
+            }
+            text_deinit(&got);
+            text_deinit(&want);
+        }
+        ir_graph_destroy(same);
+        ir_graph_destroy(g);
+    }
+    CHECK(fired > 0);
+    CHECK(missed > 0);
+    if (test_failures != failures) printf("in %s\n", path);
+    else if (bless) CHECK(os_file_write_atomic(&e, path, blessed.at, blessed.length) == SINTER_OK);
+    text_deinit(&blessed);
+    os_file_close(&e, &file);
+}
+
+static void every_rule(void)
+{
+    const bool bless = getenv("SINTER_BLESS") != NULL;
+    for (const rule *const *t = tables; *t; t++)
+        for (const rule *x = *t; x->name; x++) run_file(x, bless);
+}
+
+static const test tests[] = { T(every_rule), { 0 } };
+TEST_MAIN(tests)
