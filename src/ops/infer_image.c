@@ -29,7 +29,8 @@ sinter_status infer_resize(infer_ctx *c)
         out->dim[i] = move_dim(&a->size, i);
         TRY(move_dim_not_negative(c, "the new size", i, out->dim[i]));
         if (dim_is(c->dims, in->dim[i], 0) && dim_range_of(c->dims, out->dim[i]).min > 0) {
-            return FAIL(c->e, INVALID_MODEL, "axis %u is empty and cannot become %s", i, move_dim_text(c, out->dim[i]));
+            return FAIL(c->e, INVALID_MODEL, "axis %u is empty and cannot become %s", i,
+                        infer_dim_text(c, out->dim[i]));
         }
     }
     return SINTER_OK;

@@ -74,7 +74,7 @@ static sinter_status tuple_length(infer_ctx *c, const infer_value *indices, uint
     int64_t length = 0;
     if (!dim_is_const(c->dims, last, &length)) {
         return FAIL(c->e, UNSUPPORTED, "the last axis of the indices is %s, expected a constant",
-                    move_dim_text(c, last));
+                    infer_dim_text(c, last));
     }
     if (length < 0 || length > (int64_t)max) {
         return FAIL(c->e, INVALID_MODEL, "an index has %lld parts, the data has %u axes for it", (long long)length,
@@ -153,9 +153,10 @@ static sinter_status tensor_scatter(infer_ctx *c)
     }
     if (dim_range_of(c->dims, update->dim[a->axis]).min > dim_range_of(c->dims, cache->dim[a->axis]).max) {
         return FAIL(c->e, INVALID_MODEL, "the update has %s at axis %lld, the cache only %s",
-                    move_dim_text(c, update->dim[a->axis]), (long long)a->axis, move_dim_text(c, cache->dim[a->axis]));
+                    infer_dim_text(c, update->dim[a->axis]), (long long)a->axis,
+                    infer_dim_text(c, cache->dim[a->axis]));
     }
-    if (!move_has(c, 2)) return SINTER_OK;
+    if (!infer_has(c, 2)) return SINTER_OK;
     TRY(move_int_check(c, 2, "the write indices"));
     TRY(move_rank_check(c, 2, "the write indices", 1, 1));
     return move_same_check(c, "the write indices", 0, cache->dim[0], c->in[2].dim[0], &ignored);

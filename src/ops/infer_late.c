@@ -17,7 +17,7 @@ sinter_status infer_bind(infer_ctx *c)
         uint32_t symbol = 0;
         if (!dim_symbol_of(c->dims, move_dim(&a->symbols, i), &symbol) || !dim_symbol_at(c->dims, symbol)->is_late) {
             return FAIL(c->e, INVALID_MODEL, "symbols[%u] is %s, expected a late symbol", i,
-                        move_dim_text(c, move_dim(&a->symbols, i)));
+                        infer_dim_text(c, move_dim(&a->symbols, i)));
         }
     }
     int64_t given = 1;
@@ -103,13 +103,13 @@ sinter_status infer_nms(infer_ctx *c)
     TRY(move_same_check(c, "scores", 0, boxes->dim[0], scores->dim[0], &ignored));
     TRY(move_same_check(c, "scores", 2, boxes->dim[1], scores->dim[2], &n));
     for (uint32_t k = 2; k < c->count_in; k++) {
-        if (!move_has(c, k)) continue;
+        if (!infer_has(c, k)) continue;
         TRY(move_rank_check(c, k, "a limit", 0, 1));
         if (k == 2) TRY(move_int_check(c, k, "max_output_boxes_per_class"));
     }
     int64_t most = 0;
-    if (move_has(c, 2) && move_const_i64(c, 2, &most)) n = dim_min(t, n, dim_const(t, most > 0 ? most : 0));
-    if (!move_has(c, 2)) n = dim_const(t, 0);
+    if (infer_has(c, 2) && move_const_i64(c, 2, &most)) n = dim_min(t, n, dim_const(t, most > 0 ? most : 0));
+    if (!infer_has(c, 2)) n = dim_const(t, 0);
     out->dtype = SINTER_DTYPE_I64;
     out->rank = 2;
     out->dim[0] = dim_symbol_late(t, "nms", dim_mul(t, dim_mul(t, scores->dim[0], scores->dim[1]), n));

@@ -91,7 +91,7 @@ sinter_status infer_random(infer_ctx *c)
                     sinter_dtype_name((sinter_dtype)a->type));
     }
     out->dtype = (sinter_dtype)a->type;
-    if (a->shape.count == 0 && move_has(c, 0)) {
+    if (a->shape.count == 0 && infer_has(c, 0)) {
         out->rank = c->in[0].rank;
         memcpy(out->dim, c->in[0].dim, sizeof(out->dim));
         return SINTER_OK;

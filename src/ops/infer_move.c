@@ -79,7 +79,7 @@ static sinter_status slice_check(infer_ctx *c, uint32_t axis, dim d, dim start, 
     if (fits && last >= 0 && !dim_is_const(c->dims, d, &limit)) return SINTER_OK;
     if (fits && last >= 0 && last < limit && first < limit) return SINTER_OK;
     return FAIL(c->e, INVALID_MODEL, "axis %u has size %s, the slice takes %lld elements from %lld with step %lld",
-                axis, move_dim_text(c, d), (long long)count, (long long)first, (long long)step);
+                axis, infer_dim_text(c, d), (long long)count, (long long)first, (long long)step);
 }
 
 sinter_status infer_slice(infer_ctx *c)
@@ -196,7 +196,7 @@ sinter_status infer_concat(infer_ctx *c)
             }
             if (!move_same(c->dims, out->dim[i], in->dim[i], &out->dim[i])) {
                 return FAIL(c->e, INVALID_MODEL, "input %u: axis %u has %s, the inputs before it have %s", k, i,
-                            move_dim_text(c, in->dim[i]), move_dim_text(c, out->dim[i]));
+                            infer_dim_text(c, in->dim[i]), infer_dim_text(c, out->dim[i]));
             }
         }
     }
@@ -212,8 +212,8 @@ static void pad_values(infer_ctx *c, const attrs_pad *a)
     if (!known || a->mode != pad_mode_constant || !dim_is_const(c->dims, move_dim(&a->begin, 0), &begin) ||
         !dim_is_const(c->dims, c->out[0].dim[0], &size) || size < 0 || size > MOVE_VALUES_MAX)
         return;
-    const dim *value = move_has(c, 1) ? move_values(c, 1, &count_fill) : NULL;
-    if (move_has(c, 1) && (!value || count_fill != 1)) return;
+    const dim *value = infer_has(c, 1) ? move_values(c, 1, &count_fill) : NULL;
+    if (infer_has(c, 1) && (!value || count_fill != 1)) return;
     const dim fill = value ? value[0] : dim_const(c->dims, 0);
     dim *at = move_values_new(c, (uint32_t)size);
     for (int64_t i = 0; at && i < size; i++) {
@@ -231,7 +231,7 @@ sinter_status infer_pad(infer_ctx *c)
     infer_value *out = &c->out[0];
     TRY(move_dims_check(c, "begin", &a->begin, in->rank));
     TRY(move_dims_check(c, "end", &a->end, in->rank));
-    if (move_has(c, 1)) {
+    if (infer_has(c, 1)) {
         if (c->in[1].dtype != in->dtype) {
             return FAIL(c->e, INVALID_MODEL, "the pad value has type %s, the input has %s",
                         sinter_dtype_name(c->in[1].dtype), sinter_dtype_name(in->dtype));

@@ -18,20 +18,10 @@ sinter_status move_dims_check(infer_ctx *c, const char *name, const attr_dims *d
     return SINTER_OK;
 }
 
-const char *move_dim_text(infer_ctx *c, dim d)
-{
-    text t;
-    text_init(&t, c->e);
-    dim_print(c->dims, d, &t);
-    const char *copy = t.failed || !t.at ? NULL : arena_text(c->a, t.at, t.length);
-    text_deinit(&t);
-    return copy ? copy : "?";
-}
-
 sinter_status move_dim_not_negative(infer_ctx *c, const char *what, uint32_t axis, dim d)
 {
     if (d == DIM_NONE || dim_range_of(c->dims, d).max >= 0) return SINTER_OK;
-    return FAIL(c->e, INVALID_MODEL, "%s of axis %u is %s, expected 0 or more", what, axis, move_dim_text(c, d));
+    return FAIL(c->e, INVALID_MODEL, "%s of axis %u is %s, expected 0 or more", what, axis, infer_dim_text(c, d));
 }
 
 bool move_same(const dim_table *t, dim a, dim b, dim *out)
@@ -45,13 +35,13 @@ bool move_same(const dim_table *t, dim a, dim b, dim *out)
 sinter_status move_same_check(infer_ctx *c, const char *what, uint32_t axis, dim a, dim b, dim *out)
 {
     if (move_same(c->dims, a, b, out)) return SINTER_OK;
-    return FAIL(c->e, INVALID_MODEL, "%s: axis %u has %s, expected %s", what, axis, move_dim_text(c, b),
-                move_dim_text(c, a));
+    return FAIL(c->e, INVALID_MODEL, "%s: axis %u has %s, expected %s", what, axis, infer_dim_text(c, b),
+                infer_dim_text(c, a));
 }
 
 sinter_status move_rank_check(infer_ctx *c, uint32_t k, const char *what, uint32_t min, uint32_t max)
 {
-    if (!move_has(c, k)) return FAIL(c->e, INVALID_MODEL, "input %u (%s) is absent", k, what);
+    if (!infer_has(c, k)) return FAIL(c->e, INVALID_MODEL, "input %u (%s) is absent", k, what);
     const uint32_t rank = c->in[k].rank;
     if (rank >= min && rank <= max) return SINTER_OK;
     if (min == max) return FAIL(c->e, INVALID_MODEL, "%s has rank %u, expected %u", what, rank, min);
@@ -60,7 +50,7 @@ sinter_status move_rank_check(infer_ctx *c, uint32_t k, const char *what, uint32
 
 sinter_status move_int_check(infer_ctx *c, uint32_t k, const char *what)
 {
-    if (!move_has(c, k)) return FAIL(c->e, INVALID_MODEL, "input %u (%s) is absent", k, what);
+    if (!infer_has(c, k)) return FAIL(c->e, INVALID_MODEL, "input %u (%s) is absent", k, what);
     if (dtype_is_int(c->in[k].dtype)) return SINTER_OK;
     return FAIL(c->e, INVALID_MODEL, "%s has type %s, expected i32 or i64", what, sinter_dtype_name(c->in[k].dtype));
 }
@@ -75,7 +65,7 @@ sinter_status move_axis_check(infer_ctx *c, const char *what, int64_t axis, uint
 const dim *move_values(infer_ctx *c, uint32_t k, uint32_t *count)
 {
     *count = 0;
-    if (!move_has(c, k)) return NULL;
+    if (!infer_has(c, k)) return NULL;
     const infer_value *v = &c->in[k];
     if (v->shape_value) {
         *count = v->shape_count;
@@ -109,7 +99,7 @@ void move_values_set(infer_ctx *c, uint32_t k, const dim *at, uint32_t count)
 
 bool move_const_i64(const infer_ctx *c, uint32_t k, int64_t *value)
 {
-    if (!move_has(c, k) || !dtype_is_int(c->in[k].dtype)) return false;
+    if (!infer_has(c, k) || !dtype_is_int(c->in[k].dtype)) return false;
     const infer_value *v = &c->in[k];
     if (v->shape_value) return v->shape_count == 1 && dim_is_const(c->dims, v->shape_value[0], value);
     if (!v->data) return false;

@@ -6,7 +6,7 @@
 #ifndef OPS_MOVE_H
 #define OPS_MOVE_H
 
-#include "ops/ops.h"
+#include "ops/infer_check.h"
 
 #include <string.h>
 
@@ -19,8 +19,6 @@ static inline dim move_dim(const attr_dims *d, uint32_t i)
 {
     return (dim)d->at[i];
 }
-/* A dim as text for messages; lives in the call's arena; never NULL. */
-const char *move_dim_text(infer_ctx *c, dim d);
 /* Fails where the dim can only be negative. */
 sinter_status move_dim_not_negative(infer_ctx *c, const char *what, uint32_t axis, dim d);
 /* Two dims that must be the same: the more precise of them. False where they differ for certain. */
@@ -30,10 +28,6 @@ sinter_status move_same_check(infer_ctx *c, const char *what, uint32_t axis, dim
 sinter_status move_rank_check(infer_ctx *c, uint32_t k, const char *what, uint32_t min, uint32_t max);
 sinter_status move_int_check(infer_ctx *c, uint32_t k, const char *what); /* i32, i64 or another integer type */
 sinter_status move_axis_check(infer_ctx *c, const char *what, int64_t axis, uint32_t rank);
-static inline bool move_has(const infer_ctx *c, uint32_t k)
-{
-    return k < c->count_in && c->in[k].dtype != SINTER_DTYPE_NONE;
-}
 /* The integers of input k as expressions, where they are known. */
 const dim *move_values(infer_ctx *c, uint32_t k, uint32_t *count);
 /* A fresh list to become a shape value of `count` entries; NULL: too long, or out of memory (which the arena

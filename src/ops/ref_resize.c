@@ -21,6 +21,11 @@ typedef struct axis_table {
     tap *at;         /* [out][most] */
 } axis_table;
 
+static double clamped(double x, int64_t n)
+{
+    return x < 0 ? 0 : x > (double)(n - 1) ? (double)(n - 1) : x;
+}
+
 /* Where output coordinate i of `n_out` lies among the inputs 0 .. n - 1 (which are fractions of the axis' scale). */
 static double coordinate(const attrs_resize *a, uint32_t axis, uint32_t rank, int64_t i, int64_t n, int64_t n_out,
                          double scale, bool *is_outside)
@@ -36,9 +41,10 @@ static double coordinate(const attrs_resize *a, uint32_t axis, uint32_t rank, in
         return width / 2 * (1 - (double)n_out / wanted) + (x + 0.5) / scale - 0.5;
     case resize_coordinate_tf_crop_and_resize: {
         const double low = a->roi.at[axis], high = a->roi.at[rank + axis];
-        const double at = is_one ? (high - low) * (width - 1) / 2 : x * (high - low) * (width - 1) / (wanted - 1);
-        *is_outside = !(at + low * (width - 1) >= 0) || at + low * (width - 1) > width - 1;
-        return at + low * (width - 1);
+        const double step = is_one ? (high - low) * (width - 1) / 2 : x * (high - low) * (width - 1) / (wanted - 1);
+        const double at = step + low * (width - 1), slack = 1e-6 * width; /* an end of exactly 1 is inside */
+        *is_outside = !(at >= -slack) || at > width - 1 + slack;
+        return *is_outside ? at : clamped(at, n);
     }
     default: return (x + 0.5) / scale - 0.5;
     }
@@ -63,11 +69,6 @@ static double nearest_of(const attrs_resize *a, double x)
     case resize_nearest_round_prefer_ceil: return ratio < 0.5 ? low : low + 1;
     default: return ratio <= 0.5 ? low : low + 1;
     }
-}
-
-static double clamped(double x, int64_t n)
-{
-    return x < 0 ? 0 : x > (double)(n - 1) ? (double)(n - 1) : x;
 }
 
 /* Taps of one coordinate into `out`; returns how many. `reach` input elements to the left of floor(x) and one more to
