@@ -240,5 +240,40 @@ static void network_layers(void)
     }
 }
 
-static const test tests[] = { T(random_convolutions), T(network_layers), { 0 } };
+static void unsound_shapes(void)
+{
+    const conv_shape good = { .images = 1,
+                              .groups = 1,
+                              .c_in = 4,
+                              .c_out = 4,
+                              .in = { 1, 8, 8 },
+                              .out = { 1, 8, 8 },
+                              .kernel = { 1, 1, 1 },
+                              .stride = { 1, 1, 1 },
+                              .dilation = { 1, 1, 1 } };
+    CHECK(conv_shape_check(&good) == NULL);
+    conv_shape bad = good;
+    bad.groups = 0;
+    CHECK(conv_shape_check(&bad) != NULL);
+    bad = good;
+    bad.groups = 3;
+    CHECK(conv_shape_check(&bad) != NULL);
+    bad = good;
+    bad.c_in = INT64_MAX;
+    CHECK(conv_shape_check(&bad) != NULL);
+    bad = good;
+    bad.stride[1] = 0;
+    CHECK(conv_shape_check(&bad) != NULL);
+    bad = good;
+    bad.out[1] = bad.out[2] = (int64_t)1 << 30;
+    CHECK(conv_shape_check(&bad) != NULL);
+    bad = good;
+    bad.dilation[2] = (int64_t)1 << 31;
+    bad.kernel[2] = 3;
+    CHECK(conv_shape_check(&bad) != NULL);
+    const gemm_shape product = { .m = -1, .n = 1, .k = 1, .taps = 1 };
+    CHECK(gemm_shape_check(&product) != NULL);
+}
+
+static const test tests[] = { T(unsound_shapes), T(random_convolutions), T(network_layers), { 0 } };
 TEST_MAIN(tests)
