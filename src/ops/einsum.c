@@ -10,7 +10,8 @@ static int letter_of(char c)
     return -1;
 }
 
-/* Reads one term up to ',' , '-' or the end. ellipsis_rank: how many axes "..." stands for; below 0: rank less the letters. */
+/* Reads one term up to ',' , '-' or the end. ellipsis_rank: how many axes "..." stands for; below 0: rank less the
+ * letters. */
 static sinter_status term_parse(env *e, const char *equation, const char **cursor, int64_t rank, int64_t ellipsis_rank,
                                 einsum_term *out, uint32_t *ellipsis_out)
 {
@@ -26,7 +27,8 @@ static sinter_status term_parse(env *e, const char *equation, const char **curso
         const int letter = letter_of(*p);
         const bool is_dots = p[0] == '.' && p[1] == '.' && p[2] == '.';
         if (letter < 0 && (!is_dots || has_ellipsis)) {
-            return FAIL(e, INVALID_MODEL, "equation '%s' has an unexpected '%c' at position %d", equation, *p, (int)(p - equation));
+            return FAIL(e, INVALID_MODEL, "equation '%s' has an unexpected '%c' at position %d", equation, *p,
+                        (int)(p - equation));
         }
         const int64_t count = letter >= 0 ? 1 : ellipsis_rank;
         if (count < 0 || out->count + count > SINTER_RANK_MAX) {
@@ -60,16 +62,19 @@ sinter_status einsum_parse(env *e, const char *equation, uint32_t count_in, cons
         uint32_t ellipsis = 0;
         TRY(term_parse(e, equation, &p, rank[i], -1, &out->in[i], &ellipsis));
         if (out->in[i].count != rank[i]) {
-            return FAIL(e, INVALID_MODEL, "operand %" PRIu32 " of equation '%s' has rank %" PRIu32 ", its term names %" PRIu32, i,
+            return FAIL(e, INVALID_MODEL,
+                        "operand %" PRIu32 " of equation '%s' has rank %" PRIu32 ", its term names %" PRIu32, i,
                         equation, rank[i], out->in[i].count);
         }
         if (ellipsis > ellipsis_max) ellipsis_max = ellipsis;
         for (uint32_t k = 0; k < out->in[i].count; k++) is_used[out->in[i].label[k]] = true;
         if (i + 1 == count_in) break;
-        if (*p++ != ',') return FAIL(e, INVALID_MODEL, "equation '%s' has fewer terms than operands, %" PRIu32, equation, count_in);
+        if (*p++ != ',')
+            return FAIL(e, INVALID_MODEL, "equation '%s' has fewer terms than operands, %" PRIu32, equation, count_in);
     }
     if (p[0] != '-' || p[1] != '>') {
-        return FAIL(e, INVALID_MODEL, "equation '%s' has no '->' after its term %" PRIu32 " of %" PRIu32, equation, count_in, count_in);
+        return FAIL(e, INVALID_MODEL, "equation '%s' has no '->' after its term %" PRIu32 " of %" PRIu32, equation,
+                    count_in, count_in);
     }
     p += 2;
     uint32_t ellipsis = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* einsum.h - an einsum equation as lists of labels: 0..51 are the letters, from 52 on the axes of an ellipsis, counted from
- * the right, so that broadcasting lines them up. */
+/* einsum.h - an einsum equation as lists of labels: 0..51 are the letters, from 52 on the axes of an ellipsis, counted
+ * from the right, so that broadcasting lines them up. */
 #ifndef OPS_EINSUM_H
 #define OPS_EINSUM_H
 

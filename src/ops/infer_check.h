@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* infer_check.h - the checks that shape functions share.
  *
- * Each either holds or fails with a message that has the value found and the value wanted. Two dims agree unless both are
- * constants that differ: symbols that differ may still be equal when the engine runs. */
+ * Each either holds or fails with a message that has the value found and the value wanted. Two dims agree unless both
+ * are constants that differ: symbols that differ may still be equal when the engine runs. */
 #ifndef OPS_INFER_CHECK_H
 #define OPS_INFER_CHECK_H
 
 #include "ops/ops.h"
 
-enum { INFER_STEP_MAX = INT32_MAX };    /* bound of strides, dilations, pads and kernels, so that sums of them fit int64 */
+/* Bound of strides, dilations, pads and kernels, so that sums of them fit int64. */
+enum { INFER_STEP_MAX = INT32_MAX };
 
 static inline bool infer_has(const infer_ctx *c, uint32_t i)
 {
@@ -36,7 +37,8 @@ sinter_status infer_want_type(infer_ctx *c, const infer_value *v, const char *na
 sinter_status infer_want_dim(infer_ctx *c, const char *name, dim found, const char *wanted_name, dim wanted);
 sinter_status infer_want_axis(infer_ctx *c, int64_t axis, uint32_t rank);
 /* A list of exactly `count` values, each in [min, max]. */
-sinter_status infer_want_ints(infer_ctx *c, const char *name, const attr_ints *list, uint32_t count, int64_t min, int64_t max);
+sinter_status infer_want_ints(infer_ctx *c, const char *name, const attr_ints *list, uint32_t count, int64_t min,
+                               int64_t max);
 /* Sets output i where the node has it; fails where a dim overflowed or is a negative constant. */
 sinter_status infer_set(infer_ctx *c, uint32_t i, sinter_dtype dtype, uint32_t rank, const dim *d);
 

@@ -24,12 +24,12 @@ static sinter_status infer_product(infer_ctx *c, bool trans_a, bool trans_b, sin
     const uint32_t batch = batch_a > batch_b ? batch_a : batch_b;
     dim d[SINTER_RANK_MAX] = { 0 };
     uint32_t rank = batch;
-    for (uint32_t i = 0; i < batch; i++) {                  /* i counts from the right */
+    for (uint32_t i = 0; i < batch; i++) { /* i counts from the right */
         const dim da = i < batch_a ? a->dim[batch_a - 1 - i] : dim_const(c->dims, 1);
         const dim db = i < batch_b ? b->dim[batch_b - 1 - i] : dim_const(c->dims, 1);
         if (infer_broadcast(c->dims, da, db, &d[batch - 1 - i])) continue;
-        return FAIL(c->e, INVALID_MODEL, "batch dims of a %s and b %s do not broadcast: %s and %s", infer_shape_text(c, a),
-                    infer_shape_text(c, b), infer_dim_text(c, da), infer_dim_text(c, db));
+        return FAIL(c->e, INVALID_MODEL, "batch dims of a %s and b %s do not broadcast: %s and %s",
+                    infer_shape_text(c, a), infer_shape_text(c, b), infer_dim_text(c, da), infer_dim_text(c, db));
     }
     if (a->rank > 1) d[rank++] = a->dim[a->rank - 2 + ta];
     if (b->rank > 1) d[rank++] = b->dim[b->rank - 1 - tb];
@@ -50,10 +50,12 @@ static sinter_status want_quantized(infer_ctx *c, uint32_t i, const char *name)
 {
     const sinter_dtype dtype = c->in[i].dtype;
     if (dtype_is_int(dtype) && sinter_dtype_bits(dtype) <= 8) return SINTER_OK;
-    return FAIL(c->e, INVALID_MODEL, "%s has type %s, wanted an integer type of at most 8 bits", name, sinter_dtype_name(dtype));
+    return FAIL(c->e, INVALID_MODEL, "%s has type %s, wanted an integer type of at most 8 bits", name,
+                sinter_dtype_name(dtype));
 }
 
-/* A zero point: one value, one for each of `lines` (a vector), or any shape of the operand's rank that broadcasts to it. */
+/* A zero point: one value, one for each of `lines` (a vector), or any shape of the operand's rank that broadcasts to
+ * it. */
 static sinter_status want_zero_point(infer_ctx *c, uint32_t i, uint32_t of, dim lines, const char *name)
 {
     if (!infer_has(c, i)) return SINTER_OK;
@@ -106,8 +108,9 @@ sinter_status infer_einsum(infer_ctx *c)
             } else if (infer_agree(c->dims, *d, found)) {
                 *d = infer_better(c->dims, *d, found);
             } else if (!infer_broadcast(c->dims, *d, found, d)) {
-                return FAIL(c->e, INVALID_MODEL, "axis %" PRIu32 " of operand %" PRIu32 " %s is %s, wanted %s, as elsewhere in '%s'",
-                            k, i, infer_shape_text(c, &c->in[i]), infer_dim_text(c, found), infer_dim_text(c, *d),
+                return FAIL(c->e, INVALID_MODEL,
+                            "axis %" PRIu32 " of operand %" PRIu32 " %s is %s, wanted %s, as elsewhere in '%s'", k, i,
+                            infer_shape_text(c, &c->in[i]), infer_dim_text(c, found), infer_dim_text(c, *d),
                             attrs->equation);
             }
         }
@@ -135,9 +138,10 @@ sinter_status infer_attention(infer_ctx *c)
     TRY(infer_want_dim(c, "length of value", v->dim[2], "length of key", k->dim[2]));
     int64_t heads_q;
     int64_t heads_k;
-    if (dim_is_const(c->dims, q->dim[1], &heads_q) && dim_is_const(c->dims, k->dim[1], &heads_k) && heads_q != heads_k &&
-        (heads_k <= 0 || heads_q % heads_k)) {
-        return FAIL(c->e, INVALID_MODEL, "query has %" PRId64 " heads, wanted a multiple of the key's %" PRId64, heads_q, heads_k);
+    if (dim_is_const(c->dims, q->dim[1], &heads_q) && dim_is_const(c->dims, k->dim[1], &heads_k) &&
+        heads_q != heads_k && (heads_k <= 0 || heads_q % heads_k)) {
+        return FAIL(c->e, INVALID_MODEL, "query has %" PRId64 " heads, wanted a multiple of the key's %" PRId64,
+                    heads_q, heads_k);
     }
     if (infer_has(c, 3)) {
         const infer_value *m = &c->in[3];
@@ -147,8 +151,8 @@ sinter_status infer_attention(infer_ctx *c)
         for (uint32_t i = 0; i < m->rank; i++) {
             const dim wanted = want[4 - m->rank + i];
             if (!dim_is(c->dims, m->dim[i], 1) && !infer_agree(c->dims, m->dim[i], wanted)) {
-                return FAIL(c->e, INVALID_MODEL, "axis %" PRIu32 " of mask %s is %s, wanted 1 or %s", i, infer_shape_text(c, m),
-                            infer_dim_text(c, m->dim[i]), infer_dim_text(c, wanted));
+                return FAIL(c->e, INVALID_MODEL, "axis %" PRIu32 " of mask %s is %s, wanted 1 or %s", i,
+                            infer_shape_text(c, m), infer_dim_text(c, m->dim[i]), infer_dim_text(c, wanted));
             }
         }
     }

@@ -5,7 +5,9 @@
 #include "ops/infer_check.h"
 #include <inttypes.h>
 
-typedef struct window_attrs { const attr_ints *stride, *dilation, *pad; } window_attrs;
+typedef struct window_attrs {
+    const attr_ints *stride, *dilation, *pad;
+} window_attrs;
 
 static sinter_status want_window(infer_ctx *c, window_attrs w, uint32_t spatial, int64_t pad_min)
 {
@@ -21,8 +23,10 @@ static dim extent_of(infer_ctx *c, dim kernel, int64_t dilation)
     return dim_add(c->dims, dim_mul(c->dims, dim_const(c->dims, dilation), dim_sub(c->dims, kernel, one)), one);
 }
 
-/* One axis of a sliding window. ceil: the last window may stick out, but must start inside the input or its front padding. */
-static sinter_status slide(infer_ctx *c, window_attrs w, uint32_t axis, uint32_t spatial, dim in, dim kernel, bool is_ceil, dim *out)
+/* One axis of a sliding window. ceil: the last window may stick out, but must start inside the input or its front
+ * padding. */
+static sinter_status slide(infer_ctx *c, window_attrs w, uint32_t axis, uint32_t spatial, dim in, dim kernel,
+                           bool is_ceil, dim *out)
 {
     dim_table *t = c->dims;
     const dim begin = dim_const(t, w.pad->at[axis]);
@@ -33,15 +37,17 @@ static sinter_status slide(infer_ctx *c, window_attrs w, uint32_t axis, uint32_t
     int64_t value;
     int64_t size;
     if (dim_is_const(t, kernel, &value) && value < 1) {
-        return FAIL(c->e, INVALID_MODEL, "kernel is %" PRId64 " along spatial axis %" PRIu32 ", wanted at least 1", value, axis);
+        return FAIL(c->e, INVALID_MODEL, "kernel is %" PRId64 " along spatial axis %" PRIu32 ", wanted at least 1",
+                    value, axis);
     }
     if (dim_is_const(t, in, &size) && size > 0 && dim_is_const(t, rest, &value) && value < 0 && !is_ceil) {
-        return FAIL(c->e, INVALID_MODEL, "window of %s is larger than the padded input of %s along spatial axis %" PRIu32,
+        return FAIL(c->e, INVALID_MODEL,
+                    "window of %s is larger than the padded input of %s along spatial axis %" PRIu32,
                     infer_dim_text(c, extent), infer_dim_text(c, padded), axis);
     }
     *out = dim_add(t, is_ceil ? dim_ceildiv(t, rest, stride) : dim_floordiv(t, rest, stride), dim_const(t, 1));
     if (is_ceil) *out = dim_min(t, *out, dim_ceildiv(t, dim_add(t, in, begin), stride));
-    if (dim_is_const(t, *out, &value) && value < 0) *out = dim_const(t, 0);     /* an empty input */
+    if (dim_is_const(t, *out, &value) && value < 0) *out = dim_const(t, 0); /* an empty input */
     return SINTER_OK;
 }
 
@@ -49,7 +55,8 @@ static sinter_status slide(infer_ctx *c, window_attrs w, uint32_t axis, uint32_t
 static sinter_status want_groups(infer_ctx *c, int64_t groups, dim count, const char *name)
 {
     int64_t value;
-    if (groups < 1 || groups > INFER_STEP_MAX) return FAIL(c->e, INVALID_MODEL, "groups is %" PRId64 ", wanted at least 1", groups);
+    if (groups < 1 || groups > INFER_STEP_MAX)
+        return FAIL(c->e, INVALID_MODEL, "groups is %" PRId64 ", wanted at least 1", groups);
     if (!dim_is_const(c->dims, count, &value) || value % groups == 0) return SINTER_OK;
     return FAIL(c->e, INVALID_MODEL, "%s is %" PRId64 ", wanted a multiple of groups, %" PRId64, name, value, groups);
 }
@@ -119,7 +126,7 @@ sinter_status infer_conv_transpose(infer_ctx *c)
     const infer_value *f = &c->in[1];
     TRY(infer_want_in(c, 1, "weight", x->rank, x->rank));
     const uint32_t spatial = x->rank - 2;
-    TRY(want_window(c, w, spatial, -INFER_STEP_MAX));       /* output_shape may ask for more than there is: negative pads */
+    TRY(want_window(c, w, spatial, -INFER_STEP_MAX)); /* output_shape may ask for more than there is: negative pads */
     TRY(infer_want_ints(c, "out_pad", &a->out_pad, spatial, 0, INFER_STEP_MAX));
     TRY(want_groups(c, a->groups, x->dim[1], "count of input channels"));
     TRY(infer_want_dim(c, "count of input channels", x->dim[1], "weight dim 0", f->dim[0]));
@@ -128,7 +135,8 @@ sinter_status infer_conv_transpose(infer_ctx *c)
     for (uint32_t i = 0; i < spatial; i++) {
         int64_t value;
         if (dim_is_const(t, f->dim[2 + i], &value) && value < 1) {
-            return FAIL(c->e, INVALID_MODEL, "kernel is %" PRId64 " along spatial axis %" PRIu32 ", wanted at least 1", value, i);
+            return FAIL(c->e, INVALID_MODEL, "kernel is %" PRId64 " along spatial axis %" PRIu32 ", wanted at least 1",
+                        value, i);
         }
         const dim moved = dim_mul(t, dim_sub(t, x->dim[2 + i], one), dim_const(t, a->stride.at[i]));
         const int64_t pads = a->out_pad.at[i] - a->pad.at[i] - a->pad.at[spatial + i];
@@ -154,11 +162,12 @@ sinter_status infer_deform_conv(infer_ctx *c)
         TRY(infer_want_in(c, i, name, 4, 4));
         const infer_value *v = &c->in[i];
         TRY(infer_want_type(c, v, name, x->dtype));
-        const dim want[4] = { x->dim[0], i == 2 ? dim_mul(t, taps, dim_const(t, 2)) : taps, c->out[0].dim[2], c->out[0].dim[3] };
+        const dim want[4] = { x->dim[0], i == 2 ? dim_mul(t, taps, dim_const(t, 2)) : taps, c->out[0].dim[2],
+                              c->out[0].dim[3] };
         for (uint32_t k = 0; k < 4; k++) {
             if (infer_agree(t, v->dim[k], want[k])) continue;
-            return FAIL(c->e, INVALID_MODEL, "axis %" PRIu32 " of %s is %s, wanted %s", k, name, infer_dim_text(c, v->dim[k]),
-                        infer_dim_text(c, want[k]));
+            return FAIL(c->e, INVALID_MODEL, "axis %" PRIu32 " of %s is %s, wanted %s", k, name,
+                        infer_dim_text(c, v->dim[k]), infer_dim_text(c, want[k]));
         }
     }
     if (!infer_has(c, 3)) return SINTER_OK;
@@ -210,9 +219,11 @@ sinter_status infer_max_unpool(infer_ctx *c)
     const infer_value *x = &c->in[0];
     TRY(infer_want_in(c, 1, "indices", x->rank, x->rank));
     TRY(infer_want_type(c, &c->in[1], "indices", SINTER_DTYPE_I64));
-    for (uint32_t k = 0; k < x->rank; k++) TRY(infer_want_dim(c, "an axis of indices", c->in[1].dim[k], "the input's", x->dim[k]));
+    for (uint32_t k = 0; k < x->rank; k++)
+        TRY(infer_want_dim(c, "an axis of indices", c->in[1].dim[k], "the input's", x->dim[k]));
     if (a->shape.count != x->rank) {
-        return FAIL(c->e, INVALID_MODEL, "shape has %" PRIu32 " values, wanted %" PRIu32 ", the input's rank", a->shape.count, x->rank);
+        return FAIL(c->e, INVALID_MODEL, "shape has %" PRIu32 " values, wanted %" PRIu32 ", the input's rank",
+                    a->shape.count, x->rank);
     }
     dim d[SINTER_RANK_MAX] = { 0 };
     for (uint32_t k = 0; k < x->rank; k++) d[k] = (dim)a->shape.at[k];

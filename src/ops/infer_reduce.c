@@ -161,7 +161,8 @@ sinter_status infer_group_norm(infer_ctx *c)
         const char *name = i == 1 ? "scale" : "bias";
         TRY(infer_want_in(c, i, name, 1, 1));
         TRY(infer_want_float(c, &c->in[i], name));
-        TRY(infer_want_dim(c, i == 1 ? "size of scale" : "size of bias", c->in[i].dim[0], "count of channels", x->dim[1]));
+        TRY(infer_want_dim(c, i == 1 ? "size of scale" : "size of bias", c->in[i].dim[0], "count of channels",
+                           x->dim[1]));
     }
     return infer_set(c, 0, x->dtype, x->rank, x->dim);
 }
@@ -186,14 +187,16 @@ sinter_status infer_dft(infer_ctx *c)
     TRY(infer_want_axis(c, a->axis, x->rank - 1));
     int64_t parts;
     if (!dim_is_const(t, x->dim[x->rank - 1], &parts) || (parts != 1 && parts != 2)) {
-        return FAIL(c->e, INVALID_MODEL, "last axis of input %s is %s, wanted 1 (real) or 2 (complex)", infer_shape_text(c, x),
-                    infer_dim_text(c, x->dim[x->rank - 1]));
+        return FAIL(c->e, INVALID_MODEL, "last axis of input %s is %s, wanted 1 (real) or 2 (complex)",
+                    infer_shape_text(c, x), infer_dim_text(c, x->dim[x->rank - 1]));
     }
     if (a->onesided && (parts == 2) != (a->inverse != 0)) {
-        return FAIL(c->e, INVALID_MODEL, "one-sided %s transform of a %s input, wanted a %s one", a->inverse ? "inverse" : "forward",
-                    parts == 2 ? "complex" : "real", a->inverse ? "complex" : "real");
+        return FAIL(c->e, INVALID_MODEL, "one-sided %s transform of a %s input, wanted a %s one",
+                    a->inverse ? "inverse" : "forward", parts == 2 ? "complex" : "real",
+                    a->inverse ? "complex" : "real");
     }
-    if (a->length.count > 1) return FAIL(c->e, INVALID_MODEL, "length has %" PRIu32 " values, wanted 1", a->length.count);
+    if (a->length.count > 1)
+        return FAIL(c->e, INVALID_MODEL, "length has %" PRIu32 " values, wanted 1", a->length.count);
     const dim one = dim_const(t, 1);
     const dim two = dim_const(t, 2);
     const dim along = x->dim[a->axis];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* infer_rnn.c - shapes of the recurrent layers.
  *
- * x [T,B,I], w [D,G*H,I], r [D,G*H,H], bias [D,2*G*H], lengths [B], h0 [D,B,H]; lstm also c0 [D,B,H] and peepholes [D,3*H].
- * Results y [T,D,B,H], y_h [D,B,H]; lstm also y_c [D,B,H]. D directions, G gates. */
+ * x [T,B,I], w [D,G*H,I], r [D,G*H,H], bias [D,2*G*H], lengths [B], h0 [D,B,H]; lstm also c0 [D,B,H] and peepholes
+ * [D,3*H]. Results y [T,D,B,H], y_h [D,B,H]; lstm also y_c [D,B,H]. D directions, G gates. */
 #include "ops/infer_check.h"
 #include "ops/rnn.h"
 #include <inttypes.h>
@@ -45,7 +45,8 @@ static sinter_status infer_recurrent(infer_ctx *c)
     if (infer_has(c, 4)) {
         TRY(want_shape(c, 4, "sequence lengths", 1, &batch));
         if (!dtype_is_int(c->in[4].dtype)) {
-            return FAIL(c->e, INVALID_MODEL, "sequence lengths have type %s, wanted i32", sinter_dtype_name(c->in[4].dtype));
+            return FAIL(c->e, INVALID_MODEL, "sequence lengths have type %s, wanted i32",
+                        sinter_dtype_name(c->in[4].dtype));
         }
     }
     if (infer_has(c, 5)) TRY(want_shape(c, 5, "initial state", 3, state));
@@ -56,8 +57,8 @@ static sinter_status infer_recurrent(infer_ctx *c)
     for (uint32_t i = 1; i < c->count_in && i < 8; i++) {
         if (i == 4 || !infer_has(c, i)) continue;
         if (c->in[i].dtype != x->dtype) {
-            return FAIL(c->e, INVALID_MODEL, "input %" PRIu32 " has type %s, wanted %s", i, sinter_dtype_name(c->in[i].dtype),
-                        sinter_dtype_name(x->dtype));
+            return FAIL(c->e, INVALID_MODEL, "input %" PRIu32 " has type %s, wanted %s", i,
+                        sinter_dtype_name(c->in[i].dtype), sinter_dtype_name(x->dtype));
         }
     }
     TRY(infer_set(c, 0, x->dtype, 4, (const dim[]){ x->dim[0], directions, batch, hidden }));
@@ -65,6 +66,15 @@ static sinter_status infer_recurrent(infer_ctx *c)
     return infer_set(c, 2, x->dtype, 3, state);
 }
 
-sinter_status infer_lstm(infer_ctx *c) { return infer_recurrent(c); }
-sinter_status infer_gru(infer_ctx *c) { return infer_recurrent(c); }
-sinter_status infer_rnn(infer_ctx *c) { return infer_recurrent(c); }
+sinter_status infer_lstm(infer_ctx *c)
+{
+    return infer_recurrent(c);
+}
+sinter_status infer_gru(infer_ctx *c)
+{
+    return infer_recurrent(c);
+}
+sinter_status infer_rnn(infer_ctx *c)
+{
+    return infer_recurrent(c);
+}

@@ -32,7 +32,8 @@ sinter_status reference_attention(ref_call *c)
     bool is_f64 = false;
     for (uint32_t i = 0; i < 3; i++) is_f64 = is_f64 || c->in[i].dtype == SINTER_DTYPE_F64;
     view in[3];
-    for (uint32_t i = 0; i < 3; i++) TRY(ref_widen(c, &c->in[i], is_f64 ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32, NULL, &in[i]));
+    for (uint32_t i = 0; i < 3; i++)
+        TRY(ref_widen(c, &c->in[i], is_f64 ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32, NULL, &in[i]));
     const view *q = &in[0];
     const view *k = &in[1];
     const view *v = &in[2];
@@ -41,7 +42,8 @@ sinter_status reference_attention(ref_call *c)
     const int64_t groups = k->dim[1] ? q->dim[1] / k->dim[1] : 1;
     const int64_t ahead = keys - q->dim[2];
     view mask = { .dtype = SINTER_DTYPE_NONE };
-    if (ref_has_in(c, 3) && !view_broadcast(&c->in[3], 4, (const int64_t[]){ q->dim[0], q->dim[1], q->dim[2], keys }, &mask)) {
+    if (ref_has_in(c, 3) &&
+        !view_broadcast(&c->in[3], 4, (const int64_t[]){ q->dim[0], q->dim[1], q->dim[2], keys }, &mask)) {
         return FAIL(c->e, INTERNAL, "the mask of attention does not broadcast");
     }
     scalar *p = ARENA_NEW(c->scratch, scalar, (size_t)keys);
@@ -69,7 +71,8 @@ sinter_status reference_attention(ref_call *c)
         const double sum = soften(p, keys);
         for (int64_t d = 0; d < v->dim[3]; d++) row[d].f = 0;
         for (int64_t j = 0; j < keys && sum != 0; j++) {
-            if (p[j].f != 0) ref_axpy(row, 1, (scalar){ .f = p[j].f / sum }, v, at_v + j * v->stride[2], v->stride[3], v->dim[3]);
+            if (p[j].f != 0)
+                ref_axpy(row, 1, (scalar){ .f = p[j].f / sum }, v, at_v + j * v->stride[2], v->stride[3], v->dim[3]);
         }
         for (int64_t d = 0; d < v->dim[3]; d++) view_store_f64(y, at_y + d * y->stride[3], row[d].f);
     }

@@ -4,24 +4,30 @@
  *   conv            y[n, m, o] = sum over c, k of x[n, c, o * stride - pad + k * dilation] * w[m, c, k]
  *   conv_transpose  y[n, m, i * stride - pad + k * dilation] += x[n, c, i] * w[c, m, k]
  *
- * One row of the result (its last axis) is summed at a time in double. What its sum walks over depends on neither image nor
- * channel: a list of taps over the outer spatial axes, and a span of the row for each position of the kernel's last axis. */
+ * One row of the result (its last axis) is summed at a time in double. What its sum walks over depends on neither image
+ * nor channel: a list of taps over the outer spatial axes, and a span of the row for each position of the kernel's last
+ * axis. */
 #include "ops/ref_loops.h"
 
 enum { SPATIAL_MAX = SINTER_RANK_MAX - 2 };
 
 typedef struct geometry {
-    bool     is_transposed;
+    bool is_transposed;
     uint32_t spatial;
-    int64_t  groups;
-    int64_t  in[SPATIAL_MAX], out[SPATIAL_MAX], kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX], begin[SPATIAL_MAX];
-    int64_t  x_step[SPATIAL_MAX], w_step[SPATIAL_MAX], y_step[SPATIAL_MAX];      /* strides of the views */
+    int64_t groups;
+    int64_t in[SPATIAL_MAX], out[SPATIAL_MAX], kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX],
+        begin[SPATIAL_MAX];
+    int64_t x_step[SPATIAL_MAX], w_step[SPATIAL_MAX], y_step[SPATIAL_MAX]; /* strides of the views */
 } geometry;
-typedef struct tap { int64_t x, w; } tap;
-typedef struct span { int64_t acc_at, acc_step, x_at, x_step, count; } span;
+typedef struct tap {
+    int64_t x, w;
+} tap;
+typedef struct span {
+    int64_t acc_at, acc_step, x_at, x_step, count;
+} span;
 
-static geometry geometry_of(const view *x, const view *w, const view *y, const attr_ints *stride, const attr_ints *dilation,
-                            const attr_ints *pad, int64_t groups)
+static geometry geometry_of(const view *x, const view *w, const view *y, const attr_ints *stride,
+                            const attr_ints *dilation, const attr_ints *pad, int64_t groups)
 {
     geometry g = { .spatial = x->rank - 2, .groups = groups };
     for (uint32_t i = 0; i < g.spatial; i++) {
@@ -50,7 +56,9 @@ static void geometry_merge(geometry *g)
     while (g->spatial > 1) {
         const uint32_t last = g->spatial - 1;
         if (!is_pointwise(g, last) || !is_pointwise(g, last - 1)) return;
-        if (g->x_step[last - 1] != g->x_step[last] * g->in[last] || g->y_step[last - 1] != g->y_step[last] * g->out[last]) return;
+        if (g->x_step[last - 1] != g->x_step[last] * g->in[last] ||
+            g->y_step[last - 1] != g->y_step[last] * g->out[last])
+            return;
         g->in[last - 1] *= g->in[last];
         g->out[last - 1] *= g->out[last];
         g->x_step[last - 1] = g->x_step[last];
@@ -97,28 +105,42 @@ static size_t taps_of(const geometry *g, const int64_t *o, tap *taps)
 static span span_of(const geometry *g, int64_t k)
 {
     const uint32_t i = g->spatial - 1;
-    const int64_t shift = k * g->dilation[i] - g->begin[i];         /* conv: in = out * stride + shift; transposed: the reverse */
+    const int64_t shift =
+        k * g->dilation[i] - g->begin[i]; /* conv: in = out * stride + shift; transposed: the reverse */
     const int64_t steps = g->is_transposed ? g->in[i] : g->out[i];
     const int64_t limit = g->is_transposed ? g->out[i] : g->in[i];
     const int64_t first = ref_clamp(ref_ceildiv(-shift, g->stride[i]), 0, steps);
     const int64_t end = ref_clamp(ref_ceildiv(limit - shift, g->stride[i]), first, steps);
     const int64_t moved = first * g->stride[i] + shift;
     if (g->is_transposed) {
-        return (span){ .acc_at = moved, .acc_step = g->stride[i], .x_at = first * g->x_step[i], .x_step = g->x_step[i],
+        return (span){ .acc_at = moved,
+                       .acc_step = g->stride[i],
+                       .x_at = first * g->x_step[i],
+                       .x_step = g->x_step[i],
                        .count = end - first };
     }
-    return (span){ .acc_at = first, .acc_step = 1, .x_at = moved * g->x_step[i], .x_step = g->stride[i] * g->x_step[i],
+    return (span){ .acc_at = first,
+                   .acc_step = 1,
+                   .x_at = moved * g->x_step[i],
+                   .x_step = g->stride[i] * g->x_step[i],
                    .count = end - first };
 }
 
-typedef struct rows { const geometry *g; const view *x, *w, *y; const tap *tap; size_t tap_count; const span *span; scalar *acc; } rows;
+typedef struct rows {
+    const geometry *g;
+    const view *x, *w, *y;
+    const tap *tap;
+    size_t tap_count;
+    const span *span;
+    scalar *acc;
+} rows;
 
 /* Sums and stores one row: image n, output channel m, at y_at. */
 static void row_run(const rows *r, int64_t n, int64_t m, int64_t y_at)
 {
     const geometry *g = r->g;
     const uint32_t last = g->spatial - 1;
-    const int64_t channels = r->x->dim[1] / g->groups;              /* of one group */
+    const int64_t channels = r->x->dim[1] / g->groups; /* of one group */
     const int64_t group = m / (r->y->dim[1] / g->groups);
     const int64_t m_in_group = m % (r->y->dim[1] / g->groups);
     memset(r->acc, 0, (size_t)g->out[last] * sizeof(*r->acc));
@@ -132,7 +154,8 @@ static void row_run(const rows *r, int64_t n, int64_t m, int64_t y_at)
                 const span *s = &r->span[k];
                 if (!s->count) continue;
                 const scalar weight = ref_wide_load(r->w, w_at + r->tap[t].w + k * g->w_step[last]);
-                ref_axpy(r->acc + s->acc_at, s->acc_step, weight, r->x, x_at + r->tap[t].x + s->x_at, s->x_step, s->count);
+                ref_axpy(r->acc + s->acc_at, s->acc_step, weight, r->x, x_at + r->tap[t].x + s->x_at, s->x_step,
+                         s->count);
             }
         }
     }
@@ -195,8 +218,8 @@ sinter_status reference_conv_transpose(ref_call *c)
     return conv_run(c, &g, &x, &w);
 }
 
-/* Zero points are subtracted first, so that padding with the zero point is padding with 0. Differences of 8-bit values are
- * exact in f32, and their products' sums are exact in double. */
+/* Zero points are subtracted first, so that padding with the zero point is padding with 0. Differences of 8-bit values
+ * are exact in f32, and their products' sums are exact in double. */
 sinter_status reference_conv_integer(ref_call *c)
 {
     const attrs_conv_integer *a = c->attrs;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_deform_conv.c - deformable convolution in two dimensions: each tap of the kernel reads the image at a position moved by
- * an offset, bilinearly, with zeros outside, scaled by a mask.
+/* ref_deform_conv.c - deformable convolution in two dimensions: each tap of the kernel reads the image at a position
+ * moved by an offset, bilinearly, with zeros outside, scaled by a mask.
  *
  * x [N,C,H,W], w [M,C/g,kh,kw], offset [N,og*kh*kw*2,oh,ow] (y before x), bias [M], mask [N,og*kh*kw,oh,ow]. */
 #include "ops/ref_loops.h"
@@ -14,7 +14,7 @@ static double pixel(const view *x, int64_t at, int64_t row, int64_t col)
 
 static double sample(const view *x, int64_t at, double row, double col)
 {
-    if (!(row > -1 && row < (double)x->dim[2] && col > -1 && col < (double)x->dim[3])) return 0;     /* NaN too */
+    if (!(row > -1 && row < (double)x->dim[2] && col > -1 && col < (double)x->dim[3])) return 0; /* NaN too */
     const int64_t r = (int64_t)floor(row);
     const int64_t s = (int64_t)floor(col);
     const double fr = row - (double)r;
@@ -24,7 +24,8 @@ static double sample(const view *x, int64_t at, double row, double col)
 }
 
 /* Reads all taps of all channels for one position of the result: column[channel * taps + tap]. */
-static void column_fill(const ref_call *c, const view *x, const int64_t kernel[2], const int64_t index[3], double *column)
+static void column_fill(const ref_call *c, const view *x, const int64_t kernel[2], const int64_t index[3],
+                        double *column)
 {
     const attrs_deform_conv *a = c->attrs;
     const view *offset = &c->in[2];
@@ -40,8 +41,10 @@ static void column_fill(const ref_call *c, const view *x, const int64_t kernel[2
             const double dx = view_load_f64(offset, view_offset(offset, at));
             at[1] = plane;
             const double scale = mask ? view_load_f64(mask, view_offset(mask, at)) : 1;
-            const double row = (double)(index[1] * a->stride.at[0] - a->pad.at[0] + t / kernel[1] * a->dilation.at[0]) + dy;
-            const double col = (double)(index[2] * a->stride.at[1] - a->pad.at[1] + t % kernel[1] * a->dilation.at[1]) + dx;
+            const double row =
+                (double)(index[1] * a->stride.at[0] - a->pad.at[0] + t / kernel[1] * a->dilation.at[0]) + dy;
+            const double col =
+                (double)(index[2] * a->stride.at[1] - a->pad.at[1] + t % kernel[1] * a->dilation.at[1]) + dx;
             column[ch * taps + t] = scale * sample(x, index[0] * x->stride[0] + ch * x->stride[1], row, col);
         }
     }
@@ -73,7 +76,8 @@ sinter_status reference_deform_conv(ref_call *c)
             double sum = bias ? view_load_f64(bias, m * bias->stride[0]) : 0;
             for (int64_t i = 0; i < channels * taps; i++) {
                 const int64_t t = i % taps;
-                const int64_t at = m * w.stride[0] + i / taps * w.stride[1] + t / kernel[1] * w.stride[2] + t % kernel[1] * w.stride[3];
+                const int64_t at = m * w.stride[0] + i / taps * w.stride[1] + t / kernel[1] * w.stride[2] +
+                                   t % kernel[1] * w.stride[3];
                 sum += ref_wide_load(&w, at).f * column[group * channels * taps + i];
             }
             const int64_t at[4] = { index[0], m, index[1], index[2] };

@@ -40,13 +40,16 @@ sinter_status reference_det(ref_call *c)
     for (bool more = view_first(y->dim, y->rank, index); more; more = view_next(y->dim, y->rank, index)) {
         int64_t at = 0;
         for (uint32_t k = 0; k < row; k++) at += index[k] * x->stride[k];
-        for (int64_t i = 0; i < n * n; i++) a[i] = view_load_f64(x, at + i / n * x->stride[row] + i % n * x->stride[row + 1]);
+        for (int64_t i = 0; i < n * n; i++)
+            a[i] = view_load_f64(x, at + i / n * x->stride[row] + i % n * x->stride[row + 1]);
         view_store_f64(y, view_offset(y, index), det_of(a, n));
     }
     return SINTER_OK;
 }
 
-typedef struct complex_f64 { double re, im; } complex_f64;
+typedef struct complex_f64 {
+    double re, im;
+} complex_f64;
 
 /* Element k of a line, zero behind its end. */
 static complex_f64 line_load(const view *x, int64_t at, int64_t axis, int64_t k)
@@ -66,7 +69,7 @@ sinter_status reference_dft(ref_call *c)
     const view *x = &c->in[0];
     const view *y = &c->out[0];
     const uint32_t last = x->rank - 1;
-    const bool is_mirrored = a->onesided && a->inverse;         /* the input is half of a symmetric spectrum */
+    const bool is_mirrored = a->onesided && a->inverse; /* the input is half of a symmetric spectrum */
     const int64_t bins = y->dim[a->axis];
     int64_t n = bins;
     if (a->length.count) n = a->length.at[0];
@@ -89,7 +92,7 @@ sinter_status reference_dft(ref_call *c)
         }
         for (int64_t k = 0; k < bins; k++) {
             complex_f64 sum = { 0, 0 };
-            for (int64_t j = 0, turn = 0; j < n; j++) {         /* turn = j * k mod n */
+            for (int64_t j = 0, turn = 0; j < n; j++) { /* turn = j * k mod n */
                 sum.re += line[j].re * root[turn].re - line[j].im * root[turn].im;
                 sum.im += line[j].re * root[turn].im + line[j].im * root[turn].re;
                 turn += k;

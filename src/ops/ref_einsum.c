@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_einsum.c - einsum: every operand is seen as a view over all labels (a label it lacks has stride 0, a repeated one the
- * sum of its strides); each element of the result sums the product of the operands over the labels that it lacks. */
+/* ref_einsum.c - einsum: every operand is seen as a view over all labels (a label it lacks has stride 0, a repeated one
+ * the sum of its strides); each element of the result sums the product of the operands over the labels that it lacks.
+ */
 #include "ops/einsum.h"
 #include "ops/ref_loops.h"
 
-typedef struct space { uint32_t rank; int64_t dim[EINSUM_LABELS]; int64_t stride[EINSUM_IN_MAX][EINSUM_LABELS]; } space;
+typedef struct space {
+    uint32_t rank;
+    int64_t dim[EINSUM_LABELS];
+    int64_t stride[EINSUM_IN_MAX][EINSUM_LABELS];
+} space;
 
 static void space_add(space *s, int64_t size, uint8_t label, const einsum *x, const view *in)
 {
@@ -34,14 +39,15 @@ static bool space_next(const space *s, uint32_t count_in, int64_t *index, int64_
 static scalar sum_of(const view *in, uint32_t count_in, const space *inner, const int64_t *start, int64_t count)
 {
     const bool is_int = in[0].dtype == SINTER_DTYPE_I64;
-    const uint32_t last = inner->rank;          /* the innermost axis lies behind those that are stepped */
+    const uint32_t last = inner->rank; /* the innermost axis lies behind those that are stepped */
     scalar total = { .i = 0 };
     int64_t index[EINSUM_LABELS] = { 0 };
     int64_t at[EINSUM_IN_MAX];
     memcpy(at, start, count_in * sizeof(*at));
     do {
         if (count_in == 2) {
-            const scalar part = ref_dot(&in[0], at[0], inner->stride[0][last], &in[1], at[1], inner->stride[1][last], count);
+            const scalar part =
+                ref_dot(&in[0], at[0], inner->stride[0][last], &in[1], at[1], inner->stride[1][last], count);
             if (is_int) total.i = (int64_t)((uint64_t)total.i + (uint64_t)part.i);
             else total.f += part.f;
             continue;
@@ -97,7 +103,7 @@ sinter_status reference_einsum(ref_call *c)
         space_add(inner, size[label], (uint8_t)label, &x, in);
         is_empty = is_empty || !size[label];
     }
-    int64_t count = 1;                          /* of the innermost axis: taken off the stepped ones */
+    int64_t count = 1; /* of the innermost axis: taken off the stepped ones */
     if (inner->rank) count = inner->dim[--inner->rank];
     const view *y = &c->out[0];
     int64_t index[SINTER_RANK_MAX];

@@ -29,13 +29,22 @@ sinter_status ref_check(ref_call *c)
     if (!in || !out || !attrs) return FAIL_MEMORY(c->e, "a reference kernel's check");
     for (uint32_t i = 0; i < c->count_in; i++) {
         const view *v = &c->in[i];
-        /* A group hands over intermediate results in double, so float types may differ here; kernels load any of them. */
+        /* A group hands over intermediate results in double, so float types may differ here; kernels load any of them.
+         */
         in[i].dtype = dtype_is_float(v->dtype) ? SINTER_DTYPE_F32 : v->dtype;
         in[i].rank = v->rank;
         for (uint32_t k = 0; k < v->rank; k++) in[i].dim[k] = dim_const(t, v->dim[k]);
     }
-    infer_ctx infer = { .e = c->e, .a = c->scratch, .dims = t, .op = c->op, .attrs = attrs, .count_in = c->count_in,
-                        .count_out = c->count_out, .in = in, .out = out, .program = c->program };
+    infer_ctx infer = { .e = c->e,
+                        .a = c->scratch,
+                        .dims = t,
+                        .op = c->op,
+                        .attrs = attrs,
+                        .count_in = c->count_in,
+                        .count_out = c->count_out,
+                        .in = in,
+                        .out = out,
+                        .program = c->program };
     TRY(op_infer(&infer));
     for (uint32_t i = 0; i < c->count_out; i++) {
         const view *v = &c->out[i];
@@ -80,7 +89,8 @@ sinter_status ref_widen(ref_call *c, const view *v, sinter_dtype wide, const vie
         const int64_t from = view_offset(v, index);
         if (zero || wide == SINTER_DTYPE_I64) {
             const uint64_t value = (uint64_t)view_load_i64(v, from);
-            view_store_i64(out, at, (int64_t)(value - (zero ? (uint64_t)view_load_i64(zero, view_offset(zero, index)) : 0)));
+            view_store_i64(out, at,
+                           (int64_t)(value - (zero ? (uint64_t)view_load_i64(zero, view_offset(zero, index)) : 0)));
         } else {
             view_store_f64(out, at, view_load_f64(v, from));
         }
@@ -99,7 +109,7 @@ void ref_axpy(scalar *acc, int64_t acc_step, scalar w, const view *x, int64_t at
 {
     if (x->dtype == SINTER_DTYPE_F32) {
         const float *p = (const float *)x->data + at;
-        if (acc_step == 1 && step == 1) {           /* the loop that compilers vectorise */
+        if (acc_step == 1 && step == 1) { /* the loop that compilers vectorise */
             for (int64_t i = 0; i < count; i++) acc[i].f += w.f * (double)p[i];
         } else {
             for (int64_t i = 0; i < count; i++) acc[i * acc_step].f += w.f * (double)p[i * step];
@@ -155,6 +165,6 @@ void ref_store(const view *out, int64_t at, sinter_dtype wide, scalar value)
     } else if (dtype_is_float(out->dtype)) {
         view_store_f64(out, at, value.f);
     } else {
-        view_store_i64(out, at, (int64_t)value.f);      /* sums of products of narrow integers: exact */
+        view_store_i64(out, at, (int64_t)value.f); /* sums of products of narrow integers: exact */
     }
 }

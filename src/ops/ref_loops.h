@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ref_loops.h - what the reference kernels share: walks over some axes of a view, operands widened to one of three working
- * types, and the two inner loops (a dot product and a scaled row) that all contractions run on.
+/* ref_loops.h - what the reference kernels share: walks over some axes of a view, operands widened to one of three
+ * working types, and the two inner loops (a dot product and a scaled row) that all contractions run on.
  *
- * Working types are f32, f64 and i64. Floats accumulate in double, integers in wrapping 64 bits; a `scalar` holds either. */
+ * Working types are f32, f64 and i64. Floats accumulate in double, integers in wrapping 64 bits; a `scalar`
+ * holds either. */
 #ifndef OPS_REF_LOOPS_H
 #define OPS_REF_LOOPS_H
 
@@ -17,7 +18,8 @@ static inline bool ref_has_out(const ref_call *c, uint32_t i)
     return i < c->count_out && c->out[i].dtype != SINTER_DTYPE_NONE;
 }
 
-/* Runs the op's shape function on the sizes of the call and compares: after it, a kernel may trust attributes and shapes. */
+/* Runs the op's shape function on the sizes of the call and compares: after it, a kernel may trust attributes and
+ * shapes. */
 sinter_status ref_check(ref_call *c);
 
 /* A position that moves over chosen axes of a view, row-major; `at` is its offset from the view's data. */
@@ -39,7 +41,8 @@ static inline void ref_walk_next(ref_walk *w)                           /* wraps
 
 /* The working type of `dtype`. */
 sinter_dtype ref_wide_of(sinter_dtype dtype);
-/* `v` in the working type `wide`: itself, or a dense copy in scratch. zero: NULL, or a view of v's shape that is subtracted. */
+/* `v` in the working type `wide`: itself, or a dense copy in scratch. zero: NULL, or a view of v's shape that is
+ * subtracted. */
 sinter_status ref_widen(ref_call *c, const view *v, sinter_dtype wide, const view *zero, view *out);
 scalar ref_wide_load(const view *v, int64_t at);
 /* acc[i * acc_step] += w * x[at + i * step] */

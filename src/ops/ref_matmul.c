@@ -3,15 +3,20 @@
  *
  *   y[b.., m, n] = sum over k of a[b.., m, k] * b[b.., k, n]
  *
- * Operands are widened once; then each row of the result is either a sum of scaled rows of b, or dot products with its columns,
- * whichever walks b with the smaller stride. */
+ * Operands are widened once; then each row of the result is either a sum of scaled rows of b, or dot products with its
+ * columns, whichever walks b with the smaller stride. */
 #include "ops/ref_loops.h"
 #include <stdlib.h>
 
-typedef struct matrix { view batch; int64_t rows, cols, row_stride, col_stride; } matrix;
+typedef struct matrix {
+    view batch;
+    int64_t rows, cols, row_stride, col_stride;
+} matrix;
 
-/* Splits an operand into batch axes, broadcast to those of the result, and a matrix. A vector is a row (a) or a column (b). */
-static bool matrix_of(const view *v, bool is_b, bool is_transposed, uint32_t batch_rank, const int64_t *batch_dim, matrix *out)
+/* Splits an operand into batch axes, broadcast to those of the result, and a matrix. A vector is a row (a) or a column
+ * (b). */
+static bool matrix_of(const view *v, bool is_b, bool is_transposed, uint32_t batch_rank, const int64_t *batch_dim,
+                      matrix *out)
 {
     const uint32_t r = v->rank;
     view batch = *v;
@@ -22,7 +27,9 @@ static bool matrix_of(const view *v, bool is_b, bool is_transposed, uint32_t bat
     } else {
         const uint32_t row = is_transposed ? r - 1 : r - 2;
         const uint32_t col = is_transposed ? r - 2 : r - 1;
-        *out = (matrix){ .rows = v->dim[row], .cols = v->dim[col], .row_stride = v->stride[row], .col_stride = v->stride[col] };
+        *out = (matrix){
+            .rows = v->dim[row], .cols = v->dim[col], .row_stride = v->stride[row], .col_stride = v->stride[col]
+        };
     }
     return view_broadcast(&batch, batch_rank, batch_dim, &out->batch);
 }
@@ -37,7 +44,8 @@ static sinter_status matmul_run(ref_call *c, const view *va, const view *vb, boo
     const int64_t step_n = has_n ? y->stride[batch_rank + has_m] : 0;
     matrix a;
     matrix b;
-    if (!matrix_of(va, false, trans_a, batch_rank, y->dim, &a) || !matrix_of(vb, true, trans_b, batch_rank, y->dim, &b)) {
+    if (!matrix_of(va, false, trans_a, batch_rank, y->dim, &a) ||
+        !matrix_of(vb, true, trans_b, batch_rank, y->dim, &b)) {
         return FAIL(c->e, INTERNAL, "batch dims of matmul do not broadcast");
     }
     scalar *acc = ARENA_NEW(c->scratch, scalar, (size_t)b.cols);
@@ -52,10 +60,12 @@ static sinter_status matmul_run(ref_call *c, const view *va, const view *vb, boo
             const int64_t at_a = view_offset(&a.batch, index) + m * a.row_stride;
             memset(acc, 0, (size_t)b.cols * sizeof(*acc));
             for (int64_t k = 0; by_rows && k < b.rows; k++) {
-                ref_axpy(acc, 1, ref_wide_load(va, at_a + k * a.col_stride), vb, at_b + k * b.row_stride, b.col_stride, b.cols);
+                ref_axpy(acc, 1, ref_wide_load(va, at_a + k * a.col_stride), vb, at_b + k * b.row_stride, b.col_stride,
+                         b.cols);
             }
             for (int64_t n = 0; n < b.cols; n++) {
-                if (!by_rows) acc[n] = ref_dot(va, at_a, a.col_stride, vb, at_b + n * b.col_stride, b.row_stride, b.rows);
+                if (!by_rows)
+                    acc[n] = ref_dot(va, at_a, a.col_stride, vb, at_b + n * b.col_stride, b.row_stride, b.rows);
                 ref_store(y, at_y + m * step_m + n * step_n, va->dtype, acc[n]);
             }
         }

@@ -9,7 +9,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-typedef struct stats { double mean, inverse; } stats;
+typedef struct stats {
+    double mean, inverse;
+} stats;
 
 /* Mean (0 where not centred) and 1 / sqrt(variance + epsilon) of what a walk covers. */
 static stats stats_of(const view *x, ref_walk w, bool is_centred, double epsilon)
@@ -89,10 +91,10 @@ sinter_status reference_group_norm(ref_call *c)
     const view *x = &c->in[0];
     const view *y = &c->out[0];
     const int64_t groups = a->groups ? a->groups : x->dim[1];
-    if (!groups) return SINTER_OK;                      /* no channels, no elements */
+    if (!groups) return SINTER_OK; /* no channels, no elements */
     const int64_t each = x->dim[1] / groups;
     const uint32_t inner = axes_from(1, x->rank);
-    view part_x = *x;                                   /* one group of one image */
+    view part_x = *x; /* one group of one image */
     view part_y = *y;
     part_x.dim[1] = part_y.dim[1] = each;
     for (int64_t n = 0; n < x->dim[0]; n++) {
@@ -121,7 +123,7 @@ sinter_status reference_lrn(ref_call *c)
     if (x->rank < 2) return FAIL(c->e, INVALID_MODEL, "input of lrn has rank %" PRIu32 ", wanted at least 2", x->rank);
     if (a->size < 1) return FAIL(c->e, INVALID_MODEL, "size of lrn is %" PRId64 ", wanted at least 1", a->size);
     const int64_t channels = x->dim[1];
-    const int64_t size = a->size < 2 * channels + 1 ? a->size : 2 * channels + 1;     /* wider sees the same channels */
+    const int64_t size = a->size < 2 * channels + 1 ? a->size : 2 * channels + 1; /* wider sees the same channels */
     const int64_t before = (size - 1) / 2;
     const int64_t after = size - 1 - before;
     int64_t index[SINTER_RANK_MAX];

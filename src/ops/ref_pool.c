@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ref_pool.c - max_pool, avg_pool, lp_pool and max_unpool over any number of spatial axes.
  *
- * For each position of the result the elements under the window are listed once, then read for every image and channel. */
+ * For each position of the result the elements under the window are listed once, then read for every image and channel.
+ */
 #include "ops/ref_loops.h"
 #include <math.h>
 
 enum { SPATIAL_MAX = SINTER_RANK_MAX - 2 };
 
-typedef struct window { const attr_ints *kernel, *stride, *dilation, *pad; bool is_column_major; } window;
-typedef struct tap { int64_t at, index; } tap;      /* offset in the view; position in the plane */
+typedef struct window {
+    const attr_ints *kernel, *stride, *dilation, *pad;
+    bool is_column_major;
+} window;
+typedef struct tap {
+    int64_t at, index;
+} tap; /* offset in the view; position in the plane */
 
 static size_t tap_max_of(const view *x, const window *w)
 {
@@ -26,7 +32,7 @@ static size_t taps_of(const view *x, const window *w, const int64_t *o, tap *tap
     const uint32_t spatial = x->rank - 2;
     int64_t first[SPATIAL_MAX];
     int64_t count[SPATIAL_MAX];
-    int64_t plane[SPATIAL_MAX];                     /* steps of a dense plane */
+    int64_t plane[SPATIAL_MAX]; /* steps of a dense plane */
     int64_t size = 1;
     *padded = 1;
     for (uint32_t j = 0; j < spatial; j++) {
@@ -58,7 +64,13 @@ static size_t taps_of(const view *x, const window *w, const int64_t *o, tap *tap
 }
 
 /* What a pool does with the elements under one window. */
-typedef struct pool { const ref_call *c; const tap *tap; size_t count; double padded; int64_t plane_size; } pool;
+typedef struct pool {
+    const ref_call *c;
+    const tap *tap;
+    size_t count;
+    double padded;
+    int64_t plane_size;
+} pool;
 typedef void pool_fn(const pool *p, int64_t x_at, int64_t plane, const int64_t *index);
 
 static sinter_status pool_run(ref_call *c, const window *w, pool_fn *run)
@@ -70,7 +82,8 @@ static sinter_status pool_run(ref_call *c, const window *w, pool_fn *run)
     pool p = { .c = c, .tap = taps, .plane_size = 1 };
     for (uint32_t i = 2; i < x->rank; i++) p.plane_size *= x->dim[i];
     int64_t index[SINTER_RANK_MAX] = { 0 };
-    for (bool more = view_first(y->dim + 2, y->rank - 2, index + 2); more; more = view_next(y->dim + 2, y->rank - 2, index + 2)) {
+    for (bool more = view_first(y->dim + 2, y->rank - 2, index + 2); more;
+         more = view_next(y->dim + 2, y->rank - 2, index + 2)) {
         p.count = taps_of(x, w, index + 2, taps, &p.padded);
         for (index[0] = 0; index[0] < y->dim[0]; index[0]++) {
             for (index[1] = 0; index[1] < y->dim[1]; index[1]++) {

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ref_reduce.c - reduce, arg_reduce and cumulate.
  *
- * Floats are reduced in double, integers in wrapping 64 bits (norms and logarithms of integers in double, then truncated).
- * Of nothing: sums 0, products 1, extremes the type's own ends, the mean NaN (integers: 0), logarithms minus infinity. */
+ * Floats are reduced in double, integers in wrapping 64 bits (norms and logarithms of integers in double, then
+ * truncated). Of nothing: sums 0, products 1, extremes the type's own ends, the mean NaN (integers: 0), logarithms
+ * minus infinity. */
 #include "ops/ref_loops.h"
 #include <math.h>
 
 static double reduce_f64(const view *x, ref_walk w, int64_t kind)
 {
     double max = -INFINITY;
-    double sum = kind == reduce_kind_max ? -INFINITY : kind == reduce_kind_min ? INFINITY : kind == reduce_kind_prod ? 1 : 0;
+    double sum = kind == reduce_kind_max    ? -INFINITY
+                 : kind == reduce_kind_min  ? INFINITY
+                 : kind == reduce_kind_prod ? 1
+                                            : 0;
     for (int64_t i = 0; kind == reduce_kind_log_sum_exp && i < w.count; i++, ref_walk_next(&w)) {
         const double v = view_load_f64(x, w.at);
-        if (!(v <= max)) max = v;                       /* NaN stays: nothing is <= NaN, and NaN is not <= anything */
+        if (!(v <= max)) max = v; /* NaN stays: nothing is <= NaN, and NaN is not <= anything */
         if (isnan(max)) return max;
     }
     for (int64_t i = 0; i < w.count; i++, ref_walk_next(&w)) {
@@ -25,7 +29,7 @@ static double reduce_f64(const view *x, ref_walk w, int64_t kind)
         case reduce_kind_l2:
         case reduce_kind_sum_square: sum += v * v; break;
         case reduce_kind_log_sum_exp: sum += isinf(max) ? v == max : exp(v - max); break;
-        default: sum += v; break;                       /* sum, mean, log_sum */
+        default: sum += v; break; /* sum, mean, log_sum */
         }
     }
     switch (kind) {
@@ -44,7 +48,10 @@ static int64_t reduce_i64(const view *x, ref_walk w, int64_t kind)
     int64_t max = 0;
     dtype_int_range(x->dtype, &min, &max);
     if (is_u64) max = -1;
-    uint64_t sum = kind == reduce_kind_prod ? 1 : kind == reduce_kind_max ? (uint64_t)min : kind == reduce_kind_min ? (uint64_t)max : 0;
+    uint64_t sum = kind == reduce_kind_prod  ? 1
+                   : kind == reduce_kind_max ? (uint64_t)min
+                   : kind == reduce_kind_min ? (uint64_t)max
+                                             : 0;
     const int64_t count = w.count;
     for (int64_t i = 0; i < count; i++, ref_walk_next(&w)) {
         const int64_t v = view_load_i64(x, w.at);
@@ -55,7 +62,7 @@ static int64_t reduce_i64(const view *x, ref_walk w, int64_t kind)
         case reduce_kind_prod: sum *= u; break;
         case reduce_kind_l1: sum += v < 0 && !is_u64 ? 0 - u : u; break;
         case reduce_kind_sum_square: sum += u * u; break;
-        default: sum += u; break;                       /* sum, mean */
+        default: sum += u; break; /* sum, mean */
         }
     }
     if (kind != reduce_kind_mean) return (int64_t)sum;

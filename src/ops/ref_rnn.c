@@ -7,23 +7,24 @@
  *   lstm  i, f = f(x W + h R + b + P * c);  n = g(x W + h R + b);  c' = f * c + i * n
  *         o = f(x W + h R + b + Po * c');  h' = o * h(c')
  *
- * One sequence of one direction at a time, its state in double. Gates are stored in ONNX's order: lstm iofc, gru zrh. */
+ * One sequence of one direction at a time, its state in double. Gates are stored in ONNX's order: lstm iofc, gru zrh.
+ */
 #include "ops/ref_loops.h"
 #include "ops/rnn.h"
 #include <math.h>
 
 typedef struct cell {
     const ref_call *c;
-    uint32_t        gates;
-    int64_t         hidden, size_in;
-    double          clip;
-    bool            is_linear_first, has_joint_gate;    /* linear_before_reset; input_forget */
-    const rnn_activation *activation;                   /* of the direction */
-    view            x, w, r;                            /* widened */
-    int64_t         direction;
-    double         *from_x, *from_h;                    /* [gates * hidden]: x W + bw, h R + br */
-    double         *h, *cell_state;
-    double         *h_reset;                            /* gru: r * h */
+    uint32_t gates;
+    int64_t hidden, size_in;
+    double clip;
+    bool is_linear_first, has_joint_gate; /* linear_before_reset; input_forget */
+    const rnn_activation *activation;     /* of the direction */
+    view x, w, r;                         /* widened */
+    int64_t direction;
+    double *from_x, *from_h; /* [gates * hidden]: x W + bw, h R + br */
+    double *h, *cell_state;
+    double *h_reset; /* gru: r * h */
 } cell;
 
 static double clipped(const cell *k, double v)
@@ -79,15 +80,15 @@ static void lstm_step(cell *k)
 static void gru_step(cell *k)
 {
     const int64_t n = k->hidden;
-    double *z = k->from_x;                              /* gates take the place of their sums */
+    double *z = k->from_x; /* gates take the place of their sums */
     double *r = k->from_x + n;
     for (int64_t j = 0; j < 2 * n; j++) k->from_x[j] = gate(k, 0, k->from_x[j] + k->from_h[j]);
     if (!k->is_linear_first) {
         for (int64_t j = 0; j < n; j++) k->h_reset[j] = r[j] * k->h[j];
     }
     for (int64_t j = 0; j < n; j++) {
-        const double back = k->is_linear_first ? r[j] * k->from_h[2 * n + j]
-                                               : recur(k, 2 * n + j, k->h_reset) + bias_of(k, 5 * n + j);
+        const double back =
+            k->is_linear_first ? r[j] * k->from_h[2 * n + j] : recur(k, 2 * n + j, k->h_reset) + bias_of(k, 5 * n + j);
         const double fresh = gate(k, 1, k->from_x[2 * n + j] + back);
         k->from_h[j] = (1 - z[j]) * fresh + z[j] * k->h[j];
     }
@@ -106,7 +107,8 @@ static void cell_step(cell *k, int64_t t, int64_t b)
     const int64_t at_x = t * k->x.stride[0] + b * k->x.stride[1];
     const int64_t at_w = k->direction * k->w.stride[0];
     for (int64_t row = 0; row < rows; row++) {
-        const scalar dot = ref_dot(&k->x, at_x, k->x.stride[2], &k->w, at_w + row * k->w.stride[1], k->w.stride[2], k->size_in);
+        const scalar dot =
+            ref_dot(&k->x, at_x, k->x.stride[2], &k->w, at_w + row * k->w.stride[1], k->w.stride[2], k->size_in);
         k->from_x[row] = dot.f + bias_of(k, row);
         k->from_h[row] = recur(k, row, k->h) + bias_of(k, rows + row);
     }
@@ -181,7 +183,8 @@ static sinter_status recurrent_run(ref_call *c, bool is_linear_first, bool has_j
     k.h = ARENA_NEW(c->scratch, double, (size_t)k.hidden);
     k.cell_state = ARENA_NEW(c->scratch, double, (size_t)k.hidden);
     k.h_reset = ARENA_NEW(c->scratch, double, (size_t)k.hidden);
-    if (!k.from_x || !k.from_h || !k.h || !k.cell_state || !k.h_reset) return FAIL_MEMORY(c->e, "the state of a recurrent layer");
+    if (!k.from_x || !k.from_h || !k.h || !k.cell_state || !k.h_reset)
+        return FAIL_MEMORY(c->e, "the state of a recurrent layer");
     for (uint32_t d = 0; d < rnn_directions(common.direction); d++) {
         k.direction = d;
         k.activation = &activation[d * each];

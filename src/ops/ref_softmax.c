@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-typedef void line_fn(const ref_call *c, const view *x, int64_t at_x, int64_t at_y, int64_t count, int64_t step_x, int64_t step_y);
+typedef void line_fn(const ref_call *c, const view *x, int64_t at_x, int64_t at_y, int64_t count, int64_t step_x,
+                     int64_t step_y);
 
 static sinter_status lines_run(ref_call *c, int64_t axis, line_fn *run)
 {
@@ -36,7 +37,8 @@ static double line_sum(const view *x, int64_t at, int64_t count, int64_t step, d
     return sum;
 }
 
-static void softmax_line(const ref_call *c, const view *x, int64_t at_x, int64_t at_y, int64_t count, int64_t step_x, int64_t step_y)
+static void softmax_line(const ref_call *c, const view *x, int64_t at_x, int64_t at_y, int64_t count, int64_t step_x,
+                         int64_t step_y)
 {
     double max;
     const double sum = line_sum(x, at_x, count, step_x, &max);
@@ -45,8 +47,8 @@ static void softmax_line(const ref_call *c, const view *x, int64_t at_x, int64_t
     }
 }
 
-static void log_softmax_line(const ref_call *c, const view *x, int64_t at_x, int64_t at_y, int64_t count, int64_t step_x,
-                             int64_t step_y)
+static void log_softmax_line(const ref_call *c, const view *x, int64_t at_x, int64_t at_y, int64_t count,
+                             int64_t step_x, int64_t step_y)
 {
     double max;
     const double log_sum = log(line_sum(x, at_x, count, step_x, &max));
@@ -55,7 +57,8 @@ static void log_softmax_line(const ref_call *c, const view *x, int64_t at_x, int
     }
 }
 
-static void lp_norm_line(const ref_call *c, const view *x, int64_t at_x, int64_t at_y, int64_t count, int64_t step_x, int64_t step_y)
+static void lp_norm_line(const ref_call *c, const view *x, int64_t at_x, int64_t at_y, int64_t count, int64_t step_x,
+                         int64_t step_y)
 {
     const attrs_lp_norm *a = c->attrs;
     double sum = 0;

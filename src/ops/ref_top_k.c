@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ref_top_k.c - top_k: the k first elements of each line in order; of equal ones the lower index comes first.
  *
- * Every value becomes an unsigned key that sorts as the value does (floats by their bits, -0 as 0, NaN above infinity), turned
- * over where the largest are wanted. Then one merge sort serves all types; the result is always sorted. */
+ * Every value becomes an unsigned key that sorts as the value does (floats by their bits, -0 as 0, NaN above infinity),
+ * turned over where the largest are wanted. Then one merge sort serves all types; the result is always sorted. */
 #include "ops/ref_loops.h"
 #include <math.h>
 
-typedef struct entry { uint64_t key; int64_t index; } entry;
+typedef struct entry {
+    uint64_t key;
+    int64_t index;
+} entry;
 
 static uint64_t key_of(const view *x, int64_t at)
 {
@@ -15,7 +18,7 @@ static uint64_t key_of(const view *x, int64_t at)
         const uint64_t u = (uint64_t)view_load_i64(x, at);
         return x->dtype == SINTER_DTYPE_U64 ? u : u ^ sign;
     }
-    const double v = view_load_f64(x, at) + 0.0;        /* -0 becomes 0 */
+    const double v = view_load_f64(x, at) + 0.0; /* -0 becomes 0 */
     uint64_t bits;
     memcpy(&bits, &v, sizeof(bits));
     if (isnan(v)) return UINT64_MAX;

@@ -7,10 +7,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum {
-    SIGMOID, TANH, RELU, AFFINE, LEAKY_RELU, THRESHOLDED_RELU, SCALED_TANH, HARD_SIGMOID, ELU, SOFTSIGN, SOFTPLUS
-};
+enum { SIGMOID, TANH, RELU, AFFINE, LEAKY_RELU, THRESHOLDED_RELU, SCALED_TANH, HARD_SIGMOID, ELU, SOFTSIGN, SOFTPLUS };
 
+/* clang-format off */
 static const struct { const char *name; bool has_alpha, has_beta; double alpha, beta; } activations[] = {
     [SIGMOID]          = { "sigmoid", false, false, 0, 0 },
     [TANH]             = { "tanh", false, false, 0, 0 },
@@ -24,6 +23,7 @@ static const struct { const char *name; bool has_alpha, has_beta; double alpha, 
     [SOFTSIGN]         = { "softsign", false, false, 0, 0 },
     [SOFTPLUS]         = { "softplus", false, false, 0, 0 },
 };
+/* clang-format on */
 
 rnn_common rnn_common_of(op_id op, const void *attrs, uint32_t *gates, uint32_t *count_each)
 {
@@ -67,21 +67,25 @@ sinter_status rnn_activations_parse(env *e, op_id op, const void *attrs, rnn_act
     uint32_t each;
     const rnn_common common = rnn_common_of(op, attrs, &gates, &each);
     if (common.direction < 0 || common.direction >= rnn_direction_count) {
-        return FAIL(e, INVALID_MODEL, "direction is %" PRId64 ", wanted 0 to %d", common.direction, rnn_direction_count - 1);
+        return FAIL(e, INVALID_MODEL, "direction is %" PRId64 ", wanted 0 to %d", common.direction,
+                    rnn_direction_count - 1);
     }
     const uint32_t count = each * rnn_directions(common.direction);
     uint32_t found = 0;
     for (const char *p = common.activations; *p;) {
         const size_t length = strcspn(p, ",");
         const int kind = kind_of(p, length);
-        if (kind < 0) return FAIL(e, UNSUPPORTED, "activation '%.*s' is not known", (int)(length < 40 ? length : 40), p);
-        if (found == count) return FAIL(e, INVALID_MODEL, "more than %" PRIu32 " activations in '%s'", count, common.activations);
+        if (kind < 0)
+            return FAIL(e, UNSUPPORTED, "activation '%.*s' is not known", (int)(length < 40 ? length : 40), p);
+        if (found == count)
+            return FAIL(e, INVALID_MODEL, "more than %" PRIu32 " activations in '%s'", count, common.activations);
         out[found++].kind = (uint32_t)kind;
         p += length;
         if (*p == ',') p++;
     }
     if (found && found != count) {
-        return FAIL(e, INVALID_MODEL, "%" PRIu32 " activations in '%s', wanted %" PRIu32, found, common.activations, count);
+        return FAIL(e, INVALID_MODEL, "%" PRIu32 " activations in '%s', wanted %" PRIu32, found, common.activations,
+                    count);
     }
     uint32_t next_alpha = 0;
     uint32_t next_beta = 0;
@@ -90,7 +94,8 @@ sinter_status rnn_activations_parse(env *e, op_id op, const void *attrs, rnn_act
         const uint32_t kind = out[i].kind;
         out[i].alpha = activations[kind].alpha;
         out[i].beta = activations[kind].beta;
-        if (activations[kind].has_alpha && next_alpha < common.alpha->count) out[i].alpha = common.alpha->at[next_alpha++];
+        if (activations[kind].has_alpha && next_alpha < common.alpha->count)
+            out[i].alpha = common.alpha->at[next_alpha++];
         if (activations[kind].has_beta && next_beta < common.beta->count) out[i].beta = common.beta->at[next_beta++];
     }
     return SINTER_OK;
@@ -109,6 +114,6 @@ double rnn_activation_eval(const rnn_activation *a, double x)
     case HARD_SIGMOID: return fmin(fmax(a->alpha * x + a->beta, 0), 1);
     case ELU: return x < 0 ? a->alpha * expm1(x) : x;
     case SOFTSIGN: return x / (1 + fabs(x));
-    default: return x > 30 ? x : log1p(exp(x));      /* SOFTPLUS */
+    default: return x > 30 ? x : log1p(exp(x)); /* SOFTPLUS */
     }
 }

@@ -13,7 +13,8 @@ typedef struct rnn_common {             /* the attributes that the three ops sha
     const attr_reals *alpha, *beta;
     double            clip;
 } rnn_common;
-/* The attributes of an lstm, gru or rnn. gates: rows of weight for each unit; count_each: activations of each direction. */
+/* The attributes of an lstm, gru or rnn. gates: rows of weight for each unit; count_each: activations of each
+ * direction. */
 rnn_common rnn_common_of(op_id op, const void *attrs, uint32_t *gates, uint32_t *count_each);
 /* Fills directions * count_each activations; those not named are the op's defaults. */
 sinter_status rnn_activations_parse(env *e, op_id op, const void *attrs, rnn_activation out[RNN_ACTIVATIONS_MAX]);
