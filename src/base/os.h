@@ -34,5 +34,7 @@ void          os_wake_all(uint32_t *word);
 
 uint64_t      os_time_ns(void);                                          /* monotonic */
 const char   *os_env(const char *name);                                  /* NULL where unset */
+bool          os_library_exists(const char *name);                       /* can this shared library be opened? */
+uint64_t      os_memory_size(void);                                      /* bytes of the machine; 0: unknown */
 
 #endif

@@ -5,6 +5,7 @@
  * was opened is asked whether it is a regular file before a byte of it is read. Size and data come from the same
  * descriptor. */
 #include "base/os.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -403,4 +404,17 @@ uint64_t os_time_ns(void)
 const char *os_env(const char *name)
 {
     return getenv(name);
+}
+
+bool os_library_exists(const char *name)
+{
+    void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    if (library) (void)dlclose(library);
+    return library != NULL;
+}
+
+uint64_t os_memory_size(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
 }

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* info.c - include/sinter/info.h: the operators that are taken, and the machine as the library sees it.
+ *
+ * Both pages are expansions of tables: the importer's rows, the op table, the list of variables. */
+#include "sinter/info.h"
+
+#include "backend/backend.h"
+#include "base/os.h"
+#include "onnx/import.h"
+#include "ops/ops.h"
+#include "sinter/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FORMAT_PLAIN, FORMAT_MARKDOWN, FORMAT_JSON };
+
+static sinter_status give(text *t, sinter_write_fn write, void *user)
+{
+    const sinter_status s = t->failed ? SINTER_NO_MEMORY : SINTER_OK;
+    if (s == SINTER_OK) write(user, t->at, t->length);
+    text_deinit(t);
+    return s;
+}
+
+/* ---- operators ---- */
+
+static const char *domain_name(const char *domain)
+{
+    return *domain ? domain : "ai.onnx";
+}
+
+static void onnx_row(text *t, int format, const onnx_op_row *row, bool is_first)
+{
+    char versions[64];
+    if (row->until)
+        (void)snprintf(versions, sizeof versions, "%lld to %lld", (long long)row->since, (long long)row->until);
+    else (void)snprintf(versions, sizeof versions, "%lld on", (long long)row->since);
+    if (format == FORMAT_MARKDOWN) {
+        text_printf(t, "| %s | %s | %s |\n", domain_name(row->domain), row->name, versions);
+    } else if (format == FORMAT_JSON) {
+        text_printf(t, "%s\n  {\"domain\": \"%s\", \"name\": \"%s\", \"since\": %lld, \"until\": %lld}",
+                    is_first ? "" : ",", domain_name(row->domain), row->name, (long long)row->since,
+                    (long long)row->until);
+    } else {
+        text_printf(t, "%-14s %-30s %s\n", domain_name(row->domain), row->name, versions);
+    }
+}
+
+static void count_text(text *t, uint32_t min, uint32_t max)
+{
+    if (min == max) text_printf(t, "%u", min);
+    else if (max >= OP_IN_MAX) text_printf(t, "%u or more", min);
+    else text_printf(t, "%u to %u", min, max);
+}
+
+static void traits_text(text *t, uint32_t traits)
+{
+    static const struct {
+        uint32_t bit;
+        const char *name;
+    } names[] = {
+        { COMMUTES, "commutes" },
+        { VIEW, "view" },
+        { CONTRACTION, "contraction" },
+        { REDUCTION, "reduction" },
+        { ROWWISE, "rows" },
+        { HOST, "host" },
+        { LATE, "late size" },
+        { FUSES_AFTER, "epilogue" },
+        { FUSES_BEFORE, "prologue" },
+        { ELEMENTWISE, "elementwise" },
+    };
+    bool is_first = true;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (!(traits & names[i].bit)) continue;
+        text_printf(t, "%s%s", is_first ? "" : ", ", names[i].name);
+        is_first = false;
+    }
+}
+
+static void op_row_print(text *t, int format, op_id id, bool is_first)
+{
+    const op_info *op = op_at(id);
+    if (format == FORMAT_JSON) {
+        text_printf(t, "%s\n  {\"name\": \"%s\", \"attributes\": [", is_first ? "" : ",", op->name);
+        for (const attr_info *a = op->attr; a->name; a++)
+            text_printf(t, "%s\"%s\"", a == op->attr ? "" : ", ", a->name);
+        text_printf(t, "]}");
+        return;
+    }
+    text_printf(t, format == FORMAT_MARKDOWN ? "| %s | " : "%-18s ", op->name);
+    count_text(t, op->in_min, op->in_max);
+    text_printf(t, format == FORMAT_MARKDOWN ? " | " : " in, ");
+    count_text(t, op->out_min, op->out_max);
+    text_printf(t, format == FORMAT_MARKDOWN ? " | " : " out; ");
+    for (const attr_info *a = op->attr; a->name; a++) text_printf(t, "%s%s", a == op->attr ? "" : ", ", a->name);
+    text_printf(t, format == FORMAT_MARKDOWN ? " | " : "; ");
+    traits_text(t, op->traits);
+    text_printf(t, format == FORMAT_MARKDOWN ? " |\n" : "\n");
+}
+
+static void scalar_row_print(text *t, int format, op_id id)
+{
+    const scalar_info *s = scalar_at(id);
+    text_printf(t, format == FORMAT_MARKDOWN ? "| %s | %u | %.3s | %.5s |\n" : "%-18s %u arguments, %.3s to %.5s\n",
+                s->name, s->arity, s->types, s->result);
+}
+
+static void operators_print(text *t, int format)
+{
+    const bool is_page = format == FORMAT_MARKDOWN, is_json = format == FORMAT_JSON;
+    onnx_op_row row, last = { 0 };
+    uint32_t count = 0;
+    for (uint32_t i = 0; onnx_op_at(i, &row); i++) {
+        count += !last.name || strcmp(last.name, row.name) || strcmp(last.domain, row.domain);
+        last = row;
+    }
+    if (is_page)
+        text_printf(t,
+                    "# Operators\n\nWhat `sinter ops --markdown` prints.\n\n## ONNX operators that are imported: %u\n\n"
+                    "| domain | operator | opset versions |\n|---|---|---|\n",
+                    count);
+    if (is_json) text_printf(t, "{\"onnx\": [");
+    for (uint32_t i = 0; onnx_op_at(i, &row); i++) onnx_row(t, format, &row, i == 0);
+    if (is_json) text_printf(t, "],\n \"ops\": [");
+    else if (is_page)
+        text_printf(
+            t,
+            "\n## Canonical ops\n\nWhat a graph consists of after import; attributes are as the graph's text has them."
+            "\n\n| op | inputs | outputs | attributes | traits |\n|---|---|---|---|---|\n");
+    else text_printf(t, "%u ONNX operators\n\ncanonical ops:\n", count);
+    for (int id = OP_SCALAR_COUNT; id < OP_COUNT; id++) op_row_print(t, format, (op_id)id, id == OP_SCALAR_COUNT);
+    if (is_json) {
+        text_printf(t, "],\n \"scalar\": [");
+        for (int id = 0; id < OP_SCALAR_COUNT; id++)
+            text_printf(t, "%s\"%s\"", id ? ", " : "", scalar_at((op_id)id)->name);
+        text_printf(t, "]}\n");
+        return;
+    }
+    if (is_page)
+        text_printf(
+            t, "\n## Scalar functions\n\nElementwise ops, and the vocabulary of expression programs. Types: NUM any "
+               "number, FLT "
+               "floats, INT integers,\nBIT integers, LOG bool, ALL everything; the result has the argument's type "
+               "(SAME), is BOOL, "
+               "or is as the node says (TYPED).\n\n| function | arguments | types | result |\n|---|---|---|---|\n");
+    else text_printf(t, "\nscalar functions:\n");
+    for (int id = 0; id < OP_SCALAR_COUNT; id++) scalar_row_print(t, format, (op_id)id);
+}
+
+sinter_status sinter_print_operators(int format, sinter_write_fn write, void *user)
+{
+    env e;
+    env_init(&e, NULL, NULL);
+    if (!write || format < FORMAT_PLAIN || format > FORMAT_JSON)
+        return FAIL(&e, INVALID_ARG, "no writer, or no such format");
+    text t;
+    text_init(&t, &e);
+    operators_print(&t, format);
+    return give(&t, write, user);
+}
+
+/* ---- the machine ---- */
+
+/* One fact: a line of text or a member of an object. */
+typedef struct page {
+    text *t;
+    bool is_json, has_member;
+} page;
+
+static void member(page *p, const char *key)
+{
+    if (p->is_json) text_printf(p->t, "%s\n  \"%s\": ", p->has_member ? "," : "", key);
+    else text_printf(p->t, "%-14s", key);
+    p->has_member = true;
+}
+
+static void put_text(page *p, const char *key, const char *value)
+{
+    member(p, key);
+    if (p->is_json) text_quoted(p->t, value, strlen(value));
+    else text_printf(p->t, "%s\n", value);
+}
+
+static void put_number(page *p, const char *key, uint64_t value, const char *unit)
+{
+    member(p, key);
+    text_printf(p->t, p->is_json ? "%llu" : "%llu%s\n", (unsigned long long)value, unit);
+}
+
+static void features_text(text *t)
+{
+#if defined(__x86_64__)
+#define FEATURE(name)                                                                                                  \
+    if (__builtin_cpu_supports(name)) text_printf(t, "%s%s", t->length ? " " : "", name);
+    FEATURE("sse4.2")
+    FEATURE("avx")
+    FEATURE("avx2")
+    FEATURE("fma")
+    FEATURE("avx512f")
+    FEATURE("avx512bw")
+    FEATURE("avx512dq")
+    FEATURE("avx512vl")
+    FEATURE("avx512cd")
+    FEATURE("avx512vnni")
+    FEATURE("avx512bf16")
+#undef FEATURE
+#else
+    text_printf(t, "baseline");
+#endif
+}
+
+static void machine_print(env *e, text *t, bool is_json)
+{
+    page p = { .t = t, .is_json = is_json };
+    text scratch;
+    text_init(&scratch, e);
+    if (is_json) text_printf(t, "{");
+    put_text(&p, "version", sinter_version());
+
+    const backend *cpu = backend_find("cpu");
+    device *d = NULL;
+    const device_options options = { .isa = os_env("SINTER_ISA") };
+    const sinter_status opened = cpu ? cpu->open(e, &options, &d) : SINTER_INTERNAL;
+    kernel_target target = { 0 };
+    if (opened == SINTER_OK) {
+        cpu->describe(d, &scratch);
+        cpu->target(d, &target);
+        put_text(&p, "cpu", scratch.failed ? "" : scratch.at);
+    } else {
+        put_text(&p, "cpu", e->error->text);
+    }
+    text_clear(&scratch);
+    features_text(&scratch);
+    put_text(&p, "features", scratch.failed || !scratch.length ? "none" : scratch.at);
+    put_number(&p, "cache_l1", target.cache_l1 >> 10, " KiB");
+    put_number(&p, "cache_l2", target.cache_l2 >> 10, " KiB");
+    put_number(&p, "cpus", os_cpu_count(), " usable by this process");
+    put_number(&p, "memory", os_memory_size() >> 20, " MiB");
+    uint32_t kernels = 0;
+    if (cpu) (void)cpu->kernels(&kernels);
+    put_number(&p, "kernels", kernels, "");
+    if (d) cpu->close(e, d);
+
+    const bool has_driver = os_library_exists("libcuda.so.1");
+    const bool has_nvrtc =
+        os_library_exists("libnvrtc.so") || os_library_exists("libnvrtc.so.12") || os_library_exists("libnvrtc.so.13");
+    put_text(&p, "libcuda", has_driver ? "found" : "not found");
+    put_text(&p, "libnvrtc", has_nvrtc ? "found" : "not found");
+#define SINTER_X(name, about) put_text(&p, #name, os_env(#name) ? os_env(#name) : is_json ? "" : "(unset)");
+    SINTER_VARIABLES(SINTER_X)
+#undef SINTER_X
+
+    text_clear(&scratch);
+    if (opened != SINTER_OK) text_printf(&scratch, "The CPU backend does not open: correct SINTER_ISA. ");
+    else if (target.isa == 0 && !os_env("SINTER_ISA"))
+        text_printf(
+            &scratch,
+            "This CPU shows no AVX2: kernels run in plain C. On a virtual machine, let the host's features through. ");
+    else if (os_env("SINTER_ISA"))
+        text_printf(&scratch, "SINTER_ISA caps the instruction set: unset it for full speed. ");
+    if (os_cpu_count() == 1)
+        text_printf(&scratch, "One CPU is usable: an affinity mask or a container's limit may hide others. ");
+    text_printf(&scratch, has_driver
+                              ? "An NVIDIA driver is there, but this version has no GPU backend: models run on the CPU."
+                              : "No GPU is needed: this version runs on the CPU.");
+    put_text(&p, "advice", scratch.failed ? "" : scratch.at);
+    if (is_json) text_printf(t, "\n}\n");
+    text_deinit(&scratch);
+}
+
+sinter_status sinter_print_machine(sinter_print format, sinter_write_fn write, void *user)
+{
+    env e;
+    env_init(&e, NULL, NULL);
+    if (!write) return FAIL(&e, INVALID_ARG, "write is NULL");
+    text t;
+    text_init(&t, &e);
+    machine_print(&e, &t, format == SINTER_PRINT_JSON);
+    return give(&t, write, user);
+}
