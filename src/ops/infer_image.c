@@ -128,17 +128,10 @@ sinter_status infer_affine_grid(infer_ctx *c)
     return SINTER_OK;
 }
 
+/* A list that may be empty, which means the default everywhere. */
 static sinter_status list_check(infer_ctx *c, const char *name, const attr_ints *list, uint32_t count, int64_t min)
 {
-    if (list->count != 0 && list->count != count) {
-        return FAIL(c->e, INVALID_MODEL, "attribute %s has %u entries, expected %u", name, list->count, count);
-    }
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (list->at[i] >= min && list->at[i] <= INT32_MAX) continue;
-        return FAIL(c->e, INVALID_MODEL, "%s[%u] is %lld, expected %lld or more", name, i, (long long)list->at[i],
-                    (long long)min);
-    }
-    return SINTER_OK;
+    return list->count == 0 ? SINTER_OK : infer_want_ints(c, name, list, count, min, INFER_STEP_MAX);
 }
 
 /* How many places the block has along each axis, times the next: the length of the input's last axis. */

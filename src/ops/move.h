@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* move.h - what the ops that move elements share: checks of dims in inference, blocks and single elements in
- * references.
+/* move.h - what the ops that move elements share: checks for inference, blocks and single elements for references.
  *
  * Nothing here interprets an element, so every type is copied as it is, those under a byte included. */
 #ifndef OPS_MOVE_H
