@@ -4,6 +4,7 @@
  * Values are small enough to check by hand. Each case runs several times: on dense operands, on strided ones (axes
  * reversed in memory, gaps, negative strides), and with float results in f64. Blocks have exactly the size they need,
  * so that a sanitizer sees every step outside. */
+#include "faulty.h"
 #include "ops/problem.h"
 #include "test.h"
 #include <math.h>
@@ -70,12 +71,19 @@ static void compare(const char *line, mode m, uint32_t output, const view *v, co
 }
 
 static sinter_status run_once(const char *line, mode m, const double *const *in, const double *const *want,
-                              sinter_error *error, data_fault *fault)
+                              sinter_error *error, data_fault *fault, faulty *f)
 {
     env e;
+    env e_call;
     arena a;
+    arena scratch;
+    const sinter_allocator allocator = { f, faulty_resize };
+    sinter_env_options options = SINTER_ENV_OPTIONS;
+    if (f) options.allocator = &allocator;
     env_init(&e, NULL, error);
+    env_init(&e_call, &options, error);
     arena_init(&a, &e);
+    arena_init(&scratch, &e_call);
     scan s = scan_of(line, strlen(line));
     problem *p = NULL;
     const char *why = "";
@@ -99,19 +107,20 @@ static sinter_status run_once(const char *line, mode m, const double *const *in,
         if (in[given]) fill(&ins[i], in[given++]);
     }
     for (uint32_t i = 0; i < p->count_out; i++) outs[i] = place(&p->out[i], m, true, &block[16 + i]);
-    ref_call c = { .e = &e,
+    ref_call c = { .e = &e_call,
                    .op = p->op,
                    .attrs = p->attrs,
                    .count_in = p->count_in,
                    .count_out = p->count_out,
                    .in = ins,
                    .out = outs,
-                   .scratch = &a,
+                   .scratch = &scratch,
                    .fault = fault };
     status = op_reference(&c);
     for (uint32_t i = 0; status == SINTER_OK && want && i < p->count_out && want[i]; i++)
         compare(line, m, i, &outs[i], want[i]);
     for (uint32_t i = 0; i < 20; i++) free(block[i]);
+    arena_deinit(&scratch);
     arena_deinit(&a);
     return status;
 }
@@ -121,7 +130,7 @@ static void expect(const char *line, const double *const *in, const double *cons
 {
     for (int m = 0; m < MODE_COUNT; m++) {
         sinter_error error = { 0 };
-        if (run_once(line, (mode)m, in, want, &error, NULL) == SINTER_OK) continue;
+        if (run_once(line, (mode)m, in, want, &error, NULL, NULL) == SINTER_OK) continue;
         test_failures++;
         (void)printf("%s\n  failed: %s\n", line, error.text);
     }
@@ -133,7 +142,7 @@ static void refuses(const char *line, const char *part)
     static const double zeros[256];
     const double *const in[17] = { zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros };
     sinter_error error = { 0 };
-    if (run_once(line, DENSE, in, NULL, &error, NULL) != SINTER_OK && strstr(error.text, part)) return;
+    if (run_once(line, DENSE, in, NULL, &error, NULL, NULL) != SINTER_OK && strstr(error.text, part)) return;
     test_failures++;
     (void)printf("%s\n  wanted an error with \"%s\", got: %s\n", line, part, error.text);
 }
@@ -296,7 +305,7 @@ static void pools(void)
     sinter_error error = { 0 };
     data_fault fault = { 0 };
     CHECK_EQ(run_once("max_unpool:f32[1,1,2] i64[1,1,2] -> f32[1,1,4] shape=[1,1,4]", DENSE, IN(D(5, 6), D(3, 4)),
-                      WANT(D(0, 0, 0, 5)), &error, &fault),
+                      WANT(D(0, 0, 0, 5)), &error, &fault, NULL),
              SINTER_OK);
     CHECK(fault.is_set && fault.index == 1 && fault.value == 4 && fault.limit == 4);
 }
@@ -532,6 +541,41 @@ static void references_check_shapes(void)
     refuses("top_k:f32[2] -> f32[3] i64[3] k=[3] axis=0", "k is 3");
 }
 
+/* Each allocation fails in turn: an error, nothing leaked, and in the end the result. */
+static void survives_any_failure(void)
+{
+    static const double zeros[40000];
+    static const char *const line[] = {
+        "matmul:f16[100,100] f16[100,100] -> f16[100,100]",
+        "matmul_integer:u8[100,100] u8[100,100] -> i32[100,100]",
+        "einsum:f16[100,100] f16[100,100] -> f16[100] equation=\"ij,ij->i\"",
+        "conv:f16[1,10,1000] f16[8,10,3] -> f16[1,8,998] stride=[1] dilation=[1] pad=[0,0]",
+        "deform_conv:f16[1,100,10,10] f16[1,100,1,1] f16[1,2,10,10] -> f16[1,1,10,10] stride=[1,1] dilation=[1,1] "
+        "pad=[0,0,0,0]",
+        "attention:f16[1,1,10,100] f16[1,1,10,100] f16[1,1,10,100] -> f16[1,1,10,100]",
+        "max_pool:f32[1,1,200,200] -> f32[1,1,1,1] kernel=[200,200] stride=[1,1] dilation=[1,1] pad=[0,0,0,0]",
+        "top_k:f32[20000] -> f32[1] i64[1] k=[1] axis=0",
+        "reduce:f32[10,10] -> f32[10,1] axes=[1]",
+        "det:f32[100,100] -> f32[]",
+        "dft:f32[100,2] -> f32[100,2] axis=0",
+        "lstm:f16[4,4,40] f16[1,160,40] f16[1,160,40] -> f16[4,1,4,40]",
+    };
+    const double *const in[] = { zeros, zeros, zeros, NULL };
+    for (size_t i = 0; i < COUNT_OF(line); i++) {
+        sinter_status status = SINTER_INTERNAL;
+        for (long budget = 0; status != SINTER_OK && budget < 100; budget++) {
+            sinter_error error = { 0 };
+            faulty f = { .budget = budget };
+            status = run_once(line[i], DENSE, in, NULL, &error, NULL, &f);
+            CHECK_EQ(f.live, 0);
+            CHECK_EQ(f.misuse, 0);
+            if (status != SINTER_OK && !CHECK_EQ(status, SINTER_NO_MEMORY))
+                (void)printf("%s: %s\n", line[i], error.text);
+        }
+        if (!CHECK_EQ(status, SINTER_OK)) (void)printf("%s\n", line[i]);
+    }
+}
+
 static const test tests[] = {
     T(multiplies),
     T(multiplies_integers),
@@ -548,6 +592,7 @@ static const test tests[] = {
     T(infers),
     T(names_what_is_wrong),
     T(references_check_shapes),
+    T(survives_any_failure),
     { 0 },
 };
 TEST_MAIN(tests)
