@@ -253,7 +253,9 @@ ir_node_id call_node(onnx_call *c, op_id op, void *attrs, const ir_value_id *in,
         return 0;
     }
     c->status = ir_infer(c->g, n);
-    return c->status ? 0 : n;
+    if (c->status) return 0;
+    importer_fold(c->im, n);
+    return n;
 }
 
 ir_value_id call_result(const onnx_call *c, ir_node_id n, uint32_t i)

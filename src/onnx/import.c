@@ -270,9 +270,9 @@ static sinter_status node_import(importer *im, onnx_scope *s, const onnx_node *n
 
 sinter_status scope_convert(importer *im, onnx_scope *s, const onnx_nodes *nodes)
 {
-    uint32_t *order = NULL;
-    TRY(scope_order(im, nodes, &order));
-    for (uint32_t i = 0; i < nodes->count; i++) TRY(node_import(im, s, &nodes->at[order[i]]));
+    uint32_t *order = NULL, count = 0;
+    TRY(scope_order(im, nodes, &order, &count));
+    for (uint32_t i = 0; i < count; i++) TRY(node_import(im, s, &nodes->at[order[i]]));
     return SINTER_OK;
 }
 
@@ -502,6 +502,28 @@ static dim symbol_dim(importer *im, const char *symbol)
     return d;
 }
 
+/* The constant that the caller promises an input to hold, or 0. */
+static sinter_status input_promised(importer *im, const char *name, const ir_value *input, ir_value_id *out)
+{
+    *out = 0;
+    for (uint32_t i = 0; i < im->options->count_value; i++) {
+        if (strcmp(im->options->value[i].name, name) != 0) continue;
+        const view *given = &im->options->value[i].data;
+        bool fits = given->dtype == input->dtype && given->rank == input->rank;
+        int64_t size = 0;
+        for (uint32_t k = 0; fits && k < given->rank; k++)
+            fits = !dim_is_const(im->g->dims, input->dim[k], &size) || size == given->dim[k];
+        if (!fits || !view_is_dense(given)) return FAIL(im->e, INVALID_ARG, "the value given has another type or shape");
+        const sinter_tensor shape = { .dtype = given->dtype, .rank = 1, .dim = { view_count(given) } };
+        void *copy = arena_alloc(&im->g->a, sinter_tensor_size(&shape), 64);
+        if (!copy) return FAIL_MEMORY(im->e, "an input's value");
+        if (shape.dim[0]) memcpy(copy, given->data, sinter_tensor_size(&shape));
+        *out = ir_const(im->g, NULL, given->dtype, given->rank, given->dim, copy);
+        return *out ? SINTER_OK : FAIL_MEMORY(im->e, "an input's value");
+    }
+    return SINTER_OK;
+}
+
 static sinter_status input_import(importer *im, onnx_scope *s, const onnx_value_info *v)
 {
     ir_graph *g = im->g;
@@ -530,7 +552,9 @@ static sinter_status input_import(importer *im, onnx_scope *s, const onnx_value_
     }
     const ir_value_id id = ir_param(g, IR_MAIN, arena_text(&g->a, v->name, strlen(v->name)), dtype, rank, d);
     if (!id) return FAIL_MEMORY(im->e, "an input");
-    return scope_set(im, s, v->name, id);
+    ir_value_id promised = 0;
+    TRY(input_promised(im, v->name, ir_value_at(g, id), &promised));
+    return scope_set(im, s, v->name, promised ? promised : id);
 }
 
 /* An output has a value of its own under its own name, also where the model hands an input or a constant through. */

@@ -16,11 +16,20 @@ typedef struct onnx_input_shape {
     int64_t     min[SINTER_RANK_MAX], opt[SINTER_RANK_MAX], max[SINTER_RANK_MAX];
 } onnx_input_shape;
 
+/* A promise that an input always holds these elements (dense, copied): what operators need to know while building, such as the
+ * axes of a reduction. The graph keeps the input, and nothing reads it. */
+typedef struct onnx_input_value {
+    const char *name;
+    view        data;
+} onnx_input_value;
+
 typedef struct onnx_import_options {
     const char   *folder;               /* where external data may lie; NULL: the model may open no files */
     onnx_files   *files;                /* receives the mappings; close them after the graph. NULL: external data is copied */
     const onnx_input_shape *shape;
     uint32_t      count_shape;
+    const onnx_input_value *value;
+    uint32_t      count_value;
 } onnx_import_options;
 
 /* Reads `bytes` into a new graph. The bytes (and `files`) must outlive it: weights stay where they are.

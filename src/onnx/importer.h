@@ -63,8 +63,11 @@ sinter_status scope_add_initializers(importer *im, onnx_scope *s, const onnx_gra
 /* The names that a subgraph reads from around it: appended once each. */
 sinter_status scope_free_names(importer *im, const onnx_graph *graph, onnx_names *out);
 /* An order of a list of nodes in which names are made before they are read. */
-sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out);
+sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out, uint32_t *count_out);
 sinter_status scope_convert(importer *im, onnx_scope *s, const onnx_nodes *nodes);
+
+/* Computes a node on small constants at once; leaves others alone (fold_small.c). */
+void importer_fold(importer *im, ir_node_id id);
 
 /* onnx.def */
 typedef struct op_row {

@@ -111,24 +111,33 @@ sinter_status scope_free_names(importer *im, const onnx_graph *graph, onnx_names
 /* ---- order ---- */
 typedef struct visit { uint32_t node, next; } visit;
 
-sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out)
+/* Some tools write two Constant nodes for one name, and runtimes let the last one count. */
+static bool is_superseded(const onnx_nodes *nodes, uint32_t before, uint32_t after)
+{
+    return strcmp(nodes->at[before].type, "Constant") == 0 && strcmp(nodes->at[after].type, "Constant") == 0;
+}
+
+sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out, uint32_t *count_out)
 {
     name_map maker = { .a = &im->a };
+    uint8_t *state = ARENA_NEW(&im->a, uint8_t, nodes->count);          /* 0 new, 1 on the stack, 2 done */
+    if (!state) return FAIL_MEMORY(im->e, "the order of nodes");
     for (uint32_t i = 0; i < nodes->count; i++) {
         for (uint32_t k = 0; k < nodes->at[i].out.count; k++) {
             bool is_new;
             if (!nodes->at[i].out.at[k][0]) continue;
             uint32_t *slot = name_map_add(&maker, nodes->at[i].out.at[k], &is_new);
             if (!slot) return FAIL_MEMORY(im->e, "names");
-            if (!is_new) return FAIL(im->e, INVALID_MODEL, "the name '%s' is given twice", nodes->at[i].out.at[k]);
+            if (!is_new && (i == *slot || !is_superseded(nodes, *slot, i)))
+                return FAIL(im->e, INVALID_MODEL, "the name '%s' is given twice", nodes->at[i].out.at[k]);
+            if (!is_new) state[*slot] = 2;
             *slot = i;
         }
     }
     uint32_t *order = ARENA_NEW(&im->a, uint32_t, nodes->count), count = 0;
-    uint8_t *state = ARENA_NEW(&im->a, uint8_t, nodes->count);          /* 0 new, 1 on the stack, 2 done */
     visit *stack = ARENA_NEW(&im->a, visit, nodes->count);
     onnx_names *reads = ARENA_NEW(&im->a, onnx_names, nodes->count);     /* inputs of subgraphs */
-    if (!order || !state || !stack || !reads) return FAIL_MEMORY(im->e, "the order of nodes");
+    if (!order || !stack || !reads) return FAIL_MEMORY(im->e, "the order of nodes");
     for (uint32_t i = 0; i < nodes->count; i++)
         for (uint32_t k = 0; k < nodes->at[i].attr.count; k++)
             if (nodes->at[i].attr.at[k].g) TRY(scope_free_names(im, nodes->at[i].attr.at[k].g, &reads[i]));
@@ -157,5 +166,6 @@ sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out)
         }
     }
     *out = order;
+    *count_out = count;
     return SINTER_OK;
 }
