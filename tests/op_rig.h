@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_rig.h - runs one op on small tensors, by inference and by its reference, for the tests of ops.
  *
- * Attributes are text, read once as expressions for inference and once as sizes for the run; so each case also checks
- * that the inferred shape is the one that the reference fills. TWICE runs a case on dense operands, then on strided ones. */
+ * Attributes are text, read once as expressions for inference and once as sizes for the run; so each case also
+ * checks that the inferred shape is the one that the reference fills. TWICE runs a case on dense operands, then on
+ * strided ones. */
 #ifndef OP_RIG_H
 #define OP_RIG_H
 

@@ -276,16 +276,16 @@ sinter_status reference_affine_grid(ref_call *c)
 /* ---- col2im ---- */
 
 /* How a block moves along one spatial axis. */
-typedef struct slide {
+typedef struct block_slide {
     int64_t block, dilation, stride, pad, places;
-} slide;
+} block_slide;
 
-static sinter_status slide_of(ref_call *c, uint32_t i, slide *out)
+static sinter_status block_slide_of(ref_call *c, uint32_t i, block_slide *out)
 {
     const attrs_col2im *a = c->attrs;
     const uint32_t spatial = c->out[0].rank - 2;
-    const slide s = { a->block.at[i], a->dilation.count > i ? a->dilation.at[i] : 1,
-                      a->stride.count > i ? a->stride.at[i] : 1, a->pad.count > i ? a->pad.at[i] : 0, 0 };
+    const block_slide s = { a->block.at[i], a->dilation.count > i ? a->dilation.at[i] : 1,
+                            a->stride.count > i ? a->stride.at[i] : 1, a->pad.count > i ? a->pad.at[i] : 0, 0 };
     const int64_t pad_end = a->pad.count > i + spatial ? a->pad.at[i + spatial] : 0;
     int64_t room = 0, span = 0;
     *out = s;
@@ -304,10 +304,10 @@ sinter_status reference_col2im(ref_call *c)
     const uint32_t spatial = out->rank < 3 ? 0 : out->rank - 2;
     if (spatial == 0 || a->block.count != spatial || in->rank != 3)
         return move_shape_fault(c, "the ranks do not go together");
-    slide s[SINTER_RANK_MAX];
+    block_slide s[SINTER_RANK_MAX];
     int64_t block[SINTER_RANK_MAX] = { 0 }, kernel = 1, places = 1;
     for (uint32_t i = 0; i < spatial; i++) {
-        TRY(slide_of(c, i, &s[i]));
+        TRY(block_slide_of(c, i, &s[i]));
         block[i] = s[i].block;
         if (!i64_mul(kernel, s[i].block, &kernel) || !i64_mul(places, s[i].places, &places))
             return move_shape_fault(c, "the block has too many elements");

@@ -182,11 +182,11 @@ sinter_status reference_compress(ref_call *c)
 /* ---- unique ---- */
 
 /* The things to tell apart: rows of `length` elements, dense. */
-typedef struct rows {
+typedef struct unique_rows {
     sinter_dtype dtype;
     const void *data;
     int64_t length;
-} rows;
+} unique_rows;
 
 /* -1, 0 or 1; NaN is the largest number, and equal to itself. */
 static int element_order(sinter_dtype dtype, const void *data, int64_t a, int64_t b)
@@ -203,7 +203,7 @@ static int element_order(sinter_dtype dtype, const void *data, int64_t a, int64_
 
 static bool row_before(const void *user, int64_t a, int64_t b)
 {
-    const rows *r = user;
+    const unique_rows *r = user;
     for (int64_t k = 0; k < r->length; k++) {
         const int order = element_order(r->dtype, r->data, a * r->length + k, b * r->length + k);
         if (order != 0) return order < 0;
@@ -243,7 +243,7 @@ sinter_status reference_unique(ref_call *c)
     TRY(dense_of(c, &in, &dense));
     const int64_t n = is_flat ? view_count(&in) : in.dim[0];
     const view rest = is_flat ? (view){ 0 } : move_drop(&in, 0, 1);
-    const rows r = { in.dtype, dense.data, is_flat ? 1 : view_count(&rest) };
+    const unique_rows r = { in.dtype, dense.data, is_flat ? 1 : view_count(&rest) };
     int64_t *list = ARENA_NEW(c->scratch, int64_t, size_mul(7, (size_t)n));
     if (!list) return FAIL_MEMORY(c->e, "unique");
     int64_t *id = list, *spare = list + n, *first = list + 2 * n, *count = list + 3 * n, *group = list + 4 * n,

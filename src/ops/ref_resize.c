@@ -11,14 +11,14 @@
 
 enum { TAPS_MAX = 1 << 16 };
 
-typedef struct tap {
+typedef struct resize_tap {
     int64_t index;
     double weight;
-} tap;
+} resize_tap;
 typedef struct axis_table {
     uint32_t most;   /* taps a coordinate has room for */
     uint32_t *count; /* [out] how many it has; 0: it lies outside, and the extrapolation value is the result */
-    tap *at;         /* [out][most] */
+    resize_tap *at;  /* [out][most] */
 } axis_table;
 
 static double clamped(double x, int64_t n)
@@ -73,7 +73,8 @@ static double nearest_of(const attrs_resize *a, double x)
 
 /* Taps of one coordinate into `out`; returns how many. `reach` input elements to the left of floor(x) and one more to
  * its right are under the kernel, which is stretched by 1 / shrink where the axis shrinks and antialias is wanted. */
-static uint32_t taps_of(const attrs_resize *a, double x, int64_t n, uint32_t reach, double shrink, tap *out)
+static uint32_t resize_taps_of(const attrs_resize *a, double x, int64_t n, uint32_t reach, double shrink,
+                               resize_tap *out)
 {
     double sum = 0, kept = 0;
     uint32_t count = 0;
@@ -85,11 +86,11 @@ static uint32_t taps_of(const attrs_resize *a, double x, int64_t n, uint32_t rea
         const double weight = kernel_at(a, (at - x) * shrink) / sum;
         const bool is_outside = at < 0 || at > (double)(n - 1);
         if (weight == 0 || (a->exclude_outside && is_outside)) continue;
-        out[count++] = (tap){ (int64_t)clamped(at, n), weight };
+        out[count++] = (resize_tap){ (int64_t)clamped(at, n), weight };
         kept += weight;
     }
     for (uint32_t k = 0; a->exclude_outside && k < count && kept != 0; k++) out[k].weight /= kept;
-    if (count == 0) out[count++] = (tap){ (int64_t)clamped(base, n), 0 };
+    if (count == 0) out[count++] = (resize_tap){ (int64_t)clamped(base, n), 0 };
     return count;
 }
 
@@ -109,25 +110,25 @@ static sinter_status table_make(ref_call *c, uint32_t axis, axis_table *out)
                     scale, support / TAPS_MAX);
     out->most = a->mode == resize_mode_nearest ? 1 : 2 * (uint32_t)reach + 2;
     out->count = ARENA_NEW(c->scratch, uint32_t, (size_t)n_out);
-    out->at = ARENA_NEW(c->scratch, tap, size_mul((size_t)n_out, out->most));
+    out->at = ARENA_NEW(c->scratch, resize_tap, size_mul((size_t)n_out, out->most));
     if (!out->count || !out->at) return FAIL_MEMORY(c->e, "the taps of resize");
     for (int64_t i = 0; i < n_out; i++) {
         bool is_outside = false;
         const double x = coordinate(a, axis, rank, i, n, n_out, scale, &is_outside);
-        tap *at = &out->at[(size_t)i * out->most];
+        resize_tap *at = &out->at[(size_t)i * out->most];
         if (is_outside || !isfinite(x)) continue;
         if (a->mode == resize_mode_nearest) {
-            at[0] = (tap){ (int64_t)clamped(nearest_of(a, x), n), 1 };
+            at[0] = (resize_tap){ (int64_t)clamped(nearest_of(a, x), n), 1 };
             out->count[i] = 1;
         } else {
-            out->count[i] = taps_of(a, x, n, (uint32_t)reach, shrink, at);
+            out->count[i] = resize_taps_of(a, x, n, (uint32_t)reach, shrink, at);
         }
     }
     return SINTER_OK;
 }
 
-/* The sum over all combinations of taps: one tap an axis, weights multiplied. */
-static double sum_of(const view *in, const tap *const *taps, const uint32_t *count)
+/* The sum over all combinations of taps: one resize_tap an axis, weights multiplied. */
+static double resize_sum_of(const view *in, const resize_tap *const *taps, const uint32_t *count)
 {
     uint32_t k[SINTER_RANK_MAX] = { 0 };
     double sum = 0;
@@ -164,7 +165,7 @@ sinter_status reference_resize(ref_call *c)
     for (uint32_t i = 0; i < in->rank; i++) TRY(table_make(c, i, &table[i]));
     int64_t index[SINTER_RANK_MAX] = { 0 };
     for (bool more = view_first(out->dim, out->rank, index); more; more = view_next(out->dim, out->rank, index)) {
-        const tap *taps[SINTER_RANK_MAX] = { 0 };
+        const resize_tap *taps[SINTER_RANK_MAX] = { 0 };
         uint32_t count[SINTER_RANK_MAX] = { 0 };
         bool is_outside = false, is_copy = true;
         int64_t from = 0;
@@ -180,7 +181,7 @@ sinter_status reference_resize(ref_call *c)
             move_element(out, to, in, from);
             continue;
         }
-        const double value = is_outside ? a->extrapolation : sum_of(in, taps, count);
+        const double value = is_outside ? a->extrapolation : resize_sum_of(in, taps, count);
         view_store_f64(out, to, is_int ? nearbyint(value) : value);
     }
     return SINTER_OK;
