@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conformance.c - every kernel of the CPU against the reference, on the problems of cases/<op>.txt.
+/* test_conformance.c - every kernel of the CPU against the reference, on the problems of cases/<op>.txt.
  *
- *     conformance [-v] FILE...
+ *     conformance_test_conformance [-v] [FILE...]         all files of the folder where none is named
  *
  * A line is a problem; lines that begin with # are notes. "#! small" before a line keeps its random values in [0.5, 2):
  * for ops that are steep elsewhere. Each problem runs on every kernel that does not reject it, with every tactic, at
@@ -15,6 +15,7 @@
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -359,6 +360,23 @@ static void run_file(runner *r, const char *path)
     os_file_close(&r->e, &file);
 }
 
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* Every file of the folder, by name. */
+static int run_folder(runner *r, const char *folder)
+{
+    char *names[128];
+    int count = 0;
+    DIR *d = opendir(folder);
+    if (!d) return 0;
+    for (const struct dirent *f; (f = readdir(d)) != NULL && count < 128;)
+        if (strstr(f->d_name, ".txt")) names[count++] = arena_printf(&r->a, "%s/%s", folder, f->d_name);
+    (void)closedir(d);
+    qsort(names, (size_t)count, sizeof *names, by_name);
+    for (int i = 0; i < count; i++) run_file(r, names[i]);
+    return count;
+}
+
 int main(int argc, char **argv)
 {
     static runner r;
@@ -366,16 +384,16 @@ int main(int argc, char **argv)
     arena_init(&r.a, &r.e);
     arena_init(&r.scratch, &r.e);
     int files = 0;
-    bool is_all = true;
     if (cpu_pool_create(&r.e, 3, 0, &r.pool) != SINTER_OK) return 2;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-v")) r.is_verbose = true;
-        else if (!strcmp(argv[i], "--some")) is_all = false;
         else run_file(&r, argv[i]), files++;
     }
+    const bool is_all = !files;
+    if (is_all) files = run_folder(&r, SINTER_SOURCE_DIR "/tests/conformance/cases");
     for (uint32_t i = 0; is_all && i + 1 < cpu_kernels_count; i++)
         if (!r.reached[i]) report(&r, "(no case)", cpu_kernels[i]->name, "", "is reached by no case");
-    if (!files) report(&r, "(no file)", "", "", "name the files of cases");
+    if (!files) report(&r, "(no file)", "", "", "there are no cases");
     (void)printf("%ld runs, %ld failed\n", r.runs, r.failed);
     cpu_pool_destroy(&r.e, r.pool);
     arena_deinit(&r.scratch);
