@@ -117,6 +117,8 @@ static inline ir_node *ir_node_at(const ir_graph *g, ir_node_id n) { return &g->
 static inline ir_region *ir_region_at(const ir_graph *g, ir_region_id r) { return &g->region.at[r < g->region.count ? r : 0]; }
 static inline bool ir_is_const(const ir_graph *g, ir_value_id v) { return ir_value_at(g, v)->data != NULL; }
 bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out);                   /* one element, any type */
+/* The same, also where ops on constants and on known sizes decide it (known.c): computed, not folded. */
+bool ir_known_scalar(const ir_graph *g, ir_value_id v, double *out);
 bool ir_shape_is_static(const ir_graph *g, ir_value_id v);
 bool ir_const_view(const ir_graph *g, ir_value_id v, view *out);                       /* static dims and data */
 const char *ir_node_label(const ir_graph *g, ir_node_id n);                            /* the name, or its first origin's, or "" */

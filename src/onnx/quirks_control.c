@@ -119,6 +119,7 @@ void convert_if(onnx_call *c)
         is_decided = true;
         decided = known != 0;
     }
+    if (!is_decided) is_decided = ir_known_scalar(c->g, condition, &decided);
     if (is_decided) {
         call_inline(c, decided != 0 ? yes : no);
         return;

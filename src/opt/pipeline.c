@@ -11,7 +11,7 @@ const pass opt_pipeline[] = {
     { .name = "recognize",    .rules = { rules_activation, rules_norm, rules_attention, rules_shape }, .stage = IR_STAGE_OPTIMIZED },
     { .name = "linear",       .rules = { rules_arith, rules_linear, rules_activation, rules_shape },   .stage = IR_STAGE_OPTIMIZED },
     { .name = "norm",         .rules = { rules_norm, rules_attention, rules_arith, rules_shape },      .stage = IR_STAGE_OPTIMIZED },
-    { .name = "strength",     .rules = { rules_strength, rules_arith, rules_shape },               .stage = IR_STAGE_OPTIMIZED },
+    { .name = "strength",     .rules = { rules_strength, rules_sink, rules_arith, rules_linear, rules_shape }, .stage = IR_STAGE_OPTIMIZED },
     { .name = "cse-again",    .run = pass_cse,                                                     .stage = IR_STAGE_OPTIMIZED },
     { .name = "groups",       .run = pass_groups,                                                  .stage = IR_STAGE_GROUPED },
     { .name = NULL },

@@ -214,7 +214,7 @@ static sinter_status settle_shape_value(driver *d, ir_node_id id, bool *done)
     const ir_node *n = &g->node.at[id];
     if (n->op == OP_shape_value || n->count_out != 1 || op_at(n->op)->regions || n->epilogue) return SINTER_OK;
     const ir_value *v = &g->value.at[n->out[0]];
-    if (!v->shape_value || v->rank > 1 || v->is_output || !v->use_count) return SINTER_OK;
+    if (!v->shape_value || v->rank > 1 || !dtype_is_int(v->dtype) || v->is_output || !v->use_count) return SINTER_OK;
     for (uint32_t i = 0; i < v->shape_count; i++)
         if (dim_is_late(g->dims, v->shape_value[i])) return SINTER_OK;
     attrs_shape_value *at = op_attrs_new(&g->a, OP_shape_value);

@@ -16,6 +16,7 @@ typedef struct scores {
     ir_value_id mask;                   /* 0: none */
     bool        mask_is_forbidden;      /* a bool that says where not to look */
     bool        mask_is_choice;         /* a bool condition; else added */
+    double      fill;                   /* what the condition puts in place: -inf, or so little that adding it is the same */
 } scores;
 
 static bool is_widening(const rewriter *r, const ir_node *cast)
@@ -84,8 +85,9 @@ static bool peel(const rewriter *r, ir_value_id v, uint32_t depth, scores *out)
     n = rw_def(r, v, OP_where);
     for (uint32_t i = 1; n && i < 3; i++) {
         scores tried = *out;
-        if (!rw_scalar(r, n->in[i], &c) || c != -INFINITY) continue;
+        if (!rw_scalar(r, n->in[i], &c) || c > -1e30) continue;
         tried.mask = n->in[0];
+        tried.fill = c;
         tried.mask_is_choice = true;
         tried.mask_is_forbidden = i == 1;
         if (!rw_same_shape(r, n->in[3 - i], v) || !peel(r, n->in[3 - i], depth + 1, &tried)) continue;
@@ -187,7 +189,12 @@ static ir_value_id attention(rewriter *r, const match *m)
     if (!in_q || !in_k || !in_v) return 0;
     if (s.mask) {
         if (!mask_fits(r, s.mask, rw_value(r, in_q), rw_value(r, in_k)->dim[2])) return 0;
-        if (s.mask_is_forbidden) s.mask = rw_unary(r, OP_not, s.mask);
+        if (s.mask_is_choice && s.fill != -INFINITY) {
+            const ir_value_id low = rw_scalar_const(r, t, s.fill), zero = rw_scalar_const(r, t, 0);
+            s.mask = rw_emit(r, OP_where, NULL, (ir_value_id[]){ s.mask, s.mask_is_forbidden ? low : zero, s.mask_is_forbidden ? zero : low }, 3);
+        } else if (s.mask_is_forbidden) {
+            s.mask = rw_unary(r, OP_not, s.mask);
+        }
         if (!s.mask) return 0;
     }
     attrs_attention *a = op_attrs_new(&r->g->a, OP_attention);

@@ -243,6 +243,107 @@ static ir_value_id transpose_into_matmul(rewriter *r, const match *m)
     return found ? rw_emit(r, OP_matmul, at, in, 2) : 0;
 }
 
+/* Known neighbouring indices choose a slice, which costs nothing where a gather copies. */
+static ir_value_id gather_to_slice(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    const int64_t axis = ((const attrs_gather *)n->attrs)->axis;
+    const ir_value *x = rw_value(r, n->in[0]), *y = rw_value(r, n->out[0]);
+    const ir_value_id data = n->in[0];
+    const ir_value shape = *y;
+    view index;
+    int64_t size;
+    if (!ir_const_view(r->g, n->in[1], &index) || index.rank > 1 || view_count(&index) < 1 || !dim_is_const(r->g->dims, x->dim[axis], &size)) return 0;
+    int64_t first = view_load_i64(&index, 0);
+    first += first < 0 ? size : 0;
+    if (first < 0 || view_count(&index) > size || first > size - view_count(&index)) return 0;
+    for (int64_t i = 1; i < view_count(&index); i++) {
+        const int64_t at = view_load_i64(&index, i);
+        if ((at < 0 ? at + size : at) != first + i) return 0;
+    }
+    attrs_slice *at = op_attrs_new(&r->g->a, OP_slice);
+    int64_t *start = ARENA_NEW(&r->g->a, int64_t, x->rank), *count = ARENA_NEW(&r->g->a, int64_t, x->rank);
+    if (!at || !start || !count) return 0;
+    at->step.count = x->rank;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        start[i] = dim_const(r->g->dims, i == (uint32_t)axis ? first : 0);
+        count[i] = i == (uint32_t)axis ? dim_const(r->g->dims, view_count(&index)) : x->dim[i];
+        at->step.at[i] = 1;
+    }
+    at->start = (attr_dims){ .count = x->rank, .at = start };
+    at->size = (attr_dims){ .count = x->rank, .at = count };
+    const ir_value_id part = rw_emit(r, OP_slice, at, &data, 1);
+    return index.rank || !part ? part : rw_reshape(r, part, shape.rank, shape.dim);
+}
+
+/* Do the two shapes differ in axes of size 1 alone? */
+static bool same_but_ones(const rewriter *r, const ir_value *a, const ir_value *b)
+{
+    uint32_t i = 0, k = 0;
+    for (;;) {
+        while (i < a->rank && dim_is(r->g->dims, a->dim[i], 1)) i++;
+        while (k < b->rank && dim_is(r->g->dims, b->dim[k], 1)) k++;
+        if (i == a->rank || k == b->rank) return i == a->rank && k == b->rank;
+        if (a->dim[i++] != b->dim[k++]) return false;
+    }
+}
+
+/* Other operand `v` of an op in shape y, as it must be in shape x, which has the same elements in the same order; 0: it cannot. */
+static ir_value_id operand_before(rewriter *r, ir_value_id v, const ir_value *x, const ir_value *y)
+{
+    const ir_value *c = rw_value(r, v);
+    bool is_one = true, is_last = true;
+    for (uint32_t i = 0; i < c->rank; i++) {
+        const bool one = dim_is(r->g->dims, c->dim[i], 1);
+        is_one &= one;
+        is_last &= one || i + 1 == c->rank;
+    }
+    if (is_one) return c->rank <= x->rank ? v : rw_reshape(r, v, 0, NULL);
+    if (c->rank == y->rank && !memcmp(c->dim, y->dim, y->rank * sizeof(dim))) return rw_reshape(r, v, x->rank, x->dim);
+    if (is_last && x->rank && x->dim[x->rank - 1] == y->dim[y->rank - 1] && c->dim[c->rank - 1] == x->dim[x->rank - 1])
+        return c->rank <= x->rank ? v : rw_reshape(r, v, 1, &c->dim[c->rank - 1]);
+    if (!same_but_ones(r, x, y)) return 0;
+    /* Each axis of y that is not 1 has its axis in x: carry the operand's sizes over. */
+    dim d[SINTER_RANK_MAX];
+    for (uint32_t i = 0, k = 0; i < x->rank; i++) {
+        d[i] = dim_const(r->g->dims, 1);
+        if (dim_is(r->g->dims, x->dim[i], 1)) continue;
+        while (dim_is(r->g->dims, y->dim[k], 1)) k++;
+        const uint32_t back = y->rank - k++;
+        if (back <= c->rank) d[i] = c->dim[c->rank - back];
+    }
+    return rw_reshape(r, v, x->rank, d);
+}
+
+/* f(reshape(x), c) -> reshape(f(x, c)) behind an op that takes an epilogue, so that f can become part of it. */
+static ir_value_id sink_reshape(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    const op_id op = n->op;
+    const uint32_t count = n->count_in;
+    if (count > 3) return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        n = rw_node(r, m->root);
+        const ir_node *reshape = rw_def(r, n->in[i], OP_reshape);
+        if (!reshape || !rw_only(r, n->in[i]) || !rw_same_shape(r, n->in[i], n->out[0]) || !rw_only(r, reshape->in[0])) continue;
+        const ir_value_id source = reshape->in[0];
+        const ir_node *maker = rw_node(r, rw_value(r, source)->producer);
+        if (!rw_value(r, source)->producer || !(op_is_scalar(maker->op) || op_at(maker->op)->traits & FUSES_AFTER)) continue;
+        const ir_value x = *rw_value(r, source), y = *rw_value(r, n->out[0]);
+        ir_value_id in[3];
+        bool ok = true;
+        for (uint32_t k = 0; k < count && ok; k++) {
+            in[k] = k == i ? source : operand_before(r, rw_node(r, m->root)->in[k], &x, &y);
+            ok = in[k] != 0;
+        }
+        if (!ok) continue;
+        const ir_value_id z = rw_emit(r, op, rw_attrs(r, m->root), in, count);
+        if (!z || rw_value(r, z)->rank != x.rank || memcmp(rw_value(r, z)->dim, x.dim, x.rank * sizeof(dim))) return 0;
+        return rw_reshape(r, z, y.rank, y.dim);
+    }
+    return 0;
+}
+
 /* clang-format off */
 const rule rules_shape[] = {
     { "identity",             MATCH(identity, ANY(X)),                take_x,                 EXACT },
@@ -263,6 +364,13 @@ const rule rules_shape[] = {
     { "pad-max-pool",         ROOT(max_pool),                         pad_into_max_pool,      EXACT },
     { "expand-scalar",        SCALARS,                                expand_into_scalar,     EXACT },
     { "transpose-matmul",     ROOT(matmul),                           transpose_into_matmul,  EXACT },
+    { "gather-slice",         ROOT(gather),                           gather_to_slice,        EXACT },
+    { .name = NULL },
+};
+
+/* Late, so that what is recognised by its shape has been recognised. */
+const rule rules_sink[] = {
+    { "reshape-sink",         SCALARS,                                sink_reshape,           EXACT },
     { .name = NULL },
 };
 /* clang-format on */

@@ -13,7 +13,7 @@
 #define SINTER_SOURCE_DIR "."
 #endif
 
-static const rule *const tables[] = { rules_shape, rules_arith, rules_linear, rules_activation, rules_norm, rules_attention, rules_strength, NULL };
+static const rule *const tables[] = { rules_shape, rules_arith, rules_linear, rules_activation, rules_norm, rules_attention, rules_strength, rules_sink, NULL };
 
 typedef struct section { const char *at; size_t size; char kind; } section;   /* b, a, n; c: what comes before the first */
 
