@@ -41,17 +41,34 @@ static bool dense_in(lowering *l, const plan_value *v, const uint8_t *order)
     return true;
 }
 
+/* The largest input of that rank that is no constant: broadcast ones say little about the order of the whole. */
+static uint32_t leading_input(lowering *l, const work *w, uint32_t rank)
+{
+    uint32_t best = 0;
+    double most = 0;
+    for (uint32_t i = 0; i < w->count_in; i++) {
+        const plan_value *v = &l->p->value.at[w->in[i]];
+        if (!w->in[i] || v->rank != rank || lower_is_const(l, w->in[i])) continue;
+        double count = 1;
+        for (uint32_t k = 0; k < rank; k++) count *= (double)dim_range_of(l->p->dims, v->dim[k]).opt;
+        if (count > most) {
+            most = count;
+            best = w->in[i];
+        }
+    }
+    return best;
+}
+
 /* The order that `m` asks of an operand of `rank`; false where the mode says nothing about it. */
 static bool mode_order(lowering *l, const work *w, mode m, uint32_t rank, const work_out *out, uint8_t *order)
 {
     if (m == MODE_ROW) return identity_order(rank, order), true;
     if (m == MODE_CHANNELS_LAST) return channels_last_order(rank, order), true;
     if (m == MODE_WISH && out && out->has_wish) return memcpy(order, out->wish, SINTER_RANK_MAX), true;
-    for (uint32_t i = 0; m == MODE_FIRST && i < w->count_in; i++) {
-        const plan_value *v = &l->p->value.at[w->in[i]];
-        if (!w->in[i] || v->rank != rank || lower_is_const(l, w->in[i])) continue;
+    const uint32_t leader = m == MODE_FIRST ? leading_input(l, w, rank) : 0;
+    if (leader) {
         bool is_dense;
-        view_dims_order(l->p->dims, v, order, &is_dense);
+        view_dims_order(l->p->dims, &l->p->value.at[leader], order, &is_dense);
         return true;
     }
     identity_order(rank, order);
@@ -284,8 +301,9 @@ static sinter_status emit(lowering *l, const work *w, const trial *t, const choi
 
 sinter_status work_reference(lowering *l, const work *w, step_kind kind, uint32_t *value)
 {
+    const bool is_fixed = kind != STEP_KERNEL || l->o->reference_only || op_at(w->op)->traits & HOST;
     trial t;
-    TRY(make_problem(l, w, MODE_ROW, false, &t));
+    TRY(make_problem(l, w, is_fixed ? MODE_ROW : MODE_FIRST, false, &t));
     uint32_t kernels = 0;
     const kernel *const *list = l->o->backend->kernels(&kernels);
     const choice c = { .kernel = list[kernels - 1] };
