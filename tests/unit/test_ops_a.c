@@ -550,8 +550,8 @@ static void survives_any_failure(void)
         "matmul_integer:u8[100,100] u8[100,100] -> i32[100,100]",
         "einsum:f16[100,100] f16[100,100] -> f16[100] equation=\"ij,ij->i\"",
         "conv:f16[1,10,1000] f16[8,10,3] -> f16[1,8,998] stride=[1] dilation=[1] pad=[0,0]",
-        "deform_conv:f16[1,90,9,9] f16[1,90,1,1] f16[1,2,9,9] -> f16[1,1,9,9] pad=[0,0,0,0] stride=[1,1] "
-        "dilation=[1,1]",
+        ("deform_conv:f16[1,90,9,9] f16[1,90,1,1] f16[1,2,9,9] -> f16[1,1,9,9] stride=[1,1] dilation=[1,1] "
+         "pad=[0,0,0,0]"),
         "attention:f16[1,1,10,100] f16[1,1,10,100] f16[1,1,10,100] -> f16[1,1,10,100]",
         "max_pool:f32[1,1,200,200] -> f32[1,1,1,1] kernel=[200,200] stride=[1,1] dilation=[1,1] pad=[0,0,0,0]",
         "top_k:f32[20000] -> f32[1] i64[1] k=[1] axis=0",
