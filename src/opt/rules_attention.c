@@ -13,7 +13,7 @@ typedef struct scores {
     ir_value_id q, k;
     bool        k_is_transposed;        /* [B,H,D,T] */
     double      scale;
-    ir_value_id mask;                   /* 0: none */
+    ir_value_id mask, second;           /* 0: none; two added ones become one */
     bool        mask_is_forbidden;      /* a bool that says where not to look */
     bool        mask_is_choice;         /* a bool condition; else added */
     double      fill;                   /* what the condition puts in place: -inf, or so little that adding it is the same */
@@ -73,15 +73,16 @@ static bool peel(const rewriter *r, ir_value_id v, uint32_t depth, scores *out)
         out->scale /= c;
         return peel(r, n->in[0], depth + 1, out);
     }
-    if (out->mask || out->scale != 1) return false;
+    if (out->second || out->mask_is_choice || out->scale != 1) return false;
     n = rw_def(r, v, OP_add);
     for (uint32_t i = 0; n && i < 2; i++) {
         scores tried = *out;
-        tried.mask = n->in[1 - i];
+        *(out->mask ? &tried.second : &tried.mask) = n->in[1 - i];
         if (!rw_same_shape(r, n->in[i], v) || !peel(r, n->in[i], depth + 1, &tried)) continue;
         *out = tried;
         return true;
     }
+    if (out->mask) return false;
     n = rw_def(r, v, OP_where);
     for (uint32_t i = 1; n && i < 3; i++) {
         scores tried = *out;
@@ -189,7 +190,10 @@ static ir_value_id attention(rewriter *r, const match *m)
     if (!in_q || !in_k || !in_v) return 0;
     if (s.mask) {
         if (!mask_fits(r, s.mask, rw_value(r, in_q), rw_value(r, in_k)->dim[2])) return 0;
-        if (s.mask_is_choice && s.fill != -INFINITY) {
+        if (s.second) {
+            if (!mask_fits(r, s.second, rw_value(r, in_q), rw_value(r, in_k)->dim[2])) return 0;
+            s.mask = rw_binary(r, OP_add, s.mask, s.second);
+        } else if (s.mask_is_choice && s.fill != -INFINITY) {
             const ir_value_id low = rw_scalar_const(r, t, s.fill), zero = rw_scalar_const(r, t, 0);
             s.mask = rw_emit(r, OP_where, NULL, (ir_value_id[]){ s.mask, s.mask_is_forbidden ? low : zero, s.mask_is_forbidden ? zero : low }, 3);
         } else if (s.mask_is_forbidden) {

@@ -288,6 +288,13 @@ static bool same_but_ones(const rewriter *r, const ir_value *a, const ir_value *
     }
 }
 
+/* Would a reshape of v be one that sinks? */
+static bool sinks_from(const rewriter *r, ir_value_id v)
+{
+    const ir_node *maker = rw_node(r, rw_value(r, v)->producer);
+    return rw_only(r, v) && rw_value(r, v)->producer && (op_is_scalar(maker->op) || op_at(maker->op)->traits & FUSES_AFTER);
+}
+
 /* Other operand `v` of an op in shape y, as it must be in shape x, which has the same elements in the same order; 0: it cannot. */
 static ir_value_id operand_before(rewriter *r, ir_value_id v, const ir_value *x, const ir_value *y)
 {
@@ -299,7 +306,13 @@ static ir_value_id operand_before(rewriter *r, ir_value_id v, const ir_value *x,
         is_last &= one || i + 1 == c->rank;
     }
     if (is_one) return c->rank <= x->rank ? v : rw_reshape(r, v, 0, NULL);
-    if (c->rank == y->rank && !memcmp(c->dim, y->dim, y->rank * sizeof(dim))) return rw_reshape(r, v, x->rank, x->dim);
+    if (c->rank == y->rank && !memcmp(c->dim, y->dim, y->rank * sizeof(dim))) {
+        /* Of two reshapes the other may be the one to sink: only where both come from one shape is there no question. */
+        const ir_node *other = rw_def(r, v, OP_reshape);
+        if (!other) return sinks_from(r, v) ? 0 : rw_reshape(r, v, x->rank, x->dim);
+        const ir_value *from = rw_value(r, other->in[0]);
+        return from->rank == x->rank && !memcmp(from->dim, x->dim, x->rank * sizeof(dim)) ? other->in[0] : 0;
+    }
     if (is_last && x->rank && x->dim[x->rank - 1] == y->dim[y->rank - 1] && c->dim[c->rank - 1] == x->dim[x->rank - 1])
         return c->rank <= x->rank ? v : rw_reshape(r, v, 1, &c->dim[c->rank - 1]);
     if (!same_but_ones(r, x, y)) return 0;
@@ -325,10 +338,8 @@ static ir_value_id sink_reshape(rewriter *r, const match *m)
     for (uint32_t i = 0; i < count; i++) {
         n = rw_node(r, m->root);
         const ir_node *reshape = rw_def(r, n->in[i], OP_reshape);
-        if (!reshape || !rw_only(r, n->in[i]) || !rw_same_shape(r, n->in[i], n->out[0]) || !rw_only(r, reshape->in[0])) continue;
+        if (!reshape || !rw_only(r, n->in[i]) || !rw_same_shape(r, n->in[i], n->out[0]) || !sinks_from(r, reshape->in[0])) continue;
         const ir_value_id source = reshape->in[0];
-        const ir_node *maker = rw_node(r, rw_value(r, source)->producer);
-        if (!rw_value(r, source)->producer || !(op_is_scalar(maker->op) || op_at(maker->op)->traits & FUSES_AFTER)) continue;
         const ir_value x = *rw_value(r, source), y = *rw_value(r, n->out[0]);
         ir_value_id in[3];
         bool ok = true;
