@@ -122,10 +122,11 @@ static sinter_status lower_call(lowering *l, const ir_node *n)
     plan_step s = { .kind = n->op == OP_if ? STEP_IF : n->op == OP_loop ? STEP_LOOP : STEP_SCAN, .count_in = n->count_in,
                     .count_out = n->count_out, .name = name_of(l, n) };
     uint32_t *in = ARENA_NEW(l->a, uint32_t, n->count_in), *out = ARENA_NEW(l->a, uint32_t, n->count_out);
-    problem *p = ARENA_NEW(l->a, problem, 1);
-    if (!in || !out || !p) return FAIL_MEMORY(l->e, "a call");
-    /* The problem of a call carries its attributes; operands are checked value by value. */
-    *p = (problem){ .op = n->op, .attrs = n->attrs };
+    if (!in || !out) return FAIL_MEMORY(l->e, "a call");
+    work w;
+    const problem *p;
+    TRY(make_work(l, n, &w));
+    TRY(work_problem(l, &w, &p));
     const uint64_t first_capture = n->op == OP_if ? 1 : n->op == OP_loop ? 2 + (uint64_t)((const attrs_loop *)n->attrs)->carried
                                  : (uint64_t)((const attrs_scan *)n->attrs)->carried + (uint64_t)((const attrs_scan *)n->attrs)->scanned;
     for (uint32_t i = 0; i < n->count_in; i++) TRY(value_of(l, n->in[i], &in[i]));

@@ -50,6 +50,8 @@ typedef struct work {
 sinter_status work_lower(lowering *l, const work *w, uint32_t *value);
 /* One step with the reference kernel, row-major results: ops that data sizes, and --device reference. */
 sinter_status work_reference(lowering *l, const work *w, step_kind kind, uint32_t *value);
+/* The problem of a work that no kernel runs: a call. */
+sinter_status work_problem(lowering *l, const work *w, const problem **out);
 /* `value` dense in `order` (NULL: row-major): itself, an earlier copy, or a new one. fresh: always a new storage. */
 sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool fresh, uint32_t io, const char *name, uint32_t *out);
 /* A copy of `value` into the existing value `target` of the same dims. */

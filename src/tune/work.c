@@ -310,6 +310,14 @@ sinter_status work_reference(lowering *l, const work *w, step_kind kind, uint32_
     return emit(l, w, &t, &c, kind, value);
 }
 
+sinter_status work_problem(lowering *l, const work *w, const problem **out)
+{
+    trial t;
+    TRY(make_problem(l, w, MODE_ROW, false, &t));
+    *out = t.p;
+    return SINTER_OK;
+}
+
 /* ---- copies ---- */
 
 static sinter_status copy_step(lowering *l, uint32_t value, uint32_t target, const char *name)
