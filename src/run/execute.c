@@ -103,7 +103,13 @@ sinter_status context_run(context *c)
     TRY(context_set_shape(c));
     c->fault = (data_fault){ 0 };
     TRY(context_run_region(c, 1));
-    for (uint32_t i = 0; i < c->g->io_count - c->g->input_count; i++) c->result_ready[i] = true;
+    for (uint32_t i = 0; i < c->g->io_count - c->g->input_count; i++) {
+        /* A result whose parts were written by address was no operand of any step. */
+        const uint32_t v = context_args(c, c->p->io_first)[c->g->input_count + i];
+        TRY(context_prepare_value(c, v));
+        if (!c->now->is_bounded[v]) return FAIL(&c->e, INVALID_MODEL, "output '%s' reaches outside its storage", engine_text(c->g, context_value(c, v)->name));
+        c->result_ready[i] = true;
+    }
     if (!c->fault.is_set) return SINTER_OK;
     return FAIL(&c->e, INVALID_MODEL, "step '%s' met index %lld at position %lld of its indices, the limit is %lld",
                 engine_text(c->g, context_step(c, c->fault.step)->name), (long long)c->fault.value, (long long)c->fault.index, (long long)c->fault.limit);
