@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SPARE_SIZE = 8192, OPSET_MAX = 27 };
+enum { SPARE_SIZE = 8192, OPSET_MAX = 27, OUT_SPARE = 8 };
 
 void *importer_spare(importer *im)
 {
@@ -246,7 +246,7 @@ static sinter_status node_import(importer *im, onnx_scope *s, const onnx_node *n
 {
     ir_graph *g = im->g;
     const uint32_t node_first = g->node.count;
-    uint32_t *out = ARENA_NEW(&im->a, uint32_t, n->out.count);
+    uint32_t *out = ARENA_NEW(&im->a, uint32_t, (size_t)n->out.count + OUT_SPARE);     /* so that a conversion may fill what nobody named */
     if (!out) return FAIL_MEMORY(im->e, "a node");
     sinter_status status = node_convert(im, s, n, out);
     name_nodes(im, s, n, node_first);
@@ -262,7 +262,8 @@ static sinter_status node_import(importer *im, onnx_scope *s, const onnx_node *n
         if (!name[0]) continue;
         const uint32_t value = failed ? NAME_POISONED : out[i] ? out[i] : NAME_MISSING;
         ir_value *v = value < NAME_TENSOR ? ir_value_at(g, value) : NULL;
-        if (v && !v->name) v->name = arena_text(&g->a, name, strlen(name));
+        /* What a function or an inlined branch made has an inner name; the outer one is the user's. */
+        if (v && (!v->name || v->producer >= node_first)) v->name = arena_text(&g->a, name, strlen(name));
         TRY(NOTE(im->e, scope_set(im, s, name, value), "importing node #%u '%s' (%s)", n->index, n->name, n->type));
     }
     return g->a.failed || im->a.failed ? FAIL_MEMORY(im->e, "the graph") : SINTER_OK;
@@ -571,7 +572,9 @@ static sinter_status output_import(importer *im, onnx_scope *s, const onnx_value
     if (!x->producer || x->is_output || !x->name || strcmp(x->name, o->name) != 0) {
         v = ir_emit(g, IR_MAIN, OP_identity, NULL, &v, 1);
         if (!v) return im->e->error->status ? im->e->error->status : FAIL_MEMORY(im->e, "an output");
-        ir_value_at(g, v)->name = arena_text(&g->a, o->name, strlen(o->name));
+        ir_value *made = ir_value_at(g, v);
+        made->name = arena_text(&g->a, o->name, strlen(o->name));
+        ir_node_at(g, made->producer)->name = made->name;
     }
     ir_result(g, IR_MAIN, v);
     return SINTER_OK;

@@ -104,6 +104,27 @@ static ir_value_id scalar_in(onnx_call *c, ir_value_id v)
     return v && call_rank(c, v) ? call_reshape(c, v, NULL, 0) : v;
 }
 
+/* Does a branch only do `type` to a value from outside? Its name, or NULL; constants for its parameters do not count. */
+static const char *only_does(const onnx_graph *graph, const char *type)
+{
+    const char *name = NULL;
+    for (uint32_t i = 0; i < graph->node.count; i++) {
+        const onnx_node *n = &graph->node.at[i];
+        if (strcmp(n->type, "Constant") == 0) continue;
+        if (name || strcmp(n->type, type) != 0 || !n->in.count) return NULL;
+        name = n->in.at[0];
+    }
+    return graph->out.count == 1 ? name : NULL;
+}
+
+/* PyTorch writes x.squeeze(axis) as `size == 1 ? Squeeze(x) : x`. The two have different ranks, and what follows is written for the
+ * first: it is taken where the size is not known, and the run checks it as it does any reshape. */
+static const onnx_graph *squeeze_of(const onnx_graph *yes, const onnx_graph *no)
+{
+    const char *a = only_does(yes, "Squeeze"), *b = only_does(no, "Identity");
+    return a && b && strcmp(a, b) == 0 ? yes : NULL;
+}
+
 void convert_if(onnx_call *c)
 {
     const onnx_graph *yes = graph_of(c, "then_branch"), *no = graph_of(c, "else_branch");
@@ -122,6 +143,11 @@ void convert_if(onnx_call *c)
     if (!is_decided) is_decided = ir_known_scalar(c->g, condition, &decided);
     if (is_decided) {
         call_inline(c, decided != 0 ? yes : no);
+        return;
+    }
+    const onnx_graph *guarded = squeeze_of(yes, no);
+    if (guarded) {
+        call_inline(c, guarded);
         return;
     }
     call_capture(c, yes, &captures);

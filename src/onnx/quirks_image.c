@@ -77,7 +77,7 @@ static void keep_aspect(onnx_call *c, ir_value_id x, dim *size, double *scale, c
     for (uint32_t i = 0; i < axes->count; i++) {
         int64_t have = 0, want = 0;
         if (!call_size(c, x, (uint32_t)axes->at[i], &have) || !dim_is_const(c->g->dims, size[axes->at[i]], &want) || have < 1) {
-            REJECT(c, UNSUPPORTED, "keep_aspect_ratio_policy on sizes that are not known");
+            REJECT(c, UNSUPPORTED, "keep_aspect_ratio_policy with sizes that are computed while the model runs");
             return;
         }
         const double s = (double)want / (double)have;

@@ -10,18 +10,39 @@ static uint32_t axes_from(int64_t first, uint32_t rank, int64_t *axes)
     return count;
 }
 
+/* Training mode: the batch's own mean and variance, and the running ones moved towards them. */
+static void batch_statistics(onnx_call *c, ir_value_id x, ir_value_id *mean, ir_value_id *var)
+{
+    int64_t axes[SINTER_RANK_MAX];
+    const sinter_dtype own = call_type(c, *var);
+    const uint32_t rank = call_rank(c, x);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < rank; i++)
+        if (i != 1) axes[count++] = i;
+    const ir_value_id wide = call_cast(c, x, own), batch_mean = call_reduce(c, reduce_kind_mean, wide, axes, count, false);
+    const ir_value_id off = call_2(c, OP_sub, wide, call_along(c, batch_mean, 1, rank));
+    const ir_value_id batch_var = call_reduce(c, reduce_kind_mean, call_2(c, OP_mul, off, off), axes, count, false);
+    const double momentum = call_real(c, "momentum", (double)0.9f);
+    const ir_value_id before = call_scalar(c, own, momentum), now = call_scalar(c, own, 1 - momentum);
+    c->out[1] = call_2(c, OP_add, call_2(c, OP_mul, call_cast(c, *mean, own), before), call_2(c, OP_mul, batch_mean, now));
+    c->out[2] = call_2(c, OP_add, call_2(c, OP_mul, *var, before), call_2(c, OP_mul, batch_var, now));
+    *mean = batch_mean;
+    *var = batch_var;
+}
+
 /* y = (x - mean) / sqrt(var + epsilon) * scale + bias, on the parameters first, so that folding leaves one mul and one add. */
 void convert_batch_norm(onnx_call *c)
 {
-    const ir_value_id x = call_in(c, 0), scale = call_in(c, 1), bias = call_in(c, 2), mean = call_in(c, 3), var = call_in(c, 4);
+    const ir_value_id x = call_in(c, 0), scale = call_in(c, 1), bias = call_in(c, 2);
+    ir_value_id mean = call_in(c, 3), var = call_in(c, 4);
     const uint32_t rank = call_rank(c, x);
     if (!x || !scale || !bias || !mean || !var) REJECT(c, INVALID_MODEL, "an input is missing");
     if (c->version < 7 && !call_int(c, "is_test", 0) && call_wants(c, 1)) REJECT(c, UNSUPPORTED, "training mode");
-    if (call_int(c, "training_mode", 0)) REJECT(c, UNSUPPORTED, "training mode");
     if (c->version < 9 && !call_int(c, "spatial", 1) && rank > 2) REJECT(c, UNSUPPORTED, "attribute spatial is 0");
     if (rank < 1) REJECT(c, INVALID_MODEL, "a scalar input");
     if (c->status) return;
     const sinter_dtype type = call_type(c, x), own = call_type(c, var);
+    if (call_int(c, "training_mode", 0)) batch_statistics(c, x, &mean, &var);
     const ir_value_id deviation = call_1(c, OP_sqrt, call_2(c, OP_add, var, call_scalar(c, own, call_real(c, "epsilon", (double)1e-5f))));
     const ir_value_id s = call_2(c, OP_div, call_cast(c, scale, own), deviation);
     const ir_value_id t = call_2(c, OP_sub, call_cast(c, bias, own), call_2(c, OP_mul, call_cast(c, mean, own), s));

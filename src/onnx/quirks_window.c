@@ -119,6 +119,32 @@ ir_value_id quirk_conv_integer(onnx_call *c, ir_value_id x, ir_value_id w, ir_va
     return call_emit(c, OP_conv_integer, a, (ir_value_id[]){ x, w, x_zero, w_zero }, w_zero ? 4 : x_zero ? 3 : 2);
 }
 
+/* Version 27: a depthwise convolution along time that only looks back; what it looks back on comes in and goes out. */
+void convert_causal_conv(onnx_call *c)
+{
+    dim_table *t = c->g->dims;
+    const ir_value_id x = call_in(c, 0), w = call_in(c, 1), past = call_in(c, 3);
+    const char *what = call_text(c, "activation", "none");
+    const bool silu = strcmp(what, "silu") == 0 || strcmp(what, "swish") == 0;
+    dim d[SINTER_RANK_MAX];
+    int64_t k = 0, channels = 0;
+    if (!silu && strcmp(what, "none") != 0) REJECT(c, UNSUPPORTED, "attribute activation is '%s'", what);
+    if (!x || !w || call_shape(c, x, d) != 3 || call_rank(c, w) != 3) REJECT(c, INVALID_MODEL, "input and weight are not both of rank 3");
+    if (!c->status && (!call_size(c, w, 2, &k) || !call_size(c, w, 0, &channels) || k < 1 || k > WINDOW_MAX || channels < 1))
+        REJECT(c, UNSUPPORTED, "the size of the kernel is not known");
+    if (c->status) return;
+    const dim zero = call_k(c, 0), back = call_k(c, k - 1), begin[3] = { zero, zero, back }, end[3] = { zero, zero, zero };
+    const ir_value_id padded = past ? call_concat(c, (ir_value_id[]){ past, x }, 2, 2)
+                                    : call_pad(c, x, pad_mode_constant, begin, end, call_scalar_of(c, x, 0));
+    attrs_conv *a = ATTRS(c, conv);
+    a->stride = a->dilation = (attr_ints){ .count = 1, .at = { 1 } };
+    a->pad.count = 2;
+    a->groups = channels;
+    const ir_value_id y = quirk_bias(c, call_emit(c, OP_conv, a, (ir_value_id[]){ padded, w }, 2), call_in(c, 2));
+    c->out[0] = silu ? call_1(c, OP_silu, y) : y;
+    if (c->count_out > 1) c->out[1] = call_slice(c, padded, 2, dim_sub(t, call_dim(c, padded, 2), back), 1, back);
+}
+
 void convert_conv_integer(onnx_call *c)
 {
     c->out[0] = quirk_conv_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 2), call_in(c, 3));
