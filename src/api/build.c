@@ -6,7 +6,7 @@
 #include "base/os.h"
 #include "build/build.h"
 #include "engine/format.h"
-#include "onnx/model.h"
+#include "onnx/import.h"
 
 #include <string.h>
 
@@ -104,7 +104,7 @@ static bool visit_one(const onnx_value_info *v, bool is_input, int (*visit)(void
     if (!onnx_dtype_of(v->type, &io.dtype)) io.dtype = SINTER_DTYPE_NONE;
     for (uint32_t k = 0; k < io.rank; k++) {
         io.dim[k] = v->dim[k].has_value ? v->dim[k].value : -1;
-        if (!v->dim[k].has_value && v->dim[k].param && *v->dim[k].param) io.dim_name[k] = v->dim[k].param;
+        if (onnx_dim_is_named(&v->dim[k])) io.dim_name[k] = v->dim[k].param;
     }
     return visit(user, &io) == 0;
 }

@@ -49,7 +49,7 @@ static bool is_ranged(const onnx_model *m, onnx_input_shape *list, uint32_t coun
         const onnx_value_info *v = &m->graph.in.at[i];
         if (!find(list, count, v->name)) continue;
         for (uint32_t k = 0; k < v->rank && k < SINTER_RANK_MAX; k++)
-            if (v->dim[k].param && *v->dim[k].param && strcmp(v->dim[k].param, param) == 0) return true;
+            if (onnx_dim_is_named(&v->dim[k]) && strcmp(v->dim[k].param, param) == 0) return true;
     }
     return false;
 }
@@ -85,7 +85,7 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
         *s = (onnx_input_shape){ .name = v->name, .rank = v->rank };
         bool is_free = false;
         for (uint32_t k = 0; k < v->rank; k++) {
-            const bool keeps = v->dim[k].has_value || (v->dim[k].param && *v->dim[k].param && is_ranged(model, list, given, v->dim[k].param));
+            const bool keeps = v->dim[k].has_value || (onnx_dim_is_named(&v->dim[k]) && is_ranged(model, list, given, v->dim[k].param));
             s->min[k] = s->opt[k] = s->max[k] = keeps ? -1 : 1;
             is_free = is_free || !keeps;
         }

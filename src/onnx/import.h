@@ -36,6 +36,9 @@ typedef struct onnx_import_options {
  * Errors: INVALID_MODEL, UNSUPPORTED (both list every node concerned), INVALID_ARG (a shape that fits no input), IO, NO_MEMORY. */
 sinter_status onnx_import(env *e, const onnx_import_options *options, const uint8_t *bytes, size_t size, ir_graph **out);
 
+/* Does the model name this size, so that equal names mean equal sizes? "?" and the like name nothing. */
+bool onnx_dim_is_named(const onnx_dim *d);
+
 /* The table of operators taken, for documentation: row `i`; false past the end. until 0: still valid. */
 typedef struct onnx_op_row { const char *domain, *name; int64_t since, until; } onnx_op_row;
 bool onnx_op_at(uint32_t i, onnx_op_row *out);
