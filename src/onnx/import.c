@@ -455,9 +455,16 @@ static sinter_status range_add(importer *im, const char *symbol, int64_t min, in
     return SINTER_OK;
 }
 
+bool onnx_dim_is_named(const onnx_dim *d)
+{
+    for (const char *p = d->param; !d->has_value && p && *p; p++)
+        if (is_name_char(*p, true)) return true;
+    return false;
+}
+
 static const char *axis_symbol(importer *im, const onnx_value_info *v, uint32_t axis)
 {
-    if (axis < v->rank && v->has_shape && v->dim[axis].param[0]) return symbol_name(im, v->dim[axis].param);
+    if (axis < v->rank && v->has_shape && onnx_dim_is_named(&v->dim[axis])) return symbol_name(im, v->dim[axis].param);
     const char *name = arena_printf(&im->a, "%s.%u", v->name, axis);
     return name ? symbol_name(im, name) : "";
 }
