@@ -101,7 +101,8 @@ static inline bytes onnx_attr_graph(const char *name, bytes graph)
     return a;
 }
 
-static inline bytes onnx_tensor_bytes(const char *name, int64_t type, const int64_t *size_at, uint32_t rank, const void *raw, size_t size)
+static inline bytes onnx_tensor_bytes(const char *name, int64_t type, const int64_t *size_at, uint32_t rank,
+                                      const void *raw, size_t size)
 {
     bytes t = { 0 };
     for (uint32_t i = 0; i < rank; i++) bytes_int(&t, 1, size_at[i]);

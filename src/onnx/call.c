@@ -41,10 +41,11 @@ bool call_ints(onnx_call *c, const char *name, attr_ints *out)
     *out = (attr_ints){ 0 };
     const onnx_attr *a = call_attr(c, name);
     if (!a) return false;
-    if (a->type == 0) return true;      /* an empty list of an old file */
+    if (a->type == 0) return true; /* an empty list of an old file */
     if (!typed(c, a, ONNX_INTS, "a list of integers")) return false;
     if (a->ints.count > ATTR_INTS_MAX) {
-        REJECT(c, UNSUPPORTED, "attribute %s has %u values, up to %d are supported", name, a->ints.count, ATTR_INTS_MAX);
+        REJECT(c, UNSUPPORTED, "attribute %s has %u values, up to %d are supported", name, a->ints.count,
+               ATTR_INTS_MAX);
         return false;
     }
     out->count = a->ints.count;
@@ -60,7 +61,8 @@ bool call_reals(onnx_call *c, const char *name, attr_reals *out)
     if (a->type == 0) return true;
     if (!typed(c, a, ONNX_FLOATS, "a list of numbers")) return false;
     if (a->floats.count > ATTR_REALS_MAX) {
-        REJECT(c, UNSUPPORTED, "attribute %s has %u values, up to %d are supported", name, a->floats.count, ATTR_REALS_MAX);
+        REJECT(c, UNSUPPORTED, "attribute %s has %u values, up to %d are supported", name, a->floats.count,
+               ATTR_REALS_MAX);
         return false;
     }
     out->count = a->floats.count;
@@ -181,7 +183,8 @@ bool call_sizes(onnx_call *c, ir_value_id v, const char *what, dim bound, dim *o
     int64_t length = 1;
     const ir_value *x = ir_value_at(c->g, v);
     if (!dtype_is_int(x->dtype) || x->rank > 1) {
-        REJECT(c, INVALID_MODEL, "%s has type %s and rank %u; a list of integers is wanted", what, sinter_dtype_name(x->dtype), x->rank);
+        REJECT(c, INVALID_MODEL, "%s has type %s and rank %u; a list of integers is wanted", what,
+               sinter_dtype_name(x->dtype), x->rank);
         return false;
     }
     if (x->rank == 1 && (!dim_is_const(c->g->dims, x->dim[0], &length) || length > (int64_t)max)) {
@@ -268,7 +271,10 @@ ir_value_id call_emit(onnx_call *c, op_id op, void *attrs, const ir_value_id *in
     return call_result(c, call_node(c, op, attrs, in, count_in, op_at(op)->out_min), 0);
 }
 
-ir_value_id call_1(onnx_call *c, op_id op, ir_value_id x) { return call_emit(c, op, NULL, &x, 1); }
+ir_value_id call_1(onnx_call *c, op_id op, ir_value_id x)
+{
+    return call_emit(c, op, NULL, &x, 1);
+}
 ir_value_id call_2(onnx_call *c, op_id op, ir_value_id x, ir_value_id y)
 {
     return call_emit(c, op, NULL, (ir_value_id[]){ x, y }, 2);
@@ -435,7 +441,7 @@ ir_value_id call_squeeze(onnx_call *c, ir_value_id v, uint32_t axis)
 
 ir_value_id call_softmax(onnx_call *c, op_id op, ir_value_id v, uint32_t axis)
 {
-    attrs_softmax *a = call_attrs(c, op);           /* softmax and log_softmax have the same attributes */
+    attrs_softmax *a = call_attrs(c, op); /* softmax and log_softmax have the same attributes */
     a->axis = axis;
     return call_emit(c, op, a, &v, 1);
 }
@@ -470,5 +476,6 @@ ir_value_id call_iota(onnx_call *c, dim count)
 {
     attrs_range *a = ATTRS(c, range);
     a->count = call_dims(c, &count, 1);
-    return call_emit(c, OP_range, a, (ir_value_id[]){ call_i64(c, SINTER_DTYPE_I64, 0), call_i64(c, SINTER_DTYPE_I64, 1) }, 2);
+    return call_emit(c, OP_range, a,
+                     (ir_value_id[]){ call_i64(c, SINTER_DTYPE_I64, 0), call_i64(c, SINTER_DTYPE_I64, 1) }, 2);
 }

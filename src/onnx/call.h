@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call.h - one ONNX node while it is converted, and the small vocabulary that conversions are written in.
  *
- * Failure is sticky in `status`: after the first, everything here returns 0 and emits nothing, so a conversion reads as a
- * straight line. Pointers to values die when something is emitted; ids, dims and types do not. */
+ * Failure is sticky in `status`: after the first, everything here returns 0 and emits nothing, so a conversion reads as
+ * a straight line. Pointers to values die when something is emitted; ids, dims and types do not. */
 #ifndef ONNX_CALL_H
 #define ONNX_CALL_H
 
@@ -32,7 +32,8 @@ typedef struct onnx_call {
 /* ---- the node ---- */
 static inline ir_value_id call_in(const onnx_call *c, uint32_t i) { return i < c->count_in ? c->in[i] : 0; }
 bool call_wants(const onnx_call *c, uint32_t output);           /* the model names this output */
-const onnx_attr *call_attr(onnx_call *c, const char *name);     /* references to a function's attributes are resolved; NULL: absent */
+const onnx_attr *call_attr(onnx_call *c,
+                           const char *name); /* references to a function's attributes are resolved; NULL: absent */
 int64_t     call_int(onnx_call *c, const char *name, int64_t initial);
 double      call_real(onnx_call *c, const char *name, double initial);
 const char *call_text(onnx_call *c, const char *name, const char *initial);
@@ -50,7 +51,8 @@ static inline sinter_dtype call_type(const onnx_call *c, ir_value_id v) { return
 static inline dim call_k(const onnx_call *c, int64_t value) { return dim_const(c->g->dims, value); }
 uint32_t call_shape(const onnx_call *c, ir_value_id v, dim *out);           /* the rank */
 bool call_size(const onnx_call *c, ir_value_id v, uint32_t axis, int64_t *out);     /* false: not constant */
-/* Constant elements of any integer (float) type; rejects with the input's name where they are unknown or more than `max`. */
+/* Constant elements of any integer (float) type; rejects with the input's name where they are unknown or more than
+ * `max`. */
 bool call_const_ints(onnx_call *c, ir_value_id v, const char *what, int64_t *out, uint32_t max, uint32_t *count);
 bool call_const_reals(onnx_call *c, ir_value_id v, const char *what, double *out, uint32_t max, uint32_t *count);
 /* Known integers as expressions; false, and no failure, where they are not known. */
@@ -64,7 +66,7 @@ attr_dims call_dims(onnx_call *c, const dim *d, uint32_t count);
 
 /* ---- building ---- */
 void       *call_attrs(onnx_call *c, op_id op);
-ir_node_id  call_node(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in, uint32_t count_out);
+ir_node_id call_node(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in, uint32_t count_out);
 ir_value_id call_result(const onnx_call *c, ir_node_id n, uint32_t i);
 ir_value_id call_emit(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in);
 ir_value_id call_1(onnx_call *c, op_id op, ir_value_id x);
@@ -95,10 +97,10 @@ ir_value_id call_iota(onnx_call *c, dim count);                             /* 0
 /* The values around the node that a subgraph reads by name, constants left out: appends those that are new. */
 typedef VEC(ir_value_id) call_captures;
 void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures);
-/* A region of `owner` with parameters like `param` (type, dims; for captures also known integers), converted from `graph`,
- * whose own inputs stand for the first count_param of them. */
-ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner, const ir_value *param, uint32_t count_param,
-                         const call_captures *captures);
+/* A region of `owner` with parameters like `param` (type, dims; for captures also known integers), converted from
+ * `graph`, whose own inputs stand for the first count_param of them. */
+ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner, const ir_value *param,
+                         uint32_t count_param, const call_captures *captures);
 /* Converts `graph` in place, without a region; its outputs go to c->out. */
 void call_inline(onnx_call *c, const onnx_graph *graph);
 

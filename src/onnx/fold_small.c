@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_small.c - nodes on small constants are computed as soon as they are made.
  *
- * Exporters compute sizes, pads and conditions with chains of ordinary operators. What a chain says decides ranks and branches,
- * so the import has to know it; weights are left to the optimiser, which folds without this limit. */
+ * Exporters compute sizes, pads and conditions with chains of ordinary operators. What a chain says decides ranks and
+ * branches, so the import has to know it; weights are left to the optimiser, which folds without this limit. */
 #include "onnx/importer.h"
 #include <string.h>
 
@@ -65,7 +65,9 @@ void importer_fold(importer *im, ir_node_id id)
     view in[IN_MAX], out[OUT_MAX];
     void *data[OUT_MAX];
     size_t size[OUT_MAX];
-    if (n->count_in > IN_MAX || n->count_out > OUT_MAX || !n->count_out || n->count_region || n->op == OP_random || traits & LATE) return;
+    if (n->count_in > IN_MAX || n->count_out > OUT_MAX || !n->count_out || n->count_region || n->op == OP_random ||
+        traits & LATE)
+        return;
     const arena_mark mark = arena_save(&im->a);
     bool done = true;
     memset(in, 0, sizeof in);
@@ -79,9 +81,16 @@ void importer_fold(importer *im, ir_node_id id)
         done = data[i] != NULL;
     }
     data_fault fault = { 0 };
-    ref_call c = { .e = im->e, .op = n->op, .attrs = attrs, .count_in = n->count_in, .count_out = n->count_out, .in = in, .out = out,
-                   .scratch = &im->a, .fault = &fault };
-    if (done && op_reference(&c) != SINTER_OK) {       /* not decided here, then: the run will say what is wrong */
+    ref_call c = { .e = im->e,
+                   .op = n->op,
+                   .attrs = attrs,
+                   .count_in = n->count_in,
+                   .count_out = n->count_out,
+                   .in = in,
+                   .out = out,
+                   .scratch = &im->a,
+                   .fault = &fault };
+    if (done && op_reference(&c) != SINTER_OK) { /* not decided here, then: the run will say what is wrong */
         im->e->error->status = SINTER_OK;
         im->e->error->length = 0;
         im->e->error->text[0] = 0;

@@ -21,7 +21,7 @@ sinter_status importer_tensor(importer *im, const onnx_tensor *t, view *out)
     if (!t->is_external || im->files != &im->files_own) return SINTER_OK;
     const sinter_tensor shape = { .dtype = out->dtype, .rank = 1, .dim = { view_count(out) } };
     const size_t size = sinter_tensor_size(&shape);
-    void *copy = ir_blob(im->g, size ? size : 1);      /* the mapping ends with the import */
+    void *copy = ir_blob(im->g, size ? size : 1); /* the mapping ends with the import */
     if (!copy) return FAIL_MEMORY(im->e, "external data");
     if (size) memcpy(copy, out->data, size);
     out->data = copy;
@@ -40,7 +40,7 @@ sinter_status importer_problem(importer *im, sinter_status status, const char *w
     if (status == SINTER_NO_MEMORY || im->a.failed || im->g->a.failed) return status;
     const char *reason = im->e->error->text;
     size_t length = strcspn(reason, "\n");
-    for (size_t i = length; i > 1; i--) {              /* without the place in our source, which each line gets anyway */
+    for (size_t i = length; i > 1; i--) { /* without the place in our source, which each line gets anyway */
         if (reason[i - 1] != '[') continue;
         if (reason[i - 2] == ' ') length = i - 2;
         break;
@@ -51,7 +51,10 @@ sinter_status importer_problem(importer *im, sinter_status status, const char *w
     env_log(im->e, LOG_IMPORT, "%s", line);
     if (im->problem_shown < COUNT_OF(im->problem)) im->problem[im->problem_shown++] = line;
     im->problem_count++;
-    static const uint8_t weight[] = { [SINTER_UNSUPPORTED] = 1, [SINTER_IO] = 2, [SINTER_INVALID_ARG] = 3, [SINTER_INVALID_MODEL] = 4,
+    static const uint8_t weight[] = { [SINTER_UNSUPPORTED] = 1,
+                                      [SINTER_IO] = 2,
+                                      [SINTER_INVALID_ARG] = 3,
+                                      [SINTER_INVALID_MODEL] = 4,
                                       [SINTER_INTERNAL] = 5 };
     const uint8_t w = (size_t)status < sizeof weight ? weight[status] : 0;
     if (!im->problem_status || w > weight[im->problem_status]) im->problem_status = status;
@@ -65,8 +68,10 @@ static sinter_status report(importer *im)
 {
     if (!im->problem_count) return SINTER_OK;
     if (im->problem_count == 1) return env_fail(im->e, im->problem_status, __FILE__, __LINE__, "%s", im->problem[0]);
-    const sinter_status s = env_fail(im->e, im->problem_status, __FILE__, __LINE__, "%u things in the model cannot be imported", im->problem_count);
-    for (uint32_t i = 0; i < im->problem_shown && i < 30; i++) (void)NOTE(im->e, s, "while importing %s", im->problem[i]);
+    const sinter_status s = env_fail(im->e, im->problem_status, __FILE__, __LINE__,
+                                     "%u things in the model cannot be imported", im->problem_count);
+    for (uint32_t i = 0; i < im->problem_shown && i < 30; i++)
+        (void)NOTE(im->e, s, "while importing %s", im->problem[i]);
     return s;
 }
 
@@ -163,17 +168,22 @@ static void name_nodes(importer *im, const onnx_scope *s, const onnx_node *n, ui
     }
 }
 
-static sinter_status function_expand(importer *im, onnx_scope *s, const onnx_node *n, const onnx_function *fn, const ir_value_id *in,
-                                     const uint32_t *mark, uint32_t *out)
+static sinter_status function_expand(importer *im, onnx_scope *s, const onnx_node *n, const onnx_function *fn,
+                                     const ir_value_id *in, const uint32_t *mark, uint32_t *out)
 {
     if (s->depth + 1 >= im->e->limits.depth_max)
-        return FAIL(im->e, UNSUPPORTED, "functions and subgraphs nest deeper than %llu, the limit", (unsigned long long)im->e->limits.depth_max);
+        return FAIL(im->e, UNSUPPORTED, "functions and subgraphs nest deeper than %llu, the limit",
+                    (unsigned long long)im->e->limits.depth_max);
     for (const onnx_frame *f = s->frame; f; f = f->parent)
         if (f->function == fn) return FAIL(im->e, INVALID_MODEL, "function '%s' calls itself", fn->name);
-    if (n->in.count > fn->in.count) return FAIL(im->e, INVALID_MODEL, "%u inputs for a function of %u", n->in.count, fn->in.count);
-    if (n->out.count > fn->out.count) return FAIL(im->e, INVALID_MODEL, "%u outputs of a function of %u", n->out.count, fn->out.count);
+    if (n->in.count > fn->in.count)
+        return FAIL(im->e, INVALID_MODEL, "%u inputs for a function of %u", n->in.count, fn->in.count);
+    if (n->out.count > fn->out.count)
+        return FAIL(im->e, INVALID_MODEL, "%u outputs of a function of %u", n->out.count, fn->out.count);
     const char *name = n->name[0] ? n->name : n->type;
-    const onnx_frame frame = { .parent = s->frame, .function = fn, .call = n,
+    const onnx_frame frame = { .parent = s->frame,
+                               .function = fn,
+                               .call = n,
                                .path = arena_printf(&im->a, "%s%s/", s->frame ? s->frame->path : "", name) };
     if (!frame.path) return FAIL_MEMORY(im->e, "a name");
     onnx_scope body = { .frame = &frame, .region = s->region, .depth = s->depth + 1, .names = { .a = &im->a } };
@@ -195,14 +205,25 @@ static sinter_status function_expand(importer *im, onnx_scope *s, const onnx_nod
 static sinter_status node_run(importer *im, onnx_scope *s, const onnx_node *n, const op_row *row, int64_t version,
                               const ir_value_id *in, uint32_t *out)
 {
-    onnx_call c = { .im = im, .scope = s, .e = im->e, .g = im->g, .node = n, .region = s->region, .version = version, .arg = row->arg,
-                    .count_in = n->in.count, .count_out = n->out.count, .in = in, .out = out };
+    onnx_call c = { .im = im,
+                    .scope = s,
+                    .e = im->e,
+                    .g = im->g,
+                    .node = n,
+                    .region = s->region,
+                    .version = version,
+                    .arg = row->arg,
+                    .count_in = n->in.count,
+                    .count_out = n->out.count,
+                    .in = in,
+                    .out = out };
     row->convert(&c);
     return c.status;
 }
 
 /* Inputs by name. is_poisoned: something before this node failed, and has been reported. */
-static sinter_status inputs_find(importer *im, onnx_scope *s, const onnx_node *n, ir_value_id *in, uint32_t *mark, bool *is_poisoned)
+static sinter_status inputs_find(importer *im, onnx_scope *s, const onnx_node *n, ir_value_id *in, uint32_t *mark,
+                                 bool *is_poisoned)
 {
     for (uint32_t i = 0; i < n->in.count; i++) {
         if (!n->in.at[i][0]) continue;
@@ -210,7 +231,9 @@ static sinter_status inputs_find(importer *im, onnx_scope *s, const onnx_node *n
         if (mark[i] == NAME_POISONED) *is_poisoned = true;
     }
     for (uint32_t i = 0; i < n->in.count && !*is_poisoned; i++) {
-        if (mark[i] == NAME_MISSING) return FAIL(im->e, UNSUPPORTED, "input '%s' is an output that its node is not supported to give", n->in.at[i]);
+        if (mark[i] == NAME_MISSING)
+            return FAIL(im->e, UNSUPPORTED, "input '%s' is an output that its node is not supported to give",
+                        n->in.at[i]);
         if (n->in.at[i][0] && !in[i] && !name_map_find(&s->names, n->in.at[i]))
             return FAIL(im->e, INVALID_MODEL, "input '%s' is made by no node", n->in.at[i]);
     }
@@ -221,14 +244,17 @@ static sinter_status node_convert(importer *im, onnx_scope *s, const onnx_node *
 {
     env *e = im->e;
     if (++im->node_count > e->limits.nodes_max)
-        return FAIL(e, NO_MEMORY, "the model has more than %llu nodes after functions are expanded, the limit", (unsigned long long)e->limits.nodes_max);
+        return FAIL(e, NO_MEMORY, "the model has more than %llu nodes after functions are expanded, the limit",
+                    (unsigned long long)e->limits.nodes_max);
     const char *domain = domain_of(n->domain);
     const int64_t version = version_of(im, s->frame, domain);
-    const uint32_t *fn = im->functions.count ? name_map_find(&im->functions, key_of(im, domain, n->type, n->overload)) : NULL;
+    const uint32_t *fn =
+        im->functions.count ? name_map_find(&im->functions, key_of(im, domain, n->type, n->overload)) : NULL;
     bool is_known = false;
     const op_row *row = fn ? NULL : row_find(im, domain, n->type, version, &is_known);
     if (!fn && !row)
-        return is_known ? FAIL(e, UNSUPPORTED, "this version of the operator is not supported") : FAIL(e, UNSUPPORTED, "the operator is not supported");
+        return is_known ? FAIL(e, UNSUPPORTED, "this version of the operator is not supported")
+                        : FAIL(e, UNSUPPORTED, "the operator is not supported");
     ir_value_id *in = ARENA_NEW(&im->a, ir_value_id, n->in.count);
     uint32_t *mark = ARENA_NEW(&im->a, uint32_t, n->in.count);
     if (!in || !mark) return FAIL_MEMORY(e, "a node");
@@ -246,15 +272,16 @@ static sinter_status node_import(importer *im, onnx_scope *s, const onnx_node *n
 {
     ir_graph *g = im->g;
     const uint32_t node_first = g->node.count;
-    uint32_t *out = ARENA_NEW(&im->a, uint32_t, (size_t)n->out.count + OUT_SPARE);     /* so that a conversion may fill what nobody named */
+    uint32_t *out = ARENA_NEW(&im->a, uint32_t,
+                              (size_t)n->out.count + OUT_SPARE); /* so that a conversion may fill what nobody named */
     if (!out) return FAIL_MEMORY(im->e, "a node");
     sinter_status status = node_convert(im, s, n, out);
     name_nodes(im, s, n, node_first);
     const bool failed = status != SINTER_OK;
     if (failed) {
-        const char *what = arena_printf(&im->a, "node #%u '%s%s' (%s, %s %lld)", n->index, s->frame ? s->frame->path : "", n->name, n->type,
-                                        domain_of(n->domain)[0] ? n->domain : "ai.onnx",
-                                        (long long)version_of(im, s->frame, domain_of(n->domain)));
+        const char *what = arena_printf(
+            &im->a, "node #%u '%s%s' (%s, %s %lld)", n->index, s->frame ? s->frame->path : "", n->name, n->type,
+            domain_of(n->domain)[0] ? n->domain : "ai.onnx", (long long)version_of(im, s->frame, domain_of(n->domain)));
         TRY(importer_problem(im, status, what));
     }
     for (uint32_t i = 0; i < n->out.count; i++) {
@@ -296,8 +323,8 @@ void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures
 }
 
 /* The names that the graph reads from around it, as seen inside: constants as they are, captures as parameters. */
-static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_graph *graph, const call_captures *captures,
-                                    const ir_value_id *param)
+static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_graph *graph,
+                                    const call_captures *captures, const ir_value_id *param)
 {
     onnx_names names = { 0 };
     TRY(scope_free_names(c->im, graph, &names));
@@ -305,7 +332,7 @@ static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_
         ir_value_id v = 0;
         uint32_t mark = 0;
         TRY(scope_find(c->im, c->scope, names.at[i], &v, &mark));
-        if (!v && !mark) continue;                     /* unknown: whoever reads it says so */
+        if (!v && !mark) continue; /* unknown: whoever reads it says so */
         uint32_t value = mark ? mark : v;
         for (uint32_t k = 0; param && v && k < captures->count; k++)
             if (captures->at[k] == v) value = param[k];
@@ -314,22 +341,28 @@ static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_
     return SINTER_OK;
 }
 
-static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_region_id region, const ir_value *param, uint32_t count_param,
-                                 const call_captures *captures)
+static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_region_id region, const ir_value *param,
+                                 uint32_t count_param, const call_captures *captures)
 {
     importer *im = c->im;
     ir_graph *g = c->g;
-    onnx_scope inner = { .parent = c->scope, .graph = graph, .frame = c->scope->frame, .region = region, .depth = c->scope->depth + 1,
+    onnx_scope inner = { .parent = c->scope,
+                         .graph = graph,
+                         .frame = c->scope->frame,
+                         .region = region,
+                         .depth = c->scope->depth + 1,
                          .names = { .a = &im->a } };
     if (inner.depth >= im->e->limits.depth_max)
-        return FAIL(im->e, UNSUPPORTED, "functions and subgraphs nest deeper than %llu, the limit", (unsigned long long)im->e->limits.depth_max);
+        return FAIL(im->e, UNSUPPORTED, "functions and subgraphs nest deeper than %llu, the limit",
+                    (unsigned long long)im->e->limits.depth_max);
     if (graph->in.count != count_param)
         return FAIL(im->e, INVALID_MODEL, "a subgraph has %u inputs, %u are wanted", graph->in.count, count_param);
     ir_value_id *id = ARENA_NEW(&im->a, ir_value_id, captures->count);
     if (!id) return FAIL_MEMORY(im->e, "a subgraph");
     for (uint32_t i = 0; i < count_param; i++) {
         const char *name = graph->in.at[i].name;
-        const ir_value_id v = ir_param(g, region, arena_text(&g->a, name, strlen(name)), param[i].dtype, param[i].rank, param[i].dim);
+        const ir_value_id v =
+            ir_param(g, region, arena_text(&g->a, name, strlen(name)), param[i].dtype, param[i].rank, param[i].dim);
         if (!v) return FAIL_MEMORY(im->e, "a subgraph");
         TRY(scope_set(im, &inner, name, v));
     }
@@ -356,8 +389,8 @@ static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_regio
     return SINTER_OK;
 }
 
-ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner, const ir_value *param, uint32_t count_param,
-                         const call_captures *captures)
+ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner, const ir_value *param,
+                         uint32_t count_param, const call_captures *captures)
 {
     if (c->status) return 0;
     const ir_region_id region = ir_region_new(c->g, owner);
@@ -373,12 +406,17 @@ void call_inline(onnx_call *c, const onnx_graph *graph)
 {
     if (c->status) return;
     importer *im = c->im;
-    onnx_scope inner = { .parent = c->scope, .graph = graph, .frame = c->scope->frame, .region = c->region, .depth = c->scope->depth + 1,
+    onnx_scope inner = { .parent = c->scope,
+                         .graph = graph,
+                         .frame = c->scope->frame,
+                         .region = c->region,
+                         .depth = c->scope->depth + 1,
                          .names = { .a = &im->a } };
     const call_captures none = { 0 };
     if (inner.depth >= c->e->limits.depth_max) REJECT(c, UNSUPPORTED, "functions and subgraphs nest too deep");
     if (graph->in.count) REJECT(c, INVALID_MODEL, "a branch of If has inputs");
-    if (graph->out.count != c->count_out) REJECT(c, INVALID_MODEL, "a branch gives %u results, the node has %u outputs", graph->out.count, c->count_out);
+    if (graph->out.count != c->count_out)
+        REJECT(c, INVALID_MODEL, "a branch gives %u results, the node has %u outputs", graph->out.count, c->count_out);
     if (!c->status) c->status = scope_add_initializers(im, &inner, graph);
     if (!c->status) c->status = captured_names(c, &inner, graph, &none, NULL);
     if (!c->status) c->status = scope_convert(im, &inner, &graph->node);
@@ -386,7 +424,8 @@ void call_inline(onnx_call *c, const onnx_graph *graph)
         ir_value_id v = 0;
         uint32_t mark = 0;
         c->status = scope_find(im, &inner, graph->out.at[i].name, &v, &mark);
-        if (!v && !mark) REJECT(c, INVALID_MODEL, "output '%s' of a subgraph is made by no node", graph->out.at[i].name);
+        if (!v && !mark)
+            REJECT(c, INVALID_MODEL, "output '%s' of a subgraph is made by no node", graph->out.at[i].name);
         c->out[i] = mark ? mark : v;
     }
 }
@@ -394,13 +433,16 @@ void call_inline(onnx_call *c, const onnx_graph *graph)
 /* ---- inputs ---- */
 static bool is_name_char(char ch, bool first)
 {
-    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_' || (!first && ((ch >= '0' && ch <= '9') || ch == '.'));
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_' ||
+           (!first && ((ch >= '0' && ch <= '9') || ch == '.'));
 }
 
-/* A model's name of a size as a symbol's name: letters, digits, '_' and '.'; still different where the model's differ. */
+/* A model's name of a size as a symbol's name: letters, digits, '_' and '.'; still different where the model's differ.
+ */
 static const char *symbol_name(importer *im, const char *name)
 {
-    char *clean = arena_printf(&im->g->a, "%s%s", is_name_char(name[0], true) || (name[0] && !is_name_char(name[0], false)) ? "" : "_", name);
+    char *clean = arena_printf(
+        &im->g->a, "%s%s", is_name_char(name[0], true) || (name[0] && !is_name_char(name[0], false)) ? "" : "_", name);
     if (!clean) return "";
     bool is_changed = false;
     for (char *p = clean; *p; p++) {
@@ -426,8 +468,8 @@ static sinter_status range_check(env *e, const onnx_input_shape *s, uint32_t axi
 {
     if (s->min[axis] == -1) return SINTER_OK;
     if (s->min[axis] >= 0 && s->min[axis] <= s->opt[axis] && s->opt[axis] <= s->max[axis]) return SINTER_OK;
-    return FAIL(e, INVALID_ARG, "the shape given for input '%s' has min %lld, opt %lld, max %lld on axis %u", s->name, (long long)s->min[axis],
-                (long long)s->opt[axis], (long long)s->max[axis], axis);
+    return FAIL(e, INVALID_ARG, "the shape given for input '%s' has min %lld, opt %lld, max %lld on axis %u", s->name,
+                (long long)s->min[axis], (long long)s->opt[axis], (long long)s->max[axis], axis);
 }
 
 /* Ranges that the options put on one axis belong to the size's name: they are known before any expression is made. */
@@ -484,7 +526,8 @@ static sinter_status ranges_collect(importer *im, const onnx_graph *graph)
             if (strcmp(graph->in.at[k].name, s->name) == 0) v = &graph->in.at[k];
         if (!v) return FAIL(im->e, INVALID_ARG, "a shape is given for '%s', and the model has no such input", s->name);
         if (s->rank > SINTER_RANK_MAX || (v->has_shape && v->rank != s->rank))
-            return FAIL(im->e, INVALID_ARG, "the shape given for input '%s' has rank %u, the model's has %u", s->name, s->rank, v->rank);
+            return FAIL(im->e, INVALID_ARG, "the shape given for input '%s' has rank %u, the model's has %u", s->name,
+                        s->rank, v->rank);
         for (uint32_t axis = 0; axis < s->rank; axis++) {
             TRY(range_check(im->e, s, axis));
             if (s->min[axis] == -1 || axis_is_fixed(v, axis)) continue;
@@ -521,7 +564,8 @@ static sinter_status input_promised(importer *im, const char *name, const ir_val
         int64_t size = 0;
         for (uint32_t k = 0; fits && k < given->rank; k++)
             fits = !dim_is_const(im->g->dims, input->dim[k], &size) || size == given->dim[k];
-        if (!fits || !view_is_dense(given)) return FAIL(im->e, INVALID_ARG, "the value given has another type or shape");
+        if (!fits || !view_is_dense(given))
+            return FAIL(im->e, INVALID_ARG, "the value given has another type or shape");
         const sinter_tensor shape = { .dtype = given->dtype, .rank = 1, .dim = { view_count(given) } };
         void *copy = arena_alloc(&im->g->a, sinter_tensor_size(&shape), 64);
         if (!copy) return FAIL_MEMORY(im->e, "an input's value");
@@ -538,10 +582,14 @@ static sinter_status input_import(importer *im, onnx_scope *s, const onnx_value_
     sinter_dtype dtype;
     const onnx_input_shape *given = shape_given(im, v->name);
     if (!v->is_tensor) return FAIL(im->e, UNSUPPORTED, "it is no tensor (a sequence, map or optional)");
-    if (!onnx_dtype_of(v->type, &dtype)) return FAIL(im->e, UNSUPPORTED, "elements of type %d (%s)", v->type, onnx_type_name(v->type));
-    if (!v->has_shape && !given) return FAIL(im->e, INVALID_MODEL, "the model does not say its rank; give its shape, such as %s=1x3x224x224", v->name);
+    if (!onnx_dtype_of(v->type, &dtype))
+        return FAIL(im->e, UNSUPPORTED, "elements of type %d (%s)", v->type, onnx_type_name(v->type));
+    if (!v->has_shape && !given)
+        return FAIL(im->e, INVALID_MODEL, "the model does not say its rank; give its shape, such as %s=1x3x224x224",
+                    v->name);
     const uint32_t rank = v->has_shape ? v->rank : given->rank;
-    if (rank > SINTER_RANK_MAX) return FAIL(im->e, UNSUPPORTED, "rank %u; up to %d is supported", rank, SINTER_RANK_MAX);
+    if (rank > SINTER_RANK_MAX)
+        return FAIL(im->e, UNSUPPORTED, "rank %u; up to %d is supported", rank, SINTER_RANK_MAX);
     dim d[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < rank; i++) {
         if (!axis_is_fixed(v, i)) {
@@ -553,7 +601,8 @@ static sinter_status input_import(importer *im, onnx_scope *s, const onnx_value_
         int64_t size = v->dim[i].value;
         if (given && given->min[i] != -1) {
             if (given->min[i] != given->max[i])
-                return FAIL(im->e, INVALID_ARG, "axis %u is %lld in the model, and the shape given lets it vary", i, (long long)size);
+                return FAIL(im->e, INVALID_ARG, "axis %u is %lld in the model, and the shape given lets it vary", i,
+                            (long long)size);
             size = given->min[i];
         }
         d[i] = dim_const(g->dims, size);
@@ -601,7 +650,8 @@ static sinter_status tables_fill(importer *im)
     for (uint32_t i = 0; i < im->model.function.count; i++) {
         const onnx_function *fn = &im->model.function.at[i];
         bool is_new;
-        uint32_t *slot = name_map_add(&im->functions, key_of(im, domain_of(fn->domain), fn->name, fn->overload), &is_new);
+        uint32_t *slot =
+            name_map_add(&im->functions, key_of(im, domain_of(fn->domain), fn->name, fn->overload), &is_new);
         if (!slot) return FAIL_MEMORY(im->e, "functions");
         if (!is_new) return FAIL(im->e, INVALID_MODEL, "function '%s' is defined twice", fn->name);
         *slot = i;
@@ -628,7 +678,7 @@ static sinter_status model_import(importer *im, const uint8_t *bytes, size_t siz
         if (name_map_find(&main_scope.names, v->name)) {
             bool is_input = false;
             for (uint32_t k = 0; k < i && !is_input; k++) is_input = strcmp(graph->in.at[k].name, v->name) == 0;
-            if (!is_input) continue;                   /* an initializer under an input's name: a constant, as before IR 4 */
+            if (!is_input) continue; /* an initializer under an input's name: a constant, as before IR 4 */
         }
         const sinter_status s = input_import(im, &main_scope, v);
         if (s == SINTER_INVALID_ARG) return NOTE(e, s, "importing input '%s'", v->name);
@@ -640,7 +690,8 @@ static sinter_status model_import(importer *im, const uint8_t *bytes, size_t siz
     }
     TRY(scope_convert(im, &main_scope, &graph->node));
     for (uint32_t i = 0; i < graph->out.count; i++)
-        TRY(importer_problem(im, output_import(im, &main_scope, &graph->out.at[i]), arena_printf(&im->a, "output '%s'", graph->out.at[i].name)));
+        TRY(importer_problem(im, output_import(im, &main_scope, &graph->out.at[i]),
+                             arena_printf(&im->a, "output '%s'", graph->out.at[i].name)));
     if (!graph->out.count) return FAIL(e, INVALID_MODEL, "the model has no outputs");
     TRY(report(im));
     if (im->g->a.failed || dim_table_failed(im->g->dims)) return FAIL_MEMORY(e, "the graph");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import.h - an ONNX model becomes a graph of canonical ops.
  *
- * All that ONNX's 200 operators, 27 versions and their habits amount to ends here. What cannot be taken is reported for all
- * nodes at once. */
+ * All that ONNX's 200 operators, 27 versions and their habits amount to ends here. What cannot be taken is reported for
+ * all nodes at once. */
 #ifndef ONNX_IMPORT_H
 #define ONNX_IMPORT_H
 
@@ -16,8 +16,8 @@ typedef struct onnx_input_shape {
     int64_t     min[SINTER_RANK_MAX], opt[SINTER_RANK_MAX], max[SINTER_RANK_MAX];
 } onnx_input_shape;
 
-/* A promise that an input always holds these elements (dense, copied): what operators need to know while building, such as the
- * axes of a reduction. The graph keeps the input, and nothing reads it. */
+/* A promise that an input always holds these elements (dense, copied): what operators need to know while building, such
+ * as the axes of a reduction. The graph keeps the input, and nothing reads it. */
 typedef struct onnx_input_value {
     const char *name;
     view        data;
@@ -25,7 +25,7 @@ typedef struct onnx_input_value {
 
 typedef struct onnx_import_options {
     const char   *folder;               /* where external data may lie; NULL: the model may open no files */
-    onnx_files   *files;                /* receives the mappings; close them after the graph. NULL: external data is copied */
+    onnx_files *files; /* receives the mappings; close them after the graph. NULL: external data is copied */
     const onnx_input_shape *shape;
     uint32_t      count_shape;
     const onnx_input_value *value;
@@ -33,8 +33,10 @@ typedef struct onnx_import_options {
 } onnx_import_options;
 
 /* Reads `bytes` into a new graph. The bytes (and `files`) must outlive it: weights stay where they are.
- * Errors: INVALID_MODEL, UNSUPPORTED (both list every node concerned), INVALID_ARG (a shape that fits no input), IO, NO_MEMORY. */
-sinter_status onnx_import(env *e, const onnx_import_options *options, const uint8_t *bytes, size_t size, ir_graph **out);
+ * Errors: INVALID_MODEL, UNSUPPORTED (both list every node concerned), INVALID_ARG (a shape that fits no input), IO,
+ * NO_MEMORY. */
+sinter_status onnx_import(env *e, const onnx_import_options *options, const uint8_t *bytes, size_t size,
+                          ir_graph **out);
 
 /* Does the model name this size, so that equal names mean equal sizes? "?" and the like name nothing. */
 bool onnx_dim_is_named(const onnx_dim *d);

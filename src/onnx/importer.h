@@ -53,10 +53,12 @@ sinter_status importer_tensor(importer *im, const onnx_tensor *t, view *out);
 sinter_status importer_sparse(importer *im, const onnx_sparse *t, view *out);
 void *importer_spare(importer *im);
 
-/* Takes the failure that is in the error chain as one more problem and goes on; passes on what cannot be gone on from. */
+/* Takes the failure that is in the error chain as one more problem and goes on; passes on what cannot be gone on from.
+ */
 sinter_status importer_problem(importer *im, sinter_status status, const char *what);
 
-/* Looks a name up in a scope: a value id, 0 with *mark = NAME_POISONED or NAME_MISSING, 0 with *mark 0 where it is unknown. */
+/* Looks a name up in a scope: a value id, 0 with *mark = NAME_POISONED or NAME_MISSING, 0 with *mark 0 where it is
+ * unknown. */
 sinter_status scope_find(importer *im, onnx_scope *s, const char *name, ir_value_id *out, uint32_t *mark);
 sinter_status scope_set(importer *im, onnx_scope *s, const char *name, uint32_t value);
 sinter_status scope_add_initializers(importer *im, onnx_scope *s, const onnx_graph *graph);

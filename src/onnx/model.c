@@ -8,8 +8,8 @@
 #include <string.h>
 
 typedef struct reader {
-    env     *e;
-    arena   *a;
+    env *e;
+    arena *a;
     uint64_t depth;
 } reader;
 
@@ -49,18 +49,21 @@ static bool i32_of(const wire_field *f, int32_t *out)
     return true;
 }
 
-#define EACH_FIELD(f, bytes, size)                                                                                  \
-    wire w = wire_of(bytes, size);                                                                                  \
+#define EACH_FIELD(f, bytes, size)                                                                                     \
+    wire w = wire_of(bytes, size);                                                                                     \
     for (wire_field f; wire_next(&w, &f);)
-#define WANT(condition, message, f) do { if (!(condition)) return damaged(r, message, (f).number); } while (0)
-#define END(message)                                                                                                \
-    if (w.is_bad) return FAIL(r->e, INVALID_MODEL, "%s is cut short or no protobuf message", message);              \
+#define WANT(condition, message, f)                                                                                    \
+    do {                                                                                                               \
+        if (!(condition)) return damaged(r, message, (f).number);                                                      \
+    } while (0)
+#define END(message)                                                                                                   \
+    if (w.is_bad) return FAIL(r->e, INVALID_MODEL, "%s is cut short or no protobuf message", message);                 \
     return r->a->failed ? FAIL_MEMORY(r->e, "the model") : SINTER_OK
 
 static bool name_push(reader *r, onnx_names *list, const wire_field *f)
 {
     const char **name = VEC_PUSH(r->a, list);
-    if (!name) return true;             /* the arena remembers */
+    if (!name) return true; /* the arena remembers */
     return text_of(r, f, name);
 }
 
@@ -109,7 +112,10 @@ static sinter_status tensor_of(reader *r, const uint8_t *bytes, size_t size, onn
             if (pair) TRY(pair_of(r, &f, pair));
             break;
         }
-        case 14: WANT(f.type == WIRE_VARINT && f.value <= 1, "a tensor", f); t->is_external = f.value == 1; break;
+        case 14:
+            WANT(f.type == WIRE_VARINT && f.value <= 1, "a tensor", f);
+            t->is_external = f.value == 1;
+            break;
         default: break;
         }
     }
@@ -177,17 +183,22 @@ static sinter_status attr_of(reader *r, const wire_field *in, onnx_attr *a)
 {
     WANT(in->type == WIRE_BYTES, "an attribute", *in);
     *a = (onnx_attr){ .name = "", .ref = "", .s = { "", 0 } };
-    int32_t guess = 0;                  /* files of the first IR version carry no type */
+    int32_t guess = 0; /* files of the first IR version carry no type */
     EACH_FIELD(f, in->at, in->size)
     {
-        static const int32_t implied[12] = { 0, 0, ONNX_FLOAT, ONNX_INT, ONNX_STRING, ONNX_TENSOR, ONNX_GRAPH, ONNX_FLOATS,
-                                             ONNX_INTS, ONNX_STRINGS, ONNX_TENSORS, ONNX_GRAPHS };
+        static const int32_t implied[12] = {
+            0,          0,           ONNX_FLOAT, ONNX_INT,     ONNX_STRING,  ONNX_TENSOR,
+            ONNX_GRAPH, ONNX_FLOATS, ONNX_INTS,  ONNX_STRINGS, ONNX_TENSORS, ONNX_GRAPHS
+        };
         if (f.number < 12 && implied[f.number]) guess = implied[f.number];
         switch (f.number) {
         case 1: WANT(text_of(r, &f, &a->name), "an attribute", f); break;
         case 2: WANT(float_of(&f, &a->f), "an attribute", f); break;
         case 3: WANT(i64_of(&f, &a->i), "an attribute", f); break;
-        case 4: WANT(f.type == WIRE_BYTES, "an attribute", f); a->s = bytes_copy(r, &f); break;
+        case 4:
+            WANT(f.type == WIRE_BYTES, "an attribute", f);
+            a->s = bytes_copy(r, &f);
+            break;
         case 5:
             WANT(f.type == WIRE_BYTES, "an attribute", f);
             a->t = ARENA_NEW(r->a, onnx_tensor, 1);
@@ -223,7 +234,8 @@ static sinter_status node_of(reader *r, const wire_field *in, onnx_nodes *list)
     WANT(in->type == WIRE_BYTES, "a node", *in);
     const uint32_t index = list->count;
     if (index >= r->e->limits.nodes_max)
-        return FAIL(r->e, NO_MEMORY, "the model has more than %llu nodes, the limit", (unsigned long long)r->e->limits.nodes_max);
+        return FAIL(r->e, NO_MEMORY, "the model has more than %llu nodes, the limit",
+                    (unsigned long long)r->e->limits.nodes_max);
     onnx_node *n = VEC_PUSH(r->a, list);
     if (!n) return FAIL_MEMORY(r->e, "the model");
     *n = (onnx_node){ .name = "", .type = "", .domain = "", .overload = "", .index = index };
@@ -236,7 +248,9 @@ static sinter_status node_of(reader *r, const wire_field *in, onnx_nodes *list)
         case 4: WANT(text_of(r, &f, &n->type), "a node", f); break;
         case 5: {
             onnx_attr *a = VEC_PUSH(r->a, &n->attr);
-            if (a) TRY(NOTE(r->e, attr_of(r, &f, a), "reading attribute '%s' of node #%u '%s' (%s)", a->name, index, n->name, n->type));
+            if (a)
+                TRY(NOTE(r->e, attr_of(r, &f, a), "reading attribute '%s' of node #%u '%s' (%s)", a->name, index,
+                         n->name, n->type));
             break;
         }
         case 7: WANT(text_of(r, &f, &n->domain), "a node", f); break;
@@ -322,7 +336,8 @@ static sinter_status graph_fields(reader *r, const wire_field *in, onnx_graph *g
             if (t) TRY(NOTE(r->e, tensor_of(r, f.at, f.size, t), "reading initializer '%s'", t->name));
             break;
         }
-        case 11: case 12: {
+        case 11:
+        case 12: {
             onnx_value_info *v = f.number == 11 ? VEC_PUSH(r->a, &g->in) : VEC_PUSH(r->a, &g->out);
             if (v) TRY(value_info_of(r, &f, v));
             break;
@@ -342,7 +357,8 @@ static sinter_status graph_of(reader *r, const wire_field *in, onnx_graph *g)
 {
     WANT(in->type == WIRE_BYTES, "a graph", *in);
     if (r->depth >= r->e->limits.depth_max)
-        return FAIL(r->e, UNSUPPORTED, "graphs nest deeper than %llu, the limit", (unsigned long long)r->e->limits.depth_max);
+        return FAIL(r->e, UNSUPPORTED, "graphs nest deeper than %llu, the limit",
+                    (unsigned long long)r->e->limits.depth_max);
     *g = (onnx_graph){ .name = "" };
     r->depth++;
     const sinter_status s = graph_fields(r, in, g);

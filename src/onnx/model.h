@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.h - a ModelProto as plain structs: names and lists in an arena, tensor bytes still where the file has them.
  *
- * Reading checks the wire format, the nesting of subgraphs and that lists are no longer than their bytes justify; it does
- * not know operators. Tensors are decoded when somebody asks for their elements. */
+ * Reading checks the wire format, the nesting of subgraphs and that lists are no longer than their bytes justify; it
+ * does not know operators. Tensors are decoded when somebody asks for their elements. */
 #ifndef ONNX_MODEL_H
 #define ONNX_MODEL_H
 
@@ -110,9 +110,12 @@ SINTER_MUST_USE bool onnx_dtype_of(int32_t type, sinter_dtype *out);   /* false:
 int32_t     onnx_dtype_to(sinter_dtype dtype);                         /* 0 for NONE */
 const char *onnx_type_name(int32_t type);
 
-/* The elements of a tensor, dense: in place where the file has them aligned, else in `a`. folder NULL: no external data. */
-sinter_status onnx_tensor_decode(env *e, arena *a, const char *folder, onnx_files *files, const onnx_tensor *t, view *out);
-sinter_status onnx_sparse_decode(env *e, arena *a, const char *folder, onnx_files *files, const onnx_sparse *t, view *out);
+/* The elements of a tensor, dense: in place where the file has them aligned, else in `a`. folder NULL: no external
+ * data. */
+sinter_status onnx_tensor_decode(env *e, arena *a, const char *folder, onnx_files *files, const onnx_tensor *t,
+                                 view *out);
+sinter_status onnx_sparse_decode(env *e, arena *a, const char *folder, onnx_files *files, const onnx_sparse *t,
+                                 view *out);
 /* A serialised TensorProto by itself, as test data is stored. */
 sinter_status onnx_tensor_read(env *e, arena *a, const uint8_t *bytes, size_t size, view *out);
 

@@ -29,7 +29,7 @@ static ir_value_id heads_together(onnx_call *c, ir_value_id v)
     return call_reshape(c, call_transpose(c, v, perm, 4), flat, 3);
 }
 
-static ir_value_id joined(onnx_call *c, ir_value_id a, ir_value_id b)       /* both masks: boolean, or one with a number */
+static ir_value_id joined(onnx_call *c, ir_value_id a, ir_value_id b) /* both masks: boolean, or one with a number */
 {
     if (!a || !b) return a ? a : b;
     const bool bool_a = call_type(c, a) == SINTER_DTYPE_BOOL, bool_b = call_type(c, b) == SINTER_DTYPE_BOOL;
@@ -39,7 +39,11 @@ static ir_value_id joined(onnx_call *c, ir_value_id a, ir_value_id b)       /* b
     return call_3(c, OP_where, flag, number, call_scalar_of(c, number, -(double)INFINITY));
 }
 
-typedef struct heads { ir_value_id q, k, v, mask; double scale, softcap; bool causal; } heads;
+typedef struct heads {
+    ir_value_id q, k, v, mask;
+    double scale, softcap;
+    bool causal;
+} heads;
 
 /* Repeats the heads of k as often as q has more of them. */
 static ir_value_id repeated(onnx_call *c, ir_value_id k, ir_value_id q)
@@ -54,7 +58,8 @@ static ir_value_id repeated(onnx_call *c, ir_value_id k, ir_value_id q)
 }
 
 /* j <= i + offset, in [S, T], or [B, 1, S, T] where the offset is one of each batch; or j >= i + offset. */
-static ir_value_id band(onnx_call *c, ir_value_id rows, ir_value_id columns, ir_value_id offset, int64_t shift, bool below)
+static ir_value_id band(onnx_call *c, ir_value_id rows, ir_value_id columns, ir_value_id offset, int64_t shift,
+                        bool below)
 {
     ir_value_id at = call_2(c, OP_add, rows, offset);
     if (shift) at = call_2(c, OP_add, at, call_i64(c, SINTER_DTYPE_I64, shift));
@@ -74,7 +79,8 @@ static void masks(onnx_call *c, heads *h, dim past, ir_value_id lengths)
         const bool is_bool = call_type(c, h->mask) == SINTER_DTYPE_BOOL;
         int64_t more = 0;
         if (dim_is_const(t, end[rank - 1], &more) && more > 0 && !dim_is(t, call_dim(c, h->mask, rank - 1), 1))
-            h->mask = call_pad(c, h->mask, pad_mode_constant, begin, end, call_scalar_of(c, h->mask, is_bool ? 0 : -(double)INFINITY));
+            h->mask = call_pad(c, h->mask, pad_mode_constant, begin, end,
+                               call_scalar_of(c, h->mask, is_bool ? 0 : -(double)INFINITY));
     }
     h->causal = call_int(c, "is_causal", 0) != 0;
     const bool same_corner = dim_sub(t, total, s) == past && !lengths;
@@ -109,7 +115,8 @@ static ir_value_id scores(onnx_call *c, const heads *h, int64_t mode, dim past)
 {
     const ir_value_id k = repeated(c, h->k, h->q);
     const double root = sqrt(h->scale);
-    ir_value_id y = call_matmul(c, call_2(c, OP_mul, h->q, call_scalar_of(c, h->q, root)), call_2(c, OP_mul, k, call_scalar_of(c, k, root)), false, true);
+    ir_value_id y = call_matmul(c, call_2(c, OP_mul, h->q, call_scalar_of(c, h->q, root)),
+                                call_2(c, OP_mul, k, call_scalar_of(c, k, root)), false, true);
     if (mode == 0) return y;
     if (h->softcap > 0) {
         const ir_value_id cap = call_scalar_of(c, y, h->softcap);
@@ -138,8 +145,13 @@ void convert_attention(onnx_call *c)
 {
     const bool flat = call_rank(c, call_in(c, 0)) == 3;
     const int64_t q_heads = call_int(c, "q_num_heads", 0), kv_heads = call_int(c, "kv_num_heads", q_heads);
-    heads h = { heads_apart(c, call_in(c, 0), q_heads), heads_apart(c, call_in(c, 1), kv_heads), heads_apart(c, call_in(c, 2), kv_heads),
-                call_in(c, 3), 0, call_real(c, "softcap", 0), false };
+    heads h = { heads_apart(c, call_in(c, 0), q_heads),
+                heads_apart(c, call_in(c, 1), kv_heads),
+                heads_apart(c, call_in(c, 2), kv_heads),
+                call_in(c, 3),
+                0,
+                call_real(c, "softcap", 0),
+                false };
     if (!h.q || !h.k || !h.v || call_rank(c, h.q) != 4 || call_rank(c, h.k) != 4 || call_rank(c, h.v) != 4)
         REJECT(c, INVALID_MODEL, "query, key and value are not all of rank 3 or 4");
     if (!call_in(c, 4) != !call_in(c, 5)) REJECT(c, INVALID_MODEL, "past_key and past_value do not come together");
@@ -170,7 +182,13 @@ void convert_multi_head_attention(onnx_call *c)
         if (call_in(c, i) && i != 5) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
     if (call_wants(c, 1)) REJECT(c, UNSUPPORTED, "present key and value are not supported");
     const int64_t n = call_int(c, "num_heads", 0);
-    heads h = { heads_apart(c, call_in(c, 0), n), heads_apart(c, call_in(c, 1), n), heads_apart(c, call_in(c, 2), n), call_in(c, 5), 0, 0, false };
+    heads h = { heads_apart(c, call_in(c, 0), n),
+                heads_apart(c, call_in(c, 1), n),
+                heads_apart(c, call_in(c, 2), n),
+                call_in(c, 5),
+                0,
+                0,
+                false };
     int64_t size = 0;
     if (!h.k || !h.v || call_rank(c, h.q) != 4) REJECT(c, UNSUPPORTED, "packed query, key and value are not supported");
     if (c->status) return;
@@ -178,13 +196,15 @@ void convert_multi_head_attention(onnx_call *c)
     h.scale = call_real(c, "scale", 0);
     if (h.scale == 0) h.scale = 1 / sqrt((double)size);
     const bool causal = call_int(c, "unidirectional", 0) != 0;
-    if (causal && call_dim(c, h.q, 2) != call_dim(c, h.k, 2)) REJECT(c, UNSUPPORTED, "unidirectional with other keys than queries");
+    if (causal && call_dim(c, h.q, 2) != call_dim(c, h.k, 2))
+        REJECT(c, UNSUPPORTED, "unidirectional with other keys than queries");
     h.causal = causal;
     c->out[0] = heads_together(c, attended(c, &h));
 }
 
 /* ---- rotary embedding: x in [B, S, H, D]; caches in [B, S, D/2], or [P, D/2] picked by position ---- */
-static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_value_id sine, int64_t width, bool interleaved)
+static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_value_id sine, int64_t width,
+                           bool interleaved)
 {
     dim d[SINTER_RANK_MAX];
     const dim half = call_k(c, width / 2), zero = call_k(c, 0);
@@ -208,7 +228,7 @@ static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_v
     return call_concat(c, (ir_value_id[]){ y, call_slice(c, x, 3, call_k(c, width), 1, rest) }, 2, 3);
 }
 
-void convert_rotary_embedding(onnx_call *c)     /* arg: com.microsoft, whose positions come before the caches */
+void convert_rotary_embedding(onnx_call *c) /* arg: com.microsoft, whose positions come before the caches */
 {
     static const int64_t perm[4] = { 0, 2, 1, 3 };
     const ir_value_id x = call_in(c, 0), place = call_in(c, c->arg ? 1 : 3);
@@ -219,9 +239,12 @@ void convert_rotary_embedding(onnx_call *c)     /* arg: com.microsoft, whose pos
     int64_t width = call_int(c, "rotary_embedding_dim", 0), half = 0;
     if (!cache[0] || !cache[1] || (rank != 3 && rank != 4)) REJECT(c, INVALID_MODEL, "an input of rank %u", rank);
     if (c->status) return;
-    if (!call_size(c, cache[0], call_rank(c, cache[0]) - 1, &half) || half < 1 || half > INT32_MAX) REJECT(c, UNSUPPORTED, "the width of the caches is not known");
+    if (!call_size(c, cache[0], call_rank(c, cache[0]) - 1, &half) || half < 1 || half > INT32_MAX)
+        REJECT(c, UNSUPPORTED, "the width of the caches is not known");
     if (width == 0) width = 2 * half;
-    if (width != 2 * half) REJECT(c, INVALID_MODEL, "rotary_embedding_dim is %lld for caches of width %lld", (long long)width, (long long)half);
+    if (width != 2 * half)
+        REJECT(c, INVALID_MODEL, "rotary_embedding_dim is %lld for caches of width %lld", (long long)width,
+               (long long)half);
     if (c->status) return;
     ir_value_id in = x;
     if (rank == 4) {
@@ -234,8 +257,9 @@ void convert_rotary_embedding(onnx_call *c)     /* arg: com.microsoft, whose pos
     for (uint32_t i = 0; i < 2; i++) {
         if (place) {
             ir_value_id at = place;
-            if (c->arg && call_rank(c, place) == 1) {           /* one offset for all */
-                at = call_2(c, OP_add, call_unsqueeze(c, call_iota(c, call_dim(c, in, 1)), 0), call_cast(c, place, SINTER_DTYPE_I64));
+            if (c->arg && call_rank(c, place) == 1) { /* one offset for all */
+                at = call_2(c, OP_add, call_unsqueeze(c, call_iota(c, call_dim(c, in, 1)), 0),
+                            call_cast(c, place, SINTER_DTYPE_I64));
             }
             cache[i] = call_2(c, OP_gather, cache[i], at);
         }

@@ -31,16 +31,16 @@ static int64_t direction_of(onnx_call *c)
     return 0;
 }
 
-#define RNN_FILL(a)                                                                                                 \
-    do {                                                                                                            \
-        (a)->direction = direction_of(c);                                                                           \
-        (a)->activations = activations_of(c);                                                                       \
-        call_reals(c, "activation_alpha", &(a)->alpha);                                                             \
-        call_reals(c, "activation_beta", &(a)->beta);                                                               \
-        (a)->clip = call_real(c, "clip", 0);                                                                        \
+#define RNN_FILL(a)                                                                                                    \
+    do {                                                                                                               \
+        (a)->direction = direction_of(c);                                                                              \
+        (a)->activations = activations_of(c);                                                                          \
+        call_reals(c, "activation_alpha", &(a)->alpha);                                                                \
+        call_reals(c, "activation_beta", &(a)->beta);                                                                  \
+        (a)->clip = call_real(c, "clip", 0);                                                                           \
     } while (0)
 
-void convert_rnn(onnx_call *c)          /* arg: op */
+void convert_rnn(onnx_call *c) /* arg: op */
 {
     static const int64_t swap[3] = { 1, 0, 2 }, last[4] = { 2, 0, 1, 3 };
     ir_value_id in[8] = { 0 };
@@ -59,13 +59,15 @@ void convert_rnn(onnx_call *c)          /* arg: op */
         RNN_FILL(a);
     }
     const bool batch_first = call_int(c, "layout", 0) != 0;
-    if (c->version < 7 && call_int(c, "output_sequence", 1) == 0 && call_wants(c, 0)) REJECT(c, UNSUPPORTED, "attribute output_sequence is 0");
+    if (c->version < 7 && call_int(c, "output_sequence", 1) == 0 && call_wants(c, 0))
+        REJECT(c, UNSUPPORTED, "attribute output_sequence is 0");
     const uint32_t in_max = c->arg == OP_lstm ? 8 : 6;
     for (uint32_t i = 0; i < in_max; i++) {
         in[i] = call_in(c, i);
         if (!in[i]) continue;
         if (i + 1 > count) count = i + 1;
-        if (batch_first && (i == 0 || i == 5 || i == 6) && call_rank(c, in[i]) == 3) in[i] = call_transpose(c, in[i], swap, 3);
+        if (batch_first && (i == 0 || i == 5 || i == 6) && call_rank(c, in[i]) == 3)
+            in[i] = call_transpose(c, in[i], swap, 3);
     }
     uint32_t outputs = 1;
     for (uint32_t i = 1; i < (c->arg == OP_lstm ? 3u : 2u); i++)
@@ -73,7 +75,8 @@ void convert_rnn(onnx_call *c)          /* arg: op */
     const ir_node_id n = call_node(c, (op_id)c->arg, attrs, in, count, outputs);
     for (uint32_t i = 0; i < outputs && i < c->count_out && !c->status; i++) {
         c->out[i] = call_result(c, n, i);
-        if (batch_first) c->out[i] = i == 0 ? call_transpose(c, c->out[i], last, 4) : call_transpose(c, c->out[i], swap, 3);
+        if (batch_first)
+            c->out[i] = i == 0 ? call_transpose(c, c->out[i], last, 4) : call_transpose(c, c->out[i], swap, 3);
     }
 }
 
@@ -85,7 +88,8 @@ static const onnx_graph *graph_of(onnx_call *c, const char *name)
     return a ? a->g : NULL;
 }
 
-static ir_node_id owner_new(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in, uint32_t count_out)
+static ir_node_id owner_new(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in,
+                            uint32_t count_out)
 {
     if (c->status) return 0;
     const ir_node_id n = ir_node_new(c->g, c->region, op, attrs, in, count_in, count_out);
@@ -104,7 +108,8 @@ static ir_value_id scalar_in(onnx_call *c, ir_value_id v)
     return v && call_rank(c, v) ? call_reshape(c, v, NULL, 0) : v;
 }
 
-/* Does a branch only do `type` to a value from outside? Its name, or NULL; constants for its parameters do not count. */
+/* Does a branch only do `type` to a value from outside? Its name, or NULL; constants for its parameters do not count.
+ */
 static const char *only_does(const onnx_graph *graph, const char *type)
 {
     const char *name = NULL;
@@ -117,8 +122,8 @@ static const char *only_does(const onnx_graph *graph, const char *type)
     return graph->out.count == 1 ? name : NULL;
 }
 
-/* PyTorch writes x.squeeze(axis) as `size == 1 ? Squeeze(x) : x`. The two have different ranks, and what follows is written for the
- * first: it is taken where the size is not known, and the run checks it as it does any reshape. */
+/* PyTorch writes x.squeeze(axis) as `size == 1 ? Squeeze(x) : x`. The two have different ranks, and what follows is
+ * written for the first: it is taken where the size is not known, and the run checks it as it does any reshape. */
 static const onnx_graph *squeeze_of(const onnx_graph *yes, const onnx_graph *no)
 {
     const char *a = only_does(yes, "Squeeze"), *b = only_does(no, "Identity");
@@ -164,7 +169,10 @@ void convert_if(onnx_call *c)
 }
 
 /* ---- Loop and Scan ---- */
-typedef struct body { ir_value *param; uint32_t count; } body;
+typedef struct body {
+    ir_value *param;
+    uint32_t count;
+} body;
 
 static ir_value like(const onnx_call *c, ir_value_id v)
 {
@@ -191,8 +199,9 @@ static void discard(onnx_call *c, uint32_t node_first, uint32_t region_first)
 }
 
 /* Converts the body; where a carried value changes its size, once more with sizes that are not known. */
-static void carry(onnx_call *c, op_id op, void *attrs, const onnx_graph *graph, const ir_value_id *in, uint32_t count_in, body *b, uint32_t first,
-                  uint32_t carried, uint32_t result_first, const call_captures *captures)
+static void carry(onnx_call *c, op_id op, void *attrs, const onnx_graph *graph, const ir_value_id *in,
+                  uint32_t count_in, body *b, uint32_t first, uint32_t carried, uint32_t result_first,
+                  const call_captures *captures)
 {
     for (uint32_t attempt = 0; attempt < 3 && !c->status; attempt++) {
         const uint32_t node_first = c->g->node.count, region_first = c->g->region.count;
@@ -207,7 +216,9 @@ static void carry(onnx_call *c, op_id op, void *attrs, const onnx_graph *graph, 
             for (uint32_t k = 0; k < from->rank && to->rank == from->rank; k++) {
                 uint32_t symbol;
                 if (to->dim[k] == from->dim[k]) continue;
-                if (attempt && dim_is_late(c->g->dims, from->dim[k]) && dim_symbol_of(c->g->dims, from->dim[k], &symbol)) continue;
+                if (attempt && dim_is_late(c->g->dims, from->dim[k]) &&
+                    dim_symbol_of(c->g->dims, from->dim[k], &symbol))
+                    continue;
                 from->dim[k] = dim_symbol_late(c->g->dims, "loop", DIM_NONE);
                 changed = true;
             }
@@ -241,7 +252,8 @@ void convert_loop(onnx_call *c)
     if (c->status) return;
     const uint32_t carried = c->count_in - 2;
     if (c->count_out < carried || graph->out.count != c->count_out + 1) {
-        REJECT(c, INVALID_MODEL, "a body with %u results for %u outputs and %u carried values", graph->out.count, c->count_out, carried);
+        REJECT(c, INVALID_MODEL, "a body with %u results for %u outputs and %u carried values", graph->out.count,
+               c->count_out, carried);
         return;
     }
     ir_value_id *first = ARENA_NEW(&c->g->a, ir_value_id, c->count_in);
@@ -274,7 +286,8 @@ static bool scan_list(onnx_call *c, const char *name, uint32_t count, attr_ints 
         memset(out, 0, sizeof *out);
         out->count = count;
     }
-    if (out->count != count) REJECT(c, INVALID_MODEL, "attribute %s has %u values, %u are wanted", name, out->count, count);
+    if (out->count != count)
+        REJECT(c, INVALID_MODEL, "attribute %s has %u values, %u are wanted", name, out->count, count);
     return !c->status;
 }
 
@@ -286,8 +299,8 @@ void convert_scan(onnx_call *c)
     if (c->version < 9) REJECT(c, UNSUPPORTED, "the Scan of opset 8, with its batch axis");
     if (c->status) return;
     if (scanned < 1 || scanned > (int64_t)c->count_in || graph->out.count != c->count_out)
-        REJECT(c, INVALID_MODEL, "%lld scanned inputs of %u, and a body with %u results for %u outputs", (long long)scanned, c->count_in,
-               graph->out.count, c->count_out);
+        REJECT(c, INVALID_MODEL, "%lld scanned inputs of %u, and a body with %u results for %u outputs",
+               (long long)scanned, c->count_in, graph->out.count, c->count_out);
     if (c->status) return;
     const uint32_t carried = c->count_in - (uint32_t)scanned;
     if (carried > c->count_out) {

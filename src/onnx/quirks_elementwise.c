@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quirks_elementwise.c - ONNX's elementwise operators: attributes that are arguments here, and the old forms of broadcasting. */
+/* quirks_elementwise.c - ONNX's elementwise operators: attributes that are arguments here, and the old forms of
+ * broadcasting. */
 #include "onnx/quirks.h"
 #include <string.h>
 
-void convert_unary(onnx_call *c) { c->out[0] = call_1(c, (op_id)c->arg, call_in(c, 0)); }
+void convert_unary(onnx_call *c)
+{
+    c->out[0] = call_1(c, (op_id)c->arg, call_in(c, 0));
+}
 
 /* Before version 7 the second operand was aligned at `axis`, and only where `broadcast` said so. */
 static ir_value_id aligned(onnx_call *c, ir_value_id a, ir_value_id b)
@@ -13,7 +17,8 @@ static ir_value_id aligned(onnx_call *c, ir_value_id a, ir_value_id b)
     const uint32_t rank = call_rank(c, a), rank_b = call_shape(c, b, from);
     const int64_t axis = call_axis(c, call_int(c, "axis", 0), rank ? rank : 1);
     if (rank_b + (uint64_t)axis > rank) {
-        REJECT(c, INVALID_MODEL, "axis %lld leaves no room for an operand of rank %u in rank %u", (long long)axis, rank_b, rank);
+        REJECT(c, INVALID_MODEL, "axis %lld leaves no room for an operand of rank %u in rank %u", (long long)axis,
+               rank_b, rank);
         return 0;
     }
     const uint32_t wide = rank - (uint32_t)axis;
@@ -65,7 +70,8 @@ void convert_prelu(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
     ir_value_id slope = call_in(c, 1);
-    if (c->version < 7 && call_rank(c, slope) == 1 && call_rank(c, x) > 1) slope = call_along(c, slope, 1, call_rank(c, x));
+    if (c->version < 7 && call_rank(c, slope) == 1 && call_rank(c, x) > 1)
+        slope = call_along(c, slope, 1, call_rank(c, x));
     c->out[0] = call_2(c, OP_prelu, x, slope);
 }
 
@@ -75,7 +81,7 @@ void convert_leaky_relu(onnx_call *c)
     c->out[0] = call_2(c, OP_prelu, x, call_scalar_of(c, x, call_real(c, "alpha", (double)0.01f)));
 }
 
-void convert_alpha(onnx_call *c)        /* Elu, Celu, ThresholdedRelu: alpha is 1 by default */
+void convert_alpha(onnx_call *c) /* Elu, Celu, ThresholdedRelu: alpha is 1 by default */
 {
     const ir_value_id x = call_in(c, 0);
     c->out[0] = call_2(c, (op_id)c->arg, x, call_scalar_of(c, x, call_real(c, "alpha", 1)));
@@ -99,7 +105,8 @@ void convert_hard_sigmoid(onnx_call *c)
 void convert_shrink(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
-    c->out[0] = call_3(c, OP_shrink, x, call_scalar_of(c, x, call_real(c, "bias", 0)), call_scalar_of(c, x, call_real(c, "lambd", 0.5)));
+    c->out[0] = call_3(c, OP_shrink, x, call_scalar_of(c, x, call_real(c, "bias", 0)),
+                       call_scalar_of(c, x, call_real(c, "lambd", 0.5)));
 }
 
 void convert_gelu(onnx_call *c)
@@ -113,7 +120,7 @@ void convert_gelu(onnx_call *c)
 void convert_swish(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
-    const double alpha = call_real(c, "alpha", c->arg ? (double)1.702f : 1);      /* arg: QuickGelu */
+    const double alpha = call_real(c, "alpha", c->arg ? (double)1.702f : 1); /* arg: QuickGelu */
     if (alpha == 1) c->out[0] = call_1(c, OP_silu, x);
     else c->out[0] = call_2(c, OP_mul, x, call_1(c, OP_sigmoid, call_2(c, OP_mul, x, call_scalar_of(c, x, alpha))));
 }
@@ -148,7 +155,10 @@ void convert_clip(onnx_call *c)
     else c->out[0] = call_1(c, OP_identity, x);
 }
 
-void convert_where(onnx_call *c) { c->out[0] = call_3(c, OP_where, call_in(c, 0), call_in(c, 1), call_in(c, 2)); }
+void convert_where(onnx_call *c)
+{
+    c->out[0] = call_3(c, OP_where, call_in(c, 0), call_in(c, 1), call_in(c, 2));
+}
 
 static sinter_dtype type_named(onnx_call *c, const char *name)
 {
@@ -196,7 +206,8 @@ void convert_bit_shift(onnx_call *c)
 {
     const char *direction = call_text(c, "direction", "");
     const bool left = strcmp(direction, "LEFT") == 0;
-    if (!left && strcmp(direction, "RIGHT") != 0) REJECT(c, INVALID_MODEL, "attribute direction is '%s', LEFT or RIGHT is wanted", direction);
+    if (!left && strcmp(direction, "RIGHT") != 0)
+        REJECT(c, INVALID_MODEL, "attribute direction is '%s', LEFT or RIGHT is wanted", direction);
     c->out[0] = call_2(c, left ? OP_shift_left : OP_shift_right, call_in(c, 0), call_in(c, 1));
 }
 
@@ -205,7 +216,8 @@ void convert_dropout(onnx_call *c)
     const ir_value_id x = call_in(c, 0);
     const ir_value_id training = c->version >= 12 ? call_in(c, 2) : 0;
     double on = 0, ratio = 0.5;
-    if (training && !ir_const_scalar(c->g, training, &on)) REJECT(c, UNSUPPORTED, "training_mode is computed while the model runs");
+    if (training && !ir_const_scalar(c->g, training, &on))
+        REJECT(c, UNSUPPORTED, "training_mode is computed while the model runs");
     if (call_in(c, 1) && c->version >= 12 && on != 0 && !ir_const_scalar(c->g, call_in(c, 1), &ratio))
         REJECT(c, UNSUPPORTED, "ratio is computed while the model runs");
     if (on != 0 && ratio != 0) REJECT(c, UNSUPPORTED, "training mode");

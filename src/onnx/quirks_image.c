@@ -21,7 +21,8 @@ static dim scaled(onnx_call *c, dim d, double scale)
         REJECT(c, INVALID_MODEL, "a scale of %g", scale);
         return d;
     }
-    if (dim_is_const(t, d, &size) && size < INT32_MAX) return call_k(c, (int64_t)floor((double)(float)((double)size * scale)));
+    if (dim_is_const(t, d, &size) && size < INT32_MAX)
+        return call_k(c, (int64_t)floor((double)(float)((double)size * scale)));
     for (int64_t q = 1; q <= 64; q++) {
         const double p = nearbyint(scale * (double)q);
         if (p >= 1 && (float)(p / (double)q) == (float)scale)
@@ -31,7 +32,8 @@ static dim scaled(onnx_call *c, dim d, double scale)
     return d;
 }
 
-static void resize_emit(onnx_call *c, ir_value_id x, attrs_resize *a, const dim *size, const double *scale, uint32_t rank, bool has_scale)
+static void resize_emit(onnx_call *c, ir_value_id x, attrs_resize *a, const dim *size, const double *scale,
+                        uint32_t rank, bool has_scale)
 {
     a->size = call_dims(c, size, rank);
     a->scale.count = has_scale ? rank : 0;
@@ -76,7 +78,8 @@ static void keep_aspect(onnx_call *c, ir_value_id x, dim *size, double *scale, c
     double best = larger ? 0 : INFINITY;
     for (uint32_t i = 0; i < axes->count; i++) {
         int64_t have = 0, want = 0;
-        if (!call_size(c, x, (uint32_t)axes->at[i], &have) || !dim_is_const(c->g->dims, size[axes->at[i]], &want) || have < 1) {
+        if (!call_size(c, x, (uint32_t)axes->at[i], &have) || !dim_is_const(c->g->dims, size[axes->at[i]], &want) ||
+            have < 1) {
             REJECT(c, UNSUPPORTED, "keep_aspect_ratio_policy with sizes that are computed while the model runs");
             return;
         }
@@ -94,8 +97,10 @@ static void keep_aspect(onnx_call *c, ir_value_id x, dim *size, double *scale, c
 void convert_resize(onnx_call *c)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
-    static const char *const coordinates[] = { "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                                               "tf_crop_and_resize", NULL };
+    static const char *const coordinates[] = {
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize",
+        NULL
+    };
     static const char *const roundings[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL };
     static const char *const policies[] = { "stretch", "not_larger", "not_smaller", NULL };
     const ir_value_id x = call_in(c, 0);
@@ -110,7 +115,8 @@ void convert_resize(onnx_call *c)
     const uint32_t rank = call_shape(c, x, size);
     uint32_t count = 0;
     a->mode = item_of(c, "mode", call_text(c, "mode", "nearest"), modes);
-    a->coordinate = item_of(c, "coordinate_transformation_mode", call_text(c, "coordinate_transformation_mode", "half_pixel"), coordinates);
+    a->coordinate = item_of(c, "coordinate_transformation_mode",
+                            call_text(c, "coordinate_transformation_mode", "half_pixel"), coordinates);
     a->nearest = item_of(c, "nearest_mode", call_text(c, "nearest_mode", "round_prefer_floor"), roundings);
     a->cubic_a = call_real(c, "cubic_coeff_a", -0.75);
     a->exclude_outside = call_int(c, "exclude_outside", 0) != 0;
@@ -151,14 +157,16 @@ void convert_resize(onnx_call *c)
             }
             int64_t have = 0;
             const double part = a->roi.at[rank + axes.at[i]] - a->roi.at[axes.at[i]];
-            if (!dim_is_const(c->g->dims, *d, &have)) REJECT(c, UNSUPPORTED, "scales and roi on a size that is not known");
+            if (!dim_is_const(c->g->dims, *d, &have))
+                REJECT(c, UNSUPPORTED, "scales and roi on a size that is not known");
             *d = call_k(c, (int64_t)floor((double)have * part * list[i]));
         }
     } else if (sizes) {
         call_sizes(c, sizes, "the list of sizes", DIM_NONE, given, SINTER_RANK_MAX, &count);
         if (count != axes.count) REJECT(c, INVALID_MODEL, "%u sizes for %u axes", count, axes.count);
         for (uint32_t i = 0; i < count && !c->status; i++) size[axes.at[i]] = given[i];
-        const int64_t policy = item_of(c, "keep_aspect_ratio_policy", call_text(c, "keep_aspect_ratio_policy", "stretch"), policies);
+        const int64_t policy =
+            item_of(c, "keep_aspect_ratio_policy", call_text(c, "keep_aspect_ratio_policy", "stretch"), policies);
         if (policy && !c->status) {
             keep_aspect(c, x, size, scale, &axes, policy == 2);
             has_scale = true;
@@ -201,14 +209,18 @@ void convert_roi_align(onnx_call *c)
     static const char *const coordinates[] = { "output_half_pixel", "half_pixel", NULL };
     attrs_roi_align *a = ATTRS(c, roi_align);
     a->is_max = item_of(c, "mode", call_text(c, "mode", "avg"), modes);
-    a->half_pixel = c->version < 16 ? 0
-        : item_of(c, "coordinate_transformation_mode", call_text(c, "coordinate_transformation_mode", "half_pixel"), coordinates);
+    a->half_pixel = c->version < 16
+                        ? 0
+                        : item_of(c, "coordinate_transformation_mode",
+                                  call_text(c, "coordinate_transformation_mode", "half_pixel"), coordinates);
     a->out_h = call_int(c, "output_height", 1);
     a->out_w = call_int(c, "output_width", 1);
     a->sampling = call_int(c, "sampling_ratio", 0);
     a->scale = call_real(c, "spatial_scale", 1);
-    if (a->out_h < 1 || a->out_w < 1 || a->sampling < 0 || a->out_h > INT32_MAX || a->out_w > INT32_MAX || a->sampling > INT16_MAX)
-        REJECT(c, INVALID_MODEL, "an output of %lldx%lld with %lld samples", (long long)a->out_h, (long long)a->out_w, (long long)a->sampling);
+    if (a->out_h < 1 || a->out_w < 1 || a->sampling < 0 || a->out_h > INT32_MAX || a->out_w > INT32_MAX ||
+        a->sampling > INT16_MAX)
+        REJECT(c, INVALID_MODEL, "an output of %lldx%lld with %lld samples", (long long)a->out_h, (long long)a->out_w,
+               (long long)a->sampling);
     c->out[0] = call_emit(c, OP_roi_align, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1), call_in(c, 2) }, 3);
 }
 

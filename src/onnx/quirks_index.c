@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quirks_index.c - operators that take positions, operators whose result's size the data decides, and those that make tensors. */
+/* quirks_index.c - operators that take positions, operators whose result's size the data decides, and those that make
+ * tensors. */
 #include "onnx/quirks.h"
 #include <math.h>
 #include <string.h>
@@ -22,7 +23,8 @@ void convert_gather_nd(onnx_call *c)
 {
     attrs_gather_nd *a = ATTRS(c, gather_nd);
     a->batch_dims = call_int(c, "batch_dims", 0);
-    if (a->batch_dims < 0 || a->batch_dims > SINTER_RANK_MAX) REJECT(c, INVALID_MODEL, "attribute batch_dims is %lld", (long long)a->batch_dims);
+    if (a->batch_dims < 0 || a->batch_dims > SINTER_RANK_MAX)
+        REJECT(c, INVALID_MODEL, "attribute batch_dims is %lld", (long long)a->batch_dims);
     c->out[0] = call_emit(c, OP_gather_nd, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1) }, 2);
 }
 
@@ -58,7 +60,8 @@ void convert_tensor_scatter(onnx_call *c)
     a->axis = call_axis(c, call_int(c, "axis", -2), call_rank(c, call_in(c, 0)));
     a->circular = strcmp(mode, "circular") == 0;
     if (!a->circular && strcmp(mode, "linear") != 0) REJECT(c, INVALID_MODEL, "attribute mode is '%s'", mode);
-    c->out[0] = call_emit(c, OP_tensor_scatter, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1), call_in(c, 2) }, call_in(c, 2) ? 3 : 2);
+    c->out[0] = call_emit(c, OP_tensor_scatter, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1), call_in(c, 2) },
+                          call_in(c, 2) ? 3 : 2);
 }
 
 void convert_one_hot(onnx_call *c)
@@ -70,12 +73,14 @@ void convert_one_hot(onnx_call *c)
     a->axis = call_axis(c, call_int(c, "axis", -1), call_rank(c, call_in(c, 0)) + 1);
     if (!size) REJECT(c, INVALID_MODEL, "the depth is missing");
     if (c->status) return;
-    if (!dtype_is_int(call_type(c, size))) {            /* any number is allowed */
+    if (!dtype_is_int(call_type(c, size))) { /* any number is allowed */
         double value = 0;
-        if (ir_const_scalar(c->g, size, &value) && value >= 0 && value < 1e15) size = call_i64(c, SINTER_DTYPE_I64, (int64_t)value);
+        if (ir_const_scalar(c->g, size, &value) && value >= 0 && value < 1e15)
+            size = call_i64(c, SINTER_DTYPE_I64, (int64_t)value);
         else size = call_cast(c, size, SINTER_DTYPE_I64);
     }
-    if (!call_sizes(c, size, "the depth", DIM_NONE, &depth, 1, &count) || count != 1) REJECT(c, INVALID_MODEL, "the depth is not one number");
+    if (!call_sizes(c, size, "the depth", DIM_NONE, &depth, 1, &count) || count != 1)
+        REJECT(c, INVALID_MODEL, "the depth is not one number");
     a->depth = call_dims(c, &depth, 1);
     ir_value_id index = call_in(c, 0);
     if (!dtype_is_int(call_type(c, index))) index = call_cast(c, index, SINTER_DTYPE_I64);
@@ -88,7 +93,8 @@ void convert_trilu(onnx_call *c)
     dim k = call_k(c, 0);
     uint32_t count = 1;
     a->upper = call_int(c, "upper", 1) != 0;
-    if (call_in(c, 1) && (!call_sizes(c, call_in(c, 1), "k", DIM_NONE, &k, 1, &count) || count != 1)) REJECT(c, INVALID_MODEL, "k is not one number");
+    if (call_in(c, 1) && (!call_sizes(c, call_in(c, 1), "k", DIM_NONE, &k, 1, &count) || count != 1))
+        REJECT(c, INVALID_MODEL, "k is not one number");
     a->k = call_dims(c, &k, 1);
     c->out[0] = call_emit(c, OP_trilu, a, (ir_value_id[]){ call_in(c, 0) }, 1);
 }
@@ -99,7 +105,8 @@ void convert_reverse_sequence(onnx_call *c)
     a->batch_axis = call_int(c, "batch_axis", 1);
     a->time_axis = call_int(c, "time_axis", 0);
     if ((uint64_t)a->batch_axis > 1 || (uint64_t)a->time_axis > 1 || a->batch_axis == a->time_axis)
-        REJECT(c, INVALID_MODEL, "batch_axis %lld and time_axis %lld", (long long)a->batch_axis, (long long)a->time_axis);
+        REJECT(c, INVALID_MODEL, "batch_axis %lld and time_axis %lld", (long long)a->batch_axis,
+               (long long)a->time_axis);
     c->out[0] = call_emit(c, OP_reverse_sequence, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1) }, 2);
 }
 
@@ -158,8 +165,8 @@ static void lists(onnx_call *c, const onnx_attr *a)
 
 void convert_constant(onnx_call *c)
 {
-    static const char *const names[] = { "value", "value_float", "value_int", "value_floats", "value_ints", "sparse_value", "value_string",
-                                         "value_strings" };
+    static const char *const names[] = { "value",      "value_float",  "value_int",    "value_floats",
+                                         "value_ints", "sparse_value", "value_string", "value_strings" };
     const onnx_attr *a = NULL;
     for (uint32_t i = 0; i < COUNT_OF(names) && !a; i++) a = call_attr(c, names[i]);
     view v;
@@ -176,7 +183,8 @@ void convert_constant(onnx_call *c)
         break;
     case ONNX_FLOAT: c->out[0] = call_scalar(c, SINTER_DTYPE_F32, (double)a->f); break;
     case ONNX_INT: c->out[0] = call_i64(c, SINTER_DTYPE_I64, a->i); break;
-    case ONNX_FLOATS: case ONNX_INTS: lists(c, a); break;
+    case ONNX_FLOATS:
+    case ONNX_INTS: lists(c, a); break;
     default: REJECT(c, UNSUPPORTED, "attribute %s: strings are not supported", a->name); break;
     }
 }
@@ -190,7 +198,8 @@ void convert_constant_of_shape(onnx_call *c)
     ir_value_id value = 0;
     if (a && a->t) {
         if (!call_tensor(c, a->t, &v)) return;
-        if (view_count(&v) != 1) REJECT(c, INVALID_MODEL, "attribute value has %lld elements, 1 is wanted", (long long)view_count(&v));
+        if (view_count(&v) != 1)
+            REJECT(c, INVALID_MODEL, "attribute value has %lld elements, 1 is wanted", (long long)view_count(&v));
         v.rank = 0;
         value = call_const(c, &v);
     } else {
@@ -203,7 +212,8 @@ void convert_constant_of_shape(onnx_call *c)
     }
     int64_t size = 0;
     for (uint32_t i = 0; i < rank; i++)
-        if (dim_is_const(c->g->dims, d[i], &size) && size < 0) REJECT(c, INVALID_MODEL, "the shape has a size of %lld", (long long)size);
+        if (dim_is_const(c->g->dims, d[i], &size) && size < 0)
+            REJECT(c, INVALID_MODEL, "the shape has a size of %lld", (long long)size);
     c->out[0] = rank ? call_expand(c, value, d, rank) : call_1(c, OP_identity, value);
 }
 
@@ -237,7 +247,8 @@ void convert_range(onnx_call *c)
     } else {
         const sinter_dtype f64 = SINTER_DTYPE_F64;
         const ir_value_id span = call_2(c, OP_sub, call_cast(c, in[1], f64), call_cast(c, in[0], f64));
-        const ir_value_id n = call_cast(c, call_1(c, OP_ceil, call_2(c, OP_div, span, call_cast(c, in[2], f64))), SINTER_DTYPE_I64);
+        const ir_value_id n =
+            call_cast(c, call_1(c, OP_ceil, call_2(c, OP_div, span, call_cast(c, in[2], f64))), SINTER_DTYPE_I64);
         const ir_value_id whole = call_2(c, OP_max, n, call_i64(c, SINTER_DTYPE_I64, 0));
         uint32_t one = 0;
         if (c->status || !call_sizes(c, whole, "the length", DIM_NONE, &count, 1, &one)) return;
@@ -261,7 +272,8 @@ void convert_eye_like(onnx_call *c)
 }
 
 /* ---- random ---- */
-static ir_value_id random_of(onnx_call *c, bool normal, double low, double high, sinter_dtype type, const dim *d, uint32_t rank)
+static ir_value_id random_of(onnx_call *c, bool normal, double low, double high, sinter_dtype type, const dim *d,
+                             uint32_t rank)
 {
     attrs_random *a = ATTRS(c, random);
     const double seed = call_real(c, "seed", 0);
@@ -270,13 +282,13 @@ static ir_value_id random_of(onnx_call *c, bool normal, double low, double high,
     a->normal = normal;
     a->low = low;
     a->high = high;
-    a->seed = call_attr(c, "seed") ? bits : (int64_t)c->g->node.count;      /* different nodes, different numbers */
+    a->seed = call_attr(c, "seed") ? bits : (int64_t)c->g->node.count; /* different nodes, different numbers */
     a->type = type;
     a->shape = call_dims(c, d, rank);
     return call_emit(c, OP_random, a, NULL, 0);
 }
 
-void convert_random(onnx_call *c)       /* arg: 1 normal, 2 like an input */
+void convert_random(onnx_call *c) /* arg: 1 normal, 2 like an input */
 {
     dim d[SINTER_RANK_MAX];
     uint32_t rank = 0;

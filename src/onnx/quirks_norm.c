@@ -19,18 +19,21 @@ static void batch_statistics(onnx_call *c, ir_value_id x, ir_value_id *mean, ir_
     uint32_t count = 0;
     for (uint32_t i = 0; i < rank; i++)
         if (i != 1) axes[count++] = i;
-    const ir_value_id wide = call_cast(c, x, own), batch_mean = call_reduce(c, reduce_kind_mean, wide, axes, count, false);
+    const ir_value_id wide = call_cast(c, x, own),
+                      batch_mean = call_reduce(c, reduce_kind_mean, wide, axes, count, false);
     const ir_value_id off = call_2(c, OP_sub, wide, call_along(c, batch_mean, 1, rank));
     const ir_value_id batch_var = call_reduce(c, reduce_kind_mean, call_2(c, OP_mul, off, off), axes, count, false);
     const double momentum = call_real(c, "momentum", (double)0.9f);
     const ir_value_id before = call_scalar(c, own, momentum), now = call_scalar(c, own, 1 - momentum);
-    c->out[1] = call_2(c, OP_add, call_2(c, OP_mul, call_cast(c, *mean, own), before), call_2(c, OP_mul, batch_mean, now));
+    c->out[1] =
+        call_2(c, OP_add, call_2(c, OP_mul, call_cast(c, *mean, own), before), call_2(c, OP_mul, batch_mean, now));
     c->out[2] = call_2(c, OP_add, call_2(c, OP_mul, *var, before), call_2(c, OP_mul, batch_var, now));
     *mean = batch_mean;
     *var = batch_var;
 }
 
-/* y = (x - mean) / sqrt(var + epsilon) * scale + bias, on the parameters first, so that folding leaves one mul and one add. */
+/* y = (x - mean) / sqrt(var + epsilon) * scale + bias, on the parameters first, so that folding leaves one mul and one
+ * add. */
 void convert_batch_norm(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0), scale = call_in(c, 1), bias = call_in(c, 2);
@@ -43,7 +46,8 @@ void convert_batch_norm(onnx_call *c)
     if (c->status) return;
     const sinter_dtype type = call_type(c, x), own = call_type(c, var);
     if (call_int(c, "training_mode", 0)) batch_statistics(c, x, &mean, &var);
-    const ir_value_id deviation = call_1(c, OP_sqrt, call_2(c, OP_add, var, call_scalar(c, own, call_real(c, "epsilon", (double)1e-5f))));
+    const ir_value_id deviation =
+        call_1(c, OP_sqrt, call_2(c, OP_add, var, call_scalar(c, own, call_real(c, "epsilon", (double)1e-5f))));
     const ir_value_id s = call_2(c, OP_div, call_cast(c, scale, own), deviation);
     const ir_value_id t = call_2(c, OP_sub, call_cast(c, bias, own), call_2(c, OP_mul, call_cast(c, mean, own), s));
     const uint32_t axis = rank > 1 ? 1 : 0;
@@ -75,7 +79,8 @@ void convert_group_norm(onnx_call *c)
         const dim group = call_dim(c, part[i], 0), channels = call_dim(c, x, 1);
         if (group == channels || call_rank(c, part[i]) != 1) continue;
         const dim each = call_quotient(c, channels, group), wide[2] = { group, each };
-        part[i] = call_reshape(c, call_expand(c, call_unsqueeze(c, part[i], 1), wide, 2), (dim[]){ dim_mul(t, group, each) }, 1);
+        part[i] = call_reshape(c, call_expand(c, call_unsqueeze(c, part[i], 1), wide, 2),
+                               (dim[]){ dim_mul(t, group, each) }, 1);
     }
     c->out[0] = call_emit(c, OP_group_norm, a, (ir_value_id[]){ x, part[0], part[1] }, 3);
 }
@@ -88,8 +93,8 @@ static bool fits(onnx_call *c, ir_value_id v, ir_value_id x, uint32_t axis)
     return n == rank - axis && memcmp(dv, dx + axis, n * sizeof dv[0]) == 0;
 }
 
-void quirk_layer_norm(onnx_call *c, ir_value_id x, ir_value_id scale, ir_value_id bias, int64_t axis, double epsilon, uint32_t outputs,
-                      ir_value_id *out)
+void quirk_layer_norm(onnx_call *c, ir_value_id x, ir_value_id scale, ir_value_id bias, int64_t axis, double epsilon,
+                      uint32_t outputs, ir_value_id *out)
 {
     attrs_layer_norm *a = ATTRS(c, layer_norm);
     a->axis = axis;
@@ -184,7 +189,7 @@ static ir_value_id as_before(onnx_call *c, ir_value_id y, ir_value_id x)
     return call_reshape(c, y, d, rank);
 }
 
-void convert_softmax(onnx_call *c)      /* arg: OP_softmax or OP_log_softmax */
+void convert_softmax(onnx_call *c) /* arg: OP_softmax or OP_log_softmax */
 {
     uint32_t axis = 0;
     const ir_value_id x = call_in(c, 0), rows = as_rows(c, x, &axis);
@@ -194,7 +199,8 @@ void convert_softmax(onnx_call *c)      /* arg: OP_softmax or OP_log_softmax */
 ir_value_id quirk_one_hot(onnx_call *c, ir_value_id index, sinter_dtype type, int64_t axis, dim depth)
 {
     attrs_one_hot *a = ATTRS(c, one_hot);
-    const ir_value_id pair[2] = { call_unsqueeze(c, call_scalar(c, type, 0), 0), call_unsqueeze(c, call_scalar(c, type, 1), 0) };
+    const ir_value_id pair[2] = { call_unsqueeze(c, call_scalar(c, type, 0), 0),
+                                  call_unsqueeze(c, call_scalar(c, type, 1), 0) };
     a->axis = axis;
     a->depth = call_dims(c, &depth, 1);
     return call_emit(c, OP_one_hot, a, (ir_value_id[]){ index, call_concat(c, pair, 2, 0) }, 2);
@@ -213,7 +219,7 @@ void convert_hardmax(onnx_call *c)
 }
 
 /* ---- reductions ---- */
-void convert_reduce(onnx_call *c)       /* arg: reduce_kind, plus 100 where axes became an input in version 13 */
+void convert_reduce(onnx_call *c) /* arg: reduce_kind, plus 100 where axes became an input in version 13 */
 {
     const ir_value_id x = call_in(c, 0);
     const uint32_t rank = call_rank(c, x);
@@ -222,8 +228,10 @@ void convert_reduce(onnx_call *c)       /* arg: reduce_kind, plus 100 where axes
     if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
     quirk_axes(c, c->arg >= 100 ? 13 : 18, 1, rank, &axes);
     if (!axes.count && call_int(c, "noop_with_empty_axes", 0)) {
-        c->out[0] = kind == reduce_kind_sum || kind == reduce_kind_mean || kind == reduce_kind_max || kind == reduce_kind_min || kind == reduce_kind_prod
-                        ? call_1(c, OP_identity, x) : call_reduce(c, kind, call_unsqueeze(c, x, rank), (int64_t[]){ rank }, 1, false);
+        c->out[0] = kind == reduce_kind_sum || kind == reduce_kind_mean || kind == reduce_kind_max ||
+                            kind == reduce_kind_min || kind == reduce_kind_prod
+                        ? call_1(c, OP_identity, x)
+                        : call_reduce(c, kind, call_unsqueeze(c, x, rank), (int64_t[]){ rank }, 1, false);
         return;
     }
     if (!axes.count) axes.count = axes_from(0, rank, axes.at);
@@ -231,7 +239,7 @@ void convert_reduce(onnx_call *c)       /* arg: reduce_kind, plus 100 where axes
                      : call_reduce(c, kind, call_unsqueeze(c, x, 0), (int64_t[]){ 0 }, 1, false);
 }
 
-void convert_arg_reduce(onnx_call *c)   /* arg: is_max */
+void convert_arg_reduce(onnx_call *c) /* arg: is_max */
 {
     const ir_value_id x = call_in(c, 0);
     attrs_arg_reduce *a = ATTRS(c, arg_reduce);
@@ -257,7 +265,8 @@ void convert_top_k(onnx_call *c)
         k = call_k(c, value);
     } else {
         if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "k is missing");
-        if (c->status || !call_sizes(c, call_in(c, 1), "k", call_dim(c, x, (uint32_t)a->axis), &k, 1, &count) || count != 1)
+        if (c->status || !call_sizes(c, call_in(c, 1), "k", call_dim(c, x, (uint32_t)a->axis), &k, 1, &count) ||
+            count != 1)
             REJECT(c, INVALID_MODEL, "k is not one number");
     }
     a->k = call_dims(c, &k, 1);
@@ -265,13 +274,14 @@ void convert_top_k(onnx_call *c)
     for (uint32_t i = 0; i < c->count_out && i < 2; i++) c->out[i] = call_result(c, n, i);
 }
 
-void convert_cumulate(onnx_call *c)     /* arg: is_product */
+void convert_cumulate(onnx_call *c) /* arg: is_product */
 {
     const ir_value_id x = call_in(c, 0);
     attrs_cumulate *a = ATTRS(c, cumulate);
     int64_t axis = 0;
     uint32_t count = 0;
-    if (!call_in(c, 1) || !call_const_ints(c, call_in(c, 1), "the axis", &axis, 1, &count) || count != 1) REJECT(c, INVALID_MODEL, "the axis is missing");
+    if (!call_in(c, 1) || !call_const_ints(c, call_in(c, 1), "the axis", &axis, 1, &count) || count != 1)
+        REJECT(c, INVALID_MODEL, "the axis is missing");
     a->axis = call_axis(c, axis, call_rank(c, x));
     a->is_product = c->arg;
     a->exclusive = call_int(c, "exclusive", 0) != 0;

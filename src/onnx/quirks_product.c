@@ -3,14 +3,19 @@
 #include "onnx/quirks.h"
 #include <string.h>
 
-void convert_matmul(onnx_call *c) { c->out[0] = call_matmul(c, call_in(c, 0), call_in(c, 1), false, false); }
+void convert_matmul(onnx_call *c)
+{
+    c->out[0] = call_matmul(c, call_in(c, 0), call_in(c, 1), false, false);
+}
 
 void convert_gemm(onnx_call *c)
 {
-    ir_value_id y = call_matmul(c, call_in(c, 0), call_in(c, 1), call_int(c, "transA", 0) != 0, call_int(c, "transB", 0) != 0);
+    ir_value_id y =
+        call_matmul(c, call_in(c, 0), call_in(c, 1), call_int(c, "transA", 0) != 0, call_int(c, "transB", 0) != 0);
     const double alpha = call_real(c, "alpha", 1), beta = call_real(c, "beta", 1);
     ir_value_id bias = call_in(c, 2);
-    if (call_rank(c, call_in(c, 0)) != 2 || call_rank(c, call_in(c, 1)) != 2) REJECT(c, INVALID_MODEL, "an operand is no matrix");
+    if (call_rank(c, call_in(c, 0)) != 2 || call_rank(c, call_in(c, 1)) != 2)
+        REJECT(c, INVALID_MODEL, "an operand is no matrix");
     if (alpha != 1) y = call_2(c, OP_mul, y, call_scalar_of(c, y, alpha));
     if (bias && beta != 0) {
         if (beta != 1) bias = call_2(c, OP_mul, bias, call_scalar_of(c, bias, beta));
@@ -19,7 +24,8 @@ void convert_gemm(onnx_call *c)
     c->out[0] = y;
 }
 
-/* The explicit form without spaces: without "->", the labels that occur once, in alphabetic order, after the ellipsis. */
+/* The explicit form without spaces: without "->", the labels that occur once, in alphabetic order, after the ellipsis.
+ */
 void convert_einsum(onnx_call *c)
 {
     const char *given = call_text(c, "equation", "");
@@ -36,7 +42,8 @@ void convert_einsum(onnx_call *c)
         const char ch = given[i];
         const bool letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
         if (ch == ' ') continue;
-        if (!letter && ch != ',' && ch != '.' && ch != '-' && ch != '>') REJECT(c, INVALID_MODEL, "equation '%s'", given);
+        if (!letter && ch != ',' && ch != '.' && ch != '-' && ch != '>')
+            REJECT(c, INVALID_MODEL, "equation '%s'", given);
         if (letter) seen[(unsigned char)ch]++;
         has_arrow = has_arrow || ch == '>';
         has_dots = has_dots || ch == '.';
@@ -61,15 +68,20 @@ void convert_einsum(onnx_call *c)
 
 void convert_fused_matmul(onnx_call *c)
 {
-    if (call_int(c, "transBatchA", 0) || call_int(c, "transBatchB", 0)) REJECT(c, UNSUPPORTED, "attribute transBatchA or transBatchB is 1");
-    ir_value_id y = call_matmul(c, call_in(c, 0), call_in(c, 1), call_int(c, "transA", 0) != 0, call_int(c, "transB", 0) != 0);
+    if (call_int(c, "transBatchA", 0) || call_int(c, "transBatchB", 0))
+        REJECT(c, UNSUPPORTED, "attribute transBatchA or transBatchB is 1");
+    ir_value_id y =
+        call_matmul(c, call_in(c, 0), call_in(c, 1), call_int(c, "transA", 0) != 0, call_int(c, "transB", 0) != 0);
     const double alpha = call_real(c, "alpha", 1);
     c->out[0] = alpha == 1 ? y : call_2(c, OP_mul, y, call_scalar_of(c, y, alpha));
 }
 
 void convert_fused_conv(onnx_call *c)
 {
-    static const struct { const char *name; op_id op; } table[] = { { "Relu", OP_relu }, { "Sigmoid", OP_sigmoid }, { "Tanh", OP_tanh } };
+    static const struct {
+        const char *name;
+        op_id op;
+    } table[] = { { "Relu", OP_relu }, { "Sigmoid", OP_sigmoid }, { "Tanh", OP_tanh } };
     ir_value_id y = quirk_bias(c, quirk_conv(c, call_in(c, 0), call_in(c, 1)), call_in(c, 2));
     if (call_in(c, 3)) y = call_2(c, OP_add, y, call_in(c, 3));
     const char *what = call_text(c, "activation", "");
@@ -81,7 +93,8 @@ void convert_fused_conv(onnx_call *c)
         return;
     }
     if (!*what) c->out[0] = y;
-    else if (strcmp(what, "LeakyRelu") == 0 && p.count == 1) c->out[0] = call_2(c, OP_prelu, y, call_scalar_of(c, y, p.at[0]));
+    else if (strcmp(what, "LeakyRelu") == 0 && p.count == 1)
+        c->out[0] = call_2(c, OP_prelu, y, call_scalar_of(c, y, p.at[0]));
     else if (strcmp(what, "Clip") == 0 && p.count == 2)
         c->out[0] = call_3(c, OP_clip, y, call_scalar_of(c, y, p.at[0]), call_scalar_of(c, y, p.at[1]));
     else if (strcmp(what, "HardSigmoid") == 0 && p.count == 2)

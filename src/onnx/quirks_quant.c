@@ -60,15 +60,19 @@ ir_value_id quirk_dequantize(onnx_call *c, ir_value_id q, ir_value_id scale, ir_
 void convert_quantize(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
-    const int64_t axis = call_int(c, "axis", 1), block = call_int(c, "block_size", 0), wanted = call_int(c, "output_dtype", 0);
-    const sinter_dtype type = call_in(c, 2) ? call_type(c, call_in(c, 2)) : wanted ? call_dtype(c, wanted) : SINTER_DTYPE_U8;
+    const int64_t axis = call_int(c, "axis", 1), block = call_int(c, "block_size", 0),
+                  wanted = call_int(c, "output_dtype", 0);
+    const sinter_dtype type = call_in(c, 2) ? call_type(c, call_in(c, 2))
+                              : wanted      ? call_dtype(c, wanted)
+                                            : SINTER_DTYPE_U8;
     if (!x || !call_in(c, 1)) REJECT(c, INVALID_MODEL, "an input is missing");
-    if (call_in(c, 2) && wanted && call_dtype(c, wanted) != type) REJECT(c, INVALID_MODEL, "output_dtype is not the type of the zero point");
+    if (call_in(c, 2) && wanted && call_dtype(c, wanted) != type)
+        REJECT(c, INVALID_MODEL, "output_dtype is not the type of the zero point");
     const ir_value_id scale = param_shaped(c, call_in(c, 1), x, axis, block);
     const ir_value_id zero = param_shaped(c, call_in(c, 2), x, axis, block);
     if (!call_int(c, "saturate", 1) && dtype_is_float(type) && sinter_dtype_bits(type) == 8) {
         const ir_value_id scaled = call_2(c, OP_div, x, call_cast(c, scale, call_type(c, x)));
-        c->out[0] = call_typed(c, OP_cast_wrap, type, &scaled, 1);     /* the zero point of float8 is 0 */
+        c->out[0] = call_typed(c, OP_cast_wrap, type, &scaled, 1); /* the zero point of float8 is 0 */
         return;
     }
     c->out[0] = quirk_quantize(c, x, scale, zero, type);
@@ -77,14 +81,16 @@ void convert_quantize(onnx_call *c)
 void convert_dequantize(onnx_call *c)
 {
     const ir_value_id q = call_in(c, 0);
-    const int64_t axis = call_int(c, "axis", 1), block = call_int(c, "block_size", 0), wanted = call_int(c, "output_dtype", 0);
+    const int64_t axis = call_int(c, "axis", 1), block = call_int(c, "block_size", 0),
+                  wanted = call_int(c, "output_dtype", 0);
     if (!q || !call_in(c, 1)) REJECT(c, INVALID_MODEL, "an input is missing");
     const ir_value_id scale = param_shaped(c, call_in(c, 1), q, axis, block);
     const ir_value_id y = quirk_dequantize(c, q, scale, param_shaped(c, call_in(c, 2), q, axis, block));
     c->out[0] = wanted ? call_cast(c, y, call_dtype(c, wanted)) : y;
 }
 
-/* Version 11's function: the range is widened to hold 0, and split into 255 steps. A range of nothing has the scale 1. */
+/* Version 11's function: the range is widened to hold 0, and split into 255 steps. A range of nothing has the scale 1.
+ */
 static ir_value_id dynamic_quantize(onnx_call *c, ir_value_id x, ir_value_id *scale, ir_value_id *zero)
 {
     int64_t axes[SINTER_RANK_MAX];
@@ -122,7 +128,10 @@ static ir_value_id product_integer(onnx_call *c, ir_value_id a, ir_value_id b, i
     return call_emit(c, OP_matmul_integer, NULL, (ir_value_id[]){ a, b, a_zero, b_zero }, b_zero ? 4 : a_zero ? 3 : 2);
 }
 
-void convert_matmul_integer(onnx_call *c) { c->out[0] = product_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 2), call_in(c, 3)); }
+void convert_matmul_integer(onnx_call *c)
+{
+    c->out[0] = product_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 2), call_in(c, 3));
+}
 
 /* [M] against the rows of a product; a [N] broadcasts along its columns as it is. */
 static ir_value_id by_rows(onnx_call *c, ir_value_id v)
@@ -137,10 +146,13 @@ void convert_qlinear_matmul(onnx_call *c)
     for (uint32_t i = 0; i < 8; i++)
         if (!call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
     if (c->status) return;
-    const ir_value_id sum = call_cast(c, product_integer(c, call_in(c, 0), call_in(c, 3), call_in(c, 2), call_in(c, 5)), f32);
-    const ir_value_id factor = call_2(c, OP_mul, call_cast(c, by_rows(c, call_in(c, 1)), f32), call_cast(c, zero_in(c, call_in(c, 4)), f32));
+    const ir_value_id sum =
+        call_cast(c, product_integer(c, call_in(c, 0), call_in(c, 3), call_in(c, 2), call_in(c, 5)), f32);
+    const ir_value_id factor =
+        call_2(c, OP_mul, call_cast(c, by_rows(c, call_in(c, 1)), f32), call_cast(c, zero_in(c, call_in(c, 4)), f32));
     const ir_value_id step = call_2(c, OP_div, factor, call_cast(c, by_rows(c, call_in(c, 6)), f32));
-    c->out[0] = quirk_quantize(c, call_2(c, OP_mul, sum, step), call_scalar(c, f32, 1), by_rows(c, call_in(c, 7)), call_type(c, call_in(c, 7)));
+    c->out[0] = quirk_quantize(c, call_2(c, OP_mul, sum, step), call_scalar(c, f32, 1), by_rows(c, call_in(c, 7)),
+                               call_type(c, call_in(c, 7)));
 }
 
 void convert_qlinear_conv(onnx_call *c)
@@ -169,28 +181,30 @@ static void requantize(onnx_call *c, ir_value_id y, uint32_t i, ir_value_id like
     c->out[0] = quirk_quantize(c, y, zero_in(c, call_in(c, i)), zero, call_type(c, zero ? zero : like));
 }
 
-void convert_qlinear_binary(onnx_call *c)       /* arg: op */
+void convert_qlinear_binary(onnx_call *c) /* arg: op */
 {
     if (!call_in(c, 4) || !call_in(c, 6)) REJECT(c, INVALID_MODEL, "an input is missing");
     requantize(c, call_2(c, (op_id)c->arg, dequantized(c, 0), dequantized(c, 3)), 6, call_in(c, 0));
 }
 
-void convert_qlinear_unary(onnx_call *c)        /* arg: op; LeakyRelu is prelu */
+void convert_qlinear_unary(onnx_call *c) /* arg: op; LeakyRelu is prelu */
 {
     const ir_value_id x = dequantized(c, 0);
-    const ir_value_id y = c->arg == OP_prelu ? call_2(c, OP_prelu, x, call_scalar_of(c, x, call_real(c, "alpha", (double)0.01f)))
-                                             : call_1(c, (op_id)c->arg, x);
+    const ir_value_id y = c->arg == OP_prelu
+                              ? call_2(c, OP_prelu, x, call_scalar_of(c, x, call_real(c, "alpha", (double)0.01f)))
+                              : call_1(c, (op_id)c->arg, x);
     requantize(c, y, 3, call_in(c, 0));
 }
 
-void convert_qlinear_pool(onnx_call *c)         /* arg: global */
+void convert_qlinear_pool(onnx_call *c) /* arg: global */
 {
     if (call_int(c, "channels_last", 0)) REJECT(c, UNSUPPORTED, "attribute channels_last is 1");
     const ir_value_id x = dequantized(c, 0);
     int64_t axes[SINTER_RANK_MAX];
     uint32_t count = 0;
     for (uint32_t i = 2; i < call_rank(c, x); i++) axes[count++] = i;
-    requantize(c, c->arg ? call_reduce(c, reduce_kind_mean, x, axes, count, true) : quirk_avg_pool(c, x), 3, call_in(c, 0));
+    requantize(c, c->arg ? call_reduce(c, reduce_kind_mean, x, axes, count, true) : quirk_avg_pool(c, x), 3,
+               call_in(c, 0));
 }
 
 void convert_qlinear_concat(onnx_call *c)
@@ -208,8 +222,10 @@ void convert_qlinear_concat(onnx_call *c)
 
 void convert_matmul_integer_to_float(onnx_call *c)
 {
-    const ir_value_id sum = call_cast(c, product_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 4), call_in(c, 5)), SINTER_DTYPE_F32);
-    const ir_value_id y = call_2(c, OP_mul, sum, call_2(c, OP_mul, by_rows(c, call_in(c, 2)), zero_in(c, call_in(c, 3))));
+    const ir_value_id sum =
+        call_cast(c, product_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 4), call_in(c, 5)), SINTER_DTYPE_F32);
+    const ir_value_id y =
+        call_2(c, OP_mul, sum, call_2(c, OP_mul, by_rows(c, call_in(c, 2)), zero_in(c, call_in(c, 3))));
     c->out[0] = call_in(c, 6) ? call_2(c, OP_add, y, call_in(c, 6)) : y;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quirks_shape.c - operators that move elements without looking at them, and the sizes that they take as tensors.
  *
- * A size that is known, as a number or as an expression, becomes an attribute. One that is not is bound to a late symbol
- * by a `bind` node when the model runs. */
+ * A size that is known, as a number or as an expression, becomes an attribute. One that is not is bound to a late
+ * symbol by a `bind` node when the model runs. */
 #include "onnx/quirks.h"
 #include <string.h>
 
@@ -88,7 +88,8 @@ void convert_flatten(onnx_call *c)
         REJECT(c, INVALID_MODEL, "axis %lld of a tensor of rank %u", (long long)axis, rank);
         return;
     }
-    const dim to[2] = { dim_product(c->g->dims, from, (uint32_t)axis), dim_product(c->g->dims, from + axis, rank - (uint32_t)axis) };
+    const dim to[2] = { dim_product(c->g->dims, from, (uint32_t)axis),
+                        dim_product(c->g->dims, from + axis, rank - (uint32_t)axis) };
     c->out[0] = call_reshape(c, x, to, 2);
 }
 
@@ -100,7 +101,8 @@ bool quirk_axes(onnx_call *c, int64_t version, uint32_t i, uint32_t rank, attr_i
         given = call_ints(c, "axes", out);
     } else {
         out->count = 0;
-        given = call_in(c, i) && call_const_ints(c, call_in(c, i), "the list of axes", out->at, ATTR_INTS_MAX, &out->count);
+        given =
+            call_in(c, i) && call_const_ints(c, call_in(c, i), "the list of axes", out->at, ATTR_INTS_MAX, &out->count);
     }
     uint64_t seen = 0;
     for (uint32_t k = 0; k < out->count; k++) {
@@ -199,24 +201,31 @@ void convert_expand(onnx_call *c)
         attrs_bind *b = ATTRS(c, bind);
         b->kind = bind_kind_expand;
         b->dims = call_dims(c, to, wide);
-        for (uint32_t i = 0; i < wide; i++) to[i] = dim_symbol_late(t, "e", DIM_NONE);
-        b->symbols = call_dims(c, to, wide);
+        dim bound[SINTER_RANK_MAX];
+        for (uint32_t i = 0; i < wide; i++) bound[i] = dim_symbol_late(t, "e", DIM_NONE);
+        b->symbols = call_dims(c, bound, wide);
         call_node(c, OP_bind, b, &shape, 1, 0);
+        for (uint32_t i = 0; i < wide; i++)
+            if (dim_range_of(t, to[i]).min < 2) to[i] = bound[i]; /* more than one element stays as it is */
     }
     c->out[0] = call_expand(c, x, to, wide);
 }
 
 /* ---- Slice ---- */
-typedef struct cut { dim start, size; int64_t step; } cut;
+typedef struct cut {
+    dim start, size;
+    int64_t step;
+} cut;
 
-/* An end of a slice as ONNX counts it: negative from the back, then clamped to low … d + high_extra. False: its sign is not known. */
+/* An end of a slice as ONNX counts it: negative from the back, then clamped to low … d + high_extra. False: its sign is
+ * not known. */
 static bool bound_known(onnx_call *c, dim d, dim at, int64_t low, int64_t extra, dim *out)
 {
     dim_table *t = c->g->dims;
     const dim_range r = dim_range_of(t, at);
     if (r.min < 0 && r.max >= 0) return false;
     const dim high = dim_add(t, d, call_k(c, extra));
-    if (r.min >= INT32_MAX) *out = high;                /* "to the end" */
+    if (r.min >= INT32_MAX) *out = high; /* "to the end" */
     else if (r.max <= -(int64_t)INT32_MAX) *out = call_k(c, low);
     else *out = call_clamp_max(c, call_clamp_min(c, r.max < 0 ? dim_add(t, at, d) : at, high), call_k(c, low));
     return true;
@@ -227,7 +236,9 @@ static bool cut_known(onnx_call *c, dim d, dim start, dim end, int64_t step, cut
     dim_table *t = c->g->dims;
     dim first, last;
     const bool back = step < 0;
-    if (!bound_known(c, d, start, 0, back ? -1 : 0, &first) || !bound_known(c, d, end, back ? -1 : 0, back ? -1 : 0, &last)) return false;
+    if (!bound_known(c, d, start, 0, back ? -1 : 0, &first) ||
+        !bound_known(c, d, end, back ? -1 : 0, back ? -1 : 0, &last))
+        return false;
     const dim span = back ? dim_sub(t, first, last) : dim_sub(t, last, first);
     out->start = call_clamp_max(c, first, call_k(c, 0));
     out->size = call_clamp_max(c, dim_ceildiv(t, span, call_k(c, back ? -step : step)), call_k(c, 0));
@@ -243,7 +254,8 @@ static ir_value_id element(onnx_call *c, ir_value_id list, uint32_t i)
 
 static void cut_bind(onnx_call *c, dim d, ir_value_id starts, ir_value_id ends, uint32_t i, int64_t step, cut *out)
 {
-    const ir_value_id part[3] = { element(c, starts, i), element(c, ends, i), call_unsqueeze(c, call_i64(c, SINTER_DTYPE_I64, step), 0) };
+    const ir_value_id part[3] = { element(c, starts, i), element(c, ends, i),
+                                  call_unsqueeze(c, call_i64(c, SINTER_DTYPE_I64, step), 0) };
     const ir_value_id all = call_concat(c, part, 3, 0);
     const dim symbol[2] = { dim_symbol_late(c->g->dims, "start", d), dim_symbol_late(c->g->dims, "size", d) };
     attrs_bind *b = ATTRS(c, bind);
@@ -303,18 +315,22 @@ void convert_slice(onnx_call *c)
         if (!know_start) count = (uint32_t)length;
         if (!know_end) count_end = count;
         if (call_in(c, 3)) call_const_ints(c, call_in(c, 3), "the list of axes", axes.at, SINTER_RANK_MAX, &axes.count);
-        if (call_in(c, 4)) call_const_ints(c, call_in(c, 4), "the list of steps", steps.at, SINTER_RANK_MAX, &steps.count);
+        if (call_in(c, 4))
+            call_const_ints(c, call_in(c, 4), "the list of steps", steps.at, SINTER_RANK_MAX, &steps.count);
     }
-    if (count > rank || count != count_end || (axes.count && axes.count != count) || (steps.count && steps.count != count))
-        REJECT(c, INVALID_MODEL, "%u starts, %u ends, %u axes and %u steps for rank %u", count, count_end, axes.count, steps.count, rank);
+    if (count > rank || count != count_end || (axes.count && axes.count != count) ||
+        (steps.count && steps.count != count))
+        REJECT(c, INVALID_MODEL, "%u starts, %u ends, %u axes and %u steps for rank %u", count, count_end, axes.count,
+               steps.count, rank);
     for (uint32_t i = 0; i < rank; i++) k[i] = (cut){ call_k(c, 0), from[i], 1 };
     for (uint32_t i = 0; i < count && !c->status; i++) {
         const int64_t axis = call_axis(c, axes.count ? axes.at[i] : (int64_t)i, rank);
         int64_t step = steps.count ? steps.at[i] : 1;
         if (step == 0) REJECT(c, INVALID_MODEL, "a step of 0");
-        if (step > INT32_MAX) step = INT32_MAX;         /* one element either way, and no overflow */
+        if (step > INT32_MAX) step = INT32_MAX; /* one element either way, and no overflow */
         if (step < -(int64_t)INT32_MAX) step = -(int64_t)INT32_MAX;
-        if (c->status || (know_start && know_end && cut_known(c, from[axis], starts[i], ends[i], step, &k[axis]))) continue;
+        if (c->status || (know_start && know_end && cut_known(c, from[axis], starts[i], ends[i], step, &k[axis])))
+            continue;
         if (c->version < 10) REJECT(c, INVALID_MODEL, "a bound of axis %lld is out of range", (long long)axis);
         cut_bind(c, from[axis], call_in(c, 1), call_in(c, 2), i, step, &k[axis]);
     }
@@ -354,7 +370,8 @@ void convert_split(onnx_call *c)
         part[n - 1] = dim_sub(t, whole, dim_mul(t, chunk, call_k(c, (int64_t)n - 1)));
         int64_t size = 0;
         if (c->version < 18 && dim_is_const(t, whole, &size) && size % n)
-            REJECT(c, INVALID_MODEL, "axis %lld of %lld elements is not divided evenly by %u outputs", (long long)axis, (long long)size, n);
+            REJECT(c, INVALID_MODEL, "axis %lld of %lld elements is not divided evenly by %u outputs", (long long)axis,
+                   (long long)size, n);
     }
     if (count != n) REJECT(c, INVALID_MODEL, "%u sizes for %u outputs", count, n);
     dim at = call_k(c, 0);
@@ -369,7 +386,8 @@ void convert_concat(onnx_call *c)
     if (!c->count_in) REJECT(c, INVALID_MODEL, "no inputs");
     const int64_t axis = call_axis(c, call_int(c, "axis", 1), call_rank(c, call_in(c, 0)));
     if (c->version >= 4 && !call_attr(c, "axis")) REJECT(c, INVALID_MODEL, "attribute axis is missing");
-    c->out[0] = c->count_in == 1 ? call_1(c, OP_identity, call_in(c, 0)) : call_concat(c, c->in, c->count_in, (uint32_t)axis);
+    c->out[0] =
+        c->count_in == 1 ? call_1(c, OP_identity, call_in(c, 0)) : call_concat(c, c->in, c->count_in, (uint32_t)axis);
 }
 
 static pad_mode pad_mode_of(onnx_call *c)
@@ -392,7 +410,8 @@ void convert_pad(onnx_call *c)
     uint32_t count = 0;
     ir_value_id value = 0;
     if (c->version < 11) {
-        if (!call_ints(c, c->version < 2 ? "paddings" : "pads", &list)) REJECT(c, INVALID_MODEL, "attribute pads is missing");
+        if (!call_ints(c, c->version < 2 ? "paddings" : "pads", &list))
+            REJECT(c, INVALID_MODEL, "attribute pads is missing");
         count = list.count;
         for (uint32_t i = 0; i < count && i < COUNT_OF(pads); i++) pads[i] = call_k(c, list.at[i]);
         value = call_scalar_of(c, x, call_real(c, "value", 0));
@@ -423,9 +442,11 @@ void convert_tile(onnx_call *c)
     uint32_t count = 0;
     if (c->version < 6) {
         double tiles = 0, axis = 0;
-        if (!ir_const_scalar(c->g, call_in(c, 1), &tiles) || !ir_const_scalar(c->g, call_in(c, 2), &axis) || axis < 0 || axis >= rank)
+        if (!ir_const_scalar(c->g, call_in(c, 1), &tiles) || !ir_const_scalar(c->g, call_in(c, 2), &axis) || axis < 0 ||
+            axis >= rank)
             REJECT(c, UNSUPPORTED, "tiles and axis must be constants");
-        for (uint32_t i = 0; i < rank; i++) repeats[i] = call_k(c, c->status == SINTER_OK && (double)i == axis ? (int64_t)tiles : 1);
+        for (uint32_t i = 0; i < rank; i++)
+            repeats[i] = call_k(c, c->status == SINTER_OK && (double)i == axis ? (int64_t)tiles : 1);
         count = rank;
     } else {
         if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "input 1 is missing");
@@ -508,8 +529,10 @@ void convert_center_crop_pad(onnx_call *c)
     uint32_t count = 0;
     const bool given = call_ints(c, "axes", &axes);
     if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "the shape is missing");
-    if (!call_sizes(c, call_in(c, 1), "the shape", DIM_NONE, want, SINTER_RANK_MAX, &count)) REJECT(c, UNSUPPORTED, "a shape that long");
-    if (count != (given ? axes.count : rank)) REJECT(c, INVALID_MODEL, "%u sizes for %u axes", count, given ? axes.count : rank);
+    if (!call_sizes(c, call_in(c, 1), "the shape", DIM_NONE, want, SINTER_RANK_MAX, &count))
+        REJECT(c, UNSUPPORTED, "a shape that long");
+    if (count != (given ? axes.count : rank))
+        REJECT(c, INVALID_MODEL, "%u sizes for %u axes", count, given ? axes.count : rank);
     for (uint32_t i = 0; i < rank; i++) begin[i] = end[i] = call_k(c, 0);
     for (uint32_t i = 0; i < count && !c->status; i++) {
         const int64_t axis = given ? call_axis(c, axes.at[i], rank) : (int64_t)i;
@@ -518,8 +541,8 @@ void convert_center_crop_pad(onnx_call *c)
         const dim_range r = dim_range_of(t, more);
         const dim two = call_k(c, 2), zero = call_k(c, 0);
         const dim crop = dim_floordiv(t, dim_max(t, dim_sub(t, zero, more), zero), two);
-        begin[axis] = r.min >= 0 ? dim_floordiv(t, more, two)
-                                 : dim_sub(t, dim_floordiv(t, dim_max(t, more, zero), two), crop);
+        begin[axis] =
+            r.min >= 0 ? dim_floordiv(t, more, two) : dim_sub(t, dim_floordiv(t, dim_max(t, more, zero), two), crop);
         end[axis] = dim_sub(t, more, begin[axis]);
     }
     c->out[0] = call_pad(c, x, pad_mode_constant, begin, end, call_scalar_of(c, x, 0));

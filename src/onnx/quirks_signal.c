@@ -22,7 +22,8 @@ void convert_dft(onnx_call *c)
     int64_t axis = call_int(c, "axis", 1);
     if (c->version >= 20) {
         axis = -2;
-        if (call_in(c, 2) && (!call_const_ints(c, call_in(c, 2), "the axis", &axis, 1, &count) || count != 1)) REJECT(c, INVALID_MODEL, "no axis");
+        if (call_in(c, 2) && (!call_const_ints(c, call_in(c, 2), "the axis", &axis, 1, &count) || count != 1))
+            REJECT(c, INVALID_MODEL, "no axis");
     }
     axis = call_axis(c, axis, call_rank(c, x));
     if (call_in(c, 1) && (!call_sizes(c, call_in(c, 1), "the length", DIM_NONE, &length, 1, &count) || count != 1))
@@ -38,15 +39,18 @@ void convert_stft(onnx_call *c)
     int64_t step = 0;
     uint32_t count = 0;
     dim length = DIM_NONE;
-    if (!call_in(c, 1) || !call_const_ints(c, call_in(c, 1), "the step", &step, 1, &count) || step < 1) REJECT(c, INVALID_MODEL, "the step is not positive");
+    if (!call_in(c, 1) || !call_const_ints(c, call_in(c, 1), "the step", &step, 1, &count) || step < 1)
+        REJECT(c, INVALID_MODEL, "the step is not positive");
     if (call_in(c, 3)) call_sizes(c, call_in(c, 3), "the length of a frame", DIM_NONE, &length, 1, &count);
     else if (window) length = call_dim(c, window, 0);
     else REJECT(c, INVALID_MODEL, "neither a window nor the length of a frame");
     if (c->status) return;
     if (call_rank(c, x) == 2) x = call_unsqueeze(c, x, 2);
     if (call_rank(c, x) != 3) REJECT(c, INVALID_MODEL, "a signal of rank %u", call_rank(c, x));
-    const dim frames = dim_add(t, dim_floordiv(t, dim_sub(t, call_dim(c, x, 1), length), call_k(c, step)), call_k(c, 1));
-    const ir_value_id first = call_2(c, OP_mul, call_unsqueeze(c, call_iota(c, frames), 1), call_i64(c, SINTER_DTYPE_I64, step));
+    const dim frames =
+        dim_add(t, dim_floordiv(t, dim_sub(t, call_dim(c, x, 1), length), call_k(c, step)), call_k(c, 1));
+    const ir_value_id first =
+        call_2(c, OP_mul, call_unsqueeze(c, call_iota(c, frames), 1), call_i64(c, SINTER_DTYPE_I64, step));
     const ir_value_id at = call_2(c, OP_add, first, call_unsqueeze(c, call_iota(c, length), 0));
     attrs_gather *a = ATTRS(c, gather);
     a->axis = 1;
@@ -63,13 +67,17 @@ void convert_window(onnx_call *c)
     const sinter_dtype f64 = SINTER_DTYPE_F64, type = call_dtype(c, call_int(c, "output_datatype", 1));
     dim size = DIM_NONE;
     uint32_t count = 0;
-    if (!call_in(c, 0) || !call_sizes(c, call_in(c, 0), "the size", DIM_NONE, &size, 1, &count) || count != 1) REJECT(c, INVALID_MODEL, "the size is not one number");
+    if (!call_in(c, 0) || !call_sizes(c, call_in(c, 0), "the size", DIM_NONE, &size, 1, &count) || count != 1)
+        REJECT(c, INVALID_MODEL, "the size is not one number");
     if (c->status) return;
     const bool periodic = call_int(c, "periodic", 1) != 0;
     const dim span = periodic ? size : call_clamp_max(c, dim_sub(c->g->dims, size, call_k(c, 1)), call_k(c, 1));
-    const ir_value_id n = call_cast(c, call_iota(c, size), f64), whole = call_cast(c, call_shape_value(c, &span, 1, true), f64);
-    const ir_value_id angle = call_2(c, OP_mul, call_2(c, OP_div, n, whole), call_scalar(c, f64, 2 * 3.14159265358979323846));
-    ir_value_id y = call_2(c, OP_sub, call_scalar(c, f64, w[0]), call_2(c, OP_mul, call_1(c, OP_cos, angle), call_scalar(c, f64, w[1])));
+    const ir_value_id n = call_cast(c, call_iota(c, size), f64),
+                      whole = call_cast(c, call_shape_value(c, &span, 1, true), f64);
+    const ir_value_id angle =
+        call_2(c, OP_mul, call_2(c, OP_div, n, whole), call_scalar(c, f64, 2 * 3.14159265358979323846));
+    ir_value_id y = call_2(c, OP_sub, call_scalar(c, f64, w[0]),
+                           call_2(c, OP_mul, call_1(c, OP_cos, angle), call_scalar(c, f64, w[1])));
     if (w[2] != 0) {
         const ir_value_id twice = call_1(c, OP_cos, call_2(c, OP_mul, angle, call_scalar(c, f64, 2)));
         y = call_2(c, OP_add, y, call_2(c, OP_mul, twice, call_scalar(c, f64, w[2])));
@@ -79,12 +87,14 @@ void convert_window(onnx_call *c)
 
 void convert_mel_weights(onnx_call *c)
 {
-    static const char *const names[5] = { "the number of mel bins", "the length of the transform", "the sample rate", "the lower edge", "the upper edge" };
+    static const char *const names[5] = { "the number of mel bins", "the length of the transform", "the sample rate",
+                                          "the lower edge", "the upper edge" };
     double p[5];
     uint32_t count = 0;
     const sinter_dtype type = call_dtype(c, call_int(c, "output_datatype", 1));
     for (uint32_t i = 0; i < 5; i++)
-        if (!call_const_reals(c, call_in(c, i), names[i], &p[i], 1, &count) || count != 1) REJECT(c, INVALID_MODEL, "%s is not one number", names[i]);
+        if (!call_const_reals(c, call_in(c, i), names[i], &p[i], 1, &count) || count != 1)
+            REJECT(c, INVALID_MODEL, "%s is not one number", names[i]);
     if (c->status) return;
     if (!(p[0] >= 1 && p[0] <= 1 << 16 && p[1] >= 1 && p[1] <= 1 << 20 && p[2] >= 1 && p[3] >= 0 && p[4] >= p[3])) {
         REJECT(c, INVALID_MODEL, "%g mel bins of %g points at %g", p[0], p[1], p[2]);
@@ -101,7 +111,8 @@ void convert_mel_weights(onnx_call *c)
         c->status = FAIL_MEMORY(c->e, "mel weights");
         return;
     }
-    const double low = 2595 * log10(1 + p[3] / 700), high = 2595 * log10(1 + p[4] / 700), step = (high - low) / (double)(bins + 2);
+    const double low = 2595 * log10(1 + p[3] / 700), high = 2595 * log10(1 + p[4] / 700),
+                 step = (high - low) / (double)(bins + 2);
     for (int64_t i = 0; i < bins + 2; i++) {
         const double hertz = 700 * (pow(10, ((double)i * step + low) / 2595) - 1);
         const double at = floor((p[1] + 1) * hertz / p[2]);
@@ -112,7 +123,8 @@ void convert_mel_weights(onnx_call *c)
         if (centre == from && centre < rows) dtype_store_f64(type, v.data, centre * bins + i, 1);
         for (int64_t j = from; j <= centre && j < rows && centre > from; j++)
             dtype_store_f64(type, v.data, j * bins + i, (double)(j - from) / (double)(centre - from));
-        for (int64_t j = centre; j < to && j < rows; j++) dtype_store_f64(type, v.data, j * bins + i, (double)(to - j) / (double)(to - centre));
+        for (int64_t j = centre; j < to && j < rows; j++)
+            dtype_store_f64(type, v.data, j * bins + i, (double)(to - j) / (double)(to - centre));
     }
     c->out[0] = call_const(c, &v);
 }
@@ -126,7 +138,8 @@ static ir_value_id loss_of(onnx_call *c, ir_value_id scores, ir_value_id target,
     int64_t axes[SINTER_RANK_MAX];
     if (!mean && !none && strcmp(how, "sum") != 0) REJECT(c, INVALID_MODEL, "attribute reduction is '%s'", how);
     if (call_rank(c, scores) < 2 || call_rank(c, target) + 1 != call_rank(c, scores))
-        REJECT(c, INVALID_MODEL, "scores of rank %u and targets of rank %u", call_rank(c, scores), call_rank(c, target));
+        REJECT(c, INVALID_MODEL, "scores of rank %u and targets of rank %u", call_rank(c, scores),
+               call_rank(c, target));
     if (c->status) return 0;
     ir_value_id keep = 0;
     if (call_attr(c, "ignore_index")) {
@@ -135,7 +148,8 @@ static ir_value_id loss_of(onnx_call *c, ir_value_id scores, ir_value_id target,
     }
     attrs_gather_elements *a = ATTRS(c, gather_elements);
     a->axis = 1;
-    const ir_value_id picked = call_emit(c, OP_gather_elements, a, (ir_value_id[]){ scores, call_unsqueeze(c, target, 1) }, 2);
+    const ir_value_id picked =
+        call_emit(c, OP_gather_elements, a, (ir_value_id[]){ scores, call_unsqueeze(c, target, 1) }, 2);
     ir_value_id loss = call_1(c, OP_neg, call_squeeze(c, picked, 1)), share = 0;
     if (weight) share = call_2(c, OP_gather, weight, target);
     if (share) loss = call_2(c, OP_mul, loss, share);
@@ -151,7 +165,10 @@ static ir_value_id loss_of(onnx_call *c, ir_value_id scores, ir_value_id target,
     return mean ? call_2(c, OP_div, sum, call_reduce(c, reduce_kind_sum, share, axes, rank, false)) : sum;
 }
 
-void convert_nll_loss(onnx_call *c) { c->out[0] = loss_of(c, call_in(c, 0), call_in(c, 1), call_in(c, 2)); }
+void convert_nll_loss(onnx_call *c)
+{
+    c->out[0] = loss_of(c, call_in(c, 0), call_in(c, 1), call_in(c, 2));
+}
 
 void convert_softmax_loss(onnx_call *c)
 {

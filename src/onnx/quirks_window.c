@@ -15,9 +15,11 @@ static bool list_of(onnx_call *c, const char *name, uint32_t count, int64_t init
         out->count = count;
         for (uint32_t i = 0; i < count && i < ATTR_INTS_MAX; i++) out->at[i] = initial;
     }
-    if (out->count != count) REJECT(c, INVALID_MODEL, "attribute %s has %u values, %u are wanted", name, out->count, count);
+    if (out->count != count)
+        REJECT(c, INVALID_MODEL, "attribute %s has %u values, %u are wanted", name, out->count, count);
     for (uint32_t i = 0; i < out->count; i++)
-        if (out->at[i] < min || out->at[i] > WINDOW_MAX) REJECT(c, INVALID_MODEL, "attribute %s has the value %lld", name, (long long)out->at[i]);
+        if (out->at[i] < min || out->at[i] > WINDOW_MAX)
+            REJECT(c, INVALID_MODEL, "attribute %s has the value %lld", name, (long long)out->at[i]);
     return given;
 }
 
@@ -29,7 +31,8 @@ static void quirk_window(onnx_call *c, ir_value_id *x, uint32_t spatial, quirk_w
     list_of(c, "dilations", spatial, 1, 1, &w->dilation);
     const char *mode = call_text(c, "auto_pad", "NOTSET");
     const bool lower = strcmp(mode, "SAME_LOWER") == 0, same = lower || strcmp(mode, "SAME_UPPER") == 0;
-    if (!same && strcmp(mode, "NOTSET") != 0 && strcmp(mode, "VALID") != 0) REJECT(c, INVALID_MODEL, "attribute auto_pad is '%s'", mode);
+    if (!same && strcmp(mode, "NOTSET") != 0 && strcmp(mode, "VALID") != 0)
+        REJECT(c, INVALID_MODEL, "attribute auto_pad is '%s'", mode);
     if (strcmp(mode, "NOTSET") == 0) {
         list_of(c, "pads", 2 * spatial, 0, -WINDOW_MAX, &w->pad);
         return;
@@ -48,11 +51,13 @@ static void quirk_window(onnx_call *c, ir_value_id *x, uint32_t spatial, quirk_w
         const dim small = dim_floordiv(t, total, call_k(c, 2)), large = dim_sub(t, total, small);
         begin[i + 2] = lower ? large : small;
         end[i + 2] = lower ? small : large;
-        is_known = is_known && dim_is_const(t, begin[i + 2], &w->pad.at[i]) && dim_is_const(t, end[i + 2], &w->pad.at[spatial + i]);
+        is_known = is_known && dim_is_const(t, begin[i + 2], &w->pad.at[i]) &&
+                   dim_is_const(t, end[i + 2], &w->pad.at[spatial + i]);
     }
     if (is_known || c->status) return;
     memset(w->pad.at, 0, sizeof w->pad.at);
-    if (!pad_value) REJECT(c, UNSUPPORTED, "auto_pad %s on a size that is not known, where padding is not counted", mode);
+    if (!pad_value)
+        REJECT(c, UNSUPPORTED, "auto_pad %s on a size that is not known, where padding is not counted", mode);
     *x = call_pad(c, *x, pad_mode_constant, begin, end, pad_value);
 }
 
@@ -69,9 +74,11 @@ static uint32_t kernel_of(onnx_call *c, ir_value_id x, ir_value_id w, quirk_wind
     if (!given && w) {
         out->kernel.count = call_rank(c, w) >= 2 ? call_rank(c, w) - 2 : 0;
         for (uint32_t i = 0; i < out->kernel.count; i++)
-            if (!call_size(c, w, i + 2, &out->kernel.at[i])) REJECT(c, UNSUPPORTED, "the size of the kernel is not known");
+            if (!call_size(c, w, i + 2, &out->kernel.at[i]))
+                REJECT(c, UNSUPPORTED, "the size of the kernel is not known");
     }
-    if (out->kernel.count != rank - 2) REJECT(c, INVALID_MODEL, "a kernel of rank %u for an input of rank %u", out->kernel.count, rank);
+    if (out->kernel.count != rank - 2)
+        REJECT(c, INVALID_MODEL, "a kernel of rank %u for an input of rank %u", out->kernel.count, rank);
     for (uint32_t i = 0; i < out->kernel.count; i++)
         if (out->kernel.at[i] < 0 || out->kernel.at[i] > WINDOW_MAX || (!w && out->kernel.at[i] < 1))
             REJECT(c, INVALID_MODEL, "a kernel of size %lld", (long long)out->kernel.at[i]);
@@ -103,7 +110,10 @@ ir_value_id quirk_conv(onnx_call *c, ir_value_id x, ir_value_id w)
     return call_emit(c, OP_conv, a, (ir_value_id[]){ x, w }, 2);
 }
 
-void convert_conv(onnx_call *c) { c->out[0] = quirk_bias(c, quirk_conv(c, call_in(c, 0), call_in(c, 1)), call_in(c, 2)); }
+void convert_conv(onnx_call *c)
+{
+    c->out[0] = quirk_bias(c, quirk_conv(c, call_in(c, 0), call_in(c, 1)), call_in(c, 2));
+}
 
 ir_value_id quirk_conv_integer(onnx_call *c, ir_value_id x, ir_value_id w, ir_value_id x_zero, ir_value_id w_zero)
 {
@@ -129,11 +139,14 @@ void convert_causal_conv(onnx_call *c)
     dim d[SINTER_RANK_MAX];
     int64_t k = 0, channels = 0;
     if (!silu && strcmp(what, "none") != 0) REJECT(c, UNSUPPORTED, "attribute activation is '%s'", what);
-    if (!x || !w || call_shape(c, x, d) != 3 || call_rank(c, w) != 3) REJECT(c, INVALID_MODEL, "input and weight are not both of rank 3");
-    if (!c->status && (!call_size(c, w, 2, &k) || !call_size(c, w, 0, &channels) || k < 1 || k > WINDOW_MAX || channels < 1))
+    if (!x || !w || call_shape(c, x, d) != 3 || call_rank(c, w) != 3)
+        REJECT(c, INVALID_MODEL, "input and weight are not both of rank 3");
+    if (!c->status &&
+        (!call_size(c, w, 2, &k) || !call_size(c, w, 0, &channels) || k < 1 || k > WINDOW_MAX || channels < 1))
         REJECT(c, UNSUPPORTED, "the size of the kernel is not known");
     if (c->status) return;
-    const dim zero = call_k(c, 0), back = call_k(c, k - 1), begin[3] = { zero, zero, back }, end[3] = { zero, zero, zero };
+    const dim zero = call_k(c, 0), back = call_k(c, k - 1), begin[3] = { zero, zero, back },
+              end[3] = { zero, zero, zero };
     const ir_value_id padded = past ? call_concat(c, (ir_value_id[]){ past, x }, 2, 2)
                                     : call_pad(c, x, pad_mode_constant, begin, end, call_scalar_of(c, x, 0));
     attrs_conv *a = ATTRS(c, conv);
@@ -165,11 +178,12 @@ void convert_conv_transpose(onnx_call *c)
     const bool upper = strcmp(mode, "SAME_UPPER") == 0, same = upper || strcmp(mode, "SAME_LOWER") == 0;
     const bool sized = call_ints(c, "output_shape", &size) && size.count;
     if (strcmp(mode, "VALID") == 0) memset(k.pad.at, 0, sizeof k.pad.at);
-    if (sized && size.count == n + 2) {                 /* some files give batch and channels too */
+    if (sized && size.count == n + 2) { /* some files give batch and channels too */
         memmove(size.at, size.at + 2, n * sizeof size.at[0]);
         size.count = n;
     }
-    if (sized && size.count != n) REJECT(c, INVALID_MODEL, "attribute output_shape has %u values, %u are wanted", size.count, n);
+    if (sized && size.count != n)
+        REJECT(c, INVALID_MODEL, "attribute output_shape has %u values, %u are wanted", size.count, n);
     for (uint32_t i = 0; i < n && (same || sized) && !c->status; i++) {
         int64_t total = (k.kernel.at[i] - 1) * k.dilation.at[i] + 1 - k.stride.at[i] + out_pad.at[i], d = 0;
         if (sized) {
@@ -210,7 +224,10 @@ void convert_deform_conv(onnx_call *c)
     a->pad = k.pad;
     a->groups = groups_of(c, "group");
     a->offset_groups = groups_of(c, "offset_group");
-    c->out[0] = call_emit(c, OP_deform_conv, a, (ir_value_id[]){ x, w, call_in(c, 2), bias, mask }, mask ? 5 : bias ? 4 : 3);
+    c->out[0] = call_emit(c, OP_deform_conv, a, (ir_value_id[]){ x, w, call_in(c, 2), bias, mask },
+                          mask   ? 5
+                          : bias ? 4
+                                 : 3);
 }
 
 /* ---- pools ---- */
@@ -259,7 +276,10 @@ ir_value_id quirk_avg_pool(onnx_call *c, ir_value_id x)
     return call_emit(c, OP_avg_pool, a, &x, 1);
 }
 
-void convert_avg_pool(onnx_call *c) { c->out[0] = quirk_avg_pool(c, call_in(c, 0)); }
+void convert_avg_pool(onnx_call *c)
+{
+    c->out[0] = quirk_avg_pool(c, call_in(c, 0));
+}
 
 void convert_lp_pool(onnx_call *c)
 {
@@ -315,7 +335,7 @@ static uint32_t spatial_axes(onnx_call *c, ir_value_id x, int64_t *axes)
     return count;
 }
 
-void convert_global_pool(onnx_call *c)      /* arg: reduce_kind */
+void convert_global_pool(onnx_call *c) /* arg: reduce_kind */
 {
     int64_t axes[SINTER_RANK_MAX];
     const uint32_t count = spatial_axes(c, call_in(c, 0), axes);
@@ -334,7 +354,8 @@ void convert_global_lp_pool(onnx_call *c)
     }
     if (p == 0) REJECT(c, INVALID_MODEL, "attribute p is 0");
     const ir_value_id power = call_2(c, OP_pow, call_1(c, OP_abs, x), call_scalar_of(c, x, p));
-    c->out[0] = call_2(c, OP_pow, call_reduce(c, reduce_kind_sum, power, axes, count, true), call_scalar_of(c, x, 1 / p));
+    c->out[0] =
+        call_2(c, OP_pow, call_reduce(c, reduce_kind_sum, power, axes, count, true), call_scalar_of(c, x, 1 / p));
 }
 
 void convert_col2im(onnx_call *c)

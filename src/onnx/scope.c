@@ -21,8 +21,10 @@ sinter_status scope_add_initializers(importer *im, onnx_scope *s, const onnx_gra
 {
     if (graph->initializer.count >= 0x40000000u || graph->sparse.count >= 0x3fffffffu)
         return FAIL(im->e, UNSUPPORTED, "%u initializers", graph->initializer.count);
-    for (uint32_t i = 0; i < graph->initializer.count; i++) TRY(scope_set(im, s, graph->initializer.at[i].name, NAME_TENSOR | i));
-    for (uint32_t i = 0; i < graph->sparse.count; i++) TRY(scope_set(im, s, graph->sparse.at[i].values.name, NAME_SPARSE | i));
+    for (uint32_t i = 0; i < graph->initializer.count; i++)
+        TRY(scope_set(im, s, graph->initializer.at[i].name, NAME_TENSOR | i));
+    for (uint32_t i = 0; i < graph->sparse.count; i++)
+        TRY(scope_set(im, s, graph->sparse.at[i].values.name, NAME_SPARSE | i));
     return SINTER_OK;
 }
 
@@ -109,7 +111,9 @@ sinter_status scope_free_names(importer *im, const onnx_graph *graph, onnx_names
 }
 
 /* ---- order ---- */
-typedef struct visit { uint32_t node, next; } visit;
+typedef struct visit {
+    uint32_t node, next;
+} visit;
 
 /* Some tools write two Constant nodes for one name, and runtimes let the last one count. */
 static bool is_superseded(const onnx_nodes *nodes, uint32_t before, uint32_t after)
@@ -120,7 +124,7 @@ static bool is_superseded(const onnx_nodes *nodes, uint32_t before, uint32_t aft
 sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out, uint32_t *count_out)
 {
     name_map maker = { .a = &im->a };
-    uint8_t *state = ARENA_NEW(&im->a, uint8_t, nodes->count);          /* 0 new, 1 on the stack, 2 done */
+    uint8_t *state = ARENA_NEW(&im->a, uint8_t, nodes->count); /* 0 new, 1 on the stack, 2 done */
     if (!state) return FAIL_MEMORY(im->e, "the order of nodes");
     for (uint32_t i = 0; i < nodes->count; i++) {
         for (uint32_t k = 0; k < nodes->at[i].out.count; k++) {
@@ -136,7 +140,7 @@ sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out,
     }
     uint32_t *order = ARENA_NEW(&im->a, uint32_t, nodes->count), count = 0;
     visit *stack = ARENA_NEW(&im->a, visit, nodes->count);
-    onnx_names *reads = ARENA_NEW(&im->a, onnx_names, nodes->count);     /* inputs of subgraphs */
+    onnx_names *reads = ARENA_NEW(&im->a, onnx_names, nodes->count); /* inputs of subgraphs */
     if (!order || !stack || !reads) return FAIL_MEMORY(im->e, "the order of nodes");
     for (uint32_t i = 0; i < nodes->count; i++)
         for (uint32_t k = 0; k < nodes->at[i].attr.count; k++)
@@ -160,7 +164,8 @@ sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out,
             const uint32_t *from = name[0] ? name_map_find(&maker, name) : NULL;
             if (!from || state[*from] == 2) continue;
             if (state[*from] == 1)
-                return FAIL(im->e, INVALID_MODEL, "node #%u '%s' (%s) reads '%s', which depends on it", n->index, n->name, n->type, name);
+                return FAIL(im->e, INVALID_MODEL, "node #%u '%s' (%s) reads '%s', which depends on it", n->index,
+                            n->name, n->type, name);
             state[*from] = 1;
             stack[depth++] = (visit){ *from, 0 };
         }

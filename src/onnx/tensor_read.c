@@ -8,18 +8,20 @@
 #include <string.h>
 
 /* X(TensorProto.DataType, name, dtype) */
-#define ONNX_TYPES(X)                                                                                               \
-    X(1, "float", F32) X(2, "uint8", U8) X(3, "int8", I8) X(4, "uint16", U16) X(5, "int16", I16) X(6, "int32", I32)  \
-    X(7, "int64", I64) X(8, "string", NONE) X(9, "bool", BOOL) X(10, "float16", F16) X(11, "double", F64)            \
-    X(12, "uint32", U32) X(13, "uint64", U64) X(14, "complex64", NONE) X(15, "complex128", NONE)                     \
-    X(16, "bfloat16", BF16) X(17, "float8e4m3fn", F8E4M3FN) X(18, "float8e4m3fnuz", F8E4M3FNUZ)                      \
-    X(19, "float8e5m2", F8E5M2) X(20, "float8e5m2fnuz", F8E5M2FNUZ) X(21, "uint4", U4) X(22, "int4", I4)             \
-    X(23, "float4e2m1", F4E2M1) X(24, "float8e8m0", NONE) X(25, "uint2", NONE) X(26, "int2", NONE)
+#define ONNX_TYPES(X)                                                                                                  \
+    X(1, "float", F32)                                                                                                 \
+    X(2, "uint8", U8) X(3, "int8", I8) X(4, "uint16", U16) X(5, "int16", I16) X(6, "int32", I32) X(7, "int64", I64)    \
+        X(8, "string", NONE) X(9, "bool", BOOL) X(10, "float16", F16) X(11, "double", F64) X(12, "uint32", U32)        \
+            X(13, "uint64", U64) X(14, "complex64", NONE) X(15, "complex128", NONE) X(16, "bfloat16", BF16)            \
+                X(17, "float8e4m3fn", F8E4M3FN) X(18, "float8e4m3fnuz", F8E4M3FNUZ) X(19, "float8e5m2", F8E5M2)        \
+                    X(20, "float8e5m2fnuz", F8E5M2FNUZ) X(21, "uint4", U4) X(22, "int4", I4)                           \
+                        X(23, "float4e2m1", F4E2M1) X(24, "float8e8m0", NONE) X(25, "uint2", NONE) X(26, "int2", NONE)
 
 bool onnx_dtype_of(int32_t type, sinter_dtype *out)
 {
     switch (type) {
-#define X(number, name, dtype) case number: *out = SINTER_DTYPE_##dtype; break;
+#define X(number, name, dtype)                                                                                         \
+    case number: *out = SINTER_DTYPE_##dtype; break;
         ONNX_TYPES(X)
 #undef X
     default: *out = SINTER_DTYPE_NONE; break;
@@ -30,7 +32,8 @@ bool onnx_dtype_of(int32_t type, sinter_dtype *out)
 int32_t onnx_dtype_to(sinter_dtype dtype)
 {
     if (dtype == SINTER_DTYPE_NONE) return 0;
-#define X(number, name, type) if (dtype == SINTER_DTYPE_##type) return number;
+#define X(number, name, type)                                                                                          \
+    if (dtype == SINTER_DTYPE_##type) return number;
     ONNX_TYPES(X)
 #undef X
     return 0;
@@ -39,7 +42,8 @@ int32_t onnx_dtype_to(sinter_dtype dtype)
 const char *onnx_type_name(int32_t type)
 {
     switch (type) {
-#define X(number, name, dtype) case number: return name;
+#define X(number, name, dtype)                                                                                         \
+    case number: return name;
         ONNX_TYPES(X)
 #undef X
     default: return type ? "an unknown type" : "no type";
@@ -66,7 +70,8 @@ static sinter_status file_of(env *e, const char *folder, onnx_files *files, cons
     }
     if (files->count == files->capacity) {
         const uint32_t capacity = files->capacity ? files->capacity * 2 : 4;
-        onnx_file *at = mem_resize(e, files->at, files->capacity * sizeof *at, capacity * sizeof *at, _Alignof(onnx_file));
+        onnx_file *at =
+            mem_resize(e, files->at, files->capacity * sizeof *at, capacity * sizeof *at, _Alignof(onnx_file));
         if (!at) return FAIL_MEMORY(e, "the list of external files");
         files->at = at;
         files->capacity = capacity;
@@ -110,23 +115,27 @@ static sinter_status external_bytes(env *e, const char *folder, onnx_files *file
         if (strcmp(p->key, "location") == 0) {
             location = p->value;
         } else if (strcmp(p->key, "offset") == 0) {
-            if (!decimal(p->value, &offset)) return FAIL(e, INVALID_MODEL, "external data has offset '%s', a count of bytes is wanted", p->value);
+            if (!decimal(p->value, &offset))
+                return FAIL(e, INVALID_MODEL, "external data has offset '%s', a count of bytes is wanted", p->value);
         } else if (strcmp(p->key, "length") == 0) {
-            if (!decimal(p->value, &length)) return FAIL(e, INVALID_MODEL, "external data has length '%s', a count of bytes is wanted", p->value);
+            if (!decimal(p->value, &length))
+                return FAIL(e, INVALID_MODEL, "external data has length '%s', a count of bytes is wanted", p->value);
             has_length = true;
         } else if (strcmp(p->key, "checksum") != 0) {
-            return FAIL(e, INVALID_MODEL, "external data has the key '%s'; only location, offset, length and checksum are known", p->key);
+            return FAIL(e, INVALID_MODEL,
+                        "external data has the key '%s'; only location, offset, length and checksum are known", p->key);
         }
     }
     if (!location || !*location) return FAIL(e, INVALID_MODEL, "external data has no location");
     if (has_length && length != size)
-        return FAIL(e, INVALID_MODEL, "external data has length %llu, its shape and type need %zu bytes", (unsigned long long)length, size);
+        return FAIL(e, INVALID_MODEL, "external data has length %llu, its shape and type need %zu bytes",
+                    (unsigned long long)length, size);
     if (!folder) return FAIL(e, IO, "its data is in '%s', and a model given from memory may not open files", location);
     const os_file *file = NULL;
     TRY(file_of(e, folder, files, location, &file));
     if (offset > file->size || size > file->size - offset)
-        return FAIL(e, INVALID_MODEL, "external data wants bytes %llu to %llu of '%s', which has %zu", (unsigned long long)offset,
-                    (unsigned long long)(offset + size), location, file->size);
+        return FAIL(e, INVALID_MODEL, "external data wants bytes %llu to %llu of '%s', which has %zu",
+                    (unsigned long long)offset, (unsigned long long)(offset + size), location, file->size);
     *out = size ? file->data + offset : NULL;
     return SINTER_OK;
 }
@@ -139,7 +148,8 @@ static uint32_t field_of(sinter_dtype dtype, wire_type *kind)
     case SINTER_DTYPE_F32: *kind = WIRE_32; return 4;
     case SINTER_DTYPE_F64: *kind = WIRE_64; return 10;
     case SINTER_DTYPE_I64: return 7;
-    case SINTER_DTYPE_U32: case SINTER_DTYPE_U64: return 11;
+    case SINTER_DTYPE_U32:
+    case SINTER_DTYPE_U64: return 11;
     default: return 5;
     }
 }
@@ -148,7 +158,8 @@ static sinter_status typed_fields(env *e, arena *a, const onnx_tensor *t, sinter
 {
     wire_type kind;
     const uint32_t number = field_of(dtype, &kind);
-    const size_t item = sinter_dtype_bits(dtype) < 8 ? 1 : sinter_dtype_bits(dtype) / 8;     /* nibbles come packed two a number */
+    const size_t item =
+        sinter_dtype_bits(dtype) < 8 ? 1 : sinter_dtype_bits(dtype) / 8; /* nibbles come packed two a number */
     size_t count = 0;
     wire w = wire_of(t->span, t->span_size);
     for (wire_field f; wire_next(&w, &f);) {
@@ -158,7 +169,8 @@ static sinter_status typed_fields(env *e, arena *a, const onnx_tensor *t, sinter
         count = size_add(count, wire_list_count(&list));
     }
     if (size_mul(count, item) != size)
-        return FAIL(e, INVALID_MODEL, "it holds %zu values in field %u, its shape and type need %zu bytes", count, number, size);
+        return FAIL(e, INVALID_MODEL, "it holds %zu values in field %u, its shape and type need %zu bytes", count,
+                    number, size);
     uint8_t *at = arena_alloc(a, size, 64);
     if (!at) return FAIL_MEMORY(e, "a tensor");
     *out = at;
@@ -179,7 +191,8 @@ static sinter_status typed_fields(env *e, arena *a, const onnx_tensor *t, sinter
 
 static sinter_status size_of(env *e, const onnx_tensor *t, sinter_dtype dtype, view *out, size_t *size)
 {
-    if (t->rank > SINTER_RANK_MAX) return FAIL(e, UNSUPPORTED, "rank %u; up to %d is supported", t->rank, SINTER_RANK_MAX);
+    if (t->rank > SINTER_RANK_MAX)
+        return FAIL(e, UNSUPPORTED, "rank %u; up to %d is supported", t->rank, SINTER_RANK_MAX);
     for (uint32_t i = 0; i < t->rank; i++)
         if (t->dim[i] < 0) return FAIL(e, INVALID_MODEL, "dimension %u is %lld", i, (long long)t->dim[i]);
     sinter_tensor described = { .dtype = dtype, .rank = t->rank };
@@ -190,11 +203,13 @@ static sinter_status size_of(env *e, const onnx_tensor *t, sinter_dtype dtype, v
     return SINTER_OK;
 }
 
-sinter_status onnx_tensor_decode(env *e, arena *a, const char *folder, onnx_files *files, const onnx_tensor *t, view *out)
+sinter_status onnx_tensor_decode(env *e, arena *a, const char *folder, onnx_files *files, const onnx_tensor *t,
+                                 view *out)
 {
     *out = (view){ 0 };
     sinter_dtype dtype;
-    if (!onnx_dtype_of(t->type, &dtype)) return FAIL(e, UNSUPPORTED, "elements of type %d (%s)", t->type, onnx_type_name(t->type));
+    if (!onnx_dtype_of(t->type, &dtype))
+        return FAIL(e, UNSUPPORTED, "elements of type %d (%s)", t->type, onnx_type_name(t->type));
     size_t size = 0;
     TRY(size_of(e, t, dtype, out, &size));
     const uint8_t *bytes = t->raw;
@@ -208,7 +223,7 @@ sinter_status onnx_tensor_decode(env *e, arena *a, const char *folder, onnx_file
     }
     const size_t align = sinter_dtype_bits(dtype) < 8 ? 1 : sinter_dtype_bits(dtype) / 8;
     if (size && (uintptr_t)bytes % align == 0) {
-        out->data = (void *)(uintptr_t)bytes;       /* read-only: views carry no const */
+        out->data = (void *)(uintptr_t)bytes; /* read-only: views carry no const */
         return SINTER_OK;
     }
     out->data = arena_alloc(a, size, 64);
@@ -217,7 +232,8 @@ sinter_status onnx_tensor_decode(env *e, arena *a, const char *folder, onnx_file
     return SINTER_OK;
 }
 
-sinter_status onnx_sparse_decode(env *e, arena *a, const char *folder, onnx_files *files, const onnx_sparse *t, view *out)
+sinter_status onnx_sparse_decode(env *e, arena *a, const char *folder, onnx_files *files, const onnx_sparse *t,
+                                 view *out)
 {
     view values, indices;
     TRY(onnx_tensor_decode(e, a, folder, files, &t->values, &values));
@@ -228,10 +244,12 @@ sinter_status onnx_sparse_decode(env *e, arena *a, const char *folder, onnx_file
     TRY(size_of(e, &dense, values.dtype, out, &size));
     const int64_t count = view_count(&values);
     if (size > e->limits.fold_max)
-        return FAIL(e, UNSUPPORTED, "a sparse tensor of %zu bytes when dense; the limit is %llu", size, (unsigned long long)e->limits.fold_max);
+        return FAIL(e, UNSUPPORTED, "a sparse tensor of %zu bytes when dense; the limit is %llu", size,
+                    (unsigned long long)e->limits.fold_max);
     const bool is_linear = indices.rank == 1;
-    if (values.rank != 1 || indices.dtype != SINTER_DTYPE_I64 || sinter_dtype_bits(values.dtype) < 8 || indices.rank < 1 ||
-        indices.rank > 2 || indices.dim[0] != count || (!is_linear && indices.dim[1] != (int64_t)t->rank))
+    if (values.rank != 1 || indices.dtype != SINTER_DTYPE_I64 || sinter_dtype_bits(values.dtype) < 8 ||
+        indices.rank < 1 || indices.rank > 2 || indices.dim[0] != count ||
+        (!is_linear && indices.dim[1] != (int64_t)t->rank))
         return FAIL(e, INVALID_MODEL, "a sparse tensor's values and indices do not belong together");
     out->data = arena_alloc(a, size, 64);
     if (!out->data) return FAIL_MEMORY(e, "a tensor");
@@ -241,11 +259,13 @@ sinter_status onnx_sparse_decode(env *e, arena *a, const char *folder, onnx_file
         int64_t at = 0;
         bool is_inside = true;
         for (uint32_t k = 0; k < (is_linear ? 1 : t->rank); k++) {
-            const int64_t index = dtype_load_i64(SINTER_DTYPE_I64, indices.data, is_linear ? i : i * (int64_t)t->rank + k);
+            const int64_t index =
+                dtype_load_i64(SINTER_DTYPE_I64, indices.data, is_linear ? i : i * (int64_t)t->rank + k);
             is_inside = is_inside && index >= 0 && index < (is_linear ? total : t->dim[k]);
             if (is_inside) at = is_linear ? index : at * t->dim[k] + index;
         }
-        if (!is_inside) return FAIL(e, INVALID_MODEL, "index %lld of a sparse tensor lies outside its shape", (long long)i);
+        if (!is_inside)
+            return FAIL(e, INVALID_MODEL, "index %lld of a sparse tensor lies outside its shape", (long long)i);
         memcpy((uint8_t *)out->data + (size_t)at * item, (const uint8_t *)values.data + (size_t)i * item, item);
     }
     return SINTER_OK;

@@ -61,7 +61,7 @@ bool wire_next(wire *w, wire_field *field)
         w->at += size;
         return true;
     }
-    default: break;             /* groups, and types that do not exist */
+    default: break; /* groups, and types that do not exist */
     }
     w->is_bad = true;
     return false;

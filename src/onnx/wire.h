@@ -35,8 +35,8 @@ typedef struct wire_list {
     uint64_t  single;
     bool      has_single;
 } wire_list;
-bool   wire_list_of(const wire_field *field, wire_type kind, wire_list *out);   /* false: another type, or a torn list */
+bool wire_list_of(const wire_field *field, wire_type kind, wire_list *out); /* false: another type, or a torn list */
 size_t wire_list_count(const wire_list *list);                                  /* exact for a list without damage */
-bool   wire_list_next(wire_list *list, uint64_t *value);                        /* false at the end, and on damage (w.is_bad) */
+bool wire_list_next(wire_list *list, uint64_t *value); /* false at the end, and on damage (w.is_bad) */
 
 #endif

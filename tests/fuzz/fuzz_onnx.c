@@ -62,7 +62,7 @@ static void damage(const uint8_t *seed, size_t size, long rounds)
                 break;
             }
         }
-        uint8_t *exact = malloc(length ? length : 1);   /* so that a sanitizer sees a byte too far */
+        uint8_t *exact = malloc(length ? length : 1); /* so that a sanitizer sees a byte too far */
         if (!CHECK(exact != NULL)) break;
         memcpy(exact, copy, length);
         (void)LLVMFuzzerTestOneInput(exact, length);

@@ -18,7 +18,7 @@ static sinter_status import(fixture *f, bytes model, const onnx_import_options *
     env_init(&f->e, NULL, &f->error);
     sinter_status s = onnx_import(&f->e, options, model.at, model.size, &f->g);
     if (s == SINTER_OK) s = ir_verify(f->g, IR_STAGE_IMPORTED);
-    if (s == SINTER_OK) return s;      /* the bytes must live as long as the graph: these models hold no tensors in place */
+    if (s == SINTER_OK) return s; /* the bytes must live as long as the graph: these models hold no tensors in place */
     if (f->g) ir_graph_destroy(f->g);
     f->g = NULL;
     return s;
@@ -42,7 +42,7 @@ static void imports_symbols(void)
 {
     fixture f;
     bytes g = graph_of((int64_t[]){ INT64_MIN, 4 }, 2, "batch size");
-    bytes_put(&g, 1, onnx_node_bytes("Exp", "second", "t", "y"));         /* out of order */
+    bytes_put(&g, 1, onnx_node_bytes("Exp", "second", "t", "y")); /* out of order */
     bytes_put(&g, 1, onnx_node_bytes("Relu", "first", "x", "t"));
     const bytes m = onnx_model_bytes(g, 17);
     if (CHECK_EQ(import(&f, m, NULL), SINTER_OK)) {
@@ -51,7 +51,8 @@ static void imports_symbols(void)
         CHECK_EQ(r->result.count, 1);
         const ir_value *y = ir_value_at(f.g, r->result.at[0]);
         CHECK_STR(y->name, "y");
-        CHECK(y->is_output && y->rank == 2 && dim_is(f.g->dims, y->dim[1], 4) && !dim_is_const(f.g->dims, y->dim[0], NULL));
+        CHECK(y->is_output && y->rank == 2 && dim_is(f.g->dims, y->dim[1], 4) &&
+              !dim_is_const(f.g->dims, y->dim[0], NULL));
         CHECK_STR(ir_node_at(f.g, y->producer)->name, "second");
     }
     if (f.g) ir_graph_destroy(f.g);
@@ -113,7 +114,8 @@ static void imports_branches(void)
         const ir_value *y = ir_value_at(f.g, ir_region_at(f.g, IR_MAIN)->result.at[0]);
         const ir_node *owner = ir_node_at(f.g, y->producer);
         CHECK(owner->op == OP_if && owner->count_in == 2 && owner->count_region == 2);
-        for (uint32_t i = 0; i < 2 && owner->count_region == 2; i++) CHECK_EQ(ir_region_at(f.g, owner->region[i])->param.count, 1);
+        for (uint32_t i = 0; i < 2 && owner->count_region == 2; i++)
+            CHECK_EQ(ir_region_at(f.g, owner->region[i])->param.count, 1);
     }
     done(&f, m);
 }
@@ -166,7 +168,7 @@ static void expands_functions(void)
     CHECK_HAS(f.error.text, "calls itself");
     done(&f, m);
 
-    m = function_model();                               /* 8^20 nodes: the limit stops it */
+    m = function_model(); /* 8^20 nodes: the limit stops it */
     for (uint32_t i = 0; i < 20; i++) {
         char name[8], inner[8];
         (void)snprintf(name, sizeof name, "F%u", i);
@@ -174,7 +176,10 @@ static void expands_functions(void)
         bytes_put(&m, 25, i < 19 ? function_bytes(name, inner, "d", 8) : function_bytes(name, "Relu", "", 8));
     }
     memset(&f, 0, sizeof f);
-    env_init(&f.e, &(sinter_env_options){ .struct_size = sizeof(sinter_env_options), .limits = &(sinter_limits){ .nodes_max = 5000 } }, &f.error);
+    env_init(&f.e,
+             &(sinter_env_options){ .struct_size = sizeof(sinter_env_options),
+                                    .limits = &(sinter_limits){ .nodes_max = 5000 } },
+             &f.error);
     CHECK_EQ(onnx_import(&f.e, NULL, m.at, m.size, &f.g), SINTER_NO_MEMORY);
     done(&f, m);
 }
@@ -199,10 +204,12 @@ static void refuses_nesting(void)
 
 static void refuses_external(void)
 {
-    static const char *const paths[] = { "../secret", "/etc/passwd", "a/../../b", "..", "", "/dev/zero", "a/..//../etc/passwd", "." };
+    static const char *const paths[] = { "../secret", "/etc/passwd", "a/../../b",           "..",
+                                         "",          "/dev/zero",   "a/..//../etc/passwd", "." };
     fixture f;
     for (size_t i = 0; i < COUNT_OF(paths) * 2; i++) {
-        bytes g = graph_of((int64_t[]){ 2 }, 1, ""), t = onnx_tensor_bytes("w", 1, (int64_t[]){ 2 }, 1, NULL, 0), pair = { 0 };
+        bytes g = graph_of((int64_t[]){ 2 }, 1, ""), t = onnx_tensor_bytes("w", 1, (int64_t[]){ 2 }, 1, NULL, 0),
+              pair = { 0 };
         bytes_text(&pair, 1, "location");
         bytes_text(&pair, 2, paths[i / 2]);
         bytes_put(&t, 13, pair);
@@ -225,7 +232,7 @@ static void refuses_sizes(void)
         bytes g = graph_of(dims[i], 2, "");
         bytes_put(&g, 1, onnx_node_bytes("Flatten", "flat", "x", "y"));
         const bytes m = onnx_model_bytes(g, 17);
-        const sinter_status s = import(&f, m, NULL);        /* a size beyond int64 may also be found later; never undefined */
+        const sinter_status s = import(&f, m, NULL); /* a size beyond int64 may also be found later; never undefined */
         CHECK(i > 0 || s == SINTER_INVALID_MODEL);
         done(&f, m);
     }
@@ -246,7 +253,8 @@ static void survives_failing_memory(void)
         sinter_error error = { 0 };
         env e;
         ir_graph *out = NULL;
-        env_init(&e, &(sinter_env_options){ .struct_size = sizeof(sinter_env_options), .allocator = &allocator }, &error);
+        env_init(&e, &(sinter_env_options){ .struct_size = sizeof(sinter_env_options), .allocator = &allocator },
+                 &error);
         const sinter_status s = onnx_import(&e, NULL, m.at, m.size, &out);
         CHECK(s == SINTER_OK || s == SINTER_NO_MEMORY);
         if (out) ir_graph_destroy(out);
@@ -257,6 +265,7 @@ static void survives_failing_memory(void)
     free(m.at);
 }
 
-static const test tests[] = { T(imports_symbols), T(collects_problems), T(imports_branches), T(expands_functions), T(refuses_nesting),
-                              T(refuses_external), T(refuses_sizes), T(survives_failing_memory), { 0 } };
+static const test tests[] = { T(imports_symbols),   T(collects_problems),       T(imports_branches),
+                              T(expands_functions), T(refuses_nesting),         T(refuses_external),
+                              T(refuses_sizes),     T(survives_failing_memory), { 0 } };
 TEST_MAIN(tests)

@@ -19,7 +19,7 @@ static void reads_fields(void)
     CHECK(wire_next(&w, &f) && f.number == 3 && f.type == WIRE_32 && f.value == 0x04030201);
     CHECK(wire_next(&w, &f) && (int64_t)f.value == -1);
     CHECK(!wire_next(&w, &f) && !w.is_bad);
-    for (size_t cut = 1; cut < b.size; cut++) {         /* no cut reads past the end */
+    for (size_t cut = 1; cut < b.size; cut++) { /* no cut reads past the end */
         w = wire_of(b.at, cut);
         while (wire_next(&w, &f)) CHECK(!f.at || f.at + f.size <= b.at + cut);
     }
@@ -28,16 +28,22 @@ static void reads_fields(void)
 
 static void refuses_damage(void)
 {
-    static const struct { const char *at; size_t size; } bad[] = {
-        { "\x0b", 1 },                                                        /* a group */
-        { "\x0c", 1 },                                                        /* the end of one */
-        { "\x0f\x01", 2 },                                                    /* type 7 */
-        { "\x00\x01", 2 },                                                    /* field 0 */
-        { "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11 },               /* 65 bits */
-        { "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 12 },           /* eleven bytes */
-        { "\x0a\xff\xff\xff\xff\x0f", 6 },                                    /* a length past the end */
+    static const struct {
+        const char *at;
+        size_t size;
+    } bad[] = {
+        { "\x0b", 1 },                                              /* a group */
+        { "\x0c", 1 },                                              /* the end of one */
+        { "\x0f\x01", 2 },                                          /* type 7 */
+        { "\x00\x01", 2 },                                          /* field 0 */
+        { "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11 },     /* 65 bits */
+        { "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 12 }, /* eleven bytes */
+        { "\x0a\xff\xff\xff\xff\x0f", 6 },                          /* a length past the end */
         { "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11 },
-        { "\x09\x01\x02", 3 }, { "\x0d\x01", 2 }, { "\x08", 1 }, { "\x0a", 1 },
+        { "\x09\x01\x02", 3 },
+        { "\x0d\x01", 2 },
+        { "\x08", 1 },
+        { "\x0a", 1 },
     };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         wire w = wire_of((const uint8_t *)bad[i].at, bad[i].size);
@@ -83,7 +89,7 @@ static void reads_tensors(void)
     CHECK(v.dtype == SINTER_DTYPE_F32 && v.rank == 1 && v.dim[0] == 2 && memcmp(v.data, f, sizeof f) == 0);
     free(b.at);
 
-    b = onnx_tensor_bytes("t", 10, (int64_t[]){ 2 }, 1, NULL, 0);       /* f16 in int32_data, one packed, one not */
+    b = onnx_tensor_bytes("t", 10, (int64_t[]){ 2 }, 1, NULL, 0); /* f16 in int32_data, one packed, one not */
     bytes_data(&b, 5, "\x80\x78", 2);
     bytes_int(&b, 5, 0x4000);
     CHECK_EQ(read_tensor(&b, &v, &a, &e), SINTER_OK);
@@ -91,7 +97,7 @@ static void reads_tensors(void)
     CHECK_EQ_F(dtype_load_f64(SINTER_DTYPE_F16, v.data, 1), 2);
     free(b.at);
 
-    b = onnx_tensor_bytes("t", 22, (int64_t[]){ 3 }, 1, NULL, 0);       /* i4, two a byte */
+    b = onnx_tensor_bytes("t", 22, (int64_t[]){ 3 }, 1, NULL, 0); /* i4, two a byte */
     bytes_int(&b, 5, 0x21);
     bytes_int(&b, 5, 0x0f);
     CHECK_EQ(read_tensor(&b, &v, &a, &e), SINTER_OK);
@@ -99,7 +105,7 @@ static void reads_tensors(void)
     CHECK_EQ(dtype_load_i64(SINTER_DTYPE_I4, v.data, 2), -1);
     free(b.at);
 
-    b = onnx_tensor_bytes("t", 7, NULL, 0, NULL, 0);                    /* a scalar */
+    b = onnx_tensor_bytes("t", 7, NULL, 0, NULL, 0); /* a scalar */
     bytes_int(&b, 7, -5);
     CHECK_EQ(read_tensor(&b, &v, &a, &e), SINTER_OK);
     CHECK_EQ(dtype_load_i64(SINTER_DTYPE_I64, v.data, 0), -5);
@@ -109,7 +115,12 @@ static void reads_tensors(void)
 
 static void refuses_tensors(void)
 {
-    static const struct { int64_t type, dim[3]; uint32_t rank; size_t size; sinter_status want; } bad[] = {
+    static const struct {
+        int64_t type, dim[3];
+        uint32_t rank;
+        size_t size;
+        sinter_status want;
+    } bad[] = {
         { 1, { 3 }, 1, 8, SINTER_INVALID_MODEL },
         { 1, { -1 }, 1, 4, SINTER_INVALID_MODEL },
         { 1, { INT64_MAX, INT64_MAX }, 2, 4, SINTER_INVALID_MODEL },
@@ -127,7 +138,7 @@ static void refuses_tensors(void)
         bytes b = onnx_tensor_bytes("t", bad[i].type, bad[i].dim, bad[i].rank, "12345678", bad[i].size);
         CHECK_EQ(read_tensor(&b, &v, &a, &e), bad[i].want);
         free(b.at);
-        b = onnx_tensor_bytes("t", bad[i].type, bad[i].dim, bad[i].rank, NULL, 0);      /* and nothing allocated for it */
+        b = onnx_tensor_bytes("t", bad[i].type, bad[i].dim, bad[i].rank, NULL, 0); /* and nothing allocated for it */
         CHECK(read_tensor(&b, &v, &a, &e) != SINTER_OK);
         free(b.at);
     }
@@ -135,5 +146,6 @@ static void refuses_tensors(void)
     arena_deinit(&a);
 }
 
-static const test tests[] = { T(reads_fields), T(refuses_damage), T(reads_lists), T(reads_tensors), T(refuses_tensors), { 0 } };
+static const test tests[] = { T(reads_fields),  T(refuses_damage),  T(reads_lists),
+                              T(reads_tensors), T(refuses_tensors), { 0 } };
 TEST_MAIN(tests)
