@@ -9,9 +9,9 @@
 
 typedef struct eval {
     const ir_graph *g;
-    arena          *a;
-    view           *value;
-    int64_t        *size;                /* of each dim id */
+    arena *a;
+    view *value;
+    int64_t *size; /* of each dim id */
 } eval;
 
 static sinter_status shape_of(const eval *x, ir_value_id v, view *out)
@@ -45,7 +45,8 @@ static sinter_status run_node(eval *x, ir_node_id id)
     const op_info *op = op_at(n->op);
     if (op->regions || op->traits & LATE) return FAIL(g->e, UNSUPPORTED, "%s is not evaluated here", op->name);
     view *in = ARENA_NEW(x->a, view, n->count_in + 1), *out = ARENA_NEW(x->a, view, n->count_out + 1);
-    problem_operand *pin = ARENA_NEW(x->a, problem_operand, n->count_in + 1), *pout = ARENA_NEW(x->a, problem_operand, n->count_out + 1);
+    problem_operand *pin = ARENA_NEW(x->a, problem_operand, n->count_in + 1),
+                    *pout = ARENA_NEW(x->a, problem_operand, n->count_out + 1);
     void *attrs = op_attrs_copy(x->a, n->op, n->attrs);
     if (!in || !out || !pin || !pout || !attrs) return FAIL_MEMORY(g->e, "a node");
     for (const attr_info *d = op->attr; d->name; d++) {
@@ -58,7 +59,8 @@ static sinter_status run_node(eval *x, ir_node_id id)
     }
     for (uint32_t i = 0; i < n->count_in; i++) {
         in[i] = x->value[n->in[i]];
-        if (n->in[i] && !in[i].data && view_count(&in[i])) return FAIL(g->e, INTERNAL, "value %u has not been made", n->in[i]);
+        if (n->in[i] && !in[i].data && view_count(&in[i]))
+            return FAIL(g->e, INTERNAL, "value %u has not been made", n->in[i]);
     }
     for (uint32_t i = 0; i < n->count_out; i++) TRY(shape_of(x, n->out[i], &out[i]));
     for (uint32_t i = 0; i < n->count_in + n->count_out; i++) {
@@ -71,10 +73,24 @@ static sinter_status run_node(eval *x, ir_node_id id)
             o->dim[k] = (dim_range){ v->dim[k], v->dim[k], v->dim[k], v->dim[k] ? v->dim[k] : 1 };
         }
     }
-    const problem p = { .op = n->op, .attrs = attrs, .count_in = n->count_in, .count_anchor = n->count_anchor, .count_out = n->count_out,
-                        .in = pin, .out = pout, .prologue = n->prologue, .epilogue = n->epilogue };
-    ref_call c = { .e = g->e, .op = n->op, .attrs = attrs, .count_in = n->count_in, .count_out = n->count_out, .in = in, .out = out,
-                   .program = n->op == OP_pointwise ? n->epilogue : NULL, .scratch = x->a };
+    const problem p = { .op = n->op,
+                        .attrs = attrs,
+                        .count_in = n->count_in,
+                        .count_anchor = n->count_anchor,
+                        .count_out = n->count_out,
+                        .in = pin,
+                        .out = pout,
+                        .prologue = n->prologue,
+                        .epilogue = n->epilogue };
+    ref_call c = { .e = g->e,
+                   .op = n->op,
+                   .attrs = attrs,
+                   .count_in = n->count_in,
+                   .count_out = n->count_out,
+                   .in = in,
+                   .out = out,
+                   .program = n->op == OP_pointwise ? n->epilogue : NULL,
+                   .scratch = x->a };
     TRY(problem_reference(&p, &c));
     for (uint32_t i = 0; i < n->count_out; i++) x->value[n->out[i]] = out[i];
     return SINTER_OK;
@@ -108,7 +124,8 @@ sinter_status graph_inputs(const ir_graph *g, uint64_t seed, arena *a, view *in)
         const bool positive = name && !strncmp(name, "pos", 3);
         for (int64_t k = 0; k < view_count(&in[i]); k++) {
             const double unit = (double)(test_random(&seed) >> 11) * 0x1p-53;
-            if (!dtype_is_float(in[i].dtype)) view_store_i64(&in[i], k, in[i].dtype == SINTER_DTYPE_BOOL ? unit > 0.5 : (int64_t)(unit * 4));
+            if (!dtype_is_float(in[i].dtype))
+                view_store_i64(&in[i], k, in[i].dtype == SINTER_DTYPE_BOOL ? unit > 0.5 : (int64_t)(unit * 4));
             else view_store_f64(&in[i], k, positive ? 0.1 + 0.9 * unit : unit * 2 - 1);
         }
     }
@@ -117,7 +134,8 @@ sinter_status graph_inputs(const ir_graph *g, uint64_t seed, arena *a, view *in)
 
 double graph_gap(const view *a, const view *b)
 {
-    if (a->dtype != b->dtype || a->rank != b->rank || memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0]))) return INFINITY;
+    if (a->dtype != b->dtype || a->rank != b->rank || memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0])))
+        return INFINITY;
     double most = 0;
     int64_t i[SINTER_RANK_MAX];
     for (bool more = view_first(a->dim, a->rank, i); more; more = view_next(a->dim, a->rank, i)) {

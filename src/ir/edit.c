@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* edit.c - the only functions that change a graph.
  *
- * They keep two things true: use_count of a value is the number of inputs of live nodes and results of live regions that name it,
- * and every one of those readers is in the value's use list. Lists are only appended to; what has gone stale is skipped by
- * whoever reads them, so that no edit costs more than the readers it touches. */
+ * They keep two things true: use_count of a value is the number of inputs of live nodes and results of live regions
+ * that name it, and every one of those readers is in the value's use list. Lists are only appended to; what has gone
+ * stale is skipped by whoever reads them, so that no edit costs more than the readers it touches. */
 #include "ir/graph.h"
 
 #include <string.h>
@@ -55,7 +55,8 @@ ir_value_id ir_value_new(ir_graph *g, const char *name)
     return id;
 }
 
-ir_value_id ir_param(ir_graph *g, ir_region_id region, const char *name, sinter_dtype dtype, uint32_t rank, const dim *d)
+ir_value_id ir_param(ir_graph *g, ir_region_id region, const char *name, sinter_dtype dtype, uint32_t rank,
+                     const dim *d)
 {
     if (rank > SINTER_RANK_MAX) return 0;
     const ir_value_id id = ir_value_new(g, name);
@@ -90,7 +91,8 @@ static void shape_value_set(ir_graph *g, ir_value *v, int64_t count)
     v->shape_count = (uint32_t)count;
 }
 
-ir_value_id ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at, const void *data)
+ir_value_id ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at,
+                     const void *data)
 {
     view shape;
     if (rank > SINTER_RANK_MAX || !view_init(&shape, dtype, rank, dim_at, NULL)) return 0;
@@ -126,11 +128,12 @@ ir_value_id ir_const_i64s(ir_graph *g, const int64_t *at, uint32_t count)
     return ir_const(g, NULL, SINTER_DTYPE_I64, 1, (int64_t[]){ count }, copy);
 }
 
-ir_node_id ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in,
-                       uint32_t count_out)
+ir_node_id ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in,
+                       uint32_t count_in, uint32_t count_out)
 {
     if (g->node.count >= g->e->limits.nodes_max) {
-        FAIL(g->e, NO_MEMORY, "the graph has more than %llu nodes, the limit", (unsigned long long)g->e->limits.nodes_max);
+        FAIL(g->e, NO_MEMORY, "the graph has more than %llu nodes, the limit",
+             (unsigned long long)g->e->limits.nodes_max);
         return 0;
     }
     ir_value_id *in_at = ARENA_NEW(&g->a, ir_value_id, count_in);
@@ -156,8 +159,14 @@ ir_node_id ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, 
         FAIL_MEMORY(g->e, "a node");
         return 0;
     }
-    *n = (ir_node){ .op = op, .attrs = attrs, .count_in = count_in, .count_anchor = count_in, .count_out = count_out,
-                    .in = in_at, .out = out_at, .parent = parent };
+    *n = (ir_node){ .op = op,
+                    .attrs = attrs,
+                    .count_in = count_in,
+                    .count_anchor = count_in,
+                    .count_out = count_out,
+                    .in = in_at,
+                    .out = out_at,
+                    .parent = parent };
     for (uint32_t i = 0; i < count_in; i++) use_add(g, in_at[i], id * 2);
     if (g->a.failed) {
         FAIL_MEMORY(g->e, "a node");
@@ -285,7 +294,7 @@ void ir_value_replace(ir_graph *g, ir_value_id from, ir_value_id to)
         if (!n) return;
         uses_move(g, from, to, false);
     }
-    (void)ir_node_set_out(g, n, i, from);   /* fails only with the arena, whose failure is sticky */
+    (void)ir_node_set_out(g, n, i, from); /* fails only with the arena, whose failure is sticky */
 }
 
 static void region_kill(ir_graph *g, ir_region_id r);
@@ -337,7 +346,8 @@ sinter_status ir_origin_unite(ir_graph *g, ir_node_id to, ir_node_id from)
 {
     ir_node *t = ir_node_at(g, to);
     const ir_node *f = ir_node_at(g, from);
-    if (!f->count_origin || to == from || (t->origin == f->origin && t->count_origin == f->count_origin)) return SINTER_OK;
+    if (!f->count_origin || to == from || (t->origin == f->origin && t->count_origin == f->count_origin))
+        return SINTER_OK;
     if (!t->count_origin) {
         t->origin = f->origin;
         t->count_origin = f->count_origin;
@@ -356,7 +366,8 @@ sinter_status ir_origin_unite(ir_graph *g, ir_node_id to, ir_node_id from)
     return SINTER_OK;
 }
 
-sinter_status ir_region_inline(ir_graph *g, ir_node_id owner, uint32_t region, const ir_value_id *arg, ir_value_id *result)
+sinter_status ir_region_inline(ir_graph *g, ir_node_id owner, uint32_t region, const ir_value_id *arg,
+                               ir_value_id *result)
 {
     const ir_region_id id = g->node.at[owner].region[region], parent = g->node.at[owner].parent;
     for (ir_node_id n = 1; n < g->node.count; n++)

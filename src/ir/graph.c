@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - the tables of a graph, its blobs, and the questions that need nothing else.
  *
- * Everything small lives in the graph's arena. Large memory is one allocation each, listed in `blob`, so that a build can
- * tell what weights cost; both go when the graph goes. */
+ * Everything small lives in the graph's arena. Large memory is one allocation each, listed in `blob`, so that a build
+ * can tell what weights cost; both go when the graph goes. */
 #include "ir/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct blob { void *at; size_t size; } blob;
+typedef struct blob {
+    void *at;
+    size_t size;
+} blob;
 enum { BLOB_ALIGN = 64 };
 
 sinter_status ir_graph_create(env *e, ir_graph **out)
@@ -141,8 +144,6 @@ void ir_symbols_mark(const ir_graph *g, dim d, bool *mark)
     case DIM_INVALID:
     case DIM_CONST: return;
     case DIM_SYMBOL: mark[x->value] = true; return;
-    default:
-        ir_symbols_mark(g, x->a, mark);
-        ir_symbols_mark(g, x->b, mark);
+    default: ir_symbols_mark(g, x->a, mark); ir_symbols_mark(g, x->b, mark);
     }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* infer.c - types, dims and known integers of a node's outputs.
  *
- * The op table knows ops; this file hands it values as it wants to see them. Ops with regions are known here, because only the
- * graph sees a region: a size that a body decides becomes a late symbol, which the node itself binds while it runs. */
+ * The op table knows ops; this file hands it values as it wants to see them. Ops with regions are known here, because
+ * only the graph sees a region: a size that a body decides becomes a late symbol, which the node itself binds while it
+ * runs. */
 #include "ir/graph.h"
 
 #include <string.h>
@@ -67,15 +68,24 @@ static sinter_status infer_op(ir_graph *g, ir_node_id id)
 {
     const ir_node *n = &g->node.at[id];
     infer_value in_local[LOCAL], out_local[LOCAL];
-    const size_t in_size = size_mul(sizeof(infer_value), n->count_in), out_size = size_mul(sizeof(infer_value), n->count_out);
+    const size_t in_size = size_mul(sizeof(infer_value), n->count_in),
+                 out_size = size_mul(sizeof(infer_value), n->count_out);
     infer_value *in = n->count_in <= LOCAL ? in_local : mem_alloc(g->e, in_size, _Alignof(infer_value));
     infer_value *out = n->count_out <= LOCAL ? out_local : mem_alloc(g->e, out_size, _Alignof(infer_value));
     sinter_status status = in && out ? SINTER_OK : FAIL_MEMORY(g->e, "shape inference");
     if (!status) {
         for (uint32_t i = 0; i < n->count_in; i++) describe(g, n->in[i], &in[i]);
         memset(out, 0, out_size);
-        infer_ctx c = { .e = g->e, .a = &g->a, .dims = g->dims, .op = n->op, .attrs = n->attrs, .count_in = n->count_in,
-                        .count_out = n->count_out, .in = in, .out = out, .program = n->epilogue };
+        infer_ctx c = { .e = g->e,
+                        .a = &g->a,
+                        .dims = g->dims,
+                        .op = n->op,
+                        .attrs = n->attrs,
+                        .count_in = n->count_in,
+                        .count_out = n->count_out,
+                        .in = in,
+                        .out = out,
+                        .program = n->epilogue };
         status = op_infer(&c);
         n = &g->node.at[id];
         for (uint32_t i = 0; !status && i < n->count_out; i++) status = accept(g, n->out[i], &out[i]);
@@ -93,7 +103,7 @@ sinter_status ir_infer(ir_graph *g, ir_node_id id)
     sinter_status status = SINTER_OK;
     if (op->regions) status = ir_infer_region(g, id);
     else if (n->op != OP_pointwise && (n->count_anchor != n->count_in || n->prologue || n->epilogue)) return SINTER_OK;
-    else if (!(op->traits & LATE && is_known)) status = infer_op(g, id);   /* else its late symbols would change */
+    else if (!(op->traits & LATE && is_known)) status = infer_op(g, id); /* else its late symbols would change */
     if (status) return NOTE(g->e, status, "while inferring the shapes of node %s (%s)", ir_node_label(g, id), op->name);
     return g->a.failed ? FAIL_MEMORY(g->e, "the graph") : SINTER_OK;
 }
@@ -142,7 +152,9 @@ static sinter_status dim_is_inner(const ir_graph *g, dim d, ir_region_id region,
         const uint32_t k = ir_param_input(owner, i);
         const ir_value *from = k < owner->count_in ? ir_value_at(g, owner->in[k]) : ir_value_at(g, 0);
         for (uint32_t x = 0; x < p->rank; x++)
-            if (dim_symbol_of(g->dims, p->dim[x], &s) && mark[s] && (from->rank != p->rank || from->dim[x] != p->dim[x])) *inner = true;
+            if (dim_symbol_of(g->dims, p->dim[x], &s) && mark[s] &&
+                (from->rank != p->rank || from->dim[x] != p->dim[x]))
+                *inner = true;
     }
     for (ir_node_id id = 1; id < g->node.count && !*inner; id++) {
         const ir_node *n = &g->node.at[id];
@@ -167,7 +179,8 @@ static sinter_status dim_is_inner(const ir_graph *g, dim d, ir_region_id region,
 static dim late_dim(ir_graph *g, const ir_value *v, uint32_t i, const char *stem, dim max)
 {
     uint32_t s;
-    if (v->dtype != SINTER_DTYPE_NONE && i < v->rank && dim_symbol_of(g->dims, v->dim[i], &s) && dim_is_late(g->dims, v->dim[i]))
+    if (v->dtype != SINTER_DTYPE_NONE && i < v->rank && dim_symbol_of(g->dims, v->dim[i], &s) &&
+        dim_is_late(g->dims, v->dim[i]))
         return v->dim[i];
     const dim_range r = dim_range_of(g->dims, max);
     return dim_symbol_late(g->dims, stem, max != DIM_NONE && r.max < INT64_MAX ? max : DIM_NONE);
@@ -185,18 +198,19 @@ static sinter_status infer_if(ir_graph *g, ir_node_id id)
     const ir_node *n = &g->node.at[id];
     const ir_region *yes = ir_region_at(g, n->region[0]), *no = ir_region_at(g, n->region[1]);
     if (yes->result.count != n->count_out || no->result.count != n->count_out)
-        return FAIL(g->e, INVALID_MODEL, "the branches give %u and %u results, the node has %u outputs", yes->result.count,
-                    no->result.count, n->count_out);
+        return FAIL(g->e, INVALID_MODEL, "the branches give %u and %u results, the node has %u outputs",
+                    yes->result.count, no->result.count, n->count_out);
     double condition = 0;
     const bool is_decided = ir_const_scalar(g, n->in[0], &condition);
     for (uint32_t i = 0; i < n->count_out; i++) {
         infer_value a = value_of(g, yes->result.at[i]), b = value_of(g, no->result.at[i]);
         if (is_decided) a = b = condition != 0 ? a : b;
         if (a.dtype != b.dtype)
-            return FAIL(g->e, INVALID_MODEL, "output %u is %s in one branch and %s in the other", i, sinter_dtype_name(a.dtype),
-                        sinter_dtype_name(b.dtype));
+            return FAIL(g->e, INVALID_MODEL, "output %u is %s in one branch and %s in the other", i,
+                        sinter_dtype_name(a.dtype), sinter_dtype_name(b.dtype));
         if (a.rank != b.rank)
-            return FAIL(g->e, UNSUPPORTED, "output %u has rank %u in one branch and %u in the other", i, a.rank, b.rank);
+            return FAIL(g->e, UNSUPPORTED, "output %u has rank %u in one branch and %u in the other", i, a.rank,
+                        b.rank);
         const ir_value *v = ir_value_at(g, n->out[i]);
         for (uint32_t k = 0; k < a.rank; k++) {
             bool inner_a = false, inner_b = false;
@@ -218,7 +232,8 @@ static sinter_status infer_if(ir_graph *g, ir_node_id id)
 }
 
 /* Output k carries body result r, which began as input c. */
-static sinter_status infer_carried(ir_graph *g, const ir_node *n, ir_value_id out, ir_value_id c, ir_value_id p, ir_value_id r)
+static sinter_status infer_carried(ir_graph *g, const ir_node *n, ir_value_id out, ir_value_id c, ir_value_id p,
+                                   ir_value_id r)
 {
     const infer_value from = value_of(g, c), param = value_of(g, p);
     infer_value x = value_of(g, r);
@@ -234,11 +249,14 @@ static sinter_status infer_carried(ir_graph *g, const ir_node *n, ir_value_id ou
     return accept(g, out, &x);
 }
 
-static sinter_status infer_scanned(ir_graph *g, ir_value_id out, ir_region_id region, ir_value_id r, int64_t axis, dim lead, bool is_late)
+static sinter_status infer_scanned(ir_graph *g, ir_value_id out, ir_region_id region, ir_value_id r, int64_t axis,
+                                   dim lead, bool is_late)
 {
     infer_value x = value_of(g, r);
-    if (x.rank >= SINTER_RANK_MAX) return FAIL(g->e, UNSUPPORTED, "a scanned output of rank %u, the most is %d", x.rank + 1, SINTER_RANK_MAX);
-    if (axis < 0 || axis > (int64_t)x.rank) return FAIL(g->e, INVALID_MODEL, "scan axis %lld of rank %u", (long long)axis, x.rank + 1);
+    if (x.rank >= SINTER_RANK_MAX)
+        return FAIL(g->e, UNSUPPORTED, "a scanned output of rank %u, the most is %d", x.rank + 1, SINTER_RANK_MAX);
+    if (axis < 0 || axis > (int64_t)x.rank)
+        return FAIL(g->e, INVALID_MODEL, "scan axis %lld of rank %u", (long long)axis, x.rank + 1);
     const ir_value *v = ir_value_at(g, out);
     infer_value y = { .dtype = x.dtype, .rank = x.rank + 1 };
     for (uint32_t i = 0, k = 0; i < y.rank; i++) {
@@ -260,9 +278,10 @@ static sinter_status infer_loop(ir_graph *g, ir_node_id id)
     const attrs_loop *at = n->attrs;
     const ir_region *body = ir_region_at(g, n->region[0]);
     const uint32_t carried = (uint32_t)at->carried;
-    if (at->carried < 0 || at->carried > (int64_t)n->count_in - 2 || n->count_out < carried || body->result.count != n->count_out + 1 ||
-        body->param.count != n->count_in)
-        return FAIL(g->e, INVALID_MODEL, "a body with %u inputs and %u results does not fit %u inputs, %u outputs and %lld carried values",
+    if (at->carried < 0 || at->carried > (int64_t)n->count_in - 2 || n->count_out < carried ||
+        body->result.count != n->count_out + 1 || body->param.count != n->count_in)
+        return FAIL(g->e, INVALID_MODEL,
+                    "a body with %u inputs and %u results does not fit %u inputs, %u outputs and %lld carried values",
                     body->param.count, body->result.count, n->count_in, n->count_out, (long long)at->carried);
     for (uint32_t i = 0; i < carried; i++)
         TRY(infer_carried(g, n, n->out[i], n->in[i + 2], body->param.at[i + 2], body->result.at[i + 1]));
@@ -286,10 +305,13 @@ static sinter_status infer_scan(ir_graph *g, ir_node_id id)
     const attrs_scan *at = n->attrs;
     const ir_region *body = ir_region_at(g, n->region[0]);
     const uint32_t carried = (uint32_t)at->carried, scanned = (uint32_t)at->scanned;
-    if (at->carried < 0 || at->scanned < 1 || at->carried + at->scanned > (int64_t)n->count_in || n->count_out < carried ||
-        body->result.count != n->count_out || body->param.count != n->count_in)
-        return FAIL(g->e, INVALID_MODEL, "a body with %u inputs and %u results does not fit %u inputs, %u outputs, %lld carried and %lld scanned values",
-                    body->param.count, body->result.count, n->count_in, n->count_out, (long long)at->carried, (long long)at->scanned);
+    if (at->carried < 0 || at->scanned < 1 || at->carried + at->scanned > (int64_t)n->count_in ||
+        n->count_out < carried || body->result.count != n->count_out || body->param.count != n->count_in)
+        return FAIL(g->e, INVALID_MODEL,
+                    "a body with %u inputs and %u results does not fit %u inputs, %u outputs, %lld carried and %lld "
+                    "scanned values",
+                    body->param.count, body->result.count, n->count_in, n->count_out, (long long)at->carried,
+                    (long long)at->scanned);
     for (uint32_t i = 0; i < carried; i++)
         TRY(infer_carried(g, n, n->out[i], n->in[i], body->param.at[i], body->result.at[i]));
     const ir_value *first = ir_value_at(g, n->in[carried]);
@@ -299,8 +321,8 @@ static sinter_status infer_scan(ir_graph *g, ir_node_id id)
     (void)scanned;
     for (uint32_t i = carried; i < n->count_out; i++) {
         const uint32_t k = i - carried;
-        TRY(infer_scanned(g, n->out[i], n->region[0], body->result.at[i], k < at->out_axis.count ? at->out_axis.at[k] : 0,
-                          first->dim[in_axis], false));
+        TRY(infer_scanned(g, n->out[i], n->region[0], body->result.at[i],
+                          k < at->out_axis.count ? at->out_axis.at[k] : 0, first->dim[in_axis], false));
     }
     return SINTER_OK;
 }
@@ -309,7 +331,8 @@ sinter_status ir_infer_region(ir_graph *g, ir_node_id id)
 {
     const ir_node *n = ir_node_at(g, id);
     if (n->count_region != op_at(n->op)->regions)
-        return FAIL(g->e, INTERNAL, "%s has %u regions, wants %u", op_at(n->op)->name, n->count_region, op_at(n->op)->regions);
+        return FAIL(g->e, INTERNAL, "%s has %u regions, wants %u", op_at(n->op)->name, n->count_region,
+                    op_at(n->op)->regions);
     if (n->op == OP_if) return infer_if(g, id);
     return n->op == OP_loop ? infer_loop(g, id) : infer_scan(g, id);
 }

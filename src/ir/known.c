@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* known.c - what a value will be, where constants and known shapes decide it, without changing the graph.
  *
- * The importer asks for conditions: exporters guard branches with comparisons of ranks and sizes, and only one of the branches fits the
- * rest of the model. Small values only; the search is bounded in depth and in nodes. */
+ * The importer asks for conditions: exporters guard branches with comparisons of ranks and sizes, and only one of the
+ * branches fits the rest of the model. Small values only; the search is bounded in depth and in nodes. */
 #include "ir/graph.h"
 
 enum { DEPTH_MAX = 32, VISITS_MAX = 256, ELEMENTS_MAX = 4096 };
-typedef struct search { const ir_graph *g; arena *a; uint32_t visits; } search;
+typedef struct search {
+    const ir_graph *g;
+    arena *a;
+    uint32_t visits;
+} search;
 
 static bool known(search *s, ir_value_id v, uint32_t depth, view *out);
 
@@ -24,7 +28,8 @@ static bool compute(search *s, ir_node_id id, uint32_t depth, uint32_t output, v
 {
     const ir_node *n = ir_node_at(s->g, id);
     const op_info *op = op_at(n->op);
-    if (op->regions || op->traits & LATE || n->op == OP_random || n->epilogue || n->prologue || n->count_in > 16) return false;
+    if (op->regions || op->traits & LATE || n->op == OP_random || n->epilogue || n->prologue || n->count_in > 16)
+        return false;
     view *in = ARENA_NEW(s->a, view, (size_t)n->count_in + 1), *all = ARENA_NEW(s->a, view, (size_t)n->count_out + 1);
     void *attrs = op_attrs_copy(s->a, n->op, n->attrs);
     if (!in || !all || !attrs) return false;
@@ -41,11 +46,18 @@ static bool compute(search *s, ir_node_id id, uint32_t depth, uint32_t output, v
     for (uint32_t i = 0; i < n->count_out; i++)
         if (!dense(s, ir_value_at(s->g, n->out[i]), &all[i])) return false;
     data_fault fault = { 0 };
-    ref_call c = { .e = s->g->e, .op = n->op, .attrs = attrs, .count_in = n->count_in, .count_out = n->count_out, .in = in, .out = all,
-                   .scratch = s->a, .fault = &fault };
+    ref_call c = { .e = s->g->e,
+                   .op = n->op,
+                   .attrs = attrs,
+                   .count_in = n->count_in,
+                   .count_out = n->count_out,
+                   .in = in,
+                   .out = all,
+                   .scratch = s->a,
+                   .fault = &fault };
     const sinter_error before = *s->g->e->error;
     if (op_reference(&c) != SINTER_OK) {
-        *s->g->e->error = before;                /* nobody asked to run it: no failure of theirs */
+        *s->g->e->error = before; /* nobody asked to run it: no failure of theirs */
         return false;
     }
     *out = all[output];
@@ -59,7 +71,8 @@ static bool known(search *s, ir_value_id v, uint32_t depth, view *out)
     if (depth > DEPTH_MAX || ++s->visits > VISITS_MAX) return false;
     if (x->shape_value && x->rank <= 1) {
         bool is_const = true;
-        for (uint32_t i = 0; i < x->shape_count && is_const; i++) is_const = dim_is_const(s->g->dims, x->shape_value[i], NULL);
+        for (uint32_t i = 0; i < x->shape_count && is_const; i++)
+            is_const = dim_is_const(s->g->dims, x->shape_value[i], NULL);
         if (is_const && dense(s, x, out) && view_count(out) == (int64_t)x->shape_count) {
             for (uint32_t i = 0; i < x->shape_count; i++) {
                 int64_t value = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* order.c - a topological order of a region's nodes.
  *
- * Kahn's algorithm with a heap of ids, so that the order is the same for the same graph whatever was edited before. Besides data, a
- * node waits for whoever binds a late symbol that its outputs, attributes, or the nodes of its regions mention. */
+ * Kahn's algorithm with a heap of ids, so that the order is the same for the same graph whatever was edited before.
+ * Besides data, a node waits for whoever binds a late symbol that its outputs, attributes, or the nodes of its regions
+ * mention. */
 #include "ir/graph.h"
 
 #include <string.h>
@@ -39,14 +40,14 @@ sinter_status ir_binders(const ir_graph *g, ir_region_id region, arena *a, ir_no
 
 typedef struct order {
     const ir_graph *g;
-    ir_region_id    region;
-    ir_node_id     *binder;
-    bool            has_late;
-    bool           *mark;                /* a symbol each */
-    ir_node_id     *nested;              /* next node of the same parent region, by node; heads by region */
-    ir_node_id     *head;
-    VEC(ir_node_id) edge;                /* pairs: before, after */
-    arena          *a;
+    ir_region_id region;
+    ir_node_id *binder;
+    bool has_late;
+    bool *mark;         /* a symbol each */
+    ir_node_id *nested; /* next node of the same parent region, by node; heads by region */
+    ir_node_id *head;
+    VEC(ir_node_id) edge; /* pairs: before, after */
+    arena *a;
 } order;
 
 static sinter_status edge_add(order *o, ir_node_id before, ir_node_id after)
@@ -81,7 +82,8 @@ static bool mark_node(order *o, ir_node_id id, uint32_t depth)
         for (uint32_t i = 0; i < list->count; i++) any |= mark_dim(o, (dim)list->at[i]);
     }
     for (uint32_t r = 0; depth < 64 && r < n->count_region; r++)
-        for (ir_node_id inner = o->head[n->region[r]]; inner; inner = o->nested[inner]) any |= mark_node(o, inner, depth + 1);
+        for (ir_node_id inner = o->head[n->region[r]]; inner; inner = o->nested[inner])
+            any |= mark_node(o, inner, depth + 1);
     return any;
 }
 
@@ -132,7 +134,8 @@ static sinter_status sort(order *o, uint32_t live, ir_node_id *out, uint32_t *co
     const ir_graph *g = o->g;
     const uint32_t nodes = g->node.count;
     uint32_t *start = ARENA_NEW(o->a, uint32_t, (size_t)nodes + 2), *waits = ARENA_NEW(o->a, uint32_t, nodes);
-    ir_node_id *after = ARENA_NEW(o->a, ir_node_id, (size_t)o->edge.count / 2 + 1), *heap = ARENA_NEW(o->a, ir_node_id, (size_t)live + 1);
+    ir_node_id *after = ARENA_NEW(o->a, ir_node_id, (size_t)o->edge.count / 2 + 1),
+               *heap = ARENA_NEW(o->a, ir_node_id, (size_t)live + 1);
     if (!start || !waits || !after || !heap) return FAIL_MEMORY(g->e, "the order of nodes");
     for (uint32_t i = 0; i < o->edge.count; i += 2) start[o->edge.at[i] + 2]++;
     for (uint32_t i = 2; i < nodes + 2; i++) start[i] += start[i - 1];
@@ -152,7 +155,8 @@ static sinter_status sort(order *o, uint32_t live, ir_node_id *out, uint32_t *co
     if (*count == live) return SINTER_OK;
     for (ir_node_id id = o->head[o->region]; id; id = o->nested[id])
         if (waits[id])
-            return FAIL(g->e, INVALID_MODEL, "node %s (%s) is part of a cycle", ir_node_label(g, id), op_at(g->node.at[id].op)->name);
+            return FAIL(g->e, INVALID_MODEL, "node %s (%s) is part of a cycle", ir_node_label(g, id),
+                        op_at(g->node.at[id].op)->name);
     return FAIL(g->e, INTERNAL, "the order of nodes is incomplete");
 }
 

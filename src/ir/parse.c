@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parse.c - reads what print.c writes, and what people write by hand.
  *
- * Types and dims of a node's outputs may be left out; they are inferred then. Constants given by a hash alone get pseudo-random
- * values seeded with it: enough to run and compare. Numbers of values are names, nothing more: the graph numbers them anew. */
+ * Types and dims of a node's outputs may be left out; they are inferred then. Constants given by a hash alone get
+ * pseudo-random values seeded with it: enough to run and compare. Numbers of values are names, nothing more: the graph
+ * numbers them anew. */
 #include "ir/graph.h"
 
 #include <string.h>
 
-typedef struct name_row { uint32_t number; ir_value_id value; } name_row;
+typedef struct name_row {
+    uint32_t number;
+    ir_value_id value;
+} name_row;
 typedef struct parser {
-    env      *e;
+    env *e;
     ir_graph *g;
-    scan      s;
-    uint32_t  line;
-    name_row *map;                       /* open addressing; value 0: free */
-    uint32_t  map_size, map_used;
+    scan s;
+    uint32_t line;
+    name_row *map; /* open addressing; value 0: free */
+    uint32_t map_size, map_used;
 } parser;
 
 static sinter_status bad(parser *p, const char *what)
@@ -78,7 +82,11 @@ static sinter_status use(parser *p, ir_value_id *out)
     return SINTER_OK;
 }
 
-typedef struct type { sinter_dtype dtype; uint32_t rank; dim at[SINTER_RANK_MAX]; } type;
+typedef struct type {
+    sinter_dtype dtype;
+    uint32_t rank;
+    dim at[SINTER_RANK_MAX];
+} type;
 
 static sinter_status parse_type(parser *p, type *t)
 {
@@ -145,7 +153,8 @@ static sinter_status parse_symbol(parser *p)
     if (!scan_quoted(&p->s, &p->g->a, &name)) return bad(p, "a symbol's name is missing");
     scan_space(&p->s);
     if (!scan_i64(&p->s, &min) || !scan_char(&p->s, '.') || !scan_char(&p->s, '.') || !scan_i64(&p->s, &max) ||
-        !scan_char(&p->s, '/') || !scan_i64(&p->s, &divisor) || !scan_char(&p->s, '@') || !scan_i64(&p->s, &opt) || divisor < 1)
+        !scan_char(&p->s, '/') || !scan_i64(&p->s, &divisor) || !scan_char(&p->s, '@') || !scan_i64(&p->s, &opt) ||
+        divisor < 1)
         return bad(p, "a symbol's range MIN..MAX/DIVISOR@OPT is missing");
     uint32_t s;
     const dim d = dim_symbol_named(p->g->dims, name);
@@ -202,7 +211,8 @@ static sinter_status fill(parser *p, sinter_dtype dtype, void *at, int64_t count
         int64_t n = 0;
         if (i && !scan_char(&p->s, ',')) return bad(p, "an element is missing");
         scan_space(&p->s);
-        if (dtype_is_float(dtype) ? !scan_f64(&p->s, &f) : !scan_i64(&p->s, &n)) return bad(p, "an element is malformed");
+        if (dtype_is_float(dtype) ? !scan_f64(&p->s, &f) : !scan_i64(&p->s, &n))
+            return bad(p, "an element is malformed");
         if (dtype_is_float(dtype)) dtype_store_f64(dtype, at, i, f);
         else dtype_store_i64(dtype, at, i, n);
     }
@@ -219,7 +229,8 @@ static sinter_status parse_const(parser *p)
     TRY(parse_type(p, &t));
     int64_t at[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < t.rank; i++)
-        if (!dim_is_const(p->g->dims, t.at[i], &at[i]) || at[i] < 0) return bad(p, "a constant's size must be a number");
+        if (!dim_is_const(p->g->dims, t.at[i], &at[i]) || at[i] < 0)
+            return bad(p, "a constant's size must be a number");
     view v;
     if (!view_init(&v, t.dtype, t.rank, at, NULL)) return bad(p, "the constant is too large");
     const int64_t count = view_count(&v);
@@ -248,7 +259,8 @@ static sinter_status parse_input(parser *p, ir_region_id region)
         uint32_t count = 0;
         if (!scan_char(&p->s, '}')) {
             do {
-                if (count == 64 || !dim_parse(p->g->dims, &p->s, &at[count++])) return bad(p, "a shape value is malformed");
+                if (count == 64 || !dim_parse(p->g->dims, &p->s, &at[count++]))
+                    return bad(p, "a shape value is malformed");
             } while (scan_char(&p->s, ','));
             if (!scan_char(&p->s, '}')) return bad(p, "'}' is missing");
         }
@@ -293,11 +305,11 @@ static sinter_status parse_region(parser *p, ir_region_id region, uint32_t depth
 
 enum { LIST_MAX = 4096 };
 typedef struct node_text {
-    uint32_t    count_in, count_out;
+    uint32_t count_in, count_out;
     ir_value_id in[LIST_MAX];
-    uint32_t    out[LIST_MAX];
-    bool        has_type[LIST_MAX];
-    type        out_type[LIST_MAX];
+    uint32_t out[LIST_MAX];
+    bool has_type[LIST_MAX];
+    type out_type[LIST_MAX];
 } node_text;
 
 static sinter_status parse_head(parser *p, node_text *x, op_id *op)
@@ -350,8 +362,10 @@ static sinter_status settle_types(parser *p, ir_node_id id, const node_text *x)
         if (!x->has_type[i]) continue;
         ir_value *v = &g->value.at[g->node.at[id].out[i]];
         if (v->dtype != x->out_type[i].dtype || v->rank != x->out_type[i].rank)
-            return FAIL(p->e, INVALID_MODEL, "graph text line %u: output %u is inferred as %s of rank %u, the text says %s of rank %u", p->line,
-                        i, sinter_dtype_name(v->dtype), v->rank, sinter_dtype_name(x->out_type[i].dtype), x->out_type[i].rank);
+            return FAIL(p->e, INVALID_MODEL,
+                        "graph text line %u: output %u is inferred as %s of rank %u, the text says %s of rank %u",
+                        p->line, i, sinter_dtype_name(v->dtype), v->rank, sinter_dtype_name(x->out_type[i].dtype),
+                        x->out_type[i].rank);
         memcpy(v->dim, x->out_type[i].at, sizeof(v->dim));
     }
     return SINTER_OK;
@@ -369,13 +383,16 @@ static sinter_status parse_node(parser *p, ir_region_id region, uint32_t depth, 
     if (!op_attrs_parse(op, attrs, &g->a, g->dims, &p->s, &why)) return bad(p, why);
     const op_info *info = op_at(op);
     int64_t anchor = -1;
-    if (word_equals(p, "anchor") && (!scan_i64(&p->s, &anchor) || anchor < 0 || anchor > x->count_in)) return bad(p, "a count of inputs is missing");
+    if (word_equals(p, "anchor") && (!scan_i64(&p->s, &anchor) || anchor < 0 || anchor > x->count_in))
+        return bad(p, "a count of inputs is missing");
     expr *pro, *epi;
     TRY(parse_program(p, "pro", &pro));
     TRY(parse_program(p, "epi", &epi));
     const uint32_t count_in = anchor >= 0 ? (uint32_t)anchor : x->count_in;
-    if (op != OP_pointwise && (count_in < info->in_min || (info->in_max < VARIADIC && count_in > info->in_max))) return bad(p, "the number of inputs is wrong before");
-    if (x->count_out < info->out_min || (!epi && info->out_max < VARIADIC && x->count_out > info->out_max)) return bad(p, "the number of outputs is wrong before");
+    if (op != OP_pointwise && (count_in < info->in_min || (info->in_max < VARIADIC && count_in > info->in_max)))
+        return bad(p, "the number of inputs is wrong before");
+    if (x->count_out < info->out_min || (!epi && info->out_max < VARIADIC && x->count_out > info->out_max))
+        return bad(p, "the number of outputs is wrong before");
     if (epi) why = expr_check(epi, x->count_in, x->count_out, op != OP_pointwise);
     if (epi && why) return bad(p, why);
     if (op == OP_pointwise && !epi) return bad(p, "pointwise needs a program before");

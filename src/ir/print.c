@@ -68,8 +68,8 @@ static void print_program(const char *word, const expr *program, text *out)
 
 typedef struct printer {
     const ir_graph *g;
-    text           *out;
-    arena           a;
+    text *out;
+    arena a;
 } printer;
 
 static void indent(printer *p, uint32_t depth)
@@ -150,7 +150,8 @@ void ir_print(const ir_graph *g, text *out)
         while (s->name[length]) length++;
         text_printf(out, "symbol ");
         text_quoted(out, s->name, length);
-        text_printf(out, " %" PRId64 "..%" PRId64 "/%" PRId64 "@%" PRId64 "%s\n", s->min, s->max, s->divisor, s->opt, s->is_late ? " late" : "");
+        text_printf(out, " %" PRId64 "..%" PRId64 "/%" PRId64 "@%" PRId64 "%s\n", s->min, s->max, s->divisor, s->opt,
+                    s->is_late ? " late" : "");
     }
     for (ir_value_id v = 1; v < g->value.count; v++)
         if (g->value.at[v].data && g->value.at[v].use_count) print_const(g, v, out);

@@ -10,7 +10,8 @@
 /* A dense view of scratch memory. Floats become f64. */
 static sinter_status scratch_view(ref_call *c, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at, view *out)
 {
-    const sinter_dtype wide = dtype_is_float(dtype) ? SINTER_DTYPE_F64 : dtype;
+    /* A gather copies elements as they are: there is nothing to keep unrounded. */
+    const sinter_dtype wide = dtype_is_float(dtype) && c->op != OP_gather ? SINTER_DTYPE_F64 : dtype;
     if (!view_init(out, wide, rank, dim_at, NULL)) return FAIL(c->e, NO_MEMORY, "an intermediate result is too large");
     sinter_tensor t = { .dtype = wide, .rank = rank };
     memcpy(t.dim, out->dim, sizeof(t.dim));
@@ -142,6 +143,7 @@ sinter_status problem_reference(const problem *p, ref_call *c)
     int64_t dim_at[SINTER_RANK_MAX] = { 0 };
     view result;
     const expr_instr *acc = find(p->epilogue, EXPR_ACC);
+    c->op = p->op;
     TRY(anchor_shape(p, c, in, &rank, dim_at));
     const view *acc_view = NULL;
     if (acc) {

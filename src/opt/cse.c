@@ -6,7 +6,11 @@
 
 #include <string.h>
 
-typedef struct table { uint64_t *hash; uint32_t *id; uint32_t size; } table;
+typedef struct table {
+    uint64_t *hash;
+    uint32_t *id;
+    uint32_t size;
+} table;
 
 static bool table_init(table *t, arena *a, uint32_t count)
 {
@@ -27,7 +31,8 @@ static uint64_t const_hash(const ir_value *v)
 
 static bool consts_equal(const ir_value *a, const ir_value *b)
 {
-    return a->dtype == b->dtype && a->rank == b->rank && a->data_size == b->data_size && !memcmp(a->dim, b->dim, a->rank * sizeof(dim)) &&
+    return a->dtype == b->dtype && a->rank == b->rank && a->data_size == b->data_size &&
+           !memcmp(a->dim, b->dim, a->rank * sizeof(dim)) &&
            (a->data == b->data || !memcmp(a->data, b->data, a->data_size));
 }
 
@@ -62,9 +67,10 @@ static uint64_t node_hash(const ir_node *n)
 
 static bool nodes_equal(const ir_node *a, const ir_node *b)
 {
-    return a->op == b->op && a->count_in == b->count_in && a->count_out == b->count_out && a->count_anchor == b->count_anchor &&
-           !memcmp(a->in, b->in, a->count_in * sizeof(*a->in)) && op_attrs_equal(a->op, a->attrs, b->attrs) &&
-           expr_equal(a->prologue, b->prologue) && expr_equal(a->epilogue, b->epilogue);
+    return a->op == b->op && a->count_in == b->count_in && a->count_out == b->count_out &&
+           a->count_anchor == b->count_anchor && !memcmp(a->in, b->in, a->count_in * sizeof(*a->in)) &&
+           op_attrs_equal(a->op, a->attrs, b->attrs) && expr_equal(a->prologue, b->prologue) &&
+           expr_equal(a->epilogue, b->epilogue);
 }
 
 /* Commuting operands in one order, so that a+b and b+a meet. */
@@ -72,7 +78,7 @@ static void sort_operands(ir_graph *g, ir_node_id id)
 {
     const ir_node *n = &g->node.at[id];
     if (!(op_at(n->op)->traits & COMMUTES) || n->count_in != 2 || n->in[0] <= n->in[1]) return;
-    if (ir_is_const(g, n->in[1])) return;                /* a constant stays on the right, for readers' sake */
+    if (ir_is_const(g, n->in[1])) return; /* a constant stays on the right, for readers' sake */
     const ir_value_id x = n->in[0], y = n->in[1];
     ir_node_set_in(g, id, 0, y);
     ir_node_set_in(g, id, 1, x);
@@ -83,7 +89,8 @@ static bool may_merge(const ir_graph *g, const ir_node *n, const ir_node *kept)
     for (uint32_t i = 0; i < n->count_out; i++)
         if (ir_value_at(g, n->out[i])->is_output &&
             (ir_value_at(g, kept->out[i])->is_output ||
-             memcmp(ir_value_at(g, n->out[i])->dim, ir_value_at(g, kept->out[i])->dim, ir_value_at(g, n->out[i])->rank * sizeof(dim))))
+             memcmp(ir_value_at(g, n->out[i])->dim, ir_value_at(g, kept->out[i])->dim,
+                    ir_value_at(g, n->out[i])->rank * sizeof(dim))))
             return false;
     return true;
 }
@@ -112,7 +119,8 @@ static sinter_status merge_nodes(ir_graph *g, ir_region_id region, arena *a)
         const ir_node_id kept = t.id[i];
         if (!may_merge(g, n, &g->node.at[kept])) continue;
         TRY(ir_origin_unite(g, kept, id));
-        for (uint32_t o = 0; o < g->node.at[id].count_out; o++) ir_value_replace(g, g->node.at[id].out[o], g->node.at[kept].out[o]);
+        for (uint32_t o = 0; o < g->node.at[id].count_out; o++)
+            ir_value_replace(g, g->node.at[id].out[o], g->node.at[kept].out[o]);
         ir_node_kill(g, id);
     }
     return SINTER_OK;

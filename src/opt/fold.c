@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold.c - computes nodes whose inputs are all constants.
  *
- * The reference kernels do the work, so folding can never disagree with running. The folded node stays as the recipe of its constants. A
- * result much larger than what it is made of is left to the runtime: reading it back would cost more than computing it. */
+ * The reference kernels do the work, so folding can never disagree with running. The folded node stays as the recipe of
+ * its constants. A result much larger than what it is made of is left to the runtime: reading it back would cost more
+ * than computing it. */
 #include "opt/rewrite.h"
 
 enum { FREE_SIZE = 1 << 20, GROWTH = 4, FOLD_ARGS = 8 };
@@ -40,12 +41,13 @@ static void *resolved(const ir_graph *g, arena *a, const ir_node *n)
     return attrs;
 }
 
-/* Weights are large and what is folded into them is a scale: f32 products and dequantised integers along rows, as the reference computes them
- * (in double, rounded once), without its indirection. False: not one of these. */
+/* Weights are large and what is folded into them is a scale: f32 products and dequantised integers along rows, as the
+ * reference computes them (in double, rounded once), without its indirection. False: not one of these. */
 static bool compute_rows(const ir_node *n, const view *in, view *out)
 {
     const bool is_mul = n->op == OP_mul && in[0].dtype == SINTER_DTYPE_F32;
-    const bool is_dequantize = n->op == OP_dequantize && (in[0].dtype == SINTER_DTYPE_I8 || in[0].dtype == SINTER_DTYPE_U8) &&
+    const bool is_dequantize = n->op == OP_dequantize &&
+                               (in[0].dtype == SINTER_DTYPE_I8 || in[0].dtype == SINTER_DTYPE_U8) &&
                                in[1].dtype == SINTER_DTYPE_F32;
     if (!(is_mul || is_dequantize) || out->dtype != SINTER_DTYPE_F32 || out->rank < 1) return false;
     view x[3] = { { 0 } };
@@ -67,7 +69,8 @@ static bool compute_rows(const ir_node *n, const view *in, view *out)
             continue;
         }
         const bool is_signed = in[0].dtype == SINTER_DTYPE_I8;
-        const int8_t *q = (const int8_t *)x[0].data + from[0], *z = x[2].data ? (const int8_t *)x[2].data + from[2] : NULL;
+        const int8_t *q = (const int8_t *)x[0].data + from[0],
+                     *z = x[2].data ? (const int8_t *)x[2].data + from[2] : NULL;
         for (int64_t i = 0; i < count; i++) {
             const int32_t value = is_signed ? q[i * sa] : (uint8_t)q[i * sa];
             const int32_t zero = !z ? 0 : is_signed ? z[i * sz] : (uint8_t)z[i * sz];
@@ -107,13 +110,19 @@ static sinter_status compute(ir_graph *g, ir_node_id id, arena *a, bool *folded)
         if (!data[i]) return FAIL_MEMORY(g->e, "a folded constant");
         out[i].data = data[i];
     }
-    ref_call c = { .e = g->e, .op = n->op, .attrs = attrs, .count_in = n->count_in, .count_out = n->count_out, .in = in, .out = out,
+    ref_call c = { .e = g->e,
+                   .op = n->op,
+                   .attrs = attrs,
+                   .count_in = n->count_in,
+                   .count_out = n->count_out,
+                   .in = in,
+                   .out = out,
                    .scratch = a };
     data_fault fault = { 0 };
     c.fault = &fault;
     const sinter_status status = compute_rows(n, in, out) ? SINTER_OK : op_reference(&c);
     if (status) return NOTE(g->e, status, "while folding node %s (%s)", ir_node_label(g, id), op_at(n->op)->name);
-    if (fault.is_set) return SINTER_OK;         /* a bad index is the run's to report */
+    if (fault.is_set) return SINTER_OK; /* a bad index is the run's to report */
     ir_node_fold(g, id, data, size);
     *folded = true;
     return SINTER_OK;
@@ -124,7 +133,8 @@ sinter_status fold_node(ir_graph *g, ir_node_id id, bool *folded)
     *folded = false;
     if (!may_fold(g, &g->node.at[id])) return SINTER_OK;
     for (uint32_t i = 0; i < g->node.at[id].count_out; i++)
-        if (ir_value_at(g, g->node.at[id].out[i])->is_output) return SINTER_OK;   /* an output needs someone to write it */
+        if (ir_value_at(g, g->node.at[id].out[i])->is_output)
+            return SINTER_OK; /* an output needs someone to write it */
     arena a;
     arena_init(&a, g->e);
     const sinter_status status = compute(g, id, &a, folded);

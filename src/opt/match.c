@@ -28,7 +28,8 @@ static bool match_order(const ir_graph *g, const pattern *p, const ir_node *n, b
 static bool match_args(const ir_graph *g, const pattern *p, ir_node_id id, match *m)
 {
     const ir_node *n = &g->node.at[id];
-    if (n->is_dead || (p->kind == PATTERN_OP ? n->op != p->op : !op_is_scalar(n->op)) || m->count == MATCH_NODES) return false;
+    if (n->is_dead || (p->kind == PATTERN_OP ? n->op != p->op : !op_is_scalar(n->op)) || m->count == MATCH_NODES)
+        return false;
     if (p->kind == PATTERN_OP && p->count && n->count_in != p->count) return false;
     m->node[m->count++] = id;
     const match before = *m;

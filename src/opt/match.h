@@ -22,10 +22,11 @@ typedef struct pattern {
 #define PATTERN_COUNT_(a, b, c, d, n, ...) n
 #define PATTERN_COUNT(...) PATTERN_COUNT_(__VA_ARGS__, 4, 3, 2, 1, 0)
 /* clang-format off */
-#define MATCH(name, ...) (&(const pattern){ .kind = PATTERN_OP, .op = OP_##name, .count = PATTERN_COUNT(__VA_ARGS__), .arg = { __VA_ARGS__ } })
-#define ONLY(name, ...)  (&(const pattern){ .kind = PATTERN_OP, .op = OP_##name, .is_only = true, .count = PATTERN_COUNT(__VA_ARGS__), .arg = { __VA_ARGS__ } })
-#define ROOT(name)       (&(const pattern){ .kind = PATTERN_OP, .op = OP_##name })          /* inputs as they are: the rule looks itself */
-#define SCALARS          (&(const pattern){ .kind = PATTERN_SCALAR })                       /* any scalar function */
+#define PATTERN_ARGS_(...) .count = PATTERN_COUNT(__VA_ARGS__), .arg = { __VA_ARGS__ }
+#define MATCH(name, ...) (&(const pattern){ .kind = PATTERN_OP, .op = OP_##name, PATTERN_ARGS_(__VA_ARGS__) })
+#define ONLY(name, ...)  (&(const pattern){ .kind = PATTERN_OP, .op = OP_##name, .is_only = true, PATTERN_ARGS_(__VA_ARGS__) })
+#define ROOT(name)       (&(const pattern){ .kind = PATTERN_OP, .op = OP_##name })   /* the rule looks at its inputs itself */
+#define SCALARS          (&(const pattern){ .kind = PATTERN_SCALAR })                /* any scalar function */
 #define ANY(letter)      (&(const pattern){ .kind = PATTERN_ANY, .capture = (letter) })
 #define CONST(letter)    (&(const pattern){ .kind = PATTERN_CONST, .capture = (letter) })
 /* clang-format on */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pass_groups.c - forms legal groups: an anchor with a prologue and an epilogue, or elementwise ops alone.
  *
- * Every node has a place in one topological order, and a group runs at the place of one of its nodes, its time. A graph of groups has no
- * cycle while each operand's time is before its reader's; so legality is a comparison of two numbers, and the pass is linear.
- *   1. Epilogues grow forwards from each anchor, over readers of the same shape whose other operands are there before the anchor runs.
- *      The order is by depth, so a residual sum meets the later of its two producers.
+ * Every node has a place in one topological order, and a group runs at the place of one of its nodes, its time. A graph
+ * of groups has no cycle while each operand's time is before its reader's; so legality is a comparison of two numbers,
+ * and the pass is linear.
+ *   1. Epilogues grow forwards from each anchor, over readers of the same shape whose other operands are there before
+ * the anchor runs. The order is by depth, so a residual sum meets the later of its two producers.
  *   2. What is left grows backwards from its last node, over producers of the same shape that nobody needs earlier.
  *   3. A lone program that only feeds the first input of an anchor that takes a prologue becomes that.
  * Values that are read outside their group are stored by it, at most four. */
@@ -16,27 +17,30 @@
 enum { OPERANDS_MAX = 16, RESULTS_MAX = 4, FAN_MAX = 256 };
 
 typedef struct group {
-    uint32_t    count, pos;              /* members; the group's time */
-    ir_node_id  member[EXPR_MAX];
-    ir_node_id  anchor;                  /* 0: none */
-    uint32_t    id;
+    uint32_t count, pos; /* members; the group's time */
+    ir_node_id member[EXPR_MAX];
+    ir_node_id anchor; /* 0: none */
+    uint32_t id;
 } group;
 
 typedef struct grouping {
-    opt_state  *s;
-    ir_graph   *g;
-    arena       a;
-    ir_node_id *order;                   /* of the region */
-    uint32_t    count;
-    uint32_t   *pos;                     /* place of each node */
-    uint32_t   *time;                    /* place of the node's group; its own while it has none */
-    uint32_t   *owner;                   /* id of the node's group; 0: none */
-    uint32_t    groups;
+    opt_state *s;
+    ir_graph *g;
+    arena a;
+    ir_node_id *order; /* of the region */
+    uint32_t count;
+    uint32_t *pos;   /* place of each node */
+    uint32_t *time;  /* place of the node's group; its own while it has none */
+    uint32_t *owner; /* id of the node's group; 0: none */
+    uint32_t groups;
 } grouping;
 
 /* ---- order ---- */
 
-typedef struct place { uint32_t level; ir_node_id node; } place;
+typedef struct place {
+    uint32_t level;
+    ir_node_id node;
+} place;
 
 static int by_level(const void *a, const void *b)
 {
@@ -85,7 +89,8 @@ static bool is_host_value(const ir_graph *g, const ir_value *v)
 static bool is_elementwise(const grouping *x, ir_node_id id)
 {
     const ir_node *n = &x->g->node.at[id];
-    return !n->is_dead && op_is_scalar(n->op) && n->count_out == 1 && !is_host_value(x->g, ir_value_at(x->g, n->out[0]));
+    return !n->is_dead && op_is_scalar(n->op) && n->count_out == 1 &&
+           !is_host_value(x->g, ir_value_at(x->g, n->out[0]));
 }
 
 static bool same_space(const ir_graph *g, ir_value_id a, ir_value_id b)
@@ -111,11 +116,11 @@ static bool is_immediate(const ir_graph *g, const ir_node *n, ir_value_id v)
 
 typedef struct builder {
     const grouping *x;
-    const group    *u;
-    ir_value_id     in[OPERANDS_MAX], result[RESULTS_MAX];
-    uint32_t        count_in, count_result, count, base;
-    ir_value_id     at_value[EXPR_MAX];  /* what each instruction computes; 0: something of its own */
-    expr_instr      at[EXPR_MAX];
+    const group *u;
+    ir_value_id in[OPERANDS_MAX], result[RESULTS_MAX];
+    uint32_t count_in, count_result, count, base;
+    ir_value_id at_value[EXPR_MAX]; /* what each instruction computes; 0: something of its own */
+    expr_instr at[EXPR_MAX];
 } builder;
 
 static bool push(builder *b, expr_instr i, ir_value_id v, uint16_t *out)
@@ -137,11 +142,15 @@ static bool leaf(builder *b, const ir_node *n, ir_value_id v, uint16_t *out)
             *out = (uint16_t)i;
             return true;
         }
-    if (b->u->anchor && v == g->node.at[b->u->anchor].out[0]) return push(b, (expr_instr){ .op = EXPR_ACC, .dtype = dtype }, v, out);
-    if (is_immediate(g, n, v)) return push(b, (expr_instr){ .op = EXPR_IMM, .dtype = dtype, .imm = scalar_load(x->dtype, x->data, 0) }, v, out);
+    if (b->u->anchor && v == g->node.at[b->u->anchor].out[0])
+        return push(b, (expr_instr){ .op = EXPR_ACC, .dtype = dtype }, v, out);
+    if (is_immediate(g, n, v))
+        return push(b, (expr_instr){ .op = EXPR_IMM, .dtype = dtype, .imm = scalar_load(x->dtype, x->data, 0) }, v,
+                    out);
     if (b->count_in == OPERANDS_MAX) return false;
     b->in[b->count_in] = v;
-    return push(b, (expr_instr){ .op = EXPR_LOAD, .dtype = dtype, .operand = (uint16_t)(b->base + b->count_in++) }, v, out);
+    return push(b, (expr_instr){ .op = EXPR_LOAD, .dtype = dtype, .operand = (uint16_t)(b->base + b->count_in++) }, v,
+                out);
 }
 
 static bool instruction(builder *b, const ir_node *n)
@@ -184,7 +193,9 @@ static bool build(builder *b, const grouping *x, const group *u)
         if (b->count_result == RESULTS_MAX || b->count == EXPR_MAX) return false;
         uint16_t from = 0, at;
         while (b->at_value[from] != v) from++;
-        const expr_instr store = { .op = EXPR_STORE, .dtype = b->at[from].dtype, .arg = { from }, .operand = (uint16_t)b->count_result };
+        const expr_instr store = {
+            .op = EXPR_STORE, .dtype = b->at[from].dtype, .arg = { from }, .operand = (uint16_t)b->count_result
+        };
         if (!push(b, store, 0, &at)) return false;
         b->result[b->count_result++] = v;
     }
@@ -206,8 +217,8 @@ static void erase(group *u, ir_node_id n)
     u->count = kept;
 }
 
-/* The full check of limits is as long as the program, so at most 64 instructions a member. Results are counted only in the end: a
- * value may be read outside for a moment while the group grows. */
+/* The full check of limits is as long as the program, so at most 64 instructions a member. Results are counted only in
+ * the end: a value may be read outside for a moment while the group grows. */
 static bool within_limits(const grouping *x, const group *u)
 {
     builder b = { .x = x, .u = u, .base = u->anchor ? x->g->node.at[u->anchor].count_in : 0 };
@@ -241,7 +252,9 @@ static void grow_forwards(grouping *x, group *u)
             const ir_node_id id = use.at[k] >> 1;
             if (use.at[k] & 1u || !is_elementwise(x, id) || x->owner[id] || x->pos[id] == 0) continue;
             const ir_node *n = &g->node.at[id];
-            if (n->parent != g->node.at[u->anchor].parent || !same_space(g, n->out[0], space) || !operands_are_early(x, u, n)) continue;
+            if (n->parent != g->node.at[u->anchor].parent || !same_space(g, n->out[0], space) ||
+                !operands_are_early(x, u, n))
+                continue;
             insert(x, u, id);
             if (!within_limits(x, u)) {
                 erase(u, id);
@@ -293,7 +306,8 @@ static sinter_status grow_epilogues(grouping *x)
     for (uint32_t i = 0; i < x->count; i++) {
         const ir_node_id id = x->order[i];
         const ir_node *n = &g->node.at[id];
-        if (n->is_dead || !(op_at(n->op)->traits & FUSES_AFTER) || n->count_out != 1 || n->epilogue || n->count_region) continue;
+        if (n->is_dead || !(op_at(n->op)->traits & FUSES_AFTER) || n->count_out != 1 || n->epilogue || n->count_region)
+            continue;
         const ir_value *v = ir_value_at(g, n->out[0]);
         if (v->is_output || !v->use_count) continue;
         group u = { .anchor = id, .pos = x->pos[id], .id = ++x->groups };
@@ -341,7 +355,9 @@ static void grow_backwards(grouping *x, group *u, ir_node_id seed)
             const ir_value_id v = n->in[i];
             const ir_node_id p = ir_value_at(g, v)->producer;
             if (!p || x->owner[p] || !x->pos[p] || u->count == EXPR_MAX || !is_elementwise(x, p)) continue;
-            if (g->node.at[p].parent != g->node.at[seed].parent || !same_space(g, v, space) || !readers_are_late(x, u, v)) continue;
+            if (g->node.at[p].parent != g->node.at[seed].parent || !same_space(g, v, space) ||
+                !readers_are_late(x, u, v))
+                continue;
             insert(x, u, p);
             builder b;
             if (!build(&b, x, u)) {
@@ -390,7 +406,8 @@ static sinter_status grow_programs(grouping *x)
         if (!build(&b, x, &u)) continue;
         x->owner[id] = u.id;
         grow_backwards(x, &u, id);
-        if (!build(&b, x, &u)) return FAIL(x->s->e, INTERNAL, "a group at node %s outgrew its limits", ir_node_label(g, id));
+        if (!build(&b, x, &u))
+            return FAIL(x->s->e, INTERNAL, "a group at node %s outgrew its limits", ir_node_label(g, id));
         TRY(emit_pointwise(x, &u, &b, id));
     }
     return SINTER_OK;
@@ -407,7 +424,9 @@ static sinter_status attach_prologue(grouping *x, ir_node_id id)
     const ir_value *value = ir_value_at(g, v);
     const ir_node_id from = value->producer;
     const ir_node *p = ir_node_at(g, from);
-    if (!from || p->op != OP_pointwise || p->count_out != 1 || value->use_count != 1 || value->is_output || p->parent != r->parent) return SINTER_OK;
+    if (!from || p->op != OP_pointwise || p->count_out != 1 || value->use_count != 1 || value->is_output ||
+        p->parent != r->parent)
+        return SINTER_OK;
     uint32_t main_in = 0;
     while (main_in < p->count_in && !same_space(g, p->in[main_in], v)) main_in++;
     if (main_in == p->count_in || r->count_in + p->count_in > 2 * OPERANDS_MAX) return SINTER_OK;

@@ -6,14 +6,14 @@
 
 /* clang-format off */
 const pass opt_pipeline[] = {
-    { .name = "canonicalize", .rules = { rules_shape },                                            .stage = IR_STAGE_OPTIMIZED },
-    { .name = "cse",          .run = pass_cse,                                                     .stage = IR_STAGE_OPTIMIZED },
-    { .name = "recognize",    .rules = { rules_activation, rules_norm, rules_attention, rules_shape }, .stage = IR_STAGE_OPTIMIZED },
-    { .name = "linear",       .rules = { rules_arith, rules_linear, rules_activation, rules_shape },   .stage = IR_STAGE_OPTIMIZED },
-    { .name = "norm",         .rules = { rules_norm, rules_attention, rules_arith, rules_shape },      .stage = IR_STAGE_OPTIMIZED },
-    { .name = "strength",     .rules = { rules_strength, rules_sink, rules_arith, rules_linear, rules_shape }, .stage = IR_STAGE_OPTIMIZED },
-    { .name = "cse-again",    .run = pass_cse,                                                     .stage = IR_STAGE_OPTIMIZED },
-    { .name = "groups",       .run = pass_groups,                                                  .stage = IR_STAGE_GROUPED },
+    { "canonicalize", { rules_shape },                                                  NULL,        IR_STAGE_OPTIMIZED },
+    { "cse",          { NULL },                                                         pass_cse,    IR_STAGE_OPTIMIZED },
+    { "recognize",    { rules_activation, rules_norm, rules_attention, rules_shape },   NULL,        IR_STAGE_OPTIMIZED },
+    { "linear",       { rules_arith, rules_linear, rules_activation, rules_shape },     NULL,        IR_STAGE_OPTIMIZED },
+    { "norm",         { rules_norm, rules_attention, rules_arith, rules_shape },        NULL,        IR_STAGE_OPTIMIZED },
+    { "strength",     { rules_strength, rules_sink, rules_arith, rules_linear, rules_shape }, NULL,  IR_STAGE_OPTIMIZED },
+    { "cse-again",    { NULL },                                                         pass_cse,    IR_STAGE_OPTIMIZED },
+    { "groups",       { NULL },                                                         pass_groups, IR_STAGE_GROUPED },
     { .name = NULL },
 };
 /* clang-format on */
@@ -22,7 +22,8 @@ static sinter_status run_one(opt_state *s, const pass *p)
 {
     const sinter_status status = p->run ? p->run(s) : opt_rules_run(s, p->rules);
     if (status) return NOTE(s->e, status, "while optimising (pass %s)", p->name);
-    if (env_logs(s->e, LOG_OPT)) env_log(s->e, LOG_OPT, "pass %s done, %llu rules fired so far", p->name, (unsigned long long)s->fired);
+    if (env_logs(s->e, LOG_OPT))
+        env_log(s->e, LOG_OPT, "pass %s done, %llu rules fired so far", p->name, (unsigned long long)s->fired);
     if (s->o->verify) {
         const sinter_status verified = ir_verify(s->g, p->stage);
         if (verified) return NOTE(s->e, verified, "while checking the graph after pass %s", p->name);

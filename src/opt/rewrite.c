@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rewrite.c - the driver of rules.
  *
- * A worklist of nodes; rules are indexed by their root's op. Constants fold on the way, so that rules may compute with constants by
- * emitting ordinary ops. When the list has run dry and something fired, everything is looked at once more: a deep pattern may have come
- * to match far from the last change. Work is linear in nodes for each such round, and rounds are few. */
+ * A worklist of nodes; rules are indexed by their root's op. Constants fold on the way, so that rules may compute with
+ * constants by emitting ordinary ops. When the list has run dry and something fired, everything is looked at once more:
+ * a deep pattern may have come to match far from the last change. Work is linear in nodes for each such round, and
+ * rounds are few. */
 #include "opt/rewrite.h"
 
 #include <math.h>
@@ -11,15 +12,15 @@
 
 typedef VEC(ir_node_id) node_list;
 typedef struct driver {
-    rewriter        r;
-    arena           a;
-    const rule    **rule_at;            /* rules grouped by root op */
-    uint32_t        start[OP_COUNT + 1];
-    node_list       queue;
-    uint32_t        head;
-    bool           *is_queued;
-    uint32_t        queued_size;
-    uint64_t        budget, fired;
+    rewriter r;
+    arena a;
+    const rule **rule_at; /* rules grouped by root op */
+    uint32_t start[OP_COUNT + 1];
+    node_list queue;
+    uint32_t head;
+    bool *is_queued;
+    uint32_t queued_size;
+    uint64_t budget, fired;
 } driver;
 
 static bool is_disabled(const char *list, const char *name)
@@ -27,7 +28,8 @@ static bool is_disabled(const char *list, const char *name)
     const size_t length = strlen(name);
     for (const char *at = list; at && (at = strstr(at, name)); at += length) {
         const char before = at == list ? ',' : at[-1], after = at[length];
-        const bool starts = before == ',' || before == ' ' || (before == '-' && (at == list + 1 || at[-2] == ',' || at[-2] == ' '));
+        const bool starts =
+            before == ',' || before == ' ' || (before == '-' && (at == list + 1 || at[-2] == ',' || at[-2] == ' '));
         if (starts && (after == 0 || after == ',' || after == ' ')) return true;
     }
     return false;
@@ -159,7 +161,8 @@ static sinter_status fire(driver *d, const rule *x, const match *m)
     }
     const ir_value_id from = g->node.at[m->root].out[0];
     if (!to || !may_replace(g, from, to)) {
-        for (ir_node_id n = g->node.count; n-- > before;) TRY(collect(d, n, before, 0));   /* what a declining rule left; nothing changed */
+        for (ir_node_id n = g->node.count; n-- > before;)
+            TRY(collect(d, n, before, 0)); /* what a declining rule left; nothing changed */
         return SINTER_OK;
     }
     for (ir_node_id n = before; n < g->node.count; n++) {
@@ -179,8 +182,8 @@ static sinter_status fire(driver *d, const rule *x, const match *m)
     if (s->o->fired) s->o->fired(s->o->fired_user, x->name);
     if (env_logs(s->e, LOG_OPT)) env_log(s->e, LOG_OPT, "%s at %s", x->name, ir_node_label(g, m->root));
     if (d->fired > d->budget)
-        return FAIL(s->e, INTERNAL, "rule %s still fires at node %s, value %u, after %llu firings", x->name, ir_node_label(g, m->root), from,
-                    (unsigned long long)d->fired);
+        return FAIL(s->e, INTERNAL, "rule %s still fires at node %s, value %u, after %llu firings", x->name,
+                    ir_node_label(g, m->root), from, (unsigned long long)d->fired);
     return SINTER_OK;
 }
 
@@ -206,8 +209,8 @@ static sinter_status inline_if(driver *d, ir_node_id id, bool *done)
     return SINTER_OK;
 }
 
-/* Integers known as expressions are written down as such: the ops that computed them die. Expressions over late symbols stay
- * computed, since the bind node may read the very value. */
+/* Integers known as expressions are written down as such: the ops that computed them die. Expressions over late symbols
+ * stay computed, since the bind node may read the very value. */
 static sinter_status settle_shape_value(driver *d, ir_node_id id, bool *done)
 {
     ir_graph *g = d->r.g;
@@ -305,7 +308,7 @@ sinter_status opt_rules_run(opt_state *s, const rule *const *tables)
 ir_value_id rw_emit(rewriter *r, op_id op, void *attrs, const ir_value_id *in, uint32_t count)
 {
     for (uint32_t i = 0; i < count && i < op_at(op)->in_min; i++)
-        if (!in[i]) return 0;                   /* an earlier emit failed */
+        if (!in[i]) return 0; /* an earlier emit failed */
     return ir_emit(r->g, r->region, op, attrs, in, count);
 }
 
@@ -416,7 +419,9 @@ static bool flatten(const rewriter *r, ir_value_id v, bool shared, bool is_root,
     const ir_node *n = rw_def(r, v, OP_mul);
     double c;
     if (depth < 8 && (is_root || shared || rw_only(r, v))) {
-        if (n) return flatten(r, n->in[0], shared, false, depth + 1, out) && flatten(r, n->in[1], shared, false, depth + 1, out);
+        if (n)
+            return flatten(r, n->in[0], shared, false, depth + 1, out) &&
+                   flatten(r, n->in[1], shared, false, depth + 1, out);
         n = rw_def(r, v, OP_div);
         if (n && rw_scalar(r, n->in[1], &c) && c != 0) {
             out->scale /= c;

@@ -27,7 +27,8 @@ typedef struct rule {
     ir_value_id   (*apply)(rewriter *r, const match *m);
     rule_numerics   numerics;
 } rule;
-extern const rule rules_shape[], rules_sink[], rules_arith[], rules_linear[], rules_activation[], rules_norm[], rules_attention[], rules_strength[];
+extern const rule rules_shape[], rules_sink[], rules_arith[], rules_strength[], rules_linear[], rules_activation[];
+extern const rule rules_norm[], rules_attention[];
 
 /* ---- building ---- */
 ir_value_id rw_emit(rewriter *r, op_id op, void *attrs, const ir_value_id *in, uint32_t count);

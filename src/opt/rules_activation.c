@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rules_activation.c - activations and softmax that exporters spelled out.
  *
- * Products are compared flattened (rw_product), so that the order in which x, 1/2 and the rest are multiplied does not matter. */
+ * Products are compared flattened (rw_product), so that the order in which x, 1/2 and the rest are multiplied does not
+ * matter. */
 #include "opt/rewrite.h"
 
 #include <math.h>

@@ -122,7 +122,8 @@ static ir_value_id min_relu(rewriter *r, const match *m)
 /* Limits of a clip node with uniform bounds. */
 static bool limits(const rewriter *r, const ir_node *clip, double *low, double *high)
 {
-    return rw_scalar(r, clip->in[1], low) && rw_scalar(r, clip->in[2], high) && dtype_is_float(rw_value(r, clip->in[0])->dtype);
+    return rw_scalar(r, clip->in[1], low) && rw_scalar(r, clip->in[2], high) &&
+           dtype_is_float(rw_value(r, clip->in[0])->dtype);
 }
 
 /* clip(relu(x)) or relu(clip(x)) -> clip. */

@@ -2,21 +2,21 @@
 /* rules_attention.c - scaled dot product attention from its parts.
  *
  *   softmax(q k^T * scale + mask) v       q [B,H,S,D], k [B,H,T,D], v [B,H,T,E]; or without B
- * The scale may multiply or divide the scores, q or k. The mask is added, or chosen by where(mask, scores, -inf). Keys and values that
- * are repeated for groups of heads are taken before the repetition. Casts to wider floats around the softmax are looked through: the op
- * keeps its inner values in f32 anyway. */
+ * The scale may multiply or divide the scores, q or k. The mask is added, or chosen by where(mask, scores, -inf). Keys
+ * and values that are repeated for groups of heads are taken before the repetition. Casts to wider floats around the
+ * softmax are looked through: the op keeps its inner values in f32 anyway. */
 #include "opt/rewrite.h"
 
 #include <math.h>
 
 typedef struct scores {
     ir_value_id q, k;
-    bool        k_is_transposed;        /* [B,H,D,T] */
-    double      scale;
-    ir_value_id mask, second;           /* 0: none; two added ones become one */
-    bool        mask_is_forbidden;      /* a bool that says where not to look */
-    bool        mask_is_choice;         /* a bool condition; else added */
-    double      fill;                   /* what the condition puts in place: -inf, or so little that adding it is the same */
+    bool k_is_transposed; /* [B,H,D,T] */
+    double scale;
+    ir_value_id mask, second; /* 0: none; two added ones become one */
+    bool mask_is_forbidden;   /* a bool that says where not to look */
+    bool mask_is_choice;      /* a bool condition; else added */
+    double fill;              /* what the condition puts in place: -inf, or so little that adding it is the same */
 } scores;
 
 static bool is_widening(const rewriter *r, const ir_node *cast)
@@ -150,7 +150,8 @@ static ir_value_id softmax_input(const rewriter *r, ir_value_id p)
     n = rw_def(r, p, OP_where);
     if (n && rw_only(r, p)) {
         const ir_node *nan = rw_def(r, n->in[0], OP_is_nan);
-        if (!nan || nan->in[0] != n->in[2] || !rw_is_scalar(r, n->in[1], 0) || rw_value(r, n->in[2])->use_count != 2) return 0;
+        if (!nan || nan->in[0] != n->in[2] || !rw_is_scalar(r, n->in[1], 0) || rw_value(r, n->in[2])->use_count != 2)
+            return 0;
         p = n->in[2];
     } else if (!rw_only(r, p)) {
         return 0;
@@ -195,7 +196,9 @@ static ir_value_id attention(rewriter *r, const match *m)
             s.mask = rw_binary(r, OP_add, s.mask, s.second);
         } else if (s.mask_is_choice && s.fill != -INFINITY) {
             const ir_value_id low = rw_scalar_const(r, t, s.fill), zero = rw_scalar_const(r, t, 0);
-            s.mask = rw_emit(r, OP_where, NULL, (ir_value_id[]){ s.mask, s.mask_is_forbidden ? low : zero, s.mask_is_forbidden ? zero : low }, 3);
+            s.mask = rw_emit(
+                r, OP_where, NULL,
+                (ir_value_id[]){ s.mask, s.mask_is_forbidden ? low : zero, s.mask_is_forbidden ? zero : low }, 3);
         } else if (s.mask_is_forbidden) {
             s.mask = rw_unary(r, OP_not, s.mask);
         }

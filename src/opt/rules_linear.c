@@ -34,7 +34,8 @@ static ir_value_id scale_for_weights(rewriter *r, const ir_node *n, ir_value_id 
 {
     const ir_value *w = rw_value(r, n->in[1]);
     bool is_one;
-    if (!w->data || !dtype_is_float(w->dtype) || rw_value(r, s)->dtype != w->dtype || !is_per_channel(r, n, s, &is_one)) return 0;
+    if (!w->data || !dtype_is_float(w->dtype) || rw_value(r, s)->dtype != w->dtype || !is_per_channel(r, n, s, &is_one))
+        return 0;
     if (is_one) return rw_reshape(r, s, 0, NULL);
     const dim channels = rw_value(r, n->out[0])->dim[channel_axis(r, n)], one = dim_const(r->g->dims, 1);
     dim d[SINTER_RANK_MAX];
@@ -56,7 +57,8 @@ static bool is_linear(const rewriter *r, ir_value_id v)
 {
     const ir_node *n = rw_node(r, rw_value(r, v)->producer);
     if (!rw_value(r, v)->producer || n->is_dead || !rw_only(r, v)) return false;
-    return (n->op == OP_conv || n->op == OP_conv_transpose || n->op == OP_matmul) && n->count_in == 2 && ir_is_const(r->g, n->in[1]);
+    return (n->op == OP_conv || n->op == OP_conv_transpose || n->op == OP_matmul) && n->count_in == 2 &&
+           ir_is_const(r->g, n->in[1]);
 }
 
 /* linear(x, w * s) for the linear op that makes v. */
@@ -79,7 +81,8 @@ static ir_value_id fold_scale(rewriter *r, const match *m)
 
 static ir_value_id fold_divisor(rewriter *r, const match *m)
 {
-    return is_linear(r, m->v[X]) && rw_is_float(r, m->v[S]) ? scaled(r, m->v[X], rw_unary(r, OP_reciprocal, m->v[S])) : 0;
+    return is_linear(r, m->v[X]) && rw_is_float(r, m->v[S]) ? scaled(r, m->v[X], rw_unary(r, OP_reciprocal, m->v[S]))
+                                                            : 0;
 }
 
 static ir_value_id fold_scale_past_bias(rewriter *r, const match *m)
@@ -94,7 +97,9 @@ static ir_value_id fold_scale_past_bias(rewriter *r, const match *m)
 
 static ir_value_id fold_neg(rewriter *r, const match *m)
 {
-    return is_linear(r, m->v[X]) && rw_is_float(r, m->v[X]) ? scaled(r, m->v[X], rw_scalar_const(r, rw_value(r, m->v[X])->dtype, -1)) : 0;
+    return is_linear(r, m->v[X]) && rw_is_float(r, m->v[X])
+               ? scaled(r, m->v[X], rw_scalar_const(r, rw_value(r, m->v[X])->dtype, -1))
+               : 0;
 }
 
 /* clang-format off */

@@ -4,16 +4,17 @@
  *   d / sqrt(mean(d^2) + eps)             d = x - mean(x): layer_norm(x);  any other d: rms_norm(d)
  *   layer_norm(x) * g + b                 g, b go into the op where they have the shape of the normalised axes
  *   x * k + (b - mean(x) * k)             k = g * rsqrt(mean((x - mean x)^2) + eps): TensorFlow's form
- * The square may be a pow or a product, the root a sqrt, a pow, or a reciprocal of either; casts to f32 inside are looked through. */
+ * The square may be a pow or a product, the root a sqrt, a pow, or a reciprocal of either; casts to f32 inside are
+ * looked through. */
 #include "opt/rewrite.h"
-
 
 enum { X, S };
 
 /* Looks through casts between float types that widen. */
 static ir_value_id skip_casts(const rewriter *r, ir_value_id v)
 {
-    for (const ir_node *n; (n = rw_def(r, v, OP_cast)) != NULL && rw_is_float(r, n->in[0]) && rw_is_float(r, v);) v = n->in[0];
+    for (const ir_node *n; (n = rw_def(r, v, OP_cast)) != NULL && rw_is_float(r, n->in[0]) && rw_is_float(r, v);)
+        v = n->in[0];
     return v;
 }
 
@@ -84,7 +85,8 @@ static ir_value_id centred(const rewriter *r, ir_value_id d, int64_t axis)
     return n && mean_of(r, n->in[1], &own) == n->in[0] && own == axis ? n->in[0] : 0;
 }
 
-static ir_value_id norm(rewriter *r, op_id op, ir_value_id x, ir_value_id scale, ir_value_id bias, int64_t axis, double epsilon)
+static ir_value_id norm(rewriter *r, op_id op, ir_value_id x, ir_value_id scale, ir_value_id bias, int64_t axis,
+                        double epsilon)
 {
     const ir_value_id in[3] = { x, scale, bias };
     const uint32_t count = bias ? 3 : scale ? 2 : 1;
@@ -161,8 +163,10 @@ static ir_value_id scale_layer_norm(rewriter *r, const match *m)
     const bool is_layer = n->op == OP_layer_norm, is_rms = n->op == OP_rms_norm;
     if (!rw_value(r, m->v[X])->producer || (!is_layer && !is_rms) || n->is_dead || !rw_only(r, m->v[X])) return 0;
     if (n->count_in != 1 || n->count_out != 1) return 0;
-    const int64_t axis = is_layer ? ((const attrs_layer_norm *)n->attrs)->axis : ((const attrs_rms_norm *)n->attrs)->axis;
-    const double epsilon = is_layer ? ((const attrs_layer_norm *)n->attrs)->epsilon : ((const attrs_rms_norm *)n->attrs)->epsilon;
+    const int64_t axis =
+        is_layer ? ((const attrs_layer_norm *)n->attrs)->axis : ((const attrs_rms_norm *)n->attrs)->axis;
+    const double epsilon =
+        is_layer ? ((const attrs_layer_norm *)n->attrs)->epsilon : ((const attrs_rms_norm *)n->attrs)->epsilon;
     const ir_value_id x = n->in[0];
     if (!fits_norm(r, x, axis, m->v[S]) || rw_value(r, x)->dtype != rw_value(r, m->v[S])->dtype) return 0;
     return norm(r, is_layer ? OP_layer_norm : OP_rms_norm, x, shaped(r, x, axis, m->v[S]), 0, axis, epsilon);
@@ -182,7 +186,8 @@ static ir_value_id bias_layer_norm(rewriter *r, const match *m)
 static ir_value_id layer_norm_tf(rewriter *r, const match *m)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        const ir_node *add = rw_node(r, m->root), *xk = rw_def(r, add->in[i], OP_mul), *rest = rw_def(r, add->in[1 - i], OP_sub);
+        const ir_node *add = rw_node(r, m->root), *xk = rw_def(r, add->in[i], OP_mul),
+                      *rest = rw_def(r, add->in[1 - i], OP_sub);
         const ir_node *mk = rest ? rw_def(r, rest->in[1], OP_mul) : NULL;
         if (!xk || !mk || !ir_is_const(r->g, rest->in[0])) continue;
         for (uint32_t j = 0; j < 4; j++) {

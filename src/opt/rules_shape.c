@@ -52,7 +52,8 @@ static bool cast_is_lossless(sinter_dtype from, sinter_dtype to)
     return exact_bits(from) <= exact_bits(to);
 }
 
-/* cast(cast(x, wider), t) -> cast(x, t). An integer that passes through a float saturates in the end where a direct cast wraps. */
+/* cast(cast(x, wider), t) -> cast(x, t). An integer that passes through a float saturates in the end where a direct
+ * cast wraps. */
 static ir_value_id fold_casts(rewriter *r, const match *m)
 {
     const sinter_dtype from = rw_value(r, m->v[X])->dtype;
@@ -133,14 +134,16 @@ static ir_value_id drop_pad(rewriter *r, const match *m)
     return take_input(r, m);
 }
 
-/* The spatial pads of a constant pad node before a window op, appended to the op's own. `wants` is what the op pads with. */
+/* The spatial pads of a constant pad node before a window op, appended to the op's own. `wants` is what the op pads
+ * with. */
 static bool add_pads(const rewriter *r, ir_value_id padded, double wants, attr_ints *pad, ir_value_id *x)
 {
     const ir_node *n = rw_def(r, padded, OP_pad);
     if (!n || !rw_only(r, padded)) return false;
     const attrs_pad *at = n->attrs;
     double value = 0;
-    if (at->mode != pad_mode_constant || (n->count_in > 1 && n->in[1] && !ir_const_scalar(r->g, n->in[1], &value))) return false;
+    if (at->mode != pad_mode_constant || (n->count_in > 1 && n->in[1] && !ir_const_scalar(r->g, n->in[1], &value)))
+        return false;
     if (!(value == wants || (wants == -INFINITY && value <= -3.4e38))) return false;
     const uint32_t rank = rw_value(r, padded)->rank;
     if (rank < 3 || at->begin.count != rank || at->end.count != rank || pad->count != 2 * (rank - 2)) return false;
@@ -148,7 +151,9 @@ static bool add_pads(const rewriter *r, ir_value_id padded, double wants, attr_i
         int64_t begin, end;
         if (!pad_at(r, at, i, &begin, &end) || begin < 0 || end < 0 || (i < 2 && (begin || end))) return false;
         if (i < 2) continue;
-        if (!i64_add(pad->at[i - 2], begin, &pad->at[i - 2]) || !i64_add(pad->at[rank - 4 + i], end, &pad->at[rank - 4 + i])) return false;
+        if (!i64_add(pad->at[i - 2], begin, &pad->at[i - 2]) ||
+            !i64_add(pad->at[rank - 4 + i], end, &pad->at[rank - 4 + i]))
+            return false;
     }
     *x = n->in[0];
     return true;
@@ -253,7 +258,9 @@ static ir_value_id gather_to_slice(rewriter *r, const match *m)
     const ir_value shape = *y;
     view index;
     int64_t size;
-    if (!ir_const_view(r->g, n->in[1], &index) || index.rank > 1 || view_count(&index) < 1 || !dim_is_const(r->g->dims, x->dim[axis], &size)) return 0;
+    if (!ir_const_view(r->g, n->in[1], &index) || index.rank > 1 || view_count(&index) < 1 ||
+        !dim_is_const(r->g->dims, x->dim[axis], &size))
+        return 0;
     int64_t first = view_load_i64(&index, 0);
     first += first < 0 ? size : 0;
     if (first < 0 || view_count(&index) > size || first > size - view_count(&index)) return 0;
@@ -292,10 +299,12 @@ static bool same_but_ones(const rewriter *r, const ir_value *a, const ir_value *
 static bool sinks_from(const rewriter *r, ir_value_id v)
 {
     const ir_node *maker = rw_node(r, rw_value(r, v)->producer);
-    return rw_only(r, v) && rw_value(r, v)->producer && (op_is_scalar(maker->op) || op_at(maker->op)->traits & FUSES_AFTER);
+    return rw_only(r, v) && rw_value(r, v)->producer &&
+           (op_is_scalar(maker->op) || op_at(maker->op)->traits & FUSES_AFTER);
 }
 
-/* Other operand `v` of an op in shape y, as it must be in shape x, which has the same elements in the same order; 0: it cannot. */
+/* Other operand `v` of an op in shape y, as it must be in shape x, which has the same elements in the same order; 0: it
+ * cannot. */
 static ir_value_id operand_before(rewriter *r, ir_value_id v, const ir_value *x, const ir_value *y)
 {
     const ir_value *c = rw_value(r, v);
@@ -307,7 +316,8 @@ static ir_value_id operand_before(rewriter *r, ir_value_id v, const ir_value *x,
     }
     if (is_one) return c->rank <= x->rank ? v : rw_reshape(r, v, 0, NULL);
     if (c->rank == y->rank && !memcmp(c->dim, y->dim, y->rank * sizeof(dim))) {
-        /* Of two reshapes the other may be the one to sink: only where both come from one shape is there no question. */
+        /* Of two reshapes the other may be the one to sink: only where both come from one shape is there no question.
+         */
         const ir_node *other = rw_def(r, v, OP_reshape);
         if (!other) return sinks_from(r, v) ? 0 : rw_reshape(r, v, x->rank, x->dim);
         const ir_value *from = rw_value(r, other->in[0]);
@@ -338,7 +348,9 @@ static ir_value_id sink_reshape(rewriter *r, const match *m)
     for (uint32_t i = 0; i < count; i++) {
         n = rw_node(r, m->root);
         const ir_node *reshape = rw_def(r, n->in[i], OP_reshape);
-        if (!reshape || !rw_only(r, n->in[i]) || !rw_same_shape(r, n->in[i], n->out[0]) || !sinks_from(r, reshape->in[0])) continue;
+        if (!reshape || !rw_only(r, n->in[i]) || !rw_same_shape(r, n->in[i], n->out[0]) ||
+            !sinks_from(r, reshape->in[0]))
+            continue;
         const ir_value_id source = reshape->in[0];
         const ir_value x = *rw_value(r, source), y = *rw_value(r, n->out[0]);
         ir_value_id in[3];

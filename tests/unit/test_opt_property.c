@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_opt_property.c - random small graphs compute the same before and after the whole pipeline, which verifies after each pass. */
+/* test_opt_property.c - random small graphs compute the same before and after the whole pipeline, which verifies after
+ * each pass. */
 #include "graph_eval.h"
 #include "opt/pipeline.h"
 #include "test.h"
 
 #include <math.h>
 
-typedef struct maker { uint64_t seed; text out; uint32_t next, rows[64], cols[64], count; uint32_t id[64]; } maker;
+typedef struct maker {
+    uint64_t seed;
+    text out;
+    uint32_t next, rows[64], cols[64], count;
+    uint32_t id[64];
+} maker;
 
 static uint32_t below(maker *m, uint32_t n)
 {
@@ -32,25 +38,36 @@ static void add_node(maker *m)
     case 1:
     case 2: {
         const double value = below(m, 3) ? (double)below(m, 5) / 2 - 1 : below(m, 2);
-        text_printf(&m->out, "const %%%u: f32[%s] = {%g}\n%%%u = %s(%%%u, %%%u)\n", m->next, below(m, 2) ? "" : "1", value, y,
-                    binary[below(m, COUNT_OF(binary))], x, m->next);
+        text_printf(&m->out, "const %%%u: f32[%s] = {%g}\n%%%u = %s(%%%u, %%%u)\n", m->next, below(m, 2) ? "" : "1",
+                    value, y, binary[below(m, COUNT_OF(binary))], x, m->next);
         m->next++;
         break;
     }
     case 3:
-        text_printf(&m->out, "const %%%u: f32[%u,%u] hash=0x%x\n%%%u = matmul(%%%u, %%%u)\n", m->next, c, c, below(m, 1000), y, x, m->next);
+        text_printf(&m->out, "const %%%u: f32[%u,%u] hash=0x%x\n%%%u = matmul(%%%u, %%%u)\n", m->next, c, c,
+                    below(m, 1000), y, x, m->next);
         m->next++;
         break;
-    case 4: text_printf(&m->out, "%%%u = transpose(%%%u) perm=[1,0]\n", y, x); keep(m, y, c, r); return;
-    case 5: text_printf(&m->out, "%%%u = reshape(%%%u) shape=[1,%u]\n", y, x, r * c); keep(m, y, 1, r * c); return;
+    case 4:
+        text_printf(&m->out, "%%%u = transpose(%%%u) perm=[1,0]\n", y, x);
+        keep(m, y, c, r);
+        return;
+    case 5:
+        text_printf(&m->out, "%%%u = reshape(%%%u) shape=[1,%u]\n", y, x, r * c);
+        keep(m, y, 1, r * c);
+        return;
     case 6: text_printf(&m->out, "%%%u = softmax(%%%u) axis=%u\n", y, x, below(m, 2)); break;
-    case 7: text_printf(&m->out, "%%%u = reduce(%%%u) kind=mean axes=[%u]\n", y, x, 1); keep(m, y, r, 1); return;
+    case 7:
+        text_printf(&m->out, "%%%u = reduce(%%%u) kind=mean axes=[%u]\n", y, x, 1);
+        keep(m, y, r, 1);
+        return;
     default:
         for (uint32_t k = 0; k < 8; k++) {
             const uint32_t j = below(m, m->count);
             const bool fits = (m->rows[j] == r || m->rows[j] == 1) && (m->cols[j] == c || m->cols[j] == 1);
             if (!fits) continue;
-            text_printf(&m->out, "%%%u = %s(%%%u, %%%u)\n", y, binary[below(m, COUNT_OF(binary))], below(m, 2) ? x : m->id[j], below(m, 2) ? x : m->id[j]);
+            text_printf(&m->out, "%%%u = %s(%%%u, %%%u)\n", y, binary[below(m, COUNT_OF(binary))],
+                        below(m, 2) ? x : m->id[j], below(m, 2) ? x : m->id[j]);
             /* Which two were drawn decides the shape only where both are the small one. */
             keep(m, y, 0, 0);
             m->count--;
@@ -74,16 +91,18 @@ static void one_graph(uint64_t seed)
     const uint32_t nodes = 3 + below(&m, 20);
     for (uint32_t i = 0; i < nodes; i++) add_node(&m);
     uint32_t outputs = 0;
-    for (uint32_t i = m.count; i-- > 2 && outputs < 3; outputs++) text_printf(&m.out, "output %%%u name=\"y%u\"\n", m.id[i], i);
+    for (uint32_t i = m.count; i-- > 2 && outputs < 3; outputs++)
+        text_printf(&m.out, "output %%%u name=\"y%u\"\n", m.id[i], i);
     ir_graph *before = NULL, *g = NULL;
     arena a;
     arena_init(&a, &e);
     view in[2] = { { 0 } }, x[4] = { { 0 } }, y[4] = { { 0 } };
     const opt_options o = { .math = OPT_MATH_FP32, .verify = true };
-    bool ok = CHECK(ir_parse(&e, m.out.at, m.out.length, &before) == SINTER_OK) && CHECK(ir_parse(&e, m.out.at, m.out.length, &g) == SINTER_OK);
+    bool ok = CHECK(ir_parse(&e, m.out.at, m.out.length, &before) == SINTER_OK) &&
+              CHECK(ir_parse(&e, m.out.at, m.out.length, &g) == SINTER_OK);
     ok = ok && CHECK(opt_run(&e, g, &o) == SINTER_OK);
-    ok = ok && CHECK(graph_inputs(before, seed, &a, in) == SINTER_OK) && CHECK(graph_eval(before, in, &a, x) == SINTER_OK) &&
-         CHECK(graph_eval(g, in, &a, y) == SINTER_OK);
+    ok = ok && CHECK(graph_inputs(before, seed, &a, in) == SINTER_OK) &&
+         CHECK(graph_eval(before, in, &a, x) == SINTER_OK) && CHECK(graph_eval(g, in, &a, y) == SINTER_OK);
     for (uint32_t i = 0; ok && i < outputs; i++) ok = CHECK_NEAR(graph_gap(&y[i], &x[i]), 0, 1e-4);
     if (!ok) printf("seed %llu: %s\n%s\n", (unsigned long long)seed, error.text, m.out.at);
     arena_deinit(&a);

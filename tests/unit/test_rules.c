@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rules.c - each rewrite rule against its file tests/rules/<name>.txt.
  *
- * A file has sections that begin with a line "before:", "after:" or "not:". The rule, alone, turns each before into the after
- * that follows (compared as text, numbered anew), both compute the same from random inputs, and the rule leaves each not alone. A rule
- * without a file, without a firing or without a near miss fails. SINTER_BLESS=1 writes the after sections from what happened. */
+ * A file has sections that begin with a line "before:", "after:" or "not:". The rule, alone, turns each before into the
+ * after that follows (compared as text, numbered anew), both compute the same from random inputs, and the rule leaves
+ * each not alone. A rule without a file, without a firing or without a near miss fails. SINTER_BLESS=1 writes the after
+ * sections from what happened. */
 #include "base/os.h"
 #include "graph_eval.h"
 #include "opt/rewrite.h"
@@ -13,9 +14,15 @@
 #define SINTER_SOURCE_DIR "."
 #endif
 
-static const rule *const tables[] = { rules_shape, rules_arith, rules_linear, rules_activation, rules_norm, rules_attention, rules_strength, rules_sink, NULL };
+static const rule *const tables[] = { rules_shape,      rules_arith, rules_linear,
+                                      rules_activation, rules_norm,  rules_attention,
+                                      rules_strength,   rules_sink,  NULL };
 
-typedef struct section { const char *at; size_t size; char kind; } section;   /* b, a, n; c: what comes before the first */
+typedef struct section {
+    const char *at;
+    size_t size;
+    char kind;
+} section; /* b, a, n; c: what comes before the first */
 
 static uint32_t split(const char *at, size_t size, section *out, uint32_t max)
 {
@@ -25,7 +32,10 @@ static uint32_t split(const char *at, size_t size, section *out, uint32_t max)
     for (const char *line = at; line < end;) {
         const char *next = memchr(line, '\n', (size_t)(end - line));
         next = next ? next + 1 : end;
-        const char kind = !strncmp(line, "before:", 7) ? 'b' : !strncmp(line, "after:", 6) ? 'a' : !strncmp(line, "not:", 4) ? 'n' : 0;
+        const char kind = !strncmp(line, "before:", 7)  ? 'b'
+                          : !strncmp(line, "after:", 6) ? 'a'
+                          : !strncmp(line, "not:", 4)   ? 'n'
+                                                        : 0;
         if (kind) {
             current.size = (size_t)(line - current.at);
             if (count < max) out[count++] = current;
