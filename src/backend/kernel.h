@@ -44,6 +44,7 @@ typedef struct kernel {
     const char *name;                   /* stable: part of cache keys and engine files */
     uint32_t    abi;                    /* parameters and packing; raised by hand */
     bool        is_strided_out;         /* results may be rows of a pitch: innermost axis of the order dense, the others run on: concat by address */
+    bool        is_in_place;            /* a single result may lie exactly where an operand of the programs lies that is seen alike */
     const char *(*reject)(const problem *p, const kernel_target *t);         /* NULL: can run; else the reason */
     void   (*tactics)(const problem *p, const kernel_target *t, tactic_sink *out);   /* best guess first; at least one */
     bool   (*check)(const problem *p, const tactic *t);

@@ -85,6 +85,7 @@ static sinter_status plan_profile(builder *b, uint32_t index)
     tune_result *t = &b->tuned[index];
     TRY(tune_graph(b->e, &b->a, b->g, &options, t));
     TRY(plan_lifetimes(b->e, t->plan));
+    plan_in_place(t->plan);
     grow_late(b, t->plan);
     TRY(plan_offsets(b->e, t->plan, slab_item_max));
     env_log(b->e, LOG_PLAN, "profile %u: %u steps, %llu bytes of slab", index, t->plan->step.count - 1, (unsigned long long)t->plan->slab_size);

@@ -79,6 +79,6 @@ static sinter_status run(const kernel_run *k)
 }
 
 const kernel cpu_pointwise = {
-    .name = "cpu_pointwise", .abi = 1, .is_strided_out = true, .reject = reject, .tactics = row_tactics_isa,
+    .name = "cpu_pointwise", .abi = 1, .is_strided_out = true, .is_in_place = true, .reject = reject, .tactics = row_tactics_isa,
     .check = row_check_isa, .print = row_print_isa, .cost_ns = cost_ns, .record_size = record_size, .bind = bind, .run = run,
 };

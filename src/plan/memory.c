@@ -120,6 +120,37 @@ sinter_status plan_lifetimes(env *e, plan *p)
     return SINTER_OK;
 }
 
+/* ---- in place ---- */
+
+static bool same_view(const plan_value *a, const plan_value *b)
+{
+    return a->rank == b->rank && a->offset == b->offset && sinter_dtype_bits(a->dtype) == sinter_dtype_bits(b->dtype) &&
+           memcmp(a->dim, b->dim, a->rank * sizeof(dim)) == 0 && memcmp(a->stride, b->stride, a->rank * sizeof(dim)) == 0;
+}
+
+static void merge(plan *p, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = 1; i < p->value.count; i++)
+        if (p->value.at[i].storage == from) p->value.at[i].storage = to;
+    if (p->storage.at[from].last > p->storage.at[to].last) p->storage.at[to].last = p->storage.at[from].last;
+    p->storage.at[from].kind = STORAGE_NONE;
+}
+
+void plan_in_place(plan *p)
+{
+    for (uint32_t i = 1; i < p->step.count; i++) {
+        const plan_step *s = &p->step.at[i];
+        for (uint32_t k = s->in_place_from; s->count_out == 1 && s->out[0] && k < s->count_in; k++) {
+            const plan_value *in = &p->value.at[s->in[k]], *out = &p->value.at[s->out[0]];
+            const plan_storage *from = &p->storage.at[out->storage], *to = &p->storage.at[in->storage];
+            if (!s->in[k] || from->kind != STORAGE_SLAB || to->kind != STORAGE_SLAB || from == to || from->bound != to->bound) continue;
+            if (to->last != s->first || from->first != s->first || !same_view(in, out)) continue;
+            merge(p, out->storage, in->storage);
+            break;
+        }
+    }
+}
+
 /* ---- offsets ---- */
 
 typedef struct slot {

@@ -43,7 +43,7 @@ typedef struct plan_step {
     const dim      *dim_at;         /* the op's DIMS attributes, one list after the other */
     uint32_t        region[2];
     uint32_t        first, last;    /* positions: last covers the regions called */
-    bool            is_in_place;    /* out[0] may share in[0]'s storage where that dies here */
+    uint32_t        in_place_from;  /* out[0] may lie where an input from this one on lies, if that is seen alike and dies here; UINT32_MAX: never */
     const char     *name;           /* model nodes that it came from, for people */
 } plan_step;
 
@@ -74,6 +74,8 @@ uint32_t      plan_value_dense(plan *p, storage_kind kind, const char *name, sin
 /* Fills positions and lifetimes, walking regions where they are called. A storage that a body touches but did not make lives
  * to the end of the call. */
 sinter_status plan_lifetimes(env *e, plan *p);
+/* Results move into inputs that die where they are made, where the kernel permits it. After plan_lifetimes. */
+void          plan_in_place(plan *p);
 /* Gives every slab storage its offset: no two that live together overlap, all aligned to PLAN_ALIGN. Sets slab_size.
  * Storages whose bound is above `limit` bytes (or unknown) become STORAGE_GROWN. Cost: O(n^2) in storages, small constant. */
 sinter_status plan_offsets(env *e, plan *p, uint64_t limit);

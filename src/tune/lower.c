@@ -120,7 +120,7 @@ static sinter_status make_work(lowering *l, const ir_node *n, work *w)
 static sinter_status lower_call(lowering *l, const ir_node *n)
 {
     plan_step s = { .kind = n->op == OP_if ? STEP_IF : n->op == OP_loop ? STEP_LOOP : STEP_SCAN, .count_in = n->count_in,
-                    .count_out = n->count_out, .name = name_of(l, n) };
+                    .count_out = n->count_out, .in_place_from = UINT32_MAX, .name = name_of(l, n) };
     uint32_t *in = ARENA_NEW(l->a, uint32_t, n->count_in), *out = ARENA_NEW(l->a, uint32_t, n->count_out);
     if (!in || !out) return FAIL_MEMORY(l->e, "a call");
     work w;

@@ -293,6 +293,7 @@ static sinter_status emit(lowering *l, const work *w, const trial *t, const choi
     }
     plan_step s = { .kind = kind, .kernel = c->kernel, .problem = t->p, .count_in = w->count_in, .count_out = w->count_out,
                     .in = in, .out = out, .name = w->name };
+    s.in_place_from = !c->kernel->is_in_place ? UINT32_MAX : w->op == OP_pointwise || op_is_scalar(w->op) ? 0 : w->count_anchor;
     memcpy(s.tactic, c->tactic.at, sizeof s.tactic);
     s.dim_at = collect_dims(l, w, &s.count_dim);
     if (!s.dim_at || !lower_step_new(l, &s)) return FAIL_MEMORY(l->e, "a step");
