@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.h - the graph: values and nodes are ids into growing arrays in the build arena.
  *
- * Ids are cheap to copy, stable across growth and printable. Id 0 of every table is a real, inert entry: "absent". Order is
- * not stored: ir_order gives a topological one. Nodes of a subgraph name values of the graphs around it only through their
- * region's parameters: captures are explicit inputs of the node that owns the region.
- *   if:   in = condition, captures…            both regions take the captures
- *   loop: in = trip, condition, carried…, captures…      region takes iteration i64[], condition bool[], carried…, captures…
- *         and gives condition, carried…, scanned…;  absent trip or condition is value 0
- *   scan: in = carried…, scanned…, captures…   region takes carried…, one slice of each scanned…, captures… and gives carried…, scanned… */
+ * Ids are cheap to copy, stable across growth and printable. Id 0 of every table is a real, inert entry: "absent".
+ * Order is not stored: ir_order gives a topological one. Constants belong to no region and are seen by all. Other
+ * values of the graphs around a subgraph come in through its parameters: captures are inputs of the node that owns it.
+ *   if:   in = condition, captures…; both regions take the captures
+ *   loop: in = trip, condition, carried…, captures…; absent trip or condition is value 0.
+ *         The region takes iteration i64[], condition bool[], carried…, captures…
+ *         and gives condition, carried…, scanned…
+ *   scan: in = carried…, scanned…, captures…
+ *         The region takes carried…, one slice of each scanned…, captures… and gives carried…, scanned… */
 #ifndef IR_GRAPH_H
 #define IR_GRAPH_H
 
@@ -24,7 +26,8 @@ typedef struct ir_value {
     ir_node_id   producer;              /* 0: a constant or a region's parameter */
     uint32_t     producer_out;
     uint32_t     use_count;             /* inputs of live nodes and results of live regions that name it */
-    const void  *data;                  /* constants: dense row-major bytes (in the model's mapping, a blob or the arena) */
+    /* Constants: dense row-major bytes (in the model's mapping, a blob or the arena) */
+    const void  *data;
     size_t       data_size;
     const dim   *shape_value;           /* known integers, see infer_value; set for constants too where it is cheap */
     uint32_t     shape_count;
@@ -48,7 +51,8 @@ typedef struct ir_node {
 } ir_node;
 
 typedef VEC(ir_value_id) ir_value_list;
-typedef VEC(uint32_t) ir_use_list;      /* readers: node id * 2, or region id * 2 + 1; stale entries and repeats occur */
+/* Readers: node id * 2, or region id * 2 + 1; stale entries and repeats occur */
+typedef VEC(uint32_t) ir_use_list;
 typedef struct ir_region {
     ir_node_id    owner;                /* 0: the main region */
     ir_value_list param, result;
@@ -63,7 +67,8 @@ typedef struct ir_graph {
     VEC(ir_node)      node;
     VEC(ir_region)    region;           /* 1 is main */
     VEC(const char *) origin_name;
-    VEC(void *)       blob;             /* large memory of mem_alloc, freed with the graph: {pointer, size} in graph.c */
+    /* Large memory of mem_alloc, freed with the graph: {pointer, size} in graph.c */
+    VEC(void *)       blob;
 } ir_graph;
 enum { IR_MAIN = 1 };
 
@@ -73,19 +78,22 @@ void          ir_graph_destroy(ir_graph *g);
 /* ---- edit: the only functions that change a graph; they keep the use counts ---- */
 ir_region_id ir_region_new(ir_graph *g, ir_node_id owner);
 ir_value_id  ir_value_new(ir_graph *g, const char *name);           /* no producer; caller sets type and dims */
-ir_value_id  ir_param(ir_graph *g, ir_region_id region, const char *name, sinter_dtype dtype, uint32_t rank, const dim *d);
+ir_value_id  ir_param(ir_graph *g, ir_region_id region, const char *name, sinter_dtype dtype, uint32_t rank,
+                      const dim *d);
 void         ir_result(ir_graph *g, ir_region_id region, ir_value_id v);
-/* A constant with the given dense bytes, which must live as long as the graph (NULL data: the bytes come from ir_blob). */
-ir_value_id  ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at, const void *data);
+/* A constant with the given dense bytes, which must live as long as the graph (NULL: they come from ir_blob). */
+ir_value_id  ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at,
+                      const void *data);
 ir_value_id  ir_const_f64(ir_graph *g, sinter_dtype dtype, double value);              /* a scalar */
 ir_value_id  ir_const_i64s(ir_graph *g, const int64_t *at, uint32_t count);            /* i64[count] */
 void        *ir_blob(ir_graph *g, size_t size);                                        /* 64-byte aligned, zeroed */
-/* A node without inferred outputs (importer and rewriter infer): `attrs` from op_attrs_new(&g->a, op), or NULL for defaults. */
-ir_node_id   ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in,
-                         uint32_t count_out);
+/* A node without inferred outputs (importer and rewriter infer): `attrs` from op_attrs_new(&g->a, op); NULL: defaults. */
+ir_node_id   ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in,
+                         uint32_t count_in, uint32_t count_out);
 /* Infers types, dims and shape values of the outputs. NOTEs the node's name and op on failure. Idempotent. */
 sinter_status ir_infer(ir_graph *g, ir_node_id n);
-sinter_status ir_infer_region(ir_graph *g, ir_node_id n);                              /* its part for if, loop and scan */
+/* Its part for if, loop and scan. */
+sinter_status ir_infer_region(ir_graph *g, ir_node_id n);
 /* ir_node_new + ir_infer; the first output, or 0 on failure (with an error set). */
 ir_value_id  ir_emit(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in);
 void         ir_node_set_in(ir_graph *g, ir_node_id n, uint32_t i, ir_value_id v);
@@ -97,14 +105,15 @@ sinter_status ir_node_add_in(ir_graph *g, ir_node_id n, const ir_value_id *in, u
 sinter_status ir_node_set_out(ir_graph *g, ir_node_id n, uint32_t i, ir_value_id v);
 /* Adds an output: a fresh value, or `v` where it is not 0. Returns the value, 0 on failure. */
 ir_value_id  ir_node_add_out(ir_graph *g, ir_node_id n, ir_value_id v);
-/* Turns the outputs of a node into constants: data[i] are dense bytes that live as long as the graph. Keeps it as recipe. */
+/* Turns a node's outputs into constants: data[i] are dense bytes that live as long as the graph. Keeps it as recipe. */
 void         ir_node_fold(ir_graph *g, ir_node_id n, void *const *data, const size_t *size);
 /* Adds the sorted set of model nodes of `from` to that of `to`. */
 sinter_status ir_origin_unite(ir_graph *g, ir_node_id to, ir_node_id from);
-/* Moves the nodes of a region of `owner` into the region that holds `owner`, with arg[i] for parameter i. result[i] is what
- * the region's result i has become. The region is empty afterwards. */
-sinter_status ir_region_inline(ir_graph *g, ir_node_id owner, uint32_t region, const ir_value_id *arg, ir_value_id *result);
-/* Dims for a loop's carried parameter: those of the body's result where they equal the input's, else new late symbols. */
+/* Moves the nodes of a region of `owner` into the region that holds `owner`, with arg[i] for parameter i. result[i] is
+ * what the region's result i has become. The region is empty afterwards. */
+sinter_status ir_region_inline(ir_graph *g, ir_node_id owner, uint32_t region, const ir_value_id *arg,
+                               ir_value_id *result);
+/* Dims for a loop's carried parameter: the input's where the body's result has them too, else new late symbols. */
 void         ir_loop_param_dims(ir_graph *g, ir_value_id carried, ir_value_id result, dim *out);
 /* Which input of its node feeds parameter i of a region; UINT32_MAX: none (a loop's iteration number). */
 uint32_t     ir_param_input(const ir_node *n, uint32_t i);
@@ -112,30 +121,42 @@ uint32_t     ir_param_input(const ir_node *n, uint32_t i);
 sinter_status ir_sweep(ir_graph *g);
 
 /* ---- look ---- */
-static inline ir_value *ir_value_at(const ir_graph *g, ir_value_id v) { return &g->value.at[v < g->value.count ? v : 0]; }
-static inline ir_node *ir_node_at(const ir_graph *g, ir_node_id n) { return &g->node.at[n < g->node.count ? n : 0]; }
-static inline ir_region *ir_region_at(const ir_graph *g, ir_region_id r) { return &g->region.at[r < g->region.count ? r : 0]; }
+static inline ir_value *ir_value_at(const ir_graph *g, ir_value_id v)
+{
+    return &g->value.at[v < g->value.count ? v : 0];
+}
+static inline ir_node *ir_node_at(const ir_graph *g, ir_node_id n)
+{
+    return &g->node.at[n < g->node.count ? n : 0];
+}
+static inline ir_region *ir_region_at(const ir_graph *g, ir_region_id r)
+{
+    return &g->region.at[r < g->region.count ? r : 0];
+}
 static inline bool ir_is_const(const ir_graph *g, ir_value_id v) { return ir_value_at(g, v)->data != NULL; }
 bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out);                   /* one element, any type */
 /* The same, also where ops on constants and on known sizes decide it (known.c): computed, not folded. */
 bool ir_known_scalar(const ir_graph *g, ir_value_id v, double *out);
 bool ir_shape_is_static(const ir_graph *g, ir_value_id v);
 bool ir_const_view(const ir_graph *g, ir_value_id v, view *out);                       /* static dims and data */
-const char *ir_node_label(const ir_graph *g, ir_node_id n);                            /* the name, or its first origin's, or "" */
+/* The node's name, or its first origin's, or "". */
+const char *ir_node_label(const ir_graph *g, ir_node_id n);
 /* Marks (true) each symbol that an expression mentions; `mark` has dim_symbol_count entries. */
 void ir_symbols_mark(const ir_graph *g, dim d, bool *mark);
 /* Readers of a value in its region: nodes (each once), in id order; allocated in `a`. */
 uint32_t ir_readers(const ir_graph *g, ir_value_id v, arena *a, ir_node_id **out);
 /* Which node of a region binds each late symbol: out[symbol], 0 for none. Allocated in `a`. */
 sinter_status ir_binders(const ir_graph *g, ir_region_id region, arena *a, ir_node_id **out);
-/* Live nodes of a region in a topological order (stable: by id among the free). A node also follows the node that binds any
+/* Live nodes of a region in a topological order (stable: by id among the free). A node also follows the node that
+   binds any
  * late symbol its outputs' dims or its attributes mention. Allocated in `a`. Fails on a cycle. */
 sinter_status ir_order(const ir_graph *g, ir_region_id region, arena *a, ir_node_id **out, uint32_t *count);
 
 /* ---- stages, verify, text ---- */
 typedef enum ir_stage { IR_STAGE_IMPORTED, IR_STAGE_OPTIMIZED, IR_STAGE_GROUPED, IR_STAGE_COUNT } ir_stage;
 sinter_status ir_verify(ir_graph *g, ir_stage stage);               /* INTERNAL with what is wrong */
-void          ir_print(const ir_graph *g, text *out);               /* round-trips; small constants in full, large by name and hash */
+/* Round-trips; small constants in full, large by name and hash */
+void          ir_print(const ir_graph *g, text *out);
 sinter_status ir_parse(env *e, const char *bytes, size_t size, ir_graph **out);
 
 #endif

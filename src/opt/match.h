@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* match.h - patterns over nodes: constant data that looks like what it matches.
  *
- * Nested patterns are file-scope compound literals. Letters are captures; the same letter must match the same value. The
+ * Nested patterns are file-scope compound literals. Letters are captures; the same letter must match the same value.
+ * The
  * operands of ops that commute are tried both ways. */
 #ifndef OPT_MATCH_H
 #define OPT_MATCH_H
@@ -24,9 +25,10 @@ typedef struct pattern {
 /* clang-format off */
 #define PATTERN_ARGS_(...) .count = PATTERN_COUNT(__VA_ARGS__), .arg = { __VA_ARGS__ }
 #define MATCH(name, ...) (&(const pattern){ .kind = PATTERN_OP, .op = OP_##name, PATTERN_ARGS_(__VA_ARGS__) })
-#define ONLY(name, ...)  (&(const pattern){ .kind = PATTERN_OP, .op = OP_##name, .is_only = true, PATTERN_ARGS_(__VA_ARGS__) })
-#define ROOT(name)       (&(const pattern){ .kind = PATTERN_OP, .op = OP_##name })   /* the rule looks at its inputs itself */
-#define SCALARS          (&(const pattern){ .kind = PATTERN_SCALAR })                /* any scalar function */
+#define ONLY(name, ...)  \
+    (&(const pattern){ .kind = PATTERN_OP, .op = OP_##name, .is_only = true, PATTERN_ARGS_(__VA_ARGS__) })
+#define ROOT(name)       (&(const pattern){ .kind = PATTERN_OP, .op = OP_##name }) /* the rule looks itself */
+#define SCALARS          (&(const pattern){ .kind = PATTERN_SCALAR }) /* any scalar function */
 #define ANY(letter)      (&(const pattern){ .kind = PATTERN_ANY, .capture = (letter) })
 #define CONST(letter)    (&(const pattern){ .kind = PATTERN_CONST, .capture = (letter) })
 /* clang-format on */

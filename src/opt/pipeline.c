@@ -6,14 +6,14 @@
 
 /* clang-format off */
 const pass opt_pipeline[] = {
-    { "canonicalize", { rules_shape },                                                  NULL,        IR_STAGE_OPTIMIZED },
-    { "cse",          { NULL },                                                         pass_cse,    IR_STAGE_OPTIMIZED },
-    { "recognize",    { rules_activation, rules_norm, rules_attention, rules_shape },   NULL,        IR_STAGE_OPTIMIZED },
-    { "linear",       { rules_arith, rules_linear, rules_activation, rules_shape },     NULL,        IR_STAGE_OPTIMIZED },
-    { "norm",         { rules_norm, rules_attention, rules_arith, rules_shape },        NULL,        IR_STAGE_OPTIMIZED },
-    { "strength",     { rules_strength, rules_sink, rules_arith, rules_linear, rules_shape }, NULL,  IR_STAGE_OPTIMIZED },
-    { "cse-again",    { NULL },                                                         pass_cse,    IR_STAGE_OPTIMIZED },
-    { "groups",       { NULL },                                                         pass_groups, IR_STAGE_GROUPED },
+    { "canonicalize", { rules_shape }, NULL, IR_STAGE_OPTIMIZED },
+    { "cse",          { NULL }, pass_cse, IR_STAGE_OPTIMIZED },
+    { "recognize",    { rules_activation, rules_norm, rules_attention, rules_shape }, NULL, IR_STAGE_OPTIMIZED },
+    { "linear",       { rules_arith, rules_linear, rules_activation, rules_shape }, NULL, IR_STAGE_OPTIMIZED },
+    { "norm",         { rules_norm, rules_attention, rules_arith, rules_shape }, NULL, IR_STAGE_OPTIMIZED },
+    { "strength",     { rules_strength, rules_sink, rules_arith, rules_linear, rules_shape }, NULL, IR_STAGE_OPTIMIZED },
+    { "cse-again",    { NULL }, pass_cse, IR_STAGE_OPTIMIZED },
+    { "groups",       { NULL }, pass_groups, IR_STAGE_GROUPED },
     { .name = NULL },
 };
 /* clang-format on */
