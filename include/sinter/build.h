@@ -39,6 +39,13 @@ typedef struct sinter_profile {
     uint32_t                  count;
 } sinter_profile;
 
+/* The value that an input will always have: for inputs on which sizes, axes or other parameters of operators depend. The
+ * input stays an input, and a run where it holds anything else is refused. */
+typedef struct sinter_input_value {
+    const char          *input;
+    const sinter_tensor *value;     /* copied */
+} sinter_input_value;
+
 /* Called after a pass ran, with the graph as text. */
 typedef void (*sinter_stage_fn)(void *user, const char *stage, const char *text, size_t length);
 /* Called as work goes on: a phase's name and how much of it is done, 0 to 1. Return non-zero to cancel. */
@@ -55,6 +62,8 @@ typedef struct sinter_build_options {
     uint32_t                  cache_only;       /* non-zero: a measurement that the cache lacks is an error */
     const sinter_profile     *profile;          /* ranges of dynamic inputs; none: every free dim is 1 */
     uint32_t                  profile_count;
+    const sinter_input_value *value;            /* inputs whose values are promised */
+    uint32_t                  value_count;
     const char               *rules;            /* "-conv-batchnorm,-x": rules not to use; NULL: all are used */
     uint64_t                  rule_limit;       /* stop after so many firings; 0: no limit */
     const char               *isa;              /* "plain", "avx2", "avx512": at most this; NULL: what the CPU has (SINTER_ISA) */

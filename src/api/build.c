@@ -21,6 +21,7 @@ static sinter_status begin(env *e, const sinter_build_options *from, sinter_buil
     if ((unsigned)o->device > SINTER_DEVICE_REFERENCE) return FAIL(e, INVALID_ARG, "device is %d, expected 0 (cpu) or 1 (reference)", (int)o->device);
     if ((unsigned)o->tune > SINTER_TUNE_FULL) return FAIL(e, INVALID_ARG, "tune is %d, expected 0 to 2", (int)o->tune);
     if ((unsigned)o->math > SINTER_MATH_EXACT) return FAIL(e, INVALID_ARG, "math is %d, expected 0 or 1", (int)o->math);
+    if (o->value_count && !o->value) return FAIL(e, INVALID_ARG, "%u values of inputs at NULL", o->value_count);
     if (o->profile_count && !o->profile) return FAIL(e, INVALID_ARG, "%u profiles at NULL", o->profile_count);
     return SINTER_OK;
 }

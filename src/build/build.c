@@ -20,6 +20,7 @@ typedef struct builder {
     arena                       a;
     onnx_model                  model;
     onnx_files                  files;
+    const onnx_input_value     *promise;
     ir_graph                   *g;
     const backend              *backend;
     device                     *device;
@@ -45,12 +46,30 @@ static sinter_status report(builder *b, const char *phase, double done)
     return FAIL(b->e, INVALID_ARG, "the build was cancelled");
 }
 
+static sinter_status promises(builder *b, onnx_import_options *options)
+{
+    onnx_input_value *list = ARENA_NEW(&b->a, onnx_input_value, b->o->value_count);
+    if (!list) return FAIL_MEMORY(b->e, "the inputs' values");
+    for (uint32_t i = 0; i < b->o->value_count; i++) {
+        const sinter_input_value *v = &b->o->value[i];
+        if (!v->input || !v->value || !v->value->data) return FAIL(b->e, INVALID_ARG, "value %u of an input is NULL", i);
+        list[i].name = v->input;
+        if (!dtype_is_valid(v->value->dtype) || v->value->rank > SINTER_RANK_MAX ||
+            !view_init(&list[i].data, v->value->dtype, v->value->rank, v->value->dim, v->value->data))
+            return FAIL(b->e, INVALID_ARG, "the value given for input '%s' is no tensor", v->input);
+    }
+    options->value = b->promise = list;
+    options->count_value = b->o->value_count;
+    return SINTER_OK;
+}
+
 static sinter_status import_model(builder *b, const uint8_t *bytes, size_t size, const char *folder)
 {
     TRY(report(b, "import", 0));
     TRY(onnx_model_read(b->e, &b->a, bytes, size, &b->model));
     onnx_import_options options = { .folder = folder, .files = &b->files };
     TRY(profiles_union(b->e, &b->a, &b->model, b->o, &options));
+    TRY(promises(b, &options));
     TRY(onnx_import(b->e, &options, bytes, size, &b->g));
     if (b->o->stage) dump_stage(b, "import", b->g);
     return b->o->verify ? ir_verify(b->g, IR_STAGE_IMPORTED) : SINTER_OK;
@@ -96,7 +115,8 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
 {
     TRY(report(b, "write", 0));
     emit *x = &b->out;
-    *x = (emit){ .e = b->e, .a = &b->a, .g = b->g, .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
+    *x = (emit){ .e = b->e, .a = &b->a, .g = b->g, .promise = b->promise, .promise_count = b->o->value_count,
+                .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
     if (!x->recipe_of) return FAIL_MEMORY(b->e, "an engine");
     TRY(engine_writer_init(b->e, &x->w));
     TRY(emit_shared(x));

@@ -24,6 +24,12 @@ sinter_status emit_shared(emit *x)
         const ir_value *v = ir_value_at(x->g, is_input ? main->param.at[i] : main->result.at[i - main->param.count]);
         engine_io r = { .name = engine_writer_string(&x->w, v->name), .is_input = is_input, .dtype = v->dtype, .rank = v->rank };
         for (uint32_t k = 0; k < v->rank; k++) r.dim[k] = v->dim[k];
+        for (uint32_t k = 0; is_input && k < x->promise_count; k++) {
+            const view *data = &x->promise[k].data;
+            if (strcmp(x->promise[k].name, v->name) != 0) continue;
+            r.promise_size = ((uint64_t)view_count(data) * sinter_dtype_bits(data->dtype) + 7) / 8;
+            r.promise_at = engine_writer_weight(&x->w, data->data, r.promise_size);
+        }
         engine_writer_add(&x->w, SECTION_IOS, &r, sizeof r);
     }
     return x->w.failed ? FAIL_MEMORY(x->e, "an engine") : SINTER_OK;

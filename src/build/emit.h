@@ -4,6 +4,7 @@
 #define BUILD_EMIT_H
 
 #include "engine/engine.h"
+#include "onnx/import.h"
 #include "tune/tune.h"
 
 typedef struct emit {
@@ -11,6 +12,8 @@ typedef struct emit {
     arena         *a;
     engine_writer  w;
     const ir_graph *g;
+    const onnx_input_value *promise;    /* inputs whose values are promised */
+    uint32_t       promise_count;
     uint32_t      *recipe_of;           /* by graph value: 1 + recipe; 0: not written yet */
 } emit;
 

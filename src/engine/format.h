@@ -49,8 +49,9 @@ typedef struct engine_symbol { uint32_t name, is_late; } engine_symbol;
 /* One for each profile and symbol, profile by profile. */
 typedef struct engine_range { int64_t min, max, opt, divisor; } engine_range;
 
-typedef struct engine_io { uint32_t name, is_input, dtype, rank; uint32_t dim[8]; } engine_io;
-_Static_assert(sizeof(engine_io) == 48, "on-disk layout");
+/* promise_size > 0: the input must hold these bytes of SECTION_WEIGHTS, which the engine was built for. */
+typedef struct engine_io { uint32_t name, is_input, dtype, rank; uint32_t dim[8]; uint64_t promise_at, promise_size; } engine_io;
+_Static_assert(sizeof(engine_io) == 64, "on-disk layout");
 
 /* A profile's tables are consecutive parts of the shared ones; ids inside are relative to its `first`s. */
 typedef struct engine_profile {

@@ -146,6 +146,7 @@ static sinter_status check_ios(env *e, engine *g)
     g->input_count = 0;
     for (uint32_t i = 0; i < g->io_count; i++) {
         const engine_io *io = &g->io[i];
+        if (!range_ok(io->promise_at, io->promise_size, g->weights_size) || (io->promise_size && !io->is_input)) return BAD(e, "the promise of input %u is malformed", i);
         if (!string_ok(g, io->name) || io->is_input > 1 || !dtype_is_valid((int)io->dtype) || io->rank > SINTER_RANK_MAX)
             return BAD(e, "input or output %u is malformed", i);
         for (uint32_t k = 0; k < io->rank; k++)

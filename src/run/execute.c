@@ -95,12 +95,26 @@ sinter_status context_run_region(context *c, uint32_t region)
     return SINTER_OK;
 }
 
+static sinter_status check_promises(context *c)
+{
+    for (uint32_t i = 0; i < c->g->input_count; i++) {
+        const engine_io *io = &c->g->io[i];
+        if (!io->promise_size) continue;
+        sinter_tensor t = { .dtype = (sinter_dtype)io->dtype, .rank = io->rank };
+        memcpy(t.dim, c->input[i].dim, sizeof t.dim);
+        if (sinter_tensor_size(&t) != io->promise_size || memcmp(c->input[i].data, c->g->weights + io->promise_at, io->promise_size) != 0)
+            return FAIL(&c->e, INVALID_ARG, "input '%s' holds another value than the engine was built for", engine_text(c->g, io->name));
+    }
+    return SINTER_OK;
+}
+
 sinter_status context_run(context *c)
 {
     for (uint32_t i = 0; i < c->g->io_count - c->g->input_count; i++) c->result_ready[i] = false;
     for (uint32_t i = 0; i < c->g->input_count; i++)
         if (!c->input[i].is_set) return FAIL(&c->e, INVALID_ARG, "input '%s' has not been set", engine_text(c->g, c->g->io[i].name));
     TRY(context_set_shape(c));
+    TRY(check_promises(c));
     c->fault = (data_fault){ 0 };
     TRY(context_run_region(c, 1));
     for (uint32_t i = 0; i < c->g->io_count - c->g->input_count; i++) {
