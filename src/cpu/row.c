@@ -199,3 +199,57 @@ sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const v
     x->bias = x->residual = 0;
     return vm_bind(e, &x->program, isa, p->epilogue, out[0].rank, out[0].dim, order, true, in, out);
 }
+
+/* ---- an epilogue afterwards ---- */
+
+const char *row_after_reject(const problem *p)
+{
+    const char *why = row_epilogue_reject(p);
+    if (why) return why;
+    REJECT_UNLESS(p->out[0].dtype == SINTER_DTYPE_F32, "the result is not f32");
+    REJECT_UNLESS(!p->out[0].is_strided, "the result is strided");
+    return NULL;
+}
+
+sinter_status row_after_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, row_after *x)
+{
+    x->has_program = false;
+    if (!p->epilogue) return SINTER_OK;
+    /* Axes of one element first, so that the last one has the columns. */
+    uint8_t order[SINTER_RANK_MAX] = { 0 };
+    uint32_t n = 0;
+    const uint32_t rank = out[0].rank;
+    for (uint32_t i = 0; i < rank; i++)
+        if (out[0].dim[p->out[0].order[i]] == 1) order[n++] = p->out[0].order[i];
+    for (uint32_t i = 0; i < rank; i++)
+        if (out[0].dim[p->out[0].order[i]] != 1) order[n++] = p->out[0].order[i];
+    x->has_program = true;
+    x->cols = rank ? out[0].dim[order[rank - 1]] : 1;
+    x->rows = x->cols ? view_count(&out[0]) / x->cols : 0;
+    return vm_bind(e, &x->program, isa, p->epilogue, rank, out[0].dim, order, true, in, out);
+}
+
+void row_after_part(const row_after *x, const kernel_run *k, float *y, int64_t begin, int64_t end)
+{
+    if (!x->has_program) return;
+    const vm_io io = { k->in, k->out };
+    vm_block(&x->program, &io, begin / x->cols, (end - begin) / x->cols, 0, x->cols, y + begin, x->cols);
+}
+
+enum { AFTER_ELEMENTS = 8192 };
+typedef struct after_job { const row_after *x; const kernel_run *k; float *y; int64_t step; } after_job;
+
+static void after_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const after_job *j = arg;
+    const int64_t stop = end * j->step < j->x->rows ? end * j->step : j->x->rows;
+    row_after_part(j->x, j->k, j->y, begin * j->step * j->x->cols, stop * j->x->cols);
+}
+
+void row_after_all(const row_after *x, const kernel_run *k, float *y)
+{
+    if (!x->has_program || !x->rows || !x->cols) return;
+    after_job j = { x, k, y, x->cols < AFTER_ELEMENTS ? AFTER_ELEMENTS / x->cols : 1 };
+    row_parallel(k, (x->rows + j.step - 1) / j.step, after_body, &j);
+}

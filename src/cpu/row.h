@@ -53,4 +53,16 @@ const char   *row_epilogue_reject(const problem *p);
 sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, const uint8_t *order,
                                 bool fast, row_epilogue *x);
 
+/* An epilogue over a dense f32 result 0 that the kernel has written already, seen as rows of its innermost axis. */
+typedef struct row_after {
+    bool       has_program;
+    int64_t    rows, cols;
+    vm_program program;
+} row_after;
+const char   *row_after_reject(const problem *p);
+sinter_status row_after_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, row_after *x);
+/* Elements [begin, end) in memory order, whole rows of `cols`; y: element 0. */
+void          row_after_part(const row_after *x, const kernel_run *k, float *y, int64_t begin, int64_t end);
+void          row_after_all(const row_after *x, const kernel_run *k, float *y);
+
 #endif

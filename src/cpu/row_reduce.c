@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_reduce.c - reductions in f32 over any axes of any strides.
+ *
+ * Axes are sorted by how they lie and merged. Where the innermost is reduced, runs are folded; where it is kept, columns
+ * are, several rows at a time, so that both read memory in order. Long sums are cut and the parts added in double. */
+#include "cpu/kernels.h"
+#include "cpu/row.h"
+#include "cpu/rows.h"
+
+#include <math.h>
+
+enum { RUN = 4096, COLS = 256, TILE_ELEMENTS = 16384 };
+
+typedef struct axis { int64_t dim, in, out; } axis;
+
+typedef struct record {
+    const rows_set *set;
+    axis      kept[SINTER_RANK_MAX], gone[SINTER_RANK_MAX];     /* the last of each is the innermost in memory */
+    uint32_t  kept_count, gone_count;
+    int64_t   kept_total, gone_total;   /* of columns: without the columns */
+    bool      is_cols;
+    int64_t   unit;                     /* kept positions of a tile */
+    int64_t   kind;                     /* reduce_kind */
+    rows_fold fold;
+    row_after after;
+} record;
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_reduce, "not a reduction");
+    REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
+    REJECT_UNLESS(((const attrs_reduce *)p->attrs)->kind != reduce_kind_log_sum_exp, "a logarithm of a sum of exponentials");
+    return row_after_reject(p);
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    (void)t;
+    return row_memory_ns(p, target, 1);
+}
+
+static size_t record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(record);
+}
+
+static int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
+
+/* Appends in order of falling strides, then merges neighbours. */
+static uint32_t sort(axis *at, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t k = i; k > 0 && magnitude(at[k - 1].in) < magnitude(at[k].in); k--) {
+            const axis x = at[k];
+            at[k] = at[k - 1];
+            at[k - 1] = x;
+        }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        axis *last = n ? &at[n - 1] : NULL;
+        if (last && last->in == at[i].in * at[i].dim && last->out == at[i].out * at[i].dim) *last = (axis){ last->dim * at[i].dim, at[i].in, at[i].out };
+        else at[n++] = at[i];
+    }
+    return n;
+}
+
+static int64_t total(const axis *at, uint32_t count)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < count; i++) n *= at[i].dim;
+    return n;
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+{
+    record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    const attrs_reduce *a = attrs;
+    static const rows_fold folds[reduce_kind_count] = {
+        [reduce_kind_sum] = ROWS_SUM, [reduce_kind_mean] = ROWS_SUM, [reduce_kind_max] = ROWS_MAX, [reduce_kind_min] = ROWS_MIN,
+        [reduce_kind_prod] = ROWS_PROD, [reduce_kind_l1] = ROWS_ABS, [reduce_kind_l2] = ROWS_SQUARE, [reduce_kind_log_sum] = ROWS_SUM,
+        [reduce_kind_sum_square] = ROWS_SQUARE,
+    };
+    r->set = rows_set_of(isa);
+    r->kind = a->kind;
+    r->fold = folds[a->kind];
+    r->kept_count = r->gone_count = 0;
+    uint32_t to_axis = 0;
+    for (uint32_t i = 0; i < in[0].rank; i++) {
+        bool is_gone = false;
+        for (uint32_t k = 0; k < a->axes.count; k++) is_gone = is_gone || a->axes.at[k] == i;
+        const axis x = { in[0].dim[i], in[0].stride[i], is_gone ? 0 : out[0].stride[to_axis] };
+        if (!is_gone || a->keep) to_axis++;
+        if (x.dim == 1) continue;
+        if (is_gone) r->gone[r->gone_count++] = x;
+        else r->kept[r->kept_count++] = x;
+    }
+    r->kept_count = sort(r->kept, r->kept_count);
+    r->gone_count = sort(r->gone, r->gone_count);
+    const axis *k = r->kept_count ? &r->kept[r->kept_count - 1] : NULL, *g = r->gone_count ? &r->gone[r->gone_count - 1] : NULL;
+    r->is_cols = k && k->in == 1 && k->out == 1 && (!g || magnitude(g->in) != 1);
+    r->gone_total = total(r->gone, r->gone_count);
+    r->kept_total = total(r->kept, r->kept_count - (r->is_cols ? 1 : 0));
+    r->unit = r->is_cols || r->gone_total >= TILE_ELEMENTS || !r->gone_total ? 1 : TILE_ELEMENTS / r->gone_total;
+    return row_after_bind(e, p, isa, in, out, &r->after);
+}
+
+static int64_t seek(const axis *at, uint32_t count, int64_t index, int64_t *out)
+{
+    int64_t in = 0;
+    *out = 0;
+    for (uint32_t i = count; i-- > 0;) {
+        const int64_t x = index % at[i].dim;
+        index /= at[i].dim;
+        in += x * at[i].in;
+        *out += x * at[i].out;
+    }
+    return in;
+}
+
+static double seed(rows_fold fold)
+{
+    return fold == ROWS_MAX ? -INFINITY : fold == ROWS_MIN ? INFINITY : fold == ROWS_PROD ? 1 : 0;
+}
+
+static double join(rows_fold fold, double a, double b)
+{
+    switch (fold) {
+    case ROWS_MAX: return isnan(a) || b <= a ? a : b;
+    case ROWS_MIN: return isnan(a) || b >= a ? a : b;
+    case ROWS_PROD: return a * b;
+    default: return a + b;
+    }
+}
+
+static float finish(const record *r, double v)
+{
+    switch (r->kind) {
+    case reduce_kind_mean: return (float)(v / (double)r->gone_total);
+    case reduce_kind_l2: return (float)sqrt(v);
+    case reduce_kind_log_sum: return (float)log(v);
+    default: return (float)v;
+    }
+}
+
+/* One result: all runs of the innermost reduced axis. */
+static float fold_runs(const record *r, const float *x)
+{
+    double v = seed(r->fold);
+    const axis one = { 1, 1, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
+    const int64_t outer = run->dim ? r->gone_total / run->dim : 0;
+    for (int64_t i = 0; i < outer; i++) {
+        int64_t none;
+        const float *at = x + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none);
+        for (int64_t k = 0; k < run->dim; k += RUN) {
+            const int64_t n = run->dim - k < RUN ? run->dim - k : RUN;
+            float part[RUN];
+            const float *from = at + k * run->in;
+            if (run->in != 1) {
+                for (int64_t c = 0; c < n; c++) part[c] = from[c * run->in];
+                from = part;
+            }
+            v = join(r->fold, v, (double)r->set->fold(r->fold, from, n));
+        }
+    }
+    return finish(r, v);
+}
+
+/* Up to COLS adjacent results. */
+static void fold_columns(const record *r, float *y, const float *x, int64_t cols)
+{
+    double v[COLS];
+    float part[COLS];
+    for (int64_t c = 0; c < cols; c++) v[c] = seed(r->fold);
+    const axis one = { 1, 0, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
+    const int64_t outer = run->dim ? r->gone_total / run->dim : 0;
+    for (int64_t i = 0; i < outer; i++) {
+        int64_t none;
+        const float *at = x + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none);
+        for (int64_t k = 0; k < run->dim; k += RUN) {
+            const int64_t n = run->dim - k < RUN ? run->dim - k : RUN;
+            for (int64_t c = 0; c < cols; c++) part[c] = (float)seed(r->fold);
+            r->set->fold_cols(r->fold, part, at + k * run->in, n, run->in, cols);
+            for (int64_t c = 0; c < cols; c++) v[c] = join(r->fold, v[c], (double)part[c]);
+        }
+    }
+    for (int64_t c = 0; c < cols; c++) y[c] = finish(r, v[c]);
+}
+
+typedef struct job { const record *r; const float *x; float *y; } job;
+
+static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const job *j = arg;
+    const record *r = j->r;
+    int64_t out;
+    if (!r->is_cols) {
+        const int64_t stop = end * r->unit < r->kept_total ? end * r->unit : r->kept_total;
+        for (int64_t i = begin * r->unit; i < stop; i++) {
+            const int64_t at = seek(r->kept, r->kept_count, i, &out);
+            j->y[out] = fold_runs(r, j->x + at);
+        }
+        return;
+    }
+    const int64_t width = r->kept[r->kept_count - 1].dim, pieces = (width + COLS - 1) / COLS;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t at = seek(r->kept, r->kept_count - 1, i / pieces, &out), col = i % pieces * COLS;
+        fold_columns(r, j->y + out + col, j->x + at + col, width - col < COLS ? width - col : COLS);
+    }
+}
+
+static sinter_status run(const kernel_run *k)
+{
+    const record *r = k->record;
+    job j = { r, k->in[0], k->out[0] };
+    const int64_t width = r->is_cols ? r->kept[r->kept_count - 1].dim : 0;
+    row_parallel(k, r->is_cols ? r->kept_total * ((width + COLS - 1) / COLS) : (r->kept_total + r->unit - 1) / r->unit, body, &j);
+    row_after_all(&r->after, k, j.y);
+    return SINTER_OK;
+}
+
+const kernel cpu_reduce = {
+    .name = "cpu_reduce", .abi = 1, .reject = reject, .tactics = row_tactics_isa, .check = row_check_isa, .print = row_print_isa,
+    .cost_ns = cost_ns, .record_size = record_size, .bind = bind, .run = run,
+};
