@@ -87,7 +87,7 @@ ir_value_id  ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_
 ir_value_id  ir_const_f64(ir_graph *g, sinter_dtype dtype, double value);              /* a scalar */
 ir_value_id  ir_const_i64s(ir_graph *g, const int64_t *at, uint32_t count);            /* i64[count] */
 void        *ir_blob(ir_graph *g, size_t size);                                        /* 64-byte aligned, zeroed */
-/* A node without inferred outputs (importer and rewriter infer): `attrs` from op_attrs_new(&g->a, op); NULL: defaults. */
+/* A node without inferred outputs (importer and rewriter infer): `attrs` from op_attrs_new; NULL: defaults. */
 ir_node_id   ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in,
                          uint32_t count_in, uint32_t count_out);
 /* Infers types, dims and shape values of the outputs. NOTEs the node's name and op on failure. Idempotent. */

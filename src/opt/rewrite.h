@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rewrite.h - rules and what they may do.
  *
- * A rule returns the value that stands for its root's first output from now on, or 0 to decline. It only adds nodes;
- * the driver
- * replaces, re-queues readers, removes the dead, unites the origins, and refuses what would change a type or a size. */
+ * A rule returns the value that stands for its root's first output from now on, or 0 to decline. It only adds nodes; the
+ * driver replaces, re-queues readers, removes the dead, unites the origins, and refuses what would change a type or a size. */
 #ifndef OPT_REWRITE_H
 #define OPT_REWRITE_H
 
@@ -39,7 +38,7 @@ ir_value_id rw_scalar_const(rewriter *r, sinter_dtype dtype, double value);
 ir_value_id rw_reshape(rewriter *r, ir_value_id x, uint32_t rank, const dim *d);
 ir_value_id rw_transpose(rewriter *r, ir_value_id x, const int64_t *perm);
 ir_value_id rw_cast(rewriter *r, ir_value_id x, sinter_dtype dtype);             /* x itself where it has that type */
-/* A copy to change; NULL out of memory */
+/* A copy to change; NULL out of memory. */
 void       *rw_attrs(rewriter *r, ir_node_id n);
 
 /* ---- looking ---- */
@@ -49,17 +48,15 @@ static inline const ir_node *rw_node(const rewriter *r, ir_node_id n) { return i
 const ir_node *rw_def(const rewriter *r, ir_value_id v, op_id op);
 bool rw_only(const rewriter *r, ir_value_id v);                                  /* one reader, no output */
 bool rw_same_shape(const rewriter *r, ir_value_id a, ir_value_id b);
-/* A constant whose elements are all the same */
+/* A constant whose elements are all the same. */
 bool rw_scalar(const rewriter *r, ir_value_id v, double *out);
-/* …and close to `want`: 1e-3 relative for f16, else 1e-5 */
+/* …and close to `want`: 1e-3 relative for f16, else 1e-5. */
 bool rw_is_scalar(const rewriter *r, ir_value_id v, double want);
 bool rw_is_float(const rewriter *r, ir_value_id v);
-/* Which operand of a commuting binary node is a uniform constant: value in *out and the other operand; 0 for neither.
-   */
+/* Which operand of a commuting binary node is a uniform constant: value in *out and the other operand; 0: neither. */
 ir_value_id rw_other_scalar(const rewriter *r, const ir_node *n, double *out);
 
-/* A product flattened: scale * factor[0] * … ; inner products with other readers are taken only where `shared` says
-   so. */
+/* A product flattened: scale * factor[0] * … ; inner products with other readers are taken only if `shared`. */
 typedef struct rw_product { double scale; uint32_t count; ir_value_id factor[8]; } rw_product;
 bool rw_product_of(const rewriter *r, ir_value_id v, bool shared, rw_product *out);
 
