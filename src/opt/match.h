@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* match.h - patterns over nodes: constant data that looks like what it matches.
  *
- * Nested patterns are file-scope compound literals. Letters are captures; the same letter must match the same value. The
- * operands of ops that commute are tried both ways. */
+ * Nested patterns are file-scope compound literals. Letters are captures; the same letter must match the same value.
+ * The operands of ops that commute are tried both ways. */
 #ifndef OPT_MATCH_H
 #define OPT_MATCH_H
 

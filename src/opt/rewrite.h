@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rewrite.h - rules and what they may do.
  *
- * A rule returns the value that stands for its root's first output from now on, or 0 to decline. It only adds nodes; the
- * driver replaces, re-queues readers, removes the dead, unites the origins, and refuses what would change a type or a size. */
+ * A rule returns the value that stands for its root's first output from now on, or 0 to decline. It only adds nodes;
+ * the driver replaces, re-queues readers, removes the dead, unites the origins, and refuses what would change a type
+ * or a size. */
 #ifndef OPT_REWRITE_H
 #define OPT_REWRITE_H
 
