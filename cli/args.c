@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* args.c - the option table at work: parsing, --help, the options page. */
+#include "args.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct option {
+    const char *name;
+    arg_kind kind;
+    unsigned verbs;
+    const char *value, *help;
+    size_t at, extra; /* offsets in args: the field, and its has_… or …_at */
+} option;
+
+/* clang-format off */
+#define EXTRA_FLAG(field) 0
+#define EXTRA_TEXT(field) 0
+#define EXTRA_LIST(field) 0
+#define EXTRA_COUNT(field) offsetof(args, has_##field)
+#define EXTRA_REAL(field) offsetof(args, has_##field)
+#define EXTRA_CHOICE(field) offsetof(args, field##_at)
+static const option options[] = {
+#define X(field, kind, name, verbs, value, help) \
+    { name, ARG_##kind, verbs, value, help, offsetof(args, field), EXTRA_##kind(field) },
+    CLI_OPTIONS(X)
+#undef X
+};
+/* clang-format on */
+enum { OPTION_COUNT = sizeof options / sizeof options[0], WORD_MAX = 64 };
+
+static void *field_of(args *a, size_t at)
+{
+    return (char *)a + at;
+}
+
+/* ---- the nearest word ---- */
+
+static uint32_t distance(const char *a, const char *b)
+{
+    uint32_t row[WORD_MAX + 1];
+    const size_t n = strlen(b);
+    if (n > WORD_MAX) return UINT32_MAX;
+    for (uint32_t j = 0; j <= n; j++) row[j] = j;
+    for (uint32_t i = 1; *a; a++, i++) {
+        uint32_t corner = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            const uint32_t change = corner + (*a != b[j - 1]);
+            corner = row[j];
+            uint32_t best = row[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            row[j] = change < best ? change : best;
+        }
+    }
+    return row[n];
+}
+
+const char *args_nearest(const char *word, const char *const *candidate, uint32_t count)
+{
+    const char *found = NULL;
+    const size_t length = strlen(word);
+    uint32_t best = (uint32_t)(length > WORD_MAX ? 0 : length / 3 + 2);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t d = distance(word, candidate[i]);
+        if (d >= best) continue;
+        best = d;
+        found = candidate[i];
+    }
+    return found;
+}
+
+/* ---- parsing ---- */
+
+static bool complain(const cli_verb *verb, const char *what, const char *word, const char *wanted)
+{
+    (void)fprintf(stderr, "sinter %s: %s '%s'%s%s\n", verb->name, what, word, wanted ? ": " : "", wanted ? wanted : "");
+    (void)fprintf(stderr, "sinter %s --help lists the options\n", verb->name);
+    return false;
+}
+
+static bool unknown(const cli_verb *verb, const char *word)
+{
+    const char *name[OPTION_COUNT + 1];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < OPTION_COUNT; i++) {
+        if (options[i].verbs & verb->bit) name[count++] = options[i].name;
+    }
+    name[count++] = "help";
+    const char *near = args_nearest(word + (word[1] == '-' ? 2 : 1), name, count);
+    char hint[WORD_MAX + 32] = { 0 };
+    if (near) (void)snprintf(hint, sizeof hint, "did you mean --%s?", near);
+    return complain(verb, "unknown option", word, near ? hint : NULL);
+}
+
+static int choice_index(const char *choices, const char *word)
+{
+    const size_t length = strlen(word);
+    for (int i = 0; *choices; i++) {
+        const size_t n = strcspn(choices, "|");
+        if (n == length && !memcmp(choices, word, n)) return i;
+        choices += n + (choices[n] == '|');
+    }
+    return -1;
+}
+
+static bool store_count(const char *value, uint64_t *out)
+{
+    if (*value < '0' || *value > '9' || strlen(value) > 18) return false;
+    char *end = NULL;
+    *out = strtoull(value, &end, 10);
+    return !*end;
+}
+
+static bool store_real(const char *value, double *out)
+{
+    char *end = NULL;
+    *out = strtod(value, &end);
+    return end != value && !*end && *out >= 0 && *out <= 1e18;
+}
+
+static bool store(const cli_verb *verb, const option *o, const char *word, const char *value, args *a)
+{
+    void *field = field_of(a, o->at);
+    switch (o->kind) {
+    case ARG_FLAG: *(bool *)field = true; return true;
+    case ARG_TEXT: *(const char **)field = value; return true;
+    case ARG_LIST: {
+        arg_list *list = field;
+        if (list->count == ARG_LIST_MAX) return complain(verb, "given too often:", word, NULL);
+        list->at[list->count++] = value;
+        return true;
+    }
+    case ARG_COUNT:
+        *(bool *)field_of(a, o->extra) = true;
+        return store_count(value, field) || complain(verb, word, value, "expected a whole number");
+    case ARG_REAL:
+        *(bool *)field_of(a, o->extra) = true;
+        return store_real(value, field) || complain(verb, word, value, "expected a number, 0 or more");
+    case ARG_CHOICE: {
+        const int index = choice_index(o->value, value);
+        *(const char **)field = value;
+        *(int *)field_of(a, o->extra) = index;
+        return index >= 0 || complain(verb, word, value, o->value);
+    }
+    }
+    return false;
+}
+
+static const option *option_find(const cli_verb *verb, const char *name, size_t length)
+{
+    for (uint32_t i = 0; i < OPTION_COUNT; i++) {
+        const option *o = &options[i];
+        if ((o->verbs & verb->bit) && strlen(o->name) == length && !memcmp(o->name, name, length)) return o;
+    }
+    return NULL;
+}
+
+bool args_parse(const cli_verb *verb, int argc, char **argv, args *out)
+{
+    memset(out, 0, sizeof *out);
+    for (uint32_t i = 0; i < OPTION_COUNT; i++) {
+        if (options[i].kind == ARG_CHOICE) *(int *)field_of(out, options[i].extra) = -1;
+    }
+    out->verb = verb->name;
+    out->verb_bit = verb->bit;
+    bool is_over = false;
+    for (int i = 2; i < argc; i++) {
+        const char *word = argv[i];
+        if (is_over || word[0] != '-' || !word[1]) {
+            if (out->file.count == ARG_LIST_MAX) return complain(verb, "too many files:", word, NULL);
+            out->file.at[out->file.count++] = word;
+            continue;
+        }
+        if (!strcmp(word, "--")) {
+            is_over = true;
+            continue;
+        }
+        if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+            out->help = true;
+            return true;
+        }
+        const bool is_o = !strcmp(word, "-o");
+        const char *name = is_o ? "output" : word + 2;
+        const char *equals = is_o ? NULL : strchr(word, '=');
+        const size_t length = equals ? (size_t)(equals - name) : strlen(name);
+        const option *o = is_o || word[1] == '-' ? option_find(verb, name, length) : NULL;
+        if (!o) return unknown(verb, word);
+        if (o->kind == ARG_FLAG && equals) return complain(verb, "takes no value:", word, NULL);
+        const char *value = equals ? equals + 1 : NULL;
+        if (o->kind != ARG_FLAG && !equals) {
+            if (i + 1 >= argc) return complain(verb, "wants a value:", word, o->value);
+            value = argv[++i];
+        }
+        if (!store(verb, o, word, value, out)) return false;
+    }
+    if (out->file.count < verb->file_min || out->file.count > verb->file_max) {
+        (void)fprintf(stderr, "sinter %s: %s\nusage: sinter %s %s\n", verb->name,
+                      out->file.count < verb->file_min ? "a file is missing" : "too many files", verb->name,
+                      verb->usage);
+        return false;
+    }
+    return true;
+}
+
+/* ---- pages ---- */
+
+/* Text in lines of at most 76 columns after an indent. */
+static void wrap(FILE *to, const char *text, int indent)
+{
+    int column = 0;
+    while (*text) {
+        const int n = (int)strcspn(text, " ");
+        if (column && column + 1 + n > 100 - indent) {
+            (void)fprintf(to, "\n%*s", indent, "");
+            column = 0;
+        }
+        (void)fprintf(to, "%s%.*s", column ? " " : "", n, text);
+        column += n + (column > 0);
+        text += n;
+        while (*text == ' ') text++;
+    }
+    (void)fputc('\n', to);
+}
+
+void args_help(const cli_verb *verb, FILE *to)
+{
+    enum { INDENT = 30 };
+    (void)fprintf(to, "usage: sinter %s %s\n\n%s\n\noptions:\n", verb->name, verb->usage, verb->about);
+    for (uint32_t i = 0; i < OPTION_COUNT; i++) {
+        const option *o = &options[i];
+        if (!(o->verbs & verb->bit)) continue;
+        const int n = fprintf(to, "  --%s%s%s", o->name, *o->value ? " " : "", o->value);
+        (void)fprintf(to, n < INDENT ? "%*s" : "\n%*s", n < INDENT ? INDENT - n : INDENT, "");
+        wrap(to, o->help, INDENT);
+    }
+    (void)fprintf(to, "  %-*s%s\n", INDENT - 2, "--help", "Prints this.");
+}
+
+/* A '|' would end a table's cell. */
+static void cell(FILE *to, const char *text)
+{
+    for (; *text; text++) (void)fprintf(to, *text == '|' ? "\\%c" : "%c", *text);
+}
+
+void args_markdown(const cli_verb *verb, uint32_t count, FILE *to)
+{
+    (void)fprintf(to, "| option | verbs | what it does |\n|---|---|---|\n");
+    for (uint32_t i = 0; i < OPTION_COUNT; i++) {
+        const option *o = &options[i];
+        (void)fprintf(to, "| `--%s", o->name);
+        if (*o->value) (void)fputc(' ', to);
+        cell(to, o->value);
+        (void)fprintf(to, "` | ");
+        bool is_first = true;
+        for (uint32_t v = 0; v < count; v++) {
+            if (!(o->verbs & verb[v].bit)) continue;
+            (void)fprintf(to, "%s%s", is_first ? "" : ", ", verb[v].name);
+            is_first = false;
+        }
+        (void)fprintf(to, " | ");
+        cell(to, o->help);
+        (void)fprintf(to, " |\n");
+    }
+}

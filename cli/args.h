@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* args.h - the command line: one row an option, from which the parser, --help and docs/options.md come. */
+#ifndef CLI_ARGS_H
+#define CLI_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Exit statuses. */
+enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
+
+/* Verbs as bits: which options a verb takes. */
+enum {
+    V_BUILD = 1, V_RUN = 2, V_BENCH = 4, V_TEST = 8, V_INSPECT = 16, V_OPS = 32, V_DOCTOR = 64,
+    V_MODEL = V_BUILD | V_RUN | V_BENCH | V_INSPECT,    /* build one model */
+    V_ALL = 127
+};
+
+typedef enum arg_kind { ARG_FLAG, ARG_TEXT, ARG_LIST, ARG_COUNT, ARG_REAL, ARG_CHOICE } arg_kind;
+
+enum { ARG_LIST_MAX = 256 };
+typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_list;
+
+/* X(field, kind, "--name", verbs, "METAVAR" or its choices, "help"). In `bench`, --profile is a flag of its own. */
+#define CLI_OPTIONS(X)                                                                                                \
+    X(output, TEXT, "output", V_BUILD, "FILE", "The engine file to write (also -o).")                                 \
+    X(shape, LIST, "shape", V_MODEL, "NAME=1x3x224x224",                                                              \
+      "Fixes the dims of an input, or the value of a named dim (N=4). May be repeated.")                              \
+    X(profile, LIST, "profile", V_BUILD | V_RUN | V_INSPECT, "NAME=MIN,OPT,MAX",                                      \
+      "The range of an input's dims (each as 1x3x224x224) or of a named dim. May be repeated; naming one a "          \
+      "second time starts the next profile.")                                                                         \
+    X(steps, FLAG, "profile", V_BENCH, "", "Adds a table of steps, sorted by time.")                                  \
+    X(input, LIST, "input", V_RUN | V_BENCH, "NAME=FILE",                                                             \
+      "Data of an input, .npy or .pb; random where not given. May be repeated.")                                      \
+    X(output_dir, TEXT, "output-dir", V_RUN, "DIR",                                                                   \
+      "Writes each output to DIR/output_I.npy, as `sinter test` reads them.")                                         \
+    X(threads, COUNT, "threads", V_MODEL | V_TEST, "N",                                                               \
+      "Threads to tune for and to run with; 0: as many as there are CPUs.")                                           \
+    X(tune, CHOICE, "tune", V_MODEL | V_TEST, "off|fast|full",                                                        \
+      "off: the cost model chooses kernels; fast: the clock decides among the best few; full: among all. "            \
+      "Default: fast for build and bench, else off.")                                                                 \
+    X(timing_cache, TEXT, "timing-cache", V_MODEL | V_TEST, "FILE",                                                   \
+      "Measurements to use again: read, merged and replaced.")                                                        \
+    X(cache_only, FLAG, "cache-only", V_MODEL | V_TEST, "", "A measurement that the timing cache lacks is an error.") \
+    X(device, CHOICE, "device", V_MODEL | V_TEST, "cpu|reference",                                                    \
+      "reference: the reference kernels alone, without optimisation.")                                                \
+    X(math, CHOICE, "math", V_MODEL | V_TEST, "fp32|exact", "exact: only rewrites that keep every bit.")              \
+    X(rules, TEXT, "rules", V_MODEL | V_TEST, "-NAME,-NAME", "Rewrite rules not to use.")                             \
+    X(rule_limit, COUNT, "rule-limit", V_MODEL | V_TEST, "N", "Stops rewriting after N firings; 0: never.")           \
+    X(isa, CHOICE, "isa", V_MODEL | V_TEST, "plain|avx2|avx512",                                                      \
+      "The highest instruction set to use (also SINTER_ISA).")                                                        \
+    X(limit, LIST, "limit", V_MODEL | V_TEST, "NAME=N",                                                               \
+      "Raises or lowers a limit on what a model may cost. May be repeated.")                                          \
+    X(verify, FLAG, "verify", V_MODEL | V_TEST, "", "Checks the graph after every pass.")                             \
+    X(seed, COUNT, "seed", V_RUN | V_BENCH, "N", "Of random inputs. Default 0.")                                      \
+    X(duration, REAL, "duration", V_BENCH, "S", "Seconds to measure, after a warm-up. Default 3.")                    \
+    X(rtol, REAL, "rtol", V_TEST, "R", "Relative tolerance of every output without a tolerance.json.")                \
+    X(atol, REAL, "atol", V_TEST, "A", "Absolute tolerance of every output without a tolerance.json.")                \
+    X(why, FLAG, "why", V_INSPECT, "",                                                                                \
+      "Adds the kernels that were considered: taken, slower, or rejected and why. Needs a model.")                    \
+    X(stage, TEXT, "stage", V_INSPECT, "NAME", "Prints the graph after that pass, and nothing else. Needs a model.")  \
+    X(markdown, FLAG, "markdown", V_OPS | V_DOCTOR, "",                                                               \
+      "Prints the page of the documentation: docs/ops.md, docs/options.md.")                                          \
+    X(json, FLAG, "json", V_ALL, "", "Reports as JSON.")
+
+#define ARG_FIELD_FLAG(field) bool field;
+#define ARG_FIELD_TEXT(field) const char *field;
+#define ARG_FIELD_LIST(field) arg_list field;
+#define ARG_FIELD_COUNT(field) uint64_t field; bool has_##field;
+#define ARG_FIELD_REAL(field) double field; bool has_##field;
+#define ARG_FIELD_CHOICE(field) const char *field; int field##_at;     /* the word, its index; not given: NULL, -1 */
+
+typedef struct args {
+    const char *verb;
+    unsigned    verb_bit;
+#define X(field, kind, name, verbs, value, help) ARG_FIELD_##kind(field)
+    CLI_OPTIONS(X)
+#undef X
+    bool        help;
+    arg_list    file;               /* what is no option */
+} args;
+
+typedef struct cli_verb {
+    const char *name, *usage, *about;
+    unsigned    bit;
+    uint32_t    file_min, file_max;
+    int       (*run)(const args *a);
+} cli_verb;
+
+/* Reads argv[2…] of that verb. False: a message has been written to stderr. */
+bool args_parse(const cli_verb *verb, int argc, char **argv, args *out);
+/* --help of a verb, and the option table as Markdown. */
+void args_help(const cli_verb *verb, FILE *to);
+void args_markdown(const cli_verb *verb, uint32_t count, FILE *to);
+/* The candidate that differs least from `word`, or NULL where none is near. */
+const char *args_nearest(const char *word, const char *const *candidate, uint32_t count);
+
+/* The verbs, one file each. */
+int verb_build(const args *a);
+int verb_run(const args *a);
+int verb_bench(const args *a);
+int verb_test(const args *a);
+int verb_inspect(const args *a);
+int verb_ops(const args *a);
+int verb_doctor(const args *a);
+extern const cli_verb cli_verbs[];
+extern const uint32_t cli_verb_count;
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.c - `sinter build`: a model into an engine file. */
+#include "model.h"
+
+int verb_build(const args *a)
+{
+    if (!a->output) {
+        (void)cli_fail("where to? -o ENGINE is missing");
+        return STATUS_USAGE;
+    }
+    if (model_is_engine(a->file.at[0])) return cli_fail("'%s' is an engine already", a->file.at[0]);
+    model_setup setup;
+    if (!model_setup_make(a, SINTER_TUNE_FAST, &setup)) return STATUS_USAGE;
+    sinter_buffer bytes = { 0 };
+    double seconds = 0;
+    const model_inputs none = { 0 };
+    sinter_error error = { 0 };
+    bool is_good = model_build(a, &setup, &none, &bytes, &seconds);
+    if (is_good && sinter_buffer_save(&bytes, a->output, &error) != SINTER_OK) is_good = cli_error(&error) == 0;
+    if (is_good && a->json) {
+        json j = { .to = stdout };
+        json_open(&j, NULL, '{');
+        json_text(&j, "engine", a->output);
+        json_count(&j, "bytes", (int64_t)bytes.size);
+        json_real(&j, "build_ms", 1e3 * seconds);
+        json_close(&j, '}');
+    } else if (is_good) {
+        (void)printf("built %s: %s in %.2f s\n", a->output, cli_bytes((double)bytes.size).at, seconds);
+    }
+    sinter_buffer_free(&bytes);
+    return is_good ? STATUS_OK : STATUS_FAILED;
+}

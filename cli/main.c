@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - the command `sinter`: a table of verbs. Exit status 0: done; 1: it failed; 2: the command line is wrong. */
+#include "args.h"
+#include "print.h"
+
+#include <string.h>
+
+const cli_verb cli_verbs[] = {
+    { .name = "build",
+      .usage = "MODEL.onnx -o ENGINE [options]",
+      .about = "Builds an engine from a model: optimised, its kernels chosen, its memory planned.",
+      .bit = V_BUILD,
+      .file_min = 1,
+      .file_max = 1,
+      .run = verb_build },
+    { .name = "run",
+      .usage = "MODEL.onnx|ENGINE [options]",
+      .about =
+          "Runs once and shows the outputs. A model is built in memory first, with the shapes of the inputs given;\n"
+          "inputs that are not given are random.",
+      .bit = V_RUN,
+      .file_min = 1,
+      .file_max = 1,
+      .run = verb_run },
+    { .name = "bench",
+      .usage = "MODEL.onnx|ENGINE [options]",
+      .about = "Runs again and again and shows how long a run takes: median, least and 99th percentile.",
+      .bit = V_BENCH,
+      .file_min = 1,
+      .file_max = 1,
+      .run = verb_bench },
+    { .name = "test",
+      .usage = "DIR... [options]",
+      .about = "Runs every case under the folders: a folder with model.onnx and, in it or in folders of it, input_0, "
+               "input_1 ...\n"
+               "and output_0, output_1 ... as .npy or as ONNX's .pb. (sample_0.npy in place of an output holds every "
+               "s-th value\n"
+               "of it; s is the `stride` in the model's case.json, else it follows from the sizes.)\n\n"
+               "The folders of one model run on one engine, whose profile covers all their shapes.\n\n"
+               "A value passes where |got - want| <= atol + rtol * |want|; NaN equals NaN. By output type:\n"
+               "  f32, f64             rtol 1e-3   atol 1e-7\n"
+               "  f16                  rtol 5e-3   atol 1e-3\n"
+               "  bf16                 rtol 2e-2   atol 1e-2\n"
+               "  f8e4m3, f8e5m2, f4   one step of the type: rtol 0.13, 0.26, 0.5\n"
+               "  i8, u8               may differ by 1\n"
+               "  other integers, bool must be equal\n"
+               "A tolerance.json beside the outputs overrides them: {\"output_0\": {\"atol\": A, \"rtol\": R, "
+               "\"nrms\": N}}, where\n"
+               "rms(got - want) <= N * rms(want). Outputs that have no file are run and not compared; a folder of "
+               "inputs alone\n"
+               "counts as skipped.",
+      .bit = V_TEST,
+      .file_min = 1,
+      .file_max = ARG_LIST_MAX,
+      .run = verb_test },
+    { .name = "inspect",
+      .usage = "MODEL.onnx|ENGINE [options]",
+      .about = "Shows inputs, outputs, steps, memory, sizes and the kernels chosen. A model is built in memory first.",
+      .bit = V_INSPECT,
+      .file_min = 1,
+      .file_max = 1,
+      .run = verb_inspect },
+    { .name = "ops",
+      .usage = "[options]",
+      .about = "Lists the ONNX operators that are taken, and the canonical ops that they become.",
+      .bit = V_OPS,
+      .file_min = 0,
+      .file_max = 0,
+      .run = verb_ops },
+    { .name = "doctor",
+      .usage = "[options]",
+      .about = "Shows the machine as the library sees it, what is missing and what to do.",
+      .bit = V_DOCTOR,
+      .file_min = 0,
+      .file_max = 0,
+      .run = verb_doctor },
+};
+const uint32_t cli_verb_count = sizeof cli_verbs / sizeof cli_verbs[0];
+
+static void usage(FILE *to)
+{
+    (void)fprintf(to, "usage: sinter VERB ...\n\n");
+    for (uint32_t i = 0; i < cli_verb_count; i++) {
+        const cli_verb *v = &cli_verbs[i];
+        (void)fprintf(to, "  sinter %s %s\n", v->name, v->usage);
+    }
+    (void)fprintf(to, "\nsinter VERB --help says more; sinter --version prints the version\n");
+}
+
+static int unknown(const char *word)
+{
+    const char *name[sizeof cli_verbs / sizeof cli_verbs[0]];
+    for (uint32_t i = 0; i < cli_verb_count; i++) name[i] = cli_verbs[i].name;
+    const char *near = args_nearest(word, name, cli_verb_count);
+    (void)fprintf(stderr, "sinter: unknown verb '%s'%s%s%s\n", word, near ? ": did you mean " : "", near ? near : "",
+                  near ? "?" : "");
+    usage(stderr);
+    return STATUS_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return STATUS_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        usage(stdout);
+        return STATUS_OK;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        (void)printf("sinter %s\n", sinter_version());
+        return STATUS_OK;
+    }
+    for (uint32_t i = 0; i < cli_verb_count; i++) {
+        const cli_verb *v = &cli_verbs[i];
+        if (strcmp(argv[1], v->name) != 0) continue;
+        args a;
+        if (!args_parse(v, argc, argv, &a)) return STATUS_USAGE;
+        if (a.help) {
+            args_help(v, stdout);
+            return STATUS_OK;
+        }
+        const int status = v->run(&a);
+        if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+        return cli_fail("cannot write the report to stdout");
+    }
+    return unknown(argv[1]);
+}

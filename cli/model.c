@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.c - options into build options, files into engines, engines into contexts that are ready to run. */
+#include "model.h"
+
+#include "random.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { TENSOR_ALIGN = 64 };
+
+bool model_is_engine(const char *path)
+{
+    static const char magic[8] = { '\x89', 'S', 'I', 'N', 'T', 'E', 'R', '\n' };
+    char first[8] = { 0 };
+    FILE *file = fopen(path, "rbe");
+    if (!file) return false;
+    const bool is_engine = fread(first, 1, sizeof first, file) == sizeof first && !memcmp(first, magic, sizeof magic);
+    (void)fclose(file);
+    return is_engine;
+}
+
+/* ---- inputs and outputs of a model ---- */
+
+static int face_add(void *user, const sinter_model_io *io)
+{
+    model_face *f = user;
+    f->at = cli_grow(f->at, f->count + 1, sizeof *f->at);
+    model_io *m = &f->at[f->count++];
+    *m = (model_io){ .name = cli_copy(io->name), .io = *io };
+    m->io.name = m->name;
+    for (uint32_t i = 0; i < SINTER_RANK_MAX; i++) {
+        m->io.dim_name[i] = NULL;
+        if (i >= io->rank || !io->dim_name[i]) continue;
+        m->io.dim_name[i] = m->dim_name[i] = cli_copy(io->dim_name[i]);
+    }
+    f->inputs += io->is_input ? 1 : 0;
+    return 0;
+}
+
+sinter_status model_face_read(const char *path, const sinter_env_options *env, model_face *out, sinter_error *error)
+{
+    *out = (model_face){ 0 };
+    return sinter_model_inputs(path, env, face_add, out, error);
+}
+
+void model_face_free(model_face *f)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        free(f->at[i].name);
+        for (uint32_t k = 0; k < SINTER_RANK_MAX; k++) free(f->at[i].dim_name[k]);
+    }
+    free(f->at);
+    *f = (model_face){ 0 };
+}
+
+/* ---- inputs given as files ---- */
+
+bool model_inputs_read(const args *a, const sinter_env_options *env, model_inputs *out)
+{
+    *out = (model_inputs){ .at = cli_alloc(a->input.count, sizeof *out->at) };
+    for (uint32_t i = 0; i < a->input.count; i++) {
+        const char *text = a->input.at[i];
+        /* Names may hold '=', paths seldom do: the last one divides. */
+        const char *equals = strrchr(text, '=');
+        if (!equals || equals == text) {
+            (void)cli_fail("--input %s: expected NAME=FILE", text);
+            return false;
+        }
+        model_input *in = &out->at[out->count++];
+        in->name = cli_copy(text);
+        in->name[equals - text] = 0;
+        sinter_error error = { 0 };
+        if (sinter_tensor_read(equals + 1, env, &in->tensor, &in->memory, &error) != SINTER_OK) {
+            (void)cli_error(&error);
+            return false;
+        }
+    }
+    return true;
+}
+
+void model_inputs_free(model_inputs *in)
+{
+    for (uint32_t i = 0; i < in->count; i++) {
+        free(in->at[i].name);
+        sinter_buffer_free(&in->at[i].memory);
+        free(in->at[i].own);
+    }
+    free(in->at);
+    *in = (model_inputs){ 0 };
+}
+
+const model_input *model_inputs_find(const model_inputs *in, const char *name)
+{
+    for (uint32_t i = 0; i < in->count; i++) {
+        if (!strcmp(in->at[i].name, name)) return &in->at[i];
+    }
+    return NULL;
+}
+
+/* ---- profiles ---- */
+
+/* One --shape or --profile: min, opt and max of each dim. */
+typedef struct spec {
+    const char *text;
+    char *name;
+    uint32_t rank, group;
+    bool is_fixed, is_dim; /* from --shape; a named dim, not an input */
+    int64_t at[3][SINTER_RANK_MAX];
+} spec;
+
+/* "1x3x224x224" */
+static bool dims_read(const char **text, uint32_t *rank, int64_t *dim)
+{
+    *rank = 0;
+    while (true) {
+        if (**text < '0' || **text > '9' || *rank == SINTER_RANK_MAX) return false;
+        char *end = NULL;
+        const unsigned long long value = strtoull(*text, &end, 10);
+        if (end - *text > 12) return false;
+        dim[(*rank)++] = (int64_t)value;
+        *text = end;
+        if (**text != 'x') return true;
+        (*text)++;
+    }
+}
+
+static bool spec_read(const char *text, bool is_fixed, spec *out)
+{
+    const char *option = is_fixed ? "--shape" : "--profile";
+    const char *form = is_fixed ? "NAME=1x3x224x224" : "NAME=MIN,OPT,MAX";
+    const char *equals = strrchr(text, '=');
+    *out = (spec){ .text = text, .is_fixed = is_fixed };
+    if (!equals || equals == text) return cli_fail("%s %s: expected %s", option, text, form) == 0;
+    const char *at = equals + 1;
+    bool is_good = true;
+    if (!*at && is_fixed) { /* a scalar has no dims to give */
+        out->rank = 0;
+    } else {
+        for (int i = 0; i < 3 && is_good; i++) {
+            uint32_t rank = 0;
+            if (is_fixed && i) {
+                memcpy(out->at[i], out->at[0], sizeof out->at[0]);
+                continue;
+            }
+            is_good = dims_read(&at, &rank, out->at[i]) && (i == 0 || rank == out->rank);
+            out->rank = rank;
+            if (!is_fixed && i < 2) is_good = is_good && *at++ == ',';
+        }
+        is_good = is_good && !*at;
+    }
+    if (!is_good)
+        return cli_fail("%s %s: '%s' is not of the form %s (whole numbers, at most %d dims)", option, text, equals + 1,
+                        form, SINTER_RANK_MAX) == 0;
+    for (uint32_t k = 0; k < out->rank; k++) {
+        if (out->at[0][k] > out->at[1][k] || out->at[1][k] > out->at[2][k])
+            return cli_fail("--profile %s: expected min <= opt <= max", text) == 0;
+    }
+    out->name = cli_copy(text);
+    out->name[equals - text] = 0;
+    return true;
+}
+
+static const model_io *face_find(const model_face *face, const char *name)
+{
+    for (uint32_t i = 0; i < face->count; i++) {
+        if (face->at[i].io.is_input && !strcmp(face->at[i].name, name)) return &face->at[i];
+    }
+    return NULL;
+}
+
+static bool face_has_dim(const model_face *face, const char *name)
+{
+    for (uint32_t i = 0; i < face->count; i++) {
+        for (uint32_t k = 0; face->at[i].io.is_input && k < face->at[i].io.rank; k++) {
+            if (face->at[i].dim_name[k] && !strcmp(face->at[i].dim_name[k], name)) return true;
+        }
+    }
+    return false;
+}
+
+/* What the name may have meant. */
+static bool unknown_name(const spec *s, const model_face *face)
+{
+    (void)fprintf(stderr, "error: --%s %s: the model has no input and no named dim '%s'; its inputs are",
+                  s->is_fixed ? "shape" : "profile", s->text, s->name);
+    for (uint32_t i = 0; i < face->count; i++) {
+        const model_io *m = &face->at[i];
+        if (!m->io.is_input) continue;
+        (void)fprintf(stderr, " '%s' [", m->name);
+        for (uint32_t k = 0; k < m->io.rank; k++) {
+            if (m->io.dim[k] >= 0) (void)fprintf(stderr, "%s%lld", k ? "," : "", (long long)m->io.dim[k]);
+            else (void)fprintf(stderr, "%s%s", k ? "," : "", m->dim_name[k] ? m->dim_name[k] : "?");
+        }
+        (void)fputc(']', stderr);
+    }
+    (void)fputc('\n', stderr);
+    return false;
+}
+
+static const spec *spec_of(const spec *list, uint32_t count, const char *name, bool is_dim, uint32_t group)
+{
+    for (uint32_t i = count; i-- > 0;) {
+        const spec *s = &list[i];
+        if (s->is_dim == is_dim && (s->is_fixed || s->group == group) && !strcmp(s->name, name)) return s;
+    }
+    return NULL;
+}
+
+/* The value of a named dim that the shape of some input in the profile implies. */
+static bool dim_implied(const model_face *face, const spec *list, uint32_t count, uint32_t group, const char *dim,
+                        int64_t *out)
+{
+    for (uint32_t i = 0; i < face->count; i++) {
+        const model_io *m = &face->at[i];
+        const spec *s = m->io.is_input ? spec_of(list, count, m->name, false, group) : NULL;
+        for (uint32_t k = 0; s && k < m->io.rank && k < s->rank; k++) {
+            if (!m->dim_name[k] || strcmp(m->dim_name[k], dim)) continue;
+            for (int r = 0; r < 3; r++) out[r] = s->at[r][k];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The ranges of one input in one profile; false: nothing was said about it. */
+static bool input_range(const model_io *m, const model_face *face, const spec *list, uint32_t count, uint32_t group,
+                        sinter_shape_range *out)
+{
+    const spec *own = spec_of(list, count, m->name, false, group);
+    *out = (sinter_shape_range){ .input = m->name, .rank = own ? own->rank : m->io.rank };
+    bool is_said = own != NULL;
+    for (uint32_t k = 0; k < out->rank; k++) {
+        int64_t value[3] = { 1, 1, 1 };
+        if (own) {
+            for (int r = 0; r < 3; r++) value[r] = own->at[r][k];
+        } else if (m->io.dim[k] >= 0) {
+            for (int r = 0; r < 3; r++) value[r] = m->io.dim[k];
+        } else if (m->dim_name[k]) {
+            const spec *dim = spec_of(list, count, m->dim_name[k], true, group);
+            for (int r = 0; dim && r < 3; r++) value[r] = dim->at[r][0];
+            if (dim || dim_implied(face, list, count, group, m->dim_name[k], value)) is_said = true;
+        }
+        out->min[k] = value[0];
+        out->opt[k] = value[1];
+        out->max[k] = value[2];
+    }
+    return is_said;
+}
+
+static bool specs_read(const args *a, const model_face *face, spec *list, uint32_t *count, uint32_t *groups)
+{
+    uint32_t group = 0;
+    for (uint32_t i = 0; i < a->shape.count + a->profile.count; i++) {
+        const bool is_fixed = i < a->shape.count;
+        spec *s = &list[*count];
+        if (!spec_read(is_fixed ? a->shape.at[i] : a->profile.at[i - a->shape.count], is_fixed, s)) return false;
+        (*count)++;
+        if (!face_find(face, s->name)) {
+            if (s->rank != 1 || !face_has_dim(face, s->name)) return unknown_name(s, face);
+            s->is_dim = true;
+        }
+        for (uint32_t k = 0; !is_fixed && k + 1 < *count; k++) {
+            if (!list[k].is_fixed && list[k].group == group && !strcmp(list[k].name, s->name)) {
+                group++;
+                break;
+            }
+        }
+        s->group = group;
+    }
+    *groups = group + 1;
+    return true;
+}
+
+bool model_shapes_make(const args *a, const model_face *face, const model_inputs *given, model_shapes *out)
+{
+    *out = (model_shapes){ 0 };
+    const uint32_t most = a->shape.count + a->profile.count + given->count;
+    if (!most) return true;
+    spec *list = cli_alloc(most, sizeof *list);
+    uint32_t count = 0, groups = 1;
+    bool is_good = specs_read(a, face, list, &count, &groups);
+    /* The data that was given fixes what nobody said otherwise. */
+    for (uint32_t i = 0; is_good && i < given->count; i++) {
+        const sinter_tensor *t = &given->at[i].tensor;
+        if (!face_find(face, given->at[i].name) || spec_of(list, count, given->at[i].name, false, 0)) continue;
+        spec *s = &list[count++];
+        *s = (spec){ .name = cli_copy(given->at[i].name), .rank = t->rank, .is_fixed = true };
+        for (int r = 0; r < 3; r++) memcpy(s->at[r], t->dim, sizeof s->at[r]);
+    }
+    out->profile = cli_alloc(groups, sizeof *out->profile);
+    for (uint32_t g = 0; is_good && g < groups; g++) {
+        sinter_shape_range *range = cli_alloc(face->count, sizeof *range);
+        sinter_profile *p = &out->profile[out->count++];
+        p->shape = range;
+        for (uint32_t i = 0; i < face->count; i++) {
+            if (face->at[i].io.is_input && input_range(&face->at[i], face, list, count, g, &range[p->count]))
+                p->count++;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) free(list[i].name);
+    free(list);
+    if (!is_good) model_shapes_free(out);
+    return is_good;
+}
+
+void model_shapes_free(model_shapes *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) free((void *)(uintptr_t)s->profile[i].shape);
+    free(s->profile);
+    *s = (model_shapes){ 0 };
+}
+
+/* ---- options ---- */
+
+static void log_line(void *user, const char *topic, const char *line)
+{
+    (void)user;
+    (void)fprintf(stderr, "%s: %s\n", topic, line);
+}
+
+static bool limits_read(const args *a, sinter_limits *limits)
+{
+    static const char *const names[] = {
+#define SINTER_X(name, initial, min, max, text) #name,
+        SINTER_LIMITS(SINTER_X)
+#undef SINTER_X
+    };
+    uint64_t *const field[] = {
+#define SINTER_X(name, initial, min, max, text) &limits->name,
+        SINTER_LIMITS(SINTER_X)
+#undef SINTER_X
+    };
+    const uint32_t count = sizeof names / sizeof names[0];
+    for (uint32_t i = 0; i < a->limit.count; i++) {
+        const char *text = a->limit.at[i];
+        const size_t length = strcspn(text, "=");
+        char *end = NULL;
+        const uint64_t value = text[length] ? strtoull(text + length + 1, &end, 10) : 0;
+        uint32_t k = 0;
+        while (k < count && (strlen(names[k]) != length || memcmp(names[k], text, length) != 0)) k++;
+        if (k == count || !end || *end || end == text + length + 1 || text[length + 1] == '-') {
+            (void)fprintf(stderr, "error: --limit %s: expected NAME=N, where NAME is one of", text);
+            for (k = 0; k < count; k++) (void)fprintf(stderr, " %s", names[k]);
+            (void)fputc('\n', stderr);
+            return false;
+        }
+        *field[k] = value;
+    }
+    return true;
+}
+
+bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
+{
+    *out = (model_setup){ .env = SINTER_ENV_OPTIONS, .build = SINTER_BUILD_OPTIONS };
+    if (!limits_read(a, &out->limits)) return false;
+    if (a->threads > 4096) return cli_fail("--threads %llu: at most 4096", (unsigned long long)a->threads) == 0;
+    out->env.log = log_line;
+    out->env.limits = &out->limits;
+    sinter_build_options *b = &out->build;
+    b->env = &out->env;
+    b->device = a->device_at == 1 ? SINTER_DEVICE_REFERENCE : SINTER_DEVICE_CPU;
+    b->threads = (uint32_t)a->threads;
+    b->tune = a->tune_at >= 0 ? (sinter_tune)a->tune_at : tune;
+    b->math = a->math_at == 1 ? SINTER_MATH_EXACT : SINTER_MATH_FP32;
+    b->timing_cache = a->timing_cache;
+    b->cache_only = a->cache_only;
+    b->rules = a->rules;
+    b->rule_limit = a->rule_limit;
+    b->isa = a->isa;
+    b->verify = a->verify;
+    b->progress = progress_build;
+    b->user = &out->bar;
+    progress_begin(&out->bar);
+    return true;
+}
+
+/* ---- engines ---- */
+
+bool model_build(const args *a, model_setup *setup, const model_inputs *given, sinter_buffer *out, double *seconds)
+{
+    const char *path = a->file.at[0];
+    sinter_error error = { 0 };
+    model_face face;
+    model_shapes shapes = { 0 };
+    bool is_good = model_face_read(path, &setup->env, &face, &error) == SINTER_OK;
+    if (!is_good) (void)cli_error(&error);
+    is_good = is_good && model_shapes_make(a, &face, given, &shapes);
+    if (is_good) {
+        setup->build.profile = shapes.profile;
+        setup->build.profile_count = shapes.count;
+        const double start = cli_seconds();
+        is_good = sinter_build_file(path, &setup->build, out, &error) == SINTER_OK;
+        *seconds = cli_seconds() - start;
+        progress_end(&setup->bar);
+        if (!is_good) (void)cli_error(&error);
+    }
+    model_shapes_free(&shapes);
+    model_face_free(&face);
+    return is_good;
+}
+
+bool model_engine_open(const args *a, model_setup *setup, model_engine *out)
+{
+    *out = (model_engine){ 0 };
+    if (!model_inputs_read(a, &setup->env, &out->inputs)) return false;
+    const char *path = a->file.at[0];
+    sinter_engine_options options = SINTER_ENGINE_OPTIONS;
+    options.env = &setup->env;
+    options.threads = (uint32_t)a->threads;
+    options.isa = a->isa;
+    sinter_error error = { 0 };
+    sinter_status s = SINTER_OK;
+    if (model_is_engine(path)) {
+        if (a->shape.count || a->profile.count)
+            return cli_fail("'%s' is an engine, which has its shapes: --shape and --profile go with a model", path) ==
+                   0;
+        FILE *file = fopen(path, "rbe");
+        if (file && fseek(file, 0, SEEK_END) == 0) out->size = (size_t)ftell(file);
+        if (file) (void)fclose(file);
+        const double start = cli_seconds();
+        s = sinter_engine_load(path, &options, &out->engine, &error);
+        out->open_s = cli_seconds() - start;
+    } else {
+        sinter_buffer bytes = { 0 };
+        if (!model_build(a, setup, &out->inputs, &bytes, &out->build_s)) return false;
+        out->was_built = true;
+        out->size = bytes.size;
+        const double start = cli_seconds();
+        s = sinter_engine_load_memory(bytes.data, bytes.size, &options, &out->engine, &error);
+        out->open_s = cli_seconds() - start;
+        sinter_buffer_free(&bytes);
+    }
+    if (s != SINTER_OK) (void)cli_error(&error);
+    return s == SINTER_OK;
+}
+
+void model_engine_close(model_engine *m)
+{
+    sinter_engine_release(m->engine);
+    model_inputs_free(&m->inputs);
+    *m = (model_engine){ 0 };
+}
+
+/* ---- contexts ---- */
+
+static sinter_status profile_find(const model_engine *m, uint32_t *out)
+{
+    const uint32_t ios = sinter_engine_io_count(m->engine), profiles = sinter_engine_profile_count(m->engine);
+    *out = 0;
+    for (uint32_t p = 0; p < profiles; p++) {
+        bool fits = true;
+        for (uint32_t i = 0; i < ios && fits; i++) {
+            sinter_io io;
+            const sinter_status s = sinter_engine_io(m->engine, i, p, &io);
+            if (s != SINTER_OK) return s;
+            const model_input *in = io.is_input ? model_inputs_find(&m->inputs, io.name) : NULL;
+            for (uint32_t k = 0; in && k < io.rank && k < in->tensor.rank; k++)
+                fits = fits && in->tensor.dim[k] >= io.min[k] && in->tensor.dim[k] <= io.max[k];
+        }
+        if (!fits) continue;
+        *out = p;
+        return SINTER_OK;
+    }
+    return SINTER_OK; /* the first one's error says what is permitted */
+}
+
+/* What the given inputs say about a dim that is written as `text`; else the profile's opt. */
+static int64_t dim_of(const model_engine *m, uint32_t profile, const sinter_io *io, uint32_t axis)
+{
+    const uint32_t ios = sinter_engine_io_count(m->engine);
+    for (uint32_t i = 0; i < ios; i++) {
+        sinter_io other;
+        if (sinter_engine_io(m->engine, i, profile, &other) != SINTER_OK || !other.is_input) continue;
+        const model_input *in = model_inputs_find(&m->inputs, other.name);
+        for (uint32_t k = 0; in && k < other.rank && k < in->tensor.rank; k++) {
+            if (io->dim_text[axis] && other.dim_text[k] && !strcmp(io->dim_text[axis], other.dim_text[k]))
+                return in->tensor.dim[k];
+        }
+    }
+    return io->dim[axis] >= 0 ? io->dim[axis] : io->opt[axis];
+}
+
+sinter_status model_context(const model_engine *m, uint64_t seed, bool timing, model_inputs *inputs,
+                            sinter_context **out, sinter_error *error)
+{
+    sinter_context_options options = SINTER_CONTEXT_OPTIONS;
+    options.timing = timing;
+    *out = NULL;
+    *inputs = (model_inputs){ 0 };
+    sinter_status s = profile_find(m, &options.profile);
+    if (s == SINTER_OK) s = sinter_context_create(m->engine, &options, out, error);
+    for (uint32_t i = 0; s == SINTER_OK && i < m->inputs.count; i++)
+        s = sinter_context_set_input(*out, m->inputs.at[i].name, &m->inputs.at[i].tensor, error);
+    const uint32_t ios = sinter_engine_io_count(m->engine);
+    inputs->at = cli_alloc(ios, sizeof *inputs->at);
+    for (uint32_t i = 0; s == SINTER_OK && i < ios; i++) {
+        sinter_io io;
+        s = sinter_engine_io(m->engine, i, options.profile, &io);
+        if (s != SINTER_OK || !io.is_input || model_inputs_find(&m->inputs, io.name)) continue;
+        model_input *in = &inputs->at[inputs->count++];
+        in->name = cli_copy(io.name);
+        in->tensor = (sinter_tensor){ .dtype = io.dtype, .rank = io.rank };
+        for (uint32_t k = 0; k < io.rank; k++) in->tensor.dim[k] = dim_of(m, options.profile, &io, k);
+        const size_t size = sinter_tensor_size(&in->tensor);
+        if (size > SIZE_MAX / 2) return SINTER_NO_MEMORY;
+        in->tensor.data = in->own = aligned_alloc(TENSOR_ALIGN, (size / TENSOR_ALIGN + 1) * TENSOR_ALIGN);
+        if (!in->own) return SINTER_NO_MEMORY;
+        random_fill(&in->tensor, seed + i);
+        s = sinter_context_set_input(*out, in->name, &in->tensor, error);
+    }
+    return s;
+}

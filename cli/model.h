@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.h - from a file on the command line to an engine: options, shapes, and the inputs that were given. */
+#ifndef CLI_MODEL_H
+#define CLI_MODEL_H
+
+#include "args.h"
+#include "print.h"
+
+/* Does the file begin as an engine does? */
+bool model_is_engine(const char *path);
+
+/* A model's inputs and outputs, copied. */
+typedef struct model_io { char *name, *dim_name[SINTER_RANK_MAX]; sinter_model_io io; } model_io;
+typedef struct model_face { model_io *at; uint32_t count, inputs; } model_face;
+sinter_status model_face_read(const char *path, const sinter_env_options *env, model_face *out, sinter_error *error);
+void          model_face_free(model_face *f);
+
+/* A tensor of a file or of random numbers, and whose it is. */
+typedef struct model_input { char *name; sinter_tensor tensor; sinter_buffer memory; void *own; } model_input;    /* own: random data */
+typedef struct model_inputs { model_input *at; uint32_t count; } model_inputs;
+bool model_inputs_read(const args *a, const sinter_env_options *env, model_inputs *out);   /* --input; false: reported */
+void model_inputs_free(model_inputs *in);
+const model_input *model_inputs_find(const model_inputs *in, const char *name);
+
+/* Profiles from --shape and --profile. Names of inputs win over names of dims. */
+typedef struct model_shapes { sinter_profile *profile; uint32_t count; } model_shapes;
+bool model_shapes_make(const args *a, const model_face *face, const model_inputs *given, model_shapes *out);
+void model_shapes_free(model_shapes *s);
+
+/* Everything that building and loading share; lives as long as what was made with it. */
+typedef struct model_setup {
+    sinter_limits        limits;
+    sinter_env_options   env;
+    sinter_build_options build;
+    progress             bar;
+} model_setup;
+bool model_setup_make(const args *a, sinter_tune tune, model_setup *out);      /* `tune` where --tune is not given */
+
+/* Builds the model that the command line names, with the shapes it gives. False: reported. */
+bool model_build(const args *a, model_setup *setup, const model_inputs *given, sinter_buffer *out, double *seconds);
+
+/* An engine, loaded, or built first where the file is a model. */
+typedef struct model_engine {
+    sinter_engine *engine;
+    model_inputs   inputs;          /* those of --input */
+    bool           was_built;
+    double         build_s, open_s;
+    size_t         size;            /* bytes of the engine file */
+} model_engine;
+bool model_engine_open(const args *a, model_setup *setup, model_engine *out);   /* false: reported */
+void model_engine_close(model_engine *m);
+
+/* A context of the first profile that takes the given inputs, with random data for the rest; `inputs` receives those. */
+sinter_status model_context(const model_engine *m, uint64_t seed, bool timing, model_inputs *inputs, sinter_context **out,
+                            sinter_error *error);
+
+#endif

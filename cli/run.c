@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c - `sinter run`: one run, and a short table of what came out. */
+#include "model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct summary {
+    double min, max, mean;
+    int64_t count, odd;
+} summary; /* odd: NaN or infinite */
+
+static summary summarize(const sinter_tensor *t)
+{
+    summary s = { .min = INFINITY, .max = -INFINITY, .count = 1 };
+    for (uint32_t i = 0; i < t->rank; i++) s.count *= t->dim[i];
+    double sum = 0;
+    for (int64_t i = 0; i < s.count; i++) {
+        const double value = sinter_tensor_value(t, i);
+        if (!isfinite(value)) {
+            s.odd++;
+            continue;
+        }
+        if (value < s.min) s.min = value;
+        if (value > s.max) s.max = value;
+        sum += value;
+    }
+    if (s.odd == s.count) s.min = s.max = NAN;
+    s.mean = s.odd == s.count ? NAN : sum / (double)(s.count - s.odd);
+    return s;
+}
+
+static bool folder_make(const char *path)
+{
+    struct stat st;
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))) return true;
+    return cli_fail("cannot make the folder '%s': %s", path, strerror(errno)) == 0;
+}
+
+typedef struct report {
+    table t;
+    json j;
+    bool is_json;
+} report;
+
+static void report_output(report *r, const sinter_io *io, const sinter_tensor *t, const char *file)
+{
+    const summary s = summarize(t);
+    if (r->is_json) {
+        json_open(&r->j, NULL, '{');
+        json_text(&r->j, "name", io->name);
+        json_text(&r->j, "type", sinter_dtype_name(t->dtype));
+        json_dims(&r->j, "shape", t->rank, t->dim);
+        json_real(&r->j, "min", s.min);
+        json_real(&r->j, "max", s.max);
+        json_real(&r->j, "mean", s.mean);
+        json_count(&r->j, "not_finite", s.odd);
+        if (file) json_text(&r->j, "file", file);
+        json_close(&r->j, '}');
+        return;
+    }
+    table_cell(&r->t, 0, "%s", io->name);
+    table_cell(&r->t, 1, "%s", sinter_dtype_name(t->dtype));
+    table_cell(&r->t, 2, "%s", cli_shape(t->rank, t->dim).at);
+    table_cell(&r->t, 3, "%.6g", s.min);
+    table_cell(&r->t, 4, "%.6g", s.max);
+    table_cell(&r->t, 5, "%.6g", s.mean);
+    if (s.odd) table_cell(&r->t, 6, "%lld not finite %s", (long long)s.odd, file ? file : "");
+    else table_cell(&r->t, 6, "%s", file ? file : "");
+    table_row(&r->t);
+}
+
+static sinter_status run(const args *a, const model_engine *m, sinter_context *c, report *r, sinter_error *error)
+{
+    sinter_status s = sinter_context_run(c, error);
+    uint32_t index = 0;
+    const uint32_t count = sinter_engine_io_count(m->engine);
+    for (uint32_t i = 0; s == SINTER_OK && i < count; i++) {
+        sinter_io io;
+        s = sinter_engine_io(m->engine, i, 0, &io);
+        if (s != SINTER_OK || io.is_input) continue;
+        sinter_tensor t;
+        s = sinter_context_output(c, io.name, &t, error);
+        char *file = NULL;
+        if (s == SINTER_OK && a->output_dir) {
+            char name[32];
+            (void)snprintf(name, sizeof name, "output_%u.npy", index);
+            file = cli_join(a->output_dir, name);
+            s = sinter_tensor_write(file, &t, error);
+        }
+        if (s == SINTER_OK) report_output(r, &io, &t, file);
+        free(file);
+        index++;
+    }
+    return s;
+}
+
+int verb_run(const args *a)
+{
+    model_setup setup;
+    model_engine m;
+    if (!model_setup_make(a, SINTER_TUNE_OFF, &setup)) return STATUS_USAGE;
+    if (a->output_dir && !folder_make(a->output_dir)) return STATUS_FAILED;
+    bool is_good = model_engine_open(a, &setup, &m);
+    if (is_good) {
+        static const char *const title[] = { "output", "type", "shape", ">min", ">max", ">mean", "" };
+        report r = { .is_json = a->json, .j.to = stdout };
+        if (a->json) {
+            json_open(&r.j, NULL, '{');
+            json_open(&r.j, "outputs", '[');
+        } else {
+            table_begin(&r.t, title, 7);
+        }
+        sinter_context *c = NULL;
+        model_inputs made;
+        sinter_error error = { 0 };
+        sinter_status s = model_context(&m, a->seed, false, &made, &c, &error);
+        if (s == SINTER_OK) s = run(a, &m, c, &r, &error);
+        error.status = s;
+        if (a->json) {
+            json_close(&r.j, ']');
+            json_text(&r.j, "error", s == SINTER_OK ? NULL : error.text);
+            json_close(&r.j, '}');
+        } else if (s == SINTER_OK) {
+            table_end(&r.t, stdout);
+        }
+        if (s != SINTER_OK) (void)cli_error(&error);
+        is_good = s == SINTER_OK;
+        sinter_context_destroy(c);
+        model_inputs_free(&made);
+    }
+    model_engine_close(&m);
+    return is_good ? STATUS_OK : STATUS_FAILED;
+}

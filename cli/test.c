@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test.c - `sinter test`: models with recorded inputs and outputs.
+ *
+ * One engine a model: its profile covers the shapes of all the model's folders, and one context runs them in turn, so
+ * models with free dims are tested on changing shapes. Where the folders' shapes cannot be one profile, each has its
+ * own engine. */
+#include "cases.h"
+#include "compare.h"
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { REASON_SIZE = 1024, TOLERANCE_FILE_MAX = 1 << 20, CASE_FILE_MAX = 16 << 20 };
+
+typedef enum verdict { PASS, FAILED, SKIP, VERDICT_COUNT } verdict;
+static const char *const verdict_names[VERDICT_COUNT] = { "PASS", "FAIL", "SKIP" };
+
+typedef struct tester {
+    const args *a;
+    model_setup setup;
+    progress bar;
+    json j;
+    uint32_t count[VERDICT_COUNT], no_data, total, done;
+} tester;
+
+/* The inputs of one folder. `why` is set where they cannot be read. */
+typedef struct case_data {
+    sinter_tensor *input;
+    sinter_buffer *memory;
+    uint32_t count;
+    char why[REASON_SIZE];
+} case_data;
+
+static void report(tester *t, verdict v, const char *path, const char *why, double ms, double worst)
+{
+    progress_end(&t->bar);
+    t->count[v]++;
+    t->done++;
+    if (t->a->json) {
+        json_open(&t->j, NULL, '{');
+        json_text(&t->j, "path", path);
+        json_text(&t->j, "verdict", verdict_names[v]);
+        if (v != PASS) json_text(&t->j, "reason", why);
+        if (v == PASS) json_real(&t->j, "of_tolerance", worst);
+        if (ms >= 0) json_real(&t->j, "run_ms", ms);
+        json_close(&t->j, '}');
+    } else {
+        (void)printf(v == PASS ? "%s %s\n" : "%s %s: %s\n", verdict_names[v], path, why);
+    }
+    (void)fflush(stdout);
+    progress_show(&t->bar, path, t->total ? (double)t->done / t->total : 0);
+}
+
+/* ---- data ---- */
+
+static void data_read(tester *t, const case_set *set, case_data *out)
+{
+    *out = (case_data){ .input = cli_alloc(set->inputs, sizeof *out->input),
+                        .memory = cli_alloc(set->inputs, sizeof *out->memory) };
+    for (uint32_t i = 0; i < set->inputs && !out->why[0]; i++) {
+        char *path = case_file(set->path, "input", i);
+        sinter_error error = { 0 };
+        if (!path) {
+            (void)snprintf(out->why, sizeof out->why, "input_%u has vanished", i);
+        } else if (sinter_tensor_read(path, &t->setup.env, &out->input[i], &out->memory[i], &error) != SINTER_OK) {
+            char cause[REASON_SIZE - 64];
+            cli_reason(&error, cause, sizeof cause);
+            (void)snprintf(out->why, sizeof out->why, "input_%u: %s", i, cause);
+        }
+        free(path);
+        out->count++;
+    }
+}
+
+static void data_free(case_data *d)
+{
+    for (uint32_t i = 0; i < d->count; i++) sinter_buffer_free(&d->memory[i]);
+    free(d->input);
+    free(d->memory);
+    *d = (case_data){ 0 };
+}
+
+/* Can both be in one profile? */
+static bool is_alike(const case_data *a, const case_data *b)
+{
+    if (a->count != b->count) return false;
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->input[i].rank != b->input[i].rank) return false;
+    }
+    return true;
+}
+
+/* ---- outputs ---- */
+
+/* Every how many-th value a sample holds: the model's case.json says, else the sizes. */
+static int64_t stride_of(const case_model *m, const case_set *set, uint32_t output, int64_t count, int64_t samples)
+{
+    char *path = cli_join(m->path, "case.json");
+    char *text = cli_read(path, CASE_FILE_MAX);
+    free(path);
+    double stride = 0;
+    if (text && json_is_valid(text)) {
+        const char *name = strrchr(set->path, '/') ? strrchr(set->path, '/') + 1 : set->path;
+        json_value cases, item, value;
+        bool has_cases = json_member(json_value_of(text), "cases", &cases);
+        for (uint32_t i = 0; has_cases && json_item(cases, i, &item); i++) {
+            if (!json_member(item, "name", &value) || !json_is_text(value, name)) continue;
+            if (json_member(item, "outputs", &value) && json_item(value, output, &item) &&
+                json_member(item, "stride", &value))
+                (void)json_number(value, &stride);
+            break;
+        }
+    }
+    free(text);
+    if (stride >= 1 && stride <= 1e15) {
+        const int64_t s = (int64_t)stride;
+        return count / s + (count % s != 0) == samples ? s : 0;
+    }
+    return compare_stride(count, samples);
+}
+
+static tolerance tolerance_for(const tester *t, const char *tolerances, uint32_t output, sinter_dtype dtype)
+{
+    tolerance limit = tolerance_of(dtype);
+    if (t->a->has_rtol) limit.rtol = t->a->rtol;
+    if (t->a->has_atol) limit.atol = t->a->atol;
+    char key[32];
+    (void)snprintf(key, sizeof key, "output_%u", output);
+    json_value entry;
+    if (tolerances && json_member(json_value_of(tolerances), key, &entry)) tolerance_override(&limit, entry);
+    return limit;
+}
+
+/* The file of a wanted output, whole or a sample; NULL: none. */
+static char *output_file(const char *folder, uint32_t index, bool *is_sample)
+{
+    *is_sample = false;
+    char *path = case_file(folder, "output", index);
+    if (path) return path;
+    *is_sample = true;
+    return case_file(folder, "sample", index);
+}
+
+typedef struct checked {
+    char why[REASON_SIZE];
+    uint32_t compared;
+    double worst;
+} checked;
+
+static bool check_output(tester *t, const case_model *m, const case_set *set, uint32_t index, const char *name,
+                         const char *tolerances, const sinter_tensor *got, checked *out)
+{
+    bool is_sample = false;
+    char *path = output_file(set->path, index, &is_sample);
+    if (!path) return true;
+    char cause[REASON_SIZE - 256] = { 0 };
+    sinter_tensor want;
+    sinter_buffer memory = { 0 };
+    sinter_error error = { 0 };
+    bool is_good = sinter_tensor_read(path, &t->setup.env, &want, &memory, &error) == SINTER_OK;
+    if (!is_good) {
+        cli_reason(&error, cause, sizeof cause);
+    } else {
+        const int64_t count = compare_count(got), samples = compare_count(&want);
+        const int64_t stride = is_sample ? stride_of(m, set, index, count, samples) : 1;
+        const tolerance limit = tolerance_for(t, tolerances, index, got->dtype);
+        double worst = 0;
+        is_good = stride > 0;
+        if (!is_good)
+            (void)snprintf(cause, sizeof cause, "has shape %s, of which %lld samples cannot be",
+                           cli_shape(got->rank, got->dim).at, (long long)samples);
+        else is_good = compare_tensors(got, &want, stride, &limit, cause, sizeof cause, &worst);
+        if (worst > out->worst) out->worst = worst;
+    }
+    out->compared++;
+    if (!is_good) (void)snprintf(out->why, sizeof out->why, "output_%u '%.128s' %s", index, name, cause);
+    sinter_buffer_free(&memory);
+    free(path);
+    return is_good;
+}
+
+static bool check_outputs(tester *t, const case_model *m, const case_set *set, const sinter_engine *engine,
+                          sinter_context *c, checked *out)
+{
+    char *path = cli_join(set->path, "tolerance.json");
+    char *tolerances = cli_read(path, TOLERANCE_FILE_MAX);
+    free(path);
+    bool is_good = true;
+    if (tolerances && !json_is_valid(tolerances)) {
+        (void)snprintf(out->why, sizeof out->why, "tolerance.json is no valid JSON");
+        is_good = false;
+    }
+    uint32_t index = 0;
+    for (uint32_t i = 0; is_good && i < sinter_engine_io_count(engine); i++) {
+        sinter_io io;
+        sinter_error error = { 0 };
+        sinter_tensor got;
+        if (sinter_engine_io(engine, i, 0, &io) != SINTER_OK || io.is_input) continue;
+        is_good = sinter_context_output(c, io.name, &got, &error) == SINTER_OK;
+        if (is_good) is_good = check_output(t, m, set, index, io.name, tolerances, &got, out);
+        else cli_reason(&error, out->why, sizeof out->why);
+        index++;
+    }
+    bool is_sample = false;
+    char *extra = is_good ? output_file(set->path, index, &is_sample) : NULL;
+    if (extra) {
+        (void)snprintf(out->why, sizeof out->why, "there is an output_%u, but the model has %u outputs", index, index);
+        is_good = false;
+    }
+    free(extra);
+    free(tolerances);
+    return is_good;
+}
+
+/* ---- engines ---- */
+
+typedef struct built {
+    sinter_engine *engine;
+    sinter_context *context;
+    char why[REASON_SIZE];
+} built;
+
+static void built_free(built *b)
+{
+    sinter_context_destroy(b->context);
+    sinter_engine_release(b->engine);
+    *b = (built){ 0 };
+}
+
+/* One profile over the shapes of `count` folders; opt is the first one's. */
+static void profile_of(const model_face *face, const case_data *data, uint32_t count, sinter_shape_range *range)
+{
+    uint32_t index = 0;
+    for (uint32_t i = 0; i < face->count; i++) {
+        if (!face->at[i].io.is_input) continue;
+        sinter_shape_range *r = &range[index];
+        *r = (sinter_shape_range){ .input = face->at[i].name, .rank = data[0].input[index].rank };
+        for (uint32_t k = 0; k < r->rank; k++) {
+            r->min[k] = r->opt[k] = r->max[k] = data[0].input[index].dim[k];
+            for (uint32_t s = 1; s < count; s++) {
+                const int64_t value = data[s].input[index].dim[k];
+                if (value < r->min[k]) r->min[k] = value;
+                if (value > r->max[k]) r->max[k] = value;
+            }
+        }
+        index++;
+    }
+}
+
+static bool engine_make(tester *t, const case_model *m, const model_face *face, const case_data *data, uint32_t count,
+                        built *out)
+{
+    *out = (built){ 0 };
+    sinter_error error = { 0 };
+    if (data[0].count != face->inputs) {
+        (void)snprintf(out->why, sizeof out->why, "there are %u input files, the model has %u inputs", data[0].count,
+                       face->inputs);
+        return false;
+    }
+    sinter_shape_range *range = cli_alloc(face->inputs, sizeof *range);
+    profile_of(face, data, count, range);
+    const sinter_profile profile = { .shape = range, .count = face->inputs };
+    sinter_build_options options = t->setup.build;
+    options.profile = &profile;
+    options.profile_count = face->inputs ? 1 : 0;
+    progress_begin(&t->setup.bar);
+    sinter_buffer bytes = { 0 };
+    sinter_status s = sinter_build_file(m->model, &options, &bytes, &error);
+    progress_end(&t->setup.bar);
+    sinter_engine_options load = SINTER_ENGINE_OPTIONS;
+    load.env = &t->setup.env;
+    load.threads = (uint32_t)t->a->threads;
+    load.isa = t->a->isa;
+    if (s == SINTER_OK) s = sinter_engine_load_memory(bytes.data, bytes.size, &load, &out->engine, &error);
+    if (s == SINTER_OK) s = sinter_context_create(out->engine, NULL, &out->context, &error);
+    error.status = s;
+    if (s != SINTER_OK) cli_reason(&error, out->why, sizeof out->why);
+    sinter_buffer_free(&bytes);
+    free(range);
+    return s == SINTER_OK;
+}
+
+static void run_set(tester *t, const case_model *m, const case_set *set, const model_face *face, const case_data *data,
+                    built *b)
+{
+    sinter_error error = { 0 };
+    sinter_status s = SINTER_OK;
+    uint32_t index = 0;
+    for (uint32_t i = 0; s == SINTER_OK && i < face->count; i++) {
+        if (!face->at[i].io.is_input) continue;
+        s = sinter_context_set_input(b->context, face->at[i].name, &data->input[index++], &error);
+    }
+    const double start = cli_seconds();
+    if (s == SINTER_OK) s = sinter_context_run(b->context, &error);
+    const double ms = 1e3 * (cli_seconds() - start);
+    checked result = { 0 };
+    error.status = s;
+    bool is_good = s == SINTER_OK;
+    if (is_good) is_good = check_outputs(t, m, set, b->engine, b->context, &result);
+    else cli_reason(&error, result.why, sizeof result.why);
+    if (!is_good) report(t, FAILED, set->path, result.why, ms, 0);
+    else if (!result.compared) report(t, SKIP, set->path, "it ran; there are no outputs to compare with", ms, 0);
+    else report(t, PASS, set->path, NULL, ms, result.worst);
+}
+
+/* The folders from `first` on that can share an engine. */
+static uint32_t run_alike(tester *t, const case_model *m, const model_face *face, const case_data *data, uint32_t first)
+{
+    if (data[first].why[0]) {
+        report(t, FAILED, m->set[first].path, data[first].why, -1, 0);
+        return 1;
+    }
+    uint32_t count = 1;
+    while (first + count < m->count && !data[first + count].why[0] && is_alike(&data[first], &data[first + count]))
+        count++;
+    built b;
+    const bool is_built = engine_make(t, m, face, &data[first], count, &b);
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_built) run_set(t, m, &m->set[first + i], face, &data[first + i], &b);
+        else report(t, FAILED, m->set[first + i].path, b.why, -1, 0);
+    }
+    built_free(&b);
+    return count;
+}
+
+static void run_model(tester *t, const case_model *m)
+{
+    if (!m->count) {
+        report(t, SKIP, m->path, "it has no folder of inputs", -1, 0);
+        t->no_data++;
+        return;
+    }
+    sinter_error error = { 0 };
+    model_face face;
+    char why[REASON_SIZE] = { 0 };
+    if (model_face_read(m->model, &t->setup.env, &face, &error) != SINTER_OK) cli_reason(&error, why, sizeof why);
+    case_data *data = cli_alloc(m->count, sizeof *data);
+    for (uint32_t i = 0; !why[0] && i < m->count; i++) data_read(t, &m->set[i], &data[i]);
+    for (uint32_t i = 0; i < m->count;) {
+        if (!why[0]) {
+            i += run_alike(t, m, &face, data, i);
+            continue;
+        }
+        report(t, FAILED, m->set[i].path, why, -1, 0);
+        i++;
+    }
+    for (uint32_t i = 0; i < m->count; i++) data_free(&data[i]);
+    free(data);
+    model_face_free(&face);
+}
+
+int verb_test(const args *a)
+{
+    tester t = { .a = a, .j.to = stdout };
+    if (!model_setup_make(a, SINTER_TUNE_OFF, &t.setup)) return STATUS_USAGE;
+    progress_begin(&t.bar);
+    case_list list = { 0 };
+    bool is_good = true;
+    for (uint32_t i = 0; is_good && i < a->file.count; i++) is_good = case_list_add(&list, a->file.at[i]);
+    for (uint32_t i = 0; i < list.count; i++) t.total += list.at[i].count ? list.at[i].count : 1;
+    if (is_good && a->json) {
+        json_open(&t.j, NULL, '{');
+        json_open(&t.j, "cases", '[');
+    }
+    for (uint32_t i = 0; is_good && i < list.count; i++) run_model(&t, &list.at[i]);
+    progress_end(&t.bar);
+    case_list_free(&list);
+    if (!is_good) return STATUS_FAILED;
+    const uint32_t skipped = t.count[SKIP];
+    if (a->json) {
+        json_close(&t.j, ']');
+        json_count(&t.j, "passed", t.count[PASS]);
+        json_count(&t.j, "failed", t.count[FAILED]);
+        json_count(&t.j, "skipped", skipped);
+        json_close(&t.j, '}');
+    } else {
+        (void)printf("%u passed, %u failed", t.count[PASS], t.count[FAILED]);
+        if (skipped) (void)printf(", %u skipped", skipped);
+        (void)putchar('\n');
+    }
+    if (t.done == t.no_data)
+        return cli_fail("no case: there is no model.onnx with inputs and outputs under the folders given");
+    return t.count[FAILED] ? STATUS_FAILED : STATUS_OK;
+}
