@@ -134,6 +134,28 @@ static bool infers(const check *c, const problem *p, arena *scratch)
 
 /* ---- steps ---- */
 
+/* Reference code of late ops reads its input twice: to count, then to write. A result in the same bytes would change the count. */
+static bool shares_bytes(const check *c, uint32_t a, uint32_t b)
+{
+    if (!a || !b) return false;
+    const engine_storage *x = storage_of(c, a), *y = storage_of(c, b);
+    if (x == y) return true;
+    if (x->kind != y->kind) return false;
+    if (x->kind == STORAGE_OUTPUT) return x->at == y->at;
+    return x->kind == STORAGE_SLAB && x->at < y->at + y->bound && y->at < x->at + x->bound;
+}
+
+static sinter_status check_late(const check *c, const problem *p)
+{
+    for (uint32_t i = 0; i < p->count_out; i++) {
+        if (p->out[i].is_strided) return BAD(c->e, "a late result is strided");
+        for (uint32_t k = 0; k < p->count_in; k++)
+            if (shares_bytes(c, c->g->arg[c->s->out_at + i], c->g->arg[c->s->in_at + k]))
+                return BAD(c->e, "late result %u lies where input %u does", i, k);
+    }
+    return SINTER_OK;
+}
+
 static const kernel *find_kernel(const engine *g, const engine_kernel *ref)
 {
     uint32_t count;
@@ -168,9 +190,7 @@ static sinter_status check_kernel(check *c, arena *scratch)
             return BAD(c->e, "packed weight %u has %llu bytes, kernel '%s' wants %zu", i, (unsigned long long)storage_of(c, v)->bound, k->name, size);
     }
     for (uint32_t i = 0; i < p->count_out; i++) TRY(check_operand(c, &p->out[i], c->g->arg[c->s->out_at + i], "output", i));
-    if (c->s->kind == STEP_LATE)
-        for (uint32_t i = 0; i < p->count_out; i++)
-            if (p->out[i].is_strided) return BAD(c->e, "a late result is strided");
+    if (c->s->kind == STEP_LATE) TRY(check_late(c, p));
     c->code->kernel = k;
     c->code->is_inferred = c->s->kind == STEP_LATE || infers(c, p, scratch);
     const size_t workspace = k->workspace ? k->workspace(p, &t, c->g->threads) : 0;

@@ -111,7 +111,7 @@ sinter_status context_prepare_value(context *c, uint32_t v)
     int64_t low, high, last_bit;
     bool ok = extent(out, offset, &low, &high);
     const bool is_empty = ok && high < low;
-    ok = ok && (is_empty || (low >= 0 && i64_add(high, 1, &last_bit) && i64_mul(last_bit, bits, &last_bit) && (uint64_t)(last_bit + 7) / 8 <= size));
+    ok = ok && (is_empty || (low >= 0 && i64_add(high, 1, &last_bit) && i64_mul(last_bit, bits, &last_bit) && ((uint64_t)last_bit + 7) / 8 <= size));
     int64_t first_bit = 0;
     ok = ok && (is_empty || (i64_mul(offset, bits, &first_bit) && first_bit % 8 == 0 && offset >= 0));
     c->now->is_bounded[v] = ok;
