@@ -16,7 +16,7 @@ typedef struct engine_code {
     const kernel  *kernel;              /* NULL for calls */
     const problem *problem;             /* of a call: attributes only */
     bool           is_late;             /* something about its shapes is known only while running */
-    bool           is_inferred;         /* its output dims follow from its input dims for every shape */
+    bool           is_inferred;         /* static, and its output dims follow from its input dims */
 } engine_code;
 
 typedef struct engine {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shape.c - whether the shapes of a step's results follow from its inputs'.
  *
- * The verifier asks with symbols, for every shape at once; where that cannot be told, the executor asks again with the
+ * The verifier asks once where all sizes are numbers; for the rest the executor asks again with the
  * numbers of each shape that is set. So no kernel ever sees dims that disagree with each other. */
 #include "engine/engine.h"
 

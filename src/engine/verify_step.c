@@ -82,6 +82,19 @@ static bool step_is_late(const check *c)
     return late;
 }
 
+/* All its dims are numbers, so that one look is enough. */
+static bool step_is_static(const check *c)
+{
+    for (uint32_t i = 0; i < c->s->in_count + c->s->out_count; i++) {
+        const uint32_t v = c->g->arg[i < c->s->in_count ? c->s->in_at + i : c->s->out_at + i - c->s->in_count];
+        for (uint32_t k = 0; v && k < value_at(c, v)->rank; k++)
+            if (c->g->dim[value_at(c, v)->dim[k]].kind != DIM_CONST) return false;
+    }
+    for (uint32_t i = 0; i < c->s->dim_count; i++)
+        if (c->g->dim[c->g->arg[c->s->dim_at + i]].kind != DIM_CONST) return false;
+    return true;
+}
+
 static sinter_status check_operand(const check *c, const problem_operand *o, uint32_t v, const char *what, uint32_t i)
 {
     if ((o->dtype == SINTER_DTYPE_NONE) != (v == 0)) return BAD(c->e, "%s %u is %s", what, i, v ? "not in the problem" : "missing");
@@ -192,7 +205,7 @@ static sinter_status check_kernel(check *c, arena *scratch)
     for (uint32_t i = 0; i < p->count_out; i++) TRY(check_operand(c, &p->out[i], c->g->arg[c->s->out_at + i], "output", i));
     if (c->s->kind == STEP_LATE) TRY(check_late(c, p));
     c->code->kernel = k;
-    c->code->is_inferred = c->s->kind == STEP_LATE || infers(c, p, scratch);
+    c->code->is_inferred = c->s->kind == STEP_LATE || (step_is_static(c) && infers(c, p, scratch));
     const size_t workspace = k->workspace ? k->workspace(p, &t, c->g->threads) : 0;
     size_t *most = &c->g->workspace[c->p - c->g->profile];
     if (workspace > c->e->limits.memory_max) return FAIL(c->e, NO_MEMORY, "kernel '%s' wants a workspace of %zu bytes", k->name, workspace);

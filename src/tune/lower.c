@@ -66,7 +66,9 @@ static sinter_status lower_view(lowering *l, const ir_node *n, bool *done)
         view_dims_slice(l->p->dims, &source, &s->start, &s->step, &s->size, &v);
         *done = true;
     }
-    if (n->op == OP_reshape) {
+    /* Where the sizes are not known to agree, a step looks at the numbers. */
+    const bool agrees = n->op == OP_reshape && dim_product(l->p->dims, source.dim, source.rank) == dim_product(l->p->dims, o->dim, o->rank);
+    if (agrees) {
         *done = view_dims_reshape(l->p->dims, &source, o->rank, o->dim, &v);
         if (!*done) {
             TRY(work_copy(l, in, NULL, false, 0, name_of(l, n), &in));
