@@ -144,6 +144,7 @@ static sinter_status check_operand(context *c, const problem_operand *o, uint32_
             return FAIL(&c->e, INVALID_MODEL, "axis %u of '%s' is %lld, its kernel was built for %lld to %lld", i, name, (long long)x->dim[i],
                         (long long)o->dim[i].min, (long long)o->dim[i].max);
     if (is_packed) return SINTER_OK;
+    if (!c->now->is_bounded[v]) TRY(context_prepare_value(c, v));       /* says what is wrong with it, if it knows */
     if (!c->now->is_bounded[v]) return FAIL(&c->e, INVALID_MODEL, "value '%s' reaches outside its storage", name);
     if (!o->is_strided && !dense_in(x, o->order)) return FAIL(&c->e, INVALID_MODEL, "value '%s' is not dense as its kernel expects", name);
     return SINTER_OK;
@@ -318,6 +319,46 @@ static void drop_shape(context *c, shape *s)
     *s = (shape){ 0 };
 }
 
+/* A branch that will not be taken may have shapes that make no sense. What is wrong there is said when it is run. */
+static sinter_error *hush(context *c, bool is_quiet, sinter_error *quiet)
+{
+    sinter_error *error = c->e.error;
+    if (is_quiet) c->e.error = quiet;
+    return error;
+}
+
+static sinter_status unhush(context *c, sinter_status s, bool was_quiet, sinter_error *error)
+{
+    if (!was_quiet) return s;
+    if (s == SINTER_INVALID_MODEL) s = SINTER_OK;
+    if (s != SINTER_OK) *error = *c->e.error;
+    c->e.error = error;
+    return s;
+}
+
+/* The values whose sizes the inputs decide: all, or those whose storage may have moved. */
+static sinter_status prepare_values(context *c, bool only_moving)
+{
+    const uint32_t count = only_moving ? c->moving_count : c->p->value_count - 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t v = only_moving ? c->moving[i] : i + 1;
+        if (is_late_value(c, v)) continue;
+        sinter_error quiet = { 0 };
+        sinter_error *const error = hush(c, true, &quiet);
+        c->now->is_bounded[v] = 0;
+        TRY(unhush(c, context_prepare_value(c, v), true, error));
+    }
+    return SINTER_OK;
+}
+
+sinter_status context_bind_item(context *c, const run_item *item)
+{
+    shape *s = c->now;
+    for (uint32_t i = item->first; i < item->first + item->count; i++)
+        TRY(NOTE(&c->e, context_prepare_step(c, i), "preparing step '%s'", engine_text(c->g, context_step(c, i)->name)));
+    return c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, s->program[item->program], &s->program[item->program]);
+}
+
 static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t key_count)
 {
     arena_init(&s->a, &c->e);
@@ -331,18 +372,15 @@ static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t
     if (!s->key || !s->symbol || !s->dim || !s->value || !s->is_bounded || !s->step || !s->program) return FAIL_MEMORY(&c->e, "a shape");
     memcpy(s->key, key, key_count * sizeof *key);
     TRY(bind_inputs(c));
-    for (uint32_t i = 1; i < c->p->value_count; i++)
-        if (!is_late_value(c, i)) TRY(context_prepare_value(c, i));
-    for (uint32_t i = 0; i < c->p->step_count; i++) {
-        TRY(make_step(c, s, i));
-        if (context_code(c, i)->is_late) continue;
-        TRY(NOTE(&c->e, context_prepare_step(c, i), "preparing step '%s'", engine_text(c->g, context_step(c, i)->name)));
-    }
+    for (uint32_t i = 0; i < c->p->step_count; i++) TRY(make_step(c, s, i));
+    TRY(prepare_values(c, false));
     for (uint32_t r = 1; r < c->p->region_count; r++)
         for (uint32_t i = 0; i < c->region[r].count; i++) {
             const run_item *item = &c->region[r].item[i];
             if (!item->is_program || item->is_late) continue;
-            TRY(c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, NULL, &s->program[item->program]));
+            sinter_error quiet = { 0 };
+            sinter_error *const error = hush(c, r > 1, &quiet);
+            TRY(unhush(c, context_bind_item(c, item), r > 1, error));
         }
     return SINTER_OK;
 }
@@ -354,9 +392,7 @@ static sinter_status refresh(context *c)
         const uint32_t v = context_args(c, c->p->io_first)[i];
         c->base[context_value(c, v)->storage] = c->input[i].data;
     }
-    for (uint32_t i = 0; i < c->moving_count; i++)
-        if (!is_late_value(c, c->moving[i])) TRY(context_prepare_value(c, c->moving[i]));
-    return SINTER_OK;
+    return prepare_values(c, true);
 }
 
 sinter_status context_set_shape(context *c)

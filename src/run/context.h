@@ -82,6 +82,8 @@ sinter_status context_set_shape(context *c);
 sinter_status context_prepare_value(context *c, uint32_t v);
 /* All values of a step, its attributes, and the checks that no shape may skip. */
 sinter_status context_prepare_step(context *c, uint32_t step);
+/* Prepares the steps of a program and binds it, in place where it was bound before. */
+sinter_status context_bind_item(context *c, const run_item *item);
 /* Binds the late symbols among `v`'s dims to `dim_at`; the others must be equal. Evaluates the shape program again. */
 sinter_status context_bind_dims(context *c, uint32_t v, const int64_t *dim_at, uint32_t rank, const char *what);
 sinter_status context_bind_symbol(context *c, dim d, int64_t value, const char *what);

@@ -9,11 +9,7 @@
 static sinter_status run_program(context *c, const run_item *item)
 {
     shape *s = c->now;
-    if (item->is_late) {
-        for (uint32_t i = item->first; i < item->first + item->count; i++)
-            TRY(NOTE(&c->e, context_prepare_step(c, i), "preparing step '%s'", engine_text(c->g, context_step(c, i)->name)));
-        TRY(c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, s->program[item->program], &s->program[item->program]));
-    }
+    if (item->is_late || !s->program[item->program]) TRY(context_bind_item(c, item));
     const program_run run = { .address = c->address, .workspace = c->workspace, .fault = &c->fault, .clock = c->clock, .e = &c->e, .scratch = &c->scratch };
     return c->g->backend->program_launch(c->g->device, s->program[item->program], &run);
 }
