@@ -15,19 +15,19 @@
 static const uint64_t slab_item_max = (uint64_t)1 << 34, late_item_max = (uint64_t)1 << 24;
 
 typedef struct builder {
-    env                        *e;
+    env *e;
     const sinter_build_options *o;
-    arena                       a;
-    onnx_model                  model;
-    onnx_files                  files;
-    const onnx_input_value     *promise;
-    ir_graph                   *g;
-    const backend              *backend;
-    device                     *device;
-    timing_cache               *cache;
-    tune_result                *tuned;
-    uint32_t                    profiles;
-    emit                        out;
+    arena a;
+    onnx_model model;
+    onnx_files files;
+    const onnx_input_value *promise;
+    ir_graph *g;
+    const backend *backend;
+    device *device;
+    timing_cache *cache;
+    tune_result *tuned;
+    uint32_t profiles;
+    emit out;
 } builder;
 
 static void dump_stage(void *user, const char *stage, const ir_graph *g)
@@ -52,7 +52,8 @@ static sinter_status promises(builder *b, onnx_import_options *options)
     if (!list) return FAIL_MEMORY(b->e, "the inputs' values");
     for (uint32_t i = 0; i < b->o->value_count; i++) {
         const sinter_input_value *v = &b->o->value[i];
-        if (!v->input || !v->value || !v->value->data) return FAIL(b->e, INVALID_ARG, "value %u of an input is NULL", i);
+        if (!v->input || !v->value || !v->value->data)
+            return FAIL(b->e, INVALID_ARG, "value %u of an input is NULL", i);
         list[i].name = v->input;
         if (!dtype_is_valid(v->value->dtype) || v->value->rank > SINTER_RANK_MAX ||
             !view_init(&list[i].data, v->value->dtype, v->value->rank, v->value->dim, v->value->data))
@@ -79,17 +80,23 @@ static sinter_status optimize(builder *b)
 {
     TRY(report(b, "optimise", 0));
     if (b->o->device == SINTER_DEVICE_REFERENCE) return ir_sweep(b->g);
-    const opt_options options = { .math = b->o->math == SINTER_MATH_EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32, .disabled = b->o->rules,
-                                  .rule_limit = b->o->rule_limit, .verify = b->o->verify != 0, .dump = b->o->stage ? dump_stage : NULL, .dump_user = b };
+    const opt_options options = { .math = b->o->math == SINTER_MATH_EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32,
+                                  .disabled = b->o->rules,
+                                  .rule_limit = b->o->rule_limit,
+                                  .verify = b->o->verify != 0,
+                                  .dump = b->o->stage ? dump_stage : NULL,
+                                  .dump_user = b };
     return NOTE(b->e, opt_run(b->e, b->g, &options), "optimising the graph");
 }
 
-/* Storages that only late sizes bound are kept out of the slab above a smaller limit: their bounds are often far too high. */
+/* Storages that only late sizes bound are kept out of the slab above a smaller limit: their bounds are often far too
+ * high. */
 static void grow_late(builder *b, plan *p)
 {
     for (uint32_t i = 1; i < p->storage.count; i++) {
         plan_storage *s = &p->storage.at[i];
-        if (s->kind == STORAGE_SLAB && s->bound > late_item_max && dim_is_late(b->g->dims, s->size)) s->kind = STORAGE_GROWN;
+        if (s->kind == STORAGE_SLAB && s->bound > late_item_max && dim_is_late(b->g->dims, s->size))
+            s->kind = STORAGE_GROWN;
     }
 }
 
@@ -98,25 +105,37 @@ static sinter_status plan_profile(builder *b, uint32_t index)
     TRY(profiles_apply(b->e, b->g, b->o, index));
     kernel_target target;
     b->backend->target(b->device, &target);
-    const tune_options options = { .backend = b->backend, .device = b->device, .mode = (tune_mode)b->o->tune, .threads = target.threads,
-                                   .reference_only = b->o->device == SINTER_DEVICE_REFERENCE, .cache_only = b->o->cache_only != 0, .cache = b->cache,
-                                   .progress = b->o->progress, .user = b->o->user };
+    const tune_options options = { .backend = b->backend,
+                                   .device = b->device,
+                                   .mode = (tune_mode)b->o->tune,
+                                   .threads = target.threads,
+                                   .reference_only = b->o->device == SINTER_DEVICE_REFERENCE,
+                                   .cache_only = b->o->cache_only != 0,
+                                   .cache = b->cache,
+                                   .progress = b->o->progress,
+                                   .user = b->o->user };
     tune_result *t = &b->tuned[index];
     TRY(tune_graph(b->e, &b->a, b->g, &options, t));
     TRY(plan_lifetimes(b->e, t->plan));
     plan_in_place(t->plan);
     grow_late(b, t->plan);
     TRY(plan_offsets(b->e, t->plan, slab_item_max));
-    env_log(b->e, LOG_PLAN, "profile %u: %u steps, %llu bytes of slab", index, t->plan->step.count - 1, (unsigned long long)t->plan->slab_size);
+    env_log(b->e, LOG_PLAN, "profile %u: %u steps, %llu bytes of slab", index, t->plan->step.count - 1,
+            (unsigned long long)t->plan->slab_size);
     return SINTER_OK;
 }
 
-static sinter_status write_engine(builder *b, const uint8_t *model, size_t size, const char *name, uint8_t **out, size_t *out_size)
+static sinter_status write_engine(builder *b, const uint8_t *model, size_t size, const char *name, uint8_t **out,
+                                  size_t *out_size)
 {
     TRY(report(b, "write", 0));
     emit *x = &b->out;
-    *x = (emit){ .e = b->e, .a = &b->a, .g = b->g, .promise = b->promise, .promise_count = b->o->value_count,
-                .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
+    *x = (emit){ .e = b->e,
+                 .a = &b->a,
+                 .g = b->g,
+                 .promise = b->promise,
+                 .promise_count = b->o->value_count,
+                 .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
     if (!x->recipe_of) return FAIL_MEMORY(b->e, "an engine");
     TRY(engine_writer_init(b->e, &x->w));
     TRY(emit_shared(x));
@@ -130,8 +149,12 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
     b->backend->describe(b->device, &t);
     kernel_target target;
     b->backend->target(b->device, &target);
-    const engine_notes notes = { .version = engine_writer_string(&x->w, sinter_version()), .target = engine_writer_string(&x->w, t.failed ? "" : t.at),
-                                 .model = engine_writer_string(&x->w, name), .threads = target.threads, .isa = target.isa, .node_count = b->model.graph.node.count };
+    const engine_notes notes = { .version = engine_writer_string(&x->w, sinter_version()),
+                                 .target = engine_writer_string(&x->w, t.failed ? "" : t.at),
+                                 .model = engine_writer_string(&x->w, name),
+                                 .threads = target.threads,
+                                 .isa = b->o->device == SINTER_DEVICE_REFERENCE ? 0 : target.isa,
+                                 .node_count = b->model.graph.node.count };
     text_deinit(&t);
     TRY(emit_notes(x, &notes));
     sha256 h;
@@ -142,7 +165,8 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
     return engine_writer_finish(&x->w, digest, out, out_size);
 }
 
-static sinter_status build(builder *b, const uint8_t *model, size_t size, const char *folder, const char *name, uint8_t **out, size_t *out_size)
+static sinter_status build(builder *b, const uint8_t *model, size_t size, const char *folder, const char *name,
+                           uint8_t **out, size_t *out_size)
 {
     b->backend = backend_find("cpu");
     TRY(import_model(b, model, size, folder));
@@ -159,8 +183,8 @@ static sinter_status build(builder *b, const uint8_t *model, size_t size, const 
     return write_engine(b, model, size, name, out, out_size);
 }
 
-sinter_status build_engine(env *e, const uint8_t *model, size_t size, const char *folder, const char *name, const sinter_build_options *o,
-                           uint8_t **out, size_t *out_size)
+sinter_status build_engine(env *e, const uint8_t *model, size_t size, const char *folder, const char *name,
+                           const sinter_build_options *o, uint8_t **out, size_t *out_size)
 {
     builder b = { .e = e, .o = o };
     arena_init(&b.a, e);

@@ -274,6 +274,9 @@ static sinter_status check_others(env *e, const engine *g)
     }
     const engine_notes *n = g->notes;
     if (!string_ok(g, n->version) || !string_ok(g, n->target) || !string_ok(g, n->options) || !string_ok(g, n->model)) return BAD(e, "the notes are malformed");
+    if (n->isa > g->target.isa)
+        return FAIL(e, INCOMPATIBLE, "the engine needs CPU level %u (0 plain, 1 AVX2, 2 AVX-512), level %u is in use here: build it for this one", n->isa,
+                    g->target.isa);
     return SINTER_OK;
 }
 
