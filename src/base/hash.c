@@ -17,14 +17,25 @@ static uint64_t rotl64(uint64_t x, unsigned by)
     return x << by | x >> (64 - by);
 }
 
-static uint32_t read32(const uint8_t *p)
+/* Values are little-endian in the data, whatever the machine. One load each: the hash reads whole engines. */
+static inline uint32_t read32(const uint8_t *p)
 {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    uint32_t value;
+    memcpy(&value, p, sizeof value);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap32(value);
+#endif
+    return value;
 }
 
-static uint64_t read64(const uint8_t *p)
+static inline uint64_t read64(const uint8_t *p)
 {
-    return (uint64_t)read32(p) | (uint64_t)read32(p + 4) << 32;
+    uint64_t value;
+    memcpy(&value, p, sizeof value);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap64(value);
+#endif
+    return value;
 }
 
 static uint64_t round64(uint64_t lane, uint64_t input)

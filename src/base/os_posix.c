@@ -57,6 +57,7 @@ static sinter_status fd_read(env *e, int fd, const char *path, size_t size_max, 
     if (size == 0) return SINTER_OK;
     uint8_t *data = mem_alloc(e, size, FILE_ALIGN);
     if (!data) return FAIL(e, NO_MEMORY, "out of memory for the %zu bytes of '%s'", size, path);
+    os_memory_hint_large(data, size);
     size_t have = 0;
     while (have < size) {
         const ssize_t got = read(fd, data + have, size - have);
@@ -411,6 +412,19 @@ bool os_library_exists(const char *name)
     void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     if (library) (void)dlclose(library);
     return library != NULL;
+}
+
+void os_memory_hint_large(void *data, size_t size)
+{
+#if defined(MADV_HUGEPAGE) && !defined(__SANITIZE_ADDRESS__)
+    const size_t page = (size_t)1 << 21; /* x86-64's; where it is another size, the hint covers a little less */
+    const uintptr_t first = ((uintptr_t)data + page - 1) & ~(uintptr_t)(page - 1);
+    const uintptr_t end = ((uintptr_t)data + size) & ~(uintptr_t)(page - 1);
+    if (data && size >= 2 * page && end > first) (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
+#else
+    (void)data;
+    (void)size;
+#endif
 }
 
 uint64_t os_memory_size(void)
