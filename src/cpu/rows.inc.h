@@ -82,7 +82,8 @@ static void softmax(float *y, const float *x, int64_t n, bool is_log)
     if (i < n) v_store_n(y + i, v_mul(v_load_n(y + i, (int)(n - i)), r), (int)(n - i));
 }
 
-static void softmax_cols(float *y, const float *x, int64_t n, int64_t y_stride, int64_t x_stride, int64_t cols, bool is_log)
+static void softmax_cols(float *y, const float *x, int64_t n, int64_t y_stride, int64_t x_stride, int64_t cols,
+                         bool is_log)
 {
     for (int64_t c = 0; c < cols; c += L) {
         const int left = cols - c < L ? (int)(cols - c) : L;
@@ -101,6 +102,27 @@ static void softmax_cols(float *y, const float *x, int64_t n, int64_t y_stride, 
             v_store_n(at, is_log ? v_sub(v_load_n(at, left), r) : v_mul(v_load_n(at, left), r), left);
         }
     }
+}
+
+static float exp_sum(float *x, int64_t n, float top)
+{
+    const vec shift = v_set(top);
+    vec s0 = v_zero(), s1 = s0;
+    int64_t i = 0;
+    for (; i + 2 * L <= n; i += 2 * L) {
+        const vec a = v_exp_neg(v_sub(v_load(x + i), shift)), b = v_exp_neg(v_sub(v_load(x + i + L), shift));
+        v_store(x + i, a);
+        v_store(x + i + L, b);
+        s0 = v_add(s0, a);
+        s1 = v_add(s1, b);
+    }
+    for (; i < n; i += L) {
+        const int left = n - i < L ? (int)(n - i) : L;
+        const vec a = v_exp_neg(v_sub(fill_tail(x + i, left, -INFINITY), shift));
+        v_store_n(x + i, a, left);
+        s0 = v_add(s0, a);
+    }
+    return v_sum(v_add(s0, s1));
 }
 
 static vec reduce_deviation(const float *x, int64_t n, vec mean)
@@ -141,7 +163,8 @@ static void affine(float *y, const float *x, int64_t n, float scale, float bias)
     if (i < n) v_store_n(y + i, v_fma(v_load_n(x + i, (int)(n - i)), s, b), (int)(n - i));
 }
 
-static void layer_norm(float *y, const float *x, int64_t n, const float *scale, const float *bias, float epsilon, float stats[2])
+static void layer_norm(float *y, const float *x, int64_t n, const float *scale, const float *bias, float epsilon,
+                       float stats[2])
 {
     const float mean = v_sum(reduce_sum(x, n)) / (float)n;
     const float variance = v_sum(reduce_deviation(x, n, v_set(mean))) / (float)n;
@@ -156,7 +179,8 @@ static void layer_norm(float *y, const float *x, int64_t n, const float *scale, 
             v_store(y + i, v_fma(v, scale ? v_load(scale + i) : one, bias ? v_load(bias + i) : zero));
         } else {
             const vec v = v_mul(v_sub(v_load_n(x + i, left), m), k);
-            v_store_n(y + i, v_fma(v, scale ? v_load_n(scale + i, left) : one, bias ? v_load_n(bias + i, left) : zero), left);
+            const vec s = scale ? v_load_n(scale + i, left) : one, b = bias ? v_load_n(bias + i, left) : zero;
+            v_store_n(y + i, v_fma(v, s, b), left);
         }
     }
 }
@@ -303,7 +327,7 @@ static void blend4(float *y, const float *const x[4], const float w[4], int64_t 
 }
 
 const rows_set VEC_SUFFIX(rows_set) = {
-    .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
+    .softmax = softmax, .softmax_cols = softmax_cols, .exp_sum = exp_sum, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
     .affine_each = affine_each, .moments = moments, .fold = fold, .fold_cols = fold_cols, .max_of = max_of, .sum_of = sum_of,
     .blend4 = blend4,
 };
