@@ -39,8 +39,8 @@ typedef struct sinter_profile {
     uint32_t                  count;
 } sinter_profile;
 
-/* The value that an input will always have: for inputs on which sizes, axes or other parameters of operators depend. The
- * input stays an input, and a run where it holds anything else is refused. */
+/* The value that an input will always have: for inputs on which sizes, axes or other parameters of operators depend.
+ * The input stays an input, and a run where it holds anything else is refused. */
 typedef struct sinter_input_value {
     const char          *input;
     const sinter_tensor *value;     /* copied */
@@ -66,7 +66,8 @@ typedef struct sinter_build_options {
     uint32_t                  value_count;
     const char               *rules;            /* "-conv-batchnorm,-x": rules not to use; NULL: all are used */
     uint64_t                  rule_limit;       /* stop after so many firings; 0: no limit */
-    const char               *isa;              /* "plain", "avx2", "avx512": at most this; NULL: what the CPU has (SINTER_ISA) */
+    /* "plain", "avx2", "avx512": at most this; NULL: what the CPU has (SINTER_ISA) */
+    const char               *isa;
     sinter_stage_fn           stage;            /* NULL: none */
     sinter_progress_fn        progress;         /* NULL: none */
     void                     *user;             /* of both */
@@ -98,9 +99,11 @@ SINTER_API sinter_status sinter_build_memory(const void *model, size_t size, con
                                              sinter_buffer *out, sinter_error *error) SINTER_MUST_USE;
 
 /* Writes a buffer to a file: readers of `path` see the old file or the whole new one. Errors: IO. */
-SINTER_API sinter_status sinter_buffer_save(const sinter_buffer *buffer, const char *path, sinter_error *error) SINTER_MUST_USE;
+SINTER_API sinter_status sinter_buffer_save(const sinter_buffer *buffer, const char *path,
+                                            sinter_error *error) SINTER_MUST_USE;
 
-/* Reads only a model's interface: the inputs and outputs, as name, type and dims (-1: free). `visit` returns non-zero to stop. */
+/* Reads only a model's interface: the inputs and outputs, as name, type and dims (-1: free). `visit` returns non-zero
+ * to stop. */
 typedef struct sinter_model_io {
     const char   *name;
     uint32_t      is_input;

@@ -16,7 +16,8 @@ typedef struct sinter_engine sinter_engine;
 typedef struct sinter_engine_options {
     size_t                    struct_size;
     const sinter_env_options *env;              /* NULL: defaults; kept by the engine and its contexts */
-    uint32_t                  threads;          /* of the pool that all contexts share; 0: what the engine was tuned for */
+    /* of the pool that all contexts share; 0: what the engine was tuned for */
+    uint32_t                  threads;
     const char               *isa;              /* at most this level; NULL: what the CPU has (SINTER_ISA) */
 } sinter_engine_options;
 #define SINTER_ENGINE_OPTIONS { .struct_size = sizeof(sinter_engine_options) }
@@ -49,16 +50,18 @@ typedef struct sinter_io {
     int64_t      min[SINTER_RANK_MAX], opt[SINTER_RANK_MAX], max[SINTER_RANK_MAX];   /* of the profile asked for */
 } sinter_io;
 
-SINTER_API uint32_t sinter_engine_io_count(const sinter_engine *engine);        /* inputs first, then outputs, model order */
+/* Inputs first, then outputs, each in the model's order. */
+SINTER_API uint32_t sinter_engine_io_count(const sinter_engine *engine);
 SINTER_API uint32_t sinter_engine_profile_count(const sinter_engine *engine);   /* at least 1 */
 /* Errors: INVALID_ARG where index or profile is out of range. */
-SINTER_API sinter_status sinter_engine_io(const sinter_engine *engine, uint32_t index, uint32_t profile, sinter_io *out) SINTER_MUST_USE;
+SINTER_API sinter_status sinter_engine_io(const sinter_engine *engine, uint32_t index, uint32_t profile,
+                                          sinter_io *out) SINTER_MUST_USE;
 
 /* What `sinter inspect` prints. */
 typedef enum sinter_print { SINTER_PRINT_TEXT = 0, SINTER_PRINT_JSON = 1 } sinter_print;
 typedef void (*sinter_write_fn)(void *user, const char *text, size_t length);
-SINTER_API sinter_status sinter_engine_print(const sinter_engine *engine, sinter_print format, sinter_write_fn write, void *user,
-                                             sinter_error *error) SINTER_MUST_USE;
+SINTER_API sinter_status sinter_engine_print(const sinter_engine *engine, sinter_print format, sinter_write_fn write,
+                                             void *user, sinter_error *error) SINTER_MUST_USE;
 
 #ifdef __cplusplus
 }

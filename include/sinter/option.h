@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* One function does it all: old_size 0 allocates, new_size 0 frees (and returns NULL). `align` is a power of two and the
- * same in every call for one block. Returns NULL on failure, and then the old block is untouched. Called from any thread
- * that uses the object; must not call back into sinter. */
+/* One function does it all: old_size 0 allocates, new_size 0 frees (and returns NULL). `align` is a power of two and
+ * the same in every call for one block. Returns NULL on failure, and then the old block is untouched. Called from any
+ * thread that uses the object; must not call back into sinter. */
 typedef struct sinter_allocator {
     void *user;
     void *(*resize)(void *user, void *ptr, size_t old_size, size_t new_size, size_t align);

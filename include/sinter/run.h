@@ -21,15 +21,15 @@ typedef struct sinter_context_options {
 
 /* Creates a context and its memory. The context holds a reference to the engine.
  * Errors: INVALID_ARG (no such profile), NO_MEMORY. */
-SINTER_API sinter_status sinter_context_create(sinter_engine *engine, const sinter_context_options *options, sinter_context **out,
-                                               sinter_error *error) SINTER_MUST_USE;
+SINTER_API sinter_status sinter_context_create(sinter_engine *engine, const sinter_context_options *options,
+                                               sinter_context **out, sinter_error *error) SINTER_MUST_USE;
 SINTER_API void sinter_context_destroy(sinter_context *context);                /* NULL is accepted */
 
 /* Gives input `name` its data: dense row-major, borrowed until the next run has ended or another call replaces it.
  * Dims must lie in the profile's ranges. Memory should be 64-byte aligned (any alignment works).
  * Errors: INVALID_ARG naming the input, the value found and the value wanted. */
-SINTER_API sinter_status sinter_context_set_input(sinter_context *context, const char *name, const sinter_tensor *tensor,
-                                                  sinter_error *error) SINTER_MUST_USE;
+SINTER_API sinter_status sinter_context_set_input(sinter_context *context, const char *name,
+                                                  const sinter_tensor *tensor, sinter_error *error) SINTER_MUST_USE;
 
 /* Gives output `name` a place: `size` bytes at `data`, borrowed until replaced; data NULL: the context's own memory. A
  * result that does not fit makes the run fail with INVALID_ARG saying what was wanted. */
@@ -37,12 +37,15 @@ SINTER_API sinter_status sinter_context_set_output(sinter_context *context, cons
                                                    sinter_error *error) SINTER_MUST_USE;
 
 /* Runs once. After the first run with a shape nothing is allocated. Results stay valid until the next run.
- * Errors: INVALID_ARG (an input is missing or shapes disagree), INVALID_MODEL (an index in the data is out of range: names
- * the step and the value; results are defined but not meaningful), NO_MEMORY, UNSUPPORTED. The context stays usable. */
+ * Errors: INVALID_ARG (an input is missing or shapes disagree), INVALID_MODEL (an index in the data is out of range:
+ * names the step and the value; results are defined but not meaningful), NO_MEMORY, UNSUPPORTED. The context stays
+ * usable. */
 SINTER_API sinter_status sinter_context_run(sinter_context *context, sinter_error *error) SINTER_MUST_USE;
 
-/* The result of output `name` of the last run: dense row-major; its data belongs to the caller's buffer or the context. */
-SINTER_API sinter_status sinter_context_output(sinter_context *context, const char *name, sinter_tensor *out, sinter_error *error) SINTER_MUST_USE;
+/* The result of output `name` of the last run: dense row-major; its data belongs to the caller's buffer or
+ * the context. */
+SINTER_API sinter_status sinter_context_output(sinter_context *context, const char *name, sinter_tensor *out,
+                                               sinter_error *error) SINTER_MUST_USE;
 
 /* Per-step times of all runs since creation (options.timing). `name` is the model's node, `kernel` what ran it. */
 typedef struct sinter_step_time {
@@ -50,7 +53,8 @@ typedef struct sinter_step_time {
     uint64_t    runs, total_ns, min_ns;
 } sinter_step_time;
 SINTER_API uint32_t sinter_context_step_count(const sinter_context *context);
-SINTER_API sinter_status sinter_context_step(const sinter_context *context, uint32_t index, sinter_step_time *out) SINTER_MUST_USE;
+SINTER_API sinter_status sinter_context_step(const sinter_context *context, uint32_t index,
+                                             sinter_step_time *out) SINTER_MUST_USE;
 
 /* Bytes that the context holds: the slab, grown buffers, records. */
 SINTER_API size_t sinter_context_memory(const sinter_context *context);

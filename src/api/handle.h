@@ -5,8 +5,8 @@
 
 #include "base/env.h"
 
-/* Copies as much of the caller's options as both sides know over the defaults in `out`. INVALID_ARG where struct_size is
- * smaller than its own field. */
+/* Copies as much of the caller's options as both sides know over the defaults in `out`. INVALID_ARG where struct_size
+ * is smaller than its own field. */
 sinter_status api_options(env *e, void *out, size_t out_size, const void *options);
 
 #endif

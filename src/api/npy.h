@@ -14,7 +14,8 @@ typedef struct npy_header {
 } npy_header;
 
 bool npy_is(const uint8_t *bytes, size_t size);
-/* Errors: INVALID_MODEL (malformed, or the wrong size), UNSUPPORTED (a type, rank or order that a tensor cannot have). */
+/* Errors: INVALID_MODEL (malformed, or the wrong size), UNSUPPORTED (a type, rank or order that a tensor
+ * cannot have). */
 sinter_status npy_header_read(env *e, const uint8_t *bytes, size_t size, npy_header *out);
 /* The header of a version 1.0 file, padded to a multiple of 64. `dtype` must be one that NumPy names (npy_dtype). */
 void npy_header_write(const sinter_tensor *tensor, text *out);

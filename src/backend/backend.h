@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend.h - a device, seen from outside: memory, kernels, and programs made of launches.
  *
- * A segment of an engine (steps between two points where the host must look) becomes one program: a list of bound records
- * on the CPU, one graph launch on a GPU. backends/list.c names every backend; nothing registers itself. */
+ * A segment of an engine (steps between two points where the host must look) becomes one program: a list of bound
+ * records on the CPU, one graph launch on a GPU. backends/list.c names every backend; nothing registers itself. */
 #ifndef BACKEND_BACKEND_H
 #define BACKEND_BACKEND_H
 
@@ -53,7 +53,8 @@ typedef struct backend {
     void          (*memory_free)(env *e, device *d, void *ptr, size_t size);
 
     /* Binds `count` steps into one program. `reuse`: a program of the same steps to bind again in place, or NULL. */
-    sinter_status (*program_create)(env *e, device *d, const program_step *step, uint32_t count, program *reuse, program **out);
+    sinter_status (*program_create)(env *e, device *d, const program_step *step, uint32_t count, program *reuse,
+                                    program **out);
     sinter_status (*program_launch)(device *d, program *p, const program_run *run);
     void          (*program_destroy)(env *e, device *d, program *p);
     size_t        (*program_memory)(const program *p);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.h - a kernel: a family of code that takes a problem or says why not.
  *
- * Rows of a backend's kernels.def, in order of preference; the reference is last and rejects nothing. `reject`, `check`,
- * `workspace`, `pack_size` and `record_size` are pure functions of problem and tactic: the engine verifier calls them again. */
+ * Rows of a backend's kernels.def, in order of preference; the reference is last and rejects nothing. `reject`,
+ * `check`, `workspace`, `pack_size` and `record_size` are pure functions of problem and tactic: the engine verifier
+ * calls them again. */
 #ifndef BACKEND_KERNEL_H
 #define BACKEND_KERNEL_H
 
 #include "ops/problem.h"
 
 enum { TACTIC_SIZE = 32 };
-typedef struct tactic { uint8_t at[TACTIC_SIZE]; } tactic;          /* equal bytes, equal tactic; kernels overlay a struct */
+/* equal bytes, equal tactic; kernels overlay a struct */
+typedef struct tactic { uint8_t at[TACTIC_SIZE]; } tactic;
 
 /* What a CPU kernel may know of the machine it is chosen for. */
 typedef struct kernel_target {
@@ -22,10 +24,12 @@ typedef struct kernel_target {
 
 typedef struct tactic_sink { tactic at[32]; uint32_t count; } tactic_sink;
 
-/* How the tiles of a phase are handed out: calls body(arg, begin, end, worker) over disjoint ranges that cover [0, count), and returns when all
- * are done. worker < threads and no two calls with the same worker overlap. NULL parallel functions run everything at once. */
+/* How the tiles of a phase are handed out: calls body(arg, begin, end, worker) over disjoint ranges that cover [0,
+ * count), and returns when all are done. worker < threads and no two calls with the same worker overlap. NULL parallel
+ * functions run everything at once. */
 typedef struct parallel {
-    void   (*run)(const struct parallel *p, uint32_t count, void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg);
+    void   (*run)(const struct parallel *p, uint32_t count,
+                  void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg);
     uint32_t threads;
 } parallel;
 
@@ -43,20 +47,26 @@ typedef struct kernel_run {
 typedef struct kernel {
     const char *name;                   /* stable: part of cache keys and engine files */
     uint32_t    abi;                    /* parameters and packing; raised by hand */
-    bool        is_strided_out;         /* results may be rows of a pitch: innermost axis of the order dense, the others run on: concat by address */
-    bool        is_in_place;            /* a single result may lie exactly where an operand of the programs lies that is seen alike */
+    /* results may be rows of a pitch: innermost axis of the order dense, the others run on: concat by address */
+    bool        is_strided_out;
+    /* a single result may lie exactly where an operand of the programs lies that is seen alike */
+    bool        is_in_place;
     const char *(*reject)(const problem *p, const kernel_target *t);         /* NULL: can run; else the reason */
-    void   (*tactics)(const problem *p, const kernel_target *t, tactic_sink *out);   /* best guess first; at least one */
+    /* best guess first; at least one */
+    void   (*tactics)(const problem *p, const kernel_target *t, tactic_sink *out);
     bool   (*check)(const problem *p, const tactic *t);
     void   (*print)(const tactic *t, text *out);                             /* "14x32"; NULL: no parameters */
     double (*cost_ns)(const problem *p, const tactic *t, const kernel_target *target);
-    size_t (*workspace)(const problem *p, const tactic *t, uint32_t threads);        /* bytes, for every shape in range; NULL: none */
-    size_t (*pack_size)(const problem *p, const tactic *t, uint32_t input);          /* bytes; 0: taken as it is (dense row-major); NULL: always */
+    /* bytes, for every shape in range; NULL: none */
+    size_t (*workspace)(const problem *p, const tactic *t, uint32_t threads);
+    /* bytes; 0: taken as it is (dense row-major); NULL: always */
+    size_t (*pack_size)(const problem *p, const tactic *t, uint32_t input);
     void   (*pack)(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst);
     size_t (*record_size)(const problem *p, const tactic *t);
-    /* Shapes are known: fills the record. `in` and `out` have dims and strides; data is NULL except for constants that are
-     * not packed. attrs: resolved. The record may point to p, t, attrs and itself, which outlive it. */
-    sinter_status (*bind)(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *record);
+    /* Shapes are known: fills the record. `in` and `out` have dims and strides; data is NULL except for constants that
+     * are not packed. attrs: resolved. The record may point to p, t, attrs and itself, which outlive it. */
+    sinter_status (*bind)(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                          const view *out, void *record);
     sinter_status (*run)(const kernel_run *r);
 } kernel;
 

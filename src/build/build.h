@@ -7,7 +7,7 @@
 #include "base/env.h"
 
 /* folder: where external data may lie; NULL: nowhere. */
-sinter_status build_engine(env *e, const uint8_t *model, size_t size, const char *folder, const char *name, const sinter_build_options *o,
-                           uint8_t **out, size_t *out_size);
+sinter_status build_engine(env *e, const uint8_t *model, size_t size, const char *folder, const char *name,
+                           const sinter_build_options *o, uint8_t **out, size_t *out_size);
 
 #endif

@@ -17,7 +17,8 @@ typedef struct emit {
     uint32_t      *recipe_of;           /* by graph value: 1 + recipe; 0: not written yet */
 } emit;
 
-/* What all profiles share: the shape program, symbols, inputs and outputs. After all tuning, since that adds expressions. */
+/* What all profiles share: the shape program, symbols, inputs and outputs. After all tuning, since that adds
+ * expressions. */
 sinter_status emit_shared(emit *x);
 /* The symbols' ranges as they are now, and one profile's plan. */
 sinter_status emit_ranges(emit *x);

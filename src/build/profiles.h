@@ -7,7 +7,8 @@
 #include "sinter/build.h"
 
 /* The union over all profiles, one entry an input; free dims of inputs that no profile names become 1. */
-sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const sinter_build_options *o, onnx_import_options *out);
+sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const sinter_build_options *o,
+                             onnx_import_options *out);
 /* Narrows the graph's symbols to profile `index`. */
 sinter_status profiles_apply(env *e, ir_graph *g, const sinter_build_options *o, uint32_t index);
 

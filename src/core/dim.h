@@ -3,11 +3,11 @@
  *
  * A dim is an id in a table that holds each expression once, in canonical form (a sum of products of atoms with integer
  * coefficients; an atom is a symbol or a floordiv, ceildiv, mod, min or max of such sums). So two dims are known to be
- * equal exactly when their ids are. A static model is the case without symbols. The table itself, in order, is the shape
- * program that engines store and contexts evaluate: operands come before their users.
+ * equal exactly when their ids are. A static model is the case without symbols. The table itself, in order, is the
+ * shape program that engines store and contexts evaluate: operands come before their users.
  *
- * Failure of memory is sticky: constructors return DIM_NONE, which every function accepts and passes on. So is reaching a
- * bound: nodes_max * 4 expressions, 60 levels of nesting. */
+ * Failure of memory is sticky: constructors return DIM_NONE, which every function accepts and passes on. So is reaching
+ * a bound: nodes_max * 4 expressions, 60 levels of nesting. */
 #ifndef CORE_DIM_H
 #define CORE_DIM_H
 
@@ -29,8 +29,8 @@ typedef struct dim_node {
     int64_t  value;
 } dim_node;
 
-/* A name with its range. A late symbol is bound while the engine runs, by the step that knows it. The range is set when the
- * symbol is made, before expressions over it, and only narrows afterwards: simplification relies on it. */
+/* A name with its range. A late symbol is bound while the engine runs, by the step that knows it. The range is set when
+ * the symbol is made, before expressions over it, and only narrows afterwards: simplification relies on it. */
 typedef struct dim_symbol {
     const char *name;
     int64_t     min, max;      /* max INT64_MAX: no bound is known */
@@ -50,7 +50,7 @@ dim_symbol *dim_symbol_at(dim_table *t, uint32_t symbol);
 
 dim dim_const(dim_table *t, int64_t value);
 dim dim_symbol_named(dim_table *t, const char *name);              /* finds or makes it: min 0, no max, opt 1 */
-dim dim_symbol_late(dim_table *t, const char *stem, dim max);      /* new; name is stem with a number; max DIM_NONE: none.
+dim dim_symbol_late(dim_table *t, const char *stem, dim max);    /* new; name is stem with a number; max DIM_NONE: none.
                                                                       The max's own upper bound is taken now */
 dim dim_add(dim_table *t, dim a, dim b);
 dim dim_sub(dim_table *t, dim a, dim b);
@@ -70,11 +70,13 @@ bool dim_symbol_of(const dim_table *t, dim d, uint32_t *symbol);   /* is exactly
 bool dim_divide_exact(dim_table *t, dim a, dim b, dim *out);
 
 typedef struct dim_range { int64_t min, max, opt, divisor; } dim_range;
-/* Interval arithmetic over the symbols' ranges; saturates at the ends of int64. opt is the value at the symbols' opt. */
+/* Interval arithmetic over the symbols' ranges; saturates at the ends of int64. opt is the value at the
+ * symbols' opt. */
 dim_range dim_range_of(const dim_table *t, dim d);
 
-/* Evaluates all ids in order into out[0 .. count), given each symbol's value. False where a division by zero or an overflow
- * happened in an id; that id's value is then INT64_MIN, and so are its users'. Late symbols not yet bound: pass INT64_MIN. */
+/* Evaluates all ids in order into out[0 .. count), given each symbol's value. False where a division by zero or an
+ * overflow happened in an id; that id's value is then INT64_MIN, and so are its users'. Late symbols not yet bound:
+ * pass INT64_MIN. */
 bool dim_eval_all(const dim_node *node, uint32_t count, const int64_t *symbol, uint32_t symbol_count, int64_t *out);
 
 void dim_print(const dim_table *t, dim d, text *out);              /* "2*S+1", "ceildiv(H-1,2)" */

@@ -15,13 +15,14 @@ bool dtype_is_signed(sinter_dtype dtype);          /* floats and signed integers
 bool dtype_parse(const char *name, size_t length, sinter_dtype *out);
 void dtype_int_range(sinter_dtype dtype, int64_t *min, int64_t *max);   /* u64: max is INT64_MAX; bool 0..1 */
 
-/* Element `index` of an array of `dtype` (index counts elements; nibbles for types under a byte). Integers read as double
- * are rounded; floats read as int64 are truncated towards zero and saturated, NaN is 0. u64 is carried in int64 bits. */
+/* Element `index` of an array of `dtype` (index counts elements; nibbles for types under a byte). Integers read as
+ * double are rounded; floats read as int64 are truncated towards zero and saturated, NaN is 0. u64 is carried in int64
+ * bits. */
 double  dtype_load_f64(sinter_dtype dtype, const void *base, int64_t index);
 int64_t dtype_load_i64(sinter_dtype dtype, const void *base, int64_t index);
-/* Stores with one rounding to nearest even. To integers from a double: truncates towards zero, saturates, NaN is 0 (ONNX Cast).
- * From int64: wraps. To bool: value != 0. To the 8-bit and 4-bit floats: saturates unless the format has infinities and
- * saturate is false (dtype_store_f64 saturates; dtype_store_f8 chooses). */
+/* Stores with one rounding to nearest even. To integers from a double: truncates towards zero, saturates, NaN is 0
+ * (ONNX Cast). From int64: wraps. To bool: value != 0. To the 8-bit and 4-bit floats: saturates unless the format has
+ * infinities and saturate is false (dtype_store_f64 saturates; dtype_store_f8 chooses). */
 void dtype_store_f64(sinter_dtype dtype, void *base, int64_t index, double value);
 void dtype_store_i64(sinter_dtype dtype, void *base, int64_t index, int64_t value);
 void dtype_store_f8(sinter_dtype dtype, void *base, int64_t index, double value, bool saturate);

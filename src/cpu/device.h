@@ -12,8 +12,8 @@ typedef struct cpu_device {
     cpu_pool     *pool;
 } cpu_device;
 
-/* isa_cap: "plain", "avx2", "avx512", or NULL for what the machine has; a level above that is lowered to it. threads: 0: one
- * a usable CPU. */
+/* isa_cap: "plain", "avx2", "avx512", or NULL for what the machine has; a level above that is lowered to it. threads:
+ * 0: one a usable CPU. */
 sinter_status cpu_device_init(env *e, const char *isa_cap, uint32_t threads, cpu_device *out);
 void          cpu_device_deinit(env *e, cpu_device *d);                  /* a zeroed one too */
 /* The machine's class as text for the timing cache: ISA in use, vendor, family, model, stepping, caches. */

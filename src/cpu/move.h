@@ -16,7 +16,8 @@ typedef struct move_plan {
     uint32_t across;                    /* blocks: the axis along which the source is contiguous */
     int64_t  dim[SINTER_RANK_MAX], to[SINTER_RANK_MAX], from[SINTER_RANK_MAX];      /* strides in bytes */
     int64_t  outer;                     /* positions of all axes but the last (and `across`) */
-    int64_t  unit;                      /* of these, those of one tile; where 0, the last axis is cut into pieces of `piece` */
+    /* of these, those of one tile; where 0, the last axis is cut into pieces of `piece` */
+    int64_t  unit;
     int64_t  piece;
 } move_plan;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row.h - what the kernel rows of this backend share: the first byte of every tactic, epilogues, and handing out tiles.
  *
- * A tactic names the instruction set it was chosen for, because bind is not told the machine: an engine thus says itself
- * what it needs. */
+ * A tactic names the instruction set it was chosen for, because bind is not told the machine: an engine thus says
+ * itself what it needs. */
 #ifndef CPU_ROW_H
 #define CPU_ROW_H
 
@@ -26,17 +26,20 @@ void row_print_isa(const tactic *t, text *out);
 sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level *out);
 
 /* NULL parallel runs everything in the caller. body: as parallel's. */
-void row_parallel(const kernel_run *r, int64_t count, void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg);
+void row_parallel(const kernel_run *r, int64_t count,
+                  void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg);
 uint32_t row_threads(const kernel_run *r);
 
 /* Bytes of an operand at opt (its upper bound where `is_max`); elements of dims. Saturate. */
 double  row_operand_bytes(const problem_operand *o);
 double  row_bytes(const problem *p);                                     /* of all operands */
 double  row_memory_ns(const problem *p, const kernel_target *target, double weight);
-int64_t row_count_max(const problem_operand *o);                         /* elements at the upper bounds; INT64_MAX: unbounded */
+/* elements at the upper bounds; INT64_MAX: unbounded */
+int64_t row_count_max(const problem_operand *o);
 bool    row_is_order(const problem_operand *o, const uint8_t *order);    /* dense in that order of axes */
 bool    row_is_channels_last(const problem_operand *o);                  /* 0, 2, 3, …, 1 and dense */
-bool    row_is_f32(const problem *p, uint32_t count);                    /* inputs [0, count) and result 0; absent ones count */
+/* inputs [0, count) and result 0; absent ones count */
+bool    row_is_f32(const problem *p, uint32_t count);
 
 /* An epilogue: what the contraction kernels do themselves, and the program for what is left. */
 typedef struct row_epilogue {
@@ -50,8 +53,8 @@ typedef struct row_epilogue {
 const char   *row_epilogue_reject(const problem *p);
 /* Binds for result 0 in the axis order given, whose last is the columns. fast: recognise bias, residual and clip; the
  * caller then reads those fields first and runs the program only where has_program. */
-sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, const uint8_t *order,
-                                bool fast, row_epilogue *x);
+sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out,
+                                const uint8_t *order, bool fast, row_epilogue *x);
 
 /* An epilogue over a dense f32 result 0 that the kernel has written already, seen as rows of its innermost axis. */
 typedef struct row_after {

@@ -51,16 +51,31 @@ static inline float v_sum(vec a) { return _mm512_reduce_add_ps(a); }
 static inline float v_most(vec a) { return _mm512_reduce_max_ps(a); }
 static inline float v_least(vec a) { return _mm512_reduce_min_ps(a); }
 
-static inline vec  v_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
+static inline vec  v_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
 static inline void v_store_f16(uint16_t *p, vec v)
 {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
-static inline veci vi_load_u16(const uint16_t *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
-static inline veci vi_load_i8(const int8_t *p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)); }
-static inline veci vi_load_u8(const uint8_t *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)); }
+static inline veci vi_load_u16(const uint16_t *p)
+{
+    return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+static inline veci vi_load_i8(const int8_t *p)
+{
+    return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+static inline veci vi_load_u8(const uint8_t *p)
+{
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
 /* The low bits of each lane. */
 static inline void vi_store_8(uint8_t *p, veci v) { _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(v)); }
-static inline void vi_store_16(uint16_t *p, veci v) { _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(v)); }
+static inline void vi_store_16(uint16_t *p, veci v)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(v));
+}
 
 #endif

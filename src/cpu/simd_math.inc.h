@@ -6,14 +6,18 @@
 
 static inline vec v_abs(vec a) { return v_of_bits(vi_and(v_bits(a), vi_set(0x7FFFFFFF))); }
 static inline vec v_neg(vec a) { return v_of_bits(vi_xor(v_bits(a), vi_set(INT32_MIN))); }
-static inline vec v_sign_of(vec a, vec size) { return v_of_bits(vi_or(v_bits(size), vi_and(v_bits(a), vi_set(INT32_MIN)))); }
+static inline vec v_sign_of(vec a, vec size)
+{
+    return v_of_bits(vi_or(v_bits(size), vi_and(v_bits(a), vi_set(INT32_MIN))));
+}
 
 /* 2^n for n in [-126, 127]. */
 static inline vec v_exp2_int(veci n) { return v_of_bits(vi_sll(vi_add(n, vi_set(127)), 23)); }
 
 static inline vec v_exp(vec x)
 {
-    /* Bounds first: a NaN passes both. 2^n is applied in two halves, so that denormal results and overflow come out right. */
+    /* Bounds first: a NaN passes both. 2^n is applied in two halves, so that denormal results and overflow come out
+     * right. */
     const vec c = v_min(v_set(88.8f), v_max(v_set(-104.0f), x));
     const vec n = v_nearest(v_mul(c, v_set(1.44269504f)));
     vec       r = v_fma(n, v_set(-0.693145752f), c);

@@ -57,7 +57,10 @@ static inline veci vi_xor(veci a, veci b) { return a ^ b; }
 #define vi_sra(a, n) ((veci)(a) >> (n))
 /* As the x86 instructions do: what does not fit, and NaN, is INT32_MIN. */
 static inline int32_t to_int_cut(float x) { return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN; }
-static inline veci v_to_int_cut(vec a) { return (veci){ to_int_cut(a[0]), to_int_cut(a[1]), to_int_cut(a[2]), to_int_cut(a[3]) }; }
+static inline veci v_to_int_cut(vec a)
+{
+    return (veci){ to_int_cut(a[0]), to_int_cut(a[1]), to_int_cut(a[2]), to_int_cut(a[3]) };
+}
 static inline veci v_to_int(vec a) { return v_to_int_cut(v_nearest(a)); }
 static inline vec  vi_to_f32(veci a) { return (vec){ (float)a[0], (float)a[1], (float)a[2], (float)a[3] }; }
 

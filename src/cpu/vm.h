@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vm.h - expression programs over tiles that stay in the L1 cache.
  *
- * A program is compiled when shapes are known: the space becomes rows x columns (axes that walk alike are merged, the last
- * is the one along which vectors run), every instruction a vector loop over at most VM_TILE elements. A load of f32 that
- * is contiguous over a tile is a pointer into memory, and the last instruction writes straight into the result; all
- * else lives in registers: slots of a small stack buffer. Floats are computed in f32, f64 in f64, bool and integers up to
+ * A program is compiled when shapes are known: the space becomes rows x columns (axes that walk alike are merged, the
+ * last is the one along which vectors run), every instruction a vector loop over at most VM_TILE elements. A load of
+ * f32 that is contiguous over a tile is a pointer into memory, and the last instruction writes straight into the
+ * result; all else lives in registers: slots of a small stack buffer. Floats are computed in f32, f64 in f64, bool and
+ * integers up to
  * 32 bits in int32, wider ones in int64. What no vector loop covers goes through scalar_eval, so every program runs. */
 #ifndef CPU_VM_H
 #define CPU_VM_H
@@ -30,7 +31,8 @@ typedef struct vm_op {
     uint8_t  is_full;                   /* of a scalar: fills a whole tile, not one element */
     uint16_t op;                        /* op_id */
     uint16_t dst, arg[3];               /* values, numbered as in the expression */
-    uint16_t operand;                   /* load, store: index into operand; compute: the result it may write to, plus 1 */
+    /* load, store: index into operand; compute: the result it may write to, plus 1 */
+    uint16_t operand;
     scalar   imm;
 } vm_op;
 
@@ -49,7 +51,8 @@ typedef struct vm_program {
     uint32_t   axes;                    /* >= 1; the last is the columns */
     int64_t    dim[VM_AXES_MAX];
     int64_t    rows, cols;
-    int32_t    tile, tile_cols;         /* elements of a tile; its columns at most (fewer where an operand lies across) */
+    /* elements of a tile; its columns at most (fewer where an operand lies across) */
+    int32_t    tile, tile_cols;
     int64_t    unit_rows, unit_cols;    /* of vm_run's tiles */
     uint32_t   op_count, once_count;    /* the first once_count depend on scalars alone */
     uint32_t   operand_count;
@@ -65,10 +68,12 @@ typedef struct vm_io {
 } vm_io;
 
 /* NULL where programs can run `x` on operands of these types, else why not. */
-const char *vm_reject(const expr *x, uint32_t count_in, const sinter_dtype *in, uint32_t count_out, const sinter_dtype *out);
+const char *vm_reject(const expr *x, uint32_t count_in, const sinter_dtype *in, uint32_t count_out,
+                      const sinter_dtype *out);
 
-/* Compiles for the space `dim_at`. order: its axes from outermost to innermost in the order of work; NULL: the memory order of
- * result 0. split: columns are the last axis of `order` alone, rows are all others (blocks); else axes merge freely. */
+/* Compiles for the space `dim_at`. order: its axes from outermost to innermost in the order of work; NULL: the memory
+ * order of result 0. split: columns are the last axis of `order` alone, rows are all others (blocks); else axes merge
+ * freely. */
 sinter_status vm_bind(env *e, vm_program *p, isa_level isa, const expr *x, uint32_t rank, const int64_t *dim_at,
                       const uint8_t *order, bool split, const view *in, const view *out);
 
@@ -77,8 +82,8 @@ int64_t vm_tile_count(const vm_program *p);
 void    vm_run(const vm_program *p, const vm_io *io, int64_t begin, int64_t end);
 /* Rows [row, row + rows) x columns [col, col + cols) of a split space. acc: element (row, col) of the anchor's result,
  * rows `ld` apart; NULL: the program has none. It may be where result 0 lies. */
-void    vm_block(const vm_program *p, const vm_io *io, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *acc,
-                 int64_t ld);
+void    vm_block(const vm_program *p, const vm_io *io, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                 const float *acc, int64_t ld);
 
 /* ---- the loops of one instruction set ---- */
 typedef void vm_convert_fn(void *dst, const void *src, int64_t n);

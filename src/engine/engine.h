@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine.h - writing engine files, and engines in memory after the verifier has seen every byte.
  *
- * `engine_open` is the only way to an `engine`: bytes are checked once, in linear time, and after that code asserts. Loading runs
- * nothing from the file and opens nothing that the file names. */
+ * `engine_open` is the only way to an `engine`: bytes are checked once, in linear time, and after that code asserts.
+ * Loading runs nothing from the file and opens nothing that the file names. */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 
@@ -55,7 +55,8 @@ typedef struct engine {
 } engine;
 
 /* Verifies `bytes` (taken over on success and on failure: freed with the engine) and loads them for `b`. */
-sinter_status engine_open(const env *e, uint8_t *bytes, size_t size, const backend *b, const device_options *options, engine **out, sinter_error *error);
+sinter_status engine_open(const env *e, uint8_t *bytes, size_t size, const backend *b, const device_options *options,
+                          engine **out, sinter_error *error);
 void          engine_retain(engine *g);
 void          engine_release(engine *g);
 static inline const char *engine_text(const engine *g, uint32_t at) { return g->strings + at; }
@@ -63,9 +64,10 @@ static inline const char *engine_text(const engine *g, uint32_t at) { return g->
 /* verify.c: structure, references, types and kernels. `g` has env, bytes, backend, device set. */
 sinter_status engine_verify(env *e, engine *g);
 
-/* shape.c: do the dims of `out` follow from those of `in`, by the op's shape function and the programs' broadcasting? Dims are
- * expressions of `t`; attrs hold expressions too. False also where it cannot be told. Sets no error. */
-bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs, infer_value *in, const infer_value *out);
+/* shape.c: do the dims of `out` follow from those of `in`, by the op's shape function and the programs' broadcasting?
+ * Dims are expressions of `t`; attrs hold expressions too. False also where it cannot be told. Sets no error. */
+bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs,
+                          infer_value *in, const infer_value *out);
 
 /* print.c: what `sinter inspect` shows, and an input or output in public words. */
 void          engine_print(const engine *g, bool json, text *out);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* format.h - the engine file: fixed little-endian records in checksummed sections.
  *
- * Ids and offsets only, never pointers; strings are offsets into one section of NUL-terminated text. Id 0 of values, storages
- * and regions is inert: absent. docs/engine-file.md is the specification. Problems are stored as their one line of text: the
- * parser that reads them is the one that logs, tests and the timing cache use, and it is fuzzed as they are. */
+ * Ids and offsets only, never pointers; strings are offsets into one section of NUL-terminated text. Id 0 of values,
+ * storages and regions is inert: absent. docs/engine-file.md is the specification. Problems are stored as their one
+ * line of text: the parser that reads them is the one that logs, tests and the timing cache use, and it is fuzzed as
+ * they are. */
 #ifndef ENGINE_FORMAT_H
 #define ENGINE_FORMAT_H
 
@@ -35,7 +36,8 @@ _Static_assert(sizeof(engine_header) == 64 && offsetof(engine_header, header_sum
 
 typedef struct engine_section {
     uint32_t kind, flags;
-    uint64_t at, size;              /* bytes; at is a multiple of ENGINE_ALIGN; sections are in order, without holes but padding */
+    /* bytes; at is a multiple of ENGINE_ALIGN; sections are in order, without holes but padding */
+    uint64_t at, size;
     uint64_t sum;                   /* hash64 of the bytes */
 } engine_section;
 _Static_assert(sizeof(engine_section) == 32, "on-disk layout");
@@ -50,7 +52,11 @@ typedef struct engine_symbol { uint32_t name, is_late; } engine_symbol;
 typedef struct engine_range { int64_t min, max, opt, divisor; } engine_range;
 
 /* promise_size > 0: the input must hold these bytes of SECTION_WEIGHTS, which the engine was built for. */
-typedef struct engine_io { uint32_t name, is_input, dtype, rank; uint32_t dim[8]; uint64_t promise_at, promise_size; } engine_io;
+typedef struct engine_io {
+    uint32_t name, is_input, dtype, rank;
+    uint32_t dim[8];
+    uint64_t promise_at, promise_size;
+} engine_io;
 _Static_assert(sizeof(engine_io) == 64, "on-disk layout");
 
 /* A profile's tables are consecutive parts of the shared ones; ids inside are relative to its `first`s. */
@@ -76,7 +82,10 @@ typedef struct engine_value {
 } engine_value;
 _Static_assert(sizeof(engine_value) == 88, "on-disk layout");
 
-typedef struct engine_region { uint32_t step_at, step_count, param_at, param_count, result_at, result_count; } engine_region;   /* in args */
+/* Parameters and results: values, in args. */
+typedef struct engine_region {
+    uint32_t step_at, step_count, param_at, param_count, result_at, result_count;
+} engine_region;
 
 typedef struct engine_step {
     uint32_t kind, kernel;          /* step_kind; 1 + index into SECTION_KERNELS, 0 for calls */
@@ -102,7 +111,8 @@ _Static_assert(sizeof(engine_recipe) == 64, "on-disk layout");
 
 /* Facts about the build, for people and for the timing cache: never needed to run. One record. */
 typedef struct engine_notes {
-    uint32_t version, target, options, model;       /* strings: the writer, the device class, options, the model's name */
+    /* strings: the writer, the device class, options, the model's name */
+    uint32_t version, target, options, model;
     uint32_t threads, isa;          /* tuned for so many; the CPU level that the kernels need */
     uint32_t node_count, reserved;  /* of the model */
 } engine_notes;

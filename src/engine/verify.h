@@ -6,8 +6,8 @@
 #include "core/storage.h"
 #include "engine/engine.h"
 
-/* verify_step.c: parses problems, asks kernels, compares operands with values; fills g->code, g->dims, g->workspace. All
- * references have been checked. */
+/* verify_step.c: parses problems, asks kernels, compares operands with values; fills g->code, g->dims, g->workspace.
+ * All references have been checked. */
 sinter_status engine_verify_steps(env *e, engine *g);
 
 #endif

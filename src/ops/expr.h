@@ -2,13 +2,12 @@
 /* expr.h - expression programs: what is fused before, after, or without an anchor.
  *
  * A list of at most 64 typed SSA instructions over one iteration space (the anchor's output, or the broadcast of the
- * operands; rank <= 8). A leaf is the anchor's accumulator (acc), an immediate (imm) or load(operand k), where k counts the
- * node's inputs and broadcasting is by that operand's dims. A root is store(result k) over the whole space, or
- * reduce(kind, axes, result k). Arguments name earlier instructions.
- * A reduce keeps the rank: its axes have size 1 in the result. Between instructions floats are not rounded to their type; a
- * cast rounds, and so does the store.
- * A leaf printed without a type is f32; reductions print as "reduce max [0,2] 1 d".
- * Text, canonical and round-tripping:  "a=acc; b=load 2; c=add a b : f32; d=relu c : f32; store 0 d". */
+ * operands; rank <= 8). A leaf is the anchor's accumulator (acc), an immediate (imm) or load(operand k), where k counts
+ * the node's inputs and broadcasting is by that operand's dims. A root is store(result k) over the whole space, or
+ * reduce(kind, axes, result k). Arguments name earlier instructions. A reduce keeps the rank: its axes have size 1 in
+ * the result. Between instructions floats are not rounded to their type; a cast rounds, and so does the store. A leaf
+ * printed without a type is f32; reductions print as "reduce max [0,2] 1 d". Text, canonical and round-tripping:
+ * "a=acc; b=load 2; c=add a b : f32; d=relu c : f32; store 0 d". */
 #ifndef OPS_EXPR_H
 #define OPS_EXPR_H
 
@@ -38,7 +37,8 @@ static inline size_t expr_size(uint32_t count) { return sizeof(expr) + count * s
 expr *expr_copy(arena *a, const expr *x);
 bool  expr_equal(const expr *a, const expr *b);                     /* NULLs are equal */
 uint64_t expr_hash(const expr *x, uint64_t seed);
-/* NULL where it is well formed for `count_in` operands and `count_out` results, else what is wrong. has_acc: acc may occur. */
+/* NULL where it is well formed for `count_in` operands and `count_out` results, else what is wrong. has_acc: acc may
+ * occur. */
 const char *expr_check(const expr *x, uint32_t count_in, uint32_t count_out, bool has_acc);
 /* Canonical: dead instructions dropped, equal ones merged, order of first use. In place; never grows. */
 void  expr_canonicalize(expr *x);
@@ -48,6 +48,7 @@ void  expr_print(const expr *x, text *out);
 bool  expr_parse(arena *a, scan *s, expr **out, const char **why);
 
 /* The reference: runs the program over the space `dim`. acc: the anchor's result in the space (NULL: none). */
-sinter_status expr_run(const expr *x, uint32_t rank, const int64_t *dim_at, const view *acc, const view *in, const view *out);
+sinter_status expr_run(const expr *x, uint32_t rank, const int64_t *dim_at, const view *acc, const view *in,
+                       const view *out);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.h - the op table: the only place that knows what Conv means.
  *
- * One row an op (ops.def, scalar.def, attrs.def) expands into the enum, the attribute structs, the table, printer, parser,
- * hash and documentation. Generic code asks traits and attribute descriptors; a switch on op ids outside ops is a smell. */
+ * One row an op (ops.def, scalar.def, attrs.def) expands into the enum, the attribute structs, the table, printer,
+ * parser, hash and documentation. Generic code asks traits and attribute descriptors; a switch on op ids outside ops is
+ * a smell. */
 #ifndef OPS_OPS_H
 #define OPS_OPS_H
 
@@ -64,7 +65,9 @@ typedef struct attr_reals { uint32_t count; double at[ATTR_REALS_MAX]; } attr_re
  * is_dynamic says that a run may bring others). The array is owned by the arena of whoever made the attrs. */
 typedef struct attr_dims { uint32_t count; bool is_dynamic; const int64_t *at; } attr_dims;
 
-typedef enum attr_kind { ATTR_INT, ATTR_REAL, ATTR_INTS, ATTR_REALS, ATTR_DIMS, ATTR_TEXT, ATTR_TYPE, ATTR_NAME } attr_kind;
+typedef enum attr_kind {
+    ATTR_INT, ATTR_REAL, ATTR_INTS, ATTR_REALS, ATTR_DIMS, ATTR_TEXT, ATTR_TYPE, ATTR_NAME
+} attr_kind;
 typedef struct attr_info {
     const char        *name;
     attr_kind          kind;
@@ -112,7 +115,8 @@ bool           op_parse(const char *name, size_t length, op_id *out);
 static inline bool op_is_scalar(op_id op) { return op < OP_SCALAR_COUNT; }
 
 /* Attribute structs as data. */
-void  *op_attrs_new(arena *a, op_id op);                               /* defaults; NULL when out of memory; never NULL else */
+/* defaults; NULL when out of memory; never NULL else */
+void  *op_attrs_new(arena *a, op_id op);
 bool   op_attrs_equal(op_id op, const void *a, const void *b);
 uint64_t op_attrs_hash(op_id op, const void *attrs, uint64_t seed);
 void  *op_attrs_copy(arena *a, op_id op, const void *attrs);           /* deep */
@@ -126,8 +130,8 @@ bool   op_attrs_parse(op_id op, void *attrs, arena *a, dim_table *dims, scan *s,
 typedef union scalar { double f; int64_t i; } scalar;   /* floats in f; integers, bool in i (u64 in its bits) */
 typedef struct scalar_info { const char *name; uint32_t arity; char types[4]; char result[6]; } scalar_info;
 const scalar_info *scalar_at(op_id op);
-/* from: the (common) type of the arguments (of `where`: of a and b; of quantize/dequantize: of x), to: of the result. The result is
- * exact in double or wrapped to the integer type; it is not yet rounded to a narrow float type. */
+/* from: the (common) type of the arguments (of `where`: of a and b; of quantize/dequantize: of x), to: of the result.
+ * The result is exact in double or wrapped to the integer type; it is not yet rounded to a narrow float type. */
 scalar scalar_eval(op_id op, sinter_dtype from, sinter_dtype to, const scalar *arg);
 scalar scalar_load(sinter_dtype dtype, const void *base, int64_t index);
 void   scalar_store(sinter_dtype dtype, void *base, int64_t index, scalar value);
@@ -138,7 +142,8 @@ typedef struct infer_value {
     uint32_t     rank;
     dim          dim[SINTER_RANK_MAX];
     const void  *data;                  /* constants only: dense row-major bytes, else NULL */
-    const dim   *shape_value;           /* integer values known as expressions: scalars and lists of at most 64, else NULL */
+    /* Integer values known as expressions: scalars and lists of at most 64, else NULL */
+    const dim   *shape_value;
     uint32_t     shape_count;
 } infer_value;
 
@@ -154,7 +159,8 @@ typedef struct infer_ctx {
 } infer_ctx;
 /* Names the op in errors; the caller adds the node. */
 sinter_status op_infer(infer_ctx *c);
-/* The broadcast of two dims: equal, or one is 1. Different symbols: a late-checked max; constants that differ: false. */
+/* The broadcast of two dims: equal, or one is 1. Different symbols: a late-checked max; constants that
+ * differ: false. */
 bool infer_broadcast(dim_table *t, dim a, dim b, dim *out);
 
 /* ---- reference kernels ---- */
@@ -167,11 +173,13 @@ typedef struct ref_call {
     const void *attrs;                  /* DIMS hold sizes */
     uint32_t    count_in, count_out;
     const view *in;                     /* dtype NONE where absent */
-    view       *out;                    /* allocated, any strides; of LATE ops only dtype and rank are set before resize */
+    /* allocated, any strides; of LATE ops only dtype and rank are set before resize */
+    view       *out;
     const struct expr *program;         /* of pointwise */
     arena      *scratch;                /* rewound by the caller after the call */
     data_fault *fault;                  /* may be NULL */
-    /* LATE ops: gives out[i] dims and memory (dense). Also for bind: dims are the symbols' values, i is 0, no memory. */
+    /* LATE ops: gives out[i] dims and memory (dense). Also for bind: dims are the symbols' values, i is 0,
+     * no memory. */
     sinter_status (*resize)(struct ref_call *c, uint32_t i, const int64_t *dim_at, uint32_t count);
     void       *user;                   /* of resize */
 } ref_call;
@@ -180,7 +188,9 @@ sinter_status op_reference(ref_call *c);
 void ref_fault(ref_call *c, int64_t index, int64_t value, int64_t limit);
 
 /* clang-format off */
-#define OP(name, infer, reference, ...) sinter_status infer_##infer(infer_ctx *c); sinter_status reference_##reference(ref_call *c);
+#define OP(name, infer, reference, ...)          \
+    sinter_status infer_##infer(infer_ctx *c);   \
+    sinter_status reference_##reference(ref_call *c);
 #include "ops/ops.def"
 #undef OP
 sinter_status infer_elementwise(infer_ctx *c);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* problem.h - an op or group with its shapes, types and layouts: one line of text that logs, tests, benches, engines, the
- * timing cache and errors all share.
+/* problem.h - an op or group with its shapes, types and layouts: one line of text that logs, tests, benches, engines,
+ * the timing cache and errors all share.
  *
- *   conv:f32[1,64,56,56]{0,2,3,1} w:f32[64,64,3,3] -> f32[1,64,56,56]{0,2,3,1} stride=[1,1] pad=[1,1,1,1] dilation=[1,1] epi="a=acc; b=relu a : f32; store 0 b"
+ *   conv:f32[1,64,56,56]{0,2,3,1} w:f32[64,64,3,3] -> f32[1,64,56,56]{0,2,3,1} stride=[1,1] pad=[1,1,1,1]
+ *       dilation=[1,1] epi="a=acc; b=relu a : f32; store 0 b"          (one line)
  *
- * Grammar: OP ':' operand {' ' operand} [' +' {' ' operand}] ' -> ' operand {' ' operand} {' ' attr} [' pro="' program '"'] [' epi="' program '"']
- *   operand  ['w:'] ('-' | DTYPE '[' dims ']' ['{' order '}'] ['*'])     w: a constant; -: an absent input; order: axes from
- *            outermost to innermost in memory, left out where row-major; *: strided (not dense in that order)
+ * Grammar: OP ':' operand {' ' operand} [' +' {' ' operand}] ' -> ' operand {' ' operand} {' ' attr}
+ *          [' pro="' program '"'] [' epi="' program '"']
+ *   operand  ['w:'] ('-' | DTYPE '[' dims ']' ['{' order '}'] ['*'])
+ *            w: a constant; -: an absent input; order: axes from outermost to innermost in
+ *            memory, left out where row-major; *: strided (not dense in that order)
  *   dim      N, or MIN '..' MAX '/' DIVISOR '@' OPT (MAX '?' : no bound)
  *   +        the inputs after it are beyond count_anchor: they belong to the programs */
 #ifndef OPS_PROBLEM_H
@@ -39,8 +42,8 @@ void problem_print(const problem *p, text *out);
 /* The inverse; checks counts, attributes, programs and ranges. Everything lives in `a`. */
 bool problem_parse(arena *a, scan *s, problem **out, const char **why);
 
-/* The oracle: runs a problem on views (the anchor's reference, then the programs in double). attrs: resolved, as the call
- * sees them. Other arguments as in ref_call. */
+/* The oracle: runs a problem on views (the anchor's reference, then the programs in double). attrs: resolved, as the
+ * call sees them. Other arguments as in ref_call. */
 sinter_status problem_reference(const problem *p, ref_call *c);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.h - what will run: values over storages, steps in regions, and where every byte lies.
  *
- * tune fills the arrays (which kernel, which layout, which view); the functions here add lifetimes and offsets. They are pure:
- * no device, no I/O. Sizes are dim expressions; offsets in the slab are constants, planned on each size's upper bound, so a
- * change of shape moves nothing. Index 0 of every table is inert: "absent". */
+ * tune fills the arrays (which kernel, which layout, which view); the functions here add lifetimes and offsets. They
+ * are pure: no device, no I/O. Sizes are dim expressions; offsets in the slab are constants, planned on each size's
+ * upper bound, so a change of shape moves nothing. Index 0 of every table is inert: "absent". */
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
@@ -43,7 +43,8 @@ typedef struct plan_step {
     const dim      *dim_at;         /* the op's DIMS attributes, one list after the other */
     uint32_t        region[2];
     uint32_t        first, last;    /* positions: last covers the regions called */
-    uint32_t        in_place_from;  /* out[0] may lie where an input from this one on lies, if that is seen alike and dies here; UINT32_MAX: never */
+    /* out[0] may lie where an input from this one on lies, if that is seen alike and dies here; UINT32_MAX: never */
+    uint32_t        in_place_from;
     const char     *name;           /* model nodes that it came from, for people */
 } plan_step;
 
@@ -68,16 +69,17 @@ typedef struct plan {
 sinter_status plan_create(env *e, arena *a, dim_table *dims, plan **out);
 uint32_t      plan_storage_new(plan *p, storage_kind kind, dim size);
 /* A value dense in `order` (axes from outermost to innermost; NULL: row-major) on its own new storage. */
-uint32_t      plan_value_dense(plan *p, storage_kind kind, const char *name, sinter_dtype dtype, uint32_t rank, const dim *d,
-                               const uint8_t *order);
+uint32_t      plan_value_dense(plan *p, storage_kind kind, const char *name, sinter_dtype dtype, uint32_t rank,
+                               const dim *d, const uint8_t *order);
 
-/* Fills positions and lifetimes, walking regions where they are called. A storage that a body touches but did not make lives
- * to the end of the call. */
+/* Fills positions and lifetimes, walking regions where they are called. A storage that a body touches but did not make
+ * lives to the end of the call. */
 sinter_status plan_lifetimes(env *e, plan *p);
 /* Results move into inputs that die where they are made, where the kernel permits it. After plan_lifetimes. */
 void          plan_in_place(plan *p);
 /* Gives every slab storage its offset: no two that live together overlap, all aligned to PLAN_ALIGN. Sets slab_size.
- * Storages whose bound is above `limit` bytes (or unknown) become STORAGE_GROWN. Cost: O(n^2) in storages, small constant. */
+ * Storages whose bound is above `limit` bytes (or unknown) become STORAGE_GROWN. Cost: O(n^2) in storages, small
+ * constant. */
 sinter_status plan_offsets(env *e, plan *p, uint64_t limit);
 /* The peak of live bytes: no plan can be smaller. For reports and tests. */
 uint64_t      plan_lower_bound(const plan *p, arena *a);

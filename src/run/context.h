@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* context.h - one caller's run state: memory, the shape in use, and the programs bound for it.
  *
- * A shape (dims of all inputs) that was seen keeps its evaluated dims, views and bound programs; the least recently used goes first. What depends on
- * late symbols is evaluated and bound again while running. */
+ * A shape (dims of all inputs) that was seen keeps its evaluated dims, views and bound programs; the least recently
+ * used goes first. What depends on late symbols is evaluated and bound again while running. */
 #ifndef RUN_CONTEXT_H
 #define RUN_CONTEXT_H
 
@@ -64,10 +64,22 @@ typedef struct context {
     data_fault    fault;
 } context;
 
-static inline const engine_value *context_value(const context *c, uint32_t v) { return &c->g->value[c->p->value_first + v]; }
-static inline const engine_storage *context_storage(const context *c, uint32_t s) { return &c->g->storage[c->p->storage_first + s]; }
-static inline const engine_step *context_step(const context *c, uint32_t s) { return &c->g->step[c->p->step_first + s]; }
-static inline const engine_code *context_code(const context *c, uint32_t s) { return &c->g->code[c->p->step_first + s]; }
+static inline const engine_value *context_value(const context *c, uint32_t v)
+{
+    return &c->g->value[c->p->value_first + v];
+}
+static inline const engine_storage *context_storage(const context *c, uint32_t s)
+{
+    return &c->g->storage[c->p->storage_first + s];
+}
+static inline const engine_step *context_step(const context *c, uint32_t s)
+{
+    return &c->g->step[c->p->step_first + s];
+}
+static inline const engine_code *context_code(const context *c, uint32_t s)
+{
+    return &c->g->code[c->p->step_first + s];
+}
 static inline const uint32_t *context_args(const context *c, uint32_t at) { return c->g->arg + at; }
 
 sinter_status context_create(engine *g, uint32_t profile, bool timing, context **out, sinter_error *error);

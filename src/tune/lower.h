@@ -18,7 +18,8 @@ typedef struct lowering {
     const tune_options *o;
     tune_result        *out;
     uint32_t           *map;            /* graph value -> plan value */
-    uint32_t           *io;             /* graph value -> 1 + which output it is, for main results that may be written in place */
+    /* Graph value -> 1 + which output it is, for main results that may be written in place */
+    uint32_t           *io;
     VEC(conversion)     converted;
     uint32_t            region;         /* the plan's region that is being filled */
     uint32_t            done, total;    /* nodes, for progress */
@@ -53,10 +54,12 @@ sinter_status work_reference(lowering *l, const work *w, step_kind kind, uint32_
 /* The problem of a work that no kernel runs: a call. */
 sinter_status work_problem(lowering *l, const work *w, const problem **out);
 /* `value` dense in `order` (NULL: row-major): itself, an earlier copy, or a new one. fresh: always a new storage. */
-sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool fresh, uint32_t io, const char *name, uint32_t *out);
+sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool fresh, uint32_t io, const char *name,
+                        uint32_t *out);
 /* A copy of `value` into the existing value `target` of the same dims. */
 sinter_status work_copy_into(lowering *l, uint32_t value, uint32_t target, const char *name);
-/* The only step that writes `value`, rewritten to write `target` (a strided part of a larger value) where its kernel can. */
+/* The only step that writes `value`, rewritten to write `target` (a strided part of a larger value) where its kernel
+ * can. */
 bool work_redirect(lowering *l, uint32_t value, uint32_t target);
 
 /* Concatenation: inputs are written in place by their producers where they can, else copied to their part. */

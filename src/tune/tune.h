@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune.h - from a grouped graph to a plan: cuts, layouts, kernels and tactics, chosen together.
  *
- * Kernels are asked (reject), the cost model orders, the clock decides, and every measurement goes into the timing cache
- * before it is used. The reference kernel is last in every list, so every valid graph becomes a plan. */
+ * Kernels are asked (reject), the cost model orders, the clock decides, and every measurement goes into the timing
+ * cache before it is used. The reference kernel is last in every list, so every valid graph becomes a plan. */
 #ifndef TUNE_TUNE_H
 #define TUNE_TUNE_H
 
@@ -13,11 +13,13 @@
 typedef enum tune_mode { TUNE_OFF, TUNE_FAST, TUNE_FULL } tune_mode;
 
 typedef struct timing_cache timing_cache;
-/* Text, one measurement a line: "problem | device | threads | kernel tactic abi | ns". Unknown lines are kept, malformed ones dropped. */
+/* Text, one measurement a line: "problem | device | threads | kernel tactic abi | ns". Unknown lines are kept,
+ * malformed ones dropped. */
 sinter_status timing_cache_create(env *e, timing_cache **out);
 void          timing_cache_destroy(timing_cache *c);
 sinter_status timing_cache_read(timing_cache *c, const char *path);              /* a missing file is an empty cache */
-sinter_status timing_cache_write(timing_cache *c, const char *path);             /* merged with what is there now; atomic */
+/* Merged with what is there now; atomic */
+sinter_status timing_cache_write(timing_cache *c, const char *path);
 bool          timing_cache_find(const timing_cache *c, const char *key, double *ns);
 sinter_status timing_cache_add(timing_cache *c, const char *key, double ns);
 
@@ -44,7 +46,8 @@ typedef struct tune_result {
     VEC(weight_recipe) recipe;
 } tune_result;
 
-/* Lowers the graph for the ranges that its symbols have now. Everything lives in `a`, packed weights in blobs of the graph. */
+/* Lowers the graph for the ranges that its symbols have now. Everything lives in `a`, packed weights in blobs of the
+ * graph. */
 sinter_status tune_graph(env *e, arena *a, ir_graph *g, const tune_options *options, tune_result *out);
 
 /* ---- choose.c ---- */
@@ -53,18 +56,22 @@ typedef struct choice {
     tactic        tactic;
     double        ns;                   /* measured, or by the model */
 } choice;
-/* The best kernel that takes the problem. max_rows: how many kernels before the reference may be asked (0: reference only). */
+/* The best kernel that takes the problem. max_rows: how many kernels before the reference may be asked (0: reference
+ * only). */
 sinter_status tune_choose(env *e, arena *a, const problem *p, const tune_options *options, choice *out);
 /* The cost model's best without any measuring; kernel NULL where only the reference takes it and want_fast is set. */
 void tune_estimate(const problem *p, const tune_options *options, bool want_fast, choice *out);
 /* Median time of a kernel on random data at the problem's opt shapes. */
-sinter_status tune_measure(env *e, const problem *p, const kernel *k, const tactic *t, const tune_options *options, double *ns);
+sinter_status tune_measure(env *e, const problem *p, const kernel *k, const tactic *t, const tune_options *options,
+                           double *ns);
 
 /* ---- view.c: views over symbolic strides ---- */
 bool view_dims_transpose(const plan_value *in, const attr_ints *perm, plan_value *out);
-void view_dims_slice(dim_table *t, const plan_value *in, const attr_dims *start, const attr_ints *step, const attr_dims *size, plan_value *out);
+void view_dims_slice(dim_table *t, const plan_value *in, const attr_dims *start, const attr_ints *step,
+                     const attr_dims *size, plan_value *out);
 void view_dims_expand(dim_table *t, const plan_value *in, uint32_t rank, const dim *d, plan_value *out);
-bool view_dims_reshape(dim_table *t, const plan_value *in, uint32_t rank, const dim *d, plan_value *out);   /* false: needs a copy */
+/* false: needs a copy */
+bool view_dims_reshape(dim_table *t, const plan_value *in, uint32_t rank, const dim *d, plan_value *out);
 /* The order of axes in memory, outermost first, and whether the value is dense in it. */
 void view_dims_order(dim_table *t, const plan_value *v, uint8_t *order, bool *is_dense);
 
