@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libsinter.so through ctypes: as much of include/sinter as a bench needs.
+
+The structs repeat the headers'; layout_errors() has the C compiler say whether they still agree."""
+import ctypes as C
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import numpy as np
+
+INCLUDE = pathlib.Path(__file__).resolve().parent.parent / "include"
+RANK_MAX = 8
+DEVICES = {"cpu": 0, "reference": 1}
+TUNES = {"off": 0, "fast": 1, "full": 2}
+DTYPES = {"float32": 1, "float64": 2, "float16": 3, "int8": 5, "int16": 6, "int32": 7, "int64": 8,
+          "uint8": 9, "uint16": 10, "uint32": 11, "uint64": 12, "bool": 13}
+NUMPY = {value: np.dtype(name) for name, value in DTYPES.items()}
+
+STAGE_FN = C.CFUNCTYPE(None, C.c_void_p, C.c_char_p, C.c_void_p, C.c_size_t)
+PROGRESS_FN = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_char_p, C.c_double)
+
+
+class sinter_error(C.Structure):
+    _fields_ = [("status", C.c_int), ("length", C.c_uint32), ("text", C.c_char * 2048)]
+
+
+class sinter_tensor(C.Structure):
+    _fields_ = [("dtype", C.c_int), ("rank", C.c_uint32), ("dim", C.c_int64 * RANK_MAX), ("data", C.c_void_p)]
+
+
+class sinter_allocator(C.Structure):
+    _fields_ = [("user", C.c_void_p), ("resize", C.c_void_p)]
+
+
+class sinter_buffer(C.Structure):
+    _fields_ = [("data", C.c_void_p), ("size", C.c_size_t), ("allocator", sinter_allocator)]
+
+
+class sinter_shape_range(C.Structure):
+    _fields_ = [("input", C.c_char_p), ("rank", C.c_uint32), ("min", C.c_int64 * RANK_MAX),
+                ("opt", C.c_int64 * RANK_MAX), ("max", C.c_int64 * RANK_MAX)]
+
+
+class sinter_profile(C.Structure):
+    _fields_ = [("shape", C.POINTER(sinter_shape_range)), ("count", C.c_uint32)]
+
+
+class sinter_build_options(C.Structure):
+    _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("device", C.c_int), ("threads", C.c_uint32),
+                ("tune", C.c_int), ("math", C.c_int), ("timing_cache", C.c_char_p), ("cache_only", C.c_uint32),
+                ("profile", C.POINTER(sinter_profile)), ("profile_count", C.c_uint32),
+                ("value", C.c_void_p), ("value_count", C.c_uint32), ("rules", C.c_char_p), ("rule_limit", C.c_uint64),
+                ("isa", C.c_char_p), ("stage", STAGE_FN), ("progress", PROGRESS_FN),
+                ("user", C.c_void_p), ("verify", C.c_uint32)]
+
+
+class sinter_engine_options(C.Structure):
+    _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("threads", C.c_uint32), ("isa", C.c_char_p)]
+
+
+class sinter_context_options(C.Structure):
+    _fields_ = [("struct_size", C.c_size_t), ("profile", C.c_uint32), ("timing", C.c_uint32)]
+
+
+class sinter_io(C.Structure):
+    _fields_ = [("name", C.c_char_p), ("is_input", C.c_uint32), ("dtype", C.c_int), ("rank", C.c_uint32),
+                ("dim", C.c_int64 * RANK_MAX), ("dim_text", C.c_char_p * RANK_MAX), ("min", C.c_int64 * RANK_MAX),
+                ("opt", C.c_int64 * RANK_MAX), ("max", C.c_int64 * RANK_MAX)]
+
+
+class sinter_step_time(C.Structure):
+    _fields_ = [("name", C.c_char_p), ("problem", C.c_char_p), ("kernel", C.c_char_p), ("runs", C.c_uint64),
+                ("total_ns", C.c_uint64), ("min_ns", C.c_uint64)]
+
+
+STRUCTS = [sinter_error, sinter_tensor, sinter_allocator, sinter_buffer, sinter_shape_range, sinter_profile,
+           sinter_build_options, sinter_engine_options, sinter_context_options, sinter_io, sinter_step_time]
+
+
+class SinterError(Exception):
+    pass
+
+
+def layout_errors(compiler=None):
+    """What the headers and the structs above disagree on: a list of lines, empty where all is well."""
+    ours, source = {}, ["#include <sinter/sinter.h>", "#include <stdio.h>", "int main(void) {"]
+    for struct in STRUCTS:
+        name = struct.__name__
+        ours[f"sizeof {name}"] = C.sizeof(struct)
+        source.append(f'printf("sizeof {name}=%zu\\n", sizeof({name}));')
+        for field in struct._fields_:
+            ours[f"{name}.{field[0]}"] = getattr(struct, field[0]).offset
+            source.append(f'printf("{name}.{field[0]}=%zu\\n", offsetof({name}, {field[0]}));')
+    source.append("return 0; }")
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "layout")
+        command = [compiler or os.environ.get("CC", "cc"), "-x", "c", "-", f"-I{INCLUDE}", "-o", program]
+        made = subprocess.run(command, input="\n".join(source), text=True, capture_output=True)
+        if made.returncode:
+            return [made.stderr.strip()]
+        lines = subprocess.run([program], text=True, capture_output=True, check=True).stdout.split("\n")
+    theirs = dict(line.split("=") for line in lines if line)
+    return [f"{key}: {value} here, {theirs.get(key)} in the header" for key, value in ours.items()
+            if theirs.get(key) != str(value)]
+
+
+class Library:
+    """The functions, with types. `path` is the shared library's."""
+
+    def __init__(self, path):
+        self.c = c = C.CDLL(str(path))
+        pointer, error = C.c_void_p, C.POINTER(sinter_error)
+        signatures = {
+            "sinter_version": (C.c_char_p, []),
+            "sinter_build_file": (C.c_int, [C.c_char_p, C.POINTER(sinter_build_options), C.POINTER(sinter_buffer),
+                                            error]),
+            "sinter_buffer_free": (None, [C.POINTER(sinter_buffer)]),
+            "sinter_engine_load_memory": (C.c_int, [pointer, C.c_size_t, C.POINTER(sinter_engine_options),
+                                                    C.POINTER(pointer), error]),
+            "sinter_engine_release": (None, [pointer]),
+            "sinter_engine_io_count": (C.c_uint32, [pointer]),
+            "sinter_engine_io": (C.c_int, [pointer, C.c_uint32, C.c_uint32, C.POINTER(sinter_io)]),
+            "sinter_context_create": (C.c_int, [pointer, C.POINTER(sinter_context_options), C.POINTER(pointer), error]),
+            "sinter_context_destroy": (None, [pointer]),
+            "sinter_context_set_input": (C.c_int, [pointer, C.c_char_p, C.POINTER(sinter_tensor), error]),
+            "sinter_context_run": (C.c_int, [pointer, error]),
+            "sinter_context_output": (C.c_int, [pointer, C.c_char_p, C.POINTER(sinter_tensor), error]),
+            "sinter_context_memory": (C.c_size_t, [pointer]),
+            "sinter_context_step_count": (C.c_uint32, [pointer]),
+            "sinter_context_step": (C.c_int, [pointer, C.c_uint32, C.POINTER(sinter_step_time)]),
+        }
+        for name, (result, arguments) in signatures.items():
+            function = getattr(c, name)
+            function.restype, function.argtypes = result, arguments
+
+    def call(self, function, *arguments):
+        error = sinter_error()
+        if getattr(self.c, function)(*arguments, C.byref(error)):
+            raise SinterError(error.text.decode(errors="replace").strip())
+
+    def version(self):
+        return self.c.sinter_version().decode()
+
+    def build(self, path, shapes, device="cpu", threads=1, tune="fast", timing_cache=None, isa=None):
+        """An engine's bytes. `shapes`: name -> dims, or name -> (min, opt, max) of dims."""
+        ranges = (sinter_shape_range * max(len(shapes), 1))()
+        for item, (name, dims) in zip(ranges, shapes.items()):
+            lo, opt, hi = dims if dims and isinstance(dims[0], (list, tuple)) else (dims, dims, dims)
+            item.input, item.rank = name.encode(), len(opt)
+            for i in range(len(opt)):
+                item.min[i], item.opt[i], item.max[i] = lo[i], opt[i], hi[i]
+        profile = sinter_profile(ranges, len(shapes))
+        options = sinter_build_options(struct_size=C.sizeof(sinter_build_options), device=DEVICES[device],
+                                       threads=threads, tune=TUNES[tune], profile=C.pointer(profile),
+                                       profile_count=1 if shapes else 0,
+                                       timing_cache=os.fsencode(timing_cache) if timing_cache else None,
+                                       isa=isa.encode() if isa else None)
+        buffer = sinter_buffer()
+        self.call("sinter_build_file", os.fsencode(path), C.byref(options), C.byref(buffer))
+        try:
+            return C.string_at(buffer.data, buffer.size)
+        finally:
+            self.c.sinter_buffer_free(C.byref(buffer))
+
+    def load(self, engine_bytes, threads=1):
+        return Engine(self, engine_bytes, threads)
+
+
+class Engine:
+    def __init__(self, library, engine_bytes, threads):
+        self.library, self.handle = library, C.c_void_p()
+        options = sinter_engine_options(struct_size=C.sizeof(sinter_engine_options), threads=threads)
+        library.call("sinter_engine_load_memory", engine_bytes, len(engine_bytes), C.byref(options),
+                     C.byref(self.handle))
+        self.inputs, self.outputs = [], []
+        for i in range(library.c.sinter_engine_io_count(self.handle)):
+            io = sinter_io()
+            library.c.sinter_engine_io(self.handle, i, 0, C.byref(io))
+            (self.inputs if io.is_input else self.outputs).append(io.name.decode())
+
+    def context(self, timing=False):
+        return Context(self, timing)
+
+    def __del__(self):
+        if self.handle:
+            self.library.c.sinter_engine_release(self.handle)
+
+
+class Context:
+    def __init__(self, engine, timing):
+        self.engine, self.library, self.handle, self.kept = engine, engine.library, C.c_void_p(), {}
+        options = sinter_context_options(struct_size=C.sizeof(sinter_context_options), timing=int(timing))
+        self.library.call("sinter_context_create", engine.handle, C.byref(options), C.byref(self.handle))
+        self.error = sinter_error()
+
+    def set_input(self, name, array):
+        array = np.require(array, requirements="CA")
+        tensor = sinter_tensor(dtype=DTYPES[str(array.dtype)], rank=array.ndim, data=array.ctypes.data)
+        for i, dim in enumerate(array.shape):
+            tensor.dim[i] = dim
+        self.library.call("sinter_context_set_input", self.handle, name.encode(), C.byref(tensor))
+        self.kept[name] = array
+
+    def run(self):
+        if self.library.c.sinter_context_run(self.handle, C.byref(self.error)):
+            raise SinterError(self.error.text.decode(errors="replace").strip())
+
+    def outputs(self):
+        """Copies of the last run's results, in the model's order."""
+        results = []
+        for name in self.engine.outputs:
+            tensor = sinter_tensor()
+            self.library.call("sinter_context_output", self.handle, name.encode(), C.byref(tensor))
+            shape = tuple(tensor.dim[i] for i in range(tensor.rank))
+            if tensor.dtype not in NUMPY:
+                raise SinterError(f"output '{name}' has a type that numpy lacks ({tensor.dtype})")
+            dtype = NUMPY[tensor.dtype]
+            size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            results.append(np.frombuffer(C.string_at(tensor.data, size), dtype).reshape(shape))
+        return results
+
+    def memory(self):
+        return self.library.c.sinter_context_memory(self.handle)
+
+    def steps(self):
+        """Per-step times (of a context with timing): dicts in the order of execution."""
+        found = []
+        for i in range(self.library.c.sinter_context_step_count(self.handle)):
+            step = sinter_step_time()
+            self.library.c.sinter_context_step(self.handle, i, C.byref(step))
+            found.append({"name": step.name.decode(), "problem": step.problem.decode(), "kernel": step.kernel.decode(),
+                          "runs": step.runs, "total_ns": step.total_ns, "min_ns": step.min_ns})
+        return found
+
+    def __del__(self):
+        if self.handle:
+            self.library.c.sinter_context_destroy(self.handle)
