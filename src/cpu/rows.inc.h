@@ -328,6 +328,7 @@ static void blend4(float *y, const float *const x[4], const float w[4], int64_t 
 
 const rows_set VEC_SUFFIX(rows_set) = {
     .softmax = softmax, .softmax_cols = softmax_cols, .exp_sum = exp_sum, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
-    .affine_each = affine_each, .moments = moments, .fold = fold, .fold_cols = fold_cols, .max_of = max_of, .sum_of = sum_of,
+    .affine_each = affine_each, .moments = moments, .fold = fold, .fold_cols = fold_cols, .max_of = max_of,
+    .sum_of = sum_of,
     .blend4 = blend4,
 };
