@@ -57,6 +57,7 @@ sinter_status sinter_engine_load_memory(const void *bytes, size_t size, const si
     if (!bytes || !size) return FAIL(&e, INVALID_ARG, "no bytes are no engine");
     uint8_t *copy = mem_alloc(&e, size, ENGINE_ALIGN);
     if (!copy) return FAIL_MEMORY(&e, "an engine");
+    os_memory_hint_large(copy, size);
     memcpy(copy, bytes, size);
     return open(&e, &o, copy, size, out);
 }

@@ -35,7 +35,7 @@ void          os_wake_all(uint32_t *word);
 uint64_t      os_time_ns(void);                                          /* monotonic */
 const char   *os_env(const char *name);                                  /* NULL where unset */
 bool          os_library_exists(const char *name);                       /* can this shared library be opened? */
-/* Asks for large pages behind a big fresh block: faulting in small ones takes longer than reading a file. Only a hint. */
+/* Asks for large pages behind a big fresh block: faulting in small ones takes longer than reading a file. A hint. */
 void          os_memory_hint_large(void *data, size_t size);
 uint64_t      os_memory_size(void);                                      /* bytes of the machine; 0: unknown */
 
