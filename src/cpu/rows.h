@@ -17,8 +17,6 @@ typedef struct rows_set {
     /* The same over the axis of `n` steps `stride` apart, for `cols` adjacent columns. */
     void (*softmax_cols)(float *y, const float *x, int64_t n, int64_t y_stride, int64_t x_stride, int64_t cols,
                          bool is_log);
-    /* x = exp(x - top) where x <= top; returns the sum. */
-    float (*exp_sum)(float *x, int64_t n, float top);
     /* y = (x - mean) / sqrt(variance + epsilon) * scale + bias; NULL scale and bias: none. stats: mean, then 1 /
      * deviation. */
     void (*layer_norm)(float *y, const float *x, int64_t n, const float *scale, const float *bias, float epsilon,

@@ -104,27 +104,6 @@ static void softmax_cols(float *y, const float *x, int64_t n, int64_t y_stride, 
     }
 }
 
-static float exp_sum(float *x, int64_t n, float top)
-{
-    const vec shift = v_set(top);
-    vec s0 = v_zero(), s1 = s0;
-    int64_t i = 0;
-    for (; i + 2 * L <= n; i += 2 * L) {
-        const vec a = v_exp_neg(v_sub(v_load(x + i), shift)), b = v_exp_neg(v_sub(v_load(x + i + L), shift));
-        v_store(x + i, a);
-        v_store(x + i + L, b);
-        s0 = v_add(s0, a);
-        s1 = v_add(s1, b);
-    }
-    for (; i < n; i += L) {
-        const int left = n - i < L ? (int)(n - i) : L;
-        const vec a = v_exp_neg(v_sub(fill_tail(x + i, left, -INFINITY), shift));
-        v_store_n(x + i, a, left);
-        s0 = v_add(s0, a);
-    }
-    return v_sum(v_add(s0, s1));
-}
-
 static vec reduce_deviation(const float *x, int64_t n, vec mean)
 {
     vec a0 = v_zero(), a1 = a0;
@@ -327,7 +306,7 @@ static void blend4(float *y, const float *const x[4], const float w[4], int64_t 
 }
 
 const rows_set VEC_SUFFIX(rows_set) = {
-    .softmax = softmax, .softmax_cols = softmax_cols, .exp_sum = exp_sum, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
+    .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
     .affine_each = affine_each, .moments = moments, .fold = fold, .fold_cols = fold_cols, .max_of = max_of,
     .sum_of = sum_of,
     .blend4 = blend4,
