@@ -4,6 +4,7 @@
  * One always-inlined body with constant `rows` and `vectors`, instantiated for every pair whose accumulators fit the
  * registers beside one broadcast of A and a row of B. The accumulators never leave the registers before the epilogue.
  */
+#include <string.h>
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -117,6 +118,48 @@ static inline __attribute__((always_inline)) void tile_run(const gemm_tile *t, c
     }
 }
 
+typedef float quad __attribute__((vector_size(16)));
+
+static inline quad quad_load(const float *p)
+{
+    quad q;
+    memcpy(&q, p, sizeof q);
+    return q;
+}
+
+/* Columns of B whose elements are adjacent, as the rows of a transposed operand: squares of 4 x 4 are turned in registers. */
+static void pack_across(float *dst, const float *src, int64_t k, int32_t cols, int32_t width, int64_t col_stride)
+{
+    int32_t j = 0;
+    for (; j + 4 <= cols; j += 4) {
+        const float *s0 = src + j * col_stride, *s1 = s0 + col_stride, *s2 = s1 + col_stride, *s3 = s2 + col_stride;
+        float *d = dst + j;
+        int64_t i = 0;
+        for (; i + 4 <= k; i += 4, d += 4 * width) {
+            const quad a = quad_load(s0 + i), b = quad_load(s1 + i), c = quad_load(s2 + i), e = quad_load(s3 + i);
+            const quad ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+            const quad ce0 = __builtin_shufflevector(c, e, 0, 4, 1, 5), ce1 = __builtin_shufflevector(c, e, 2, 6, 3, 7);
+            const quad r[4] = {
+                __builtin_shufflevector(ab0, ce0, 0, 1, 4, 5),
+                __builtin_shufflevector(ab0, ce0, 2, 3, 6, 7),
+                __builtin_shufflevector(ab1, ce1, 0, 1, 4, 5),
+                __builtin_shufflevector(ab1, ce1, 2, 3, 6, 7),
+            };
+            UNROLL for (int row = 0; row < 4; row++) memcpy(d + row * width, &r[row], sizeof r[row]);
+        }
+        for (; i < k; i++, d += width) {
+            d[0] = s0[i];
+            d[1] = s1[i];
+            d[2] = s2[i];
+            d[3] = s3[i];
+        }
+    }
+    for (; j < width; j++) {
+        const float *s = src + j * col_stride;
+        for (int64_t i = 0; i < k; i++) dst[i * width + j] = j < cols ? s[i] : 0.0f;
+    }
+}
+
 static void pack_panel(float *dst, const float *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
                        int64_t col_stride)
 {
@@ -130,6 +173,10 @@ static void pack_panel(float *dst, const float *src, int64_t k, int32_t cols, in
             }
             for (; j < width; j += VEC_LANES) v_store(dst + j, v_zero());
         }
+        return;
+    }
+    if (row_stride == 1) {
+        pack_across(dst, src, k, cols, width, col_stride);
         return;
     }
     /* Columns in fours, so that four streams are read and a quarter of a line is written at a time. */
