@@ -34,6 +34,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(steps, FLAG, "profile", V_BENCH, "", "Adds a table of steps, sorted by time.")                                  \
     X(input, LIST, "input", V_RUN | V_BENCH, "NAME=FILE",                                                             \
       "Data of an input, .npy or .pb; random where not given. May be repeated.")                                      \
+    X(value, LIST, "value", V_MODEL, "NAME=FILE",                                                                     \
+      "Builds for an input that always holds this: axes or scales that operators must know. May be repeated.")        \
     X(output_dir, TEXT, "output-dir", V_RUN, "DIR",                                                                   \
       "Writes each output to DIR/output_I.npy, as `sinter test` reads them.")                                         \
     X(threads, COUNT, "threads", V_MODEL | V_TEST, "N",                                                               \

@@ -5,9 +5,10 @@
 #include "model.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const double warm_up_s = 0.2;
-enum { WARM_UP_MIN = 2, SAMPLES_MAX = 1 << 22 };
+enum { WARM_UP_MIN = 2, SAMPLES_MAX = 1 << 22, PROBLEM_SHOWN = 110 };
 
 typedef struct figures {
     double first_s, ready_s, median, min, p99, mean, per_second;
@@ -152,7 +153,7 @@ static void steps_print(const steps *p)
         table_cell(&t, 2, "%.1f %%", 100 * share_of(p, step));
         table_cell(&t, 3, "%s", step->kernel);
         table_cell(&t, 4, "%s", step->name);
-        table_cell(&t, 5, "%s", step->problem);
+        table_cell(&t, 5, strlen(step->problem) > PROBLEM_SHOWN ? "%.*s..." : "%.*s", PROBLEM_SHOWN, step->problem);
         table_row(&t);
     }
     (void)putchar('\n');

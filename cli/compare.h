@@ -16,7 +16,7 @@ tolerance tolerance_of(sinter_dtype dtype);
 /* Overrides by the members of a tolerance.json's entry. */
 void tolerance_override(tolerance *t, json_value entry);
 
-/* Compares got[i * stride] to want[i]. `stride` 1: whole outputs, whose shapes must agree too. False: `why` says what differs.
+/* Compares got[i * stride] to want[i]. `stride` 1: whole outputs, of equal shapes. False: `why` says what differs.
  * *worst: the largest difference, as a share of what is allowed. */
 bool compare_tensors(const sinter_tensor *got, const sinter_tensor *want, int64_t stride, const tolerance *t, char *why,
                      size_t size, double *worst);

@@ -55,15 +55,15 @@ void model_face_free(model_face *f)
 
 /* ---- inputs given as files ---- */
 
-bool model_inputs_read(const args *a, const sinter_env_options *env, model_inputs *out)
+bool model_inputs_read(const arg_list *list, const char *option, const sinter_env_options *env, model_inputs *out)
 {
-    *out = (model_inputs){ .at = cli_alloc(a->input.count, sizeof *out->at) };
-    for (uint32_t i = 0; i < a->input.count; i++) {
-        const char *text = a->input.at[i];
+    *out = (model_inputs){ .at = cli_alloc(list->count, sizeof *out->at) };
+    for (uint32_t i = 0; i < list->count; i++) {
+        const char *text = list->at[i];
         /* Names may hold '=', paths seldom do: the last one divides. */
         const char *equals = strrchr(text, '=');
         if (!equals || equals == text) {
-            (void)cli_fail("--input %s: expected NAME=FILE", text);
+            (void)cli_fail("%s %s: expected NAME=FILE", option, text);
             return false;
         }
         model_input *in = &out->at[out->count++];
@@ -382,18 +382,29 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, s
     sinter_error error = { 0 };
     model_face face;
     model_shapes shapes = { 0 };
+    model_inputs promised = { 0 };
+    sinter_input_value *value = cli_alloc(a->value.count, sizeof *value);
     bool is_good = model_face_read(path, &setup->env, &face, &error) == SINTER_OK;
     if (!is_good) (void)cli_error(&error);
     is_good = is_good && model_shapes_make(a, &face, given, &shapes);
+    is_good = is_good && model_inputs_read(&a->value, "--value", &setup->env, &promised);
     if (is_good) {
         setup->build.profile = shapes.profile;
         setup->build.profile_count = shapes.count;
+        for (uint32_t i = 0; i < promised.count; i++)
+            value[i] = (sinter_input_value){ .input = promised.at[i].name, .value = &promised.at[i].tensor };
+        setup->build.value = value;
+        setup->build.value_count = promised.count;
         const double start = cli_seconds();
         is_good = sinter_build_file(path, &setup->build, out, &error) == SINTER_OK;
         *seconds = cli_seconds() - start;
         progress_end(&setup->bar);
         if (!is_good) (void)cli_error(&error);
+        setup->build.value = NULL;
+        setup->build.value_count = 0;
     }
+    free(value);
+    model_inputs_free(&promised);
     model_shapes_free(&shapes);
     model_face_free(&face);
     return is_good;
@@ -402,7 +413,7 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, s
 bool model_engine_open(const args *a, model_setup *setup, model_engine *out)
 {
     *out = (model_engine){ 0 };
-    if (!model_inputs_read(a, &setup->env, &out->inputs)) return false;
+    if (!model_inputs_read(&a->input, "--input", &setup->env, &out->inputs)) return false;
     const char *path = a->file.at[0];
     sinter_engine_options options = SINTER_ENGINE_OPTIONS;
     options.env = &setup->env;

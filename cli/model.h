@@ -16,9 +16,15 @@ sinter_status model_face_read(const char *path, const sinter_env_options *env, m
 void          model_face_free(model_face *f);
 
 /* A tensor of a file or of random numbers, and whose it is. */
-typedef struct model_input { char *name; sinter_tensor tensor; sinter_buffer memory; void *own; } model_input;    /* own: random data */
+typedef struct model_input {
+    char         *name;
+    sinter_tensor tensor;
+    sinter_buffer memory;
+    void         *own;              /* random data */
+} model_input;
 typedef struct model_inputs { model_input *at; uint32_t count; } model_inputs;
-bool model_inputs_read(const args *a, const sinter_env_options *env, model_inputs *out);   /* --input; false: reported */
+/* What --input or --value name. False: reported. */
+bool model_inputs_read(const arg_list *list, const char *option, const sinter_env_options *env, model_inputs *out);
 void model_inputs_free(model_inputs *in);
 const model_input *model_inputs_find(const model_inputs *in, const char *name);
 
@@ -50,8 +56,8 @@ typedef struct model_engine {
 bool model_engine_open(const args *a, model_setup *setup, model_engine *out);   /* false: reported */
 void model_engine_close(model_engine *m);
 
-/* A context of the first profile that takes the given inputs, with random data for the rest; `inputs` receives those. */
-sinter_status model_context(const model_engine *m, uint64_t seed, bool timing, model_inputs *inputs, sinter_context **out,
-                            sinter_error *error);
+/* A context of the first profile that takes the given inputs; `inputs` receives random data for the rest. */
+sinter_status model_context(const model_engine *m, uint64_t seed, bool timing, model_inputs *inputs,
+                            sinter_context **out, sinter_error *error);
 
 #endif

@@ -41,7 +41,7 @@ number_text cli_bytes(double bytes);                            /* 12.3 MB */
 /* ---- tables: columns as wide as their widest cell; numbers to the right ---- */
 enum { TABLE_COLUMNS = 10 };
 typedef struct table { uint32_t columns, rows, capacity; bool is_right[TABLE_COLUMNS]; char **cell; } table;
-void table_begin(table *t, const char *const *title, uint32_t columns);       /* a title that begins with '>' aligns right */
+void table_begin(table *t, const char *const *title, uint32_t columns); /* a title that begins with '>' aligns right */
 void table_cell(table *t, uint32_t column, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void table_row(table *t);
 void table_end(table *t, FILE *to);                                            /* prints and frees */

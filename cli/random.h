@@ -5,8 +5,8 @@
 
 #include "sinter/tensor.h"
 
-/* Fills `tensor->data`: floats in [0, 1), integers from 0 to 9 (what most tables of tokens and positions have), bools of
- * both kinds. The same seed gives the same data everywhere. */
+/* Fills `tensor->data`: floats in [0, 1), integers from 0 to 9 (indices that most tables have), both bools. The same
+ * seed gives the same data everywhere. */
 void random_fill(const sinter_tensor *tensor, uint64_t seed);
 
 #endif

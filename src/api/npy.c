@@ -14,9 +14,9 @@ typedef struct npy_type {
 /* clang-format off */
 static const npy_type types[] = {
     { 'f', 4, SINTER_DTYPE_F32 }, { 'f', 8, SINTER_DTYPE_F64 }, { 'f', 2, SINTER_DTYPE_F16 },
-    { 'i', 1, SINTER_DTYPE_I8 },  { 'i', 2, SINTER_DTYPE_I16 }, { 'i', 4, SINTER_DTYPE_I32 }, { 'i', 8, SINTER_DTYPE_I64 },
-    { 'u', 1, SINTER_DTYPE_U8 },  { 'u', 2, SINTER_DTYPE_U16 }, { 'u', 4, SINTER_DTYPE_U32 }, { 'u', 8, SINTER_DTYPE_U64 },
-    { 'b', 1, SINTER_DTYPE_BOOL },
+    { 'i', 1, SINTER_DTYPE_I8 },  { 'i', 2, SINTER_DTYPE_I16 }, { 'i', 4, SINTER_DTYPE_I32 },
+    { 'i', 8, SINTER_DTYPE_I64 }, { 'u', 1, SINTER_DTYPE_U8 },  { 'u', 2, SINTER_DTYPE_U16 },
+    { 'u', 4, SINTER_DTYPE_U32 }, { 'u', 8, SINTER_DTYPE_U64 }, { 'b', 1, SINTER_DTYPE_BOOL },
 };
 /* clang-format on */
 

@@ -77,7 +77,8 @@ static void store_run(const vm_set *set, const vm_operand *o, void *dst, const v
     } else if (set->store[type]) {
         set->store[type](dst, src, n);
     } else if (o->cls == VM_F32) {
-        for (int64_t i = 0; i < n; i++) dtype_store_f64(type, dst, i, (double)((const float *)src)[i]);
+        /* Saturation belongs to the cast before this; an infinity that the type can hold is kept. */
+        for (int64_t i = 0; i < n; i++) dtype_store_f8(type, dst, i, (double)((const float *)src)[i], false);
     } else if (o->cls == VM_I32) {
         for (int64_t i = 0; i < n; i++) dtype_store_i64(type, dst, i, ((const int32_t *)src)[i]);
     } else {
