@@ -135,3 +135,62 @@ bool view_broadcast(const view *v, uint32_t rank, const int64_t *dim, view *out)
     *out = b;
     return true;
 }
+
+/* ---- overlap ---- */
+
+/* The elements that a view reaches lie in [low, high], counted from data. False for none. */
+static bool reach(const view *v, int64_t *low, int64_t *high)
+{
+    *low = *high = 0;
+    for (uint32_t i = 0; i < v->rank; i++) {
+        if (v->dim[i] == 0) return false;
+        const int64_t span = (v->dim[i] - 1) * v->stride[i];
+        if (span < 0) *low += span;
+        else *high += span;
+    }
+    return true;
+}
+
+/* Where a view lies inside each period of `pitch` bytes: [first, end). False where it is not the same in all of them. */
+static bool within_pitch(const view *v, int64_t size, int64_t low, int64_t pitch, int64_t *first, int64_t *end)
+{
+    int64_t inner = 0;
+    for (uint32_t i = 0; i < v->rank; i++) {
+        const int64_t step = (v->stride[i] < 0 ? -v->stride[i] : v->stride[i]) * size;
+        if (v->dim[i] > 1 && step % pitch) inner += (v->dim[i] - 1) * step;
+    }
+    *first = (int64_t)(((uintptr_t)v->data + (uintptr_t)(low * size)) % (uintptr_t)pitch);
+    *end = *first + inner + size;
+    return *end <= pitch;
+}
+
+bool view_overlaps(const view *a, const view *b)
+{
+    int64_t low[2], high[2];
+    if (!reach(a, &low[0], &high[0]) || !reach(b, &low[1], &high[1])) return false;
+    const int64_t bits = sinter_dtype_bits(a->dtype), other = sinter_dtype_bits(b->dtype);
+    const int64_t size[2] = { bits < 8 ? 1 : bits / 8, other < 8 ? 1 : other / 8 }; /* nibbles: twice what they reach */
+    const uintptr_t begin_a = (uintptr_t)a->data + (uintptr_t)(low[0] * size[0]);
+    const uintptr_t begin_b = (uintptr_t)b->data + (uintptr_t)(low[1] * size[1]);
+    const uintptr_t end_a = begin_a + (uintptr_t)((high[0] - low[0] + 1) * size[0]);
+    const uintptr_t end_b = begin_b + (uintptr_t)((high[1] - low[1] + 1) * size[1]);
+    if (end_a <= begin_b || end_b <= begin_a) return false;
+    /* Rows side by side: parts of one tensor whose rows are `pitch` bytes apart, each in columns of its own. */
+    for (uint32_t i = 0; i < a->rank; i++) {
+        const int64_t pitch = a->stride[i] * size[0];
+        int64_t first[2], end[2];
+        if (a->dim[i] <= 1 || pitch <= 0) continue;
+        if (!within_pitch(a, size[0], low[0], pitch, &first[0], &end[0])) continue;
+        if (!within_pitch(b, size[1], low[1], pitch, &first[1], &end[1])) continue;
+        if (end[0] <= first[1] || end[1] <= first[0]) return false;
+    }
+    return true;
+}
+
+bool view_is_same(const view *a, const view *b)
+{
+    if (a->data != b->data || a->rank != b->rank || sinter_dtype_bits(a->dtype) != sinter_dtype_bits(b->dtype)) return false;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (a->dim[i] != b->dim[i] || (a->dim[i] > 1 && a->stride[i] != b->stride[i])) return false;
+    return true;
+}

@@ -33,6 +33,10 @@ bool view_next(const int64_t *dim, uint32_t rank, int64_t *index);
 
 /* Copies elements between views of one shape and type, any strides; bytes are kept as they are. */
 void view_copy(const view *dst, const view *src);
+/* May they have a byte in common? Exact for dense views and for parts of one larger tensor; true where it cannot be told. */
+bool view_overlaps(const view *a, const view *b);
+/* The same elements in the same places. */
+bool view_is_same(const view *a, const view *b);
 /* `v` seen in the shape `dim` by the rules of broadcasting (right-aligned, size 1 repeats). False where it cannot. */
 bool view_broadcast(const view *v, uint32_t rank, const int64_t *dim, view *out);
 

@@ -16,6 +16,7 @@ typedef struct check {
     uint32_t              id;           /* of the step, in the file */
     const engine_step    *s;
     engine_code          *code;
+    uint32_t             *mark;         /* by storage: 1 + the call that reads it last */
 } check;
 
 static const engine_value *value_at(const check *c, uint32_t v) { return &c->g->value[c->p->value_first + v]; }
@@ -165,6 +166,8 @@ static sinter_status check_late(const check *c, const problem *p)
         for (uint32_t k = 0; k < p->count_in; k++)
             if (shares_bytes(c, c->g->arg[c->s->out_at + i], c->g->arg[c->s->in_at + k]))
                 return BAD(c->e, "late result %u lies where input %u does", i, k);
+        for (uint32_t k = 0; k < i; k++)
+            if (shares_bytes(c, c->g->arg[c->s->out_at + i], c->g->arg[c->s->out_at + k])) return BAD(c->e, "late results %u and %u lie in one place", k, i);
     }
     return SINTER_OK;
 }
@@ -219,6 +222,34 @@ static bool same_kind(const check *c, uint32_t a, uint32_t b)
     return value_at(c, a)->dtype == value_at(c, b)->dtype;
 }
 
+static void mark_storages(const check *c, const uint32_t *value, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (value[i]) c->mark[value_at(c, value[i])->storage] = c->id + 1;
+}
+
+static bool is_marked(const check *c, const uint32_t *value, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (value[i] && c->mark[value_at(c, value[i])->storage] == c->id + 1) return true;
+    return false;
+}
+
+/* The executor copies inputs and results into parameters, and those into outputs. No copy may lie where it comes from: making
+ * room for it could move what is being read. */
+static sinter_status check_places(const check *c)
+{
+    const engine_step *s = c->s;
+    const uint32_t *arg = c->g->arg;
+    const engine_region *r = c->g->region + c->p->region_first;
+    mark_storages(c, arg + s->in_at, s->in_count);
+    for (uint32_t k = 0; k < 2 && s->region[k]; k++) mark_storages(c, arg + r[s->region[k]].result_at, r[s->region[k]].result_count);
+    for (uint32_t k = 0; k < 2 && s->region[k]; k++)
+        if (is_marked(c, arg + r[s->region[k]].param_at, r[s->region[k]].param_count)) return BAD(c->e, "a parameter of a body lies where it is copied from");
+    for (uint32_t k = 0; k < 2 && s->region[k]; k++) mark_storages(c, arg + r[s->region[k]].param_at, r[s->region[k]].param_count);
+    return is_marked(c, arg + s->out_at, s->out_count) ? BAD(c->e, "a result of a call lies where it is copied from") : SINTER_OK;
+}
+
 /* Counts and types around a region; dims are checked as they are copied. */
 static sinter_status check_call(const check *c)
 {
@@ -258,7 +289,7 @@ static sinter_status check_call(const check *c)
         if (in[0] && value_at(c, in[0])->dtype != SINTER_DTYPE_I64) return BAD(c->e, "a trip count that is not i64");
         if (in[1] && value_at(c, in[1])->dtype != SINTER_DTYPE_BOOL) return BAD(c->e, "a condition that is not bool");
     }
-    return SINTER_OK;
+    return check_places(c);
 }
 
 static sinter_status check_step(check *c, arena *scratch)
@@ -286,7 +317,13 @@ static sinter_status check_io_values(const check *c)
         for (uint32_t k = 0; ok && k < io->rank; k++) ok = c->canonical[x->dim[k]] == c->canonical[io->dim[k]];
         if (!ok) return BAD(c->e, "the value of '%s' does not fit it", engine_text(c->g, io->name));
     }
-    return SINTER_OK;
+    /* No other storage is the caller's: nobody would give it an address. */
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < c->p->storage_count; i++) {
+        const uint32_t kind = c->g->storage[c->p->storage_first + i].kind;
+        count += kind == STORAGE_INPUT || kind == STORAGE_OUTPUT;
+    }
+    return count == c->g->io_count ? SINTER_OK : BAD(c->e, "%u storages of inputs and outputs, expected %u", count, c->g->io_count);
 }
 
 /* The interface's dims as text, once: callers keep pointers to it. */
@@ -318,7 +355,8 @@ sinter_status engine_verify_steps(env *e, engine *g)
     if (s == SINTER_OK) s = print_io(e, g, canonical);
     for (uint32_t i = 0; s == SINTER_OK && i < g->profile_count; i++) {
         check c = { .e = e, .g = g, .p = &g->profile[i], .canonical = canonical };
-        s = check_io_values(&c);
+        c.mark = ARENA_NEW(&scratch, uint32_t, c.p->storage_count);
+        s = c.mark ? check_io_values(&c) : FAIL_MEMORY(e, "checking an engine");
         for (uint32_t k = 0; s == SINTER_OK && k < c.p->step_count; k++) {
             c.id = c.p->step_first + k;
             c.s = &g->step[c.id];

@@ -136,6 +136,16 @@ static void merge(plan *p, uint32_t from, uint32_t to)
     p->storage.at[from].kind = STORAGE_NONE;
 }
 
+/* Every other operand in that storage would be overwritten while it is read, unless it too is seen as the result is. */
+static bool is_read_otherwise(const plan *p, const plan_step *s, uint32_t storage, const plan_value *out)
+{
+    for (uint32_t i = 0; i < s->count_in; i++) {
+        const plan_value *in = &p->value.at[s->in[i]];
+        if (s->in[i] && in->storage == storage && (i < s->in_place_from || !same_view(in, out))) return true;
+    }
+    return false;
+}
+
 void plan_in_place(plan *p)
 {
     for (uint32_t i = 1; i < p->step.count; i++) {
@@ -145,6 +155,7 @@ void plan_in_place(plan *p)
             const plan_storage *from = &p->storage.at[out->storage], *to = &p->storage.at[in->storage];
             if (!s->in[k] || from->kind != STORAGE_SLAB || to->kind != STORAGE_SLAB || from == to || from->bound != to->bound) continue;
             if (to->last != s->first || from->first != s->first || !same_view(in, out)) continue;
+            if (is_read_otherwise(p, s, in->storage, out)) continue;
             merge(p, out->storage, in->storage);
             break;
         }

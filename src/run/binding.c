@@ -22,6 +22,16 @@ void context_evaluate(context *c)
 
 /* ---- memory ---- */
 
+/* Values that were prepared before their storage moved go with it. */
+static void move_values(context *c, uint32_t storage, const buffer *from, uint8_t *to)
+{
+    for (uint32_t i = 0; i < c->moving_count; i++) {
+        const uint32_t v = c->moving[i];
+        const uintptr_t at = (uintptr_t)c->address[v] - (uintptr_t)from->at;
+        if (context_value(c, v)->storage == storage && c->address[v] && at <= from->size) c->now->value[v].data = c->address[v] = to + at;
+    }
+}
+
 sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool keep)
 {
     buffer *b = &c->own[storage];
@@ -33,6 +43,7 @@ sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool kee
     if (!at) return FAIL_MEMORY(&c->e, "a result");
     if (b->at) {
         if (keep) memcpy(at, b->at, b->size);
+        move_values(c, storage, b, at);
         c->g->backend->memory_free(&c->e, c->g->device, b->at, b->size);
     }
     *b = (buffer){ .at = at, .size = wanted };
@@ -197,6 +208,34 @@ static sinter_status prepare_attrs(context *c, uint32_t step, program_step *s)
     return SINTER_OK;
 }
 
+/* No kernel may write where it or a thread beside it still reads: operands lie apart, or exactly where the result does where the
+ * kernel works in place. Storages that cannot share bytes are not looked at. */
+static sinter_status check_apart(context *c, uint32_t step, uint32_t v, uint32_t other, bool is_in_place)
+{
+    const engine_storage *x = context_storage(c, context_value(c, v)->storage), *y = context_storage(c, context_value(c, other)->storage);
+    const view *a = &c->now->value[v], *b = &c->now->value[other];
+    if (x != y && (x->kind != STORAGE_SLAB || y->kind != STORAGE_SLAB)) return SINTER_OK;
+    if (!view_overlaps(a, b) || (is_in_place && view_is_same(a, b))) return SINTER_OK;
+    return FAIL(&c->e, INVALID_MODEL, "'%s' writes value '%s' where value '%s' lies", engine_text(c->g, context_step(c, step)->name),
+                engine_text(c->g, context_value(c, v)->name), engine_text(c->g, context_value(c, other)->name));
+}
+
+static sinter_status check_places(context *c, uint32_t step)
+{
+    const program_step *s = &c->now->step[step];
+    const problem *p = s->problem;
+    const bool is_scalar = p->op == OP_pointwise || op_is_scalar(p->op);
+    const uint32_t first = !s->kernel->is_in_place || s->count_out != 1 ? UINT32_MAX : is_scalar ? 0 : p->count_anchor;
+    for (uint32_t i = 0; i < s->count_out; i++) {
+        if (!s->out_id[i]) continue;
+        for (uint32_t k = 0; k < s->count_in; k++)
+            if (s->in_id[k]) TRY(check_apart(c, step, s->out_id[i], s->in_id[k], k >= first));
+        for (uint32_t k = 0; k < i; k++)
+            if (s->out_id[k]) TRY(check_apart(c, step, s->out_id[i], s->out_id[k], false));
+    }
+    return SINTER_OK;
+}
+
 sinter_status context_prepare_step(context *c, uint32_t step)
 {
     const engine_step *from = context_step(c, step);
@@ -224,6 +263,7 @@ sinter_status context_prepare_step(context *c, uint32_t step)
         out[i] = c->now->value[v];
         out[i].data = NULL;
     }
+    TRY(check_places(c, step));
     return code->is_inferred ? SINTER_OK : check_follows(c, code->problem, s);
 }
 
@@ -385,12 +425,27 @@ static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t
     return SINTER_OK;
 }
 
+/* Kernels read elements where elements may lie: an input that does not is copied. */
+static sinter_status align_input(context *c, uint32_t i, uint32_t storage)
+{
+    sinter_tensor t = { .dtype = (sinter_dtype)c->g->io[i].dtype, .rank = c->g->io[i].rank, .data = c->input[i].data };
+    const uint32_t align = sinter_dtype_bits(t.dtype) / 8;
+    if (align < 2 || (uintptr_t)t.data % align == 0) return SINTER_OK;
+    memcpy(t.dim, c->input[i].dim, sizeof t.dim);
+    const size_t size = sinter_tensor_size(&t);
+    TRY(context_ensure(c, storage, size, false));
+    memcpy(c->own[storage].at, t.data, size);
+    c->base[storage] = c->own[storage].at;
+    return SINTER_OK;
+}
+
 /* Bases of inputs, outputs and grown buffers may have changed since the shape was last used. */
 static sinter_status refresh(context *c)
 {
     for (uint32_t i = 0; i < c->g->input_count; i++) {
-        const uint32_t v = context_args(c, c->p->io_first)[i];
-        c->base[context_value(c, v)->storage] = c->input[i].data;
+        const uint32_t storage = context_value(c, context_args(c, c->p->io_first)[i])->storage;
+        c->base[storage] = c->input[i].data;
+        TRY(align_input(c, i, storage));
     }
     return prepare_values(c, true);
 }

@@ -17,14 +17,22 @@ static sinter_status current(context *c, uint32_t v, view *out)
     return SINTER_OK;
 }
 
+/* Elements into the place that was made for them; what already lies there stays. */
+static sinter_status copy(context *c, const view *to, const view *from, const char *what)
+{
+    if (view_is_same(to, from)) return SINTER_OK;
+    if (view_overlaps(to, from)) return FAIL(&c->e, INVALID_MODEL, "'%s' copies a value over itself", what);
+    view_copy(to, from);
+    return SINTER_OK;
+}
+
 /* Gives `to` the dims of `from`, then its elements. */
 static sinter_status assign(context *c, uint32_t to, const view *from, const char *what)
 {
     view target;
     TRY(context_bind_dims(c, to, from->dim, from->rank, what));
     TRY(current(c, to, &target));
-    view_copy(&target, from);
-    return SINTER_OK;
+    return copy(c, &target, from, what);
 }
 
 static sinter_status read_bool(context *c, uint32_t v, bool *out)
@@ -144,8 +152,7 @@ static sinter_status append(const repeat *r, uint32_t i, uint64_t iteration)
     }
     view to;
     if (!view_init(&to, from.dtype, from.rank, from.dim, (uint8_t *)c->base[x->storage] + size * iteration)) return FAIL(&c->e, NO_MEMORY, "a result is too large");
-    view_copy(&to, &from);
-    return SINTER_OK;
+    return copy(c, &to, &from, step_name(c, r->step));
 }
 
 /* A scanned output's final dims; sizes that no iteration told are 0. */
@@ -246,8 +253,7 @@ static sinter_status scan_out(const repeat *r, const attrs_scan *a, uint32_t i, 
     const view slice = slice_of(&whole, (uint32_t)axis, listed(&a->out_reverse, i) ? trip - 1 - iteration : iteration);
     for (uint32_t k = 0; k < from.rank; k++)
         if (slice.dim[k] != from.dim[k]) return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' differ in shape", step_name(c, r->step));
-    view_copy(&slice, &from);
-    return SINTER_OK;
+    return copy(c, &slice, &from, step_name(c, r->step));
 }
 
 static sinter_status run_scan(context *c, uint32_t step)

@@ -19,7 +19,10 @@ static sinter_status make_items(context *c, uint32_t region)
             last->count++;
             continue;
         }
-        to->item[to->count++] = (run_item){ .first = step, .count = 1, .is_program = is_program, .is_late = is_late,
+        to->item[to->count++] = (run_item){ .first = step,
+                                            .count = 1,
+                                            .is_program = is_program,
+                                            .is_late = is_late,
                                             .program = is_program ? c->program_count++ : 0 };
     }
     return SINTER_OK;
@@ -46,12 +49,14 @@ static sinter_status make_memory(context *c)
     c->slab = g->backend->memory_alloc(&c->e, g->device, c->p->slab_size + 64);
     c->workspace_size = g->workspace[c->profile] + 64;
     c->workspace = g->backend->memory_alloc(&c->e, g->device, c->workspace_size);
-    if (!c->slab || !c->workspace) return FAIL(&c->e, NO_MEMORY, "out of memory for a context: %llu bytes of activations and %zu of workspace",
-                                               (unsigned long long)c->p->slab_size, c->workspace_size);
+    if (!c->slab || !c->workspace)
+        return FAIL(&c->e, NO_MEMORY, "out of memory for a context: %llu bytes of activations and %zu of workspace",
+                    (unsigned long long)c->p->slab_size, c->workspace_size);
     for (uint32_t i = 1; i < c->p->storage_count; i++) {
         const engine_storage *s = context_storage(c, i);
         if (s->kind == STORAGE_SLAB) c->base[i] = c->slab + s->at;
-        if (s->kind == STORAGE_WEIGHT) c->base[i] = (uint8_t *)(uintptr_t)(g->weights + s->at);      /* the verifier saw that nothing writes there */
+        if (s->kind == STORAGE_WEIGHT)
+            c->base[i] = (uint8_t *)(uintptr_t)(g->weights + s->at); /* the verifier saw that nothing writes there */
     }
     for (uint32_t i = 1; i < c->p->value_count; i++) {
         const uint32_t kind = context_storage(c, context_value(c, i)->storage)->kind;
@@ -72,7 +77,8 @@ sinter_status context_create(engine *g, uint32_t profile, bool timing, context *
     env e = g->e;
     e.error = error ? error : &e.error_own;
     *out = NULL;
-    if (profile >= g->profile_count) return FAIL(&e, INVALID_ARG, "profile %u, the engine has %u", profile, g->profile_count);
+    if (profile >= g->profile_count)
+        return FAIL(&e, INVALID_ARG, "profile %u, the engine has %u", profile, g->profile_count);
     context *c = mem_zalloc(&e, sizeof *c, _Alignof(context));
     if (!c) return FAIL_MEMORY(&e, "a context");
     c->e = e;

@@ -109,6 +109,7 @@ sinter_status context_run(context *c)
     for (uint32_t i = 0; i < c->g->io_count - c->g->input_count; i++) c->result_ready[i] = false;
     for (uint32_t i = 0; i < c->g->input_count; i++)
         if (!c->input[i].is_set) return FAIL(&c->e, INVALID_ARG, "input '%s' has not been set", engine_text(c->g, c->g->io[i].name));
+    c->scratch.failed = false;      /* memory may be there again since a run that found none */
     TRY(context_set_shape(c));
     TRY(check_promises(c));
     c->fault = (data_fault){ 0 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timing_cache.c - measurements as text, one a line: "key | nanoseconds".
  *
- * The key holds everything that a time depends on (choose.c makes it); it is compared whole, so a changed kernel or machine
- * is a miss, never an error. Lines that cannot be read are dropped: a damaged cache costs time, not correctness. */
+ * The key holds everything that a time depends on (choose.c makes it); it is compared whole, so a changed kernel or
+ * machine is a miss, never an error. Lines that cannot be read are dropped: a damaged cache costs time, not
+ * correctness. */
 #include "base/hash.h"
 #include "base/os.h"
 #include "tune/tune.h"
@@ -12,16 +13,16 @@
 
 typedef struct entry {
     const char *key;
-    double      ns;
-    uint32_t    next;       /* of the same bucket; 0: none */
+    double ns;
+    uint32_t next; /* of the same bucket; 0: none */
 } entry;
 
 enum { BUCKETS = 4096 };
 struct timing_cache {
-    env       *e;
-    arena      a;
+    env *e;
+    arena a;
     VEC(entry) list;
-    uint32_t   bucket[BUCKETS];
+    uint32_t bucket[BUCKETS];
 };
 
 static const char magic[] = "sinter timing cache 1\n";
@@ -88,7 +89,7 @@ sinter_status timing_cache_read(timing_cache *c, const char *path)
 {
     os_file file = { 0 };
     sinter_error quiet = { 0 }, *error = c->e->error;
-    c->e->error = &quiet;       /* a missing file is no failure */
+    c->e->error = &quiet; /* a missing file is no failure */
     const sinter_status s = os_file_read(c->e, path, (size_t)1 << 28, &file);
     c->e->error = error;
     if (s == SINTER_NO_MEMORY) return FAIL_MEMORY(c->e, "the timing cache");
@@ -99,13 +100,14 @@ sinter_status timing_cache_read(timing_cache *c, const char *path)
         at += sizeof magic - 1;
         while (ok && at < end) {
             const char *stop = memchr(at, '\n', (size_t)(end - at));
-            if (!stop) break;       /* a torn last line */
+            if (!stop) break; /* a torn last line */
             const char *bar = stop;
             while (bar > at && bar[-1] != '|') bar--;
             double ns;
             scan number = scan_of(bar, (size_t)(stop - bar));
             scan_space(&number);
-            if (bar - at > 3 && scan_f64(&number, &ns) && ns > 0 && ns < 1e15) ok = put(c, at, (size_t)(bar - at) - 2, ns, false);
+            if (bar - at > 2 && bar[-2] == ' ' && scan_f64(&number, &ns) && ns > 0 && ns < 1e15)
+                ok = put(c, at, (size_t)(bar - at) - 2, ns, false);
             at = stop + 1;
         }
     }
@@ -120,7 +122,7 @@ static int by_key(const void *a, const void *b)
 
 sinter_status timing_cache_write(timing_cache *c, const char *path)
 {
-    TRY(timing_cache_read(c, path));        /* what others measured meanwhile stays; ours wins */
+    TRY(timing_cache_read(c, path)); /* what others measured meanwhile stays; ours wins */
     entry *sorted = ARENA_NEW(&c->a, entry, c->list.count);
     if (!sorted) return FAIL_MEMORY(c->e, "the timing cache");
     memcpy(sorted, c->list.at, c->list.count * sizeof *sorted);
@@ -133,7 +135,8 @@ sinter_status timing_cache_write(timing_cache *c, const char *path)
         text_f64(&t, sorted[i].ns);
         text_append(&t, "\n", 1);
     }
-    const sinter_status s = t.failed ? FAIL_MEMORY(c->e, "the timing cache") : os_file_write_atomic(c->e, path, t.at, t.length);
+    const sinter_status s =
+        t.failed ? FAIL_MEMORY(c->e, "the timing cache") : os_file_write_atomic(c->e, path, t.at, t.length);
     text_deinit(&t);
     return NOTE(c->e, s, "writing the timing cache '%s'", path);
 }
