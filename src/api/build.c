@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-static sinter_status begin(env *e, const sinter_build_options *from, sinter_build_options *o, sinter_buffer *out, sinter_error *error)
+static sinter_status begin(env *e, const sinter_build_options *from, sinter_build_options *o, sinter_buffer *out,
+                           sinter_error *error)
 {
     env_init(e, NULL, error);
     *o = (sinter_build_options)SINTER_BUILD_OPTIONS;
@@ -18,7 +19,8 @@ static sinter_status begin(env *e, const sinter_build_options *from, sinter_buil
     *out = (sinter_buffer){ 0 };
     TRY(api_options(e, o, sizeof *o, from));
     env_init(e, o->env, error);
-    if ((unsigned)o->device > SINTER_DEVICE_REFERENCE) return FAIL(e, INVALID_ARG, "device is %d, expected 0 (cpu) or 1 (reference)", (int)o->device);
+    if ((unsigned)o->device > SINTER_DEVICE_REFERENCE)
+        return FAIL(e, INVALID_ARG, "device is %d, expected 0 (cpu) or 1 (reference)", (int)o->device);
     if ((unsigned)o->tune > SINTER_TUNE_FULL) return FAIL(e, INVALID_ARG, "tune is %d, expected 0 to 2", (int)o->tune);
     if ((unsigned)o->math > SINTER_MATH_EXACT) return FAIL(e, INVALID_ARG, "math is %d, expected 0 or 1", (int)o->math);
     if (o->value_count && !o->value) return FAIL(e, INVALID_ARG, "%u values of inputs at NULL", o->value_count);
@@ -32,7 +34,8 @@ static sinter_status finish(env *e, sinter_status s, uint8_t *bytes, size_t size
     return s;
 }
 
-sinter_status sinter_build_memory(const void *model, size_t size, const sinter_build_options *options, sinter_buffer *out, sinter_error *error)
+sinter_status sinter_build_memory(const void *model, size_t size, const sinter_build_options *options,
+                                  sinter_buffer *out, sinter_error *error)
 {
     env e;
     sinter_build_options o;
@@ -54,7 +57,8 @@ static char *folder_of(env *e, const char *path, size_t *size)
     return folder;
 }
 
-sinter_status sinter_build_file(const char *path, const sinter_build_options *options, sinter_buffer *out, sinter_error *error)
+sinter_status sinter_build_file(const char *path, const sinter_build_options *options, sinter_buffer *out,
+                                sinter_error *error)
 {
     env e;
     sinter_build_options o;
@@ -68,7 +72,8 @@ sinter_status sinter_build_file(const char *path, const sinter_build_options *op
     if (s == SINTER_OK) {
         folder = folder_of(&e, path, &folder_size);
         const char *slash = strrchr(path, '/');
-        s = folder ? build_engine(&e, file.data, file.size, folder, slash ? slash + 1 : path, &o, &bytes, &size) : FAIL_MEMORY(&e, "a path");
+        s = folder ? build_engine(&e, file.data, file.size, folder, slash ? slash + 1 : path, &o, &bytes, &size)
+                   : FAIL_MEMORY(&e, "a path");
     }
     if (folder) mem_free(&e, folder, folder_size, 1);
     os_file_close(&e, &file);
@@ -99,9 +104,12 @@ static bool is_initialized(const onnx_model *m, const char *name)
     return false;
 }
 
-static bool visit_one(const onnx_value_info *v, bool is_input, int (*visit)(void *, const sinter_model_io *), void *user)
+static bool visit_one(const onnx_value_info *v, bool is_input, int (*visit)(void *, const sinter_model_io *),
+                      void *user)
 {
-    sinter_model_io io = { .name = v->name, .is_input = is_input, .rank = v->rank < SINTER_RANK_MAX ? v->rank : SINTER_RANK_MAX };
+    sinter_model_io io = { .name = v->name,
+                           .is_input = is_input,
+                           .rank = v->rank < SINTER_RANK_MAX ? v->rank : SINTER_RANK_MAX };
     if (!onnx_dtype_of(v->type, &io.dtype)) io.dtype = SINTER_DTYPE_NONE;
     for (uint32_t k = 0; k < io.rank; k++) {
         io.dim[k] = v->dim[k].has_value ? v->dim[k].value : -1;
@@ -110,8 +118,8 @@ static bool visit_one(const onnx_value_info *v, bool is_input, int (*visit)(void
     return visit(user, &io) == 0;
 }
 
-sinter_status sinter_model_inputs(const char *path, const sinter_env_options *options, int (*visit)(void *user, const sinter_model_io *io), void *user,
-                                  sinter_error *error)
+sinter_status sinter_model_inputs(const char *path, const sinter_env_options *options,
+                                  int (*visit)(void *user, const sinter_model_io *io), void *user, sinter_error *error)
 {
     env e;
     env_init(&e, options, error);

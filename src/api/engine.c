@@ -8,9 +8,13 @@
 
 #include <string.h>
 
-static engine *inner(const sinter_engine *g) { return (engine *)(uintptr_t)g; }
+static engine *inner(const sinter_engine *g)
+{
+    return (engine *)(uintptr_t)g;
+}
 
-static sinter_status begin(env *e, const sinter_engine_options *from, sinter_engine_options *o, sinter_engine **out, sinter_error *error)
+static sinter_status begin(env *e, const sinter_engine_options *from, sinter_engine_options *o, sinter_engine **out,
+                           sinter_error *error)
 {
     env_init(e, NULL, error);
     *o = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
@@ -31,7 +35,9 @@ static uint32_t tuned_threads(const uint8_t *bytes, size_t size)
         engine_section s;
         if (sizeof h + (i + 1) * sizeof s > size) return 0;
         memcpy(&s, bytes + sizeof h + i * sizeof s, sizeof s);
-        if (s.kind != SECTION_NOTES || s.size != sizeof(engine_notes) || s.at > size || size - s.at < sizeof(engine_notes)) continue;
+        if (s.kind != SECTION_NOTES || s.size != sizeof(engine_notes) || s.at > size ||
+            size - s.at < sizeof(engine_notes))
+            continue;
         engine_notes n;
         memcpy(&n, bytes + s.at, sizeof n);
         return n.threads;
@@ -42,14 +48,18 @@ static uint32_t tuned_threads(const uint8_t *bytes, size_t size)
 static sinter_status open(env *e, const sinter_engine_options *o, uint8_t *bytes, size_t size, sinter_engine **out)
 {
     const uint32_t cpus = os_cpu_count(), tuned = tuned_threads(bytes, size);
-    device_options d = { .threads = o->threads ? o->threads : tuned < cpus ? tuned : cpus, .isa = o->isa ? o->isa : os_env("SINTER_ISA") };
+    device_options d = { .threads = o->threads     ? o->threads
+                                    : tuned < cpus ? tuned
+                                                   : cpus,
+                         .isa = o->isa ? o->isa : os_env("SINTER_ISA") };
     engine *g = NULL;
     const sinter_status s = engine_open(e, bytes, size, backend_find("cpu"), &d, &g, e->error);
     *out = (sinter_engine *)(void *)g;
     return s;
 }
 
-sinter_status sinter_engine_load_memory(const void *bytes, size_t size, const sinter_engine_options *options, sinter_engine **out, sinter_error *error)
+sinter_status sinter_engine_load_memory(const void *bytes, size_t size, const sinter_engine_options *options,
+                                        sinter_engine **out, sinter_error *error)
 {
     env e;
     sinter_engine_options o;
@@ -62,7 +72,8 @@ sinter_status sinter_engine_load_memory(const void *bytes, size_t size, const si
     return open(&e, &o, copy, size, out);
 }
 
-sinter_status sinter_engine_load(const char *path, const sinter_engine_options *options, sinter_engine **out, sinter_error *error)
+sinter_status sinter_engine_load(const char *path, const sinter_engine_options *options, sinter_engine **out,
+                                 sinter_error *error)
 {
     env e;
     sinter_engine_options o;
@@ -73,10 +84,22 @@ sinter_status sinter_engine_load(const char *path, const sinter_engine_options *
     return NOTE(&e, open(&e, &o, file.data, file.size, out), "loading '%s'", path);
 }
 
-void sinter_engine_retain(sinter_engine *g) { engine_retain(inner(g)); }
-void sinter_engine_release(sinter_engine *g) { engine_release(inner(g)); }
-uint32_t sinter_engine_io_count(const sinter_engine *g) { return g ? inner(g)->io_count : 0; }
-uint32_t sinter_engine_profile_count(const sinter_engine *g) { return g ? inner(g)->profile_count : 0; }
+void sinter_engine_retain(sinter_engine *g)
+{
+    engine_retain(inner(g));
+}
+void sinter_engine_release(sinter_engine *g)
+{
+    engine_release(inner(g));
+}
+uint32_t sinter_engine_io_count(const sinter_engine *g)
+{
+    return g ? inner(g)->io_count : 0;
+}
+uint32_t sinter_engine_profile_count(const sinter_engine *g)
+{
+    return g ? inner(g)->profile_count : 0;
+}
 
 sinter_status sinter_engine_io(const sinter_engine *handle, uint32_t index, uint32_t profile, sinter_io *out)
 {
@@ -85,7 +108,8 @@ sinter_status sinter_engine_io(const sinter_engine *handle, uint32_t index, uint
     return engine_io_describe(g, index, profile, out);
 }
 
-sinter_status sinter_engine_print(const sinter_engine *handle, sinter_print format, sinter_write_fn write, void *user, sinter_error *error)
+sinter_status sinter_engine_print(const sinter_engine *handle, sinter_print format, sinter_write_fn write, void *user,
+                                  sinter_error *error)
 {
     env e;
     env_init(&e, NULL, error);

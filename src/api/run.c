@@ -7,9 +7,13 @@
 
 #include <string.h>
 
-static context *inner(const sinter_context *c) { return (context *)(uintptr_t)c; }
+static context *inner(const sinter_context *c)
+{
+    return (context *)(uintptr_t)c;
+}
 
-sinter_status sinter_context_create(sinter_engine *engine_handle, const sinter_context_options *options, sinter_context **out, sinter_error *error)
+sinter_status sinter_context_create(sinter_engine *engine_handle, const sinter_context_options *options,
+                                    sinter_context **out, sinter_error *error)
 {
     env e;
     env_init(&e, NULL, error);
@@ -23,7 +27,10 @@ sinter_status sinter_context_create(sinter_engine *engine_handle, const sinter_c
     return s;
 }
 
-void sinter_context_destroy(sinter_context *c) { context_destroy(inner(c)); }
+void sinter_context_destroy(sinter_context *c)
+{
+    context_destroy(inner(c));
+}
 
 /* Errors of a call go to its caller's struct. */
 static context *enter(sinter_context *handle, sinter_error *error)
@@ -55,8 +62,10 @@ static sinter_status find(context *c, const char *name, bool is_input, uint32_t 
         if (strcmp(engine_text(g, g->io[i].name), name) == 0) return *out = i, SINTER_OK;
     text t;
     text_init(&t, &c->e);
-    for (uint32_t i = first; i < end && t.length < 400; i++) text_printf(&t, "%s'%s'", i > first ? ", " : "", engine_text(g, g->io[i].name));
-    const sinter_status s = FAIL(&c->e, INVALID_ARG, "the engine has no %s '%s'; it has %s", is_input ? "input" : "output", name, t.failed || !t.length ? "none" : t.at);
+    for (uint32_t i = first; i < end && t.length < 400; i++)
+        text_printf(&t, "%s'%s'", i > first ? ", " : "", engine_text(g, g->io[i].name));
+    const sinter_status s = FAIL(&c->e, INVALID_ARG, "the engine has no %s '%s'; it has %s",
+                                 is_input ? "input" : "output", name, t.failed || !t.length ? "none" : t.at);
     text_deinit(&t);
     return s;
 }
@@ -67,11 +76,14 @@ static sinter_status set_input(context *c, const char *name, const sinter_tensor
     TRY(find(c, name, true, &i));
     const engine_io *io = &c->g->io[i];
     if ((uint32_t)t->dtype != io->dtype)
-        return FAIL(&c->e, INVALID_ARG, "input '%s' is %s, expected %s", name, sinter_dtype_name(t->dtype), sinter_dtype_name((sinter_dtype)io->dtype));
-    if (t->rank != io->rank) return FAIL(&c->e, INVALID_ARG, "input '%s' has rank %u, expected %u", name, t->rank, io->rank);
+        return FAIL(&c->e, INVALID_ARG, "input '%s' is %s, expected %s", name, sinter_dtype_name(t->dtype),
+                    sinter_dtype_name((sinter_dtype)io->dtype));
+    if (t->rank != io->rank)
+        return FAIL(&c->e, INVALID_ARG, "input '%s' has rank %u, expected %u", name, t->rank, io->rank);
     bool is_empty = false;
     for (uint32_t k = 0; k < t->rank; k++) {
-        if (t->dim[k] < 0) return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld", k, name, (long long)t->dim[k]);
+        if (t->dim[k] < 0)
+            return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld", k, name, (long long)t->dim[k]);
         is_empty = is_empty || t->dim[k] == 0;
         const dim_node *d = &c->g->dim[io->dim[k]];
         int64_t min = d->value, max = d->value;
@@ -81,7 +93,8 @@ static sinter_status set_input(context *c, const char *name, const sinter_tensor
             max = r->max;
         }
         if ((d->kind == DIM_SYMBOL || d->kind == DIM_CONST) && (t->dim[k] < min || t->dim[k] > max))
-            return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, profile %u permits %lld to %lld", k, name, (long long)t->dim[k], c->profile, (long long)min, (long long)max);
+            return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, profile %u permits %lld to %lld", k, name,
+                        (long long)t->dim[k], c->profile, (long long)min, (long long)max);
     }
     if (!t->data && !is_empty) return FAIL(&c->e, INVALID_ARG, "the data of input '%s' is NULL", name);
     c->input[i].data = t->data;
@@ -90,14 +103,16 @@ static sinter_status set_input(context *c, const char *name, const sinter_tensor
     return SINTER_OK;
 }
 
-sinter_status sinter_context_set_input(sinter_context *handle, const char *name, const sinter_tensor *tensor, sinter_error *error)
+sinter_status sinter_context_set_input(sinter_context *handle, const char *name, const sinter_tensor *tensor,
+                                       sinter_error *error)
 {
     if (!handle || !name || !tensor) return no_context(error, !handle ? "context" : !name ? "name" : "tensor");
     context *c = enter(handle, error);
     return leave(c, set_input(c, name, tensor));
 }
 
-sinter_status sinter_context_set_output(sinter_context *handle, const char *name, void *data, size_t size, sinter_error *error)
+sinter_status sinter_context_set_output(sinter_context *handle, const char *name, void *data, size_t size,
+                                        sinter_error *error)
 {
     if (!handle || !name) return no_context(error, handle ? "name" : "context");
     context *c = enter(handle, error);
@@ -122,7 +137,8 @@ static sinter_status output(context *c, const char *name, sinter_tensor *out)
 {
     uint32_t i;
     TRY(find(c, name, false, &i));
-    if (!c->result_ready[i - c->g->input_count]) return FAIL(&c->e, INVALID_ARG, "output '%s' has no result: run first", name);
+    if (!c->result_ready[i - c->g->input_count])
+        return FAIL(&c->e, INVALID_ARG, "output '%s' has no result: run first", name);
     const uint32_t v = context_args(c, c->p->io_first)[i];
     *out = (sinter_tensor){ .dtype = (sinter_dtype)c->g->io[i].dtype, .rank = c->g->io[i].rank, .data = c->address[v] };
     for (uint32_t k = 0; k < out->rank; k++) out->dim[k] = c->now->value[v].dim[k];
@@ -137,14 +153,18 @@ sinter_status sinter_context_output(sinter_context *handle, const char *name, si
     return leave(c, output(c, name, out));
 }
 
-uint32_t sinter_context_step_count(const sinter_context *handle) { return handle ? inner(handle)->p->step_count : 0; }
+uint32_t sinter_context_step_count(const sinter_context *handle)
+{
+    return handle ? inner(handle)->p->step_count : 0;
+}
 
 sinter_status sinter_context_step(const sinter_context *handle, uint32_t index, sinter_step_time *out)
 {
     const context *c = inner(handle);
     if (!c || !out || index >= c->p->step_count) return SINTER_INVALID_ARG;
     const engine_step *s = context_step(c, index);
-    *out = (sinter_step_time){ .name = engine_text(c->g, s->name), .problem = engine_text(c->g, s->problem),
+    *out = (sinter_step_time){ .name = engine_text(c->g, s->name),
+                               .problem = engine_text(c->g, s->problem),
                                .kernel = s->kernel ? engine_text(c->g, c->g->kernel_ref[s->kernel - 1].name) : "call" };
     if (c->clock) {
         out->runs = c->clock[index].runs;
@@ -154,4 +174,7 @@ sinter_status sinter_context_step(const sinter_context *handle, uint32_t index, 
     return SINTER_OK;
 }
 
-size_t sinter_context_memory(const sinter_context *handle) { return handle ? context_memory(inner(handle)) : 0; }
+size_t sinter_context_memory(const sinter_context *handle)
+{
+    return handle ? context_memory(inner(handle)) : 0;
+}

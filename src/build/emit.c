@@ -22,7 +22,9 @@ sinter_status emit_shared(emit *x)
     for (uint32_t i = 0; i < main->param.count + main->result.count; i++) {
         const bool is_input = i < main->param.count;
         const ir_value *v = ir_value_at(x->g, is_input ? main->param.at[i] : main->result.at[i - main->param.count]);
-        engine_io r = { .name = engine_writer_string(&x->w, v->name), .is_input = is_input, .dtype = v->dtype, .rank = v->rank };
+        engine_io r = {
+            .name = engine_writer_string(&x->w, v->name), .is_input = is_input, .dtype = v->dtype, .rank = v->rank
+        };
         for (uint32_t k = 0; k < v->rank; k++) r.dim[k] = v->dim[k];
         for (uint32_t k = 0; is_input && k < x->promise_count; k++) {
             const view *data = &x->promise[k].data;
@@ -40,7 +42,9 @@ sinter_status emit_ranges(emit *x)
     dim_table *t = x->g->dims;
     for (uint32_t i = 0; i < dim_symbol_count(t); i++) {
         const dim_symbol *s = dim_symbol_at(t, i);
-        const engine_range r = { .min = s->min, .max = s->max, .opt = s->opt, .divisor = s->divisor > 0 ? s->divisor : 1 };
+        const engine_range r = {
+            .min = s->min, .max = s->max, .opt = s->opt, .divisor = s->divisor > 0 ? s->divisor : 1
+        };
         engine_writer_add(&x->w, SECTION_RANGES, &r, sizeof r);
     }
     return x->w.failed ? FAIL_MEMORY(x->e, "an engine") : SINTER_OK;
@@ -83,7 +87,13 @@ static const char *problem_line(emit *x, const problem *p)
 /* The problem of a folded node: its op, attributes and programs over constants. */
 static const char *folded_line(emit *x, const ir_node *n)
 {
-    problem p = { .op = n->op, .attrs = n->attrs, .count_in = n->count_in, .count_anchor = n->count_anchor, .count_out = n->count_out, .prologue = n->prologue, .epilogue = n->epilogue };
+    problem p = { .op = n->op,
+                  .attrs = n->attrs,
+                  .count_in = n->count_in,
+                  .count_anchor = n->count_anchor,
+                  .count_out = n->count_out,
+                  .prologue = n->prologue,
+                  .epilogue = n->epilogue };
     p.in = ARENA_NEW(x->a, problem_operand, n->count_in);
     p.out = ARENA_NEW(x->a, problem_operand, n->count_out);
     void *attrs = op_attrs_copy(x->a, n->op, n->attrs);
@@ -144,8 +154,12 @@ static sinter_status recipe_of_weight(emit *x, const tune_result *t, uint32_t re
     TRY(recipe_of_value(x, w->source, 0, out));
     if (!w->step) return SINTER_OK;
     const plan_step *s = &t->plan->step.at[w->step];
-    engine_recipe r = { .kind = RECIPE_PACK, .text = engine_writer_string(&x->w, problem_line(x, s->problem)), .in_at = add_args(x, out, 1), .in_count = 1,
-                        .out = w->input, .kernel = kernel_id(x, s->kernel) };
+    engine_recipe r = { .kind = RECIPE_PACK,
+                        .text = engine_writer_string(&x->w, problem_line(x, s->problem)),
+                        .in_at = add_args(x, out, 1),
+                        .in_count = 1,
+                        .out = w->input,
+                        .kernel = kernel_id(x, s->kernel) };
     memcpy(r.tactic, s->tactic, sizeof r.tactic);
     *out = engine_writer_add(&x->w, SECTION_RECIPES, &r, sizeof r) + 1;
     return SINTER_OK;
@@ -154,11 +168,11 @@ static sinter_status recipe_of_weight(emit *x, const tune_result *t, uint32_t re
 /* ---- a profile ---- */
 
 typedef struct profile {
-    emit              *x;
+    emit *x;
     const tune_result *t;
-    const plan        *p;
-    uint32_t          *storage, *value;         /* plan id -> id in the file, relative; 0: not used so far */
-    engine_profile     r;
+    const plan *p;
+    uint32_t *storage, *value; /* plan id -> id in the file, relative; 0: not used so far */
+    engine_profile r;
 } profile;
 
 static sinter_status use_storage(profile *f, uint32_t id, uint32_t *out)
@@ -184,7 +198,9 @@ static sinter_status use_value(profile *f, uint32_t id, uint32_t *out)
     if (!id) return SINTER_OK;
     if (!f->value[id]) {
         const plan_value *v = &f->p->value.at[id];
-        engine_value r = { .name = engine_writer_string(&f->x->w, v->name), .dtype = v->dtype, .rank = v->rank, .offset = v->offset };
+        engine_value r = {
+            .name = engine_writer_string(&f->x->w, v->name), .dtype = v->dtype, .rank = v->rank, .offset = v->offset
+        };
         TRY(use_storage(f, v->storage, &r.storage));
         for (uint32_t i = 0; i < v->rank; i++) {
             r.dim[i] = v->dim[i];
@@ -210,8 +226,13 @@ static sinter_status emit_step(profile *f, const plan_step *s)
 {
     const char *line = problem_line(f->x, s->problem);
     if (!line) return FAIL_MEMORY(f->x->e, "an engine");
-    engine_step r = { .kind = s->kind, .kernel = s->kind < STEP_IF ? kernel_id(f->x, s->kernel) : 0, .problem = engine_writer_string(&f->x->w, line),
-                      .name = engine_writer_string(&f->x->w, s->name), .in_count = s->count_in, .out_count = s->count_out, .dim_count = s->count_dim,
+    engine_step r = { .kind = s->kind,
+                      .kernel = s->kind < STEP_IF ? kernel_id(f->x, s->kernel) : 0,
+                      .problem = engine_writer_string(&f->x->w, line),
+                      .name = engine_writer_string(&f->x->w, s->name),
+                      .in_count = s->count_in,
+                      .out_count = s->count_out,
+                      .dim_count = s->count_dim,
                       .region = { s->region[0], s->region[1] } };
     memcpy(r.tactic, s->tactic, sizeof r.tactic);
     TRY(use_values(f, s->in, s->count_in, &r.in_at));
@@ -229,10 +250,14 @@ sinter_status emit_profile(emit *x, const tune_result *t)
     f.storage = ARENA_NEW(x->a, uint32_t, p->storage.count);
     f.value = ARENA_NEW(x->a, uint32_t, p->value.count);
     if (!f.storage || !f.value) return FAIL_MEMORY(x->e, "an engine");
-    f.r = (engine_profile){ .storage_first = count_of(x, SECTION_STORAGES, sizeof(engine_storage)), .storage_count = 1,
-                            .value_first = count_of(x, SECTION_VALUES, sizeof(engine_value)), .value_count = 1,
-                            .region_first = count_of(x, SECTION_REGIONS, sizeof(engine_region)), .region_count = p->region.count,
-                            .step_first = count_of(x, SECTION_STEPS, sizeof(engine_step)), .slab_size = p->slab_size };
+    f.r = (engine_profile){ .storage_first = count_of(x, SECTION_STORAGES, sizeof(engine_storage)),
+                            .storage_count = 1,
+                            .value_first = count_of(x, SECTION_VALUES, sizeof(engine_value)),
+                            .value_count = 1,
+                            .region_first = count_of(x, SECTION_REGIONS, sizeof(engine_region)),
+                            .region_count = p->region.count,
+                            .step_first = count_of(x, SECTION_STEPS, sizeof(engine_step)),
+                            .slab_size = p->slab_size };
     const engine_storage no_storage = { 0 };
     const engine_value no_value = { 0 };
     const engine_region no_region = { 0 };
@@ -242,7 +267,10 @@ sinter_status emit_profile(emit *x, const tune_result *t)
     TRY(use_values(&f, p->io, p->count_io, &f.r.io_first));
     for (uint32_t i = 1; i < p->region.count; i++) {
         const plan_region *from = &p->region.at[i];
-        engine_region r = { .step_at = f.r.step_count, .step_count = from->step.count, .param_count = i == 1 ? 0 : from->count_param, .result_count = i == 1 ? 0 : from->count_result };
+        engine_region r = { .step_at = f.r.step_count,
+                            .step_count = from->step.count,
+                            .param_count = i == 1 ? 0 : from->count_param,
+                            .result_count = i == 1 ? 0 : from->count_result };
         for (uint32_t k = 0; k < from->step.count; k++) TRY(emit_step(&f, &p->step.at[from->step.at[k]]));
         TRY(use_values(&f, from->param, r.param_count, &r.param_at));
         TRY(use_values(&f, from->result, r.result_count, &r.result_at));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profiles.c - ranges belong to symbols: a range for an input's axis narrows the symbol that the axis is.
  *
- * The graph is imported and optimised once, for the union of all profiles; each profile then has its own kernels and memory. */
+ * The graph is imported and optimised once, for the union of all profiles; each profile then has its own kernels and
+ * memory. */
 #include "build/profiles.h"
 
 #include <string.h>
@@ -17,17 +18,20 @@ static bool is_initialized(const onnx_model *m, const char *name)
 
 static sinter_status check_range(env *e, const sinter_shape_range *r)
 {
-    if (!r->input || r->rank > SINTER_RANK_MAX) return FAIL(e, INVALID_ARG, "a profile names no input, or has rank %u (at most %d)", r->rank, SINTER_RANK_MAX);
+    if (!r->input || r->rank > SINTER_RANK_MAX)
+        return FAIL(e, INVALID_ARG, "a profile names no input, or has rank %u (at most %d)", r->rank, SINTER_RANK_MAX);
     for (uint32_t k = 0; k < r->rank; k++)
         if (r->min[k] < 0 || r->min[k] > r->opt[k] || r->opt[k] > r->max[k])
-            return FAIL(e, INVALID_ARG, "axis %u of '%s' ranges over %lld,%lld,%lld: expected 0 <= min <= opt <= max", k, r->input, (long long)r->min[k],
-                        (long long)r->opt[k], (long long)r->max[k]);
+            return FAIL(e, INVALID_ARG, "axis %u of '%s' ranges over %lld,%lld,%lld: expected 0 <= min <= opt <= max",
+                        k, r->input, (long long)r->min[k], (long long)r->opt[k], (long long)r->max[k]);
     return SINTER_OK;
 }
 
 static sinter_status merge(env *e, onnx_input_shape *to, const sinter_shape_range *r)
 {
-    if (to->rank != r->rank) return FAIL(e, INVALID_ARG, "input '%s' has rank %u in one profile and %u in another", r->input, to->rank, r->rank);
+    if (to->rank != r->rank)
+        return FAIL(e, INVALID_ARG, "input '%s' has rank %u in one profile and %u in another", r->input, to->rank,
+                    r->rank);
     for (uint32_t k = 0; k < r->rank; k++) {
         if (r->min[k] < to->min[k]) to->min[k] = r->min[k];
         if (r->max[k] > to->max[k]) to->max[k] = r->max[k];
@@ -54,7 +58,8 @@ static bool is_ranged(const onnx_model *m, onnx_input_shape *list, uint32_t coun
     return false;
 }
 
-sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const sinter_build_options *o, onnx_import_options *out)
+sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const sinter_build_options *o,
+                             onnx_import_options *out)
 {
     size_t most = model->graph.in.count;
     for (uint32_t i = 0; i < o->profile_count; i++) most = size_add(most, o->profile[i].count);
@@ -80,12 +85,14 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
     const uint32_t given = count;
     for (uint32_t i = 0; i < model->graph.in.count; i++) {
         const onnx_value_info *v = &model->graph.in.at[i];
-        if (!v->has_shape || v->rank > SINTER_RANK_MAX || is_initialized(model, v->name) || find(list, given, v->name)) continue;
+        if (!v->has_shape || v->rank > SINTER_RANK_MAX || is_initialized(model, v->name) || find(list, given, v->name))
+            continue;
         onnx_input_shape *s = &list[count];
         *s = (onnx_input_shape){ .name = v->name, .rank = v->rank };
         bool is_free = false;
         for (uint32_t k = 0; k < v->rank; k++) {
-            const bool keeps = v->dim[k].has_value || (onnx_dim_is_named(&v->dim[k]) && is_ranged(model, list, given, v->dim[k].param));
+            const bool keeps = v->dim[k].has_value ||
+                               (onnx_dim_is_named(&v->dim[k]) && is_ranged(model, list, given, v->dim[k].param));
             s->min[k] = s->opt[k] = s->max[k] = keeps ? -1 : 1;
             is_free = is_free || !keeps;
         }

@@ -676,7 +676,8 @@ static dim pick(dim_table *t, dim_kind kind, dim a, dim b)
     const dim_node *m = &t->node.at[a], *n = &t->node.at[b];
     if (m->kind == (uint32_t)kind && (m->a == b || m->b == b)) return a;
     if (n->kind == (uint32_t)kind && (n->a == a || n->b == a)) return b;
-    /* max(a, min(a, x)) absorbs to a, and the other way round: a table of positions cut at S and broadcast against S. */
+    /* max(a, min(a, x)) absorbs to a, and the other way round: a table of positions cut at S and broadcast against S.
+     */
     const uint32_t dual = kind == DIM_MAX ? DIM_MIN : DIM_MAX;
     if (n->kind == dual && (n->a == a || n->b == a)) return a;
     if (m->kind == dual && (m->a == b || m->b == b)) return b;

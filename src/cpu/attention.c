@@ -2,8 +2,8 @@
 /* attention.c - the walk over tiles, blocks of keys and register tiles; the products are those of gemm_tile.h.
  *
  * A register tile of query rows makes its scores against a block of keys, turns them into weights while they are in L1,
- * and multiplies them with the values at once. Rows run over the queries of one head, then over the next head that shares
- * the keys. Weights are never divided: the sum is taken out of the finished row. */
+ * and multiplies them with the values at once. Rows run over the queries of one head, then over the next head that
+ * shares the keys. Weights are never divided: the sum is taken out of the finished row. */
 #include "cpu/attention.h"
 #include "base/env.h"
 
@@ -11,17 +11,27 @@
 #include <string.h>
 
 enum {
-    VECTORS = 2,                /* of a panel: the shape whose register tile is highest and still hides latency */
-    DIRECT_ROWS = 4,            /* so few rows do not pay for packing */
-    BLOCK_BYTES = 256 << 10,    /* packed keys and values of a block: they stay in the L2 cache */
-    BLOCK_KEYS = 512,           /* at most: a register tile's scores stay in L1 */
-    TILES_SHORT = 4, TILES_LONG = 16,   /* register tiles of a tile: with one block of keys, which stays packed; with several */
+    VECTORS = 2,             /* of a panel: the shape whose register tile is highest and still hides latency */
+    DIRECT_ROWS = 4,         /* so few rows do not pay for packing */
+    BLOCK_BYTES = 256 << 10, /* packed keys and values of a block: they stay in the L2 cache */
+    BLOCK_KEYS = 512,        /* at most: a register tile's scores stay in L1 */
+    TILES_SHORT = 4,
+    TILES_LONG = 16, /* register tiles of a tile: with one block of keys, which stays packed; with several */
     ALIGN = 64,
 };
 
-static int64_t i64_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+static int64_t i64_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+static int64_t round_up(int64_t a, int64_t b)
+{
+    return ceil_div(a, b) * b;
+}
 
 const attention_set *attention_set_of(isa_level isa)
 {
@@ -35,7 +45,8 @@ const attention_set *attention_set_of(isa_level isa)
 
 const char *attention_bounds_check(const attention_bounds *b)
 {
-    if (b->depth > INT32_MAX / 64 || b->width > INT32_MAX / 64) return "the size of a head has no bound, or too large a one";
+    if (b->depth > INT32_MAX / 64 || b->width > INT32_MAX / 64)
+        return "the size of a head has no bound, or too large a one";
     return NULL;
 }
 
@@ -50,13 +61,16 @@ static int64_t block_keys(const gemm_tile_set *set, const attention_bounds *b)
 }
 
 /* Rows lie an odd number of cache lines apart, so that no two collide in L1. */
-static int64_t row_stride(int64_t n) { return round_up(n, 16) | 16; }
+static int64_t row_stride(int64_t n)
+{
+    return round_up(n, 16) | 16;
+}
 
 typedef struct layout {
-    int64_t keys;                       /* of a block at most */
-    int64_t rows;                       /* of a tile at most */
+    int64_t keys; /* of a block at most */
+    int64_t rows; /* of a tile at most */
     int64_t q_row, acc_row, score_row;
-    size_t  k, v, q, acc, score, top, sum, mask, total;     /* bytes from the start */
+    size_t k, v, q, acc, score, top, sum, mask, total; /* bytes from the start */
 } layout;
 
 static layout layout_of(const gemm_tile_set *set, const attention_bounds *b)
@@ -64,13 +78,15 @@ static layout layout_of(const gemm_tile_set *set, const attention_bounds *b)
     layout l = { .keys = block_keys(set, b) };
     const bool is_long = b->keys > l.keys;
     if (!is_long) l.keys = round_up(b->keys > 0 ? b->keys : 1, set->lanes);
-    l.rows = i64_min(b->rows > 0 ? b->rows : 1, (int64_t)set->rows_max[VECTORS - 1] * (is_long ? TILES_LONG : TILES_SHORT));
+    l.rows =
+        i64_min(b->rows > 0 ? b->rows : 1, (int64_t)set->rows_max[VECTORS - 1] * (is_long ? TILES_LONG : TILES_SHORT));
     l.q_row = row_stride(b->depth);
     l.acc_row = row_stride(b->width);
     l.score_row = row_stride(l.keys);
     const int64_t width = round_up(b->width, set->lanes);
     const int64_t high = i64_min(set->rows_max[VECTORS - 1], l.rows);
-    const int64_t part[] = { l.keys * b->depth, l.keys * width, l.rows * l.q_row, l.rows * l.acc_row, high * l.score_row, l.rows, l.rows, l.keys };
+    const int64_t part[] = { l.keys * b->depth,  l.keys * width, l.rows * l.q_row, l.rows * l.acc_row,
+                             high * l.score_row, l.rows,         l.rows,           l.keys };
     size_t *at[] = { &l.k, &l.v, &l.q, &l.acc, &l.score, &l.top, &l.sum, &l.mask };
     for (uint32_t i = 0; i < COUNT_OF(part); i++) {
         *at[i] = l.total;
@@ -79,24 +95,29 @@ static layout layout_of(const gemm_tile_set *set, const attention_bounds *b)
     return l;
 }
 
-size_t attention_scratch_size(isa_level isa, const attention_bounds *b) { return layout_of(gemm_tile_set_of(isa), b).total; }
+size_t attention_scratch_size(isa_level isa, const attention_bounds *b)
+{
+    return layout_of(gemm_tile_set_of(isa), b).total;
+}
 
 /* ---- tiles ---- */
 
 /* The cut of one head's rows and keys. */
 typedef struct grid {
-    int64_t rows, row_tiles, tiles;     /* of a head of keys: rows, register tiles, tiles */
-    int64_t blocks, block;              /* of keys, and their size */
-    bool    is_direct;
+    int64_t rows, row_tiles, tiles; /* of a head of keys: rows, register tiles, tiles */
+    int64_t blocks, block;          /* of keys, and their size */
+    bool is_direct;
 } grid;
 
 static grid grid_of(const attention_params *p)
 {
     grid g = { .rows = p->queries * p->group };
     const int64_t high = p->tile->rows_max[VECTORS - 1], most = block_keys(p->tile, &p->bounds);
-    g.is_direct = g.rows <= DIRECT_ROWS && (p->k_stride[3] == 1 || p->depth <= 1) && (p->v_stride[3] == 1 || p->width <= 1);
+    g.is_direct =
+        g.rows <= DIRECT_ROWS && (p->k_stride[3] == 1 || p->depth <= 1) && (p->v_stride[3] == 1 || p->width <= 1);
     g.blocks = ceil_div(p->keys, most);
-    g.block = g.blocks <= 1 ? p->keys : i64_min(most, round_up(ceil_div(p->keys, g.blocks), (int64_t)p->tile->lanes * VECTORS));
+    g.block = g.blocks <= 1 ? p->keys
+                            : i64_min(most, round_up(ceil_div(p->keys, g.blocks), (int64_t)p->tile->lanes * VECTORS));
     g.row_tiles = ceil_div(g.rows, high);
     g.tiles = ceil_div(g.row_tiles, g.blocks > 1 ? TILES_LONG : TILES_SHORT);
     return g;
@@ -111,16 +132,22 @@ int64_t attention_tile_count(const attention_params *p)
 /* One worker's state: where it stands and what its scratch holds. */
 typedef struct worker {
     const attention_params *p;
-    grid     g;
-    layout   l;
-    float   *k, *v, *q, *acc, *score, *top, *sum, *mask;
-    int64_t  batch, head;               /* of the tile */
-    const float *k_from, *v_from;       /* keys and values of the head */
-    int64_t  packed;                    /* which block of which head is packed; -1: none */
+    grid g;
+    layout l;
+    float *k, *v, *q, *acc, *score, *top, *sum, *mask;
+    int64_t batch, head;          /* of the tile */
+    const float *k_from, *v_from; /* keys and values of the head */
+    int64_t packed;               /* which block of which head is packed; -1: none */
 } worker;
 
-static int64_t group_of(const worker *w, int64_t row) { return w->head * w->p->group + row / w->p->queries; }
-static int64_t query_of(const worker *w, int64_t row) { return row % w->p->queries; }
+static int64_t group_of(const worker *w, int64_t row)
+{
+    return w->head * w->p->group + row / w->p->queries;
+}
+static int64_t query_of(const worker *w, int64_t row)
+{
+    return row % w->p->queries;
+}
 
 /* How many keys of the block that begins at `key` a row may look at, out of `keys`. */
 static int64_t allowed(const worker *w, int64_t row, int64_t key, int64_t keys)
@@ -130,7 +157,8 @@ static int64_t allowed(const worker *w, int64_t row, int64_t key, int64_t keys)
     return limit < 0 ? 0 : i64_min(limit, keys);
 }
 
-static void pack_panels(const gemm_tile_set *set, float *to, const float *from, int64_t k, int64_t n, int64_t step_k, int64_t step_n)
+static void pack_panels(const gemm_tile_set *set, float *to, const float *from, int64_t k, int64_t n, int64_t step_k,
+                        int64_t step_n)
 {
     const int64_t panel = (int64_t)set->lanes * VECTORS;
     for (int64_t col = 0; col < n; col += panel) {
@@ -151,13 +179,20 @@ static void pack_block(worker *w, int64_t block, int64_t key, int64_t keys)
 }
 
 /* C[rows][n] = alpha * A B, or C + A B: whole panels of a packed B of depth `k_packed`, of which k rows count. */
-static void product(const gemm_tile_set *set, const float *a, int64_t lda, const float *b, float *c, int64_t ldc, int32_t rows, int64_t n, int64_t k,
-                    int64_t k_packed, float alpha, bool adds)
+static void product(const gemm_tile_set *set, const float *a, int64_t lda, const float *b, float *c, int64_t ldc,
+                    int32_t rows, int64_t n, int64_t k, int64_t k_packed, float alpha, bool adds)
 {
     const float *row[GEMM_ROWS_MAX];
     for (int32_t i = 0; i < rows; i++) row[i] = a + i * lda;
     const int64_t panel = (int64_t)set->lanes * VECTORS;
-    gemm_tile t = { .a = row, .b = b, .ldc = ldc, .ldr = ldc, .taps = 1, .k = k, .flags = alpha != 1.0f ? GEMM_TILE_ALPHA : 0u, .alpha = alpha };
+    gemm_tile t = { .a = row,
+                    .b = b,
+                    .ldc = ldc,
+                    .ldr = ldc,
+                    .taps = 1,
+                    .k = k,
+                    .flags = alpha != 1.0f ? GEMM_TILE_ALPHA : 0u,
+                    .alpha = alpha };
     for (int64_t col = 0; col < n; col += panel) {
         const int64_t cols = i64_min(panel, n - col), vectors = ceil_div(cols, set->lanes);
         t.cols = (int32_t)cols;
@@ -173,7 +208,9 @@ static const void *mask_row(const worker *w, const void *mask, size_t size, int6
 {
     if (!mask) return NULL;
     const int64_t *stride = w->p->mask_stride;
-    const char *at = (const char *)mask + (w->batch * stride[0] + group_of(w, row) * stride[1] + query_of(w, row) * stride[2] + key * stride[3]) * (int64_t)size;
+    const char *at = (const char *)mask + (w->batch * stride[0] + group_of(w, row) * stride[1] +
+                                           query_of(w, row) * stride[2] + key * stride[3]) *
+                                              (int64_t)size;
     if (stride[3] == 1) return at;
     char *to = (char *)w->mask;
     for (int64_t i = 0; i < keys; i++) memcpy(to + i * (int64_t)size, at + i * stride[3] * (int64_t)size, size);
@@ -189,7 +226,8 @@ static void weights(worker *w, int64_t row, int64_t at, int64_t key, int64_t n, 
     if (is_first) w->top[at] = -INFINITY, w->sum[at] = 0;
     float top = -INFINITY;
     if (count)
-        top = p->loop->finish(x, count, p->cap, mask_row(w, p->add, sizeof *p->add, row, key, count), mask_row(w, p->allow, 1, row, key, count));
+        top = p->loop->finish(x, count, p->cap, mask_row(w, p->add, sizeof *p->add, row, key, count),
+                              mask_row(w, p->allow, 1, row, key, count));
     const float before = w->top[at];
     if (before >= top || isnan(before)) top = before;
     if (top == -INFINITY) {
@@ -221,7 +259,8 @@ static void tile_packed(worker *w, int64_t row, int32_t rows, int64_t at, int64_
     /* Whole panels, as they were packed. */
     const int64_t cols = i64_min(keys, round_up(n, (int64_t)p->tile->lanes * VECTORS));
     float *acc = w->acc + at * w->l.acc_row;
-    product(p->tile, w->q + at * w->l.q_row, w->l.q_row, w->k, w->score, w->l.score_row, rows, cols, p->depth, p->depth, p->scale, false);
+    product(p->tile, w->q + at * w->l.q_row, w->l.q_row, w->k, w->score, w->l.score_row, rows, cols, p->depth, p->depth,
+            p->scale, false);
     for (int32_t i = 0; i < rows; i++) weights(w, row + i, at + i, key, n, w->score + i * w->l.score_row, is_first);
     product(p->tile, w->score, w->l.score_row, w->v, acc, w->l.acc_row, rows, p->width, n, keys, 1.0f, !is_first);
 }
@@ -232,7 +271,8 @@ static void row_direct(worker *w, int64_t row, int64_t at, int64_t block, int64_
     const int64_t n = allowed(w, row, key, keys);
     float *acc = w->acc + at * w->l.acc_row;
     if (block == 0) memset(acc, 0, (size_t)p->width * sizeof *acc);
-    p->loop->dots(w->score, w->q + at * w->l.q_row, w->k_from + key * p->k_stride[2], p->k_stride[2], n, p->depth, p->scale);
+    p->loop->dots(w->score, w->q + at * w->l.q_row, w->k_from + key * p->k_stride[2], p->k_stride[2], n, p->depth,
+                  p->scale);
     weights(w, row, at, key, n, w->score, block == 0);
     p->loop->weigh(acc, w->score, w->v_from + key * p->v_stride[2], p->v_stride[2], n, p->width);
 }
@@ -242,7 +282,8 @@ static void load_queries(worker *w, int64_t begin, int64_t end)
     const attention_params *p = w->p;
     for (int64_t row = begin; row < end; row++) {
         float *to = w->q + (row - begin) * w->l.q_row;
-        const float *from = p->q + w->batch * p->q_stride[0] + group_of(w, row) * p->q_stride[1] + query_of(w, row) * p->q_stride[2];
+        const float *from =
+            p->q + w->batch * p->q_stride[0] + group_of(w, row) * p->q_stride[1] + query_of(w, row) * p->q_stride[2];
         if (p->q_stride[3] == 1) memcpy(to, from, (size_t)p->depth * sizeof *to);
         else
             for (int64_t i = 0; i < p->depth; i++) to[i] = from[i * p->q_stride[3]];
@@ -254,7 +295,8 @@ static void store_rows(worker *w, int64_t begin, int64_t end)
     const attention_params *p = w->p;
     const bool is_empty = p->keys == 0;
     for (int64_t row = begin; row < end; row++) {
-        float *to = p->y + w->batch * p->y_stride[0] + group_of(w, row) * p->y_stride[1] + query_of(w, row) * p->y_stride[2];
+        float *to =
+            p->y + w->batch * p->y_stride[0] + group_of(w, row) * p->y_stride[1] + query_of(w, row) * p->y_stride[2];
         float *from = w->acc + (row - begin) * w->l.acc_row;
         const float sum = is_empty ? 0 : w->sum[row - begin];
         if (sum == 0) memset(from, 0, (size_t)p->width * sizeof *from);

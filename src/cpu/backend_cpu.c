@@ -15,18 +15,18 @@ struct device {
 };
 
 typedef struct launch {
-    const kernel   *kernel;
-    void           *record;
-    uint32_t        count_in, count_out, index;
-    bool            is_small;       /* not worth waking another thread for */
+    const kernel *kernel;
+    void *record;
+    uint32_t count_in, count_out, index;
+    bool is_small; /* not worth waking another thread for */
     const uint32_t *in_id, *out_id;
 } launch;
 
 struct program {
-    size_t   size;
+    size_t size;
     uint32_t count;
-    void   **pointer;           /* room for the operands of the widest step */
-    launch   at[];
+    void **pointer; /* room for the operands of the widest step */
+    launch at[];
 };
 
 static sinter_status open(env *e, const device_options *options, device **out)
@@ -106,8 +106,13 @@ static program *allocate(env *e, const program_step *step, uint32_t count)
     p->pointer = (void **)((uint8_t *)p + pointers);
     uint8_t *record = (uint8_t *)p + records;
     for (uint32_t i = 0; i < count; i++) {
-        p->at[i] = (launch){ .kernel = step[i].kernel, .record = record, .count_in = step[i].count_in, .count_out = step[i].count_out,
-                             .index = step[i].index, .in_id = step[i].in_id, .out_id = step[i].out_id };
+        p->at[i] = (launch){ .kernel = step[i].kernel,
+                             .record = record,
+                             .count_in = step[i].count_in,
+                             .count_out = step[i].count_out,
+                             .index = step[i].index,
+                             .in_id = step[i].in_id,
+                             .out_id = step[i].out_id };
         record += record_size(&step[i]);
     }
     return p;
@@ -119,8 +124,8 @@ static void program_destroy(env *e, device *d, program *p)
     if (p) mem_free(e, p, p->size, 64);
 }
 
-/* A hand-over costs 0.3 us and the inputs' way to another core; below about 5 us a thread it gains nothing. The sums are the
- * same either way: tiles fix their order. */
+/* A hand-over costs 0.3 us and the inputs' way to another core; below about 5 us a thread it gains nothing. The sums
+ * are the same either way: tiles fix their order. */
 static bool is_small(const device *d, const program_step *s)
 {
     kernel_target one = d->cpu.target;
@@ -128,14 +133,16 @@ static bool is_small(const device *d, const program_step *s)
     return !s->kernel->cost_ns || s->kernel->cost_ns(s->problem, s->tactic, &one) < 10e3;
 }
 
-static sinter_status program_create(env *e, device *d, const program_step *step, uint32_t count, program *reuse, program **out)
+static sinter_status program_create(env *e, device *d, const program_step *step, uint32_t count, program *reuse,
+                                    program **out)
 {
     program *p = reuse ? reuse : allocate(e, step, count);
     if (!p) return FAIL_MEMORY(e, "a program");
     for (uint32_t i = 0; i < count; i++) {
         const program_step *s = &step[i];
         p->at[i].is_small = is_small(d, s);
-        const sinter_status status = s->kernel->bind(e, s->problem, s->tactic, s->attrs, s->in, s->out, p->at[i].record);
+        const sinter_status status =
+            s->kernel->bind(e, s->problem, s->tactic, s->attrs, s->in, s->out, p->at[i].record);
         if (status == SINTER_OK) continue;
         if (!reuse) program_destroy(e, d, p);
         return NOTE(e, status, "binding kernel '%s'", s->kernel->name);
@@ -148,7 +155,8 @@ static sinter_status run_step(const program *p, const launch *l, kernel_run *r, 
 {
     void **pointer = p->pointer;
     for (uint32_t i = 0; i < l->count_in; i++) pointer[i] = l->in_id[i] ? run->address[l->in_id[i]] : NULL;
-    for (uint32_t i = 0; i < l->count_out; i++) pointer[l->count_in + i] = l->out_id[i] ? run->address[l->out_id[i]] : NULL;
+    for (uint32_t i = 0; i < l->count_out; i++)
+        pointer[l->count_in + i] = l->out_id[i] ? run->address[l->out_id[i]] : NULL;
     const parallel *all = r->parallel;
     if (l->is_small) r->parallel = NULL;
     r->record = l->record;
@@ -165,7 +173,11 @@ static sinter_status run_step(const program *p, const launch *l, kernel_run *r, 
 
 static sinter_status program_launch(device *d, program *p, const program_run *run)
 {
-    kernel_run r = { .workspace = run->workspace, .parallel = cpu_pool_parallel(d->cpu.pool), .fault = run->fault, .e = run->e, .scratch = run->scratch };
+    kernel_run r = { .workspace = run->workspace,
+                     .parallel = cpu_pool_parallel(d->cpu.pool),
+                     .fault = run->fault,
+                     .e = run->e,
+                     .scratch = run->scratch };
     for (uint32_t i = 0; i < p->count; i++) {
         const launch *l = &p->at[i];
         if (!run->clock) {
@@ -188,7 +200,16 @@ static size_t program_memory(const program *p)
 }
 
 const backend cpu_backend = {
-    .name = "cpu", .open = open, .close = close, .target = target, .kernels = kernels, .describe = describe,
-    .memory_alloc = memory_alloc, .memory_free = memory_free, .program_create = program_create,
-    .program_launch = program_launch, .program_destroy = program_destroy, .program_memory = program_memory,
+    .name = "cpu",
+    .open = open,
+    .close = close,
+    .target = target,
+    .kernels = kernels,
+    .describe = describe,
+    .memory_alloc = memory_alloc,
+    .memory_free = memory_free,
+    .program_create = program_create,
+    .program_launch = program_launch,
+    .program_destroy = program_destroy,
+    .program_memory = program_memory,
 };

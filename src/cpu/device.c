@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - what is asked of the machine once: instruction set, caches, identity. The figures only order candidates; the
- * clock decides. */
+/* device.c - what is asked of the machine once: instruction set, caches, identity. The figures only order candidates;
+ * the clock decides. */
 #include "cpu/device.h"
 
-/* The build makes it from the sources of the kernels, the compiler and its flags; a build without it cannot tell kernels
- * apart by their timings. */
+/* The build makes it from the sources of the kernels, the compiler and its flags; a build without it cannot tell
+ * kernels apart by their timings. */
 #if defined(__has_include)
 #if __has_include("generated/kernel_hash.h")
 #include "generated/kernel_hash.h"

@@ -10,7 +10,10 @@
 
 enum { BLOCK = 16, TILE_BYTES = 65536 };
 
-static int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
+static int64_t magnitude(int64_t v)
+{
+    return v < 0 ? -v : v;
+}
 
 void move_plan_init(move_plan *p, const view *dst, const view *src)
 {
@@ -85,11 +88,12 @@ int64_t move_tile_count(const move_plan *p)
     return p->outer * ((p->dim[p->axes - 1] + p->piece - 1) / p->piece);
 }
 
-#define TRANSPOSE(name, type)                                                                                                      \
-    static void name(char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols)                             \
-    {                                                                                                                              \
-        for (int64_t r = 0; r < rows; r++, dst += to)                                                                              \
-            for (int64_t c = 0; c < cols; c++) ((type *)(void *)dst)[c] = *(const type *)(const void *)(src + c * from + r * (int64_t)sizeof(type)); \
+#define TRANSPOSE(name, type)                                                                                          \
+    static void name(char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols)                 \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++, dst += to)                                                                  \
+            for (int64_t c = 0; c < cols; c++)                                                                         \
+                ((type *)(void *)dst)[c] = *(const type *)(const void *)(src + c * from + r * (int64_t)sizeof(type));  \
     }
 TRANSPOSE(transpose_1, uint8_t)
 TRANSPOSE(transpose_2, uint16_t)
@@ -112,8 +116,10 @@ static void transpose(uint32_t size, char *dst, int64_t to, const char *src, int
         const char *s = src + r * 4;
         int64_t c = 0;
         for (; c + 4 <= cols; c += 4, s += 4 * from, d += 16) {
-            __m128 x0 = _mm_loadu_ps((const float *)(const void *)s), x1 = _mm_loadu_ps((const float *)(const void *)(s + from));
-            __m128 x2 = _mm_loadu_ps((const float *)(const void *)(s + 2 * from)), x3 = _mm_loadu_ps((const float *)(const void *)(s + 3 * from));
+            __m128 x0 = _mm_loadu_ps((const float *)(const void *)s),
+                   x1 = _mm_loadu_ps((const float *)(const void *)(s + from));
+            __m128 x2 = _mm_loadu_ps((const float *)(const void *)(s + 2 * from)),
+                   x3 = _mm_loadu_ps((const float *)(const void *)(s + 3 * from));
             _MM_TRANSPOSE4_PS(x0, x1, x2, x3);
             _mm_storeu_ps((float *)(void *)d, x0);
             _mm_storeu_ps((float *)(void *)(d + to), x1);
@@ -132,10 +138,21 @@ static void single(const move_plan *p, char *dst, const char *src, int64_t n)
 {
     const int64_t to = p->to[p->axes - 1], from = p->from[p->axes - 1];
     switch (p->size) {
-    case 1: for (int64_t i = 0; i < n; i++, dst += to, src += from) *(uint8_t *)dst = *(const uint8_t *)src; break;
-    case 2: for (int64_t i = 0; i < n; i++, dst += to, src += from) *(uint16_t *)(void *)dst = *(const uint16_t *)(const void *)src; break;
-    case 4: for (int64_t i = 0; i < n; i++, dst += to, src += from) *(uint32_t *)(void *)dst = *(const uint32_t *)(const void *)src; break;
-    default: for (int64_t i = 0; i < n; i++, dst += to, src += from) *(uint64_t *)(void *)dst = *(const uint64_t *)(const void *)src; break;
+    case 1:
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) *(uint8_t *)dst = *(const uint8_t *)src;
+        break;
+    case 2:
+        for (int64_t i = 0; i < n; i++, dst += to, src += from)
+            *(uint16_t *)(void *)dst = *(const uint16_t *)(const void *)src;
+        break;
+    case 4:
+        for (int64_t i = 0; i < n; i++, dst += to, src += from)
+            *(uint32_t *)(void *)dst = *(const uint32_t *)(const void *)src;
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++, dst += to, src += from)
+            *(uint64_t *)(void *)dst = *(const uint64_t *)(const void *)src;
+        break;
     }
 }
 
@@ -156,7 +173,8 @@ static void inner(const move_plan *p, char *dst, const char *src, int64_t begin,
             const int64_t cols = end - begin - c < BLOCK ? end - begin - c : BLOCK;
             for (int64_t r = 0; r < p->dim[a]; r += BLOCK) {
                 const int64_t rows = p->dim[a] - r < BLOCK ? p->dim[a] - r : BLOCK;
-                transpose(p->size, dst + c * size + r * p->to[a], p->to[a], src + c * p->from[last] + r * size, p->from[last], rows, cols);
+                transpose(p->size, dst + c * size + r * p->to[a], p->to[a], src + c * p->from[last] + r * size,
+                          p->from[last], rows, cols);
             }
         }
     }

@@ -24,19 +24,23 @@ bool row_check_isa(const problem *p, const tactic *t)
     return t->at[0] < ISA_LEVEL_COUNT && !memcmp(&expected, t, sizeof expected);
 }
 
-void row_print_isa(const tactic *t, text *out) { text_printf(out, "%s", isa_level_name((isa_level)t->at[0])); }
+void row_print_isa(const tactic *t, text *out)
+{
+    text_printf(out, "%s", isa_level_name((isa_level)t->at[0]));
+}
 
 sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level *out)
 {
     const isa_level have = isa_level_detect(), want = (isa_level)t->at[0];
     if (want > have)
-        return FAIL(e, INCOMPATIBLE, "a %s step was built for %s, this machine has %s", op_at(p->op)->name, isa_level_name(want),
-                    isa_level_name(have));
+        return FAIL(e, INCOMPATIBLE, "a %s step was built for %s, this machine has %s", op_at(p->op)->name,
+                    isa_level_name(want), isa_level_name(have));
     *out = want;
     return SINTER_OK;
 }
 
-void row_parallel(const kernel_run *r, int64_t count, void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg)
+void row_parallel(const kernel_run *r, int64_t count,
+                  void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg)
 {
     if (count <= 0) return;
     /* Counts beyond 32 bits do not occur: tiles are at least thousands of elements. */
@@ -45,7 +49,10 @@ void row_parallel(const kernel_run *r, int64_t count, void (*body)(void *arg, ui
     else body(arg, 0, n, 0);
 }
 
-uint32_t row_threads(const kernel_run *r) { return r->parallel && r->parallel->run ? r->parallel->threads : 1; }
+uint32_t row_threads(const kernel_run *r)
+{
+    return r->parallel && r->parallel->run ? r->parallel->threads : 1;
+}
 
 double row_operand_bytes(const problem_operand *o)
 {
@@ -187,8 +194,8 @@ static bool take_apart(const expr *x, const view *in, const view *out, uint32_t 
     return is_stored;
 }
 
-sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, const uint8_t *order,
-                                bool fast, row_epilogue *x)
+sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out,
+                                const uint8_t *order, bool fast, row_epilogue *x)
 {
     x->has_program = x->has_clip = x->has_scale = false;
     x->bias = x->residual = 0;
@@ -237,7 +244,12 @@ void row_after_part(const row_after *x, const kernel_run *k, float *y, int64_t b
 }
 
 enum { AFTER_ELEMENTS = 8192 };
-typedef struct after_job { const row_after *x; const kernel_run *k; float *y; int64_t step; } after_job;
+typedef struct after_job {
+    const row_after *x;
+    const kernel_run *k;
+    float *y;
+    int64_t step;
+} after_job;
 
 static void after_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {

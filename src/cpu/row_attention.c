@@ -9,19 +9,26 @@
 
 typedef struct record {
     attention_params params;
-    size_t           scratch;
-    bool             has_mask, is_bool;
-    row_after        after;
+    size_t scratch;
+    bool has_mask, is_bool;
+    row_after after;
 } record;
 
-static bool has_mask(const problem *p) { return p->count_anchor > 3 && p->in[3].dtype != SINTER_DTYPE_NONE; }
+static bool has_mask(const problem *p)
+{
+    return p->count_anchor > 3 && p->in[3].dtype != SINTER_DTYPE_NONE;
+}
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 static attention_bounds bounds_of(const problem *p)
 {
     const problem_operand *q = &p->in[0], *k = &p->in[1], *v = &p->in[2], *y = &p->out[0];
-    attention_bounds b = { .depth = most(q->dim[3].max, k->dim[3].max), .width = most(v->dim[3].max, y->dim[3].max),
+    attention_bounds b = { .depth = most(q->dim[3].max, k->dim[3].max),
+                           .width = most(v->dim[3].max, y->dim[3].max),
                            .keys = most(k->dim[2].max, v->dim[2].max) };
     if (!i64_mul(q->dim[1].max, q->dim[2].max, &b.rows)) b.rows = INT64_MAX;
     return b;
@@ -34,7 +41,9 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(row_is_f32(p, 3), "not in f32");
     for (uint32_t i = 0; i < 3; i++) REJECT_UNLESS(p->in[i].rank == 4, "an operand has not four axes");
     REJECT_UNLESS(p->out[0].rank == 4, "the result has not four axes");
-    if (has_mask(p)) REJECT_UNLESS(p->in[3].dtype == SINTER_DTYPE_F32 || p->in[3].dtype == SINTER_DTYPE_BOOL, "the mask is neither f32 nor bool");
+    if (has_mask(p))
+        REJECT_UNLESS(p->in[3].dtype == SINTER_DTYPE_F32 || p->in[3].dtype == SINTER_DTYPE_BOOL,
+                      "the mask is neither f32 nor bool");
     const attention_bounds b = bounds_of(p);
     const char *why = attention_bounds_check(&b);
     if (why) return why;
@@ -66,7 +75,8 @@ static size_t record_size(const problem *p, const tactic *t)
     return sizeof(record);
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
 {
     record *r = to;
     const attrs_attention *a = attrs;
@@ -74,13 +84,24 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
     const int64_t heads = k->dim[1], group = heads ? q->dim[1] / heads : 0;
-    if (k->dim[0] != q->dim[0] || v->dim[0] != q->dim[0] || v->dim[1] != heads || group * heads != q->dim[1] || k->dim[3] != q->dim[3] ||
-        v->dim[2] != k->dim[2])
+    if (k->dim[0] != q->dim[0] || v->dim[0] != q->dim[0] || v->dim[1] != heads || group * heads != q->dim[1] ||
+        k->dim[3] != q->dim[3] || v->dim[2] != k->dim[2])
         return FAIL(e, INTERNAL, "the operands of attention do not fit each other");
     r->params = (attention_params){
-        .tile = gemm_tile_set_of(isa), .loop = attention_set_of(isa), .row = rows_set_of(isa), .bounds = bounds_of(p), .batch = q->dim[0],
-        .heads = heads, .group = group, .queries = q->dim[2], .keys = k->dim[2], .depth = q->dim[3], .width = v->dim[3],
-        .scale = (float)a->scale, .cap = (float)a->softcap, .causal = a->causal != 0,
+        .tile = gemm_tile_set_of(isa),
+        .loop = attention_set_of(isa),
+        .row = rows_set_of(isa),
+        .bounds = bounds_of(p),
+        .batch = q->dim[0],
+        .heads = heads,
+        .group = group,
+        .queries = q->dim[2],
+        .keys = k->dim[2],
+        .depth = q->dim[3],
+        .width = v->dim[3],
+        .scale = (float)a->scale,
+        .cap = (float)a->softcap,
+        .causal = a->causal != 0,
     };
     for (uint32_t i = 0; i < 4; i++) {
         r->params.q_stride[i] = q->stride[i];
@@ -103,8 +124,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 
 typedef struct job {
     attention_params p;
-    char            *workspace;
-    size_t           scratch;
+    char *workspace;
+    size_t scratch;
 } job;
 
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
@@ -129,6 +150,16 @@ static sinter_status run(const kernel_run *k)
 }
 
 const kernel cpu_attention = {
-    .name = "cpu_attention", .abi = 1, .is_strided_out = true, .reject = reject, .tactics = row_tactics_isa, .check = row_check_isa,
-    .print = row_print_isa, .cost_ns = cost_ns, .workspace = workspace, .record_size = record_size, .bind = bind, .run = run,
+    .name = "cpu_attention",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .workspace = workspace,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_conv.c - convolution in f32: channels-last results, weights packed; one row for dense and grouped filters, one for
- * depthwise ones. The input may lie in any order where the kernel copies it into padded rows anyway. */
+/* row_conv.c - convolution in f32: channels-last results, weights packed; one row for dense and grouped filters, one
+ * for depthwise ones. The input may lie in any order where the kernel copies it into padded rows anyway. */
 #include "cpu/conv.h"
 #include "cpu/depthwise.h"
 #include "cpu/kernels.h"
 #include "cpu/row.h"
 
 typedef struct conv_row_tactic {
-    uint8_t     isa, kind, zero[6];
+    uint8_t isa, kind, zero[6];
     conv_tactic conv;
-    uint8_t     rest[TACTIC_SIZE - 24];
+    uint8_t rest[TACTIC_SIZE - 24];
 } conv_row_tactic;
 _Static_assert(sizeof(conv_row_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
@@ -21,9 +21,15 @@ static conv_row_tactic tactic_of(const tactic *t)
 }
 
 typedef enum bound { AT_OPT, AT_MAX } bound;
-static int64_t size_of(dim_range d, bound b) { return b == AT_OPT ? d.opt : d.max; }
+static int64_t size_of(dim_range d, bound b)
+{
+    return b == AT_OPT ? d.opt : d.max;
+}
 
-static bool is_channel_inner(const problem_operand *o) { return o->order[o->rank - 1] == 1; }
+static bool is_channel_inner(const problem_operand *o)
+{
+    return o->order[o->rank - 1] == 1;
+}
 
 /* Kernel, stride and the like, right-aligned to depth, height, width. */
 static void shape_fill(conv_shape *s, const attrs_conv *a, uint32_t spatial)
@@ -71,9 +77,11 @@ static const char *reject_common(const problem *p)
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
     REJECT_UNLESS(w->is_const && !w->is_strided, "the filter is no constant");
-    for (uint32_t i = 0; i < w->rank; i++) REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
+    for (uint32_t i = 0; i < w->rank; i++)
+        REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
     REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && x->dim[1].max > 0, "the number of channels is not fixed");
-    for (uint32_t i = 0; i < y->rank; i++) REJECT_UNLESS(y->order[i] == (i == 0 ? 0 : i + 1 == y->rank ? 1 : i + 1), "the result is not channels-last");
+    for (uint32_t i = 0; i < y->rank; i++)
+        REJECT_UNLESS(y->order[i] == (i == 0 ? 0 : i + 1 == y->rank ? 1 : i + 1), "the result is not channels-last");
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
     return row_epilogue_reject(p);
 }
@@ -136,8 +144,8 @@ static void shape_bind(conv_shape *s, const view *x, const view *w, const view *
 /* ---- dense and grouped ---- */
 
 typedef struct record {
-    conv_params  params;
-    size_t       shared, scratch;
+    conv_params params;
+    size_t shared, scratch;
     row_epilogue epilogue;
 } record;
 
@@ -148,7 +156,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     if (why) return why;
     const attrs_conv *a = p->attrs;
     REJECT_UNLESS(a->groups > 0 && p->in[0].dim[1].max % a->groups == 0, "the groups do not divide the channels");
-    REJECT_UNLESS(a->stride.count == p->in[0].rank - 2u && a->dilation.count == a->stride.count && a->pad.count == 2 * a->stride.count,
+    REJECT_UNLESS(a->stride.count == p->in[0].rank - 2u && a->dilation.count == a->stride.count &&
+                      a->pad.count == 2 * a->stride.count,
                   "an attribute list has another length");
     return NULL;
 }
@@ -168,7 +177,9 @@ static bool check(const problem *p, const tactic *t)
 {
     const conv_row_tactic r = tactic_of(t);
     static const uint8_t zero[sizeof r.rest];
-    if (r.isa >= ISA_LEVEL_COUNT || r.kind || memcmp(r.zero, zero, sizeof r.zero) != 0 || memcmp(r.rest, zero, sizeof r.rest) != 0) return false;
+    if (r.isa >= ISA_LEVEL_COUNT || r.kind || memcmp(r.zero, zero, sizeof r.zero) != 0 ||
+        memcmp(r.rest, zero, sizeof r.rest) != 0)
+        return false;
     const conv_shape s = shape_of(p, AT_OPT);
     return !conv_tactic_check((isa_level)r.isa, &s, r.conv);
 }
@@ -235,7 +246,8 @@ static size_t record_size(const problem *p, const tactic *t)
     return sizeof(record);
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
 {
     record *r = to;
     isa_level isa;
@@ -245,11 +257,12 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     c->isa = isa;
     c->tactic = tactic_of(t).conv;
     shape_fill(&c->shape, attrs, in[0].rank - 2);
-    view w = in[1];                     /* packed: its dims are those of the problem */
+    view w = in[1]; /* packed: its dims are those of the problem */
     for (uint32_t i = 0; i < w.rank; i++) w.dim[i] = p->in[1].dim[i].max;
     shape_bind(&c->shape, &in[0], &w, &out[0]);
     if (c->tactic.path == CONV_TAPS && c->shape.x_c != 1)
-        return FAIL(e, UNSUPPORTED, "a convolution reads every %lldth channel of its input; adjacent ones are wanted", (long long)c->shape.x_c);
+        return FAIL(e, UNSUPPORTED, "a convolution reads every %lldth channel of its input; adjacent ones are wanted",
+                    (long long)c->shape.x_c);
     c->ldy = pitch_of(&out[0]);
     uint8_t order[SINTER_RANK_MAX];
     order_channels_last(out[0].rank, order);
@@ -262,11 +275,11 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 }
 
 typedef struct job {
-    conv_params   c;
+    conv_params c;
     const record *r;
-    vm_io         io;
-    char         *workspace;
-    int           phase;
+    vm_io io;
+    char *workspace;
+    int phase;
 } job;
 
 static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *y, int64_t ldy)
@@ -296,23 +309,42 @@ static sinter_status run(const kernel_run *k)
 }
 
 const kernel cpu_conv = {
-    .name = "cpu_conv", .abi = 1, .is_strided_out = true, .reject = reject, .tactics = tactics, .check = check, .print = print,
-    .cost_ns = cost_ns, .workspace = workspace, .pack_size = pack_size, .pack = pack, .record_size = record_size, .bind = bind, .run = run,
+    .name = "cpu_conv",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = reject,
+    .tactics = tactics,
+    .check = check,
+    .print = print,
+    .cost_ns = cost_ns,
+    .workspace = workspace,
+    .pack_size = pack_size,
+    .pack = pack,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
 };
 
 /* ---- depthwise ---- */
 
 typedef struct depthwise_record {
     depthwise_params params;
-    row_epilogue     epilogue;
+    row_epilogue epilogue;
 } depthwise_record;
 
 static depthwise_shape depthwise_of(const conv_shape *s)
 {
     return (depthwise_shape){
-        .images = s->images, .channels = s->c_in, .multiplier = s->c_out / s->c_in, .in = { s->in[1], s->in[2] },
-        .out = { s->out[1], s->out[2] }, .kernel = { s->kernel[1], s->kernel[2] }, .stride = { s->stride[1], s->stride[2] },
-        .dilation = { s->dilation[1], s->dilation[2] }, .pad = { s->pad[1], s->pad[2] }, .x_image = s->x_image,
+        .images = s->images,
+        .channels = s->c_in,
+        .multiplier = s->c_out / s->c_in,
+        .in = { s->in[1], s->in[2] },
+        .out = { s->out[1], s->out[2] },
+        .kernel = { s->kernel[1], s->kernel[2] },
+        .stride = { s->stride[1], s->stride[2] },
+        .dilation = { s->dilation[1], s->dilation[2] },
+        .pad = { s->pad[1], s->pad[2] },
+        .x_image = s->x_image,
         .x_dim = { s->x_dim[1], s->x_dim[2] },
     };
 }
@@ -362,7 +394,8 @@ static size_t depthwise_record_size(const problem *p, const tactic *t)
     return sizeof(depthwise_record);
 }
 
-static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                                    const view *out, void *to)
 {
     depthwise_record *r = to;
     isa_level isa;
@@ -373,7 +406,9 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
     for (uint32_t i = 0; i < w.rank; i++) w.dim[i] = p->in[1].dim[i].max;
     shape_bind(&s, &in[0], &w, &out[0]);
     if (s.x_c != 1)
-        return FAIL(e, UNSUPPORTED, "a depthwise convolution reads every %lldth channel of its input; adjacent ones are wanted", (long long)s.x_c);
+        return FAIL(e, UNSUPPORTED,
+                    "a depthwise convolution reads every %lldth channel of its input; adjacent ones are wanted",
+                    (long long)s.x_c);
     memset(&r->params, 0, sizeof r->params);
     r->params.isa = isa;
     r->params.shape = depthwise_of(&s);
@@ -386,12 +421,13 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
 }
 
 typedef struct depthwise_job {
-    depthwise_params        d;
+    depthwise_params d;
     const depthwise_record *r;
-    vm_io                   io;
+    vm_io io;
 } depthwise_job;
 
-static void depthwise_post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *y, int64_t ldy)
+static void depthwise_post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *y,
+                           int64_t ldy)
 {
     (void)batch;
     const depthwise_job *j = user;
@@ -418,7 +454,17 @@ static sinter_status depthwise_step(const kernel_run *k)
 }
 
 const kernel cpu_depthwise = {
-    .name = "cpu_depthwise", .abi = 1, .is_strided_out = true, .reject = depthwise_reject, .tactics = row_tactics_isa,
-    .check = row_check_isa, .print = row_print_isa, .cost_ns = depthwise_cost, .pack_size = depthwise_packed, .pack = depthwise_pack_to,
-    .record_size = depthwise_record_size, .bind = depthwise_bind, .run = depthwise_step,
+    .name = "cpu_depthwise",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = depthwise_reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = depthwise_cost,
+    .pack_size = depthwise_packed,
+    .pack = depthwise_pack_to,
+    .record_size = depthwise_record_size,
+    .bind = depthwise_bind,
+    .run = depthwise_step,
 };

@@ -7,9 +7,9 @@
 enum { TILE_BYTES = 32768 };
 
 typedef struct record {
-    int64_t   outer, axis, count, block;        /* block: bytes under one index */
-    int64_t   unit;                             /* indices of a tile */
-    sinter_dtype type;                          /* of indices */
+    int64_t outer, axis, count, block; /* block: bytes under one index */
+    int64_t unit;                      /* indices of a tile */
+    sinter_dtype type;                 /* of indices */
     row_after after;
 } record;
 
@@ -25,7 +25,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     (void)t;
     REJECT_UNLESS(p->op == OP_gather, "not a gather");
     REJECT_UNLESS(sinter_dtype_bits(p->in[0].dtype) >= 8, "a type under a byte");
-    REJECT_UNLESS(is_dense(&p->in[0]) && is_dense(&p->in[1]) && is_dense(&p->out[0]), "operands are not dense and row-major");
+    REJECT_UNLESS(is_dense(&p->in[0]) && is_dense(&p->in[1]) && is_dense(&p->out[0]),
+                  "operands are not dense and row-major");
     REJECT_UNLESS(sinter_dtype_bits(p->in[1].dtype) >= 8, "indices of a type under a byte");
     if (p->epilogue) return p->in[0].dtype == SINTER_DTYPE_F32 ? row_after_reject(p) : "an epilogue, and not f32";
     return p->prologue ? "has a prologue" : NULL;
@@ -34,7 +35,8 @@ static const char *reject(const problem *p, const kernel_target *t)
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
-    const double threads = target->threads ? target->threads : 1, bandwidth = target->bandwidth > 0 ? target->bandwidth : 1e10;
+    const double threads = target->threads ? target->threads : 1,
+                 bandwidth = target->bandwidth > 0 ? target->bandwidth : 1e10;
     return 500 + row_operand_bytes(&p->out[0]) * 2 / bandwidth * 1e9 / threads;
 }
 
@@ -44,7 +46,8 @@ static size_t record_size(const problem *p, const tactic *t)
     return sizeof(record);
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
 {
     record *r = to;
     isa_level isa;
@@ -63,13 +66,18 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return row_after_bind(e, p, isa, in, out, &r->after);
 }
 
-typedef struct job { const record *r; const kernel_run *k; } job;
+typedef struct job {
+    const record *r;
+    const kernel_run *k;
+} job;
 
 /* The first fault of a run stays; workers may race for it. */
 static void fault_set(const kernel_run *k, int64_t index, int64_t value, int64_t limit)
 {
     uint32_t none = 0;
-    if (!k->fault || !__atomic_compare_exchange_n(&k->fault->is_set, &none, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+    if (!k->fault ||
+        !__atomic_compare_exchange_n(&k->fault->is_set, &none, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return;
     k->fault->index = index;
     k->fault->value = value;
     k->fault->limit = limit;
@@ -89,7 +97,8 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const record *r = j->r;
     const int64_t total = r->outer * r->count, stop = end * r->unit < total ? end * r->unit : total;
     for (int64_t i = begin * r->unit; i < stop; i++) {
-        const int64_t position = i % r->count, value = index_at(r, j->k->in[1], position), pick = value < 0 ? value + r->axis : value;
+        const int64_t position = i % r->count, value = index_at(r, j->k->in[1], position),
+                      pick = value < 0 ? value + r->axis : value;
         char *to = (char *)j->k->out[0] + i * r->block;
         if (pick >= 0 && pick < r->axis) {
             memcpy(to, (const char *)j->k->in[0] + (i / r->count * r->axis + pick) * r->block, (size_t)r->block);
@@ -110,6 +119,14 @@ static sinter_status run(const kernel_run *k)
 }
 
 const kernel cpu_gather = {
-    .name = "cpu_gather", .abi = 1, .reject = reject, .tactics = row_tactics_isa, .check = row_check_isa, .print = row_print_isa,
-    .cost_ns = cost_ns, .record_size = record_size, .bind = bind, .run = run,
+    .name = "cpu_gather",
+    .abi = 1,
+    .reject = reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
 };

@@ -9,15 +9,15 @@
 #include <math.h>
 
 typedef struct gemm_row_tactic {
-    uint8_t     isa, kind, zero[6];
+    uint8_t isa, kind, zero[6];
     gemm_tactic gemm;
-    uint8_t     rest[TACTIC_SIZE - 16];
+    uint8_t rest[TACTIC_SIZE - 16];
 } gemm_row_tactic;
 _Static_assert(sizeof(gemm_row_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
 typedef struct record {
-    gemm_params  params;
-    size_t       scratch;
+    gemm_params params;
+    size_t scratch;
     row_epilogue epilogue;
 } record;
 
@@ -36,14 +36,26 @@ static bool is_packed(const problem *p)
     return true;
 }
 
-static uint32_t row_axis(const problem_operand *o, bool is_swapped) { return o->rank - (is_swapped ? 1u : 2u); }
-static uint32_t col_axis(const problem_operand *o, bool is_swapped) { return o->rank - (is_swapped ? 2u : 1u); }
+static uint32_t row_axis(const problem_operand *o, bool is_swapped)
+{
+    return o->rank - (is_swapped ? 1u : 2u);
+}
+static uint32_t col_axis(const problem_operand *o, bool is_swapped)
+{
+    return o->rank - (is_swapped ? 2u : 1u);
+}
 
 typedef enum bound { AT_OPT, AT_MAX } bound;
-static int64_t size_of(dim_range d, bound b) { return b == AT_OPT ? d.opt : d.max; }
+static int64_t size_of(dim_range d, bound b)
+{
+    return b == AT_OPT ? d.opt : d.max;
+}
 
 /* True where `axis` is innermost in memory and elements along it are known to be adjacent. */
-static bool is_inner(const problem_operand *o, uint32_t axis) { return !o->is_strided && o->order[o->rank - 1] == axis; }
+static bool is_inner(const problem_operand *o, uint32_t axis)
+{
+    return !o->is_strided && o->order[o->rank - 1] == axis;
+}
 
 /* The product that tactics are chosen for. Strides are only as exact as choosing needs. */
 static gemm_shape shape_of(const problem *p, bound b)
@@ -51,7 +63,11 @@ static gemm_shape shape_of(const problem *p, bound b)
     const attrs_matmul *a = p->attrs;
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     const uint32_t m = row_axis(x, a->trans_a), k = col_axis(x, a->trans_a), n = col_axis(w, a->trans_b);
-    gemm_shape s = { .m = size_of(x->dim[m], b), .n = size_of(w->dim[n], b), .k = size_of(x->dim[k], b), .taps = 1, .b_raw = !is_packed(p) };
+    gemm_shape s = { .m = size_of(x->dim[m], b),
+                     .n = size_of(w->dim[n], b),
+                     .k = size_of(x->dim[k], b),
+                     .taps = 1,
+                     .b_raw = !is_packed(p) };
     if (is_packed(p))
         for (uint32_t i = 0; i + 2 < y->rank; i++)
             if (!i64_mul(s.m, size_of(y->dim[i], b), &s.m)) s.m = INT64_MAX / 4;
@@ -98,7 +114,9 @@ static bool check(const problem *p, const tactic *t)
 {
     const gemm_row_tactic r = tactic_of(t);
     static const uint8_t zero[sizeof r.rest];
-    if (r.isa >= ISA_LEVEL_COUNT || r.kind || memcmp(r.zero, zero, sizeof r.zero) != 0 || memcmp(r.rest, zero, sizeof r.rest) != 0) return false;
+    if (r.isa >= ISA_LEVEL_COUNT || r.kind || memcmp(r.zero, zero, sizeof r.zero) != 0 ||
+        memcmp(r.rest, zero, sizeof r.rest) != 0)
+        return false;
     const gemm_shape s = shape_of(p, AT_OPT);
     return !gemm_tactic_check((isa_level)r.isa, &s, r.gemm);
 }
@@ -116,7 +134,9 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     const gemm_row_tactic r = tactic_of(t);
     const gemm_shape s = shape_of(p, AT_OPT);
     const double extra = p->epilogue ? row_operand_bytes(&p->out[0]) * 0.02 * p->epilogue->count : 0;
-    return (gemm_cost((isa_level)r.isa, &s, r.gemm) * (double)batch_of(p) + extra) / (target->threads ? target->threads : 1) + 500;
+    return (gemm_cost((isa_level)r.isa, &s, r.gemm) * (double)batch_of(p) + extra) /
+               (target->threads ? target->threads : 1) +
+           500;
 }
 
 static size_t scratch_max(const problem *p, const tactic *t)
@@ -127,7 +147,10 @@ static size_t scratch_max(const problem *p, const tactic *t)
     return size_align(gemm_scratch_size(&g), 64);
 }
 
-static size_t workspace(const problem *p, const tactic *t, uint32_t threads) { return size_mul(scratch_max(p, t), threads); }
+static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    return size_mul(scratch_max(p, t), threads);
+}
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
@@ -152,7 +175,9 @@ static size_t record_size(const problem *p, const tactic *t)
     return sizeof(record);
 }
 
-typedef struct axis { int64_t size, a, b, c; } axis;
+typedef struct axis {
+    int64_t size, a, b, c;
+} axis;
 
 /* The batch axes, outermost first; neighbours that walk alike are merged, and the innermost into M where B stays. */
 static uint32_t batch_axes(const view *a, const view *b, const view *y, gemm_params *g, axis *out)
@@ -167,7 +192,8 @@ static uint32_t batch_axes(const view *a, const view *b, const view *y, gemm_par
         if (y->dim[i] == 1) continue;
         const axis x = { y->dim[i], wa.stride[i], wb.stride[i], y->stride[i] };
         axis *last = n ? &out[n - 1] : NULL;
-        if (last && last->a == x.a * x.size && last->b == x.b * x.size && last->c == x.c * x.size) *last = (axis){ last->size * x.size, x.a, x.b, x.c };
+        if (last && last->a == x.a * x.size && last->b == x.b * x.size && last->c == x.c * x.size)
+            *last = (axis){ last->size * x.size, x.a, x.b, x.c };
         else out[n++] = x;
     }
     if (n && !out[n - 1].b && (g->m == 1 || (out[n - 1].a == g->a_row * g->m && out[n - 1].c == g->ldc * g->m))) {
@@ -181,7 +207,8 @@ static uint32_t batch_axes(const view *a, const view *b, const view *y, gemm_par
     return n;
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
 {
     record *r = to;
     const attrs_matmul *at = attrs;
@@ -191,17 +218,28 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     memset(&r->params, 0, sizeof r->params);
     gemm_params *g = &r->params;
     const view *a = &in[0], *b = &in[1], *y = &out[0];
-    const uint32_t am = row_axis(&p->in[0], at->trans_a), ak = col_axis(&p->in[0], at->trans_a), bk = row_axis(&p->in[1], at->trans_b),
-                   bn = col_axis(&p->in[1], at->trans_b);
+    const uint32_t am = row_axis(&p->in[0], at->trans_a), ak = col_axis(&p->in[0], at->trans_a),
+                   bk = row_axis(&p->in[1], at->trans_b), bn = col_axis(&p->in[1], at->trans_b);
     *g = (gemm_params){
-        .isa = isa, .tactic = tt.gemm, .m = a->dim[am], .n = b->dim[bn], .k = a->dim[ak], .a_row = a->stride[am], .a_col = a->stride[ak],
-        .b_raw = !is_packed(p), .b_row = b->stride[bk], .b_col = b->stride[bn], .ldc = y->stride[y->rank - 2],
+        .isa = isa,
+        .tactic = tt.gemm,
+        .m = a->dim[am],
+        .n = b->dim[bn],
+        .k = a->dim[ak],
+        .a_row = a->stride[am],
+        .a_col = a->stride[ak],
+        .b_raw = !is_packed(p),
+        .b_row = b->stride[bk],
+        .b_col = b->stride[bn],
+        .ldc = y->stride[y->rank - 2],
     };
     if (g->m == 1) g->ldc = g->n;
     if (g->k <= 1) g->a_col = 1;
     axis axes[SINTER_RANK_MAX];
     const uint32_t n = batch_axes(a, b, y, g, axes);
-    if (n > GEMM_BATCH_RANK) return FAIL(e, INTERNAL, "a matrix product has %u batch axes that do not merge; at most %d are taken", n, GEMM_BATCH_RANK);
+    if (n > GEMM_BATCH_RANK)
+        return FAIL(e, INTERNAL, "a matrix product has %u batch axes that do not merge; at most %d are taken", n,
+                    GEMM_BATCH_RANK);
     for (uint32_t i = 0; i < GEMM_BATCH_RANK; i++) g->batch[i] = 1;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t k = GEMM_BATCH_RANK - n + i;
@@ -211,7 +249,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         g->c_batch[k] = g->residual_batch[k] = axes[i].c;
     }
     /* The tactic was chosen for adjacent elements; a strided operand always copies. */
-    if (g->a_col != 1 && !g->tactic.copy_a) return FAIL(e, INTERNAL, "a matrix product's rows are not adjacent, and the tactic does not copy");
+    if (g->a_col != 1 && !g->tactic.copy_a)
+        return FAIL(e, INTERNAL, "a matrix product's rows are not adjacent, and the tactic does not copy");
     const uint8_t order[SINTER_RANK_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7 };
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
     g->epilogue.clip = r->epilogue.has_clip;
@@ -223,10 +262,10 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 }
 
 typedef struct job {
-    gemm_params   g;
+    gemm_params g;
     const record *r;
-    vm_io         io;
-    char         *workspace;
+    vm_io io;
+    char *workspace;
 } job;
 
 static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *c, int64_t ldc)
@@ -256,6 +295,18 @@ static sinter_status run(const kernel_run *k)
 }
 
 const kernel cpu_gemm = {
-    .name = "cpu_gemm", .abi = 1, .is_strided_out = true, .reject = reject, .tactics = tactics, .check = check, .print = print,
-    .cost_ns = cost_ns, .workspace = workspace, .pack_size = pack_size, .pack = pack, .record_size = record_size, .bind = bind, .run = run,
+    .name = "cpu_gemm",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = reject,
+    .tactics = tactics,
+    .check = check,
+    .print = print,
+    .cost_ns = cost_ns,
+    .workspace = workspace,
+    .pack_size = pack_size,
+    .pack = pack,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
 };

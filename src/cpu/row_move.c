@@ -30,7 +30,11 @@ static const char *reject_types(const problem *p)
     return NULL;
 }
 
-typedef struct job { const move_plan *plan; void *dst; const void *src; } job;
+typedef struct job {
+    const move_plan *plan;
+    void *dst;
+    const void *src;
+} job;
 
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
@@ -42,16 +46,23 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 /* ---- copy and views ---- */
 
 /* at: bytes from the input's first element to where reading begins. */
-typedef struct copy_record { move_plan plan; int64_t at; } copy_record;
+typedef struct copy_record {
+    move_plan plan;
+    int64_t at;
+} copy_record;
 
 static const char *copy_reject(const problem *p, const kernel_target *t)
 {
     (void)t;
-    REJECT_UNLESS(p->op == OP_copy || p->op == OP_reshape || p->op == OP_transpose || p->op == OP_slice || p->op == OP_expand, "not a copy");
+    REJECT_UNLESS(p->op == OP_copy || p->op == OP_reshape || p->op == OP_transpose || p->op == OP_slice ||
+                      p->op == OP_expand,
+                  "not a copy");
     if (p->op == OP_reshape) {
         /* Elements in row-major order of both: so both must lie in it. */
-        for (uint32_t i = 0; i < p->in[0].rank; i++) REJECT_UNLESS(p->in[0].order[i] == i, "the input is not row-major");
-        for (uint32_t i = 0; i < p->out[0].rank; i++) REJECT_UNLESS(p->out[0].order[i] == i, "the result is not row-major");
+        for (uint32_t i = 0; i < p->in[0].rank; i++)
+            REJECT_UNLESS(p->in[0].order[i] == i, "the input is not row-major");
+        for (uint32_t i = 0; i < p->out[0].rank; i++)
+            REJECT_UNLESS(p->out[0].order[i] == i, "the result is not row-major");
         REJECT_UNLESS(!p->in[0].is_strided && !p->out[0].is_strided, "an operand is strided");
     }
     return reject_types(p);
@@ -63,7 +74,8 @@ static size_t copy_record_size(const problem *p, const tactic *t)
     return sizeof(copy_record);
 }
 
-static sinter_status copy_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status copy_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                               const view *out, void *to)
 {
     (void)t;
     copy_record *r = to;
@@ -83,7 +95,8 @@ static sinter_status copy_bind(env *e, const problem *p, const tactic *t, const 
             src.stride[i] = in[0].stride[i] * (i < a->step.count ? a->step.at[i] : 1);
         }
     } else if (p->op == OP_expand) {
-        if (!view_broadcast(&in[0], out[0].rank, out[0].dim, &src)) return FAIL(e, INTERNAL, "the input of expand does not fit its result");
+        if (!view_broadcast(&in[0], out[0].rank, out[0].dim, &src))
+            return FAIL(e, INTERNAL, "the input of expand does not fit its result");
     } else if (p->op == OP_reshape) {
         src = out[0];
     }
@@ -100,14 +113,29 @@ static sinter_status copy_run(const kernel_run *k)
 }
 
 const kernel cpu_copy = {
-    .name = "cpu_copy", .abi = 1, .is_strided_out = true, .reject = copy_reject, .tactics = tactics, .check = check, .cost_ns = cost_ns,
-    .record_size = copy_record_size, .bind = copy_bind, .run = copy_run,
+    .name = "cpu_copy",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = copy_reject,
+    .tactics = tactics,
+    .check = check,
+    .cost_ns = cost_ns,
+    .record_size = copy_record_size,
+    .bind = copy_bind,
+    .run = copy_run,
 };
 
 /* ---- concat ---- */
 
-typedef struct part { move_plan plan; int64_t at; bool is_empty; } part;
-typedef struct concat_record { uint32_t count; part at[]; } concat_record;
+typedef struct part {
+    move_plan plan;
+    int64_t at;
+    bool is_empty;
+} part;
+typedef struct concat_record {
+    uint32_t count;
+    part at[];
+} concat_record;
 
 static const char *concat_reject(const problem *p, const kernel_target *t)
 {
@@ -122,7 +150,8 @@ static size_t concat_record_size(const problem *p, const tactic *t)
     return size_add(sizeof(concat_record), size_mul(sizeof(part), p->count_in));
 }
 
-static sinter_status concat_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status concat_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                                 const view *out, void *to)
 {
     (void)e, (void)t;
     concat_record *r = to;
@@ -152,19 +181,27 @@ static sinter_status concat_run(const kernel_run *k)
 }
 
 const kernel cpu_concat = {
-    .name = "cpu_concat", .abi = 1, .is_strided_out = true, .reject = concat_reject, .tactics = tactics, .check = check, .cost_ns = cost_ns,
-    .record_size = concat_record_size, .bind = concat_bind, .run = concat_run,
+    .name = "cpu_concat",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = concat_reject,
+    .tactics = tactics,
+    .check = check,
+    .cost_ns = cost_ns,
+    .record_size = concat_record_size,
+    .bind = concat_bind,
+    .run = concat_run,
 };
 
 /* ---- pad: the borders are filled with one value, then what remains of the input is copied ---- */
 
 enum { BORDERS = 2 * SINTER_RANK_MAX };
 typedef struct pad_record {
-    move_plan plan, border[BORDERS];    /* borders are copies of one element */
-    int64_t   border_at[BORDERS];
-    uint32_t  borders;
-    int64_t   to, from;                 /* bytes */
-    bool      has_inside, has_value;
+    move_plan plan, border[BORDERS]; /* borders are copies of one element */
+    int64_t border_at[BORDERS];
+    uint32_t borders;
+    int64_t to, from; /* bytes */
+    bool has_inside, has_value;
 } pad_record;
 
 static const char *pad_reject(const problem *p, const kernel_target *t)
@@ -181,7 +218,8 @@ static size_t pad_record_size(const problem *p, const tactic *t)
     return sizeof(pad_record);
 }
 
-static sinter_status pad_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status pad_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                              const view *out, void *to)
 {
     (void)e, (void)t;
     pad_record *r = to;
@@ -232,6 +270,14 @@ static sinter_status pad_run(const kernel_run *k)
 }
 
 const kernel cpu_pad = {
-    .name = "cpu_pad", .abi = 1, .is_strided_out = true, .reject = pad_reject, .tactics = tactics, .check = check, .cost_ns = cost_ns,
-    .record_size = pad_record_size, .bind = pad_bind, .run = pad_run,
+    .name = "cpu_pad",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = pad_reject,
+    .tactics = tactics,
+    .check = check,
+    .cost_ns = cost_ns,
+    .record_size = pad_record_size,
+    .bind = pad_bind,
+    .run = pad_run,
 };

@@ -30,9 +30,9 @@ static bool is_row_major(const problem_operand *o)
 /* What all rows of this file keep: [outer, n, inner] elements, dense. */
 typedef struct record {
     const rows_set *set;
-    int64_t   outer, n, inner, step;    /* step: of outer (or of columns), those of a tile */
-    bool      is_log, is_cols;
-    float     epsilon;
+    int64_t outer, n, inner, step; /* step: of outer (or of columns), those of a tile */
+    bool is_log, is_cols;
+    float epsilon;
     row_after after;
 } record;
 
@@ -43,13 +43,16 @@ static size_t record_size(const problem *p, const tactic *t)
 }
 
 typedef struct job {
-    const record     *r;
+    const record *r;
     const kernel_run *k;
-    const float      *x, *scale, *bias;
-    float            *y, *mean, *inverse;
+    const float *x, *scale, *bias;
+    float *y, *mean, *inverse;
 } job;
 
-static const float *optional(const kernel_run *k, uint32_t count, uint32_t i) { return i < count ? k->in[i] : NULL; }
+static const float *optional(const kernel_run *k, uint32_t count, uint32_t i)
+{
+    return i < count ? k->in[i] : NULL;
+}
 
 /* ---- softmax ---- */
 
@@ -62,12 +65,14 @@ static const char *softmax_reject(const problem *p, const kernel_target *t)
     return row_after_reject(p);
 }
 
-static sinter_status softmax_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status softmax_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                                  const view *out, void *to)
 {
     record *r = to;
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
-    const int64_t axis = p->op == OP_softmax ? ((const attrs_softmax *)attrs)->axis : ((const attrs_log_softmax *)attrs)->axis;
+    const int64_t axis =
+        p->op == OP_softmax ? ((const attrs_softmax *)attrs)->axis : ((const attrs_log_softmax *)attrs)->axis;
     r->set = rows_set_of(isa);
     r->is_log = p->op == OP_log_softmax;
     r->outer = r->inner = 1;
@@ -127,8 +132,16 @@ static sinter_status softmax_run(const kernel_run *k)
 }
 
 const kernel cpu_softmax = {
-    .name = "cpu_softmax", .abi = 1, .reject = softmax_reject, .tactics = row_tactics_isa, .check = row_check_isa, .print = row_print_isa,
-    .cost_ns = cost_ns, .record_size = record_size, .bind = softmax_bind, .run = softmax_run,
+    .name = "cpu_softmax",
+    .abi = 1,
+    .reject = softmax_reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = softmax_bind,
+    .run = softmax_run,
 };
 
 /* ---- layer_norm and rms_norm ---- */
@@ -147,7 +160,8 @@ static bool fits(const problem *p, uint32_t i)
     if (!is_row_major(o) || o->rank < rank) return false;
     for (uint32_t k = 0; k < o->rank; k++) {
         const uint32_t lead = o->rank - rank;
-        if (k < lead ? o->dim[k].max != 1 : memcmp(&o->dim[k], &x->dim[axis + k - lead], sizeof o->dim[k]) != 0) return false;
+        if (k < lead ? o->dim[k].max != 1 : memcmp(&o->dim[k], &x->dim[axis + k - lead], sizeof o->dim[k]) != 0)
+            return false;
     }
     return true;
 }
@@ -160,7 +174,8 @@ static const char *norm_reject(const problem *p)
     if (!p->epilogue) {
         REJECT_UNLESS(!p->prologue, "has a prologue");
         for (uint32_t i = 1; i < p->count_out; i++)
-            REJECT_UNLESS(p->out[i].dtype == SINTER_DTYPE_F32 && !p->out[i].is_strided && is_row_major(&p->out[i]), "statistics are not dense f32");
+            REJECT_UNLESS(p->out[i].dtype == SINTER_DTYPE_F32 && !p->out[i].is_strided && is_row_major(&p->out[i]),
+                          "statistics are not dense f32");
         return NULL;
     }
     return row_after_reject(p);
@@ -180,7 +195,8 @@ static const char *rms_norm_reject(const problem *p, const kernel_target *t)
     return norm_reject(p);
 }
 
-static sinter_status norm_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status norm_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                               const view *out, void *to)
 {
     record *r = to;
     isa_level isa;
@@ -188,11 +204,12 @@ static sinter_status norm_bind(env *e, const problem *p, const tactic *t, const 
     r->set = rows_set_of(isa);
     r->outer = r->n = r->inner = 1;
     const int64_t axis = norm_axis(p, attrs);
-    r->epsilon = (float)(p->op == OP_layer_norm ? ((const attrs_layer_norm *)attrs)->epsilon : ((const attrs_rms_norm *)attrs)->epsilon);
+    r->epsilon = (float)(p->op == OP_layer_norm ? ((const attrs_layer_norm *)attrs)->epsilon
+                                                : ((const attrs_rms_norm *)attrs)->epsilon);
     for (uint32_t i = 0; i < in[0].rank; i++) *(i < axis ? &r->outer : &r->n) *= in[0].dim[i];
     r->step = r->n > 0 && r->n < TILE_ELEMENTS ? TILE_ELEMENTS / r->n : 1;
     r->is_log = p->op == OP_rms_norm;
-    r->is_cols = !p->epilogue;          /* further results are statistics */
+    r->is_cols = !p->epilogue; /* further results are statistics */
     r->inner = (int64_t)p->count_anchor | (int64_t)(p->epilogue ? 1 : p->count_out) << 32;
     return row_after_bind(e, p, isa, in, out, &r->after);
 }
@@ -222,30 +239,52 @@ static sinter_status norm_run(const kernel_run *k)
     const record *r = k->record;
     const uint32_t count_in = (uint32_t)r->inner, count_out = (uint32_t)(r->inner >> 32);
     if (!r->outer || !r->n) return SINTER_OK;
-    job j = { .r = r, .k = k, .x = k->in[0], .y = k->out[0], .scale = optional(k, count_in, 1), .bias = optional(k, count_in, 2),
-              .mean = count_out > 1 ? k->out[1] : NULL, .inverse = count_out > 2 ? k->out[2] : NULL };
+    job j = { .r = r,
+              .k = k,
+              .x = k->in[0],
+              .y = k->out[0],
+              .scale = optional(k, count_in, 1),
+              .bias = optional(k, count_in, 2),
+              .mean = count_out > 1 ? k->out[1] : NULL,
+              .inverse = count_out > 2 ? k->out[2] : NULL };
     row_parallel(k, (r->outer + r->step - 1) / r->step, norm_rows, &j);
     return SINTER_OK;
 }
 
 const kernel cpu_layer_norm = {
-    .name = "cpu_layer_norm", .abi = 1, .reject = layer_norm_reject, .tactics = row_tactics_isa, .check = row_check_isa, .print = row_print_isa,
-    .cost_ns = cost_ns, .record_size = record_size, .bind = norm_bind, .run = norm_run,
+    .name = "cpu_layer_norm",
+    .abi = 1,
+    .reject = layer_norm_reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = norm_bind,
+    .run = norm_run,
 };
 const kernel cpu_rms_norm = {
-    .name = "cpu_rms_norm", .abi = 1, .reject = rms_norm_reject, .tactics = row_tactics_isa, .check = row_check_isa, .print = row_print_isa,
-    .cost_ns = cost_ns, .record_size = record_size, .bind = norm_bind, .run = norm_run,
+    .name = "cpu_rms_norm",
+    .abi = 1,
+    .reject = rms_norm_reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = norm_bind,
+    .run = norm_run,
 };
 
 /* ---- group_norm ---- */
 
 typedef struct group_record {
     const rows_set *set;
-    int64_t   images, channels, groups, pixels;
-    bool      is_last;                  /* channels-last */
-    uint32_t  count_in;
-    float     epsilon;
-    size_t    scratch;
+    int64_t images, channels, groups, pixels;
+    bool is_last; /* channels-last */
+    uint32_t count_in;
+    float epsilon;
+    size_t scratch;
     row_after after;
 } group_record;
 
@@ -283,7 +322,8 @@ static size_t group_record_size(const problem *p, const tactic *t)
     return sizeof(group_record);
 }
 
-static sinter_status group_norm_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status group_norm_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                                     const view *out, void *to)
 {
     group_record *r = to;
     isa_level isa;
@@ -300,7 +340,8 @@ static sinter_status group_norm_bind(env *e, const problem *p, const tactic *t, 
     r->epsilon = (float)a->epsilon;
     r->scratch = group_scratch(p);
     if (r->groups < 0 || (r->groups && r->channels % r->groups))
-        return FAIL(e, INVALID_ARG, "%lld groups do not divide %lld channels", (long long)r->groups, (long long)r->channels);
+        return FAIL(e, INVALID_ARG, "%lld groups do not divide %lld channels", (long long)r->groups,
+                    (long long)r->channels);
     return row_after_bind(e, p, isa, in, out, &r->after);
 }
 
@@ -341,7 +382,8 @@ static void image_run(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const group_record *r = (const group_record *)(const void *)j->r;
     const int64_t channels = r->channels, members = channels / r->groups;
     double *sum = (double *)(void *)((char *)j->k->workspace + worker * r->scratch), *mean = sum + channels;
-    float *part = (float *)(mean + channels), *moved = part + channels, *scale = moved + channels, *bias = scale + channels;
+    float *part = (float *)(mean + channels), *moved = part + channels, *scale = moved + channels,
+          *bias = scale + channels;
     for (int64_t i = begin; i < end; i++) {
         const float *x = j->x + i * channels * r->pixels;
         float *y = j->y + i * channels * r->pixels;
@@ -376,7 +418,8 @@ static void image_run(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
             scale[c] = (float)s;
             bias[c] = (float)((j->bias ? (double)j->bias[c] : 0) - mean[c] * s);
         }
-        for (int64_t k = 0; k < r->pixels; k++) r->set->affine_each(y + k * channels, x + k * channels, channels, scale, bias);
+        for (int64_t k = 0; k < r->pixels; k++)
+            r->set->affine_each(y + k * channels, x + k * channels, channels, scale, bias);
     }
 }
 
@@ -384,7 +427,12 @@ static sinter_status group_norm_run(const kernel_run *k)
 {
     const group_record *r = k->record;
     if (!r->images || !r->channels || !r->pixels) return SINTER_OK;
-    job j = { .r = k->record, .k = k, .x = k->in[0], .y = k->out[0], .scale = optional(k, r->count_in, 1), .bias = optional(k, r->count_in, 2) };
+    job j = { .r = k->record,
+              .k = k,
+              .x = k->in[0],
+              .y = k->out[0],
+              .scale = optional(k, r->count_in, 1),
+              .bias = optional(k, r->count_in, 2) };
     if (r->is_last) row_parallel(k, r->images, image_run, &j);
     else row_parallel(k, r->images * r->groups, group_run, &j);
     row_after_all(&r->after, k, j.y);
@@ -392,6 +440,15 @@ static sinter_status group_norm_run(const kernel_run *k)
 }
 
 const kernel cpu_group_norm = {
-    .name = "cpu_group_norm", .abi = 1, .reject = group_norm_reject, .tactics = row_tactics_isa, .check = row_check_isa, .print = row_print_isa,
-    .cost_ns = cost_ns, .workspace = group_workspace, .record_size = group_record_size, .bind = group_norm_bind, .run = group_norm_run,
+    .name = "cpu_group_norm",
+    .abi = 1,
+    .reject = group_norm_reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .workspace = group_workspace,
+    .record_size = group_record_size,
+    .bind = group_norm_bind,
+    .run = group_norm_run,
 };

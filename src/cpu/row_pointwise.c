@@ -3,7 +3,9 @@
 #include "cpu/kernels.h"
 #include "cpu/row.h"
 
-typedef struct record { vm_program program; } record;
+typedef struct record {
+    vm_program program;
+} record;
 
 enum { ARITY_MAX = 3 };
 
@@ -32,7 +34,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     for (uint32_t i = 0; i < p->count_in; i++) in[i] = p->in[i].dtype;
     for (uint32_t i = 0; i < p->count_out; i++) out[i] = p->out[i].dtype;
     if (p->op == OP_pointwise) return vm_reject(p->epilogue, p->count_in, in, p->count_out, out);
-    for (uint32_t i = 0; i < p->count_in; i++) REJECT_UNLESS(sinter_dtype_bits(in[i]) >= 8, "an operand's type is under a byte");
+    for (uint32_t i = 0; i < p->count_in; i++)
+        REJECT_UNLESS(sinter_dtype_bits(in[i]) >= 8, "an operand's type is under a byte");
     REJECT_UNLESS(sinter_dtype_bits(out[0]) >= 8, "a result's type is under a byte");
     return NULL;
 }
@@ -49,19 +52,24 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 static size_t record_size(const problem *p, const tactic *t)
 {
     (void)p, (void)t;
-    return sizeof(record) + expr_size(ARITY_MAX + 2);       /* a single op's program is needed no longer than bind */
+    return sizeof(record) + expr_size(ARITY_MAX + 2); /* a single op's program is needed no longer than bind */
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
 {
     (void)attrs;
     record *r = to;
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
-    return vm_bind(e, &r->program, isa, program_of(p, (expr *)(void *)(r + 1)), out[0].rank, out[0].dim, NULL, false, in, out);
+    return vm_bind(e, &r->program, isa, program_of(p, (expr *)(void *)(r + 1)), out[0].rank, out[0].dim, NULL, false,
+                   in, out);
 }
 
-typedef struct job { const vm_program *program; vm_io io; } job;
+typedef struct job {
+    const vm_program *program;
+    vm_io io;
+} job;
 
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
@@ -79,6 +87,16 @@ static sinter_status run(const kernel_run *k)
 }
 
 const kernel cpu_pointwise = {
-    .name = "cpu_pointwise", .abi = 1, .is_strided_out = true, .is_in_place = true, .reject = reject, .tactics = row_tactics_isa,
-    .check = row_check_isa, .print = row_print_isa, .cost_ns = cost_ns, .record_size = record_size, .bind = bind, .run = run,
+    .name = "cpu_pointwise",
+    .abi = 1,
+    .is_strided_out = true,
+    .is_in_place = true,
+    .reject = reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_pool.c - max and average pooling in f32. Channels-last: vectors along channels over pointers to the window's pixels.
- * Any other order: element by element, channels outside. */
+/* row_pool.c - max and average pooling in f32. Channels-last: vectors along channels over pointers to the window's
+ * pixels. Any other order: element by element, channels outside. */
 #include "cpu/kernels.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
@@ -11,16 +11,19 @@ enum { SPATIAL = 3, TAPS = 128 };
 
 typedef struct record {
     const rows_set *set;
-    bool      is_max, is_last, counts_pad;
-    int64_t   images, channels, in[SPATIAL], out[SPATIAL];
-    int64_t   kernel[SPATIAL], stride[SPATIAL], dilation[SPATIAL], pad[SPATIAL], pad_end[SPATIAL];
-    int64_t   x_image, x_channel, x_dim[SPATIAL], y_image, y_channel, y_dim[SPATIAL];
-    row_epilogue epilogue;              /* channels-last: by output rows */
+    bool is_max, is_last, counts_pad;
+    int64_t images, channels, in[SPATIAL], out[SPATIAL];
+    int64_t kernel[SPATIAL], stride[SPATIAL], dilation[SPATIAL], pad[SPATIAL], pad_end[SPATIAL];
+    int64_t x_image, x_channel, x_dim[SPATIAL], y_image, y_channel, y_dim[SPATIAL];
+    row_epilogue epilogue; /* channels-last: by output rows */
     row_after after;
 } record;
 
 /* max_pool and avg_pool begin alike. */
-typedef struct pool_attrs { const attr_ints *kernel, *stride, *dilation, *pad; bool counts_pad; } pool_attrs;
+typedef struct pool_attrs {
+    const attr_ints *kernel, *stride, *dilation, *pad;
+    bool counts_pad;
+} pool_attrs;
 static pool_attrs attrs_of(const problem *p, const void *attrs)
 {
     if (p->op == OP_max_pool) {
@@ -64,7 +67,8 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     for (uint32_t i = 0; i < a.kernel->count; i++) taps *= (double)a.kernel->at[i];
     const bool is_last = p->in[0].order[p->in[0].rank - 1] == 1;
     const double threads = target->threads ? target->threads : 1, flops = target->flops > 0 ? target->flops : 1e10;
-    return row_memory_ns(p, target, 1) + row_operand_bytes(&p->out[0]) / 4 * taps * (is_last ? 4 : 60) / flops * 1e9 / threads;
+    return row_memory_ns(p, target, 1) +
+           row_operand_bytes(&p->out[0]) / 4 * taps * (is_last ? 4 : 60) / flops * 1e9 / threads;
 }
 
 static size_t record_size(const problem *p, const tactic *t)
@@ -73,7 +77,8 @@ static size_t record_size(const problem *p, const tactic *t)
     return sizeof(record);
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
 {
     record *r = to;
     isa_level isa;
@@ -106,20 +111,31 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         r->x_dim[k] = x->stride[2 + i];
         r->y_dim[k] = y->stride[2 + i];
     }
-    r->is_last = !row_epilogue_reject(p) && (r->x_channel == 1 || r->channels == 1) && (r->y_channel == 1 || r->channels == 1) &&
-                 p->out[0].order[y->rank - 1] == 1 && p->out[0].order[0] == 0;
+    r->is_last = !row_epilogue_reject(p) && (r->x_channel == 1 || r->channels == 1) &&
+                 (r->y_channel == 1 || r->channels == 1) && p->out[0].order[y->rank - 1] == 1 &&
+                 p->out[0].order[0] == 0;
     for (uint32_t i = 1; i + 1 < y->rank; i++) r->is_last = r->is_last && p->out[0].order[i] == i + 1;
     r->epilogue.has_program = r->after.has_program = false;
     if (r->is_last) return row_epilogue_bind(e, p, isa, in, out, p->out[0].order, false, &r->epilogue);
     return row_after_bind(e, p, isa, in, out, &r->after);
 }
 
-typedef struct job { const record *r; vm_io io; const float *x; float *y; } job;
+typedef struct job {
+    const record *r;
+    vm_io io;
+    const float *x;
+    float *y;
+} job;
 
 /* Kernel positions [first, stop) that lie inside, and how many lie inside the padded input. */
-typedef struct span { int64_t at, first, stop, padded; } span;
+typedef struct span {
+    int64_t at, first, stop, padded;
+} span;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a > 0 ? (a + b - 1) / b : -(-a / b);
+}
 
 static span span_of(const record *r, uint32_t i, int64_t o)
 {
@@ -150,11 +166,12 @@ static void pixel_last(const record *r, float *y, const float *x, const span s[S
     for (int64_t d = s[0].first; d < s[0].stop; d++)
         for (int64_t h = s[1].first; h < s[1].stop; h++)
             for (int64_t w = s[2].first; w < s[2].stop; w++) {
-                tap[count++] = x + (s[0].at + d * r->dilation[0]) * r->x_dim[0] + (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
+                tap[count++] = x + (s[0].at + d * r->dilation[0]) * r->x_dim[0] +
+                               (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
                                (s[2].at + w * r->dilation[2]) * r->x_dim[2];
                 seen++;
                 if (count < TAPS && seen < inside) continue;
-                if (!is_first) tap[count++] = y;        /* what was found so far */
+                if (!is_first) tap[count++] = y; /* what was found so far */
                 if (r->is_max) r->set->max_of(y, tap, count, r->channels);
                 else r->set->sum_of(y, tap, count, r->channels, seen == inside ? (float)(1 / divisor) : 1.0f);
                 is_first = false;
@@ -175,7 +192,8 @@ static void rows_last(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
             s[2] = span_of(r, 2, w);
             pixel_last(r, y + w * r->y_dim[2], j->x + n * r->x_image, s);
         }
-        if (r->epilogue.has_program) vm_block(&r->epilogue.program, &j->io, i * r->out[2], r->out[2], 0, r->channels, y, r->y_dim[2]);
+        if (r->epilogue.has_program)
+            vm_block(&r->epilogue.program, &j->io, i * r->out[2], r->out[2], 0, r->channels, y, r->y_dim[2]);
     }
 }
 
@@ -185,8 +203,9 @@ static float element(const record *r, const float *x, const span s[SPATIAL])
     for (int64_t d = s[0].first; d < s[0].stop; d++)
         for (int64_t h = s[1].first; h < s[1].stop; h++)
             for (int64_t w = s[2].first; w < s[2].stop; w++) {
-                const double u = (double)x[(s[0].at + d * r->dilation[0]) * r->x_dim[0] + (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
-                                           (s[2].at + w * r->dilation[2]) * r->x_dim[2]];
+                const double u = (double)
+                    x[(s[0].at + d * r->dilation[0]) * r->x_dim[0] + (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
+                      (s[2].at + w * r->dilation[2]) * r->x_dim[2]];
                 if (!r->is_max) v += u;
                 else if (!(u <= v) && !isnan(v)) v = u;
             }
@@ -234,10 +253,28 @@ static sinter_status run(const kernel_run *k)
 }
 
 const kernel cpu_pool_max = {
-    .name = "cpu_pool_max", .abi = 1, .is_strided_out = true, .reject = max_reject, .tactics = row_tactics_isa, .check = row_check_isa,
-    .print = row_print_isa, .cost_ns = cost_ns, .record_size = record_size, .bind = bind, .run = run,
+    .name = "cpu_pool_max",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = max_reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
 };
 const kernel cpu_pool_avg = {
-    .name = "cpu_pool_avg", .abi = 1, .is_strided_out = true, .reject = avg_reject, .tactics = row_tactics_isa, .check = row_check_isa,
-    .print = row_print_isa, .cost_ns = cost_ns, .record_size = record_size, .bind = bind, .run = run,
+    .name = "cpu_pool_avg",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = avg_reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
 };

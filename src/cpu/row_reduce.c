@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_reduce.c - reductions in f32 over any axes of any strides.
  *
- * Axes are sorted by how they lie and merged. Where the innermost is reduced, runs are folded; where it is kept, columns
- * are, several rows at a time, so that both read memory in order. Long sums are cut and the parts added in double. */
+ * Axes are sorted by how they lie and merged. Where the innermost is reduced, runs are folded; where it is kept,
+ * columns are, several rows at a time, so that both read memory in order. Long sums are cut and the parts added in
+ * double. */
 #include "cpu/kernels.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
@@ -11,16 +12,18 @@
 
 enum { RUN = 4096, COLS = 256, TILE_ELEMENTS = 16384 };
 
-typedef struct axis { int64_t dim, in, out; } axis;
+typedef struct axis {
+    int64_t dim, in, out;
+} axis;
 
 typedef struct record {
     const rows_set *set;
-    axis      kept[SINTER_RANK_MAX], gone[SINTER_RANK_MAX];     /* the last of each is the innermost in memory */
-    uint32_t  kept_count, gone_count;
-    int64_t   kept_total, gone_total;   /* of columns: without the columns */
-    bool      is_cols;
-    int64_t   unit;                     /* kept positions of a tile */
-    int64_t   kind;                     /* reduce_kind */
+    axis kept[SINTER_RANK_MAX], gone[SINTER_RANK_MAX]; /* the last of each is the innermost in memory */
+    uint32_t kept_count, gone_count;
+    int64_t kept_total, gone_total; /* of columns: without the columns */
+    bool is_cols;
+    int64_t unit; /* kept positions of a tile */
+    int64_t kind; /* reduce_kind */
     rows_fold fold;
     row_after after;
 } record;
@@ -30,7 +33,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     (void)t;
     REJECT_UNLESS(p->op == OP_reduce, "not a reduction");
     REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
-    REJECT_UNLESS(((const attrs_reduce *)p->attrs)->kind != reduce_kind_log_sum_exp, "a logarithm of a sum of exponentials");
+    REJECT_UNLESS(((const attrs_reduce *)p->attrs)->kind != reduce_kind_log_sum_exp,
+                  "a logarithm of a sum of exponentials");
     return row_after_reject(p);
 }
 
@@ -46,7 +50,10 @@ static size_t record_size(const problem *p, const tactic *t)
     return sizeof(record);
 }
 
-static int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
+static int64_t magnitude(int64_t v)
+{
+    return v < 0 ? -v : v;
+}
 
 /* Appends in order of falling strides, then merges neighbours. */
 static uint32_t sort(axis *at, uint32_t count)
@@ -60,7 +67,8 @@ static uint32_t sort(axis *at, uint32_t count)
     uint32_t n = 0;
     for (uint32_t i = 0; i < count; i++) {
         axis *last = n ? &at[n - 1] : NULL;
-        if (last && last->in == at[i].in * at[i].dim && last->out == at[i].out * at[i].dim) *last = (axis){ last->dim * at[i].dim, at[i].in, at[i].out };
+        if (last && last->in == at[i].in * at[i].dim && last->out == at[i].out * at[i].dim)
+            *last = (axis){ last->dim * at[i].dim, at[i].in, at[i].out };
         else at[n++] = at[i];
     }
     return n;
@@ -73,16 +81,17 @@ static int64_t total(const axis *at, uint32_t count)
     return n;
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
 {
     record *r = to;
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
     const attrs_reduce *a = attrs;
     static const rows_fold folds[reduce_kind_count] = {
-        [reduce_kind_sum] = ROWS_SUM, [reduce_kind_mean] = ROWS_SUM, [reduce_kind_max] = ROWS_MAX, [reduce_kind_min] = ROWS_MIN,
-        [reduce_kind_prod] = ROWS_PROD, [reduce_kind_l1] = ROWS_ABS, [reduce_kind_l2] = ROWS_SQUARE, [reduce_kind_log_sum] = ROWS_SUM,
-        [reduce_kind_sum_square] = ROWS_SQUARE,
+        [reduce_kind_sum] = ROWS_SUM,   [reduce_kind_mean] = ROWS_SUM,    [reduce_kind_max] = ROWS_MAX,
+        [reduce_kind_min] = ROWS_MIN,   [reduce_kind_prod] = ROWS_PROD,   [reduce_kind_l1] = ROWS_ABS,
+        [reduce_kind_l2] = ROWS_SQUARE, [reduce_kind_log_sum] = ROWS_SUM, [reduce_kind_sum_square] = ROWS_SQUARE,
     };
     r->set = rows_set_of(isa);
     r->kind = a->kind;
@@ -100,7 +109,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     }
     r->kept_count = sort(r->kept, r->kept_count);
     r->gone_count = sort(r->gone, r->gone_count);
-    const axis *k = r->kept_count ? &r->kept[r->kept_count - 1] : NULL, *g = r->gone_count ? &r->gone[r->gone_count - 1] : NULL;
+    const axis *k = r->kept_count ? &r->kept[r->kept_count - 1] : NULL,
+               *g = r->gone_count ? &r->gone[r->gone_count - 1] : NULL;
     r->is_cols = k && k->in == 1 && k->out == 1 && (!g || magnitude(g->in) != 1);
     r->gone_total = total(r->gone, r->gone_count);
     r->kept_total = total(r->kept, r->kept_count - (r->is_cols ? 1 : 0));
@@ -190,7 +200,11 @@ static void fold_columns(const record *r, float *y, const float *x, int64_t cols
     for (int64_t c = 0; c < cols; c++) y[c] = finish(r, v[c]);
 }
 
-typedef struct job { const record *r; const float *x; float *y; } job;
+typedef struct job {
+    const record *r;
+    const float *x;
+    float *y;
+} job;
 
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
@@ -218,12 +232,21 @@ static sinter_status run(const kernel_run *k)
     const record *r = k->record;
     job j = { r, k->in[0], k->out[0] };
     const int64_t width = r->is_cols ? r->kept[r->kept_count - 1].dim : 0;
-    row_parallel(k, r->is_cols ? r->kept_total * ((width + COLS - 1) / COLS) : (r->kept_total + r->unit - 1) / r->unit, body, &j);
+    row_parallel(k, r->is_cols ? r->kept_total * ((width + COLS - 1) / COLS) : (r->kept_total + r->unit - 1) / r->unit,
+                 body, &j);
     row_after_all(&r->after, k, j.y);
     return SINTER_OK;
 }
 
 const kernel cpu_reduce = {
-    .name = "cpu_reduce", .abi = 1, .reject = reject, .tactics = row_tactics_isa, .check = row_check_isa, .print = row_print_isa,
-    .cost_ns = cost_ns, .record_size = record_size, .bind = bind, .run = run,
+    .name = "cpu_reduce",
+    .abi = 1,
+    .reject = reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
 };

@@ -5,8 +5,8 @@
 
 typedef struct record {
     const problem *p;
-    const void    *attrs;
-    view           at[];                /* inputs, then results */
+    const void *attrs;
+    view at[]; /* inputs, then results */
 } record;
 
 static const char *reject(const problem *p, const kernel_target *t)
@@ -45,7 +45,8 @@ static size_t record_size(const problem *p, const tactic *t)
     return size_add(sizeof(record), size_mul(sizeof(view), size_add(p->count_in, p->count_out)));
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
 {
     (void)e, (void)t;
     record *r = to;
@@ -66,13 +67,29 @@ static sinter_status run(const kernel_run *k)
     for (uint32_t i = 0; i < p->count_in; i++) at[i].data = k->in[i];
     for (uint32_t i = 0; i < p->count_out; i++) at[p->count_in + i].data = k->out[i];
     ref_call c = {
-        .e = k->e, .op = p->op, .attrs = r->attrs, .count_in = p->count_in, .count_out = p->count_out, .in = at,
-        .out = at + p->count_in, .program = p->op == OP_pointwise ? p->epilogue : NULL, .scratch = k->scratch, .fault = k->fault,
+        .e = k->e,
+        .op = p->op,
+        .attrs = r->attrs,
+        .count_in = p->count_in,
+        .count_out = p->count_out,
+        .in = at,
+        .out = at + p->count_in,
+        .program = p->op == OP_pointwise ? p->epilogue : NULL,
+        .scratch = k->scratch,
+        .fault = k->fault,
     };
     return problem_reference(p, &c);
 }
 
 const kernel cpu_reference = {
-    .name = "cpu_reference", .abi = 1, .is_strided_out = true, .reject = reject, .tactics = tactics, .check = check,
-    .cost_ns = cost_ns, .record_size = record_size, .bind = bind, .run = run,
+    .name = "cpu_reference",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = reject,
+    .tactics = tactics,
+    .check = check,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_resize.c - nearest and linear resize of images in f32, any strides. Where channels are adjacent a pixel is a copy or
- * a blend of four rows; else elements are blended one by one. Coordinates are computed as they are needed. */
+/* row_resize.c - nearest and linear resize of images in f32, any strides. Where channels are adjacent a pixel is a copy
+ * or a blend of four rows; else elements are blended one by one. Coordinates are computed as they are needed. */
 #include "cpu/kernels.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
@@ -9,11 +9,11 @@
 
 typedef struct record {
     const rows_set *set;
-    bool     is_nearest, is_last;
-    int64_t  coordinate, nearest;
-    double   scale[2];
-    int64_t  images, channels, in[2], out[2];
-    int64_t  x_image, x_channel, x_dim[2], y_image, y_channel, y_dim[2];
+    bool is_nearest, is_last;
+    int64_t coordinate, nearest;
+    double scale[2];
+    int64_t images, channels, in[2], out[2];
+    int64_t x_image, x_channel, x_dim[2], y_image, y_channel, y_dim[2];
     row_after after;
 } record;
 
@@ -28,7 +28,9 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(a->coordinate != resize_coordinate_tf_crop_and_resize, "crops");
     REJECT_UNLESS(!a->antialias && !a->exclude_outside, "antialias, or outside excluded");
     REJECT_UNLESS(a->scale.count == 0 || (a->scale.at[0] == 1 && a->scale.at[1] == 1), "resizes images or channels");
-    for (uint32_t i = 0; i < 2; i++) REJECT_UNLESS(!memcmp(&p->in[0].dim[i], &p->out[0].dim[i], sizeof p->in[0].dim[i]), "resizes images or channels");
+    for (uint32_t i = 0; i < 2; i++)
+        REJECT_UNLESS(!memcmp(&p->in[0].dim[i], &p->out[0].dim[i], sizeof p->in[0].dim[i]),
+                      "resizes images or channels");
     return row_after_reject(p);
 }
 
@@ -44,7 +46,8 @@ static size_t record_size(const problem *p, const tactic *t)
     return sizeof(record);
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out, void *to)
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
 {
     record *r = to;
     isa_level isa;
@@ -69,7 +72,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         r->y_dim[i] = y->stride[2 + i];
         r->scale[i] = a->scale.count ? a->scale.at[2 + i] : (double)r->out[i] / (double)r->in[i];
         if (r->out[i] && (!(r->scale[i] > 0) || !isfinite(r->scale[i]) || !r->in[i]))
-            return FAIL(e, INVALID_ARG, "resize: the scale of axis %u is %g, of %lld elements", 2 + i, r->scale[i], (long long)r->in[i]);
+            return FAIL(e, INVALID_ARG, "resize: the scale of axis %u is %g, of %lld elements", 2 + i, r->scale[i],
+                        (long long)r->in[i]);
     }
     return row_after_bind(e, p, isa, in, out, &r->after);
 }
@@ -82,15 +86,22 @@ static double position(const record *r, uint32_t axis, int64_t i)
     case resize_coordinate_align_corners: return is_one || r->out[axis] == 1 ? 0 : x * (width - 1) / (wanted - 1);
     case resize_coordinate_asymmetric: return x / scale;
     case resize_coordinate_pytorch_half_pixel: return is_one ? -0.5 : (x + 0.5) / scale - 0.5;
-    case resize_coordinate_half_pixel_symmetric: return width / 2 * (1 - (double)r->out[axis] / wanted) + (x + 0.5) / scale - 0.5;
+    case resize_coordinate_half_pixel_symmetric:
+        return width / 2 * (1 - (double)r->out[axis] / wanted) + (x + 0.5) / scale - 0.5;
     default: return (x + 0.5) / scale - 0.5;
     }
 }
 
-static int64_t clamped(double x, int64_t n) { return x < 0 ? 0 : x > (double)(n - 1) ? n - 1 : (int64_t)x; }
+static int64_t clamped(double x, int64_t n)
+{
+    return x < 0 ? 0 : x > (double)(n - 1) ? n - 1 : (int64_t)x;
+}
 
 /* The two input coordinates of an output coordinate and the weight of the second; nearest: the first alone. */
-typedef struct pair { int64_t at[2]; float weight; } pair;
+typedef struct pair {
+    int64_t at[2];
+    float weight;
+} pair;
 
 static pair pair_of(const record *r, uint32_t axis, int64_t i)
 {
@@ -109,10 +120,17 @@ static pair pair_of(const record *r, uint32_t axis, int64_t i)
     return (pair){ { clamped(at, n), clamped(at, n) }, 0 };
 }
 
-typedef struct job { const record *r; const float *x; float *y; } job;
+typedef struct job {
+    const record *r;
+    const float *x;
+    float *y;
+} job;
 
 /* A weight of zero must not bring in an infinity. */
-static float blend(float a, float b, float weight) { return weight == 0 ? a : weight == 1 ? b : a + (b - a) * weight; }
+static float blend(float a, float b, float weight)
+{
+    return weight == 0 ? a : weight == 1 ? b : a + (b - a) * weight;
+}
 
 static void pixel(const record *r, float *y, const float *x, pair h, pair w)
 {
@@ -123,10 +141,12 @@ static void pixel(const record *r, float *y, const float *x, pair h, pair w)
         return;
     }
     if (r->is_last) {
-        const float *from[4] = { row0 + w0, w.weight == 0 ? row0 + w0 : row0 + w1, h.weight == 0 ? row0 + w0 : row1 + w0, row1 + w1 };
+        const float *from[4] = { row0 + w0, w.weight == 0 ? row0 + w0 : row0 + w1,
+                                 h.weight == 0 ? row0 + w0 : row1 + w0, row1 + w1 };
         if (h.weight == 0) from[3] = from[1];
         else if (w.weight == 0) from[3] = from[2];
-        const float k[4] = { (1 - h.weight) * (1 - w.weight), (1 - h.weight) * w.weight, h.weight * (1 - w.weight), h.weight * w.weight };
+        const float k[4] = { (1 - h.weight) * (1 - w.weight), (1 - h.weight) * w.weight, h.weight * (1 - w.weight),
+                             h.weight * w.weight };
         r->set->blend4(y, from, k, r->channels);
         return;
     }
@@ -146,7 +166,8 @@ static void rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         const int64_t n = i / r->out[0], h = i % r->out[0];
         const pair of_h = pair_of(r, 0, h);
         float *y = j->y + n * r->y_image + h * r->y_dim[0];
-        for (int64_t w = 0; w < r->out[1]; w++) pixel(r, y + w * r->y_dim[1], j->x + n * r->x_image, of_h, pair_of(r, 1, w));
+        for (int64_t w = 0; w < r->out[1]; w++)
+            pixel(r, y + w * r->y_dim[1], j->x + n * r->x_image, of_h, pair_of(r, 1, w));
     }
 }
 
@@ -160,6 +181,14 @@ static sinter_status run(const kernel_run *k)
 }
 
 const kernel cpu_resize = {
-    .name = "cpu_resize", .abi = 1, .reject = reject, .tactics = row_tactics_isa, .check = row_check_isa, .print = row_print_isa,
-    .cost_ns = cost_ns, .record_size = record_size, .bind = bind, .run = run,
+    .name = "cpu_resize",
+    .abi = 1,
+    .reject = reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
 };

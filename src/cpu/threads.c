@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* threads.c - the pool: a sequence number to start, a counter to join, and a futex for whoever waits too long.
  *
- * The fields of a job are plain: they are written before the release store of `sequence` and read after its acquire, and
- * written again only after every worker has counted down `pending`. Sleeping uses sequentially consistent operations on
- * both sides (announce, then look again; publish, then look for sleepers), so that no wake is lost. */
+ * The fields of a job are plain: they are written before the release store of `sequence` and read after its acquire,
+ * and written again only after every worker has counted down `pending`. Sleeping uses sequentially consistent
+ * operations on both sides (announce, then look again; publish, then look for sleepers), so that no wake is lost. */
 #include "cpu/threads.h"
 
 #include "base/os.h"
@@ -11,17 +11,17 @@
 enum { LINE = 64, SPINS_PER_LOOK = 64, JOIN_SPIN_NS = 200000 };
 
 typedef struct worker {
-    cpu_pool  *pool;
-    uint32_t   index;
+    cpu_pool *pool;
+    uint32_t index;
     os_thread *thread;
 } worker;
 
 struct cpu_pool {
-    parallel p;                              /* first: run is given a pointer to it */
+    parallel p; /* first: run is given a pointer to it */
     uint64_t spin_ns;
-    worker  *workers;                        /* [p.threads]; 0 is the caller's and has no thread */
-    void   (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker);
-    void    *arg;
+    worker *workers; /* [p.threads]; 0 is the caller's and has no thread */
+    void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker);
+    void *arg;
     uint32_t count;
     _Alignas(LINE) uint32_t busy;
     _Alignas(LINE) uint32_t sequence;
@@ -103,12 +103,13 @@ static void join(cpu_pool *pool)
     }
     if (!__atomic_load_n(&pool->pending, __ATOMIC_ACQUIRE)) return;
     __atomic_store_n(&pool->is_joining, 1, __ATOMIC_SEQ_CST);
-    for (uint32_t left; (left = __atomic_load_n(&pool->pending, __ATOMIC_SEQ_CST)) != 0;) os_wait(&pool->pending, left, 0);
+    for (uint32_t left; (left = __atomic_load_n(&pool->pending, __ATOMIC_SEQ_CST)) != 0;)
+        os_wait(&pool->pending, left, 0);
     __atomic_store_n(&pool->is_joining, 0, __ATOMIC_SEQ_CST);
 }
 
-static void run(const parallel *p, uint32_t count, void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker),
-                void *arg)
+static void run(const parallel *p, uint32_t count,
+                void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg)
 {
     if (!count) return;
     cpu_pool *pool = (cpu_pool *)(uintptr_t)p;
@@ -138,7 +139,8 @@ sinter_status cpu_pool_create(env *e, uint32_t threads, uint64_t spin_ns, cpu_po
     *out = NULL;
     if (!threads) threads = os_cpu_count();
     if (threads > CPU_POOL_THREADS_MAX)
-        return FAIL(e, INVALID_ARG, "%u threads were asked for; at most %d are possible", threads, CPU_POOL_THREADS_MAX);
+        return FAIL(e, INVALID_ARG, "%u threads were asked for; at most %d are possible", threads,
+                    CPU_POOL_THREADS_MAX);
     cpu_pool *pool = mem_zalloc(e, sizeof *pool, LINE);
     if (!pool) return FAIL_MEMORY(e, "the thread pool");
     pool->p.run = run;
@@ -172,4 +174,7 @@ void cpu_pool_destroy(env *e, cpu_pool *pool)
     mem_free(e, pool, sizeof *pool, LINE);
 }
 
-const parallel *cpu_pool_parallel(const cpu_pool *pool) { return &pool->p; }
+const parallel *cpu_pool_parallel(const cpu_pool *pool)
+{
+    return &pool->p;
+}

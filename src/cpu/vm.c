@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vm.c - running expression programs: the walk over the space in tiles, and the tile loop. Compiling: vm_bind.c.
  *
- * A tile is some whole rows, or a piece of one row. A table of addresses, one a value, says where each value of the tile
- * lies: in a slot of the stack buffer, or straight in an operand's memory. */
+ * A tile is some whole rows, or a piece of one row. A table of addresses, one a value, says where each value of the
+ * tile lies: in a slot of the stack buffer, or straight in an operand's memory. */
 #include "cpu/vm.h"
 
 #include "core/dtype.h"
@@ -10,35 +10,54 @@
 
 typedef struct walk {
     const vm_program *p;
-    char    *base[EXPR_MAX];            /* element (row 0, column 0) of each operand */
-    char    *at[EXPR_MAX];              /* the tile's corner in each operand */
-    const float *acc;                   /* of the tile */
-    int64_t  acc_ld;
-    void    *value[EXPR_MAX];
+    char *base[EXPR_MAX]; /* element (row 0, column 0) of each operand */
+    char *at[EXPR_MAX];   /* the tile's corner in each operand */
+    const float *acc;     /* of the tile */
+    int64_t acc_ld;
+    void *value[EXPR_MAX];
     _Alignas(64) unsigned char slot[VM_SLOT_BYTES];
 } walk;
 
 static void gather(void *dst, const char *src, int64_t n, int64_t stride, uint32_t size)
 {
     switch (size) {
-    case 1: for (int64_t i = 0; i < n; i++, src += stride) ((uint8_t *)dst)[i] = *(const uint8_t *)src; break;
-    case 2: for (int64_t i = 0; i < n; i++, src += stride) ((uint16_t *)dst)[i] = *(const uint16_t *)(const void *)src; break;
-    case 4: for (int64_t i = 0; i < n; i++, src += stride) ((uint32_t *)dst)[i] = *(const uint32_t *)(const void *)src; break;
-    default: for (int64_t i = 0; i < n; i++, src += stride) ((uint64_t *)dst)[i] = *(const uint64_t *)(const void *)src; break;
+    case 1:
+        for (int64_t i = 0; i < n; i++, src += stride) ((uint8_t *)dst)[i] = *(const uint8_t *)src;
+        break;
+    case 2:
+        for (int64_t i = 0; i < n; i++, src += stride) ((uint16_t *)dst)[i] = *(const uint16_t *)(const void *)src;
+        break;
+    case 4:
+        for (int64_t i = 0; i < n; i++, src += stride) ((uint32_t *)dst)[i] = *(const uint32_t *)(const void *)src;
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++, src += stride) ((uint64_t *)dst)[i] = *(const uint64_t *)(const void *)src;
+        break;
     }
 }
 
 static void scatter(char *dst, const void *src, int64_t n, int64_t stride, uint32_t size)
 {
     switch (size) {
-    case 1: for (int64_t i = 0; i < n; i++, dst += stride) *(uint8_t *)dst = ((const uint8_t *)src)[i]; break;
-    case 2: for (int64_t i = 0; i < n; i++, dst += stride) *(uint16_t *)(void *)dst = ((const uint16_t *)src)[i]; break;
-    case 4: for (int64_t i = 0; i < n; i++, dst += stride) *(uint32_t *)(void *)dst = ((const uint32_t *)src)[i]; break;
-    default: for (int64_t i = 0; i < n; i++, dst += stride) *(uint64_t *)(void *)dst = ((const uint64_t *)src)[i]; break;
+    case 1:
+        for (int64_t i = 0; i < n; i++, dst += stride) *(uint8_t *)dst = ((const uint8_t *)src)[i];
+        break;
+    case 2:
+        for (int64_t i = 0; i < n; i++, dst += stride) *(uint16_t *)(void *)dst = ((const uint16_t *)src)[i];
+        break;
+    case 4:
+        for (int64_t i = 0; i < n; i++, dst += stride) *(uint32_t *)(void *)dst = ((const uint32_t *)src)[i];
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++, dst += stride) *(uint64_t *)(void *)dst = ((const uint64_t *)src)[i];
+        break;
     }
 }
 
-static uint32_t register_size(uint32_t cls) { return cls == VM_F64 || cls == VM_I64 ? 8 : 4; }
+static uint32_t register_size(uint32_t cls)
+{
+    return cls == VM_F64 || cls == VM_I64 ? 8 : 4;
+}
 
 /* True where memory holds exactly what a register does. */
 static bool is_raw(const vm_operand *o)
@@ -124,7 +143,7 @@ static void load(walk *w, const vm_op *op, int64_t rows, int64_t cols)
         load_run(p->set, o, dst, src, rows * cols);
         return;
     }
-    if (row == o->size && rows > 1 && col != o->size && size == o->size) {        /* across: whole columns share lines */
+    if (row == o->size && rows > 1 && col != o->size && size == o->size) { /* across: whole columns share lines */
         for (int64_t c = 0; c < cols; c++, src += col) scatter((char *)dst + c * size, src, rows, cols * size, size);
         return;
     }
@@ -278,8 +297,8 @@ static void block(walk *w, int64_t row, int64_t rows, int64_t col, int64_t cols,
     }
 }
 
-void vm_block(const vm_program *p, const vm_io *io, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *acc,
-              int64_t ld)
+void vm_block(const vm_program *p, const vm_io *io, int64_t row, int64_t rows, int64_t col, int64_t cols,
+              const float *acc, int64_t ld)
 {
     if (rows <= 0 || cols <= 0) return;
     walk w;

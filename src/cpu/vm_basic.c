@@ -41,8 +41,9 @@ static void put(sinter_dtype type, void *at, int64_t i, scalar v)
 static void general(ARGS)
 {
     const void *at[3] = { a_, b_, c_ };
-    const bool is_narrow = (op->op == OP_cast || op->op == OP_cast_wrap || op->op == OP_quantize) && op->to != SINTER_DTYPE_F32 &&
-                           op->to != SINTER_DTYPE_F64 && dtype_is_float((sinter_dtype)op->to);
+    const bool is_narrow = (op->op == OP_cast || op->op == OP_cast_wrap || op->op == OP_quantize) &&
+                           op->to != SINTER_DTYPE_F32 && op->to != SINTER_DTYPE_F64 &&
+                           dtype_is_float((sinter_dtype)op->to);
     for (int64_t i = 0; i < n; i++) {
         scalar arg[3];
         for (uint32_t k = 0; k < op->arity; k++) arg[k] = get(vm_class_of((sinter_dtype)op->arg_type[k]), at[k], i);
@@ -56,27 +57,27 @@ static void general(ARGS)
     }
 }
 
-#define LOOP2(name, type, result, value)                                                     \
-    static void name(ARGS)                                                                   \
-    {                                                                                        \
-        (void)op, (void)c_, (void)b_;                                                        \
-        result *d = d_;                                                                      \
-        const type *a = a_, *b = b_;                                                         \
-        for (int64_t i = 0; i < n; i++) {                                                    \
-            const type x = a[i], y = b[i];                                                   \
-            d[i] = (result)(value);                                                          \
-        }                                                                                    \
+#define LOOP2(name, type, result, value)                                                                               \
+    static void name(ARGS)                                                                                             \
+    {                                                                                                                  \
+        (void)op, (void)c_, (void)b_;                                                                                  \
+        result *d = d_;                                                                                                \
+        const type *a = a_, *b = b_;                                                                                   \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const type x = a[i], y = b[i];                                                                             \
+            d[i] = (result)(value);                                                                                    \
+        }                                                                                                              \
     }
 /* Sums wrap, so they are formed without sign. */
-#define INTEGER(t, type, wide)                                                               \
-    LOOP2(add_##t, type, type, (wide)x + (wide)y)                                            \
-    LOOP2(sub_##t, type, type, (wide)x - (wide)y)                                            \
-    LOOP2(mul_##t, type, type, (wide)x * (wide)y)
-#define COMPARE(t, type)                                                                     \
-    LOOP2(eq_##t, type, int32_t, x == y)                                                     \
-    LOOP2(lt_##t, type, int32_t, x < y)                                                      \
-    LOOP2(le_##t, type, int32_t, x <= y)                                                     \
-    LOOP2(gt_##t, type, int32_t, x > y)                                                      \
+#define INTEGER(t, type, wide)                                                                                         \
+    LOOP2(add_##t, type, type, (wide)x + (wide)y)                                                                      \
+    LOOP2(sub_##t, type, type, (wide)x - (wide)y)                                                                      \
+    LOOP2(mul_##t, type, type, (wide)x *(wide)y)
+#define COMPARE(t, type)                                                                                               \
+    LOOP2(eq_##t, type, int32_t, x == y)                                                                               \
+    LOOP2(lt_##t, type, int32_t, x < y)                                                                                \
+    LOOP2(le_##t, type, int32_t, x <= y)                                                                               \
+    LOOP2(gt_##t, type, int32_t, x > y)                                                                                \
     LOOP2(ge_##t, type, int32_t, x >= y)
 INTEGER(i32, int32_t, uint32_t)
 INTEGER(i64, int64_t, uint64_t)
@@ -85,12 +86,12 @@ COMPARE(i64, int64_t)
 COMPARE(f64, double)
 LOOP2(min_i32, int32_t, int32_t, x < y ? x : y)
 LOOP2(max_i32, int32_t, int32_t, x > y ? x : y)
-LOOP2(and_i32, int32_t, int32_t, x & y)
+LOOP2(and_i32, int32_t, int32_t, x &y)
 LOOP2(or_i32, int32_t, int32_t, x | y)
 LOOP2(xor_i32, int32_t, int32_t, x ^ y)
 LOOP2(add_f64, double, double, x + y)
 LOOP2(sub_f64, double, double, x - y)
-LOOP2(mul_f64, double, double, x * y)
+LOOP2(mul_f64, double, double, x *y)
 LOOP2(div_f64, double, double, x / y)
 
 static void not_i32(ARGS)
@@ -103,11 +104,11 @@ static void bool_i32(ARGS)
     (void)op, (void)b_, (void)c_;
     for (int64_t i = 0; i < n; i++) ((int32_t *)d_)[i] = ((const int32_t *)a_)[i] != 0;
 }
-#define COPY(name, from, to)                                                                 \
-    static void name(ARGS)                                                                   \
-    {                                                                                        \
-        (void)op, (void)b_, (void)c_;                                                        \
-        for (int64_t i = 0; i < n; i++) ((to *)d_)[i] = (to)((const from *)a_)[i];           \
+#define COPY(name, from, to)                                                                                           \
+    static void name(ARGS)                                                                                             \
+    {                                                                                                                  \
+        (void)op, (void)b_, (void)c_;                                                                                  \
+        for (int64_t i = 0; i < n; i++) ((to *)d_)[i] = (to)((const from *)a_)[i];                                     \
     }
 COPY(copy_i32, int32_t, int32_t)
 COPY(copy_64, int64_t, int64_t)
@@ -116,19 +117,19 @@ COPY(i64_to_f32, int64_t, float)
 COPY(f32_to_f64, float, double)
 COPY(f64_to_f32, double, float)
 
-#define WHERE(name, type)                                                                    \
-    static void name(ARGS)                                                                   \
-    {                                                                                        \
-        (void)op;                                                                            \
-        const type *b = b_, *c = c_;                                                         \
-        for (int64_t i = 0; i < n; i++) ((type *)d_)[i] = ((const int32_t *)a_)[i] ? b[i] : c[i]; \
+#define WHERE(name, type)                                                                                              \
+    static void name(ARGS)                                                                                             \
+    {                                                                                                                  \
+        (void)op;                                                                                                      \
+        const type *b = b_, *c = c_;                                                                                   \
+        for (int64_t i = 0; i < n; i++) ((type *)d_)[i] = ((const int32_t *)a_)[i] ? b[i] : c[i];                      \
     }
 WHERE(where_i32, int32_t)
 WHERE(where_64, int64_t)
 
 static vm_fn *of_i32(const vm_op *op)
 {
-    const bool is_wide = op->from == SINTER_DTYPE_I32;       /* sums of narrow types must wrap: scalar_eval does it */
+    const bool is_wide = op->from == SINTER_DTYPE_I32; /* sums of narrow types must wrap: scalar_eval does it */
     switch (op->op) {
     case OP_add: return is_wide ? add_i32 : general;
     case OP_sub: return is_wide ? sub_i32 : general;
@@ -152,7 +153,7 @@ static vm_fn *of_i32(const vm_op *op)
 
 static vm_fn *of_i64(const vm_op *op)
 {
-    const bool is_i64 = op->from == SINTER_DTYPE_I64;        /* u32 wraps, u64 compares without sign */
+    const bool is_i64 = op->from == SINTER_DTYPE_I64; /* u32 wraps, u64 compares without sign */
     switch (op->op) {
     case OP_add: return is_i64 ? add_i64 : general;
     case OP_sub: return is_i64 ? sub_i64 : general;
@@ -193,8 +194,7 @@ static vm_fn *of_cast(const vm_op *op)
     case SINTER_DTYPE_BOOL: return from == VM_I32 ? bool_i32 : general;
     case SINTER_DTYPE_I32: return from == VM_I32 ? copy_i32 : general;
     case SINTER_DTYPE_I64: return from == VM_I32 ? i32_to_i64 : op->from == SINTER_DTYPE_I64 ? copy_64 : general;
-    case SINTER_DTYPE_F32:
-        return op->from == SINTER_DTYPE_I64 ? i64_to_f32 : from == VM_F64 ? f64_to_f32 : general;
+    case SINTER_DTYPE_F32: return op->from == SINTER_DTYPE_I64 ? i64_to_f32 : from == VM_F64 ? f64_to_f32 : general;
     case SINTER_DTYPE_F64: return from == VM_F64 ? copy_64 : from == VM_F32 ? f32_to_f64 : general;
     default: return general;
     }

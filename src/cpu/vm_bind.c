@@ -9,26 +9,32 @@
 #include <string.h>
 
 typedef struct binder {
-    vm_program   *p;
-    const expr   *x;
-    const view   *in, *out;
-    uint32_t      rank;
-    int64_t       dim[SINTER_RANK_MAX];      /* in order of work */
-    int64_t       stride[EXPR_MAX][SINTER_RANK_MAX];
-    uint8_t       type[EXPR_MAX];            /* of each value */
-    bool          is_scalar[EXPR_MAX], is_full[EXPR_MAX];
-    uint16_t      last_use[EXPR_MAX];        /* index of an op */
+    vm_program *p;
+    const expr *x;
+    const view *in, *out;
+    uint32_t rank;
+    int64_t dim[SINTER_RANK_MAX]; /* in order of work */
+    int64_t stride[EXPR_MAX][SINTER_RANK_MAX];
+    uint8_t type[EXPR_MAX]; /* of each value */
+    bool is_scalar[EXPR_MAX], is_full[EXPR_MAX];
+    uint16_t last_use[EXPR_MAX]; /* index of an op */
 } binder;
 
-static bool type_is_taken(sinter_dtype t) { return sinter_dtype_bits(t) >= 8; }
+static bool type_is_taken(sinter_dtype t)
+{
+    return sinter_dtype_bits(t) >= 8;
+}
 
-const char *vm_reject(const expr *x, uint32_t count_in, const sinter_dtype *in, uint32_t count_out, const sinter_dtype *out)
+const char *vm_reject(const expr *x, uint32_t count_in, const sinter_dtype *in, uint32_t count_out,
+                      const sinter_dtype *out)
 {
     for (uint32_t i = 0; i < x->count; i++) {
         const expr_instr *n = &x->at[i];
         if (n->op == EXPR_REDUCE) return "the program reduces";
-        if (n->op == EXPR_LOAD && (n->operand >= count_in || !type_is_taken(in[n->operand]))) return "an operand's type is under a byte";
-        if (n->op == EXPR_STORE && (n->operand >= count_out || !type_is_taken(out[n->operand]))) return "a result's type is under a byte";
+        if (n->op == EXPR_LOAD && (n->operand >= count_in || !type_is_taken(in[n->operand])))
+            return "an operand's type is under a byte";
+        if (n->op == EXPR_STORE && (n->operand >= count_out || !type_is_taken(out[n->operand])))
+            return "a result's type is under a byte";
         if (n->op < OP_SCALAR_COUNT && !type_is_taken((sinter_dtype)n->dtype)) return "a value's type is under a byte";
     }
     return NULL;
@@ -36,7 +42,10 @@ const char *vm_reject(const expr *x, uint32_t count_in, const sinter_dtype *in, 
 
 /* ---- the space ---- */
 
-static int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
+static int64_t magnitude(int64_t v)
+{
+    return v < 0 ? -v : v;
+}
 
 /* Axes by the strides of result 0, largest first; equal ones keep their order. */
 static void memory_order(uint32_t rank, const int64_t *dim_at, const view *out, uint8_t *order)
@@ -63,7 +72,7 @@ static bool can_merge(const binder *b, uint32_t outer, uint32_t inner, int64_t i
 static void collapse(binder *b, bool split)
 {
     vm_program *p = b->p;
-    uint32_t    n = 0;
+    uint32_t n = 0;
     for (uint32_t a = 0; a < b->rank; a++) {
         const bool is_col = a + 1 == b->rank && split;
         if (b->dim[a] == 1 && !is_col) continue;
@@ -110,9 +119,13 @@ static void operands_find(binder *b)
 
 /* ---- instructions ---- */
 
-static void use(binder *b, uint16_t value) { b->is_full[value] = true; }
+static void use(binder *b, uint16_t value)
+{
+    b->is_full[value] = true;
+}
 
-/* Picks the loop of a computing instruction; scalar arguments that it cannot take as one element are asked for in full. */
+/* Picks the loop of a computing instruction; scalar arguments that it cannot take as one element are asked for in full.
+ */
 static void choose(binder *b, vm_op *op)
 {
     const vm_set *set = b->p->set;
@@ -130,12 +143,13 @@ static void choose(binder *b, vm_op *op)
         else if (from == VM_F32 && to == SINTER_DTYPE_F16) op->fn = set->round_f16;
         else if (from == VM_F32 && to == SINTER_DTYPE_BF16) op->fn = set->round_bf16;
     } else if (op->op == OP_quantize) {
-        if (from == VM_F32 && op->arg_type[1] == SINTER_DTYPE_F32 && vm_class_of((sinter_dtype)op->arg_type[2]) == VM_I32 &&
-            sinter_dtype_bits((sinter_dtype)op->to) <= 16 && dtype_is_int((sinter_dtype)op->to))
+        if (from == VM_F32 && op->arg_type[1] == SINTER_DTYPE_F32 &&
+            vm_class_of((sinter_dtype)op->arg_type[2]) == VM_I32 && sinter_dtype_bits((sinter_dtype)op->to) <= 16 &&
+            dtype_is_int((sinter_dtype)op->to))
             op->fn = set->quantize;
     } else if (op->op == OP_dequantize) {
-        if (from == VM_I32 && op->from != SINTER_DTYPE_I32 && op->arg_type[1] == SINTER_DTYPE_F32 && op->to == SINTER_DTYPE_F32 &&
-            vm_class_of((sinter_dtype)op->arg_type[2]) == VM_I32)
+        if (from == VM_I32 && op->from != SINTER_DTYPE_I32 && op->arg_type[1] == SINTER_DTYPE_F32 &&
+            op->to == SINTER_DTYPE_F32 && vm_class_of((sinter_dtype)op->arg_type[2]) == VM_I32)
             op->fn = set->dequantize;
     } else if (from == VM_F32 && op->op == OP_where) {
         op->fn = set->where;
@@ -172,7 +186,11 @@ static sinter_dtype from_type(const binder *b, const expr_instr *n)
 static vm_op compute_op(binder *b, uint32_t i)
 {
     const expr_instr *n = &b->x->at[i];
-    vm_op op = { .kind = VM_COMPUTE, .op = n->op, .dst = (uint16_t)i, .to = n->dtype, .arity = (uint8_t)scalar_at((op_id)n->op)->arity };
+    vm_op op = { .kind = VM_COMPUTE,
+                 .op = n->op,
+                 .dst = (uint16_t)i,
+                 .to = n->dtype,
+                 .arity = (uint8_t)scalar_at((op_id)n->op)->arity };
     op.from = (uint8_t)from_type(b, n);
     for (uint32_t k = 0; k < 3; k++) op.arg[k] = k < op.arity ? n->arg[k] : n->arg[0];
     for (uint32_t k = 0; k < op.arity; k++) op.arg_type[k] = b->type[n->arg[k]];
@@ -188,14 +206,17 @@ static sinter_status emit(env *e, binder *b)
     for (uint32_t i = 0; i < x->count; i++) {
         const expr_instr *n = &x->at[i];
         if (n->op == EXPR_LOAD || n->op == EXPR_STORE || n->op == EXPR_ACC) operand_of[i] = next++;
-        b->type[i] = n->op == EXPR_ACC ? SINTER_DTYPE_F32 : n->op == EXPR_LOAD ? (uint8_t)b->in[n->operand].dtype : n->dtype;
+        b->type[i] = n->op == EXPR_ACC    ? SINTER_DTYPE_F32
+                     : n->op == EXPR_LOAD ? (uint8_t)b->in[n->operand].dtype
+                                          : n->dtype;
         if (n->op == EXPR_IMM) {
             b->is_scalar[i] = true;
         } else if (n->op == EXPR_LOAD) {
             b->is_scalar[i] = p->operand[operand_of[i]].is_scalar;
         } else if (n->op < OP_SCALAR_COUNT) {
             b->is_scalar[i] = true;
-            for (uint32_t k = 0; k < scalar_at((op_id)n->op)->arity; k++) b->is_scalar[i] = b->is_scalar[i] && b->is_scalar[n->arg[k]];
+            for (uint32_t k = 0; k < scalar_at((op_id)n->op)->arity; k++)
+                b->is_scalar[i] = b->is_scalar[i] && b->is_scalar[n->arg[k]];
         }
     }
     for (uint32_t pass = 0; pass < 4; pass++) {
@@ -213,13 +234,18 @@ static sinter_status emit(env *e, binder *b)
                 if (pass == 0) op->is_full = 1;
                 continue;
             }
-            *op = (vm_op){ .kind = n->op == EXPR_IMM ? VM_IMM : is_store ? VM_STORE : VM_LOAD, .dst = (uint16_t)i,
-                           .to = b->type[i], .operand = operand_of[i], .imm = n->imm };
+            *op = (vm_op){ .kind = n->op == EXPR_IMM ? VM_IMM
+                                   : is_store        ? VM_STORE
+                                                     : VM_LOAD,
+                           .dst = (uint16_t)i,
+                           .to = b->type[i],
+                           .operand = operand_of[i],
+                           .imm = n->imm };
             if (!is_store) continue;
             const sinter_dtype stored = b->out[n->operand].dtype;
             if (vm_class_of(stored) != vm_class_of((sinter_dtype)b->type[n->arg[0]]))
-                return FAIL(e, INTERNAL, "a program stores %s as %s without a cast", sinter_dtype_name((sinter_dtype)b->type[n->arg[0]]),
-                            sinter_dtype_name(stored));
+                return FAIL(e, INTERNAL, "a program stores %s as %s without a cast",
+                            sinter_dtype_name((sinter_dtype)b->type[n->arg[0]]), sinter_dtype_name(stored));
             op->arg[0] = n->arg[0];
             if (b->is_scalar[n->arg[0]]) use(b, n->arg[0]);
         }
@@ -245,7 +271,7 @@ static void place(binder *b)
         const vm_class cls = vm_class_of((sinter_dtype)op->to);
         is_wide = is_wide || cls == VM_F64 || cls == VM_I64;
     }
-    bool     is_taken[EXPR_MAX] = { false };
+    bool is_taken[EXPR_MAX] = { false };
     uint32_t slots = 0;
     for (uint32_t i = 0; i < p->op_count; i++) {
         const vm_op *op = &p->op[i];
@@ -259,7 +285,8 @@ static void place(binder *b)
         if (i < p->once_count) continue;
         for (uint32_t v = 0; v < b->x->count; v++) {
             const uint16_t op_of = b->x->at[v].op;
-            if (op_of != EXPR_STORE && !b->is_scalar[v] && b->last_use[v] == i && v != op->dst) is_taken[p->slot[v]] = false;
+            if (op_of != EXPR_STORE && !b->is_scalar[v] && b->last_use[v] == i && v != op->dst)
+                is_taken[p->slot[v]] = false;
         }
     }
     const uint32_t width = is_wide ? 8 : 4;
@@ -276,7 +303,7 @@ static void direct_find(vm_program *p)
     for (uint32_t i = p->once_count; i < p->op_count; i++)
         if (p->op[i].kind == VM_COMPUTE) last = i;
     if (last == p->op_count) return;
-    for (uint32_t i = 0; i < p->op_count; i++) {        /* a stored load may be a pointer into what would be overwritten */
+    for (uint32_t i = 0; i < p->op_count; i++) { /* a stored load may be a pointer into what would be overwritten */
         if (p->op[i].kind != VM_STORE) continue;
         for (uint32_t j = p->once_count; j < i; j++)
             if (p->op[j].kind == VM_LOAD && p->op[j].dst == p->op[i].arg[0]) return;
@@ -312,7 +339,8 @@ sinter_status vm_bind(env *e, vm_program *p, isa_level isa, const expr *x, uint3
     memset(p, 0, sizeof *p);
     p->set = vm_set_of(isa);
     binder b = { .p = p, .x = x, .in = in, .out = out, .rank = rank };
-    if (x->count > EXPR_MAX) return FAIL(e, INTERNAL, "a program has %u instructions, at most %d are possible", x->count, EXPR_MAX);
+    if (x->count > EXPR_MAX)
+        return FAIL(e, INTERNAL, "a program has %u instructions, at most %d are possible", x->count, EXPR_MAX);
     operands_find(&b);
     uint8_t own[SINTER_RANK_MAX];
     if (!order) {

@@ -14,7 +14,8 @@ static void destroy(engine *g)
     mem_free(&e, g, sizeof *g, _Alignof(engine));
 }
 
-sinter_status engine_open(const env *from, uint8_t *bytes, size_t size, const backend *b, const device_options *options, engine **out, sinter_error *error)
+sinter_status engine_open(const env *from, uint8_t *bytes, size_t size, const backend *b, const device_options *options,
+                          engine **out, sinter_error *error)
 {
     env e = *from;
     e.error = error ? error : &e.error_own;

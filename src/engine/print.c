@@ -7,7 +7,8 @@
 
 /* ---- the interface in public words ---- */
 
-/* The value of an expression in a profile: at the symbols' min, opt and max, by interval arithmetic where they are symbols. */
+/* The value of an expression in a profile: at the symbols' min, opt and max, by interval arithmetic where they are
+ * symbols. */
 static dim_range range_of(const engine *g, uint32_t d, uint32_t profile)
 {
     const dim_node *n = &g->dim[d];
@@ -22,7 +23,9 @@ static dim_range range_of(const engine *g, uint32_t d, uint32_t profile)
 sinter_status engine_io_describe(const engine *g, uint32_t index, uint32_t profile, sinter_io *out)
 {
     const engine_io *io = &g->io[index];
-    *out = (sinter_io){ .name = engine_text(g, io->name), .is_input = io->is_input, .dtype = (sinter_dtype)io->dtype, .rank = io->rank };
+    *out = (sinter_io){
+        .name = engine_text(g, io->name), .is_input = io->is_input, .dtype = (sinter_dtype)io->dtype, .rank = io->rank
+    };
     for (uint32_t k = 0; k < io->rank; k++) {
         const dim_range r = range_of(g, io->dim[k], profile);
         out->dim[k] = g->dim[io->dim[k]].kind == DIM_CONST ? r.min : -1;
@@ -77,7 +80,8 @@ static uint32_t segments(const engine *g, const engine_profile *p)
 static void print_dims(const engine *g, uint32_t io, text *out)
 {
     text_append(out, "[", 1);
-    for (uint32_t k = 0; k < g->io[io].rank; k++) text_printf(out, "%s%s", k ? "," : "", g->io_text[io * SINTER_RANK_MAX + k]);
+    for (uint32_t k = 0; k < g->io[io].rank; k++)
+        text_printf(out, "%s%s", k ? "," : "", g->io_text[io * SINTER_RANK_MAX + k]);
     text_append(out, "]", 1);
 }
 
@@ -104,22 +108,27 @@ static void print_steps(const engine *g, uint32_t profile, text *out)
 
 static void print_text(const engine *g, text *out)
 {
-    text_printf(out, "engine format %u.%u, written by sinter %s from '%s' (%u nodes)\n", g->header->major, g->header->minor, engine_text(g, g->notes->version),
-                engine_text(g, g->notes->model), g->notes->node_count);
+    text_printf(out, "engine format %u.%u, written by sinter %s from '%s' (%u nodes)\n", g->header->major,
+                g->header->minor, engine_text(g, g->notes->version), engine_text(g, g->notes->model),
+                g->notes->node_count);
     text_printf(out, "built for %s, %u threads\n", engine_text(g, g->notes->target), g->notes->threads);
     for (uint32_t i = 0; i < g->io_count; i++) {
-        text_printf(out, "%s %s %s", g->io[i].is_input ? "input " : "output", engine_text(g, g->io[i].name), sinter_dtype_name((sinter_dtype)g->io[i].dtype));
+        text_printf(out, "%s %s %s", g->io[i].is_input ? "input " : "output", engine_text(g, g->io[i].name),
+                    sinter_dtype_name((sinter_dtype)g->io[i].dtype));
         print_dims(g, i, out);
         text_append(out, "\n", 1);
     }
     for (uint32_t k = 0; k < g->profile_count; k++) {
         const engine_profile *p = &g->profile[k];
-        text_printf(out, "profile %u: %u steps in %u segments, %u regions, slab %llu bytes, workspace %zu, weights %llu\n", k, p->step_count, segments(g, p),
-                    p->region_count - 1, (unsigned long long)p->slab_size, g->workspace[k], (unsigned long long)weight_bytes(g, k));
+        text_printf(out,
+                    "profile %u: %u steps in %u segments, %u regions, slab %llu bytes, workspace %zu, weights %llu\n",
+                    k, p->step_count, segments(g, p), p->region_count - 1, (unsigned long long)p->slab_size,
+                    g->workspace[k], (unsigned long long)weight_bytes(g, k));
         for (uint32_t i = 0; i < g->symbol_count; i++) {
             const engine_range *r = &g->range[(size_t)k * g->symbol_count + i];
             if (g->symbol[i].is_late) continue;
-            text_printf(out, "  %s = %lld..%lld, opt %lld\n", engine_text(g, g->symbol[i].name), (long long)r->min, (long long)r->max, (long long)r->opt);
+            text_printf(out, "  %s = %lld..%lld, opt %lld\n", engine_text(g, g->symbol[i].name), (long long)r->min,
+                        (long long)r->max, (long long)r->opt);
         }
         print_steps(g, k, out);
     }
@@ -175,7 +184,8 @@ static void print_json(const engine *g, text *out)
     json_field(out, "version", engine_text(g, g->notes->version), true);
     json_field(out, "model", engine_text(g, g->notes->model), true);
     json_field(out, "target", engine_text(g, g->notes->target), true);
-    text_printf(out, "\"threads\":%u,\"nodes\":%u,\"file_bytes\":%zu,\"io\":[", g->notes->threads, g->notes->node_count, g->size);
+    text_printf(out, "\"threads\":%u,\"nodes\":%u,\"file_bytes\":%zu,\"io\":[", g->notes->threads, g->notes->node_count,
+                g->size);
     for (uint32_t i = 0; i < g->io_count; i++) {
         text_append(out, i ? ",\n{" : "\n{", i ? 3 : 2);
         json_field(out, "name", engine_text(g, g->io[i].name), true);
@@ -191,8 +201,10 @@ static void print_json(const engine *g, text *out)
     text_append(out, "],\"profiles\":[", 14);
     for (uint32_t k = 0; k < g->profile_count; k++) {
         const engine_profile *p = &g->profile[k];
-        text_printf(out, "%s\n{\"slab_bytes\":%llu,\"workspace_bytes\":%zu,\"weight_bytes\":%llu,\"segments\":%u,\"steps\":[", k ? "," : "",
-                    (unsigned long long)p->slab_size, g->workspace[k], (unsigned long long)weight_bytes(g, k), segments(g, p));
+        text_printf(
+            out, "%s\n{\"slab_bytes\":%llu,\"workspace_bytes\":%zu,\"weight_bytes\":%llu,\"segments\":%u,\"steps\":[",
+            k ? "," : "", (unsigned long long)p->slab_size, g->workspace[k], (unsigned long long)weight_bytes(g, k),
+            segments(g, p));
         json_steps(g, k, out);
         text_append(out, "]}", 2);
     }

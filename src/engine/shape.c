@@ -45,7 +45,8 @@ static const infer_value *stored(const expr *x, const infer_value *out)
     return NULL;
 }
 
-bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs, infer_value *in, const infer_value *out)
+bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs,
+                          infer_value *in, const infer_value *out)
 {
     if (p->op == OP_pointwise) {
         const infer_value *space = stored(p->epilogue, out);
@@ -56,11 +57,19 @@ bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const prob
     quiet.log = NULL;
     quiet.error = &quiet.error_own;
     const uint32_t count_out = p->epilogue ? 1 : p->count_out;
-    infer_ctx x = { .e = &quiet, .a = scratch, .dims = t, .op = p->op, .attrs = attrs, .count_in = p->epilogue || p->prologue ? p->count_anchor : p->count_in, .count_out = count_out, .in = in };
+    infer_ctx x = { .e = &quiet,
+                    .a = scratch,
+                    .dims = t,
+                    .op = p->op,
+                    .attrs = attrs,
+                    .count_in = p->epilogue || p->prologue ? p->count_anchor : p->count_in,
+                    .count_out = count_out,
+                    .in = in };
     x.out = ARENA_NEW(scratch, infer_value, count_out);
     if (!x.out || op_infer(&x) != SINTER_OK) return false;
     if (p->epilogue) return loads_fit(t, p->epilogue, in, &x.out[0]) && stores_fit(t, p->epilogue, out, &x.out[0]);
     for (uint32_t i = 0; i < count_out; i++)
-        if (out[i].dtype != SINTER_DTYPE_NONE && (x.out[i].dtype != out[i].dtype || !same_dims(&x.out[i], &out[i]))) return false;
+        if (out[i].dtype != SINTER_DTYPE_NONE && (x.out[i].dtype != out[i].dtype || !same_dims(&x.out[i], &out[i])))
+            return false;
     return true;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verify.c - the trust boundary: every byte of an engine is checked once, in linear time, before anything is believed.
  *
- * In stages: structure (header, sections, checksums; here), references (every id in range, regions form a tree; here), and
- * meaning (problems parse, kernels take them, operands agree, results go only where writing is allowed; verify_step.c). What
- * depends on a shape (sizes, strides, bounds) the executor checks with real numbers each time a shape is set. */
+ * In stages: structure (header, sections, checksums; here), references (every id in range, regions form a tree; here),
+ * and meaning (problems parse, kernels take them, operands agree, results go only where writing is allowed;
+ * verify_step.c). What depends on a shape (sizes, strides, bounds) the executor checks with real numbers each time a
+ * shape is set. */
 #include "engine/verify.h"
 
 #include "base/hash.h"
@@ -41,17 +42,23 @@ static bool range_ok(uint64_t at, uint64_t size, uint64_t limit)
 
 static sinter_status check_header(env *e, const engine *g)
 {
-    if (g->size < sizeof(engine_header)) return BAD(e, "%zu bytes are no engine, the header alone has %zu", g->size, sizeof(engine_header));
+    if (g->size < sizeof(engine_header))
+        return BAD(e, "%zu bytes are no engine, the header alone has %zu", g->size, sizeof(engine_header));
     const engine_header *h = (const engine_header *)g->bytes;
-    if (memcmp(h->magic, ENGINE_MAGIC, sizeof h->magic) != 0) return BAD(e, "this is no engine file: it does not begin with the engine's mark");
+    if (memcmp(h->magic, ENGINE_MAGIC, sizeof h->magic) != 0)
+        return BAD(e, "this is no engine file: it does not begin with the engine's mark");
     if (h->byte_order != 0x01020304) return FAIL(e, INCOMPATIBLE, "the engine was written with another byte order");
     if (h->major != ENGINE_MAJOR)
-        return FAIL(e, INCOMPATIBLE, "the engine has format %u.%u, this library reads %d.x: build it again", h->major, h->minor, ENGINE_MAJOR);
+        return FAIL(e, INCOMPATIBLE, "the engine has format %u.%u, this library reads %d.x: build it again", h->major,
+                    h->minor, ENGINE_MAJOR);
     if (h->header_size != sizeof *h) return BAD(e, "the header says %u bytes, expected %zu", h->header_size, sizeof *h);
     if (h->file_size != g->size)
-        return BAD(e, "the file has %zu bytes, its header says %llu: it is cut or damaged", g->size, (unsigned long long)h->file_size);
-    if (h->section_count == 0 || h->section_count > ENGINE_SECTIONS_MAX) return BAD(e, "%u sections, expected 1 to %d", h->section_count, ENGINE_SECTIONS_MAX);
-    if (!range_ok(sizeof *h, (uint64_t)h->section_count * sizeof(engine_section), g->size)) return BAD(e, "the section table passes the end of the file");
+        return BAD(e, "the file has %zu bytes, its header says %llu: it is cut or damaged", g->size,
+                   (unsigned long long)h->file_size);
+    if (h->section_count == 0 || h->section_count > ENGINE_SECTIONS_MAX)
+        return BAD(e, "%u sections, expected 1 to %d", h->section_count, ENGINE_SECTIONS_MAX);
+    if (!range_ok(sizeof *h, (uint64_t)h->section_count * sizeof(engine_section), g->size))
+        return BAD(e, "the section table passes the end of the file");
     engine_header copy = *h;
     copy.header_sum = 0;
     const uint64_t sum = hash64(&copy, sizeof copy, 0);
@@ -73,21 +80,27 @@ static sinter_status check_sections(env *e, engine *g, const engine_section **fo
     const engine_section *s = (const engine_section *)(g->bytes + sizeof *h);
     uint64_t at = sizeof *h + h->section_count * sizeof *s;
     for (uint32_t i = 0; i < h->section_count; i++) {
-        if (!range_ok(s[i].at, s[i].size, g->size) || s[i].at % ENGINE_ALIGN || s[i].at < at || s[i].at - at >= ENGINE_ALIGN)
+        if (!range_ok(s[i].at, s[i].size, g->size) || s[i].at % ENGINE_ALIGN || s[i].at < at ||
+            s[i].at - at >= ENGINE_ALIGN)
             return BAD(e, "section %u (kind %u) does not follow the one before it", i, s[i].kind);
         if (!is_zero(g->bytes + at, s[i].at - at)) return BAD(e, "the padding before section %u is not zero", i);
         at = s[i].at + s[i].size;
-        if (hash64(g->bytes + s[i].at, s[i].size, 0) != s[i].sum) return BAD(e, "the checksum of section %u (kind %u) is wrong: the file is damaged", i, s[i].kind);
+        if (hash64(g->bytes + s[i].at, s[i].size, 0) != s[i].sum)
+            return BAD(e, "the checksum of section %u (kind %u) is wrong: the file is damaged", i, s[i].kind);
         if (s[i].kind == SECTION_NONE || s[i].kind >= SECTION_KIND_COUNT) {
-            if (s[i].flags & SECTION_REQUIRED) return FAIL(e, INCOMPATIBLE, "section %u has kind %u, which only a newer library knows", i, s[i].kind);
+            if (s[i].flags & SECTION_REQUIRED)
+                return FAIL(e, INCOMPATIBLE, "section %u has kind %u, which only a newer library knows", i, s[i].kind);
             continue;
         }
         if (found[s[i].kind]) return BAD(e, "section kind %u occurs twice", s[i].kind);
         if (s[i].size % record_size[s[i].kind] || s[i].size / record_size[s[i].kind] > UINT32_MAX / 2)
-            if (s[i].kind != SECTION_WEIGHTS) return BAD(e, "section %u has %llu bytes, its records have %zu", i, (unsigned long long)s[i].size, record_size[s[i].kind]);
+            if (s[i].kind != SECTION_WEIGHTS)
+                return BAD(e, "section %u has %llu bytes, its records have %zu", i, (unsigned long long)s[i].size,
+                           record_size[s[i].kind]);
         found[s[i].kind] = &s[i];
     }
-    if (g->size - at >= ENGINE_ALIGN || !is_zero(g->bytes + at, g->size - at)) return BAD(e, "bytes follow the last section");
+    if (g->size - at >= ENGINE_ALIGN || !is_zero(g->bytes + at, g->size - at))
+        return BAD(e, "bytes follow the last section");
     for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++)
         if (!found[i]) return BAD(e, "section kind %u is missing", i);
     return SINTER_OK;
@@ -95,8 +108,8 @@ static sinter_status check_sections(env *e, engine *g, const engine_section **fo
 
 static void point(engine *g, const engine_section *const *found)
 {
-#define POINT(kind, field, count_field)                                                              \
-    g->field = (const void *)(g->bytes + found[kind]->at);                                           \
+#define POINT(kind, field, count_field)                                                                                \
+    g->field = (const void *)(g->bytes + found[kind]->at);                                                             \
     g->count_field = (uint32_t)(found[kind]->size / record_size[kind])
     POINT(SECTION_STRINGS, strings, string_size);
     POINT(SECTION_DIMS, dim, dim_count);
@@ -119,7 +132,10 @@ static void point(engine *g, const engine_section *const *found)
 
 /* ---- references ---- */
 
-static bool string_ok(const engine *g, uint32_t at) { return at < g->string_size; }
+static bool string_ok(const engine *g, uint32_t at)
+{
+    return at < g->string_size;
+}
 
 static sinter_status check_dims(env *e, engine *g)
 {
@@ -127,16 +143,21 @@ static sinter_status check_dims(env *e, engine *g)
     for (uint32_t i = 0; i < g->dim_count; i++) {
         const dim_node *d = &g->dim[i];
         const bool is_binary = d->kind >= DIM_ADD && d->kind < DIM_KIND_COUNT;
-        if (i == 0 ? d->kind != DIM_INVALID : d->kind == DIM_INVALID || d->kind >= DIM_KIND_COUNT) return BAD(e, "expression %u has kind %u", i, d->kind);
-        if (is_binary && (d->a == 0 || d->a >= i || d->b == 0 || d->b >= i)) return BAD(e, "expression %u uses one that is not before it", i);
-        if (d->kind == DIM_SYMBOL && (d->value < 0 || d->value >= g->symbol_count)) return BAD(e, "expression %u names symbol %lld of %u", i, (long long)d->value, g->symbol_count);
+        if (i == 0 ? d->kind != DIM_INVALID : d->kind == DIM_INVALID || d->kind >= DIM_KIND_COUNT)
+            return BAD(e, "expression %u has kind %u", i, d->kind);
+        if (is_binary && (d->a == 0 || d->a >= i || d->b == 0 || d->b >= i))
+            return BAD(e, "expression %u uses one that is not before it", i);
+        if (d->kind == DIM_SYMBOL && (d->value < 0 || d->value >= g->symbol_count))
+            return BAD(e, "expression %u names symbol %lld of %u", i, (long long)d->value, g->symbol_count);
     }
     for (uint32_t i = 0; i < g->symbol_count; i++) {
-        if (!string_ok(g, g->symbol[i].name) || !*engine_text(g, g->symbol[i].name) || g->symbol[i].is_late > 1) return BAD(e, "symbol %u is malformed", i);
+        if (!string_ok(g, g->symbol[i].name) || !*engine_text(g, g->symbol[i].name) || g->symbol[i].is_late > 1)
+            return BAD(e, "symbol %u is malformed", i);
     }
     for (size_t i = 0; i < (size_t)g->symbol_count * g->profile_count; i++) {
         const engine_range *r = &g->range[i];
-        if (r->min > r->opt || r->opt > r->max || r->divisor < 1) return BAD(e, "the range of a symbol is malformed (%lld..%lld)", (long long)r->min, (long long)r->max);
+        if (r->min > r->opt || r->opt > r->max || r->divisor < 1)
+            return BAD(e, "the range of a symbol is malformed (%lld..%lld)", (long long)r->min, (long long)r->max);
     }
     return SINTER_OK;
 }
@@ -146,11 +167,14 @@ static sinter_status check_ios(env *e, engine *g)
     g->input_count = 0;
     for (uint32_t i = 0; i < g->io_count; i++) {
         const engine_io *io = &g->io[i];
-        if (!range_ok(io->promise_at, io->promise_size, g->weights_size) || (io->promise_size && !io->is_input)) return BAD(e, "the promise of input %u is malformed", i);
-        if (!string_ok(g, io->name) || io->is_input > 1 || !dtype_is_valid((int)io->dtype) || io->rank > SINTER_RANK_MAX)
+        if (!range_ok(io->promise_at, io->promise_size, g->weights_size) || (io->promise_size && !io->is_input))
+            return BAD(e, "the promise of input %u is malformed", i);
+        if (!string_ok(g, io->name) || io->is_input > 1 || !dtype_is_valid((int)io->dtype) ||
+            io->rank > SINTER_RANK_MAX)
             return BAD(e, "input or output %u is malformed", i);
         for (uint32_t k = 0; k < io->rank; k++)
-            if (io->dim[k] == 0 || io->dim[k] >= g->dim_count) return BAD(e, "input or output %u has an expression out of range", i);
+            if (io->dim[k] == 0 || io->dim[k] >= g->dim_count)
+                return BAD(e, "input or output %u has an expression out of range", i);
         if (io->is_input && i != g->input_count) return BAD(e, "an input follows an output");
         g->input_count += io->is_input;
     }
@@ -161,17 +185,21 @@ static sinter_status check_values(env *e, const engine *g, const engine_profile 
 {
     for (uint32_t i = 1; i < p->storage_count; i++) {
         const engine_storage *s = &g->storage[p->storage_first + i];
-        if (s->kind == STORAGE_NONE || s->kind >= STORAGE_KIND_COUNT || s->size_dim >= g->dim_count) return BAD(e, "storage %u is malformed", i);
-        if (s->kind == STORAGE_SLAB && (!range_ok(s->at, s->bound, p->slab_size) || s->at % 64)) return BAD(e, "storage %u lies outside the slab", i);
-        if (s->kind == STORAGE_WEIGHT && (!range_ok(s->at, s->bound, g->weights_size) || s->at % ENGINE_ALIGN)) return BAD(e, "storage %u lies outside the weights", i);
+        if (s->kind == STORAGE_NONE || s->kind >= STORAGE_KIND_COUNT || s->size_dim >= g->dim_count)
+            return BAD(e, "storage %u is malformed", i);
+        if (s->kind == STORAGE_SLAB && (!range_ok(s->at, s->bound, p->slab_size) || s->at % 64))
+            return BAD(e, "storage %u lies outside the slab", i);
+        if (s->kind == STORAGE_WEIGHT && (!range_ok(s->at, s->bound, g->weights_size) || s->at % ENGINE_ALIGN))
+            return BAD(e, "storage %u lies outside the weights", i);
         if (s->kind == STORAGE_INPUT && s->at >= g->input_count) return BAD(e, "storage %u belongs to no input", i);
-        if (s->kind == STORAGE_OUTPUT && (s->at < g->input_count || s->at >= g->io_count)) return BAD(e, "storage %u belongs to no output", i);
+        if (s->kind == STORAGE_OUTPUT && (s->at < g->input_count || s->at >= g->io_count))
+            return BAD(e, "storage %u belongs to no output", i);
         if (s->recipe > g->recipe_count) return BAD(e, "storage %u has no recipe %u", i, s->recipe);
     }
     for (uint32_t i = 1; i < p->value_count; i++) {
         const engine_value *v = &g->value[p->value_first + i];
-        if (!string_ok(g, v->name) || !dtype_is_valid((int)v->dtype) || v->rank > SINTER_RANK_MAX || v->storage == 0 || v->storage >= p->storage_count ||
-            v->offset == 0 || v->offset >= g->dim_count)
+        if (!string_ok(g, v->name) || !dtype_is_valid((int)v->dtype) || v->rank > SINTER_RANK_MAX || v->storage == 0 ||
+            v->storage >= p->storage_count || v->offset == 0 || v->offset >= g->dim_count)
             return BAD(e, "value %u is malformed", i);
         for (uint32_t k = 0; k < v->rank; k++)
             if (v->dim[k] == 0 || v->dim[k] >= g->dim_count || v->stride[k] == 0 || v->stride[k] >= g->dim_count)
@@ -191,12 +219,14 @@ static bool values_ok(const engine *g, const engine_profile *p, uint32_t at, uin
 /* Regions form a tree: each but main is called exactly once, by a step of a region before it. */
 static sinter_status check_regions(env *e, const engine *g, const engine_profile *p, arena *scratch)
 {
-    uint8_t *owner = ARENA_NEW(scratch, uint8_t, p->step_count), *called = ARENA_NEW(scratch, uint8_t, p->region_count), *depth = ARENA_NEW(scratch, uint8_t, p->region_count);
+    uint8_t *owner = ARENA_NEW(scratch, uint8_t, p->step_count), *called = ARENA_NEW(scratch, uint8_t, p->region_count),
+            *depth = ARENA_NEW(scratch, uint8_t, p->region_count);
     if (!owner || !called || !depth) return FAIL_MEMORY(e, "checking an engine");
     if (p->region_count < 2) return BAD(e, "a profile has no main region");
     for (uint32_t r = 1; r < p->region_count; r++) {
         const engine_region *x = &g->region[p->region_first + r];
-        if (!range_ok(x->step_at, x->step_count, p->step_count) || !values_ok(g, p, x->param_at, x->param_count) || !values_ok(g, p, x->result_at, x->result_count))
+        if (!range_ok(x->step_at, x->step_count, p->step_count) || !values_ok(g, p, x->param_at, x->param_count) ||
+            !values_ok(g, p, x->result_at, x->result_count))
             return BAD(e, "region %u is malformed", r);
         if (r > 1 && !called[r]) return BAD(e, "region %u is never called", r);
         for (uint32_t i = 0; i < x->step_count; i++) {
@@ -207,10 +237,13 @@ static sinter_status check_regions(env *e, const engine *g, const engine_profile
             const bool is_call = s->kind >= STEP_IF;
             for (uint32_t k = 0; k < 2; k++) {
                 const uint32_t to = s->region[k];
-                if ((to != 0) != (is_call && (k == 0 || s->kind == STEP_IF))) return BAD(e, "step %u calls the wrong number of regions", id);
+                if ((to != 0) != (is_call && (k == 0 || s->kind == STEP_IF)))
+                    return BAD(e, "step %u calls the wrong number of regions", id);
                 if (!to) continue;
-                if (to <= r || to >= p->region_count || called[to]) return BAD(e, "step %u calls region %u, which is not its own", id, to);
-                if (depth[r] >= e->limits.depth_max) return BAD(e, "regions nest deeper than %llu", (unsigned long long)e->limits.depth_max);
+                if (to <= r || to >= p->region_count || called[to])
+                    return BAD(e, "step %u calls region %u, which is not its own", id, to);
+                if (depth[r] >= e->limits.depth_max)
+                    return BAD(e, "regions nest deeper than %llu", (unsigned long long)e->limits.depth_max);
                 called[to] = 1;
                 depth[to] = (uint8_t)(depth[r] + 1);
             }
@@ -226,16 +259,21 @@ static sinter_status check_steps(env *e, const engine *g, const engine_profile *
     for (uint32_t i = 0; i < p->step_count; i++) {
         const engine_step *s = &g->step[p->step_first + i];
         const bool is_call = s->kind >= STEP_IF;
-        if (s->kind >= STEP_KIND_COUNT || !string_ok(g, s->problem) || !string_ok(g, s->name) || (s->kernel == 0) != is_call || s->kernel > g->kernel_count)
+        if (s->kind >= STEP_KIND_COUNT || !string_ok(g, s->problem) || !string_ok(g, s->name) ||
+            (s->kernel == 0) != is_call || s->kernel > g->kernel_count)
             return BAD(e, "step %u is malformed", i);
-        if (!values_ok(g, p, s->in_at, s->in_count) || !values_ok(g, p, s->out_at, s->out_count) || !range_ok(s->dim_at, s->dim_count, g->arg_count))
+        if (!values_ok(g, p, s->in_at, s->in_count) || !values_ok(g, p, s->out_at, s->out_count) ||
+            !range_ok(s->dim_at, s->dim_count, g->arg_count))
             return BAD(e, "step %u names values out of range", i);
         for (uint32_t k = 0; k < s->dim_count; k++)
-            if (g->arg[s->dim_at + k] == 0 || g->arg[s->dim_at + k] >= g->dim_count) return BAD(e, "step %u has an expression out of range", i);
+            if (g->arg[s->dim_at + k] == 0 || g->arg[s->dim_at + k] >= g->dim_count)
+                return BAD(e, "step %u has an expression out of range", i);
         for (uint32_t k = 0; k < s->out_count; k++) {
             const uint32_t v = g->arg[s->out_at + k];
-            const uint32_t kind = v ? g->storage[p->storage_first + g->value[p->value_first + v].storage].kind : STORAGE_SLAB;
-            if (kind == STORAGE_WEIGHT || kind == STORAGE_INPUT) return BAD(e, "step %u writes into %s", i, kind == STORAGE_WEIGHT ? "a weight" : "an input");
+            const uint32_t kind =
+                v ? g->storage[p->storage_first + g->value[p->value_first + v].storage].kind : STORAGE_SLAB;
+            if (kind == STORAGE_WEIGHT || kind == STORAGE_INPUT)
+                return BAD(e, "step %u writes into %s", i, kind == STORAGE_WEIGHT ? "a weight" : "an input");
         }
     }
     return SINTER_OK;
@@ -246,19 +284,25 @@ static sinter_status check_profiles(env *e, engine *g, arena *scratch)
     uint32_t storage = 0, value = 0, region = 0, step = 0;
     for (uint32_t i = 0; i < g->profile_count; i++) {
         const engine_profile *p = &g->profile[i];
-        if (p->storage_first != storage || p->value_first != value || p->region_first != region || p->step_first != step || !p->storage_count || !p->value_count)
+        if (p->storage_first != storage || p->value_first != value || p->region_first != region ||
+            p->step_first != step || !p->storage_count || !p->value_count)
             return BAD(e, "profile %u does not follow the one before it", i);
-        if (!range_ok(storage, p->storage_count, g->storage_count) || !range_ok(value, p->value_count, g->value_count) ||
-            !range_ok(region, p->region_count, g->region_count) || !range_ok(step, p->step_count, g->step_count))
+        if (!range_ok(storage, p->storage_count, g->storage_count) ||
+            !range_ok(value, p->value_count, g->value_count) || !range_ok(region, p->region_count, g->region_count) ||
+            !range_ok(step, p->step_count, g->step_count))
             return BAD(e, "profile %u passes the end of a table", i);
-        if (p->slab_size > e->limits.memory_max) return FAIL(e, NO_MEMORY, "the engine needs %llu bytes a context, the limit is %llu", (unsigned long long)p->slab_size, (unsigned long long)e->limits.memory_max);
+        if (p->slab_size > e->limits.memory_max)
+            return FAIL(e, NO_MEMORY, "the engine needs %llu bytes a context, the limit is %llu",
+                        (unsigned long long)p->slab_size, (unsigned long long)e->limits.memory_max);
         storage += p->storage_count, value += p->value_count, region += p->region_count, step += p->step_count;
         TRY(check_values(e, g, p));
         TRY(check_regions(e, g, p, scratch));
         TRY(check_steps(e, g, p));
-        if (!values_ok(g, p, p->io_first, g->io_count)) return BAD(e, "profile %u names inputs or outputs out of range", i);
+        if (!values_ok(g, p, p->io_first, g->io_count))
+            return BAD(e, "profile %u names inputs or outputs out of range", i);
     }
-    if (storage != g->storage_count || value != g->value_count || region != g->region_count || step != g->step_count) return BAD(e, "records belong to no profile");
+    if (storage != g->storage_count || value != g->value_count || region != g->region_count || step != g->step_count)
+        return BAD(e, "records belong to no profile");
     return SINTER_OK;
 }
 
@@ -268,15 +312,20 @@ static sinter_status check_others(env *e, const engine *g)
         if (!string_ok(g, g->kernel_ref[i].name)) return BAD(e, "kernel %u is malformed", i);
     for (uint32_t i = 0; i < g->recipe_count; i++) {
         const engine_recipe *r = &g->recipe[i];
-        if (r->kind > RECIPE_PACK || !string_ok(g, r->text) || !range_ok(r->in_at, r->in_count, g->arg_count) || r->kernel > g->kernel_count) return BAD(e, "recipe %u is malformed", i);
+        if (r->kind > RECIPE_PACK || !string_ok(g, r->text) || !range_ok(r->in_at, r->in_count, g->arg_count) ||
+            r->kernel > g->kernel_count)
+            return BAD(e, "recipe %u is malformed", i);
         for (uint32_t k = 0; k < r->in_count; k++)
             if (g->arg[r->in_at + k] > i) return BAD(e, "recipe %u uses one that is not before it", i);
     }
     const engine_notes *n = g->notes;
-    if (!string_ok(g, n->version) || !string_ok(g, n->target) || !string_ok(g, n->options) || !string_ok(g, n->model)) return BAD(e, "the notes are malformed");
+    if (!string_ok(g, n->version) || !string_ok(g, n->target) || !string_ok(g, n->options) || !string_ok(g, n->model))
+        return BAD(e, "the notes are malformed");
     if (n->isa > g->target.isa)
-        return FAIL(e, INCOMPATIBLE, "the engine needs CPU level %u (0 plain, 1 AVX2, 2 AVX-512), level %u is in use here: build it for this one", n->isa,
-                    g->target.isa);
+        return FAIL(e, INCOMPATIBLE,
+                    "the engine needs CPU level %u (0 plain, 1 AVX2, 2 AVX-512), level %u is in use here: build it for "
+                    "this one",
+                    n->isa, g->target.isa);
     return SINTER_OK;
 }
 
@@ -287,10 +336,15 @@ sinter_status engine_verify(env *e, engine *g)
     g->header = (const engine_header *)g->bytes;
     TRY(check_sections(e, g, found));
     point(g, found);
-    if (g->string_size == 0 || g->strings[g->string_size - 1] != 0 || g->strings[0] != 0) return BAD(e, "the strings are not terminated");
-    if (found[SECTION_NOTES]->size != sizeof(engine_notes)) return BAD(e, "the notes have %llu bytes, expected %zu", (unsigned long long)found[SECTION_NOTES]->size, sizeof(engine_notes));
-    if (g->profile_count == 0 || g->profile_count > 1024) return BAD(e, "%u profiles, expected 1 to 1024", g->profile_count);
-    if (found[SECTION_RANGES]->size / sizeof(engine_range) != (uint64_t)g->symbol_count * g->profile_count) return BAD(e, "the ranges do not fit symbols and profiles");
+    if (g->string_size == 0 || g->strings[g->string_size - 1] != 0 || g->strings[0] != 0)
+        return BAD(e, "the strings are not terminated");
+    if (found[SECTION_NOTES]->size != sizeof(engine_notes))
+        return BAD(e, "the notes have %llu bytes, expected %zu", (unsigned long long)found[SECTION_NOTES]->size,
+                   sizeof(engine_notes));
+    if (g->profile_count == 0 || g->profile_count > 1024)
+        return BAD(e, "%u profiles, expected 1 to 1024", g->profile_count);
+    if (found[SECTION_RANGES]->size / sizeof(engine_range) != (uint64_t)g->symbol_count * g->profile_count)
+        return BAD(e, "the ranges do not fit symbols and profiles");
     TRY(check_dims(e, g));
     TRY(check_ios(e, g));
     TRY(check_others(e, g));

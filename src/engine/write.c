@@ -55,8 +55,8 @@ uint32_t engine_writer_add(engine_writer *w, section_kind kind, const void *reco
 /* An interned thing: chains by hash in the arena. */
 typedef struct interned {
     struct interned *next;
-    uint64_t         hash, at, size;
-    section_kind     kind;
+    uint64_t hash, at, size;
+    section_kind kind;
 } interned;
 
 static interned **bucket_of(engine_writer *w, uint64_t hash)
@@ -71,7 +71,8 @@ static uint64_t intern(engine_writer *w, section_kind kind, const void *bytes, s
     interned **bucket = bucket_of(w, hash);
     if (!bucket) return w->failed = true, 0;
     for (const interned *i = *bucket; i; i = i->next)
-        if (i->hash == hash && i->kind == kind && i->size == size && memcmp(w->section[kind].at + i->at, bytes, size) == 0)
+        if (i->hash == hash && i->kind == kind && i->size == size &&
+            memcmp(w->section[kind].at + i->at, bytes, size) == 0)
             return i->at;
     const size_t padding = size_align(w->section[kind].size, align) - w->section[kind].size;
     uint8_t *at = extend(w, kind, size_add(size, padding));
@@ -79,7 +80,8 @@ static uint64_t intern(engine_writer *w, section_kind kind, const void *bytes, s
     if (!at || !entry) return w->failed = true, 0;
     memset(at, 0, padding);
     memcpy(at + padding, bytes, size);
-    *entry = (interned){ .next = *bucket, .hash = hash, .at = w->section[kind].size - size, .size = size, .kind = kind };
+    *entry =
+        (interned){ .next = *bucket, .hash = hash, .at = w->section[kind].size - size, .size = size, .kind = kind };
     *bucket = entry;
     return entry->at;
 }
@@ -103,7 +105,10 @@ sinter_status engine_writer_finish(engine_writer *w, const uint8_t digest[24], u
     *out = NULL;
     *size = 0;
     if (w->failed || w->a.failed) return FAIL_MEMORY(w->e, "an engine");
-    engine_header header = { .header_size = sizeof header, .major = ENGINE_MAJOR, .minor = ENGINE_MINOR, .byte_order = 0x01020304,
+    engine_header header = { .header_size = sizeof header,
+                             .major = ENGINE_MAJOR,
+                             .minor = ENGINE_MINOR,
+                             .byte_order = 0x01020304,
                              .section_count = SECTION_KIND_COUNT - 1 };
     memcpy(header.magic, ENGINE_MAGIC, sizeof header.magic);
     memcpy(header.model_digest, digest, sizeof header.model_digest);
@@ -111,7 +116,9 @@ sinter_status engine_writer_finish(engine_writer *w, const uint8_t digest[24], u
     size_t at = size_align(sizeof header + sizeof table, ENGINE_ALIGN);
     for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++) {
         const size_t bytes = w->section[i].size;
-        table[i - 1] = (engine_section){ .kind = i, .flags = SECTION_REQUIRED, .at = at, .size = bytes, .sum = hash64(w->section[i].at, bytes, 0) };
+        table[i - 1] = (engine_section){
+            .kind = i, .flags = SECTION_REQUIRED, .at = at, .size = bytes, .sum = hash64(w->section[i].at, bytes, 0)
+        };
         at = size_align(size_add(at, bytes), ENGINE_ALIGN);
     }
     header.file_size = at;

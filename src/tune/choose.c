@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choose.c - which kernel, with which tactic: every row is asked, the model orders, the clock decides.
  *
- * A time is taken from the cache or measured and put there before it is used, so the same model, options and cache make the
- * same choices. Times within 1 % go to the earlier candidate: noise must not decide. */
+ * A time is taken from the cache or measured and put there before it is used, so the same model, options and cache make
+ * the same choices. Times within 1 % go to the earlier candidate: noise must not decide. */
 #include "tune/tune.h"
 
 #include <math.h>
@@ -10,9 +10,9 @@
 
 typedef struct candidate {
     const kernel *kernel;
-    tactic        tactic;
-    double        model_ns, ns;
-    uint32_t      id;
+    tactic tactic;
+    double model_ns, ns;
+    uint32_t id;
 } candidate;
 
 enum { CANDIDATES_MAX = 96, FAST_MAX = 6 };
@@ -26,7 +26,8 @@ static int by_model(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* All tactics of the kernels that take the problem, best by the model first; the reference only where nothing else does. */
+/* All tactics of the kernels that take the problem, best by the model first; the reference only where nothing else
+ * does. */
 static uint32_t collect(env *e, const problem *p, const tune_options *o, candidate *list)
 {
     uint32_t count = 0, kernels = 0;
@@ -61,7 +62,8 @@ static const kernel *reference_of(const tune_options *o)
     return kernel_at[kernels - 1];
 }
 
-/* What the reference would cost: about 20 ns an element of the largest operand. Only a last resort needs an estimate at all. */
+/* What the reference would cost: about 20 ns an element of the largest operand. Only a last resort needs an estimate at
+ * all. */
 static double reference_ns(const problem *p)
 {
     double most = 1;
@@ -85,7 +87,8 @@ void tune_estimate(const problem *p, const tune_options *o, bool want_fast, choi
     }
 }
 
-static sinter_status time_of(env *e, const problem *p, const candidate *c, const tune_options *o, const char *problem_text, double *ns)
+static sinter_status time_of(env *e, const problem *p, const candidate *c, const tune_options *o,
+                             const char *problem_text, double *ns)
 {
     text key;
     text_init(&key, e);
@@ -98,7 +101,8 @@ static sinter_status time_of(env *e, const problem *p, const candidate *c, const
     }
     sinter_status s = key.failed ? FAIL_MEMORY(e, "a timing key") : SINTER_OK;
     if (s == SINTER_OK && !timing_cache_find(o->cache, key.at, ns)) {
-        if (o->cache_only) s = FAIL(e, INVALID_ARG, "the timing cache has no entry for '%s', and measuring is not permitted", key.at);
+        if (o->cache_only)
+            s = FAIL(e, INVALID_ARG, "the timing cache has no entry for '%s', and measuring is not permitted", key.at);
         if (s == SINTER_OK) s = tune_measure(e, p, c->kernel, &c->tactic, o, ns);
         if (s == SINTER_OK) s = timing_cache_add(o->cache, key.at, *ns);
     }

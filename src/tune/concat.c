@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* concat.c - concatenation by address: each input becomes a part of the result.
  *
- * Where the kernel that makes an input can write with strides and nobody has read the input yet, it writes straight into the
- * result; otherwise one copy moves it there. Either way no step is left that does the joining. */
+ * Where the kernel that makes an input can write with strides and nobody has read the input yet, it writes straight
+ * into the result; otherwise one copy moves it there. Either way no step is left that does the joining. */
 #include "tune/lower.h"
 
 #include <string.h>
@@ -22,7 +22,8 @@ static void vote(lowering *l, const work *w, uint8_t *best)
             uint8_t other[SINTER_RANK_MAX];
             const plan_value *v = &l->p->value.at[w->in[k]];
             view_dims_order(l->p->dims, v, other, &is_dense);
-            if (memcmp(order, other, rank) == 0) weight += (double)dim_range_of(l->p->dims, v->dim[w->out[0].rank - 1]).opt + 1;
+            if (memcmp(order, other, rank) == 0)
+                weight += (double)dim_range_of(l->p->dims, v->dim[w->out[0].rank - 1]).opt + 1;
         }
         if (weight > best_weight) {
             best_weight = weight;
@@ -40,7 +41,8 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
     bool is_row = true;
     for (uint32_t i = 0; i < o->rank; i++) is_row = is_row && order[i] == i;
     const bool direct = o->io && is_row;
-    const uint32_t whole = plan_value_dense(l->p, direct ? STORAGE_OUTPUT : STORAGE_SLAB, o->name, o->dtype, o->rank, o->dim, order);
+    const uint32_t whole =
+        plan_value_dense(l->p, direct ? STORAGE_OUTPUT : STORAGE_SLAB, o->name, o->dtype, o->rank, o->dim, order);
     if (!whole) return FAIL_MEMORY(l->e, "a concatenation");
     if (direct) l->p->storage.at[l->p->value.at[whole].storage].io = o->io - 1;
     dim at = dim_const(l->p->dims, 0);

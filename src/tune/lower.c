@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower.c - walks a graph in order and turns it into a plan: views cost nothing, everything else is work for a kernel.
  *
- * Bodies of If, Loop and Scan become regions of the plan. A captured value is the same plan value inside, so captures cost
- * nothing; carried values and slices have storages of their own, into which the executor copies. */
+ * Bodies of If, Loop and Scan become regions of the plan. A captured value is the same plan value inside, so captures
+ * cost nothing; carried values and slices have storages of their own, into which the executor copies. */
 #include "tune/lower.h"
 
 #include <string.h>
@@ -43,7 +43,8 @@ static const char *name_of(lowering *l, const ir_node *n)
     text t;
     text_init(&t, l->e);
     for (uint32_t i = 0; i < n->count_origin && t.length < 160; i++)
-        text_printf(&t, "%s%s", i ? " + " : "", l->g->origin_name.at[n->origin[i]] ? l->g->origin_name.at[n->origin[i]] : "?");
+        text_printf(&t, "%s%s", i ? " + " : "",
+                    l->g->origin_name.at[n->origin[i]] ? l->g->origin_name.at[n->origin[i]] : "?");
     const char *name = t.failed ? "" : arena_text(l->a, t.at, t.length);
     text_deinit(&t);
     return name ? name : "";
@@ -67,7 +68,8 @@ static sinter_status lower_view(lowering *l, const ir_node *n, bool *done)
         *done = true;
     }
     /* Where the sizes are not known to agree, a step looks at the numbers. */
-    const bool agrees = n->op == OP_reshape && dim_product(l->p->dims, source.dim, source.rank) == dim_product(l->p->dims, o->dim, o->rank);
+    const bool agrees = n->op == OP_reshape &&
+                        dim_product(l->p->dims, source.dim, source.rank) == dim_product(l->p->dims, o->dim, o->rank);
     if (agrees) {
         *done = view_dims_reshape(l->p->dims, &source, o->rank, o->dim, &v);
         if (!*done) {
@@ -102,8 +104,14 @@ static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint8_t *order)
 
 static sinter_status make_work(lowering *l, const ir_node *n, work *w)
 {
-    *w = (work){ .op = n->op, .attrs = n->attrs, .count_in = n->count_in, .count_anchor = n->count_anchor, .count_out = n->count_out,
-                 .prologue = n->prologue, .epilogue = n->epilogue, .name = name_of(l, n) };
+    *w = (work){ .op = n->op,
+                 .attrs = n->attrs,
+                 .count_in = n->count_in,
+                 .count_anchor = n->count_anchor,
+                 .count_out = n->count_out,
+                 .prologue = n->prologue,
+                 .epilogue = n->epilogue,
+                 .name = name_of(l, n) };
     w->in = ARENA_NEW(l->a, uint32_t, n->count_in);
     w->out = ARENA_NEW(l->a, work_out, n->count_out);
     if (!w->in || !w->out) return FAIL_MEMORY(l->e, "a node");
@@ -121,16 +129,23 @@ static sinter_status make_work(lowering *l, const ir_node *n, work *w)
 
 static sinter_status lower_call(lowering *l, const ir_node *n)
 {
-    plan_step s = { .kind = n->op == OP_if ? STEP_IF : n->op == OP_loop ? STEP_LOOP : STEP_SCAN, .count_in = n->count_in,
-                    .count_out = n->count_out, .in_place_from = UINT32_MAX, .name = name_of(l, n) };
+    plan_step s = { .kind = n->op == OP_if     ? STEP_IF
+                            : n->op == OP_loop ? STEP_LOOP
+                                               : STEP_SCAN,
+                    .count_in = n->count_in,
+                    .count_out = n->count_out,
+                    .in_place_from = UINT32_MAX,
+                    .name = name_of(l, n) };
     uint32_t *in = ARENA_NEW(l->a, uint32_t, n->count_in), *out = ARENA_NEW(l->a, uint32_t, n->count_out);
     if (!in || !out) return FAIL_MEMORY(l->e, "a call");
     work w;
     const problem *p;
     TRY(make_work(l, n, &w));
     TRY(work_problem(l, &w, &p));
-    const uint64_t first_capture = n->op == OP_if ? 1 : n->op == OP_loop ? 2 + (uint64_t)((const attrs_loop *)n->attrs)->carried
-                                 : (uint64_t)((const attrs_scan *)n->attrs)->carried + (uint64_t)((const attrs_scan *)n->attrs)->scanned;
+    const uint64_t first_capture = n->op == OP_if     ? 1
+                                   : n->op == OP_loop ? 2 + (uint64_t)((const attrs_loop *)n->attrs)->carried
+                                                      : (uint64_t)((const attrs_scan *)n->attrs)->carried +
+                                                            (uint64_t)((const attrs_scan *)n->attrs)->scanned;
     for (uint32_t i = 0; i < n->count_in; i++) TRY(value_of(l, n->in[i], &in[i]));
     const uint32_t region = l->region;
     for (uint32_t k = 0; k < n->count_region; k++) {
@@ -198,7 +213,8 @@ static bool is_param_storage(const lowering *l, const plan_region *r, uint32_t s
     return false;
 }
 
-/* Results of a body are copied out one by one while parameters are overwritten: a result must not lie in a parameter. */
+/* Results of a body are copied out one by one while parameters are overwritten: a result must not lie in a parameter.
+ */
 static sinter_status lower_results(lowering *l, ir_region_id from, uint32_t to)
 {
     const ir_region *body = ir_region_at(l->g, from);
@@ -223,8 +239,11 @@ static sinter_status lower_outputs(lowering *l, uint32_t *io)
         uint32_t v;
         TRY(value_of(l, main->result.at[i], &v));
         const plan_storage *s = &l->p->storage.at[l->p->value.at[v].storage];
-        const bool in_place = s->kind == STORAGE_OUTPUT && s->io == main->param.count + i && l->io[main->result.at[i]] == main->param.count + i + 1;
-        if (!in_place) TRY(work_copy(l, v, NULL, true, main->param.count + i + 1, ir_value_at(l->g, main->result.at[i])->name, &v));
+        const bool in_place = s->kind == STORAGE_OUTPUT && s->io == main->param.count + i &&
+                              l->io[main->result.at[i]] == main->param.count + i + 1;
+        if (!in_place)
+            TRY(work_copy(l, v, NULL, true, main->param.count + i + 1, ir_value_at(l->g, main->result.at[i])->name,
+                          &v));
         io[i] = v;
     }
     l->p->region.at[1].result = io;
@@ -240,7 +259,8 @@ static sinter_status lower_region(lowering *l, ir_region_id from, uint32_t to)
     TRY(ir_order(l->g, from, l->a, &order, &count));
     for (uint32_t i = 0; i < count; i++) {
         const ir_node *n = ir_node_at(l->g, order[i]);
-        TRY(NOTE(l->e, lower_node(l, order[i]), "choosing a kernel for node '%s' (%s)", n->name ? n->name : "?", op_at(n->op)->name));
+        TRY(NOTE(l->e, lower_node(l, order[i]), "choosing a kernel for node '%s' (%s)", n->name ? n->name : "?",
+                 op_at(n->op)->name));
         l->region = to;
         l->done++;
         if (l->o->progress && l->o->progress(l->o->user, "tune", (double)l->done / (double)(l->total ? l->total : 1)))
@@ -258,14 +278,16 @@ static sinter_status lower_main(lowering *l)
     if (!io) return FAIL_MEMORY(l->e, "inputs and outputs");
     for (uint32_t i = 0; i < inputs; i++) {
         const ir_value *v = ir_value_at(l->g, main->param.at[i]);
-        io[i] = l->map[main->param.at[i]] = plan_value_dense(l->p, STORAGE_INPUT, v->name, v->dtype, v->rank, v->dim, NULL);
+        io[i] = l->map[main->param.at[i]] =
+            plan_value_dense(l->p, STORAGE_INPUT, v->name, v->dtype, v->rank, v->dim, NULL);
         if (!io[i]) return FAIL_MEMORY(l->e, "an input");
         l->p->storage.at[l->p->value.at[io[i]].storage].io = i;
     }
     for (uint32_t i = outputs; i-- > 0;) {
         const ir_value *v = ir_value_at(l->g, main->result.at[i]);
         const ir_node *maker = ir_node_at(l->g, v->producer);
-        if (v->producer && !v->data && !(op_at(maker->op)->traits & (VIEW | LATE)) && !maker->count_region) l->io[main->result.at[i]] = inputs + i + 1;
+        if (v->producer && !v->data && !(op_at(maker->op)->traits & (VIEW | LATE)) && !maker->count_region)
+            l->io[main->result.at[i]] = inputs + i + 1;
     }
     l->p->io = io;
     l->p->count_io = inputs + outputs;

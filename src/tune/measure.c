@@ -13,9 +13,9 @@ enum { BATCHES = 5 };
 static const uint64_t batch_ns = 200000;
 
 typedef struct bench {
-    env   *e;
-    arena  a;
-    view  *in, *out;
+    env *e;
+    arena a;
+    view *in, *out;
     uint32_t *id;
     void **address;
 } bench;
@@ -69,7 +69,8 @@ static sinter_status run_batches(bench *b, const tune_options *o, program *p, co
     return SINTER_OK;
 }
 
-static sinter_status measure(bench *b, const problem *p, const kernel *k, const tactic *t, const tune_options *o, double *ns)
+static sinter_status measure(bench *b, const problem *p, const kernel *k, const tactic *t, const tune_options *o,
+                             double *ns)
 {
     env *e = b->e;
     const uint32_t count = p->count_in + p->count_out;
@@ -97,8 +98,16 @@ static sinter_status measure(bench *b, const problem *p, const kernel *k, const 
     }
     void *workspace = arena_alloc(&b->a, (k->workspace ? k->workspace(p, t, o->threads) : 0) + 64, 64);
     if (!workspace) return FAIL_MEMORY(e, "measuring");
-    const program_step step = { .kernel = k, .problem = p, .tactic = t, .attrs = p->attrs, .count_in = p->count_in, .count_out = p->count_out,
-                                .in = b->in, .out = b->out, .in_id = b->id, .out_id = b->id + p->count_in };
+    const program_step step = { .kernel = k,
+                                .problem = p,
+                                .tactic = t,
+                                .attrs = p->attrs,
+                                .count_in = p->count_in,
+                                .count_out = p->count_out,
+                                .in = b->in,
+                                .out = b->out,
+                                .in_id = b->id,
+                                .out_id = b->id + p->count_in };
     program *made = NULL;
     TRY(o->backend->program_create(e, o->device, &step, 1, NULL, &made));
     arena scratch;
@@ -110,7 +119,8 @@ static sinter_status measure(bench *b, const problem *p, const kernel *k, const 
     return s;
 }
 
-sinter_status tune_measure(env *e, const problem *p, const kernel *k, const tactic *t, const tune_options *o, double *ns)
+sinter_status tune_measure(env *e, const problem *p, const kernel *k, const tactic *t, const tune_options *o,
+                           double *ns)
 {
     bench b = { .e = e };
     arena_init(&b.a, e);

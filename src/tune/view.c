@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view.c - reshapes, transposes, slices and broadcasts as arithmetic on symbolic strides: steps that cost nothing.
  *
- * Two sizes are known to be equal exactly when their ids are; where that cannot be seen the answer is "copy", never a guess. */
+ * Two sizes are known to be equal exactly when their ids are; where that cannot be seen the answer is "copy", never a
+ * guess. */
 #include "tune/tune.h"
 
 bool view_dims_transpose(const plan_value *in, const attr_ints *perm, plan_value *out)
@@ -17,7 +18,8 @@ bool view_dims_transpose(const plan_value *in, const attr_ints *perm, plan_value
     return true;
 }
 
-void view_dims_slice(dim_table *t, const plan_value *in, const attr_dims *start, const attr_ints *step, const attr_dims *size, plan_value *out)
+void view_dims_slice(dim_table *t, const plan_value *in, const attr_dims *start, const attr_ints *step,
+                     const attr_dims *size, plan_value *out)
 {
     *out = *in;
     for (uint32_t i = 0; i < in->rank; i++) {

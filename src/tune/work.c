@@ -2,8 +2,9 @@
 /* work.c - one node becomes steps: which layouts, which cut of the group, which kernel.
  *
  * A few modes say in which order operands should lie: as the first input does, as the reader wishes, row-major,
- * channels-last. For each, the rows are asked with the inputs as they are, then with the misplaced ones converted, and the
- * sum of kernel and copies decides. A group that no fast kernel takes is cut: prologue, anchor and epilogue by themselves. */
+ * channels-last. For each, the rows are asked with the inputs as they are, then with the misplaced ones converted, and
+ * the sum of kernel and copies decides. A group that no fast kernel takes is cut: prologue, anchor and epilogue by
+ * themselves. */
 #include "tune/lower.h"
 
 #include <string.h>
@@ -107,12 +108,12 @@ static void *problem_attrs(lowering *l, const work *w)
 }
 
 typedef struct trial {
-    problem       *p;
-    bool           convert[64];         /* inputs that are to be copied into the mode's order first */
-    bool           converts;
-    double         ns;
-    mode           m;
-    const kernel  *kernel;
+    problem *p;
+    bool convert[64]; /* inputs that are to be copied into the mode's order first */
+    bool converts;
+    double ns;
+    mode m;
+    const kernel *kernel;
 } trial;
 
 /* The problem as mode `m` would have it. convert: label misplaced inputs as if they had been converted. */
@@ -120,8 +121,12 @@ static sinter_status make_problem(lowering *l, const work *w, mode m, bool conve
 {
     problem *p = ARENA_NEW(l->a, problem, 1);
     if (!p) return FAIL_MEMORY(l->e, "a problem");
-    *p = (problem){ .op = w->op, .count_in = w->count_in, .count_anchor = w->count_anchor, .count_out = w->count_out,
-                    .prologue = w->prologue, .epilogue = w->epilogue };
+    *p = (problem){ .op = w->op,
+                    .count_in = w->count_in,
+                    .count_anchor = w->count_anchor,
+                    .count_out = w->count_out,
+                    .prologue = w->prologue,
+                    .epilogue = w->epilogue };
     p->attrs = problem_attrs(l, w);
     p->in = ARENA_NEW(l->a, problem_operand, w->count_in);
     p->out = ARENA_NEW(l->a, problem_operand, w->count_out);
@@ -172,7 +177,8 @@ static double copies_ns(lowering *l, const trial *t)
     l->o->backend->target(l->o->device, &target);
     double ns = 0;
     for (uint32_t i = 0; i < t->p->count_in && i < COUNT_OF(t->convert); i++)
-        if (t->convert[i]) ns += 300 + 4 * bytes_of(&t->p->in[i]) / (target.bandwidth > 0 ? target.bandwidth : 1e10) * 1e9;
+        if (t->convert[i])
+            ns += 300 + 4 * bytes_of(&t->p->in[i]) / (target.bandwidth > 0 ? target.bandwidth : 1e10) * 1e9;
     return ns;
 }
 
@@ -243,8 +249,10 @@ static sinter_status pack_weight(lowering *l, const trial *t, const choice *c, u
     int64_t offset = 0;
     bool ok = dim_is_const(l->p->dims, v.offset, &offset);
     for (uint32_t k = 0; k < v.rank; k++)
-        ok = ok && dim_is_const(l->p->dims, v.dim[k], &src.dim[k]) && dim_is_const(l->p->dims, v.stride[k], &src.stride[k]);
-    if (!ok || sinter_dtype_bits(v.dtype) < 8) return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be packed");
+        ok = ok && dim_is_const(l->p->dims, v.dim[k], &src.dim[k]) &&
+             dim_is_const(l->p->dims, v.stride[k], &src.stride[k]);
+    if (!ok || sinter_dtype_bits(v.dtype) < 8)
+        return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be packed");
     src.data = (char *)(uintptr_t)source.data + offset * (int64_t)(sinter_dtype_bits(v.dtype) / 8);
     void *packed = ir_blob(l->g, size);
     if (!packed) return FAIL_MEMORY(l->e, "packed weights");
@@ -253,7 +261,8 @@ static sinter_status pack_weight(lowering *l, const trial *t, const choice *c, u
     weight_recipe *recipe = VEC_PUSH(l->a, &l->out->recipe);
     plan_value *slot = storage && recipe ? VEC_PUSH(l->a, &l->p->value) : NULL;
     if (!slot) return FAIL_MEMORY(l->e, "packed weights");
-    *recipe = (weight_recipe){ .source = l->out->recipe.at[source.recipe].source, .step = l->p->step.count, .input = i };
+    *recipe =
+        (weight_recipe){ .source = l->out->recipe.at[source.recipe].source, .step = l->p->step.count, .input = i };
     l->p->storage.at[storage].data = packed;
     l->p->storage.at[storage].recipe = l->out->recipe.count - 1;
     *slot = v;
@@ -272,7 +281,8 @@ static sinter_status pack_weight(lowering *l, const trial *t, const choice *c, u
 static uint32_t new_output(lowering *l, const work_out *out, const uint8_t *order)
 {
     const bool direct = out->io && is_identity(out->rank, order);
-    const uint32_t v = plan_value_dense(l->p, direct ? STORAGE_OUTPUT : STORAGE_SLAB, out->name, out->dtype, out->rank, out->dim, order);
+    const uint32_t v = plan_value_dense(l->p, direct ? STORAGE_OUTPUT : STORAGE_SLAB, out->name, out->dtype, out->rank,
+                                        out->dim, order);
     if (v && direct) l->p->storage.at[l->p->value.at[v].storage].io = out->io - 1;
     return v;
 }
@@ -283,7 +293,8 @@ static sinter_status emit(lowering *l, const work *w, const trial *t, const choi
     if (!in || !out) return FAIL_MEMORY(l->e, "a step");
     for (uint32_t i = 0; i < w->count_in; i++) {
         in[i] = w->in[i];
-        if (i < COUNT_OF(t->convert) && t->convert[i]) TRY(work_copy(l, w->in[i], t->p->in[i].order, false, 0, w->name, &in[i]));
+        if (i < COUNT_OF(t->convert) && t->convert[i])
+            TRY(work_copy(l, w->in[i], t->p->in[i].order, false, 0, w->name, &in[i]));
         if (t->p->in[i].is_const) TRY(pack_weight(l, t, c, i, &in[i]));
     }
     for (uint32_t i = 0; i < w->count_out; i++) {
@@ -291,9 +302,17 @@ static sinter_status emit(lowering *l, const work *w, const trial *t, const choi
         if (!value[i]) return FAIL_MEMORY(l->e, "a value");
         out[i] = value[i];
     }
-    plan_step s = { .kind = kind, .kernel = c->kernel, .problem = t->p, .count_in = w->count_in, .count_out = w->count_out,
-                    .in = in, .out = out, .name = w->name };
-    s.in_place_from = !c->kernel->is_in_place ? UINT32_MAX : w->op == OP_pointwise || op_is_scalar(w->op) ? 0 : w->count_anchor;
+    plan_step s = { .kind = kind,
+                    .kernel = c->kernel,
+                    .problem = t->p,
+                    .count_in = w->count_in,
+                    .count_out = w->count_out,
+                    .in = in,
+                    .out = out,
+                    .name = w->name };
+    s.in_place_from = !c->kernel->is_in_place                        ? UINT32_MAX
+                      : w->op == OP_pointwise || op_is_scalar(w->op) ? 0
+                                                                     : w->count_anchor;
     memcpy(s.tactic, c->tactic.at, sizeof s.tactic);
     s.dim_at = collect_dims(l, w, &s.count_dim);
     if (!s.dim_at || !lower_step_new(l, &s)) return FAIL_MEMORY(l->e, "a step");
@@ -328,7 +347,14 @@ static sinter_status copy_step(lowering *l, uint32_t value, uint32_t target, con
     memcpy(out.dim, d->dim, sizeof out.dim);
     void *attrs = op_attrs_new(l->a, OP_copy);
     if (!attrs) return FAIL_MEMORY(l->e, "a copy");
-    const work w = { .op = OP_copy, .attrs = attrs, .count_in = 1, .count_anchor = 1, .count_out = 1, .in = &value, .out = &out, .name = name };
+    const work w = { .op = OP_copy,
+                     .attrs = attrs,
+                     .count_in = 1,
+                     .count_anchor = 1,
+                     .count_out = 1,
+                     .in = &value,
+                     .out = &out,
+                     .name = name };
     trial t;
     TRY(make_problem(l, &w, MODE_ROW, false, &t));
     bool is_dense;
@@ -351,7 +377,8 @@ sinter_status work_copy_into(lowering *l, uint32_t value, uint32_t target, const
     return copy_step(l, value, target, name);
 }
 
-sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool fresh, uint32_t io, const char *name, uint32_t *out)
+sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool fresh, uint32_t io, const char *name,
+                        uint32_t *out)
 {
     const plan_value v = l->p->value.at[value];
     uint8_t row[SINTER_RANK_MAX];
@@ -363,7 +390,8 @@ sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool 
     for (uint32_t i = 0; !fresh && i < l->converted.count; i++)
         if (l->converted.at[i].value == value && memcmp(l->converted.at[i].order, order, v.rank) == 0)
             return *out = l->converted.at[i].result, SINTER_OK;
-    const uint32_t made = plan_value_dense(l->p, io ? STORAGE_OUTPUT : STORAGE_SLAB, v.name, v.dtype, v.rank, v.dim, order);
+    const uint32_t made =
+        plan_value_dense(l->p, io ? STORAGE_OUTPUT : STORAGE_SLAB, v.name, v.dtype, v.rank, v.dim, order);
     if (!made) return FAIL_MEMORY(l->e, "a copy");
     if (io) l->p->storage.at[l->p->value.at[made].storage].io = io - 1;
     TRY(copy_step(l, value, made, name));
@@ -385,11 +413,11 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     const uint32_t storage = l->p->value.at[value].storage;
     if (l->p->storage.at[storage].kind != STORAGE_SLAB) return false;
     for (uint32_t i = 1; i < l->p->value.count; i++)
-        if (i != value && l->p->value.at[i].storage == storage) return false;       /* seen through a view too */
+        if (i != value && l->p->value.at[i].storage == storage) return false; /* seen through a view too */
     for (uint32_t i = r->step.count; i-- > 0;) {
         plan_step *s = &l->p->step.at[r->step.at[i]];
         for (uint32_t k = 0; k < s->count_in; k++)
-            if (s->in[k] && l->p->value.at[s->in[k]].storage == storage) return false;      /* somebody reads it as it is */
+            if (s->in[k] && l->p->value.at[s->in[k]].storage == storage) return false; /* somebody reads it as it is */
         for (uint32_t k = 0; k < s->count_out; k++)
             if (s->out[k] == value) writer = s;
         if (writer) break;
@@ -409,7 +437,9 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     uint8_t order[SINTER_RANK_MAX];
     view_dims_order(l->p->dims, d, order, &is_dense);
     for (uint32_t i = 0; i < d->rank; i++)
-        if (order[i] != out->order[i] && !dim_is(l->p->dims, d->dim[order[i]], 1) && !dim_is(l->p->dims, d->dim[out->order[i]], 1)) return false;
+        if (order[i] != out->order[i] && !dim_is(l->p->dims, d->dim[order[i]], 1) &&
+            !dim_is(l->p->dims, d->dim[out->order[i]], 1))
+            return false;
     /* Kernels write rows of one pitch: every axis but the innermost must run on into the one outside it. */
     for (uint32_t i = 0; i + 2 < d->rank; i++) {
         uint32_t in = i + 1;
@@ -546,14 +576,17 @@ static sinter_status widen_const(lowering *l, uint32_t value, uint32_t *out)
     int64_t offset = 0;
     bool ok = dim_is_const(l->p->dims, v.offset, &offset);
     for (uint32_t k = 0; k < v.rank; k++)
-        ok = ok && dim_is_const(l->p->dims, v.dim[k], &from.dim[k]) && dim_is_const(l->p->dims, v.stride[k], &from.stride[k]);
+        ok = ok && dim_is_const(l->p->dims, v.dim[k], &from.dim[k]) &&
+             dim_is_const(l->p->dims, v.stride[k], &from.stride[k]);
     from.data = (char *)(uintptr_t)source.data + offset * 2;
-    const uint32_t made = ok ? plan_value_dense(l->p, STORAGE_WEIGHT, v.name, SINTER_DTYPE_F32, v.rank, v.dim, NULL) : 0;
+    const uint32_t made =
+        ok ? plan_value_dense(l->p, STORAGE_WEIGHT, v.name, SINTER_DTYPE_F32, v.rank, v.dim, NULL) : 0;
     if (!made) return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be widened");
     plan_storage *s = &l->p->storage.at[l->p->value.at[made].storage];
     s->data = ir_blob(l->g, s->bound);
     s->recipe = source.recipe;
-    if (!s->data || !view_init(&to, SINTER_DTYPE_F32, v.rank, from.dim, (void *)(uintptr_t)s->data)) return FAIL_MEMORY(l->e, "a weight");
+    if (!s->data || !view_init(&to, SINTER_DTYPE_F32, v.rank, from.dim, (void *)(uintptr_t)s->data))
+        return FAIL_MEMORY(l->e, "a weight");
     int64_t index[SINTER_RANK_MAX], at = 0;
     for (bool more = view_first(from.dim, from.rank, index); more; more = view_next(from.dim, from.rank, index))
         view_store_f64(&to, at++, view_load_f64(&from, view_offset(&from, index)));
@@ -568,7 +601,14 @@ static sinter_status convert(lowering *l, uint32_t value, const work_out *out, c
     if (!attrs) return FAIL_MEMORY(l->e, "a conversion");
     attrs->type = out->dtype;
     work_out to = *out;
-    const work w = { .op = OP_cast, .attrs = attrs, .count_in = 1, .count_anchor = 1, .count_out = 1, .in = &value, .out = &to, .name = name };
+    const work w = { .op = OP_cast,
+                     .attrs = attrs,
+                     .count_in = 1,
+                     .count_anchor = 1,
+                     .count_out = 1,
+                     .in = &value,
+                     .out = &to,
+                     .name = name };
     return work_lower(l, &w, result);
 }
 
@@ -577,7 +617,8 @@ static sinter_status convert(lowering *l, uint32_t value, const work_out *out, c
 static sinter_status widen(lowering *l, const work *w, uint32_t *value, bool *done)
 {
     bool narrow = false;
-    for (uint32_t i = 0; i < w->count_in; i++) narrow = narrow || (w->in[i] && is_narrow(l->p->value.at[w->in[i]].dtype));
+    for (uint32_t i = 0; i < w->count_in; i++)
+        narrow = narrow || (w->in[i] && is_narrow(l->p->value.at[w->in[i]].dtype));
     *done = narrow && !w->prologue && !w->epilogue && (op_at(w->op)->traits & (CONTRACTION | REDUCTION | ROWWISE));
     if (!*done) return SINTER_OK;
     work wide;

@@ -5,10 +5,10 @@
  *
  * A line is a problem; lines that begin with # are notes. "#! small" before a line keeps its random values in [0.5, 2):
  * for ops that are steep elsewhere. Each problem runs on every kernel that does not reject it, with every tactic, at
- * every instruction set of this machine: first with small integers, which f32 sums hold exactly (where the op is linear,
- * results must be equal), then with random values inside a tolerance. Results stand between guards and begin as NaN, so
- * does workspace. A reference result that is mostly zero proves nothing and is a failure, and so is a kernel that no case
- * reaches, unless files were left out. */
+ * every instruction set of this machine: first with small integers, which f32 sums hold exactly (where the op is
+ * linear, results must be equal), then with random values inside a tolerance. Results stand between guards and begin as
+ * NaN, so does workspace. A reference result that is mostly zero proves nothing and is a failure, and so is a kernel
+ * that no case reaches, unless files were left out. */
 #include "backend/kernel.h"
 #include "base/os.h"
 #include "core/dtype.h"
@@ -24,13 +24,13 @@
 enum { GUARD = 256, OPERANDS = 16 };
 
 typedef struct runner {
-    env       e;
-    arena     a, scratch;
-    uint64_t  seed;
-    bool      is_verbose, is_small;
+    env e;
+    arena a, scratch;
+    uint64_t seed;
+    bool is_verbose, is_small;
     cpu_pool *pool;
-    long      runs, failed;
-    long      reached[64];
+    long runs, failed;
+    long reached[64];
 } runner;
 
 static uint64_t next_bits(runner *r)
@@ -41,7 +41,10 @@ static uint64_t next_bits(runner *r)
     return x ^ x >> 31;
 }
 
-static double unit(runner *r) { return (double)(next_bits(r) >> 11) / 9007199254740992.0; }
+static double unit(runner *r)
+{
+    return (double)(next_bits(r) >> 11) / 9007199254740992.0;
+}
 
 /* A buffer between guards, 64-byte aligned, all bytes `with`. */
 static void *guarded(runner *r, size_t size, int with)
@@ -91,7 +94,8 @@ static void fill(runner *r, const problem *p, uint32_t input, const view *v, dat
         const double u = unit(r);
         if (is_index) view_store_i64(v, at, (int64_t)(u * 2 * (double)limit) - limit);
         else if (v->dtype == SINTER_DTYPE_BOOL) view_store_i64(v, at, u < 0.6);
-        else if (!dtype_is_float(v->dtype)) view_store_i64(v, at, (int64_t)(u * 9) - (dtype_is_signed(v->dtype) ? 4 : 0));
+        else if (!dtype_is_float(v->dtype))
+            view_store_i64(v, at, (int64_t)(u * 9) - (dtype_is_signed(v->dtype) ? 4 : 0));
         else if (kind == DATA_INTEGERS) view_store_f64(v, at, (double)((int64_t)(u * 7) - 3));
         else view_store_f64(v, at, r->is_small ? 0.5 + u * 1.5 : u * 4 - 2);
     }
@@ -117,7 +121,9 @@ static bool is_exact(const problem *p)
     if (!p->epilogue) return true;
     for (uint32_t i = 0; i < p->epilogue->count; i++) {
         const uint32_t op = p->epilogue->at[i].op;
-        if (op < OP_SCALAR_COUNT && op != OP_add && op != OP_sub && op != OP_relu && op != OP_max && op != OP_min && op != OP_clip) return false;
+        if (op < OP_SCALAR_COUNT && op != OP_add && op != OP_sub && op != OP_relu && op != OP_max && op != OP_min &&
+            op != OP_clip)
+            return false;
     }
     return true;
 }
@@ -146,10 +152,15 @@ static double terms_of(const problem *p, const view *in)
 
 static double epsilon(sinter_dtype t)
 {
-    return t == SINTER_DTYPE_F16 ? 1e-3 : t == SINTER_DTYPE_BF16 ? 8e-3 : t == SINTER_DTYPE_F64 ? 1e-15 : dtype_is_float(t) ? 1.2e-7 : 0;
+    return t == SINTER_DTYPE_F16    ? 1e-3
+           : t == SINTER_DTYPE_BF16 ? 8e-3
+           : t == SINTER_DTYPE_F64  ? 1e-15
+           : dtype_is_float(t)      ? 1.2e-7
+                                    : 0;
 }
 
-static bool compare(const problem *p, const view *got, const view *want, bool exact, double terms, char *why, size_t size)
+static bool compare(const problem *p, const view *got, const view *want, bool exact, double terms, char *why,
+                    size_t size)
 {
     double rms = 0;
     const double count = (double)view_count(want);
@@ -159,13 +170,14 @@ static bool compare(const problem *p, const view *got, const view *want, bool ex
         rms += isfinite(w) ? w * w : 0;
     }
     rms = sqrt(rms / (count > 0 ? count : 1));
-    const double within = epsilon(got->dtype) * 4, spread = epsilon(got->dtype) * (4 + 2 * sqrt(terms)) * (rms + (p->op == OP_reduce ? 1 : 0));
+    const double within = epsilon(got->dtype) * 4,
+                 spread = epsilon(got->dtype) * (4 + 2 * sqrt(terms)) * (rms + (p->op == OP_reduce ? 1 : 0));
     for (bool more = view_first(want->dim, want->rank, i); more; more = view_next(want->dim, want->rank, i)) {
         const double g = view_load_f64(got, view_offset(got, i)), w = view_load_f64(want, view_offset(want, i));
         if (g == w || (isnan(g) && isnan(w))) continue;
         if (!exact && fabs(g - w) <= within * fabs(w) + spread) continue;
-        (void)snprintf(why, size, "element [%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "] is %.9g, wanted %.9g%s", i[0], i[1], i[2], i[3], g, w,
-                       exact ? " exactly" : "");
+        (void)snprintf(why, size, "element [%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "] is %.9g, wanted %.9g%s",
+                       i[0], i[1], i[2], i[3], g, w, exact ? " exactly" : "");
         return false;
     }
     return true;
@@ -184,8 +196,8 @@ static bool is_mostly_zero(const view *v)
 
 typedef struct trial {
     const problem *p;
-    view           in[OPERANDS], out[OPERANDS], want[OPERANDS];
-    size_t         out_size[OPERANDS];
+    view in[OPERANDS], out[OPERANDS], want[OPERANDS];
+    size_t out_size[OPERANDS];
 } trial;
 
 /* Nothing between the elements of a result was written. */
@@ -202,7 +214,8 @@ static bool gaps_hold(runner *r, const view *v, size_t size)
     return true;
 }
 
-static const char *run_kernel(runner *r, const kernel *k, const tactic *t, trial *x, bool threads, bool exact, double terms, char *why, size_t size)
+static const char *run_kernel(runner *r, const kernel *k, const tactic *t, trial *x, bool threads, bool exact,
+                              double terms, char *why, size_t size)
 {
     const problem *p = x->p;
     const uint32_t workers = threads ? cpu_pool_parallel(r->pool)->threads : 1;
@@ -236,8 +249,14 @@ static const char *run_kernel(runner *r, const kernel *k, const tactic *t, trial
     if (k->bind(&r->e, p, t, p->attrs, bound_in, bound_out, to) != SINTER_OK) return r->e.error->text;
     if (!guards_hold(to, record, 0xAB)) return "bind wrote beyond the record";
     data_fault fault = { 0 };
-    const kernel_run run = { .record = to, .in = in, .out = out, .workspace = workspace, .parallel = threads ? cpu_pool_parallel(r->pool) : NULL,
-                             .fault = &fault, .e = &r->e, .scratch = &r->scratch };
+    const kernel_run run = { .record = to,
+                             .in = in,
+                             .out = out,
+                             .workspace = workspace,
+                             .parallel = threads ? cpu_pool_parallel(r->pool) : NULL,
+                             .fault = &fault,
+                             .e = &r->e,
+                             .scratch = &r->scratch };
     const arena_mark mark = arena_save(&r->scratch);
     const sinter_status s = k->run(&run);
     arena_rewind(&r->scratch, mark);
@@ -280,10 +299,12 @@ static void run_kernels(runner *r, const char *line, trial *x, bool exact)
                 text name;
                 text_init(&name, &r->e);
                 if (k->print) k->print(&sink.at[i], &name);
-                const char *wrong = run_kernel(r, k, &sink.at[i], x, i % 2 == 1 || sink.count == 1, exact, terms, why, sizeof why);
+                const char *wrong =
+                    run_kernel(r, k, &sink.at[i], x, i % 2 == 1 || sink.count == 1, exact, terms, why, sizeof why);
                 r->runs++;
                 if (wrong) report(r, line, k->name, name.at ? name.at : "", wrong);
-                if (r->is_verbose) (void)printf("  %s %s %s\n", k->name, name.at ? name.at : "", wrong ? "FAILED" : "ok");
+                if (r->is_verbose)
+                    (void)printf("  %s %s %s\n", k->name, name.at ? name.at : "", wrong ? "FAILED" : "ok");
                 text_deinit(&name);
                 arena_rewind(&r->a, mark);
                 *r->e.error = (sinter_error){ 0 };
@@ -318,8 +339,16 @@ static void run_line(runner *r, const char *line, size_t length)
             x->want[i].data = guarded(r, x->out_size[i], 0xFF);
         }
         data_fault fault = { 0 };
-        ref_call c = { .e = &r->e, .op = p->op, .attrs = p->attrs, .count_in = p->count_in, .count_out = p->count_out, .in = x->in, .out = x->want,
-                       .program = p->op == OP_pointwise ? p->epilogue : NULL, .scratch = &r->scratch, .fault = &fault };
+        ref_call c = { .e = &r->e,
+                       .op = p->op,
+                       .attrs = p->attrs,
+                       .count_in = p->count_in,
+                       .count_out = p->count_out,
+                       .in = x->in,
+                       .out = x->want,
+                       .program = p->op == OP_pointwise ? p->epilogue : NULL,
+                       .scratch = &r->scratch,
+                       .fault = &fault };
         const arena_mark scratch = arena_save(&r->scratch);
         const sinter_status status = problem_reference(p, &c);
         arena_rewind(&r->scratch, scratch);
@@ -328,7 +357,8 @@ static void run_line(runner *r, const char *line, size_t length)
             *r->e.error = (sinter_error){ 0 };
             break;
         }
-        if (is_mostly_zero(&x->want[0])) report(r, copy, "reference", "", "the result is mostly zero or not a number: the case proves nothing");
+        if (is_mostly_zero(&x->want[0]))
+            report(r, copy, "reference", "", "the result is mostly zero or not a number: the case proves nothing");
         run_kernels(r, copy, x, kind == DATA_INTEGERS && is_exact(p));
     }
     arena_rewind(&r->a, mark);
@@ -360,7 +390,10 @@ static void run_file(runner *r, const char *path)
     os_file_close(&r->e, &file);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 /* Every file of the folder, by name. */
 static int run_folder(runner *r, const char *folder)

@@ -16,7 +16,8 @@ typedef struct job {
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     job *j = arg;
-    if (worker >= 16 || __atomic_add_fetch(&j->active[worker], 1, __ATOMIC_RELAXED) != 1) __atomic_add_fetch(&j->bad, 1, __ATOMIC_RELAXED);
+    if (worker >= 16 || __atomic_add_fetch(&j->active[worker], 1, __ATOMIC_RELAXED) != 1)
+        __atomic_add_fetch(&j->bad, 1, __ATOMIC_RELAXED);
     for (uint32_t i = begin; i < end; i++) j->seen[i]++;
     __atomic_sub_fetch(&j->active[worker], 1, __ATOMIC_RELAXED);
 }
@@ -34,7 +35,7 @@ static bool run_once(const parallel *p, job *j, uint32_t count)
 typedef struct caller {
     const parallel *p;
     bool ok;
-    job  j;
+    job j;
 } caller;
 
 static void caller_main(void *arg)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cpu_vm.c - expression programs on the tile machine against expr_run: random programs, shapes, strides and types at
- * every instruction set that this machine has, and every scalar function by itself. */
+/* test_cpu_vm.c - expression programs on the tile machine against expr_run: random programs, shapes, strides and types
+ * at every instruction set that this machine has, and every scalar function by itself. */
 #include "cpu/vm.h"
 
 #include "base/arena.h"
@@ -13,8 +13,8 @@
 enum { GUARD = 64, SPACE_MAX = 20000 };
 
 typedef struct fixture {
-    env      e;
-    arena    a;
+    env e;
+    arena a;
     uint64_t seed;
 } fixture;
 
@@ -25,10 +25,14 @@ static void fixture_init(fixture *f)
     f->seed = 7;
 }
 
-static uint32_t below(fixture *f, uint32_t n) { return (uint32_t)(test_random(&f->seed) % n); }
+static uint32_t below(fixture *f, uint32_t n)
+{
+    return (uint32_t)(test_random(&f->seed) % n);
+}
 
 /* A view of that shape in a buffer with guards: random axis order, gaps, sometimes broadcast where it may be. */
-static view make_view(fixture *f, sinter_dtype type, uint32_t rank, const int64_t *dim_at, bool may_repeat, size_t *size, void **buffer)
+static view make_view(fixture *f, sinter_dtype type, uint32_t rank, const int64_t *dim_at, bool may_repeat,
+                      size_t *size, void **buffer)
 {
     view v = { .dtype = type, .rank = rank };
     uint8_t order[SINTER_RANK_MAX];
@@ -103,8 +107,8 @@ static bool is_untouched(fixture *f, const view *v, const void *buffer, size_t s
     return true;
 }
 
-static bool run_case(fixture *f, isa_level isa, const char *program, uint32_t count_in, const sinter_dtype *type_in, sinter_dtype type_out,
-                     uint32_t rank, const int64_t *dim_at, double scale, double size)
+static bool run_case(fixture *f, isa_level isa, const char *program, uint32_t count_in, const sinter_dtype *type_in,
+                     sinter_dtype type_out, uint32_t rank, const int64_t *dim_at, double scale, double size)
 {
     const arena_mark mark = arena_save(&f->a);
     scan s = scan_of(program, strlen(program));
@@ -165,13 +169,21 @@ static void runs_every_function(void)
             char program[256];
             int at = 0;
             for (uint32_t k = 0; k < i->arity; k++)
-                at += snprintf(program + at, sizeof program - (size_t)at, "%c=load %u : %s; ", 'a' + (int)k, k, sinter_dtype_name(types[k]));
+                at += snprintf(program + at, sizeof program - (size_t)at, "%c=load %u : %s; ", 'a' + (int)k, k,
+                               sinter_dtype_name(types[k]));
             at += snprintf(program + at, sizeof program - (size_t)at, "d=%s %s : %s; store 0 d", i->name,
-                           i->arity == 1 ? "a" : i->arity == 2 ? "a b" : "a b c", sinter_dtype_name(r));
+                           i->arity == 1   ? "a"
+                           : i->arity == 2 ? "a b"
+                                           : "a b c",
+                           sinter_dtype_name(r));
             for (uint32_t k = 0; k < 6; k++) {
                 const int64_t dim_at[2] = { 1 + below(&f, 40), 1 + below(&f, 100) };
                 const double scale[6] = { 0.01, 1, 4, 12, 100, 5000 };
-                if (!run_case(&f, isa, program, i->arity, types, r, 2, dim_at, scale[k], op == OP_hard_sigmoid ? 1 : k ? 1e-3 : 1e-4)) break;
+                if (!run_case(&f, isa, program, i->arity, types, r, 2, dim_at, scale[k],
+                              op == OP_hard_sigmoid ? 1
+                              : k                   ? 1e-3
+                                                    : 1e-4))
+                    break;
             }
         }
     }
@@ -182,14 +194,16 @@ static void runs_casts_and_quantisation(void)
 {
     fixture f;
     fixture_init(&f);
-    static const sinter_dtype all[] = { SINTER_DTYPE_F32, SINTER_DTYPE_F64, SINTER_DTYPE_F16, SINTER_DTYPE_BF16, SINTER_DTYPE_I8, SINTER_DTYPE_U8,
-                                        SINTER_DTYPE_I16, SINTER_DTYPE_U16, SINTER_DTYPE_I32, SINTER_DTYPE_U32, SINTER_DTYPE_I64, SINTER_DTYPE_U64,
+    static const sinter_dtype all[] = { SINTER_DTYPE_F32,  SINTER_DTYPE_F64,      SINTER_DTYPE_F16,   SINTER_DTYPE_BF16,
+                                        SINTER_DTYPE_I8,   SINTER_DTYPE_U8,       SINTER_DTYPE_I16,   SINTER_DTYPE_U16,
+                                        SINTER_DTYPE_I32,  SINTER_DTYPE_U32,      SINTER_DTYPE_I64,   SINTER_DTYPE_U64,
                                         SINTER_DTYPE_BOOL, SINTER_DTYPE_F8E4M3FN, SINTER_DTYPE_F8E5M2 };
     for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
         for (size_t i = 0; i < COUNT_OF(all); i++) {
             for (size_t k = 0; k < COUNT_OF(all); k++) {
                 char program[200];
-                (void)snprintf(program, sizeof program, "a=load 0 : %s; b=cast a : %s; store 0 b", sinter_dtype_name(all[i]), sinter_dtype_name(all[k]));
+                (void)snprintf(program, sizeof program, "a=load 0 : %s; b=cast a : %s; store 0 b",
+                               sinter_dtype_name(all[i]), sinter_dtype_name(all[k]));
                 const int64_t dim_at[2] = { 5, 77 };
                 (void)run_case(&f, isa, program, 1, &all[i], all[k], 2, dim_at, 90, 0);
             }
@@ -197,12 +211,15 @@ static void runs_casts_and_quantisation(void)
         static const sinter_dtype q[] = { SINTER_DTYPE_I8, SINTER_DTYPE_U8, SINTER_DTYPE_I16, SINTER_DTYPE_I32 };
         for (size_t i = 0; i < COUNT_OF(q); i++) {
             char program[256];
-            const sinter_dtype up[] = { SINTER_DTYPE_F32, SINTER_DTYPE_F32, q[i] }, down[] = { q[i], SINTER_DTYPE_F32, q[i] };
+            const sinter_dtype up[] = { SINTER_DTYPE_F32, SINTER_DTYPE_F32, q[i] },
+                               down[] = { q[i], SINTER_DTYPE_F32, q[i] };
             const int64_t dim_at[2] = { 9, 133 };
             const char *t = sinter_dtype_name(q[i]);
-            (void)snprintf(program, sizeof program, "a=load 0 : f32; b=load 1 : f32; z=load 2 : %s; c=quantize a b z : %s; store 0 c", t, t);
+            (void)snprintf(program, sizeof program,
+                           "a=load 0 : f32; b=load 1 : f32; z=load 2 : %s; c=quantize a b z : %s; store 0 c", t, t);
             (void)run_case(&f, isa, program, 3, up, q[i], 2, dim_at, 20, 0);
-            (void)snprintf(program, sizeof program, "a=load 0 : %s; b=load 1 : f32; z=load 2 : %s; c=dequantize a b z : f32; store 0 c", t, t);
+            (void)snprintf(program, sizeof program,
+                           "a=load 0 : %s; b=load 1 : f32; z=load 2 : %s; c=dequantize a b z : f32; store 0 c", t, t);
             (void)run_case(&f, isa, program, 3, down, SINTER_DTYPE_F32, 2, dim_at, 20, 0);
         }
     }
@@ -214,7 +231,8 @@ static void runs_random_programs(void)
 {
     fixture f;
     fixture_init(&f);
-    static const char *const unary[] = { "relu", "tanh", "sigmoid", "silu", "gelu", "abs", "neg", "exp", "softsign", "hardswish", "floor", "atan" };
+    static const char *const unary[] = { "relu", "tanh", "sigmoid",  "silu",      "gelu",  "abs",
+                                         "neg",  "exp",  "softsign", "hardswish", "floor", "atan" };
     static const char *const binary[] = { "add", "sub", "mul", "min", "max" };
     static const sinter_dtype type[] = { SINTER_DTYPE_F32, SINTER_DTYPE_F16, SINTER_DTYPE_BF16, SINTER_DTYPE_F64 };
     const long count = test_scale(300, 5000);
@@ -225,27 +243,36 @@ static void runs_random_programs(void)
         const char *name = sinter_dtype_name(t);
         sinter_dtype types[4] = { t, t, t, t };
         int at = 0;
-        for (uint32_t k = 0; k < count_in; k++) at += snprintf(program + at, sizeof program - (size_t)at, "v%u=load %u : %s; ", k, k, name);
-        at += snprintf(program + at, sizeof program - (size_t)at, "v%u=imm %g : %s; ", count_in, (double)below(&f, 9) / 4 - 1, name);
+        for (uint32_t k = 0; k < count_in; k++)
+            at += snprintf(program + at, sizeof program - (size_t)at, "v%u=load %u : %s; ", k, k, name);
+        at += snprintf(program + at, sizeof program - (size_t)at, "v%u=imm %g : %s; ", count_in,
+                       (double)below(&f, 9) / 4 - 1, name);
         uint32_t values = count_in + 1;
         for (uint32_t k = 0; k < length; k++, values++) {
             const uint32_t x = below(&f, values), y = below(&f, values), z = below(&f, values);
             switch (below(&f, 6)) {
             case 0:
-            case 1: at += snprintf(program + at, sizeof program - (size_t)at, "v%u=%s v%u : %s; ", values, unary[below(&f, COUNT_OF(unary))], x, name); break;
+            case 1:
+                at += snprintf(program + at, sizeof program - (size_t)at, "v%u=%s v%u : %s; ", values,
+                               unary[below(&f, COUNT_OF(unary))], x, name);
+                break;
             case 2:
-                at += snprintf(program + at, sizeof program - (size_t)at, "w%u=lt v%u v%u : bool; v%u=where w%u v%u v%u : %s; ", values, x, y, values,
-                               values, y, z, name);
+                at += snprintf(program + at, sizeof program - (size_t)at,
+                               "w%u=lt v%u v%u : bool; v%u=where w%u v%u v%u : %s; ", values, x, y, values, values, y,
+                               z, name);
                 break;
             case 3:
-                at += snprintf(program + at, sizeof program - (size_t)at, "k%u=imm -1 : %s; l%u=imm 1.5 : %s; v%u=clip v%u k%u l%u : %s; ", values, name,
-                               values, name, values, x, values, values, name);
+                at += snprintf(program + at, sizeof program - (size_t)at,
+                               "k%u=imm -1 : %s; l%u=imm 1.5 : %s; v%u=clip v%u k%u l%u : %s; ", values, name, values,
+                               name, values, x, values, values, name);
                 break;
             default:
-                at += snprintf(program + at, sizeof program - (size_t)at, "v%u=%s v%u v%u : %s; ", values, binary[below(&f, COUNT_OF(binary))], x, y, name);
+                at += snprintf(program + at, sizeof program - (size_t)at, "v%u=%s v%u v%u : %s; ", values,
+                               binary[below(&f, COUNT_OF(binary))], x, y, name);
             }
-            at += snprintf(program + at, sizeof program - (size_t)at, "u%u=imm 2 : %s; y%u=tanh v%u : %s; v%u=mul y%u u%u : %s; ", values, name, values,
-                           values, name, values + 1, values, values, name);
+            at += snprintf(program + at, sizeof program - (size_t)at,
+                           "u%u=imm 2 : %s; y%u=tanh v%u : %s; v%u=mul y%u u%u : %s; ", values, name, values, values,
+                           name, values + 1, values, values, name);
             values++;
         }
         (void)snprintf(program + at, sizeof program - (size_t)at, "store 0 v%u", values - 1);
@@ -253,7 +280,8 @@ static void runs_random_programs(void)
         int64_t dim_at[SINTER_RANK_MAX] = { 0 }, total = 1;
         for (uint32_t k = 0; k < rank; k++) {
             const int64_t most = SPACE_MAX / total;
-            const int64_t d = below(&f, 12) == 0 ? (most > 1500 ? 1500 : most) : 1 + below(&f, most < 20 ? (uint32_t)most : 20);
+            const int64_t d =
+                below(&f, 12) == 0 ? (most > 1500 ? 1500 : most) : 1 + below(&f, most < 20 ? (uint32_t)most : 20);
             dim_at[k] = d;
             total *= d;
         }
@@ -264,7 +292,11 @@ static void runs_random_programs(void)
         }
         const bool is_narrow = t == SINTER_DTYPE_F16 || t == SINTER_DTYPE_BF16;
         for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++)
-            if (!run_case(&f, isa, program, count_in, types, t, rank, dim_at, 1, is_narrow ? 1 : t == SINTER_DTYPE_F64 ? 1 : 4)) return;
+            if (!run_case(&f, isa, program, count_in, types, t, rank, dim_at, 1,
+                          is_narrow               ? 1
+                          : t == SINTER_DTYPE_F64 ? 1
+                                                  : 4))
+                return;
     }
     arena_deinit(&f.a);
 }
@@ -274,14 +306,16 @@ static void runs_integers(void)
     fixture f;
     fixture_init(&f);
     static const char *const binary[] = { "add", "sub", "mul", "div", "min", "max", "mod", "pow" };
-    static const sinter_dtype type[] = { SINTER_DTYPE_I32, SINTER_DTYPE_I64, SINTER_DTYPE_U8, SINTER_DTYPE_I8, SINTER_DTYPE_U32, SINTER_DTYPE_U64, SINTER_DTYPE_I16 };
+    static const sinter_dtype type[] = { SINTER_DTYPE_I32, SINTER_DTYPE_I64, SINTER_DTYPE_U8, SINTER_DTYPE_I8,
+                                         SINTER_DTYPE_U32, SINTER_DTYPE_U64, SINTER_DTYPE_I16 };
     for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
         for (size_t t = 0; t < COUNT_OF(type); t++) {
             for (size_t k = 0; k < COUNT_OF(binary); k++) {
                 char program[300];
                 const char *name = sinter_dtype_name(type[t]);
                 (void)snprintf(program, sizeof program,
-                               "a=load 0 : %s; b=load 1 : %s; c=%s a b : %s; d=gt c a : bool; e=where d b c : %s; g=imm 3 : %s; h=add e g : %s; store 0 h",
+                               "a=load 0 : %s; b=load 1 : %s; c=%s a b : %s; d=gt c a : bool; e=where d b c : %s; "
+                               "g=imm 3 : %s; h=add e g : %s; store 0 h",
                                name, name, binary[k], name, name, name, name);
                 const sinter_dtype types[2] = { type[t], type[t] };
                 const int64_t dim_at[3] = { 3, 7, 41 };
@@ -298,7 +332,8 @@ static void runs_blocks(void)
     fixture f;
     fixture_init(&f);
     enum { N = 2, C = 37, H = 5, W = 9, PIXELS = N * H * W };
-    static const char program[] = "a=acc : f32; b=load 2 : f32; c=add a b : f32; d=load 3 : f32; e=add c d : f32; g=silu e : f32; h=load 4 : f32; "
+    static const char program[] = "a=acc : f32; b=load 2 : f32; c=add a b : f32; d=load 3 : f32; e=add c d : f32; "
+                                  "g=silu e : f32; h=load 4 : f32; "
                                   "i=mul g h : f32; store 0 i";
     scan s = scan_of(program, sizeof program - 1);
     expr *x = NULL;
@@ -311,15 +346,22 @@ static void runs_blocks(void)
     for (size_t k = 0; k < 4; k++)
         for (size_t i = 0; i < count[k]; i++) fill[k][i] = (float)below(&f, 2000) / 500 - 2;
     const int64_t last[4] = { H * W * C, 1, W * C, C };
-    view full_view = { .dtype = SINTER_DTYPE_F32, .rank = 4, .dim = { N, C, H, W }, .stride = { last[0], last[1], last[2], last[3] }, .data = full };
+    view full_view = { .dtype = SINTER_DTYPE_F32,
+                       .rank = 4,
+                       .dim = { N, C, H, W },
+                       .stride = { last[0], last[1], last[2], last[3] },
+                       .data = full };
     view acc_view = full_view, want_view = full_view, got_view = full_view;
     acc_view.data = acc;
     want_view.data = want;
     got_view.data = got;
-    view in[5] = { full_view, full_view,
-                   { .dtype = SINTER_DTYPE_F32, .rank = 4, .dim = { 1, C, 1, 1 }, .stride = { C, 1, 1, 1 }, .data = bias },
-                   full_view,
-                   { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { H, W }, .stride = { W, 1 }, .data = plane } };
+    view in[5] = {
+        full_view,
+        full_view,
+        { .dtype = SINTER_DTYPE_F32, .rank = 4, .dim = { 1, C, 1, 1 }, .stride = { C, 1, 1, 1 }, .data = bias },
+        full_view,
+        { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { H, W }, .stride = { W, 1 }, .data = plane }
+    };
     CHECK_EQ(expr_run(x, 4, dim_at, &acc_view, in, &want_view), SINTER_OK);
     void *in_data[5], *out_data = got;
     for (uint32_t i = 0; i < 5; i++) in_data[i] = in[i].data;
@@ -331,11 +373,14 @@ static void runs_blocks(void)
         memcpy(got, acc, sizeof got);
         for (int64_t row = 0; row < PIXELS; row += 7)
             for (int64_t col = 0; col < C; col += 16)
-                vm_block(p, &io, row, PIXELS - row < 7 ? PIXELS - row : 7, col, C - col < 16 ? C - col : 16, got + row * C + col, C);
+                vm_block(p, &io, row, PIXELS - row < 7 ? PIXELS - row : 7, col, C - col < 16 ? C - col : 16,
+                         got + row * C + col, C);
         CHECK(compare(&got_view, &want_view, 1e-5, 1e-2));
     }
     arena_deinit(&f.a);
 }
 
-static const test tests[] = { T(runs_every_function), T(runs_casts_and_quantisation), T(runs_random_programs), T(runs_integers), T(runs_blocks), { 0 } };
+static const test tests[] = { T(runs_every_function),  T(runs_casts_and_quantisation),
+                              T(runs_random_programs), T(runs_integers),
+                              T(runs_blocks),          { 0 } };
 TEST_MAIN(tests)

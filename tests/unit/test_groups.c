@@ -63,7 +63,7 @@ static void residual_goes_to_the_later_producer(void)
     env_init(&e, NULL, &error);
     text t;
     grouped(HEAD "%4 = " CONV "%5 = add(%4, %3)\n%6 = relu(%5)\n%7 = conv(%6, %2) stride=[1,1] dilation=[1,1] "
-                              "pad=[0,0,0,0]\n%8 = add(%7, %6)\n"
+                 "pad=[0,0,0,0]\n%8 = add(%7, %6)\n"
                  "%9 = relu(%8)\noutput %9 name=\"y\"\n",
             &t, &e);
     CHECK_EQ(count_of(&t, "conv("), 2);
@@ -79,7 +79,7 @@ static void anchor_read_elsewhere_stays_bare(void)
     env_init(&e, NULL, &error);
     text t;
     grouped(HEAD "%4 = " CONV "%5 = relu(%4)\n%6 = max_pool(%4) kernel=[1,1] stride=[1,1] dilation=[1,1] "
-                              "pad=[0,0,0,0]\n%7 = add(%5, %6)\noutput %7 name=\"y\"\n",
+                 "pad=[0,0,0,0]\n%7 = add(%5, %6)\noutput %7 name=\"y\"\n",
             &t, &e);
     CHECK_EQ(count_of(&t, "anchor=2"), 0);
     text_deinit(&t);
