@@ -52,12 +52,13 @@ static float finish(float *x, int64_t n, float cap, const float *add, const uint
             a0 = nan_most(a0, b);
             continue;
         }
-        float t[VEC_LANES];
-        v_store(t, b);
-        for (int k = 0; k < L; k++) {
-            if (k < left) x[i + k] = t[k];
-            else t[k] = -INFINITY;
+        v_store_n(x + i, b, left);
+        if (n >= L) {
+            a0 = nan_most(a0, v_load(x + n - L)); /* some twice, which a maximum does not mind */
+            continue;
         }
+        float t[VEC_LANES];
+        for (int k = 0; k < L; k++) t[k] = k < left ? x[i + k] : -INFINITY;
         a0 = nan_most(a0, v_load(t));
     }
     a0 = nan_most(a0, a1);
@@ -77,12 +78,10 @@ static float exp_sum(float *x, int64_t n, float top)
         s1 = v_add(s1, b);
     }
     for (; i < n; i += L) {
+        /* Lanes past the end hold anything until they are read again as zeros. */
         const int left = n - i < L ? (int)(n - i) : L;
-        float t[VEC_LANES];
-        for (int k = 0; k < L; k++) t[k] = k < left ? x[i + k] : -INFINITY;
-        const vec a = v_exp_neg(v_sub(v_load(t), shift));
-        v_store_n(x + i, a, left);
-        s0 = v_add(s0, a);
+        v_store_n(x + i, v_exp_neg(v_sub(v_load_n(x + i, left), shift)), left);
+        s0 = v_add(s0, v_load_n(x + i, left));
     }
     return v_sum(v_add(s0, s1));
 }

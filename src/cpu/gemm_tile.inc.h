@@ -127,16 +127,20 @@ static inline quad quad_load(const float *p)
     return q;
 }
 
-/* Columns of B whose elements are adjacent, as the rows of a transposed operand: squares of 4 x 4 are turned in registers. */
+/* Columns of B whose elements are adjacent, as the rows of a transposed operand: squares of 4 x 4 are turned in
+ * registers. */
 static void pack_across(float *dst, const float *src, int64_t k, int32_t cols, int32_t width, int64_t col_stride)
 {
-    int32_t j = 0;
-    for (; j + 4 <= cols; j += 4) {
-        const float *s0 = src + j * col_stride, *s1 = s0 + col_stride, *s2 = s1 + col_stride, *s3 = s2 + col_stride;
+    for (int32_t j = 0; j < width; j += 4) {
+        const float *s = src + j * col_stride;
+        const int32_t left = cols - j;
         float *d = dst + j;
         int64_t i = 0;
         for (; i + 4 <= k; i += 4, d += 4 * width) {
-            const quad a = quad_load(s0 + i), b = quad_load(s1 + i), c = quad_load(s2 + i), e = quad_load(s3 + i);
+            const quad zero = { 0, 0, 0, 0 };
+            const quad a = left > 0 ? quad_load(s + i) : zero, b = left > 1 ? quad_load(s + col_stride + i) : zero;
+            const quad c = left > 2 ? quad_load(s + 2 * col_stride + i) : zero;
+            const quad e = left > 3 ? quad_load(s + 3 * col_stride + i) : zero;
             const quad ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
             const quad ce0 = __builtin_shufflevector(c, e, 0, 4, 1, 5), ce1 = __builtin_shufflevector(c, e, 2, 6, 3, 7);
             const quad r[4] = {
@@ -148,15 +152,8 @@ static void pack_across(float *dst, const float *src, int64_t k, int32_t cols, i
             UNROLL for (int row = 0; row < 4; row++) memcpy(d + row * width, &r[row], sizeof r[row]);
         }
         for (; i < k; i++, d += width) {
-            d[0] = s0[i];
-            d[1] = s1[i];
-            d[2] = s2[i];
-            d[3] = s3[i];
+            for (int32_t c = 0; c < 4; c++) d[c] = c < left ? s[c * col_stride + i] : 0.0f;
         }
-    }
-    for (; j < width; j++) {
-        const float *s = src + j * col_stride;
-        for (int64_t i = 0; i < k; i++) dst[i * width + j] = j < cols ? s[i] : 0.0f;
     }
 }
 
