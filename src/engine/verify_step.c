@@ -315,6 +315,8 @@ static sinter_status check_io_values(const check *c)
         const engine_value *x = value_at(c, v);
         bool ok = s->kind == (io->is_input ? STORAGE_INPUT : STORAGE_OUTPUT) && s->at == i && x->dtype == io->dtype && x->rank == io->rank;
         for (uint32_t k = 0; ok && k < io->rank; k++) ok = c->canonical[x->dim[k]] == c->canonical[io->dim[k]];
+        /* What the caller gives is as large as he says, whatever steps find out later. */
+        for (uint32_t k = 0; ok && io->is_input && k < io->rank; k++) ok = !c->g->symbol_late[io->dim[k]];
         if (!ok) return BAD(c->e, "the value of '%s' does not fit it", engine_text(c->g, io->name));
     }
     /* No other storage is the caller's: nobody would give it an address. */

@@ -68,7 +68,7 @@ static sinter_status storage_room(context *c, uint32_t v, uint64_t *size)
     const engine_io *io = &c->g->io[s->at];
     sinter_tensor t = { .dtype = (sinter_dtype)io->dtype, .rank = io->rank };
     for (uint32_t i = 0; i < io->rank; i++) {
-        t.dim[i] = c->now->dim[io->dim[i]];
+        t.dim[i] = s->kind == STORAGE_INPUT ? c->input[s->at].dim[i] : c->now->dim[io->dim[i]];
         if (t.dim[i] < 0) return FAIL(&c->e, INVALID_MODEL, "'%s' has no valid shape", engine_text(c->g, io->name));
     }
     const size_t bytes = sinter_tensor_size(&t);

@@ -81,7 +81,14 @@ static bool mode_order(lowering *l, const work *w, mode m, uint32_t rank, const 
 static void set_dims(lowering *l, problem_operand *o, const dim *d, uint32_t rank)
 {
     o->rank = (uint8_t)rank;
-    for (uint32_t i = 0; i < rank; i++) o->dim[i] = dim_range_of(l->p->dims, d[i]);
+    for (uint32_t i = 0; i < rank; i++) {
+        /* Intervals may reach below zero where the sizes themselves cannot. */
+        dim_range r = dim_range_of(l->p->dims, d[i]);
+        if (r.max < 0) r.max = 0;
+        if (r.min < 0) r.min = 0;
+        if (r.opt < r.min) r.opt = r.min;
+        o->dim[i] = r;
+    }
 }
 
 bool lower_is_const(const lowering *l, uint32_t value)
