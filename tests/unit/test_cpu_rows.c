@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_cpu_rows.c - row kernels and copies by themselves: every length around the vectors, against sums in double; NaN;
+ * results in place; copies between random strides by tiles in any order. */
+#include "cpu/move.h"
+#include "cpu/rows.h"
+#include "test.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N = 300, GUARD = 64 };
+
+static void fill(float *x, int64_t n, uint64_t *seed)
+{
+    for (int64_t i = 0; i < n; i++) x[i] = (float)(test_random(seed) >> 40) / 8388608.0f * 4 - 4;
+}
+
+static void folds_every_length(void)
+{
+    uint64_t seed = 3;
+    float x[N];
+    for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
+        const rows_set *set = rows_set_of(isa);
+        for (int64_t n = 1; n <= N; n++) {
+            fill(x, n, &seed);
+            double sum = 0, size = 0, square = 0, most = -INFINITY, least = INFINITY;
+            for (int64_t i = 0; i < n; i++) {
+                const double v = (double)x[i];
+                sum += v;
+                size += fabs(v);
+                square += v * v;
+                most = v > most ? v : most;
+                least = v < least ? v : least;
+            }
+            CHECK_NEAR(set->fold(ROWS_SUM, x, n), sum, 1e-5 * (double)n);
+            CHECK_NEAR(set->fold(ROWS_ABS, x, n), size, 1e-5 * (double)n);
+            CHECK_NEAR(set->fold(ROWS_SQUARE, x, n), square, 1e-4 * (double)n);
+            CHECK_EQ_F(set->fold(ROWS_MAX, x, n), most);
+            CHECK_EQ_F(set->fold(ROWS_MIN, x, n), least);
+            x[(n * 7) % n] = NAN;
+            CHECK(isnan(set->fold(ROWS_MAX, x, n)));
+            CHECK(isnan(set->fold(ROWS_MIN, x, n)));
+        }
+    }
+}
+
+/* Results may lie where the row does, and nothing behind it is written. */
+static void rows_of_every_length(void)
+{
+    uint64_t seed = 5;
+    float x[N + GUARD], y[N + GUARD], scale[N], bias[N];
+    for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
+        const rows_set *set = rows_set_of(isa);
+        for (int64_t n = 1; n <= N; n += 1 + n / 40) {
+            fill(x, n, &seed);
+            fill(scale, n, &seed);
+            fill(bias, n, &seed);
+            double top = -INFINITY, sum = 0, mean = 0, variance = 0;
+            for (int64_t i = 0; i < n; i++) top = (double)x[i] > top ? (double)x[i] : top;
+            for (int64_t i = 0; i < n; i++) {
+                sum += exp((double)x[i] - top);
+                mean += (double)x[i] / (double)n;
+            }
+            for (int64_t i = 0; i < n; i++) variance += ((double)x[i] - mean) * ((double)x[i] - mean) / (double)n;
+            for (int64_t i = n; i < n + GUARD; i++) y[i] = 77;
+            memcpy(y, x, (size_t)n * sizeof *x);
+            set->softmax(y, y, n, false);
+            for (int64_t i = 0; i < n; i++) CHECK_NEAR(y[i], exp((double)x[i] - top) / sum, 1e-6);
+            memcpy(y, x, (size_t)n * sizeof *x);
+            set->softmax(y, y, n, true);
+            for (int64_t i = 0; i < n; i++) CHECK_NEAR(y[i], (double)x[i] - top - log(sum), 1e-5);
+            float stats[2];
+            memcpy(y, x, (size_t)n * sizeof *x);
+            set->layer_norm(y, y, n, scale, bias, 1e-5f, stats);
+            const double inverse = 1 / sqrt(variance + 1e-5);
+            for (int64_t i = 0; i < n; i++) {
+                const double want = ((double)x[i] - mean) * inverse * (double)scale[i] + (double)bias[i];
+                CHECK_NEAR(y[i], want, 2e-5 + 2e-4 * (n < 3));
+            }
+            for (int64_t i = n; i < n + GUARD; i++) CHECK_EQ_F(y[i], 77);
+        }
+    }
+}
+
+static void copies_any_strides(void)
+{
+    static unsigned char from[1 << 19], to[1 << 19];
+    static const sinter_dtype type[] = { SINTER_DTYPE_U8, SINTER_DTYPE_F16, SINTER_DTYPE_F32, SINTER_DTYPE_I64 };
+    uint64_t seed = 9;
+    for (size_t i = 0; i < sizeof from; i++) from[i] = (unsigned char)test_random(&seed);
+    for (long round = 0; round < test_scale(400, 4000); round++) {
+        view src = { .dtype = type[round % 4], .rank = (uint32_t)(test_random(&seed) % 5) }, dst = src;
+        int64_t count = 1;
+        for (uint32_t i = 0; i < src.rank; i++) {
+            const int64_t most = 20000 / count, d = (int64_t)(test_random(&seed) % (i % 2 ? 60 : 9)) + 1;
+            src.dim[i] = dst.dim[i] = d < most ? d : most;
+            count *= src.dim[i];
+        }
+        view *both[2] = { &src, &dst };
+        for (uint32_t k = 0; k < 2; k++) {
+            uint32_t order[4] = { 0, 1, 2, 3 };
+            for (uint32_t i = src.rank; i > 1; i--) {
+                const uint32_t j = (uint32_t)(test_random(&seed) % i), t = order[i - 1];
+                order[i - 1] = order[j];
+                order[j] = t;
+            }
+            int64_t stride = test_random(&seed) % 8 ? 1 : 2;
+            for (uint32_t i = src.rank; i-- > 0;) {
+                both[k]->stride[order[i]] = k == 0 && test_random(&seed) % 9 == 0 ? 0 : stride;
+                stride *= src.dim[order[i]];
+            }
+        }
+        src.data = from;
+        dst.data = to;
+        memset(to, 0xEE, sizeof to);
+        move_plan p;
+        move_plan_init(&p, &dst, &src);
+        for (int64_t i = move_tile_count(&p); i-- > 0;) move_run(&p, to, from, i, i + 1);
+        const size_t size = sinter_dtype_bits(src.dtype) / 8;
+        int64_t at[SINTER_RANK_MAX] = { 0 };
+        bool ok = true;
+        int64_t written = 0;
+        for (bool more = view_first(src.dim, src.rank, at); more; more = view_next(src.dim, src.rank, at), written++) {
+            const size_t d = (size_t)view_offset(&dst, at) * size, s = (size_t)view_offset(&src, at) * size;
+            ok = ok && !memcmp(to + d, from + s, size);
+            memset(to + d, 0xEE, size);
+        }
+        for (size_t i = 0; i < sizeof to; i++) ok = ok && to[i] == 0xEE;
+        CHECK_EQ(written, count);
+        if (!CHECK(ok)) return;
+    }
+}
+
+static const test tests[] = { T(folds_every_length), T(rows_of_every_length), T(copies_any_strides), { 0 } };
+TEST_MAIN(tests)
