@@ -151,7 +151,8 @@ static bool reach(const view *v, int64_t *low, int64_t *high)
     return true;
 }
 
-/* Where a view lies inside each period of `pitch` bytes: [first, end). False where it is not the same in all of them. */
+/* Where a view lies inside each period of `pitch` bytes: [first, end). False where it is not the same in all of them.
+ */
 static bool within_pitch(const view *v, int64_t size, int64_t low, int64_t pitch, int64_t *first, int64_t *end)
 {
     int64_t inner = 0;
@@ -189,7 +190,8 @@ bool view_overlaps(const view *a, const view *b)
 
 bool view_is_same(const view *a, const view *b)
 {
-    if (a->data != b->data || a->rank != b->rank || sinter_dtype_bits(a->dtype) != sinter_dtype_bits(b->dtype)) return false;
+    if (a->data != b->data || a->rank != b->rank || sinter_dtype_bits(a->dtype) != sinter_dtype_bits(b->dtype))
+        return false;
     for (uint32_t i = 0; i < a->rank; i++)
         if (a->dim[i] != b->dim[i] || (a->dim[i] > 1 && a->stride[i] != b->stride[i])) return false;
     return true;

@@ -19,21 +19,23 @@ typedef struct view {
 /* A dense row-major view; false where its element count or byte size overflows. */
 bool    view_init(view *v, sinter_dtype dtype, uint32_t rank, const int64_t *dim, void *data);
 int64_t view_count(const view *v);                                  /* elements; a verified view cannot overflow */
-bool    view_is_dense(const view *v);                               /* row-major without gaps; axes of size 1 do not matter */
+/* row-major without gaps; axes of size 1 do not matter */
+bool    view_is_dense(const view *v);
 int64_t view_offset(const view *v, const int64_t *index);           /* elements from data */
 double  view_load_f64(const view *v, int64_t offset);
 int64_t view_load_i64(const view *v, int64_t offset);
 void    view_store_f64(const view *v, int64_t offset, double value);
 void    view_store_i64(const view *v, int64_t offset, int64_t value);
 
-/* Steps an index over dims in row-major order: `for (bool more = view_first(dim, rank, i); more; more = view_next(dim, rank, i))`.
- * view_first is false for an empty shape. */
+/* Steps an index over dims in row-major order; view_first is false for an empty shape:
+ *     for (bool more = view_first(dim, rank, i); more; more = view_next(dim, rank, i)) */
 bool view_first(const int64_t *dim, uint32_t rank, int64_t *index);
 bool view_next(const int64_t *dim, uint32_t rank, int64_t *index);
 
 /* Copies elements between views of one shape and type, any strides; bytes are kept as they are. */
 void view_copy(const view *dst, const view *src);
-/* May they have a byte in common? Exact for dense views and for parts of one larger tensor; true where it cannot be told. */
+/* May they have a byte in common? Exact for dense views and for parts of one larger tensor; true where it cannot be
+ * told. */
 bool view_overlaps(const view *a, const view *b);
 /* The same elements in the same places. */
 bool view_is_same(const view *a, const view *b);

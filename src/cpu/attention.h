@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attention.h - softmax(scale * q kT + mask) v in f32, a block of query rows against a block of keys at a time.
  *
- * Scores live in the L1 cache and nowhere else. Heads that share keys are rows of one product. Keys beyond one block are
- * taken by online softmax: a row keeps its largest score and its sum, and what it has gathered is scaled when they change.
- * Tiles are fixed by the shape alone. A few rows (decoding) read keys and values where they lie; more pack them first, once
- * for all the tiles that a worker does in a row. */
+ * Scores live in the L1 cache and nowhere else. Heads that share keys are rows of one product. Keys beyond one block
+ * are taken by online softmax: a row keeps its largest score and its sum, and what it has gathered is scaled when they
+ * change. Tiles are fixed by the shape alone. A few rows (decoding) read keys and values where they lie; more pack them
+ * first, once for all the tiles that a worker does in a row. */
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H
 
@@ -16,8 +16,8 @@
 
 /* The loops of one instruction set, over contiguous rows. */
 typedef struct attention_set {
-    /* x = cap * tanh(x / cap) where cap > 0, then + add, then -infinity where allow is 0 (either may be NULL); returns the
-     * largest, a NaN where there is one. */
+    /* x = cap * tanh(x / cap) where cap > 0, then + add, then -infinity where allow is 0 (either may be NULL); returns
+     * the largest, a NaN where there is one. */
     float (*finish)(float *x, int64_t n, float cap, const float *add, const uint8_t *allow);
     /* x = exp(x - top), where no x is larger; returns the sum. */
     float (*exp_sum)(float *x, int64_t n, float top);

@@ -16,7 +16,8 @@ sinter_status plan_create(env *e, arena *a, dim_table *dims, plan **out)
     if (!p) return FAIL_MEMORY(e, "a plan");
     p->a = a;
     p->dims = dims;
-    const bool ok = VEC_PUSH(a, &p->storage) && VEC_PUSH(a, &p->value) && VEC_PUSH(a, &p->step) && VEC_PUSH(a, &p->region);
+    const bool ok =
+        VEC_PUSH(a, &p->storage) && VEC_PUSH(a, &p->value) && VEC_PUSH(a, &p->step) && VEC_PUSH(a, &p->region);
     return ok ? SINTER_OK : FAIL_MEMORY(e, "a plan");
 }
 
@@ -44,8 +45,9 @@ uint32_t plan_value_dense(plan *p, storage_kind kind, const char *name, sinter_d
         run = dim_mul(p->dims, run, d[axis]);
     }
     const uint32_t bits = sinter_dtype_bits(dtype);
-    const dim size = bits >= 8 ? dim_mul(p->dims, run, dim_const(p->dims, bits / 8))
-                               : dim_ceildiv(p->dims, dim_mul(p->dims, run, dim_const(p->dims, bits)), dim_const(p->dims, 8));
+    const dim size = bits >= 8
+                         ? dim_mul(p->dims, run, dim_const(p->dims, bits / 8))
+                         : dim_ceildiv(p->dims, dim_mul(p->dims, run, dim_const(p->dims, bits)), dim_const(p->dims, 8));
     v.storage = plan_storage_new(p, kind, size);
     plan_value *slot = v.storage ? VEC_PUSH(p->a, &p->value) : NULL;
     if (!slot) return 0;
@@ -56,8 +58,8 @@ uint32_t plan_value_dense(plan *p, storage_kind kind, const char *name, sinter_d
 /* ---- lifetimes ---- */
 
 typedef struct walk {
-    env     *e;
-    plan    *p;
+    env *e;
+    plan *p;
     uint32_t at;
 } walk;
 
@@ -95,8 +97,8 @@ static sinter_status walk_region(walk *w, uint32_t region, uint32_t depth)
     return SINTER_OK;
 }
 
-/* Inside a loop, what a body reads in one iteration must still be there in the next: a storage that is touched in a body but
- * first written before the call lives through the call. */
+/* Inside a loop, what a body reads in one iteration must still be there in the next: a storage that is touched in a
+ * body but first written before the call lives through the call. */
 static void extend_over_calls(plan *p)
 {
     for (uint32_t i = 1; i < p->step.count; i++) {
@@ -125,7 +127,8 @@ sinter_status plan_lifetimes(env *e, plan *p)
 static bool same_view(const plan_value *a, const plan_value *b)
 {
     return a->rank == b->rank && a->offset == b->offset && sinter_dtype_bits(a->dtype) == sinter_dtype_bits(b->dtype) &&
-           memcmp(a->dim, b->dim, a->rank * sizeof(dim)) == 0 && memcmp(a->stride, b->stride, a->rank * sizeof(dim)) == 0;
+           memcmp(a->dim, b->dim, a->rank * sizeof(dim)) == 0 &&
+           memcmp(a->stride, b->stride, a->rank * sizeof(dim)) == 0;
 }
 
 static void merge(plan *p, uint32_t from, uint32_t to)
@@ -153,7 +156,9 @@ void plan_in_place(plan *p)
         for (uint32_t k = s->in_place_from; s->count_out == 1 && s->out[0] && k < s->count_in; k++) {
             const plan_value *in = &p->value.at[s->in[k]], *out = &p->value.at[s->out[0]];
             const plan_storage *from = &p->storage.at[out->storage], *to = &p->storage.at[in->storage];
-            if (!s->in[k] || from->kind != STORAGE_SLAB || to->kind != STORAGE_SLAB || from == to || from->bound != to->bound) continue;
+            if (!s->in[k] || from->kind != STORAGE_SLAB || to->kind != STORAGE_SLAB || from == to ||
+                from->bound != to->bound)
+                continue;
             if (to->last != s->first || from->first != s->first || !same_view(in, out)) continue;
             if (is_read_otherwise(p, s, in->storage, out)) continue;
             merge(p, out->storage, in->storage);
@@ -199,7 +204,7 @@ sinter_status plan_offsets(env *e, plan *p, uint64_t limit)
     arena scratch;
     arena_init(&scratch, e);
     slot *order = ARENA_NEW(&scratch, slot, p->storage.count);
-    uint64_t (*taken)[2] = arena_alloc(&scratch, size_mul(sizeof *taken, p->storage.count), 8);
+    uint64_t(*taken)[2] = arena_alloc(&scratch, size_mul(sizeof *taken, p->storage.count), 8);
     if (!order || !taken) {
         arena_deinit(&scratch);
         return FAIL_MEMORY(e, "planning memory");
@@ -209,7 +214,7 @@ sinter_status plan_offsets(env *e, plan *p, uint64_t limit)
         plan_storage *s = &p->storage.at[i];
         if (s->kind != STORAGE_SLAB) continue;
         if (s->first == UINT32_MAX) {
-            s->kind = STORAGE_NONE;     /* its writer was moved elsewhere */
+            s->kind = STORAGE_NONE; /* its writer was moved elsewhere */
             continue;
         }
         if (s->bound > limit) {

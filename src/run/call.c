@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call.c - If, Loop and Scan: bodies are regions; values go in and out of their storages by copies.
  *
- * Captured values are the same values inside and cost nothing. Sizes that a body decides bind late symbols on the way out. */
+ * Captured values are the same values inside and cost nothing. Sizes that a body decides bind late symbols on the way
+ * out. */
 #include "run/context.h"
 
 #include <string.h>
 
-static const char *step_name(const context *c, uint32_t step) { return engine_text(c->g, context_step(c, step)->name); }
+static const char *step_name(const context *c, uint32_t step)
+{
+    return engine_text(c->g, context_step(c, step)->name);
+}
 
 /* `v` as it is now: prepared again, since its sizes may be late. */
 static sinter_status current(context *c, uint32_t v, view *out)
 {
     TRY(context_prepare_value(c, v));
-    if (!c->now->is_bounded[v]) return FAIL(&c->e, INVALID_MODEL, "value '%s' reaches outside its storage", engine_text(c->g, context_value(c, v)->name));
+    if (!c->now->is_bounded[v])
+        return FAIL(&c->e, INVALID_MODEL, "value '%s' reaches outside its storage",
+                    engine_text(c->g, context_value(c, v)->name));
     *out = c->now->value[v];
     return SINTER_OK;
 }
@@ -39,7 +45,8 @@ static sinter_status read_bool(context *c, uint32_t v, bool *out)
 {
     view x;
     TRY(current(c, v, &x));
-    if (view_count(&x) != 1) return FAIL(&c->e, INVALID_MODEL, "a condition has %lld elements, expected 1", (long long)view_count(&x));
+    if (view_count(&x) != 1)
+        return FAIL(&c->e, INVALID_MODEL, "a condition has %lld elements, expected 1", (long long)view_count(&x));
     *out = view_load_i64(&x, 0) != 0;
     return SINTER_OK;
 }
@@ -48,7 +55,9 @@ static sinter_status write_scalar(context *c, uint32_t v, int64_t value)
 {
     view x;
     TRY(current(c, v, &x));
-    if (view_count(&x) != 1) return FAIL(&c->e, INVALID_MODEL, "a loop's own parameter has %lld elements, expected 1", (long long)view_count(&x));
+    if (view_count(&x) != 1)
+        return FAIL(&c->e, INVALID_MODEL, "a loop's own parameter has %lld elements, expected 1",
+                    (long long)view_count(&x));
     view_store_i64(&x, 0, value);
     return SINTER_OK;
 }
@@ -73,19 +82,28 @@ static sinter_status run_if(context *c, uint32_t step)
 /* ---- bodies that repeat ---- */
 
 typedef struct repeat {
-    context             *c;
-    uint32_t             step, carried, scanned_out, skip;      /* skip: results before the carried ones */
-    const engine_step   *s;
+    context *c;
+    uint32_t step, carried, scanned_out, skip; /* skip: results before the carried ones */
+    const engine_step *s;
     const engine_region *body;
-    const uint32_t      *in, *out, *param, *result;
+    const uint32_t *in, *out, *param, *result;
 } repeat;
 
 static repeat repeat_of(context *c, uint32_t step, int64_t carried, uint32_t skip)
 {
     const engine_step *s = context_step(c, step);
     const engine_region *body = &c->g->region[c->p->region_first + s->region[0]];
-    return (repeat){ .c = c, .step = step, .carried = (uint32_t)carried, .scanned_out = s->out_count - (uint32_t)carried, .skip = skip, .s = s, .body = body,
-                     .in = context_args(c, s->in_at), .out = context_args(c, s->out_at), .param = context_args(c, body->param_at), .result = context_args(c, body->result_at) };
+    return (repeat){ .c = c,
+                     .step = step,
+                     .carried = (uint32_t)carried,
+                     .scanned_out = s->out_count - (uint32_t)carried,
+                     .skip = skip,
+                     .s = s,
+                     .body = body,
+                     .in = context_args(c, s->in_at),
+                     .out = context_args(c, s->out_at),
+                     .param = context_args(c, body->param_at),
+                     .result = context_args(c, body->result_at) };
 }
 
 /* The first values of what is carried; own: how many inputs and parameters come before them. */
@@ -100,7 +118,8 @@ static sinter_status start_carried(const repeat *r, uint32_t own)
     return SINTER_OK;
 }
 
-/* Results become the next parameters. Their views are taken first: binding a parameter's dims may change expressions. */
+/* Results become the next parameters. Their views are taken first: binding a parameter's dims may change expressions.
+ */
 static sinter_status next_carried(const repeat *r, uint32_t own)
 {
     context *c = r->c;
@@ -108,7 +127,8 @@ static sinter_status next_carried(const repeat *r, uint32_t own)
     view *from = ARENA_NEW(&c->scratch, view, r->carried);
     sinter_status s = from ? SINTER_OK : FAIL_MEMORY(&c->e, "carried values");
     for (uint32_t i = 0; s == SINTER_OK && i < r->carried; i++) s = current(c, r->result[r->skip + i], &from[i]);
-    for (uint32_t i = 0; s == SINTER_OK && i < r->carried; i++) s = assign(c, r->param[own + i], &from[i], step_name(c, r->step));
+    for (uint32_t i = 0; s == SINTER_OK && i < r->carried; i++)
+        s = assign(c, r->param[own + i], &from[i], step_name(c, r->step));
     arena_rewind(&c->scratch, mark);
     return s;
 }
@@ -124,7 +144,10 @@ static sinter_status finish_carried(const repeat *r, uint32_t own)
     return SINTER_OK;
 }
 
-static size_t view_bytes(const view *v) { return (size_t)view_count(v) * sinter_dtype_bits(v->dtype) / 8; }
+static size_t view_bytes(const view *v)
+{
+    return (size_t)view_count(v) * sinter_dtype_bits(v->dtype) / 8;
+}
 
 /* Appends one iteration's slice to the dense rows that output `i` of a Loop will be. */
 static sinter_status append(const repeat *r, uint32_t i, uint64_t iteration)
@@ -137,21 +160,26 @@ static sinter_status append(const repeat *r, uint32_t i, uint64_t iteration)
     const engine_value *x = context_value(c, out);
     const engine_storage *s = context_storage(c, x->storage);
     int64_t dim_at[SINTER_RANK_MAX] = { (int64_t)iteration + 1 };
-    if (from.rank + 1 != x->rank || sinter_dtype_bits(from.dtype) < 8) return FAIL(&c->e, INVALID_MODEL, "a slice of rank %u is appended to a result of rank %u", from.rank, x->rank);
+    if (from.rank + 1 != x->rank || sinter_dtype_bits(from.dtype) < 8)
+        return FAIL(&c->e, INVALID_MODEL, "a slice of rank %u is appended to a result of rank %u", from.rank, x->rank);
     memcpy(dim_at + 1, from.dim, from.rank * sizeof(int64_t));
     const size_t size = view_bytes(&from), wanted = size_mul(size, iteration + 1);
     if (s->kind == STORAGE_SLAB ? wanted > s->bound : s->kind != STORAGE_GROWN)
-        return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' need %zu bytes, planned were %llu", step_name(c, r->step), wanted, (unsigned long long)s->bound);
+        return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' need %zu bytes, planned were %llu", step_name(c, r->step),
+                    wanted, (unsigned long long)s->bound);
     if (s->kind == STORAGE_GROWN) TRY(context_ensure(c, x->storage, wanted, true));
     for (uint32_t k = 0; k < from.rank && iteration; k++)
-        if (c->now->dim[x->dim[k + 1]] != from.dim[k]) return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' differ in shape", step_name(c, r->step));
+        if (c->now->dim[x->dim[k + 1]] != from.dim[k])
+            return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' differ in shape", step_name(c, r->step));
     if (!iteration) {
         for (uint32_t k = 0; k < from.rank; k++)
-            if (c->g->dim[x->dim[k + 1]].kind == DIM_SYMBOL) TRY(context_bind_symbol(c, x->dim[k + 1], from.dim[k], step_name(c, r->step)));
+            if (c->g->dim[x->dim[k + 1]].kind == DIM_SYMBOL)
+                TRY(context_bind_symbol(c, x->dim[k + 1], from.dim[k], step_name(c, r->step)));
         context_evaluate(c);
     }
     view to;
-    if (!view_init(&to, from.dtype, from.rank, from.dim, (uint8_t *)c->base[x->storage] + size * iteration)) return FAIL(&c->e, NO_MEMORY, "a result is too large");
+    if (!view_init(&to, from.dtype, from.rank, from.dim, (uint8_t *)c->base[x->storage] + size * iteration))
+        return FAIL(&c->e, NO_MEMORY, "a result is too large");
     return copy(c, &to, &from, step_name(c, r->step));
 }
 
@@ -165,11 +193,13 @@ static sinter_status finish_scanned(const repeat *r, uint32_t i, uint64_t count)
     for (uint32_t k = 0; k < x->rank; k++) {
         const dim_node *d = &c->g->dim[x->dim[k]];
         if (d->kind != DIM_SYMBOL || !c->g->symbol[d->value].is_late) continue;
-        if (k == 0 || count == 0) TRY(context_bind_symbol(c, x->dim[k], k == 0 ? (int64_t)count : 0, step_name(c, r->step)));
+        if (k == 0 || count == 0)
+            TRY(context_bind_symbol(c, x->dim[k], k == 0 ? (int64_t)count : 0, step_name(c, r->step)));
     }
     context_evaluate(c);
     if (c->now->dim[x->dim[0]] != (int64_t)count)
-        return FAIL(&c->e, INVALID_MODEL, "'%s' ran %llu times, its result is for %lld", step_name(c, r->step), (unsigned long long)count, (long long)c->now->dim[x->dim[0]]);
+        return FAIL(&c->e, INVALID_MODEL, "'%s' ran %llu times, its result is for %lld", step_name(c, r->step),
+                    (unsigned long long)count, (long long)c->now->dim[x->dim[0]]);
     view v;
     return current(c, out, &v);
 }
@@ -183,9 +213,12 @@ static sinter_status run_loop(context *c, uint32_t step)
     if (r.in[0]) {
         view x;
         TRY(current(c, r.in[0], &x));
-        if (view_count(&x) != 1) return FAIL(&c->e, INVALID_MODEL, "a trip count has %lld elements, expected 1", (long long)view_count(&x));
+        if (view_count(&x) != 1)
+            return FAIL(&c->e, INVALID_MODEL, "a trip count has %lld elements, expected 1", (long long)view_count(&x));
         const int64_t wanted = view_load_i64(&x, 0);
-        if (wanted > 0 && (uint64_t)wanted > trip) return FAIL(&c->e, UNSUPPORTED, "%lld iterations pass the limit of %llu", (long long)wanted, (unsigned long long)trip);
+        if (wanted > 0 && (uint64_t)wanted > trip)
+            return FAIL(&c->e, UNSUPPORTED, "%lld iterations pass the limit of %llu", (long long)wanted,
+                        (unsigned long long)trip);
         trip = wanted > 0 ? (uint64_t)wanted : 0;
     }
     if (r.in[1]) TRY(read_bool(c, r.in[1], &more));
@@ -198,7 +231,8 @@ static sinter_status run_loop(context *c, uint32_t step)
         for (uint32_t i = 0; i < r.scanned_out; i++) TRY(append(&r, i, count));
         TRY(next_carried(&r, 2));
     }
-    if (more && !r.in[0] && count == trip) return FAIL(&c->e, UNSUPPORTED, "a loop passed the limit of %llu iterations", (unsigned long long)trip);
+    if (more && !r.in[0] && count == trip)
+        return FAIL(&c->e, UNSUPPORTED, "a loop passed the limit of %llu iterations", (unsigned long long)trip);
     TRY(finish_carried(&r, 2));
     for (uint32_t i = 0; i < r.scanned_out; i++) TRY(finish_scanned(&r, i, count));
     return SINTER_OK;
@@ -206,7 +240,10 @@ static sinter_status run_loop(context *c, uint32_t step)
 
 /* ---- scan ---- */
 
-static int64_t listed(const attr_ints *list, uint32_t i) { return i < list->count ? list->at[i] : 0; }
+static int64_t listed(const attr_ints *list, uint32_t i)
+{
+    return i < list->count ? list->at[i] : 0;
+}
 
 /* Slice `at` of `whole` along `axis`. */
 static view slice_of(const view *whole, uint32_t axis, int64_t at)
@@ -228,8 +265,11 @@ static sinter_status scan_in(const repeat *r, const attrs_scan *a, uint32_t i, i
     if (!r->in[r->carried + i]) return FAIL(&c->e, INVALID_MODEL, "scanned input %u is missing", i);
     TRY(current(c, r->in[r->carried + i], &whole));
     const int64_t axis = listed(&a->in_axis, i);
-    if (axis < 0 || axis >= (int64_t)whole.rank || sinter_dtype_bits(whole.dtype) < 8) return FAIL(&c->e, INVALID_MODEL, "scanned input %u has no axis %lld", i, (long long)axis);
-    if (whole.dim[axis] != trip) return FAIL(&c->e, INVALID_MODEL, "scanned input %u has %lld slices, the first has %lld", i, (long long)whole.dim[axis], (long long)trip);
+    if (axis < 0 || axis >= (int64_t)whole.rank || sinter_dtype_bits(whole.dtype) < 8)
+        return FAIL(&c->e, INVALID_MODEL, "scanned input %u has no axis %lld", i, (long long)axis);
+    if (whole.dim[axis] != trip)
+        return FAIL(&c->e, INVALID_MODEL, "scanned input %u has %lld slices, the first has %lld", i,
+                    (long long)whole.dim[axis], (long long)trip);
     if (iteration == trip) return SINTER_OK;
     const view slice = slice_of(&whole, (uint32_t)axis, listed(&a->in_reverse, i) ? trip - 1 - iteration : iteration);
     return assign(c, r->param[r->carried + i], &slice, step_name(c, r->step));
@@ -243,7 +283,8 @@ static sinter_status scan_out(const repeat *r, const attrs_scan *a, uint32_t i, 
     view from, whole;
     TRY(current(c, r->result[r->carried + i], &from));
     const int64_t axis = listed(&a->out_axis, i);
-    if (axis < 0 || axis > (int64_t)from.rank || from.rank >= SINTER_RANK_MAX || sinter_dtype_bits(from.dtype) < 8) return FAIL(&c->e, INVALID_MODEL, "scanned output %u has no axis %lld", i, (long long)axis);
+    if (axis < 0 || axis > (int64_t)from.rank || from.rank >= SINTER_RANK_MAX || sinter_dtype_bits(from.dtype) < 8)
+        return FAIL(&c->e, INVALID_MODEL, "scanned output %u has no axis %lld", i, (long long)axis);
     if (iteration == 0) {
         int64_t dim_at[SINTER_RANK_MAX];
         for (uint32_t k = 0, n = 0; k < from.rank + 1; k++) dim_at[k] = k == (uint32_t)axis ? trip : from.dim[n++];
@@ -252,7 +293,8 @@ static sinter_status scan_out(const repeat *r, const attrs_scan *a, uint32_t i, 
     TRY(current(c, out, &whole));
     const view slice = slice_of(&whole, (uint32_t)axis, listed(&a->out_reverse, i) ? trip - 1 - iteration : iteration);
     for (uint32_t k = 0; k < from.rank; k++)
-        if (slice.dim[k] != from.dim[k]) return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' differ in shape", step_name(c, r->step));
+        if (slice.dim[k] != from.dim[k])
+            return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' differ in shape", step_name(c, r->step));
     return copy(c, &slice, &from, step_name(c, r->step));
 }
 

@@ -10,7 +10,12 @@ static sinter_status run_program(context *c, const run_item *item)
 {
     shape *s = c->now;
     if (item->is_late || !s->program[item->program]) TRY(context_bind_item(c, item));
-    const program_run run = { .address = c->address, .workspace = c->workspace, .fault = &c->fault, .clock = c->clock, .e = &c->e, .scratch = &c->scratch };
+    const program_run run = { .address = c->address,
+                              .workspace = c->workspace,
+                              .fault = &c->fault,
+                              .clock = c->clock,
+                              .e = &c->e,
+                              .scratch = &c->scratch };
     return c->g->backend->program_launch(c->g->device, s->program[item->program], &run);
 }
 
@@ -19,7 +24,7 @@ static sinter_status run_program(context *c, const run_item *item)
 typedef struct late {
     context *c;
     uint32_t step;
-    view    *out;
+    view *out;
 } late;
 
 /* What a late op calls once it knows a result's size: binds the symbols and gives the memory. */
@@ -32,7 +37,8 @@ static sinter_status late_resize(ref_call *call, uint32_t i, const int64_t *dim_
     if (call->op == OP_bind) {
         const uint32_t *symbol = context_args(c, s->dim_at);
         const uint32_t symbols = ((const attrs_bind *)call->attrs)->symbols.count;
-        if (count != symbols) return FAIL(&c->e, INVALID_MODEL, "'%s' gives %u sizes, expected %u", name, count, symbols);
+        if (count != symbols)
+            return FAIL(&c->e, INVALID_MODEL, "'%s' gives %u sizes, expected %u", name, count, symbols);
         for (uint32_t k = 0; k < count; k++) TRY(context_bind_symbol(c, symbol[k], dim_at[k], name));
         context_evaluate(c);
         return SINTER_OK;
@@ -60,8 +66,17 @@ static sinter_status run_late(context *c, uint32_t step)
         out[i].rank = context_value(c, p->out_id[i])->rank;
     }
     late l = { .c = c, .step = step, .out = out };
-    ref_call call = { .e = &c->e, .op = context_code(c, step)->problem->op, .attrs = p->attrs, .count_in = s->in_count, .count_out = s->out_count,
-                      .in = in, .out = out, .scratch = &c->scratch, .fault = &c->fault, .resize = late_resize, .user = &l };
+    ref_call call = { .e = &c->e,
+                      .op = context_code(c, step)->problem->op,
+                      .attrs = p->attrs,
+                      .count_in = s->in_count,
+                      .count_out = s->out_count,
+                      .in = in,
+                      .out = out,
+                      .scratch = &c->scratch,
+                      .fault = &c->fault,
+                      .resize = late_resize,
+                      .user = &l };
     const arena_mark mark = arena_save(&c->scratch);
     const uint64_t start = c->clock ? os_time_ns() : 0;
     const sinter_status status = op_reference(&call);
@@ -98,8 +113,10 @@ static sinter_status check_promises(context *c)
         if (!io->promise_size) continue;
         sinter_tensor t = { .dtype = (sinter_dtype)io->dtype, .rank = io->rank };
         memcpy(t.dim, c->input[i].dim, sizeof t.dim);
-        if (sinter_tensor_size(&t) != io->promise_size || memcmp(c->input[i].data, c->g->weights + io->promise_at, io->promise_size) != 0)
-            return FAIL(&c->e, INVALID_ARG, "input '%s' holds another value than the engine was built for", engine_text(c->g, io->name));
+        if (sinter_tensor_size(&t) != io->promise_size ||
+            memcmp(c->input[i].data, c->g->weights + io->promise_at, io->promise_size) != 0)
+            return FAIL(&c->e, INVALID_ARG, "input '%s' holds another value than the engine was built for",
+                        engine_text(c->g, io->name));
     }
     return SINTER_OK;
 }
@@ -108,8 +125,9 @@ sinter_status context_run(context *c)
 {
     for (uint32_t i = 0; i < c->g->io_count - c->g->input_count; i++) c->result_ready[i] = false;
     for (uint32_t i = 0; i < c->g->input_count; i++)
-        if (!c->input[i].is_set) return FAIL(&c->e, INVALID_ARG, "input '%s' has not been set", engine_text(c->g, c->g->io[i].name));
-    c->scratch.failed = false;      /* memory may be there again since a run that found none */
+        if (!c->input[i].is_set)
+            return FAIL(&c->e, INVALID_ARG, "input '%s' has not been set", engine_text(c->g, c->g->io[i].name));
+    c->scratch.failed = false; /* memory may be there again since a run that found none */
     TRY(context_set_shape(c));
     TRY(check_promises(c));
     c->fault = (data_fault){ 0 };
@@ -118,10 +136,13 @@ sinter_status context_run(context *c)
         /* A result whose parts were written by address was no operand of any step. */
         const uint32_t v = context_args(c, c->p->io_first)[c->g->input_count + i];
         TRY(context_prepare_value(c, v));
-        if (!c->now->is_bounded[v]) return FAIL(&c->e, INVALID_MODEL, "output '%s' reaches outside its storage", engine_text(c->g, context_value(c, v)->name));
+        if (!c->now->is_bounded[v])
+            return FAIL(&c->e, INVALID_MODEL, "output '%s' reaches outside its storage",
+                        engine_text(c->g, context_value(c, v)->name));
         c->result_ready[i] = true;
     }
     if (!c->fault.is_set) return SINTER_OK;
     return FAIL(&c->e, INVALID_MODEL, "step '%s' met index %lld at position %lld of its indices, the limit is %lld",
-                engine_text(c->g, context_step(c, c->fault.step)->name), (long long)c->fault.value, (long long)c->fault.index, (long long)c->fault.limit);
+                engine_text(c->g, context_step(c, c->fault.step)->name), (long long)c->fault.value,
+                (long long)c->fault.index, (long long)c->fault.limit);
 }
