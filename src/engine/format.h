@@ -24,7 +24,7 @@ enum { SECTION_REQUIRED = 1 };
 
 typedef struct engine_header {
     uint8_t  magic[8];
-    uint32_t header_size;           /* bytes, this struct; a reader skips what it does not know */
+    uint32_t header_size;           /* bytes: that of this struct */
     uint16_t major, minor;          /* major must match; any minor of it may be read */
     uint32_t byte_order;            /* 0x01020304 as stored by the writer */
     uint32_t section_count;

@@ -111,7 +111,8 @@ static void print_text(const engine *g, text *out)
     text_printf(out, "engine format %u.%u, written by sinter %s from '%s' (%u nodes)\n", g->header->major,
                 g->header->minor, engine_text(g, g->notes->version), engine_text(g, g->notes->model),
                 g->notes->node_count);
-    text_printf(out, "built for %s, %u threads\n", engine_text(g, g->notes->target), g->notes->threads);
+    text_printf(out, "built for %s, %u threads, %s\n", engine_text(g, g->notes->target), g->notes->threads,
+                engine_text(g, g->notes->options));
     for (uint32_t i = 0; i < g->io_count; i++) {
         text_printf(out, "%s %s %s", g->io[i].is_input ? "input " : "output", engine_text(g, g->io[i].name),
                     sinter_dtype_name((sinter_dtype)g->io[i].dtype));

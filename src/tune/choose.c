@@ -111,9 +111,8 @@ static sinter_status time_of(env *e, const problem *p, const candidate *c, const
     return s;
 }
 
-sinter_status tune_choose(env *e, arena *a, const problem *p, const tune_options *o, choice *out)
+sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choice *out)
 {
-    (void)a;
     candidate list[CANDIDATES_MAX];
     const uint32_t count = collect(e, p, o, list);
     if (!count) {
@@ -121,7 +120,8 @@ sinter_status tune_choose(env *e, arena *a, const problem *p, const tune_options
         return SINTER_OK;
     }
     *out = (choice){ .kernel = list[0].kernel, .tactic = list[0].tactic, .ns = list[0].model_ns };
-    if (o->mode == TUNE_OFF || count == 1 || list[0].model_ns < worth_measuring_ns) return SINTER_OK;
+    if (o->mode == TUNE_OFF || count == 1) return SINTER_OK;
+    if (o->mode == TUNE_FAST && list[0].model_ns < worth_measuring_ns) return SINTER_OK;
     const uint32_t asked = o->mode == TUNE_FAST && count > FAST_MAX ? FAST_MAX : count;
     text problem_text;
     text_init(&problem_text, e);

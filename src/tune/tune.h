@@ -56,9 +56,8 @@ typedef struct choice {
     tactic        tactic;
     double        ns;                   /* measured, or by the model */
 } choice;
-/* The best kernel that takes the problem. max_rows: how many kernels before the reference may be asked (0: reference
- * only). */
-sinter_status tune_choose(env *e, arena *a, const problem *p, const tune_options *options, choice *out);
+/* The best kernel that takes the problem, and its tactic. */
+sinter_status tune_choose(env *e, const problem *p, const tune_options *options, choice *out);
 /* The cost model's best without any measuring; kernel NULL where only the reference takes it and want_fast is set. */
 void tune_estimate(const problem *p, const tune_options *options, bool want_fast, choice *out);
 /* Median time of a kernel on random data at the problem's opt shapes. */

@@ -669,6 +669,6 @@ sinter_status work_lower(lowering *l, const work *w, uint32_t *value)
     if (done) return SINTER_OK;
     if (!t.p) return work_reference(l, w, STEP_KERNEL, value);
     choice c;
-    TRY(tune_choose(l->e, l->a, t.p, l->o, &c));
+    TRY(tune_choose(l->e, t.p, l->o, &c));
     return emit(l, w, &t, &c, STEP_KERNEL, value);
 }
