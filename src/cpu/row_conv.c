@@ -28,7 +28,7 @@ static int64_t size_of(dim_range d, bound b)
 
 static bool is_channel_inner(const problem_operand *o)
 {
-    return o->order[o->rank - 1] == 1;
+    return o->order[o->rank - 1] == 1 && !o->is_gapped;
 }
 
 /* Kernel, stride and the like, right-aligned to depth, height, width. */

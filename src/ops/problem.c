@@ -57,7 +57,7 @@ static void print_operand(const problem_operand *o, text *out)
         for (uint32_t k = 0; k < o->rank; k++) text_printf(out, "%c%u", k ? ',' : '{', o->order[k]);
         text_append(out, "}", 1);
     }
-    if (o->is_strided) text_append(out, "*", 1);
+    if (o->is_strided) text_append(out, "**", o->is_gapped ? 2 : 1);
 }
 
 /* A program as a word of the line. Programs hold no quotes, so the text needs no escapes. */
@@ -145,6 +145,7 @@ static bool parse_operand(scan *s, problem_operand *o, const char **why)
     *why = "an order names each axis once";
     if (scan_char(s, '{') && !parse_order(s, o)) return false;
     o->is_strided = scan_char(s, '*');
+    o->is_gapped = o->is_strided && scan_char(s, '*');
     return true;
 }
 

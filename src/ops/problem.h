@@ -7,9 +7,9 @@
  *
  * Grammar: OP ':' operand {' ' operand} [' +' {' ' operand}] ' -> ' operand {' ' operand} {' ' attr}
  *          [' pro="' program '"'] [' epi="' program '"']
- *   operand  ['w:'] ('-' | DTYPE '[' dims ']' ['{' order '}'] ['*'])
+ *   operand  ['w:'] ('-' | DTYPE '[' dims ']' ['{' order '}'] ['*' | '**'])
  *            w: a constant; -: an absent input; order: axes from outermost to innermost in
- *            memory, left out where row-major; *: strided (not dense in that order)
+ *            memory, left out where row-major; *: strided (not dense in that order), **: along the innermost axis too
  *   dim      N, or MIN '..' MAX '/' DIVISOR '@' OPT (MAX '?' : no bound)
  *   +        the inputs after it are beyond count_anchor: they belong to the programs */
 #ifndef OPS_PROBLEM_H
@@ -21,6 +21,7 @@ typedef struct problem_operand {
     sinter_dtype dtype;                 /* NONE: absent */
     uint8_t      rank;
     bool         is_const;
+    bool         is_gapped;             /* strided, and elements along the innermost axis are not adjacent */
     bool         is_strided;            /* not dense in `order`: any strides of that order, or broadcast */
     uint8_t      order[SINTER_RANK_MAX];/* axes, outermost first */
     dim_range    dim[SINTER_RANK_MAX];

@@ -146,6 +146,16 @@ static bool dense_in(const view *v, const uint8_t *order)
     return true;
 }
 
+/* Elements along the innermost axis that can have more than one follow each other. */
+static bool is_adjacent(const view *v, const problem_operand *o)
+{
+    for (uint32_t i = v->rank; i-- > 0;) {
+        const uint32_t axis = o->order[i];
+        if (o->dim[axis].max != 1) return v->stride[axis] == 1 || v->dim[axis] <= 1;
+    }
+    return true;
+}
+
 static sinter_status check_operand(context *c, const problem_operand *o, uint32_t v, bool is_packed)
 {
     const view *x = &c->now->value[v];
@@ -157,6 +167,7 @@ static sinter_status check_operand(context *c, const problem_operand *o, uint32_
     if (is_packed) return SINTER_OK;
     if (!c->now->is_bounded[v]) TRY(context_prepare_value(c, v));       /* says what is wrong with it, if it knows */
     if (!c->now->is_bounded[v]) return FAIL(&c->e, INVALID_MODEL, "value '%s' reaches outside its storage", name);
+    if (o->is_strided && !o->is_gapped && !is_adjacent(x, o)) return FAIL(&c->e, INVALID_MODEL, "value '%s' has gaps that its kernel does not expect", name);
     if (!o->is_strided && !dense_in(x, o->order)) return FAIL(&c->e, INVALID_MODEL, "value '%s' is not dense as its kernel expects", name);
     return SINTER_OK;
 }

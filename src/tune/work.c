@@ -114,6 +114,21 @@ static void *problem_attrs(lowering *l, const work *w)
     return attrs;
 }
 
+/* Labels an operand with the order in which `v` lies. */
+static void label_order(lowering *l, const plan_value *v, problem_operand *o)
+{
+    bool is_dense;
+    view_dims_order(l->p->dims, v, o->order, &is_dense);
+    o->is_strided = !is_dense;
+    o->is_gapped = false;
+    for (uint32_t i = v->rank; i-- > 0;) {
+        const uint32_t axis = o->order[i];
+        if (dim_is(l->p->dims, v->dim[axis], 1)) continue;
+        o->is_gapped = !is_dense && !dim_is(l->p->dims, v->stride[axis], 1);
+        break;
+    }
+}
+
 typedef struct trial {
     problem *p;
     bool convert[64]; /* inputs that are to be copied into the mode's order first */
@@ -157,9 +172,7 @@ static sinter_status make_problem(lowering *l, const work *w, mode m, bool conve
             t->convert[i] = t->converts = true;
             continue;
         }
-        bool is_dense;
-        view_dims_order(l->p->dims, v, o->order, &is_dense);
-        o->is_strided = !is_dense;
+        label_order(l, v, o);
     }
     for (uint32_t i = 0; i < w->count_out; i++) {
         problem_operand *o = &p->out[i];
@@ -364,16 +377,12 @@ static sinter_status copy_step(lowering *l, uint32_t value, uint32_t target, con
                      .name = name };
     trial t;
     TRY(make_problem(l, &w, MODE_ROW, false, &t));
-    bool is_dense;
-    view_dims_order(l->p->dims, d, t.p->out[0].order, &is_dense);
-    t.p->out[0].is_strided = !is_dense;
-    bool in_dense;
-    view_dims_order(l->p->dims, v, t.p->in[0].order, &in_dense);
+    label_order(l, d, &t.p->out[0]);
+    label_order(l, v, &t.p->in[0]);
     if (dense_in(l, v, t.p->out[0].order)) {
         memcpy(t.p->in[0].order, t.p->out[0].order, sizeof t.p->in[0].order);
-        in_dense = true;
+        t.p->in[0].is_strided = t.p->in[0].is_gapped = false;
     }
-    t.p->in[0].is_strided = !in_dense;
     choice c;
     tune_estimate(t.p, l->o, false, &c);
     return emit(l, &w, &t, &c, STEP_KERNEL, &target);
@@ -440,9 +449,10 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     *out = p->out[0];
     p->out = out;
     const plan_value *d = &l->p->value.at[target];
-    bool is_dense;
-    uint8_t order[SINTER_RANK_MAX];
-    view_dims_order(l->p->dims, d, order, &is_dense);
+    problem_operand as_is = { 0 };
+    label_order(l, d, &as_is);
+    const uint8_t *order = as_is.order;
+    if (as_is.is_gapped) return false;
     for (uint32_t i = 0; i < d->rank; i++)
         if (order[i] != out->order[i] && !dim_is(l->p->dims, d->dim[order[i]], 1) &&
             !dim_is(l->p->dims, d->dim[out->order[i]], 1))
@@ -454,7 +464,7 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
         if (in + 1 >= d->rank || dim_is(l->p->dims, d->dim[order[i]], 1)) continue;
         if (d->stride[order[i]] != dim_mul(l->p->dims, d->stride[order[in]], d->dim[order[in]])) return false;
     }
-    out->is_strided = !is_dense;
+    out->is_strided = as_is.is_strided;
     tactic t;
     memcpy(t.at, writer->tactic, sizeof t.at);
     if (k->reject(p, &machine) || !k->check(p, &t)) return false;
