@@ -272,6 +272,13 @@ static sinter_status infer_scanned(ir_graph *g, ir_value_id out, ir_region_id re
     return accept(g, out, &y);
 }
 
+static sinter_status check_type(ir_graph *g, ir_value_id v, sinter_dtype wanted, const char *what)
+{
+    const sinter_dtype found = v ? ir_value_at(g, v)->dtype : wanted;
+    if (found == wanted) return SINTER_OK;
+    return FAIL(g->e, INVALID_MODEL, "%s is %s, expected %s", what, sinter_dtype_name(found), sinter_dtype_name(wanted));
+}
+
 static sinter_status infer_loop(ir_graph *g, ir_node_id id)
 {
     const ir_node *n = &g->node.at[id];
@@ -283,6 +290,9 @@ static sinter_status infer_loop(ir_graph *g, ir_node_id id)
         return FAIL(g->e, INVALID_MODEL,
                     "a body with %u inputs and %u results does not fit %u inputs, %u outputs and %lld carried values",
                     body->param.count, body->result.count, n->count_in, n->count_out, (long long)at->carried);
+    TRY(check_type(g, n->in[0], SINTER_DTYPE_I64, "the trip count of a loop"));
+    TRY(check_type(g, n->in[1], SINTER_DTYPE_BOOL, "the condition of a loop"));
+    TRY(check_type(g, body->result.at[0], SINTER_DTYPE_BOOL, "the first result of a loop's body"));
     for (uint32_t i = 0; i < carried; i++)
         TRY(infer_carried(g, n, n->out[i], n->in[i + 2], body->param.at[i + 2], body->result.at[i + 1]));
     /* The trip count is exact where nothing can stop the loop earlier. */
