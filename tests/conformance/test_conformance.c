@@ -71,7 +71,7 @@ static size_t operand_view(const problem_operand *o, view *v)
 {
     *v = (view){ .dtype = o->dtype, .rank = o->rank };
     if (o->dtype == SINTER_DTYPE_NONE) return 0;
-    int64_t stride = 1;
+    int64_t stride = o->is_gapped ? 3 : 1;
     for (uint32_t i = o->rank; i-- > 0;) {
         const uint32_t axis = o->order[i];
         v->dim[axis] = o->dim[axis].opt;
