@@ -145,66 +145,142 @@ static bool imm_of(const expr *x, uint16_t at, float *value)
     return x->at[at].op == EXPR_IMM && x->at[at].dtype == SINTER_DTYPE_F32;
 }
 
-/* acc, then any of: one bias, one residual, relu or clip, in that order; then the store. Each value used once. */
-static bool take_apart(const expr *x, const view *in, const view *out, uint32_t col, row_epilogue *r)
+/* A program seen from its accumulator on, where values have one reader each. */
+typedef struct chain {
+    const expr *x;
+    const view *in, *out;
+    uint32_t uses[EXPR_MAX];
+    uint32_t reader[EXPR_MAX]; /* the last one */
+    uint32_t stores;
+    uint32_t at; /* how far it has been taken */
+} chain;
+
+static bool chain_init(chain *c, const expr *x, const view *in, const view *out)
 {
-    uint32_t uses[EXPR_MAX] = { 0 };
+    *c = (chain){ .x = x, .in = in, .out = out };
+    uint32_t accs = 0;
     for (uint32_t i = 0; i < x->count; i++) {
         const expr_instr *n = &x->at[i];
         const uint32_t arity = n->op < OP_SCALAR_COUNT ? scalar_at((op_id)n->op)->arity : n->op == EXPR_STORE ? 1 : 0;
-        for (uint32_t k = 0; k < arity; k++) uses[n->arg[k]]++;
+        for (uint32_t k = 0; k < arity; k++) {
+            c->uses[n->arg[k]]++;
+            c->reader[n->arg[k]] = i;
+        }
+        if (n->op == EXPR_STORE) c->stores++;
+        if (n->op != EXPR_ACC) continue;
+        accs++;
+        c->at = i;
     }
-    uint32_t cur = EXPR_MAX;
-    bool is_stored = false;
-    for (uint32_t i = 0; i < x->count; i++) {
-        const expr_instr *n = &x->at[i];
-        if (n->op == EXPR_LOAD || n->op == EXPR_IMM) continue;
-        if (n->op == EXPR_ACC) {
-            if (cur != EXPR_MAX) return false;
-            cur = i;
-            continue;
-        }
-        if (cur == EXPR_MAX || is_stored) return false;
-        if (n->op == EXPR_STORE) {
-            if (n->operand != 0 || n->arg[0] != cur || n->dtype != SINTER_DTYPE_F32) return false;
-            is_stored = true;
-            continue;
-        }
-        if (uses[cur] != 1 || n->dtype != SINTER_DTYPE_F32) return false;
-        if (n->op == OP_add) {
-            if (r->has_clip || (n->arg[0] != cur && n->arg[1] != cur)) return false;
-            const uint16_t other = n->arg[0] == cur ? n->arg[1] : n->arg[0];
-            if (x->at[other].op != EXPR_LOAD) return false;
-            const uint16_t k = x->at[other].operand;
-            if (!r->bias && !r->residual && is_bias(&in[k], out->rank, out->dim, col)) r->bias = k;
-            else if (!r->residual && is_like(&in[k], out)) r->residual = k;
-            else return false;
+    return accs == 1 && x->at[c->at].dtype == SINTER_DTYPE_F32;
+}
+
+/* The one reader of the value, NULL where there are several or its result is no f32. */
+static const expr_instr *chain_next(const chain *c)
+{
+    const expr_instr *n = c->uses[c->at] == 1 ? &c->x->at[c->reader[c->at]] : NULL;
+    return n && n->dtype == SINTER_DTYPE_F32 ? n : NULL;
+}
+
+static bool chain_is_end(const chain *c)
+{
+    const expr_instr *n = chain_next(c);
+    return n && n->op == EXPR_STORE && n->operand == 0 && c->stores == 1;
+}
+
+/* The operand that `n` adds to the value; 0: it adds none. Input 0 is always the anchor's. */
+static uint16_t chain_added(const chain *c, const expr_instr *n)
+{
+    if (n->op != OP_add) return 0;
+    const expr_instr *other = &c->x->at[n->arg[0] == c->at ? n->arg[1] : n->arg[0]];
+    return other->op == EXPR_LOAD ? other->operand : 0;
+}
+
+/* Takes any of: one bias, one residual, relu or clip, in that order. */
+static void take_prefix(chain *c, uint32_t col, row_epilogue *r)
+{
+    for (const expr_instr *n = chain_next(c); n; n = chain_next(c)) {
+        const uint16_t k = r->has_clip ? 0 : chain_added(c, n);
+        if (k && !r->bias && !r->residual && is_bias(&c->in[k], c->out->rank, c->out->dim, col)) {
+            r->bias = k;
+        } else if (k && !r->residual && is_like(&c->in[k], c->out)) {
+            r->residual = k;
         } else if (n->op == OP_relu && !r->has_clip) {
             r->has_clip = true;
             r->lo = 0;
             r->hi = INFINITY;
-        } else if (n->op == OP_clip && !r->has_clip && n->arg[0] == cur) {
+        } else if (n->op == OP_clip && !r->has_clip && n->arg[0] == c->at && imm_of(c->x, n->arg[1], &r->lo) &&
+                   imm_of(c->x, n->arg[2], &r->hi)) {
             r->has_clip = true;
-            if (!imm_of(x, n->arg[1], &r->lo) || !imm_of(x, n->arg[2], &r->hi)) return false;
         } else {
-            return false;
+            return;
         }
-        cur = i;
+        c->at = c->reader[c->at];
     }
-    return is_stored;
+}
+
+/* Takes one activation, a sum with something like the result, or both; true where nothing is left. */
+static bool take_act(chain *c, isa_level isa, row_epilogue *r)
+{
+    const expr_instr *n = chain_next(c);
+    if (!n) return false;
+    const uint32_t arity = n->op < OP_SCALAR_COUNT ? scalar_at((op_id)n->op)->arity : 0;
+    act_fn *act = arity && n->op != OP_identity && n->arg[0] == c->at ? act_of(isa, (op_id)n->op) : NULL;
+    if (act && (arity < 2 || imm_of(c->x, n->arg[1], &r->act_y)) && (arity < 3 || imm_of(c->x, n->arg[2], &r->act_z))) {
+        c->at = c->reader[c->at];
+        n = chain_next(c);
+    } else {
+        act = act_of(isa, OP_identity);
+    }
+    const uint16_t k = n ? chain_added(c, n) : 0;
+    if (k && is_like(&c->in[k], c->out)) {
+        r->added = k;
+        c->at = c->reader[c->at];
+    }
+    if (!chain_is_end(c)) return false;
+    r->act = act;
+    return true;
 }
 
 sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out,
                                 const uint8_t *order, bool fast, row_epilogue *x)
 {
     x->has_program = x->has_clip = x->has_scale = false;
-    x->bias = x->residual = 0;
+    x->bias = x->residual = x->added = 0;
+    x->act = NULL;
+    x->act_y = x->act_z = 0;
     if (!p->epilogue) return SINTER_OK;
-    if (fast && take_apart(p->epilogue, in, &out[0], order[out[0].rank - 1], x)) return SINTER_OK;
+    const expr *program = p->epilogue;
+    _Alignas(expr) unsigned char rest_memory[sizeof(expr) + EXPR_MAX * sizeof(expr_instr)];
+    chain c;
+    if (fast && program->count <= EXPR_MAX && chain_init(&c, program, in, &out[0])) {
+        take_prefix(&c, order[out[0].rank - 1], x);
+        if (chain_is_end(&c)) return SINTER_OK;
+        const uint32_t left = c.at;
+        if (take_act(&c, isa, x)) return SINTER_OK;
+        x->added = 0;
+        /* The program of what is left: its accumulator is the value so far. */
+        expr *rest = (expr *)(void *)rest_memory;
+        memcpy(rest, program, expr_size(program->count));
+        rest->at[left] = (expr_instr){ .op = EXPR_ACC, .dtype = SINTER_DTYPE_F32 };
+        expr_canonicalize(rest);
+        program = rest;
+    }
     x->has_program = true;
-    x->has_clip = false;
-    x->bias = x->residual = 0;
-    return vm_bind(e, &x->program, isa, p->epilogue, out[0].rank, out[0].dim, order, true, in, out);
+    return vm_bind(e, &x->program, isa, program, out[0].rank, out[0].dim, order, true, in, out);
+}
+
+void row_epilogue_block(const row_epilogue *x, const vm_io *io, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                        float *c, int64_t ldc)
+{
+    if (!x->act) {
+        vm_block(&x->program, io, row, rows, col, cols, c, ldc);
+        return;
+    }
+    /* What is added lies as the result does. */
+    const float *added = x->added ? (const float *)io->in[x->added] + (c - (const float *)io->out[0]) : NULL;
+    const act_block b = { .c = c, .added = added, .ldc = ldc, .ld_added = ldc, .rows = rows, .cols = cols,
+                          .y = x->act_y, .z = x->act_z };
+    x->act(&b);
 }
 
 /* ---- an epilogue afterwards ---- */

@@ -7,6 +7,7 @@
 #define CPU_ROW_H
 
 #include "backend/kernel.h"
+#include "cpu/act.h"
 #include "cpu/gemm.h"
 #include "cpu/vm.h"
 
@@ -41,20 +42,28 @@ bool    row_is_channels_last(const problem_operand *o);                  /* 0, 2
 /* inputs [0, count) and result 0; absent ones count */
 bool    row_is_f32(const problem *p, uint32_t count);
 
-/* An epilogue: what the contraction kernels do themselves, and the program for what is left. */
+/* An epilogue, in three parts: what the contraction kernels do themselves; then one activation over each finished
+ * block, where that is all; else the program of what is left. */
 typedef struct row_epilogue {
     bool       has_program;
     bool       has_clip, has_scale;
     float      lo, hi, alpha;
     uint16_t   bias, residual;          /* inputs; 0: none (input 0 is the anchor's) */
+    uint16_t   added;                   /* the same, by the activation               */
+    act_fn    *act;                     /* NULL: none                                */
+    float      act_y, act_z;
     vm_program program;
 } row_epilogue;
 /* NULL where `row_epilogue_bind` can take the problem's epilogue over its result 0, which must be f32. */
 const char   *row_epilogue_reject(const problem *p);
-/* Binds for result 0 in the axis order given, whose last is the columns. fast: recognise bias, residual and clip; the
- * caller then reads those fields first and runs the program only where has_program. */
+/* Binds for result 0 in the axis order given, whose last is the columns. fast: recognise bias, residual, clip and
+ * activations; the caller then reads those fields, and calls row_epilogue_block where row_epilogue_has_block. */
 sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out,
                                 const uint8_t *order, bool fast, row_epilogue *x);
+static inline bool row_epilogue_has_block(const row_epilogue *x) { return x->has_program || x->act; }
+/* What is left, over rows x columns of result 0 that hold the sums; as vm_block. */
+void          row_epilogue_block(const row_epilogue *x, const vm_io *io, int64_t row, int64_t rows, int64_t col,
+                                 int64_t cols, float *c, int64_t ldc);
 
 /* An epilogue over a dense f32 result 0 that the kernel has written already, seen as rows of its innermost axis. */
 typedef struct row_after {

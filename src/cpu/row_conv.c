@@ -105,7 +105,7 @@ static void epilogue_run(gemm_epilogue *g, const row_epilogue *x, const kernel_r
 {
     if (x->bias) g->bias = k->in[x->bias];
     if (x->residual) g->residual = k->in[x->residual];
-    if (x->has_program) g->post = post;
+    if (row_epilogue_has_block(x)) g->post = post;
 }
 
 static void order_channels_last(uint32_t rank, uint8_t *order)
@@ -286,7 +286,7 @@ static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t c
 {
     (void)batch;
     const job *j = user;
-    vm_block(&j->r->epilogue.program, &j->io, row, rows, col, cols, y, ldy);
+    row_epilogue_block(&j->r->epilogue, &j->io, row, rows, col, cols, y, ldy);
 }
 
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
@@ -431,7 +431,7 @@ static void depthwise_post(void *user, int64_t batch, int64_t row, int64_t rows,
 {
     (void)batch;
     const depthwise_job *j = user;
-    vm_block(&j->r->epilogue.program, &j->io, row, rows, col, cols, y, ldy);
+    row_epilogue_block(&j->r->epilogue, &j->io, row, rows, col, cols, y, ldy);
 }
 
 static void depthwise_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)

@@ -271,7 +271,7 @@ typedef struct job {
 static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *c, int64_t ldc)
 {
     const job *j = user;
-    vm_block(&j->r->epilogue.program, &j->io, batch * j->g.m + row, rows, col, cols, c, ldc);
+    row_epilogue_block(&j->r->epilogue, &j->io, batch * j->g.m + row, rows, col, cols, c, ldc);
 }
 
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
@@ -289,7 +289,7 @@ static sinter_status run(const kernel_run *k)
     j.g.c = k->out[0];
     if (r->epilogue.bias) j.g.epilogue.bias = k->in[r->epilogue.bias];
     if (r->epilogue.residual) j.g.epilogue.residual = k->in[r->epilogue.residual];
-    if (r->epilogue.has_program) j.g.epilogue.post = post;
+    if (row_epilogue_has_block(&r->epilogue)) j.g.epilogue.post = post;
     row_parallel(k, gemm_tile_count(&j.g), body, &j);
     return SINTER_OK;
 }

@@ -33,6 +33,8 @@ static inline veci v_to_int(vec a) { return _mm512_cvtps_epi32(a); }          /*
 static inline veci v_to_int_cut(vec a) { return _mm512_cvttps_epi32(a); }     /* towards zero          */
 static inline vec  vi_to_f32(veci a) { return _mm512_cvtepi32_ps(a); }
 
+#define SIMD_SCALE2(p, n) _mm512_scalef_ps((p), (n))      /* p * 2^n for a whole n, with all that rounding does */
+
 static inline vecm v_lt(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline vecm v_le(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
 static inline vecm v_eq(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }

@@ -11,13 +11,20 @@ static inline vec v_sign_of(vec a, vec size)
     return v_of_bits(vi_or(v_bits(size), vi_and(v_bits(a), vi_set(INT32_MIN))));
 }
 
-/* 2^n for n in [-126, 127]. */
-static inline vec v_exp2_int(veci n) { return v_of_bits(vi_sll(vi_add(n, vi_set(127)), 23)); }
+/* p * 2^n for a whole n, of p near 1: in two halves, so that denormal results and overflow come out right. */
+static inline vec v_scale2(vec p, vec n)
+{
+#ifdef SIMD_SCALE2
+    return SIMD_SCALE2(p, n);
+#else
+    const veci k = v_to_int(n), half = vi_sra(k, 1), rest = vi_sub(k, half), bias = vi_set(127);
+    return v_mul(v_mul(p, v_of_bits(vi_sll(vi_add(half, bias), 23))), v_of_bits(vi_sll(vi_add(rest, bias), 23)));
+#endif
+}
 
 static inline vec v_exp(vec x)
 {
-    /* Bounds first: a NaN passes both. 2^n is applied in two halves, so that denormal results and overflow come out
-     * right. */
+    /* Bounds first: a NaN passes both. */
     const vec c = v_min(v_set(88.8f), v_max(v_set(-104.0f), x));
     const vec n = v_nearest(v_mul(c, v_set(1.44269504f)));
     vec       r = v_fma(n, v_set(-0.693145752f), c);
@@ -28,8 +35,7 @@ static inline vec v_exp(vec x)
     p = v_fma(p, r, v_set(0.166665172f));
     p = v_fma(p, r, v_set(0.5f));
     p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-    const veci k = v_to_int(n), half = vi_sra(k, 1);
-    return v_mul(v_mul(p, v_exp2_int(half)), v_exp2_int(vi_sub(k, half)));
+    return v_scale2(p, n);
 }
 
 /* For x <= 0, as in softmax and every sigmoid: smaller, and exact zero below the smallest normal result. */
@@ -45,8 +51,12 @@ static inline vec v_exp_neg(vec x)
     p = v_fma(p, r, v_set(0.166665172f));
     p = v_fma(p, r, v_set(0.5f));
     p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
+#ifdef SIMD_SCALE2
+    return v_blend(v_lt(x, v_set(-87.3f)), v_zero(), SIMD_SCALE2(p, n));
+#else
     p = v_of_bits(vi_add(v_bits(p), vi_sll(v_to_int(n), 23)));
     return v_blend(v_is_nan(x), x, v_blend(v_lt(x, v_set(-87.3f)), v_zero(), p));
+#endif
 }
 
 static inline vec v_log(vec x)
@@ -114,24 +124,28 @@ static inline vec v_tanh(vec x)
     return v_blend(v_lt(a, v_set(0.625f)), p, v_sign_of(x, r));
 }
 
-/* The exponential is always taken of -|x|: nothing overflows, and both tails keep their relative accuracy. */
+/* An exponential that overflows makes the quotient the zero that it should be; the lower tail keeps its relative
+ * accuracy down to the smallest normal result. Of minus infinity silu and gelu are NaN, as infinity times zero is. */
 static inline vec v_sigmoid(vec x)
 {
-    const vec e = v_exp(v_neg(v_abs(x))), r = v_div(v_set(1.0f), v_add(v_set(1.0f), e));
-    return v_blend(v_lt(x, v_zero()), v_mul(e, r), r);
+    return v_div(v_set(1.0f), v_add(v_set(1.0f), v_exp(v_neg(x))));
 }
 static inline vec v_silu(vec x)
 {
-    const vec e = v_exp_neg(v_neg(v_abs(x)));
-    const vec r = v_div(v_blend(v_lt(x, v_zero()), v_mul(x, e), x), v_add(v_set(1.0f), e));
-    return v_blend(v_eq(x, v_set(-INFINITY)), v_set(NAN), r);
+    return v_div(x, v_add(v_set(1.0f), v_exp(v_neg(x))));
 }
 static inline vec v_gelu_tanh(vec x)
 {
-    const vec u = v_mul(v_mul(x, v_set(1.59576912f)), v_fma(v_mul(x, x), v_set(0.044715f), v_set(1.0f)));
-    const vec e = v_exp_neg(v_neg(v_abs(u)));
-    return v_div(v_blend(v_lt(x, v_zero()), v_mul(x, e), x), v_add(v_set(1.0f), e));
+    const vec u = v_mul(v_mul(x, v_set(-1.59576912f)), v_fma(v_mul(x, x), v_set(0.044715f), v_set(1.0f)));
+    return v_div(x, v_add(v_set(1.0f), v_exp(u)));
 }
+static inline vec v_clip01(vec x) { return v_min(v_set(1.0f), v_max(v_zero(), x)); }
+static inline vec v_hardswish(vec x)
+{
+    return v_mul(v_mul(x, v_min(v_set(6.0f), v_max(v_zero(), v_add(x, v_set(3.0f))))), v_set(1.0f / 6));
+}
+static inline vec v_hard_sigmoid(vec x, vec alpha, vec beta) { return v_clip01(v_fma(x, alpha, beta)); }
+static inline vec v_prelu(vec x, vec slope) { return v_blend(v_lt(x, v_zero()), v_mul(x, slope), x); }
 
 /* erfc(t) for t >= 0, as exp(-t * S(t)). */
 static inline vec v_erfc_pos(vec t)

@@ -89,7 +89,6 @@ static inline void store_mask(int32_t *d, vecm m, int n)
 /* NaN wins from either side. */
 static inline vec nan_max(vec x, vec y) { return v_blend(v_is_nan(x), x, v_max(x, y)); }
 static inline vec nan_min(vec x, vec y) { return v_blend(v_is_nan(x), x, v_min(x, y)); }
-static inline vec clip01(vec x) { return v_min(v_set(1.0f), v_max(v_zero(), x)); }
 
 UNARY(identity, x)
 UNARY(neg, v_neg(x))
@@ -108,7 +107,7 @@ UNARY(sigmoid, v_sigmoid(x))
 UNARY(relu, v_max(v_zero(), x))
 UNARY(softplus, v_softplus(x))
 UNARY(softsign, v_div(x, v_add(v_set(1.0f), v_abs(x))))
-UNARY(hardswish, v_mul(v_mul(x, v_min(v_set(6.0f), v_max(v_zero(), v_add(x, v_set(3.0f))))), v_set(1.0f / 6)))
+UNARY(hardswish, v_hardswish(x))
 UNARY(mish, v_mish(x))
 UNARY(silu, v_silu(x))
 UNARY(gelu, v_gelu(x))
@@ -119,7 +118,7 @@ BINARY(mul, v_mul(x, y))
 BINARY(div, v_div(x, y))
 BINARY(min, nan_min(x, y))
 BINARY(max, nan_max(x, y))
-BINARY(prelu, v_blend(v_lt(x, v_zero()), v_mul(x, y), x))
+BINARY(prelu, v_prelu(x, y))
 BINARY(elu, v_blend(v_lt(x, v_zero()), v_mul(y, v_expm1(x)), x))
 BINARY(thresholded_relu, v_blend(m_or(v_lt(y, x), v_is_nan(x)), x, v_zero()))
 COMPARE(eq, v_eq(x, y))
@@ -128,7 +127,7 @@ COMPARE(le, v_le(x, y))
 COMPARE(gt, v_lt(y, x))
 COMPARE(ge, v_le(y, x))
 TERNARY(clip, v_min(z, v_max(y, x)))
-TERNARY(hard_sigmoid, clip01(v_fma(x, y, z)))
+TERNARY(hard_sigmoid, v_hard_sigmoid(x, y, z))
 TERNARY(selu, v_mul(z, v_blend(v_lt(v_zero(), x), x, v_mul(y, v_expm1(x)))))
 
 /* Large angles need more of pi than a vector reduction carries. */
