@@ -44,6 +44,12 @@ typedef struct kernel_run {
     arena          *scratch;
 } kernel_run;
 
+/* What a kernel's results are against the op's own arithmetic. */
+typedef enum kernel_numerics {
+    KERNEL_EXACT_SUMS = 0,              /* sums of the op's own products in some order */
+    KERNEL_TRANSFORMED                  /* sums of other products that are equal but for rounding: not for math=exact */
+} kernel_numerics;
+
 typedef struct kernel {
     const char *name;                   /* stable: part of cache keys and engine files */
     uint32_t    abi;                    /* parameters and packing; raised by hand */
@@ -51,6 +57,7 @@ typedef struct kernel {
     bool        is_strided_out;
     /* a single result may lie exactly where an operand of the programs lies that is seen alike */
     bool        is_in_place;
+    kernel_numerics numerics;
     const char *(*reject)(const problem *p, const kernel_target *t);         /* NULL: can run; else the reason */
     /* best guess first; at least one */
     void   (*tactics)(const problem *p, const kernel_target *t, tactic_sink *out);

@@ -110,6 +110,7 @@ static sinter_status plan_profile(builder *b, uint32_t index)
                                    .mode = (tune_mode)b->o->tune,
                                    .threads = target.threads,
                                    .reference_only = b->o->device == SINTER_DEVICE_REFERENCE,
+                                   .exact = b->o->math == SINTER_MATH_EXACT,
                                    .cache_only = b->o->cache_only != 0,
                                    .cache = b->cache,
                                    .progress = b->o->progress,

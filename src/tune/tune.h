@@ -29,6 +29,7 @@ typedef struct tune_options {
     tune_mode      mode;
     uint32_t       threads;
     bool           reference_only;      /* --device reference */
+    bool           exact;               /* no kernels of transformed sums: math=exact */
     bool           cache_only;
     timing_cache  *cache;               /* never NULL */
     int          (*progress)(void *user, const char *phase, double done);        /* NULL: none; non-zero cancels */

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_winograd.c - two-dimensional convolution with 3x3 filters at stride 1 by Winograd's transforms: fewer products
+ * than the direct kernel, larger filters, results that differ more. Which one is faster the clock decides. */
+#include "cpu/kernels.h"
+#include "cpu/row.h"
+#include "cpu/winograd.h"
+
+enum { RANK = 4 };
+static const uint8_t channels_last[SINTER_RANK_MAX] = { 0, 2, 3, 1 };
+
+typedef struct winograd_row_tactic {
+    uint8_t isa, kind, zero[6];
+    winograd_tactic of;
+    uint8_t rest[TACTIC_SIZE - 24];
+} winograd_row_tactic;
+_Static_assert(sizeof(winograd_row_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+static winograd_row_tactic tactic_of(const tactic *t)
+{
+    winograd_row_tactic r;
+    memcpy(&r, t, sizeof r);
+    return r;
+}
+
+typedef struct record {
+    winograd_params params;
+    size_t shared, scratch;
+    row_epilogue epilogue;
+} record;
+
+static winograd_shape shape_of(const problem *p, bool is_max)
+{
+    const attrs_conv *a = p->attrs;
+    const problem_operand *x = &p->in[0], *y = &p->out[0];
+    winograd_shape s = { .c_in = x->dim[1].max, .c_out = p->in[1].dim[0].max };
+    s.images = is_max ? x->dim[0].max : x->dim[0].opt;
+    for (uint32_t i = 0; i < 2; i++) {
+        s.in[i] = is_max ? x->dim[2 + i].max : x->dim[2 + i].opt;
+        s.out[i] = is_max ? y->dim[2 + i].max : y->dim[2 + i].opt;
+        s.pad[i] = a->pad.at[i];
+    }
+    s.x_dim[1] = s.c_in;
+    s.x_dim[0] = s.x_dim[1] * s.in[1];
+    s.x_image = s.x_dim[0] * s.in[0];
+    return s;
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_conv, "not a convolution");
+    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    const attrs_conv *a = p->attrs;
+    REJECT_UNLESS(x->rank == RANK && w->rank == RANK, "not of two spatial axes");
+    REJECT_UNLESS(w->is_const && !w->is_strided, "the filter is no constant");
+    for (uint32_t i = 0; i < RANK; i++)
+        REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
+    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && x->dim[1].max > 0, "the number of channels is not fixed");
+    REJECT_UNLESS(a->stride.count == 2 && a->dilation.count == 2 && a->pad.count == 4,
+                  "an attribute list has another length");
+    REJECT_UNLESS(a->groups == 1 && w->dim[1].max == x->dim[1].max, "has groups");
+    for (uint32_t i = 0; i < 2; i++) {
+        REJECT_UNLESS(w->dim[2 + i].max == 3, "the filter is not 3x3");
+        REJECT_UNLESS(a->stride.at[i] == 1 && a->dilation.at[i] == 1, "a stride or dilation is not 1");
+        REJECT_UNLESS(a->pad.at[i] >= 0, "a pad is negative");
+    }
+    REJECT_UNLESS(!memcmp(y->order, channels_last, RANK), "the result is not channels-last");
+    REJECT_UNLESS((x->order[RANK - 1] == 1 && !x->is_gapped) || x->dim[1].max == 1, "the input is not channels-last");
+    REJECT_UNLESS(!y->is_gapped, "the result's channels are not adjacent");
+    REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
+    const winograd_shape most = shape_of(p, true);
+    const char *why = winograd_shape_check(&most);
+    return why ? why : row_epilogue_reject(p);
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    winograd_tactic list[WINOGRAD_TACTICS_MAX];
+    const winograd_shape s = shape_of(p, false), most = shape_of(p, true);
+    const int count = winograd_tactics((isa_level)t->isa, &s, &most, list);
+    for (int i = 0; i < count && out->count < COUNT_OF(out->at); i++) {
+        const winograd_row_tactic r = { .isa = (uint8_t)t->isa, .of = list[i] };
+        memcpy(&out->at[out->count++], &r, sizeof r);
+    }
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    const winograd_row_tactic r = tactic_of(t);
+    static const uint8_t zero[sizeof r.rest];
+    if (r.isa >= ISA_LEVEL_COUNT || r.kind || memcmp(r.zero, zero, sizeof r.zero) != 0 ||
+        memcmp(r.rest, zero, sizeof r.rest) != 0)
+        return false;
+    const winograd_shape s = shape_of(p, false);
+    return !winograd_tactic_check((isa_level)r.isa, &s, r.of);
+}
+
+static void print(const tactic *t, text *out)
+{
+    const winograd_row_tactic r = tactic_of(t);
+    char name[64];
+    (void)winograd_tactic_print(name, sizeof name, (isa_level)r.isa, r.of);
+    text_printf(out, "%s %s", isa_level_name((isa_level)r.isa), name);
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const winograd_row_tactic r = tactic_of(t);
+    const winograd_shape s = shape_of(p, false);
+    const double extra = p->epilogue ? row_operand_bytes(&p->out[0]) * 0.02 * p->epilogue->count : 0;
+    const double phases = r.of.phased ? 1000 : 500;
+    return winograd_cost((isa_level)r.isa, &s, r.of, target->threads) +
+           extra / (target->threads ? target->threads : 1) + phases;
+}
+
+static winograd_params params_max(const problem *p, const tactic *t)
+{
+    const winograd_row_tactic r = tactic_of(t);
+    return (winograd_params){ .isa = (isa_level)r.isa, .tactic = r.of, .shape = shape_of(p, true) };
+}
+
+static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    const winograd_params w = params_max(p, t);
+    return size_add(winograd_workspace_size(&w), size_mul(winograd_scratch_size(&w), threads));
+}
+
+static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
+{
+    if (input != 1) return 0;
+    const winograd_row_tactic r = tactic_of(t);
+    const winograd_shape s = shape_of(p, false);
+    return winograd_pack_size((isa_level)r.isa, &s, r.of);
+}
+
+static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
+{
+    (void)input;
+    const winograd_row_tactic r = tactic_of(t);
+    const winograd_shape s = shape_of(p, false);
+    winograd_pack((isa_level)r.isa, &s, r.of, src->data, src->stride, dst);
+}
+
+static size_t record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(record);
+}
+
+/* The pitch of result rows: the stride of the innermost pixel axis that has more than one element. */
+static int64_t pitch_of(const view *y)
+{
+    return y->dim[3] > 1 ? y->stride[3] : y->dim[2] > 1 ? y->stride[2] : y->dim[0] > 1 ? y->stride[0] : y->dim[1];
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    const attrs_conv *a = attrs;
+    const view *x = &in[0], *y = &out[0];
+    if (x->dim[1] > 1 && x->stride[1] != 1)
+        return FAIL(e, UNSUPPORTED,
+                    "a Winograd convolution reads every %lldth channel of its input; adjacent ones are wanted",
+                    (long long)x->stride[1]);
+    memset(&r->params, 0, sizeof r->params);
+    winograd_params *w = &r->params;
+    w->isa = isa;
+    w->tactic = tactic_of(t).of;
+    w->shape = (winograd_shape){ .images = x->dim[0],
+                                 .c_in = x->dim[1],
+                                 .c_out = y->dim[1],
+                                 .in = { x->dim[2], x->dim[3] },
+                                 .out = { y->dim[2], y->dim[3] },
+                                 .pad = { a->pad.at[0], a->pad.at[1] },
+                                 .x_image = x->stride[0],
+                                 .x_dim = { x->stride[2], x->stride[3] } };
+    w->ldy = pitch_of(y);
+    TRY(row_epilogue_bind(e, p, isa, in, out, channels_last, true, &r->epilogue));
+    w->epilogue.clip = r->epilogue.has_clip;
+    w->epilogue.lo = r->epilogue.lo;
+    w->epilogue.hi = r->epilogue.hi;
+    w->epilogue.ldr = w->ldy;
+    const winograd_params max = params_max(p, t);
+    r->shared = winograd_workspace_size(&max);
+    r->scratch = winograd_scratch_size(&max);
+    return SINTER_OK;
+}
+
+typedef struct job {
+    winograd_params w;
+    const record *r;
+    vm_io io;
+    char *workspace;
+    int phase;
+} job;
+
+static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *y, int64_t ldy)
+{
+    (void)batch;
+    const job *j = user;
+    vm_block(&j->r->epilogue.program, &j->io, row, rows, col, cols, y, ldy);
+}
+
+static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    job *j = arg;
+    char *scratch = j->workspace + j->r->shared + worker * j->r->scratch;
+    winograd_run(&j->w, j->phase, begin, end, j->workspace, scratch, j);
+}
+
+static sinter_status run(const kernel_run *k)
+{
+    const record *r = k->record;
+    job j = { .w = r->params, .r = r, .io = { k->in, k->out }, .workspace = k->workspace };
+    j.w.x = k->in[0];
+    j.w.w = k->in[1];
+    j.w.y = k->out[0];
+    if (r->epilogue.bias) j.w.epilogue.bias = k->in[r->epilogue.bias];
+    if (r->epilogue.residual) j.w.epilogue.residual = k->in[r->epilogue.residual];
+    if (r->epilogue.has_program) j.w.epilogue.post = post;
+    const int phases = winograd_phase_count(&j.w);
+    for (j.phase = 0; j.phase < phases; j.phase++) row_parallel(k, winograd_tile_count(&j.w, j.phase), body, &j);
+    return SINTER_OK;
+}
+
+const kernel cpu_winograd = {
+    .name = "cpu_winograd",
+    .abi = 1,
+    .is_strided_out = true,
+    .numerics = KERNEL_TRANSFORMED,
+    .reject = reject,
+    .tactics = tactics,
+    .check = check,
+    .print = print,
+    .cost_ns = cost_ns,
+    .workspace = workspace,
+    .pack_size = pack_size,
+    .pack = pack,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* winograd_tactic.c - which tactics are worth measuring for a Winograd convolution, and a rough order among them.
+ *
+ * Counted in the unit of gemm_cost: the products, the transforms' vector operations, and what has to come from beyond
+ * the L2 cache: filters once for each block of tiles, and data and products where a block is too big for it. */
+#include "cpu/gemm_core.h"
+#include "cpu/winograd.h"
+
+enum { NEAR_BYTES = 512 << 10, FAR_BYTES = 2 << 20, PHASED_BYTES = 16 << 20, PHASED_BYTES_MOST = 64 << 20 };
+
+/* Filters beyond CACHED_BYTES have left every cache by the next inference. */
+enum { CACHED_BYTES = 8 << 20 };
+static const double ns_per_byte = 0.02, ns_per_far_byte = 0.06, ns_per_vector = 0.15;
+
+static int64_t tiles_count(const winograd_shape *s, int out)
+{
+    return s->images * ((s->out[0] + out - 1) / out) * ((s->out[1] + out - 1) / out);
+}
+
+/* Bytes of a tile's data and products. */
+static double tile_bytes(const winograd_shape *s, int out)
+{
+    const double channels = (double)(winograd_row_size(s->c_in) + winograd_row_size(s->c_out));
+    return (double)((out + 2) * (out + 2)) * channels * (double)sizeof(float);
+}
+
+double winograd_cost(isa_level isa, const winograd_shape *s, winograd_tactic t, uint32_t threads)
+{
+    const int64_t tiles = tiles_count(s, t.out), points = (t.out + 2) * (t.out + 2),
+                  lanes = gemm_tile_set_of(isa)->lanes;
+    if (tiles == 0) return 0.0;
+    const int64_t blocks = t.phased ? 1 : (tiles + t.tiles - 1) / t.tiles, held = (tiles + blocks - 1) / blocks;
+    const gemm_shape g = {
+        .m = held, .n = s->c_out, .k = s->c_in, .taps = 1, .a_row = winograd_row_size(s->c_in), .a_col = 1
+    };
+    gemm_tactic product = t.gemm;
+    product.block_m = 0;
+    const double vectors_in = (double)((s->c_in + lanes - 1) / lanes);
+    const double vectors_out = (double)((s->c_out + lanes - 1) / lanes);
+    const double transform = t.out == 4 ? 220 * vectors_in + 200 * vectors_out : 64 * vectors_in + 50 * vectors_out;
+    const double filters = (double)points * (double)s->c_in * (double)s->c_out * (double)sizeof(float);
+    const double stages = (double)held * tile_bytes(s, t.out);
+    double block = (double)points * gemm_cost(isa, &g, product) + (double)held * transform * ns_per_vector;
+    if (stages > NEAR_BYTES) block += 2 * stages * ns_per_byte;
+    if (filters + stages > 2 * NEAR_BYTES) block += filters * ns_per_byte;
+    const int64_t workers = threads ? threads : 1;
+    const double once = filters > CACHED_BYTES ? filters * (ns_per_far_byte - ns_per_byte) : 0.0;
+    if (t.phased) return (block + once) / (double)workers;
+    return block * (double)((blocks + workers - 1) / workers) + once;
+}
+
+static int add(isa_level isa, const winograd_shape *s, winograd_tactic *out, int count, winograd_tactic t)
+{
+    for (int i = 0; i < count; i++) {
+        if (out[i].out == t.out && out[i].tiles == t.tiles && out[i].phased == t.phased) return count;
+    }
+    const double cost = winograd_cost(isa, s, t, 1);
+    int at = count;
+    for (; at > 0 && winograd_cost(isa, s, out[at - 1], 1) > cost; at--) out[at] = out[at - 1];
+    out[at] = t;
+    return count + 1;
+}
+
+int winograd_tactics(isa_level isa, const winograd_shape *s, const winograd_shape *most,
+                     winograd_tactic out[WINOGRAD_TACTICS_MAX])
+{
+    int count = 0;
+    for (int size = 2; size <= 4; size += 2) {
+        const int64_t tiles = tiles_count(s, size);
+        const double bytes = tile_bytes(s, size);
+        /* All tiles at once where that is not much memory; blocks for the L2 cache; in place of the former, larger
+         * ones. */
+        const bool phased =
+            (double)tiles * bytes <= PHASED_BYTES && (double)tiles_count(most, size) * bytes <= PHASED_BYTES_MOST;
+        for (int cut = 0; cut < 2; cut++) {
+            winograd_tactic t = { .out = (uint8_t)size, .phased = cut == 1 && phased };
+            double held = t.phased ? (double)tiles : (cut == 0 ? NEAR_BYTES : FAR_BYTES) / bytes;
+            if (held > (double)tiles) held = (double)tiles;
+            if (held < 1) held = 1;
+            const gemm_shape g = { .m = (int64_t)held,
+                                   .n = s->c_out,
+                                   .k = s->c_in,
+                                   .taps = 1,
+                                   .a_row = winograd_row_size(s->c_in),
+                                   .a_col = 1 };
+            gemm_tactic list[GEMM_TACTICS_MAX];
+            (void)gemm_tactics(isa, &g, list);
+            t.gemm = list[0];
+            t.gemm.copy_a = 0;
+            t.gemm.block_m = 0;
+            if (!t.phased) {
+                const int64_t rows = t.gemm.rows;
+                int64_t block = (int64_t)held / rows * rows;
+                if (block < rows) block = rows;
+                if (block >= tiles && phased) continue; /* the phases do the same, and give every thread work */
+                t.tiles = (uint16_t)(block > UINT16_MAX / 2 ? UINT16_MAX / 2 : block);
+            }
+            count = add(isa, s, out, count, t);
+        }
+    }
+    return count;
+}
