@@ -202,7 +202,7 @@ static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t c
 {
     (void)batch;
     const job *j = user;
-    vm_block(&j->r->epilogue.program, &j->io, row, rows, col, cols, y, ldy);
+    row_epilogue_block(&j->r->epilogue, &j->io, row, rows, col, cols, y, ldy);
 }
 
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
@@ -221,7 +221,7 @@ static sinter_status run(const kernel_run *k)
     j.w.y = k->out[0];
     if (r->epilogue.bias) j.w.epilogue.bias = k->in[r->epilogue.bias];
     if (r->epilogue.residual) j.w.epilogue.residual = k->in[r->epilogue.residual];
-    if (r->epilogue.has_program) j.w.epilogue.post = post;
+    if (row_epilogue_has_block(&r->epilogue)) j.w.epilogue.post = post;
     const int phases = winograd_phase_count(&j.w);
     for (j.phase = 0; j.phase < phases; j.phase++) row_parallel(k, winograd_tile_count(&j.w, j.phase), body, &j);
     return SINTER_OK;
