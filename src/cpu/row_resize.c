@@ -31,7 +31,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     for (uint32_t i = 0; i < 2; i++)
         REJECT_UNLESS(!memcmp(&p->in[0].dim[i], &p->out[0].dim[i], sizeof p->in[0].dim[i]),
                       "resizes images or channels");
-    return row_after_reject(p);
+    REJECT_UNLESS(!p->prologue, "has a prologue");
+    return p->epilogue || p->count_out > 1 ? row_after_reject(p) : NULL;
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
@@ -183,6 +184,7 @@ static sinter_status run(const kernel_run *k)
 const kernel cpu_resize = {
     .name = "cpu_resize",
     .abi = 1,
+    .is_strided_out = true,
     .reject = reject,
     .tactics = row_tactics_isa,
     .check = row_check_isa,

@@ -124,6 +124,20 @@ static void strides_of(const walk *w, const vm_operand *o, int64_t *row, int64_t
     *row = o->index == VM_ACC ? w->acc_ld * 4 : last ? o->stride[last - 1] * o->size : 0;
 }
 
+/* Rows of a few 4-byte elements, for which a call each would be most of the work. */
+enum { SHORT_COLS = 8 };
+static void copy_short(char *dst, int64_t dst_row, const char *src, int64_t src_row, int64_t rows, int64_t cols)
+{
+    if (cols == 2) {
+        for (int64_t r = 0; r < rows; r++, dst += dst_row, src += src_row) memcpy(dst, src, 8);
+    } else if (cols == 4) {
+        for (int64_t r = 0; r < rows; r++, dst += dst_row, src += src_row) memcpy(dst, src, 16);
+    } else {
+        for (int64_t r = 0; r < rows; r++, dst += dst_row, src += src_row)
+            for (int64_t c = 0; c < cols; c++) memcpy(dst + 4 * c, src + 4 * c, 4);
+    }
+}
+
 static void load(walk *w, const vm_op *op, int64_t rows, int64_t cols)
 {
     const vm_program *p = w->p;
@@ -145,6 +159,10 @@ static void load(walk *w, const vm_op *op, int64_t rows, int64_t cols)
     }
     if (row == o->size && rows > 1 && col != o->size && size == o->size) { /* across: whole columns share lines */
         for (int64_t c = 0; c < cols; c++, src += col) scatter((char *)dst + c * size, src, rows, cols * size, size);
+        return;
+    }
+    if (col == 4 && o->size == 4 && cols <= SHORT_COLS && is_raw(o)) {
+        copy_short((char *)dst, cols * 4, src, row, rows, cols);
         return;
     }
     unsigned char raw[VM_TILE * 8];
@@ -186,6 +204,10 @@ static void store(walk *w, const vm_op *op, int64_t rows, int64_t cols)
     const uint32_t size = register_size(o->cls);
     if (col == o->size && (rows == 1 || row == cols * o->size)) {
         store_run(p->set, o, dst, src, rows * cols);
+        return;
+    }
+    if (col == 4 && o->size == 4 && cols <= SHORT_COLS && is_raw(o)) {
+        copy_short(dst, row, (const char *)src, cols * 4, rows, cols);
         return;
     }
     unsigned char raw[VM_TILE * 8];

@@ -100,6 +100,26 @@ static void collapse(binder *b, bool split)
     p->cols = p->dim[n - 1];
 }
 
+/* Tiles cover rows of one axis: where it is short, the longest axis takes its place. */
+enum { SHORT_ELEMENTS = 64 };
+static void lengthen(vm_program *p)
+{
+    if (p->axes < 3) return;
+    const uint32_t inner = p->axes - 2;
+    uint32_t most = inner;
+    for (uint32_t a = 0; a < inner; a++)
+        if (p->dim[a] > p->dim[most]) most = a;
+    if (most == inner || p->dim[inner] >= SHORT_ELEMENTS || p->dim[inner] * p->cols >= SHORT_ELEMENTS) return;
+    const int64_t dim_most = p->dim[most];
+    p->dim[most] = p->dim[inner];
+    p->dim[inner] = dim_most;
+    for (uint32_t k = 0; k < p->operand_count; k++) {
+        int64_t *stride = p->operand[k].stride, s = stride[most];
+        stride[most] = stride[inner];
+        stride[inner] = s;
+    }
+}
+
 static void operands_find(binder *b)
 {
     vm_program *p = b->p;
@@ -365,6 +385,7 @@ sinter_status vm_bind(env *e, vm_program *p, isa_level isa, const expr *x, uint3
         k++;
     }
     collapse(&b, split);
+    if (!split) lengthen(p);
     TRY(emit(e, &b));
     place(&b);
     direct_find(p);
