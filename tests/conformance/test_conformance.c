@@ -129,8 +129,9 @@ static bool is_exact(const problem *p)
 }
 
 /* Kernels that transform their sums round as sums of this many times the terms would: results are within 8 eps
- * sqrt(terms) of the root mean square, on integers, too. A wrong index or factor is greater by orders of magnitude. */
-static const double transformed_terms = 16;
+ * sqrt(terms) of the root mean square, on integers, too. A wrong index or factor is greater by orders of magnitude.
+ * Where an epilogue bounds the results, the root mean square is that of sums of values as they are here. */
+static const double transformed_terms = 16, product_rms = 4;
 
 /* How many terms are summed into one result, roughly. */
 static double terms_of(const problem *p, const view *in)
@@ -163,8 +164,8 @@ static double epsilon(sinter_dtype t)
                                     : 0;
 }
 
-static bool compare(const problem *p, const view *got, const view *want, bool exact, double terms, char *why,
-                    size_t size)
+static bool compare(const problem *p, const view *got, const view *want, bool exact, double terms, double sum_rms,
+                    char *why, size_t size)
 {
     double rms = 0;
     const double count = (double)view_count(want);
@@ -174,6 +175,7 @@ static bool compare(const problem *p, const view *got, const view *want, bool ex
         rms += isfinite(w) ? w * w : 0;
     }
     rms = sqrt(rms / (count > 0 ? count : 1));
+    if (rms < sum_rms) rms = sum_rms;
     const double within = epsilon(got->dtype) * 4,
                  spread = epsilon(got->dtype) * (4 + 2 * sqrt(terms)) * (rms + (p->op == OP_reduce ? 1 : 0));
     for (bool more = view_first(want->dim, want->rank, i); more; more = view_next(want->dim, want->rank, i)) {
@@ -266,10 +268,16 @@ static const char *run_kernel(runner *r, const kernel *k, const tactic *t, trial
     arena_rewind(&r->scratch, mark);
     if (s != SINTER_OK) return r->e.error->text;
     if (!guards_hold(workspace, book, 0xFF)) return "wrote beyond the workspace";
+    const bool is_transformed = k->numerics == KERNEL_TRANSFORMED;
+    const double sum_rms = is_transformed && p->epilogue ? product_rms * sqrt(terms) : 0;
+    if (is_transformed) {
+        exact = false;
+        terms *= transformed_terms;
+    }
     for (uint32_t i = 0; i < p->count_out; i++) {
         if (!guards_hold(out[i], x->out_size[i], 0xFF)) return "wrote outside a result";
         if (!gaps_hold(r, &x->out[i], x->out_size[i])) return "wrote between the elements of a result";
-        if (!compare(p, &x->out[i], &x->want[i], exact, terms, why, size)) return why;
+        if (!compare(p, &x->out[i], &x->want[i], exact, terms, sum_rms, why, size)) return why;
     }
     return NULL;
 }
@@ -283,10 +291,9 @@ static void report(runner *r, const char *line, const char *kernel_name, const c
 static void run_kernels(runner *r, const char *line, trial *x, bool exact)
 {
     const problem *p = x->p;
+    const double terms = terms_of(p, x->in);
     for (uint32_t ki = 0; ki + 1 < cpu_kernels_count; ki++) {
         const kernel *k = cpu_kernels[ki];
-        const bool is_transformed = k->numerics == KERNEL_TRANSFORMED;
-        const double terms = terms_of(p, x->in) * (is_transformed ? transformed_terms : 1);
         for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
             const kernel_target target = cpu_target_of(isa, 1);
             const char *rejected = k->reject(p, &target);
@@ -305,8 +312,7 @@ static void run_kernels(runner *r, const char *line, trial *x, bool exact)
                 text_init(&name, &r->e);
                 if (k->print) k->print(&sink.at[i], &name);
                 const char *wrong =
-                    run_kernel(r, k, &sink.at[i], x, i % 2 == 1 || sink.count == 1, exact && !is_transformed, terms, why,
-                               sizeof why);
+                    run_kernel(r, k, &sink.at[i], x, i % 2 == 1 || sink.count == 1, exact, terms, why, sizeof why);
                 r->runs++;
                 if (wrong) report(r, line, k->name, name.at ? name.at : "", wrong);
                 if (r->is_verbose)
