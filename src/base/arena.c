@@ -21,27 +21,56 @@ void arena_init(arena *a, env *e)
     *a = (arena){ .e = e };
 }
 
-static void block_drop(arena *a)
+static void block_drop(arena *a, arena_block **list)
 {
-    arena_block *block = a->block;
+    arena_block *block = *list;
     ASAN_UNPOISON(block, block->size);
-    a->block = block->older;
+    *list = block->older;
     a->total -= block->size;
     mem_free(a->e, block, block->size, BLOCK_ALIGN);
 }
 
+static void block_keep(arena *a)
+{
+    arena_block *block = a->block;
+    a->block = block->older;
+    block->older = a->spare;
+    a->spare = block;
+}
+
+/* The smallest spare block with room, taken off its list; NULL where there is none. */
+static arena_block *spare_take(arena *a, size_t least)
+{
+    arena_block **best = NULL;
+    for (arena_block **at = &a->spare; *at; at = &(*at)->older)
+        if ((*at)->size >= least && (!best || (*at)->size < (*best)->size)) best = at;
+    if (!best) return NULL;
+    arena_block *block = *best;
+    *best = block->older;
+    return block;
+}
+
 void arena_deinit(arena *a)
 {
-    while (a->block) block_drop(a);
-    *a = (arena){ .e = a->e };
+    while (a->block) block_drop(a, &a->block);
+    while (a->spare) block_drop(a, &a->spare);
+    *a = (arena){ .e = a->e, .is_kept = a->is_kept };
 }
 
 /* A new block with room for `need` bytes; what is left of the old one is given up. */
 static bool block_add(arena *a, size_t need)
 {
-    const uint64_t limit = a->e->limits.memory_max;
-    const uint64_t room = limit > a->total ? limit - a->total : 0;
     const size_t least = size_add(sizeof(arena_block), need);
+    arena_block *kept = spare_take(a, least);
+    if (kept) {
+        kept->older = a->block;
+        a->block = kept;
+        a->used = sizeof *kept;
+        return true;
+    }
+    const uint64_t limit = a->e->limits.memory_max;
+    while (a->spare && (a->total > limit || least > limit - a->total)) block_drop(a, &a->spare);
+    const uint64_t room = limit > a->total ? limit - a->total : 0;
     size_t size = a->block ? size_mul(a->block->size, 2) : BLOCK_MIN;
     if (size > BLOCK_MAX) size = BLOCK_MAX;
     if (size < least) size = least;
@@ -116,7 +145,14 @@ arena_mark arena_save(const arena *a)
 
 void arena_rewind(arena *a, arena_mark mark)
 {
-    while (a->block != mark.block) block_drop(a);
+    while (a->block != mark.block) {
+        if (a->is_kept) {
+            ASAN_POISON((char *)a->block + sizeof *a->block, a->block->size - sizeof *a->block);
+            block_keep(a);
+        } else {
+            block_drop(a, &a->block);
+        }
+    }
     a->used = mark.used;
     if (a->block) ASAN_POISON((char *)a->block + a->used, a->block->size - a->used);
 }

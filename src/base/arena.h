@@ -16,6 +16,8 @@ typedef struct arena {
     size_t       used;        /* bytes in the newest block */
     size_t       total;       /* bytes in all blocks, against limits.memory_max */
     bool         failed;
+    bool         is_kept;     /* rewinding keeps blocks for what comes next: who runs again and again sets it */
+    arena_block *spare;       /* those kept */
 } arena;
 
 void  arena_init(arena *a, env *e);

@@ -88,6 +88,7 @@ sinter_status context_create(engine *g, uint32_t profile, bool timing, context *
     engine_retain(g);
     arena_init(&c->a, &c->e);
     arena_init(&c->scratch, &c->e);
+    c->scratch.is_kept = true;
     const sinter_status s = build(c, timing);
     c->e.error = &c->e.error_own;
     if (s == SINTER_OK) {
