@@ -250,6 +250,12 @@ static void profile_of(const model_face *face, const case_data *data, uint32_t c
 
 enum { PROMISE_MAX = 64 };
 
+/* One integer, such as a number of things: not what a model computes on, also where it comes first. */
+static bool is_count(const sinter_tensor *t)
+{
+    return t->rank == 0 && (t->dtype == SINTER_DTYPE_I32 || t->dtype == SINTER_DTYPE_I64);
+}
+
 /* Small inputs behind the first that hold the same in all folders: what an operator may have to know while it is built.
  */
 static uint32_t promises_of(const model_face *face, const case_data *data, uint32_t count, sinter_input_value *value)
@@ -259,7 +265,7 @@ static uint32_t promises_of(const model_face *face, const case_data *data, uint3
         if (!face->at[i].io.is_input) continue;
         const sinter_tensor *first = &data[0].input[index];
         const size_t size = sinter_tensor_size(first);
-        bool is_same = index > 0 && first->rank <= 1 && compare_count(first) <= PROMISE_MAX;
+        bool is_same = (index > 0 || is_count(first)) && first->rank <= 1 && compare_count(first) <= PROMISE_MAX;
         for (uint32_t s = 1; is_same && s < count; s++) {
             const sinter_tensor *other = &data[s].input[index];
             is_same = sinter_tensor_size(other) == size && !memcmp(first->data, other->data, size);

@@ -471,15 +471,28 @@ dim dim_symbol_named(dim_table *t, const char *name)
     return symbol_new(t, (dim_symbol){ .min = 0, .max = INT64_MAX, .opt = 1, .divisor = 1 }, name);
 }
 
-dim dim_symbol_late(dim_table *t, const char *stem, dim max)
+static const char *late_name(dim_table *t, const char *stem)
 {
-    if (t->failed) return DIM_NONE;
     const char *name;
     uint32_t number = t->symbol.count;
-    do {
-        name = arena_printf(t->a, "%s%u", stem, number++);
-        if (!name) return fail(t);
-    } while (t->name_slot[name_find(t, t->name_slot, t->name_count, name)]);
+    do name = arena_printf(t->a, "%s%u", stem, number++);
+    while (name && t->name_slot[name_find(t, t->name_slot, t->name_count, name)]);
+    return name;
+}
+
+dim dim_symbol_late_signed(dim_table *t, const char *stem)
+{
+    const char *name = t->failed ? NULL : late_name(t, stem);
+    if (!name) return fail(t);
+    /* INT64_MIN is what a symbol holds before it is bound */
+    return symbol_new(
+        t, (dim_symbol){ .min = -INT64_MAX, .max = INT64_MAX, .opt = 0, .divisor = 1, .is_late = true }, name);
+}
+
+dim dim_symbol_late(dim_table *t, const char *stem, dim max)
+{
+    const char *name = t->failed ? NULL : late_name(t, stem);
+    if (!name) return fail(t);
     dim_symbol s = { .min = 0, .max = INT64_MAX, .opt = 1, .divisor = 1, .is_late = true };
     if (max) {
         const dim_range r = dim_range_of(t, max);

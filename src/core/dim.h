@@ -52,6 +52,7 @@ dim dim_const(dim_table *t, int64_t value);
 dim dim_symbol_named(dim_table *t, const char *name);              /* finds or makes it: min 0, no max, opt 1 */
 dim dim_symbol_late(dim_table *t, const char *stem, dim max);    /* new; name is stem with a number; max DIM_NONE: none.
                                                                       The max's own upper bound is taken now */
+dim dim_symbol_late_signed(dim_table *t, const char *stem);        /* new; any number, negative ones too */
 dim dim_add(dim_table *t, dim a, dim b);
 dim dim_sub(dim_table *t, dim a, dim b);
 dim dim_mul(dim_table *t, dim a, dim b);

@@ -54,7 +54,7 @@ static uint32_t small_encode(const small_float *f, double value, bool saturate)
 {
     const uint32_t sign = signbit(value) ? 1u << f->sign_bit : 0;
     if (isnan(value)) {
-        if (f->nan == 0) return f->max;
+        if (f->nan == 0) return sign; /* nothing stands for it: a zero */
         return f->is_unsigned_zero ? f->nan : sign | f->nan;
     }
     const uint32_t over = f->inf ? sign | f->inf : f->is_unsigned_zero ? f->nan : sign | f->nan;

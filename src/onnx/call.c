@@ -176,7 +176,8 @@ bool call_known(onnx_call *c, ir_value_id v, dim *out, uint32_t max, uint32_t *c
     return true;
 }
 
-bool call_sizes(onnx_call *c, ir_value_id v, const char *what, dim bound, dim *out, uint32_t max, uint32_t *count)
+static bool bound_late(onnx_call *c, ir_value_id v, const char *what, dim bound, bool is_signed, dim *out, uint32_t max,
+                       uint32_t *count)
 {
     if (call_known(c, v, out, max, count)) return true;
     if (c->status) return false;
@@ -192,12 +193,23 @@ bool call_sizes(onnx_call *c, ir_value_id v, const char *what, dim bound, dim *o
         return false;
     }
     attrs_bind *b = ATTRS(c, bind);
-    for (uint32_t i = 0; i < (uint32_t)length; i++) out[i] = dim_symbol_late(c->g->dims, "n", bound);
+    for (uint32_t i = 0; i < (uint32_t)length; i++)
+        out[i] = is_signed ? dim_symbol_late_signed(c->g->dims, "k") : dim_symbol_late(c->g->dims, "n", bound);
     b->kind = bind_kind_raw;
     b->symbols = call_dims(c, out, (uint32_t)length);
     call_node(c, OP_bind, b, &v, 1, 0);
     *count = (uint32_t)length;
     return !c->status;
+}
+
+bool call_sizes(onnx_call *c, ir_value_id v, const char *what, dim bound, dim *out, uint32_t max, uint32_t *count)
+{
+    return bound_late(c, v, what, bound, false, out, max, count);
+}
+
+bool call_numbers(onnx_call *c, ir_value_id v, const char *what, dim *out, uint32_t max, uint32_t *count)
+{
+    return bound_late(c, v, what, DIM_NONE, true, out, max, count);
 }
 
 dim call_clamp_min(onnx_call *c, dim a, dim b)

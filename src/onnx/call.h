@@ -59,6 +59,8 @@ bool call_const_reals(onnx_call *c, ir_value_id v, const char *what, double *out
 bool call_known(onnx_call *c, ir_value_id v, dim *out, uint32_t max, uint32_t *count);
 /* The same, but binds fresh late symbols where they are unknown. bound: what each is at most; DIM_NONE: no idea. */
 bool call_sizes(onnx_call *c, ir_value_id v, const char *what, dim bound, dim *out, uint32_t max, uint32_t *count);
+/* The same for numbers that may be negative. */
+bool call_numbers(onnx_call *c, ir_value_id v, const char *what, dim *out, uint32_t max, uint32_t *count);
 dim  call_clamp_min(onnx_call *c, dim a, dim b);                 /* min(a, b), decided by ranges where they tell */
 dim  call_clamp_max(onnx_call *c, dim a, dim b);
 dim  call_quotient(onnx_call *c, dim a, dim b);                  /* exact where that shows, else floordiv */
@@ -101,8 +103,18 @@ void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures
  * `graph`, whose own inputs stand for the first count_param of them. */
 ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner, const ir_value *param,
                          uint32_t count_param, const call_captures *captures);
-/* Converts `graph` in place, without a region; its outputs go to c->out. */
-void call_inline(onnx_call *c, const onnx_graph *graph);
+/* Converts `graph` in place, without a region, with in[i] for its input i. */
+void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, uint32_t count_in, ir_value_id *out,
+                 uint32_t count_out);
+
+/* ---- sequences: lists of values that exist while the model is read, with ids of their own kind ---- */
+typedef struct call_list {
+    bool        is_none;                /* an optional without a value */
+    uint32_t    count;
+    const ir_value_id *item;
+} call_list;
+ir_value_id      call_list_new(onnx_call *c, const ir_value_id *item, uint32_t count, bool is_none);   /* copies */
+const call_list *call_list_at(const onnx_call *c, ir_value_id v);           /* NULL: v is a tensor, or 0 */
 
 typedef void (*onnx_convert)(onnx_call *c);
 

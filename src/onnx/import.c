@@ -217,6 +217,8 @@ static sinter_status node_run(importer *im, onnx_scope *s, const onnx_node *n, c
                     .count_out = n->out.count,
                     .in = in,
                     .out = out };
+    for (uint32_t i = 0; i < n->in.count && !row->takes_lists; i++)
+        if (name_is_list(in[i])) return FAIL(im->e, UNSUPPORTED, "input '%s' is a sequence or optional", n->in.at[i]);
     row->convert(&c);
     return c.status;
 }
@@ -305,6 +307,17 @@ sinter_status scope_convert(importer *im, onnx_scope *s, const onnx_nodes *nodes
 }
 
 /* ---- subgraphs ---- */
+static void capture_value(onnx_call *c, ir_value_id v, call_captures *captures)
+{
+    const call_list *l = call_list_at(c, v);
+    for (uint32_t i = 0; l && i < l->count; i++) capture_value(c, l->item[i], captures); /* holds tensors alone */
+    if (l || !v || ir_is_const(c->g, v)) return;
+    for (uint32_t k = 0; k < captures->count; k++)
+        if (captures->at[k] == v) return;
+    ir_value_id *slot = VEC_PUSH(&c->im->a, captures);
+    if (slot) *slot = v;
+}
+
 void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures)
 {
     onnx_names names = { 0 };
@@ -314,12 +327,15 @@ void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures
         ir_value_id v = 0;
         uint32_t mark = 0;
         c->status = scope_find(c->im, c->scope, names.at[i], &v, &mark);
-        if (!v || ir_is_const(c->g, v)) continue;
-        bool is_new = true;
-        for (uint32_t k = 0; k < captures->count && is_new; k++) is_new = captures->at[k] != v;
-        ir_value_id *slot = is_new ? VEC_PUSH(&c->im->a, captures) : NULL;
-        if (slot) *slot = v;
+        capture_value(c, v, captures);
     }
+}
+
+static ir_value_id captured(const call_captures *captures, const ir_value_id *param, ir_value_id v)
+{
+    for (uint32_t k = 0; param && k < captures->count; k++)
+        if (captures->at[k] == v) return param[k];
+    return v;
 }
 
 /* The names that the graph reads from around it, as seen inside: constants as they are, captures as parameters. */
@@ -333,9 +349,13 @@ static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_
         uint32_t mark = 0;
         TRY(scope_find(c->im, c->scope, names.at[i], &v, &mark));
         if (!v && !mark) continue; /* unknown: whoever reads it says so */
-        uint32_t value = mark ? mark : v;
-        for (uint32_t k = 0; param && v && k < captures->count; k++)
-            if (captures->at[k] == v) value = param[k];
+        uint32_t value = mark ? mark : captured(captures, param, v);
+        const call_list *l = param ? call_list_at(c, v) : NULL;
+        if (l) {
+            ir_value_id *item = ARENA_NEW(&c->im->a, ir_value_id, l->count);
+            for (uint32_t k = 0; item && k < l->count; k++) item[k] = captured(captures, param, l->item[k]);
+            value = call_list_new(c, item, item ? l->count : 0, l->is_none);
+        }
         TRY(scope_set(c->im, inner, names.at[i], value));
     }
     return SINTER_OK;
@@ -384,6 +404,8 @@ static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_regio
         if (!v && im->problem_count == problems)
             return FAIL(im->e, INVALID_MODEL, "output '%s' of a subgraph is made by no node", graph->out.at[i].name);
         if (!v) return FAIL(im->e, UNSUPPORTED, "its subgraph cannot be imported");
+        if (name_is_list(v))
+            return FAIL(im->e, UNSUPPORTED, "its subgraph gives a sequence that is made while the model runs");
         ir_result(g, region, v);
     }
     return SINTER_OK;
@@ -402,7 +424,28 @@ ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner
     return region;
 }
 
-void call_inline(onnx_call *c, const onnx_graph *graph)
+ir_value_id call_list_new(onnx_call *c, const ir_value_id *item, uint32_t count, bool is_none)
+{
+    importer *im = c->im;
+    if (c->status) return 0;
+    ir_value_id *copy = ARENA_NEW(&im->a, ir_value_id, count);
+    call_list *l = im->list.count < NAME_INDEX - 2 ? VEC_PUSH(&im->a, &im->list) : NULL;
+    if (!copy || !l) {
+        c->status = FAIL_MEMORY(c->e, "a sequence");
+        return 0;
+    }
+    if (count) memcpy(copy, item, count * sizeof *copy);
+    *l = (call_list){ is_none, count, copy };
+    return NAME_LIST | (im->list.count - 1);
+}
+
+const call_list *call_list_at(const onnx_call *c, ir_value_id v)
+{
+    return name_is_list(v) && (v & NAME_INDEX) < c->im->list.count ? &c->im->list.at[v & NAME_INDEX] : NULL;
+}
+
+void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, uint32_t count_in, ir_value_id *out,
+                 uint32_t count_out)
 {
     if (c->status) return;
     importer *im = c->im;
@@ -414,19 +457,23 @@ void call_inline(onnx_call *c, const onnx_graph *graph)
                          .names = { .a = &im->a } };
     const call_captures none = { 0 };
     if (inner.depth >= c->e->limits.depth_max) REJECT(c, UNSUPPORTED, "functions and subgraphs nest too deep");
-    if (graph->in.count) REJECT(c, INVALID_MODEL, "a branch of If has inputs");
-    if (graph->out.count != c->count_out)
-        REJECT(c, INVALID_MODEL, "a branch gives %u results, the node has %u outputs", graph->out.count, c->count_out);
+    if (graph->in.count != count_in)
+        REJECT(c, INVALID_MODEL, "a subgraph has %u inputs, %u are wanted", graph->in.count, count_in);
+    if (graph->out.count != count_out)
+        REJECT(c, INVALID_MODEL, "a subgraph gives %u results, %u are wanted", graph->out.count, count_out);
+    for (uint32_t i = 0; i < count_in && !c->status; i++)
+        c->status = scope_set(im, &inner, graph->in.at[i].name, in[i]);
     if (!c->status) c->status = scope_add_initializers(im, &inner, graph);
     if (!c->status) c->status = captured_names(c, &inner, graph, &none, NULL);
     if (!c->status) c->status = scope_convert(im, &inner, &graph->node);
-    for (uint32_t i = 0; i < c->count_out && !c->status; i++) {
+    for (uint32_t i = 0; i < count_out && !c->status; i++) {
         ir_value_id v = 0;
         uint32_t mark = 0;
         c->status = scope_find(im, &inner, graph->out.at[i].name, &v, &mark);
         if (!v && !mark)
             REJECT(c, INVALID_MODEL, "output '%s' of a subgraph is made by no node", graph->out.at[i].name);
-        c->out[i] = mark ? mark : v;
+        if (mark && count_in) REJECT(c, UNSUPPORTED, "its subgraph cannot be imported");
+        out[i] = mark ? mark : v;
     }
 }
 
@@ -624,6 +671,7 @@ static sinter_status output_import(importer *im, onnx_scope *s, const onnx_value
     if (mark == NAME_POISONED) return SINTER_OK;
     if (mark == NAME_MISSING) return FAIL(im->e, UNSUPPORTED, "its node is not supported to give it");
     if (!v) return FAIL(im->e, INVALID_MODEL, "it is made by no node");
+    if (name_is_list(v)) return FAIL(im->e, UNSUPPORTED, "it is no tensor (a sequence or optional)");
     const ir_value *x = ir_value_at(g, v);
     if (!x->producer || x->is_output || !x->name || strcmp(x->name, o->name) != 0) {
         v = ir_emit(g, IR_MAIN, OP_identity, NULL, &v, 1);

@@ -40,6 +40,7 @@ typedef struct importer {
     sinter_status     problem_status;
     const char       *problem[32];
     VEC(size_range)   range;            /* of named sizes, from the options */
+    VEC(call_list)    list;             /* sequences */
     void             *spare;
 } importer;
 
@@ -48,6 +49,9 @@ typedef struct importer {
 #define NAME_MISSING  UINT32_C(0xfffffffe)
 #define NAME_TENSOR   UINT32_C(0x80000000)     /* with the index of an initializer that nobody has read yet */
 #define NAME_SPARSE   UINT32_C(0xc0000000)
+#define NAME_LIST     UINT32_C(0xe0000000)     /* with the index of a sequence: passes for a value's id */
+#define NAME_INDEX    UINT32_C(0x1fffffff)
+static inline bool name_is_list(uint32_t value) { return value >= NAME_LIST && value < NAME_MISSING; }
 
 sinter_status importer_tensor(importer *im, const onnx_tensor *t, view *out);
 sinter_status importer_sparse(importer *im, const onnx_sparse *t, view *out);
@@ -77,6 +81,7 @@ typedef struct op_row {
     int64_t      since, until;
     onnx_convert convert;
     int64_t      arg;
+    bool         takes_lists;
 } op_row;
 const op_row *op_rows(uint32_t *count);
 

@@ -4,13 +4,15 @@
 #include "onnx/quirks.h"
 
 /* clang-format off */
-#define N(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg },
-#define ML(op, since, until, convert, arg) { "ai.onnx.ml", #op, since, until, convert_##convert, arg },
-#define MS(op, since, until, convert, arg) { "com.microsoft", #op, since, until, convert_##convert, arg },
+#define N(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false },
+#define NL(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, true },
+#define ML(op, since, until, convert, arg) { "ai.onnx.ml", #op, since, until, convert_##convert, arg, false },
+#define MS(op, since, until, convert, arg) { "com.microsoft", #op, since, until, convert_##convert, arg, false },
 static const op_row rows[] = {
 #include "onnx/onnx.def"
 };
 #undef N
+#undef NL
 #undef ML
 #undef MS
 /* clang-format on */

@@ -147,12 +147,12 @@ void convert_if(onnx_call *c)
     }
     if (!is_decided) is_decided = ir_known_scalar(c->g, condition, &decided);
     if (is_decided) {
-        call_inline(c, decided != 0 ? yes : no);
+        call_inline(c, decided != 0 ? yes : no, NULL, 0, c->out, c->count_out);
         return;
     }
     const onnx_graph *guarded = squeeze_of(yes, no);
     if (guarded) {
-        call_inline(c, guarded);
+        call_inline(c, guarded, NULL, 0, c->out, c->count_out);
         return;
     }
     call_capture(c, yes, &captures);
@@ -198,6 +198,16 @@ static void discard(onnx_call *c, uint32_t node_first, uint32_t region_first)
         if (!ir_node_at(g, n)->is_dead) ir_node_kill(g, n);
 }
 
+/* A negative axis of a scanned output counts in the output's rank, one more than the body's result has. */
+static void axes_count(onnx_call *c, attrs_scan *a, const ir_region *inner)
+{
+    for (uint32_t i = 0; i < a->out_axis.count; i++) {
+        const uint32_t k = (uint32_t)a->carried + i;
+        if (a->out_axis.at[i] >= 0 || k >= inner->result.count) continue;
+        a->out_axis.at[i] = call_axis(c, a->out_axis.at[i], call_rank(c, inner->result.at[k]) + 1);
+    }
+}
+
 /* Converts the body; where a carried value changes its size, once more with sizes that are not known. */
 static void carry(onnx_call *c, op_id op, void *attrs, const onnx_graph *graph, const ir_value_id *in,
                   uint32_t count_in, body *b, uint32_t first, uint32_t carried, uint32_t result_first,
@@ -208,6 +218,7 @@ static void carry(onnx_call *c, op_id op, void *attrs, const onnx_graph *graph, 
         const ir_node_id n = owner_new(c, op, attrs, in, count_in, c->count_out);
         const ir_region_id r = call_region(c, graph, n, b->param, b->count, captures);
         bool changed = false;
+        if (op == OP_scan && !c->status) axes_count(c, attrs, ir_region_at(c->g, r));
         for (uint32_t i = 0; i < carried && !c->status; i++) {
             const ir_region *region = ir_region_at(c->g, r);
             if (result_first + i >= region->result.count) break;
@@ -256,6 +267,11 @@ void convert_loop(onnx_call *c)
                c->count_out, carried);
         return;
     }
+    for (uint32_t i = 0; i < c->count_in; i++) {
+        if (!call_list_at(c, c->in[i])) continue;
+        quirk_loop_unroll(c, graph);
+        return;
+    }
     ir_value_id *first = ARENA_NEW(&c->g->a, ir_value_id, c->count_in);
     body b = { .param = ARENA_NEW(&c->g->a, ir_value, c->count_in), .count = c->count_in };
     if (!first || !b.param) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
@@ -291,12 +307,11 @@ static bool scan_list(onnx_call *c, const char *name, uint32_t count, attr_ints 
     return !c->status;
 }
 
-void convert_scan(onnx_call *c)
+static void scan_convert(onnx_call *c)
 {
     const onnx_graph *graph = graph_of(c, "body");
     const int64_t scanned = call_int(c, "num_scan_inputs", 0);
     call_captures captures = { 0 };
-    if (c->version < 9) REJECT(c, UNSUPPORTED, "the Scan of opset 8, with its batch axis");
     if (c->status) return;
     if (scanned < 1 || scanned > (int64_t)c->count_in || graph->out.count != c->count_out)
         REJECT(c, INVALID_MODEL, "%lld scanned inputs of %u, and a body with %u results for %u outputs",
@@ -311,7 +326,7 @@ void convert_scan(onnx_call *c)
     a->carried = carried;
     a->scanned = scanned;
     scan_list(c, "scan_input_axes", (uint32_t)scanned, &a->in_axis);
-    scan_list(c, "scan_input_directions", (uint32_t)scanned, &a->in_reverse);
+    scan_list(c, c->version < 9 ? "directions" : "scan_input_directions", (uint32_t)scanned, &a->in_reverse);
     scan_list(c, "scan_output_axes", c->count_out - carried, &a->out_axis);
     scan_list(c, "scan_output_directions", c->count_out - carried, &a->out_reverse);
     body b = { .param = ARENA_NEW(&c->g->a, ir_value, c->count_in), .count = c->count_in };
@@ -332,9 +347,42 @@ void convert_scan(onnx_call *c)
     }
     call_capture(c, graph, &captures);
     ir_value_id *in = inputs_with(c, c->in, c->count_in, &captures);
-    /* A negative axis of an output counts in the output's rank, one more than the body's result: known only after. */
-    bool negative = false;
-    for (uint32_t i = 0; i < a->out_axis.count; i++) negative = negative || a->out_axis.at[i] < 0;
-    if (negative) REJECT(c, UNSUPPORTED, "a negative value in attribute scan_output_axes");
     if (!c->status) carry(c, OP_scan, a, graph, in, c->count_in + captures.count, &b, 0, carried, 0, &captures);
+}
+
+/* Before opset 9 everything had a batch axis in front, and an input 0 the lengths: one scan for each of the batch. */
+static void scan_batched(onnx_call *c)
+{
+    enum { BATCH_MAX = 64 };
+    int64_t batch = 0;
+    if (c->count_in < 2 || call_in(c, 0)) REJECT(c, UNSUPPORTED, "sequence_lens");
+    for (uint32_t i = 1; i < c->count_in; i++)
+        if (!c->in[i] || !call_size(c, c->in[i], 0, &batch) || batch < 1 || batch > BATCH_MAX)
+            REJECT(c, UNSUPPORTED, "a batch that is not known, or over %d", (int)BATCH_MAX);
+    ir_value_id *in = ARENA_NEW(&c->g->a, ir_value_id, c->count_in);
+    ir_value_id *all = ARENA_NEW(&c->g->a, ir_value_id, size_mul(c->count_out, BATCH_MAX));
+    ir_value_id *made = ARENA_NEW(&c->g->a, ir_value_id, (size_t)c->count_out + 1);
+    if (!in || !all || !made) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
+    for (int64_t b = 0; b < batch && !c->status; b++) {
+        for (uint32_t i = 1; i < c->count_in; i++)
+            in[i - 1] = call_squeeze(c, call_slice(c, c->in[i], 0, call_k(c, b), 1, call_k(c, 1)), 0);
+        onnx_call one = *c;
+        one.in = in;
+        one.count_in = c->count_in - 1;
+        one.out = made;
+        if (!c->status) scan_convert(&one);
+        c->status = one.status;
+        for (uint32_t i = 0; i < c->count_out && !c->status; i++)
+            all[(size_t)i * BATCH_MAX + (size_t)b] = call_unsqueeze(c, made[i], 0);
+    }
+    for (uint32_t i = 0; i < c->count_out && !c->status; i++) {
+        const ir_value_id *parts = all + (size_t)i * BATCH_MAX;
+        c->out[i] = batch == 1 ? parts[0] : call_concat(c, parts, (uint32_t)batch, 0);
+    }
+}
+
+void convert_scan(onnx_call *c)
+{
+    if (c->version < 9) scan_batched(c);
+    else scan_convert(c);
 }

@@ -172,6 +172,15 @@ static sinter_dtype type_named(onnx_call *c, const char *name)
     return SINTER_DTYPE_F32;
 }
 
+/* Numbers out of the range of a 4-bit integer keep their low bits, as between integers; ONNX leaves that open. */
+static ir_value_id casted(onnx_call *c, ir_value_id x, sinter_dtype type)
+{
+    const bool is_tiny = type == SINTER_DTYPE_I4 || type == SINTER_DTYPE_U4;
+    if (call_type(c, x) == type) return call_1(c, OP_identity, x);
+    if (is_tiny && dtype_is_float(call_type(c, x))) x = call_cast(c, x, SINTER_DTYPE_I32);
+    return call_typed(c, call_int(c, "saturate", 1) ? OP_cast : OP_cast_wrap, type, &x, 1);
+}
+
 void convert_cast(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
@@ -179,8 +188,7 @@ void convert_cast(onnx_call *c)
     if (!to) REJECT(c, INVALID_MODEL, "attribute to is missing");
     if (c->status) return;
     const sinter_dtype type = to->type == ONNX_STRING ? type_named(c, to->s.at) : call_dtype(c, call_int(c, "to", 0));
-    const op_id op = call_int(c, "saturate", 1) ? OP_cast : OP_cast_wrap;
-    c->out[0] = call_type(c, x) == type ? call_1(c, OP_identity, x) : call_typed(c, op, type, &x, 1);
+    c->out[0] = casted(c, x, type);
 }
 
 void convert_cast_like(onnx_call *c)
@@ -188,8 +196,16 @@ void convert_cast_like(onnx_call *c)
     const ir_value_id x = call_in(c, 0);
     const sinter_dtype type = call_type(c, call_in(c, 1));
     if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "input 1 is missing");
-    const op_id op = call_int(c, "saturate", 1) ? OP_cast : OP_cast_wrap;
-    c->out[0] = call_type(c, x) == type ? call_1(c, OP_identity, x) : call_typed(c, op, type, &x, 1);
+    c->out[0] = casted(c, x, type);
+}
+
+void convert_bit_cast(onnx_call *c)
+{
+    if (!call_attr(c, "to")) REJECT(c, INVALID_MODEL, "attribute to is missing");
+    if (c->status) return;
+    attrs_bit_cast *a = ATTRS(c, bit_cast);
+    a->type = call_dtype(c, call_int(c, "to", 0));
+    c->out[0] = call_emit(c, OP_bit_cast, a, (ir_value_id[]){ call_in(c, 0) }, 1);
 }
 
 void convert_is_inf(onnx_call *c)

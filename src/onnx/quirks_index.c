@@ -93,7 +93,7 @@ void convert_trilu(onnx_call *c)
     dim k = call_k(c, 0);
     uint32_t count = 1;
     a->upper = call_int(c, "upper", 1) != 0;
-    if (call_in(c, 1) && (!call_sizes(c, call_in(c, 1), "k", DIM_NONE, &k, 1, &count) || count != 1))
+    if (call_in(c, 1) && (!call_numbers(c, call_in(c, 1), "k", &k, 1, &count) || count != 1))
         REJECT(c, INVALID_MODEL, "k is not one number");
     a->k = call_dims(c, &k, 1);
     c->out[0] = call_emit(c, OP_trilu, a, (ir_value_id[]){ call_in(c, 0) }, 1);

@@ -322,8 +322,17 @@ void convert_max_unpool(onnx_call *c)
         call_sizes(c, call_in(c, 2), "the output shape", DIM_NONE, want, SINTER_RANK_MAX, &count);
         if (count != rank) REJECT(c, INVALID_MODEL, "an output shape of %u sizes for rank %u", count, rank);
     }
-    a->shape = call_dims(c, want, rank);
+    /* The indices count in the shape that the window implies; a shape asked for adds zeros behind it, or cuts. */
+    a->shape = call_dims(c, inner, rank);
     c->out[0] = call_emit(c, OP_max_unpool, a, (ir_value_id[]){ x, call_in(c, 1) }, 2);
+    dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
+    bool is_same = true;
+    for (uint32_t i = 0; i < rank; i++) {
+        begin[i] = call_k(c, 0);
+        end[i] = dim_sub(t, want[i], inner[i]);
+        is_same = is_same && want[i] == inner[i];
+    }
+    if (!is_same) c->out[0] = call_pad(c, c->out[0], pad_mode_constant, begin, end, call_scalar_of(c, x, 0));
 }
 
 static uint32_t spatial_axes(onnx_call *c, ir_value_id x, int64_t *axes)

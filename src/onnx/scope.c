@@ -19,7 +19,7 @@ sinter_status scope_set(importer *im, onnx_scope *s, const char *name, uint32_t 
 
 sinter_status scope_add_initializers(importer *im, onnx_scope *s, const onnx_graph *graph)
 {
-    if (graph->initializer.count >= 0x40000000u || graph->sparse.count >= 0x3fffffffu)
+    if (graph->initializer.count > NAME_INDEX || graph->sparse.count > NAME_INDEX)
         return FAIL(im->e, UNSUPPORTED, "%u initializers", graph->initializer.count);
     for (uint32_t i = 0; i < graph->initializer.count; i++)
         TRY(scope_set(im, s, graph->initializer.at[i].name, NAME_TENSOR | i));
@@ -32,8 +32,9 @@ static sinter_status constant_of(importer *im, const onnx_scope *s, const char *
 {
     view v;
     sinter_status status;
-    if ((mark & NAME_SPARSE) == NAME_SPARSE) status = importer_sparse(im, &s->graph->sparse.at[mark & 0x3fffffffu], &v);
-    else status = importer_tensor(im, &s->graph->initializer.at[mark & 0x3fffffffu], &v);
+    const uint32_t index = mark & NAME_INDEX;
+    if (mark >= NAME_SPARSE) status = importer_sparse(im, &s->graph->sparse.at[index], &v);
+    else status = importer_tensor(im, &s->graph->initializer.at[index], &v);
     if (status) {
         *out = NAME_POISONED;
         return importer_problem(im, status, arena_printf(&im->a, "initializer '%s'", name));
@@ -50,7 +51,7 @@ sinter_status scope_find(importer *im, onnx_scope *s, const char *name, ir_value
     *mark = 0;
     uint32_t *slot = name_map_find(&s->names, name);
     if (!slot) return SINTER_OK;
-    if (*slot & NAME_TENSOR && *slot != NAME_POISONED && *slot != NAME_MISSING) {
+    if (*slot >= NAME_TENSOR && *slot < NAME_LIST) {
         uint32_t value = 0;
         TRY(constant_of(im, s, name, *slot, &value));
         *slot = value;

@@ -43,6 +43,21 @@ static sinter_status type_check(infer_ctx *c, int64_t type)
     return FAIL(c->e, INVALID_MODEL, "attribute type is %lld, which is no element type", (long long)type);
 }
 
+sinter_status infer_bit_cast(infer_ctx *c)
+{
+    const attrs_bit_cast *a = c->attrs;
+    const infer_value *in = &c->in[0];
+    TRY(type_check(c, a->type));
+    const sinter_dtype type = (sinter_dtype)a->type;
+    if (sinter_dtype_bits(in->dtype) != sinter_dtype_bits(type))
+        return FAIL(c->e, INVALID_MODEL, "the bits of %s, %u each, are no elements of %s", sinter_dtype_name(in->dtype),
+                    (unsigned)sinter_dtype_bits(in->dtype), sinter_dtype_name(type));
+    c->out[0].dtype = type;
+    c->out[0].rank = in->rank;
+    memcpy(c->out[0].dim, in->dim, sizeof in->dim);
+    return SINTER_OK;
+}
+
 sinter_status infer_eye_like(infer_ctx *c)
 {
     const attrs_eye_like *a = c->attrs;

@@ -310,3 +310,12 @@ sinter_status reference_reverse_sequence(ref_call *c)
     }
     return SINTER_OK;
 }
+
+sinter_status reference_bit_cast(ref_call *c)
+{
+    view from = c->in[0];
+    if (!move_same_dims(&from, &c->out[0])) return move_shape_fault(c, "the output has other dims");
+    from.dtype = c->out[0].dtype;
+    move_block(&c->out[0], 0, &from, 0);
+    return SINTER_OK;
+}

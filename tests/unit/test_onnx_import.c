@@ -184,6 +184,108 @@ static void expands_functions(void)
     done(&f, m);
 }
 
+/* ---- sequences are gone after the import ---- */
+static bytes sequence_model(const char *first, const char *last)
+{
+    bytes g = graph_of((int64_t[]){ 2 }, 1, "");
+    const int64_t one = 1;
+    bytes_put(&g, 5, onnx_tensor_bytes("one", 7, NULL, 0, &one, sizeof one));
+    bytes_put(&g, 11, onnx_value("place", 7, NULL, 0, ""));
+    bytes_put(&g, 1, onnx_node_bytes("Relu", "relu", "x", "a"));
+    bytes_put(&g, 1, onnx_node_bytes("Exp", "exp", "x", "b"));
+    bytes_put(&g, 1, onnx_node_bytes("SequenceConstruct", "make", "a,b", "s"));
+    bytes_put(&g, 1, onnx_node_bytes("Optional", "wrap", "s", "o"));
+    bytes_put(&g, 1, onnx_node_bytes("OptionalGetElement", "unwrap", "o", "t"));
+    bytes_put(&g, 1, onnx_node_bytes("SequenceInsert", "insert", "t,x,one", "u"));
+    bytes_put(&g, 1, onnx_node_bytes("SequenceErase", "erase", first, "v"));
+    bytes_put(&g, 1, onnx_node_bytes("SequenceAt", "at", last, "y"));
+    return onnx_model_bytes(g, 17);
+}
+
+static void resolves_sequences(void)
+{
+    fixture f;
+    bytes m = sequence_model("u", "v,one"); /* relu, x */
+    if (CHECK_EQ(import(&f, m, NULL), SINTER_OK)) {
+        const ir_region *r = ir_region_at(f.g, IR_MAIN);
+        const ir_node *n = ir_node_at(f.g, ir_value_at(f.g, r->result.at[0])->producer);
+        CHECK(n->op == OP_identity && n->in[0] == r->param.at[0]);
+    }
+    done(&f, m);
+    m = sequence_model("u,one", "v,one"); /* relu, exp */
+    if (CHECK_EQ(import(&f, m, NULL), SINTER_OK)) {
+        const ir_region *r = ir_region_at(f.g, IR_MAIN);
+        const ir_node *n = ir_node_at(f.g, ir_value_at(f.g, r->result.at[0])->producer);
+        CHECK_EQ(ir_node_at(f.g, ir_value_at(f.g, n->in[0])->producer)->op, OP_exp);
+    }
+    done(&f, m);
+    m = sequence_model("u", "v,place");
+    CHECK_EQ(import(&f, m, NULL), SINTER_UNSUPPORTED);
+    CHECK_HAS(f.error.text, "'at'");
+    CHECK_HAS(f.error.text, "position");
+    done(&f, m);
+    m = sequence_model("x", "v,one");
+    CHECK_EQ(import(&f, m, NULL), SINTER_INVALID_MODEL);
+    CHECK_HAS(f.error.text, "no sequence");
+    done(&f, m);
+    bytes g = graph_of((int64_t[]){ 2 }, 1, "");
+    bytes_put(&g, 1, onnx_node_bytes("SequenceConstruct", "make", "x,x", "s"));
+    bytes_put(&g, 1, onnx_node_bytes("Exp", "exp", "s", "y"));
+    m = onnx_model_bytes(g, 17);
+    CHECK_EQ(import(&f, m, NULL), SINTER_UNSUPPORTED);
+    CHECK_HAS(f.error.text, "'exp'");
+    done(&f, m);
+}
+
+/* A loop that appends x to a sequence in each turn: `trip` turns, then the length of the sequence times x. */
+static bytes loop_model(int64_t trip)
+{
+    bytes b = { 0 }, g = graph_of((int64_t[]){ 2 }, 1, "");
+    bytes_put(&b, 11, onnx_value("i", 7, NULL, 0, ""));
+    bytes_put(&b, 11, onnx_value("go", 9, NULL, 0, ""));
+    bytes_put(&b, 11, onnx_value("s", 1, NULL, 0, ""));
+    bytes_put(&b, 12, onnx_value("go_on", 9, NULL, 0, ""));
+    bytes_put(&b, 12, onnx_value("longer", 1, NULL, 0, ""));
+    bytes_put(&b, 1, onnx_node_bytes("Identity", "", "go", "go_on"));
+    bytes_put(&b, 1, onnx_node_bytes("SequenceInsert", "", "s,x", "longer"));
+    bytes_put(&g, 5, onnx_tensor_bytes("trip", 7, NULL, 0, &trip, sizeof trip));
+    bytes_put(&g, 1, onnx_node_bytes("SequenceEmpty", "", "", "none"));
+    bytes n = onnx_node_bytes("Loop", "loop", "trip,,none", "all");
+    bytes_put(&n, 5, onnx_attr_graph("body", b));
+    bytes_put(&g, 1, n);
+    bytes c = onnx_node_bytes("ConcatFromSequence", "join", "all", "y");
+    bytes_put(&c, 5, onnx_attr_int("axis", 0));
+    bytes_put(&g, 1, c);
+    return onnx_model_bytes(g, 17);
+}
+
+static void unrolls_loops_over_sequences(void)
+{
+    fixture f;
+    bytes m = loop_model(3);
+    if (CHECK_EQ(import(&f, m, NULL), SINTER_OK))
+        CHECK(dim_is(f.g->dims, ir_value_at(f.g, ir_region_at(f.g, IR_MAIN)->result.at[0])->dim[0], 6));
+    done(&f, m);
+    m = loop_model(1 << 20);
+    CHECK_EQ(import(&f, m, NULL), SINTER_UNSUPPORTED);
+    CHECK_HAS(f.error.text, "turns");
+    done(&f, m);
+}
+
+static void binds_negative_numbers(void)
+{
+    fixture f;
+    bytes g = graph_of((int64_t[]){ 3, 3 }, 2, "");
+    bytes_put(&g, 11, onnx_value("k", 7, NULL, 0, ""));
+    bytes_put(&g, 1, onnx_node_bytes("Trilu", "trilu", "x,k", "y"));
+    const bytes m = onnx_model_bytes(g, 17);
+    if (CHECK_EQ(import(&f, m, NULL), SINTER_OK)) {
+        const ir_node *n = ir_node_at(f.g, ir_value_at(f.g, ir_region_at(f.g, IR_MAIN)->result.at[0])->producer);
+        CHECK(dim_range_of(f.g->dims, (dim)((const attrs_trilu *)n->attrs)->k.at[0]).min < -1000);
+    }
+    done(&f, m);
+}
+
 static void refuses_nesting(void)
 {
     fixture f;
@@ -265,7 +367,10 @@ static void survives_failing_memory(void)
     free(m.at);
 }
 
-static const test tests[] = { T(imports_symbols),   T(collects_problems),       T(imports_branches),
-                              T(expands_functions), T(refuses_nesting),         T(refuses_external),
-                              T(refuses_sizes),     T(survives_failing_memory), { 0 } };
+static const test tests[] = { T(imports_symbols),        T(collects_problems),
+                              T(imports_branches),       T(expands_functions),
+                              T(refuses_nesting),        T(refuses_external),
+                              T(refuses_sizes),          T(survives_failing_memory),
+                              T(resolves_sequences),     T(unrolls_loops_over_sequences),
+                              T(binds_negative_numbers), { 0 } };
 TEST_MAIN(tests)
