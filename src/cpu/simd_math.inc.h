@@ -142,7 +142,8 @@ static inline vec v_gelu_tanh(vec x)
 static inline vec v_clip01(vec x) { return v_min(v_set(1.0f), v_max(v_zero(), x)); }
 static inline vec v_hardswish(vec x)
 {
-    return v_mul(v_mul(x, v_min(v_set(6.0f), v_max(v_zero(), v_add(x, v_set(3.0f))))), v_set(1.0f / 6));
+    const vec gate = v_min(v_set(6.0f), v_max(v_zero(), v_add(x, v_set(3.0f))));
+    return v_mul(x, v_mul(gate, v_set(1.0f / 6)));
 }
 static inline vec v_hard_sigmoid(vec x, vec alpha, vec beta) { return v_clip01(v_fma(x, alpha, beta)); }
 static inline vec v_prelu(vec x, vec slope) { return v_blend(v_lt(x, v_zero()), v_mul(x, slope), x); }
