@@ -87,12 +87,17 @@ typedef enum data_kind { DATA_INTEGERS, DATA_RANDOM } data_kind;
 static void fill(runner *r, const problem *p, uint32_t input, const view *v, data_kind kind)
 {
     int64_t i[SINTER_RANK_MAX] = { 0 };
-    const bool is_index = (p->op == OP_gather) && input == 1;
-    const int64_t limit = is_index ? p->in[0].dim[((const attrs_gather *)p->attrs)->axis].opt : 0;
+    const bool is_index = (p->op == OP_gather || p->op == OP_scatter_elements) && input == 1;
+    const bool is_box = p->op == OP_roi_align && input == 1;
+    int64_t limit = 0;
+    if (is_index && p->op == OP_gather) limit = p->in[0].dim[((const attrs_gather *)p->attrs)->axis].opt;
+    else if (is_index) limit = p->in[0].dim[((const attrs_scatter_elements *)p->attrs)->axis].opt;
     for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i)) {
         const int64_t at = view_offset(v, i);
         const double u = unit(r);
         if (is_index) view_store_i64(v, at, (int64_t)(u * 2 * (double)limit) - limit);
+        else if (is_box) view_store_f64(v, at, i[1] < 2 ? u * 10 - 3 : u * 20); /* some reach out of the image */
+        else if (p->op == OP_roi_align && input == 2) view_store_i64(v, at, (int64_t)(u * (double)p->in[0].dim[0].opt));
         else if (v->dtype == SINTER_DTYPE_BOOL) view_store_i64(v, at, u < 0.6);
         else if (!dtype_is_float(v->dtype))
             view_store_i64(v, at, (int64_t)(u * 9) - (dtype_is_signed(v->dtype) ? 4 : 0));
@@ -109,6 +114,8 @@ static bool is_exact(const problem *p)
     case OP_conv:
     case OP_max_pool:
     case OP_gather:
+    case OP_scatter_elements:
+    case OP_conv_transpose:
     case OP_copy:
     case OP_reshape:
     case OP_transpose:
@@ -142,6 +149,7 @@ static double terms_of(const problem *p, const view *in)
         for (uint32_t i = 1; i < in[1].rank; i++) n *= (double)in[1].dim[i];
         return n;
     }
+    case OP_conv_transpose: return (double)view_count(&in[1]) / (double)in[1].dim[1];
     case OP_matmul: return (double)in[0].dim[in[0].rank - (((const attrs_matmul *)p->attrs)->trans_a ? 2u : 1u)];
     case OP_reduce:
     case OP_avg_pool:

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_conv_transpose.c - transposed convolution in f32, channels-last in and out, weights packed by classes of output
+ * pixels. The engine's sizes are bounded here, because classes are counted by stepping through strides and taps. */
+#include "cpu/conv_transpose.h"
+#include "cpu/kernels.h"
+#include "cpu/row.h"
+
+typedef struct transpose_tactic {
+    uint8_t isa, zero[7];
+    gemm_tactic gemm;
+    uint8_t rest[TACTIC_SIZE - 8 - sizeof(gemm_tactic)];
+} transpose_tactic;
+_Static_assert(sizeof(transpose_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+typedef enum bound { AT_OPT, AT_MAX } bound;
+enum { STEP_MAX = 64, TAPS_MAX = 4096, REACH_MAX = 1 << 20 };
+
+static transpose_tactic tactic_of(const tactic *t)
+{
+    transpose_tactic r;
+    memcpy(&r, t, sizeof r);
+    return r;
+}
+
+static int64_t size_of(dim_range d, bound b)
+{
+    return b == AT_OPT ? d.opt : d.max;
+}
+
+/* Stride and the like, right-aligned to depth, height, width. */
+static void shape_fill(conv_shape *s, const attrs_conv_transpose *a, uint32_t spatial)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        s->in[i] = s->out[i] = s->kernel[i] = s->stride[i] = s->dilation[i] = 1;
+        s->pad[i] = s->x_dim[i] = 0;
+    }
+    for (uint32_t i = 0; i < spatial; i++) {
+        const uint32_t to = 3 - spatial + i;
+        s->stride[to] = a->stride.at[i];
+        s->dilation[to] = a->dilation.at[i];
+        s->pad[to] = a->pad.at[i];
+    }
+    s->groups = a->groups;
+    s->x_c = 1;
+}
+
+static conv_shape shape_of(const problem *p, bound b)
+{
+    const attrs_conv_transpose *a = p->attrs;
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    const uint32_t spatial = x->rank - 2;
+    conv_shape s = { .images = size_of(x->dim[0], b), .c_in = x->dim[1].max, .c_out = w->dim[1].max * a->groups };
+    shape_fill(&s, a, spatial);
+    for (uint32_t i = 0; i < spatial; i++) {
+        s.in[3 - spatial + i] = size_of(x->dim[2 + i], b);
+        s.out[3 - spatial + i] = size_of(y->dim[2 + i], b);
+        s.kernel[3 - spatial + i] = w->dim[2 + i].max;
+    }
+    s.x_dim[2] = s.c_in;
+    s.x_dim[1] = s.x_dim[2] * s.in[2];
+    s.x_dim[0] = s.x_dim[1] * s.in[1];
+    s.x_image = s.x_dim[0] * s.in[0];
+    return s;
+}
+
+static bool is_channels_last(const problem_operand *o)
+{
+    for (uint32_t i = 0; i < o->rank; i++)
+        if (o->order[i] != (i == 0 ? 0 : i + 1 == o->rank ? 1 : i + 1)) return false;
+    return true;
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_conv_transpose, "not a transposed convolution");
+    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
+    REJECT_UNLESS(w->is_const && !w->is_strided, "the filter is no constant");
+    const attrs_conv_transpose *a = p->attrs;
+    const uint32_t spatial = x->rank - 2;
+    REJECT_UNLESS(w->rank == x->rank && y->rank == x->rank && a->stride.count == spatial &&
+                      a->dilation.count == spatial && a->pad.count == 2 * spatial,
+                  "an attribute list has another length");
+    int64_t taps = 1;
+    for (uint32_t i = 0; i < w->rank; i++) {
+        REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
+        if (i < 2) continue;
+        const int64_t stride = a->stride.at[i - 2], dilation = a->dilation.at[i - 2], pad = a->pad.at[i - 2];
+        REJECT_UNLESS(stride >= 1 && stride <= STEP_MAX && dilation >= 1 && dilation <= STEP_MAX,
+                      "strides or dilations are out of range");
+        REJECT_UNLESS(pad >= 0 && pad <= REACH_MAX, "a pad is negative or too large");
+        REJECT_UNLESS(i64_mul(taps, w->dim[i].max, &taps) && taps <= TAPS_MAX, "the filter has too many taps");
+    }
+    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && x->dim[1].max == w->dim[0].max,
+                  "the number of channels is not fixed");
+    REJECT_UNLESS(a->groups > 0 && x->dim[1].max % a->groups == 0 && a->groups <= INT32_MAX / w->dim[1].max,
+                  "the groups do not divide the channels");
+    for (uint32_t i = 2; i < x->rank; i++)
+        REJECT_UNLESS(x->dim[i].max <= REACH_MAX && y->dim[i].max <= (int64_t)REACH_MAX * STEP_MAX,
+                      "a size has no bound");
+    REJECT_UNLESS(is_channels_last(y), "the result is not channels-last");
+    REJECT_UNLESS(x->order[x->rank - 1] == 1 && !x->is_gapped, "the input is not channels-last");
+    REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
+    return row_epilogue_reject(p);
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    gemm_tactic list[GEMM_TACTICS_MAX];
+    const conv_shape s = shape_of(p, AT_OPT);
+    const int count = conv_transpose_tactics((isa_level)t->isa, &s, list);
+    for (int i = 0; i < count && out->count < COUNT_OF(out->at); i++) {
+        const transpose_tactic r = { .isa = (uint8_t)t->isa, .gemm = list[i] };
+        memcpy(&out->at[out->count++], &r, sizeof r);
+    }
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    const transpose_tactic r = tactic_of(t);
+    static const uint8_t zero[sizeof r.rest];
+    if (r.isa >= ISA_LEVEL_COUNT || memcmp(r.zero, zero, sizeof r.zero) != 0 || memcmp(r.rest, zero, sizeof r.rest) != 0)
+        return false;
+    const conv_shape s = shape_of(p, AT_OPT);
+    return !conv_transpose_tactic_check((isa_level)r.isa, &s, r.gemm);
+}
+
+static void print(const tactic *t, text *out)
+{
+    const transpose_tactic r = tactic_of(t);
+    char name[64];
+    (void)gemm_tactic_print(name, sizeof name, (isa_level)r.isa, r.gemm);
+    text_printf(out, "%s %s", isa_level_name((isa_level)r.isa), name);
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const transpose_tactic r = tactic_of(t);
+    const conv_shape s = shape_of(p, AT_OPT);
+    const double extra = p->epilogue ? row_operand_bytes(&p->out[0]) * 0.02 * p->epilogue->count : 0;
+    const double sums = conv_transpose_cost((isa_level)r.isa, &s, r.gemm);
+    return (sums + extra) / (target->threads ? target->threads : 1) + 500;
+}
+
+static size_t scratch_max(const problem *p, const tactic *t)
+{
+    const transpose_tactic r = tactic_of(t);
+    const conv_transpose_params c = { .isa = (isa_level)r.isa, .tactic = r.gemm, .shape = shape_of(p, AT_MAX) };
+    return size_align(conv_transpose_scratch_size(&c), 64);
+}
+
+static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    return size_mul(scratch_max(p, t), threads);
+}
+
+static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
+{
+    if (input != 1) return 0;
+    const transpose_tactic r = tactic_of(t);
+    const conv_shape s = shape_of(p, AT_OPT);
+    return conv_transpose_pack_size((isa_level)r.isa, &s, r.gemm);
+}
+
+static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
+{
+    (void)input;
+    const transpose_tactic r = tactic_of(t);
+    const conv_shape s = shape_of(p, AT_OPT);
+    const uint32_t spatial = src->rank - 2;
+    int64_t stride[5] = { src->stride[0], src->stride[1] };
+    for (uint32_t i = 0; i < spatial; i++) stride[5 - spatial + i] = src->stride[2 + i];
+    conv_transpose_pack((isa_level)r.isa, &s, r.gemm, src->data, stride, dst);
+}
+
+typedef struct record {
+    conv_transpose_params params;
+    size_t scratch;
+    row_epilogue epilogue;
+} record;
+
+static size_t record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(record);
+}
+
+/* The pitch of result rows: the stride of the innermost pixel axis that has more than one element. */
+static int64_t pitch_of(const view *y)
+{
+    for (uint32_t i = y->rank; i-- > 2;)
+        if (y->dim[i] > 1) return y->stride[i];
+    return y->dim[0] > 1 ? y->stride[0] : y->dim[1];
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    const view *x = &in[0], *y = &out[0];
+    if (x->dim[1] > 1 && x->stride[1] != 1)
+        return FAIL(e, UNSUPPORTED,
+                    "a transposed convolution reads every %lldth channel of its input; adjacent ones are wanted",
+                    (long long)x->stride[1]);
+    memset(&r->params, 0, sizeof r->params);
+    conv_transpose_params *c = &r->params;
+    c->isa = isa;
+    c->tactic = tactic_of(t).gemm;
+    conv_shape *s = &c->shape;
+    const uint32_t spatial = x->rank - 2;
+    shape_fill(s, attrs, spatial);
+    s->images = x->dim[0];
+    s->c_in = x->dim[1];
+    s->c_out = y->dim[1];
+    s->x_image = x->stride[0];
+    for (uint32_t i = 0; i < spatial; i++) {
+        const uint32_t at = 3 - spatial + i;
+        s->in[at] = x->dim[2 + i];
+        s->out[at] = y->dim[2 + i];
+        s->kernel[at] = p->in[1].dim[2 + i].max;
+        s->x_dim[at] = x->stride[2 + i];
+    }
+    c->ldy = pitch_of(y);
+    uint8_t order[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < y->rank; i++) order[i] = p->out[0].order[i];
+    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
+    c->epilogue.clip = r->epilogue.has_clip;
+    c->epilogue.lo = r->epilogue.lo;
+    c->epilogue.hi = r->epilogue.hi;
+    c->epilogue.ldr = c->ldy;
+    r->scratch = scratch_max(p, t);
+    return SINTER_OK;
+}
+
+typedef struct job {
+    conv_transpose_params c;
+    const record *r;
+    vm_io io;
+    char *scratch;
+} job;
+
+static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *y, int64_t ldy)
+{
+    (void)batch;
+    const job *j = user;
+    row_epilogue_block(&j->r->epilogue, &j->io, row, rows, col, cols, y, ldy);
+}
+
+static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    job *j = arg;
+    conv_transpose_run(&j->c, begin, end, j->scratch + worker * j->r->scratch, j);
+}
+
+static sinter_status run(const kernel_run *k)
+{
+    const record *r = k->record;
+    job j = { .c = r->params, .r = r, .io = { k->in, k->out }, .scratch = k->workspace };
+    j.c.x = k->in[0];
+    j.c.w = k->in[1];
+    j.c.y = k->out[0];
+    const row_epilogue *x = &r->epilogue;
+    if (x->bias) j.c.epilogue.bias = k->in[x->bias];
+    if (x->residual) j.c.epilogue.residual = k->in[x->residual];
+    if (row_epilogue_has_block(x)) j.c.epilogue.post = post;
+    row_parallel(k, conv_transpose_tile_count(&j.c), body, &j);
+    return SINTER_OK;
+}
+
+const kernel cpu_conv_transpose = {
+    .name = "cpu_conv_transpose",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = reject,
+    .tactics = tactics,
+    .check = check,
+    .print = print,
+    .cost_ns = cost_ns,
+    .workspace = workspace,
+    .pack_size = pack_size,
+    .pack = pack,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
