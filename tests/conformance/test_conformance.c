@@ -101,8 +101,8 @@ static void fill(runner *r, const problem *p, uint32_t input, const view *v, dat
         else if (v->dtype == SINTER_DTYPE_BOOL) view_store_i64(v, at, u < 0.6);
         else if (!dtype_is_float(v->dtype))
             view_store_i64(v, at, (int64_t)(u * 9) - (dtype_is_signed(v->dtype) ? 4 : 0));
-        else if (kind == DATA_INTEGERS) view_store_f64(v, at, (double)((int64_t)(u * 7) - 3));
-        else view_store_f64(v, at, r->is_small ? 0.5 + u * 1.5 : u * 4 - 2);
+        else if (kind == DATA_INTEGERS) view_store_f64(v, at, scale * (double)((int64_t)(u * 7) - 3));
+        else view_store_f64(v, at, scale * (r->is_small ? 0.5 + u * 1.5 : u * 4 - 2));
     }
 }
 
@@ -111,6 +111,8 @@ static bool is_exact(const problem *p)
 {
     switch (p->op) {
     case OP_matmul:
+    case OP_matmul_integer:
+    case OP_conv_integer:
     case OP_conv:
     case OP_max_pool:
     case OP_gather:
@@ -159,6 +161,9 @@ static double terms_of(const problem *p, const view *in)
     case OP_rms_norm:
     case OP_group_norm: return (double)view_count(&in[0]) / 4 + 4;
     case OP_attention: return (double)(in[0].dim[3] + in[2].dim[2]);
+    case OP_lstm:
+    case OP_gru:
+    case OP_rnn: return 64 + (double)(in[1].dim[2] + in[2].dim[2]);
     default: return 8;
     }
 }
