@@ -237,3 +237,63 @@ void convert_dynamic_quantize_matmul(onnx_call *c)
     const ir_value_id y = call_2(c, OP_mul, sum, call_2(c, OP_mul, scale, zero_in(c, call_in(c, 2))));
     c->out[0] = call_in(c, 4) ? call_2(c, OP_add, y, call_in(c, 4)) : y;
 }
+
+/* A constant's bytes seen as [rows, columns] of another type: numbers of 4 bits come two in a byte, the low one first,
+ * as they do here. */
+static ir_value_id bits_seen(onnx_call *c, ir_value_id v, const char *what, sinter_dtype type, int64_t rows,
+                             int64_t columns)
+{
+    view w, as;
+    const int64_t d[2] = { rows, columns };
+    if (c->status) return 0;
+    if (!ir_const_view(c->g, v, &w)) {
+        REJECT(c, UNSUPPORTED, "%s is computed while the model runs; a constant is wanted", what);
+        return 0;
+    }
+    if (w.dtype != SINTER_DTYPE_U8 || !view_init(&as, type, 2, d, w.data) ||
+        view_count(&as) / (8 / (int64_t)sinter_dtype_bits(type)) != view_count(&w)) {
+        REJECT(c, INVALID_MODEL, "%s has %lld elements of %s, bytes for %lld times %lld numbers are wanted", what,
+               (long long)view_count(&w), sinter_dtype_name(w.dtype), (long long)rows, (long long)columns);
+        return 0;
+    }
+    return call_const(c, &as);
+}
+
+/* com.microsoft's weights of 4 or 8 bits in blocks along K: dequantised, then an ordinary product. */
+void convert_matmul_nbits(onnx_call *c)
+{
+    const int64_t k = call_int(c, "K", 0), n = call_int(c, "N", 0), bits = call_int(c, "bits", 4),
+                  block = call_int(c, "block_size", 0);
+    const ir_value_id x = call_in(c, 0), zero_in = call_in(c, 3);
+    if (!x || !call_in(c, 1) || !call_in(c, 2)) REJECT(c, INVALID_MODEL, "an input is missing");
+    if (bits != 4 && bits != 8) REJECT(c, UNSUPPORTED, "numbers of %lld bits", (long long)bits);
+    if (k < 1 || n < 1 || k > INT32_MAX || n > INT32_MAX || block < 16 || block > 1 << 16 || block & (block - 1))
+        REJECT(c, INVALID_MODEL, "weights of %lld times %lld in blocks of %lld", (long long)n, (long long)k,
+               (long long)block);
+    if (call_in(c, 4)) REJECT(c, UNSUPPORTED, "g_idx, an order of the rows");
+    if (c->status) return;
+    const sinter_dtype type = bits == 4 ? SINTER_DTYPE_U4 : SINTER_DTYPE_U8;
+    const int64_t blocks = (k + block - 1) / block, pack = 8 / bits, padded = (blocks + pack - 1) / pack * pack;
+    const dim wide[3] = { call_k(c, n), call_k(c, blocks), call_k(c, block) };
+    const dim each[3] = { call_k(c, n), call_k(c, blocks), call_k(c, 1) };
+    const dim flat[2] = { call_k(c, n), call_k(c, blocks * block) };
+    const ir_value_id q = bits_seen(c, call_in(c, 1), "the weight", type, n, blocks * block);
+    const ir_value_id scale = call_reshape(c, call_in(c, 2), each, 3);
+    ir_value_id zero = call_scalar(c, type, bits == 4 ? 8 : 128), w;
+    if (zero_in && !c->status && dtype_is_float(call_type(c, zero_in))) { /* the zero point is a number too */
+        w = call_cast(c, call_reshape(c, q, wide, 3), call_type(c, scale));
+        zero = call_cast(c, call_reshape(c, zero_in, each, 3), call_type(c, scale));
+        w = call_2(c, OP_mul, call_2(c, OP_sub, w, zero), scale);
+    } else {
+        if (zero_in) {
+            zero = bits_seen(c, zero_in, "the zero points", type, n, padded);
+            if (padded != blocks) zero = call_slice(c, zero, 1, call_k(c, 0), 1, call_k(c, blocks));
+            zero = call_reshape(c, zero, each, 3);
+        }
+        w = quirk_dequantize(c, call_reshape(c, q, wide, 3), scale, zero);
+    }
+    w = call_reshape(c, w, flat, 2);
+    if (blocks * block != k) w = call_slice(c, w, 1, call_k(c, 0), 1, call_k(c, k));
+    const ir_value_id y = call_matmul(c, x, call_cast(c, w, call_type(c, x)), false, true);
+    c->out[0] = call_in(c, 5) ? call_2(c, OP_add, y, call_in(c, 5)) : y;
+}
