@@ -65,7 +65,7 @@ static void try(sample s, uint32_t pool)
     for (uint32_t i = 0; i < THREADS; i++) CHECK_EQ(os_thread_start(&e, body, &jobs[i], &thread[i]), SINTER_OK);
     for (uint32_t i = 0; i < THREADS; i++) {
         if (thread[i]) os_thread_join(&e, thread[i]);
-        if (!CHECK_EQ(jobs[i].wrong, 0) | !CHECK_EQ(jobs[i].failed, 0))
+        if (!CHECK_EQ(jobs[i].wrong, 0) + !CHECK_EQ(jobs[i].failed, 0))
             printf("%s, pool of %u\n", sample_name(s), pool);
     }
     sinter_context_destroy(c);

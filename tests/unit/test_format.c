@@ -111,7 +111,7 @@ static void round_trip(void)
 static void refused(rig *r, uint8_t *at, size_t size, sinter_status status, const char *part)
 {
     engine *g = NULL;
-    if (!CHECK_EQ(load(r, at, size, &g), status) | !CHECK_HAS(r->error.text, part)) printf("%s\n", r->error.text);
+    if (!CHECK_EQ(load(r, at, size, &g), status) + !CHECK_HAS(r->error.text, part)) printf("%s\n", r->error.text);
     CHECK(g == NULL);
     engine_release(g);
 }
@@ -170,7 +170,7 @@ static void newer_sections(void)
         uint8_t *at = calloc(1, size);
         if (!CHECK(at != NULL)) break;
         memcpy(at + moved, (uint8_t *)b.data + first, b.size - first);
-        engine_section s;
+        engine_section s = { 0 };
         for (uint32_t i = 0; i < h.section_count; i++) {
             memcpy(&s, (uint8_t *)b.data + sizeof h + i * sizeof s, sizeof s);
             s.at += moved - first;

@@ -85,7 +85,7 @@ static void lines(void)
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         char both[200];
         (void)snprintf(both, sizeof both, MAGIC "%sgood | 3\n", bad[i]);
-        if (!CHECK_EQ_F(read_one(both, "good"), 3) | !CHECK_EQ_F(read_one(both, "a"), -1)) printf("%s", bad[i]);
+        if (!CHECK_EQ_F(read_one(both, "good"), 3) + !CHECK_EQ_F(read_one(both, "a"), -1)) printf("%s", bad[i]);
     }
     char long_text[5000] = MAGIC;
     memset(long_text + strlen(MAGIC), 'k', 4000);
