@@ -5,6 +5,7 @@
  * same: where the keys before the first query are exactly the cached ones. */
 #include "onnx/quirks.h"
 #include <math.h>
+#include <string.h>
 
 /* [B, S, H*D] to [B, H, S, D] */
 static ir_value_id heads_apart(onnx_call *c, ir_value_id v, int64_t heads)
@@ -175,31 +176,50 @@ void convert_attention(onnx_call *c)
     if (call_wants(c, 3)) c->out[3] = scores(c, &h, call_int(c, "qk_matmul_output_mode", 0), past);
 }
 
-/* com.microsoft's MultiHeadAttention without bias, past or padding masks. */
+/* com.microsoft's MultiHeadAttention without padding masks. */
 void convert_multi_head_attention(onnx_call *c)
 {
-    for (uint32_t i = 3; i < c->count_in; i++)
-        if (call_in(c, i) && i != 5) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
-    if (call_wants(c, 1)) REJECT(c, UNSUPPORTED, "present key and value are not supported");
+    if (call_in(c, 4)) REJECT(c, UNSUPPORTED, "key_padding_mask");
+    for (uint32_t i = 8; i < c->count_in; i++)
+        if (call_in(c, i)) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
     const int64_t n = call_int(c, "num_heads", 0);
-    heads h = { heads_apart(c, call_in(c, 0), n),
-                heads_apart(c, call_in(c, 1), n),
-                heads_apart(c, call_in(c, 2), n),
-                call_in(c, 5),
-                0,
-                0,
-                false };
+    ir_value_id in[3] = { call_in(c, 0), call_in(c, 1), call_in(c, 2) };
+    dim at = call_k(c, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!in[i]) REJECT(c, UNSUPPORTED, "packed query, key and value are not supported");
+        if (c->status) return;
+        if (call_in(c, 3) && call_rank(c, in[i]) == 3) { /* one bias for the three, one after the other */
+            const dim width = call_dim(c, in[i], 2);
+            in[i] = call_2(c, OP_add, in[i], call_slice(c, call_in(c, 3), 0, at, 1, width));
+            at = dim_add(c->g->dims, at, width);
+        } else if (call_in(c, 3)) {
+            REJECT(c, UNSUPPORTED, "a bias for heads that are apart already");
+        }
+        in[i] = heads_apart(c, in[i], n);
+    }
+    heads h = { in[0], in[1], in[2], call_in(c, 5), 0, 0, false };
     int64_t size = 0;
-    if (!h.k || !h.v || call_rank(c, h.q) != 4) REJECT(c, UNSUPPORTED, "packed query, key and value are not supported");
-    if (c->status) return;
+    if (!call_in(c, 6) != !call_in(c, 7)) REJECT(c, INVALID_MODEL, "past_key and past_value do not come together");
+    if (c->status || call_rank(c, h.q) != 4 || call_rank(c, h.k) != 4 || call_rank(c, h.v) != 4) {
+        REJECT(c, INVALID_MODEL, "query, key and value are not all of rank 3 or 4");
+        return;
+    }
+    dim past = call_k(c, 0);
+    if (call_in(c, 6)) {
+        past = call_dim(c, call_in(c, 6), 2);
+        h.k = call_concat(c, (ir_value_id[]){ call_in(c, 6), h.k }, 2, 2);
+        h.v = call_concat(c, (ir_value_id[]){ call_in(c, 7), h.v }, 2, 2);
+    }
     if (!call_size(c, h.q, 3, &size) || size < 1) REJECT(c, UNSUPPORTED, "the size of a head is not known");
     h.scale = call_real(c, "scale", 0);
     if (h.scale == 0) h.scale = 1 / sqrt((double)size);
-    const bool causal = call_int(c, "unidirectional", 0) != 0;
-    if (causal && call_dim(c, h.q, 2) != call_dim(c, h.k, 2))
+    h.causal = call_int(c, "unidirectional", 0) != 0;
+    if (c->status) return;
+    if (h.causal && dim_sub(c->g->dims, call_dim(c, h.k, 2), call_dim(c, h.q, 2)) != past)
         REJECT(c, UNSUPPORTED, "unidirectional with other keys than queries");
-    h.causal = causal;
     c->out[0] = heads_together(c, attended(c, &h));
+    if (c->count_out > 1) c->out[1] = h.k;
+    if (c->count_out > 2) c->out[2] = h.v;
 }
 
 /* ---- rotary embedding: x in [B, S, H, D]; caches in [B, S, D/2], or [P, D/2] picked by position ---- */
@@ -268,4 +288,108 @@ void convert_rotary_embedding(onnx_call *c) /* arg: com.microsoft, whose positio
     }
     const ir_value_id y = rotated(c, in, cache[0], cache[1], width, call_int(c, "interleaved", 0) != 0);
     c->out[0] = rank == 4 ? call_transpose(c, y, perm, 4) : call_reshape(c, y, d, 3);
+}
+
+/* ---- com.microsoft's GroupQueryAttention: a cache of each of the batch, filled as far as seqlens_k says ---- */
+typedef struct cache {
+    dim batch, tokens, length; /* length: of the caches that come out */
+    ir_value_id start;         /* [B]: where the new tokens go */
+} cache;
+
+static ir_value_id cached(onnx_call *c, const cache *at, ir_value_id past, ir_value_id x)
+{
+    dim d[SINTER_RANK_MAX], begin[4], end[4];
+    call_shape(c, x, d);
+    if (at->length == at->tokens && !past) return x;
+    if (past) {
+        for (uint32_t i = 0; i < 4; i++) begin[i] = end[i] = call_k(c, 0);
+        end[2] = dim_sub(c->g->dims, at->length, call_dim(c, past, 2));
+        if (!dim_is(c->g->dims, end[2], 0))
+            past = call_pad(c, past, pad_mode_constant, begin, end, call_scalar_of(c, x, 0));
+    } else {
+        d[2] = at->length;
+        past = call_expand(c, call_scalar_of(c, x, 0), d, 4);
+    }
+    attrs_tensor_scatter *a = ATTRS(c, tensor_scatter);
+    a->axis = 2;
+    return call_emit(c, OP_tensor_scatter, a, (ir_value_id[]){ past, x, at->start }, 3);
+}
+
+static cache cache_of(onnx_call *c)
+{
+    cache at = { .batch = call_dim(c, call_in(c, 0), 0), .tokens = call_dim(c, call_in(c, 0), 1) };
+    dim total = DIM_NONE;
+    uint32_t count = 0;
+    if (!call_sizes(c, call_in(c, 6), "total_sequence_length", DIM_NONE, &total, 1, &count)) return at;
+    at.length = call_in(c, 3) ? call_clamp_max(c, total, call_dim(c, call_in(c, 3), 2)) : total;
+    const ir_value_id last = call_cast(c, call_reshape(c, call_in(c, 5), &at.batch, 1), SINTER_DTYPE_I64);
+    const dim before = dim_sub(c->g->dims, at.tokens, call_k(c, 1));
+    at.start = call_2(c, OP_max, call_2(c, OP_sub, last, call_shape_value(c, &before, 1, true)),
+                      call_i64(c, SINTER_DTYPE_I64, 0));
+    return at;
+}
+
+void convert_group_query_attention(onnx_call *c)
+{
+    static const int64_t perm[4] = { 0, 2, 1, 3 };
+    static const char *const refused[] = { "smooth_softmax", "k_quant_type", "v_quant_type", "qk_output" };
+    const int64_t n[3] = { call_int(c, "num_heads", 0), call_int(c, "kv_num_heads", 0),
+                           call_int(c, "kv_num_heads", 0) };
+    for (uint32_t i = 0; i < COUNT_OF(refused); i++) {
+        const onnx_attr *a = call_attr(c, refused[i]);
+        if (a && (a->type != ONNX_INT || a->i != 0) && !(a->type == ONNX_STRING && strcmp(a->s.at, "NONE") == 0))
+            REJECT(c, UNSUPPORTED, "attribute %s", refused[i]);
+    }
+    if (call_int(c, "local_window_size", -1) > 0) REJECT(c, UNSUPPORTED, "attribute local_window_size");
+    for (uint32_t i = 11; i < c->count_in; i++)
+        if (call_in(c, i)) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
+    if (call_rank(c, call_in(c, 0)) != 3 || n[0] < 1 || n[1] < 1 || n[0] % n[1] || n[0] > INT16_MAX)
+        REJECT(c, INVALID_MODEL, "%lld heads of queries for %lld of keys, in rank %u", (long long)n[0], (long long)n[1],
+               call_rank(c, call_in(c, 0)));
+    if (!call_in(c, 5) || !call_in(c, 6)) REJECT(c, INVALID_MODEL, "seqlens_k or total_sequence_length is missing");
+    if (!call_in(c, 1) != !call_in(c, 2) || !call_in(c, 3) != !call_in(c, 4))
+        REJECT(c, INVALID_MODEL, "key and value, or their caches, do not come together");
+    if (c->status) return;
+    const cache at = cache_of(c);
+    if (c->status) return;
+    const bool is_packed = !call_in(c, 1);
+    const dim all = call_k(c, is_packed ? n[0] + 2 * n[1] : n[0]),
+              size = call_quotient(c, call_dim(c, call_in(c, 0), 2), all);
+    int64_t width = 0, half = 0;
+    if (!dim_is_const(c->g->dims, size, &width) || width < 1) REJECT(c, UNSUPPORTED, "the size of a head is not known");
+    const bool turns = call_int(c, "do_rotary", 0) != 0;
+    ir_value_id angle[2] = { call_in(c, 7), call_in(c, 8) }, x[3];
+    if (turns && (!angle[0] || !angle[1] || !call_size(c, angle[0], 1, &half) || half < 1 || 2 * half > width))
+        REJECT(c, INVALID_MODEL, "do_rotary without caches that fit");
+    const dim column[2] = { at.batch, call_k(c, 1) };
+    ir_value_id place = call_in(c, 9);
+    if (turns && !place)
+        place = call_2(c, OP_add, call_reshape(c, at.start, column, 2), call_unsqueeze(c, call_iota(c, at.tokens), 0));
+    for (uint32_t i = 0; i < 2 && turns; i++) angle[i] = call_unsqueeze(c, call_2(c, OP_gather, angle[i], place), 2);
+    dim from = call_k(c, 0);
+    for (uint32_t i = 0; i < 3 && !c->status; i++) {
+        const dim wide = call_k(c, n[i] * width), apart[4] = { at.batch, at.tokens, call_k(c, n[i]), size };
+        x[i] = is_packed ? call_slice(c, call_in(c, 0), 2, from, 1, wide) : call_in(c, i);
+        from = dim_add(c->g->dims, from, wide);
+        x[i] = call_reshape(c, x[i], apart, 4);
+        if (turns && i < 2)
+            x[i] = rotated(c, x[i], angle[0], angle[1], 2 * half, call_int(c, "rotary_interleaved", 0) != 0);
+        x[i] = call_transpose(c, x[i], perm, 4);
+    }
+    if (c->status) return;
+    heads h = { x[0],
+                cached(c, &at, call_in(c, 3), x[1]),
+                cached(c, &at, call_in(c, 4), x[2]),
+                0,
+                call_real(c, "scale", 0),
+                call_real(c, "softcap", 0),
+                false };
+    if (h.scale == 0) h.scale = 1 / sqrt((double)width);
+    const dim each[4] = { at.batch, call_k(c, 1), call_k(c, 1), call_k(c, 1) };
+    h.mask = band(c, call_unsqueeze(c, call_iota(c, at.tokens), 1), call_unsqueeze(c, call_iota(c, at.length), 0),
+                  call_reshape(c, at.start, each, 4), 0, true);
+    h.mask = joined(c, h.mask, call_in(c, 10));
+    c->out[0] = heads_together(c, attended(c, &h));
+    if (c->count_out > 1) c->out[1] = h.k;
+    if (c->count_out > 2) c->out[2] = h.v;
 }
