@@ -120,7 +120,8 @@ sinter_status sinter_context_set_output(sinter_context *handle, const char *name
     sinter_status s = find(c, name, false, &i);
     const uint32_t align = s == SINTER_OK ? sinter_dtype_bits((sinter_dtype)c->g->io[i].dtype) / 8 : 0;
     if (align > 1 && (uintptr_t)data % align)
-        s = FAIL(&c->e, INVALID_ARG, "the place for output '%s' is not aligned to its elements of %u bytes", name, align);
+        s = FAIL(&c->e, INVALID_ARG, "the place for output '%s' is not aligned to its elements of %u bytes", name,
+                 align);
     if (s == SINTER_OK) {
         c->output[i - c->g->input_count].data = data;
         c->output[i - c->g->input_count].size = data ? size : 0;

@@ -151,11 +151,13 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
     kernel_target target;
     b->backend->target(b->device, &target);
     static const char *const tunes[] = { "off", "fast", "full" }, *const maths[] = { "fp32", "exact" };
-    const char *options = arena_printf(&b->a, "device=%s tune=%s math=%s%s%s", b->o->device == SINTER_DEVICE_REFERENCE ? "reference" : "cpu", tunes[b->o->tune],
+    const char *options = arena_printf(&b->a, "device=%s tune=%s math=%s%s%s",
+                                       b->o->device == SINTER_DEVICE_REFERENCE ? "reference" : "cpu", tunes[b->o->tune],
                                        maths[b->o->math], b->o->rules ? " rules=" : "", b->o->rules ? b->o->rules : "");
     const engine_notes notes = { .version = engine_writer_string(&x->w, sinter_version()),
                                  .target = engine_writer_string(&x->w, t.failed ? "" : t.at),
-                                 .options = engine_writer_string(&x->w, options), .model = engine_writer_string(&x->w, name),
+                                 .options = engine_writer_string(&x->w, options),
+                                 .model = engine_writer_string(&x->w, name),
                                  .threads = target.threads,
                                  .isa = b->o->device == SINTER_DEVICE_REFERENCE ? 0 : target.isa,
                                  .node_count = b->model.graph.node.count };

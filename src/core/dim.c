@@ -485,8 +485,8 @@ dim dim_symbol_late_signed(dim_table *t, const char *stem)
     const char *name = t->failed ? NULL : late_name(t, stem);
     if (!name) return fail(t);
     /* INT64_MIN is what a symbol holds before it is bound */
-    return symbol_new(
-        t, (dim_symbol){ .min = -INT64_MAX, .max = INT64_MAX, .opt = 0, .divisor = 1, .is_late = true }, name);
+    return symbol_new(t, (dim_symbol){ .min = -INT64_MAX, .max = INT64_MAX, .opt = 0, .divisor = 1, .is_late = true },
+                      name);
 }
 
 dim dim_symbol_late(dim_table *t, const char *stem, dim max)

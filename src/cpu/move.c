@@ -19,7 +19,7 @@ void move_plan_init(move_plan *p, const view *dst, const view *src)
 {
     memset(p, 0, sizeof *p);
     p->size = sinter_dtype_bits(dst->dtype) / 8;
-    const int64_t size = p->size;
+    int64_t size = p->size;
     uint8_t order[SINTER_RANK_MAX];
     uint32_t n = 0;
     for (uint32_t a = 0; a < dst->rank; a++) {
@@ -53,7 +53,14 @@ void move_plan_init(move_plan *p, const view *dst, const view *src)
         p->to[0] = p->from[0] = size;
         for (uint32_t a = 0; a < dst->rank; a++) p->dim[0] *= dst->dim[a];
     }
-    const uint32_t last = p->axes - 1;
+    /* A short run moves as one element. */
+    uint32_t last = p->axes - 1;
+    const int64_t short_run = p->dim[last] * size;
+    if (last && p->to[last] == size && p->from[last] == size && (short_run == 2 || short_run == 4 || short_run == 8)) {
+        p->size = (uint32_t)short_run;
+        size = short_run;
+        last = --p->axes - 1;
+    }
     p->across = last;
     p->way = p->to[last] == size && p->from[last] == size ? MOVE_RUNS : MOVE_SINGLE;
     if (p->way == MOVE_SINGLE && p->to[last] == size)
@@ -88,12 +95,13 @@ int64_t move_tile_count(const move_plan *p)
     return p->outer * ((p->dim[p->axes - 1] + p->piece - 1) / p->piece);
 }
 
+/* Elements may be runs, so they are aligned to less than their size. */
 #define TRANSPOSE(name, type)                                                                                          \
     static void name(char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols)                 \
     {                                                                                                                  \
         for (int64_t r = 0; r < rows; r++, dst += to)                                                                  \
             for (int64_t c = 0; c < cols; c++)                                                                         \
-                ((type *)(void *)dst)[c] = *(const type *)(const void *)(src + c * from + r * (int64_t)sizeof(type));  \
+                memcpy(dst + c * (int64_t)sizeof(type), src + c * from + r * (int64_t)sizeof(type), sizeof(type));     \
     }
 TRANSPOSE(transpose_1, uint8_t)
 TRANSPOSE(transpose_2, uint16_t)
@@ -139,19 +147,16 @@ static void single(const move_plan *p, char *dst, const char *src, int64_t n)
     const int64_t to = p->to[p->axes - 1], from = p->from[p->axes - 1];
     switch (p->size) {
     case 1:
-        for (int64_t i = 0; i < n; i++, dst += to, src += from) *(uint8_t *)dst = *(const uint8_t *)src;
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) *dst = *src;
         break;
     case 2:
-        for (int64_t i = 0; i < n; i++, dst += to, src += from)
-            *(uint16_t *)(void *)dst = *(const uint16_t *)(const void *)src;
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) memcpy(dst, src, 2);
         break;
     case 4:
-        for (int64_t i = 0; i < n; i++, dst += to, src += from)
-            *(uint32_t *)(void *)dst = *(const uint32_t *)(const void *)src;
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) memcpy(dst, src, 4);
         break;
     default:
-        for (int64_t i = 0; i < n; i++, dst += to, src += from)
-            *(uint64_t *)(void *)dst = *(const uint64_t *)(const void *)src;
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) memcpy(dst, src, 8);
         break;
     }
 }

@@ -154,8 +154,8 @@ typedef struct job {
     const rnn_set *loop;
     layout at;
     char *base;
-    int64_t done, steps;    /* steps before this chunk, and of it, in the order of each direction */
-    int64_t tiles;          /* of the batch */
+    int64_t done, steps; /* steps before this chunk, and of it, in the order of each direction */
+    int64_t tiles;       /* of the batch */
     gemm_params gx[2];
 } job;
 
@@ -166,7 +166,8 @@ static bool is_backward(const rnn_params *p, int64_t d)
 
 static float *from_x_of(const job *j, int64_t d)
 {
-    return (float *)(void *)(j->base + j->at.from_x) + d * j->steps * j->p->batch * rnn_gates(j->p->kind) * j->p->hidden;
+    return (float *)(void *)(j->base + j->at.from_x) +
+           d * j->steps * j->p->batch * rnn_gates(j->p->kind) * j->p->hidden;
 }
 
 static int64_t first_step(const job *j, int64_t d)

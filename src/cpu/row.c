@@ -278,8 +278,9 @@ void row_epilogue_block(const row_epilogue *x, const vm_io *io, int64_t row, int
     }
     /* What is added lies as the result does. */
     const float *added = x->added ? (const float *)io->in[x->added] + (c - (const float *)io->out[0]) : NULL;
-    const act_block b = { .c = c, .added = added, .ldc = ldc, .ld_added = ldc, .rows = rows, .cols = cols,
-                          .y = x->act_y, .z = x->act_z };
+    const act_block b = {
+        .c = c, .added = added, .ldc = ldc, .ld_added = ldc, .rows = rows, .cols = cols, .y = x->act_y, .z = x->act_z
+    };
     x->act(&b);
 }
 

@@ -121,7 +121,8 @@ static bool check(const problem *p, const tactic *t)
 {
     const transpose_tactic r = tactic_of(t);
     static const uint8_t zero[sizeof r.rest];
-    if (r.isa >= ISA_LEVEL_COUNT || memcmp(r.zero, zero, sizeof r.zero) != 0 || memcmp(r.rest, zero, sizeof r.rest) != 0)
+    if (r.isa >= ISA_LEVEL_COUNT || memcmp(r.zero, zero, sizeof r.zero) != 0 ||
+        memcmp(r.rest, zero, sizeof r.rest) != 0)
         return false;
     const conv_shape s = shape_of(p, AT_OPT);
     return !conv_transpose_tactic_check((isa_level)r.isa, &s, r.gemm);

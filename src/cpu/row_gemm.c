@@ -95,7 +95,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     const gemm_shape s = shape_of(p, AT_MAX);
     REJECT_UNLESS(s.k < INT32_MAX && s.n < INT32_MAX, "a size has no bound, or too large a one");
     REJECT_UNLESS(y->rank <= 2 + GEMM_BATCH_RANK || is_packed(p), "has too many batch axes");
-    REJECT_UNLESS(y->rank <= 2 + GEMM_BATCH_RANK || (!p->in[0].is_strided && !y->is_strided), "has too many batch axes");
+    REJECT_UNLESS(y->rank <= 2 + GEMM_BATCH_RANK || (!p->in[0].is_strided && !y->is_strided),
+                  "has too many batch axes");
     return row_epilogue_reject(p);
 }
 

@@ -119,8 +119,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(p->in[0].rank == 3 && p->in[1].rank == 3 && p->in[2].rank == 3, "an operand has not three axes");
     REJECT_UNLESS(!has_out(p, 0) || p->out[0].rank == 4, "the result has not four axes");
     for (uint32_t i = 5; i < 7; i++) REJECT_UNLESS(!has_in(p, i) || p->in[i].rank == 3, "a state has not three axes");
-    for (uint32_t i = 1; i < 3; i++)
-        REJECT_UNLESS(!has_out(p, i) || p->out[i].rank == 3, "a state has not three axes");
+    for (uint32_t i = 1; i < 3; i++) REJECT_UNLESS(!has_out(p, i) || p->out[i].rank == 3, "a state has not three axes");
     REJECT_UNLESS(p->in[1].is_const && p->in[2].is_const, "weights are no constants");
     REJECT_UNLESS(!has_in(p, 3) || (p->in[3].rank == 2 && is_dense(&p->in[3])), "the bias is not dense");
     REJECT_UNLESS(!has_in(p, 7) || (p->in[7].rank == 2 && is_dense(&p->in[7])), "peepholes are not dense");
@@ -153,7 +152,11 @@ static gemm_shape x_shape(const problem *p)
 {
     const rnn_params b = params_of(p, false);
     const int64_t rows = b.steps < RNN_CHUNK && b.batch < RNN_CHUNK ? min_of(b.steps * b.batch, RNN_CHUNK) : RNN_CHUNK;
-    return (gemm_shape){ .m = rows, .n = rnn_gates(b.kind) * b.hidden, .k = b.depth, .taps = 1, .a_row = b.depth,
+    return (gemm_shape){ .m = rows,
+                         .n = rnn_gates(b.kind) * b.hidden,
+                         .k = b.depth,
+                         .taps = 1,
+                         .a_row = b.depth,
                          .a_col = is_inner_x(p) || b.depth == 1 ? 1 : 2 };
 }
 

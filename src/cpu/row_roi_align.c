@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_roi_align.c - averages of bilinear samples inside boxes of an image, in f32, channels-last: each sample is a blend
- * of four rows of channels. Boxes are data and may hold anything: coordinates stay floating until they are known to lie
- * inside the image. */
+/* row_roi_align.c - averages of bilinear samples inside boxes of an image, in f32, channels-last: each sample is a
+ * blend of four rows of channels. Boxes are data and may hold anything: coordinates stay floating until they are known
+ * to lie inside the image. */
 #include "core/dtype.h"
 #include "cpu/kernels.h"
 #include "cpu/row.h"
@@ -181,8 +181,7 @@ static void bin(const record *r, const float *x, float *y, const samples *sh, co
                                          bottom + w.low * r->x_dim[1], bottom + w.high * r->x_dim[1] };
                 const float k[4] = { (float)((1 - h.weight) * (1 - w.weight) * share),
                                      (float)((1 - h.weight) * w.weight * share),
-                                     (float)(h.weight * (1 - w.weight) * share),
-                                     (float)(h.weight * w.weight * share) };
+                                     (float)(h.weight * (1 - w.weight) * share), (float)(h.weight * w.weight * share) };
                 r->set->blend4(b.part[b.count++], from, k, n);
                 if (b.count == PARTS) flush(r, &b, n);
             }
@@ -225,8 +224,7 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         const bool is_near = box_axis_of(r, box, 0, &h) && box_axis_of(r, box, 1, &w);
         float *y = (float *)j->k->out[0] + n * r->y_box + row * r->y_dim[0];
         if (!is_there || !is_near || !r->in[0] || !r->in[1] || !(h.count * w.count >= 1)) {
-            for (int64_t at = 0; at < r->out[1]; at++)
-                memset(y + at * r->y_dim[1], 0, (size_t)r->channels * sizeof *y);
+            for (int64_t at = 0; at < r->out[1]; at++) memset(y + at * r->y_dim[1], 0, (size_t)r->channels * sizeof *y);
             continue;
         }
         const samples sh = samples_of(&h, row, r->in[0]);

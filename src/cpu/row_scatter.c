@@ -75,8 +75,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         uint32_t at = i;
         for (; at > 0; at--) {
             const uint32_t o = r->order[at - 1];
-            const bool goes_before = in[1].dim[i] == 1 ? in[1].dim[o] != 1
-                                                       : in[1].dim[o] != 1 && out[0].stride[o] < out[0].stride[i];
+            const bool goes_before =
+                in[1].dim[i] == 1 ? in[1].dim[o] != 1 : in[1].dim[o] != 1 && out[0].stride[o] < out[0].stride[i];
             if (!goes_before) break;
             r->order[at] = r->order[at - 1];
         }

@@ -38,6 +38,7 @@ static winograd_shape shape_of(const problem *p, bool is_max)
         s.in[i] = is_max ? x->dim[2 + i].max : x->dim[2 + i].opt;
         s.out[i] = is_max ? y->dim[2 + i].max : y->dim[2 + i].opt;
         s.pad[i] = a->pad.at[i];
+        s.dilation[i] = a->dilation.at[i];
     }
     s.x_dim[1] = s.c_in;
     s.x_dim[0] = s.x_dim[1] * s.in[1];
@@ -62,7 +63,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(a->groups == 1 && w->dim[1].max == x->dim[1].max, "has groups");
     for (uint32_t i = 0; i < 2; i++) {
         REJECT_UNLESS(w->dim[2 + i].max == 3, "the filter is not 3x3");
-        REJECT_UNLESS(a->stride.at[i] == 1 && a->dilation.at[i] == 1, "a stride or dilation is not 1");
+        REJECT_UNLESS(a->stride.at[i] == 1, "a stride is not 1");
+        REJECT_UNLESS(a->dilation.at[i] >= 1 && a->dilation.at[i] <= WINOGRAD_STEP_MAX, "a dilation is out of range");
         REJECT_UNLESS(a->pad.at[i] >= 0, "a pad is negative");
     }
     REJECT_UNLESS(!memcmp(y->order, channels_last, RANK), "the result is not channels-last");
@@ -177,7 +179,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                                  .out = { y->dim[2], y->dim[3] },
                                  .pad = { a->pad.at[0], a->pad.at[1] },
                                  .x_image = x->stride[0],
-                                 .x_dim = { x->stride[2], x->stride[3] } };
+                                 .x_dim = { x->stride[2], x->stride[3] },
+                                 .dilation = { a->dilation.at[0], a->dilation.at[1] } };
     w->ldy = pitch_of(y);
     TRY(row_epilogue_bind(e, p, isa, in, out, channels_last, true, &r->epilogue));
     w->epilogue.clip = r->epilogue.has_clip;

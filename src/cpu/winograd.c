@@ -56,14 +56,14 @@ static int64_t point_size(int64_t tiles, int64_t channels)
 }
 
 typedef struct tile_grid {
-    int64_t high, wide, count; /* tiles of an image along each axis, of all images */
+    int64_t high, wide, count; /* tiles of an image of one remainder along each axis, of all images */
     int64_t blocks;
 } tile_grid;
 
 static tile_grid tiles_of(const winograd_shape *s, winograd_tactic t)
 {
-    tile_grid g = { .high = ceil_div(s->out[0], t.out), .wide = ceil_div(s->out[1], t.out) };
-    g.count = s->images * g.high * g.wide;
+    tile_grid g = { .high = winograd_tiles_along(s, 0, t.out), .wide = winograd_tiles_along(s, 1, t.out) };
+    g.count = s->images * winograd_step(s, 0) * winograd_step(s, 1) * g.high * g.wide;
     g.blocks = t.phased || !t.tiles ? 1 : ceil_div(g.count, t.tiles);
     return g;
 }
@@ -100,6 +100,7 @@ const char *winograd_shape_check(const winograd_shape *s)
     for (int i = 0; i < 2; i++) {
         const int64_t most = (int64_t)1 << 31;
         if (s->out[i] > most || s->pad[i] < 0 || s->pad[i] > most) return "sizes or pads are out of range";
+        if (winograd_step(s, i) > WINOGRAD_STEP_MAX) return "a dilation is out of range";
     }
     return NULL;
 }
@@ -233,8 +234,18 @@ typedef struct tile_at {
 
 static tile_at tile_of(const stage *t, int64_t tile)
 {
-    const int64_t out = t->p->tactic.out, row = tile / t->g.wide;
-    return (tile_at){ .image = row / t->g.high, .y = row % t->g.high * out, .x = tile % t->g.wide * out };
+    const winograd_shape *s = &t->p->shape;
+    const int64_t out = t->p->tactic.out, row = tile / t->g.wide, part = row / t->g.high;
+    const int64_t high = winograd_step(s, 0), wide = winograd_step(s, 1);
+    return (tile_at){ .image = part / (high * wide),
+                      .y = part / wide % high + row % t->g.high * out * high,
+                      .x = part % wide + tile % t->g.wide * out * wide };
+}
+
+/* How many of `count` results from `at` on there are. */
+static int64_t results_left(const winograd_shape *s, int axis, int64_t at, int64_t count)
+{
+    return at >= s->out[axis] ? 0 : i64_min(count, ceil_div(s->out[axis] - at, winograd_step(s, axis)));
 }
 
 static void stage_input(const stage *t, int64_t begin, int64_t end, float *v)
@@ -248,10 +259,10 @@ static void stage_input(const stage *t, int64_t begin, int64_t end, float *v)
         const float *image = p->x + at.image * s->x_image;
         const float *pixels[WINOGRAD_POINTS_MAX];
         for (int64_t i = 0; i < size; i++) {
-            const int64_t y = at.y + i - s->pad[0];
+            const int64_t y = at.y + i * winograd_step(s, 0) - s->pad[0];
             const bool inside = y >= 0 && y < s->in[0];
             for (int64_t j = 0; j < size; j++) {
-                const int64_t x = at.x + j - s->pad[1];
+                const int64_t x = at.x + j * winograd_step(s, 1) - s->pad[1];
                 pixels[i * size + j] =
                     inside && x >= 0 && x < s->in[1] ? image + y * s->x_dim[0] + x * s->x_dim[1] : t->zeros;
             }
@@ -305,11 +316,13 @@ static void post_run(const stage *t, int64_t tile, int64_t count, void *post_use
     const winograd_params *p = t->p;
     const winograd_shape *s = &p->shape;
     const tile_at at = tile_of(t, tile);
-    const int64_t rows = i64_min(p->tactic.out, s->out[0] - at.y);
-    const int64_t pixels = i64_min(count * p->tactic.out, s->out[1] - at.x);
+    const int64_t rows = results_left(s, 0, at.y, p->tactic.out), step = winograd_step(s, 1);
+    const int64_t pixels = results_left(s, 1, at.x, count * p->tactic.out);
+    const int64_t calls = step > 1 ? pixels : pixels > 0, each = step > 1 ? 1 : pixels;
     for (int64_t i = 0; i < rows; i++) {
-        const int64_t pixel = (at.image * s->out[0] + at.y + i) * s->out[1] + at.x;
-        p->epilogue.post(post_user, 0, pixel, pixels, 0, s->c_out, p->y + pixel * p->ldy, p->ldy);
+        int64_t pixel = (at.image * s->out[0] + at.y + i * winograd_step(s, 0)) * s->out[1] + at.x;
+        for (int64_t j = 0; j < calls; j++, pixel += step)
+            p->epilogue.post(post_user, 0, pixel, each, 0, s->c_out, p->y + pixel * p->ldy, p->ldy);
     }
 }
 
@@ -324,10 +337,10 @@ static void stage_output(const stage *t, int64_t begin, int64_t end, const float
         .m_point = point_size(t->held, s->c_out),
         .bias = e->bias,
         .channels = s->c_out,
-        .y_row = p->ldy * s->out[1],
-        .y_pixel = p->ldy,
-        .r_row = e->ldr * s->out[1],
-        .r_pixel = e->ldr,
+        .y_row = p->ldy * s->out[1] * winograd_step(s, 0),
+        .y_pixel = p->ldy * winograd_step(s, 1),
+        .r_row = e->ldr * s->out[1] * winograd_step(s, 0),
+        .r_pixel = e->ldr * winograd_step(s, 1),
         .clip = e->clip,
         .lo = e->lo,
         .hi = e->hi,
@@ -338,9 +351,9 @@ static void stage_output(const stage *t, int64_t begin, int64_t end, const float
         const int64_t pixel = (at.image * s->out[0] + at.y) * s->out[1] + at.x;
         o.y = p->y + pixel * p->ldy;
         o.residual = e->residual ? e->residual + pixel * e->ldr : NULL;
-        o.rows = (int32_t)i64_min(p->tactic.out, s->out[0] - at.y);
-        o.cols = (int32_t)i64_min(p->tactic.out, s->out[1] - at.x);
-        set->output[p->tactic.out == 4](&o);
+        o.rows = (int32_t)results_left(s, 0, at.y, p->tactic.out);
+        o.cols = (int32_t)results_left(s, 1, at.x, p->tactic.out);
+        if (o.rows && o.cols) set->output[p->tactic.out == 4](&o);
         const int64_t next = tile + 1;
         if (e->post && (next == end || next % t->g.wide == 0 || next - fresh == CHUNK)) {
             post_run(t, fresh, next - fresh, post_user);

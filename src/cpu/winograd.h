@@ -24,15 +24,29 @@ typedef struct winograd_tactic {
     uint8_t     zero[4];
 } winograd_tactic;
 
-enum { WINOGRAD_TACTICS_MAX = 4, WINOGRAD_POINTS_MAX = 36 };
+enum { WINOGRAD_TACTICS_MAX = 4, WINOGRAD_POINTS_MAX = 36, WINOGRAD_STEP_MAX = 64 };
 
-/* Sizes; spatial arrays are height, width. Filters are 3x3, strides and dilations 1, one group. */
+/* Sizes; spatial arrays are height, width. Filters are 3x3, strides 1, one group. A dilated filter is a plain one on
+ * each of the images that every dilation-th pixel makes. */
 typedef struct winograd_shape {
     int64_t images, c_in, c_out;
     int64_t in[2], out[2];
     int64_t pad[2];             /* before each axis; what follows is implied by `out`   */
     int64_t x_image, x_dim[2];  /* strides of the input in elements; channels adjacent  */
+    int64_t dilation[2];        /* 0 is 1                                               */
 } winograd_shape;
+
+static inline int64_t winograd_step(const winograd_shape *s, int axis)
+{
+    return s->dilation[axis] > 1 ? s->dilation[axis] : 1;
+}
+
+/* Tiles of out x out results along an axis, in the largest of its images. */
+static inline int64_t winograd_tiles_along(const winograd_shape *s, int axis, int64_t out)
+{
+    const int64_t step = winograd_step(s, axis);
+    return ((s->out[axis] + step - 1) / step + out - 1) / out;
+}
 
 typedef struct winograd_params {
     isa_level       isa;

@@ -14,7 +14,8 @@ static const double ns_per_byte = 0.02, ns_per_far_byte = 0.06, ns_per_vector = 
 
 static int64_t tiles_count(const winograd_shape *s, int out)
 {
-    return s->images * ((s->out[0] + out - 1) / out) * ((s->out[1] + out - 1) / out);
+    return s->images * winograd_step(s, 0) * winograd_tiles_along(s, 0, out) * winograd_step(s, 1) *
+           winograd_tiles_along(s, 1, out);
 }
 
 /* Bytes of a tile's data and products. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify_step.c - do the steps mean what they say: problems parse, the kernels that the file names take them with these tactics,
- * operands agree in type, rank and constness, packed weights are as large as the kernel says, and results have the shapes that
- * the op's shape function gives. Where that last point cannot be seen for all shapes at once, the executor checks each. */
+/* verify_step.c - do the steps mean what they say: problems parse, the kernels that the file names take them with these
+ * tactics, operands agree in type, rank and constness, packed weights are as large as the kernel says, and results have
+ * the shapes that the op's shape function gives. Where that last point cannot be seen for all shapes at once, the
+ * executor checks each. */
 #include "engine/verify.h"
 
 #include <string.h>
@@ -9,18 +10,24 @@
 #define BAD(e, ...) FAIL(e, INVALID_MODEL, __VA_ARGS__)
 
 typedef struct check {
-    env                  *e;
-    engine               *g;
+    env *e;
+    engine *g;
     const engine_profile *p;
-    const dim            *canonical;    /* the file's expression -> the same in g->dims */
-    uint32_t              id;           /* of the step, in the file */
-    const engine_step    *s;
-    engine_code          *code;
-    uint32_t             *mark;         /* by storage: 1 + the call that reads it last */
+    const dim *canonical; /* the file's expression -> the same in g->dims */
+    uint32_t id;          /* of the step, in the file */
+    const engine_step *s;
+    engine_code *code;
+    uint32_t *mark; /* by storage: 1 + the call that reads it last */
 } check;
 
-static const engine_value *value_at(const check *c, uint32_t v) { return &c->g->value[c->p->value_first + v]; }
-static const engine_storage *storage_of(const check *c, uint32_t v) { return &c->g->storage[c->p->storage_first + value_at(c, v)->storage]; }
+static const engine_value *value_at(const check *c, uint32_t v)
+{
+    return &c->g->value[c->p->value_first + v];
+}
+static const engine_storage *storage_of(const check *c, uint32_t v)
+{
+    return &c->g->storage[c->p->storage_first + value_at(c, v)->storage];
+}
 
 /* Rebuilds the shape program in a table of ours: names are unique, and equal expressions get equal ids. */
 static sinter_status read_dims(env *e, engine *g, arena *a, dim **canonical)
@@ -33,11 +40,17 @@ static sinter_status read_dims(env *e, engine *g, arena *a, dim **canonical)
     for (uint32_t i = 0; i < g->symbol_count; i++) {
         symbol[i] = dim_symbol_named(g->dims, engine_text(g, g->symbol[i].name));
         if (!symbol[i]) return FAIL_MEMORY(e, "a symbol");
-        if (dim_symbol_count(g->dims) != i + 1) return BAD(e, "two symbols are called '%s'", engine_text(g, g->symbol[i].name));
+        if (dim_symbol_count(g->dims) != i + 1)
+            return BAD(e, "two symbols are called '%s'", engine_text(g, g->symbol[i].name));
         dim_symbol *s = dim_symbol_at(g->dims, i);
         s->is_late = g->symbol[i].is_late;
         /* The range of all profiles together; opt is the first one's and serves printing alone. */
-        *s = (dim_symbol){ .name = s->name, .is_late = s->is_late, .min = INT64_MAX, .max = INT64_MIN, .opt = g->range[i].opt, .divisor = 1 };
+        *s = (dim_symbol){ .name = s->name,
+                           .is_late = s->is_late,
+                           .min = INT64_MAX,
+                           .max = INT64_MIN,
+                           .opt = g->range[i].opt,
+                           .divisor = 1 };
         for (uint32_t k = 0; k < g->profile_count; k++) {
             const engine_range *r = &g->range[(size_t)k * g->symbol_count + i];
             if (r->min < s->min) s->min = r->min;
@@ -59,7 +72,8 @@ static sinter_status read_dims(env *e, engine *g, arena *a, dim **canonical)
         default: map[i] = dim_max(g->dims, x, y); break;
         }
         g->symbol_late[i] = d->kind == DIM_SYMBOL ? (uint8_t)g->symbol[d->value].is_late
-                          : d->kind >= DIM_ADD    ? g->symbol_late[d->a] | g->symbol_late[d->b] : 0;
+                            : d->kind >= DIM_ADD  ? g->symbol_late[d->a] | g->symbol_late[d->b]
+                                                  : 0;
     }
     if (dim_table_failed(g->dims)) return FAIL_MEMORY(e, "the shape program");
     *canonical = map;
@@ -71,7 +85,8 @@ static bool value_is_late(const check *c, uint32_t v)
     if (!v) return false;
     const engine_value *x = value_at(c, v);
     bool late = c->g->symbol_late[x->offset];
-    for (uint32_t i = 0; i < x->rank; i++) late = late || c->g->symbol_late[x->dim[i]] || c->g->symbol_late[x->stride[i]];
+    for (uint32_t i = 0; i < x->rank; i++)
+        late = late || c->g->symbol_late[x->dim[i]] || c->g->symbol_late[x->stride[i]];
     return late;
 }
 
@@ -99,11 +114,13 @@ static bool step_is_static(const check *c)
 
 static sinter_status check_operand(const check *c, const problem_operand *o, uint32_t v, const char *what, uint32_t i)
 {
-    if ((o->dtype == SINTER_DTYPE_NONE) != (v == 0)) return BAD(c->e, "%s %u is %s", what, i, v ? "not in the problem" : "missing");
+    if ((o->dtype == SINTER_DTYPE_NONE) != (v == 0))
+        return BAD(c->e, "%s %u is %s", what, i, v ? "not in the problem" : "missing");
     if (!v) return SINTER_OK;
     const engine_value *x = value_at(c, v);
     if (x->dtype != (uint32_t)o->dtype || x->rank != o->rank)
-        return BAD(c->e, "%s %u is %s of rank %u, the problem says %s of rank %u", what, i, sinter_dtype_name((sinter_dtype)x->dtype), x->rank, sinter_dtype_name(o->dtype), o->rank);
+        return BAD(c->e, "%s %u is %s of rank %u, the problem says %s of rank %u", what, i,
+                   sinter_dtype_name((sinter_dtype)x->dtype), x->rank, sinter_dtype_name(o->dtype), o->rank);
     if (o->is_const && storage_of(c, v)->kind != STORAGE_WEIGHT) return BAD(c->e, "%s %u is no weight", what, i);
     return SINTER_OK;
 }
@@ -130,7 +147,8 @@ static void infer_value_of(const check *c, uint32_t v, infer_value *out)
 /* Does the shape function give the recorded dims for every shape? */
 static bool infers(const check *c, const problem *p, arena *scratch)
 {
-    infer_value *in = ARENA_NEW(scratch, infer_value, p->count_in), *out = ARENA_NEW(scratch, infer_value, p->count_out);
+    infer_value *in = ARENA_NEW(scratch, infer_value, p->count_in),
+                *out = ARENA_NEW(scratch, infer_value, p->count_out);
     void *attrs = op_attrs_copy(scratch, p->op, p->attrs);
     if (!in || !out || (op_at(p->op)->attrs_size && !attrs)) return false;
     uint32_t at = c->s->dim_at;
@@ -149,7 +167,8 @@ static bool infers(const check *c, const problem *p, arena *scratch)
 
 /* ---- steps ---- */
 
-/* Reference code of late ops reads its input twice: to count, then to write. A result in the same bytes would change the count. */
+/* Reference code of late ops reads its input twice: to count, then to write. A result in the same bytes would change
+ * the count. */
 static bool shares_bytes(const check *c, uint32_t a, uint32_t b)
 {
     if (!a || !b) return false;
@@ -168,7 +187,8 @@ static sinter_status check_late(const check *c, const problem *p)
             if (shares_bytes(c, c->g->arg[c->s->out_at + i], c->g->arg[c->s->in_at + k]))
                 return BAD(c->e, "late result %u lies where input %u does", i, k);
         for (uint32_t k = 0; k < i; k++)
-            if (shares_bytes(c, c->g->arg[c->s->out_at + i], c->g->arg[c->s->out_at + k])) return BAD(c->e, "late results %u and %u lie in one place", k, i);
+            if (shares_bytes(c, c->g->arg[c->s->out_at + i], c->g->arg[c->s->out_at + k]))
+                return BAD(c->e, "late results %u and %u lie in one place", k, i);
     }
     return SINTER_OK;
 }
@@ -187,32 +207,45 @@ static sinter_status check_kernel(check *c, arena *scratch)
     const engine_kernel *ref = &c->g->kernel_ref[c->s->kernel - 1];
     const kernel *k = find_kernel(c->g, ref);
     const problem *p = c->code->problem;
-    if (!k) return FAIL(c->e, INCOMPATIBLE, "the engine needs kernel '%s', which this library does not have", engine_text(c->g, ref->name));
-    if (k->abi != ref->abi) return FAIL(c->e, INCOMPATIBLE, "the engine was built for version %u of kernel '%s', this library has version %u: build it again", ref->abi, k->name, k->abi);
+    if (!k)
+        return FAIL(c->e, INCOMPATIBLE, "the engine needs kernel '%s', which this library does not have",
+                    engine_text(c->g, ref->name));
+    if (k->abi != ref->abi)
+        return FAIL(c->e, INCOMPATIBLE,
+                    "the engine was built for version %u of kernel '%s', this library has version %u: build it again",
+                    ref->abi, k->name, k->abi);
     const char *why = k->reject ? k->reject(p, &c->g->target) : NULL;
-    if (why && c->g->notes->isa > c->g->target.isa) return FAIL(c->e, INCOMPATIBLE, "the engine was built for a CPU with more features: %s", why);
+    if (why && c->g->notes->isa > c->g->target.isa)
+        return FAIL(c->e, INCOMPATIBLE, "the engine was built for a CPU with more features: %s", why);
     if (why) return BAD(c->e, "kernel '%s' does not take the problem: %s", k->name, why);
     tactic t;
     memcpy(t.at, c->s->tactic, sizeof t.at);
     if (k->check && !k->check(p, &t)) return BAD(c->e, "kernel '%s' has no such tactic for the problem", k->name);
     const bool is_late_op = op_at(p->op)->traits & LATE;
-    if (is_late_op != (c->s->kind == STEP_LATE)) return BAD(c->e, "op '%s' in a step of the wrong kind", op_at(p->op)->name);
-    if (c->s->in_count != p->count_in || c->s->out_count != p->count_out) return BAD(c->e, "%u inputs and %u outputs, the problem has %u and %u", c->s->in_count, c->s->out_count, p->count_in, p->count_out);
+    if (is_late_op != (c->s->kind == STEP_LATE))
+        return BAD(c->e, "op '%s' in a step of the wrong kind", op_at(p->op)->name);
+    if (c->s->in_count != p->count_in || c->s->out_count != p->count_out)
+        return BAD(c->e, "%u inputs and %u outputs, the problem has %u and %u", c->s->in_count, c->s->out_count,
+                   p->count_in, p->count_out);
     for (uint32_t i = 0; i < p->count_in; i++) {
         const uint32_t v = c->g->arg[c->s->in_at + i];
         TRY(check_operand(c, &p->in[i], v, "input", i));
         if (!v || !p->in[i].is_const || !k->pack_size) continue;
         const size_t size = k->pack_size(p, &t, i);
-        if (size && (storage_of(c, v)->bound != size || c->g->dim[value_at(c, v)->offset].kind != DIM_CONST || c->g->dim[value_at(c, v)->offset].value != 0))
-            return BAD(c->e, "packed weight %u has %llu bytes, kernel '%s' wants %zu", i, (unsigned long long)storage_of(c, v)->bound, k->name, size);
+        if (size && (storage_of(c, v)->bound != size || c->g->dim[value_at(c, v)->offset].kind != DIM_CONST ||
+                     c->g->dim[value_at(c, v)->offset].value != 0))
+            return BAD(c->e, "packed weight %u has %llu bytes, kernel '%s' wants %zu", i,
+                       (unsigned long long)storage_of(c, v)->bound, k->name, size);
     }
-    for (uint32_t i = 0; i < p->count_out; i++) TRY(check_operand(c, &p->out[i], c->g->arg[c->s->out_at + i], "output", i));
+    for (uint32_t i = 0; i < p->count_out; i++)
+        TRY(check_operand(c, &p->out[i], c->g->arg[c->s->out_at + i], "output", i));
     if (c->s->kind == STEP_LATE) TRY(check_late(c, p));
     c->code->kernel = k;
     c->code->is_inferred = c->s->kind == STEP_LATE || (step_is_static(c) && infers(c, p, scratch));
     const size_t workspace = k->workspace ? k->workspace(p, &t, c->g->threads) : 0;
     size_t *most = &c->g->workspace[c->p - c->g->profile];
-    if (workspace > c->e->limits.memory_max) return FAIL(c->e, NO_MEMORY, "kernel '%s' wants a workspace of %zu bytes", k->name, workspace);
+    if (workspace > c->e->limits.memory_max)
+        return FAIL(c->e, NO_MEMORY, "kernel '%s' wants a workspace of %zu bytes", k->name, workspace);
     if (workspace > *most) *most = workspace;
     return SINTER_OK;
 }
@@ -236,19 +269,23 @@ static bool is_marked(const check *c, const uint32_t *value, uint32_t count)
     return false;
 }
 
-/* The executor copies inputs and results into parameters, and those into outputs. No copy may lie where it comes from: making
- * room for it could move what is being read. */
+/* The executor copies inputs and results into parameters, and those into outputs. No copy may lie where it comes from:
+ * making room for it could move what is being read. */
 static sinter_status check_places(const check *c)
 {
     const engine_step *s = c->s;
     const uint32_t *arg = c->g->arg;
     const engine_region *r = c->g->region + c->p->region_first;
     mark_storages(c, arg + s->in_at, s->in_count);
-    for (uint32_t k = 0; k < 2 && s->region[k]; k++) mark_storages(c, arg + r[s->region[k]].result_at, r[s->region[k]].result_count);
     for (uint32_t k = 0; k < 2 && s->region[k]; k++)
-        if (is_marked(c, arg + r[s->region[k]].param_at, r[s->region[k]].param_count)) return BAD(c->e, "a parameter of a body lies where it is copied from");
-    for (uint32_t k = 0; k < 2 && s->region[k]; k++) mark_storages(c, arg + r[s->region[k]].param_at, r[s->region[k]].param_count);
-    return is_marked(c, arg + s->out_at, s->out_count) ? BAD(c->e, "a result of a call lies where it is copied from") : SINTER_OK;
+        mark_storages(c, arg + r[s->region[k]].result_at, r[s->region[k]].result_count);
+    for (uint32_t k = 0; k < 2 && s->region[k]; k++)
+        if (is_marked(c, arg + r[s->region[k]].param_at, r[s->region[k]].param_count))
+            return BAD(c->e, "a parameter of a body lies where it is copied from");
+    for (uint32_t k = 0; k < 2 && s->region[k]; k++)
+        mark_storages(c, arg + r[s->region[k]].param_at, r[s->region[k]].param_count);
+    return is_marked(c, arg + s->out_at, s->out_count) ? BAD(c->e, "a result of a call lies where it is copied from")
+                                                       : SINTER_OK;
 }
 
 /* Counts and types around a region; dims are checked as they are copied. */
@@ -258,32 +295,40 @@ static sinter_status check_call(const check *c)
     const op_id op = c->code->problem->op;
     const op_id wanted[] = { [STEP_IF] = OP_if, [STEP_LOOP] = OP_loop, [STEP_SCAN] = OP_scan };
     if (op != wanted[s->kind]) return BAD(c->e, "a call of the wrong kind");
-    uint64_t carried = 0, own = 0;      /* inputs with storages of their own inside */
+    uint64_t carried = 0, own = 0; /* inputs with storages of their own inside */
     const uint32_t *in = c->g->arg + s->in_at, *out = c->g->arg + s->out_at;
-    if (s->kind == STEP_LOOP) carried = (uint64_t)((const attrs_loop *)c->code->problem->attrs)->carried, own = carried + 2;
+    if (s->kind == STEP_LOOP)
+        carried = (uint64_t)((const attrs_loop *)c->code->problem->attrs)->carried, own = carried + 2;
     if (s->kind == STEP_SCAN) {
         const attrs_scan *x = c->code->problem->attrs;
         carried = (uint64_t)x->carried;
         own = carried + (uint64_t)x->scanned;
-        if (x->in_axis.count > x->scanned || x->in_reverse.count > (uint64_t)x->scanned) return BAD(c->e, "a scan with too many axes");
+        if (x->in_axis.count > x->scanned || x->in_reverse.count > (uint64_t)x->scanned)
+            return BAD(c->e, "a scan with too many axes");
     }
-    if (carried > s->in_count || own > s->in_count || own < carried || carried > s->out_count) return BAD(c->e, "a call with %u inputs and %llu carried values", s->in_count, (unsigned long long)carried);
+    if (carried > s->in_count || own > s->in_count || own < carried || carried > s->out_count)
+        return BAD(c->e, "a call with %u inputs and %llu carried values", s->in_count, (unsigned long long)carried);
     if (s->in_count == 0 || (s->kind == STEP_IF && !in[0])) return BAD(c->e, "a call without a condition");
     for (uint32_t k = 0; k < 2 && s->region[k]; k++) {
         const engine_region *r = &c->g->region[c->p->region_first + s->region[k]];
         const uint32_t *param = c->g->arg + r->param_at, *result = c->g->arg + r->result_at;
         const uint32_t skip = s->kind == STEP_IF, extra = s->kind == STEP_LOOP;
-        if (r->param_count + skip != s->in_count || r->result_count != s->out_count + extra) return BAD(c->e, "a body with %u parameters and %u results", r->param_count, r->result_count);
+        if (r->param_count + skip != s->in_count || r->result_count != s->out_count + extra)
+            return BAD(c->e, "a body with %u parameters and %u results", r->param_count, r->result_count);
         for (uint32_t i = 0; i < r->param_count; i++) {
             if ((param[i] != 0) != (i < own)) return BAD(c->e, "parameter %u of a body is of the wrong kind", i);
             const bool is_own_kind = s->kind == STEP_LOOP && i < 2;
-            if (param[i] && is_own_kind && value_at(c, param[i])->dtype != (i ? SINTER_DTYPE_BOOL : SINTER_DTYPE_I64)) return BAD(c->e, "parameter %u of a loop has the wrong type", i);
-            if (param[i] && !is_own_kind && !same_kind(c, param[i], in[i])) return BAD(c->e, "parameter %u of a body has another type than what is passed", i);
+            if (param[i] && is_own_kind && value_at(c, param[i])->dtype != (i ? SINTER_DTYPE_BOOL : SINTER_DTYPE_I64))
+                return BAD(c->e, "parameter %u of a loop has the wrong type", i);
+            if (param[i] && !is_own_kind && !same_kind(c, param[i], in[i]))
+                return BAD(c->e, "parameter %u of a body has another type than what is passed", i);
         }
         for (uint32_t i = 0; i < r->result_count; i++) {
             if (!result[i]) return BAD(c->e, "result %u of a body is missing", i);
             const bool is_condition = extra && i == 0;
-            if (is_condition ? value_at(c, result[i])->dtype != SINTER_DTYPE_BOOL : !same_kind(c, result[i], out[i - extra])) return BAD(c->e, "result %u of a body has the wrong type", i);
+            if (is_condition ? value_at(c, result[i])->dtype != SINTER_DTYPE_BOOL
+                             : !same_kind(c, result[i], out[i - extra]))
+                return BAD(c->e, "result %u of a body has the wrong type", i);
         }
     }
     if (s->kind == STEP_LOOP) {
@@ -299,9 +344,11 @@ static sinter_status check_step(check *c, arena *scratch)
     scan at = scan_of(line, strlen(line));
     problem *p = NULL;
     const char *why = "trailing text";
-    if (!problem_parse(&c->g->a, &at, &p, &why) || at.at != at.end) return c->g->a.failed ? FAIL_MEMORY(c->e, "a problem") : BAD(c->e, "'%.200s' is no problem: %s", line, why);
+    if (!problem_parse(&c->g->a, &at, &p, &why) || at.at != at.end)
+        return c->g->a.failed ? FAIL_MEMORY(c->e, "a problem") : BAD(c->e, "'%.200s' is no problem: %s", line, why);
     c->code->problem = p;
-    if (count_dims(p) != c->s->dim_count) return BAD(c->e, "%u sizes, the problem's attributes have %u", c->s->dim_count, count_dims(p));
+    if (count_dims(p) != c->s->dim_count)
+        return BAD(c->e, "%u sizes, the problem's attributes have %u", c->s->dim_count, count_dims(p));
     c->code->is_late = c->s->kind != STEP_KERNEL || step_is_late(c);
     return c->s->kind >= STEP_IF ? check_call(c) : check_kernel(c, scratch);
 }
@@ -314,7 +361,8 @@ static sinter_status check_io_values(const check *c)
         if (!v) return BAD(c->e, "'%s' has no value", engine_text(c->g, io->name));
         const engine_storage *s = storage_of(c, v);
         const engine_value *x = value_at(c, v);
-        bool ok = s->kind == (io->is_input ? STORAGE_INPUT : STORAGE_OUTPUT) && s->at == i && x->dtype == io->dtype && x->rank == io->rank;
+        bool ok = s->kind == (io->is_input ? STORAGE_INPUT : STORAGE_OUTPUT) && s->at == i && x->dtype == io->dtype &&
+                  x->rank == io->rank;
         for (uint32_t k = 0; ok && k < io->rank; k++) ok = c->canonical[x->dim[k]] == c->canonical[io->dim[k]];
         /* What the caller gives is as large as he says, whatever steps find out later. */
         for (uint32_t k = 0; ok && io->is_input && k < io->rank; k++) ok = !c->g->symbol_late[io->dim[k]];
@@ -326,13 +374,14 @@ static sinter_status check_io_values(const check *c)
         const uint32_t kind = c->g->storage[c->p->storage_first + i].kind;
         count += kind == STORAGE_INPUT || kind == STORAGE_OUTPUT;
     }
-    return count == c->g->io_count ? SINTER_OK : BAD(c->e, "%u storages of inputs and outputs, expected %u", count, c->g->io_count);
+    return count == c->g->io_count ? SINTER_OK
+                                   : BAD(c->e, "%u storages of inputs and outputs, expected %u", count, c->g->io_count);
 }
 
 /* The interface's dims as text, once: callers keep pointers to it. */
 static sinter_status print_io(env *e, engine *g, const dim *canonical)
 {
-    g->io_text = ARENA_NEW(&g->a, const char *, (size_t)g->io_count * SINTER_RANK_MAX);
+    g->io_text = ARENA_NEW(&g->a, const char *, (size_t)g->io_count *SINTER_RANK_MAX);
     if (!g->io_text) return FAIL_MEMORY(e, "an engine");
     text t;
     text_init(&t, e);

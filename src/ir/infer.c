@@ -276,7 +276,8 @@ static sinter_status check_type(ir_graph *g, ir_value_id v, sinter_dtype wanted,
 {
     const sinter_dtype found = v ? ir_value_at(g, v)->dtype : wanted;
     if (found == wanted) return SINTER_OK;
-    return FAIL(g->e, INVALID_MODEL, "%s is %s, expected %s", what, sinter_dtype_name(found), sinter_dtype_name(wanted));
+    return FAIL(g->e, INVALID_MODEL, "%s is %s, expected %s", what, sinter_dtype_name(found),
+                sinter_dtype_name(wanted));
 }
 
 static sinter_status infer_loop(ir_graph *g, ir_node_id id)

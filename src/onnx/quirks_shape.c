@@ -69,7 +69,8 @@ void convert_reshape(onnx_call *c)
     const dim total = dim_product(c->g->dims, from, rank);
     attrs_bind *b = ATTRS(c, bind);
     /* No size is larger than their product, unless another one is 0. */
-    const bool is_bounded = !dim_is(c->g->dims, total, 0) && !(zero_is_zero && dim_range_of(c->g->dims, total).min == 0);
+    const bool is_bounded =
+        !dim_is(c->g->dims, total, 0) && !(zero_is_zero && dim_range_of(c->g->dims, total).min == 0);
     for (uint32_t i = 0; i < (uint32_t)length; i++)
         known[i] = dim_symbol_late(c->g->dims, "r", is_bounded ? total : DIM_NONE);
     b->kind = bind_kind_reshape;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* binding.c - from numbers to views and bound programs, and the checks that the verifier left to real numbers.
  *
- * Every value must lie inside its storage, every operand inside the interval and order that its problem states, and every
- * result must follow from the inputs. After that kernels may trust what they are given. */
+ * Every value must lie inside its storage, every operand inside the interval and order that its problem states, and
+ * every result must follow from the inputs. After that kernels may trust what they are given. */
 #include "run/context.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@ static bool is_late_value(const context *c, uint32_t v)
 {
     const engine_value *x = context_value(c, v);
     bool late = c->g->symbol_late[x->offset];
-    for (uint32_t i = 0; i < x->rank; i++) late = late || c->g->symbol_late[x->dim[i]] || c->g->symbol_late[x->stride[i]];
+    for (uint32_t i = 0; i < x->rank; i++)
+        late = late || c->g->symbol_late[x->dim[i]] || c->g->symbol_late[x->stride[i]];
     return late;
 }
 
@@ -28,7 +29,8 @@ static void move_values(context *c, uint32_t storage, const buffer *from, uint8_
     for (uint32_t i = 0; i < c->moving_count; i++) {
         const uint32_t v = c->moving[i];
         const uintptr_t at = (uintptr_t)c->address[v] - (uintptr_t)from->at;
-        if (context_value(c, v)->storage == storage && c->address[v] && at <= from->size) c->now->value[v].data = c->address[v] = to + at;
+        if (context_value(c, v)->storage == storage && c->address[v] && at <= from->size)
+            c->now->value[v].data = c->address[v] = to + at;
     }
 }
 
@@ -38,7 +40,9 @@ sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool kee
     if (size <= b->size && b->at) return SINTER_OK;
     size_t wanted = keep ? size_add(size, size / 2) : size;
     wanted = size_align(wanted ? wanted : 1, 4096);
-    if (wanted > c->e.limits.memory_max) return FAIL(&c->e, NO_MEMORY, "a result of %zu bytes passes the limit of %llu", size, (unsigned long long)c->e.limits.memory_max);
+    if (wanted > c->e.limits.memory_max)
+        return FAIL(&c->e, NO_MEMORY, "a result of %zu bytes passes the limit of %llu", size,
+                    (unsigned long long)c->e.limits.memory_max);
     void *at = c->g->backend->memory_alloc(&c->e, c->g->device, wanted);
     if (!at) return FAIL_MEMORY(&c->e, "a result");
     if (b->at) {
@@ -72,7 +76,8 @@ static sinter_status storage_room(context *c, uint32_t v, uint64_t *size)
         if (t.dim[i] < 0) return FAIL(&c->e, INVALID_MODEL, "'%s' has no valid shape", engine_text(c->g, io->name));
     }
     const size_t bytes = sinter_tensor_size(&t);
-    if (bytes > c->e.limits.memory_max) return FAIL(&c->e, NO_MEMORY, "'%s' would have %zu bytes", engine_text(c->g, io->name), bytes);
+    if (bytes > c->e.limits.memory_max)
+        return FAIL(&c->e, NO_MEMORY, "'%s' would have %zu bytes", engine_text(c->g, io->name), bytes);
     *size = bytes;
     if (s->kind == STORAGE_INPUT) return SINTER_OK;
     const uint32_t out = (uint32_t)s->at - c->g->input_count;
@@ -81,7 +86,8 @@ static sinter_status storage_room(context *c, uint32_t v, uint64_t *size)
         c->base[x->storage] = c->own[x->storage].at;
     } else {
         if (c->output[out].size < bytes)
-            return FAIL(&c->e, INVALID_ARG, "output '%s' needs %zu bytes, the buffer given has %zu", engine_text(c->g, io->name), bytes, c->output[out].size);
+            return FAIL(&c->e, INVALID_ARG, "output '%s' needs %zu bytes, the buffer given has %zu",
+                        engine_text(c->g, io->name), bytes, c->output[out].size);
         c->base[x->storage] = c->output[out].data;
     }
     return SINTER_OK;
@@ -112,8 +118,10 @@ sinter_status context_prepare_value(context *c, uint32_t v)
     for (uint32_t i = 0; i < x->rank; i++) {
         out->dim[i] = c->now->dim[x->dim[i]];
         out->stride[i] = c->now->dim[x->stride[i]];
-        if (out->dim[i] < 0 || (out->dim[i] > 1 && out->stride[i] == INT64_MIN) || !i64_mul(count, out->dim[i] ? out->dim[i] : 1, &count))
-            return FAIL(&c->e, INVALID_MODEL, "value '%s' would have size %lld on axis %u", name, (long long)out->dim[i], i);
+        if (out->dim[i] < 0 || (out->dim[i] > 1 && out->stride[i] == INT64_MIN) ||
+            !i64_mul(count, out->dim[i] ? out->dim[i] : 1, &count))
+            return FAIL(&c->e, INVALID_MODEL, "value '%s' would have size %lld on axis %u", name,
+                        (long long)out->dim[i], i);
         if (out->dim[i] <= 1 && out->stride[i] == INT64_MIN) out->stride[i] = 0;
     }
     uint64_t size;
@@ -122,7 +130,8 @@ sinter_status context_prepare_value(context *c, uint32_t v)
     int64_t low, high, last_bit;
     bool ok = extent(out, offset, &low, &high);
     const bool is_empty = ok && high < low;
-    ok = ok && (is_empty || (low >= 0 && i64_add(high, 1, &last_bit) && i64_mul(last_bit, bits, &last_bit) && ((uint64_t)last_bit + 7) / 8 <= size));
+    ok = ok && (is_empty || (low >= 0 && i64_add(high, 1, &last_bit) && i64_mul(last_bit, bits, &last_bit) &&
+                             ((uint64_t)last_bit + 7) / 8 <= size));
     int64_t first_bit = 0;
     ok = ok && (is_empty || (i64_mul(offset, bits, &first_bit) && first_bit % 8 == 0 && offset >= 0));
     c->now->is_bounded[v] = ok;
@@ -162,13 +171,15 @@ static sinter_status check_operand(context *c, const problem_operand *o, uint32_
     const char *name = engine_text(c->g, context_value(c, v)->name);
     for (uint32_t i = 0; i < x->rank; i++)
         if (x->dim[i] < o->dim[i].min || x->dim[i] > o->dim[i].max || x->dim[i] % o->dim[i].divisor)
-            return FAIL(&c->e, INVALID_MODEL, "axis %u of '%s' is %lld, its kernel was built for %lld to %lld", i, name, (long long)x->dim[i],
-                        (long long)o->dim[i].min, (long long)o->dim[i].max);
+            return FAIL(&c->e, INVALID_MODEL, "axis %u of '%s' is %lld, its kernel was built for %lld to %lld", i, name,
+                        (long long)x->dim[i], (long long)o->dim[i].min, (long long)o->dim[i].max);
     if (is_packed) return SINTER_OK;
-    if (!c->now->is_bounded[v]) TRY(context_prepare_value(c, v));       /* says what is wrong with it, if it knows */
+    if (!c->now->is_bounded[v]) TRY(context_prepare_value(c, v)); /* says what is wrong with it, if it knows */
     if (!c->now->is_bounded[v]) return FAIL(&c->e, INVALID_MODEL, "value '%s' reaches outside its storage", name);
-    if (o->is_strided && !o->is_gapped && !is_adjacent(x, o)) return FAIL(&c->e, INVALID_MODEL, "value '%s' has gaps that its kernel does not expect", name);
-    if (!o->is_strided && !dense_in(x, o->order)) return FAIL(&c->e, INVALID_MODEL, "value '%s' is not dense as its kernel expects", name);
+    if (o->is_strided && !o->is_gapped && !is_adjacent(x, o))
+        return FAIL(&c->e, INVALID_MODEL, "value '%s' has gaps that its kernel does not expect", name);
+    if (!o->is_strided && !dense_in(x, o->order))
+        return FAIL(&c->e, INVALID_MODEL, "value '%s' is not dense as its kernel expects", name);
     return SINTER_OK;
 }
 
@@ -176,7 +187,8 @@ static sinter_status check_follows(context *c, const problem *p, const program_s
 {
     const arena_mark mark = arena_save(&c->scratch);
     dim_table *t = dim_table_create(&c->scratch);
-    infer_value *in = ARENA_NEW(&c->scratch, infer_value, p->count_in), *out = ARENA_NEW(&c->scratch, infer_value, p->count_out);
+    infer_value *in = ARENA_NEW(&c->scratch, infer_value, p->count_in),
+                *out = ARENA_NEW(&c->scratch, infer_value, p->count_out);
     void *attrs = op_attrs_copy(&c->scratch, p->op, s->attrs);
     bool ok = t && in && out && (attrs || !op_at(p->op)->attrs_size);
     for (uint32_t i = 0; ok && i < p->count_in + p->count_out; i++) {
@@ -198,7 +210,9 @@ static sinter_status check_follows(context *c, const problem *p, const program_s
     const bool failed = c->scratch.failed;
     arena_rewind(&c->scratch, mark);
     if (failed) return FAIL_MEMORY(&c->e, "checking shapes");
-    return ok ? SINTER_OK : FAIL(&c->e, INVALID_MODEL, "the shapes of the results do not follow from those of the inputs of '%s'", op_at(p->op)->name);
+    return ok ? SINTER_OK
+              : FAIL(&c->e, INVALID_MODEL, "the shapes of the results do not follow from those of the inputs of '%s'",
+                     op_at(p->op)->name);
 }
 
 static sinter_status prepare_attrs(context *c, uint32_t step, program_step *s)
@@ -209,7 +223,7 @@ static sinter_status prepare_attrs(context *c, uint32_t step, program_step *s)
     for (const attr_info *info = op_at(p->op)->attr; info->name; info++) {
         if (info->kind != ATTR_DIMS) continue;
         const attr_dims *d = (const attr_dims *)((const char *)s->attrs + info->at);
-        int64_t *at = (int64_t *)(uintptr_t)d->at;       /* ours: made writable in make_step */
+        int64_t *at = (int64_t *)(uintptr_t)d->at; /* ours: made writable in make_step */
         for (uint32_t i = 0; i < d->count; i++) {
             at[i] = c->now->dim[*list++];
             if (at[i] == INT64_MIN && context_code(c, step)->kernel && from->kind != STEP_LATE)
@@ -219,16 +233,18 @@ static sinter_status prepare_attrs(context *c, uint32_t step, program_step *s)
     return SINTER_OK;
 }
 
-/* No kernel may write where it or a thread beside it still reads: operands lie apart, or exactly where the result does where the
- * kernel works in place. Storages that cannot share bytes are not looked at. */
+/* No kernel may write where it or a thread beside it still reads: operands lie apart, or exactly where the result does
+ * where the kernel works in place. Storages that cannot share bytes are not looked at. */
 static sinter_status check_apart(context *c, uint32_t step, uint32_t v, uint32_t other, bool is_in_place)
 {
-    const engine_storage *x = context_storage(c, context_value(c, v)->storage), *y = context_storage(c, context_value(c, other)->storage);
+    const engine_storage *x = context_storage(c, context_value(c, v)->storage),
+                         *y = context_storage(c, context_value(c, other)->storage);
     const view *a = &c->now->value[v], *b = &c->now->value[other];
     if (x != y && (x->kind != STORAGE_SLAB || y->kind != STORAGE_SLAB)) return SINTER_OK;
     if (!view_overlaps(a, b) || (is_in_place && view_is_same(a, b))) return SINTER_OK;
-    return FAIL(&c->e, INVALID_MODEL, "'%s' writes value '%s' where value '%s' lies", engine_text(c->g, context_step(c, step)->name),
-                engine_text(c->g, context_value(c, v)->name), engine_text(c->g, context_value(c, other)->name));
+    return FAIL(&c->e, INVALID_MODEL, "'%s' writes value '%s' where value '%s' lies",
+                engine_text(c->g, context_step(c, step)->name), engine_text(c->g, context_value(c, v)->name),
+                engine_text(c->g, context_value(c, other)->name));
 }
 
 static sinter_status check_places(context *c, uint32_t step)
@@ -260,7 +276,8 @@ sinter_status context_prepare_step(context *c, uint32_t step)
         if (!v) continue;
         if (prepares && is_late_value(c, v)) TRY(context_prepare_value(c, v));
         const bool is_const = i < code->problem->count_in && code->problem->in[i].is_const;
-        const bool is_packed = is_const && code->kernel->pack_size && code->kernel->pack_size(code->problem, s->tactic, i);
+        const bool is_packed =
+            is_const && code->kernel->pack_size && code->kernel->pack_size(code->problem, s->tactic, i);
         if (code->kernel) TRY(check_operand(c, &code->problem->in[i], v, is_packed));
         in[i] = c->now->value[v];
         if (is_packed || !is_const) in[i].data = NULL;
@@ -285,11 +302,13 @@ sinter_status context_bind_symbol(context *c, dim d, int64_t value, const char *
     const dim_node *n = &c->g->dim[d];
     if (n->kind != DIM_SYMBOL || !c->g->symbol[n->value].is_late) {
         if (c->now->dim[d] == value) return SINTER_OK;
-        return FAIL(&c->e, INVALID_MODEL, "%s is %lld, the engine was built for %lld", what, (long long)value, (long long)c->now->dim[d]);
+        return FAIL(&c->e, INVALID_MODEL, "%s is %lld, the engine was built for %lld", what, (long long)value,
+                    (long long)c->now->dim[d]);
     }
     const engine_range *r = &c->g->range[(size_t)c->profile * c->g->symbol_count + (size_t)n->value];
     if (value < r->min || value > r->max)
-        return FAIL(&c->e, INVALID_MODEL, "%s is %lld, it can be %lld to %lld", what, (long long)value, (long long)r->min, (long long)r->max);
+        return FAIL(&c->e, INVALID_MODEL, "%s is %lld, it can be %lld to %lld", what, (long long)value,
+                    (long long)r->min, (long long)r->max);
     c->now->symbol[n->value] = value;
     return SINTER_OK;
 }
@@ -303,7 +322,8 @@ sinter_status context_bind_dims(context *c, uint32_t v, const int64_t *dim_at, u
     context_evaluate(c);
     for (uint32_t i = 0; i < rank; i++)
         if (c->now->dim[x->dim[i]] != dim_at[i])
-            return FAIL(&c->e, INVALID_MODEL, "%s has size %lld on axis %u, expected %lld", what, (long long)dim_at[i], i, (long long)c->now->dim[x->dim[i]]);
+            return FAIL(&c->e, INVALID_MODEL, "%s has size %lld on axis %u, expected %lld", what, (long long)dim_at[i],
+                        i, (long long)c->now->dim[x->dim[i]]);
     return SINTER_OK;
 }
 
@@ -320,7 +340,9 @@ static sinter_status bind_inputs(context *c)
             const engine_range *r = &c->g->range[(size_t)c->profile * c->g->symbol_count + (size_t)d->value];
             const int64_t x = c->input[i].dim[k];
             if (x < r->min || x > r->max || x % r->divisor)
-                return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, profile %u permits %lld to %lld", k, engine_text(c->g, io->name), (long long)x, c->profile, (long long)r->min, (long long)r->max);
+                return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, profile %u permits %lld to %lld", k,
+                            engine_text(c->g, io->name), (long long)x, c->profile, (long long)r->min,
+                            (long long)r->max);
             s->symbol[d->value] = x;
         }
     }
@@ -329,7 +351,8 @@ static sinter_status bind_inputs(context *c)
         const engine_io *io = &c->g->io[i];
         for (uint32_t k = 0; k < io->rank; k++)
             if (s->dim[io->dim[k]] != c->input[i].dim[k])
-                return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, expected %lld", k, engine_text(c->g, io->name), (long long)c->input[i].dim[k], (long long)s->dim[io->dim[k]]);
+                return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, expected %lld", k,
+                            engine_text(c->g, io->name), (long long)c->input[i].dim[k], (long long)s->dim[io->dim[k]]);
     }
     return SINTER_OK;
 }
@@ -342,14 +365,19 @@ static sinter_status make_step(context *c, shape *s, uint32_t step)
     const engine_step *from = context_step(c, step);
     const engine_code *code = context_code(c, step);
     program_step *to = &s->step[step];
-    *to = (program_step){ .kernel = code->kernel, .problem = code->problem, .count_in = from->in_count, .count_out = from->out_count, .index = step };
+    *to = (program_step){ .kernel = code->kernel,
+                          .problem = code->problem,
+                          .count_in = from->in_count,
+                          .count_out = from->out_count,
+                          .index = step };
     tactic *t = ARENA_NEW(&s->a, tactic, 1);
     to->in = ARENA_NEW(&s->a, view, from->in_count);
     to->out = ARENA_NEW(&s->a, view, from->out_count);
     to->in_id = context_args(c, from->in_at);
     to->out_id = context_args(c, from->out_at);
     void *attrs = op_attrs_copy(&s->a, code->problem->op, code->problem->attrs);
-    if (!t || !to->in || !to->out || (!attrs && op_at(code->problem->op)->attrs_size)) return FAIL_MEMORY(&c->e, "a step");
+    if (!t || !to->in || !to->out || (!attrs && op_at(code->problem->op)->attrs_size))
+        return FAIL_MEMORY(&c->e, "a step");
     memcpy(t->at, from->tactic, sizeof t->at);
     to->tactic = t;
     for (const attr_info *info = op_at(code->problem->op)->attr; info->name; info++) {
@@ -406,8 +434,10 @@ sinter_status context_bind_item(context *c, const run_item *item)
 {
     shape *s = c->now;
     for (uint32_t i = item->first; i < item->first + item->count; i++)
-        TRY(NOTE(&c->e, context_prepare_step(c, i), "preparing step '%s'", engine_text(c->g, context_step(c, i)->name)));
-    return c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, s->program[item->program], &s->program[item->program]);
+        TRY(NOTE(&c->e, context_prepare_step(c, i), "preparing step '%s'",
+                 engine_text(c->g, context_step(c, i)->name)));
+    return c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count,
+                                         s->program[item->program], &s->program[item->program]);
 }
 
 static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t key_count)
@@ -420,7 +450,8 @@ static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t
     s->is_bounded = ARENA_NEW(&s->a, uint8_t, c->p->value_count);
     s->step = ARENA_NEW(&s->a, program_step, c->p->step_count);
     s->program = ARENA_NEW(&s->a, program *, c->program_count);
-    if (!s->key || !s->symbol || !s->dim || !s->value || !s->is_bounded || !s->step || !s->program) return FAIL_MEMORY(&c->e, "a shape");
+    if (!s->key || !s->symbol || !s->dim || !s->value || !s->is_bounded || !s->step || !s->program)
+        return FAIL_MEMORY(&c->e, "a shape");
     memcpy(s->key, key, key_count * sizeof *key);
     TRY(bind_inputs(c));
     for (uint32_t i = 0; i < c->p->step_count; i++) TRY(make_step(c, s, i));
@@ -481,7 +512,8 @@ sinter_status context_set_shape(context *c)
     if (!found) {
         drop_shape(c, oldest);
         c->now = found = oldest;
-        for (uint32_t i = 0; i < c->g->input_count; i++) c->base[context_value(c, context_args(c, c->p->io_first)[i])->storage] = c->input[i].data;
+        for (uint32_t i = 0; i < c->g->input_count; i++)
+            c->base[context_value(c, context_args(c, c->p->io_first)[i])->storage] = c->input[i].data;
         s = make_shape(c, found, key, key_count);
         if (s != SINTER_OK) {
             drop_shape(c, found);
