@@ -450,7 +450,10 @@ static void casts_bits(void)
         add(x, F32, SHAPE(2, 2), L(1, -2, 0.5, 0)); run(x, OP_bit_cast, "type=i32");
         EXPECT(0, SHAPE(2, 2), L(0x3f800000, -0x40000000, 0x3f000000, 0));
     }
-    TWICE { add(x, SINTER_DTYPE_U8, SHAPE(3), L(1, 200, 255)); run(x, OP_bit_cast, "type=i8"); EXPECT(0, SHAPE(3), L(1, -56, -1)); }
+    TWICE {
+        add(x, SINTER_DTYPE_U8, SHAPE(3), L(1, 200, 255)); run(x, OP_bit_cast, "type=i8");
+        EXPECT(0, SHAPE(3), L(1, -56, -1));
+    }
     TWICE { add(x, F32, SHAPE(3), COUNTED); run(x, OP_bit_cast, "type=i64"); CHECK_HAS(x->error.text, "32 each"); }
 }
 
