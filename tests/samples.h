@@ -29,8 +29,8 @@ const sinter_profile *sample_profiles(sample s, uint32_t *count);
 
 typedef enum sample_size { SAMPLE_MIN, SAMPLE_OPT, SAMPLE_MAX } sample_size;
 
-/* Values for every input of an engine, of its own shapes. Integers are small and not negative, so that they serve as indices
- * and counts. at[] is malloc'ed; NULL beyond the inputs. */
+/* Values for every input of an engine, of its own shapes. Integers are small and not negative, so that they serve as
+ * indices and counts. at[] is malloc'ed; NULL beyond the inputs. */
 enum { SAMPLE_IO_MAX = 16 };
 typedef struct sample_data {
     uint32_t      count;
@@ -38,7 +38,8 @@ typedef struct sample_data {
     sinter_tensor at[SAMPLE_IO_MAX];
 } sample_data;
 /* False where an input is larger than `bytes_max` or there are too many. */
-bool sample_data_make(const sinter_engine *g, uint32_t profile, sample_size size, uint64_t seed, size_t bytes_max, sample_data *out);
+bool sample_data_make(const sinter_engine *g, uint32_t profile, sample_size size, uint64_t seed, size_t bytes_max,
+                      sample_data *out);
 void sample_data_free(sample_data *d);
 sinter_status sample_data_set(const sample_data *d, sinter_context *c, sinter_error *error);
 /* A hash of all outputs' types, shapes and bytes; 0 where one cannot be had. */

@@ -32,7 +32,8 @@ SINTER_API sinter_status sinter_context_set_input(sinter_context *context, const
                                                   const sinter_tensor *tensor, sinter_error *error) SINTER_MUST_USE;
 
 /* Gives output `name` a place: `size` bytes at `data`, borrowed until replaced; data NULL: the context's own memory.
- * `data` must be aligned to an element. A result that does not fit makes the run fail with INVALID_ARG saying what was wanted. */
+ * `data` must be aligned to an element. A result that does not fit makes the run fail with INVALID_ARG saying what was
+ * wanted. */
 SINTER_API sinter_status sinter_context_set_output(sinter_context *context, const char *name, void *data, size_t size,
                                                    sinter_error *error) SINTER_MUST_USE;
 
