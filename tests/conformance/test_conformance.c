@@ -89,6 +89,9 @@ static void fill(runner *r, const problem *p, uint32_t input, const view *v, dat
     int64_t i[SINTER_RANK_MAX] = { 0 };
     const bool is_index = (p->op == OP_gather || p->op == OP_scatter_elements) && input == 1;
     const bool is_box = p->op == OP_roi_align && input == 1;
+    /* Weights of recurrent layers are small, or else the layer amplifies what its first step rounded. */
+    const bool is_weight = (p->op == OP_lstm || p->op == OP_gru || p->op == OP_rnn) && (input == 1 || input == 2);
+    const double scale = is_weight ? 0.4 / sqrt((double)(v->dim[2] > 0 ? v->dim[2] : 1)) : 1;
     int64_t limit = 0;
     if (is_index && p->op == OP_gather) limit = p->in[0].dim[((const attrs_gather *)p->attrs)->axis].opt;
     else if (is_index) limit = p->in[0].dim[((const attrs_scatter_elements *)p->attrs)->axis].opt;
