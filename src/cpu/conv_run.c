@@ -283,6 +283,7 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
             .residual = p->epilogue.residual ? p->epilogue.residual + group * n : NULL,
             .epilogue = &p->epilogue,
             .col = group * n,
+            .zeros = p->tactic.path == CONV_TAPS && inner.taps > 1 ? zeros : NULL,
         };
         gemm_core_block(&core, &g, m_block, n_block, 0, (char *)scratch + zeros_size(p), post_user);
     }

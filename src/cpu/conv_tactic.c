@@ -68,10 +68,27 @@ const char *conv_tactic_check(isa_level isa, const conv_shape *s, conv_tactic t)
     return gemm_tactic_check(isa, &g, t.gemm);
 }
 
+/* The share of an axis's taps that meet the image: far ones of dilated filters often meet padding alone. */
+static double share_inside(const conv_shape *s, int axis)
+{
+    if (s->dilation[axis] < 2 || s->out[axis] < 1) return 1.0;
+    double inside = 0;
+    for (int64_t k = 0; k < s->kernel[axis]; k++) {
+        const int64_t first = k * s->dilation[axis] - s->pad[axis], stride = s->stride[axis];
+        const int64_t low = first < 0 ? (-first + stride - 1) / stride : 0;
+        const int64_t high = first < s->in[axis] ? (s->in[axis] - first - 1) / stride + 1 : 0;
+        const int64_t end = high < s->out[axis] ? high : s->out[axis];
+        if (end > low) inside += (double)(end - low);
+    }
+    const double share = inside / ((double)s->kernel[axis] * (double)s->out[axis]);
+    return share > 0.05 ? share : 0.05;
+}
+
 double conv_cost(isa_level isa, const conv_shape *s, conv_tactic t)
 {
     const gemm_shape g = product_of(s, (conv_path)t.path);
     double cost = gemm_cost(isa, &g, t.gemm) * (double)s->groups;
+    if (t.path == CONV_TAPS) cost *= share_inside(s, 0) * share_inside(s, 1) * share_inside(s, 2);
     if (t.path == CONV_ROWS) {
         const double copied = (double)s->images * (double)(s->in[0] * s->in[1] * s->in[2]) * (double)s->c_in;
         cost += copied * (s->x_c == 1 ? 0.1 : 0.3);

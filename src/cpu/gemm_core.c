@@ -98,6 +98,19 @@ static void rows_copy(const gemm_core *core, int32_t rows, const float **from, f
     }
 }
 
+/* The taps from the first to the last that have a row beside the zeros; one at least. */
+static void taps_trim(const gemm_core *core, int32_t rows, const float *const *at, int64_t *begin, int64_t *end)
+{
+    *begin = 0;
+    *end = core->taps;
+    if (!core->zeros) return;
+    for (int64_t left = core->taps * rows, i = 0; i < left && at[i] == core->zeros; i++) *begin = (i + 1) / rows;
+    for (int64_t i = core->taps * rows; i > 0 && at[i - 1] == core->zeros; i--) *end = (i - 1 + rows - 1) / rows;
+    if (*begin < *end) return;
+    *begin = 0;
+    *end = 1;
+}
+
 void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block, int64_t n_block, int64_t b_first,
                      void *scratch, void *post_user)
 {
@@ -113,14 +126,15 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
     for (int64_t i = g->m_tiles * m_block / g->m_blocks; i < tile_end; i++) {
         const int64_t row = i * g->rows_small + i64_min(i, g->rows_extra);
         const int32_t rows = (int32_t)(g->rows_small + (i < g->rows_extra));
+        int64_t tap_begin, tap_end;
         core->rows(core->source, row, rows, rows_at);
+        taps_trim(core, rows, rows_at, &tap_begin, &tap_end);
         if (core->tactic.copy_a) rows_copy(core, rows, rows_at, copy);
         gemm_tile t = {
-            .a = rows_at,
-            .b = b_begin,
+            .a = rows_at + tap_begin * rows,
             .ldc = core->ldc,
             .ldr = e->ldr,
-            .taps = core->taps,
+            .taps = tap_end - tap_begin,
             .k = core->k,
             .ahead = core->tactic.copy_a ? 0 : core->a_row * rows,
             .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u),
@@ -128,6 +142,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             .lo = e->lo,
             .hi = e->hi,
         };
+        const float *b = b_begin;
         int64_t done = panel_begin * g->width; /* first column that the hook has not seen */
         for (int64_t panel = panel_begin; panel < panel_end; panel++) {
             const int64_t col = panel * g->width, width = panel_width(g, core->n, panel);
@@ -135,8 +150,9 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             t.c = core->c + row * core->ldc + col;
             t.bias = core->bias ? core->bias + col : NULL;
             t.residual = core->residual ? core->residual + row * e->ldr + col : NULL;
+            t.b = b + tap_begin * core->k * width;
             core->set->run[width / g->lanes - 1][rows - 1](&t);
-            t.b += core->taps * core->k * width;
+            b += core->taps * core->k * width;
             t.ahead = 0;
             const int64_t cols = col + t.cols - done;
             if (e->post && (panel + 1 == panel_end || cols * rows * (int64_t)sizeof(float) >= POST_BYTES)) {

@@ -24,6 +24,8 @@ typedef struct gemm_core {
     const float *bias, *residual;
     const gemm_epilogue *epilogue; /* bias and residual of it are not read     */
     int64_t batch, col;            /* what the hook is told                    */
+    const float *zeros;            /* NULL, or a row of A that adds nothing: first and last taps of that alone are left
+                                    * out */
 } gemm_core;
 
 /* The cut of [m, n]: register tiles of nearly equal height, panels, and the blocks of both that are work tiles. */
