@@ -53,8 +53,7 @@ void integer_pack(const integer_params *p, const uint8_t *src, int16_t *dst)
         for (int64_t i = 0; i < p->terms[0]; i++)
             for (int64_t j = 0; j < p->terms[1]; j++)
                 for (int64_t k = 0; k < p->terms[2]; k++, at++) {
-                    const uint8_t *from =
-                        src + i * p->b_term[0] + j * p->b_term[1] + k * p->b_term[2] + col * p->b_col;
+                    const uint8_t *from = src + i * p->b_term[0] + j * p->b_term[1] + k * p->b_term[2] + col * p->b_col;
                     int16_t *to = dst + at / 2 * width * 2 + at % 2;
                     for (int64_t c = 0; c < left; c++) to[2 * c] = (int16_t)value_of(from[c * p->b_col], p->b_signed);
                 }

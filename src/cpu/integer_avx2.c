@@ -7,6 +7,9 @@
 
 enum { TILE_ROWS = 4 };
 /* Sums of the products of the two halves of each lane. */
-static inline veci vi_madd_16(veci a, veci b) { return _mm256_madd_epi16(a, b); }
+static inline veci vi_madd_16(veci a, veci b)
+{
+    return _mm256_madd_epi16(a, b);
+}
 
 #include "cpu/integer.inc.h"

@@ -67,7 +67,7 @@ static void sizes_of(const problem *p, int64_t *terms, int64_t *n)
     const problem_operand *b = &p->in[1];
     if (!is_conv(p)) {
         *terms = b->dim[b->rank - 2].max < p->in[0].dim[p->in[0].rank - 1].max ? b->dim[b->rank - 2].max
-                                                                             : p->in[0].dim[p->in[0].rank - 1].max;
+                                                                               : p->in[0].dim[p->in[0].rank - 1].max;
         *n = b->dim[b->rank - 1].max;
         return;
     }
