@@ -55,7 +55,7 @@ static sinter_status promises(builder *b, onnx_import_options *options)
         if (!v->input || !v->value || !v->value->data)
             return FAIL(b->e, INVALID_ARG, "value %u of an input is NULL", i);
         list[i].name = v->input;
-        if (!dtype_is_valid(v->value->dtype) || v->value->rank > SINTER_RANK_MAX ||
+        if (!dtype_is_valid((int)v->value->dtype) || v->value->rank > SINTER_RANK_MAX ||
             !view_init(&list[i].data, v->value->dtype, v->value->rank, v->value->dim, v->value->data))
             return FAIL(b->e, INVALID_ARG, "the value given for input '%s' is no tensor", v->input);
     }

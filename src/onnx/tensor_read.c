@@ -8,17 +8,20 @@
 #include <string.h>
 
 /* X(TensorProto.DataType, name, dtype) */
+/* clang-format off */
 #define ONNX_TYPES(X)                                                                                                  \
     X(1, "float", F32)                                                                                                 \
     X(2, "uint8", U8)                                                                                                  \
     X(3, "int8", I8)                                                                                                   \
     X(4, "uint16", U16)                                                                                                \
-    X(5, "int16", I16) X(6, "int32", I32) X(7, "int64", I64) X(8, "string", NONE) X(9, "bool", BOOL)                   \
-        X(10, "float16", F16) X(11, "double", F64) X(12, "uint32", U32) X(13, "uint64", U64) X(14, "complex64", NONE)  \
+    X(5, "int16", I16)                                                                                                 \
+    X(6, "int32", I32) X(7, "int64", I64) X(8, "string", NONE) X(9, "bool", BOOL) X(10, "float16", F16)                \
+        X(11, "double", F64) X(12, "uint32", U32) X(13, "uint64", U64) X(14, "complex64", NONE)                        \
             X(15, "complex128", NONE) X(16, "bfloat16", BF16) X(17, "float8e4m3fn", F8E4M3FN)                          \
                 X(18, "float8e4m3fnuz", F8E4M3FNUZ) X(19, "float8e5m2", F8E5M2) X(20, "float8e5m2fnuz", F8E5M2FNUZ)    \
                     X(21, "uint4", U4) X(22, "int4", I4) X(23, "float4e2m1", F4E2M1) X(24, "float8e8m0", NONE)         \
                         X(25, "uint2", NONE) X(26, "int2", NONE)
+/* clang-format on */
 
 bool onnx_dtype_of(int32_t type, sinter_dtype *out)
 {
