@@ -38,10 +38,26 @@ static const char *reject(const problem *p, const kernel_target *t)
     return row_after_reject(p);
 }
 
+/* The input's innermost axis is kept, and is not the result's: neither runs nor columns, so one element at a time. */
+static bool is_scattered(const problem *p)
+{
+    const attrs_reduce *a = p->attrs;
+    const problem_operand *x = &p->in[0], *y = &p->out[0];
+    if (!x->rank || !y->rank) return false;
+    const uint32_t last = x->order[x->rank - 1];
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < a->axes.count; i++) {
+        if (a->axes.at[i] == last) return false;
+        before += a->axes.at[i] < last && !a->keep;
+    }
+    return y->order[y->rank - 1] != last - before;
+}
+
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
-    return row_memory_ns(p, target, 1);
+    const double threads = target->threads ? target->threads : 1;
+    return row_memory_ns(p, target, 1) + (is_scattered(p) ? row_operand_bytes(&p->in[0]) * 2.5 / threads : 0);
 }
 
 static size_t record_size(const problem *p, const tactic *t)

@@ -24,6 +24,29 @@ void convert_gemm(onnx_call *c)
     c->out[0] = y;
 }
 
+static bool are_distinct(const char *labels, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (labels[i] == '.' || memchr(labels, labels[i], i)) return false;
+    return true;
+}
+
+/* "bik,bkj->bij" and the like: matrices whose other axes are the same, in the same order. Returns their rank, or 0. */
+static uint32_t einsum_matmul(const char *equation, bool *trans_a, bool *trans_b)
+{
+    const size_t length = strlen(equation), n = length >= 9 && length % 3 == 0 ? length / 3 - 1 : 0;
+    const char *a = equation, *b = a + n + 1, *y = b + n + 2;
+    if (n < 2 || a[n] != ',' || b[n] != '-' || b[n + 1] != '>' || memchr(a, ',', n) || memchr(b, ',', n)) return 0;
+    if (!are_distinct(a, n) || !are_distinct(b, n) || !are_distinct(y, n)) return 0;
+    if (memcmp(a, b, n - 2) != 0 || memcmp(a, y, n - 2) != 0) return 0;
+    a += n - 2, b += n - 2, y += n - 2;
+    *trans_a = y[0] == a[1];
+    *trans_b = y[1] == b[0];
+    const char summed_a = a[*trans_a ? 0 : 1], summed_b = b[*trans_b ? 1 : 0];
+    const bool fits = y[0] == a[*trans_a ? 1 : 0] && y[1] == b[*trans_b ? 0 : 1] && summed_a == summed_b;
+    return fits ? (uint32_t)n : 0;
+}
+
 /* The explicit form without spaces: without "->", the labels that occur once, in alphabetic order, after the ellipsis.
  */
 void convert_einsum(onnx_call *c)
@@ -63,6 +86,12 @@ void convert_einsum(onnx_call *c)
     attrs_einsum *a = ATTRS(c, einsum);
     a->equation = clean;
     if (!c->count_in) REJECT(c, INVALID_MODEL, "no inputs");
+    bool trans_a, trans_b;
+    const uint32_t rank = c->count_in == 2 ? einsum_matmul(clean, &trans_a, &trans_b) : 0;
+    if (rank && call_rank(c, c->in[0]) == rank && call_rank(c, c->in[1]) == rank) {
+        c->out[0] = call_matmul(c, c->in[0], c->in[1], trans_a, trans_b);
+        return;
+    }
     c->out[0] = call_emit(c, OP_einsum, a, c->in, c->count_in);
 }
 
