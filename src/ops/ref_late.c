@@ -296,13 +296,15 @@ static box box_at(const view *boxes, int64_t batch, int64_t i, bool is_center)
                   v[1] < v[3] ? v[3] : v[1] };
 }
 
-/* Intersection over union. */
-static double overlap(box a, box b)
+/* Intersection over union. Most pairs lie apart: nothing else is computed for those. */
+static double overlap(const box *a, const box *b)
 {
-    const double height = (a.y1 < b.y1 ? a.y1 : b.y1) - (a.y0 > b.y0 ? a.y0 : b.y0);
-    const double width = (a.x1 < b.x1 ? a.x1 : b.x1) - (a.x0 > b.x0 ? a.x0 : b.x0);
-    const double area_a = (a.y1 - a.y0) * (a.x1 - a.x0), area_b = (b.y1 - b.y0) * (b.x1 - b.x0);
-    if (!(height > 0) || !(width > 0) || !(area_a > 0) || !(area_b > 0)) return 0;
+    const double width = (a->x1 < b->x1 ? a->x1 : b->x1) - (a->x0 > b->x0 ? a->x0 : b->x0);
+    if (!(width > 0)) return 0;
+    const double height = (a->y1 < b->y1 ? a->y1 : b->y1) - (a->y0 > b->y0 ? a->y0 : b->y0);
+    if (!(height > 0)) return 0;
+    const double area_a = (a->y1 - a->y0) * (a->x1 - a->x0), area_b = (b->y1 - b->y0) * (b->x1 - b->x0);
+    if (!(area_a > 0) || !(area_b > 0)) return 0;
     const double both = height * width, either = area_a + area_b - both;
     return either > 0 ? both / either : 0;
 }
@@ -346,7 +348,7 @@ static sinter_status nms_class(ref_call *c, int64_t batch, int64_t class_at, int
     for (int64_t i = 0; i < candidates && count < most; i++) {
         const box b = box_at(boxes, batch, id[i], a->center_box != 0);
         bool is_free = true;
-        for (int64_t k = 0; k < count && is_free; k++) is_free = !(overlap(b, kept[k]) > iou);
+        for (int64_t k = 0; k < count && is_free; k++) is_free = !(overlap(&b, &kept[k]) > iou);
         if (!is_free) continue;
         kept[count++] = b;
         int64_t(*row)[3] = VEC_PUSH(c->scratch, out);
