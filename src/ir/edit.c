@@ -474,7 +474,7 @@ sinter_status ir_sweep(ir_graph *g)
             const ir_node *n = &g->node.at[id];
             if (n->is_dead || n->op != OP_bind) continue;
             const attrs_bind *at = n->attrs;
-            bool needed = false;
+            bool needed = at->kind == bind_kind_raw && at->flag; /* a guard: it is there to fail */
             for (uint32_t i = 0; i < at->symbols.count && !needed; i++) {
                 uint32_t s;
                 needed = dim_symbol_of(g->dims, (dim)at->symbols.at[i], &s) && used[s];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quirks_control.c - recurrent layers, and the operators that own subgraphs. */
+#include "onnx/importer.h"
 #include "onnx/quirks.h"
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,70 @@ static const onnx_graph *squeeze_of(const onnx_graph *yes, const onnx_graph *no)
     return a && b && strcmp(a, b) == 0 ? yes : NULL;
 }
 
+/* Undoes the nodes of a first try, newest first, and their regions. */
+static void discard(onnx_call *c, uint32_t node_first, uint32_t region_first)
+{
+    ir_graph *g = c->g;
+    for (uint32_t r = region_first; r < g->region.count; r++) {
+        ir_region *x = ir_region_at(g, r);
+        for (uint32_t i = 0; i < x->result.count; i++) {
+            ir_value *v = ir_value_at(g, x->result.at[i]);
+            if (v->use_count) v->use_count--;
+        }
+        x->result.count = x->param.count = 0;
+    }
+    for (uint32_t n = g->node.count; n-- > node_first;)
+        if (!ir_node_at(g, n)->is_dead) ir_node_kill(g, n);
+}
+
+/* What a branch that cannot be imported left behind. */
+typedef struct trouble {
+    uint32_t count, shown;
+    sinter_status status, problem_status;
+} trouble;
+
+static trouble trouble_now(const onnx_call *c)
+{
+    return (trouble){ c->im->problem_count, c->im->problem_shown, c->status, c->im->problem_status };
+}
+
+static void trouble_restore(onnx_call *c, const trouble *t)
+{
+    c->im->problem_count = t->count;
+    c->im->problem_shown = t->shown;
+    c->im->problem_status = t->problem_status;
+    c->status = t->status;
+    if (!t->status && !t->count) *c->e->error = (sinter_error){ 0 };
+}
+
+/* True where the branch went into its region without trouble. Memory that ran out stays a failure. */
+static bool branch_tried(onnx_call *c, const onnx_graph *graph, ir_node_id n, const call_captures *captures, trouble *t)
+{
+    const trouble before = trouble_now(c);
+    call_region(c, graph, n, NULL, 0, captures);
+    *t = trouble_now(c);
+    if (c->status == SINTER_NO_MEMORY || (!c->status && t->count == before.count)) return true;
+    trouble_restore(c, &before);
+    return false;
+}
+
+/* Makes the run fail where the condition is not what the import relied on. */
+static void guard(onnx_call *c, ir_value_id condition, bool wanted)
+{
+    const dim d = dim_symbol_late(c->g->dims, "branch", dim_const(c->g->dims, wanted));
+    uint32_t symbol;
+    attrs_bind *bind = ATTRS(c, bind);
+    if (!dim_symbol_of(c->g->dims, d, &symbol)) REJECT(c, NO_MEMORY, "out of memory for a guard");
+    if (c->status) return;
+    dim_symbol *s = dim_symbol_at(c->g->dims, symbol);
+    s->min = s->opt = wanted;
+    bind->kind = bind_kind_raw;
+    bind->flag = 1;
+    bind->symbols = call_dims(c, &d, 1);
+    const ir_value_id number = call_cast(c, condition, SINTER_DTYPE_I64);
+    call_node(c, OP_bind, bind, &number, 1, 0);
+}
+
 void convert_if(onnx_call *c)
 {
     const onnx_graph *yes = graph_of(c, "then_branch"), *no = graph_of(c, "else_branch");
@@ -162,9 +227,20 @@ void convert_if(onnx_call *c)
     if (c->status) return;
     in[0] = condition;
     if (captures.count) memcpy(in + 1, captures.at, captures.count * sizeof *in);
+    /* Often a branch makes no sense for the sizes at hand, and never runs: then the other one is the graph. */
+    const uint32_t node_first = c->g->node.count, region_first = c->g->region.count;
+    trouble first, second;
     const ir_node_id n = owner_new(c, OP_if, NULL, in, captures.count + 1, c->count_out);
-    call_region(c, yes, n, NULL, 0, &captures);
-    call_region(c, no, n, NULL, 0, &captures);
+    const bool is_yes = branch_tried(c, yes, n, &captures, &first);
+    const bool is_no = branch_tried(c, no, n, &captures, &second);
+    if (!is_yes && !is_no) trouble_restore(c, &first);
+    if (c->status) return;
+    if (is_yes != is_no) {
+        discard(c, node_first, region_first);
+        guard(c, condition, is_yes);
+        call_inline(c, is_yes ? yes : no, NULL, 0, c->out, c->count_out);
+        return;
+    }
     owner_done(c, n);
 }
 
@@ -180,22 +256,6 @@ static ir_value like(const onnx_call *c, ir_value_id v)
     ir_value p = { .dtype = x->dtype, .rank = x->rank };
     memcpy(p.dim, x->dim, sizeof p.dim);
     return p;
-}
-
-/* Undoes the nodes of a first try, newest first, and their regions. */
-static void discard(onnx_call *c, uint32_t node_first, uint32_t region_first)
-{
-    ir_graph *g = c->g;
-    for (uint32_t r = region_first; r < g->region.count; r++) {
-        ir_region *x = ir_region_at(g, r);
-        for (uint32_t i = 0; i < x->result.count; i++) {
-            ir_value *v = ir_value_at(g, x->result.at[i]);
-            if (v->use_count) v->use_count--;
-        }
-        x->result.count = x->param.count = 0;
-    }
-    for (uint32_t n = g->node.count; n-- > node_first;)
-        if (!ir_node_at(g, n)->is_dead) ir_node_kill(g, n);
 }
 
 /* A negative axis of a scanned output counts in the output's rank, one more than the body's result has. */

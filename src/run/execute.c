@@ -39,7 +39,14 @@ static sinter_status late_resize(ref_call *call, uint32_t i, const int64_t *dim_
         const uint32_t symbols = ((const attrs_bind *)call->attrs)->symbols.count;
         if (count != symbols)
             return FAIL(&c->e, INVALID_MODEL, "'%s' gives %u sizes, expected %u", name, count, symbols);
-        for (uint32_t k = 0; k < count; k++) TRY(context_bind_symbol(c, symbol[k], dim_at[k], name));
+        const attrs_bind *attrs = call->attrs;
+        const bool is_guard = attrs->kind == bind_kind_raw && attrs->flag;
+        for (uint32_t k = 0; k < count; k++) {
+            const sinter_status bound = context_bind_symbol(c, symbol[k], dim_at[k], name);
+            if (is_guard)
+                TRY(NOTE(&c->e, bound, "the condition chose a branch that the model does not have for these shapes"));
+            TRY(bound);
+        }
         context_evaluate(c);
         return SINTER_OK;
     }
