@@ -120,6 +120,46 @@ static void imports_branches(void)
     done(&f, m);
 }
 
+static bytes choice_of(const char *yes, const char *no)
+{
+    bytes g = graph_of((int64_t[]){ 2 }, 1, "");
+    bytes_put(&g, 11, onnx_value("c", 9, NULL, 0, ""));
+    bytes n = onnx_node_bytes("If", "choice", "c", "y");
+    bytes_put(&n, 5, onnx_attr_graph("then_branch", branch(yes)));
+    bytes_put(&n, 5, onnx_attr_graph("else_branch", branch(no)));
+    bytes_put(&g, 1, n);
+    return onnx_model_bytes(g, 17);
+}
+
+/* Det wants a matrix: with a vector that branch can never run, and the other one is taken behind a guard. */
+static void guards_branches(void)
+{
+    fixture f;
+    bytes m = choice_of("Relu", "Det");
+    if (CHECK_EQ(import(&f, m, NULL), SINTER_OK)) {
+        CHECK_EQ(ir_sweep(f.g), SINTER_OK);
+        uint32_t guards = 0, choices = 0, symbol;
+        for (ir_node_id id = 1; id < f.g->node.count; id++) {
+            const ir_node *n = ir_node_at(f.g, id);
+            if (n->is_dead) continue;
+            choices += n->op == OP_if;
+            if (n->op != OP_bind) continue;
+            const attrs_bind *a = n->attrs;
+            guards += a->flag == 1;
+            if (!CHECK(dim_symbol_of(f.g->dims, (dim)a->symbols.at[0], &symbol))) continue;
+            const dim_symbol *at = dim_symbol_at(f.g->dims, symbol);
+            CHECK(at->min == 1 && at->max == 1);
+        }
+        CHECK_EQ(guards, 1);
+        CHECK_EQ(choices, 0);
+    }
+    done(&f, m);
+    m = choice_of("Det", "Det");
+    CHECK(import(&f, m, NULL) != SINTER_OK);
+    CHECK_HAS(f.error.text, "choice");
+    done(&f, m);
+}
+
 /* A function in domain d whose body calls `inner`, of domain `domain`. */
 static bytes function_bytes(const char *name, const char *inner, const char *domain, uint32_t calls)
 {
@@ -367,10 +407,17 @@ static void survives_failing_memory(void)
     free(m.at);
 }
 
-static const test tests[] = { T(imports_symbols),        T(collects_problems),
-                              T(imports_branches),       T(expands_functions),
-                              T(refuses_nesting),        T(refuses_external),
-                              T(refuses_sizes),          T(survives_failing_memory),
-                              T(resolves_sequences),     T(unrolls_loops_over_sequences),
-                              T(binds_negative_numbers), { 0 } };
+static const test tests[] = { T(imports_symbols),
+                              T(collects_problems),
+                              T(imports_branches),
+                              T(guards_branches),
+                              T(expands_functions),
+                              T(refuses_nesting),
+                              T(refuses_external),
+                              T(refuses_sizes),
+                              T(survives_failing_memory),
+                              T(resolves_sequences),
+                              T(unrolls_loops_over_sequences),
+                              T(binds_negative_numbers),
+                              { 0 } };
 TEST_MAIN(tests)
