@@ -97,13 +97,6 @@ sinter_status sinter_buffer_save(const sinter_buffer *buffer, const char *path, 
 
 /* ---- interface of a model ---- */
 
-static bool is_initialized(const onnx_model *m, const char *name)
-{
-    for (uint32_t i = 0; i < m->graph.initializer.count; i++)
-        if (strcmp(m->graph.initializer.at[i].name, name) == 0) return true;
-    return false;
-}
-
 static bool visit_one(const onnx_value_info *v, bool is_input, int (*visit)(void *, const sinter_model_io *),
                       void *user)
 {
@@ -132,7 +125,7 @@ sinter_status sinter_model_inputs(const char *path, const sinter_env_options *op
     const sinter_status s = NOTE(&e, onnx_model_read(&e, &a, file.data, file.size, &m), "reading '%s'", path);
     bool more = s == SINTER_OK;
     for (uint32_t i = 0; more && i < m.graph.in.count; i++)
-        if (!is_initialized(&m, m.graph.in.at[i].name)) more = visit_one(&m.graph.in.at[i], true, visit, user);
+        if (!onnx_model_initializes(&m, m.graph.in.at[i].name)) more = visit_one(&m.graph.in.at[i], true, visit, user);
     for (uint32_t i = 0; more && i < m.graph.out.count; i++) more = visit_one(&m.graph.out.at[i], false, visit, user);
     arena_deinit(&a);
     os_file_close(&e, &file);

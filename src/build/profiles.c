@@ -7,15 +7,6 @@
 
 #include <string.h>
 
-static bool is_initialized(const onnx_model *m, const char *name)
-{
-    for (uint32_t i = 0; i < m->graph.initializer.count; i++)
-        if (strcmp(m->graph.initializer.at[i].name, name) == 0) return true;
-    for (uint32_t i = 0; i < m->graph.sparse.count; i++)
-        if (strcmp(m->graph.sparse.at[i].values.name, name) == 0) return true;
-    return false;
-}
-
 static sinter_status check_range(env *e, const sinter_shape_range *r)
 {
     if (!r->input || r->rank > SINTER_RANK_MAX)
@@ -85,7 +76,8 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
     const uint32_t given = count;
     for (uint32_t i = 0; i < model->graph.in.count; i++) {
         const onnx_value_info *v = &model->graph.in.at[i];
-        if (!v->has_shape || v->rank > SINTER_RANK_MAX || is_initialized(model, v->name) || find(list, given, v->name))
+        if (!v->has_shape || v->rank > SINTER_RANK_MAX || onnx_model_initializes(model, v->name) ||
+            find(list, given, v->name))
             continue;
         onnx_input_shape *s = &list[count];
         *s = (onnx_input_shape){ .name = v->name, .rank = v->rank };

@@ -442,3 +442,12 @@ sinter_status onnx_model_read(env *e, arena *a, const uint8_t *bytes, size_t siz
     if (!out->has_graph) return FAIL(e, INVALID_MODEL, "%zu bytes hold no ONNX graph", size);
     return SINTER_OK;
 }
+
+bool onnx_model_initializes(const onnx_model *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->graph.initializer.count; i++)
+        if (strcmp(m->graph.initializer.at[i].name, name) == 0) return true;
+    for (uint32_t i = 0; i < m->graph.sparse.count; i++)
+        if (strcmp(m->graph.sparse.at[i].values.name, name) == 0) return true;
+    return false;
+}

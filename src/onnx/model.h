@@ -101,6 +101,9 @@ typedef struct onnx_model {
 /* Reads a ModelProto. `bytes` must live as long as the tensors are wanted. */
 sinter_status onnx_model_read(env *e, arena *a, const uint8_t *bytes, size_t size, onnx_model *out);
 
+/* Does the main graph give this name a value of its own? Such an input is no input. */
+bool onnx_model_initializes(const onnx_model *m, const char *name);
+
 /* Files of external data that were mapped for a model: they live until the caller closes them. */
 typedef struct onnx_file { char *name; size_t name_size; os_file file; } onnx_file;
 typedef struct onnx_files { uint32_t count, capacity; onnx_file *at; } onnx_files;
