@@ -11,10 +11,25 @@
 typedef struct device device;           /* each backend's own */
 typedef struct program program;
 
+/* An order of work on a device. Work on it is asynchronous: what a call was given lives until stream_wait. */
+typedef struct stream stream;
+
 typedef struct device_options {
     uint32_t    threads;                /* 0: as many as there are CPUs */
     const char *isa;                    /* a cap, or NULL */
+    const char *name;                   /* which one: cuda: "0", "1" …, or "sm_90a" (build only); NULL: the first */
+    const char *kernel_cache;           /* folder of compiled kernels; NULL: the user's; "": none */
+    bool        trusts_code;            /* code that the engine carries may run */
 } device_options;
+
+typedef enum copy_kind { COPY_TO_DEVICE, COPY_FROM_DEVICE, COPY_ON_DEVICE } copy_kind;
+
+/* A kernel as it was chosen: what decides which code it needs. */
+typedef struct kernel_use {
+    const kernel  *kernel;
+    const problem *problem;
+    const tactic  *tactic;
+} kernel_use;
 
 /* One launch: a kernel with its shapes known. Views carry data only for constants that are not packed. */
 typedef struct program_step {
@@ -37,6 +52,7 @@ typedef struct program_run {
     step_clock  *clock;                 /* by step index; NULL: not measured */
     env         *e;
     arena       *scratch;               /* of the caller's thread; rewound after each step */
+    stream      *stream;                /* NULL where the backend has none */
 } program_run;
 
 typedef struct backend {
@@ -48,19 +64,47 @@ typedef struct backend {
     /* Text that names the class of this device for the timing cache; nothing dispatches on it. */
     void          (*describe)(const device *d, text *out);
 
-    /* Memory of the place where programs read and write; host memory here means that address is usable by both. */
+    /* Memory of the place where programs read and write, zeroed. */
     void         *(*memory_alloc)(env *e, device *d, size_t size);
     void          (*memory_free)(env *e, device *d, void *ptr, size_t size);
 
-    /* Binds `count` steps into one program. `reuse`: a program of the same steps to bind again in place, or NULL. */
-    sinter_status (*program_create)(env *e, device *d, const program_step *step, uint32_t count, program *reuse,
-                                    program **out);
+    /* What follows up to `program_create` is NULL where programs read and write host memory and end before
+     * program_launch returns: there is one place then, and no stream. */
+
+    /* Views whose offset, or pitch of any axis but the innermost, is not known to be a multiple of so many bytes are
+     * stated as gapped; 0: any will do. Dense operands at an aligned offset always qualify. */
+    uint32_t      alignment;
+    /* Host memory that copies to and from the device at full speed and asynchronously. */
+    void         *(*host_alloc)(env *e, device *d, size_t size);
+    void          (*host_free)(env *e, device *d, void *ptr, size_t size);
+    /* native: the caller's own stream (CUstream), used and never destroyed; NULL: a new one. */
+    sinter_status (*stream_create)(env *e, device *d, void *native, stream **out);
+    void          (*stream_destroy)(env *e, device *d, stream *s);
+    /* Waits for all work on the stream; what a kernel found wrong in the data is put into `fault` and forgotten. */
+    sinter_status (*stream_wait)(env *e, device *d, stream *s, data_fault *fault);
+    sinter_status (*copy)(env *e, device *d, stream *s, copy_kind kind, void *to, const void *from, size_t size);
+    /* Makes the code of all these ready, in parallel: a hint before they are measured or bound. */
+    sinter_status (*prepare)(env *e, device *d, const kernel_use *use, uint32_t count);
+    /* Mean time of one of `repeats` launches one after the other, by the device's clock. */
+    sinter_status (*program_time)(device *d, program *p, const program_run *run, uint32_t repeats, double *ns);
+    /* Code for engines: everything that `use` needs, handed to `add` by key. import: what an engine carries; borrowed
+     * while the device is open. Bytes are believed only if options.trusts_code was set. */
+    sinter_status (*code_export)(env *e, device *d, const kernel_use *use, uint32_t count,
+                                 sinter_status (*add)(void *user, const uint8_t key[32], const void *bytes, size_t size),
+                                 void *user);
+    sinter_status (*code_import)(env *e, device *d, const uint8_t key[32], const void *bytes, size_t size);
+
+    /* Binds `count` steps into one program. `reuse`: a program of the same steps to bind again in place, or NULL.
+     * is_once: sizes that data decides; it will be bound again before its next launch. */
+    sinter_status (*program_create)(env *e, device *d, const program_step *step, uint32_t count, bool is_once,
+                                    program *reuse, program **out);
     sinter_status (*program_launch)(device *d, program *p, const program_run *run);
     void          (*program_destroy)(env *e, device *d, program *p);
     size_t        (*program_memory)(const program *p);
 } backend;
 
-/* backends/list.c: every backend of this build, by name. NULL: no such one. */
+/* backends/list.c: every backend of this build, by name ("cpu", "cuda"; what follows a colon is device_options.name).
+ * NULL: no such one. */
 const backend *backend_find(const char *name);
 
 #endif

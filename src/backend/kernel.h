@@ -13,13 +13,15 @@ enum { TACTIC_SIZE = 32 };
 /* equal bytes, equal tactic; kernels overlay a struct */
 typedef struct tactic { uint8_t at[TACTIC_SIZE]; } tactic;
 
-/* What a CPU kernel may know of the machine it is chosen for. */
+/* What a kernel may know of the machine it is chosen for. */
 typedef struct kernel_target {
-    uint32_t isa;                       /* cpu: isa_level */
-    uint32_t threads;                   /* tuned for this many; runs with any */
-    double   flops;                     /* f32 per second and thread, roughly: for the cost model */
-    double   bandwidth;                 /* bytes per second and thread from the last cache, roughly */
-    uint64_t cache_l1, cache_l2;        /* bytes a core */
+    uint32_t isa;                       /* cpu: isa_level; cuda: compute capability, 75 to 120 */
+    uint32_t threads;                   /* tuned for this many; runs with any; cuda: 1 */
+    double   flops;                     /* f32 per second and thread (cuda: device), roughly: for the cost model */
+    double   bandwidth;                 /* bytes per second and thread from the last cache (cuda: device memory) */
+    uint64_t cache_l1, cache_l2;        /* bytes a core; cuda: l2 of the device */
+    uint32_t units;                     /* cuda: multiprocessors */
+    uint32_t shared;                    /* cuda: bytes of shared memory that one block may have */
 } kernel_target;
 
 typedef struct tactic_sink { tactic at[32]; uint32_t count; } tactic_sink;
@@ -50,6 +52,13 @@ typedef enum kernel_numerics {
     KERNEL_TRANSFORMED                  /* sums of other products that are equal but for rounding: not for math=exact */
 } kernel_numerics;
 
+/* Where a kernel runs, and so where its operands lie. */
+typedef enum kernel_where {
+    KERNEL_ON_DEVICE,                   /* in a program of the backend */
+    KERNEL_ON_HOST,                     /* by `run`, on host memory, between programs: all operands in PLACE_HOST */
+    KERNEL_TRANSFER                     /* one dense operand from one place to the other: backend.copy */
+} kernel_where;
+
 typedef struct kernel {
     const char *name;                   /* stable: part of cache keys and engine files */
     uint32_t    abi;                    /* parameters and packing; raised by hand */
@@ -58,6 +67,7 @@ typedef struct kernel {
     /* a single result may lie exactly where an operand of the programs lies that is seen alike */
     bool        is_in_place;
     kernel_numerics numerics;
+    kernel_where where;
     const char *(*reject)(const problem *p, const kernel_target *t);         /* NULL: can run; else the reason */
     /* best guess first; at least one */
     void   (*tactics)(const problem *p, const kernel_target *t, tactic_sink *out);

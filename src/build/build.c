@@ -122,7 +122,7 @@ static sinter_status plan_profile(builder *b, uint32_t index)
     grow_late(b, t->plan);
     TRY(plan_offsets(b->e, t->plan, slab_item_max));
     env_log(b->e, LOG_PLAN, "profile %u: %u steps, %llu bytes of slab", index, t->plan->step.count - 1,
-            (unsigned long long)t->plan->slab_size);
+            (unsigned long long)t->plan->slab_size[PLACE_DEVICE]);
     return SINTER_OK;
 }
 
@@ -160,7 +160,8 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
                                  .model = engine_writer_string(&x->w, name),
                                  .threads = target.threads,
                                  .isa = b->o->device == SINTER_DEVICE_REFERENCE ? 0 : target.isa,
-                                 .node_count = b->model.graph.node.count };
+                                 .node_count = b->model.graph.node.count,
+                                 .backend = engine_writer_string(&x->w, b->backend->name) };
     text_deinit(&t);
     TRY(emit_notes(x, &notes));
     sha256 h;

@@ -179,7 +179,7 @@ static sinter_status use_storage(profile *f, uint32_t id, uint32_t *out)
 {
     if (!f->storage[id]) {
         const plan_storage *s = &f->p->storage.at[id];
-        engine_storage r = { .kind = s->kind, .size_dim = s->size, .bound = s->bound, .at = s->at };
+        engine_storage r = { .kind = s->kind, .size_dim = s->size, .bound = s->bound, .at = s->at, .place = s->place };
         if (s->kind == STORAGE_INPUT || s->kind == STORAGE_OUTPUT) r.at = s->io;
         if (s->kind == STORAGE_WEIGHT) {
             r.at = engine_writer_weight(&f->x->w, s->data, s->bound);
@@ -257,7 +257,8 @@ sinter_status emit_profile(emit *x, const tune_result *t)
                             .region_first = count_of(x, SECTION_REGIONS, sizeof(engine_region)),
                             .region_count = p->region.count,
                             .step_first = count_of(x, SECTION_STEPS, sizeof(engine_step)),
-                            .slab_size = p->slab_size };
+                            .slab_size = p->slab_size[PLACE_DEVICE],
+                            .host_slab_size = p->slab_size[PLACE_HOST] };
     const engine_storage no_storage = { 0 };
     const engine_value no_value = { 0 };
     const engine_region no_region = { 0 };

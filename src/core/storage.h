@@ -17,4 +17,7 @@ typedef enum storage_kind {
 /* Calls come last: STEP_IF and above run regions. A late step knows the sizes of its results only after it ran. */
 typedef enum step_kind { STEP_KERNEL, STEP_LATE, STEP_IF, STEP_LOOP, STEP_SCAN, STEP_KIND_COUNT } step_kind;
 
+/* Where a storage's bytes are. Backends that run in host memory have PLACE_DEVICE alone: no transfers. */
+typedef enum storage_place { PLACE_DEVICE, PLACE_HOST, PLACE_COUNT } storage_place;
+
 #endif

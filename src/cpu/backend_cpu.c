@@ -133,9 +133,10 @@ static bool is_small(const device *d, const program_step *s)
     return !s->kernel->cost_ns || s->kernel->cost_ns(s->problem, s->tactic, &one) < 10e3;
 }
 
-static sinter_status program_create(env *e, device *d, const program_step *step, uint32_t count, program *reuse,
-                                    program **out)
+static sinter_status program_create(env *e, device *d, const program_step *step, uint32_t count, bool is_once,
+                                    program *reuse, program **out)
 {
+    (void)is_once;
     program *p = reuse ? reuse : allocate(e, step, count);
     if (!p) return FAIL_MEMORY(e, "a program");
     for (uint32_t i = 0; i < count; i++) {

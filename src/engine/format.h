@@ -17,7 +17,7 @@ enum { ENGINE_MAJOR = 1, ENGINE_MINOR = 0, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MA
 typedef enum section_kind {
     SECTION_NONE, SECTION_STRINGS, SECTION_DIMS, SECTION_SYMBOLS, SECTION_RANGES, SECTION_IOS, SECTION_PROFILES,
     SECTION_STORAGES, SECTION_VALUES, SECTION_ARGS, SECTION_REGIONS, SECTION_STEPS, SECTION_KERNELS, SECTION_RECIPES,
-    SECTION_WEIGHTS, SECTION_NOTES, SECTION_KIND_COUNT
+    SECTION_WEIGHTS, SECTION_NOTES, SECTION_CODE, SECTION_KIND_COUNT
 } section_kind;
 
 enum { SECTION_REQUIRED = 1 };
@@ -64,15 +64,17 @@ typedef struct engine_profile {
     uint32_t storage_first, storage_count, value_first, value_count, region_first, region_count, step_first, step_count;
     uint32_t io_first;              /* in args: the value of each io */
     uint32_t reserved;
-    uint64_t slab_size;
+    uint64_t slab_size;             /* of PLACE_DEVICE */
+    uint64_t host_slab_size;        /* of PLACE_HOST: 0 where the backend has one place */
 } engine_profile;
-_Static_assert(sizeof(engine_profile) == 48, "on-disk layout");
+_Static_assert(sizeof(engine_profile) == 56, "on-disk layout");
 
 typedef struct engine_storage {
     uint32_t kind, size_dim;        /* storage_kind; bytes as an expression */
     uint64_t bound;                 /* slab: bytes kept for it; weight: its size */
     uint64_t at;                    /* slab: offset; weight: offset in SECTION_WEIGHTS; input and output: io */
-    uint32_t recipe, reserved;      /* weight: 1 + index into SECTION_RECIPES; 0: none */
+    uint32_t recipe;                /* weight: 1 + index into SECTION_RECIPES; 0: none */
+    uint32_t place;                 /* storage_place; an input may have a storage in each */
 } engine_storage;
 _Static_assert(sizeof(engine_storage) == 32, "on-disk layout");
 
@@ -113,8 +115,17 @@ _Static_assert(sizeof(engine_recipe) == 64, "on-disk layout");
 typedef struct engine_notes {
     /* strings: the writer, the device class, options, the model's name */
     uint32_t version, target, options, model;
-    uint32_t threads, isa;          /* tuned for so many; the CPU level that the kernels need */
-    uint32_t node_count, reserved;  /* of the model */
+    uint32_t threads, isa;          /* tuned for so many; the CPU level, or compute capability, that the kernels need */
+    uint32_t node_count;            /* of the model */
+    uint32_t backend;               /* string: "cpu", "cuda" */
 } engine_notes;
+
+/* SECTION_CODE (optional): compiled kernels one after the other, each a header and `size` bytes, padded to 16. Run only
+ * where the caller trusts the file. */
+typedef struct engine_code_header {
+    uint8_t  key[32];               /* of what it was compiled from */
+    uint64_t size, sum;             /* sum: hash64 of the bytes */
+} engine_code_header;
+_Static_assert(sizeof(engine_code_header) == 48, "on-disk layout");
 
 #endif

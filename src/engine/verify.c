@@ -31,6 +31,7 @@ static const size_t record_size[SECTION_KIND_COUNT] = {
     [SECTION_RECIPES] = sizeof(engine_recipe),
     [SECTION_WEIGHTS] = 1,
     [SECTION_NOTES] = sizeof(engine_notes),
+    [SECTION_CODE] = 1,
 };
 _Static_assert(sizeof(engine_dim) == sizeof(dim_node), "the shape program is evaluated where it lies");
 

@@ -225,24 +225,26 @@ sinter_status plan_offsets(env *e, plan *p, uint64_t limit)
         order[count++] = (slot){ .size = size, .storage = i, .first = s->first, .last = s->last };
     }
     qsort(order, count, sizeof *order, larger_first);
-    p->slab_size = 0;
+    memset(p->slab_size, 0, sizeof p->slab_size);
     for (uint32_t i = 0; i < count; i++) {
         size_t live = 0;
+        plan_storage *s = &p->storage.at[order[i].storage];
         for (uint32_t k = 0; k < i; k++) {
+            if (p->storage.at[order[k].storage].place != s->place) continue;
             if (order[k].last < order[i].first || order[k].first > order[i].last) continue;
             const uint64_t at = p->storage.at[order[k].storage].at;
             taken[live][0] = at;
             taken[live++][1] = at + order[k].size;
         }
-        plan_storage *s = &p->storage.at[order[i].storage];
         s->at = lowest_gap(taken, live, order[i].size);
         const uint64_t end = size_add(s->at, order[i].size);
-        if (end > p->slab_size) p->slab_size = end;
+        if (end > p->slab_size[s->place]) p->slab_size[s->place] = end;
     }
     arena_deinit(&scratch);
-    if (p->slab_size > e->limits.memory_max)
-        return FAIL(e, NO_MEMORY, "activations need %llu bytes, the limit is %llu", (unsigned long long)p->slab_size,
-                    (unsigned long long)e->limits.memory_max);
+    for (storage_place i = PLACE_DEVICE; i < PLACE_COUNT; i++)
+        if (p->slab_size[i] > e->limits.memory_max)
+            return FAIL(e, NO_MEMORY, "activations need %llu bytes, the limit is %llu",
+                        (unsigned long long)p->slab_size[i], (unsigned long long)e->limits.memory_max);
     return SINTER_OK;
 }
 
@@ -255,7 +257,7 @@ uint64_t plan_lower_bound(const plan *p, arena *a)
     if (!change) return 0;
     for (uint32_t i = 1; i < p->storage.count; i++) {
         const plan_storage *s = &p->storage.at[i];
-        if (s->kind != STORAGE_SLAB || s->first == UINT32_MAX) continue;
+        if (s->kind != STORAGE_SLAB || s->place != PLACE_DEVICE || s->first == UINT32_MAX) continue;
         change[s->first] += (int64_t)s->bound;
         change[s->last + 1] -= (int64_t)s->bound;
     }

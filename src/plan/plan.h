@@ -16,6 +16,7 @@ enum { PLAN_ALIGN = 64 };
 
 typedef struct plan_storage {
     storage_kind kind;
+    storage_place place;
     dim          size;              /* bytes */
     uint64_t     bound;             /* bytes: the size's upper bound; of a weight: its size */
     uint64_t     at;                /* offset in the slab, or in the weights section */
@@ -63,7 +64,7 @@ typedef struct plan {
     VEC(plan_region)  region;       /* 1 is main */
     uint32_t   count_io;
     const uint32_t *io;             /* the value of each input, then of each output */
-    uint64_t   slab_size;
+    uint64_t   slab_size[PLACE_COUNT];
 } plan;
 
 sinter_status plan_create(env *e, arena *a, dim_table *dims, plan **out);
@@ -81,7 +82,7 @@ void          plan_in_place(plan *p);
  * Storages whose bound is above `limit` bytes (or unknown) become STORAGE_GROWN. Cost: O(n^2) in storages, small
  * constant. */
 sinter_status plan_offsets(env *e, plan *p, uint64_t limit);
-/* The peak of live bytes: no plan can be smaller. For reports and tests. */
+/* The peak of live bytes on the device: no plan can be smaller. For reports and tests. */
 uint64_t      plan_lower_bound(const plan *p, arena *a);
 
 #endif

@@ -436,7 +436,7 @@ sinter_status context_bind_item(context *c, const run_item *item)
     for (uint32_t i = item->first; i < item->first + item->count; i++)
         TRY(NOTE(&c->e, context_prepare_step(c, i), "preparing step '%s'",
                  engine_text(c->g, context_step(c, i)->name)));
-    return c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count,
+    return c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, item->is_late,
                                          s->program[item->program], &s->program[item->program]);
 }
 

@@ -109,7 +109,7 @@ static sinter_status measure(bench *b, const problem *p, const kernel *k, const 
                                 .in_id = b->id,
                                 .out_id = b->id + p->count_in };
     program *made = NULL;
-    TRY(o->backend->program_create(e, o->device, &step, 1, NULL, &made));
+    TRY(o->backend->program_create(e, o->device, &step, 1, false, NULL, &made));
     arena scratch;
     arena_init(&scratch, e);
     const program_run run = { .address = b->address, .workspace = workspace, .e = e, .scratch = &scratch };

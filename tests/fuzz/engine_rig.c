@@ -24,6 +24,7 @@ static const size_t record_size[SECTION_KIND_COUNT] = {
     [SECTION_RECIPES] = sizeof(engine_recipe),
     [SECTION_WEIGHTS] = 1,
     [SECTION_NOTES] = sizeof(engine_notes),
+    [SECTION_CODE] = 1,
 };
 
 /* Which kinds are damaged how often: those that a run depends on most. */

@@ -78,7 +78,7 @@ static void check_plan(rig *r)
         const plan_storage *x = &r->p->storage.at[i];
         if (x->kind != STORAGE_SLAB) continue;
         CHECK_EQ(x->at % PLAN_ALIGN, 0);
-        CHECK(x->at + x->bound <= r->p->slab_size);
+        CHECK(x->at + x->bound <= r->p->slab_size[PLACE_DEVICE]);
         for (uint32_t k = 1; k < i; k++) {
             const plan_storage *y = &r->p->storage.at[k];
             if (y->kind != STORAGE_SLAB || x->last < y->first || y->last < x->first || !x->bound || !y->bound) continue;
@@ -116,9 +116,9 @@ static void random_plans(void)
         const int before = test_failures;
         check_plan(&r);
         const uint64_t least = plan_lower_bound(r.p, &r.a);
-        CHECK(r.p->slab_size >= least);
+        CHECK(r.p->slab_size[PLACE_DEVICE] >= least);
         if (least > 10000) {
-            const double ratio = (double)r.p->slab_size / (double)least;
+            const double ratio = (double)r.p->slab_size[PLACE_DEVICE] / (double)least;
             sum += ratio;
             counted++;
             if (ratio > worst) worst = ratio;
