@@ -111,6 +111,15 @@ static sinter_status time_of(env *e, const problem *p, const candidate *c, const
     return s;
 }
 
+/* The code of all candidates at once, where it has to be made. */
+static sinter_status prepare(env *e, const problem *p, const tune_options *o, const candidate *list, uint32_t count)
+{
+    kernel_use use[CANDIDATES_MAX];
+    for (uint32_t i = 0; i < count; i++)
+        use[i] = (kernel_use){ .kernel = list[i].kernel, .problem = p, .tactic = &list[i].tactic };
+    return o->cache_only ? SINTER_OK : o->backend->prepare(e, o->device, use, count);
+}
+
 sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choice *out)
 {
     candidate list[CANDIDATES_MAX];
@@ -127,6 +136,7 @@ sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choic
     text_init(&problem_text, e);
     problem_print(p, &problem_text);
     sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
+    if (s == SINTER_OK && o->backend->prepare) s = prepare(e, p, o, list, asked);
     uint32_t best = 0;
     for (uint32_t i = 0; i < asked && s == SINTER_OK; i++) {
         s = time_of(e, p, &list[i], o, problem_text.at, &list[i].ns);

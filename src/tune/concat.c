@@ -34,6 +34,7 @@ static void vote(lowering *l, const work *w, uint8_t *best)
 
 sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
 {
+    for (uint32_t i = 0; i < w->count_in; i++) TRY(work_place(l, w->in[i], PLACE_DEVICE, w->name, &w->in[i]));
     const work_out *o = &w->out[0];
     const attrs_concat *attrs = w->attrs;
     uint8_t order[SINTER_RANK_MAX] = { 0 };

@@ -9,10 +9,13 @@
 
 static sinter_status lower_region(lowering *l, ir_region_id from, uint32_t to);
 
+/* Values that go in and out of regions: the executor copies them, on the host. */
 static uint32_t new_row_value(lowering *l, ir_value_id v)
 {
     const ir_value *x = ir_value_at(l->g, v);
-    return plan_value_dense(l->p, STORAGE_SLAB, x->name, x->dtype, x->rank, x->dim, NULL);
+    const uint32_t made = plan_value_dense(l->p, STORAGE_SLAB, x->name, x->dtype, x->rank, x->dim, NULL);
+    if (made && l->o->backend->copy) l->p->storage.at[l->p->value.at[made].storage].place = PLACE_HOST;
+    return made;
 }
 
 static sinter_status value_of(lowering *l, ir_value_id v, uint32_t *out)
@@ -146,9 +149,14 @@ static sinter_status lower_call(lowering *l, const ir_node *n)
                                    : n->op == OP_loop ? 2 + (uint64_t)((const attrs_loop *)n->attrs)->carried
                                                       : (uint64_t)((const attrs_scan *)n->attrs)->carried +
                                                             (uint64_t)((const attrs_scan *)n->attrs)->scanned;
-    for (uint32_t i = 0; i < n->count_in; i++) TRY(value_of(l, n->in[i], &in[i]));
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        TRY(value_of(l, n->in[i], &in[i]));
+        if (i < first_capture) TRY(work_place(l, in[i], PLACE_HOST, s.name, &in[i]));
+    }
     const uint32_t region = l->region;
     for (uint32_t k = 0; k < n->count_region; k++) {
+        /* What a body converts or moves is not there where the body did not run. */
+        const uint32_t converted = l->converted.count, placed = l->placed.count;
         const ir_region *body = ir_region_at(l->g, n->region[k]);
         if (!VEC_PUSH(l->a, &l->p->region)) return FAIL_MEMORY(l->e, "a region");
         const uint32_t to = s.region[k] = l->p->region.count - 1;
@@ -167,6 +175,8 @@ static sinter_status lower_call(lowering *l, const ir_node *n)
         l->p->region.at[to].param = param;
         l->p->region.at[to].count_param = body->param.count;
         TRY(lower_region(l, n->region[k], to));
+        l->converted.count = converted;
+        l->placed.count = placed;
     }
     l->region = region;
     for (uint32_t i = 0; i < n->count_out; i++) {
@@ -195,7 +205,8 @@ static sinter_status lower_node(lowering *l, ir_node_id id)
         TRY(work_reference(l, &w, STEP_LATE, value));
     } else if (traits & HOST) {
         TRY(work_reference(l, &w, STEP_KERNEL, value));
-    } else if (n->op == OP_concat && !l->o->reference_only && !n->epilogue && n->count_in > 1) {
+    } else if (n->op == OP_concat && !l->o->reference_only && !n->epilogue && n->count_in > 1 &&
+               !work_is_for_host(l, &w)) {
         TRY(concat_lower(l, &w, value));
     } else {
         TRY(work_lower(l, &w, value));
@@ -222,6 +233,7 @@ static sinter_status lower_results(lowering *l, ir_region_id from, uint32_t to)
     if (!result) return FAIL_MEMORY(l->e, "results");
     for (uint32_t i = 0; i < body->result.count; i++) {
         TRY(value_of(l, body->result.at[i], &result[i]));
+        if (l->o->backend->copy) TRY(work_place(l, result[i], PLACE_HOST, "", &result[i]));
         const uint32_t storage = l->p->value.at[result[i]].storage;
         if (is_param_storage(l, &l->p->region.at[to], storage))
             TRY(work_copy(l, result[i], NULL, true, 0, "", &result[i]));
@@ -269,6 +281,29 @@ static sinter_status lower_region(lowering *l, ir_region_id from, uint32_t to)
     return to == 1 ? SINTER_OK : lower_results(l, from, to);
 }
 
+/* An input that only the host reads is not wanted on the device. */
+static sinter_status lower_inputs(lowering *l, uint32_t *io, uint32_t count)
+{
+    if (!l->o->backend->copy) return SINTER_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t storage = l->p->value.at[io[i]].storage;
+        bool is_read = false;
+        uint32_t twin = 0;
+        for (uint32_t k = 1; k < l->p->step.count && !is_read; k++)
+            for (uint32_t j = 0; j < l->p->step.at[k].count_in; j++)
+                is_read = is_read || l->p->value.at[l->p->step.at[k].in[j]].storage == storage;
+        for (uint32_t k = 1; k < l->p->storage.count; k++)
+            if (k != storage && l->p->storage.at[k].kind == STORAGE_INPUT && l->p->storage.at[k].io == i) twin = k;
+        if (is_read || !twin) continue;
+        plan_value *slot = VEC_PUSH(l->a, &l->p->value);
+        if (!slot) return FAIL_MEMORY(l->e, "an input");
+        *slot = l->p->value.at[io[i]];
+        slot->storage = twin;
+        io[i] = l->p->value.count - 1;
+    }
+    return SINTER_OK;
+}
+
 static sinter_status lower_main(lowering *l)
 {
     const ir_region *main = ir_region_at(l->g, IR_MAIN);
@@ -292,7 +327,8 @@ static sinter_status lower_main(lowering *l)
     l->p->io = io;
     l->p->count_io = inputs + outputs;
     TRY(lower_region(l, IR_MAIN, 1));
-    return lower_outputs(l, io + inputs);
+    TRY(lower_outputs(l, io + inputs));
+    return lower_inputs(l, io, inputs);
 }
 
 sinter_status tune_graph(env *e, arena *a, ir_graph *g, const tune_options *options, tune_result *out)

@@ -10,6 +10,11 @@ typedef struct conversion {
     uint8_t  order[SINTER_RANK_MAX];
 } conversion;
 
+/* `value` seen in the other place. Moves by a step belong to the region that they were made in. */
+typedef struct placing {
+    uint32_t      value, result;
+} placing;
+
 typedef struct lowering {
     env                *e;
     arena              *a;
@@ -21,6 +26,7 @@ typedef struct lowering {
     /* Graph value -> 1 + which output it is, for main results that may be written in place */
     uint32_t           *io;
     VEC(conversion)     converted;
+    VEC(placing)        placed;
     uint32_t            region;         /* the plan's region that is being filled */
     uint32_t            done, total;    /* nodes, for progress */
 } lowering;
@@ -49,8 +55,13 @@ typedef struct work {
 
 /* Chooses layouts, cut and kernel, emits the steps; `value` receives the outputs' plan values. */
 sinter_status work_lower(lowering *l, const work *w, uint32_t *value);
-/* One step with the reference kernel, row-major results: ops that data sizes, and --device reference. */
+/* One step with the reference kernel, row-major results: ops that data sizes, and --device reference. It runs on the
+ * host. */
 sinter_status work_reference(lowering *l, const work *w, step_kind kind, uint32_t *value);
+/* `value` where steps in `place` can read it: itself, the same weight or input there, or what a transfer moved. */
+sinter_status work_place(lowering *l, uint32_t value, storage_place place, const char *name, uint32_t *out);
+/* Work on small values that all lie on the host already, better done there than moved. */
+bool work_is_for_host(const lowering *l, const work *w);
 /* The problem of a work that no kernel runs: a call. */
 sinter_status work_problem(lowering *l, const work *w, const problem **out);
 /* `value` dense in `order` (NULL: row-major): itself, an earlier copy, or a new one. fresh: always a new storage. */
@@ -67,5 +78,6 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value);
 
 uint32_t lower_step_new(lowering *l, const plan_step *s);       /* appends to the current region; 0 on failure */
 bool     lower_is_const(const lowering *l, uint32_t value);
+storage_place lower_place(const lowering *l, uint32_t value);
 
 #endif

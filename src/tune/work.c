@@ -91,6 +91,11 @@ static void set_dims(lowering *l, problem_operand *o, const dim *d, uint32_t ran
     }
 }
 
+storage_place lower_place(const lowering *l, uint32_t value)
+{
+    return value ? l->p->storage.at[l->p->value.at[value].storage].place : PLACE_DEVICE;
+}
+
 bool lower_is_const(const lowering *l, uint32_t value)
 {
     return value && l->p->storage.at[l->p->value.at[value].storage].kind == STORAGE_WEIGHT;
@@ -114,19 +119,37 @@ static void *problem_attrs(lowering *l, const work *w)
     return attrs;
 }
 
+/* Is so many elements a multiple of the backend's alignment, whatever the symbols are? */
+static bool is_aligned(const lowering *l, const plan_value *v, dim elements)
+{
+    const uint32_t wanted = l->o->backend->alignment, size = sinter_dtype_bits(v->dtype) / 8;
+    if (!wanted || !size) return true;
+    const dim_range r = dim_range_of(l->p->dims, elements);
+    const int64_t known = r.min == r.max ? r.min : r.divisor;
+    return known % (int64_t)(wanted > size ? wanted / size : 1) == 0;
+}
+
+/* Dense in `order`, and at an offset that the backend's kernels may assume. */
+static bool lies_dense(lowering *l, const plan_value *v, const uint8_t *order)
+{
+    return dense_in(l, v, order) && is_aligned(l, v, v->offset);
+}
+
 /* Labels an operand with the order in which `v` lies. */
 static void label_order(lowering *l, const plan_value *v, problem_operand *o)
 {
     bool is_dense;
     view_dims_order(l->p->dims, v, o->order, &is_dense);
-    o->is_strided = !is_dense;
-    o->is_gapped = false;
-    for (uint32_t i = v->rank; i-- > 0;) {
+    bool is_innermost = true;
+    o->is_gapped = !is_aligned(l, v, v->offset);
+    for (uint32_t i = v->rank; i-- > 0 && !is_dense;) {
         const uint32_t axis = o->order[i];
         if (dim_is(l->p->dims, v->dim[axis], 1)) continue;
-        o->is_gapped = !is_dense && !dim_is(l->p->dims, v->stride[axis], 1);
-        break;
+        if (is_innermost ? !dim_is(l->p->dims, v->stride[axis], 1) : !is_aligned(l, v, v->stride[axis]))
+            o->is_gapped = true;
+        is_innermost = false;
     }
+    o->is_strided = !is_dense || o->is_gapped;
 }
 
 typedef struct trial {
@@ -163,7 +186,7 @@ static sinter_status make_problem(lowering *l, const work *w, mode m, bool conve
         set_dims(l, o, v->dim, v->rank);
         uint8_t order[SINTER_RANK_MAX];
         const bool asked = mode_order(l, w, m, v->rank, NULL, order);
-        if (asked && dense_in(l, v, order)) {
+        if (asked && lies_dense(l, v, order)) {
             memcpy(o->order, order, sizeof order);
             continue;
         }
@@ -298,27 +321,40 @@ static sinter_status pack_weight(lowering *l, const trial *t, const choice *c, u
     return SINTER_OK;
 }
 
-static uint32_t new_output(lowering *l, const work_out *out, const uint8_t *order)
+static uint32_t new_output(lowering *l, const work_out *out, const uint8_t *order, storage_place place)
 {
     const bool direct = out->io && is_identity(out->rank, order);
     const uint32_t v = plan_value_dense(l->p, direct ? STORAGE_OUTPUT : STORAGE_SLAB, out->name, out->dtype, out->rank,
                                         out->dim, order);
-    if (v && direct) l->p->storage.at[l->p->value.at[v].storage].io = out->io - 1;
+    if (!v) return 0;
+    plan_storage *s = &l->p->storage.at[l->p->value.at[v].storage];
+    s->place = place;
+    if (direct) s->io = out->io - 1;
     return v;
+}
+
+/* Where the operands of a step lie. */
+static storage_place place_of(const lowering *l, const kernel *k, step_kind kind)
+{
+    const bool is_host = kind != STEP_KERNEL || k->where == KERNEL_ON_HOST;
+    return l->o->backend->copy && is_host ? PLACE_HOST : PLACE_DEVICE;
 }
 
 static sinter_status emit(lowering *l, const work *w, const trial *t, const choice *c, step_kind kind, uint32_t *value)
 {
     uint32_t *in = ARENA_NEW(l->a, uint32_t, w->count_in), *out = ARENA_NEW(l->a, uint32_t, w->count_out);
     if (!in || !out) return FAIL_MEMORY(l->e, "a step");
+    const storage_place place = place_of(l, c->kernel, kind);
     for (uint32_t i = 0; i < w->count_in; i++) {
         in[i] = w->in[i];
+        if (lower_place(l, in[i]) != place && in[i])
+            return FAIL(l->e, INTERNAL, "an operand of '%s' lies in the other place", w->name);
         if (i < COUNT_OF(t->convert) && t->convert[i])
             TRY(work_copy(l, w->in[i], t->p->in[i].order, false, 0, w->name, &in[i]));
         if (t->p->in[i].is_const) TRY(pack_weight(l, t, c, i, &in[i]));
     }
     for (uint32_t i = 0; i < w->count_out; i++) {
-        if (!value[i]) value[i] = new_output(l, &w->out[i], t->p->out[i].order);
+        if (!value[i]) value[i] = new_output(l, &w->out[i], t->p->out[i].order, place);
         if (!value[i]) return FAIL_MEMORY(l->e, "a value");
         out[i] = value[i];
     }
@@ -339,15 +375,32 @@ static sinter_status emit(lowering *l, const work *w, const trial *t, const choi
     return SINTER_OK;
 }
 
+/* The same work with its inputs in `place`. */
+static sinter_status in_place_of(lowering *l, const work *w, storage_place place, work *out)
+{
+    *out = *w;
+    out->in = ARENA_NEW(l->a, uint32_t, w->count_in);
+    if (!out->in) return FAIL_MEMORY(l->e, "a node's inputs");
+    for (uint32_t i = 0; i < w->count_in; i++) TRY(work_place(l, w->in[i], place, w->name, &out->in[i]));
+    return SINTER_OK;
+}
+
+static const kernel *reference_kernel(const lowering *l)
+{
+    uint32_t kernels = 0;
+    const kernel *const *list = l->o->backend->kernels(&kernels);
+    return list[kernels - 1];
+}
+
 sinter_status work_reference(lowering *l, const work *w, step_kind kind, uint32_t *value)
 {
     const bool is_fixed = kind != STEP_KERNEL || l->o->reference_only || op_at(w->op)->traits & HOST;
+    const choice c = { .kernel = reference_kernel(l) };
+    work placed;
     trial t;
-    TRY(make_problem(l, w, is_fixed ? MODE_ROW : MODE_FIRST, false, &t));
-    uint32_t kernels = 0;
-    const kernel *const *list = l->o->backend->kernels(&kernels);
-    const choice c = { .kernel = list[kernels - 1] };
-    return emit(l, w, &t, &c, kind, value);
+    TRY(in_place_of(l, w, place_of(l, c.kernel, kind), &placed));
+    TRY(make_problem(l, &placed, is_fixed ? MODE_ROW : MODE_FIRST, false, &t));
+    return emit(l, &placed, &t, &c, kind, value);
 }
 
 sinter_status work_problem(lowering *l, const work *w, const problem **out)
@@ -379,13 +432,14 @@ static sinter_status copy_step(lowering *l, uint32_t value, uint32_t target, con
     TRY(make_problem(l, &w, MODE_ROW, false, &t));
     label_order(l, d, &t.p->out[0]);
     label_order(l, v, &t.p->in[0]);
-    if (dense_in(l, v, t.p->out[0].order)) {
+    if (lies_dense(l, v, t.p->out[0].order)) {
         memcpy(t.p->in[0].order, t.p->out[0].order, sizeof t.p->in[0].order);
         t.p->in[0].is_strided = t.p->in[0].is_gapped = false;
     }
-    choice c;
-    tune_estimate(t.p, l->o, false, &c);
-    return emit(l, &w, &t, &c, STEP_KERNEL, &target);
+    choice c = { .kernel = reference_kernel(l) };
+    if (lower_place(l, value) == PLACE_DEVICE) tune_estimate(t.p, l->o, false, &c);
+    if (place_of(l, c.kernel, STEP_KERNEL) == lower_place(l, value)) return emit(l, &w, &t, &c, STEP_KERNEL, &target);
+    return FAIL(l->e, UNSUPPORTED, "no kernel of the device copies %s", sinter_dtype_name(v->dtype));
 }
 
 sinter_status work_copy_into(lowering *l, uint32_t value, uint32_t target, const char *name)
@@ -409,7 +463,9 @@ sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool 
     const uint32_t made =
         plan_value_dense(l->p, io ? STORAGE_OUTPUT : STORAGE_SLAB, v.name, v.dtype, v.rank, v.dim, order);
     if (!made) return FAIL_MEMORY(l->e, "a copy");
-    if (io) l->p->storage.at[l->p->value.at[made].storage].io = io - 1;
+    plan_storage *storage = &l->p->storage.at[l->p->value.at[made].storage];
+    storage->place = lower_place(l, value);
+    if (io) storage->io = io - 1;
     TRY(copy_step(l, value, made, name));
     *out = made;
     if (fresh) return SINTER_OK;
@@ -667,9 +723,12 @@ static sinter_status widen(lowering *l, const work *w, uint32_t *value, bool *do
     return SINTER_OK;
 }
 
-sinter_status work_lower(lowering *l, const work *w, uint32_t *value)
+sinter_status work_lower(lowering *l, const work *original, uint32_t *value)
 {
-    if (l->o->reference_only) return work_reference(l, w, STEP_KERNEL, value);
+    if (l->o->reference_only || work_is_for_host(l, original)) return work_reference(l, original, STEP_KERNEL, value);
+    work placed;
+    TRY(in_place_of(l, original, PLACE_DEVICE, &placed));
+    const work *w = &placed;
     trial t;
     TRY(best_trial(l, w, &t));
     if (!t.p && w->prologue) return cut_prologue(l, w, value);
@@ -677,7 +736,7 @@ sinter_status work_lower(lowering *l, const work *w, uint32_t *value)
     bool done = false;
     if (!t.p) TRY(widen(l, w, value, &done));
     if (done) return SINTER_OK;
-    if (!t.p) return work_reference(l, w, STEP_KERNEL, value);
+    if (!t.p) return work_reference(l, original, STEP_KERNEL, value);
     choice c;
     TRY(tune_choose(l->e, t.p, l->o, &c));
     return emit(l, w, &t, &c, STEP_KERNEL, value);
