@@ -35,6 +35,11 @@ void          os_wake_all(uint32_t *word);
 uint64_t      os_time_ns(void);                                          /* monotonic */
 const char   *os_env(const char *name);                                  /* NULL where unset */
 bool          os_library_exists(const char *name);                       /* can this shared library be opened? */
+/* A shared library, by name or path; NULL: `why` says why not. It stays in memory when closed: drivers keep threads. */
+void         *os_library_open(const char *name, char *why, size_t why_size);
+void          os_library_close(void *library);
+void         *os_library_symbol(void *library, const char *name);        /* NULL: it has none of that name */
+void          os_library_path(void *library, char *out, size_t size);    /* the file that was opened */
 /* Asks for large pages behind a big fresh block: faulting in small ones takes longer than reading a file. A hint. */
 void          os_memory_hint_large(void *data, size_t size);
 uint64_t      os_memory_size(void);                                      /* bytes of the machine; 0: unknown */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <linux/openat2.h>
 #include <pthread.h>
@@ -412,6 +413,32 @@ bool os_library_exists(const char *name)
     void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     if (library) (void)dlclose(library);
     return library != NULL;
+}
+
+void *os_library_open(const char *name, char *why, size_t why_size)
+{
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library) return library;
+    const char *text = dlerror();
+    (void)snprintf(why, why_size, "%s", text ? text : "it does not open");
+    return NULL;
+}
+
+void os_library_close(void *library)
+{
+    if (library) (void)dlclose(library);
+}
+
+void *os_library_symbol(void *library, const char *name)
+{
+    return dlsym(library, name);
+}
+
+void os_library_path(void *library, char *out, size_t size)
+{
+    struct link_map *map = NULL;
+    const bool is_known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name;
+    (void)snprintf(out, size, "%s", is_known ? map->l_name : "");
 }
 
 void os_memory_hint_large(void *data, size_t size)

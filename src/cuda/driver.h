@@ -13,7 +13,8 @@
 
 #include "cuda/driver_types.h"
 
-/* One pointer for each row of driver.def; NULL where the library is missing or too old. */
+/* One pointer for each row of driver.def; NULL where the library is missing or too old. Where `cuda` is set, all rows of
+ * libcuda are; so for `nvrtc`. Rows of NVML are NULL one by one. */
 typedef struct cuda_driver {
 #define CUDA_SYMBOL(library, name, version, result, arguments) result (*name) arguments;
 #include "cuda/driver.def"
@@ -27,8 +28,9 @@ typedef struct cuda_driver {
 void cuda_driver_open(cuda_driver *d);
 void cuda_driver_close(cuda_driver *d);
 
-/* Turns a CUresult into a status: NO_MEMORY for out of memory, DEVICE for what kills a context, else INTERNAL, with the
- * driver's own name for it. `what` says what was being done. */
+/* Turns a CUresult into a status: NO_MEMORY for out of memory, DEVICE for what kills a context or says that no device
+ * works, INCOMPATIBLE for code of another chip, else INTERNAL, with the driver's own name for it. `what` says what was
+ * being done. */
 sinter_status cuda_fail(env *e, const cuda_driver *d, CUresult r, const char *what);
 #define CUDA_TRY(e, driver, call, what)                                             \
     do {                                                                            \
