@@ -49,6 +49,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(device, CHOICE, "device", V_MODEL | V_TEST, "cpu|reference",                                                    \
       "reference: the reference kernels alone, without optimisation.")                                                \
     X(math, CHOICE, "math", V_MODEL | V_TEST, "fp32|exact", "exact: only rewrites that keep every bit.")              \
+    X(allow, TEXT, "allow", V_MODEL | V_TEST, "fp16,bf16,tf32",                                                        \
+      "Types that f32 work may be lowered to where that is faster; sums stay f32.")                                    \
     X(rules, TEXT, "rules", V_MODEL | V_TEST, "-NAME,-NAME", "Rewrite rules not to use.")                             \
     X(rule_limit, COUNT, "rule-limit", V_MODEL | V_TEST, "N", "Stops rewriting after N firings; 0: never.")           \
     X(isa, CHOICE, "isa", V_MODEL | V_TEST, "plain|avx2|avx512",                                                      \

@@ -349,6 +349,22 @@ static bool limits_read(const args *a, sinter_limits *limits)
     return true;
 }
 
+static bool allow_read(const char *list, uint32_t *allow)
+{
+    static const char *const names[] = { "fp16", "bf16", "tf32" };
+    for (const char *at = list; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        uint32_t k = 0;
+        while (k < sizeof names / sizeof names[0] && (strlen(names[k]) != length || memcmp(names[k], at, length) != 0))
+            k++;
+        if (k == sizeof names / sizeof names[0])
+            return cli_fail("--allow %s: expected a list of fp16, bf16, tf32", list) == 0;
+        *allow |= 1u << k;
+        at += length + (at[length] == ',');
+    }
+    return true;
+}
+
 bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
 {
     *out = (model_setup){ .env = SINTER_ENV_OPTIONS, .build = SINTER_BUILD_OPTIONS };
@@ -362,6 +378,7 @@ bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
     b->threads = (uint32_t)a->threads;
     b->tune = a->tune_at >= 0 ? (sinter_tune)a->tune_at : tune;
     b->math = a->math_at == 1 ? SINTER_MATH_EXACT : SINTER_MATH_FP32;
+    if (!allow_read(a->allow, &b->allow)) return false;
     b->timing_cache = a->timing_cache;
     b->cache_only = a->cache_only;
     b->rules = a->rules;

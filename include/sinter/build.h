@@ -26,6 +26,9 @@ typedef enum sinter_math {
     SINTER_MATH_EXACT = 1           /* exact rules only */
 } sinter_math;
 
+/* What f32 work may be lowered to where it is faster: sums stay f32, and so do ops that lose by it. */
+enum { SINTER_ALLOW_FP16 = 1, SINTER_ALLOW_BF16 = 2, SINTER_ALLOW_TF32 = 4 };
+
 /* The range of one input's dims; where min == max everywhere the shape is fixed. */
 typedef struct sinter_shape_range {
     const char *input;
@@ -58,6 +61,7 @@ typedef struct sinter_build_options {
     uint32_t                  threads;          /* tuned for this many; 0: as many as there are CPUs */
     sinter_tune               tune;
     sinter_math               math;
+    uint32_t                  allow;            /* SINTER_ALLOW_*: 0, types are as the model says */
     const char               *timing_cache;     /* a file that is read, merged and replaced; NULL: none */
     uint32_t                  cache_only;       /* non-zero: a measurement that the cache lacks is an error */
     const sinter_profile     *profile;          /* ranges of dynamic inputs; none: every free dim is 1 */

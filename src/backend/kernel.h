@@ -49,7 +49,8 @@ typedef struct kernel_run {
 /* What a kernel's results are against the op's own arithmetic. */
 typedef enum kernel_numerics {
     KERNEL_EXACT_SUMS = 0,              /* sums of the op's own products in some order */
-    KERNEL_TRANSFORMED                  /* sums of other products that are equal but for rounding: not for math=exact */
+    KERNEL_TRANSFORMED,                 /* sums of other products that are equal but for rounding: not for math=exact */
+    KERNEL_RELAXED                      /* rounds operands: only where the user permits it */
 } kernel_numerics;
 
 /* Where a kernel runs, and so where its operands lie. */

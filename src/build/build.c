@@ -76,6 +76,22 @@ static sinter_status import_model(builder *b, const uint8_t *bytes, size_t size,
     return b->o->verify ? ir_verify(b->g, IR_STAGE_IMPORTED) : SINTER_OK;
 }
 
+/* Types are lowered between the rules and the groups, so that what casts are left fuses. */
+static sinter_status lower(builder *b, const opt_options *options)
+{
+    opt_options first = *options;
+    first.stop_after = "cse-again";
+    TRY(opt_run(b->e, b->g, &first));
+    uint32_t count;
+    TRY(tune_narrow(b->e, b->g, b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16, &count));
+    env_log(b->e, LOG_OPT, "%u nodes lowered to a narrower type", count);
+    TRY(ir_sweep(b->g));
+    if (b->o->stage) dump_stage(b, "lower", b->g);
+    static const char *const passes[] = { "canonicalize", "cse-again", "groups" };
+    for (uint32_t i = 0; i < COUNT_OF(passes); i++) TRY(opt_run_pass(b->e, b->g, options, passes[i]));
+    return SINTER_OK;
+}
+
 static sinter_status optimize(builder *b)
 {
     TRY(report(b, "optimise", 0));
@@ -86,7 +102,10 @@ static sinter_status optimize(builder *b)
                                   .verify = b->o->verify != 0,
                                   .dump = b->o->stage ? dump_stage : NULL,
                                   .dump_user = b };
-    return NOTE(b->e, opt_run(b->e, b->g, &options), "optimising the graph");
+    return NOTE(b->e,
+                b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16) ? lower(b, &options)
+                                                                      : opt_run(b->e, b->g, &options),
+                "optimising the graph");
 }
 
 /* Storages that only late sizes bound are kept out of the slab above a smaller limit: their bounds are often far too
@@ -111,6 +130,7 @@ static sinter_status plan_profile(builder *b, uint32_t index)
                                    .threads = target.threads,
                                    .reference_only = b->o->device == SINTER_DEVICE_REFERENCE,
                                    .exact = b->o->math == SINTER_MATH_EXACT,
+                                   .relaxed = (b->o->allow & SINTER_ALLOW_TF32) != 0,
                                    .cache_only = b->o->cache_only != 0,
                                    .cache = b->cache,
                                    .progress = b->o->progress,

@@ -38,7 +38,9 @@ static uint32_t collect(env *e, const problem *p, const tune_options *o, candida
     const uint32_t fast = o->reference_only ? 0 : kernels - 1;
     for (uint32_t i = 0; i < fast; i++) {
         const kernel *k = kernel_at[i];
-        const char *why = o->exact && k->numerics == KERNEL_TRANSFORMED ? "transforms its sums" : k->reject(p, &target);
+        const char *why = o->exact && k->numerics == KERNEL_TRANSFORMED  ? "transforms its sums"
+                          : !o->relaxed && k->numerics == KERNEL_RELAXED ? "rounds operands, which is not permitted"
+                                                                         : k->reject(p, &target);
         if (why) {
             if (e && env_logs(e, LOG_SELECT)) env_log(e, LOG_SELECT, "rejected %s: %s", k->name, why);
             continue;

@@ -30,6 +30,7 @@ typedef struct tune_options {
     uint32_t       threads;
     bool           reference_only;      /* --device reference */
     bool           exact;               /* no kernels of transformed sums: math=exact */
+    bool           relaxed;             /* kernels that round f32 operands, too: allow=tf32 */
     bool           cache_only;
     timing_cache  *cache;               /* never NULL */
     int          (*progress)(void *user, const char *phase, double done);        /* NULL: none; non-zero cancels */
@@ -50,6 +51,10 @@ typedef struct tune_result {
 /* Lowers the graph for the ranges that its symbols have now. Everything lives in `a`, packed weights in blobs of the
  * graph. */
 sinter_status tune_graph(env *e, arena *a, ir_graph *g, const tune_options *options, tune_result *out);
+
+/* Lowers f32 ops that lose little by it to `type` (F16 or BF16), in an optimised graph before it is grouped; `count`: how
+ * many. Casts are left at the edges. */
+sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, uint32_t *count);
 
 /* ---- choose.c ---- */
 typedef struct choice {

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* precision.c - f32 work lowered to a narrower float, where the user permits it.
+ *
+ * Every op that loses little by it is wrapped in casts: its f32 inputs are narrowed, its f32 results widened again.
+ * Between two such ops the pair of casts cancels, constants are converted here, and what is left at the edges fuses
+ * into neighbours like any other elementwise op. Sums stay f32 inside kernels, whatever the type of operands. Ops that
+ * are steep, that choose or count, or whose constants the narrow type cannot hold stay as they are. */
+#include "tune/tune.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_narrowable(op_id op)
+{
+    switch (op) {
+    case OP_matmul:
+    case OP_conv:
+    case OP_conv_transpose:
+    case OP_attention:
+    case OP_max_pool:
+    case OP_avg_pool:
+    case OP_reduce:
+    case OP_softmax:
+    case OP_layer_norm:
+    case OP_rms_norm:
+    case OP_group_norm:
+    case OP_copy:
+    case OP_reshape:
+    case OP_transpose:
+    case OP_slice:
+    case OP_expand:
+    case OP_concat:
+    case OP_pad:
+    case OP_tile:
+    case OP_gather:
+    case OP_resize:
+    case OP_neg:
+    case OP_abs:
+    case OP_add:
+    case OP_sub:
+    case OP_mul:
+    case OP_min:
+    case OP_max:
+    case OP_relu:
+    case OP_sigmoid:
+    case OP_tanh:
+    case OP_erf:
+    case OP_softplus:
+    case OP_softsign:
+    case OP_hardswish:
+    case OP_hard_sigmoid:
+    case OP_mish:
+    case OP_silu:
+    case OP_gelu:
+    case OP_gelu_tanh:
+    case OP_prelu:
+    case OP_elu:
+    case OP_celu:
+    case OP_selu:
+    case OP_clip:
+    case OP_where: return true;
+    default: return false;
+    }
+}
+
+typedef struct narrowing {
+    env *e;
+    ir_graph *g;
+    sinter_dtype type;
+    ir_value_id *of; /* by value: the same in the narrow type; 0: not made yet */
+    uint32_t of_count, count;
+} narrowing;
+
+/* An attention mask may hold what only f32 holds. */
+static bool is_kept(const ir_node *n, uint32_t input)
+{
+    return n->op == OP_attention && input == 3;
+}
+
+/* Limits (clip's, and masks' large numbers) saturate; elsewhere a constant must survive the change of type. */
+static bool const_fits(const narrowing *w, const ir_node *n, ir_value_id v)
+{
+    view x;
+    if (!ir_const_view(w->g, v, &x)) return false;
+    const bool saturates = n->op == OP_clip || n->op == OP_where || n->op == OP_min || n->op == OP_max ||
+                           n->op == OP_mul || n->op == OP_pad;
+    const double most = w->type == SINTER_DTYPE_F16 ? 65504 : 3.3e38,
+                 least = w->type == SINTER_DTYPE_F16 ? 6e-8 : 1e-38;
+    const int64_t count = view_count(&x);
+    for (int64_t i = 0; i < count; i++) {
+        const double a = fabs((double)((const float *)x.data)[i]);
+        if (a > most && !saturates) return false;
+        if (a > 0 && a < least && count == 1) return false;
+    }
+    return true;
+}
+
+static bool is_f32(const narrowing *w, ir_value_id v)
+{
+    return v && ir_value_at(w->g, v)->dtype == SINTER_DTYPE_F32;
+}
+
+static bool wants(const narrowing *w, const ir_node *n)
+{
+    if (n->is_dead || n->count_region || !is_narrowable(n->op)) return false;
+    for (uint32_t i = 0; i < n->count_out; i++)
+        if (!is_f32(w, n->out[i])) return false;
+    bool is_any = false;
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        if (!is_f32(w, n->in[i]) || is_kept(n, i)) continue;
+        if (ir_is_const(w->g, n->in[i]) && !const_fits(w, n, n->in[i])) return false;
+        is_any = is_any || !ir_is_const(w->g, n->in[i]);
+    }
+    return is_any;
+}
+
+static ir_value_id narrow_const(narrowing *w, ir_value_id v)
+{
+    view from, to;
+    const ir_value x = *ir_value_at(w->g, v);
+    if (!ir_const_view(w->g, v, &from)) return 0;
+    const int64_t count = view_count(&from);
+    const size_t size = size_mul((size_t)(count ? count : 1), 2);
+    void *data = size < 64 ? arena_alloc(&w->g->a, size, 16) : ir_blob(w->g, size);
+    if (!data || !view_init(&to, w->type, x.rank, from.dim, data)) return 0;
+    const double most = w->type == SINTER_DTYPE_F16 ? 65504 : 3.3895313892515355e38;
+    for (int64_t i = 0; i < count; i++) {
+        const double a = (double)((const float *)from.data)[i];
+        view_store_f64(&to, i, a > most ? most : a < -most ? -most : a);
+    }
+    return ir_const(w->g, x.name, w->type, x.rank, from.dim, data);
+}
+
+static ir_value_id cast(narrowing *w, ir_region_id parent, ir_value_id v, sinter_dtype to)
+{
+    attrs_typed *attrs = op_attrs_new(&w->g->a, OP_cast);
+    if (!attrs) return 0;
+    attrs->type = to;
+    return ir_emit(w->g, parent, OP_cast, attrs, &v, 1);
+}
+
+static sinter_status narrow_input(narrowing *w, ir_node_id id, uint32_t i)
+{
+    const ir_node *n = ir_node_at(w->g, id);
+    const ir_value_id v = n->in[i];
+    const bool is_const = ir_is_const(w->g, v);
+    ir_value_id made = v < w->of_count && is_const ? w->of[v] : 0;
+    if (!made) made = is_const ? narrow_const(w, v) : cast(w, n->parent, v, w->type);
+    if (!made) return FAIL_MEMORY(w->e, "a narrower value");
+    if (v < w->of_count && is_const) w->of[v] = made;
+    ir_node_set_in(w->g, id, i, made);
+    return SINTER_OK;
+}
+
+/* The node gives a narrow value; a cast behind it gives the one that it gave before. */
+static sinter_status narrow_output(narrowing *w, ir_node_id id, uint32_t i)
+{
+    const ir_value_id v = ir_node_at(w->g, id)->out[i];
+    const ir_value_id made = ir_value_new(w->g, NULL);
+    if (!made) return FAIL_MEMORY(w->e, "a narrower value");
+    const ir_value x = *ir_value_at(w->g, v);
+    ir_value *y = ir_value_at(w->g, made);
+    y->dtype = w->type;
+    y->rank = x.rank;
+    memcpy(y->dim, x.dim, sizeof y->dim);
+    TRY(ir_node_set_out(w->g, id, i, made));
+    const ir_value_id wide = cast(w, ir_node_at(w->g, id)->parent, made, SINTER_DTYPE_F32);
+    if (!wide) return FAIL_MEMORY(w->e, "a wider value");
+    const ir_node_id maker = ir_value_at(w->g, wide)->producer;
+    TRY(ir_origin_unite(w->g, maker, id));
+    return ir_node_set_out(w->g, maker, 0, v);
+}
+
+sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, uint32_t *count)
+{
+    narrowing w = { .e = e, .g = g, .type = type, .of_count = g->value.count };
+    arena scratch;
+    arena_init(&scratch, e);
+    w.of = ARENA_NEW(&scratch, ir_value_id, w.of_count);
+    const uint32_t nodes = g->node.count;
+    sinter_status s = w.of ? SINTER_OK : FAIL_MEMORY(e, "lowering types");
+    for (ir_node_id id = 1; id < nodes && s == SINTER_OK; id++) {
+        if (!wants(&w, ir_node_at(g, id))) continue;
+        w.count++;
+        for (uint32_t i = 0; i < ir_node_at(g, id)->count_in && s == SINTER_OK; i++)
+            if (is_f32(&w, ir_node_at(g, id)->in[i]) && !is_kept(ir_node_at(g, id), i)) s = narrow_input(&w, id, i);
+        for (uint32_t i = 0; i < ir_node_at(g, id)->count_out && s == SINTER_OK; i++) s = narrow_output(&w, id, i);
+    }
+    arena_deinit(&scratch);
+    *count = w.count;
+    return s;
+}
