@@ -12,7 +12,8 @@ extern "C" {
 
 typedef enum sinter_device_kind {
     SINTER_DEVICE_CPU = 0,          /* the CPU's kernels, fused and tuned */
-    SINTER_DEVICE_REFERENCE = 1     /* the reference kernels alone, no optimisation, the same executor */
+    SINTER_DEVICE_REFERENCE = 1,    /* the reference kernels alone, no optimisation, the same executor */
+    SINTER_DEVICE_CUDA = 2          /* an NVIDIA GPU */
 } sinter_device_kind;
 
 typedef enum sinter_tune {
@@ -76,6 +77,11 @@ typedef struct sinter_build_options {
     sinter_progress_fn        progress;         /* NULL: none */
     void                     *user;             /* of both */
     uint32_t                  verify;           /* non-zero: check the graph after every pass */
+    /* Of cuda: "0", "1" … for one of this machine's, "sm_90a" for a chip that need not be here (not with measuring);
+     * NULL: the first one. */
+    const char               *device_name;
+    uint32_t                  no_code;          /* non-zero: compiled kernels are left out of the engine */
+    const char               *kernel_cache;     /* folder of compiled kernels; NULL: the user's; "": none */
 } sinter_build_options;
 #define SINTER_BUILD_OPTIONS { .struct_size = sizeof(sinter_build_options), .tune = SINTER_TUNE_FAST }
 

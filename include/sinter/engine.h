@@ -19,6 +19,14 @@ typedef struct sinter_engine_options {
     /* of the pool that all contexts share; 0: what the engine was tuned for */
     uint32_t                  threads;
     const char               *isa;              /* at most this level; NULL: what the CPU has (SINTER_ISA) */
+    /* "cuda:1": which of several; the kind must be the one that the engine was built for. NULL: the first. */
+    const char               *device;
+    /* Non-zero: compiled kernels that the file carries may run. Only for files that you would run as a program: they
+     * are checked for damage, not for what they do. Otherwise the cache serves, or the library's own sources do. */
+    uint32_t                  trust_code;
+    const char               *kernel_cache;     /* folder of compiled kernels; NULL: the user's; "": none */
+    /* Non-zero: the engine is verified and can be described, on any machine; contexts cannot be created. */
+    uint32_t                  no_device;
 } sinter_engine_options;
 #define SINTER_ENGINE_OPTIONS { .struct_size = sizeof(sinter_engine_options) }
 
@@ -26,8 +34,10 @@ typedef struct sinter_engine_options {
  *
  *   out   receives the engine; the caller owns one reference: sinter_engine_release(). NULL on failure.
  *
- * The file may change or vanish afterwards. Nothing in it is believed before it is checked; nothing in it is code.
- * Cost: O(file) once. Errors: IO, INVALID_MODEL (damaged), INCOMPATIBLE (other version, other CPU), NO_MEMORY. */
+ * The file may change or vanish afterwards. Nothing in it is believed before it is checked; nothing in it runs unless
+ * options.trust_code says so. The file says which kind of device it is for; weights are put there once.
+ * Cost: O(file) once. Errors: IO, INVALID_MODEL (damaged), INCOMPATIBLE (other version, other device), UNSUPPORTED (a
+ * kind of device that this build does not have), DEVICE, NO_MEMORY. */
 SINTER_API sinter_status sinter_engine_load(const char *path, const sinter_engine_options *options, sinter_engine **out,
                                             sinter_error *error) SINTER_MUST_USE;
 

@@ -25,35 +25,36 @@ static sinter_status begin(env *e, const sinter_engine_options *from, sinter_eng
     return SINTER_OK;
 }
 
-/* How many threads the engine was tuned for, if its notes can be found: a wish, read before anything is verified. */
-static uint32_t tuned_threads(const uint8_t *bytes, size_t size)
+/* "cuda:1": the kind must be the engine's; what follows the colon says which. */
+static sinter_status device_of(env *e, const char *wanted, const backend *b, const char **name)
 {
-    engine_header h;
-    if (size < sizeof h) return 0;
-    memcpy(&h, bytes, sizeof h);
-    for (uint32_t i = 0; i < h.section_count && i < ENGINE_SECTIONS_MAX; i++) {
-        engine_section s;
-        if (sizeof h + (i + 1) * sizeof s > size) return 0;
-        memcpy(&s, bytes + sizeof h + i * sizeof s, sizeof s);
-        if (s.kind != SECTION_NOTES || s.size != sizeof(engine_notes) || s.at > size ||
-            size - s.at < sizeof(engine_notes))
-            continue;
-        engine_notes n;
-        memcpy(&n, bytes + s.at, sizeof n);
-        return n.threads;
-    }
-    return 0;
+    if (!wanted) return SINTER_OK;
+    const size_t length = strcspn(wanted, ":");
+    if (strlen(b->name) != length || memcmp(wanted, b->name, length) != 0)
+        return FAIL(e, INVALID_ARG, "the engine was built for '%s', device '%.64s' is of another kind", b->name,
+                    wanted);
+    if (wanted[length]) *name = wanted + length + 1;
+    return SINTER_OK;
 }
 
 static sinter_status open(env *e, const sinter_engine_options *o, uint8_t *bytes, size_t size, sinter_engine **out)
 {
-    const uint32_t cpus = os_cpu_count(), tuned = tuned_threads(bytes, size);
-    device_options d = { .threads = o->threads     ? o->threads
-                                    : tuned < cpus ? tuned
-                                                   : cpus,
-                         .isa = o->isa ? o->isa : os_env("SINTER_ISA") };
+    engine_hint hint;
+    const bool is_known = engine_peek(bytes, size, &hint);
+    const backend *b = backend_find(is_known ? hint.backend : "cpu"); /* verifying says what is wrong */
+    const uint32_t cpus = os_cpu_count();
+    device_options d = { .threads = o->threads            ? o->threads
+                                    : hint.threads < cpus ? hint.threads
+                                                          : cpus,
+                         .isa = o->isa ? o->isa : os_env("SINTER_ISA"),
+                         .kernel_cache = o->kernel_cache,
+                         .trusts_code = o->trust_code != 0 };
+    sinter_status s =
+        b ? device_of(e, o->device, b, &d.name)
+          : FAIL(e, UNSUPPORTED, "this build has no backend '%s', which the engine was built for", hint.backend);
     engine *g = NULL;
-    const sinter_status s = engine_open(e, bytes, size, backend_find("cpu"), &d, &g, e->error);
+    if (s != SINTER_OK) mem_free(e, bytes, size, ENGINE_ALIGN);
+    else s = (o->no_device ? engine_open_offline : engine_open)(e, bytes, size, b, &d, &g, e->error);
     *out = (sinter_engine *)(void *)g;
     return s;
 }

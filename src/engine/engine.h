@@ -8,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "base/text.h"
+#include "core/storage.h"
 #include "engine/format.h"
 #include "sinter/engine.h"
 
@@ -52,17 +53,39 @@ typedef struct engine {
     engine_code          *code;         /* [step_count] */
     uint8_t              *symbol_late;  /* [dim_count]: the expression mentions a late symbol */
     size_t               *workspace;    /* [profile_count]: bytes, for `threads` */
+    size_t               *host_workspace;                   /* [profile_count]: of steps on the host */
+    const uint8_t        *binary;       uint64_t binary_size;       /* SECTION_CODE */
+    bool                  is_offline;   /* there is no device: for looking at, not for running */
+    /* Where the backend has memory of its own: weights [device_at, device_at + device_size) of the section. */
+    uint8_t              *device_weights;
+    uint64_t              device_at, device_size;
 } engine;
 
-/* Verifies `bytes` (taken over on success and on failure: freed with the engine) and loads them for `b`. */
+/* What a file says of itself before anything in it is verified: wishes, on which nothing but the choice of a device may
+ * depend. False: no notes can be found, and verifying will say why. */
+typedef struct engine_hint { uint32_t threads, isa; char backend[16]; } engine_hint;
+bool engine_peek(const uint8_t *bytes, size_t size, engine_hint *out);
+
+/* Verifies `bytes` (taken over on success and on failure: freed with the engine) and loads them for `b`: weights are
+ * copied to the device where it has memory of its own, and code is imported where the options trust it. */
 sinter_status engine_open(const env *e, uint8_t *bytes, size_t size, const backend *b, const device_options *options,
                           engine **out, sinter_error *error);
+/* The same to look at: no device is needed, and no context can be made. A backend with memory of its own is asked for
+ * the class of device that the engine was built for. */
+sinter_status engine_open_offline(const env *e, uint8_t *bytes, size_t size, const backend *b,
+                                  const device_options *options, engine **out, sinter_error *error);
 void          engine_retain(engine *g);
 void          engine_release(engine *g);
 static inline const char *engine_text(const engine *g, uint32_t at) { return g->strings + at; }
 
+/* Where steps that run on the host have their operands. */
+static inline storage_place engine_host_place(const engine *g) { return g->backend->copy ? PLACE_HOST : PLACE_DEVICE; }
+
 /* verify.c: structure, references, types and kernels. `g` has env, bytes, backend, device set. */
 sinter_status engine_verify(env *e, engine *g);
+/* code.c: the records of SECTION_CODE are whole; and, given to the device. */
+sinter_status engine_verify_code(env *e, const engine *g);
+sinter_status engine_import_code(env *e, const engine *g);
 
 /* shape.c: do the dims of `out` follow from those of `in`, by the op's shape function and the programs' broadcasting?
  * Dims are expressions of `t`; attrs hold expressions too. False also where it cannot be told. Sets no error. */
@@ -85,9 +108,12 @@ sinter_status engine_writer_init(env *e, engine_writer *w);
 void          engine_writer_deinit(engine_writer *w);
 /* Appends a record; returns its index in the section (by `size`), UINT32_MAX on failure. */
 uint32_t      engine_writer_add(engine_writer *w, section_kind kind, const void *record, size_t size);
+void          engine_writer_append(engine_writer *w, section_kind kind, const void *bytes, size_t size);
 uint32_t      engine_writer_string(engine_writer *w, const char *text_at);          /* interned; 0: the empty string */
 /* The offset of these bytes in SECTION_WEIGHTS; equal bytes are stored once. */
 uint64_t      engine_writer_weight(engine_writer *w, const void *bytes, size_t size);
+/* Appends compiled code to SECTION_CODE. */
+sinter_status engine_writer_code(engine_writer *w, const uint8_t key[32], const void *bytes, size_t size);
 /* The whole file, allocated with the env's allocator. */
 sinter_status engine_writer_finish(engine_writer *w, const uint8_t digest[24], uint8_t **out, size_t *size);
 

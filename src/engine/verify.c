@@ -95,7 +95,7 @@ static sinter_status check_sections(env *e, engine *g, const engine_section **fo
         }
         if (found[s[i].kind]) return BAD(e, "section kind %u occurs twice", s[i].kind);
         if (s[i].size % record_size[s[i].kind] || s[i].size / record_size[s[i].kind] > UINT32_MAX / 2)
-            if (s[i].kind != SECTION_WEIGHTS)
+            if (record_size[s[i].kind] != 1 || s[i].kind == SECTION_STRINGS)
                 return BAD(e, "section %u has %llu bytes, its records have %zu", i, (unsigned long long)s[i].size,
                            record_size[s[i].kind]);
         found[s[i].kind] = &s[i];
@@ -103,7 +103,7 @@ static sinter_status check_sections(env *e, engine *g, const engine_section **fo
     if (g->size - at >= ENGINE_ALIGN || !is_zero(g->bytes + at, g->size - at))
         return BAD(e, "bytes follow the last section");
     for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++)
-        if (!found[i]) return BAD(e, "section kind %u is missing", i);
+        if (!found[i] && i != SECTION_CODE) return BAD(e, "section kind %u is missing", i);
     return SINTER_OK;
 }
 
@@ -129,6 +129,10 @@ static void point(engine *g, const engine_section *const *found)
     g->weights = g->bytes + found[SECTION_WEIGHTS]->at;
     g->weights_size = found[SECTION_WEIGHTS]->size;
     g->notes = (const void *)(g->bytes + found[SECTION_NOTES]->at);
+    if (found[SECTION_CODE]) {
+        g->binary = g->bytes + found[SECTION_CODE]->at;
+        g->binary_size = found[SECTION_CODE]->size;
+    }
 }
 
 /* ---- references ---- */
@@ -188,7 +192,10 @@ static sinter_status check_values(env *e, const engine *g, const engine_profile 
         const engine_storage *s = &g->storage[p->storage_first + i];
         if (s->kind == STORAGE_NONE || s->kind >= STORAGE_KIND_COUNT || s->size_dim >= g->dim_count)
             return BAD(e, "storage %u is malformed", i);
-        if (s->kind == STORAGE_SLAB && (!range_ok(s->at, s->bound, p->slab_size) || s->at % 64))
+        if (s->place >= PLACE_COUNT || (s->place != PLACE_DEVICE && !g->backend->copy))
+            return BAD(e, "storage %u is in place %u, which backend '%s' does not have", i, s->place, g->backend->name);
+        const uint64_t slab_size = s->place == PLACE_HOST ? p->host_slab_size : p->slab_size;
+        if (s->kind == STORAGE_SLAB && (!range_ok(s->at, s->bound, slab_size) || s->at % 64))
             return BAD(e, "storage %u lies outside the slab", i);
         if (s->kind == STORAGE_WEIGHT && (!range_ok(s->at, s->bound, g->weights_size) || s->at % ENGINE_ALIGN))
             return BAD(e, "storage %u lies outside the weights", i);
@@ -292,9 +299,10 @@ static sinter_status check_profiles(env *e, engine *g, arena *scratch)
             !range_ok(value, p->value_count, g->value_count) || !range_ok(region, p->region_count, g->region_count) ||
             !range_ok(step, p->step_count, g->step_count))
             return BAD(e, "profile %u passes the end of a table", i);
-        if (p->slab_size > e->limits.memory_max)
+        const uint64_t slab_size = p->slab_size > p->host_slab_size ? p->slab_size : p->host_slab_size;
+        if (slab_size > e->limits.memory_max)
             return FAIL(e, NO_MEMORY, "the engine needs %llu bytes a context, the limit is %llu",
-                        (unsigned long long)p->slab_size, (unsigned long long)e->limits.memory_max);
+                        (unsigned long long)slab_size, (unsigned long long)e->limits.memory_max);
         storage += p->storage_count, value += p->value_count, region += p->region_count, step += p->step_count;
         TRY(check_values(e, g, p));
         TRY(check_regions(e, g, p, scratch));
@@ -305,6 +313,18 @@ static sinter_status check_profiles(env *e, engine *g, arena *scratch)
     if (storage != g->storage_count || value != g->value_count || region != g->region_count || step != g->step_count)
         return BAD(e, "records belong to no profile");
     return SINTER_OK;
+}
+
+/* Tuned tactics and compiled code go with a family: 8.x takes what was made for a lesser 8.x, and from 9.0 on each has
+ * features of its own. */
+static sinter_status check_capability(env *e, uint32_t wanted, uint32_t found)
+{
+    if (!wanted || wanted == found) return SINTER_OK; /* 0: the reference, on the host */
+    if (wanted < 90 && wanted / 10 == found / 10 && wanted < found) return SINTER_OK;
+    return FAIL(e, INCOMPATIBLE,
+                "the engine was built for compute capability %u.%u, this device has %u.%u: build it "
+                "for this one",
+                wanted / 10, wanted % 10, found / 10, found % 10);
 }
 
 static sinter_status check_others(env *e, const engine *g)
@@ -320,8 +340,13 @@ static sinter_status check_others(env *e, const engine *g)
             if (g->arg[r->in_at + k] > i) return BAD(e, "recipe %u uses one that is not before it", i);
     }
     const engine_notes *n = g->notes;
-    if (!string_ok(g, n->version) || !string_ok(g, n->target) || !string_ok(g, n->options) || !string_ok(g, n->model))
+    if (!string_ok(g, n->version) || !string_ok(g, n->target) || !string_ok(g, n->options) || !string_ok(g, n->model) ||
+        !string_ok(g, n->backend))
         return BAD(e, "the notes are malformed");
+    if (strcmp(engine_text(g, n->backend), g->backend->name) != 0)
+        return FAIL(e, INCOMPATIBLE, "the engine was built for '%.32s', it is opened for '%s'",
+                    engine_text(g, n->backend), g->backend->name);
+    if (g->backend->copy) return check_capability(e, n->isa, g->target.isa);
     if (n->isa > g->target.isa)
         return FAIL(e, INCOMPATIBLE,
                     "the engine needs CPU level %u (0 plain, 1 AVX2, 2 AVX-512), level %u is in use here: build it for "
@@ -349,6 +374,7 @@ sinter_status engine_verify(env *e, engine *g)
     TRY(check_dims(e, g));
     TRY(check_ios(e, g));
     TRY(check_others(e, g));
+    TRY(engine_verify_code(e, g));
     arena scratch;
     arena_init(&scratch, e);
     const sinter_status s = check_profiles(e, g, &scratch);

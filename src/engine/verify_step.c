@@ -125,6 +125,37 @@ static sinter_status check_operand(const check *c, const problem_operand *o, uin
     return SINTER_OK;
 }
 
+static sinter_status check_place(const check *c, uint32_t v, storage_place wanted, const char *what, uint32_t i)
+{
+    if (!v || storage_of(c, v)->place == (uint32_t)wanted) return SINTER_OK;
+    const bool is_host = storage_of(c, v)->place == PLACE_HOST;
+    return BAD(c->e, "%s %u lies on the %s, the step runs on the %s", what, i, is_host ? "host" : "device",
+               is_host ? "device" : "host");
+}
+
+/* Programs of the backend see its memory, everything else sees the host's. */
+static sinter_status check_operand_places(const check *c, storage_place wanted)
+{
+    const uint32_t *in = c->g->arg + c->s->in_at, *out = c->g->arg + c->s->out_at;
+    for (uint32_t i = 0; i < c->s->in_count; i++) TRY(check_place(c, in[i], wanted, "input", i));
+    for (uint32_t i = 0; i < c->s->out_count; i++) TRY(check_place(c, out[i], wanted, "output", i));
+    return SINTER_OK;
+}
+
+/* The bytes of one dense value go to the other place as they are. */
+static sinter_status check_transfer(const check *c, const problem *p)
+{
+    const uint32_t in = c->g->arg[c->s->in_at], out = c->g->arg[c->s->out_at];
+    const problem_operand *a = &p->in[0], *b = &p->out[0];
+    if (p->op != OP_copy || p->prologue || p->epilogue || !in || !out || a->is_strided || b->is_strided ||
+        a->dtype != b->dtype || a->rank != b->rank || memcmp(a->order, b->order, a->rank) != 0)
+        return BAD(c->e, "a transfer is no plain copy");
+    if (storage_of(c, in)->place == storage_of(c, out)->place)
+        return BAD(c->e, "a transfer has both ends on the %s",
+                   storage_of(c, in)->place == PLACE_HOST ? "host" : "device");
+    return SINTER_OK;
+}
+
 static uint32_t count_dims(const problem *p)
 {
     uint32_t count = 0;
@@ -174,7 +205,7 @@ static bool shares_bytes(const check *c, uint32_t a, uint32_t b)
     if (!a || !b) return false;
     const engine_storage *x = storage_of(c, a), *y = storage_of(c, b);
     if (x == y) return true;
-    if (x->kind != y->kind) return false;
+    if (x->kind != y->kind || x->place != y->place) return false;
     if (x->kind == STORAGE_OUTPUT) return x->at == y->at;
     return x->kind == STORAGE_SLAB && x->at < y->at + y->bound && y->at < x->at + x->bound;
 }
@@ -214,9 +245,9 @@ static sinter_status check_kernel(check *c, arena *scratch)
         return FAIL(c->e, INCOMPATIBLE,
                     "the engine was built for version %u of kernel '%s', this library has version %u: build it again",
                     ref->abi, k->name, k->abi);
-    const char *why = k->reject ? k->reject(p, &c->g->target) : NULL;
-    if (why && c->g->notes->isa > c->g->target.isa)
-        return FAIL(c->e, INCOMPATIBLE, "the engine was built for a CPU with more features: %s", why);
+    const char *why = k->reject && k->where != KERNEL_TRANSFER ? k->reject(p, &c->g->target) : NULL;
+    if (why && c->g->notes->isa != c->g->target.isa)
+        return FAIL(c->e, INCOMPATIBLE, "the engine was built for another device: %s", why);
     if (why) return BAD(c->e, "kernel '%s' does not take the problem: %s", k->name, why);
     tactic t;
     memcpy(t.at, c->s->tactic, sizeof t.at);
@@ -239,11 +270,16 @@ static sinter_status check_kernel(check *c, arena *scratch)
     }
     for (uint32_t i = 0; i < p->count_out; i++)
         TRY(check_operand(c, &p->out[i], c->g->arg[c->s->out_at + i], "output", i));
+    const bool is_on_host = c->s->kind == STEP_LATE || k->where == KERNEL_ON_HOST;
+    if (k->where != KERNEL_TRANSFER) TRY(check_operand_places(c, is_on_host ? engine_host_place(c->g) : PLACE_DEVICE));
+    else if (c->s->kind == STEP_LATE || c->s->in_count != 1 || c->s->out_count != 1)
+        return BAD(c->e, "a transfer of %u values into %u", c->s->in_count, c->s->out_count);
+    else TRY(check_transfer(c, p));
     if (c->s->kind == STEP_LATE) TRY(check_late(c, p));
     c->code->kernel = k;
     c->code->is_inferred = c->s->kind == STEP_LATE || (step_is_static(c) && infers(c, p, scratch));
     const size_t workspace = k->workspace ? k->workspace(p, &t, c->g->threads) : 0;
-    size_t *most = &c->g->workspace[c->p - c->g->profile];
+    size_t *most = &(is_on_host && c->g->backend->copy ? c->g->host_workspace : c->g->workspace)[c->p - c->g->profile];
     if (workspace > c->e->limits.memory_max)
         return FAIL(c->e, NO_MEMORY, "kernel '%s' wants a workspace of %zu bytes", k->name, workspace);
     if (workspace > *most) *most = workspace;
@@ -309,6 +345,11 @@ static sinter_status check_call(const check *c)
     if (carried > s->in_count || own > s->in_count || own < carried || carried > s->out_count)
         return BAD(c->e, "a call with %u inputs and %llu carried values", s->in_count, (unsigned long long)carried);
     if (s->in_count == 0 || (s->kind == STEP_IF && !in[0])) return BAD(c->e, "a call without a condition");
+    /* What the executor reads and copies itself; captures may lie anywhere. */
+    const storage_place host = engine_host_place(c->g);
+    const uint32_t read = s->kind == STEP_IF ? 1 : (uint32_t)own;
+    for (uint32_t i = 0; i < read; i++) TRY(check_place(c, in[i], host, "input", i));
+    for (uint32_t i = 0; i < s->out_count; i++) TRY(check_place(c, out[i], host, "output", i));
     for (uint32_t k = 0; k < 2 && s->region[k]; k++) {
         const engine_region *r = &c->g->region[c->p->region_first + s->region[k]];
         const uint32_t *param = c->g->arg + r->param_at, *result = c->g->arg + r->result_at;
@@ -317,6 +358,7 @@ static sinter_status check_call(const check *c)
             return BAD(c->e, "a body with %u parameters and %u results", r->param_count, r->result_count);
         for (uint32_t i = 0; i < r->param_count; i++) {
             if ((param[i] != 0) != (i < own)) return BAD(c->e, "parameter %u of a body is of the wrong kind", i);
+            TRY(check_place(c, param[i], host, "parameter", i));
             const bool is_own_kind = s->kind == STEP_LOOP && i < 2;
             if (param[i] && is_own_kind && value_at(c, param[i])->dtype != (i ? SINTER_DTYPE_BOOL : SINTER_DTYPE_I64))
                 return BAD(c->e, "parameter %u of a loop has the wrong type", i);
@@ -325,6 +367,7 @@ static sinter_status check_call(const check *c)
         }
         for (uint32_t i = 0; i < r->result_count; i++) {
             if (!result[i]) return BAD(c->e, "result %u of a body is missing", i);
+            TRY(check_place(c, result[i], host, "result", i));
             const bool is_condition = extra && i == 0;
             if (is_condition ? value_at(c, result[i])->dtype != SINTER_DTYPE_BOOL
                              : !same_kind(c, result[i], out[i - extra]))
@@ -353,6 +396,23 @@ static sinter_status check_step(check *c, arena *scratch)
     return c->s->kind >= STEP_IF ? check_call(c) : check_kernel(c, scratch);
 }
 
+/* Every storage of the caller's is that of an input, once for each place, or of an output: nobody would give another
+ * an address. */
+static sinter_status check_io_storages(const check *c, arena *scratch)
+{
+    uint8_t *seen = ARENA_NEW(scratch, uint8_t, c->g->io_count);
+    if (!seen) return FAIL_MEMORY(c->e, "checking an engine");
+    for (uint32_t i = 1; i < c->p->storage_count; i++) {
+        const engine_storage *s = &c->g->storage[c->p->storage_first + i];
+        if (s->kind != STORAGE_INPUT && s->kind != STORAGE_OUTPUT) continue;
+        const uint8_t place = (uint8_t)(1u << s->place);
+        if (s->kind == STORAGE_OUTPUT ? seen[s->at] : seen[s->at] & place)
+            return BAD(c->e, "'%s' has two storages in one place", engine_text(c->g, c->g->io[s->at].name));
+        seen[s->at] |= place;
+    }
+    return SINTER_OK;
+}
+
 static sinter_status check_io_values(const check *c)
 {
     for (uint32_t i = 0; i < c->g->io_count; i++) {
@@ -368,14 +428,7 @@ static sinter_status check_io_values(const check *c)
         for (uint32_t k = 0; ok && io->is_input && k < io->rank; k++) ok = !c->g->symbol_late[io->dim[k]];
         if (!ok) return BAD(c->e, "the value of '%s' does not fit it", engine_text(c->g, io->name));
     }
-    /* No other storage is the caller's: nobody would give it an address. */
-    uint32_t count = 0;
-    for (uint32_t i = 1; i < c->p->storage_count; i++) {
-        const uint32_t kind = c->g->storage[c->p->storage_first + i].kind;
-        count += kind == STORAGE_INPUT || kind == STORAGE_OUTPUT;
-    }
-    return count == c->g->io_count ? SINTER_OK
-                                   : BAD(c->e, "%u storages of inputs and outputs, expected %u", count, c->g->io_count);
+    return SINTER_OK;
 }
 
 /* The interface's dims as text, once: callers keep pointers to it. */
@@ -403,12 +456,15 @@ sinter_status engine_verify_steps(env *e, engine *g)
     dim *canonical = NULL;
     g->code = ARENA_NEW(&g->a, engine_code, g->step_count);
     g->workspace = ARENA_NEW(&g->a, size_t, g->profile_count);
-    sinter_status s = g->code && g->workspace ? read_dims(e, g, &scratch, &canonical) : FAIL_MEMORY(e, "an engine");
+    g->host_workspace = ARENA_NEW(&g->a, size_t, g->profile_count);
+    sinter_status s = g->code && g->workspace && g->host_workspace ? read_dims(e, g, &scratch, &canonical)
+                                                                   : FAIL_MEMORY(e, "an engine");
     if (s == SINTER_OK) s = print_io(e, g, canonical);
     for (uint32_t i = 0; s == SINTER_OK && i < g->profile_count; i++) {
         check c = { .e = e, .g = g, .p = &g->profile[i], .canonical = canonical };
         c.mark = ARENA_NEW(&scratch, uint32_t, c.p->storage_count);
-        s = c.mark ? check_io_values(&c) : FAIL_MEMORY(e, "checking an engine");
+        s = c.mark ? check_io_storages(&c, &scratch) : FAIL_MEMORY(e, "checking an engine");
+        if (s == SINTER_OK) s = check_io_values(&c);
         for (uint32_t k = 0; s == SINTER_OK && k < c.p->step_count; k++) {
             c.id = c.p->step_first + k;
             c.s = &g->step[c.id];

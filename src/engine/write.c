@@ -52,6 +52,12 @@ uint32_t engine_writer_add(engine_writer *w, section_kind kind, const void *reco
     return (uint32_t)index;
 }
 
+void engine_writer_append(engine_writer *w, section_kind kind, const void *bytes, size_t size)
+{
+    uint8_t *at = size ? extend(w, kind, size) : NULL;
+    if (at) memcpy(at, bytes, size);
+}
+
 /* An interned thing: chains by hash in the arena. */
 typedef struct interned {
     struct interned *next;
@@ -116,9 +122,11 @@ sinter_status engine_writer_finish(engine_writer *w, const uint8_t digest[24], u
     size_t at = size_align(sizeof header + sizeof table, ENGINE_ALIGN);
     for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++) {
         const size_t bytes = w->section[i].size;
-        table[i - 1] = (engine_section){
-            .kind = i, .flags = SECTION_REQUIRED, .at = at, .size = bytes, .sum = hash64(w->section[i].at, bytes, 0)
-        };
+        table[i - 1] = (engine_section){ .kind = i,
+                                         .flags = i == SECTION_CODE ? 0 : SECTION_REQUIRED,
+                                         .at = at,
+                                         .size = bytes,
+                                         .sum = hash64(w->section[i].at, bytes, 0) };
         at = size_align(size_add(at, bytes), ENGINE_ALIGN);
     }
     header.file_size = at;

@@ -77,6 +77,7 @@ sinter_status context_create(engine *g, uint32_t profile, bool timing, context *
     env e = g->e;
     e.error = error ? error : &e.error_own;
     *out = NULL;
+    if (g->is_offline) return FAIL(&e, INVALID_ARG, "the engine was opened without a device: it cannot run");
     if (profile >= g->profile_count)
         return FAIL(&e, INVALID_ARG, "profile %u, the engine has %u", profile, g->profile_count);
     context *c = mem_zalloc(&e, sizeof *c, _Alignof(context));

@@ -58,7 +58,7 @@ static void write_minimal(engine_writer *w)
     (void)engine_writer_add(w, SECTION_REGIONS, &region[1], sizeof region[1]);
     const engine_profile p = { .storage_count = 3, .value_count = 3, .region_count = 2 };
     (void)engine_writer_add(w, SECTION_PROFILES, &p, sizeof p);
-    const engine_notes notes = { .version = version, .threads = 1 };
+    const engine_notes notes = { .version = version, .threads = 1, .backend = engine_writer_string(w, "cpu") };
     (void)engine_writer_add(w, SECTION_NOTES, &notes, sizeof notes);
 }
 
@@ -154,6 +154,79 @@ static void damage_is_named(void)
     CHECK_EQ(r.f.live, 0);
 }
 
+/* ---- compiled kernels ---- */
+
+/* Records are whole or refused, whether or not anybody trusts them; the CPU has no use for them. */
+static void code_rides_along(void)
+{
+    rig r;
+    open_rig(&r);
+    static const char code[] = "twenty-one bytes here";
+    for (int kind = 0; kind < 5; kind++) {
+        engine_writer w;
+        uint8_t *at = NULL, digest[24] = { 0 }, key[32] = { 7 };
+        size_t size = 0;
+        CHECK_EQ(engine_writer_init(&r.e, &w), SINTER_OK);
+        write_minimal(&w);
+        CHECK_EQ(engine_writer_code(&w, key, code, 21), SINTER_OK);
+        CHECK_EQ(engine_writer_code(&w, key, code, 16), SINTER_OK);
+        uint8_t *const section = w.section[SECTION_CODE].at;
+        CHECK_EQ(w.section[SECTION_CODE].size, 48 + 32 + 48 + 16);
+        if (kind == 1) section[48]++;                                                /* a byte of the code */
+        if (kind == 2) memset(section + offsetof(engine_code_header, size), 255, 8); /* sizes that pass the end */
+        if (kind == 3) section[80 + offsetof(engine_code_header, size)]++;
+        if (kind == 4) w.section[SECTION_CODE].size -= 20;
+        CHECK_EQ(engine_writer_finish(&w, digest, &at, &size), SINTER_OK);
+        engine_writer_deinit(&w);
+        static const char *const part[] = { "", "checksum of a compiled kernel", "left in its section",
+                                            "left in its section", "passes the end" };
+        if (kind) {
+            refused(&r, at, size, SINTER_INVALID_MODEL, kind == 4 ? "compiled kernel 1" : part[kind]);
+        } else {
+            engine *g = NULL;
+            if (!CHECK_EQ(load(&r, at, size, &g), SINTER_OK)) printf("%s\n", r.error.text);
+            engine_release(g);
+        }
+        mem_free(&r.e, at, size, ENGINE_ALIGN);
+    }
+    CHECK_EQ(r.f.live, 0);
+}
+
+/* What the file says of itself before it is verified never reads past its end. */
+static void peeking_is_bounded(void)
+{
+    rig r;
+    engine_writer w;
+    uint8_t *at = NULL, digest[24] = { 0 };
+    size_t size = 0;
+    engine_hint hint;
+    open_rig(&r);
+    CHECK_EQ(engine_writer_init(&r.e, &w), SINTER_OK);
+    write_minimal(&w);
+    CHECK_EQ(engine_writer_finish(&w, digest, &at, &size), SINTER_OK);
+    engine_writer_deinit(&w);
+    CHECK(engine_peek(at, size, &hint));
+    CHECK_STR(hint.backend, "cpu");
+    CHECK_EQ(hint.threads, 1);
+    for (size_t cut = 0; cut < size; cut++) {
+        uint8_t *copy = malloc(cut ? cut : 1);
+        if (!copy) abort();
+        memcpy(copy, at, cut);
+        (void)engine_peek(copy, cut, &hint);
+        free(copy);
+    }
+    uint64_t random = 5;
+    for (int i = 0; i < 20000; i++) {
+        const size_t byte = test_random(&random) % (size < 1200 ? size : 1200);
+        const uint8_t was = at[byte];
+        at[byte] = (uint8_t)test_random(&random);
+        (void)engine_peek(at, size, &hint);
+        if (i % 7) at[byte] = was;
+    }
+    mem_free(&r.e, at, size, ENGINE_ALIGN);
+    CHECK_EQ(r.f.live, 0);
+}
+
 /* A section that only a newer library knows is skipped, unless it is required. */
 static void newer_sections(void)
 {
@@ -196,5 +269,6 @@ static void newer_sections(void)
     CHECK_EQ(r.f.live, 0);
 }
 
-static const test tests[] = { T(round_trip), T(damage_is_named), T(newer_sections), { 0 } };
+static const test tests[] = { T(round_trip),         T(damage_is_named), T(code_rides_along),
+                              T(peeking_is_bounded), T(newer_sections),  { 0 } };
 TEST_MAIN(tests)
