@@ -33,6 +33,10 @@ struct alignas(16) u32x4 { u32 x, y, z, w; };
 struct alignas(8) u32x2 { u32 x, y; };
 template <class T, int N> struct alignas(sizeof(T) * N <= 16 ? sizeof(T) * N : 16) vec { T at[N]; };
 
+DEVICE float float_of_bits(u32 x) { return __uint_as_float(x); }
+DEVICE u32 bits_of_float(float x) { return __float_as_uint(x); }
+DEVICE double double_of_bits(u64 x) { return __longlong_as_double((i64)x); }
+DEVICE u64 bits_of_double(double x) { return (u64)__double_as_longlong(x); }
 DEVICE float to_float(f16 x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits)); return y; }
 DEVICE float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
 DEVICE float to_float(float x) { return x; }
@@ -50,8 +54,22 @@ DEVICE bf16 to_bf16(float x)
     return y;
 }
 /* Two floats as a pair of narrow ones, low half first. */
-DEVICE u32 pack_f16(float lo, float hi) { u32 y; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(hi), "f"(lo)); return y; }
-DEVICE u32 pack_bf16(float lo, float hi) { return (u32)to_bf16(lo).bits | (u32)to_bf16(hi).bits << 16; }
+DEVICE u32 pack_f16(float lo, float hi)
+{
+#if SM >= 80
+    u32 y; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(hi), "f"(lo)); return y;
+#else
+    return (u32)to_f16(lo).bits | (u32)to_f16(hi).bits << 16;
+#endif
+}
+DEVICE u32 pack_bf16(float lo, float hi)
+{
+#if SM >= 80
+    u32 y; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(hi), "f"(lo)); return y;
+#else
+    return (u32)to_bf16(lo).bits | (u32)to_bf16(hi).bits << 16;
+#endif
+}
 /* f32 rounded to tf32, as bits. */
 DEVICE u32 to_tf32(float x)
 {
@@ -61,6 +79,10 @@ DEVICE u32 to_tf32(float x)
     return __float_as_uint(x);
 #endif
 }
+
+/* 2 to the x and 1 / x to 2 units of the last place or so. */
+DEVICE float exp2_fast(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+DEVICE float reciprocal_fast(float x) { float y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
 /* ---- where a thread is ---- */
 
