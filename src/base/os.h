@@ -22,6 +22,9 @@ sinter_status os_file_map_beneath(env *e, const char *folder, const char *name, 
 /* Writes all of `size` bytes to a temporary name beside `path`, syncs, renames: readers see the old file or the new. */
 sinter_status os_file_write_atomic(env *e, const char *path, const void *data, size_t size);
 
+/* Makes a folder and those above it, for this user alone where they are new. False: it is not there now. */
+bool          os_folder_make(const char *path);
+
 /* Threads. */
 typedef struct os_thread os_thread;
 sinter_status os_thread_start(env *e, void (*body)(void *), void *arg, os_thread **out);

@@ -274,6 +274,23 @@ sinter_status os_file_write_atomic(env *e, const char *path, const void *data, s
     return status;
 }
 
+bool os_folder_make(const char *path)
+{
+    char part[PATH_MAX];
+    const size_t length = strlen(path);
+    if (length == 0 || length >= sizeof part) return false;
+    memcpy(part, path, length + 1);
+    for (size_t i = 1; i < length; i++) {
+        if (part[i] != '/') continue;
+        part[i] = '\0';
+        (void)mkdir(part, 0700); /* what fails here fails below, too */
+        part[i] = '/';
+    }
+    (void)mkdir(part, 0700);
+    struct stat st;
+    return stat(part, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* Threads. */
 
 struct os_thread {
