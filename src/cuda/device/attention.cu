@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention.cu - flash attention on mma.sync: softmax(scale q k' + mask) v for f16 and bf16, scores never in memory.
+ *
+ * A block takes 16 * WM queries of one head. WN warps share a row of queries and take every WN-th part of BN keys, so
+ * that few queries still fill the chip; their sums meet in shared memory at the end. Keys and values come in two
+ * stages. Dao 2023 (FlashAttention-2): running maximum and sum, one rescale a tile, in powers of two.
+ *
+ *   DEPTH, WIDTH   head sizes rounded up to 16        MASK   0 none, 1 f32, 2 bool, 3 of the operands' type
+ *   IS_BF16, CAP (a soft cap), CAUSAL, WM, WN, BN (keys a warp and tile), TRIGGER */
+#include "prelude.cuh"
+#include "attention_args.h"
+
+enum { THREADS = 32 * WM * WN, ROWS = 16 * WM, TILE = BN * WN };
+enum { PITCH_K = DEPTH * 2 + 16, PITCH_V = WIDTH * 2 + 16 };        /* bytes; odd multiples of 16: no bank twice */
+enum { Q_AT = 0, K_AT = ROWS * PITCH_K, V_AT = K_AT + 2 * TILE * PITCH_K };
+
+#define LOG2E 1.4426950408889634f
+#define MINUS_INFINITY __uint_as_float(0xff800000u)
+
+/* `rows` rows of `bytes` bytes to shared memory, zeros beyond limit and beyond the row's end. */
+template <int CHUNKS, int PITCH>
+DEVICE void load_rows(u32 to, const u16 *from, i64 stride, i32 rows, i32 limit, i32 elements)
+{
+    for (i32 i = threadIdx.x; i < rows * CHUNKS; i += THREADS) {
+        const i32 row = i / CHUNKS, chunk = i - row * CHUNKS;
+        const bool valid = row < limit && chunk * 8 < elements;
+        copy_async16(to + row * PITCH + chunk * 16, valid ? from + row * stride + chunk * 8 : from, valid);
+    }
+}
+
+DEVICE void multiply(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
+{
+#if IS_BF16
+    mma_bf16(c, a, b0, b1);
+#else
+    mma_f16(c, a, b0, b1);
+#endif
+}
+
+DEVICE u32 pack(float lo, float hi)
+{
+#if IS_BF16
+    return pack_bf16(lo, hi);
+#else
+    return pack_f16(lo, hi);
+#endif
+}
+
+[[maybe_unused]] DEVICE float mask_at(const attention_args &a, i64 at)
+{
+#if MASK == 1
+    return ((const float *)a.mask)[at] * LOG2E;
+#elif MASK == 2
+    return ((const u8 *)a.mask)[at] ? 0.0f : MINUS_INFINITY;
+#elif MASK == 3 && IS_BF16
+    return to_float(((const bf16 *)a.mask)[at]) * LOG2E;
+#elif MASK == 3
+    return to_float(((const f16 *)a.mask)[at]) * LOG2E;
+#else
+    return 0;
+#endif
+}
+
+KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attention_args a)
+{
+    u8 *const shared = shared_base();
+    const u32 base = shared_address(shared), lane = lane_id(), wm = warp_id() / WN, wn = warp_id() % WN;
+    const i32 first = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z, head_k = head / a.group;
+    const u16 *q = (const u16 *)a.q + batch * a.q_stride[0] + head * a.q_stride[1] + first * a.q_stride[2];
+    const u16 *k = (const u16 *)a.k + batch * a.k_stride[0] + head_k * a.k_stride[1];
+    const u16 *v = (const u16 *)a.v + batch * a.v_stride[0] + head_k * a.v_stride[1];
+    [[maybe_unused]] const i32 ahead = a.keys - a.queries;
+    /* Keys that any query of the block may see. */
+    i32 keys = a.keys;
+#if CAUSAL
+    keys = smaller(keys, first + ROWS + ahead);
+#endif
+    const i32 tiles = keys > 0 ? (keys + TILE - 1) / TILE : 0;
+    grid_wait();
+#if TRIGGER == 1
+    grid_trigger();
+#endif
+    load_rows<DEPTH / 8, PITCH_K>(base + Q_AT, q, a.q_stride[2], ROWS, a.queries - first, a.depth);
+    if (tiles) {
+        load_rows<DEPTH / 8, PITCH_K>(base + K_AT, k, a.k_stride[2], TILE, a.keys, a.depth);
+        load_rows<WIDTH / 8, PITCH_V>(base + V_AT, v, a.v_stride[2], TILE, a.keys, a.width);
+    }
+    copy_commit();
+
+    float o[WIDTH / 8][4] = {}, top[2] = { MINUS_INFINITY, MINUS_INFINITY }, sum[2] = {};
+    for (i32 t = 0; t < tiles; t++) {
+        const u32 stage = t & 1, next = stage ^ 1;
+        if (t + 1 < tiles) {
+            const i32 at = (t + 1) * TILE;
+            load_rows<DEPTH / 8, PITCH_K>(base + K_AT + next * TILE * PITCH_K, k + at * a.k_stride[2], a.k_stride[2],
+                                          TILE, a.keys - at, a.depth);
+            load_rows<WIDTH / 8, PITCH_V>(base + V_AT + next * TILE * PITCH_V, v + at * a.v_stride[2], a.v_stride[2],
+                                          TILE, a.keys - at, a.width);
+        }
+        copy_commit();
+        copy_wait<1>();
+        sync_block();
+#if TRIGGER == 2
+        if (t + 1 >= tiles) grid_trigger();
+#endif
+        const u32 tile_k = base + K_AT + stage * TILE * PITCH_K + wn * BN * PITCH_K;
+        const u32 tile_v = base + V_AT + stage * TILE * PITCH_V + wn * BN * PITCH_V;
+        const i32 key0 = t * TILE + wn * BN;
+        float s[BN / 8][4] = {};
+#pragma unroll
+        for (int d = 0; d < DEPTH / 16; d++) {
+            u32 x[4];
+            load_matrix4(x, base + Q_AT + (wm * 16 + (lane & 15)) * PITCH_K + d * 32 + (lane >> 4) * 16);
+#pragma unroll
+            for (int j = 0; j < BN / 16; j++) {
+                u32 b[4];
+                load_matrix4(b, tile_k + (j * 16 + (lane & 7) + (lane >> 4) * 8) * PITCH_K + d * 32 + (lane >> 3 & 1) * 16);
+                multiply(s[2 * j], x, b[0], b[1]);
+                multiply(s[2 * j + 1], x, b[2], b[3]);
+            }
+        }
+        /* Scores in powers of two, masked; the largest of each of the thread's two rows. */
+        float most[2] = { top[0], top[1] };
+#pragma unroll
+        for (int j = 0; j < BN / 8; j++)
+#pragma unroll
+            for (int c = 0; c < 4; c++) {
+                const i32 key = key0 + j * 8 + (lane & 3) * 2 + (c & 1);
+                const i32 query = first + wm * 16 + (lane >> 2) + (c >> 1) * 8;
+                float x = s[j][c] * a.scale;
+#if CAP
+                x = a.cap * tanhf(x / a.cap);
+#endif
+                x *= LOG2E;
+                bool seen = key < a.keys;
+#if CAUSAL
+                seen = seen && key <= query + ahead;
+#endif
+#if MASK
+                if (seen && query < a.queries)
+                    x += mask_at(a, batch * a.mask_stride[0] + head * a.mask_stride[1] + query * a.mask_stride[2] +
+                                        key * a.mask_stride[3]);
+#endif
+                s[j][c] = seen ? x : MINUS_INFINITY;
+                most[c >> 1] = fmaxf(most[c >> 1], s[j][c]);
+            }
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            most[r] = fmaxf(most[r], shuffle_xor(most[r], 1));
+            most[r] = fmaxf(most[r], shuffle_xor(most[r], 2));
+            const float by = most[r] == MINUS_INFINITY ? 1.0f : exp2f(top[r] - most[r]);
+            top[r] = most[r];
+            sum[r] *= by;
+#pragma unroll
+            for (int j = 0; j < WIDTH / 8; j++) {
+                o[j][2 * r] *= by;
+                o[j][2 * r + 1] *= by;
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < BN / 8; j++)
+#pragma unroll
+            for (int c = 0; c < 4; c++) {
+                const float m = top[c >> 1];
+                s[j][c] = m == MINUS_INFINITY ? 0.0f : exp2f(s[j][c] - m);
+                sum[c >> 1] += s[j][c];
+            }
+#pragma unroll
+        for (int j = 0; j < BN / 16; j++) {
+            const u32 p[4] = { pack(s[2 * j][0], s[2 * j][1]), pack(s[2 * j][2], s[2 * j][3]),
+                               pack(s[2 * j + 1][0], s[2 * j + 1][1]), pack(s[2 * j + 1][2], s[2 * j + 1][3]) };
+#pragma unroll
+            for (int d = 0; d < WIDTH / 16; d++) {
+                u32 b[4];
+                load_matrix4_transposed(b, tile_v + (j * 16 + (lane & 15)) * PITCH_V + d * 32 + (lane >> 4) * 16);
+                multiply(o[2 * d], p, b[0], b[1]);
+                multiply(o[2 * d + 1], p, b[2], b[3]);
+            }
+        }
+        sync_block();
+    }
+#if TRIGGER == 3
+    grid_trigger();
+#endif
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        sum[r] += shuffle_xor(sum[r], 1);
+        sum[r] += shuffle_xor(sum[r], 2);
+    }
+    copy_wait<0>();
+    sync_block();
+    /* Parts of the warps that share rows, in shared memory: [WN][ROWS][WIDTH + 4] sums, then maxima and sums of powers. */
+    enum { LINE = WIDTH + 4 };
+    float *part = (float *)shared, *tops = part + WN * ROWS * LINE, *sums = tops + WN * ROWS;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const i32 row = wm * 16 + (lane >> 2) + 8 * r;
+        float *line = part + (wn * ROWS + row) * LINE + (lane & 3) * 2;
+#pragma unroll
+        for (int j = 0; j < WIDTH / 8; j++) {
+            line[j * 8] = o[j][2 * r];
+            line[j * 8 + 1] = o[j][2 * r + 1];
+        }
+        if ((lane & 3) == 0) {
+            tops[wn * ROWS + row] = top[r];
+            sums[wn * ROWS + row] = sum[r];
+        }
+    }
+    sync_block();
+    u16 *y = (u16 *)a.y + batch * a.y_stride[0] + head * a.y_stride[1] + first * a.y_stride[2];
+    for (i32 i = threadIdx.x; i < ROWS * (WIDTH / 8); i += THREADS) {
+        const i32 row = i / (WIDTH / 8), column = i % (WIDTH / 8) * 8;
+        if (first + row >= a.queries || column >= a.width) continue;
+        float most = MINUS_INFINITY, total = 0, x[8] = {};
+        for (int w = 0; w < WN; w++) most = fmaxf(most, tops[w * ROWS + row]);
+        for (int w = 0; w < WN && most != MINUS_INFINITY; w++) {
+            const float by = exp2f(tops[w * ROWS + row] - most);
+            const float *line = part + (w * ROWS + row) * LINE + column;
+            total += sums[w * ROWS + row] * by;
+#pragma unroll
+            for (int c = 0; c < 8; c++) x[c] += line[c] * by;
+        }
+        const float by = total > 0 ? 1 / total : 0;
+        const u32x4 z = { pack(x[0] * by, x[1] * by), pack(x[2] * by, x[3] * by), pack(x[4] * by, x[5] * by),
+                          pack(x[6] * by, x[7] * by) };
+        *(u32x4 *)(y + row * a.y_stride[2] + column) = z;
+    }
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention_args.h - parameters of attention.cu and attention_any.cu. Strides in elements. */
+#ifndef CUDA_DEVICE_ATTENTION_ARGS_H
+#define CUDA_DEVICE_ATTENTION_ARGS_H
+
+#include "args.h"
+
+struct attention_args {
+    address q, k, v, y, mask;           /* mask 0: none */
+    wide    q_stride[4], k_stride[4], v_stride[4], y_stride[4];    /* batch, head, token, element */
+    wide    mask_stride[4];             /* batch, head, query, key; 0 where it repeats */
+    small   heads, group;               /* of the queries; query heads that share a key head */
+    small   queries, keys, depth, width;    /* depth: of q and k; width: of v and y */
+    float   scale, cap;                 /* cap 0: none */
+    small   causal;
+};
+
+#endif
