@@ -19,8 +19,8 @@ static sinter_status begin(env *e, const sinter_build_options *from, sinter_buil
     *out = (sinter_buffer){ 0 };
     TRY(api_options(e, o, sizeof *o, from));
     env_init(e, o->env, error);
-    if ((unsigned)o->device > SINTER_DEVICE_REFERENCE)
-        return FAIL(e, INVALID_ARG, "device is %d, expected 0 (cpu) or 1 (reference)", (int)o->device);
+    if ((unsigned)o->device > SINTER_DEVICE_CUDA)
+        return FAIL(e, INVALID_ARG, "device is %d, expected 0 (cpu), 1 (reference) or 2 (cuda)", (int)o->device);
     if ((unsigned)o->tune > SINTER_TUNE_FULL) return FAIL(e, INVALID_ARG, "tune is %d, expected 0 to 2", (int)o->tune);
     if ((unsigned)o->math > SINTER_MATH_EXACT) return FAIL(e, INVALID_ARG, "math is %d, expected 0 or 1", (int)o->math);
     if (o->allow & ~(uint32_t)(SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16 | SINTER_ALLOW_TF32))

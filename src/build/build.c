@@ -146,6 +146,31 @@ static sinter_status plan_profile(builder *b, uint32_t index)
     return SINTER_OK;
 }
 
+static sinter_status add_code(void *user, const uint8_t key[32], const void *bytes, size_t size)
+{
+    builder *b = user;
+    return engine_writer_code(&b->out.w, key, bytes, size);
+}
+
+/* The compiled kernels of all profiles, for whoever trusts the file. */
+static sinter_status write_code(builder *b)
+{
+    uint32_t count = 0, most = 0;
+    for (uint32_t i = 0; i < b->profiles; i++) most += b->tuned[i].plan->step.count;
+    kernel_use *use = ARENA_NEW(&b->a, kernel_use, most);
+    if (!use) return FAIL_MEMORY(b->e, "an engine");
+    for (uint32_t i = 0; i < b->profiles; i++) {
+        const plan *p = b->tuned[i].plan;
+        for (uint32_t k = 1; k < p->step.count; k++) {
+            const plan_step *s = &p->step.at[k];
+            const kernel *chosen = s->kind == STEP_KERNEL ? s->kernel : NULL;
+            if (!chosen || chosen->where != KERNEL_ON_DEVICE) continue;
+            use[count++] = (kernel_use){ .kernel = chosen, .problem = s->problem, .tactic = (const tactic *)s->tactic };
+        }
+    }
+    return b->backend->code_export(b->e, b->device, use, count, add_code, b);
+}
+
 static sinter_status write_engine(builder *b, const uint8_t *model, size_t size, const char *name, uint8_t **out,
                                   size_t *out_size)
 {
@@ -171,9 +196,13 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
     kernel_target target;
     b->backend->target(b->device, &target);
     static const char *const tunes[] = { "off", "fast", "full" }, *const maths[] = { "fp32", "exact" };
-    const char *options = arena_printf(&b->a, "device=%s tune=%s math=%s%s%s",
-                                       b->o->device == SINTER_DEVICE_REFERENCE ? "reference" : "cpu", tunes[b->o->tune],
-                                       maths[b->o->math], b->o->rules ? " rules=" : "", b->o->rules ? b->o->rules : "");
+    const char *options = arena_printf(
+        &b->a, "device=%s%s%s tune=%s math=%s%s%s%s%s%s",
+        b->o->device == SINTER_DEVICE_REFERENCE ? "reference" : b->backend->name, b->o->device_name ? ":" : "",
+        b->o->device_name ? b->o->device_name : "", tunes[b->o->tune], maths[b->o->math],
+        b->o->allow & SINTER_ALLOW_FP16 ? " allow=fp16" : "", b->o->allow & SINTER_ALLOW_BF16 ? " allow=bf16" : "",
+        b->o->allow & SINTER_ALLOW_TF32 ? " allow=tf32" : "", b->o->rules ? " rules=" : "",
+        b->o->rules ? b->o->rules : "");
     const engine_notes notes = { .version = engine_writer_string(&x->w, sinter_version()),
                                  .target = engine_writer_string(&x->w, t.failed ? "" : t.at),
                                  .options = engine_writer_string(&x->w, options),
@@ -184,6 +213,7 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
                                  .backend = engine_writer_string(&x->w, b->backend->name) };
     text_deinit(&t);
     TRY(emit_notes(x, &notes));
+    if (b->backend->code_export && !b->o->no_code) TRY(write_code(b));
     sha256 h;
     uint8_t digest[32];
     sha256_init(&h);
@@ -195,10 +225,15 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
 static sinter_status build(builder *b, const uint8_t *model, size_t size, const char *folder, const char *name,
                            uint8_t **out, size_t *out_size)
 {
-    b->backend = backend_find("cpu");
+    const char *backend_name = b->o->device == SINTER_DEVICE_CUDA ? "cuda" : "cpu";
+    b->backend = backend_find(backend_name);
+    if (!b->backend) return FAIL(b->e, UNSUPPORTED, "this build has no backend '%s'", backend_name);
     TRY(import_model(b, model, size, folder));
     TRY(optimize(b));
-    const device_options wanted = { .threads = b->o->threads, .isa = b->o->isa ? b->o->isa : os_env("SINTER_ISA") };
+    const device_options wanted = { .threads = b->o->threads,
+                                    .isa = b->o->isa ? b->o->isa : os_env("SINTER_ISA"),
+                                    .name = b->o->device_name,
+                                    .kernel_cache = b->o->kernel_cache };
     TRY(b->backend->open(b->e, &wanted, &b->device));
     TRY(timing_cache_create(b->e, &b->cache));
     if (b->o->timing_cache) TRY(timing_cache_read(b->cache, b->o->timing_cache));
