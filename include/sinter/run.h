@@ -16,6 +16,9 @@ typedef struct sinter_context_options {
     size_t   struct_size;
     uint32_t profile;               /* which optimisation profile */
     uint32_t timing;                /* non-zero: measure each step (a clock read per step) */
+    /* The caller's stream (CUstream or cudaStream_t) on which runs are ordered, borrowed while the context lives; NULL:
+     * one of its own. Devices without streams ignore it. */
+    void    *stream;
 } sinter_context_options;
 #define SINTER_CONTEXT_OPTIONS { .struct_size = sizeof(sinter_context_options) }
 
@@ -26,16 +29,17 @@ SINTER_API sinter_status sinter_context_create(sinter_engine *engine, const sint
 SINTER_API void sinter_context_destroy(sinter_context *context);                /* NULL is accepted */
 
 /* Gives input `name` its data: dense row-major, borrowed until the next run has ended or another call replaces it.
- * Dims must lie in the profile's ranges. Memory should be 64-byte aligned (any alignment works).
+ * Dims must lie in the profile's ranges. Memory should be 64-byte aligned (any alignment works). tensor->place says
+ * whose it is: a device's memory is read where it lies if aligned to 16 bytes, the host's is copied to the device.
  * Errors: INVALID_ARG naming the input, the value found and the value wanted. */
 SINTER_API sinter_status sinter_context_set_input(sinter_context *context, const char *name,
                                                   const sinter_tensor *tensor, sinter_error *error) SINTER_MUST_USE;
 
-/* Gives output `name` a place: `size` bytes at `data`, borrowed until replaced; data NULL: the context's own memory.
- * `data` must be aligned to an element. A result that does not fit makes the run fail with INVALID_ARG saying what was
- * wanted. */
+/* Gives output `name` memory: `size` bytes at `data` of the host or the device, borrowed until replaced; data NULL: the
+ * context's own memory, on the host. `data` must be aligned to an element; of a device, it is written to directly if
+ * aligned to 16 bytes. A result that does not fit makes the run fail with INVALID_ARG saying what was wanted. */
 SINTER_API sinter_status sinter_context_set_output(sinter_context *context, const char *name, void *data, size_t size,
-                                                   sinter_error *error) SINTER_MUST_USE;
+                                                   sinter_place place, sinter_error *error) SINTER_MUST_USE;
 
 /* Runs once. After the first run with a shape nothing is allocated. Results stay valid until the next run.
  * Errors: INVALID_ARG (an input is missing or shapes disagree), INVALID_MODEL (an index in the data is out of range:
@@ -43,8 +47,19 @@ SINTER_API sinter_status sinter_context_set_output(sinter_context *context, cons
  * usable. */
 SINTER_API sinter_status sinter_context_run(sinter_context *context, sinter_error *error) SINTER_MUST_USE;
 
+/* Begins a run and returns; data of inputs and outputs must stay until sinter_context_wait has returned. Work of the
+ * caller's on the same stream that came before is waited for, and what comes after waits for the run. On devices that
+ * work while they are called (the CPU) this is sinter_context_run. One run of a context at a time: another waits for it.
+ * Errors: as for sinter_context_run; UNSUPPORTED where the host must step in between (`sinter inspect` shows it). */
+SINTER_API sinter_status sinter_context_run_async(sinter_context *context, sinter_error *error) SINTER_MUST_USE;
+/* Waits for the run that was begun last; its results are there after that. Errors: what the run met, as for
+ * sinter_context_run. OK where none is under way. */
+SINTER_API sinter_status sinter_context_wait(sinter_context *context, sinter_error *error) SINTER_MUST_USE;
+/* Non-zero: sinter_context_wait would return at once. */
+SINTER_API int sinter_context_is_done(sinter_context *context);
+
 /* The result of output `name` of the last run: dense row-major; its data belongs to the caller's buffer or
- * the context. */
+ * the context. On the host, unless sinter_context_set_output gave it memory of the device: out->place says. */
 SINTER_API sinter_status sinter_context_output(sinter_context *context, const char *name, sinter_tensor *out,
                                                sinter_error *error) SINTER_MUST_USE;
 

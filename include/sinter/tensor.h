@@ -43,12 +43,16 @@ typedef enum sinter_dtype {
 
 enum { SINTER_RANK_MAX = 8 };
 
+/* Whose memory it is. Where a device works in host memory (the CPU) both are the same. */
+typedef enum sinter_place { SINTER_PLACE_HOST = 0, SINTER_PLACE_DEVICE = 1 } sinter_place;
+
 /* A dense tensor: dims in ONNX order, row-major, elements of types under a byte packed low nibble first. */
 typedef struct sinter_tensor {
     sinter_dtype dtype;
     uint32_t     rank;                    /* 0 to SINTER_RANK_MAX; 0 is a scalar */
     int64_t      dim[SINTER_RANK_MAX];    /* elements, each >= 0 */
     void        *data;                    /* owned by whoever the call says */
+    sinter_place place;                   /* of data; zero: the host */
 } sinter_tensor;
 
 /* The short name ("f32"), and the size of one element in bits; "none" and 0 for values that are no type. */

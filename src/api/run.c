@@ -22,7 +22,8 @@ sinter_status sinter_context_create(sinter_engine *engine_handle, const sinter_c
     sinter_context_options o = SINTER_CONTEXT_OPTIONS;
     TRY(api_options(&e, &o, sizeof o, options));
     context *c = NULL;
-    const sinter_status s = context_create((engine *)(void *)engine_handle, o.profile, o.timing != 0, &c, error);
+    const sinter_status s =
+        context_create((engine *)(void *)engine_handle, o.profile, o.timing != 0, o.stream, &c, error);
     *out = (sinter_context *)(void *)c;
     return s;
 }
@@ -96,8 +97,12 @@ static sinter_status set_input(context *c, const char *name, const sinter_tensor
             return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, profile %u permits %lld to %lld", k, name,
                         (long long)t->dim[k], c->profile, (long long)min, (long long)max);
     }
+    if ((unsigned)t->place > SINTER_PLACE_DEVICE)
+        return FAIL(&c->e, INVALID_ARG, "the place of input '%s' is %d, expected 0 (host) or 1 (device)", name,
+                    (int)t->place);
     if (!t->data && !is_empty) return FAIL(&c->e, INVALID_ARG, "the data of input '%s' is NULL", name);
     c->input[i].data = t->data;
+    c->input[i].place = t->place;
     memcpy(c->input[i].dim, t->dim, sizeof t->dim);
     c->input[i].is_set = true;
     return SINTER_OK;
@@ -112,7 +117,7 @@ sinter_status sinter_context_set_input(sinter_context *handle, const char *name,
 }
 
 sinter_status sinter_context_set_output(sinter_context *handle, const char *name, void *data, size_t size,
-                                        sinter_error *error)
+                                        sinter_place place, sinter_error *error)
 {
     if (!handle || !name) return no_context(error, handle ? "name" : "context");
     context *c = enter(handle, error);
@@ -122,10 +127,14 @@ sinter_status sinter_context_set_output(sinter_context *handle, const char *name
     if (align > 1 && (uintptr_t)data % align)
         s = FAIL(&c->e, INVALID_ARG, "the place for output '%s' is not aligned to its elements of %u bytes", name,
                  align);
+    if (s == SINTER_OK && (unsigned)place > SINTER_PLACE_DEVICE)
+        s = FAIL(&c->e, INVALID_ARG, "the place of output '%s' is %d, expected 0 (host) or 1 (device)", name,
+                 (int)place);
     if (s == SINTER_OK) {
         c->output[i - c->g->input_count].data = data;
         c->output[i - c->g->input_count].size = data ? size : 0;
-        c->result_ready[i - c->g->input_count] = false;
+        c->output[i - c->g->input_count].place = place;
+        c->result[i - c->g->input_count].is_ready = false;
     }
     return leave(c, s);
 }
@@ -134,17 +143,45 @@ sinter_status sinter_context_run(sinter_context *handle, sinter_error *error)
 {
     if (!handle) return no_context(error, "context");
     context *c = enter(handle, error);
-    return leave(c, context_run(c));
+    const sinter_status s = context_begin(c, false);
+    return leave(c, s == SINTER_OK ? context_end(c) : s);
+}
+
+sinter_status sinter_context_run_async(sinter_context *handle, sinter_error *error)
+{
+    if (!handle) return no_context(error, "context");
+    context *c = enter(handle, error);
+    const sinter_status s = context_begin(c, true);
+    return leave(c, s == SINTER_OK && !c->is_busy ? context_end(c) : s);
+}
+
+sinter_status sinter_context_wait(sinter_context *handle, sinter_error *error)
+{
+    if (!handle) return no_context(error, "context");
+    context *c = enter(handle, error);
+    return leave(c, context_end(c));
+}
+
+int sinter_context_is_done(sinter_context *handle)
+{
+    const context *c = inner(handle);
+    if (!c || !c->is_running || !c->is_busy) return 1;
+    const backend *b = c->g->backend;
+    return b->stream_is_done && b->stream_is_done(c->g->device, c->stream);
 }
 
 static sinter_status output(context *c, const char *name, sinter_tensor *out)
 {
     uint32_t i;
     TRY(find(c, name, false, &i));
-    if (!c->result_ready[i - c->g->input_count])
-        return FAIL(&c->e, INVALID_ARG, "output '%s' has no result: run first", name);
+    const run_result *r = &c->result[i - c->g->input_count];
+    if (!r->is_ready)
+        return FAIL(&c->e, INVALID_ARG, "output '%s' has no result: %s", name,
+                    c->is_running ? "wait for the run that was begun" : "run first");
     const uint32_t v = context_args(c, c->p->io_first)[i];
-    *out = (sinter_tensor){ .dtype = (sinter_dtype)c->g->io[i].dtype, .rank = c->g->io[i].rank, .data = c->address[v] };
+    *out = (sinter_tensor){
+        .dtype = (sinter_dtype)c->g->io[i].dtype, .rank = c->g->io[i].rank, .data = r->at, .place = r->place
+    };
     for (uint32_t k = 0; k < out->rank; k++) out->dim[k] = c->now->value[v].dim[k];
     return SINTER_OK;
 }

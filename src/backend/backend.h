@@ -82,6 +82,8 @@ typedef struct backend {
     void          (*stream_destroy)(env *e, device *d, stream *s);
     /* Waits for all work on the stream; what a kernel found wrong in the data is put into `fault` and forgotten. */
     sinter_status (*stream_wait)(env *e, device *d, stream *s, data_fault *fault);
+    /* Has all work on the stream ended? NULL: cannot be told without waiting. */
+    bool          (*stream_is_done)(device *d, stream *s);
     sinter_status (*copy)(env *e, device *d, stream *s, copy_kind kind, void *to, const void *from, size_t size);
     /* Makes the code of all these ready, in parallel: a hint before they are measured or bound. */
     sinter_status (*prepare)(env *e, device *d, const kernel_use *use, uint32_t count);

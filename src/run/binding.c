@@ -26,7 +26,7 @@ void context_evaluate(context *c)
 /* Values that were prepared before their storage moved go with it. */
 static void move_values(context *c, uint32_t storage, const buffer *from, uint8_t *to)
 {
-    for (uint32_t i = 0; i < c->moving_count; i++) {
+    for (uint32_t i = 0; i < c->moving_count && c->now && c->now->value; i++) {
         const uint32_t v = c->moving[i];
         const uintptr_t at = (uintptr_t)c->address[v] - (uintptr_t)from->at;
         if (context_value(c, v)->storage == storage && c->address[v] && at <= from->size)
@@ -37,18 +37,20 @@ static void move_values(context *c, uint32_t storage, const buffer *from, uint8_
 sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool keep)
 {
     buffer *b = &c->own[storage];
+    const storage_place place = (storage_place)context_storage(c, storage)->place;
     if (size <= b->size && b->at) return SINTER_OK;
+    TRY(context_settle(c));
     size_t wanted = keep ? size_add(size, size / 2) : size;
     wanted = size_align(wanted ? wanted : 1, 4096);
     if (wanted > c->e.limits.memory_max)
         return FAIL(&c->e, NO_MEMORY, "a result of %zu bytes passes the limit of %llu", size,
                     (unsigned long long)c->e.limits.memory_max);
-    void *at = c->g->backend->memory_alloc(&c->e, c->g->device, wanted);
-    if (!at) return FAIL_MEMORY(&c->e, "a result");
+    void *at = context_alloc(c, place, wanted);
+    if (!at) return FAIL(&c->e, NO_MEMORY, "out of memory: %zu bytes of a result", wanted);
     if (b->at) {
         if (keep) memcpy(at, b->at, b->size);
         move_values(c, storage, b, at);
-        c->g->backend->memory_free(&c->e, c->g->device, b->at, b->size);
+        context_free(c, place, b->at, b->size);
     }
     *b = (buffer){ .at = at, .size = wanted };
     c->base[storage] = at;
@@ -79,18 +81,7 @@ static sinter_status storage_room(context *c, uint32_t v, uint64_t *size)
     if (bytes > c->e.limits.memory_max)
         return FAIL(&c->e, NO_MEMORY, "'%s' would have %zu bytes", engine_text(c->g, io->name), bytes);
     *size = bytes;
-    if (s->kind == STORAGE_INPUT) return SINTER_OK;
-    const uint32_t out = (uint32_t)s->at - c->g->input_count;
-    if (!c->output[out].data) {
-        TRY(context_ensure(c, x->storage, bytes, false));
-        c->base[x->storage] = c->own[x->storage].at;
-    } else {
-        if (c->output[out].size < bytes)
-            return FAIL(&c->e, INVALID_ARG, "output '%s' needs %zu bytes, the buffer given has %zu",
-                        engine_text(c->g, io->name), bytes, c->output[out].size);
-        c->base[x->storage] = c->output[out].data;
-    }
-    return SINTER_OK;
+    return s->kind == STORAGE_INPUT ? SINTER_OK : context_place_output(c, x->storage, bytes);
 }
 
 /* ---- values ---- */
@@ -165,8 +156,23 @@ static bool is_adjacent(const view *v, const problem_operand *o)
     return true;
 }
 
-static sinter_status check_operand(context *c, const problem_operand *o, uint32_t v, bool is_packed)
+/* A device's kernels load several elements at once; what cannot promise that is stated as gapped. */
+static bool is_aligned(const view *v, const problem_operand *o, uint32_t align)
 {
+    if (o->is_gapped || view_count(v) == 0) return true;
+    if ((uintptr_t)v->data % align) return false;
+    bool is_inner = true; /* until the innermost axis that can have more than one is passed */
+    for (uint32_t i = v->rank; i-- > 0 && o->is_strided;) {
+        const uint32_t axis = o->order[i];
+        if (is_inner) is_inner = o->dim[axis].max == 1;
+        else if (v->dim[axis] > 1 && v->stride[axis] % (align * 8 / (int64_t)sinter_dtype_bits(v->dtype))) return false;
+    }
+    return true;
+}
+
+static sinter_status check_operand(context *c, const problem_operand *o, uint32_t v, bool is_packed, bool is_on_device)
+{
+    const uint32_t align = is_on_device ? c->g->backend->alignment : 0;
     const view *x = &c->now->value[v];
     const char *name = engine_text(c->g, context_value(c, v)->name);
     for (uint32_t i = 0; i < x->rank; i++)
@@ -180,6 +186,9 @@ static sinter_status check_operand(context *c, const problem_operand *o, uint32_
         return FAIL(&c->e, INVALID_MODEL, "value '%s' has gaps that its kernel does not expect", name);
     if (!o->is_strided && !dense_in(x, o->order))
         return FAIL(&c->e, INVALID_MODEL, "value '%s' is not dense as its kernel expects", name);
+    if (align && !is_aligned(x, o, align))
+        return FAIL(&c->e, INVALID_MODEL,
+                    "value '%s' does not begin, or has rows that do not, at a multiple of %u bytes", name, align);
     return SINTER_OK;
 }
 
@@ -240,7 +249,7 @@ static sinter_status check_apart(context *c, uint32_t step, uint32_t v, uint32_t
     const engine_storage *x = context_storage(c, context_value(c, v)->storage),
                          *y = context_storage(c, context_value(c, other)->storage);
     const view *a = &c->now->value[v], *b = &c->now->value[other];
-    if (x != y && (x->kind != STORAGE_SLAB || y->kind != STORAGE_SLAB)) return SINTER_OK;
+    if (x != y && (x->kind != STORAGE_SLAB || y->kind != STORAGE_SLAB || x->place != y->place)) return SINTER_OK;
     if (!view_overlaps(a, b) || (is_in_place && view_is_same(a, b))) return SINTER_OK;
     return FAIL(&c->e, INVALID_MODEL, "'%s' writes value '%s' where value '%s' lies",
                 engine_text(c->g, context_step(c, step)->name), engine_text(c->g, context_value(c, v)->name),
@@ -251,6 +260,7 @@ static sinter_status check_places(context *c, uint32_t step)
 {
     const program_step *s = &c->now->step[step];
     const problem *p = s->problem;
+    if (s->kernel->where == KERNEL_TRANSFER) return SINTER_OK; /* the verifier saw that its ends lie apart */
     const bool is_scalar = p->op == OP_pointwise || op_is_scalar(p->op);
     const uint32_t first = !s->kernel->is_in_place || s->count_out != 1 ? UINT32_MAX : is_scalar ? 0 : p->count_anchor;
     for (uint32_t i = 0; i < s->count_out; i++) {
@@ -263,6 +273,14 @@ static sinter_status check_places(context *c, uint32_t step)
     return SINTER_OK;
 }
 
+/* The bytes of a weight where the host can read them, whichever place kernels find it in. */
+static void *const_data(const context *c, uint32_t v)
+{
+    const uint32_t storage = context_value(c, v)->storage;
+    const size_t offset = (size_t)((uint8_t *)c->address[v] - (uint8_t *)c->base[storage]);
+    return (uint8_t *)(uintptr_t)(c->g->weights + context_storage(c, storage)->at + offset);
+}
+
 sinter_status context_prepare_step(context *c, uint32_t step)
 {
     const engine_step *from = context_step(c, step);
@@ -270,7 +288,8 @@ sinter_status context_prepare_step(context *c, uint32_t step)
     program_step *s = &c->now->step[step];
     view *in = (view *)(uintptr_t)s->in, *out = (view *)(uintptr_t)s->out;
     TRY(prepare_attrs(c, step, s));
-    const bool prepares = code->is_late;
+    const bool prepares = code->is_late,
+               is_on_device = from->kind == STEP_KERNEL && code->kernel->where == KERNEL_ON_DEVICE;
     for (uint32_t i = 0; i < from->in_count; i++) {
         const uint32_t v = s->in_id[i];
         if (!v) continue;
@@ -278,16 +297,16 @@ sinter_status context_prepare_step(context *c, uint32_t step)
         const bool is_const = i < code->problem->count_in && code->problem->in[i].is_const;
         const bool is_packed =
             is_const && code->kernel->pack_size && code->kernel->pack_size(code->problem, s->tactic, i);
-        if (code->kernel) TRY(check_operand(c, &code->problem->in[i], v, is_packed));
+        if (code->kernel) TRY(check_operand(c, &code->problem->in[i], v, is_packed, is_on_device));
         in[i] = c->now->value[v];
-        if (is_packed || !is_const) in[i].data = NULL;
+        in[i].data = is_packed || !is_const ? NULL : const_data(c, v);
     }
     if (from->kind != STEP_KERNEL) return SINTER_OK;
     for (uint32_t i = 0; i < from->out_count; i++) {
         const uint32_t v = s->out_id[i];
         if (!v) continue;
         if (prepares && is_late_value(c, v)) TRY(context_prepare_value(c, v));
-        TRY(check_operand(c, &code->problem->out[i], v, false));
+        TRY(check_operand(c, &code->problem->out[i], v, false, is_on_device));
         out[i] = c->now->value[v];
         out[i].data = NULL;
     }
@@ -387,7 +406,9 @@ static sinter_status make_step(context *c, shape *s, uint32_t step)
         if (!d->at) return FAIL_MEMORY(&c->e, "a step");
     }
     to->attrs = attrs;
-    return SINTER_OK;
+    if (from->kind != STEP_KERNEL || !context_has_places(c) || code->kernel->where != KERNEL_ON_HOST) return SINTER_OK;
+    s->record[step] = arena_alloc(&s->a, code->kernel->record_size(code->problem, t), 64);
+    return s->record[step] ? SINTER_OK : FAIL_MEMORY(&c->e, "a step");
 }
 
 static void drop_shape(context *c, shape *s)
@@ -436,6 +457,15 @@ sinter_status context_bind_item(context *c, const run_item *item)
     for (uint32_t i = item->first; i < item->first + item->count; i++)
         TRY(NOTE(&c->e, context_prepare_step(c, i), "preparing step '%s'",
                  engine_text(c->g, context_step(c, i)->name)));
+    for (uint32_t i = item->first; i < item->first + item->count && item->kind != ITEM_PROGRAM; i++) {
+        const program_step *x = &s->step[i];
+        if (item->kind == ITEM_HOST)
+            TRY(NOTE(&c->e, x->kernel->bind(&c->e, x->problem, x->tactic, x->attrs, x->in, x->out, s->record[i]),
+                     "binding kernel '%s'", x->kernel->name));
+        s->is_bound[i] = 1;
+    }
+    if (item->kind != ITEM_PROGRAM) return SINTER_OK;
+    if (s->program[item->program]) TRY(context_settle(c)); /* its last launch may not have ended */
     return c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, item->is_late,
                                          s->program[item->program], &s->program[item->program]);
 }
@@ -450,7 +480,10 @@ static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t
     s->is_bounded = ARENA_NEW(&s->a, uint8_t, c->p->value_count);
     s->step = ARENA_NEW(&s->a, program_step, c->p->step_count);
     s->program = ARENA_NEW(&s->a, program *, c->program_count);
-    if (!s->key || !s->symbol || !s->dim || !s->value || !s->is_bounded || !s->step || !s->program)
+    s->record = ARENA_NEW(&s->a, void *, c->p->step_count);
+    s->is_bound = ARENA_NEW(&s->a, uint8_t, c->p->step_count);
+    if (!s->key || !s->symbol || !s->dim || !s->value || !s->is_bounded || !s->step || !s->program || !s->record ||
+        !s->is_bound)
         return FAIL_MEMORY(&c->e, "a shape");
     memcpy(s->key, key, key_count * sizeof *key);
     TRY(bind_inputs(c));
@@ -459,7 +492,7 @@ static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t
     for (uint32_t r = 1; r < c->p->region_count; r++)
         for (uint32_t i = 0; i < c->region[r].count; i++) {
             const run_item *item = &c->region[r].item[i];
-            if (!item->is_program || item->is_late) continue;
+            if (item->kind >= ITEM_LATE || item->is_late) continue;
             sinter_error quiet = { 0 };
             sinter_error *const error = hush(c, r > 1, &quiet);
             TRY(unhush(c, context_bind_item(c, item), r > 1, error));
@@ -467,28 +500,10 @@ static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t
     return SINTER_OK;
 }
 
-/* Kernels read elements where elements may lie: an input that does not is copied. */
-static sinter_status align_input(context *c, uint32_t i, uint32_t storage)
-{
-    sinter_tensor t = { .dtype = (sinter_dtype)c->g->io[i].dtype, .rank = c->g->io[i].rank, .data = c->input[i].data };
-    const uint32_t align = sinter_dtype_bits(t.dtype) / 8;
-    if (align < 2 || (uintptr_t)t.data % align == 0) return SINTER_OK;
-    memcpy(t.dim, c->input[i].dim, sizeof t.dim);
-    const size_t size = sinter_tensor_size(&t);
-    TRY(context_ensure(c, storage, size, false));
-    memcpy(c->own[storage].at, t.data, size);
-    c->base[storage] = c->own[storage].at;
-    return SINTER_OK;
-}
-
 /* Bases of inputs, outputs and grown buffers may have changed since the shape was last used. */
 static sinter_status refresh(context *c)
 {
-    for (uint32_t i = 0; i < c->g->input_count; i++) {
-        const uint32_t storage = context_value(c, context_args(c, c->p->io_first)[i])->storage;
-        c->base[storage] = c->input[i].data;
-        TRY(align_input(c, i, storage));
-    }
+    TRY(context_place_inputs(c));
     return prepare_values(c, true);
 }
 
@@ -512,9 +527,8 @@ sinter_status context_set_shape(context *c)
     if (!found) {
         drop_shape(c, oldest);
         c->now = found = oldest;
-        for (uint32_t i = 0; i < c->g->input_count; i++)
-            c->base[context_value(c, context_args(c, c->p->io_first)[i])->storage] = c->input[i].data;
-        s = make_shape(c, found, key, key_count);
+        s = context_place_inputs(c);
+        if (s == SINTER_OK) s = make_shape(c, found, key, key_count);
         if (s != SINTER_OK) {
             drop_shape(c, found);
             c->now = NULL;

@@ -4,7 +4,16 @@
 
 #include <string.h>
 
-/* Consecutive kernel steps of one kind (all late or none) become one program. */
+static item_kind kind_of(const context *c, uint32_t step)
+{
+    const uint32_t kind = context_step(c, step)->kind;
+    if (kind != STEP_KERNEL) return kind == STEP_LATE ? ITEM_LATE : ITEM_CALL;
+    const kernel_where where = context_code(c, step)->kernel->where;
+    if (!context_has_places(c) || where == KERNEL_ON_DEVICE) return ITEM_PROGRAM;
+    return where == KERNEL_ON_HOST ? ITEM_HOST : ITEM_TRANSFER;
+}
+
+/* Consecutive kernel steps of one kind (all late or none) become one program, or a run of steps on the host. */
 static sinter_status make_items(context *c, uint32_t region)
 {
     const engine_region *r = &c->g->region[c->p->region_first + region];
@@ -13,17 +22,20 @@ static sinter_status make_items(context *c, uint32_t region)
     if (!to->item) return FAIL_MEMORY(&c->e, "a region");
     for (uint32_t i = 0; i < r->step_count; i++) {
         const uint32_t step = r->step_at + i;
-        const bool is_program = context_step(c, step)->kind == STEP_KERNEL, is_late = context_code(c, step)->is_late;
+        const item_kind kind = kind_of(c, step);
+        const bool is_late = context_code(c, step)->is_late;
         run_item *last = to->count ? &to->item[to->count - 1] : NULL;
-        if (is_program && last && last->is_program && last->is_late == is_late) {
+        if ((kind > ITEM_TRANSFER || is_late || region > 1) && c->stops_at == UINT32_MAX) c->stops_at = step;
+        if (kind == ITEM_HOST && c->stops_at == UINT32_MAX) c->stops_at = step;
+        if (kind <= ITEM_HOST && last && last->kind == kind && last->is_late == is_late) {
             last->count++;
             continue;
         }
         to->item[to->count++] = (run_item){ .first = step,
                                             .count = 1,
-                                            .is_program = is_program,
+                                            .kind = kind,
                                             .is_late = is_late,
-                                            .program = is_program ? c->program_count++ : 0 };
+                                            .program = kind == ITEM_PROGRAM ? c->program_count++ : 0 };
     }
     return SINTER_OK;
 }
@@ -31,14 +43,22 @@ static sinter_status make_items(context *c, uint32_t region)
 static sinter_status make_arrays(context *c, bool timing)
 {
     engine *g = c->g;
+    uint32_t widest = 1;
+    for (uint32_t i = 0; i < c->p->step_count; i++) {
+        const uint32_t width = context_step(c, i)->in_count + context_step(c, i)->out_count;
+        if (width > widest) widest = width;
+    }
     c->region = ARENA_NEW(&c->a, run_region, c->p->region_count);
     c->own = ARENA_NEW(&c->a, buffer, c->p->storage_count);
+    c->stage = ARENA_NEW(&c->a, buffer, c->p->storage_count);
+    c->feed = ARENA_NEW(&c->a, run_feed, (size_t)PLACE_COUNT * g->input_count);
+    c->pointer = ARENA_NEW(&c->a, void *, widest);
     c->base = ARENA_NEW(&c->a, void *, c->p->storage_count);
     c->moving = ARENA_NEW(&c->a, uint32_t, c->p->value_count);
     c->address = ARENA_NEW(&c->a, void *, c->p->value_count);
     c->input = arena_alloc(&c->a, sizeof *c->input * g->input_count, 8);
     c->output = arena_alloc(&c->a, sizeof *c->output * (g->io_count - g->input_count), 8);
-    c->result_ready = ARENA_NEW(&c->a, bool, g->io_count - g->input_count);
+    c->result = ARENA_NEW(&c->a, run_result, g->io_count - g->input_count);
     if (timing) c->clock = ARENA_NEW(&c->a, step_clock, c->p->step_count);
     return c->a.failed ? FAIL_MEMORY(&c->e, "a context") : SINTER_OK;
 }
@@ -46,17 +66,31 @@ static sinter_status make_arrays(context *c, bool timing)
 static sinter_status make_memory(context *c)
 {
     engine *g = c->g;
-    c->slab = g->backend->memory_alloc(&c->e, g->device, c->p->slab_size + 64);
+    c->slab = context_alloc(c, PLACE_DEVICE, c->p->slab_size + 64);
     c->workspace_size = g->workspace[c->profile] + 64;
-    c->workspace = g->backend->memory_alloc(&c->e, g->device, c->workspace_size);
+    c->workspace = context_alloc(c, PLACE_DEVICE, c->workspace_size);
     if (!c->slab || !c->workspace)
         return FAIL(&c->e, NO_MEMORY, "out of memory for a context: %llu bytes of activations and %zu of workspace",
                     (unsigned long long)c->p->slab_size, c->workspace_size);
+    if (context_has_places(c)) {
+        c->host_slab = context_alloc(c, PLACE_HOST, c->p->host_slab_size + 64);
+        c->host_workspace_size = g->host_workspace[c->profile] + 64;
+        c->host_workspace = context_alloc(c, PLACE_HOST, c->host_workspace_size);
+        if (!c->host_slab || !c->host_workspace)
+            return FAIL(&c->e, NO_MEMORY, "out of host memory for a context: %llu bytes of activations",
+                        (unsigned long long)c->p->host_slab_size);
+    }
     for (uint32_t i = 1; i < c->p->storage_count; i++) {
         const engine_storage *s = context_storage(c, i);
-        if (s->kind == STORAGE_SLAB) c->base[i] = c->slab + s->at;
+        const bool is_host = s->place == PLACE_HOST;
+        if (s->kind == STORAGE_SLAB) c->base[i] = (is_host ? c->host_slab : c->slab) + s->at;
         if (s->kind == STORAGE_WEIGHT)
-            c->base[i] = (uint8_t *)(uintptr_t)(g->weights + s->at); /* the verifier saw that nothing writes there */
+            c->base[i] =
+                is_host || !context_has_places(c)
+                    ? (uint8_t *)(uintptr_t)(g->weights + s->at) /* the verifier saw that nothing writes there */
+                    : g->device_weights + (s->at - g->device_at);
+        if (s->kind == STORAGE_INPUT) c->feed[c->feed_count++] = (run_feed){ .io = (uint32_t)s->at, .storage = i };
+        if (s->kind == STORAGE_OUTPUT) c->result[s->at - g->input_count].storage = i;
     }
     for (uint32_t i = 1; i < c->p->value_count; i++) {
         const uint32_t kind = context_storage(c, context_value(c, i)->storage)->kind;
@@ -65,14 +99,16 @@ static sinter_status make_memory(context *c)
     return SINTER_OK;
 }
 
-static sinter_status build(context *c, bool timing)
+static sinter_status build(context *c, bool timing, void *native_stream)
 {
     TRY(make_arrays(c, timing));
+    if (c->g->backend->stream_create) TRY(c->g->backend->stream_create(&c->e, c->g->device, native_stream, &c->stream));
     for (uint32_t i = 1; i < c->p->region_count; i++) TRY(make_items(c, i));
     return make_memory(c);
 }
 
-sinter_status context_create(engine *g, uint32_t profile, bool timing, context **out, sinter_error *error)
+sinter_status context_create(engine *g, uint32_t profile, bool timing, void *native_stream, context **out,
+                             sinter_error *error)
 {
     env e = g->e;
     e.error = error ? error : &e.error_own;
@@ -86,11 +122,12 @@ sinter_status context_create(engine *g, uint32_t profile, bool timing, context *
     c->g = g;
     c->profile = profile;
     c->p = &g->profile[profile];
+    c->stops_at = UINT32_MAX;
     engine_retain(g);
     arena_init(&c->a, &c->e);
     arena_init(&c->scratch, &c->e);
     c->scratch.is_kept = true;
-    const sinter_status s = build(c, timing);
+    const sinter_status s = build(c, timing, native_stream);
     c->e.error = &c->e.error_own;
     if (s == SINTER_OK) {
         *out = c;
@@ -106,6 +143,8 @@ void context_destroy(context *c)
     engine *g = c->g;
     env e = c->e;
     e.error = &e.error_own;
+    c->e.error = &c->e.error_own;
+    (void)context_settle(c);
     for (uint32_t i = 0; i < SHAPES_KEPT; i++) {
         shape *s = &c->kept[i];
         for (uint32_t k = 0; s->program && k < c->program_count; k++)
@@ -113,9 +152,14 @@ void context_destroy(context *c)
         arena_deinit(&s->a);
     }
     for (uint32_t i = 0; c->own && i < c->p->storage_count; i++)
-        if (c->own[i].at) g->backend->memory_free(&e, g->device, c->own[i].at, c->own[i].size);
-    if (c->slab) g->backend->memory_free(&e, g->device, c->slab, c->p->slab_size + 64);
-    if (c->workspace) g->backend->memory_free(&e, g->device, c->workspace, c->workspace_size);
+        context_free(c, (storage_place)context_storage(c, i)->place, c->own[i].at, c->own[i].size);
+    for (uint32_t i = 0; c->stage && i < c->p->storage_count; i++)
+        context_free(c, PLACE_HOST, c->stage[i].at, c->stage[i].size);
+    context_free(c, PLACE_DEVICE, c->slab, c->p->slab_size + 64);
+    context_free(c, PLACE_DEVICE, c->workspace, c->workspace_size);
+    context_free(c, PLACE_HOST, c->host_slab, c->p->host_slab_size + 64);
+    context_free(c, PLACE_HOST, c->host_workspace, c->host_workspace_size);
+    if (c->stream) g->backend->stream_destroy(&e, g->device, c->stream);
     arena_deinit(&c->scratch);
     arena_deinit(&c->a);
     mem_free(&e, c, sizeof *c, _Alignof(context));
@@ -125,7 +169,8 @@ void context_destroy(context *c)
 size_t context_memory(const context *c)
 {
     size_t size = c->p->slab_size + c->workspace_size + c->a.total + c->scratch.total;
-    for (uint32_t i = 0; i < c->p->storage_count; i++) size += c->own[i].size;
+    if (c->host_slab) size += c->p->host_slab_size + c->host_workspace_size;
+    for (uint32_t i = 0; i < c->p->storage_count; i++) size += c->own[i].size + c->stage[i].size;
     for (uint32_t i = 0; i < SHAPES_KEPT; i++) {
         if (!c->kept[i].used) continue;
         size += c->kept[i].a.total;

@@ -2,7 +2,8 @@
 /* context.h - one caller's run state: memory, the shape in use, and the programs bound for it.
  *
  * A shape (dims of all inputs) that was seen keeps its evaluated dims, views and bound programs; the least recently
- * used goes first. What depends on late symbols is evaluated and bound again while running. */
+ * used goes first. What depends on late symbols is evaluated and bound again while running. Where the backend has memory
+ * of its own, its work is ordered by a stream, and the host waits only before it touches what a copy touches. */
 #ifndef RUN_CONTEXT_H
 #define RUN_CONTEXT_H
 
@@ -12,11 +13,13 @@
 enum { SHAPES_KEPT = 8 };
 #define UNBOUND INT64_MIN
 
-/* Consecutive steps that run as one program, or one step that the executor runs itself. */
+/* Consecutive steps that run as one program or one after the other on the host; or one that the executor runs itself. */
+typedef enum item_kind { ITEM_PROGRAM, ITEM_HOST, ITEM_TRANSFER, ITEM_LATE, ITEM_CALL } item_kind;
 typedef struct run_item {
-    uint32_t first, count;          /* steps, relative to the profile */
-    bool     is_program, is_late;
-    uint32_t program;               /* index of the program in a shape */
+    uint32_t  first, count;         /* steps, relative to the profile */
+    item_kind kind;
+    bool      is_late;
+    uint32_t  program;              /* of ITEM_PROGRAM: its index in a shape */
 } run_item;
 
 typedef struct run_region {
@@ -34,9 +37,22 @@ typedef struct shape {
     uint8_t  *is_bounded;           /* by value: it lies inside its storage */
     program_step *step;             /* by step; arrays and attrs are filled when its shapes are known */
     program **program;
+    void    **record;               /* by step: what a kernel on the host bound */
+    uint8_t  *is_bound;             /* by step on the host or between the places */
 } shape;
 
 typedef struct buffer { void *at; size_t size; } buffer;
+
+/* A storage of an input: where kernels find it, of which there may be one in each place. */
+typedef struct run_feed { uint32_t io, storage; } run_feed;
+/* A result: where it is, and where its bytes are still to go once the stream has been waited for. */
+typedef struct run_result {
+    uint32_t     storage;
+    bool         is_ready;
+    void        *at, *deliver;      /* deliver NULL: it is there */
+    size_t       size;
+    sinter_place place;
+} run_result;
 
 typedef struct context {
     env           e;
@@ -46,16 +62,25 @@ typedef struct context {
     arena         a, scratch;
     run_region   *region;
     uint32_t      program_count;
-    uint8_t      *slab;
-    void         *workspace;
-    size_t        workspace_size;
-    buffer       *own;              /* by storage: outputs and grown buffers of the context */
+    stream       *stream;           /* NULL: programs end before their launch returns */
+    bool          is_busy;          /* something may be under way on the stream */
+    bool          is_copying;       /* and a copy that reads or writes host memory among it */
+    bool          is_running;       /* a run was begun and not waited for */
+    uint32_t      stops_at;         /* the step before which the host must wait; UINT32_MAX: none */
+    uint8_t      *slab, *host_slab; /* host_slab: NULL where there is one place */
+    void         *workspace, *host_workspace;
+    size_t        workspace_size, host_workspace_size;
+    buffer       *own;              /* by storage: inputs that cannot stay where they are, outputs, grown buffers */
+    buffer       *stage;            /* by storage: host memory that the caller's data goes through */
     void        **base;             /* by storage */
     uint32_t     *moving;           /* values in storages whose base may change from run to run */
     uint32_t      moving_count;
-    struct { void *data; bool is_set; int64_t dim[SINTER_RANK_MAX]; } *input;
-    struct { void *data; size_t size; } *output;      /* the caller's; by io - input_count */
-    bool         *result_ready;     /* by output */
+    run_feed     *feed;
+    uint32_t      feed_count;
+    void        **pointer;          /* room for the operands of the widest step on the host */
+    struct { void *data; sinter_place place; bool is_set; int64_t dim[SINTER_RANK_MAX]; } *input;
+    struct { void *data; size_t size; sinter_place place; } *output;  /* the caller's; by io - input_count */
+    run_result   *result;           /* by output */
     shape         kept[SHAPES_KEPT];
     shape        *now;
     uint64_t      tick;
@@ -82,9 +107,13 @@ static inline const engine_code *context_code(const context *c, uint32_t s)
 }
 static inline const uint32_t *context_args(const context *c, uint32_t at) { return c->g->arg + at; }
 
-sinter_status context_create(engine *g, uint32_t profile, bool timing, context **out, sinter_error *error);
+/* native_stream: of the caller, or NULL. */
+sinter_status context_create(engine *g, uint32_t profile, bool timing, void *native_stream, context **out,
+                             sinter_error *error);
 void          context_destroy(context *c);
-sinter_status context_run(context *c);
+/* Begins a run (must_not_stop: or refuses to, where the host would have to wait in the middle), and ends it. */
+sinter_status context_begin(context *c, bool must_not_stop);
+sinter_status context_end(context *c);
 size_t        context_memory(const context *c);
 
 /* ---- binding.c: from numbers to views and programs ---- */
@@ -96,12 +125,38 @@ sinter_status context_prepare_value(context *c, uint32_t v);
 sinter_status context_prepare_step(context *c, uint32_t step);
 /* Prepares the steps of a program and binds it, in place where it was bound before. */
 sinter_status context_bind_item(context *c, const run_item *item);
+static inline bool context_item_is_bound(const context *c, const run_item *item)
+{
+    if (item->is_late) return false;
+    return item->kind == ITEM_PROGRAM ? c->now->program[item->program] != NULL : c->now->is_bound[item->first];
+}
 /* Binds the late symbols among `v`'s dims to `dim_at`; the others must be equal. Evaluates the shape program again. */
 sinter_status context_bind_dims(context *c, uint32_t v, const int64_t *dim_at, uint32_t rank, const char *what);
 sinter_status context_bind_symbol(context *c, dim d, int64_t value, const char *what);
 void          context_evaluate(context *c);
 /* Memory of at least `size` bytes behind a grown or output storage; keep: the bytes so far stay. */
 sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool keep);
+
+/* ---- place.c: whose memory, and copies from one place to the other ---- */
+static inline bool context_has_places(const context *c) { return c->g->backend->copy != NULL; }
+void         *context_alloc(context *c, storage_place place, size_t size);
+void          context_free(context *c, storage_place place, void *at, size_t size);
+/* Where kernels find each input, and room for those that cannot stay where they are. */
+sinter_status context_place_inputs(context *c);
+/* The same for an output whose result has so many bytes. */
+sinter_status context_place_output(context *c, uint32_t storage, size_t bytes);
+/* Copies the inputs that cannot stay where they are. */
+sinter_status context_feed(context *c);
+/* The bytes of an input on the host, also where the caller gave memory of the device. */
+sinter_status context_read_input(context *c, uint32_t io, size_t size, const void **out);
+sinter_status context_transfer(context *c, uint32_t step);
+/* Sends an output on its way to where the caller wants it; after the stream was waited for, the rest of the way. */
+sinter_status context_collect(context *c, uint32_t output);
+void          context_deliver(context *c);
+/* Waits for all that is under way. What it found wrong in the data is the run's fault. */
+sinter_status context_settle(context *c);
+/* Before the host reads or writes memory that a copy may be at. */
+static inline sinter_status context_before_host(context *c) { return c->is_copying ? context_settle(c) : SINTER_OK; }
 
 /* ---- execute.c ---- */
 sinter_status context_run_region(context *c, uint32_t region);

@@ -9,14 +9,49 @@
 static sinter_status run_program(context *c, const run_item *item)
 {
     shape *s = c->now;
-    if (item->is_late || !s->program[item->program]) TRY(context_bind_item(c, item));
     const program_run run = { .address = c->address,
                               .workspace = c->workspace,
                               .fault = &c->fault,
                               .clock = c->clock,
                               .e = &c->e,
-                              .scratch = &c->scratch };
+                              .scratch = &c->scratch,
+                              .stream = c->stream };
+    c->is_busy = c->stream != NULL;
     return c->g->backend->program_launch(c->g->device, s->program[item->program], &run);
+}
+
+static void clock_add(context *c, uint32_t step, uint64_t start)
+{
+    if (!c->clock) return;
+    step_clock *t = &c->clock[step];
+    const uint64_t ns = os_time_ns() - start;
+    t->total_ns += ns;
+    if (!t->runs++ || ns < t->min_ns) t->min_ns = ns;
+}
+
+/* ---- steps that a device leaves to the host ---- */
+
+static sinter_status run_host_step(context *c, uint32_t step)
+{
+    const program_step *s = &c->now->step[step];
+    for (uint32_t i = 0; i < s->count_in; i++) c->pointer[i] = s->in_id[i] ? c->address[s->in_id[i]] : NULL;
+    for (uint32_t i = 0; i < s->count_out; i++)
+        c->pointer[s->count_in + i] = s->out_id[i] ? c->address[s->out_id[i]] : NULL;
+    const kernel_run run = { .record = c->now->record[step],
+                             .in = c->pointer,
+                             .out = c->pointer + s->count_in,
+                             .workspace = c->host_workspace,
+                             .fault = &c->fault,
+                             .e = &c->e,
+                             .scratch = &c->scratch };
+    const bool was_clean = !c->fault.is_set;
+    const uint64_t start = c->clock ? os_time_ns() : 0;
+    const arena_mark mark = arena_save(&c->scratch);
+    const sinter_status status = s->kernel->run(&run);
+    arena_rewind(&c->scratch, mark);
+    clock_add(c, step, start);
+    if (was_clean && c->fault.is_set) c->fault.step = step;
+    return NOTE(&c->e, status, "running kernel '%s'", s->kernel->name);
 }
 
 /* ---- late steps ---- */
@@ -87,14 +122,21 @@ static sinter_status run_late(context *c, uint32_t step)
     const arena_mark mark = arena_save(&c->scratch);
     const uint64_t start = c->clock ? os_time_ns() : 0;
     const sinter_status status = op_reference(&call);
-    if (c->clock) {
-        step_clock *t = &c->clock[step];
-        const uint64_t ns = os_time_ns() - start;
-        t->total_ns += ns;
-        if (!t->runs++ || ns < t->min_ns) t->min_ns = ns;
-    }
+    clock_add(c, step, start);
     arena_rewind(&c->scratch, mark);
     return status;
+}
+
+static sinter_status run_item_of(context *c, const run_item *item)
+{
+    if (item->kind < ITEM_LATE && !context_item_is_bound(c, item)) TRY(context_bind_item(c, item));
+    if (item->kind == ITEM_PROGRAM) return run_program(c, item);
+    if (item->kind == ITEM_TRANSFER) return context_transfer(c, item->first);
+    TRY(context_before_host(c));
+    if (item->kind == ITEM_LATE) return run_late(c, item->first);
+    if (item->kind == ITEM_CALL) return context_run_call(c, item->first);
+    for (uint32_t i = item->first; i < item->first + item->count; i++) TRY(run_host_step(c, i));
+    return SINTER_OK;
 }
 
 sinter_status context_run_region(context *c, uint32_t region)
@@ -102,15 +144,12 @@ sinter_status context_run_region(context *c, uint32_t region)
     const run_region *r = &c->region[region];
     for (uint32_t i = 0; i < r->count; i++) {
         const run_item *item = &r->item[i];
-        if (item->is_program) {
-            TRY(run_program(c, item));
-            continue;
-        }
-        const engine_step *s = context_step(c, item->first);
-        const sinter_status status = s->kind == STEP_LATE ? run_late(c, item->first) : context_run_call(c, item->first);
-        TRY(NOTE(&c->e, status, "running step '%s'", engine_text(c->g, s->name)));
+        const sinter_status s = run_item_of(c, item);
+        if (s != SINTER_OK && item->kind != ITEM_PROGRAM)
+            return NOTE(&c->e, s, "running step '%s'", engine_text(c->g, context_step(c, item->first)->name));
+        TRY(s);
     }
-    return SINTER_OK;
+    return region == 1 ? SINTER_OK : context_before_host(c); /* who called copies the results */
 }
 
 static sinter_status check_promises(context *c)
@@ -120,34 +159,69 @@ static sinter_status check_promises(context *c)
         if (!io->promise_size) continue;
         sinter_tensor t = { .dtype = (sinter_dtype)io->dtype, .rank = io->rank };
         memcpy(t.dim, c->input[i].dim, sizeof t.dim);
-        if (sinter_tensor_size(&t) != io->promise_size ||
-            memcmp(c->input[i].data, c->g->weights + io->promise_at, io->promise_size) != 0)
+        const bool fits = sinter_tensor_size(&t) == io->promise_size;
+        const void *data = NULL;
+        if (fits) TRY(context_read_input(c, i, io->promise_size, &data));
+        if (!fits || memcmp(data, c->g->weights + io->promise_at, io->promise_size) != 0)
             return FAIL(&c->e, INVALID_ARG, "input '%s' holds another value than the engine was built for",
                         engine_text(c->g, io->name));
     }
     return SINTER_OK;
 }
 
-sinter_status context_run(context *c)
+static sinter_status begin(context *c)
 {
-    for (uint32_t i = 0; i < c->g->io_count - c->g->input_count; i++) c->result_ready[i] = false;
+    const uint32_t outputs = c->g->io_count - c->g->input_count;
+    for (uint32_t i = 0; i < outputs; i++) c->result[i].is_ready = false;
     for (uint32_t i = 0; i < c->g->input_count; i++)
         if (!c->input[i].is_set)
             return FAIL(&c->e, INVALID_ARG, "input '%s' has not been set", engine_text(c->g, c->g->io[i].name));
     c->scratch.failed = false; /* memory may be there again since a run that found none */
+    c->fault = (data_fault){ 0 };
     TRY(context_set_shape(c));
     TRY(check_promises(c));
-    c->fault = (data_fault){ 0 };
+    TRY(context_feed(c));
     TRY(context_run_region(c, 1));
-    for (uint32_t i = 0; i < c->g->io_count - c->g->input_count; i++) {
+    for (uint32_t i = 0; i < outputs; i++) {
         /* A result whose parts were written by address was no operand of any step. */
         const uint32_t v = context_args(c, c->p->io_first)[c->g->input_count + i];
         TRY(context_prepare_value(c, v));
         if (!c->now->is_bounded[v])
             return FAIL(&c->e, INVALID_MODEL, "output '%s' reaches outside its storage",
                         engine_text(c->g, context_value(c, v)->name));
-        c->result_ready[i] = true;
+        TRY(context_collect(c, i));
     }
+    return SINTER_OK;
+}
+
+/* Nothing of a failed run may go on in memory that is the caller's again. */
+static void abandon(context *c)
+{
+    sinter_error quiet = { 0 };
+    sinter_error *const error = c->e.error;
+    c->e.error = &quiet;
+    (void)context_settle(c);
+    c->e.error = error;
+}
+
+sinter_status context_begin(context *c, bool must_not_stop)
+{
+    if (c->is_running) TRY(NOTE(&c->e, context_end(c), "ending the run before this one"));
+    if (must_not_stop && context_has_places(c) && c->stops_at != UINT32_MAX)
+        return FAIL(&c->e, UNSUPPORTED, "step '%s' needs the host in the middle of a run: it cannot be asynchronous",
+                    engine_text(c->g, context_step(c, c->stops_at)->name));
+    const sinter_status s = begin(c);
+    if (s == SINTER_OK) c->is_running = true;
+    else abandon(c);
+    return s;
+}
+
+sinter_status context_end(context *c)
+{
+    if (!c->is_running) return SINTER_OK;
+    c->is_running = false;
+    TRY(context_settle(c));
+    context_deliver(c);
     if (!c->fault.is_set) return SINTER_OK;
     return FAIL(&c->e, INVALID_MODEL, "step '%s' met index %lld at position %lld of its indices, the limit is %lld",
                 engine_text(c->g, context_step(c, c->fault.step)->name), (long long)c->fault.value,

@@ -153,7 +153,7 @@ static void wrong_inputs(void)
     CHECK_EQ(sinter_context_set_input(r.c, "x", NULL, NULL), SINTER_INVALID_ARG);
     CHECK_EQ(sinter_context_set_input(NULL, "x", &t, NULL), SINTER_INVALID_ARG);
     error = (sinter_error){ 0 };
-    CHECK_EQ(sinter_context_set_output(r.c, "x", r.x, sizeof r.x, &error), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_context_set_output(r.c, "x", r.x, sizeof r.x, SINTER_PLACE_HOST, &error), SINTER_INVALID_ARG);
     CHECK_HAS(error.text, "'y'");
     const sinter_context_options o = { .struct_size = sizeof o, .profile = 1 };
     sinter_context *none = NULL;
@@ -248,21 +248,22 @@ static void own_buffers(void)
     CHECK_EQ(run_images(&r, 2, &y), SINTER_OK);
     memcpy(want, y.data, sizeof want);
     for (int i = 0; i < 12; i++) mine[i] = 77;
-    CHECK_EQ(sinter_context_set_output(r.c, "y", mine, sizeof want, NULL), SINTER_OK);
+    CHECK_EQ(sinter_context_set_output(r.c, "y", mine, sizeof want, SINTER_PLACE_HOST, NULL), SINTER_OK);
     CHECK_EQ(run_images(&r, 2, &y), SINTER_OK);
     CHECK(y.data == mine && !memcmp(mine, want, sizeof want) && mine[10] == 77);
     r.error = (sinter_error){ 0 };
-    CHECK_EQ(sinter_context_set_output(r.c, "y", (char *)mine + 1, sizeof want, &r.error), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_context_set_output(r.c, "y", (char *)mine + 1, sizeof want, SINTER_PLACE_HOST, &r.error),
+             SINTER_INVALID_ARG);
     CHECK_HAS(r.error.text, "'y' is not aligned");
     /* One that is too small says what was wanted, and is left alone. */
     for (int i = 0; i < 12; i++) mine[i] = 77;
-    CHECK_EQ(sinter_context_set_output(r.c, "y", mine, sizeof want - 1, NULL), SINTER_OK);
+    CHECK_EQ(sinter_context_set_output(r.c, "y", mine, sizeof want - 1, SINTER_PLACE_HOST, NULL), SINTER_OK);
     CHECK_EQ(run_images(&r, 2, &y), SINTER_INVALID_ARG);
     CHECK_HAS(r.error.text, "'y' needs 40 bytes");
     CHECK_HAS(r.error.text, "39");
     CHECK(mine[0] == 77 && sinter_context_output(r.c, "y", &y, NULL) != SINTER_OK);
     CHECK_EQ(run_images(&r, 1, &y), SINTER_OK); /* a smaller result fits */
-    CHECK_EQ(sinter_context_set_output(r.c, "y", NULL, 0, NULL), SINTER_OK);
+    CHECK_EQ(sinter_context_set_output(r.c, "y", NULL, 0, SINTER_PLACE_HOST, NULL), SINTER_OK);
     CHECK_EQ(run_images(&r, 2, &y), SINTER_OK);
     CHECK(y.data != mine && !memcmp(y.data, want, sizeof want));
     rig_close(&r);
