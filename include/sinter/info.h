@@ -12,14 +12,18 @@ extern "C" {
 /* X(name, text): the environment variables that are read. An option that says the same wins over its variable. */
 #define SINTER_VARIABLES(X) \
     X(SINTER_LOG, "Topics to log: import,opt,select,plan,jit,run, or all. The command logs to stderr.") \
-    X(SINTER_ISA, "The highest instruction set to use: plain, avx2, avx512. A level that the CPU lacks is lowered.")
+    X(SINTER_ISA, "The highest instruction set to use: plain, avx2, avx512. A level that the CPU lacks is lowered.") \
+    X(SINTER_LIBCUDA, "The file of NVIDIA's driver library, instead of libcuda.so.1.") \
+    X(SINTER_LIBNVRTC, "The file of the CUDA compiler, instead of the newest libnvrtc.so that is found.") \
+    X(SINTER_LIBNVML, "The file of the GPU management library, instead of libnvidia-ml.so.1.") \
+    X(SINTER_KERNEL_CACHE, "The folder of compiled GPU kernels, instead of sinter/kernels below ~/.cache; empty: none.")
 
 /* The ONNX operators that the importer takes, and the canonical ops that they become. `format`: 0 plain, 1 Markdown
  * (docs/ops.md), 2 JSON. */
 SINTER_API sinter_status sinter_print_operators(int format, sinter_write_fn write, void *user) SINTER_MUST_USE;
 
-/* CPU level and features, caches, threads, GPU libraries if any, environment variables; what is missing and what
- * to do. */
+/* CPU level and features, caches, threads, GPUs and their libraries if any, environment variables; what is missing and
+ * what to do. */
 SINTER_API sinter_status sinter_print_machine(sinter_print format, sinter_write_fn write, void *user) SINTER_MUST_USE;
 
 #ifdef __cplusplus

@@ -172,7 +172,7 @@ typedef struct page {
 static void member(page *p, const char *key)
 {
     if (p->is_json) text_printf(p->t, "%s\n  \"%s\": ", p->has_member ? "," : "", key);
-    else text_printf(p->t, "%-14s", key);
+    else text_printf(p->t, "%-20s", key);
     p->has_member = true;
 }
 
@@ -187,6 +187,11 @@ static void put_number(page *p, const char *key, uint64_t value, const char *uni
 {
     member(p, key);
     text_printf(p->t, p->is_json ? "%llu" : "%llu%s\n", (unsigned long long)value, unit);
+}
+
+static void put_line(void *user, const char *name, const char *value)
+{
+    put_text(user, name, value);
 }
 
 static void features_text(text *t)
@@ -243,11 +248,8 @@ static void machine_print(env *e, text *t, bool is_json)
     put_number(&p, "kernels", kernels, "");
     if (d) cpu->close(e, d);
 
-    const bool has_driver = os_library_exists("libcuda.so.1");
-    const bool has_nvrtc =
-        os_library_exists("libnvrtc.so") || os_library_exists("libnvrtc.so.12") || os_library_exists("libnvrtc.so.13");
-    put_text(&p, "libcuda", has_driver ? "found" : "not found");
-    put_text(&p, "libnvrtc", has_nvrtc ? "found" : "not found");
+    const backend *gpu = backend_find("cuda");
+    if (gpu && gpu->report) gpu->report(put_line, &p);
 #define SINTER_X(name, about) put_text(&p, #name, os_env(#name) ? os_env(#name) : is_json ? "" : "(unset)");
     SINTER_VARIABLES(SINTER_X)
 #undef SINTER_X
@@ -262,9 +264,7 @@ static void machine_print(env *e, text *t, bool is_json)
         text_printf(&scratch, "SINTER_ISA caps the instruction set: unset it for full speed. ");
     if (os_cpu_count() == 1)
         text_printf(&scratch, "One CPU is usable: an affinity mask or a container's limit may hide others. ");
-    text_printf(&scratch, has_driver
-                              ? "An NVIDIA driver is there, but this version has no GPU backend: models run on the CPU."
-                              : "No GPU is needed: this version runs on the CPU.");
+    if (!scratch.length) text_printf(&scratch, "The CPU backend works.");
     put_text(&p, "advice", scratch.failed ? "" : scratch.at);
     if (is_json) text_printf(t, "\n}\n");
     text_deinit(&scratch);

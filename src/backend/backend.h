@@ -55,6 +55,9 @@ typedef struct program_run {
     stream      *stream;                /* NULL where the backend has none */
 } program_run;
 
+/* Receives one fact about the machine. */
+typedef void (*backend_line_fn)(void *user, const char *name, const char *value);
+
 typedef struct backend {
     const char *name;
     sinter_status (*open)(env *e, const device_options *options, device **out);
@@ -103,6 +106,9 @@ typedef struct backend {
     sinter_status (*program_launch)(device *d, program *p, const program_run *run);
     void          (*program_destroy)(env *e, device *d, program *p);
     size_t        (*program_memory)(const program *p);
+
+    /* What this backend needs of the machine, found or missing, without opening a device: for doctor. NULL: nothing. */
+    void          (*report)(backend_line_fn line, void *user);
 } backend;
 
 /* backends/list.c: every backend of this build, by name ("cpu", "cuda"; what follows a colon is device_options.name).
