@@ -20,10 +20,10 @@ static void say(const report *r, const char *name, const char *value)
     r->line(r->user, name, value);
 }
 
-static int attribute(const cuda_driver *d, CUdevice_attribute which, CUdevice device)
+static int attribute(const cuda_driver *d, CUdevice_attribute which, CUdevice gpu)
 {
     int value = 0;
-    return d->cuDeviceGetAttribute(&value, which, device) == CUDA_SUCCESS ? value : 0;
+    return d->cuDeviceGetAttribute(&value, which, gpu) == CUDA_SUCCESS ? value : 0;
 }
 
 static bool works(report *r, CUresult result, const char *what)
@@ -33,7 +33,7 @@ static bool works(report *r, CUresult result, const char *what)
     sinter_error error = { 0 };
     env_init(&e, NULL, &error);
     (void)cuda_fail(&e, r->d, result, what);
-    (void)snprintf(r->failure, sizeof r->failure, "%s", error.text);
+    (void)snprintf(r->failure, sizeof r->failure, "%.255s", error.text);
     r->failure[strcspn(r->failure, "\n")] = '\0';
     return false;
 }
@@ -41,18 +41,18 @@ static bool works(report *r, CUresult result, const char *what)
 static void device_line(report *r, int ordinal)
 {
     const cuda_driver *d = r->d;
-    CUdevice device = 0;
+    CUdevice gpu = 0;
     char model[128] = "", key[16], value[256];
     size_t memory = 0;
-    if (!works(r, d->cuDeviceGet(&device, ordinal), "asking for a device")) return;
-    if (d->cuDeviceGetName(model, sizeof model, device) != CUDA_SUCCESS) model[0] = '\0';
-    if (d->cuDeviceTotalMem(&memory, device) != CUDA_SUCCESS) memory = 0;
-    const int sm = attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) * 10 +
-                   attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    if (!works(r, d->cuDeviceGet(&gpu, ordinal), "asking for a device")) return;
+    if (d->cuDeviceGetName(model, sizeof model, gpu) != CUDA_SUCCESS) model[0] = '\0';
+    if (d->cuDeviceTotalMem(&memory, gpu) != CUDA_SUCCESS) memory = 0;
+    const int sm = attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu) * 10 +
+                   attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu);
     r->served += sm >= 75;
     (void)snprintf(key, sizeof key, "gpu%d", ordinal);
     (void)snprintf(value, sizeof value, "%s, sm_%d, %zu MiB, %d multiprocessors%s", *model ? model : "no name", sm,
-                   memory >> 20, attribute(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+                   memory >> 20, attribute(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu),
                    sm >= 75 ? "" : " (too old: sm_75 is needed)");
     say(r, key, value);
 }
@@ -62,11 +62,11 @@ static void driver_lines(report *r)
     const cuda_driver *d = r->d;
     char value[sizeof d->cuda_path + sizeof d->why_cuda];
     if (!d->cuda) {
-        (void)snprintf(value, sizeof value, "none: %s", d->why_cuda);
+        (void)snprintf(value, sizeof value, "none: %.255s", d->why_cuda);
         say(r, "libcuda", value);
         return;
     }
-    (void)snprintf(value, sizeof value, "CUDA %d.%d, %s", d->cuda_version / 1000, d->cuda_version % 1000 / 10,
+    (void)snprintf(value, sizeof value, "CUDA %d.%d, %.255s", d->cuda_version / 1000, d->cuda_version % 1000 / 10,
                    d->cuda_path);
     say(r, "libcuda", value);
     if (!works(r, d->cuInit(0), "starting the driver") ||
@@ -83,10 +83,9 @@ static void advice_line(report *r)
         (void)snprintf(value, sizeof value,
                        "No GPU is needed: models run on the CPU. --device cuda does not work here.");
     else if (!d->cuda)
-        (void)snprintf(
-            value, sizeof value,
-            "Without an NVIDIA driver models run on the CPU. With NVRTC alone, engines can be built for a GPU "
-            "that is elsewhere: --device cuda:sm_90a --tune off.");
+        (void)snprintf(value, sizeof value,
+                       "There is no NVIDIA driver: models run on the CPU. NVRTC is there, so engines can be "
+                       "built for a GPU elsewhere: --device cuda:sm_90a --tune off.");
     else if (r->failure[0]) (void)snprintf(value, sizeof value, "--device cuda does not work: %s", r->failure);
     else if (!r->served)
         (void)snprintf(value, sizeof value,
@@ -112,12 +111,12 @@ void cuda_report(backend_line_fn line, void *user)
 
     char value[sizeof d.nvrtc_path + sizeof d.why_nvrtc], folder[512];
     if (d.nvrtc)
-        (void)snprintf(value, sizeof value, "NVRTC %d.%d, %s", d.nvrtc_version / 1000, d.nvrtc_version % 1000 / 10,
+        (void)snprintf(value, sizeof value, "NVRTC %d.%d, %.255s", d.nvrtc_version / 1000, d.nvrtc_version % 1000 / 10,
                        d.nvrtc_path);
-    else (void)snprintf(value, sizeof value, "none: %s", d.why_nvrtc);
+    else (void)snprintf(value, sizeof value, "none: %.255s", d.why_nvrtc);
     say(&r, "libnvrtc", value);
     if (d.nvml) (void)snprintf(value, sizeof value, "found");
-    else (void)snprintf(value, sizeof value, "none: %s", d.why_nvml);
+    else (void)snprintf(value, sizeof value, "none: %.255s", d.why_nvml);
     say(&r, "libnvml", value);
     cuda_cache_folder(NULL, folder, sizeof folder);
     say(&r, "kernel_cache", *folder ? folder : "none");
