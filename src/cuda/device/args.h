@@ -17,6 +17,12 @@ typedef int32_t small;
 typedef uint32_t natural;
 #endif
 
+#ifdef __cplusplus
+#define ALIGNED(bytes) alignas(bytes)
+#else
+#define ALIGNED(bytes) _Alignas(bytes)
+#endif
+
 /* Quotients by multiplication (Granlund and Montgomery 1994): x / d = mulhi(x, magic) >> shift for 0 <= x < 2^31;
  * magic 0: d is 1. */
 struct fast_div { natural magic, shift, d; };
