@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* case_rig.c - operands for problems, and what results may differ by. */
+#include "case_rig.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t next_bits(case_rig *r)
+{
+    uint64_t x = r->seed += 0x9E3779B97F4A7C15u;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return x ^ x >> 31;
+}
+
+double case_unit(case_rig *r)
+{
+    return (double)(next_bits(r) >> 11) / 9007199254740992.0;
+}
+
+void *case_guarded(case_rig *r, size_t size, int with)
+{
+    const size_t total = size_align(size, 64) + 2 * CASE_GUARD;
+    char *at = arena_alloc(&r->a, total, 64);
+    if (!at) exit(2);
+    memset(at, with, total);
+    return at + CASE_GUARD;
+}
+
+bool case_guards_hold(const void *data, size_t size, int with)
+{
+    const unsigned char *at = data;
+    for (size_t i = 1; i <= CASE_GUARD; i++)
+        if (*(at - i) != (unsigned char)with) return false;
+    for (size_t i = size; i < size_align(size, 64) + CASE_GUARD; i++)
+        if (at[i] != (unsigned char)with) return false;
+    return true;
+}
+
+/* The operand at opt; strided ones get a gap after each run of their innermost axis. Returns its bytes in memory. */
+static size_t operand_view(const problem_operand *o, size_t pitch, view *v)
+{
+    *v = (view){ .dtype = o->dtype, .rank = o->rank };
+    if (o->dtype == SINTER_DTYPE_NONE) return 0;
+    int64_t stride = o->is_gapped ? 3 : 1;
+    for (uint32_t i = o->rank; i-- > 0;) {
+        const uint32_t axis = o->order[i];
+        v->dim[axis] = o->dim[axis].opt;
+        v->stride[axis] = stride;
+        stride *= v->dim[axis];
+        if (!o->is_strided || i + 1 != o->rank) continue;
+        stride += 5;
+        const int64_t unit = (int64_t)(pitch * 8 / sinter_dtype_bits(o->dtype));
+        if (!o->is_gapped && unit > 1) stride = (stride + unit - 1) / unit * unit;
+    }
+    return ((size_t)stride * sinter_dtype_bits(o->dtype) + 7) / 8;
+}
+
+static void fill(case_rig *r, const problem *p, uint32_t input, const view *v, case_data kind)
+{
+    int64_t i[SINTER_RANK_MAX] = { 0 };
+    const bool is_index = (p->op == OP_gather || p->op == OP_scatter_elements) && input == 1;
+    const bool is_box = p->op == OP_roi_align && input == 1;
+    /* Weights of recurrent layers are small, or else the layer amplifies what its first step rounded. */
+    const bool is_weight = (p->op == OP_lstm || p->op == OP_gru || p->op == OP_rnn) && (input == 1 || input == 2);
+    const double scale = is_weight ? 0.4 / sqrt((double)(v->dim[2] > 0 ? v->dim[2] : 1)) : 1;
+    int64_t limit = 0;
+    if (is_index && p->op == OP_gather) limit = p->in[0].dim[((const attrs_gather *)p->attrs)->axis].opt;
+    else if (is_index) limit = p->in[0].dim[((const attrs_scatter_elements *)p->attrs)->axis].opt;
+    for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i)) {
+        const int64_t at = view_offset(v, i);
+        const double u = case_unit(r);
+        if (is_index) view_store_i64(v, at, (int64_t)(u * 2 * (double)limit) - limit);
+        else if (is_box) view_store_f64(v, at, i[1] < 2 ? u * 10 - 3 : u * 20); /* some reach out of the image */
+        else if (p->op == OP_roi_align && input == 2) view_store_i64(v, at, (int64_t)(u * (double)p->in[0].dim[0].opt));
+        else if (v->dtype == SINTER_DTYPE_BOOL) view_store_i64(v, at, u < 0.6);
+        else if (!dtype_is_float(v->dtype))
+            view_store_i64(v, at, (int64_t)(u * 9) - (dtype_is_signed(v->dtype) ? 4 : 0));
+        else if (kind == CASE_INTEGERS) view_store_f64(v, at, scale * (double)((int64_t)(u * 7) - 3));
+        else view_store_f64(v, at, scale * (r->is_small ? 0.5 + u * 1.5 : u * 4 - 2));
+    }
+}
+
+/* Ops whose results on small integers are integers that f32 holds exactly. */
+static bool is_exact(const problem *p)
+{
+    switch (p->op) {
+    case OP_matmul:
+    case OP_matmul_integer:
+    case OP_conv_integer:
+    case OP_conv:
+    case OP_max_pool:
+    case OP_gather:
+    case OP_scatter_elements:
+    case OP_conv_transpose:
+    case OP_copy:
+    case OP_reshape:
+    case OP_transpose:
+    case OP_slice:
+    case OP_expand:
+    case OP_concat:
+    case OP_pad: break;
+    default: return false;
+    }
+    if (!p->epilogue) return true;
+    for (uint32_t i = 0; i < p->epilogue->count; i++) {
+        const uint32_t op = p->epilogue->at[i].op;
+        if (op < OP_SCALAR_COUNT && op != OP_add && op != OP_sub && op != OP_relu && op != OP_max && op != OP_min &&
+            op != OP_clip)
+            return false;
+    }
+    return true;
+}
+
+double case_terms(const problem *p, const view *in)
+{
+    switch (p->op) {
+    case OP_conv: {
+        double n = 1;
+        for (uint32_t i = 1; i < in[1].rank; i++) n *= (double)in[1].dim[i];
+        return n;
+    }
+    case OP_conv_transpose: return (double)view_count(&in[1]) / (double)in[1].dim[1];
+    case OP_matmul: return (double)in[0].dim[in[0].rank - (((const attrs_matmul *)p->attrs)->trans_a ? 2u : 1u)];
+    case OP_reduce:
+    case OP_avg_pool:
+    case OP_softmax:
+    case OP_log_softmax:
+    case OP_layer_norm:
+    case OP_rms_norm:
+    case OP_group_norm: return (double)view_count(&in[0]) / 4 + 4;
+    case OP_attention: return (double)(in[0].dim[3] + in[2].dim[2]);
+    case OP_lstm:
+    case OP_gru:
+    case OP_rnn: return 64 + (double)(in[1].dim[2] + in[2].dim[2]);
+    default: return 8;
+    }
+}
+
+static double epsilon(sinter_dtype t)
+{
+    return t == SINTER_DTYPE_F16    ? 1e-3
+           : t == SINTER_DTYPE_BF16 ? 8e-3
+           : t == SINTER_DTYPE_F64  ? 1e-15
+           : dtype_is_float(t)      ? 1.2e-7
+                                    : 0;
+}
+
+const char *case_compare(const case_trial *x, uint32_t result, bool exact, double terms, double sum_rms, char *why,
+                         size_t size)
+{
+    const problem *p = x->p;
+    const view *got = &x->out[result], *want = &x->want[result];
+    double rms = 0;
+    const double count = (double)view_count(want);
+    int64_t i[SINTER_RANK_MAX] = { 0 };
+    for (bool more = view_first(want->dim, want->rank, i); more; more = view_next(want->dim, want->rank, i)) {
+        const double w = view_load_f64(want, view_offset(want, i));
+        rms += isfinite(w) ? w * w : 0;
+    }
+    rms = sqrt(rms / (count > 0 ? count : 1));
+    if (rms < sum_rms) rms = sum_rms;
+    const double within = epsilon(got->dtype) * 4,
+                 spread = epsilon(got->dtype) * (4 + 2 * sqrt(terms)) * (rms + (p->op == OP_reduce ? 1 : 0));
+    for (bool more = view_first(want->dim, want->rank, i); more; more = view_next(want->dim, want->rank, i)) {
+        const double g = view_load_f64(got, view_offset(got, i)), w = view_load_f64(want, view_offset(want, i));
+        if (g == w || (isnan(g) && isnan(w))) continue;
+        if (!exact && fabs(g - w) <= within * fabs(w) + spread) continue;
+        (void)snprintf(why, size, "element [%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "] is %.9g, wanted %.9g%s",
+                       i[0], i[1], i[2], i[3], g, w, exact ? " exactly" : "");
+        return why;
+    }
+    return NULL;
+}
+
+static bool is_mostly_zero(const view *v)
+{
+    int64_t zeros = 0, count = 0;
+    int64_t i[SINTER_RANK_MAX] = { 0 };
+    for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i), count++) {
+        const double x = view_load_f64(v, view_offset(v, i));
+        zeros += x == 0 || isnan(x);
+    }
+    return count > 8 && zeros * 10 > count * 9;
+}
+
+bool case_gaps_hold(case_rig *r, const view *v, size_t size)
+{
+    const size_t bytes = sinter_dtype_bits(v->dtype) / 8;
+    if (!bytes) return true;
+    unsigned char *seen = arena_alloc(&r->a, size + 1, 1);
+    int64_t i[SINTER_RANK_MAX] = { 0 };
+    for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i))
+        memset(seen + (size_t)view_offset(v, i) * bytes, 1, bytes);
+    for (size_t k = 0; k < size; k++)
+        if (!seen[k] && ((const unsigned char *)v->data)[k] != 0xFF) return false;
+    return true;
+}
+
+void case_rig_init(case_rig *r)
+{
+    *r = (case_rig){ .seed = 1 };
+    env_init(&r->e, NULL, NULL);
+    arena_init(&r->a, &r->e);
+    arena_init(&r->scratch, &r->e);
+}
+
+void case_rig_deinit(case_rig *r)
+{
+    arena_deinit(&r->scratch);
+    arena_deinit(&r->a);
+}
+
+const problem *case_parse(case_rig *r, const char *line, size_t length, const char **why)
+{
+    scan s = scan_of(line, length);
+    problem *p = NULL;
+    *why = NULL;
+    if (!problem_parse(&r->a, &s, &p, why)) return NULL;
+    if (p->count_in <= CASE_OPERANDS && p->count_out <= CASE_OPERANDS) return p;
+    *why = "has too many operands";
+    return NULL;
+}
+
+const char *case_make(case_rig *r, const problem *p, case_data kind, size_t pitch, case_trial *x)
+{
+    *x = (case_trial){ .p = p };
+    for (uint32_t i = 0; i < p->count_in; i++) {
+        x->in_size[i] = operand_view(&p->in[i], pitch, &x->in[i]);
+        if (!x->in_size[i]) continue;
+        x->in[i].data = case_guarded(r, x->in_size[i], 0xFF);
+        fill(r, p, i, &x->in[i], kind);
+    }
+    for (uint32_t i = 0; i < p->count_out; i++) {
+        x->out_size[i] = operand_view(&p->out[i], pitch, &x->out[i]);
+        (void)operand_view(&p->out[i], pitch, &x->want[i]);
+        x->want[i].data = case_guarded(r, x->out_size[i], 0xFF);
+    }
+    data_fault fault = { 0 };
+    ref_call c = { .e = &r->e,
+                   .op = p->op,
+                   .attrs = p->attrs,
+                   .count_in = p->count_in,
+                   .count_out = p->count_out,
+                   .in = x->in,
+                   .out = x->want,
+                   .program = p->op == OP_pointwise ? p->epilogue : NULL,
+                   .scratch = &r->scratch,
+                   .fault = &fault };
+    const arena_mark scratch = arena_save(&r->scratch);
+    const sinter_status status = problem_reference(p, &c);
+    arena_rewind(&r->scratch, scratch);
+    if (status != SINTER_OK) return r->e.error->text;
+    x->is_exact = kind == CASE_INTEGERS && is_exact(p);
+    x->terms = case_terms(p, x->in);
+    return is_mostly_zero(&x->want[0]) ? "the result is mostly zero or not a number: the case proves nothing" : NULL;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* case_rig.h - what every test that runs kernels on problem lines shares: operands with data, the reference's results,
+ * guards around memory, and tolerances.
+ *
+ * Cases are files of lines: a line is a problem; lines that begin with # are notes; "#! small" before a line keeps its
+ * random values in [0.5, 2), for ops that are steep elsewhere. */
+#ifndef CASE_RIG_H
+#define CASE_RIG_H
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "ops/problem.h"
+
+enum { CASE_GUARD = 256, CASE_OPERANDS = 16 };
+typedef enum case_data { CASE_INTEGERS, CASE_RANDOM } case_data;
+
+typedef struct case_rig {
+    env e;
+    arena a, scratch;
+    uint64_t seed;
+    bool is_small;
+} case_rig;
+void   case_rig_init(case_rig *r);
+void   case_rig_deinit(case_rig *r);
+double case_unit(case_rig *r);                      /* random, in [0, 1) */
+
+/* A buffer of the arena between guards, 64-byte aligned, all bytes `with`. */
+void  *case_guarded(case_rig *r, size_t size, int with);
+bool   case_guards_hold(const void *data, size_t size, int with);
+
+typedef struct case_trial {
+    const problem *p;
+    view in[CASE_OPERANDS], out[CASE_OPERANDS], want[CASE_OPERANDS];
+    size_t in_size[CASE_OPERANDS], out_size[CASE_OPERANDS];     /* bytes in memory, gaps included */
+    bool is_exact;                                  /* results on this data must be equal */
+    double terms;                                   /* summed into one result, roughly */
+} case_trial;
+
+/* The line's problem in the arena; NULL: `why` says what is wrong. */
+const problem *case_parse(case_rig *r, const char *line, size_t length, const char **why);
+/* Fills x for p at opt: inputs with data, `want` by the reference; `out` has no memory. pitch: strided operands that are
+ * not gapped have pitches of a multiple of so many bytes; 1: any. NULL, or what is wrong. */
+const char *case_make(case_rig *r, const problem *p, case_data kind, size_t pitch, case_trial *x);
+double      case_terms(const problem *p, const view *in);
+/* NULL, or what result i (x->out[i]) has wrong. terms, sum_rms: how it was summed (x->terms, 0: as the op says). */
+const char *case_compare(const case_trial *x, uint32_t i, bool is_exact, double terms, double sum_rms, char *why,
+                         size_t size);
+/* Nothing between the elements of a result, which began as 0xFF, was written. */
+bool        case_gaps_hold(case_rig *r, const view *v, size_t size);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulator.h - what kernels compiled for the CPU and the runtime that runs them say to each other.
+ *
+ * Seen by kernels through prelude.cuh (C++, no headers but this one) and by runtime.c. A compiled kernel is a shared
+ * object: it exports emulated_attach, emulated_sizes, emulated_entry and emulated_now, and asks the runtime for all that
+ * concerns more than one thread through the table of functions that it was attached to. */
+#ifndef EMULATOR_H
+#define EMULATOR_H
+
+struct emulator_index { unsigned x, y, z; };
+
+/* What a thread of a kernel sees of itself. */
+struct emulator_thread {
+    struct emulator_index thread, block, threads, blocks;       /* threadIdx, blockIdx, blockDim, gridDim */
+    unsigned cluster_rank, cluster_size;
+    unsigned char *shared;
+};
+
+/* What all lanes of a warp do together; the argument is a struct of pointers to the lane's registers. */
+enum emulator_collective {
+    EMULATOR_SYNC_WARP, EMULATOR_SHUFFLE, EMULATOR_SHUFFLE_XOR, EMULATOR_SHUFFLE_UP, EMULATOR_SHUFFLE_DOWN, EMULATOR_BALLOT,
+    EMULATOR_LOAD_MATRIX, EMULATOR_LOAD_MATRIX_TRANSPOSED, EMULATOR_STORE_MATRIX, EMULATOR_STORE_MATRIX_TRANSPOSED,
+    EMULATOR_MMA_F16, EMULATOR_MMA_BF16, EMULATOR_MMA_TF32, EMULATOR_MMA_S8, EMULATOR_MMA_U8, EMULATOR_MMA_S8_U8,
+    EMULATOR_MMA_U8_S8, EMULATOR_MMA_F64, EMULATOR_COLLECTIVES
+};
+struct emulator_lane_exchange { unsigned value, by; };          /* shuffles, ballot: the result is left in value */
+struct emulator_lane_matrix { unsigned *r; unsigned at, count; };
+struct emulator_lane_mma { void *c; const void *a; unsigned b0, b1; const void *b; };
+
+/* What stands in the 128 bytes of an emulated tensor map (launch.h: cuda_map). */
+struct emulator_map {
+    unsigned char magic, rank, swizzle, is_im2col, bytes, pixels, channels, dtype;
+    unsigned long long base, stride[5];         /* bytes; stride[0] is that of an element */
+    unsigned dim[5];
+    unsigned short box[5], step[5];
+    short low[3], high[3];
+};
+enum { EMULATOR_MAP_MAGIC = 0xE7 };
+
+struct emulator_calls {
+    /* The warp meets: returns when the last lane has come and the work is done. */
+    void (*collective)(enum emulator_collective kind, void *lane, const char *file, int line);
+    void (*sync)(unsigned id, unsigned threads, const char *file, int line);       /* threads 0: the block */
+    void (*arrive)(unsigned id, unsigned threads, const char *file, int line);     /* bar.arrive: does not wait */
+    void (*grid_wait)(const char *file, int line);
+    void (*give_way)(const char *file, int line);       /* in loops that wait for what another thread writes */
+    /* valid false: zeros; src is not read */
+    void (*copy_async)(unsigned dst, const void *src, unsigned bytes, unsigned valid);
+    void (*copy_commit)(void);
+    void (*copy_wait)(unsigned groups);
+    unsigned char *(*shared_pointer)(unsigned at, unsigned bytes, unsigned align);
+    unsigned (*shared_address)(const void *p);
+    void *(*cluster_map)(const void *p, unsigned rank);
+    void (*cluster_arrive)(void);
+    void (*cluster_wait)(const char *file, int line);
+    void (*barrier_init)(unsigned bar, unsigned count);
+    void (*barrier_arrive)(unsigned bar, unsigned count, unsigned bytes);           /* bytes are expected first */
+    void (*barrier_expect)(unsigned bar, unsigned bytes);                           /* without arriving */
+    void (*barrier_wait)(unsigned bar, unsigned parity, const char *file, int line);
+    void (*barrier_arrive_copies)(unsigned bar);
+    void (*copy_bulk)(unsigned dst, const void *src, unsigned bytes, unsigned bar);
+    void (*fail)(const char *why, const char *file, int line);
+};
+
+#endif

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_emulated.c - CUDA's kernels on a CPU against the reference, on problem lines.
+ *
+ *     cuda_test_emulated [-v] [--sm 75|80|90|120] [--kernel NAME] [--tactics N] [--jobs N] [FILE | LINE ...]
+ *
+ * Files of problem lines and single lines ("matmul:f16[5,7] ..."); none: every file of tests/conformance/cases and
+ * tests/cuda/cases. Each problem runs on every row that takes it (or on NAME) with its tactics (--tactics: at most so
+ * many; 2 unless a kernel is named), on small integers and on random values, with threads in both orders. Lines of
+ * files that need more than 20 million operations are left out unless their file or kernel is named. Where nothing is
+ * named, at most 80 codes are compiled, taken in turns from the rows; SINTER_TEST_SCALE=full takes all.
+ *
+ * -v says what runs and what rejects. --jobs 0 runs all in this process: for a debugger. A failure prints the line,
+ * row, tactic and what is wrong; results stand at the end of their pages, so a read behind an operand is a failure,
+ * too, and so is an access to what is not constant before grid_wait(). */
+#include "case_rig.h"
+#include "cuda/kernels.h"
+#include "emulate.h"
+#include "test.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LINES = 8192, COMBOS = 65536, KERNELS = 128, PAGE = 4096, CODES_QUICK = 80, SECONDS = 100 };
+static const double most_operations = 20e6;
+
+typedef struct line {
+    const char *at, *from;
+    uint32_t number;
+    bool is_small;
+    pid_t child;
+} line;
+/* A row and a tactic for a line, and the codes that they need. */
+typedef struct combo {
+    uint32_t line, kernel, tactic, key_count;
+    bool is_chosen;
+    char key[EMULATED_CODES][EMULATED_KEY];
+} combo;
+typedef struct totals {
+    long runs, failed;
+    long reached[KERNELS];
+} totals;
+
+typedef struct runner {
+    case_rig rig;
+    kernel_target target;
+    const char *kernel_name;
+    uint32_t tactics, jobs;
+    bool is_verbose, is_named;
+    line *lines;
+    combo *combos;
+    uint32_t line_count, combo_count;
+    totals *totals; /* shared with children */
+} runner;
+
+static kernel_target target_of(uint32_t sm)
+{
+    const bool is_new = sm >= 90;
+    return (kernel_target){ .isa = sm,
+                            .threads = 1,
+                            .flops = is_new ? 6e13 : 1.9e13,
+                            .bandwidth = is_new ? 4.8e12 : 1.5e12,
+                            .cache_l2 = is_new ? 50u << 20 : 40u << 20,
+                            .units = is_new     ? 132
+                                     : sm >= 80 ? 108
+                                                : 40,
+                            .shared = sm == 120  ? 101376
+                                      : is_new   ? 232448
+                                      : sm >= 80 ? 166912
+                                                 : 65536 };
+}
+
+static void report(runner *r, const line *l, const char *kernel_name, const char *tactic_text, const char *why)
+{
+    (void)__sync_fetch_and_add(&r->totals->failed, 1);
+    (void)printf("FAIL %s\n     %s %s: %s\n", l->at, kernel_name, tactic_text, why);
+    if (l->number) (void)printf("     (%s:%u)\n", l->from, l->number);
+}
+
+/* ---- memory of the device: pages of its own for each operand, which ends where they end ---- */
+
+typedef struct memory {
+    unsigned char *pages, *data;
+    size_t total, size;
+} memory;
+
+static memory memory_make(size_t size, size_t shift)
+{
+    memory m = { .size = size };
+    m.total = (size_align(size + shift, 16) + 2 * CASE_GUARD + PAGE - 1) / PAGE * PAGE;
+    unsigned char *at =
+        mmap(NULL, m.total + 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) exit(2);
+    (void)mprotect(at, PAGE, PROT_NONE);
+    (void)mprotect(at + PAGE + m.total, PAGE, PROT_NONE);
+    m.pages = at + PAGE;
+    m.data = m.pages + m.total - size_align(size + shift, 16) + shift;
+    memset(m.pages, 0xFF, m.total);
+    return m;
+}
+
+static void memory_free(memory *m)
+{
+    if (m->pages) (void)munmap(m->pages - PAGE, m->total + 2 * PAGE);
+    *m = (memory){ 0 };
+}
+
+static bool memory_holds(const memory *m)
+{
+    for (const unsigned char *at = m->pages; at < m->data; at++)
+        if (*at != 0xFF) return false;
+    for (const unsigned char *at = m->data + m->size; at < m->pages + m->total; at++)
+        if (*at != 0xFF) return false;
+    return true;
+}
+
+/* Operands that are gapped may begin anywhere. */
+static size_t shift_of(const problem_operand *o)
+{
+    return o->is_gapped ? sinter_dtype_bits(o->dtype) / 8 : 0;
+}
+
+typedef struct bound {
+    memory in[CASE_OPERANDS], out[CASE_OPERANDS], workspace;
+    runtime_region region[2 * CASE_OPERANDS + 1];
+    char name[2 * CASE_OPERANDS][16];
+    uint32_t regions;
+    view view_in[CASE_OPERANDS], view_out[CASE_OPERANDS];
+    void *in_at[CASE_OPERANDS], *out_at[CASE_OPERANDS];
+} bound;
+
+static void add_region(bound *b, const memory *m, bool is_const, const char *kind, uint32_t index)
+{
+    char *name = b->name[b->regions % (2 * CASE_OPERANDS)];
+    (void)snprintf(name, sizeof b->name[0], "%s %u", kind, index);
+    b->region[b->regions++] = (runtime_region){ name, m->pages, m->total, is_const };
+}
+
+/* NULL, or what is wrong with the row's packing. */
+static const char *bind_operands(runner *r, const kernel *k, const tactic *t, case_trial *x, bound *b)
+{
+    const problem *p = x->p;
+    for (uint32_t i = 0; i < p->count_in; i++) {
+        b->view_in[i] = x->in[i];
+        b->view_in[i].data = NULL;
+        if (p->in[i].dtype == SINTER_DTYPE_NONE) continue;
+        const size_t packed = p->in[i].is_const && k->pack_size ? k->pack_size(p, t, i) : 0;
+        if (packed) {
+            void *at = case_guarded(&r->rig, packed, 0xFF);
+            k->pack(p, t, i, &x->in[i], at);
+            if (!case_guards_hold(at, packed, 0xFF)) return "packing wrote beyond its size";
+            b->in[i] = memory_make(packed, 0);
+            memcpy(b->in[i].data, at, packed);
+        } else {
+            b->in[i] = memory_make(x->in_size[i], shift_of(&p->in[i]));
+            memcpy(b->in[i].data, x->in[i].data, x->in_size[i]);
+            if (p->in[i].is_const) b->view_in[i].data = x->in[i].data;
+        }
+        b->in_at[i] = b->in[i].data;
+        if (p->in[i].is_const) (void)mprotect(b->in[i].pages, b->in[i].total, PROT_READ);
+        add_region(b, &b->in[i], p->in[i].is_const, "input", i);
+    }
+    for (uint32_t i = 0; i < p->count_out; i++) {
+        b->view_out[i] = x->out[i];
+        if (p->out[i].dtype == SINTER_DTYPE_NONE) continue;
+        b->out[i] = memory_make(x->out_size[i], shift_of(&p->out[i]));
+        b->out_at[i] = x->out[i].data = b->out[i].data;
+        add_region(b, &b->out[i], false, "result", i);
+    }
+    const size_t book = k->workspace ? k->workspace(p, t, 1) : 0;
+    if (book) {
+        b->workspace = memory_make(size_align(book, 64), 0);
+        /* Its start has the alignment that is promised. */
+        b->workspace.data = (unsigned char *)((uintptr_t)b->workspace.data & ~(uintptr_t)63);
+        b->workspace.size = book;
+        b->region[b->regions++] = (runtime_region){ "the workspace", b->workspace.pages, b->workspace.total, false };
+    }
+    return NULL;
+}
+
+static const char *check_results(runner *r, const kernel *k, case_trial *x, bound *b, char *why, size_t size)
+{
+    const problem *p = x->p;
+    if (b->workspace.size && !memory_holds(&b->workspace)) return "wrote beyond the workspace";
+    const bool is_transformed = k->numerics == KERNEL_TRANSFORMED;
+    const double terms = x->terms * (is_transformed ? 16 : 1),
+                 rms = is_transformed && p->epilogue ? 4 * sqrt(terms) : 0;
+    for (uint32_t i = 0; i < p->count_in; i++) {
+        if (p->in[i].dtype == SINTER_DTYPE_NONE || p->in[i].is_const) continue;
+        if (!memory_holds(&b->in[i]) || memcmp(b->in[i].data, x->in[i].data, x->in_size[i]) != 0) {
+            (void)snprintf(why, size, "wrote into input %u", i);
+            return why;
+        }
+    }
+    for (uint32_t i = 0; i < p->count_out; i++) {
+        if (p->out[i].dtype == SINTER_DTYPE_NONE) continue;
+        if (!memory_holds(&b->out[i])) return "wrote outside a result";
+        if (!case_gaps_hold(&r->rig, &x->out[i], x->out_size[i])) return "wrote between the elements of a result";
+        if (case_compare(x, i, x->is_exact && !is_transformed, terms, rms, why, size)) return why;
+    }
+    return NULL;
+}
+
+static const char *run_kernel(runner *r, const cuda_kernel *k, const tactic *t, case_trial *x, bool is_reversed,
+                              char *why, size_t size)
+{
+    const problem *p = x->p;
+    if (!k->base.check(p, t)) return "check refuses a tactic that tactics gave";
+    if (k->base.cost_ns) {
+        const double cost = k->base.cost_ns(p, t, &r->target);
+        if (!(cost > 0) || isinf(cost)) return "the cost is no positive number";
+    }
+    bound *b = ARENA_NEW(&r->rig.a, bound, 1);
+    const char *wrong = bind_operands(r, &k->base, t, x, b);
+    if (!wrong) {
+        emulate_job job = { .kernel = k,
+                            .problem = p,
+                            .tactic = t,
+                            .target = &r->target,
+                            .in = b->view_in,
+                            .out = b->view_out,
+                            .in_at = b->in_at,
+                            .out_at = b->out_at,
+                            .workspace = b->workspace.data,
+                            .region = b->region,
+                            .region_count = b->regions,
+                            .is_reversed = is_reversed,
+                            .seconds = SECONDS };
+        for (uint32_t i = 0; i < p->count_out; i++) b->view_out[i].data = NULL;
+        wrong = emulate_run(&r->rig.e, &job, why, size);
+        if (!wrong && job.fault.is_set) {
+            (void)snprintf(why, size, "reports a fault: value %lld at %lld, limit %lld", (long long)job.fault.value,
+                           (long long)job.fault.index, (long long)job.fault.limit);
+            wrong = why;
+        }
+        if (!wrong) wrong = check_results(r, &k->base, x, b, why, size);
+    }
+    for (uint32_t i = 0; i < CASE_OPERANDS; i++) {
+        memory_free(&b->in[i]);
+        memory_free(&b->out[i]);
+    }
+    memory_free(&b->workspace);
+    return wrong;
+}
+
+/* ---- lines ---- */
+
+static const cuda_kernel *row_at(uint32_t i)
+{
+    return (const cuda_kernel *)(const void *)cuda_kernels[i];
+}
+
+static bool is_wanted(const runner *r, uint32_t i)
+{
+    const kernel *k = cuda_kernels[i];
+    return k->where == KERNEL_ON_DEVICE && (!r->kernel_name || strstr(k->name, r->kernel_name));
+}
+
+static double operations_of(const problem *p, const case_trial *x)
+{
+    double most = 0, out = 0;
+    for (uint32_t i = 0; i < p->count_in; i++) most += (double)view_count(&x->in[i]);
+    for (uint32_t i = 0; i < p->count_out; i++) out += (double)view_count(&x->out[i]);
+    const bool sums = op_at(p->op)->traits & CONTRACTION;
+    const double work = sums ? 2 * out * case_terms(p, x->in) : 0;
+    return most + out > work ? most + out : work;
+}
+
+static void shapes_of(const problem *p, case_trial *x)
+{
+    for (uint32_t i = 0; i < p->count_in + p->count_out; i++) {
+        const problem_operand *o = i < p->count_in ? &p->in[i] : &p->out[i - p->count_in];
+        view *v = i < p->count_in ? &x->in[i] : &x->out[i - p->count_in];
+        *v = (view){ .dtype = o->dtype, .rank = o->rank };
+        for (uint32_t a = 0; a < o->rank; a++) v->dim[a] = o->dim[a].opt;
+    }
+}
+
+/* Which rows and tactics a line needs. */
+static void plan_line(runner *r, uint32_t index)
+{
+    const line *l = &r->lines[index];
+    const arena_mark mark = arena_save(&r->rig.a);
+    const char *why = NULL;
+    const problem *p = case_parse(&r->rig, l->at, strlen(l->at), &why);
+    if (!p) {
+        report(r, l, "", "", why);
+        return;
+    }
+    case_trial *shapes = ARENA_NEW(&r->rig.a, case_trial, 1);
+    shapes_of(p, shapes);
+    if (l->number && !r->is_named && operations_of(p, shapes) > most_operations) return;
+    if (r->is_verbose) (void)printf("%s\n", l->at);
+    for (uint32_t ki = 0; ki < cuda_kernels_count; ki++) {
+        if (!is_wanted(r, ki)) continue;
+        const cuda_kernel *k = row_at(ki);
+        const char *rejected = k->base.reject(p, &r->target);
+        if (rejected) {
+            if (r->is_verbose) (void)printf("  %s rejects: %s\n", k->base.name, rejected);
+            continue;
+        }
+        tactic_sink sink = { .count = 0 };
+        k->base.tactics(p, &r->target, &sink);
+        if (!sink.count) report(r, l, k->base.name, "", "gives no tactic");
+        for (uint32_t t = 0; t < sink.count; t++) {
+            /* The first, and others that differ from line to line. */
+            const uint32_t turn = t ? (t - 1 + sink.count - 1 - index % (sink.count - 1)) % (sink.count - 1) + 1 : 0;
+            if (turn >= r->tactics) continue;
+            if (r->combo_count == COMBOS) break;
+            combo *c = &r->combos[r->combo_count++];
+            *c = (combo){ .line = index, .kernel = ki, .tactic = t };
+            emulated_code code;
+            while (c->key_count < EMULATED_CODES &&
+                   emulate_code(&r->rig.e, k, p, &sink.at[t], &r->target, c->key_count, &code))
+                memcpy(c->key[c->key_count++], code.key, sizeof code.key);
+            if (!c->key_count) report(r, l, k->base.name, "", "has no code");
+        }
+    }
+    arena_rewind(&r->rig.a, mark);
+}
+
+static void run_combos(runner *r, uint32_t first, uint32_t last)
+{
+    const line *l = &r->lines[r->combos[first].line];
+    r->rig.seed = 1;
+    r->rig.is_small = l->is_small;
+    const char *why = NULL;
+    const problem *p = case_parse(&r->rig, l->at, strlen(l->at), &why);
+    for (int kind = CASE_INTEGERS; p && kind <= CASE_RANDOM; kind++) {
+        case_trial *x = ARENA_NEW(&r->rig.a, case_trial, 1);
+        why = case_make(&r->rig, p, (case_data)kind, 16, x);
+        if (why) {
+            report(r, l, "reference", "", why);
+            return;
+        }
+        for (uint32_t i = first; i < last; i++) {
+            const combo *c = &r->combos[i];
+            if (!c->is_chosen) continue;
+            const cuda_kernel *k = row_at(c->kernel);
+            tactic_sink sink = { .count = 0 };
+            k->base.tactics(p, &r->target, &sink);
+            const arena_mark mark = arena_save(&r->rig.a);
+            static char wrong_text[2000];
+            text name;
+            text_init(&name, &r->rig.e);
+            if (k->base.print) k->base.print(&sink.at[c->tactic], &name);
+            const char *wrong =
+                run_kernel(r, k, &sink.at[c->tactic], x, kind == CASE_RANDOM, wrong_text, sizeof wrong_text);
+            (void)__sync_fetch_and_add(&r->totals->runs, 1);
+            (void)__sync_fetch_and_add(&r->totals->reached[c->kernel], 1);
+            if (wrong) report(r, l, k->base.name, name.at ? name.at : "", wrong);
+            if (r->is_verbose)
+                (void)printf("  %s %s %s%s\n", k->base.name, name.at ? name.at : "",
+                             kind == CASE_RANDOM ? "random " : "integers ", wrong ? "FAILED" : "ok");
+            text_deinit(&name);
+            arena_rewind(&r->rig.a, mark);
+            *r->rig.e.error = (sinter_error){ 0 };
+        }
+    }
+}
+
+/* Waits for a child. One that did not end by itself says so through its line. */
+static uint32_t end_child(runner *r)
+{
+    int status = 0;
+    const pid_t child = wait(&status);
+    if (child <= 0) exit(2);
+    for (uint32_t i = 0; i < r->line_count; i++)
+        if (r->lines[i].child == child) {
+            if (!WIFEXITED(status) || WEXITSTATUS(status))
+                report(r, &r->lines[i], "", "", "the process that ran it died");
+            r->lines[i].child = 0;
+        }
+    return 1;
+}
+
+/* Each line in a child of its own: what ends a child ends no other. */
+static void run_all(runner *r)
+{
+    uint32_t running = 0;
+    for (uint32_t i = 0; i < r->combo_count;) {
+        uint32_t last = i;
+        bool is_chosen = false;
+        while (last < r->combo_count && r->combos[last].line == r->combos[i].line)
+            is_chosen = r->combos[last++].is_chosen || is_chosen;
+        if (is_chosen && !r->jobs) {
+            run_combos(r, i, last);
+        } else if (is_chosen) {
+            if (running >= r->jobs) running -= end_child(r);
+            (void)fflush(stdout);
+            const pid_t child = fork();
+            if (child < 0) exit(2);
+            if (child == 0) {
+                static char buffer[1 << 16];
+                (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+                if (r->is_verbose) (void)printf("%s\n", r->lines[r->combos[i].line].at);
+                run_combos(r, i, last);
+                (void)fflush(stdout);
+                _exit(0);
+            }
+            r->lines[r->combos[i].line].child = child;
+            running++;
+        }
+        i = last;
+    }
+    while (running) running -= end_child(r);
+}
+
+/* ---- which codes ---- */
+
+static bool is_among(const char (*keys)[EMULATED_KEY], uint32_t count, const char *key)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!memcmp(keys[i], key, EMULATED_KEY)) return true;
+    return false;
+}
+
+/* Adds the codes of a combination to `keys`; false where that would be more than `most`. */
+static bool take(const combo *c, char (*keys)[EMULATED_KEY], uint32_t *count, uint32_t most)
+{
+    uint32_t wanted = 0;
+    for (uint32_t i = 0; i < c->key_count; i++)
+        wanted += !is_among((const char(*)[EMULATED_KEY])keys, *count, c->key[i]);
+    if (*count + wanted > most) return false;
+    for (uint32_t i = 0; i < c->key_count; i++)
+        if (!is_among((const char(*)[EMULATED_KEY])keys, *count, c->key[i]))
+            memcpy(keys[(*count)++], c->key[i], EMULATED_KEY);
+    return true;
+}
+
+/* Chooses combinations in turns from the rows until `most` codes are needed, and all others that need no more. */
+static uint32_t choose(runner *r, char (*keys)[EMULATED_KEY], uint32_t most)
+{
+    uint32_t count = 0, next[KERNELS] = { 0 };
+    for (bool is_more = true; is_more && count < most;) {
+        is_more = false;
+        for (uint32_t k = 0; k < cuda_kernels_count; k++) {
+            while (next[k] < r->combo_count) {
+                const combo *c = &r->combos[next[k]++];
+                const uint32_t before = count;
+                if (c->kernel != k) continue;
+                if (!take(c, keys, &count, most)) continue;
+                is_more = true;
+                if (count > before) break;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < r->combo_count; i++) {
+        combo *c = &r->combos[i];
+        uint32_t known = 0;
+        while (known < c->key_count && is_among((const char(*)[EMULATED_KEY])keys, count, c->key[known])) known++;
+        c->is_chosen = c->key_count && known == c->key_count;
+    }
+    return count;
+}
+
+/* ---- arguments ---- */
+
+static void add_file(runner *r, const char *path)
+{
+    FILE *f = fopen(path, "r");
+    const line none = { .at = path };
+    if (!f) {
+        report(r, &none, "", "", "no such file");
+        return;
+    }
+    static char at[1 << 16];
+    bool is_small = false;
+    for (uint32_t number = 1; fgets(at, sizeof at, f); number++) {
+        at[strcspn(at, "\n")] = 0;
+        if (!strncmp(at, "#! small", 8)) {
+            is_small = true;
+        } else if (at[0] && at[0] != '#' && r->line_count < LINES) {
+            const char *name = strrchr(path, '/');
+            r->lines[r->line_count++] = (line){
+                .at = strdup(at), .from = strdup(name ? name + 1 : path), .number = number, .is_small = is_small
+            };
+            is_small = false;
+        }
+    }
+    (void)fclose(f);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add_folder(runner *r, const char *folder)
+{
+    char *names[128];
+    int count = 0;
+    DIR *d = opendir(folder);
+    if (!d) return;
+    for (const struct dirent *f; (f = readdir(d)) != NULL && count < 128;)
+        if (strstr(f->d_name, ".txt")) names[count++] = arena_printf(&r->rig.a, "%s/%s", folder, f->d_name);
+    (void)closedir(d);
+    qsort(names, (size_t)count, sizeof *names, by_name);
+    for (int i = 0; i < count; i++) add_file(r, names[i]);
+}
+
+int main(int argc, char **argv)
+{
+    static runner r;
+    case_rig_init(&r.rig);
+    r.target = target_of(90);
+    r.jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    r.lines = calloc(LINES, sizeof *r.lines);
+    r.combos = calloc(COMBOS, sizeof *r.combos);
+    r.totals = mmap(NULL, sizeof *r.totals, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (!r.lines || !r.combos || r.totals == MAP_FAILED || cuda_kernels_count > KERNELS) return 2;
+    for (int i = 1; i < argc; i++) {
+        const bool has_next = i + 1 < argc;
+        if (!strcmp(argv[i], "-v")) r.is_verbose = true;
+        else if (!strcmp(argv[i], "--sm") && has_next) r.target = target_of((uint32_t)atoi(argv[++i]));
+        else if (!strcmp(argv[i], "--kernel") && has_next) r.kernel_name = argv[++i];
+        else if (!strcmp(argv[i], "--tactics") && has_next) r.tactics = (uint32_t)atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--jobs") && has_next) r.jobs = (uint32_t)atoi(argv[++i]);
+        else if (strchr(argv[i], ':') && strstr(argv[i], "->")) r.lines[r.line_count++] = (line){ .at = argv[i] };
+        else add_file(&r, argv[i]);
+    }
+    r.is_named = r.line_count > 0 || r.kernel_name;
+    if (!r.tactics) r.tactics = r.kernel_name ? UINT32_MAX : 2;
+    if (!r.line_count) {
+        add_folder(&r, SINTER_SOURCE_DIR "/tests/conformance/cases");
+        add_folder(&r, SINTER_SOURCE_DIR "/tests/cuda/cases");
+    }
+    for (uint32_t i = 0; i < r.line_count; i++) plan_line(&r, i);
+    const uint32_t most = r.is_named || test_is_full() ? COMBOS : CODES_QUICK;
+    char(*keys)[EMULATED_KEY] = malloc((size_t)COMBOS * EMULATED_KEY);
+    if (!keys) return 2;
+    const uint32_t codes = choose(&r, keys, most);
+    (void)emulate_compile((const char(*)[EMULATED_KEY])keys, codes, r.jobs ? r.jobs : 1);
+    run_all(&r);
+    const line none = { .at = "(no case)" };
+    for (uint32_t i = 0; !r.is_named && i < cuda_kernels_count; i++)
+        if (is_wanted(&r, i) && !r.totals->reached[i])
+            report(&r, &none, cuda_kernels[i]->name, "", "is reached by no case");
+    (void)printf("%ld runs of %u codes, %ld failed\n", r.totals->runs, codes, r.totals->failed);
+    return r.totals->failed ? 1 : 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* warp.h - what the lanes of a warp do together, once all have come. */
+#ifndef CUDA_WARP_H
+#define CUDA_WARP_H
+
+#include <stdint.h>
+
+#include "emulator/emulator.h"
+
+const char *warp_collective_name(enum emulator_collective kind);
+/* Needs all 32 lanes: the others work with those that are left. */
+int warp_collective_is_whole(enum emulator_collective kind);
+/* lane[i]: what lane i came with; NULL: it has ended. */
+void warp_collective_run(enum emulator_collective kind, void *const *lane,
+                         unsigned char *(*shared)(unsigned at, unsigned bytes, unsigned align));
+
+#endif
