@@ -92,6 +92,13 @@ const char *emulate_folder(void)
     return folder;
 }
 
+/* A file of a code's folder; the folder itself where name is "". */
+static const char *key_path(char *out, const char *key, const char *name)
+{
+    (void)snprintf(out, PATH, "%.900s/%.64s/%.64s", emulate_folder(), key, name);
+    return out;
+}
+
 void emulate_source(const char *path, const char *flags, const char *generated, const char *const *entry,
                     uint32_t entry_count, char key[EMULATED_KEY])
 {
@@ -116,17 +123,12 @@ void emulate_source(const char *path, const char *flags, const char *generated, 
     uint8_t digest[32];
     sha256_final(&c.sum, digest);
     for (uint32_t i = 0; i < 16; i++) (void)snprintf(key + 2 * i, 3, "%02x", digest[i]);
-    char folder[PATH], file[PATH + 32];
-    (void)snprintf(folder, sizeof folder, "%s/%s", emulate_folder(), key);
-    (void)snprintf(file, sizeof file, "%s/flags", folder);
-    if (access(file, R_OK) != 0) {
-        (void)mkdir(folder, 0777);
-        (void)snprintf(file, sizeof file, "%s/generated.cuh", folder);
-        write_file(file, generated);
-        (void)snprintf(file, sizeof file, "%s/main.cpp", folder);
-        write_file(file, main.at);
-        (void)snprintf(file, sizeof file, "%s/flags", folder);
-        write_file(file, flags);
+    char file[PATH];
+    if (access(key_path(file, key, "flags"), R_OK) != 0) {
+        (void)mkdir(key_path(file, key, ""), 0777);
+        write_file(key_path(file, key, "generated.cuh"), generated);
+        write_file(key_path(file, key, "main.cpp"), main.at);
+        write_file(key_path(file, key, "flags"), flags);
     }
     text_deinit(&main);
 }
@@ -158,10 +160,9 @@ bool emulate_code(env *e, const cuda_kernel *k, const problem *p, const tactic *
 
 static pid_t start_compiler(const char *key)
 {
-    char command[4 * PATH], folder[PATH], file[PATH + 32];
-    (void)snprintf(folder, sizeof folder, "%s/%s", emulate_folder(), key);
-    (void)snprintf(file, sizeof file, "%s/flags", folder);
-    char *flags = read_file(file);
+    char command[4 * PATH], folder[PATH], file[PATH];
+    (void)key_path(folder, key, "");
+    char *flags = read_file(key_path(file, key, "flags"));
     const char *compiler = getenv("SINTER_CXX");
     (void)snprintf(command, sizeof command,
                    "cd '%s' && %s %s %s -I'%s' -I. -I'%s' main.cpp -o kernel.%d 2> log.%d && mv kernel.%d kernel.so || "
@@ -181,8 +182,7 @@ static pid_t start_compiler(const char *key)
 static bool is_compiled(const char *key)
 {
     char file[PATH];
-    (void)snprintf(file, sizeof file, "%s/%s/kernel.so", emulate_folder(), key);
-    return access(file, R_OK) == 0;
+    return access(key_path(file, key, "kernel.so"), R_OK) == 0;
 }
 
 uint32_t emulate_compile(const char (*key)[EMULATED_KEY], uint32_t count, uint32_t jobs)
@@ -203,8 +203,7 @@ const char *emulate_log(const char *key, char *why, size_t size)
 {
     if (is_compiled(key)) return NULL;
     char file[PATH];
-    (void)snprintf(file, sizeof file, "%s/%s/log", emulate_folder(), key);
-    char *log = read_file(file);
+    char *log = read_file(key_path(file, key, "log"));
     const char *error = log ? strstr(log, "error") : NULL;
     while (error && error > log && error[-1] != '\n') error--;
     (void)snprintf(why, size, "does not compile: %.*s\n     (%s)", 400,
@@ -222,7 +221,8 @@ void *emulate_open(const char *key, char *path, size_t size)
         char key[EMULATED_KEY];
         void *handle;
     } opened[1024];
-    (void)snprintf(path, size, "%s/%s/kernel.so", emulate_folder(), key);
+    char file[PATH];
+    (void)snprintf(path, size, "%s", key_path(file, key, "kernel.so"));
     uint32_t i = 0;
     while (i < COUNT_OF(opened) && opened[i].handle && strcmp(opened[i].key, key) != 0) i++;
     if (i == COUNT_OF(opened)) return dlopen(path, RTLD_NOW | RTLD_LOCAL);

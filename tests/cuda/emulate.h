@@ -12,7 +12,7 @@
 
 enum { EMULATED_CODES = 8, EMULATED_KEY = 33 };
 
-typedef struct emulated_code { char key[EMULATED_KEY], entry[64]; bool may_fail; } emulated_code;
+typedef struct emulated_code { char key[EMULATED_KEY], entry[64]; } emulated_code;
 
 /* The folder of this build. */
 const char *emulate_folder(void);
@@ -20,3 +20,32 @@ const char *emulate_folder(void);
  * is an exit: there is nothing to test then. */
 bool emulate_code(env *e, const cuda_kernel *k, const problem *p, const tactic *t, const kernel_target *target,
                   uint32_t index, emulated_code *out);
+/* The same for a source file as it stands, with flags and generated text. */
+void emulate_source(const char *path, const char *flags, const char *generated, const char *const *entry,
+                    uint32_t entry_count, char key[EMULATED_KEY]);
+/* Compiles those that are not yet compiled, `jobs` at once. Returns how many failed: emulate_log has their reasons. */
+uint32_t emulate_compile(const char (*key)[EMULATED_KEY], uint32_t count, uint32_t jobs);
+/* NULL where it compiled; else the first lines of what the compiler said. */
+const char *emulate_log(const char *key, char *why, size_t size);
+/* dlopen's handle, kept; NULL: not compiled. */
+void *emulate_open(const char *key, char *path, size_t size);
+
+typedef struct emulate_job {
+    const cuda_kernel *kernel;
+    const problem *problem;
+    const tactic *tactic;
+    const kernel_target *target;
+    const view *in, *out;               /* data NULL except of constants that are not packed */
+    void *const *in_at, *const *out_at; /* addresses; NULL: absent */
+    void *workspace;
+    const runtime_region *region;       /* of all that the kernel may touch */
+    uint32_t region_count;
+    bool is_reversed;
+    uint32_t seconds;                   /* a launch; 0: no limit */
+    struct device_fault fault;          /* what the kernel reported */
+} emulate_job;
+
+/* Binds and runs all launches in order. NULL, or what is wrong. */
+const char *emulate_run(env *e, emulate_job *j, char *why, size_t size);
+
+#endif
