@@ -12,7 +12,9 @@ import numpy as np
 
 INCLUDE = pathlib.Path(__file__).resolve().parent.parent / "include"
 RANK_MAX = 8
-DEVICES = {"cpu": 0, "reference": 1}
+DEVICES = {"cpu": 0, "reference": 1, "cuda": 2}
+ALLOW = {"fp16": 1, "bf16": 2, "tf32": 4}
+HOST, DEVICE = 0, 1
 TUNES = {"off": 0, "fast": 1, "full": 2}
 DTYPES = {"float32": 1, "float64": 2, "float16": 3, "int8": 5, "int16": 6, "int32": 7, "int64": 8,
           "uint8": 9, "uint16": 10, "uint32": 11, "uint64": 12, "bool": 13}
@@ -27,7 +29,8 @@ class sinter_error(C.Structure):
 
 
 class sinter_tensor(C.Structure):
-    _fields_ = [("dtype", C.c_int), ("rank", C.c_uint32), ("dim", C.c_int64 * RANK_MAX), ("data", C.c_void_p)]
+    _fields_ = [("dtype", C.c_int), ("rank", C.c_uint32), ("dim", C.c_int64 * RANK_MAX), ("data", C.c_void_p),
+                ("place", C.c_int)]
 
 
 class sinter_allocator(C.Structure):
@@ -49,19 +52,22 @@ class sinter_profile(C.Structure):
 
 class sinter_build_options(C.Structure):
     _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("device", C.c_int), ("threads", C.c_uint32),
-                ("tune", C.c_int), ("math", C.c_int), ("timing_cache", C.c_char_p), ("cache_only", C.c_uint32),
+                ("tune", C.c_int), ("math", C.c_int), ("allow", C.c_uint32), ("timing_cache", C.c_char_p), ("cache_only", C.c_uint32),
                 ("profile", C.POINTER(sinter_profile)), ("profile_count", C.c_uint32),
                 ("value", C.c_void_p), ("value_count", C.c_uint32), ("rules", C.c_char_p), ("rule_limit", C.c_uint64),
                 ("isa", C.c_char_p), ("stage", STAGE_FN), ("progress", PROGRESS_FN),
-                ("user", C.c_void_p), ("verify", C.c_uint32)]
+                ("user", C.c_void_p), ("verify", C.c_uint32), ("device_name", C.c_char_p), ("no_code", C.c_uint32),
+                ("kernel_cache", C.c_char_p)]
 
 
 class sinter_engine_options(C.Structure):
-    _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("threads", C.c_uint32), ("isa", C.c_char_p)]
+    _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("threads", C.c_uint32), ("isa", C.c_char_p),
+                ("device", C.c_char_p), ("trust_code", C.c_uint32), ("kernel_cache", C.c_char_p),
+                ("no_device", C.c_uint32)]
 
 
 class sinter_context_options(C.Structure):
-    _fields_ = [("struct_size", C.c_size_t), ("profile", C.c_uint32), ("timing", C.c_uint32)]
+    _fields_ = [("struct_size", C.c_size_t), ("profile", C.c_uint32), ("timing", C.c_uint32), ("stream", C.c_void_p)]
 
 
 class sinter_io(C.Structure):
@@ -125,7 +131,10 @@ class Library:
             "sinter_context_create": (C.c_int, [pointer, C.POINTER(sinter_context_options), C.POINTER(pointer), error]),
             "sinter_context_destroy": (None, [pointer]),
             "sinter_context_set_input": (C.c_int, [pointer, C.c_char_p, C.POINTER(sinter_tensor), error]),
+            "sinter_context_set_output": (C.c_int, [pointer, C.c_char_p, pointer, C.c_size_t, C.c_int, error]),
             "sinter_context_run": (C.c_int, [pointer, error]),
+            "sinter_context_run_async": (C.c_int, [pointer, error]),
+            "sinter_context_wait": (C.c_int, [pointer, error]),
             "sinter_context_output": (C.c_int, [pointer, C.c_char_p, C.POINTER(sinter_tensor), error]),
             "sinter_context_memory": (C.c_size_t, [pointer]),
             "sinter_context_step_count": (C.c_uint32, [pointer]),
@@ -143,7 +152,8 @@ class Library:
     def version(self):
         return self.c.sinter_version().decode()
 
-    def build(self, path, shapes, device="cpu", threads=1, tune="fast", timing_cache=None, isa=None):
+    def build(self, path, shapes, device="cpu", threads=1, tune="fast", timing_cache=None, isa=None,
+              allow=(), device_name=None):
         """An engine's bytes. `shapes`: name -> dims, or name -> (min, opt, max) of dims."""
         ranges = (sinter_shape_range * max(len(shapes), 1))()
         for item, (name, dims) in zip(ranges, shapes.items()):
@@ -156,7 +166,8 @@ class Library:
                                        threads=threads, tune=TUNES[tune], profile=C.pointer(profile),
                                        profile_count=1 if shapes else 0,
                                        timing_cache=os.fsencode(timing_cache) if timing_cache else None,
-                                       isa=isa.encode() if isa else None)
+                                       isa=isa.encode() if isa else None, allow=sum(ALLOW[name] for name in allow),
+                                       device_name=device_name.encode() if device_name else None)
         buffer = sinter_buffer()
         self.call("sinter_build_file", os.fsencode(path), C.byref(options), C.byref(buffer))
         try:
@@ -164,14 +175,15 @@ class Library:
         finally:
             self.c.sinter_buffer_free(C.byref(buffer))
 
-    def load(self, engine_bytes, threads=1):
-        return Engine(self, engine_bytes, threads)
+    def load(self, engine_bytes, threads=1, trust_code=False):
+        return Engine(self, engine_bytes, threads, trust_code)
 
 
 class Engine:
-    def __init__(self, library, engine_bytes, threads):
+    def __init__(self, library, engine_bytes, threads, trust_code=False):
         self.library, self.handle = library, C.c_void_p()
-        options = sinter_engine_options(struct_size=C.sizeof(sinter_engine_options), threads=threads)
+        options = sinter_engine_options(struct_size=C.sizeof(sinter_engine_options), threads=threads,
+                                        trust_code=int(trust_code))
         library.call("sinter_engine_load_memory", engine_bytes, len(engine_bytes), C.byref(options),
                      C.byref(self.handle))
         self.inputs, self.outputs = [], []
@@ -180,8 +192,13 @@ class Engine:
             library.c.sinter_engine_io(self.handle, i, 0, C.byref(io))
             (self.inputs if io.is_input else self.outputs).append(io.name.decode())
 
-    def context(self, timing=False):
-        return Context(self, timing)
+    def context(self, timing=False, stream=None):
+        return Context(self, timing, stream)
+
+    def io(self, index):
+        io = sinter_io()
+        self.library.c.sinter_engine_io(self.handle, index, 0, C.byref(io))
+        return io
 
     def __del__(self):
         if self.handle:
@@ -189,9 +206,10 @@ class Engine:
 
 
 class Context:
-    def __init__(self, engine, timing):
+    def __init__(self, engine, timing, stream=None):
         self.engine, self.library, self.handle, self.kept = engine, engine.library, C.c_void_p(), {}
-        options = sinter_context_options(struct_size=C.sizeof(sinter_context_options), timing=int(timing))
+        options = sinter_context_options(struct_size=C.sizeof(sinter_context_options), timing=int(timing),
+                                         stream=stream)
         self.library.call("sinter_context_create", engine.handle, C.byref(options), C.byref(self.handle))
         self.error = sinter_error()
 
@@ -202,6 +220,22 @@ class Context:
             tensor.dim[i] = dim
         self.library.call("sinter_context_set_input", self.handle, name.encode(), C.byref(tensor))
         self.kept[name] = array
+
+    def set_device_input(self, name, dtype, shape, pointer):
+        tensor = sinter_tensor(dtype=DTYPES[dtype], rank=len(shape), data=pointer, place=DEVICE)
+        for i, dim in enumerate(shape):
+            tensor.dim[i] = dim
+        self.library.call("sinter_context_set_input", self.handle, name.encode(), C.byref(tensor))
+
+    def set_device_output(self, name, pointer, size):
+        self.library.call("sinter_context_set_output", self.handle, name.encode(), pointer, size, DEVICE)
+
+    def run_async(self):
+        if self.library.c.sinter_context_run_async(self.handle, C.byref(self.error)):
+            raise SinterError(self.error.text.decode(errors="replace").strip())
+
+    def wait(self):
+        self.library.call("sinter_context_wait", self.handle)
 
     def run(self):
         if self.library.c.sinter_context_run(self.handle, C.byref(self.error)):
