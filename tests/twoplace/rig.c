@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rig.c - the rig that damages engines, for those with two places too. */
+#include "../fuzz/engine_rig.c"
