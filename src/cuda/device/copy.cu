@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy.cu - copies between any two sets of strides, in units of 1 to 16 bytes. Everything is a parameter, so that one
+ * compilation serves all types and shapes. JOBS copies run side by side: the parts of a concatenation. */
+#include "copy_args.h"
+#include "prelude.cuh"
+
+struct copy_args { copy_job job[JOBS]; };
+
+DEVICE void copy_seek(const copy_job &p, i32 t, const u8 *&src, u8 *&dst)
+{
+    i64 from = 0, to = 0;
+    i32 rest = t, line, at;
+    for (int k = p.axes - 1; k > 0; k--) {
+        divmod_fast(rest, p.dim[k], line, at);
+        to += at * p.dst_step[k];
+        if (!p.is_split) from += at * p.src_step[k];
+        rest = line;
+    }
+    to += rest * p.dst_step[0];
+    if (p.is_split) {
+        rest = t;
+        for (int k = p.src_axes - 1; k > 0; k--) {
+            divmod_fast(rest, p.src_dim[k], line, at);
+            from += at * p.src_step[k];
+            rest = line;
+        }
+    }
+    from += rest * p.src_step[0];
+    src = (const u8 *)p.src + from;
+    dst = (u8 *)p.dst + to;
+}
+
+template <class T, int N> DEVICE void copy_units(const copy_job &p)
+{
+    const u32 first = blockIdx.x * (blockDim.x * N) + threadIdx.x;
+    T v[N];
+    u8 *dst[N];
+#pragma unroll
+    for (int u = 0; u < N; u++) {
+        const u32 t = first + u * blockDim.x;
+        if (t >= p.total) continue;
+        const u8 *src;
+        copy_seek(p, (i32)t, src, dst[u]);
+        v[u] = *(const T *)src;
+    }
+    grid_trigger();
+#pragma unroll
+    for (int u = 0; u < N; u++)
+        if (first + u * blockDim.x < p.total) *(T *)dst[u] = v[u];
+}
+
+template <class T> DEVICE void copy_typed(const copy_job &p)
+{
+    if (p.each == 1) copy_units<T, 1>(p);
+    else copy_units<T, 4>(p);
+}
+
+KERNEL void copy(const __grid_constant__ copy_args a)
+{
+    const copy_job &p = a.job[JOBS == 1 ? 0 : blockIdx.y];
+    grid_wait();
+    switch (p.unit) {
+    case 1: copy_typed<u8>(p); break;
+    case 2: copy_typed<u16>(p); break;
+    case 4: copy_typed<u32>(p); break;
+    case 8: copy_typed<u32x2>(p); break;
+    default: copy_typed<u32x4>(p); break;
+    }
+}

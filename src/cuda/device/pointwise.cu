@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pointwise.cu - a program over a space: each thread takes UNROLL vectors of WIDTH elements, a block apart.
+ *
+ * All operands of a thread are under way before it computes, and all its results come after all its reads, so that a
+ * result may lie where an operand lies. */
+#include "prelude.cuh"
+#include "generated.cuh"
+#include "pointwise_args.h"
+
+KERNEL void pointwise(const __grid_constant__ pointwise_args p, const __grid_constant__ epi_args a)
+{
+    const u32 first = blockIdx.x * (blockDim.x * UNROLL) + threadIdx.x;
+    epi_row row[UNROLL];
+    i32 begin[UNROLL], left[UNROLL];
+    epi_regs<WIDTH> x[UNROLL];
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+        const u32 t = first + u * blockDim.x;
+        i32 at[EPI_RANK], rest = (i32)t, line;
+        begin[u] = rest;
+        if (EPI_RANK > 1) divmod_fast(rest, p.row, line, begin[u]), rest = line;
+        at[EPI_RANK - 1] = 0;
+#pragma unroll
+        for (int k = EPI_RANK - 2; k > 0; k--) {
+            divmod_fast(rest, p.dim[k], line, at[k]);
+            rest = line;
+        }
+        if (EPI_RANK > 1) at[0] = rest;
+        begin[u] *= WIDTH;
+        left[u] = t < p.total ? p.inner - begin[u] : 0;
+        epi_begin(a, row[u], at);
+    }
+    grid_wait();
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) epi_fetch(a, row[u], begin[u], left[u], x[u]);
+    grid_trigger();
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+        if (left[u] <= 0) continue;
+        epi_acc v[WIDTH];
+#pragma unroll
+        for (int k = 0; k < WIDTH; k++) v[k] = 0;
+        epi_apply(a, row[u], begin[u], left[u], x[u], v);
+    }
+}

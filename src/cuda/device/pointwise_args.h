@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pointwise_args.h - the space of pointwise.cu: rows of vectors, axes from outermost to innermost. */
+#ifndef CUDA_DEVICE_POINTWISE_ARGS_H
+#define CUDA_DEVICE_POINTWISE_ARGS_H
+
+#include "args.h"
+
+struct pointwise_args {
+    natural         total;      /* vectors in all */
+    small           inner;      /* elements of a row */
+    struct fast_div row;        /* vectors of a row */
+    struct fast_div dim[8];
+};
+
+#endif

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_copy.c - ops that lay elements out anew: each is one view of the source and one of the destination.
+ *
+ * The views are made when the shapes are known, joined and ordered as the destination lies in memory, and cut into
+ * units of up to 16 bytes; the code knows nothing of them, so one compilation copies everything. Where the innermost
+ * axes differ the other tactic turns tiles over in shared memory. */
+#include "cuda/kernels.h"
+
+#include "cuda/device/copy_args.h"
+
+#include <string.h>
+
+typedef struct copy_tactic {
+    uint8_t is_tile, zero[TACTIC_SIZE - 1];
+} copy_tactic;
+_Static_assert(sizeof(copy_tactic) == TACTIC_SIZE, "a tactic");
+
+enum { MOVE_AXES = 2 * SINTER_RANK_MAX, COPY_JOBS = 10, TILE_BLOCK = 256, TILE_SIDE = 64, COPY_BLOCK = 256 };
+
+/* Elements of `bytes` in two places: outermost axis first, steps in bytes. */
+typedef struct move {
+    uint32_t count, bytes, align_in, align_out;
+    int64_t size[MOVE_AXES], from[MOVE_AXES], to[MOVE_AXES];
+    int64_t offset_in, offset_out;
+} move;
+
+/* ---- what is copied ---- */
+
+static bool is_served(const problem *p)
+{
+    switch (p->op) {
+    case OP_copy:
+    case OP_bit_cast:
+    case OP_reshape:
+    case OP_transpose:
+    case OP_slice:
+    case OP_expand:
+    case OP_tile:
+    case OP_concat: return true;
+    default: return false;
+    }
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(is_served(p), "not a copy");
+    REJECT_UNLESS(!p->prologue && !p->epilogue, "a copy with a program");
+    REJECT_UNLESS(sinter_dtype_bits(p->out[0].dtype) >= 8, "a type under a byte");
+    REJECT_UNLESS(p->op == OP_concat || p->count_in == 1, "operands beyond those of the op");
+    REJECT_UNLESS(p->op != OP_concat || p->count_in <= COPY_JOBS, "more parts than one launch copies");
+    REJECT_UNLESS(p->op != OP_tile || p->out[0].rank <= 4, "a repetition of more than 4 axes");
+    for (uint32_t i = 0; i < p->count_in; i++) REJECT_UNLESS(p->in[i].dtype != SINTER_DTYPE_NONE, "an absent operand");
+    return NULL;
+}
+
+static uint32_t innermost(const problem_operand *o)
+{
+    for (uint32_t i = o->rank; i-- > 0;)
+        if (o->dim[o->order[i]].max != 1) return o->order[i];
+    return UINT32_MAX;
+}
+
+/* Tiles pay where both innermost axes are long: which axes those are is known for copies and transpositions. */
+static bool wants_tiles(const problem *p)
+{
+    if (p->op != OP_copy && p->op != OP_transpose && p->op != OP_bit_cast) return false;
+    uint32_t from = innermost(&p->in[0]);
+    const uint32_t to = innermost(&p->out[0]);
+    if (from == UINT32_MAX || to == UINT32_MAX) return false;
+    if (p->op == OP_transpose) {
+        const attrs_transpose *a = p->attrs;
+        uint32_t at = 0;
+        while (at < a->perm.count && a->perm.at[at] != (int64_t)from) at++;
+        if (at >= p->out[0].rank) return false;
+        from = at;
+    }
+    return from != to && p->out[0].dim[from].opt >= 16 && p->out[0].dim[to].opt >= 16;
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    (void)t;
+    const bool tiles = wants_tiles(p);
+    for (uint32_t i = 0; i < 1u + tiles; i++) {
+        const copy_tactic own = { .is_tile = tiles && i == 0 };
+        memcpy(&out->at[out->count++], &own, sizeof own);
+    }
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    copy_tactic own;
+    memcpy(&own, t, sizeof own);
+    for (uint32_t i = 0; i < sizeof own.zero; i++)
+        if (own.zero[i]) return false;
+    return own.is_tile == 0 || (own.is_tile == 1 && wants_tiles(p));
+}
+
+static void print(const tactic *t, text *out)
+{
+    text_printf(out, t->at[0] ? "tile" : "plain");
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    double bytes = 2 * cuda_operand_bytes(&p->out[0]);
+    if (wants_tiles(p) && !t->at[0]) bytes *= 3;
+    return cuda_cost_ns(target, bytes * 1.1, 0);
+}
+
+static uint32_t jobs_of(const problem *p)
+{
+    const uint32_t count = p->op == OP_concat ? p->count_in : 1;
+    return count <= 2 ? count : count <= 4 ? 4 : COPY_JOBS;
+}
+
+static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+{
+    (void)target;
+    if (index) return false;
+    if (t->at[0]) {
+        c->source = "transpose.cu";
+        c->entry = "transpose";
+        cuda_code_define(c, "SIZE", sinter_dtype_bits(p->out[0].dtype) / 8);
+    } else {
+        c->source = "copy.cu";
+        c->entry = "copy";
+        cuda_code_define(c, "JOBS", jobs_of(p));
+    }
+    return true;
+}
+
+/* ---- views ---- */
+
+static void move_begin(move *m, const problem_operand *in, const problem_operand *out)
+{
+    memset(m, 0, sizeof *m);
+    m->bytes = sinter_dtype_bits(out->dtype) / 8;
+    m->align_in = in->is_gapped ? m->bytes : 16;
+    m->align_out = out->is_gapped ? m->bytes : 16;
+}
+
+static void move_axis(move *m, int64_t size, int64_t from, int64_t to)
+{
+    if (size == 1) return;
+    m->size[m->count] = size;
+    m->from[m->count] = from * m->bytes;
+    m->to[m->count++] = to * m->bytes;
+}
+
+/* The same shape on both sides. */
+static sinter_status move_same(env *e, move *m, uint32_t rank, const view *src, const view *dst)
+{
+    for (uint32_t i = 0; i < rank; i++) {
+        if (src->dim[i] != dst->dim[i])
+            return FAIL(e, INVALID_ARG, "axis %u of a copy has %lld elements in the source and %lld in the result", i,
+                        (long long)src->dim[i], (long long)dst->dim[i]);
+        move_axis(m, dst->dim[i], src->stride[i], dst->stride[i]);
+    }
+    return SINTER_OK;
+}
+
+static sinter_status move_slice(env *e, move *m, const attrs_slice *a, const view *in, const view *out)
+{
+    view src = *in;
+    if (a->start.count != in->rank || a->step.count != in->rank || a->size.count != in->rank)
+        return FAIL(e, INVALID_ARG, "slice: start, step and size are not as long as the rank");
+    for (uint32_t i = 0; i < in->rank; i++) {
+        const int64_t start = a->start.at[i], step = a->step.at[i], size = a->size.at[i];
+        int64_t last = 0;
+        src.dim[i] = size;
+        if (size == 0) continue;
+        const bool fits = size > 0 && i64_mul(size - 1, step, &last) && i64_add(last, start, &last);
+        if (!fits || start < 0 || start >= in->dim[i] || last < 0 || last >= in->dim[i])
+            return FAIL(e, INVALID_ARG,
+                        "slice: axis %u has size %lld, the slice takes %lld elements from %lld with step %lld", i,
+                        (long long)in->dim[i], (long long)size, (long long)start, (long long)step);
+        m->offset_in += start * in->stride[i] * m->bytes;
+        src.stride[i] = size == 1 ? 0 : in->stride[i] * step;
+    }
+    return move_same(e, m, out->rank, &src, out);
+}
+
+static sinter_status move_tile(env *e, move *m, const attrs_tile *a, const view *in, const view *out)
+{
+    if (a->repeats.count != in->rank || out->rank != in->rank)
+        return FAIL(e, INVALID_ARG, "tile: repeats is not as long as the rank");
+    for (uint32_t i = 0; i < in->rank; i++) {
+        int64_t size = 0;
+        if (!i64_mul(in->dim[i], a->repeats.at[i], &size) || size != out->dim[i])
+            return FAIL(e, INVALID_ARG, "tile: axis %u of %lld elements, %lld times, is not %lld", i,
+                        (long long)in->dim[i], (long long)a->repeats.at[i], (long long)out->dim[i]);
+        move_axis(m, a->repeats.at[i], 0, in->dim[i] * out->stride[i]);
+        move_axis(m, in->dim[i], in->stride[i], out->stride[i]);
+    }
+    return SINTER_OK;
+}
+
+/* Both shapes cut at each other's boundaries; false where these do not nest. */
+static bool move_reshape(move *m, const view *in, const view *out)
+{
+    uint32_t i = 0, j = 0;
+    int64_t a = 1, b = 1; /* what is left of the axes i - 1 and j - 1 */
+    m->count = 0;
+    for (;;) {
+        while (a == 1 && i < in->rank) a = in->dim[i++];
+        while (b == 1 && j < out->rank) b = out->dim[j++];
+        if (a == 1 && b == 1) return true;
+        const int64_t f = a < b ? a : b;
+        if (f <= 1 || a % f || b % f || m->count == MOVE_AXES) return false;
+        a /= f;
+        b /= f;
+        move_axis(m, f, in->stride[i - 1] * a, out->stride[j - 1] * b);
+    }
+}
+
+/* Axes in the order of the destination, joined where both sides run on. */
+static void move_order(move *m)
+{
+    for (uint32_t i = 1; i < m->count; i++)
+        for (uint32_t k = i; k > 0 && m->to[k - 1] < m->to[k]; k--) {
+            const int64_t size = m->size[k], from = m->from[k], to = m->to[k];
+            m->size[k] = m->size[k - 1], m->from[k] = m->from[k - 1], m->to[k] = m->to[k - 1];
+            m->size[k - 1] = size, m->from[k - 1] = from, m->to[k - 1] = to;
+        }
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->count; i++) {
+        const uint32_t last = count - 1;
+        if (count && m->from[last] == m->from[i] * m->size[i] && m->to[last] == m->to[i] * m->size[i]) {
+            m->size[last] *= m->size[i];
+            m->from[last] = m->from[i];
+            m->to[last] = m->to[i];
+        } else {
+            m->size[count] = m->size[i];
+            m->from[count] = m->from[i];
+            m->to[count++] = m->to[i];
+        }
+    }
+    m->count = count;
+}
+
+/* The largest unit of bytes that everything is a multiple of. */
+static uint32_t move_unit(const move *m)
+{
+    uint32_t unit = m->align_in < m->align_out ? m->align_in : m->align_out;
+    if (!m->count) return m->bytes;
+    const uint32_t last = m->count - 1;
+    if (m->from[last] != m->bytes || m->to[last] != m->bytes) return m->bytes;
+    while (unit > m->bytes) {
+        bool fits = !(m->size[last] * m->bytes % unit) && !(m->offset_in % unit) && !(m->offset_out % unit);
+        for (uint32_t i = 0; i < last && fits; i++) fits = !(m->from[i] % unit) && !(m->to[i] % unit);
+        if (fits) break;
+        unit /= 2;
+    }
+    return unit;
+}
+
+/* ---- records ---- */
+
+static sinter_status too_large(env *e)
+{
+    return FAIL(e, UNSUPPORTED, "a copy of more than 2^31 units, or of more than %d axes", COPY_AXES);
+}
+
+static sinter_status fill_job(env *e, move *m, struct copy_job *j, int64_t *blocks)
+{
+    int64_t total = 1;
+    for (uint32_t i = 0; i < m->count; i++)
+        if (!i64_mul(total, m->size[i], &total)) return too_large(e);
+    if (total == 0) return SINTER_OK;
+    move_order(m);
+    const uint32_t unit = move_unit(m), per = unit / m->bytes;
+    if (m->count > COPY_AXES) return too_large(e);
+    if (per > 1) {
+        const uint32_t last = m->count - 1;
+        m->size[last] /= per;
+        m->from[last] = m->to[last] = unit;
+        total /= per;
+    }
+    if (total > INT32_MAX) return too_large(e);
+    for (uint32_t i = 0; i < m->count; i++) {
+        j->dim[i] = cuda_fast_div(m->size[i]);
+        j->src_step[i] = m->from[i];
+        j->dst_step[i] = m->to[i];
+    }
+    j->axes = (small)(m->count ? m->count : 1);
+    j->total = (natural)total;
+    j->unit = (small)unit;
+    j->each = total >= 1 << 17 ? 4 : 1;
+    const int64_t per_block = (int64_t)COPY_BLOCK * j->each;
+    const int64_t own = (total + per_block - 1) / per_block;
+    if (own > *blocks) *blocks = own;
+    return SINTER_OK;
+}
+
+/* A reshape whose shapes do not nest: each side has its own axes. */
+static sinter_status fill_split(env *e, const move *m, const view *in, const view *out, struct copy_job *j,
+                                int64_t *blocks)
+{
+    const int64_t total = view_count(out);
+    if (total == 0) return SINTER_OK;
+    if (total > INT32_MAX) return too_large(e);
+    for (uint32_t i = 0; i < out->rank; i++) {
+        j->dim[i] = cuda_fast_div(out->dim[i]);
+        j->dst_step[i] = out->stride[i] * m->bytes;
+    }
+    for (uint32_t i = 0; i < in->rank; i++) {
+        j->src_dim[i] = cuda_fast_div(in->dim[i]);
+        j->src_step[i] = in->stride[i] * m->bytes;
+    }
+    j->axes = (small)out->rank;
+    j->src_axes = (small)in->rank;
+    j->is_split = 1;
+    j->total = (natural)total;
+    j->unit = (small)m->bytes;
+    j->each = 1;
+    *blocks = (total + COPY_BLOCK - 1) / COPY_BLOCK;
+    return SINTER_OK;
+}
+
+static sinter_status bind_tile(env *e, move *m, cuda_record *r)
+{
+    int64_t blocks = 1;
+    const uint32_t lanes = 16 / m->bytes;
+    for (uint32_t i = 0; i < m->count; i++)
+        if (m->size[i] == 0) return SINTER_OK;
+    move_order(m);
+    uint32_t x = UINT32_MAX, y = UINT32_MAX;
+    for (uint32_t i = m->count; i-- > 0;) {
+        if (m->from[i] == m->bytes && x == UINT32_MAX) x = i;
+        if (m->to[i] == m->bytes && y == UINT32_MAX && x != i) y = i;
+    }
+    /* Degenerate shapes: any two axes will do. */
+    for (uint32_t i = m->count; i-- > 0;) {
+        if (x == UINT32_MAX && i != y) x = i;
+        else if (y == UINT32_MAX && i != x) y = i;
+    }
+    cuda_launch *l = cuda_launch_add(r, 0, 1, 1, 1, TILE_BLOCK, TILE_SIDE * (TILE_SIDE * m->bytes + 4));
+    struct transpose_args *a = l ? cuda_param_add(r, sizeof *a) : NULL;
+    if (!a) return FAIL(e, INTERNAL, "a record without room");
+    a->x = a->y = 1;
+    a->is_wide_in = x != UINT32_MAX && m->from[x] == m->bytes && m->align_in == 16 && m->size[x] % lanes == 0 &&
+                    m->offset_in % 16 == 0;
+    a->is_wide_out = y != UINT32_MAX && m->to[y] == m->bytes && m->align_out == 16 && m->size[y] % lanes == 0;
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (m->size[i] > INT32_MAX) return too_large(e);
+        if (i != x && m->from[i] % 16) a->is_wide_in = 0;
+        if (i != y && m->to[i] % 16) a->is_wide_out = 0;
+        if (i == x) a->x = (small)m->size[i], a->src_x = m->from[i], a->dst_x = m->to[i];
+        else if (i == y) a->y = (small)m->size[i], a->src_y = m->from[i], a->dst_y = m->to[i];
+        else if (a->axes == COPY_AXES || !i64_mul(blocks, m->size[i], &blocks)) return too_large(e);
+        else {
+            a->dim[a->axes] = cuda_fast_div(m->size[i]);
+            a->src_step[a->axes] = m->from[i];
+            a->dst_step[a->axes++] = m->to[i];
+        }
+    }
+    const int64_t tiles_x = (a->x + TILE_SIDE - 1) / TILE_SIDE, tiles_y = (a->y + TILE_SIDE - 1) / TILE_SIDE;
+    a->tiles_x = cuda_fast_div(tiles_x);
+    a->tiles_y = cuda_fast_div(tiles_y);
+    if (!i64_mul(blocks, tiles_x, &blocks) || !i64_mul(blocks, tiles_y, &blocks) || blocks > INT32_MAX)
+        return too_large(e);
+    l->grid[0] = (uint32_t)blocks;
+    cuda_patch_add(r, a, offsetof(struct transpose_args, src), PATCH_IN, 0, m->offset_in);
+    cuda_patch_add(r, a, offsetof(struct transpose_args, dst), PATCH_OUT, 0, m->offset_out);
+    return SINTER_OK;
+}
+
+static sinter_status move_of(env *e, const problem *p, const void *attrs, const view *in, const view *out, move *m)
+{
+    view src = in[0];
+    switch (p->op) {
+    case OP_slice: return move_slice(e, m, attrs, &in[0], &out[0]);
+    case OP_tile: return move_tile(e, m, attrs, &in[0], &out[0]);
+    case OP_transpose: {
+        const attrs_transpose *a = attrs;
+        if (a->perm.count != in[0].rank) return FAIL(e, INVALID_ARG, "transpose: perm is not as long as the rank");
+        for (uint32_t i = 0; i < in[0].rank; i++) {
+            if (a->perm.at[i] < 0 || a->perm.at[i] >= (int64_t)in[0].rank)
+                return FAIL(e, INVALID_ARG, "transpose: perm names axis %lld of %u", (long long)a->perm.at[i],
+                            in[0].rank);
+            src.dim[i] = in[0].dim[a->perm.at[i]];
+            src.stride[i] = in[0].stride[a->perm.at[i]];
+        }
+        return move_same(e, m, out[0].rank, &src, &out[0]);
+    }
+    case OP_expand:
+        if (!view_broadcast(&in[0], out[0].rank, out[0].dim, &src))
+            return FAIL(e, INVALID_ARG, "expand: the input does not broadcast to the result's shape");
+        return move_same(e, m, out[0].rank, &src, &out[0]);
+    default:
+        if (in[0].rank != out[0].rank) return FAIL(e, INVALID_ARG, "a copy of another rank");
+        return move_same(e, m, out[0].rank, &src, &out[0]);
+    }
+}
+
+static sinter_status bind_concat(env *e, const problem *p, const attrs_concat *a, const view *in, const view *out,
+                                 struct copy_job *job, int64_t *blocks, cuda_record *r)
+{
+    int64_t at = 0;
+    if (a->axis < 0 || a->axis >= (int64_t)out->rank) return FAIL(e, INVALID_ARG, "concat: the axis is not there");
+    for (uint32_t k = 0; k < p->count_in; k++) {
+        view part = *out;
+        move m;
+        move_begin(&m, &p->in[k], &p->out[0]);
+        if (in[k].rank != out->rank) return FAIL(e, INVALID_ARG, "concat: input %u has another rank", k);
+        part.dim[a->axis] = in[k].dim[a->axis];
+        m.offset_out = at * out->stride[a->axis] * m.bytes;
+        TRY(move_same(e, &m, out->rank, &in[k], &part));
+        TRY(fill_job(e, &m, &job[k], blocks));
+        at += in[k].dim[a->axis];
+        if (m.offset_out > INT32_MAX) return too_large(e);
+        CUDA_PATCH(r, &job[k], src, PATCH_IN, k);
+        cuda_patch_add(r, &job[k], offsetof(struct copy_job, dst), PATCH_OUT, 0, m.offset_out);
+    }
+    if (at != out->dim[a->axis])
+        return FAIL(e, INVALID_ARG, "concat: the inputs have %lld elements along the axis, the result has %lld",
+                    (long long)at, (long long)out->dim[a->axis]);
+    return SINTER_OK;
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *record)
+{
+    cuda_record *r = record;
+    move m;
+    int64_t blocks = 0;
+    memset(r, 0, sizeof *r);
+    move_begin(&m, &p->in[0], &p->out[0]);
+    bool is_split = false;
+    if (p->op == OP_reshape) {
+        if (view_count(&in[0]) != view_count(&out[0]))
+            return FAIL(e, INVALID_ARG, "reshape: the input has %lld elements, the new shape has %lld",
+                        (long long)view_count(&in[0]), (long long)view_count(&out[0]));
+        is_split = view_count(out) > 0 && !move_reshape(&m, &in[0], &out[0]);
+        if (view_count(out) == 0) return SINTER_OK;
+    } else if (p->op != OP_concat) {
+        TRY(move_of(e, p, attrs, in, out, &m));
+    }
+    if (t->at[0]) {
+        if (m.offset_in > INT32_MAX || m.offset_in < INT32_MIN) return too_large(e);
+        return bind_tile(e, &m, r);
+    }
+    cuda_launch *l = cuda_launch_add(r, 0, 1, jobs_of(p), 1, COPY_BLOCK, 0);
+    struct copy_job *job = l ? cuda_param_add(r, jobs_of(p) * sizeof *job) : NULL;
+    if (!job) return FAIL(e, INTERNAL, "a record without room");
+    for (uint32_t i = 0; i < jobs_of(p); i++) job[i].axes = job[i].unit = job[i].each = 1;
+    if (p->op == OP_concat) {
+        TRY(bind_concat(e, p, attrs, in, out, job, &blocks, r));
+    } else {
+        if (m.offset_in > INT32_MAX || m.offset_in < INT32_MIN) return too_large(e);
+        if (is_split) TRY(fill_split(e, &m, in, out, job, &blocks));
+        else TRY(fill_job(e, &m, job, &blocks));
+        cuda_patch_add(r, job, offsetof(struct copy_job, src), PATCH_IN, 0, m.offset_in);
+        cuda_patch_add(r, job, offsetof(struct copy_job, dst), PATCH_OUT, 0, m.offset_out);
+    }
+    l->grid[0] = (uint32_t)blocks;
+    return SINTER_OK;
+}
+
+const cuda_kernel cuda_copy = {
+    .base = { .name = "cuda_copy",
+              .abi = 1,
+              .is_strided_out = true,
+              .reject = reject,
+              .tactics = tactics,
+              .check = check,
+              .print = print,
+              .cost_ns = cost_ns,
+              .record_size = cuda_record_size,
+              .bind = bind },
+    .code = code,
+};
