@@ -304,6 +304,12 @@ DEVICE bf16 to_bf16(float x)
 }
 DEVICE u32 pack_f16(float lo, float hi) { return (u32)to_f16(lo).bits | (u32)to_f16(hi).bits << 16; }
 DEVICE u32 pack_bf16(float lo, float hi) { return (u32)to_bf16(lo).bits | (u32)to_bf16(hi).bits << 16; }
+DEVICE float float_of_bits(u32 x) { return emulated_cast<float>(x); }
+DEVICE u32 bits_of_float(float x) { return emulated_cast<u32>(x); }
+DEVICE double double_of_bits(u64 x) { return emulated_cast<double>(x); }
+DEVICE u64 bits_of_double(double x) { return emulated_cast<u64>(x); }
+DEVICE float exp2_fast(float x) { return exp2f(x); }
+DEVICE float reciprocal_fast(float x) { return 1 / x; }
 DEVICE u32 to_tf32(float x)
 {
 #if SM >= 80
