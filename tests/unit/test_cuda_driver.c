@@ -130,6 +130,74 @@ static void failures(void)
     CHECK_HAS(error.text, "asking for device 3");
 }
 
+/* Every function of the table is there, or none is. */
+static void a_driver(void)
+{
+    cuda_driver d;
+    set("FAKE_CUDA", "");
+    open_with(&d, FAKE_CUDA_FILE, "/nonexistent", "/nonexistent");
+    bool has_all = true;
+#define CUDA_SYMBOL(library, name, version, result, arguments) HAS_##library(name)
+#define HAS_cuda(name) has_all = has_all && d.name != NULL;
+#define HAS_nvrtc(name)
+#define HAS_nvml(name)
+#include "cuda/driver.def"
+#undef HAS_cuda
+#undef HAS_nvrtc
+#undef HAS_nvml
+#undef CUDA_SYMBOL
+    CHECK(has_all && d.cuda);
+    CHECK_EQ(d.cuda_version, 12040);
+    CHECK_STR(d.why_cuda, "");
+    CHECK_HAS(d.cuda_path, "sinter_fake_cuda");
+    int count = 0;
+    CHECK_EQ(d.cuDeviceGetCount(&count), CUDA_SUCCESS);
+    CHECK_EQ(count, 2);
+    cuda_driver_close(&d);
+
+    set("FAKE_CUDA", "old");
+    open_with(&d, FAKE_CUDA_FILE, "/nonexistent", "/nonexistent");
+    CHECK(is_empty(&d));
+    CHECK_HAS(d.why_cuda, "cuGraphAddDependencies of CUDA 12.3");
+    cuda_driver_close(&d);
+
+    set("FAKE_CUDA", "mute");
+    open_with(&d, FAKE_CUDA_FILE, "/nonexistent", "/nonexistent");
+    CHECK(is_empty(&d));
+    CHECK_HAS(d.why_cuda, "does not say its version");
+    cuda_driver_close(&d);
+}
+
+static void collect_line(void *user, const char *name, const char *value)
+{
+    text_printf(user, "%s: %s\n", name, value);
+}
+
+static void report_has(const char *fake, const char *first, const char *second)
+{
+    env e;
+    env_init(&e, NULL, NULL);
+    text t;
+    text_init(&t, &e);
+    set("FAKE_CUDA", fake);
+    set("SINTER_LIBCUDA", FAKE_CUDA_FILE);
+    set("SINTER_LIBNVRTC", "/nonexistent");
+    set("SINTER_LIBNVML", "/nonexistent");
+    cuda_report(collect_line, &t);
+    CHECK_HAS(t.at, first);
+    CHECK_HAS(t.at, second);
+    text_deinit(&t);
+}
+
+static void report_of_devices(void)
+{
+    report_has("", "libcuda: CUDA 12.4, ", "gpu0: Fake 100, sm_90, 3072 MiB, 132 multiprocessors\n");
+    report_has("", "gpu1: Fake 101, sm_70, 3072 MiB, 132 multiprocessors (too old: sm_75 is needed)\n",
+               "gpu_advice: Without NVRTC");
+    report_has("empty", "gpu_advice: --device cuda does not work", "CUDA_ERROR_NO_DEVICE (100)");
+    report_has("ancient", "gpu0: Fake 100, sm_50", "there is no GPU of compute capability 7.5 or more");
+}
+
 static void count_line(void *user, const char *name, const char *value)
 {
     uint32_t *seen = user;
@@ -148,7 +216,6 @@ static void report_says_what_is_missing(void)
     CHECK_EQ(seen, 31);
 }
 
-static const test tests[] = {
-    T(nothing_installed), T(another_library), T(what_is_here), T(failures), T(report_says_what_is_missing), { 0 }
-};
+static const test tests[] = { T(nothing_installed),           T(another_library), T(what_is_here),      T(failures),
+                              T(report_says_what_is_missing), T(a_driver),        T(report_of_devices), { 0 } };
 TEST_MAIN(tests)
