@@ -5,8 +5,8 @@
  *     cuda_driver d = { 0 };
  *     fake_nvrtc_fill(&d, 13000);
  *
- * A define FAIL of 1 is an error with a log; of 2, machine code of no bytes; of 3, no memory. SPILL: bytes that are said
- * to be spilled. */
+ * A define FAIL of 1 is an error with a log; of 2, machine code of no bytes; of 3, no memory. SPILL: bytes that it says
+ * are spilled. */
 #ifndef FAKE_NVRTC_H
 #define FAKE_NVRTC_H
 
