@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend_cuda.c - the backend's table: device.c, stream.c, table.c and program.c do the work. */
+#include "cuda/backend_cuda.h"
+
+#include "cuda/device.h"
+#include "cuda/kernels.h"
+#include "cuda/program.h"
+#include "cuda/stream.h"
+
+static void target(const device *d, kernel_target *out)
+{
+    *out = d->target;
+}
+
+static const kernel *const *kernels(uint32_t *count)
+{
+    *count = cuda_kernels_count;
+    return cuda_kernels;
+}
+
+/* Where there is no device, compiling is all there is to do. */
+static sinter_status prepare(env *e, device *d, const kernel_use *use, uint32_t count)
+{
+    arena a;
+    arena_init(&a, e);
+    use_code *code = ARENA_NEW(&a, use_code, count);
+    sinter_status s = code || !count ? SINTER_OK : FAIL_MEMORY(e, "kernels");
+    if (s == SINTER_OK && d->is_present) s = cuda_device_enter(e, d);
+    if (s == SINTER_OK) {
+        s = count ? code_table_resolve(e, d, use, count, d->is_present, &a, code) : SINTER_OK;
+        if (d->is_present) cuda_device_leave(d);
+    }
+    arena_deinit(&a);
+    return s;
+}
+
+const backend cuda_backend = {
+    .name = "cuda",
+    .open = cuda_device_open,
+    .close = cuda_device_close,
+    .target = target,
+    .kernels = kernels,
+    .describe = cuda_device_describe,
+    .memory_alloc = cuda_memory_alloc,
+    .memory_free = cuda_memory_free,
+    .alignment = 16,
+    .host_alloc = cuda_host_alloc,
+    .host_free = cuda_host_free,
+    .stream_create = cuda_stream_create,
+    .stream_destroy = cuda_stream_destroy,
+    .stream_wait = cuda_stream_wait,
+    .copy = cuda_stream_copy,
+    .prepare = prepare,
+    .program_time = cuda_program_time,
+    .code_export = code_table_export,
+    .code_import = code_table_import,
+    .program_create = cuda_program_create,
+    .program_launch = cuda_program_launch,
+    .program_destroy = cuda_program_destroy,
+    .program_memory = cuda_program_memory,
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.h - a program: launches with their parameters, and the graph that was made of them.
+ *
+ * bind.c fills the launches, graph.c makes and updates the graph, program.c runs. */
+#ifndef CUDA_PROGRAM_H
+#define CUDA_PROGRAM_H
+
+#include "cuda/device.h"
+#include "cuda/launch.h"
+#include "cuda/stream.h"
+
+/* Where an address goes, or a tensor map over one. */
+typedef struct program_patch {
+    uint8_t  *to;                       /* in the launch's parameters */
+    uint64_t  now;                      /* the address that is there or that the map was encoded for */
+    int32_t   offset;
+    uint32_t  slot;                     /* of program.slot; SLOT_* */
+    const cuda_map *map;                /* NULL: the address itself */
+} program_patch;
+enum { SLOT_WORKSPACE = 0, SLOT_FAULT = 1, SLOT_FIRST = 2 };
+
+typedef struct program_node {
+    const loaded_code *code;
+    uint32_t  grid[3], block, cluster, shared;
+    uint32_t  step;                     /* which of the program's steps */
+    uint32_t  param_count;
+    void     *param[LAUNCH_PARAMS];
+    program_patch *patch;
+    uint32_t  patch_count;
+    CUgraphNode handle;
+} program_node;
+
+typedef struct program_slot { uint32_t id; uint64_t now; } program_slot;   /* id: in program_run.address */
+
+struct program {
+    arena      a;
+    arena_mark bound;                   /* what lies after it is bound again */
+    bool       is_once, has_fault;
+    uint32_t   step_count, node_count, slot_count;
+    const char **name;                  /* by step: the kernel's, for errors */
+    uint32_t  *index;                   /* by step: the engine's number of it */
+    use_code  *code;                    /* by step */
+    program_node *node;
+    program_slot *slot;
+    CUgraph    graph;
+    CUgraphExec exec;                   /* NULL: not made yet */
+    CUevent   *event;                   /* step_count + 1, made when first timed; at least two */
+    uint32_t   event_count;
+};
+
+/* bind.c: fills nodes, patches and slots. A bound program is bound again in place. */
+sinter_status program_bind(env *e, device *d, const program_step *step, program *p);
+/* Puts the addresses of this run where they belong; *is_changed[node] where one of its bytes is another now. */
+sinter_status program_patch_node(env *e, device *d, const program *p, const program_node *n, bool *is_changed);
+
+/* graph.c */
+typedef struct program_edge { uint32_t from, to; bool is_programmatic; } program_edge;
+/* What waits for what: fills `out` (room for node_count) and gives the count. */
+uint32_t      program_edges(const program *p, const kernel_target *t, program_edge *out);
+sinter_status program_graph_make(env *e, device *d, program *p, CUstream upload);
+sinter_status program_graph_update(env *e, device *d, program *p, program_node *n);
+void          program_graph_drop(device *d, program *p);
+
+/* program.c */
+sinter_status cuda_program_create(env *e, device *d, const program_step *step, uint32_t count, bool is_once,
+                                  program *reuse, program **out);
+sinter_status cuda_program_launch(device *d, program *p, const program_run *run);
+sinter_status cuda_program_time(device *d, program *p, const program_run *run, uint32_t repeats, double *ns);
+void          cuda_program_destroy(env *e, device *d, program *p);
+size_t        cuda_program_memory(const program *p);
+
+#endif

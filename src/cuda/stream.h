@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stream.h - a stream, and where kernels on it say what they found wrong in the data. */
+#ifndef CUDA_STREAM_H
+#define CUDA_STREAM_H
+
+#include "cuda/device.h"
+#include "cuda/device/args.h"
+
+struct stream {
+    CUstream    handle;
+    bool        is_own;
+    bool        may_have_fault;         /* a program that can find faults was launched since the last wait */
+    CUdeviceptr fault;                  /* struct device_fault */
+    struct device_fault *seen;          /* pinned: its copy */
+};
+
+sinter_status cuda_stream_create(env *e, device *d, void *native, stream **out);
+void          cuda_stream_destroy(env *e, device *d, stream *s);
+sinter_status cuda_stream_wait(env *e, device *d, stream *s, data_fault *fault);
+sinter_status cuda_stream_copy(env *e, device *d, stream *s, copy_kind kind, void *to, const void *from, size_t size);
+
+#endif
