@@ -133,7 +133,7 @@ static void key_make(const cuda_compiler *c, const cuda_code *code, const closur
     for (uint32_t i = 0; i < options->count; i++) hash_part(&s, options->at[i], strlen(options->at[i]));
     for (uint32_t i = 0; i < files->count; i++) {
         hash_part(&s, files->at[i]->name, strlen(files->at[i]->name));
-        hash_part(&s, files->at[i]->text_at, files->at[i]->size);
+        hash_part(&s, files->at[i]->sum, strlen(files->at[i]->sum));
     }
     const char *generated = generated_of(code);
     hash_part(&s, generated, strlen(generated));

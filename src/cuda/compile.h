@@ -13,8 +13,9 @@
 #include "cuda/launch.h"
 
 /* cuda/device's files, embedded by cmake/embed.cmake, in order of their names: generated/cuda_sources.c defines the
- * list. Each text ends with a NUL that `size` does not count. */
-typedef struct cuda_source { const char *name; const char *text_at; size_t size; } cuda_source;
+ * list. Each text ends with a NUL that `size` does not count; `sum` is its SHA-256 in hexadecimal, so that keys cost
+ * little. */
+typedef struct cuda_source { const char *name; const char *text_at; size_t size; const char *sum; } cuda_source;
 extern const cuda_source cuda_sources[];
 extern const uint32_t cuda_sources_count;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cuda_compile.c - keys, the folder of compiled kernels, failures; and NVRTC itself where there is one. */
+#include "base/hash.h"
 #include "cuda/cache.h"
 #include "cuda/compile.h"
 #include "fake_nvrtc.h"
@@ -364,6 +365,14 @@ static void embedded(void)
     CHECK(cuda_sources_count > 0);
     for (uint32_t i = 0; i < cuda_sources_count; i++) {
         CHECK_EQ(strlen(cuda_sources[i].text_at), cuda_sources[i].size);
+        sha256 s;
+        uint8_t digest[32];
+        char hex[65];
+        sha256_init(&s);
+        sha256_update(&s, cuda_sources[i].text_at, cuda_sources[i].size);
+        sha256_final(&s, digest);
+        for (int k = 0; k < 32; k++) (void)snprintf(hex + 2 * k, 3, "%02x", digest[k]);
+        CHECK_STR(cuda_sources[i].sum, hex);
         CHECK(i == 0 || strcmp(cuda_sources[i - 1].name, cuda_sources[i].name) < 0);
     }
 }
