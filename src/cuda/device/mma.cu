@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mma.cu - products of matrices and convolutions on tensor cores by mma.sync: every chip from sm_75 on.
+ *
+ * A block makes BM x BN of D. Rows of X and W pass through shared memory in steps of 128 bytes of k, each step in a slot
+ * of its own: as many slots as the block has steps where they fit (then nothing waits but for its first data), a ring
+ * else. KG groups of WM x WN warps take alternate steps, so that small tiles have warps enough; their sums, and on
+ * sm_90 those of the 2^split_log blocks of a cluster that share the steps, are pushed into the shared memory of the
+ * block that finishes those rows, which stores whole rows in 16-byte units. On sm_90 weights come by bulk copies that
+ * begin before the grid's dependency is waited for, and each slot has a barrier; below, groups of copies are counted.
+ *
+ * Compiled with: TYPE, BM, BN, WM, WN, KG, MIN_BLOCKS; CLUSTER (sums meet in a cluster); A_VEC (elements of X read at
+ * once); SPATIAL (axes with taps; 0: none); ROW_AXES, AXIS_GAP (result axes of a row: 0, 1 + AXIS_GAP, …), BATCH_AXES,
+ * GROUPED; B_KIND; VEC (columns of an epilogue item); STAGES (below sm_90). */
+#include "prelude.cuh"
+
+#include "mma_args.h"
+
+#include "generated.cuh"
+
+constexpr i32 THREADS = 32 * WM * WN * KG;
+constexpr i32 ELEMENT = TYPE <= MMA_BF16 ? 2 : TYPE == MMA_TF32 ? 4 : 1;
+[[maybe_unused]] constexpr i32 CHUNK = 16 / ELEMENT;
+constexpr i32 A_BYTES = BM * MMA_STEP_BYTES, B_BYTES = BN * MMA_STEP_BYTES;
+constexpr i32 MI = BM / WM / 16, NJ = BN / WN / 8;      /* a warp: MI x NJ tiles of 16 x 8 */
+constexpr i32 PASS = THREADS / 8;                       /* rows that all threads copy at once */
+constexpr i32 A_ROWS = (BM + PASS - 1) / PASS;
+constexpr i32 PITCH = BN + 8;                           /* of partial sums: rows of a fragment fall on other banks */
+constexpr i32 ITEMS = (BM * BN / VEC / (CLUSTER ? 2 : 1) + THREADS - 1) / THREADS;
+constexpr bool IS_EARLY = ITEMS <= 2;                   /* operands of the epilogue are read before the main loop */
+constexpr i32 BATCH = IS_EARLY ? ITEMS : 4;
+constexpr i32 AXES = SPATIAL ? SPATIAL : 1, BATCHES = BATCH_AXES ? BATCH_AXES : 1;
+
+#if TYPE >= MMA_S8
+typedef i32 sum;
+#else
+typedef float sum;
+#endif
+
+DEVICE void product(sum (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
+{
+#if TYPE == MMA_F16
+    mma_f16(c, a, b0, b1);
+#elif TYPE == MMA_BF16
+    mma_bf16(c, a, b0, b1);
+#elif TYPE == MMA_TF32
+    mma_tf32(c, a, b0, b1);
+#elif TYPE == MMA_S8
+    mma_s8(c, a, b0, b1);
+#else
+    mma_u8(c, a, b0, b1);
+#endif
+}
+
+/* ---- which tile ---- */
+
+struct place {
+    i32 rank, m0, n0, z, batch[BATCHES];
+};
+
+DEVICE place place_of(const mma_args &a)
+{
+    place p = {};
+    i32 tile = (i32)blockIdx.x;
+    i32 columns;
+#if CLUSTER
+    p.rank = tile & ((1 << a.split_log) - 1);
+    tile >>= a.split_log;
+#endif
+    i32 n_tile, band, rest;
+#if BATCH_AXES || GROUPED
+    divmod_fast(tile, a.tile_div, p.z, tile);
+#endif
+    divmod_fast(tile, a.band_div, band, rest);
+    const i32 first = band << a.band_log, height = a.m_tiles - first;
+    if (height >= 1 << a.band_log) {
+        n_tile = rest >> a.band_log;
+        columns = rest & ((1 << a.band_log) - 1);
+    } else {
+        n_tile = (i32)((u32)rest / (u32)height);
+        columns = rest - n_tile * height;
+    }
+    p.m0 = (first + columns) * BM;
+    p.n0 = n_tile * BN;
+#if BATCH_AXES
+    i32 z = p.z;
+#pragma unroll
+    for (i32 i = BATCH_AXES - 1; i > 0; i--) divmod_fast(z, a.batch_div[i], z, p.batch[i]);
+    p.batch[0] = z;
+#endif
+    return p;
+}
+
+DEVICE void row_split(const mma_args &a, i32 m, i32 (&at)[ROW_AXES])
+{
+#pragma unroll
+    for (i32 i = ROW_AXES - 1; i > 0; i--) divmod_fast(m, a.row_div[i], m, at[i]);
+    at[0] = m;
+}
+
+/* ---- rows of X into shared memory ---- */
+
+constexpr i32 NOWHERE = -(1 << 30);
+
+constexpr i32 UNIT = A_VEC * ELEMENT;                   /* bytes: offsets in X count these */
+
+struct x_rows {
+    const u8 *base;
+    i32 at[A_ROWS];                     /* where tap 0, channel 0 would be */
+    i32 from[A_ROWS][AXES];             /* coordinates of tap 0; beyond all where there is no such row */
+};
+
+DEVICE void x_begin(const mma_args &a, const place &p, x_rows &x)
+{
+    x.base = (const u8 *)a.x;
+#if GROUPED
+    x.base += (i64)p.z * a.x_batch[0];
+#endif
+#pragma unroll
+    for (i32 i = 0; i < BATCH_AXES; i++) x.base += (i64)p.batch[i] * a.x_batch[i];
+#pragma unroll
+    for (i32 j = 0; j < A_ROWS; j++) {
+        const i32 row = (i32)(threadIdx.x >> 3) + j * PASS, m = p.m0 + row;
+        i32 at[ROW_AXES];
+        row_split(a, m, at);
+        x.at[j] = a.x_base;
+#pragma unroll
+        for (i32 i = 0; i < ROW_AXES; i++) x.at[j] += at[i] * a.x_step[i];
+        x.from[j][0] = 0;
+#pragma unroll
+        for (i32 i = 0; i < SPATIAL; i++) x.from[j][i] = at[ROW_AXES - SPATIAL + i] * a.stride[i] - a.pad[i];
+        if (m >= a.rows || row >= BM) x.from[j][0] = NOWHERE;
+    }
+}
+
+/* Step `step` of k, into the slot at `to` (an offset in shared memory). */
+DEVICE void x_load(const mma_args &a, const x_rows &x, i32 step, u32 to)
+{
+    const i32 chunk = (i32)threadIdx.x & 7, first = (i32)threadIdx.x >> 3, q = step * 8 + chunk;
+    const bool is_in = q < a.chunks;
+    const u32 place = to + (u32)first * MMA_STEP_BYTES + ((u32)(chunk ^ (first & 7)) << 4);
+    i32 tap[AXES] = {};
+#if A_VEC == 16 / (TYPE <= MMA_BF16 ? 2 : TYPE == MMA_TF32 ? 4 : 1)
+    i32 offset = q;
+#if SPATIAL
+    i32 taps;
+    divmod_fast(q, a.run_div, taps, offset);
+#pragma unroll
+    for (i32 i = SPATIAL - 1; i >= 0; i--) {
+        i32 at = taps;
+        if (i) divmod_fast(taps, a.kernel_div[i], taps, at);
+        tap[i] = at * a.dilation[i];
+        offset += at * a.tap_step[i];
+    }
+#endif
+#pragma unroll
+    for (i32 j = 0; j < A_ROWS; j++) {
+        bool is_valid = is_in && (SPATIAL || x.from[j][0] == 0);
+#pragma unroll
+        for (i32 i = 0; i < SPATIAL; i++) is_valid = is_valid && (u32)(x.from[j][i] + tap[i]) < (u32)a.in[i];
+        if (BM % PASS && first + j * PASS >= BM) continue;
+        copy_async16(shared_address(shared_base()) + place + j * PASS * MMA_STEP_BYTES,
+                     x.base + (i64)(x.at[j] + offset) * UNIT, is_valid);
+    }
+#else
+    /* Channels that are no whole chunks: a chunk holds elements of one row of taps, in (tap, channel) order. */
+    constexpr i32 PARTS = CHUNK / A_VEC;
+    i32 outer, at0, base = 0;
+    divmod_fast(q, a.run_div, outer, at0);
+#pragma unroll
+    for (i32 i = SPATIAL - 2; i >= 0; i--) {
+        i32 at = outer;
+        if (i) divmod_fast(outer, a.kernel_div[i], outer, at);
+        tap[i] = at * a.dilation[i];
+        base += at * a.tap_step[i];
+    }
+    i32 offset[PARTS], inner[PARTS];
+    bool is_part[PARTS];
+#pragma unroll
+    for (i32 v = 0; v < PARTS; v++) {
+        i32 s, c;
+        divmod_fast(at0 * CHUNK + v * A_VEC, a.channel_div, s, c);
+        is_part[v] = is_in && s < a.taps_inner;
+        inner[v] = SPATIAL ? s * a.dilation[AXES - 1] : 0;
+        offset[v] = base + (SPATIAL ? s * a.tap_step[AXES - 1] : 0) + c / A_VEC * a.x_channel;
+    }
+#pragma unroll
+    for (i32 j = 0; j < A_ROWS; j++) {
+        if (BM % PASS && first + j * PASS >= BM) continue;
+        bool is_valid = SPATIAL || x.from[j][0] == 0;
+#pragma unroll
+        for (i32 i = 0; i + 1 < SPATIAL; i++)
+            is_valid = is_valid && (u32)(x.from[j][i] + tap[i]) < (u32)a.in[i];
+        const u32 row = place + j * PASS * MMA_STEP_BYTES;
+        union {
+            u32x4 all;
+            u16 half[8];
+            u8 byte[16];
+        } chunk_of;
+        chunk_of.all = {};
+#pragma unroll
+        for (i32 v = 0; v < PARTS; v++) {
+            bool is_one = is_valid && is_part[v];
+            if (SPATIAL) is_one = is_one && (u32)(x.from[j][AXES - 1] + inner[v]) < (u32)a.in[AXES - 1];
+            const u8 *from = x.base + (i64)(x.at[j] + offset[v]) * UNIT;
+            if constexpr (A_VEC * ELEMENT >= 4)
+                copy_async<A_VEC * ELEMENT>(shared_address(shared_base()) + row + v * A_VEC * ELEMENT, from, is_one);
+            else if constexpr (A_VEC * ELEMENT == 2) {
+                if (is_one) chunk_of.half[v] = *(const u16 *)from;
+            } else {
+                if (is_one) chunk_of.byte[v] = *from;
+            }
+        }
+        if constexpr (A_VEC * ELEMENT < 4) *(u32x4 *)(shared_base() + row) = chunk_of.all;
+    }
+#endif
+}
+
+/* ---- W into shared memory ---- */
+
+DEVICE const u8 *w_begin(const mma_args &a, const place &p)
+{
+    const u8 *base = (const u8 *)a.w;
+#if GROUPED
+    base += (i64)p.z * a.w_batch[0];
+#endif
+#pragma unroll
+    for (i32 i = 0; i < BATCH_AXES; i++) base += (i64)p.batch[i] * a.w_batch[i];
+#if B_KIND == MMA_B_PACKED
+    base += (i64)(p.n0 / BN) * a.steps * B_BYTES;
+#elif B_KIND == MMA_B_NK
+    base += (i64)p.n0 * a.w_pitch;
+#else
+    base += p.n0 * ELEMENT;
+#endif
+    return base;
+}
+
+#if SM < 90 || B_KIND != MMA_B_PACKED
+/* By all threads: where there are no bulk copies, or W is not packed. */
+DEVICE void w_load(const mma_args &a, const place &p, const u8 *w, i32 step, u32 to)
+{
+    const i32 t = (i32)threadIdx.x, chunk = t & 7, first = t >> 3;
+    const u32 base = shared_address(shared_base()) + to;
+#pragma unroll
+    for (i32 j = 0; j < (BN + PASS - 1) / PASS; j++) {
+        const i32 row = first + j * PASS;
+        if (BN % PASS && row >= BN) continue;
+#if B_KIND == MMA_B_PACKED
+        copy_async16(base + row * MMA_STEP_BYTES + chunk * 16,
+                     w + (i64)step * B_BYTES + row * MMA_STEP_BYTES + chunk * 16, true);
+#elif B_KIND == MMA_B_NK
+        const i32 q = step * 8 + chunk;
+        copy_async16(base + row * MMA_STEP_BYTES + ((u32)(chunk ^ (row & 7)) << 4), w + row * a.w_pitch + (i64)q * 16,
+                     q < a.chunks && p.n0 + row < a.cols);
+#else
+        /* Panels of 64 columns, each of 64 rows of k. */
+        const i32 panel = row >> 6, k = row & 63, at = panel * 64 + chunk * 8;
+        copy_async16(base + row * MMA_STEP_BYTES + ((u32)(chunk ^ (k & 7)) << 4),
+                     w + (i64)(step * 64 + k) * a.w_pitch + at * ELEMENT,
+                     step * 64 + k < a.chunks * CHUNK && p.n0 + at < a.cols);
+#endif
+    }
+}
+#endif
+
+/* ---- products ---- */
+
+struct fragments {
+    u32 a[MI][4], b[NJ / 2][4];
+};
+
+struct lane_places {
+    u32 a, b[B_KIND == MMA_B_KN ? NJ / 2 : 1];  /* of the first 32 bytes of k, relative to a slot */
+};
+
+DEVICE lane_places lane_begin(i32 wm, i32 wn)
+{
+    lane_places l;
+    const u32 lane = lane_id();
+    l.a = (u32)(wm * (BM / WM) + (lane & 15)) * MMA_STEP_BYTES + (((lane >> 4) ^ (lane & 7)) << 4);
+#if B_KIND == MMA_B_KN
+    const u32 k = (lane & 7) + (lane >> 3 & 1) * 8;
+#pragma unroll
+    for (i32 j = 0; j < NJ / 2; j++) {
+        const u32 n = (u32)(wn * (BN / WN) + j * 16);
+        l.b[j] = (n >> 6) * 8192 + k * MMA_STEP_BYTES + ((((n >> 3 & 7) + (lane >> 4)) ^ (lane & 7)) << 4);
+    }
+#else
+    l.b[0] = (u32)(wn * (BN / WN) + (lane & 7) + (lane >> 4 << 3)) * MMA_STEP_BYTES +
+             (((lane >> 3 & 1) ^ (lane & 7)) << 4);
+#endif
+    return l;
+}
+
+DEVICE void fragments_load(fragments &f, const lane_places &l, u32 a, u32 b, i32 k)
+{
+#pragma unroll
+    for (i32 m = 0; m < MI; m++) load_matrix4(f.a[m], a + ((l.a + m * 16 * MMA_STEP_BYTES) ^ (u32)(k << 5)));
+#pragma unroll
+    for (i32 j = 0; j < NJ / 2; j++) {
+#if B_KIND == MMA_B_KN
+        load_matrix4_transposed(f.b[j], b + l.b[j] + k * 16 * MMA_STEP_BYTES);
+#else
+        load_matrix4(f.b[j], b + ((l.b[0] + j * 16 * MMA_STEP_BYTES) ^ (u32)(k << 5)));
+#endif
+    }
+#if TYPE == MMA_TF32
+#pragma unroll
+    for (i32 m = 0; m < MI; m++)
+#pragma unroll
+        for (i32 i = 0; i < 4; i++) f.a[m][i] = to_tf32(bits_to_float(f.a[m][i]));
+#if B_KIND != MMA_B_PACKED
+#pragma unroll
+    for (i32 j = 0; j < NJ / 2; j++)
+#pragma unroll
+        for (i32 i = 0; i < 4; i++) f.b[j][i] = to_tf32(bits_to_float(f.b[j][i]));
+#endif
+#endif
+}
+
+/* One step: four times 32 bytes of k, the next fragments under way while these are multiplied where there is room. */
+DEVICE void step_run(sum (&acc)[MI][NJ][4], const lane_places &l, u32 a, u32 b)
+{
+    constexpr bool IS_DOUBLE = MIN_BLOCKS == 1 || MI * NJ < 16;
+    fragments f[2];
+    if (IS_DOUBLE) fragments_load(f[0], l, a, b, 0);
+#pragma unroll
+    for (i32 k = 0; k < 4; k++) {
+        if (!IS_DOUBLE) fragments_load(f[k & 1], l, a, b, k);
+        else if (k < 3) fragments_load(f[(k + 1) & 1], l, a, b, k + 1);
+        fragments &g = f[k & 1];
+#pragma unroll
+        for (i32 m = 0; m < MI; m++)
+#pragma unroll
+            for (i32 j = 0; j < NJ; j++) product(acc[m][j], g.a[m], g.b[j >> 1][(j & 1) * 2], g.b[j >> 1][(j & 1) * 2 + 1]);
+    }
+}
+
+/* ---- results ---- */
+
+/* Item e of those that this block finishes: where it is; false where it is beyond the result. */
+DEVICE bool item_begin(const mma_args &a, const epi_args &ea, const place &p, i32 e, i32 rows, epi_row &r, i32 &i,
+                       i32 &count)
+{
+    const i32 row = e / (BN / VEC), n = p.n0 + e % (BN / VEC) * VEC, m = p.m0 + p.rank * rows + row;
+    i = n;
+    count = smaller(a.cols - n, (i32)VEC);
+    if (row >= rows || m >= a.rows || count <= 0) return false;
+    i32 at[EPI_RANK] = {}, row_at[ROW_AXES];
+#pragma unroll
+    for (i32 k = 0; k < BATCH_AXES; k++) at[k] = p.batch[k];
+    row_split(a, m, row_at);
+#pragma unroll
+    for (i32 k = 0; k < ROW_AXES; k++) at[k ? BATCH_AXES + k + AXIS_GAP : BATCH_AXES] = row_at[k];
+#if GROUPED
+    i += p.z * a.cols;
+#endif
+    epi_begin(ea, r, at);
+    return true;
+}
+
+DEVICE void item_finish(const epi_args &ea, const sum *part, i32 parts, i32 rows, i32 e, const epi_row &r, i32 i,
+                        i32 count, const epi_regs<VEC> &x)
+{
+    const sum *from = part + e / (BN / VEC) * PITCH + e % (BN / VEC) * VEC;
+    sum total[VEC] = {};
+    for (i32 k = 0; k < parts; k++, from += rows * PITCH)
+#pragma unroll
+        for (i32 v = 0; v < VEC; v += 4) {
+            const vec<sum, 4> s = *(const vec<sum, 4> *)(from + v);
+#pragma unroll
+            for (i32 c = 0; c < 4; c++) total[v + c] += s.at[c];
+        }
+    epi_acc v[VEC];
+#pragma unroll
+    for (i32 c = 0; c < VEC; c++) v[c] = (epi_acc)total[c];
+    epi_apply<VEC>(ea, r, i, count, x, v);
+}
+
+KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ mma_args a, const __grid_constant__ epi_args ea)
+{
+    if (a.trigger == 1) grid_trigger();
+    const i32 t = (i32)threadIdx.x, warp = (i32)warp_id(), group = warp / (WM * WN);
+    const i32 wm = warp % (WM * WN) / WN, wn = warp % WN;
+    const place p = place_of(a);
+    const i32 k0 = CLUSTER ? p.rank * a.steps >> a.split_log : 0;
+    const i32 n = CLUSTER ? ((p.rank + 1) * a.steps >> a.split_log) - k0 : a.steps;
+#if SM >= 90
+    const i32 stages = a.stages;
+#else
+    const i32 stages = STAGES;
+#endif
+    const i32 filled = smaller(n, stages);
+    const u32 shared = shared_address(shared_base()), b_at = (u32)stages * A_BYTES;
+    const u8 *w = w_begin(a, p);
+#if SM >= 90
+    const u32 bars = shared + (u32)a.barriers_at;
+    if (t < stages) {
+        /* Full when every thread's copies have arrived, and the bytes of a bulk copy. */
+        barrier_init(bars + 8 * t, THREADS + (B_KIND == MMA_B_PACKED));
+        barrier_init_fence();
+#if B_KIND == MMA_B_PACKED
+        if (t < filled) {
+            barrier_expect(bars + 8 * t, B_BYTES);
+            copy_bulk(shared + b_at + t * B_BYTES, w + (i64)(k0 + t) * B_BYTES, B_BYTES, bars + 8 * t);
+        }
+#endif
+    }
+#endif
+    x_rows x;
+    x_begin(a, p, x);
+    sync_block();
+#if CLUSTER
+    cluster_arrive();                   /* every block has begun: waited for before any writes to another */
+#endif
+    grid_wait();
+
+#if SM >= 90
+    const auto fill = [&](i32 step, i32 slot) {
+        x_load(a, x, k0 + step, (u32)slot * A_BYTES);
+#if B_KIND != MMA_B_PACKED
+        w_load(a, p, w, k0 + step, b_at + (u32)slot * B_BYTES);
+#endif
+        if constexpr (A_VEC * ELEMENT < 4) barrier_arrive(bars + 8 * slot);
+        else barrier_arrive_copies(bars + 8 * slot);
+    };
+    for (i32 i = 0; i < filled; i++) fill(i, i);
+#else
+    const auto fill = [&](i32 step, i32 slot) {
+        if (step >= n) return;
+        x_load(a, x, k0 + step, (u32)slot * A_BYTES);
+        w_load(a, p, w, k0 + step, b_at + (u32)slot * B_BYTES);
+    };
+    for (i32 i = 0; i < STAGES; i += KG) {
+#pragma unroll
+        for (i32 g = 0; g < KG; g++) fill(i + g, i + g);
+        copy_commit();
+    }
+#endif
+
+    const i32 rows = CLUSTER ? BM >> a.split_log : BM;
+    epi_row row[BATCH];
+    epi_regs<VEC> regs[BATCH];
+    i32 column[BATCH], count[BATCH];
+    bool is_item[BATCH];
+    if constexpr (IS_EARLY) {
+#pragma unroll
+        for (i32 k = 0; k < BATCH; k++) {
+            is_item[k] = item_begin(a, ea, p, t + k * THREADS, rows, row[k], column[k], count[k]);
+            if (is_item[k]) epi_fetch<VEC>(ea, row[k], column[k], count[k], regs[k]);
+        }
+    }
+    if (a.trigger == 2) grid_trigger();
+
+    sum acc[MI][NJ][4] = {};
+    const lane_places lane = lane_begin(wm, wn);
+    const i32 rounds = (n + KG - 1) / KG;
+    i32 slot = 0;                       /* of the first step of this round */
+#if SM >= 90
+    u32 parity = 0;
+#endif
+    for (i32 r = 0; r < rounds; r++) {
+        const i32 i = r * KG + group, mine = slot + group;
+#if SM >= 90
+        if (i < n) barrier_wait(bars + 8 * mine, parity);
+        if (r && (r - 1) * KG + stages < n) {
+            sync_block();               /* all have read the slots of the round before */
+            const i32 again = slot ? slot - KG : stages - KG;
+#pragma unroll
+            for (i32 g = 0; g < KG; g++) {
+                const i32 step = (r - 1) * KG + stages + g;
+                if (step >= n) break;
+#if B_KIND == MMA_B_PACKED
+                if (t == 0) {
+                    barrier_expect(bars + 8 * (again + g), B_BYTES);
+                    copy_bulk(shared + b_at + (again + g) * B_BYTES, w + (i64)(k0 + step) * B_BYTES, B_BYTES,
+                              bars + 8 * (again + g));
+                }
+#endif
+                fill(step, again + g);
+            }
+        }
+#else
+        if (r == 0) copy_wait<STAGES / KG - 1>();
+        else copy_wait<(STAGES / KG > 2 ? STAGES / KG - 2 : 0)>();
+        sync_block();
+        if (r) {
+            const i32 again = slot ? slot - KG : STAGES - KG;
+#pragma unroll
+            for (i32 g = 0; g < KG; g++) fill((r - 1) * KG + STAGES + g, again + g);
+            copy_commit();
+        }
+#endif
+        if (i < n) step_run(acc, lane, shared + (u32)mine * A_BYTES, shared + b_at + (u32)mine * B_BYTES);
+        slot += KG;
+        if (slot >= stages) {
+            slot = 0;
+#if SM >= 90
+            parity ^= 1;
+#endif
+        }
+    }
+    if (a.trigger == 3) grid_trigger();
+
+    sum *part = (sum *)shared_base();
+#if CLUSTER
+    part += (u32)stages * (A_BYTES + B_BYTES) / sizeof(sum);
+    cluster_wait();
+#else
+    sync_block();                       /* sums take the place of the slots */
+#endif
+    const i32 lane_row = (i32)lane_id() >> 2, lane_column = ((i32)lane_id() & 3) * 2;
+#pragma unroll
+    for (i32 m = 0; m < MI; m++)
+#pragma unroll
+        for (i32 h = 0; h < 2; h++) {
+            const i32 at = wm * (BM / WM) + m * 16 + lane_row + 8 * h;
+#if CLUSTER
+            const i32 owner = at * (1 << a.split_log) / BM;
+            sum *to = cluster_map(part, (u32)owner) + ((p.rank * KG + group) * rows + at - owner * rows) * PITCH;
+#else
+            sum *to = part + (group * BM + at) * PITCH;
+#endif
+            to += wn * (BN / WN) + lane_column;
+#pragma unroll
+            for (i32 j = 0; j < NJ; j++) *(vec<sum, 2> *)(to + j * 8) = { acc[m][j][2 * h], acc[m][j][2 * h + 1] };
+        }
+#if CLUSTER
+    cluster_sync();
+    const i32 parts = KG << a.split_log;
+#else
+    sync_block();
+    const i32 parts = KG;
+#endif
+#pragma unroll
+    for (i32 from = 0; from < ITEMS; from += BATCH) {
+        if constexpr (!IS_EARLY) {
+#pragma unroll
+            for (i32 k = 0; k < BATCH; k++) {
+                is_item[k] = item_begin(a, ea, p, t + (from + k) * THREADS, rows, row[k], column[k], count[k]);
+                if (is_item[k]) epi_fetch<VEC>(ea, row[k], column[k], count[k], regs[k]);
+            }
+        }
+#pragma unroll
+        for (i32 k = 0; k < BATCH; k++)
+            if (is_item[k])
+                item_finish(ea, part, parts, rows, t + (from + k) * THREADS, row[k], column[k], count[k], regs[k]);
+    }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mma_args.h - parameters of mma.cu: D[m, n] = sum of X[m, k] W[n, k], m over rows of a result, k over taps and
+ * channels in units of 16 bytes. A convolution and a product of matrices differ in how a row's address is made. */
+#ifndef MMA_ARGS_H
+#define MMA_ARGS_H
+
+#include "args.h"
+
+enum { MMA_ROW_AXES = 7, MMA_BATCH_AXES = 6, MMA_SPATIAL = 3, MMA_STEP_BYTES = 128, MMA_STAGES_MAX = 32 };
+
+/* -DTYPE: of the factors; sums are f32 or i32. */
+#define MMA_F16 0
+#define MMA_BF16 1
+#define MMA_TF32 2
+#define MMA_S8 3
+#define MMA_U8 4                        /* u8 rows by s8 weights */
+
+/* -DB_KIND: how W lies. */
+#define MMA_B_PACKED 0                  /* tiles of BN rows of 128 bytes, in the order of reading, swizzled */
+#define MMA_B_NK 1                      /* rows of n, k adjacent */
+#define MMA_B_KN 2                      /* rows of k, n adjacent */
+
+typedef struct mma_args {
+    address x, w;
+    small rows, cols;                   /* of one product */
+    small chunks, steps;                /* of 16 bytes, of 128 bytes: along k */
+    small stages, split_log, trigger;   /* 1: at the top, 2: when the rows' loads are issued, 3: behind the main loop */
+    small barriers_at;                  /* in shared memory */
+    /* order of tiles: bands of 1 << band_log tiles of rows, by columns inside */
+    small m_tiles, band_log;
+    struct fast_div band_div, tile_div; /* tiles of a full band, of one product */
+    /* a row's coordinates, and what a step along each is in X, in units of what is read at once (A_VEC elements) */
+    struct fast_div row_div[MMA_ROW_AXES];
+    small x_step[MMA_ROW_AXES], x_base;
+    struct fast_div batch_div[MMA_BATCH_AXES];
+    wide x_batch[MMA_BATCH_AXES], w_batch[MMA_BATCH_AXES];      /* bytes; of groups: at 0 */
+    wide w_pitch;                       /* bytes between rows of W where it is not packed */
+    /* taps, outermost axis first */
+    small stride[MMA_SPATIAL], pad[MMA_SPATIAL], dilation[MMA_SPATIAL], in[MMA_SPATIAL], tap_step[MMA_SPATIAL];
+    struct fast_div kernel_div[MMA_SPATIAL];
+    struct fast_div run_div;            /* chunks of a tap, or of a row of taps where elements are gathered */
+    struct fast_div channel_div;        /* channels: where elements are gathered */
+    small taps_outer, taps_inner, x_channel;                    /* rows of taps, taps of a row; units */
+} mma_args;
+
+#endif

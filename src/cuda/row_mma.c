@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_mma.c - matmul and convolution on tensor cores by mma.sync: the rows of mma.cu.
+ *
+ * A convolution over channels-last data is the product of its pixels by its filters; what differs from a product of
+ * matrices is how the address of a row is made, so both are one kernel. Batch axes over which W does not vary are rows;
+ * the others, and the groups of a convolution, are products of their own. Shapes are parameters: layers that differ in
+ * sizes alone share their code. */
+#include "cuda/device/mma_args.h"
+#include "cuda/emit.h"
+#include "cuda/kernels.h"
+#include "cuda/row_mma.h"
+
+#include <string.h>
+
+/* ---- the problem as products of matrices ---- */
+
+/* The axis along which elements are adjacent: what follows it in the order has one element. UINT32_MAX: none. */
+static uint32_t inner_axis(const problem_operand *o)
+{
+    if (o->is_gapped) return UINT32_MAX;
+    uint32_t i = o->rank;
+    while (i > 1 && !o->is_strided && o->dim[o->order[i - 1]].max == 1) i--;
+    return o->order[i - 1];
+}
+
+static bool is_static(dim_range d)
+{
+    return problem_dim_is_static(d) && d.max > 0;
+}
+
+/* The largest power of two <= most that divides n. */
+static uint32_t power_of(int64_t n, uint32_t most)
+{
+    while (most > 1 && n % most) most /= 2;
+    return most;
+}
+
+static const char *type_of(const problem *p, mma_shape *s)
+{
+    const sinter_dtype x = p->in[0].dtype, w = p->in[1].dtype;
+    REJECT_UNLESS(x == w, "the factors differ in type");
+    if (x == SINTER_DTYPE_F16) s->type = MMA_F16;
+    else if (x == SINTER_DTYPE_BF16) s->type = MMA_BF16;
+    else if (x == SINTER_DTYPE_F32) s->type = MMA_TF32;
+    else return "not in a type of the tensor cores";
+    s->element = (uint8_t)(sinter_dtype_bits(x) / 8);
+    s->chunk = (uint8_t)(16 / s->element);
+    return NULL;
+}
+
+/* Sizes of what does not vary but for the batch: false where they overflow. */
+static bool count_add(int64_t *count, int64_t by)
+{
+    return i64_mul(*count, by, count) && *count < INT32_MAX;
+}
+
+static const char *conv_shape(const problem *p, mma_shape *s)
+{
+    const attrs_conv *a = p->attrs;
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
+    const uint32_t spatial = x->rank - 2u;
+    REJECT_UNLESS(w->is_const, "the filter is no constant");
+    for (uint32_t i = 0; i < w->rank; i++) REJECT_UNLESS(is_static(w->dim[i]), "the filter's size is not fixed");
+    REJECT_UNLESS(is_static(x->dim[1]), "the number of channels is not fixed");
+    REJECT_UNLESS(a->groups > 0 && x->dim[1].max % a->groups == 0 && w->dim[0].max % a->groups == 0,
+                  "the groups do not divide the channels");
+    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
+                  "an attribute list has another length");
+    s->is_conv = true;
+    s->groups = a->groups;
+    s->is_grouped = s->groups > 1;
+    s->channels = w->dim[1].max;
+    s->cols = w->dim[0].max / s->groups;
+    REJECT_UNLESS(!s->is_grouped || (s->channels >= 16 && s->cols % 8 == 0), "groups are narrow");
+    s->inner = w->dim[w->rank - 1].max;
+    s->outer = 1;
+    for (uint32_t i = 0; i < spatial; i++) {
+        const bool has_taps = w->dim[2 + i].max > 1 || a->pad.at[i] || a->pad.at[spatial + i];
+        if (has_taps) s->spatial = (uint8_t)spatial;
+        if (i + 1 < spatial) REJECT_UNLESS(count_add(&s->outer, w->dim[2 + i].max), "the filter is too large");
+    }
+    s->row_axes = (uint8_t)(spatial + 1);
+    const uint32_t inner = inner_axis(x);
+    /* Images of a few channels come as planes, too: their elements are read one by one anyhow. */
+    REJECT_UNLESS(inner == 1 || x->dim[1].max == 1 || x->dim[1].max <= 4, "the input is not channels-last");
+    s->a_vec = inner == 1 ? (uint8_t)power_of(s->channels, cuda_operand_vector(x, s->chunk)) : 1;
+    s->rows = 1;
+    for (uint32_t i = 0; i < y->rank; i++)
+        if (i != 1 && !i64_mul(s->rows, y->dim[i].opt, &s->rows)) return "the result is too large";
+    s->batch = s->groups;
+    s->b_kind = MMA_B_PACKED;
+    return NULL;
+}
+
+static const char *matmul_shape(const problem *p, mma_shape *s)
+{
+    const attrs_matmul *a = p->attrs;
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    REJECT_UNLESS(x->rank >= 2 && w->rank >= 2, "an operand is a vector");
+    const bool trans_a = p->op == OP_matmul && a->trans_a, trans_b = p->op == OP_matmul && a->trans_b;
+    s->x_m = (uint8_t)(x->rank - (trans_a ? 1 : 2));
+    s->x_k = (uint8_t)(x->rank - (trans_a ? 2 : 1));
+    s->w_k = (uint8_t)(w->rank - (trans_b ? 1 : 2));
+    s->w_n = (uint8_t)(w->rank - (trans_b ? 2 : 1));
+    bool has_batch = false;
+    for (uint32_t i = 0; i + 2 < w->rank; i++) has_batch = has_batch || w->dim[i].max != 1;
+    s->batch_axes = has_batch ? (uint8_t)(y->rank - 2) : 0;
+    s->row_axes = (uint8_t)(y->rank - 1 - s->batch_axes);
+    s->groups = s->inner = s->outer = 1;
+    REJECT_UNLESS(inner_axis(x) == s->x_k || x->dim[s->x_k].max == 1, "rows of the left factor are not adjacent");
+    const dim_range k = x->dim[s->x_k], n = w->dim[s->w_n];
+    s->channels = k.opt;
+    s->cols = n.opt;
+    const bool is_fixed = is_static(k) && is_static(w->dim[s->w_k]);
+    s->a_vec = (uint8_t)power_of(is_static(k) ? k.max : k.divisor, cuda_operand_vector(x, s->chunk));
+    if (w->is_const && is_fixed && is_static(n)) {
+        for (uint32_t i = 0; i + 2 < w->rank; i++)
+            REJECT_UNLESS(is_static(w->dim[i]), "the weight's size is not fixed");
+        s->b_kind = MMA_B_PACKED;
+    } else {
+        REJECT_UNLESS(s->a_vec == s->chunk, "rows of the left factor are not of whole 16 bytes");
+        REJECT_UNLESS(cuda_operand_vector(w, s->chunk) == s->chunk,
+                      "rows of the right factor are not of whole 16 bytes");
+        const uint32_t inner = inner_axis(w);
+        if (inner == s->w_k) s->b_kind = MMA_B_NK;
+        else if (inner == s->w_n && s->element == 2) s->b_kind = MMA_B_KN;
+        else return "the right factor has no adjacent elements that the tensor cores take";
+        REJECT_UNLESS(s->b_kind == MMA_B_NK || (is_static(n) ? n.max : n.divisor) % s->chunk == 0,
+                      "columns are not of whole 16 bytes");
+    }
+    s->rows = s->batch = 1;
+    for (uint32_t i = 0; i + 1 < y->rank; i++) {
+        int64_t *of = i < s->batch_axes ? &s->batch : &s->rows;
+        if (!i64_mul(*of, y->dim[i].opt, of)) return "the result is too large";
+    }
+    return NULL;
+}
+
+const char *mma_shape_of(const problem *p, mma_shape *s)
+{
+    *s = (mma_shape){ 0 };
+    const bool is_conv = p->op == OP_conv;
+    REJECT_UNLESS(is_conv || p->op == OP_matmul, "no product of matrices, nor a convolution");
+    REJECT_UNLESS(!p->prologue, "has a prologue");
+    const char *why = type_of(p, s);
+    if (!why) why = is_conv ? conv_shape(p, s) : matmul_shape(p, s);
+    if (why) return why;
+    if (!i64_mul(s->inner, s->channels, &s->run) || s->run > INT32_MAX / 2) return "a sum is too long";
+    s->run = (s->run + s->chunk - 1) / s->chunk * s->chunk;
+    s->k = s->outer;
+    REJECT_UNLESS(count_add(&s->k, s->run) && s->k < INT32_MAX / 8, "a sum is too long");
+    return NULL;
+}
+
+static const char *reject_of(const problem *p, const kernel_target *t, bool is_relaxed)
+{
+    mma_shape s;
+    const char *why = mma_shape_of(p, &s);
+    if (why) return why;
+    REJECT_UNLESS((s.type == MMA_TF32) == is_relaxed, is_relaxed ? "not in f32" : "f32 would be rounded to tf32");
+    REJECT_UNLESS(t->isa >= 75, "the chip has no tensor cores that this kernel knows");
+    REJECT_UNLESS(t->isa >= 80 || s.type == MMA_F16, "the chip's tensor cores do not take this type");
+    emit_space e;
+    emit_space_of(p, &e);
+    REJECT_UNLESS(e.rank == p->out[0].rank && e.inner == (s.is_conv ? 1 : p->out[0].rank - 1),
+                  "columns of the result are not adjacent");
+    return emit_reject(&e);
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    return reject_of(p, t, false);
+}
+
+static const char *reject_tf32(const problem *p, const kernel_target *t)
+{
+    return reject_of(p, t, true);
+}
+
+/* ---- code ---- */
+
+static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+{
+    mma_shape s;
+    if (index || mma_shape_of(p, &s)) return false;
+    const mma_tactic m = mma_tactic_of(t);
+    const mma_tile *x = mma_tile_at(m.tile);
+    c->source = "mma.cu";
+    c->entry = "mma";
+    cuda_code_define(c, "TYPE", s.type);
+    cuda_code_define(c, "BM", x->bm);
+    cuda_code_define(c, "BN", x->bn);
+    cuda_code_define(c, "WM", x->wm);
+    cuda_code_define(c, "WN", x->wn);
+    cuda_code_define(c, "KG", x->kg);
+    cuda_code_define(c, "MIN_BLOCKS", target->isa < 80 ? 1 : x->min_blocks);
+    cuda_code_define(c, "CLUSTER", m.split_log > 0);
+    cuda_code_define(c, "A_VEC", s.a_vec);
+    cuda_code_define(c, "SPATIAL", s.spatial);
+    cuda_code_define(c, "ROW_AXES", s.row_axes);
+    cuda_code_define(c, "AXIS_GAP", s.is_conv);
+    cuda_code_define(c, "BATCH_AXES", s.batch_axes);
+    cuda_code_define(c, "GROUPED", s.is_grouped);
+    cuda_code_define(c, "B_KIND", s.b_kind);
+    cuda_code_define(c, "VEC", m.split_log ? 4 : 8);
+    if (target->isa < 90) cuda_code_define(c, "STAGES", m.stages);
+    emit_space e;
+    emit_space_of(p, &e);
+    emit_text(&e, c->generated);
+    return true;
+}
+
+/* ---- bind ---- */
+
+typedef struct binding {
+    env *e;
+    mma_shape s;
+    mma_args *a;
+    int64_t rows, batch, reach; /* reach: what offsets in X may come to, in units */
+} binding;
+
+static sinter_status overflows(env *e)
+{
+    return FAIL(e, UNSUPPORTED, "a product has more rows, columns or tiles than 32 bits count");
+}
+
+/* A stride of X in units of what is read at once; of no effect where the axis has one element. */
+static sinter_status units_of(const binding *b, int64_t size, int64_t stride, int64_t *out)
+{
+    *out = size > 1 ? stride / b->s.a_vec : 0;
+    if (size > 1 && stride % b->s.a_vec)
+        return FAIL(b->e, INTERNAL, "a pitch of %lld elements is no multiple of %u", (long long)stride, b->s.a_vec);
+    return SINTER_OK;
+}
+
+static sinter_status row_axis_set(binding *b, uint32_t i, int64_t size, int64_t step)
+{
+    if (!i64_mul(b->rows, size, &b->rows) || b->rows > INT32_MAX / 2) return overflows(b->e);
+    if (step > INT32_MAX / 2 || step < INT32_MIN / 2)
+        return FAIL(b->e, UNSUPPORTED, "rows lie %lld elements apart; less than 2^30 is wanted", (long long)step);
+    b->reach += size > 0 ? (size - 1) * (step < 0 ? -step : step) : 0;
+    b->a->row_div[i] = cuda_fast_div(size);
+    b->a->x_step[i] = (small)step;
+    return SINTER_OK;
+}
+
+static sinter_status conv_bind(binding *b, const problem *p, const attrs_conv *at, const mma_tile *tile, const view *x,
+                               const view *y)
+{
+    const mma_shape *s = &b->s;
+    const uint32_t spatial = x->rank - 2;
+    mma_args *a = b->a;
+    int64_t step, base = 0;
+    TRY(units_of(b, y->dim[0], x->stride[0], &step));
+    TRY(row_axis_set(b, 0, y->dim[0], step));
+    for (uint32_t i = 0; i < spatial; i++) {
+        TRY(units_of(b, x->dim[2 + i], x->stride[2 + i], &step));
+        int64_t row, tap;
+        if (!i64_mul(step, at->stride.at[i], &row) || !i64_mul(step, at->dilation.at[i], &tap) || tap > INT32_MAX / 2 ||
+            tap < INT32_MIN / 2)
+            return overflows(b->e);
+        TRY(row_axis_set(b, 1 + i, y->dim[2 + i], row));
+        const int64_t taps = p->in[1].dim[2 + i].max;
+        b->reach += (taps - 1) * (tap < 0 ? -tap : tap);
+        base -= at->pad.at[i] * step;
+        a->stride[i] = (small)at->stride.at[i];
+        a->pad[i] = (small)at->pad.at[i];
+        a->dilation[i] = (small)at->dilation.at[i];
+        a->in[i] = (small)x->dim[2 + i];
+        a->tap_step[i] = (small)tap;
+        a->kernel_div[i] = cuda_fast_div(taps);
+    }
+    b->reach += base < 0 ? -base : base;
+    a->x_base = (small)base;
+    a->x_channel = s->a_vec > 1 || x->dim[1] == 1 ? 1 : (small)x->stride[1];
+    b->batch = s->groups;
+    a->x_batch[0] = s->channels * (x->dim[1] > 1 ? x->stride[1] : 0) * s->element;
+    a->w_batch[0] = (wide)mma_packed_matrix(s, tile);
+    return SINTER_OK;
+}
+
+/* What a step along axis `i` of the result is in an operand: 0 where it is repeated. */
+static int64_t stride_along(const view *v, uint32_t rank, uint32_t i)
+{
+    const uint32_t lead = rank - v->rank;
+    return i < lead || v->dim[i - lead] == 1 ? 0 : v->stride[i - lead];
+}
+
+static sinter_status matmul_bind(binding *b, const problem *p, const mma_tile *tile, const view *x, const view *w,
+                                 const view *y)
+{
+    const mma_shape *s = &b->s;
+    mma_args *a = b->a;
+    const bool is_packed = s->b_kind == MMA_B_PACKED;
+    int64_t step, matrix = (int64_t)mma_packed_matrix(s, tile);
+    for (uint32_t i = s->batch_axes; i-- > 0;) {
+        if (!i64_mul(b->batch, y->dim[i], &b->batch)) return overflows(b->e);
+        a->batch_div[i] = cuda_fast_div(y->dim[i]);
+        a->x_batch[i] = stride_along(x, y->rank, i) * s->element;
+        const uint32_t lead = y->rank - p->in[1].rank;
+        if (!is_packed) a->w_batch[i] = stride_along(w, y->rank, i) * s->element;
+        else if (i >= lead && p->in[1].dim[i - lead].max > 1) {
+            a->w_batch[i] = matrix;
+            matrix *= p->in[1].dim[i - lead].max;
+        }
+    }
+    for (uint32_t i = s->batch_axes; i + 2 < y->rank; i++) {
+        TRY(units_of(b, y->dim[i], stride_along(x, y->rank, i), &step));
+        TRY(row_axis_set(b, i - s->batch_axes, y->dim[i], step));
+    }
+    TRY(units_of(b, x->dim[s->x_m], x->stride[s->x_m], &step));
+    TRY(row_axis_set(b, s->row_axes - 1u, x->dim[s->x_m], step));
+    a->x_channel = 1;
+    if (!is_packed) {
+        b->s.cols = w->dim[s->w_n];
+        b->s.channels = x->dim[s->x_k];
+        b->s.run = b->s.k = (b->s.channels + s->chunk - 1) / s->chunk * s->chunk;
+        a->w_pitch = (s->b_kind == MMA_B_NK ? w->stride[s->w_n] : w->stride[s->w_k]) * s->element;
+    }
+    return SINTER_OK;
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *record)
+{
+    cuda_record *r = record;
+    r->count = r->args_size = r->patch_count = r->map_count = 0;
+    const mma_tactic m = mma_tactic_of(t);
+    const mma_tile *tile = mma_tile_at(m.tile);
+    mma_args args = { 0 };
+    binding b = { .e = e, .a = &args, .rows = 1, .batch = 1 };
+    const char *why = mma_shape_of(p, &b.s);
+    if (why) return FAIL(e, INTERNAL, "cuda_mma was given a problem that it rejects: %s", why);
+    TRY(b.s.is_conv ? conv_bind(&b, p, attrs, tile, &in[0], &out[0])
+                    : matmul_bind(&b, p, tile, &in[0], &in[1], &out[0]));
+    if (b.reach > INT32_MAX / 2)
+        return FAIL(e, UNSUPPORTED, "an operand spans %lld units; less than 2^30 is wanted", (long long)b.reach);
+    const mma_shape *s = &b.s;
+    if (s->cols > INT32_MAX / 2 || s->k > INT32_MAX / 8) return overflows(e);
+    const int64_t step = MMA_STEP_BYTES / s->element, m_tiles = (b.rows + tile->bm - 1) / tile->bm,
+                  n_tiles = (s->cols + tile->bn - 1) / tile->bn;
+    int64_t tiles, blocks;
+    if (!i64_mul(m_tiles, n_tiles, &tiles) || !i64_mul(tiles, b.batch, &blocks) ||
+        !i64_mul(blocks, 1 << m.split_log, &blocks) || blocks > INT32_MAX || n_tiles > INT32_MAX / 16)
+        return overflows(e);
+    args.rows = (small)b.rows;
+    args.cols = (small)s->cols;
+    args.chunks = (small)(s->k / s->chunk);
+    args.steps = (small)((s->k + step - 1) / step);
+    args.run_div = cuda_fast_div(s->spatial && s->a_vec == s->chunk ? s->channels / s->chunk : s->run / s->chunk);
+    args.channel_div = cuda_fast_div(s->channels);
+    args.taps_outer = (small)s->outer;
+    args.taps_inner = (small)s->inner;
+    args.split_log = m.split_log;
+    args.trigger = m.trigger;
+    args.m_tiles = (small)m_tiles;
+    args.band_log = 3;
+    args.band_div = cuda_fast_div(n_tiles << args.band_log);
+    args.tile_div = cuda_fast_div(tiles);
+    /* No more slots than a block has steps: a small block lets the next grid's in beside it. */
+    const uint32_t most = (uint32_t)((args.steps + (1 << m.split_log) - 1) >> m.split_log),
+                   wanted = (most + tile->kg - 1) / tile->kg * tile->kg;
+    const uint32_t stages = m.is_hopper && wanted && wanted < m.stages ? wanted : m.stages;
+    uint32_t barriers_at;
+    const uint32_t shared = mma_shared_size(tile, &m, stages, &barriers_at);
+    args.stages = (small)stages;
+    args.barriers_at = (small)barriers_at;
+    cuda_launch *l = cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, 32u * tile->wm * tile->wn * tile->kg, shared);
+    mma_args *a = l ? cuda_param_add(r, sizeof *a) : NULL;
+    if (!a) return FAIL(e, INTERNAL, "a launch of cuda_mma does not fit its record");
+    l->cluster = m.split_log ? 1u << m.split_log : 0;
+    *a = args;
+    CUDA_PATCH(r, a, x, PATCH_IN, 0);
+    CUDA_PATCH(r, a, w, PATCH_IN, 1);
+    emit_space space;
+    emit_space_of(p, &space);
+    return emit_bind(e, &space, in, out, r);
+}
+
+#define MMA_ROW(id, rejects, of)                                                                                       \
+    const cuda_kernel id = { .base = { .name = #id,                                                                    \
+                                       .abi = 1,                                                                       \
+                                       .is_strided_out = true,                                                         \
+                                       .numerics = of,                                                                 \
+                                       .reject = rejects,                                                              \
+                                       .tactics = mma_tactics,                                                         \
+                                       .check = mma_check,                                                             \
+                                       .print = mma_print,                                                             \
+                                       .cost_ns = mma_cost_ns,                                                         \
+                                       .pack_size = mma_pack_size,                                                     \
+                                       .pack = mma_pack,                                                               \
+                                       .record_size = cuda_record_size,                                                \
+                                       .bind = bind },                                                                 \
+                             .code = code }
+MMA_ROW(cuda_mma, reject, KERNEL_EXACT_SUMS);
+MMA_ROW(cuda_mma_tf32, reject_tf32, KERNEL_RELAXED);

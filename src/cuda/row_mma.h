@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_mma.h - what the files of the mma.sync rows share: a problem seen as products of matrices, and a tactic. */
+#ifndef CUDA_ROW_MMA_H
+#define CUDA_ROW_MMA_H
+
+#include "cuda/launch.h"
+
+/* A problem as `batch` products D[m, n] = sum of X[m, k] W[n, k]. k runs over rows of taps (outer), each of which is a
+ * run of `inner` taps by `channels`, padded to whole chunks of 16 bytes. Sizes of what may vary are those at opt. */
+typedef struct mma_shape {
+    uint8_t type, element, chunk;       /* MMA_F16 …; bytes of an element; elements in 16 bytes */
+    uint8_t a_vec, b_kind;              /* elements of X read at once; MMA_B_PACKED … */
+    uint8_t spatial, row_axes, batch_axes;              /* spatial: axes with taps, 0 for a plain product */
+    bool    is_conv, is_grouped;
+    uint8_t x_m, x_k, w_k, w_n;         /* axes, of matmul */
+    int64_t groups, channels, inner, outer, run;        /* run: padded length of a row of taps */
+    int64_t rows, cols, k, batch;       /* k: padded */
+} mma_shape;
+
+/* NULL, or why these rows do not take it. */
+const char *mma_shape_of(const problem *p, mma_shape *s);
+
+typedef struct mma_tile { uint16_t bm, bn; uint8_t wm, wn, kg, min_blocks; } mma_tile;
+
+typedef struct mma_tactic {
+    uint8_t tile, split_log, stages, trigger;
+    uint8_t is_hopper;                  /* made for sm_90 or later: barriers, clusters */
+    uint8_t rest[TACTIC_SIZE - 5];
+} mma_tactic;
+_Static_assert(sizeof(mma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+mma_tactic mma_tactic_of(const tactic *t);
+const mma_tile *mma_tile_at(uint32_t index);
+/* Bytes of shared memory with so many slots; *barriers_at: where the barriers are. */
+uint32_t mma_shared_size(const mma_tile *tile, const mma_tactic *t, uint32_t stages, uint32_t *barriers_at);
+
+void   mma_tactics(const problem *p, const kernel_target *t, tactic_sink *out);
+bool   mma_check(const problem *p, const tactic *t);
+void   mma_print(const tactic *t, text *out);
+double mma_cost_ns(const problem *p, const tactic *t, const kernel_target *target);
+
+size_t mma_pack_size(const problem *p, const tactic *t, uint32_t input);
+void   mma_pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst);
+/* Bytes of one packed matrix. */
+size_t mma_packed_matrix(const mma_shape *s, const mma_tile *tile);
+
+#endif

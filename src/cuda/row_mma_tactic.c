@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_mma_tactic.c - tiles, splits and slots for mma.cu, by an estimate of what each costs.
+ *
+ * The estimate: a block's first data arrive after a latency; then each step takes what the slowest of tensor cores,
+ * shared memory and the way from L2 takes, for all blocks that share a multiprocessor; then its sums are finished. Few
+ * blocks of many steps are spread over the chip by splitting the steps over a cluster, which costs a meeting. */
+#include "cuda/device/mma_args.h"
+#include "cuda/row_mma.h"
+
+#include <string.h>
+
+static const mma_tile tiles[] = {
+    { 64, 64, 2, 2, 2, 2 },   { 32, 64, 2, 2, 2, 2 },   { 64, 32, 2, 2, 2, 2 },   { 32, 32, 2, 2, 2, 2 },
+    { 16, 64, 1, 4, 2, 2 },   { 16, 32, 1, 2, 2, 2 },   { 64, 128, 2, 2, 2, 2 },  { 128, 64, 2, 2, 2, 2 },
+    { 128, 128, 2, 4, 1, 2 }, { 128, 256, 2, 4, 1, 1 }, { 256, 128, 4, 2, 1, 1 }, { 64, 256, 2, 4, 1, 2 },
+    { 128, 32, 4, 1, 2, 2 },  { 32, 128, 2, 2, 2, 2 },  { 16, 128, 1, 4, 2, 2 },  { 256, 64, 4, 2, 1, 2 },
+};
+enum { TILES = COUNT_OF(tiles), SPLIT_LOG_MAX = 4, STAGES_WHOLE = 16, SHARED_MOST = 232448, FORMS = TILES * 8 };
+
+mma_tactic mma_tactic_of(const tactic *t)
+{
+    mma_tactic m;
+    memcpy(&m, t, sizeof m);
+    return m;
+}
+
+const mma_tile *mma_tile_at(uint32_t index)
+{
+    return &tiles[index];
+}
+
+uint32_t mma_shared_size(const mma_tile *tile, const mma_tactic *t, uint32_t stages, uint32_t *barriers_at)
+{
+    const uint32_t slots = stages * (tile->bm + tile->bn) * MMA_STEP_BYTES,
+                   sums = (uint32_t)tile->kg * tile->bm * (tile->bn + 8u) * 4u;
+    /* Blocks of a cluster write into one another while slots are still read. */
+    *barriers_at = t->split_log ? slots + sums : slots > sums ? slots : sums;
+    return *barriers_at + (t->is_hopper ? stages * 8 : 0);
+}
+
+static uint32_t steps_of(const mma_shape *s, uint32_t split_log)
+{
+    const int64_t step = MMA_STEP_BYTES / s->element, steps = (s->k + step - 1) / step;
+    return (uint32_t)((steps + (1 << split_log) - 1) >> split_log);
+}
+
+/* ---- the estimate ---- */
+
+typedef struct machine {
+    double units, ghz, shared;
+    double flops;     /* of tensor cores, per clock and multiprocessor, in f16 */
+    double bandwidth; /* bytes per ns */
+} machine;
+
+static machine machine_of(const kernel_target *t, const mma_shape *s)
+{
+    machine m = { .units = t->units ? t->units : 80, .shared = t->shared ? t->shared : 49152 };
+    const double lanes = t->isa == 75 || t->isa == 80 ? 64 : 128;
+    m.ghz = t->flops > 0 ? t->flops / (m.units * 2 * lanes) * 1e-9 : 1.6;
+    if (m.ghz < 0.8 || m.ghz > 3.5) m.ghz = 1.6;
+    /* Through mma.sync, sm_90 and sm_100 reach about six tenths of what wgmma does. */
+    m.flops = t->isa == 80 ? 2048 : t->isa == 90 || t->isa == 100 ? 2500 : 1024;
+    if (s->type == MMA_TF32) m.flops /= 2;
+    if (s->type >= MMA_S8) m.flops *= 2;
+    m.bandwidth = t->bandwidth > 0 ? t->bandwidth * 1e-9 : 1000;
+    return m;
+}
+
+static double bytes_of(const problem *p)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
+    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    return bytes;
+}
+
+static double divided(double a, double b)
+{
+    const int64_t whole = (int64_t)(a / b);
+    return (double)whole < a / b ? (double)whole + 1 : (double)whole;
+}
+
+static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t, double bytes)
+{
+    const mma_tile *x = &tiles[t->tile];
+    const double launch = 1000, latency = 700, finish = 300, meeting = 450;
+    const double blocks = divided((double)s->rows, x->bm) * divided((double)s->cols, x->bn) * (double)s->batch *
+                          (double)(1 << t->split_log);
+    uint32_t at;
+    const double size = mma_shared_size(x, t, t->stages, &at) + 1024.0;
+    double resident = (double)(int)((m->shared + 1024) / size);
+    if (resident > x->min_blocks) resident = x->min_blocks;
+    if (resident < 1) resident = 1;
+    const double steps = steps_of(s, t->split_log), waves = divided(blocks, m->units * resident);
+    const double each = divided(blocks, m->units), together = each < resident ? each : resident;
+    /* Clocks of a step of one block where nothing waits. */
+    const double mi = x->bm / x->wm / 16.0, nj = x->bn / x->wn / 8.0;
+    const double math = x->bm * x->bn * 2.0 * MMA_STEP_BYTES / s->element / m->flops,
+                 local = ((mi + nj / 2) * 4 * 512 * x->wm * x->wn + (x->bm + x->bn) * 128.0) / 128,
+                 far = (x->bm + x->bn) * 128.0 / 36;
+    double step = math > local ? math : local;
+    if (far > step) step = far;
+    step = (step + 30) / m->ghz;
+    if (s->a_vec < s->chunk) step += x->bm * 8.0 / 256 * (s->chunk / s->a_vec) * 4 / m->ghz;
+    double busy = step * together;
+    if (steps > t->stages && latency / t->stages > busy) busy = latency / t->stages;
+    const double parts = (double)(x->kg << t->split_log);
+    double total =
+        waves * (latency + finish + (t->split_log ? meeting : 0) + parts * 15) + each / together * steps * busy;
+    /* With several blocks at once one's latencies hide behind another's work. */
+    if (waves > 2 && resident > 1) total -= (waves - 2) * 0.5 * (latency + finish);
+    const double memory = bytes / m->bandwidth;
+    return launch + (total > memory + latency + finish ? total : memory + latency + finish);
+}
+
+/* ---- tactics ---- */
+
+typedef struct form {
+    mma_tactic t;
+    double cost;
+} form;
+
+static void form_add(form *list, uint32_t *count, const machine *m, const mma_shape *s, mma_tactic t, double bytes)
+{
+    uint32_t at;
+    const mma_tile *x = &tiles[t.tile];
+    if (mma_shared_size(x, &t, t.stages, &at) > m->shared || *count == FORMS) return;
+    const double cost = estimate(m, s, &t, bytes);
+    uint32_t i = (*count)++;
+    for (; i > 0 && list[i - 1].cost > cost; i--) list[i] = list[i - 1];
+    list[i] = (form){ t, cost };
+}
+
+static bool is_tile_wanted(const mma_shape *s, const mma_tile *x)
+{
+    if (s->b_kind == MMA_B_KN && x->bn < 64) return false;
+    if (x->bm > 16 && s->rows <= x->bm / 2) return false;
+    return x->bn <= 32 || s->cols > x->bn / 2;
+}
+
+void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out)
+{
+    mma_shape s;
+    if (mma_shape_of(p, &s)) return;
+    const machine m = machine_of(target, &s);
+    const double bytes = bytes_of(p);
+    form list[FORMS];
+    uint32_t count = 0;
+    const bool is_hopper = target->isa >= 90;
+    for (uint32_t pass = 0; pass < 2 && !count; pass++) /* at least one, whatever the sizes */
+        for (uint32_t i = 0; i < TILES; i++) {
+            const mma_tile *x = &tiles[i];
+            if (s.b_kind == MMA_B_KN && x->bn < 64) continue;
+            if (!pass && !is_tile_wanted(&s, x)) continue;
+            for (uint32_t log = 0; log <= (is_hopper ? SPLIT_LOG_MAX : 0u) && 1 << log <= x->bm; log++) {
+                const uint32_t steps = steps_of(&s, log);
+                if (log && (steps_of(&s, 0) < 2u << log || x->bm > 128 || x->bn > 128)) break;
+                mma_tactic t = { .tile = (uint8_t)i, .split_log = (uint8_t)log, .trigger = 2, .is_hopper = is_hopper };
+                const uint32_t whole = (steps + x->kg - 1u) / x->kg * x->kg,
+                               slot = ((uint32_t)x->bm + x->bn) * MMA_STEP_BYTES;
+                if (whole <= STAGES_WHOLE && whole * slot <= 160 * 1024) {
+                    t.stages = (uint8_t)(whole ? whole : x->kg);
+                    form_add(list, &count, &m, &s, t, bytes);
+                }
+                if (whole > 4) {
+                    t.stages = 4;
+                    form_add(list, &count, &m, &s, t, bytes);
+                }
+                if (x->kg == 2 && whole > 8) {
+                    t.stages = 8;
+                    form_add(list, &count, &m, &s, t, bytes);
+                }
+                if (x->kg == 1 && whole > 3) {
+                    t.stages = 3;
+                    form_add(list, &count, &m, &s, t, bytes);
+                }
+            }
+        }
+    const uint32_t first = out->count, most = count < 11 ? count : 11;
+    for (uint32_t i = 0; i < most; i++) memcpy(&out->at[out->count++], &list[i].t, sizeof(tactic));
+    /* Where the next kernel is let in depends on what waits beside what: measured, not guessed. */
+    for (uint32_t i = 0; is_hopper && i < 5 && i < most; i++) {
+        mma_tactic t;
+        memcpy(&t, &out->at[first + (i < 3 ? i : i - 3)], sizeof t);
+        t.trigger = i < 3 ? 3 : 1;
+        memcpy(&out->at[out->count++], &t, sizeof t);
+    }
+}
+
+bool mma_check(const problem *p, const tactic *t)
+{
+    const mma_tactic m = mma_tactic_of(t);
+    static const uint8_t zero[sizeof m.rest];
+    mma_shape s;
+    if (mma_shape_of(p, &s) || m.tile >= TILES || memcmp(m.rest, zero, sizeof zero) != 0) return false;
+    const mma_tile *x = &tiles[m.tile];
+    if (m.trigger < 1 || m.trigger > 3 || m.is_hopper > 1) return false;
+    if (m.split_log > SPLIT_LOG_MAX || 1 << m.split_log > x->bm || (m.split_log && !m.is_hopper)) return false;
+    if (!m.stages || m.stages % x->kg || m.stages > MMA_STAGES_MAX) return false;
+    if (s.b_kind == MMA_B_KN && x->bn < 64) return false;
+    uint32_t at;
+    return mma_shared_size(x, &m, m.stages, &at) <= SHARED_MOST;
+}
+
+void mma_print(const tactic *t, text *out)
+{
+    const mma_tactic m = mma_tactic_of(t);
+    const mma_tile *x = &tiles[m.tile];
+    text_printf(out, "%ux%u s%u k%u x%u t%u", x->bm, x->bn, m.stages, x->kg, 1u << m.split_log, m.trigger);
+}
+
+double mma_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    mma_shape s;
+    if (mma_shape_of(p, &s)) return 1e12;
+    const machine m = machine_of(target, &s);
+    const mma_tactic tt = mma_tactic_of(t);
+    return estimate(&m, &s, &tt, bytes_of(p));
+}
