@@ -46,8 +46,14 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(timing_cache, TEXT, "timing-cache", V_MODEL | V_TEST, "FILE",                                                   \
       "Measurements to use again: read, merged and replaced.")                                                        \
     X(cache_only, FLAG, "cache-only", V_MODEL | V_TEST, "", "A measurement that the timing cache lacks is an error.") \
-    X(device, CHOICE, "device", V_MODEL | V_TEST, "cpu|reference",                                                    \
-      "reference: the reference kernels alone, without optimisation.")                                                \
+    X(device, TEXT, "device", V_MODEL | V_TEST, "cpu|reference|cuda[:N|:sm_XX]",                                      \
+      "cpu (default); reference: the reference kernels alone, without optimisation; cuda: a GPU, :1 the second, "     \
+      ":sm_90a a chip that need not be here (with --tune off). An engine knows its kind.")                            \
+    X(kernel_cache, TEXT, "kernel-cache", V_MODEL | V_TEST, "DIR",                                                    \
+      "The folder of compiled GPU kernels (also SINTER_KERNEL_CACHE); \"\": none.")                                   \
+    X(no_code, FLAG, "no-code", V_BUILD, "", "Leaves compiled GPU kernels out of the engine.")                        \
+    X(trust_code, FLAG, "trust-code", V_RUN | V_BENCH, "",                                                            \
+      "Runs the compiled GPU kernels that an engine carries: for files of those whose programs you would run.")       \
     X(math, CHOICE, "math", V_MODEL | V_TEST, "fp32|exact", "exact: only rewrites that keep every bit.")              \
     X(allow, TEXT, "allow", V_MODEL | V_TEST, "fp16,bf16,tf32",                                                        \
       "Types that f32 work may be lowered to where that is faster; sums stay f32.")                                    \

@@ -153,6 +153,7 @@ int verb_inspect(const args *a)
         (void)cli_fail("--%s needs a model: an engine does not keep how it was made", a->why ? "why" : "stage");
         return STATUS_USAGE;
     }
+    setup.load.no_device = 1;
     watch w = { .stage = a->stage, .bar = &setup.bar };
     setup.build.user = &w;
     setup.build.progress = on_progress;

@@ -365,6 +365,29 @@ static bool allow_read(const char *list, uint32_t *allow)
     return true;
 }
 
+/* "cpu", "reference", "cuda", "cuda:1", "cuda:sm_90a": the one place that reads --device. */
+static bool device_read(const char *text, sinter_build_options *build, sinter_engine_options *load)
+{
+    if (!text) return true;
+    if (!strcmp(text, "cpu")) {
+        load->device = text;
+        return true;
+    }
+    if (!strcmp(text, "reference")) {
+        build->device = SINTER_DEVICE_REFERENCE;
+        return true;
+    }
+    const char *name = strncmp(text, "cuda", 4) != 0 ? NULL : text[4] == ':' ? text + 5 : text[4] ? NULL : "0";
+    const size_t digits = name ? strspn(name, "0123456789") : 0;
+    const bool is_chip = name && !strncmp(name, "sm_", 3) && name[3] >= '1' && name[3] <= '9';
+    if (!is_chip && (!digits || name[digits] || digits > 3))
+        return cli_fail("--device %s: expected cpu, reference, cuda, cuda:N or cuda:sm_XX", text) == 0;
+    build->device = SINTER_DEVICE_CUDA;
+    if (text[4]) build->device_name = name;
+    if (!is_chip) load->device = text;
+    return true;
+}
+
 bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
 {
     *out = (model_setup){ .env = SINTER_ENV_OPTIONS, .build = SINTER_BUILD_OPTIONS };
@@ -374,7 +397,8 @@ bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
     out->env.limits = &out->limits;
     sinter_build_options *b = &out->build;
     b->env = &out->env;
-    b->device = a->device_at == 1 ? SINTER_DEVICE_REFERENCE : SINTER_DEVICE_CPU;
+    out->load = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
+    if (!device_read(a->device, b, &out->load)) return false;
     b->threads = (uint32_t)a->threads;
     b->tune = a->tune_at >= 0 ? (sinter_tune)a->tune_at : tune;
     b->math = a->math_at == 1 ? SINTER_MATH_EXACT : SINTER_MATH_FP32;
@@ -387,6 +411,12 @@ bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
     b->verify = a->verify;
     b->progress = progress_build;
     b->user = &out->bar;
+    b->no_code = a->no_code;
+    b->kernel_cache = out->load.kernel_cache = a->kernel_cache;
+    out->load.env = &out->env;
+    out->load.threads = (uint32_t)a->threads;
+    out->load.isa = a->isa;
+    out->load.trust_code = a->trust_code;
     progress_begin(&out->bar);
     return true;
 }
@@ -432,10 +462,7 @@ bool model_engine_open(const args *a, model_setup *setup, model_engine *out)
     *out = (model_engine){ 0 };
     if (!model_inputs_read(&a->input, "--input", &setup->env, &out->inputs)) return false;
     const char *path = a->file.at[0];
-    sinter_engine_options options = SINTER_ENGINE_OPTIONS;
-    options.env = &setup->env;
-    options.threads = (uint32_t)a->threads;
-    options.isa = a->isa;
+    sinter_engine_options options = setup->load;
     sinter_error error = { 0 };
     sinter_status s = SINTER_OK;
     if (model_is_engine(path)) {
@@ -452,6 +479,7 @@ bool model_engine_open(const args *a, model_setup *setup, model_engine *out)
         sinter_buffer bytes = { 0 };
         if (!model_build(a, setup, &out->inputs, &bytes, &out->build_s)) return false;
         out->was_built = true;
+        options.trust_code = 1; /* it is our own */
         out->size = bytes.size;
         const double start = cli_seconds();
         s = sinter_engine_load_memory(bytes.data, bytes.size, &options, &out->engine, &error);

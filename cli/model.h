@@ -38,6 +38,7 @@ typedef struct model_setup {
     sinter_limits        limits;
     sinter_env_options   env;
     sinter_build_options build;
+    sinter_engine_options load;
     progress             bar;
 } model_setup;
 bool model_setup_make(const args *a, sinter_tune tune, model_setup *out);      /* `tune` where --tune is not given */

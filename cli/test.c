@@ -306,10 +306,8 @@ static bool engine_make(tester *t, const case_model *m, const model_face *face, 
     }
     free(value);
     progress_end(&t->setup.bar);
-    sinter_engine_options load = SINTER_ENGINE_OPTIONS;
-    load.env = &t->setup.env;
-    load.threads = (uint32_t)t->a->threads;
-    load.isa = t->a->isa;
+    sinter_engine_options load = t->setup.load;
+    load.trust_code = 1; /* it is our own */
     if (s == SINTER_OK) s = sinter_engine_load_memory(bytes.data, bytes.size, &load, &out->engine, &error);
     if (s == SINTER_OK) s = sinter_context_create(out->engine, NULL, &out->context, &error);
     error.status = s;

@@ -60,6 +60,39 @@ static uint64_t weight_bytes(const engine *g, uint32_t profile)
     return bytes;
 }
 
+/* ---- places ---- */
+
+static const engine_storage *storage_of(const engine *g, const engine_profile *p, uint32_t value)
+{
+    return &g->storage[p->storage_first + g->value[p->value_first + value].storage];
+}
+
+/* Where a step runs: "device" for programs of the backend. */
+static const char *where_of(const engine *g, const engine_profile *p, uint32_t id)
+{
+    const kernel *k = g->code[id].kernel;
+    if (!g->backend->copy || (g->step[id].kind == STEP_KERNEL && k->where == KERNEL_ON_DEVICE)) return "device";
+    if (g->step[id].kind != STEP_KERNEL || k->where == KERNEL_ON_HOST) return "host";
+    return storage_of(g, p, g->arg[g->step[id].out_at])->place == PLACE_HOST ? "to host" : "to device";
+}
+
+static bool is_program(const engine *g, const engine_profile *p, uint32_t id)
+{
+    return g->step[id].kind == STEP_KERNEL && strcmp(where_of(g, p, id), "device") == 0;
+}
+
+/* The places of an input's or output's storages in the first profile, as bits. */
+static uint32_t places_of(const engine *g, uint32_t io)
+{
+    const engine_profile *p = &g->profile[0];
+    uint32_t places = 0;
+    for (uint32_t i = 1; i < p->storage_count; i++) {
+        const engine_storage *s = &g->storage[p->storage_first + i];
+        if ((s->kind == STORAGE_INPUT || s->kind == STORAGE_OUTPUT) && s->at == io) places |= 1u << s->place;
+    }
+    return places;
+}
+
 /* Programs of a profile: launches of a run without repetitions. */
 static uint32_t segments(const engine *g, const engine_profile *p)
 {
@@ -69,12 +102,33 @@ static uint32_t segments(const engine *g, const engine_profile *p)
         int last = -1;
         for (uint32_t i = 0; i < x->step_count; i++) {
             const uint32_t id = p->step_first + x->step_at + i;
-            const int kind = g->step[id].kind == STEP_KERNEL ? g->code[id].is_late : -1;
+            const int kind = is_program(g, p, id) ? g->code[id].is_late : -1;
             count += kind >= 0 && kind != last;
             last = kind;
         }
     }
     return count;
+}
+
+/* What a run of a device is made of: launches, and what the host does between them. */
+static void print_segments(const engine *g, const engine_profile *p, text *out)
+{
+    enum { SHOWN = 12 };
+    const uint32_t count = segments(g, p);
+    uint32_t others = 0;
+    text_printf(out, "  %u graph launch%s", count, count == 1 ? "" : "es");
+    for (uint32_t i = 0; i < p->step_count; i++) {
+        const uint32_t id = p->step_first + i;
+        if (is_program(g, p, id) || ++others > SHOWN) continue;
+        const char *where = where_of(g, p, id), *name = engine_text(g, g->step[id].name);
+        const bool is_copy = strcmp(where, "host") != 0;
+        if (is_copy) name = engine_text(g, g->value[p->value_first + g->arg[g->step[id].in_at]].name);
+        text_printf(out, "%s%s '%s'", others == 1 ? "; by the host: " : ", ", is_copy ? "copy of" : "step",
+                    *name ? name : kernel_name(g, id));
+        if (is_copy) text_printf(out, " %s", where);
+    }
+    if (others > SHOWN) text_printf(out, " and %u more", others - SHOWN);
+    text_append(out, "\n", 1);
 }
 
 static void print_dims(const engine *g, uint32_t io, text *out)
@@ -94,6 +148,7 @@ static void print_steps(const engine *g, uint32_t profile, text *out)
         for (uint32_t i = 0; i < x->step_count; i++) {
             const uint32_t id = p->step_first + x->step_at + i;
             text_printf(out, "  %4u %-16s ", x->step_at + i, kernel_name(g, id));
+            if (g->backend->copy) text_printf(out, "%-9s ", is_program(g, p, id) ? "" : where_of(g, p, id));
             const size_t before = out->length;
             print_tactic(g, id, out);
             for (size_t n = out->length - before; n < 14; n++) text_append(out, " ", 1);
@@ -117,6 +172,8 @@ static void print_text(const engine *g, text *out)
         text_printf(out, "%s %s %s", g->io[i].is_input ? "input " : "output", engine_text(g, g->io[i].name),
                     sinter_dtype_name((sinter_dtype)g->io[i].dtype));
         print_dims(g, i, out);
+        const uint32_t places = places_of(g, i);
+        if (places & 1u << PLACE_HOST) text_printf(out, places & 1u << PLACE_DEVICE ? " on both" : " on the host");
         text_append(out, "\n", 1);
     }
     for (uint32_t k = 0; k < g->profile_count; k++) {
@@ -125,6 +182,7 @@ static void print_text(const engine *g, text *out)
                     "profile %u: %u steps in %u segments, %u regions, slab %llu bytes, workspace %zu, weights %llu\n",
                     k, p->step_count, segments(g, p), p->region_count - 1, (unsigned long long)p->slab_size,
                     g->workspace[k], (unsigned long long)weight_bytes(g, k));
+        if (g->backend->copy) print_segments(g, p, out);
         for (uint32_t i = 0; i < g->symbol_count; i++) {
             const engine_range *r = &g->range[(size_t)k * g->symbol_count + i];
             if (g->symbol[i].is_late) continue;
@@ -168,6 +226,7 @@ static void json_steps(const engine *g, uint32_t profile, text *out)
         const uint32_t id = p->step_first + i;
         text_append(out, i ? ",\n{" : "\n{", i ? 3 : 2);
         json_field(out, "kernel", kernel_name(g, id), true);
+        json_field(out, "where", where_of(g, p, id), true);
         text t;
         text_init(&t, out->e);
         print_tactic(g, id, &t);
@@ -185,6 +244,7 @@ static void print_json(const engine *g, text *out)
     json_field(out, "version", engine_text(g, g->notes->version), true);
     json_field(out, "model", engine_text(g, g->notes->model), true);
     json_field(out, "target", engine_text(g, g->notes->target), true);
+    json_field(out, "backend", g->backend->name, true);
     text_printf(out, "\"threads\":%u,\"nodes\":%u,\"file_bytes\":%zu,\"io\":[", g->notes->threads, g->notes->node_count,
                 g->size);
     for (uint32_t i = 0; i < g->io_count; i++) {
@@ -192,6 +252,9 @@ static void print_json(const engine *g, text *out)
         json_field(out, "name", engine_text(g, g->io[i].name), true);
         json_field(out, "kind", g->io[i].is_input ? "input" : "output", true);
         json_field(out, "dtype", sinter_dtype_name((sinter_dtype)g->io[i].dtype), true);
+        const uint32_t places = places_of(g, i);
+        text_printf(out, "\"places\":[%s%s%s],", places & 1u << PLACE_DEVICE ? "\"device\"" : "",
+                    places == 3 ? "," : "", places & 1u << PLACE_HOST ? "\"host\"" : "");
         text_append(out, "\"dims\":[", 8);
         for (uint32_t k = 0; k < g->io[i].rank; k++) {
             if (k) text_append(out, ",", 1);
@@ -202,10 +265,11 @@ static void print_json(const engine *g, text *out)
     text_append(out, "],\"profiles\":[", 14);
     for (uint32_t k = 0; k < g->profile_count; k++) {
         const engine_profile *p = &g->profile[k];
-        text_printf(
-            out, "%s\n{\"slab_bytes\":%llu,\"workspace_bytes\":%zu,\"weight_bytes\":%llu,\"segments\":%u,\"steps\":[",
-            k ? "," : "", (unsigned long long)p->slab_size, g->workspace[k], (unsigned long long)weight_bytes(g, k),
-            segments(g, p));
+        text_printf(out,
+                    "%s\n{\"slab_bytes\":%llu,\"host_slab_bytes\":%llu,\"workspace_bytes\":%zu,\"weight_bytes\":%llu,"
+                    "\"segments\":%u,\"steps\":[",
+                    k ? "," : "", (unsigned long long)p->slab_size, (unsigned long long)p->host_slab_size,
+                    g->workspace[k], (unsigned long long)weight_bytes(g, k), segments(g, p));
         json_steps(g, k, out);
         text_append(out, "]}", 2);
     }

@@ -441,6 +441,47 @@ static void engines_name_their_device(void)
     CHECK_EQ(twoplace.misuse, 0);
 }
 
+typedef struct printed {
+    char at[1 << 16];
+    size_t length;
+} printed;
+
+static void keep(void *user, const char *from, size_t length)
+{
+    printed *p = user;
+    if (length > sizeof p->at - 1 - p->length) length = sizeof p->at - 1 - p->length;
+    memcpy(p->at + p->length, from, length);
+    p->length += length;
+    p->at[p->length] = 0;
+}
+
+/* What the host does is shown, and so is every copy. */
+static void places_are_shown(void)
+{
+    static printed p;
+    rig r;
+    if (!rig_open(&r, SAMPLE_CONV, SINTER_DEVICE_CUDA)) return;
+    p.length = 0;
+    CHECK_EQ(sinter_engine_print(r.g, SINTER_PRINT_TEXT, keep, &p, NULL), SINTER_OK);
+    CHECK_HAS(p.at, "  1 graph launch\n");
+    CHECK(!strstr(p.at, "host"));
+    rig_close(&r);
+    if (!rig_open(&r, SAMPLE_REGIONS, SINTER_DEVICE_CUDA)) return;
+    p.length = 0;
+    CHECK_EQ(sinter_engine_print(r.g, SINTER_PRINT_TEXT, keep, &p, NULL), SINTER_OK);
+    if (getenv("TWOPLACE_PRINT")) printf("%s\n", p.at);
+    CHECK_HAS(p.at, "; by the host: ");
+    CHECK_HAS(p.at, " to host");
+    CHECK_HAS(p.at, "two_transfer");
+    p.length = 0;
+    CHECK_EQ(sinter_engine_print(r.g, SINTER_PRINT_JSON, keep, &p, NULL), SINTER_OK);
+    CHECK_HAS(p.at, "\"where\":\"host\"");
+    CHECK_HAS(p.at, "\"where\":\"to host\"");
+    CHECK_HAS(p.at, "\"places\":[\"host\"]");
+    CHECK_HAS(p.at, "\"backend\":\"cuda\"");
+    rig_close(&r);
+}
+
 static void code_is_trusted_or_not(void)
 {
     env e;
@@ -538,9 +579,17 @@ static void damaged_engines(void)
     for (int i = 0; i < SAMPLE_COUNT; i++) sinter_buffer_free(&file[i]);
 }
 
-static const test tests[] = {
-    T(same_as_on_the_cpu),     T(steady_runs_allocate_nothing), T(memory_of_the_device), T(host_buffers),
-    T(runs_go_on_alone),       T(data_that_is_wrong),           T(every_call_may_fail),  T(engines_name_their_device),
-    T(code_is_trusted_or_not), T(wrong_places_are_refused),     T(damaged_engines),      { 0 }
-};
+static const test tests[] = { T(same_as_on_the_cpu),
+                              T(steady_runs_allocate_nothing),
+                              T(memory_of_the_device),
+                              T(host_buffers),
+                              T(runs_go_on_alone),
+                              T(data_that_is_wrong),
+                              T(every_call_may_fail),
+                              T(engines_name_their_device),
+                              T(places_are_shown),
+                              T(code_is_trusted_or_not),
+                              T(wrong_places_are_refused),
+                              T(damaged_engines),
+                              { 0 } };
 TEST_MAIN(tests)
