@@ -27,6 +27,7 @@ static const char *const names[EMULATOR_COLLECTIVES] = {
     [EMULATOR_MMA_S8_U8] = "mma_s8_u8",
     [EMULATOR_MMA_U8_S8] = "mma_u8_s8",
     [EMULATOR_MMA_F64] = "mma_f64",
+    [EMULATOR_PRODUCT_WAIT] = "product_wait",
 };
 
 const char *warp_collective_name(enum emulator_collective kind)
@@ -162,6 +163,7 @@ void warp_collective_run(enum emulator_collective kind, void *const *lane,
                          unsigned char *(*shared)(unsigned, unsigned, unsigned))
 {
     switch (kind) {
+    case EMULATOR_PRODUCT_WAIT:
     case EMULATOR_SYNC_WARP: break;
     case EMULATOR_LOAD_MATRIX:
     case EMULATOR_LOAD_MATRIX_TRANSPOSED:
@@ -172,4 +174,45 @@ void warp_collective_run(enum emulator_collective kind, void *const *lane,
         if (kind >= EMULATOR_MMA_F16) mma(kind, lane);
         else exchange(kind, lane);
     }
+}
+
+/* Row `row`, 16-byte unit `unit` of an operand of wgmma that runs along k. Rows of 128, 64 or 32 bytes in groups of
+ * eight, the units of a row exchanged by the address's own bits; or 8 x 16-byte pieces that the descriptor spaces. */
+static const unsigned char *operand_unit(uint64_t descriptor, uint32_t row, uint32_t unit,
+                                         unsigned char *(*shared)(unsigned, unsigned, unsigned))
+{
+    const uint32_t start = (uint32_t)(descriptor & 0x3fff) << 4, leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4,
+                   group = (uint32_t)(descriptor >> 32 & 0x3fff) << 4, mode = (uint32_t)(descriptor >> 62);
+    if (!mode) return shared(start + row / 8 * group + unit * leading + row % 8 * 16, 16, 16);
+    const uint32_t pitch = 256u >> mode, mask = 8u >> (mode - 1);
+    const uint32_t at = start + row / 8 * group + row % 8 * pitch + unit * 16;
+    return shared(at ^ (at >> 7 & (mask - 1)) << 4, 16, 16);
+}
+
+static void load_row(enum emulator_collective kind, uint64_t descriptor, uint32_t row, float *to,
+                     unsigned char *(*shared)(unsigned, unsigned, unsigned))
+{
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        uint16_t at[8];
+        memcpy(at, operand_unit(descriptor, row, unit, shared), sizeof at);
+        for (uint32_t i = 0; i < 8; i++)
+            to[unit * 8 + i] = kind == EMULATOR_MMA_F16 ? of_f16(at[i]) : float_of((uint32_t)at[i] << 16);
+    }
+}
+
+void warp_product(enum emulator_collective kind, float *c, uint32_t n, uint64_t a, uint64_t b, int adds, uint32_t warp,
+                  uint32_t lane, unsigned char *(*shared)(unsigned, unsigned, unsigned))
+{
+    float rows[2][16], column[16];
+    for (uint32_t h = 0; h < 2; h++) load_row(kind, a, warp % 4 * 16 + lane / 4 + 8 * h, rows[h], shared);
+    for (uint32_t j = 0; j < n / 8; j++)
+        for (uint32_t i = 0; i < 2; i++) {
+            load_row(kind, b, 8 * j + lane % 4 * 2 + i, column, shared);
+            for (uint32_t h = 0; h < 2; h++) {
+                double sum = 0;
+                for (uint32_t k = 0; k < 16; k++) sum += (double)rows[h][k] * (double)column[k];
+                float *to = &c[4 * j + 2 * h + i];
+                *to = adds ? (float)((double)*to + sum) : (float)sum;
+            }
+        }
 }

@@ -14,4 +14,8 @@ int warp_collective_is_whole(enum emulator_collective kind);
 void warp_collective_run(enum emulator_collective kind, void *const *lane,
                          unsigned char *(*shared)(unsigned at, unsigned bytes, unsigned align));
 
+/* The part of lane `lane` of warp `warp` (of 4) of a wgmma of 64 x n x 16, into c[n / 8][4]. */
+void warp_product(enum emulator_collective kind, float *c, uint32_t n, uint64_t a, uint64_t b, int adds, uint32_t warp,
+                  uint32_t lane, unsigned char *(*shared)(unsigned at, unsigned bytes, unsigned align));
+
 #endif

@@ -21,7 +21,7 @@ enum emulator_collective {
     EMULATOR_SYNC_WARP, EMULATOR_SHUFFLE, EMULATOR_SHUFFLE_XOR, EMULATOR_SHUFFLE_UP, EMULATOR_SHUFFLE_DOWN, EMULATOR_BALLOT,
     EMULATOR_LOAD_MATRIX, EMULATOR_LOAD_MATRIX_TRANSPOSED, EMULATOR_STORE_MATRIX, EMULATOR_STORE_MATRIX_TRANSPOSED,
     EMULATOR_MMA_F16, EMULATOR_MMA_BF16, EMULATOR_MMA_TF32, EMULATOR_MMA_S8, EMULATOR_MMA_U8, EMULATOR_MMA_S8_U8,
-    EMULATOR_MMA_U8_S8, EMULATOR_MMA_F64, EMULATOR_COLLECTIVES
+    EMULATOR_MMA_U8_S8, EMULATOR_MMA_F64, EMULATOR_PRODUCT_WAIT, EMULATOR_COLLECTIVES
 };
 struct emulator_lane_exchange { unsigned value, by; };          /* shuffles, ballot: the result is left in value */
 struct emulator_lane_matrix { unsigned *r; unsigned at, count; };
@@ -59,6 +59,13 @@ struct emulator_calls {
     void (*barrier_wait)(unsigned bar, unsigned parity, const char *file, int line);
     void (*barrier_arrive_copies)(unsigned bar);
     void (*copy_bulk)(unsigned dst, const void *src, unsigned bytes, unsigned bar);
+    /* cp.async.bulk.tensor into shared memory; at: coordinates, innermost first; offset: of im2col, or NULL */
+    void (*copy_tensor)(unsigned dst, const void *map, unsigned bar, const int *at, const unsigned short *offset);
+    /* wgmma by one lane: its part of 64 x n, both sides in shared memory as their descriptors say. adds: 0 writes. */
+    void (*product)(enum emulator_collective kind, float *c, unsigned n, unsigned long long a, unsigned long long b,
+                    int adds);
+    void (*product_commit)(void);
+    void (*product_wait)(unsigned groups, const char *file, int line);
     void (*fail)(const char *why, const char *file, int line);
 };
 

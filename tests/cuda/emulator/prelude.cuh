@@ -274,6 +274,10 @@ struct alignas(16) u32x4 { u32 x, y, z, w; };
 struct alignas(8) u32x2 { u32 x, y; };
 template <class T, int N> struct alignas(sizeof(T) * N <= 16 ? sizeof(T) * N : 16) vec { T at[N]; };
 
+DEVICE float float_of_bits(u32 x) { return emulated_cast<float>(x); }
+DEVICE u32 bits_of_float(float x) { return emulated_cast<u32>(x); }
+DEVICE double double_of_bits(u64 x) { return emulated_cast<double>(x); }
+DEVICE u64 bits_of_double(double x) { return emulated_cast<u64>(x); }
 DEVICE float to_float(f16 x)
 {
     const u32 sign = (u32)(x.bits & 0x8000) << 16, rest = x.bits & 0x7fff;
@@ -319,6 +323,9 @@ DEVICE u32 to_tf32(float x)
     return __float_as_uint(x);
 #endif
 }
+
+DEVICE float exp2_fast(float x) { return exp2f(x); }
+DEVICE float reciprocal_fast(float x) { return 1 / x; }
 
 DEVICE u32 lane_id() { return threadIdx.x & 31; }
 DEVICE u32 warp_id() { return threadIdx.x >> 5; }

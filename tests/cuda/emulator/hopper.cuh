@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hopper.cuh - src/cuda/device/hopper.cuh for the CPU, to prelude.cuh's rules. Tensor maps are what emulate.c puts in
+ * their place (emulator.h: emulator_map). */
+#ifndef HOPPER_CUH
+#define HOPPER_CUH
+
+#include "prelude.cuh"
+
+struct alignas(64) tensor_map { u64 opaque[16]; };
+
+DEVICE void copy_tensor(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y)
+{
+    const int at[5] = { x, y, 0, 0, 0 };
+    emulated_calls->copy_tensor(dst, map, bar, at, nullptr);
+}
+DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, i32 w, i32 h, i32 n, u16 dx, u16 dy)
+{
+    const int at[5] = { c, w, h, n, 0 };
+    const u16 offset[3] = { dx, dy, 0 };
+    emulated_calls->copy_tensor(dst, map, bar, at, offset);
+}
+DEVICE void prefetch_map(const tensor_map *) {}
+
+DEVICE u64 matrix_rows128(u32 at) { return (u64)(at >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 | 1ull << 62; }
+DEVICE void product_begin() {}
+DEVICE void product_commit() { emulated_calls->product_commit(); }
+template <int N> DEVICE void product_wait(EMULATED_AT) { emulated_calls->product_wait(N, file, line); }
+template <int N> DEVICE void product_f16(float (&c)[N][4], u64 a, u64 b, i32 adds)
+{
+    emulated_calls->product(EMULATOR_MMA_F16, &c[0][0], 8 * N, a, b, adds);
+}
+template <int N> DEVICE void product_bf16(float (&c)[N][4], u64 a, u64 b, i32 adds)
+{
+    emulated_calls->product(EMULATOR_MMA_BF16, &c[0][0], 8 * N, a, b, adds);
+}
+
+template <int N> DEVICE void registers_give() {}
+template <int N> DEVICE void registers_take() {}
+
+#endif
