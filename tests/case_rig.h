@@ -38,8 +38,8 @@ typedef struct case_trial {
 
 /* The line's problem in the arena; NULL: `why` says what is wrong. */
 const problem *case_parse(case_rig *r, const char *line, size_t length, const char **why);
-/* Fills x for p at opt: inputs with data, `want` by the reference; `out` has no memory. pitch: strided operands that are
- * not gapped have pitches of a multiple of so many bytes; 1: any. NULL, or what is wrong. */
+/* Fills x for p at opt: inputs with data, `want` by the reference; `out` has no memory. pitch: strided operands that
+ * are not gapped have pitches of a multiple of so many bytes; 1: any. NULL, or what is wrong. */
 const char *case_make(case_rig *r, const problem *p, case_data kind, size_t pitch, case_trial *x);
 double      case_terms(const problem *p, const view *in);
 /* NULL, or what result i (x->out[i]) has wrong. terms, sum_rms: how it was summed (x->terms, 0: as the op says). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulate.h - a CUDA kernel row on the CPU: its code compiled by g++ with the emulator's prelude, its record run.
  *
- * Compiled code lives in a folder of the build, named by the hash of all that it is made of, so that it is compiled once.
- * SINTER_CXX names the compiler (g++). */
+ * Compiled code lives in a folder of the build, named by the hash of all that it is made of, so that it is compiled
+ * once. SINTER_CXX names the compiler (g++). */
 #ifndef CUDA_EMULATE_H
 #define CUDA_EMULATE_H
 

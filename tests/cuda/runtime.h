@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime.h - runs a kernel that was compiled for the CPU: every thread of a block is a fiber, and a block (or a cluster of
- * blocks) runs at a time.
+/* runtime.h - runs a kernel that was compiled for the CPU: every thread of a block is a fiber, and a block (or a
+ * cluster of blocks) runs at a time.
  *
- * Whatever a GPU may do late is done as late as it can be: asynchronous copies happen when they are waited for and leave
- * NaN in their place until then, and shared memory begins as NaN. So a missing wait gives a wrong result. One launch at a
- * time in a process. */
+ * Whatever a GPU may do late is done as late as it can be: asynchronous copies happen when they are waited for and
+ * leave NaN in their place until then, and shared memory begins as NaN. So a missing wait gives a wrong result. One
+ * launch at a time in a process. */
 #ifndef CUDA_RUNTIME_H
 #define CUDA_RUNTIME_H
 

@@ -144,11 +144,11 @@ void runtime_give_way(void);
 /* Operands that are no constants: within reach, or out of it. */
 void runtime_set_open(bool is_open);
 
-#define THREAD_FAIL(...)                                                                                               \
-    do {                                                                                                               \
-        runtime_say(__VA_ARGS__);                                                                                              \
-        if (rt.current) runtime_say_thread(rt.current);                                                                        \
-        runtime_give_up();                                                                                                     \
+#define THREAD_FAIL(...)                                                                                      \
+    do {                                                                                                      \
+        runtime_say(__VA_ARGS__);                                                                             \
+        if (rt.current) runtime_say_thread(rt.current);                                                       \
+        runtime_give_up();                                                                                    \
     } while (0)
 
 /* ---- calls.c ---- */

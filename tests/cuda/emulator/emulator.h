@@ -2,8 +2,8 @@
 /* emulator.h - what kernels compiled for the CPU and the runtime that runs them say to each other.
  *
  * Seen by kernels through prelude.cuh (C++, no headers but this one) and by runtime.c. A compiled kernel is a shared
- * object: it exports emulated_attach, emulated_sizes, emulated_entry and emulated_now, and asks the runtime for all that
- * concerns more than one thread through the table of functions that it was attached to. */
+ * object: it exports emulated_attach, emulated_sizes, emulated_entry and emulated_now, and asks the runtime for all
+ * that concerns more than one thread through the table of functions that it was attached to. */
 #ifndef EMULATOR_H
 #define EMULATOR_H
 
@@ -18,7 +18,8 @@ struct emulator_thread {
 
 /* What all lanes of a warp do together; the argument is a struct of pointers to the lane's registers. */
 enum emulator_collective {
-    EMULATOR_SYNC_WARP, EMULATOR_SHUFFLE, EMULATOR_SHUFFLE_XOR, EMULATOR_SHUFFLE_UP, EMULATOR_SHUFFLE_DOWN, EMULATOR_BALLOT,
+    EMULATOR_SYNC_WARP, EMULATOR_SHUFFLE, EMULATOR_SHUFFLE_XOR, EMULATOR_SHUFFLE_UP, EMULATOR_SHUFFLE_DOWN,
+    EMULATOR_BALLOT,
     EMULATOR_LOAD_MATRIX, EMULATOR_LOAD_MATRIX_TRANSPOSED, EMULATOR_STORE_MATRIX, EMULATOR_STORE_MATRIX_TRANSPOSED,
     EMULATOR_MMA_F16, EMULATOR_MMA_BF16, EMULATOR_MMA_TF32, EMULATOR_MMA_S8, EMULATOR_MMA_U8, EMULATOR_MMA_S8_U8,
     EMULATOR_MMA_U8_S8, EMULATOR_MMA_F64, EMULATOR_PRODUCT_WAIT, EMULATOR_COLLECTIVES

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* faults.cu - kernels that are right, and the same with one thing wrong each: what test_emulator.c knows must be seen. */
+/* faults.cu - kernels that are right, and the same with one thing wrong each: what
+ * test_emulator.c knows must be seen. */
 #include "hopper.cuh"
 
 struct fault_args { address in, out; small n; };

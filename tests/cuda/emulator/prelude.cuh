@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prelude.cuh - src/cuda/device/prelude.cuh for the CPU: the same names with the same meaning, in plain C++17, so that g++
- * compiles the kernels' own sources. It is included before them, and its guard keeps the real one out.
+/* prelude.cuh - src/cuda/device/prelude.cuh for the CPU: the same names with the same meaning, in plain C++17, so that
+ * g++ compiles the kernels' own sources. It is included before them, and its guard keeps the real one out.
  *
  * What concerns one thread is done here; what concerns more than one goes to the runtime (emulator.h). The first part
  * is what NVRTC offers without headers. */
@@ -63,14 +63,15 @@ struct dim3 { unsigned x, y, z; };
 extern "C" {
 #define EMULATED_MATH1(name) double name(double); float name##f(float);
 #define EMULATED_MATH2(name) double name(double, double); float name##f(float, float);
-EMULATED_MATH1(sqrt) EMULATED_MATH1(exp) EMULATED_MATH1(exp2) EMULATED_MATH1(expm1) EMULATED_MATH1(log) EMULATED_MATH1(log2)
-EMULATED_MATH1(log10) EMULATED_MATH1(log1p) EMULATED_MATH1(sin) EMULATED_MATH1(cos) EMULATED_MATH1(tan) EMULATED_MATH1(asin)
-EMULATED_MATH1(acos) EMULATED_MATH1(atan) EMULATED_MATH1(sinh) EMULATED_MATH1(cosh) EMULATED_MATH1(tanh) EMULATED_MATH1(asinh)
-EMULATED_MATH1(acosh) EMULATED_MATH1(atanh) EMULATED_MATH1(erf) EMULATED_MATH1(erfc) EMULATED_MATH1(floor) EMULATED_MATH1(ceil)
-EMULATED_MATH1(trunc) EMULATED_MATH1(round) EMULATED_MATH1(rint) EMULATED_MATH1(nearbyint) EMULATED_MATH1(fabs)
-EMULATED_MATH1(cbrt) EMULATED_MATH1(tgamma) EMULATED_MATH1(lgamma)
-EMULATED_MATH2(pow) EMULATED_MATH2(fmod) EMULATED_MATH2(fmax) EMULATED_MATH2(fmin) EMULATED_MATH2(atan2) EMULATED_MATH2(copysign)
-EMULATED_MATH2(hypot) EMULATED_MATH2(remainder) EMULATED_MATH2(nextafter) EMULATED_MATH2(fdim)
+EMULATED_MATH1(sqrt) EMULATED_MATH1(exp) EMULATED_MATH1(exp2) EMULATED_MATH1(expm1) EMULATED_MATH1(log)
+EMULATED_MATH1(log2) EMULATED_MATH1(log10) EMULATED_MATH1(log1p) EMULATED_MATH1(sin) EMULATED_MATH1(cos)
+EMULATED_MATH1(tan) EMULATED_MATH1(asin) EMULATED_MATH1(acos) EMULATED_MATH1(atan) EMULATED_MATH1(sinh)
+EMULATED_MATH1(cosh) EMULATED_MATH1(tanh) EMULATED_MATH1(asinh) EMULATED_MATH1(acosh) EMULATED_MATH1(atanh)
+EMULATED_MATH1(erf) EMULATED_MATH1(erfc) EMULATED_MATH1(floor) EMULATED_MATH1(ceil) EMULATED_MATH1(trunc)
+EMULATED_MATH1(round) EMULATED_MATH1(rint) EMULATED_MATH1(nearbyint) EMULATED_MATH1(fabs) EMULATED_MATH1(cbrt)
+EMULATED_MATH1(tgamma) EMULATED_MATH1(lgamma) EMULATED_MATH2(pow) EMULATED_MATH2(fmod) EMULATED_MATH2(fmax)
+EMULATED_MATH2(fmin) EMULATED_MATH2(atan2) EMULATED_MATH2(copysign) EMULATED_MATH2(hypot) EMULATED_MATH2(remainder)
+EMULATED_MATH2(nextafter) EMULATED_MATH2(fdim)
 double fma(double, double, double);
 float fmaf(float, float, float);
 double ldexp(double, int);
@@ -87,9 +88,10 @@ void *memcpy(void *, const void *, __SIZE_TYPE__);
 void *memset(void *, int, __SIZE_TYPE__);
 }
 #define EMULATED_FLOAT1(name) static inline float name(float x) { return name##f(x); }
-EMULATED_FLOAT1(sqrt) EMULATED_FLOAT1(exp) EMULATED_FLOAT1(exp2) EMULATED_FLOAT1(log) EMULATED_FLOAT1(log2) EMULATED_FLOAT1(log10)
-EMULATED_FLOAT1(sin) EMULATED_FLOAT1(cos) EMULATED_FLOAT1(tan) EMULATED_FLOAT1(tanh) EMULATED_FLOAT1(erf) EMULATED_FLOAT1(floor)
-EMULATED_FLOAT1(ceil) EMULATED_FLOAT1(trunc) EMULATED_FLOAT1(round) EMULATED_FLOAT1(rint) EMULATED_FLOAT1(fabs)
+EMULATED_FLOAT1(sqrt) EMULATED_FLOAT1(exp) EMULATED_FLOAT1(exp2) EMULATED_FLOAT1(log) EMULATED_FLOAT1(log2)
+EMULATED_FLOAT1(log10) EMULATED_FLOAT1(sin) EMULATED_FLOAT1(cos) EMULATED_FLOAT1(tan) EMULATED_FLOAT1(tanh)
+EMULATED_FLOAT1(erf) EMULATED_FLOAT1(floor) EMULATED_FLOAT1(ceil) EMULATED_FLOAT1(trunc) EMULATED_FLOAT1(round)
+EMULATED_FLOAT1(rint) EMULATED_FLOAT1(fabs)
 static inline float pow(float x, float y) { return powf(x, y); }
 static inline float fma(float x, float y, float z) { return fmaf(x, y, z); }
 static inline float abs(float x) { return fabsf(x); }
@@ -193,14 +195,20 @@ template <class To> static inline To emulated_integer(double x, double low, doub
 {
     return x != x ? nan : x <= low ? lowest : x >= high ? highest : (To)x;
 }
-static inline i32 emulated_i32(double x) { return emulated_integer<i32>(x, -2147483648.0, 2147483647.0, -2147483647 - 1, 2147483647, 0); }
+static inline i32 emulated_i32(double x)
+{
+    return emulated_integer<i32>(x, -2147483648.0, 2147483647.0, -2147483647 - 1, 2147483647, 0);
+}
 static inline u32 emulated_u32(double x) { return emulated_integer<u32>(x, 0, 4294967295.0, 0, ~0u, 0); }
 static inline i64 emulated_i64(double x)
 {
     return emulated_integer<i64>(x, -9223372036854775808.0, 9223372036854775807.0, -9223372036854775807ll - 1,
                                  9223372036854775807ll, -9223372036854775807ll - 1);
 }
-static inline u64 emulated_u64(double x) { return emulated_integer<u64>(x, 0, 18446744073709551615.0, 0, ~0ull, 1ull << 63); }
+static inline u64 emulated_u64(double x)
+{
+    return emulated_integer<u64>(x, 0, 18446744073709551615.0, 0, ~0ull, 1ull << 63);
+}
 #define EMULATED_ROUND(from, T)                                                                       \
     static inline i32 __##from##2int_rn(T x) { return emulated_i32(rint((double)x)); }                \
     static inline i32 __##from##2int_rz(T x) { return emulated_i32(trunc((double)x)); }               \
@@ -227,7 +235,10 @@ static inline float __double2float_rn(double x) { return (float)x; }
 /* ---- memory and threads, by their CUDA names: one thread runs at a time ---- */
 
 static inline void __syncthreads(EMULATED_AT) { emulated_calls->sync(0, 0, file, line); }
-static inline void __syncwarp(u32 = ~0u, EMULATED_AT) { emulated_calls->collective(EMULATOR_SYNC_WARP, nullptr, file, line); }
+static inline void __syncwarp(u32 = ~0u, EMULATED_AT)
+{
+    emulated_calls->collective(EMULATOR_SYNC_WARP, nullptr, file, line);
+}
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 static inline void __threadfence_system() {}
@@ -308,10 +319,6 @@ DEVICE bf16 to_bf16(float x)
 }
 DEVICE u32 pack_f16(float lo, float hi) { return (u32)to_f16(lo).bits | (u32)to_f16(hi).bits << 16; }
 DEVICE u32 pack_bf16(float lo, float hi) { return (u32)to_bf16(lo).bits | (u32)to_bf16(hi).bits << 16; }
-DEVICE float float_of_bits(u32 x) { return emulated_cast<float>(x); }
-DEVICE u32 bits_of_float(float x) { return emulated_cast<u32>(x); }
-DEVICE double double_of_bits(u64 x) { return emulated_cast<double>(x); }
-DEVICE u64 bits_of_double(double x) { return emulated_cast<u64>(x); }
 DEVICE float exp2_fast(float x) { return exp2f(x); }
 DEVICE float reciprocal_fast(float x) { return 1 / x; }
 DEVICE u32 to_tf32(float x)
@@ -323,9 +330,6 @@ DEVICE u32 to_tf32(float x)
     return __float_as_uint(x);
 #endif
 }
-
-DEVICE float exp2_fast(float x) { return exp2f(x); }
-DEVICE float reciprocal_fast(float x) { return 1 / x; }
 
 DEVICE u32 lane_id() { return threadIdx.x & 31; }
 DEVICE u32 warp_id() { return threadIdx.x >> 5; }
@@ -343,10 +347,22 @@ template <class T> DEVICE T emulated_shuffle(emulator_collective kind, T x, u32 
     emulated_calls->collective(kind, &lane, file, line);
     return emulated_cast<T>(lane.value);
 }
-template <class T> DEVICE T shuffle(T x, u32 lane, EMULATED_AT) { return emulated_shuffle(EMULATOR_SHUFFLE, x, lane, file, line); }
-template <class T> DEVICE T shuffle_xor(T x, u32 mask, EMULATED_AT) { return emulated_shuffle(EMULATOR_SHUFFLE_XOR, x, mask, file, line); }
-template <class T> DEVICE T shuffle_up(T x, u32 by, EMULATED_AT) { return emulated_shuffle(EMULATOR_SHUFFLE_UP, x, by, file, line); }
-template <class T> DEVICE T shuffle_down(T x, u32 by, EMULATED_AT) { return emulated_shuffle(EMULATOR_SHUFFLE_DOWN, x, by, file, line); }
+template <class T> DEVICE T shuffle(T x, u32 lane, EMULATED_AT)
+{
+    return emulated_shuffle(EMULATOR_SHUFFLE, x, lane, file, line);
+}
+template <class T> DEVICE T shuffle_xor(T x, u32 mask, EMULATED_AT)
+{
+    return emulated_shuffle(EMULATOR_SHUFFLE_XOR, x, mask, file, line);
+}
+template <class T> DEVICE T shuffle_up(T x, u32 by, EMULATED_AT)
+{
+    return emulated_shuffle(EMULATOR_SHUFFLE_UP, x, by, file, line);
+}
+template <class T> DEVICE T shuffle_down(T x, u32 by, EMULATED_AT)
+{
+    return emulated_shuffle(EMULATOR_SHUFFLE_DOWN, x, by, file, line);
+}
 DEVICE u32 ballot(bool x, EMULATED_AT) { return emulated_shuffle(EMULATOR_BALLOT, (u32)x, 0, file, line); }
 
 DEVICE u8 *shared_base() { return emulated_now->shared; }
@@ -372,7 +388,10 @@ DEVICE void emulated_matrix(emulator_collective kind, u32 *r, u32 at, u32 count,
     emulator_lane_matrix lane = { r, at, count };
     emulated_calls->collective(kind, &lane, file, line);
 }
-DEVICE void load_matrix4(u32 (&r)[4], u32 at, EMULATED_AT) { emulated_matrix(EMULATOR_LOAD_MATRIX, r, at, 4, file, line); }
+DEVICE void load_matrix4(u32 (&r)[4], u32 at, EMULATED_AT)
+{
+    emulated_matrix(EMULATOR_LOAD_MATRIX, r, at, 4, file, line);
+}
 DEVICE void load_matrix4_transposed(u32 (&r)[4], u32 at, EMULATED_AT)
 {
     emulated_matrix(EMULATOR_LOAD_MATRIX_TRANSPOSED, r, at, 4, file, line);
@@ -382,11 +401,23 @@ DEVICE void emulated_mma(emulator_collective kind, void *c, const u32 *a, u32 b0
     emulator_lane_mma lane = { c, a, b0, b1, nullptr };
     emulated_calls->collective(kind, &lane, file, line);
 }
-DEVICE void mma_f16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT) { emulated_mma(EMULATOR_MMA_F16, c, a, b0, b1, file, line); }
+DEVICE void mma_f16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT)
+{
+    emulated_mma(EMULATOR_MMA_F16, c, a, b0, b1, file, line);
+}
 #if SM >= 80
-DEVICE void mma_bf16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT) { emulated_mma(EMULATOR_MMA_BF16, c, a, b0, b1, file, line); }
-DEVICE void mma_tf32(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT) { emulated_mma(EMULATOR_MMA_TF32, c, a, b0, b1, file, line); }
-DEVICE void mma_s8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT) { emulated_mma(EMULATOR_MMA_S8, c, a, b0, b1, file, line); }
+DEVICE void mma_bf16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT)
+{
+    emulated_mma(EMULATOR_MMA_BF16, c, a, b0, b1, file, line);
+}
+DEVICE void mma_tf32(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT)
+{
+    emulated_mma(EMULATOR_MMA_TF32, c, a, b0, b1, file, line);
+}
+DEVICE void mma_s8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT)
+{
+    emulated_mma(EMULATOR_MMA_S8, c, a, b0, b1, file, line);
+}
 #endif
 
 #if SM >= 90
@@ -401,7 +432,10 @@ DEVICE u32 cluster_rank() { return emulated_now->cluster_rank; }
 DEVICE void cluster_arrive() { emulated_calls->cluster_arrive(); }
 DEVICE void cluster_wait(EMULATED_AT) { emulated_calls->cluster_wait(file, line); }
 DEVICE void cluster_sync(EMULATED_AT) { emulated_calls->cluster_arrive(); emulated_calls->cluster_wait(file, line); }
-template <class T> DEVICE T *cluster_map(T *p, u32 rank) { return (T *)emulated_calls->cluster_map((const void *)p, rank); }
+template <class T> DEVICE T *cluster_map(T *p, u32 rank)
+{
+    return (T *)emulated_calls->cluster_map((const void *)p, rank);
+}
 #endif
 
 DEVICE i32 div_fast(i32 x, const fast_div &d) { return d.magic ? (i32)(__umulhi((u32)x, d.magic) >> d.shift) : x; }
