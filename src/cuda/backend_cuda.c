@@ -5,6 +5,7 @@
 #include "cuda/device.h"
 #include "cuda/kernels.h"
 #include "cuda/program.h"
+#include "cuda/report.h"
 #include "cuda/stream.h"
 
 static void target(const device *d, kernel_target *out)
@@ -58,4 +59,5 @@ const backend cuda_backend = {
     .program_launch = cuda_program_launch,
     .program_destroy = cuda_program_destroy,
     .program_memory = cuda_program_memory,
+    .report = cuda_report,
 };

@@ -93,7 +93,7 @@ static sinter_status ask(env *e, device *d, CUdevice_attribute which, uint32_t *
 
 static sinter_status read_target(env *e, device *d)
 {
-    uint32_t major, minor, clock, memory_clock, bus, l2, shared_all;
+    uint32_t major = 0, minor = 0, clock = 0, memory_clock = 0, bus = 0, l2 = 0, shared_all = 0;
     kernel_target *t = &d->target;
     TRY(ask(e, d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major));
     TRY(ask(e, d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor));
