@@ -211,7 +211,7 @@ static sinter_status launch_timed(env *e, device *d, program *p, const program_r
     }
     DEVICE_TRY(e, d, cuStreamSynchronize(s), "waiting for the device");
     for (uint32_t i = 0; i < p->step_count; i++) {
-        double ns;
+        double ns = 0;
         TRY(elapsed_ns(e, d, p->event[i], p->event[i + 1], &ns));
         step_clock *c = &run->clock[p->index[i]];
         const uint64_t took = (uint64_t)(ns + 0.5);
