@@ -12,6 +12,7 @@ const pass opt_pipeline[] = {
     { "linear",       { rules_arith, rules_linear, rules_activation, rules_shape }, NULL, IR_STAGE_OPTIMIZED },
     { "norm",         { rules_norm, rules_attention, rules_arith, rules_shape }, NULL, IR_STAGE_OPTIMIZED },
     { "strength",     { rules_strength, rules_sink, rules_arith, rules_linear, rules_shape }, 0, IR_STAGE_OPTIMIZED },
+    { "horizontal",   { NULL }, pass_horizontal, IR_STAGE_OPTIMIZED },
     { "cse-again",    { NULL }, pass_cse, IR_STAGE_OPTIMIZED },
     { "groups",       { NULL }, pass_groups, IR_STAGE_GROUPED },
     { .name = NULL },

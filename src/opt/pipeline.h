@@ -37,6 +37,7 @@ sinter_status opt_run_pass(env *e, ir_graph *g, const opt_options *options, cons
 sinter_status opt_rules_run(opt_state *s, const struct rule *const *tables);
 
 sinter_status pass_cse(opt_state *s);
+sinter_status pass_horizontal(opt_state *s);
 sinter_status pass_groups(opt_state *s);
 
 #endif

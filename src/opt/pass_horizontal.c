@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pass_horizontal.c - products of one value with several constant matrices, all bound for attention, become one
+ * product.
+ *
+ * Query, key and value are mostly three products of the same tokens. One product with the matrices side by side reads
+ * the tokens once and is one launch; what read the parts reads slices of it, which cost nothing. The same numbers. */
+#include "opt/rewrite.h"
+
+#include <string.h>
+
+enum { PARTS = 8, FAR = 10 };
+
+typedef struct part {
+    ir_node_id matmul, add; /* add 0: no bias */
+    ir_value_id bias, out;
+} part;
+
+typedef struct horizontal {
+    opt_state *s;
+    ir_graph *g;
+    arena a;
+} horizontal;
+
+static bool is_on_the_way(op_id op)
+{
+    return op == OP_reshape || op == OP_transpose || op == OP_slice || op == OP_mul || op == OP_cast ||
+           op == OP_concat || op == OP_expand;
+}
+
+/* Does `v` reach attention through views and little else? */
+static bool reaches_attention(horizontal *h, ir_value_id v, uint32_t depth)
+{
+    ir_node_id *reader;
+    const arena_mark mark = arena_save(&h->a);
+    const uint32_t count = depth ? ir_readers(h->g, v, &h->a, &reader) : 0;
+    bool found = false;
+    for (uint32_t i = 0; i < count && !found; i++) {
+        const ir_node *n = ir_node_at(h->g, reader[i]);
+        found = n->op == OP_attention ||
+                (is_on_the_way(n->op) && n->count_out == 1 && reaches_attention(h, n->out[0], depth - 1));
+    }
+    arena_rewind(&h->a, mark);
+    return found;
+}
+
+static int64_t const_dim(const ir_graph *g, ir_value_id v, uint32_t axis)
+{
+    int64_t d = 0;
+    return dim_is_const(g->dims, ir_value_at(g, v)->dim[axis], &d) ? d : 0;
+}
+
+/* The product and the constant that is added to it, if `id` is one that can be joined with others. */
+static bool part_of(horizontal *h, ir_node_id id, ir_value_id x, part *out)
+{
+    const ir_node *n = ir_node_at(h->g, id);
+    if (n->op != OP_matmul || n->is_dead || n->in[0] != x || !ir_is_const(h->g, n->in[1])) return false;
+    const attrs_matmul *attrs = n->attrs;
+    const ir_value *w = ir_value_at(h->g, n->in[1]), *y = ir_value_at(h->g, n->out[0]);
+    if (attrs->trans_a || w->rank != 2 || y->is_output || sinter_dtype_bits(w->dtype) < 8) return false;
+    *out = (part){ .matmul = id, .out = n->out[0] };
+    const int64_t columns = const_dim(h->g, n->in[1], attrs->trans_b ? 0 : 1);
+    ir_node_id *reader;
+    const arena_mark mark = arena_save(&h->a);
+    if (y->use_count == 1 && ir_readers(h->g, n->out[0], &h->a, &reader) == 1) {
+        const ir_node *add = ir_node_at(h->g, reader[0]);
+        const ir_value_id bias = add->op != OP_add ? 0 : add->in[0] == n->out[0] ? add->in[1] : add->in[0];
+        if (bias && ir_is_const(h->g, bias) && ir_value_at(h->g, bias)->rank == 1 &&
+            const_dim(h->g, bias, 0) == columns && !ir_value_at(h->g, add->out[0])->is_output)
+            *out = (part){ .matmul = id, .add = reader[0], .bias = bias, .out = add->out[0] };
+    }
+    arena_rewind(&h->a, mark);
+    return reaches_attention(h, out->out, FAR);
+}
+
+static bool fits(const horizontal *h, const part *a, const part *b)
+{
+    const ir_node *x = ir_node_at(h->g, a->matmul), *y = ir_node_at(h->g, b->matmul);
+    return x->parent == y->parent && !a->add == !b->add &&
+           ((const attrs_matmul *)x->attrs)->trans_b == ((const attrs_matmul *)y->attrs)->trans_b &&
+           ir_value_at(h->g, x->in[1])->dtype == ir_value_at(h->g, y->in[1])->dtype;
+}
+
+/* Constants side by side along their `axis` of `rank`. */
+static ir_value_id join(horizontal *h, const ir_value_id *in, uint32_t count, uint32_t axis)
+{
+    const ir_value first = *ir_value_at(h->g, in[0]);
+    const size_t element = sinter_dtype_bits(first.dtype) / 8;
+    int64_t d[2] = { const_dim(h->g, in[0], 0), first.rank > 1 ? const_dim(h->g, in[0], 1) : 1 }, total = 0;
+    for (uint32_t i = 0; i < count; i++) total += const_dim(h->g, in[i], axis);
+    const bool is_stacked = axis == 0;
+    const size_t rows = is_stacked ? 1 : (size_t)d[0];
+    d[axis] = total;
+    const size_t size = size_mul(size_mul((size_t)d[0], (size_t)d[1]), element);
+    uint8_t *data = size == SIZE_MAX ? NULL : ir_blob(h->g, size), *at = data;
+    if (!data) return 0;
+    for (size_t row = 0; row < rows; row++)
+        for (uint32_t i = 0; i < count; i++) {
+            const ir_value *v = ir_value_at(h->g, in[i]);
+            const size_t bytes = v->data_size / rows;
+            memcpy(at, (const uint8_t *)v->data + row * bytes, bytes);
+            at += bytes;
+        }
+    return ir_const(h->g, first.name, first.dtype, first.rank, d, data);
+}
+
+static ir_value_id slice_of(horizontal *h, ir_region_id parent, ir_value_id whole, int64_t start, int64_t size)
+{
+    ir_graph *g = h->g;
+    const ir_value w = *ir_value_at(g, whole);
+    attrs_slice *a = op_attrs_new(&g->a, OP_slice);
+    int64_t *list = ARENA_NEW(&g->a, int64_t, 2 * (size_t)w.rank);
+    if (!a || !list) return 0;
+    a->step.count = w.rank;
+    for (uint32_t i = 0; i < w.rank; i++) {
+        const bool is_last = i + 1 == w.rank;
+        list[i] = dim_const(g->dims, is_last ? start : 0);
+        a->step.at[i] = 1;
+        list[w.rank + i] = is_last ? dim_const(g->dims, size) : w.dim[i];
+    }
+    a->start = (attr_dims){ .count = w.rank, .at = list };
+    a->size = (attr_dims){ .count = w.rank, .at = list + w.rank };
+    return ir_emit(g, parent, OP_slice, a, &whole, 1);
+}
+
+static sinter_status merge(horizontal *h, ir_value_id x, const part *p, uint32_t count)
+{
+    ir_graph *g = h->g;
+    ir_value_id w[PARTS], b[PARTS];
+    for (uint32_t i = 0; i < count; i++) {
+        w[i] = ir_node_at(g, p[i].matmul)->in[1];
+        b[i] = p[i].bias;
+    }
+    const ir_node first = *ir_node_at(g, p[0].matmul);
+    const bool trans_b = ((const attrs_matmul *)first.attrs)->trans_b != 0;
+    ir_value_id in[2] = { x, join(h, w, count, trans_b ? 0 : 1) };
+    void *attrs = op_attrs_copy(&g->a, OP_matmul, first.attrs);
+    ir_value_id y = in[1] && attrs ? ir_emit(g, first.parent, OP_matmul, attrs, in, 2) : 0;
+    if (!y) return FAIL_MEMORY(h->s->e, "joining products");
+    const ir_node_id made = ir_value_at(g, y)->producer;
+    for (uint32_t i = 0; i < count; i++) TRY(ir_origin_unite(g, made, p[i].matmul));
+    if (p[0].add) {
+        in[0] = y;
+        in[1] = join(h, b, count, 0);
+        y = in[1] ? ir_emit(g, first.parent, OP_add, NULL, in, 2) : 0;
+        if (!y) return FAIL_MEMORY(h->s->e, "joining products");
+        for (uint32_t i = 0; i < count; i++) TRY(ir_origin_unite(g, ir_value_at(g, y)->producer, p[i].add));
+    }
+    int64_t at = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t columns = const_dim(g, w[i], trans_b ? 0 : 1);
+        const ir_value_id piece = slice_of(h, first.parent, y, at, columns);
+        if (!piece) return FAIL_MEMORY(h->s->e, "joining products");
+        TRY(ir_origin_unite(g, ir_value_at(g, piece)->producer, p[i].matmul));
+        ir_value_replace(g, p[i].out, piece);
+        at += columns;
+    }
+    h->s->fired++;
+    return SINTER_OK;
+}
+
+static sinter_status join_readers(horizontal *h, ir_value_id x)
+{
+    ir_node_id *reader;
+    const arena_mark mark = arena_save(&h->a);
+    const uint32_t readers = ir_readers(h->g, x, &h->a, &reader);
+    part p[PARTS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < readers && count < PARTS; i++)
+        if (part_of(h, reader[i], x, &p[count]) && (!count || fits(h, &p[0], &p[count]))) count++;
+    arena_rewind(&h->a, mark);
+    return count > 1 ? merge(h, x, p, count) : SINTER_OK;
+}
+
+sinter_status pass_horizontal(opt_state *s)
+{
+    horizontal h = { .s = s, .g = s->g };
+    arena_init(&h.a, s->e);
+    sinter_status status = SINTER_OK;
+    const uint32_t values = s->g->value.count;
+    for (ir_value_id v = 1; v < values && status == SINTER_OK; v++)
+        if (ir_value_at(s->g, v)->use_count > 1 && !ir_is_const(s->g, v)) status = join_readers(&h, v);
+    arena_deinit(&h.a);
+    return status == SINTER_OK ? ir_sweep(s->g) : status;
+}
