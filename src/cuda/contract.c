@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* contract.c - the axes of each contraction: which operand steps along which, and where its results go. */
+#include "cuda/contract.h"
+
+#include "core/dim_range.h"
+#include "ops/einsum.h"
+
+#include <string.h>
+
+static bool is_one(dim_range d)
+{
+    return d.min == 1 && d.max == 1;
+}
+
+static dim_range fixed(int64_t n)
+{
+    return (dim_range){ n, n, n, n };
+}
+
+void contract_views(const problem *p, contract_at at, view in[4], view *out)
+{
+    for (uint32_t i = 0; i < 5; i++) {
+        view *v = i < 4 ? &in[i] : out;
+        *v = (view){ .dtype = SINTER_DTYPE_NONE };
+        if (i < 4 && i >= p->count_in) continue;
+        const problem_operand *o = i < 4 ? &p->in[i] : &p->out[0];
+        v->dtype = o->dtype;
+        v->rank = o->rank;
+        int64_t stride = 1;
+        for (uint32_t k = o->rank; k-- > 0;) {
+            const uint32_t axis = o->order[k];
+            v->dim[axis] = at == CONTRACT_OPT ? o->dim[axis].opt : o->dim[axis].max;
+            v->stride[axis] = stride;
+            if (!i64_mul(stride, i64_max(v->dim[axis], 1), &stride)) stride = INT64_MAX;
+        }
+    }
+}
+
+int64_t contract_size(const contract *c, contract_role role)
+{
+    int64_t size = 1;
+    for (uint32_t i = 0; i < c->count[role]; i++)
+        if (!i64_mul(size, c->axis[role][i].size, &size)) return INT64_MAX;
+    return size;
+}
+
+static contract_axis *axis_add(contract *c, contract_role role, int64_t size, dim_range range, int out)
+{
+    if (c->count[role] == CONTRACT_AXES) {
+        c->is_full = true;
+        return &c->axis[role][0];
+    }
+    contract_axis *a = &c->axis[role][c->count[role]++];
+    *a = (contract_axis){ .size = size, .range = range, .of = { -1, -1 }, .out = (int8_t)out, .out_step = 1 };
+    return a;
+}
+
+/* Operand i steps along axis `axis` of its view, `step` elements of it at a time. */
+static void axis_steps(contract_axis *a, uint32_t i, const view *v, uint32_t axis, int64_t step)
+{
+    a->has[i] = true;
+    a->of[i] = step == 1 ? (int8_t)axis : -1;
+    a->stride[i] = v->dim[axis] == 1 && a->size > 1 ? 0 : v->stride[axis] * step;
+}
+
+static int64_t zero_stride(const view *z, uint32_t rank, uint32_t axis, bool is_line)
+{
+    if (z->dtype == SINTER_DTYPE_NONE || !z->rank) return 0;
+    if (z->rank == 1 && rank != 1) return is_line && z->dim[0] > 1 ? z->stride[0] : 0;
+    if (z->rank == 1) return is_line && z->dim[0] > 1 ? z->stride[0] : 0;
+    return z->dim[axis] > 1 ? z->stride[axis] : 0;
+}
+
+/* ---- matrix products ---- */
+
+static const char *matmul_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c)
+{
+    const bool is_integer = p->op == OP_matmul_integer;
+    const attrs_matmul *m = attrs;
+    const view *a = &in[0], *b = &in[1];
+    const uint32_t ta = !is_integer && m->trans_a && a->rank > 1, tb = !is_integer && m->trans_b && b->rank > 1;
+    const uint32_t batch_a = a->rank > 2 ? a->rank - 2 : 0, batch_b = b->rank > 2 ? b->rank - 2 : 0;
+    const uint32_t batch = batch_a > batch_b ? batch_a : batch_b;
+    const view none = { .dtype = SINTER_DTYPE_NONE };
+    const view *za = is_integer && p->count_anchor > 2 ? &in[2] : &none,
+               *zb = is_integer && p->count_anchor > 3 ? &in[3] : &none;
+    const uint32_t depth_a = a->rank - 1 - ta, depth_b = b->rank > 1 ? b->rank - 2 + tb : 0;
+    if (za->rank > 1 && !is_one(p->in[2].dim[depth_a])) return "zero points vary along the sum";
+    if (zb->rank > 1 && !is_one(p->in[3].dim[depth_b])) return "zero points vary along the sum";
+    for (uint32_t i = 0; i < batch; i++) {
+        const bool in_a = i + batch_a >= batch && !is_one(p->in[0].dim[i + batch_a - batch]);
+        const bool in_b = i + batch_b >= batch && !is_one(p->in[1].dim[i + batch_b - batch]);
+        if (!in_a && !in_b) continue;
+        const contract_role role = in_a && in_b ? CONTRACT_BATCH : in_a ? CONTRACT_LEFT : CONTRACT_RIGHT;
+        contract_axis *x = axis_add(c, role, out->dim[i], p->out[0].dim[i], (int)i);
+        if (in_a) {
+            axis_steps(x, 0, a, i + batch_a - batch, 1);
+            if (za->rank > 1) x->zero[0] = zero_stride(za, a->rank, i + batch_a - batch, false);
+        }
+        if (in_b) {
+            axis_steps(x, 1, b, i + batch_b - batch, 1);
+            if (zb->rank > 1) x->zero[1] = zero_stride(zb, b->rank, i + batch_b - batch, false);
+        }
+    }
+    if (a->rank > 1) {
+        const uint32_t axis = a->rank - 2 + ta;
+        contract_axis *x = axis_add(c, CONTRACT_LEFT, a->dim[axis], p->in[0].dim[axis], (int)batch);
+        axis_steps(x, 0, a, axis, 1);
+        x->zero[0] = zero_stride(za, a->rank, axis, true);
+    }
+    if (b->rank > 1) {
+        const uint32_t axis = b->rank - 1 - tb;
+        contract_axis *x =
+            axis_add(c, CONTRACT_RIGHT, b->dim[axis], p->in[1].dim[axis], (int)batch + (a->rank > 1 ? 1 : 0));
+        axis_steps(x, 1, b, axis, 1);
+        x->zero[1] = zero_stride(zb, b->rank, axis, true);
+    }
+    contract_axis *k = axis_add(c, CONTRACT_DEPTH, a->dim[depth_a], p->in[0].dim[depth_a], -1);
+    axis_steps(k, 0, a, depth_a, 1);
+    axis_steps(k, 1, b, depth_b, 1);
+    return NULL;
+}
+
+/* ---- convolutions ---- */
+
+typedef struct slide {
+    const attr_ints *stride, *dilation, *pad;
+    int64_t groups;
+} slide;
+
+static slide slide_of(const problem *p, const void *attrs)
+{
+    if (p->op == OP_conv_transpose) {
+        const attrs_conv_transpose *a = attrs;
+        return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
+    }
+    if (p->op == OP_conv_integer) {
+        const attrs_conv_integer *a = attrs;
+        return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
+    }
+    const attrs_conv *a = attrs;
+    return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
+}
+
+/* A filter of one tap that nothing pads: positions are those of the image, stepped. */
+static bool is_plain(const problem *p, const slide *s, uint32_t spatial)
+{
+    for (uint32_t i = 0; i < spatial; i++)
+        if (!is_one(p->in[1].dim[2 + i]) || s->pad->at[i] || s->pad->at[spatial + i]) return false;
+    return true;
+}
+
+static const char *conv_check(const problem *p, const slide *s)
+{
+    const problem_operand *x = &p->in[0], *w = &p->in[1];
+    if (x->rank < 3 || x->rank > 2 + CONTRACT_SPATIAL) return "has no or more than three spatial axes";
+    if (w->rank != x->rank) return "the filter has another rank";
+    const uint32_t spatial = x->rank - 2;
+    if (s->stride->count != spatial || s->dilation->count != spatial || s->pad->count != 2 * spatial)
+        return "an attribute list has another length";
+    if (!problem_dim_is_static(x->dim[1]) || !problem_dim_is_static(w->dim[0])) return "channels are not fixed";
+    if (s->groups < 1 || x->dim[1].max % s->groups || w->dim[0].max % s->groups)
+        return "the groups do not divide the channels";
+    return NULL;
+}
+
+static const char *conv_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c)
+{
+    const slide s = slide_of(p, attrs);
+    const char *why = conv_check(p, &s);
+    if (why) return why;
+    const view *x = &in[0], *w = &in[1];
+    const uint32_t spatial = x->rank - 2;
+    const int64_t channels = w->dim[1], filters = w->dim[0] / s.groups;
+    const bool has_zero = p->op == OP_conv_integer && p->count_anchor > 3 && in[3].rank && in[3].dim[0] > 1;
+    const int64_t zero = has_zero ? in[3].stride[0] : 0;
+    c->is_window = !is_plain(p, &s, spatial);
+    c->spatial = spatial;
+    if (s.groups > 1) {
+        contract_axis *g = axis_add(c, CONTRACT_BATCH, s.groups, fixed(s.groups), 1);
+        axis_steps(g, 0, x, 1, channels);
+        axis_steps(g, 1, w, 0, filters);
+        g->out_step = filters;
+        g->zero[1] = filters * zero;
+    }
+    axis_steps(axis_add(c, CONTRACT_LEFT, x->dim[0], p->in[0].dim[0], 0), 0, x, 0, 1);
+    for (uint32_t i = 0; i < spatial; i++) {
+        contract_axis *o = axis_add(c, CONTRACT_LEFT, out->dim[2 + i], p->out[0].dim[2 + i], (int)(2 + i));
+        axis_steps(o, 0, x, 2 + i, s.stride->at[i]);
+        if (x->dim[2 + i] == 1) o->stride[0] = x->stride[2 + i] * s.stride->at[i];
+        if (c->is_window) o->of[0] = -1;
+        c->in[i] = x->dim[2 + i];
+        c->out[i] = out->dim[2 + i];
+        c->in_stride[i] = x->stride[2 + i];
+        c->line_step[i] = s.stride->at[i];
+        c->tap_step[i] = s.dilation->at[i];
+        c->start[i][0] = -s.pad->at[i];
+        if (!c->is_window) continue;
+        contract_axis *k = axis_add(c, CONTRACT_DEPTH, w->dim[2 + i], p->in[1].dim[2 + i], -1);
+        axis_steps(k, 1, w, 2 + i, 1);
+        k->has[0] = true;
+        k->stride[0] = x->stride[2 + i] * s.dilation->at[i];
+    }
+    contract_axis *n = axis_add(c, CONTRACT_RIGHT, filters, fixed(filters), 1);
+    axis_steps(n, 1, w, 0, 1);
+    n->zero[1] = zero;
+    contract_axis *k = axis_add(c, CONTRACT_DEPTH, channels, p->in[1].dim[1], -1);
+    axis_steps(k, 0, x, 1, 1);
+    axis_steps(k, 1, w, 1, 1);
+    if (channels == 1) k->stride[0] = 0;
+    return NULL;
+}
+
+/* Result o = phase + stride * q sums the taps k for which (o + pad - k * dilation) is a multiple of the stride: those
+ * of a phase are first, first + by, …, and tap number j reads the image at q + start - j * dilation / gcd. */
+static const char *conv_transpose_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c)
+{
+    const slide s = slide_of(p, attrs);
+    const problem_operand *f = &p->in[1];
+    if (p->in[0].rank < 3 || p->in[0].rank > 2 + CONTRACT_SPATIAL) return "has no or more than three spatial axes";
+    const uint32_t spatial = p->in[0].rank - 2;
+    if (f->rank != p->in[0].rank) return "the filter has another rank";
+    if (s.stride->count != spatial || s.dilation->count != spatial || s.pad->count != 2 * spatial)
+        return "an attribute list has another length";
+    if (!f->is_const) return "the filter is no constant";
+    for (uint32_t i = 0; i < f->rank; i++)
+        if (!problem_dim_is_static(f->dim[i])) return "the filter's size is not fixed";
+    if (s.groups < 1 || f->dim[0].max % s.groups) return "the groups do not divide the channels";
+    const view *x = &in[0], *w = &in[1];
+    const int64_t channels = f->dim[0].max / s.groups, filters = f->dim[1].max;
+    c->is_window = true;
+    c->spatial = c->phases = spatial;
+    for (uint32_t i = 0; i < spatial; i++) {
+        const int64_t stride = s.stride->at[i], dilation = s.dilation->at[i], kernel = f->dim[2 + i].max;
+        if (stride < 1 || stride > CONTRACT_PHASES) return "a stride of more than 8";
+        const int64_t common = i64_gcd(stride, dilation), by = stride / common;
+        contract_axis *phase = axis_add(c, CONTRACT_BATCH, stride, fixed(stride), (int)(2 + i));
+        phase->has[1] = true;
+        c->tap_by[i] = by;
+        c->taps[i] = kernel;
+        for (int64_t q = 0; q < stride; q++) {
+            c->tap_first[i][q] = -1;
+            for (int64_t k = 0; k < kernel && k < by; k++) {
+                const int64_t moved = q + s.pad->at[i] - k * dilation;
+                if (moved % stride) continue;
+                c->tap_first[i][q] = k;
+                c->start[i][q] = moved / stride;
+            }
+        }
+    }
+    if (s.groups > 1) {
+        contract_axis *g = axis_add(c, CONTRACT_BATCH, s.groups, fixed(s.groups), 1);
+        axis_steps(g, 0, x, 1, channels);
+        axis_steps(g, 1, w, 0, channels);
+        g->out_step = filters;
+    }
+    axis_steps(axis_add(c, CONTRACT_LEFT, x->dim[0], p->in[0].dim[0], 0), 0, x, 0, 1);
+    for (uint32_t i = 0; i < spatial; i++) {
+        const int64_t stride = s.stride->at[i], common = i64_gcd(stride, s.dilation->at[i]);
+        const dim_range whole = p->out[0].dim[2 + i];
+        const int64_t size = (out->dim[2 + i] + stride - 1) / stride;
+        contract_axis *o =
+            axis_add(c, CONTRACT_LEFT, size, stride == 1 ? whole : (dim_range){ 0, whole.max, size, 1 }, (int)(2 + i));
+        o->has[0] = true;
+        o->stride[0] = x->stride[2 + i];
+        o->out_step = stride;
+        c->in[i] = x->dim[2 + i];
+        c->out[i] = out->dim[2 + i];
+        c->in_stride[i] = x->stride[2 + i];
+        c->line_step[i] = 1;
+        c->tap_step[i] = -s.dilation->at[i] / common;
+        const int64_t steps = (f->dim[2 + i].max + c->tap_by[i] - 1) / c->tap_by[i];
+        contract_axis *k = axis_add(c, CONTRACT_DEPTH, steps, fixed(steps), -1);
+        k->has[0] = k->has[1] = true;
+        k->stride[0] = x->stride[2 + i] * c->tap_step[i];
+    }
+    axis_steps(axis_add(c, CONTRACT_RIGHT, filters, f->dim[1], 1), 1, w, 1, 1);
+    contract_axis *k = axis_add(c, CONTRACT_DEPTH, channels, fixed(channels), -1);
+    axis_steps(k, 0, x, 1, 1);
+    axis_steps(k, 1, w, 0, 1);
+    return NULL;
+}
+
+/* ---- einsum ---- */
+
+/* A label that occurs twice in an operand walks its diagonal. */
+static bool label_of(const einsum_term *t, const problem_operand *o, const view *v, uint8_t label, uint32_t i,
+                     contract_axis *a)
+{
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < t->count; k++) {
+        if (t->label[k] != label || is_one(o->dim[k])) continue;
+        found++;
+        a->has[i] = true;
+        a->of[i] = found == 1 ? (int8_t)k : -1;
+        if (v->dim[k] > 1) a->stride[i] += v->stride[k];
+        if (v->dim[k] != 1 || a->size < 0) {
+            a->size = v->dim[k];
+            a->range = o->dim[k];
+        }
+    }
+    return found > 0;
+}
+
+static const char *einsum_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c)
+{
+    (void)out;
+    if (p->count_in != 2) return "an einsum of another number of operands than two";
+    env e;
+    einsum x;
+    env_init(&e, NULL, NULL);
+    const uint32_t rank[2] = { p->in[0].rank, p->in[1].rank };
+    if (einsum_parse(&e, ((const attrs_einsum *)attrs)->equation, 2, rank, &x) != SINTER_OK)
+        return "the equation cannot be read";
+    for (uint32_t label = 0; label < EINSUM_LABELS; label++) {
+        contract_axis a = { .size = -1, .of = { -1, -1 }, .out = -1, .out_step = 1 };
+        const bool in_a = label_of(&x.in[0], &p->in[0], &in[0], (uint8_t)label, 0, &a);
+        const bool in_b = label_of(&x.in[1], &p->in[1], &in[1], (uint8_t)label, 1, &a);
+        if (!in_a && !in_b) continue;
+        for (uint32_t k = 0; k < x.out.count; k++)
+            if (x.out.label[k] == label) a.out = (int8_t)k;
+        const contract_role role = a.out < 0      ? CONTRACT_DEPTH
+                                   : in_a && in_b ? CONTRACT_BATCH
+                                   : in_a         ? CONTRACT_LEFT
+                                                  : CONTRACT_RIGHT;
+        *axis_add(c, role, 0, fixed(0), -1) = a;
+    }
+    return NULL;
+}
+
+/* ---- common ---- */
+
+/* The innermost axis of more than one element, by what the problem knows; -1: none, or its elements are not adjacent.
+ */
+static int inner_of(const problem_operand *o)
+{
+    for (uint32_t k = o->rank; k-- > 0;)
+        if (!is_one(o->dim[o->order[k]])) return o->is_gapped ? -1 : o->order[k];
+    return -1;
+}
+
+static void move_last(contract *c, contract_role role, uint32_t i)
+{
+    contract_axis *a = c->axis[role];
+    const contract_axis moved = a[i];
+    memmove(a + i, a + i + 1, (c->count[role] - i - 1) * sizeof *a);
+    a[c->count[role] - 1] = moved;
+}
+
+static void order_axes(const problem *p, contract *c)
+{
+    c->inner = inner_of(&p->out[0]);
+    for (contract_role role = CONTRACT_LEFT; role <= CONTRACT_RIGHT; role++) {
+        const bool is_fixed = role == CONTRACT_LEFT && c->is_window;
+        const uint32_t input = role == CONTRACT_RIGHT;
+        const int adjacent = inner_of(&p->in[input]);
+        for (uint32_t i = 0; !is_fixed && adjacent >= 0 && i < c->count[role]; i++)
+            if (c->axis[role][i].of[input] == adjacent) {
+                move_last(c, role, i);
+                break;
+            }
+        for (uint32_t i = 0; c->inner >= 0 && i < c->count[role]; i++) {
+            if (c->axis[role][i].out != c->inner) continue;
+            c->is_swapped = role == CONTRACT_LEFT;
+            if (!is_fixed) move_last(c, role, i);
+            break;
+        }
+    }
+    for (uint32_t input = 2; !c->is_window && input-- > 0;) {
+        const int adjacent = inner_of(&p->in[input]);
+        for (uint32_t i = 0; adjacent >= 0 && i < c->count[CONTRACT_DEPTH]; i++)
+            if (c->axis[CONTRACT_DEPTH][i].of[input] == adjacent) {
+                move_last(c, CONTRACT_DEPTH, i);
+                break;
+            }
+    }
+}
+
+const char *contract_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c)
+{
+    memset(c, 0, sizeof *c);
+    c->inner = -1;
+    if (p->count_anchor < 2) return "has one operand";
+    /* Constants may be packed: their sizes are those of the problem. */
+    view own[4] = { { .dtype = SINTER_DTYPE_NONE }, { .dtype = SINTER_DTYPE_NONE } };
+    for (uint32_t i = 0; i < 4; i++) own[i].dtype = SINTER_DTYPE_NONE;
+    for (uint32_t i = 0; i < 4 && i < p->count_anchor; i++) {
+        own[i] = in[i];
+        for (uint32_t k = 0; p->in[i].is_const && k < p->in[i].rank; k++) own[i].dim[k] = p->in[i].dim[k].max;
+    }
+    const char *why = "no contraction";
+    switch (p->op) {
+    case OP_matmul:
+    case OP_matmul_integer: why = matmul_of(p, attrs, own, out, c); break;
+    case OP_conv:
+    case OP_conv_integer: why = conv_of(p, attrs, own, out, c); break;
+    case OP_conv_transpose: why = conv_transpose_of(p, attrs, own, out, c); break;
+    case OP_einsum: why = einsum_of(p, attrs, own, out, c); break;
+    default: break;
+    }
+    if (why) return why;
+    if (c->is_full) return "has too many axes";
+    for (contract_role role = CONTRACT_BATCH; role < CONTRACT_ROLES; role++)
+        if (!c->count[role]) (void)axis_add(c, role, 1, fixed(1), -1);
+    order_axes(p, c);
+    return NULL;
+}

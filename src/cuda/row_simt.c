@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_simt.c - contractions without tensor cores (device/simt.cu): every type, every layout, any strides.
+ *
+ * f32 with constant filters and channels-last images is the fast case: operands are copied asynchronously as they lie.
+ * Constants are packed as [batch][depth][line] in the type of sums. Where tiles are too few for the chip, depth is
+ * split over the blocks of a cluster, or through the workspace with a second launch that adds and finishes. */
+#include "cuda/contract.h"
+#include "cuda/device/simt_args.h"
+#include "cuda/emit.h"
+#include "cuda/kernels.h"
+
+#include <stddef.h>
+
+_Static_assert((int)SIMT_AXES == (int)CONTRACT_AXES && (int)SIMT_PHASES == (int)CONTRACT_PHASES &&
+                   (int)SIMT_SPATIAL == (int)CONTRACT_SPATIAL,
+               "axes of contractions and of their kernel");
+
+typedef enum split_mode { SPLIT_NONE, SPLIT_CLUSTER, SPLIT_WORKSPACE, SPLIT_MODES } split_mode;
+typedef struct simt_tactic {
+    uint8_t tile, mode, split, trigger, zero[TACTIC_SIZE - 4];
+} simt_tactic;
+_Static_assert(sizeof(simt_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+/* share: of the multiprocessor's rate that the inner loop reaches. */
+typedef struct tile {
+    uint16_t m, n, per_m, per_n, k, stages;
+    double share;
+} tile;
+/* clang-format off */
+static const tile tiles[] = {
+    { 128, 128, 8, 8,  8, 4, 0.85 },
+    { 128,  64, 8, 8, 16, 3, 0.80 },
+    {  64,  64, 8, 4, 16, 3, 0.70 },
+    { 128,  32, 8, 4, 16, 3, 0.68 },
+    {  64,  32, 4, 4, 16, 3, 0.55 },
+    {  32,  32, 4, 4, 32, 3, 0.50 },
+    {  32,  64, 4, 4, 16, 3, 0.55 },
+    {  16,  64, 4, 4, 32, 3, 0.50 },
+};
+/* clang-format on */
+
+typedef enum copy_mode { MODE_ELEMENT, MODE_VECTOR, MODE_ASYNC } copy_mode;
+typedef struct side {
+    uint32_t input;
+    contract_role role;
+    copy_mode mode;
+    bool is_along, is_window, is_packed, is_const;
+} side;
+typedef struct simt {
+    contract c;
+    side side[2]; /* P: rows; Q: columns */
+    sinter_dtype sum, acc;
+    bool has_zero, is_quad;
+} simt;
+
+static simt_tactic tactic_of(const tactic *t)
+{
+    simt_tactic s;
+    memcpy(&s, t, sizeof s);
+    return s;
+}
+
+static bool has_zero(const problem *p)
+{
+    if (p->op != OP_matmul_integer && p->op != OP_conv_integer) return false;
+    for (uint32_t i = 2; i < p->count_anchor && i < 4; i++)
+        if (p->in[i].dtype != SINTER_DTYPE_NONE) return true;
+    return false;
+}
+
+static sinter_dtype sum_of(const problem *p)
+{
+    const sinter_dtype t = p->in[0].dtype;
+    if (t == SINTER_DTYPE_F64) return t;
+    if (dtype_is_float(t)) return SINTER_DTYPE_F32;
+    const bool is_narrow = p->op == OP_matmul_integer || p->op == OP_conv_integer || t == SINTER_DTYPE_I32;
+    return is_narrow ? SINTER_DTYPE_I32 : SINTER_DTYPE_I64;
+}
+
+static uint32_t bytes_of(sinter_dtype t)
+{
+    return sinter_dtype_bits(t) / 8;
+}
+
+static bool is_multiple(dim_range d, int64_t v)
+{
+    return d.min == d.max ? d.min % v == 0 : d.divisor % v == 0;
+}
+
+/* How an operand is read: its adjacent elements are of the last axis of depth, or of its last line axis. */
+static void side_set(const problem *p, const simt *s, side *x)
+{
+    const problem_operand *o = &p->in[x->input];
+    const contract *c = &s->c;
+    x->is_const = o->is_const;
+    x->is_window = c->is_window && x->input == 0;
+    x->is_packed = o->is_const && !o->is_strided && !s->has_zero;
+    for (uint32_t i = 0; i < o->rank; i++) x->is_packed = x->is_packed && problem_dim_is_static(o->dim[i]);
+    for (uint32_t i = 0; i < c->count[CONTRACT_DEPTH]; i++)
+        x->is_packed = x->is_packed && c->axis[CONTRACT_DEPTH][i].has[x->input];
+    x->is_packed = x->is_packed && !x->is_window;
+    x->mode = MODE_ELEMENT;
+    if (x->is_packed) {
+        x->mode = MODE_ASYNC;
+        return;
+    }
+    int inner = -1;
+    for (uint32_t k = o->rank; k-- > 0 && inner < 0;)
+        if (o->dim[o->order[k]].min != 1 || o->dim[o->order[k]].max != 1) inner = o->order[k];
+    const contract_axis *depth = &c->axis[CONTRACT_DEPTH][c->count[CONTRACT_DEPTH] - 1],
+                        *line = &c->axis[x->role][c->count[x->role] - 1];
+    if (inner < 0) return;
+    x->is_along = depth->of[x->input] == inner;
+    const contract_axis *along = x->is_along ? depth : line;
+    if (along->of[x->input] != inner || (!x->is_along && x->is_window) || s->has_zero) return;
+    const uint32_t width = 16 / bytes_of(o->dtype);
+    if (width > 8 || o->is_gapped || cuda_operand_vector(o, width) != width || !is_multiple(along->range, width))
+        return;
+    const bool is_rows = x == &s->side[0];
+    x->mode = o->dtype == s->sum && (is_rows || !x->is_along) ? MODE_ASYNC : MODE_VECTOR;
+}
+
+static const char *simt_of(const problem *p, const void *attrs, const view *in, const view *out, simt *s)
+{
+    const char *why = contract_of(p, attrs, in, out, &s->c);
+    if (why) return why;
+    s->has_zero = has_zero(p);
+    s->sum = sum_of(p);
+    s->acc = s->sum;
+    for (uint32_t i = 0; p->epilogue && i < p->epilogue->count; i++)
+        if (p->epilogue->at[i].op == EXPR_ACC && dtype_is_int(s->sum)) s->acc = (sinter_dtype)p->epilogue->at[i].dtype;
+    const contract *c = &s->c;
+    for (uint32_t k = 0; k < 2; k++) {
+        s->side[k] = (side){ .input = k ^ !c->is_swapped ^ 1u };
+        s->side[k].role = s->side[k].input ? CONTRACT_RIGHT : CONTRACT_LEFT;
+    }
+    for (uint32_t k = 0; k < 2; k++) side_set(p, s, &s->side[k]);
+    const contract_role role = s->side[1].role;
+    const contract_axis *last = &c->axis[role][c->count[role] - 1];
+    s->is_quad = c->inner >= 0 && last->out == c->inner && last->out_step == 1 &&
+                 (c->count[role] == 1 || is_multiple(last->range, 4));
+    for (uint32_t i = 0; i < c->count[CONTRACT_BATCH]; i++) {
+        const contract_axis *b = &c->axis[CONTRACT_BATCH][i];
+        if (b->out == c->inner && b->out >= 0 && b->out_step % 4) s->is_quad = false;
+    }
+    return NULL;
+}
+
+/* What does not depend on sizes, at the problem's opt. */
+static const char *simt_at(const problem *p, contract_at at, simt *s)
+{
+    view in[4], out;
+    contract_views(p, at, in, &out);
+    return simt_of(p, p->attrs, in, &out, s);
+}
+
+static void space_of(const problem *p, const simt *s, emit_space *space)
+{
+    emit_space_of(p, space);
+    space->prefix = "epi";
+    if (s->c.inner >= 0) space->inner = (uint8_t)s->c.inner;
+    space->width = s->is_quad ? 4 : 1;
+}
+
+static bool is_served(sinter_dtype t)
+{
+    return t == SINTER_DTYPE_NONE || t == SINTER_DTYPE_F64 || t == SINTER_DTYPE_F32 || t == SINTER_DTYPE_F16 ||
+           t == SINTER_DTYPE_BF16 || (dtype_is_int(t) && sinter_dtype_bits(t) >= 8);
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_matmul || p->op == OP_matmul_integer || p->op == OP_conv || p->op == OP_conv_integer ||
+                      p->op == OP_conv_transpose || p->op == OP_einsum,
+                  "no contraction");
+    REJECT_UNLESS(!p->prologue, "has a prologue");
+    for (uint32_t i = 0; i < p->count_anchor; i++)
+        REJECT_UNLESS(is_served(p->in[i].dtype), "a type that the kernel has no word for");
+    simt s;
+    const char *why = simt_at(p, CONTRACT_OPT, &s);
+    if (why) return why;
+    REJECT_UNLESS(p->op != OP_conv_transpose || s.side[0].is_packed || s.side[1].is_packed, "the filter is not packed");
+    emit_space space;
+    space_of(p, &s, &space);
+    return emit_reject(&space);
+}
+
+/* ---- tactics ---- */
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static int64_t align4(int64_t n)
+{
+    return n > INT64_MAX - 3 ? INT64_MAX : (n + 3) / 4 * 4;
+}
+
+static double rate_of(sinter_dtype sum, const kernel_target *t)
+{
+    const double flops = t->flops > 0 ? t->flops : 1e13;
+    if (sum == SINTER_DTYPE_F64) return flops / (t->isa == 80 || t->isa == 90 || t->isa == 100 ? 2 : 32);
+    if (sum == SINTER_DTYPE_I64) return flops / 8;
+    return sum == SINTER_DTYPE_I32 ? flops / 2 : flops;
+}
+
+static double cost_of(const problem *p, const simt *s, simt_tactic x, const kernel_target *t)
+{
+    const tile *e = &tiles[x.tile];
+    const double rows = (double)contract_size(&s->c, s->side[0].role),
+                 cols = (double)contract_size(&s->c, s->side[1].role),
+                 batch = (double)contract_size(&s->c, CONTRACT_BATCH);
+    const int64_t depth = contract_size(&s->c, CONTRACT_DEPTH);
+    const double units = t->units ? t->units : 100;
+    const double blocks =
+        batch * (double)ceil_div((int64_t)rows, e->m) * (double)ceil_div((int64_t)cols, e->n) * x.split;
+    const double slices = (double)ceil_div(ceil_div(depth, e->k), x.split);
+    const int threads = e->m / e->per_m * (e->n / e->per_n);
+    const double waves = blocks / units > 1 ? blocks / units : 1;
+    const double a_unit = (double)(int64_t)(waves + 0.999);
+    const double most = threads >= 256 ? 2 : threads >= 128 ? 4 : 8;
+    const double warps = (a_unit < most ? a_unit : most) * threads / 32;
+    double share = e->share * (warps < 8 ? warps / 8 : 1);
+    for (uint32_t k = 0; k < 2; k++)
+        share *= s->side[k].mode == MODE_ELEMENT ? 0.6 : s->side[k].mode == MODE_VECTOR ? 0.85 : 1;
+    if (!dtype_is_float(s->sum)) share *= 0.8;
+    const double work = a_unit * 2 * e->m * e->n * slices * e->k / (rate_of(s->sum, t) / units * share),
+                 chain = a_unit / (a_unit < most ? a_unit : most) * slices * 100e-9;
+    double bytes = 0, split = 0;
+    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
+    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    if (x.mode == SPLIT_CLUSTER) split = 700;
+    if (x.mode == SPLIT_WORKSPACE) {
+        split = 2500;
+        bytes += 2 * batch * rows * cols * bytes_of(s->sum) * x.split;
+    }
+    const double main = (work > chain ? work : chain) * 1e9, memory = cuda_cost_ns(t, bytes, 0);
+    return (main + 2000 > memory ? main + 2000 : memory) + 0.15 * (main < memory ? main : memory) + split;
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    simt s;
+    if (simt_at(p, CONTRACT_OPT, &s)) return 1e15;
+    return cost_of(p, &s, tactic_of(t), target);
+}
+
+static size_t part_bytes(const problem *p, simt_tactic x)
+{
+    simt s;
+    if (x.mode != SPLIT_WORKSPACE || simt_at(p, CONTRACT_MAX, &s)) return 0;
+    size_t size = size_mul(bytes_of(s.sum), x.split);
+    size = size_mul(size, (size_t)contract_size(&s.c, CONTRACT_BATCH));
+    size = size_mul(size, (size_t)contract_size(&s.c, s.side[0].role));
+    return size_mul(size, (size_t)align4(contract_size(&s.c, s.side[1].role)));
+}
+
+static bool fits(const simt *s, simt_tactic x)
+{
+    const tile *e = &tiles[x.tile];
+    if (bytes_of(s->sum) == 8 && (x.tile < 2 || x.tile == 3)) return false;
+    return x.mode != SPLIT_CLUSTER || (e->m % x.split == 0 && bytes_of(s->sum) == 4);
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    enum { BEST = 10 };
+    simt s;
+    if (simt_at(p, CONTRACT_OPT, &s)) return;
+    struct {
+        double cost;
+        simt_tactic at;
+    } best[BEST + 1];
+    uint32_t count = 0;
+    const double units = t->units ? t->units : 100;
+    const int64_t depth = contract_size(&s.c, CONTRACT_DEPTH);
+    for (uint8_t i = 0; i < COUNT_OF(tiles); i++)
+        for (uint8_t mode = SPLIT_NONE; mode < SPLIT_MODES; mode++)
+            for (uint8_t split = mode == SPLIT_NONE ? 1 : 2; split <= (mode == SPLIT_CLUSTER ? 8 : 16);
+                 split = (uint8_t)(split * 2)) {
+                if (mode == SPLIT_NONE && split > 1) break;
+                if (mode == SPLIT_CLUSTER && t->isa < 90) break;
+                if (split > 1 && ceil_div(depth, tiles[i].k) < split * 2) break;
+                simt_tactic x = { .tile = i, .mode = mode, .split = split, .trigger = 3 };
+                const double blocks = (double)contract_size(&s.c, CONTRACT_BATCH) *
+                                      (double)ceil_div(contract_size(&s.c, s.side[0].role), tiles[i].m) *
+                                      (double)ceil_div(contract_size(&s.c, s.side[1].role), tiles[i].n) * split;
+                if (split > 1 && blocks > 4 * units) break;
+                if (blocks <= units) x.trigger = 2;
+                if (!fits(&s, x)) continue;
+                if (mode == SPLIT_WORKSPACE && part_bytes(p, x) > (size_t)256 << 20) continue;
+                const double cost = cost_of(p, &s, x, t);
+                uint32_t at = count < BEST ? count++ : BEST;
+                while (at > 0 && best[at - 1].cost > cost) {
+                    best[at] = best[at - 1];
+                    at--;
+                }
+                best[at].cost = cost;
+                best[at].at = x;
+            }
+    for (uint32_t i = 0; i < count && out->count < COUNT_OF(out->at); i++)
+        memcpy(&out->at[out->count++], &best[i].at, sizeof best[i].at);
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    static const uint8_t zero[TACTIC_SIZE];
+    const simt_tactic x = tactic_of(t);
+    simt s;
+    if (x.tile >= COUNT_OF(tiles) || x.mode >= SPLIT_MODES || x.trigger > 3 || memcmp(x.zero, zero, sizeof x.zero) != 0)
+        return false;
+    if (x.mode == SPLIT_NONE ? x.split != 1 : x.split != 2 && x.split != 4 && x.split != 8 && x.split != 16)
+        return false;
+    if (x.mode == SPLIT_CLUSTER && x.split > 8) return false;
+    return !simt_at(p, CONTRACT_OPT, &s) && fits(&s, x);
+}
+
+static void print(const tactic *t, text *out)
+{
+    const simt_tactic x = tactic_of(t);
+    static const char *const mode[] = { "", " cluster", " workspace" };
+    if (x.tile >= COUNT_OF(tiles) || x.mode >= SPLIT_MODES) return;
+    const tile *e = &tiles[x.tile];
+    text_printf(out, "%ux%ux%u split %u%s trigger %u", e->m, e->n, e->k, x.split, mode[x.mode], x.trigger);
+}
+
+static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    (void)threads;
+    return part_bytes(p, tactic_of(t));
+}
+
+/* ---- packing: [batch][depth][lines rounded up to 4] ---- */
+
+static const side *side_of(const simt *s, uint32_t input)
+{
+    return input > 1 ? NULL : s->side[0].input == input ? &s->side[0] : &s->side[1];
+}
+
+static int64_t packed_batch(const simt *s, uint32_t input)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < s->c.count[CONTRACT_BATCH]; i++)
+        if (s->c.axis[CONTRACT_BATCH][i].has[input]) n *= s->c.axis[CONTRACT_BATCH][i].size;
+    return n;
+}
+
+static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
+{
+    (void)t;
+    simt s;
+    if (input > 1 || simt_at(p, CONTRACT_OPT, &s)) return 0;
+    const side *x = side_of(&s, input);
+    if (!x->is_packed) return 0;
+    size_t size = size_mul(bytes_of(s.sum), (size_t)packed_batch(&s, input));
+    size = size_mul(size, (size_t)contract_size(&s.c, CONTRACT_DEPTH));
+    size = size_mul(size, (size_t)align4(contract_size(&s.c, x->role)));
+    return size ? size : 16;
+}
+
+/* The offset of position `at` along a role's axes, and each axis's index. */
+static int64_t offset_of(const contract *c, contract_role role, uint32_t input, bool only_own, int64_t at,
+                         int64_t index[CONTRACT_AXES])
+{
+    int64_t offset = 0;
+    for (uint32_t i = c->count[role]; i-- > 0;) {
+        const contract_axis *a = &c->axis[role][i];
+        index[i] = 0;
+        if (only_own && !a->has[input]) continue;
+        index[i] = a->size > 0 ? at % a->size : 0;
+        at = a->size > 0 ? at / a->size : 0;
+        offset += index[i] * a->stride[input];
+    }
+    return offset;
+}
+
+/* The tap of a transposed filter that a step of depth stands for in a phase; false: there is none. */
+static bool tap_offset(const contract *c, const int64_t *phase, const int64_t *step, const view *src, int64_t *offset)
+{
+    for (uint32_t i = 0; i < c->phases; i++) {
+        const int64_t first = c->tap_first[i][phase[i]], tap = first + step[i] * c->tap_by[i];
+        if (first < 0 || tap >= c->taps[i]) return false;
+        *offset += tap * src->stride[2 + i];
+    }
+    return true;
+}
+
+static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
+{
+    (void)t;
+    view in[4], out;
+    simt s;
+    contract_views(p, CONTRACT_OPT, in, &out);
+    in[input] = *src;
+    if (simt_of(p, p->attrs, in, &out, &s)) return;
+    const contract *c = &s.c;
+    const side *x = side_of(&s, input);
+    const int64_t depth = contract_size(c, CONTRACT_DEPTH), lines = contract_size(c, x->role), pitch = align4(lines),
+                  batches = packed_batch(&s, input);
+    view to = { .dtype = s.sum, .rank = 1, .dim = { batches * depth * pitch }, .stride = { 1 }, .data = dst };
+    memset(dst, 0, pack_size(p, t, input));
+    for (int64_t b = 0; b < batches; b++)
+        for (int64_t l = 0; l < lines; l++) {
+            int64_t at_b[CONTRACT_AXES], at_k[CONTRACT_AXES], at_l[CONTRACT_AXES];
+            const int64_t base =
+                offset_of(c, CONTRACT_BATCH, input, true, b, at_b) + offset_of(c, x->role, input, false, l, at_l);
+            for (int64_t k = 0; k < depth; k++) {
+                int64_t from = base + offset_of(c, CONTRACT_DEPTH, input, false, k, at_k);
+                if (c->phases && !tap_offset(c, at_b, at_k, src, &from)) continue;
+                const int64_t at = (b * depth + k) * pitch + l;
+                if (dtype_is_float(s.sum)) view_store_f64(&to, at, view_load_f64(src, from));
+                else view_store_i64(&to, at, view_load_i64(src, from));
+            }
+        }
+}
+
+/* ---- code ---- */
+
+static const char *type_name(sinter_dtype t)
+{
+    switch (t) {
+    case SINTER_DTYPE_F64: return "double";
+    case SINTER_DTYPE_F32: return "float";
+    case SINTER_DTYPE_F16: return "f16";
+    case SINTER_DTYPE_BF16: return "bf16";
+    case SINTER_DTYPE_I64: return "i64";
+    case SINTER_DTYPE_U64: return "u64";
+    case SINTER_DTYPE_I32: return "i32";
+    case SINTER_DTYPE_U32: return "u32";
+    case SINTER_DTYPE_I16: return "i16";
+    case SINTER_DTYPE_U16: return "u16";
+    case SINTER_DTYPE_I8: return "i8";
+    default: return "u8";
+    }
+}
+
+static void text_outs(text *to, const char *name, const contract *c, contract_role role)
+{
+    text_printf(to, "constexpr i32 %s[%u] = {", name, c->count[role]);
+    for (uint32_t i = 0; i < c->count[role]; i++) text_printf(to, "%s %d", i ? "," : "", c->axis[role][i].out);
+    text_printf(to, " };\n");
+}
+
+static uint32_t threads_of(const tile *e)
+{
+    return (uint32_t)(e->m / e->per_m * (e->n / e->per_n));
+}
+
+enum { REDUCE_THREADS = 128 };
+
+static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+{
+    const simt_tactic x = tactic_of(t);
+    simt s;
+    if (index > (x.mode == SPLIT_WORKSPACE ? 1u : 0u) || simt_at(p, CONTRACT_OPT, &s)) return false;
+    if (x.mode == SPLIT_CLUSTER && target->isa < 90) return false;
+    const tile *e = &tiles[x.tile];
+    const contract *k = &s.c;
+    c->source = index ? "simt_reduce.cu" : "simt.cu";
+    c->entry = index ? "simt_reduce" : "simt";
+    const uint32_t instructions = p->epilogue ? p->epilogue->count : 0;
+    c->may_spill = instructions > 8;
+    cuda_code_define(c, "BATCH_AXES", k->count[CONTRACT_BATCH]);
+    cuda_code_define(c, "ROW_AXES", k->count[s.side[0].role]);
+    cuda_code_define(c, "COL_AXES", k->count[s.side[1].role]);
+    cuda_code_define(c, "SPATIAL", k->spatial);
+    cuda_code_define(c, "PHASES", k->phases);
+    cuda_code_define(c, "EPI_V", s.is_quad ? 4 : 1);
+    if (index) {
+        cuda_code_define(c, "THREADS", REDUCE_THREADS);
+    } else {
+        cuda_code_define(c, "TILE_M", e->m);
+        cuda_code_define(c, "TILE_N", e->n);
+        cuda_code_define(c, "TILE_K", e->k);
+        cuda_code_define(c, "PER_M", e->per_m);
+        cuda_code_define(c, "PER_N", e->per_n);
+        cuda_code_define(c, "STAGES", e->stages);
+        cuda_code_define(c, "SPLIT", x.mode);
+        cuda_code_define(c, "TRIGGER", x.trigger);
+        cuda_code_define(c, "MIN_BLOCKS", bytes_of(s.sum) == 4 && instructions <= 8 ? 2 : 1);
+        cuda_code_define(c, "DEPTH_AXES", k->count[CONTRACT_DEPTH]);
+        cuda_code_define(c, "HAS_ZERO", s.has_zero);
+        static const char *const name[2][5] = { { "P_MODE", "P_ALONG", "P_WINDOW", "P_FLAT", "P_CONST" },
+                                                { "Q_MODE", "Q_ALONG", "Q_WINDOW", "Q_FLAT", "Q_CONST" } };
+        for (uint32_t i = 0; i < 2; i++) {
+            const side *d = &s.side[i];
+            cuda_code_define(c, name[i][0], d->mode);
+            cuda_code_define(c, name[i][1], d->is_along);
+            cuda_code_define(c, name[i][2], d->is_window);
+            cuda_code_define(c, name[i][3], d->is_packed);
+            cuda_code_define(c, name[i][4], d->is_const && !s.has_zero);
+        }
+    }
+    emit_space space;
+    space_of(p, &s, &space);
+    emit_text(&space, c->generated);
+    text *to = c->generated;
+    text_printf(to, "typedef %s sum;\ntypedef %s acc_type;\n", type_name(s.sum), type_name(s.acc));
+    for (uint32_t i = 0; i < 2; i++)
+        text_printf(to, "typedef %s type_%s;\n", type_name(s.side[i].is_packed ? s.sum : p->in[s.side[i].input].dtype),
+                    i ? "q" : "p");
+    text_printf(to, "enum { INNER = %u };\n", space.inner);
+    text_outs(to, "batch_out", k, CONTRACT_BATCH);
+    text_outs(to, "row_out", k, s.side[0].role);
+    text_outs(to, "col_out", k, s.side[1].role);
+    return true;
+}
+
+/* ---- binding ---- */
+
+static uint32_t shared_of(const simt *s, simt_tactic x)
+{
+    const tile *e = &tiles[x.tile];
+    const uint32_t size = bytes_of(s->sum), lines[2] = { e->m, e->n };
+    uint32_t elements = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        const bool is_inner = s->side[i].mode == MODE_ASYNC && s->side[i].is_along;
+        elements += e->stages * (is_inner ? lines[i] * (e->k + 16 / size) : e->k * (lines[i] + 4u));
+    }
+    uint32_t bytes = elements * size + (e->m + e->n) * 24u;
+    if (x.mode == SPLIT_CLUSTER) bytes += e->m * (e->n + 4u) * size;
+    return bytes;
+}
+
+static sinter_status lines_bind(env *e, const contract *c, contract_role role, struct simt_lines *to)
+{
+    const int64_t count = contract_size(c, role);
+    if (count > INT32_MAX)
+        return FAIL(e, UNSUPPORTED, "a contraction over %lld lines; the most is 2147483647", (long long)count);
+    to->count = (small)count;
+    for (uint32_t i = 0; i < c->count[role]; i++) {
+        to->div[i] = cuda_fast_div(c->axis[role][i].size);
+        to->out_step[i] = (small)c->axis[role][i].out_step;
+    }
+    return SINTER_OK;
+}
+
+static void operand_bind(const simt *s, uint32_t k, struct simt_operand *to)
+{
+    const contract *c = &s->c;
+    const side *x = &s->side[k];
+    const uint32_t i = x->input;
+    int64_t packed = 0;
+    if (x->is_packed) {
+        to->depth_flat = align4(contract_size(c, x->role));
+        packed = to->depth_flat * contract_size(c, CONTRACT_DEPTH);
+    }
+    for (uint32_t a = c->count[CONTRACT_BATCH]; a-- > 0;) {
+        const contract_axis *b = &c->axis[CONTRACT_BATCH][a];
+        to->batch[a] = b->stride[i];
+        to->zero_batch[a] = b->zero[i];
+        if (!x->is_packed) continue;
+        to->batch[a] = b->has[i] ? packed : 0;
+        if (b->has[i]) packed *= b->size;
+    }
+    for (uint32_t a = 0; a < c->count[x->role]; a++) {
+        to->line[a] = c->axis[x->role][a].stride[i];
+        to->zero_line[a] = c->axis[x->role][a].zero[i];
+    }
+    for (uint32_t a = 0; a < c->count[CONTRACT_DEPTH]; a++) to->depth[a] = c->axis[CONTRACT_DEPTH][a].stride[i];
+}
+
+static void window_bind(const contract *c, struct simt_args *a)
+{
+    for (uint32_t i = 0; i < c->spatial; i++) {
+        a->in_size[i] = (small)c->in[i];
+        a->out_size[i] = (small)c->out[i];
+        a->line_step[i] = (small)c->line_step[i];
+        a->tap_step[i] = (small)c->tap_step[i];
+        a->in_stride[i] = c->in_stride[i];
+        for (uint32_t q = 0; q < CONTRACT_PHASES; q++) a->start[i][q] = (small)c->start[i][q];
+    }
+}
+
+static sinter_status launch_bind(env *e, const problem *p, const simt *s, const struct simt_args *args, bool has_part,
+                                 const view *in, const view *out, cuda_record *r)
+{
+    struct simt_args *a = cuda_param_add(r, sizeof *a);
+    if (!a) return FAIL(e, INTERNAL, "no room for the parameters of a contraction");
+    *a = *args;
+    CUDA_PATCH(r, a, p.data, PATCH_IN, s->side[0].input);
+    CUDA_PATCH(r, a, q.data, PATCH_IN, s->side[1].input);
+    for (uint32_t k = 0; k < 2 && s->has_zero; k++) {
+        const uint32_t zero = 2 + s->side[k].input;
+        if (zero >= p->count_anchor || p->in[zero].dtype == SINTER_DTYPE_NONE) continue;
+        if (k) CUDA_PATCH(r, a, q.zero, PATCH_IN, zero);
+        else CUDA_PATCH(r, a, p.zero, PATCH_IN, zero);
+    }
+    if (has_part) CUDA_PATCH(r, a, part, PATCH_WORKSPACE, 0);
+    emit_space space;
+    space_of(p, s, &space);
+    return emit_bind(e, &space, in, out, r);
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *record)
+{
+    const simt_tactic x = tactic_of(t);
+    cuda_record *r = record;
+    r->count = r->args_size = r->patch_count = r->map_count = 0;
+    simt s;
+    const char *why = simt_of(p, attrs, in, out, &s);
+    if (why) return FAIL(e, UNSUPPORTED, "a contraction cannot be launched: %s", why);
+    const contract *c = &s.c;
+    const tile *tl = &tiles[x.tile];
+    struct simt_args a = { .split = cuda_fast_div(x.split) };
+    TRY(lines_bind(e, c, s.side[0].role, &a.row));
+    TRY(lines_bind(e, c, s.side[1].role, &a.col));
+    TRY(lines_bind(e, c, CONTRACT_BATCH, &a.batch));
+    const int64_t depth = contract_size(c, CONTRACT_DEPTH);
+    if (depth > INT32_MAX - 64)
+        return FAIL(e, UNSUPPORTED, "sums of %lld products; the most is 2147483583", (long long)depth);
+    a.depth = (small)depth;
+    for (uint32_t i = 0; i < c->count[CONTRACT_DEPTH]; i++)
+        a.depth_div[i] = cuda_fast_div(c->axis[CONTRACT_DEPTH][i].size);
+    operand_bind(&s, 0, &a.p);
+    operand_bind(&s, 1, &a.q);
+    if (c->is_window) window_bind(c, &a);
+    const int64_t row_tiles = ceil_div(a.row.count, tl->m), col_tiles = ceil_div(a.col.count, tl->n);
+    a.row_tiles = cuda_fast_div(row_tiles);
+    a.col_tiles = cuda_fast_div(col_tiles);
+    a.col_pitch = (small)align4(a.col.count);
+    int64_t blocks = row_tiles, quads = a.col_pitch / 4;
+    const bool is_small = i64_mul(blocks, col_tiles, &blocks) && i64_mul(blocks, a.batch.count, &blocks) &&
+                          i64_mul(blocks, x.split, &blocks) && blocks <= INT32_MAX &&
+                          i64_mul(quads, a.row.count, &quads) && i64_mul(quads, a.batch.count, &quads) &&
+                          quads / REDUCE_THREADS < INT32_MAX;
+    cuda_launch *l = is_small ? cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, threads_of(tl), shared_of(&s, x)) : NULL;
+    if (!l) return FAIL(e, UNSUPPORTED, "a contraction of more than 2147483647 blocks");
+    if (x.mode == SPLIT_CLUSTER) l->cluster = x.split;
+    const bool has_part = x.mode == SPLIT_WORKSPACE;
+    TRY(launch_bind(e, p, &s, &a, has_part, in, out, r));
+    if (!has_part) return SINTER_OK;
+    l = cuda_launch_add(r, 1, (uint64_t)ceil_div(quads, REDUCE_THREADS), 1, 1, REDUCE_THREADS, 0);
+    if (!l) return FAIL(e, UNSUPPORTED, "a contraction of more than 2147483647 blocks");
+    return launch_bind(e, p, &s, &a, true, in, out, r);
+}
+
+const cuda_kernel cuda_simt = {
+    .base = { .name = "cuda_simt",
+              .abi = 1,
+              .is_strided_out = true,
+              .reject = reject,
+              .tactics = tactics,
+              .check = check,
+              .print = print,
+              .cost_ns = cost_ns,
+              .workspace = workspace,
+              .pack_size = pack_size,
+              .pack = pack,
+              .record_size = cuda_record_size,
+              .bind = bind },
+    .code = code,
+};
