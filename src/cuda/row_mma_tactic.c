@@ -162,11 +162,11 @@ void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out
                     t.stages = (uint8_t)(whole ? whole : x->kg);
                     form_add(list, &count, &m, &s, t, bytes);
                 }
-                if (whole > 4) {
+                if (whole > 8 || (x->kg == 1 && whole > 4)) {
                     t.stages = 4;
                     form_add(list, &count, &m, &s, t, bytes);
                 }
-                if (x->kg == 2 && whole > 8) {
+                if (x->kg == 2 && whole > 12) {
                     t.stages = 8;
                     form_add(list, &count, &m, &s, t, bytes);
                 }
