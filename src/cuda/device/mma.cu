@@ -308,12 +308,12 @@ DEVICE void fragments_load(fragments &f, const lane_places &l, u32 a, u32 b, i32
 #pragma unroll
     for (i32 m = 0; m < MI; m++)
 #pragma unroll
-        for (i32 i = 0; i < 4; i++) f.a[m][i] = to_tf32(bits_to_float(f.a[m][i]));
+        for (i32 i = 0; i < 4; i++) f.a[m][i] = to_tf32(float_of_bits(f.a[m][i]));
 #if B_KIND != MMA_B_PACKED
 #pragma unroll
     for (i32 j = 0; j < NJ / 2; j++)
 #pragma unroll
-        for (i32 i = 0; i < 4; i++) f.b[j][i] = to_tf32(bits_to_float(f.b[j][i]));
+        for (i32 i = 0; i < 4; i++) f.b[j][i] = to_tf32(float_of_bits(f.b[j][i]));
 #endif
 #endif
 }
