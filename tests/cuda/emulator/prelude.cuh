@@ -279,12 +279,6 @@ template <class T> static inline T atomicCAS(T *p, T expected, T y, EMULATED_AT)
 #define DEVICE static inline __attribute__((unused))
 #define KERNEL extern "C"
 
-DEVICE float float_of_bits(u32 x) { return __uint_as_float(x); }
-DEVICE u32 bits_of_float(float x) { return __float_as_uint(x); }
-DEVICE double double_of_bits(u64 x) { return __longlong_as_double((i64)x); }
-DEVICE u64 bits_of_double(double x) { return (u64)__double_as_longlong(x); }
-DEVICE float exp2_fast(float x) { return __builtin_exp2f(x); }
-DEVICE float reciprocal_fast(float x) { return 1 / x; }
 struct f16 { u16 bits; };
 struct bf16 { u16 bits; };
 struct alignas(16) u32x4 { u32 x, y, z, w; };
