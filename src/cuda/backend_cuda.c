@@ -50,6 +50,7 @@ const backend cuda_backend = {
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,
     .stream_wait = cuda_stream_wait,
+    .stream_is_done = cuda_stream_is_done,
     .copy = cuda_stream_copy,
     .prepare = prepare,
     .program_time = cuda_program_time,

@@ -76,6 +76,15 @@ sinter_status cuda_stream_wait(env *e, device *d, stream *s, data_fault *fault)
     return status;
 }
 
+/* A failure is told by the wait, which then returns at once. */
+bool cuda_stream_is_done(device *d, stream *s)
+{
+    const bool is_current = cuda_device_enter_any(d);
+    const CUresult r = d->driver.cuStreamQuery(s->handle);
+    if (is_current) cuda_device_leave(d);
+    return r != CUDA_ERROR_NOT_READY;
+}
+
 sinter_status cuda_stream_copy(env *e, device *d, stream *s, copy_kind kind, void *to, const void *from, size_t size)
 {
     if (!size) return cuda_device_check(e, d);

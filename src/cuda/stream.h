@@ -17,6 +17,7 @@ struct stream {
 sinter_status cuda_stream_create(env *e, device *d, void *native, stream **out);
 void          cuda_stream_destroy(env *e, device *d, stream *s);
 sinter_status cuda_stream_wait(env *e, device *d, stream *s, data_fault *fault);
+bool          cuda_stream_is_done(device *d, stream *s);
 sinter_status cuda_stream_copy(env *e, device *d, stream *s, copy_kind kind, void *to, const void *from, size_t size);
 
 #endif
