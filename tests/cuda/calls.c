@@ -293,16 +293,16 @@ static void call_copy_bulk(unsigned dst, const void *src, unsigned bytes, unsign
 static void copy_element(const struct emulator_map *m, const int64_t *at, uint32_t to)
 {
     bool is_in = true;
-    const unsigned char *from = (const unsigned char *)(uintptr_t)m->base;
+    const unsigned char *from = (const unsigned char *)(uintptr_t)m->at;
     for (uint32_t i = 0; i < m->rank; i++) {
         is_in = is_in && at[i] >= 0 && at[i] < (int64_t)m->dim[i];
         if (is_in) from += (uint64_t)at[i] * m->stride[i];
     }
     /* CU_TENSOR_MAP_SWIZZLE_32B, 64B, 128B: units of 16 bytes exchanged by the bits above the line of 128 bytes. */
     const uint32_t mask = m->swizzle ? (1u << m->swizzle) - 1 : 0;
-    unsigned char *dst = shared_pointer(to ^ (to >> 7 & mask) << 4, m->bytes, 1);
-    if (is_in) memcpy(dst, from, m->bytes);
-    else memset(dst, 0, m->bytes);
+    unsigned char *dst = shared_pointer(to ^ (to >> 7 & mask) << 4, (uint32_t)m->stride[0], 1);
+    if (is_in) memcpy(dst, from, (uint32_t)m->stride[0]);
+    else memset(dst, 0, (uint32_t)m->stride[0]);
 }
 
 static void copy_tile(const event *v)
@@ -317,7 +317,7 @@ static void copy_tile(const event *v)
             at[i] = v->at[i] + (int64_t)(rest % m->box[i]) * (m->step[i] ? m->step[i] : 1);
             rest /= m->box[i];
         }
-        copy_element(m, at, v->to + (uint32_t)k * m->bytes);
+        copy_element(m, at, v->to + (uint32_t)k * (uint32_t)m->stride[0]);
     }
 }
 
@@ -334,7 +334,7 @@ static void copy_pixels(const event *v)
         at[axes + 1] = pixel[axes];
         for (uint32_t c = 0; c < m->channels; c++) {
             at[0] = v->at[0] + (int64_t)c;
-            copy_element(m, at, v->to + (k * m->channels + c) * m->bytes);
+            copy_element(m, at, v->to + (k * m->channels + c) * (uint32_t)m->stride[0]);
         }
         uint32_t i = 0;
         for (; i < axes; i++) {
@@ -353,18 +353,19 @@ static void call_copy_tensor(unsigned dst, const void *map, unsigned bar, const 
     memcpy(&m, map, sizeof m);
     if (m.magic != EMULATOR_MAP_MAGIC || (uintptr_t)map % 64) THREAD_FAIL("there is no tensor map at %p", map);
     if (m.is_im2col != (offset != NULL)) THREAD_FAIL("a tensor map for the other kind of copy");
-    uint64_t bytes = m.bytes;
+    uint64_t bytes = (uint32_t)m.stride[0];
     if (offset) bytes *= (uint64_t)m.pixels * m.channels;
     else
         for (uint32_t i = 0; i < m.rank; i++) bytes *= m.box[i];
     const uint32_t inner = offset ? m.channels : m.box[0];
-    if (m.swizzle && inner * m.bytes > 16u << m.swizzle) THREAD_FAIL("a box wider than its swizzled line");
-    if (inner * m.bytes % 16) THREAD_FAIL("a box whose rows are no multiple of 16 bytes");
-    if (m.base % 16) THREAD_FAIL("a tensor map over an address that is not 16-byte aligned");
+    if (m.swizzle && inner * (uint32_t)m.stride[0] > 16u << m.swizzle)
+        THREAD_FAIL("a box wider than its swizzled line");
+    if (inner * (uint32_t)m.stride[0] % 16) THREAD_FAIL("a box whose rows are no multiple of 16 bytes");
+    if (m.at % 16) THREAD_FAIL("a tensor map over an address that is not 16-byte aligned");
     for (uint32_t i = 1; i < m.rank; i++)
         if (m.stride[i] % 16) THREAD_FAIL("a tensor map with a pitch of %llu bytes", m.stride[i]);
     unsigned char *to = shared_pointer(dst, (unsigned)bytes, 128);
-    const volatile unsigned char *probe = (const unsigned char *)(uintptr_t)m.base;
+    const volatile unsigned char *probe = (const unsigned char *)(uintptr_t)m.at;
     (void)*probe;
     event *v = event_add();
     v->block = rt.current->block;

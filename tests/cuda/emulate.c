@@ -158,17 +158,21 @@ bool emulate_code(env *e, const cuda_kernel *k, const problem *p, const tactic *
 
 /* ---- compiling ---- */
 
+/* One more compilation of this key may be under way, in another process or thread: each has a name of its own. */
 static pid_t start_compiler(const char *key)
 {
+    static uint32_t count;
+    char own[48];
+    (void)snprintf(own, sizeof own, "%d.%u", (int)getpid(), __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED));
     char command[4 * PATH], folder[PATH], file[PATH];
     (void)key_path(folder, key, "");
     char *flags = read_file(key_path(file, key, "flags"));
     const char *compiler = getenv("SINTER_CXX");
     (void)snprintf(command, sizeof command,
-                   "cd '%s' && %s %s %s -I'%s' -I. -I'%s' main.cpp -o kernel.%d 2> log.%d && mv kernel.%d kernel.so || "
-                   "mv log.%d log",
+                   "cd '%s' && if %s %s %s -I'%s' -I. -I'%s' main.cpp -o kernel.%s 2> log.%s; then "
+                   "mv kernel.%s kernel.so; rm -f log.%s; else mv log.%s log; fi",
                    folder, compiler ? compiler : "g++", flags_always, flags ? flags : "", emulator_folder,
-                   device_folder, (int)getpid(), (int)getpid(), (int)getpid(), (int)getpid());
+                   device_folder, own, own, own, own, own);
     free(flags);
     const pid_t child = fork();
     if (child == 0) {
@@ -187,14 +191,16 @@ static bool is_compiled(const char *key)
 
 uint32_t emulate_compile(const char (*key)[EMULATED_KEY], uint32_t count, uint32_t jobs)
 {
-    uint32_t running = 0, failed = 0;
+    enum { JOBS_MAX = 64 };
+    pid_t running[JOBS_MAX];
+    uint32_t first = 0, next = 0, failed = 0;
+    if (jobs > JOBS_MAX) jobs = JOBS_MAX;
     for (uint32_t i = 0; i < count; i++) {
         if (is_compiled(key[i])) continue;
-        if (running >= jobs && wait(NULL) > 0) running--;
-        (void)start_compiler(key[i]);
-        running++;
+        if (next - first >= jobs) (void)waitpid(running[first++ % JOBS_MAX], NULL, 0);
+        running[next++ % JOBS_MAX] = start_compiler(key[i]);
     }
-    while (running && wait(NULL) > 0) running--;
+    while (first < next) (void)waitpid(running[first++ % JOBS_MAX], NULL, 0);
     for (uint32_t i = 0; i < count; i++) failed += !is_compiled(key[i]);
     return failed;
 }
@@ -237,21 +243,20 @@ static void make_map(const cuda_map *m, const emulate_job *j, struct emulator_ma
 {
     const void *base = m->is_out ? j->out_at[m->operand] : j->in_at[m->operand];
     *out = (struct emulator_map){ .magic = EMULATOR_MAP_MAGIC,
+                                  .type = m->dtype,
                                   .rank = m->rank,
                                   .swizzle = m->swizzle,
                                   .is_im2col = m->is_im2col,
-                                  .bytes = (unsigned char)(sinter_dtype_bits((sinter_dtype)m->dtype) / 8),
+                                  .at = (uintptr_t)base,
                                   .pixels = m->pixels,
-                                  .channels = m->channels,
-                                  .dtype = m->dtype,
-                                  .base = (uintptr_t)base };
+                                  .channels = m->channels };
     for (uint32_t i = 0; i < 5; i++) {
         out->dim[i] = (unsigned)m->dim[i];
         out->stride[i] = m->stride[i];
         out->box[i] = (unsigned short)m->box[i];
         out->step[i] = (unsigned short)m->step[i];
     }
-    out->stride[0] = out->bytes;
+    out->stride[0] = sinter_dtype_bits((sinter_dtype)m->dtype) / 8;
     memcpy(out->low, m->low, sizeof out->low);
     memcpy(out->high, m->high, sizeof out->high);
 }

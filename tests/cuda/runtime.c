@@ -275,10 +275,7 @@ static bool prepare(void)
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     rt.shared_memory = mmap(NULL, (size_t)SHARED_PLACE * CLUSTER_MAX, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    static char signal_stack[64 << 10];
-    const stack_t stack = { .ss_sp = signal_stack, .ss_size = sizeof signal_stack };
     struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
-    (void)sigaltstack(&stack, NULL);
     const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGALRM };
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) (void)sigaction(signals[i], &action, NULL);
     return rt.fibers && rt.warps && rt.stacks != MAP_FAILED && rt.shared_memory != MAP_FAILED;
@@ -386,6 +383,10 @@ bool runtime_run(const runtime_launch *l, char *why, size_t size)
     rt.is_open = true;
     rt.threads = l->block;
     rt.cluster = l->cluster ? l->cluster : 1;
+    /* For signals where a thread of the kernel has no stack left. */
+    static char signal_stack[64 << 10];
+    const stack_t stack = { .ss_sp = signal_stack, .ss_size = sizeof signal_stack };
+    (void)sigaltstack(&stack, NULL);
     bool is_good = prepare() && check_launch(l) && open_entry(l);
     if (is_good) {
         (void)alarm(l->seconds);

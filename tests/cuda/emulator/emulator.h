@@ -28,15 +28,17 @@ struct emulator_lane_exchange { unsigned value, by; };          /* shuffles, bal
 struct emulator_lane_matrix { unsigned *r; unsigned at, count; };
 struct emulator_lane_mma { void *c; const void *a; unsigned b0, b1; const void *b; };
 
-/* What stands in the 128 bytes of an emulated tensor map (launch.h: cuda_map). */
+/* What stands in the 128 bytes of an emulated tensor map (launch.h: cuda_map): as the fake driver fills it (fake_map). */
 struct emulator_map {
-    unsigned char magic, rank, swizzle, is_im2col, bytes, pixels, channels, dtype;
-    unsigned long long base, stride[5];         /* bytes; stride[0] is that of an element */
+    unsigned magic;
+    unsigned char type, rank, swizzle, is_im2col;
+    unsigned long long at, stride[5];           /* bytes; stride[0]: of an element */
     unsigned dim[5];
     unsigned short box[5], step[5];
     short low[3], high[3];
+    unsigned short pixels, channels;
 };
-enum { EMULATOR_MAP_MAGIC = 0xE7 };
+enum { EMULATOR_MAP_MAGIC = 0x50414d46 };
 
 struct emulator_calls {
     /* The warp meets: returns when the last lane has come and the work is done. */
