@@ -60,7 +60,7 @@ static void measure(const char *path, char name[ENTRIES][64], uint32_t count, fa
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     for (uint32_t i = 0; object && i < count; i++) {
         char symbol[96];
-        (void)snprintf(symbol, sizeof symbol, "emulated_sizes_%s", name[i]);
+        (void)snprintf(symbol, sizeof symbol, "emulated_sizes_%.63s", name[i]);
         void *at = dlsym(object, symbol);
         unsigned (*sizes)(unsigned *);
         unsigned size[64] = { 0 };
