@@ -43,7 +43,7 @@ static void *compile_nothing(const fake_source *s, size_t *size, char **log)
     for (int k = 0; k < s->option_count; k++)
         if (!strncmp(s->options[k], "-arch=sm_", 9)) i->sm = (uint32_t)atoi(s->options[k] + 9);
     for (int k = 0; k < FAKE_PARAMS; k++) {
-        char name[16];
+        char name[24];
         (void)snprintf(name, sizeof name, "FAKE_PARAM%d", k);
         const long bytes = option(s, name);
         if (bytes <= 0) break;
