@@ -38,11 +38,17 @@ static uint32_t power_of(int64_t n, uint32_t most)
 static const char *type_of(const problem *p, mma_shape *s)
 {
     const sinter_dtype x = p->in[0].dtype, w = p->in[1].dtype;
-    REJECT_UNLESS(x == w, "the factors differ in type");
-    if (x == SINTER_DTYPE_F16) s->type = MMA_F16;
+    if (x == SINTER_DTYPE_U8 && w == SINTER_DTYPE_I8) s->type = MMA_U8_S8;
+    else if (x == SINTER_DTYPE_I8 && w == SINTER_DTYPE_U8) s->type = MMA_S8_U8;
+    else if (x != w) return "the factors differ in type";
+    else if (x == SINTER_DTYPE_F16) s->type = MMA_F16;
     else if (x == SINTER_DTYPE_BF16) s->type = MMA_BF16;
     else if (x == SINTER_DTYPE_F32) s->type = MMA_TF32;
+    else if (x == SINTER_DTYPE_I8) s->type = MMA_S8;
+    else if (x == SINTER_DTYPE_U8) s->type = MMA_U8;
     else return "not in a type of the tensor cores";
+    REJECT_UNLESS((s->type >= MMA_S8) == (p->op == OP_matmul_integer || p->op == OP_conv_integer),
+                  "not in a type of the tensor cores");
     s->element = (uint8_t)(sinter_dtype_bits(x) / 8);
     s->chunk = (uint8_t)(16 / s->element);
     return NULL;
@@ -54,21 +60,61 @@ static bool count_add(int64_t *count, int64_t by)
     return i64_mul(*count, by, count) && *count < INT32_MAX;
 }
 
+/* conv's attributes and those of conv_integer. */
+typedef struct taps_attrs {
+    const attr_ints *stride, *dilation, *pad;
+    int64_t groups;
+} taps_attrs;
+
+static taps_attrs taps_of(op_id op, const void *attrs)
+{
+    if (op == OP_conv) {
+        const attrs_conv *a = attrs;
+        return (taps_attrs){ &a->stride, &a->dilation, &a->pad, a->groups };
+    }
+    const attrs_conv_integer *a = attrs;
+    return (taps_attrs){ &a->stride, &a->dilation, &a->pad, a->groups };
+}
+
+static bool is_one(const problem_operand *o)
+{
+    for (uint32_t i = 0; i < o->rank; i++)
+        if (o->dim[i].min != 1 || o->dim[i].max != 1) return false;
+    return true;
+}
+
+/* Zero points of integers: one of X, of W one or one for each column. */
+static const char *zeros_shape(const problem *p, mma_shape *s)
+{
+    if (s->type < MMA_S8) return NULL;
+    s->has_zero_x = p->count_anchor > 2 && p->in[2].dtype != SINTER_DTYPE_NONE;
+    s->has_zero_w = p->count_anchor > 3 && p->in[3].dtype != SINTER_DTYPE_NONE;
+    REJECT_UNLESS(s->b_kind == MMA_B_PACKED, "integers by what is no constant");
+    REJECT_UNLESS(!s->has_zero_x || (p->in[2].dtype == p->in[0].dtype && is_one(&p->in[2])),
+                  "the left factor has several zero points, or of another type");
+    REJECT_UNLESS(!s->has_zero_x || p->in[2].is_const || !s->spatial, "pads with a zero point that is no constant");
+    if (!s->has_zero_w) return NULL;
+    const problem_operand *z = &p->in[3];
+    REJECT_UNLESS(z->dtype == p->in[1].dtype && (is_one(z) || (z->rank == 1 && !z->is_strided)),
+                  "the right factor's zero points are no row, or of another type");
+    return NULL;
+}
+
 static const char *conv_shape(const problem *p, mma_shape *s)
 {
-    const attrs_conv *a = p->attrs;
+    const taps_attrs a = taps_of(p->op, p->attrs);
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
     const uint32_t spatial = x->rank - 2u;
     REJECT_UNLESS(w->is_const, "the filter is no constant");
     for (uint32_t i = 0; i < w->rank; i++) REJECT_UNLESS(is_static(w->dim[i]), "the filter's size is not fixed");
     REJECT_UNLESS(is_static(x->dim[1]), "the number of channels is not fixed");
-    REJECT_UNLESS(a->groups > 0 && x->dim[1].max % a->groups == 0 && w->dim[0].max % a->groups == 0,
+    REJECT_UNLESS(a.groups > 0 && x->dim[1].max % a.groups == 0 && w->dim[0].max % a.groups == 0,
                   "the groups do not divide the channels");
-    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
+    REJECT_UNLESS(a.stride->count == spatial && a.dilation->count == spatial && a.pad->count == 2 * spatial,
                   "an attribute list has another length");
     s->is_conv = true;
-    s->groups = a->groups;
+    s->groups = a.groups;
     s->is_grouped = s->groups > 1;
     s->channels = w->dim[1].max;
     s->cols = w->dim[0].max / s->groups;
@@ -76,7 +122,7 @@ static const char *conv_shape(const problem *p, mma_shape *s)
     s->inner = w->dim[w->rank - 1].max;
     s->outer = 1;
     for (uint32_t i = 0; i < spatial; i++) {
-        const bool has_taps = w->dim[2 + i].max > 1 || a->pad.at[i] || a->pad.at[spatial + i];
+        const bool has_taps = w->dim[2 + i].max > 1 || a.pad->at[i] || a.pad->at[spatial + i];
         if (has_taps) s->spatial = (uint8_t)spatial;
         if (i + 1 < spatial) REJECT_UNLESS(count_add(&s->outer, w->dim[2 + i].max), "the filter is too large");
     }
@@ -95,10 +141,10 @@ static const char *conv_shape(const problem *p, mma_shape *s)
 
 static const char *matmul_shape(const problem *p, mma_shape *s)
 {
-    const attrs_matmul *a = p->attrs;
+    const attrs_matmul *a = p->op == OP_matmul ? p->attrs : NULL;
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     REJECT_UNLESS(x->rank >= 2 && w->rank >= 2, "an operand is a vector");
-    const bool trans_a = p->op == OP_matmul && a->trans_a, trans_b = p->op == OP_matmul && a->trans_b;
+    const bool trans_a = a && a->trans_a, trans_b = a && a->trans_b;
     s->x_m = (uint8_t)(x->rank - (trans_a ? 1 : 2));
     s->x_k = (uint8_t)(x->rank - (trans_a ? 2 : 1));
     s->w_k = (uint8_t)(w->rank - (trans_b ? 1 : 2));
@@ -140,11 +186,13 @@ static const char *matmul_shape(const problem *p, mma_shape *s)
 const char *mma_shape_of(const problem *p, mma_shape *s)
 {
     *s = (mma_shape){ 0 };
-    const bool is_conv = p->op == OP_conv;
-    REJECT_UNLESS(is_conv || p->op == OP_matmul, "no product of matrices, nor a convolution");
+    const bool is_conv = p->op == OP_conv || p->op == OP_conv_integer;
+    REJECT_UNLESS(is_conv || p->op == OP_matmul || p->op == OP_matmul_integer,
+                  "no product of matrices, nor a convolution");
     REJECT_UNLESS(!p->prologue, "has a prologue");
     const char *why = type_of(p, s);
     if (!why) why = is_conv ? conv_shape(p, s) : matmul_shape(p, s);
+    if (!why) why = zeros_shape(p, s);
     if (why) return why;
     if (!i64_mul(s->inner, s->channels, &s->run) || s->run > INT32_MAX / 2) return "a sum is too long";
     s->run = (s->run + s->chunk - 1) / s->chunk * s->chunk;
@@ -203,6 +251,8 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "BATCH_AXES", s.batch_axes);
     cuda_code_define(c, "GROUPED", s.is_grouped);
     cuda_code_define(c, "B_KIND", s.b_kind);
+    cuda_code_define(c, "HAS_ZERO_X", s.has_zero_x);
+    cuda_code_define(c, "HAS_ZERO_W", s.has_zero_w);
     cuda_code_define(c, "VEC", m.split_log ? 4 : 8);
     if (target->isa < 90) cuda_code_define(c, "STAGES", m.stages);
     emit_space e;
@@ -245,7 +295,7 @@ static sinter_status row_axis_set(binding *b, uint32_t i, int64_t size, int64_t 
     return SINTER_OK;
 }
 
-static sinter_status conv_bind(binding *b, const problem *p, const attrs_conv *at, const mma_tile *tile, const view *x,
+static sinter_status conv_bind(binding *b, const problem *p, const taps_attrs *at, const mma_tile *tile, const view *x,
                                const view *y)
 {
     const mma_shape *s = &b->s;
@@ -257,16 +307,16 @@ static sinter_status conv_bind(binding *b, const problem *p, const attrs_conv *a
     for (uint32_t i = 0; i < spatial; i++) {
         TRY(units_of(b, x->dim[2 + i], x->stride[2 + i], &step));
         int64_t row, tap;
-        if (!i64_mul(step, at->stride.at[i], &row) || !i64_mul(step, at->dilation.at[i], &tap) || tap > INT32_MAX / 2 ||
-            tap < INT32_MIN / 2)
+        if (!i64_mul(step, at->stride->at[i], &row) || !i64_mul(step, at->dilation->at[i], &tap) ||
+            tap > INT32_MAX / 2 || tap < INT32_MIN / 2)
             return overflows(b->e);
         TRY(row_axis_set(b, 1 + i, y->dim[2 + i], row));
         const int64_t taps = p->in[1].dim[2 + i].max;
         b->reach += (taps - 1) * (tap < 0 ? -tap : tap);
-        base -= at->pad.at[i] * step;
-        a->stride[i] = (small)at->stride.at[i];
-        a->pad[i] = (small)at->pad.at[i];
-        a->dilation[i] = (small)at->dilation.at[i];
+        base -= at->pad->at[i] * step;
+        a->stride[i] = (small)at->stride->at[i];
+        a->pad[i] = (small)at->pad->at[i];
+        a->dilation[i] = (small)at->dilation->at[i];
         a->in[i] = (small)x->dim[2 + i];
         a->tap_step[i] = (small)tap;
         a->kernel_div[i] = cuda_fast_div(taps);
@@ -332,7 +382,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     binding b = { .e = e, .a = &args, .rows = 1, .batch = 1 };
     const char *why = mma_shape_of(p, &b.s);
     if (why) return FAIL(e, INTERNAL, "cuda_mma was given a problem that it rejects: %s", why);
-    TRY(b.s.is_conv ? conv_bind(&b, p, attrs, tile, &in[0], &out[0])
+    const taps_attrs taps = b.s.is_conv ? taps_of(p->op, attrs) : (taps_attrs){ 0 };
+    TRY(b.s.is_conv ? conv_bind(&b, p, &taps, tile, &in[0], &out[0])
                     : matmul_bind(&b, p, tile, &in[0], &in[1], &out[0]));
     if (b.reach > INT32_MAX / 2)
         return FAIL(e, UNSUPPORTED, "an operand spans %lld units; less than 2^30 is wanted", (long long)b.reach);
@@ -352,6 +403,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     args.channel_div = cuda_fast_div(s->channels);
     args.taps_outer = (small)s->outer;
     args.taps_inner = (small)s->inner;
+    args.terms = (small)(s->outer * s->inner * s->channels);
+    args.w_sums = (wide)mma_packed_tiles(s, tile);
+    args.zero_w_step = s->has_zero_w && p->in[3].rank == 1 && p->in[3].dim[0].max > 1;
     args.split_log = m.split_log;
     args.trigger = m.trigger;
     args.m_tiles = (small)m_tiles;
@@ -373,6 +427,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     *a = args;
     CUDA_PATCH(r, a, x, PATCH_IN, 0);
     CUDA_PATCH(r, a, w, PATCH_IN, 1);
+    if (s->has_zero_x) CUDA_PATCH(r, a, zero_x, PATCH_IN, 2);
+    if (s->has_zero_w) CUDA_PATCH(r, a, zero_w, PATCH_IN, 3);
     emit_space space;
     emit_space_of(p, &space);
     return emit_bind(e, &space, in, out, r);

@@ -12,6 +12,7 @@ typedef struct mma_shape {
     uint8_t a_vec, b_kind;              /* elements of X read at once; MMA_B_PACKED … */
     uint8_t spatial, row_axes, batch_axes;              /* spatial: axes with taps, 0 for a plain product */
     bool    is_conv, is_grouped;
+    bool    has_zero_x, has_zero_w;     /* integers: zero points */
     uint8_t x_m, x_k, w_k, w_n;         /* axes, of matmul */
     int64_t groups, channels, inner, outer, run;        /* run: padded length of a row of taps */
     int64_t rows, cols, k, batch;       /* k: padded */
@@ -41,7 +42,8 @@ double mma_cost_ns(const problem *p, const tactic *t, const kernel_target *targe
 
 size_t mma_pack_size(const problem *p, const tactic *t, uint32_t input);
 void   mma_pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst);
-/* Bytes of one packed matrix. */
+/* Bytes of one packed matrix: its tiles; with, of integers, the sums of its columns behind them. */
+size_t mma_packed_tiles(const mma_shape *s, const mma_tile *tile);
 size_t mma_packed_matrix(const mma_shape *s, const mma_tile *tile);
 
 #endif

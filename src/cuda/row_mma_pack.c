@@ -8,11 +8,17 @@
 
 #include <string.h>
 
-size_t mma_packed_matrix(const mma_shape *s, const mma_tile *tile)
+size_t mma_packed_tiles(const mma_shape *s, const mma_tile *tile)
 {
     const size_t tiles = ((size_t)s->cols + tile->bn - 1) / tile->bn;
     const size_t step = MMA_STEP_BYTES / s->element, steps = ((size_t)s->k + step - 1) / step;
     return size_mul(size_mul(tiles, steps), (size_t)tile->bn * MMA_STEP_BYTES);
+}
+
+size_t mma_packed_matrix(const mma_shape *s, const mma_tile *tile)
+{
+    const size_t columns = ((size_t)s->cols + tile->bn - 1) / tile->bn * tile->bn;
+    return size_add(mma_packed_tiles(s, tile), s->type >= MMA_S8 ? size_mul(columns, 4) : 0);
 }
 
 static int64_t matrices(const problem *p, const mma_shape *s)
@@ -26,7 +32,10 @@ static int64_t matrices(const problem *p, const mma_shape *s)
 size_t mma_pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     mma_shape s;
-    if (input != 1 || mma_shape_of(p, &s) || s.b_kind != MMA_B_PACKED) return 0;
+    if (mma_shape_of(p, &s)) return 0;
+    /* A zero point that pads is read 16 bytes at once. */
+    if (input == 2 && s.has_zero_x && p->in[2].is_const) return 16;
+    if (input != 1 || s.b_kind != MMA_B_PACKED) return 0;
     const mma_tactic tt = mma_tactic_of(t);
     return size_mul(mma_packed_matrix(&s, mma_tile_at(tt.tile)), (size_t)matrices(p, &s));
 }
@@ -39,8 +48,9 @@ static uint32_t tf32_of(uint32_t bits)
 
 /* One matrix: elements at n * stride_n + the offset of its (row of taps, tap, channel). */
 static void pack_matrix(const mma_shape *s, uint32_t bn, const uint8_t *src, int64_t stride_n, int64_t stride_c,
-                        const int64_t *taps, const int64_t *stride_k, uint8_t *dst)
+                        const int64_t *taps, const int64_t *stride_k, uint8_t *dst, int32_t *sums)
 {
+    const bool is_unsigned = s->type == MMA_U8 || s->type == MMA_S8_U8;
     const int64_t step = MMA_STEP_BYTES / s->element, steps = (s->k + step - 1) / step;
     for (int64_t n = 0; n < s->cols; n++) {
         uint8_t *row = dst + (n / bn * steps * bn + n % bn) * MMA_STEP_BYTES;
@@ -54,6 +64,7 @@ static void pack_matrix(const mma_shape *s, uint32_t bn, const uint8_t *src, int
                     uint8_t *to = row + k / step * bn * MMA_STEP_BYTES + ((k % step / s->chunk) ^ (n & 7)) * 16 +
                                   k % s->chunk * s->element;
                     memcpy(to, from + c * stride_c * s->element, s->element);
+                    if (s->type >= MMA_S8) sums[n] += is_unsigned ? *to : (int8_t)*to;
                     if (s->type != MMA_TF32) continue;
                     uint32_t bits;
                     memcpy(&bits, to, sizeof bits);
@@ -69,8 +80,12 @@ void mma_pack(const problem *p, const tactic *t, uint32_t input, const view *src
 {
     mma_shape s;
     if (mma_shape_of(p, &s)) return;
+    if (input == 2) {
+        memset(dst, *(const uint8_t *)src->data, 16);
+        return;
+    }
     const mma_tile *tile = mma_tile_at(mma_tactic_of(t).tile);
-    const size_t size = mma_packed_matrix(&s, tile);
+    const size_t size = mma_packed_matrix(&s, tile), sums_at = mma_packed_tiles(&s, tile);
     memset(dst, 0, mma_pack_size(p, t, input));
     const int64_t one[3] = { 1, 1, 1 }, none[3] = { 0, 0, 0 };
     if (s.is_conv) {
@@ -81,7 +96,8 @@ void mma_pack(const problem *p, const tactic *t, uint32_t input, const view *src
         }
         for (int64_t g = 0; g < s.groups; g++)
             pack_matrix(&s, tile->bn, (const uint8_t *)src->data + g * s.cols * src->stride[0] * s.element,
-                        src->stride[0], src->stride[1], taps, stride, (uint8_t *)dst + (size_t)g * size);
+                        src->stride[0], src->stride[1], taps, stride, (uint8_t *)dst + (size_t)g * size,
+                        (int32_t *)(void *)((uint8_t *)dst + (size_t)g * size + sums_at));
         return;
     }
     int64_t at[SINTER_RANK_MAX] = { 0 };
@@ -91,6 +107,6 @@ void mma_pack(const problem *p, const tactic *t, uint32_t input, const view *src
         int64_t offset = 0;
         for (uint32_t i = 0; i < rank; i++) offset += at[i] * src->stride[i];
         pack_matrix(&s, tile->bn, (const uint8_t *)src->data + offset * s.element, src->stride[s.w_n],
-                    src->stride[s.w_k], one, none, to);
+                    src->stride[s.w_k], one, none, to, (int32_t *)(void *)(to + sums_at));
     }
 }

@@ -10,7 +10,10 @@
  *
  * Compiled with: TYPE, BM, BN, WM, WN, KG, MIN_BLOCKS; CLUSTER (sums meet in a cluster); A_VEC (elements of X read at
  * once); SPATIAL (axes with taps; 0: none); ROW_AXES, AXIS_GAP (result axes of a row: 0, 1 + AXIS_GAP, …), BATCH_AXES,
- * GROUPED; B_KIND; VEC (columns of an epilogue item); STAGES (below sm_90). */
+ * GROUPED; B_KIND; VEC (columns of an epilogue item); HAS_ZERO_X, HAS_ZERO_W (integers); STAGES (below sm_90).
+ *
+ * Zero points: the sum of (x - zx) (w - zw) is that of x w, less zx times the sum of w, less zw times the sum of x, and
+ * terms * zx * zw. Sums of w are packed behind the weights; those of x are a product by ones. */
 #include "prelude.cuh"
 
 #include "mma_args.h"
@@ -35,6 +38,16 @@ typedef i32 sum;
 #else
 typedef float sum;
 #endif
+#if TYPE == MMA_U8 || TYPE == MMA_U8_S8
+typedef u8 x_byte;
+#else
+typedef i8 x_byte;
+#endif
+#if TYPE == MMA_U8 || TYPE == MMA_S8_U8
+typedef u8 w_byte;
+#else
+typedef i8 w_byte;
+#endif
 
 DEVICE void product(sum (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
 {
@@ -46,8 +59,12 @@ DEVICE void product(sum (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
     mma_tf32(c, a, b0, b1);
 #elif TYPE == MMA_S8
     mma_s8(c, a, b0, b1);
-#else
+#elif TYPE == MMA_U8
     mma_u8(c, a, b0, b1);
+#elif TYPE == MMA_S8_U8
+    mma_s8_u8(c, a, b0, b1);
+#else
+    mma_u8_s8(c, a, b0, b1);
 #endif
 }
 
@@ -102,6 +119,7 @@ DEVICE void row_split(const mma_args &a, i32 m, i32 (&at)[ROW_AXES])
 constexpr i32 NOWHERE = -(1 << 30);
 
 constexpr i32 UNIT = A_VEC * ELEMENT;                   /* bytes: offsets in X count these */
+constexpr bool PADS_ZERO = HAS_ZERO_X && SPATIAL;       /* pads are zero points, so that sums of w are those of all taps */
 
 struct x_rows {
     const u8 *base;
@@ -158,8 +176,10 @@ DEVICE void x_load(const mma_args &a, const x_rows &x, i32 step, u32 to)
 #pragma unroll
         for (i32 i = 0; i < SPATIAL; i++) is_valid = is_valid && (u32)(x.from[j][i] + tap[i]) < (u32)a.in[i];
         if (BM % PASS && first + j * PASS >= BM) continue;
-        copy_async16(shared_address(shared_base()) + place + j * PASS * MMA_STEP_BYTES,
-                     x.base + (i64)(x.at[j] + offset) * UNIT, is_valid);
+        const u8 *from = x.base + (i64)(x.at[j] + offset) * UNIT;
+        if (PADS_ZERO && !is_valid) from = (const u8 *)a.zero_x;
+        copy_async16(shared_address(shared_base()) + place + j * PASS * MMA_STEP_BYTES, from,
+                     PADS_ZERO ? is_in : is_valid);
     }
 #else
     /* Channels that are no whole chunks: a chunk holds elements of one row of taps, in (tap, channel) order. */
@@ -202,6 +222,10 @@ DEVICE void x_load(const mma_args &a, const x_rows &x, i32 step, u32 to)
             bool is_one = is_valid && is_part[v];
             if (SPATIAL) is_one = is_one && (u32)(x.from[j][AXES - 1] + inner[v]) < (u32)a.in[AXES - 1];
             const u8 *from = x.base + (i64)(x.at[j] + offset[v]) * UNIT;
+            if (PADS_ZERO) {
+                if (!is_one) from = (const u8 *)a.zero_x;
+                is_one = is_part[v];
+            }
             if constexpr (A_VEC * ELEMENT >= 4)
                 copy_async<A_VEC * ELEMENT>(shared_address(shared_base()) + row + v * A_VEC * ELEMENT, from, is_one);
             else if constexpr (A_VEC * ELEMENT == 2) {
@@ -217,7 +241,7 @@ DEVICE void x_load(const mma_args &a, const x_rows &x, i32 step, u32 to)
 
 /* ---- W into shared memory ---- */
 
-DEVICE const u8 *w_begin(const mma_args &a, const place &p)
+DEVICE const u8 *w_matrix(const mma_args &a, const place &p)
 {
     const u8 *base = (const u8 *)a.w;
 #if GROUPED
@@ -225,6 +249,12 @@ DEVICE const u8 *w_begin(const mma_args &a, const place &p)
 #endif
 #pragma unroll
     for (i32 i = 0; i < BATCH_AXES; i++) base += (i64)p.batch[i] * a.w_batch[i];
+    return base;
+}
+
+DEVICE const u8 *w_begin(const mma_args &a, const place &p)
+{
+    const u8 *base = w_matrix(a, p);
 #if B_KIND == MMA_B_PACKED
     base += (i64)(p.n0 / BN) * a.steps * B_BYTES;
 #elif B_KIND == MMA_B_NK
@@ -318,6 +348,21 @@ DEVICE void fragments_load(fragments &f, const lane_places &l, u32 a, u32 b, i32
 #endif
 }
 
+#if HAS_ZERO_W
+/* Sums of the rows of X: every column of a product by ones. */
+DEVICE void step_sums(sum (&acc)[MI][4], const lane_places &l, u32 a)
+{
+#pragma unroll
+    for (i32 k = 0; k < 4; k++)
+#pragma unroll
+        for (i32 m = 0; m < MI; m++) {
+            u32 f[4];
+            load_matrix4(f, a + ((l.a + m * 16 * MMA_STEP_BYTES) ^ (u32)(k << 5)));
+            product(acc[m], f, 0x01010101, 0x01010101);
+        }
+}
+#endif
+
 /* One step: four times 32 bytes of k, the next fragments under way while these are multiplied where there is room. */
 DEVICE void step_run(sum (&acc)[MI][NJ][4], const lane_places &l, u32 a, u32 b)
 {
@@ -359,7 +404,7 @@ DEVICE bool item_begin(const mma_args &a, const epi_args &ea, const place &p, i3
     return true;
 }
 
-DEVICE void item_finish(const epi_args &ea, const sum *part, i32 parts, i32 rows, i32 e, const epi_row &r, i32 i,
+DEVICE void item_finish(const mma_args &a, const epi_args &ea, const u8 *w, const sum *part, i32 parts, i32 rows, i32 e, const epi_row &r, i32 i,
                         i32 count, const epi_regs<VEC> &x)
 {
     const sum *from = part + e / (BN / VEC) * PITCH + e % (BN / VEC) * VEC;
@@ -371,6 +416,20 @@ DEVICE void item_finish(const epi_args &ea, const sum *part, i32 parts, i32 rows
 #pragma unroll
             for (i32 c = 0; c < 4; c++) total[v + c] += s.at[c];
         }
+#if HAS_ZERO_X || HAS_ZERO_W
+    const i32 column = e % (BN / VEC) * VEC, zero_x = HAS_ZERO_X ? *(const x_byte *)a.zero_x : 0;
+    i32 x_sum = 0;
+#if HAS_ZERO_W
+    const sum *sums = part + e / (BN / VEC) * PITCH + BN;
+    for (i32 k = 0; k < parts; k++, sums += rows * PITCH) x_sum += *sums;
+#endif
+#pragma unroll
+    for (i32 c = 0; c < VEC; c++) {
+        if (HAS_ZERO_X) total[c] -= zero_x * ((const i32 *)w)[column + c];
+        if (HAS_ZERO_W && c < count)
+            total[c] -= (x_sum - a.terms * zero_x) * ((const w_byte *)a.zero_w)[(i + c) * a.zero_w_step];
+    }
+#endif
     epi_acc v[VEC];
 #pragma unroll
     for (i32 c = 0; c < VEC; c++) v[c] = (epi_acc)total[c];
@@ -453,6 +512,9 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
     if (a.trigger == 2) grid_trigger();
 
     sum acc[MI][NJ][4] = {};
+#if HAS_ZERO_W
+    sum x_sums[MI][4] = {};
+#endif
     const lane_places lane = lane_begin(wm, wn);
     const i32 rounds = (n + KG - 1) / KG;
     i32 slot = 0;                       /* of the first step of this round */
@@ -492,6 +554,9 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
         }
 #endif
         if (i < n) step_run(acc, lane, shared + (u32)mine * A_BYTES, shared + b_at + (u32)mine * B_BYTES);
+#if HAS_ZERO_W
+        if (i < n && wn == 0) step_sums(x_sums, lane, shared + (u32)mine * A_BYTES);
+#endif
         slot += KG;
         if (slot >= stages) {
             slot = 0;
@@ -502,6 +567,8 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
     }
     if (a.trigger == 3) grid_trigger();
 
+    /* Of this tile's columns. */
+    const u8 *sums = w_matrix(a, p) + a.w_sums + (i64)p.n0 * 4;
     sum *part = (sum *)shared_base();
 #if CLUSTER
     part += (u32)stages * (A_BYTES + B_BYTES) / sizeof(sum);
@@ -520,6 +587,9 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
             sum *to = cluster_map(part, (u32)owner) + ((p.rank * KG + group) * rows + at - owner * rows) * PITCH;
 #else
             sum *to = part + (group * BM + at) * PITCH;
+#endif
+#if HAS_ZERO_W
+            if (wn == 0 && lane_column == 0) to[BN] = x_sums[m][2 * h];
 #endif
             to += wn * (BN / WN) + lane_column;
 #pragma unroll
@@ -544,6 +614,6 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
 #pragma unroll
         for (i32 k = 0; k < BATCH; k++)
             if (is_item[k])
-                item_finish(ea, part, parts, rows, t + (from + k) * THREADS, row[k], column[k], count[k], regs[k]);
+                item_finish(a, ea, sums, part, parts, rows, t + (from + k) * THREADS, row[k], column[k], count[k], regs[k]);
     }
 }

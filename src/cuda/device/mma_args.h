@@ -13,7 +13,9 @@ enum { MMA_ROW_AXES = 7, MMA_BATCH_AXES = 6, MMA_SPATIAL = 3, MMA_STEP_BYTES = 1
 #define MMA_BF16 1
 #define MMA_TF32 2
 #define MMA_S8 3
-#define MMA_U8 4                        /* u8 rows by s8 weights */
+#define MMA_U8 4
+#define MMA_S8_U8 5                     /* of X, of W */
+#define MMA_U8_S8 6
 
 /* -DB_KIND: how W lies. */
 #define MMA_B_PACKED 0                  /* tiles of BN rows of 128 bytes, in the order of reading, swizzled */
@@ -22,6 +24,9 @@ enum { MMA_ROW_AXES = 7, MMA_BATCH_AXES = 6, MMA_SPATIAL = 3, MMA_STEP_BYTES = 1
 
 typedef struct mma_args {
     address x, w;
+    address zero_x, zero_w;             /* integers: zero points, of X one (16 copies where it pads), of W by column */
+    small zero_w_step, terms;           /* 0: one for all columns; terms of a sum */
+    wide w_sums;                        /* bytes from a packed matrix to the sums of its columns, i32 */
     small rows, cols;                   /* of one product */
     small chunks, steps;                /* of 16 bytes, of 128 bytes: along k */
     small stages, split_log, trigger;   /* 1: at the top, 2: when the rows' loads are issued, 3: behind the main loop */

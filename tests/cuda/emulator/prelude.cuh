@@ -418,6 +418,18 @@ DEVICE void mma_s8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT)
 {
     emulated_mma(EMULATOR_MMA_S8, c, a, b0, b1, file, line);
 }
+DEVICE void mma_u8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT)
+{
+    emulated_mma(EMULATOR_MMA_U8, c, a, b0, b1, file, line);
+}
+DEVICE void mma_s8_u8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT)
+{
+    emulated_mma(EMULATOR_MMA_S8_U8, c, a, b0, b1, file, line);
+}
+DEVICE void mma_u8_s8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT)
+{
+    emulated_mma(EMULATOR_MMA_U8_S8, c, a, b0, b1, file, line);
+}
 #endif
 
 #if SM >= 90
