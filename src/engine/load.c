@@ -72,7 +72,7 @@ static sinter_status copy_staged(engine *g, stream *s, uint8_t *stage, size_t ha
 
 static sinter_status upload_weights(engine *g)
 {
-    enum { HALF = 16 << 20 };
+    enum { HALF = 4 << 20 };
     uint64_t first = UINT64_MAX, end = 0;
     for (uint32_t i = 0; i < g->storage_count; i++) {
         const engine_storage *x = &g->storage[i];

@@ -45,6 +45,18 @@ static const infer_value *stored(const expr *x, const infer_value *out)
     return NULL;
 }
 
+/* The anchor's inputs: its first is what the prologue stores, with the dims of input 0. */
+static infer_value *anchor_inputs(const problem *p, arena *scratch, infer_value *in)
+{
+    if (!p->prologue) return in;
+    infer_value *list = ARENA_NEW(scratch, infer_value, p->count_anchor);
+    if (!list) return NULL;
+    memcpy(list, in, sizeof *list * p->count_anchor);
+    for (uint32_t i = 0; i < p->prologue->count; i++)
+        if (p->prologue->at[i].op == EXPR_STORE) list[0].dtype = (sinter_dtype)p->prologue->at[i].dtype;
+    return list;
+}
+
 bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs,
                           infer_value *in, const infer_value *out)
 {
@@ -64,9 +76,9 @@ bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const prob
                     .attrs = attrs,
                     .count_in = p->epilogue || p->prologue ? p->count_anchor : p->count_in,
                     .count_out = count_out,
-                    .in = in };
+                    .in = anchor_inputs(p, scratch, in) };
     x.out = ARENA_NEW(scratch, infer_value, count_out);
-    if (!x.out || op_infer(&x) != SINTER_OK) return false;
+    if (!x.in || !x.out || op_infer(&x) != SINTER_OK) return false;
     if (p->epilogue) return loads_fit(t, p->epilogue, in, &x.out[0]) && stores_fit(t, p->epilogue, out, &x.out[0]);
     for (uint32_t i = 0; i < count_out; i++)
         if (out[i].dtype != SINTER_DTYPE_NONE && (x.out[i].dtype != out[i].dtype || !same_dims(&x.out[i], &out[i])))
