@@ -25,7 +25,7 @@ typedef struct loaded_code {
     bool        has_wide_clusters;      /* clusters of more than 8 blocks are allowed */
 } loaded_code;
 
-/* What an engine carries: taken where all but the key's version of NVRTC agrees, so that it serves where there is none. */
+/* What an engine carries: taken where all but the key's version of NVRTC agrees, so it serves where there is none. */
 typedef struct carried_code {
     struct carried_code *next;
     uint8_t     key[CUDA_KEY];
@@ -48,7 +48,8 @@ sinter_status code_table_resolve(env *e, device *d, const kernel_use *use, uint3
 /* Raises what one block of the code may have, with the context current. */
 sinter_status code_table_allow(env *e, device *d, loaded_code *x, uint32_t shared, uint32_t cluster);
 sinter_status code_table_export(env *e, device *d, const kernel_use *use, uint32_t count,
-                                sinter_status (*add)(void *user, const uint8_t key[CUDA_KEY], const void *bytes, size_t size),
+                                sinter_status (*add)(void *user, const uint8_t key[CUDA_KEY], const void *bytes,
+                                                     size_t size),
                                 void *user);
 sinter_status code_table_import(env *e, device *d, const uint8_t key[CUDA_KEY], const void *bytes, size_t size);
 void          code_table_deinit(device *d);     /* with the context current, where there is one */
