@@ -292,7 +292,11 @@ static double cost_of(const problem *p, const lines *l, const line_tactic *t, co
     if (busy > 1) busy = 1;
     const double passes = is_reduction(p) || t->items ? 1 : 2;
     const double under_way = at_once * t->block * busy * unroll * t->vector * s.bytes;
+    /* Runs that are shorter than two sectors waste what lies beside them. */
+    double run = (double)(t->form == FORM_ROWS ? s.inner.opt : (int64_t)t->across * t->vector) * s.bytes;
+    if (t->form != FORM_ROWS && t->across * t->vector >= s.inner.opt) run = 64;
     double share = under_way / (units * 24e3);
+    if (run < 64 && l->kept_count + l->gone_count > 1) share *= run < 16 ? 0.25 : run / 64;
     if (share > 1) share = 1;
     if (share < 1e-3) share = 1e-3;
     const double again = passes > 1 ? x_bytes * (x_bytes < (double)target->cache_l2 * 0.7 ? 0.4 : 1) : 0;
