@@ -150,13 +150,13 @@ typedef line_state<IS_ARG, IS_EXP || OP == LINE_LAYER>::type state;
 /* The ends of the input's type, for extremes of nothing. */
 DEVICE acc lowest()
 {
-    if (IS_FLOAT) return (acc)-__int_as_float(0x7f800000);
+    if (IS_FLOAT) return (acc)-float_of_bits(0x7f800000);
     if (IS_U64 || X_TYPE == LINE_BOOL || X_TYPE == LINE_U8 || X_TYPE == LINE_U16 || X_TYPE == LINE_U32) return 0;
     return (acc)((i64)(~0ull << (8 * sizeof(element) - 1)));
 }
 DEVICE acc highest()
 {
-    if (IS_FLOAT) return (acc)__int_as_float(0x7f800000);
+    if (IS_FLOAT) return (acc)float_of_bits(0x7f800000);
     if (X_TYPE == LINE_BOOL) return 1;
     if (IS_U64) return (acc)-1;
     if (X_TYPE == LINE_U8 || X_TYPE == LINE_U16 || X_TYPE == LINE_U32) return (acc)((1ull << (8 * sizeof(element) & 63)) - 1);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order_args.h - parameters of topk.cu and scan.cu: lines of a tensor, and where they go. */
+#ifndef CUDA_DEVICE_ORDER_ARGS_H
+#define CUDA_DEVICE_ORDER_ARGS_H
+
+#include "args.h"
+
+enum { ORDER_AXES = 8 };
+
+/* A kept axis: the last of the list turns fastest. */
+struct order_axis {
+    struct fast_div div;
+    natural unused;
+    wide x, values, indices;            /* strides in elements */
+};
+
+struct order_args {
+    address x, values, indices;         /* 0: not wanted */
+    struct order_axis kept[ORDER_AXES];
+    wide step, value_step, index_step;  /* from one element of a line to the next */
+    small rows, n, k;                   /* lines, elements of one, how many of them are wanted */
+    small size;                         /* of the sort: a power of two, at least 2 */
+};
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topk.cu - the first k of each line in order, a block for each line; of equal ones the lower index comes first.
+ *
+ * Values become unsigned keys that sort as they do. A line that fits in shared memory is sorted there (bitonic). Of a
+ * longer one (-DSELECT) the key of the k-th is found digit by digit from the top by histograms; those before it, and as
+ * many of its equals as are wanted, are gathered and sorted. */
+#include "order.cuh"
+
+enum { IS_WIDE = sizeof(element) == 8, DIGIT = 8, BINS = 1 << DIGIT, KEY_BITS = IS_WIDE ? 64 : 32 };
+template <bool WIDE> struct key_of_width { typedef u32 type; };
+template <> struct key_of_width<true> { typedef u64 type; };
+typedef key_of_width<IS_WIDE>::type key;
+
+DEVICE u32 float_key(float x)
+{
+    if (x != x) return ~0u;
+    const u32 b = bits_of_float(x + 0.0f);
+    return b >> 31 ? ~b : b | 1u << 31;
+}
+DEVICE u64 double_key(double x)
+{
+    if (x != x) return ~0ull;
+    const u64 b = bits_of_double(x + 0.0);
+    return b >> 63 ? ~b : b | 1ull << 63;
+}
+DEVICE key key_raw(float x) { return float_key(x); }
+DEVICE key key_raw(f16 x) { return float_key(to_float(x)); }
+DEVICE key key_raw(bf16 x) { return float_key(to_float(x)); }
+DEVICE key key_raw(double x) { return (key)double_key(x); }
+DEVICE key key_raw(i8 x) { return (u32)(i32)x ^ 1u << 31; }
+DEVICE key key_raw(i16 x) { return (u32)(i32)x ^ 1u << 31; }
+DEVICE key key_raw(i32 x) { return (u32)x ^ 1u << 31; }
+DEVICE key key_raw(i64 x) { return (key)((u64)x ^ 1ull << 63); }
+DEVICE key key_raw(u8 x) { return x; }
+DEVICE key key_raw(u16 x) { return x; }
+DEVICE key key_raw(u32 x) { return x; }
+DEVICE key key_raw(u64 x) { return (key)x; }
+DEVICE key key_of(element x) { const key k = key_raw(x); return LARGEST ? (key)~k : k; }
+
+/* Sorts `size` entries, all threads of the block. */
+DEVICE void sort(key *keys, i32 *at, i32 size)
+{
+    for (i32 run = 2; run <= size; run *= 2) {
+        for (i32 gap = run / 2; gap; gap /= 2) {
+            sync_block();
+            for (i32 i = threadIdx.x; i < size / 2; i += BLOCK) {
+                const i32 low = (i & ~(gap - 1)) * 2 | (i & (gap - 1)), high = low | gap;
+                const key a = keys[low], b = keys[high];
+                const i32 at_a = at[low], at_b = at[high];
+                const bool is_after = a > b || (a == b && at_a > at_b);
+                if (is_after == !(low & run)) {
+                    keys[low] = b;
+                    keys[high] = a;
+                    at[low] = at_b;
+                    at[high] = at_a;
+                }
+            }
+        }
+    }
+    sync_block();
+}
+
+/* The sum of `x` over the threads before this one; `all`: over all. spare: 33 numbers. */
+DEVICE i32 before(i32 x, i32 *spare, i32 &all)
+{
+    i32 sum = x;
+    for (u32 by = 1; by < 32; by *= 2) {
+        const i32 y = shuffle_up(sum, by);
+        if (lane_id() >= by) sum += y;
+    }
+    sync_block();
+    if (lane_id() == 31) spare[warp_id()] = sum;
+    sync_block();
+    i32 lower = 0;
+    all = 0;
+    for (u32 w = 0; w < BLOCK / 32; w++) {
+        if (w < warp_id()) lower += spare[w];
+        all += spare[w];
+    }
+    return lower + sum - x;
+}
+
+/* Gathers the k first of a long line into keys and at. */
+DEVICE void select(const order_args &a, const element *x, key *keys, i32 *at, i32 *spare)
+{
+    u32 *bins = (u32 *)(spare + 64);
+    i32 *found = spare + 40;            /* digit, how many lie before it, how many have it */
+    key prefix = 0;
+    i32 wanted = a.k, equal = a.n;
+    for (int shift = KEY_BITS - DIGIT; shift >= 0; shift -= DIGIT) {
+        for (i32 i = threadIdx.x; i < BINS; i += BLOCK) bins[i] = 0;
+        sync_block();
+        for (i32 i = threadIdx.x; i < a.n; i += BLOCK) {
+            const key v = key_of(x[i * a.step]);
+            if (shift == KEY_BITS - DIGIT || v >> ((shift + DIGIT) % KEY_BITS) == prefix)
+                atomic_add(&bins[(u32)(v >> shift) % BINS], 1u);
+        }
+        sync_block();
+        const i32 mine = (i32)threadIdx.x < BINS ? (i32)bins[threadIdx.x] : 0;
+        i32 all;
+        const i32 lower = before(mine, spare, all);
+        if (lower < wanted && wanted <= lower + mine) {
+            found[0] = (i32)threadIdx.x;
+            found[1] = lower;
+            found[2] = mine;
+        }
+        sync_block();
+        prefix = prefix << DIGIT | (key)found[0];
+        wanted -= found[1];
+        equal = found[2];
+    }
+    /* Equals are taken in their order, the others in any. */
+    u32 *count = bins;
+    sync_block();
+    if (!threadIdx.x) *count = 0;
+    sync_block();
+    const i32 less = a.k - wanted;
+    i32 taken = 0;
+    for (i32 i = threadIdx.x; i - (i32)threadIdx.x < a.n; i += BLOCK) {
+        const key v = i < a.n ? key_of(x[i * a.step]) : ~(key)0;
+        const bool is_equal = i < a.n && v == prefix;
+        i32 to = -1;
+        if (i < a.n && v < prefix) to = (i32)atomic_add(count, 1u);
+        if (equal > 1) {
+            i32 all;
+            const i32 lower = taken + before(is_equal ? 1 : 0, spare, all);
+            if (is_equal) to = lower < wanted ? less + lower : -1;
+            taken += all;
+        } else if (is_equal) {
+            to = less;
+        }
+        if (to >= 0) {
+            keys[to] = v;
+            at[to] = i;
+        }
+    }
+    for (i32 i = a.k + threadIdx.x; i < a.size; i += BLOCK) {
+        keys[i] = ~(key)0;
+        at[i] = 0x7fffffff;
+    }
+}
+
+KERNEL void __launch_bounds__(BLOCK) top_k(const __grid_constant__ order_args a)
+{
+    const line_at line = line_of(a, blockIdx.x);
+    key *keys = (key *)shared_base();
+    i32 *at = (i32 *)(keys + a.size);
+    grid_wait();
+    if (TRIGGER == 1) grid_trigger();
+    const element *x = (const element *)a.x + line.x;
+    if (SELECT) {
+        select(a, x, keys, at, at + a.size);
+    } else {
+        for (i32 i = threadIdx.x; i < a.size; i += BLOCK) {
+            keys[i] = i < a.n ? key_of(x[i * a.step]) : ~(key)0;
+            at[i] = i < a.n ? i : 0x7fffffff;
+        }
+    }
+    sort(keys, at, a.size);
+    for (i32 i = threadIdx.x; i < a.k; i += BLOCK) {
+        const i32 from = at[i];
+        if (a.values) ((element *)a.values)[line.values + i * a.value_step] = x[from * a.step];
+        if (a.indices) ((i64 *)a.indices)[line.indices + i * a.index_step] = from;
+    }
+}
