@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_order.c - top_k and cumulate: lines along one axis, whichever way they lie. */
+#include "cuda/kernels.h"
+#include "cuda/lines.h"
+
+#include "cuda/device/line_args.h"
+#include "cuda/device/order_args.h"
+
+#include <string.h>
+
+typedef struct order_args order_args;
+
+/* clang-format off */
+typedef struct order_tactic {
+    uint8_t  kind;                      /* top_k: 0 the line is sorted, 1 its first are selected; cumulate: 1 a thread a line */
+    uint8_t  zero;
+    uint16_t block;
+    uint32_t room;                      /* top_k: entries of shared memory */
+    uint8_t  rest[TACTIC_SIZE - 8];
+} order_tactic;
+_Static_assert(sizeof(order_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+/* clang-format on */
+
+enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384 };
+
+static int line_type_of(sinter_dtype dtype)
+{
+    static const int types[SINTER_DTYPE_COUNT] = {
+        [SINTER_DTYPE_F32] = 1 + LINE_F32,   [SINTER_DTYPE_F64] = 1 + LINE_F64, [SINTER_DTYPE_F16] = 1 + LINE_F16,
+        [SINTER_DTYPE_BF16] = 1 + LINE_BF16, [SINTER_DTYPE_I8] = 1 + LINE_I8,   [SINTER_DTYPE_U8] = 1 + LINE_U8,
+        [SINTER_DTYPE_I16] = 1 + LINE_I16,   [SINTER_DTYPE_U16] = 1 + LINE_U16, [SINTER_DTYPE_I32] = 1 + LINE_I32,
+        [SINTER_DTYPE_U32] = 1 + LINE_U32,   [SINTER_DTYPE_I64] = 1 + LINE_I64, [SINTER_DTYPE_U64] = 1 + LINE_U64,
+    };
+    return types[dtype] - 1;
+}
+
+static order_tactic tactic_of(const tactic *t)
+{
+    order_tactic x;
+    memcpy(&x, t, sizeof x);
+    return x;
+}
+
+static dim_range axis_range(const lines *l, const problem_operand *o)
+{
+    return o->dim[l->gone[0]];
+}
+
+/* Of both results, whichever is there. */
+static dim_range wanted_range(const lines *l)
+{
+    return axis_range(l, &l->out[l->out[0].dtype != SINTER_DTYPE_NONE ? 0 : 1]);
+}
+
+static int64_t power_above(int64_t x)
+{
+    int64_t p = 2;
+    while (p < x && p < INT32_MAX) p *= 2;
+    return p;
+}
+
+static uint32_t entry_size(const problem *p)
+{
+    return sinter_dtype_bits(p->in[0].dtype) == 64 ? 12 : 8;
+}
+
+static uint32_t shared_bytes(const problem *p, const order_tactic *t, int64_t room)
+{
+    return (uint32_t)room * entry_size(p) + (t->kind ? SELECT_SPARE * 4u : 0);
+}
+
+static const char *reject_any(const problem *p, lines *l)
+{
+    const char *why = lines_of(p, false, l);
+    if (why) return why;
+    REJECT_UNLESS(line_type_of(p->in[0].dtype) >= 0, "a type of 8-bit floats, bool or under a byte");
+    REJECT_UNLESS(l->gone_count == 1, "more than one axis");
+    REJECT_UNLESS(axis_range(l, &l->in[0]).opt < INT32_MAX, "lines of more than 2^31 elements");
+    return NULL;
+}
+
+static double lines_opt(const lines *l)
+{
+    double n = 1;
+    for (uint32_t i = 0; i < l->kept_count; i++) n *= (double)l->in[0].dim[l->kept[i]].opt;
+    return n;
+}
+
+/* ---- top_k ---- */
+
+static bool top_k_is_sound(const problem *p, const lines *l, const order_tactic *t, uint32_t shared)
+{
+    const dim_range n = axis_range(l, &l->in[0]), k = wanted_range(l);
+    if (t->kind > 1 || t->room > ROOM_MOST || t->room < 2 || (t->room & (t->room - 1))) return false;
+    if (t->block < 32 || t->block > 1024 || (t->block & (t->block - 1)) || (t->kind && t->block < 256)) return false;
+    return (t->kind ? k.max : n.max) <= t->room && shared_bytes(p, t, t->room) <= shared;
+}
+
+static void top_k_tactics(const problem *p, const kernel_target *target, tactic_sink *out)
+{
+    lines l;
+    if (reject_any(p, &l)) return;
+    const dim_range n = axis_range(&l, &l.in[0]), k = wanted_range(&l);
+    const uint32_t shared = target->shared ? target->shared : 48 * 1024;
+    for (int i = 0; i < 2; i++) {
+        /* Where k is a small part of a long line it is selected first. */
+        const bool prefers_select = n.opt > 2048 && k.opt <= n.opt / 4;
+        order_tactic t = { .kind = (uint8_t)((i == 0) == prefers_select) };
+        const int64_t room = power_above(t.kind ? k.max : n.max);
+        if (room > ROOM_MOST) continue;
+        t.room = (uint32_t)room;
+        const int64_t block = t.kind ? 1024 : room / 2;
+        t.block = (uint16_t)(block < 32 ? 32 : block > 1024 ? 1024 : block);
+        if (top_k_is_sound(p, &l, &t, shared)) memcpy(&out->at[out->count++], &t, sizeof t);
+    }
+}
+
+static const char *top_k_reject(const problem *p, const kernel_target *t)
+{
+    REJECT_UNLESS(p->op == OP_top_k, "not top_k");
+    lines l;
+    const char *why = reject_any(p, &l);
+    if (why) return why;
+    tactic_sink sink = { .count = 0 };
+    top_k_tactics(p, t, &sink);
+    return sink.count ? NULL : "more is to be sorted than shared memory holds";
+}
+
+static bool top_k_check(const problem *p, const tactic *t)
+{
+    const order_tactic x = tactic_of(t), clean = { .kind = x.kind, .block = x.block, .room = x.room };
+    lines l;
+    return p->op == OP_top_k && !memcmp(&clean, t, sizeof clean) && !reject_any(p, &l) &&
+           top_k_is_sound(p, &l, &x, UINT32_MAX);
+}
+
+static void top_k_print(const tactic *t, text *out)
+{
+    const order_tactic x = tactic_of(t);
+    text_printf(out, "%s %u of %u", x.kind ? "select" : "sort", x.room, x.block);
+}
+
+static double top_k_cost(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const order_tactic x = tactic_of(t);
+    lines l;
+    if (lines_of(p, false, &l)) return 1e12;
+    const double n = (double)axis_range(&l, &l.in[0]).opt, units = target->units ? target->units : 100;
+    const double size = (double)power_above((x.kind ? wanted_range(&l) : axis_range(&l, &l.in[0])).opt);
+    double steps = 0;
+    for (double s = 2; s <= size; s *= 2) steps += 1;
+    const double sort = steps * (steps + 1) / 2 * (30 + size / 2 / x.block * 12);
+    const double digits = sinter_dtype_bits(p->in[0].dtype) == 64 ? 8 : 4;
+    const double select = x.kind ? digits * (1500 + n / x.block * 60) + n / x.block * 150 : n / x.block * 40;
+    const double waves = lines_opt(&l) * (x.block > 512 ? 1 : 0.3) / units;
+    return cuda_cost_ns(target, cuda_operand_bytes(&p->in[0]), 0) + (sort + select) * (waves < 1 ? 1 : waves);
+}
+
+static bool top_k_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+{
+    (void)target;
+    const order_tactic x = tactic_of(t);
+    lines l;
+    if (index || lines_of(p, false, &l)) return false;
+    c->source = "topk.cu";
+    c->entry = "top_k";
+    cuda_code_define(c, "X_TYPE", line_type_of(p->in[0].dtype));
+    cuda_code_define(c, "KEPT", l.kept_count);
+    cuda_code_define(c, "LARGEST", ((const attrs_top_k *)p->attrs)->largest != 0);
+    cuda_code_define(c, "SELECT", x.kind);
+    cuda_code_define(c, "BLOCK", x.block);
+    cuda_code_define(c, "TRIGGER", 1);
+    return true;
+}
+
+/* What both ops have in common; false where sizes are too large. */
+static bool set_lines(const lines *l, const view *x, const view *values, const view *indices, order_args *a)
+{
+    int64_t rows = 1;
+    const view none = { .dtype = SINTER_DTYPE_NONE };
+    if (!indices) indices = &none;
+    for (uint32_t i = 0; i < l->kept_count; i++) {
+        const uint32_t m = l->kept[i];
+        if (!i64_mul(rows, x->dim[m], &rows)) return false;
+        a->kept[i].div = cuda_fast_div(x->dim[m] > 1 ? x->dim[m] : 1);
+        a->kept[i].x = x->stride[m];
+        a->kept[i].values = values->dtype != SINTER_DTYPE_NONE ? values->stride[m] : 0;
+        a->kept[i].indices = indices->dtype != SINTER_DTYPE_NONE ? indices->stride[m] : 0;
+    }
+    const uint32_t g = l->gone[0];
+    if (rows > INT32_MAX || x->dim[g] > INT32_MAX / 2) return false;
+    a->rows = (small)rows;
+    a->n = (small)x->dim[g];
+    a->step = x->stride[g];
+    a->value_step = values->dtype != SINTER_DTYPE_NONE ? values->stride[g] : 0;
+    a->index_step = indices->dtype != SINTER_DTYPE_NONE ? indices->stride[g] : 0;
+    return true;
+}
+
+static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                                const view *out, void *record)
+{
+    const order_tactic x = tactic_of(t);
+    cuda_record *r = record;
+    memset(r, 0, sizeof *r);
+    lines l;
+    const char *why = lines_of(p, false, &l);
+    if (why) return FAIL(e, UNSUPPORTED, "top_k: %s", why);
+    view own, values, indices = { .dtype = SINTER_DTYPE_NONE };
+    lines_view(&l, false, 0, &in[0], &own);
+    lines_view(&l, true, 0, &out[0], &values);
+    if (p->count_out > 1) lines_view(&l, true, 1, &out[1], &indices);
+    order_args a = { 0 };
+    const int64_t k = ((const attrs_top_k *)attrs)->k.at[0];
+    if (!set_lines(&l, &own, &values, &indices, &a) || k < 0 || k > a.n)
+        return FAIL(e, UNSUPPORTED, "top_k: %lld of lines of %d elements", (long long)k, a.n);
+    a.k = (small)k;
+    const int64_t size = power_above(x.kind ? k : a.n);
+    if (size > x.room) return FAIL(e, UNSUPPORTED, "top_k: %lld entries to sort, room for %u", (long long)size, x.room);
+    a.size = (small)size;
+    order_args *to = cuda_launch_add(r, 0, k ? (uint64_t)a.rows : 0, 1, 1, x.block, shared_bytes(p, &x, size))
+                         ? cuda_param_add(r, sizeof a)
+                         : NULL;
+    if (!to) return FAIL(e, UNSUPPORTED, "top_k of %d lines", a.rows);
+    *to = a;
+    CUDA_PATCH(r, to, x, PATCH_IN, 0);
+    if (values.dtype != SINTER_DTYPE_NONE) CUDA_PATCH(r, to, values, PATCH_OUT, 0);
+    if (indices.dtype != SINTER_DTYPE_NONE) CUDA_PATCH(r, to, indices, PATCH_OUT, 1);
+    return SINTER_OK;
+}
+
+const cuda_kernel cuda_top_k = {
+    .base = { .name = "cuda_top_k",
+              .abi = 1,
+              .is_strided_out = true,
+              .reject = top_k_reject,
+              .tactics = top_k_tactics,
+              .check = top_k_check,
+              .print = top_k_print,
+              .cost_ns = top_k_cost,
+              .record_size = cuda_record_size,
+              .bind = top_k_bind },
+    .code = top_k_code,
+};
+
+/* ---- cumulate ---- */
+
+static const char *scan_reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_cumulate, "not a cumulative sum");
+    lines l;
+    return reject_any(p, &l);
+}
+
+static double scan_cost(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const order_tactic x = tactic_of(t);
+    lines l;
+    if (lines_of(p, false, &l)) return 1e12;
+    const double n = (double)axis_range(&l, &l.in[0]).opt, rows = lines_opt(&l);
+    const double units = target->units ? target->units : 100;
+    const double bytes = cuda_operand_bytes(&p->in[0]) + cuda_operand_bytes(&p->out[0]);
+    const double at_once = units * 2048 / x.block, blocks = x.kind ? rows / x.block + 1 : rows;
+    const double waves = blocks > at_once ? blocks / at_once : 1;
+    const double serial = x.kind ? n / 4 * 600 : (n / (4 * x.block) + 1) * 900;
+    /* Neighbouring threads read neighbouring elements, or do not. */
+    const bool is_apart = x.kind ? l.is_rows : !l.is_rows;
+    const double memory = cuda_cost_ns(target, bytes * (is_apart ? 8 : 1), 0);
+    return memory > 2000 + serial * waves ? memory : 2000 + serial * waves;
+}
+
+static void scan_tactics(const problem *p, const kernel_target *target, tactic_sink *out)
+{
+    lines l;
+    if (reject_any(p, &l)) return;
+    const int64_t n = axis_range(&l, &l.in[0]).opt;
+    const int64_t block = n >= 1024 ? 256 : n >= 256 ? 128 : 32;
+    order_tactic t[2] = { { .block = (uint16_t)block }, { .kind = 1, .block = 64 } };
+    tactic at[2];
+    memcpy(at, t, sizeof at);
+    const bool is_along = scan_cost(p, &at[1], target) < scan_cost(p, &at[0], target);
+    out->at[out->count++] = at[is_along];
+    out->at[out->count++] = at[!is_along];
+}
+
+static bool scan_check(const problem *p, const tactic *t)
+{
+    const order_tactic x = tactic_of(t), clean = { .kind = x.kind, .block = x.block };
+    return !memcmp(&clean, t, sizeof clean) && x.kind <= 1 && x.block >= 32 && x.block <= 1024 &&
+           !(x.block & (x.block - 1)) && !scan_reject(p, NULL);
+}
+
+static void scan_print(const tactic *t, text *out)
+{
+    const order_tactic x = tactic_of(t);
+    text_printf(out, "%s %u", x.kind ? "thread" : "block", x.block);
+}
+
+static bool scan_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+{
+    (void)target;
+    const order_tactic x = tactic_of(t);
+    const attrs_cumulate *a = p->attrs;
+    lines l;
+    if (index || lines_of(p, false, &l)) return false;
+    c->source = "scan.cu";
+    c->entry = "scan";
+    cuda_code_define(c, "X_TYPE", line_type_of(p->in[0].dtype));
+    cuda_code_define(c, "KEPT", l.kept_count);
+    cuda_code_define(c, "PRODUCT", a->is_product != 0);
+    cuda_code_define(c, "REVERSE", a->reverse != 0);
+    cuda_code_define(c, "EXCLUSIVE", a->exclusive != 0);
+    cuda_code_define(c, "ALONG", x.kind);
+    cuda_code_define(c, "BLOCK", x.block);
+    cuda_code_define(c, "TRIGGER", 1);
+    return true;
+}
+
+static sinter_status scan_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                               const view *out, void *record)
+{
+    (void)attrs;
+    const order_tactic x = tactic_of(t);
+    cuda_record *r = record;
+    memset(r, 0, sizeof *r);
+    lines l;
+    const char *why = lines_of(p, false, &l);
+    if (why) return FAIL(e, UNSUPPORTED, "cumulate: %s", why);
+    view from, to;
+    lines_view(&l, false, 0, &in[0], &from);
+    lines_view(&l, true, 0, &out[0], &to);
+    order_args a = { 0 };
+    if (!set_lines(&l, &from, &to, NULL, &a))
+        return FAIL(e, UNSUPPORTED, "cumulate: more than 2^31 lines, or elements of one");
+    const int64_t blocks = x.kind ? ((int64_t)a.rows + x.block - 1) / x.block : a.rows;
+    order_args *args = cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, x.block, x.kind ? 0 : x.block / 32 * 8u)
+                           ? cuda_param_add(r, sizeof a)
+                           : NULL;
+    if (!args) return FAIL(e, UNSUPPORTED, "cumulate over %d lines", a.rows);
+    *args = a;
+    CUDA_PATCH(r, args, x, PATCH_IN, 0);
+    CUDA_PATCH(r, args, values, PATCH_OUT, 0);
+    return SINTER_OK;
+}
+
+const cuda_kernel cuda_scan = {
+    .base = { .name = "cuda_scan",
+              .abi = 1,
+              .is_strided_out = true,
+              .reject = scan_reject,
+              .tactics = scan_tactics,
+              .check = scan_check,
+              .print = scan_print,
+              .cost_ns = scan_cost,
+              .record_size = cuda_record_size,
+              .bind = scan_bind },
+    .code = scan_code,
+};
