@@ -105,7 +105,7 @@ static bool wants(const narrowing *w, const ir_node *n)
     if (n->is_dead || n->count_region || !is_narrowable(n->op)) return false;
     for (uint32_t i = 0; i < n->count_out; i++)
         if (!is_f32(w, n->out[i])) return false;
-    bool is_any = false;
+    bool is_any = n->op == OP_gather; /* tables are constants */
     for (uint32_t i = 0; i < n->count_in; i++) {
         if (!is_f32(w, n->in[i]) || is_kept(n, i)) continue;
         if (ir_is_const(w->g, n->in[i]) && !const_fits(w, n, n->in[i])) return false;
