@@ -163,7 +163,7 @@ static sinter_status bind_launch(binding *b, const program_step *s, uint32_t ste
     const use_code *code = &b->p->code[step];
     TRY(check(e, l, code, &b->d->target));
     loaded_code *c = code->at[l->code];
-    if (l->shared > c->shared || l->cluster > 8) TRY(code_table_allow(e, b->d, c, l->shared, l->cluster));
+    if (l->shared > SHARED_ALLOWED || l->cluster > 8) TRY(code_table_allow(e, b->d, c, l->shared, l->cluster));
     program_node *n = VEC_PUSH(&b->t, &b->node);
     if (!n) return FAIL_MEMORY(e, "a program");
     *n = (program_node){ .code = c,

@@ -55,7 +55,7 @@ static loaded_code *insert(device *d, const uint8_t key[CUDA_KEY], const char *e
     x->image = image;
     x->size = size;
     x->is_borrowed = is_borrowed;
-    x->shared = 48 << 10;
+    x->shared = SHARED_ALLOWED;
     x->next = d->table.at[key[0] % TABLE_BUCKETS];
     d->table.at[key[0] % TABLE_BUCKETS] = x;
     return x;

@@ -10,6 +10,7 @@
 #include "cuda/compile.h"
 
 enum { TABLE_BUCKETS = 256 };
+enum { SHARED_ALLOWED = 48 << 10 };     /* what a block may have without more ado */
 
 typedef struct loaded_code {
     struct loaded_code *next;

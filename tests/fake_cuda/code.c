@@ -117,9 +117,10 @@ static CUresult set_attribute(fake_kernel *k, CUfunction_attribute which, int va
     if (which == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
         if (value > (fake_sm() >= 90 ? 232448 : 166912))
             return fake_wrong(CUDA_ERROR_INVALID_VALUE, "%d bytes of shared memory", value);
-        k->shared_max = value;
+        __atomic_store_n(&k->shared_max, value, __ATOMIC_RELAXED);
     }
-    if (which == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) k->wide_clusters = value != 0;
+    if (which == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+        __atomic_store_n(&k->wide_clusters, value != 0, __ATOMIC_RELAXED);
     return CUDA_SUCCESS;
 }
 
@@ -188,10 +189,12 @@ CUresult fake_check_work(const fake_work *w)
     if (!threads || threads > 1024)
         return fake_wrong(CUDA_ERROR_INVALID_VALUE, "'%s': %llu threads a block", k->entry,
                           (unsigned long long)threads);
-    if ((int)w->shared > k->shared_max)
+    const int shared_max = __atomic_load_n(&k->shared_max, __ATOMIC_RELAXED);
+    if ((int)w->shared > shared_max)
         return fake_wrong(CUDA_ERROR_INVALID_VALUE, "'%s': %u bytes of shared memory, %d are allowed", k->entry,
-                          w->shared, k->shared_max);
-    if (w->cluster > 1 && (fake_sm() < 90 || w->grid[0] % w->cluster || w->cluster > (k->wide_clusters ? 16u : 8u)))
+                          w->shared, shared_max);
+    if (w->cluster > 1 && (fake_sm() < 90 || w->grid[0] % w->cluster ||
+                           w->cluster > (__atomic_load_n(&k->wide_clusters, __ATOMIC_RELAXED) ? 16u : 8u)))
         return fake_wrong(CUDA_ERROR_INVALID_CLUSTER_SIZE, "'%s': clusters of %u in a grid of %u", k->entry, w->cluster,
                           w->grid[0]);
     if (w->is_programmatic && fake_sm() < 90)
