@@ -270,7 +270,7 @@ sinter_status emit_bind(env *e, const emit_space *s, const view *in, const view 
 
 /* ---- text of instructions ---- */
 
-static const char *carrier_of(sinter_dtype dtype)
+const char *emit_carrier(sinter_dtype dtype)
 {
     switch (dtype) {
     case SINTER_DTYPE_F64: return "double";
@@ -397,13 +397,13 @@ static void put_imm(const expr_instr *n, text *out)
         memcpy(&bits, &f, sizeof bits);
         text_printf(out, "float_of_bits(0x%08" PRIx32 "u)", bits);
     } else {
-        text_printf(out, "(%s)0x%" PRIx64 "ull", carrier_of(dtype), (uint64_t)n->imm.i);
+        text_printf(out, "(%s)0x%" PRIx64 "ull", emit_carrier(dtype), (uint64_t)n->imm.i);
     }
 }
 
 static void put_acc(sinter_dtype dtype, text *out)
 {
-    if (dtype_is_float(dtype)) text_printf(out, "(%s)v[k]", carrier_of(dtype));
+    if (dtype_is_float(dtype)) text_printf(out, "(%s)v[k]", emit_carrier(dtype));
     else text_printf(out, "emit_cast_%s(v[k])", sinter_dtype_name(dtype));
 }
 
@@ -428,12 +428,12 @@ static void put_element(const emit_space *s, const walks *w, text *out)
             /* Storing rounds: a cast to the stored type before it would do so twice. */
             const expr_instr *last = &x->at[n->arg[0]];
             const bool is_cast = last->op == OP_cast && is_narrow_float(dtype) && last->dtype == n->dtype &&
-                                 strcmp(carrier_of((sinter_dtype)x->at[last->arg[0]].dtype), "float") == 0;
+                                 strcmp(emit_carrier((sinter_dtype)x->at[last->arg[0]].dtype), "float") == 0;
             text_printf(out, "        y%u[k] = t%u;\n", walk_find(w, true, n->operand),
                         is_cast ? last->arg[0] : n->arg[0]);
             continue;
         }
-        text_printf(out, "        const %s t%u = ", carrier_of(dtype), i);
+        text_printf(out, "        const %s t%u = ", emit_carrier(dtype), i);
         if (n->op == EXPR_ACC) {
             put_acc(dtype, out);
         } else if (n->op == EXPR_LOAD) {
@@ -525,7 +525,7 @@ static void put_apply(const emit_space *s, const walks *w, text *out)
                 "{\n",
                 s->prefix, s->prefix, s->prefix, s->prefix, s->prefix);
     for (uint32_t i = 0; i < w->count; i++)
-        if (w->at[i].is_out) text_printf(out, "    %s y%u[V];\n", carrier_of(w->at[i].o->dtype), i);
+        if (w->at[i].is_out) text_printf(out, "    %s y%u[V];\n", emit_carrier(w->at[i].o->dtype), i);
     text_printf(out, "#pragma unroll\n"
                      "    for (int k = 0; k < V; k++) {\n");
     put_element(s, w, out);
@@ -556,7 +556,7 @@ void emit_text(const emit_space *s, text *out)
                 "#define %s_RANK %u\n"
                 "typedef %s %s_acc;\n"
                 "struct %s_args {\n",
-                upper, s->rank, carrier_of(s->acc), s->prefix, s->prefix);
+                upper, s->rank, emit_carrier(s->acc), s->prefix, s->prefix);
     layout l = { .s = s, .out = out };
     put_fields(&l, &w);
     if (l.at % 8) text_printf(out, "    small tail;\n");

@@ -44,6 +44,8 @@ void        emit_space_of(const problem *p, emit_space *s);
 /* NULL where emit_text can say it: no reductions, types of 8 bits and more. */
 const char *emit_reject(const emit_space *s);
 void        emit_text(const emit_space *s, text *out);
+/* The C type in which a value of this type is carried: "float", "i32" … */
+const char *emit_carrier(sinter_dtype dtype);
 /* Adds the parameter <prefix>_args to the launch begun last, with its patches. */
 sinter_status emit_bind(env *e, const emit_space *s, const view *in, const view *out, cuda_record *r);
 

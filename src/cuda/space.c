@@ -67,7 +67,7 @@ static bool may_join(const problem *p, const expr *x, uint32_t outer, uint32_t i
     return true;
 }
 
-static sinter_dtype bits_of(sinter_dtype dtype)
+sinter_dtype space_bits(sinter_dtype dtype)
 {
     switch (sinter_dtype_bits(dtype)) {
     case 8: return SINTER_DTYPE_U8;
@@ -82,7 +82,7 @@ static void seen_init(const space *s, const problem_operand *o, uint32_t rank, b
 {
     const uint32_t lead = rank - o->rank;
     bool is_done[SINTER_RANK_MAX] = { false };
-    *seen = (problem_operand){ .dtype = as_bits ? bits_of(o->dtype) : o->dtype,
+    *seen = (problem_operand){ .dtype = as_bits ? space_bits(o->dtype) : o->dtype,
                                .rank = (uint8_t)s->count,
                                .is_const = o->is_const,
                                .is_gapped = o->is_gapped,
@@ -111,11 +111,13 @@ const char *space_init(const problem *p, const expr *program, bool joins, bool a
     if (p->count_in > SPACE_IN || p->count_out > SPACE_OUT) return "more operands than a launch has parameters for";
     uint32_t axes = 0;
     s->rank = all->rank;
-    for (uint32_t i = 0; i < all->rank; i++) {
-        const uint32_t axis = all->order[i];
-        if (!joins || all->dim[axis].max != 1) s->axis[axes++] = (uint8_t)axis;
-        if (all->dim[axis].min > INT32_MAX) return "an axis of more than 2^31 elements";
-    }
+    for (uint32_t i = 0; i < all->rank; i++)
+        if (all->dim[i].min > INT32_MAX) return "an axis of more than 2^31 elements";
+    /* Axes of one element go first where they stay. */
+    for (uint32_t i = 0; i < all->rank && !joins; i++)
+        if (all->dim[all->order[i]].max == 1) s->axis[axes++] = all->order[i];
+    for (uint32_t i = 0; i < all->rank; i++)
+        if (all->dim[all->order[i]].max != 1) s->axis[axes++] = all->order[i];
     /* From the innermost outwards: first and last are counted from the end until all are known. */
     for (uint32_t k = 0; k < axes; k++) {
         s->first[s->count] = s->last[s->count] = (uint8_t)k;

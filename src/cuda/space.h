@@ -24,6 +24,8 @@ typedef struct space {
  * space and axes of one element stay. NULL, or why it cannot be. as_bits: without a program elements are copied
  * whatever their type is. */
 const char *space_init(const problem *p, const expr *program, bool joins, bool as_bits, space *s);
+/* The unsigned type of the same size; NONE for those under a byte. */
+sinter_dtype space_bits(sinter_dtype dtype);
 /* Bytes of elements of the widest and the narrowest type of the program's operands. */
 void        space_sizes(const space *s, uint32_t *widest, uint32_t *narrowest);
 /* The most elements at once that every result, and every operand whose elements are adjacent, can take. */

@@ -255,10 +255,12 @@ template <class T> DEVICE T op_relu(T x) { return x < 0 ? (T)0 : x; }
 template <class T> DEVICE T op_sign(T x) { return x != x ? x : (T)((x > 0) - (x < 0)); }
 template <class F> DEVICE F op_hardswish(F x) { return x * op_max((F)0, op_min((F)1, x / 6 + (F)0.5)); }
 template <class F> DEVICE F op_hard_sigmoid(F x, F y, F z) { return op_max((F)0, op_min((F)1, y * x + z)); }
-template <class F> DEVICE F op_celu(F x, F y)
+/* The error of the quotient would grow in the exponential. */
+DEVICE double op_celu(double x, double y)
 {
-    return x != x ? x : op_max((F)0, x) + op_min((F)0, y * op_expm1(x / y));
+    return x != x ? x : op_max(0.0, x) + op_min(0.0, y * expm1(x / y));
 }
+DEVICE float op_celu(float x, float y) { return (float)op_celu((double)x, (double)y); }
 DEVICE float op_neg(float x) { return -x; }
 DEVICE double op_neg(double x) { return -x; }
 DEVICE float op_prelu(float x, float y) { return x < 0 ? y * x : x; }
