@@ -247,8 +247,9 @@ void map_text(const problem *p, const map_plan *m, text *out)
     if (x == SINTER_DTYPE_F64) text_printf(out, "#define LEAST double_of_bits(0xfff0000000000000ull)\n");
     else if (dtype_is_float(x)) text_printf(out, "#define LEAST float_of_bits(0xff800000u)\n");
     else text_printf(out, "#define LEAST (i64)0x%" PRIx64 "ull\n", (uint64_t)least);
-    const bool is_exact = dtype_is_float(x) ? x != SINTER_DTYPE_F64 : sinter_dtype_bits(x) <= 16;
-    text_printf(out, "typedef %s map_real;\n", is_exact ? "float" : "double");
+    /* Integers are rounded at the end, so that ties must be exact. */
+    const bool is_float = dtype_is_float(x) && x != SINTER_DTYPE_F64;
+    text_printf(out, "typedef %s map_real;\n", is_float ? "float" : "double");
     if (dtype_is_float(x)) text_printf(out, "#define OUT_CAST(x) (x)\n");
     else text_printf(out, "#define OUT_CAST(x) emit_cast_%s(x)\n", sinter_dtype_name(x));
 }

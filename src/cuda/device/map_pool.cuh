@@ -65,10 +65,11 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
 #endif
                     } else if (POOL == 1) {
                         best[i] += own[i];
-                    } else {
-                        const in0_t size = op_abs(own[i]);
-                        best[i] += POWER == 1 ? size : POWER == 2 ? size * size : op_pow(size, (in0_t)POWER);
                     }
+#if POOL == 2
+                    const in0_t size = op_abs(own[i]);
+                    best[i] += POWER == 1 ? size : POWER == 2 ? size * size : op_pow(size, (in0_t)POWER);
+#endif
                 }
             }
         }
@@ -78,9 +79,10 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
         if (POOL == 1) {
             const i32 divisor = COUNT_PAD ? padded : count;
             best[i] = divisor > 0 ? best[i] / (in0_t)divisor : (in0_t)0;
-        } else if (POOL == 2) {
-            best[i] = POWER == 1 ? best[i] : POWER == 2 ? op_sqrt(best[i]) : op_pow(best[i], (in0_t)1 / (in0_t)POWER);
         }
+#if POOL == 2
+        best[i] = POWER == 1 ? best[i] : POWER == 2 ? op_sqrt(best[i]) : op_pow(best[i], (in0_t)1 / (in0_t)POWER);
+#endif
         v[i] = (epi_acc)best[i];
 #if HAS_INDEX
         if (i >= n) continue;
