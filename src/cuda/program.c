@@ -196,20 +196,11 @@ static sinter_status elapsed_ns(env *e, device *d, CUevent from, CUevent to, dou
     return SINTER_OK;
 }
 
-/* An event before the first step and one after each; ends when the device has. */
 static sinter_status launch_timed(env *e, device *d, program *p, const program_run *run)
 {
-    const CUstream s = run->stream->handle;
     TRY(make_events(e, d, p, p->step_count + 1));
     TRY(patch_all(e, d, p, run));
-    DEVICE_TRY(e, d, cuEventRecord(p->event[0], s), "recording an event");
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < p->step_count; i++) {
-        for (bool follows = false; at < p->node_count && p->node[at].step == i; at++, follows = true)
-            TRY(launch_node(e, d, p, &p->node[at], s, follows));
-        DEVICE_TRY(e, d, cuEventRecord(p->event[i + 1], s), "recording an event");
-    }
-    DEVICE_TRY(e, d, cuStreamSynchronize(s), "waiting for the device");
+    TRY(program_graph_time(e, d, p, run->stream->handle));
     for (uint32_t i = 0; i < p->step_count; i++) {
         double ns = 0;
         TRY(elapsed_ns(e, d, p->event[i], p->event[i + 1], &ns));

@@ -60,6 +60,9 @@ uint32_t      program_edges(const program *p, const kernel_target *t, program_ed
 sinter_status program_graph_make(env *e, device *d, program *p, CUstream upload);
 sinter_status program_graph_update(env *e, device *d, program *p, program_node *n);
 void          program_graph_drop(device *d, program *p);
+/* Runs the program once, in a graph of its own with an event before the first step and one after each, and waits: were
+ * kernels launched one by one, short ones would wait for the host. */
+sinter_status program_graph_time(env *e, device *d, program *p, CUstream s);
 
 /* program.c */
 sinter_status cuda_program_create(env *e, device *d, const program_step *step, uint32_t count, bool is_once,

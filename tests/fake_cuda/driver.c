@@ -236,14 +236,19 @@ CUresult fake_cuEventCreate(CUevent *out, unsigned flags)
     return CUDA_SUCCESS;
 }
 
+void fake_record(CUevent e)
+{
+    event *x = (event *)(void *)e;
+    x->is_recorded = true;
+    x->at = fake_clock();
+}
+
 CUresult fake_cuEventRecord(CUevent e, CUstream s)
 {
     CALL("cuEventRecord");
     NEED_STREAM(s);
     if (!fake_is(e, FAKE_EVENT)) return fake_wrong(CUDA_ERROR_INVALID_HANDLE, "what is no event is recorded");
-    event *x = (event *)(void *)e;
-    x->is_recorded = true;
-    x->at = fake_clock();
+    fake_record(e);
     return CUDA_SUCCESS;
 }
 

@@ -46,6 +46,7 @@ int   fake_sm(void);
 bool  fake_wants_context(void);
 void  fake_clock_add(double ns);
 double fake_clock(void);
+void  fake_record(CUevent e);
 
 /* code.c */
 typedef struct fake_work {

@@ -8,7 +8,8 @@
 
 typedef struct node {
     fake_object o;
-    fake_work work;
+    fake_work work; /* no kernel: an event is recorded */
+    CUevent event;
     void *param[FAKE_PARAMS];
     uint8_t *bytes; /* what param points to */
 } node;
@@ -64,6 +65,8 @@ CUresult fake_cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph handle, const CUgra
 CUresult fake_cuGraphAddMemsetNode(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, size_t after_count,
                                    const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context);
 CUresult fake_cuGraphAddEmptyNode(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, size_t after_count);
+CUresult fake_cuGraphAddEventRecordNode(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, size_t after_count,
+                                        CUevent event);
 CUresult fake_cuGraphAddDependencies(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
                                      const CUgraphEdgeData *data, size_t count);
 CUresult fake_cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *count);
@@ -122,6 +125,19 @@ static CUresult fill(node *n, const CUDA_KERNEL_NODE_PARAMS *p, uint32_t cluster
     return CUDA_SUCCESS;
 }
 
+static CUresult append(graph *g, node *n, CUgraphNode *out, const CUgraphNode *after, size_t after_count)
+{
+    g->node = realloc(g->node, (g->node_count + 1) * sizeof(node *));
+    if (!g->node) abort();
+    g->node[g->node_count++] = n;
+    *out = (CUgraphNode)(void *)n;
+    for (size_t i = 0; i < after_count; i++) {
+        const CUresult edge = fake_cuGraphAddDependencies((CUgraph)(void *)g, &after[i], out, NULL, 1);
+        if (edge != CUDA_SUCCESS) return edge;
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult fake_cuGraphAddKernelNode(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, size_t after_count,
                                    const CUDA_KERNEL_NODE_PARAMS *params)
 {
@@ -135,15 +151,19 @@ CUresult fake_cuGraphAddKernelNode(CUgraphNode *out, CUgraph handle, const CUgra
         drop_node(n);
         return r;
     }
-    g->node = realloc(g->node, (g->node_count + 1) * sizeof(node *));
-    if (!g->node) abort();
-    g->node[g->node_count++] = n;
-    *out = (CUgraphNode)(void *)n;
-    for (size_t i = 0; i < after_count; i++) {
-        const CUresult edge = fake_cuGraphAddDependencies(handle, &after[i], out, NULL, 1);
-        if (edge != CUDA_SUCCESS) return edge;
-    }
-    return CUDA_SUCCESS;
+    return append(g, n, out, after, after_count);
+}
+
+CUresult fake_cuGraphAddEventRecordNode(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, size_t after_count,
+                                        CUevent event)
+{
+    CALL("cuGraphAddEventRecordNode");
+    graph *g = (graph *)(void *)handle;
+    if (!fake_is(g, FAKE_GRAPH) || !fake_is(event, FAKE_EVENT))
+        return fake_wrong(CUDA_ERROR_INVALID_HANDLE, "an event in a graph where one of them is none");
+    node *n = fake_make(FAKE_NODE, sizeof *n);
+    n->event = event;
+    return append(g, n, out, after, after_count);
 }
 
 CUresult fake_cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph handle, const CUgraphNode *after, size_t after_count,
@@ -192,6 +212,8 @@ CUresult fake_cuGraphAddDependencies(CUgraph handle, const CUgraphNode *from, co
             return fake_wrong(CUDA_ERROR_INVALID_VALUE, "an edge of type %u from port %u", d->type, d->from_port);
         if (is_programmatic && fake_sm() < 90)
             return fake_wrong(CUDA_ERROR_INVALID_VALUE, "a programmatic edge on sm_%d", fake_sm());
+        if (is_programmatic && (g->node[a]->event || g->node[b]->event))
+            return fake_wrong(CUDA_ERROR_INVALID_VALUE, "a programmatic edge at what is no kernel");
         g->edge = realloc(g->edge, (g->edge_count + 1) * sizeof *g->edge);
         if (!g->edge) abort();
         g->edge[g->edge_count++] = (fake_edge_info){ (uint32_t)a, (uint32_t)b, *d };
@@ -214,7 +236,8 @@ CUresult fake_cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUlaunchAttribut
 {
     CALL("cuGraphKernelNodeSetAttribute");
     node *n = (node *)(void *)handle;
-    if (!fake_is(n, FAKE_NODE)) return fake_wrong(CUDA_ERROR_INVALID_HANDLE, "an attribute of what is no node");
+    if (!fake_is(n, FAKE_NODE) || n->event)
+        return fake_wrong(CUDA_ERROR_INVALID_HANDLE, "an attribute of what is no kernel's node");
     if (which == CU_LAUNCH_ATTRIBUTE_PRIORITY) return CUDA_SUCCESS;
     if (which != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION || value->clusterDim.y != 1 || value->clusterDim.z != 1)
         return fake_wrong(CUDA_ERROR_INVALID_VALUE, "attribute %d of a node", (int)which);
@@ -287,9 +310,11 @@ CUresult fake_cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph handle, CUD
         const node *from = g->node[order[i]];
         node *n = x->node[i] = fake_make(FAKE_NODE, sizeof *n);
         n->work = from->work;
+        n->event = from->event;
+        x->handle[i] = from;
+        if (n->event) continue;
         n->work.is_programmatic = has_programmatic(g, order[i]);
         n->bytes = fake_copy_params(n->work.kernel->image, (void **)(uintptr_t)from->param, n->param);
-        x->handle[i] = from;
     }
     free(order);
     remember(g);
@@ -364,6 +389,8 @@ CUresult fake_cuGraphLaunch(CUgraphExec handle, CUstream stream)
         return fake_wrong(CUDA_ERROR_INVALID_HANDLE, "a graph is launched on what is no stream");
     if (fake_wants_context() && fake_current() < 0) return CUDA_ERROR_INVALID_CONTEXT;
     for (uint32_t i = 0; i < x->count; i++) {
+        if (x->node[i]->event) fake_record(x->node[i]->event);
+        if (x->node[i]->event) continue;
         const CUresult r = fake_run(&x->node[i]->work, (void **)(uintptr_t)x->node[i]->param, true, stream);
         if (r != CUDA_SUCCESS) return r;
     }
