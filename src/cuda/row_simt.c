@@ -257,6 +257,20 @@ static size_t part_bytes(const problem *p, simt_tactic x)
     return size_mul(size, (size_t)align4(contract_size(&s.c, s.side[1].role)));
 }
 
+static uint32_t shared_of(const simt *s, simt_tactic x)
+{
+    const tile *e = &tiles[x.tile];
+    const uint32_t size = bytes_of(s->sum), lines[2] = { e->m, e->n };
+    uint32_t elements = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        const bool is_inner = s->side[i].mode == MODE_ASYNC && s->side[i].is_along;
+        elements += e->stages * (is_inner ? lines[i] * (e->k + 16 / size) : e->k * (lines[i] + 4u));
+    }
+    uint32_t bytes = elements * size + (e->m + e->n) * 24u;
+    if (x.mode == SPLIT_CLUSTER) bytes += e->m * (e->n + 4u) * size;
+    return bytes;
+}
+
 static bool fits(const simt *s, simt_tactic x)
 {
     const tile *e = &tiles[x.tile];
@@ -289,7 +303,7 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
                                       (double)ceil_div(contract_size(&s.c, s.side[1].role), tiles[i].n) * split;
                 if (split > 1 && blocks > 4 * units) break;
                 if (blocks <= units) x.trigger = 2;
-                if (!fits(&s, x)) continue;
+                if (!fits(&s, x) || (t->shared && shared_of(&s, x) > t->shared)) continue;
                 if (mode == SPLIT_WORKSPACE && part_bytes(p, x) > (size_t)256 << 20) continue;
                 const double cost = cost_of(p, &s, x, t);
                 uint32_t at = count < BEST ? count++ : BEST;
@@ -509,20 +523,6 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 }
 
 /* ---- binding ---- */
-
-static uint32_t shared_of(const simt *s, simt_tactic x)
-{
-    const tile *e = &tiles[x.tile];
-    const uint32_t size = bytes_of(s->sum), lines[2] = { e->m, e->n };
-    uint32_t elements = 0;
-    for (uint32_t i = 0; i < 2; i++) {
-        const bool is_inner = s->side[i].mode == MODE_ASYNC && s->side[i].is_along;
-        elements += e->stages * (is_inner ? lines[i] * (e->k + 16 / size) : e->k * (lines[i] + 4u));
-    }
-    uint32_t bytes = elements * size + (e->m + e->n) * 24u;
-    if (x.mode == SPLIT_CLUSTER) bytes += e->m * (e->n + 4u) * size;
-    return bytes;
-}
 
 static sinter_status lines_bind(env *e, const contract *c, contract_role role, struct simt_lines *to)
 {

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* depthwise.cu      D[n, y, x, c] = epilogue(sum over taps of X[n, y * stride + .., x * stride + .., c / MULT] * W[tap, c])
+ *
+ *   thread  V channels (16 bytes) of PIX adjacent results of a row: an image vector is read once for all of them
+ *   block   C_THREADS threads across channels, then X_THREADS * PIX results across, Y_THREADS rows
+ *   grid    x: ((image * tiles_y + y) * tiles_x + x) * tiles_c + channels
+ *   shared  the weights of the block's channels, in their type: copied before the dependency wait
+ *
+ * X_VECTOR: the channels of the image are adjacent and aligned; else they are read one at a time, at any stride.
+ * -D: KH KW STRIDE_W DILATION_W PIX C_THREADS X_THREADS Y_THREADS X_VECTOR MULT RANK TRIGGER; generated.cuh: type_x */
+#include "prelude.cuh"
+#include "depthwise_args.h"
+#include "generated.cuh"
+
+enum {
+    V = 16 / (i32)sizeof(type_x), THREADS = C_THREADS * X_THREADS * Y_THREADS, CHANNELS = C_THREADS * V,
+    SPAN = (PIX - 1) * STRIDE_W + (KW - 1) * DILATION_W + 1
+};
+
+union chunk { u32x4 raw; type_x at[V]; };
+
+DEVICE float widen(float x) { return x; }
+DEVICE float widen(f16 x) { return to_float(x); }
+DEVICE float widen(bf16 x) { return to_float(x); }
+
+/* The tap by which result p reads column j of the span; -1: it does not. */
+DEVICE constexpr i32 tap_of(i32 j, i32 p)
+{
+    const i32 s = j - p * STRIDE_W;
+    return s >= 0 && s % DILATION_W == 0 && s / DILATION_W < KW ? s / DILATION_W : -1;
+}
+DEVICE constexpr bool is_read(i32 j)
+{
+    for (i32 p = 0; p < PIX; p++)
+        if (tap_of(j, p) >= 0) return true;
+    return false;
+}
+
+KERNEL void __launch_bounds__(THREADS)
+    depthwise(const __grid_constant__ depthwise_args a, const __grid_constant__ epi_args e)
+{
+    type_x *const weights = (type_x *)shared_base();
+    const i32 t = (i32)threadIdx.x, ct = t % C_THREADS, xt = t / C_THREADS % X_THREADS, yt = t / C_THREADS / X_THREADS;
+    i32 tile = (i32)blockIdx.x, c_tile, x_tile, y_tile, image;
+    divmod_fast(tile, a.tiles_c, tile, c_tile);
+    divmod_fast(tile, a.tiles_x, tile, x_tile);
+    divmod_fast(tile, a.tiles_y, image, y_tile);
+#if TRIGGER == 1
+    grid_trigger();
+#endif
+    const type_x *const w = (const type_x *)a.w + c_tile * CHANNELS;
+    for (i32 i = t; i < KH * KW * C_THREADS; i += THREADS)
+        copy_async16(shared_address(weights + i * V), w + (i64)(i / C_THREADS) * a.w_pitch + i % C_THREADS * V, true);
+    copy_commit();
+    const i32 c0 = c_tile * CHANNELS + ct * V, y = y_tile * Y_THREADS + yt, x0 = (x_tile * X_THREADS + xt) * PIX;
+    const bool is_live = c0 < a.channels && y < a.out_h && x0 < a.out_w;
+    const i32 column = x0 * STRIDE_W - a.pad_w, row = y * a.stride_h - a.pad_h;
+    float acc[PIX][V] = {};
+    grid_wait();
+    copy_wait<0>();
+    sync_block();
+    const type_x *const x = (const type_x *)a.x + image * a.x_image;
+#if KH <= 3
+#pragma unroll
+#else
+#pragma unroll 1
+#endif
+    for (i32 r = 0; r < KH; r++) {
+        const i32 iy = row + r * a.dilation_h;
+        if (!is_live || (u32)iy >= (u32)a.in_h) continue;
+        const type_x *const line = x + iy * a.x_row;
+        chunk in[SPAN];
+#pragma unroll
+        for (i32 j = 0; j < SPAN; j++) {
+            if (!is_read(j)) continue;
+            const i32 ix = column + j;
+            const bool is_inside = (u32)ix < (u32)a.in_w;
+            in[j].raw = {};
+            if (X_VECTOR) {
+                if (is_inside) in[j].raw = *(const u32x4 *)(line + ix * a.x_col + c0);
+            } else {
+#pragma unroll
+                for (i32 u = 0; u < V; u++) {
+                    const i32 c = MULT == 1 ? c0 + u : div_fast(c0 + u, a.multiplier);
+                    if (is_inside && c0 + u < a.channels) in[j].at[u] = line[ix * a.x_col + c * a.x_channel];
+                }
+            }
+        }
+        float tap[KW][V];
+#pragma unroll
+        for (i32 s = 0; s < KW; s++) {
+            chunk v;
+            v.raw = *(const u32x4 *)(weights + ((r * KW + s) * C_THREADS + ct) * V);
+#pragma unroll
+            for (i32 u = 0; u < V; u++) tap[s][u] = widen(v.at[u]);
+        }
+#pragma unroll
+        for (i32 j = 0; j < SPAN; j++) {
+            if (!is_read(j)) continue;
+            float v[V];
+#pragma unroll
+            for (i32 u = 0; u < V; u++) v[u] = widen(in[j].at[u]);
+#pragma unroll
+            for (i32 p = 0; p < PIX; p++) {
+                const i32 s = tap_of(j, p);
+                if (s < 0) continue;
+#pragma unroll
+                for (i32 u = 0; u < V; u++) acc[p][u] += v[u] * tap[s][u];
+            }
+        }
+    }
+#if TRIGGER == 3
+    grid_trigger();
+#endif
+    if (!is_live) return;
+    const i32 n = smaller(a.channels - c0, (i32)V);
+#pragma unroll
+    for (i32 p = 0; p < PIX; p++) {
+        if (x0 + p >= a.out_w) break;
+#if RANK == 3
+        const i32 at[EPI_RANK] = { image, 0, x0 + p };
+#else
+        const i32 at[EPI_RANK] = { image, 0, y, x0 + p };
+#endif
+        epi_row here;
+        epi_begin(e, here, at);
+        epi_acc v[V];
+#pragma unroll
+        for (i32 u = 0; u < V; u++) v[u] = acc[p][u];
+        epi_run<V>(e, here, c0, n, v);
+    }
+}

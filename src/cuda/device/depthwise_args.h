@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* depthwise_args.h - parameters of depthwise.cu. */
+#ifndef CUDA_DEVICE_DEPTHWISE_ARGS_H
+#define CUDA_DEVICE_DEPTHWISE_ARGS_H
+
+#include "args.h"
+
+struct depthwise_args {
+    address x, w;                                   /* w: packed [tap][w_pitch] */
+    wide x_image, x_row, x_col, x_channel;          /* elements */
+    small channels, in_h, in_w, out_h, out_w;       /* channels: of the result */
+    small stride_h, dilation_h, pad_h, pad_w, w_pitch;
+    struct fast_div tiles_c, tiles_x, tiles_y, multiplier;
+};
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemv.cu      D[row, col] = epilogue(sum over depth of X[row, depth] * W[col, depth]), a few rows
+ *
+ * Fully connected layers at batch 1: nothing to do but read the weights once, so they are asked for before the dependency
+ * wait, 16 bytes a lane, and meet X in registers.
+ *
+ *   W       packed [col][depth rounded up to 16 bytes], zeros behind
+ *   warp    COLS columns, every SPLIT-th run of 32 chunks of 16 bytes; the first PRE runs are held in registers
+ *   block   GROUPS * SPLIT warps; partial sums meet in shared memory, then a thread finishes one element
+ *   grid    x: ceil(columns / (COLS * GROUPS))
+ *   shared  GROUPS * SPLIT * ROWS * COLS floats
+ *
+ * -D: ROWS COLS GROUPS SPLIT PRE X_VECTOR DEPTH_AXES TRIGGER, and simt.cuh's; generated.cuh: type_w */
+#include "simt.cuh"
+
+enum { UNIT = 16 / (i32)sizeof(type_w), WARPS = GROUPS * SPLIT, THREADS = WARPS * 32 };
+
+union chunk { u32x4 raw; type_w at[UNIT]; };
+
+DEVICE float widen(float x) { return x; }
+DEVICE float widen(f16 x) { return to_float(x); }
+DEVICE float widen(bf16 x) { return to_float(x); }
+
+DEVICE i64 depth_at(const simt_args &a, i32 k)
+{
+    i64 at = 0;
+    i32 rest = k;
+#pragma unroll
+    for (i32 i = DEPTH_AXES - 1; i >= 0; i--) {
+        i32 q = 0, r = rest;
+        if (i) divmod_fast(rest, a.depth_div[i], q, r);
+        rest = q;
+        at += r * a.p.depth[i];
+    }
+    return at;
+}
+
+/* Adds the products of one chunk of W of every column with X. */
+DEVICE void multiply(const simt_args &a, const i64 (&row_at)[ROWS], i32 k, const chunk (&w)[COLS],
+                     float (&acc)[ROWS][COLS])
+{
+    const type_w *const x = (const type_w *)a.p.data;
+    float wide[COLS][UNIT];
+#pragma unroll
+    for (i32 c = 0; c < COLS; c++)
+#pragma unroll
+        for (i32 u = 0; u < UNIT; u++) wide[c][u] = widen(w[c].at[u]);
+    const i64 at = X_VECTOR ? depth_at(a, k) : 0;
+#pragma unroll
+    for (i32 m = 0; m < ROWS; m++) {
+        if (m >= a.row.count) break;
+        float y[UNIT];
+        if (X_VECTOR) {
+            chunk v;
+            v.raw = *(const u32x4 *)(x + row_at[m] + at);
+#pragma unroll
+            for (i32 u = 0; u < UNIT; u++) y[u] = widen(v.at[u]);
+        } else {
+#pragma unroll
+            for (i32 u = 0; u < UNIT; u++) y[u] = k + u < a.depth ? widen(x[row_at[m] + depth_at(a, k + u)]) : 0.0f;
+        }
+#pragma unroll
+        for (i32 c = 0; c < COLS; c++)
+#pragma unroll
+            for (i32 u = 0; u < UNIT; u++) acc[m][c] += y[u] * wide[c][u];
+    }
+}
+
+KERNEL void __launch_bounds__(THREADS) gemv(const __grid_constant__ simt_args a, const __grid_constant__ epi_args e)
+{
+    float *const part = (float *)shared_base();
+    const i32 lane = (i32)lane_id(), warp = (i32)warp_id(), split = warp % SPLIT;
+    const i32 col0 = ((i32)blockIdx.x * GROUPS + warp / SPLIT) * COLS;
+    const i32 chunks = (a.depth + UNIT - 1) / UNIT;
+    const type_w *w[COLS];
+    chunk held[PRE][COLS];
+#if TRIGGER == 1
+    grid_trigger();
+#endif
+#pragma unroll
+    for (i32 c = 0; c < COLS; c++) w[c] = (const type_w *)a.q.data + smaller(col0 + c, a.col.count - 1) * a.q.depth_flat;
+#pragma unroll
+    for (i32 i = 0; i < PRE; i++) {
+        const i32 at = (i * SPLIT + split) * 32 + lane;
+#pragma unroll
+        for (i32 c = 0; c < COLS; c++) {
+            held[i][c].raw = {};
+            if (at < chunks) held[i][c].raw = load_constant((const u32x4 *)(w[c] + at * UNIT));
+        }
+    }
+    i64 row_at[ROWS];
+#pragma unroll
+    for (i32 m = 0; m < ROWS; m++) {
+        row_at[m] = 0;
+        i32 rest = m;
+#pragma unroll
+        for (i32 i = ROW_AXES - 1; i >= 0; i--) {
+            i32 q = 0, r = rest;
+            if (i) divmod_fast(rest, a.row.div[i], q, r);
+            rest = q;
+            row_at[m] += r * a.p.line[i];
+        }
+    }
+    float acc[ROWS][COLS] = {};
+    grid_wait();
+#pragma unroll
+    for (i32 i = 0; i < PRE; i++) {
+        const i32 at = (i * SPLIT + split) * 32 + lane;
+        if (at < chunks) multiply(a, row_at, at * UNIT, held[i], acc);
+    }
+    for (i32 i = PRE; i * SPLIT * 32 < chunks; i += 2) {
+        chunk next[2][COLS];
+#pragma unroll
+        for (i32 j = 0; j < 2; j++) {
+            const i32 at = ((i + j) * SPLIT + split) * 32 + lane;
+#pragma unroll
+            for (i32 c = 0; c < COLS; c++) {
+                next[j][c].raw = {};
+                if (at < chunks) next[j][c].raw = load_constant((const u32x4 *)(w[c] + at * UNIT));
+            }
+        }
+#pragma unroll
+        for (i32 j = 0; j < 2; j++) {
+            const i32 at = ((i + j) * SPLIT + split) * 32 + lane;
+            if (at < chunks) multiply(a, row_at, at * UNIT, next[j], acc);
+        }
+    }
+#if TRIGGER == 3
+    grid_trigger();
+#endif
+#pragma unroll
+    for (i32 m = 0; m < ROWS; m++)
+#pragma unroll
+        for (i32 c = 0; c < COLS; c++) {
+            float v = acc[m][c];
+#pragma unroll
+            for (u32 mask = 16; mask; mask >>= 1) v += shuffle_xor(v, mask);
+            if (lane == (m * COLS + c) % 32) part[(warp * ROWS + m) * COLS + c] = v;
+        }
+    sync_block();
+    place where;
+    place_batch(a, 0, where);
+    for (i32 item = (i32)threadIdx.x; item < ROWS * GROUPS * COLS; item += THREADS) {
+        const i32 m = item / (GROUPS * COLS), n = item % (GROUPS * COLS);
+        const i32 col = (i32)blockIdx.x * GROUPS * COLS + n;
+        if (m >= a.row.count || col >= a.col.count) continue;
+        epi_acc total[1] = { 0 };
+#pragma unroll
+        for (i32 s = 0; s < SPLIT; s++) total[0] += part[((n / COLS * SPLIT + s) * ROWS + m) * COLS + n % COLS];
+        i32 at[EPI_RANK];
+#pragma unroll
+        for (i32 i = 0; i < EPI_RANK; i++) at[i] = where.at[i];
+        place_add(a.row, row_out, m, at);
+        place_add(a.col, col_out, col, at);
+        epi_row row;
+        epi_begin(e, row, at);
+        epi_run<1>(e, row, 0, 1, total);
+    }
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_gemv.c - products of at most eight rows with constant weights (device/gemv.cu): classifier heads and squeezed
+ * convolutions at batch 1, at the speed of memory. Weights are packed with depth innermost. */
+#include "cuda/contract.h"
+#include "cuda/device/simt_args.h"
+#include "cuda/emit.h"
+#include "cuda/kernels.h"
+
+#include <stddef.h>
+
+enum { ROWS_MOST = 8, HELD = 16 };
+typedef struct gemv_tactic {
+    uint8_t cols, groups, split, pre, trigger, zero[TACTIC_SIZE - 5];
+} gemv_tactic;
+_Static_assert(sizeof(gemv_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+typedef struct gemv {
+    contract c;
+    uint32_t w, x; /* inputs */
+    contract_role w_lines, x_lines;
+    uint32_t rows;  /* at most */
+    uint32_t unit;  /* elements of 16 bytes */
+    bool is_vector; /* x is read so, too */
+} gemv;
+
+static gemv_tactic tactic_of(const tactic *t)
+{
+    gemv_tactic x;
+    memcpy(&x, t, sizeof x);
+    return x;
+}
+
+static int64_t align_to(int64_t n, int64_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+/* The one position of a filter that covers the image, without padding. */
+static bool is_one_place(const problem *p)
+{
+    const attrs_conv *a = p->attrs;
+    const uint32_t spatial = p->in[0].rank - 2u;
+    for (uint32_t i = 0; i < spatial; i++) {
+        const dim_range d = p->out[0].dim[2 + i];
+        if (d.min != 1 || d.max != 1 || a->pad.at[i] || a->pad.at[spatial + i]) return false;
+    }
+    return true;
+}
+
+static const char *gemv_of(const problem *p, const void *attrs, const view *in, const view *out, gemv *g)
+{
+    const char *why = contract_of(p, attrs, in, out, &g->c);
+    if (why) return why;
+    const contract *c = &g->c;
+    g->w = p->in[1].is_const ? 1 : 0;
+    g->x = 1 - g->w;
+    g->w_lines = g->w ? CONTRACT_RIGHT : CONTRACT_LEFT;
+    g->x_lines = g->w ? CONTRACT_LEFT : CONTRACT_RIGHT;
+    const problem_operand *w = &p->in[g->w], *x = &p->in[g->x];
+    if (!w->is_const || w->is_strided) return "no operand is a dense constant";
+    for (uint32_t i = 0; i < w->rank; i++)
+        if (!problem_dim_is_static(w->dim[i])) return "the weights' size is not fixed";
+    for (uint32_t i = 0; i < c->count[CONTRACT_BATCH]; i++)
+        if (c->axis[CONTRACT_BATCH][i].range.max != 1) return "has a batch of weights";
+    if (p->op == OP_conv && c->is_window && !is_one_place(p)) return "a filter at more than one place, or padded";
+    int64_t rows = 1;
+    for (uint32_t i = 0; i < c->count[g->x_lines]; i++)
+        if (!i64_mul(rows, c->axis[g->x_lines][i].range.max, &rows) || rows > ROWS_MOST) return "more than 8 rows";
+    if (rows < 1) return "has no rows";
+    g->rows = (uint32_t)rows;
+    g->unit = 128 / sinter_dtype_bits(x->dtype);
+    const contract_axis *k = &c->axis[CONTRACT_DEPTH][c->count[CONTRACT_DEPTH] - 1];
+    int inner = -1;
+    for (uint32_t i = x->rank; i-- > 0 && inner < 0;)
+        if (x->dim[x->order[i]].min != 1 || x->dim[x->order[i]].max != 1) inner = x->order[i];
+    const int64_t known = k->range.min == k->range.max ? k->range.min : k->range.divisor;
+    g->is_vector = inner >= 0 && !x->is_gapped && k->of[g->x] == inner && known % g->unit == 0 &&
+                   cuda_operand_vector(x, g->unit) == g->unit;
+    return NULL;
+}
+
+static const char *gemv_at(const problem *p, gemv *g)
+{
+    view in[4], out;
+    contract_views(p, CONTRACT_OPT, in, &out);
+    return gemv_of(p, p->attrs, in, &out, g);
+}
+
+static void space_of(const problem *p, emit_space *space)
+{
+    emit_space_of(p, space);
+    space->width = 1;
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_matmul || p->op == OP_conv, "no product of matrices");
+    REJECT_UNLESS(!p->prologue, "has a prologue");
+    const sinter_dtype d = p->in[0].dtype;
+    REJECT_UNLESS(d == SINTER_DTYPE_F32 || d == SINTER_DTYPE_F16 || d == SINTER_DTYPE_BF16, "not in f32, f16 or bf16");
+    gemv g;
+    const char *why = gemv_at(p, &g);
+    if (why) return why;
+    emit_space space;
+    space_of(p, &space);
+    return emit_reject(&space);
+}
+
+static int64_t chunks_of(const gemv *g)
+{
+    return align_to(contract_size(&g->c, CONTRACT_DEPTH), g->unit) / g->unit;
+}
+
+static double cost_of(const problem *p, const gemv *g, gemv_tactic x, const kernel_target *t)
+{
+    const double cols = (double)contract_size(&g->c, g->w_lines), units = t->units ? t->units : 100;
+    double bytes = 0;
+    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
+    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    const double warps = cols / x.cols * x.split, runs = (double)chunks_of(g) / (32.0 * x.split),
+                 rounds = runs > x.pre ? (runs - x.pre) / 2 : 0;
+    /* A multiprocessor needs about 32 KiB under way; a round of loads waits about 0.7 us for memory. */
+    double under_way = warps / units * 512.0 * x.cols * (runs < x.pre ? runs : x.pre) / 32768;
+    under_way = under_way > 1 ? 1 : under_way < 0.02 ? 0.02 : under_way;
+    const double waves = warps * x.cols / (units * 32) > 1 ? warps * x.cols / (units * 32) : 1;
+    const double memory = bytes / (t->bandwidth > 0 ? t->bandwidth : 1e12) * 1e9 / (0.3 + 0.7 * under_way),
+                 chain = rounds * 700 * waves, idle = g->is_vector ? 0 : runs * g->rows * 100;
+    /* Multiplied one element at a time, with a conversion of each. */
+    const double work =
+        2e9 * g->rows * cols * (double)chunks_of(g) * g->unit / ((t->flops > 0 ? t->flops : 1e13) * 0.3);
+    double most = memory > chain ? memory : chain;
+    if (work > most) most = work;
+    return 1500 + most + idle + 40.0 * x.split + 20.0 * x.cols;
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    gemv g;
+    return gemv_at(p, &g) ? 1e15 : cost_of(p, &g, tactic_of(t), target);
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    enum { BEST = 6 };
+    gemv g;
+    if (gemv_at(p, &g)) return;
+    struct {
+        double cost;
+        gemv_tactic at;
+    } best[BEST + 1];
+    uint32_t count = 0;
+    const int64_t cols = contract_size(&g.c, g.w_lines), chunks = chunks_of(&g);
+    for (uint8_t c = 1; c <= 4; c = (uint8_t)(c * 2))
+        for (uint8_t split = 1; split <= 8; split = (uint8_t)(split * 2)) {
+            if (split > 1 && chunks < 32 * split / 2) break;
+            const int64_t runs = (chunks + 32 * split - 1) / (32 * split), most = HELD / c;
+            gemv_tactic x = {
+                .cols = c, .split = split, .groups = (uint8_t)(split >= 4 ? 1 : 4 / split), .trigger = 3
+            };
+            x.pre = (uint8_t)(runs < 1 ? 1 : runs < most ? runs : most);
+            if (cols / (c * x.groups) <= 2 * (int64_t)(t->units ? t->units : 100)) x.trigger = 1;
+            const double cost = cost_of(p, &g, x, t);
+            uint32_t at = count < BEST ? count++ : BEST;
+            while (at > 0 && best[at - 1].cost > cost) {
+                best[at] = best[at - 1];
+                at--;
+            }
+            best[at].cost = cost;
+            best[at].at = x;
+        }
+    for (uint32_t i = 0; i < count && out->count < COUNT_OF(out->at); i++)
+        memcpy(&out->at[out->count++], &best[i].at, sizeof best[i].at);
+}
+
+static bool is_power(uint32_t n, uint32_t most)
+{
+    return n && n <= most && !(n & (n - 1));
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    static const uint8_t zero[TACTIC_SIZE];
+    const gemv_tactic x = tactic_of(t);
+    gemv g;
+    return is_power(x.cols, 4) && is_power(x.split, 8) && is_power(x.groups, 4) && x.pre >= 1 &&
+           x.pre * x.cols <= HELD && (x.trigger == 1 || x.trigger == 3) && memcmp(x.zero, zero, sizeof x.zero) == 0 &&
+           !gemv_at(p, &g);
+}
+
+static void print(const tactic *t, text *out)
+{
+    const gemv_tactic x = tactic_of(t);
+    text_printf(out, "cols %u groups %u split %u held %u trigger %u", x.cols, x.groups, x.split, x.pre, x.trigger);
+}
+
+static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
+{
+    (void)t;
+    gemv g;
+    if (input > 1 || gemv_at(p, &g) || input != g.w) return 0;
+    const size_t pitch = (size_t)align_to(contract_size(&g.c, CONTRACT_DEPTH), g.unit) * (16 / g.unit);
+    const size_t size = size_mul(pitch, (size_t)contract_size(&g.c, g.w_lines));
+    return size ? size : 16;
+}
+
+static int64_t offset_of(const contract *c, contract_role role, uint32_t input, int64_t at)
+{
+    int64_t offset = 0;
+    for (uint32_t i = c->count[role]; i-- > 0;) {
+        const contract_axis *a = &c->axis[role][i];
+        offset += at % a->size * a->stride[input];
+        at /= a->size;
+    }
+    return offset;
+}
+
+static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
+{
+    (void)t;
+    view in[4], out;
+    gemv g;
+    contract_views(p, CONTRACT_OPT, in, &out);
+    in[input] = *src;
+    if (gemv_of(p, p->attrs, in, &out, &g)) return;
+    const int64_t depth = contract_size(&g.c, CONTRACT_DEPTH), pitch = align_to(depth, g.unit),
+                  lines = contract_size(&g.c, g.w_lines);
+    const size_t size = 16 / g.unit;
+    memset(dst, 0, pack_size(p, t, input));
+    for (int64_t l = 0; l < lines; l++) {
+        const int64_t base = offset_of(&g.c, g.w_lines, input, l);
+        for (int64_t k = 0; k < depth; k++) {
+            const int64_t from = base + offset_of(&g.c, CONTRACT_DEPTH, input, k);
+            memcpy((char *)dst + (size_t)(l * pitch + k) * size, (const char *)src->data + from * (int64_t)size, size);
+        }
+    }
+}
+
+static void text_outs(text *to, const char *name, const contract *c, contract_role role)
+{
+    text_printf(to, "constexpr i32 %s[%u] = {", name, c->count[role]);
+    for (uint32_t i = 0; i < c->count[role]; i++) text_printf(to, "%s %d", i ? "," : "", c->axis[role][i].out);
+    text_printf(to, " };\n");
+}
+
+static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+{
+    (void)target;
+    const gemv_tactic x = tactic_of(t);
+    gemv g;
+    if (index || gemv_at(p, &g)) return false;
+    c->source = "gemv.cu";
+    c->entry = "gemv";
+    c->may_spill = p->epilogue && p->epilogue->count > 16;
+    cuda_code_define(c, "ROWS", g.rows);
+    cuda_code_define(c, "COLS", x.cols);
+    cuda_code_define(c, "GROUPS", x.groups);
+    cuda_code_define(c, "SPLIT", x.split);
+    cuda_code_define(c, "PRE", x.pre);
+    cuda_code_define(c, "X_VECTOR", g.is_vector);
+    cuda_code_define(c, "TRIGGER", x.trigger);
+    cuda_code_define(c, "DEPTH_AXES", g.c.count[CONTRACT_DEPTH]);
+    cuda_code_define(c, "BATCH_AXES", g.c.count[CONTRACT_BATCH]);
+    cuda_code_define(c, "ROW_AXES", g.c.count[g.x_lines]);
+    cuda_code_define(c, "COL_AXES", g.c.count[g.w_lines]);
+    cuda_code_define(c, "SPATIAL", 0);
+    cuda_code_define(c, "PHASES", 0);
+    cuda_code_define(c, "EPI_V", 1);
+    emit_space space;
+    space_of(p, &space);
+    emit_text(&space, c->generated);
+    text *to = c->generated;
+    const sinter_dtype d = p->in[0].dtype;
+    text_printf(to, "typedef float sum;\ntypedef float acc_type;\ntypedef %s type_w;\nenum { INNER = 0 };\n",
+                d == SINTER_DTYPE_F32   ? "float"
+                : d == SINTER_DTYPE_F16 ? "f16"
+                                        : "bf16");
+    text_outs(to, "batch_out", &g.c, CONTRACT_BATCH);
+    text_outs(to, "row_out", &g.c, g.x_lines);
+    text_outs(to, "col_out", &g.c, g.w_lines);
+    return true;
+}
+
+static sinter_status lines_bind(env *e, const contract *c, contract_role role, struct simt_lines *to)
+{
+    const int64_t count = contract_size(c, role);
+    if (count > INT32_MAX)
+        return FAIL(e, UNSUPPORTED, "a product of %lld lines; the most is 2147483647", (long long)count);
+    to->count = (small)count;
+    for (uint32_t i = 0; i < c->count[role]; i++) {
+        to->div[i] = cuda_fast_div(c->axis[role][i].size);
+        to->out_step[i] = (small)c->axis[role][i].out_step;
+    }
+    return SINTER_OK;
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *record)
+{
+    const gemv_tactic x = tactic_of(t);
+    cuda_record *r = record;
+    r->count = r->args_size = r->patch_count = r->map_count = 0;
+    gemv g;
+    const char *why = gemv_of(p, attrs, in, out, &g);
+    if (why) return FAIL(e, UNSUPPORTED, "a product cannot be launched: %s", why);
+    struct simt_args a = { 0 };
+    TRY(lines_bind(e, &g.c, g.x_lines, &a.row));
+    TRY(lines_bind(e, &g.c, g.w_lines, &a.col));
+    TRY(lines_bind(e, &g.c, CONTRACT_BATCH, &a.batch));
+    const int64_t depth = contract_size(&g.c, CONTRACT_DEPTH);
+    if (depth > INT32_MAX - 64)
+        return FAIL(e, UNSUPPORTED, "sums of %lld products; the most is 2147483583", (long long)depth);
+    a.depth = (small)depth;
+    a.q.depth_flat = align_to(depth, g.unit);
+    for (uint32_t i = 0; i < g.c.count[g.x_lines]; i++) a.p.line[i] = g.c.axis[g.x_lines][i].stride[g.x];
+    for (uint32_t i = 0; i < g.c.count[CONTRACT_DEPTH]; i++) {
+        a.p.depth[i] = g.c.axis[CONTRACT_DEPTH][i].stride[g.x];
+        a.depth_div[i] = cuda_fast_div(g.c.axis[CONTRACT_DEPTH][i].size);
+    }
+    const uint32_t each = x.cols * x.groups, warps = (uint32_t)x.groups * x.split;
+    const uint64_t blocks = a.row.count ? ((uint64_t)a.col.count + each - 1) / each : 0;
+    if (!cuda_launch_add(r, 0, blocks, 1, 1, warps * 32, warps * g.rows * x.cols * 4))
+        return FAIL(e, UNSUPPORTED, "a product of %d columns", a.col.count);
+    struct simt_args *to = cuda_param_add(r, sizeof *to);
+    if (!to) return FAIL(e, INTERNAL, "no room for the parameters of a product");
+    *to = a;
+    CUDA_PATCH(r, to, p.data, PATCH_IN, g.x);
+    CUDA_PATCH(r, to, q.data, PATCH_IN, g.w);
+    emit_space space;
+    space_of(p, &space);
+    return emit_bind(e, &space, in, out, r);
+}
+
+const cuda_kernel cuda_gemv = {
+    .base = { .name = "cuda_gemv",
+              .abi = 1,
+              .is_strided_out = true,
+              .reject = reject,
+              .tactics = tactics,
+              .check = check,
+              .print = print,
+              .cost_ns = cost_ns,
+              .pack_size = pack_size,
+              .pack = pack,
+              .record_size = cuda_record_size,
+              .bind = bind },
+    .code = code,
+};
