@@ -13,7 +13,7 @@
 enum { SHAPES_KEPT = 8 };
 #define UNBOUND INT64_MIN
 
-/* Consecutive steps that run as one program or one after the other on the host; or one that the executor runs itself. */
+/* Consecutive steps that run as one program or one after the other on the host; or one that the executor runs. */
 typedef enum item_kind { ITEM_PROGRAM, ITEM_HOST, ITEM_TRANSFER, ITEM_LATE, ITEM_CALL } item_kind;
 typedef struct run_item {
     uint32_t  first, count;         /* steps, relative to the profile */
