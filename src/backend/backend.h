@@ -67,7 +67,7 @@ typedef struct backend {
     /* Text that names the class of this device for the timing cache; nothing dispatches on it. */
     void          (*describe)(const device *d, text *out);
 
-    /* Memory of the place where programs read and write, zeroed. */
+    /* Memory of the place where programs read and write, zeroed. NULL: `e` says why; so for host_alloc. */
     void         *(*memory_alloc)(env *e, device *d, size_t size);
     void          (*memory_free)(env *e, device *d, void *ptr, size_t size);
 

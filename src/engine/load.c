@@ -87,7 +87,7 @@ static sinter_status upload_weights(engine *g)
                     (unsigned long long)g->e.limits.memory_max);
     g->device_weights = g->backend->memory_alloc(&g->e, g->device, (size_t)size);
     if (!g->device_weights)
-        return FAIL(&g->e, NO_MEMORY, "the device has no room for %llu bytes of weights", (unsigned long long)size);
+        return NOTE(&g->e, g->e.error->status, "moving %llu bytes of weights to the device", (unsigned long long)size);
     g->device_at = first;
     g->device_size = size;
     stream *s = NULL;

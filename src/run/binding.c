@@ -46,7 +46,7 @@ sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool kee
         return FAIL(&c->e, NO_MEMORY, "a result of %zu bytes passes the limit of %llu", size,
                     (unsigned long long)c->e.limits.memory_max);
     void *at = context_alloc(c, place, wanted);
-    if (!at) return FAIL(&c->e, NO_MEMORY, "out of memory: %zu bytes of a result", wanted);
+    if (!at) return NOTE(&c->e, c->e.error->status, "making room for a result of %zu bytes", wanted);
     if (b->at) {
         if (keep) memcpy(at, b->at, b->size);
         move_values(c, storage, b, at);

@@ -70,14 +70,14 @@ static sinter_status make_memory(context *c)
     c->workspace_size = g->workspace[c->profile] + 64;
     c->workspace = context_alloc(c, PLACE_DEVICE, c->workspace_size);
     if (!c->slab || !c->workspace)
-        return FAIL(&c->e, NO_MEMORY, "out of memory for a context: %llu bytes of activations and %zu of workspace",
+        return NOTE(&c->e, c->e.error->status, "making a context of %llu bytes of activations and %zu of workspace",
                     (unsigned long long)c->p->slab_size, c->workspace_size);
     if (context_has_places(c)) {
         c->host_slab = context_alloc(c, PLACE_HOST, c->p->host_slab_size + 64);
         c->host_workspace_size = g->host_workspace[c->profile] + 64;
         c->host_workspace = context_alloc(c, PLACE_HOST, c->host_workspace_size);
         if (!c->host_slab || !c->host_workspace)
-            return FAIL(&c->e, NO_MEMORY, "out of host memory for a context: %llu bytes of activations",
+            return NOTE(&c->e, c->e.error->status, "making a context of %llu bytes of activations on the host",
                         (unsigned long long)c->p->host_slab_size);
     }
     for (uint32_t i = 1; i < c->p->storage_count; i++) {

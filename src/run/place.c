@@ -50,7 +50,7 @@ static sinter_status ensure_stage(context *c, uint32_t storage, size_t size)
     *b = (buffer){ 0 };
     const size_t wanted = size_align(size, 4096);
     void *at = context_alloc(c, PLACE_HOST, wanted);
-    if (!at) return FAIL(&c->e, NO_MEMORY, "out of host memory: %zu bytes for copies from and to the device", wanted);
+    if (!at) return NOTE(&c->e, c->e.error->status, "making room for copies of %zu bytes from and to the device", wanted);
     *b = (buffer){ .at = at, .size = wanted };
     return SINTER_OK;
 }

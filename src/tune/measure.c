@@ -115,7 +115,7 @@ static sinter_status move_operands(bench *b, uint32_t operands)
         if (!b->size[i]) continue;
         void *at = d->memory_alloc(b->e, b->o->device, b->size[i]);
         const void *from = b->address[i];
-        if (!at) return FAIL_MEMORY(b->e, "measuring");
+        if (!at) return NOTE(b->e, b->e->error->status, "measuring");
         b->address[i] = at;
         TRY(d->copy(b->e, b->o->device, b->stream, COPY_TO_DEVICE, at, from, b->size[i]));
     }
@@ -158,6 +158,7 @@ static sinter_status measure(bench *b, const problem *p, const kernel *k, const 
         TRY(o->backend->stream_create(e, o->device, NULL, &b->stream));
         TRY(move_operands(b, count));
         b->workspace = o->backend->memory_alloc(e, o->device, b->workspace_size);
+        if (!b->workspace) return NOTE(e, e->error->status, "measuring");
     } else {
         b->workspace = arena_alloc(&b->a, b->workspace_size, 64);
     }

@@ -198,9 +198,10 @@ static const kernel *const *kernels(uint32_t *count)
 
 static void *memory_alloc(env *e, device *d, size_t size)
 {
-    (void)e;
     if (d->is_offline) misuse("a device that is not there gives no memory");
-    return twoplace_alloc(size);
+    void *at = twoplace_alloc(size);
+    if (!at) (void)FAIL_MEMORY(e, "the far place");
+    return at;
 }
 
 static void memory_free(env *e, device *d, void *at, size_t size)
@@ -218,7 +219,9 @@ static void memory_free(env *e, device *d, void *at, size_t size)
 static void *host_alloc(env *e, device *d, size_t size)
 {
     (void)d;
-    return fails() ? NULL : mem_zalloc(e, size, 64);
+    void *at = fails() ? NULL : mem_zalloc(e, size, 64);
+    if (!at) (void)FAIL_MEMORY(e, "copies");
+    return at;
 }
 
 static void host_free(env *e, device *d, void *at, size_t size)
