@@ -45,7 +45,8 @@ sinter_status sinter_build_memory(const void *model, size_t size, const sinter_b
     if (!model) return FAIL(&e, INVALID_ARG, "model is NULL");
     uint8_t *bytes = NULL;
     size_t bytes_size = 0;
-    const sinter_status s = build_engine(&e, model, size, NULL, "", &o, &bytes, &bytes_size);
+    const build_model m = { .bytes = model, .size = size, .name = "" };
+    const sinter_status s = build_engine(&e, &m, &o, &bytes, &bytes_size);
     return finish(&e, s, bytes, bytes_size, out);
 }
 
@@ -74,8 +75,10 @@ sinter_status sinter_build_file(const char *path, const sinter_build_options *op
     if (s == SINTER_OK) {
         folder = folder_of(&e, path, &folder_size);
         const char *slash = strrchr(path, '/');
-        s = folder ? build_engine(&e, file.data, file.size, folder, slash ? slash + 1 : path, &o, &bytes, &size)
-                   : FAIL_MEMORY(&e, "a path");
+        const build_model m = {
+            .bytes = file.data, .size = file.size, .folder = folder, .name = slash ? slash + 1 : path
+        };
+        s = folder ? build_engine(&e, &m, &o, &bytes, &size) : FAIL_MEMORY(&e, "a path");
     }
     if (folder) mem_free(&e, folder, folder_size, 1);
     os_file_close(&e, &file);

@@ -27,6 +27,8 @@ typedef struct builder {
     timing_cache *cache;
     tune_result *tuned;
     uint32_t profiles;
+    build_lowering *lowering;
+    uint32_t lowered, kept; /* ops that could be lowered to a narrower type; those of them that were not */
     emit out;
 } builder;
 
@@ -83,8 +85,10 @@ static sinter_status lower(builder *b, const opt_options *options)
     first.stop_after = "cse-again";
     TRY(opt_run(b->e, b->g, &first));
     uint32_t count;
-    TRY(tune_narrow(b->e, b->g, b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16, &count));
-    env_log(b->e, LOG_OPT, "%u nodes lowered to a narrower type", count);
+    TRY(tune_narrow(b->e, b->g, b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16,
+                    b->lowering->is_kept, &count));
+    for (uint32_t i = 0; b->lowering->is_kept && i < count; i++) b->kept += b->lowering->is_kept[i];
+    b->lowering->count = b->lowered = count;
     TRY(ir_sweep(b->g));
     if (b->o->stage) dump_stage(b, "lower", b->g);
     static const char *const passes[] = { "canonicalize", "cse-again", "groups" };
@@ -197,12 +201,13 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
     b->backend->target(b->device, &target);
     static const char *const tunes[] = { "off", "fast", "full" }, *const maths[] = { "fp32", "exact" };
     const char *options = arena_printf(
-        &b->a, "device=%s%s%s tune=%s math=%s%s%s%s%s%s",
+        &b->a, "device=%s%s%s tune=%s math=%s%s%s%s%s%s%s",
         b->o->device == SINTER_DEVICE_REFERENCE ? "reference" : b->backend->name, b->o->device_name ? ":" : "",
         b->o->device_name ? b->o->device_name : "", tunes[b->o->tune], maths[b->o->math],
         b->o->allow & SINTER_ALLOW_FP16 ? " allow=fp16" : "", b->o->allow & SINTER_ALLOW_BF16 ? " allow=bf16" : "",
-        b->o->allow & SINTER_ALLOW_TF32 ? " allow=tf32" : "", b->o->rules ? " rules=" : "",
-        b->o->rules ? b->o->rules : "");
+        b->o->allow & SINTER_ALLOW_TF32 ? " allow=tf32" : "",
+        b->lowered ? arena_printf(&b->a, " (%u of %u ops)", b->lowered - b->kept, b->lowered) : "",
+        b->o->rules ? " rules=" : "", b->o->rules ? b->o->rules : "");
     const engine_notes notes = { .version = engine_writer_string(&x->w, sinter_version()),
                                  .target = engine_writer_string(&x->w, t.failed ? "" : t.at),
                                  .options = engine_writer_string(&x->w, options),
@@ -245,17 +250,28 @@ static sinter_status build(builder *b, const uint8_t *model, size_t size, const 
     return write_engine(b, model, size, name, out, out_size);
 }
 
-sinter_status build_engine(env *e, const uint8_t *model, size_t size, const char *folder, const char *name,
-                           const sinter_build_options *o, uint8_t **out, size_t *out_size)
+sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
+                         uint8_t **out, size_t *out_size)
 {
-    builder b = { .e = e, .o = o };
+    build_lowering none = { 0 };
+    builder b = { .e = e, .o = o, .lowering = lowering ? lowering : &none };
     arena_init(&b.a, e);
-    const sinter_status s = build(&b, model, size, folder, name, out, out_size);
+    const sinter_status s = build(&b, m->bytes, m->size, m->folder, m->name, out, out_size);
     if (b.out.e) engine_writer_deinit(&b.out.w);
     timing_cache_destroy(b.cache);
     if (b.device) b.backend->close(e, b.device);
     if (b.g) ir_graph_destroy(b.g);
     onnx_files_close(e, &b.files);
     arena_deinit(&b.a);
+    return s;
+}
+
+sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, uint8_t **out, size_t *out_size)
+{
+    build_lowering lowering = { 0 };
+    sinter_status s = SINTER_OK;
+    if (o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)) s = build_budget(e, m, o, &lowering);
+    if (s == SINTER_OK) s = build_once(e, m, o, &lowering, out, out_size);
+    if (lowering.is_kept) mem_free(e, lowering.is_kept, lowering.count, 1);
     return s;
 }

@@ -72,7 +72,7 @@ typedef struct narrowing {
 } narrowing;
 
 /* An attention mask may hold what only f32 holds. */
-static bool is_kept(const ir_node *n, uint32_t input)
+static bool stays(const ir_node *n, uint32_t input)
 {
     return n->op == OP_attention && input == 3;
 }
@@ -103,11 +103,15 @@ static bool is_f32(const narrowing *w, ir_value_id v)
 static bool wants(const narrowing *w, const ir_node *n)
 {
     if (n->is_dead || n->count_region || !is_narrowable(n->op)) return false;
+    if (n->op == OP_reduce) { /* sums and products may pass what the type holds, means and extremes do not */
+        const int64_t kind = ((const attrs_reduce *)n->attrs)->kind;
+        if (kind != reduce_kind_mean && kind != reduce_kind_max && kind != reduce_kind_min) return false;
+    }
     for (uint32_t i = 0; i < n->count_out; i++)
         if (!is_f32(w, n->out[i])) return false;
     bool is_any = n->op == OP_gather; /* tables are constants */
     for (uint32_t i = 0; i < n->count_in; i++) {
-        if (!is_f32(w, n->in[i]) || is_kept(n, i)) continue;
+        if (!is_f32(w, n->in[i]) || stays(n, i)) continue;
         if (ir_is_const(w->g, n->in[i]) && !const_fits(w, n, n->in[i])) return false;
         is_any = is_any || !ir_is_const(w->g, n->in[i]);
     }
@@ -171,7 +175,7 @@ static sinter_status narrow_output(narrowing *w, ir_node_id id, uint32_t i)
     return ir_node_set_out(w->g, maker, 0, v);
 }
 
-sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, uint32_t *count)
+sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t *is_kept, uint32_t *count)
 {
     narrowing w = { .e = e, .g = g, .type = type, .of_count = g->value.count };
     arena scratch;
@@ -181,9 +185,10 @@ sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, uint32_t *coun
     sinter_status s = w.of ? SINTER_OK : FAIL_MEMORY(e, "lowering types");
     for (ir_node_id id = 1; id < nodes && s == SINTER_OK; id++) {
         if (!wants(&w, ir_node_at(g, id))) continue;
-        w.count++;
+        const uint32_t index = w.count++;
+        if (is_kept && is_kept[index]) continue;
         for (uint32_t i = 0; i < ir_node_at(g, id)->count_in && s == SINTER_OK; i++)
-            if (is_f32(&w, ir_node_at(g, id)->in[i]) && !is_kept(ir_node_at(g, id), i)) s = narrow_input(&w, id, i);
+            if (is_f32(&w, ir_node_at(g, id)->in[i]) && !stays(ir_node_at(g, id), i)) s = narrow_input(&w, id, i);
         for (uint32_t i = 0; i < ir_node_at(g, id)->count_out && s == SINTER_OK; i++) s = narrow_output(&w, id, i);
     }
     arena_deinit(&scratch);
