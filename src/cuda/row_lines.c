@@ -248,7 +248,7 @@ static uint32_t shared_bytes(const problem *p, const line_tactic *t)
 {
     const uint32_t state = state_size(p) < 16 ? 16 : state_size(p);
     if (t->form == FORM_ROWS) return t->across > 32 ? 2 * 32 * state : 0;
-    const uint32_t seats = t->across < 32 ? t->block / 32 : t->block / t->across;
+    const uint32_t seats = (uint32_t)(t->across < 32 ? t->block / 32 : t->block / t->across);
     uint32_t bytes = seats > 1 ? seats * t->vector * t->across * state_size(p) : 0;
     if (t->form == FORM_GROUPS) {
         const uint32_t each = (uint32_t)(p->in[0].dim[1].max / ((const attrs_group_norm *)p->attrs)->groups);

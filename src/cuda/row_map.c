@@ -36,7 +36,7 @@ static const char *plan_of(const problem *p, map_plan *m)
     for (uint32_t i = 0; i < p->count_anchor; i++) {
         const sinter_dtype own = p->in[i].dtype;
         if (sinter_dtype_bits(own) < 8 && own != SINTER_DTYPE_NONE) return "a type under a byte";
-        if (!(m->bits_in >> i & 1u) && own > SINTER_DTYPE_BOOL) return "arithmetic on 8-bit floats";
+        if (!(m->bits_in >> i & 1) && own > SINTER_DTYPE_BOOL) return "arithmetic on 8-bit floats";
     }
     why = space_init(p, p->epilogue, false, as_bits, &m->s);
     if (why) return why;
@@ -143,7 +143,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     for (uint32_t i = 0; i < p->count_anchor; i++) {
         sinter_dtype own = p->in[i].dtype;
         if (own == SINTER_DTYPE_NONE) continue;
-        if (m.bits_in >> i & 1u) own = space_bits(own);
+        if (m.bits_in >> i & 1) own = space_bits(own);
         text_printf(c->generated,
                     "#define IN%u_SIZE %u\n"
                     "#define IN%u_GET emit_get_%s\n"
