@@ -139,6 +139,22 @@ double case_terms(const problem *p, const view *in)
     }
 }
 
+double case_operations(const problem *p)
+{
+    view in[CASE_OPERANDS];
+    double most = 0, out = 0;
+    for (uint32_t i = 0; i < p->count_in + p->count_out; i++) {
+        const bool is_in = i < p->count_in;
+        view v;
+        (void)operand_view(is_in ? &p->in[i] : &p->out[i - p->count_in], 1, &v);
+        if (is_in) in[i] = v;
+        if (is_in) most += (double)view_count(&v);
+        else out += (double)view_count(&v);
+    }
+    const double work = op_at(p->op)->traits & CONTRACTION ? 2 * out * case_terms(p, in) : 0;
+    return most + out > work ? most + out : work;
+}
+
 static double epsilon(sinter_dtype t)
 {
     return t == SINTER_DTYPE_F16    ? 1e-3
@@ -171,6 +187,27 @@ const char *case_compare(const case_trial *x, uint32_t result, bool exact, doubl
         (void)snprintf(why, size, "element [%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "] is %.9g, wanted %.9g%s",
                        i[0], i[1], i[2], i[3], g, w, exact ? " exactly" : "");
         return why;
+    }
+    return NULL;
+}
+
+/* Kernels that transform their sums round as sums of this many times the terms would: results are within 8 eps
+ * sqrt(terms) of the root mean square, on integers, too. A wrong index or factor is greater by orders of magnitude.
+ * Where an epilogue bounds the results, the root mean square is that of sums of values as they are here. Relaxed
+ * kernels round factors to 11 bits: what f32 sums may err grows as the square root of the terms. */
+static const double transformed_terms = 16, product_rms = 4, relaxed_terms = 1.7e7;
+
+const char *case_check(case_rig *r, const case_trial *x, kernel_numerics numerics, char *why, size_t size)
+{
+    const bool is_transformed = numerics == KERNEL_TRANSFORMED;
+    const double terms = x->terms * (is_transformed               ? transformed_terms
+                                     : numerics == KERNEL_RELAXED ? relaxed_terms
+                                                                  : 1),
+                 sum_rms = is_transformed && x->p->epilogue ? product_rms * sqrt(x->terms) : 0;
+    for (uint32_t i = 0; i < x->p->count_out; i++) {
+        if (x->p->out[i].dtype == SINTER_DTYPE_NONE) continue;
+        if (!case_gaps_hold(r, &x->out[i], x->out_size[i])) return "wrote between the elements of a result";
+        if (case_compare(x, i, x->is_exact && !is_transformed, terms, sum_rms, why, size)) return why;
     }
     return NULL;
 }

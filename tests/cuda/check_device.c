@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_device.c - CUDA's kernels on a GPU against the reference, on problem lines.
+ *
+ *     cuda_check_device [-v] [--gpu N] [--kernel NAME] [--tactics N] [--cases N] [--repeat N] [--separate] [--jobs N]
+ *                       [FILE | LINE ...]
+ *
+ * The lines, rows and data are those of test_emulated.c: each problem on every row that takes it, with its tactics
+ * (--tactics: the first so many), on small integers and on random values; --cases: at most so many problems a row, from
+ * all over the files. Lines of files that need more than 50 million operations are left out unless SINTER_TEST_SCALE is
+ * full. Operands lie in one piece of device memory with guards between them, results and workspace begin as NaN, and
+ * all of it is looked at afterwards. --separate: each in an allocation of its own instead, for compute-sanitizer's
+ * eyes.
+ *
+ * --repeat N: two streams with operands of their own run each problem N times, in changing order, each time with one to
+ * three launches behind each other: what one launch leaves behind, or a race, shows. Results whose bits differ from
+ * time to time are counted.
+ *
+ * Codes are compiled first, all cores at once, into the kernel cache. Then so many processes (--jobs; 0: this one)
+ * share the lines, so a kernel that kills its context or does not end takes one run with it. Exit status 77: no GPU. */
+#include "base/os.h"
+#include "case_lines.h"
+#include "cuda/kernels.h"
+#include "device_run.h"
+#include "places.h"
+#include "test.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COMBOS = 65536, KERNELS = 128, WORKERS = 64, SECONDS = 60, STATUS_DEAD = 3 };
+static const double most_operations = 50e6;
+
+/* A row and a tactic for a line. */
+typedef struct combo {
+    uint32_t line, kernel, tactic;
+} combo;
+/* The combinations of a line: what a process takes at a time. */
+typedef struct work {
+    uint32_t first, last;
+    double operations;
+} work;
+/* What a process is at. */
+typedef struct desk {
+    uint32_t work, combo;
+    uint64_t since_ns;
+    pid_t child;
+} desk;
+
+/* Shared by all processes. */
+typedef struct board {
+    kernel_target target;
+    char device_name[128];
+    uint32_t next;
+    long runs, failed, unsteady, problems;
+    desk desk[WORKERS];
+} board;
+
+typedef struct runner {
+    case_rig rig;
+    const char *gpu, *kernel_name;
+    uint32_t tactics, cases, jobs;
+    bool is_verbose;
+    case_lines lines;
+    const problem **problems;
+    combo *combos;
+    work *work;
+    uint32_t combo_count, work_count;
+    board *board;
+    /* of the process that runs */
+    desk *desk;
+    device_rig device;
+} runner;
+
+static const cuda_kernel *row_at(uint32_t i)
+{
+    return (const cuda_kernel *)(const void *)cuda_kernels[i];
+}
+
+static void print_tactic(runner *r, const combo *c, text *out)
+{
+    const kernel *k = &row_at(c->kernel)->base;
+    tactic_sink sink = { .count = 0 };
+    k->tactics(r->problems[c->line], &r->board->target, &sink);
+    text_init(out, &r->rig.e);
+    if (k->print) k->print(&sink.at[c->tactic], out);
+}
+
+static void report(runner *r, const combo *c, const char *why)
+{
+    const case_line *l = &r->lines.at[c->line];
+    text name;
+    print_tactic(r, c, &name);
+    (void)__sync_fetch_and_add(&r->board->failed, 1);
+    (void)printf("FAIL %s\n     %s %s: %s\n     (%s:%u)\n", l->at, cuda_kernels[c->kernel]->name,
+                 name.at ? name.at : "", why, l->from ? l->from : "argument", l->number);
+    (void)fflush(stdout);
+    text_deinit(&name);
+}
+
+static void report_line(runner *r, const char *line, const char *why)
+{
+    (void)__sync_fetch_and_add(&r->board->failed, 1);
+    (void)printf("FAIL %s\n     %s\n", line, why);
+    (void)fflush(stdout);
+}
+
+/* ---- running ---- */
+
+static bool is_open(runner *r, uint32_t threads)
+{
+    return r->device.device || device_rig_open(&r->device, &r->rig, r->gpu, threads) == SINTER_OK;
+}
+
+/* Runs the combinations of a line from `first` on. False: the device is dead. */
+static bool run_line(runner *r, uint32_t index, uint32_t first)
+{
+    const work *w = &r->work[index];
+    const uint32_t line = r->combos[w->first].line;
+    const arena_mark mark = arena_save(&r->rig.a);
+    static char why[4000];
+    case_trial *x[2];
+    for (int kind = CASE_INTEGERS; kind <= CASE_RANDOM; kind++) {
+        x[kind] = ARENA_NEW(&r->rig.a, case_trial, 1);
+        r->rig.seed = 1 + (uint64_t)kind;
+        r->rig.is_small = r->lines.at[line].is_small;
+        const char *wrong = case_make(&r->rig, r->problems[line], (case_data)kind, 16, x[kind]);
+        if (wrong) report_line(r, r->lines.at[line].at, wrong);
+        if (wrong) return true;
+    }
+    for (uint32_t i = first; i < w->last; i++) {
+        const combo *c = &r->combos[i];
+        const kernel *k = &row_at(c->kernel)->base;
+        tactic_sink sink = { .count = 0 };
+        k->tactics(r->problems[line], &r->board->target, &sink);
+        const char *wrong = NULL;
+        for (int kind = CASE_INTEGERS; kind <= CASE_RANDOM && !wrong; kind++) {
+            r->desk->combo = i;
+            r->desk->since_ns = os_time_ns();
+            const arena_mark own = arena_save(&r->rig.a);
+            r->device.last = SINTER_OK;
+            wrong = device_rig_run(&r->device, k, &sink.at[c->tactic], x[kind], kind == CASE_RANDOM, why, sizeof why);
+            (void)__sync_fetch_and_add(&r->board->runs, 1);
+            arena_rewind(&r->rig.a, own);
+            *r->rig.e.error = (sinter_error){ 0 };
+        }
+        r->desk->since_ns = 0;
+        if (wrong) report(r, c, why);
+        if (r->is_verbose)
+            (void)printf("%-4s %s %u %s\n", wrong ? "bad" : "ok", k->name, c->tactic, r->lines.at[line].at);
+        if (wrong && r->device.last == SINTER_DEVICE) return false;
+    }
+    arena_rewind(&r->rig.a, mark);
+    return true;
+}
+
+/* A process: what is left of a line, then lines until there are none. Gives its exit status. */
+static int run_worker(runner *r, desk *own, uint32_t index, uint32_t first)
+{
+    r->desk = own;
+    if (!is_open(r, 1)) {
+        report_line(r, "(opening the device)", r->rig.e.error->text);
+        return 1;
+    }
+    for (;;) {
+        if (index >= r->work_count) {
+            index = __sync_fetch_and_add(&r->board->next, 1);
+            if (index >= r->work_count) break;
+            first = r->work[index].first;
+        }
+        own->work = index;
+        if (!run_line(r, index, first)) return STATUS_DEAD;
+        index = UINT32_MAX;
+    }
+    device_rig_close(&r->device);
+    return 0;
+}
+
+static void start_worker(runner *r, desk *own, uint32_t index, uint32_t first)
+{
+    (void)fflush(stdout);
+    own->since_ns = 0;
+    const pid_t child = fork();
+    if (child < 0) exit(2);
+    if (child == 0) {
+        static char buffer[1 << 16];
+        (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+        const int status = run_worker(r, own, index, first);
+        (void)fflush(stdout);
+        _exit(status);
+    }
+    own->child = child;
+}
+
+/* The process at this desk has ended: the rest of its line goes to another. False: it was done. */
+static bool is_restarted(runner *r, desk *d, int status)
+{
+    d->child = 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) != STATUS_DEAD) return false;
+    if (!WIFEXITED(status)) {
+        char why[100];
+        (void)snprintf(why, sizeof why,
+                       WTERMSIG(status) == SIGKILL ? "does not end in %d s" : "ended its process by signal %d",
+                       WTERMSIG(status) == SIGKILL ? SECONDS : WTERMSIG(status));
+        report(r, &r->combos[d->combo], why);
+    }
+    start_worker(r, d, d->work, d->combo + 1);
+    return true;
+}
+
+static void run_all(runner *r)
+{
+    uint32_t active = 0;
+    for (; active < r->jobs && active < WORKERS && active < r->work_count; active++)
+        start_worker(r, &r->board->desk[active], UINT32_MAX, 0);
+    for (int status; active;) {
+        const pid_t child = waitpid(-1, &status, WNOHANG);
+        if (child < 0 && errno != EINTR) return;
+        if (child <= 0) (void)nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+        for (desk *d = r->board->desk; d < r->board->desk + WORKERS; d++) {
+            const uint64_t since = d->since_ns, now = os_time_ns();
+            if (child > 0 && d->child == child) active -= !is_restarted(r, d, status);
+            else if (d->child && since && now > since && now - since > SECONDS * 1000000000ull)
+                (void)kill(d->child, SIGKILL);
+        }
+    }
+}
+
+/* ---- planning ---- */
+
+static bool plan_line(runner *r, uint32_t index, bool is_all)
+{
+    const case_line *l = &r->lines.at[index];
+    const char *why = NULL;
+    const problem *p = case_parse(&r->rig, l->at, strlen(l->at), &why);
+    if (!p) {
+        report_line(r, l->at, why);
+        return false;
+    }
+    r->problems[index] = p;
+    const double operations = case_operations(p);
+    if (l->from && !is_all && operations > most_operations) return false;
+    const uint32_t first = r->combo_count;
+    for (uint32_t k = 0; k < cuda_kernels_count; k++) {
+        const kernel *row = cuda_kernels[k];
+        if (row->where != KERNEL_ON_DEVICE || (r->kernel_name && !strstr(row->name, r->kernel_name))) continue;
+        const char *rejected = row->reject(p, &r->board->target);
+        if (rejected && r->is_verbose) (void)printf("%s rejects %s: %s\n", row->name, l->at, rejected);
+        if (rejected) continue;
+        tactic_sink sink = { .count = 0 };
+        row->tactics(p, &r->board->target, &sink);
+        for (uint32_t t = 0; t < sink.count && t < r->tactics && r->combo_count < COMBOS; t++)
+            r->combos[r->combo_count++] = (combo){ .line = index, .kernel = k, .tactic = t };
+    }
+    if (r->combo_count == first) return false;
+    r->work[r->work_count++] = (work){ first, r->combo_count, operations };
+    return true;
+}
+
+/* Leaves at most r->cases problems a row, from all over the lines. */
+static void thin_out(runner *r)
+{
+    uint32_t problems[KERNELS] = { 0 }, seen[KERNELS] = { 0 }, kept = 0;
+    for (uint32_t i = 0; i < r->combo_count; i++) problems[r->combos[i].kernel] += r->combos[i].tactic == 0;
+    for (uint32_t w = 0; w < r->work_count; w++) {
+        const uint32_t first = r->work[w].first, last = r->work[w].last;
+        r->work[w].first = kept;
+        bool is_kept = false;
+        for (uint32_t i = first; i < last; i++) {
+            const combo c = r->combos[i];
+            const uint64_t all = problems[c.kernel], most = r->cases;
+            if (c.tactic == 0) {
+                const uint64_t at = seen[c.kernel]++;
+                is_kept = all <= most || at * most / all != (at + 1) * most / all;
+            }
+            if (is_kept) r->combos[kept++] = c;
+        }
+        r->work[w].last = kept;
+    }
+    r->combo_count = kept;
+    uint32_t left = 0;
+    for (uint32_t w = 0; w < r->work_count; w++)
+        if (r->work[w].first < r->work[w].last) r->work[left++] = r->work[w];
+    r->work_count = left;
+}
+
+static int by_operations(const void *a, const void *b)
+{
+    const double x = ((const work *)a)->operations, y = ((const work *)b)->operations;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Compiles for these; where one of them does not compile, for the rest. Its run says what is wrong with it. */
+static void prepare(runner *r, const kernel_use *use, uint32_t count)
+{
+    if (!count || backend_find("cuda")->prepare(&r->rig.e, r->device.device, use, count) == SINTER_OK) return;
+    *r->rig.e.error = (sinter_error){ 0 };
+    if (count == 1) return;
+    prepare(r, use, count / 2);
+    prepare(r, use + count / 2, count - count / 2);
+}
+
+static void prepare_all(runner *r)
+{
+    kernel_use *use = calloc(r->combo_count + 1, sizeof *use);
+    tactic *tactics = calloc(r->combo_count + 1, sizeof *tactics);
+    if (!use || !tactics) exit(2);
+    for (uint32_t i = 0; i < r->combo_count; i++) {
+        const combo *c = &r->combos[i];
+        tactic_sink sink = { .count = 0 };
+        cuda_kernels[c->kernel]->tactics(r->problems[c->line], &r->board->target, &sink);
+        tactics[i] = sink.at[c->tactic];
+        use[i] = (kernel_use){ cuda_kernels[c->kernel], r->problems[c->line], &tactics[i] };
+    }
+    prepare(r, use, r->combo_count);
+    free(use);
+    free(tactics);
+}
+
+/* Runs `step` where no context of this process is left behind. Its exit status. */
+static int apart(runner *r, int (*step)(runner *))
+{
+    if (!r->jobs) return step(r);
+    (void)fflush(stdout);
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        const int result = step(r);
+        (void)fflush(stdout);
+        _exit(result);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) return 2;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+}
+
+static int look(runner *r)
+{
+    if (!is_open(r, 0)) {
+        (void)printf("no GPU: %s\n", r->rig.e.error->text);
+        return 77;
+    }
+    r->board->target = r->device.target;
+    text name;
+    text_init(&name, &r->rig.e);
+    backend_find("cuda")->describe(r->device.device, &name);
+    (void)snprintf(r->board->device_name, sizeof r->board->device_name, "%s", name.at ? name.at : "");
+    text_deinit(&name);
+    if (r->jobs) device_rig_close(&r->device);
+    return 0;
+}
+
+static int compile(runner *r)
+{
+    if (!is_open(r, 0)) return 2;
+    prepare_all(r);
+    if (r->jobs) device_rig_close(&r->device);
+    return 0;
+}
+
+static int run(runner *r)
+{
+    bool is_all = test_is_full();
+    const int found = apart(r, look);
+    if (found) return found;
+    r->problems = calloc(r->lines.count, sizeof *r->problems);
+    r->work = calloc(r->lines.count, sizeof *r->work);
+    r->combos = calloc(COMBOS, sizeof *r->combos);
+    if (!r->problems || !r->work || !r->combos || cuda_kernels_count > KERNELS) return 2;
+    for (uint32_t i = 0; i < r->lines.count; i++) (void)plan_line(r, i, is_all);
+    if (r->cases) thin_out(r);
+    qsort(r->work, r->work_count, sizeof *r->work, by_operations);
+    const uint64_t start = os_time_ns();
+    const int compiled = apart(r, compile);
+    const uint64_t middle = os_time_ns();
+    if (compiled) report_line(r, "(compiling)", "the process that compiles died");
+    if (r->jobs) run_all(r);
+    else if (run_worker(r, &r->board->desk[0], UINT32_MAX, 0)) report_line(r, "(in one process)", "the device is dead");
+    const double compile_s = (double)(middle - start) / 1e9, run_s = (double)(os_time_ns() - middle) / 1e9;
+    if (r->device.repeat) (void)printf("%ld results differ in bits from time to time\n", r->board->unsteady);
+    (void)printf("%ld runs of %u problems, %ld failed (%s; %.0f s compiling, %.0f s running)\n", r->board->runs,
+                 r->work_count, r->board->failed, r->board->device_name, compile_s, run_s);
+    return r->board->failed || !r->board->runs ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    static runner r;
+    case_rig_init(&r.rig);
+    r.jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    r.board = mmap(NULL, sizeof *r.board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (r.board == MAP_FAILED) return 2;
+    for (int i = 1; i < argc; i++) {
+        const bool has_next = i + 1 < argc;
+        const char *wrong = NULL;
+        if (!strcmp(argv[i], "-v")) r.is_verbose = true;
+        else if (!strcmp(argv[i], "--separate")) r.device.is_separate = true;
+        else if (!strcmp(argv[i], "--gpu") && has_next) r.gpu = argv[++i];
+        else if (!strcmp(argv[i], "--kernel") && has_next) r.kernel_name = argv[++i];
+        else if (!strcmp(argv[i], "--tactics") && has_next) r.tactics = (uint32_t)atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--cases") && has_next) r.cases = (uint32_t)atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--repeat") && has_next) r.device.repeat = (uint32_t)atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--jobs") && has_next) r.jobs = (uint32_t)atoi(argv[++i]);
+        else if (strchr(argv[i], ':') && strstr(argv[i], "->")) case_lines_add(&r.lines, argv[i]);
+        else wrong = case_lines_read(&r.rig, argv[i], &r.lines);
+        if (wrong) report_line(&r, argv[i], wrong);
+    }
+    if (!r.tactics) r.tactics = UINT32_MAX;
+    if (!r.lines.count) {
+        char folder[4096];
+        (void)snprintf(folder, sizeof folder, "%s/tests/conformance/cases", PLACE_SOURCE_DIR);
+        (void)case_lines_read_folder(&r.rig, folder, &r.lines);
+        (void)snprintf(folder, sizeof folder, "%s/tests/cuda/cases", PLACE_SOURCE_DIR);
+        (void)case_lines_read_folder(&r.rig, folder, &r.lines);
+    }
+    return run(&r);
+}
