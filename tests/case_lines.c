@@ -3,6 +3,7 @@
 #include "case_lines.h"
 
 #include "base/os.h"
+#include "places.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -55,10 +56,11 @@ int case_lines_read_folder(case_rig *r, const char *folder, case_lines *l)
 {
     char *names[128];
     int count = 0;
-    DIR *d = opendir(folder);
+    const char *path = arena_printf(&r->a, "%s/%s", PLACE_SOURCE_DIR, folder);
+    DIR *d = opendir(path);
     if (!d) return 0;
     for (const struct dirent *f; (f = readdir(d)) != NULL && count < 128;)
-        if (strstr(f->d_name, ".txt")) names[count++] = arena_printf(&r->a, "%s/%s", folder, f->d_name);
+        if (strstr(f->d_name, ".txt")) names[count++] = arena_printf(&r->a, "%s/%s", path, f->d_name);
     (void)closedir(d);
     qsort(names, (size_t)count, sizeof *names, by_name);
     for (int i = 0; i < count; i++) (void)case_lines_read(r, names[i], l);

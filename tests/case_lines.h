@@ -16,7 +16,7 @@ typedef struct case_lines { case_line *at; uint32_t count, room; } case_lines;
 void case_lines_add(case_lines *l, const char *line);               /* one line; borrowed */
 /* NULL, or what is wrong with the file. */
 const char *case_lines_read(case_rig *r, const char *path, case_lines *l);
-/* Every .txt file of the folder, by name; how many there were. */
+/* Every .txt file of a folder of the tree ("tests/cuda/cases"), by name; how many there were. */
 int  case_lines_read_folder(case_rig *r, const char *folder, case_lines *l);
 
 #endif

@@ -164,8 +164,9 @@ static double epsilon(sinter_dtype t)
                                     : 0;
 }
 
-const char *case_compare(const case_trial *x, uint32_t result, bool exact, double terms, double sum_rms, char *why,
-                         size_t size)
+/* NULL, or what result `result` has wrong. terms, sum_rms: how it was summed. */
+static const char *compare(const case_trial *x, uint32_t result, bool exact, double terms, double sum_rms, char *why,
+                           size_t size)
 {
     const problem *p = x->p;
     const view *got = &x->out[result], *want = &x->want[result];
@@ -191,6 +192,20 @@ const char *case_compare(const case_trial *x, uint32_t result, bool exact, doubl
     return NULL;
 }
 
+/* Nothing between the elements of a result, which began as 0xFF, was written. */
+static bool gaps_hold(case_rig *r, const view *v, size_t size)
+{
+    const size_t bytes = sinter_dtype_bits(v->dtype) / 8;
+    if (!bytes) return true;
+    unsigned char *seen = arena_alloc(&r->a, size + 1, 1);
+    int64_t i[SINTER_RANK_MAX] = { 0 };
+    for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i))
+        memset(seen + (size_t)view_offset(v, i) * bytes, 1, bytes);
+    for (size_t k = 0; k < size; k++)
+        if (!seen[k] && ((const unsigned char *)v->data)[k] != 0xFF) return false;
+    return true;
+}
+
 /* Kernels that transform their sums round as sums of this many times the terms would: results are within 8 eps
  * sqrt(terms) of the root mean square, on integers, too. A wrong index or factor is greater by orders of magnitude.
  * Where an epilogue bounds the results, the root mean square is that of sums of values as they are here. Relaxed
@@ -206,8 +221,8 @@ const char *case_check(case_rig *r, const case_trial *x, kernel_numerics numeric
                  sum_rms = is_transformed && x->p->epilogue ? product_rms * sqrt(x->terms) : 0;
     for (uint32_t i = 0; i < x->p->count_out; i++) {
         if (x->p->out[i].dtype == SINTER_DTYPE_NONE) continue;
-        if (!case_gaps_hold(r, &x->out[i], x->out_size[i])) return "wrote between the elements of a result";
-        if (case_compare(x, i, x->is_exact && !is_transformed, terms, sum_rms, why, size)) return why;
+        if (!gaps_hold(r, &x->out[i], x->out_size[i])) return "wrote between the elements of a result";
+        if (compare(x, i, x->is_exact && !is_transformed, terms, sum_rms, why, size)) return why;
     }
     return NULL;
 }
@@ -221,19 +236,6 @@ static bool is_mostly_zero(const view *v)
         zeros += x == 0 || isnan(x);
     }
     return count > 8 && zeros * 10 > count * 9;
-}
-
-bool case_gaps_hold(case_rig *r, const view *v, size_t size)
-{
-    const size_t bytes = sinter_dtype_bits(v->dtype) / 8;
-    if (!bytes) return true;
-    unsigned char *seen = arena_alloc(&r->a, size + 1, 1);
-    int64_t i[SINTER_RANK_MAX] = { 0 };
-    for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i))
-        memset(seen + (size_t)view_offset(v, i) * bytes, 1, bytes);
-    for (size_t k = 0; k < size; k++)
-        if (!seen[k] && ((const unsigned char *)v->data)[k] != 0xFF) return false;
-    return true;
 }
 
 void case_rig_init(case_rig *r)

@@ -44,12 +44,7 @@ const char *case_make(case_rig *r, const problem *p, case_data kind, size_t pitc
 double      case_terms(const problem *p, const view *in);
 /* What the reference does for p at opt, roughly: multiplications, or elements read and written. */
 double      case_operations(const problem *p);
-/* NULL, or what result i (x->out[i]) has wrong. terms, sum_rms: how it was summed (x->terms, 0: as the op says). */
-const char *case_compare(const case_trial *x, uint32_t i, bool is_exact, double terms, double sum_rms, char *why,
-                         size_t size);
 /* All results (x->out, whose memory began as 0xFF) as a kernel of this class may leave them. NULL, or what is wrong. */
 const char *case_check(case_rig *r, const case_trial *x, kernel_numerics numerics, char *why, size_t size);
-/* Nothing between the elements of a result, which began as 0xFF, was written. */
-bool        case_gaps_hold(case_rig *r, const view *v, size_t size);
 
 #endif

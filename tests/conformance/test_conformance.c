@@ -9,18 +9,17 @@
  * linear, results must be equal), then with random values inside a tolerance. Results stand between guards and begin as
  * NaN, so does workspace. A reference result that is mostly zero proves nothing and is a failure, and so is a kernel
  * that no case reaches, unless files were left out. */
-#include "case_rig.h"
+#include "case_lines.h"
 
 #include "backend/kernel.h"
-#include "base/os.h"
 #include "core/dtype.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct runner {
     case_rig rig;
@@ -30,17 +29,10 @@ typedef struct runner {
     long reached[64];
 } runner;
 
-/* Kernels that transform their sums round as sums of this many times the terms would: results are within 8 eps
- * sqrt(terms) of the root mean square, on integers, too. A wrong index or factor is greater by orders of magnitude.
- * Where an epilogue bounds the results, the root mean square is that of sums of values as they are here. */
-static const double transformed_terms = 16, product_rms = 4;
-
 static const char *run_kernel(runner *r, const kernel *k, const tactic *t, case_trial *x, bool threads, char *why,
                               size_t size)
 {
     const problem *p = x->p;
-    double terms = x->terms;
-    bool exact = x->is_exact;
     const uint32_t workers = threads ? cpu_pool_parallel(r->pool)->threads : 1;
     if (!k->check(p, t)) return "check refuses a tactic that tactics gave";
     if (k->cost_ns) {
@@ -85,18 +77,10 @@ static const char *run_kernel(runner *r, const kernel *k, const tactic *t, case_
     arena_rewind(&r->rig.scratch, mark);
     if (s != SINTER_OK) return r->rig.e.error->text;
     if (!case_guards_hold(workspace, book, 0xFF)) return "wrote beyond the workspace";
-    const bool is_transformed = k->numerics == KERNEL_TRANSFORMED;
-    const double sum_rms = is_transformed && p->epilogue ? product_rms * sqrt(terms) : 0;
-    if (is_transformed) {
-        exact = false;
-        terms *= transformed_terms;
-    }
     for (uint32_t i = 0; i < p->count_out; i++) {
         if (!case_guards_hold(out[i], x->out_size[i], 0xFF)) return "wrote outside a result";
-        if (!case_gaps_hold(&r->rig, &x->out[i], x->out_size[i])) return "wrote between the elements of a result";
-        if (case_compare(x, i, exact, terms, sum_rms, why, size)) return why;
     }
-    return NULL;
+    return case_check(&r->rig, x, k->numerics, why, size);
 }
 
 static void report(runner *r, const char *line, const char *kernel_name, const char *tactic_text, const char *why)
@@ -140,92 +124,51 @@ static void run_kernels(runner *r, const char *line, case_trial *x)
     }
 }
 
-static void run_line(runner *r, const char *line, size_t length)
+static void run_line(runner *r, const case_line *l)
 {
     const arena_mark mark = arena_save(&r->rig.a);
-    char *copy = arena_text(&r->rig.a, line, length);
     const char *why = NULL;
-    const problem *p = case_parse(&r->rig, line, length, &why);
-    if (!p) {
-        report(r, copy, "", "", why);
-        return;
-    }
-    for (int kind = CASE_INTEGERS; kind <= CASE_RANDOM; kind++) {
+    if (r->is_verbose) (void)printf("%s\n", l->at);
+    r->rig.seed = 1;
+    r->rig.is_small = l->is_small;
+    const problem *p = case_parse(&r->rig, l->at, strlen(l->at), &why);
+    if (!p) report(r, l->at, "", "", why);
+    for (int kind = CASE_INTEGERS; p && kind <= CASE_RANDOM; kind++) {
         case_trial *x = ARENA_NEW(&r->rig.a, case_trial, 1);
         why = case_make(&r->rig, p, (case_data)kind, 1, x);
         if (why) {
-            report(r, copy, "reference", "", why);
+            report(r, l->at, "reference", "", why);
             *r->rig.e.error = (sinter_error){ 0 };
             break;
         }
-        run_kernels(r, copy, x);
+        run_kernels(r, l->at, x);
     }
     arena_rewind(&r->rig.a, mark);
-}
-
-static void run_file(runner *r, const char *path)
-{
-    os_file file = { 0 };
-    if (os_file_read(&r->rig.e, path, 1u << 24, &file) != SINTER_OK) {
-        report(r, path, "", "", r->rig.e.error->text);
-        return;
-    }
-    const char *at = (const char *)file.data, *end = at + file.size;
-    r->rig.is_small = false;
-    while (at < end) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        if (!stop) stop = end;
-        const size_t length = (size_t)(stop - at);
-        if (length > 2 && !memcmp(at, "#! small", 8)) {
-            r->rig.is_small = true;
-        } else if (length && *at != '#') {
-            if (r->is_verbose) (void)printf("%.*s\n", (int)length, at);
-            r->rig.seed = 1;
-            run_line(r, at, length);
-            r->rig.is_small = false;
-        }
-        at = stop + 1;
-    }
-    os_file_close(&r->rig.e, &file);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Every file of the folder, by name. */
-static int run_folder(runner *r, const char *folder)
-{
-    char *names[128];
-    int count = 0;
-    DIR *d = opendir(folder);
-    if (!d) return 0;
-    for (const struct dirent *f; (f = readdir(d)) != NULL && count < 128;)
-        if (strstr(f->d_name, ".txt")) names[count++] = arena_printf(&r->rig.a, "%s/%s", folder, f->d_name);
-    (void)closedir(d);
-    qsort(names, (size_t)count, sizeof *names, by_name);
-    for (int i = 0; i < count; i++) run_file(r, names[i]);
-    return count;
 }
 
 int main(int argc, char **argv)
 {
     static runner r;
     case_rig_init(&r.rig);
-    int files = 0;
+    case_lines lines = { 0 };
     if (cpu_pool_create(&r.rig.e, 3, 0, &r.pool) != SINTER_OK) return 2;
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "-v")) r.is_verbose = true;
-        else run_file(&r, argv[i]), files++;
+        if (!strcmp(argv[i], "-v")) {
+            r.is_verbose = true;
+        } else {
+            const char *wrong = case_lines_read(&r.rig, argv[i], &lines);
+            if (wrong) report(&r, argv[i], "", "", wrong);
+        }
     }
-    const bool is_all = !files;
-    if (is_all) files = run_folder(&r, SINTER_SOURCE_DIR "/tests/conformance/cases");
+    const bool is_all = !lines.count && !r.failed;
+    if (is_all) (void)case_lines_read_folder(&r.rig, "tests/conformance/cases", &lines);
+    for (uint32_t i = 0; i < lines.count; i++) run_line(&r, &lines.at[i]);
     for (uint32_t i = 0; is_all && i + 1 < cpu_kernels_count; i++)
         if (!r.reached[i]) report(&r, "(no case)", cpu_kernels[i]->name, "", "is reached by no case");
-    if (!files) report(&r, "(no file)", "", "", "there are no cases");
+    if (!lines.count) report(&r, "(no file)", "", "", "there are no cases");
     (void)printf("%ld runs, %ld failed\n", r.runs, r.failed);
     cpu_pool_destroy(&r.rig.e, r.pool);
+    free(lines.at);
     case_rig_deinit(&r.rig);
     return r.failed ? 1 : 0;
 }

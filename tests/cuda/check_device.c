@@ -21,12 +21,12 @@
 #include "case_lines.h"
 #include "cuda/kernels.h"
 #include "device_run.h"
-#include "places.h"
 #include "test.h"
 
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -56,7 +56,8 @@ typedef struct board {
     kernel_target target;
     char device_name[128];
     uint32_t next;
-    long runs, failed, unsteady, problems;
+    long runs, failed, unsteady;
+    long ran[KERNELS]; /* tactics of problems, by row */
     desk desk[WORKERS];
 } board;
 
@@ -90,23 +91,34 @@ static void print_tactic(runner *r, const combo *c, text *out)
     if (k->print) k->print(&sink.at[c->tactic], out);
 }
 
+/* To the output at once and whole: processes share it. */
+static void say(const char *format, ...) ENV_PRINTF(1, 2);
+static void say(const char *format, ...)
+{
+    static char line[1 << 16];
+    va_list list;
+    va_start(list, format);
+    const int length = vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    const size_t count = length < 0 ? 0 : (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
+    if (write(STDOUT_FILENO, line, count) < 0) exit(2);
+}
+
 static void report(runner *r, const combo *c, const char *why)
 {
     const case_line *l = &r->lines.at[c->line];
     text name;
     print_tactic(r, c, &name);
     (void)__sync_fetch_and_add(&r->board->failed, 1);
-    (void)printf("FAIL %s\n     %s %s: %s\n     (%s:%u)\n", l->at, cuda_kernels[c->kernel]->name,
-                 name.at ? name.at : "", why, l->from ? l->from : "argument", l->number);
-    (void)fflush(stdout);
+    say("FAIL %s\n     %s %s: %s\n     (%s:%u)\n", l->at, cuda_kernels[c->kernel]->name, name.at ? name.at : "", why,
+        l->from ? l->from : "argument", l->number);
     text_deinit(&name);
 }
 
 static void report_line(runner *r, const char *line, const char *why)
 {
     (void)__sync_fetch_and_add(&r->board->failed, 1);
-    (void)printf("FAIL %s\n     %s\n", line, why);
-    (void)fflush(stdout);
+    say("FAIL %s\n     %s\n", line, why);
 }
 
 /* ---- running ---- */
@@ -149,9 +161,11 @@ static bool run_line(runner *r, uint32_t index, uint32_t first)
             *r->rig.e.error = (sinter_error){ 0 };
         }
         r->desk->since_ns = 0;
+        (void)__sync_fetch_and_add(&r->board->ran[c->kernel], 1);
+        (void)__sync_fetch_and_add(&r->board->unsteady, r->device.unsteady);
+        r->device.unsteady = 0;
         if (wrong) report(r, c, why);
-        if (r->is_verbose)
-            (void)printf("%-4s %s %u %s\n", wrong ? "bad" : "ok", k->name, c->tactic, r->lines.at[line].at);
+        if (r->is_verbose) say("%-4s %s %u %s\n", wrong ? "bad" : "ok", k->name, c->tactic, r->lines.at[line].at);
         if (wrong && r->device.last == SINTER_DEVICE) return false;
     }
     arena_rewind(&r->rig.a, mark);
@@ -182,17 +196,10 @@ static int run_worker(runner *r, desk *own, uint32_t index, uint32_t first)
 
 static void start_worker(runner *r, desk *own, uint32_t index, uint32_t first)
 {
-    (void)fflush(stdout);
     own->since_ns = 0;
     const pid_t child = fork();
     if (child < 0) exit(2);
-    if (child == 0) {
-        static char buffer[1 << 16];
-        (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
-        const int status = run_worker(r, own, index, first);
-        (void)fflush(stdout);
-        _exit(status);
-    }
+    if (child == 0) _exit(run_worker(r, own, index, first));
     own->child = child;
 }
 
@@ -249,7 +256,7 @@ static bool plan_line(runner *r, uint32_t index, bool is_all)
         const kernel *row = cuda_kernels[k];
         if (row->where != KERNEL_ON_DEVICE || (r->kernel_name && !strstr(row->name, r->kernel_name))) continue;
         const char *rejected = row->reject(p, &r->board->target);
-        if (rejected && r->is_verbose) (void)printf("%s rejects %s: %s\n", row->name, l->at, rejected);
+        if (rejected && r->is_verbose) say("%s rejects %s: %s\n", row->name, l->at, rejected);
         if (rejected) continue;
         tactic_sink sink = { .count = 0 };
         row->tactics(p, &r->board->target, &sink);
@@ -325,14 +332,9 @@ static void prepare_all(runner *r)
 static int apart(runner *r, int (*step)(runner *))
 {
     if (!r->jobs) return step(r);
-    (void)fflush(stdout);
     int status = 0;
     const pid_t child = fork();
-    if (child == 0) {
-        const int result = step(r);
-        (void)fflush(stdout);
-        _exit(result);
-    }
+    if (child == 0) _exit(step(r));
     if (child < 0 || waitpid(child, &status, 0) != child) return 2;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }
@@ -340,7 +342,7 @@ static int apart(runner *r, int (*step)(runner *))
 static int look(runner *r)
 {
     if (!is_open(r, 0)) {
-        (void)printf("no GPU: %s\n", r->rig.e.error->text);
+        say("no GPU: %s\n", r->rig.e.error->text);
         return 77;
     }
     r->board->target = r->device.target;
@@ -380,9 +382,11 @@ static int run(runner *r)
     if (r->jobs) run_all(r);
     else if (run_worker(r, &r->board->desk[0], UINT32_MAX, 0)) report_line(r, "(in one process)", "the device is dead");
     const double compile_s = (double)(middle - start) / 1e9, run_s = (double)(os_time_ns() - middle) / 1e9;
-    if (r->device.repeat) (void)printf("%ld results differ in bits from time to time\n", r->board->unsteady);
-    (void)printf("%ld runs of %u problems, %ld failed (%s; %.0f s compiling, %.0f s running)\n", r->board->runs,
-                 r->work_count, r->board->failed, r->board->device_name, compile_s, run_s);
+    for (uint32_t i = 0; i < cuda_kernels_count; i++)
+        if (r->board->ran[i]) say("  %-24s %ld\n", cuda_kernels[i]->name, r->board->ran[i]);
+    if (r->device.repeat) say("%ld results differ in bits from time to time\n", r->board->unsteady);
+    say("%ld runs of %u problems, %ld failed (%s; %.0f s compiling, %.0f s running)\n", r->board->runs, r->work_count,
+        r->board->failed, r->board->device_name, compile_s, run_s);
     return r->board->failed || !r->board->runs ? 1 : 0;
 }
 
@@ -409,12 +413,9 @@ int main(int argc, char **argv)
         if (wrong) report_line(&r, argv[i], wrong);
     }
     if (!r.tactics) r.tactics = UINT32_MAX;
-    if (!r.lines.count) {
-        char folder[4096];
-        (void)snprintf(folder, sizeof folder, "%s/tests/conformance/cases", PLACE_SOURCE_DIR);
-        (void)case_lines_read_folder(&r.rig, folder, &r.lines);
-        (void)snprintf(folder, sizeof folder, "%s/tests/cuda/cases", PLACE_SOURCE_DIR);
-        (void)case_lines_read_folder(&r.rig, folder, &r.lines);
+    if (!r.lines.count && !r.board->failed) {
+        (void)case_lines_read_folder(&r.rig, "tests/conformance/cases", &r.lines);
+        (void)case_lines_read_folder(&r.rig, "tests/cuda/cases", &r.lines);
     }
     return run(&r);
 }

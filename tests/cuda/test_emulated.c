@@ -13,7 +13,7 @@
  * -v says what runs and what rejects. --jobs 0 runs all in this process: for a debugger. A failure prints the line,
  * row, tactic and what is wrong; results stand at the end of their pages, so a read behind an operand is a failure,
  * too, and so is an access to what is not constant before grid_wait(). */
-#include "case_rig.h"
+#include "case_lines.h"
 #include "base/hash.h"
 #include "base/os.h"
 #include "cuda/kernels.h"
@@ -27,13 +27,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINES = 8192, COMBOS = 65536, KERNELS = 128, PAGE = 4096, CODES_QUICK = 80, CODES_OLDER = 20, SECONDS = 100 };
+enum { COMBOS = 65536, KERNELS = 128, PAGE = 4096, CODES_QUICK = 80, CODES_OLDER = 20, SECONDS = 100 };
 static const double most_operations = 20e6;
 
 typedef struct line {
-    const char *at, *from;
-    uint32_t number;
-    bool is_small;
+    case_line text;
     pid_t child;
 } line;
 /* A row and a tactic for a line, and the codes that they need. */
@@ -80,8 +78,8 @@ static kernel_target target_of(uint32_t sm)
 static void report(runner *r, const line *l, const char *kernel_name, const char *tactic_text, const char *why)
 {
     (void)__sync_fetch_and_add(&r->totals->failed, 1);
-    (void)printf("FAIL %s\n     %s %s: %s\n", l->at, kernel_name, tactic_text, why);
-    if (l->number) (void)printf("     (%s:%u)\n", l->from, l->number);
+    (void)printf("FAIL %s\n     %s %s: %s\n", l->text.at, kernel_name, tactic_text, why);
+    if (l->text.number) (void)printf("     (%s:%u)\n", l->text.from, l->text.number);
 }
 
 /* ---- memory of the device: pages of its own for each operand, which ends where they end ---- */
@@ -189,11 +187,6 @@ static const char *check_results(runner *r, const kernel *k, case_trial *x, boun
 {
     const problem *p = x->p;
     if (b->workspace.size && !memory_holds(&b->workspace)) return "wrote beyond the workspace";
-    const bool is_transformed = k->numerics == KERNEL_TRANSFORMED;
-    /* Factors of 11 bits: what f32 sums may err grows as the square root of the terms. */
-    const double relaxed = k->numerics == KERNEL_RELAXED ? 1.7e7 : 1,
-                 terms = x->terms * (is_transformed ? 16 : relaxed),
-                 rms = is_transformed && p->epilogue ? 4 * sqrt(terms) : 0;
     for (uint32_t i = 0; i < p->count_in; i++) {
         if (p->in[i].dtype == SINTER_DTYPE_NONE || p->in[i].is_const) continue;
         if (!memory_holds(&b->in[i]) || memcmp(b->in[i].data, x->in[i].data, x->in_size[i]) != 0) {
@@ -204,10 +197,8 @@ static const char *check_results(runner *r, const kernel *k, case_trial *x, boun
     for (uint32_t i = 0; i < p->count_out; i++) {
         if (p->out[i].dtype == SINTER_DTYPE_NONE) continue;
         if (!memory_holds(&b->out[i])) return "wrote outside a result";
-        if (!case_gaps_hold(&r->rig, &x->out[i], x->out_size[i])) return "wrote between the elements of a result";
-        if (case_compare(x, i, x->is_exact && !is_transformed, terms, rms, why, size)) return why;
     }
-    return NULL;
+    return case_check(&r->rig, x, k->numerics, why, size);
 }
 
 static const char *run_kernel(runner *r, const cuda_kernel *k, const tactic *t, case_trial *x, bool is_reversed,
@@ -265,41 +256,19 @@ static bool is_wanted(const runner *r, uint32_t i)
     return k->where == KERNEL_ON_DEVICE && (!r->kernel_name || strstr(k->name, r->kernel_name));
 }
 
-static double operations_of(const problem *p, const case_trial *x)
-{
-    double most = 0, out = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) most += (double)view_count(&x->in[i]);
-    for (uint32_t i = 0; i < p->count_out; i++) out += (double)view_count(&x->out[i]);
-    const bool sums = op_at(p->op)->traits & CONTRACTION;
-    const double work = sums ? 2 * out * case_terms(p, x->in) : 0;
-    return most + out > work ? most + out : work;
-}
-
-static void shapes_of(const problem *p, case_trial *x)
-{
-    for (uint32_t i = 0; i < p->count_in + p->count_out; i++) {
-        const problem_operand *o = i < p->count_in ? &p->in[i] : &p->out[i - p->count_in];
-        view *v = i < p->count_in ? &x->in[i] : &x->out[i - p->count_in];
-        *v = (view){ .dtype = o->dtype, .rank = o->rank };
-        for (uint32_t a = 0; a < o->rank; a++) v->dim[a] = o->dim[a].opt;
-    }
-}
-
 /* Which rows and tactics a line needs. */
 static void plan_line(runner *r, uint32_t index)
 {
     const line *l = &r->lines[index];
     const arena_mark mark = arena_save(&r->rig.a);
     const char *why = NULL;
-    const problem *p = case_parse(&r->rig, l->at, strlen(l->at), &why);
+    const problem *p = case_parse(&r->rig, l->text.at, strlen(l->text.at), &why);
     if (!p) {
         report(r, l, "", "", why);
         return;
     }
-    case_trial *shapes = ARENA_NEW(&r->rig.a, case_trial, 1);
-    shapes_of(p, shapes);
-    if (l->number && !r->is_named && operations_of(p, shapes) > most_operations) return;
-    if (r->is_verbose) (void)printf("%s\n", l->at);
+    if (l->text.from && !r->is_named && case_operations(p) > most_operations) return;
+    if (r->is_verbose) (void)printf("%s\n", l->text.at);
     for (uint32_t ki = 0; ki < cuda_kernels_count; ki++) {
         if (!is_wanted(r, ki)) continue;
         const cuda_kernel *k = row_at(ki);
@@ -332,9 +301,9 @@ static void run_combos(runner *r, uint32_t first, uint32_t last)
 {
     const line *l = &r->lines[r->combos[first].line];
     r->rig.seed = 1;
-    r->rig.is_small = l->is_small;
+    r->rig.is_small = l->text.is_small;
     const char *why = NULL;
-    const problem *p = case_parse(&r->rig, l->at, strlen(l->at), &why);
+    const problem *p = case_parse(&r->rig, l->text.at, strlen(l->text.at), &why);
     for (int kind = CASE_INTEGERS; p && kind <= CASE_RANDOM; kind++) {
         case_trial *x = ARENA_NEW(&r->rig.a, case_trial, 1);
         why = case_make(&r->rig, p, (case_data)kind, 16, x);
@@ -402,7 +371,7 @@ static void run_all(runner *r)
             if (child == 0) {
                 static char buffer[1 << 16];
                 (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
-                if (r->is_verbose) (void)printf("%s\n", r->lines[r->combos[i].line].at);
+                if (r->is_verbose) (void)printf("%s\n", r->lines[r->combos[i].line].text.at);
                 run_combos(r, i, last);
                 (void)fflush(stdout);
                 _exit(0);
@@ -444,7 +413,7 @@ static int by_mix(const void *a, const void *b, void *of)
     uint64_t mix[2];
     for (int i = 0; i < 2; i++) {
         const combo *c = &r->combos[*(const uint32_t *)(i ? b : a)];
-        const char *at = r->lines[c->line].at;
+        const char *at = r->lines[c->line].text.at;
         mix[i] = hash64(at, strlen(at), c->kernel * 64 + c->tactic);
     }
     return (mix[0] > mix[1]) - (mix[0] < mix[1]);
@@ -483,47 +452,13 @@ static uint32_t choose(runner *r, char (*keys)[EMULATED_KEY], uint32_t most)
 
 /* ---- arguments ---- */
 
-static void add_file(runner *r, const char *path)
+/* The lines as they are from now on, each with room for what runs it. */
+static void take_lines(runner *r, const case_lines *from)
 {
-    FILE *f = fopen(path, "r");
-    const line none = { .at = path };
-    if (!f) {
-        report(r, &none, "", "", "no such file");
-        return;
-    }
-    static char at[1 << 16];
-    bool is_small = false;
-    for (uint32_t number = 1; fgets(at, sizeof at, f); number++) {
-        at[strcspn(at, "\n")] = 0;
-        if (!strncmp(at, "#! small", 8)) {
-            is_small = true;
-        } else if (at[0] && at[0] != '#' && r->line_count < LINES) {
-            const char *name = strrchr(path, '/');
-            r->lines[r->line_count++] = (line){
-                .at = strdup(at), .from = strdup(name ? name + 1 : path), .number = number, .is_small = is_small
-            };
-            is_small = false;
-        }
-    }
-    (void)fclose(f);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void add_folder(runner *r, const char *folder)
-{
-    char *names[128];
-    int count = 0;
-    DIR *d = opendir(folder);
-    if (!d) return;
-    for (const struct dirent *f; (f = readdir(d)) != NULL && count < 128;)
-        if (strstr(f->d_name, ".txt")) names[count++] = arena_printf(&r->rig.a, "%s/%s", folder, f->d_name);
-    (void)closedir(d);
-    qsort(names, (size_t)count, sizeof *names, by_name);
-    for (int i = 0; i < count; i++) add_file(r, names[i]);
+    r->lines = calloc(from->count + 1, sizeof *r->lines);
+    if (!r->lines) exit(2);
+    for (r->line_count = 0; r->line_count < from->count; r->line_count++)
+        r->lines[r->line_count].text = from->at[r->line_count];
 }
 
 /* All lines on one machine, with at most so many codes. */
@@ -542,7 +477,7 @@ static void run_on(runner *r, uint32_t sm, uint32_t most)
     const double compiled = (double)os_time_ns() * 1e-9;
     free(keys);
     run_all(r);
-    const line none = { .at = "(no case)" };
+    const line none = { .text.at = "(no case)" };
     for (uint32_t i = 0; i < cuda_kernels_count; i++) {
         if (!is_wanted(r, i)) continue;
         /* Rows that are for some machines only are found on the newest of those that the test asks for. */
@@ -559,29 +494,32 @@ static void run_on(runner *r, uint32_t sm, uint32_t most)
 int main(int argc, char **argv)
 {
     static runner r;
+    case_lines lines = { 0 };
     uint32_t sm = 0;
     case_rig_init(&r.rig);
     r.jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-    r.lines = calloc(LINES, sizeof *r.lines);
     r.combos = calloc(COMBOS, sizeof *r.combos);
     r.totals = mmap(NULL, sizeof *r.totals, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (!r.lines || !r.combos || r.totals == MAP_FAILED || cuda_kernels_count > KERNELS) return 2;
+    if (!r.combos || r.totals == MAP_FAILED || cuda_kernels_count > KERNELS) return 2;
     for (int i = 1; i < argc; i++) {
         const bool has_next = i + 1 < argc;
+        const char *wrong = NULL;
         if (!strcmp(argv[i], "-v")) r.is_verbose = true;
         else if (!strcmp(argv[i], "--sm") && has_next) sm = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--kernel") && has_next) r.kernel_name = argv[++i];
         else if (!strcmp(argv[i], "--tactics") && has_next) r.tactics = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--jobs") && has_next) r.jobs = (uint32_t)atoi(argv[++i]);
-        else if (strchr(argv[i], ':') && strstr(argv[i], "->")) r.lines[r.line_count++] = (line){ .at = argv[i] };
-        else add_file(&r, argv[i]);
+        else if (strchr(argv[i], ':') && strstr(argv[i], "->")) case_lines_add(&lines, argv[i]);
+        else wrong = case_lines_read(&r.rig, argv[i], &lines);
+        if (wrong) report(&r, &(line){ .text.at = argv[i] }, "", "", wrong);
     }
-    r.is_named = r.line_count > 0 || r.kernel_name;
+    r.is_named = lines.count > 0 || r.kernel_name;
     if (!r.tactics) r.tactics = r.kernel_name ? UINT32_MAX : 2;
-    if (!r.line_count) {
-        add_folder(&r, SINTER_SOURCE_DIR "/tests/conformance/cases");
-        add_folder(&r, SINTER_SOURCE_DIR "/tests/cuda/cases");
+    if (!lines.count && !r.totals->failed) {
+        (void)case_lines_read_folder(&r.rig, "tests/conformance/cases", &lines);
+        (void)case_lines_read_folder(&r.rig, "tests/cuda/cases", &lines);
     }
+    take_lines(&r, &lines);
     const bool is_all = r.is_named || test_is_full();
     run_on(&r, sm ? sm : 90, is_all ? COMBOS : CODES_QUICK);
     if (!sm && !r.is_named) {
