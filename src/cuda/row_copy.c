@@ -4,6 +4,7 @@
  * The views are made when the shapes are known, joined and ordered as the destination lies in memory, and cut into
  * units of up to 16 bytes; the code knows nothing of them, so one compilation copies everything. Where the innermost
  * axes differ the other tactic turns tiles over in shared memory. */
+#include "cuda/copy.h"
 #include "cuda/kernels.h"
 
 #include "cuda/device/copy_args.h"
@@ -364,6 +365,31 @@ static sinter_status bind_tile(env *e, move *m, cuda_record *r)
     l->grid[0] = (uint32_t)blocks;
     cuda_patch_add(r, a, offsetof(struct transpose_args, src), PATCH_IN, 0, m->offset_in);
     cuda_patch_add(r, a, offsetof(struct transpose_args, dst), PATCH_OUT, 0, m->offset_out);
+    return SINTER_OK;
+}
+
+void copy_code(cuda_code *c)
+{
+    c->source = "copy.cu";
+    c->entry = "copy";
+    cuda_code_define(c, "JOBS", 1);
+}
+
+sinter_status copy_launch(env *e, cuda_record *r, uint32_t index_of_code, uint32_t index, const problem_operand *from,
+                          const problem_operand *to, const view *src, const view *dst)
+{
+    move m;
+    int64_t blocks = 0;
+    move_begin(&m, from, to);
+    TRY(move_same(e, &m, dst->rank, src, dst));
+    cuda_launch *l = cuda_launch_add(r, index_of_code, 1, 1, 1, COPY_BLOCK, 0);
+    struct copy_job *job = l ? cuda_param_add(r, sizeof *job) : NULL;
+    if (!job) return FAIL(e, INTERNAL, "a record without room");
+    job->axes = job->unit = job->each = 1;
+    TRY(fill_job(e, &m, job, &blocks));
+    CUDA_PATCH(r, job, src, PATCH_IN, index);
+    CUDA_PATCH(r, job, dst, PATCH_OUT, 0);
+    l->grid[0] = (uint32_t)blocks;
     return SINTER_OK;
 }
 

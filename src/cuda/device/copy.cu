@@ -10,6 +10,7 @@ DEVICE void copy_seek(const copy_job &p, i32 t, const u8 *&src, u8 *&dst)
 {
     i64 from = 0, to = 0;
     i32 rest = t, line, at;
+#pragma unroll 1
     for (int k = p.axes - 1; k > 0; k--) {
         divmod_fast(rest, p.dim[k], line, at);
         to += at * p.dst_step[k];
@@ -19,6 +20,7 @@ DEVICE void copy_seek(const copy_job &p, i32 t, const u8 *&src, u8 *&dst)
     to += rest * p.dst_step[0];
     if (p.is_split) {
         rest = t;
+#pragma unroll 1
         for (int k = p.src_axes - 1; k > 0; k--) {
             divmod_fast(rest, p.src_dim[k], line, at);
             from += at * p.src_step[k];
@@ -30,40 +32,41 @@ DEVICE void copy_seek(const copy_job &p, i32 t, const u8 *&src, u8 *&dst)
     dst = (u8 *)p.dst + to;
 }
 
-template <class T, int N> DEVICE void copy_units(const copy_job &p)
+template <class T, int N> DEVICE void copy_units(const u8 *const (&src)[N], u8 *const (&dst)[N])
+{
+    T v[N];
+#pragma unroll
+    for (int u = 0; u < N; u++)
+        if (src[u]) v[u] = *(const T *)src[u];
+#pragma unroll
+    for (int u = 0; u < N; u++)
+        if (src[u]) *(T *)dst[u] = v[u];
+}
+
+template <int N> DEVICE void copy_all(const copy_job &p)
 {
     const u32 first = blockIdx.x * (blockDim.x * N) + threadIdx.x;
-    T v[N];
+    const u8 *src[N];
     u8 *dst[N];
 #pragma unroll
     for (int u = 0; u < N; u++) {
         const u32 t = first + u * blockDim.x;
-        if (t >= p.total) continue;
-        const u8 *src;
-        copy_seek(p, (i32)t, src, dst[u]);
-        v[u] = *(const T *)src;
+        src[u] = nullptr;
+        if (t < p.total) copy_seek(p, (i32)t, src[u], dst[u]);
     }
-    grid_trigger();
-#pragma unroll
-    for (int u = 0; u < N; u++)
-        if (first + u * blockDim.x < p.total) *(T *)dst[u] = v[u];
-}
-
-template <class T> DEVICE void copy_typed(const copy_job &p)
-{
-    if (p.each == 1) copy_units<T, 1>(p);
-    else copy_units<T, 4>(p);
+    grid_wait();
+    switch (p.unit) {
+    case 1: copy_units<u8, N>(src, dst); break;
+    case 2: copy_units<u16, N>(src, dst); break;
+    case 4: copy_units<u32, N>(src, dst); break;
+    case 8: copy_units<u32x2, N>(src, dst); break;
+    default: copy_units<u32x4, N>(src, dst); break;
+    }
 }
 
 KERNEL void copy(const __grid_constant__ copy_args a)
 {
     const copy_job &p = a.job[JOBS == 1 ? 0 : blockIdx.y];
-    grid_wait();
-    switch (p.unit) {
-    case 1: copy_typed<u8>(p); break;
-    case 2: copy_typed<u16>(p); break;
-    case 4: copy_typed<u32>(p); break;
-    case 8: copy_typed<u32x2>(p); break;
-    default: copy_typed<u32x4>(p); break;
-    }
+    if (p.each == 1) copy_all<1>(p);
+    else copy_all<4>(p);
 }

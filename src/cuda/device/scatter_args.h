@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scatter_args.h - parameters of scatter.cu; steps in elements. */
+#ifndef CUDA_DEVICE_SCATTER_ARGS_H
+#define CUDA_DEVICE_SCATTER_ARGS_H
+
+#include "args.h"
+
+#define SCATTER_AXES 8
+
+struct scatter_args {
+    address         out, indices, updates, winners, fault;
+    wide            out_step[SCATTER_AXES], index_step[SCATTER_AXES], update_step[SCATTER_AXES];
+    small           out_dim[SCATTER_AXES], update_dim[SCATTER_AXES];
+    struct fast_div dim[SCATTER_AXES];  /* of what the threads go over */
+    natural         total;              /* threads */
+    natural         walk;               /* updates that a thread does one after the other */
+    natural         step;
+};
+
+#endif
