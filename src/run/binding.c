@@ -462,8 +462,8 @@ sinter_status context_bind_item(context *c, const run_item *item)
         if (item->kind == ITEM_HOST)
             TRY(NOTE(&c->e, x->kernel->bind(&c->e, x->problem, x->tactic, x->attrs, x->in, x->out, s->record[i]),
                      "binding kernel '%s'", x->kernel->name));
-        s->is_bound[i] = 1;
     }
+    s->is_bound[item->first] = 1;
     if (item->kind != ITEM_PROGRAM) return SINTER_OK;
     if (s->program[item->program]) TRY(context_settle(c)); /* its last launch may not have ended */
     return c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, item->is_late,

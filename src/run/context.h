@@ -38,7 +38,7 @@ typedef struct shape {
     program_step *step;             /* by step; arrays and attrs are filled when its shapes are known */
     program **program;
     void    **record;               /* by step: what a kernel on the host bound */
-    uint8_t  *is_bound;             /* by step on the host or between the places */
+    uint8_t  *is_bound;             /* by the first step of an item on the host or between the places */
 } shape;
 
 typedef struct buffer { void *at; size_t size; } buffer;

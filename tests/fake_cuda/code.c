@@ -207,7 +207,7 @@ uint8_t *fake_copy_params(const fake_image *i, void **from, void **param)
     size_t size = 0, at = 0;
     for (int k = 0; k < i->param_count; k++) size += (i->param[k] + 127) / 128 * 128;
     if (!size) {
-        for (int k = 0; k < FAKE_PARAMS && i->param_count < 0; k++) param[k] = from[k];
+        if (i->param_count < 0) param[0] = from[0]; /* how many follow is not known */
         return NULL;
     }
     uint8_t *all = aligned_alloc(128, size);

@@ -338,8 +338,8 @@ static void run(sinter_engine *g, uint32_t profile, uint64_t seed, rig_count *co
         sinter_status s = sample_data_set(&d, c, &error);
         if (s == SINTER_OK) s = sinter_context_run(c, &error);
         if (s == SINTER_OK) (void)sample_results(g, c);
-        (void)CHECK(s != SINTER_INTERNAL);
-        (void)CHECK((s == SINTER_OK) == (error.length == 0));
+        count->failed += !CHECK(s != SINTER_INTERNAL);
+        count->failed += !CHECK((s == SINTER_OK) == (error.length == 0));
         count->ran += s == SINTER_OK;
         count->refused_runs += s != SINTER_OK;
         if (s != SINTER_OK) count->last = error;
@@ -358,13 +358,13 @@ void rig_try(const uint8_t *at, size_t size, uint64_t seed, rig_count *count)
     sinter_engine *g = NULL;
     count->tried++;
     const sinter_status s = sinter_engine_load_memory(at, size, &o, &g, &error);
-    (void)CHECK((s == SINTER_OK) == (g != NULL) && s != SINTER_INTERNAL);
+    count->failed += !CHECK((s == SINTER_OK) == (g != NULL) && s != SINTER_INTERNAL);
     count->last = error;
     if (g) {
         count->loaded++;
         size_t printed = 0;
-        (void)CHECK_EQ(sinter_engine_print(g, SINTER_PRINT_TEXT, ignore, &printed, NULL), SINTER_OK);
-        (void)CHECK_EQ(sinter_engine_print(g, SINTER_PRINT_JSON, ignore, &printed, NULL), SINTER_OK);
+        count->failed += !CHECK_EQ(sinter_engine_print(g, SINTER_PRINT_TEXT, ignore, &printed, NULL), SINTER_OK);
+        count->failed += !CHECK_EQ(sinter_engine_print(g, SINTER_PRINT_JSON, ignore, &printed, NULL), SINTER_OK);
         for (uint32_t i = 0; i < sinter_engine_profile_count(g) && i < 3; i++) run(g, i, seed, count);
         sinter_engine_release(g);
     }

@@ -20,6 +20,7 @@ image rig_damage(image seed, image other, bool sealed, uint64_t *random);
 
 typedef struct rig_count {
     long         tried, loaded, contexts, ran, refused_runs;
+    long         failed;            /* checks inside: test.h counts those of its own file alone */
     double       slowest_s;
     sinter_error last;
 } rig_count;

@@ -44,6 +44,7 @@ static void damaged_engines(void)
                i ? "checksums repaired" : "as damaged", count[i].tried, count[i].loaded, count[i].contexts,
                count[i].ran, count[i].refused_runs, count[i].slowest_s);
     CHECK(count[0].slowest_s < 60 && count[1].slowest_s < 60);
+    CHECK(whole.failed + count[0].failed + count[1].failed == 0);
     if (!one) CHECK(count[1].loaded > 0 && count[1].ran > 0);
     for (int i = 0; i < SAMPLE_COUNT; i++) sinter_buffer_free(&engine[i]);
 }

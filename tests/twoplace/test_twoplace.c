@@ -575,6 +575,7 @@ static void damaged_engines(void)
     }
     printf("%ld tried, %ld loaded, %ld contexts, %ld runs, %ld runs refused, slowest %.1f s\n", count.tried,
            count.loaded, count.contexts, count.ran, count.refused_runs, count.slowest_s);
+    CHECK_EQ(count.failed, 0);
     if (!one) CHECK(count.loaded > 0 && count.ran > 0);
     for (int i = 0; i < SAMPLE_COUNT; i++) sinter_buffer_free(&file[i]);
 }
