@@ -93,7 +93,9 @@ static sinter_status upload_weights(engine *g)
     stream *s = NULL;
     TRY(g->backend->stream_create(&g->e, g->device, NULL, &s));
     const size_t half = size_align(size < HALF ? (size_t)size : HALF, ENGINE_ALIGN);
-    uint8_t *stage = g->backend->host_alloc(&g->e, g->device, 2 * half);
+    env quiet = g->e; /* it goes without, too */
+    quiet.error = &quiet.error_own;
+    uint8_t *stage = g->backend->host_alloc(&quiet, g->device, 2 * half);
     const sinter_status status = stage ? copy_staged(g, s, stage, half)
                                        : copy_and_wait(g, s, g->device_weights, g->weights + first, (size_t)size);
     if (stage) g->backend->host_free(&g->e, g->device, stage, 2 * half);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_cuda_engine.c - whole engines on CUDA's backend and the driver that is none: what it was made to give is given
+ * back, whichever of its calls fails, and what it demands of its callers is kept. */
+#include "cuda_fake.h"
+#include "faulty.h"
+#include "samples.h"
+#include "test.h"
+
+static sinter_status build(sample s, sinter_buffer *out, sinter_error *error)
+{
+    sinter_build_options o = {
+        .struct_size = sizeof o, .tune = SINTER_TUNE_OFF, .device = SINTER_DEVICE_CUDA, .kernel_cache = ""
+    };
+    o.profile = sample_profiles(s, &o.profile_count);
+    const bytes model = sample_model(s);
+    const sinter_status status = sinter_build_memory(model.at, model.size, &o, out, error);
+    free(model.at);
+    return status;
+}
+
+/* Opens, runs twice with each of two shapes, and lets go. */
+static sinter_status once(sample name, const sinter_buffer *file, const sinter_env_options *given, sinter_error *error)
+{
+    const sinter_engine_options o = { .struct_size = sizeof o, .env = given, .trust_code = 1, .kernel_cache = "" };
+    sinter_engine *g = NULL;
+    sinter_context *c = NULL;
+    sinter_status s = sinter_engine_load_memory(file->data, file->size, &o, &g, error);
+    if (s == SINTER_OK) s = sinter_context_create(g, NULL, &c, error);
+    for (int k = 0; s == SINTER_OK && k < 4; k++) {
+        sample_data d;
+        if (!CHECK(sample_data_make(g, 0, k % 2 ? SAMPLE_MAX : SAMPLE_OPT, 1, 1u << 20, &d))) break;
+        s = sample_data_set(&d, c, error);
+        if (s == SINTER_OK) s = sinter_context_run(c, error);
+        if (s == SINTER_OK) CHECK(sample_results(g, c) != 0);
+        /* Kernels that do nothing give sizes that make no sense. */
+        if (name == SAMPLE_LATE && s == SINTER_INVALID_ARG) s = SINTER_OK, *error = (sinter_error){ 0 };
+        sample_data_free(&d);
+    }
+    sinter_context_destroy(c);
+    sinter_engine_release(g);
+    return s;
+}
+
+static bool all_given_back(void)
+{
+    bool ok = CHECK_EQ(cuda_fake()->live(), 0);
+    if (!ok) printf("%s\n", cuda_fake()->live_text());
+    ok = CHECK_EQ(cuda_fake()->misuse(), 0) && ok;
+    if (cuda_fake()->misuse()) printf("%s\n", cuda_fake()->misuse_text());
+    return ok;
+}
+
+static void engines_run(void)
+{
+    for (int i = 0; i < SAMPLE_COUNT; i++) {
+        sinter_buffer file = { 0 };
+        sinter_error error = { 0 };
+        cuda_fake()->reset();
+        if (!CHECK_EQ(build((sample)i, &file, &error), SINTER_OK) ||
+            !CHECK_EQ(once((sample)i, &file, NULL, &error), SINTER_OK) || !all_given_back())
+            printf("%s: %s\n", sample_name((sample)i), error.text);
+        sinter_buffer_free(&file);
+    }
+}
+
+static void every_call_may_fail(void)
+{
+    static const sample samples[] = { SAMPLE_CONV, SAMPLE_REGIONS, SAMPLE_LATE };
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+        sinter_buffer file = { 0 };
+        bool is_done = false;
+        cuda_fake()->reset();
+        CHECK_EQ(build(samples[i], &file, NULL), SINTER_OK);
+        for (long n = 1; n < 4000 && !is_done; n++) {
+            faulty f = { .budget = -1 };
+            const sinter_allocator allocator = { &f, faulty_resize };
+            const sinter_env_options given = { .struct_size = sizeof given, .allocator = &allocator };
+            sinter_error error = { 0 };
+            cuda_fake()->reset();
+            cuda_fake()->fail_at(n, n % 3 == 0   ? CUDA_ERROR_OUT_OF_MEMORY
+                                    : n % 3 == 1 ? CUDA_ERROR_LAUNCH_FAILED
+                                                 : CUDA_ERROR_INVALID_VALUE);
+            const sinter_status s = once(samples[i], &file, &given, &error);
+            is_done = cuda_fake()->failed() == NULL;
+            const bool ok = CHECK((s == SINTER_OK) == (error.length == 0)) && CHECK(!is_done || s == SINTER_OK) &&
+                            all_given_back() && CHECK_EQ(f.live, 0) && CHECK_EQ(f.misuse, 0);
+            if (!ok)
+                printf("%s, call %ld (%s): %s\n", sample_name(samples[i]), n,
+                       cuda_fake()->failed() ? cuda_fake()->failed() : "none", error.text);
+        }
+        CHECK(is_done);
+        sinter_buffer_free(&file);
+    }
+    cuda_fake()->reset();
+}
+
+static const test tests[] = { T(engines_run), T(every_call_may_fail), { 0 } };
+
+TEST_MAIN(tests)
