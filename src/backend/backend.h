@@ -104,6 +104,8 @@ typedef struct backend {
     sinter_status (*program_create)(env *e, device *d, const program_step *step, uint32_t count, bool is_once,
                                     program *reuse, program **out);
     sinter_status (*program_launch)(device *d, program *p, const program_run *run);
+    /* Does what the first launch would do before it launches, for these addresses. NULL: that takes no time. */
+    sinter_status (*program_ready)(device *d, program *p, const program_run *run);
     void          (*program_destroy)(env *e, device *d, program *p);
     size_t        (*program_memory)(const program *p);
 

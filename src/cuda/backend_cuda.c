@@ -58,6 +58,7 @@ const backend cuda_backend = {
     .code_import = code_table_import,
     .program_create = cuda_program_create,
     .program_launch = cuda_program_launch,
+    .program_ready = cuda_program_ready,
     .program_destroy = cuda_program_destroy,
     .program_memory = cuda_program_memory,
     .report = cuda_report,

@@ -240,6 +240,17 @@ sinter_status cuda_program_launch(device *d, program *p, const program_run *run)
     return s;
 }
 
+sinter_status cuda_program_ready(device *d, program *p, const program_run *run)
+{
+    env *e = run->e;
+    if (!run->stream) return FAIL(e, INTERNAL, "a program is made ready without a stream");
+    if (!p->node_count || p->is_once) return cuda_device_check(e, d);
+    TRY(cuda_device_enter(e, d));
+    const sinter_status s = prepare_graph(e, d, p, run);
+    cuda_device_leave(d);
+    return s;
+}
+
 /* ---- measuring ---- */
 
 static sinter_status measure(env *e, device *d, program *p, const program_run *run, uint32_t repeats, double *ns)

@@ -68,6 +68,7 @@ sinter_status program_graph_time(env *e, device *d, program *p, CUstream s);
 sinter_status cuda_program_create(env *e, device *d, const program_step *step, uint32_t count, bool is_once,
                                   program *reuse, program **out);
 sinter_status cuda_program_launch(device *d, program *p, const program_run *run);
+sinter_status cuda_program_ready(device *d, program *p, const program_run *run);
 sinter_status cuda_program_time(device *d, program *p, const program_run *run, uint32_t repeats, double *ns);
 void          cuda_program_destroy(env *e, device *d, program *p);
 size_t        cuda_program_memory(const program *p);

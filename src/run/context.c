@@ -99,12 +99,27 @@ static sinter_status make_memory(context *c)
     return SINTER_OK;
 }
 
+/* A static shape is known before the first run. Where making its programs takes long, they are made now. */
+static sinter_status prepare(context *c)
+{
+    if (!c->g->backend->program_ready || c->clock) return SINTER_OK;
+    for (uint32_t i = 0; i < c->g->input_count; i++)
+        for (uint32_t k = 0; k < c->g->io[i].rank; k++) {
+            const dim_node *d = &c->g->dim[c->g->io[i].dim[k]];
+            if (d->kind != DIM_CONST) return SINTER_OK;
+            c->input[i].dim[k] = d->value;
+        }
+    TRY(context_set_shape(c));
+    return context_make_ready(c);
+}
+
 static sinter_status build(context *c, bool timing, void *native_stream)
 {
     TRY(make_arrays(c, timing));
     if (c->g->backend->stream_create) TRY(c->g->backend->stream_create(&c->e, c->g->device, native_stream, &c->stream));
     for (uint32_t i = 1; i < c->p->region_count; i++) TRY(make_items(c, i));
-    return make_memory(c);
+    TRY(make_memory(c));
+    return NOTE(&c->e, prepare(c), "preparing a context");
 }
 
 sinter_status context_create(engine *g, uint32_t profile, bool timing, void *native_stream, context **out,

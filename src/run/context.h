@@ -114,6 +114,8 @@ void          context_destroy(context *c);
 /* Begins a run (must_not_stop: or refuses to, where the host would have to wait in the middle), and ends it. */
 sinter_status context_begin(context *c, bool must_not_stop);
 sinter_status context_end(context *c);
+/* Has the backend make the main region's programs ready to be launched in the shape in use. */
+sinter_status context_make_ready(context *c);
 size_t        context_memory(const context *c);
 
 /* ---- binding.c: from numbers to views and programs ---- */

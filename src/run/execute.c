@@ -6,18 +6,33 @@
 
 #include <string.h>
 
+static program_run run_of(context *c)
+{
+    return (program_run){ .address = c->address,
+                          .workspace = c->workspace,
+                          .fault = &c->fault,
+                          .clock = c->clock,
+                          .e = &c->e,
+                          .scratch = &c->scratch,
+                          .stream = c->stream };
+}
+
 static sinter_status run_program(context *c, const run_item *item)
 {
-    shape *s = c->now;
-    const program_run run = { .address = c->address,
-                              .workspace = c->workspace,
-                              .fault = &c->fault,
-                              .clock = c->clock,
-                              .e = &c->e,
-                              .scratch = &c->scratch,
-                              .stream = c->stream };
+    const program_run run = run_of(c);
     c->is_busy = c->stream != NULL;
-    return c->g->backend->program_launch(c->g->device, s->program[item->program], &run);
+    return c->g->backend->program_launch(c->g->device, c->now->program[item->program], &run);
+}
+
+sinter_status context_make_ready(context *c)
+{
+    const program_run run = run_of(c);
+    for (uint32_t i = 0; i < c->region[1].count; i++) {
+        const run_item *item = &c->region[1].item[i];
+        program *p = item->kind == ITEM_PROGRAM && !item->is_late ? c->now->program[item->program] : NULL;
+        if (p) TRY(c->g->backend->program_ready(c->g->device, p, &run));
+    }
+    return SINTER_OK;
 }
 
 static void clock_add(context *c, uint32_t step, uint64_t start)

@@ -59,6 +59,21 @@ static void launches_again_with_one_call(void)
     CHECK(rig_close(x));
 }
 
+static void the_first_launch_may_be_one_call(void)
+{
+    rig r, *x = &r;
+    const wish wishes[] = { { 0 }, { .has_map = 1 } };
+    if (!rig_start(x, wishes, 2)) return;
+    CHECK_EQ(put(x, 1, 5), SINTER_OK);
+    CHECK_EQ(b->program_ready(x->d, x->program, &x->run), SINTER_OK);
+    CHECK_EQ(x->seen.launches, 0);
+    const long calls = fake->calls(NULL);
+    CHECK_EQ(b->program_launch(x->d, x->program, &x->run), SINTER_OK);
+    CHECK_EQ(fake->calls(NULL) - calls, 1);
+    CHECK_EQ_F(get(x, 3), 7);
+    CHECK(rig_close(x));
+}
+
 static void updates_what_changed(void)
 {
     rig r, *x = &r;
@@ -236,6 +251,7 @@ static void steps_are_timed(void)
 static const test tests[] = {
     T(a_chain_of_programmatic_edges),
     T(launches_again_with_one_call),
+    T(the_first_launch_may_be_one_call),
     T(updates_what_changed),
     T(an_update_that_fails_is_made_good),
     T(empty_programs),
