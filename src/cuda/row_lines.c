@@ -286,24 +286,36 @@ static double cost_of(const problem *p, const lines *l, const line_tactic *t, co
     const double resident = 2048.0 / t->block * (held > 24 ? 0.5 : held > 16 ? 0.75 : 1);
     double at_once = blocks < units * resident ? blocks : units * resident;
     const double waves = blocks > at_once ? blocks / at_once : 1;
-    /* Threads without an element of their own do not load. */
+    /* Threads without an element, or a line, of their own do not load. */
     double busy = t->form == FORM_ROWS ? count / (double)t->splits / (each * unroll * rounds)
                                        : (double)s.inner.opt / t->vector / t->across;
     if (busy > 1) busy = 1;
-    const double passes = is_reduction(p) || t->items ? 1 : 2;
+    if (t->form == FORM_ROWS && t->splits == 1 && (double)s.rows.opt * each < blocks * t->block)
+        busy *= (double)s.rows.opt * each / (blocks * t->block);
     const double under_way = at_once * t->block * busy * unroll * t->vector * s.bytes;
+    double share = under_way / (units * 24e3);
+    const double active = at_once < units ? at_once / units : 1;
+    if (share > active * 3) share = active * 3; /* what one multiprocessor can draw */
+    if (share > 1) share = 1;
     /* Runs that are shorter than two sectors waste what lies beside them. */
     double run = (double)(t->form == FORM_ROWS ? s.inner.opt : (int64_t)t->across * t->vector) * s.bytes;
-    if (t->form != FORM_ROWS && t->across * t->vector >= s.inner.opt) run = 64;
-    double share = under_way / (units * 24e3);
-    if (run < 64 && l->kept_count + l->gone_count > 1) share *= run < 16 ? 0.25 : run / 64;
-    if (share > 1) share = 1;
+    if (t->form != FORM_ROWS && t->across * t->vector >= s.inner.opt) run = 128;
+    if (run < 128 && l->kept_count + l->gone_count > 1) share *= run < 16 ? 0.25 : run < 64 ? run / 64 : 0.9;
     if (share < 1e-3) share = 1e-3;
+    const double passes = is_reduction(p) || t->items ? 1 : 2;
     const double again = passes > 1 ? x_bytes * (x_bytes < (double)target->cache_l2 * 0.7 ? 0.4 : 1) : 0;
     const double moving = (bytes + again) / (bandwidth * share) * 1e9;
-    const double waiting = waves * rounds * passes * 600;
-    const double joining = t->block > 32 && each > 32 ? 60 : 0; /* warps meet */
-    double ns = 1600 + joining + (moving > waiting ? moving : waiting);
+    /* A thread's own chain: its elements, then steps in which lanes and warps meet. */
+    double meetings = 0;
+    if (t->form == FORM_ROWS) {
+        for (uint32_t m = 1; m < t->across && m < 32; m *= 2) meetings += 15;
+        if (t->across > 32) meetings += 110;
+    } else {
+        for (uint32_t m = t->across; m < 32; m *= 2) meetings += 15;
+        meetings += (t->across < 32 ? t->block / 32 : t->block / t->across) > 1 ? 60 + t->block / 16.0 : 0;
+    }
+    const double waiting = waves * (rounds * passes * 600 + held * 3 * rounds + meetings * (is_reduction(p) ? 1 : 2));
+    double ns = 1600 + (moving > waiting ? moving + waiting / waves / 8 : waiting + moving / 8);
     if (t->splits > 1) ns += 1100 + (t->form == FORM_GROUPS ? t->splits * 30.0 : t->splits * 4.0);
     return ns;
 }
@@ -347,7 +359,8 @@ static void consider_all(const problem *p, const lines *l, form f, const kernel_
     for (uint32_t across = 1; across <= 1024; across *= 2) {
         for (uint32_t block = 32; block <= 1024; block *= 2) {
             if (across > block || (f == FORM_ROWS && across > 32 && block != across)) continue;
-            if (f == FORM_ROWS && across <= 32 && block > 128) continue;
+            const bool is_small = (double)s.rows.opt * across < units * 512;
+            if (f == FORM_ROWS && across <= 32 && block != (is_small ? 64 : 128)) continue;
             if (f != FORM_ROWS && (across > 256 || block > 512)) continue;
             line_tactic t = { .form = (uint8_t)f,
                               .vector = (uint8_t)vector,
@@ -384,7 +397,7 @@ static void consider_all(const problem *p, const lines *l, form f, const kernel_
 static void tactics(const problem *p, const kernel_target *target, tactic_sink *out)
 {
     double cost[8];
-    enum { MOST = 6 };
+    enum { MOST = 5 };
     lines l;
     if (lines_of(p, false, &l)) return;
     consider_all(p, &l, l.is_rows ? FORM_ROWS : FORM_COLUMNS, target, out, cost, MOST);
