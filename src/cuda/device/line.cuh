@@ -159,7 +159,8 @@ DEVICE acc highest()
     if (IS_FLOAT) return (acc)float_of_bits(0x7f800000);
     if (X_TYPE == LINE_BOOL) return 1;
     if (IS_U64) return (acc)-1;
-    if (X_TYPE == LINE_U8 || X_TYPE == LINE_U16 || X_TYPE == LINE_U32) return (acc)((1ull << (8 * sizeof(element) & 63)) - 1);
+    if (X_TYPE == LINE_U8 || X_TYPE == LINE_U16 || X_TYPE == LINE_U32)
+        return (acc)((1ull << (8 * sizeof(element) & 63)) - 1);
     return (acc)((i64)((1ull << (8 * sizeof(element) - 1)) - 1));
 }
 DEVICE acc first_value()
@@ -204,7 +205,8 @@ DEVICE line_arg state_join(line_arg a, line_arg b)
 DEVICE void state_take(line_one &s, acc v, i32 at, acc shift, double power)
 {
     if (OP == LINE_L1 || (OP == LINE_LP && NORM_P == 1)) v = magnitude(v);
-    else if (OP == LINE_L2 || OP == LINE_SUM_SQUARE || OP == LINE_RMS || (OP == LINE_LP && NORM_P == 2)) v = times(v, v);
+    else if (OP == LINE_L2 || OP == LINE_SUM_SQUARE || OP == LINE_RMS) v = times(v, v);
+    else if (OP == LINE_LP && NORM_P == 2) v = times(v, v);
     else if (OP == LINE_LP) v = power_of(magnitude(v), power);
     s = state_join(s, { v });
 }

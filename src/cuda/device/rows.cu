@@ -160,7 +160,8 @@ DEVICE void passes(const line_args &a, const epi_args &e PRO_TYPE, spot &row, i3
     state f;
     state_clear(f);
     if (MODE == LINE_APPLY) {
-        for (i32 k = lane; k < (i32)a.splits.d; k += LANES) f = state_join(f, ((const state *)a.part)[k * a.outputs + line]);
+        for (i32 k = lane; k < (i32)a.splits.d; k += LANES)
+            f = state_join(f, ((const state *)a.part)[k * a.outputs + line]);
     } else {
         for (i32 c = begin + lane; c < end; c += LANES * UNROLL) {
             acc v[UNROLL][VECTOR];
