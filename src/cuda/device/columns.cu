@@ -8,7 +8,8 @@
 #include "line.cuh"
 
 enum {
-    TY = BLOCK / TX, UNROLL = 4,
+    TY = BLOCK / TX,
+    UNROLL = VECTOR < 8 || (IS_REDUCTION && !IS_EXP && !IS_ARG) ? 4 : 2,
     SEATS = TX < 32 ? BLOCK / 32 : TY   /* states of a line that are left when warps have joined theirs */
 };
 

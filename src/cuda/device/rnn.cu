@@ -228,11 +228,11 @@ KERNEL void __launch_bounds__(BLOCK) rnn_steps(const __grid_constant__ rnn_args 
     l.units = smaller(l.span, a.hidden - l.unit);
     l.pitch = l.hidden + 8 - l.hidden % 8;
     const i32 width = GATES * a.hidden;
-    acc *state = (acc *)shared_base();                          /* [2][BATCH][hidden] */
+    double *cell = (double *)shared_base();                     /* [units][BATCH]: lstm's cell, gru's update gate */
+    acc *state = (acc *)(cell + l.span * BATCH);                /* [2][BATCH][hidden] */
     acc *reset = state + 2 * BATCH * l.hidden;                  /* [BATCH][hidden]: gru's r * h */
     acc *sums = reset + (CELL == RNN_CELL_GRU && !LINEAR ? BATCH * l.hidden : 0);
-    acc *cell = sums + GATES * l.span * BATCH;                  /* [units][BATCH]: lstm's cell, gru's update gate */
-    element *held = (element *)(cell + l.span * BATCH);
+    element *held = (element *)(sums + GATES * l.span * BATCH);
     l.held = held;
     if (!R_CONST) grid_wait();
     if (HOLDS)
@@ -299,23 +299,24 @@ KERNEL void __launch_bounds__(BLOCK) rnn_steps(const __grid_constant__ rnn_args 
             const i32 each = l.span * BATCH;
             acc v;
             if (CELL == RNN_CELL_LSTM) {
-                acc pi = 0, po = 0, pf = 0;
+                /* The cell feeds back undamped: in double, so that a step adds nothing of its own to what it carries. */
+                double pi = 0, po = 0, pf = 0;
                 if (a.peephole) {
                     const i64 p = l.direction * a.sp[0] + j * a.sp[1];
                     pi = at_of(a.peephole, p);
                     po = at_of(a.peephole, p + l.hidden * a.sp[1]);
                     pf = at_of(a.peephole, p + 2 * l.hidden * a.sp[1]);
                 }
-                const acc c = cell[i];
-                const acc in = gate(a, act[0], x[0] + sum[0] + pi * c);
-                const acc forget = JOINT ? 1 - in : gate(a, act[0], x[2 * l.hidden] + sum[2 * each] + pf * c);
+                const double c = cell[i];
+                const acc in = gate(a, act[0], (acc)((double)x[0] + sum[0] + pi * c));
+                const acc forget = JOINT ? 1 - in : gate(a, act[0], (acc)((double)x[2 * l.hidden] + sum[2 * each] + pf * c));
                 const acc fresh = gate(a, act[1], x[3 * l.hidden] + sum[3 * each]);
-                const acc after = forget * c + in * fresh;
-                const acc out = gate(a, act[0], x[l.hidden] + sum[each] + po * after);
+                const double after = forget * c + (double)in * fresh;
+                const acc out = gate(a, act[0], (acc)((double)x[l.hidden] + sum[each] + po * after));
                 cell[i] = after;
-                v = out * activation(act[2], after);
+                v = out * activation(act[2], (acc)after);
             } else if (CELL == RNN_CELL_GRU) {
-                acc z = cell[i], back = sum[2 * each];
+                acc z = (acc)cell[i], back = sum[2 * each];
                 if (LINEAR) {
                     z = gate(a, act[0], x[0] + sum[0]);
                     const acc r = gate(a, act[0], x[l.hidden] + sum[each]);
@@ -338,6 +339,6 @@ KERNEL void __launch_bounds__(BLOCK) rnn_steps(const __grid_constant__ rnn_args 
         const i64 at_h = l.direction * a.syh[0] + b * a.syh[1] + j * a.syh[2];
         const i64 at_c = l.direction * a.syc[0] + b * a.syc[1] + j * a.syc[2];
         if (a.y_h) narrow(last[s * l.hidden + j], ((element *)a.y_h)[at_h]);
-        if (a.y_c) narrow(cell[i], ((element *)a.y_c)[at_c]);
+        if (a.y_c) narrow((acc)cell[i], ((element *)a.y_c)[at_c]);
     }
 }
