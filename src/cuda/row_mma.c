@@ -135,6 +135,7 @@ static const char *conv_shape(const problem *p, mma_shape *s)
     for (uint32_t i = 0; i < y->rank; i++)
         if (i != 1 && !i64_mul(s->rows, y->dim[i].opt, &s->rows)) return "the result is too large";
     s->batch = s->groups;
+    s->is_k_static = true;
     s->b_kind = MMA_B_PACKED;
     return NULL;
 }
@@ -160,6 +161,7 @@ static const char *matmul_shape(const problem *p, mma_shape *s)
     s->cols = n.opt;
     const bool is_fixed = is_static(k) && is_static(w->dim[s->w_k]);
     s->a_vec = (uint8_t)power_of(is_static(k) ? k.max : k.divisor, cuda_operand_vector(x, s->chunk));
+    s->is_k_static = is_fixed;
     if (w->is_const && is_fixed && is_static(n)) {
         for (uint32_t i = 0; i + 2 < w->rank; i++)
             REJECT_UNLESS(is_static(w->dim[i]), "the weight's size is not fixed");
@@ -228,6 +230,16 @@ static const char *reject_tf32(const problem *p, const kernel_target *t)
 
 /* ---- code ---- */
 
+/* Blocks on a multiprocessor that registers must allow: with fewer, no spills. */
+static uint32_t mma_min_blocks(const problem *p, const mma_shape *s, const mma_tactic *m, const kernel_target *target)
+{
+    const mma_tile *x = mma_tile_at(m->tile);
+    const bool is_heavy = p->epilogue && p->epilogue->count > 20;
+    return target->isa < 80 || is_heavy || ((m->split_log || mma_is_whole(s, m)) && x->bm * x->bn >= 128 * 128)
+               ? 1
+               : x->min_blocks;
+}
+
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     mma_shape s;
@@ -242,7 +254,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "WM", x->wm);
     cuda_code_define(c, "WN", x->wn);
     cuda_code_define(c, "KG", x->kg);
-    cuda_code_define(c, "MIN_BLOCKS", target->isa < 80 ? 1 : x->min_blocks);
+    cuda_code_define(c, "MIN_BLOCKS", mma_min_blocks(p, &s, &m, target));
     cuda_code_define(c, "CLUSTER", m.split_log > 0);
     cuda_code_define(c, "A_VEC", s.a_vec);
     cuda_code_define(c, "SPATIAL", s.spatial);
@@ -255,6 +267,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "HAS_ZERO_W", s.has_zero_w);
     cuda_code_define(c, "VEC", m.split_log ? 4 : 8);
     if (target->isa < 90) cuda_code_define(c, "STAGES", m.stages);
+    else cuda_code_define(c, "RING", !mma_is_whole(&s, &m));
     emit_space e;
     emit_space_of(p, &e);
     emit_text(&e, c->generated);
@@ -401,7 +414,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     args.steps = (small)((s->k + step - 1) / step);
     args.run_div = cuda_fast_div(s->spatial && s->a_vec == s->chunk ? s->channels / s->chunk : s->run / s->chunk);
     args.channel_div = cuda_fast_div(s->channels);
-    args.taps_outer = (small)s->outer;
     args.taps_inner = (small)s->inner;
     args.terms = (small)(s->outer * s->inner * s->channels);
     args.w_sums = (wide)mma_packed_tiles(s, tile);

@@ -44,6 +44,11 @@ static uint32_t steps_of(const mma_shape *s, uint32_t split_log)
     return (uint32_t)((steps + (1 << split_log) - 1) >> split_log);
 }
 
+bool mma_is_whole(const mma_shape *s, const mma_tactic *t)
+{
+    return s->is_k_static && steps_of(s, t->split_log) <= t->stages;
+}
+
 /* ---- the estimate ---- */
 
 typedef struct machine {
@@ -83,7 +88,7 @@ static double divided(double a, double b)
 static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t, double bytes)
 {
     const mma_tile *x = &tiles[t->tile];
-    const double launch = 1000, latency = 700, finish = 300, meeting = 450;
+    const double launch = 1000, latency = 700, finish = 300, meeting = 800;
     const double blocks = divided((double)s->rows, x->bm) * divided((double)s->cols, x->bn) * (double)s->batch *
                           (double)(1 << t->split_log);
     uint32_t at;
@@ -134,6 +139,7 @@ static void form_add(form *list, uint32_t *count, const machine *m, const mma_sh
 static bool is_tile_wanted(const mma_shape *s, const mma_tile *x)
 {
     if (s->b_kind == MMA_B_KN && x->bn < 64) return false;
+    if (s->a_vec < s->chunk && x->bm > 128) return false;
     if (x->bm > 16 && s->rows <= x->bm / 2) return false;
     return x->bn <= 32 || s->cols > x->bn / 2;
 }

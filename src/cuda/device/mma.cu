@@ -10,7 +10,8 @@
  *
  * Compiled with: TYPE, BM, BN, WM, WN, KG, MIN_BLOCKS; CLUSTER (sums meet in a cluster); A_VEC (elements of X read at
  * once); SPATIAL (axes with taps; 0: none); ROW_AXES, AXIS_GAP (result axes of a row: 0, 1 + AXIS_GAP, …), BATCH_AXES,
- * GROUPED; B_KIND; VEC (columns of an epilogue item); HAS_ZERO_X, HAS_ZERO_W (integers); STAGES (below sm_90).
+ * GROUPED; B_KIND; VEC (columns of an epilogue item); HAS_ZERO_X, HAS_ZERO_W (integers); on sm_90 RING (slots are
+ * filled again), below it STAGES.
  *
  * Zero points: the sum of (x - zx) (w - zw) is that of x w, less zx times the sum of w, less zw times the sum of x, and
  * terms * zx * zw. Sums of w are packed behind the weights; those of x are a product by ones. */
@@ -520,15 +521,18 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
     i32 slot = 0;                       /* of the first step of this round */
 #if SM >= 90
     u32 parity = 0;
+#else
+    constexpr bool RING = true;
 #endif
     for (i32 r = 0; r < rounds; r++) {
         const i32 i = r * KG + group, mine = slot + group;
 #if SM >= 90
         if (i < n) barrier_wait(bars + 8 * mine, parity);
+#if RING
         if (r && (r - 1) * KG + stages < n) {
             sync_block();               /* all have read the slots of the round before */
             const i32 again = slot ? slot - KG : stages - KG;
-#pragma unroll
+#pragma unroll 1
             for (i32 g = 0; g < KG; g++) {
                 const i32 step = (r - 1) * KG + stages + g;
                 if (step >= n) break;
@@ -542,6 +546,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
                 fill(step, again + g);
             }
         }
+#endif
 #else
         if (r == 0) copy_wait<STAGES / KG - 1>();
         else copy_wait<(STAGES / KG > 2 ? STAGES / KG - 2 : 0)>();
@@ -558,7 +563,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
         if (i < n && wn == 0) step_sums(x_sums, lane, shared + (u32)mine * A_BYTES);
 #endif
         slot += KG;
-        if (slot >= stages) {
+        if (RING && slot >= stages) {
             slot = 0;
 #if SM >= 90
             parity ^= 1;

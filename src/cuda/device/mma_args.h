@@ -22,30 +22,32 @@ enum { MMA_ROW_AXES = 7, MMA_BATCH_AXES = 6, MMA_SPATIAL = 3, MMA_STEP_BYTES = 1
 #define MMA_B_NK 1                      /* rows of n, k adjacent */
 #define MMA_B_KN 2                      /* rows of k, n adjacent */
 
+/* What every kernel reads stands first: parameters come in lines of 64 bytes, each of which is fetched once. */
 typedef struct mma_args {
     address x, w;
-    address zero_x, zero_w;             /* integers: zero points, of X one (16 copies where it pads), of W by column */
-    small zero_w_step, terms;           /* 0: one for all columns; terms of a sum */
-    wide w_sums;                        /* bytes from a packed matrix to the sums of its columns, i32 */
     small rows, cols;                   /* of one product */
     small chunks, steps;                /* of 16 bytes, of 128 bytes: along k */
     small stages, split_log, trigger;   /* 1: at the top, 2: when the rows' loads are issued, 3: behind the main loop */
     small barriers_at;                  /* in shared memory */
     /* order of tiles: bands of 1 << band_log tiles of rows, by columns inside */
     small m_tiles, band_log;
-    struct fast_div band_div, tile_div; /* tiles of a full band, of one product */
+    struct fast_div band_div;           /* tiles of a full band */
     /* a row's coordinates, and what a step along each is in X, in units of what is read at once (A_VEC elements) */
+    small x_base, x_step[MMA_ROW_AXES];
     struct fast_div row_div[MMA_ROW_AXES];
-    small x_step[MMA_ROW_AXES], x_base;
-    struct fast_div batch_div[MMA_BATCH_AXES];
-    wide x_batch[MMA_BATCH_AXES], w_batch[MMA_BATCH_AXES];      /* bytes; of groups: at 0 */
-    wide w_pitch;                       /* bytes between rows of W where it is not packed */
     /* taps, outermost axis first */
     small stride[MMA_SPATIAL], pad[MMA_SPATIAL], dilation[MMA_SPATIAL], in[MMA_SPATIAL], tap_step[MMA_SPATIAL];
     struct fast_div kernel_div[MMA_SPATIAL];
     struct fast_div run_div;            /* chunks of a tap, or of a row of taps where elements are gathered */
     struct fast_div channel_div;        /* channels: where elements are gathered */
-    small taps_outer, taps_inner, x_channel;                    /* rows of taps, taps of a row; units */
+    small taps_inner, x_channel;        /* taps of a row; units */
+    struct fast_div tile_div;           /* tiles of one product */
+    struct fast_div batch_div[MMA_BATCH_AXES];
+    wide x_batch[MMA_BATCH_AXES], w_batch[MMA_BATCH_AXES];      /* bytes; of groups: at 0 */
+    wide w_pitch;                       /* bytes between rows of W where it is not packed */
+    address zero_x, zero_w;             /* integers: zero points, of X one (16 copies where it pads), of W by column */
+    small zero_w_step, terms;           /* 0: one for all columns; terms of a sum */
+    wide w_sums;                        /* bytes from a packed matrix to the sums of its columns, i32 */
 } mma_args;
 
 #endif
