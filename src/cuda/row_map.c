@@ -195,8 +195,12 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         for (uint32_t k = 0; k < out[1].rank; k++) a->extra_step[k] = out[1].stride[k];
         CUDA_PATCH(r, a, extra, PATCH_OUT, 1);
     }
-    CUDA_PATCH(r, a, fault, PATCH_FAULT, 0);
-    CUDA_PATCH(r, a, step, PATCH_STEP, 0);
+    /* A run that can find no fault in the data does not look for one. */
+    if (m.map == MAP_GATHER || m.map == MAP_GATHER_ELEMENTS || m.map == MAP_GATHER_ND || m.map == MAP_REVERSE ||
+        m.map == MAP_ROI) {
+        CUDA_PATCH(r, a, fault, PATCH_FAULT, 0);
+        CUDA_PATCH(r, a, step, PATCH_STEP, 0);
+    }
     TRY(map_fill(e, p, &m, attrs, in, out, a));
     return space_bind(e, &m.s, in, out, r);
 }

@@ -50,7 +50,8 @@ static sinter_status ensure_stage(context *c, uint32_t storage, size_t size)
     *b = (buffer){ 0 };
     const size_t wanted = size_align(size, 4096);
     void *at = context_alloc(c, PLACE_HOST, wanted);
-    if (!at) return NOTE(&c->e, c->e.error->status, "making room for copies of %zu bytes from and to the device", wanted);
+    if (!at)
+        return NOTE(&c->e, c->e.error->status, "making room for copies of %zu bytes from and to the device", wanted);
     *b = (buffer){ .at = at, .size = wanted };
     return SINTER_OK;
 }
@@ -167,7 +168,9 @@ sinter_status context_place_output(context *c, uint32_t storage, size_t bytes)
     }
     TRY(context_ensure(c, storage, bytes, false));
     c->base[storage] = c->own[storage].at;
-    return SINTER_OK;
+    /* What collecting wants, made before the run is under way. */
+    const bool comes_down = place == SINTER_PLACE_DEVICE && (!data || given_place(c, c->output[out].place) != place);
+    return comes_down ? ensure_stage(c, storage, bytes) : SINTER_OK;
 }
 
 sinter_status context_collect(context *c, uint32_t output)

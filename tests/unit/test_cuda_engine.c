@@ -94,6 +94,48 @@ static void every_call_may_fail(void)
     cuda_fake()->reset();
 }
 
-static const test tests[] = { T(engines_run), T(every_call_may_fail), { 0 } };
+/* A static shape is made ready with its context: the first run asks no more of the driver than the second. */
+static void the_first_run_is_like_the_others(void)
+{
+    sinter_buffer file = { 0 };
+    sinter_error error = { 0 };
+    sinter_engine *g = NULL;
+    sinter_context *c = NULL;
+    sample_data d;
+    long calls[3];
+    cuda_fake()->reset();
+    const sinter_build_options wanted = {
+        .struct_size = sizeof wanted, .tune = SINTER_TUNE_OFF, .device = SINTER_DEVICE_CUDA, .kernel_cache = ""
+    };
+    CHECK_EQ(sinter_build_file(SINTER_SOURCE_DIR "/examples/digits/digits.onnx", &wanted, &file, &error), SINTER_OK);
+    const sinter_engine_options o = { .struct_size = sizeof o, .trust_code = 1, .kernel_cache = "" };
+    if (!CHECK_EQ(sinter_engine_load_memory(file.data, file.size, &o, &g, &error), SINTER_OK)) return;
+    CHECK_EQ(sinter_context_create(g, NULL, &c, &error), SINTER_OK);
+    const long graphs = cuda_fake()->calls("cuGraphInstantiateWithParams");
+    if (CHECK(sample_data_make(g, 0, SAMPLE_OPT, 1, 1u << 20, &d))) {
+        CHECK_EQ(sample_data_set(&d, c, &error), SINTER_OK);
+        for (int i = 0; i < 3; i++) {
+            calls[i] = cuda_fake()->calls(NULL);
+            CHECK_EQ(sinter_context_run(c, &error), SINTER_OK);
+            calls[i] = cuda_fake()->calls(NULL) - calls[i];
+        }
+        CHECK_EQ(calls[0], calls[1]);
+        CHECK_EQ(calls[1], calls[2]);
+        CHECK_EQ(cuda_fake()->calls("cuGraphInstantiateWithParams"), graphs);
+        sample_data_free(&d);
+    }
+    printf("a run is %ld calls of the driver\n", calls[2]);
+    sinter_context_destroy(c);
+    sinter_engine_release(g);
+    sinter_buffer_free(&file);
+    CHECK(all_given_back());
+}
+
+static const test tests[] = {
+    T(engines_run),
+    T(the_first_run_is_like_the_others),
+    T(every_call_may_fail),
+    { 0 },
+};
 
 TEST_MAIN(tests)
