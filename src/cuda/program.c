@@ -212,14 +212,16 @@ static sinter_status launch_timed(env *e, device *d, program *p, const program_r
     return SINTER_OK;
 }
 
-/* The usual case. Needs no current context: the stream has one. A driver that sees this otherwise is remembered. */
+/* The usual case: the stream has a context, so none need be current. What a driver that sees this otherwise would say
+ * is no failure yet. */
 static bool launch_again(device *d, const program *p, const program_run *run, CUresult *r)
 {
-    if (__atomic_load_n(&d->launch_needs_context, __ATOMIC_RELAXED) || !is_same(p, run)) return false;
+    /* The special handles name a stream of the current context, whichever that is. */
+    const bool is_special = (uintptr_t)run->stream->handle <= 2;
+    if (is_special || __atomic_load_n(&d->launch_needs_context, __ATOMIC_RELAXED) || !is_same(p, run)) return false;
     *r = d->driver.cuGraphLaunch(p->exec, run->stream->handle);
-    if (*r != CUDA_ERROR_INVALID_CONTEXT) return true;
-    __atomic_store_n(&d->launch_needs_context, 1, __ATOMIC_RELAXED);
-    return false;
+    return *r != CUDA_ERROR_INVALID_CONTEXT && *r != CUDA_ERROR_NOT_INITIALIZED && *r != CUDA_ERROR_INVALID_HANDLE &&
+           *r != CUDA_ERROR_INVALID_VALUE;
 }
 
 sinter_status cuda_program_launch(device *d, program *p, const program_run *run)
@@ -237,6 +239,7 @@ sinter_status cuda_program_launch(device *d, program *p, const program_run *run)
                             : p->is_once ? launch_one_by_one(e, d, p, run)
                                          : launch_graph(e, d, p, run);
     cuda_device_leave(d);
+    if (s == SINTER_OK && r != CUDA_SUCCESS) __atomic_store_n(&d->launch_needs_context, 1, __ATOMIC_RELAXED);
     return s;
 }
 
