@@ -622,11 +622,13 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     a.row_tiles = cuda_fast_div(row_tiles);
     a.col_tiles = cuda_fast_div(col_tiles);
     a.col_pitch = (small)align4(a.col.count);
+    a.quads = cuda_fast_div(a.col_pitch / 4);
+    a.rows = cuda_fast_div(a.row.count);
     int64_t blocks = row_tiles, quads = a.col_pitch / 4;
     const bool is_small = i64_mul(blocks, col_tiles, &blocks) && i64_mul(blocks, a.batch.count, &blocks) &&
                           i64_mul(blocks, x.split, &blocks) && blocks <= INT32_MAX &&
                           i64_mul(quads, a.row.count, &quads) && i64_mul(quads, a.batch.count, &quads) &&
-                          quads / REDUCE_THREADS < INT32_MAX;
+                          (x.mode != SPLIT_WORKSPACE || quads <= INT32_MAX - REDUCE_THREADS);
     cuda_launch *l = is_small ? cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, threads_of(tl), shared_of(&s, x)) : NULL;
     if (!l) return FAIL(e, UNSUPPORTED, "a contraction of more than 2147483647 blocks");
     if (x.mode == SPLIT_CLUSTER) l->cluster = x.split;

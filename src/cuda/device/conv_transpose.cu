@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_transpose.cu - transposed convolution with any filter, stride and layout: a thread sums what reaches one element.
+/* conv_transpose.cu - transposed convolution with any filter, stride and layout: a thread sums what reaches an element.
  *
  *   grid    x: ceil(elements / 128), channels innermost
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* depthwise.cu      D[n, y, x, c] = epilogue(sum over taps of X[n, y * stride + .., x * stride + .., c / MULT] * W[tap, c])
+/* depthwise.cu      D[n, y, x, c] = epilogue(sum over taps of X[n, y.., x.., c / MULT] * W[tap, c])
  *
  *   thread  V channels (16 bytes) of PIX adjacent results of a row: an image vector is read once for all of them
  *   block   C_THREADS threads across channels, then X_THREADS * PIX results across, Y_THREADS rows
@@ -15,6 +15,11 @@
 enum {
     V = 16 / (i32)sizeof(type_x), THREADS = C_THREADS * X_THREADS * Y_THREADS, CHANNELS = C_THREADS * V,
     SPAN = (PIX - 1) * STRIDE_W + (KW - 1) * DILATION_W + 1
+};
+/* Registers that a thread needs to have all its loads under way, and so the blocks to ask for. */
+enum {
+    REGISTERS = (PIX + KW + 1) * V + SPAN * 4 * (KH <= 3 ? 2 : 1) + 40,
+    FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
 };
 
 union chunk { u32x4 raw; type_x at[V]; };
@@ -36,7 +41,7 @@ DEVICE constexpr bool is_read(i32 j)
     return false;
 }
 
-KERNEL void __launch_bounds__(THREADS)
+KERNEL void __launch_bounds__(THREADS, BLOCKS)
     depthwise(const __grid_constant__ depthwise_args a, const __grid_constant__ epi_args e)
 {
     type_x *const weights = (type_x *)shared_base();

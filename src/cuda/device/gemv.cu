@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemv.cu      D[row, col] = epilogue(sum over depth of X[row, depth] * W[col, depth]), a few rows
  *
- * Fully connected layers at batch 1: nothing to do but read the weights once, so they are asked for before the dependency
- * wait, 16 bytes a lane, and meet X in registers.
+ * Fully connected layers at batch 1: nothing to do but read the weights once, so they are asked for before the
+ * dependency wait, 16 bytes a lane, and meet X in registers.
  *
  *   W       packed [col][depth rounded up to 16 bytes], zeros behind
  *   warp    COLS columns, every SPLIT-th run of 32 chunks of 16 bytes; the first PRE runs are held in registers
@@ -14,6 +14,11 @@
 #include "simt.cuh"
 
 enum { UNIT = 16 / (i32)sizeof(type_w), WARPS = GROUPS * SPLIT, THREADS = WARPS * 32 };
+/* Registers that a thread needs to have all its loads under way, and so the blocks to ask for. */
+enum {
+    REGISTERS = PRE * COLS * 4 + ROWS * COLS + (COLS + 1) * UNIT + ROWS * 2 + 44,
+    FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
+};
 
 union chunk { u32x4 raw; type_w at[UNIT]; };
 
@@ -66,7 +71,8 @@ DEVICE void multiply(const simt_args &a, const i64 (&row_at)[ROWS], i32 k, const
     }
 }
 
-KERNEL void __launch_bounds__(THREADS) gemv(const __grid_constant__ simt_args a, const __grid_constant__ epi_args e)
+KERNEL void __launch_bounds__(THREADS, BLOCKS)
+    gemv(const __grid_constant__ simt_args a, const __grid_constant__ epi_args e)
 {
     float *const part = (float *)shared_base();
     const i32 lane = (i32)lane_id(), warp = (i32)warp_id(), split = warp % SPLIT;
@@ -78,7 +84,8 @@ KERNEL void __launch_bounds__(THREADS) gemv(const __grid_constant__ simt_args a,
     grid_trigger();
 #endif
 #pragma unroll
-    for (i32 c = 0; c < COLS; c++) w[c] = (const type_w *)a.q.data + smaller(col0 + c, a.col.count - 1) * a.q.depth_flat;
+    for (i32 c = 0; c < COLS; c++)
+        w[c] = (const type_w *)a.q.data + smaller(col0 + c, a.col.count - 1) * a.q.depth_flat;
 #pragma unroll
     for (i32 i = 0; i < PRE; i++) {
         const i32 at = (i * SPLIT + split) * 32 + lane;

@@ -14,12 +14,17 @@
 #include "generated.cuh"
 
 enum { THREADS = C_THREADS * X_THREADS * Y_THREADS };
+/* Registers that a thread needs to have all its loads under way, and so the blocks to ask for. */
+enum {
+    REGISTERS = PIX * (CG + NV) + NV + 72,
+    FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
+};
 
 DEVICE float widen(float x) { return x; }
 DEVICE float widen(f16 x) { return to_float(x); }
 DEVICE float widen(bf16 x) { return to_float(x); }
 
-KERNEL void __launch_bounds__(THREADS)
+KERNEL void __launch_bounds__(THREADS, BLOCKS)
     grouped(const __grid_constant__ depthwise_args a, const __grid_constant__ epi_args e)
 {
     float *const weights = (float *)shared_base();
@@ -33,7 +38,8 @@ KERNEL void __launch_bounds__(THREADS)
 #endif
     /* Runs behind the last are packed as zeros. */
     const float *const w = (const float *)a.w + (i64)c_tile * C_THREADS * a.w_pitch;
-    for (i32 i = t; i < a.w_pitch / 4 * C_THREADS; i += THREADS) copy_async16(shared_address(weights + i * 4), w + i * 4, true);
+    for (i32 i = t; i < a.w_pitch / 4 * C_THREADS; i += THREADS)
+        copy_async16(shared_address(weights + i * 4), w + i * 4, true);
     copy_commit();
     const i32 run = c_tile * C_THREADS + ct, y = y_tile * Y_THREADS + yt, x0 = (x_tile * X_THREADS + xt) * PIX;
     const i32 c0 = run * NV, group = div_fast(run, a.multiplier);

@@ -39,6 +39,7 @@ struct simt_args {
     wide in_stride[SIMT_SPATIAL];
     address part;                                   /* sums of a slice of depth: [split][batch][row][col_pitch] */
     small col_pitch;
+    struct fast_div quads, rows;                    /* col_pitch / 4, row.count */
 };
 
 #endif
