@@ -54,6 +54,25 @@ static void write_file(const char *path, const char *contents)
     if (!f || fputs(contents, f) < 0 || fclose(f) != 0 || rename(temporary, path) != 0) stop("write", path);
 }
 
+/* Sources are read once: they do not change while a test runs. */
+static const char *source_text(const char *path)
+{
+    static struct {
+        char path[PATH];
+        char *text_at;
+    } known[2 * SOURCES];
+    uint32_t i = 0;
+    while (i < COUNT_OF(known) && known[i].text_at && strcmp(known[i].path, path) != 0) i++;
+    if (i == COUNT_OF(known)) stop("keep so many sources as", path);
+    if (known[i].text_at) return known[i].text_at;
+    char *all = read_file(path);
+    if (!all) return NULL;
+    known[i].text_at = strdup(all);
+    free(all);
+    (void)snprintf(known[i].path, sizeof known[i].path, "%s", path);
+    return known[i].text_at;
+}
+
 /* Adds a file and all that it includes, found as the compiler finds them. */
 typedef struct closure {
     sha256 sum;
@@ -62,11 +81,8 @@ typedef struct closure {
 } closure;
 static void add_source(closure *c, const char *path, int depth)
 {
-    char *at = read_file(path);
-    if (!at || depth > 8) {
-        free(at);
-        return;
-    }
+    const char *at = source_text(path);
+    if (!at || depth > 8) return;
     sha256_update(&c->sum, at, strlen(at) + 1);
     for (const char *line = at; (line = strstr(line, "#include \"")) != NULL; line++) {
         char name[64], found[PATH];
@@ -79,7 +95,6 @@ static void add_source(closure *c, const char *path, int depth)
         if (access(found, R_OK) != 0) (void)snprintf(found, sizeof found, "%s/%s", device_folder, name);
         add_source(c, found, depth + 1);
     }
-    free(at);
 }
 
 const char *emulate_folder(void)
@@ -99,42 +114,52 @@ static const char *key_path(char *out, const char *key, const char *name)
     return out;
 }
 
-void emulate_source(const char *path, const char *flags, const char *generated, const char *const *entry,
-                    uint32_t entry_count, char key[EMULATED_KEY])
+static bool is_emulators(const char *name)
+{
+    char path[PATH];
+    (void)snprintf(path, sizeof path, "%s/%s", emulator_folder, name);
+    return access(path, R_OK) == 0;
+}
+
+void emulate_source(const emulated_source *from, bool is_written, char key[EMULATED_KEY])
 {
     closure c = { .count = 0 };
     sha256_init(&c.sum);
+    if (!from->file_count) add_source(&c, from->path, 0);
+    for (uint32_t i = 0; i < from->file_count; i++) {
+        sha256_update(&c.sum, from->file_name[i], strlen(from->file_name[i]) + 1);
+        sha256_update(&c.sum, from->file[i], strlen(from->file[i]) + 1);
+    }
+    char path[PATH];
+    (void)snprintf(path, sizeof path, "%s/prelude.cuh", emulator_folder);
     add_source(&c, path, 0);
-    char prelude[PATH];
-    (void)snprintf(prelude, sizeof prelude, "%s/prelude.cuh", emulator_folder);
-    add_source(&c, prelude, 0);
+    (void)snprintf(path, sizeof path, "%s/hopper.cuh", emulator_folder);
+    add_source(&c, path, 0);
     text main = { 0 };
     env e;
     env_init(&e, NULL, NULL);
     text_init(&main, &e);
-    text_printf(&main, "#include \"prelude.cuh\"\n");
-    if (access(SINTER_SOURCE_DIR "/tests/cuda/emulator/hopper.cuh", R_OK) == 0)
-        text_printf(&main, "#include \"hopper.cuh\"\n");
-    text_printf(&main, "#include \"%s\"\n", path);
-    for (uint32_t i = 0; i < entry_count; i++) text_printf(&main, "EMULATED_ENTRY(%s)\n", entry[i]);
+    text_printf(&main, "#include \"hopper.cuh\"\n#include \"%s\"\n", from->path);
+    for (uint32_t i = 0; i < from->entry_count; i++) text_printf(&main, "EMULATED_ENTRY(%s)\n", from->entry[i]);
     text_printf(&main, "EMULATED_OBJECT\n");
-    const char *const parts[] = { flags_always, flags, generated, main.at };
+    const char *const parts[] = { flags_always, from->flags, from->generated, main.at };
     for (size_t i = 0; i < COUNT_OF(parts); i++) sha256_update(&c.sum, parts[i], strlen(parts[i]) + 1);
     uint8_t digest[32];
     sha256_final(&c.sum, digest);
     for (uint32_t i = 0; i < 16; i++) (void)snprintf(key + 2 * i, 3, "%02x", digest[i]);
-    char file[PATH];
-    if (access(key_path(file, key, "flags"), R_OK) != 0) {
-        (void)mkdir(key_path(file, key, ""), 0777);
-        write_file(key_path(file, key, "generated.cuh"), generated);
-        write_file(key_path(file, key, "main.cpp"), main.at);
-        write_file(key_path(file, key, "flags"), flags);
+    if (is_written && access(key_path(path, key, "flags"), R_OK) != 0) {
+        (void)mkdir(key_path(path, key, ""), 0777);
+        for (uint32_t i = 0; i < from->file_count; i++)
+            if (!is_emulators(from->file_name[i])) write_file(key_path(path, key, from->file_name[i]), from->file[i]);
+        write_file(key_path(path, key, "generated.cuh"), from->generated);
+        write_file(key_path(path, key, "main.cpp"), main.at);
+        write_file(key_path(path, key, "flags"), from->flags);
     }
     text_deinit(&main);
 }
 
 bool emulate_code(env *e, const cuda_kernel *k, const problem *p, const tactic *t, const kernel_target *target,
-                  uint32_t index, emulated_code *out)
+                  uint32_t index, bool is_written, emulated_code *out)
 {
     text generated, flags;
     text_init(&generated, e);
@@ -149,7 +174,12 @@ bool emulate_code(env *e, const cuda_kernel *k, const problem *p, const tactic *
         (void)snprintf(path, sizeof path, "%s/%s", emulator_folder, code.source);
         if (access(path, R_OK) != 0) (void)snprintf(path, sizeof path, "%s/%s", device_folder, code.source);
         (void)snprintf(out->entry, sizeof out->entry, "%s", code.entry);
-        emulate_source(path, flags.at, generated.at ? generated.at : "", &code.entry, 1, out->key);
+        const emulated_source source = { .path = path,
+                                         .flags = flags.at,
+                                         .generated = generated.at ? generated.at : "",
+                                         .entry = &code.entry,
+                                         .entry_count = 1 };
+        emulate_source(&source, is_written, out->key);
     }
     text_deinit(&generated);
     text_deinit(&flags);
@@ -308,7 +338,8 @@ static const char *run_launch(env *e, const emulate_job *j, const cuda_record *r
     const cuda_launch *l = &r->at[index];
     if (!l->grid[0] || !l->grid[1] || !l->grid[2]) return NULL;
     emulated_code code;
-    if (!emulate_code(e, j->kernel, j->problem, j->tactic, j->target, l->code, &code)) return "a launch of no code";
+    if (!emulate_code(e, j->kernel, j->problem, j->tactic, j->target, l->code, true, &code))
+        return "a launch of no code";
     char path[PATH];
     if (!emulate_compile((const char(*)[EMULATED_KEY])code.key, 1, 1)) {
         void *object = emulate_open(code.key, path, sizeof path);

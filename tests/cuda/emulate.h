@@ -16,13 +16,19 @@ typedef struct emulated_code { char key[EMULATED_KEY], entry[64]; } emulated_cod
 
 /* The folder of this build. */
 const char *emulate_folder(void);
-/* Writes what is to be compiled for code `index` of the row. False: there is none of that number. A failure to write
- * is an exit: there is nothing to test then. */
+/* A source as it stands in its file, or, with files, as it is given: path is then the name of one of them. */
+typedef struct emulated_source {
+    const char *path, *flags, *generated;
+    const char *const *entry;           /* kernels that may be launched */
+    const char *const *file_name, *const *file;
+    uint32_t entry_count, file_count;
+} emulated_source;
+/* Names its code and, where asked to, writes what is to be compiled. A failure to write is an exit: there is nothing to
+ * test then. */
+void emulate_source(const emulated_source *from, bool is_written, char key[EMULATED_KEY]);
+/* The same for code `index` of a row. False: there is none of that number. */
 bool emulate_code(env *e, const cuda_kernel *k, const problem *p, const tactic *t, const kernel_target *target,
-                  uint32_t index, emulated_code *out);
-/* The same for a source file as it stands, with flags and generated text. */
-void emulate_source(const char *path, const char *flags, const char *generated, const char *const *entry,
-                    uint32_t entry_count, char key[EMULATED_KEY]);
+                  uint32_t index, bool is_written, emulated_code *out);
 /* Compiles those that are not yet compiled, `jobs` at once. Returns how many failed: emulate_log has their reasons. */
 uint32_t emulate_compile(const char (*key)[EMULATED_KEY], uint32_t count, uint32_t jobs);
 /* NULL where it compiled; else the first lines of what the compiler said. */

@@ -7,7 +7,7 @@
  * tests/cuda/cases. Each problem runs on every row that takes it (or on NAME) with its tactics (--tactics: at most so
  * many; 2 unless a kernel is named), on small integers and on random values, with threads in both orders. Lines of
  * files that need more than 20 million operations are left out unless their file or kernel is named. Where nothing is
- * named, at most 80 codes are compiled for sm_90, and 20 for sm_80 and sm_75 each, taken in turns from the rows;
+ * named, at most 140 codes are compiled for sm_90, and 40 for sm_80 and sm_75 each, taken in turns from the rows;
  * SINTER_TEST_SCALE=full takes all.
  *
  * -v says what runs and what rejects. --jobs 0 runs all in this process: for a debugger. A failure prints the line,
@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { COMBOS = 65536, KERNELS = 128, PAGE = 4096, CODES_QUICK = 80, CODES_OLDER = 20, SECONDS = 100 };
+enum { COMBOS = 65536, KERNELS = 128, PAGE = 4096, CODES_QUICK = 140, CODES_OLDER = 40, SECONDS = 100 };
 static const double most_operations = 20e6;
 
 typedef struct line {
@@ -289,7 +289,7 @@ static void plan_line(runner *r, uint32_t index)
             *c = (combo){ .line = index, .kernel = ki, .tactic = t };
             emulated_code code;
             while (c->key_count < EMULATED_CODES &&
-                   emulate_code(&r->rig.e, k, p, &sink.at[t], &r->target, c->key_count, &code))
+                   emulate_code(&r->rig.e, k, p, &sink.at[t], &r->target, c->key_count, false, &code))
                 memcpy(c->key[c->key_count++], code.key, sizeof code.key);
             if (!c->key_count) report(r, l, k->base.name, "", "has no code");
         }
@@ -461,6 +461,23 @@ static void take_lines(runner *r, const case_lines *from)
         r->lines[r->line_count].text = from->at[r->line_count];
 }
 
+/* Writes what is to be compiled for the combinations that were chosen. */
+static void write_codes(runner *r)
+{
+    const arena_mark mark = arena_save(&r->rig.a);
+    for (uint32_t i = 0; i < r->combo_count; i++, arena_rewind(&r->rig.a, mark)) {
+        const combo *c = &r->combos[i];
+        const char *at = r->lines[c->line].at, *why = NULL;
+        const problem *p = c->is_chosen ? case_parse(&r->rig, at, strlen(at), &why) : NULL;
+        if (!p) continue;
+        tactic_sink sink = { .count = 0 };
+        row_at(c->kernel)->base.tactics(p, &r->target, &sink);
+        emulated_code code;
+        for (uint32_t k = 0; k < c->key_count; k++)
+            (void)emulate_code(&r->rig.e, row_at(c->kernel), p, &sink.at[c->tactic], &r->target, k, true, &code);
+    }
+}
+
 /* All lines on one machine, with at most so many codes. */
 static void run_on(runner *r, uint32_t sm, uint32_t most)
 {
@@ -472,6 +489,7 @@ static void run_on(runner *r, uint32_t sm, uint32_t most)
     char(*keys)[EMULATED_KEY] = malloc((size_t)COMBOS * EMULATED_KEY);
     if (!keys) exit(2);
     const uint32_t codes = choose(r, keys, most);
+    write_codes(r);
     const double planned = (double)os_time_ns() * 1e-9;
     (void)emulate_compile((const char(*)[EMULATED_KEY])keys, codes, r->jobs ? r->jobs : 1);
     const double compiled = (double)os_time_ns() * 1e-9;

@@ -37,8 +37,12 @@ static bool run(const char *entry, uint32_t cluster, int32_t n, bool is_reversed
     if (!in) {
         in = pages();
         out = pages();
-        emulate_source(SINTER_SOURCE_DIR "/tests/cuda/emulator/faults.cu", "-DSM=90", "", entries, COUNT_OF(entries),
-                       key);
+        const emulated_source source = { .path = SINTER_SOURCE_DIR "/tests/cuda/emulator/faults.cu",
+                                         .flags = "-DSM=90",
+                                         .generated = "",
+                                         .entry = entries,
+                                         .entry_count = COUNT_OF(entries) };
+        emulate_source(&source, true, key);
         if (!CHECK_EQ(emulate_compile((const char(*)[EMULATED_KEY])key, 1, 1), 0))
             (void)printf("%s\n", emulate_log(key, why, sizeof why));
     }

@@ -32,7 +32,7 @@ static bool is_name(char c)
 }
 
 /* The names of functions that begin with KERNEL: what stands before the first parenthesis that no attribute opens. */
-enum { ENTRIES = 16 };
+enum { ENTRIES = 16, FILES = 128 };
 static uint32_t find_entries(const char *at, char name[ENTRIES][64])
 {
     uint32_t count = 0;
@@ -85,16 +85,32 @@ static void *compile(const fake_source *s, size_t *size, char **log)
         if (strncmp(s->options[i], "-D", 2) != 0) continue;
         (void)snprintf(flags + strlen(flags), sizeof flags - strlen(flags), " %s", s->options[i]);
     }
-    const char *generated = "";
-    for (int i = 0; i < s->header_count; i++)
-        if (!strcmp(s->header_names[i], "generated.cuh")) generated = s->headers[i];
+    const char *generated = "", *names[FILES] = { s->name }, *files[FILES] = { s->text };
+    uint32_t file_count = 1;
+    for (int i = 0; i < s->header_count; i++) {
+        if (!strcmp(s->header_names[i], "generated.cuh")) {
+            generated = s->headers[i];
+        } else if (file_count < FILES) {
+            names[file_count] = s->header_names[i];
+            files[file_count++] = s->headers[i];
+        }
+    }
     const uint32_t count = find_entries(s->text, name);
     const char *entry[ENTRIES];
     for (uint32_t i = 0; i < count; i++) entry[i] = name[i];
-    (void)snprintf(path, sizeof path, "%s/src/cuda/device/%s", SINTER_SOURCE_DIR, s->name);
+    const emulated_source source = { .path = s->name,
+                                     .flags = flags,
+                                     .generated = generated,
+                                     .entry = entry,
+                                     .entry_count = count,
+                                     .file_name = names,
+                                     .file = files,
+                                     .file_count = file_count };
     image *out = calloc(1, sizeof *out);
     if (!out) abort();
-    emulate_source(path, flags, generated, entry, count, out->key);
+    (void)pthread_mutex_lock(&lock);
+    emulate_source(&source, true, out->key);
+    (void)pthread_mutex_unlock(&lock);
     if (emulate_compile((const char(*)[EMULATED_KEY])out->key, 1, 1)) {
         *log = strdup(emulate_log(out->key, why, sizeof why));
         free(out);
