@@ -467,7 +467,7 @@ static void write_codes(runner *r)
     const arena_mark mark = arena_save(&r->rig.a);
     for (uint32_t i = 0; i < r->combo_count; i++, arena_rewind(&r->rig.a, mark)) {
         const combo *c = &r->combos[i];
-        const char *at = r->lines[c->line].at, *why = NULL;
+        const char *at = r->lines[c->line].text.at, *why = NULL;
         const problem *p = c->is_chosen ? case_parse(&r->rig, at, strlen(at), &why) : NULL;
         if (!p) continue;
         tactic_sink sink = { .count = 0 };
