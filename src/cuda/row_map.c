@@ -133,6 +133,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     c->entry = "map";
     cuda_code_define(c, "MAP", m.map);
     cuda_code_define(c, "WIDTH", t->at[0]);
+    cuda_code_define(c, "EVEN", space_is_even(&m.s, t->at[0]));
     for (uint32_t i = 0; i < m.define_count; i++) cuda_code_define(c, m.define[i].name, m.define[i].value);
     m.s.emit.width = t->at[0];
     emit_text(&m.s.emit, c->generated);

@@ -13,9 +13,10 @@
 typedef struct pointwise_tactic {
     uint8_t width, unroll;
     uint16_t block;
-    uint8_t zero[TACTIC_SIZE - 4];
+    uint8_t is_across, zero[TACTIC_SIZE - 5];
 } pointwise_tactic;
 _Static_assert(sizeof(pointwise_tactic) == TACTIC_SIZE, "a tactic");
+enum { ACROSS_LANES = 64 }; /* threads side by side along the result's innermost axis */
 
 /* A program of up to four instructions, for scalar functions. */
 typedef union small_program {
@@ -65,9 +66,37 @@ static void shape_of(const problem *p, uint32_t *width, double *vectors)
     *vectors = (double)space_count(&s) / *width;
 }
 
-static void add(tactic_sink *out, uint32_t width, uint32_t unroll, uint32_t block)
+/* The axis along which the largest operand has its elements adjacent, where that is not the result's and both are long;
+ * `count` of its elements at once. False: there is none. */
+static bool across_of(const problem *p, uint32_t *axis, uint32_t *count)
 {
-    const pointwise_tactic own = { .width = (uint8_t)width, .unroll = (uint8_t)unroll, .block = (uint16_t)block };
+    space s;
+    small_program own;
+    int64_t largest = 0;
+    if (space_init(p, program_of(p, &own), true, false, &s)) return false;
+    const uint32_t last = s.count - 1;
+    for (uint32_t i = 0; i < p->count_in; i++) {
+        const problem_operand *o = &s.in[i];
+        if (!o->rank || o->is_gapped || cuda_operand_count(o) <= largest) continue;
+        uint32_t at = o->rank;
+        while (at > 1 && o->dim[o->order[at - 1]].max == 1) at--;
+        const uint32_t inner = o->order[at - 1];
+        if (inner == last || o->dim[last].max == 1 || s.out[0].dim[last].opt < 16 || s.out[0].dim[inner].opt < 16)
+            continue;
+        largest = cuda_operand_count(o);
+        *axis = inner;
+        const uint32_t size = sinter_dtype_bits(o->dtype) / 8;
+        /* Unaligned ones, too: one after the other, but of the same sectors. */
+        *count = size >= 2 ? 16 / size : 8;
+    }
+    return largest > 0;
+}
+
+static void add(tactic_sink *out, uint32_t width, uint32_t unroll, uint32_t block, bool is_across)
+{
+    const pointwise_tactic own = {
+        .width = (uint8_t)width, .unroll = (uint8_t)unroll, .block = (uint16_t)block, .is_across = is_across
+    };
     tactic t;
     memcpy(&t, &own, sizeof t);
     for (uint32_t i = 0; i < out->count; i++)
@@ -80,16 +109,18 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     uint32_t width;
     double vectors;
     shape_of(p, &width, &vectors);
+    uint32_t axis, count;
+    if (across_of(p, &axis, &count)) add(out, count, 1, 256, true);
     const double lanes = (double)(t->units ? t->units : 1) * 1024; /* half of the threads that the chip holds */
     if (vectors < lanes / 8) {
         /* Everything runs at once: the less a thread does, the sooner it ends. */
-        add(out, width, 1, 64);
-        if (width > 1) add(out, width / 2, 1, 128);
+        add(out, width, 1, 64, false);
+        if (width > 1) add(out, width / 2, 1, 128, false);
     }
-    if (vectors > lanes * 2) add(out, width, 4, 256);
-    if (vectors > lanes / 2) add(out, width, 2, 256);
-    add(out, width, 1, 128);
-    if (vectors > lanes / 2) add(out, width, 1, 256);
+    if (vectors > lanes * 2) add(out, width, 4, 256, false);
+    if (vectors > lanes / 2) add(out, width, 2, 256, false);
+    add(out, width, 1, 128, false);
+    if (vectors > lanes / 2) add(out, width, 1, 256, false);
 }
 
 static bool check(const problem *p, const tactic *t)
@@ -101,6 +132,10 @@ static bool check(const problem *p, const tactic *t)
     shape_of(p, &width, &vectors);
     for (uint32_t i = 0; i < sizeof own.zero; i++)
         if (own.zero[i]) return false;
+    uint32_t axis, count;
+    if (own.is_across)
+        return own.is_across == 1 && own.unroll == 1 && own.block == 256 && across_of(p, &axis, &count) &&
+               own.width == count;
     return own.width && !(own.width & (own.width - 1)) && own.width <= width &&
            (own.unroll == 1 || own.unroll == 2 || own.unroll == 4) &&
            (own.block == 64 || own.block == 128 || own.block == 256);
@@ -110,7 +145,7 @@ static void print(const tactic *t, text *out)
 {
     pointwise_tactic own;
     memcpy(&own, t, sizeof own);
-    text_printf(out, "%ux%u/%u", own.width, own.unroll, own.block);
+    text_printf(out, "%ux%u/%u%s", own.width, own.unroll, own.block, own.is_across ? " across" : "");
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
@@ -126,6 +161,8 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     /* Too few bytes under way, or too few threads, and the memory is not kept busy. */
     const double per_thread = own.width * own.unroll, threads = count / per_thread,
                  lanes = (double)(target->units ? target->units : 1) * 1024;
+    uint32_t axis, across;
+    if (!own.is_across && across_of(p, &axis, &across)) bytes *= 3;
     const double fill = threads < lanes ? 1 : 1 + 0.1 / own.unroll + (own.width < width ? 0.2 : 0);
     const double serial = 300 * (own.unroll - 1.0) * (threads < lanes / 4);
     return cuda_cost_ns(target, bytes * fill, count * ops * 4) + serial;
@@ -143,9 +180,44 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     c->entry = "pointwise";
     cuda_code_define(c, "WIDTH", tac.width);
     cuda_code_define(c, "UNROLL", tac.unroll);
+    if (tac.is_across) {
+        uint32_t axis, count;
+        if (!across_of(p, &axis, &count)) return false;
+        s.emit.inner = (uint8_t)axis;
+        cuda_code_define(c, "ACROSS", axis);
+        cuda_code_define(c, "XT", ACROSS_LANES);
+    }
+    cuda_code_define(c, "EVEN", space_is_even(&s, tac.width));
     s.emit.width = tac.width;
     emit_text(&s.emit, c->generated);
     return true;
+}
+
+static sinter_status bind_across(env *e, const problem *p, const pointwise_tactic *t, space *s, const view *in,
+                                 const view *out, cuda_record *r)
+{
+    int64_t size_at[SINTER_RANK_MAX], blocks = 1;
+    uint32_t axis, count;
+    if (!across_of(p, &axis, &count)) return FAIL(e, INTERNAL, "no operand that runs across the result");
+    s->emit.inner = (uint8_t)axis;
+    space_dims(s, out, size_at);
+    const uint32_t last = s->count - 1;
+    const int64_t high = (int64_t)(256 / ACROSS_LANES) * t->width;
+    const int64_t tiles_x = (size_at[last] + ACROSS_LANES - 1) / ACROSS_LANES,
+                  tiles_y = (size_at[axis] + high - 1) / high;
+    for (uint32_t i = 0; i < last; i++)
+        if (!i64_mul(blocks, i == axis ? 1 : size_at[i], &blocks)) blocks = INT64_MAX;
+    if (!i64_mul(blocks, tiles_x, &blocks) || !i64_mul(blocks, tiles_y, &blocks) || blocks > INT32_MAX)
+        return FAIL(e, UNSUPPORTED, "a result of more than 2^31 tiles");
+    cuda_launch *l = cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, 256, 0);
+    struct pointwise_args *a = l ? cuda_param_add(r, sizeof *a) : NULL;
+    if (!a) return FAIL(e, INTERNAL, "a record without room");
+    a->inner = (small)size_at[last];
+    a->across = (small)size_at[axis];
+    a->tiles_x = cuda_fast_div(tiles_x);
+    a->tiles_y = cuda_fast_div(tiles_y);
+    for (uint32_t i = 0; i < s->count; i++) a->dim[i] = cuda_fast_div(size_at[i]);
+    return space_bind(e, s, in, out, r);
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -164,6 +236,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     s.emit.width = tac.width;
     space_dims(&s, out, size_at);
     const uint32_t last = s.count - 1;
+    if (tac.is_across) return bind_across(e, p, &tac, &s, in, out, r);
     const int64_t row = (size_at[last] + tac.width - 1) / tac.width;
     int64_t total = row;
     for (uint32_t i = 0; i < last; i++)

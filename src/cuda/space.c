@@ -184,6 +184,13 @@ uint32_t space_vector(const space *s, uint32_t most)
     return most;
 }
 
+bool space_is_even(const space *s, uint32_t width)
+{
+    const dim_range d = s->out[0].dim[s->count - 1];
+    const int64_t known = problem_dim_is_static(d) ? d.max : d.divisor;
+    return known % width == 0;
+}
+
 int64_t space_count(const space *s)
 {
     return cuda_operand_count(&s->out[0]);

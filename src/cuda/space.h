@@ -30,6 +30,8 @@ sinter_dtype space_bits(sinter_dtype dtype);
 void        space_sizes(const space *s, uint32_t *widest, uint32_t *narrowest);
 /* The most elements at once that every result, and every operand whose elements are adjacent, can take. */
 uint32_t    space_vector(const space *s, uint32_t most);
+/* Rows are known to be whole vectors of `width`. */
+bool        space_is_even(const space *s, uint32_t width);
 int64_t     space_count(const space *s);                            /* elements at opt */
 /* A view of an operand of the problem as the space sees it. */
 view        space_view(const space *s, const view *v, const problem_operand *seen);

@@ -38,6 +38,7 @@ template <class T, int N> DEVICE void copy_units(const u8 *const (&src)[N], u8 *
 #pragma unroll
     for (int u = 0; u < N; u++)
         if (src[u]) v[u] = *(const T *)src[u];
+    grid_trigger();
 #pragma unroll
     for (int u = 0; u < N; u++)
         if (src[u]) *(T *)dst[u] = v[u];

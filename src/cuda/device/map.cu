@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map.cu - results whose elements are computed one by one, or WIDTH at once along the innermost axis of the result.
  *
- * MAP names the loader, which says what the anchor's value is at coordinates c (by axes of the result); the epilogue
+ * EVEN: rows are whole vectors. MAP names the loader, which says what the anchor's value is at coordinates c (by axes of the result); the epilogue
  * and the store follow. The generated text has, beside the epilogue, MAP_ORDER (the axes of the result from outermost to
  * innermost) and for each operand k of the anchor INk_SIZE, INk_GET, INk_VECTOR and its carrier ink_t. */
 #include "prelude.cuh"
@@ -100,12 +100,13 @@ KERNEL void map(const __grid_constant__ map_args p, const __grid_constant__ epi_
 #pragma unroll
     for (int k = 0; k < RANK; k++) c[order.at[k]] = at[k];
     at[RANK - 1] = 0;
-    const i32 n = p.inner - i;
+    const i32 n = EVEN ? WIDTH : p.inner - i;
     epi_row row;
     epi_begin(a, row, at);
     grid_wait();
     if (t >= p.total) return;
     epi_acc v[WIDTH];
     map_value<WIDTH>(p, c, n, v);
+    grid_trigger();
     epi_run(a, row, i, n, v);
 }

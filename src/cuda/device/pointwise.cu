@@ -1,12 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pointwise.cu - a program over a space: each thread takes UNROLL vectors of WIDTH elements, a block apart.
  *
- * All operands of a thread are under way before it computes, and all its results come after all its reads, so that a
+ * EVEN: rows are whole vectors. All operands of a thread are under way before it computes, and all its results come after all its reads, so that a
  * result may lie where an operand lies. */
 #include "prelude.cuh"
 #include "generated.cuh"
 #include "pointwise_args.h"
 
+#ifdef ACROSS
+/* An operand's elements are adjacent along ACROSS, the result's along the last axis: threads take vectors along the one
+ * and stand side by side along the other, XT of them, so that both sides move whole sectors. */
+KERNEL void pointwise(const __grid_constant__ pointwise_args p, const __grid_constant__ epi_args a)
+{
+    constexpr i32 YT = 256 / XT;
+    i32 at[EPI_RANK], rest, line, tile_x, tile_y;
+    divmod_fast((i32)blockIdx.x, p.tiles_x, line, tile_x);
+    divmod_fast(line, p.tiles_y, rest, tile_y);
+#pragma unroll
+    for (int k = EPI_RANK - 2; k >= 0; k--) {
+        if (k == ACROSS) continue;
+        divmod_fast(rest, p.dim[k], line, at[k]);
+        rest = line;
+    }
+    const i32 i = (tile_y * YT + (i32)threadIdx.x / XT) * WIDTH, left = p.across - i;
+    at[ACROSS] = 0;
+    at[EPI_RANK - 1] = tile_x * XT + (i32)threadIdx.x % XT;
+    const bool is_there = at[EPI_RANK - 1] < p.inner && left > 0;
+    epi_row row;
+    epi_begin(a, row, at);
+    grid_wait();
+    epi_regs<WIDTH> x;
+    if (is_there) epi_fetch(a, row, i, left, x);
+    grid_trigger();
+    if (!is_there) return;
+    epi_acc v[WIDTH];
+#pragma unroll
+    for (int k = 0; k < WIDTH; k++) v[k] = 0;
+    epi_apply(a, row, i, left, x, v);
+}
+#else
 KERNEL void pointwise(const __grid_constant__ pointwise_args p, const __grid_constant__ epi_args a)
 {
     const u32 first = blockIdx.x * (blockDim.x * UNROLL) + threadIdx.x;
@@ -27,12 +59,13 @@ KERNEL void pointwise(const __grid_constant__ pointwise_args p, const __grid_con
         }
         if (EPI_RANK > 1) at[0] = rest;
         begin[u] *= WIDTH;
-        left[u] = t < p.total ? p.inner - begin[u] : 0;
+        left[u] = t >= p.total ? 0 : EVEN ? WIDTH : p.inner - begin[u];
         epi_begin(a, row[u], at);
     }
     grid_wait();
 #pragma unroll
-    for (int u = 0; u < UNROLL; u++) epi_fetch(a, row[u], begin[u], left[u], x[u]);
+    for (int u = 0; u < UNROLL; u++)
+        if (left[u] > 0) epi_fetch(a, row[u], begin[u], EVEN ? WIDTH : left[u], x[u]);
     grid_trigger();
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
@@ -40,6 +73,7 @@ KERNEL void pointwise(const __grid_constant__ pointwise_args p, const __grid_con
         epi_acc v[WIDTH];
 #pragma unroll
         for (int k = 0; k < WIDTH; k++) v[k] = 0;
-        epi_apply(a, row[u], begin[u], left[u], x[u], v);
+        epi_apply(a, row[u], begin[u], EVEN ? WIDTH : left[u], x[u], v);
     }
 }
+#endif

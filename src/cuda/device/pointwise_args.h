@@ -10,6 +10,9 @@ struct pointwise_args {
     small           inner;      /* elements of a row */
     struct fast_div row;        /* vectors of a row */
     struct fast_div dim[8];
+    /* Across: tiles of XT elements of the innermost axis by vectors along another. */
+    small           across;     /* elements of that axis */
+    struct fast_div tiles_x, tiles_y;
 };
 
 #endif
