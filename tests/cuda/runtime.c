@@ -5,6 +5,7 @@
  * asynchronous copy under way is done; where there is none, memory is opened for those in grid_wait(); where nobody is
  * there either, the threads wait for each other for ever, and the message says where. A thread that fails, by its own
  * words or by a signal, ends the launch: its stack is left as it is. */
+#include "base/asan.h"
 #include "runtime_state.h"
 
 #include <dlfcn.h>
@@ -327,6 +328,8 @@ static void begin_cluster(const runtime_launch *l, uint64_t first)
                 (void)mprotect(stack, PAGE, PROT_NONE);
                 rt.guarded = i + 1;
             }
+            /* Frames that were left as they are, seen from ASan. */
+            ASAN_UNPOISON(stack + STACK - STACK_TOP, STACK_TOP);
             fiber_make(&f->context, stack, STACK, body);
         }
     }
@@ -405,6 +408,7 @@ bool runtime_run(const runtime_launch *l, char *why, size_t size)
         (void)alarm(0);
         runtime_set_open(true);
         is_good = !rt.has_failed;
+        if (!is_good) ASAN_UNPOISON(rt.stacks, (size_t)STACK * rt.guarded);
     }
     if (!is_good) (void)snprintf(why, size, "%s: %s", l->name, rt.why[0] ? rt.why : "no memory for the emulator");
     return is_good;

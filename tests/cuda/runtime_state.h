@@ -11,7 +11,7 @@
 #include <signal.h>
 
 enum {
-    STACK = 256 << 10,
+    STACK = 256 << 10, STACK_TOP = 16 << 10,
     PAGE = 4096,
     THREADS_MAX = 1024,
     CLUSTER_MAX = 16,

@@ -14,6 +14,7 @@
  * row, tactic and what is wrong; results stand at the end of their pages, so a read behind an operand is a failure,
  * too, and so is an access to what is not constant before grid_wait(). */
 #include "case_lines.h"
+#include "base/asan.h"
 #include "base/hash.h"
 #include "base/os.h"
 #include "cuda/kernels.h"
@@ -539,8 +540,9 @@ int main(int argc, char **argv)
     }
     take_lines(&r, &lines);
     const bool is_all = r.is_named || test_is_full();
-    run_on(&r, sm ? sm : 90, is_all ? COMBOS : CODES_QUICK);
-    if (!sm && !r.is_named) {
+    /* Kernels are compiled without sanitizers, which have the rows to look at and not much else. */
+    run_on(&r, sm ? sm : 90, is_all ? COMBOS : ASAN_REDZONE ? CODES_OLDER : CODES_QUICK);
+    if (!sm && !r.is_named && !ASAN_REDZONE) {
         run_on(&r, 80, is_all ? COMBOS : CODES_OLDER);
         run_on(&r, 75, is_all ? COMBOS : CODES_OLDER);
     }

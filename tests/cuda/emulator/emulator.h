@@ -28,7 +28,7 @@ struct emulator_lane_exchange { unsigned value, by; };          /* shuffles, bal
 struct emulator_lane_matrix { unsigned *r; unsigned at, count; };
 struct emulator_lane_mma { void *c; const void *a; unsigned b0, b1; const void *b; };
 
-/* What stands in the 128 bytes of an emulated tensor map (launch.h: cuda_map): as the fake driver fills it (fake_map). */
+/* What stands in the 128 bytes of an emulated tensor map (launch.h: cuda_map), as the fake driver fills it. */
 struct emulator_map {
     unsigned magic;
     unsigned char type, rank, swizzle, is_im2col;
