@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* places.h - where tests find the tree, the command and the fake driver: where they were built, unless a variable of the
- * environment says otherwise. So a build folder can be carried to another machine. */
+/* places.h - where tests find the tree, the command and the fake driver: where they were built, unless a variable says
+ * otherwise. So a build folder can be carried to another machine. */
 #ifndef PLACES_H
 #define PLACES_H
 

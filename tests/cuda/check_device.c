@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_device.c - CUDA's kernels on a GPU against the reference, on problem lines.
  *
- *     cuda_check_device [-v] [--gpu N] [--kernel NAME] [--tactics N] [--cases N] [--repeat N] [--separate] [--jobs N]
- *                       [FILE | LINE ...]
+ *     cuda_check_device [-v] [--gpu N] [--kernel NAME | --row NAME] [--tactics N] [--cases N] [--repeat N] [--separate]
+ *                       [--jobs N] [--rows] [FILE | LINE ...]
  *
- * The lines, rows and data are those of test_emulated.c: each problem on every row that takes it, with its tactics
- * (--tactics: the first so many), on small integers and on random values; --cases: at most so many problems a row, from
+ * The lines, rows and data are those of test_emulated.c: each problem on every row that takes it (--kernel: whose name
+ * has NAME in it; --row: whose name it is; --rows prints them, and the GPU), with its tactics (--tactics: the first so
+ * many), on small integers and on random values; --cases: at most so many problems a row, from
  * all over the files. Lines of files that need more than 50 million operations are left out unless SINTER_TEST_SCALE is
  * full. Operands lie in one piece of device memory with guards between them, results and workspace begin as NaN, and
  * all of it is looked at afterwards. --separate: each in an allocation of its own instead, for compute-sanitizer's
@@ -63,7 +64,7 @@ typedef struct board {
 
 typedef struct runner {
     case_rig rig;
-    const char *gpu, *kernel_name;
+    const char *gpu, *kernel_name, *row_name;
     uint32_t tactics, cases, jobs;
     bool is_verbose;
     case_lines lines;
@@ -102,6 +103,12 @@ static void say(const char *format, ...)
     va_end(list);
     const size_t count = length < 0 ? 0 : (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
     if (write(STDOUT_FILENO, line, count) < 0) exit(2);
+}
+
+static bool is_wanted(const runner *r, const kernel *k)
+{
+    return k->where == KERNEL_ON_DEVICE && (!r->kernel_name || strstr(k->name, r->kernel_name)) &&
+           (!r->row_name || !strcmp(k->name, r->row_name));
 }
 
 static void report(runner *r, const combo *c, const char *why)
@@ -254,7 +261,7 @@ static bool plan_line(runner *r, uint32_t index, bool is_all)
     const uint32_t first = r->combo_count;
     for (uint32_t k = 0; k < cuda_kernels_count; k++) {
         const kernel *row = cuda_kernels[k];
-        if (row->where != KERNEL_ON_DEVICE || (r->kernel_name && !strstr(row->name, r->kernel_name))) continue;
+        if (!is_wanted(r, row)) continue;
         const char *rejected = row->reject(p, &r->board->target);
         if (rejected && r->is_verbose) say("%s rejects %s: %s\n", row->name, l->at, rejected);
         if (rejected) continue;
@@ -390,9 +397,19 @@ static int run(runner *r)
     return r->board->failed || !r->board->runs ? 1 : 0;
 }
 
+static int list(runner *r)
+{
+    const int found = apart(r, look);
+    for (uint32_t i = 0; i < cuda_kernels_count; i++)
+        if (!found && is_wanted(r, cuda_kernels[i])) say("%s\n", cuda_kernels[i]->name);
+    if (!found) say("%s\n", r->board->device_name);
+    return found;
+}
+
 int main(int argc, char **argv)
 {
     static runner r;
+    bool is_list = false;
     case_rig_init(&r.rig);
     r.jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     r.board = mmap(NULL, sizeof *r.board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -404,6 +421,8 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "--separate")) r.device.is_separate = true;
         else if (!strcmp(argv[i], "--gpu") && has_next) r.gpu = argv[++i];
         else if (!strcmp(argv[i], "--kernel") && has_next) r.kernel_name = argv[++i];
+        else if (!strcmp(argv[i], "--row") && has_next) r.row_name = argv[++i];
+        else if (!strcmp(argv[i], "--rows")) is_list = true;
         else if (!strcmp(argv[i], "--tactics") && has_next) r.tactics = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--cases") && has_next) r.cases = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--repeat") && has_next) r.device.repeat = (uint32_t)atoi(argv[++i]);
@@ -417,5 +436,5 @@ int main(int argc, char **argv)
         (void)case_lines_read_folder(&r.rig, "tests/conformance/cases", &r.lines);
         (void)case_lines_read_folder(&r.rig, "tests/cuda/cases", &r.lines);
     }
-    return run(&r);
+    return is_list ? list(&r) : run(&r);
 }

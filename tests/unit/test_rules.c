@@ -8,11 +8,9 @@
 #include "base/os.h"
 #include "graph_eval.h"
 #include "opt/rewrite.h"
+#include "places.h"
 #include "test.h"
 
-#ifndef SINTER_SOURCE_DIR
-#define SINTER_SOURCE_DIR "."
-#endif
 
 static const rule *const tables[] = { rules_shape,      rules_arith, rules_linear,
                                       rules_activation, rules_norm,  rules_attention,
@@ -96,7 +94,7 @@ static void compare_runs(env *e, const ir_graph *before, const ir_graph *after)
 static void run_file(const rule *x, bool bless)
 {
     char path[512];
-    (void)snprintf(path, sizeof(path), "%s/tests/rules/%s.txt", SINTER_SOURCE_DIR, x->name);
+    (void)snprintf(path, sizeof(path), "%s/tests/rules/%s.txt", PLACE_SOURCE_DIR, x->name);
     sinter_error error = { 0 };
     env e;
     env_init(&e, NULL, &error);
