@@ -3,7 +3,8 @@
 # Sourced by ./check --device cuda: the tests on a GPU, the cheap ones first. Nothing is needed but bash, Python and what
 # compiled sinter here or elsewhere: a build folder that was made elsewhere (tools/carry_build.sh) is used as it is. Tests
 # find the tree and the command through the environment, so it does not matter where they were built.
-export SINTER_SOURCE_DIR=$PWD SINTER_BIN=$PWD/build/sinter SINTER_FAKE_CUDA=$PWD/build/tests/libsinter_fake_cuda.so
+export SINTER_SOURCE_DIR=$PWD SINTER_BIN=$PWD/build/sinter \
+    SINTER_FAKE_CUDA=$PWD/build/tests/libsinter_fake_cuda.so SINTER_FAKE_CUDA_ODD=$PWD/build/tests/libsinter_fake_cuda_odd.so
 export SINTER_KERNEL_CACHE=${SINTER_KERNEL_CACHE:-$PWD/build/gpu/kernels} SINTER_TEST_DEVICE=$device
 mkdir -p build/gpu
 
@@ -16,7 +17,7 @@ gpu_build() {
         echo "summary: carried here"
         return
     fi
-    build build gcc "sinter_cli sinter_fake_cuda cuda_check_device unit_test_cuda_driver unit_test_cuda_compile \
+    build build gcc "sinter_cli sinter_fake_cuda sinter_odd_cuda cuda_check_device unit_test_cuda_driver unit_test_cuda_compile \
         unit_test_cuda_compile_threads unit_test_cuda_device unit_test_cuda_program unit_test_cuda_threads \
         unit_test_rules" -DCMAKE_BUILD_TYPE=Release
 }

@@ -7,6 +7,7 @@
 #include "engine_rig.h"
 #include "base/os.h"
 #include "samples.h"
+#include "places.h"
 #include "test.h"
 
 static uint64_t below(uint64_t *random, uint64_t limit)
@@ -222,7 +223,9 @@ static void damaged_models(void)
 {
     bytes seed[SAMPLE_COUNT + 1];
     for (int i = 0; i < SAMPLE_COUNT; i++) seed[i] = sample_model((sample)i);
-    seed[SAMPLE_COUNT] = read_model(SINTER_SOURCE_DIR "/examples/digits/digits.onnx");
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/examples/digits/digits.onnx", PLACE_SOURCE_DIR);
+    seed[SAMPLE_COUNT] = read_model(path);
     const uint64_t seeds = SAMPLE_COUNT + (seed[SAMPLE_COUNT].size > 0);
     tally t[2] = { { 0 } };
     rig_count runs = { 0 };

@@ -2,7 +2,13 @@
 /* test_cuda_driver.c - libraries that are missing, too old or not what they say: reasons, never a crash. */
 #include "cuda/driver.h"
 #include "cuda/report.h"
+#include "places.h"
 #include "test.h"
+
+static const char *odd_cuda(void)
+{
+    return place_of("SINTER_FAKE_CUDA_ODD", FAKE_CUDA_FILE);
+}
 
 static void set(const char *name, const char *value)
 {
@@ -135,7 +141,7 @@ static void a_driver(void)
 {
     cuda_driver d;
     set("FAKE_CUDA", "");
-    open_with(&d, FAKE_CUDA_FILE, "/nonexistent", "/nonexistent");
+    open_with(&d, odd_cuda(), "/nonexistent", "/nonexistent");
     bool has_all = true;
 #define CUDA_SYMBOL(library, name, version, result, arguments) HAS_##library(name)
 #define HAS_cuda(name) has_all = has_all && d.name != NULL;
@@ -156,13 +162,13 @@ static void a_driver(void)
     cuda_driver_close(&d);
 
     set("FAKE_CUDA", "old");
-    open_with(&d, FAKE_CUDA_FILE, "/nonexistent", "/nonexistent");
+    open_with(&d, odd_cuda(), "/nonexistent", "/nonexistent");
     CHECK(is_empty(&d));
     CHECK_HAS(d.why_cuda, "cuGraphAddDependencies of CUDA 12.3");
     cuda_driver_close(&d);
 
     set("FAKE_CUDA", "mute");
-    open_with(&d, FAKE_CUDA_FILE, "/nonexistent", "/nonexistent");
+    open_with(&d, odd_cuda(), "/nonexistent", "/nonexistent");
     CHECK(is_empty(&d));
     CHECK_HAS(d.why_cuda, "does not say its version");
     cuda_driver_close(&d);
@@ -180,7 +186,7 @@ static void report_has(const char *fake, const char *first, const char *second)
     text t;
     text_init(&t, &e);
     set("FAKE_CUDA", fake);
-    set("SINTER_LIBCUDA", FAKE_CUDA_FILE);
+    set("SINTER_LIBCUDA", odd_cuda());
     set("SINTER_LIBNVRTC", "/nonexistent");
     set("SINTER_LIBNVML", "/nonexistent");
     cuda_report(collect_line, &t);

@@ -11,7 +11,6 @@
 #include "places.h"
 #include "test.h"
 
-
 static const rule *const tables[] = { rules_shape,      rules_arith, rules_linear,
                                       rules_activation, rules_norm,  rules_attention,
                                       rules_strength,   rules_sink,  NULL };
