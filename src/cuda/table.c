@@ -8,7 +8,8 @@
 
 /* What somebody asked for and nobody has. */
 typedef struct wanted_code {
-    struct wanted_code *next; /* in the order of asking */
+    struct wanted_code *next;  /* in the order of asking */
+    struct wanted_code *other; /* whose key begins alike */
     cuda_code code;
     text generated;
     uint8_t key[CUDA_KEY];
@@ -17,7 +18,7 @@ typedef struct wanted_code {
 } wanted_code;
 
 typedef struct wanted_list {
-    wanted_code *first, *last;
+    wanted_code *first, *last, *at[TABLE_BUCKETS];
     uint32_t count;
 } wanted_list;
 
@@ -110,13 +111,16 @@ static sinter_status ask_one(env *e, device *d, const kernel_use *use, uint32_t 
     cuda_lock_take(&d->lock);
     *out = (asked_code){ .found = look_up(d, &w->code, w->key) };
     cuda_lock_give(&d->lock);
-    for (wanted_code *o = wanted->first; o && !out->found && !out->wanted; o = o->next)
+    wanted_code **bucket = &wanted->at[w->key[0] % TABLE_BUCKETS];
+    for (wanted_code *o = *bucket; o && !out->found && !out->wanted; o = o->other)
         if (memcmp(o->key, w->key, CUDA_KEY) == 0) out->wanted = o;
     if (out->found || out->wanted) {
         text_deinit(&w->generated);
         return SINTER_OK;
     }
     out->wanted = w;
+    w->other = *bucket;
+    *bucket = w;
     if (wanted->last) wanted->last->next = w;
     else wanted->first = w;
     wanted->last = w;
