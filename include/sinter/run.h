@@ -49,7 +49,8 @@ SINTER_API sinter_status sinter_context_run(sinter_context *context, sinter_erro
 
 /* Begins a run and returns; data of inputs and outputs must stay until sinter_context_wait has returned. Work of the
  * caller's on the same stream that came before is waited for, and what comes after waits for the run. On devices that
- * work while they are called (the CPU) this is sinter_context_run. One run of a context at a time: another waits for it.
+ * work while they are called (the CPU) this is sinter_context_run. A run that is begun while another is under way waits
+ * for it; where inputs and outputs are all of the device, on the device, without the host.
  * Errors: as for sinter_context_run; UNSUPPORTED where the host must step in between (`sinter inspect` shows it). */
 SINTER_API sinter_status sinter_context_run_async(sinter_context *context, sinter_error *error) SINTER_MUST_USE;
 /* Waits for the run that was begun last; its results are there after that. Errors: what the run met, as for

@@ -219,9 +219,16 @@ static void abandon(context *c)
     c->e.error = error;
 }
 
+/* Runs in which the host takes no part, not even by copies, follow each other in the order of the stream. */
+static bool may_follow(const context *c)
+{
+    return context_has_places(c) && c->stops_at == UINT32_MAX && !c->is_copying;
+}
+
 sinter_status context_begin(context *c, bool must_not_stop)
 {
-    if (c->is_running) TRY(NOTE(&c->e, context_end(c), "ending the run before this one"));
+    if (c->is_running && !(must_not_stop && may_follow(c)))
+        TRY(NOTE(&c->e, context_end(c), "ending the run before this one"));
     if (must_not_stop && context_has_places(c) && c->stops_at != UINT32_MAX)
         return FAIL(&c->e, UNSUPPORTED, "step '%s' needs the host in the middle of a run: it cannot be asynchronous",
                     engine_text(c->g, context_step(c, c->stops_at)->name));
