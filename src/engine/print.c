@@ -122,7 +122,8 @@ static void print_segments(const engine *g, const engine_profile *p, text *out)
         if (is_program(g, p, id) || ++others > SHOWN) continue;
         const char *where = where_of(g, p, id), *name = engine_text(g, g->step[id].name);
         const bool is_copy = strcmp(where, "host") != 0;
-        if (is_copy) name = engine_text(g, g->value[p->value_first + g->arg[g->step[id].in_at]].name);
+        const uint32_t moved = is_copy ? g->value[p->value_first + g->arg[g->step[id].in_at]].name : 0;
+        if (moved) name = engine_text(g, moved);
         text_printf(out, "%s%s '%s'", others == 1 ? "; by the host: " : ", ", is_copy ? "copy of" : "step",
                     *name ? name : kernel_name(g, id));
         if (is_copy) text_printf(out, " %s", where);

@@ -36,6 +36,8 @@ wants 2 "wants a value: '--threads'" run "$model" --threads
 wants 2 'expected a whole number' run "$model" --threads two
 wants 2 'expected a whole number' run "$model" --threads -1
 wants 2 'off|fast|full' run "$model" --tune maximal
+wants 2 "cuda:N or cuda:sm_XX" run "$model" --device cudb
+wants 2 "cuda:N or cuda:sm_XX" run "$model" --device cuda:x
 wants 2 "takes no value: '--json=yes'" run "$model" --json=yes
 wants 2 'a file is missing' run
 wants 2 'too many files' run "$model" "$model"
@@ -64,6 +66,7 @@ wants 1 'no/such.npy' run "$model" --input image=no/such.npy
 wants 1 "no input 'picture'" run "$model" --input picture="$source/examples/digits/seven.npy"
 
 wants 0 'built' build "$model" -o "$work/d.sinter" --profile N=2,2,4 --tune off
+wants 1 "the engine was built for 'cpu'" run "$work/d.sinter" --device cuda
 wants 1 'permits 2 to 4' run "$work/d.sinter" --input image="$source/examples/digits/seven.npy"
 wants 1 'is an engine already' build "$work/d.sinter" -o "$work/e"
 wants 1 'go with a model' run "$work/d.sinter" --shape N=3
