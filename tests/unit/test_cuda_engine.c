@@ -102,7 +102,7 @@ static void the_first_run_is_like_the_others(void)
     sinter_engine *g = NULL;
     sinter_context *c = NULL;
     sample_data d;
-    long calls[3];
+    long calls[3] = { 0 };
     cuda_fake()->reset();
     const sinter_build_options wanted = {
         .struct_size = sizeof wanted, .tune = SINTER_TUNE_OFF, .device = SINTER_DEVICE_CUDA, .kernel_cache = ""
