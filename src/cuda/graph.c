@@ -114,7 +114,8 @@ static sinter_status fill_timed(env *e, device *d, program *p, CUgraph graph, ar
         }
         DEVICE_TRY(e, d, cuGraphAddEventRecordNode(&node[count++], graph, NULL, 0, p->event[i + 1]), "adding an event");
     }
-    DEVICE_TRY(e, d, cuGraphAddDependencies(graph, node, node + 1, into + 1, count - 1), "ordering a graph");
+    if (count > 1)
+        DEVICE_TRY(e, d, cuGraphAddDependencies(graph, node, node + 1, into + 1, count - 1), "ordering a graph");
     return SINTER_OK;
 }
 
