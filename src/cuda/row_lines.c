@@ -16,10 +16,10 @@ typedef enum form { FORM_ROWS, FORM_COLUMNS, FORM_GROUPS } form;
 
 /* clang-format off */
 typedef struct line_tactic {
-    uint8_t  form, vector, items, zero;     /* items: vectors a thread holds; 0: passes */
+    uint8_t  form, vector, items, cluster;  /* items: vectors a thread holds; 0: passes; cluster: the splits are one */
     uint16_t across;                        /* rows: threads a row; columns: threads side by side */
     uint16_t block;
-    uint16_t splits;                        /* blocks a line; 1: one launch */
+    uint16_t splits;                        /* blocks a line; 1, or a cluster: one launch */
     uint8_t  rest[TACTIC_SIZE - 10];
 } line_tactic;
 _Static_assert(sizeof(line_tactic) == TACTIC_SIZE, "a tactic is overlaid");
@@ -38,6 +38,11 @@ static line_tactic tactic_of(const tactic *t)
     line_tactic x;
     memcpy(&x, t, sizeof x);
     return x;
+}
+
+static uint32_t launches_of(const line_tactic *t)
+{
+    return t->splits > 1 && !t->cluster ? 2 : 1;
 }
 
 static bool is_reduction(const problem *p)
@@ -219,7 +224,9 @@ static bool is_sound(const problem *p, const lines *l, const line_tactic *t)
     if (!t->across || (t->across & (t->across - 1)) || t->block < 32 || t->block > 1024 || t->block & (t->block - 1))
         return false;
     if (t->across > t->block || !t->splits || t->splits > SPLITS_MOST) return false;
-    if (t->splits > 1 && (t->items || s.lines.max >= INT32_MAX)) return false;
+    if (t->cluster > 1 || (t->cluster && t->splits != 2 && t->splits != 4 && t->splits != 8)) return false;
+    if (t->cluster && (t->form == FORM_GROUPS || (t->form == FORM_ROWS && t->across != t->block))) return false;
+    if (!t->cluster && t->splits > 1 && (t->items || s.lines.max >= INT32_MAX)) return false;
     if (t->form == FORM_ROWS) {
         if (!l->is_rows || (t->splits > 1 && t->across != t->block)) return false;
         if (t->across > 32 && t->across != t->block) return false;
@@ -235,7 +242,7 @@ static bool is_sound(const problem *p, const lines *l, const line_tactic *t)
     if (is_reduction(p)) return false;
     const uint32_t held = t->items * t->vector;
     if (held > (acc_of(p) == LINE_ACC_F64 ? HELD_MOST / 2 : HELD_MOST)) return false;
-    const int64_t each = t->form == FORM_ROWS ? t->across : t->block / t->across;
+    const int64_t each = (t->form == FORM_ROWS ? t->across : t->block / t->across) * (t->cluster ? t->splits : 1);
     const int64_t count = t->form == FORM_ROWS ? vectors(s.length.max, s.inner.max, t->vector) : s.length.max;
     /* Where several gone axes vary, the number of vectors may be larger than at their upper bounds. */
     if (t->form == FORM_ROWS && l->gone_count > 1 && s.inner.max != INT64_MAX &&
@@ -247,9 +254,10 @@ static bool is_sound(const problem *p, const lines *l, const line_tactic *t)
 static uint32_t shared_bytes(const problem *p, const line_tactic *t)
 {
     const uint32_t state = state_size(p) < 16 ? 16 : state_size(p);
-    if (t->form == FORM_ROWS) return t->across > 32 ? 2 * 32 * state : 0;
+    if (t->form == FORM_ROWS) return t->cluster || t->across > 32 ? 2 * 32 * 16 + 2 * state : 0;
     const uint32_t seats = (uint32_t)(t->across < 32 ? t->block / 32 : t->block / t->across);
     uint32_t bytes = seats > 1 ? seats * t->vector * t->across * state_size(p) : 0;
+    if (t->cluster) bytes = (seats + 3) * t->vector * t->across * state_size(p);
     if (t->form == FORM_GROUPS) {
         const uint32_t each = (uint32_t)(p->in[0].dim[1].max / ((const attrs_group_norm *)p->attrs)->groups);
         const uint32_t joined = (t->across * t->vector + 2 * each) * state_size(p);
@@ -316,28 +324,54 @@ static double cost_of(const problem *p, const lines *l, const line_tactic *t, co
     }
     const double waiting = waves * (rounds * passes * 600 + held * 3 * rounds + meetings * (is_reduction(p) ? 1 : 2));
     double ns = 1600 + (moving > waiting ? moving + waiting / waves / 8 : waiting + moving / 8);
-    if (t->splits > 1) ns += 1100 + (t->form == FORM_GROUPS ? t->splits * 30.0 : t->splits * 4.0);
+    if (t->cluster) ns += 350 * (t->items ? 2 : 1) + 50;
+    else if (t->splits > 1) ns += 1100 + (t->form == FORM_GROUPS ? t->splits * 30.0 : t->splits * 4.0);
     return ns;
 }
 
-static void consider(const problem *p, const lines *l, const kernel_target *target, const line_tactic *t,
-                     tactic_sink *out, double *cost, uint32_t most)
+/* The best of each kind: in registers or in passes, one block a line, a cluster or two launches. */
+enum { KINDS = 6, EACH_KIND = 2, TACTICS_MOST = 6 };
+typedef struct ranking {
+    double cost[KINDS][EACH_KIND];
+    line_tactic at[KINDS][EACH_KIND];
+} ranking;
+
+static void consider(const problem *p, const lines *l, const kernel_target *target, const line_tactic *t, ranking *r)
 {
     if (!is_sound(p, l, t) || shared_bytes(p, t) > 48 * 1024) return;
-    for (uint32_t i = 0; i < out->count; i++)
-        if (!memcmp(&out->at[i], t, sizeof *t)) return;
-    const double ns = cost_of(p, l, t, target);
-    uint32_t at = out->count < most ? out->count++ : most;
-    while (at > 0 && cost[at - 1] > ns) {
-        if (at < most) {
-            out->at[at] = out->at[at - 1];
-            cost[at] = cost[at - 1];
-        }
-        at--;
+    const uint32_t kind = (t->items ? 3u : 0u) + (t->cluster ? 1u : t->splits > 1 ? 2u : 0u);
+    double ns = cost_of(p, l, t, target);
+    line_tactic x = *t;
+    for (uint32_t i = 0; i < EACH_KIND; i++) {
+        if (!memcmp(&r->at[kind][i], &x, sizeof x)) return;
+        if (r->cost[kind][i] > 0 && r->cost[kind][i] <= ns) continue;
+        const line_tactic last = r->at[kind][i];
+        const double last_ns = r->cost[kind][i];
+        r->at[kind][i] = x;
+        r->cost[kind][i] = ns;
+        if (!(last_ns > 0)) return;
+        x = last;
+        ns = last_ns;
     }
-    if (at == most) return;
-    memcpy(&out->at[at], t, sizeof *t);
-    cost[at] = ns;
+}
+
+/* Best first. */
+static void hand_out(ranking *r, tactic_sink *out)
+{
+    while (out->count < TACTICS_MOST) {
+        double *best = NULL;
+        const line_tactic *t = NULL;
+        for (uint32_t k = 0; k < KINDS; k++) {
+            for (uint32_t i = 0; i < EACH_KIND; i++) {
+                if (!(r->cost[k][i] > 0) || (best && *best <= r->cost[k][i])) continue;
+                best = &r->cost[k][i];
+                t = &r->at[k][i];
+            }
+        }
+        if (!best) return;
+        memcpy(&out->at[out->count++], t, sizeof *t);
+        *best = 0;
+    }
 }
 
 /* Over how many blocks a line might be split: until the chip is full, and no thinner than one round of loads. */
@@ -349,8 +383,7 @@ static uint32_t splits_for(double blocks, double rounds, double units, double wa
     return splits < 2 ? 1 : (uint32_t)splits;
 }
 
-static void consider_all(const problem *p, const lines *l, form f, const kernel_target *target, tactic_sink *out,
-                         double *cost, uint32_t most)
+static void consider_all(const problem *p, const lines *l, form f, const kernel_target *target, ranking *r)
 {
     shape s;
     shape_of(l, &s);
@@ -379,16 +412,29 @@ static void consider_all(const problem *p, const lines *l, form f, const kernel_
             if (!is_reduction(p) && count < INT32_MAX && f != FORM_GROUPS) {
                 const int64_t items = ceildiv(count, each);
                 t.items = (uint8_t)(items < 1 ? 1 : items < 255 ? items : 255);
-                consider(p, l, target, &t, out, cost, most);
+                consider(p, l, target, &t, r);
                 t.items = 0;
             }
-            if (f != FORM_GROUPS) consider(p, l, target, &t, out, cost, most);
+            if (f != FORM_GROUPS) consider(p, l, target, &t, r);
             const double blocks = (double)blocks_of(&t, s.inner.opt, s.rows.opt), rounds = count_opt / (double)each / 4;
+            for (uint16_t cluster = 2; cluster <= 8 && target->isa >= 90 && f != FORM_GROUPS; cluster *= 2) {
+                t.cluster = 1;
+                t.splits = cluster;
+                if (blocks * cluster > units * 4) continue;
+                if (!is_reduction(p) && count < INT32_MAX) {
+                    const int64_t items = ceildiv(count, each * cluster);
+                    t.items = (uint8_t)(items < 1 ? 1 : items < 255 ? items : 255);
+                    consider(p, l, target, &t, r);
+                    t.items = 0;
+                }
+                consider(p, l, target, &t, r);
+            }
+            t.cluster = 0;
             for (int waves = 1; waves <= 2; waves++) {
                 t.splits = (uint16_t)splits_for(blocks, rounds, units, waves);
                 if (f == FORM_GROUPS && t.splits < 2) t.splits = 2;
                 if (f == FORM_GROUPS && t.splits > 16) t.splits = 16;
-                if (t.splits > 1) consider(p, l, target, &t, out, cost, most);
+                if (t.splits > 1) consider(p, l, target, &t, r);
             }
         }
     }
@@ -396,14 +442,15 @@ static void consider_all(const problem *p, const lines *l, form f, const kernel_
 
 static void tactics(const problem *p, const kernel_target *target, tactic_sink *out)
 {
-    double cost[8];
-    enum { MOST = 5 };
+    ranking r;
+    memset(&r, 0, sizeof r);
     lines l;
     if (lines_of(p, false, &l)) return;
-    consider_all(p, &l, l.is_rows ? FORM_ROWS : FORM_COLUMNS, target, out, cost, MOST);
+    consider_all(p, &l, l.is_rows ? FORM_ROWS : FORM_COLUMNS, target, &r);
     lines channels;
     if (p->op == OP_group_norm && !lines_of(p, true, &channels) && !channels.is_rows)
-        consider_all(p, &channels, FORM_GROUPS, target, out, cost, MOST);
+        consider_all(p, &channels, FORM_GROUPS, target, &r);
+    hand_out(&r, out);
 }
 
 static const char *lines_for(const problem *p, const line_tactic *t, lines *l)
@@ -414,7 +461,7 @@ static const char *lines_for(const problem *p, const line_tactic *t, lines *l)
 static bool check(const problem *p, const tactic *t)
 {
     const line_tactic x = tactic_of(t);
-    const line_tactic clean = { x.form, x.vector, x.items, 0, x.across, x.block, x.splits, { 0 } };
+    const line_tactic clean = { x.form, x.vector, x.items, x.cluster, x.across, x.block, x.splits, { 0 } };
     lines l;
     if (memcmp(&clean, t, sizeof clean) != 0 || x.form > FORM_GROUPS || lines_for(p, &x, &l)) return false;
     return !reject_lines(p, &l) && is_sound(p, &l, &x) && shared_bytes(p, &x) <= 48 * 1024;
@@ -427,7 +474,7 @@ static void print(const tactic *t, text *out)
     text_printf(out, "%s %u/%u", names[x.form < 3 ? x.form : 0], x.across, x.block);
     if (x.items) text_printf(out, " held %ux%u", x.items, x.vector);
     else text_printf(out, " passes x%u", x.vector);
-    if (x.splits > 1) text_printf(out, " split %u", x.splits);
+    if (x.splits > 1) text_printf(out, " %s %u", x.cluster ? "cluster" : "split", x.splits);
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
@@ -442,7 +489,7 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
     (void)threads;
     const line_tactic x = tactic_of(t);
     lines l;
-    if (x.splits < 2 || lines_for(p, &x, &l)) return 0;
+    if (launches_of(&x) < 2 || lines_for(p, &x, &l)) return 0;
     shape s;
     shape_of(&l, &s);
     return size_mul(size_mul((size_t)s.lines.max, x.splits), state_size(p));
@@ -476,7 +523,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     (void)target;
     const line_tactic x = tactic_of(t);
     lines l;
-    if (index >= (x.splits > 1 ? 2u : 1u) || lines_for(p, &x, &l)) return false;
+    if (index >= launches_of(&x) || lines_for(p, &x, &l)) return false;
     const bool joins = index == 1 && is_reduction(p), is_rows = x.form == FORM_ROWS;
     c->source = joins ? "combine.cu" : is_rows ? "rows.cu" : "columns.cu";
     c->entry = joins ? "combine" : is_rows ? "rows" : "columns";
@@ -499,7 +546,8 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, is_rows && !joins ? "LANES" : "TX", joins ? JOIN_ACROSS : x.across);
     cuda_code_define(c, "BLOCK", joins ? JOIN_ACROSS * JOIN_DOWN : x.block);
     cuda_code_define(c, "ITEMS", x.items);
-    cuda_code_define(c, "MODE", x.splits < 2 ? LINE_WHOLE : index ? LINE_APPLY : LINE_PARTIAL);
+    cuda_code_define(c, "CLUSTER", x.cluster ? x.splits : 1);
+    cuda_code_define(c, "MODE", launches_of(&x) < 2 ? LINE_WHOLE : index ? LINE_APPLY : LINE_PARTIAL);
     cuda_code_define(c, "PRO", p->prologue && !joins);
     cuda_code_define(c, "NORM_P", norm_power(p));
     cuda_code_define(c, "LAST", p->op == OP_arg_reduce && ((const attrs_arg_reduce *)p->attrs)->last);
@@ -543,9 +591,10 @@ static sinter_status bind_launch(env *e, const problem *p, const lines *l, const
         return FAIL(e, UNSUPPORTED, "%s over %lld lines needs %lld blocks", op_at(p->op)->name,
                     (long long)args->outputs, (long long)blocks);
     *a = *args;
+    if (t->cluster) r->at[r->count - 1].cluster = t->splits;
     if (joins) a->rows = (small)args->outputs;
     CUDA_PATCH(r, a, x, PATCH_IN, 0);
-    if (t->splits > 1) CUDA_PATCH(r, a, part, PATCH_WORKSPACE, 0);
+    if (launches_of(t) > 1) CUDA_PATCH(r, a, part, PATCH_WORKSPACE, 0);
     if (has_stat(p, 1) && !joins) CUDA_PATCH(r, a, mean, PATCH_OUT, 1);
     if (has_stat(p, 2) && !joins) CUDA_PATCH(r, a, inverse, PATCH_OUT, 2);
     const bool is_scalar = is_reduction(p) && (is_rows || joins);
@@ -610,7 +659,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     if (p->op == OP_rms_norm) a.epsilon = ((const attrs_rms_norm *)attrs)->epsilon;
     if (p->op == OP_group_norm) a.epsilon = ((const attrs_group_norm *)attrs)->epsilon;
     if (p->op == OP_lp_norm) a.power = (double)((const attrs_lp_norm *)attrs)->p;
-    for (uint32_t i = 0; i < (x.splits > 1 ? 2u : 1u); i++) TRY(bind_launch(e, p, &l, &x, i, &a, own_in, own_out, r));
+    for (uint32_t i = 0; i < launches_of(&x); i++) TRY(bind_launch(e, p, &l, &x, i, &a, own_in, own_out, r));
     return SINTER_OK;
 }
 

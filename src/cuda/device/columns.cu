@@ -3,12 +3,12 @@
  * for VECTOR adjacent lines, and BLOCK / TX threads down the lines.
  *
  * ITEMS > 0: lines lie in registers. Else they are folded in passes. Where there are few, several blocks take parts of
- * one (MODE). -DGROUPED: neighbouring lines share their statistics (channels-last group normalisation): each line's
+ * one (MODE, or the blocks of a cluster). -DGROUPED: neighbouring lines share their statistics (channels-last group normalisation): each line's
  * state is left by the first launch, and the second joins those of a group. */
 #include "line.cuh"
 
 enum {
-    TY = BLOCK / TX,
+    TY = BLOCK / TX, STRIDE = TY * CLUSTER,
     UNROLL = VECTOR < 8 || (IS_REDUCTION && !IS_EXP && !IS_ARG) ? 4 : 2,
     SEATS = TX < 32 ? BLOCK / 32 : TY   /* states of a line that are left when warps have joined theirs */
 };
@@ -17,26 +17,39 @@ struct join_state { DEVICE state of(state a, state b) { return state_join(a, b);
 struct join_sum { DEVICE line_one of(line_one a, line_one b) { return { a.a + b.a }; } };
 struct join_max { DEVICE line_one of(line_one a, line_one b) { return { a.a < b.a ? b.a : a.a }; } };
 
-/* Joins the states of all threads of the same lines. */
-template <class J, class S> DEVICE void across(S (&s)[VECTOR], u32 tx, u32 ty)
+/* Joins the states of all threads of the same lines. slot: 0 and 1 by turns. */
+template <class J, class S> DEVICE void across(S (&s)[VECTOR], u32 tx, u32 ty, u32 slot)
 {
 #pragma unroll
     for (u32 m = TX; m < 32; m *= 2)
 #pragma unroll
         for (int u = 0; u < VECTOR; u++) s[u] = J::of(s[u], exchange(s[u], m));
-    if (SEATS == 1) return;
     S *spare = (S *)shared_base();
-    const u32 seat = TX < 32 ? warp_id() : ty;
-    sync_block();                       /* it may still be read */
-    if (TX >= 32 || lane_id() < TX)
+    const u32 seat = TX < 32 ? warp_id() : ty % TY;
+    if (SEATS > 1) {
+        sync_block();                   /* it may still be read */
+        if (TX >= 32 || lane_id() < TX)
 #pragma unroll
-        for (int u = 0; u < VECTOR; u++) spare[(seat * VECTOR + u) * TX + tx] = s[u];
+            for (int u = 0; u < VECTOR; u++) spare[(seat * VECTOR + u) * TX + tx] = s[u];
+        sync_block();
+#pragma unroll
+        for (int u = 0; u < VECTOR; u++) {
+            s[u] = spare[u * TX + tx];
+            for (int k = 1; k < SEATS; k++) s[u] = J::of(s[u], spare[(k * VECTOR + u) * TX + tx]);
+        }
+    }
+    if (CLUSTER == 1) return;
+    /* The lines' states are shared out over the threads, each of which joins what all blocks have of one. */
+    enum { LINES = VECTOR * TX };
+    S *mine = spare + (SEATS > 1 ? SEATS : 0) * LINES + slot * LINES, *joined = spare + (SEATS + 2) * LINES;
+    if (ty % TY == 0)
+#pragma unroll
+        for (int u = 0; u < VECTOR; u++) mine[u * TX + tx] = s[u];
+    meet_cluster();
+    for (i32 i = threadIdx.x; i < LINES; i += BLOCK) joined[i] = join_cluster<J>(mine + i);
     sync_block();
 #pragma unroll
-    for (int u = 0; u < VECTOR; u++) {
-        s[u] = spare[u * TX + tx];
-        for (int k = 1; k < SEATS; k++) s[u] = J::of(s[u], spare[(k * VECTOR + u) * TX + tx]);
-    }
+    for (int u = 0; u < VECTOR; u++) s[u] = joined[u * TX + tx];
 }
 
 /* Where element j of these lines is. */
@@ -79,7 +92,7 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &li
     spot s;
 #pragma unroll
     for (int k = 0; k < N; k++) {
-        const i32 j = ty + k * TY;
+        const i32 j = ty + k * STRIDE;
         place(a, line, j, s);
         line_read<VECTOR>(a PRO_PASS, s, j < a.count ? n : 0, v[k]);
     }
@@ -92,9 +105,9 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &li
             t[u].a = lowest();
 #pragma unroll
             for (int k = 0; k < N; k++)
-                if ((i32)ty + k * TY < a.count && t[u].a < v[k][u]) t[u].a = v[k][u];
+                if ((i32)ty + k * STRIDE < a.count && t[u].a < v[k][u]) t[u].a = v[k][u];
         }
-        across<join_max>(t, tx, ty);
+        across<join_max>(t, tx, ty, 0);
 #pragma unroll
         for (int u = 0; u < VECTOR; u++) {
             r[u].a = t[u].a;
@@ -102,11 +115,11 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &li
 #pragma unroll
             for (int k = 0; k < N; k++) {
                 const acc y = exp_of(v[k][u] - r[u].a);
-                t[u].a += (i32)ty + k * TY < a.count ? y : 0;
+                t[u].a += (i32)ty + k * STRIDE < a.count ? y : 0;
                 if (OP == LINE_SOFTMAX) v[k][u] = y;
             }
         }
-        across<join_sum>(t, tx, ty);
+        across<join_sum>(t, tx, ty, 1);
 #pragma unroll
         for (int u = 0; u < VECTOR; u++) r[u].b = OP == LINE_SOFTMAX ? 1 / t[u].a : log_of(t[u].a);
     } else if (OP == LINE_LAYER) {
@@ -116,18 +129,18 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &li
 #pragma unroll
             for (int k = 0; k < N; k++) t[u].a += v[k][u];
         }
-        across<join_sum>(t, tx, ty);
+        across<join_sum>(t, tx, ty, 0);
 #pragma unroll
         for (int u = 0; u < VECTOR; u++) {
             r[u].a = t[u].a / (acc)a.elements;
             t[u].a = 0;
 #pragma unroll
             for (int k = 0; k < N; k++) {
-                const acc d = (i32)ty + k * TY < a.count ? v[k][u] - r[u].a : 0;
+                const acc d = (i32)ty + k * STRIDE < a.count ? v[k][u] - r[u].a : 0;
                 t[u].a += d * d;
             }
         }
-        across<join_sum>(t, tx, ty);
+        across<join_sum>(t, tx, ty, 1);
 #pragma unroll
         for (int u = 0; u < VECTOR; u++) r[u].b = inverse_root(t[u].a / (acc)a.elements + (acc)a.epsilon);
     } else {
@@ -138,7 +151,7 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &li
 #pragma unroll
             for (int k = 0; k < N; k++) state_take(f[u], v[k][u], 0, 0, a.power);
         }
-        across<join_state>(f, tx, ty);
+        across<join_state>(f, tx, ty, 0);
 #pragma unroll
         for (int u = 0; u < VECTOR; u++) r[u] = finish(f[u], a.elements, 0, a);
     }
@@ -146,7 +159,7 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &li
     if (n <= 0) return;
 #pragma unroll
     for (int k = 0; k < N; k++) {
-        const i32 j = ty + k * TY;
+        const i32 j = ty + k * STRIDE;
         if (j >= a.count) continue;
 #pragma unroll
         for (int u = 0; u < VECTOR; u++) v[k][u] = OP == LINE_SOFTMAX ? v[k][u] * r[u].b : line_apply(v[k][u], r[u]);
@@ -198,27 +211,27 @@ DEVICE void passes(const line_args &a, const epi_args &e PRO_TYPE, const spot &l
     if (MODE == LINE_APPLY && GROUPED) {
         join_groups(a, line, row, n, tile, f);
     } else if (MODE == LINE_APPLY) {
-        for (i32 k = ty; k < (i32)a.splits.d; k += TY)
+        for (i32 k = ty; k < (i32)a.splits.d; k += STRIDE)
 #pragma unroll
             for (int u = 0; u < VECTOR; u++)
                 if (u < n) f[u] = state_join(f[u], ((const state *)a.part)[k * a.outputs + output + u]);
     } else {
-        for (i32 j = begin + ty; j < end; j += TY * UNROLL) {
+        for (i32 j = begin + ty; j < end; j += STRIDE * UNROLL) {
             acc v[UNROLL][VECTOR];
 #pragma unroll
             for (int k = 0; k < UNROLL; k++) {
                 spot s;
-                place(a, line, j + k * TY, s);
-                line_read<VECTOR>(a PRO_PASS, s, j + k * TY < end ? n : 0, v[k]);
+                place(a, line, j + k * STRIDE, s);
+                line_read<VECTOR>(a PRO_PASS, s, j + k * STRIDE < end ? n : 0, v[k]);
             }
 #pragma unroll
             for (int k = 0; k < UNROLL; k++)
-                if (j + k * TY < end)
+                if (j + k * STRIDE < end)
 #pragma unroll
-                    for (int u = 0; u < VECTOR; u++) state_take(f[u], v[k][u], j + k * TY, shift[u], a.power);
+                    for (int u = 0; u < VECTOR; u++) state_take(f[u], v[k][u], j + k * STRIDE, shift[u], a.power);
         }
     }
-    if (MODE != LINE_APPLY || !GROUPED) across<join_state>(f, tx, ty);
+    if (MODE != LINE_APPLY || !GROUPED) across<join_state>(f, tx, ty, 0);
     if (MODE == LINE_PARTIAL) {
         if (ty) return;
         for (int u = 0; u < VECTOR; u++)
@@ -237,20 +250,20 @@ DEVICE void passes(const line_args &a, const epi_args &e PRO_TYPE, const spot &l
         line_store<VECTOR>(e, line, n, y);
         return;
     }
-    for (i32 j = begin + ty; j < end; j += TY * UNROLL) {
+    for (i32 j = begin + ty; j < end; j += STRIDE * UNROLL) {
         acc v[UNROLL][VECTOR];
         spot s;
 #pragma unroll
         for (int k = 0; k < UNROLL; k++) {
-            place(a, line, j + k * TY, s);
-            line_read<VECTOR>(a PRO_PASS, s, j + k * TY < end ? n : 0, v[k]);
+            place(a, line, j + k * STRIDE, s);
+            line_read<VECTOR>(a PRO_PASS, s, j + k * STRIDE < end ? n : 0, v[k]);
         }
 #pragma unroll
         for (int k = 0; k < UNROLL; k++) {
-            if (j + k * TY >= end) continue;
+            if (j + k * STRIDE >= end) continue;
 #pragma unroll
             for (int u = 0; u < VECTOR; u++) v[k][u] = line_apply(v[k][u], r[u]);
-            place(a, line, j + k * TY, s);
+            place(a, line, j + k * STRIDE, s);
             line_store<VECTOR>(e, s, n, v[k]);
         }
     }
@@ -259,9 +272,9 @@ DEVICE void passes(const line_args &a, const epi_args &e PRO_TYPE, const spot &l
 KERNEL void __launch_bounds__(BLOCK) columns(const __grid_constant__ line_args a,
                                              const __grid_constant__ epi_args e PRO_PARAM)
 {
-    const u32 tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const u32 tx = threadIdx.x % TX, ty = threadIdx.x / TX + rank_in_cluster() * TY;
     i32 row, tile, split = 0;
-    divmod_fast(blockIdx.x, a.runs, row, tile);
+    divmod_fast(blockIdx.x / CLUSTER, a.runs, row, tile);
     if (MODE != LINE_WHOLE) divmod_fast(row, a.splits, row, split);
     spot line;
     spot_kept(a, row, line);
@@ -272,4 +285,5 @@ KERNEL void __launch_bounds__(BLOCK) columns(const __grid_constant__ line_args a
     if (TRIGGER == 1) grid_trigger();
     if (ITEMS) whole(a, e PRO_PASS, line, n, tx, ty);
     else passes(a, e PRO_PASS, line, n, row, tile, split, tx, ty);
+    meet_cluster();                     /* nobody leaves while its shared memory is read */
 }

@@ -238,6 +238,35 @@ template <class S> DEVICE S exchange(const S &s, u32 mask)
     return x.s;
 }
 
+/* -DCLUSTER blocks (sm_90 and later) may take a line together, in one launch. */
+DEVICE u32 rank_in_cluster()
+{
+#if CLUSTER > 1
+    return cluster_rank();
+#else
+    return 0;
+#endif
+}
+DEVICE void meet_cluster()
+{
+#if CLUSTER > 1
+    sync_warp();
+    cluster_sync();
+#endif
+}
+/* Joins what each block of the cluster left at `mine` before they met, in order. It must stay until they meet again. */
+template <class J, class S> DEVICE S join_cluster(S *mine)
+{
+#if CLUSTER > 1
+    S s = *cluster_map(mine, 0);
+#pragma unroll
+    for (u32 k = 1; k < CLUSTER; k++) s = J::of(s, *cluster_map(mine, k));
+    return s;
+#else
+    return *mine;
+#endif
+}
+
 /* ---- results ---- */
 
 /* What a whole line of n elements comes to. Reductions: a. */

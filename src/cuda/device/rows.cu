@@ -3,10 +3,12 @@
  *
  * ITEMS > 0: a normalised row lies in registers, ITEMS vectors a thread, and is read once and written once. Else it is
  * folded in passes, the second of which comes out of the cache. Where rows are few, several blocks take parts of one
- * (MODE): the first launch leaves their states, the second joins them. */
+ * (MODE): the first launch leaves their states, the second joins them; or the blocks are a cluster, and join them through
+ * their shared memory. */
 #include "line.cuh"
 
-enum { LANES_WARP = LANES < 32 ? LANES : 32, WARPS = LANES / LANES_WARP, ROWS_BLOCK = BLOCK / LANES, UNROLL = 4 };
+enum { LANES_WARP = LANES < 32 ? LANES : 32, WARPS = LANES / LANES_WARP, ROWS_BLOCK = BLOCK / LANES, UNROLL = 4,
+       STRIDE = LANES * CLUSTER };
 
 struct join_state { DEVICE state of(state a, state b) { return state_join(a, b); } };
 struct join_sum { DEVICE line_one of(line_one a, line_one b) { return { a.a + b.a }; } };
@@ -17,14 +19,19 @@ template <class J, class S> DEVICE S across(S s, u32 slot)
 {
 #pragma unroll
     for (u32 m = 1; m < LANES_WARP; m *= 2) s = J::of(s, exchange(s, m));
-    if (WARPS == 1) return s;
-    S *spare = (S *)shared_base() + slot * 32;
-    if (!lane_id()) spare[warp_id()] = s;
-    sync_block();
-    s = spare[lane_id() % WARPS];
+    if (WARPS > 1) {
+        S *spare = (S *)shared_base() + slot * 32;
+        if (!lane_id()) spare[warp_id()] = s;
+        sync_block();
+        s = spare[lane_id() % WARPS];
 #pragma unroll
-    for (u32 m = 1; m < WARPS; m *= 2) s = J::of(s, exchange(s, m));
-    return s;
+        for (u32 m = 1; m < WARPS; m *= 2) s = J::of(s, exchange(s, m));
+    }
+    if (CLUSTER == 1) return s;
+    S *mine = (S *)(shared_base() + 2 * 32 * 16) + slot;
+    if (!threadIdx.x) *mine = s;
+    meet_cluster();
+    return join_cluster<J>(mine);
 }
 
 /* Where vector c of a row is; how many elements it has. */
@@ -70,7 +77,7 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &ro
     spot s;
 #pragma unroll
     for (int k = 0; k < N; k++) {
-        n[k] = place(a, row, lane + k * LANES, a.count, s);
+        n[k] = place(a, row, lane + k * STRIDE, a.count, s);
         line_read<VECTOR>(a PRO_PASS, s, n[k], v[k]);
     }
 #if PREFETCH
@@ -78,7 +85,7 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &ro
 #pragma unroll
     for (int k = 0; k < N; k++) {
         epi_row r;
-        place(a, row, lane + k * LANES, a.count, s);
+        place(a, row, lane + k * STRIDE, a.count, s);
         epi_begin(e, r, s.at);
         if (n[k] > 0) epi_fetch<VECTOR>(e, r, s.i, n[k], x[k]);
     }
@@ -136,7 +143,7 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &ro
         if (n[k] <= 0 || !is_live) continue;
 #pragma unroll
         for (int u = 0; u < VECTOR; u++) v[k][u] = OP == LINE_SOFTMAX ? v[k][u] * r.b : line_apply(v[k][u], r);
-        place(a, row, lane + k * LANES, a.count, s);
+        place(a, row, lane + k * STRIDE, a.count, s);
 #if PREFETCH
         epi_row w;
         epi_acc y[VECTOR];
@@ -163,20 +170,20 @@ DEVICE void passes(const line_args &a, const epi_args &e PRO_TYPE, spot &row, i3
         for (i32 k = lane; k < (i32)a.splits.d; k += LANES)
             f = state_join(f, ((const state *)a.part)[k * a.outputs + line]);
     } else {
-        for (i32 c = begin + lane; c < end; c += LANES * UNROLL) {
+        for (i32 c = begin + lane; c < end; c += STRIDE * UNROLL) {
             acc v[UNROLL][VECTOR];
             i32 n[UNROLL];
             spot s[UNROLL];
 #pragma unroll
             for (int k = 0; k < UNROLL; k++) {
-                n[k] = place(a, row, c + k * LANES, end, s[k]);
+                n[k] = place(a, row, c + k * STRIDE, end, s[k]);
                 line_read<VECTOR>(a PRO_PASS, s[k], n[k], v[k]);
             }
 #pragma unroll
             for (int k = 0; k < UNROLL; k++)
 #pragma unroll
                 for (int u = 0; u < VECTOR; u++)
-                    if (u < n[k]) state_take(f, v[k][u], (c + k * LANES) * VECTOR + u, shift, a.power);
+                    if (u < n[k]) state_take(f, v[k][u], (c + k * STRIDE) * VECTOR + u, shift, a.power);
         }
     }
     f = across<join_state>(f, 0);
@@ -196,13 +203,13 @@ DEVICE void passes(const line_args &a, const epi_args &e PRO_TYPE, spot &row, i3
     }
     if (STATS && is_live && !lane && !split) store_stats(a, row, r);
     if (!is_live) return;
-    for (i32 c = begin + lane; c < end; c += LANES * UNROLL) {
+    for (i32 c = begin + lane; c < end; c += STRIDE * UNROLL) {
         acc v[UNROLL][VECTOR];
         i32 n[UNROLL];
         spot s[UNROLL];
 #pragma unroll
         for (int k = 0; k < UNROLL; k++) {
-            n[k] = place(a, row, c + k * LANES, end, s[k]);
+            n[k] = place(a, row, c + k * STRIDE, end, s[k]);
             line_read<VECTOR>(a PRO_PASS, s[k], n[k], v[k]);
         }
 #pragma unroll
@@ -218,8 +225,8 @@ DEVICE void passes(const line_args &a, const epi_args &e PRO_TYPE, spot &row, i3
 KERNEL void __launch_bounds__(BLOCK) rows(const __grid_constant__ line_args a,
                                           const __grid_constant__ epi_args e PRO_PARAM)
 {
-    const i32 lane = threadIdx.x % LANES;
-    i32 line = blockIdx.x * ROWS_BLOCK + threadIdx.x / LANES, split = 0;
+    const i32 lane = threadIdx.x % LANES + rank_in_cluster() * LANES;
+    i32 line = blockIdx.x / CLUSTER * ROWS_BLOCK + threadIdx.x / LANES, split = 0;
     if (MODE != LINE_WHOLE) divmod_fast(blockIdx.x, a.splits, line, split);
     const bool is_live = line < a.rows;
     if (!is_live) line = a.rows - 1;
@@ -229,4 +236,5 @@ KERNEL void __launch_bounds__(BLOCK) rows(const __grid_constant__ line_args a,
     if (TRIGGER == 1) grid_trigger();
     if (ITEMS) whole(a, e PRO_PASS, row, lane, is_live);
     else passes(a, e PRO_PASS, row, line, split, lane, is_live);
+    meet_cluster();                     /* nobody leaves while its shared memory is read */
 }
