@@ -146,7 +146,8 @@ static uint32_t program_append(lines *l, expr_instr instr)
 static uint32_t append_operand(lines *l, const problem *p, uint32_t input, sinter_dtype wide)
 {
     const sinter_dtype dtype = p->in[input].dtype;
-    const uint32_t at = program_append(l, (expr_instr){ .op = EXPR_LOAD, .dtype = dtype, .operand = (uint16_t)input });
+    const uint32_t at =
+        program_append(l, (expr_instr){ .op = EXPR_LOAD, .dtype = (uint8_t)dtype, .operand = (uint16_t)input });
     if (dtype == wide) return at;
     return program_append(l, (expr_instr){ .op = OP_cast, .dtype = (uint8_t)wide, .arg = { (uint16_t)at } });
 }
