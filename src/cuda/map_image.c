@@ -72,6 +72,8 @@ static const char *plan_resize(const problem *p, map_plan *m)
     const uint32_t inner = map_inner(p), rank = p->in[0].rank;
     int64_t moved = 0;
     uint32_t count = 0;
+    bool is_rational = a->coordinate != resize_coordinate_tf_crop_and_resize &&
+                       (dtype_is_float(p->in[0].dtype) || a->mode == resize_mode_nearest);
     m->map = MAP_RESIZE;
     if (rank > 7 || p->out[0].rank != rank) return "more than 7 axes";
     if (a->antialias) return "antialias";
@@ -81,8 +83,21 @@ static const char *plan_resize(const problem *p, map_plan *m)
         const bool is_same = problem_dim_is_static(x) && problem_dim_is_static(y) && x.max == y.max &&
                              (!a->scale.count || a->scale.at[i] == 1) &&
                              a->coordinate != resize_coordinate_tf_crop_and_resize;
-        if (!is_same) moved |= (int64_t)1 << i, count++;
+        if (is_same) continue;
+        moved |= (int64_t)1 << i;
+        count++;
+        /* Sizes in the ratio of the scale, and no tie that rounding in double would have broken. */
+        const bool is_static = problem_dim_is_static(x) && problem_dim_is_static(y);
+        const double scale = a->scale.count ? a->scale.at[i] : 0;
+        const bool is_whole = scale >= 1 ? scale == (double)(int64_t)scale && scale < 16384
+                                         : !a->scale.count && is_static && x.max && y.max % x.max == 0;
+        const bool is_ratio = !a->scale.count || (is_static && scale * (double)x.max == (double)y.max);
+        if (x.max > 16384 || y.max > 16384 || !(is_whole || (is_ratio && a->mode != resize_mode_nearest)))
+            is_rational = false;
     }
+    /* The weights of cubic want more than f32 has. */
+    if (a->mode == resize_mode_cubic && sinter_dtype_bits(p->in[0].dtype) != 16) is_rational = false;
+    map_define(m, "IS_RATIONAL", is_rational);
     if (count > 4 && a->mode != resize_mode_nearest) return "more than 4 axes that are resized";
     map_define(m, "MODE", a->mode);
     map_define(m, "COORDINATE", a->coordinate);
@@ -107,6 +122,11 @@ static sinter_status fill_resize(env *e, const attrs_resize *a, const view *in, 
         if (!(scale > 0) && view_count(out) > 0)
             return FAIL(e, INVALID_ARG, "resize: the scale of axis %u is %g", i, scale);
         args->f[i] = scale;
+        /* A whole scale, as the kernel was made for it. */
+        if (a->scale.count && scale == (double)(int64_t)scale && (double)in->dim[i] * scale != (double)out->dim[i] &&
+            view_count(out) > 0 && a->coordinate != resize_coordinate_tf_crop_and_resize)
+            return FAIL(e, UNSUPPORTED, "resize: axis %u of %" PRId64 " times %g is not %" PRId64, i, in->dim[i], scale,
+                        out->dim[i]);
         if (a->coordinate == resize_coordinate_tf_crop_and_resize) {
             args->f[8 + i] = a->roi.at[i];
             args->f[16 + i] = a->roi.at[in->rank + i];
@@ -147,6 +167,7 @@ static const char *plan_roi(const problem *p, map_plan *m)
     map_define(m, "IS_MAX", a->is_max != 0);
     map_define(m, "HALF_PIXEL", a->half_pixel != 0);
     map_define(m, "SAMPLING", a->sampling);
+    map_define(m, "IS_NARROW", sinter_dtype_bits(p->in[0].dtype) == 16);
     if (a->sampling > 1024) return "more than 1024 samples";
     if (map_inner(p) == 1) m->inner_in = 1;
     m->work = 4 * (double)(a->sampling > 0 ? a->sampling * a->sampling : 4);
@@ -201,7 +222,8 @@ static sinter_status fill_col2im(env *e, const attrs_col2im *a, const view *in, 
         if (!i64_mul(elements, block, &elements) || !i64_mul(places, args->k[16 + i], &places))
             return FAIL(e, INVALID_ARG, "col2im: the block has too many elements");
     }
-    if (in->dim[0] != out->dim[0] || in->dim[1] % elements || in->dim[1] / elements != out->dim[1] || in->dim[2] != places)
+    if (in->dim[0] != out->dim[0] || in->dim[1] % elements || in->dim[1] / elements != out->dim[1] ||
+        in->dim[2] != places)
         return FAIL(e, INVALID_ARG, "col2im: input and image do not have shapes that go together");
     args->k[20] = elements;
     return SINTER_OK;

@@ -2,21 +2,57 @@
 /* map_resize.cuh - resize. MODE: 0 nearest, 1 linear, 2 cubic; COORDINATE and NEAREST as the enums of the op count. The
  * axes in MOVED are resized, the others keep their elements. f[axis]: scale, f[8 + axis]: start and f[16 + axis]: end
  * of the region; f[7]: cubic_a, f[15]: the extrapolation value (rank <= 7). Coordinates are in double, as the
- * reference has them: what lies on a boundary falls to the same side. */
+ * reference has them, so that what lies on a boundary falls to the same side; or, where they are fractions of the sizes
+ * (IS_RATIONAL), in integers, since most GPUs have little to compute in double with. */
 
 #define TAPS (MODE == 0 ? 1 : MODE == 1 ? 2 : 4)
 struct resize_axis { i32 index[TAPS]; map_real weight[TAPS]; };
 
 DEVICE double resize_clamped(double x, i32 n) { return x < 0 ? 0 : x > n - 1 ? (double)(n - 1) : x; }
 
-DEVICE double resize_kernel(double distance, double a)
+template <class F> DEVICE F resize_kernel(F distance, F a)
 {
-    const double x = fabs(distance);
+    const F x = op_abs(distance);
     if (MODE == 1) return x < 1 ? 1 - x : 0;
     if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
     return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
+#if IS_RATIONAL
+DEVICE bool resize_taps(const map_args &p, int axis, i32 i, resize_axis &out)
+{
+    const i32 n = p.in_dim[0][axis], n_out = p.out_dim[axis];
+    i32 over, under;
+    if (COORDINATE < 3) over = (2 * i + 1) * n - n_out, under = 2 * n_out;
+    else if (COORDINATE == 3) over = i * (n - 1), under = n_out - 1;
+    else over = i * n, under = n_out;
+    if (COORDINATE == 2 && n_out == 1) over = -1, under = 2;
+    if (COORDINATE == 3 && n_out == 1) over = 0, under = 1;
+    i32 low = over / under;
+    if (low * under > over) low--;
+    const i32 rest = over - low * under;
+    if (MODE == 0) {
+        const bool is_up = NEAREST == 2 ? false : NEAREST == 3 ? rest > 0 : NEAREST == 1 ? 2 * rest >= under : 2 * rest > under;
+        out.index[0] = smaller(larger(low + is_up, 0), n - 1);
+        out.weight[0] = 1;
+        return true;
+    }
+    const map_real ratio = (map_real)rest / (map_real)under;
+    map_real kept = 0;
+#pragma unroll
+    for (int k = 0; k < TAPS; k++) {
+        const i32 place = low - (TAPS / 2 - 1) + k;
+        out.weight[k] = resize_kernel((map_real)(k - (TAPS / 2 - 1)) - ratio, (map_real)p.f[7]);
+        if (EXCLUDE && (place < 0 || place > n - 1)) out.weight[k] = 0;
+        kept += out.weight[k];
+        out.index[k] = smaller(larger(place, 0), n - 1);
+    }
+#pragma unroll
+    for (int k = 0; k < TAPS; k++)
+        if (EXCLUDE && kept != 0) out.weight[k] /= kept;
+    return true;
+}
+#else
 DEVICE bool resize_taps(const map_args &p, int axis, i32 i, resize_axis &out)
 {
     const i32 n = p.in_dim[0][axis], n_out = p.out_dim[axis];
@@ -67,6 +103,7 @@ DEVICE bool resize_taps(const map_args &p, int axis, i32 i, resize_axis &out)
     for (int k = 0; k < TAPS; k++) out.weight[k] = (map_real)(EXCLUDE && kept != 0 ? weight[k] / kept : weight[k]);
     return true;
 }
+#endif
 
 /* The sum over the taps of the axes from AXIS on. */
 template <int AXIS, int V> struct resize_sum {

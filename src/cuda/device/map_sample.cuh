@@ -1,45 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map_sample.cuh - grid_sample and roi_align. Coordinates are data, so they may be anything: each is brought into the
- * image's range, or found to be outside, before it becomes an integer. In double, as the reference has them. */
+ * image's range, or found to be outside, before it becomes an integer. */
 
 #if MAP == MAP_GRID
 
 #define TAPS (MODE == 0 ? 1 : MODE == 1 ? 2 : 4)
+/* Coordinates of floats are floats, and one multiply-add rounds them once, as the reference does; reflections are many
+ * steps, in double. */
+#if IS_NARROW && PADDING != 1
+typedef float grid_real;
+DEVICE grid_real grid_place(grid_real at, i32 n)
+{
+    return fmaf(at, 0.5f * (CORNERS ? n - 1 : n), 0.5f * (n - 1));
+}
+#else
+typedef double grid_real;
+DEVICE grid_real grid_place(grid_real at, i32 n)
+{
+    const double x = CORNERS ? (at + 1) / 2 * (n - 1) : ((at + 1) * n - 1) / 2;
+    return IS_NARROW ? (double)(float)x : x;
+}
+#endif
 struct grid_axis { i32 index[TAPS]; map_real weight[TAPS]; };
 
 /* Brings x into [low, high] by reflection at the ends. */
-DEVICE double grid_reflected(double x, double low, double high)
+DEVICE grid_real grid_reflected(grid_real x, grid_real low, grid_real high)
 {
-    const double range = high - low;
+    const grid_real range = high - low;
     if (x >= low && x <= high) return x;
     if (!(range > 0) || x - x != 0) return low;
-    const double away = fabs(x - low), times = floor(away / range), rest = away - times * range;
-    return fmod(times, 2.0) == 0 ? low + rest : high - rest;
+    const grid_real away = op_abs(x - low), times = op_floor(away / range), rest = away - times * range;
+    return op_fmod(times, (grid_real)2) == 0 ? low + rest : high - rest;
 }
 
 /* The element at a whole coordinate; -1: zero. PADDING: 0 zeros, 1 reflect, 2 border. */
-DEVICE i32 grid_pixel(double x, i32 n)
+DEVICE i32 grid_pixel(grid_real x, i32 n)
 {
-    const double last = n - 1;
+    const grid_real last = n - 1;
     if (PADDING == 0) return x >= 0 && x <= last ? (i32)x : -1;
-    if (PADDING == 1) x = CORNERS ? grid_reflected(x, 0, last) : trunc(grid_reflected(x, -0.5, last + 0.5));
+    if (PADDING == 1) x = CORNERS ? grid_reflected(x, 0, last) : (grid_real)trunc((double)grid_reflected(x, (grid_real)-0.5, last + (grid_real)0.5));
     return x > last ? n - 1 : x > 0 ? (i32)x : 0;
 }
 
-DEVICE double grid_cubic(double distance)
+DEVICE grid_real grid_cubic(grid_real distance)
 {
-    const double x = fabs(distance), k = -0.75;
+    const grid_real x = op_abs(distance), k = (grid_real)-0.75;
     if (x <= 1) return ((k + 2) * x - (k + 3)) * x * x + 1;
     return x < 2 ? ((k * x - 5 * k) * x + 8 * k) * x - 4 * k : 0;
 }
 
-DEVICE grid_axis grid_taps(double at, i32 n)
+DEVICE grid_axis grid_taps(grid_real at, i32 n)
 {
     grid_axis g;
-    double x = CORNERS ? (at + 1) / 2 * (n - 1) : ((at + 1) * n - 1) / 2;
-    if (IS_NARROW) x = (double)(float)x;
-    if (MODE == 0) x = rint(x);
-    const double low = CORNERS ? 0 : -0.5, high = n - 1 - low;
+    grid_real x = grid_place(at, n);
+    if (MODE == 0) x = op_round(x);
+    const grid_real low = CORNERS ? (grid_real)0 : (grid_real)-0.5, high = n - 1 - low;
     if (x != x) x = -2;
     if (PADDING == 2 && (x < low || x > high)) x = x < 0 ? 0 : n - 1;
     if (PADDING == 1) x = grid_reflected(x, low, high);
@@ -48,13 +63,13 @@ DEVICE grid_axis grid_taps(double at, i32 n)
         g.weight[0] = 1;
         return g;
     }
-    if (fabs(x) > 4503599627370496.0) x = -8;
-    const double base = floor(x) - (MODE == 2 ? 1 : 0);
+    if (!(op_abs(x) < (grid_real)8388608)) x = -8;
+    const grid_real base = op_floor(x) - (MODE == 2 ? 1 : 0);
 #pragma unroll
     for (int k = 0; k < TAPS; k++) {
-        const double distance = base + k - x;
+        const grid_real distance = base + k - x;
         g.index[k] = grid_pixel(base + k, n);
-        g.weight[k] = (map_real)(MODE == 2 ? grid_cubic(distance) : 1 - fabs(distance));
+        g.weight[k] = (map_real)(MODE == 2 ? grid_cubic(distance) : 1 - op_abs(distance));
     }
     return g;
 }
@@ -92,7 +107,7 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
     for (int k = 0; k < SPATIAL; k++) at += c[2 + k] * p.in_step[1][1 + k];
 #pragma unroll
     for (int k = 0; k < SPATIAL; k++)
-        taps[k] = grid_taps((double)in1_at(p, at + (SPATIAL - 1 - k) * p.in_step[1][SPATIAL + 1]), p.in_dim[0][2 + k]);
+        taps[k] = grid_taps((grid_real)in1_at(p, at + (SPATIAL - 1 - k) * p.in_step[1][SPATIAL + 1]), p.in_dim[0][2 + k]);
     map_real sum[V] = {};
     grid_sum<0, V>::run(p, taps, c[0] * p.in_step[0][0] + c[1] * p.in_step[0][1], 1, n, sum);
 #pragma unroll
@@ -101,18 +116,24 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
 
 #else
 
+/* Coordinates are doubles, except where the image is f16 or bf16: there floats tell places apart well enough. */
+#if IS_NARROW
+typedef float roi_real;
+#else
+typedef double roi_real;
+#endif
 /* Samples of one bin along one axis: at first + i * step for i in [low, high); those left out are outside. */
-struct roi_samples { double first, step, total; i32 low, high; };
+struct roi_samples { roi_real first, step, total; i32 low, high; };
 struct roi_pair { i32 low, high; map_real weight; };
 
-DEVICE roi_samples roi_bin(double start, double bin, i32 at, double total, i32 limit)
+DEVICE roi_samples roi_bin(roi_real start, roi_real bin, i32 at, roi_real total, i32 limit)
 {
-    roi_samples s = { start + at * bin + 0.5 * bin / total, bin / total, total, 0, 0 };
+    roi_samples s = { start + at * bin + (roi_real)0.5 * bin / total, bin / total, total, 0, 0 };
     if (!(total >= 1)) return { 0, 0, 0, 0, 0 };
-    double low = 0, high = total;
+    roi_real low = 0, high = total;
     if (s.step > 0) {
-        low = fmax(low, ceil((-1 - s.first) / s.step) - 1);
-        high = fmin(high, floor((limit - s.first) / s.step) + 2);
+        low = op_max(low, op_ceil((-1 - s.first) / s.step) - 1);
+        high = op_min(high, op_floor((limit - s.first) / s.step) + 2);
     }
     if (!(low < high)) return s;
     s.low = (i32)low;
@@ -120,10 +141,10 @@ DEVICE roi_samples roi_bin(double start, double bin, i32 at, double total, i32 l
     return s;
 }
 
-DEVICE bool roi_pair_at(double x, i32 n, roi_pair &out)
+DEVICE bool roi_pair_at(roi_real x, i32 n, roi_pair &out)
 {
     if (!(x >= -1 && x <= n)) return false;
-    const double inside = x < 0 ? 0 : x > n - 1 ? (double)(n - 1) : x;
+    const roi_real inside = x < 0 ? 0 : x > n - 1 ? (roi_real)(n - 1) : x;
     out.low = (i32)inside;
     out.high = out.low + 1 < n ? out.low + 1 : n - 1;
     out.weight = (map_real)(inside - out.low);
@@ -146,26 +167,26 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
         return;
     }
     if (height == 0 || width == 0) return;
-    double corner[4];
+    roi_real corner[4];
     bool is_near = true;
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-        corner[k] = (double)in1_at(p, c[0] * p.in_step[1][0] + k * p.in_step[1][1]) * p.f[0] - (HALF_PIXEL ? 0.5 : 0);
-        is_near = is_near && fabs(corner[k]) < 1e9;
+        corner[k] = (roi_real)in1_at(p, c[0] * p.in_step[1][0] + k * p.in_step[1][1]) * (roi_real)p.f[0] - (HALF_PIXEL ? (roi_real)0.5 : (roi_real)0);
+        is_near = is_near && op_abs(corner[k]) < (roi_real)1e9;
     }
     if (!is_near) return;       /* a region of nothing: no sample is counted */
-    double wide = corner[2] - corner[0], high = corner[3] - corner[1];
+    roi_real wide = corner[2] - corner[0], high = corner[3] - corner[1];
     if (!HALF_PIXEL) {
-        wide = fmax(wide, 1.0);
-        high = fmax(high, 1.0);
+        wide = op_max(wide, (roi_real)1);
+        high = op_max(high, (roi_real)1);
     }
-    const double bin_h = high / p.out_dim[2], bin_w = wide / p.out_dim[3];
-    const double count_h = SAMPLING > 0 ? SAMPLING : fmax(ceil(bin_h), 0.0),
-                 count_w = SAMPLING > 0 ? SAMPLING : fmax(ceil(bin_w), 0.0);
+    const roi_real bin_h = high / p.out_dim[2], bin_w = wide / p.out_dim[3];
+    const roi_real count_h = SAMPLING > 0 ? (roi_real)SAMPLING : op_max(op_ceil(bin_h), (roi_real)0),
+                 count_w = SAMPLING > 0 ? (roi_real)SAMPLING : op_max(op_ceil(bin_w), (roi_real)0);
     const roi_samples sy = roi_bin(corner[1], bin_h, c[2], count_h, height);
     const roi_samples sx = roi_bin(corner[0], bin_w, c[3], count_w, width);
     const i64 base = batch * p.in_step[0][0] + c[1] * p.in_step[0][1];
-    double seen = 0;
+    roi_real seen = 0;
     for (i32 i = sy.low; i < sy.high; i++) {
         roi_pair y;
         if (!roi_pair_at(sy.first + i * sy.step, height, y)) continue;
@@ -189,7 +210,7 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
             }
         }
     }
-    const double count = sy.total * sx.total;
+    const roi_real count = sy.total * sx.total;
 #pragma unroll
     for (int k = 0; k < V; k++) {
         if (seen < count && most[k] < 0) most[k] = 0;
