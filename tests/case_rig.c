@@ -183,6 +183,11 @@ static const char *compare(const case_trial *x, uint32_t result, bool exact, dou
                  spread = epsilon(got->dtype) * (4 + 2 * sqrt(terms)) * (rms + (p->op == OP_reduce ? 1 : 0));
     for (bool more = view_first(want->dim, want->rank, i); more; more = view_next(want->dim, want->rank, i)) {
         const double g = view_load_f64(got, view_offset(got, i)), w = view_load_f64(want, view_offset(want, i));
+        if (got->dtype == SINTER_DTYPE_BOOL && ((const uint8_t *)got->data)[view_offset(got, i)] > 1) {
+            (void)snprintf(why, size, "an element is neither false nor true: 0x%02X",
+                           ((const uint8_t *)got->data)[view_offset(got, i)]);
+            return why;
+        }
         if (g == w || (isnan(g) && isnan(w))) continue;
         if (!exact && fabs(g - w) <= within * fabs(w) + spread) continue;
         (void)snprintf(why, size, "element [%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "] is %.9g, wanted %.9g%s",
