@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_wgmma.c - matrix products, and convolutions of one pixel, on Hopper's warpgroups: large ones in f16 and bf16.
+/* row_wgmma.c - matrix products and convolutions on Hopper's warpgroups: large ones in f16 and bf16.
  *
  * The right side is n x k in memory: a constant is packed so, tile by tile as the kernel reads it, anything else must
  * lie so. The left side is rows of k elements at one pitch. */
@@ -27,7 +27,9 @@ static wgmma_tactic tactic_of(const tactic *t)
 typedef struct form {
     uint8_t row[WGMMA_ROW_AXES + 1], rows, column, k_axis; /* k_axis: of operand 0 */
     uint8_t b_n, b_k;                                      /* axes of operand 1 */
-    int64_t n, k;
+    int64_t n, k;                                          /* k: of one tap */
+    int64_t taps_y, taps_x;                                /* 1 where it is no convolution */
+    bool is_im2col;
 } form;
 
 /* Axes of `o`, outermost first, without `last`, must run on into each other: one pitch for all rows. */
@@ -36,9 +38,31 @@ static bool is_one_pitch(const problem_operand *o)
     return !o->is_gapped; /* strided operands are rows of one pitch where the executor lets them be: bind looks */
 }
 
+static int64_t listed(const attr_ints *list, uint32_t i, int64_t otherwise)
+{
+    return i < list->count ? list->at[i] : otherwise;
+}
+
+/* What a tensor map of image patches can say. */
+static const char *im2col_limits(const problem *p)
+{
+    const attrs_conv *c = p->attrs;
+    const problem_operand *a = &p->in[0], *b = &p->in[1];
+    REJECT_UNLESS(a->rank == 4, "not an image");
+    for (uint32_t i = 0; i < 2; i++) {
+        const int64_t reach = (b->dim[2 + i].max - 1) * listed(&c->dilation, i, 1), low = listed(&c->pad, i, 0),
+                      high = listed(&c->pad, i + 2, 0);
+        REJECT_UNLESS(listed(&c->stride, i, 1) <= 8, "strides above 8");
+        REJECT_UNLESS(reach <= 127 && low >= 0 && low <= 127 && high >= 0 && high <= 127, "a filter too wide");
+    }
+    const uint8_t wanted[4] = { 0, 2, 3, 1 };
+    REJECT_UNLESS(!memcmp(a->order, wanted, 4) && !memcmp(p->out[0].order, wanted, 4), "channels do not lie innermost");
+    return NULL;
+}
+
 static const char *form_of(const problem *p, form *f)
 {
-    *f = (form){ 0 };
+    *f = (form){ .taps_y = 1, .taps_x = 1 };
     const problem_operand *a = &p->in[0], *b = &p->in[1], *d = &p->out[0];
     if (p->op == OP_matmul) {
         const attrs_matmul *attrs = p->attrs;
@@ -52,10 +76,16 @@ static const char *form_of(const problem *p, form *f)
         const attrs_conv *attrs = p->attrs;
         REJECT_UNLESS(a->rank >= 3 && a->rank <= 5 && attrs->groups == 1, "not a plain convolution");
         for (uint32_t i = 2; i < a->rank; i++) {
-            REJECT_UNLESS(problem_dim_is_static(b->dim[i]) && b->dim[i].max == 1, "a filter of several pixels");
-            REJECT_UNLESS(!attrs->stride.count || attrs->stride.at[i - 2] == 1, "strides");
+            REJECT_UNLESS(problem_dim_is_static(b->dim[i]), "a filter of varying size");
+            f->is_im2col = f->is_im2col || b->dim[i].max != 1 || (attrs->stride.count && attrs->stride.at[i - 2] != 1);
         }
-        for (uint32_t i = 0; i < attrs->pad.count; i++) REJECT_UNLESS(!attrs->pad.at[i], "padding");
+        for (uint32_t i = 0; i < attrs->pad.count; i++) f->is_im2col = f->is_im2col || attrs->pad.at[i];
+        if (f->is_im2col) {
+            const char *why = im2col_limits(p);
+            if (why) return why;
+            f->taps_y = b->dim[2].max;
+            f->taps_x = b->dim[3].max;
+        }
         REJECT_UNLESS(b->is_const, "filters are no constant");
         f->k_axis = f->column = 1;
         f->b_n = 0;
@@ -84,6 +114,11 @@ static void space_of(const problem *p, const form *f, emit_space *s)
     s->acc = SINTER_DTYPE_F32;
 }
 
+static int64_t steps_of(const form *f)
+{
+    return (f->k + BK - 1) / BK * f->taps_y * f->taps_x;
+}
+
 static int64_t rows_of(const problem *p, const form *f)
 {
     int64_t m = 1;
@@ -103,7 +138,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     const char *why = form_of(p, &f);
     if (why) return why;
     REJECT_UNLESS(is_one_pitch(a) && !p->out[0].is_gapped, "an operand has gaps");
-    REJECT_UNLESS(f.k % 8 == 0 && f.k >= 64, "depth is under 64 or no multiple of 8");
+    REJECT_UNLESS(f.k % 8 == 0 && f.k >= 48, "depth is under 48 or no multiple of 8");
     REJECT_UNLESS(b->is_const || (!b->is_gapped && b->order[1] == f.b_k), "the right side does not lie along k");
     REJECT_UNLESS(rows_of(p, &f) >= 64, "few rows");
     emit_space s;
@@ -151,7 +186,7 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     const double tiles = (double)(((int64_t)m + BM - 1) / BM) * (double)((f.n + (int64_t)bn - 1) / (int64_t)bn);
     const double waves = (double)((int64_t)(tiles / units) + (tiles > units * (int64_t)(tiles / units)));
     /* 4096 operations a clock, 85 % of it with wide tiles; 1.5 us until the first product, the epilogue of the last. */
-    const double rate = bn >= 256 ? 0.85 : bn >= 128 ? 0.75 : 0.5, steps = (double)((f.k + BK - 1) / BK);
+    const double rate = bn >= 256 ? 0.85 : bn >= 128 ? 0.75 : 0.5, steps = (double)steps_of(&f);
     const double tile = steps * 2 * BM * bn * BK / (4096 * 1.7 * rate) + 300;
     double bytes = 0;
     for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
@@ -179,6 +214,9 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "ROW_AXES", f.rows);
     cuda_code_define(c, "ROW_ORDER", order);
     cuda_code_define(c, "COLUMN_AXIS", f.column);
+    cuda_code_define(c, "IM2COL", f.is_im2col);
+    cuda_code_define(c, "TAPS_X", f.taps_x);
+    cuda_code_define(c, "CHUNKS", (f.k + BK - 1) / BK);
     emit_text(&s, c->generated);
     return true;
 }
@@ -190,7 +228,7 @@ static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
     form f;
     if (input != 1 || form_of(p, &f)) return 0;
     const int64_t bn = tactic_of(t).bn8 * 8;
-    return (size_t)((f.n + bn - 1) / bn * bn * ((f.k + BK - 1) / BK) * BK * 2);
+    return (size_t)((f.n + bn - 1) / bn * bn * steps_of(&f) * BK * 2);
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
@@ -198,18 +236,21 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     (void)input;
     form f;
     if (form_of(p, &f)) return;
-    const int64_t bn = tactic_of(t).bn8 * 8, steps = (f.k + BK - 1) / BK;
+    const int64_t bn = tactic_of(t).bn8 * 8, steps = steps_of(&f), chunks = (f.k + BK - 1) / BK;
     const uint16_t *from = src->data;
     uint16_t *to = dst;
     for (int64_t tile = 0; tile * bn < f.n; tile++)
-        for (int64_t step = 0; step < steps; step++)
+        for (int64_t step = 0; step < steps; step++) {
+            const int64_t tap = step / chunks, first = step % chunks * BK;
+            const int64_t offset = f.is_im2col ? tap / f.taps_x * src->stride[2] + tap % f.taps_x * src->stride[3] : 0;
             for (int64_t row = 0; row < bn; row++)
                 for (int64_t i = 0; i < BK; i++) {
-                    const int64_t n = tile * bn + row, k = step * BK + i;
+                    const int64_t n = tile * bn + row, k = first + i;
                     uint16_t *at =
                         to + ((tile * steps + step) * bn + row) * BK + (((i >> 3) ^ (row & 7)) << 3) + (i & 7);
-                    *at = n < f.n && k < f.k ? from[n * src->stride[f.b_n] + k * src->stride[f.b_k]] : 0;
+                    *at = n < f.n && k < f.k ? from[n * src->stride[f.b_n] + k * src->stride[f.b_k] + offset] : 0;
                 }
+        }
 }
 
 /* ---- launches ---- */
@@ -244,16 +285,41 @@ static void rows128(cuda_map *map, uint8_t operand, sinter_dtype dtype, int64_t 
     map->step[0] = map->step[1] = 1;
 }
 
+static void patches128(cuda_map *map, const problem *p, const attrs_conv *c, const view *x)
+{
+    const int64_t y_reach = (p->in[1].dim[2].max - 1) * listed(&c->dilation, 0, 1),
+                  x_reach = (p->in[1].dim[3].max - 1) * listed(&c->dilation, 1, 1);
+    map->operand = 0;
+    map->rank = 4;
+    map->swizzle = SWIZZLE_128;
+    map->is_im2col = 1;
+    map->dtype = (uint8_t)x->dtype;
+    map->pixels = BM;
+    map->channels = BK;
+    map->low[0] = (int16_t)-listed(&c->pad, 1, 0);
+    map->low[1] = (int16_t)-listed(&c->pad, 0, 0);
+    map->high[0] = (int16_t)(listed(&c->pad, 3, 0) - x_reach);
+    map->high[1] = (int16_t)(listed(&c->pad, 2, 0) - y_reach);
+    const uint32_t axis[4] = { 1, 3, 2, 0 };
+    for (uint32_t i = 0; i < 4; i++) {
+        map->dim[i] = (uint64_t)x->dim[axis[i]];
+        map->stride[i] = (uint64_t)x->stride[axis[i]] * 2;
+        map->step[i] = 1;
+    }
+    map->step[1] = (uint32_t)listed(&c->stride, 1, 1);
+    map->step[2] = (uint32_t)listed(&c->stride, 0, 1);
+}
+
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
-    (void)attrs;
     cuda_record *r = to;
     const wgmma_tactic w = tactic_of(t);
     form f;
     int64_t pitch = 0, m = 1;
     if (form_of(p, &f)) return FAIL(e, INTERNAL, "no matrix product");
-    if (!row_pitch(&f, &in[0], &pitch)) return FAIL(e, UNSUPPORTED, "rows of the left side have several pitches");
+    if (!f.is_im2col && !row_pitch(&f, &in[0], &pitch))
+        return FAIL(e, UNSUPPORTED, "rows of the left side have several pitches");
     for (uint32_t i = 0; i < f.rows; i++) m *= out[0].dim[f.row[i]];
     const int64_t bn = w.bn8 * 8, tiles_m = (m + BM - 1) / BM, tiles_n = (f.n + bn - 1) / bn, tiles = tiles_m * tiles_n;
     if (m > INT32_MAX / 2 || tiles > INT32_MAX) return FAIL(e, UNSUPPORTED, "%lld rows are too many", (long long)m);
@@ -263,14 +329,25 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     if (!x) return FAIL(e, INTERNAL, "parameters do not fit");
     x->m = (small)m;
     x->n = (small)f.n;
-    x->steps = (small)((f.k + BK - 1) / BK);
+    x->steps = (small)steps_of(&f);
     x->tiles_m = (small)tiles_m;
     x->tiles_n = (small)tiles_n;
     x->tiles = (small)tiles;
     for (uint32_t i = 0; i + 1 < f.rows; i++) x->row_div[i] = cuda_fast_div(out[0].dim[f.row[f.rows - 1 - i]]);
     cuda_map *map = cuda_map_add(r, x, offsetof(struct wgmma_args, map_a));
     if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
-    rows128(map, 0, in[0].dtype, f.k, m, pitch, BM);
+    if (f.is_im2col) {
+        const attrs_conv *c = attrs;
+        x->stride_y = (small)listed(&c->stride, 0, 1);
+        x->stride_x = (small)listed(&c->stride, 1, 1);
+        x->pad_y = (small)listed(&c->pad, 0, 0);
+        x->pad_x = (small)listed(&c->pad, 1, 0);
+        x->dilation_y = (small)listed(&c->dilation, 0, 1);
+        x->dilation_x = (small)listed(&c->dilation, 1, 1);
+        patches128(map, p, c, &in[0]);
+    } else {
+        rows128(map, 0, in[0].dtype, f.k, m, pitch, BM);
+    }
     if (p->in[1].is_const) {
         CUDA_PATCH(r, x, b, PATCH_IN, 1);
     } else {

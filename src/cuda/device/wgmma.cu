@@ -9,7 +9,9 @@
  *   BN       64, 128 or 256                       IS_BF16
  *   STAGES                                        PACKED    b is a constant, packed
  *   ROW_AXES, ROW_ORDER   how many axes of the space are rows, and which: a hex digit each, innermost lowest
- *   COLUMN_AXIS           the axis of the space that is columns */
+ *   COLUMN_AXIS           the axis of the space that is columns
+ *   IM2COL   a convolution: rows are pixels [N, H, W], k runs over taps (TAPS_X in a row of the filter) and CHUNKS of 64
+ *            channels in each */
 #include "hopper.cuh"
 #include "wgmma_args.h"
 #include "generated.cuh"
@@ -53,9 +55,30 @@ DEVICE void position(const wgmma_args &a, i32 row, i32 column, i32 (&at)[EPI_RAN
     at[COLUMN_AXIS] = column;
 }
 
-DEVICE void fetch_a(const wgmma_args &a, u32 stage, u32 bar, i32 step, i32 m)
+/* Where the rows of a tile begin. */
+struct origin { i32 x, y, n; };
+
+DEVICE origin origin_of(const wgmma_args &a, i32 m)
 {
-    copy_tensor(stage, (const tensor_map *)a.map_a, bar, step * BK, m * BM);
+    origin o = { 0, m * BM, 0 };
+#if IM2COL
+    i32 rest, column, line, image;
+    divmod_fast(m * BM, a.row_div[0], rest, column);
+    divmod_fast(rest, a.row_div[1], image, line);
+    o = { column * a.stride_x - a.pad_x, line * a.stride_y - a.pad_y, image };
+#endif
+    return o;
+}
+
+DEVICE void fetch_a(const wgmma_args &a, u32 stage, u32 bar, i32 step, const origin &o)
+{
+#if IM2COL
+    const i32 tap = step / CHUNKS, chunk = step - tap * CHUNKS, line = tap / TAPS_X, column = tap - line * TAPS_X;
+    copy_im2col(stage, (const tensor_map *)a.map_a, bar, chunk * BK, o.x, o.y, o.n, (u16)(column * a.dilation_x),
+                (u16)(line * a.dilation_y));
+#else
+    copy_tensor(stage, (const tensor_map *)a.map_a, bar, step * BK, o.y);
+#endif
 }
 
 DEVICE void fetch_b(const wgmma_args &a, u32 stage, u32 bar, i32 step, i32 n)
@@ -86,22 +109,24 @@ KERNEL void __launch_bounds__(THREADS, 1) wgmma(const __grid_constant__ wgmma_ar
             /* The first steps: b before the wait where it is a constant. */
             i32 m, n;
             tile_at(a, blockIdx.x, m, n);
+            origin o = origin_of(a, m);
             const i32 early = PACKED && (i32)blockIdx.x < a.tiles ? smaller((i32)STAGES, a.steps) : 0;
             for (i32 i = 0; i < early; i++) {
                 barrier_expect(full + 8 * i, STAGE);
                 fetch_b(a, base + i * STAGE, full + 8 * i, i, n);
             }
             grid_wait();
-            for (i32 i = 0; i < early; i++) fetch_a(a, base + i * STAGE, full + 8 * i, i, m);
+            for (i32 i = 0; i < early; i++) fetch_a(a, base + i * STAGE, full + 8 * i, i, o);
             u32 stage = early % STAGES, turn = early / STAGES;
             i32 step = early;
             for (i32 tile = blockIdx.x; tile < a.tiles; tile += gridDim.x, step = 0) {
                 tile_at(a, tile, m, n);
+                o = origin_of(a, m);
                 for (; step < a.steps; step++) {
                     const u32 bar = full + 8 * stage;
                     if (turn) barrier_wait(empty + 8 * stage, (turn - 1) & 1);
                     barrier_expect(bar, STAGE);
-                    fetch_a(a, base + stage * STAGE, bar, step, m);
+                    fetch_a(a, base + stage * STAGE, bar, step, o);
                     fetch_b(a, base + stage * STAGE, bar, step, n);
                     if (++stage == STAGES) stage = 0, turn++;
                 }
