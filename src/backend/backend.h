@@ -66,6 +66,8 @@ typedef struct backend {
     const kernel *const *(*kernels)(uint32_t *count);
     /* Text that names the class of this device for the timing cache; nothing dispatches on it. */
     void          (*describe)(const device *d, text *out);
+    /* Text that names the code of one kernel as it was chosen, for the same cache. NULL: that of the device says it. */
+    void          (*describe_use)(const device *d, const kernel_use *use, text *out);
 
     /* Memory of the place where programs read and write, zeroed. NULL: `e` says why; so for host_alloc. */
     void         *(*memory_alloc)(env *e, device *d, size_t size);

@@ -42,6 +42,7 @@ const backend cuda_backend = {
     .target = target,
     .kernels = kernels,
     .describe = cuda_device_describe,
+    .describe_use = code_table_describe,
     .memory_alloc = cuda_memory_alloc,
     .memory_free = cuda_memory_free,
     .alignment = 16,

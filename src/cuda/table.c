@@ -2,6 +2,7 @@
 /* table.c - the code of a device: asking rows for it, compiling what is missing, loading what runs. */
 #include "cuda/table.h"
 
+#include "base/hash.h"
 #include "cuda/device.h"
 
 #include <string.h>
@@ -292,6 +293,30 @@ sinter_status code_table_resolve(env *e, device *d, const kernel_use *use, uint3
     for (wanted_code *w = wanted.first; w; w = w->next) text_deinit(&w->generated);
     arena_deinit(&t);
     return s;
+}
+
+void code_table_describe(const device *d, const kernel_use *use, text *out)
+{
+    const cuda_kernel *k = (const cuda_kernel *)use->kernel;
+    sha256 sum;
+    uint8_t digest[32];
+    text generated;
+    if (use->kernel->where != KERNEL_ON_DEVICE || !k->code) return;
+    sha256_init(&sum);
+    text_init(&generated, out->e);
+    for (uint32_t i = 0; i < CODE_INDEX_MAX; i++) {
+        uint8_t key[CUDA_KEY];
+        cuda_code code = { .generated = &generated };
+        text_clear(&generated);
+        if (!k->code(use->problem, use->tactic, &d->target, i, &code)) break;
+        cuda_code_key(&d->compiler, &code, key);
+        sha256_update(&sum, key, sizeof key);
+    }
+    sha256_final(&sum, digest);
+    text_printf(out, "code=");
+    for (uint32_t i = 0; i < 8; i++) text_printf(out, "%02x", digest[i]);
+    if (generated.failed) out->failed = true;
+    text_deinit(&generated);
 }
 
 /* ---- engines ---- */

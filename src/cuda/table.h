@@ -53,6 +53,8 @@ sinter_status code_table_export(env *e, device *d, const kernel_use *use, uint32
                                                      size_t size),
                                 void *user);
 sinter_status code_table_import(env *e, device *d, const uint8_t key[CUDA_KEY], const void *bytes, size_t size);
+/* "code=1f…": a hash over the keys of all its codes. */
+void          code_table_describe(const device *d, const kernel_use *use, text *out);
 void          code_table_deinit(device *d);     /* with the context current, where there is one */
 
 #endif

@@ -89,18 +89,28 @@ void tune_estimate(const problem *p, const tune_options *o, bool want_fast, choi
     }
 }
 
+/* All that the time of a candidate depends on. */
+static void key_print(const problem *p, const candidate *c, const tune_options *o, const char *problem_text, text *key)
+{
+    text_printf(key, "%s | ", problem_text);
+    o->backend->describe(o->device, key);
+    text_printf(key, " | %u threads | %s.%u", o->threads, c->kernel->name, c->kernel->abi);
+    if (c->kernel->print) {
+        text_append(key, " ", 1);
+        c->kernel->print(&c->tactic, key);
+    }
+    if (!o->backend->describe_use) return;
+    const kernel_use use = { .kernel = c->kernel, .problem = p, .tactic = &c->tactic };
+    text_append(key, " ", 1);
+    o->backend->describe_use(o->device, &use, key);
+}
+
 static sinter_status time_of(env *e, const problem *p, const candidate *c, const tune_options *o,
                              const char *problem_text, double *ns)
 {
     text key;
     text_init(&key, e);
-    text_printf(&key, "%s | ", problem_text);
-    o->backend->describe(o->device, &key);
-    text_printf(&key, " | %u threads | %s.%u", o->threads, c->kernel->name, c->kernel->abi);
-    if (c->kernel->print) {
-        text_append(&key, " ", 1);
-        c->kernel->print(&c->tactic, &key);
-    }
+    key_print(p, c, o, problem_text, &key);
     sinter_status s = key.failed ? FAIL_MEMORY(e, "a timing key") : SINTER_OK;
     if (s == SINTER_OK && !timing_cache_find(o->cache, key.at, ns)) {
         if (o->cache_only)
@@ -113,13 +123,24 @@ static sinter_status time_of(env *e, const problem *p, const candidate *c, const
     return s;
 }
 
-/* The code of all candidates at once, where it has to be made. */
-static sinter_status prepare(env *e, const problem *p, const tune_options *o, const candidate *list, uint32_t count)
+/* The code of all candidates that are to be measured at once, where it has to be made. */
+static sinter_status prepare(env *e, const problem *p, const tune_options *o, const char *problem_text,
+                             const candidate *list, uint32_t count)
 {
     kernel_use use[CANDIDATES_MAX];
-    for (uint32_t i = 0; i < count; i++)
-        use[i] = (kernel_use){ .kernel = list[i].kernel, .problem = p, .tactic = &list[i].tactic };
-    return o->cache_only ? SINTER_OK : o->backend->prepare(e, o->device, use, count);
+    uint32_t missing = 0;
+    text key;
+    if (!o->backend->prepare || o->cache_only) return SINTER_OK;
+    text_init(&key, e);
+    for (uint32_t i = 0; i < count; i++) {
+        double known;
+        text_clear(&key);
+        key_print(p, &list[i], o, problem_text, &key);
+        if (!key.failed && timing_cache_find(o->cache, key.at, &known)) continue;
+        use[missing++] = (kernel_use){ .kernel = list[i].kernel, .problem = p, .tactic = &list[i].tactic };
+    }
+    text_deinit(&key);
+    return missing ? o->backend->prepare(e, o->device, use, missing) : SINTER_OK;
 }
 
 sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choice *out)
@@ -138,7 +159,7 @@ sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choic
     text_init(&problem_text, e);
     problem_print(p, &problem_text);
     sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
-    if (s == SINTER_OK && o->backend->prepare) s = prepare(e, p, o, list, asked);
+    if (s == SINTER_OK) s = prepare(e, p, o, problem_text.at, list, asked);
     uint32_t best = 0;
     for (uint32_t i = 0; i < asked && s == SINTER_OK; i++) {
         s = time_of(e, p, &list[i], o, problem_text.at, &list[i].ns);

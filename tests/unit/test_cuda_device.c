@@ -262,6 +262,17 @@ static void code_rides_along(void)
     kernel_use use[3];
     for (uint32_t i = 0; i < 3; i++) use[i] = (kernel_use){ &test_kernel.base, x->p, &x->tactic[i] };
     CHECK_EQ(fake->calls("nvrtcCompileProgram"), 2);
+    char named[3][64] = { { 0 } };
+    for (uint32_t i = 0; i < 3; i++) {
+        text line;
+        text_init(&line, &x->e);
+        b->describe_use(x->d, &use[i], &line);
+        CHECK_HAS(line.at, "code=");
+        (void)snprintf(named[i], sizeof named[i], "%s", line.at);
+        text_deinit(&line);
+    }
+    CHECK_STR(named[0], named[2]);
+    CHECK(strcmp(named[0], named[1]) != 0);
     CHECK_EQ(b->prepare(&x->e, x->d, use, 3), SINTER_OK);
     CHECK_EQ(b->code_export(&x->e, x->d, use, 3, keep_code, &kept), SINTER_OK);
     CHECK_EQ(kept.count, 2);
