@@ -222,7 +222,8 @@ static double cost_of(const problem *p, const simt *s, simt_tactic x, const kern
     const double a_unit = (double)(int64_t)(waves + 0.999);
     const double most = threads >= 256 ? 2 : threads >= 128 ? 4 : 8;
     const double warps = (a_unit < most ? a_unit : most) * threads / 32;
-    double share = e->share * (warps < 8 ? warps / 8 : 1);
+    /* Four warps keep each part of a multiprocessor busy, but for their own waits; eight hide those. */
+    double share = e->share * (warps < 4 ? warps / 4 * 0.75 : warps < 8 ? 0.5 + warps / 16 : 1);
     for (uint32_t k = 0; k < 2; k++)
         share *= s->side[k].mode == MODE_ELEMENT ? 0.6 : s->side[k].mode == MODE_VECTOR ? 0.85 : 1;
     if (!dtype_is_float(s->sum)) share *= 0.8;
