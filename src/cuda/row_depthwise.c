@@ -5,6 +5,7 @@
 #include "cuda/emit.h"
 #include "cuda/kernels.h"
 
+#include <math.h>
 #include <stddef.h>
 
 enum { KERNEL_MOST = 11 };
@@ -128,7 +129,11 @@ static double cost_of(const problem *p, depthwise_tactic x, const kernel_target 
     double most = bytes / (t->bandwidth > 0 ? t->bandwidth : 1e12);
     if (lines / fill > most) most = lines / fill;
     if (work / fill > most) most = work / fill;
-    const double chain = (g.kernel[0] <= 3 ? 1.0 : (double)g.kernel[0]) * 500 + x.pix * 40;
+    /* The kernel asks for so many rows of the image at once. */
+    const double most_rows = span * 4 * (double)g.kernel[0] <= 100 ? (double)g.kernel[0]
+                             : span <= 12                          ? floor(25 / span)
+                                                                   : 1;
+    const double chain = ceil((double)g.kernel[0] / most_rows) * 600 + x.pix * 40;
     return 1500 + chain + most * 1e9;
 }
 

@@ -29,13 +29,13 @@ typedef struct tile {
 /* clang-format off */
 static const tile tiles[] = {
     { 128, 128, 8, 8,  8, 4, 0.85 },
-    { 128,  64, 8, 8, 16, 3, 0.80 },
-    {  64,  64, 8, 4, 16, 3, 0.70 },
-    { 128,  32, 8, 4, 16, 3, 0.68 },
-    {  64,  32, 4, 4, 16, 3, 0.55 },
-    {  32,  32, 4, 4, 32, 3, 0.50 },
-    {  32,  64, 4, 4, 16, 3, 0.55 },
-    {  16,  64, 4, 4, 32, 3, 0.50 },
+    { 128,  64, 8, 8, 16, 4, 0.80 },
+    {  64,  64, 8, 4, 16, 5, 0.70 },
+    { 128,  32, 8, 4, 16, 4, 0.68 },
+    {  64,  32, 4, 4, 16, 6, 0.55 },
+    {  32,  32, 4, 4, 32, 5, 0.50 },
+    {  32,  64, 4, 4, 16, 6, 0.55 },
+    {  16,  64, 4, 4, 32, 5, 0.50 },
 };
 /* clang-format on */
 
@@ -198,6 +198,13 @@ static int64_t align4(int64_t n)
     return n > INT64_MAX - 3 ? INT64_MAX : (n + 3) / 4 * 4;
 }
 
+/* What passes through registers gains nothing from more stages. */
+static uint32_t stages_of(const simt *s, const tile *e)
+{
+    const bool is_async = s->side[0].mode == MODE_ASYNC && s->side[1].mode == MODE_ASYNC;
+    return is_async && bytes_of(s->sum) == 4 ? e->stages : e->stages < 3 ? e->stages : 3;
+}
+
 static double rate_of(sinter_dtype sum, const kernel_target *t)
 {
     const double flops = t->flops > 0 ? t->flops : 1e13;
@@ -228,7 +235,7 @@ static double cost_of(const problem *p, const simt *s, simt_tactic x, const kern
         share *= s->side[k].mode == MODE_ELEMENT ? 0.6 : s->side[k].mode == MODE_VECTOR ? 0.85 : 1;
     if (!dtype_is_float(s->sum)) share *= 0.8;
     const double work = a_unit * 2 * e->m * e->n * slices * e->k / (rate_of(s->sum, t) / units * share),
-                 chain = a_unit / (a_unit < most ? a_unit : most) * slices * 100e-9;
+                 chain = a_unit / (a_unit < most ? a_unit : most) * slices * (700e-9 / (stages_of(s, e) - 1));
     double bytes = 0, split = 0;
     for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
     for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
@@ -265,7 +272,7 @@ static uint32_t shared_of(const simt *s, simt_tactic x)
     uint32_t elements = 0;
     for (uint32_t i = 0; i < 2; i++) {
         const bool is_inner = s->side[i].mode == MODE_ASYNC && s->side[i].is_along;
-        elements += e->stages * (is_inner ? lines[i] * (e->k + 16 / size) : e->k * (lines[i] + 4u));
+        elements += stages_of(s, e) * (is_inner ? lines[i] * (e->k + 16 / size) : e->k * (lines[i] + 4u));
     }
     uint32_t bytes = elements * size + (e->m + e->n) * 24u;
     if (x.mode == SPLIT_CLUSTER) bytes += e->m * (e->n + 4u) * size;
@@ -491,7 +498,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         cuda_code_define(c, "TILE_K", e->k);
         cuda_code_define(c, "PER_M", e->per_m);
         cuda_code_define(c, "PER_N", e->per_n);
-        cuda_code_define(c, "STAGES", e->stages);
+        cuda_code_define(c, "STAGES", stages_of(&s, e));
         cuda_code_define(c, "SPLIT", x.mode);
         cuda_code_define(c, "TRIGGER", x.trigger);
         cuda_code_define(c, "MIN_BLOCKS", bytes_of(s.sum) == 4 && instructions <= 8 ? 2 : 1);

@@ -18,7 +18,9 @@ enum {
 };
 /* Registers that a thread needs to have all its loads under way, and so the blocks to ask for. */
 enum {
-    REGISTERS = (PIX + KW + 1) * V + SPAN * 4 * (KH <= 3 ? 2 : 1) + 40,
+    /* Rows of the image that are asked for together. */
+    HELD = KH * SPAN * 4 <= 100 ? KH : SPAN * 4 <= 50 ? 100 / (SPAN * 4) : 1,
+    REGISTERS = (PIX + KW + 1) * V + HELD * SPAN * 4 + 40,
     FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
 };
 
@@ -39,6 +41,22 @@ DEVICE constexpr bool is_read(i32 j)
     for (i32 p = 0; p < PIX; p++)
         if (tap_of(j, p) >= 0) return true;
     return false;
+}
+
+/* The thread's channels at column ix of a row; zeros outside. */
+DEVICE void chunk_read(const depthwise_args &a, const type_x *line, i32 ix, i32 c0, bool is_row, chunk &to)
+{
+    const bool is_inside = is_row && (u32)ix < (u32)a.in_w;
+    to.raw = {};
+    if (X_VECTOR) {
+        if (is_inside) to.raw = *(const u32x4 *)(line + ix * a.x_col + c0);
+        return;
+    }
+#pragma unroll
+    for (i32 u = 0; u < V; u++) {
+        const i32 c = MULT == 1 ? c0 + u : div_fast(c0 + u, a.multiplier);
+        if (is_inside && c0 + u < a.channels) to.at[u] = line[ix * a.x_col + c * a.x_channel];
+    }
 }
 
 KERNEL void __launch_bounds__(THREADS, BLOCKS)
@@ -65,52 +83,42 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
     copy_wait<0>();
     sync_block();
     const type_x *const x = (const type_x *)a.x + image * a.x_image;
-#if KH <= 3
-#pragma unroll
-#else
 #pragma unroll 1
-#endif
-    for (i32 r = 0; r < KH; r++) {
-        const i32 iy = row + r * a.dilation_h;
-        if (!is_live || (u32)iy >= (u32)a.in_h) continue;
-        const type_x *const line = x + iy * a.x_row;
-        chunk in[SPAN];
+    for (i32 r0 = 0; r0 < KH; r0 += HELD) {
+        chunk in[HELD][SPAN];
 #pragma unroll
-        for (i32 j = 0; j < SPAN; j++) {
-            if (!is_read(j)) continue;
-            const i32 ix = column + j;
-            const bool is_inside = (u32)ix < (u32)a.in_w;
-            in[j].raw = {};
-            if (X_VECTOR) {
-                if (is_inside) in[j].raw = *(const u32x4 *)(line + ix * a.x_col + c0);
-            } else {
+        for (i32 r = 0; r < HELD; r++) {
+            const i32 iy = row + (r0 + r) * a.dilation_h;
+            const bool is_row = is_live && (KH % HELD == 0 || r0 + r < KH) && (u32)iy < (u32)a.in_h;
+            const type_x *const line = x + iy * a.x_row;
 #pragma unroll
-                for (i32 u = 0; u < V; u++) {
-                    const i32 c = MULT == 1 ? c0 + u : div_fast(c0 + u, a.multiplier);
-                    if (is_inside && c0 + u < a.channels) in[j].at[u] = line[ix * a.x_col + c * a.x_channel];
-                }
+            for (i32 j = 0; j < SPAN; j++)
+                if (is_read(j)) chunk_read(a, line, column + j, c0, is_row, in[r][j]);
+        }
+#pragma unroll
+        for (i32 r = 0; r < HELD; r++) {
+            if (KH % HELD != 0 && r0 + r >= KH) break;
+            float tap[KW][V];
+#pragma unroll
+            for (i32 s = 0; s < KW; s++) {
+                chunk v;
+                v.raw = *(const u32x4 *)(weights + (((r0 + r) * KW + s) * C_THREADS + ct) * V);
+#pragma unroll
+                for (i32 u = 0; u < V; u++) tap[s][u] = widen(v.at[u]);
             }
-        }
-        float tap[KW][V];
 #pragma unroll
-        for (i32 s = 0; s < KW; s++) {
-            chunk v;
-            v.raw = *(const u32x4 *)(weights + ((r * KW + s) * C_THREADS + ct) * V);
+            for (i32 j = 0; j < SPAN; j++) {
+                if (!is_read(j)) continue;
+                float v[V];
 #pragma unroll
-            for (i32 u = 0; u < V; u++) tap[s][u] = widen(v.at[u]);
-        }
+                for (i32 u = 0; u < V; u++) v[u] = widen(in[r][j].at[u]);
 #pragma unroll
-        for (i32 j = 0; j < SPAN; j++) {
-            if (!is_read(j)) continue;
-            float v[V];
+                for (i32 p = 0; p < PIX; p++) {
+                    const i32 s = tap_of(j, p);
+                    if (s < 0) continue;
 #pragma unroll
-            for (i32 u = 0; u < V; u++) v[u] = widen(in[j].at[u]);
-#pragma unroll
-            for (i32 p = 0; p < PIX; p++) {
-                const i32 s = tap_of(j, p);
-                if (s < 0) continue;
-#pragma unroll
-                for (i32 u = 0; u < V; u++) acc[p][u] += v[u] * tap[s][u];
+                    for (i32 u = 0; u < V; u++) acc[p][u] += v[u] * tap[s][u];
+                }
             }
         }
     }
