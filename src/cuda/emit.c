@@ -147,12 +147,12 @@ static void walks_init(const emit_space *s, walks *w)
 
 static bool is_served(sinter_dtype dtype)
 {
-    return dtype > SINTER_DTYPE_NONE && dtype <= SINTER_DTYPE_BOOL;
+    return dtype > SINTER_DTYPE_NONE && sinter_dtype_bits(dtype) >= 8;
 }
 
 static const char *reject_operand(const emit_space *s, const problem_operand *o)
 {
-    if (!is_served(o->dtype)) return "a type of 8-bit floats or under a byte";
+    if (!is_served(o->dtype)) return "a type under a byte";
     return o->rank <= s->rank ? NULL : "an operand of more axes than the space";
 }
 
@@ -164,7 +164,7 @@ const char *emit_reject(const emit_space *s)
         const expr_instr *n = &s->program->at[i];
         const char *why = NULL;
         if (n->op == EXPR_REDUCE) return "a program that reduces";
-        if (!is_served((sinter_dtype)n->dtype)) return "a type of 8-bit floats or under a byte";
+        if (!is_served((sinter_dtype)n->dtype)) return "a type under a byte";
         if (n->op == EXPR_LOAD) why = reject_operand(s, &s->p->in[n->operand]);
         if (n->op == EXPR_STORE && !is_prologue(s)) why = reject_operand(s, &s->p->out[n->operand]);
         if (why) return why;
@@ -363,7 +363,12 @@ static void put_function(const expr *x, const expr_instr *n, text *out)
     switch (op) {
     case OP_identity: text_printf(out, "t%u", a); return;
     case OP_cast:
-    case OP_cast_wrap: text_printf(out, "emit_cast_%s(t%u)", name, a); return;
+    case OP_cast_wrap: {
+        /* Only floats of 8 bits tell them apart. */
+        const bool wraps = op == OP_cast_wrap && dtype_is_float(to) && sinter_dtype_bits(to) == 8;
+        text_printf(out, "emit_%s_%s(t%u)", wraps ? "wrap" : "cast", name, a);
+        return;
+    }
     case OP_where: text_printf(out, "t%u ? t%u : t%u", a, b, c); return;
     case OP_not: text_printf(out, "!t%u", a); return;
     case OP_xor: text_printf(out, "!t%u != !t%u", a, b); return;

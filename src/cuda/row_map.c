@@ -22,8 +22,6 @@ static const char *plan_of(const problem *p, map_plan *m)
 {
     if (p->prologue) return "it has a prologue";
     if (p->epilogue && p->count_out > 1) return "an epilogue with several results";
-    for (uint32_t i = 0; i < p->count_in; i++)
-        if (p->in[i].dtype > SINTER_DTYPE_BOOL && i >= p->count_anchor) return "a type of 8-bit floats or under a byte";
     if (p->count_anchor > MAP_IN) return "more operands than the kernel has";
     memset(m, 0, sizeof *m);
     m->inner_in = UINT8_MAX;

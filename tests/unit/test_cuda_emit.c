@@ -142,7 +142,7 @@ static void what_cannot_be_said_is_refused(void)
         CHECK(emit_reject(&f.s) != NULL);
         teardown(&f);
     }
-    if (setup(&f, "pointwise:f8e5m2[4,5] -> f32[4,5] epi=\"a=load 0 : f8e5m2; b=cast a : f32; store 0 b\"")) {
+    if (setup(&f, "pointwise:u4[4,5] -> f32[4,5] epi=\"a=load 0 : u4; b=cast a : f32; store 0 b\"")) {
         CHECK(emit_reject(&f.s) != NULL);
         teardown(&f);
     }

@@ -78,6 +78,42 @@ template <int S, int V, int M, int N> DEVICE void emit_store(const u32 (&w)[N], 
         if (k < n) emit_write<S>(w, k, p + k * step);
 }
 
+/* ---- floats of 8 bits: M bits of mantissa; TOP is the largest finite code, INF that of infinity (0: none); FNUZ: no minus
+ * zero, whose code is NaN ---- */
+
+template <int M, int BIAS, int INF, bool FNUZ> DEVICE float emit_f8_decode(u32 code)
+{
+    const u32 size = code & 0x7f, sign = (code & 0x80) << 24;
+    const i32 exponent = (i32)(size >> M), mantissa = (i32)(size & ((1 << M) - 1));
+    if (FNUZ && code == 0x80) return float_of_bits(0x7fc00000);
+    if (INF && size == INF) return float_of_bits(sign | 0x7f800000);
+    if (!FNUZ && size > (INF ? (u32)INF : 0x7eu)) return float_of_bits(0x7fc00000);
+    const float units = (float)(exponent ? mantissa | 1 << M : mantissa);
+    const float value = units * float_of_bits((u32)((exponent ? exponent : 1) - BIAS - M + 127) << 23);
+    return sign ? -value : value;
+}
+template <int M, int BIAS, u32 TOP, int INF, bool FNUZ> DEVICE u32 emit_f8_encode(float x, bool saturates)
+{
+    const u32 sign = bits_of_float(x) >> 24 & 0x80, over = INF ? sign | INF : FNUZ ? 0x80 : sign | 0x7f;
+    if (x != x) return FNUZ ? 0x80 : sign | 0x7f;
+    const float size = fabsf(x);
+    i32 exponent = (i32)(bits_of_float(size) >> 23) - 127;
+    if (exponent == 128) return saturates ? sign | TOP : over;
+    if (exponent < 1 - BIAS) exponent = 1 - BIAS;
+    if (exponent > 32) return saturates ? sign | TOP : over;
+    const u32 units = (u32)rintf(size * float_of_bits((u32)(M - exponent + 127) << 23));
+    const u32 code = ((u32)(exponent - 1 + BIAS) << M) + units;
+    if (code > TOP) return saturates ? sign | TOP : over;
+    return code == 0 && FNUZ ? 0 : sign | code;
+}
+#define EMIT_F8(name, M, BIAS, TOP, INF, FNUZ)                                                                      \
+    DEVICE float emit_f8_##name(u32 code) { return emit_f8_decode<M, BIAS, INF, FNUZ>(code & 0xff); }               \
+    DEVICE u32 emit_f8_of_##name(float x, bool saturates) { return emit_f8_encode<M, BIAS, TOP, INF, FNUZ>(x, saturates); }
+EMIT_F8(f8e4m3fn, 3, 7, 0x7e, 0, false)
+EMIT_F8(f8e4m3fnuz, 3, 8, 0x7f, 0, true)
+EMIT_F8(f8e5m2, 2, 15, 0x7b, 0x7c, false)
+EMIT_F8(f8e5m2fnuz, 2, 16, 0x7f, 0, true)
+
 /* ---- words to values ---- */
 
 #define EMIT_GET(name, carrier, expression)                                          \
@@ -86,6 +122,10 @@ EMIT_GET(f32, float, float_of_bits(w[k]))
 EMIT_GET(f16, float, to_float(f16{ (u16)(w[k / 2] >> 16 * (k & 1)) }))
 EMIT_GET(bf16, float, float_of_bits(k & 1 ? w[k / 2] & 0xffff0000u : w[k / 2] << 16))
 EMIT_GET(f64, double, double_of_bits((u64)w[2 * k + 1] << 32 | w[2 * k]))
+EMIT_GET(f8e4m3fn, float, emit_f8_f8e4m3fn(w[k / 4] >> 8 * (k & 3)))
+EMIT_GET(f8e4m3fnuz, float, emit_f8_f8e4m3fnuz(w[k / 4] >> 8 * (k & 3)))
+EMIT_GET(f8e5m2, float, emit_f8_f8e5m2(w[k / 4] >> 8 * (k & 3)))
+EMIT_GET(f8e5m2fnuz, float, emit_f8_f8e5m2fnuz(w[k / 4] >> 8 * (k & 3)))
 EMIT_GET(i8, i32, (i8)(w[k / 4] >> 8 * (k & 3)))
 EMIT_GET(u8, i32, (u8)(w[k / 4] >> 8 * (k & 3)))
 EMIT_GET(bool, i32, (u8)(w[k / 4] >> 8 * (k & 3)) != 0)
@@ -110,6 +150,10 @@ EMIT_PACK(f32, float, 4, w[k] = bits_of_float(y[k]);)
 EMIT_PACK(f16, float, 2, { if (V == 1) w[0] = to_f16(y[0]).bits; else if (k % 2 == 0) w[k / 2] = pack_f16(y[k], y[k + 1 < V ? k + 1 : 0]); })
 EMIT_PACK(bf16, float, 2, { if (V == 1) w[0] = to_bf16(y[0]).bits; else if (k % 2 == 0) w[k / 2] = pack_bf16(y[k], y[k + 1 < V ? k + 1 : 0]); })
 EMIT_PACK(f64, double, 8, EMIT_PACK_WIDE(bits_of_double(y[k])))
+EMIT_PACK(f8e4m3fn, float, 1, EMIT_PACK_BYTE(emit_f8_of_f8e4m3fn(y[k], false)))
+EMIT_PACK(f8e4m3fnuz, float, 1, EMIT_PACK_BYTE(emit_f8_of_f8e4m3fnuz(y[k], false)))
+EMIT_PACK(f8e5m2, float, 1, EMIT_PACK_BYTE(emit_f8_of_f8e5m2(y[k], false)))
+EMIT_PACK(f8e5m2fnuz, float, 1, EMIT_PACK_BYTE(emit_f8_of_f8e5m2fnuz(y[k], false)))
 EMIT_PACK(i8, i32, 1, EMIT_PACK_BYTE(y[k]))
 EMIT_PACK(u8, i32, 1, EMIT_PACK_BYTE(y[k]))
 EMIT_PACK(bool, i32, 1, EMIT_PACK_BYTE(y[k] != 0))
@@ -164,6 +208,15 @@ template <class T> DEVICE float emit_cast_f16(T x) { return to_float(to_f16((flo
 DEVICE float emit_cast_f16(double x) { return to_float(to_f16(emit_odd(x))); }
 template <class T> DEVICE float emit_cast_bf16(T x) { return to_float(to_bf16(emit_odd((double)x))); }
 DEVICE float emit_cast_bf16(float x) { return to_float(to_bf16(x)); }
+#define EMIT_CAST_F8(name)                                                                                          \
+    DEVICE float emit_cast_##name(float x) { return emit_f8_##name(emit_f8_of_##name(x, true)); }                   \
+    template <class T> DEVICE float emit_cast_##name(T x) { return emit_cast_##name(emit_odd((double)x)); }         \
+    DEVICE float emit_wrap_##name(float x) { return emit_f8_##name(emit_f8_of_##name(x, false)); }                  \
+    template <class T> DEVICE float emit_wrap_##name(T x) { return emit_wrap_##name(emit_odd((double)x)); }
+EMIT_CAST_F8(f8e4m3fn)
+EMIT_CAST_F8(f8e4m3fnuz)
+EMIT_CAST_F8(f8e5m2)
+EMIT_CAST_F8(f8e5m2fnuz)
 
 /* ---- functions of floats: F is float or double; the builtins are those of C ---- */
 
