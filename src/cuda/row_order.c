@@ -151,7 +151,7 @@ static double top_k_cost(const problem *p, const tactic *t, const kernel_target 
     for (double s = 2; s <= size; s *= 2) steps += 1;
     const double sort = steps * (steps + 1) / 2 * (30 + size / 2 / x.block * 12);
     const double digits = sinter_dtype_bits(p->in[0].dtype) == 64 ? 8 : 4;
-    const double select = x.kind ? digits * (1500 + n / x.block * 60) + n / x.block * 150 : n / x.block * 40;
+    const double select = x.kind ? digits * 0.6 * (1500 + n / x.block * 100) + n / x.block * 150 : n / x.block * 40;
     const double waves = lines_opt(&l) * (x.block > 512 ? 1 : 0.3) / units;
     return cuda_cost_ns(target, cuda_operand_bytes(&p->in[0]), 0) + (sort + select) * (waves < 1 ? 1 : waves);
 }

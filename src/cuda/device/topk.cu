@@ -6,7 +6,8 @@
  * many of its equals as are wanted, are gathered and sorted. */
 #include "order.cuh"
 
-enum { IS_WIDE = sizeof(element) == 8, DIGIT = 8, BINS = 1 << DIGIT, KEY_BITS = IS_WIDE ? 64 : 32 };
+enum { IS_WIDE = sizeof(element) == 8, DIGIT = 8, BINS = 1 << DIGIT, KEY_BITS = IS_WIDE ? 64 : 32,
+       AT_ONCE = 8 };
 template <bool WIDE> struct key_of_width { typedef u32 type; };
 template <> struct key_of_width<true> { typedef u64 type; };
 typedef key_of_width<IS_WIDE>::type key;
@@ -87,13 +88,22 @@ DEVICE void select(const order_args &a, const element *x, key *keys, i32 *at, i3
     i32 *found = spare + 40;            /* digit, how many lie before it, how many have it */
     key prefix = 0;
     i32 wanted = a.k, equal = a.n;
-    for (int shift = KEY_BITS - DIGIT; shift >= 0; shift -= DIGIT) {
+    int shift = KEY_BITS - DIGIT;
+    for (;; shift -= DIGIT) {
         for (i32 i = threadIdx.x; i < BINS; i += BLOCK) bins[i] = 0;
         sync_block();
-        for (i32 i = threadIdx.x; i < a.n; i += BLOCK) {
-            const key v = key_of(x[i * a.step]);
-            if (shift == KEY_BITS - DIGIT || v >> ((shift + DIGIT) % KEY_BITS) == prefix)
-                atomic_add(&bins[(u32)(v >> shift) % BINS], 1u);
+        for (i32 first = threadIdx.x; first < a.n; first += BLOCK * AT_ONCE) {
+            key v[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                const i32 i = first + k * BLOCK;
+                v[k] = i < a.n ? key_of(x[i * a.step]) : 0;
+            }
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++)
+                if (first + k * BLOCK < a.n &&
+                    (shift == KEY_BITS - DIGIT || v[k] >> ((shift + DIGIT) % KEY_BITS) == prefix))
+                    atomic_add(&bins[(u32)(v[k] >> shift) % BINS], 1u);
         }
         sync_block();
         const i32 mine = (i32)threadIdx.x < BINS ? (i32)bins[threadIdx.x] : 0;
@@ -108,33 +118,44 @@ DEVICE void select(const order_args &a, const element *x, key *keys, i32 *at, i3
         prefix = prefix << DIGIT | (key)found[0];
         wanted -= found[1];
         equal = found[2];
+        /* Enough digits are known where all that begin with them find room, and in any case in the end. */
+        if (!shift || a.k - wanted + equal <= a.size) break;
     }
-    /* Equals are taken in their order, the others in any. */
+    const bool takes_all = a.k - wanted + equal <= a.size;
+    const i32 less = a.k - wanted, total = takes_all ? less + equal : a.k;
+    /* Equals are taken in their order, unless all are; the others in any. */
     u32 *count = bins;
     sync_block();
     if (!threadIdx.x) *count = 0;
     sync_block();
-    const i32 less = a.k - wanted;
     i32 taken = 0;
-    for (i32 i = threadIdx.x; i - (i32)threadIdx.x < a.n; i += BLOCK) {
-        const key v = i < a.n ? key_of(x[i * a.step]) : ~(key)0;
-        const bool is_equal = i < a.n && v == prefix;
-        i32 to = -1;
-        if (i < a.n && v < prefix) to = (i32)atomic_add(count, 1u);
-        if (equal > 1) {
+    for (i32 base = 0; base < a.n; base += BLOCK * AT_ONCE) {
+        key v[AT_ONCE];
+        i32 own = 0;
+        /* A thread's elements are neighbours, so that threads in order are elements in order. */
+        const i32 first = base + (i32)threadIdx.x * AT_ONCE;
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) v[k] = first + k < a.n ? key_of(x[(first + k) * a.step]) : ~(key)0;
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) own += first + k < a.n && v[k] >> shift == prefix;
+        i32 lower = 0;
+        if (!takes_all) {
             i32 all;
-            const i32 lower = taken + before(is_equal ? 1 : 0, spare, all);
-            if (is_equal) to = lower < wanted ? less + lower : -1;
+            lower = taken + before(own, spare, all);
             taken += all;
-        } else if (is_equal) {
-            to = less;
         }
-        if (to >= 0) {
-            keys[to] = v;
-            at[to] = i;
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const key digits = v[k] >> shift;
+            if (first + k >= a.n || digits > prefix) continue;
+            i32 to = less + lower;
+            if (takes_all || digits < prefix) to = (i32)atomic_add(count, 1u);
+            else if (lower++ >= wanted) continue;
+            keys[to] = v[k];
+            at[to] = first + k;
         }
     }
-    for (i32 i = a.k + threadIdx.x; i < a.size; i += BLOCK) {
+    for (i32 i = total + threadIdx.x; i < a.size; i += BLOCK) {
         keys[i] = ~(key)0;
         at[i] = 0x7fffffff;
     }
