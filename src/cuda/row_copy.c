@@ -16,7 +16,14 @@ typedef struct copy_tactic {
 } copy_tactic;
 _Static_assert(sizeof(copy_tactic) == TACTIC_SIZE, "a tactic");
 
-enum { MOVE_AXES = 2 * SINTER_RANK_MAX, COPY_JOBS = 10, TILE_BLOCK = 256, TILE_SIDE = 64, COPY_BLOCK = 256 };
+enum {
+    MOVE_AXES = 2 * SINTER_RANK_MAX,
+    COPY_JOBS = 10,
+    CONCAT_PARTS = 60,
+    TILE_BLOCK = 256,
+    TILE_SIDE = 64,
+    COPY_BLOCK = 256
+};
 
 /* Elements of `bytes` in two places: outermost axis first, steps in bytes. */
 typedef struct move {
@@ -42,6 +49,17 @@ static bool is_served(const problem *p)
     }
 }
 
+/* All parts and the result are dense in one order: the code for rows side by side serves. */
+static bool is_rows(const problem *p)
+{
+    if (p->op != OP_concat || p->count_in > CONCAT_PARTS || p->out[0].is_strided) return false;
+    for (uint32_t i = 0; i < p->count_in; i++)
+        if (p->in[i].is_strided || p->in[i].rank != p->out[0].rank ||
+            memcmp(p->in[i].order, p->out[0].order, p->out[0].rank) != 0)
+            return false;
+    return true;
+}
+
 static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
@@ -49,7 +67,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(!p->prologue && !p->epilogue, "a copy with a program");
     REJECT_UNLESS(sinter_dtype_bits(p->out[0].dtype) >= 8, "a type under a byte");
     REJECT_UNLESS(p->op == OP_concat || p->count_in == 1, "operands beyond those of the op");
-    REJECT_UNLESS(p->op != OP_concat || p->count_in <= COPY_JOBS, "more parts than one launch copies");
+    REJECT_UNLESS(p->op != OP_concat || p->count_in <= COPY_JOBS || is_rows(p), "more parts than one launch copies");
     REJECT_UNLESS(p->op != OP_tile || p->out[0].rank <= 4, "a repetition of more than 4 axes");
     for (uint32_t i = 0; i < p->count_in; i++) REJECT_UNLESS(p->in[i].dtype != SINTER_DTYPE_NONE, "an absent operand");
     return NULL;
@@ -116,6 +134,14 @@ static uint32_t jobs_of(const problem *p)
     return count <= 2 ? count : count <= 4 ? 4 : COPY_JOBS;
 }
 
+/* Few compilations serve many concatenations. */
+static uint32_t parts_of(const problem *p)
+{
+    uint32_t count = 2;
+    while (count < p->count_in) count *= 2;
+    return count < CONCAT_PARTS ? count : CONCAT_PARTS;
+}
+
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
@@ -124,6 +150,10 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         c->source = "transpose.cu";
         c->entry = "transpose";
         cuda_code_define(c, "SIZE", sinter_dtype_bits(p->out[0].dtype) / 8);
+    } else if (is_rows(p)) {
+        c->source = "concat.cu";
+        c->entry = "concat";
+        cuda_code_define(c, "PARTS", parts_of(p));
     } else {
         c->source = "copy.cu";
         c->entry = "copy";
@@ -446,6 +476,56 @@ static sinter_status bind_concat(env *e, const problem *p, const attrs_concat *a
     return SINTER_OK;
 }
 
+/* Elements of an operand from the axis on inwards. */
+static int64_t run_of(const problem_operand *o, const view *v, uint32_t axis)
+{
+    int64_t run = 1;
+    for (uint32_t i = o->rank; i-- > 0;) {
+        run *= v->dim[o->order[i]];
+        if (o->order[i] == axis) break;
+    }
+    return run;
+}
+
+static sinter_status bind_rows(env *e, const problem *p, const attrs_concat *a, const view *in, const view *out,
+                               cuda_record *r)
+{
+    const int64_t bytes = sinter_dtype_bits(p->out[0].dtype) / 8;
+    int64_t at = 0, along = 0, blocks = 0;
+    if (a->axis < 0 || a->axis >= (int64_t)out->rank) return FAIL(e, INVALID_ARG, "concat: the axis is not there");
+    const int64_t pitch = run_of(&p->out[0], out, (uint32_t)a->axis) * bytes;
+    cuda_launch *l = cuda_launch_add(r, 0, 1, p->count_in, 1, COPY_BLOCK, 0);
+    struct copy_part *part = l ? cuda_param_add(r, parts_of(p) * sizeof *part) : NULL;
+    if (!part) return FAIL(e, INTERNAL, "a record without room");
+    for (uint32_t k = 0; k < p->count_in; k++) {
+        for (uint32_t i = 0; i < out->rank; i++)
+            if (in[k].rank != out->rank || (i != (uint32_t)a->axis && in[k].dim[i] != out->dim[i]))
+                return FAIL(e, INVALID_ARG, "concat: input %u does not have the shape of the others", k);
+        along += in[k].dim[a->axis];
+        const int64_t row = run_of(&p->in[k], &in[k], (uint32_t)a->axis) * bytes, total = view_count(&in[k]) * bytes;
+        int64_t unit = 16;
+        while (unit > bytes && (row % unit || pitch % unit || at % unit)) unit /= 2;
+        part[k].src_step = row;
+        part[k].dst_step = pitch;
+        part[k].row = cuda_fast_div(row / unit);
+        part[k].total = (natural)(total / unit);
+        part[k].unit = (small)unit;
+        part[k].each = total / unit >= 1 << 15 ? 4 : 1;
+        const int64_t each = unit == 16 ? part[k].each : unit == 8 ? 2 : 4, per_block = COPY_BLOCK * each;
+        const int64_t own = (total / unit + per_block - 1) / per_block;
+        if (own > blocks) blocks = own;
+        if (total / unit > INT32_MAX || at > INT32_MAX) return too_large(e);
+        CUDA_PATCH(r, &part[k], src, PATCH_IN, k);
+        cuda_patch_add(r, &part[k], offsetof(struct copy_part, dst), PATCH_OUT, 0, at);
+        at += row;
+    }
+    if (along != out->dim[a->axis])
+        return FAIL(e, INVALID_ARG, "concat: the inputs have %lld elements along the axis, the result has %lld",
+                    (long long)along, (long long)out->dim[a->axis]);
+    l->grid[0] = (uint32_t)blocks;
+    return SINTER_OK;
+}
+
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *record)
 {
@@ -464,6 +544,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     } else if (p->op != OP_concat) {
         TRY(move_of(e, p, attrs, in, out, &m));
     }
+    if (is_rows(p)) return bind_rows(e, p, attrs, in, out, r);
     if (t->at[0]) {
         if (m.offset_in > INT32_MAX || m.offset_in < INT32_MIN) return too_large(e);
         return bind_tile(e, &m, r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy_args.h - parameters of copy.cu and transpose.cu: the same elements in two places, axes from outermost to
+/* copy_args.h - parameters of copy.cu, concat.cu and transpose.cu: the same elements in two places, axes from outermost to
  * innermost of the destination, steps in bytes. */
 #ifndef CUDA_DEVICE_COPY_ARGS_H
 #define CUDA_DEVICE_COPY_ARGS_H
@@ -16,6 +16,15 @@ struct copy_job {
     natural         total;              /* units */
     small           axes, src_axes, is_split;
     small           unit, each;         /* bytes at once: 1 to 16; units a thread: 1 or 4 */
+};
+
+/* A part of a concatenation: rows of units, dense on both sides. */
+struct copy_part {
+    address         src, dst;
+    wide            src_step, dst_step;
+    struct fast_div row;
+    natural         total;              /* units */
+    small           unit, each;
 };
 
 struct transpose_args {
