@@ -192,7 +192,7 @@ static void call_copy_wait(unsigned groups)
 static event *event_add(void)
 {
     if (rt.event_first + rt.event_count == rt.event_room) {
-        memmove(rt.events, rt.events + rt.event_first, rt.event_count * sizeof *rt.events);
+        if (rt.event_count) memmove(rt.events, rt.events + rt.event_first, rt.event_count * sizeof *rt.events);
         rt.event_first = 0;
         if (rt.event_count == rt.event_room) {
             rt.event_room = rt.event_room ? 2 * rt.event_room : 256;
