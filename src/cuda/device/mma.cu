@@ -410,6 +410,7 @@ DEVICE void item_finish(const mma_args &a, const epi_args &ea, const u8 *w, cons
 {
     const sum *from = part + e / (BN / VEC) * PITCH + e % (BN / VEC) * VEC;
     sum total[VEC] = {};
+#pragma unroll 2
     for (i32 k = 0; k < parts; k++, from += rows * PITCH)
 #pragma unroll
         for (i32 v = 0; v < VEC; v += 4) {
@@ -484,6 +485,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
         if constexpr (A_VEC * ELEMENT < 4) barrier_arrive(bars + 8 * slot);
         else barrier_arrive_copies(bars + 8 * slot);
     };
+#pragma unroll 2
     for (i32 i = 0; i < filled; i++) fill(i, i);
 #else
     const auto fill = [&](i32 step, i32 slot) {
@@ -524,6 +526,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
 #else
     constexpr bool RING = true;
 #endif
+#pragma unroll 1
     for (i32 r = 0; r < rounds; r++) {
         const i32 i = r * KG + group, mine = slot + group;
 #if SM >= 90
