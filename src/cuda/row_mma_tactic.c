@@ -14,6 +14,7 @@ static const mma_tile tiles[] = {
     { 16, 64, 1, 4, 2, 2 },   { 16, 32, 1, 2, 2, 2 },   { 64, 128, 2, 4, 1, 2 },  { 128, 64, 4, 2, 1, 2 },
     { 128, 128, 2, 4, 1, 2 }, { 128, 256, 2, 4, 1, 1 }, { 256, 128, 4, 2, 1, 1 }, { 64, 256, 2, 4, 1, 2 },
     { 128, 32, 4, 1, 2, 2 },  { 32, 128, 2, 2, 2, 2 },  { 16, 128, 1, 4, 2, 2 },  { 256, 64, 4, 2, 1, 2 },
+    { 128, 128, 2, 2, 1, 2 }, { 256, 64, 4, 1, 1, 2 },
 };
 enum { TILES = COUNT_OF(tiles), SPLIT_LOG_MAX = 4, STAGES_WHOLE = 16, SHARED_MOST = 232448, FORMS = TILES * 8 };
 
@@ -35,7 +36,7 @@ uint32_t mma_shared_size(const mma_tile *tile, const mma_tactic *t, uint32_t sta
                    sums = (uint32_t)tile->kg * tile->bm * (tile->bn + 8u) * 4u;
     /* Blocks of a cluster write into one another while slots are still read. */
     *barriers_at = t->split_log ? slots + sums : slots > sums ? slots : sums;
-    return *barriers_at + (t->is_hopper ? stages * 8 : 0);
+    return *barriers_at + (t->is_hopper ? stages * 16 : 0);
 }
 
 static uint32_t steps_of(const mma_shape *s, uint32_t split_log)
@@ -212,7 +213,8 @@ void mma_print(const tactic *t, text *out)
 {
     const mma_tactic m = mma_tactic_of(t);
     const mma_tile *x = &tiles[m.tile];
-    text_printf(out, "%ux%u s%u k%u x%u t%u", x->bm, x->bn, m.stages, x->kg, 1u << m.split_log, m.trigger);
+    text_printf(out, "%ux%u/%u s%u k%u x%u t%u", x->bm, x->bn, x->wm * x->wn * x->kg, m.stages, x->kg,
+                1u << m.split_log, m.trigger);
 }
 
 double mma_cost_ns(const problem *p, const tactic *t, const kernel_target *target)

@@ -364,10 +364,12 @@ DEVICE void step_sums(sum (&acc)[MI][4], const lane_places &l, u32 a)
 }
 #endif
 
-/* One step: four times 32 bytes of k, the next fragments under way while these are multiplied where there is room. */
-DEVICE void step_run(sum (&acc)[MI][NJ][4], const lane_places &l, u32 a, u32 b)
+/* One step: four times 32 bytes of k, the next fragments under way while these are multiplied where there is room.
+ * `between` is called amid it: the tensor cores have work while copies are issued. */
+template <class F>
+DEVICE void step_run(sum (&acc)[MI][NJ][4], const lane_places &l, u32 a, u32 b, const F &between)
 {
-    constexpr bool IS_DOUBLE = MIN_BLOCKS == 1 || MI * NJ < 16;
+    constexpr bool IS_DOUBLE = THREADS * MIN_BLOCKS <= 256 || MI * NJ < 16;
     fragments f[2];
     if (IS_DOUBLE) fragments_load(f[0], l, a, b, 0);
 #pragma unroll
@@ -379,6 +381,7 @@ DEVICE void step_run(sum (&acc)[MI][NJ][4], const lane_places &l, u32 a, u32 b)
         for (i32 m = 0; m < MI; m++)
 #pragma unroll
             for (i32 j = 0; j < NJ; j++) product(acc[m][j], g.a[m], g.b[j >> 1][(j & 1) * 2], g.b[j >> 1][(j & 1) * 2 + 1]);
+        if (k == 1) between();
     }
 }
 
@@ -405,8 +408,8 @@ DEVICE bool item_begin(const mma_args &a, const epi_args &ea, const place &p, i3
     return true;
 }
 
-DEVICE void item_finish(const mma_args &a, const epi_args &ea, const u8 *w, const sum *part, i32 parts, i32 rows, i32 e, const epi_row &r, i32 i,
-                        i32 count, const epi_regs<VEC> &x)
+DEVICE void item_finish(const mma_args &a, const epi_args &ea, const u8 *w, const sum *part, i32 parts, i32 rows,
+                        i32 e, const epi_row &r, i32 i, i32 count, const epi_regs<VEC> &x)
 {
     const sum *from = part + e / (BN / VEC) * PITCH + e % (BN / VEC) * VEC;
     sum total[VEC] = {};
@@ -457,6 +460,9 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
 #if SM >= 90
     const u32 bars = shared + (u32)a.barriers_at;
     if (t < stages) {
+#if RING
+        barrier_init(bars + 8 * (stages + t), WM * WN);
+#endif
         /* Full when every thread's copies have arrived, and the bytes of a bulk copy. */
         barrier_init(bars + 8 * t, THREADS + (B_KIND == MMA_B_PACKED));
         barrier_init_fence();
@@ -531,14 +537,16 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
         const i32 i = r * KG + group, mine = slot + group;
 #if SM >= 90
         if (i < n) barrier_wait(bars + 8 * mine, parity);
+        const auto between = [&] {
 #if RING
-        if (r && (r - 1) * KG + stages < n) {
-            sync_block();               /* all have read the slots of the round before */
-            const i32 again = slot ? slot - KG : stages - KG;
+            /* The slots of the round before, when all have read them. */
+            const i32 next = (r - 1) * KG + stages, again = slot ? slot - KG : stages - KG;
+            if (!r) return;
 #pragma unroll 1
             for (i32 g = 0; g < KG; g++) {
-                const i32 step = (r - 1) * KG + stages + g;
+                const i32 step = next + g;
                 if (step >= n) break;
+                barrier_wait(bars + 8 * (stages + again + g), slot ? parity : parity ^ 1);
 #if B_KIND == MMA_B_PACKED
                 if (t == 0) {
                     barrier_expect(bars + 8 * (again + g), B_BYTES);
@@ -548,9 +556,10 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
 #endif
                 fill(step, again + g);
             }
-        }
 #endif
+        };
 #else
+        const auto between = [] {};
         if (r == 0) copy_wait<STAGES / KG - 1>();
         else copy_wait<(STAGES / KG > 2 ? STAGES / KG - 2 : 0)>();
         sync_block();
@@ -561,9 +570,13 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
             copy_commit();
         }
 #endif
-        if (i < n) step_run(acc, lane, shared + (u32)mine * A_BYTES, shared + b_at + (u32)mine * B_BYTES);
+        if (i < n) step_run(acc, lane, shared + (u32)mine * A_BYTES, shared + b_at + (u32)mine * B_BYTES, between);
 #if HAS_ZERO_W
         if (i < n && wn == 0) step_sums(x_sums, lane, shared + (u32)mine * A_BYTES);
+#endif
+#if SM >= 90 && RING
+        sync_warp();
+        if (lane_id() == 0) barrier_arrive(bars + 8 * (stages + mine));
 #endif
         slot += KG;
         if (RING && slot >= stages) {
