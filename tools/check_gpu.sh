@@ -62,7 +62,7 @@ under() {
     echo "$rows" | xargs -P "$jobs" -I ROW bash -c 'row=$1 tool=$2
         shift 2
         log=build/gpu/$tool-$row.log
-        if timeout 280 "$@" >"$log" 2>&1; then echo "ok $row"; else
+        if timeout 100 "$@" >"$log" 2>&1; then echo "ok $row"; else
             echo "FAIL $row under $tool ($log)"
             grep -E "^FAIL|^     |=========" "$log" | head -12
         fi' _ ROW "$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 3 $padding \
@@ -72,9 +72,10 @@ under() {
     ! grep -q '^FAIL' "build/gpu/$tool.out"
 }
 
+# Quick is for a machine that is there for minutes.
 case $mode in
-quick) tactics=(--tactics 1 --cases 40) cases=1 repeat=(--repeat 8 --cases 4 --tactics 1) ;;
-normal) tactics=(--tactics 4) cases=2 repeat=(--repeat 20 --cases 8 --tactics 2) ;;
+quick) tactics=(--tactics 1 --seconds 90) cases=1 repeat=(--repeat 8 --cases 4 --tactics 1 --seconds 40) ;;
+normal) tactics=(--tactics 4 --seconds 300) cases=2 repeat=(--repeat 20 --cases 8 --tactics 2 --seconds 100) ;;
 full) tactics=() cases=16 repeat=(--repeat 50 --cases 64) ;;
 esac
 anchors='mma|simt|attention|gemv|depthwise'
@@ -82,7 +83,7 @@ anchors='mma|simt|attention|gemv|depthwise'
 step build gpu_build
 step doctor gpu_doctor
 step unit gpu_unit
-step golden bash tests/golden/test_cuda_digits.sh
+step golden timeout 120 bash tests/golden/test_cuda_digits.sh
 step conformance conformance "${tactics[@]}"
 step streams conformance "${repeat[@]}"
 step memcheck under memcheck $cases 1 "$anchors"
@@ -92,6 +93,6 @@ if [ $mode = full ]; then
     step racecheck-all under racecheck 4 1 .
 fi
 if [ -n "$data" ]; then
-    step models run_models
+    step models run_models timeout 200
     step onnx-cuda run_backend_cases "$device" --against cpu
 fi

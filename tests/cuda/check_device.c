@@ -2,7 +2,7 @@
 /* check_device.c - CUDA's kernels on a GPU against the reference, on problem lines.
  *
  *     cuda_check_device [-v] [--gpu N] [--kernel NAME | --row NAME] [--tactics N] [--cases N] [--repeat N] [--separate]
- *                       [--jobs N] [--rows] [FILE | LINE ...]
+ *                       [--jobs N] [--seconds N] [--rows] [FILE | LINE ...]
  *
  * The lines, rows and data are those of test_emulated.c: each problem on every row that takes it (--kernel: whose name
  * has NAME in it; --row: whose name it is; --rows prints them, and the GPU), with its tactics (--tactics: the first so
@@ -17,7 +17,8 @@
  * time to time are counted.
  *
  * Codes are compiled first, all cores at once, into the kernel cache. Then so many processes (--jobs; 0: this one)
- * share the lines, so a kernel that kills its context or does not end takes one run with it. Exit status 77: no GPU. */
+ * share the lines, so a kernel that kills its context or does not end takes one run with it. --seconds: no line is
+ * begun after so many, and those that are left are counted. Exit status 77: no GPU. */
 #include "base/os.h"
 #include "case_lines.h"
 #include "cuda/kernels.h"
@@ -33,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { COMBOS = 65536, KERNELS = 128, WORKERS = 64, SECONDS = 60, STATUS_DEAD = 3 };
+enum { COMBOS = 65536, KERNELS = 128, WORKERS = 64, SECONDS = 30, STATUS_DEAD = 3, AT_ONCE = 1024 };
 static const double most_operations = 50e6;
 
 /* A row and a tactic for a line. */
@@ -66,6 +67,7 @@ typedef struct runner {
     case_rig rig;
     const char *gpu, *kernel_name, *row_name;
     uint32_t tactics, cases, jobs;
+    uint64_t end_ns; /* 0: no end */
     bool is_verbose;
     case_lines lines;
     const problem **problems;
@@ -109,6 +111,11 @@ static bool is_wanted(const runner *r, const kernel *k)
 {
     return k->where == KERNEL_ON_DEVICE && (!r->kernel_name || strstr(k->name, r->kernel_name)) &&
            (!r->row_name || !strcmp(k->name, r->row_name));
+}
+
+static bool is_over(const runner *r)
+{
+    return r->end_ns && os_time_ns() > r->end_ns;
 }
 
 static void report(runner *r, const combo *c, const char *why)
@@ -189,6 +196,7 @@ static int run_worker(runner *r, desk *own, uint32_t index, uint32_t first)
     }
     for (;;) {
         if (index >= r->work_count) {
+            if (is_over(r)) break;
             index = __sync_fetch_and_add(&r->board->next, 1);
             if (index >= r->work_count) break;
             first = r->work[index].first;
@@ -330,7 +338,8 @@ static void prepare_all(runner *r)
         tactics[i] = sink.at[c->tactic];
         use[i] = (kernel_use){ cuda_kernels[c->kernel], r->problems[c->line], &tactics[i] };
     }
-    prepare(r, use, r->combo_count);
+    for (uint32_t i = 0; i < r->combo_count && !is_over(r); i += AT_ONCE)
+        prepare(r, use + i, r->combo_count - i < AT_ONCE ? r->combo_count - i : AT_ONCE);
     free(use);
     free(tactics);
 }
@@ -391,6 +400,8 @@ static int run(runner *r)
     const double compile_s = (double)(middle - start) / 1e9, run_s = (double)(os_time_ns() - middle) / 1e9;
     for (uint32_t i = 0; i < cuda_kernels_count; i++)
         if (r->board->ran[i]) say("  %-24s %ld\n", cuda_kernels[i]->name, r->board->ran[i]);
+    const uint32_t left = r->board->next < r->work_count ? r->work_count - r->board->next : 0;
+    if (left) say("%u problems were not begun: the time was over\n", left);
     if (r->device.repeat) say("%ld results differ in bits from time to time\n", r->board->unsteady);
     say("%ld runs of %u problems, %ld failed (%s; %.0f s compiling, %.0f s running)\n", r->board->runs, r->work_count,
         r->board->failed, r->board->device_name, compile_s, run_s);
@@ -426,6 +437,8 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "--tactics") && has_next) r.tactics = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--cases") && has_next) r.cases = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--repeat") && has_next) r.device.repeat = (uint32_t)atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--seconds") && has_next)
+            r.end_ns = os_time_ns() + (uint64_t)atoi(argv[++i]) * 1000000000u;
         else if (!strcmp(argv[i], "--jobs") && has_next) r.jobs = (uint32_t)atoi(argv[++i]);
         else if (strchr(argv[i], ':') && strstr(argv[i], "->")) case_lines_add(&r.lines, argv[i]);
         else wrong = case_lines_read(&r.rig, argv[i], &r.lines);
