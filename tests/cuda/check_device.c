@@ -19,6 +19,7 @@
  * Codes are compiled first, all cores at once, into the kernel cache. Then so many processes (--jobs; 0: this one)
  * share the lines, so a kernel that kills its context or does not end takes one run with it. --seconds: no line is
  * begun after so many, and those that are left are counted. Exit status 77: no GPU. */
+#include "base/hash.h"
 #include "base/os.h"
 #include "case_lines.h"
 #include "cuda/kernels.h"
@@ -34,7 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { COMBOS = 65536, KERNELS = 128, WORKERS = 64, SECONDS = 30, STATUS_DEAD = 3, AT_ONCE = 1024 };
+enum { COMBOS = 65536, KERNELS = 128, WORKERS = 64, SECONDS = 30, STATUS_DEAD = 3, AT_ONCE = 128 };
 static const double most_operations = 50e6;
 
 /* A row and a tactic for a line. */
@@ -44,7 +45,7 @@ typedef struct combo {
 /* The combinations of a line: what a process takes at a time. */
 typedef struct work {
     uint32_t first, last;
-    double operations;
+    uint64_t mix; /* what orders them */
 } work;
 /* What a process is at. */
 typedef struct desk {
@@ -264,8 +265,7 @@ static bool plan_line(runner *r, uint32_t index, bool is_all)
         return false;
     }
     r->problems[index] = p;
-    const double operations = case_operations(p);
-    if (l->from && !is_all && operations > most_operations) return false;
+    if (l->from && !is_all && case_operations(p) > most_operations) return false;
     const uint32_t first = r->combo_count;
     for (uint32_t k = 0; k < cuda_kernels_count; k++) {
         const kernel *row = cuda_kernels[k];
@@ -279,7 +279,7 @@ static bool plan_line(runner *r, uint32_t index, bool is_all)
             r->combos[r->combo_count++] = (combo){ .line = index, .kernel = k, .tactic = t };
     }
     if (r->combo_count == first) return false;
-    r->work[r->work_count++] = (work){ first, r->combo_count, operations };
+    r->work[r->work_count++] = (work){ first, r->combo_count, hash64(l->at, strlen(l->at), 0) };
     return true;
 }
 
@@ -310,10 +310,11 @@ static void thin_out(runner *r)
     r->work_count = left;
 }
 
-static int by_operations(const void *a, const void *b)
+/* Mixed, so that what a time limit leaves out is a bit of everything. */
+static int by_mix(const void *a, const void *b)
 {
-    const double x = ((const work *)a)->operations, y = ((const work *)b)->operations;
-    return x < y ? 1 : x > y ? -1 : 0;
+    const uint64_t x = ((const work *)a)->mix, y = ((const work *)b)->mix;
+    return (x > y) - (x < y);
 }
 
 /* Compiles for these; where one of them does not compile, for the rest. Its run says what is wrong with it. */
@@ -326,20 +327,24 @@ static void prepare(runner *r, const kernel_use *use, uint32_t count)
     prepare(r, use + count / 2, count - count / 2);
 }
 
+/* In the order in which lines are run, for half of the time that there is: what is left is compiled when it is run. */
 static void prepare_all(runner *r)
 {
     kernel_use *use = calloc(r->combo_count + 1, sizeof *use);
     tactic *tactics = calloc(r->combo_count + 1, sizeof *tactics);
     if (!use || !tactics) exit(2);
-    for (uint32_t i = 0; i < r->combo_count; i++) {
-        const combo *c = &r->combos[i];
-        tactic_sink sink = { .count = 0 };
-        cuda_kernels[c->kernel]->tactics(r->problems[c->line], &r->board->target, &sink);
-        tactics[i] = sink.at[c->tactic];
-        use[i] = (kernel_use){ cuda_kernels[c->kernel], r->problems[c->line], &tactics[i] };
-    }
-    for (uint32_t i = 0; i < r->combo_count && !is_over(r); i += AT_ONCE)
-        prepare(r, use + i, r->combo_count - i < AT_ONCE ? r->combo_count - i : AT_ONCE);
+    uint32_t count = 0;
+    for (uint32_t w = 0; w < r->work_count; w++)
+        for (uint32_t i = r->work[w].first; i < r->work[w].last; i++, count++) {
+            const combo *c = &r->combos[i];
+            tactic_sink sink = { .count = 0 };
+            cuda_kernels[c->kernel]->tactics(r->problems[c->line], &r->board->target, &sink);
+            tactics[count] = sink.at[c->tactic];
+            use[count] = (kernel_use){ cuda_kernels[c->kernel], r->problems[c->line], &tactics[count] };
+        }
+    const uint64_t start = os_time_ns(), end = r->end_ns > start ? start + (r->end_ns - start) / 2 : start;
+    for (uint32_t i = 0; i < count && (!r->end_ns || os_time_ns() < end); i += AT_ONCE)
+        prepare(r, use + i, count - i < AT_ONCE ? count - i : AT_ONCE);
     free(use);
     free(tactics);
 }
@@ -390,7 +395,7 @@ static int run(runner *r)
     if (!r->problems || !r->work || !r->combos || cuda_kernels_count > KERNELS) return 2;
     for (uint32_t i = 0; i < r->lines.count; i++) (void)plan_line(r, i, is_all);
     if (r->cases) thin_out(r);
-    qsort(r->work, r->work_count, sizeof *r->work, by_operations);
+    qsort(r->work, r->work_count, sizeof *r->work, by_mix);
     const uint64_t start = os_time_ns();
     const int compiled = apart(r, compile);
     const uint64_t middle = os_time_ns();
