@@ -190,6 +190,24 @@ static const char *plan_misc(const problem *p, map_plan *m)
         if (p->in[0].rank < 2 || a->size < 1) return "no channels";
         if (inner != 1) m->inner_in = (uint8_t)inner;
         m->work = (double)a->size;
+    } else if (p->op == OP_dft) {
+        const attrs_dft *a = p->attrs;
+        map_define(m, "KIND", 3);
+        map_define(m, "AXIS", a->axis);
+        map_define(m, "INVERSE", a->inverse != 0);
+        map_define(m, "MIRRORED", a->inverse && a->onesided);
+        if (a->axis < 0 || a->axis + 1 >= (int64_t)p->in[0].rank || p->out[0].rank != p->in[0].rank)
+            return "no axis beside that of the parts";
+        m->work = (double)p->in[0].dim[a->axis].opt * 4;
+    } else if (p->op == OP_det) {
+        const uint32_t rank = p->in[0].rank;
+        if (rank < 2 || p->out[0].rank == 0) return "a single matrix";
+        const dim_range d = p->in[0].dim[rank - 1];
+        if (!problem_dim_is_static(d) || d.max < 1 || d.max > 6) return "matrices of more than 6 x 6";
+        map_define(m, "KIND", 4);
+        map_define(m, "SIDE", d.max);
+        map_define(m, "LEAD", rank - 2);
+        m->work = (double)(d.max * d.max * d.max);
     } else {
         const attrs_col2im *a = p->attrs;
         const uint32_t spatial = p->out[0].rank < 3 ? 0 : p->out[0].rank - 2u;
@@ -252,6 +270,8 @@ const char *map_plan_image(const problem *p, map_plan *m)
     case OP_roi_align: return plan_roi(p, m);
     case OP_affine_grid:
     case OP_lrn:
+    case OP_dft:
+    case OP_det:
     case OP_col2im: return plan_misc(p, m);
     case OP_deform_conv: return plan_deform(p, m);
     default: return NULL;
@@ -307,6 +327,15 @@ sinter_status map_fill(env *e, const problem *p, const map_plan *m, const void *
         return SINTER_OK;
     case MAP_MISC:
         if (p->op == OP_col2im) return fill_col2im(e, attrs, in, out, a);
+        if (p->op == OP_dft) {
+            const attrs_dft *own = attrs;
+            const int64_t bins = out->dim[own->axis], size = in->dim[own->axis];
+            const int64_t length = own->length.count ? own->length.at[0] : own->onesided && !own->inverse ? size : bins;
+            if (length < 1 || length > 1 << 29) return FAIL(e, INVALID_ARG, "dft: a length of %" PRId64, length);
+            a->k[0] = length;
+        }
+        if (p->op == OP_det && in->dim[in->rank - 2] != in->dim[in->rank - 1])
+            return FAIL(e, INVALID_ARG, "det: a matrix that is not square");
         if (p->op == OP_lrn) {
             const attrs_lrn *own = attrs;
             const int64_t channels = in->dim[1], size = own->size < 2 * channels + 1 ? own->size : 2 * channels + 1;

@@ -60,6 +60,18 @@ static bool is_rows(const problem *p)
     return true;
 }
 
+/* An axis that is repeated is two. */
+static uint32_t tile_axes(const problem *p)
+{
+    const attrs_tile *a = p->attrs;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < p->in[0].rank; i++) {
+        const bool is_kept = a->repeats.count > i && !a->repeats.is_dynamic && a->repeats.at[i] == 1;
+        count += (p->in[0].dim[i].max != 1 ? 1u : 0u) + (is_kept ? 0u : 1u);
+    }
+    return count;
+}
+
 static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
@@ -68,7 +80,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(sinter_dtype_bits(p->out[0].dtype) >= 8, "a type under a byte");
     REJECT_UNLESS(p->op == OP_concat || p->count_in == 1, "operands beyond those of the op");
     REJECT_UNLESS(p->op != OP_concat || p->count_in <= COPY_JOBS || is_rows(p), "more parts than one launch copies");
-    REJECT_UNLESS(p->op != OP_tile || p->out[0].rank <= 4, "a repetition of more than 4 axes");
+    REJECT_UNLESS(p->op != OP_tile || tile_axes(p) <= COPY_AXES, "a repetition of too many axes");
     for (uint32_t i = 0; i < p->count_in; i++) REJECT_UNLESS(p->in[i].dtype != SINTER_DTYPE_NONE, "an absent operand");
     return NULL;
 }

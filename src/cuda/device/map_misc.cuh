@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map_misc.cuh - KIND: 0 affine_grid, 1 lrn, 2 col2im. */
+/* map_misc.cuh - KIND: 0 affine_grid, 1 lrn, 2 col2im, 3 dft, 4 det of SIDE x SIDE. */
 
 template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], i32 n, epi_acc (&v)[V])
 {
@@ -34,6 +34,68 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
         const map_real scale = op_pow((map_real)p.f[0] + (map_real)p.f[1] * sum[i], (map_real)p.f[2]);
         v[i] = (epi_acc)((map_real)x[i] / scale);
     }
+#elif KIND == 3
+    /* k[0]: length. By definition, one sum a result. */
+    const i32 length = (i32)p.k[0];
+    i64 base = 0;
+#pragma unroll
+    for (int axis = 0; axis < RANK - 1; axis++)
+        if (axis != AXIS) base += c[axis] * p.in_step[0][axis];
+    const bool is_complex = p.in_dim[0][RANK - 1] == 2;
+    const bool is_imaginary = c[RANK - 1] == 1;
+    map_real sum = 0;
+    for (i32 j = 0, turn = 0; j < length; j++) {
+        const bool is_mirror = MIRRORED && j > length / 2;
+        const i32 place = is_mirror ? length - j : j;
+        map_real re = 0, im = 0;
+        if (place < p.in_dim[0][AXIS]) {
+            re = (map_real)in0_at(p, base + place * p.in_step[0][AXIS]);
+            if (is_complex) im = (map_real)in0_at(p, base + place * p.in_step[0][AXIS] + p.in_step[0][RANK - 1]);
+            if (is_mirror) im = -im;
+        }
+        /* The angle of turn / length of a circle, from the nearer side. */
+        const bool is_far = 2 * turn > length;
+        const map_real angle = (map_real)6.283185307179586477 * ((map_real)(is_far ? length - turn : turn) / (map_real)length);
+        const map_real x = op_cos(angle), up = op_sin(angle), y = is_far != (INVERSE != 0) ? -up : up;
+        /* y is the root's imaginary part, its sign turned. */
+        sum += is_imaginary ? im * x - re * y : re * x + im * y;
+        turn += c[AXIS];
+        if (turn >= length) turn -= length;
+    }
+    v[0] = (epi_acc)(INVERSE ? sum / (map_real)length : sum);
+#elif KIND == 4
+    double a[SIDE][SIDE], det = 1;
+    i64 base = 0;
+#pragma unroll
+    for (int axis = 0; axis < RANK; axis++)
+        if (axis < LEAD) base += c[axis] * p.in_step[0][axis];
+#pragma unroll
+    for (int i = 0; i < SIDE; i++)
+#pragma unroll
+        for (int j = 0; j < SIDE; j++) a[i][j] = (double)in0_at(p, base + i * p.in_step[0][LEAD] + j * p.in_step[0][LEAD + 1]);
+#pragma unroll
+    for (int i = 0; i < SIDE; i++) {
+        /* The largest of the column comes up, row by row, so that all places are constants. */
+#pragma unroll
+        for (int r = i + 1; r < SIDE; r++) {
+            const bool swaps = fabs(a[r][i]) > fabs(a[i][i]);
+            if (swaps) det = -det;
+#pragma unroll
+            for (int j = i; j < SIDE; j++) {
+                const double x = a[i][j], y = a[r][j];
+                a[i][j] = swaps ? y : x;
+                a[r][j] = swaps ? x : y;
+            }
+        }
+        det *= a[i][i];
+#pragma unroll
+        for (int r = i + 1; r < SIDE; r++) {
+            const double factor = a[i][i] == 0 ? 0 : a[r][i] / a[i][i];
+#pragma unroll
+            for (int j = i; j < SIDE; j++) a[r][j] -= factor * a[i][j];
+        }
+    }
+    v[0] = (epi_acc)det;
 #else
     /* k: blocks, dilations, strides, paddings, places, each of up to 4 axes; k[20]: elements of a block */
     map_real sum = 0;
