@@ -118,6 +118,10 @@ static double cost_of(const problem *p, depthwise_tactic x, const kernel_target 
     double bytes = 0;
     for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
     for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    /* Threads lie across channels: where those are not adjacent, each reads and writes sectors of its own. */
+    const problem_operand *const image[] = { &p->in[0], &p->out[0] };
+    for (uint32_t i = 0; i < 2; i++)
+        if (image[i]->order[image[i]->rank - 1] != 1 || image[i]->is_gapped) bytes += 7 * cuda_operand_bytes(image[i]);
     const double span = (x.pix - 1.0) * (double)g.stride[1] + (double)((g.kernel[1] - 1) * g.dilation[1]) + 1,
                  read = span < x.pix * (double)g.kernel[1] ? span : x.pix * (double)g.kernel[1],
                  taps = (double)(g.kernel[0] * g.kernel[1]);
@@ -130,9 +134,8 @@ static double cost_of(const problem *p, depthwise_tactic x, const kernel_target 
     if (lines / fill > most) most = lines / fill;
     if (work / fill > most) most = work / fill;
     /* The kernel asks for so many rows of the image at once. */
-    const double most_rows = span * 4 * (double)g.kernel[0] <= 100 ? (double)g.kernel[0]
-                             : span <= 12                          ? floor(25 / span)
-                                                                   : 1;
+    const double rows = span * 4 * (double)g.kernel[0] <= 100 ? (double)g.kernel[0] : span <= 12 ? floor(25 / span) : 1;
+    const double most_rows = is_vector(p) ? rows : 1;
     const double chain = ceil((double)g.kernel[0] / most_rows) * 600 + x.pix * 40;
     return 1500 + chain + most * 1e9;
 }
@@ -241,7 +244,8 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     const geometry g = geometry_of(p, p->attrs);
     c->source = "depthwise.cu";
     c->entry = "depthwise";
-    c->may_spill = g.kernel[1] > 5 || (x.pix > 4 && g.kernel[1] > 3) || (p->epilogue && p->epilogue->count > 12);
+    c->may_spill =
+        !is_vector(p) || g.kernel[1] > 5 || (x.pix > 4 && g.kernel[1] > 3) || (p->epilogue && p->epilogue->count > 12);
     cuda_code_define(c, "KH", g.kernel[0]);
     cuda_code_define(c, "KW", g.kernel[1]);
     cuda_code_define(c, "STRIDE_W", g.stride[1]);

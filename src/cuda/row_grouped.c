@@ -130,6 +130,10 @@ static double cost_of(const problem *p, grouped_tactic x, const kernel_target *t
     double bytes = 0;
     for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
     for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    /* Threads lie across channels: where those are not adjacent, each reads and writes sectors of its own. */
+    const problem_operand *const image[] = { &p->in[0], &p->out[0] };
+    for (uint32_t i = 0; i < 2; i++)
+        if (image[i]->order[image[i]->rank - 1] != 1 || image[i]->is_gapped) bytes += 7 * cuda_operand_bytes(image[i]);
     const double terms = (double)(g.kernel[0] * g.kernel[1] * p->in[1].dim[1].max);
     /* What the first cache gives: 64 bytes a clock and multiprocessor; a load of shared memory for 2 * pix products. */
     const double size = unit_of(p) > 1 ? sinter_dtype_bits(p->in[0].dtype) / 8.0 : 16,

@@ -234,11 +234,13 @@ static double cost_of(const problem *p, const simt *s, simt_tactic x, const kern
     for (uint32_t k = 0; k < 2; k++)
         share *= s->side[k].mode == MODE_ELEMENT ? 0.6 : s->side[k].mode == MODE_VECTOR ? 0.85 : 1;
     if (!dtype_is_float(s->sum)) share *= 0.8;
+    if (!s->is_quad) share *= 0.93; /* results are stored one at a time */
     const double work = a_unit * 2 * e->m * e->n * slices * e->k / (rate_of(s->sum, t) / units * share),
                  chain = a_unit / (a_unit < most ? a_unit : most) * slices * (700e-9 / (stages_of(s, e) - 1));
     double bytes = 0, split = 0;
     for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
     for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    if (!s->is_quad) bytes += 0.5 * cuda_operand_bytes(&p->out[0]);
     if (x.mode == SPLIT_CLUSTER) split = 700;
     if (x.mode == SPLIT_WORKSPACE) {
         split = 2500;

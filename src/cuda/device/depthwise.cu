@@ -19,7 +19,7 @@ enum {
 /* Registers that a thread needs to have all its loads under way, and so the blocks to ask for. */
 enum {
     /* Rows of the image that are asked for together. */
-    HELD = KH * SPAN * 4 <= 100 ? KH : SPAN * 4 <= 50 ? 100 / (SPAN * 4) : 1,
+    HELD = !X_VECTOR ? 1 : KH * SPAN * 4 <= 100 ? KH : SPAN * 4 <= 50 ? 100 / (SPAN * 4) : 1,
     REGISTERS = (PIX + KW + 1) * V + HELD * SPAN * 4 + 40,
     FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
 };
