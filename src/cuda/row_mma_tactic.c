@@ -89,7 +89,7 @@ static double divided(double a, double b)
 static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t, double bytes)
 {
     const mma_tile *x = &tiles[t->tile];
-    const double launch = 1000, latency = 700, finish = 300, meeting = 800;
+    const double launch = 1000, latency = 700, meeting = 500;
     const double blocks = divided((double)s->rows, x->bm) * divided((double)s->cols, x->bn) * (double)s->batch *
                           (double)(1 << t->split_log);
     uint32_t at;
@@ -110,9 +110,11 @@ static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t
     if (s->a_vec < s->chunk) step += x->bm * 8.0 / 256 * (s->chunk / s->a_vec) * 4 / m->ghz;
     double busy = step * together;
     if (steps > t->stages && latency / t->stages > busy) busy = latency / t->stages;
-    const double parts = (double)(x->kg << t->split_log);
-    double total =
-        waves * (latency + finish + (t->split_log ? meeting : 0) + parts * 15) + each / together * steps * busy;
+    /* Sums go through shared memory, to other blocks of a cluster at a fraction of its speed. */
+    const double sums = x->bm * x->bn * 4.0 * x->kg, parts = (double)(x->kg << t->split_log);
+    const double finish =
+        150 + parts * 15 + sums / 128 / m->ghz + (t->split_log ? meeting + sums / 32 / m->ghz : sums / 128 / m->ghz);
+    double total = waves * (latency + finish) + each / together * steps * busy;
     /* With several blocks at once one's latencies hide behind another's work. */
     if (waves > 2 && resident > 1) total -= (waves - 2) * 0.5 * (latency + finish);
     const double memory = bytes / m->bandwidth;
@@ -183,10 +185,17 @@ void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out
                 }
             }
         }
-    const uint32_t first = out->count, most = count < 11 ? count : 11;
-    for (uint32_t i = 0; i < most; i++) memcpy(&out->at[out->count++], &list[i].t, sizeof(tactic));
-    /* Where the next kernel is let in depends on what waits beside what: measured, not guessed. */
-    for (uint32_t i = 0; is_hopper && i < 5 && i < most; i++) {
+    /* One of each tile and split, of the best two with other slots, too. Where the next kernel is let in depends on
+     * what waits beside what, and matters where kernels are short: measured, not guessed. */
+    const uint32_t first = out->count;
+    for (uint32_t i = 0; i < count && out->count - first < 11; i++) {
+        uint32_t seen = 0;
+        for (uint32_t k = 0; k < i; k++)
+            seen += list[k].t.tile == list[i].t.tile && list[k].t.split_log == list[i].t.split_log;
+        if (seen == 0 || (seen == 1 && i < 4)) memcpy(&out->at[out->count++], &list[i].t, sizeof(tactic));
+    }
+    const uint32_t most = out->count - first, again = list[0].cost > 15000 ? 1 : 5;
+    for (uint32_t i = 0; is_hopper && i < again && i < most; i++) {
         mma_tactic t;
         memcpy(&t, &out->at[first + (i < 3 ? i : i - 3)], sizeof t);
         t.trigger = i < 3 ? 3 : 1;
