@@ -159,7 +159,7 @@ static const char *bind_operands(runner *r, const kernel *k, const tactic *t, ca
             memcpy(b->in[i].data, at, packed);
         } else {
             b->in[i] = memory_make(x->in_size[i], shift_of(&p->in[i]));
-            memcpy(b->in[i].data, x->in[i].data, x->in_size[i]);
+            if (x->in_size[i]) memcpy(b->in[i].data, x->in[i].data, x->in_size[i]);
             if (p->in[i].is_const) b->view_in[i].data = x->in[i].data;
         }
         b->in_at[i] = b->in[i].data;
@@ -190,7 +190,7 @@ static const char *check_results(runner *r, const kernel *k, case_trial *x, boun
     if (b->workspace.size && !memory_holds(&b->workspace)) return "wrote beyond the workspace";
     for (uint32_t i = 0; i < p->count_in; i++) {
         if (p->in[i].dtype == SINTER_DTYPE_NONE || p->in[i].is_const) continue;
-        if (!memory_holds(&b->in[i]) || memcmp(b->in[i].data, x->in[i].data, x->in_size[i]) != 0) {
+        if (!memory_holds(&b->in[i]) || (x->in_size[i] && memcmp(b->in[i].data, x->in[i].data, x->in_size[i]) != 0)) {
             (void)snprintf(why, size, "wrote into input %u", i);
             return why;
         }
@@ -539,6 +539,8 @@ int main(int argc, char **argv)
         (void)case_lines_read_folder(&r.rig, "tests/cuda/cases", &lines);
     }
     take_lines(&r, &lines);
+    free(lines.at);
+    r.failed = r.totals->failed;
     const bool is_all = r.is_named || test_is_full();
     /* Kernels are compiled without sanitizers, which have the rows to look at and not much else. */
     run_on(&r, sm ? sm : 90, is_all ? COMBOS : ASAN_REDZONE ? CODES_OLDER : CODES_QUICK);
