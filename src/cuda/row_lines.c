@@ -518,6 +518,13 @@ static uint32_t count_loads(const expr *x)
     return n;
 }
 
+/* Is the innermost axis whole vectors, whatever its size? */
+static bool is_exact(const lines *l, uint32_t vector)
+{
+    const dim_range d = l->in[0].dim[l->inner];
+    return (problem_dim_is_static(d) ? d.max : d.divisor) % vector == 0;
+}
+
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
@@ -535,6 +542,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "ACC", acc_of(p));
     cuda_code_define(c, "X_TYPE", line_type_of(input_type(p)));
     cuda_code_define(c, "X_DENSE", !p->in[0].is_gapped);
+    cuda_code_define(c, "EXACT", is_exact(&l, x.vector));
     cuda_code_define(c, "RANK", l.rank);
     cuda_code_define(c, "KEPT", kept_count);
     cuda_code_define(c, "KEPT_AXES", axes_word(l.kept, kept_count));

@@ -280,7 +280,7 @@ KERNEL void __launch_bounds__(BLOCK) columns(const __grid_constant__ line_args a
     spot_kept(a, row, line);
     line.i = (tile * TX + (i32)tx) * VECTOR;
     line.x += line.i * (X_DENSE ? 1 : a.step);
-    const i32 n = smaller(VECTOR, a.inner - line.i);
+    const i32 n = EXACT ? line.i < a.inner ? VECTOR : 0 : smaller(VECTOR, a.inner - line.i);
     grid_wait();
     if (TRIGGER == 1) grid_trigger();
     if (ITEMS) whole(a, e PRO_PASS, line, n, tx, ty);

@@ -4,7 +4,7 @@
  *
  * -DOP, -DACC, -DX_TYPE: enums of line_args.h. -DRANK axes; -DKEPT, -DGONE of them in lists (-DKEPT_AXES, -DGONE_AXES:
  * four bits each, first lowest), -DINNER: the one along which vectors of -DV are read. -DPRO: input 0 comes from a
- * program. -DX_DENSE: the input's innermost elements are adjacent. */
+ * program. -DX_DENSE: the input's innermost elements are adjacent. -DEXACT: the innermost axis is whole vectors. */
 #ifndef LINE_CUH
 #define LINE_CUH
 
@@ -119,12 +119,18 @@ template <int N> DEVICE void line_read(const line_args &a PRO_TYPE, const spot &
     for (int u = 0; u < N; u++) w[u] = 0;
     if (n > 0) {
         pro_begin(q, r, s.at);
-        pro_run<N>(q, r, s.i, n, w);
+        pro_run<N>(q, r, s.i, EXACT ? N : n, w);
     }
 #pragma unroll
     for (int u = 0; u < N; u++) v[u] = u < n ? (acc)w[u] : 0;
 #else
     const element *x = (const element *)a.x + s.x;
+    if (EXACT && n <= 0) {
+#pragma unroll
+        for (int u = 0; u < N; u++) v[u] = 0;
+        return;
+    }
+    if (EXACT) n = N;
     if (X_DENSE && N > 1 && n >= N) {
         const vec<element, N> w = *(const vec<element, N> *)x;
 #pragma unroll
@@ -317,7 +323,7 @@ template <int N> DEVICE void line_store(const epi_args &e, const spot &s, i32 n,
 #pragma unroll
     for (int u = 0; u < N; u++) w[u] = (epi_acc)v[u];
     epi_begin(e, r, s.at);
-    epi_run<N>(e, r, s.i, n, w);
+    epi_run<N>(e, r, s.i, EXACT ? N : n, w);
 }
 
 #endif

@@ -46,7 +46,7 @@ DEVICE i32 place(const line_args &a, const spot &row, i32 c, i32 end, spot &s)
     }
     s.i = i * VECTOR;
     s.x += X_DENSE ? s.i : s.i * a.step;
-    return c < end ? smaller(VECTOR, a.inner - s.i) : 0;
+    return c < end ? EXACT ? VECTOR : smaller(VECTOR, a.inner - s.i) : 0;
 }
 
 DEVICE acc first_of(const line_args &a PRO_TYPE, const spot &row)
@@ -87,7 +87,7 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &ro
         epi_row r;
         place(a, row, lane + k * STRIDE, a.count, s);
         epi_begin(e, r, s.at);
-        if (n[k] > 0) epi_fetch<VECTOR>(e, r, s.i, n[k], x[k]);
+        if (n[k] > 0) epi_fetch<VECTOR>(e, r, s.i, EXACT ? VECTOR : n[k], x[k]);
     }
 #endif
     if (TRIGGER == 2) grid_trigger();
@@ -150,7 +150,7 @@ DEVICE void whole(const line_args &a, const epi_args &e PRO_TYPE, const spot &ro
 #pragma unroll
         for (int u = 0; u < VECTOR; u++) y[u] = (epi_acc)v[k][u];
         epi_begin(e, w, s.at);
-        epi_apply<VECTOR>(e, w, s.i, n[k], x[k], y);
+        epi_apply<VECTOR>(e, w, s.i, EXACT ? VECTOR : n[k], x[k], y);
 #else
         line_store<VECTOR>(e, s, n[k], v[k]);
 #endif
