@@ -16,6 +16,29 @@ DEVICE pool_axis pool_taps(i32 at, i32 size, i32 kernel, i32 stride, i32 dilatio
     return x;
 }
 
+/* One tap, the element at `from` whose number in its plane is `here`, into the results so far. */
+template <int V>
+DEVICE void pool_add(const map_args &p, i64 from, i64 here, bool is_inside, i32 n, in0_t (&best)[V], i64 (&place)[V])
+{
+    in0_t own[V];
+    in0_vector<V>(p, from, n, own);
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+#if POOL == 0
+        const bool is_better = own[i] > best[i] || (own[i] != own[i] && best[i] == best[i]);
+        if (is_better) best[i] = own[i];
+#if HAS_INDEX
+        if (is_better || place[i] < 0) place[i] = here;
+#endif
+#elif POOL == 1
+        best[i] += is_inside ? own[i] : (in0_t)0;
+#else
+        const in0_t size = is_inside ? op_abs(own[i]) : (in0_t)0;
+        best[i] += POWER == 1 ? size : POWER == 2 ? size * size : op_pow(size, (in0_t)POWER);
+#endif
+    }
+}
+
 template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], i32 n, epi_acc (&v)[V])
 {
     constexpr i32 kernel[3] = { K0, K1, K2 }, stride[3] = { S0, S1, S2 }, dilation[3] = { D0, D1, D2 };
@@ -45,35 +68,36 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
         best[i] = POOL == 0 ? (in0_t)LEAST : (in0_t)0;
         place[i] = -1;
     }
+#if K0 * K1 * K2 <= 16
+    /* Small windows: all at once, those outside read an element inside, which changes no maximum and counts nothing. */
+    if (count > 0) {
+#pragma unroll
+        for (int t = 0; t < K0 * K1 * K2; t++) {
+            const i32 tap[3] = { t / (K1 * K2), t / K2 % K1, t % K2 };
+            i32 at[3];
+            bool is_inside = true;
+#pragma unroll
+            for (int k = 0; k < 3; k++) {
+                const i32 near = larger(taps[k].first, smaller(tap[k], taps[k].last - 1));
+                is_inside = is_inside && near == tap[k];
+                at[k] = taps[k].start + near * dilation[k];
+            }
+            pool_add<V>(p, base + at[0] * step[0] + at[1] * step[1] + at[2] * step[2],
+                        at[0] * p.k[0] + at[1] * p.k[1] + at[2] * p.k[2], POOL == 0 || is_inside, n, best, place);
+        }
+    }
+#else
     for (i32 z = taps[0].first; z < taps[0].last; z++) {
         for (i32 y = taps[1].first; y < taps[1].last; y++) {
-#pragma unroll 3
+#pragma unroll 4
             for (i32 x = taps[2].first; x < taps[2].last; x++) {
                 const i32 at[3] = { taps[0].start + z * D0, taps[1].start + y * D1, taps[2].start + x * D2 };
-                in0_t own[V];
-                in0_vector<V>(p, base + at[0] * step[0] + at[1] * step[1] + at[2] * step[2], n, own);
-#if HAS_INDEX
-                const i64 here = (at[0] * p.k[0] + at[1] * p.k[1]) + at[2] * p.k[2];
-#endif
-#pragma unroll
-                for (int i = 0; i < V; i++) {
-                    if (POOL == 0) {
-                        const bool is_better = own[i] > best[i] || (own[i] != own[i] && best[i] == best[i]);
-                        if (is_better) best[i] = own[i];
-#if HAS_INDEX
-                        if (is_better || place[i] < 0) place[i] = here;
-#endif
-                    } else if (POOL == 1) {
-                        best[i] += own[i];
-                    }
-#if POOL == 2
-                    const in0_t size = op_abs(own[i]);
-                    best[i] += POWER == 1 ? size : POWER == 2 ? size * size : op_pow(size, (in0_t)POWER);
-#endif
-                }
+                pool_add<V>(p, base + at[0] * step[0] + at[1] * step[1] + at[2] * step[2],
+                            at[0] * p.k[0] + at[1] * p.k[1] + at[2] * p.k[2], true, n, best, place);
             }
         }
     }
+#endif
 #pragma unroll
     for (int i = 0; i < V; i++) {
         if (POOL == 1) {
