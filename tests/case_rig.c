@@ -58,6 +58,17 @@ static size_t operand_view(const problem_operand *o, size_t pitch, view *v)
     return ((size_t)stride * sinter_dtype_bits(o->dtype) + 7) / 8;
 }
 
+/* Numbers that must lie in 0 to below the limit; 0: any will do. */
+static int64_t places(const problem *p, uint32_t input)
+{
+    int64_t count = 1;
+    if (input != 1 || (p->op != OP_max_unpool && p->op != OP_reverse_sequence)) return 0;
+    if (p->op == OP_reverse_sequence)
+        return p->in[0].dim[((const attrs_reverse_sequence *)p->attrs)->time_axis].opt + 1;
+    for (uint32_t i = 0; i < p->out[0].rank; i++) count *= p->out[0].dim[i].opt;
+    return count;
+}
+
 static void fill(case_rig *r, const problem *p, uint32_t input, const view *v, case_data kind)
 {
     int64_t i[SINTER_RANK_MAX] = { 0 };
@@ -75,6 +86,7 @@ static void fill(case_rig *r, const problem *p, uint32_t input, const view *v, c
         if (is_index) view_store_i64(v, at, (int64_t)(u * 2 * (double)limit) - limit);
         else if (is_box) view_store_f64(v, at, i[1] < 2 ? u * 10 - 3 : u * 20); /* some reach out of the image */
         else if (p->op == OP_roi_align && input == 2) view_store_i64(v, at, (int64_t)(u * (double)p->in[0].dim[0].opt));
+        else if (places(p, input)) view_store_i64(v, at, (int64_t)(u * (double)places(p, input)));
         else if (v->dtype == SINTER_DTYPE_BOOL) view_store_i64(v, at, u < 0.6);
         else if (!dtype_is_float(v->dtype))
             view_store_i64(v, at, (int64_t)(u * 9) - (dtype_is_signed(v->dtype) ? 4 : 0));

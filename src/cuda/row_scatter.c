@@ -25,6 +25,7 @@ static int64_t kind_of(const problem *p)
 /* Operands by name: tensor_scatter has its update before its indices. */
 static uint32_t updates_of(const problem *p)
 {
+    if (p->op == OP_max_unpool) return 0;
     return p->op == OP_tensor_scatter ? 1 : 2;
 }
 static uint32_t indices_of(const problem *p)
@@ -45,7 +46,10 @@ static int64_t places_of(const problem *p, bool at_most)
 static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
-    REJECT_UNLESS(p->op == OP_scatter_elements || p->op == OP_scatter_nd || p->op == OP_tensor_scatter, "no scatter");
+    REJECT_UNLESS(p->op == OP_scatter_elements || p->op == OP_scatter_nd || p->op == OP_tensor_scatter ||
+                      p->op == OP_max_unpool,
+                  "no scatter");
+    REJECT_UNLESS(p->op != OP_max_unpool || places_of(p, true) <= (int64_t)1 << 28, "a result of too many elements");
     REJECT_UNLESS(!p->prologue && !p->epilogue, "a scatter with a program");
     const sinter_dtype dtype = p->out[0].dtype;
     REJECT_UNLESS(sinter_dtype_bits(dtype) >= 8, "a type under a byte");
@@ -60,7 +64,7 @@ static const char *reject(const problem *p, const kernel_target *t)
         REJECT_UNLESS(x->rank > 0 && problem_dim_is_static(x->dim[x->rank - 1]), "tuples of a length that varies");
         REJECT_UNLESS(x->dim[x->rank - 1].max <= (int64_t)p->out[0].rank, "tuples longer than the rank");
     }
-    REJECT_UNLESS(p->op == OP_tensor_scatter || p->in[2].rank > 0, "a scalar");
+    REJECT_UNLESS(p->in[updates_of(p)].rank > 0, "a scalar");
     REJECT_UNLESS(p->out[0].rank > 0, "a scalar");
     return NULL;
 }
@@ -70,6 +74,7 @@ static bool mode_fits(const problem *p, uint32_t mode)
     const int64_t kind = kind_of(p);
     const sinter_dtype dtype = p->out[0].dtype;
     const uint32_t bits = sinter_dtype_bits(dtype);
+    if (p->op == OP_max_unpool) return mode == MODE_WINNERS;
     switch (mode) {
     case MODE_LINES: return p->op != OP_tensor_scatter;
     case MODE_WINNERS:
@@ -134,6 +139,11 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 {
     (void)target;
     if (index > (t->at[0] == MODE_WINNERS ? 3u : 1u)) return false;
+    if (p->op == OP_max_unpool) {
+        /* Nothing is copied first. */
+        if (index > 2) return false;
+        index++;
+    }
     if (index == 0) {
         copy_code(c);
         return true;
@@ -157,6 +167,8 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         cuda_code_define(c, "OP", 1);
         cuda_code_define(c, "LEAD", lead_of(p));
         cuda_code_define(c, "TUPLE", p->in[1].dim[lead_of(p)].max);
+    } else if (p->op == OP_max_unpool) {
+        cuda_code_define(c, "OP", 3);
     } else {
         cuda_code_define(c, "OP", 2);
         cuda_code_define(c, "AXIS", ((const attrs_tensor_scatter *)p->attrs)->axis);
@@ -211,13 +223,18 @@ static sinter_status phase(env *e, const problem *p, cuda_record *r, uint32_t in
     if (has_indices) CUDA_PATCH(r, a, indices, PATCH_IN, x);
     CUDA_PATCH(r, a, fault, PATCH_FAULT, 0);
     CUDA_PATCH(r, a, step, PATCH_STEP, 0);
-    if (index_of_code != 1 || places == -2) CUDA_PATCH(r, a, winners, PATCH_WORKSPACE, 0);
+    if (index_of_code != 1 || places == -2 || p->op == OP_max_unpool) CUDA_PATCH(r, a, winners, PATCH_WORKSPACE, 0);
     return SINTER_OK;
 }
 
 static sinter_status check_shapes(env *e, const problem *p, const view *in, const view *out)
 {
     const view *u = &in[updates_of(p)];
+    if (p->op == OP_max_unpool) {
+        bool is_same = in[0].rank == in[1].rank && in[0].rank == out->rank;
+        for (uint32_t i = 0; is_same && i < out->rank; i++) is_same = in[0].dim[i] == in[1].dim[i];
+        return is_same ? SINTER_OK : FAIL(e, INVALID_ARG, "max_unpool: the shapes of input and indices differ");
+    }
     bool fits = in[0].rank == out->rank;
     for (uint32_t i = 0; fits && i < out->rank; i++) fits = in[0].dim[i] == out->dim[i];
     if (p->op == OP_scatter_elements) {
@@ -248,6 +265,17 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     cuda_record *r = record;
     memset(r, 0, sizeof *r);
     TRY(check_shapes(e, p, in, out));
+    if (p->op == OP_max_unpool) {
+        const int64_t count = view_count(out);
+        TRY(phase(e, p, r, 2, in, out, 0, 0, count));
+        TRY(phase(e, p, r, 1, in, out, 0, 0, -1));
+        TRY(phase(e, p, r, 0, in, out, 0, 0, count));
+        /* The last goes over the result. */
+        const cuda_launch *l = &r->at[r->count - 1];
+        struct scatter_args *a = (struct scatter_args *)(r->args + l->param[0].at);
+        for (uint32_t i = 0; i < out->rank; i++) a->dim[i] = cuda_fast_div(out->dim[i]);
+        return SINTER_OK;
+    }
     TRY(copy_launch(e, r, 0, 0, &p->in[0], &p->out[0], &in[0], &out[0]));
     uint32_t first = 0, last = 0;
     if (p->op == OP_scatter_elements) {

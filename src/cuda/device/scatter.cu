@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scatter.cu - updates of what was copied before, with the result of doing them one after the other.
  *
- * OP: 0 scatter_elements along AXIS, 1 scatter_nd of tuples of TUPLE numbers, LEAD axes of them, 2 tensor_scatter.
+ * OP: 0 scatter_elements along AXIS, 1 scatter_nd of tuples of TUPLE numbers, LEAD axes of them, 2 tensor_scatter,
+ * 3 max_unpool, whose result is zero where no update names it: PHASE 2 goes over the result.
  * MODE says how order is kept: 0: a thread does all updates that can meet in one place; 1: all at once, where the last
  * update that names a place was found before (PHASE 0 clears, PHASE 1 finds, PHASE 2 writes); 2: all at once, by
  * exchange, for operations that may come in any order; 3: no two updates meet. KIND: 0 set, 1 add, 2 mul, 3 max, 4 min.
@@ -90,6 +91,19 @@ DEVICE bool scatter_place(const scatter_args &p, const i32 (&u)[URANK], bool tel
     }
 #pragma unroll
     for (int k = LEAD; k < URANK; k++) to += u[k] * p.out_step[k - LEAD + TUPLE];
+#elif OP == 3
+    i64 limit = 1;
+#pragma unroll
+    for (int k = 0; k < RANK; k++) {
+        at += u[k] * p.index_step[k];
+        number = number * p.update_dim[k] + u[k];
+        limit *= p.out_dim[k];
+    }
+    place = index = scatter_index(p, at);
+    if (index < 0 || index >= limit) {
+        report_fault(p.fault, p.step, number, index, limit);
+        return false;
+    }
 #else
     const i64 limit = p.out_dim[AXIS], length = p.update_dim[AXIS];
     i64 start = 0;
@@ -107,6 +121,31 @@ DEVICE bool scatter_place(const scatter_args &p, const i32 (&u)[URANK], bool tel
 #endif
     return true;
 }
+
+#if OP == 3
+/* The element of the result at u, of the update that won it. */
+DEVICE void scatter_back(const scatter_args &p, const i32 (&u)[URANK])
+{
+    i64 to = 0, place = 0, from = 0;
+#pragma unroll
+    for (int k = 0; k < RANK; k++) {
+        to += u[k] * p.out_step[k];
+        place = place * p.out_dim[k] + u[k];
+    }
+    u32 rest = ((const u32 *)p.winners)[place];
+    if (rest == 0) {
+        scatter_store(p, to, 0);
+        return;
+    }
+    rest--;
+#pragma unroll
+    for (int k = RANK - 1; k >= 0; k--) {
+        from += rest % (u32)p.update_dim[k] * p.update_step[k];
+        rest /= (u32)p.update_dim[k];
+    }
+    scatter_store(p, to, scatter_value(p.updates, from));
+}
+#endif
 
 DEVICE void scatter_one(const scatter_args &p, const i32 (&u)[URANK], bool tells)
 {
@@ -170,6 +209,8 @@ KERNEL void scatter(const __grid_constant__ scatter_args p)
         if (seen == old) break;
         old = seen;
     }
+#elif OP == 3
+    scatter_back(p, own);
 #elif MODE == 0
     for (u32 i = 0; i < p.walk; i++) {
 #if OP == 0
