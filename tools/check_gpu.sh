@@ -19,6 +19,7 @@ gpu_build() {
     fi
     build build gcc "sinter_cli sinter_fake_cuda sinter_odd_cuda cuda_check_device unit_test_cuda_driver unit_test_cuda_compile \
         unit_test_cuda_compile_threads unit_test_cuda_device unit_test_cuda_program unit_test_cuda_threads \
+        unit_test_cuda_engine unit_test_cuda_engine_threads \
         unit_test_rules" -DCMAKE_BUILD_TYPE=Release
 }
 

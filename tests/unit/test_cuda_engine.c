@@ -3,6 +3,7 @@
  * back, whichever of its calls fails, and what it demands of its callers is kept. */
 #include "cuda_fake.h"
 #include "faulty.h"
+#include "places.h"
 #include "samples.h"
 #include "test.h"
 
@@ -107,7 +108,9 @@ static void the_first_run_is_like_the_others(void)
     const sinter_build_options wanted = {
         .struct_size = sizeof wanted, .tune = SINTER_TUNE_OFF, .device = SINTER_DEVICE_CUDA, .kernel_cache = ""
     };
-    CHECK_EQ(sinter_build_file(SINTER_SOURCE_DIR "/examples/digits/digits.onnx", &wanted, &file, &error), SINTER_OK);
+    char digits[4096];
+    (void)snprintf(digits, sizeof digits, "%s/examples/digits/digits.onnx", PLACE_SOURCE_DIR);
+    CHECK_EQ(sinter_build_file(digits, &wanted, &file, &error), SINTER_OK);
     const sinter_engine_options o = { .struct_size = sizeof o, .trust_code = 1, .kernel_cache = "" };
     if (!CHECK_EQ(sinter_engine_load_memory(file.data, file.size, &o, &g, &error), SINTER_OK)) return;
     CHECK_EQ(sinter_context_create(g, NULL, &c, &error), SINTER_OK);
