@@ -17,6 +17,9 @@ static dim_range fixed(int64_t n)
     return (dim_range){ n, n, n, n };
 }
 
+/* Stands for sizes and strides without a bound: far too much, and products with attributes do not overflow. */
+static const int64_t unbounded = (int64_t)1 << 40;
+
 void contract_views(const problem *p, contract_at at, view in[4], view *out)
 {
     for (uint32_t i = 0; i < 5; i++) {
@@ -29,9 +32,9 @@ void contract_views(const problem *p, contract_at at, view in[4], view *out)
         int64_t stride = 1;
         for (uint32_t k = o->rank; k-- > 0;) {
             const uint32_t axis = o->order[k];
-            v->dim[axis] = at == CONTRACT_OPT ? o->dim[axis].opt : o->dim[axis].max;
+            v->dim[axis] = i64_min(at == CONTRACT_OPT ? o->dim[axis].opt : o->dim[axis].max, unbounded);
             v->stride[axis] = stride;
-            if (!i64_mul(stride, i64_max(v->dim[axis], 1), &stride)) stride = INT64_MAX;
+            if (!i64_mul(stride, i64_max(v->dim[axis], 1), &stride) || stride > unbounded) stride = unbounded;
         }
     }
 }

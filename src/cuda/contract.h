@@ -3,8 +3,8 @@
  *
  *   D[batch, left, right] = sum over depth of in0[batch, left, depth] * in1[batch, right, depth]
  *
- * Each of the four roles is a few axes, innermost last, by which the two operands step with a stride (0: repeated). In a
- * convolution in0 is a window: its left axes are (image, positions…), depth is (taps…, channel). A transposed
+ * Each of the four roles is a few axes, innermost last, by which the two operands step with a stride (0: repeated). In
+ * a convolution in0 is a window: its left axes are (image, positions…), depth is (taps…, channel). A transposed
  * convolution is a convolution for each phase of its stride: the first batch axes are the phases. What depends on the
  * problem alone (which axes there are, what they are of) is the same whatever the views. */
 #ifndef CUDA_CONTRACT_H
@@ -21,7 +21,7 @@ typedef struct contract_axis {
     int64_t   size;
     dim_range range;                /* what the problem knows of the size */
     bool      has[2];               /* the operand steps along it */
-    int8_t    of[2];                /* axis of the operand that it is, one element a step; -1: another step, several, none */
+    int8_t    of[2];                /* axis of the operand, one element a step; -1: another step, several, none */
     int64_t   stride[2], zero[2];   /* elements, of operands and of their zero points */
     int8_t    out;                  /* axis of the result whose coordinate it moves; -1: none */
     int64_t   out_step;

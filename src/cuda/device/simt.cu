@@ -13,8 +13,8 @@
  * Operands are copied asynchronously in 16-byte units (MODE_ASYNC), or pass through registers: 16 bytes (MODE_VECTOR)
  * or one element at a time (MODE_ELEMENT). Constants of the first stages are asked for before the dependency wait.
  *
- * -D: TILE_M TILE_N TILE_K PER_M PER_N STAGES SPLIT TRIGGER MIN_BLOCKS, DEPTH_AXES SPATIAL PHASES, HAS_ZERO, and for P and Q
- *     _MODE _ALONG (1: depth) _WINDOW _FLAT (packed) _CONST; generated.cuh: type_p, type_q */
+ * -D: TILE_M TILE_N TILE_K PER_M PER_N STAGES SPLIT TRIGGER MIN_BLOCKS, DEPTH_AXES SPATIAL PHASES, HAS_ZERO, and for P
+ * and Q _MODE _ALONG (1: depth) _WINDOW _FLAT (packed) _CONST; generated.cuh: type_p, type_q */
 #include "simt.cuh"
 
 enum { MODE_ELEMENT, MODE_VECTOR, MODE_ASYNC };
@@ -131,7 +131,10 @@ template <class O> DEVICE bool line_is_live(const simt_args &a, const line &x, c
 }
 
 /* What a thread holds of the next stage on its way through registers. */
-template <class O> struct held { sum element[O::MODE == MODE_ELEMENT ? O::ITEMS : 1]; u32x4 raw[O::MODE == MODE_VECTOR ? O::ITEMS : 1]; };
+template <class O> struct held {
+    sum element[O::MODE == MODE_ELEMENT ? O::ITEMS : 1];
+    u32x4 raw[O::MODE == MODE_VECTOR ? O::ITEMS : 1];
+};
 
 /* Which line and position of depth a thread's item i begins at; false: there is none. */
 template <class O> DEVICE bool item_of(i32 i, i32 &l, i32 &k)

@@ -6,7 +6,8 @@
  * -D: as simt.cuh, THREADS */
 #include "simt.cuh"
 
-KERNEL void __launch_bounds__(THREADS, 8) simt_reduce(const __grid_constant__ simt_args a, const __grid_constant__ epi_args e)
+KERNEL void __launch_bounds__(THREADS, 8)
+    simt_reduce(const __grid_constant__ simt_args a, const __grid_constant__ epi_args e)
 {
     grid_wait();
     i32 line, col, batch, row;
