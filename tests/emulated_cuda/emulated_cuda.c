@@ -46,7 +46,11 @@ static uint32_t find_entries(const char *at, char name[ENTRIES][64])
                 if (!open) break;
                 continue;
             }
-            (void)snprintf(name[count++], sizeof name[0], "%.*s", (int)(open - from), from);
+            (void)snprintf(name[count], sizeof name[0], "%.*s", (int)(open - from), from);
+            /* One that stands in two branches of the preprocessor is one. */
+            uint32_t same = 0;
+            while (strcmp(name[same], name[count]) != 0) same++;
+            count += same == count;
             break;
         }
     }
