@@ -346,6 +346,11 @@ const char *device_rig_run(device_rig *r, const kernel *k, const tactic *t, case
     }
     if (!wrong) wrong = r->repeat ? run_often(r, n) : run_once(r, n);
     if (wrong && wrong != why) (void)snprintf(why, size, "%s", wrong);
+    for (uint32_t lane = 0; wrong && lane < DEVICE_LANES; lane++) {
+        /* What was begun may not end in the memory of the next. */
+        data_fault fault;
+        (void)cuda()->stream_wait(r->e, r->device, r->stream[lane], &fault);
+    }
     for (uint32_t lane = 0; lane < DEVICE_LANES; lane++) cuda()->program_destroy(r->e, r->device, n->program[lane]);
     free_apart(r, &n->m);
     return wrong ? why : NULL;
