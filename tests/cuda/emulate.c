@@ -188,6 +188,19 @@ bool emulate_code(env *e, const cuda_kernel *k, const problem *p, const tactic *
 
 /* ---- compiling ---- */
 
+static const char *compiler_name(void)
+{
+    const char *named = getenv("SINTER_CXX");
+    return named ? named : "g++";
+}
+
+bool emulate_is_possible(void)
+{
+    char command[PATH];
+    (void)snprintf(command, sizeof command, "%.900s --version > /dev/null 2>&1", compiler_name());
+    return system(command) == 0;
+}
+
 /* One more compilation of this key may be under way, in another process or thread: each has a name of its own. */
 static pid_t start_compiler(const char *key)
 {
@@ -197,12 +210,11 @@ static pid_t start_compiler(const char *key)
     char command[4 * PATH], folder[PATH], file[PATH];
     (void)key_path(folder, key, "");
     char *flags = read_file(key_path(file, key, "flags"));
-    const char *compiler = getenv("SINTER_CXX");
     (void)snprintf(command, sizeof command,
                    "cd '%s' && if %s %s %s -I'%s' -I. -I'%s' main.cpp -o kernel.%s 2> log.%s; then "
                    "mv kernel.%s kernel.so; rm -f log.%s; else mv log.%s log; fi",
-                   folder, compiler ? compiler : "g++", flags_always, flags ? flags : "", emulator_folder,
-                   device_folder, own, own, own, own, own);
+                   folder, compiler_name(), flags_always, flags ? flags : "", emulator_folder, device_folder, own, own,
+                   own, own, own);
     free(flags);
     const pid_t child = fork();
     if (child == 0) {

@@ -14,6 +14,8 @@ enum { EMULATED_CODES = 8, EMULATED_KEY = 33 };
 
 typedef struct emulated_code { char key[EMULATED_KEY], entry[64]; } emulated_code;
 
+/* Is there a compiler? Where there is none, nothing can be emulated, and tests say so by status 77. */
+bool emulate_is_possible(void);
 /* The folder of this build. */
 const char *emulate_folder(void);
 /* A source as it stands in its file, or, with files, as it is given: path is then the name of one of them. */

@@ -515,6 +515,10 @@ int main(int argc, char **argv)
     static runner r;
     case_lines lines = { 0 };
     uint32_t sm = 0;
+    if (!emulate_is_possible()) {
+        (void)printf("no g++: kernels cannot be emulated\n");
+        return 77;
+    }
     case_rig_init(&r.rig);
     r.jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     r.combos = calloc(COMBOS, sizeof *r.combos);
