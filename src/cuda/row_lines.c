@@ -355,9 +355,10 @@ static void consider(const problem *p, const lines *l, const kernel_target *targ
     }
 }
 
-/* Best first. */
+/* Best first; what seems far slower than the best is not worth measuring. */
 static void hand_out(ranking *r, tactic_sink *out)
 {
+    double first = 0;
     while (out->count < TACTICS_MOST) {
         double *best = NULL;
         const line_tactic *t = NULL;
@@ -368,7 +369,8 @@ static void hand_out(ranking *r, tactic_sink *out)
                 t = &r->at[k][i];
             }
         }
-        if (!best) return;
+        if (!best || (out->count && *best > 2.5 * first)) return;
+        if (!out->count) first = *best;
         memcpy(&out->at[out->count++], t, sizeof *t);
         *best = 0;
     }

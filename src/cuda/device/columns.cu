@@ -24,27 +24,33 @@ template <class J, class S> DEVICE void across(S (&s)[VECTOR], u32 tx, u32 ty, u
     for (u32 m = TX; m < 32; m *= 2)
 #pragma unroll
         for (int u = 0; u < VECTOR; u++) s[u] = J::of(s[u], exchange(s[u], m));
-    S *spare = (S *)shared_base();
-    const u32 seat = TX < 32 ? warp_id() : ty % TY;
+    enum { LINES = VECTOR * TX };
+    S *spare = (S *)shared_base(), *mine = spare + (SEATS > 1 ? SEATS + slot : slot) * LINES;
     if (SEATS > 1) {
+        const u32 seat = TX < 32 ? warp_id() : ty % TY;
         sync_block();                   /* it may still be read */
         if (TX >= 32 || lane_id() < TX)
 #pragma unroll
-            for (int u = 0; u < VECTOR; u++) spare[(seat * VECTOR + u) * TX + tx] = s[u];
+            for (int u = 0; u < VECTOR; u++) spare[seat * LINES + u * TX + tx] = s[u];
         sync_block();
+        /* The lines are shared out over the threads, each of which joins what all seats have of one. */
+        for (i32 i = threadIdx.x; i < LINES; i += BLOCK) {
+            S t = spare[i];
 #pragma unroll
-        for (int u = 0; u < VECTOR; u++) {
-            s[u] = spare[u * TX + tx];
-            for (int k = 1; k < SEATS; k++) s[u] = J::of(s[u], spare[(k * VECTOR + u) * TX + tx]);
+            for (int k = 1; k < SEATS; k++) t = J::of(t, spare[k * LINES + i]);
+            (CLUSTER > 1 ? mine : spare)[i] = t;
         }
-    }
-    if (CLUSTER == 1) return;
-    /* The lines' states are shared out over the threads, each of which joins what all blocks have of one. */
-    enum { LINES = VECTOR * TX };
-    S *mine = spare + (SEATS > 1 ? SEATS : 0) * LINES + slot * LINES, *joined = spare + (SEATS + 2) * LINES;
-    if (ty % TY == 0)
+        if (CLUSTER == 1) {
+            sync_block();
+#pragma unroll
+            for (int u = 0; u < VECTOR; u++) s[u] = spare[u * TX + tx];
+        }
+    } else if (CLUSTER > 1 && ty % TY == 0) {
 #pragma unroll
         for (int u = 0; u < VECTOR; u++) mine[u * TX + tx] = s[u];
+    }
+    if (CLUSTER == 1) return;
+    S *joined = spare + (SEATS + 2) * LINES;
     meet_cluster();
     for (i32 i = threadIdx.x; i < LINES; i += BLOCK) joined[i] = join_cluster<J>(mine + i);
     sync_block();
