@@ -698,12 +698,13 @@ static const char *reject_norm(const problem *p, const kernel_target *t)
     return reject(p);
 }
 
-#define LINES_ROW(NAME, REJECT)                                                                                        \
+/* Statistics are taken about a line's first element, which all its blocks read: none may have written there. */
+#define LINES_ROW(NAME, REJECT, IN_PLACE)                                                                              \
     const cuda_kernel NAME = {                                                                                         \
         .base = { .name = #NAME,                                                                                       \
                   .abi = 1,                                                                                            \
                   .is_strided_out = true,                                                                              \
-                  .is_in_place = true,                                                                                 \
+                  .is_in_place = IN_PLACE,                                                                             \
                   .reject = REJECT,                                                                                    \
                   .tactics = tactics,                                                                                  \
                   .check = check,                                                                                      \
@@ -714,6 +715,6 @@ static const char *reject_norm(const problem *p, const kernel_target *t)
                   .bind = bind },                                                                                      \
         .code = code,                                                                                                  \
     }
-LINES_ROW(cuda_reduce, reject_reduce);
-LINES_ROW(cuda_softmax, reject_softmax);
-LINES_ROW(cuda_norm, reject_norm);
+LINES_ROW(cuda_reduce, reject_reduce, true);
+LINES_ROW(cuda_softmax, reject_softmax, true);
+LINES_ROW(cuda_norm, reject_norm, false);
