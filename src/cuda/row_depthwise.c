@@ -164,10 +164,9 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
                 if (c > 4 && (c / 2) * (int64_t)width_of(p) >= n.channels) continue;
                 if ((shape[i][0] > 1 && shape[i][0] * pix > 2 * n.w) || (shape[i][1] > 1 && shape[i][1] > 2 * n.h))
                     continue;
-                depthwise_tactic x = { .pix = pix, .c = c, .x = shape[i][0], .y = shape[i][1], .trigger = 3 };
+                depthwise_tactic x = { .pix = pix, .c = c, .x = shape[i][0], .y = shape[i][1], .trigger = 2 };
                 const int threads = x.c * x.x * x.y;
                 if (threads % 32 || threads > 512) continue;
-                if (blocks_of(p, x) <= 2.0 * (t->units ? t->units : 100)) x.trigger = 1;
                 const double cost = cost_of(p, x, t);
                 uint32_t at = count < BEST ? count++ : BEST;
                 while (at > 0 && best[at - 1].cost > cost) {
@@ -194,7 +193,7 @@ static bool check(const problem *p, const tactic *t)
     const depthwise_tactic x = tactic_of(t);
     const uint32_t threads = (uint32_t)x.c * x.x * x.y;
     return is_power(x.pix, 8) && is_power(x.c, 16) && x.c >= 4 && is_power(x.x, 8) && is_power(x.y, 8) &&
-           threads % 32 == 0 && threads <= 512 && (x.trigger == 1 || x.trigger == 3) &&
+           threads % 32 == 0 && threads <= 512 && x.trigger >= 1 && x.trigger <= 3 &&
            memcmp(x.zero, zero, sizeof x.zero) == 0;
 }
 

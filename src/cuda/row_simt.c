@@ -307,12 +307,11 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
                 if (mode == SPLIT_NONE && split > 1) break;
                 if (mode == SPLIT_CLUSTER && t->isa < 90) break;
                 if (split > 1 && ceil_div(depth, tiles[i].k) < split * 2) break;
-                simt_tactic x = { .tile = i, .mode = mode, .split = split, .trigger = 3 };
+                simt_tactic x = { .tile = i, .mode = mode, .split = split, .trigger = 2 };
                 const double blocks = (double)contract_size(&s.c, CONTRACT_BATCH) *
                                       (double)ceil_div(contract_size(&s.c, s.side[0].role), tiles[i].m) *
                                       (double)ceil_div(contract_size(&s.c, s.side[1].role), tiles[i].n) * split;
                 if (split > 1 && blocks > 4 * units) break;
-                if (blocks <= units) x.trigger = 2;
                 if (!fits(&s, x) || (t->shared && shared_of(&s, x) > t->shared)) continue;
                 if (mode == SPLIT_WORKSPACE && part_bytes(p, x) > (size_t)256 << 20) continue;
                 const double cost = cost_of(p, &s, x, t);
@@ -326,6 +325,10 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
             }
     for (uint32_t i = 0; i < count && out->count < COUNT_OF(out->at); i++)
         memcpy(&out->at[out->count++], &best[i].at, sizeof best[i].at);
+    /* Where the next grid may start depends on what it holds while it waits: the clock decides for the best. */
+    if (!count || out->count == COUNT_OF(out->at)) return;
+    best[0].at.trigger = 3;
+    memcpy(&out->at[out->count++], &best[0].at, sizeof best[0].at);
 }
 
 static bool check(const problem *p, const tactic *t)

@@ -7,6 +7,7 @@
  *   shared  the weights of the block's channels, in their type: copied before the dependency wait
  *
  * X_VECTOR: the channels of the image are adjacent and aligned; else they are read one at a time, at any stride.
+ * TRIGGER: the next grid may start 1: at the top, 2: once the first rows are asked for, 3: before the epilogue.
  * -D: KH KW STRIDE_W DILATION_W PIX C_THREADS X_THREADS Y_THREADS X_VECTOR MULT RANK TRIGGER; generated.cuh: type_x */
 #include "prelude.cuh"
 #include "depthwise_args.h"
@@ -95,6 +96,9 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
             for (i32 j = 0; j < SPAN; j++)
                 if (is_read(j)) chunk_read(a, line, column + j, c0, is_row, in[r][j]);
         }
+#if TRIGGER == 2
+        if (r0 == 0) grid_trigger();
+#endif
 #pragma unroll
         for (i32 r = 0; r < HELD; r++) {
             if (KH % HELD != 0 && r0 + r >= KH) break;

@@ -212,7 +212,7 @@ template <class O> DEVICE void stage_fill(const simt_args &a, const simt_operand
     stage_store<O>(to, h);
 }
 
-/* Where thread row (or column) i of a tile is: adjacent threads are on adjacent lines, or on adjacent groups of four. */
+/* Where thread row (or column) i of a tile is: adjacent threads are on adjacent lines, or adjacent groups of four. */
 DEVICE i32 row_of(i32 down, i32 i)
 {
     return P::IS_DEPTH_INNER ? down + i * DOWN : (i / 4 * DOWN + down) * 4 + i % 4;
