@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-static bool is_used(const problem *p, const expr *x, bool is_out, uint32_t index)
+static bool is_used(const expr *x, bool is_out, uint32_t index)
 {
-    (void)p;
     if (!x) return is_out && index == 0;
     for (uint32_t i = 0; i < x->count; i++) {
         const expr_instr *n = &x->at[i];
@@ -61,9 +60,9 @@ static bool may_join(const problem *p, const expr *x, uint32_t outer, uint32_t i
     const dim_range all = joined(p->out[0].dim[outer], so_far);
     if (all.max > INT32_MAX && all.max != INT64_MAX) return false;
     for (uint32_t i = 0; i < p->count_in; i++)
-        if (is_used(p, x, false, i) && !runs_on(&p->in[i], &p->out[0], outer, inner)) return false;
+        if (is_used(x, false, i) && !runs_on(&p->in[i], &p->out[0], outer, inner)) return false;
     for (uint32_t i = 0; i < p->count_out; i++)
-        if (is_used(p, x, true, i) && !runs_on(&p->out[i], &p->out[0], outer, inner)) return false;
+        if (is_used(x, true, i) && !runs_on(&p->out[i], &p->out[0], outer, inner)) return false;
     return true;
 }
 
@@ -118,7 +117,6 @@ const char *space_init(const problem *p, const expr *program, bool joins, bool a
         if (all->dim[all->order[i]].max == 1) s->axis[axes++] = all->order[i];
     for (uint32_t i = 0; i < all->rank; i++)
         if (all->dim[all->order[i]].max != 1) s->axis[axes++] = all->order[i];
-    /* From the innermost outwards: first and last are counted from the end until all are known. */
     for (uint32_t k = 0; k < axes; k++) {
         s->first[s->count] = s->last[s->count] = (uint8_t)k;
         dim_range so_far = all->dim[s->axis[k]];
@@ -135,12 +133,12 @@ const char *space_init(const problem *p, const expr *program, bool joins, bool a
         s->first[0] = 1;
     }
     for (uint32_t i = 0; i < p->count_in; i++)
-        if (is_used(p, program, false, i)) {
+        if (is_used(program, false, i)) {
             if (p->in[i].rank > all->rank) return "an operand of more axes than the result";
             seen_init(s, &p->in[i], all->rank, false, &s->in[i]);
         }
     for (uint32_t i = 0; i < p->count_out; i++)
-        if (is_used(p, program, true, i)) {
+        if (is_used(program, true, i)) {
             if (p->out[i].rank != all->rank) return "results of different ranks";
             seen_init(s, &p->out[i], all->rank, as_bits && !program, &s->out[i]);
         }

@@ -35,8 +35,9 @@ bool        space_is_even(const space *s, uint32_t width);
 int64_t     space_count(const space *s);                            /* elements at opt */
 /* A view of an operand of the problem as the space sees it. */
 view        space_view(const space *s, const view *v, const problem_operand *seen);
-/* Adds emit's parameter for the views of the problem. dim: actual sizes of the space's axes. */
+/* Adds emit's parameter for the views of the problem. */
 sinter_status space_bind(env *e, const space *s, const view *in, const view *out, cuda_record *r);
+/* The sizes of the space's axes. */
 void        space_dims(const space *s, const view *out, int64_t *size_at);
 
 #endif

@@ -174,7 +174,7 @@ DEVICE float emit_odd(double x)
     if (y != y || (double)y == x || b & 1) return y;
     return float_of_bits(fabs((double)y) > fabs(x) ? b - 1 : b + 1);
 }
-/* lo and hi: the first float below the range that does not fit, and the first above it. */
+/* lo and hi: from here on the least and the most are the result. */
 #define EMIT_TRUNCATE(to, lo, hi, least, most)                                       \
     DEVICE to emit_cast_##to(float x) { return x != x ? 0 : x <= lo##f ? least : x >= hi##f ? most : (to)x; } \
     DEVICE to emit_cast_##to(double x) { return x != x ? 0 : x <= lo ? least : x >= hi ? most : (to)x; }
@@ -370,9 +370,5 @@ DEVICE i64 op_shrink(i64 x, i64 y, i64 z) { return z != (i64)0x8000000000000000u
 DEVICE i32 op_shrink(i32 x, i32 y, i32 z) { return (i32)op_shrink((i64)x, (i64)y, (i64)z); }
 DEVICE u32 op_shrink(u32 x, u32 y, u32 z) { return (u32)op_shrink((i64)x, (i64)y, (i64)z); }
 DEVICE u64 op_shrink(u64 x, u64 y, u64 z) { return z < x ? x - y : 0; }
-
-/* ---- quantisation: F is the carrier of the quotient ---- */
-
-template <class F> DEVICE F emit_quotient(F x, F scale) { return op_round(x / scale); }
 
 #endif

@@ -2,7 +2,7 @@
 /* map_gather.cuh - results that are elements of operand 0 at places that operand 1 names. An index that is out of range
  * gives zero. */
 
-/* Position of an index in row-major order: for the fault alone. */
+/* map_place: where in operand 0 the result at c is; `position` counts the indices in row-major order, for faults alone. */
 #if MAP == MAP_GATHER
 /* AXIS of the data; the indices have INDEX_RANK axes, which stand there in the result. */
 DEVICE bool map_place(const map_args &p, const i32 (&c)[RANK], i64 &from)
