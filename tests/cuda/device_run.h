@@ -2,8 +2,8 @@
 /* device_run.h - one problem on one kernel on a GPU, through the backend's own functions.
  *
  * Operands lie in one piece of device memory with guards between them, copied there and back as a whole; results and
- * workspace begin as 0xFF. Where they lie apart, each has an allocation of exactly its size, so that a tool that watches
- * allocations sees what leaves them. */
+ * workspace begin as 0xFF. Where they lie apart, each has an allocation of exactly its size, so that a tool that
+ * watches allocations sees what leaves them. */
 #ifndef CUDA_DEVICE_RUN_H
 #define CUDA_DEVICE_RUN_H
 
