@@ -13,8 +13,8 @@ static const mma_tile tiles[] = {
     { 64, 64, 2, 2, 2, 2 },   { 32, 64, 2, 2, 2, 2 },   { 64, 32, 2, 2, 2, 2 },   { 32, 32, 2, 2, 2, 2 },
     { 16, 64, 1, 4, 2, 2 },   { 16, 32, 1, 2, 2, 2 },   { 64, 128, 2, 4, 1, 2 },  { 128, 64, 4, 2, 1, 2 },
     { 128, 128, 2, 4, 1, 2 }, { 128, 256, 2, 4, 1, 1 }, { 256, 128, 4, 2, 1, 1 }, { 64, 256, 2, 4, 1, 2 },
-    { 128, 32, 4, 1, 2, 2 },  { 32, 128, 2, 2, 2, 2 },  { 16, 128, 1, 4, 2, 2 },  { 256, 64, 4, 2, 1, 2 },
-    { 128, 128, 2, 2, 1, 2 }, { 256, 64, 4, 1, 1, 2 },
+    { 128, 32, 4, 1, 2, 2 },  { 32, 128, 2, 2, 2, 2 },  { 16, 128, 1, 4, 2, 2 },  { 256, 64, 4, 1, 1, 2 },
+    { 128, 128, 2, 2, 1, 2 },
 };
 enum { TILES = COUNT_OF(tiles), SPLIT_LOG_MAX = 4, STAGES_WHOLE = 16, SHARED_MOST = 232448, FORMS = TILES * 8 };
 
@@ -89,7 +89,7 @@ static double divided(double a, double b)
 static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t, double bytes)
 {
     const mma_tile *x = &tiles[t->tile];
-    const double launch = 1000, latency = 700, meeting = 500;
+    const double launch = 1000, latency = 700, meeting = 300 + 150.0 * t->split_log;
     const double blocks = divided((double)s->rows, x->bm) * divided((double)s->cols, x->bn) * (double)s->batch *
                           (double)(1 << t->split_log);
     uint32_t at;
@@ -185,20 +185,23 @@ void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out
                 }
             }
         }
-    /* One of each tile and split, of the best two with other slots, too. Where the next kernel is let in depends on
-     * what waits beside what, and matters where kernels are short: measured, not guessed. */
-    const uint32_t first = out->count;
-    for (uint32_t i = 0; i < count && out->count - first < 11; i++) {
+    /* One of each tile and split, of the best with other slots, too. Where the next kernel is let in depends on what
+     * waits beside what, and matters where kernels are short: measured, not guessed. */
+    mma_tactic best[3];
+    uint32_t kinds = 0, given = 0;
+    for (uint32_t i = 0; i < count && given < 14; i++) {
         uint32_t seen = 0;
         for (uint32_t k = 0; k < i; k++)
             seen += list[k].t.tile == list[i].t.tile && list[k].t.split_log == list[i].t.split_log;
-        if (seen == 0 || (seen == 1 && i < 4)) memcpy(&out->at[out->count++], &list[i].t, sizeof(tactic));
+        if (seen && (seen > 1 || i > 3)) continue;
+        if (!seen && kinds < COUNT_OF(best)) best[kinds++] = list[i].t;
+        memcpy(&out->at[out->count++], &list[i].t, sizeof(tactic));
+        given++;
     }
-    const uint32_t most = out->count - first, again = list[0].cost > 15000 ? 1 : 5;
-    for (uint32_t i = 0; is_hopper && i < again && i < most; i++) {
-        mma_tactic t;
-        memcpy(&t, &out->at[first + (i < 3 ? i : i - 3)], sizeof t);
-        t.trigger = i < 3 ? 3 : 1;
+    if (!is_hopper || list[0].cost > 15000) return;
+    for (uint32_t i = 0; i < kinds + 1; i++) {
+        mma_tactic t = best[i % kinds];
+        t.trigger = i < kinds ? 3 : 1;
         memcpy(&out->at[out->count++], &t, sizeof t);
     }
 }

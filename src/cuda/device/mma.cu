@@ -31,7 +31,7 @@ constexpr i32 A_ROWS = (BM + PASS - 1) / PASS;
 constexpr i32 PITCH = BN + 8;                           /* of partial sums: rows of a fragment fall on other banks */
 constexpr i32 ITEMS = (BM * BN / VEC / (CLUSTER ? 2 : 1) + THREADS - 1) / THREADS;
 constexpr bool IS_EARLY = ITEMS <= 2;                   /* operands of the epilogue are read before the main loop */
-constexpr i32 BATCH = IS_EARLY ? ITEMS : 2;
+constexpr i32 BATCH = IS_EARLY ? ITEMS : 4;
 constexpr i32 AXES = SPATIAL ? SPATIAL : 1, BATCHES = BATCH_AXES ? BATCH_AXES : 1;
 
 #if TYPE >= MMA_S8
@@ -411,16 +411,21 @@ DEVICE bool item_begin(const mma_args &a, const epi_args &ea, const place &p, i3
 DEVICE void item_finish(const mma_args &a, const epi_args &ea, const u8 *w, const sum *part, i32 parts, i32 rows,
                         i32 e, const epi_row &r, i32 i, i32 count, const epi_regs<VEC> &x)
 {
-    const sum *from = part + e / (BN / VEC) * PITCH + e % (BN / VEC) * VEC;
-    sum total[VEC] = {};
+    /* Every other four lanes read the second half first: eight lanes at once then fall on all banks. */
+    const i32 swapped = VEC == 8 ? (e & 4) : 0;
+    const sum *from = part + e / (BN / VEC) * PITCH + e % (BN / VEC) * VEC + swapped;
+    vec<sum, 4> half[VEC / 4] = {};
 #pragma unroll 2
     for (i32 k = 0; k < parts; k++, from += rows * PITCH)
 #pragma unroll
-        for (i32 v = 0; v < VEC; v += 4) {
-            const vec<sum, 4> s = *(const vec<sum, 4> *)(from + v);
+        for (i32 v = 0; v < VEC / 4; v++) {
+            const vec<sum, 4> s = *(const vec<sum, 4> *)(from + v * (4 - 2 * swapped));
 #pragma unroll
-            for (i32 c = 0; c < 4; c++) total[v + c] += s.at[c];
+            for (i32 c = 0; c < 4; c++) half[v].at[c] += s.at[c];
         }
+    sum total[VEC];
+#pragma unroll
+    for (i32 c = 0; c < VEC; c++) total[c] = VEC == 8 && swapped ? half[VEC / 4 - 1 - c / 4].at[c & 3] : half[c / 4].at[c & 3];
 #if HAS_ZERO_X || HAS_ZERO_W
     const i32 column = e % (BN / VEC) * VEC, zero_x = HAS_ZERO_X ? *(const x_byte *)a.zero_x : 0;
     i32 x_sum = 0;
@@ -623,7 +628,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
     sync_block();
     const i32 parts = KG;
 #endif
-#pragma unroll
+#pragma unroll 1
     for (i32 from = 0; from < ITEMS; from += BATCH) {
         if constexpr (!IS_EARLY) {
 #pragma unroll
