@@ -98,6 +98,7 @@ static void do_products(fiber *f)
         warp_product(x.kind, x.c, x.n, x.a, x.b, x.adds, f->seen.thread.x / 32, f->seen.thread.x % 32, own_pointer);
     }
     f->product_count = kept;
+    if (!kept) f->has_begun = false;
 }
 
 void runtime_run_collective(warp *w)
@@ -360,6 +361,9 @@ static void call_copy_tensor(unsigned dst, const void *map, unsigned bar, const 
     const uint32_t inner = offset ? m.channels : m.box[0];
     if (m.swizzle && inner * (uint32_t)m.stride[0] > 16u << m.swizzle)
         THREAD_FAIL("a box wider than its swizzled line");
+    for (uint32_t i = 0; i < m.rank; i++)
+        if (!offset && (!m.box[i] || m.box[i] > 256 || m.step[i] > 8))
+            THREAD_FAIL("a tensor map with a box of %u in steps of %u", m.box[i], m.step[i]);
     if (inner * (uint32_t)m.stride[0] % 16) THREAD_FAIL("a box whose rows are no multiple of 16 bytes");
     if (m.at % 16) THREAD_FAIL("a tensor map over an address that is not 16-byte aligned");
     for (uint32_t i = 1; i < m.rank; i++)
@@ -399,10 +403,16 @@ void runtime_run_event(void)
 
 /* ---- products of warpgroups ---- */
 
+static void call_product_begin(void)
+{
+    rt.current->has_begun = true;
+}
+
 static void call_product(enum emulator_collective kind, float *c, unsigned n, unsigned long long a,
                          unsigned long long b, int adds)
 {
     fiber *f = rt.current;
+    if (!f->has_begun) THREAD_FAIL("a product without product_begin(), which orders the registers before it");
     if (f->product_count == f->product_room) {
         f->product_room = f->product_room ? 2 * f->product_room : 16;
         f->products = realloc(f->products, f->product_room * sizeof *f->products);
@@ -492,6 +502,7 @@ const struct emulator_calls runtime_calls = {
     .barrier_arrive_copies = call_barrier_arrive_copies,
     .copy_bulk = call_copy_bulk,
     .copy_tensor = call_copy_tensor,
+    .product_begin = call_product_begin,
     .product = call_product,
     .product_commit = call_product_commit,
     .product_wait = call_product_wait,

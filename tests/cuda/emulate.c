@@ -20,7 +20,7 @@ enum { PATH = 1200, SOURCES = 64, STEP = 7, REGIONS_MAX = 64, FILE_MAX = 1 << 22
 
 static const char *const device_folder = SINTER_SOURCE_DIR "/src/cuda/device",
                          *const emulator_folder = SINTER_SOURCE_DIR "/tests/cuda/emulator",
-                         *const flags_always =
+                         *const flags_fixed =
                              "-std=c++17 -O1 -g1 -w -x c++ -fPIC -shared -fvisibility=hidden -fno-exceptions -fno-rtti "
                              "-fno-strict-aliasing -fwrapv -ffp-contract=off -fsanitize=alignment,bounds "
                              "-fsanitize-undefined-trap-on-error";
@@ -107,6 +107,31 @@ const char *emulate_folder(void)
     return folder;
 }
 
+static const char *compiler_name(void)
+{
+    const char *named = getenv("SINTER_CXX");
+    return named ? named : "g++";
+}
+
+bool emulate_is_possible(void)
+{
+    char command[PATH];
+    (void)snprintf(command, sizeof command, "%.900s --version > /dev/null 2>&1", compiler_name());
+    return system(command) == 0;
+}
+
+/* Variables that nobody set begin as a pattern, where the compiler can do that. */
+static const char *flags_always(void)
+{
+    static char flags[PATH];
+    if (flags[0]) return flags;
+    const char *pattern = "-ftrivial-auto-var-init=pattern";
+    char command[PATH];
+    (void)snprintf(command, sizeof command, "%.900s %s -E -x c++ /dev/null > /dev/null 2>&1", compiler_name(), pattern);
+    (void)snprintf(flags, sizeof flags, "%s %s", flags_fixed, system(command) == 0 ? pattern : "");
+    return flags;
+}
+
 /* A file of a code's folder; the folder itself where name is "". */
 static const char *key_path(char *out, const char *key, const char *name)
 {
@@ -142,7 +167,7 @@ void emulate_source(const emulated_source *from, bool is_written, char key[EMULA
     text_printf(&main, "#include \"hopper.cuh\"\n#include \"%s\"\n", from->path);
     for (uint32_t i = 0; i < from->entry_count; i++) text_printf(&main, "EMULATED_ENTRY(%s)\n", from->entry[i]);
     text_printf(&main, "EMULATED_OBJECT\n");
-    const char *const parts[] = { flags_always, from->flags, from->generated, main.at };
+    const char *const parts[] = { flags_always(), from->flags, from->generated, main.at };
     for (size_t i = 0; i < COUNT_OF(parts); i++) sha256_update(&c.sum, parts[i], strlen(parts[i]) + 1);
     uint8_t digest[32];
     sha256_final(&c.sum, digest);
@@ -188,19 +213,6 @@ bool emulate_code(env *e, const cuda_kernel *k, const problem *p, const tactic *
 
 /* ---- compiling ---- */
 
-static const char *compiler_name(void)
-{
-    const char *named = getenv("SINTER_CXX");
-    return named ? named : "g++";
-}
-
-bool emulate_is_possible(void)
-{
-    char command[PATH];
-    (void)snprintf(command, sizeof command, "%.900s --version > /dev/null 2>&1", compiler_name());
-    return system(command) == 0;
-}
-
 /* One more compilation of this key may be under way, in another process or thread: each has a name of its own. */
 static pid_t start_compiler(const char *key)
 {
@@ -213,8 +225,8 @@ static pid_t start_compiler(const char *key)
     (void)snprintf(command, sizeof command,
                    "cd '%s' && if %s %s %s -I'%s' -I. -I'%s' main.cpp -o kernel.%s 2> log.%s; then "
                    "mv kernel.%s kernel.so; rm -f log.%s; else mv log.%s log; fi",
-                   folder, compiler_name(), flags_always, flags ? flags : "", emulator_folder, device_folder, own, own,
-                   own, own, own);
+                   folder, compiler_name(), flags_always(), flags ? flags : "", emulator_folder, device_folder, own,
+                   own, own, own, own);
     free(flags);
     const pid_t child = fork();
     if (child == 0) {

@@ -82,6 +82,7 @@ typedef struct fiber {
     fiber_context context;
     fiber_state state;
     bool has_waited;
+    bool has_begun;                     /* product_begin() */
     block *block;
     warp *warp;
     uint32_t id, named, parity, groups, cluster_phase;

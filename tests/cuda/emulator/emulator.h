@@ -64,6 +64,7 @@ struct emulator_calls {
     void (*copy_bulk)(unsigned dst, const void *src, unsigned bytes, unsigned bar);
     /* cp.async.bulk.tensor into shared memory; at: coordinates, innermost first; offset: of im2col, or NULL */
     void (*copy_tensor)(unsigned dst, const void *map, unsigned bar, const int *at, const unsigned short *offset);
+    void (*product_begin)(void);
     /* wgmma by one lane: its part of 64 x n, both sides in shared memory as their descriptors say. adds: 0 writes. */
     void (*product)(enum emulator_collective kind, float *c, unsigned n, unsigned long long a, unsigned long long b,
                     int adds);

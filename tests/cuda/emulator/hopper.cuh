@@ -22,7 +22,7 @@ DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, i32 w, i
 DEVICE void prefetch_map(const tensor_map *) {}
 
 DEVICE u64 matrix_rows128(u32 at) { return (u64)(at >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 | 1ull << 62; }
-DEVICE void product_begin() {}
+DEVICE void product_begin() { emulated_calls->product_begin(); }
 DEVICE void product_commit() { emulated_calls->product_commit(); }
 template <int N> DEVICE void product_wait(EMULATED_AT) { emulated_calls->product_wait(N, file, line); }
 template <int N> DEVICE void product_f16(float (&c)[N][4], u64 a, u64 b, i32 adds)
