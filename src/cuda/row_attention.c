@@ -139,6 +139,15 @@ static void mma_print(const tactic *t, text *out)
     text_printf(out, "%ux%u n%u t%u", m.wm * 16u, m.wn, m.bn, m.trigger);
 }
 
+/* Keys lie next to each other, and rows begin at even elements. */
+static bool mask_has_pairs(const problem *p)
+{
+    if (mask_kind(p) != 1) return false;
+    const problem_operand *m = &p->in[3];
+    return m->rank > 0 && m->dim[m->rank - 1].min > 1 && m->order[m->rank - 1] == m->rank - 1 &&
+           cuda_operand_vector(m, 2) == 2;
+}
+
 static bool mma_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
@@ -151,6 +160,7 @@ static bool mma_code(const problem *p, const tactic *t, const kernel_target *tar
     cuda_code_define(c, "DEPTH", rounded(depth_of(p), 16));
     cuda_code_define(c, "WIDTH", rounded(width_of(p), 16));
     cuda_code_define(c, "MASK", mask_kind(p));
+    cuda_code_define(c, "PAIRS", mask_has_pairs(p));
     cuda_code_define(c, "IS_BF16", p->in[0].dtype == SINTER_DTYPE_BF16);
     cuda_code_define(c, "CAP", a->softcap > 0);
     cuda_code_define(c, "CAUSAL", a->causal != 0);

@@ -15,7 +15,10 @@ typedef struct candidate {
     uint32_t id;
 } candidate;
 
-enum { CANDIDATES_MAX = 96, FAST_MAX = 6 };
+/* TUNE_FAST measures so many of the model's best, and the best few of each kernel: models of different kernels err in
+ * different ways. */
+enum { CANDIDATES_MAX = 96, FAST_MAX = 6, FAST_EACH = 3 };
+static const double worth_trying = 6; /* times the model's best */
 /* Below this the clock's resolution and the caches' state decide more than the tactic does. */
 static const double worth_measuring_ns = 3000;
 
@@ -123,6 +126,21 @@ static sinter_status time_of(env *e, const problem *p, const candidate *c, const
     return s;
 }
 
+/* Moves those that are worth measuring to the front, in order; how many. */
+static uint32_t most_promising(candidate *list, uint32_t count)
+{
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t same = 0;
+        for (uint32_t k = 0; k < taken; k++) same += list[k].kernel == list[i].kernel;
+        if (taken >= FAST_MAX && (same >= FAST_EACH || list[i].model_ns > worth_trying * list[0].model_ns)) continue;
+        const candidate c = list[i];
+        list[i] = list[taken];
+        list[taken++] = c;
+    }
+    return taken;
+}
+
 /* The code of all candidates that are to be measured at once, where it has to be made. */
 static sinter_status prepare(env *e, const problem *p, const tune_options *o, const char *problem_text,
                              const candidate *list, uint32_t count)
@@ -154,7 +172,7 @@ sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choic
     *out = (choice){ .kernel = list[0].kernel, .tactic = list[0].tactic, .ns = list[0].model_ns };
     if (o->mode == TUNE_OFF || count == 1) return SINTER_OK;
     if (o->mode == TUNE_FAST && list[0].model_ns < worth_measuring_ns) return SINTER_OK;
-    const uint32_t asked = o->mode == TUNE_FAST && count > FAST_MAX ? FAST_MAX : count;
+    const uint32_t asked = o->mode == TUNE_FAST ? most_promising(list, count) : count;
     text problem_text;
     text_init(&problem_text, e);
     problem_print(p, &problem_text);

@@ -6,6 +6,7 @@
  * stages. Dao 2023 (FlashAttention-2): running maximum and sum, one rescale a tile, in powers of two.
  *
  *   DEPTH, WIDTH   head sizes rounded up to 16        MASK   0 none, 1 f32, 2 bool, 3 of the operands' type
+ *   PAIRS  two neighbours of the mask may be read at once
  *   IS_BF16, CAP (a soft cap), CAUSAL, WM, WN, BN (keys a warp and tile), TRIGGER */
 #include "prelude.cuh"
 #include "attention_args.h"
@@ -46,18 +47,31 @@ DEVICE u32 pack(float lo, float hi)
 #endif
 }
 
-[[maybe_unused]] DEVICE float mask_at(const attention_args &a, i64 at)
+/* The mask at two keys next to each other, in powers of two. */
+[[maybe_unused]] DEVICE void mask_pair(const attention_args &a, i64 at, bool has_first, bool has_second, float &x, float &y)
 {
-#if MASK == 1
-    return ((const float *)a.mask)[at] * LOG2E;
+    x = y = 0;
+    const i64 next = at + a.mask_stride[3];
+#if MASK == 1 && PAIRS
+    if (has_second) {
+        const u32x2 both = *(const u32x2 *)((const float *)a.mask + at);
+        x = __uint_as_float(both.x) * LOG2E;
+        y = __uint_as_float(both.y) * LOG2E;
+    } else if (has_first) {
+        x = ((const float *)a.mask)[at] * LOG2E;
+    }
+#elif MASK == 1
+    if (has_first) x = ((const float *)a.mask)[at] * LOG2E;
+    if (has_second) y = ((const float *)a.mask)[next] * LOG2E;
 #elif MASK == 2
-    return ((const u8 *)a.mask)[at] ? 0.0f : MINUS_INFINITY;
+    if (has_first) x = ((const u8 *)a.mask)[at] ? 0.0f : MINUS_INFINITY;
+    if (has_second) y = ((const u8 *)a.mask)[next] ? 0.0f : MINUS_INFINITY;
 #elif MASK == 3 && IS_BF16
-    return to_float(((const bf16 *)a.mask)[at]) * LOG2E;
+    if (has_first) x = to_float(((const bf16 *)a.mask)[at]) * LOG2E;
+    if (has_second) y = to_float(((const bf16 *)a.mask)[next]) * LOG2E;
 #elif MASK == 3
-    return to_float(((const f16 *)a.mask)[at]) * LOG2E;
-#else
-    return 0;
+    if (has_first) x = to_float(((const f16 *)a.mask)[at]) * LOG2E;
+    if (has_second) y = to_float(((const f16 *)a.mask)[next]) * LOG2E;
 #endif
 }
 
@@ -98,6 +112,21 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
                                           TILE, a.keys - at, a.width);
         }
         copy_commit();
+        const i32 key0 = t * TILE + wn * BN;
+#if MASK
+        /* Asked for before the keys are waited for. */
+        float mask[BN / 8][4];
+#pragma unroll
+        for (int j = 0; j < BN / 8; j++)
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                const i32 key = key0 + j * 8 + (lane & 3) * 2, query = first + wm * 16 + (lane >> 2) + 8 * r;
+                const bool is_row = query < a.queries;
+                mask_pair(a, batch * a.mask_stride[0] + head * a.mask_stride[1] + query * a.mask_stride[2] +
+                                 key * a.mask_stride[3],
+                          is_row && key < a.keys, is_row && key + 1 < a.keys, mask[j][2 * r], mask[j][2 * r + 1]);
+            }
+#endif
         copy_wait<1>();
         sync_block();
 #if TRIGGER == 2
@@ -105,7 +134,6 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
 #endif
         const u32 tile_k = base + K_AT + stage * TILE * PITCH_K + wn * BN * PITCH_K;
         const u32 tile_v = base + V_AT + stage * TILE * PITCH_V + wn * BN * PITCH_V;
-        const i32 key0 = t * TILE + wn * BN;
         float s[BN / 8][4] = {};
 #pragma unroll
         for (int d = 0; d < DEPTH / 16; d++) {
@@ -137,9 +165,7 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
                 seen = seen && key <= query + ahead;
 #endif
 #if MASK
-                if (seen && query < a.queries)
-                    x += mask_at(a, batch * a.mask_stride[0] + head * a.mask_stride[1] + query * a.mask_stride[2] +
-                                        key * a.mask_stride[3]);
+                x += mask[j][c];
 #endif
                 s[j][c] = seen ? x : MINUS_INFINITY;
                 most[c >> 1] = fmaxf(most[c >> 1], s[j][c]);
