@@ -36,7 +36,7 @@ gpu_unit() {
     for program in build/tests/unit_test_cuda_* build/tests/unit_test_rules; do
         [ -x "$program" ] || continue
         count=$((count + 1))
-        env -u SINTER_LIBCUDA -u SINTER_LIBNVRTC timeout 120 "$program" || { echo "FAIL $program"; status=1; }
+        env -u SINTER_LIBCUDA -u SINTER_LIBNVRTC -u SINTER_FAKE_SM -u SINTER_FAKE_DEVICES timeout 120 "$program" || { echo "FAIL $program"; status=1; }
     done
     echo "summary: $count programs"
     return $status
