@@ -35,7 +35,7 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
         v[i] = (epi_acc)((map_real)x[i] / scale);
     }
 #elif KIND == 3
-    /* k[0]: length. By definition, one sum a result. */
+    /* k[0]: length. By definition, one sum a result; in double, for results that are nothing but what sums leave. */
     const i32 length = (i32)p.k[0];
     i64 base = 0;
 #pragma unroll
@@ -43,26 +43,26 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
         if (axis != AXIS) base += c[axis] * p.in_step[0][axis];
     const bool is_complex = p.in_dim[0][RANK - 1] == 2;
     const bool is_imaginary = c[RANK - 1] == 1;
-    map_real sum = 0;
+    double sum = 0;
     for (i32 j = 0, turn = 0; j < length; j++) {
         const bool is_mirror = MIRRORED && j > length / 2;
         const i32 place = is_mirror ? length - j : j;
-        map_real re = 0, im = 0;
+        double re = 0, im = 0;
         if (place < p.in_dim[0][AXIS]) {
-            re = (map_real)in0_at(p, base + place * p.in_step[0][AXIS]);
-            if (is_complex) im = (map_real)in0_at(p, base + place * p.in_step[0][AXIS] + p.in_step[0][RANK - 1]);
+            re = (double)in0_at(p, base + place * p.in_step[0][AXIS]);
+            if (is_complex) im = (double)in0_at(p, base + place * p.in_step[0][AXIS] + p.in_step[0][RANK - 1]);
             if (is_mirror) im = -im;
         }
         /* The angle of turn / length of a circle, from the nearer side. */
         const bool is_far = 2 * turn > length;
-        const map_real angle = (map_real)6.283185307179586477 * ((map_real)(is_far ? length - turn : turn) / (map_real)length);
-        const map_real x = op_cos(angle), up = op_sin(angle), y = is_far != (INVERSE != 0) ? -up : up;
+        const double angle = 6.283185307179586477 * ((double)(is_far ? length - turn : turn) / (double)length);
+        const double x = op_cos(angle), up = op_sin(angle), y = is_far != (INVERSE != 0) ? -up : up;
         /* y is the root's imaginary part, its sign turned. */
         sum += is_imaginary ? im * x - re * y : re * x + im * y;
         turn += c[AXIS];
         if (turn >= length) turn -= length;
     }
-    v[0] = (epi_acc)(INVERSE ? sum / (map_real)length : sum);
+    v[0] = (epi_acc)(INVERSE ? sum / (double)length : sum);
 #elif KIND == 4
     double a[SIDE][SIDE], det = 1;
     i64 base = 0;
