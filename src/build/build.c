@@ -103,6 +103,7 @@ static sinter_status optimize(builder *b)
     const opt_options options = { .math = b->o->math == SINTER_MATH_EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32,
                                   .disabled = b->o->rules,
                                   .rule_limit = b->o->rule_limit,
+                                  .integers = b->o->device == SINTER_DEVICE_CUDA,
                                   .verify = b->o->verify != 0,
                                   .dump = b->o->stage ? dump_stage : NULL,
                                   .dump_user = b };

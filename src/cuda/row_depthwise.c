@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_depthwise.c - convolutions of one input channel a filter (device/depthwise.cu), in f32, f16 and bf16: at the
- * speed of memory where images are channels-last. Weights are packed [tap][channel]. */
+/* row_depthwise.c - convolutions of one input channel a filter (device/depthwise.cu), in f32, f16, bf16 and
+ * integers of 8 bits: at the speed of memory where images are channels-last. Weights are packed [tap][channel],
+ * integers as f16, which holds them exactly. */
 #include "cuda/device/depthwise_args.h"
 #include "cuda/emit.h"
 #include "cuda/kernels.h"
@@ -21,25 +22,47 @@ static depthwise_tactic tactic_of(const tactic *t)
     return x;
 }
 
+static bool is_integer(const problem *p)
+{
+    return p->op == OP_conv_integer;
+}
+
 static uint32_t width_of(const problem *p)
 {
-    return 128 / sinter_dtype_bits(p->in[0].dtype);
+    return is_integer(p) ? 8 : 128 / sinter_dtype_bits(p->in[0].dtype);
+}
+
+/* conv's attributes and those of conv_integer. */
+typedef struct slide {
+    const attr_ints *stride, *dilation, *pad;
+    int64_t groups;
+} slide;
+
+static slide slide_of(const problem *p, const void *attrs)
+{
+    if (is_integer(p)) {
+        const attrs_conv_integer *a = attrs;
+        return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
+    }
+    const attrs_conv *a = attrs;
+    return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
 }
 
 /* Kernel, stride and the like of the two spatial axes; of one there is no height. */
 typedef struct geometry {
     int64_t kernel[2], stride[2], dilation[2], pad[2];
 } geometry;
-static geometry geometry_of(const problem *p, const attrs_conv *a)
+static geometry geometry_of(const problem *p, const void *attrs)
 {
+    const slide a = slide_of(p, attrs);
     geometry g = { { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0 } };
     const uint32_t spatial = p->in[0].rank - 2u;
     for (uint32_t i = 0; i < spatial; i++) {
         const uint32_t to = 2 - spatial + i;
         g.kernel[to] = p->in[1].dim[2 + i].max;
-        g.stride[to] = a->stride.at[i];
-        g.dilation[to] = a->dilation.at[i];
-        g.pad[to] = a->pad.at[i];
+        g.stride[to] = a.stride->at[i];
+        g.dilation[to] = a.dilation->at[i];
+        g.pad[to] = a.pad->at[i];
     }
     return g;
 }
@@ -51,26 +74,50 @@ static void space_of(const problem *p, emit_space *s)
     s->width = width_of(p);
 }
 
+static bool is_byte(const problem_operand *o)
+{
+    return o->dtype == SINTER_DTYPE_I8 || o->dtype == SINTER_DTYPE_U8;
+}
+
+static bool is_one(const problem_operand *o)
+{
+    for (uint32_t i = 0; i < o->rank; i++)
+        if (o->dim[i].min != 1 || o->dim[i].max != 1) return false;
+    return true;
+}
+
+static bool has_zero(const problem *p, uint32_t input)
+{
+    return is_integer(p) && p->count_anchor > input && p->in[input].dtype != SINTER_DTYPE_NONE;
+}
+
 static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
-    REJECT_UNLESS(p->op == OP_conv, "not a convolution");
+    REJECT_UNLESS(p->op == OP_conv || is_integer(p), "not a convolution");
     REJECT_UNLESS(!p->prologue, "has a prologue");
-    const attrs_conv *a = p->attrs;
+    const slide a = slide_of(p, p->attrs);
     const problem_operand *x = &p->in[0], *w = &p->in[1];
-    REJECT_UNLESS(x->dtype == SINTER_DTYPE_F32 || x->dtype == SINTER_DTYPE_F16 || x->dtype == SINTER_DTYPE_BF16,
-                  "not in f32, f16 or bf16");
+    REJECT_UNLESS(is_byte(x) || (!is_integer(p) && (x->dtype == SINTER_DTYPE_F32 || x->dtype == SINTER_DTYPE_F16 ||
+                                                    x->dtype == SINTER_DTYPE_BF16)),
+                  "not in f32, f16, bf16 or integers of 8 bits");
+    REJECT_UNLESS(!is_integer(p) || is_byte(w), "a filter of integers that are not of 8 bits");
+    REJECT_UNLESS(!has_zero(p, 2) || (p->in[2].is_const && is_one(&p->in[2])),
+                  "the zero point of the image is no constant, or not one");
+    REJECT_UNLESS(!has_zero(p, 3) ||
+                      (p->in[3].is_const && (is_one(&p->in[3]) || p->in[3].rank == 1) && !p->in[3].is_strided),
+                  "the filter's zero points are no constant row");
     REJECT_UNLESS(x->rank == 3 || x->rank == 4, "has no or more than two spatial axes");
     REJECT_UNLESS(w->is_const && !w->is_strided && w->rank == x->rank, "the filter is no dense constant");
     for (uint32_t i = 0; i < w->rank; i++)
         REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
-    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && a->groups == x->dim[1].max && w->dim[1].max == 1 &&
-                      w->dim[0].max % a->groups == 0,
+    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && a.groups == x->dim[1].max && w->dim[1].max == 1 &&
+                      w->dim[0].max % a.groups == 0,
                   "not depthwise");
     const uint32_t spatial = x->rank - 2u;
-    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
+    REJECT_UNLESS(a.stride->count == spatial && a.dilation->count == spatial && a.pad->count == 2 * spatial,
                   "an attribute list has another length");
-    const geometry g = geometry_of(p, a);
+    const geometry g = geometry_of(p, p->attrs);
     REJECT_UNLESS(g.kernel[0] <= KERNEL_MOST && g.kernel[1] <= KERNEL_MOST,
                   "a filter of more than 11 taps along an axis");
     REJECT_UNLESS(g.stride[1] <= 4 && g.dilation[1] <= 4, "a stride or dilation of more than 4 along rows");
@@ -111,8 +158,7 @@ static double blocks_of(const problem *p, depthwise_tactic x)
 
 static double cost_of(const problem *p, depthwise_tactic x, const kernel_target *t)
 {
-    const attrs_conv *a = p->attrs;
-    const geometry g = geometry_of(p, a);
+    const geometry g = geometry_of(p, p->attrs);
     const double units = t->units ? t->units : 100, blocks = blocks_of(p, x);
     const double threads = blocks * x.c * x.x * x.y, v = width_of(p);
     double bytes = 0;
@@ -230,9 +276,15 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
             for (int64_t s = 0; s < g.kernel[1]; s++) {
                 const int64_t from =
                     c * src->stride[0] + (is_plane ? r * src->stride[2] : 0) + s * src->stride[src->rank - 1];
-                memcpy((char *)dst + (size_t)((r * g.kernel[1] + s) * pitch + c) * size,
-                       (const char *)src->data + from * (int64_t)size, size);
+                const size_t to = (size_t)((r * g.kernel[1] + s) * pitch + c);
+                if (is_integer(p)) ((uint16_t *)dst)[to] = dtype_f16_of_f64(view_load_f64(src, from));
+                else memcpy((char *)dst + to * size, (const char *)src->data + from * (int64_t)size, size);
             }
+}
+
+static const char *name_of(sinter_dtype d)
+{
+    return d == SINTER_DTYPE_F32 ? "float" : sinter_dtype_name(d);
 }
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
@@ -257,14 +309,14 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "MULT", p->in[1].dim[0].max / p->in[0].dim[1].max);
     cuda_code_define(c, "RANK", p->in[0].rank);
     cuda_code_define(c, "TRIGGER", x.trigger);
+    cuda_code_define(c, "HAS_ZERO_X", has_zero(p, 2));
+    cuda_code_define(c, "HAS_ZERO_W", has_zero(p, 3));
     emit_space s;
     space_of(p, &s);
     emit_text(&s, c->generated);
-    const sinter_dtype d = p->in[0].dtype;
-    text_printf(c->generated, "typedef %s type_x;\n",
-                d == SINTER_DTYPE_F32   ? "float"
-                : d == SINTER_DTYPE_F16 ? "f16"
-                                        : "bf16");
+    const char *image = name_of(p->in[0].dtype);
+    text_printf(c->generated, "typedef %s type_x;\ntypedef %s type_w;\ntypedef %s zero_t;\n", image,
+                is_integer(p) ? "f16" : image, is_integer(p) ? name_of(p->in[1].dtype) : "u8");
     return true;
 }
 
@@ -305,6 +357,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         .pad_h = (small)g.pad[0],
         .pad_w = (small)g.pad[1],
         .w_pitch = (small)pitch_of(p),
+        .zero_w_step = has_zero(p, 3) && !is_one(&p->in[3]),
         .tiles_c = cuda_fast_div(tiles_c),
         .tiles_x = cuda_fast_div(tiles_x),
         .tiles_y = cuda_fast_div(tiles_y),
@@ -312,6 +365,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     };
     CUDA_PATCH(r, a, x, PATCH_IN, 0);
     CUDA_PATCH(r, a, w, PATCH_IN, 1);
+    if (has_zero(p, 2)) CUDA_PATCH(r, a, zero_x, PATCH_IN, 2);
+    if (has_zero(p, 3)) CUDA_PATCH(r, a, zero_w, PATCH_IN, 3);
     emit_space s;
     space_of(p, &s);
     return emit_bind(e, &s, in, out, r);

@@ -78,10 +78,26 @@ static sinter_status set_order(grouping *x, ir_region_id region)
 
 /* ---- what may be a member ---- */
 
-/* Small integers and conditions steer the host: they stay single nodes. */
-static bool is_host_value(const ir_graph *g, const ir_value *v)
+/* A number of 8 bits, or what chooses between floats: nothing that steers. */
+static bool is_data(const grouping *x, ir_value_id id)
 {
-    if (v->rank > 1 || !(dtype_is_int(v->dtype) || v->dtype == SINTER_DTYPE_BOOL)) return false;
+    const ir_value *v = ir_value_at(x->g, id);
+    if (!x->s->o->integers || v->is_output) return false;
+    if (v->dtype != SINTER_DTYPE_BOOL) return sinter_dtype_bits(v->dtype) == 8;
+    const ir_use_list use = x->g->use.at[id];
+    for (uint32_t i = 0; i < use.count; i++) {
+        const ir_node *n = &x->g->node.at[use.at[i] >> 1];
+        if (use.at[i] & 1u || n->op != OP_where || !dtype_is_float(ir_value_at(x->g, n->out[0])->dtype)) return false;
+    }
+    return true;
+}
+
+/* Small integers and conditions steer the host: they stay single nodes. */
+static bool is_host_value(const grouping *x, ir_value_id id)
+{
+    const ir_graph *g = x->g;
+    const ir_value *v = ir_value_at(g, id);
+    if (v->rank > 1 || !(dtype_is_int(v->dtype) || v->dtype == SINTER_DTYPE_BOOL) || is_data(x, id)) return false;
     int64_t count = 1;
     return v->rank == 0 || (dim_is_const(g->dims, v->dim[0], &count) && count <= 64);
 }
@@ -89,8 +105,7 @@ static bool is_host_value(const ir_graph *g, const ir_value *v)
 static bool is_elementwise(const grouping *x, ir_node_id id)
 {
     const ir_node *n = &x->g->node.at[id];
-    return !n->is_dead && op_is_scalar(n->op) && n->count_out == 1 &&
-           !is_host_value(x->g, ir_value_at(x->g, n->out[0]));
+    return !n->is_dead && op_is_scalar(n->op) && n->count_out == 1 && !is_host_value(x, n->out[0]);
 }
 
 static bool same_space(const ir_graph *g, ir_value_id a, ir_value_id b)
@@ -238,6 +253,80 @@ static bool operands_are_early(const grouping *x, const group *u, const ir_node 
     return true;
 }
 
+static void release(grouping *x, group *u, ir_node_id n)
+{
+    x->owner[n] = 0;
+    x->time[n] = x->pos[n];
+    erase(u, n);
+}
+
+/* May `reader` compute `v`, its operand, itself? */
+static bool takes_in(const ir_graph *g, const ir_node *reader, ir_value_id v)
+{
+    if (op_is_scalar(reader->op)) return reader->count_out == 1 && same_space(g, reader->out[0], v);
+    return op_at(reader->op)->traits & FUSES_BEFORE && reader->in[0] == v;
+}
+
+/* A dequantised value belongs to who reads it: a quarter of the bytes lie between. */
+static bool is_loose(const grouping *x, ir_node_id id)
+{
+    const ir_node *n = &x->g->node.at[id];
+    return x->s->o->integers && n->op == OP_dequantize && is_elementwise(x, id) &&
+           ir_value_at(x->g, n->out[0])->use_count == 1 && !ir_value_at(x->g, n->out[0])->is_output;
+}
+
+/* A loose node that `id`, which may become a member, can bring with it. */
+static bool comes_along(const grouping *x, const group *u, ir_node_id id)
+{
+    return id && x->pos[id] && !x->owner[id] && is_loose(x, id) &&
+           x->g->node.at[id].parent == x->g->node.at[u->anchor].parent &&
+           same_space(x->g, x->g->node.at[id].out[0], x->g->node.at[u->anchor].out[0]) &&
+           operands_are_early(x, u, &x->g->node.at[id]);
+}
+
+/* Puts a node into the group, with what it brings; false where it cannot be. */
+static bool take(grouping *x, group *u, ir_node_id id)
+{
+    ir_node_id in[4] = { id };
+    uint32_t count = 1;
+    const ir_node *n = &x->g->node.at[id];
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        const ir_node_id p = ir_value_at(x->g, n->in[i])->producer;
+        if (!p || p == u->anchor || x->owner[p] == u->id) continue;
+        if (count < COUNT_OF(in) && comes_along(x, u, p)) in[count++] = p;
+        else if (x->time[p] >= u->pos) return false;
+    }
+    if (u->count + count > EXPR_MAX) return false;
+    for (uint32_t i = 0; i < count; i++) insert(x, u, in[i]);
+    const bool ok = within_limits(x, u);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!ok) erase(u, in[i]);
+        x->owner[in[i]] = ok ? u->id : 0;
+        if (ok) x->time[in[i]] = u->pos;
+    }
+    return ok;
+}
+
+/* Gives back loose nodes whose reader is outside, and can do with less. */
+static void give_back(grouping *x, group *u)
+{
+    const ir_graph *g = x->g;
+    for (uint32_t i = u->count; i-- > 0;) {
+        const ir_node_id id = u->member[i];
+        if (!is_loose(x, id) || inner_uses(x, u, g->node.at[id].out[0])) continue;
+        const ir_value_id v = g->node.at[id].out[0];
+        const ir_use_list use = g->use.at[v];
+        for (uint32_t k = 0; k < use.count; k++) {
+            const ir_node *n = &g->node.at[use.at[k] >> 1];
+            bool reads = false;
+            for (uint32_t j = 0; !(use.at[k] & 1u) && !n->is_dead && j < n->count_in; j++) reads |= n->in[j] == v;
+            if (!reads || !takes_in(g, n, v)) continue;
+            release(x, u, id);
+            break;
+        }
+    }
+}
+
 static void grow_forwards(grouping *x, group *u)
 {
     ir_graph *g = x->g;
@@ -252,26 +341,11 @@ static void grow_forwards(grouping *x, group *u)
             const ir_node_id id = use.at[k] >> 1;
             if (use.at[k] & 1u || !is_elementwise(x, id) || x->owner[id] || x->pos[id] == 0) continue;
             const ir_node *n = &g->node.at[id];
-            if (n->parent != g->node.at[u->anchor].parent || !same_space(g, n->out[0], space) ||
-                !operands_are_early(x, u, n))
+            if (n->parent != g->node.at[u->anchor].parent || !same_space(g, n->out[0], space) || !take(x, u, id))
                 continue;
-            insert(x, u, id);
-            if (!within_limits(x, u)) {
-                erase(u, id);
-                continue;
-            }
-            x->owner[id] = u->id;
-            x->time[id] = u->pos;
             found[count++] = id;
         }
     }
-}
-
-static void release(grouping *x, group *u, ir_node_id n)
-{
-    x->owner[n] = 0;
-    x->time[n] = x->pos[n];
-    erase(u, n);
 }
 
 /* Shrinks from the end until the results fit; false where nothing is left. */
@@ -313,7 +387,12 @@ static sinter_status grow_epilogues(grouping *x)
         group u = { .anchor = id, .pos = x->pos[id], .id = ++x->groups };
         builder b;
         grow_forwards(x, &u);
+        give_back(x, &u);
         bool ok = settle(x, &u, &b);
+        if (x->s->o->integers) {
+            give_back(x, &u);
+            ok = settle(x, &u, &b);
+        }
         ok = ok && inner_uses(x, &u, n->out[0]) == v->use_count;
         if (!ok) {
             while (u.count) release(x, &u, u.member[u.count - 1]);
@@ -465,9 +544,39 @@ static sinter_status group_region(grouping *x, ir_region_id region)
     return SINTER_OK;
 }
 
+/* Each reader that can dequantise by itself gets a node of its own to do so. */
+static sinter_status split_dequantized(opt_state *s, arena *a)
+{
+    ir_graph *g = s->g;
+    const ir_node_id last = g->node.count;
+    for (ir_node_id id = 1; id < last; id++) {
+        const ir_node n = g->node.at[id];
+        if (n.is_dead || n.op != OP_dequantize || n.count_out != 1) continue;
+        const ir_value_id v = n.out[0];
+        ir_node_id *reader;
+        const uint32_t count = ir_readers(g, v, a, &reader);
+        for (uint32_t i = 0; i < count && i < FAN_MAX; i++) {
+            if (ir_value_at(g, v)->use_count < 2 || !takes_in(g, &g->node.at[reader[i]], v)) continue;
+            void *attrs = op_attrs_copy(&g->a, n.op, n.attrs);
+            const ir_value_id own = attrs ? ir_emit(g, n.parent, n.op, attrs, n.in, n.count_in) : 0;
+            if (!own) return FAIL_MEMORY(s->e, "groups");
+            TRY(ir_origin_unite(g, ir_value_at(g, own)->producer, id));
+            for (uint32_t k = 0; k < g->node.at[reader[i]].count_in; k++)
+                if (g->node.at[reader[i]].in[k] == v) ir_node_set_in(g, reader[i], k, own);
+        }
+    }
+    return SINTER_OK;
+}
+
 sinter_status pass_groups(opt_state *s)
 {
     sinter_status status = SINTER_OK;
+    if (s->o->integers) {
+        arena a;
+        arena_init(&a, s->e);
+        status = split_dequantized(s, &a);
+        arena_deinit(&a);
+    }
     for (ir_region_id r = 1; r < s->g->region.count && !status; r++) {
         if (r != IR_MAIN && ir_node_at(s->g, s->g->region.at[r].owner)->is_dead) continue;
         grouping x = { .s = s, .g = s->g };

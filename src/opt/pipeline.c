@@ -6,21 +6,23 @@
 
 /* clang-format off */
 const pass opt_pipeline[] = {
-    { "canonicalize", { rules_shape }, NULL, IR_STAGE_OPTIMIZED },
-    { "cse",          { NULL }, pass_cse, IR_STAGE_OPTIMIZED },
-    { "recognize",    { rules_activation, rules_norm, rules_attention, rules_shape }, NULL, IR_STAGE_OPTIMIZED },
-    { "linear",       { rules_arith, rules_linear, rules_activation, rules_shape }, NULL, IR_STAGE_OPTIMIZED },
-    { "norm",         { rules_norm, rules_attention, rules_arith, rules_shape }, NULL, IR_STAGE_OPTIMIZED },
-    { "strength",     { rules_strength, rules_sink, rules_arith, rules_linear, rules_shape }, 0, IR_STAGE_OPTIMIZED },
-    { "horizontal",   { NULL }, pass_horizontal, IR_STAGE_OPTIMIZED },
-    { "cse-again",    { NULL }, pass_cse, IR_STAGE_OPTIMIZED },
-    { "groups",       { NULL }, pass_groups, IR_STAGE_GROUPED },
+    { "canonicalize", { rules_shape }, NULL, IR_STAGE_OPTIMIZED, false },
+    { "cse",          { NULL }, pass_cse, IR_STAGE_OPTIMIZED, false },
+    { "recognize",    { rules_activation, rules_norm, rules_attention, rules_shape }, NULL, IR_STAGE_OPTIMIZED, false },
+    { "linear",       { rules_arith, rules_linear, rules_activation, rules_shape }, NULL, IR_STAGE_OPTIMIZED, false },
+    { "norm",         { rules_norm, rules_attention, rules_arith, rules_shape }, NULL, IR_STAGE_OPTIMIZED, false },
+    { "strength",     { rules_strength, rules_sink, rules_arith, rules_linear, rules_shape }, 0, IR_STAGE_OPTIMIZED, false },
+    { "integers",     { rules_integer, rules_shape }, NULL, IR_STAGE_OPTIMIZED, true },
+    { "horizontal",   { NULL }, pass_horizontal, IR_STAGE_OPTIMIZED, false },
+    { "cse-again",    { NULL }, pass_cse, IR_STAGE_OPTIMIZED, false },
+    { "groups",       { NULL }, pass_groups, IR_STAGE_GROUPED, false },
     { .name = NULL },
 };
 /* clang-format on */
 
 static sinter_status run_one(opt_state *s, const pass *p)
 {
+    if (p->is_for_integers && !s->o->integers) return SINTER_OK;
     const sinter_status status = p->run ? p->run(s) : opt_rules_run(s, p->rules);
     if (status) return NOTE(s->e, status, "while optimising (pass %s)", p->name);
     if (env_logs(s->e, LOG_OPT))

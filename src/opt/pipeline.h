@@ -12,6 +12,7 @@ typedef struct opt_options {
     const char *disabled;               /* "-conv-scale,-gelu-erf" (the minus may be left out); NULL: none */
     uint64_t    rule_limit;             /* rules stop to fire after so many; 0: no limit */
     const char *stop_after;             /* name of the last pass to run; NULL: all */
+    bool        integers;               /* products of quantised numbers are done on the integers */
     bool        verify;                 /* after each pass */
     void      (*dump)(void *user, const char *pass, const ir_graph *g);   /* after each pass; NULL: none */
     void       *dump_user;
@@ -27,6 +28,7 @@ typedef struct pass {
     const struct rule  *rules[PASS_TABLES];      /* either these… */
     sinter_status     (*run)(opt_state *s);      /* …or this */
     ir_stage            stage;                   /* what the graph satisfies afterwards */
+    bool                is_for_integers;         /* only where the options ask for them */
 } pass;
 extern const pass opt_pipeline[];                /* ends with name NULL */
 

@@ -95,7 +95,8 @@ static sinter_status lower_view(lowering *l, const ir_node *n, bool *done)
 /* Ops that work on images, whose channels then lie innermost on devices. */
 static bool is_image_op(op_id op)
 {
-    return op == OP_conv || op == OP_conv_transpose || op == OP_max_pool || op == OP_avg_pool || op == OP_resize;
+    return op == OP_conv || op == OP_conv_integer || op == OP_conv_transpose || op == OP_max_pool ||
+           op == OP_avg_pool || op == OP_resize;
 }
 
 /* A value that only a transpose reads is best written in the order in which the transposed value is dense, and one that

@@ -225,11 +225,13 @@ static double copies_ns(lowering *l, const trial *t)
     return ns;
 }
 
-static bool mode_applies(const work *w, mode m)
+/* Images of bytes lie as images of floats do where there are devices, whose kernels want them so. */
+static bool mode_applies(const lowering *l, const work *w, mode m)
 {
     if (m == MODE_WISH) return w->count_out && w->out[0].has_wish;
     if (m != MODE_CHANNELS_LAST) return true;
-    return w->count_out && w->out[0].rank >= 3 && w->out[0].rank <= 5 && dtype_is_float(w->out[0].dtype);
+    return w->count_out && w->out[0].rank >= 3 && w->out[0].rank <= 5 &&
+           (dtype_is_float(w->out[0].dtype) || (l->o->backend->copy && sinter_dtype_bits(w->out[0].dtype) == 8));
 }
 
 /* The cheapest way by the model in which a fast kernel takes the work whole; trial.p NULL: there is none. */
@@ -237,7 +239,7 @@ static sinter_status best_trial(lowering *l, const work *w, trial *best)
 {
     *best = (trial){ 0 };
     for (mode m = MODE_WISH; m < MODE_COUNT; m++) {
-        if (!mode_applies(w, m)) continue;
+        if (!mode_applies(l, w, m)) continue;
         for (uint32_t convert = 0; convert < 2; convert++) {
             trial t;
             TRY(make_problem(l, w, m, convert, &t));

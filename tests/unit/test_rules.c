@@ -13,7 +13,7 @@
 
 static const rule *const tables[] = { rules_shape,      rules_arith, rules_linear,
                                       rules_activation, rules_norm,  rules_attention,
-                                      rules_strength,   rules_sink,  NULL };
+                                      rules_strength,   rules_sink,  rules_integer, NULL };
 
 typedef struct section {
     const char *at;

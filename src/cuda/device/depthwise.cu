@@ -6,15 +6,18 @@
  *   grid    x: ((image * tiles_y + y) * tiles_x + x) * tiles_c + channels
  *   shared  the weights of the block's channels, in their type: copied before the dependency wait
  *
+ * Integers of 8 bits are f16 among the weights and f32 in sums, which are exact: 121 taps come to less than 2^24.
+ *
  * X_VECTOR: the channels of the image are adjacent and aligned; else they are read one at a time, at any stride.
  * TRIGGER: the next grid may start 1: at the top, 2: once the first rows are asked for, 3: before the epilogue.
- * -D: KH KW STRIDE_W DILATION_W PIX C_THREADS X_THREADS Y_THREADS X_VECTOR MULT RANK TRIGGER; generated.cuh: type_x */
+ * -D: KH KW STRIDE_W DILATION_W PIX C_THREADS X_THREADS Y_THREADS X_VECTOR MULT RANK TRIGGER HAS_ZERO_X
+ * HAS_ZERO_W; generated.cuh: type_x, type_w, zero_t */
 #include "prelude.cuh"
 #include "depthwise_args.h"
 #include "generated.cuh"
 
 enum {
-    V = 16 / (i32)sizeof(type_x), THREADS = C_THREADS * X_THREADS * Y_THREADS, CHANNELS = C_THREADS * V,
+    V = 16 / (i32)sizeof(type_w), THREADS = C_THREADS * X_THREADS * Y_THREADS, CHANNELS = C_THREADS * V,
     SPAN = (PIX - 1) * STRIDE_W + (KW - 1) * DILATION_W + 1
 };
 /* Registers that a thread needs to have all its loads under way, and so the blocks to ask for. */
@@ -25,11 +28,16 @@ enum {
     FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
 };
 
-union chunk { u32x4 raw; type_x at[V]; };
+template <int BYTES> struct raw_of { typedef u32x4 type; };
+template <> struct raw_of<8> { typedef u32x2 type; };
+union chunk { raw_of<V * (i32)sizeof(type_x)>::type raw; type_x at[V]; };
+union weight_chunk { u32x4 raw; type_w at[V]; };
 
 DEVICE float widen(float x) { return x; }
 DEVICE float widen(f16 x) { return to_float(x); }
 DEVICE float widen(bf16 x) { return to_float(x); }
+DEVICE float widen(i8 x) { return (float)x; }
+DEVICE float widen(u8 x) { return (float)x; }
 
 /* The tap by which result p reads column j of the span; -1: it does not. */
 DEVICE constexpr i32 tap_of(i32 j, i32 p)
@@ -44,13 +52,14 @@ DEVICE constexpr bool is_read(i32 j)
     return false;
 }
 
-/* The thread's channels at column ix of a row; zeros outside. */
-DEVICE void chunk_read(const depthwise_args &a, const type_x *line, i32 ix, i32 c0, bool is_row, chunk &to)
+/* The thread's channels at column ix of a row; outside what stands for zero. */
+DEVICE void chunk_read(const depthwise_args &a, const type_x *line, i32 ix, i32 c0, bool is_row, const chunk &zero,
+                       chunk &to)
 {
     const bool is_inside = is_row && (u32)ix < (u32)a.in_w;
-    to.raw = {};
+    to.raw = zero.raw;
     if (X_VECTOR) {
-        if (is_inside) to.raw = *(const u32x4 *)(line + ix * a.x_col + c0);
+        if (is_inside) to.raw = *(const raw_of<V * (i32)sizeof(type_x)>::type *)(line + ix * a.x_col + c0);
         return;
     }
 #pragma unroll
@@ -63,7 +72,7 @@ DEVICE void chunk_read(const depthwise_args &a, const type_x *line, i32 ix, i32 
 KERNEL void __launch_bounds__(THREADS, BLOCKS)
     depthwise(const __grid_constant__ depthwise_args a, const __grid_constant__ epi_args e)
 {
-    type_x *const weights = (type_x *)shared_base();
+    type_w *const weights = (type_w *)shared_base();
     const i32 t = (i32)threadIdx.x, ct = t % C_THREADS, xt = t / C_THREADS % X_THREADS, yt = t / C_THREADS / X_THREADS;
     i32 tile = (i32)blockIdx.x, c_tile, x_tile, y_tile, image;
     divmod_fast(tile, a.tiles_c, tile, c_tile);
@@ -72,7 +81,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
 #if TRIGGER == 1
     grid_trigger();
 #endif
-    const type_x *const w = (const type_x *)a.w + c_tile * CHANNELS;
+    const type_w *const w = (const type_w *)a.w + c_tile * CHANNELS;
     for (i32 i = t; i < KH * KW * C_THREADS; i += THREADS)
         copy_async16(shared_address(weights + i * V), w + (i64)(i / C_THREADS) * a.w_pitch + i % C_THREADS * V, true);
     copy_commit();
@@ -80,6 +89,18 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
     const bool is_live = c0 < a.channels && y < a.out_h && x0 < a.out_w;
     const i32 column = x0 * STRIDE_W - a.pad_w, row = y * a.stride_h - a.pad_h;
     float acc[PIX][V] = {};
+    chunk zero;
+    float zero_w[V];
+    zero.raw = {};
+    float zero_x = 0;
+#if HAS_ZERO_X
+#pragma unroll
+    for (i32 u = 0; u < V; u++) zero.at[u] = *(const type_x *)a.zero_x;
+    zero_x = widen(zero.at[0]);
+#endif
+#pragma unroll
+    for (i32 u = 0; u < V; u++)
+        zero_w[u] = HAS_ZERO_W && c0 + u < a.channels ? (float)((const zero_t *)a.zero_w)[(c0 + u) * a.zero_w_step] : 0;
     grid_wait();
     copy_wait<0>();
     sync_block();
@@ -94,7 +115,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
             const type_x *const line = x + iy * a.x_row;
 #pragma unroll
             for (i32 j = 0; j < SPAN; j++)
-                if (is_read(j)) chunk_read(a, line, column + j, c0, is_row, in[r][j]);
+                if (is_read(j)) chunk_read(a, line, column + j, c0, is_row, zero, in[r][j]);
         }
 #if TRIGGER == 2
         if (r0 == 0) grid_trigger();
@@ -105,17 +126,17 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
             float tap[KW][V];
 #pragma unroll
             for (i32 s = 0; s < KW; s++) {
-                chunk v;
+                weight_chunk v;
                 v.raw = *(const u32x4 *)(weights + (((r0 + r) * KW + s) * C_THREADS + ct) * V);
 #pragma unroll
-                for (i32 u = 0; u < V; u++) tap[s][u] = widen(v.at[u]);
+                for (i32 u = 0; u < V; u++) tap[s][u] = widen(v.at[u]) - zero_w[u];
             }
 #pragma unroll
             for (i32 j = 0; j < SPAN; j++) {
                 if (!is_read(j)) continue;
                 float v[V];
 #pragma unroll
-                for (i32 u = 0; u < V; u++) v[u] = widen(in[r][j].at[u]);
+                for (i32 u = 0; u < V; u++) v[u] = widen(in[r][j].at[u]) - zero_x;
 #pragma unroll
                 for (i32 p = 0; p < PIX; p++) {
                     const i32 s = tap_of(j, p);
@@ -143,7 +164,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
         epi_begin(e, here, at);
         epi_acc v[V];
 #pragma unroll
-        for (i32 u = 0; u < V; u++) v[u] = acc[p][u];
+        for (i32 u = 0; u < V; u++) v[u] = (epi_acc)acc[p][u];
         epi_run<V>(e, here, c0, n, v);
     }
 }

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules_integer.c - products of dequantised numbers become products of the integers themselves.
+ *
+ *   product(dequantize(q, s, z), dequantize(w, t, u)) -> cast(product_integer(q, w, z, u)) * (s * t)
+ *   move(dequantize(q, s, z))                         -> dequantize(move(q), s, z)
+ *   quantize(move(x), s, z)                           -> move(quantize(x, s, z))
+ *   quantize(dequantize(q, s, z), s, z)               -> q
+ *   cast(product_integer) * (c * s)                   -> cast(product_integer) * c * s    c constant, s one number
+ * Sums of integers are exact, so that only the rounding of floats differs. These rules are asked for: not every backend
+ * multiplies integers faster than floats. What dequantised a weight has been folded by now: its recipe is looked at. */
+#include "opt/rewrite.h"
+
+#include <string.h>
+
+typedef struct quantized {
+    ir_value_id q, scale, zero;
+} quantized;
+
+static bool is_byte(const rewriter *r, ir_value_id v)
+{
+    const sinter_dtype t = rw_value(r, v)->dtype;
+    return t == SINTER_DTYPE_I8 || t == SINTER_DTYPE_U8;
+}
+
+/* One scale, larger than 0, and one zero point, both constants. */
+static bool is_uniform(const rewriter *r, const quantized *x)
+{
+    double scale, zero;
+    return rw_scalar(r, x->scale, &scale) && scale > 0 && (!x->zero || rw_scalar(r, x->zero, &zero));
+}
+
+static bool dequantized(const rewriter *r, ir_value_id v, quantized *out)
+{
+    const ir_node *n = rw_def(r, v, OP_dequantize);
+    if (!n || rw_value(r, v)->dtype != SINTER_DTYPE_F32) return false;
+    *out = (quantized){ n->in[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
+    return is_byte(r, out->q) && rw_value(r, out->scale)->dtype == SINTER_DTYPE_F32 && is_uniform(r, out);
+}
+
+/* ---- weights ---- */
+
+/* The node that made a constant, or makes it where it was too large to fold. */
+static ir_node_id maker_of(const rewriter *r, ir_value_id v)
+{
+    const ir_value *x = rw_value(r, v);
+    return x->producer_out ? 0 : x->producer ? x->producer : x->recipe;
+}
+
+static ir_value_id transposed(rewriter *r, ir_value_id v, uint32_t rank, const int64_t *perm)
+{
+    if (!v || rw_value(r, v)->rank != rank) return v && rw_value(r, v)->rank == 0 ? v : 0;
+    return rw_transpose(r, v, perm);
+}
+
+static bool weight_of(rewriter *r, ir_value_id v, uint32_t depth, quantized *out)
+{
+    const ir_node_id id = maker_of(r, v);
+    const ir_node *n = rw_node(r, id);
+    if (!id || depth > 2 || (n->is_dead && !n->is_folded)) return false;
+    if (n->op == OP_transpose) {
+        int64_t perm[SINTER_RANK_MAX];
+        const uint32_t rank = rw_value(r, v)->rank;
+        memcpy(perm, ((const attrs_transpose *)n->attrs)->perm.at, sizeof(perm));
+        if (!weight_of(r, n->in[0], depth + 1, out)) return false;
+        const bool has_zero = out->zero != 0;
+        out->q = transposed(r, out->q, rank, perm);
+        out->scale = transposed(r, out->scale, rank, perm);
+        if (has_zero) out->zero = transposed(r, out->zero, rank, perm);
+        return out->q && out->scale && (out->zero || !has_zero);
+    }
+    if (n->op != OP_dequantize || rw_value(r, v)->dtype != SINTER_DTYPE_F32) return false;
+    *out = (quantized){ n->in[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
+    return is_byte(r, out->q) && ir_is_const(r->g, out->q) && ir_is_const(r->g, out->scale) &&
+           rw_value(r, out->scale)->dtype == SINTER_DTYPE_F32 && (!out->zero || ir_is_const(r->g, out->zero));
+}
+
+/* Does v vary along no axis of the weight but `axis`? */
+static bool is_along(const rewriter *r, ir_value_id v, ir_value_id w, uint32_t axis, bool *is_one)
+{
+    const ir_value *x = rw_value(r, v), *y = rw_value(r, w);
+    *is_one = true;
+    if (x->rank > y->rank) return false;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (dim_is(r->g->dims, x->dim[i], 1)) continue;
+        if (y->rank - x->rank + i != axis || x->dim[i] != y->dim[axis]) return false;
+        *is_one = false;
+    }
+    return true;
+}
+
+/* Zero points as products of integers take them: absent, one, or a row. false: they are neither. */
+static bool zero_for(rewriter *r, const quantized *x, uint32_t axis, ir_value_id *out)
+{
+    double all;
+    bool is_one;
+    *out = 0;
+    if (!x->zero || (rw_scalar(r, x->zero, &all) && all == 0)) return true;
+    if (!is_along(r, x->zero, x->q, axis, &is_one)) return false;
+    *out = rw_reshape(r, x->zero, is_one ? 0 : 1, &rw_value(r, x->q)->dim[is_one ? 0 : axis]);
+    return *out != 0;
+}
+
+/* The sums times both scales. along: the axis of channels, from the end, in `rank` axes. */
+static ir_value_id scaled(rewriter *r, ir_value_id sum, const quantized *x, const quantized *w, uint32_t axis,
+                          uint32_t behind)
+{
+    bool is_one;
+    if (!sum || !is_along(r, w->scale, w->q, axis, &is_one)) return 0;
+    dim d[SINTER_RANK_MAX];
+    const dim channels = rw_value(r, w->q)->dim[axis];
+    for (uint32_t i = 0; i <= behind; i++) d[i] = i ? dim_const(r->g->dims, 1) : channels;
+    const ir_value_id each = rw_reshape(r, w->scale, is_one ? 0 : behind + 1, d);
+    const ir_value_id scale = rw_binary(r, OP_mul, rw_reshape(r, x->scale, 0, NULL), each);
+    return rw_binary(r, OP_mul, rw_cast(r, sum, SINTER_DTYPE_F32), scale);
+}
+
+static ir_value_id product(rewriter *r, op_id op, void *attrs, const quantized *x, const quantized *w, uint32_t axis)
+{
+    ir_value_id zx, zw;
+    if (!zero_for(r, x, UINT32_MAX, &zx) || !zero_for(r, w, axis, &zw)) return 0;
+    return rw_emit(r, op, attrs, (ir_value_id[]){ x->q, w->q, zx, zw }, zw ? 4 : zx ? 3 : 2);
+}
+
+static ir_value_id integer_conv(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    quantized x, w;
+    if (!dequantized(r, n->in[0], &x) || !weight_of(r, n->in[1], 0, &w)) return 0;
+    const uint32_t rank = rw_value(r, x.q)->rank;
+    const attrs_conv *from = rw_node(r, m->root)->attrs;
+    attrs_conv_integer *at = op_attrs_new(&r->g->a, OP_conv_integer);
+    if (!at || rank < 3) return 0;
+    at->stride = from->stride;
+    at->dilation = from->dilation;
+    at->pad = from->pad;
+    at->groups = from->groups;
+    return scaled(r, product(r, OP_conv_integer, at, &x, &w, 0), &x, &w, 0, rank - 2);
+}
+
+static ir_value_id integer_matmul(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    const attrs_matmul at = *(const attrs_matmul *)n->attrs;
+    quantized x, w;
+    if (at.trans_a || !dequantized(r, n->in[0], &x) || !weight_of(r, n->in[1], 0, &w)) return 0;
+    const uint32_t rank = rw_value(r, w.q)->rank;
+    if (rank < 2 || rw_value(r, x.q)->rank < 2) return 0;
+    if (at.trans_b) {
+        int64_t perm[SINTER_RANK_MAX];
+        for (uint32_t i = 0; i < rank; i++) perm[i] = i + 2 < rank ? i : i + 2 == rank ? i + 1 : i - 1;
+        const bool has_zero = w.zero != 0;
+        w.q = transposed(r, w.q, rank, perm);
+        w.scale = transposed(r, w.scale, rank, perm);
+        if (has_zero) w.zero = transposed(r, w.zero, rank, perm);
+        if (!w.q || !w.scale || (has_zero && !w.zero)) return 0;
+    }
+    return scaled(r, product(r, OP_matmul_integer, NULL, &x, &w, rank - 1), &x, &w, rank - 1, 0);
+}
+
+/* Scales that are computed while the model runs multiply the sums in the product's epilogue. */
+static ir_value_id scale_late(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    for (uint32_t i = 0; i < 2; i++) {
+        const ir_value_id x = n->in[i], s = n->in[1 - i];
+        const ir_node *cast = rw_def(r, x, OP_cast), *scale = rw_def(r, s, OP_mul);
+        if (!cast || !scale || !rw_only(r, s)) continue;
+        const ir_node *sum = rw_def(r, cast->in[0], OP_matmul_integer);
+        if (!sum && !rw_def(r, cast->in[0], OP_conv_integer)) continue;
+        for (uint32_t k = 0; k < 2; k++) {
+            const ir_value_id c = scale->in[k], one = scale->in[1 - k];
+            if (!ir_is_const(r->g, c) || ir_is_const(r->g, one) || rw_value(r, one)->rank) continue;
+            return rw_binary(r, OP_mul, rw_binary(r, OP_mul, x, c), one);
+        }
+    }
+    return 0;
+}
+
+/* ---- what moves numbers, or picks the largest ---- */
+
+static ir_value_id again(rewriter *r, ir_value_id q, const quantized *x)
+{
+    attrs_typed *at = op_attrs_new(&r->g->a, OP_dequantize);
+    if (!at || !q) return 0;
+    at->type = SINTER_DTYPE_F32;
+    const ir_value_id scale = rw_value(r, x->scale)->rank ? rw_reshape(r, x->scale, 0, NULL) : x->scale,
+                      zero = x->zero && rw_value(r, x->zero)->rank ? rw_reshape(r, x->zero, 0, NULL) : x->zero;
+    return rw_emit(r, OP_dequantize, at, (ir_value_id[]){ q, scale, zero }, zero ? 3 : 2);
+}
+
+/* The one node that reads v; NULL: none, or several. */
+static const ir_node *reader_of(const rewriter *r, ir_value_id v)
+{
+    if (!rw_only(r, v)) return NULL;
+    const ir_use_list use = r->g->use.at[v];
+    for (uint32_t i = 0; i < use.count; i++) {
+        const ir_node *n = rw_node(r, use.at[i] >> 1);
+        if (use.at[i] & 1u || n->is_dead) continue;
+        for (uint32_t k = 0; k < n->count_in; k++)
+            if (n->in[k] == v) return n;
+    }
+    return NULL;
+}
+
+/* Does v end in a product of floats that neither of these rules nor an epilogue reaches? Then it is best dequantised
+ * where it was quantised, in front of what moves it. */
+static bool ends_in_floats(const rewriter *r, ir_value_id v)
+{
+    const ir_node *n = reader_of(r, v);
+    for (uint32_t depth = 0; n && depth < 8 && (n->op == OP_reshape || n->op == OP_transpose); depth++)
+        n = reader_of(r, n->out[0]);
+    return n && (n->op == OP_attention ||
+                 (n->op == OP_matmul && !ir_is_const(r->g, n->in[0]) && !ir_is_const(r->g, n->in[1])));
+}
+
+static ir_value_id move_integers(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    quantized x;
+    if (n->count_out > 1 || !dequantized(r, n->in[0], &x) || ends_in_floats(r, n->out[0])) return 0;
+    const op_id op = n->op;
+    return again(r, rw_emit(r, op, rw_attrs(r, m->root), &x.q, 1), &x);
+}
+
+static bool same_scalar(const rewriter *r, ir_value_id a, ir_value_id b)
+{
+    double x = 0, y = 0;
+    return (!a || rw_scalar(r, a, &x)) && (!b || rw_scalar(r, b, &y)) && x == y;
+}
+
+static bool same_numbers(const rewriter *r, const quantized *a, const quantized *b)
+{
+    return rw_value(r, a->q)->dtype == rw_value(r, b->q)->dtype && same_scalar(r, a->scale, b->scale) &&
+           same_scalar(r, a->zero, b->zero);
+}
+
+static ir_value_id join_integers(rewriter *r, const match *m)
+{
+    enum { PARTS = 32 };
+    const ir_node *n = rw_node(r, m->root);
+    const uint32_t count = n->count_in;
+    ir_value_id part[PARTS];
+    quantized first, x;
+    if (count > PARTS || !dequantized(r, n->in[0], &first)) return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!dequantized(r, n->in[i], &x) || !same_numbers(r, &first, &x)) return 0;
+        part[i] = x.q;
+    }
+    return again(r, rw_emit(r, OP_concat, rw_attrs(r, m->root), part, count), &first);
+}
+
+/* The node that moves v and does nothing else, where only one reads it. */
+static ir_node_id mover_of(const rewriter *r, ir_value_id v)
+{
+    const ir_node *n = rw_def(r, v, OP_reshape);
+    if (!n) n = rw_def(r, v, OP_transpose);
+    return n && rw_only(r, v) ? rw_value(r, v)->producer : 0;
+}
+
+/* f(move(x), one scale, one zero point) -> move(f(x, …)) */
+static ir_value_id before_move(rewriter *r, ir_node_id root)
+{
+    const ir_node *n = rw_node(r, root);
+    const ir_node_id mover = mover_of(r, n->in[0]);
+    const op_id op = n->op, move = rw_node(r, mover)->op;
+    const quantized x = { rw_node(r, mover)->in[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
+    if (!is_uniform(r, &x)) return 0;
+    const uint32_t count = n->count_in;
+    ir_value_id in[3] = { x.q, rw_reshape(r, x.scale, 0, NULL), x.zero ? rw_reshape(r, x.zero, 0, NULL) : 0 };
+    const ir_value_id y = rw_emit(r, op, rw_attrs(r, root), in, count);
+    return y ? rw_emit(r, move, rw_attrs(r, mover), &y, 1) : 0;
+}
+
+/* What computes x takes the rounding as its epilogue, and bytes are moved. */
+static ir_value_id quantize_early(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    const ir_node_id mover = mover_of(r, n->in[0]);
+    if (!mover || !rw_only(r, n->in[0])) return 0;
+    const ir_node *maker = rw_node(r, rw_value(r, rw_node(r, mover)->in[0])->producer);
+    const bool is_move = maker->op == OP_reshape || maker->op == OP_transpose;
+    if (!rw_value(r, rw_node(r, mover)->in[0])->producer || maker->op == OP_dequantize ||
+        !(is_move || op_is_scalar(maker->op) || op_at(maker->op)->traits & FUSES_AFTER))
+        return 0;
+    return before_move(r, m->root);
+}
+
+static ir_value_id dequantize_early(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    return mover_of(r, n->in[0]) && ends_in_floats(r, n->out[0]) ? before_move(r, m->root) : 0;
+}
+
+/* Exact: the quotient is a few roundings from an integer below 256. */
+static ir_value_id quantize_again(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    quantized x;
+    if (!dequantized(r, n->in[0], &x)) return 0;
+    const quantized own = { n->out[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
+    return same_numbers(r, &x, &own) ? x.q : 0;
+}
+
+/* clang-format off */
+const rule rules_integer[] = {
+    { "integer-conv",      ROOT(conv),      integer_conv,   REASSOC },
+    { "integer-matmul",    ROOT(matmul),    integer_matmul, REASSOC },
+    { "integer-scale",     ROOT(mul),       scale_late,     REASSOC },
+    { "integer-max-pool",  ROOT(max_pool),  move_integers,  EXACT },
+    { "integer-reshape",   ROOT(reshape),   move_integers,  EXACT },
+    { "integer-transpose", ROOT(transpose), move_integers,  EXACT },
+    { "integer-slice",     ROOT(slice),     move_integers,  EXACT },
+    { "integer-concat",    ROOT(concat),    join_integers,  EXACT },
+    { "integer-early",     ROOT(quantize),  quantize_early, EXACT },
+    { "integer-back",      ROOT(dequantize), dequantize_early, EXACT },
+    { "integer-again",     ROOT(quantize),  quantize_again, EXACT },
+    { .name = NULL },
+};
+/* clang-format on */
