@@ -396,7 +396,7 @@ bool runtime_run(const runtime_launch *l, char *why, size_t size)
         if (sigsetjmp(rt.jump, 1) == 0) {
             const uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
             for (uint64_t i = 0; i < blocks && !rt.has_failed; i += rt.cluster) {
-                begin_cluster(l, i);
+                begin_cluster(l, l->is_reversed ? blocks - rt.cluster - i : i);
                 run_cluster();
             }
         } else {

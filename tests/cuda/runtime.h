@@ -26,7 +26,7 @@ typedef struct runtime_launch {
     uint32_t    param_size[RUNTIME_PARAMS], param_count;    /* sizes 0: not checked */
     const runtime_region *region;
     uint32_t    region_count;
-    bool        is_reversed;            /* threads run from the last to the first */
+    bool        is_reversed;            /* blocks and threads run from the last to the first */
     bool        is_synchronous;         /* chips before sm_80: an asynchronous copy is none */
     bool        is_lenient;             /* a thread may end without grid_wait() */
     uint32_t    seconds;                /* at most; 0: no limit */
