@@ -70,6 +70,8 @@ static bool weight_of(rewriter *r, ir_value_id v, uint32_t depth, quantized *out
     }
     if (n->op != OP_dequantize || rw_value(r, v)->dtype != SINTER_DTYPE_F32) return false;
     *out = (quantized){ n->in[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
+    double zero;
+    if (out->zero && rw_scalar(r, out->zero, &zero) && zero == 0) out->zero = 0;
     return is_byte(r, out->q) && ir_is_const(r->g, out->q) && ir_is_const(r->g, out->scale) &&
            rw_value(r, out->scale)->dtype == SINTER_DTYPE_F32 && (!out->zero || ir_is_const(r->g, out->zero));
 }
@@ -222,6 +224,15 @@ static ir_value_id move_integers(rewriter *r, const match *m)
     return again(r, rw_emit(r, op, rw_attrs(r, m->root), &x.q, 1), &x);
 }
 
+/* Only the nearest element is taken, and always one of the image. */
+static ir_value_id resize_integers(rewriter *r, const match *m)
+{
+    const attrs_resize *at = rw_node(r, m->root)->attrs;
+    if (at->mode != resize_mode_nearest || at->antialias || at->coordinate == resize_coordinate_tf_crop_and_resize)
+        return 0;
+    return move_integers(r, m);
+}
+
 static bool same_scalar(const rewriter *r, ir_value_id a, ir_value_id b)
 {
     double x = 0, y = 0;
@@ -310,6 +321,8 @@ const rule rules_integer[] = {
     { "integer-reshape",   ROOT(reshape),   move_integers,  EXACT },
     { "integer-transpose", ROOT(transpose), move_integers,  EXACT },
     { "integer-slice",     ROOT(slice),     move_integers,  EXACT },
+    { "integer-expand",    ROOT(expand),    move_integers,  EXACT },
+    { "integer-resize",    ROOT(resize),    resize_integers, EXACT },
     { "integer-concat",    ROOT(concat),    join_integers,  EXACT },
     { "integer-early",     ROOT(quantize),  quantize_early, EXACT },
     { "integer-back",      ROOT(dequantize), dequantize_early, EXACT },
