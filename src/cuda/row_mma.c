@@ -234,10 +234,9 @@ static const char *reject_tf32(const problem *p, const kernel_target *t)
 static uint32_t mma_min_blocks(const problem *p, const mma_shape *s, const mma_tactic *m, const kernel_target *target)
 {
     const mma_tile *x = mma_tile_at(m->tile);
-    const bool is_heavy = p->epilogue && p->epilogue->count > 20;
-    return target->isa < 80 || is_heavy || ((m->split_log || mma_is_whole(s, m)) && x->bm * x->bn >= 128 * 128)
-               ? 1
-               : x->min_blocks;
+    const bool is_heavy = (p->epilogue && p->epilogue->count > 20) || s->a_vec * s->element == 1 ||
+                          (x->bm * x->bn >= 128 * 128 && (m->split_log || mma_is_whole(s, m)));
+    return target->isa < 80 || is_heavy ? 1 : x->min_blocks;
 }
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)

@@ -31,7 +31,7 @@ constexpr i32 A_ROWS = (BM + PASS - 1) / PASS;
 constexpr i32 PITCH = BN + 8;                           /* of partial sums: rows of a fragment fall on other banks */
 constexpr i32 ITEMS = (BM * BN / VEC / (CLUSTER ? 2 : 1) + THREADS - 1) / THREADS;
 constexpr bool IS_EARLY = ITEMS <= 2;                   /* operands of the epilogue are read before the main loop */
-constexpr i32 BATCH = IS_EARLY ? ITEMS : 4;
+constexpr i32 BATCH = IS_EARLY ? ITEMS : THREADS * MIN_BLOCKS > 256 ? 2 : 4;
 constexpr i32 AXES = SPATIAL ? SPATIAL : 1, BATCHES = BATCH_AXES ? BATCH_AXES : 1;
 
 #if TYPE >= MMA_S8
