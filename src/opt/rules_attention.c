@@ -213,7 +213,27 @@ static ir_value_id attention(rewriter *r, const match *m)
     return rw_reshape(r, z, 3, rw_value(r, y)->dim);
 }
 
+/* A mask that a constant without effect has made as high as there are queries: attention broadcasts it anyway. */
+static ir_value_id mask_rows(rewriter *r, const match *m)
+{
+    const ir_node *root = rw_node(r, m->root);
+    const ir_node *choice = root->count_in > 3 && root->in[3] ? rw_def(r, root->in[3], OP_where) : NULL;
+    double value;
+    if (!choice || !rw_scalar(r, choice->in[1], &value) || !rw_scalar(r, choice->in[2], &value)) return 0;
+    const ir_node *both = rw_def(r, choice->in[0], OP_and);
+    for (uint32_t i = 0; both && i < 2; i++) {
+        const ir_value_id other = both->in[1 - i];
+        if (!rw_scalar(r, both->in[i], &value) || value == 0 || rw_same_shape(r, other, both->out[0])) continue;
+        const ir_value_id mask = rw_emit(r, OP_where, NULL, (ir_value_id[]){ other, choice->in[1], choice->in[2] }, 3);
+        void *attrs = rw_attrs(r, m->root);
+        const ir_value_id in[4] = { root->in[0], root->in[1], root->in[2], mask };
+        return mask && attrs ? rw_emit(r, OP_attention, attrs, in, 4) : 0;
+    }
+    return 0;
+}
+
 const rule rules_attention[] = {
     { "attention", ROOT(matmul), attention, REASSOC },
+    { "mask-rows", ROOT(attention), mask_rows, EXACT },
     { .name = NULL },
 };
