@@ -3,12 +3,13 @@
  * product.
  *
  * Query, key and value are mostly three products of the same tokens. One product with the matrices side by side reads
- * the tokens once and is one launch; what read the parts reads slices of it, which cost nothing. The same numbers. */
+ * the tokens once and is one launch; what read the parts reads slices of it, which cost nothing. The same numbers.
+ * Products of integers are joined with the chains of scalar functions behind them, whose constants are then rows. */
 #include "opt/rewrite.h"
 
 #include <string.h>
 
-enum { PARTS = 8, FAR = 10 };
+enum { PARTS = 8, FAR = 10, CHAIN = 12 };
 
 typedef struct part {
     ir_node_id matmul, add; /* add 0: no bias */
@@ -171,6 +172,169 @@ static sinter_status join_readers(horizontal *h, ir_value_id x)
     return count > 1 ? merge(h, x, p, count) : SINTER_OK;
 }
 
+/* ---- products of integers ---- */
+
+typedef struct chain {
+    ir_node_id product, step[CHAIN];
+    uint32_t count, at[CHAIN]; /* at: which input of a step is the step before */
+    ir_value_id out[CHAIN + 1];
+} chain;
+
+static const ir_node *only_reader(horizontal *h, ir_value_id v)
+{
+    ir_node_id *reader;
+    const ir_value *x = ir_value_at(h->g, v);
+    const arena_mark mark = arena_save(&h->a);
+    const ir_node_id id =
+        x->use_count == 1 && !x->is_output && ir_readers(h->g, v, &h->a, &reader) == 1 ? reader[0] : 0;
+    arena_rewind(&h->a, mark);
+    return id ? ir_node_at(h->g, id) : NULL;
+}
+
+/* A constant of one element, or a row of `columns`. */
+static bool is_row(const horizontal *h, ir_value_id v, int64_t columns)
+{
+    const ir_value *x = ir_value_at(h->g, v);
+    return ir_is_const(h->g, v) && sinter_dtype_bits(x->dtype) >= 8 &&
+           (x->rank == 0 || (x->rank == 1 && const_dim(h->g, v, 0) == columns));
+}
+
+/* A product of x, and what is done to its elements up to a view. */
+static bool chain_of(horizontal *h, ir_node_id id, ir_value_id x, chain *c)
+{
+    const ir_graph *g = h->g;
+    const ir_node *n = ir_node_at(g, id);
+    if (n->op != OP_matmul_integer || n->is_dead || n->in[0] != x || n->count_in > 3 || !ir_is_const(g, n->in[1]) ||
+        ir_value_at(g, n->in[1])->rank != 2)
+        return false;
+    const int64_t columns = const_dim(g, n->in[1], 1);
+    if (columns % 16 || !columns) return false;
+    *c = (chain){ .product = id, .out = { n->out[0] } };
+    for (;;) {
+        const ir_value_id v = c->out[c->count];
+        n = only_reader(h, v);
+        if (!n) return false;
+        if (n->op == OP_reshape || n->op == OP_transpose) return c->count > 0;
+        if (!op_is_scalar(n->op) || n->count_out != 1 || c->count == CHAIN) return false;
+        const ir_value *y = ir_value_at(g, n->out[0]), *before = ir_value_at(g, v);
+        if (y->rank != before->rank || memcmp(y->dim, before->dim, y->rank * sizeof(dim)) != 0) return false;
+        uint32_t found = 0;
+        for (uint32_t i = 0; i < n->count_in; i++) {
+            if (n->in[i] == v) {
+                c->at[c->count] = i;
+                found++;
+            } else if (!n->in[i] || !is_row(h, n->in[i], columns)) {
+                return false;
+            }
+        }
+        if (found != 1) return false;
+        c->step[c->count++] = ir_value_at(g, n->out[0])->producer;
+        c->out[c->count] = n->out[0];
+    }
+}
+
+static bool same_constant(const ir_graph *g, ir_value_id a, ir_value_id b)
+{
+    const ir_value *x = ir_value_at(g, a), *y = ir_value_at(g, b);
+    return a == b || (x->data && y->data && x->dtype == y->dtype && x->rank == y->rank &&
+                      x->data_size == y->data_size && !memcmp(x->data, y->data, x->data_size));
+}
+
+static bool same_chain(const horizontal *h, const chain *a, const chain *b)
+{
+    const ir_graph *g = h->g;
+    const ir_node *x = ir_node_at(g, a->product), *y = ir_node_at(g, b->product);
+    if (x->parent != y->parent || x->count_in != y->count_in || a->count != b->count) return false;
+    if (ir_value_at(g, x->in[1])->dtype != ir_value_at(g, y->in[1])->dtype) return false;
+    if (x->count_in > 2 && !same_constant(g, x->in[2], y->in[2])) return false;
+    for (uint32_t i = 0; i < a->count; i++) {
+        x = ir_node_at(g, a->step[i]);
+        y = ir_node_at(g, b->step[i]);
+        if (x->op != y->op || x->count_in != y->count_in || a->at[i] != b->at[i] ||
+            !op_attrs_equal(x->op, x->attrs, y->attrs))
+            return false;
+        for (uint32_t k = 0; k < x->count_in; k++)
+            if (ir_value_at(g, x->in[k])->dtype != ir_value_at(g, y->in[k])->dtype) return false;
+    }
+    return true;
+}
+
+/* A constant as the row that it stands for. */
+static ir_value_id as_row(horizontal *h, ir_value_id v, int64_t columns)
+{
+    const ir_value x = *ir_value_at(h->g, v);
+    if (x.rank == 1) return v;
+    const size_t element = sinter_dtype_bits(x.dtype) / 8, size = size_mul((size_t)columns, element);
+    uint8_t *data = size == SIZE_MAX ? NULL : ir_blob(h->g, size);
+    if (!data) return 0;
+    for (int64_t i = 0; i < columns; i++) memcpy(data + (size_t)i * element, x.data, element);
+    return ir_const(h->g, x.name, x.dtype, 1, &columns, data);
+}
+
+static sinter_status merge_chains(horizontal *h, ir_value_id x, const chain *c, uint32_t count)
+{
+    ir_graph *g = h->g;
+    ir_value_id each[PARTS], in[3];
+    const ir_node first = *ir_node_at(g, c[0].product);
+    for (uint32_t i = 0; i < count; i++) each[i] = ir_node_at(g, c[i].product)->in[1];
+    in[0] = x;
+    in[1] = join(h, each, count, 1);
+    in[2] = first.count_in > 2 ? first.in[2] : 0;
+    ir_value_id y = in[1] ? ir_emit(g, first.parent, OP_matmul_integer, NULL, in, first.count_in) : 0;
+    if (!y) return FAIL_MEMORY(h->s->e, "joining products");
+    for (uint32_t i = 0; i < count; i++) TRY(ir_origin_unite(g, ir_value_at(g, y)->producer, c[i].product));
+    for (uint32_t s = 0; s < c[0].count; s++) {
+        const ir_node step = *ir_node_at(g, c[0].step[s]);
+        for (uint32_t k = 0; k < step.count_in; k++) {
+            if (k == c[0].at[s]) {
+                in[k] = y;
+                continue;
+            }
+            in[k] = step.in[k];
+            bool is_same = ir_value_at(g, in[k])->rank == 0;
+            for (uint32_t i = 1; i < count; i++) is_same &= same_constant(g, in[k], ir_node_at(g, c[i].step[s])->in[k]);
+            if (is_same) continue;
+            for (uint32_t i = 0; i < count; i++) {
+                const int64_t columns = const_dim(g, ir_node_at(g, c[i].product)->in[1], 1);
+                each[i] = as_row(h, ir_node_at(g, c[i].step[s])->in[k], columns);
+                if (!each[i]) return FAIL_MEMORY(h->s->e, "joining products");
+            }
+            in[k] = join(h, each, count, 0);
+            if (!in[k]) return FAIL_MEMORY(h->s->e, "joining products");
+        }
+        void *attrs = op_attrs_copy(&g->a, step.op, step.attrs);
+        y = attrs || !step.attrs ? ir_emit(g, step.parent, step.op, attrs, in, step.count_in) : 0;
+        if (!y) return FAIL_MEMORY(h->s->e, "joining products");
+        for (uint32_t i = 0; i < count; i++) TRY(ir_origin_unite(g, ir_value_at(g, y)->producer, c[i].step[s]));
+    }
+    int64_t at = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t columns = const_dim(g, ir_node_at(g, c[i].product)->in[1], 1);
+        const ir_value_id piece = slice_of(h, first.parent, y, at, columns);
+        if (!piece) return FAIL_MEMORY(h->s->e, "joining products");
+        TRY(ir_origin_unite(g, ir_value_at(g, piece)->producer, c[i].product));
+        ir_value_replace(g, c[i].out[c[i].count], piece);
+        at += columns;
+    }
+    h->s->fired++;
+    return SINTER_OK;
+}
+
+static sinter_status join_integer_readers(horizontal *h, ir_value_id x)
+{
+    ir_node_id *reader;
+    const arena_mark mark = arena_save(&h->a);
+    const uint32_t readers = ir_readers(h->g, x, &h->a, &reader);
+    chain *c = ARENA_NEW(&h->a, chain, PARTS);
+    if (!c) return FAIL_MEMORY(h->s->e, "joining products");
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < readers && count < PARTS; i++)
+        if (chain_of(h, reader[i], x, &c[count]) && (!count || same_chain(h, &c[0], &c[count]))) count++;
+    const sinter_status status = count > 1 ? merge_chains(h, x, c, count) : SINTER_OK;
+    arena_rewind(&h->a, mark);
+    return status;
+}
+
 sinter_status pass_horizontal(opt_state *s)
 {
     horizontal h = { .s = s, .g = s->g };
@@ -178,7 +342,10 @@ sinter_status pass_horizontal(opt_state *s)
     sinter_status status = SINTER_OK;
     const uint32_t values = s->g->value.count;
     for (ir_value_id v = 1; v < values && status == SINTER_OK; v++)
-        if (ir_value_at(s->g, v)->use_count > 1 && !ir_is_const(s->g, v)) status = join_readers(&h, v);
+        if (ir_value_at(s->g, v)->use_count > 1 && !ir_is_const(s->g, v)) {
+            status = join_readers(&h, v);
+            if (s->o->integers && status == SINTER_OK) status = join_integer_readers(&h, v);
+        }
     arena_deinit(&h.a);
     return status == SINTER_OK ? ir_sweep(s->g) : status;
 }

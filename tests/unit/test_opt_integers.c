@@ -111,6 +111,38 @@ static void attention_of_floats(void)
     text_deinit(&t);
 }
 
+/* Products of one value that go the same way become one, with rows for what differs. */
+static void products_of_one_value(void)
+{
+    sinter_error error = { 0 };
+    env e;
+    env_init(&e, NULL, &error);
+    text net, t;
+    text_init(&net, &e);
+    text_printf(&net, "input %%1: u8[1,3,2] name=\"x\"\nconst %%2: f32[] = {0.05}\nconst %%3: u8[] = {2}\n"
+                      "const %%4: f32[] = {0.1}\nconst %%5: i8[] = {0}\n%%6: f32[1,3,2] = dequantize(%%1, %%2, %%3)\n");
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t at = 10 + 20 * i;
+        text_printf(&net, "const %%%u: i8[2,16] = {", at);
+        for (int k = 0; k < 32; k++) text_printf(&net, "%s%d", k ? "," : "", k * 37 % 255 - 127 + (int)i);
+        text_printf(&net, "}\nconst %%%u: f32[16] = {", at + 1);
+        for (int k = 0; k < 16; k++) text_printf(&net, "%s%d", k ? "," : "", k - 8 + (int)i);
+        text_printf(
+            &net,
+            "}\nconst %%%u: f32[] = {%s}\nconst %%%u: u8[] = {%u}\n%%%u: f32[2,16] = dequantize(%%%u, %%4, %%5)\n"
+            "%%%u = matmul(%%6, %%%u)\n%%%u = add(%%%u, %%%u)\n%%%u: u8[1,3,16] = quantize(%%%u, %%%u, %%%u)\n"
+            "%%%u: f32[1,3,16] = dequantize(%%%u, %%%u, %%%u)\n"
+            "%%%u = reshape(%%%u) shape=[3,4,4]\n%%%u = softmax(%%%u) axis=2\noutput %%%u name=\"y%u\"\n",
+            at + 2, i ? "0.1" : "0.2", at + 3, 100 + i, at + 4, at, at + 5, at + 4, at + 6, at + 5, at + 1, at + 7,
+            at + 6, at + 2, at + 3, at + 8, at + 7, at + 2, at + 3, at + 9, at + 8, at + 10, at + 9, at + 10, i);
+    }
+    optimized(net.at, 0.05, &t, &e);
+    CHECK_EQ(count_of(&t, "matmul_integer("), 1);
+    CHECK_EQ(count_of(&t, "slice("), 2);
+    text_deinit(&t);
+    text_deinit(&net);
+}
+
 /* Scales that are computed: everything of one number is done by the reductions. */
 static void dynamic_quantization(void)
 {
@@ -136,5 +168,7 @@ static void dynamic_quantization(void)
     text_deinit(&t);
 }
 
-static const test tests[] = { T(residual_network), T(attention_of_floats), T(dynamic_quantization), { 0 } };
+static const test tests[] = {
+    T(residual_network), T(attention_of_floats), T(products_of_one_value), T(dynamic_quantization), { 0 }
+};
 TEST_MAIN(tests)
