@@ -6,11 +6,10 @@
  *
  * The lines, rows and data are those of test_emulated.c: each problem on every row that takes it (--kernel: whose name
  * has NAME in it; --row: whose name it is; --rows prints them, and the GPU), with its tactics (--tactics: the first so
- * many), on small integers and on random values; --cases: at most so many problems a row, from
- * all over the files. Lines of files that need more than 50 million operations are left out unless SINTER_TEST_SCALE is
- * full. Operands lie in one piece of device memory with guards between them, results and workspace begin as NaN, and
- * all of it is looked at afterwards. --separate: each in an allocation of its own instead, for compute-sanitizer's
- * eyes.
+ * many), on small integers and on random values; --cases: at most so many problems a row, from all over the files.
+ * Lines of files that need more than 50 million operations are left out unless SINTER_TEST_SCALE is full. Operands lie
+ * in one piece of device memory with guards between them, results and workspace begin as NaN, and all of it is looked
+ * at afterwards. --separate: each in an allocation of its own instead, for compute-sanitizer's eyes.
  *
  * --repeat N: two streams with operands of their own run each problem N times, in changing order, each time with one to
  * three launches behind each other: what one launch leaves behind, or a race, shows. Results whose bits differ from
