@@ -123,11 +123,22 @@ static ir_value_id product(rewriter *r, op_id op, void *attrs, const quantized *
     return rw_emit(r, op, attrs, (ir_value_id[]){ x->q, w->q, zx, zw }, zw ? 4 : zx ? 3 : 2);
 }
 
+/* Groups of a few channels each: too little for a product of integers to gain, and more than one multiplication. */
+static bool is_narrow(const rewriter *r, const ir_node *n)
+{
+    int64_t filters = 0, channels = 0;
+    const ir_value *w = rw_value(r, n->in[1]);
+    const int64_t groups = ((const attrs_conv *)n->attrs)->groups;
+    if (groups == 1 || !dim_is_const(r->g->dims, w->dim[0], &filters)) return false;
+    return dim_is_const(r->g->dims, w->dim[1], &channels) && channels > 1 &&
+           (channels < 16 || filters / groups % 8 != 0);
+}
+
 static ir_value_id integer_conv(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
     quantized x, w;
-    if (!dequantized(r, n->in[0], &x) || !weight_of(r, n->in[1], 0, &w)) return 0;
+    if (is_narrow(r, n) || !dequantized(r, n->in[0], &x) || !weight_of(r, n->in[1], 0, &w)) return 0;
     const uint32_t rank = rw_value(r, x.q)->rank;
     const attrs_conv *from = rw_node(r, m->root)->attrs;
     attrs_conv_integer *at = op_attrs_new(&r->g->a, OP_conv_integer);
