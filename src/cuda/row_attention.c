@@ -65,7 +65,7 @@ static const char *reject_mma(const problem *p, const kernel_target *t)
 }
 
 typedef struct mma_tactic {
-    uint8_t wm, wn, bn, trigger, zero[TACTIC_SIZE - 4];
+    uint8_t mi, wm, wn, bn, trigger, zero[TACTIC_SIZE - 5];
 } mma_tactic;
 _Static_assert(sizeof(mma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
@@ -84,7 +84,7 @@ static uint32_t rounded(int64_t x, uint32_t to)
 /* The two stages of keys and values, or the sums that meet at the end. */
 static uint32_t mma_shared(const problem *p, mma_tactic m)
 {
-    const uint32_t depth = rounded(depth_of(p), 16), width = rounded(width_of(p), 16), rows = 16u * m.wm,
+    const uint32_t depth = rounded(depth_of(p), 16), width = rounded(width_of(p), 16), rows = 16u * m.mi * m.wm,
                    tile = (uint32_t)m.bn * m.wn;
     const uint32_t stages = rows * (depth * 2 + 16) + 2 * tile * (depth * 2 + 16 + width * 2 + 16),
                    ends = m.wn * rows * (width + 4 + 2) * 4;
@@ -96,10 +96,11 @@ static double mma_cost(const problem *p, const tactic *t, const kernel_target *t
     const mma_tactic m = mma_of(t);
     const problem_operand *q = &p->in[0], *k = &p->in[1];
     const double heads = (double)q->dim[0].opt * (double)q->dim[1].opt, units = target->units ? target->units : 100;
-    const double rows = 16.0 * m.wm, blocks = heads * (double)((q->dim[2].opt + (int64_t)rows - 1) / (int64_t)rows);
+    const double rows = 16.0 * m.mi * m.wm,
+                 blocks = heads * (double)((q->dim[2].opt + (int64_t)rows - 1) / (int64_t)rows);
     const double tiles = (double)((k->dim[2].opt + m.bn * m.wn - 1) / (m.bn * m.wn));
     /* A tile: a barrier and a chain of loads, products and powers; several blocks share a multiprocessor. */
-    const double products = (double)m.bn / 16 * (double)(depth_of(p) + width_of(p)) / 16 * 2;
+    const double products = (double)m.bn / 16 * (double)(depth_of(p) + width_of(p)) / 16 * 2 * (m.mi > 1 ? 1.5 : 1);
     const double warps = m.wm * m.wn, at_once = 16 / warps < 1 ? 1 : 16 / warps;
     const double tile_ns = 250 + products * 6 * (warps > 4 ? warps / 4 : 1);
     double waves = blocks / (units * at_once);
@@ -110,17 +111,21 @@ static double mma_cost(const problem *p, const tactic *t, const kernel_target *t
 
 static void mma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    static const uint8_t shapes[][3] = { { 4, 1, 64 }, { 1, 4, 32 }, { 2, 2, 64 }, { 8, 1, 64 }, { 2, 4, 32 },
-                                         { 1, 4, 64 }, { 4, 2, 32 }, { 4, 1, 32 }, { 1, 2, 32 } };
+    static const uint8_t shapes[][4] = { { 1, 4, 1, 64 }, { 1, 1, 4, 32 }, { 2, 4, 1, 64 }, { 2, 4, 1, 32 },
+                                         { 1, 2, 2, 64 }, { 1, 8, 1, 64 }, { 2, 2, 2, 32 }, { 1, 2, 4, 32 },
+                                         { 1, 1, 4, 64 }, { 1, 4, 2, 32 }, { 1, 4, 1, 32 }, { 1, 1, 2, 32 } };
     for (uint32_t i = 0; i < COUNT_OF(shapes); i++)
         for (uint8_t trigger = 2; trigger <= 3; trigger++) {
-            const mma_tactic m = { .wm = shapes[i][0], .wn = shapes[i][1], .bn = shapes[i][2], .trigger = trigger };
+            const mma_tactic m = {
+                .mi = shapes[i][0], .wm = shapes[i][1], .wn = shapes[i][2], .bn = shapes[i][3], .trigger = trigger
+            };
             if (mma_shared(p, m) > t->shared || out->count == COUNT_OF(out->at)) continue;
             if (m.wm * m.wn > 4 && depth_of(p) > 128) continue;
+            if (m.mi > 1 && (width_of(p) > 128 || (width_of(p) > 64 && m.bn > 32))) continue;
             memcpy(&out->at[out->count++], &m, sizeof m);
         }
     if (out->count) return;
-    const mma_tactic least = { .wm = 1, .wn = 1, .bn = 16, .trigger = 3 };
+    const mma_tactic least = { .mi = 1, .wm = 1, .wn = 1, .bn = 16, .trigger = 3 };
     memcpy(&out->at[out->count++], &least, sizeof least);
 }
 
@@ -129,14 +134,14 @@ static bool mma_check(const problem *p, const tactic *t)
     const mma_tactic m = mma_of(t);
     for (uint32_t i = 0; i < sizeof m.zero; i++)
         if (m.zero[i]) return false;
-    return m.wm >= 1 && m.wm <= 8 && m.wn >= 1 && m.wn <= 4 && m.wm * m.wn <= 16 && m.trigger <= 3 &&
-           (m.bn == 16 || m.bn == 32 || m.bn == 64) && mma_shared(p, m) <= 227 * 1024;
+    return m.mi >= 1 && m.mi <= 2 && m.wm >= 1 && m.wm <= 8 && m.wn >= 1 && m.wn <= 4 && m.wm * m.wn <= 16 &&
+           m.trigger <= 3 && (m.bn == 16 || m.bn == 32 || m.bn == 64) && mma_shared(p, m) <= 227 * 1024;
 }
 
 static void mma_print(const tactic *t, text *out)
 {
     const mma_tactic m = mma_of(t);
-    text_printf(out, "%ux%u n%u t%u", m.wm * 16u, m.wn, m.bn, m.trigger);
+    text_printf(out, "%ux%ux%u n%u t%u", m.mi * 16u, m.wm, m.wn, m.bn, m.trigger);
 }
 
 /* Keys lie next to each other, and rows begin at even elements. */
@@ -156,7 +161,7 @@ static bool mma_code(const problem *p, const tactic *t, const kernel_target *tar
     const attrs_attention *a = p->attrs;
     c->source = "attention.cu";
     c->entry = "attention";
-    c->may_spill = depth_of(p) > 128 || width_of(p) > 128;
+    c->may_spill = depth_of(p) > 128 || width_of(p) > 128 || m.mi > 1 || m.wm * m.wn > 4;
     cuda_code_define(c, "DEPTH", rounded(depth_of(p), 16));
     cuda_code_define(c, "WIDTH", rounded(width_of(p), 16));
     cuda_code_define(c, "MASK", mask_kind(p));
@@ -164,6 +169,7 @@ static bool mma_code(const problem *p, const tactic *t, const kernel_target *tar
     cuda_code_define(c, "IS_BF16", p->in[0].dtype == SINTER_DTYPE_BF16);
     cuda_code_define(c, "CAP", a->softcap > 0);
     cuda_code_define(c, "CAUSAL", a->causal != 0);
+    cuda_code_define(c, "MI", m.mi);
     cuda_code_define(c, "WM", m.wm);
     cuda_code_define(c, "WN", m.wn);
     cuda_code_define(c, "BN", m.bn);
@@ -218,12 +224,12 @@ static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const v
                               const view *out, void *to)
 {
     const mma_tactic m = mma_of(t);
-    return bind_rows(e, p, attrs, in, out, 16 * m.wm, 32u * m.wm * m.wn, mma_shared(p, m), to);
+    return bind_rows(e, p, attrs, in, out, 16 * m.mi * m.wm, 32u * m.wm * m.wn, mma_shared(p, m), to);
 }
 
 const cuda_kernel cuda_attention = {
     .base = { .name = "cuda_attention",
-              .abi = 1,
+              .abi = 2,
               .is_strided_out = true,
               .reject = reject_mma,
               .tactics = mma_tactics,

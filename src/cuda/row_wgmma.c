@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-enum { BM = 128, BK = 64, PART = 8 * 16 * 68 * 4, SWIZZLE_128 = 3 };
+enum { BK = 64, PART = 4 * 16 * 68 * 4, SWIZZLE_128 = 3 }; /* PART: staging of a warpgroup */
 
 typedef struct wgmma_tactic {
-    uint8_t bn8, stages, zero[TACTIC_SIZE - 2]; /* columns of a tile over 8 */
+    uint8_t bn8, stages, groups, zero[TACTIC_SIZE - 3]; /* columns of a tile over 8; 64 rows of it for each group */
 } wgmma_tactic;
 _Static_assert(sizeof(wgmma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
@@ -149,15 +149,16 @@ static const char *reject(const problem *p, const kernel_target *t)
 
 static uint32_t shared_of(wgmma_tactic w)
 {
-    return w.stages * (uint32_t)(BM + w.bn8 * 8) * BK * 2 + PART + 16u * w.stages;
+    return w.stages * (uint32_t)(w.groups * 64 + w.bn8 * 8) * BK * 2 + w.groups * PART + 16u * w.stages;
 }
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    static const uint8_t shapes[][2] = { { 32, 4 }, { 16, 5 }, { 8, 6 }, { 16, 3 }, { 8, 4 } };
+    static const uint8_t shapes[][3] = { { 32, 4, 2 }, { 16, 5, 2 }, { 8, 6, 2 }, { 16, 3, 2 }, { 8, 4, 2 },
+                                         { 8, 6, 1 },  { 16, 5, 1 }, { 8, 4, 1 }, { 16, 4, 1 } };
     (void)p;
     for (uint32_t i = 0; i < COUNT_OF(shapes); i++) {
-        const wgmma_tactic w = { .bn8 = shapes[i][0], .stages = shapes[i][1] };
+        const wgmma_tactic w = { .bn8 = shapes[i][0], .stages = shapes[i][1], .groups = shapes[i][2] };
         if (shared_of(w) <= t->shared) memcpy(&out->at[out->count++], &w, sizeof w);
     }
 }
@@ -168,13 +169,14 @@ static bool check(const problem *p, const tactic *t)
     const wgmma_tactic w = tactic_of(t);
     for (uint32_t i = 0; i < sizeof w.zero; i++)
         if (w.zero[i]) return false;
-    return (w.bn8 == 8 || w.bn8 == 16 || w.bn8 == 32) && w.stages >= 2 && w.stages <= 8 && shared_of(w) <= 227 * 1024;
+    return (w.groups == 1 || w.groups == 2) && (w.bn8 == 8 || w.bn8 == 16 || w.bn8 == 32) && w.stages >= 2 &&
+           w.stages <= 8 && shared_of(w) <= 227 * 1024;
 }
 
 static void print(const tactic *t, text *out)
 {
     const wgmma_tactic w = tactic_of(t);
-    text_printf(out, "128x%u s%u", w.bn8 * 8u, w.stages);
+    text_printf(out, "%ux%u s%u", w.groups * 64u, w.bn8 * 8u, w.stages);
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
@@ -182,12 +184,14 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     form f;
     if (form_of(p, &f)) return 1e12;
     const wgmma_tactic w = tactic_of(t);
-    const double bn = w.bn8 * 8.0, m = (double)rows_of(p, &f), units = target->units ? target->units : 132;
-    const double tiles = (double)(((int64_t)m + BM - 1) / BM) * (double)((f.n + (int64_t)bn - 1) / (int64_t)bn);
+    const double bm = w.groups * 64.0, bn = w.bn8 * 8.0, m = (double)rows_of(p, &f),
+                 units = target->units ? target->units : 132;
+    const double tiles =
+        (double)(((int64_t)m + (int64_t)bm - 1) / (int64_t)bm) * (double)((f.n + (int64_t)bn - 1) / (int64_t)bn);
     const double waves = (double)((int64_t)(tiles / units) + (tiles > units * (int64_t)(tiles / units)));
     /* 4096 operations a clock, 85 % of it with wide tiles; 1.5 us until the first product, the epilogue of the last. */
     const double rate = bn >= 256 ? 0.85 : bn >= 128 ? 0.75 : 0.5, steps = (double)steps_of(&f);
-    const double tile = steps * 2 * BM * bn * BK / (4096 * 1.7 * rate) + 300;
+    const double tile = steps * (2 * bm * bn * BK / (4096 * 1.7 * rate * (w.groups > 1 ? 1 : 0.7)) + 20) + 300;
     double bytes = 0;
     for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
     const double memory = cuda_cost_ns(target, bytes + cuda_operand_bytes(&p->out[0]), 0);
@@ -208,6 +212,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     int64_t order = 0;
     for (uint32_t i = 0; i < f.rows; i++) order |= (int64_t)f.row[f.rows - 1 - i] << 4 * i;
     cuda_code_define(c, "BN", w.bn8 * 8);
+    cuda_code_define(c, "CONSUMERS", w.groups);
     cuda_code_define(c, "STAGES", w.stages);
     cuda_code_define(c, "IS_BF16", p->in[0].dtype == SINTER_DTYPE_BF16);
     cuda_code_define(c, "PACKED", p->in[1].is_const);
@@ -285,7 +290,7 @@ static void rows128(cuda_map *map, uint8_t operand, sinter_dtype dtype, int64_t 
     map->step[0] = map->step[1] = 1;
 }
 
-static void patches128(cuda_map *map, const problem *p, const attrs_conv *c, const view *x)
+static void patches128(cuda_map *map, const problem *p, const attrs_conv *c, const view *x, uint32_t pixels)
 {
     const int64_t y_reach = (p->in[1].dim[2].max - 1) * listed(&c->dilation, 0, 1),
                   x_reach = (p->in[1].dim[3].max - 1) * listed(&c->dilation, 1, 1);
@@ -294,7 +299,7 @@ static void patches128(cuda_map *map, const problem *p, const attrs_conv *c, con
     map->swizzle = SWIZZLE_128;
     map->is_im2col = 1;
     map->dtype = (uint8_t)x->dtype;
-    map->pixels = BM;
+    map->pixels = (uint8_t)pixels;
     map->channels = BK;
     map->low[0] = (int16_t)-listed(&c->pad, 1, 0);
     map->low[1] = (int16_t)-listed(&c->pad, 0, 0);
@@ -321,9 +326,13 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     if (!f.is_im2col && !row_pitch(&f, &in[0], &pitch))
         return FAIL(e, UNSUPPORTED, "rows of the left side have several pitches");
     for (uint32_t i = 0; i < f.rows; i++) m *= out[0].dim[f.row[i]];
-    const int64_t bn = w.bn8 * 8, tiles_m = (m + BM - 1) / BM, tiles_n = (f.n + bn - 1) / bn, tiles = tiles_m * tiles_n;
+    const int64_t bm = w.groups * 64, bn = w.bn8 * 8, tiles_m = (m + bm - 1) / bm, tiles_n = (f.n + bn - 1) / bn,
+                  tiles = tiles_m * tiles_n;
     if (m > INT32_MAX / 2 || tiles > INT32_MAX) return FAIL(e, UNSUPPORTED, "%lld rows are too many", (long long)m);
-    if (!cuda_launch_add(r, 0, (uint64_t)(tiles < 132 ? tiles : 132), 1, 1, 384, shared_of(w)))
+    /* Half as many threads and memory: two blocks share a multiprocessor. */
+    const uint64_t most = w.groups == 1 && shared_of(w) <= 113 * 1024 ? 264 : 132,
+                   blocks = tiles < (int64_t)most ? (uint64_t)tiles : most;
+    if (!cuda_launch_add(r, 0, blocks, 1, 1, 128u + 128u * w.groups, shared_of(w)))
         return FAIL(e, INTERNAL, "a launch too many");
     struct wgmma_args *x = cuda_param_add(r, sizeof *x);
     if (!x) return FAIL(e, INTERNAL, "parameters do not fit");
@@ -344,9 +353,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         x->pad_x = (small)listed(&c->pad, 1, 0);
         x->dilation_y = (small)listed(&c->dilation, 0, 1);
         x->dilation_x = (small)listed(&c->dilation, 1, 1);
-        patches128(map, p, c, &in[0]);
+        patches128(map, p, c, &in[0], (uint32_t)bm);
     } else {
-        rows128(map, 0, in[0].dtype, f.k, m, pitch, BM);
+        rows128(map, 0, in[0].dtype, f.k, m, pitch, (uint32_t)bm);
     }
     if (p->in[1].is_const) {
         CUDA_PATCH(r, x, b, PATCH_IN, 1);
@@ -362,7 +371,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 
 const cuda_kernel cuda_wgmma = {
     .base = { .name = "cuda_wgmma",
-              .abi = 1,
+              .abi = 2,
               .is_strided_out = true,
               .reject = reject,
               .tactics = tactics,

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attention.cu - flash attention on mma.sync: softmax(scale q k' + mask) v for f16 and bf16, scores never in memory.
  *
- * A block takes 16 * WM queries of one head. WN warps share a row of queries and take every WN-th part of BN keys, so
- * that few queries still fill the chip; their sums meet in shared memory at the end. Keys and values come in two
- * stages. Dao 2023 (FlashAttention-2): running maximum and sum, one rescale a tile, in powers of two.
+ * A block takes 16 * MI * WM queries of one head, a warp MI times 16 of them, so that what it reads of keys and values
+ * serves them all. WN warps share their queries and take every WN-th part of BN keys, so that few queries still fill the
+ * chip; their sums meet in shared memory at the end. Keys and values come in two stages. Dao 2023 (FlashAttention-2):
+ * running maximum and sum, one rescale a tile, in powers of two.
  *
  *   DEPTH, WIDTH   head sizes rounded up to 16        MASK   0 none, 1 f32, 2 bool, 3 of the operands' type
  *   PAIRS  two neighbours of the mask may be read at once
- *   IS_BF16, CAP (a soft cap), CAUSAL, WM, WN, BN (keys a warp and tile), TRIGGER */
+ *   IS_BF16, CAP (a soft cap), CAUSAL, MI, WM, WN, BN (keys a warp and tile), TRIGGER */
 #include "prelude.cuh"
 #include "attention_args.h"
 
-enum { THREADS = 32 * WM * WN, ROWS = 16 * WM, TILE = BN * WN };
+enum { THREADS = 32 * WM * WN, ROWS = 16 * MI * WM, TILE = BN * WN };
 enum { PITCH_K = DEPTH * 2 + 16, PITCH_V = WIDTH * 2 + 16 };        /* bytes; odd multiples of 16: no bank twice */
 enum { Q_AT = 0, K_AT = ROWS * PITCH_K, V_AT = K_AT + 2 * TILE * PITCH_K };
 
@@ -84,6 +85,8 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
     const u16 *k = (const u16 *)a.k + batch * a.k_stride[0] + head_k * a.k_stride[1];
     const u16 *v = (const u16 *)a.v + batch * a.v_stride[0] + head_k * a.v_stride[1];
     [[maybe_unused]] const i32 ahead = a.keys - a.queries;
+    const i32 row0 = first + wm * 16 * MI + (lane >> 2);        /* the thread's first query */
+    const float scale = a.scale * LOG2E;
     /* Keys that any query of the block may see. */
     i32 keys = a.keys;
 #if CAUSAL
@@ -101,7 +104,9 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
     }
     copy_commit();
 
-    float o[WIDTH / 8][4] = {}, top[2] = { MINUS_INFINITY, MINUS_INFINITY }, sum[2] = {};
+    float o[MI][WIDTH / 8][4] = {}, top[MI][2], sum[MI][2] = {};
+#pragma unroll
+    for (int i = 0; i < MI; i++) top[i][0] = top[i][1] = MINUS_INFINITY;
     for (i32 t = 0; t < tiles; t++) {
         const u32 stage = t & 1, next = stage ^ 1;
         if (t + 1 < tiles) {
@@ -115,17 +120,20 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
         const i32 key0 = t * TILE + wn * BN;
 #if MASK
         /* Asked for before the keys are waited for. */
-        float mask[BN / 8][4];
+        float mask[MI][BN / 8][4];
 #pragma unroll
-        for (int j = 0; j < BN / 8; j++)
+        for (int i = 0; i < MI; i++)
 #pragma unroll
-            for (int r = 0; r < 2; r++) {
-                const i32 key = key0 + j * 8 + (lane & 3) * 2, query = first + wm * 16 + (lane >> 2) + 8 * r;
-                const bool is_row = query < a.queries;
-                mask_pair(a, batch * a.mask_stride[0] + head * a.mask_stride[1] + query * a.mask_stride[2] +
-                                 key * a.mask_stride[3],
-                          is_row && key < a.keys, is_row && key + 1 < a.keys, mask[j][2 * r], mask[j][2 * r + 1]);
-            }
+            for (int j = 0; j < BN / 8; j++)
+#pragma unroll
+                for (int r = 0; r < 2; r++) {
+                    const i32 key = key0 + j * 8 + (lane & 3) * 2, query = row0 + i * 16 + 8 * r;
+                    const bool is_row = query < a.queries;
+                    mask_pair(a, batch * a.mask_stride[0] + head * a.mask_stride[1] + query * a.mask_stride[2] +
+                                     key * a.mask_stride[3],
+                              is_row && key < a.keys, is_row && key + 1 < a.keys, mask[i][j][2 * r],
+                              mask[i][j][2 * r + 1]);
+                }
 #endif
         copy_wait<1>();
         sync_block();
@@ -134,73 +142,101 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
 #endif
         const u32 tile_k = base + K_AT + stage * TILE * PITCH_K + wn * BN * PITCH_K;
         const u32 tile_v = base + V_AT + stage * TILE * PITCH_V + wn * BN * PITCH_V;
-        float s[BN / 8][4] = {};
+        float s[MI][BN / 8][4] = {};
 #pragma unroll
         for (int d = 0; d < DEPTH / 16; d++) {
-            u32 x[4];
-            load_matrix4(x, base + Q_AT + (wm * 16 + (lane & 15)) * PITCH_K + d * 32 + (lane >> 4) * 16);
+            u32 x[MI][4];
+#pragma unroll
+            for (int i = 0; i < MI; i++)
+                load_matrix4(x[i], base + Q_AT + ((wm * MI + i) * 16 + (lane & 15)) * PITCH_K + d * 32 + (lane >> 4) * 16);
 #pragma unroll
             for (int j = 0; j < BN / 16; j++) {
                 u32 b[4];
                 load_matrix4(b, tile_k + (j * 16 + (lane & 7) + (lane >> 4) * 8) * PITCH_K + d * 32 + (lane >> 3 & 1) * 16);
-                multiply(s[2 * j], x, b[0], b[1]);
-                multiply(s[2 * j + 1], x, b[2], b[3]);
+#pragma unroll
+                for (int i = 0; i < MI; i++) {
+                    multiply(s[i][2 * j], x[i], b[0], b[1]);
+                    multiply(s[i][2 * j + 1], x[i], b[2], b[3]);
+                }
             }
         }
-        /* Scores in powers of two, masked; the largest of each of the thread's two rows. */
-        float most[2] = { top[0], top[1] };
-#pragma unroll
-        for (int j = 0; j < BN / 8; j++)
-#pragma unroll
-            for (int c = 0; c < 4; c++) {
-                const i32 key = key0 + j * 8 + (lane & 3) * 2 + (c & 1);
-                const i32 query = first + wm * 16 + (lane >> 2) + (c >> 1) * 8;
-                float x = s[j][c] * a.scale;
-#if CAP
-                x = a.cap * tanhf(x / a.cap);
-#endif
-                x *= LOG2E;
-                bool seen = key < a.keys;
+        /* Scores in powers of two, masked; some keys of the last tile are none, and some are not yet seen. */
+        bool is_whole = key0 + BN <= a.keys;
 #if CAUSAL
-                seen = seen && key <= query + ahead;
+        is_whole = is_whole && key0 + BN <= first + ahead + 1;
+#endif
+#pragma unroll
+        for (int i = 0; i < MI; i++) {
+#pragma unroll
+            for (int j = 0; j < BN / 8; j++)
+#pragma unroll
+                for (int c = 0; c < 4; c++) {
+#if CAP
+                    float x = a.cap * tanhf(s[i][j][c] * a.scale / a.cap) * LOG2E;
+#else
+                    float x = s[i][j][c] * scale;
 #endif
 #if MASK
-                x += mask[j][c];
+                    x += mask[i][j][c];
 #endif
-                s[j][c] = seen ? x : MINUS_INFINITY;
-                most[c >> 1] = fmaxf(most[c >> 1], s[j][c]);
-            }
+                    s[i][j][c] = x;
+                }
+            if (!is_whole)
 #pragma unroll
-        for (int r = 0; r < 2; r++) {
-            most[r] = fmaxf(most[r], shuffle_xor(most[r], 1));
-            most[r] = fmaxf(most[r], shuffle_xor(most[r], 2));
-            const float by = most[r] == MINUS_INFINITY ? 1.0f : exp2f(top[r] - most[r]);
-            top[r] = most[r];
-            sum[r] *= by;
+                for (int j = 0; j < BN / 8; j++)
 #pragma unroll
-            for (int j = 0; j < WIDTH / 8; j++) {
-                o[j][2 * r] *= by;
-                o[j][2 * r + 1] *= by;
+                    for (int c = 0; c < 4; c++) {
+                        const i32 key = key0 + j * 8 + (lane & 3) * 2 + (c & 1);
+                        bool seen = key < a.keys;
+#if CAUSAL
+                        seen = seen && key <= row0 + i * 16 + (c >> 1) * 8 + ahead;
+#endif
+                        if (!seen) s[i][j][c] = MINUS_INFINITY;
+                    }
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                float most = top[i][r];
+#pragma unroll
+                for (int j = 0; j < BN / 8; j++) most = fmaxf(most, fmaxf(s[i][j][2 * r], s[i][j][2 * r + 1]));
+                most = fmaxf(most, shuffle_xor(most, 1));
+                most = fmaxf(most, shuffle_xor(most, 2));
+                /* Where no key has been seen yet, 0 stands for the maximum: all powers are 0 then. */
+                const float from = most == MINUS_INFINITY ? 0.0f : most, by = exp2_fast(top[i][r] - from);
+                top[i][r] = most;
+                sum[i][r] *= by;
+#pragma unroll
+                for (int j = 0; j < WIDTH / 8; j++) {
+                    o[i][j][2 * r] *= by;
+                    o[i][j][2 * r + 1] *= by;
+                }
+#pragma unroll
+                for (int j = 0; j < BN / 8; j++)
+#pragma unroll
+                    for (int c = 2 * r; c < 2 * r + 2; c++) {
+                        s[i][j][c] = exp2_fast(s[i][j][c] - from);
+                        sum[i][r] += s[i][j][c];
+                    }
             }
         }
 #pragma unroll
-        for (int j = 0; j < BN / 8; j++)
-#pragma unroll
-            for (int c = 0; c < 4; c++) {
-                const float m = top[c >> 1];
-                s[j][c] = m == MINUS_INFINITY ? 0.0f : exp2f(s[j][c] - m);
-                sum[c >> 1] += s[j][c];
-            }
-#pragma unroll
         for (int j = 0; j < BN / 16; j++) {
-            const u32 p[4] = { pack(s[2 * j][0], s[2 * j][1]), pack(s[2 * j][2], s[2 * j][3]),
-                               pack(s[2 * j + 1][0], s[2 * j + 1][1]), pack(s[2 * j + 1][2], s[2 * j + 1][3]) };
+            u32 p[MI][4];
+#pragma unroll
+            for (int i = 0; i < MI; i++)
+#pragma unroll
+                for (int h = 0; h < 2; h++) {
+                    p[i][2 * h] = pack(s[i][2 * j + h][0], s[i][2 * j + h][1]);
+                    p[i][2 * h + 1] = pack(s[i][2 * j + h][2], s[i][2 * j + h][3]);
+                }
 #pragma unroll
             for (int d = 0; d < WIDTH / 16; d++) {
                 u32 b[4];
                 load_matrix4_transposed(b, tile_v + (j * 16 + (lane & 15)) * PITCH_V + d * 32 + (lane >> 4) * 16);
-                multiply(o[2 * d], p, b[0], b[1]);
-                multiply(o[2 * d + 1], p, b[2], b[3]);
+#pragma unroll
+                for (int i = 0; i < MI; i++) {
+                    multiply(o[i][2 * d], p[i], b[0], b[1]);
+                    multiply(o[i][2 * d + 1], p[i], b[2], b[3]);
+                }
             }
         }
         sync_block();
@@ -208,30 +244,26 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
 #if TRIGGER == 3
     grid_trigger();
 #endif
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        sum[r] += shuffle_xor(sum[r], 1);
-        sum[r] += shuffle_xor(sum[r], 2);
-    }
     copy_wait<0>();
     sync_block();
     /* Parts of the warps that share rows, in shared memory: [WN][ROWS][WIDTH + 4] sums, then maxima and sums of powers. */
     enum { LINE = WIDTH + 4 };
     float *part = (float *)shared, *tops = part + WN * ROWS * LINE, *sums = tops + WN * ROWS;
 #pragma unroll
-    for (int r = 0; r < 2; r++) {
-        const i32 row = wm * 16 + (lane >> 2) + 8 * r;
-        float *line = part + (wn * ROWS + row) * LINE + (lane & 3) * 2;
+    for (int i = 0; i < MI; i++)
 #pragma unroll
-        for (int j = 0; j < WIDTH / 8; j++) {
-            line[j * 8] = o[j][2 * r];
-            line[j * 8 + 1] = o[j][2 * r + 1];
+        for (int r = 0; r < 2; r++) {
+            sum[i][r] += shuffle_xor(sum[i][r], 1);
+            sum[i][r] += shuffle_xor(sum[i][r], 2);
+            const i32 row = (wm * MI + i) * 16 + (lane >> 2) + 8 * r;
+            float *line = part + (wn * ROWS + row) * LINE + (lane & 3) * 2;
+#pragma unroll
+            for (int j = 0; j < WIDTH / 8; j++) *(vec<float, 2> *)(line + j * 8) = { o[i][j][2 * r], o[i][j][2 * r + 1] };
+            if ((lane & 3) == 0) {
+                tops[wn * ROWS + row] = top[i][r];
+                sums[wn * ROWS + row] = sum[i][r];
+            }
         }
-        if ((lane & 3) == 0) {
-            tops[wn * ROWS + row] = top[r];
-            sums[wn * ROWS + row] = sum[r];
-        }
-    }
     sync_block();
     u16 *y = (u16 *)a.y + batch * a.y_stride[0] + head * a.y_stride[1] + first * a.y_stride[2];
     for (i32 i = threadIdx.x; i < ROWS * (WIDTH / 8); i += THREADS) {

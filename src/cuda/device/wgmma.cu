@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wgmma.cu - products of matrices on Hopper's warpgroups: d = epilogue(a b'), a [m, k], b [n, k], f16 or bf16.
  *
- * One block a multiprocessor stays and takes tile after tile of 128 x BN. A producer warpgroup keeps STAGES steps of 64
- * along k on their way (a by tensor copies, packed b by one bulk copy each); two consumer warpgroups multiply 64 rows
- * each. While they write a tile's results, 64 columns at a time through shared memory so that rows are written in
+ * Blocks stay and take tile after tile of 64 * CONSUMERS rows by BN columns. A producer warpgroup keeps STAGES steps of 64
+ * along k on their way (a by tensor copies, packed b by one bulk copy each); each consumer warpgroup multiplies 64 rows. While they write a tile's results, 64 columns at a time through shared memory so that rows are written in
  * 16-byte units, the producer already fetches the next tile. The first steps of b are fetched before the dependency wait.
  *
  *   BN       64, 128 or 256                       IS_BF16
+ *   CONSUMERS  1 or 2
  *   STAGES                                        PACKED    b is a constant, packed
  *   ROW_AXES, ROW_ORDER   how many axes of the space are rows, and which: a hex digit each, innermost lowest
  *   COLUMN_AXIS           the axis of the space that is columns
@@ -16,7 +16,7 @@
 #include "wgmma_args.h"
 #include "generated.cuh"
 
-enum { BM = 128, BK = 64, CONSUMERS = 2, THREADS = 128 * (1 + CONSUMERS), GROUP = 8 };
+enum { BM = 64 * CONSUMERS, BK = 64, THREADS = 128 * (1 + CONSUMERS), GROUP = 8 };
 enum { A_BYTES = BM * BK * 2, B_BYTES = BN * BK * 2, STAGE = A_BYTES + B_BYTES };
 enum { LINE = 64 + 4 };                          /* floats of a staged row of 64 columns */
 enum { PART = 16 * LINE * 4 };                   /* bytes of a warp's staging */
@@ -90,7 +90,7 @@ DEVICE void fetch_b(const wgmma_args &a, u32 stage, u32 bar, i32 step, i32 n)
 #endif
 }
 
-KERNEL void __launch_bounds__(THREADS, 1) wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
+KERNEL void __launch_bounds__(THREADS, CONSUMERS == 1 ? 2 : 1) wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
 {
     u8 *const shared = shared_base();
     const u32 base = shared_address(shared), full = base + BARS_AT, empty = full + 8 * STAGES;
@@ -137,7 +137,7 @@ KERNEL void __launch_bounds__(THREADS, 1) wgmma(const __grid_constant__ wgmma_ar
         }
         return;
     }
-    registers_take<232>();
+    registers_take<CONSUMERS == 1 ? 208 : 232>();
     grid_wait();
     const u32 group = threadIdx.x / 128 - 1, warp = warp_id() % 4, lane = lane_id();
     float *const part = (float *)(shared + PARTS_AT + (group * 4 + warp) * PART);

@@ -7,7 +7,7 @@
 
 enum { WGMMA_ROW_AXES = 6 };
 struct wgmma_args {
-    ALIGNED(64) unsigned char map_a[128];       /* rows of a: a box of 64 elements by 128 rows, or of so many pixels */
+    ALIGNED(64) unsigned char map_a[128];       /* rows of a: a box of 64 elements by BM rows or pixels */
     ALIGNED(64) unsigned char map_b[128];       /* rows of b (n x k), where it is not packed: 64 elements by BN rows */
     address b;                                  /* packed: [tiles_n][steps][BN][64], swizzled */
     small m, n, steps;                          /* rows, columns, steps of 64 along k */
