@@ -100,6 +100,19 @@ static bool is_f32(const narrowing *w, ir_value_id v)
     return v && ir_value_at(w->g, v)->dtype == SINTER_DTYPE_F32;
 }
 
+/* A sum of integers, which may pass what a narrow float holds until all its scales are applied. */
+static bool is_sum(const narrowing *w, ir_value_id v, uint32_t depth)
+{
+    const ir_value *x = ir_value_at(w->g, v);
+    const ir_node *n = ir_node_at(w->g, x->producer);
+    if (!x->producer || depth > 2) return false;
+    if (n->op == OP_cast) {
+        const op_id from = ir_node_at(w->g, ir_value_at(w->g, n->in[0])->producer)->op;
+        return ir_value_at(w->g, n->in[0])->producer && (from == OP_matmul_integer || from == OP_conv_integer);
+    }
+    return n->op == OP_mul && (is_sum(w, n->in[0], depth + 1) || is_sum(w, n->in[1], depth + 1));
+}
+
 static bool wants(const narrowing *w, const ir_node *n)
 {
     if (n->is_dead || n->count_region || !is_narrowable(n->op)) return false;
@@ -107,6 +120,7 @@ static bool wants(const narrowing *w, const ir_node *n)
         const int64_t kind = ((const attrs_reduce *)n->attrs)->kind;
         if (kind != reduce_kind_mean && kind != reduce_kind_max && kind != reduce_kind_min) return false;
     }
+    if (n->op == OP_mul && (is_sum(w, n->in[0], 0) || is_sum(w, n->in[1], 0))) return false;
     for (uint32_t i = 0; i < n->count_out; i++)
         if (!is_f32(w, n->out[i])) return false;
     bool is_any = n->op == OP_gather; /* tables are constants */
