@@ -53,8 +53,8 @@ size_t reference_row_record_size(const problem *p, const tactic *t)
     return size_add(sizeof(record), size_mul(sizeof(view), size_add(p->count_in, p->count_out)));
 }
 
-sinter_status reference_row_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
-                          void *to)
+sinter_status reference_row_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                                 const view *out, void *to)
 {
     (void)e, (void)t;
     record *r = to;

@@ -13,8 +13,8 @@
 
 #include "cuda/driver_types.h"
 
-/* One pointer for each row of driver.def; NULL where the library is missing or too old. Where `cuda` is set, all rows of
- * libcuda are; so for `nvrtc`. Rows of NVML are NULL one by one. */
+/* One pointer for each row of driver.def; NULL where the library is missing or too old. Where `cuda` is set, all rows
+ * of libcuda are; so for `nvrtc`. Rows of NVML are NULL one by one. */
 typedef struct cuda_driver {
 #define CUDA_SYMBOL(library, name, version, result, arguments) result (*name) arguments;
 #include "cuda/driver.def"

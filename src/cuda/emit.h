@@ -21,7 +21,7 @@
  * V is any power of two up to `width`. Vectors are read and written at once where the problem proves that pitches are
  * multiples of V elements and where i is a multiple of V: callers keep to that unless V is 1. Operands that are
  * constants may be read before the dependency wait, others may not. Arithmetic: floats under f64 in f32, never flushed;
- * f64 in double; integers in 64 bits, wrapped to their type as expr_run does. Meaning of each function: ops/scalar.c. */
+ * f64 in double; integers in 64 bits, wrapped to their type as expr_run does. What each function means: scalar.c. */
 #ifndef CUDA_EMIT_H
 #define CUDA_EMIT_H
 

@@ -32,7 +32,7 @@ void cuda_code_define(cuda_code *c, const char *name, int64_t value);       /* m
 enum { RECORD_LAUNCHES = 8, RECORD_ARGS = 4096, RECORD_PATCHES = 160, LAUNCH_PARAMS = 4, RECORD_MAPS = 4 };
 
 typedef enum patch_kind {
-    PATCH_IN, PATCH_OUT,                /* u64 address of operand `index`'s element [0, …] + `offset` bytes; 0: absent */
+    PATCH_IN, PATCH_OUT,                /* u64 address of operand `index`'s element [0…] + `offset` bytes; 0: absent */
     PATCH_WORKSPACE,                    /* u64 address of the workspace + `offset` bytes */
     PATCH_FAULT,                        /* u64 address of the stream's device_fault */
     PATCH_STEP,                         /* u32 index of the step in the engine: for faults */

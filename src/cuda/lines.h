@@ -24,7 +24,7 @@ typedef struct lines {
     uint8_t  inner;                     /* the innermost axis of the input in memory */
     bool     is_rows;                   /* it is gone */
     bool     is_same_space;             /* operands of the epilogue have the input's axes */
-    /* how it came about: full axes (the problem's; one may be split into groups and members), and what became of them */
+    /* how it came about: full axes (the problem's; one may be split in groups and members), and what became of them */
     uint32_t full;
     uint8_t  source[LINES_FULL], part[LINES_FULL];      /* axis of the problem; 0 whole, 1 groups, 2 members */
     int8_t   merged[LINES_FULL];                        /* -1: dropped */

@@ -254,6 +254,7 @@ static bool transpose_code(const problem *p, const tactic *t, const kernel_targe
     if (index) return false;
     c->source = "conv_transpose.cu";
     c->entry = "conv_transpose";
+    c->may_spill = p->in[0].rank > 4; /* coordinates of three axes, twice */
     cuda_code_define(c, "SPATIAL", p->in[0].rank - 2);
     emit_space s;
     space_of(p, &s);

@@ -26,7 +26,8 @@ _Static_assert(sizeof(line_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
 typedef struct size { int64_t max, opt; } size;
 typedef struct shape {
-    size inner, length, lines, rows;        /* length: elements of a line; rows: lines, of columns without the innermost axis */
+    /* length: elements of a line; rows: lines, of columns without the innermost axis */
+    size inner, length, lines, rows;
     uint32_t bytes;                         /* of an element */
 } shape;
 /* clang-format on */

@@ -12,7 +12,8 @@ typedef struct order_args order_args;
 
 /* clang-format off */
 typedef struct order_tactic {
-    uint8_t  kind;                      /* top_k: 0 the line is sorted, 1 its first are selected; cumulate: 1 a thread a line */
+    /* top_k: 0 the line is sorted, 1 its first are selected; cumulate: 1 a thread a line */
+    uint8_t  kind;
     uint8_t  zero;
     uint16_t block;
     uint32_t room;                      /* top_k: entries of shared memory */

@@ -23,6 +23,11 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 }
 
 const cuda_kernel cuda_transfer = {
-    .base = { .name = "cuda_transfer", .abi = 1, .where = KERNEL_TRANSFER, .reject = reject, .tactics = cuda_tactics_one,
-              .check = check, .cost_ns = cost_ns },
+    .base = { .name = "cuda_transfer",
+              .abi = 1,
+              .where = KERNEL_TRANSFER,
+              .reject = reject,
+              .tactics = cuda_tactics_one,
+              .check = check,
+              .cost_ns = cost_ns },
 };

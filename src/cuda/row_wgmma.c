@@ -7,6 +7,7 @@
 #include "cuda/emit.h"
 #include "cuda/kernels.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { BK = 64, PART = 4 * 16 * 68 * 4, SWIZZLE_128 = 3 }; /* PART: staging of a warpgroup */
@@ -188,7 +189,7 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
                  units = target->units ? target->units : 132;
     const double tiles =
         (double)(((int64_t)m + (int64_t)bm - 1) / (int64_t)bm) * (double)((f.n + (int64_t)bn - 1) / (int64_t)bn);
-    const double waves = (double)((int64_t)(tiles / units) + (tiles > units * (int64_t)(tiles / units)));
+    const double waves = ceil(tiles / units);
     /* 4096 operations a clock, 85 % of it with wide tiles; 1.5 us until the first product, the epilogue of the last. */
     const double rate = bn >= 256 ? 0.85 : bn >= 128 ? 0.75 : 0.5, steps = (double)steps_of(&f);
     const double tile = steps * (2 * bm * bn * BK / (4096 * 1.7 * rate * (w.groups > 1 ? 1 : 0.7)) + 20) + 300;

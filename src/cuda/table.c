@@ -215,9 +215,10 @@ static sinter_status load(env *e, device *d, loaded_code *x)
     /* From here on nothing is left to be loaded by the first launch. */
     DEVICE_TRY(e, d, cuKernelGetFunction(&x->function, x->kernel), "loading a kernel");
     /* A multiprocessor drains before it divides its memory anew: with one division for all kernels the next grid's
-     * blocks start beside the last of the one before (5 % of ResNet-50 at batch 1). A hint, so a refusal is no failure.
-     */
-    (void)d->driver.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100, x->kernel, d->handle);
+     * blocks start beside the last of the one before (5 % of ResNet-50 at batch 1). */
+    DEVICE_TRY(e, d,
+               cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100, x->kernel, d->handle),
+               "dividing a multiprocessor's memory");
     return SINTER_OK;
 }
 

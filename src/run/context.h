@@ -2,8 +2,8 @@
 /* context.h - one caller's run state: memory, the shape in use, and the programs bound for it.
  *
  * A shape (dims of all inputs) that was seen keeps its evaluated dims, views and bound programs; the least recently
- * used goes first. What depends on late symbols is evaluated and bound again while running. Where the backend has memory
- * of its own, its work is ordered by a stream, and the host waits only before it touches what a copy touches. */
+ * used goes first. What depends on late symbols is evaluated and bound again while running. Where the backend has
+ * memory of its own, its work is ordered by a stream, and the host waits only before it touches what a copy touches. */
 #ifndef RUN_CONTEXT_H
 #define RUN_CONTEXT_H
 

@@ -52,8 +52,8 @@ typedef struct tune_result {
  * graph. */
 sinter_status tune_graph(env *e, arena *a, ir_graph *g, const tune_options *options, tune_result *out);
 
-/* Lowers f32 ops that lose little by it to `type` (F16 or BF16), in an optimised graph before it is grouped. Casts are left
- * at the edges. is_kept: by their order among the `count` such ops, those that are left alone; NULL: none. */
+/* Lowers f32 ops that lose little by it to `type` (F16 or BF16), in an optimised graph before it is grouped. Casts are
+ * left at the edges. is_kept: by their order among the `count` such ops, those that are left alone; NULL: none. */
 sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t *is_kept, uint32_t *count);
 
 /* ---- choose.c ---- */

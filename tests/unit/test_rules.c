@@ -11,9 +11,8 @@
 #include "places.h"
 #include "test.h"
 
-static const rule *const tables[] = { rules_shape,      rules_arith, rules_linear,
-                                      rules_activation, rules_norm,  rules_attention,
-                                      rules_strength,   rules_sink,  rules_integer, NULL };
+static const rule *const tables[] = { rules_shape,     rules_arith,    rules_linear, rules_activation, rules_norm,
+                                      rules_attention, rules_strength, rules_sink,   rules_integer,    NULL };
 
 typedef struct section {
     const char *at;
