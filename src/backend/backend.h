@@ -97,7 +97,8 @@ typedef struct backend {
     /* Code for engines: everything that `use` needs, handed to `add` by key. import: what an engine carries; borrowed
      * while the device is open. Bytes are believed only if options.trusts_code was set. */
     sinter_status (*code_export)(env *e, device *d, const kernel_use *use, uint32_t count,
-                                 sinter_status (*add)(void *user, const uint8_t key[32], const void *bytes, size_t size),
+                                 sinter_status (*add)(void *user, const uint8_t key[32], const void *bytes,
+                                                      size_t size),
                                  void *user);
     sinter_status (*code_import)(env *e, device *d, const uint8_t key[32], const void *bytes, size_t size);
 

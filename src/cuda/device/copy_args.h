@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy_args.h - parameters of copy.cu, concat.cu and transpose.cu: the same elements in two places, axes from outermost to
- * innermost of the destination, steps in bytes. */
+/* copy_args.h - parameters of copy.cu, concat.cu and transpose.cu: the same elements in two places, axes from
+ * outermost to innermost of the destination, steps in bytes. */
 #ifndef CUDA_DEVICE_COPY_ARGS_H
 #define CUDA_DEVICE_COPY_ARGS_H
 
