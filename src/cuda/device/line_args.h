@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* line_args.h - parameters of the kernels that work along lines (rows.cu, columns.cu, combine.cu): where the input
- * lies, and how a number of a row or of an element becomes coordinates. Kept axes number the rows, gone ones the elements of
- * a row; of each the last turns fastest. */
+ * lies, and how a number of a row or of an element becomes coordinates. Kept axes number the rows, gone ones the
+ * elements of a row; of each the last turns fastest. */
 #ifndef CUDA_DEVICE_LINE_ARGS_H
 #define CUDA_DEVICE_LINE_ARGS_H
 
