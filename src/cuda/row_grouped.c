@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_depthwise.c - convolutions of one input channel a filter (device/depthwise.cu), in f32, f16 and bf16: at the
- * speed of memory where images are channels-last. Weights are packed [tap][channel]. */
-#include "cuda/device/depthwise_args.h"
-#include "cuda/emit.h"
+/* row_grouped.c - convolutions of a few input channels a filter (device/grouped.cu), in f32, f16 and bf16. Weights are
+ * packed as floats by run of filters: [run][tap][channel][filter of the run]. */
 #include "cuda/kernels.h"
+#include "cuda/row_window.h"
 
-#include <stddef.h>
+#include <math.h>
+#include <string.h>
 
-enum { KERNEL_MOST = 11, CHANNELS_MOST = 16, SHARED_MOST = 48 << 10 };
-typedef struct grouped_tactic {
-    uint8_t pix, c, x, y, trigger, zero[TACTIC_SIZE - 5];
-} grouped_tactic;
-_Static_assert(sizeof(grouped_tactic) == TACTIC_SIZE, "a tactic is overlaid");
-
-static grouped_tactic tactic_of(const tactic *t)
-{
-    grouped_tactic x;
-    memcpy(&x, t, sizeof x);
-    return x;
-}
+enum { PIX_MOST = 4, CHANNELS_MOST = 16, SHARED_MOST = 48 << 10 };
 
 /* Channels of the result that a thread has: they divide a group's. */
 static uint32_t width_of(const problem *p)
@@ -27,35 +16,12 @@ static uint32_t width_of(const problem *p)
     return filters % 8 == 0 ? 8 : filters % 4 == 0 ? 4 : filters % 2 == 0 ? 2 : 1;
 }
 
-/* Kernel, stride and the like of the two spatial axes; of one there is no height. */
-typedef struct geometry {
-    int64_t kernel[2], stride[2], dilation[2], pad[2];
-} geometry;
-static geometry geometry_of(const problem *p, const attrs_conv *a)
-{
-    geometry g = { { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0 } };
-    const uint32_t spatial = p->in[0].rank - 2u;
-    for (uint32_t i = 0; i < spatial; i++) {
-        const uint32_t to = 2 - spatial + i;
-        g.kernel[to] = p->in[1].dim[2 + i].max;
-        g.stride[to] = a->stride.at[i];
-        g.dilation[to] = a->dilation.at[i];
-        g.pad[to] = a->pad.at[i];
-    }
-    return g;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 /* Floats of a run: the runs that a warp reads at once begin 16 bytes of banks apart. */
 static int64_t pitch_of(const problem *p)
 {
-    const geometry g = geometry_of(p, p->attrs);
+    const window g = window_of(p, p->attrs);
     const int64_t size = g.kernel[0] * g.kernel[1] * p->in[1].dim[1].max * width_of(p);
-    return ceil_div(size, 32) * 32 + 4;
+    return window_ceil(size, 32) * 32 + 4;
 }
 
 static void space_of(const problem *p, emit_space *s)
@@ -69,26 +35,16 @@ static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_conv, "not a convolution");
-    REJECT_UNLESS(!p->prologue, "has a prologue");
-    const attrs_conv *a = p->attrs;
     const problem_operand *x = &p->in[0], *w = &p->in[1];
     REJECT_UNLESS(x->dtype == SINTER_DTYPE_F32 || x->dtype == SINTER_DTYPE_F16 || x->dtype == SINTER_DTYPE_BF16,
                   "not in f32, f16 or bf16");
-    REJECT_UNLESS(x->rank == 3 || x->rank == 4, "has no or more than two spatial axes");
-    REJECT_UNLESS(w->is_const && !w->is_strided && w->rank == x->rank, "the filter is no dense constant");
-    for (uint32_t i = 0; i < w->rank; i++)
-        REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
-    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && a->groups > 1 && w->dim[0].max % a->groups == 0 &&
-                      w->dim[1].max * a->groups == x->dim[1].max,
+    const char *why = window_reject(p);
+    if (why) return why;
+    const window g = window_of(p, p->attrs);
+    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && g.groups > 1 && w->dim[0].max % g.groups == 0 &&
+                      w->dim[1].max * g.groups == x->dim[1].max,
                   "has no groups");
     REJECT_UNLESS(w->dim[1].max <= CHANNELS_MOST, "groups are wide");
-    const uint32_t spatial = x->rank - 2u;
-    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
-                  "an attribute list has another length");
-    const geometry g = geometry_of(p, a);
-    REJECT_UNLESS(g.kernel[0] <= KERNEL_MOST && g.kernel[1] <= KERNEL_MOST,
-                  "a filter of more than 11 taps along an axis");
-    REJECT_UNLESS(g.stride[1] <= 4 && g.dilation[1] <= 4, "a stride or dilation of more than 4 along rows");
     REJECT_UNLESS(4 * pitch_of(p) * 4 <= SHARED_MOST, "the filters of four runs of channels do not fit shared memory");
     emit_space s;
     space_of(p, &s);
@@ -105,35 +61,11 @@ static uint32_t unit_of(const problem *p)
     return v;
 }
 
-typedef struct extent {
-    int64_t images, channels, h, w;
-} extent;
-static extent extent_of(const problem *p)
+static double cost_of(const problem *p, window_tactic x, const kernel_target *t)
 {
-    const problem_operand *y = &p->out[0];
-    return (extent){ y->dim[0].opt, y->dim[1].opt, y->rank == 4 ? y->dim[2].opt : 1, y->dim[y->rank - 1].opt };
-}
-
-static double blocks_of(const problem *p, grouped_tactic x)
-{
-    const extent n = extent_of(p);
-    return (double)n.images * (double)ceil_div(n.channels, (int64_t)x.c * width_of(p)) *
-           (double)ceil_div(n.w, (int64_t)x.x * x.pix) * (double)ceil_div(n.h, x.y);
-}
-
-static double cost_of(const problem *p, grouped_tactic x, const kernel_target *t)
-{
-    const attrs_conv *a = p->attrs;
-    const geometry g = geometry_of(p, a);
-    const double units = t->units ? t->units : 100, blocks = blocks_of(p, x);
-    const double threads = blocks * x.c * x.x * x.y, v = width_of(p);
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
-    /* Threads lie across channels: where those are not adjacent, each reads and writes sectors of its own. */
-    const problem_operand *const image[] = { &p->in[0], &p->out[0] };
-    for (uint32_t i = 0; i < 2; i++)
-        if (image[i]->order[image[i]->rank - 1] != 1 || image[i]->is_gapped) bytes += 7 * cuda_operand_bytes(image[i]);
+    const window g = window_of(p, p->attrs);
+    const double units = t->units ? t->units : 100, blocks = window_blocks(p, x, width_of(p));
+    const double threads = blocks * x.c * x.x * x.y, v = width_of(p), bytes = window_bytes(p);
     const double terms = (double)(g.kernel[0] * g.kernel[1] * p->in[1].dim[1].max);
     /* What the first cache gives: 64 bytes a clock and multiprocessor; a load of shared memory for 2 * pix products. */
     const double size = unit_of(p) > 1 ? sinter_dtype_bits(p->in[0].dtype) / 8.0 : 16,
@@ -150,71 +82,37 @@ static double cost_of(const problem *p, grouped_tactic x, const kernel_target *t
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    return cost_of(p, tactic_of(t), target);
+    return cost_of(p, window_tactic_of(t), target);
+}
+
+static bool fits(const problem *p, window_tactic x)
+{
+    return x.c * 4 * pitch_of(p) <= SHARED_MOST;
+}
+
+/* Few blocks: the next grid may come at once, there is room for it. */
+static double try_cost(const problem *p, window_tactic *x, const kernel_target *t)
+{
+    if (!fits(p, *x)) return INFINITY;
+    x->trigger = window_blocks(p, *x, width_of(p)) <= 2.0 * (t->units ? t->units : 100) ? 1 : 3;
+    return cost_of(p, *x, t);
 }
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    enum { BEST = 6 };
-    static const uint8_t shape[][2] = {
-        { 1, 8 }, { 2, 8 }, { 4, 8 }, { 4, 4 }, { 2, 4 }, { 1, 4 }, { 8, 1 }, { 2, 2 }
-    };
-    struct {
-        double cost;
-        grouped_tactic at;
-    } best[BEST + 1];
-    uint32_t count = 0;
-    const extent n = extent_of(p);
-    for (uint8_t pix = 1; pix <= 4; pix = (uint8_t)(pix * 2))
-        for (uint8_t c = 4; c <= 16; c = (uint8_t)(c * 2))
-            for (uint32_t i = 0; i < COUNT_OF(shape); i++) {
-                if (pix > 1 && pix > n.w) continue;
-                if (c > 4 && (c / 2) * (int64_t)width_of(p) >= n.channels) continue;
-                if ((shape[i][0] > 1 && shape[i][0] * pix > 2 * n.w) || (shape[i][1] > 1 && shape[i][1] > 2 * n.h))
-                    continue;
-                grouped_tactic x = { .pix = pix, .c = c, .x = shape[i][0], .y = shape[i][1], .trigger = 3 };
-                const int threads = x.c * x.x * x.y;
-                if (threads % 32 || threads > 512 || x.c * 4 * pitch_of(p) > SHARED_MOST) continue;
-                if (blocks_of(p, x) <= 2.0 * (t->units ? t->units : 100)) x.trigger = 1;
-                const double cost = cost_of(p, x, t);
-                uint32_t at = count < BEST ? count++ : BEST;
-                while (at > 0 && best[at - 1].cost > cost) {
-                    best[at] = best[at - 1];
-                    at--;
-                }
-                best[at].cost = cost;
-                best[at].at = x;
-            }
-    if (!count) best[count++].at = (grouped_tactic){ .pix = 1, .c = 4, .x = 8, .y = 1, .trigger = 1 };
-    for (uint32_t i = 0; i < count && out->count < COUNT_OF(out->at); i++)
-        memcpy(&out->at[out->count++], &best[i].at, sizeof best[i].at);
-}
-
-static bool is_power(uint32_t n, uint32_t most)
-{
-    return n && n <= most && !(n & (n - 1));
+    window_tactics(p, t, width_of(p), PIX_MOST, try_cost, out);
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    static const uint8_t zero[TACTIC_SIZE];
-    const grouped_tactic x = tactic_of(t);
-    const uint32_t threads = (uint32_t)x.c * x.x * x.y;
-    return is_power(x.pix, 4) && is_power(x.c, 16) && x.c >= 4 && is_power(x.x, 8) && is_power(x.y, 8) &&
-           threads % 32 == 0 && threads <= 512 && x.c * 4 * pitch_of(p) <= SHARED_MOST &&
-           (x.trigger == 1 || x.trigger == 3) && memcmp(x.zero, zero, sizeof x.zero) == 0;
-}
-
-static void print(const tactic *t, text *out)
-{
-    const grouped_tactic x = tactic_of(t);
-    text_printf(out, "%u pixels, block %ux%ux%u trigger %u", x.pix, x.c, x.x, x.y, x.trigger);
+    const window_tactic x = window_tactic_of(t);
+    return window_check(x, PIX_MOST) && x.trigger != 2 && fits(p, x);
 }
 
 /* Runs of channels, rounded up to what any block takes. */
 static int64_t runs_of(const problem *p)
 {
-    return ceil_div(p->in[1].dim[0].max / width_of(p), 16) * 16;
+    return window_ceil(p->in[1].dim[0].max / width_of(p), 16) * 16;
 }
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
@@ -225,7 +123,7 @@ static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
-    const geometry g = geometry_of(p, p->attrs);
+    const window g = window_of(p, p->attrs);
     const int64_t pitch = pitch_of(p), width = width_of(p), taps = g.kernel[0] * g.kernel[1];
     const bool is_plane = src->rank == 4;
     float *to = dst;
@@ -244,24 +142,14 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 {
     (void)target;
     if (index) return false;
-    const grouped_tactic x = tactic_of(t);
-    const geometry g = geometry_of(p, p->attrs);
+    const window_tactic x = window_tactic_of(t);
     c->source = "grouped.cu";
     c->entry = "grouped";
     c->may_spill = x.pix * (p->in[1].dim[1].max + width_of(p)) > 64 || (p->epilogue && p->epilogue->count > 12);
-    cuda_code_define(c, "KH", g.kernel[0]);
-    cuda_code_define(c, "KW", g.kernel[1]);
-    cuda_code_define(c, "STRIDE_W", g.stride[1]);
-    cuda_code_define(c, "DILATION_W", g.dilation[1]);
-    cuda_code_define(c, "PIX", x.pix);
-    cuda_code_define(c, "C_THREADS", x.c);
-    cuda_code_define(c, "X_THREADS", x.x);
-    cuda_code_define(c, "Y_THREADS", x.y);
+    window_defines(p, x, c);
     cuda_code_define(c, "CG", p->in[1].dim[1].max);
     cuda_code_define(c, "NV", width_of(p));
     cuda_code_define(c, "X_UNIT", unit_of(p));
-    cuda_code_define(c, "RANK", p->in[0].rank);
-    cuda_code_define(c, "TRIGGER", x.trigger);
     emit_space s;
     space_of(p, &s);
     emit_text(&s, c->generated);
@@ -276,47 +164,12 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *record)
 {
-    const grouped_tactic x = tactic_of(t);
+    const window_tactic x = window_tactic_of(t);
     cuda_record *r = record;
-    r->count = r->args_size = r->patch_count = r->map_count = 0;
-    const geometry g = geometry_of(p, attrs);
-    const view *from = &in[0], *to = &out[0];
-    const bool is_plane = from->rank == 4;
-    const uint32_t last = from->rank - 1;
-    const int64_t h = is_plane ? to->dim[2] : 1, w = to->dim[last], channels = to->dim[1];
-    const int64_t tiles_c = ceil_div(channels, (int64_t)x.c * width_of(p)), tiles_x = ceil_div(w, (int64_t)x.x * x.pix),
-                  tiles_y = ceil_div(h, x.y);
-    int64_t blocks = tiles_c;
-    if (!i64_mul(blocks, tiles_x, &blocks) || !i64_mul(blocks, tiles_y, &blocks) ||
-        !i64_mul(blocks, to->dim[0], &blocks) || blocks > INT32_MAX)
-        return FAIL(e, UNSUPPORTED, "a convolution of more than 2147483647 blocks");
-    const uint32_t shared = (uint32_t)pitch_of(p) * x.c * 4u;
-    if (!cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, (uint32_t)x.c * x.x * x.y, shared))
-        return FAIL(e, INTERNAL, "no room for the launch of a convolution");
-    struct depthwise_args *a = cuda_param_add(r, sizeof *a);
-    if (!a) return FAIL(e, INTERNAL, "no room for the parameters of a convolution");
-    *a = (struct depthwise_args){
-        .x_image = from->stride[0],
-        .x_row = is_plane ? from->stride[2] : 0,
-        .x_col = from->stride[last],
-        .x_channel = from->stride[1],
-        .channels = (small)channels,
-        .in_h = is_plane ? (small)from->dim[2] : 1,
-        .in_w = (small)from->dim[last],
-        .out_h = (small)h,
-        .out_w = (small)w,
-        .stride_h = (small)g.stride[0],
-        .dilation_h = (small)g.dilation[0],
-        .pad_h = (small)g.pad[0],
-        .pad_w = (small)g.pad[1],
-        .w_pitch = (small)pitch_of(p),
-        .tiles_c = cuda_fast_div(tiles_c),
-        .tiles_x = cuda_fast_div(tiles_x),
-        .tiles_y = cuda_fast_div(tiles_y),
-        .multiplier = cuda_fast_div(p->in[1].dim[0].max / ((const attrs_conv *)attrs)->groups / width_of(p)),
-    };
-    CUDA_PATCH(r, a, x, PATCH_IN, 0);
-    CUDA_PATCH(r, a, w, PATCH_IN, 1);
+    struct depthwise_args *a;
+    const int64_t pitch = pitch_of(p);
+    TRY(window_bind(e, p, attrs, x, in, out, width_of(p), pitch,
+                    p->in[1].dim[0].max / ((const attrs_conv *)attrs)->groups / width_of(p), pitch * x.c * 4, r, &a));
     emit_space s;
     space_of(p, &s);
     return emit_bind(e, &s, in, out, r);
@@ -329,7 +182,7 @@ const cuda_kernel cuda_grouped = {
               .reject = reject,
               .tactics = tactics,
               .check = check,
-              .print = print,
+              .print = window_print,
               .cost_ns = cost_ns,
               .pack_size = pack_size,
               .pack = pack,

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_window.c - tactics, defines and launches of depthwise and grouped convolutions. */
+#include "cuda/row_window.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { KERNEL_MOST = 11 };
+
+/* ---- tactics ---- */
+
+window_tactic window_tactic_of(const tactic *t)
+{
+    window_tactic x;
+    memcpy(&x, t, sizeof x);
+    return x;
+}
+
+static bool is_power(uint32_t n, uint32_t most)
+{
+    return n && n <= most && !(n & (n - 1));
+}
+
+bool window_check(window_tactic x, uint32_t pix_most)
+{
+    static const uint8_t zero[TACTIC_SIZE];
+    const uint32_t threads = (uint32_t)x.c * x.x * x.y;
+    return is_power(x.pix, pix_most) && is_power(x.c, 16) && x.c >= 4 && is_power(x.x, 8) && is_power(x.y, 8) &&
+           threads % 32 == 0 && threads <= 512 && x.trigger >= 1 && x.trigger <= 3 &&
+           memcmp(x.zero, zero, sizeof x.zero) == 0;
+}
+
+void window_print(const tactic *t, text *out)
+{
+    const window_tactic x = window_tactic_of(t);
+    text_printf(out, "%u pixels, block %ux%ux%u trigger %u", x.pix, x.c, x.x, x.y, x.trigger);
+}
+
+typedef struct extent {
+    int64_t images, channels, h, w;
+} extent;
+
+static extent extent_of(const problem *p)
+{
+    const problem_operand *y = &p->out[0];
+    return (extent){ y->dim[0].opt, y->dim[1].opt, y->rank == 4 ? y->dim[2].opt : 1, y->dim[y->rank - 1].opt };
+}
+
+void window_tactics(const problem *p, const kernel_target *t, uint32_t width, uint32_t pix_most, window_cost_fn cost,
+                    tactic_sink *out)
+{
+    enum { BEST = 6 };
+    static const uint8_t shape[][2] = {
+        { 1, 8 }, { 2, 8 }, { 4, 8 }, { 4, 4 }, { 2, 4 }, { 1, 4 }, { 8, 1 }, { 2, 2 }
+    };
+    struct {
+        double cost;
+        window_tactic at;
+    } best[BEST + 1];
+    uint32_t count = 0;
+    const extent n = extent_of(p);
+    for (uint8_t pix = 1; pix <= pix_most; pix = (uint8_t)(pix * 2))
+        for (uint8_t c = 4; c <= 16; c = (uint8_t)(c * 2))
+            for (uint32_t i = 0; i < COUNT_OF(shape); i++) {
+                if (pix > 1 && pix > n.w) continue;
+                if (c > 4 && (c / 2) * (int64_t)width >= n.channels) continue;
+                if ((shape[i][0] > 1 && shape[i][0] * pix > 2 * n.w) || (shape[i][1] > 1 && shape[i][1] > 2 * n.h))
+                    continue;
+                window_tactic x = { .pix = pix, .c = c, .x = shape[i][0], .y = shape[i][1], .trigger = 2 };
+                const int threads = x.c * x.x * x.y;
+                if (threads % 32 || threads > 512) continue;
+                const double ns = cost(p, &x, t);
+                if (!isfinite(ns)) continue;
+                uint32_t at = count < BEST ? count++ : BEST;
+                while (at > 0 && best[at - 1].cost > ns) {
+                    best[at] = best[at - 1];
+                    at--;
+                }
+                best[at].cost = ns;
+                best[at].at = x;
+            }
+    if (!count) best[count++].at = (window_tactic){ .pix = 1, .c = 4, .x = 8, .y = 1, .trigger = 1 };
+    for (uint32_t i = 0; i < count && out->count < COUNT_OF(out->at); i++)
+        memcpy(&out->at[out->count++], &best[i].at, sizeof best[i].at);
+}
+
+/* ---- the window ---- */
+
+typedef struct slide {
+    const attr_ints *stride, *dilation, *pad;
+    int64_t groups;
+} slide;
+
+static slide slide_of(const problem *p, const void *attrs)
+{
+    if (p->op == OP_conv_integer) {
+        const attrs_conv_integer *a = attrs;
+        return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
+    }
+    const attrs_conv *a = attrs;
+    return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
+}
+
+window window_of(const problem *p, const void *attrs)
+{
+    const slide a = slide_of(p, attrs);
+    window g = { { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0 }, a.groups };
+    const uint32_t spatial = p->in[0].rank - 2u;
+    for (uint32_t i = 0; i < spatial; i++) {
+        const uint32_t to = 2 - spatial + i;
+        g.kernel[to] = p->in[1].dim[2 + i].max;
+        g.stride[to] = a.stride->at[i];
+        g.dilation[to] = a.dilation->at[i];
+        g.pad[to] = a.pad->at[i];
+    }
+    return g;
+}
+
+const char *window_reject(const problem *p)
+{
+    const problem_operand *x = &p->in[0], *w = &p->in[1];
+    REJECT_UNLESS(!p->prologue, "has a prologue");
+    REJECT_UNLESS(x->rank == 3 || x->rank == 4, "has no or more than two spatial axes");
+    REJECT_UNLESS(w->is_const && !w->is_strided && w->rank == x->rank, "the filter is no dense constant");
+    for (uint32_t i = 0; i < w->rank; i++)
+        REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
+    const slide a = slide_of(p, p->attrs);
+    const uint32_t spatial = x->rank - 2u;
+    REJECT_UNLESS(a.stride->count == spatial && a.dilation->count == spatial && a.pad->count == 2 * spatial,
+                  "an attribute list has another length");
+    const window g = window_of(p, p->attrs);
+    REJECT_UNLESS(g.kernel[0] <= KERNEL_MOST && g.kernel[1] <= KERNEL_MOST,
+                  "a filter of more than 11 taps along an axis");
+    REJECT_UNLESS(g.stride[1] <= 4 && g.dilation[1] <= 4, "a stride or dilation of more than 4 along rows");
+    return NULL;
+}
+
+/* ---- costs ---- */
+
+int64_t window_ceil(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+double window_blocks(const problem *p, window_tactic x, uint32_t width)
+{
+    const extent n = extent_of(p);
+    return (double)n.images * (double)window_ceil(n.channels, (int64_t)x.c * width) *
+           (double)window_ceil(n.w, (int64_t)x.x * x.pix) * (double)window_ceil(n.h, x.y);
+}
+
+double window_bytes(const problem *p)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
+    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    /* Threads lie across channels: where those are not adjacent, each reads and writes sectors of its own. */
+    const problem_operand *const image[] = { &p->in[0], &p->out[0] };
+    for (uint32_t i = 0; i < 2; i++)
+        if (image[i]->order[image[i]->rank - 1] != 1 || image[i]->is_gapped) bytes += 7 * cuda_operand_bytes(image[i]);
+    return bytes;
+}
+
+/* ---- code and launches ---- */
+
+void window_defines(const problem *p, window_tactic x, cuda_code *c)
+{
+    const window g = window_of(p, p->attrs);
+    cuda_code_define(c, "KH", g.kernel[0]);
+    cuda_code_define(c, "KW", g.kernel[1]);
+    cuda_code_define(c, "STRIDE_W", g.stride[1]);
+    cuda_code_define(c, "DILATION_W", g.dilation[1]);
+    cuda_code_define(c, "PIX", x.pix);
+    cuda_code_define(c, "C_THREADS", x.c);
+    cuda_code_define(c, "X_THREADS", x.x);
+    cuda_code_define(c, "Y_THREADS", x.y);
+    cuda_code_define(c, "RANK", p->in[0].rank);
+    cuda_code_define(c, "TRIGGER", x.trigger);
+}
+
+sinter_status window_bind(env *e, const problem *p, const void *attrs, window_tactic x, const view *in, const view *out,
+                          uint32_t width, int64_t pitch, int64_t multiplier, int64_t shared, cuda_record *r,
+                          struct depthwise_args **args)
+{
+    const window g = window_of(p, attrs);
+    const view *from = &in[0], *to = &out[0];
+    const bool is_plane = from->rank == 4;
+    const uint32_t last = from->rank - 1;
+    const int64_t h = is_plane ? to->dim[2] : 1, w = to->dim[last], channels = to->dim[1];
+    const int64_t tiles_c = window_ceil(channels, (int64_t)x.c * width), tiles_x = window_ceil(w, (int64_t)x.x * x.pix),
+                  tiles_y = window_ceil(h, x.y);
+    int64_t blocks = tiles_c;
+    r->count = r->args_size = r->patch_count = r->map_count = 0;
+    if (!i64_mul(blocks, tiles_x, &blocks) || !i64_mul(blocks, tiles_y, &blocks) ||
+        !i64_mul(blocks, to->dim[0], &blocks) || blocks > INT32_MAX)
+        return FAIL(e, UNSUPPORTED, "a convolution of more than 2147483647 blocks");
+    if (!cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, (uint32_t)x.c * x.x * x.y, (uint32_t)shared))
+        return FAIL(e, INTERNAL, "no room for the launch of a convolution");
+    struct depthwise_args *a = *args = cuda_param_add(r, sizeof *a);
+    if (!a) return FAIL(e, INTERNAL, "no room for the parameters of a convolution");
+    *a = (struct depthwise_args){
+        .x_image = from->stride[0],
+        .x_row = is_plane ? from->stride[2] : 0,
+        .x_col = from->stride[last],
+        .x_channel = from->stride[1],
+        .channels = (small)channels,
+        .in_h = is_plane ? (small)from->dim[2] : 1,
+        .in_w = (small)from->dim[last],
+        .out_h = (small)h,
+        .out_w = (small)w,
+        .stride_h = (small)g.stride[0],
+        .dilation_h = (small)g.dilation[0],
+        .pad_h = (small)g.pad[0],
+        .pad_w = (small)g.pad[1],
+        .w_pitch = (small)pitch,
+        .tiles_c = cuda_fast_div(tiles_c),
+        .tiles_x = cuda_fast_div(tiles_x),
+        .tiles_y = cuda_fast_div(tiles_y),
+        .multiplier = cuda_fast_div(multiplier),
+    };
+    CUDA_PATCH(r, a, x, PATCH_IN, 0);
+    CUDA_PATCH(r, a, w, PATCH_IN, 1);
+    return SINTER_OK;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_window.h - what the rows of depthwise and grouped convolutions share: a thread has a run of channels of a few
+ * pixels next to each other, a block c x x x y threads; device/depthwise.cu and device/grouped.cu. */
+#ifndef CUDA_ROW_WINDOW_H
+#define CUDA_ROW_WINDOW_H
+
+#include "cuda/device/depthwise_args.h"
+#include "cuda/emit.h"
+
+typedef struct window_tactic {
+    uint8_t pix, c, x, y, trigger, zero[TACTIC_SIZE - 5];
+} window_tactic;
+_Static_assert(sizeof(window_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+window_tactic window_tactic_of(const tactic *t);
+bool          window_check(window_tactic x, uint32_t pix_most);
+void          window_print(const tactic *t, text *out);
+
+/* Kernel, stride and the like of the two spatial axes of conv or conv_integer; of one there is no height. */
+typedef struct window {
+    int64_t kernel[2], stride[2], dilation[2], pad[2], groups;
+} window;
+window      window_of(const problem *p, const void *attrs);
+/* NULL where axes, filter and attributes are what these kernels slide; types and groups are the rows' own to judge. */
+const char *window_reject(const problem *p);
+
+int64_t window_ceil(int64_t a, int64_t b);
+/* Blocks at opt, of threads with `width` channels each. */
+double  window_blocks(const problem *p, window_tactic x, uint32_t width);
+/* Bytes moved, sectors where channels are not adjacent. */
+double  window_bytes(const problem *p);
+
+/* The best few by `cost`, which may set the trigger; INFINITY: does not fit. */
+typedef double (*window_cost_fn)(const problem *p, window_tactic *x, const kernel_target *t);
+void window_tactics(const problem *p, const kernel_target *t, uint32_t width, uint32_t pix_most, window_cost_fn cost,
+                    tactic_sink *out);
+void window_defines(const problem *p, window_tactic x, cuda_code *c);
+/* Begins the launch and its first parameter: all but zero points. multiplier: runs of channels that share an input. */
+sinter_status window_bind(env *e, const problem *p, const void *attrs, window_tactic x, const view *in, const view *out,
+                          uint32_t width, int64_t pitch, int64_t multiplier, int64_t shared, cuda_record *r,
+                          struct depthwise_args **args);
+
+#endif
