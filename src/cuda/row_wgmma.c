@@ -13,7 +13,9 @@
 enum { BK = 64, PART = 4 * 16 * 68 * 4, SWIZZLE_128 = 3 }; /* PART: staging of a warpgroup */
 
 typedef struct wgmma_tactic {
-    uint8_t bn8, stages, groups, zero[TACTIC_SIZE - 3]; /* columns of a tile over 8; 64 rows of it for each group */
+    uint8_t bn8, stages, groups; /* columns of a tile over 8; 64 rows of it for each group */
+    uint8_t units;               /* multiprocessors of the chip that it was chosen for: blocks stay on them */
+    uint8_t zero[TACTIC_SIZE - 4];
 } wgmma_tactic;
 _Static_assert(sizeof(wgmma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
@@ -33,10 +35,12 @@ typedef struct form {
     bool is_im2col;
 } form;
 
-/* Axes of `o`, outermost first, without `last`, must run on into each other: one pitch for all rows. */
-static bool is_one_pitch(const problem_operand *o)
+/* Rows of a strided operand lie at one pitch for certain only where a single axis numbers them. */
+static bool is_one_pitch(const problem_operand *o, uint32_t k_axis)
 {
-    return !o->is_gapped; /* strided operands are rows of one pitch where the executor lets them be: bind looks */
+    uint32_t axes = 0;
+    for (uint32_t i = 0; i < o->rank; i++) axes += i != k_axis && o->dim[i].max != 1;
+    return !o->is_strided || axes <= 1;
 }
 
 static int64_t listed(const attr_ints *list, uint32_t i, int64_t otherwise)
@@ -71,11 +75,13 @@ static const char *form_of(const problem *p, form *f)
                       "not a matrix on the right");
         REJECT_UNLESS(!attrs->trans_a, "the left side is turned");
         f->k_axis = f->column = (uint8_t)(a->rank - 1);
+        REJECT_UNLESS(is_one_pitch(a, f->k_axis), "rows of several pitches");
         f->b_n = attrs->trans_b ? 0 : 1;
         f->b_k = 1 - f->b_n;
     } else if (p->op == OP_conv) {
         const attrs_conv *attrs = p->attrs;
         REJECT_UNLESS(a->rank >= 3 && a->rank <= 5 && attrs->groups == 1, "not a plain convolution");
+        f->is_im2col = !is_one_pitch(a, 1); /* patches may lie at any strides */
         for (uint32_t i = 2; i < a->rank; i++) {
             REJECT_UNLESS(problem_dim_is_static(b->dim[i]), "a filter of varying size");
             f->is_im2col = f->is_im2col || b->dim[i].max != 1 || (attrs->stride.count && attrs->stride.at[i - 2] != 1);
@@ -138,7 +144,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     form f;
     const char *why = form_of(p, &f);
     if (why) return why;
-    REJECT_UNLESS(is_one_pitch(a) && !p->out[0].is_gapped, "an operand has gaps");
+    REJECT_UNLESS(!a->is_gapped && !p->out[0].is_gapped, "an operand has gaps");
     REJECT_UNLESS(f.k % 8 == 0 && f.k >= 48, "depth is under 48 or no multiple of 8");
     REJECT_UNLESS(b->is_const || (!b->is_gapped && b->order[1] == f.b_k), "the right side does not lie along k");
     REJECT_UNLESS(rows_of(p, &f) >= 64, "few rows");
@@ -158,8 +164,9 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     static const uint8_t shapes[][3] = { { 32, 4, 2 }, { 16, 5, 2 }, { 8, 6, 2 }, { 16, 3, 2 }, { 8, 4, 2 },
                                          { 8, 6, 1 },  { 16, 5, 1 }, { 8, 4, 1 }, { 16, 4, 1 } };
     (void)p;
+    const uint8_t units = t->units == 0 || t->units > UINT8_MAX ? UINT8_MAX : (uint8_t)t->units;
     for (uint32_t i = 0; i < COUNT_OF(shapes); i++) {
-        const wgmma_tactic w = { .bn8 = shapes[i][0], .stages = shapes[i][1], .groups = shapes[i][2] };
+        const wgmma_tactic w = { .bn8 = shapes[i][0], .stages = shapes[i][1], .groups = shapes[i][2], .units = units };
         if (shared_of(w) <= t->shared) memcpy(&out->at[out->count++], &w, sizeof w);
     }
 }
@@ -170,8 +177,8 @@ static bool check(const problem *p, const tactic *t)
     const wgmma_tactic w = tactic_of(t);
     for (uint32_t i = 0; i < sizeof w.zero; i++)
         if (w.zero[i]) return false;
-    return (w.groups == 1 || w.groups == 2) && (w.bn8 == 8 || w.bn8 == 16 || w.bn8 == 32) && w.stages >= 2 &&
-           w.stages <= 8 && shared_of(w) <= 227 * 1024;
+    return w.units > 0 && (w.groups == 1 || w.groups == 2) && (w.bn8 == 8 || w.bn8 == 16 || w.bn8 == 32) &&
+           w.stages >= 2 && w.stages <= 8 && shared_of(w) <= 227 * 1024;
 }
 
 static void print(const tactic *t, text *out)
@@ -261,19 +268,12 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
 
 /* ---- launches ---- */
 
-/* The pitch of the rows of `v`, in elements; false where they have several. */
-static bool row_pitch(const form *f, const view *v, int64_t *pitch)
+/* The pitch of the rows of `v`, in elements; of a single row, what it would be. */
+static int64_t row_pitch(const form *f, const view *v)
 {
-    int64_t run = 0;
-    for (uint32_t i = f->rows; i-- > 0;) {
-        const uint32_t axis = f->row[i];
-        if (v->dim[axis] == 1) continue;
-        if (!run) *pitch = run = v->stride[axis];
-        if (v->stride[axis] != run) return false;
-        run *= v->dim[axis];
-    }
-    if (!run) *pitch = v->dim[f->k_axis];
-    return true;
+    for (uint32_t i = f->rows; i-- > 0;)
+        if (v->dim[f->row[i]] != 1) return v->stride[f->row[i]];
+    return v->dim[f->k_axis];
 }
 
 static void rows128(cuda_map *map, uint8_t operand, sinter_dtype dtype, int64_t k, int64_t rows, int64_t pitch,
@@ -322,16 +322,14 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     cuda_record *r = to;
     const wgmma_tactic w = tactic_of(t);
     form f;
-    int64_t pitch = 0, m = 1;
+    int64_t m = 1;
     if (form_of(p, &f)) return FAIL(e, INTERNAL, "no matrix product");
-    if (!f.is_im2col && !row_pitch(&f, &in[0], &pitch))
-        return FAIL(e, UNSUPPORTED, "rows of the left side have several pitches");
     for (uint32_t i = 0; i < f.rows; i++) m *= out[0].dim[f.row[i]];
     const int64_t bm = w.groups * 64, bn = w.bn8 * 8, tiles_m = (m + bm - 1) / bm, tiles_n = (f.n + bn - 1) / bn,
                   tiles = tiles_m * tiles_n;
     if (m > INT32_MAX / 2 || tiles > INT32_MAX) return FAIL(e, UNSUPPORTED, "%lld rows are too many", (long long)m);
     /* Half as many threads and memory: two blocks share a multiprocessor. */
-    const uint64_t most = w.groups == 1 && shared_of(w) <= 113 * 1024 ? 264 : 132,
+    const uint64_t most = w.units * (w.groups == 1 && shared_of(w) <= 113 * 1024 ? 2u : 1u),
                    blocks = tiles < (int64_t)most ? (uint64_t)tiles : most;
     if (!cuda_launch_add(r, 0, blocks, 1, 1, 128u + 128u * w.groups, shared_of(w)))
         return FAIL(e, INTERNAL, "a launch too many");
@@ -356,7 +354,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         x->dilation_x = (small)listed(&c->dilation, 1, 1);
         patches128(map, p, c, &in[0], (uint32_t)bm);
     } else {
-        rows128(map, 0, in[0].dtype, f.k, m, pitch, (uint32_t)bm);
+        rows128(map, 0, in[0].dtype, f.k, m, row_pitch(&f, &in[0]), (uint32_t)bm);
     }
     if (p->in[1].is_const) {
         CUDA_PATCH(r, x, b, PATCH_IN, 1);
@@ -372,7 +370,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 
 const cuda_kernel cuda_wgmma = {
     .base = { .name = "cuda_wgmma",
-              .abi = 2,
+              .abi = 3,
               .is_strided_out = true,
               .reject = reject,
               .tactics = tactics,
