@@ -3,6 +3,7 @@
 #include "cuda/contract.h"
 
 #include "core/dim_range.h"
+#include "cuda/launch.h"
 #include "ops/einsum.h"
 
 #include <string.h>
@@ -234,16 +235,16 @@ static const char *conv_transpose_of(const problem *p, const void *attrs, const 
     c->is_window = true;
     c->spatial = c->phases = spatial;
     for (uint32_t i = 0; i < spatial; i++) {
-        const int64_t stride = s.stride->at[i], dilation = s.dilation->at[i], kernel = f->dim[2 + i].max;
+        const int64_t stride = s.stride->at[i], dilation = s.dilation->at[i], taps = f->dim[2 + i].max;
         if (stride < 1 || stride > CONTRACT_PHASES) return "a stride of more than 8";
         const int64_t common = i64_gcd(stride, dilation), by = stride / common;
         contract_axis *phase = axis_add(c, CONTRACT_BATCH, stride, fixed(stride), (int)(2 + i));
         phase->has[1] = true;
         c->tap_by[i] = by;
-        c->taps[i] = kernel;
+        c->taps[i] = taps;
         for (int64_t q = 0; q < stride; q++) {
             c->tap_first[i][q] = -1;
-            for (int64_t k = 0; k < kernel && k < by; k++) {
+            for (int64_t k = 0; k < taps && k < by; k++) {
                 const int64_t moved = q + s.pad->at[i] - k * dilation;
                 if (moved % stride) continue;
                 c->tap_first[i][q] = k;
@@ -407,4 +408,26 @@ const char *contract_of(const problem *p, const void *attrs, const view *in, con
         if (!c->count[role]) (void)axis_add(c, role, 1, fixed(1), -1);
     order_axes(p, c);
     return NULL;
+}
+
+/* ---- for kernels ---- */
+
+void contract_text_outs(text *to, const char *name, const contract *c, contract_role role)
+{
+    text_printf(to, "constexpr i32 %s[%u] = {", name, c->count[role]);
+    for (uint32_t i = 0; i < c->count[role]; i++) text_printf(to, "%s %d", i ? "," : "", c->axis[role][i].out);
+    text_printf(to, " };\n");
+}
+
+sinter_status contract_lines(env *e, const contract *c, contract_role role, struct simt_lines *to)
+{
+    const int64_t count = contract_size(c, role);
+    if (count > INT32_MAX)
+        return FAIL(e, UNSUPPORTED, "a contraction over %lld lines; the most is 2147483647", (long long)count);
+    to->count = (small)count;
+    for (uint32_t i = 0; i < c->count[role]; i++) {
+        to->div[i] = cuda_fast_div(c->axis[role][i].size);
+        to->out_step[i] = (small)c->axis[role][i].out_step;
+    }
+    return SINTER_OK;
 }

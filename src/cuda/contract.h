@@ -10,6 +10,7 @@
 #ifndef CUDA_CONTRACT_H
 #define CUDA_CONTRACT_H
 
+#include "cuda/device/simt_args.h"
 #include "ops/problem.h"
 
 enum { CONTRACT_AXES = 6, CONTRACT_SPATIAL = 3, CONTRACT_PHASES = 8 };
@@ -49,5 +50,10 @@ void        contract_views(const problem *p, contract_at at, view in[4], view *o
  * not. in: at least min(4, count_in). */
 const char *contract_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c);
 int64_t     contract_size(const contract *c, contract_role role);
+
+/* For kernels: "constexpr i32 NAME[n] = { … };", the result's axis that each axis of the role moves; and the role's
+ * lines as a parameter. Errors: UNSUPPORTED, more lines than 32 bits count. */
+void          contract_text_outs(text *to, const char *name, const contract *c, contract_role role);
+sinter_status contract_lines(env *e, const contract *c, contract_role role, struct simt_lines *to);
 
 #endif

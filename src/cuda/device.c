@@ -38,6 +38,18 @@ static const chip chips[] = {
 };
 enum { ISA_LEAST = 75 };
 
+bool cuda_chip_target(uint32_t isa, kernel_target *out)
+{
+    for (size_t i = 0; i < COUNT_OF(chips); i++) {
+        if (chips[i].target.isa != isa) continue;
+        *out = chips[i].target;
+        out->threads = 1;
+        out->cache_l1 = out->shared;
+        return true;
+    }
+    return false;
+}
+
 /* ---- failing ---- */
 
 sinter_status cuda_device_check(env *e, device *d)
@@ -149,9 +161,7 @@ static sinter_status open_absent(env *e, device *d, const char *name)
         const size_t length = strlen(plain);
         text_printf(&known, "%s%s%s", i ? ", " : "", plain, chips[i].target.isa >= 90 ? "a" : "");
         if (strncmp(name, plain, length) != 0 || (name[length] && strcmp(name + length, "a") != 0)) continue;
-        d->target = chips[i].target;
-        d->target.threads = 1;
-        d->target.cache_l1 = d->target.shared;
+        (void)cuda_chip_target(chips[i].target.isa, &d->target);
         (void)snprintf(d->name, sizeof d->name, "%s%s", plain, chips[i].target.isa >= 90 ? "a" : "");
         text_deinit(&known);
         return SINTER_OK;

@@ -30,6 +30,9 @@ struct device {
     char          death[256];
 };
 
+/* What kernels may know of a chip that is not there: of a card that has it. false: no such compute capability. */
+bool          cuda_chip_target(uint32_t isa, kernel_target *out);
+
 sinter_status cuda_device_open(env *e, const device_options *options, device **out);
 void          cuda_device_close(env *e, device *d);
 void          cuda_device_describe(const device *d, text *out);

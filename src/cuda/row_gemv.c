@@ -236,13 +236,6 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     }
 }
 
-static void text_outs(text *to, const char *name, const contract *c, contract_role role)
-{
-    text_printf(to, "constexpr i32 %s[%u] = {", name, c->count[role]);
-    for (uint32_t i = 0; i < c->count[role]; i++) text_printf(to, "%s %d", i ? "," : "", c->axis[role][i].out);
-    text_printf(to, " };\n");
-}
-
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
@@ -275,23 +268,10 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
                 d == SINTER_DTYPE_F32   ? "float"
                 : d == SINTER_DTYPE_F16 ? "f16"
                                         : "bf16");
-    text_outs(to, "batch_out", &g.c, CONTRACT_BATCH);
-    text_outs(to, "row_out", &g.c, g.x_lines);
-    text_outs(to, "col_out", &g.c, g.w_lines);
+    contract_text_outs(to, "batch_out", &g.c, CONTRACT_BATCH);
+    contract_text_outs(to, "row_out", &g.c, g.x_lines);
+    contract_text_outs(to, "col_out", &g.c, g.w_lines);
     return true;
-}
-
-static sinter_status lines_bind(env *e, const contract *c, contract_role role, struct simt_lines *to)
-{
-    const int64_t count = contract_size(c, role);
-    if (count > INT32_MAX)
-        return FAIL(e, UNSUPPORTED, "a product of %lld lines; the most is 2147483647", (long long)count);
-    to->count = (small)count;
-    for (uint32_t i = 0; i < c->count[role]; i++) {
-        to->div[i] = cuda_fast_div(c->axis[role][i].size);
-        to->out_step[i] = (small)c->axis[role][i].out_step;
-    }
-    return SINTER_OK;
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -304,9 +284,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const char *why = gemv_of(p, attrs, in, out, &g);
     if (why) return FAIL(e, UNSUPPORTED, "a product cannot be launched: %s", why);
     struct simt_args a = { 0 };
-    TRY(lines_bind(e, &g.c, g.x_lines, &a.row));
-    TRY(lines_bind(e, &g.c, g.w_lines, &a.col));
-    TRY(lines_bind(e, &g.c, CONTRACT_BATCH, &a.batch));
+    TRY(contract_lines(e, &g.c, g.x_lines, &a.row));
+    TRY(contract_lines(e, &g.c, g.w_lines, &a.col));
+    TRY(contract_lines(e, &g.c, CONTRACT_BATCH, &a.batch));
     const int64_t depth = contract_size(&g.c, CONTRACT_DEPTH);
     if (depth > INT32_MAX - 64)
         return FAIL(e, UNSUPPORTED, "sums of %lld products; the most is 2147483583", (long long)depth);

@@ -463,13 +463,6 @@ static const char *type_name(sinter_dtype t)
     }
 }
 
-static void text_outs(text *to, const char *name, const contract *c, contract_role role)
-{
-    text_printf(to, "constexpr i32 %s[%u] = {", name, c->count[role]);
-    for (uint32_t i = 0; i < c->count[role]; i++) text_printf(to, "%s %d", i ? "," : "", c->axis[role][i].out);
-    text_printf(to, " };\n");
-}
-
 static uint32_t threads_of(const tile *e)
 {
     return (uint32_t)(e->m / e->per_m * (e->n / e->per_n));
@@ -529,26 +522,13 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         text_printf(to, "typedef %s type_%s;\n", type_name(s.side[i].is_packed ? s.sum : p->in[s.side[i].input].dtype),
                     i ? "q" : "p");
     text_printf(to, "enum { INNER = %u };\n", space.inner);
-    text_outs(to, "batch_out", k, CONTRACT_BATCH);
-    text_outs(to, "row_out", k, s.side[0].role);
-    text_outs(to, "col_out", k, s.side[1].role);
+    contract_text_outs(to, "batch_out", k, CONTRACT_BATCH);
+    contract_text_outs(to, "row_out", k, s.side[0].role);
+    contract_text_outs(to, "col_out", k, s.side[1].role);
     return true;
 }
 
 /* ---- binding ---- */
-
-static sinter_status lines_bind(env *e, const contract *c, contract_role role, struct simt_lines *to)
-{
-    const int64_t count = contract_size(c, role);
-    if (count > INT32_MAX)
-        return FAIL(e, UNSUPPORTED, "a contraction over %lld lines; the most is 2147483647", (long long)count);
-    to->count = (small)count;
-    for (uint32_t i = 0; i < c->count[role]; i++) {
-        to->div[i] = cuda_fast_div(c->axis[role][i].size);
-        to->out_step[i] = (small)c->axis[role][i].out_step;
-    }
-    return SINTER_OK;
-}
 
 static void operand_bind(const simt *s, uint32_t k, struct simt_operand *to)
 {
@@ -619,9 +599,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const contract *c = &s.c;
     const tile *tl = &tiles[x.tile];
     struct simt_args a = { .split = cuda_fast_div(x.split) };
-    TRY(lines_bind(e, c, s.side[0].role, &a.row));
-    TRY(lines_bind(e, c, s.side[1].role, &a.col));
-    TRY(lines_bind(e, c, CONTRACT_BATCH, &a.batch));
+    TRY(contract_lines(e, c, s.side[0].role, &a.row));
+    TRY(contract_lines(e, c, s.side[1].role, &a.col));
+    TRY(contract_lines(e, c, CONTRACT_BATCH, &a.batch));
     const int64_t depth = contract_size(c, CONTRACT_DEPTH);
     if (depth > INT32_MAX - 64)
         return FAIL(e, UNSUPPORTED, "sums of %lld products; the most is 2147483583", (long long)depth);

@@ -10,7 +10,7 @@
  * failure, and so are spilled registers where the code does not say that it may spill. Exit status 77: no NVRTC. */
 #include "base/hash.h"
 #include "base/os.h"
-#include "cuda/compile.h"
+#include "cuda/device.h"
 #include "cuda/kernels.h"
 
 #include <inttypes.h>
@@ -19,46 +19,8 @@
 
 enum { LINE_SHOWN = 300, THREADS = 64 };
 
-/* What the model of a chip says; only isa, units and shared matter here. */
-static const kernel_target chips[] = {
-    { .isa = 75, .threads = 1, .flops = 8e12, .bandwidth = 3e11, .cache_l2 = 4u << 20, .units = 40, .shared = 65536 },
-    { .isa = 80,
-      .threads = 1,
-      .flops = 2e13,
-      .bandwidth = 1.5e12,
-      .cache_l2 = 40u << 20,
-      .units = 108,
-      .shared = 166912 },
-    { .isa = 90,
-      .threads = 1,
-      .flops = 6e13,
-      .bandwidth = 4.8e12,
-      .cache_l2 = 50u << 20,
-      .units = 132,
-      .shared = 232448 },
-    { .isa = 120,
-      .threads = 1,
-      .flops = 1e14,
-      .bandwidth = 1.8e12,
-      .cache_l2 = 96u << 20,
-      .units = 170,
-      .shared = 101376 },
-    { .isa = 86, .threads = 1, .flops = 3e13, .bandwidth = 9e11, .cache_l2 = 6u << 20, .units = 82, .shared = 101376 },
-    { .isa = 89,
-      .threads = 1,
-      .flops = 8e13,
-      .bandwidth = 9e11,
-      .cache_l2 = 72u << 20,
-      .units = 142,
-      .shared = 101376 },
-    { .isa = 100,
-      .threads = 1,
-      .flops = 7e13,
-      .bandwidth = 8e12,
-      .cache_l2 = 126u << 20,
-      .units = 148,
-      .shared = 232448 },
-};
+/* The first few take turns, --full takes all. */
+static const uint32_t chips[] = { 75, 80, 90, 120, 86, 89, 100 };
 enum { CHIPS_IN_TURN = 4 };
 
 typedef struct item {
@@ -154,10 +116,11 @@ static void add_line(checker *k, const char *at, size_t length)
         bool is_taken = false;
         const uint32_t count = k->is_full ? (uint32_t)COUNT_OF(chips) : CHIPS_IN_TURN;
         for (uint32_t i = 0; i < count && (k->is_full || !is_taken); i++) {
-            const kernel_target *chip = &chips[(k->turn[row] + i) % count];
-            if (kernel_row->reject(p, chip)) continue;
+            kernel_target chip;
+            if (!cuda_chip_target(chips[(k->turn[row] + i) % count], &chip)) exit(2);
+            if (kernel_row->reject(p, &chip)) continue;
             is_taken = true;
-            add_codes(k, row, p, line, chip);
+            add_codes(k, row, p, line, &chip);
         }
         k->turn[row] += is_taken;
         k->reached[row] += is_taken;

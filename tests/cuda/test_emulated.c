@@ -17,6 +17,7 @@
 #include "base/asan.h"
 #include "base/hash.h"
 #include "base/os.h"
+#include "cuda/device.h"
 #include "cuda/kernels.h"
 #include "emulate.h"
 #include "test.h"
@@ -61,19 +62,9 @@ typedef struct runner {
 
 static kernel_target target_of(uint32_t sm)
 {
-    const bool is_new = sm >= 90;
-    return (kernel_target){ .isa = sm,
-                            .threads = 1,
-                            .flops = is_new ? 6e13 : 1.9e13,
-                            .bandwidth = is_new ? 4.8e12 : 1.5e12,
-                            .cache_l2 = is_new ? 50u << 20 : 40u << 20,
-                            .units = is_new     ? 132
-                                     : sm >= 80 ? 108
-                                                : 40,
-                            .shared = sm == 120  ? 101376
-                                      : is_new   ? 232448
-                                      : sm >= 80 ? 166912
-                                                 : 65536 };
+    kernel_target t = { .isa = sm };
+    if (!cuda_chip_target(sm, &t)) exit(2);
+    return t;
 }
 
 static void report(runner *r, const line *l, const char *kernel_name, const char *tactic_text, const char *why)
