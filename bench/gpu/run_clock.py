@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device's clock: events around batches of replays, the median batch."""
+"""The device's clock, events around batches of runs, and how many kernels a run is."""
 import statistics
 import time
 
@@ -7,6 +7,7 @@ import torch
 
 
 def clock(work, budget=1.0):
+    """Milliseconds of `work`: the median of batches, over about `budget` seconds."""
     for _ in range(5):
         work()
     torch.cuda.synchronize()
@@ -24,3 +25,13 @@ def clock(work, budget=1.0):
         b.synchronize()
         times.append(a.elapsed_time(b) / inner)
     return statistics.median(times)
+
+
+def count_kernels(work):
+    """How many kernels one run of `work` has the device execute; copies and fills do not count."""
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
+        work()
+        torch.cuda.synchronize()
+    return sum(event.device_type == torch.autograd.DeviceType.CUDA and not event.name.startswith(("Memcpy", "Memset"))
+               for event in profiler.events())
