@@ -8,7 +8,8 @@
 #include "fake_cuda/fake_cuda.h"
 
 #define FAKE_CONTROLS(X)                                                                                        \
-    X(set_compile) X(set_launch) X(reset) X(set_devices) X(set_memory) X(set_launch_needs_context) X(calls)     \
+    X(set_compile) X(set_launch) X(reset) X(set_devices) X(set_memory) X(set_launch_needs_context) X(set_order) \
+    X(calls)                                                                                                    \
     X(fail_at) X(fail_calls) X(failed) X(live) X(live_text) X(misuse) X(misuse_text) X(launches) X(graph_nodes) \
     X(graph_edges)
 

@@ -16,7 +16,7 @@ enum { STEPS_MAX = 6, IDS = 16, COUNT = 16 };
 /* ---- a kernel of the test: out = in + 1, COUNT floats ---- */
 
 typedef struct test_args {
-    address in, out, work, fault;
+    address in, out, work, fault, second;
     uint32_t step, pad;
 } test_args;
 typedef struct test_map_args {
@@ -29,6 +29,8 @@ typedef struct wish {
     uint8_t variant;  /* another code */
     uint8_t launches; /* 0: one */
     uint8_t is_empty, can_fault, has_map, cluster, does_not_compile, does_not_bind;
+    uint8_t has_no_work, has_second; /* does not touch the workspace; adds its second input's first element */
+    uint16_t blocks;                 /* 0: 32 */
     uint32_t shared;
 } wish;
 
@@ -71,7 +73,7 @@ static inline sinter_status test_bind(env *e, const problem *p, const tactic *t,
     cuda_record *r = record;
     if (w.does_not_bind) return FAIL(e, INVALID_MODEL, "it does not bind");
     for (uint32_t i = 0; i < (w.launches ? w.launches : 1u); i++) {
-        cuda_launch *l = cuda_launch_add(r, 0, w.is_empty ? 0 : 32, 1, 1, 64, w.shared);
+        cuda_launch *l = cuda_launch_add(r, 0, w.is_empty ? 0 : w.blocks ? w.blocks : 32, 1, 1, 64, w.shared);
         l->cluster = w.cluster;
         if (w.has_map) {
             test_map_args *a = cuda_param_add(r, sizeof *a);
@@ -83,7 +85,8 @@ static inline sinter_status test_bind(env *e, const problem *p, const tactic *t,
         test_args *a = cuda_param_add(r, sizeof *a);
         CUDA_PATCH(r, a, in, i ? PATCH_OUT : PATCH_IN, 0); /* later launches go on with what the first wrote */
         CUDA_PATCH(r, a, out, PATCH_OUT, 0);
-        CUDA_PATCH(r, a, work, PATCH_WORKSPACE, 0);
+        if (!w.has_no_work) CUDA_PATCH(r, a, work, PATCH_WORKSPACE, 0);
+        if (w.has_second) CUDA_PATCH(r, a, second, PATCH_IN, 1);
         CUDA_PATCH(r, a, step, PATCH_STEP, 0);
         if (w.can_fault) CUDA_PATCH(r, a, fault, PATCH_FAULT, 0);
     }
@@ -112,7 +115,7 @@ static CUresult test_run(void *user, const fake_launch *l)
     __atomic_store_n(&s->stream, l->stream, __ATOMIC_RELAXED);
     if (s->fails != CUDA_SUCCESS) return s->fails;
     const float *in;
-    float *out;
+    float *out, second = 0;
     if (l->image->param[0] == sizeof(test_map_args)) {
         test_map_args a;
         fake_map m;
@@ -127,11 +130,12 @@ static CUresult test_run(void *user, const fake_launch *l)
         memcpy(&a, l->param[0], sizeof a);
         in = (const float *)(uintptr_t)a.in;
         out = (float *)(uintptr_t)a.out;
+        if (a.second) second = *(const float *)(uintptr_t)a.second;
         struct device_fault *f = (struct device_fault *)(uintptr_t)a.fault;
         if (f && in[0] < 0 && !f->is_set)
             *f = (struct device_fault){ .is_set = 1, .step = a.step, .index = 3, .value = -1, .limit = 16 };
     }
-    for (int i = 0; i < COUNT; i++) out[i] = in[i] + 1;
+    for (int i = 0; i < COUNT; i++) out[i] = in[i] + 1 + second;
     return CUDA_SUCCESS;
 }
 

@@ -45,6 +45,10 @@ typedef struct program_step {
 
 typedef struct step_clock { uint64_t runs, total_ns, min_ns; } step_clock;
 
+/* Which steps of a program may run side by side, where a backend can do that: none; such that share no bytes and of
+ * which neither fills the device; all that share no bytes. Stored in engines: numbers stay. */
+typedef enum program_order { ORDER_CHAIN = 0, ORDER_SMALL = 1, ORDER_FREE = 2, ORDER_COUNT } program_order;
+
 typedef struct program_run {
     void *const *address;               /* of each value's element [0, 0, …] */
     void        *workspace;
@@ -53,6 +57,7 @@ typedef struct program_run {
     env         *e;
     arena       *scratch;               /* of the caller's thread; rewound after each step */
     stream      *stream;                /* NULL where the backend has none */
+    program_order order;
 } program_run;
 
 /* Receives one fact about the machine. */

@@ -165,6 +165,18 @@ static bool within_pitch(const view *v, int64_t size, int64_t low, int64_t pitch
     return *end <= pitch;
 }
 
+bool view_span(const view *v, uintptr_t *begin, uintptr_t *end)
+{
+    int64_t low, high;
+    *begin = *end = (uintptr_t)v->data;
+    if (!reach(v, &low, &high)) return false;
+    const int64_t bits = sinter_dtype_bits(v->dtype),
+                  size = bits < 8 ? 1 : bits / 8; /* nibbles: twice what they reach */
+    *begin += (uintptr_t)(low * size);
+    *end += (uintptr_t)((high + 1) * size);
+    return true;
+}
+
 bool view_overlaps(const view *a, const view *b)
 {
     int64_t low[2], high[2];

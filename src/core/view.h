@@ -34,6 +34,8 @@ bool view_next(const int64_t *dim, uint32_t rank, int64_t *index);
 
 /* Copies elements between views of one shape and type, any strides; bytes are kept as they are. */
 void view_copy(const view *dst, const view *src);
+/* The bytes between the first and the last that elements lie in: [*begin, *end). False where there are no elements. */
+bool view_span(const view *v, uintptr_t *begin, uintptr_t *end);
 /* May they have a byte in common? Exact for dense views and for parts of one larger tensor; true where it cannot be
  * told. */
 bool view_overlaps(const view *a, const view *b);

@@ -24,6 +24,10 @@ typedef struct binding {
         program_slot *at;
         uint32_t count, capacity;
     } slot;
+    struct {
+        program_extent *at;
+        uint32_t count, capacity;
+    } extent;
 } binding;
 
 static CUtensorMapDataType map_type(sinter_dtype t)
@@ -90,14 +94,44 @@ sinter_status program_patch_node(env *e, device *d, const program *p, const prog
 
 /* ---- binding ---- */
 
+static bool add_slot(binding *b, uint32_t id)
+{
+    program_slot *s = VEC_PUSH(&b->p->a, &b->slot);
+    if (!s || !VEC_PUSH(&b->p->a, &b->extent)) return false;
+    *s = (program_slot){ .id = id, .now = (uint64_t)ADDRESS_UNKNOWN };
+    return true;
+}
+
 /* 0: no memory. */
 static uint32_t slot_of(binding *b, uint32_t id)
 {
     if (b->slot_of[id]) return b->slot_of[id];
-    program_slot *s = VEC_PUSH(&b->p->a, &b->slot);
-    if (!s) return 0;
-    *s = (program_slot){ .id = id, .now = (uint64_t)ADDRESS_UNKNOWN };
-    return b->slot_of[id] = b->slot.count - 1;
+    return add_slot(b, id) ? b->slot_of[id] = b->slot.count - 1 : 0;
+}
+
+/* The launch reads or writes what lies at the slot, seen as `v`; NULL: the workspace, whose bytes are not told apart.
+ */
+static void add_touch(binding *b, program_node *n, uint32_t slot, const view *v, bool is_written)
+{
+    program_extent *x = &b->extent.at[slot];
+    uintptr_t begin = 0, end = 1;
+    view seen = v ? *v : (view){ 0 };
+    seen.data = NULL;
+    if (v && !view_span(&seen, &begin, &end)) return;
+    if (!x->is_touched) {
+        *x = (program_extent){ .v = seen, .is_touched = true, .is_vague = !v, .begin = begin, .end = end };
+    } else if (!view_is_same(&x->v, &seen)) {
+        x->is_vague = true;
+        if ((intptr_t)begin < (intptr_t)x->begin) x->begin = begin;
+        if ((intptr_t)end > (intptr_t)x->end) x->end = end;
+    }
+    x->is_written |= is_written;
+    for (uint32_t i = 0; i < n->touch_count; i++) {
+        if (n->touch[i].slot != slot) continue;
+        n->touch[i].is_written |= is_written;
+        return;
+    }
+    n->touch[n->touch_count++] = (program_touch){ .slot = slot, .is_written = is_written };
 }
 
 /* The id of an operand; false where the record names one that the step has not. */
@@ -108,11 +142,18 @@ static bool operand_id(const program_step *s, bool is_out, uint32_t operand, uin
     return true;
 }
 
+static bool is_constant(const program_step *s, bool is_out, uint32_t operand)
+{
+    return !is_out && operand < s->problem->count_in && s->problem->in[operand].is_const;
+}
+
 static sinter_status bind_patch(binding *b, const program_step *s, const cuda_patch *from, uint8_t *args,
                                 const cuda_map *map, program_node *n)
 {
     env *e = b->e;
     const bool is_map = from->kind == PATCH_MAP;
+    bool is_out = from->kind == PATCH_OUT;
+    uint32_t operand = from->index;
     const size_t size = is_map ? sizeof(CUtensorMap) : from->kind == PATCH_STEP ? 4 : 8;
     uint32_t id = 0;
     if (from->at + size > b->r->args_size || (is_map && from->index >= b->r->map_count))
@@ -127,18 +168,23 @@ static sinter_status bind_patch(binding *b, const program_step *s, const cuda_pa
         break;
     case PATCH_IN:
     case PATCH_OUT:
-        if (!operand_id(s, from->kind == PATCH_OUT, from->index, &id))
+        if (!operand_id(s, is_out, operand, &id))
             return FAIL(e, INTERNAL, "a patch names operand %u, which the step lacks", from->index);
         if (!id) return SINTER_OK; /* absent: the address stays 0 */
         break;
     case PATCH_MAP:
         x.map = &map[from->index];
-        if (!operand_id(s, x.map->is_out, x.map->operand, &id) || !id)
-            return FAIL(e, INTERNAL, "a tensor map is over operand %u, which the step lacks", x.map->operand);
+        is_out = x.map->is_out;
+        operand = x.map->operand;
+        if (!operand_id(s, is_out, operand, &id) || !id)
+            return FAIL(e, INTERNAL, "a tensor map is over operand %u, which the step lacks", operand);
         break;
     }
     if (id && !(x.slot = slot_of(b, id))) return FAIL_MEMORY(e, "a program");
     n->patch[n->patch_count++] = x;
+    if (x.slot == SLOT_WORKSPACE) add_touch(b, n, x.slot, NULL, true);
+    else if (id && !is_constant(s, is_out, operand))
+        add_touch(b, n, x.slot, is_out ? &s->out[operand] : &s->in[operand], is_out);
     return SINTER_OK;
 }
 
@@ -173,8 +219,9 @@ static sinter_status bind_launch(binding *b, const program_step *s, uint32_t ste
                          .shared = l->shared,
                          .step = step,
                          .param_count = l->param_count,
-                         .patch = ARENA_NEW(&b->p->a, program_patch, l->patch_count) };
-    if (l->patch_count && !n->patch) return FAIL_MEMORY(e, "a program");
+                         .patch = ARENA_NEW(&b->p->a, program_patch, l->patch_count),
+                         .touch = ARENA_NEW(&b->p->a, program_touch, l->patch_count) };
+    if (l->patch_count && (!n->patch || !n->touch)) return FAIL_MEMORY(e, "a program");
     for (uint32_t i = 0; i < l->param_count; i++) n->param[i] = args + l->param[i].at;
     for (uint32_t i = 0; i < l->patch_count; i++) TRY(bind_patch(b, s, &b->r->patch[l->patch_first + i], args, map, n));
     return SINTER_OK;
@@ -209,20 +256,19 @@ static sinter_status bind_all(binding *b, const program_step *step)
     b->r = ARENA_NEW(&b->t, cuda_record, 1);
     b->slot_of = ARENA_NEW(&b->t, uint32_t, b->id_count);
     if (!b->r || (b->id_count && !b->slot_of)) return FAIL_MEMORY(e, "a program");
-    for (uint32_t i = 0; i < SLOT_FIRST; i++) {
-        program_slot *s = VEC_PUSH(&p->a, &b->slot);
-        if (!s) return FAIL_MEMORY(e, "a program");
-        s->now = (uint64_t)ADDRESS_UNKNOWN;
-    }
+    for (uint32_t i = 0; i < SLOT_FIRST; i++)
+        if (!add_slot(b, 0)) return FAIL_MEMORY(e, "a program");
     for (uint32_t i = 0; i < p->step_count; i++)
         TRY(NOTE(e, bind_step(b, &step[i], i), "binding kernel '%s'", step[i].kernel->name));
     program_node *node = ARENA_NEW(&p->a, program_node, b->node.count);
-    if (b->node.count && !node) return FAIL_MEMORY(e, "a program");
+    p->next = ARENA_NEW(&p->a, uint64_t, b->slot.count);
+    if ((b->node.count && !node) || !p->next) return FAIL_MEMORY(e, "a program");
     if (b->node.count) memcpy(node, b->node.at, b->node.count * sizeof *node);
     p->node = node;
     p->node_count = b->node.count;
     p->slot = b->slot.at;
     p->slot_count = b->slot.count;
+    p->extent = b->extent.at;
     return SINTER_OK;
 }
 

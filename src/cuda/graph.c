@@ -1,19 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - the graph of a program: made once, explicitly, with the addresses of the first launch; after that only
  * nodes whose parameters changed are updated. */
+#include "core/order.h"
 #include "cuda/program.h"
 
 #include <string.h>
 
-/* A chain in the order of the steps. From sm_90 on an edge is programmatic: a kernel starts when the one before it
- * triggers, fetches its constants, and waits for that one's end; every kernel of a chain waits, so the order of all is
- * kept. This is the one place that decides. */
-uint32_t program_edges(const program *p, const kernel_target *t, program_edge *out)
+/* ---- what waits for what ---- */
+
+/* Where a launch finds the operands that it touches, at the addresses that the slots have now. */
+static order_touch *touches(const program *p, const program_node *n, order_touch *next, view *v)
 {
-    for (uint32_t i = 1; i < p->node_count; i++)
-        out[i - 1] = (program_edge){ .from = i - 1, .to = i, .is_programmatic = t->isa >= 90 };
-    return p->node_count ? p->node_count - 1 : 0;
+    for (uint32_t i = 0; i < n->touch_count; i++) {
+        const program_extent *x = &p->extent[n->touch[i].slot];
+        const uintptr_t at = (uintptr_t)p->slot[n->touch[i].slot].now;
+        v[n->touch[i].slot].data = (void *)at;
+        *next++ = (order_touch){ .v = x->is_vague ? NULL : &v[n->touch[i].slot],
+                                 .begin = at + x->begin,
+                                 .end = at + x->end,
+                                 .is_written = n->touch[i].is_written };
+    }
+    return next;
 }
+
+/* It leaves no multiprocessor to another kernel: side by side both take as long as one after the other. */
+static bool fills_device(const program_node *n, const kernel_target *t)
+{
+    return (uint64_t)n->grid[0] * n->grid[1] * n->grid[2] >= t->units;
+}
+
+static sinter_status find_edges(env *e, const program *p, const kernel_target *t, program_order order, arena *a,
+                                order_edges *out)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < p->node_count; i++) count += p->node[i].touch_count;
+    order_work *work = ARENA_NEW(a, order_work, p->node_count);
+    order_touch *touch = ARENA_NEW(a, order_touch, count), *next = touch;
+    view *v = ARENA_NEW(a, view, p->slot_count);
+    if (!work || !v || (count && !touch)) return FAIL_MEMORY(e, "a graph");
+    for (uint32_t i = 0; i < p->slot_count; i++) v[i] = p->extent[i].v;
+    for (uint32_t i = 0; i < p->node_count; i++) {
+        const program_node *n = &p->node[i];
+        work[i] = (order_work){ .touch = next,
+                                .count = n->touch_count,
+                                .keeps_place = order == ORDER_SMALL && fills_device(n, t) };
+        next = touches(p, n, next, v);
+    }
+    return order_find(e, a, work, p->node_count, out);
+}
+
+/* The one place that decides: a chain in the order of the steps, or a launch waits for those alone that touch what it
+ * touches, and by way of these for all that they waited for.
+ *
+ * From sm_90 on every edge is programmatic, also where several leave a kernel or meet in one. An edge speaks for
+ * itself: a kernel may start once all blocks of each kernel before it have triggered, which each of them does when it
+ * likes, and its wait lasts until each of them has ended and what it wrote can be seen. A kernel reads nothing but
+ * constants and writes nothing before that wait, so it does not matter how early it starts. And every kernel waits, so
+ * one that has ended has seen the end of those before it: edges that follow from others can be left out as they could
+ * be with plain ones, though a kernel may start before those further back have ended. None can keep another from
+ * running, as what has started waits only for kernels all of whose blocks have started, too. */
+sinter_status program_edges(env *e, const program *p, const kernel_target *t, program_order order, arena *a,
+                            program_edge **out, uint32_t *count)
+{
+    const bool is_chain = order == ORDER_CHAIN || p->node_count > ORDER_WORKS_MAX;
+    order_edges found = { 0 };
+    if (!is_chain) TRY(find_edges(e, p, t, order, a, &found));
+    *count = is_chain ? p->node_count - (p->node_count > 0) : found.count;
+    *out = ARENA_NEW(a, program_edge, *count);
+    if (*count && !*out) return FAIL_MEMORY(e, "a graph");
+    for (uint32_t i = 0; i < *count; i++)
+        (*out)[i] = (program_edge){ .from = is_chain ? i : found.at[i].from,
+                                    .to = is_chain ? i + 1 : found.at[i].to,
+                                    .is_programmatic = t->isa >= 90 };
+    return SINTER_OK;
+}
+
+static bool is_chain(const program *p, const program_edge *edge, uint32_t count)
+{
+    bool is = count + 1 == p->node_count;
+    for (uint32_t i = 0; i < count && is; i++) is = edge[i].from == i && edge[i].to == i + 1;
+    return is;
+}
+
+static bool meet(const program_extent *x, uint64_t x_at, const program_extent *y, uint64_t y_at)
+{
+    return (uintptr_t)x_at + x->begin < (uintptr_t)y_at + y->end &&
+           (uintptr_t)y_at + y->begin < (uintptr_t)x_at + x->end;
+}
+
+/* Only what the caller gives moves, and values in one storage move together: what lies apart before and after, or moves
+ * alike, is as it was. */
+bool program_edges_may_change(const program *p, const uint64_t *next)
+{
+    for (uint32_t i = SLOT_WORKSPACE; i < p->slot_count; i++) {
+        const program_extent *x = &p->extent[i];
+        const uint64_t old = p->slot[i].now, by = next[i] - old;
+        if (!by || !x->is_touched) continue;
+        for (uint32_t k = 0; k < p->slot_count; k++) {
+            const program_extent *y = &p->extent[k];
+            if (!y->is_touched || (!x->is_written && !y->is_written) || next[k] - p->slot[k].now == by) continue;
+            if (meet(x, old, y, p->slot[k].now) || meet(x, next[i], y, next[k])) return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the graph ---- */
 
 static CUDA_KERNEL_NODE_PARAMS node_params(program_node *n)
 {
@@ -43,18 +135,20 @@ static sinter_status add_kernel(env *e, device *d, const program *p, CUgraph gra
 static const CUgraphEdgeData programmatic = { .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
                                               .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
 
-static sinter_status add_edges(env *e, device *d, const program *p, arena *t)
+static sinter_status add_edges(env *e, device *d, program *p, arena *t)
 {
-    program_edge *edge = ARENA_NEW(t, program_edge, p->node_count);
-    CUgraphNode *from = ARENA_NEW(t, CUgraphNode, p->node_count), *to = ARENA_NEW(t, CUgraphNode, p->node_count);
-    CUgraphEdgeData *data = ARENA_NEW(t, CUgraphEdgeData, p->node_count);
-    if (!edge || !from || !to || !data) return FAIL_MEMORY(e, "a graph");
-    const uint32_t count = program_edges(p, &d->target, edge);
+    program_edge *edge;
+    uint32_t count;
+    TRY(program_edges(e, p, &d->target, p->order, t, &edge, &count));
+    CUgraphNode *from = ARENA_NEW(t, CUgraphNode, count), *to = ARENA_NEW(t, CUgraphNode, count);
+    CUgraphEdgeData *data = ARENA_NEW(t, CUgraphEdgeData, count);
+    if (count && (!from || !to || !data)) return FAIL_MEMORY(e, "a graph");
     for (uint32_t i = 0; i < count; i++) {
         from[i] = p->node[edge[i].from].handle;
         to[i] = p->node[edge[i].to].handle;
         if (edge[i].is_programmatic) data[i] = programmatic;
     }
+    p->has_branches = !is_chain(p, edge, count);
     if (count) DEVICE_TRY(e, d, cuGraphAddDependencies(p->graph, from, to, data, count), "ordering a graph");
     return SINTER_OK;
 }

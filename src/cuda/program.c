@@ -101,12 +101,13 @@ static uint64_t slot_address(const program *p, const program_run *run, uint32_t 
                                     : run->stream->fault;
 }
 
-/* Are all addresses those of the launch before? */
+/* Are all addresses, and the order, those of the launch before? */
 static bool is_same(const program *p, const program_run *run)
 {
     const program_slot *s = p->slot;
     uint64_t other =
         (s[SLOT_WORKSPACE].now ^ (uint64_t)(uintptr_t)run->workspace) | (s[SLOT_FAULT].now ^ run->stream->fault);
+    if (p->order != run->order) return false;
     for (uint32_t i = SLOT_FIRST; i < p->slot_count; i++)
         other |= s[i].now ^ (uint64_t)(uintptr_t)run->address[s[i].id];
     return other == 0;
@@ -142,10 +143,23 @@ static sinter_status launch_node(env *e, device *d, program *p, program_node *n,
     return NOTE(e, cuda_device_fail(e, d, r, "launching a kernel"), "launching kernel '%s'", p->name[n->step]);
 }
 
+/* A graph whose edges are not those that this run needs is dropped. */
+static void keep_order(device *d, program *p, const program_run *run)
+{
+    bool is_kept = p->order == run->order;
+    if (p->exec && is_kept && p->has_branches) {
+        for (uint32_t i = 0; i < p->slot_count; i++) p->next[i] = slot_address(p, run, i);
+        is_kept = !program_edges_may_change(p, p->next);
+    }
+    if (!is_kept) program_graph_drop(d, p);
+    p->order = run->order;
+}
+
 /* Parameters, and the graph's where there is one, hold this run's addresses afterwards. Where that fails half way the
  * graph is dropped, and made anew by the next launch. */
 static sinter_status patch_all(env *e, device *d, program *p, const program_run *run)
 {
+    keep_order(d, p, run);
     sinter_status s = SINTER_OK;
     for (uint32_t i = 0; i < p->slot_count; i++) p->slot[i].now = slot_address(p, run, i);
     for (uint32_t i = 0; i < p->node_count && s == SINTER_OK; i++) {

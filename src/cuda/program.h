@@ -19,6 +19,9 @@ typedef struct program_patch {
 } program_patch;
 enum { SLOT_WORKSPACE = 0, SLOT_FAULT = 1, SLOT_FIRST = 2 };
 
+/* A value, or the workspace, that a launch touches; constants are not among them. */
+typedef struct program_touch { uint32_t slot; bool is_written; } program_touch;
+
 typedef struct program_node {
     const loaded_code *code;
     uint32_t  grid[3], block, cluster, shared;
@@ -26,11 +29,20 @@ typedef struct program_node {
     uint32_t  param_count;
     void     *param[LAUNCH_PARAMS];
     program_patch *patch;
-    uint32_t  patch_count;
+    uint32_t  patch_count, touch_count;
+    program_touch *touch;
     CUgraphNode handle;
 } program_node;
 
 typedef struct program_slot { uint32_t id; uint64_t now; } program_slot;   /* id: in program_run.address */
+
+/* What lies at a slot's address. Apart from the slots, which every launch goes through. */
+typedef struct program_extent {
+    view v;                             /* without its address */
+    bool is_touched, is_written;        /* by a launch; constants are not */
+    bool is_vague;                      /* steps see it differently: only the bytes count */
+    uintptr_t begin, end;               /* counted from the address, around 0 */
+} program_extent;
 
 struct program {
     arena      a;
@@ -42,6 +54,10 @@ struct program {
     use_code  *code;                    /* by step */
     program_node *node;
     program_slot *slot;
+    program_extent *extent;             /* by slot */
+    uint64_t  *next;                    /* by slot: room for addresses */
+    program_order order;                /* of the graph */
+    bool       has_branches;            /* the graph is no chain */
     CUgraph    graph;
     CUgraphExec exec;                   /* NULL: not made yet */
     CUevent   *event;                   /* step_count + 1, made when first timed; at least two */
@@ -55,8 +71,11 @@ sinter_status program_patch_node(env *e, device *d, const program *p, const prog
 
 /* graph.c */
 typedef struct program_edge { uint32_t from, to; bool is_programmatic; } program_edge;
-/* What waits for what: fills `out` (room for node_count) and gives the count. */
-uint32_t      program_edges(const program *p, const kernel_target *t, program_edge *out);
+/* What waits for what, in `a`. Addresses are those that the slots have now. */
+sinter_status program_edges(env *e, const program *p, const kernel_target *t, program_order order, arena *a,
+                            program_edge **out, uint32_t *count);
+/* Would other addresses lead to other edges? Those of the slots are the graph's. */
+bool          program_edges_may_change(const program *p, const uint64_t *next);
 sinter_status program_graph_make(env *e, device *d, program *p, CUstream upload);
 sinter_status program_graph_update(env *e, device *d, program *p, program_node *n);
 void          program_graph_drop(device *d, program *p);

@@ -63,6 +63,10 @@ FAKE_API void fake_set_devices(int count, int sm);
 FAKE_API void fake_set_memory(size_t bytes);                        /* of each device */
 FAKE_API void fake_set_launch_needs_context(bool needs);            /* cuGraphLaunch without a current one fails */
 
+/* Nodes of graphs run in an order that their edges permit: another for each seed; 0: as they were added, as far as
+ * possible. The environment's SINTER_FAKE_ORDER (1). */
+FAKE_API void fake_set_order(uint32_t seed);
+
 /* Calls since fake_reset; of one function, or of all (NULL). cuGetErrorName and its like are not counted. */
 FAKE_API long fake_calls(const char *name);
 /* The n-th call from now (1: the next) fails with `r`; NVRTC's with its failure of compilation. A call that releases

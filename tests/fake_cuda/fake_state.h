@@ -44,6 +44,7 @@ bool  fake_is_device(int device);
 bool  fake_in_memory(uint64_t at, size_t size);
 int   fake_sm(void);
 bool  fake_wants_context(void);
+uint32_t fake_order(void);
 void  fake_clock_add(double ns);
 double fake_clock(void);
 void  fake_record(CUevent e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - graphs of kernels: built, ordered, instantiated as a copy, updated node by node, launched in order. */
+/* graph.c - graphs of kernels: built, ordered, instantiated as a copy, updated node by node, launched in any order
+ * that their edges permit. */
 #include "fake_state.h"
 
 #include <pthread.h>
@@ -247,24 +248,34 @@ CUresult fake_cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUlaunchAttribut
 
 /* ---- instantiating ---- */
 
-/* The nodes in an order that its edges permit; false: there is a cycle. */
+static uint32_t random_below(uint32_t *state, uint32_t count)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(*state >> 8) * count >> 24);
+}
+
+/* The nodes in an order that the edges permit, chosen at random: what works in one order only lacks an edge. False:
+ * there is a cycle. */
 static bool sort(const graph *g, uint32_t *order)
 {
-    uint32_t done = 0;
-    bool *is_done = calloc(g->node_count + 1, sizeof *is_done);
-    if (!is_done) abort();
+    uint32_t done = 0, seed = fake_order();
+    uint32_t *before = calloc(g->node_count + 1, sizeof *before), *ready = calloc(g->node_count + 1, sizeof *ready);
+    if (!before || !ready) abort();
+    for (uint32_t k = 0; k < g->edge_count; k++) before[g->edge[k].to]++;
     for (bool more = true; more;) {
-        more = false;
-        for (uint32_t i = 0; i < g->node_count; i++) {
-            bool is_ready = !is_done[i];
-            for (uint32_t k = 0; k < g->edge_count && is_ready; k++)
-                is_ready = g->edge[k].to != i || is_done[g->edge[k].from];
-            if (!is_ready) continue;
-            is_done[i] = more = true;
-            order[done++] = i;
-        }
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < g->node_count; i++)
+            if (before[i] == 0) ready[count++] = i;
+        more = count > 0;
+        if (!more) break;
+        const uint32_t i = ready[seed ? random_below(&seed, count) : 0];
+        before[i] = UINT32_MAX;
+        order[done++] = i;
+        for (uint32_t k = 0; k < g->edge_count; k++)
+            if (g->edge[k].from == i) before[g->edge[k].to]--;
     }
-    free(is_done);
+    free(before);
+    free(ready);
     return done == g->node_count;
 }
 

@@ -36,6 +36,7 @@ static struct {
     int devices, sm;
     size_t memory, used[DEVICES_MAX];
     bool launch_needs_context;
+    uint32_t order;
     long calls, fail_at, misuse;
     CUresult fail_with;
     const char *failed, *fail_name;
@@ -68,6 +69,7 @@ static void set_up(void)
     if (state.devices > DEVICES_MAX) state.devices = DEVICES_MAX;
     state.sm = from_env("SINTER_FAKE_SM", 90);
     state.memory = (size_t)8 << 30;
+    state.order = (uint32_t)from_env("SINTER_FAKE_ORDER", 1);
     for (int i = 0; i < DEVICES_MAX; i++) state.context[i].o = (fake_object){ MAGIC, FAKE_CONTEXT, i };
 }
 
@@ -145,6 +147,18 @@ void fake_set_launch_needs_context(bool needs)
 bool fake_wants_context(void)
 {
     return state.launch_needs_context;
+}
+
+void fake_set_order(uint32_t seed)
+{
+    lock();
+    state.order = seed;
+    unlock();
+}
+
+uint32_t fake_order(void)
+{
+    return state.order;
 }
 
 long fake_calls(const char *name)
