@@ -1,39 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_wgmma.c - matrix products and convolutions on Hopper's warpgroups: large ones in f16 and bf16.
+/* row_wgmma.c - matrix products and convolutions on Hopper's warpgroups, in f16 and bf16.
  *
  * The right side is n x k in memory: a constant is packed so, tile by tile as the kernel reads it, anything else must
  * lie so. The left side is rows of k elements at one pitch. */
-#include "cuda/device/wgmma_args.h"
 #include "cuda/emit.h"
 #include "cuda/kernels.h"
+#include "cuda/row_wgmma.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { BK = 64, PART = 4 * 16 * 68 * 4, SWIZZLE_128 = 3 }; /* PART: staging of a warpgroup */
-
-typedef struct wgmma_tactic {
-    uint8_t bn8, stages, groups; /* columns of a tile over 8; 64 rows of it for each group */
-    uint8_t units;               /* multiprocessors of the chip that it was chosen for: blocks stay on them */
-    uint8_t zero[TACTIC_SIZE - 4];
-} wgmma_tactic;
-_Static_assert(sizeof(wgmma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
-
-static wgmma_tactic tactic_of(const tactic *t)
-{
-    wgmma_tactic w;
-    memcpy(&w, t, sizeof w);
-    return w;
-}
-
-/* The problem as d[m, n] = a[m, k] b[n, k]: axes of the space that are rows, outermost first, and the column axis. */
-typedef struct form {
-    uint8_t row[WGMMA_ROW_AXES + 1], rows, column, k_axis; /* k_axis: of operand 0 */
-    uint8_t b_n, b_k;                                      /* axes of operand 1 */
-    int64_t n, k;                                          /* k: of one tap */
-    int64_t taps_y, taps_x;                                /* 1 where it is no convolution */
-    bool is_im2col;
-} form;
+enum { BK = WGMMA_BK, SWIZZLE_128 = 3 };
 
 /* Rows of a strided operand lie at one pitch for certain only where a single axis numbers them. */
 static bool is_one_pitch(const problem_operand *o, uint32_t k_axis)
@@ -65,19 +41,42 @@ static const char *im2col_limits(const problem *p)
     return NULL;
 }
 
-static const char *form_of(const problem *p, form *f)
+/* Products of a batch, each with a right side of its own, one after another in all operands. */
+static const char *batch_of(const problem *p, wgmma_form *f)
 {
-    *f = (form){ .taps_y = 1, .taps_x = 1 };
+    const problem_operand *a = &p->in[0], *b = &p->in[1], *d = &p->out[0];
+    const uint32_t axes = a->rank - 2u;
+    REJECT_UNLESS(b->rank == a->rank && d->rank == a->rank, "operands of different ranks");
+    REJECT_UNLESS(!a->is_strided && (b->is_const || !b->is_strided), "strided batches");
+    REJECT_UNLESS(a->order[axes] == axes && d->order[axes] == axes, "rows of a product do not lie together");
+    for (uint32_t i = 0; i < axes; i++) {
+        REJECT_UNLESS(problem_dim_is_static(a->dim[i]) && problem_dim_is_static(b->dim[i]) &&
+                          a->dim[i].max == b->dim[i].max,
+                      "batches vary, or one is repeated");
+        REJECT_UNLESS(b->is_const || b->order[i] == d->order[i], "operands lie in different orders");
+        if (!i64_mul(f->batch, a->dim[i].max, &f->batch)) return "a batch too large";
+    }
+    f->is_batched = f->batch > 1;
+    return NULL;
+}
+
+const char *wgmma_form_of(const problem *p, wgmma_form *f)
+{
+    *f = (wgmma_form){ .batch = 1, .taps_y = 1, .taps_x = 1 };
     const problem_operand *a = &p->in[0], *b = &p->in[1], *d = &p->out[0];
     if (p->op == OP_matmul) {
         const attrs_matmul *attrs = p->attrs;
-        REJECT_UNLESS(b->rank == 2 && a->rank >= 2 && a->rank <= WGMMA_ROW_AXES && d->rank == a->rank,
-                      "not a matrix on the right");
+        REJECT_UNLESS(a->rank >= 2 && a->rank <= WGMMA_ROW_AXES && b->rank >= 2, "not matrices");
+        REJECT_UNLESS(b->rank <= a->rank && d->rank == a->rank, "a left side that is repeated");
         REJECT_UNLESS(!attrs->trans_a, "the left side is turned");
+        bool is_matrix = true;
+        for (uint32_t i = 0; i + 2 < b->rank; i++) is_matrix = is_matrix && b->dim[i].max == 1;
+        const char *why = is_matrix ? NULL : batch_of(p, f);
+        if (why) return why;
         f->k_axis = f->column = (uint8_t)(a->rank - 1);
         REJECT_UNLESS(is_one_pitch(a, f->k_axis), "rows of several pitches");
-        f->b_n = attrs->trans_b ? 0 : 1;
-        f->b_k = 1 - f->b_n;
+        f->b_n = (uint8_t)(attrs->trans_b ? b->rank - 2 : b->rank - 1);
+        f->b_k = (uint8_t)(attrs->trans_b ? b->rank - 1 : b->rank - 2);
     } else if (p->op == OP_conv) {
         const attrs_conv *attrs = p->attrs;
         REJECT_UNLESS(a->rank >= 3 && a->rank <= 5 && attrs->groups == 1, "not a plain convolution");
@@ -113,7 +112,7 @@ static const char *form_of(const problem *p, form *f)
     return NULL;
 }
 
-static void space_of(const problem *p, const form *f, emit_space *s)
+static void space_of(const problem *p, const wgmma_form *f, emit_space *s)
 {
     emit_space_of(p, s);
     s->inner = f->column;
@@ -121,15 +120,16 @@ static void space_of(const problem *p, const form *f, emit_space *s)
     s->acc = SINTER_DTYPE_F32;
 }
 
-static int64_t steps_of(const form *f)
+int64_t wgmma_steps(const wgmma_form *f)
 {
     return (f->k + BK - 1) / BK * f->taps_y * f->taps_x;
 }
 
-static int64_t rows_of(const problem *p, const form *f)
+int64_t wgmma_rows(const problem *p, const wgmma_form *f)
 {
     int64_t m = 1;
     for (uint32_t i = 0; i < f->rows; i++) m *= p->out[0].dim[f->row[i]].opt;
+    m /= f->batch;
     return m;
 }
 
@@ -141,127 +141,91 @@ static const char *reject(const problem *p, const kernel_target *t)
     const problem_operand *a = &p->in[0], *b = &p->in[1];
     REJECT_UNLESS((a->dtype == SINTER_DTYPE_F16 || a->dtype == SINTER_DTYPE_BF16) && a->dtype == b->dtype,
                   "not in f16 or bf16");
-    form f;
-    const char *why = form_of(p, &f);
+    wgmma_form f;
+    const char *why = wgmma_form_of(p, &f);
     if (why) return why;
     REJECT_UNLESS(!a->is_gapped && !p->out[0].is_gapped, "an operand has gaps");
     REJECT_UNLESS(f.k % 8 == 0 && f.k >= 48, "depth is under 48 or no multiple of 8");
-    REJECT_UNLESS(b->is_const || (!b->is_gapped && b->order[1] == f.b_k), "the right side does not lie along k");
-    REJECT_UNLESS(rows_of(p, &f) >= 64, "few rows");
+    REJECT_UNLESS(b->is_const || (!b->is_gapped && b->order[b->rank - 1] == f.b_k),
+                  "the right side does not lie along k");
     emit_space s;
     space_of(p, &f, &s);
     REJECT_UNLESS(s.p->out[0].dtype != SINTER_DTYPE_F64, "f64");
     return emit_reject(&s);
 }
 
-static uint32_t shared_of(wgmma_tactic w)
-{
-    return w.stages * (uint32_t)(w.groups * 64 + w.bn8 * 8) * BK * 2 + w.groups * PART + 16u * w.stages;
-}
-
-static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
-{
-    static const uint8_t shapes[][3] = { { 32, 4, 2 }, { 16, 5, 2 }, { 8, 6, 2 }, { 16, 3, 2 }, { 8, 4, 2 },
-                                         { 8, 6, 1 },  { 16, 5, 1 }, { 8, 4, 1 }, { 16, 4, 1 } };
-    (void)p;
-    const uint8_t units = t->units == 0 || t->units > UINT8_MAX ? UINT8_MAX : (uint8_t)t->units;
-    for (uint32_t i = 0; i < COUNT_OF(shapes); i++) {
-        const wgmma_tactic w = { .bn8 = shapes[i][0], .stages = shapes[i][1], .groups = shapes[i][2], .units = units };
-        if (shared_of(w) <= t->shared) memcpy(&out->at[out->count++], &w, sizeof w);
-    }
-}
-
-static bool check(const problem *p, const tactic *t)
-{
-    (void)p;
-    const wgmma_tactic w = tactic_of(t);
-    for (uint32_t i = 0; i < sizeof w.zero; i++)
-        if (w.zero[i]) return false;
-    return w.units > 0 && (w.groups == 1 || w.groups == 2) && (w.bn8 == 8 || w.bn8 == 16 || w.bn8 == 32) &&
-           w.stages >= 2 && w.stages <= 8 && shared_of(w) <= 227 * 1024;
-}
-
-static void print(const tactic *t, text *out)
-{
-    const wgmma_tactic w = tactic_of(t);
-    text_printf(out, "%ux%u s%u", w.groups * 64u, w.bn8 * 8u, w.stages);
-}
-
-static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
-{
-    form f;
-    if (form_of(p, &f)) return 1e12;
-    const wgmma_tactic w = tactic_of(t);
-    const double bm = w.groups * 64.0, bn = w.bn8 * 8.0, m = (double)rows_of(p, &f),
-                 units = target->units ? target->units : 132;
-    const double tiles =
-        (double)(((int64_t)m + (int64_t)bm - 1) / (int64_t)bm) * (double)((f.n + (int64_t)bn - 1) / (int64_t)bn);
-    const double waves = ceil(tiles / units);
-    /* 4096 operations a clock, 85 % of it with wide tiles; 1.5 us until the first product, the epilogue of the last. */
-    const double rate = bn >= 256 ? 0.85 : bn >= 128 ? 0.75 : 0.5, steps = (double)steps_of(&f);
-    const double tile = steps * (2 * bm * bn * BK / (4096 * 1.7 * rate * (w.groups > 1 ? 1 : 0.7)) + 20) + 300;
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    const double memory = cuda_cost_ns(target, bytes + cuda_operand_bytes(&p->out[0]), 0);
-    const double work = 3500 + waves * tile + bn * 4;
-    return work > memory ? work : memory;
-}
-
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    form f;
-    if (index || form_of(p, &f)) return false;
-    const wgmma_tactic w = tactic_of(t);
+    wgmma_form f;
+    if (index || wgmma_form_of(p, &f)) return false;
+    const wgmma_tactic w = wgmma_tactic_of(t);
     emit_space s;
     space_of(p, &f, &s);
-    c->source = "wgmma.cu";
-    c->entry = "wgmma";
+    c->source = w.is_once ? "wgmma_once.cu" : "wgmma.cu";
+    c->entry = w.is_once ? "wgmma_once" : "wgmma";
     int64_t order = 0;
     for (uint32_t i = 0; i < f.rows; i++) order |= (int64_t)f.row[f.rows - 1 - i] << 4 * i;
     cuda_code_define(c, "BN", w.bn8 * 8);
-    cuda_code_define(c, "CONSUMERS", w.groups);
-    cuda_code_define(c, "STAGES", w.stages);
+    cuda_code_define(c, "LINES", w.lines);
     cuda_code_define(c, "IS_BF16", p->in[0].dtype == SINTER_DTYPE_BF16);
     cuda_code_define(c, "PACKED", p->in[1].is_const);
+    cuda_code_define(c, "BATCHED", f.is_batched);
     cuda_code_define(c, "ROW_AXES", f.rows);
     cuda_code_define(c, "ROW_ORDER", order);
-    cuda_code_define(c, "COLUMN_AXIS", f.column);
     cuda_code_define(c, "IM2COL", f.is_im2col);
-    cuda_code_define(c, "TAPS_X", f.taps_x);
-    cuda_code_define(c, "CHUNKS", (f.k + BK - 1) / BK);
+    if (w.is_once) {
+        cuda_code_define(c, "SWAPPED", w.is_swapped);
+        cuda_code_define(c, "GROUPS", w.groups);
+        cuda_code_define(c, "CLUSTER", w.split_log > 0);
+        cuda_code_define(c, "MIN_BLOCKS", wgmma_resident(&w));
+    } else {
+        cuda_code_define(c, "STAGES", w.stages);
+    }
     emit_text(&s, c->generated);
     return true;
 }
 
-/* ---- packing: [tiles][steps][BN][64], the 16-byte units of a row exchanged by its number ---- */
+/* ---- packing: [batch][tiles][steps][TN][64], the 16-byte units of a row exchanged by its number ---- */
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
-    form f;
-    if (input != 1 || form_of(p, &f)) return 0;
-    const int64_t bn = tactic_of(t).bn8 * 8;
-    return (size_t)((f.n + bn - 1) / bn * bn * steps_of(&f) * BK * 2);
+    wgmma_form f;
+    if (input != 1 || wgmma_form_of(p, &f)) return 0;
+    const wgmma_tactic w = wgmma_tactic_of(t);
+    const int64_t tn = wgmma_tn(&w);
+    return (size_t)(f.batch * ((f.n + tn - 1) / tn * tn) * wgmma_steps(&f) * BK * 2);
+}
+
+/* Where the right side of product z begins, in elements: the row axes number the products, the last outermost. */
+static int64_t matrix_at(const wgmma_form *f, const view *b, int64_t z)
+{
+    int64_t at = 0;
+    for (uint32_t i = f->rows - 1u; f->is_batched && i-- > 0;) {
+        at += z % b->dim[f->row[i]] * b->stride[f->row[i]];
+        z /= b->dim[f->row[i]];
+    }
+    return at;
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
-    form f;
-    if (form_of(p, &f)) return;
-    const int64_t bn = tactic_of(t).bn8 * 8, steps = steps_of(&f), chunks = (f.k + BK - 1) / BK;
-    const uint16_t *from = src->data;
+    wgmma_form f;
+    if (wgmma_form_of(p, &f)) return;
+    const wgmma_tactic w = wgmma_tactic_of(t);
+    const int64_t tn = wgmma_tn(&w), steps = wgmma_steps(&f), chunks = (f.k + BK - 1) / BK, tiles = (f.n + tn - 1) / tn;
     uint16_t *to = dst;
-    for (int64_t tile = 0; tile * bn < f.n; tile++)
-        for (int64_t step = 0; step < steps; step++) {
+    for (int64_t tile = 0; tile < f.batch * tiles; tile++)
+        for (int64_t step = 0; step < steps; step++, to += tn * BK) {
             const int64_t tap = step / chunks, first = step % chunks * BK;
             const int64_t offset = f.is_im2col ? tap / f.taps_x * src->stride[2] + tap % f.taps_x * src->stride[3] : 0;
-            for (int64_t row = 0; row < bn; row++)
+            const uint16_t *from = (const uint16_t *)src->data + matrix_at(&f, src, tile / tiles) + offset;
+            for (int64_t row = 0; row < tn; row++)
                 for (int64_t i = 0; i < BK; i++) {
-                    const int64_t n = tile * bn + row, k = first + i;
-                    uint16_t *at =
-                        to + ((tile * steps + step) * bn + row) * BK + (((i >> 3) ^ (row & 7)) << 3) + (i & 7);
-                    *at = n < f.n && k < f.k ? from[n * src->stride[f.b_n] + k * src->stride[f.b_k] + offset] : 0;
+                    const int64_t n = tile % tiles * tn + row, k = first + i;
+                    to[row * BK + (((i >> 3) ^ (row & 7)) << 3) + (i & 7)] =
+                        n < f.n && k < f.k ? from[n * src->stride[f.b_n] + k * src->stride[f.b_k]] : 0;
                 }
         }
 }
@@ -269,26 +233,29 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
 /* ---- launches ---- */
 
 /* The pitch of the rows of `v`, in elements; of a single row, what it would be. */
-static int64_t row_pitch(const form *f, const view *v)
+static int64_t row_pitch(const wgmma_form *f, const view *v)
 {
     for (uint32_t i = f->rows; i-- > 0;)
         if (v->dim[f->row[i]] != 1) return v->stride[f->row[i]];
     return v->dim[f->k_axis];
 }
 
-static void rows128(cuda_map *map, uint8_t operand, sinter_dtype dtype, int64_t k, int64_t rows, int64_t pitch,
-                    uint32_t box)
+/* Rows of one matrix, or of `batch` that follow one another. */
+static void rows128(cuda_map *map, uint8_t operand, const wgmma_form *f, sinter_dtype dtype, int64_t rows,
+                    int64_t pitch, int64_t box)
 {
     map->operand = operand;
-    map->rank = 2;
+    map->rank = f->is_batched ? 3 : 2;
     map->swizzle = SWIZZLE_128;
     map->dtype = (uint8_t)dtype;
-    map->dim[0] = (uint64_t)k;
+    map->dim[0] = (uint64_t)f->k;
     map->dim[1] = (uint64_t)rows;
+    map->dim[2] = (uint64_t)f->batch;
     map->stride[1] = (uint64_t)pitch * 2;
+    map->stride[2] = (uint64_t)(rows * pitch) * 2;
     map->box[0] = BK;
-    map->box[1] = box;
-    map->step[0] = map->step[1] = 1;
+    map->box[1] = (uint32_t)box;
+    map->box[2] = map->step[0] = map->step[1] = map->step[2] = 1;
 }
 
 static void patches128(cuda_map *map, const problem *p, const attrs_conv *c, const view *x, uint32_t pixels)
@@ -320,48 +287,60 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                           void *to)
 {
     cuda_record *r = to;
-    const wgmma_tactic w = tactic_of(t);
-    form f;
+    const wgmma_tactic w = wgmma_tactic_of(t);
+    wgmma_form f;
     int64_t m = 1;
-    if (form_of(p, &f)) return FAIL(e, INTERNAL, "no matrix product");
+    if (wgmma_form_of(p, &f)) return FAIL(e, INTERNAL, "no matrix product");
     for (uint32_t i = 0; i < f.rows; i++) m *= out[0].dim[f.row[i]];
-    const int64_t bm = w.groups * 64, bn = w.bn8 * 8, tiles_m = (m + bm - 1) / bm, tiles_n = (f.n + bn - 1) / bn,
-                  tiles = tiles_m * tiles_n;
-    if (m > INT32_MAX / 2 || tiles > INT32_MAX) return FAIL(e, UNSUPPORTED, "%lld rows are too many", (long long)m);
+    const int64_t each = m / f.batch, tm = wgmma_tm(&w), tn = wgmma_tn(&w), tiles_m = (each + tm - 1) / tm,
+                  tiles_n = (f.n + tn - 1) / tn, tiles = tiles_m * tiles_n * f.batch;
+    if (m > INT32_MAX / 2 || tiles > INT32_MAX >> 3)
+        return FAIL(e, UNSUPPORTED, "%lld rows are too many", (long long)m);
+    uint32_t sums_at, barriers_at;
+    const uint32_t shared = wgmma_shared(&w, &sums_at, &barriers_at), groups = w.lines * (w.is_once ? w.groups : 1u);
     /* Half as many threads and memory: two blocks share a multiprocessor. */
-    const uint64_t most = w.units * (w.groups == 1 && shared_of(w) <= 113 * 1024 ? 2u : 1u),
-                   blocks = tiles < (int64_t)most ? (uint64_t)tiles : most;
-    if (!cuda_launch_add(r, 0, blocks, 1, 1, 128u + 128u * w.groups, shared_of(w)))
-        return FAIL(e, INTERNAL, "a launch too many");
+    const int64_t most = w.units * (w.lines == 1 && shared <= 113 * 1024 ? 2 : 1);
+    const uint64_t blocks = (uint64_t)(w.is_once ? tiles << w.split_log : tiles < most ? tiles : most);
+    cuda_launch *l = cuda_launch_add(r, 0, blocks, 1, 1, groups * 128 + (w.is_once ? 32 : 128), shared);
+    if (!l) return FAIL(e, INTERNAL, "a launch too many");
+    if (w.is_once) l->cluster = 1u << w.split_log;
     struct wgmma_args *x = cuda_param_add(r, sizeof *x);
     if (!x) return FAIL(e, INTERNAL, "parameters do not fit");
-    x->m = (small)m;
+    x->m = (small)each;
     x->n = (small)f.n;
-    x->steps = (small)steps_of(&f);
+    x->steps = (small)wgmma_steps(&f);
     x->tiles_m = (small)tiles_m;
     x->tiles_n = (small)tiles_n;
     x->tiles = (small)tiles;
+    x->tile_div = cuda_fast_div(tiles_m * tiles_n);
+    x->stages = w.stages;
+    x->sums_at = (small)sums_at;
+    x->barriers_at = (small)barriers_at;
+    x->split_log = w.split_log;
+    x->trigger = w.trigger;
     for (uint32_t i = 0; i + 1 < f.rows; i++) x->row_div[i] = cuda_fast_div(out[0].dim[f.row[f.rows - 1 - i]]);
     cuda_map *map = cuda_map_add(r, x, offsetof(struct wgmma_args, map_a));
     if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
     if (f.is_im2col) {
         const attrs_conv *c = attrs;
+        x->chunk_div = cuda_fast_div((f.k + BK - 1) / BK);
+        x->tap_div = cuda_fast_div(f.taps_x);
         x->stride_y = (small)listed(&c->stride, 0, 1);
         x->stride_x = (small)listed(&c->stride, 1, 1);
         x->pad_y = (small)listed(&c->pad, 0, 0);
         x->pad_x = (small)listed(&c->pad, 1, 0);
         x->dilation_y = (small)listed(&c->dilation, 0, 1);
         x->dilation_x = (small)listed(&c->dilation, 1, 1);
-        patches128(map, p, c, &in[0], (uint32_t)bm);
+        patches128(map, p, c, &in[0], (uint32_t)tm);
     } else {
-        rows128(map, 0, in[0].dtype, f.k, m, row_pitch(&f, &in[0]), (uint32_t)bm);
+        rows128(map, 0, &f, in[0].dtype, each, row_pitch(&f, &in[0]), tm);
     }
     if (p->in[1].is_const) {
         CUDA_PATCH(r, x, b, PATCH_IN, 1);
     } else {
         map = cuda_map_add(r, x, offsetof(struct wgmma_args, map_b));
         if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
-        rows128(map, 1, in[1].dtype, f.k, f.n, in[1].stride[f.b_n], (uint32_t)bn);
+        rows128(map, 1, &f, in[1].dtype, f.n, f.n == 1 ? f.k : in[1].stride[f.b_n], tn);
     }
     emit_space s;
     space_of(p, &f, &s);
@@ -370,13 +349,13 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 
 const cuda_kernel cuda_wgmma = {
     .base = { .name = "cuda_wgmma",
-              .abi = 3,
+              .abi = 4,
               .is_strided_out = true,
               .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
+              .tactics = wgmma_tactics,
+              .check = wgmma_check,
+              .print = wgmma_print,
+              .cost_ns = wgmma_cost_ns,
               .pack_size = pack_size,
               .pack = pack,
               .record_size = cuda_record_size,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wgmma_args.h - parameters of wgmma.cu. */
+/* wgmma_args.h - parameters of wgmma.cu and wgmma_once.cu. */
 #ifndef CUDA_DEVICE_WGMMA_ARGS_H
 #define CUDA_DEVICE_WGMMA_ARGS_H
 
@@ -7,14 +7,18 @@
 
 enum { WGMMA_ROW_AXES = 6 };
 struct wgmma_args {
-    ALIGNED(64) unsigned char map_a[128];       /* rows of a: a box of 64 elements by BM rows or pixels */
-    ALIGNED(64) unsigned char map_b[128];       /* rows of b (n x k), where it is not packed: 64 elements by BN rows */
-    address b;                                  /* packed: [tiles_n][steps][BN][64], swizzled */
-    small m, n, steps;                          /* rows, columns, steps of 64 along k */
+    ALIGNED(64) unsigned char map_a[128];       /* rows of a: a box of 64 elements by TM rows or pixels */
+    ALIGNED(64) unsigned char map_b[128];       /* rows of b (n x k), where it is not packed: 64 elements by TN rows */
+    address b;                                  /* packed: [batch][tiles_n][steps][TN][64], swizzled */
+    small m, n, steps;                          /* rows and columns of one product, steps of 64 along k */
     small tiles_m, tiles_n, tiles;
+    struct fast_div tile_div;                   /* tiles of one product of a batch */
     /* A row's position: quotients from the innermost of its axes outward; the last needs none. */
     struct fast_div row_div[WGMMA_ROW_AXES];
-    small stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;     /* of a convolution */
+    struct fast_div chunk_div, tap_div;         /* of a convolution: steps of a tap; taps of a filter's row */
+    small stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
+    /* wgmma_once.cu: steps in shared memory at once; where what follows lies; 2^split_log blocks share the steps */
+    small stages, sums_at, barriers_at, split_log, trigger;
 };
 
 #endif

@@ -13,6 +13,11 @@ DEVICE void copy_tensor(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y)
     const int at[5] = { x, y, 0, 0, 0 };
     emulated_calls->copy_tensor(dst, map, bar, at, nullptr);
 }
+DEVICE void copy_tensor(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y, i32 z)
+{
+    const int at[5] = { x, y, z, 0, 0 };
+    emulated_calls->copy_tensor(dst, map, bar, at, nullptr);
+}
 DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, i32 w, i32 h, i32 n, u16 dx, u16 dy)
 {
     const int at[5] = { c, w, h, n, 0 };

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_wgmma.h - what the files of the warpgroup row share: a problem seen as products of matrices, and a tactic. */
+#ifndef CUDA_ROW_WGMMA_H
+#define CUDA_ROW_WGMMA_H
+
+#include "cuda/device/wgmma_args.h"
+#include "cuda/launch.h"
+
+enum { WGMMA_BK = 64 }; /* elements of k in a step */
+
+/* The problem as d[z, m, n] = a[z, m, k] b[z, n, k]: axes of the space that are rows, outermost first, and the column
+ * axis. Where b is one matrix all rows are of one product; else the outermost row axes number the products. */
+typedef struct wgmma_form {
+    uint8_t row[WGMMA_ROW_AXES + 1], rows, column, k_axis; /* k_axis: of operand 0 */
+    uint8_t b_n, b_k;                                      /* axes of operand 1 */
+    bool is_im2col, is_batched;
+    int64_t batch, n, k;    /* batch: 1 where b is one matrix; k: of one tap */
+    int64_t taps_y, taps_x; /* 1 where it is no convolution */
+} wgmma_form;
+
+/* NULL, or why the row does not take it. */
+const char *wgmma_form_of(const problem *p, wgmma_form *f);
+int64_t wgmma_steps(const wgmma_form *f);
+int64_t wgmma_rows(const problem *p, const wgmma_form *f); /* of one product, at opt */
+
+typedef struct wgmma_tactic {
+    uint8_t bn8, stages, lines; /* the instruction's columns over 8; 64 lines of a tile for each group */
+    uint8_t units;              /* wgmma.cu: multiprocessors of the chip: blocks stay on them; once: 0 */
+    uint8_t is_once;            /* wgmma_once.cu, and only there what follows */
+    uint8_t is_swapped, groups, split_log, trigger;
+    uint8_t zero[TACTIC_SIZE - 9];
+} wgmma_tactic;
+_Static_assert(sizeof(wgmma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+wgmma_tactic wgmma_tactic_of(const tactic *t);
+/* Rows and columns of a tile. */
+int64_t wgmma_tm(const wgmma_tactic *w);
+int64_t wgmma_tn(const wgmma_tactic *w);
+uint32_t wgmma_shared(const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barriers_at);
+/* Blocks that a multiprocessor has registers for. */
+uint32_t wgmma_resident(const wgmma_tactic *w);
+
+void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out);
+bool wgmma_check(const problem *p, const tactic *t);
+void wgmma_print(const tactic *t, text *out);
+double wgmma_cost_ns(const problem *p, const tactic *t, const kernel_target *target);
+
+#endif

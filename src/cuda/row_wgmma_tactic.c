@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_wgmma_tactic.c - tiles, splits and slots for wgmma.cu and wgmma_once.cu, by an estimate of what each costs.
+ *
+ * The estimate is that of row_mma_tactic.c: a block's first data arrive after a latency; then each step takes what the
+ * slowest of tensor cores, shared memory and the way from L2 takes, for all blocks that share a multiprocessor; then
+ * its sums are finished. */
+#include "cuda/row_wgmma.h"
+
+#include <string.h>
+
+enum { BK = WGMMA_BK, SHARED_MOST = 232448, SPLIT_LOG_MAX = 3, STAGES_MAX = 24, FORMS = 256, GIVEN = 18 };
+
+wgmma_tactic wgmma_tactic_of(const tactic *t)
+{
+    wgmma_tactic w;
+    memcpy(&w, t, sizeof w);
+    return w;
+}
+
+int64_t wgmma_tm(const wgmma_tactic *w)
+{
+    return w->is_swapped ? w->bn8 * 8 : w->lines * 64;
+}
+
+int64_t wgmma_tn(const wgmma_tactic *w)
+{
+    return w->is_swapped ? w->lines * 64 : w->bn8 * 8;
+}
+
+uint32_t wgmma_shared(const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barriers_at)
+{
+    const uint32_t tm = (uint32_t)wgmma_tm(w), tn = (uint32_t)wgmma_tn(w), slots = w->stages * (tm + tn) * BK * 2;
+    if (!w->is_once) {
+        const uint32_t width = tn < 64 ? tn : 64;
+        *sums_at = slots;
+        *barriers_at = slots + tm * (width + 4) * 4;
+    } else {
+        /* Blocks of a cluster write into one another while slots are still read. */
+        const uint32_t sums = w->groups * tm * (tn + (w->is_swapped ? 4 : 8)) * 4;
+        *sums_at = w->split_log ? slots : 0;
+        *barriers_at = w->split_log ? slots + sums : slots > sums ? slots : sums;
+    }
+    return *barriers_at + 16u * w->stages;
+}
+
+static uint32_t shared_of(const wgmma_tactic *w)
+{
+    uint32_t sums, barriers;
+    return wgmma_shared(w, &sums, &barriers);
+}
+
+uint32_t wgmma_resident(const wgmma_tactic *w)
+{
+    if (!w->is_once) return w->lines == 1 ? 2 : 1;
+    const uint32_t threads = w->lines * w->groups * 128u + 32, blocks = 65536 / (threads * (w->bn8 * 4u + 80));
+    return blocks > 4 ? 4 : blocks;
+}
+
+/* ---- the estimate ---- */
+
+typedef struct shape {
+    int64_t m, n, batch;
+    double steps, bytes, out_bytes; /* bytes of all operands; of one element of the result */
+} shape;
+
+static bool shape_of(const problem *p, shape *s)
+{
+    wgmma_form f;
+    if (wgmma_form_of(p, &f)) return false;
+    *s = (shape){ .m = wgmma_rows(p, &f), .n = f.n, .batch = f.batch, .steps = (double)wgmma_steps(&f) };
+    for (uint32_t i = 0; i < p->count_in; i++) s->bytes += cuda_operand_bytes(&p->in[i]);
+    s->bytes += cuda_operand_bytes(&p->out[0]);
+    s->out_bytes = sinter_dtype_bits(p->out[0].dtype) / 8.0;
+    return true;
+}
+
+static int64_t divided(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t tiles_of(const shape *s, const wgmma_tactic *w)
+{
+    return divided(s->m, wgmma_tm(w)) * divided(s->n, wgmma_tn(w)) * s->batch;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double estimate(const shape *s, const wgmma_tactic *w, const kernel_target *t)
+{
+    const double launch = 1000, latency = 900, ghz = 1.7;
+    /* Clusters do not fill every group of multiprocessors. */
+    const double chip = t->units ? t->units : 132, units = w->is_once && w->split_log > 1 ? chip * 0.95 : chip;
+    const double tm = (double)wgmma_tm(w), tn = (double)wgmma_tn(w), bn = w->bn8 * 8.0;
+    const double blocks = (double)(tiles_of(s, w) << (w->is_once ? w->split_log : 0));
+    double resident = (double)(int)((SHARED_MOST + 1024) / (shared_of(w) + 1024.0));
+    if (resident > wgmma_resident(w)) resident = wgmma_resident(w);
+    const double each = (double)(int64_t)((blocks + units - 1) / units), together = each < resident ? each : resident;
+    const double waves = (double)(int64_t)((blocks + units * resident - 1) / (units * resident));
+    /* Clocks of a step: 4096 operations a clock, nine tenths of it; an instruction reads both sides from shared memory.
+     */
+    const double local = 4 * w->lines * (16 + bn / 4) + tm + tn, math = 4 * w->lines * bn / 2 / 0.9,
+                 far = (tm + tn) * 128 / (blocks >= units ? 38 : 48), own = 90.0 / (w->is_once ? w->groups : 1);
+    double busy = larger(larger(math, local), far) * together;
+    busy = (larger(busy, own) + 20) / ghz;
+    const double steps = w->is_once ? s->steps / (1 << w->split_log) : s->steps;
+    if (steps > w->stages && latency / w->stages > busy) busy = latency / w->stages;
+    const double stored = tm * tn * s->out_bytes / 40 / ghz,
+                 memory = s->bytes / (t->bandwidth > 0 ? t->bandwidth * 1e-9 : 4000);
+    double total, finish;
+    if (w->is_once) {
+        const double sums = tm * tn * 4 * w->groups, parts = (double)(w->groups << w->split_log);
+        finish = 200 + parts * 15 + sums / 128 / ghz + stored / (1 << w->split_log);
+        finish += w->split_log ? 300 + 150.0 * w->split_log + sums / 32 / ghz : sums / 128 / ghz;
+        total = waves * (latency + finish) + each / together * steps * busy;
+        if (waves > 2 && resident > 1) total -= (waves - 2) * 0.5 * (latency + finish);
+    } else {
+        finish = 200 + tm * tn * 4 / 64 / ghz + stored;
+        total = 200 + latency + finish + (each - 1) * finish / (together > 1 ? 2 : 1) + each / together * steps * busy;
+    }
+    return launch + larger(total, memory + latency + finish);
+}
+
+double wgmma_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const wgmma_tactic w = wgmma_tactic_of(t);
+    shape s;
+    return shape_of(p, &s) ? estimate(&s, &w, target) : 1e12;
+}
+
+/* ---- tactics ---- */
+
+typedef struct choice_of {
+    wgmma_tactic w;
+    double cost;
+} choice_of;
+typedef struct choices {
+    choice_of at[FORMS];
+    uint32_t count;
+} choices;
+
+static void choice_add(choices *c, const shape *s, const kernel_target *t, wgmma_tactic w)
+{
+    if (shared_of(&w) > t->shared || c->count == FORMS) return;
+    const double cost = estimate(s, &w, t);
+    uint32_t i = c->count++;
+    for (; i > 0 && c->at[i - 1].cost > cost; i--) c->at[i] = c->at[i - 1];
+    c->at[i] = (choice_of){ w, cost };
+}
+
+static void add_staying(choices *c, const shape *s, const kernel_target *t)
+{
+    static const uint8_t shapes[][3] = { { 32, 4, 2 }, { 24, 4, 2 }, { 16, 5, 2 }, { 8, 6, 2 }, { 16, 3, 2 },
+                                         { 8, 4, 2 },  { 8, 6, 1 },  { 16, 5, 1 }, { 8, 4, 1 }, { 16, 4, 1 },
+                                         { 4, 8, 2 },  { 4, 6, 1 },  { 2, 8, 2 },  { 2, 6, 1 } };
+    const uint8_t units = t->units == 0 || t->units > UINT8_MAX ? UINT8_MAX : (uint8_t)t->units;
+    for (uint32_t i = 0; i < COUNT_OF(shapes); i++) {
+        const wgmma_tactic w = { .bn8 = shapes[i][0], .stages = shapes[i][1], .lines = shapes[i][2], .units = units };
+        if (i && (w.bn8 * 8 >= 2 * s->n || (w.lines == 2 && s->m <= 64) || s->m < 32)) continue;
+        choice_add(c, s, t, w);
+    }
+}
+
+/* Lines, groups and columns for which there are registers: a thread holds half a column of sums for each. */
+static bool is_size(const wgmma_tactic *w)
+{
+    const bool is_power = w->bn8 == 1 || w->bn8 == 2 || w->bn8 == 4 || w->bn8 == 8 || w->bn8 == 16;
+    if (!w->is_once) return (is_power && w->bn8 > 1) || w->bn8 == 24 || w->bn8 == 32;
+    return is_power && (w->is_swapped ? w->bn8 <= 8 : w->bn8 >= 2) && wgmma_resident(w) >= 1;
+}
+
+static void add_once(choices *c, const shape *s, const kernel_target *t, wgmma_tactic w)
+{
+    const int64_t tm = wgmma_tm(&w), tn = wgmma_tn(&w), steps = (int64_t)s->steps;
+    if (!is_size(&w) || tn >= 2 * s->n + 8 || (tm > 8 && s->m * 2 <= tm) || (w.is_swapped && s->m > 2 * tm)) return;
+    for (uint8_t log = 0; log <= SPLIT_LOG_MAX && 1 << log <= tm; log++) {
+        w.split_log = log;
+        if ((log || w.groups > 1) && steps < (int64_t)w.groups * 2 << log) break;
+        if (log && tiles_of(s, &w) << log > 4 * (int64_t)(t->units ? t->units : 132)) break;
+        const int64_t share = divided(steps, 1 << log), whole = divided(share, w.groups) * w.groups;
+        if (whole <= STAGES_MAX && whole * (tm + tn) * BK * 2 <= 160 * 1024) {
+            w.stages = (uint8_t)whole;
+            choice_add(c, s, t, w);
+        }
+        for (uint8_t stages = 4; stages <= 12; stages = (uint8_t)(stages + 4)) {
+            w.stages = stages;
+            if (whole > stages) choice_add(c, s, t, w);
+        }
+    }
+}
+
+void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    shape s;
+    if (!shape_of(p, &s)) return;
+    choices c;
+    c.count = 0;
+    add_staying(&c, &s, t);
+    for (uint32_t i = 0; i < 2 * 5 * 2 * 2; i++)
+        add_once(&c, &s, t,
+                 (wgmma_tactic){ .is_once = 1,
+                                 .is_swapped = i % 2,
+                                 .lines = (uint8_t)(1 + i / 2 % 2),
+                                 .groups = (uint8_t)(1 + i / 4 % 2),
+                                 .bn8 = (uint8_t)(1 << i / 8),
+                                 .trigger = 2 });
+    /* One of each tile and split, of the best with other slots, too; and where kernels are short when the next may
+     * start. */
+    const uint32_t first = out->count;
+    for (uint32_t i = 0; i < c.count && out->count - first < GIVEN; i++) {
+        const wgmma_tactic *w = &c.at[i].w;
+        uint32_t seen = 0, alike = 0;
+        for (uint32_t k = 0; k < i; k++) {
+            const wgmma_tactic *x = &c.at[k].w;
+            const bool is_alike = x->bn8 == w->bn8 && x->lines == w->lines && x->is_once == w->is_once &&
+                                  x->is_swapped == w->is_swapped && x->groups == w->groups;
+            alike += is_alike;
+            seen += is_alike && x->split_log == w->split_log;
+        }
+        if ((seen && (seen > 1 || i > 3)) || alike > 4) continue;
+        memcpy(&out->at[out->count++], w, sizeof *w);
+    }
+    if (!c.count || c.at[0].cost > 15000) return;
+    uint32_t more = 0;
+    for (uint32_t i = 0; i < c.count && more < 2; i++)
+        for (uint8_t trigger = 1; trigger <= 3 && c.at[i].w.is_once; trigger = (uint8_t)(trigger + 2)) {
+            wgmma_tactic w = c.at[i].w;
+            w.trigger = trigger;
+            memcpy(&out->at[out->count++], &w, sizeof w);
+            more++;
+        }
+}
+
+bool wgmma_check(const problem *p, const tactic *t)
+{
+    const wgmma_tactic w = wgmma_tactic_of(t);
+    wgmma_form f;
+    for (uint32_t i = 0; i < sizeof w.zero; i++)
+        if (w.zero[i]) return false;
+    if (wgmma_form_of(p, &f) || (w.lines != 1 && w.lines != 2) || w.is_once > 1 || w.is_swapped > 1) return false;
+    if (!w.is_once) {
+        return w.units > 0 && !w.is_swapped && !w.groups && !w.split_log && !w.trigger && is_size(&w) &&
+               w.stages >= 2 && w.stages <= 8 && shared_of(&w) <= SHARED_MOST;
+    }
+    if (w.units || (w.groups != 1 && w.groups != 2) || w.split_log > SPLIT_LOG_MAX || !is_size(&w)) return false;
+    if (w.trigger < 1 || w.trigger > 3 || w.stages < w.groups || w.stages > STAGES_MAX) return false;
+    return 1 << w.split_log <= wgmma_tm(&w) && wgmma_steps(&f) >= (int64_t)w.groups << w.split_log &&
+           shared_of(&w) <= SHARED_MOST;
+}
+
+void wgmma_print(const tactic *t, text *out)
+{
+    const wgmma_tactic w = wgmma_tactic_of(t);
+    text_printf(out, "%lldx%lld s%u", (long long)wgmma_tm(&w), (long long)wgmma_tn(&w), w.stages);
+    if (w.is_once)
+        text_printf(out, " once%s k%u x%u t%u", w.is_swapped ? " swapped" : "", w.groups, 1u << w.split_log, w.trigger);
+}
