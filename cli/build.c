@@ -23,9 +23,11 @@ int verb_build(const args *a)
         json_text(&j, "engine", a->output);
         json_count(&j, "bytes", (int64_t)bytes.size);
         json_real(&j, "build_ms", 1e3 * seconds);
+        model_report_json(&setup.report, &j);
         json_close(&j, '}');
     } else if (is_good) {
         (void)printf("built %s: %s in %.2f s\n", a->output, cli_bytes((double)bytes.size).at, seconds);
+        model_report_print(&setup.report, stdout);
     }
     sinter_buffer_free(&bytes);
     return is_good ? STATUS_OK : STATUS_FAILED;

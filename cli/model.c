@@ -397,6 +397,8 @@ bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
     out->env.limits = &out->limits;
     sinter_build_options *b = &out->build;
     b->env = &out->env;
+    out->report = (sinter_build_report)SINTER_BUILD_REPORT;
+    b->report = &out->report;
     out->load = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
     if (!device_read(a->device, b, &out->load)) return false;
     b->threads = (uint32_t)a->threads;
@@ -455,6 +457,37 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, s
     model_shapes_free(&shapes);
     model_face_free(&face);
     return is_good;
+}
+
+void model_report_print(const sinter_build_report *r, FILE *to)
+{
+    (void)fprintf(to, "  import %.2f s, optimise %.2f", r->import_s, r->optimise_s);
+    if (r->budget_s > 0) (void)fprintf(to, ", budget of errors %.2f", r->budget_s);
+    if (r->compile_s > 0) (void)fprintf(to, ", compile %.2f", r->compile_s);
+    if (r->measured) (void)fprintf(to, ", measure %.2f (%u tactics)", r->measure_s, r->measured);
+    (void)fprintf(to, ", plan %.2f, pack %.2f, write %.2f\n", r->plan_s, r->pack_s, r->write_s);
+    /* A steady clock is no news. */
+    if (r->clock_repeats || r->was_throttled)
+        (void)fprintf(to, "  the device's clock varied from %u to %u MHz%s: %u batches were measured again%s\n",
+                      r->clock_low, r->clock_high, r->was_throttled ? " (throttled)" : "", r->clock_repeats,
+                      r->clock_doubtful ? ", some at a low clock all the same" : "");
+}
+
+void model_report_json(const sinter_build_report *r, json *j)
+{
+    json_real(j, "import_ms", 1e3 * r->import_s);
+    json_real(j, "optimise_ms", 1e3 * r->optimise_s);
+    json_real(j, "budget_ms", 1e3 * r->budget_s);
+    json_real(j, "compile_ms", 1e3 * r->compile_s);
+    json_real(j, "measure_ms", 1e3 * r->measure_s);
+    json_real(j, "plan_ms", 1e3 * r->plan_s);
+    json_real(j, "pack_ms", 1e3 * r->pack_s);
+    json_real(j, "write_ms", 1e3 * r->write_s);
+    json_count(j, "measured", r->measured);
+    json_count(j, "clock_low_mhz", r->clock_low);
+    json_count(j, "clock_high_mhz", r->clock_high);
+    json_count(j, "clock_repeats", r->clock_repeats);
+    json_count(j, "clock_doubtful", r->clock_doubtful);
 }
 
 bool model_engine_open(const args *a, model_setup *setup, model_engine *out)

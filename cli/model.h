@@ -38,6 +38,7 @@ typedef struct model_setup {
     sinter_limits        limits;
     sinter_env_options   env;
     sinter_build_options build;
+    sinter_build_report  report;
     sinter_engine_options load;
     progress             bar;
 } model_setup;
@@ -45,6 +46,9 @@ bool model_setup_make(const args *a, sinter_tune tune, model_setup *out);      /
 
 /* Builds the model that the command line names, with the shapes it gives. False: reported. */
 bool model_build(const args *a, model_setup *setup, const model_inputs *given, sinter_buffer *out, double *seconds);
+/* Where the build's time went: a line or two, or members of an object. */
+void model_report_print(const sinter_build_report *r, FILE *to);
+void model_report_json(const sinter_build_report *r, json *j);
 
 /* An engine, loaded, or built first where the file is a model. */
 typedef struct model_engine {

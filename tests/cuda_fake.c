@@ -32,6 +32,7 @@ static void load(void)
     }
     (void)setenv("SINTER_LIBCUDA", PLACE_FAKE_CUDA, 1);
     (void)setenv("SINTER_LIBNVRTC", PLACE_FAKE_CUDA, 1);
+    (void)setenv("SINTER_LIBNVML", PLACE_FAKE_CUDA, 1);
 #define FAKE_X(name) find(library, "fake_" #name, &control.name);
     FAKE_CONTROLS(FAKE_X)
 #undef FAKE_X

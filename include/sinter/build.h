@@ -55,6 +55,23 @@ typedef void (*sinter_stage_fn)(void *user, const char *stage, const char *text,
 /* Called as work goes on: a phase's name and how much of it is done, 0 to 1. Return non-zero to cancel. */
 typedef int (*sinter_progress_fn)(void *user, const char *phase, double done);
 
+/* Where a build's time went, and what the device's clock did while kernels were measured. */
+typedef struct sinter_build_report {
+    size_t   struct_size;
+    double   import_s, optimise_s;
+    double   budget_s;              /* what narrower types do to the outputs: options.allow */
+    double   compile_s;             /* code for a GPU */
+    double   measure_s, pack_s;     /* kernels; weights into what the chosen ones read */
+    double   plan_s;                /* all else that choosing and planning take */
+    double   write_s, total_s;
+    uint32_t measured;              /* tactics: those that the timing cache lacked */
+    uint32_t clock_low, clock_high; /* MHz, at the ends of batches of runs; 0: the device does not say */
+    uint32_t clock_repeats;         /* batches measured again because the clock was low */
+    uint32_t clock_doubtful;        /* batches at whose every repeat it was */
+    uint32_t was_throttled;         /* non-zero: for want of power, or for heat */
+} sinter_build_report;
+#define SINTER_BUILD_REPORT { .struct_size = sizeof(sinter_build_report) }
+
 typedef struct sinter_build_options {
     size_t                    struct_size;
     const sinter_env_options *env;              /* NULL: defaults */
@@ -82,6 +99,7 @@ typedef struct sinter_build_options {
     const char               *device_name;
     uint32_t                  no_code;          /* non-zero: compiled kernels are left out of the engine */
     const char               *kernel_cache;     /* folder of compiled kernels; NULL: the user's; "": none */
+    sinter_build_report      *report;           /* filled when the build ends, well or not; NULL: nobody asks */
 } sinter_build_options;
 #define SINTER_BUILD_OPTIONS { .struct_size = sizeof(sinter_build_options), .tune = SINTER_TUNE_FAST }
 

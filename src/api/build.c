@@ -26,6 +26,9 @@ static sinter_status begin(env *e, const sinter_build_options *from, sinter_buil
     if (o->allow & ~(uint32_t)(SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16 | SINTER_ALLOW_TF32))
         return FAIL(e, INVALID_ARG, "allow is %u, expected SINTER_ALLOW_* together", o->allow);
     if (o->value_count && !o->value) return FAIL(e, INVALID_ARG, "%u values of inputs at NULL", o->value_count);
+    if (o->report && o->report->struct_size < sizeof o->report->struct_size)
+        return FAIL(e, INVALID_ARG, "the report's struct_size is %zu: start with SINTER_BUILD_REPORT",
+                    o->report->struct_size);
     if (o->profile_count && !o->profile) return FAIL(e, INVALID_ARG, "%u profiles at NULL", o->profile_count);
     return SINTER_OK;
 }

@@ -22,6 +22,9 @@ typedef struct device_options {
     bool        trusts_code;            /* code that the engine carries may run */
 } device_options;
 
+/* How fast a device runs at this moment. is_throttled: less than it could, for want of power or for heat. */
+typedef struct device_clock { uint32_t mhz; bool is_throttled; } device_clock;
+
 typedef enum copy_kind { COPY_TO_DEVICE, COPY_FROM_DEVICE, COPY_ON_DEVICE } copy_kind;
 
 /* A kernel as it was chosen: what decides which code it needs. */
@@ -99,6 +102,8 @@ typedef struct backend {
     sinter_status (*prepare)(env *e, device *d, const kernel_use *use, uint32_t count);
     /* Mean time of one of `repeats` launches one after the other, by the device's clock. */
     sinter_status (*program_time)(device *d, program *p, const program_run *run, uint32_t repeats, double *ns);
+    /* false, or NULL: cannot be told. */
+    bool          (*clock)(device *d, device_clock *out);
     /* Code for engines: everything that `use` needs, handed to `add` by key. import: what an engine carries; borrowed
      * while the device is open. Bytes are believed only if options.trusts_code was set. */
     sinter_status (*code_export)(env *e, device *d, const kernel_use *use, uint32_t count,

@@ -17,7 +17,7 @@
 
 /* rms(difference) / rms(want), the largest of all outputs. */
 static const double budget_fp16 = 1e-2, budget_bf16 = 6e-2;
-enum { PARTS = 4, OUTPUTS_MAX = 64 };
+enum { PARTS = 4, OUTPUTS_MAX = 64, BATCH_MAX = 4 };
 
 typedef struct budget {
     env *e;
@@ -28,6 +28,7 @@ typedef struct budget {
     view want[OUTPUTS_MAX];
     double limit;
     uint32_t builds;
+    const sinter_profile *profile; /* the caller's, where a smaller one is tried */
 } budget;
 
 /* ---- one run ---- */
@@ -212,6 +213,43 @@ static sinter_status search(budget *b, uint32_t allow, build_lowering *l)
     }
 }
 
+/* ---- the batch ---- */
+
+/* Images of a batch differ as images do: a few say as much as many, and cost less. Where all inputs begin with the same
+ * large dim it is taken for a batch; should that be wrong, the model refuses it. */
+static sinter_status shrink_batch(budget *b)
+{
+    const sinter_profile *p = b->o.profile;
+    const int64_t batch = b->o.profile_count && p->count && p->shape[0].rank ? p->shape[0].opt[0] : 0;
+    bool is_batch = batch > BATCH_MAX;
+    for (uint32_t i = 0; is_batch && i < p->count; i++) is_batch = p->shape[i].rank > 1 && p->shape[i].opt[0] == batch;
+    if (!is_batch) return SINTER_OK;
+    sinter_profile *small = ARENA_NEW(&b->a, sinter_profile, 1);
+    sinter_shape_range *input = ARENA_NEW(&b->a, sinter_shape_range, p->count);
+    if (!small || !input) return FAIL_MEMORY(b->e, "a trial's shapes");
+    memcpy(input, p->shape, p->count * sizeof *input);
+    for (uint32_t i = 0; i < p->count; i++) input[i].min[0] = input[i].opt[0] = input[i].max[0] = BATCH_MAX;
+    *small = (sinter_profile){ .shape = input, .count = p->count };
+    b->profile = p;
+    b->o.profile = small;
+    b->o.profile_count = 1;
+    return SINTER_OK;
+}
+
+/* The model as it is, at the small batch or at the caller's. */
+static sinter_status run_wanted(budget *b)
+{
+    if (!b->profile) return build_and_run(b, 0, NULL, NULL);
+    sinter_error quiet = { 0 }, *const error = b->e->error;
+    b->e->error = &quiet;
+    const sinter_status s = build_and_run(b, 0, NULL, NULL);
+    b->e->error = error;
+    if (s == SINTER_OK) return SINTER_OK;
+    b->o.profile = b->profile;
+    memset(b->want, 0, sizeof b->want);
+    return build_and_run(b, 0, NULL, NULL);
+}
+
 /* ---- the verdict ---- */
 
 static sinter_status key_of(budget *b, uint32_t allow, text *key)
@@ -233,7 +271,7 @@ static sinter_status key_of(budget *b, uint32_t allow, text *key)
 
 static sinter_status judge(budget *b, uint32_t allow, build_lowering *l)
 {
-    TRY(build_and_run(b, 0, NULL, NULL));
+    TRY(run_wanted(b));
     double spent = 0;
     TRY(build_and_run(b, allow, l, &spent));
     env_log(b->e, LOG_OPT, "lowered whole: outputs move by %.2g of their size, the budget is %.2g", spent, b->limit);
@@ -275,9 +313,11 @@ sinter_status build_budget(env *e, const build_model *m, const sinter_build_opti
     b.o.timing_cache = NULL;
     b.o.stage = NULL;
     b.o.progress = NULL;
+    b.o.report = NULL;
     arena_init(&b.a, e);
-    const sinter_status s =
-        o->timing_cache ? look_up(&b, o->timing_cache, allow, lowering) : judge(&b, allow, lowering);
+    sinter_status s = shrink_batch(&b);
+    if (s == SINTER_OK)
+        s = o->timing_cache ? look_up(&b, o->timing_cache, allow, lowering) : judge(&b, allow, lowering);
     arena_deinit(&b.a);
     return NOTE(e, s, "looking at what narrower types do to the outputs");
 }

@@ -3,6 +3,7 @@
 #include "build/build.h"
 
 #include "base/hash.h"
+#include "base/os.h"
 #include "build/emit.h"
 #include "build/profiles.h"
 #include "opt/pipeline.h"
@@ -28,6 +29,8 @@ typedef struct builder {
     tune_result *tuned;
     uint32_t profiles;
     build_lowering *lowering;
+    sinter_build_report *report;
+    tune_stats stats;
     uint32_t lowered, kept; /* ops that could be lowered to a narrower type; those of them that were not */
     emit out;
 } builder;
@@ -40,6 +43,14 @@ static void dump_stage(void *user, const char *stage, const ir_graph *g)
     ir_print(g, &t);
     if (!t.failed) b->o->stage(b->o->user, stage, t.at, t.length);
     text_deinit(&t);
+}
+
+/* Adds what has passed since `start`, which begins anew. */
+static void time_add(uint64_t *start, double *to)
+{
+    const uint64_t now = os_time_ns();
+    *to += 1e-9 * (double)(now - *start);
+    *start = now;
 }
 
 static sinter_status report(builder *b, const char *phase, double done)
@@ -113,6 +124,14 @@ static sinter_status optimize(builder *b)
                 "optimising the graph");
 }
 
+static uint64_t weights_of(const ir_graph *g)
+{
+    uint64_t size = 0;
+    for (uint32_t i = 1; i < g->value.count; i++)
+        if (g->value.at[i].data && g->value.at[i].use_count) size += g->value.at[i].data_size;
+    return size;
+}
+
 /* Storages that only late sizes bound are kept out of the slab above a smaller limit: their bounds are often far too
  * high. */
 static void grow_late(builder *b, plan *p)
@@ -138,6 +157,8 @@ static sinter_status plan_profile(builder *b, uint32_t index)
                                    .relaxed = (b->o->allow & SINTER_ALLOW_TF32) != 0,
                                    .cache_only = b->o->cache_only != 0,
                                    .cache = b->cache,
+                                   .weights = weights_of(b->g),
+                                   .stats = &b->stats,
                                    .progress = b->o->progress,
                                    .user = b->o->user };
     tune_result *t = &b->tuned[index];
@@ -219,7 +240,12 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
                                  .backend = engine_writer_string(&x->w, b->backend->name) };
     text_deinit(&t);
     TRY(emit_notes(x, &notes));
-    if (b->backend->code_export && !b->o->no_code) TRY(write_code(b));
+    if (b->backend->code_export && !b->o->no_code) {
+        uint64_t start = os_time_ns();
+        const sinter_status s = write_code(b);
+        time_add(&start, &b->report->compile_s);
+        TRY(s);
+    }
     sha256 h;
     uint8_t digest[32];
     sha256_init(&h);
@@ -234,8 +260,11 @@ static sinter_status build(builder *b, const uint8_t *model, size_t size, const 
     const char *backend_name = b->o->device == SINTER_DEVICE_CUDA ? "cuda" : "cpu";
     b->backend = backend_find(backend_name);
     if (!b->backend) return FAIL(b->e, UNSUPPORTED, "this build has no backend '%s'", backend_name);
+    uint64_t start = os_time_ns();
     TRY(import_model(b, model, size, folder));
+    time_add(&start, &b->report->import_s);
     TRY(optimize(b));
+    time_add(&start, &b->report->optimise_s);
     const device_options wanted = { .threads = b->o->threads,
                                     .isa = b->o->isa ? b->o->isa : os_env("SINTER_ISA"),
                                     .name = b->o->device_name,
@@ -248,16 +277,45 @@ static sinter_status build(builder *b, const uint8_t *model, size_t size, const 
     if (!b->tuned) return FAIL_MEMORY(b->e, "profiles");
     for (uint32_t i = 0; i < b->profiles; i++) TRY(plan_profile(b, i));
     if (b->o->timing_cache && !b->o->cache_only) TRY(timing_cache_write(b->cache, b->o->timing_cache));
-    return write_engine(b, model, size, name, out, out_size);
+    time_add(&start, &b->report->plan_s);
+    const double compile_s = b->report->compile_s;
+    const sinter_status s = write_engine(b, model, size, name, out, out_size);
+    time_add(&start, &b->report->write_s);
+    b->report->write_s -= b->report->compile_s - compile_s;
+    return s;
+}
+
+/* Choosing has its own clocks. */
+static void finish_report(builder *b)
+{
+    const tune_stats *s = &b->stats;
+    sinter_build_report *r = b->report;
+    const double compile_s = 1e-9 * (double)s->compile_ns, measure_s = 1e-9 * (double)s->measure_ns,
+                 pack_s = 1e-9 * (double)s->pack_ns, rest_s = r->plan_s - compile_s - measure_s - pack_s;
+    r->compile_s += compile_s;
+    r->measure_s += measure_s;
+    r->pack_s += pack_s;
+    r->plan_s = rest_s > 0 ? rest_s : 0;
+    r->measured = s->measured;
+    r->clock_low = s->clock_low;
+    r->clock_high = s->clock_high;
+    r->clock_repeats = s->repeated;
+    r->clock_doubtful = s->doubtful;
+    r->was_throttled = s->was_throttled;
+    if (s->clock_high)
+        env_log(b->e, LOG_SELECT, "clock while measuring: %u to %u MHz%s, %u batches repeated, %u at a low clock",
+                s->clock_low, s->clock_high, s->was_throttled ? ", throttled" : "", s->repeated, s->doubtful);
 }
 
 sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
                          uint8_t **out, size_t *out_size)
 {
     build_lowering none = { 0 };
-    builder b = { .e = e, .o = o, .lowering = lowering ? lowering : &none };
+    sinter_build_report unread = { 0 };
+    builder b = { .e = e, .o = o, .lowering = lowering ? lowering : &none, .report = o->report ? o->report : &unread };
     arena_init(&b.a, e);
     const sinter_status s = build(&b, m->bytes, m->size, m->folder, m->name, out, out_size);
+    finish_report(&b);
     if (b.out.e) engine_writer_deinit(&b.out.w);
     timing_cache_destroy(b.cache);
     if (b.device) b.backend->close(e, b.device);
@@ -270,9 +328,25 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
 sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, uint8_t **out, size_t *out_size)
 {
     build_lowering lowering = { 0 };
+    sinter_build_report report = { 0 };
+    sinter_build_options own = *o;
     sinter_status s = SINTER_OK;
-    if (o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)) s = build_budget(e, m, o, &lowering);
-    if (s == SINTER_OK) s = build_once(e, m, o, &lowering, out, out_size);
+    const uint64_t begin = os_time_ns();
+    uint64_t start = begin;
+    own.report = &report;
+    const bool is_lowered = (o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)) != 0;
+    if (is_lowered && o->progress && o->progress(o->user, "budget", 0))
+        s = FAIL(e, INVALID_ARG, "the build was cancelled");
+    if (is_lowered && s == SINTER_OK) s = build_budget(e, m, o, &lowering);
+    if (is_lowered) time_add(&start, &report.budget_s);
+    if (s == SINTER_OK) s = build_once(e, m, &own, &lowering, out, out_size);
     if (lowering.is_kept) mem_free(e, lowering.is_kept, lowering.count, 1);
+    start = begin;
+    time_add(&start, &report.total_s);
+    if (o->report) {
+        const size_t size = o->report->struct_size;
+        memcpy((char *)o->report + sizeof size, (const char *)&report + sizeof size,
+               (size < sizeof report ? size : sizeof report) - sizeof size);
+    }
     return s;
 }

@@ -209,6 +209,7 @@ void cuda_device_close(env *e, device *d)
     if (!d) return;
     const bool is_current = cuda_device_enter_any(d);
     code_table_deinit(d);
+    cuda_device_clock_close(d);
     if (d->setup) (void)d->driver.cuStreamDestroy(d->setup);
     if (is_current) cuda_device_leave(d);
     if (d->context) (void)d->driver.cuDevicePrimaryCtxRelease(d->handle);

@@ -28,6 +28,8 @@ struct device {
     uint32_t      is_dead;
     uint32_t      launch_needs_context; /* a driver that wants a current context for a graph's launch */
     char          death[256];
+    uint32_t      nvml_state;           /* clock.c: NVML_UNKNOWN until first asked */
+    nvmlDevice    nvml;
 };
 
 /* What kernels may know of a chip that is not there: of a card that has it. false: no such compute capability. */
@@ -41,6 +43,10 @@ void *cuda_memory_alloc(env *e, device *d, size_t size);
 void  cuda_memory_free(env *e, device *d, void *ptr, size_t size);
 void *cuda_host_alloc(env *e, device *d, size_t size);
 void  cuda_host_free(env *e, device *d, void *ptr, size_t size);
+
+/* clock.c: false where NVML is not there or does not tell. */
+bool  cuda_device_clock(device *d, device_clock *out);
+void  cuda_device_clock_close(device *d);
 
 /* Between these two the device's context is current. enter fails where there is no device, and where it is dead. */
 sinter_status cuda_device_enter(env *e, device *d);

@@ -3,6 +3,7 @@
  *
  * A time is taken from the cache or measured and put there before it is used, so the same model, options and cache make
  * the same choices. Times within 1 % go to the earlier candidate: noise must not decide. */
+#include "base/os.h"
 #include "tune/tune.h"
 
 #include <math.h>
@@ -17,8 +18,8 @@ typedef struct candidate {
 
 /* TUNE_FAST measures so many of the model's best, and the best few of each kernel: models of different kernels err in
  * different ways. */
-enum { CANDIDATES_MAX = 96, FAST_MAX = 6, FAST_EACH = 3 };
-static const double worth_trying = 6; /* times the model's best */
+enum { CANDIDATES_MAX = 96, FAST_LEAST = 2, FAST_MAX = 6, FAST_EACH = 3 };
+static const double worth_trying = 6, worth_nothing = 20; /* times the model's best */
 /* Below this the clock's resolution and the caches' state decide more than the tactic does. */
 static const double worth_measuring_ns = 3000;
 
@@ -97,6 +98,7 @@ static void key_print(const problem *p, const candidate *c, const tune_options *
 {
     text_printf(key, "%s | ", problem_text);
     o->backend->describe(o->device, key);
+    if (o->backend->program_time) text_printf(key, " %s weights", tune_weights_are_cold(o) ? "cold" : "warm");
     text_printf(key, " | %u threads | %s.%u", o->threads, c->kernel->name, c->kernel->abi);
     if (c->kernel->print) {
         text_append(key, " ", 1);
@@ -108,17 +110,34 @@ static void key_print(const problem *p, const candidate *c, const tune_options *
     o->backend->describe_use(o->device, &use, key);
 }
 
-static sinter_status time_of(env *e, const problem *p, const candidate *c, const tune_options *o,
-                             const char *problem_text, double *ns)
+/* What is asked about one problem: operands are made when the first time is missing. */
+typedef struct asking {
+    env *e;
+    const problem *p;
+    const tune_options *o;
+    const char *text;
+    double estimate_ns;
+    tune_bench *bench;
+} asking;
+
+static sinter_status measure(asking *a, const candidate *c, double best_ns, double *ns)
 {
+    if (!a->bench) TRY(tune_bench_create(a->e, a->p, a->o, a->estimate_ns, &a->bench));
+    return tune_bench_time(a->bench, c->kernel, &c->tactic, best_ns, ns);
+}
+
+static sinter_status time_of(asking *a, const candidate *c, double best_ns, double *ns)
+{
+    env *e = a->e;
+    const tune_options *o = a->o;
     text key;
     text_init(&key, e);
-    key_print(p, c, o, problem_text, &key);
+    key_print(a->p, c, o, a->text, &key);
     sinter_status s = key.failed ? FAIL_MEMORY(e, "a timing key") : SINTER_OK;
     if (s == SINTER_OK && !timing_cache_find(o->cache, key.at, ns)) {
         if (o->cache_only)
             s = FAIL(e, INVALID_ARG, "the timing cache has no entry for '%s', and measuring is not permitted", key.at);
-        if (s == SINTER_OK) s = tune_measure(e, p, c->kernel, &c->tactic, o, ns);
+        if (s == SINTER_OK) s = measure(a, c, best_ns, ns);
         if (s == SINTER_OK) s = timing_cache_add(o->cache, key.at, *ns);
     }
     if (s == SINTER_OK) env_log(e, LOG_SELECT, "%s | %.1f us", key.at, *ns / 1e3);
@@ -133,7 +152,9 @@ static uint32_t most_promising(candidate *list, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t same = 0;
         for (uint32_t k = 0; k < taken; k++) same += list[k].kernel == list[i].kernel;
-        if (taken >= FAST_MAX && (same >= FAST_EACH || list[i].model_ns > worth_trying * list[0].model_ns)) continue;
+        const double times = list[i].model_ns / (list[0].model_ns + 1);
+        if (taken >= FAST_MAX && (same >= FAST_EACH || times > worth_trying)) continue;
+        if (taken >= FAST_LEAST && times > worth_nothing) continue;
         const candidate c = list[i];
         list[i] = list[taken];
         list[taken++] = c;
@@ -158,7 +179,10 @@ static sinter_status prepare(env *e, const problem *p, const tune_options *o, co
         use[missing++] = (kernel_use){ .kernel = list[i].kernel, .problem = p, .tactic = &list[i].tactic };
     }
     text_deinit(&key);
-    return missing ? o->backend->prepare(e, o->device, use, missing) : SINTER_OK;
+    const uint64_t start = os_time_ns();
+    const sinter_status s = missing ? o->backend->prepare(e, o->device, use, missing) : SINTER_OK;
+    if (o->stats) o->stats->compile_ns += os_time_ns() - start;
+    return s;
 }
 
 sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choice *out)
@@ -179,10 +203,12 @@ sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choic
     sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
     if (s == SINTER_OK) s = prepare(e, p, o, problem_text.at, list, asked);
     uint32_t best = 0;
+    asking a = { .e = e, .p = p, .o = o, .text = problem_text.at, .estimate_ns = list[0].model_ns };
     for (uint32_t i = 0; i < asked && s == SINTER_OK; i++) {
-        s = time_of(e, p, &list[i], o, problem_text.at, &list[i].ns);
+        s = time_of(&a, &list[i], list[best].ns, &list[i].ns);
         if (list[i].ns < list[best].ns * 0.99) best = i;
     }
+    tune_bench_destroy(a.bench);
     text_deinit(&problem_text);
     TRY(s);
     *out = (choice){ .kernel = list[best].kernel, .tactic = list[best].tactic, .ns = list[best].ns };

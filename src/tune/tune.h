@@ -23,6 +23,15 @@ sinter_status timing_cache_write(timing_cache *c, const char *path);
 bool          timing_cache_find(const timing_cache *c, const char *key, double *ns);
 sinter_status timing_cache_add(timing_cache *c, const char *key, double ns);
 
+/* What choosing took, over all of a build. */
+typedef struct tune_stats {
+    uint64_t compile_ns, measure_ns, pack_ns;
+    uint32_t measured;                  /* tactics */
+    uint32_t clock_low, clock_high;     /* MHz, after batches; 0: the device does not say */
+    uint32_t repeated, doubtful;        /* batches measured again while the clock was low; those that stayed so */
+    bool     was_throttled;
+} tune_stats;
+
 typedef struct tune_options {
     const backend *backend;
     device        *device;
@@ -33,6 +42,8 @@ typedef struct tune_options {
     bool           relaxed;             /* kernels that round f32 operands, too: allow=tf32 */
     bool           cache_only;
     timing_cache  *cache;               /* never NULL */
+    uint64_t       weights;             /* bytes of the network's constants: what does not stay in caches */
+    tune_stats    *stats;               /* NULL: nobody asks; added to */
     int          (*progress)(void *user, const char *phase, double done);        /* NULL: none; non-zero cancels */
     void          *user;
 } tune_options;
@@ -66,9 +77,17 @@ typedef struct choice {
 sinter_status tune_choose(env *e, const problem *p, const tune_options *options, choice *out);
 /* The cost model's best without any measuring; kernel NULL where only the reference takes it and want_fast is set. */
 void tune_estimate(const problem *p, const tune_options *options, bool want_fast, choice *out);
-/* Median time of a kernel on random data at the problem's opt shapes. */
-sinter_status tune_measure(env *e, const problem *p, const kernel *k, const tactic *t, const tune_options *options,
-                           double *ns);
+
+/* ---- measure.c: the operands of one problem, on which its kernels are timed one after the other ---- */
+typedef struct tune_bench tune_bench;
+/* Random data at the problem's opt shapes. estimate_ns: roughly what one launch will take. */
+sinter_status tune_bench_create(env *e, const problem *p, const tune_options *options, double estimate_ns,
+                                tune_bench **out);
+void          tune_bench_destroy(tune_bench *b);                /* NULL is accepted */
+/* Median time of a kernel. best_ns: of the best one so far (0: none); what is far worse gets a rough time only. */
+sinter_status tune_bench_time(tune_bench *b, const kernel *k, const tactic *t, double best_ns, double *ns);
+/* Are the network's weights too many to stay in the device's cache from run to run? */
+bool          tune_weights_are_cold(const tune_options *options);
 
 /* ---- view.c: views over symbolic strides ---- */
 bool view_dims_transpose(const plan_value *in, const attr_ints *perm, plan_value *out);

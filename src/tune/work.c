@@ -5,6 +5,7 @@
  * channels-last. For each, the rows are asked with the inputs as they are, then with the misplaced ones converted, and
  * the sum of kernel and copies decides. A group that no fast kernel takes is cut: prologue, anchor and epilogue by
  * themselves. */
+#include "base/os.h"
 #include "tune/lower.h"
 
 #include <string.h>
@@ -301,7 +302,9 @@ static sinter_status pack_weight(lowering *l, const trial *t, const choice *c, u
     src.data = (char *)(uintptr_t)source.data + offset * (int64_t)(sinter_dtype_bits(v.dtype) / 8);
     void *packed = ir_blob(l->g, size);
     if (!packed) return FAIL_MEMORY(l->e, "packed weights");
+    const uint64_t start = os_time_ns();
     c->kernel->pack(t->p, &c->tactic, i, &src, packed);
+    if (l->o->stats) l->o->stats->pack_ns += os_time_ns() - start;
     const uint32_t storage = plan_storage_new(l->p, STORAGE_WEIGHT, dim_const(l->p->dims, (int64_t)size));
     weight_recipe *recipe = VEC_PUSH(l->a, &l->out->recipe);
     plan_value *slot = storage && recipe ? VEC_PUSH(l->a, &l->p->value) : NULL;

@@ -66,6 +66,10 @@ FAKE_API void fake_set_launch_needs_context(bool needs);            /* cuGraphLa
 /* Nodes of graphs run in an order that their edges permit: another for each seed; 0: as they were added, as far as
  * possible. The environment's SINTER_FAKE_ORDER (1). */
 FAKE_API void fake_set_order(uint32_t seed);
+/* What NVML reads off the clock, in turn, and why it is not higher (NVML_REASON_*); count 0: there is no NVML. Not
+ * forgotten by fake_reset. */
+FAKE_API void fake_set_clock(const unsigned *mhz, unsigned count, unsigned long long reasons);
+FAKE_API long fake_clock_opened(void);                              /* nvmlInit less nvmlShutdown */
 
 /* Calls since fake_reset; of one function, or of all (NULL). cuGetErrorName and its like are not counted. */
 FAKE_API long fake_calls(const char *name);
