@@ -106,6 +106,34 @@ static sinter_status transfer(lowering *l, uint32_t from, const uint8_t *order, 
     return lower_step_new(l, &s) ? SINTER_OK : FAIL_MEMORY(l->e, "a transfer");
 }
 
+/* Elements at most, saturated. */
+static int64_t elements_of(const lowering *l, const plan_value *v)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < v->rank; i++) {
+        const int64_t most = dim_range_of(l->p->dims, v->dim[i]).max;
+        if (!i64_mul(count, most > 0 ? most : 1, &count)) return INT64_MAX;
+    }
+    return count;
+}
+
+/* The dense value that `value` is a view of, if it has no more elements, as where `value` repeats them; 0: none. */
+static uint32_t source_of(const lowering *l, uint32_t value)
+{
+    const plan_value *v = &l->p->value.at[value];
+    for (uint32_t i = 1; i < l->p->value.count; i++) {
+        const plan_value *x = &l->p->value.at[i];
+        uint8_t order[SINTER_RANK_MAX];
+        bool is_dense;
+        int64_t offset;
+        if (i == value || x->storage != v->storage || x->dtype != v->dtype) continue;
+        if (!dim_is_const(l->p->dims, x->offset, &offset) || offset) continue;
+        view_dims_order(l->p->dims, x, order, &is_dense);
+        if (is_dense && elements_of(l, x) <= elements_of(l, v)) return i;
+    }
+    return 0;
+}
+
 sinter_status work_place(lowering *l, uint32_t value, storage_place place, const char *name, uint32_t *out)
 {
     *out = value;
@@ -114,23 +142,30 @@ sinter_status work_place(lowering *l, uint32_t value, storage_place place, const
         if (l->placed.at[i].value == value) return *out = l->placed.at[i].result, SINTER_OK;
     const plan_value v = l->p->value.at[value];
     const storage_kind kind = l->p->storage.at[v.storage].kind;
+    uint8_t order[SINTER_RANK_MAX];
+    bool is_dense;
+    uint32_t storage = 0; /* of the other place, that the value is seen in as it is in its own */
+    view_dims_order(l->p->dims, &v, order, &is_dense);
+    const uint32_t source = is_dense ? 0 : source_of(l, value);
     if (kind == STORAGE_WEIGHT || kind == STORAGE_INPUT) {
-        const uint32_t storage = twin_storage(l, v.storage, place);
-        plan_value *slot = storage ? VEC_PUSH(l->a, &l->p->value) : NULL;
+        storage = twin_storage(l, v.storage, place);
+        if (!storage) return FAIL_MEMORY(l->e, "a value in the other place");
+    } else if (source) {
+        uint32_t moved;
+        TRY(work_place(l, source, place, name, &moved));
+        storage = l->p->value.at[moved].storage;
+    } else {
+        uint32_t dense = value;
+        for (uint32_t i = 0; i < v.rank && !is_dense; i++) order[i] = (uint8_t)i;
+        if (!is_dense) TRY(work_copy(l, value, NULL, false, 0, name, &dense));
+        TRY(transfer(l, dense, order, place, name, out));
+    }
+    if (storage) {
+        plan_value *slot = VEC_PUSH(l->a, &l->p->value);
         if (!slot) return FAIL_MEMORY(l->e, "a value in the other place");
         *slot = v;
         slot->storage = storage;
         *out = l->p->value.count - 1;
-    } else {
-        uint8_t order[SINTER_RANK_MAX];
-        bool is_dense;
-        uint32_t dense = value;
-        view_dims_order(l->p->dims, &v, order, &is_dense);
-        if (!is_dense) {
-            for (uint32_t i = 0; i < v.rank; i++) order[i] = (uint8_t)i;
-            TRY(work_copy(l, value, NULL, false, 0, name, &dense));
-        }
-        TRY(transfer(l, dense, order, place, name, out));
     }
     placing *entry = VEC_PUSH(l->a, &l->placed);
     if (!entry) return FAIL_MEMORY(l->e, "a value in the other place");
