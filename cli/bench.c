@@ -94,7 +94,7 @@ static sinter_status measure_steps(const args *a, const model_engine *m, double 
 {
     sinter_context *c = NULL;
     model_inputs made;
-    sinter_status s = model_context(m, a->seed, true, &made, &c, error);
+    sinter_status s = model_context(m, a->seed, MODEL_STEPS, &made, &c, error);
     const double duration = run_s * 20 < 1 ? 1 : 3 * run_s, start = cli_seconds();
     while (s == SINTER_OK) {
         s = sinter_context_run(c, error);
@@ -204,7 +204,7 @@ int verb_bench(const args *a)
         figures f = { 0 };
         steps p = { 0 };
         const double start = cli_seconds();
-        sinter_status s = model_context(&m, a->seed, false, &made, &c, &error);
+        sinter_status s = model_context(&m, a->seed, MODEL_OFTEN, &made, &c, &error);
         f.ready_s = cli_seconds() - start;
         progress_begin(&setup.bar);
         if (s == SINTER_OK) s = measure(c, a->has_duration ? a->duration : 3, &setup.bar, &f, &error);

@@ -569,11 +569,12 @@ static int64_t dim_of(const model_engine *m, uint32_t profile, const sinter_io *
     return io->dim[axis] >= 0 ? io->dim[axis] : io->opt[axis];
 }
 
-sinter_status model_context(const model_engine *m, uint64_t seed, bool timing, model_inputs *inputs,
+sinter_status model_context(const model_engine *m, uint64_t seed, model_use use, model_inputs *inputs,
                             sinter_context **out, sinter_error *error)
 {
     sinter_context_options options = SINTER_CONTEXT_OPTIONS;
-    options.timing = timing;
+    options.timing = use == MODEL_STEPS;
+    options.lazy = use == MODEL_ONCE;
     *out = NULL;
     *inputs = (model_inputs){ 0 };
     sinter_status s = profile_find(m, &options.profile);

@@ -117,7 +117,7 @@ int verb_run(const args *a)
         sinter_context *c = NULL;
         model_inputs made;
         sinter_error error = { 0 };
-        sinter_status s = model_context(&m, a->seed, false, &made, &c, &error);
+        sinter_status s = model_context(&m, a->seed, MODEL_ONCE, &made, &c, &error);
         if (s == SINTER_OK) s = run(a, &m, c, &r, &error);
         error.status = s;
         if (a->json) {

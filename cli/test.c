@@ -311,7 +311,9 @@ static bool engine_make(tester *t, const case_model *m, const model_face *face, 
     load.trust_code = 1; /* it is our own */
     if (s == SINTER_OK) s = sinter_engine_load_memory(bytes.data, bytes.size, &load, &out->engine, &error);
     if (s == SINTER_OK && !t->first) sinter_engine_retain(t->first = out->engine);
-    if (s == SINTER_OK) s = sinter_context_create(out->engine, NULL, &out->context, &error);
+    sinter_context_options lazy = SINTER_CONTEXT_OPTIONS;
+    lazy.lazy = 1;
+    if (s == SINTER_OK) s = sinter_context_create(out->engine, &lazy, &out->context, &error);
     error.status = s;
     if (s != SINTER_OK) cli_reason(&error, out->why, sizeof out->why);
     sinter_buffer_free(&bytes);

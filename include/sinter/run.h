@@ -19,10 +19,14 @@ typedef struct sinter_context_options {
     /* The caller's stream (CUstream or cudaStream_t) on which runs are ordered, borrowed while the context lives; NULL:
      * one of its own. Devices without streams ignore it. */
     void    *stream;
+    /* Non-zero: nothing is done before the first run that it can do: for contexts that run once. Else what runs of the
+     * profile's opt shape want is made with the context, and tried once on zeros where the host has no part in it. */
+    uint32_t lazy;
 } sinter_context_options;
 #define SINTER_CONTEXT_OPTIONS { .struct_size = sizeof(sinter_context_options) }
 
-/* Creates a context and its memory. The context holds a reference to the engine.
+/* Creates a context and its memory. On a GPU it launches a run on the stream and waits for it, unless options.lazy says
+ * not to: the first run is like those after it then. The context holds a reference to the engine.
  * Errors: INVALID_ARG (no such profile), NO_MEMORY. */
 SINTER_API sinter_status sinter_context_create(sinter_engine *engine, const sinter_context_options *options,
                                                sinter_context **out, sinter_error *error) SINTER_MUST_USE;

@@ -23,7 +23,7 @@ sinter_status sinter_context_create(sinter_engine *engine_handle, const sinter_c
     TRY(api_options(&e, &o, sizeof o, options));
     context *c = NULL;
     const sinter_status s =
-        context_create((engine *)(void *)engine_handle, o.profile, o.timing != 0, o.stream, &c, error);
+        context_create((engine *)(void *)engine_handle, o.profile, o.timing != 0, o.lazy != 0, o.stream, &c, error);
     *out = (sinter_context *)(void *)c;
     return s;
 }

@@ -99,30 +99,48 @@ static sinter_status make_memory(context *c)
     return SINTER_OK;
 }
 
-/* A static shape is known before the first run. Where making its programs takes long, they are made now. */
+static sinter_status make_all_ready(context *c)
+{
+    TRY(context_set_shape(c));
+    TRY(context_make_ready(c));
+    return context_rehearse(c);
+}
+
+/* A static shape is known before the first run, and of others the usual one is. Where making its programs takes long,
+ * they are made now. Nobody has asked for the usual one yet: where there is no memory for it, say, that is no failure.
+ */
 static sinter_status prepare(context *c)
 {
     if (!c->g->backend->program_ready || c->clock) return SINTER_OK;
-    for (uint32_t i = 0; i < c->g->input_count; i++)
-        for (uint32_t k = 0; k < c->g->io[i].rank; k++) {
-            const dim_node *d = &c->g->dim[c->g->io[i].dim[k]];
-            if (d->kind != DIM_CONST) return SINTER_OK;
-            c->input[i].dim[k] = d->value;
+    bool is_static = true;
+    for (uint32_t i = 0; i < c->g->input_count; i++) {
+        sinter_io io;
+        TRY(engine_io_describe(c->g, i, c->profile, &io));
+        for (uint32_t k = 0; k < io.rank; k++) {
+            is_static = is_static && c->g->dim[c->g->io[i].dim[k]].kind == DIM_CONST;
+            c->input[i].dim[k] = io.opt[k];
         }
-    TRY(context_set_shape(c));
-    return context_make_ready(c);
+    }
+    if (is_static) return make_all_ready(c);
+    sinter_error quiet = { 0 }, *const error = c->e.error;
+    c->e.error = &quiet;
+    const sinter_status s = make_all_ready(c);
+    c->e.error = error;
+    if (s == SINTER_DEVICE) return FAIL(&c->e, DEVICE, "%s", quiet.text);
+    c->scratch.failed = false;
+    return SINTER_OK;
 }
 
-static sinter_status build(context *c, bool timing, void *native_stream)
+static sinter_status build(context *c, bool timing, bool lazy, void *native_stream)
 {
     TRY(make_arrays(c, timing));
     if (c->g->backend->stream_create) TRY(c->g->backend->stream_create(&c->e, c->g->device, native_stream, &c->stream));
     for (uint32_t i = 1; i < c->p->region_count; i++) TRY(make_items(c, i));
     TRY(make_memory(c));
-    return NOTE(&c->e, prepare(c), "preparing a context");
+    return lazy ? SINTER_OK : NOTE(&c->e, prepare(c), "preparing a context");
 }
 
-sinter_status context_create(engine *g, uint32_t profile, bool timing, void *native_stream, context **out,
+sinter_status context_create(engine *g, uint32_t profile, bool timing, bool lazy, void *native_stream, context **out,
                              sinter_error *error)
 {
     env e = g->e;
@@ -142,7 +160,7 @@ sinter_status context_create(engine *g, uint32_t profile, bool timing, void *nat
     arena_init(&c->a, &c->e);
     arena_init(&c->scratch, &c->e);
     c->scratch.is_kept = true;
-    const sinter_status s = build(c, timing, native_stream);
+    const sinter_status s = build(c, timing, lazy, native_stream);
     c->e.error = &c->e.error_own;
     if (s == SINTER_OK) {
         *out = c;

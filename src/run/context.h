@@ -107,8 +107,8 @@ static inline const engine_code *context_code(const context *c, uint32_t s)
 }
 static inline const uint32_t *context_args(const context *c, uint32_t at) { return c->g->arg + at; }
 
-/* native_stream: of the caller, or NULL. */
-sinter_status context_create(engine *g, uint32_t profile, bool timing, void *native_stream, context **out,
+/* native_stream: of the caller, or NULL. lazy: nothing is made ready for a first run. */
+sinter_status context_create(engine *g, uint32_t profile, bool timing, bool lazy, void *native_stream, context **out,
                              sinter_error *error);
 void          context_destroy(context *c);
 /* Begins a run (must_not_stop: or refuses to, where the host would have to wait in the middle), and ends it. */
@@ -116,6 +116,8 @@ sinter_status context_begin(context *c, bool must_not_stop);
 sinter_status context_end(context *c);
 /* Has the backend make the main region's programs ready to be launched in the shape in use. */
 sinter_status context_make_ready(context *c);
+/* Runs on zeros and forgets it, where the host takes no part: what happens on a first run has happened. */
+sinter_status context_rehearse(context *c);
 size_t        context_memory(const context *c);
 
 /* ---- binding.c: from numbers to views and programs ---- */
@@ -148,7 +150,10 @@ sinter_status context_place_inputs(context *c);
 /* The same for an output whose result has so many bytes. */
 sinter_status context_place_output(context *c, uint32_t storage, size_t bytes);
 /* Copies the inputs that cannot stay where they are. */
+sinter_status context_feed_zeros(context *c);
 sinter_status context_feed(context *c);
+/* The same with zeros from the context's own memory. */
+sinter_status context_feed_zeros(context *c);
 /* The bytes of an input on the host, also where the caller gave memory of the device. */
 sinter_status context_read_input(context *c, uint32_t io, size_t size, const void **out);
 sinter_status context_transfer(context *c, uint32_t step);

@@ -184,6 +184,20 @@ static sinter_status check_promises(context *c)
     return SINTER_OK;
 }
 
+static sinter_status collect(context *c)
+{
+    for (uint32_t i = 0; i < c->g->io_count - c->g->input_count; i++) {
+        /* A result whose parts were written by address was no operand of any step. */
+        const uint32_t v = context_args(c, c->p->io_first)[c->g->input_count + i];
+        TRY(context_prepare_value(c, v));
+        if (!c->now->is_bounded[v])
+            return FAIL(&c->e, INVALID_MODEL, "output '%s' reaches outside its storage",
+                        engine_text(c->g, context_value(c, v)->name));
+        TRY(context_collect(c, i));
+    }
+    return SINTER_OK;
+}
+
 static sinter_status begin(context *c)
 {
     const uint32_t outputs = c->g->io_count - c->g->input_count;
@@ -197,16 +211,7 @@ static sinter_status begin(context *c)
     TRY(check_promises(c));
     TRY(context_feed(c));
     TRY(context_run_region(c, 1));
-    for (uint32_t i = 0; i < outputs; i++) {
-        /* A result whose parts were written by address was no operand of any step. */
-        const uint32_t v = context_args(c, c->p->io_first)[c->g->input_count + i];
-        TRY(context_prepare_value(c, v));
-        if (!c->now->is_bounded[v])
-            return FAIL(&c->e, INVALID_MODEL, "output '%s' reaches outside its storage",
-                        engine_text(c->g, context_value(c, v)->name));
-        TRY(context_collect(c, i));
-    }
-    return SINTER_OK;
+    return collect(c);
 }
 
 /* Nothing of a failed run may go on in memory that is the caller's again. */
@@ -217,6 +222,18 @@ static void abandon(context *c)
     c->e.error = &quiet;
     (void)context_settle(c);
     c->e.error = error;
+}
+
+sinter_status context_rehearse(context *c)
+{
+    if (!context_has_places(c) || c->stops_at != UINT32_MAX) return SINTER_OK;
+    sinter_status s = context_feed_zeros(c);
+    if (s == SINTER_OK) s = context_run_region(c, 1);
+    if (s == SINTER_OK) s = collect(c);
+    if (s == SINTER_OK) s = context_settle(c);
+    else abandon(c);
+    c->fault = (data_fault){ 0 }; /* zeros may be no valid indices */
+    return s;
 }
 
 /* Runs in which the host takes no part, not even by copies, follow each other in the order of the stream. */

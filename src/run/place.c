@@ -121,6 +121,19 @@ sinter_status context_feed(context *c)
     return SINTER_OK;
 }
 
+sinter_status context_feed_zeros(context *c)
+{
+    for (uint32_t i = 0; i < c->feed_count; i++) {
+        const uint32_t storage = c->feed[i].storage;
+        const buffer *from = &c->stage[storage];
+        const size_t size = input_size(c, c->feed[i].io);
+        if (!from->at || from->size < size || c->own[storage].size < size) continue;
+        memset(from->at, 0, size);
+        TRY(copy(c, COPY_TO_DEVICE, c->own[storage].at, from->at, size));
+    }
+    return SINTER_OK;
+}
+
 sinter_status context_read_input(context *c, uint32_t io, size_t size, const void **out)
 {
     *out = c->input[io].data;
