@@ -57,7 +57,7 @@ class sinter_build_options(C.Structure):
                 ("value", C.c_void_p), ("value_count", C.c_uint32), ("rules", C.c_char_p), ("rule_limit", C.c_uint64),
                 ("isa", C.c_char_p), ("stage", STAGE_FN), ("progress", PROGRESS_FN),
                 ("user", C.c_void_p), ("verify", C.c_uint32), ("device_name", C.c_char_p), ("no_code", C.c_uint32),
-                ("kernel_cache", C.c_char_p)]
+                ("kernel_cache", C.c_char_p), ("report", C.c_void_p)]
 
 
 class sinter_engine_options(C.Structure):

@@ -5,7 +5,8 @@
 set -eu
 build=${1:?a build folder} out=${2:?where to put it}
 mkdir -p "$out/tests"
-for file in sinter tests/cuda_check_device tests/unit_test_rules tests/libsinter_fake_cuda.so tests/libsinter_fake_cuda_odd.so; do
+for file in sinter libsinter.so.0 tests/cuda_check_device tests/unit_test_rules tests/example_several_devices \
+    tests/libsinter_fake_cuda.so tests/libsinter_fake_cuda_odd.so; do
     strip -o "$out/$file" "$build/$file"
 done
 for file in "$build"/tests/unit_test_cuda_*; do

@@ -20,7 +20,7 @@ gpu_build() {
     build build gcc "sinter_cli sinter_fake_cuda sinter_odd_cuda cuda_check_device unit_test_cuda_driver unit_test_cuda_compile \
         unit_test_cuda_compile_threads unit_test_cuda_device unit_test_cuda_program unit_test_cuda_threads \
         unit_test_cuda_engine unit_test_cuda_engine_threads \
-        unit_test_rules" -DCMAKE_BUILD_TYPE=Release
+        unit_test_rules example_several_devices" -DCMAKE_BUILD_TYPE=Release
 }
 
 gpu_doctor() {
@@ -40,6 +40,15 @@ gpu_unit() {
     done
     echo "summary: $count programs"
     return $status
+}
+
+# One process, a thread for each GPU of the machine; with one GPU, two threads on it.
+gpu_devices() {
+    local gpu=(/dev/nvidia[0-9]*) names=() i
+    for i in "${!gpu[@]}"; do names+=("cuda:$i"); done
+    [ ${#names[@]} -gt 1 ] || names=("$device" "$device")
+    LD_LIBRARY_PATH=$PWD/build timeout 120 build/tests/example_several_devices examples/digits/digits.onnx cpu "${names[@]:0:7}" || return 1
+    echo "summary: cpu ${names[*]}"
 }
 
 conformance() { # ARGUMENT...
@@ -85,6 +94,7 @@ step build gpu_build
 step doctor gpu_doctor
 step unit gpu_unit
 step golden timeout 120 bash tests/golden/test_cuda_digits.sh
+step devices gpu_devices
 step conformance conformance "${tactics[@]}"
 step streams conformance "${repeat[@]}"
 step memcheck under memcheck $cases 1 "$anchors"
