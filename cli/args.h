@@ -66,6 +66,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(verify, FLAG, "verify", V_MODEL | V_TEST, "", "Checks the graph after every pass.")                             \
     X(seed, COUNT, "seed", V_RUN | V_BENCH, "N", "Of random inputs. Default 0.")                                      \
     X(duration, REAL, "duration", V_BENCH, "S", "Seconds to measure, after a warm-up. Default 3.")                    \
+    X(no_data_transfers, FLAG, "no-data-transfers", V_BENCH, "",                                                      \
+      "Keeps inputs and outputs in the device's memory, so that runs copy neither.")                                  \
     X(rtol, REAL, "rtol", V_TEST, "R", "Relative tolerance of every output without a tolerance.json.")                \
     X(atol, REAL, "atol", V_TEST, "A", "Absolute tolerance of every output without a tolerance.json.")                \
     X(why, FLAG, "why", V_INSPECT, "",                                                                                \

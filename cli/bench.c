@@ -1,19 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench.c - `sinter bench`: how long a run takes, and where the time goes.
  *
- * Steps are timed in a second context after the measurement, so that their clocks cost the figures nothing. */
+ * Phases (of a GPU) and steps are timed in contexts of their own after the measurement, so that their clocks cost the
+ * figures nothing. */
 #include "model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const double warm_up_s = 0.2;
+static const double warm_up_s = 0.2, phases_s = 1;
 enum { WARM_UP_MIN = 2, SAMPLES_MAX = 1 << 22, PROBLEM_SHOWN = 110 };
+
+/* Seconds, sorted in the end. */
+typedef struct series {
+    double *at;
+    uint32_t count;
+} series;
+
+/* Where the time of a run goes; empty where the device is the host. */
+typedef enum phase { PHASE_LATENCY, PHASE_ENQUEUE, PHASE_COPY_IN, PHASE_COMPUTE, PHASE_COPY_OUT, PHASES } phase;
+static const char *const phase_title[PHASES] = { "latency", "enqueue", "H2D", "GPU compute", "D2H" };
+static const char *const phase_key[PHASES] = { "latency", "enqueue", "h2d", "gpu_compute", "d2h" };
 
 typedef struct figures {
     double first_s, ready_s, median, min, p99, mean, per_second;
     uint32_t runs;
     size_t memory;
+    series phase[PHASES];
 } figures;
 
 static int by_size(const void *a, const void *b)
@@ -23,12 +36,30 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Linear between the two nearest. */
-static double percentile(const double *sorted, uint32_t count, double share)
+static double percentile(const series *s, double share)
 {
-    const double at = share * (double)(count - 1);
+    const double at = share * (double)(s->count - 1);
     const uint32_t low = (uint32_t)at;
-    const uint32_t high = low + 1 < count ? low + 1 : low;
-    return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
+    const uint32_t high = low + 1 < s->count ? low + 1 : low;
+    return s->at[low] + (at - (double)low) * (s->at[high] - s->at[low]);
+}
+
+static double mean_of(const series *s)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < s->count; i++) sum += s->at[i];
+    return s->count ? sum / s->count : 0;
+}
+
+static sinter_status warm_up(sinter_context *c, sinter_error *error)
+{
+    const double start = cli_seconds();
+    for (uint32_t i = 0; i < WARM_UP_MIN || cli_seconds() - start < warm_up_s; i++) {
+        if (i && cli_seconds() - start > 10 * warm_up_s) break;
+        const sinter_status s = sinter_context_run(c, error);
+        if (s != SINTER_OK) return s;
+    }
+    return SINTER_OK;
 }
 
 static sinter_status measure(sinter_context *c, double duration, progress *bar, figures *out, sinter_error *error)
@@ -36,43 +67,191 @@ static sinter_status measure(sinter_context *c, double duration, progress *bar, 
     double start = cli_seconds();
     sinter_status s = sinter_context_run(c, error);
     out->first_s = cli_seconds() - start;
-    start = cli_seconds();
-    for (uint32_t i = 0; s == SINTER_OK && (i < WARM_UP_MIN || cli_seconds() - start < warm_up_s); i++) {
-        if (i && cli_seconds() - start > 10 * warm_up_s) break;
-        s = sinter_context_run(c, error);
-    }
+    if (s == SINTER_OK) s = warm_up(c, error);
     if (s != SINTER_OK) return s;
 
-    double *sample = cli_alloc(SAMPLES_MAX, sizeof *sample);
-    uint32_t count = 0;
+    series sample = { .at = cli_alloc(SAMPLES_MAX, sizeof *sample.at) };
     start = cli_seconds();
     double before = start;
     do {
         s = sinter_context_run(c, error);
         if (s != SINTER_OK) break;
         const double now = cli_seconds();
-        sample[count++] = now - before;
+        sample.at[sample.count++] = now - before;
         before = now;
         if (now - start > 1) {
             progress_show(bar, "measuring", (now - start) / duration);
             before = cli_seconds();
         }
-    } while (before - start < duration && count < SAMPLES_MAX);
+    } while (before - start < duration && sample.count < SAMPLES_MAX);
     progress_end(bar);
     if (s == SINTER_OK) {
-        double sum = 0;
-        for (uint32_t i = 0; i < count; i++) sum += sample[i];
-        qsort(sample, count, sizeof *sample, by_size);
-        out->runs = count;
-        out->median = percentile(sample, count, 0.5);
-        out->min = sample[0];
-        out->p99 = percentile(sample, count, 0.99);
-        out->mean = sum / count;
-        out->per_second = sum > 0 ? count / sum : 0;
+        qsort(sample.at, sample.count, sizeof *sample.at, by_size);
+        out->runs = sample.count;
+        out->median = percentile(&sample, 0.5);
+        out->min = sample.at[0];
+        out->p99 = percentile(&sample, 0.99);
+        out->mean = mean_of(&sample);
+        out->per_second = out->mean > 0 ? 1 / out->mean : 0;
         out->memory = sinter_context_memory(c);
     }
-    free(sample);
+    free(sample.at);
     return s;
+}
+
+/* ---- memory of the device ---- */
+
+/* What --no-data-transfers gives a context. It outlives the context. */
+typedef struct lent {
+    sinter_engine *engine;
+    struct {
+        void *at;
+        size_t size;
+    } * list;
+    uint32_t count;
+} lent;
+
+static sinter_status lend(lent *l, size_t size, void **out, sinter_error *error)
+{
+    const sinter_status s = sinter_engine_alloc(l->engine, SINTER_PLACE_DEVICE, size, out, error);
+    if (s != SINTER_OK) return s;
+    l->list = cli_grow(l->list, l->count + 1, sizeof *l->list);
+    l->list[l->count].at = *out;
+    l->list[l->count++].size = size;
+    return SINTER_OK;
+}
+
+static void lent_free(lent *l)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        sinter_engine_free(l->engine, SINTER_PLACE_DEVICE, l->list[i].at, l->list[i].size);
+    free(l->list);
+    *l = (lent){ 0 };
+}
+
+static sinter_status input_to_device(lent *l, const model_input *in, sinter_context *c, sinter_error *error)
+{
+    sinter_tensor t = in->tensor;
+    const size_t size = sinter_tensor_size(&t);
+    sinter_status s = lend(l, size, &t.data, error);
+    if (s == SINTER_OK)
+        s = sinter_engine_copy(l->engine, t.data, SINTER_PLACE_DEVICE, in->tensor.data, SINTER_PLACE_HOST, size, error);
+    t.place = SINTER_PLACE_DEVICE;
+    return s == SINTER_OK ? sinter_context_set_input(c, in->name, &t, error) : s;
+}
+
+/* Inputs and outputs stay on the device. How large outputs are a run tells. */
+static sinter_status stay_on_device(const model_engine *m, const model_inputs *made, sinter_context *c, lent *l,
+                                    sinter_error *error)
+{
+    sinter_status s = SINTER_OK;
+    l->engine = m->engine;
+    for (uint32_t i = 0; s == SINTER_OK && i < m->inputs.count; i++) s = input_to_device(l, &m->inputs.at[i], c, error);
+    for (uint32_t i = 0; s == SINTER_OK && i < made->count; i++) s = input_to_device(l, &made->at[i], c, error);
+    if (s == SINTER_OK) s = sinter_context_run(c, error);
+    for (uint32_t i = 0; s == SINTER_OK && i < sinter_engine_io_count(m->engine); i++) {
+        sinter_io io;
+        sinter_tensor t;
+        void *at = NULL;
+        s = sinter_engine_io(m->engine, i, 0, &io);
+        if (s != SINTER_OK || io.is_input) continue;
+        s = sinter_context_output(c, io.name, &t, error);
+        if (s == SINTER_OK) s = lend(l, sinter_tensor_size(&t), &at, error);
+        if (s == SINTER_OK)
+            s = sinter_context_set_output(c, io.name, at, sinter_tensor_size(&t), SINTER_PLACE_DEVICE, error);
+    }
+    return s;
+}
+
+/* ---- phases ---- */
+
+/* The host's part of a run is what it takes to begin it, where a run can be begun. */
+static sinter_status run_phases(sinter_context *c, bool *is_async, double *at, sinter_error *error)
+{
+    sinter_error quiet = { 0 };
+    sinter_run_time t = { 0 };
+    const double start = cli_seconds();
+    sinter_status s = *is_async ? sinter_context_run_async(c, &quiet) : sinter_context_run(c, error);
+    const double enqueued = cli_seconds();
+    if (s == SINTER_UNSUPPORTED && *is_async) {
+        *is_async = false;
+        return run_phases(c, is_async, at, error);
+    }
+    if (*is_async && s != SINTER_OK) *error = quiet;
+    if (*is_async && s == SINTER_OK) s = sinter_context_wait(c, error);
+    const double end = cli_seconds();
+    if (s == SINTER_OK) s = sinter_context_run_time(c, &t);
+    at[PHASE_LATENCY] = end - start;
+    at[PHASE_ENQUEUE] = enqueued - start;
+    at[PHASE_COPY_IN] = 1e-9 * (double)t.copy_in_ns;
+    at[PHASE_COMPUTE] = 1e-9 * (double)t.compute_ns;
+    at[PHASE_COPY_OUT] = 1e-9 * (double)t.copy_out_ns;
+    return s;
+}
+
+static sinter_status measure_phases(const args *a, const model_engine *m, double duration, series *out,
+                                    sinter_error *error)
+{
+    sinter_context *c = NULL;
+    model_inputs made;
+    lent memory = { 0 };
+    bool is_async = true;
+    double at[PHASES];
+    sinter_status s = model_context(m, a->seed, MODEL_PHASES, &made, &c, error);
+    if (s == SINTER_OK && a->no_data_transfers) s = stay_on_device(m, &made, c, &memory, error);
+    if (s == SINTER_OK) s = warm_up(c, error);
+    if (s == SINTER_OK) s = run_phases(c, &is_async, at, error);
+    for (uint32_t k = 0; k < PHASES; k++) out[k].at = cli_alloc(SAMPLES_MAX / 8, sizeof *out[k].at);
+    const double start = cli_seconds();
+    while (s == SINTER_OK && out[0].count < SAMPLES_MAX / 8) {
+        s = run_phases(c, &is_async, at, error);
+        for (uint32_t k = 0; s == SINTER_OK && k < PHASES; k++) out[k].at[out[k].count++] = at[k];
+        if (cli_seconds() - start > duration) break;
+    }
+    if (!is_async) out[PHASE_ENQUEUE].count = 0; /* the host works along */
+    if (a->no_data_transfers) out[PHASE_COPY_IN].count = out[PHASE_COPY_OUT].count = 0;
+    for (uint32_t k = 0; k < PHASES; k++) qsort(out[k].at, out[k].count, sizeof *out[k].at, by_size);
+    sinter_context_destroy(c);
+    lent_free(&memory);
+    model_inputs_free(&made);
+    return s;
+}
+
+static void phases_json(const series *list, json *j)
+{
+    for (uint32_t k = 0; k < PHASES; k++) {
+        const series *s = &list[k];
+        if (!s->count) continue;
+        json_open(j, phase_key[k], '{');
+        json_real(j, "min_ms", 1e3 * s->at[0]);
+        json_real(j, "mean_ms", 1e3 * mean_of(s));
+        json_real(j, "median_ms", 1e3 * percentile(s, 0.5));
+        json_real(j, "p90_ms", 1e3 * percentile(s, 0.90));
+        json_real(j, "p95_ms", 1e3 * percentile(s, 0.95));
+        json_real(j, "p99_ms", 1e3 * percentile(s, 0.99));
+        json_real(j, "max_ms", 1e3 * s->at[s->count - 1]);
+        json_close(j, '}');
+    }
+}
+
+static void phases_print(const series *list)
+{
+    static const char *const title[] = { "ms", ">median", ">min", ">mean", ">p90", ">p95", ">p99", ">max" };
+    table t;
+    if (!list[PHASE_LATENCY].count) return;
+    table_begin(&t, title, 8);
+    for (uint32_t k = 0; k < PHASES; k++) {
+        const series *s = &list[k];
+        if (!s->count) continue;
+        const double shown[] = { percentile(s, 0.5),  s->at[0],
+                                 mean_of(s),          percentile(s, 0.90),
+                                 percentile(s, 0.95), percentile(s, 0.99),
+                                 s->at[s->count - 1] };
+        table_cell(&t, 0, "%s", phase_title[k]);
+        for (uint32_t i = 0; i < 7; i++) table_cell(&t, i + 1, "%.4f", 1e3 * shown[i]);
+        table_row(&t);
+    }
+    table_end(&t, stdout);
 }
 
 /* ---- steps ---- */
@@ -177,6 +356,7 @@ static void print_json(const model_engine *m, const figures *f, const steps *p)
     json_real(&j, "first_ms", 1e3 * f->first_s);
     json_count(&j, "engine_bytes", (int64_t)m->size);
     json_count(&j, "context_bytes", (int64_t)f->memory);
+    phases_json(f->phase, &j);
     steps_json(p, &j);
     json_close(&j, '}');
 }
@@ -188,6 +368,7 @@ static void print_text(const model_engine *m, const figures *f, const steps *p)
                  cli_bytes((double)m->size).at, cli_bytes((double)f->memory).at, 1e3 * f->first_s);
     (void)printf("median %.4f ms   min %.4f ms   p99 %.4f ms   %.1f runs/s   (%u runs)\n", 1e3 * f->median,
                  1e3 * f->min, 1e3 * f->p99, f->per_second, f->runs);
+    phases_print(f->phase);
     if (p->count) steps_print(p);
 }
 
@@ -207,7 +388,13 @@ int verb_bench(const args *a)
         sinter_status s = model_context(&m, a->seed, MODEL_OFTEN, &made, &c, &error);
         f.ready_s = cli_seconds() - start;
         progress_begin(&setup.bar);
-        if (s == SINTER_OK) s = measure(c, a->has_duration ? a->duration : 3, &setup.bar, &f, &error);
+        lent memory = { 0 };
+        const double duration = a->has_duration ? a->duration : 3;
+        const bool is_host = strcmp(sinter_engine_device(m.engine), "cpu") == 0;
+        if (s == SINTER_OK && a->no_data_transfers) s = stay_on_device(&m, &made, c, &memory, &error);
+        if (s == SINTER_OK) s = measure(c, duration, &setup.bar, &f, &error);
+        if (s == SINTER_OK && !is_host)
+            s = measure_phases(a, &m, duration < phases_s ? duration : phases_s, f.phase, &error);
         if (s == SINTER_OK && (a->json || a->steps)) s = measure_steps(a, &m, f.median, &p, &error);
         if (s == SINTER_OK && a->json) print_json(&m, &f, &p);
         else if (s == SINTER_OK) print_text(&m, &f, &p);
@@ -215,7 +402,9 @@ int verb_bench(const args *a)
         if (s != SINTER_OK) (void)cli_error(&error);
         is_good = s == SINTER_OK;
         free(p.at);
+        for (uint32_t k = 0; k < PHASES; k++) free(f.phase[k].at);
         sinter_context_destroy(c);
+        lent_free(&memory);
         model_inputs_free(&made);
     }
     model_engine_close(&m);

@@ -575,6 +575,7 @@ sinter_status model_context(const model_engine *m, uint64_t seed, model_use use,
     sinter_context_options options = SINTER_CONTEXT_OPTIONS;
     options.timing = use == MODEL_STEPS;
     options.lazy = use == MODEL_ONCE;
+    options.phases = use == MODEL_PHASES;
     *out = NULL;
     *inputs = (model_inputs){ 0 };
     sinter_status s = profile_find(m, &options.profile);

@@ -63,7 +63,7 @@ void model_engine_close(model_engine *m);
 
 /* A context of the first profile that takes the given inputs; `inputs` receives random data for the rest. */
 /* once: it will run no more often. timing: of steps. */
-typedef enum model_use { MODEL_ONCE, MODEL_OFTEN, MODEL_STEPS } model_use;
+typedef enum model_use { MODEL_ONCE, MODEL_OFTEN, MODEL_PHASES, MODEL_STEPS } model_use;
 sinter_status model_context(const model_engine *m, uint64_t seed, model_use use, model_inputs *inputs,
                             sinter_context **out, sinter_error *error);
 

@@ -67,6 +67,20 @@ SINTER_API uint32_t sinter_engine_profile_count(const sinter_engine *engine);   
 SINTER_API sinter_status sinter_engine_io(const sinter_engine *engine, uint32_t index, uint32_t profile,
                                           sinter_io *out) SINTER_MUST_USE;
 
+/* The kind of device that the engine was built for: "cpu", "cuda". */
+SINTER_API const char *sinter_engine_device(const sinter_engine *engine);
+
+/* Memory for inputs and outputs of the engine's contexts, zeroed where it is the device's, aligned to 64 bytes at least.
+ * Of the host: such that copies to and from the device are fastest. On a CPU both are the same. The caller frees it, with
+ * the same place and size, before the engine is released. Any thread. Errors: NO_MEMORY, DEVICE, INVALID_ARG. */
+SINTER_API sinter_status sinter_engine_alloc(sinter_engine *engine, sinter_place place, size_t size, void **out,
+                                             sinter_error *error) SINTER_MUST_USE;
+SINTER_API void          sinter_engine_free(sinter_engine *engine, sinter_place place, void *data, size_t size);
+/* Copies `size` bytes from anywhere to anywhere and waits; not in the order of any context's runs. Errors: DEVICE,
+ * NO_MEMORY, INVALID_ARG. */
+SINTER_API sinter_status sinter_engine_copy(sinter_engine *engine, void *to, sinter_place to_place, const void *from,
+                                            sinter_place from_place, size_t size, sinter_error *error) SINTER_MUST_USE;
+
 /* What `sinter inspect` prints. */
 typedef enum sinter_print { SINTER_PRINT_TEXT = 0, SINTER_PRINT_JSON = 1 } sinter_print;
 typedef void (*sinter_write_fn)(void *user, const char *text, size_t length);

@@ -22,6 +22,7 @@ typedef struct sinter_context_options {
     /* Non-zero: nothing is done before the first run that it can do: for contexts that run once. Else what runs of the
      * profile's opt shape want is made with the context, and tried once on zeros where the host has no part in it. */
     uint32_t lazy;
+    uint32_t phases;                /* non-zero: the phases of each run are timed, at the cost of a few clock reads */
 } sinter_context_options;
 #define SINTER_CONTEXT_OPTIONS { .struct_size = sizeof(sinter_context_options) }
 
@@ -76,6 +77,13 @@ typedef struct sinter_step_time {
 SINTER_API uint32_t sinter_context_step_count(const sinter_context *context);
 SINTER_API sinter_status sinter_context_step(const sinter_context *context, uint32_t index,
                                              sinter_step_time *out) SINTER_MUST_USE;
+
+/* Where the time of the last run went that was waited for (options.phases), by the device's clock where it has one. Host
+ * steps in the middle of a run count as computing. Errors: INVALID_ARG where there is none. */
+typedef struct sinter_run_time {
+    uint64_t copy_in_ns, compute_ns, copy_out_ns;
+} sinter_run_time;
+SINTER_API sinter_status sinter_context_run_time(const sinter_context *context, sinter_run_time *out) SINTER_MUST_USE;
 
 /* Bytes that the context holds: the slab, grown buffers, records. */
 SINTER_API size_t sinter_context_memory(const sinter_context *context);

@@ -109,6 +109,44 @@ sinter_status sinter_engine_io(const sinter_engine *handle, uint32_t index, uint
     return engine_io_describe(g, index, profile, out);
 }
 
+const char *sinter_engine_device(const sinter_engine *g)
+{
+    return g ? inner(g)->backend->name : "";
+}
+
+/* ---- memory ---- */
+
+static sinter_status check_memory(const sinter_engine *g, const char *null, sinter_place a, sinter_place b,
+                                  sinter_error *error)
+{
+    env e;
+    env_init(&e, NULL, error);
+    if (!g || null) return FAIL(&e, INVALID_ARG, "%s is NULL", g ? null : "engine");
+    const sinter_place wrong = (unsigned)a > SINTER_PLACE_DEVICE ? a : b;
+    if ((unsigned)wrong <= SINTER_PLACE_DEVICE) return SINTER_OK;
+    return FAIL(&e, INVALID_ARG, "a place is %d, expected 0 (host) or 1 (device)", (int)wrong);
+}
+
+sinter_status sinter_engine_alloc(sinter_engine *g, sinter_place place, size_t size, void **out, sinter_error *error)
+{
+    if (out) *out = NULL;
+    TRY(check_memory(g, out ? NULL : "out", place, place, error));
+    return engine_memory_alloc(inner(g), place, size, out, error);
+}
+
+void sinter_engine_free(sinter_engine *g, sinter_place place, void *data, size_t size)
+{
+    if (g) engine_memory_free(inner(g), place, data, size);
+}
+
+sinter_status sinter_engine_copy(sinter_engine *g, void *to, sinter_place to_place, const void *from,
+                                 sinter_place from_place, size_t size, sinter_error *error)
+{
+    const char *null = !size || (to && from) ? NULL : to ? "from" : "to";
+    TRY(check_memory(g, null, to_place, from_place, error));
+    return engine_memory_copy(inner(g), to, to_place, from, from_place, size, error);
+}
+
 sinter_status sinter_engine_print(const sinter_engine *handle, sinter_print format, sinter_write_fn write, void *user,
                                   sinter_error *error)
 {

@@ -22,8 +22,12 @@ sinter_status sinter_context_create(sinter_engine *engine_handle, const sinter_c
     sinter_context_options o = SINTER_CONTEXT_OPTIONS;
     TRY(api_options(&e, &o, sizeof o, options));
     context *c = NULL;
-    const sinter_status s =
-        context_create((engine *)(void *)engine_handle, o.profile, o.timing != 0, o.lazy != 0, o.stream, &c, error);
+    const context_options inside = { .profile = o.profile,
+                                     .has_clock = o.timing != 0,
+                                     .has_phases = o.phases != 0,
+                                     .is_lazy = o.lazy != 0,
+                                     .native_stream = o.stream };
+    const sinter_status s = context_create((engine *)(void *)engine_handle, &inside, &c, error);
     *out = (sinter_context *)(void *)c;
     return s;
 }
@@ -212,6 +216,15 @@ sinter_status sinter_context_step(const sinter_context *handle, uint32_t index, 
         out->total_ns = c->clock[index].total_ns;
         out->min_ns = c->clock[index].min_ns;
     }
+    return SINTER_OK;
+}
+
+sinter_status sinter_context_run_time(const sinter_context *handle, sinter_run_time *out)
+{
+    const context *c = inner(handle);
+    if (!c || !out || !c->has_times) return SINTER_INVALID_ARG;
+    *out =
+        (sinter_run_time){ .copy_in_ns = c->phase_ns[0], .compute_ns = c->phase_ns[1], .copy_out_ns = c->phase_ns[2] };
     return SINTER_OK;
 }
 

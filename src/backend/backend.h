@@ -13,6 +13,7 @@ typedef struct program program;
 
 /* An order of work on a device. Work on it is asynchronous: what a call was given lives until stream_wait. */
 typedef struct stream stream;
+enum { STREAM_MARKS = 4 };
 
 typedef struct device_options {
     uint32_t    threads;                /* 0: as many as there are CPUs */
@@ -95,6 +96,10 @@ typedef struct backend {
     void          (*stream_destroy)(env *e, device *d, stream *s);
     /* Waits for all work on the stream; what a kernel found wrong in the data is put into `fault` and forgotten. */
     sinter_status (*stream_wait)(env *e, device *d, stream *s, data_fault *fault);
+    /* Marks where the work on the stream is when it gets there, and the time between two marks that were reached. NULL:
+     * the host's clock serves. */
+    sinter_status (*stream_mark)(env *e, device *d, stream *s, uint32_t mark);
+    sinter_status (*stream_elapsed)(env *e, device *d, stream *s, uint32_t from, uint32_t to, double *ns);
     /* Has all work on the stream ended? NULL: cannot be told without waiting. */
     bool          (*stream_is_done)(device *d, stream *s);
     sinter_status (*copy)(env *e, device *d, stream *s, copy_kind kind, void *to, const void *from, size_t size);

@@ -111,7 +111,7 @@ static double distance(const view *got, const view *want)
 static sinter_status run(budget *b, engine *g, double *worst)
 {
     context *c = NULL;
-    TRY(context_create(g, 0, false, true, NULL, &c, b->e->error));
+    TRY(context_create(g, &(context_options){ .is_lazy = true }, &c, b->e->error));
     sinter_status s = set_inputs(b, c);
     if (s == SINTER_OK) s = context_begin(c, false);
     if (s == SINTER_OK) s = context_end(c);

@@ -40,6 +40,8 @@ void cuda_stream_destroy(env *e, device *d, stream *s)
 {
     if (!s) return;
     const bool is_current = cuda_device_enter_any(d);
+    for (uint32_t i = 0; i < STREAM_MARKS; i++)
+        if (s->mark[i]) (void)d->driver.cuEventDestroy(s->mark[i]);
     if (s->seen) (void)d->driver.cuMemFreeHost(s->seen);
     if (s->fault) (void)d->driver.cuMemFree(s->fault);
     if (s->is_own) (void)d->driver.cuStreamDestroy(s->handle);
@@ -74,6 +76,31 @@ sinter_status cuda_stream_wait(env *e, device *d, stream *s, data_fault *fault)
     const sinter_status status = wait(e, d, s, fault);
     cuda_device_leave(d);
     return status;
+}
+
+static sinter_status mark_here(env *e, device *d, stream *s, CUevent *mark)
+{
+    if (!*mark) DEVICE_TRY(e, d, cuEventCreate(mark, CU_EVENT_DEFAULT), "making an event");
+    DEVICE_TRY(e, d, cuEventRecord(*mark, s->handle), "recording an event");
+    return SINTER_OK;
+}
+
+sinter_status cuda_stream_mark(env *e, device *d, stream *s, uint32_t mark)
+{
+    TRY(cuda_device_enter(e, d));
+    const sinter_status status = mark_here(e, d, s, &s->mark[mark]);
+    cuda_device_leave(d);
+    return status;
+}
+
+sinter_status cuda_stream_elapsed(env *e, device *d, stream *s, uint32_t from, uint32_t to, double *ns)
+{
+    float ms = 0;
+    TRY(cuda_device_enter(e, d));
+    const CUresult r = d->driver.cuEventElapsedTime(&ms, s->mark[from], s->mark[to]);
+    cuda_device_leave(d);
+    *ns = 1e6 * (double)ms;
+    return r == CUDA_SUCCESS ? SINTER_OK : cuda_device_fail(e, d, r, "reading the device's clock");
 }
 
 /* A failure is told by the wait, which then returns at once. */

@@ -12,11 +12,14 @@ struct stream {
     bool        may_have_fault;         /* a program that can find faults was launched since the last wait */
     CUdeviceptr fault;                  /* struct device_fault */
     struct device_fault *seen;          /* pinned: its copy */
+    CUevent     mark[STREAM_MARKS];     /* NULL until first used */
 };
 
 sinter_status cuda_stream_create(env *e, device *d, void *native, stream **out);
 void          cuda_stream_destroy(env *e, device *d, stream *s);
 sinter_status cuda_stream_wait(env *e, device *d, stream *s, data_fault *fault);
+sinter_status cuda_stream_mark(env *e, device *d, stream *s, uint32_t mark);
+sinter_status cuda_stream_elapsed(env *e, device *d, stream *s, uint32_t from, uint32_t to, double *ns);
 bool          cuda_stream_is_done(device *d, stream *s);
 sinter_status cuda_stream_copy(env *e, device *d, stream *s, copy_kind kind, void *to, const void *from, size_t size);
 

@@ -117,4 +117,10 @@ sinter_status engine_writer_code(engine_writer *w, const uint8_t key[32], const 
 /* The whole file, allocated with the env's allocator. */
 sinter_status engine_writer_finish(engine_writer *w, const uint8_t digest[24], uint8_t **out, size_t *size);
 
+/* ---- memory.c: from any thread ---- */
+sinter_status engine_memory_alloc(engine *g, sinter_place place, size_t size, void **out, sinter_error *error);
+void          engine_memory_free(engine *g, sinter_place place, void *data, size_t size);
+sinter_status engine_memory_copy(engine *g, void *to, sinter_place to_place, const void *from, sinter_place from_place,
+                                 size_t size, sinter_error *error);
+
 #endif

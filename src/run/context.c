@@ -131,18 +131,21 @@ static sinter_status prepare(context *c)
     return SINTER_OK;
 }
 
-static sinter_status build(context *c, bool timing, bool lazy, void *native_stream)
+static sinter_status build(context *c, const context_options *o)
 {
-    TRY(make_arrays(c, timing));
-    if (c->g->backend->stream_create) TRY(c->g->backend->stream_create(&c->e, c->g->device, native_stream, &c->stream));
+    TRY(make_arrays(c, o->has_clock));
+    if (c->g->backend->stream_create)
+        TRY(c->g->backend->stream_create(&c->e, c->g->device, o->native_stream, &c->stream));
     for (uint32_t i = 1; i < c->p->region_count; i++) TRY(make_items(c, i));
     TRY(make_memory(c));
-    return lazy ? SINTER_OK : NOTE(&c->e, prepare(c), "preparing a context");
+    c->has_phases = o->has_phases;
+    for (uint32_t i = 0; i < STREAM_MARKS; i++) TRY(context_mark(c, i));
+    return o->is_lazy ? SINTER_OK : NOTE(&c->e, prepare(c), "preparing a context");
 }
 
-sinter_status context_create(engine *g, uint32_t profile, bool timing, bool lazy, void *native_stream, context **out,
-                             sinter_error *error)
+sinter_status context_create(engine *g, const context_options *options, context **out, sinter_error *error)
 {
+    const uint32_t profile = options->profile;
     env e = g->e;
     e.error = error ? error : &e.error_own;
     *out = NULL;
@@ -160,7 +163,7 @@ sinter_status context_create(engine *g, uint32_t profile, bool timing, bool lazy
     arena_init(&c->a, &c->e);
     arena_init(&c->scratch, &c->e);
     c->scratch.is_kept = true;
-    const sinter_status s = build(c, timing, lazy, native_stream);
+    const sinter_status s = build(c, options);
     c->e.error = &c->e.error_own;
     if (s == SINTER_OK) {
         *out = c;

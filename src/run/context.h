@@ -86,6 +86,9 @@ typedef struct context {
     uint64_t      tick;
     void        **address;          /* by value, of the shape in use */
     step_clock   *clock;            /* by step; NULL: not measured */
+    bool          has_phases, has_times;    /* phases are timed; there are times of a run */
+    uint64_t      mark[STREAM_MARKS];       /* before the copies in, the steps, the copies out; at the end */
+    uint64_t      phase_ns[STREAM_MARKS - 1];
     data_fault    fault;
 } context;
 
@@ -107,13 +110,20 @@ static inline const engine_code *context_code(const context *c, uint32_t s)
 }
 static inline const uint32_t *context_args(const context *c, uint32_t at) { return c->g->arg + at; }
 
-/* native_stream: of the caller, or NULL. lazy: nothing is made ready for a first run. */
-sinter_status context_create(engine *g, uint32_t profile, bool timing, bool lazy, void *native_stream, context **out,
-                             sinter_error *error);
+typedef struct context_options {
+    uint32_t profile;
+    bool     has_clock;             /* of steps */
+    bool     has_phases;
+    bool     is_lazy;               /* nothing is made ready for a first run */
+    void    *native_stream;         /* of the caller, or NULL */
+} context_options;
+sinter_status context_create(engine *g, const context_options *options, context **out, sinter_error *error);
 void          context_destroy(context *c);
 /* Begins a run (must_not_stop: or refuses to, where the host would have to wait in the middle), and ends it. */
 sinter_status context_begin(context *c, bool must_not_stop);
 sinter_status context_end(context *c);
+/* Notes when the stream gets here, where phases are timed. */
+sinter_status context_mark(context *c, uint32_t mark);
 /* Has the backend make the main region's programs ready to be launched in the shape in use. */
 sinter_status context_make_ready(context *c);
 /* Runs on zeros and forgets it, where the host takes no part: what happens on a first run has happened. */

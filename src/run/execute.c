@@ -209,9 +209,35 @@ static sinter_status begin(context *c)
     c->fault = (data_fault){ 0 };
     TRY(context_set_shape(c));
     TRY(check_promises(c));
+    TRY(context_mark(c, 0));
     TRY(context_feed(c));
+    TRY(context_mark(c, 1));
     TRY(context_run_region(c, 1));
-    return collect(c);
+    TRY(context_mark(c, 2));
+    TRY(collect(c));
+    return context_mark(c, 3);
+}
+
+sinter_status context_mark(context *c, uint32_t mark)
+{
+    const backend *b = c->g->backend;
+    if (!c->has_phases) return SINTER_OK;
+    c->mark[mark] = os_time_ns();
+    if (!b->stream_mark) return SINTER_OK;
+    c->is_busy = true;
+    return b->stream_mark(&c->e, c->g->device, c->stream, mark);
+}
+
+static sinter_status read_marks(context *c)
+{
+    const backend *b = c->g->backend;
+    for (uint32_t i = 0; i + 1 < STREAM_MARKS; i++) {
+        double ns = (double)(c->mark[i + 1] - c->mark[i]);
+        if (b->stream_elapsed) TRY(b->stream_elapsed(&c->e, c->g->device, c->stream, i, i + 1, &ns));
+        c->phase_ns[i] = ns > 0 ? (uint64_t)ns : 0;
+    }
+    c->has_times = true;
+    return SINTER_OK;
 }
 
 /* Nothing of a failed run may go on in memory that is the caller's again. */
@@ -261,6 +287,7 @@ sinter_status context_end(context *c)
     c->is_running = false;
     TRY(context_settle(c));
     context_deliver(c);
+    if (c->has_phases) TRY(read_marks(c));
     if (!c->fault.is_set) return SINTER_OK;
     return FAIL(&c->e, INVALID_MODEL, "step '%s' met index %lld at position %lld of its indices, the limit is %lld",
                 engine_text(c->g, context_step(c, c->fault.step)->name), (long long)c->fault.value,

@@ -154,11 +154,69 @@ static void the_first_run_is_like_the_others(void)
     first_and_later(true);
 }
 
+/* All that a run reads and writes is the device's, from the library's own hands. */
+static void memory_of_the_device(void)
+{
+    sinter_buffer file = { 0 };
+    sinter_error error = { 0 };
+    sinter_engine *g = NULL;
+    sinter_context *c = NULL;
+    void *in = NULL, *out = NULL, *pinned = NULL, *none = NULL;
+    cuda_fake()->reset();
+    const sinter_build_options wanted = {
+        .struct_size = sizeof wanted, .tune = SINTER_TUNE_OFF, .device = SINTER_DEVICE_CUDA, .kernel_cache = ""
+    };
+    char digits[4096];
+    (void)snprintf(digits, sizeof digits, "%s/examples/digits/digits.onnx", PLACE_SOURCE_DIR);
+    CHECK_EQ(sinter_build_file(digits, &wanted, &file, &error), SINTER_OK);
+    const sinter_engine_options o = { .struct_size = sizeof o, .trust_code = 1, .kernel_cache = "" };
+    if (!CHECK_EQ(sinter_engine_load_memory(file.data, file.size, &o, &g, &error), SINTER_OK)) return;
+    CHECK_STR(sinter_engine_device(g), "cuda");
+    enum { IN = 28 * 28 * 4, OUT = 10 * 4 };
+    CHECK_EQ(sinter_engine_alloc(g, SINTER_PLACE_DEVICE, IN, &in, &error), SINTER_OK);
+    CHECK_EQ(sinter_engine_alloc(g, SINTER_PLACE_DEVICE, OUT, &out, &error), SINTER_OK);
+    CHECK_EQ(sinter_engine_alloc(g, SINTER_PLACE_HOST, IN, &pinned, &error), SINTER_OK);
+    memset(pinned, 5, IN);
+    CHECK_EQ(sinter_engine_copy(g, in, SINTER_PLACE_DEVICE, pinned, SINTER_PLACE_HOST, IN, &error), SINTER_OK);
+    CHECK_EQ(sinter_engine_copy(g, out, SINTER_PLACE_DEVICE, in, SINTER_PLACE_DEVICE, OUT, &error), SINTER_OK);
+    memset(pinned, 0, IN);
+    CHECK_EQ(sinter_engine_copy(g, pinned, SINTER_PLACE_HOST, out, SINTER_PLACE_DEVICE, OUT, &error), SINTER_OK);
+    CHECK_EQ(((uint8_t *)pinned)[OUT - 1], 5);
+    CHECK_EQ(((uint8_t *)pinned)[OUT], 0);
+    CHECK_EQ(sinter_engine_copy(g, NULL, SINTER_PLACE_DEVICE, pinned, SINTER_PLACE_HOST, 1, &error),
+             SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_engine_alloc(g, (sinter_place)7, 1, &none, &error), SINTER_INVALID_ARG);
+
+    const sinter_context_options phases = { .struct_size = sizeof phases, .phases = 1 };
+    sinter_run_time t;
+    const sinter_tensor image = {
+        .dtype = SINTER_DTYPE_F32, .rank = 4, .dim = { 1, 1, 28, 28 }, .data = in, .place = SINTER_PLACE_DEVICE
+    };
+    CHECK_EQ(sinter_context_create(g, &phases, &c, &error), SINTER_OK);
+    CHECK_EQ(sinter_context_run_time(c, &t), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_context_set_input(c, "image", &image, &error), SINTER_OK);
+    sinter_io io;
+    CHECK_EQ(sinter_engine_io(g, 1, 0, &io), SINTER_OK);
+    CHECK_EQ(sinter_context_set_output(c, io.name, out, OUT, SINTER_PLACE_DEVICE, &error), SINTER_OK);
+    CHECK_EQ(sinter_context_run(c, &error), SINTER_OK);
+    const long copies = cuda_fake()->calls("cuMemcpyHtoDAsync") + cuda_fake()->calls("cuMemcpyDtoHAsync");
+    CHECK_EQ(sinter_context_run(c, &error), SINTER_OK);
+    CHECK_EQ(cuda_fake()->calls("cuMemcpyHtoDAsync") + cuda_fake()->calls("cuMemcpyDtoHAsync"), copies);
+    CHECK_EQ(sinter_context_run_time(c, &t), SINTER_OK);
+    CHECK(t.compute_ns > 0);
+    CHECK_EQ(t.copy_in_ns, 0);
+    CHECK_EQ(t.copy_out_ns, 0);
+    sinter_context_destroy(c);
+    sinter_engine_free(g, SINTER_PLACE_DEVICE, in, IN);
+    sinter_engine_free(g, SINTER_PLACE_HOST, pinned, IN);
+    sinter_engine_free(g, SINTER_PLACE_DEVICE, out, OUT);
+    sinter_engine_release(g);
+    sinter_buffer_free(&file);
+    CHECK(all_given_back());
+}
+
 static const test tests[] = {
-    T(engines_run),
-    T(the_first_run_is_like_the_others),
-    T(every_call_may_fail),
-    { 0 },
+    T(engines_run), T(the_first_run_is_like_the_others), T(memory_of_the_device), T(every_call_may_fail), { 0 },
 };
 
 TEST_MAIN(tests)
