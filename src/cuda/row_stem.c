@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_stem.c - convolutions of a few input channels on tensor cores: the row of stem.cu.
+ *
+ * The first layers of networks of images: too few channels for the rows that take them sixteen at a time. A block reads
+ * what its pixels see once, in the order in which it lies and through the prologue (a cast, a normalisation), so that
+ * no kernel has to prepare the image. Everything but the sizes of the image is a constant of the compilation. */
+#include "cuda/device/stem_args.h"
+#include "cuda/emit.h"
+#include "cuda/kernels.h"
+
+#include <string.h>
+
+enum { CHANNELS_MOST = 8, STEPS_MOST = 28, STEPS_CHUNK = 16, THREADS_MOST = 256, LOOPS_MOST = 16 };
+
+typedef struct stem_tactic {
+    uint8_t tw;             /* pixels of a row of the tile; the rest are rows */
+    uint8_t mt, nt, wm, wn; /* fragments of a warp, warps */
+    uint8_t blocks;         /* that registers must allow on a multiprocessor */
+    uint8_t loops, trigger, zero[TACTIC_SIZE - 8];
+} stem_tactic;
+_Static_assert(sizeof(stem_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+/* ---- the problem ---- */
+
+typedef struct stem_shape {
+    uint8_t type, rank;
+    bool is_planes, is_disjoint, by_rows;
+    uint32_t vec; /* elements of a line that are read at once */
+    int64_t c, cp, kh, kw, sh, sw, dh, pad_y, pad_x, cols;
+    int64_t kr, steps; /* rows of the filter of a chunk, its steps of 16 */
+    int64_t lead;      /* elements of a line before the first that is used */
+} stem_shape;
+
+typedef struct stem_patch {
+    int64_t rows, groups, pitch, pix, bytes;
+} stem_patch;
+
+static int64_t quotient_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static bool is_static(dim_range d)
+{
+    return problem_dim_is_static(d) && d.max > 0;
+}
+
+/* The axis along which elements are adjacent; UINT32_MAX: none. */
+static uint32_t inner_axis(const problem_operand *o)
+{
+    if (o->is_gapped) return UINT32_MAX;
+    uint32_t i = o->rank;
+    while (i > 1 && o->dim[o->order[i - 1]].max == 1) i--;
+    return o->order[i - 1];
+}
+
+static uint32_t power_of(int64_t n, uint32_t most)
+{
+    while (most > 1 && n % most) most /= 2;
+    return most;
+}
+
+/* What a prologue makes of input 0, which must be its whole space. */
+static const char *type_of(const problem *p, sinter_dtype *type)
+{
+    const problem_operand *x = &p->in[0];
+    *type = x->dtype;
+    for (uint32_t i = 0; p->prologue && i < p->prologue->count; i++) {
+        const expr_instr *n = &p->prologue->at[i];
+        if (n->op == EXPR_STORE) *type = (sinter_dtype)n->dtype;
+        if (n->op != EXPR_LOAD) continue;
+        const problem_operand *o = &p->in[n->operand];
+        REJECT_UNLESS(o->rank <= x->rank, "an operand of the prologue has more axes than the image");
+        for (uint32_t k = 0; k < o->rank; k++) {
+            const dim_range d = o->dim[k], full = x->dim[x->rank - o->rank + k];
+            REJECT_UNLESS(d.max == 1 || (d.min == full.min && d.max == full.max && d.divisor == full.divisor),
+                          "an operand of the prologue is larger than the image");
+        }
+    }
+    return NULL;
+}
+
+/* How the image is read. */
+static void lines_of(const problem *p, stem_shape *s)
+{
+    const problem_operand *x = &p->in[0];
+    const uint32_t last = x->rank - 1u, inner = inner_axis(x);
+    const dim_range d = x->dim[last];
+    const int64_t width = problem_dim_is_static(d) ? d.max : d.divisor;
+    /* A row of pixels of all channels is one line where nothing lies between them. */
+    s->is_planes = p->prologue || inner != 1 || s->c != s->cp || x->is_strided || x->order[last - 1] != last;
+    if (!s->is_planes) s->vec = power_of(width * s->c, 8);
+    else s->vec = inner == last ? power_of(width, cuda_operand_vector(x, 4)) : 1;
+    const int64_t from = s->pad_x * (s->is_planes ? 1 : s->c);
+    s->lead = quotient_up(from, s->vec) * s->vec - from;
+}
+
+static const char *stem_shape_of(const problem *p, stem_shape *s)
+{
+    *s = (stem_shape){ 0 };
+    REJECT_UNLESS(p->op == OP_conv, "not a convolution");
+    const attrs_conv *a = p->attrs;
+    const problem_operand *x = &p->in[0], *w = &p->in[1];
+    REJECT_UNLESS(x->rank == 3 || x->rank == 4, "has no or more than two spatial axes");
+    REJECT_UNLESS(w->is_const && w->rank == x->rank, "the filter is no constant");
+    for (uint32_t i = 0; i < w->rank; i++) REJECT_UNLESS(is_static(w->dim[i]), "the filter's size is not fixed");
+    REJECT_UNLESS(a->groups == 1 && is_static(x->dim[1]) && x->dim[1].max == w->dim[1].max, "has groups");
+    REJECT_UNLESS(x->dim[1].max <= CHANNELS_MOST, "more than 8 input channels");
+    sinter_dtype type;
+    const char *why = type_of(p, &type);
+    if (why) return why;
+    REJECT_UNLESS(type == w->dtype, "the factors differ in type");
+    REJECT_UNLESS(type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16, "not in f16 or bf16");
+    const uint32_t spatial = x->rank - 2u;
+    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
+                  "an attribute list has another length");
+    const bool is_plane = spatial == 2;
+    s->type = type == SINTER_DTYPE_F16 ? STEM_F16 : STEM_BF16;
+    s->rank = x->rank;
+    s->c = x->dim[1].max;
+    s->cols = w->dim[0].max;
+    s->kh = is_plane ? w->dim[2].max : 1;
+    s->kw = w->dim[x->rank - 1].max;
+    s->sh = is_plane ? a->stride.at[0] : 1;
+    s->sw = a->stride.at[spatial - 1];
+    s->dh = is_plane ? a->dilation.at[0] : 1;
+    s->pad_y = is_plane ? a->pad.at[0] : 0;
+    s->pad_x = a->pad.at[spatial - 1];
+    REJECT_UNLESS(s->kw == 1 || a->dilation.at[spatial - 1] == 1, "dilated along rows");
+    REJECT_UNLESS(s->sh >= 1 && s->sw >= 1 && s->sh <= 64 && s->sw <= 64 && s->dh >= 1 && s->dh <= 64 &&
+                      s->pad_y >= 0 && s->pad_x >= 0 && s->pad_y <= 4096 && s->pad_x <= 4096,
+                  "a stride, dilation or pad out of range");
+    s->cp = s->sw * s->c % 2 ? s->c + 1 : s->c;
+    REJECT_UNLESS(s->kw * s->cp <= 512 && s->kh <= 64, "a row of the filter has more than 512 terms");
+    const int64_t pairs = (s->kw * s->cp + 1) / 2;
+    s->kr = s->kh;
+    if (quotient_up(s->kr * pairs, 8) > STEPS_MOST)
+        while (s->kr > 1 && (s->kh % s->kr || quotient_up(s->kr * pairs, 8) > STEPS_CHUNK)) s->kr--;
+    s->steps = quotient_up(s->kr * pairs, 8);
+    REJECT_UNLESS(s->steps <= 32, "a row of the filter has more than 512 terms");
+    s->is_disjoint = s->sw >= s->kw;
+    s->by_rows = s->kr != s->kh || s->sh >= s->kh;
+    lines_of(p, s);
+    return NULL;
+}
+
+static int64_t columns_of(const stem_tactic *t)
+{
+    return 8 * (int64_t)t->nt * t->wn;
+}
+
+static int64_t rows_of(const stem_tactic *t)
+{
+    return 16 * (int64_t)t->mt * t->wm / t->tw;
+}
+
+static int64_t weight_bytes(const stem_shape *s, const stem_tactic *t)
+{
+    return s->steps * columns_of(t) * 32;
+}
+
+static stem_patch patch_of(const stem_shape *s, const stem_tactic *t)
+{
+    stem_patch x;
+    const int64_t per = s->is_planes ? 1 : s->c, run = s->vec * (s->is_planes ? s->cp : 1);
+    x.rows = s->by_rows ? rows_of(t) * s->kr : (rows_of(t) - 1) * s->sh + (s->kh - 1) * s->dh + 1;
+    x.groups = quotient_up(s->lead + ((t->tw - 1) * s->sw + s->kw) * per, s->vec);
+    x.pix = s->sw * s->cp;
+    /* Windows of their own: 8 pixels at 4 banks each fall on all. */
+    if (s->is_disjoint) x.pix = quotient_up(s->kw * s->cp + 1, 8) * 8;
+    if (s->is_disjoint && x.pix % 16 == 0) x.pix += 8;
+    /* One element more may be read (and masked), one less be a half of a pair. */
+    x.pitch = quotient_up((s->is_disjoint ? t->tw * x.pix : x.groups * run) + 2, 8) * 8;
+    x.bytes = x.rows * x.pitch * 2;
+    return x;
+}
+
+static int64_t shared_of(const stem_shape *s, const stem_tactic *t)
+{
+    return weight_bytes(s, t) * (s->kr < s->kh ? 2 : 1) + patch_of(s, t).bytes;
+}
+
+static void space_of(const problem *p, emit_space *s)
+{
+    emit_space_of(p, s);
+    s->width = 8;
+}
+
+static emit_space prologue_of(const problem *p, const stem_shape *s)
+{
+    emit_space e = { .p = p,
+                     .program = p->prologue,
+                     .prefix = "pro",
+                     .rank = p->in[0].rank,
+                     .inner = (uint8_t)(p->in[0].rank - 1),
+                     .width = s->vec,
+                     .acc = SINTER_DTYPE_F32 };
+    memcpy(e.dim, p->in[0].dim, sizeof e.dim);
+    return e;
+}
+
+static void stem_tactics(const problem *p, const kernel_target *t, tactic_sink *out);
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    stem_shape s;
+    const char *why = stem_shape_of(p, &s);
+    if (why) return why;
+    REJECT_UNLESS(t->isa >= 80 || (t->isa >= 75 && s.type == STEM_F16),
+                  "the chip's tensor cores do not take this type");
+    emit_space e;
+    space_of(p, &e);
+    REJECT_UNLESS(e.rank == p->out[0].rank && e.inner == 1, "columns of the result are not adjacent");
+    why = emit_reject(&e);
+    if (why) return why;
+    if (p->prologue) {
+        const emit_space before = prologue_of(p, &s);
+        why = emit_reject(&before);
+        if (why) return why;
+    }
+    tactic_sink sink = { .count = 0 };
+    stem_tactics(p, t, &sink);
+    REJECT_UNLESS(sink.count, "the filter and what a few pixels see do not fit shared memory");
+    return NULL;
+}
+
+/* ---- the estimate ---- */
+
+static double divided_up(double a, double b)
+{
+    const int64_t whole = (int64_t)(a / b);
+    return (double)whole < a / b ? (double)whole + 1 : (double)whole;
+}
+
+static double tiles_of(const problem *p, const stem_tactic *t)
+{
+    const problem_operand *y = &p->out[0];
+    const double h = y->rank == 4 ? (double)y->dim[2].opt : 1;
+    return (double)y->dim[0].opt * divided_up((double)y->dim[y->rank - 1].opt, t->tw) *
+           divided_up(h, (double)rows_of(t));
+}
+
+/* A block's work in clocks of a multiprocessor, by what bounds it; then whole rounds of blocks, or bytes. */
+static double estimate(const problem *p, const stem_shape *s, const stem_tactic *t, const kernel_target *target)
+{
+    const double units = target->units ? target->units : 80, lanes = target->isa <= 80 ? 64 : 128;
+    double ghz = target->flops > 0 ? target->flops / (units * 2 * lanes) * 1e-9 : 1.6;
+    if (ghz < 0.8 || ghz > 3.5) ghz = 1.6;
+    /* Products of a clock, through mma.sync. */
+    const double rate = target->isa == 80 ? 1024 : target->isa == 90 || target->isa == 100 ? 1250 : 512;
+    const stem_patch patch = patch_of(s, t);
+    const double bm = (double)rows_of(t) * t->tw, bn = (double)columns_of(t), warps = t->wm * t->wn;
+    const double chunks = (double)(s->kh / s->kr), steps = (double)s->steps * chunks;
+    const double math = steps * 16 * bm * bn / rate;
+    const double words = (double)s->sw * (double)s->cp / 2;
+    const double ways = s->is_disjoint || (int64_t)words % 8 ? 1 : 2;
+    const double local = steps * (bm / 16 * t->wn * 4 * ways + bn / 16 * t->wm * 4);
+    /* Instructions of all warps over four schedulers. */
+    const double lines = s->is_planes ? (double)s->c : 1, run = (double)(s->vec * s->c);
+    const double unit = 18 + lines * (p->prologue ? 6 : 3) + run * (p->prologue ? 2.5 : 1.5);
+    const double vec = t->nt % 4 ? 4 : 8;
+    const double issue =
+        ((double)(patch.rows * patch.groups) * chunks * unit / 32 +
+         steps * warps * (t->mt * 4 + t->nt / 2.0 + t->mt * t->nt + 6) + bm * bn / vec / 32 * (25 + 5 * vec)) /
+        4;
+    double tile = math > local ? math : local;
+    if (issue > tile) tile = issue;
+    tile = tile * 1.15 + (math + local + issue - tile) * 0.15;
+    const double weights = (double)weight_bytes(s, t) / 40 * (chunks > 1 ? chunks * t->loops : 1);
+    const double size = (double)shared_of(s, t) + 1024;
+    double resident = (double)(int64_t)((double)(target->shared ? target->shared : 49152) / size);
+    const double fit = 2048 / (warps * 32) < t->blocks ? 2048 / (warps * 32) : t->blocks;
+    if (resident > fit) resident = fit;
+    if (resident < 1) resident = 1;
+    const double blocks = divided_up(tiles_of(p, t), t->loops) * divided_up((double)s->cols, bn);
+    const double each = divided_up(blocks, units), together = each < resident ? each : resident;
+    const double rounds = divided_up(each, resident);
+    /* Nothing hides a wait but other blocks: what one waits for its patch, in turns, and its own work when alone. */
+    const double alone = (t->loops * (tile * 2 + 500) + weights) / ghz + 900;
+    const double busy = (each * (t->loops * tile + weights)) / ghz;
+    double total = rounds * alone * (together > 2 ? 0.75 : 1);
+    if (busy > total) total = busy;
+    double bytes = 0;
+    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
+    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    const double memory = bytes / (target->bandwidth > 0 ? target->bandwidth * 1e-9 : 1000);
+    if (memory > total) total = memory;
+    return 1500 + total;
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    stem_shape s;
+    stem_tactic x;
+    memcpy(&x, t, sizeof x);
+    return stem_shape_of(p, &s) ? 1e12 : estimate(p, &s, &x, target);
+}
+
+/* ---- tactics ---- */
+
+static bool is_tile(const stem_tactic *t)
+{
+    const uint32_t threads = 32u * t->wm * t->wn, sums = (uint32_t)t->mt * t->nt;
+    if (!t->mt || t->mt > 4 || (t->mt & (t->mt - 1)) || !t->nt || t->nt > 8 || t->nt % 2) return false;
+    if (!t->wm || t->wm > 8 || (t->wm & (t->wm - 1)) || !t->wn || t->wn > 4) return false;
+    if (threads < 64 || threads > THREADS_MOST || sums > 16 * (threads > 128 ? 1u : 2u)) return false;
+    if (t->tw != 8 && t->tw != 16 && t->tw != 32 && t->tw != 64) return false;
+    return t->tw <= 16 * t->mt * t->wm && 16 * t->mt * t->wm % t->tw == 0;
+}
+
+/* As many as what sums, fragments, addresses and a patch that is under way take of the registers leaves room for. */
+static uint8_t blocks_of(const stem_tactic *t)
+{
+    const uint32_t threads = 32u * t->wm * t->wn,
+                   wants = t->mt * t->nt * 4u + t->mt * t->mt * 3u + t->nt * 2u + (t->loops > 1 ? 60 : 36);
+    uint32_t n = 65536 / (threads * (wants < 80 ? 80 : (wants + 7) / 8 * 8));
+    if (n > 8) n = 8;
+    return (uint8_t)(n ? n : 1);
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    static const uint8_t zero[TACTIC_SIZE];
+    stem_shape s;
+    stem_tactic x;
+    memcpy(&x, t, sizeof x);
+    return !stem_shape_of(p, &s) && is_tile(&x) && x.blocks == blocks_of(&x) && x.loops && x.loops <= LOOPS_MOST &&
+           x.trigger >= 1 && x.trigger <= 3 && memcmp(x.zero, zero, sizeof x.zero) == 0 && shared_of(&s, &x) <= 232448;
+}
+
+/* The best of each number of warps and columns, then others by their estimate. */
+static void stem_tactics(const problem *p, const kernel_target *target, tactic_sink *out)
+{
+    enum { BEST = 12 };
+    stem_shape s;
+    if (stem_shape_of(p, &s)) return;
+    struct {
+        double cost;
+        stem_tactic t;
+    } best[BEST + 1];
+    uint32_t count = 0;
+    const problem_operand *y = &p->out[0];
+    const int64_t w = y->dim[y->rank - 1].opt, h = y->rank == 4 ? y->dim[2].opt : 1, limit = target->shared;
+    static const uint8_t widths[] = { 8, 16, 32, 64 }, powers[] = { 1, 2, 4, 8 };
+    stem_tactic x = { .trigger = 2 };
+    for (x.nt = 2; x.nt <= 8; x.nt = (uint8_t)(x.nt + 2))
+        for (x.wn = 1; x.wn <= 4; x.wn++) {
+            const int64_t bn = columns_of(&x);
+            if (bn > quotient_up(s.cols, 16) * 16 && bn > 16) continue;
+            if (bn < 32 && s.cols > bn) continue;
+            for (uint32_t k = 0; k < 4 * 3 * 4 * 4; k++) {
+                x.tw = widths[k % 4];
+                x.mt = powers[k / 4 % 3];
+                x.wm = powers[k / 12 % 4];
+                x.loops = powers[k / 48];
+                if (!is_tile(&x) || shared_of(&s, &x) > limit) continue;
+                if ((x.tw > 8 && x.tw >= 2 * w) || (rows_of(&x) > 1 && rows_of(&x) >= 2 * h)) continue;
+                x.blocks = blocks_of(&x);
+                const double cost = estimate(p, &s, &x, target);
+                /* One of a kind: loops and widths of a tile differ little. */
+                uint32_t at = count;
+                for (uint32_t i = 0; i < count; i++)
+                    if (best[i].t.nt == x.nt && best[i].t.wn == x.wn && best[i].t.wm == x.wm && best[i].t.mt == x.mt &&
+                        (best[i].t.loops > 1) == (x.loops > 1))
+                        at = i;
+                if (at < count && best[at].cost <= cost) continue;
+                if (at == count) at = count < BEST ? count++ : BEST;
+                while (at > 0 && best[at - 1].cost > cost) {
+                    best[at] = best[at - 1];
+                    at--;
+                }
+                best[at].cost = cost;
+                best[at].t = x;
+            }
+        }
+    for (uint32_t i = 0; i < count; i++) memcpy(&out->at[out->count++], &best[i].t, sizeof(tactic));
+    for (uint32_t i = 0; i < 2 && i < count && target->isa >= 90; i++) {
+        stem_tactic t = best[i].t;
+        t.trigger = 3;
+        memcpy(&out->at[out->count++], &t, sizeof t);
+    }
+}
+
+static void print(const tactic *t, text *out)
+{
+    stem_tactic x;
+    memcpy(&x, t, sizeof x);
+    text_printf(out, "%ux%u pixels x %u, warps %ux%u, %u tiles, t%u", (unsigned)rows_of(&x), x.tw,
+                (unsigned)columns_of(&x), x.wm, x.wn, x.loops, x.trigger);
+}
+
+/* ---- weights ---- */
+
+static int64_t packed_blocks(const stem_shape *s, const stem_tactic *t)
+{
+    return quotient_up(s->cols, columns_of(t));
+}
+
+static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
+{
+    stem_shape s;
+    stem_tactic x;
+    memcpy(&x, t, sizeof x);
+    if (input != 1 || stem_shape_of(p, &s)) return 0;
+    return size_mul((size_t)(packed_blocks(&s, &x) * (s.kh / s.kr)), (size_t)weight_bytes(&s, &x));
+}
+
+/* What stands at (tile, column) of a block's fragments: as stem.cu hands sums to its epilogue. */
+static int64_t channel_of(const stem_tactic *t, int64_t tile, int64_t column)
+{
+    const int64_t group = t->nt % 4 ? 2 : 4, warp = tile / t->nt, at = tile % t->nt;
+    return (warp * t->nt + at / group * group) * 8 + column / 2 * (2 * group) + at % group * 2 + column % 2;
+}
+
+static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
+{
+    stem_shape s;
+    stem_tactic x;
+    memcpy(&x, t, sizeof x);
+    if (stem_shape_of(p, &s)) return;
+    memset(dst, 0, pack_size(p, t, input));
+    const int64_t pairs = (s.kw * s.cp + 1) / 2, bn = columns_of(&x), chunks = s.kh / s.kr;
+    const int64_t stride_y = src->rank == 4 ? src->stride[2] : 0, stride_x = src->stride[src->rank - 1];
+    const uint16_t *from = src->data;
+    uint16_t *to = dst;
+    for (int64_t block = 0; block < packed_blocks(&s, &x) * chunks; block++)
+        for (int64_t i = 0; i < s.steps * (bn / 16) * 32 * 8; i++, to++) {
+            /* Halves of a lane: tile of two, half of the step, element of the pair. */
+            const int64_t lane = i / 8 % 32, step = i / 256 / (bn / 16), tile = i / 256 % (bn / 16) * 2 + (i >> 2 & 1);
+            const int64_t pair = step * 8 + (i >> 1 & 1) * 4 + lane % 4, row = pair / pairs;
+            const int64_t e = pair % pairs * 2 + (i & 1), tap = e / s.cp, c = e % s.cp;
+            const int64_t n = block / chunks * bn + channel_of(&x, tile, lane / 4);
+            if (row >= s.kr || tap >= s.kw || c >= s.c || n >= s.cols) continue;
+            *to = from[n * src->stride[0] + c * src->stride[1] + (block % chunks * s.kr + row) * stride_y +
+                       tap * stride_x];
+        }
+}
+
+/* ---- code and launch ---- */
+
+static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+{
+    stem_shape s;
+    stem_tactic x;
+    memcpy(&x, t, sizeof x);
+    (void)target;
+    if (index || stem_shape_of(p, &s)) return false;
+    const stem_patch patch = patch_of(&s, &x);
+    c->source = "stem.cu";
+    c->entry = "stem";
+    const struct {
+        const char *name;
+        int64_t value;
+    } list[] = {
+        { "TYPE", s.type },
+        { "C", s.c },
+        { "CP", s.cp },
+        { "KH", s.kh },
+        { "KW", s.kw },
+        { "SH", s.sh },
+        { "SW", s.sw },
+        { "DH", s.dh },
+        { "KR", s.kr },
+        { "STEPS", s.steps },
+        { "TH", rows_of(&x) },
+        { "TW", x.tw },
+        { "MT", x.mt },
+        { "NT", x.nt },
+        { "WM", x.wm },
+        { "WN", x.wn },
+        { "PLANES", s.is_planes },
+        { "X_VEC", s.vec },
+        { "LEAD", s.lead },
+        { "ROWS", patch.rows },
+        { "GROUPS", patch.groups },
+        { "PITCH", patch.pitch },
+        { "PIX", patch.pix },
+        { "PRO", p->prologue != NULL },
+        { "MANY", x.loops > 1 || s.kr < s.kh },
+        { "RANK", s.rank },
+        { "MIN_BLOCKS", x.blocks },
+    };
+    for (uint32_t i = 0; i < COUNT_OF(list); i++) cuda_code_define(c, list[i].name, list[i].value);
+    c->may_spill = (p->epilogue && p->epilogue->count > 20) || (p->prologue && p->prologue->count > 12);
+    emit_space e;
+    space_of(p, &e);
+    emit_text(&e, c->generated);
+    if (p->prologue) {
+        const emit_space before = prologue_of(p, &s);
+        emit_text(&before, c->generated);
+    }
+    return true;
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *record)
+{
+    cuda_record *r = record;
+    (void)attrs;
+    r->count = r->args_size = r->patch_count = r->map_count = 0;
+    stem_shape s;
+    stem_tactic x;
+    memcpy(&x, t, sizeof x);
+    const char *why = stem_shape_of(p, &s);
+    if (why) return FAIL(e, INTERNAL, "cuda_stem was given a problem that it rejects: %s", why);
+    const view *from = &in[0], *to = &out[0];
+    const bool is_plane = from->rank == 4;
+    const uint32_t last = from->rank - 1;
+    const int64_t h = is_plane ? to->dim[2] : 1, w = to->dim[last], per = s.is_planes ? 1 : s.c;
+    const int64_t tiles_x = quotient_up(w, x.tw), tiles_y = quotient_up(h, rows_of(&x)),
+                  n_blocks = packed_blocks(&s, &x);
+    int64_t tiles, blocks;
+    if (!i64_mul(tiles_x, tiles_y, &tiles) || !i64_mul(tiles, to->dim[0], &tiles) || tiles > INT32_MAX / 2 ||
+        !i64_mul(quotient_up(tiles, x.loops), n_blocks, &blocks) || blocks > INT32_MAX ||
+        from->dim[last] > INT32_MAX / 64 || (is_plane && from->dim[2] > INT32_MAX / 64) || w > INT32_MAX / 1024 ||
+        h > INT32_MAX / 128)
+        return FAIL(e, UNSUPPORTED, "a convolution of more pixels than 32 bits count");
+    if (!cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, 32u * x.wm * x.wn, (uint32_t)shared_of(&s, &x)))
+        return FAIL(e, INTERNAL, "no room for the launch of a convolution");
+    stem_args *a = cuda_param_add(r, sizeof *a);
+    if (!a) return FAIL(e, INTERNAL, "no room for the parameters of a convolution");
+    *a = (stem_args){
+        .x_image = from->stride[0],
+        .x_channel = from->stride[1],
+        .x_row = is_plane ? from->stride[2] : 0,
+        .x_step = s.is_planes ? from->stride[last] : 1,
+        .in_h = is_plane ? (small)from->dim[2] : 1,
+        .in_line = (small)(from->dim[last] * per),
+        .out_h = (small)h,
+        .out_w = (small)w,
+        .cols = (small)s.cols,
+        .pad_y = (small)s.pad_y,
+        .line_from = (small)(s.pad_x * per + s.lead),
+        .tiles = (small)tiles,
+        .loops = x.loops,
+        .trigger = x.trigger,
+        .n_blocks = cuda_fast_div(n_blocks),
+        .tiles_x = cuda_fast_div(tiles_x),
+        .tiles_y = cuda_fast_div(tiles_y),
+    };
+    CUDA_PATCH(r, a, x, PATCH_IN, 0);
+    CUDA_PATCH(r, a, w, PATCH_IN, 1);
+    emit_space space;
+    space_of(p, &space);
+    TRY(emit_bind(e, &space, in, out, r));
+    if (!p->prologue) return SINTER_OK;
+    const emit_space before = prologue_of(p, &s);
+    return emit_bind(e, &before, in, out, r);
+}
+
+const cuda_kernel cuda_stem = {
+    .base = { .name = "cuda_stem",
+              .abi = 1,
+              .is_strided_out = true,
+              .reject = reject,
+              .tactics = stem_tactics,
+              .check = check,
+              .print = print,
+              .cost_ns = cost_ns,
+              .pack_size = pack_size,
+              .pack = pack,
+              .record_size = cuda_record_size,
+              .bind = bind },
+    .code = code,
+};
