@@ -55,8 +55,15 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(trust_code, FLAG, "trust-code", V_RUN | V_BENCH, "",                                                            \
       "Runs the compiled GPU kernels that an engine carries: for files of those whose programs you would run.")       \
     X(math, CHOICE, "math", V_MODEL | V_TEST, "fp32|exact", "exact: only rewrites that keep every bit.")              \
-    X(allow, TEXT, "allow", V_MODEL | V_TEST, "fp16,bf16,tf32",                                                        \
-      "Types that f32 work may be lowered to where that is faster; sums stay f32.")                                    \
+    X(allow, TEXT, "allow", V_MODEL | V_TEST, "fp16,bf16,tf32,int8",                                                  \
+      "Types that f32 work may be lowered to where that is faster; sums stay f32. int8: products with constant "      \
+      "weights.")                                                                                                     \
+    X(calib, LIST, "calib", V_MODEL, "NAME=FILE",                                                                     \
+      "Data of an input, .npy or .pb, on which --allow finds ranges of 8-bit numbers and measures what it does to "   \
+      "the outputs; else it is seeded. The n-th file of each input is of the n-th sample. May be repeated.")          \
+    X(budget, REAL, "budget", V_MODEL | V_TEST, "R",                                                                  \
+      "How far outputs may move by --allow: rms of the difference over rms of the output. Default 0.01 for fp16, "    \
+      "0.06 for bf16, 0.1 for int8, more where the model rounds to a few bits itself.")                               \
     X(rules, TEXT, "rules", V_MODEL | V_TEST, "-NAME,-NAME", "Rewrite rules not to use.")                             \
     X(rule_limit, COUNT, "rule-limit", V_MODEL | V_TEST, "N", "Stops rewriting after N firings; 0: never.")           \
     X(isa, CHOICE, "isa", V_MODEL | V_TEST, "plain|avx2|avx512",                                                      \

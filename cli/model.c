@@ -351,14 +351,14 @@ static bool limits_read(const args *a, sinter_limits *limits)
 
 static bool allow_read(const char *list, uint32_t *allow)
 {
-    static const char *const names[] = { "fp16", "bf16", "tf32" };
+    static const char *const names[] = { "fp16", "bf16", "tf32", "int8" };
     for (const char *at = list; at && *at;) {
         const size_t length = strcspn(at, ",");
         uint32_t k = 0;
         while (k < sizeof names / sizeof names[0] && (strlen(names[k]) != length || memcmp(names[k], at, length) != 0))
             k++;
         if (k == sizeof names / sizeof names[0])
-            return cli_fail("--allow %s: expected a list of fp16, bf16, tf32", list) == 0;
+            return cli_fail("--allow %s: expected a list of fp16, bf16, tf32, int8", list) == 0;
         *allow |= 1u << k;
         at += length + (at[length] == ',');
     }
@@ -405,6 +405,7 @@ bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
     b->tune = a->tune_at >= 0 ? (sinter_tune)a->tune_at : tune;
     b->math = a->math_at == 1 ? SINTER_MATH_EXACT : SINTER_MATH_FP32;
     if (!allow_read(a->allow, &b->allow)) return false;
+    b->budget = a->budget;
     b->timing_cache = a->timing_cache;
     b->cache_only = a->cache_only;
     b->rules = a->rules;
@@ -425,18 +426,37 @@ bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
 
 /* ---- engines ---- */
 
+/* The n-th file of an input is of the n-th sample. */
+static sinter_sample *samples_make(const model_inputs *in, uint32_t *count)
+{
+    sinter_sample *list = cli_alloc(in->count, sizeof *list);
+    *count = 0;
+    for (uint32_t i = 0; i < in->count; i++) {
+        uint32_t at = 0;
+        for (uint32_t k = 0; k < i; k++) at += !strcmp(in->at[k].name, in->at[i].name);
+        sinter_sample *s = &list[at];
+        if (at == *count) *s = (sinter_sample){ .value = cli_alloc(in->count, sizeof *s->value) }, (*count)++;
+        ((sinter_input_value *)(uintptr_t)s->value)[s->count++] =
+            (sinter_input_value){ .input = in->at[i].name, .value = &in->at[i].tensor };
+    }
+    return list;
+}
+
 bool model_build(const args *a, model_setup *setup, const model_inputs *given, sinter_buffer *out, double *seconds)
 {
     const char *path = a->file.at[0];
     sinter_error error = { 0 };
     model_face face;
     model_shapes shapes = { 0 };
-    model_inputs promised = { 0 };
+    model_inputs promised = { 0 }, calib = { 0 };
     sinter_input_value *value = cli_alloc(a->value.count, sizeof *value);
     bool is_good = model_face_read(path, &setup->env, &face, &error) == SINTER_OK;
     if (!is_good) (void)cli_error(&error);
-    is_good = is_good && model_shapes_make(a, &face, given, &shapes);
+    is_good = is_good && model_inputs_read(&a->calib, "--calib", &setup->env, &calib);
+    is_good = is_good && model_shapes_make(a, &face, given->count ? given : &calib, &shapes);
     is_good = is_good && model_inputs_read(&a->value, "--value", &setup->env, &promised);
+    uint32_t samples = 0;
+    sinter_sample *sample = samples_make(&calib, &samples);
     if (is_good) {
         setup->build.profile = shapes.profile;
         setup->build.profile_count = shapes.count;
@@ -444,6 +464,11 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, s
             value[i] = (sinter_input_value){ .input = promised.at[i].name, .value = &promised.at[i].tensor };
         setup->build.value = value;
         setup->build.value_count = promised.count;
+        setup->build.sample = sample;
+        setup->build.sample_count = samples;
+        if ((setup->build.allow & SINTER_ALLOW_INT8) && !samples)
+            (void)fprintf(stderr,
+                          "note: 8 bits hold what seeded inputs need, which may be far from your data: --calib\n");
         const double start = cli_seconds();
         is_good = sinter_build_file(path, &setup->build, out, &error) == SINTER_OK;
         *seconds = cli_seconds() - start;
@@ -451,8 +476,13 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, s
         if (!is_good) (void)cli_error(&error);
         setup->build.value = NULL;
         setup->build.value_count = 0;
+        setup->build.sample = NULL;
+        setup->build.sample_count = 0;
     }
+    for (uint32_t i = 0; i < samples; i++) free((void *)(uintptr_t)sample[i].value);
+    free(sample);
     free(value);
+    model_inputs_free(&calib);
     model_inputs_free(&promised);
     model_shapes_free(&shapes);
     model_face_free(&face);

@@ -27,8 +27,9 @@ typedef enum sinter_math {
     SINTER_MATH_EXACT = 1           /* exact rules only */
 } sinter_math;
 
-/* What f32 work may be lowered to where it is faster: sums stay f32, and so do ops that lose by it. */
-enum { SINTER_ALLOW_FP16 = 1, SINTER_ALLOW_BF16 = 2, SINTER_ALLOW_TF32 = 4 };
+/* What f32 work may be lowered to where it is faster: sums stay f32 (of integers: 32 bits), and so do ops that lose by
+ * it. INT8 is for products with constant weights, and goes with the others. */
+enum { SINTER_ALLOW_FP16 = 1, SINTER_ALLOW_BF16 = 2, SINTER_ALLOW_TF32 = 4, SINTER_ALLOW_INT8 = 8 };
 
 /* The range of one input's dims; where min == max everywhere the shape is fixed. */
 typedef struct sinter_shape_range {
@@ -49,6 +50,12 @@ typedef struct sinter_input_value {
     const char          *input;
     const sinter_tensor *value;     /* copied */
 } sinter_input_value;
+
+/* Inputs of one run as the model will meet them. What is allowed to be lowered is measured on these. */
+typedef struct sinter_sample {
+    const sinter_input_value *value;
+    uint32_t                  count;    /* inputs that are not named get seeded numbers */
+} sinter_sample;
 
 /* Called after a pass ran, with the graph as text. */
 typedef void (*sinter_stage_fn)(void *user, const char *stage, const char *text, size_t length);
@@ -100,6 +107,13 @@ typedef struct sinter_build_options {
     uint32_t                  no_code;          /* non-zero: compiled kernels are left out of the engine */
     const char               *kernel_cache;     /* folder of compiled kernels; NULL: the user's; "": none */
     sinter_build_report      *report;           /* filled when the build ends, well or not; NULL: nobody asks */
+    /* What `allow` is measured on, in shapes of the first profile: ranges of 8-bit numbers are those of all samples,
+     * the outputs of the first four are compared. None: seeded inputs, which say little of real data. */
+    const sinter_sample      *sample;
+    uint32_t                  sample_count;
+    /* How far outputs may move by what is allowed: rms of the difference over rms of the output. 0: 0.01 for fp16, 0.06
+     * for bf16, 0.1 for int8. */
+    double                    budget;
 } sinter_build_options;
 #define SINTER_BUILD_OPTIONS { .struct_size = sizeof(sinter_build_options), .tune = SINTER_TUNE_FAST }
 

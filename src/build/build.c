@@ -31,7 +31,6 @@ typedef struct builder {
     build_lowering *lowering;
     sinter_build_report *report;
     tune_stats stats;
-    uint32_t lowered, kept; /* ops that could be lowered to a narrower type; those of them that were not */
     emit out;
 } builder;
 
@@ -89,22 +88,44 @@ static sinter_status import_model(builder *b, const uint8_t *bytes, size_t size,
     return b->o->verify ? ir_verify(b->g, IR_STAGE_IMPORTED) : SINTER_OK;
 }
 
-/* Types are lowered between the rules and the groups, so that what casts are left fuses. */
+static sinter_status quantize(builder *b)
+{
+    build_lowering *l = b->lowering;
+    if (l->taps) return tune_tap(b->e, b->g, l->taps->size_max, l->taps->first, &l->taps->end, &l->taps->count);
+    if (!(b->o->allow & SINTER_ALLOW_INT8) || !l->range) return SINTER_OK;
+    l->quantize.count = l->range_count;
+    TRY(tune_quantize(b->e, b->g, l->range, l->quantize.is_kept, &l->quantize.count));
+    if (b->o->stage) dump_stage(b, "quantize", b->g);
+    return SINTER_OK;
+}
+
+static sinter_status run_passes(builder *b, const opt_options *options, const char *const *passes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) TRY(opt_run_pass(b->e, b->g, options, passes[i]));
+    return SINTER_OK;
+}
+
+/* Products are quantised before the rules for quantised models. Other types are lowered between all rules and the
+ * groups, so that what casts are left fuses. */
 static sinter_status lower(builder *b, const opt_options *options)
 {
+    static const char *const after_quantizing[] = { "integers", "horizontal", "cse-again" };
+    static const char *const after_narrowing[] = { "canonicalize", "cse-again" }, *const last[] = { "groups" };
     opt_options first = *options;
-    first.stop_after = "cse-again";
+    first.stop_after = "strength";
     TRY(opt_run(b->e, b->g, &first));
-    uint32_t count;
-    TRY(tune_narrow(b->e, b->g, b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16,
-                    b->lowering->is_kept, &count));
-    for (uint32_t i = 0; b->lowering->is_kept && i < count; i++) b->kept += b->lowering->is_kept[i];
-    b->lowering->count = b->lowered = count;
-    TRY(ir_sweep(b->g));
-    if (b->o->stage) dump_stage(b, "lower", b->g);
-    static const char *const passes[] = { "canonicalize", "cse-again", "groups" };
-    for (uint32_t i = 0; i < COUNT_OF(passes); i++) TRY(opt_run_pass(b->e, b->g, options, passes[i]));
-    return SINTER_OK;
+    TRY(quantize(b));
+    TRY(run_passes(b, options, after_quantizing, COUNT_OF(after_quantizing)));
+    if (b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)) {
+        build_choice *narrow = &b->lowering->narrow;
+        narrow->count = narrow->size;
+        TRY(tune_narrow(b->e, b->g, b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16,
+                        narrow->is_kept, &narrow->count));
+        TRY(ir_sweep(b->g));
+        if (b->o->stage) dump_stage(b, "lower", b->g);
+        TRY(run_passes(b, options, after_narrowing, COUNT_OF(after_narrowing)));
+    }
+    return run_passes(b, options, last, COUNT_OF(last));
 }
 
 static sinter_status optimize(builder *b)
@@ -114,14 +135,12 @@ static sinter_status optimize(builder *b)
     const opt_options options = { .math = b->o->math == SINTER_MATH_EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32,
                                   .disabled = b->o->rules,
                                   .rule_limit = b->o->rule_limit,
-                                  .integers = b->o->device == SINTER_DEVICE_CUDA,
+                                  .integers = b->lowering->has_integers,
                                   .verify = b->o->verify != 0,
                                   .dump = b->o->stage ? dump_stage : NULL,
                                   .dump_user = b };
-    return NOTE(b->e,
-                b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16) ? lower(b, &options)
-                                                                      : opt_run(b->e, b->g, &options),
-                "optimising the graph");
+    const bool is_lowered = b->lowering->taps || (b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32);
+    return NOTE(b->e, is_lowered ? lower(b, &options) : opt_run(b->e, b->g, &options), "optimising the graph");
 }
 
 static uint64_t weights_of(const ir_graph *g)
@@ -197,6 +216,41 @@ static sinter_status write_code(builder *b)
     return b->backend->code_export(b->e, b->device, use, count, add_code, b);
 }
 
+/* What was allowed, and what came of it. */
+static const char *allowed_text(builder *b)
+{
+    static const struct {
+        uint32_t bit;
+        const char *name;
+    } types[] = { { SINTER_ALLOW_FP16, "fp16" },
+                  { SINTER_ALLOW_BF16, "bf16" },
+                  { SINTER_ALLOW_TF32, "tf32" },
+                  { SINTER_ALLOW_INT8, "int8" } };
+    const build_lowering *l = b->lowering;
+    const build_choice *of[] = { &l->narrow, &l->quantize };
+    uint32_t lowered[] = { l->narrow.count, 0 };
+    for (uint32_t i = 0; l->narrow.is_kept && i < l->narrow.size; i++) lowered[0] -= l->narrow.is_kept[i];
+    for (uint32_t i = 0; l->range && i < l->range_count; i++)
+        lowered[1] += l->range[i] > 0 && !(l->quantize.is_kept && l->quantize.is_kept[i]);
+    /* Marks that are not of this graph lower nothing. */
+    if (l->narrow.is_kept && l->narrow.size != l->narrow.count) lowered[0] = 0;
+    if (l->range_count != l->quantize.count) lowered[1] = 0;
+    if (b->o->device == SINTER_DEVICE_REFERENCE) return "";
+    const char *s = "", *between = " allow=";
+    for (uint32_t i = 0; i < COUNT_OF(types) && s; i++) {
+        if (!(b->o->allow & types[i].bit)) continue;
+        s = arena_printf(&b->a, "%s%s%s", s, between, types[i].name);
+        between = ",";
+    }
+    for (uint32_t i = 0; i < COUNT_OF(of) && s; i++)
+        if (of[i]->count)
+            s = arena_printf(&b->a, "%s (%u of %u %s)", s, lowered[i], of[i]->count, i ? "products in 8 bits" : "ops");
+    if (s && b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32 && l->moved >= 0)
+        s = arena_printf(&b->a, "%s moved=%.2g/%.2g on %s", s, l->moved, l->limit,
+                         b->o->sample_count ? "samples" : "seeded inputs");
+    return s ? s : "";
+}
+
 static sinter_status write_engine(builder *b, const uint8_t *model, size_t size, const char *name, uint8_t **out,
                                   size_t *out_size)
 {
@@ -222,14 +276,11 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
     kernel_target target;
     b->backend->target(b->device, &target);
     static const char *const tunes[] = { "off", "fast", "full" }, *const maths[] = { "fp32", "exact" };
-    const char *options = arena_printf(
-        &b->a, "device=%s%s%s tune=%s math=%s%s%s%s%s%s%s",
-        b->o->device == SINTER_DEVICE_REFERENCE ? "reference" : b->backend->name, b->o->device_name ? ":" : "",
-        b->o->device_name ? b->o->device_name : "", tunes[b->o->tune], maths[b->o->math],
-        b->o->allow & SINTER_ALLOW_FP16 ? " allow=fp16" : "", b->o->allow & SINTER_ALLOW_BF16 ? " allow=bf16" : "",
-        b->o->allow & SINTER_ALLOW_TF32 ? " allow=tf32" : "",
-        b->lowered ? arena_printf(&b->a, " (%u of %u ops)", b->lowered - b->kept, b->lowered) : "",
-        b->o->rules ? " rules=" : "", b->o->rules ? b->o->rules : "");
+    const char *options =
+        arena_printf(&b->a, "device=%s%s%s tune=%s math=%s%s%s%s",
+                     b->o->device == SINTER_DEVICE_REFERENCE ? "reference" : b->backend->name,
+                     b->o->device_name ? ":" : "", b->o->device_name ? b->o->device_name : "", tunes[b->o->tune],
+                     maths[b->o->math], allowed_text(b), b->o->rules ? " rules=" : "", b->o->rules ? b->o->rules : "");
     const engine_notes notes = { .version = engine_writer_string(&x->w, sinter_version()),
                                  .target = engine_writer_string(&x->w, t.failed ? "" : t.at),
                                  .options = engine_writer_string(&x->w, options),
@@ -310,7 +361,7 @@ static void finish_report(builder *b)
 sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
                          uint8_t **out, size_t *out_size)
 {
-    build_lowering none = { 0 };
+    build_lowering none = { .has_integers = o->device == SINTER_DEVICE_CUDA, .moved = -1 };
     sinter_build_report unread = { 0 };
     builder b = { .e = e, .o = o, .lowering = lowering ? lowering : &none, .report = o->report ? o->report : &unread };
     arena_init(&b.a, e);
@@ -327,20 +378,24 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
 
 sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, uint8_t **out, size_t *out_size)
 {
-    build_lowering lowering = { 0 };
+    build_lowering l = { .has_integers = o->device == SINTER_DEVICE_CUDA || (o->allow & SINTER_ALLOW_INT8),
+                         .moved = -1 };
     sinter_build_report report = { 0 };
     sinter_build_options own = *o;
     sinter_status s = SINTER_OK;
     const uint64_t begin = os_time_ns();
     uint64_t start = begin;
     own.report = &report;
-    const bool is_lowered = (o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)) != 0;
+    const bool is_lowered = (o->allow & ~(uint32_t)SINTER_ALLOW_TF32) && o->device != SINTER_DEVICE_REFERENCE;
     if (is_lowered && o->progress && o->progress(o->user, "budget", 0))
         s = FAIL(e, INVALID_ARG, "the build was cancelled");
-    if (is_lowered && s == SINTER_OK) s = build_budget(e, m, o, &lowering);
+    if (s == SINTER_OK && (o->allow & SINTER_ALLOW_INT8) && is_lowered) s = build_calibrate(e, m, o, &l);
+    if (s == SINTER_OK && is_lowered) s = build_budget(e, m, o, &l);
     if (is_lowered) time_add(&start, &report.budget_s);
-    if (s == SINTER_OK) s = build_once(e, m, &own, &lowering, out, out_size);
-    if (lowering.is_kept) mem_free(e, lowering.is_kept, lowering.count, 1);
+    if (s == SINTER_OK) s = build_once(e, m, &own, &l, out, out_size);
+    if (l.narrow.is_kept) mem_free(e, l.narrow.is_kept, l.narrow.size, 1);
+    if (l.quantize.is_kept) mem_free(e, l.quantize.is_kept, l.quantize.size, 1);
+    if (l.range) mem_free(e, l.range, l.range_count * sizeof *l.range, sizeof *l.range);
     start = begin;
     time_add(&start, &report.total_s);
     if (o->report) {

@@ -13,10 +13,26 @@ typedef struct build_model {
     const char    *name;
 } build_model;
 
-/* Which of the ops that could be lowered to a narrower type are; by their order in the graph. */
+/* Which of the ops that could be lowered are; by their order in the graph. */
+typedef struct build_choice {
+    uint8_t *is_kept;                   /* [size]: stays in f32; NULL: none does */
+    uint32_t size, count;               /* count: how many there are; build_once sets it */
+} build_choice;
+
+/* Products whose data become outputs, behind the model's own: [first, end) of `count`; build_once sets the last two. */
+typedef struct build_taps {
+    size_t   size_max;                  /* bytes of all of them; one is always taken */
+    uint32_t first, end, count;
+} build_taps;
+
+/* How a graph is lowered, and what is known of it. */
 typedef struct build_lowering {
-    uint8_t *is_kept;                   /* [count]: stays in f32; NULL: none does */
-    uint32_t count;                     /* how many there are; build_once sets it */
+    build_choice narrow, quantize;      /* to a narrower float; products with constant weights to 8 bits */
+    float       *range;                 /* [range_count], of all such products: what 8 bits are to hold of the data */
+    uint32_t     range_count;
+    build_taps  *taps;                  /* NULL: none */
+    bool         has_integers;          /* products of quantised numbers are done on the integers, as the target does */
+    double       moved, limit;          /* how far the outputs moved, and might have; moved < 0: nobody looked */
 } build_lowering;
 
 sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, uint8_t **out,
@@ -25,7 +41,9 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
 sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
                          uint8_t **out, size_t *out_size);
 
-/* budget.c: marks the ops that may not be lowered if the outputs are to stay within the budget. */
+/* calibrate.c: the ranges. */
+sinter_status build_calibrate(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering);
+/* budget.c: marks what may not be lowered if the outputs are to stay within the budget. */
 sinter_status build_budget(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering);
 
 #endif

@@ -191,21 +191,23 @@ static sinter_status narrow_output(narrowing *w, ir_node_id id, uint32_t i)
 
 sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t *is_kept, uint32_t *count)
 {
+    const uint32_t known = *count;
     narrowing w = { .e = e, .g = g, .type = type, .of_count = g->value.count };
     arena scratch;
     arena_init(&scratch, e);
     w.of = ARENA_NEW(&scratch, ir_value_id, w.of_count);
     const uint32_t nodes = g->node.count;
     sinter_status s = w.of ? SINTER_OK : FAIL_MEMORY(e, "lowering types");
+    *count = 0;
+    for (ir_node_id id = 1; id < nodes; id++) *count += wants(&w, ir_node_at(g, id));
     for (ir_node_id id = 1; id < nodes && s == SINTER_OK; id++) {
         if (!wants(&w, ir_node_at(g, id))) continue;
         const uint32_t index = w.count++;
-        if (is_kept && is_kept[index]) continue;
+        if (is_kept && (*count != known || is_kept[index])) continue;
         for (uint32_t i = 0; i < ir_node_at(g, id)->count_in && s == SINTER_OK; i++)
             if (is_f32(&w, ir_node_at(g, id)->in[i]) && !stays(ir_node_at(g, id), i)) s = narrow_input(&w, id, i);
         for (uint32_t i = 0; i < ir_node_at(g, id)->count_out && s == SINTER_OK; i++) s = narrow_output(&w, id, i);
     }
     arena_deinit(&scratch);
-    *count = w.count;
     return s;
 }

@@ -64,8 +64,18 @@ typedef struct tune_result {
 sinter_status tune_graph(env *e, arena *a, ir_graph *g, const tune_options *options, tune_result *out);
 
 /* Lowers f32 ops that lose little by it to `type` (F16 or BF16), in an optimised graph before it is grouped. Casts are
- * left at the edges. is_kept: by their order among the `count` such ops, those that are left alone; NULL: none. */
+ * left at the edges. is_kept: by their order among the `count` such ops, those that are left alone; NULL: none.
+ * *count is at first how long is_kept is: if it is not of this graph, nothing is lowered. */
 sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t *is_kept, uint32_t *count);
+
+/* ---- integers.c: f32 products with constant weights, in 8 bits; in a graph before the rules for integers ---- */
+/* Makes the data of such products outputs of the graph, from product `first` on as long as they are not larger than
+ * size_max together. *end: the first that is not; *count: how many there are. */
+sinter_status tune_tap(env *e, ir_graph *g, size_t size_max, uint32_t first, uint32_t *end, uint32_t *count);
+/* Quantises them. range: by product, the largest magnitude of its data that 8 bits are to hold; 0: it stays in f32.
+ * is_kept: those that stay; NULL: none. *count is at first how long both
+ * are: if they are not of this graph, nothing is quantised. */
+sinter_status tune_quantize(env *e, ir_graph *g, const float *range, const uint8_t *is_kept, uint32_t *count);
 
 /* ---- choose.c ---- */
 typedef struct choice {

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* integers.c - f32 products with constant weights made products of 8-bit integers, where the user permits it.
+ *
+ * Data is quantised with one scale, as far as the range says that was measured; weights with a scale for each channel,
+ * up to their largest. All zero points are 0. What stands here is Quantize and Dequantize around a product that stays,
+ * as a quantised model has it: the rules for such models make the product of integers of it. Data that cannot be
+ * negative takes all 8 bits. */
+#include "tune/tune.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TERMS_MIN = 16, COLUMNS_MIN = 8, DEPTH = 6 };
+
+/* The axis of a weight's channels, or UINT32_MAX: no product that gains, or that the rules do not know. */
+static uint32_t channels_axis(const ir_graph *g, const ir_node *n)
+{
+    const ir_value *w = ir_value_at(g, n->in[1]);
+    int64_t d[SINTER_RANK_MAX], terms = 1;
+    for (uint32_t i = 0; i < w->rank; i++)
+        if (!dim_is_const(g->dims, w->dim[i], &d[i]) || d[i] < 1) return UINT32_MAX;
+    if (n->op == OP_conv) {
+        const int64_t groups = ((const attrs_conv *)n->attrs)->groups;
+        if (w->rank < 3 || w->rank > 5) return UINT32_MAX;
+        for (uint32_t i = 1; i < w->rank; i++) terms *= d[i];
+        const bool is_depthwise = groups > 1 && d[1] == 1;
+        if (is_depthwise) return 0;
+        return terms >= TERMS_MIN && d[0] / groups >= COLUMNS_MIN && (groups == 1 || d[1] >= 16) ? 0 : UINT32_MAX;
+    }
+    const attrs_matmul *a = n->attrs;
+    if (w->rank != 2 || (a && a->trans_a) || ir_value_at(g, n->in[0])->rank < 2) return UINT32_MAX;
+    const uint32_t axis = a && a->trans_b ? 0 : 1;
+    return d[1 - axis] >= TERMS_MIN && d[axis] >= COLUMNS_MIN ? axis : UINT32_MAX;
+}
+
+/* Is the value, or what a constant was folded from, dequantised already? */
+static bool is_dequantized(const ir_graph *g, ir_value_id v)
+{
+    for (uint32_t depth = 0; depth < DEPTH; depth++) {
+        const ir_value *x = ir_value_at(g, v);
+        const ir_node *n = ir_node_at(g, x->producer ? x->producer : x->recipe);
+        if (n->op == OP_dequantize && (x->producer || x->recipe)) return true;
+        if ((!x->producer && !x->recipe) || (n->op != OP_transpose && n->op != OP_reshape)) return false;
+        v = n->in[0];
+    }
+    return false;
+}
+
+/* Products of the main region: what is inside another one may run any number of times. */
+static bool is_product(const ir_graph *g, ir_node_id id)
+{
+    const ir_node *n = ir_node_at(g, id);
+    if (n->is_dead || (n->op != OP_conv && n->op != OP_matmul) || n->parent != IR_MAIN || n->count_in < 2) return false;
+    const ir_value *x = ir_value_at(g, n->in[0]), *w = ir_value_at(g, n->in[1]);
+    if (x->dtype != SINTER_DTYPE_F32 || w->dtype != SINTER_DTYPE_F32 || x->data || !w->data) return false;
+    if (is_dequantized(g, n->in[0]) || is_dequantized(g, n->in[1])) return false;
+    return channels_axis(g, n) != UINT32_MAX;
+}
+
+/* Can v hold nothing below 0? */
+static bool is_unsigned(const ir_graph *g, ir_value_id v)
+{
+    for (uint32_t depth = 0; depth < DEPTH; depth++) {
+        const ir_value *x = ir_value_at(g, v);
+        const ir_node *n = ir_node_at(g, x->producer);
+        double low;
+        if (!x->producer) return false;
+        switch (n->op) {
+        case OP_relu:
+        case OP_sigmoid:
+        case OP_hard_sigmoid:
+        case OP_softmax:
+        case OP_abs: return true;
+        case OP_clip: return n->count_in > 1 && n->in[1] && ir_const_scalar(g, n->in[1], &low) && low >= 0;
+        case OP_max_pool:
+        case OP_avg_pool:
+        case OP_reshape:
+        case OP_transpose:
+        case OP_slice: v = n->in[0]; break;
+        default: return false;
+        }
+    }
+    return false;
+}
+
+/* ---- taps ---- */
+
+static size_t size_of(const ir_graph *g, ir_value_id v)
+{
+    const ir_value *x = ir_value_at(g, v);
+    size_t size = 4;
+    for (uint32_t i = 0; i < x->rank; i++) size = size_mul(size, (size_t)dim_range_of(g->dims, x->dim[i]).opt);
+    return size;
+}
+
+sinter_status tune_tap(env *e, ir_graph *g, size_t size_max, uint32_t first, uint32_t *end, uint32_t *count)
+{
+    const uint32_t nodes = g->node.count;
+    size_t size = 0;
+    *count = 0;
+    *end = first;
+    for (ir_node_id id = 1; id < nodes; id++) {
+        if (!is_product(g, id)) continue;
+        const uint32_t index = (*count)++;
+        const ir_value_id x = ir_node_at(g, id)->in[0];
+        if (index != *end || (index > first && size_add(size, size_of(g, x)) > size_max)) continue;
+        size = size_add(size, size_of(g, x));
+        const ir_value_id out = ir_emit(g, IR_MAIN, OP_copy, NULL, &x, 1);
+        if (!out) return FAIL_MEMORY(e, "a tap");
+        ir_value *y = ir_value_at(g, out);
+        y->name = arena_printf(&g->a, "tap %u", index);
+        y->is_output = true;
+        ir_result(g, IR_MAIN, out);
+        (*end)++;
+    }
+    return SINTER_OK;
+}
+
+/* ---- quantising ---- */
+
+typedef struct quantizing {
+    env *e;
+    ir_graph *g;
+    ir_value_id *of; /* by value: the same, quantised and dequantised; 0: not made yet */
+    uint32_t of_count;
+} quantizing;
+
+static ir_value_id emit(quantizing *q, ir_node_id from, op_id op, sinter_dtype type, const ir_value_id *in)
+{
+    attrs_typed *attrs = op_attrs_new(&q->g->a, op);
+    if (!attrs) return 0;
+    attrs->type = type;
+    const ir_value_id y = ir_emit(q->g, IR_MAIN, op, attrs, in, 3);
+    if (!y || ir_origin_unite(q->g, ir_value_at(q->g, y)->producer, from)) return 0;
+    return y;
+}
+
+static ir_value_id quantized_data(quantizing *q, ir_node_id id, double range)
+{
+    const ir_value_id x = ir_node_at(q->g, id)->in[0];
+    if (x < q->of_count && q->of[x]) return q->of[x];
+    const bool has_sign = !is_unsigned(q->g, x);
+    const sinter_dtype type = has_sign ? SINTER_DTYPE_I8 : SINTER_DTYPE_U8;
+    const ir_value_id scale = ir_const_f64(q->g, SINTER_DTYPE_F32, range / (has_sign ? 127 : 255)),
+                      zero = ir_const_f64(q->g, type, 0);
+    const ir_value_id y = emit(q, id, OP_quantize, type, (ir_value_id[]){ x, scale, zero });
+    const ir_value_id z = y ? emit(q, id, OP_dequantize, SINTER_DTYPE_F32, (ir_value_id[]){ y, scale, zero }) : 0;
+    if (x < q->of_count) q->of[x] = z;
+    return z;
+}
+
+static ir_value_id quantized_weight(quantizing *q, ir_node_id id)
+{
+    const ir_node *n = ir_node_at(q->g, id);
+    const uint32_t axis = channels_axis(q->g, n);
+    const ir_value w = *ir_value_at(q->g, n->in[1]);
+    view from;
+    if (!ir_const_view(q->g, n->in[1], &from)) return 0;
+    int64_t size[SINTER_RANK_MAX], behind = 1;
+    for (uint32_t i = 0; i < w.rank; i++) size[i] = 1;
+    for (uint32_t i = axis + 1; i < w.rank; i++) behind *= from.dim[i];
+    const int64_t count = view_count(&from), channels = size[axis] = from.dim[axis];
+    int8_t *to = ir_blob(q->g, (size_t)count);
+    float *scale = ir_blob(q->g, size_mul((size_t)channels, sizeof *scale));
+    if (!to || !scale) return 0;
+    const float *data = from.data;
+    for (int64_t i = 0; i < count; i++) {
+        float *most = &scale[i / behind % channels];
+        if (fabsf(data[i]) > *most) *most = fabsf(data[i]);
+    }
+    /* A channel of zeros, or of numbers too small for their scale, takes any. */
+    for (int64_t c = 0; c < channels; c++) scale[c] = scale[c] > 1e-30f && isfinite(scale[c]) ? scale[c] / 127 : 1;
+    for (int64_t i = 0; i < count; i++) {
+        const float x = rintf(data[i] / scale[i / behind % channels]);
+        to[i] = (int8_t)(x > 127 ? 127 : x < -127 ? -127 : isnan(x) ? 0 : x);
+    }
+    ir_value_id in[3] = { ir_const(q->g, w.name, SINTER_DTYPE_I8, w.rank, from.dim, to),
+                          ir_const(q->g, NULL, SINTER_DTYPE_F32, w.rank, size, scale),
+                          ir_const_f64(q->g, SINTER_DTYPE_I8, 0) };
+    return in[0] && in[1] && in[2] ? emit(q, id, OP_dequantize, SINTER_DTYPE_F32, in) : 0;
+}
+
+sinter_status tune_quantize(env *e, ir_graph *g, const float *range, const uint8_t *is_kept, uint32_t *count)
+{
+    const uint32_t known = *count;
+    quantizing q = { .e = e, .g = g, .of_count = g->value.count };
+    const uint32_t nodes = g->node.count;
+    arena scratch;
+    arena_init(&scratch, e);
+    /* Once some are quantised, what they were no longer says which they are. */
+    bool *is_one = ARENA_NEW(&scratch, bool, nodes);
+    q.of = ARENA_NEW(&scratch, ir_value_id, q.of_count);
+    sinter_status s = q.of && is_one ? SINTER_OK : FAIL_MEMORY(e, "quantising products");
+    *count = 0;
+    for (ir_node_id id = 1; id < nodes && s == SINTER_OK; id++) {
+        is_one[id] = is_product(g, id);
+        *count += is_one[id];
+    }
+    uint32_t next = 0;
+    for (ir_node_id id = 1; id < nodes && s == SINTER_OK; id++) {
+        if (!is_one[id]) continue;
+        const uint32_t index = next++;
+        if (known != *count || !(range[index] > 0) || (is_kept && is_kept[index])) continue;
+        const ir_value_id x = quantized_data(&q, id, (double)range[index]), w = x ? quantized_weight(&q, id) : 0;
+        if (!w) s = FAIL_MEMORY(e, "quantising products");
+        if (w) ir_node_set_in(g, id, 0, x);
+        if (w) ir_node_set_in(g, id, 1, w);
+    }
+    arena_deinit(&scratch);
+    return s;
+}

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# --allow, --calib and --budget on the demo's network: what is lowered, what inspect says of it, and the same numbers from
+# kernels for a GPU (that a CPU runs, see tests/cuda; or on a GPU where SINTER_TEST_DEVICE names one).
+set -eu
+sinter=${SINTER_BIN:?} source=${SINTER_SOURCE_DIR:?} device=${SINTER_TEST_DEVICE:-}
+model=$source/examples/digits/digits.onnx seven=$source/examples/digits/seven.npy
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "FAIL $*"; exit 1; }
+. "$source/examples/digits/show.sh"
+
+# lowers WANTED options...: builds, looks for WANTED in what inspect says, runs.
+lowers() {
+    local wanted=$1 said
+    shift
+    "$sinter" build "$model" -o "$work/e" --tune off "$@" >/dev/null 2>"$work/err" || fail "build $*: $(cat "$work/err")"
+    said=$("$sinter" inspect "$work/e" | grep -o 'device=.*')
+    [[ $said == *$wanted* ]] || fail "build $*: '$said' is not '$wanted'"
+    "$sinter" run "$work/e" --input image="$seven" --output-dir "$work/out" >/dev/null
+    read -r digit _ <<<"$(npy_argmax "$work/out/output_0.npy")"
+    [ "$digit" = 7 ] || fail "build $*: the network sees a $digit"
+}
+# near FILE: the outputs are within a tenth of FILE's.
+near() {
+    paste <(npy_values "$1") <(npy_values "$work/out/output_0.npy") |
+        LC_ALL=C awk '{ gap += ($1 - $2) ^ 2; size += $1 ^ 2 } END { exit !(gap <= 0.01 * size) }' || fail "far from $1"
+}
+
+lowers 'math=fp32'
+cp "$work/out/output_0.npy" "$work/f32.npy"
+lowers 'allow=int8 (2 of 2 products in 8 bits) moved=*on samples' --allow int8 --calib image="$seven"
+near "$work/f32.npy"
+cp "$work/out/output_0.npy" "$work/int8.npy"
+[ -s "$work/err" ] && fail "a note where samples were given: $(cat "$work/err")"
+lowers 'allow=int8 (2 of 2 products in 8 bits) moved=*on seeded inputs' --allow int8
+grep -q -- --calib "$work/err" || fail "no note that ranges are seeded"
+lowers 'allow=fp16,int8 (*ops) (2 of 2 products' --allow fp16,int8 --calib image="$seven" --calib image="$seven"
+near "$work/f32.npy"
+lowers 'allow=int8 (0 of 2 products in 8 bits) moved=0/1e-09' --allow int8 --calib image="$seven" --budget 1e-9
+cmp "$work/out/output_0.npy" "$work/f32.npy" || fail "something moved"
+lowers 'allow=int8 (2 of 2' --allow int8 --calib image="$seven" --timing-cache "$work/cache"
+lowers 'allow=int8 (2 of 2' --allow int8 --calib image="$seven" --timing-cache "$work/cache"
+grep -q '^lowered to i8' "$work/cache" || fail "the verdict is not in the cache"
+
+says() {
+    local text=$1 out
+    shift
+    if out=$("$@" 2>&1); then fail "it did not fail: $*"; fi
+    [[ $out == *"$text"* ]] || fail "'$*' does not say '$text': $out"
+}
+says "'picture', which is no input" "$sinter" build "$model" -o "$work/e" --allow int8 --calib picture="$seven"
+says 'NAME=FILE' "$sinter" build "$model" -o "$work/e" --allow int8 --calib "$seven"
+says 'int8' "$sinter" build "$model" -o "$work/e" --allow int4
+says 'exact' "$sinter" build "$model" -o "$work/e" --allow int8 --math exact
+
+if [ -z "$device" ]; then
+    device=cuda
+    export SINTER_LIBCUDA=$PWD/tests/libsinter_emulated_cuda.so SINTER_FAKE_SM=90 SINTER_FAKE_DEVICES=1
+    export SINTER_LIBNVRTC=$SINTER_LIBCUDA
+    [ -f "$SINTER_LIBCUDA" ] || { echo "summary: on the CPU alone"; exit 0; }
+fi
+export SINTER_KERNEL_CACHE=$work/kernels
+lowers 'allow=int8 (2 of 2 products' --allow int8 --calib image="$seven" --device "$device"
+near "$work/f32.npy"
+"$sinter" inspect "$work/e" >"$work/inspect"
+[ "$(grep -c 'cuda_[a-z0-9]* .*_integer:[iu]8' "$work/inspect")" = 2 ] || fail "products are not in 8 bits"
+grep -q 'cuda_reference\|cuda_transfer' "$work/inspect" && fail "something runs on the host"
+lowers 'allow=fp16,int8' --allow fp16,int8 --calib image="$seven" --device "$device"
+near "$work/f32.npy"
+echo "summary: 8 bits on $device"

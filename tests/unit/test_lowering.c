@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_lowering.c - products in 8 bits by permission: what is inserted around them, and through the builder with
+ * samples, ranges, a budget that is kept, and one that permits nothing. */
+#include "graph_eval.h"
+#include "onnx_bytes.h"
+#include "opt/pipeline.h"
+#include "sinter/sinter.h"
+#include "test.h"
+#include "tune/tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const char *const net = "input %1: f32[2,3,6,6] name=\"x\"\n"
+                               "const %2: f32[8,3,3,3] = {FILTER}\n"
+                               "const %3: f32[16,8] = {MATRIX}\n"
+                               "%4 = conv(%1, %2) stride=[1,1] dilation=[1,1] pad=[1,1,1,1]\n"
+                               "%5 = relu(%4)\n"
+                               "%6 = reshape(%5) shape=[36,16]\n"
+                               "%7 = matmul(%6, %3)\n"
+                               "%8 = matmul(%6, %3)\n"
+                               "output %7 name=\"y\"\noutput %8 name=\"z\"\n";
+
+static void put_numbers(text *t, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) text_printf(t, "%s%g", i ? "," : "", 0.05 * ((i * 7919u) % 41) - 1);
+}
+
+static void parse(env *e, ir_graph **g)
+{
+    text t;
+    text_init(&t, e);
+    const char *filter = strstr(net, "FILTER"), *matrix = strstr(net, "MATRIX");
+    text_printf(&t, "%.*s", (int)(filter - net), net);
+    put_numbers(&t, 8 * 3 * 9);
+    text_printf(&t, "%.*s", (int)(matrix - filter - 6), filter + 6);
+    put_numbers(&t, 16 * 8);
+    text_printf(&t, "%s", matrix + 6);
+    if (!CHECK(ir_parse(e, t.at, t.length, g) == SINTER_OK)) printf("%s\n", e->error->text);
+    text_deinit(&t);
+}
+
+static uint32_t count_of(const ir_graph *g, op_id op)
+{
+    uint32_t count = 0;
+    for (ir_node_id id = 1; id < g->node.count; id++)
+        count += !ir_node_at(g, id)->is_dead && ir_node_at(g, id)->op == op;
+    return count;
+}
+
+/* Three products of two values; the second value cannot be negative. */
+static void quantizes(void)
+{
+    sinter_error error = { 0 };
+    env e;
+    env_init(&e, NULL, &error);
+    ir_graph *before, *g;
+    parse(&e, &before);
+    parse(&e, &g);
+    const float range[3] = { 1, 20, 20 };
+    uint32_t count = 3;
+    CHECK(tune_quantize(&e, g, range, NULL, &count) == SINTER_OK);
+    CHECK_EQ(count, 3);
+    CHECK_EQ(count_of(g, OP_quantize), 2);
+    for (ir_node_id id = 1; id < g->node.count; id++) {
+        const ir_node *n = ir_node_at(g, id);
+        if (n->op != OP_quantize) continue;
+        double scale = 0;
+        CHECK(ir_const_scalar(g, n->in[1], &scale));
+        const bool is_first = ir_value_at(g, n->in[0])->is_input;
+        CHECK_EQ(ir_value_at(g, n->out[0])->dtype, is_first ? SINTER_DTYPE_I8 : SINTER_DTYPE_U8);
+        CHECK_NEAR(scale, is_first ? 1. / 127 : 20. / 255, 1e-7);
+    }
+    const opt_options o = { .math = OPT_MATH_FP32, .integers = true, .verify = true };
+    CHECK(opt_run(&e, g, &o) == SINTER_OK);
+    CHECK_EQ(count_of(g, OP_conv), 0);
+    CHECK_EQ(count_of(g, OP_matmul), 0);
+    CHECK_EQ(count_of(g, OP_conv_integer), 1);
+    CHECK(count_of(g, OP_matmul_integer) >= 1);
+
+    arena a;
+    arena_init(&a, &e);
+    view in[1], x[2], y[2];
+    CHECK(graph_inputs(before, 3, &a, in) == SINTER_OK);
+    CHECK(graph_eval(before, in, &a, x) == SINTER_OK);
+    CHECK(graph_eval(g, in, &a, y) == SINTER_OK);
+    double gap = 0, size = 0;
+    for (int64_t i = 0; i < view_count(&x[0]); i++) {
+        gap += pow(view_load_f64(&x[0], i) - view_load_f64(&y[0], i), 2);
+        size += pow(view_load_f64(&x[0], i), 2);
+    }
+    CHECK(gap > 0 && sqrt(gap / size) < 0.02);
+    arena_deinit(&a);
+    ir_graph_destroy(before);
+    ir_graph_destroy(g);
+}
+
+/* Kept ones, a range of 0, and fewer ranges than products stay in f32; taps show the data in parts. */
+static void keeps_and_taps(void)
+{
+    sinter_error error = { 0 };
+    env e;
+    env_init(&e, NULL, &error);
+    ir_graph *g;
+    parse(&e, &g);
+    uint32_t count = 2;
+    CHECK(tune_quantize(&e, g, (float[]){ 1, 0 }, (uint8_t[]){ 1, 0 }, &count) == SINTER_OK);
+    CHECK_EQ(count, 3);
+    CHECK_EQ(count_of(g, OP_quantize), 0);
+
+    uint32_t first = 0, end = 0, rounds = 0;
+    const uint32_t outputs = ir_region_at(g, IR_MAIN)->result.count;
+    while (end < 3 && rounds++ < 4) {
+        first = end;
+        CHECK(tune_tap(&e, g, 2 * 3 * 36 * 4, first, &end, &count) == SINTER_OK);
+        CHECK(end == first + 1 && count == 3);
+    }
+    CHECK_EQ(ir_region_at(g, IR_MAIN)->result.count, outputs + 3);
+    ir_graph_destroy(g);
+}
+
+/* ---- through the builder ---- */
+
+enum { ROWS = 4, WIDTH = 32, COLUMNS = 16 };
+
+typedef struct result {
+    float y[ROWS * COLUMNS];
+    char options[256];
+} result;
+
+/* y = relu(x W) V */
+static bytes model_bytes(void)
+{
+    static float w[WIDTH * WIDTH], v[WIDTH * COLUMNS];
+    for (uint32_t i = 0; i < WIDTH * WIDTH; i++) w[i] = 0.02f * (float)((i * 7919u) % 101) - 1;
+    for (uint32_t i = 0; i < WIDTH * COLUMNS; i++) v[i] = 0.02f * (float)((i * 104729u) % 97) - 1;
+    bytes g = { 0 };
+    bytes_put(&g, 1, onnx_node_bytes("MatMul", "first", "x,w", "a"));
+    bytes_put(&g, 1, onnx_node_bytes("Relu", "relu", "a", "b"));
+    bytes_put(&g, 1, onnx_node_bytes("MatMul", "second", "b,v", "y"));
+    bytes_text(&g, 2, "g");
+    bytes_put(&g, 5, onnx_tensor_bytes("w", 1, (int64_t[]){ WIDTH, WIDTH }, 2, w, sizeof w));
+    bytes_put(&g, 5, onnx_tensor_bytes("v", 1, (int64_t[]){ WIDTH, COLUMNS }, 2, v, sizeof v));
+    bytes_put(&g, 11, onnx_value("x", 1, (int64_t[]){ ROWS, WIDTH }, 2, ""));
+    bytes_put(&g, 12, onnx_value("y", 1, (int64_t[]){ ROWS, COLUMNS }, 2, ""));
+    return onnx_model_bytes(g, 17);
+}
+
+static bool build_and_run(const sinter_build_options *o, const float *x, result *out)
+{
+    sinter_error error = { 0 };
+    sinter_buffer built = { 0 };
+    sinter_engine *engine = NULL;
+    sinter_context *context = NULL;
+    const sinter_engine_options load = SINTER_ENGINE_OPTIONS;
+    sinter_tensor in = { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { ROWS, WIDTH } }, y = { 0 };
+    in.data = (void *)(uintptr_t)x;
+    bytes m = model_bytes();
+    const bool ok = sinter_build_memory(m.at, m.size, o, &built, &error) == SINTER_OK &&
+                    sinter_engine_load_memory(built.data, built.size, &load, &engine, &error) == SINTER_OK &&
+                    sinter_context_create(engine, NULL, &context, &error) == SINTER_OK &&
+                    sinter_context_set_input(context, "x", &in, &error) == SINTER_OK &&
+                    sinter_context_run(context, &error) == SINTER_OK &&
+                    sinter_context_output(context, "y", &y, &error) == SINTER_OK;
+    if (ok) memcpy(out->y, y.data, sizeof out->y);
+    else printf("%s\n", error.text);
+    out->options[0] = 0;
+    for (size_t i = 0; ok && i + 7 < built.size && !out->options[0]; i++)
+        if (!memcmp((const char *)built.data + i, "device=", 7))
+            (void)snprintf(out->options, sizeof out->options, "%s", (const char *)built.data + i);
+    sinter_context_destroy(context);
+    sinter_engine_release(engine);
+    sinter_buffer_free(&built);
+    free(m.at);
+    return ok;
+}
+
+static double moved(const result *x, const result *want)
+{
+    double gap = 0, size = 0;
+    for (uint32_t i = 0; i < ROWS * COLUMNS; i++) {
+        gap += pow((double)x->y[i] - (double)want->y[i], 2);
+        size += pow((double)want->y[i], 2);
+    }
+    return sqrt(gap / size);
+}
+
+static void says(const result *r, const char *part)
+{
+    if (!CHECK(strstr(r->options, part) != NULL)) printf("'%s' in '%s'\n", part, r->options);
+}
+
+/* Data a thousand times as large as what is seeded: ranges must come from the samples, from all of them. */
+static void samples_and_budget(void)
+{
+    static float x[ROWS * WIDTH], less[ROWS * WIDTH];
+    for (uint32_t i = 0; i < ROWS * WIDTH; i++) {
+        x[i] = 10 * (float)((i * 31u) % 200) - 1000;
+        less[i] = x[i] / 10;
+    }
+    sinter_tensor data = { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { ROWS, WIDTH }, .data = x }, second = data;
+    second.data = less;
+    const sinter_input_value value[2] = { { .input = "x", .value = &data }, { .input = "x", .value = &second } };
+    const sinter_sample sample[2] = { { .value = &value[1], .count = 1 }, { .value = &value[0], .count = 1 } };
+    sinter_build_options o = SINTER_BUILD_OPTIONS;
+    o.tune = SINTER_TUNE_OFF;
+    result want, got;
+    if (!CHECK(build_and_run(&o, x, &want))) return;
+
+    o.allow = SINTER_ALLOW_INT8;
+    CHECK(build_and_run(&o, x, &got));
+    CHECK(moved(&got, &want) > 0.5);
+    says(&got, "allow=int8 (2 of 2 products in 8 bits)");
+    says(&got, "on seeded inputs");
+    o.sample = sample;
+    o.sample_count = 2;
+    o.budget = 0.3; /* of the smaller sample, whose numbers get few steps */
+    CHECK(build_and_run(&o, x, &got));
+    CHECK(moved(&got, &want) > 0 && moved(&got, &want) < 0.03);
+    says(&got, "allow=int8 (2 of 2 products in 8 bits)");
+    says(&got, "on samples");
+    o.allow |= SINTER_ALLOW_FP16;
+    CHECK(build_and_run(&o, x, &got));
+    CHECK(moved(&got, &want) > 0 && moved(&got, &want) < 0.03);
+    says(&got, "allow=fp16,int8 (");
+
+    /* Nothing may move: nothing is lowered. */
+    o.budget = 1e-12;
+    for (uint32_t fp16 = 0; fp16 < 2; fp16++) {
+        o.allow = fp16 ? SINTER_ALLOW_FP16 | SINTER_ALLOW_INT8 : SINTER_ALLOW_INT8;
+        CHECK(build_and_run(&o, x, &got));
+        CHECK_NEAR(moved(&got, &want), 0, 1e-6);
+        says(&got, "(0 of 2 products in 8 bits)");
+    }
+    /* And in between some is, within what was stated. */
+    o.sample_count = 1;
+    o.allow = SINTER_ALLOW_INT8;
+    o.budget = 0.3;
+    CHECK(build_and_run(&o, less, &got));
+    CHECK(build_and_run(&(sinter_build_options)SINTER_BUILD_OPTIONS, less, &want));
+    o.budget = moved(&got, &want) * 0.9;
+    CHECK(build_and_run(&o, less, &got));
+    says(&got, "(1 of 2 products in 8 bits)");
+    CHECK(moved(&got, &want) > 0 && moved(&got, &want) <= o.budget);
+}
+
+static void refused(const sinter_build_options *o, const char *why)
+{
+    sinter_error error = { 0 };
+    sinter_buffer out;
+    CHECK(sinter_build_file(SINTER_SOURCE_DIR "/examples/digits/digits.onnx", o, &out, &error) != SINTER_OK);
+    if (!CHECK(strstr(error.text, why) != NULL)) printf("'%s' in '%s'\n", why, error.text);
+}
+
+static void refuses(void)
+{
+    float image[784] = { 0 };
+    sinter_tensor data = { .dtype = SINTER_DTYPE_F32, .rank = 4, .dim = { 1, 1, 28, 28 }, .data = image };
+    sinter_input_value value = { .input = "picture", .value = &data };
+    const sinter_sample sample = { .value = &value, .count = 1 };
+    sinter_build_options o = SINTER_BUILD_OPTIONS;
+    o.tune = SINTER_TUNE_OFF;
+    o.allow = SINTER_ALLOW_INT8;
+    o.sample = &sample;
+    o.sample_count = 1;
+    refused(&o, "'picture'");
+    value.input = "image";
+    data.dtype = SINTER_DTYPE_I32;
+    refused(&o, "has i32 of rank 4");
+    data.dtype = SINTER_DTYPE_F32;
+    data.data = NULL;
+    refused(&o, "NULL");
+    data.data = image;
+    data.dim[2] = 27;
+    refused(&o, "sample 0");
+    data.dim[2] = 28;
+    o.math = SINTER_MATH_EXACT;
+    refused(&o, "exact");
+    o.math = SINTER_MATH_FP32;
+    o.budget = -1;
+    refused(&o, "budget");
+}
+
+static const test tests[] = { T(quantizes), T(keeps_and_taps), T(samples_and_budget), T(refuses), { 0 } };
+TEST_MAIN(tests)
