@@ -178,7 +178,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         cuda_code_define(c, "SWAPPED", w.is_swapped);
         cuda_code_define(c, "GROUPS", w.groups);
         cuda_code_define(c, "CLUSTER", w.split_log > 0);
-        cuda_code_define(c, "MIN_BLOCKS", wgmma_resident(&w));
+        cuda_code_define(c, "MIN_BLOCKS", wgmma_resident(p, &w));
     } else {
         cuda_code_define(c, "STAGES", w.stages);
     }

@@ -38,7 +38,7 @@ int64_t wgmma_tm(const wgmma_tactic *w);
 int64_t wgmma_tn(const wgmma_tactic *w);
 uint32_t wgmma_shared(const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barriers_at);
 /* Blocks that a multiprocessor has registers for. */
-uint32_t wgmma_resident(const wgmma_tactic *w);
+uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w);
 
 void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out);
 bool wgmma_check(const problem *p, const tactic *t);

@@ -49,16 +49,23 @@ static uint32_t shared_of(const wgmma_tactic *w)
     return wgmma_shared(w, &sums, &barriers);
 }
 
-uint32_t wgmma_resident(const wgmma_tactic *w)
+uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w)
 {
     if (!w->is_once) return w->lines == 1 ? 2 : 1;
-    const uint32_t threads = w->lines * w->groups * 128u + 32, blocks = 65536 / (threads * (w->bn8 * 4u + 80));
-    return blocks > 4 ? 4 : blocks;
+    /* A thread's sums, and one item of the epilogue: pointers, and 8 elements of what it reads. */
+    uint32_t registers = w->bn8 * 4u + 19;
+    for (uint32_t i = p->count_anchor; i < p->count_in; i++) {
+        const uint32_t elements = sinter_dtype_bits(p->in[i].dtype) / 4;
+        registers += 2 + (elements > 1 ? elements : 1);
+    }
+    const uint32_t threads = w->lines * w->groups * 128u + 64, blocks = 65536 / (threads * ((registers + 7) / 8 * 8));
+    return blocks > 4 ? 4 : blocks ? blocks : 1;
 }
 
 /* ---- the estimate ---- */
 
 typedef struct shape {
+    const problem *p;
     int64_t m, n, batch;
     double steps, bytes, out_bytes; /* bytes of all operands; of one element of the result */
 } shape;
@@ -67,7 +74,7 @@ static bool shape_of(const problem *p, shape *s)
 {
     wgmma_form f;
     if (wgmma_form_of(p, &f)) return false;
-    *s = (shape){ .m = wgmma_rows(p, &f), .n = f.n, .batch = f.batch, .steps = (double)wgmma_steps(&f) };
+    *s = (shape){ .p = p, .m = wgmma_rows(p, &f), .n = f.n, .batch = f.batch, .steps = (double)wgmma_steps(&f) };
     for (uint32_t i = 0; i < p->count_in; i++) s->bytes += cuda_operand_bytes(&p->in[i]);
     s->bytes += cuda_operand_bytes(&p->out[0]);
     s->out_bytes = sinter_dtype_bits(p->out[0].dtype) / 8.0;
@@ -97,7 +104,8 @@ static double estimate(const shape *s, const wgmma_tactic *w, const kernel_targe
     const double tm = (double)wgmma_tm(w), tn = (double)wgmma_tn(w), bn = w->bn8 * 8.0;
     const double blocks = (double)(tiles_of(s, w) << (w->is_once ? w->split_log : 0));
     double resident = (double)(int)((SHARED_MOST + 1024) / (shared_of(w) + 1024.0));
-    if (resident > wgmma_resident(w)) resident = wgmma_resident(w);
+    const double registers = wgmma_resident(s->p, w);
+    if (resident > registers) resident = registers;
     const double each = (double)(int64_t)((blocks + units - 1) / units), together = each < resident ? each : resident;
     const double waves = (double)(int64_t)((blocks + units * resident - 1) / (units * resident));
     /* Clocks of a step: 4096 operations a clock, nine tenths of it; an instruction reads both sides from shared memory.
@@ -169,7 +177,7 @@ static bool is_size(const wgmma_tactic *w)
 {
     const bool is_power = w->bn8 == 1 || w->bn8 == 2 || w->bn8 == 4 || w->bn8 == 8 || w->bn8 == 16;
     if (!w->is_once) return (is_power && w->bn8 > 1) || w->bn8 == 24 || w->bn8 == 32;
-    return is_power && (w->is_swapped ? w->bn8 <= 8 : w->bn8 >= 2) && wgmma_resident(w) >= 1;
+    return is_power && (w->is_swapped ? w->bn8 <= 8 : w->bn8 >= 2) && w->bn8 * w->groups <= 16;
 }
 
 static void add_once(choices *c, const shape *s, const kernel_target *t, wgmma_tactic w)

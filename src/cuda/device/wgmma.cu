@@ -10,8 +10,26 @@
 
 enum { THREADS = 128 * (1 + LINES) };
 enum { WIDTH = BN < 64 ? BN : 64, ITEMS = WIDTH / 8 };      /* columns staged at a time; items of 8 of them */
+enum { BATCH = ITEMS / 2, PASSES = BN / WIDTH };            /* items of a thread in each pass */
 enum { LINE = WIDTH + 4, PART = 16 * LINE * 4 };            /* floats of a staged row, bytes of a warp's staging */
 enum { PARTS_AT = STAGES * STAGE, BARS_AT = PARTS_AT + LINES * 4 * PART };
+
+/* Registers decide how far ahead of their use a pass's operands are fetched: under the last products; under the pass
+ * before; all at its beginning; one item at a time. */
+enum { LIMIT = LINES == 1 ? 208 : 232, ROWS_REGS = BATCH * sizeof(epi_row) / 4, PASS_REGS = BATCH * sizeof(epi_regs<8>) / 4 };
+constexpr bool IS_EARLY = BN / 2 + ROWS_REGS + PASS_REGS + 56 <= LIMIT;
+constexpr bool IS_AHEAD = (BN - WIDTH) / 2 + ROWS_REGS + 2 * PASS_REGS + 56 <= LIMIT;
+constexpr bool IS_TOGETHER = (BN - WIDTH) / 2 + ROWS_REGS + PASS_REGS + 72 <= LIMIT;
+
+/* What the epilogue reads for the items of one pass, from column `column` on. */
+struct pass { epi_regs<8> regs[BATCH]; };
+
+DEVICE void pass_fetch(const wgmma_args &a, const epi_args &e, const epi_row (&row)[BATCH], i32 rows, i32 column, pass &x)
+{
+#pragma unroll
+    for (int i = 0; i < BATCH; i++)
+        if (i * (32 / ITEMS) < rows && column < a.n) epi_fetch<8>(e, row[i], column, smaller(8, a.n - column), x.regs[i]);
+}
 
 KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1) wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
 {
@@ -76,13 +94,22 @@ KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1) wgmma(const __grid_co
             before = stage;
             if (++stage == STAGES) stage = 0, turn++;
         }
+        /* Rows of the result: first, first + 32 / ITEMS, …; `rows` are left from the first on. */
+        const i32 first = p.m + (i32)(group * 64 + warp * 16 + lane / ITEMS), rows = a.m - first;
+        const i32 within = (i32)(lane % ITEMS) * 8;
+        epi_row row[BATCH];
+        pass x[2];
+#pragma unroll
+        for (int i = 0; i < BATCH; i++) {
+            i32 at[EPI_RANK];
+            position(a, (BATCHED ? p.z * a.m : 0) + first + i * (32 / ITEMS), at);
+            epi_begin(e, row[i], at);
+        }
+        if (IS_EARLY) pass_fetch(a, e, row, rows, p.n + within, x[0]);
         product_wait<0>();
         if (lane == 0) barrier_arrive(empty + 8 * before);
-        const i32 row0 = p.m + group * 64 + warp * 16;
-        epi_row row;
-        i32 at[EPI_RANK];
 #pragma unroll
-        for (int q = 0; q < BN / WIDTH; q++) {
+        for (int q = 0; q < PASSES; q++) {
 #pragma unroll
             for (int j = 0; j < WIDTH / 8; j++) {
                 float *to = part + (lane >> 2) * LINE + j * 8 + (lane & 3) * 2;
@@ -91,21 +118,22 @@ KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1) wgmma(const __grid_co
                 *(vec<float, 2> *)(to + 8 * LINE) = { from[2], from[3] };
             }
             sync_warp();
-            const i32 within = (i32)(lane % ITEMS) * 8, column = p.n + q * WIDTH + within;
+            const i32 column = p.n + q * WIDTH + within;
+            if (q ? !IS_AHEAD && IS_TOGETHER : !IS_EARLY && IS_TOGETHER) pass_fetch(a, e, row, rows, column, x[q & 1]);
+            if (IS_AHEAD && q + 1 < PASSES) pass_fetch(a, e, row, rows, column + WIDTH, x[(q + 1) & 1]);
 #pragma unroll
-            for (int i = 0; i < ITEMS / 2; i++) {
-                const i32 line = i * (32 / ITEMS) + (i32)(lane / ITEMS), r = row0 + line;
-                if (r >= a.m || column >= a.n) continue;
+            for (int i = 0; i < BATCH; i++) {
+                if (i * (32 / ITEMS) >= rows || column >= a.n) continue;
+                if (!IS_TOGETHER) epi_fetch<8>(e, row[i], column, smaller(8, a.n - column), x[q & 1].regs[i]);
+                const float *from = part + (i * (32 / ITEMS) + (i32)(lane / ITEMS)) * LINE + within;
                 float v[8];
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
-                    const vec<float, 4> x = *(const vec<float, 4> *)(part + line * LINE + within + 4 * h);
+                    const vec<float, 4> s = *(const vec<float, 4> *)(from + 4 * h);
 #pragma unroll
-                    for (int k = 0; k < 4; k++) v[4 * h + k] = x.at[k];
+                    for (int k = 0; k < 4; k++) v[4 * h + k] = s.at[k];
                 }
-                position(a, BATCHED ? p.z * a.m + r : r, at);
-                epi_begin(e, row, at);
-                epi_run<8>(e, row, column, smaller(8, a.n - column), v);
+                epi_apply<8>(e, row[i], column, smaller(8, a.n - column), x[q & 1].regs[i], v);
             }
             sync_warp();
         }

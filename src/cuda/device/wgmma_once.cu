@@ -9,9 +9,9 @@
  * Beside what wgmma.cuh lists: GROUPS, CLUSTER, MIN_BLOCKS. */
 #include "wgmma.cuh"
 
-enum { CONSUMERS = 128 * LINES * GROUPS, THREADS = CONSUMERS + 32, EARLY = 2 };
+enum { CONSUMERS = 128 * LINES * GROUPS, THREADS = CONSUMERS + 32, ROW_ITEMS = TN / 8, MOST = TM * ROW_ITEMS / CONSUMERS };
 /* Floats of a row of sums: so that what a warp writes at once falls on all banks. */
-enum { PITCH = SWAPPED ? TN + 4 : TN + 8, ROW_ITEMS = TN / 8 };
+enum { PITCH = SWAPPED ? TN + 4 : TN + 8 };
 
 /* Items of 8 columns that a thread finishes. */
 struct item {
@@ -20,6 +20,12 @@ struct item {
     i32 number, column, count;
     bool is_one;
 };
+
+/* Registers decide how many items of a thread are fetched before the products, and at once after them. */
+constexpr i32 LIMIT = 65536 / ((CONSUMERS + 64) * MIN_BLOCKS) / 8 * 8, ITEM_REGS = (i32)sizeof(item) / 4;
+constexpr i32 between(i32 x, i32 low, i32 high) { return x < low || high < low ? low : x > high ? high : x; }
+constexpr i32 EARLY = between((LIMIT - BN / 2 - 20) / ITEM_REGS, 1, MOST < 2 ? MOST : 2);
+constexpr i32 LATER = between((LIMIT - 40) / ITEM_REGS - EARLY, 1, MOST - EARLY < 4 ? MOST - EARLY : 4);
 
 DEVICE void item_fetch(const wgmma_args &a, const epi_args &e, const place &p, i32 number, i32 row0, i32 rows, item &x)
 {
@@ -49,6 +55,19 @@ DEVICE void item_finish(const epi_args &e, const float *part, i32 parts, i32 row
             for (int i = 0; i < 4; i++) v[4 * h + i] += s.at[i];
         }
     epi_apply<8>(e, x.row, x.column, x.count, x.regs, v);
+}
+
+template <int N>
+DEVICE void items_fetch(const wgmma_args &a, const epi_args &e, const place &p, i32 number, i32 row0, i32 rows, item (&x)[N])
+{
+#pragma unroll
+    for (int k = 0; k < N; k++) item_fetch(a, e, p, number + k * CONSUMERS, row0, rows, x[k]);
+}
+
+template <int N> DEVICE void items_finish(const epi_args &e, const float *part, i32 parts, i32 rows, const item (&x)[N])
+{
+#pragma unroll
+    for (int k = 0; k < N; k++) item_finish(e, part, parts, rows, x[k]);
 }
 
 KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
@@ -106,8 +125,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) wgmma_once(const __grid_const
     const i32 t = (i32)threadIdx.x, group = t / (128 * LINES), line_group = t / 128 % LINES, warp = (i32)warp_id() % 4;
     const i32 lane = (i32)lane_id(), rows = TM >> split_log, items = rows * ROW_ITEMS;
     item x[EARLY];
-#pragma unroll
-    for (int k = 0; k < EARLY; k++) item_fetch(a, e, p, t + k * CONSUMERS, rank * rows, rows, x[k]);
+    items_fetch(a, e, p, t, rank * rows, rows, x);
 
     float c[BN / 8][4];
     i32 slot = group, before = 0;
@@ -153,17 +171,18 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) wgmma_once(const __grid_const
             for (int i = 0; i < BN / 8; i++) *(vec<float, 2> *)(to + i * 8 + across) = { c[i][2 * h], c[i][2 * h + 1] };
 #endif
         }
+    item y[LATER];
+    if (EARLY * CONSUMERS < items) items_fetch(a, e, p, t + EARLY * CONSUMERS, rank * rows, rows, y);
 #if CLUSTER
     cluster_sync();
 #else
     sync_some(1, CONSUMERS);
 #endif
-    for (i32 from = 0;;) {
-#pragma unroll
-        for (int k = 0; k < EARLY; k++) item_finish(e, part, GROUPS << split_log, rows, x[k]);
-        from += EARLY * CONSUMERS;
-        if (from >= items) break;
-#pragma unroll
-        for (int k = 0; k < EARLY; k++) item_fetch(a, e, p, from + t + k * CONSUMERS, rank * rows, rows, x[k]);
+    const i32 parts = GROUPS << split_log;
+    items_finish(e, part, parts, rows, x);
+    for (i32 from = EARLY * CONSUMERS; from < items;) {
+        items_finish(e, part, parts, rows, y);
+        from += LATER * CONSUMERS;
+        if (from < items) items_fetch(a, e, p, from + t, rank * rows, rows, y);
     }
 }
