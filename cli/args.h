@@ -51,6 +51,9 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       ":sm_90a a chip that need not be here (with --tune off). An engine knows its kind.")                            \
     X(kernel_cache, TEXT, "kernel-cache", V_MODEL | V_TEST, "DIR",                                                    \
       "The folder of compiled GPU kernels (also SINTER_KERNEL_CACHE); \"\": none.")                                   \
+    X(branches, CHOICE, "branches", V_MODEL | V_TEST, "auto|off|small|all",                                           \
+      "Steps that do not need each other at the same time on a GPU. auto (default): as measured, with --tune off as "  \
+      "small; off: one after the other; small: where their kernels leave a part of it free; all.")                     \
     X(no_code, FLAG, "no-code", V_BUILD, "", "Leaves compiled GPU kernels out of the engine.")                        \
     X(trust_code, FLAG, "trust-code", V_RUN | V_BENCH, "",                                                            \
       "Runs the compiled GPU kernels that an engine carries: for files of those whose programs you would run.")       \

@@ -415,6 +415,7 @@ bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
     b->progress = progress_build;
     b->user = &out->bar;
     b->no_code = a->no_code;
+    b->branches = a->branches_at > 0 ? (sinter_branches)a->branches_at : SINTER_BRANCHES_AUTO;
     b->kernel_cache = out->load.kernel_cache = a->kernel_cache;
     out->load.env = &out->env;
     out->load.threads = (uint32_t)a->threads;

@@ -79,6 +79,14 @@ typedef struct sinter_build_report {
 } sinter_build_report;
 #define SINTER_BUILD_REPORT { .struct_size = sizeof(sinter_build_report) }
 
+/* Whether steps of a model that do not need each other may run at the same time (CUDA). */
+typedef enum sinter_branches {
+    SINTER_BRANCHES_AUTO = 0,       /* as the clock says where kernels are measured, else as SMALL */
+    SINTER_BRANCHES_OFF = 1,        /* one after the other (TensorRT's maxAuxStreams 0) */
+    SINTER_BRANCHES_SMALL = 2,      /* those whose kernels leave a part of the device free */
+    SINTER_BRANCHES_ALL = 3
+} sinter_branches;
+
 typedef struct sinter_build_options {
     size_t                    struct_size;
     const sinter_env_options *env;              /* NULL: defaults */
@@ -114,6 +122,7 @@ typedef struct sinter_build_options {
     /* How far outputs may move by what is allowed: rms of the difference over rms of the output. 0: 0.01 for fp16, 0.06
      * for bf16, 0.1 for int8. */
     double                    budget;
+    sinter_branches           branches;
 } sinter_build_options;
 #define SINTER_BUILD_OPTIONS { .struct_size = sizeof(sinter_build_options), .tune = SINTER_TUNE_FAST }
 

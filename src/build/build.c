@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/os.h"
+#include "build/branches.h"
 #include "build/emit.h"
 #include "build/profiles.h"
 #include "opt/pipeline.h"
@@ -162,33 +163,44 @@ static void grow_late(builder *b, plan *p)
     }
 }
 
+static tune_options tuning(builder *b)
+{
+    kernel_target target;
+    b->backend->target(b->device, &target);
+    return (tune_options){ .backend = b->backend,
+                           .device = b->device,
+                           .mode = (tune_mode)b->o->tune,
+                           .threads = target.threads,
+                           .reference_only = b->o->device == SINTER_DEVICE_REFERENCE,
+                           .exact = b->o->math == SINTER_MATH_EXACT,
+                           .relaxed = (b->o->allow & SINTER_ALLOW_TF32) != 0,
+                           .cache_only = b->o->cache_only != 0,
+                           .cache = b->cache,
+                           .weights = weights_of(b->g),
+                           .stats = &b->stats,
+                           .progress = b->o->progress,
+                           .user = b->o->user };
+}
+
 static sinter_status plan_profile(builder *b, uint32_t index)
 {
     TRY(profiles_apply(b->e, b->g, b->o, index));
-    kernel_target target;
-    b->backend->target(b->device, &target);
-    const tune_options options = { .backend = b->backend,
-                                   .device = b->device,
-                                   .mode = (tune_mode)b->o->tune,
-                                   .threads = target.threads,
-                                   .reference_only = b->o->device == SINTER_DEVICE_REFERENCE,
-                                   .exact = b->o->math == SINTER_MATH_EXACT,
-                                   .relaxed = (b->o->allow & SINTER_ALLOW_TF32) != 0,
-                                   .cache_only = b->o->cache_only != 0,
-                                   .cache = b->cache,
-                                   .weights = weights_of(b->g),
-                                   .stats = &b->stats,
-                                   .progress = b->o->progress,
-                                   .user = b->o->user };
+    const tune_options options = tuning(b);
     tune_result *t = &b->tuned[index];
     TRY(tune_graph(b->e, &b->a, b->g, &options, t));
     TRY(plan_lifetimes(b->e, t->plan));
     plan_in_place(t->plan);
     grow_late(b, t->plan);
-    TRY(plan_offsets(b->e, t->plan, slab_item_max));
+    const bool has_branches = b->backend->program_time && b->o->branches != SINTER_BRANCHES_OFF;
+    TRY((has_branches ? plan_offsets_apart : plan_offsets)(b->e, t->plan, slab_item_max));
     env_log(b->e, LOG_PLAN, "profile %u: %u steps, %llu bytes of slab", index, t->plan->step.count - 1,
             (unsigned long long)t->plan->slab_size[PLACE_DEVICE]);
     return SINTER_OK;
+}
+
+static sinter_status keep_timings(builder *b)
+{
+    return b->o->timing_cache && !b->o->cache_only ? timing_cache_write(b->cache, b->o->timing_cache) : SINTER_OK;
 }
 
 static sinter_status add_code(void *user, const uint8_t key[32], const void *bytes, size_t size)
@@ -251,8 +263,43 @@ static const char *allowed_text(builder *b)
     return s ? s : "";
 }
 
-static sinter_status write_engine(builder *b, const uint8_t *model, size_t size, const char *name, uint8_t **out,
-                                  size_t *out_size)
+/* ---- branches ---- */
+
+/* Where nothing is measured, steps whose kernels leave room for others run side by side. */
+static sinter_status decide_orders(builder *b, bool *is_known, bool *is_open)
+{
+    static const program_order forced[] = { ORDER_SMALL, ORDER_CHAIN, ORDER_SMALL, ORDER_FREE };
+    const tune_options options = tuning(b);
+    *is_open = false;
+    for (uint32_t i = 0; i < b->profiles; i++) {
+        is_known[i] = true;
+        b->tuned[i].order = b->backend->program_time ? forced[b->o->branches] : ORDER_CHAIN;
+        if (!b->backend->program_time || b->o->branches != SINTER_BRANCHES_AUTO || options.mode == TUNE_OFF) continue;
+        TRY(branches_find(b->e, &options, &b->tuned[i], &is_known[i]));
+        *is_open = *is_open || !is_known[i];
+    }
+    return SINTER_OK;
+}
+
+static sinter_status measure_orders(builder *b, const device_options *wanted, const uint8_t *digest,
+                                    const bool *is_known)
+{
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    const tune_options options = tuning(b);
+    TRY(report(b, "order", 0));
+    TRY(engine_writer_finish(&b->out.w, digest, &bytes, &size));
+    uint64_t start = os_time_ns();
+    const sinter_status s = branches_measure(b->e, &options, wanted, bytes, size, b->tuned, is_known, b->profiles);
+    time_add(&start, &b->report->measure_s);
+    TRY(s);
+    for (uint32_t i = 0; i < b->profiles; i++) emit_order(&b->out, i, b->tuned[i].order);
+    return keep_timings(b);
+}
+
+/* ---- writing ---- */
+
+static sinter_status fill_engine(builder *b, const char *name)
 {
     TRY(report(b, "write", 0));
     emit *x = &b->out;
@@ -291,7 +338,17 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
                                  .backend = engine_writer_string(&x->w, b->backend->name) };
     text_deinit(&t);
     TRY(emit_notes(x, &notes));
-    if (b->backend->code_export && !b->o->no_code) {
+    return x->w.failed ? FAIL_MEMORY(b->e, "an engine") : SINTER_OK;
+}
+
+static sinter_status write_engine(builder *b, const device_options *wanted, const uint8_t *model, size_t size,
+                                  const char *name, uint8_t **out, size_t *out_size)
+{
+    bool *is_known = ARENA_NEW(&b->a, bool, b->profiles), is_open;
+    if (!is_known) return FAIL_MEMORY(b->e, "profiles");
+    TRY(decide_orders(b, is_known, &is_open));
+    TRY(fill_engine(b, name));
+    if (b->backend->code_export && (!b->o->no_code || is_open)) {
         uint64_t start = os_time_ns();
         const sinter_status s = write_code(b);
         time_add(&start, &b->report->compile_s);
@@ -302,7 +359,9 @@ static sinter_status write_engine(builder *b, const uint8_t *model, size_t size,
     sha256_init(&h);
     sha256_update(&h, model, size);
     sha256_final(&h, digest);
-    return engine_writer_finish(&x->w, digest, out, out_size);
+    if (is_open) TRY(measure_orders(b, wanted, digest, is_known));
+    if (b->o->no_code) b->out.w.section[SECTION_CODE].size = 0;
+    return engine_writer_finish(&b->out.w, digest, out, out_size);
 }
 
 static sinter_status build(builder *b, const uint8_t *model, size_t size, const char *folder, const char *name,
@@ -327,12 +386,12 @@ static sinter_status build(builder *b, const uint8_t *model, size_t size, const 
     b->tuned = ARENA_NEW(&b->a, tune_result, b->profiles);
     if (!b->tuned) return FAIL_MEMORY(b->e, "profiles");
     for (uint32_t i = 0; i < b->profiles; i++) TRY(plan_profile(b, i));
-    if (b->o->timing_cache && !b->o->cache_only) TRY(timing_cache_write(b->cache, b->o->timing_cache));
+    TRY(keep_timings(b));
     time_add(&start, &b->report->plan_s);
-    const double compile_s = b->report->compile_s;
-    const sinter_status s = write_engine(b, model, size, name, out, out_size);
+    const double others_s = b->report->compile_s + b->report->measure_s;
+    const sinter_status s = write_engine(b, &wanted, model, size, name, out, out_size);
     time_add(&start, &b->report->write_s);
-    b->report->write_s -= b->report->compile_s - compile_s;
+    b->report->write_s -= b->report->compile_s + b->report->measure_s - others_s;
     return s;
 }
 

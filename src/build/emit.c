@@ -257,6 +257,7 @@ sinter_status emit_profile(emit *x, const tune_result *t)
                             .region_first = count_of(x, SECTION_REGIONS, sizeof(engine_region)),
                             .region_count = p->region.count,
                             .step_first = count_of(x, SECTION_STEPS, sizeof(engine_step)),
+                            .order = t->order,
                             .slab_size = p->slab_size[PLACE_DEVICE],
                             .host_slab_size = p->slab_size[PLACE_HOST] };
     const engine_storage no_storage = { 0 };
@@ -279,6 +280,11 @@ sinter_status emit_profile(emit *x, const tune_result *t)
     }
     engine_writer_add(&x->w, SECTION_PROFILES, &f.r, sizeof f.r);
     return x->w.failed || x->a->failed ? FAIL_MEMORY(x->e, "an engine") : SINTER_OK;
+}
+
+void emit_order(emit *x, uint32_t index, program_order order)
+{
+    ((engine_profile *)(void *)x->w.section[SECTION_PROFILES].at)[index].order = order;
 }
 
 sinter_status emit_notes(emit *x, const engine_notes *notes)

@@ -8,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "base/text.h"
+#include "core/order.h"
 #include "core/storage.h"
 #include "engine/format.h"
 #include "sinter/engine.h"
@@ -91,6 +92,11 @@ sinter_status engine_import_code(env *e, const engine *g);
  * Dims are expressions of `t`; attrs hold expressions too. False also where it cannot be told. Sets no error. */
 bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs,
                           infer_value *in, const infer_value *out);
+
+/* waits.c: what each of `count` steps from `first` on, relative to the profile, has to wait for among them if they run as
+ * one program; at the opt shapes. */
+sinter_status engine_waits(env *e, const engine *g, uint32_t profile, uint32_t first, uint32_t count, arena *a,
+                           order_edges *out);
 
 /* print.c: what `sinter inspect` shows, and an input or output in public words. */
 void          engine_print(const engine *g, bool json, text *out);

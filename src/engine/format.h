@@ -63,7 +63,7 @@ _Static_assert(sizeof(engine_io) == 64, "on-disk layout");
 typedef struct engine_profile {
     uint32_t storage_first, storage_count, value_first, value_count, region_first, region_count, step_first, step_count;
     uint32_t io_first;              /* in args: the value of each io */
-    uint32_t reserved;
+    uint32_t order;                 /* program_order: which steps of a program may run side by side */
     uint64_t slab_size;             /* of PLACE_DEVICE */
     uint64_t host_slab_size;        /* of PLACE_HOST: 0 where the backend has one place */
 } engine_profile;

@@ -110,6 +110,79 @@ static uint32_t segments(const engine *g, const engine_profile *p)
     return count;
 }
 
+/* ---- branches ---- */
+
+static const char *order_name(const engine_profile *p)
+{
+    static const char *const names[ORDER_COUNT] = { "off", "small", "all" };
+    return names[p->order];
+}
+
+typedef struct after {
+    arena a;
+    order_edges edges; /* of all programs that may have branches */
+    uint32_t *first;   /* by step: 1 + the first step of its program; 0: of none */
+} after;
+
+/* Each program by itself. What does not fit into memory is not shown. */
+static void after_init(after *x, const engine *g, uint32_t profile, const text *out)
+{
+    const engine_profile *p = &g->profile[profile];
+    env quiet = *out->e;
+    quiet.error = &quiet.error_own;
+    *x = (after){ 0 };
+    arena_init(&x->a, out->e);
+    if (p->order == ORDER_CHAIN || !g->backend->copy) return;
+    x->first = ARENA_NEW(&x->a, uint32_t, p->step_count);
+    for (uint32_t r = 1; r < p->region_count && x->first; r++) {
+        const engine_region *from = &g->region[p->region_first + r];
+        for (uint32_t i = 0, end; i < from->step_count; i = end) {
+            const uint32_t first = from->step_at + i, id = p->step_first + first;
+            for (end = i + 1; end < from->step_count && is_program(g, p, id) && !g->code[id].is_late &&
+                              is_program(g, p, p->step_first + from->step_at + end) &&
+                              !g->code[p->step_first + from->step_at + end].is_late;)
+                end++;
+            if (end == i + 1 || end - i > ORDER_WORKS_MAX) continue;
+            order_edges edges = { 0 };
+            if (engine_waits(&quiet, g, profile, first, end - i, &x->a, &edges) != SINTER_OK) continue;
+            for (uint32_t k = 0; k < edges.count; k++) {
+                order_edge *edge = VEC_PUSH(&x->a, &x->edges);
+                if (edge) *edge = edges.at[k];
+            }
+            for (uint32_t k = first; k < from->step_at + end; k++) x->first[k] = first + 1;
+        }
+    }
+}
+
+/* The steps that `step` waits for, one after the other; NULL: no more. */
+static const order_edge *after_next(const after *x, uint32_t step, const order_edge *last)
+{
+    const order_edge *end = x->edges.at + x->edges.count;
+    for (const order_edge *k = last ? last + 1 : x->edges.at; k < end; k++)
+        if (k->to == step) return k;
+    return NULL;
+}
+
+/* Said where it is not the step before. */
+static void print_after(const after *x, uint32_t step, text *out)
+{
+    if (!x->first || !x->first[step] || x->first[step] == step + 1) return;
+    const order_edge *k = after_next(x, step, NULL);
+    if (k && k->from + 1 == step && !after_next(x, step, k)) return;
+    text_printf(out, " after");
+    if (!k) text_printf(out, " none");
+    for (; k; k = after_next(x, step, k)) text_printf(out, " %u", k->from);
+}
+
+static void json_after(const after *x, uint32_t step, text *out)
+{
+    if (!x->first || !x->first[step]) return;
+    const order_edge *k = after_next(x, step, NULL);
+    text_printf(out, ",\"after\":[");
+    for (const char *comma = ""; k; k = after_next(x, step, k), comma = ",") text_printf(out, "%s%u", comma, k->from);
+    text_append(out, "]", 1);
+}
+
 /* What a run of a device is made of: launches, and what the host does between them. */
 static void print_segments(const engine *g, const engine_profile *p, text *out)
 {
@@ -117,6 +190,7 @@ static void print_segments(const engine *g, const engine_profile *p, text *out)
     const uint32_t count = segments(g, p);
     uint32_t others = 0;
     text_printf(out, "  %u graph launch%s", count, count == 1 ? "" : "es");
+    if (g->backend->program_time) text_printf(out, ", branches %s", order_name(p));
     for (uint32_t i = 0; i < p->step_count; i++) {
         const uint32_t id = p->step_first + i;
         if (is_program(g, p, id) || ++others > SHOWN) continue;
@@ -143,6 +217,8 @@ static void print_dims(const engine *g, uint32_t io, text *out)
 static void print_steps(const engine *g, uint32_t profile, text *out)
 {
     const engine_profile *p = &g->profile[profile];
+    after w;
+    after_init(&w, g, profile, out);
     for (uint32_t r = 1; r < p->region_count; r++) {
         const engine_region *x = &g->region[p->region_first + r];
         if (r > 1) text_printf(out, "  region %u:\n", r);
@@ -156,10 +232,12 @@ static void print_steps(const engine *g, uint32_t profile, text *out)
             text_printf(out, " %s", engine_text(g, g->step[id].problem));
             if (g->step[id].region[0]) text_printf(out, " region %u", g->step[id].region[0]);
             if (g->step[id].region[1]) text_printf(out, " or %u", g->step[id].region[1]);
+            print_after(&w, x->step_at + i, out);
             if (*engine_text(g, g->step[id].name)) text_printf(out, "   # %s", engine_text(g, g->step[id].name));
             text_append(out, "\n", 1);
         }
     }
+    arena_deinit(&w.a);
 }
 
 static void print_text(const engine *g, text *out)
@@ -223,6 +301,8 @@ static void json_field(text *out, const char *name, const char *value, bool more
 static void json_steps(const engine *g, uint32_t profile, text *out)
 {
     const engine_profile *p = &g->profile[profile];
+    after w;
+    after_init(&w, g, profile, out);
     for (uint32_t i = 0; i < p->step_count; i++) {
         const uint32_t id = p->step_first + i;
         text_append(out, i ? ",\n{" : "\n{", i ? 3 : 2);
@@ -235,8 +315,10 @@ static void json_steps(const engine *g, uint32_t profile, text *out)
         text_deinit(&t);
         json_field(out, "problem", engine_text(g, g->step[id].problem), true);
         json_field(out, "name", engine_text(g, g->step[id].name), false);
+        json_after(&w, i, out);
         text_append(out, "}", 1);
     }
+    arena_deinit(&w.a);
 }
 
 static void print_json(const engine *g, text *out)
@@ -268,9 +350,9 @@ static void print_json(const engine *g, text *out)
         const engine_profile *p = &g->profile[k];
         text_printf(out,
                     "%s\n{\"slab_bytes\":%llu,\"host_slab_bytes\":%llu,\"workspace_bytes\":%zu,\"weight_bytes\":%llu,"
-                    "\"segments\":%u,\"steps\":[",
+                    "\"segments\":%u,\"branches\":\"%s\",\"steps\":[",
                     k ? "," : "", (unsigned long long)p->slab_size, (unsigned long long)p->host_slab_size,
-                    g->workspace[k], (unsigned long long)weight_bytes(g, k), segments(g, p));
+                    g->workspace[k], (unsigned long long)weight_bytes(g, k), segments(g, p), order_name(p));
         json_steps(g, k, out);
         text_append(out, "]}", 2);
     }

@@ -295,6 +295,7 @@ static sinter_status check_profiles(env *e, engine *g, arena *scratch)
         if (p->storage_first != storage || p->value_first != value || p->region_first != region ||
             p->step_first != step || !p->storage_count || !p->value_count)
             return BAD(e, "profile %u does not follow the one before it", i);
+        if (p->order >= ORDER_COUNT) return BAD(e, "profile %u has an order of kind %u", i, p->order);
         if (!range_ok(storage, p->storage_count, g->storage_count) ||
             !range_ok(value, p->value_count, g->value_count) || !range_ok(region, p->region_count, g->region_count) ||
             !range_ok(step, p->step_count, g->step_count))

@@ -4,7 +4,7 @@
  * Steps get positions in the order in which they run, bodies of regions where they are called. Offsets are given to the
  * largest storages first, each in the lowest gap between those already placed that live at the same time: within a few
  * per cent of the lower bound on real networks, and activations of neighbouring layers end up in the same hot bytes. */
-#include "plan/plan.h"
+#include "plan/apart.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -199,7 +199,14 @@ static uint64_t lowest_gap(uint64_t (*taken)[2], size_t count, uint64_t size)
     return at;
 }
 
-sinter_status plan_offsets(env *e, plan *p, uint64_t limit)
+/* apart: NULL where steps run one after the other. */
+static bool may_share(const plan *p, const plan_apart *apart, const slot *x, const slot *y)
+{
+    if (apart) return plan_apart_may_share(apart, p, x->storage, y->storage);
+    return x->last < y->first || x->first > y->last;
+}
+
+static sinter_status give_offsets(env *e, plan *p, uint64_t limit, const plan_apart *apart)
 {
     arena scratch;
     arena_init(&scratch, e);
@@ -231,7 +238,7 @@ sinter_status plan_offsets(env *e, plan *p, uint64_t limit)
         plan_storage *s = &p->storage.at[order[i].storage];
         for (uint32_t k = 0; k < i; k++) {
             if (p->storage.at[order[k].storage].place != s->place) continue;
-            if (order[k].last < order[i].first || order[k].first > order[i].last) continue;
+            if (may_share(p, apart, &order[k], &order[i])) continue;
             const uint64_t at = p->storage.at[order[k].storage].at;
             taken[live][0] = at;
             taken[live++][1] = at + order[k].size;
@@ -241,11 +248,46 @@ sinter_status plan_offsets(env *e, plan *p, uint64_t limit)
         if (end > p->slab_size[s->place]) p->slab_size[s->place] = end;
     }
     arena_deinit(&scratch);
+    return SINTER_OK;
+}
+
+static sinter_status check_size(env *e, const plan *p)
+{
     for (storage_place i = PLACE_DEVICE; i < PLACE_COUNT; i++)
         if (p->slab_size[i] > e->limits.memory_max)
             return FAIL(e, NO_MEMORY, "activations need %llu bytes, the limit is %llu",
                         (unsigned long long)p->slab_size[i], (unsigned long long)e->limits.memory_max);
     return SINTER_OK;
+}
+
+sinter_status plan_offsets(env *e, plan *p, uint64_t limit)
+{
+    TRY(give_offsets(e, p, limit, NULL));
+    return check_size(e, p);
+}
+
+/* Memory that is in no cache costs more than branches gain. */
+static bool is_worth(uint64_t size, uint64_t least)
+{
+    static const uint64_t always = (uint64_t)16 << 20;
+    return size <= always || size <= least + least / 4;
+}
+
+sinter_status plan_offsets_apart(env *e, plan *p, uint64_t limit)
+{
+    enum { STEPS_MAX = 4096 };
+    TRY(give_offsets(e, p, limit, NULL));
+    const uint64_t least = p->slab_size[PLACE_DEVICE];
+    if (p->region.at[1].step.count > STEPS_MAX) return check_size(e, p);
+    arena scratch;
+    arena_init(&scratch, e);
+    plan_apart *apart;
+    sinter_status s = plan_apart_create(e, &scratch, p, &apart);
+    if (s == SINTER_OK) s = give_offsets(e, p, limit, apart);
+    if (s == SINTER_OK && !is_worth(p->slab_size[PLACE_DEVICE], least)) s = give_offsets(e, p, limit, NULL);
+    arena_deinit(&scratch);
+    TRY(s);
+    return check_size(e, p);
 }
 
 uint64_t plan_lower_bound(const plan *p, arena *a)

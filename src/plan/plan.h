@@ -82,6 +82,9 @@ void          plan_in_place(plan *p);
  * Storages whose bound is above `limit` bytes (or unknown) become STORAGE_GROWN. Cost: O(n^2) in storages, small
  * constant. */
 sinter_status plan_offsets(env *e, plan *p, uint64_t limit);
+/* The same where bytes are used again only if no branch has to wait for that, as long as the slab grows little or is
+ * small; else as plan_offsets. */
+sinter_status plan_offsets_apart(env *e, plan *p, uint64_t limit);
 /* The peak of live bytes on the device: no plan can be smaller. For reports and tests. */
 uint64_t      plan_lower_bound(const plan *p, arena *a);
 

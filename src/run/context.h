@@ -128,6 +128,9 @@ sinter_status context_mark(context *c, uint32_t mark);
 sinter_status context_make_ready(context *c);
 /* Runs on zeros and forgets it, where the host takes no part: what happens on a first run has happened. */
 sinter_status context_rehearse(context *c);
+/* The time of the main region's programs in the shape in use, on whatever its memory holds, by a backend that has
+ * program_time. What they find wrong in the data is nothing. */
+sinter_status context_time(context *c, program_order order, uint32_t repeats, double *ns);
 size_t        context_memory(const context *c);
 
 /* ---- binding.c: from numbers to views and programs ---- */

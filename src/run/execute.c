@@ -14,7 +14,8 @@ static program_run run_of(context *c)
                           .clock = c->clock,
                           .e = &c->e,
                           .scratch = &c->scratch,
-                          .stream = c->stream };
+                          .stream = c->stream,
+                          .order = (program_order)c->p->order };
 }
 
 static sinter_status run_program(context *c, const run_item *item)
@@ -31,6 +32,22 @@ sinter_status context_make_ready(context *c)
         const run_item *item = &c->region[1].item[i];
         program *p = item->kind == ITEM_PROGRAM && !item->is_late ? c->now->program[item->program] : NULL;
         if (p) TRY(c->g->backend->program_ready(c->g->device, p, &run));
+    }
+    return SINTER_OK;
+}
+
+sinter_status context_time(context *c, program_order order, uint32_t repeats, double *ns)
+{
+    program_run run = run_of(c);
+    run.order = order;
+    *ns = 0;
+    for (uint32_t i = 0; i < c->region[1].count; i++) {
+        const run_item *item = &c->region[1].item[i];
+        if (item->kind != ITEM_PROGRAM || item->is_late || !c->now->program[item->program]) continue;
+        double took = 0;
+        c->is_busy = c->stream != NULL;
+        TRY(c->g->backend->program_time(c->g->device, c->now->program[item->program], &run, repeats, &took));
+        *ns += took;
     }
     return SINTER_OK;
 }

@@ -56,6 +56,7 @@ typedef struct weight_recipe {
 
 typedef struct tune_result {
     plan *plan;
+    program_order order;            /* whether steps may run side by side */
     VEC(weight_recipe) recipe;
 } tune_result;
 
