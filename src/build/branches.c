@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { ROUNDS = 4 };
-static const double round_ns = 3e6, worth = 0.99; /* anything but a chain has to be faster by one per cent */
+static const double round_ns = 2e6, worth = 0.99; /* anything but a chain has to be faster by one per cent */
 
 static const char *const order_names[ORDER_COUNT] = { "chain", "small", "free" };
 
@@ -120,7 +120,7 @@ static sinter_status measure(context *c, double *ns)
     TRY(context_time(c, ORDER_CHAIN, 2, &once)); /* the first launches make what is needed */
     TRY(context_time(c, ORDER_CHAIN, 2, &once));
     const double wanted = round_ns / (once + 1);
-    const uint32_t repeats = wanted < 2 ? 2 : wanted > 1000 ? 1000 : (uint32_t)wanted;
+    const uint32_t repeats = wanted < 2 ? 2 : wanted > 100 ? 100 : (uint32_t)wanted;
     for (uint32_t round = 0; round < ROUNDS; round++)
         for (uint32_t i = 0; i < ORDER_COUNT; i++) {
             double took = 0;

@@ -273,8 +273,9 @@ static sinter_status decide_orders(builder *b, bool *is_known, bool *is_open)
     *is_open = false;
     for (uint32_t i = 0; i < b->profiles; i++) {
         is_known[i] = true;
-        b->tuned[i].order = b->backend->program_time ? forced[b->o->branches] : ORDER_CHAIN;
-        if (!b->backend->program_time || b->o->branches != SINTER_BRANCHES_AUTO || options.mode == TUNE_OFF) continue;
+        const bool has_branches = b->backend->program_time && b->tuned[i].plan->has_branches;
+        b->tuned[i].order = has_branches ? forced[b->o->branches] : ORDER_CHAIN;
+        if (!has_branches || b->o->branches != SINTER_BRANCHES_AUTO || options.mode == TUNE_OFF) continue;
         TRY(branches_find(b->e, &options, &b->tuned[i], &is_known[i]));
         *is_open = *is_open || !is_known[i];
     }

@@ -18,6 +18,7 @@ typedef struct use {
 struct plan_apart {
     uint32_t words;
     use *use; /* by storage */
+    bool has_branches;
 };
 
 static void unite(uint64_t *to, const uint64_t *from, uint32_t words)
@@ -78,6 +79,8 @@ static void walk(const plan *p, plan_apart *x, uint64_t *ended)
                 put(mine, j);
             }
         }
+        if (i && s->kind == STEP_KERNEL && p->step.at[main->step.at[i - 1]].kind == STEP_KERNEL && !has(mine, i - 1))
+            x->has_branches = true;
         for (uint32_t k = 0; k < s->count_out; k++) {
             use *u = &x->use[p->value.at[s->out[k]].storage];
             if (u->is_written) meet(u->before, mine, words);
@@ -106,6 +109,11 @@ sinter_status plan_apart_create(env *e, arena *a, const plan *p, plan_apart **ou
     mark_elsewhere(p, x->use);
     walk(p, x, ended);
     return SINTER_OK;
+}
+
+bool plan_apart_has_branches(const plan_apart *x)
+{
+    return x->has_branches;
 }
 
 static bool follows(const plan_apart *x, const use *first, const use *second)

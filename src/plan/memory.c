@@ -278,12 +278,14 @@ sinter_status plan_offsets_apart(env *e, plan *p, uint64_t limit)
     enum { STEPS_MAX = 4096 };
     TRY(give_offsets(e, p, limit, NULL));
     const uint64_t least = p->slab_size[PLACE_DEVICE];
+    p->has_branches = false;
     if (p->region.at[1].step.count > STEPS_MAX) return check_size(e, p);
     arena scratch;
     arena_init(&scratch, e);
     plan_apart *apart;
     sinter_status s = plan_apart_create(e, &scratch, p, &apart);
-    if (s == SINTER_OK) s = give_offsets(e, p, limit, apart);
+    p->has_branches = s == SINTER_OK && plan_apart_has_branches(apart);
+    if (p->has_branches) s = give_offsets(e, p, limit, apart);
     if (s == SINTER_OK && !is_worth(p->slab_size[PLACE_DEVICE], least)) s = give_offsets(e, p, limit, NULL);
     arena_deinit(&scratch);
     TRY(s);

@@ -65,6 +65,7 @@ typedef struct plan {
     uint32_t   count_io;
     const uint32_t *io;             /* the value of each input, then of each output */
     uint64_t   slab_size[PLACE_COUNT];
+    bool       has_branches;        /* a step of main does not need the one before it; set by plan_offsets_apart */
 } plan;
 
 sinter_status plan_create(env *e, arena *a, dim_table *dims, plan **out);

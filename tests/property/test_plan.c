@@ -112,7 +112,10 @@ static void random_plans(void)
         new_region(&r, 1, 1 + (uint32_t)below(&r, 60), 0);
         CHECK_EQ(plan_lifetimes(&r.e, r.p), SINTER_OK);
         plan_in_place(r.p);
-        CHECK_EQ(plan_offsets(&r.e, r.p, below(&r, 5) ? UINT64_MAX : 50000), SINTER_OK);
+        const uint64_t limit = below(&r, 5) ? UINT64_MAX : 50000;
+        CHECK_EQ(plan_offsets_apart(&r.e, r.p, limit), SINTER_OK);
+        check_plan(&r);
+        CHECK_EQ(plan_offsets(&r.e, r.p, limit), SINTER_OK);
         const int before = test_failures;
         check_plan(&r);
         const uint64_t least = plan_lower_bound(r.p, &r.a);
@@ -187,5 +190,36 @@ static void results_in_place(void)
     CHECK(!shares(UINT32_MAX, false, false));
 }
 
-static const test tests[] = { T(random_plans), T(results_in_place), { 0 } };
+/* Two branches of three steps each from one value into one: in a chain the second branch would take the memory of the
+ * first, and with it wait. Inside a branch memory is used again. */
+static void branches_keep_their_memory(void)
+{
+    rig r = { 0 };
+    env_init(&r.e, NULL, NULL);
+    arena_init(&r.a, &r.e);
+    (void)plan_create(&r.e, &r.a, dim_table_create(&r.a), &r.p);
+    (void)VEC_PUSH(&r.a, &r.p->region);
+    const dim d = dim_const(r.p->dims, 64);
+    uint32_t v[9];
+    for (uint32_t i = 0; i < 9; i++) v[i] = dense(&r, d);
+    add_step(&r, 0, 0, v[0], UINT32_MAX);
+    for (uint32_t i = 0; i < 2; i++)
+        for (uint32_t k = 0; k < 3; k++) add_step(&r, k ? v[1 + 3 * i + k - 1] : v[0], 0, v[1 + 3 * i + k], UINT32_MAX);
+    add_step(&r, v[3], v[6], v[7], UINT32_MAX);
+    add_step(&r, v[7], 0, v[8], UINT32_MAX);
+    CHECK_EQ(plan_lifetimes(&r.e, r.p), SINTER_OK);
+    CHECK_EQ(plan_offsets(&r.e, r.p, UINT64_MAX), SINTER_OK);
+    const uint64_t chain = r.p->slab_size[PLACE_DEVICE];
+    CHECK_EQ(plan_offsets_apart(&r.e, r.p, UINT64_MAX), SINTER_OK);
+    CHECK(r.p->has_branches);
+    check_plan(&r);
+    for (uint32_t i = 1; i <= 3; i++)
+        for (uint32_t k = 4; k <= 6; k++)
+            CHECK(r.p->storage.at[r.p->value.at[v[i]].storage].at != r.p->storage.at[r.p->value.at[v[k]].storage].at);
+    CHECK(r.p->slab_size[PLACE_DEVICE] > chain);
+    CHECK(r.p->slab_size[PLACE_DEVICE] < 9 * 64 * 64 * 4);
+    arena_deinit(&r.a);
+}
+
+static const test tests[] = { T(random_plans), T(branches_keep_their_memory), T(results_in_place), { 0 } };
 TEST_MAIN(tests)
