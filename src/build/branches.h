@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* branches.h - whether the steps of a profile run side by side or one after the other: decided by whole programs, on the
- * device's clock, since what a branch gains beside another depends on both. */
+/* branches.h - whether the steps of a profile run side by side or one after the other: decided by whole programs, on
+ * the device's clock, since what a branch gains beside another depends on both. */
 #ifndef BUILD_BRANCHES_H
 #define BUILD_BRANCHES_H
 
