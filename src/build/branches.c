@@ -135,7 +135,7 @@ static sinter_status measure_profile(env *e, const tune_options *o, engine *g, u
 {
     double ns[ORDER_COUNT] = { 0 };
     context *c = NULL;
-    TRY(context_create(g, profile, false, true, NULL, &c, e->error));
+    TRY(context_create(g, &(context_options){ .profile = profile, .is_lazy = true }, &c, e->error));
     sinter_error *const own = c->e.error;
     c->e.error = e->error;
     const sinter_status s = measure(c, ns);
