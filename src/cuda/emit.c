@@ -143,6 +143,22 @@ static void walks_init(const emit_space *s, walks *w)
     }
 }
 
+/* ---- what changes from turn to turn ---- */
+
+enum fetch_part { FETCH_ALL, FETCH_STILL, FETCH_MOVING };
+
+static bool is_moving(const emit_space *s, const walk *w)
+{
+    bool moves = false;
+    for (uint32_t axis = 0; axis < s->rank; axis++) moves |= (s->turns >> axis & 1u) && w->kind[axis] != STEP_NONE;
+    return moves;
+}
+
+static bool is_fetched(const emit_space *s, const walk *w, enum fetch_part part)
+{
+    return !w->is_out && (part == FETCH_ALL || is_moving(s, w) == (part == FETCH_MOVING));
+}
+
 /* ---- reject ---- */
 
 static bool is_served(sinter_dtype dtype)
@@ -241,6 +257,19 @@ static sinter_status check_view(env *e, const emit_space *s, const walk *w, cons
                         w->index, v->stride[i], w->step[axis] / (int64_t)w->size);
     }
     return SINTER_OK;
+}
+
+uint32_t emit_operand_words(const emit_space *s, bool moving)
+{
+    walks w;
+    uint32_t words = 0;
+    walks_init(s, &w);
+    for (uint32_t i = 0; i < w.count; i++) {
+        if (!is_fetched(s, &w.at[i], moving ? FETCH_MOVING : FETCH_STILL)) continue;
+        const uint32_t count = w.at[i].kind[s->inner] == STEP_NONE ? 1 : s->width;
+        words += (w.at[i].size * count + 3) / 4;
+    }
+    return words;
 }
 
 sinter_status emit_bind(env *e, const emit_space *s, const view *in, const view *out, cuda_record *r)
@@ -496,6 +525,24 @@ static void put_position(const emit_space *s, const walk *w, uint32_t id, text *
     put_step(w, id, s->inner, out);
 }
 
+static void put_fetch_of(const emit_space *s, const walks *w, const char *suffix, enum fetch_part part, text *out)
+{
+    text_printf(out,
+                "template <int V> DEVICE void %s_fetch%s(const %s_args &a, const %s_row &r, i32 i, i32 n, "
+                "%s_regs<V> &x)\n"
+                "{\n",
+                s->prefix, suffix, s->prefix, s->prefix, s->prefix);
+    for (uint32_t i = 0; i < w->count; i++) {
+        const walk *own = &w->at[i];
+        if (!is_fetched(s, own, part)) continue;
+        if (own->kind[s->inner] == STEP_NONE) text_printf(out, "    emit_load<%u, 1, 1>(x.w%u, ", own->size, i);
+        else text_printf(out, "    emit_load<%u, V, %u>(x.w%u, ", own->size, own->vector, i);
+        put_position(s, own, i, out);
+        text_printf(out, ", n);\n");
+    }
+    text_printf(out, "}\n");
+}
+
 static void put_fetch(const emit_space *s, const walks *w, text *out)
 {
     text_printf(out, "template <int V> struct %s_regs {\n", s->prefix);
@@ -505,20 +552,21 @@ static void put_fetch(const emit_space *s, const walks *w, text *out)
         if (own->kind[s->inner] == STEP_NONE) text_printf(out, "    u32 w%u[EMIT_WORDS(%u, 1)];\n", i, own->size);
         else text_printf(out, "    u32 w%u[EMIT_WORDS(%u, V)];\n", i, own->size);
     }
-    text_printf(
-        out,
-        "};\n"
-        "template <int V> DEVICE void %s_fetch(const %s_args &a, const %s_row &r, i32 i, i32 n, %s_regs<V> &x)\n"
-        "{\n",
-        s->prefix, s->prefix, s->prefix, s->prefix);
-    for (uint32_t i = 0; i < w->count; i++) {
-        const walk *own = &w->at[i];
-        if (own->is_out) continue;
-        if (own->kind[s->inner] == STEP_NONE) text_printf(out, "    emit_load<%u, 1, 1>(x.w%u, ", own->size, i);
-        else text_printf(out, "    emit_load<%u, V, %u>(x.w%u, ", own->size, own->vector, i);
-        put_position(s, own, i, out);
-        text_printf(out, ", n);\n");
-    }
+    text_printf(out, "};\n");
+    put_fetch_of(s, w, "", FETCH_ALL, out);
+    if (!s->turns) return;
+    put_fetch_of(s, w, "_still", FETCH_STILL, out);
+    put_fetch_of(s, w, "_moving", FETCH_MOVING, out);
+    text_printf(out,
+                "template <int V> DEVICE void %s_keep(const %s_regs<V> &x, %s_regs<V> &y)\n"
+                "{\n",
+                s->prefix, s->prefix, s->prefix);
+    for (uint32_t i = 0; i < w->count; i++)
+        if (is_fetched(s, &w->at[i], FETCH_STILL))
+            text_printf(out,
+                        "#pragma unroll\n"
+                        "    for (int k = 0; k < (int)(sizeof x.w%u / 4); k++) y.w%u[k] = x.w%u[k];\n",
+                        i, i, i);
     text_printf(out, "}\n");
 }
 
@@ -571,6 +619,9 @@ void emit_text(const emit_space *s, text *out)
                 s->prefix);
     for (uint32_t i = 0; i < w.count; i++) text_printf(out, "    %su8 *p%u;\n", w.at[i].is_out ? "" : "const ", i);
     text_printf(out, "};\n");
+    uint32_t moving = 0;
+    for (uint32_t i = 0; i < w.count; i++) moving += is_fetched(s, &w.at[i], FETCH_MOVING);
+    if (s->turns) text_printf(out, "#define %s_MOVING %" PRIu32 "\n", upper, moving);
     put_begin(s, &w, out);
     put_fetch(s, &w, out);
     put_apply(s, &w, out);

@@ -18,6 +18,12 @@
  *                                  epi_acc, and stores nothing)
  *     template <int V> void epi_run(a, r, i, n, v)            both
  *
+ * and, where the space names axes along which a kernel `turns` from row to row,
+ *
+ *     EPI_MOVING                   how many operands change from turn to turn; the others stand still
+ *     void epi_fetch_still(a, r, i, n, x), epi_fetch_moving(a, r, i, n, x)        a part of epi_fetch each
+ *     template <int V> void epi_keep(const epi_regs<V> &x, epi_regs<V> &y)        those that stand still, from x to y
+ *
  * V is any power of two up to `width`. Vectors are read and written at once where the problem proves that pitches are
  * multiples of V elements and where i is a multiple of V: callers keep to that unless V is 1. Operands that are
  * constants may be read before the dependency wait, others may not. Arithmetic: floats under f64 in f32, never flushed;
@@ -36,6 +42,7 @@ typedef struct emit_space {
     uint8_t        inner;               /* the axis along which the kernel hands over vectors */
     uint32_t       width;               /* at most so many elements at once: a power of two <= 16 */
     sinter_dtype   acc;                 /* type of epi_acc: F32, F64, I32 or I64 */
+    uint32_t       turns;               /* bit per axis */
 } emit_space;
 
 /* The space of p's epilogue: the dims of result 0, inner = the innermost axis of its order, width 8, acc F32 (F64 and
@@ -46,6 +53,8 @@ const char *emit_reject(const emit_space *s);
 void        emit_text(const emit_space *s, text *out);
 /* The C type in which a value of this type is carried: "float", "i32" … */
 const char *emit_carrier(sinter_dtype dtype);
+/* 32-bit words of `width` elements of the operands that move from turn to turn, or of those that stand still. */
+uint32_t    emit_operand_words(const emit_space *s, bool moving);
 /* Adds the parameter <prefix>_args to the launch begun last, with its patches. */
 sinter_status emit_bind(env *e, const emit_space *s, const view *in, const view *out, cuda_record *r);
 

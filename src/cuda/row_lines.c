@@ -2,39 +2,16 @@
 /* row_lines.c - reductions, softmax and normalisations: rows.cu where the axis that is innermost in memory goes,
  * columns.cu where it stays, and a second launch where lines are few and long.
  *
- * All rows of this file share tactics: how many threads take a line, how many elements each holds, and over how many
- * blocks a line is split. The cost model ranks them; there is always one that takes any length. */
+ * All rows of this file share their tactics (row_lines_tactic.c). */
 #include "cuda/kernels.h"
-#include "cuda/lines.h"
-
-#include "cuda/device/line_args.h"
+#include "cuda/row_lines.h"
 
 #include <string.h>
 
 typedef struct line_args line_args;
-typedef enum form { FORM_ROWS, FORM_COLUMNS, FORM_GROUPS } form;
+enum { JOIN_ACROSS = 32, JOIN_DOWN = 8 };
 
-/* clang-format off */
-typedef struct line_tactic {
-    uint8_t  form, vector, items, cluster;  /* items: vectors a thread holds; 0: passes; cluster: the splits are one */
-    uint16_t across;                        /* rows: threads a row; columns: threads side by side */
-    uint16_t block;
-    uint16_t splits;                        /* blocks a line; 1, or a cluster: one launch */
-    uint8_t  rest[TACTIC_SIZE - 10];
-} line_tactic;
-_Static_assert(sizeof(line_tactic) == TACTIC_SIZE, "a tactic is overlaid");
-
-typedef struct size { int64_t max, opt; } size;
-typedef struct shape {
-    /* length: elements of a line; rows: lines, of columns without the innermost axis */
-    size inner, length, lines, rows;
-    uint32_t bytes;                         /* of an element */
-} shape;
-/* clang-format on */
-
-enum { HELD_MOST = 32, SPLITS_MOST = 512, GROUP_MOST = 1024, JOIN_ACROSS = 32, JOIN_DOWN = 8 };
-
-static line_tactic tactic_of(const tactic *t)
+line_tactic line_tactic_of(const tactic *t)
 {
     line_tactic x;
     memcpy(&x, t, sizeof x);
@@ -46,20 +23,20 @@ static uint32_t launches_of(const line_tactic *t)
     return t->splits > 1 && !t->cluster ? 2 : 1;
 }
 
-static bool is_reduction(const problem *p)
+bool line_is_reduction(const problem *p)
 {
     return p->op == OP_reduce || p->op == OP_arg_reduce;
 }
 
 /* The type that the anchor works on. */
-static sinter_dtype input_type(const problem *p)
+sinter_dtype line_input_type(const problem *p)
 {
     for (uint32_t i = 0; p->prologue && i < p->prologue->count; i++)
         if (p->prologue->at[i].op == EXPR_STORE) return (sinter_dtype)p->prologue->at[i].dtype;
     return p->in[0].dtype;
 }
 
-static enum line_op line_op_of(const problem *p)
+enum line_op line_op_of(const problem *p)
 {
     switch (p->op) {
     case OP_reduce: return (enum line_op)((const attrs_reduce *)p->attrs)->kind;
@@ -92,30 +69,22 @@ static int line_type_of(sinter_dtype dtype)
     }
 }
 
-static enum line_acc acc_of(const problem *p)
+enum line_acc line_acc_of(const problem *p)
 {
-    const sinter_dtype t = input_type(p);
+    const sinter_dtype t = line_input_type(p);
     return t == SINTER_DTYPE_F64 ? LINE_ACC_F64 : dtype_is_float(t) ? LINE_ACC_F32 : LINE_ACC_I64;
 }
 
-static uint32_t state_size(const problem *p)
-{
-    const enum line_op op = line_op_of(p);
-    const bool is_two = op == LINE_LOG_SUM_EXP || op == LINE_SOFTMAX || op == LINE_LOG_SOFTMAX || op == LINE_LAYER ||
-                        p->op == OP_arg_reduce;
-    return (acc_of(p) == LINE_ACC_F32 ? 4u : 8u) * (is_two ? 2u : 1u);
-}
-
-static void size_times(size *s, dim_range d)
+static void size_times(line_size *s, dim_range d)
 {
     if (!i64_mul(s->max, d.max, &s->max)) s->max = INT64_MAX;
     if (!i64_mul(s->opt, d.opt, &s->opt)) s->opt = INT64_MAX;
 }
 
-static void shape_of(const lines *l, shape *s)
+void line_shape_of(const lines *l, line_shape *s)
 {
     const problem_operand *x = &l->in[0];
-    const size one = { 1, 1 };
+    const line_size one = { 1, 1 };
     s->inner = s->length = s->lines = s->rows = one;
     s->bytes = sinter_dtype_bits(x->dtype) / 8;
     size_times(&s->inner, x->dim[l->inner]);
@@ -131,17 +100,11 @@ static int64_t ceildiv(int64_t a, int64_t b)
     return a / b + (a % b != 0);
 }
 
-/* The vectors of a line of so many elements, whose innermost axis has `inner`. */
-static int64_t vectors(int64_t length, int64_t inner, uint32_t vector)
-{
-    return inner > 0 ? length / inner * ceildiv(inner, vector) : 0;
-}
-
 /* ---- spaces of the programs ---- */
 
 static sinter_dtype acc_type(const problem *p)
 {
-    const enum line_acc a = acc_of(p);
+    const enum line_acc a = line_acc_of(p);
     return a == LINE_ACC_F32 ? SINTER_DTYPE_F32 : a == LINE_ACC_F64 ? SINTER_DTYPE_F64 : SINTER_DTYPE_I64;
 }
 
@@ -151,7 +114,7 @@ static uint8_t outer_axis(const lines *l)
     return l->kept_count ? l->kept[l->kept_count - 1] : 0;
 }
 
-static emit_space space_of(const lines *l, bool is_prologue, uint32_t vector)
+emit_space line_space(const lines *l, bool is_prologue, uint32_t vector)
 {
     const problem *p = &l->p;
     emit_space s = { .p = p,
@@ -162,7 +125,8 @@ static emit_space space_of(const lines *l, bool is_prologue, uint32_t vector)
                      .width = vector,
                      .acc = acc_type(p) };
     for (uint32_t m = 0; m < l->rank; m++) s.dim[m] = p->in[0].dim[m];
-    if (is_prologue || !is_reduction(p)) return s;
+    if (!is_prologue && !line_is_reduction(p)) s.turns = ((1u << l->rank) - 1) & ~l->gone_mask;
+    if (is_prologue || !line_is_reduction(p)) return s;
     for (uint32_t m = 0; m < l->rank; m++)
         if (l->gone_mask >> m & 1u) s.dim[m] = (dim_range){ 1, 1, 1, 1 };
     if (l->is_rows) s.inner = outer_axis(l);
@@ -171,14 +135,14 @@ static emit_space space_of(const lines *l, bool is_prologue, uint32_t vector)
 
 static const char *reject_lines(const problem *p, const lines *l)
 {
-    const int type = line_type_of(input_type(p));
+    const int type = line_type_of(line_input_type(p));
     REJECT_UNLESS(type >= 0 && line_type_of(p->in[0].dtype) >= 0, "a type of 8-bit floats or under a byte");
-    if (!dtype_is_float(input_type(p))) {
+    if (!dtype_is_float(line_input_type(p))) {
         const enum line_op op = line_op_of(p);
-        REJECT_UNLESS(is_reduction(p), "not of floats");
+        REJECT_UNLESS(line_is_reduction(p), "not of floats");
         REJECT_UNLESS(op != LINE_L2 && op != LINE_LOG_SUM && op != LINE_LOG_SUM_EXP, "a norm or logarithm of integers");
     }
-    const emit_space after = space_of(l, false, 8), before = space_of(l, true, 8);
+    const emit_space after = line_space(l, false, 8), before = line_space(l, true, 8);
     const char *why = emit_reject(&after);
     if (!why && p->prologue) why = emit_reject(&before);
     if (why) return why;
@@ -186,8 +150,8 @@ static const char *reject_lines(const problem *p, const lines *l)
         for (uint32_t i = 1; i < p->count_out; i++)
             REJECT_UNLESS(p->out[i].dtype == SINTER_DTYPE_NONE || p->out[i].dtype == acc_type(p),
                           "statistics of another type");
-    shape s;
-    shape_of(l, &s);
+    line_shape s;
+    line_shape_of(l, &s);
     /* Sizes without bound are checked when they are known. */
     REJECT_UNLESS(s.length.opt < INT32_MAX && s.lines.opt < INT32_MAX, "more than 2^31 elements or lines");
     return NULL;
@@ -200,302 +164,31 @@ static const char *reject(const problem *p)
     return why ? why : reject_lines(p, &l);
 }
 
-/* ---- tactics ---- */
-
-static uint32_t vector_of(const lines *l, const shape *s)
-{
-    uint32_t most = s->bytes ? 16 / s->bytes : 1;
-    return cuda_operand_vector(&l->in[0], most > 8 ? 8 : most);
-}
-
-static int64_t power_above(int64_t x)
-{
-    int64_t p = 1;
-    while (p < x && p < 4096) p *= 2;
-    return p;
-}
-
-/* Is this tactic sound for every size in range? */
-static bool is_sound(const problem *p, const lines *l, const line_tactic *t)
-{
-    shape s;
-    shape_of(l, &s);
-    const uint32_t most = vector_of(l, &s);
-    if (!t->vector || t->vector > most || most % t->vector) return false;
-    if (!t->across || (t->across & (t->across - 1)) || t->block < 32 || t->block > 1024 || t->block & (t->block - 1))
-        return false;
-    if (t->across > t->block || !t->splits || t->splits > SPLITS_MOST) return false;
-    if (t->cluster > 1 || (t->cluster && t->splits != 2 && t->splits != 4 && t->splits != 8)) return false;
-    if (t->cluster && (t->form == FORM_GROUPS || (t->form == FORM_ROWS && t->across != t->block))) return false;
-    if (!t->cluster && t->splits > 1 && (t->items || s.lines.max >= INT32_MAX)) return false;
-    if (t->form == FORM_ROWS) {
-        if (!l->is_rows || (t->splits > 1 && t->across != t->block)) return false;
-        if (t->across > 32 && t->across != t->block) return false;
-    } else if (l->is_rows) {
-        return false;
-    }
-    if (t->form == FORM_GROUPS) {
-        const int64_t groups = ((const attrs_group_norm *)p->attrs)->groups;
-        if (p->op != OP_group_norm || groups < 2 || t->splits < 2 || t->items) return false;
-        if (!problem_dim_is_static(p->in[0].dim[1]) || p->in[0].dim[1].max / groups > GROUP_MOST) return false;
-    }
-    if (!t->items) return true;
-    if (is_reduction(p)) return false;
-    const uint32_t held = t->items * t->vector;
-    if (held > (acc_of(p) == LINE_ACC_F64 ? HELD_MOST / 2 : HELD_MOST)) return false;
-    const int64_t each = (t->form == FORM_ROWS ? t->across : t->block / t->across) * (t->cluster ? t->splits : 1);
-    const int64_t count = t->form == FORM_ROWS ? vectors(s.length.max, s.inner.max, t->vector) : s.length.max;
-    /* Where several gone axes vary, the number of vectors may be larger than at their upper bounds. */
-    if (t->form == FORM_ROWS && l->gone_count > 1 && s.inner.max != INT64_MAX &&
-        !problem_dim_is_static(l->in[0].dim[l->inner]))
-        return false;
-    return s.length.max < INT32_MAX && count <= each * t->items;
-}
-
-static uint32_t shared_bytes(const problem *p, const line_tactic *t)
-{
-    const uint32_t state = state_size(p) < 16 ? 16 : state_size(p);
-    if (t->form == FORM_ROWS) return t->cluster || t->across > 32 ? 2 * 32 * 16 + 2 * state : 0;
-    const uint32_t seats = (uint32_t)(t->across < 32 ? t->block / 32 : t->block / t->across);
-    uint32_t bytes = seats > 1 ? seats * t->vector * t->across * state_size(p) : 0;
-    if (t->cluster) bytes = (seats + 3) * t->vector * t->across * state_size(p);
-    if (t->form == FORM_GROUPS) {
-        const uint32_t each = (uint32_t)(p->in[0].dim[1].max / ((const attrs_group_norm *)p->attrs)->groups);
-        const uint32_t joined = (t->across * t->vector + 2 * each) * state_size(p);
-        if (joined > bytes) bytes = joined;
-    }
-    return bytes;
-}
-
-static int64_t blocks_of(const line_tactic *t, int64_t inner, int64_t rows)
-{
-    if (t->form == FORM_ROWS) return t->splits > 1 ? rows * t->splits : ceildiv(rows, t->block / t->across);
-    return rows * ceildiv(inner, (int64_t)t->across * t->vector) * t->splits;
-}
-
-/* Launches, bytes at the rate that the loads under way reach, and rounds of loads that wait for one another. */
-static double cost_of(const problem *p, const lines *l, const line_tactic *t, const kernel_target *target)
-{
-    shape s;
-    shape_of(l, &s);
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
-    const double x_bytes = cuda_operand_bytes(&p->in[0]);
-    const double units = target->units ? target->units : 100,
-                 bandwidth = target->bandwidth > 0 ? target->bandwidth : 1e12;
-    const double blocks = (double)blocks_of(t, s.inner.opt, s.rows.opt);
-    const double each = t->form == FORM_ROWS ? t->across : t->block / t->across;
-    const double count =
-        t->form == FORM_ROWS ? (double)vectors(s.length.opt, s.inner.opt, t->vector) : (double)s.length.opt;
-    const double unroll = t->items ? t->items : 4;
-    double rounds = count / (double)t->splits / each / unroll;
-    if (rounds < 1) rounds = 1;
-    const uint32_t held = t->items ? t->items * t->vector : 4u * t->vector;
-    const double resident = 2048.0 / t->block * (held > 24 ? 0.5 : held > 16 ? 0.75 : 1);
-    double at_once = blocks < units * resident ? blocks : units * resident;
-    const double waves = blocks > at_once ? blocks / at_once : 1;
-    /* Threads without an element, or a line, of their own do not load. */
-    double busy = t->form == FORM_ROWS ? count / (double)t->splits / (each * unroll * rounds)
-                                       : (double)s.inner.opt / t->vector / t->across;
-    if (busy > 1) busy = 1;
-    if (t->form == FORM_ROWS && t->splits == 1 && (double)s.rows.opt * each < blocks * t->block)
-        busy *= (double)s.rows.opt * each / (blocks * t->block);
-    const double under_way = at_once * t->block * busy * unroll * t->vector * s.bytes;
-    double share = under_way / (units * 24e3);
-    const double active = at_once < units ? at_once / units : 1;
-    if (share > active * 3) share = active * 3; /* what one multiprocessor can draw */
-    if (share > 1) share = 1;
-    /* Runs that are shorter than two sectors waste what lies beside them. */
-    double run = (double)(t->form == FORM_ROWS ? s.inner.opt : (int64_t)t->across * t->vector) * s.bytes;
-    if (t->form != FORM_ROWS && t->across * t->vector >= s.inner.opt) run = 128;
-    if (run < 128 && l->kept_count + l->gone_count > 1) share *= run < 16 ? 0.25 : run < 64 ? run / 64 : 0.9;
-    if (share < 1e-3) share = 1e-3;
-    const double passes = is_reduction(p) || t->items ? 1 : 2;
-    const double again = passes > 1 ? x_bytes * (x_bytes < (double)target->cache_l2 * 0.7 ? 0.4 : 1) : 0;
-    const double moving = (bytes + again) / (bandwidth * share) * 1e9;
-    /* A thread's own chain: its elements, then steps in which lanes and warps meet. */
-    double meetings = 0;
-    if (t->form == FORM_ROWS) {
-        for (uint32_t m = 1; m < t->across && m < 32; m *= 2) meetings += 15;
-        if (t->across > 32) meetings += 110;
-    } else {
-        for (uint32_t m = t->across; m < 32; m *= 2) meetings += 15;
-        meetings += (t->across < 32 ? t->block / 32 : t->block / t->across) > 1 ? 60 + t->block / 16.0 : 0;
-    }
-    const double waiting = waves * (rounds * passes * 600 + held * 3 * rounds + meetings * (is_reduction(p) ? 1 : 2));
-    double ns = 1600 + (moving > waiting ? moving + waiting / waves / 8 : waiting + moving / 8);
-    if (t->cluster) ns += 350 * (t->items ? 2 : 1) + 50;
-    else if (t->splits > 1) ns += 1100 + (t->form == FORM_GROUPS ? t->splits * 30.0 : t->splits * 4.0);
-    return ns;
-}
-
-/* The best of each kind: in registers or in passes, one block a line, a cluster or two launches. */
-enum { KINDS = 6, EACH_KIND = 2, TACTICS_MOST = 6 };
-typedef struct ranking {
-    double cost[KINDS][EACH_KIND];
-    line_tactic at[KINDS][EACH_KIND];
-} ranking;
-
-static void consider(const problem *p, const lines *l, const kernel_target *target, const line_tactic *t, ranking *r)
-{
-    if (!is_sound(p, l, t) || shared_bytes(p, t) > 48 * 1024) return;
-    const uint32_t kind = (t->items ? 3u : 0u) + (t->cluster ? 1u : t->splits > 1 ? 2u : 0u);
-    double ns = cost_of(p, l, t, target);
-    line_tactic x = *t;
-    for (uint32_t i = 0; i < EACH_KIND; i++) {
-        if (!memcmp(&r->at[kind][i], &x, sizeof x)) return;
-        if (r->cost[kind][i] > 0 && r->cost[kind][i] <= ns) continue;
-        const line_tactic last = r->at[kind][i];
-        const double last_ns = r->cost[kind][i];
-        r->at[kind][i] = x;
-        r->cost[kind][i] = ns;
-        if (!(last_ns > 0)) return;
-        x = last;
-        ns = last_ns;
-    }
-}
-
-/* Best first; what seems far slower than the best is not worth measuring. */
-static void hand_out(ranking *r, tactic_sink *out)
-{
-    double first = 0;
-    while (out->count < TACTICS_MOST) {
-        double *best = NULL;
-        const line_tactic *t = NULL;
-        for (uint32_t k = 0; k < KINDS; k++) {
-            for (uint32_t i = 0; i < EACH_KIND; i++) {
-                if (!(r->cost[k][i] > 0) || (best && *best <= r->cost[k][i])) continue;
-                best = &r->cost[k][i];
-                t = &r->at[k][i];
-            }
-        }
-        if (!best || (out->count && *best > 2.5 * first)) return;
-        if (!out->count) first = *best;
-        memcpy(&out->at[out->count++], t, sizeof *t);
-        *best = 0;
-    }
-}
-
-/* Over how many blocks a line might be split: until the chip is full, and no thinner than one round of loads. */
-static uint32_t splits_for(double blocks, double rounds, double units, double waves)
-{
-    double splits = units * waves / (blocks > 1 ? blocks : 1);
-    if (splits > rounds) splits = rounds;
-    if (splits > SPLITS_MOST) splits = SPLITS_MOST;
-    return splits < 2 ? 1 : (uint32_t)splits;
-}
-
-static void consider_all(const problem *p, const lines *l, form f, const kernel_target *target, ranking *r)
-{
-    shape s;
-    shape_of(l, &s);
-    const uint32_t vector = vector_of(l, &s);
-    const double units = target->units ? target->units : 100;
-    for (uint32_t across = 1; across <= 1024; across *= 2) {
-        for (uint32_t block = 32; block <= 1024; block *= 2) {
-            if (across > block || (f == FORM_ROWS && across > 32 && block != across)) continue;
-            const bool is_small = (double)s.rows.opt * across < units * 512;
-            if (f == FORM_ROWS && across <= 32 && block != (is_small ? 64 : 128)) continue;
-            if (f != FORM_ROWS && (across > 256 || block > 512)) continue;
-            line_tactic t = { .form = (uint8_t)f,
-                              .vector = (uint8_t)vector,
-                              .across = (uint16_t)across,
-                              .block = (uint16_t)block,
-                              .splits = 1 };
-            const int64_t each = f == FORM_ROWS ? across : block / across;
-            const int64_t count = f == FORM_ROWS ? vectors(s.length.max, s.inner.max, vector) : s.length.max;
-            const double count_opt =
-                f == FORM_ROWS ? (double)vectors(s.length.opt, s.inner.opt, vector) : (double)s.length.opt;
-            const int64_t most_across = f == FORM_ROWS ? count : ceildiv(s.inner.max, vector);
-            if (across > 1 && across / 2 >= (uint32_t)(most_across < 4096 ? power_above(most_across) : 4096)) continue;
-            if (f != FORM_ROWS && each > 1 && each / 2 >= power_above(s.length.max < 4096 ? s.length.max : 4096) &&
-                block > 32)
-                continue;
-            if (!is_reduction(p) && count < INT32_MAX && f != FORM_GROUPS) {
-                const int64_t items = ceildiv(count, each);
-                t.items = (uint8_t)(items < 1 ? 1 : items < 255 ? items : 255);
-                consider(p, l, target, &t, r);
-                t.items = 0;
-            }
-            if (f != FORM_GROUPS) consider(p, l, target, &t, r);
-            const double blocks = (double)blocks_of(&t, s.inner.opt, s.rows.opt), rounds = count_opt / (double)each / 4;
-            for (uint16_t cluster = 2; cluster <= 8 && target->isa >= 90 && f != FORM_GROUPS; cluster *= 2) {
-                t.cluster = 1;
-                t.splits = cluster;
-                if (blocks * cluster > units * 4) continue;
-                if (!is_reduction(p) && count < INT32_MAX) {
-                    const int64_t items = ceildiv(count, each * cluster);
-                    t.items = (uint8_t)(items < 1 ? 1 : items < 255 ? items : 255);
-                    consider(p, l, target, &t, r);
-                    t.items = 0;
-                }
-                consider(p, l, target, &t, r);
-            }
-            t.cluster = 0;
-            for (int waves = 1; waves <= 2; waves++) {
-                t.splits = (uint16_t)splits_for(blocks, rounds, units, waves);
-                if (f == FORM_GROUPS && t.splits < 2) t.splits = 2;
-                if (f == FORM_GROUPS && t.splits > 16) t.splits = 16;
-                if (t.splits > 1) consider(p, l, target, &t, r);
-            }
-        }
-    }
-}
-
-static void tactics(const problem *p, const kernel_target *target, tactic_sink *out)
-{
-    ranking r;
-    memset(&r, 0, sizeof r);
-    lines l;
-    if (lines_of(p, false, &l)) return;
-    consider_all(p, &l, l.is_rows ? FORM_ROWS : FORM_COLUMNS, target, &r);
-    lines channels;
-    if (p->op == OP_group_norm && !lines_of(p, true, &channels) && !channels.is_rows)
-        consider_all(p, &channels, FORM_GROUPS, target, &r);
-    hand_out(&r, out);
-}
-
-static const char *lines_for(const problem *p, const line_tactic *t, lines *l)
+const char *line_problem(const problem *p, const line_tactic *t, lines *l)
 {
     return lines_of(p, t->form == FORM_GROUPS, l);
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    const line_tactic x = tactic_of(t);
-    const line_tactic clean = { x.form, x.vector, x.items, x.cluster, x.across, x.block, x.splits, { 0 } };
+    const line_tactic x = line_tactic_of(t);
+    line_tactic clean = x;
     lines l;
-    if (memcmp(&clean, t, sizeof clean) != 0 || x.form > FORM_GROUPS || lines_for(p, &x, &l)) return false;
-    return !reject_lines(p, &l) && is_sound(p, &l, &x) && shared_bytes(p, &x) <= 48 * 1024;
-}
-
-static void print(const tactic *t, text *out)
-{
-    static const char *const names[] = { "rows", "columns", "groups" };
-    const line_tactic x = tactic_of(t);
-    text_printf(out, "%s %u/%u", names[x.form < 3 ? x.form : 0], x.across, x.block);
-    if (x.items) text_printf(out, " held %ux%u", x.items, x.vector);
-    else text_printf(out, " passes x%u", x.vector);
-    if (x.splits > 1) text_printf(out, " %s %u", x.cluster ? "cluster" : "split", x.splits);
-}
-
-static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
-{
-    const line_tactic x = tactic_of(t);
-    lines l;
-    return lines_for(p, &x, &l) ? 1e12 : cost_of(p, &l, &x, target);
+    clean.unused = 0;
+    memset(clean.rest, 0, sizeof clean.rest);
+    if (memcmp(&clean, t, sizeof clean) != 0 || x.form > FORM_GROUPS || line_problem(p, &x, &l)) return false;
+    return !reject_lines(p, &l) && line_is_sound(p, &l, &x);
 }
 
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 {
     (void)threads;
-    const line_tactic x = tactic_of(t);
+    const line_tactic x = line_tactic_of(t);
     lines l;
-    if (launches_of(&x) < 2 || lines_for(p, &x, &l)) return 0;
-    shape s;
-    shape_of(&l, &s);
-    return size_mul(size_mul((size_t)s.lines.max, x.splits), state_size(p));
+    if (launches_of(&x) < 2 || line_problem(p, &x, &l)) return 0;
+    line_shape s;
+    line_shape_of(&l, &s);
+    return size_mul(size_mul((size_t)s.lines.max, x.splits), line_state_size(p));
 }
 
 /* ---- code ---- */
@@ -522,19 +215,30 @@ static uint32_t count_loads(const expr *x)
 }
 
 /* Is the innermost axis whole vectors, whatever its size? */
-static bool is_exact(const lines *l, uint32_t vector)
+bool line_is_exact(const lines *l, uint32_t vector)
 {
     const dim_range d = l->in[0].dim[l->inner];
     return (problem_dim_is_static(d) ? d.max : d.divisor) % vector == 0;
 }
 
+bool line_is_full(const lines *l, const line_tactic *t)
+{
+    line_shape s;
+    line_shape_of(l, &s);
+    if (t->form != FORM_ROWS || !t->items || !line_is_exact(l, t->vector)) return false;
+    for (uint32_t i = 0; i < l->gone_count; i++)
+        if (!problem_dim_is_static(l->in[0].dim[l->gone[i]])) return false;
+    const int64_t each = (int64_t)t->across * (t->cluster ? t->splits : 1);
+    return line_vectors(s.length.max, s.inner.max, t->vector) == each * t->items;
+}
+
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    const line_tactic x = tactic_of(t);
+    const line_tactic x = line_tactic_of(t);
     lines l;
-    if (index >= launches_of(&x) || lines_for(p, &x, &l)) return false;
-    const bool joins = index == 1 && is_reduction(p), is_rows = x.form == FORM_ROWS;
+    if (index >= launches_of(&x) || line_problem(p, &x, &l)) return false;
+    const bool joins = index == 1 && line_is_reduction(p), is_rows = x.form == FORM_ROWS;
     c->source = joins ? "combine.cu" : is_rows ? "rows.cu" : "columns.cu";
     c->entry = joins ? "combine" : is_rows ? "rows" : "columns";
     uint8_t gone_count = l.gone_count, kept_count = l.kept_count;
@@ -542,10 +246,10 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     else if (!joins) kept_count -= 1;
     const uint32_t loads = count_loads(l.p.epilogue);
     cuda_code_define(c, "OP", line_op_of(p));
-    cuda_code_define(c, "ACC", acc_of(p));
-    cuda_code_define(c, "X_TYPE", line_type_of(input_type(p)));
+    cuda_code_define(c, "ACC", line_acc_of(p));
+    cuda_code_define(c, "X_TYPE", line_type_of(line_input_type(p)));
     cuda_code_define(c, "X_DENSE", !p->in[0].is_gapped);
-    cuda_code_define(c, "EXACT", is_exact(&l, x.vector));
+    cuda_code_define(c, "EXACT", line_is_exact(&l, x.vector));
     cuda_code_define(c, "RANK", l.rank);
     cuda_code_define(c, "KEPT", kept_count);
     cuda_code_define(c, "KEPT_AXES", axes_word(l.kept, kept_count));
@@ -564,10 +268,15 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "LAST", p->op == OP_arg_reduce && ((const attrs_arg_reduce *)p->attrs)->last);
     cuda_code_define(c, "STATS", p->op == OP_layer_norm && !p->epilogue && p->count_out > 1);
     cuda_code_define(c, "GROUPED", x.form == FORM_GROUPS);
-    cuda_code_define(c, "PREFETCH", x.items && loads && loads <= 3 && x.items * x.vector <= 16);
-    cuda_code_define(c, "TRIGGER", x.items ? 2 : 1);
-    const bool is_scalar = is_reduction(p) && (is_rows || joins);
-    const emit_space after = space_of(&l, false, is_scalar ? 1 : x.vector), before = space_of(&l, true, x.vector);
+    cuda_code_define(c, "PREFETCH", x.items && !x.ahead && loads && loads <= 3 && x.items * x.vector <= 16);
+    cuda_code_define(c, "TRIGGER", x.trigger);
+    if (is_rows) {
+        cuda_code_define(c, "FULL", line_is_full(&l, &x));
+        cuda_code_define(c, "AHEAD", x.ahead);
+        cuda_code_define(c, "RESIDENT", x.resident ? x.resident : 1);
+    }
+    const bool is_scalar = line_is_reduction(p) && (is_rows || joins);
+    const emit_space after = line_space(&l, false, is_scalar ? 1 : x.vector), before = line_space(&l, true, x.vector);
     emit_text(&after, c->generated);
     if (p->prologue && !joins) emit_text(&before, c->generated);
     return true;
@@ -592,9 +301,9 @@ static bool has_stat(const problem *p, uint32_t i)
 static sinter_status bind_launch(env *e, const problem *p, const lines *l, const line_tactic *t, uint32_t index,
                                  const line_args *args, const view *in, const view *out, cuda_record *r)
 {
-    const bool joins = index == 1 && is_reduction(p), is_rows = t->form == FORM_ROWS;
-    const int64_t blocks = joins ? ceildiv(args->outputs, JOIN_ACROSS) : blocks_of(t, args->inner, args->rows);
-    const uint32_t shared = joins ? JOIN_ACROSS * JOIN_DOWN * state_size(p) : shared_bytes(p, t);
+    const bool joins = index == 1 && line_is_reduction(p), is_rows = t->form == FORM_ROWS;
+    const int64_t blocks = joins ? ceildiv(args->outputs, JOIN_ACROSS) : line_blocks(t, args->inner, args->rows);
+    const uint32_t shared = joins ? JOIN_ACROSS * JOIN_DOWN * line_state_size(p) : line_shared_bytes(p, t);
     const uint32_t block = joins ? JOIN_ACROSS * JOIN_DOWN : t->block;
     line_args *a =
         cuda_launch_add(r, index, (uint64_t)blocks, 1, 1, block, shared) ? cuda_param_add(r, sizeof *a) : NULL;
@@ -608,8 +317,8 @@ static sinter_status bind_launch(env *e, const problem *p, const lines *l, const
     if (launches_of(t) > 1) CUDA_PATCH(r, a, part, PATCH_WORKSPACE, 0);
     if (has_stat(p, 1) && !joins) CUDA_PATCH(r, a, mean, PATCH_OUT, 1);
     if (has_stat(p, 2) && !joins) CUDA_PATCH(r, a, inverse, PATCH_OUT, 2);
-    const bool is_scalar = is_reduction(p) && (is_rows || joins);
-    const emit_space after = space_of(l, false, is_scalar ? 1 : t->vector), before = space_of(l, true, t->vector);
+    const bool is_scalar = line_is_reduction(p) && (is_rows || joins);
+    const emit_space after = line_space(l, false, is_scalar ? 1 : t->vector), before = line_space(l, true, t->vector);
     TRY(emit_bind(e, &after, in, out, r));
     return p->prologue && !joins ? emit_bind(e, &before, in, out, r) : SINTER_OK;
 }
@@ -617,11 +326,11 @@ static sinter_status bind_launch(env *e, const problem *p, const lines *l, const
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *record)
 {
-    const line_tactic x = tactic_of(t);
+    const line_tactic x = line_tactic_of(t);
     cuda_record *r = record;
     memset(r, 0, sizeof *r);
     lines l;
-    const char *why = lines_for(p, &x, &l);
+    const char *why = line_problem(p, &x, &l);
     if (why) return FAIL(e, UNSUPPORTED, "%s: %s", op_at(p->op)->name, why);
     view own_in[LINES_OPERANDS], own_out[LINES_OPERANDS];
     for (uint32_t i = 0; i < p->count_in; i++) lines_view(&l, false, i, &in[i], &own_in[i]);
@@ -679,7 +388,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 static const char *reject_reduce(const problem *p, const kernel_target *t)
 {
     (void)t;
-    REJECT_UNLESS(is_reduction(p), "not a reduction");
+    REJECT_UNLESS(line_is_reduction(p), "not a reduction");
     return reject(p);
 }
 
@@ -703,14 +412,14 @@ static const char *reject_norm(const problem *p, const kernel_target *t)
 #define LINES_ROW(NAME, REJECT, IN_PLACE)                                                                              \
     const cuda_kernel NAME = {                                                                                         \
         .base = { .name = #NAME,                                                                                       \
-                  .abi = 1,                                                                                            \
+                  .abi = 2,                                                                                            \
                   .is_strided_out = true,                                                                              \
                   .is_in_place = IN_PLACE,                                                                             \
                   .reject = REJECT,                                                                                    \
-                  .tactics = tactics,                                                                                  \
+                  .tactics = line_tactics,                                                                             \
                   .check = check,                                                                                      \
-                  .print = print,                                                                                      \
-                  .cost_ns = cost_ns,                                                                                  \
+                  .print = line_print,                                                                                 \
+                  .cost_ns = line_cost_ns,                                                                             \
                   .workspace = workspace,                                                                              \
                   .record_size = cuda_record_size,                                                                     \
                   .bind = bind },                                                                                      \

@@ -13,7 +13,8 @@
 #include <string.h>
 
 typedef struct map_tactic {
-    uint8_t width, zero[TACTIC_SIZE - 1];
+    uint8_t width, trigger; /* when the next grid may start: 1 at once, 2 when the elements are read */
+    uint8_t zero[TACTIC_SIZE - 2];
 } map_tactic;
 _Static_assert(sizeof(map_tactic) == TACTIC_SIZE, "a tactic");
 enum { MAP_BLOCK = 128 };
@@ -83,10 +84,12 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     /* Narrower where a few threads would do it all. */
     while (width > 1 && count / width < lanes && sinter_dtype_bits(p->in[0].dtype) / 8 * width > 4) width /= 2;
     for (uint32_t pass = 0; pass < 2; pass++) {
-        const map_tactic own = { .width = (uint8_t)(pass ? m.width : width) };
+        const map_tactic own = { .width = (uint8_t)(pass ? m.width : width), .trigger = 2 };
         if (pass && own.width == width) break;
         memcpy(&out->at[out->count++], &own, sizeof own);
     }
+    const map_tactic at_once = { .width = (uint8_t)width, .trigger = 1 };
+    memcpy(&out->at[out->count++], &at_once, sizeof at_once);
 }
 
 static bool check(const problem *p, const tactic *t)
@@ -96,12 +99,13 @@ static bool check(const problem *p, const tactic *t)
     memcpy(&own, t, sizeof own);
     for (uint32_t i = 0; i < sizeof own.zero; i++)
         if (own.zero[i]) return false;
+    if (own.trigger != 1 && own.trigger != 2) return false;
     return own.width && !(own.width & (own.width - 1)) && !plan_of(p, &m) && own.width <= m.width;
 }
 
 static void print(const tactic *t, text *out)
 {
-    text_printf(out, "%u", t->at[0]);
+    text_printf(out, "%u t%u", t->at[0], t->at[1]);
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
@@ -133,6 +137,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     c->entry = "map";
     cuda_code_define(c, "MAP", m.map);
     cuda_code_define(c, "WIDTH", t->at[0]);
+    cuda_code_define(c, "TRIGGER", t->at[1]);
     cuda_code_define(c, "EVEN", space_is_even(&m.s, t->at[0]));
     for (uint32_t i = 0; i < m.define_count; i++) cuda_code_define(c, m.define[i].name, m.define[i].value);
     m.s.emit.width = t->at[0];
@@ -208,7 +213,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 
 const cuda_kernel cuda_each = {
     .base = { .name = "cuda_each",
-              .abi = 1,
+              .abi = 2,
               .is_strided_out = true,
               .reject = reject,
               .tactics = tactics,

@@ -244,6 +244,7 @@ DEVICE void passes(const line_args &a, const epi_args &e PRO_TYPE, const spot &l
             if (u < n) ((state *)a.part)[split * a.outputs + output + u] = f[u];
         return;
     }
+    if (TRIGGER == 2) grid_trigger();
     if (n <= 0) return;
     line_result r[VECTOR];
 #pragma unroll

@@ -262,6 +262,25 @@ template <class F> DEVICE F op_softplus(F x) { return x != x ? x : (x > 0 ? x : 
 template <class F> DEVICE F op_softsign(F x) { return x / (1 + op_abs(x)); }
 template <class F> DEVICE F op_mish(F x) { return x * op_tanh(op_softplus(x)); }
 template <class F> DEVICE F op_gelu(F x) { return (F)0.5 * x * op_erfc(x * (F)-0.70710678118654752440); }
+/* erfc(z) exp(z * z) as a polynomial in t = 1 / (1 + 0.3 z), to 3e-8: little over half of erfcf's instructions. What the
+ * exponent loses in rounding counts where it is large, so it is put back. From 15 on the tail is nothing. */
+DEVICE float op_gelu(float x)
+{
+    const float y = fminf(fabsf(x), 15.0f), t = reciprocal_fast(fmaf(0.212132034f, y, 1.0f));
+    float c = -0.130875313f;
+    c = fmaf(c, t, 0.492426395f);
+    c = fmaf(c, t, -0.527127987f);
+    c = fmaf(c, t, 0.565572838f);
+    c = fmaf(c, t, -0.107663993f);
+    c = fmaf(c, t, 0.220801936f);
+    c = fmaf(c, t, 0.146737549f);
+    c = fmaf(c, t, 0.170955771f);
+    c = fmaf(c, t, 0.169172781f);
+    const float s = y * y, high = s * -0.721347511f;
+    const float low = fmaf(s, -9.62981495e-09f, fmaf(fmaf(y, y, -s), -0.721347511f, fmaf(s, -0.721347511f, -high)));
+    const float e = exp2_fast(high), q = 0.5f * c * t * fmaf(e, low * 0.693147181f, e);
+    return x > 0 ? x * (1 - q) : x * q;
+}
 /* (1 + tanh u) / 2 is the sigmoid of 2 u. */
 template <class F> DEVICE F op_gelu_tanh(F x)
 {

@@ -103,43 +103,66 @@ DEVICE void spot_gone(const line_args &a, i32 element_at, spot &s)
 #define PRO_PARAM , const __grid_constant__ pro_args q
 #define PRO_TYPE , const pro_args &q
 #define PRO_PASS , q
+#define PRO_FIRST const pro_args &q,
+#define PRO_LEAD q,
 #else
 #define PRO_PARAM
 #define PRO_TYPE
 #define PRO_PASS
+#define PRO_FIRST
+#define PRO_LEAD
 #endif
 
-/* n <= N elements from `s` on; what is beyond them is 0. */
-template <int N> DEVICE void line_read(const line_args &a PRO_TYPE, const spot &s, i32 n, acc (&v)[N])
+/* Elements on their way: as they lie in memory, so that they take few registers. */
+#if PRO
+template <int N> struct line_raw { pro_regs<N> x; };
+#else
+template <int N> struct line_raw { vec<element, N> x; };
+#endif
+
+/* Reads n <= N elements from `s` on; what is beyond them has no value. */
+template <int N> DEVICE void line_fetch(const line_args &a PRO_TYPE, const spot &s, i32 n, line_raw<N> &raw)
 {
 #if PRO
     pro_row r;
+    if (n <= 0) return;
+    pro_begin(q, r, s.at);
+    pro_fetch<N>(q, r, s.i, EXACT ? N : n, raw.x);
+#else
+    const element *x = (const element *)a.x + s.x;
+    if (EXACT && n <= 0) return;
+    if (EXACT) n = N;
+    if (X_DENSE && N > 1 && n >= N) {
+        raw.x = *(const vec<element, N> *)x;
+        return;
+    }
+#pragma unroll
+    for (int u = 0; u < N; u++)
+        if (u < n) raw.x.at[u] = x[X_DENSE ? u : u * a.step];
+#endif
+}
+/* Their values; 0 beyond them. */
+template <int N> DEVICE void line_value(PRO_FIRST const spot &s, i32 n, const line_raw<N> &raw, acc (&v)[N])
+{
+#if PRO
+    pro_row r = {};
     pro_acc w[N];
 #pragma unroll
     for (int u = 0; u < N; u++) w[u] = 0;
-    if (n > 0) {
-        pro_begin(q, r, s.at);
-        pro_run<N>(q, r, s.i, EXACT ? N : n, w);
-    }
+    if (n > 0) pro_apply<N>(q, r, s.i, EXACT ? N : n, raw.x, w);
 #pragma unroll
     for (int u = 0; u < N; u++) v[u] = u < n ? (acc)w[u] : 0;
 #else
-    const element *x = (const element *)a.x + s.x;
-    if (EXACT && n <= 0) {
 #pragma unroll
-        for (int u = 0; u < N; u++) v[u] = 0;
-        return;
-    }
-    if (EXACT) n = N;
-    if (X_DENSE && N > 1 && n >= N) {
-        const vec<element, N> w = *(const vec<element, N> *)x;
-#pragma unroll
-        for (int u = 0; u < N; u++) v[u] = widen(w.at[u]);
-        return;
-    }
-#pragma unroll
-    for (int u = 0; u < N; u++) v[u] = u < n ? widen(x[X_DENSE ? u : u * a.step]) : 0;
+    for (int u = 0; u < N; u++) v[u] = (EXACT ? 0 : u) < n ? widen(raw.x.at[u]) : 0;
 #endif
+}
+/* n <= N elements from `s` on; what is beyond them is 0. */
+template <int N> DEVICE void line_read(const line_args &a PRO_TYPE, const spot &s, i32 n, acc (&v)[N])
+{
+    line_raw<N> raw;
+    line_fetch<N>(a PRO_PASS, s, n, raw);
+    line_value<N>(PRO_LEAD s, n, raw, v);
 }
 
 /* ---- states ---- */

@@ -104,9 +104,10 @@ KERNEL void map(const __grid_constant__ map_args p, const __grid_constant__ epi_
     epi_row row;
     epi_begin(a, row, at);
     grid_wait();
+    if (TRIGGER == 1) grid_trigger();
     if (t >= p.total) return;
     epi_acc v[WIDTH];
     map_value<WIDTH>(p, c, n, v);
-    grid_trigger();
+    if (TRIGGER == 2) grid_trigger();
     epi_run(a, row, i, n, v);
 }

@@ -471,20 +471,22 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
         /* Full when every thread's copies have arrived, and the bytes of a bulk copy. */
         barrier_init(bars + 8 * t, THREADS + (B_KIND == MMA_B_PACKED));
         barrier_init_fence();
-#if B_KIND == MMA_B_PACKED
-        if (t < filled) {
-            barrier_expect(bars + 8 * t, B_BYTES);
-            copy_bulk(shared + b_at + t * B_BYTES, w + (i64)(k0 + t) * B_BYTES, B_BYTES, bars + 8 * t);
-        }
-#endif
     }
 #endif
-    x_rows x;
-    x_begin(a, p, x);
+    /* No barrier is used, be it by the thread that made it, before all of the block have met: copies complete at them on
+     * behalf of nobody in particular. */
     sync_block();
 #if CLUSTER
     cluster_arrive();                   /* every block has begun: waited for before any writes to another */
 #endif
+#if SM >= 90 && B_KIND == MMA_B_PACKED
+    if (t < filled) {
+        barrier_expect(bars + 8 * t, B_BYTES);
+        copy_bulk(shared + b_at + t * B_BYTES, w + (i64)(k0 + t) * B_BYTES, B_BYTES, bars + 8 * t);
+    }
+#endif
+    x_rows x;
+    x_begin(a, p, x);
     grid_wait();
 
 #if SM >= 90

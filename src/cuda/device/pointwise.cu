@@ -29,9 +29,10 @@ KERNEL void pointwise(const __grid_constant__ pointwise_args p, const __grid_con
     epi_row row;
     epi_begin(a, row, at);
     grid_wait();
+    if (TRIGGER == 1) grid_trigger();
     epi_regs<WIDTH> x;
     if (is_there) epi_fetch(a, row, i, left, x);
-    grid_trigger();
+    if (TRIGGER == 2) grid_trigger();
     if (!is_there) return;
     epi_acc v[WIDTH];
 #pragma unroll
@@ -63,10 +64,11 @@ KERNEL void pointwise(const __grid_constant__ pointwise_args p, const __grid_con
         epi_begin(a, row[u], at);
     }
     grid_wait();
+    if (TRIGGER == 1) grid_trigger();
 #pragma unroll
     for (int u = 0; u < UNROLL; u++)
         if (left[u] > 0) epi_fetch(a, row[u], begin[u], EVEN ? WIDTH : left[u], x[u]);
-    grid_trigger();
+    if (TRIGGER == 2) grid_trigger();
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
         if (left[u] <= 0) continue;
