@@ -187,6 +187,8 @@ static sinter_status plan_profile(builder *b, uint32_t index)
     TRY(profiles_apply(b->e, b->g, b->o, index));
     const tune_options options = tuning(b);
     tune_result *t = &b->tuned[index];
+    if (b->backend->prepare && options.mode != TUNE_OFF) TRY(report(b, "compile", 0));
+    TRY(tune_prepare(b->e, b->g, &options));
     TRY(tune_graph(b->e, &b->a, b->g, &options, t));
     TRY(plan_lifetimes(b->e, t->plan));
     plan_in_place(t->plan);

@@ -185,24 +185,68 @@ static sinter_status prepare(env *e, const problem *p, const tune_options *o, co
     return s;
 }
 
+/* ---- the dry pass ---- */
+
+static sinter_status note_use(env *e, const problem *p, const candidate *c, tune_scout *s)
+{
+    tactic *t = ARENA_NEW(s->a, tactic, 1);
+    kernel_use *use = t ? VEC_PUSH(s->a, &s->use) : NULL;
+    if (!use) return FAIL_MEMORY(e, "kernels to compile");
+    *t = c->tactic;
+    *use = (kernel_use){ .kernel = c->kernel, .problem = p, .tactic = t };
+    return SINTER_OK;
+}
+
+/* Candidates whose times are not known; where all are, the best one. */
+static sinter_status note_uses(env *e, const problem *p, const tune_options *o, candidate *list, uint32_t asked,
+                               uint32_t *best)
+{
+    text problem_text, key;
+    uint32_t missing = 0;
+    text_init(&problem_text, e);
+    text_init(&key, e);
+    problem_print(p, &problem_text);
+    sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
+    for (uint32_t i = 0; i < asked && s == SINTER_OK; i++) {
+        text_clear(&key);
+        key_print(p, &list[i], o, problem_text.at, &key);
+        if (!key.failed && timing_cache_find(o->cache, key.at, &list[i].ns)) {
+            if (list[i].ns < list[*best].ns * 0.99) *best = i;
+            continue;
+        }
+        missing++;
+        s = note_use(e, p, &list[i], o->scout);
+    }
+    text_deinit(&key);
+    text_deinit(&problem_text);
+    if (missing) *best = 0;
+    return s == SINTER_OK && !missing ? note_use(e, p, &list[*best], o->scout) : s;
+}
+
 sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choice *out)
 {
     candidate list[CANDIDATES_MAX];
-    const uint32_t count = collect(e, p, o, list);
+    const uint32_t count = collect(o->scout ? NULL : e, p, o, list);
     if (!count) {
         *out = (choice){ .kernel = reference_of(o), .ns = reference_ns(p) };
         return SINTER_OK;
     }
     *out = (choice){ .kernel = list[0].kernel, .tactic = list[0].tactic, .ns = list[0].model_ns };
-    if (o->mode == TUNE_OFF || count == 1) return SINTER_OK;
-    if (o->mode == TUNE_FAST && list[0].model_ns < worth_measuring_ns) return SINTER_OK;
+    const bool is_clear =
+        o->mode == TUNE_OFF || count == 1 || (o->mode == TUNE_FAST && list[0].model_ns < worth_measuring_ns);
+    if (is_clear) return o->scout ? note_use(e, p, &list[0], o->scout) : SINTER_OK;
     const uint32_t asked = o->mode == TUNE_FAST ? most_promising(list, count) : count;
+    uint32_t best = 0;
+    if (o->scout) {
+        TRY(note_uses(e, p, o, list, asked, &best));
+        *out = (choice){ .kernel = list[best].kernel, .tactic = list[best].tactic, .ns = list[best].model_ns };
+        return SINTER_OK;
+    }
     text problem_text;
     text_init(&problem_text, e);
     problem_print(p, &problem_text);
     sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
     if (s == SINTER_OK) s = prepare(e, p, o, problem_text.at, list, asked);
-    uint32_t best = 0;
     asking a = { .e = e, .p = p, .o = o, .text = problem_text.at, .estimate_ns = list[0].model_ns };
     for (uint32_t i = 0; i < asked && s == SINTER_OK; i++) {
         s = time_of(&a, &list[i], list[best].ns, &list[i].ns);

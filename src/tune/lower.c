@@ -3,6 +3,7 @@
  *
  * Bodies of If, Loop and Scan become regions of the plan. A captured value is the same plan value inside, so captures
  * cost nothing; carried values and slices have storages of their own, into which the executor copies. */
+#include "base/os.h"
 #include "tune/lower.h"
 
 #include <string.h>
@@ -357,4 +358,25 @@ sinter_status tune_graph(env *e, arena *a, ir_graph *g, const tune_options *opti
     for (uint32_t i = 1; i < g->node.count; i++) l.total += !g->node.at[i].is_dead && !g->node.at[i].is_folded;
     TRY(lower_main(&l));
     return a->failed || dim_table_failed(g->dims) ? FAIL_MEMORY(e, "a plan") : SINTER_OK;
+}
+
+sinter_status tune_prepare(env *e, ir_graph *g, const tune_options *options)
+{
+    if (!options->backend->prepare || options->mode == TUNE_OFF || options->cache_only || options->reference_only)
+        return SINTER_OK;
+    arena a;
+    tune_result unused;
+    tune_options dry = *options;
+    tune_scout scout = { .a = &a };
+    dry.scout = &scout;
+    dry.progress = NULL;
+    dry.stats = NULL;
+    arena_init(&a, e);
+    sinter_status s = tune_graph(e, &a, g, &dry, &unused);
+    const uint64_t start = os_time_ns();
+    if (s == SINTER_OK && scout.use.count)
+        s = options->backend->prepare(e, options->device, scout.use.at, scout.use.count);
+    if (options->stats) options->stats->compile_ns += os_time_ns() - start;
+    arena_deinit(&a);
+    return s;
 }

@@ -32,6 +32,12 @@ typedef struct tune_stats {
     bool     was_throttled;
 } tune_stats;
 
+/* What a dry pass over a graph finds: the kernels whose code the real one will want. */
+typedef struct tune_scout {
+    arena *a;
+    VEC(kernel_use) use;
+} tune_scout;
+
 typedef struct tune_options {
     const backend *backend;
     device        *device;
@@ -44,6 +50,7 @@ typedef struct tune_options {
     timing_cache  *cache;               /* never NULL */
     uint64_t       weights;             /* bytes of the network's constants: what does not stay in caches */
     tune_stats    *stats;               /* NULL: nobody asks; added to */
+    tune_scout    *scout;               /* nothing is compiled, measured or packed, only noted here; NULL: in earnest */
     int          (*progress)(void *user, const char *phase, double done);        /* NULL: none; non-zero cancels */
     void          *user;
 } tune_options;
@@ -63,6 +70,9 @@ typedef struct tune_result {
 /* Lowers the graph for the ranges that its symbols have now. Everything lives in `a`, packed weights in blobs of the
  * graph. */
 sinter_status tune_graph(env *e, arena *a, ir_graph *g, const tune_options *options, tune_result *out);
+
+/* Compiles what tune_graph will want, all of it at once: it itself comes by it one problem at a time. */
+sinter_status tune_prepare(env *e, ir_graph *g, const tune_options *options);
 
 /* Lowers f32 ops that lose little by it to `type` (F16 or BF16), in an optimised graph before it is grouped. Casts are
  * left at the edges. is_kept: by their order among the `count` such ops, those that are left alone; NULL: none.

@@ -215,8 +215,45 @@ static void memory_of_the_device(void)
     CHECK(all_given_back());
 }
 
+/* Whatever tuning will want compiled is compiled before it begins; what a cache of timings knows is not. */
+static void tuning_compiles_first(void)
+{
+    static const char cache[] = "test_cuda_engine_timings.txt";
+    sinter_build_report report = SINTER_BUILD_REPORT;
+    long compiled[2], launches[2];
+    (void)remove(cache);
+    for (int i = 0; i < 2; i++) {
+        sinter_buffer file = { 0 };
+        sinter_error error = { 0 };
+        cuda_fake()->reset();
+        sinter_build_options o = { .struct_size = sizeof o,
+                                   .tune = SINTER_TUNE_FULL,
+                                   .device = SINTER_DEVICE_CUDA,
+                                   .kernel_cache = "",
+                                   .timing_cache = cache,
+                                   .report = &report };
+        o.profile = sample_profiles(SAMPLE_CONV, &o.profile_count);
+        const bytes model = sample_model(SAMPLE_CONV);
+        if (!CHECK_EQ(sinter_build_memory(model.at, model.size, &o, &file, &error), SINTER_OK))
+            printf("%s\n", error.text);
+        free(model.at);
+        sinter_buffer_free(&file);
+        compiled[i] = cuda_fake()->calls("nvrtcCompileProgram");
+        launches[i] = cuda_fake()->launches();
+        CHECK(i ? report.measured == 0 : report.measured > 1);
+        CHECK(report.total_s >= report.compile_s + report.measure_s);
+        CHECK(all_given_back());
+    }
+    CHECK(launches[0] > 0);
+    CHECK_EQ(launches[1], 0);
+    CHECK(compiled[1] > 0 && compiled[1] < compiled[0]);
+    (void)remove(cache);
+}
+
 static const test tests[] = {
-    T(engines_run), T(the_first_run_is_like_the_others), T(memory_of_the_device), T(every_call_may_fail), { 0 },
+    T(engines_run),          T(the_first_run_is_like_the_others),
+    T(memory_of_the_device), T(tuning_compiles_first),
+    T(every_call_may_fail),  { 0 },
 };
 
 TEST_MAIN(tests)
