@@ -16,7 +16,7 @@ typedef struct line_tactic {
     uint16_t across;                        /* rows: threads a row; columns: threads side by side */
     uint16_t block;
     uint16_t splits;                        /* blocks a line; 1, or a cluster: one launch */
-    uint8_t  trigger;                       /* when the next grid may start: 1 at once, 2 after the last loads, 3 late */
+    uint8_t  trigger;                       /* the next grid may start: 1 at once, 2 after the last loads, 3 late */
     /* rows that are held: blocks may stay for many. 1: the next row is on its way in registers; n: n - 1 of them in
      * shared memory */
     uint8_t  ahead, resident;               /* blocks that a multiprocessor is to hold */

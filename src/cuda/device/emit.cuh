@@ -266,7 +266,7 @@ template <class F> DEVICE F op_gelu(F x) { return (F)0.5 * x * op_erfc(x * (F)-0
  * exponent loses in rounding counts where it is large, so it is put back. From 15 on the tail is nothing. */
 DEVICE float op_gelu(float x)
 {
-    const float y = fminf(fabsf(x), 15.0f), t = reciprocal_fast(fmaf(0.212132034f, y, 1.0f));
+    const float y = fminf(fabsf(x), 15.0f), t = reciprocal_normal(fmaf(0.212132034f, y, 1.0f));
     float c = -0.130875313f;
     c = fmaf(c, t, 0.492426395f);
     c = fmaf(c, t, -0.527127987f);
@@ -305,7 +305,7 @@ DEVICE float op_gelu_tanh_narrow(float x)
 /* erfc(z) exp(z * z) as a polynomial in 1 / (1 + z / 2), to 9e-5. */
 DEVICE float op_gelu_narrow(float x)
 {
-    const float z = fabsf(x) * 0.70710678f, t = reciprocal_fast(1 + 0.5f * z);
+    const float z = fabsf(x) * 0.70710678f, t = reciprocal_normal(1 + 0.5f * z);
     const float c = ((((-0.168533653f * t + 0.46620363f) * t + 0.112726487f) * t + 0.309639186f) * t + 0.280050635f) * t;
     const float q = 0.5f * c * exp2_fast(x * x * -0.72134752f);
     return x > 0 ? x * (1 - q) : x * q;
@@ -314,7 +314,7 @@ DEVICE float op_tanh_narrow(float x)
 {
     const float s = x * x;
     const float small = x + x * s * (-0.33333333f + s * (0.13333333f - 0.05396825f * s));
-    const float e = exp2_fast(fabsf(x) * -2.88539008f), large = (1 - e) * reciprocal_fast(1 + e);
+    const float e = exp2_fast(fabsf(x) * -2.88539008f), large = (1 - e) * reciprocal_normal(1 + e);
     return s < 0.09f ? small : x < 0 ? -large : large;
 }
 

@@ -3,9 +3,9 @@
  *
  * ITEMS > 0: a normalised row lies in registers, ITEMS vectors a thread, and is read once and written once; AHEAD > 0:
  * blocks stay for many rows, and the next ones are on their way while one is worked on. Else a row is folded in passes,
- * the second of which comes out of the cache. Where rows are few, several blocks take parts of one
- * (MODE): the first launch leaves their states, the second joins them; or the blocks are a cluster, and join them through
- * their shared memory. */
+ * the second of which comes out of the cache. Where rows are few, several blocks take parts of one (MODE): the first
+ * launch leaves their states, the second joins them; or the blocks are a cluster, and join them through their shared
+ * memory. */
 #include "line.cuh"
 
 enum { LANES_WARP = LANES < 32 ? LANES : 32, WARPS = LANES / LANES_WARP, ROWS_BLOCK = BLOCK / LANES, UNROLL = 4,
@@ -115,8 +115,8 @@ template <int M> DEVICE part join_lanes(const part &p, acc count)
     return t;
 }
 
-/* From what each warp knows (all its lanes alike), what is known of the row. One barrier: `slot` is 0 and 1 by turns, so
- * that nobody writes where another may still read. */
+/* From what each warp knows (all its lanes alike), what is known of the row. One barrier: `slot` is 0 and 1 by turns,
+ * so that nobody writes where another may still read. */
 DEVICE part join_row(part p, const line_args &a, u32 slot)
 {
     const acc elements = OP == LINE_LAYER ? (acc)a.elements : 0;

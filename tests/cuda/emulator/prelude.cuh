@@ -321,6 +321,7 @@ DEVICE u32 pack_f16(float lo, float hi) { return (u32)to_f16(lo).bits | (u32)to_
 DEVICE u32 pack_bf16(float lo, float hi) { return (u32)to_bf16(lo).bits | (u32)to_bf16(hi).bits << 16; }
 DEVICE float exp2_fast(float x) { return exp2f(x); }
 DEVICE float reciprocal_fast(float x) { return 1 / x; }
+DEVICE float reciprocal_normal(float x) { return 1 / x; }
 DEVICE u32 to_tf32(float x)
 {
 #if SM >= 80
