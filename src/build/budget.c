@@ -21,7 +21,7 @@
 
 /* rms(difference) / rms(want), the largest of all outputs and samples. */
 static const double budget_fp16 = 1e-2, budget_bf16 = 6e-2, budget_int8 = 1e-1, last_bit = 1e-6, margin = 1.5;
-enum { QUARTERS = 4, PARTS_MAX = 20, OUTPUTS_MAX = 64, SAMPLES_MAX = 4 };
+enum { QUARTERS = 4, PARTS_MAX = 16, OUTPUTS_MAX = 64, SAMPLES_MAX = 4 };
 
 typedef struct budget {
     env *e;

@@ -257,7 +257,7 @@ static const char *allowed_text(builder *b)
         between = ",";
     }
     for (uint32_t i = 0; i < COUNT_OF(of) && s; i++)
-        if (of[i]->count)
+        if (of[i]->count || (!i && b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)))
             s = arena_printf(&b->a, "%s (%u of %u %s)", s, lowered[i], of[i]->count, i ? "products in 8 bits" : "ops");
     if (s && b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32 && l->moved >= 0)
         s = arena_printf(&b->a, "%s moved=%.2g/%.2g on %s", s, l->moved, l->limit,

@@ -4,6 +4,7 @@
  *   product(dequantize(q, s, z), dequantize(w, t, u)) -> cast(product_integer(q, w, z, u)) * (s * t)
  *   move(dequantize(q, s, z))                         -> dequantize(move(q), s, z)
  *   quantize(move(x), s, z)                           -> move(quantize(x, s, z))
+ *   quantize(concat(x, ...), s, z)                    -> concat(quantize(x, s, z), ...)
  *   quantize(dequantize(q, s, z), s, z)               -> q
  *   cast(product_integer) * (c * s)                   -> cast(product_integer) * c * s    c constant, s one number
  * Sums of integers are exact, so that only the rounding of floats differs. These rules are asked for: not every backend
@@ -11,6 +12,8 @@
 #include "opt/rewrite.h"
 
 #include <string.h>
+
+enum { CONCAT_MAX = 32 };
 
 typedef struct quantized {
     ir_value_id q, scale, zero;
@@ -258,12 +261,11 @@ static bool same_numbers(const rewriter *r, const quantized *a, const quantized 
 
 static ir_value_id join_integers(rewriter *r, const match *m)
 {
-    enum { PARTS = 32 };
     const ir_node *n = rw_node(r, m->root);
     const uint32_t count = n->count_in;
-    ir_value_id part[PARTS];
+    ir_value_id part[CONCAT_MAX];
     quantized first, x;
-    if (count > PARTS || !dequantized(r, n->in[0], &first)) return 0;
+    if (count > CONCAT_MAX || !dequantized(r, n->in[0], &first)) return 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!dequantized(r, n->in[i], &x) || !same_numbers(r, &first, &x)) return 0;
         part[i] = x.q;
@@ -307,6 +309,26 @@ static ir_value_id quantize_early(rewriter *r, const match *m)
     return before_move(r, m->root);
 }
 
+/* What computes each part rounds it. */
+static ir_value_id quantize_parts(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root), *c = rw_def(r, n->in[0], OP_concat);
+    const quantized x = { n->in[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
+    if (!c || c->count_in > CONCAT_MAX || !rw_only(r, x.q) || !is_uniform(r, &x)) return 0;
+    ir_value_id part[CONCAT_MAX];
+    const uint32_t count = c->count_in, count_in = n->count_in;
+    const ir_node_id concat = rw_value(r, x.q)->producer;
+    memcpy(part, c->in, count * sizeof *part);
+    for (uint32_t i = 0; i < count; i++)
+        if (ir_is_const(r->g, part[i])) return 0;
+    const ir_value_id scale = rw_reshape(r, x.scale, 0, NULL), zero = x.zero ? rw_reshape(r, x.zero, 0, NULL) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        part[i] = rw_emit(r, OP_quantize, rw_attrs(r, m->root), (ir_value_id[]){ part[i], scale, zero }, count_in);
+        if (!part[i]) return 0;
+    }
+    return rw_emit(r, OP_concat, rw_attrs(r, concat), part, count);
+}
+
 static ir_value_id dequantize_early(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
@@ -336,6 +358,7 @@ const rule rules_integer[] = {
     { "integer-resize",    ROOT(resize),    resize_integers, EXACT },
     { "integer-concat",    ROOT(concat),    join_integers,  EXACT },
     { "integer-early",     ROOT(quantize),  quantize_early, EXACT },
+    { "integer-parts",     ROOT(quantize),  quantize_parts, EXACT },
     { "integer-back",      ROOT(dequantize), dequantize_early, EXACT },
     { "integer-again",     ROOT(quantize),  quantize_again, EXACT },
     { .name = NULL },

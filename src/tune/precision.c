@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { CHAIN = 10 };
+
 static bool is_narrowable(op_id op)
 {
     switch (op) {
@@ -67,6 +69,7 @@ typedef struct narrowing {
     env *e;
     ir_graph *g;
     sinter_dtype type;
+    arena *scratch;
     ir_value_id *of; /* by value: the same in the narrow type; 0: not made yet */
     uint32_t of_count, count;
 } narrowing;
@@ -113,7 +116,57 @@ static bool is_sum(const narrowing *w, ir_value_id v, uint32_t depth)
     return n->op == OP_mul && (is_sum(w, n->in[0], depth + 1) || is_sum(w, n->in[1], depth + 1));
 }
 
-static bool wants(const narrowing *w, const ir_node *n)
+/* Ops that are done in the kernel of what stands before or behind them, or that move numbers as they are. */
+static bool is_light(op_id op)
+{
+    return op_is_scalar(op) || op == OP_reshape || op == OP_transpose || op == OP_slice;
+}
+
+/* Ops with a kernel of their own, which reads what is dequantised as integers. */
+static bool is_pool(op_id op)
+{
+    return op == OP_reduce || op == OP_avg_pool || op == OP_max_pool;
+}
+
+/* Is v computed from integers in the kernel that reads it? */
+static bool comes_from_integers(const narrowing *w, ir_value_id v, uint32_t depth)
+{
+    const ir_value *x = ir_value_at(w->g, v);
+    const ir_node *n = ir_node_at(w->g, x->producer);
+    if (x->data) return true;
+    if (!x->producer || depth > CHAIN) return false;
+    if (n->op == OP_dequantize || n->op == OP_cast) return !dtype_is_float(ir_value_at(w->g, n->in[0])->dtype);
+    if (is_pool(n->op)) return ir_node_at(w->g, ir_value_at(w->g, n->in[0])->producer)->op == OP_dequantize;
+    bool does = is_light(n->op);
+    for (uint32_t i = 0; i < n->count_in && does; i++) does = !n->in[i] || comes_from_integers(w, n->in[i], depth + 1);
+    return does;
+}
+
+/* And rounded to integers before anything else reads it? */
+static bool becomes_integers(narrowing *w, ir_value_id v, uint32_t depth)
+{
+    ir_node_id *reader;
+    if (ir_value_at(w->g, v)->is_output || depth > CHAIN) return false;
+    const arena_mark mark = arena_save(w->scratch);
+    const uint32_t count = ir_readers(w->g, v, w->scratch, &reader);
+    bool does = count > 0;
+    for (uint32_t i = 0; i < count && does; i++) {
+        const ir_node *n = ir_node_at(w->g, reader[i]);
+        does = n->op == OP_quantize || (is_light(n->op) && n->count_out == 1 && is_f32(w, n->out[0]) &&
+                                        becomes_integers(w, n->out[0], depth + 1));
+    }
+    arena_rewind(w->scratch, mark);
+    return does;
+}
+
+/* What lies between integers is never in memory: a narrower type gains nothing there. */
+static bool is_between_integers(narrowing *w, const ir_node *n)
+{
+    return (is_light(n->op) || is_pool(n->op)) && n->count_out == 1 && comes_from_integers(w, n->out[0], 0) &&
+           becomes_integers(w, n->out[0], 0);
+}
+
+static bool wants(narrowing *w, const ir_node *n)
 {
     if (n->is_dead || n->count_region || !is_narrowable(n->op)) return false;
     if (n->op == OP_reduce) { /* sums and products may pass what the type holds, means and extremes do not */
@@ -129,7 +182,7 @@ static bool wants(const narrowing *w, const ir_node *n)
         if (ir_is_const(w->g, n->in[i]) && !const_fits(w, n, n->in[i])) return false;
         is_any = is_any || !ir_is_const(w->g, n->in[i]);
     }
-    return is_any;
+    return is_any && !is_between_integers(w, n);
 }
 
 static ir_value_id narrow_const(narrowing *w, ir_value_id v)
@@ -195,6 +248,7 @@ sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t 
     narrowing w = { .e = e, .g = g, .type = type, .of_count = g->value.count };
     arena scratch;
     arena_init(&scratch, e);
+    w.scratch = &scratch;
     w.of = ARENA_NEW(&scratch, ir_value_id, w.of_count);
     const uint32_t nodes = g->node.count;
     sinter_status s = w.of ? SINTER_OK : FAIL_MEMORY(e, "lowering types");

@@ -77,6 +77,18 @@ static void quantizes(void)
     CHECK_EQ(count_of(g, OP_matmul), 0);
     CHECK_EQ(count_of(g, OP_conv_integer), 1);
     CHECK(count_of(g, OP_matmul_integer) >= 1);
+    /* Between integers nothing is in memory: nothing gains by a narrower float. */
+    uint32_t narrow = 0;
+    ir_graph *h;
+    parse(&e, &h);
+    CHECK(tune_quantize(&e, h, range, NULL, &count) == SINTER_OK);
+    opt_options all_but_groups = o;
+    all_but_groups.stop_after = "cse-again";
+    CHECK(opt_run(&e, h, &all_but_groups) == SINTER_OK);
+    CHECK_EQ(count_of(h, OP_relu), 1);
+    CHECK(tune_narrow(&e, h, SINTER_DTYPE_F16, NULL, &narrow) == SINTER_OK);
+    CHECK_EQ(narrow, 0);
+    ir_graph_destroy(h);
 
     arena a;
     arena_init(&a, &e);

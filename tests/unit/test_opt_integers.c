@@ -168,7 +168,23 @@ static void dynamic_quantization(void)
     text_deinit(&t);
 }
 
-static const test tests[] = {
-    T(residual_network), T(attention_of_floats), T(products_of_one_value), T(dynamic_quantization), { 0 }
-};
+/* Parts of a concat are rounded where they are computed, and bytes are joined. */
+static void concat_of_floats(void)
+{
+    static const char *const net = "input %1: f32[2,3,4,4] name=\"x\"\ninput %2: f32[2,5,4,4] name=\"y\"\n"
+                                   "const %3: f32[] = {0.01}\nconst %4: u8[] = {100}\n"
+                                   "%5 = relu(%1)\n%6 = sigmoid(%2)\n%7 = concat(%5, %6) axis=1\n"
+                                   "%8: u8[2,8,4,4] = quantize(%7, %3, %4)\n"
+                                   "output %8 name=\"q\"\noutput %6 name=\"z\"\n";
+    sinter_error error = { 0 };
+    env e;
+    env_init(&e, NULL, &error);
+    text t;
+    optimized(net, 1, &t, &e);
+    CHECK_EQ(count_of(&t, "u8[2,8,4,4] = concat("), 1);
+    text_deinit(&t);
+}
+
+static const test tests[] = { T(residual_network),     T(attention_of_floats), T(products_of_one_value),
+                              T(dynamic_quantization), T(concat_of_floats),    { 0 } };
 TEST_MAIN(tests)
