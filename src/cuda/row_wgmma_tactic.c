@@ -111,7 +111,8 @@ static double estimate(const shape *s, const wgmma_tactic *w, const kernel_targe
     /* Clocks of a step: 4096 operations a clock, nine tenths of it; an instruction reads both sides from shared memory.
      */
     const double local = 4 * w->lines * (16 + bn / 4) + tm + tn, math = 4 * w->lines * bn / 2 / 0.9,
-                 far = (tm + tn) * 128 / (blocks >= units ? 38 : 48), own = 90.0 / (w->is_once ? w->groups : 1);
+                 far = (tm + tn / (1 + w->is_pair)) * 128 / (blocks >= units * 0.75 ? 38 : 48),
+                 own = 90.0 / (w->is_once ? w->groups : 1);
     double busy = larger(larger(math, local), far) * together;
     busy = (larger(busy, own) + 20) / ghz;
     const double steps = w->is_once ? s->steps / (1 << w->split_log) : s->steps;
@@ -159,6 +160,13 @@ static void choice_add(choices *c, const shape *s, const kernel_target *t, wgmma
     c->at[i] = (choice_of){ w, cost };
 }
 
+/* Halves of the columns are copies of whole groups of rows; of batches only where they are packed. */
+static bool is_pair_possible(const problem *p, const wgmma_tactic *w)
+{
+    wgmma_form f;
+    return !wgmma_form_of(p, &f) && (p->in[1].is_const || !f.is_batched) && w->bn8 >= 8;
+}
+
 static void add_staying(choices *c, const shape *s, const kernel_target *t)
 {
     static const uint8_t shapes[][3] = { { 32, 4, 2 }, { 24, 4, 2 }, { 16, 5, 2 }, { 8, 6, 2 }, { 16, 3, 2 },
@@ -166,9 +174,11 @@ static void add_staying(choices *c, const shape *s, const kernel_target *t)
                                          { 4, 8, 2 },  { 4, 6, 1 },  { 2, 8, 2 },  { 2, 6, 1 } };
     const uint8_t units = t->units == 0 || t->units > UINT8_MAX ? UINT8_MAX : (uint8_t)t->units;
     for (uint32_t i = 0; i < COUNT_OF(shapes); i++) {
-        const wgmma_tactic w = { .bn8 = shapes[i][0], .stages = shapes[i][1], .lines = shapes[i][2], .units = units };
+        wgmma_tactic w = { .bn8 = shapes[i][0], .stages = shapes[i][1], .lines = shapes[i][2], .units = units };
         if (i && (w.bn8 * 8 >= 2 * s->n || (w.lines == 2 && s->m <= 64) || s->m < 32)) continue;
         choice_add(c, s, t, w);
+        w.is_pair = 1;
+        if (i < 5 && is_pair_possible(s->p, &w) && s->m > 2 * wgmma_tm(&w)) choice_add(c, s, t, w);
     }
 }
 
@@ -224,12 +234,19 @@ void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
         for (uint32_t k = 0; k < i; k++) {
             const wgmma_tactic *x = &c.at[k].w;
             const bool is_alike = x->bn8 == w->bn8 && x->lines == w->lines && x->is_once == w->is_once &&
-                                  x->is_swapped == w->is_swapped && x->groups == w->groups;
+                                  x->is_swapped == w->is_swapped && x->is_pair == w->is_pair && x->groups == w->groups;
             alike += is_alike;
             seen += is_alike && x->split_log == w->split_log;
         }
         if ((seen && (seen > 1 || i > 3)) || alike > 4) continue;
         memcpy(&out->at[out->count++], w, sizeof *w);
+    }
+    /* The best pair, whatever the estimate thinks of pairs. */
+    for (uint32_t i = 0, found = 0; i < c.count && !found; i++) {
+        if (!c.at[i].w.is_pair) continue;
+        found = 1;
+        for (uint32_t k = first; k < out->count; k++) found += !memcmp(&out->at[k], &c.at[i].w, sizeof c.at[i].w);
+        if (found == 1) memcpy(&out->at[out->count++], &c.at[i].w, sizeof c.at[i].w);
     }
     if (!c.count || c.at[0].cost > 15000) return;
     uint32_t more = 0;
@@ -250,10 +267,12 @@ bool wgmma_check(const problem *p, const tactic *t)
         if (w.zero[i]) return false;
     if (wgmma_form_of(p, &f) || (w.lines != 1 && w.lines != 2) || w.is_once > 1 || w.is_swapped > 1) return false;
     if (!w.is_once) {
-        return w.units > 0 && !w.is_swapped && !w.groups && !w.split_log && !w.trigger && is_size(&w) &&
-               w.stages >= 2 && w.stages <= 8 && shared_of(&w) <= SHARED_MOST;
+        return w.units > 1 && w.is_pair <= 1 && (!w.is_pair || is_pair_possible(p, &w)) && !w.is_swapped && !w.groups &&
+               !w.split_log && !w.trigger && is_size(&w) && w.stages >= 2 && w.stages <= 8 &&
+               shared_of(&w) <= SHARED_MOST;
     }
-    if (w.units || (w.groups != 1 && w.groups != 2) || w.split_log > SPLIT_LOG_MAX || !is_size(&w)) return false;
+    if (w.units || w.is_pair || (w.groups != 1 && w.groups != 2) || w.split_log > SPLIT_LOG_MAX || !is_size(&w))
+        return false;
     if (w.trigger < 1 || w.trigger > 3 || w.stages < w.groups || w.stages > STAGES_MAX) return false;
     return 1 << w.split_log <= wgmma_tm(&w) && wgmma_steps(&f) >= (int64_t)w.groups << w.split_log &&
            shared_of(&w) <= SHARED_MOST;
@@ -263,6 +282,7 @@ void wgmma_print(const tactic *t, text *out)
 {
     const wgmma_tactic w = wgmma_tactic_of(t);
     text_printf(out, "%lldx%lld s%u", (long long)wgmma_tm(&w), (long long)wgmma_tn(&w), w.stages);
+    if (w.is_pair) text_printf(out, " pair");
     if (w.is_once)
         text_printf(out, " once%s k%u x%u t%u", w.is_swapped ? " swapped" : "", w.groups, 1u << w.split_log, w.trigger);
 }

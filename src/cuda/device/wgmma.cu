@@ -14,6 +14,16 @@ enum { BATCH = ITEMS / 2, PASSES = BN / WIDTH };            /* items of a thread
 enum { LINE = WIDTH + 4, PART = 16 * LINE * 4 };            /* floats of a staged row, bytes of a warp's staging */
 enum { PARTS_AT = STAGES * STAGE, BARS_AT = PARTS_AT + LINES * 4 * PART };
 
+/* A slot has been read: says so to all who write to it. */
+DEVICE void slot_free(u32 bar, u32 lane)
+{
+#if PAIRED
+    if (lane < 2) barrier_arrive_in(bar, lane);
+#else
+    if (lane == 0) barrier_arrive(bar);
+#endif
+}
+
 /* Registers decide how far ahead of their use a pass's operands are fetched: under the last products; under the pass
  * before; all at its beginning; one item at a time. */
 enum { LIMIT = LINES == 1 ? 208 : 232, ROWS_REGS = BATCH * sizeof(epi_row) / 4, PASS_REGS = BATCH * sizeof(epi_regs<8>) / 4 };
@@ -38,18 +48,23 @@ KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1) wgmma(const __grid_co
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             barrier_init(full + 8 * i, 1);
-            barrier_init(empty + 8 * i, 4 * LINES);
+            barrier_init(empty + 8 * i, 4 * LINES * (1 + PAIRED));
         }
         barrier_init_fence();
     }
+    const i32 rank = PAIRED ? (i32)cluster_rank() : 0, first_tile = (i32)blockIdx.x >> PAIRED, every = (i32)gridDim.x >> PAIRED;
+#if PAIRED
+    cluster_sync();
+#else
     sync_block();
+#endif
     if (threadIdx.x < 128) {
         registers_give<40>();
         if (threadIdx.x == 0) {
             prefetch_map((const tensor_map *)a.map_a);
             /* The first steps: b before the wait where it is a constant. */
-            place p = place_of(a, blockIdx.x);
-            const i32 early = PACKED && (i32)blockIdx.x < a.tiles ? smaller((i32)STAGES, a.steps) : 0;
+            place p = place_of(a, first_tile, rank);
+            const i32 early = PACKED && first_tile < a.tiles ? smaller((i32)STAGES, a.steps) : 0;
             for (i32 i = 0; i < early; i++) {
                 barrier_expect(full + 8 * i, STAGE);
                 fetch_b(a, base + i * STAGE, full + 8 * i, i, p);
@@ -58,8 +73,8 @@ KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1) wgmma(const __grid_co
             for (i32 i = 0; i < early; i++) fetch_a(a, base + i * STAGE, full + 8 * i, i, p);
             u32 stage = early % STAGES, turn = early / STAGES;
             i32 step = early;
-            for (i32 tile = blockIdx.x; tile < a.tiles; tile += gridDim.x, step = 0) {
-                p = place_of(a, tile);
+            for (i32 tile = first_tile; tile < a.tiles; tile += every, step = 0) {
+                p = place_of(a, tile, rank);
                 for (; step < a.steps; step++) {
                     const u32 bar = full + 8 * stage;
                     if (turn) barrier_wait(empty + 8 * stage, (turn - 1) & 1);
@@ -73,6 +88,10 @@ KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1) wgmma(const __grid_co
         } else {
             grid_wait();
         }
+#if PAIRED
+        sync_warp();
+        cluster_sync();                 /* the other block may still write here */
+#endif
         return;
     }
     registers_take<LINES == 1 ? 208 : 232>();
@@ -80,16 +99,16 @@ KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1) wgmma(const __grid_co
     const u32 group = threadIdx.x / 128 - 1, warp = warp_id() % 4, lane = lane_id();
     float *const part = (float *)(shared + PARTS_AT + (group * 4 + warp) * PART);
     u32 stage = 0, turn = 0;
-    for (i32 tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
+    for (i32 tile = first_tile; tile < a.tiles; tile += every) {
         float c[BN / 8][4];
-        const place p = place_of(a, tile);
+        const place p = place_of(a, tile, rank);
         u32 before = 0;
         for (i32 step = 0; step < a.steps; step++) {
             barrier_wait(full + 8 * stage, turn & 1);
             step_run(c, base + stage * STAGE, group, step > 0);
             if (step > 0) {
                 product_wait<1>();
-                if (lane == 0) barrier_arrive(empty + 8 * before);
+                slot_free(empty + 8 * before, lane);
             }
             before = stage;
             if (++stage == STAGES) stage = 0, turn++;
@@ -107,7 +126,7 @@ KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1) wgmma(const __grid_co
         }
         if (IS_EARLY) pass_fetch(a, e, row, rows, p.n + within, x[0]);
         product_wait<0>();
-        if (lane == 0) barrier_arrive(empty + 8 * before);
+        slot_free(empty + 8 * before, lane);
 #pragma unroll
         for (int q = 0; q < PASSES; q++) {
 #pragma unroll
@@ -138,4 +157,7 @@ KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1) wgmma(const __grid_co
             sync_warp();
         }
     }
+#if PAIRED
+    cluster_sync();
+#endif
 }

@@ -9,7 +9,8 @@
  *   PACKED   b is a constant, packed             BATCHED   many products: the outermost axes of d number them
  *   ROW_AXES, ROW_ORDER   how many axes of the space are rows, and which: a hex digit each, innermost lowest
  *   COLUMN_AXIS           the axis of the space that is columns
- *   IM2COL   a convolution: rows are pixels [N, H, W], k runs over taps and the channels of each */
+ *   IM2COL   a convolution: rows are pixels [N, H, W], k runs over taps and the channels of each
+ *   PAIRED   the two blocks of a cluster take tiles one below the other: each fetches half of the columns for both */
 #ifndef WGMMA_CUH
 #define WGMMA_CUH
 
@@ -39,8 +40,9 @@ DEVICE void step_run(float (&c)[BN / 8][4], u32 stage, u32 line_group, bool adds
 /* A tile: its first row and column, of product z; and, of a convolution, the pixel of its first row. */
 struct place { i32 m, n, z, x, y, image; };
 
-/* Tiles run down BAND rows of tiles before they go right, so that those at work at one time share a and b in L2. */
-DEVICE place place_of(const wgmma_args &a, i32 tile)
+/* (Of a pair, `tile` and tiles_m count pairs.)
+ * Tiles run down BAND rows of tiles before they go right, so that those at work at one time share a and b in L2. */
+DEVICE place place_of(const wgmma_args &a, i32 tile, i32 rank)
 {
     place p = {};
 #if BATCHED
@@ -48,11 +50,11 @@ DEVICE place place_of(const wgmma_args &a, i32 tile)
 #endif
     const i32 band = tile / (BAND * a.tiles_n), first = band * BAND, rest = tile - band * BAND * a.tiles_n;
     const i32 rows = smaller((i32)BAND, a.tiles_m - first), column = rest / rows;
-    p.m = (first + rest - column * rows) * TM;
+    p.m = ((first + rest - column * rows) * (1 + PAIRED) + rank) * TM;
     p.n = column * TN;
 #if IM2COL
     i32 line;
-    divmod_fast(p.m, a.row_div[0], line, p.x);
+    divmod_fast(PAIRED ? smaller(p.m, a.m - 1) : p.m, a.row_div[0], line, p.x);
     divmod_fast(line, a.row_div[1], p.image, p.y);
     p.x = p.x * a.stride_x - a.pad_x;
     p.y = p.y * a.stride_y - a.pad_y;
@@ -93,7 +95,17 @@ DEVICE void fetch_b(const wgmma_args &a, u32 stage, u32 bar, i32 step, const pla
 {
 #if PACKED
     const i64 tile = (BATCHED ? (i64)p.z * a.tiles_n : 0) + p.n / TN;
-    copy_bulk(stage + A_BYTES, (const u8 *)a.b + (tile * a.steps + step) * B_BYTES, B_BYTES, bar);
+    const u8 *from = (const u8 *)a.b + (tile * a.steps + step) * B_BYTES;
+#if PAIRED
+    const u32 half = cluster_rank() * (B_BYTES / 2);
+    copy_bulk_to(stage + A_BYTES + half, from + half, B_BYTES / 2, bar, 3);
+#else
+    copy_bulk(stage + A_BYTES, from, B_BYTES, bar);
+#endif
+#elif PAIRED
+    const u32 rank = cluster_rank();
+    copy_tensor_to(stage + A_BYTES + rank * (B_BYTES / 2), (const tensor_map *)a.map_b, bar, step * BK,
+                   p.n + (i32)rank * (TN / 2), 3);
 #elif BATCHED
     copy_tensor(stage + A_BYTES, (const tensor_map *)a.map_b, bar, step * BK, p.n, p.z);
 #else

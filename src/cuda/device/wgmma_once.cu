@@ -7,6 +7,7 @@
  * finishes the row, which stores it in 16-byte units; what its epilogue reads was fetched before the products.
  *
  * Beside what wgmma.cuh lists: GROUPS, CLUSTER, MIN_BLOCKS. */
+#define PAIRED 0
 #include "wgmma.cuh"
 
 enum { CONSUMERS = 128 * LINES * GROUPS, THREADS = CONSUMERS + 32, ROW_ITEMS = TN / 8, MOST = TM * ROW_ITEMS / CONSUMERS };
@@ -75,7 +76,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) wgmma_once(const __grid_const
     u8 *const shared = shared_base();
     const u32 base = shared_address(shared), full = base + (u32)a.barriers_at, empty = full + 8 * (u32)a.stages;
     const i32 split_log = CLUSTER ? a.split_log : 0, rank = CLUSTER ? (i32)cluster_rank() : 0;
-    const place p = place_of(a, (i32)blockIdx.x >> split_log);
+    const place p = place_of(a, (i32)blockIdx.x >> split_log, 0);
     const i32 first = rank * a.steps >> split_log, n = ((rank + 1) * a.steps >> split_log) - first;
     const i32 filled = smaller(n, a.stages);
     if (threadIdx.x == CONSUMERS) {
