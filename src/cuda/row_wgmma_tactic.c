@@ -58,6 +58,7 @@ uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w)
         const uint32_t elements = sinter_dtype_bits(p->in[i].dtype) / 4;
         registers += 2 + (elements > 1 ? elements : 1);
     }
+    if (registers < 64) registers = 64; /* addresses and counts */
     const uint32_t threads = w->lines * w->groups * 128u + 64, blocks = 65536 / (threads * ((registers + 7) / 8 * 8));
     return blocks > 4 ? 4 : blocks ? blocks : 1;
 }
