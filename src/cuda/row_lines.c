@@ -9,7 +9,8 @@
 #include <string.h>
 
 typedef struct line_args line_args;
-enum { JOIN_ACROSS = 32, JOIN_DOWN = 8 };
+/* PREFETCH_MOST: words that a block holds of a row and of the operands of its epilogue. */
+enum { PREFETCH_MOST = 28 * 1024, JOIN_ACROSS = 32, JOIN_DOWN = 8 };
 
 line_tactic line_tactic_of(const tactic *t)
 {
@@ -268,7 +269,12 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "LAST", p->op == OP_arg_reduce && ((const attrs_arg_reduce *)p->attrs)->last);
     cuda_code_define(c, "STATS", p->op == OP_layer_norm && !p->epilogue && p->count_out > 1);
     cuda_code_define(c, "GROUPED", x.form == FORM_GROUPS);
-    cuda_code_define(c, "PREFETCH", x.items && !x.ahead && loads && loads <= 3 && x.items * x.vector <= 16);
+    const emit_space vectors = line_space(&l, false, x.vector);
+    const uint32_t words =
+        x.items * (x.vector + emit_operand_words(&vectors, true) + emit_operand_words(&vectors, false));
+    cuda_code_define(c, "PREFETCH",
+                     x.items && !x.ahead && loads && loads <= 3 && x.items * x.vector <= 16 &&
+                         words * x.block <= PREFETCH_MOST);
     cuda_code_define(c, "TRIGGER", x.trigger);
     if (is_rows) {
         cuda_code_define(c, "FULL", line_is_full(&l, &x));
