@@ -35,7 +35,8 @@ SINTER_API void sinter_context_destroy(sinter_context *context);                
 
 /* Gives input `name` its data: dense row-major, borrowed until the next run has ended or another call replaces it.
  * Dims must lie in the profile's ranges. Memory should be 64-byte aligned (any alignment works). tensor->place says
- * whose it is: a device's memory is read where it lies if aligned to 16 bytes, the host's is copied to the device.
+ * whose it is: a device's memory is read where it lies if aligned to 16 bytes, the host's is copied to the device, by
+ * way of the context's own memory unless it is pinned.
  * Errors: INVALID_ARG naming the input, the value found and the value wanted. */
 SINTER_API sinter_status sinter_context_set_input(sinter_context *context, const char *name,
                                                   const sinter_tensor *tensor, sinter_error *error) SINTER_MUST_USE;

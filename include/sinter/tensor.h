@@ -43,8 +43,14 @@ typedef enum sinter_dtype {
 
 enum { SINTER_RANK_MAX = 8 };
 
-/* Whose memory it is. Where a device works in host memory (the CPU) both are the same. */
-typedef enum sinter_place { SINTER_PLACE_HOST = 0, SINTER_PLACE_DEVICE = 1 } sinter_place;
+/* Whose memory it is. Pinned: the host's, but such that the device copies from and to it by itself
+ * (sinter_engine_alloc, cuMemHostAlloc); it saves a copy. Where a device works in host memory (the CPU) all are the
+ * same. */
+typedef enum sinter_place {
+    SINTER_PLACE_HOST = 0,
+    SINTER_PLACE_DEVICE = 1,
+    SINTER_PLACE_PINNED = 2
+} sinter_place;
 
 /* A dense tensor: dims in ONNX order, row-major, elements of types under a byte packed low nibble first. */
 typedef struct sinter_tensor {

@@ -122,9 +122,9 @@ static sinter_status check_memory(const sinter_engine *g, const char *null, sint
     env e;
     env_init(&e, NULL, error);
     if (!g || null) return FAIL(&e, INVALID_ARG, "%s is NULL", g ? null : "engine");
-    const sinter_place wrong = (unsigned)a > SINTER_PLACE_DEVICE ? a : b;
-    if ((unsigned)wrong <= SINTER_PLACE_DEVICE) return SINTER_OK;
-    return FAIL(&e, INVALID_ARG, "a place is %d, expected 0 (host) or 1 (device)", (int)wrong);
+    const sinter_place wrong = (unsigned)a > SINTER_PLACE_PINNED ? a : b;
+    if ((unsigned)wrong <= SINTER_PLACE_PINNED) return SINTER_OK;
+    return FAIL(&e, INVALID_ARG, "a place is %d, expected 0 (host), 1 (device) or 2 (pinned)", (int)wrong);
 }
 
 sinter_status sinter_engine_alloc(sinter_engine *g, sinter_place place, size_t size, void **out, sinter_error *error)

@@ -101,9 +101,9 @@ static sinter_status set_input(context *c, const char *name, const sinter_tensor
             return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, profile %u permits %lld to %lld", k, name,
                         (long long)t->dim[k], c->profile, (long long)min, (long long)max);
     }
-    if ((unsigned)t->place > SINTER_PLACE_DEVICE)
-        return FAIL(&c->e, INVALID_ARG, "the place of input '%s' is %d, expected 0 (host) or 1 (device)", name,
-                    (int)t->place);
+    if ((unsigned)t->place > SINTER_PLACE_PINNED)
+        return FAIL(&c->e, INVALID_ARG, "the place of input '%s' is %d, expected 0 (host), 1 (device) or 2 (pinned)",
+                    name, (int)t->place);
     if (!t->data && !is_empty) return FAIL(&c->e, INVALID_ARG, "the data of input '%s' is NULL", name);
     c->input[i].data = t->data;
     c->input[i].place = t->place;
@@ -131,9 +131,9 @@ sinter_status sinter_context_set_output(sinter_context *handle, const char *name
     if (align > 1 && (uintptr_t)data % align)
         s = FAIL(&c->e, INVALID_ARG, "the place for output '%s' is not aligned to its elements of %u bytes", name,
                  align);
-    if (s == SINTER_OK && (unsigned)place > SINTER_PLACE_DEVICE)
-        s = FAIL(&c->e, INVALID_ARG, "the place of output '%s' is %d, expected 0 (host) or 1 (device)", name,
-                 (int)place);
+    if (s == SINTER_OK && (unsigned)place > SINTER_PLACE_PINNED)
+        s = FAIL(&c->e, INVALID_ARG, "the place of output '%s' is %d, expected 0 (host), 1 (device) or 2 (pinned)",
+                 name, (int)place);
     if (s == SINTER_OK) {
         c->output[i - c->g->input_count].data = data;
         c->output[i - c->g->input_count].size = data ? size : 0;

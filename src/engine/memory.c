@@ -13,7 +13,7 @@ static sinter_status begin(const engine *g, env *e, sinter_error *error)
 
 static bool is_pinned(const engine *g, sinter_place place)
 {
-    return place == SINTER_PLACE_HOST && g->backend->host_alloc;
+    return place != SINTER_PLACE_DEVICE && g->backend->host_alloc;
 }
 
 sinter_status engine_memory_alloc(engine *g, sinter_place place, size_t size, void **out, sinter_error *error)
@@ -23,7 +23,7 @@ sinter_status engine_memory_alloc(engine *g, sinter_place place, size_t size, vo
     *out = (is_pinned(g, place) ? g->backend->host_alloc : g->backend->memory_alloc)(&e, g->device, size ? size : 1);
     if (*out) return SINTER_OK;
     return NOTE(&e, e.error->status, "allocating %zu bytes %s", size,
-                place == SINTER_PLACE_HOST ? "of the host" : "of the device");
+                place == SINTER_PLACE_DEVICE ? "of the device" : "of the host");
 }
 
 void engine_memory_free(engine *g, sinter_place place, void *data, size_t size)

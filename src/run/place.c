@@ -60,7 +60,7 @@ static sinter_status ensure_stage(context *c, uint32_t storage, size_t size)
 
 static sinter_place given_place(const context *c, sinter_place place)
 {
-    return context_has_places(c) ? place : SINTER_PLACE_HOST;
+    return context_has_places(c) && place == SINTER_PLACE_DEVICE ? place : SINTER_PLACE_HOST;
 }
 
 static sinter_place place_of(const context *c, uint32_t storage)
@@ -94,7 +94,9 @@ sinter_status context_place_inputs(context *c)
         const size_t size = input_size(c, f->io);
         TRY(NOTE(&c->e, context_ensure(c, f->storage, size, false), "making room for input '%s'",
                  engine_text(c->g, c->g->io[f->io].name)));
-        if (from == SINTER_PLACE_HOST && to == SINTER_PLACE_DEVICE) TRY(ensure_stage(c, f->storage, size));
+        const bool is_pinned = c->input[f->io].place == SINTER_PLACE_PINNED;
+        if (from == SINTER_PLACE_HOST && to == SINTER_PLACE_DEVICE && !is_pinned)
+            TRY(ensure_stage(c, f->storage, size));
         c->base[f->storage] = c->own[f->storage].at;
     }
     return SINTER_OK;
@@ -113,6 +115,8 @@ sinter_status context_feed(context *c)
             TRY(copy(c, wanted == SINTER_PLACE_DEVICE ? COPY_ON_DEVICE : COPY_FROM_DEVICE, to, from, size));
         } else if (wanted == SINTER_PLACE_HOST) {
             memcpy(to, from, size);
+        } else if (c->input[f->io].place == SINTER_PLACE_PINNED) {
+            TRY(copy(c, COPY_TO_DEVICE, to, from, size));
         } else {
             memcpy(c->stage[f->storage].at, from, size);
             TRY(copy(c, COPY_TO_DEVICE, to, c->stage[f->storage].at, size));
@@ -182,7 +186,9 @@ sinter_status context_place_output(context *c, uint32_t storage, size_t bytes)
     TRY(context_ensure(c, storage, bytes, false));
     c->base[storage] = c->own[storage].at;
     /* What collecting wants, made before the run is under way. */
-    const bool comes_down = place == SINTER_PLACE_DEVICE && (!data || given_place(c, c->output[out].place) != place);
+    const bool is_pinned = data && c->output[out].place == SINTER_PLACE_PINNED;
+    const bool comes_down =
+        place == SINTER_PLACE_DEVICE && !is_pinned && (!data || given_place(c, c->output[out].place) != place);
     return comes_down ? ensure_stage(c, storage, bytes) : SINTER_OK;
 }
 
@@ -199,6 +205,8 @@ sinter_status context_collect(context *c, uint32_t output)
     if (from == data || !context_has_places(c)) return SINTER_OK;
     if (wanted == SINTER_PLACE_DEVICE)
         return copy(c, place == SINTER_PLACE_DEVICE ? COPY_ON_DEVICE : COPY_TO_DEVICE, data, from, r->size);
+    if (place == SINTER_PLACE_DEVICE && data && c->output[output].place == SINTER_PLACE_PINNED)
+        return copy(c, COPY_FROM_DEVICE, data, from, r->size);
     if (place == SINTER_PLACE_DEVICE) {
         TRY(ensure_stage(c, r->storage, r->size));
         r->at = c->stage[r->storage].at;

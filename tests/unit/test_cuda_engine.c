@@ -206,7 +206,26 @@ static void memory_of_the_device(void)
     CHECK(t.compute_ns > 0);
     CHECK_EQ(t.copy_in_ns, 0);
     CHECK_EQ(t.copy_out_ns, 0);
+    /* Pinned: copied from and to where it lies. */
+    const long pinned_before = cuda_fake()->calls("cuMemHostAlloc");
+    sinter_tensor direct = image;
+    direct.data = pinned;
+    direct.place = SINTER_PLACE_PINNED;
+    CHECK_EQ(sinter_context_set_input(c, "image", &direct, &error), SINTER_OK);
+    memset(pinned, 9, IN);
+    CHECK_EQ(sinter_engine_copy(g, out, SINTER_PLACE_DEVICE, pinned, SINTER_PLACE_PINNED, OUT, &error), SINTER_OK);
+    CHECK_EQ(sinter_engine_alloc(g, SINTER_PLACE_PINNED, OUT, &none, &error), SINTER_OK);
+    memset(none, 9, OUT);
+    CHECK_EQ(sinter_context_set_output(c, io.name, none, OUT, SINTER_PLACE_PINNED, &error), SINTER_OK);
+    CHECK_EQ(sinter_context_run(c, &error), SINTER_OK);
+    CHECK_EQ(((uint8_t *)none)[0], 0); /* kernels that do nothing leave zeros */
+    sinter_tensor result;
+    CHECK_EQ(sinter_context_output(c, io.name, &result, &error), SINTER_OK);
+    CHECK(result.data == none);
+    CHECK_EQ(result.place, SINTER_PLACE_HOST);
+    CHECK_EQ(cuda_fake()->calls("cuMemHostAlloc") - pinned_before, 2); /* a stream's, and ours */
     sinter_context_destroy(c);
+    sinter_engine_free(g, SINTER_PLACE_PINNED, none, OUT);
     sinter_engine_free(g, SINTER_PLACE_DEVICE, in, IN);
     sinter_engine_free(g, SINTER_PLACE_HOST, pinned, IN);
     sinter_engine_free(g, SINTER_PLACE_DEVICE, out, OUT);
