@@ -2,7 +2,7 @@
 /* row_attention.c - attention: on matrix units for f16 and bf16 whose head sizes lie innermost, else in f32 arithmetic.
  *
  * Operands may lie anyhow: views of [B, S, heads * D] are what models have. */
-#include "cuda/device/attention_args.h"
+#include "cuda/row_attention.h"
 #include "cuda/kernels.h"
 
 #include <string.h>
@@ -19,12 +19,12 @@ static int mask_kind(const problem *p)
     return p->in[3].dtype == SINTER_DTYPE_BOOL ? 2 : p->in[3].dtype == SINTER_DTYPE_F32 ? 1 : 3;
 }
 
-static int64_t depth_of(const problem *p)
+int64_t attention_depth(const problem *p)
 {
     return p->in[0].dim[3].max;
 }
 
-static int64_t width_of(const problem *p)
+int64_t attention_width(const problem *p)
 {
     return p->in[2].dim[3].max;
 }
@@ -44,13 +44,13 @@ static const char *reject_any(const problem *p, const kernel_target *t)
     if (has_mask(p))
         REJECT_UNLESS(p->in[3].dtype == SINTER_DTYPE_BOOL || p->in[3].dtype == SINTER_DTYPE_F32 || p->in[3].dtype == d,
                       "the mask is neither bool, f32, nor of the operands' type");
-    REJECT_UNLESS(depth_of(p) <= 256 && width_of(p) <= 256, "heads above 256");
+    REJECT_UNLESS(attention_depth(p) <= 256 && attention_width(p) <= 256, "heads above 256");
     REJECT_UNLESS(p->in[0].dim[0].max <= 65535 && p->in[0].dim[1].max <= 65535, "too many heads");
     for (uint32_t i = 0; i < 3; i++) REJECT_UNLESS(p->in[i].dim[2].max < (1 << 30), "too many tokens");
     return NULL;
 }
 
-static const char *reject_mma(const problem *p, const kernel_target *t)
+const char *attention_reject_matrix(const problem *p, const kernel_target *t)
 {
     const char *why = reject_any(p, t);
     if (why) return why;
@@ -62,6 +62,25 @@ static const char *reject_mma(const problem *p, const kernel_target *t)
         REJECT_UNLESS(problem_dim_is_static(o->dim[3]) && o->dim[3].max % 8 == 0, "head size is no multiple of 8");
     }
     return NULL;
+}
+
+/* Keys lie next to each other, and rows begin at even elements. */
+static bool mask_has_pairs(const problem *p)
+{
+    if (mask_kind(p) != 1) return false;
+    const problem_operand *m = &p->in[3];
+    return m->rank > 0 && m->dim[m->rank - 1].min > 1 && m->order[m->rank - 1] == m->rank - 1 &&
+           cuda_operand_vector(m, 2) == 2;
+}
+
+void attention_define(const problem *p, cuda_code *c)
+{
+    const attrs_attention *a = p->attrs;
+    cuda_code_define(c, "MASK", mask_kind(p));
+    cuda_code_define(c, "PAIRS", mask_has_pairs(p));
+    cuda_code_define(c, "IS_BF16", p->in[0].dtype == SINTER_DTYPE_BF16);
+    cuda_code_define(c, "CAP", a->softcap > 0);
+    cuda_code_define(c, "CAUSAL", a->causal != 0);
 }
 
 typedef struct mma_tactic {
@@ -84,8 +103,8 @@ static uint32_t rounded(int64_t x, uint32_t to)
 /* The two stages of keys and values, or the sums that meet at the end. */
 static uint32_t mma_shared(const problem *p, mma_tactic m)
 {
-    const uint32_t depth = rounded(depth_of(p), 16), width = rounded(width_of(p), 16), rows = 16u * m.mi * m.wm,
-                   tile = (uint32_t)m.bn * m.wn;
+    const uint32_t depth = rounded(attention_depth(p), 16), width = rounded(attention_width(p), 16),
+                   rows = 16u * m.mi * m.wm, tile = (uint32_t)m.bn * m.wn;
     const uint32_t stages = rows * (depth * 2 + 16) + 2 * tile * (depth * 2 + 16 + width * 2 + 16),
                    ends = m.wn * rows * (width + 4 + 2) * 4;
     return stages > ends ? stages : ends;
@@ -100,7 +119,8 @@ static double mma_cost(const problem *p, const tactic *t, const kernel_target *t
                  blocks = heads * (double)((q->dim[2].opt + (int64_t)rows - 1) / (int64_t)rows);
     const double tiles = (double)((k->dim[2].opt + m.bn * m.wn - 1) / (m.bn * m.wn));
     /* A tile: a barrier and a chain of loads, products and powers; several blocks share a multiprocessor. */
-    const double products = (double)m.bn / 16 * (double)(depth_of(p) + width_of(p)) / 16 * 2 * (m.mi > 1 ? 1.5 : 1);
+    const double products =
+        (double)m.bn / 16 * (double)(attention_depth(p) + attention_width(p)) / 16 * 2 * (m.mi > 1 ? 1.5 : 1);
     const double warps = m.wm * m.wn, at_once = 16 / warps < 1 ? 1 : 16 / warps;
     const double tile_ns = 250 + products * 6 * (warps > 4 ? warps / 4 : 1);
     double waves = blocks / (units * at_once);
@@ -120,8 +140,8 @@ static void mma_tactics(const problem *p, const kernel_target *t, tactic_sink *o
                 .mi = shapes[i][0], .wm = shapes[i][1], .wn = shapes[i][2], .bn = shapes[i][3], .trigger = trigger
             };
             if (mma_shared(p, m) > t->shared || out->count == COUNT_OF(out->at)) continue;
-            if (m.wm * m.wn > 4 && depth_of(p) > 128) continue;
-            if (m.mi > 1 && (width_of(p) > 128 || (width_of(p) > 64 && m.bn > 32))) continue;
+            if (m.wm * m.wn > 4 && attention_depth(p) > 128) continue;
+            if (m.mi > 1 && (attention_width(p) > 128 || (attention_width(p) > 64 && m.bn > 32))) continue;
             memcpy(&out->at[out->count++], &m, sizeof m);
         }
     if (out->count) return;
@@ -144,31 +164,18 @@ static void mma_print(const tactic *t, text *out)
     text_printf(out, "%ux%ux%u n%u t%u", m.mi * 16u, m.wm, m.wn, m.bn, m.trigger);
 }
 
-/* Keys lie next to each other, and rows begin at even elements. */
-static bool mask_has_pairs(const problem *p)
-{
-    if (mask_kind(p) != 1) return false;
-    const problem_operand *m = &p->in[3];
-    return m->rank > 0 && m->dim[m->rank - 1].min > 1 && m->order[m->rank - 1] == m->rank - 1 &&
-           cuda_operand_vector(m, 2) == 2;
-}
-
 static bool mma_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     if (index) return false;
     const mma_tactic m = mma_of(t);
-    const attrs_attention *a = p->attrs;
     c->source = "attention.cu";
     c->entry = "attention";
     /* Compilers for other chips than Hopper's give up a few words for more blocks. */
-    c->may_spill = target->isa != 90 || depth_of(p) > 128 || width_of(p) > 128 || m.mi > 1 || m.wm * m.wn > 4;
-    cuda_code_define(c, "DEPTH", rounded(depth_of(p), 16));
-    cuda_code_define(c, "WIDTH", rounded(width_of(p), 16));
-    cuda_code_define(c, "MASK", mask_kind(p));
-    cuda_code_define(c, "PAIRS", mask_has_pairs(p));
-    cuda_code_define(c, "IS_BF16", p->in[0].dtype == SINTER_DTYPE_BF16);
-    cuda_code_define(c, "CAP", a->softcap > 0);
-    cuda_code_define(c, "CAUSAL", a->causal != 0);
+    c->may_spill =
+        target->isa != 90 || attention_depth(p) > 128 || attention_width(p) > 128 || m.mi > 1 || m.wm * m.wn > 4;
+    cuda_code_define(c, "DEPTH", rounded(attention_depth(p), 16));
+    cuda_code_define(c, "WIDTH", rounded(attention_width(p), 16));
+    attention_define(p, c);
     cuda_code_define(c, "MI", m.mi);
     cuda_code_define(c, "WM", m.wm);
     cuda_code_define(c, "WN", m.wn);
@@ -177,8 +184,8 @@ static bool mma_code(const problem *p, const tactic *t, const kernel_target *tar
     return true;
 }
 
-static sinter_status bind_rows(env *e, const problem *p, const void *attrs, const view *in, const view *out,
-                               int64_t rows, uint32_t block, uint32_t shared, cuda_record *r)
+sinter_status attention_fill(env *e, const problem *p, const void *attrs, const view *in, const view *out,
+                             cuda_record *r, struct attention_args *x)
 {
     const attrs_attention *a = attrs;
     const view *q = &in[0], *k = &in[1], *v = &in[2], *y = &out[0];
@@ -186,12 +193,6 @@ static sinter_status bind_rows(env *e, const problem *p, const void *attrs, cons
     if (k->dim[0] != q->dim[0] || v->dim[0] != q->dim[0] || v->dim[1] != heads || group * heads != q->dim[1] ||
         k->dim[3] != q->dim[3] || v->dim[2] != k->dim[2])
         return FAIL(e, INTERNAL, "the operands of attention do not fit each other");
-    if (!cuda_launch_add(r, 0, (uint64_t)((q->dim[2] + rows - 1) / rows), (uint64_t)q->dim[1], (uint64_t)q->dim[0],
-                         block, shared))
-        return FAIL(e, UNSUPPORTED, "attention over %lld heads of %lld tokens passes what a grid can be",
-                    (long long)q->dim[1], (long long)q->dim[2]);
-    struct attention_args *x = cuda_param_add(r, sizeof *x);
-    if (!x) return FAIL(e, INTERNAL, "attention's parameters do not fit");
     x->heads = (small)q->dim[1];
     x->group = (small)(group ? group : 1);
     x->queries = (small)q->dim[2];
@@ -220,6 +221,19 @@ static sinter_status bind_rows(env *e, const problem *p, const void *attrs, cons
     return SINTER_OK;
 }
 
+static sinter_status bind_rows(env *e, const problem *p, const void *attrs, const view *in, const view *out,
+                               int64_t rows, uint32_t block, uint32_t shared, cuda_record *r)
+{
+    const view *q = &in[0];
+    if (!cuda_launch_add(r, 0, (uint64_t)((q->dim[2] + rows - 1) / rows), (uint64_t)q->dim[1], (uint64_t)q->dim[0],
+                         block, shared))
+        return FAIL(e, UNSUPPORTED, "attention over %lld heads of %lld tokens passes what a grid can be",
+                    (long long)q->dim[1], (long long)q->dim[2]);
+    struct attention_args *x = cuda_param_add(r, sizeof *x);
+    if (!x) return FAIL(e, INTERNAL, "attention's parameters do not fit");
+    return attention_fill(e, p, attrs, in, out, r, x);
+}
+
 static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                               const view *out, void *to)
 {
@@ -229,9 +243,9 @@ static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const v
 
 const cuda_kernel cuda_attention = {
     .base = { .name = "cuda_attention",
-              .abi = 2,
+              .abi = 3,
               .is_strided_out = true,
-              .reject = reject_mma,
+              .reject = attention_reject_matrix,
               .tactics = mma_tactics,
               .check = mma_check,
               .print = mma_print,
@@ -245,7 +259,7 @@ const cuda_kernel cuda_attention = {
 
 static uint32_t any_shared(const problem *p)
 {
-    const uint32_t depth = rounded(depth_of(p), 4), width = rounded(width_of(p), 32);
+    const uint32_t depth = rounded(attention_depth(p), 4), width = rounded(attention_width(p), 32);
     return (16 * depth + 32 * (depth + 1) + 32 * width) * 4;
 }
 
@@ -256,7 +270,7 @@ static double any_cost(const problem *p, const tactic *t, const kernel_target *t
     const double heads = (double)q->dim[0].opt * (double)q->dim[1].opt, units = target->units ? target->units : 100;
     const double blocks = heads * (double)((q->dim[2].opt + 15) / 16), tiles = (double)((k->dim[2].opt + 31) / 32);
     const double waves = blocks / (units * 4) < 1 ? 1 : blocks / (units * 4);
-    return 3000 + waves * tiles * (1000 + 12.0 * (double)(depth_of(p) + width_of(p)));
+    return 3000 + waves * tiles * (1000 + 12.0 * (double)(attention_depth(p) + attention_width(p)));
 }
 
 static bool any_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
@@ -265,8 +279,8 @@ static bool any_code(const problem *p, const tactic *t, const kernel_target *tar
     if (index) return false;
     c->source = "attention_any.cu";
     c->entry = "attention_any";
-    cuda_code_define(c, "DEPTH", rounded(depth_of(p), 4));
-    cuda_code_define(c, "WIDTH", rounded(width_of(p), 32));
+    cuda_code_define(c, "DEPTH", rounded(attention_depth(p), 4));
+    cuda_code_define(c, "WIDTH", rounded(attention_width(p), 32));
     cuda_code_define(c, "MASK", mask_kind(p));
     cuda_code_define(c, "TYPE", p->in[0].dtype == SINTER_DTYPE_F16 ? 1 : p->in[0].dtype == SINTER_DTYPE_BF16 ? 2 : 0);
     return true;

@@ -85,18 +85,37 @@ static unsigned char *own_pointer(unsigned at, unsigned bytes, unsigned align)
     return shared_pointer(rt.current->block->rank << RANK_SHIFT | at, bytes, align);
 }
 
-/* The products of a lane in all groups but the last that it leaves under way. */
-static void do_products(fiber *f)
+static bool is_due(const fiber *f, const product *x)
+{
+    return x->group + f->product_left < f->product_groups;
+}
+
+/* The products of a lane in all groups but the last that it leaves under way. A row of factors in registers is spread
+ * over four lanes, which have issued the same products. */
+static void do_products(const warp *w, uint32_t lane)
+{
+    const fiber *f = w->lane[lane];
+    for (uint32_t i = 0; i < f->product_count; i++) {
+        const product *x = &f->products[i];
+        if (!is_due(f, x)) continue;
+        warp_factors factors = { .a = x->a, .b = x->b };
+        for (uint32_t k = 0; k < 4 && x->registers; k++) {
+            const fiber *other = w->lane[(lane & ~3u) + k];
+            if (i >= other->product_count || !other->products[i].registers) {
+                THREAD_FAIL("lanes %u and %u have issued different products", lane, (lane & ~3u) + k);
+                return;
+            }
+            factors.registers[k] = other->products[i].registers;
+        }
+        warp_product(x->kind, x->c, x->n, &factors, x->adds, f->seen.thread.x / 32, f->seen.thread.x % 32, own_pointer);
+    }
+}
+
+static void forget_products(fiber *f)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < f->product_count; i++) {
-        const product x = f->products[i];
-        if (x.group + f->product_left >= f->product_groups) {
-            f->products[kept++] = x;
-            continue;
-        }
-        warp_product(x.kind, x.c, x.n, x.a, x.b, x.adds, f->seen.thread.x / 32, f->seen.thread.x % 32, own_pointer);
-    }
+    for (uint32_t i = 0; i < f->product_count; i++)
+        if (!is_due(f, &f->products[i])) f->products[kept++] = f->products[i];
     f->product_count = kept;
     if (!kept) f->has_begun = false;
 }
@@ -108,7 +127,8 @@ void runtime_run_collective(warp *w)
                     warp_collective_name(w->kind), w->alive);
         return;
     }
-    for (uint32_t i = 0; i < 32 && w->kind == EMULATOR_PRODUCT_WAIT; i++) do_products(w->lane[i]);
+    for (uint32_t i = 0; i < 32 && w->kind == EMULATOR_PRODUCT_WAIT; i++) do_products(w, i);
+    for (uint32_t i = 0; i < 32 && w->kind == EMULATOR_PRODUCT_WAIT; i++) forget_products(w->lane[i]);
     warp_collective_run(w->kind, w->lane, shared_pointer);
     w->come = 0;
     memset(w->lane, 0, sizeof w->lane);
@@ -408,8 +428,7 @@ static void call_product_begin(void)
     rt.current->has_begun = true;
 }
 
-static void call_product(enum emulator_collective kind, float *c, unsigned n, unsigned long long a,
-                         unsigned long long b, int adds)
+static void add_product(product x)
 {
     fiber *f = rt.current;
     if (!f->has_begun) THREAD_FAIL("a product without product_begin(), which orders the registers before it");
@@ -418,9 +437,27 @@ static void call_product(enum emulator_collective kind, float *c, unsigned n, un
         f->products = realloc(f->products, f->product_room * sizeof *f->products);
         if (!f->products) abort();
     }
-    f->products[f->product_count++] =
-        (product){ .kind = kind, .c = c, .n = n, .group = f->product_groups, .a = a, .b = b, .adds = adds };
-    if (!adds) memset(c, 0xFF, n / 2 * sizeof *c);
+    x.group = f->product_groups;
+    f->products[f->product_count++] = x;
+    if (!x.adds) memset(x.c, 0xFF, x.n / 2 * sizeof *x.c);
+}
+
+static void call_product(enum emulator_collective kind, float *c, unsigned n, unsigned long long a,
+                         unsigned long long b, int adds)
+{
+    add_product((product){ .kind = kind, .c = c, .n = n, .a = a, .b = b, .adds = adds });
+}
+
+static void call_product_turned(enum emulator_collective kind, float *c, unsigned n, const unsigned *a,
+                                unsigned long long b, int adds)
+{
+    const uint64_t unused = ~(0x3fffull | 0x3fffull << 16 | 0x3fffull << 32 | 3ull << 62);
+    const uint32_t mode = (uint32_t)(b >> 62), start = (uint32_t)(b & 0x3fff) << 4;
+    if (!mode) THREAD_FAIL("a turned operand that is not swizzled");
+    if (b & unused) THREAD_FAIL("a descriptor with 0x%llx where it has nothing", (unsigned long long)(b & unused));
+    if (start % (8 * (256u >> mode))) THREAD_FAIL("a turned operand at %u, inside a swizzle's pattern", start);
+    if (n * 2 % (256u >> mode)) THREAD_FAIL("a turned operand of %u columns: no whole lines of its swizzle", n);
+    add_product((product){ .kind = kind, .c = c, .n = n, .registers = a, .b = b, .adds = adds });
 }
 
 static void call_product_commit(void)
@@ -504,6 +541,7 @@ const struct emulator_calls runtime_calls = {
     .copy_tensor = call_copy_tensor,
     .product_begin = call_product_begin,
     .product = call_product,
+    .product_turned = call_product_turned,
     .product_commit = call_product_commit,
     .product_wait = call_product_wait,
     .fail = call_fail,

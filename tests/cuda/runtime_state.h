@@ -48,6 +48,7 @@ typedef struct product {
     float *c;
     uint32_t n, group;
     uint64_t a, b;
+    const unsigned *registers;          /* of a; NULL: a is a descriptor, and b is not turned */
     int adds;
 } product;
 

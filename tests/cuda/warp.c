@@ -6,6 +6,7 @@
  * once. */
 #include "warp.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static const char *const names[EMULATOR_COLLECTIVES] = {
@@ -200,14 +201,44 @@ static void load_row(enum emulator_collective kind, uint64_t descriptor, uint32_
     }
 }
 
-void warp_product(enum emulator_collective kind, float *c, uint32_t n, uint64_t a, uint64_t b, int adds, uint32_t warp,
+/* Rows lane / 4 and lane / 4 + 8 of the warp, as four lanes have them in registers. */
+static void rows_of_registers(enum emulator_collective kind, const unsigned *const *registers, float (*rows)[16])
+{
+    for (uint32_t h = 0; h < 2; h++)
+        for (uint32_t k = 0; k < 16; k++) {
+            const uint16_t x = (uint16_t)(registers[k % 8 / 2][h + k / 8 * 2] >> (k % 2 * 16));
+            rows[h][k] = kind == EMULATOR_MMA_F16 ? of_f16(x) : float_of((uint32_t)x << 16);
+        }
+}
+
+/* Column `column` of a turned operand: blocks of columns as wide as a swizzled line, the leading offset apart; rows
+ * along k in groups of eight, the other offset apart. */
+static void load_column(enum emulator_collective kind, uint64_t descriptor, uint32_t column, float *to,
+                        unsigned char *(*shared)(unsigned, unsigned, unsigned))
+{
+    const uint32_t start = (uint32_t)(descriptor & 0x3fff) << 4, leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4,
+                   group = (uint32_t)(descriptor >> 32 & 0x3fff) << 4, mode = (uint32_t)(descriptor >> 62);
+    const uint32_t pitch = 256u >> mode, mask = 8u >> (mode - 1), width = pitch / 2;
+    for (uint32_t k = 0; k < 16; k++) {
+        const uint32_t at = start + column / width * leading + column % width * 2 + k / 8 * group + k % 8 * pitch;
+        uint16_t x;
+        memcpy(&x, shared(at ^ (at >> 7 & (mask - 1)) << 4, 2, 2), sizeof x);
+        to[k] = kind == EMULATOR_MMA_F16 ? of_f16(x) : float_of((uint32_t)x << 16);
+    }
+}
+
+void warp_product(enum emulator_collective kind, float *c, uint32_t n, const warp_factors *f, int adds, uint32_t warp,
                   uint32_t lane, unsigned char *(*shared)(unsigned, unsigned, unsigned))
 {
+    const bool is_turned = f->registers[0];
     float rows[2][16], column[16];
-    for (uint32_t h = 0; h < 2; h++) load_row(kind, a, warp % 4 * 16 + lane / 4 + 8 * h, rows[h], shared);
+    if (is_turned) rows_of_registers(kind, f->registers, rows);
+    else
+        for (uint32_t h = 0; h < 2; h++) load_row(kind, f->a, warp % 4 * 16 + lane / 4 + 8 * h, rows[h], shared);
     for (uint32_t j = 0; j < n / 8; j++)
         for (uint32_t i = 0; i < 2; i++) {
-            load_row(kind, b, 8 * j + lane % 4 * 2 + i, column, shared);
+            if (is_turned) load_column(kind, f->b, 8 * j + lane % 4 * 2 + i, column, shared);
+            else load_row(kind, f->b, 8 * j + lane % 4 * 2 + i, column, shared);
             for (uint32_t h = 0; h < 2; h++) {
                 double sum = 0;
                 for (uint32_t k = 0; k < 16; k++) sum += (double)rows[h][k] * (double)column[k];

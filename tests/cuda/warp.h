@@ -14,8 +14,15 @@ int warp_collective_is_whole(enum emulator_collective kind);
 void warp_collective_run(enum emulator_collective kind, void *const *lane,
                          unsigned char *(*shared)(unsigned at, unsigned bytes, unsigned align));
 
+/* What a wgmma multiplies. Both sides in shared memory as descriptors say; or a in the registers of the four lanes that
+ * have a row of it, and b turned: rows along k, columns innermost. */
+typedef struct warp_factors {
+    uint64_t a, b;
+    const unsigned *registers[4];       /* NULL: a is in shared memory */
+} warp_factors;
+
 /* The part of lane `lane` of warp `warp` (of 4) of a wgmma of 64 x n x 16, into c[n / 8][4]. */
-void warp_product(enum emulator_collective kind, float *c, uint32_t n, uint64_t a, uint64_t b, int adds, uint32_t warp,
+void warp_product(enum emulator_collective kind, float *c, uint32_t n, const warp_factors *f, int adds, uint32_t warp,
                   uint32_t lane, unsigned char *(*shared)(unsigned at, unsigned bytes, unsigned align));
 
 #endif

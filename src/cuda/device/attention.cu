@@ -9,15 +9,11 @@
  *   DEPTH, WIDTH   head sizes rounded up to 16        MASK   0 none, 1 f32, 2 bool, 3 of the operands' type
  *   PAIRS  two neighbours of the mask may be read at once
  *   IS_BF16, CAP (a soft cap), CAUSAL, MI, WM, WN, BN (keys a warp and tile), TRIGGER */
-#include "prelude.cuh"
-#include "attention_args.h"
+#include "attention.cuh"
 
 enum { THREADS = 32 * WM * WN, ROWS = 16 * MI * WM, TILE = BN * WN };
 enum { PITCH_K = DEPTH * 2 + 16, PITCH_V = WIDTH * 2 + 16 };        /* bytes; odd multiples of 16: no bank twice */
 enum { Q_AT = 0, K_AT = ROWS * PITCH_K, V_AT = K_AT + 2 * TILE * PITCH_K };
-
-#define LOG2E 1.4426950408889634f
-#define MINUS_INFINITY __uint_as_float(0xff800000u)
 
 /* `rows` rows of `bytes` bytes to shared memory, zeros beyond limit and beyond the row's end. */
 template <int CHUNKS, int PITCH>
@@ -36,43 +32,6 @@ DEVICE void multiply(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
     mma_bf16(c, a, b0, b1);
 #else
     mma_f16(c, a, b0, b1);
-#endif
-}
-
-DEVICE u32 pack(float lo, float hi)
-{
-#if IS_BF16
-    return pack_bf16(lo, hi);
-#else
-    return pack_f16(lo, hi);
-#endif
-}
-
-/* The mask at two keys next to each other, in powers of two. */
-[[maybe_unused]] DEVICE void mask_pair(const attention_args &a, i64 at, bool has_first, bool has_second, float &x, float &y)
-{
-    x = y = 0;
-    const i64 next = at + a.mask_stride[3];
-#if MASK == 1 && PAIRS
-    if (has_second) {
-        const u32x2 both = *(const u32x2 *)((const float *)a.mask + at);
-        x = __uint_as_float(both.x) * LOG2E;
-        y = __uint_as_float(both.y) * LOG2E;
-    } else if (has_first) {
-        x = ((const float *)a.mask)[at] * LOG2E;
-    }
-#elif MASK == 1
-    if (has_first) x = ((const float *)a.mask)[at] * LOG2E;
-    if (has_second) y = ((const float *)a.mask)[next] * LOG2E;
-#elif MASK == 2
-    if (has_first) x = ((const u8 *)a.mask)[at] ? 0.0f : MINUS_INFINITY;
-    if (has_second) y = ((const u8 *)a.mask)[next] ? 0.0f : MINUS_INFINITY;
-#elif MASK == 3 && IS_BF16
-    if (has_first) x = to_float(((const bf16 *)a.mask)[at]) * LOG2E;
-    if (has_second) y = to_float(((const bf16 *)a.mask)[next]) * LOG2E;
-#elif MASK == 3
-    if (has_first) x = to_float(((const f16 *)a.mask)[at]) * LOG2E;
-    if (has_second) y = to_float(((const f16 *)a.mask)[next]) * LOG2E;
 #endif
 }
 
@@ -201,7 +160,7 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
                 most = fmaxf(most, shuffle_xor(most, 1));
                 most = fmaxf(most, shuffle_xor(most, 2));
                 /* Where no key has been seen yet, 0 stands for the maximum: all powers are 0 then. */
-                const float from = most == MINUS_INFINITY ? 0.0f : most, by = exp2_fast(top[i][r] - from);
+                const float from = most == MINUS_INFINITY ? 0.0f : most, by = exp2_flush(top[i][r] - from);
                 top[i][r] = most;
                 sum[i][r] *= by;
 #pragma unroll
@@ -213,7 +172,7 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
                 for (int j = 0; j < BN / 8; j++)
 #pragma unroll
                     for (int c = 2 * r; c < 2 * r + 2; c++) {
-                        s[i][j][c] = exp2_fast(s[i][j][c] - from);
+                        s[i][j][c] = exp2_flush(s[i][j][c] - from);
                         sum[i][r] += s[i][j][c];
                     }
             }

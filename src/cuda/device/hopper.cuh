@@ -19,6 +19,11 @@ DEVICE void copy_tensor(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y, i
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
                  :: "r"(dst), "l"(map), "r"(bar), "r"(x), "r"(y), "r"(z) : "memory");
 }
+DEVICE void copy_tensor(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y, i32 z, i32 w)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
+                 :: "r"(dst), "l"(map), "r"(bar), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+}
 /* Pixels from (w, h, n) on, channels from c on, seen through filter tap (dx, dy). */
 DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, i32 w, i32 h, i32 n, u16 dx, u16 dy)
 {
@@ -53,46 +58,101 @@ DEVICE void product_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memo
 DEVICE void product_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 /* Until at most N groups are under way. */
 template <int N> DEVICE void product_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+/* The compiler moves a wait up past the arithmetic that was to run beside products. It cannot where the arithmetic's
+ * result, x, which is never negative, decides whether the wait is come to. */
+DEVICE void product_after(float x) { if (x < 0) asm volatile("trap;"); }
 
-#define REGISTERS_4 "%0,%1,%2,%3"
-#define REGISTERS_8 REGISTERS_4 ",%4,%5,%6,%7"
-#define REGISTERS_16 REGISTERS_8 ",%8,%9,%10,%11,%12,%13,%14,%15"
-#define REGISTERS_32 REGISTERS_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-#define REGISTERS_64 \
-    REGISTERS_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49," \
-    "%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define REGISTERS_96 \
-    REGISTERS_64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81," \
-    "%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
-#define REGISTERS_128 \
-    REGISTERS_96 ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113," \
-    "%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 #define PAIR(i) "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3])
-#define PAIRS_4(i) PAIR(i), PAIR(i + 1), PAIR(i + 2), PAIR(i + 3)
-#define PAIRS_8(i) PAIRS_4(i), PAIRS_4(i + 4)
+#define REGISTERS_4 "%0,%1,%2,%3"
+#define SUMS_4 PAIR(0)
+#define REGISTERS_8 REGISTERS_4 ",%4,%5,%6,%7"
+#define SUMS_8 SUMS_4, PAIR(1)
+#define REGISTERS_16 REGISTERS_8 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define SUMS_16 SUMS_8, PAIR(2), PAIR(3)
+#define REGISTERS_24 REGISTERS_16 ",%16,%17,%18,%19,%20,%21,%22,%23"
+#define SUMS_24 SUMS_16, PAIR(4), PAIR(5)
+#define REGISTERS_32 REGISTERS_24 ",%24,%25,%26,%27,%28,%29,%30,%31"
+#define SUMS_32 SUMS_24, PAIR(6), PAIR(7)
+#define REGISTERS_40 REGISTERS_32 ",%32,%33,%34,%35,%36,%37,%38,%39"
+#define SUMS_40 SUMS_32, PAIR(8), PAIR(9)
+#define REGISTERS_48 REGISTERS_40 ",%40,%41,%42,%43,%44,%45,%46,%47"
+#define SUMS_48 SUMS_40, PAIR(10), PAIR(11)
+#define REGISTERS_56 REGISTERS_48 ",%48,%49,%50,%51,%52,%53,%54,%55"
+#define SUMS_56 SUMS_48, PAIR(12), PAIR(13)
+#define REGISTERS_64 REGISTERS_56 ",%56,%57,%58,%59,%60,%61,%62,%63"
+#define SUMS_64 SUMS_56, PAIR(14), PAIR(15)
+#define REGISTERS_72 REGISTERS_64 ",%64,%65,%66,%67,%68,%69,%70,%71"
+#define SUMS_72 SUMS_64, PAIR(16), PAIR(17)
+#define REGISTERS_80 REGISTERS_72 ",%72,%73,%74,%75,%76,%77,%78,%79"
+#define SUMS_80 SUMS_72, PAIR(18), PAIR(19)
+#define REGISTERS_88 REGISTERS_80 ",%80,%81,%82,%83,%84,%85,%86,%87"
+#define SUMS_88 SUMS_80, PAIR(20), PAIR(21)
+#define REGISTERS_96 REGISTERS_88 ",%88,%89,%90,%91,%92,%93,%94,%95"
+#define SUMS_96 SUMS_88, PAIR(22), PAIR(23)
+#define REGISTERS_104 REGISTERS_96 ",%96,%97,%98,%99,%100,%101,%102,%103"
+#define SUMS_104 SUMS_96, PAIR(24), PAIR(25)
+#define REGISTERS_112 REGISTERS_104 ",%104,%105,%106,%107,%108,%109,%110,%111"
+#define SUMS_112 SUMS_104, PAIR(26), PAIR(27)
+#define REGISTERS_120 REGISTERS_112 ",%112,%113,%114,%115,%116,%117,%118,%119"
+#define SUMS_120 SUMS_112, PAIR(28), PAIR(29)
+#define REGISTERS_128 REGISTERS_120 ",%120,%121,%122,%123,%124,%125,%126,%127"
+#define SUMS_128 SUMS_120, PAIR(30), PAIR(31)
 
-/* adds: 0 writes the product, 1 adds it. */
-#define PRODUCT(name, type, n, registers, a_at, b_at, adds_at, ...)                                               \
+/* For n columns, whose sums take n / 2 registers; the operands behind those are numbered. adds: 0 writes the product, 1
+ * adds it. */
+#define PRODUCT(name, type, n, sums, a_at, b_at, adds_at)                                                         \
     DEVICE void name(float (&c)[n / 8][4], u64 a, u64 b, i32 adds)                                                \
     {                                                                                                             \
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, %" adds_at ", 0; wgmma.mma_async.sync.aligned.m64n" #n       \
-                     "k16.f32." type "." type " {" registers "}, %" a_at ", %" b_at ", p, 1, 1, 0, 0; }"          \
-                     : __VA_ARGS__ : "l"(a), "l"(b), "r"(adds));                                                  \
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #adds_at ", 0; wgmma.mma_async.sync.aligned.m64n" #n      \
+                     "k16.f32." type "." type " {" REGISTERS_##sums "}, %" #a_at ", %" #b_at ", p, 1, 1, 0, 0; }" \
+                     : SUMS_##sums : "l"(a), "l"(b), "r"(adds));                                                  \
     }
-PRODUCT(product_f16, "f16", 8, REGISTERS_4, "4", "5", "6", PAIR(0))
-PRODUCT(product_f16, "f16", 16, REGISTERS_8, "8", "9", "10", PAIR(0), PAIR(1))
-PRODUCT(product_f16, "f16", 32, REGISTERS_16, "16", "17", "18", PAIRS_4(0))
-PRODUCT(product_f16, "f16", 64, REGISTERS_32, "32", "33", "34", PAIRS_8(0))
-PRODUCT(product_f16, "f16", 128, REGISTERS_64, "64", "65", "66", PAIRS_8(0), PAIRS_8(8))
-PRODUCT(product_f16, "f16", 192, REGISTERS_96, "96", "97", "98", PAIRS_8(0), PAIRS_8(8), PAIRS_8(16))
-PRODUCT(product_f16, "f16", 256, REGISTERS_128, "128", "129", "130", PAIRS_8(0), PAIRS_8(8), PAIRS_8(16), PAIRS_8(24))
-PRODUCT(product_bf16, "bf16", 8, REGISTERS_4, "4", "5", "6", PAIR(0))
-PRODUCT(product_bf16, "bf16", 16, REGISTERS_8, "8", "9", "10", PAIR(0), PAIR(1))
-PRODUCT(product_bf16, "bf16", 32, REGISTERS_16, "16", "17", "18", PAIRS_4(0))
-PRODUCT(product_bf16, "bf16", 64, REGISTERS_32, "32", "33", "34", PAIRS_8(0))
-PRODUCT(product_bf16, "bf16", 128, REGISTERS_64, "64", "65", "66", PAIRS_8(0), PAIRS_8(8))
-PRODUCT(product_bf16, "bf16", 192, REGISTERS_96, "96", "97", "98", PAIRS_8(0), PAIRS_8(8), PAIRS_8(16))
-PRODUCT(product_bf16, "bf16", 256, REGISTERS_128, "128", "129", "130", PAIRS_8(0), PAIRS_8(8), PAIRS_8(16), PAIRS_8(24))
+#define PRODUCTS(n, sums, a_at, b_at, adds_at)                  \
+    PRODUCT(product_f16, "f16", n, sums, a_at, b_at, adds_at)   \
+    PRODUCT(product_bf16, "bf16", n, sums, a_at, b_at, adds_at)
+PRODUCTS(8, 4, 4, 5, 6)
+PRODUCTS(16, 8, 8, 9, 10)
+PRODUCTS(32, 16, 16, 17, 18)
+PRODUCTS(64, 32, 32, 33, 34)
+PRODUCTS(80, 40, 40, 41, 42)
+PRODUCTS(96, 48, 48, 49, 50)
+PRODUCTS(112, 56, 56, 57, 58)
+PRODUCTS(128, 64, 64, 65, 66)
+PRODUCTS(144, 72, 72, 73, 74)
+PRODUCTS(160, 80, 80, 81, 82)
+PRODUCTS(176, 88, 88, 89, 90)
+PRODUCTS(192, 96, 96, 97, 98)
+PRODUCTS(256, 128, 128, 129, 130)
+
+/* ---- the same with a in registers and b turned: a as the sums of 16 columns lie in a thread, two to a register, lower
+ * column lower (c[0][0..1], c[0][2..3], c[1][0..1], c[1][2..3]); b as 16 rows along k, columns innermost. Columns are a
+ * multiple of 64. The registers of a stay as they are until the product has been waited for. ---- */
+
+/* Blocks of 64 columns, each of rows of 128 bytes, swizzled, in groups of eight that follow each other; NEXT bytes from
+ * one block of columns to the next. `at` 1024-byte aligned. Sixteen rows further: + 128. For such operands the leading
+ * dimension's offset is from block to block, the stride dimension's from group to group (PTX ISA, "Strides", of
+ * MN-major matrices with a 128-byte swizzle). */
+enum { TURNED_GROUP = 1024 };
+template <u32 NEXT> DEVICE u64 matrix_columns128(u32 at)
+{
+    return (u64)(at >> 4 & 0x3fff) | (u64)(NEXT >> 4) << 16 | (u64)(TURNED_GROUP >> 4) << 32 | 1ull << 62;
+}
+
+#define TURNED(name, type, n, sums, a0, a1, a2, a3, b_at, adds_at)                                                \
+    DEVICE void name(float (&c)[n / 8][4], const u32 (&a)[4], u64 b, i32 adds)                                    \
+    {                                                                                                             \
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #adds_at ", 0; wgmma.mma_async.sync.aligned.m64n" #n      \
+                     "k16.f32." type "." type " {" REGISTERS_##sums "}, {%" #a0 ",%" #a1 ",%" #a2 ",%" #a3        \
+                     "}, %" #b_at ", p, 1, 1, 1; }"                                                               \
+                     : SUMS_##sums : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));              \
+    }
+#define TURNED_PRODUCTS(n, sums, a0, a1, a2, a3, b_at, adds_at)                        \
+    TURNED(product_turned_f16, "f16", n, sums, a0, a1, a2, a3, b_at, adds_at)          \
+    TURNED(product_turned_bf16, "bf16", n, sums, a0, a1, a2, a3, b_at, adds_at)
+TURNED_PRODUCTS(64, 32, 32, 33, 34, 35, 36, 37)
+TURNED_PRODUCTS(128, 64, 64, 65, 66, 67, 68, 69)
+TURNED_PRODUCTS(192, 96, 96, 97, 98, 99, 100, 101)
+TURNED_PRODUCTS(256, 128, 128, 129, 130, 131, 132, 133)
 
 /* ---- registers: whole warpgroups give some back, or take more ---- */
 

@@ -82,6 +82,8 @@ DEVICE u32 to_tf32(float x)
 
 /* 2 to the x and 1 / x to 2 units of the last place or so. */
 DEVICE float exp2_fast(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+/* The same, 0 where the result would be subnormal: one instruction. */
+DEVICE float exp2_flush(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 DEVICE float reciprocal_fast(float x) { float y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 /* 1 / x, 0 where that is subnormal: without the steps that care for those. */
 DEVICE float reciprocal_normal(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
@@ -115,6 +117,8 @@ DEVICE void sync_block() { __syncthreads(); }
 DEVICE void sync_warp() { __syncwarp(); }
 /* `threads` of the block, a multiple of 32, meet at barrier `id` (1 to 15). */
 DEVICE void sync_some(u32 id, u32 threads) { asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory"); }
+/* Counts as come for those who meet at barrier `id`, without waiting for them. */
+DEVICE void arrive_some(u32 id, u32 threads) { asm volatile("bar.arrive %0, %1;" :: "r"(id), "r"(threads) : "memory"); }
 /* T: 4-byte types. All lanes take part. */
 template <class T> DEVICE T shuffle(T x, u32 lane) { return __shfl_sync(~0u, x, lane); }
 template <class T> DEVICE T shuffle_xor(T x, u32 mask) { return __shfl_xor_sync(~0u, x, mask); }

@@ -68,6 +68,9 @@ struct emulator_calls {
     /* wgmma by one lane: its part of 64 x n, both sides in shared memory as their descriptors say. adds: 0 writes. */
     void (*product)(enum emulator_collective kind, float *c, unsigned n, unsigned long long a, unsigned long long b,
                     int adds);
+    /* the same with a in registers (which stay until it is waited for) and b turned: rows along k, columns innermost */
+    void (*product_turned)(enum emulator_collective kind, float *c, unsigned n, const unsigned *a,
+                           unsigned long long b, int adds);
     void (*product_commit)(void);
     void (*product_wait)(unsigned groups, const char *file, int line);
     void (*fail)(const char *why, const char *file, int line);

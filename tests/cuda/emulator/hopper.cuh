@@ -18,6 +18,11 @@ DEVICE void copy_tensor(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y, i
     const int at[5] = { x, y, z, 0, 0 };
     emulated_calls->copy_tensor(dst, map, bar, at, nullptr);
 }
+DEVICE void copy_tensor(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y, i32 z, i32 w)
+{
+    const int at[5] = { x, y, z, w, 0 };
+    emulated_calls->copy_tensor(dst, map, bar, at, nullptr);
+}
 DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, i32 w, i32 h, i32 n, u16 dx, u16 dy)
 {
     const int at[5] = { c, w, h, n, 0 };
@@ -43,9 +48,18 @@ DEVICE void barrier_arrive_in(u32 bar, u32 rank) { barrier_arrive(emulated_in(ba
 DEVICE void prefetch_map(const tensor_map *) {}
 
 DEVICE u64 matrix_rows128(u32 at) { return (u64)(at >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 | 1ull << 62; }
+enum { TURNED_GROUP = 1024 };
+template <u32 NEXT> DEVICE u64 matrix_columns128(u32 at)
+{
+    return (u64)(at >> 4 & 0x3fff) | (u64)(NEXT >> 4) << 16 | (u64)(TURNED_GROUP >> 4) << 32 | 1ull << 62;
+}
 DEVICE void product_begin() { emulated_calls->product_begin(); }
 DEVICE void product_commit() { emulated_calls->product_commit(); }
 template <int N> DEVICE void product_wait(EMULATED_AT) { emulated_calls->product_wait(N, file, line); }
+DEVICE void product_after(float x, EMULATED_AT)
+{
+    if (x < 0) emulated_calls->fail("product_after() of what is negative", file, line);
+}
 template <int N> DEVICE void product_f16(float (&c)[N][4], u64 a, u64 b, i32 adds)
 {
     emulated_calls->product(EMULATOR_MMA_F16, &c[0][0], 8 * N, a, b, adds);
@@ -53,6 +67,16 @@ template <int N> DEVICE void product_f16(float (&c)[N][4], u64 a, u64 b, i32 add
 template <int N> DEVICE void product_bf16(float (&c)[N][4], u64 a, u64 b, i32 adds)
 {
     emulated_calls->product(EMULATOR_MMA_BF16, &c[0][0], 8 * N, a, b, adds);
+}
+template <int N> DEVICE void product_turned_f16(float (&c)[N][4], const u32 (&a)[4], u64 b, i32 adds)
+{
+    static_assert(N % 8 == 0, "columns are a multiple of 64");
+    emulated_calls->product_turned(EMULATOR_MMA_F16, &c[0][0], 8 * N, a, b, adds);
+}
+template <int N> DEVICE void product_turned_bf16(float (&c)[N][4], const u32 (&a)[4], u64 b, i32 adds)
+{
+    static_assert(N % 8 == 0, "columns are a multiple of 64");
+    emulated_calls->product_turned(EMULATOR_MMA_BF16, &c[0][0], 8 * N, a, b, adds);
 }
 
 template <int N> DEVICE void registers_give() {}

@@ -320,6 +320,7 @@ DEVICE bf16 to_bf16(float x)
 DEVICE u32 pack_f16(float lo, float hi) { return (u32)to_f16(lo).bits | (u32)to_f16(hi).bits << 16; }
 DEVICE u32 pack_bf16(float lo, float hi) { return (u32)to_bf16(lo).bits | (u32)to_bf16(hi).bits << 16; }
 DEVICE float exp2_fast(float x) { return exp2f(x); }
+DEVICE float exp2_flush(float x) { const float y = exp2f(x); return y < 0x1p-126f ? 0.0f : y; }
 DEVICE float reciprocal_fast(float x) { return 1 / x; }
 DEVICE float reciprocal_normal(float x) { return 1 / x; }
 DEVICE u32 to_tf32(float x)
@@ -341,6 +342,7 @@ DEVICE void grid_trigger() {}
 DEVICE void sync_block(EMULATED_AT) { emulated_calls->sync(0, 0, file, line); }
 DEVICE void sync_warp(EMULATED_AT) { emulated_calls->collective(EMULATOR_SYNC_WARP, nullptr, file, line); }
 DEVICE void sync_some(u32 id, u32 threads, EMULATED_AT) { emulated_calls->sync(id, threads, file, line); }
+DEVICE void arrive_some(u32 id, u32 threads, EMULATED_AT) { emulated_calls->arrive(id, threads, file, line); }
 template <class T> DEVICE T emulated_shuffle(emulator_collective kind, T x, u32 by, const char *file, int line)
 {
     static_assert(sizeof(T) == 4, "shuffles move 4-byte types");

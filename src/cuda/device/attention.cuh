@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention.cuh - what the kernels of attention on matrix units share: powers of two, packed pairs, masks.
+ *
+ *   MASK   0 none, 1 f32, 2 bool, 3 of the operands' type      IS_BF16
+ *   PAIRS  two neighbours of the mask may be read at once */
+#ifndef ATTENTION_CUH
+#define ATTENTION_CUH
+
+#include "prelude.cuh"
+#include "attention_args.h"
+
+#define LOG2E 1.4426950408889634f
+#define MINUS_INFINITY __uint_as_float(0xff800000u)
+
+DEVICE u32 pack(float lo, float hi)
+{
+#if IS_BF16
+    return pack_bf16(lo, hi);
+#else
+    return pack_f16(lo, hi);
+#endif
+}
+
+/* The mask at two keys next to each other, in powers of two. */
+[[maybe_unused]] DEVICE void mask_pair(const attention_args &a, i64 at, bool has_first, bool has_second, float &x,
+                                       float &y)
+{
+    x = y = 0;
+    [[maybe_unused]] const i64 next = at + a.mask_stride[3];
+#if MASK == 1 && PAIRS
+    if (has_second) {
+        const u32x2 both = *(const u32x2 *)((const float *)a.mask + at);
+        x = __uint_as_float(both.x) * LOG2E;
+        y = __uint_as_float(both.y) * LOG2E;
+    } else if (has_first) {
+        x = ((const float *)a.mask)[at] * LOG2E;
+    }
+#elif MASK == 1
+    if (has_first) x = ((const float *)a.mask)[at] * LOG2E;
+    if (has_second) y = ((const float *)a.mask)[next] * LOG2E;
+#elif MASK == 2
+    if (has_first) x = ((const u8 *)a.mask)[at] ? 0.0f : MINUS_INFINITY;
+    if (has_second) y = ((const u8 *)a.mask)[next] ? 0.0f : MINUS_INFINITY;
+#elif MASK == 3 && IS_BF16
+    if (has_first) x = to_float(((const bf16 *)a.mask)[at]) * LOG2E;
+    if (has_second) y = to_float(((const bf16 *)a.mask)[next]) * LOG2E;
+#elif MASK == 3
+    if (has_first) x = to_float(((const f16 *)a.mask)[at]) * LOG2E;
+    if (has_second) y = to_float(((const f16 *)a.mask)[next]) * LOG2E;
+#endif
+}
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention_wgmma.cu - flash attention on Hopper's warpgroups: softmax(scale q k' + mask) v for f16 and bf16.
+ *
+ * A block takes 64 * CONSUMERS queries of one head. A producer warpgroup keeps two tiles of BN keys and values on their
+ * way (tensor copies, 64 elements wide, swizzled); each consumer warpgroup has 64 queries. Its scores become
+ * probabilities in the registers in which the second product takes them, for 64 x n sums lie as 64 x 16 factors do.
+ * Shah 2024 (FlashAttention-3): with OVERLAP the scores of a tile are on their way while the values of the tile before
+ * are multiplied, and become powers while those still run; with TURNS consumers issue products one after the other, so
+ * that one has the matrix units while others take powers. Powers are of two, and relative to a maximum that is only
+ * taken anew when it has risen by so much that f16 might not hold them: then sums are rescaled (FlashAttention-4).
+ *
+ *   DEPTH  head size of q and k, rounded up to 16      WIDTH  of v, rounded up to 64
+ *   MASK   0 none, 1 f32, 2 bool, 3 of the operands' type      PAIRS  two neighbours of it may be read at once
+ *   FOLD   the scale is folded into the powers: it is positive, and there is neither mask nor soft cap
+ *   IS_BF16, CAP (a soft cap), CAUSAL, CONSUMERS, BN (keys a tile), BLOCKS (of a multiprocessor), OVERLAP, TURNS,
+ *   TRIGGER */
+#include "attention.cuh"
+#include "attention_wgmma_args.h"
+#include "hopper.cuh"
+
+/* Alone on its multiprocessor, a block has a warpgroup of producers, whose registers the consumers get; else a warp. */
+enum { ALONE = BLOCKS == 1, ROWS = 64 * CONSUMERS, THREADS = 128 * CONSUMERS + (ALONE ? 128 : 32) };
+enum { LINE = 128 };                            /* bytes of 64 elements */
+enum { BOXES_K = (DEPTH + 63) / 64, BOXES_V = WIDTH / 64, BOXES_Y = BOXES_K > BOXES_V ? BOXES_K : BOXES_V };
+enum { Q_BOX = 64 * LINE, Q_GROUP = BOXES_Y * Q_BOX };          /* Q_GROUP: a consumer's queries, or its results */
+enum { BOX = BN * LINE, K_BYTES = BOXES_K * BOX, V_BYTES = BOXES_V * BOX };
+enum { K_AT = CONSUMERS * Q_GROUP, V_AT = K_AT + 2 * K_BYTES, BARS_AT = V_AT + 2 * V_BYTES };
+/* Barriers in shared memory, 8 bytes each; those of two are a tile's of either parity. */
+enum { Q_FULL = BARS_AT, K_FULL = Q_FULL + 8, K_EMPTY = K_FULL + 16, V_FULL = K_EMPTY + 16, V_EMPTY = V_FULL + 16 };
+enum { TURN = 1, MEET = TURN + CONSUMERS };     /* named barriers, one a consumer */
+enum { KEPT = 24, TAKEN = CONSUMERS == 3 ? 160 : 240 };     /* registers */
+
+/* By so many powers of two may scores pass the maximum that they are relative to. */
+#define SLACK 8.0f
+
+DEVICE void multiply(float (&c)[BN / 8][4], u64 a, u64 b, i32 adds)
+{
+#if IS_BF16
+    product_bf16(c, a, b, adds);
+#else
+    product_f16(c, a, b, adds);
+#endif
+}
+
+/* Scores of 64 queries and a tile of keys; to be waited for. */
+DEVICE void start_scores(float (&s)[BN / 8][4], u32 q, u32 k)
+{
+    const u64 a = matrix_rows128(q), b = matrix_rows128(k);
+#pragma unroll
+    for (int d = 0; d < DEPTH / 16; d++)
+        multiply(s, a + d / 4 * (Q_BOX >> 4) + d % 4 * 2, b + d / 4 * (BOX >> 4) + d % 4 * 2, d > 0);
+    product_commit();
+}
+
+/* Adds probabilities by values of a tile; to be waited for. */
+DEVICE void start_sums(float (&o)[WIDTH / 8][4], const u32 (&p)[BN / 16][4], u32 v)
+{
+    const u64 b = matrix_columns128<BOX>(v);
+#pragma unroll
+    for (int j = 0; j < BN / 16; j++)
+#if IS_BF16
+        product_turned_bf16(o, p[j], b + j * (16 * LINE >> 4), 1);
+#else
+        product_turned_f16(o, p[j], b + j * (16 * LINE >> 4), 1);
+#endif
+    product_commit();
+}
+
+/* What a thread has of two rows of queries: row[0] and row[0] + 8. */
+struct rows {
+    i32 first;                          /* query */
+    float scale, slack;                 /* of scores as they are compared */
+    float top[2], sum[2];               /* what powers are relative to; this thread's sums of powers */
+    i64 mask[2];
+};
+
+/* Scores become powers of two of their distance from the maximum. True: the maximum has moved, and earlier sums are to
+ * be multiplied by `by`. */
+DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &row, float (&by)[2], i32 key0,
+                        bool is_whole)
+{
+    [[maybe_unused]] const i32 column = key0 + (lane_id() & 3) * 2, ahead = a.keys - a.queries;
+#if !FOLD
+#pragma unroll
+    for (int j = 0; j < BN / 8; j++)
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            float &x = s[j][2 * r], &y = s[j][2 * r + 1];
+#if CAP
+            x = a.cap * tanhf(x * a.scale / a.cap) * LOG2E;
+            y = a.cap * tanhf(y * a.scale / a.cap) * LOG2E;
+#else
+            x *= row.scale;
+            y *= row.scale;
+#endif
+#if MASK
+            const i32 key = column + j * 8;
+            const bool is_row = row.first + 8 * r < a.queries;
+            float m0, m1;
+            mask_pair(a, row.mask[r] + key * a.mask_stride[3], is_row && key < a.keys, is_row && key + 1 < a.keys, m0,
+                      m1);
+            x += m0;
+            y += m1;
+#endif
+        }
+#endif
+    if (!is_whole)
+#pragma unroll
+        for (int j = 0; j < BN / 8; j++)
+#pragma unroll
+            for (int c = 0; c < 4; c++) {
+                const i32 key = column + j * 8 + (c & 1);
+                bool seen = key < a.keys;
+#if CAUSAL
+                seen = seen && key <= row.first + (c >> 1) * 8 + ahead;
+#endif
+                if (!seen) s[j][c] = MINUS_INFINITY;
+            }
+    const float scale = FOLD ? row.scale : 1.0f;
+    float most[2];
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        float part[2] = { s[0][2 * r], s[0][2 * r + 1] };
+#pragma unroll
+        for (int j = 1; j < BN / 8; j++) {
+            part[0] = fmaxf(part[0], s[j][2 * r]);
+            part[1] = fmaxf(part[1], s[j][2 * r + 1]);
+        }
+        most[r] = fmaxf(part[0], part[1]);
+        most[r] = fmaxf(most[r], shuffle_xor(most[r], 1));
+        most[r] = fmaxf(most[r], shuffle_xor(most[r], 2));
+    }
+    const bool moves = ballot(most[0] > row.top[0] + row.slack || most[1] > row.top[1] + row.slack) != 0;
+    if (moves)
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const float next = fmaxf(row.top[r], most[r]);
+            /* Where no key has been seen yet there is nothing to rescale. */
+            by[r] = next == MINUS_INFINITY ? 1.0f : exp2_flush((row.top[r] - next) * scale);
+            row.top[r] = next;
+            row.sum[r] *= by[r];
+        }
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        /* 0 stands for the maximum where no key has been seen: all powers are 0 then. */
+        const float from = row.top[r] == MINUS_INFINITY ? 0.0f : row.top[r] * scale;
+        float part[2] = {};
+#pragma unroll
+        for (int j = 0; j < BN / 8; j++)
+#pragma unroll
+            for (int c = 0; c < 2; c++) {
+                float &x = s[j][2 * r + c];
+                x = exp2_flush(x * scale - from);
+                part[c] += x;
+            }
+        row.sum[r] += part[0] + part[1];
+    }
+    return moves;
+}
+
+/* Powers into the factors of the second product, once the one before has been waited for. */
+DEVICE void take_factors(const float (&s)[BN / 8][4], u32 (&p)[BN / 16][4])
+{
+#pragma unroll
+    for (int j = 0; j < BN / 16; j++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            p[j][2 * h] = pack(s[2 * j + h][0], s[2 * j + h][1]);
+            p[j][2 * h + 1] = pack(s[2 * j + h][2], s[2 * j + h][3]);
+        }
+}
+
+DEVICE void rescale(float (&o)[WIDTH / 8][4], const float (&by)[2])
+{
+#pragma unroll
+    for (int j = 0; j < WIDTH / 8; j++)
+#pragma unroll
+        for (int c = 0; c < 4; c++) o[j][c] *= by[c >> 1];
+}
+
+DEVICE void fetch(const tensor_map *map, u32 to, u32 bar, i32 boxes, i32 box, i32 token, i32 head, i32 batch)
+{
+    for (i32 i = 0; i < boxes; i++) copy_tensor(to + i * box, map, bar, i * 64, token, head, batch);
+}
+
+/* One thread of the producer. */
+DEVICE void produce(const attention_wgmma_args &w, u32 base, i32 tiles, i32 first, i32 head, i32 batch)
+{
+    const i32 head_k = head / w.rows.group;
+    if (tiles) {
+        barrier_expect(base + Q_FULL, CONSUMERS * BOXES_K * Q_BOX);
+        for (i32 g = 0; g < CONSUMERS; g++)
+            fetch((const tensor_map *)w.map_q, base + g * Q_GROUP, base + Q_FULL, BOXES_K, Q_BOX, first + g * 64, head,
+                  batch);
+    }
+    /* Keys of a tile before values of the one before it: as they are taken. */
+    for (i32 t = 0; t <= tiles; t++) {
+        if (t < tiles) {
+            const u32 stage = t & 1, bar = base + K_FULL + 8 * stage;
+            if (t >= 2) barrier_wait(base + K_EMPTY + 8 * stage, (t / 2 - 1) & 1);
+            barrier_expect(bar, K_BYTES);
+            fetch((const tensor_map *)w.map_k, base + K_AT + stage * K_BYTES, bar, BOXES_K, BOX, t * BN, head_k, batch);
+        }
+        if (t > 0) {
+            const i32 u = t - 1;
+            const u32 stage = u & 1, bar = base + V_FULL + 8 * stage;
+            if (u >= 2) barrier_wait(base + V_EMPTY + 8 * stage, (u / 2 - 1) & 1);
+            barrier_expect(bar, V_BYTES);
+            fetch((const tensor_map *)w.map_v, base + V_AT + stage * V_BYTES, bar, BOXES_V, BOX, u * BN, head_k, batch);
+        }
+    }
+}
+
+KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_constant__ attention_wgmma_args w)
+{
+    const attention_args &a = w.rows;
+    u8 *const shared = shared_base();
+    const u32 base = shared_address(shared);
+    if (threadIdx.x == 0) {
+        barrier_init(base + Q_FULL, 1);
+        for (int i = 0; i < 2; i++) {
+            barrier_init(base + K_FULL + 8 * i, 1);
+            barrier_init(base + V_FULL + 8 * i, 1);
+            barrier_init(base + K_EMPTY + 8 * i, 4 * CONSUMERS);
+            barrier_init(base + V_EMPTY + 8 * i, 4 * CONSUMERS);
+        }
+        barrier_init_fence();
+        prefetch_map((const tensor_map *)w.map_q);
+        prefetch_map((const tensor_map *)w.map_k);
+        prefetch_map((const tensor_map *)w.map_v);
+    }
+    sync_block();
+#if CAUSAL
+    /* The blocks with most keys begin first. */
+    const i32 first = (i32)(gridDim.y - 1 - blockIdx.y) * ROWS, head = blockIdx.x, batch = blockIdx.z;
+    const i32 keys = smaller(a.keys, first + ROWS + a.keys - a.queries);    /* that any query of the block may see */
+#else
+    const i32 first = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z, keys = a.keys;
+#endif
+    const i32 tiles = keys > 0 ? (keys + BN - 1) / BN : 0;
+    if (threadIdx.x >= 128 * CONSUMERS) {
+        if (ALONE) registers_give<KEPT>();
+        grid_wait();
+        if (threadIdx.x == 128 * CONSUMERS) {
+#if TRIGGER == 1
+            grid_trigger();
+#endif
+            produce(w, base, tiles, first, head, batch);
+#if TRIGGER == 2
+            grid_trigger();
+#endif
+        }
+        return;
+    }
+    if (ALONE) registers_take<TAKEN>();
+    grid_wait();
+    const u32 group = threadIdx.x / 128, warp = warp_id() % 4, lane = lane_id();
+    const u32 q = base + group * Q_GROUP;
+    rows row;
+    row.first = first + group * 64 + warp * 16 + (lane >> 2);
+    row.scale = a.scale * LOG2E;
+    row.slack = FOLD ? SLACK / row.scale : SLACK;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        row.top[r] = MINUS_INFINITY;
+        row.sum[r] = 0;
+        row.mask[r] = batch * a.mask_stride[0] + head * a.mask_stride[1] + (row.first + 8 * r) * a.mask_stride[2];
+    }
+    /* Up to this key every query of the group sees every key. */
+    i32 whole = a.keys;
+#if CAUSAL
+    whole = smaller(whole, first + (i32)group * 64 + a.keys - a.queries + 1);
+#endif
+    float o[WIDTH / 8][4] = {}, s[BN / 8][4], by[2];
+    u32 p[BN / 16][4];
+#if TURNS
+    /* The last consumer lets the first one begin. */
+    if (group == CONSUMERS - 1 && tiles > 1) arrive_some(TURN, 256);
+#endif
+    if (tiles) {
+        barrier_wait(base + Q_FULL, 0);
+#if OVERLAP
+        barrier_wait(base + K_FULL, 0);
+        product_begin();
+        start_scores(s, q, base + K_AT);
+        product_wait<0>();
+        if (lane == 0) barrier_arrive(base + K_EMPTY);
+        take_powers(a, s, row, by, 0, BN <= whole);
+        take_factors(s, p);
+        for (i32 t = 1; t < tiles; t++) {
+            const u32 stage = t & 1, before = stage ^ 1;
+#if TURNS
+            sync_some(TURN + group, 256);
+#endif
+            barrier_wait(base + K_FULL + 8 * stage, (t / 2) & 1);
+            product_begin();
+            start_scores(s, q, base + K_AT + stage * K_BYTES);
+            barrier_wait(base + V_FULL + 8 * before, ((t - 1) / 2) & 1);
+            product_begin();
+            start_sums(o, p, base + V_AT + before * V_BYTES);
+#if TURNS
+            if (group < CONSUMERS - 1) arrive_some(TURN + group + 1, 256);
+            else if (t + 1 < tiles) arrive_some(TURN, 256);
+#endif
+            product_wait<1>();
+            if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * stage);
+            const bool moves = take_powers(a, s, row, by, t * BN, (t + 1) * BN <= whole);
+            if (WIDTH <= 128) product_after(row.sum[0] + row.sum[1]);     /* wider, it takes the compiler registers */
+            product_wait<0>();
+            if (lane == 0) barrier_arrive(base + V_EMPTY + 8 * before);
+            if (moves) rescale(o, by);
+            take_factors(s, p);
+        }
+        const u32 last = (tiles - 1) & 1;
+        barrier_wait(base + V_FULL + 8 * last, ((tiles - 1) / 2) & 1);
+        product_begin();
+        start_sums(o, p, base + V_AT + last * V_BYTES);
+        product_wait<0>();
+#else
+        for (i32 t = 0; t < tiles; t++) {
+            const u32 stage = t & 1, parity = (t / 2) & 1;
+            barrier_wait(base + K_FULL + 8 * stage, parity);
+            product_begin();
+            start_scores(s, q, base + K_AT + stage * K_BYTES);
+            product_wait<0>();
+            if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * stage);
+            if (take_powers(a, s, row, by, t * BN, (t + 1) * BN <= whole)) rescale(o, by);
+            take_factors(s, p);
+            barrier_wait(base + V_FULL + 8 * stage, parity);
+            product_begin();
+            start_sums(o, p, base + V_AT + stage * V_BYTES);
+            product_wait<0>();
+            if (lane == 0) barrier_arrive(base + V_EMPTY + 8 * stage);
+        }
+#endif
+    }
+#if TRIGGER == 3
+    grid_trigger();
+#endif
+    /* Results go through the queries' place, 16-byte units of a row exchanged by its number. */
+    sync_some(MEET + group, 128);
+    u8 *const part = shared + group * Q_GROUP + warp * 16 * WIDTH * 2;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        float total = row.sum[r];
+        total += shuffle_xor(total, 1);
+        total += shuffle_xor(total, 2);
+        const float share = total > 0 ? 1 / total : 0;
+        const u32 line = (lane >> 2) + 8 * r;
+#pragma unroll
+        for (int j = 0; j < WIDTH / 8; j++)
+            *(u32 *)(part + line * WIDTH * 2 + ((j ^ (line & 7)) * 16) + (lane & 3) * 4) =
+                pack(o[j][2 * r] * share, o[j][2 * r + 1] * share);
+    }
+    sync_warp();
+    u16 *const y = (u16 *)a.y + batch * a.y_stride[0] + head * a.y_stride[1];
+    const i32 row0 = first + group * 64 + warp * 16;
+    enum { UNITS = WIDTH / 8 };
+#pragma unroll 4
+    for (i32 i = lane; i < 16 * UNITS; i += 32) {
+        const i32 line = i / UNITS, unit = i % UNITS;
+        if (row0 + line >= a.queries || unit * 8 >= a.width) continue;
+        *(u32x4 *)(y + (row0 + line) * a.y_stride[2] + unit * 8) =
+            *(const u32x4 *)(part + line * WIDTH * 2 + (unit ^ (line & 7)) * 16);
+    }
+}

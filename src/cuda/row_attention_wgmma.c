@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_attention_wgmma.c - attention on Hopper's warpgroups: long sequences in f16 and bf16.
+ *
+ * Queries, keys and values come by tensor copies from wherever their heads lie, 64 elements of a head at a time; what a
+ * head has less than a multiple of 64 arrives as zeros. */
+#include "cuda/device/attention_wgmma_args.h"
+#include "cuda/kernels.h"
+#include "cuda/row_attention.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BOX = 64, LINE = 128, SWIZZLE_128 = 3, BARRIERS = 9 * 8 }; /* BOX: elements; LINE: their bytes */
+
+typedef struct hopper_tactic {
+    uint8_t consumers, bn8, blocks; /* warpgroups of 64 queries; keys a tile over 8; blocks a multiprocessor */
+    uint8_t has_overlap, has_turns, trigger;
+    uint8_t zero[TACTIC_SIZE - 6];
+} hopper_tactic;
+_Static_assert(sizeof(hopper_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+static hopper_tactic tactic_of(const tactic *t)
+{
+    hopper_tactic h;
+    memcpy(&h, t, sizeof h);
+    return h;
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    REJECT_UNLESS(t->isa == 90, "not Hopper");
+    const char *why = attention_reject_matrix(p, t);
+    if (why) return why;
+    REJECT_UNLESS(p->in[0].dim[2].opt >= 16, "few queries");
+    return NULL;
+}
+
+/* Scores are scaled, and that is all. */
+static bool is_plain(const problem *p)
+{
+    const attrs_attention *a = p->attrs;
+    return (p->count_anchor <= 3 || p->in[3].dtype == SINTER_DTYPE_NONE) && a->softcap <= 0;
+}
+
+static uint32_t boxes(int64_t elements)
+{
+    return (uint32_t)((elements + BOX - 1) / BOX);
+}
+
+/* Queries, where results are put together later, too; two tiles of keys and values. */
+static uint32_t shared_of(const problem *p, hopper_tactic h)
+{
+    const uint32_t k = boxes(attention_depth(p)), v = boxes(attention_width(p)), y = k > v ? k : v;
+    return h.consumers * 64u * y * LINE + 2 * h.bn8 * 8u * (k + v) * LINE + BARRIERS;
+}
+
+static uint32_t threads_of(hopper_tactic h)
+{
+    return 128u * h.consumers + (h.blocks == 1 ? 128u : 32u);
+}
+
+/* Whether a consumer's scores, factors and sums leave registers to work with, by what the compiler has been seen to
+ * need. */
+static bool fits(const problem *p, hopper_tactic h)
+{
+    const uint32_t bn = h.bn8 * 8u, scores = bn / 2, factors = bn / 4, sums = boxes(attention_width(p)) * BOX / 2;
+    const uint32_t there = h.blocks > 1 ? 65536 / (threads_of(h) * h.blocks) / 8 * 8 : h.consumers == 3 ? 160 : 240;
+    const uint32_t work = (h.has_overlap ? 26 : 8) + (is_plain(p) ? 0 : bn / 4 + 8);
+    return scores + factors + sums + work <= (there < 255 ? there : 255) &&
+           (h.consumers < 3 || attention_depth(p) <= 128) && shared_of(p, h) + 1024 <= 228u * 1024 / h.blocks;
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    /* Consumers, keys, blocks, overlap, turns. */
+    static const uint8_t shapes[][5] = {
+        { 3, 128, 1, 1, 1 }, { 2, 176, 1, 1, 1 }, { 2, 128, 1, 1, 1 }, { 3, 128, 1, 1, 0 }, { 2, 176, 1, 1, 0 },
+        { 2, 128, 1, 1, 0 }, { 3, 96, 1, 1, 1 },  { 2, 160, 1, 1, 1 }, { 3, 80, 1, 1, 1 },  { 2, 64, 2, 0, 0 },
+        { 2, 80, 1, 1, 1 },  { 1, 128, 2, 1, 0 }, { 1, 128, 3, 0, 0 }, { 2, 128, 1, 0, 0 }, { 1, 80, 2, 1, 0 },
+        { 3, 96, 1, 0, 0 },  { 2, 80, 1, 0, 0 },  { 2, 64, 1, 1, 0 },  { 1, 64, 1, 0, 0 },
+    };
+    for (uint32_t i = 0; i < COUNT_OF(shapes); i++) {
+        const hopper_tactic h = { .consumers = shapes[i][0],
+                                  .bn8 = shapes[i][1] / 8,
+                                  .blocks = shapes[i][2],
+                                  .has_overlap = shapes[i][3],
+                                  .has_turns = shapes[i][4],
+                                  .trigger = 2 };
+        if (fits(p, h) && shared_of(p, h) <= t->shared) memcpy(&out->at[out->count++], &h, sizeof h);
+    }
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    const hopper_tactic h = tactic_of(t);
+    static const uint8_t tiles[] = { 64, 80, 96, 112, 128, 144, 160, 176, 192 };
+    bool is_tile = false;
+    for (uint32_t i = 0; i < sizeof tiles; i++) is_tile = is_tile || h.bn8 * 8 == tiles[i];
+    for (uint32_t i = 0; i < sizeof h.zero; i++)
+        if (h.zero[i]) return false;
+    return is_tile && h.consumers >= 1 && h.consumers <= 3 && h.blocks >= 1 && h.blocks <= 3 && h.has_overlap <= 1 &&
+           h.has_turns <= h.has_overlap && (!h.has_turns || h.consumers > 1) && h.trigger >= 1 && h.trigger <= 3 &&
+           fits(p, h) && shared_of(p, h) <= 227 * 1024;
+}
+
+static void print(const tactic *t, text *out)
+{
+    const hopper_tactic h = tactic_of(t);
+    text_printf(out, "%ux%u b%u%s%s t%u", h.consumers * 64u, h.bn8 * 8u, h.blocks, h.has_overlap ? " overlap" : "",
+                h.has_turns ? " turns" : "", h.trigger);
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const hopper_tactic h = tactic_of(t);
+    const attrs_attention *a = p->attrs;
+    const problem_operand *q = &p->in[0], *k = &p->in[1];
+    const double heads = (double)q->dim[0].opt * (double)q->dim[1].opt, units = target->units ? target->units : 132;
+    const double rows = 64.0 * h.consumers, bn = h.bn8 * 8.0, per = ceil((double)q->dim[2].opt / rows);
+    const double depth = ceil((double)attention_depth(p) / 16) * 16, width = BOX * (double)boxes(attention_width(p));
+    const double blocks = heads * per, at_once = units * h.blocks;
+    double tiles = ceil((double)k->dim[2].opt / bn);
+    /* 4096 operations a clock for products; a power takes as long as 256 of them, and other work of a score half that.
+     */
+    const double products = 2 * bn * (depth + width) * rows / (4096 * 1.7), powers = 1.5 * bn * rows / (16 * 1.7);
+    const double is_hidden = (h.has_overlap ? 0.5 : 0) + (h.has_turns ? 0.1 : 0) + 0.15 * h.blocks;
+    const double hidden = (products < powers ? products : powers) * (is_hidden < 0.8 ? is_hidden : 0.8);
+    double tile = products + powers - hidden + 150;
+    if (!is_plain(p)) tile += 0.05 * bn * rows;
+    if (a->causal && k->dim[2].opt > rows) tiles = tiles * 0.5 + rows / bn;
+    /* Blocks that share a multiprocessor take their turns on it. */
+    const double share = blocks / units < 1 ? 1 : blocks / units < h.blocks ? blocks / units : h.blocks;
+    const double waves = blocks / at_once < 1 ? 1 : ceil(blocks / at_once);
+    const double work = 4000 + waves * (tiles * (tile * share + (share < 2 ? 250 : 0)) + 1500);
+    double bytes = 0;
+    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
+    const double memory = cuda_cost_ns(target, bytes + cuda_operand_bytes(&p->out[0]), 0);
+    return work > memory ? work : memory;
+}
+
+static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+{
+    (void)target;
+    if (index) return false;
+    const hopper_tactic h = tactic_of(t);
+    const attrs_attention *a = p->attrs;
+    c->source = "attention_wgmma.cu";
+    c->entry = "attention_wgmma";
+    c->may_spill = !is_plain(p);
+    attention_define(p, c);
+    cuda_code_define(c, "DEPTH", (attention_depth(p) + 15) / 16 * 16);
+    cuda_code_define(c, "WIDTH", boxes(attention_width(p)) * BOX);
+    cuda_code_define(c, "FOLD", is_plain(p) && a->scale > 0);
+    cuda_code_define(c, "CONSUMERS", h.consumers);
+    cuda_code_define(c, "BN", h.bn8 * 8);
+    cuda_code_define(c, "BLOCKS", h.blocks);
+    cuda_code_define(c, "OVERLAP", h.has_overlap);
+    cuda_code_define(c, "TURNS", h.has_turns);
+    cuda_code_define(c, "TRIGGER", h.trigger);
+    return true;
+}
+
+/* Boxes of 64 elements by `tokens` tokens over (element, token, head, batch). */
+static bool map_heads(cuda_record *r, const void *param, size_t at, uint8_t operand, const view *x, uint32_t tokens)
+{
+    cuda_map *map = cuda_map_add(r, param, at);
+    if (!map) return false;
+    static const uint8_t axis[4] = { 3, 2, 1, 0 };
+    map->operand = operand;
+    map->rank = 4;
+    map->swizzle = SWIZZLE_128;
+    map->dtype = (uint8_t)x->dtype;
+    for (uint32_t i = 0; i < 4; i++) {
+        const int64_t length = x->dim[axis[i]];
+        /* An axis of one has any pitch, a map has only multiples of 16 bytes; an axis of none is not read. */
+        map->dim[i] = length > 0 ? (uint64_t)length : 1;
+        map->stride[i] = (uint64_t)(length > 1 || i == 0 ? x->stride[axis[i]] : x->dim[3]) * 2;
+        map->box[i] = i == 0 ? BOX : i == 1 ? tokens : 1;
+        map->step[i] = 1;
+    }
+    return true;
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    cuda_record *r = to;
+    const hopper_tactic h = tactic_of(t);
+    const attrs_attention *a = attrs;
+    const view *q = &in[0];
+    const int64_t rows = 64 * h.consumers;
+    const uint64_t tiles = (uint64_t)((q->dim[2] + rows - 1) / rows), heads = (uint64_t)q->dim[1];
+    const bool is_causal = a->causal != 0; /* the kernel has heads innermost then */
+    if (!cuda_launch_add(r, 0, is_causal ? heads : tiles, is_causal ? tiles : heads, (uint64_t)q->dim[0], threads_of(h),
+                         shared_of(p, h)))
+        return FAIL(e, UNSUPPORTED, "attention over %lld heads of %lld tokens passes what a grid can be",
+                    (long long)q->dim[1], (long long)q->dim[2]);
+    struct attention_wgmma_args *x = cuda_param_add(r, sizeof *x);
+    if (!x || !map_heads(r, x, offsetof(struct attention_wgmma_args, map_q), 0, q, 64) ||
+        !map_heads(r, x, offsetof(struct attention_wgmma_args, map_k), 1, &in[1], h.bn8 * 8u) ||
+        !map_heads(r, x, offsetof(struct attention_wgmma_args, map_v), 2, &in[2], h.bn8 * 8u))
+        return FAIL(e, INTERNAL, "attention's parameters do not fit");
+    return attention_fill(e, p, attrs, in, out, r, &x->rows);
+}
+
+const cuda_kernel cuda_attention_wgmma = {
+    .base = { .name = "cuda_attention_wgmma",
+              .abi = 1,
+              .is_strided_out = true,
+              .reject = reject,
+              .tactics = tactics,
+              .check = check,
+              .print = print,
+              .cost_ns = cost_ns,
+              .record_size = cuda_record_size,
+              .bind = bind },
+    .code = code,
+};
