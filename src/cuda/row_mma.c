@@ -210,7 +210,8 @@ static const char *reject_of(const problem *p, const kernel_target *t, bool is_r
     if (why) return why;
     REJECT_UNLESS((s.type == MMA_TF32) == is_relaxed, is_relaxed ? "not in f32" : "f32 would be rounded to tf32");
     REJECT_UNLESS(t->isa >= 75, "the chip has no tensor cores that this kernel knows");
-    REJECT_UNLESS(t->isa >= 80 || s.type == MMA_F16, "the chip's tensor cores do not take this type");
+    REJECT_UNLESS(t->isa >= 80 || s.type == MMA_F16 || s.type >= MMA_S8,
+                  "the chip's tensor cores do not take this type");
     emit_space e;
     emit_space_of(p, &e);
     REJECT_UNLESS(e.rank == p->out[0].rank && e.inner == (s.is_conv ? 1 : p->out[0].rank - 1),

@@ -219,28 +219,27 @@ DEVICE void mma_tf32(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
-/* 16 x 8 x 32; the types of a and b, once where they are the same */
-DEVICE void mma_s8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-DEVICE void mma_u8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-DEVICE void mma_s8_u8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-DEVICE void mma_u8_s8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
 #endif
+/* 16 x 8 x 32; the types of a and b, once where they are the same. On sm_75 four products of 8 x 8 x 16, whose fragments are
+ * the registers of the large one: two halves of the rows by two halves of k. */
+#if SM >= 80
+#define MMA_INTEGERS(TYPES)                                                                                            \
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." TYPES ".s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+#else
+#define MMA_INTEGERS_PART(TYPES, half, part, b)                                                                        \
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32." TYPES ".s32 {%0,%1}, {%2}, {%3}, {%0,%1};"                    \
+                 : "+r"(c[2 * half]), "+r"(c[2 * half + 1]) : "r"(a[2 * part + half]), "r"(b))
+#define MMA_INTEGERS(TYPES)                                                                                            \
+    MMA_INTEGERS_PART(TYPES, 0, 0, b0);                                                                                \
+    MMA_INTEGERS_PART(TYPES, 1, 0, b0);                                                                                \
+    MMA_INTEGERS_PART(TYPES, 0, 1, b1);                                                                                \
+    MMA_INTEGERS_PART(TYPES, 1, 1, b1)
+#endif
+DEVICE void mma_s8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) { MMA_INTEGERS("s8.s8"); }
+DEVICE void mma_u8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) { MMA_INTEGERS("u8.u8"); }
+DEVICE void mma_s8_u8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) { MMA_INTEGERS("s8.u8"); }
+DEVICE void mma_u8_s8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) { MMA_INTEGERS("u8.s8"); }
 
 /* ---- barriers in shared memory, bulk copies, clusters: sm_90 and later ---- */
 

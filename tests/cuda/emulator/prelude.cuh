@@ -417,6 +417,7 @@ DEVICE void mma_tf32(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_
 {
     emulated_mma(EMULATOR_MMA_TF32, c, a, b0, b1, file, line);
 }
+#endif
 DEVICE void mma_s8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_AT)
 {
     emulated_mma(EMULATOR_MMA_S8, c, a, b0, b1, file, line);
@@ -433,7 +434,6 @@ DEVICE void mma_u8_s8(i32 (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, EMULATED_A
 {
     emulated_mma(EMULATOR_MMA_U8_S8, c, a, b0, b1, file, line);
 }
-#endif
 
 #if SM >= 90
 DEVICE void barrier_init(u32 bar, u32 count) { emulated_calls->barrier_init(bar, count); }
