@@ -198,9 +198,15 @@ static void memory_of_the_device(void)
     sinter_io io;
     CHECK_EQ(sinter_engine_io(g, 1, 0, &io), SINTER_OK);
     CHECK_EQ(sinter_context_set_output(c, io.name, out, OUT, SINTER_PLACE_DEVICE, &error), SINTER_OK);
+    const long start = cuda_fake()->calls(NULL);
     CHECK_EQ(sinter_context_run(c, &error), SINTER_OK);
+    const long first = cuda_fake()->calls(NULL) - start;
     const long copies = cuda_fake()->calls("cuMemcpyHtoDAsync") + cuda_fake()->calls("cuMemcpyDtoHAsync");
     CHECK_EQ(sinter_context_run(c, &error), SINTER_OK);
+    /* Other pointers than those that the graph was made with: the nodes that read the input or write the output. */
+    const long later = cuda_fake()->calls(NULL) - start - first;
+    CHECK_EQ(cuda_fake()->calls("cuGraphExecKernelNodeSetParams"), 2);
+    CHECK(first - later <= 2 + 2); /* and a context made current and not */
     CHECK_EQ(cuda_fake()->calls("cuMemcpyHtoDAsync") + cuda_fake()->calls("cuMemcpyDtoHAsync"), copies);
     CHECK_EQ(sinter_context_run_time(c, &t), SINTER_OK);
     CHECK(t.compute_ns > 0);
