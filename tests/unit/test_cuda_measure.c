@@ -102,6 +102,7 @@ static bool start(trial *x, uint64_t weights, double estimate_ns)
     x->o = (tune_options){ .backend = b, .threads = 1, .weights = weights, .stats = &x->stats };
     if (!CHECK_EQ(rig_open(&x->r, NULL), SINTER_OK) || !CHECK(problem_parse(&x->r.a, &s, &x->r.p, &why))) return false;
     x->o.device = x->r.d;
+    x->stats.measured = 1; /* else the first keeps the device busy for a while */
     return CHECK_EQ(tune_bench_create(&x->r.e, x->r.p, &x->o, estimate_ns, &x->bench), SINTER_OK);
 }
 
@@ -164,9 +165,15 @@ static void operands_are_made_once(void)
     CHECK_EQ(fake->calls("cuMemAlloc"), allocations + 1);
     CHECK_EQ(fake->calls("cuMemcpyHtoDAsync"), copies + 1);
     CHECK_EQ(x.w.first, 7);
-    CHECK_EQ(x.stats.measured, 3);
+    CHECK_EQ(x.stats.measured, 4);
     CHECK(x.stats.measure_ns > 0);
     CHECK_EQ(x.stats.clock_high, 0); /* nobody says */
+    const long before = x.w.launches;
+    (void)time_of(&x, &sums, 0);
+    const long usual = x.w.launches - before;
+    x.stats.measured = 0; /* as if nothing had been measured yet: the device is kept busy until it is awake */
+    (void)time_of(&x, &sums, 0);
+    CHECK(x.w.launches - before > 3 * usual);
     CHECK(finish(&x));
 }
 
