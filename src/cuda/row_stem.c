@@ -263,15 +263,17 @@ static double estimate(const problem *p, const stem_shape *s, const stem_tactic 
         ((double)(patch.rows * patch.groups) * chunks * unit / 32 +
          steps * warps * (t->mt * 4 + t->nt / 2.0 + t->mt * t->nt + 6) + bm * bn / vec / 32 * (25 + 5 * vec)) /
         4;
-    double tile = math > local ? math : local;
-    if (issue > tile) tile = issue;
-    tile = tile * 1.15 + (math + local + issue - tile) * 0.15;
     const double weights = (double)weight_bytes(s, t) / 40 * (chunks > 1 ? chunks * t->loops : 1);
     const double size = (double)shared_of(s, t) + 1024;
     double resident = (double)(int64_t)((double)(target->shared ? target->shared : 49152) / size);
     const double fit = 2048 / (warps * 32) < t->blocks ? 2048 / (warps * 32) : t->blocks;
     if (resident > fit) resident = fit;
     if (resident < 1) resident = 1;
+    /* What bounds it hides the rest as far as there are warps to take turns. */
+    const double turns = resident * warps / 4, apart = turns >= 4 ? 0.15 : turns >= 3 ? 0.3 : turns >= 2 ? 0.5 : 0.9;
+    double tile = math > local ? math : local;
+    if (issue > tile) tile = issue;
+    tile += (math + local + issue - tile) * apart;
     const double blocks = divided_up(tiles_of(p, t), t->loops) * divided_up((double)s->cols, bn);
     const double each = divided_up(blocks, units), together = each < resident ? each : resident;
     const double rounds = divided_up(each, resident);
@@ -308,12 +310,13 @@ static bool is_tile(const stem_tactic *t)
     return t->tw <= 16 * t->mt * t->wm && 16 * t->mt * t->wm % t->tw == 0;
 }
 
-/* As many as what sums, fragments, addresses and a patch that is under way take of the registers leaves room for. */
+/* As many as leave each warp what sums, fragments, addresses and a patch that is under way take; a quarter of the
+ * multiprocessor has 512 registers a lane for its warps. */
 static uint8_t blocks_of(const stem_tactic *t)
 {
-    const uint32_t threads = 32u * t->wm * t->wn,
-                   wants = t->mt * t->nt * 4u + t->mt * t->mt * 3u + t->nt * 2u + (t->loops > 1 ? 60 : 36);
-    uint32_t n = 65536 / (threads * (wants < 80 ? 80 : (wants + 7) / 8 * 8));
+    const uint32_t warps = (uint32_t)t->wm * t->wn,
+                   wants = t->mt * t->nt * 4u + t->mt * t->mt * 4u + t->nt * 2u + (t->loops > 1 ? 60 : 32);
+    uint32_t n = 512 / (wants < 72 ? 72 : wants) * 4 / warps;
     if (n > 8) n = 8;
     return (uint8_t)(n ? n : 1);
 }
