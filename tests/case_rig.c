@@ -95,6 +95,19 @@ static void fill(case_rig *r, const problem *p, uint32_t input, const view *v, c
     }
 }
 
+/* What a program makes of small integers and simple fractions is exact. */
+static bool keeps_exact(const expr *x, bool is_prologue)
+{
+    for (uint32_t i = 0; x && i < x->count; i++) {
+        const uint32_t op = x->at[i].op;
+        if (op >= OP_SCALAR_COUNT || op == OP_add || op == OP_sub || op == OP_relu || op == OP_max || op == OP_min ||
+            op == OP_clip)
+            continue;
+        if (!is_prologue || (op != OP_mul && op != OP_neg && op != OP_abs && op != OP_cast)) return false;
+    }
+    return true;
+}
+
 /* Ops whose results on small integers are integers that f32 holds exactly. */
 static bool is_exact(const problem *p)
 {
@@ -116,14 +129,7 @@ static bool is_exact(const problem *p)
     case OP_pad: break;
     default: return false;
     }
-    if (!p->epilogue) return true;
-    for (uint32_t i = 0; i < p->epilogue->count; i++) {
-        const uint32_t op = p->epilogue->at[i].op;
-        if (op < OP_SCALAR_COUNT && op != OP_add && op != OP_sub && op != OP_relu && op != OP_max && op != OP_min &&
-            op != OP_clip)
-            return false;
-    }
-    return true;
+    return keeps_exact(p->prologue, true) && keeps_exact(p->epilogue, false);
 }
 
 double case_terms(const problem *p, const view *in)

@@ -137,6 +137,7 @@ static sinter_status optimize(builder *b)
                                   .disabled = b->o->rules,
                                   .rule_limit = b->o->rule_limit,
                                   .integers = b->lowering->has_integers,
+                                  .prologues = b->o->device == SINTER_DEVICE_CUDA,
                                   .verify = b->o->verify != 0,
                                   .dump = b->o->stage ? dump_stage : NULL,
                                   .dump_user = b };

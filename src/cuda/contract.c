@@ -55,7 +55,9 @@ static contract_axis *axis_add(contract *c, contract_role role, int64_t size, di
         return &c->axis[role][0];
     }
     contract_axis *a = &c->axis[role][c->count[role]++];
-    *a = (contract_axis){ .size = size, .range = range, .of = { -1, -1 }, .out = (int8_t)out, .out_step = 1 };
+    *a = (contract_axis){
+        .size = size, .range = range, .of = { -1, -1 }, .axis0 = -1, .out = (int8_t)out, .out_step = 1
+    };
     return a;
 }
 
@@ -64,7 +66,11 @@ static void axis_steps(contract_axis *a, uint32_t i, const view *v, uint32_t axi
 {
     a->has[i] = true;
     a->of[i] = step == 1 ? (int8_t)axis : -1;
-    a->stride[i] = v->dim[axis] == 1 && a->size > 1 ? 0 : v->stride[axis] * step;
+    const bool is_repeated = v->dim[axis] == 1 && a->size > 1;
+    a->stride[i] = is_repeated ? 0 : v->stride[axis] * step;
+    if (i) return;
+    a->axis0 = (int8_t)axis;
+    a->step0 = is_repeated ? 0 : step;
 }
 
 static int64_t zero_stride(const view *z, uint32_t rank, uint32_t axis, bool is_line)
@@ -191,6 +197,7 @@ static const char *conv_of(const problem *p, const void *attrs, const view *in, 
     for (uint32_t i = 0; i < spatial; i++) {
         contract_axis *o = axis_add(c, CONTRACT_LEFT, out->dim[2 + i], p->out[0].dim[2 + i], (int)(2 + i));
         axis_steps(o, 0, x, 2 + i, s.stride->at[i]);
+        o->step0 = s.stride->at[i];
         if (x->dim[2 + i] == 1) o->stride[0] = x->stride[2 + i] * s.stride->at[i];
         if (c->is_window) o->of[0] = -1;
         c->in[i] = x->dim[2 + i];
@@ -203,6 +210,8 @@ static const char *conv_of(const problem *p, const void *attrs, const view *in, 
         contract_axis *k = axis_add(c, CONTRACT_DEPTH, w->dim[2 + i], p->in[1].dim[2 + i], -1);
         axis_steps(k, 1, w, 2 + i, 1);
         k->has[0] = true;
+        k->axis0 = (int8_t)(2 + i);
+        k->step0 = s.dilation->at[i];
         k->stride[0] = x->stride[2 + i] * s.dilation->at[i];
     }
     contract_axis *n = axis_add(c, CONTRACT_RIGHT, filters, fixed(filters), 1);
@@ -417,6 +426,27 @@ void contract_text_outs(text *to, const char *name, const contract *c, contract_
     text_printf(to, "constexpr i32 %s[%u] = {", name, c->count[role]);
     for (uint32_t i = 0; i < c->count[role]; i++) text_printf(to, "%s %d", i ? "," : "", c->axis[role][i].out);
     text_printf(to, " };\n");
+}
+
+static void text_axes(text *to, const char *name, const contract *c, contract_role role)
+{
+    text_printf(to, "constexpr i32 %s[%u] = {", name, c->count[role]);
+    for (uint32_t i = 0; i < c->count[role]; i++) text_printf(to, "%s %d", i ? "," : "", c->axis[role][i].axis0);
+    text_printf(to, " };\n");
+}
+
+void contract_text_prologue(text *to, const contract *c, contract_role role)
+{
+    text_axes(to, "pro_batch_axis", c, CONTRACT_BATCH);
+    text_axes(to, "pro_line_axis", c, role);
+    text_axes(to, "pro_depth_axis", c, CONTRACT_DEPTH);
+}
+
+void contract_prologue(const contract *c, contract_role role, struct simt_prologue *to)
+{
+    for (uint32_t i = 0; i < c->count[CONTRACT_BATCH]; i++) to->batch[i] = (small)c->axis[CONTRACT_BATCH][i].step0;
+    for (uint32_t i = 0; i < c->count[role]; i++) to->line[i] = (small)c->axis[role][i].step0;
+    for (uint32_t i = 0; i < c->count[CONTRACT_DEPTH]; i++) to->depth[i] = (small)c->axis[CONTRACT_DEPTH][i].step0;
 }
 
 sinter_status contract_lines(env *e, const contract *c, contract_role role, struct simt_lines *to)

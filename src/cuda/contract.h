@@ -24,6 +24,8 @@ typedef struct contract_axis {
     bool      has[2];               /* the operand steps along it */
     int8_t    of[2];                /* axis of the operand, one element a step; -1: another step, several, none */
     int64_t   stride[2], zero[2];   /* elements, of operands and of their zero points */
+    int8_t    axis0;                /* axis of in0 along which it moves, step0 coordinates a step; -1: none */
+    int64_t   step0;
     int8_t    out;                  /* axis of the result whose coordinate it moves; -1: none */
     int64_t   out_step;
 } contract_axis;
@@ -54,6 +56,10 @@ int64_t     contract_size(const contract *c, contract_role role);
 /* For kernels: "constexpr i32 NAME[n] = { … };", the result's axis that each axis of the role moves; and the role's
  * lines as a parameter. Errors: UNSUPPORTED, more lines than 32 bits count. */
 void          contract_text_outs(text *to, const char *name, const contract *c, contract_role role);
+/* "constexpr i32 pro_batch_axis[n] = { … };" and so on for pro_line (role) and pro_depth: axis0 of each; and what they
+ * step by as parameters. */
+void          contract_text_prologue(text *to, const contract *c, contract_role role);
+void          contract_prologue(const contract *c, contract_role role, struct simt_prologue *to);
 sinter_status contract_lines(env *e, const contract *c, contract_role role, struct simt_lines *to);
 
 #endif

@@ -58,6 +58,22 @@ void emit_space_of(const problem *p, emit_space *s)
     s->acc = acc_of(dtype);
 }
 
+void emit_space_of_prologue(const problem *p, uint8_t inner, uint32_t width, sinter_dtype acc, emit_space *s)
+{
+    const problem_operand *o = &p->in[0];
+    *s = (emit_space){
+        .p = p, .program = p->prologue, .prefix = "pro", .rank = o->rank, .inner = inner, .width = width, .acc = acc
+    };
+    memcpy(s->dim, o->dim, sizeof s->dim);
+}
+
+sinter_dtype emit_input_type(const problem *p)
+{
+    for (uint32_t i = 0; p->prologue && i < p->prologue->count; i++)
+        if (p->prologue->at[i].op == EXPR_STORE) return (sinter_dtype)p->prologue->at[i].dtype;
+    return p->in[0].dtype;
+}
+
 /* ---- walks ---- */
 
 static bool range_equal(dim_range a, dim_range b)
@@ -187,6 +203,14 @@ const char *emit_reject(const emit_space *s)
         stores += n->op == EXPR_STORE;
     }
     return is_prologue(s) && stores != 1 ? "a prologue that does not have one result" : NULL;
+}
+
+const char *emit_reject_prologue(const emit_space *s)
+{
+    enum { OPERANDS = 6 };
+    uint32_t loads = 0;
+    for (uint32_t i = 0; i < s->program->count; i++) loads += s->program->at[i].op == EXPR_LOAD;
+    return loads > OPERANDS ? "a prologue of more than 6 operands" : emit_reject(s);
 }
 
 /* ---- parameters ---- */
@@ -454,17 +478,15 @@ static void put_element(const emit_space *s, const walks *w, text *out)
     for (uint32_t i = 0; i < x->count; i++) {
         const expr_instr *n = &x->at[i];
         const sinter_dtype dtype = (sinter_dtype)n->dtype;
-        if (n->op == EXPR_STORE && is_prologue(s)) {
-            text_printf(out, "        v[k] = (%s_acc)t%u;\n", s->prefix, n->arg[0]);
-            continue;
-        }
         if (n->op == EXPR_STORE) {
-            /* Storing rounds: a cast to the stored type before it would do so twice. */
+            /* Storing rounds, or the anchor does: a cast to the stored type before it would do so twice. */
             const expr_instr *last = &x->at[n->arg[0]];
             const bool is_cast = last->op == OP_cast && is_narrow_float(dtype) && last->dtype == n->dtype &&
-                                 strcmp(emit_carrier((sinter_dtype)x->at[last->arg[0]].dtype), "float") == 0;
-            text_printf(out, "        y%u[k] = t%u;\n", walk_find(w, true, n->operand),
-                        is_cast ? last->arg[0] : n->arg[0]);
+                                 strcmp(emit_carrier((sinter_dtype)x->at[last->arg[0]].dtype), "float") == 0 &&
+                                 (s->is_rounded || !is_prologue(s));
+            const uint32_t from = is_cast ? last->arg[0] : n->arg[0];
+            if (is_prologue(s)) text_printf(out, "        v[k] = (%s_acc)t%u;\n", s->prefix, from);
+            else text_printf(out, "        y%u[k] = t%u;\n", walk_find(w, true, n->operand), from);
             continue;
         }
         text_printf(out, "        const %s t%u = ", emit_carrier(dtype), i);

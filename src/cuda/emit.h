@@ -43,14 +43,21 @@ typedef struct emit_space {
     uint32_t       width;               /* at most so many elements at once: a power of two <= 16 */
     sinter_dtype   acc;                 /* type of epi_acc: F32, F64, I32 or I64 */
     uint32_t       turns;               /* bit per axis */
+    bool           is_rounded;          /* a prologue's anchor rounds what it is left to the type that is stored */
 } emit_space;
 
 /* The space of p's epilogue: the dims of result 0, inner = the innermost axis of its order, width 8, acc F32 (F64 and
  * integers where result 0, or what the program says acc is, asks for them). A scalar result counts as rank 1. */
 void        emit_space_of(const problem *p, emit_space *s);
+/* The space of p's prologue: the dims of input 0, prefix "pro", vectors along `inner`. acc: what its values are kept in. */
+void        emit_space_of_prologue(const problem *p, uint8_t inner, uint32_t width, sinter_dtype acc, emit_space *s);
+/* The type in which the anchor reads its first input: what the prologue stores, or the operand's own. */
+sinter_dtype emit_input_type(const problem *p);
 /* NULL where emit_text can say it: no reductions, types of 8 bits and more. */
 const char *emit_reject(const emit_space *s);
 void        emit_text(const emit_space *s, text *out);
+/* The same for the prologue of a contraction, which shares a launch with an epilogue: at most 6 operands. */
+const char *emit_reject_prologue(const emit_space *s);
 /* The C type in which a value of this type is carried: "float", "i32" … */
 const char *emit_carrier(sinter_dtype dtype);
 /* 32-bit words of `width` elements of the operands that move from turn to turn, or of those that stand still. */

@@ -68,14 +68,15 @@ static const char *gemv_of(const problem *p, const void *attrs, const view *in, 
         if (!i64_mul(rows, c->axis[g->x_lines][i].range.max, &rows) || rows > ROWS_MOST) return "more than 8 rows";
     if (rows < 1) return "has no rows";
     g->rows = (uint32_t)rows;
-    g->unit = 128 / sinter_dtype_bits(x->dtype);
+    if (p->prologue && g->x) return "a prologue of constants";
+    g->unit = 128 / sinter_dtype_bits(w->dtype);
     const contract_axis *k = &c->axis[CONTRACT_DEPTH][c->count[CONTRACT_DEPTH] - 1];
     int inner = -1;
     for (uint32_t i = x->rank; i-- > 0 && inner < 0;)
         if (x->dim[x->order[i]].min != 1 || x->dim[x->order[i]].max != 1) inner = x->order[i];
     const int64_t known = k->range.min == k->range.max ? k->range.min : k->range.divisor;
     g->is_vector = inner >= 0 && !x->is_gapped && k->of[g->x] == inner && known % g->unit == 0 &&
-                   cuda_operand_vector(x, g->unit) == g->unit;
+                   (p->prologue || cuda_operand_vector(x, g->unit) == g->unit);
     return NULL;
 }
 
@@ -92,17 +93,28 @@ static void space_of(const problem *p, emit_space *space)
     space->width = 1;
 }
 
+static void prologue_space(const problem *p, const gemv *g, emit_space *space)
+{
+    const contract_axis *k = &g->c.axis[CONTRACT_DEPTH][g->c.count[CONTRACT_DEPTH] - 1];
+    emit_space_of_prologue(p, (uint8_t)k->axis0, g->is_vector ? g->unit : 1, SINTER_DTYPE_F32, space);
+}
+
 static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_matmul || p->op == OP_conv, "no product of matrices");
-    REJECT_UNLESS(!p->prologue, "has a prologue");
-    const sinter_dtype d = p->in[0].dtype;
+    const sinter_dtype d = emit_input_type(p);
+    REJECT_UNLESS(d == p->in[1].dtype, "the factors differ in type");
     REJECT_UNLESS(d == SINTER_DTYPE_F32 || d == SINTER_DTYPE_F16 || d == SINTER_DTYPE_BF16, "not in f32, f16 or bf16");
     gemv g;
     const char *why = gemv_at(p, &g);
     if (why) return why;
     emit_space space;
+    if (p->prologue) {
+        prologue_space(p, &g, &space);
+        why = emit_reject_prologue(&space);
+        if (why) return why;
+    }
     space_of(p, &space);
     return emit_reject(&space);
 }
@@ -127,8 +139,9 @@ static double cost_of(const problem *p, const gemv *g, gemv_tactic x, const kern
     const double memory = bytes / (t->bandwidth > 0 ? t->bandwidth : 1e12) * 1e9 / (0.3 + 0.7 * under_way),
                  chain = rounds * 700 * waves, idle = g->is_vector ? 0 : runs * g->rows * 100;
     /* Multiplied one element at a time, with a conversion of each. */
-    const double work =
-        2e9 * g->rows * cols * (double)chunks_of(g) * g->unit / ((t->flops > 0 ? t->flops : 1e13) * 0.3);
+    double work = 2e9 * g->rows * cols * (double)chunks_of(g) * g->unit / ((t->flops > 0 ? t->flops : 1e13) * 0.3);
+    /* A program runs again for every warp. */
+    if (p->prologue) work *= 1 + (p->prologue->count + 3.0) / x.cols;
     double most = memory > chain ? memory : chain;
     if (work > most) most = work;
     return 1500 + most + idle + 40.0 * x.split + 20.0 * x.cols;
@@ -259,11 +272,18 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "SPATIAL", 0);
     cuda_code_define(c, "PHASES", 0);
     cuda_code_define(c, "EPI_V", 1);
+    cuda_code_define(c, "PROLOGUE", p->prologue != NULL);
     emit_space space;
     space_of(p, &space);
     emit_text(&space, c->generated);
     text *to = c->generated;
-    const sinter_dtype d = p->in[0].dtype;
+    const sinter_dtype d = p->in[g.w].dtype;
+    if (p->prologue) {
+        prologue_space(p, &g, &space);
+        emit_text(&space, to);
+        contract_text_prologue(to, &g.c, g.x_lines);
+        c->may_spill = c->may_spill || p->prologue->count > 8;
+    }
     text_printf(to, "typedef float sum;\ntypedef float acc_type;\ntypedef %s type_w;\nenum { INNER = 0 };\n",
                 d == SINTER_DTYPE_F32   ? "float"
                 : d == SINTER_DTYPE_F16 ? "f16"
@@ -304,10 +324,14 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     struct simt_args *to = cuda_param_add(r, sizeof *to);
     if (!to) return FAIL(e, INTERNAL, "no room for the parameters of a product");
     *to = a;
-    CUDA_PATCH(r, to, p.data, PATCH_IN, g.x);
+    if (p->prologue) contract_prologue(&g.c, g.x_lines, &to->pro);
+    else CUDA_PATCH(r, to, p.data, PATCH_IN, g.x);
     CUDA_PATCH(r, to, q.data, PATCH_IN, g.w);
     emit_space space;
     space_of(p, &space);
+    TRY(emit_bind(e, &space, in, out, r));
+    if (!p->prologue) return SINTER_OK;
+    prologue_space(p, &g, &space);
     return emit_bind(e, &space, in, out, r);
 }
 

@@ -37,7 +37,7 @@ static uint32_t power_of(int64_t n, uint32_t most)
 
 static const char *type_of(const problem *p, mma_shape *s)
 {
-    const sinter_dtype x = p->in[0].dtype, w = p->in[1].dtype;
+    const sinter_dtype x = emit_input_type(p), w = p->in[1].dtype;
     if (x == SINTER_DTYPE_U8 && w == SINTER_DTYPE_I8) s->type = MMA_U8_S8;
     else if (x == SINTER_DTYPE_I8 && w == SINTER_DTYPE_U8) s->type = MMA_S8_U8;
     else if (x != w) return "the factors differ in type";
@@ -90,7 +90,7 @@ static const char *zeros_shape(const problem *p, mma_shape *s)
     s->has_zero_x = p->count_anchor > 2 && p->in[2].dtype != SINTER_DTYPE_NONE;
     s->has_zero_w = p->count_anchor > 3 && p->in[3].dtype != SINTER_DTYPE_NONE;
     REJECT_UNLESS(s->b_kind == MMA_B_PACKED, "integers by what is no constant");
-    REJECT_UNLESS(!s->has_zero_x || (p->in[2].dtype == p->in[0].dtype && is_one(&p->in[2])),
+    REJECT_UNLESS(!s->has_zero_x || (p->in[2].dtype == emit_input_type(p) && is_one(&p->in[2])),
                   "the left factor has several zero points, or of another type");
     REJECT_UNLESS(!s->has_zero_x || p->in[2].is_const || !s->spatial, "pads with a zero point that is no constant");
     if (!s->has_zero_w) return NULL;
@@ -185,16 +185,44 @@ static const char *matmul_shape(const problem *p, mma_shape *s)
     return NULL;
 }
 
+static void prologue_space(const problem *p, const mma_shape *s, emit_space *space)
+{
+    const sinter_dtype acc = s->type >= MMA_S8 ? SINTER_DTYPE_I32 : SINTER_DTYPE_F32;
+    emit_space_of_prologue(p, s->is_conv ? 1 : s->x_k, s->chunk, acc, space);
+    space->is_rounded = true;
+}
+
+/* X passes through registers, a chunk at a time: a chunk lies in one tap. */
+static const char *prologue_shape(const problem *p, mma_shape *s)
+{
+    REJECT_UNLESS(inner_axis(&p->in[0]) == (s->is_conv ? 1u : s->x_k), "elements of the prologue are not adjacent");
+    const bool is_whole = s->is_k_static ? s->channels % s->chunk == 0 : p->in[0].dim[s->x_k].divisor % s->chunk == 0;
+    REJECT_UNLESS(is_whole || !s->spatial, "a prologue of taps that are not of whole 16 bytes");
+    REJECT_UNLESS(is_whole || !s->is_grouped, "a prologue of groups that are not of whole 16 bytes");
+    s->a_vec = is_whole ? s->chunk : 1;
+    uint32_t words = 0;
+    for (uint32_t i = 0; i < p->prologue->count; i++) {
+        const expr_instr *n = &p->prologue->at[i];
+        if (n->op != EXPR_LOAD) continue;
+        words += s->chunk * (uint32_t)sinter_dtype_bits((sinter_dtype)n->dtype) / 32;
+    }
+    s->pro_ops = (uint8_t)p->prologue->count;
+    s->pro_words = (uint8_t)(words < UINT8_MAX ? words : UINT8_MAX);
+    emit_space space;
+    prologue_space(p, s, &space);
+    return emit_reject_prologue(&space);
+}
+
 const char *mma_shape_of(const problem *p, mma_shape *s)
 {
     *s = (mma_shape){ 0 };
     const bool is_conv = p->op == OP_conv || p->op == OP_conv_integer;
     REJECT_UNLESS(is_conv || p->op == OP_matmul || p->op == OP_matmul_integer,
                   "no product of matrices, nor a convolution");
-    REJECT_UNLESS(!p->prologue, "has a prologue");
     const char *why = type_of(p, s);
     if (!why) why = is_conv ? conv_shape(p, s) : matmul_shape(p, s);
     if (!why) why = zeros_shape(p, s);
+    if (!why && p->prologue) why = prologue_shape(p, s);
     if (why) return why;
     if (!i64_mul(s->inner, s->channels, &s->run) || s->run > INT32_MAX / 2) return "a sum is too long";
     s->run = (s->run + s->chunk - 1) / s->chunk * s->chunk;
@@ -236,8 +264,25 @@ static uint32_t mma_min_blocks(const problem *p, const mma_shape *s, const mma_t
 {
     const mma_tile *x = mma_tile_at(m->tile);
     const bool is_heavy = (p->epilogue && p->epilogue->count > 20) || s->a_vec * s->element == 1 ||
+                          mma_prologue_is_heavy(s, x) ||
                           (x->bm * x->bn >= 128 * 128 && (m->split_log || mma_is_whole(s, m)));
     return target->isa < 80 || is_heavy ? 1 : x->min_blocks;
+}
+
+/* The axis of X that goes with axis `i` of those of the result that are no columns; -1: none. */
+static int axis_of(const problem *p, const mma_shape *s, uint32_t i)
+{
+    if (s->is_conv) return i ? (int)i + 1 : 0;
+    const int lead = p->out[0].rank - p->in[0].rank;
+    if (i + 2u == p->out[0].rank) return s->x_m;
+    return (int)i < lead ? -1 : (int)i - lead;
+}
+
+static void put_axes(const problem *p, const mma_shape *s, const char *name, uint32_t first, uint32_t count, text *to)
+{
+    text_printf(to, "[[maybe_unused]] constexpr i32 %s[] = {", name);
+    for (uint32_t i = 0; i < count; i++) text_printf(to, " %d,", axis_of(p, s, first + i));
+    text_printf(to, count ? " };\n" : " -1 };\n");
 }
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
@@ -266,11 +311,19 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "HAS_ZERO_X", s.has_zero_x);
     cuda_code_define(c, "HAS_ZERO_W", s.has_zero_w);
     cuda_code_define(c, "VEC", m.split_log ? 4 : 8);
+    cuda_code_define(c, "PROLOGUE", s.pro_ops > 0);
     if (target->isa < 90) cuda_code_define(c, "STAGES", m.stages);
     else cuda_code_define(c, "RING", !mma_is_whole(&s, &m));
     emit_space e;
     emit_space_of(p, &e);
     emit_text(&e, c->generated);
+    if (!s.pro_ops) return true;
+    prologue_space(p, &s, &e);
+    emit_text(&e, c->generated);
+    c->may_spill = s.pro_words > 24;
+    text_printf(c->generated, "constexpr i32 PRO_INNER = %u;\n", e.inner);
+    put_axes(p, &s, "pro_row_axis", s.batch_axes, s.row_axes, c->generated);
+    put_axes(p, &s, "pro_batch_axis", 0, s.batch_axes, c->generated);
     return true;
 }
 
@@ -291,8 +344,8 @@ static sinter_status overflows(env *e)
 /* A stride of X in units of what is read at once; of no effect where the axis has one element. */
 static sinter_status units_of(const binding *b, int64_t size, int64_t stride, int64_t *out)
 {
-    *out = size > 1 ? stride / b->s.a_vec : 0;
-    if (size > 1 && stride % b->s.a_vec)
+    *out = size > 1 && !b->s.pro_ops ? stride / b->s.a_vec : 0; /* a prologue finds its operands itself */
+    if (size > 1 && !b->s.pro_ops && stride % b->s.a_vec)
         return FAIL(b->e, INTERNAL, "a pitch of %lld elements is no multiple of %u", (long long)stride, b->s.a_vec);
     return SINTER_OK;
 }
@@ -317,6 +370,7 @@ static sinter_status conv_bind(binding *b, const problem *p, const taps_attrs *a
     int64_t step, base = 0;
     TRY(units_of(b, y->dim[0], x->stride[0], &step));
     TRY(row_axis_set(b, 0, y->dim[0], step));
+    a->pro_row[0] = 1;
     for (uint32_t i = 0; i < spatial; i++) {
         TRY(units_of(b, x->dim[2 + i], x->stride[2 + i], &step));
         int64_t row, tap;
@@ -327,7 +381,7 @@ static sinter_status conv_bind(binding *b, const problem *p, const taps_attrs *a
         const int64_t taps = p->in[1].dim[2 + i].max;
         b->reach += (taps - 1) * (tap < 0 ? -tap : tap);
         base -= at->pad->at[i] * step;
-        a->stride[i] = (small)at->stride->at[i];
+        a->stride[i] = a->pro_row[1 + i] = (small)at->stride->at[i];
         a->pad[i] = (small)at->pad->at[i];
         a->dilation[i] = (small)at->dilation->at[i];
         a->in[i] = (small)x->dim[2 + i];
@@ -343,11 +397,16 @@ static sinter_status conv_bind(binding *b, const problem *p, const taps_attrs *a
     return SINTER_OK;
 }
 
-/* What a step along axis `i` of the result is in an operand: 0 where it is repeated. */
-static int64_t stride_along(const view *v, uint32_t rank, uint32_t i)
+/* Does an operand step along axis `i` of the result, or is it repeated? */
+static bool has_along(const view *v, uint32_t rank, uint32_t i)
 {
     const uint32_t lead = rank - v->rank;
-    return i < lead || v->dim[i - lead] == 1 ? 0 : v->stride[i - lead];
+    return i >= lead && v->dim[i - lead] != 1;
+}
+
+static int64_t stride_along(const view *v, uint32_t rank, uint32_t i)
+{
+    return has_along(v, rank, i) ? v->stride[i + v->rank - rank] : 0;
 }
 
 static sinter_status matmul_bind(binding *b, const problem *p, const mma_tile *tile, const view *x, const view *w,
@@ -361,6 +420,7 @@ static sinter_status matmul_bind(binding *b, const problem *p, const mma_tile *t
         if (!i64_mul(b->batch, y->dim[i], &b->batch)) return overflows(b->e);
         a->batch_div[i] = cuda_fast_div(y->dim[i]);
         a->x_batch[i] = stride_along(x, y->rank, i) * s->element;
+        a->pro_batch[i] = has_along(x, y->rank, i);
         const uint32_t lead = y->rank - p->in[1].rank;
         if (!is_packed) a->w_batch[i] = stride_along(w, y->rank, i) * s->element;
         else if (i >= lead && p->in[1].dim[i - lead].max > 1) {
@@ -371,9 +431,11 @@ static sinter_status matmul_bind(binding *b, const problem *p, const mma_tile *t
     for (uint32_t i = s->batch_axes; i + 2 < y->rank; i++) {
         TRY(units_of(b, y->dim[i], stride_along(x, y->rank, i), &step));
         TRY(row_axis_set(b, i - s->batch_axes, y->dim[i], step));
+        a->pro_row[i - s->batch_axes] = has_along(x, y->rank, i);
     }
     TRY(units_of(b, x->dim[s->x_m], x->stride[s->x_m], &step));
     TRY(row_axis_set(b, s->row_axes - 1u, x->dim[s->x_m], step));
+    a->pro_row[s->row_axes - 1u] = 1;
     a->x_channel = 1;
     if (!is_packed) {
         b->s.cols = w->dim[s->w_n];
@@ -437,12 +499,15 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     if (!a) return FAIL(e, INTERNAL, "a launch of cuda_mma does not fit its record");
     l->cluster = m.split_log ? 1u << m.split_log : 0;
     *a = args;
-    CUDA_PATCH(r, a, x, PATCH_IN, 0);
+    if (!s->pro_ops) CUDA_PATCH(r, a, x, PATCH_IN, 0);
     CUDA_PATCH(r, a, w, PATCH_IN, 1);
     if (s->has_zero_x) CUDA_PATCH(r, a, zero_x, PATCH_IN, 2);
     if (s->has_zero_w) CUDA_PATCH(r, a, zero_w, PATCH_IN, 3);
     emit_space space;
     emit_space_of(p, &space);
+    TRY(emit_bind(e, &space, in, out, r));
+    if (!s->pro_ops) return SINTER_OK;
+    prologue_space(p, s, &space);
     return emit_bind(e, &space, in, out, r);
 }
 

@@ -14,6 +14,7 @@ typedef struct mma_shape {
     bool    is_conv, is_grouped;
     bool    has_zero_x, has_zero_w;     /* integers: zero points */
     bool    is_k_static;
+    uint8_t pro_ops, pro_words;         /* prologue: instructions (0: there is none); words that a chunk's operands take */
     uint8_t x_m, x_k, w_k, w_n;         /* axes, of matmul */
     int64_t groups, channels, inner, outer, run;        /* run: padded length of a row of taps */
     int64_t rows, cols, k, batch;       /* k: padded */
@@ -33,6 +34,8 @@ _Static_assert(sizeof(mma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
 mma_tactic mma_tactic_of(const tactic *t);
 const mma_tile *mma_tile_at(uint32_t index);
+/* What a prologue holds in registers leaves room for one block on a multiprocessor. */
+bool mma_prologue_is_heavy(const mma_shape *s, const mma_tile *tile);
 /* All steps of a block have slots of their own, in every run. */
 bool mma_is_whole(const mma_shape *s, const mma_tactic *t);
 /* Bytes of shared memory with so many slots; *barriers_at: where the barriers are. */

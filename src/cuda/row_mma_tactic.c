@@ -50,6 +50,19 @@ bool mma_is_whole(const mma_shape *s, const mma_tactic *t)
     return s->is_k_static && steps_of(s, t->split_log) <= t->stages;
 }
 
+/* Rows of X of which a thread has a chunk in each step. */
+static double thread_rows(const mma_tile *x)
+{
+    const uint32_t pass = 4u * x->wm * x->wn * x->kg;
+    return (x->bm + pass - 1) / pass;
+}
+
+bool mma_prologue_is_heavy(const mma_shape *s, const mma_tile *x)
+{
+    if (!s->pro_ops) return false;
+    return x->kg * thread_rows(x) * s->pro_words > 24 || s->pro_ops > 8 || x->bm * x->bn >= 128 * 64;
+}
+
 /* ---- the estimate ---- */
 
 typedef struct machine {
@@ -95,7 +108,8 @@ static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t
     uint32_t at;
     const double size = mma_shared_size(x, t, t->stages, &at) + 1024.0;
     double resident = (double)(int)((m->shared + 1024) / size);
-    if (resident > x->min_blocks) resident = x->min_blocks;
+    const double most = mma_prologue_is_heavy(s, x) ? 1 : x->min_blocks;
+    if (resident > most) resident = most;
     if (resident < 1) resident = 1;
     const double steps = steps_of(s, t->split_log), waves = divided(blocks, m->units * resident);
     const double each = divided(blocks, m->units), together = each < resident ? each : resident;
@@ -108,13 +122,22 @@ static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t
     if (far > step) step = far;
     step = (step + 30) / m->ghz;
     if (s->a_vec < s->chunk) step += x->bm * 8.0 / 256 * (s->chunk / s->a_vec) * 4 / m->ghz;
+    double late = 0; /* before the first step */
+    if (s->pro_ops) step += x->bm * 128.0 / s->element * (s->pro_ops + 3) / 128 * 0.8 / m->ghz;
     double busy = step * together;
     if (steps > t->stages && latency / t->stages > busy) busy = latency / t->stages;
+    if (s->pro_ops) {
+        /* Loads of a prologue are under way a few steps at a time, and later one round. */
+        double fills = (double)(int)(72 / (thread_rows(x) * s->pro_words));
+        if (fills < 1) fills = 1;
+        late = (divided(steps < t->stages ? steps : t->stages, fills) - 1) * latency;
+        if (steps > t->stages && latency / x->kg > busy) busy = latency / x->kg;
+    }
     /* Sums go through shared memory, to other blocks of a cluster at a fraction of its speed. */
     const double sums = x->bm * x->bn * 4.0 * x->kg, parts = (double)(x->kg << t->split_log);
     const double finish =
         150 + parts * 15 + sums / 128 / m->ghz + (t->split_log ? meeting + sums / 32 / m->ghz : sums / 128 / m->ghz);
-    double total = waves * (latency + finish) + each / together * steps * busy;
+    double total = waves * (latency + late + finish) + each / together * steps * busy;
     /* With several blocks at once one's latencies hide behind another's work. */
     if (waves > 2 && resident > 1) total -= (waves - 2) * 0.5 * (latency + finish);
     const double memory = bytes / m->bandwidth;

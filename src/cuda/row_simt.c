@@ -44,13 +44,14 @@ typedef struct side {
     uint32_t input;
     contract_role role;
     copy_mode mode;
-    bool is_along, is_window, is_packed, is_const;
+    bool is_along, is_window, is_packed, is_const, is_made; /* made: by a prologue */
 } side;
 typedef struct simt {
     contract c;
     side side[2]; /* P: rows; Q: columns */
     sinter_dtype sum, acc;
     bool has_zero, is_quad;
+    uint8_t rank_made; /* axes of what a prologue makes; 0: there is none */
 } simt;
 
 static simt_tactic tactic_of(const tactic *t)
@@ -70,7 +71,7 @@ static bool has_zero(const problem *p)
 
 static sinter_dtype sum_of(const problem *p)
 {
-    const sinter_dtype t = p->in[0].dtype;
+    const sinter_dtype t = emit_input_type(p);
     if (t == SINTER_DTYPE_F64) return t;
     if (dtype_is_float(t)) return SINTER_DTYPE_F32;
     const bool is_narrow = p->op == OP_matmul_integer || p->op == OP_conv_integer || t == SINTER_DTYPE_I32;
@@ -92,9 +93,10 @@ static void side_set(const problem *p, const simt *s, side *x)
 {
     const problem_operand *o = &p->in[x->input];
     const contract *c = &s->c;
-    x->is_const = o->is_const;
+    x->is_made = p->prologue && x->input == 0;
+    x->is_const = o->is_const && !x->is_made;
     x->is_window = c->is_window && x->input == 0;
-    x->is_packed = o->is_const && !o->is_strided && !s->has_zero;
+    x->is_packed = x->is_const && !o->is_strided && !s->has_zero;
     for (uint32_t i = 0; i < o->rank; i++) x->is_packed = x->is_packed && problem_dim_is_static(o->dim[i]);
     for (uint32_t i = 0; i < c->count[CONTRACT_DEPTH]; i++)
         x->is_packed = x->is_packed && c->axis[CONTRACT_DEPTH][i].has[x->input];
@@ -113,6 +115,10 @@ static void side_set(const problem *p, const simt *s, side *x)
     x->is_along = depth->of[x->input] == inner;
     const contract_axis *along = x->is_along ? depth : line;
     if (along->of[x->input] != inner || (!x->is_along && x->is_window) || s->has_zero) return;
+    if (x->is_made) {
+        if (!o->is_gapped && is_multiple(along->range, 4)) x->mode = MODE_VECTOR;
+        return;
+    }
     const uint32_t width = 16 / bytes_of(o->dtype);
     if (width > 8 || o->is_gapped || cuda_operand_vector(o, width) != width || !is_multiple(along->range, width))
         return;
@@ -127,6 +133,7 @@ static const char *simt_of(const problem *p, const void *attrs, const view *in, 
     s->has_zero = has_zero(p);
     s->sum = sum_of(p);
     s->acc = s->sum;
+    s->rank_made = p->prologue ? p->in[0].rank : 0;
     for (uint32_t i = 0; p->epilogue && i < p->epilogue->count; i++)
         if (p->epilogue->at[i].op == EXPR_ACC && dtype_is_int(s->sum)) s->acc = (sinter_dtype)p->epilogue->at[i].dtype;
     const contract *c = &s->c;
@@ -162,6 +169,19 @@ static void space_of(const problem *p, const simt *s, emit_space *space)
     space->width = s->is_quad ? 4 : 1;
 }
 
+static const side *made_side(const simt *s)
+{
+    return s->side[0].is_made ? &s->side[0] : s->side[1].is_made ? &s->side[1] : NULL;
+}
+
+static void prologue_space(const problem *p, const simt *s, emit_space *space)
+{
+    uint8_t inner = 0;
+    for (uint32_t k = 0; k < p->in[0].rank; k++)
+        if (p->in[0].dim[p->in[0].order[k]].max != 1) inner = p->in[0].order[k];
+    emit_space_of_prologue(p, inner, made_side(s)->mode == MODE_VECTOR ? 4 : 1, s->sum, space);
+}
+
 static bool is_served(sinter_dtype t)
 {
     return t == SINTER_DTYPE_NONE || t == SINTER_DTYPE_F64 || t == SINTER_DTYPE_F32 || t == SINTER_DTYPE_F16 ||
@@ -174,14 +194,19 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(p->op == OP_matmul || p->op == OP_matmul_integer || p->op == OP_conv || p->op == OP_conv_integer ||
                       p->op == OP_conv_transpose || p->op == OP_einsum,
                   "no contraction");
-    REJECT_UNLESS(!p->prologue, "has a prologue");
+    REJECT_UNLESS(!p->prologue || (p->op != OP_conv_transpose && p->op != OP_einsum), "has a prologue");
     for (uint32_t i = 0; i < p->count_anchor; i++)
-        REJECT_UNLESS(is_served(p->in[i].dtype), "a type that the kernel has no word for");
+        REJECT_UNLESS(is_served(i ? p->in[i].dtype : emit_input_type(p)), "a type that the kernel has no word for");
     simt s;
     const char *why = simt_at(p, CONTRACT_OPT, &s);
     if (why) return why;
     REJECT_UNLESS(p->op != OP_conv_transpose || s.side[0].is_packed || s.side[1].is_packed, "the filter is not packed");
     emit_space space;
+    if (p->prologue) {
+        prologue_space(p, &s, &space);
+        why = emit_reject_prologue(&space);
+        if (why) return why;
+    }
     space_of(p, &s, &space);
     return emit_reject(&space);
 }
@@ -235,6 +260,8 @@ static double cost_of(const problem *p, const simt *s, simt_tactic x, const kern
         share *= s->side[k].mode == MODE_ELEMENT ? 0.6 : s->side[k].mode == MODE_VECTOR ? 0.85 : 1;
     if (!dtype_is_float(s->sum)) share *= 0.8;
     if (!s->is_quad) share *= 0.93; /* results are stored one at a time */
+    /* A program runs once for each tile of the other side, beside the multiplications. */
+    if (p->prologue) share /= 1 + (p->prologue->count + 3.0) / (s->side[0].is_made ? e->n : e->m);
     const double work = a_unit * 2 * e->m * e->n * slices * e->k / (rate_of(s->sum, t) / units * share),
                  chain = a_unit / (a_unit < most ? a_unit : most) * slices * (700e-9 / (stages_of(s, e) - 1));
     double bytes = 0, split = 0;
@@ -276,7 +303,8 @@ static uint32_t shared_of(const simt *s, simt_tactic x)
         const bool is_inner = s->side[i].mode == MODE_ASYNC && s->side[i].is_along;
         elements += stages_of(s, e) * (is_inner ? lines[i] * (e->k + 16 / size) : e->k * (lines[i] + 4u));
     }
-    uint32_t bytes = elements * size + (e->m + e->n) * 24u;
+    const uint32_t line = 24 + (s->rank_made + 1u) / 2 * 8;
+    uint32_t bytes = elements * size + (e->m + e->n) * line;
     if (x.mode == SPLIT_CLUSTER) bytes += e->m * (e->n + 4u) * size;
     return bytes;
 }
@@ -499,7 +527,8 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         cuda_code_define(c, "STAGES", stages_of(&s, e));
         cuda_code_define(c, "SPLIT", x.mode);
         cuda_code_define(c, "TRIGGER", x.trigger);
-        cuda_code_define(c, "MIN_BLOCKS", bytes_of(s.sum) == 4 && instructions <= 8 ? 2 : 1);
+        cuda_code_define(c, "MIN_BLOCKS", bytes_of(s.sum) == 4 && instructions <= 8 && !p->prologue ? 2 : 1);
+        cuda_code_define(c, "PRO_SIDE", s.side[0].is_made ? 1 : s.side[1].is_made ? 2 : 0);
         cuda_code_define(c, "DEPTH_AXES", k->count[CONTRACT_DEPTH]);
         cuda_code_define(c, "HAS_ZERO", s.has_zero);
         static const char *const name[2][5] = { { "P_MODE", "P_ALONG", "P_WINDOW", "P_FLAT", "P_CONST" },
@@ -518,9 +547,18 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     emit_text(&space, c->generated);
     text *to = c->generated;
     text_printf(to, "typedef %s sum;\ntypedef %s acc_type;\n", type_name(s.sum), type_name(s.acc));
-    for (uint32_t i = 0; i < 2; i++)
-        text_printf(to, "typedef %s type_%s;\n", type_name(s.side[i].is_packed ? s.sum : p->in[s.side[i].input].dtype),
-                    i ? "q" : "p");
+    for (uint32_t i = 0; i < 2; i++) {
+        const side *d = &s.side[i];
+        const sinter_dtype type = d->is_packed ? s.sum : d->input ? p->in[d->input].dtype : emit_input_type(p);
+        text_printf(to, "typedef %s type_%s;\n", type_name(type), i ? "q" : "p");
+    }
+    if (p->prologue && !index) {
+        emit_space before;
+        prologue_space(p, &s, &before);
+        emit_text(&before, to);
+        contract_text_prologue(to, k, made_side(&s)->role);
+        c->may_spill = c->may_spill || p->prologue->count > 8;
+    }
     text_printf(to, "enum { INNER = %u };\n", space.inner);
     contract_text_outs(to, "batch_out", k, CONTRACT_BATCH);
     contract_text_outs(to, "row_out", k, s.side[0].role);
@@ -573,8 +611,8 @@ static sinter_status launch_bind(env *e, const problem *p, const simt *s, const 
     struct simt_args *a = cuda_param_add(r, sizeof *a);
     if (!a) return FAIL(e, INTERNAL, "no room for the parameters of a contraction");
     *a = *args;
-    CUDA_PATCH(r, a, p.data, PATCH_IN, s->side[0].input);
-    CUDA_PATCH(r, a, q.data, PATCH_IN, s->side[1].input);
+    if (!s->side[0].is_made) CUDA_PATCH(r, a, p.data, PATCH_IN, s->side[0].input);
+    if (!s->side[1].is_made) CUDA_PATCH(r, a, q.data, PATCH_IN, s->side[1].input);
     for (uint32_t k = 0; k < 2 && s->has_zero; k++) {
         const uint32_t zero = 2 + s->side[k].input;
         if (zero >= p->count_anchor || p->in[zero].dtype == SINTER_DTYPE_NONE) continue;
@@ -584,6 +622,9 @@ static sinter_status launch_bind(env *e, const problem *p, const simt *s, const 
     if (has_part) CUDA_PATCH(r, a, part, PATCH_WORKSPACE, 0);
     emit_space space;
     space_of(p, s, &space);
+    TRY(emit_bind(e, &space, in, out, r));
+    if (!p->prologue || r->count > 1) return SINTER_OK; /* a second launch adds what the first made */
+    prologue_space(p, s, &space);
     return emit_bind(e, &space, in, out, r);
 }
 
@@ -611,6 +652,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     operand_bind(&s, 0, &a.p);
     operand_bind(&s, 1, &a.q);
     if (c->is_window) window_bind(c, &a);
+    if (p->prologue) contract_prologue(c, made_side(&s)->role, &a.pro);
     const int64_t row_tiles = ceil_div(a.row.count, tl->m), col_tiles = ceil_div(a.col.count, tl->n);
     a.row_tiles = cuda_fast_div(row_tiles);
     a.col_tiles = cuda_fast_div(col_tiles);

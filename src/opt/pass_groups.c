@@ -260,11 +260,12 @@ static void release(grouping *x, group *u, ir_node_id n)
     erase(u, n);
 }
 
-/* May `reader` compute `v`, its operand, itself? */
+/* May `reader` compute `v`, its operand, itself? Of contractions that is not known before kernels are chosen. */
 static bool takes_in(const ir_graph *g, const ir_node *reader, ir_value_id v)
 {
     if (op_is_scalar(reader->op)) return reader->count_out == 1 && same_space(g, reader->out[0], v);
-    return op_at(reader->op)->traits & FUSES_BEFORE && reader->in[0] == v;
+    const uint32_t traits = op_at(reader->op)->traits;
+    return traits & FUSES_BEFORE && !(traits & CONTRACTION) && reader->in[0] == v;
 }
 
 /* A dequantised value belongs to who reads it: a quarter of the bytes lie between. */
@@ -499,6 +500,7 @@ static sinter_status attach_prologue(grouping *x, ir_node_id id)
     ir_graph *g = x->g;
     const ir_node *r = &g->node.at[id];
     if (r->is_dead || !(op_at(r->op)->traits & FUSES_BEFORE) || r->prologue || !r->count_in) return SINTER_OK;
+    if (op_at(r->op)->traits & CONTRACTION && !x->s->o->prologues) return SINTER_OK;
     const ir_value_id v = r->in[0];
     const ir_value *value = ir_value_at(g, v);
     const ir_node_id from = value->producer;

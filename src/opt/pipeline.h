@@ -13,6 +13,7 @@ typedef struct opt_options {
     uint64_t    rule_limit;             /* rules stop to fire after so many; 0: no limit */
     const char *stop_after;             /* name of the last pass to run; NULL: all */
     bool        integers;               /* products of quantised numbers are done on the integers */
+    bool        prologues;              /* contractions take them, too */
     bool        verify;                 /* after each pass */
     void      (*dump)(void *user, const char *pass, const ir_graph *g);   /* after each pass; NULL: none */
     void       *dump_user;

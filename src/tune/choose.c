@@ -255,6 +255,7 @@ sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choic
     tune_bench_destroy(a.bench);
     text_deinit(&problem_text);
     TRY(s);
-    *out = (choice){ .kernel = list[best].kernel, .tactic = list[best].tactic, .ns = list[best].ns };
+    *out =
+        (choice){ .kernel = list[best].kernel, .tactic = list[best].tactic, .ns = list[best].ns, .is_measured = true };
     return SINTER_OK;
 }

@@ -93,6 +93,7 @@ typedef struct choice {
     const kernel *kernel;
     tactic        tactic;
     double        ns;                   /* measured, or by the model */
+    bool          is_measured;
 } choice;
 /* The best kernel that takes the problem, and its tactic. */
 sinter_status tune_choose(env *e, const problem *p, const tune_options *options, choice *out);

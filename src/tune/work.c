@@ -4,7 +4,7 @@
  * A few modes say in which order operands should lie: as the first input does, as the reader wishes, row-major,
  * channels-last. For each, the rows are asked with the inputs as they are, then with the misplaced ones converted, and
  * the sum of kernel and copies decides. A group that no fast kernel takes is cut: prologue, anchor and epilogue by
- * themselves. */
+ * themselves; so is the prologue of a contraction where both pieces together are faster than the whole. */
 #include "base/os.h"
 #include "tune/lower.h"
 
@@ -608,30 +608,104 @@ static sinter_status cut_epilogue(lowering *l, const work *w, uint32_t *value)
     return work_lower(l, &rest, value);
 }
 
+/* Forgets inputs that neither the anchor nor its epilogue reads. */
+static bool drop_unread(lowering *l, work *w)
+{
+    uint32_t kept = w->count_anchor;
+    expr *x = w->epilogue ? expr_copy(l->a, w->epilogue) : NULL;
+    if (w->epilogue && !x) return false;
+    for (uint32_t i = w->count_anchor; i < w->count_in; i++) {
+        bool is_read = false;
+        for (uint32_t k = 0; x && k < x->count; k++) {
+            if (x->at[k].op != EXPR_LOAD || w->epilogue->at[k].operand != i) continue;
+            x->at[k].operand = (uint16_t)kept;
+            is_read = true;
+        }
+        if (is_read) w->in[kept++] = w->in[i];
+    }
+    w->count_in = kept;
+    w->epilogue = x;
+    return true;
+}
+
+/* The prologue by itself, and the rest, whose first input is then to be set. */
+static sinter_status prologue_pieces(lowering *l, const work *w, work *first, work *anchor)
+{
+    const plan_value *x0 = &l->p->value.at[w->in[0]];
+    work_out *between = ARENA_NEW(l->a, work_out, 1);
+    expr *x = program_with(l, w->prologue, 0, false);
+    if (!x || !between || !piece_of(l, w, first) || !piece_of(l, w, anchor)) return FAIL_MEMORY(l->e, "a cut");
+    *between = (work_out){ .dtype = x0->dtype, .rank = x0->rank };
+    memcpy(between->dim, x0->dim, sizeof between->dim);
+    for (uint32_t i = 0; i < w->prologue->count; i++)
+        if (w->prologue->at[i].op == EXPR_STORE) between->dtype = (sinter_dtype)w->prologue->at[i].dtype;
+    /* As any value that only an op on images reads. */
+    if (l->o->backend->copy && (w->op == OP_conv || w->op == OP_conv_integer) && between->rank >= 4) {
+        channels_last_order(between->rank, between->wish);
+        between->has_wish = true;
+    }
+    first->op = OP_pointwise;
+    first->attrs = op_attrs_new(l->a, OP_pointwise);
+    first->prologue = NULL;
+    first->count_out = 1;
+    first->out = between;
+    compact(first, x);
+    first->epilogue = x;
+    anchor->prologue = NULL;
+    return first->attrs && drop_unread(l, anchor) ? SINTER_OK : FAIL_MEMORY(l->e, "a cut");
+}
+
 static sinter_status cut_prologue(lowering *l, const work *w, uint32_t *value)
 {
     work first, anchor;
-    const plan_value *x0 = &l->p->value.at[w->in[0]];
-    work_out between = { .dtype = x0->dtype, .rank = x0->rank };
-    memcpy(between.dim, x0->dim, sizeof between.dim);
-    for (uint32_t i = 0; i < w->prologue->count; i++)
-        if (w->prologue->at[i].op == EXPR_STORE) between.dtype = (sinter_dtype)w->prologue->at[i].dtype;
-    if (!piece_of(l, w, &first) || !piece_of(l, w, &anchor)) return FAIL_MEMORY(l->e, "a cut");
-    first.op = OP_pointwise;
-    first.attrs = op_attrs_new(l->a, OP_pointwise);
-    first.prologue = NULL;
-    first.count_out = 1;
-    first.out = &between;
-    expr *x = program_with(l, w->prologue, 0, false);
-    if (!x || !first.attrs) return FAIL_MEMORY(l->e, "a cut");
-    compact(&first, x);
-    first.epilogue = x;
     uint32_t middle = 0;
+    TRY(prologue_pieces(l, w, &first, &anchor));
     TRY(work_lower(l, &first, &middle));
-    anchor.prologue = NULL;
     anchor.in[0] = middle;
-    if (!w->epilogue) anchor.count_in = w->count_anchor;
     return work_lower(l, &anchor, value);
+}
+
+/* Whole against in two pieces: by measured times where all three are worth measuring, else all by the model. */
+static sinter_status compare_cut(lowering *l, const trial *whole, const trial *first, const trial *anchor, bool *is_cut)
+{
+    enum { TRIALS = 3 };
+    static const double worth_comparing = 3; /* times the other */
+    const trial *const at[TRIALS] = { whole, first, anchor };
+    const double pieces = first->ns + anchor->ns;
+    *is_cut = pieces < whole->ns;
+    if (l->o->mode == TUNE_OFF || whole->ns > worth_comparing * pieces || pieces > worth_comparing * whole->ns)
+        return SINTER_OK;
+    double ns[TRIALS];
+    bool is_measured = true;
+    for (uint32_t i = 0; i < TRIALS && is_measured; i++) {
+        choice c;
+        TRY(tune_choose(l->e, at[i]->p, l->o, &c));
+        ns[i] = c.ns + copies_ns(l, at[i]);
+        is_measured = c.is_measured;
+    }
+    if (is_measured) *is_cut = ns[1] + ns[2] < ns[0];
+    return SINTER_OK;
+}
+
+/* A contraction that reads through registers what a program makes is slower than one that copies its rows: is it
+ * better to make them first? The value between the pieces is one for the asking only. */
+static sinter_status is_better_cut(lowering *l, const work *w, const trial *whole, bool *is_cut)
+{
+    work first, anchor;
+    trial before, after;
+    *is_cut = false;
+    if (!w->prologue || !(op_at(w->op)->traits & CONTRACTION)) return SINTER_OK;
+    TRY(prologue_pieces(l, w, &first, &anchor));
+    TRY(best_trial(l, &first, &before));
+    if (!before.p) return SINTER_OK;
+    const uint32_t values = l->p->value.count, storages = l->p->storage.count;
+    anchor.in[0] = new_output(l, first.out, before.p->out[0].order, PLACE_DEVICE);
+    if (!anchor.in[0]) return FAIL_MEMORY(l->e, "a cut");
+    sinter_status s = best_trial(l, &anchor, &after);
+    if (s == SINTER_OK && after.p) s = compare_cut(l, whole, &before, &after, is_cut);
+    l->p->value.count = values;
+    l->p->storage.count = storages;
+    return s;
 }
 
 /* ---- narrow floats ---- */
@@ -737,7 +811,9 @@ sinter_status work_lower(lowering *l, const work *original, uint32_t *value)
     const work *w = &placed;
     trial t;
     TRY(best_trial(l, w, &t));
-    if (!t.p && w->prologue) return cut_prologue(l, w, value);
+    bool is_cut = !t.p && w->prologue;
+    if (t.p) TRY(is_better_cut(l, w, &t, &is_cut));
+    if (is_cut) return cut_prologue(l, w, value);
     if (!t.p && w->epilogue && w->op != OP_pointwise) return cut_epilogue(l, w, value);
     bool done = false;
     if (!t.p) TRY(widen(l, w, value, &done));

@@ -10,13 +10,20 @@
  *   grid    x: ceil(columns / (COLS * GROUPS))
  *   shared  GROUPS * SPLIT * ROWS * COLS floats
  *
- * -D: ROWS COLS GROUPS SPLIT PRE X_VECTOR DEPTH_AXES TRIGGER, and simt.cuh's; generated.cuh: type_w */
+ * PROLOGUE: X is what a program makes of its operands where it meets W.
+ *
+ * -D: PROLOGUE ROWS COLS GROUPS SPLIT PRE X_VECTOR DEPTH_AXES TRIGGER, and simt.cuh's; generated.cuh: type_w */
 #include "simt.cuh"
 
 enum { UNIT = 16 / (i32)sizeof(type_w), WARPS = GROUPS * SPLIT, THREADS = WARPS * 32 };
 /* Registers that a thread needs to have all its loads under way, and so the blocks to ask for. */
 enum {
-    REGISTERS = PRE * COLS * 4 + ROWS * COLS + (COLS + 1) * UNIT + ROWS * 2 + 44,
+#if PROLOGUE
+    OWN = 32 + ROWS * ((i32)sizeof(pro_regs<UNIT>) / 4 + PRO_RANK),
+#else
+    OWN = 0,
+#endif
+    REGISTERS = PRE * COLS * 4 + ROWS * COLS + (COLS + 1) * UNIT + ROWS * 2 + 44 + OWN,
     FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
 };
 
@@ -40,30 +47,70 @@ DEVICE i64 depth_at(const simt_args &a, i32 k)
     return at;
 }
 
+#if PROLOGUE
+#define PRO_PARAM , const __grid_constant__ pro_args pa
+#define PRO_TYPE , const pro_args &pa
+#define PRO_GIVE , pa
+struct row_place { i32 at[PRO_RANK]; };
+DEVICE void x_read(const simt_args &a, const pro_args &pa, const row_place &m, i32 k, float (&y)[UNIT])
+{
+    constexpr i32 V = X_VECTOR ? UNIT : 1;
+#pragma unroll
+    for (i32 u = 0; u < UNIT; u += V) {
+        i32 at[PRO_RANK], rest = k + u;
+#pragma unroll
+        for (i32 i = 0; i < PRO_RANK; i++) at[i] = m.at[i];
+#pragma unroll
+        for (i32 i = DEPTH_AXES - 1; i >= 0; i--) {
+            i32 q = 0, r = rest;
+            if (i) divmod_fast(rest, a.depth_div[i], q, r);
+            rest = q;
+            if (pro_depth_axis[i] >= 0) at[pro_depth_axis[i]] += r * a.pro.depth[i];
+        }
+        pro_acc v[V] = {};
+        if (V > 1 || k + u < a.depth) {
+            pro_row row;
+            pro_begin(pa, row, at);
+            pro_run<V>(pa, row, 0, V, v);
+        }
+#pragma unroll
+        for (i32 i = 0; i < V; i++) y[u + i] = v[i];
+    }
+}
+#else
+#define PRO_PARAM
+#define PRO_TYPE
+#define PRO_GIVE
+struct row_place { i64 at; };
+DEVICE void x_read(const simt_args &a, const row_place &m, i32 k, float (&y)[UNIT])
+{
+    const type_w *const x = (const type_w *)a.p.data + m.at;
+    if (X_VECTOR) {
+        chunk v;
+        v.raw = *(const u32x4 *)(x + depth_at(a, k));
+#pragma unroll
+        for (i32 u = 0; u < UNIT; u++) y[u] = widen(v.at[u]);
+    } else {
+#pragma unroll
+        for (i32 u = 0; u < UNIT; u++) y[u] = k + u < a.depth ? widen(x[depth_at(a, k + u)]) : 0.0f;
+    }
+}
+#endif
+
 /* Adds the products of one chunk of W of every column with X. */
-DEVICE void multiply(const simt_args &a, const i64 (&row_at)[ROWS], i32 k, const chunk (&w)[COLS],
+DEVICE void multiply(const simt_args &a PRO_TYPE, const row_place (&row)[ROWS], i32 k, const chunk (&w)[COLS],
                      float (&acc)[ROWS][COLS])
 {
-    const type_w *const x = (const type_w *)a.p.data;
     float wide[COLS][UNIT];
 #pragma unroll
     for (i32 c = 0; c < COLS; c++)
 #pragma unroll
         for (i32 u = 0; u < UNIT; u++) wide[c][u] = widen(w[c].at[u]);
-    const i64 at = X_VECTOR ? depth_at(a, k) : 0;
 #pragma unroll
     for (i32 m = 0; m < ROWS; m++) {
         if (m >= a.row.count) break;
         float y[UNIT];
-        if (X_VECTOR) {
-            chunk v;
-            v.raw = *(const u32x4 *)(x + row_at[m] + at);
-#pragma unroll
-            for (i32 u = 0; u < UNIT; u++) y[u] = widen(v.at[u]);
-        } else {
-#pragma unroll
-            for (i32 u = 0; u < UNIT; u++) y[u] = k + u < a.depth ? widen(x[row_at[m] + depth_at(a, k + u)]) : 0.0f;
-        }
+        x_read(a PRO_GIVE, row[m], k, y);
 #pragma unroll
         for (i32 c = 0; c < COLS; c++)
 #pragma unroll
@@ -72,7 +119,7 @@ DEVICE void multiply(const simt_args &a, const i64 (&row_at)[ROWS], i32 k, const
 }
 
 KERNEL void __launch_bounds__(THREADS, BLOCKS)
-    gemv(const __grid_constant__ simt_args a, const __grid_constant__ epi_args e)
+    gemv(const __grid_constant__ simt_args a, const __grid_constant__ epi_args e PRO_PARAM)
 {
     float *const part = (float *)shared_base();
     const i32 lane = (i32)lane_id(), warp = (i32)warp_id(), split = warp % SPLIT;
@@ -95,17 +142,21 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
             if (at < chunks) held[i][c].raw = load_constant((const u32x4 *)(w[c] + at * UNIT));
         }
     }
-    i64 row_at[ROWS];
+    row_place row_at[ROWS];
 #pragma unroll
     for (i32 m = 0; m < ROWS; m++) {
-        row_at[m] = 0;
+        row_at[m] = {};
         i32 rest = m;
 #pragma unroll
         for (i32 i = ROW_AXES - 1; i >= 0; i--) {
             i32 q = 0, r = rest;
             if (i) divmod_fast(rest, a.row.div[i], q, r);
             rest = q;
-            row_at[m] += r * a.p.line[i];
+#if PROLOGUE
+            if (pro_line_axis[i] >= 0) row_at[m].at[pro_line_axis[i]] += r * a.pro.line[i];
+#else
+            row_at[m].at += r * a.p.line[i];
+#endif
         }
     }
     float acc[ROWS][COLS] = {};
@@ -113,7 +164,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
     for (i32 i = 0; i < PRE; i++) {
         const i32 at = (i * SPLIT + split) * 32 + lane;
-        if (at < chunks) multiply(a, row_at, at * UNIT, held[i], acc);
+        if (at < chunks) multiply(a PRO_GIVE, row_at, at * UNIT, held[i], acc);
     }
     for (i32 i = PRE; i * SPLIT * 32 < chunks; i += 2) {
         chunk next[2][COLS];
@@ -129,7 +180,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
         for (i32 j = 0; j < 2; j++) {
             const i32 at = ((i + j) * SPLIT + split) * 32 + lane;
-            if (at < chunks) multiply(a, row_at, at * UNIT, next[j], acc);
+            if (at < chunks) multiply(a PRO_GIVE, row_at, at * UNIT, next[j], acc);
         }
     }
 #if TRIGGER == 3

@@ -8,9 +8,13 @@
  * block that finishes those rows, which stores whole rows in 16-byte units. On sm_90 weights come by bulk copies that
  * begin before the grid's dependency is waited for, and each slot has a barrier; below, groups of copies are counted.
  *
+ * PROLOGUE: rows of X are what a program makes of operands that are read into registers, 16 bytes of X at a time. What
+ * is asked for in one round of steps is stored in the next, so its latency hides behind a round of products; before the
+ * first round, when sums need no registers yet, as many steps are asked for at once as registers hold.
+ *
  * Compiled with: TYPE, BM, BN, WM, WN, KG, MIN_BLOCKS; CLUSTER (sums meet in a cluster); A_VEC (elements of X read at
  * once); SPATIAL (axes with taps; 0: none); ROW_AXES, AXIS_GAP (result axes of a row: 0, 1 + AXIS_GAP, …), BATCH_AXES,
- * GROUPED; B_KIND; VEC (columns of an epilogue item); HAS_ZERO_X, HAS_ZERO_W (integers); on sm_90 RING (slots are
+ * GROUPED; PROLOGUE; B_KIND; VEC (columns of an epilogue item); HAS_ZERO_X, HAS_ZERO_W (integers); on sm_90 RING (slots are
  * filled again), below it STAGES.
  *
  * Zero points: the sum of (x - zx) (w - zw) is that of x w, less zx times the sum of w, less zw times the sum of x, and
@@ -118,9 +122,136 @@ DEVICE void row_split(const mma_args &a, i32 m, i32 (&at)[ROW_AXES])
 /* ---- rows of X into shared memory ---- */
 
 constexpr i32 NOWHERE = -(1 << 30);
+[[maybe_unused]] constexpr bool PADS_ZERO = HAS_ZERO_X && SPATIAL; /* pads are zero points, so that sums of w are those of all taps */
+
+#if PROLOGUE
+
+constexpr bool IS_WHOLE = A_VEC == CHUNK;               /* no chunk is short */
+constexpr i32 WORDS = sizeof(pro_regs<CHUNK>) / 4;
+constexpr i32 FILLS = A_ROWS * WORDS >= 72 ? 1 : A_ROWS * WORDS < 9 ? 8 : 72 / (A_ROWS * WORDS);
+
+struct x_rows {
+#if SPATIAL
+    i32 at[A_ROWS][PRO_RANK];           /* coordinates of tap 0, channel 0 */
+#else
+    pro_row at[A_ROWS];
+#endif
+    u32 rows;                           /* bits: there is such a row */
+};
+
+/* A thread's chunks of a step on their way through registers. */
+struct x_held {
+    pro_regs<CHUNK> x[A_ROWS];
+    u32 valid;                          /* bits: read, no padding */
+    i32 count;                          /* elements of a chunk; 0: none */
+};
+
+DEVICE void x_begin(const mma_args &a, const pro_args &pa, const place &p, x_rows &x)
+{
+    x.rows = 0;
+#pragma unroll
+    for (i32 j = 0; j < A_ROWS; j++) {
+        const i32 row = (i32)(threadIdx.x >> 3) + j * PASS, m = p.m0 + row;
+        i32 from[ROW_AXES], at[PRO_RANK] = {};
+        row_split(a, m, from);
+#if GROUPED
+        at[PRO_INNER] = p.z * (i32)a.channel_div.d;
+#endif
+#pragma unroll
+        for (i32 i = 0; i < BATCH_AXES; i++)
+            if (pro_batch_axis[i] >= 0) at[pro_batch_axis[i]] = p.batch[i] * a.pro_batch[i];
+#pragma unroll
+        for (i32 i = 0; i < ROW_AXES; i++)
+            if (pro_row_axis[i] >= 0) at[pro_row_axis[i]] = from[i] * a.pro_row[i];
+#if SPATIAL
+#pragma unroll
+        for (i32 i = 0; i < SPATIAL; i++) at[PRO_RANK - SPATIAL + i] -= a.pad[i];
+#pragma unroll
+        for (i32 i = 0; i < PRO_RANK; i++) x.at[j][i] = at[i];
+#else
+        pro_begin(pa, x.at[j], at);
+#endif
+        if (m < a.rows && row < BM) x.rows |= 1u << j;
+    }
+}
+
+/* Asks for step `step` of k. */
+DEVICE void x_fetch(const mma_args &a, const pro_args &pa, const x_rows &x, i32 step, x_held &h)
+{
+    const i32 q = step * 8 + ((i32)threadIdx.x & 7);
+    i32 c = q;
+#if SPATIAL
+    i32 taps, tap[SPATIAL];
+    divmod_fast(q, a.run_div, taps, c);
+#pragma unroll
+    for (i32 i = SPATIAL - 1; i >= 0; i--) {
+        i32 at = taps;
+        if (i) divmod_fast(taps, a.kernel_div[i], taps, at);
+        tap[i] = at * a.dilation[i];
+    }
+#endif
+    h.count = q >= a.chunks ? 0 : IS_WHOLE ? CHUNK : smaller((i32)a.channel_div.d - c * CHUNK, CHUNK);
+    h.valid = 0;
+#pragma unroll
+    for (i32 j = 0; j < A_ROWS; j++) {
+        bool is_valid = h.count > 0 && (x.rows >> j & 1);
+#if SPATIAL
+        i32 at[PRO_RANK];
+#pragma unroll
+        for (i32 i = 0; i < PRO_RANK; i++) at[i] = x.at[j][i];
+#pragma unroll
+        for (i32 i = 0; i < SPATIAL; i++) {
+            at[PRO_RANK - SPATIAL + i] += tap[i];
+            is_valid = is_valid && (u32)at[PRO_RANK - SPATIAL + i] < (u32)a.in[i];
+        }
+        pro_row row;
+        pro_begin(pa, row, at);
+#else
+        const pro_row &row = x.at[j];
+#endif
+        if (!is_valid) continue;
+        h.valid |= 1u << j;
+        pro_fetch<CHUNK>(pa, row, c * CHUNK, IS_WHOLE ? CHUNK : h.count, h.x[j]);
+    }
+}
+
+/* Puts what was asked for into the slot at `to`. */
+DEVICE void x_put(const mma_args &a, const pro_args &pa, const x_held &h, u32 to)
+{
+    const i32 chunk = (i32)threadIdx.x & 7, first = (i32)threadIdx.x >> 3;
+    const u32 place = to + (u32)first * MMA_STEP_BYTES + ((u32)(chunk ^ (first & 7)) << 4);
+    u32x4 pad = {};
+    if (PADS_ZERO && h.count) pad = *(const u32x4 *)a.zero_x;
+#pragma unroll
+    for (i32 j = 0; j < A_ROWS; j++) {
+        if (BM % PASS && first + j * PASS >= BM) continue;
+        u32x4 all = pad;
+        if (h.valid >> j & 1) {
+            const pro_row row = {};             /* nothing but its operands */
+            pro_acc v[CHUNK];
+            pro_apply<CHUNK>(pa, row, 0, CHUNK, h.x[j], v);
+            if (!IS_WHOLE)
+#pragma unroll
+                for (i32 k = 0; k < CHUNK; k++) v[k] = k < h.count ? v[k] : (pro_acc)0;
+            u32 w[4];
+#if TYPE == MMA_F16
+            emit_pack_f16<CHUNK>(w, v);
+#elif TYPE == MMA_BF16
+            emit_pack_bf16<CHUNK>(w, v);
+#elif TYPE == MMA_TF32
+            emit_pack_f32<CHUNK>(w, v);
+#else
+            emit_pack_i8<CHUNK>(w, v);
+#endif
+            all = { w[0], w[1], w[2], w[3] };
+        }
+        *(u32x4 *)(shared_base() + place + j * PASS * MMA_STEP_BYTES) = all;
+    }
+}
+
+#else
 
 constexpr i32 UNIT = A_VEC * ELEMENT;                   /* bytes: offsets in X count these */
-constexpr bool PADS_ZERO = HAS_ZERO_X && SPATIAL;       /* pads are zero points, so that sums of w are those of all taps */
 
 struct x_rows {
     const u8 *base;
@@ -239,6 +370,7 @@ DEVICE void x_load(const mma_args &a, const x_rows &x, i32 step, u32 to)
     }
 #endif
 }
+#endif
 
 /* ---- W into shared memory ---- */
 
@@ -446,7 +578,16 @@ DEVICE void item_finish(const mma_args &a, const epi_args &ea, const u8 *w, cons
     epi_apply<VEC>(ea, r, i, count, x, v);
 }
 
-KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ mma_args a, const __grid_constant__ epi_args ea)
+#if PROLOGUE
+#define PRO_PARAM , const __grid_constant__ pro_args pa
+#define PRO_GIVE , pa
+#else
+#define PRO_PARAM
+#define PRO_GIVE
+#endif
+
+KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
+    mma(const __grid_constant__ mma_args a, const __grid_constant__ epi_args ea PRO_PARAM)
 {
     if (a.trigger == 1) grid_trigger();
     const i32 t = (i32)threadIdx.x, warp = (i32)warp_id(), group = warp / (WM * WN);
@@ -468,8 +609,9 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
 #if RING
         barrier_init(bars + 8 * (stages + t), WM * WN);
 #endif
-        /* Full when every thread's copies have arrived, and the bytes of a bulk copy. */
-        barrier_init(bars + 8 * t, THREADS + (B_KIND == MMA_B_PACKED));
+        /* Full when every thread's copies have arrived, and the bytes of a bulk copy; what a thread stored by itself
+         * arrives apart from its copies. */
+        barrier_init(bars + 8 * t, B_KIND == MMA_B_PACKED ? THREADS + 1 : PROLOGUE ? 2 * THREADS : THREADS);
         barrier_init_fence();
     }
 #endif
@@ -486,10 +628,44 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
     }
 #endif
     x_rows x;
-    x_begin(a, p, x);
+    x_begin(a PRO_GIVE, p, x);
     grid_wait();
 
+#if PROLOGUE
 #if SM >= 90
+#if B_KIND != MMA_B_PACKED
+    const auto w_fill = [&](i32 step, i32 slot) {
+        w_load(a, p, w, k0 + step, b_at + (u32)slot * B_BYTES);
+        barrier_arrive_copies(bars + 8 * slot);
+    };
+    for (i32 i = 0; i < filled; i++) w_fill(i, i);
+#endif
+#else
+    for (i32 i = 0; i < STAGES; i += KG) {
+#pragma unroll
+        for (i32 g = 0; g < KG; g++)
+            if (i + g < n) w_load(a, p, w, k0 + i + g, b_at + (u32)(i + g) * B_BYTES);
+        copy_commit();
+    }
+#endif
+    const auto put = [&](const x_held &h, i32 slot) {
+        x_put(a, pa, h, (u32)slot * A_BYTES);
+#if SM >= 90
+        barrier_arrive(bars + 8 * slot);
+#endif
+    };
+    x_held held[KG];                    /* of the round behind those that have slots */
+#pragma unroll 1
+    for (i32 i = 0; i < filled; i += FILLS) {
+        x_held some[FILLS];
+#pragma unroll
+        for (i32 g = 0; g < FILLS; g++)
+            if (i + g < filled) x_fetch(a, pa, x, k0 + i + g, some[g]);
+#pragma unroll
+        for (i32 g = 0; g < FILLS; g++)
+            if (i + g < filled) put(some[g], i + g);
+    }
+#elif SM >= 90
     const auto fill = [&](i32 step, i32 slot) {
         x_load(a, x, k0 + step, (u32)slot * A_BYTES);
 #if B_KIND != MMA_B_PACKED
@@ -548,11 +724,14 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
 #if RING
             /* The slots of the round before, when all have read them. */
             const i32 next = (r - 1) * KG + stages, again = slot ? slot - KG : stages - KG;
-            if (!r) return;
+#if PROLOGUE
+#pragma unroll
+#else
 #pragma unroll 1
+#endif
             for (i32 g = 0; g < KG; g++) {
                 const i32 step = next + g;
-                if (step >= n) break;
+                if (!r || step >= n) break;
                 barrier_wait(bars + 8 * (stages + again + g), slot ? parity : parity ^ 1);
 #if B_KIND == MMA_B_PACKED
                 if (t == 0) {
@@ -561,8 +740,20 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
                               bars + 8 * (again + g));
                 }
 #endif
+#if PROLOGUE
+#if B_KIND != MMA_B_PACKED
+                w_fill(step, again + g);
+#endif
+                put(held[g], again + g);
+#else
                 fill(step, again + g);
+#endif
             }
+#if PROLOGUE
+#pragma unroll
+            for (i32 g = 0; g < KG; g++)
+                if (next + KG + g < n) x_fetch(a, pa, x, k0 + next + KG + g, held[g]);
+#endif
 #endif
         };
 #else
@@ -573,9 +764,23 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) mma(const __grid_constant__ m
         if (r) {
             const i32 again = slot ? slot - KG : STAGES - KG;
 #pragma unroll
-            for (i32 g = 0; g < KG; g++) fill((r - 1) * KG + STAGES + g, again + g);
+            for (i32 g = 0; g < KG; g++) {
+#if PROLOGUE
+                const i32 step = (r - 1) * KG + STAGES + g;
+                if (step >= n) continue;
+                w_load(a, p, w, k0 + step, b_at + (u32)(again + g) * B_BYTES);
+                put(held[g], again + g);
+#else
+                fill((r - 1) * KG + STAGES + g, again + g);
+#endif
+            }
             copy_commit();
         }
+#if PROLOGUE
+#pragma unroll
+        for (i32 g = 0; g < KG; g++)
+            if (r * KG + STAGES + g < n) x_fetch(a, pa, x, k0 + r * KG + STAGES + g, held[g]);
+#endif
 #endif
         if (i < n) step_run(acc, lane, shared + (u32)mine * A_BYTES, shared + b_at + (u32)mine * B_BYTES, between);
 #if HAS_ZERO_W

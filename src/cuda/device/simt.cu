@@ -10,10 +10,13 @@
  *   grid    x: ((batch * row tiles + row tile) * column tiles + column tile) * split + slice of depth
  *   SPLIT   0: none; 1: the slices are the blocks of a cluster; 2: sums go to the workspace, simt_reduce.cu adds them
  *
+ * PRO_SIDE: the operand that a program makes (1: P, 2: Q; 0: none); its operands pass through registers, four elements
+ * (MODE_VECTOR) or one at a time, and what lies beside the image or beyond the lines is zero after the program.
+ *
  * Operands are copied asynchronously in 16-byte units (MODE_ASYNC), or pass through registers: 16 bytes (MODE_VECTOR)
  * or one element at a time (MODE_ELEMENT). Constants of the first stages are asked for before the dependency wait.
  *
- * -D: TILE_M TILE_N TILE_K PER_M PER_N STAGES SPLIT TRIGGER MIN_BLOCKS, DEPTH_AXES SPATIAL PHASES, HAS_ZERO, and for P
+ * -D: TILE_M TILE_N TILE_K PER_M PER_N STAGES SPLIT TRIGGER MIN_BLOCKS, DEPTH_AXES SPATIAL PHASES, HAS_ZERO, PRO_SIDE, and for P
  * and Q _MODE _ALONG (1: depth) _WINDOW _FLAT (packed) _CONST; generated.cuh: type_p, type_q */
 #include "simt.cuh"
 
@@ -23,23 +26,42 @@ enum {
 };
 
 /* A row or column of the tile: its offset, and where its window stands (or p[0]: whether it is inside). */
-struct line { i64 at; i32 p[3]; i32 zero; };
+struct line {
+    i64 at;
+    i32 p[3];
+    i32 zero;
+#if PRO_SIDE
+    i32 x[(PRO_RANK + 1) / 2 * 2];                  /* coordinates of what the program makes */
+#endif
+};
 
-template <class T, i32 LINES_, i32 AXES_, i32 MODE_, i32 ALONG_, i32 WINDOW_, i32 FLAT_, i32 CONST_> struct operand {
+#if PRO_SIDE
+#define PRO_PARAM , const __grid_constant__ pro_args pa
+#define PRO_TYPE , const pro_args &pa
+#define PRO_GIVE , pa
+enum { PRO_LINES = sizeof pro_line_axis / sizeof(i32) };
+#else
+#define PRO_PARAM
+#define PRO_TYPE
+#define PRO_GIVE
+#endif
+
+template <class T, i32 LINES_, i32 AXES_, i32 MODE_, i32 ALONG_, i32 WINDOW_, i32 FLAT_, i32 CONST_, bool MADE_>
+struct operand {
     typedef T element;
     enum {
         LINES = LINES_, AXES = AXES_, MODE = MODE_, ALONG_DEPTH = ALONG_, IS_WINDOW = WINDOW_, IS_FLAT = FLAT_,
-        IS_CONST = CONST_,
+        IS_CONST = CONST_, IS_MADE = MADE_,
         IS_DEPTH_INNER = MODE == MODE_ASYNC && ALONG_DEPTH,
         PITCH = IS_DEPTH_INNER ? TILE_K + CHUNK : LINES + 4,
         SIZE = IS_DEPTH_INNER ? LINES * PITCH : TILE_K * PITCH,
-        UNIT = MODE == MODE_ELEMENT ? 1 : 16 / (i32)sizeof(T),      /* elements at once */
+        UNIT = MODE == MODE_ELEMENT ? 1 : MADE_ ? 4 : 16 / (i32)sizeof(T),      /* elements at once */
         COUNT = LINES * TILE_K / UNIT,
         ITEMS = (COUNT + THREADS - 1) / THREADS
     };
 };
-typedef operand<type_p, TILE_M, ROW_AXES, P_MODE, P_ALONG, P_WINDOW, P_FLAT, P_CONST> P;
-typedef operand<type_q, TILE_N, COL_AXES, Q_MODE, Q_ALONG, Q_WINDOW, Q_FLAT, Q_CONST> Q;
+typedef operand<type_p, TILE_M, ROW_AXES, P_MODE, P_ALONG, P_WINDOW, P_FLAT, P_CONST, PRO_SIDE == 1> P;
+typedef operand<type_q, TILE_N, COL_AXES, Q_MODE, Q_ALONG, Q_WINDOW, Q_FLAT, Q_CONST, PRO_SIDE == 2> Q;
 
 DEVICE sum widen(f16 x) { return (sum)to_float(x); }
 DEVICE sum widen(bf16 x) { return (sum)to_float(x); }
@@ -64,6 +86,16 @@ DEVICE void lines_make(const simt_args &a, const simt_operand &o, const simt_lin
         const bool is_live = first + l < s.count;
         i32 rest = first + l;
         x.at = base;
+#if PRO_SIDE
+        if (O::IS_MADE) {
+#pragma unroll
+            for (i32 i = 0; i < BATCH_AXES; i++)
+                if (pro_batch_axis[i] >= 0) x.x[pro_batch_axis[i]] += where.index[i] * a.pro.batch[i];
+            if (O::IS_WINDOW)
+#pragma unroll
+                for (i32 i = 0; i < SPATIAL; i++) x.x[PRO_RANK - SPATIAL + i] += start[i];
+        }
+#endif
         if (O::IS_FLAT) x.at += rest;
         else
 #pragma unroll
@@ -72,6 +104,10 @@ DEVICE void lines_make(const simt_args &a, const simt_operand &o, const simt_lin
                 if (i) divmod_fast(rest, s.div[i], q, r);
                 rest = q;
                 x.at += r * o.line[i];
+#if PRO_SIDE
+                if (O::IS_MADE && pro_line_axis[i < PRO_LINES ? i : 0] >= 0)
+                    x.x[pro_line_axis[i < PRO_LINES ? i : 0]] += r * a.pro.line[i];
+#endif
                 const i32 axis = i - (O::AXES - SPATIAL);
                 if (O::IS_WINDOW && axis >= 0) x.p[axis] = r * a.line_step[axis] + start[axis];
             }
@@ -132,9 +168,34 @@ template <class O> DEVICE bool line_is_live(const simt_args &a, const line &x, c
 
 /* What a thread holds of the next stage on its way through registers. */
 template <class O> struct held {
-    sum element[O::MODE == MODE_ELEMENT ? O::ITEMS : 1];
-    u32x4 raw[O::MODE == MODE_VECTOR ? O::ITEMS : 1];
+    sum element[O::MODE == MODE_ELEMENT && !O::IS_MADE ? O::ITEMS : 1];
+    u32x4 raw[O::MODE == MODE_VECTOR && !O::IS_MADE ? O::ITEMS : 1];
+#if PRO_SIDE
+    pro_regs<O::IS_MADE ? O::UNIT : 1> x[O::IS_MADE ? O::ITEMS : 1];
+    u32 live;                                       /* bits of items */
+#endif
 };
+
+#if PRO_SIDE
+/* Asks for what the program reads for UNIT elements from position k of depth on, of the line x. */
+template <i32 UNIT>
+DEVICE void made_fetch(const simt_args &a, const pro_args &pa, const line &x, i32 k, pro_regs<UNIT> &to)
+{
+    i32 at[PRO_RANK], rest = k;
+#pragma unroll
+    for (i32 i = 0; i < PRO_RANK; i++) at[i] = x.x[i];
+#pragma unroll
+    for (i32 i = DEPTH_AXES - 1; i >= 0; i--) {
+        i32 q = 0, r = rest;
+        if (i) divmod_fast(rest, a.depth_div[i], q, r);
+        rest = q;
+        if (pro_depth_axis[i] >= 0) at[pro_depth_axis[i]] += r * a.pro.depth[i];
+    }
+    pro_row row;
+    pro_begin(pa, row, at);
+    pro_fetch<UNIT>(pa, row, 0, UNIT, to);
+}
+#endif
 
 /* Which line and position of depth a thread's item i begins at; false: there is none. */
 template <class O> DEVICE bool item_of(i32 i, i32 &l, i32 &k)
@@ -152,10 +213,14 @@ template <class O> DEVICE bool item_of(i32 i, i32 &l, i32 &k)
 
 /* Asks for the stage that begins at depth k0. */
 template <class O>
-DEVICE void stage_load(const simt_args &a, const simt_operand &o, const line *lines, i32 k0, sum *to, held<O> &h)
+DEVICE void stage_load(const simt_args &a PRO_TYPE, const simt_operand &o, const line *lines, i32 k0, sum *to,
+                       held<O> &h)
 {
     typedef typename O::element element;
     const u32 dst = shared_address(to);
+#if PRO_SIDE
+    if (O::IS_MADE) h.live = 0;
+#endif
 #pragma unroll
     for (i32 i = 0; i < O::ITEMS; i++) {
         i32 l, k;
@@ -165,6 +230,14 @@ DEVICE void stage_load(const simt_args &a, const simt_operand &o, const line *li
         const i64 at = depth_at<O>(a, o, k0 + k, tap);
         const line &x = lines[l];
         const bool is_live = k0 + k < a.depth && line_is_live<O>(a, x, tap);
+#if PRO_SIDE
+        if constexpr (O::IS_MADE) {
+            if (!is_live) continue;
+            h.live |= 1u << i;
+            made_fetch<O::UNIT>(a, pa, x, k0 + k, h.x[i]);
+            continue;
+        }
+#endif
         const element *from = (const element *)o.data + (is_live ? x.at + at : 0);
         if (O::MODE == MODE_ASYNC) {
             const i32 index = O::IS_DEPTH_INNER ? l * O::PITCH + k : k * O::PITCH + l;
@@ -185,10 +258,29 @@ DEVICE void stage_load(const simt_args &a, const simt_operand &o, const line *li
 }
 
 /* Puts what passed through registers into shared memory. */
-template <class O> DEVICE void stage_store(sum *to, const held<O> &h)
+template <class O> DEVICE void stage_store(sum *to, const held<O> &h, const line *lines PRO_TYPE)
 {
     typedef typename O::element element;
     if (O::MODE == MODE_ASYNC) return;
+#if PRO_SIDE
+    if constexpr (O::IS_MADE) {
+#pragma unroll
+        for (i32 i = 0; i < O::ITEMS; i++) {
+            i32 l, k;
+            if (!item_of<O>(i, l, k)) continue;
+            pro_acc v[O::UNIT] = {};
+            const pro_row row = {};                 /* nothing but its operands */
+            if (h.live >> i & 1) pro_apply<O::UNIT>(pa, row, 0, O::UNIT, h.x[i], v);
+#if HAS_ZERO
+            if (h.live >> i & 1) v[0] -= (sum)lines[l].zero;
+#endif
+#pragma unroll
+            for (i32 j = 0; j < O::UNIT; j++)
+                to[O::ALONG_DEPTH ? (k + j) * O::PITCH + l : k * O::PITCH + l + j] = (sum)v[j];
+        }
+        return;
+    }
+#endif
 #pragma unroll
     for (i32 i = 0; i < O::ITEMS; i++) {
         i32 l, k;
@@ -205,11 +297,12 @@ template <class O> DEVICE void stage_store(sum *to, const held<O> &h)
     }
 }
 
-template <class O> DEVICE void stage_fill(const simt_args &a, const simt_operand &o, const line *lines, i32 k0, sum *to)
+template <class O>
+DEVICE void stage_fill(const simt_args &a PRO_TYPE, const simt_operand &o, const line *lines, i32 k0, sum *to)
 {
     held<O> h;
-    stage_load<O>(a, o, lines, k0, to, h);
-    stage_store<O>(to, h);
+    stage_load<O>(a PRO_GIVE, o, lines, k0, to, h);
+    stage_store<O>(to, h, lines PRO_GIVE);
 }
 
 /* Where thread row (or column) i of a tile is: adjacent threads are on adjacent lines, or adjacent groups of four. */
@@ -283,7 +376,7 @@ DEVICE void finish_own(const simt_args &a, const epi_args &e, const place &where
 }
 
 KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
-    simt(const __grid_constant__ simt_args a, const __grid_constant__ epi_args e)
+    simt(const __grid_constant__ simt_args a, const __grid_constant__ epi_args e PRO_PARAM)
 {
     sum *const p = (sum *)shared_base(), *const q = p + STAGES * P::SIZE;
     line *const rows = (line *)(q + STAGES * Q::SIZE), *const cols = rows + TILE_M;
@@ -311,8 +404,8 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
 #pragma unroll
     for (i32 s = 0; s < STAGES - 1; s++) {
         const i32 k0 = (first + s) * TILE_K;
-        if (P_CONST && s < count) stage_fill<P>(a, a.p, rows, k0, p + s * P::SIZE);
-        if (Q_CONST && s < count) stage_fill<Q>(a, a.q, cols, k0, q + s * Q::SIZE);
+        if (P_CONST && s < count) stage_fill<P>(a PRO_GIVE, a.p, rows, k0, p + s * P::SIZE);
+        if (Q_CONST && s < count) stage_fill<Q>(a PRO_GIVE, a.q, cols, k0, q + s * Q::SIZE);
     }
     grid_wait();
 #if HAS_ZERO
@@ -323,8 +416,8 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
 #pragma unroll
     for (i32 s = 0; s < STAGES - 1; s++) {
         const i32 k0 = (first + s) * TILE_K;
-        if (!P_CONST && s < count) stage_fill<P>(a, a.p, rows, k0, p + s * P::SIZE);
-        if (!Q_CONST && s < count) stage_fill<Q>(a, a.q, cols, k0, q + s * Q::SIZE);
+        if (!P_CONST && s < count) stage_fill<P>(a PRO_GIVE, a.p, rows, k0, p + s * P::SIZE);
+        if (!Q_CONST && s < count) stage_fill<Q>(a PRO_GIVE, a.q, cols, k0, q + s * Q::SIZE);
         copy_commit();
     }
 #if TRIGGER == 2
@@ -343,14 +436,14 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
         held<Q> hq;
         if (has_next) {
             const i32 k0 = (first + i + STAGES - 1) * TILE_K;
-            stage_load<P>(a, a.p, rows, k0, p + to * P::SIZE, hp);
-            stage_load<Q>(a, a.q, cols, k0, q + to * Q::SIZE, hq);
+            stage_load<P>(a PRO_GIVE, a.p, rows, k0, p + to * P::SIZE, hp);
+            stage_load<Q>(a PRO_GIVE, a.q, cols, k0, q + to * Q::SIZE, hq);
         }
         copy_commit();
         multiply(p + at * P::SIZE, q + at * Q::SIZE, down, across, acc);
         if (has_next) {
-            stage_store<P>(p + to * P::SIZE, hp);
-            stage_store<Q>(q + to * Q::SIZE, hq);
+            stage_store<P>(p + to * P::SIZE, hp, rows PRO_GIVE);
+            stage_store<Q>(q + to * Q::SIZE, hq, cols PRO_GIVE);
         }
         at = at + 1 == STAGES ? 0 : at + 1;
         to = to + 1 == STAGES ? 0 : to + 1;

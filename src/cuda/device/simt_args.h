@@ -27,6 +27,9 @@ struct simt_operand {
     wide depth_flat;                                /* packed: between positions of depth; lines are adjacent */
 };
 
+/* Coordinates of what a prologue makes, for one step along each axis. */
+struct simt_prologue { small line[SIMT_AXES], batch[SIMT_AXES], depth[SIMT_AXES]; };
+
 struct simt_args {
     struct simt_operand p, q;
     struct simt_lines row, col, batch;
@@ -40,6 +43,7 @@ struct simt_args {
     address part;                                   /* sums of a slice of depth: [split][batch][row][col_pitch] */
     small col_pitch;
     struct fast_div quads, rows;                    /* col_pitch / 4, row.count */
+    struct simt_prologue pro;
 };
 
 #endif
