@@ -665,22 +665,31 @@ static sinter_status cut_prologue(lowering *l, const work *w, uint32_t *value)
     return work_lower(l, &anchor, value);
 }
 
+/* A copy is a launch on a device; the program by itself reads its operands as they lie. */
+static double copies_launch_ns(const lowering *l, const trial *t)
+{
+    double ns = 0;
+    for (uint32_t i = 0; i < t->p->count_in && i < COUNT_OF(t->convert); i++)
+        if (t->convert[i] && l->o->backend->copy) ns += 1700;
+    return ns;
+}
+
 /* Whole against in two pieces: by measured times where all three are worth measuring, else all by the model. */
 static sinter_status compare_cut(lowering *l, const trial *whole, const trial *first, const trial *anchor, bool *is_cut)
 {
     enum { TRIALS = 3 };
     static const double worth_comparing = 3; /* times the other */
     const trial *const at[TRIALS] = { whole, first, anchor };
-    const double pieces = first->ns + anchor->ns;
-    *is_cut = pieces < whole->ns;
-    if (l->o->mode == TUNE_OFF || whole->ns > worth_comparing * pieces || pieces > worth_comparing * whole->ns)
-        return SINTER_OK;
     double ns[TRIALS];
+    for (uint32_t i = 0; i < TRIALS; i++) ns[i] = at[i]->ns + copies_launch_ns(l, at[i]);
+    *is_cut = ns[1] + ns[2] < ns[0];
+    if (l->o->mode == TUNE_OFF || ns[0] > worth_comparing * (ns[1] + ns[2]) || ns[1] + ns[2] > worth_comparing * ns[0])
+        return SINTER_OK;
     bool is_measured = true;
     for (uint32_t i = 0; i < TRIALS && is_measured; i++) {
         choice c;
         TRY(tune_choose(l->e, at[i]->p, l->o, &c));
-        ns[i] = c.ns + copies_ns(l, at[i]);
+        ns[i] = c.ns + copies_ns(l, at[i]) + copies_launch_ns(l, at[i]);
         is_measured = c.is_measured;
     }
     if (is_measured) *is_cut = ns[1] + ns[2] < ns[0];

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A block that squeezes and excites, through the CUDA backend: the gate is applied by the convolution behind it, in f32 and
+# lowered to f16, so there is one kernel less, and the results are the CPU's. On a GPU where SINTER_TEST_DEVICE names one;
+# else on kernels that a CPU runs (tests/cuda).
+set -eu
+sinter=${SINTER_BIN:?} device=${SINTER_TEST_DEVICE:-}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "FAIL $*"; exit 1; }
+if [ -z "$device" ]; then
+    device=cuda
+    export SINTER_LIBCUDA=$PWD/tests/libsinter_emulated_cuda.so SINTER_FAKE_SM=90 SINTER_FAKE_DEVICES=1
+    export SINTER_LIBNVRTC=$SINTER_LIBCUDA
+    [ -f "$SINTER_LIBCUDA" ] || { echo "no $SINTER_LIBCUDA"; exit 77; }
+fi
+export SINTER_KERNEL_CACHE=$work/kernels
+
+# The model, as protobuf by hand: conv + relu, its mean through two small convolutions as a gate, gate, conv.
+mkdir -p "$work/cases/block/set_0"
+python3 - "$work/cases/block" <<'TEXT'
+import struct, sys
+def varint(n):
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+def num(field, n): return varint(field << 3) + varint(n)
+def data(field, b):
+    b = b.encode() if isinstance(b, str) else b
+    return varint(field << 3 | 2) + varint(len(b)) + b
+state = [1]
+def values(count, scale):
+    out = []
+    for _ in range(count):
+        state[0] = (state[0] * 6364136223846793005 + 1442695040888963407) % 2**64
+        out.append(((state[0] >> 40) / 2**23 - 1) * scale)
+    return struct.pack("<%df" % count, *out)
+def shape(dims): return data(1, num(1, 1) + data(2, b"".join(data(1, num(1, d)) for d in dims)))
+def value(name, dims): return data(1, name) + data(2, shape(dims))
+def weight(name, dims, scale):
+    count = 1
+    for d in dims: count *= d
+    return data(5, b"".join(num(1, d) for d in dims) + num(2, 1) + data(8, name) + data(9, values(count, scale)))
+def ints(name, list_): return data(5, data(1, name) + b"".join(num(8, v) for v in list_) + num(20, 7))
+def node(op, ins, out, attrs=b""):
+    return data(1, b"".join(data(1, i) for i in ins) + data(2, out) + data(3, out) + data(4, op) + attrs)
+graph = (node("Conv", ["x", "w1"], "c1", ints("pads", [1, 1, 1, 1])) + node("Relu", ["c1"], "y") +
+         node("GlobalAveragePool", ["y"], "m") + node("Conv", ["m", "w2", "b2"], "c2") + node("Relu", ["c2"], "r2") +
+         node("Conv", ["r2", "w3", "b3"], "c3") + node("Sigmoid", ["c3"], "gate") + node("Mul", ["y", "gate"], "gated") +
+         node("Conv", ["gated", "w4"], "out") + data(2, "block") +
+         weight("w1", [64, 16, 3, 3], 0.2) + weight("w2", [16, 64, 1, 1], 0.3) + weight("b2", [16], 0.5) +
+         weight("w3", [64, 16, 1, 1], 0.5) + weight("b3", [64], 0.5) + weight("w4", [32, 64, 1, 1], 0.3) +
+         data(11, value("x", [1, 16, 12, 12])) + data(12, value("out", [1, 32, 12, 12])))
+open(sys.argv[1] + "/model.onnx", "wb").write(num(1, 8) + data(7, graph) + data(8, num(2, 17)))
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 16, 12, 12), }"
+head += " " * (63 - (len(head) + 10) % 64) + "\n"
+open(sys.argv[1] + "/set_0/input_0.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() +
+                                                      values(16 * 144, 1))
+TEXT
+case=$work/cases/block
+"$sinter" run "$case/model.onnx" --input x="$case/set_0/input_0.npy" --output-dir "$case/set_0" >/dev/null
+for allow in "" "--allow fp16"; do
+    within="--atol 1e-5"
+    [ -z "$allow" ] || within="--rtol 2e-2 --atol 2e-2"
+    # shellcheck disable=SC2086
+    "$sinter" build "$case/model.onnx" -o "$work/e.sinter" --device "$device" --tune off $allow >/dev/null
+    "$sinter" inspect "$work/e.sinter" >"$work/inspect"
+    grep -q 'conv:.* pro="[^"]*mul .*# gated + out' "$work/inspect" ||
+        fail "the gate has a kernel of its own: $(cat "$work/inspect")"
+    grep -q 'mul a b .*# gated$' "$work/inspect" && fail "the gate is applied twice: $(cat "$work/inspect")"
+    # shellcheck disable=SC2086
+    "$sinter" test "$work/cases" --device "$device" --tune off $allow $within | tail -1 | grep -qx '1 passed, 0 failed' ||
+        fail "other results than the CPU's: $allow"
+done
+echo "summary: a gate on $device"
