@@ -241,7 +241,9 @@ const char *case_check(case_rig *r, const case_trial *x, kernel_numerics numeric
     const double terms = x->terms * (is_transformed               ? transformed_terms
                                      : numerics == KERNEL_RELAXED ? relaxed_terms
                                                                   : 1),
-                 sum_rms = is_transformed && x->p->epilogue ? product_rms * sqrt(x->terms) : 0;
+                 sum_rms = (is_transformed || numerics == KERNEL_RELAXED) && x->p->epilogue
+                               ? product_rms * sqrt(x->terms)
+                               : 0;
     for (uint32_t i = 0; i < x->p->count_out; i++) {
         if (x->p->out[i].dtype == SINTER_DTYPE_NONE) continue;
         if (!gaps_hold(r, &x->out[i], x->out_size[i])) return "wrote between the elements of a result";

@@ -197,10 +197,11 @@ static sinter_status note_use(env *e, const problem *p, const candidate *c, tune
     return SINTER_OK;
 }
 
-/* Candidates whose times are not known; where all are, the best one. */
+/* Candidates whose times are not known; where all are, the best one, which is the choice. */
 static sinter_status note_uses(env *e, const problem *p, const tune_options *o, candidate *list, uint32_t asked,
-                               uint32_t *best)
+                               choice *out)
 {
+    uint32_t best = 0;
     text problem_text, key;
     uint32_t missing = 0;
     text_init(&problem_text, e);
@@ -211,7 +212,7 @@ static sinter_status note_uses(env *e, const problem *p, const tune_options *o, 
         text_clear(&key);
         key_print(p, &list[i], o, problem_text.at, &key);
         if (!key.failed && timing_cache_find(o->cache, key.at, &list[i].ns)) {
-            if (list[i].ns < list[*best].ns * 0.99) *best = i;
+            if (list[i].ns < list[best].ns * 0.99) best = i;
             continue;
         }
         missing++;
@@ -219,8 +220,10 @@ static sinter_status note_uses(env *e, const problem *p, const tune_options *o, 
     }
     text_deinit(&key);
     text_deinit(&problem_text);
-    if (missing) *best = 0;
-    return s == SINTER_OK && !missing ? note_use(e, p, &list[*best], o->scout) : s;
+    if (missing) return s;
+    *out =
+        (choice){ .kernel = list[best].kernel, .tactic = list[best].tactic, .ns = list[best].ns, .is_measured = true };
+    return s == SINTER_OK ? note_use(e, p, &list[best], o->scout) : s;
 }
 
 sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choice *out)
@@ -237,11 +240,7 @@ sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choic
     if (is_clear) return o->scout ? note_use(e, p, &list[0], o->scout) : SINTER_OK;
     const uint32_t asked = o->mode == TUNE_FAST ? most_promising(list, count) : count;
     uint32_t best = 0;
-    if (o->scout) {
-        TRY(note_uses(e, p, o, list, asked, &best));
-        *out = (choice){ .kernel = list[best].kernel, .tactic = list[best].tactic, .ns = list[best].model_ns };
-        return SINTER_OK;
-    }
+    if (o->scout) return note_uses(e, p, o, list, asked, out);
     text problem_text;
     text_init(&problem_text, e);
     problem_print(p, &problem_text);

@@ -686,11 +686,11 @@ static sinter_status compare_cut(lowering *l, const trial *whole, const trial *f
     if (l->o->mode == TUNE_OFF || ns[0] > worth_comparing * (ns[1] + ns[2]) || ns[1] + ns[2] > worth_comparing * ns[0])
         return SINTER_OK;
     bool is_measured = true;
-    for (uint32_t i = 0; i < TRIALS && is_measured; i++) {
+    for (uint32_t i = 0; i < TRIALS && (is_measured || l->o->scout); i++) {
         choice c;
         TRY(tune_choose(l->e, at[i]->p, l->o, &c));
         ns[i] = c.ns + copies_ns(l, at[i]) + copies_launch_ns(l, at[i]);
-        is_measured = c.is_measured;
+        is_measured = is_measured && c.is_measured;
     }
     if (is_measured) *is_cut = ns[1] + ns[2] < ns[0];
     return SINTER_OK;
