@@ -115,8 +115,8 @@ typedef struct sinter_build_options {
     uint32_t                  no_code;          /* non-zero: compiled kernels are left out of the engine */
     const char               *kernel_cache;     /* folder of compiled kernels; NULL: the user's; "": none */
     sinter_build_report      *report;           /* filled when the build ends, well or not; NULL: nobody asks */
-    /* What `allow` is measured on, in shapes of the first profile: ranges of 8-bit numbers are those of all samples,
-     * the outputs of the first four are compared. None: seeded inputs, which say little of real data. */
+    /* What `allow` is measured on, in the samples' own shapes: ranges of 8-bit numbers are those of all samples, the
+     * outputs of the first four are compared. None: seeded inputs, which say little of real data. */
     const sinter_sample      *sample;
     uint32_t                  sample_count;
     /* How far outputs may move by what is allowed: rms of the difference over rms of the output. 0: 0.01 for fp16, 0.06

@@ -56,8 +56,6 @@ static sinter_status check_sample(const trial *t, const engine *g, uint32_t samp
     const sinter_sample *s = sample < t->o.sample_count ? &t->o.sample[sample] : NULL;
     for (uint32_t i = 0; s && i < s->count; i++) {
         const sinter_tensor *data = s->value[i].value;
-        if (!s->value[i].input || !data || !data->data)
-            return FAIL(t->e, INVALID_ARG, "value %u of sample %u is NULL", i, sample);
         sinter_io io = { 0 };
         bool is_found = false;
         for (uint32_t k = 0; k < g->input_count && !is_found; k++) {
@@ -158,7 +156,7 @@ static sinter_status shrink_batch(trial *t)
 {
     const sinter_profile *p = t->o.profile;
     const int64_t batch = t->o.profile_count && p->count && p->shape[0].rank ? p->shape[0].opt[0] : 0;
-    bool is_batch = batch > BATCH_MAX && !t->o.sample_count;
+    bool is_batch = batch > BATCH_MAX;
     for (uint32_t i = 0; is_batch && i < p->count; i++) is_batch = p->shape[i].rank > 1 && p->shape[i].opt[0] == batch;
     if (!is_batch) return SINTER_OK;
     sinter_profile *small = ARENA_NEW(&t->a, sinter_profile, 1);
@@ -169,6 +167,77 @@ static sinter_status shrink_batch(trial *t)
     *small = (sinter_profile){ .shape = input, .count = p->count };
     t->profile = p;
     t->o.profile = small;
+    t->o.profile_count = 1;
+    return SINTER_OK;
+}
+
+static const sinter_shape_range *range_of(const sinter_build_options *o, const char *input)
+{
+    for (uint32_t i = 0; o->profile_count && i < o->profile[0].count; i++)
+        if (o->profile[0].shape[i].input && !strcmp(o->profile[0].shape[i].input, input))
+            return &o->profile[0].shape[i];
+    return NULL;
+}
+
+/* Adds a sample's dims to the range of its input. */
+static void widen(sinter_shape_range *list, uint32_t *count, const sinter_input_value *value)
+{
+    uint32_t i = 0;
+    while (i < *count && strcmp(list[i].input, value->input) != 0) i++;
+    sinter_shape_range *r = &list[i];
+    const sinter_tensor *x = value->value;
+    if (i == *count) {
+        *r = (sinter_shape_range){ .input = value->input, .rank = x->rank };
+        memcpy(r->min, x->dim, sizeof r->min);
+        memcpy(r->opt, x->dim, sizeof r->opt);
+        memcpy(r->max, x->dim, sizeof r->max);
+        (*count)++;
+    }
+    for (uint32_t k = 0; k < r->rank && k < x->rank; k++) {
+        if (x->dim[k] < r->min[k]) r->min[k] = x->dim[k];
+        if (x->dim[k] > r->max[k]) r->max[k] = x->dim[k];
+    }
+}
+
+/* Samples may have other shapes than the engine: single images, say, where it is to take batches. */
+static sinter_status fit_samples(trial *t)
+{
+    const sinter_build_options *o = &t->o;
+    size_t most = o->profile_count ? o->profile[0].count : 0;
+    for (uint32_t i = 0; i < o->sample_count; i++) {
+        most = size_add(most, o->sample[i].count);
+        if (o->sample[i].count && !o->sample[i].value)
+            return FAIL(t->e, INVALID_ARG, "sample %u has its values at NULL", i);
+        for (uint32_t k = 0; k < o->sample[i].count; k++) {
+            const sinter_input_value *v = &o->sample[i].value[k];
+            if (!v->input || !v->value || !v->value->data || v->value->rank > SINTER_RANK_MAX)
+                return FAIL(t->e, INVALID_ARG, "value %u of sample %u is NULL or no tensor", k, i);
+        }
+    }
+    sinter_profile *own = ARENA_NEW(&t->a, sinter_profile, 1);
+    sinter_shape_range *list = ARENA_NEW(&t->a, sinter_shape_range, most);
+    if (!own || !list) return FAIL_MEMORY(t->e, "a trial's shapes");
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < o->sample_count; i++)
+        for (uint32_t k = 0; k < o->sample[i].count; k++) widen(list, &count, &o->sample[i].value[k]);
+    bool is_inside = true;
+    for (uint32_t i = 0; i < count; i++) {
+        const sinter_shape_range *r = range_of(o, list[i].input);
+        is_inside = is_inside && r && r->rank == list[i].rank;
+        for (uint32_t k = 0; is_inside && k < r->rank; k++)
+            is_inside = list[i].min[k] >= r->min[k] && list[i].max[k] <= r->max[k];
+    }
+    if (is_inside) return SINTER_OK;
+    const uint32_t named = count;
+    for (uint32_t i = 0; o->profile_count && i < o->profile[0].count; i++) {
+        bool is_named = false;
+        for (uint32_t k = 0; k < named; k++)
+            is_named =
+                is_named || !o->profile[0].shape[i].input || !strcmp(o->profile[0].shape[i].input, list[k].input);
+        if (!is_named) list[count++] = o->profile[0].shape[i];
+    }
+    *own = (sinter_profile){ .shape = list, .count = count };
+    t->o.profile = own;
     t->o.profile_count = 1;
     return SINTER_OK;
 }
@@ -186,7 +255,7 @@ sinter_status trial_init(trial *t, env *e, const build_model *m, const sinter_bu
     t->samples = o->sample_count < samples_max ? o->sample_count : samples_max;
     if (!t->samples) t->samples = 1;
     arena_init(&t->a, e);
-    return shrink_batch(t);
+    return o->sample_count ? fit_samples(t) : shrink_batch(t);
 }
 
 void trial_deinit(trial *t)

@@ -41,6 +41,8 @@ lowers 'allow=int8 (0 of 2 products in 8 bits) moved=0/1e-09' --allow int8 --cal
 cmp "$work/out/output_0.npy" "$work/f32.npy" || fail "something moved"
 lowers 'allow=int8 (2 of 2' --allow int8 --calib image="$seven" --timing-cache "$work/cache"
 lowers 'allow=int8 (2 of 2' --allow int8 --calib image="$seven" --timing-cache "$work/cache"
+"$sinter" build "$model" -o "$work/e" --allow int8 --calib image="$seven" --tune off --shape N=8 >/dev/null
+"$sinter" inspect "$work/e" | grep -q '(2 of 2 products in 8 bits) moved=.*on samples' || fail "one image for a batch of 8"
 grep -q '^lowered to i8' "$work/cache" || fail "the verdict is not in the cache"
 
 says() {
@@ -49,7 +51,7 @@ says() {
     if out=$("$@" 2>&1); then fail "it did not fail: $*"; fi
     [[ $out == *"$text"* ]] || fail "'$*' does not say '$text': $out"
 }
-says "'picture', which is no input" "$sinter" build "$model" -o "$work/e" --allow int8 --calib picture="$seven"
+says "'picture', and the model has no such input" "$sinter" build "$model" -o "$work/e" --allow int8 --calib picture="$seven"
 says 'NAME=FILE' "$sinter" build "$model" -o "$work/e" --allow int8 --calib "$seven"
 says 'int8' "$sinter" build "$model" -o "$work/e" --allow int4
 says 'exact' "$sinter" build "$model" -o "$work/e" --allow int8 --math exact

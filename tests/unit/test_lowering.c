@@ -284,7 +284,7 @@ static void refuses(void)
     refused(&o, "NULL");
     data.data = image;
     data.dim[2] = 27;
-    refused(&o, "sample 0");
+    refused(&o, "672");
     data.dim[2] = 28;
     o.math = SINTER_MATH_EXACT;
     refused(&o, "exact");
