@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { CHANNELS_MOST = 8, STEPS_MOST = 28, STEPS_CHUNK = 16, THREADS_MOST = 256, LOOPS_MOST = 16 };
+enum { CHANNELS_MOST = 8, STEPS_MOST = 28, STEPS_CHUNK = 16, STEPS_ROW = 32, THREADS_MOST = 256, LOOPS_MOST = 16 };
 
 typedef struct stem_tactic {
     uint8_t tw;             /* pixels of a row of the tile; the rest are rows */
@@ -23,11 +23,11 @@ _Static_assert(sizeof(stem_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 /* ---- the problem ---- */
 
 typedef struct stem_shape {
-    uint8_t type, rank;
+    uint8_t type, rank, size, per; /* bytes of an element, elements of a word */
     bool is_planes, is_disjoint, by_rows;
     uint32_t vec; /* elements of a line that are read at once */
     int64_t c, cp, kh, kw, sh, sw, dh, pad_y, pad_x, cols;
-    int64_t kr, steps; /* rows of the filter of a chunk, its steps of 16 */
+    int64_t kr, steps; /* rows of the filter of a chunk, its steps of 8 words */
     int64_t lead;      /* elements of a line before the first that is used */
 } stem_shape;
 
@@ -89,7 +89,7 @@ static void lines_of(const problem *p, stem_shape *s)
     const int64_t width = problem_dim_is_static(d) ? d.max : d.divisor;
     /* A row of pixels of all channels is one line where nothing lies between them. */
     s->is_planes = p->prologue || inner != 1 || s->c != s->cp || x->is_strided || x->order[last - 1] != last;
-    if (!s->is_planes) s->vec = power_of(width * s->c, 8);
+    if (!s->is_planes) s->vec = power_of(width * s->c, 16u / s->size);
     else s->vec = inner == last ? power_of(width, cuda_operand_vector(x, 4)) : 1;
     const int64_t from = s->pad_x * (s->is_planes ? 1 : s->c);
     s->lead = quotient_up(from, s->vec) * s->vec - from;
@@ -110,12 +110,15 @@ static const char *stem_shape_of(const problem *p, stem_shape *s)
     const char *why = type_of(p, &type);
     if (why) return why;
     REJECT_UNLESS(type == w->dtype, "the factors differ in type");
-    REJECT_UNLESS(type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16, "not in f16 or bf16");
+    REJECT_UNLESS(type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16 || type == SINTER_DTYPE_F32,
+                  "not in f16, bf16 or f32");
     const uint32_t spatial = x->rank - 2u;
     REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
                   "an attribute list has another length");
     const bool is_plane = spatial == 2;
-    s->type = type == SINTER_DTYPE_F16 ? STEM_F16 : STEM_BF16;
+    s->type = type == SINTER_DTYPE_F16 ? STEM_F16 : type == SINTER_DTYPE_BF16 ? STEM_BF16 : STEM_TF32;
+    s->size = s->type == STEM_TF32 ? 4 : 2;
+    s->per = 4 / s->size;
     s->rank = x->rank;
     s->c = x->dim[1].max;
     s->cols = w->dim[0].max;
@@ -130,14 +133,14 @@ static const char *stem_shape_of(const problem *p, stem_shape *s)
     REJECT_UNLESS(s->sh >= 1 && s->sw >= 1 && s->sh <= 64 && s->sw <= 64 && s->dh >= 1 && s->dh <= 64 &&
                       s->pad_y >= 0 && s->pad_x >= 0 && s->pad_y <= 4096 && s->pad_x <= 4096,
                   "a stride, dilation or pad out of range");
-    s->cp = s->sw * s->c % 2 ? s->c + 1 : s->c;
-    REJECT_UNLESS(s->kw * s->cp <= 512 && s->kh <= 64, "a row of the filter has more than 512 terms");
-    const int64_t pairs = (s->kw * s->cp + 1) / 2;
+    s->cp = s->sw * s->c % s->per ? s->c + 1 : s->c;
+    REJECT_UNLESS(s->kw <= 512 && s->kh <= 64, "more than 512 taps across or 64 down");
+    const int64_t words = quotient_up(s->kw * s->cp, s->per);
     s->kr = s->kh;
-    if (quotient_up(s->kr * pairs, 8) > STEPS_MOST)
-        while (s->kr > 1 && (s->kh % s->kr || quotient_up(s->kr * pairs, 8) > STEPS_CHUNK)) s->kr--;
-    s->steps = quotient_up(s->kr * pairs, 8);
-    REJECT_UNLESS(s->steps <= 32, "a row of the filter has more than 512 terms");
+    if (quotient_up(s->kr * words, 8) > STEPS_MOST)
+        while (s->kr > 1 && (s->kh % s->kr || quotient_up(s->kr * words, 8) > STEPS_CHUNK)) s->kr--;
+    s->steps = quotient_up(s->kr * words, 8);
+    REJECT_UNLESS(s->steps <= STEPS_ROW, "a row of the filter has more than 1024 bytes");
     s->is_disjoint = s->sw >= s->kw;
     s->by_rows = s->kr != s->kh || s->sh >= s->kh;
     lines_of(p, s);
@@ -167,11 +170,12 @@ static stem_patch patch_of(const stem_shape *s, const stem_tactic *t)
     x.groups = quotient_up(s->lead + ((t->tw - 1) * s->sw + s->kw) * per, s->vec);
     x.pix = s->sw * s->cp;
     /* Windows of their own: 8 pixels at 4 banks each fall on all. */
-    if (s->is_disjoint) x.pix = quotient_up(s->kw * s->cp + 1, 8) * 8;
-    if (s->is_disjoint && x.pix % 16 == 0) x.pix += 8;
+    const int64_t bank4 = 4 * s->per;
+    if (s->is_disjoint) x.pix = quotient_up(s->kw * s->cp + 1, bank4) * bank4;
+    if (s->is_disjoint && x.pix % (2 * bank4) == 0) x.pix += bank4;
     /* One element more may be read (and masked), one less be a half of a pair. */
     x.pitch = quotient_up((s->is_disjoint ? t->tw * x.pix : x.groups * run) + 2, 8) * 8;
-    x.bytes = x.rows * x.pitch * 2;
+    x.bytes = x.rows * x.pitch * s->size;
     return x;
 }
 
@@ -201,11 +205,12 @@ static emit_space prologue_of(const problem *p, const stem_shape *s)
 
 static void stem_tactics(const problem *p, const kernel_target *t, tactic_sink *out);
 
-static const char *reject(const problem *p, const kernel_target *t)
+static const char *reject_of(const problem *p, const kernel_target *t, bool is_relaxed)
 {
     stem_shape s;
     const char *why = stem_shape_of(p, &s);
     if (why) return why;
+    REJECT_UNLESS((s.type == STEM_TF32) == is_relaxed, is_relaxed ? "not in f32" : "f32 would be rounded to tf32");
     REJECT_UNLESS(t->isa >= 80 || (t->isa >= 75 && s.type == STEM_F16),
                   "the chip's tensor cores do not take this type");
     emit_space e;
@@ -222,6 +227,16 @@ static const char *reject(const problem *p, const kernel_target *t)
     stem_tactics(p, t, &sink);
     REJECT_UNLESS(sink.count, "the filter and what a few pixels see do not fit shared memory");
     return NULL;
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    return reject_of(p, t, false);
+}
+
+static const char *reject_tf32(const problem *p, const kernel_target *t)
+{
+    return reject_of(p, t, true);
 }
 
 /* ---- the estimate ---- */
@@ -251,8 +266,8 @@ static double estimate(const problem *p, const stem_shape *s, const stem_tactic 
     const stem_patch patch = patch_of(s, t);
     const double bm = (double)rows_of(t) * t->tw, bn = (double)columns_of(t), warps = t->wm * t->wn;
     const double chunks = (double)(s->kh / s->kr), steps = (double)s->steps * chunks;
-    const double math = steps * 16 * bm * bn / rate;
-    const double words = (double)s->sw * (double)s->cp / 2;
+    const double math = steps * 16 * bm * bn / rate; /* of half as many terms at half the rate in tf32 */
+    const double words = (double)s->sw * (double)s->cp / s->per;
     const double ways = s->is_disjoint || (int64_t)words % 8 ? 1 : 2;
     const double local = steps * (bm / 16 * t->wn * 4 * ways + bn / 16 * t->wm * 4);
     /* Instructions of all warps over four schedulers. */
@@ -415,6 +430,15 @@ static int64_t channel_of(const stem_tactic *t, int64_t tile, int64_t column)
     return (warp * t->nt + at / group * group) * 8 + column / 2 * (2 * group) + at % group * 2 + column % 2;
 }
 
+/* To nearest, ties away: as the device rounds. */
+static void to_tf32(uint8_t *at)
+{
+    uint32_t bits;
+    memcpy(&bits, at, sizeof bits);
+    if ((bits & 0x7f800000) != 0x7f800000) bits = (bits + 0x1000) & ~0x1fffu;
+    memcpy(at, &bits, sizeof bits);
+}
+
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     stem_shape s;
@@ -422,20 +446,22 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     memcpy(&x, t, sizeof x);
     if (stem_shape_of(p, &s)) return;
     memset(dst, 0, pack_size(p, t, input));
-    const int64_t pairs = (s.kw * s.cp + 1) / 2, bn = columns_of(&x), chunks = s.kh / s.kr;
+    const int64_t words = quotient_up(s.kw * s.cp, s.per), bn = columns_of(&x), chunks = s.kh / s.kr;
     const int64_t stride_y = src->rank == 4 ? src->stride[2] : 0, stride_x = src->stride[src->rank - 1];
-    const uint16_t *from = src->data;
-    uint16_t *to = dst;
+    uint8_t *to = dst;
     for (int64_t block = 0; block < packed_blocks(&s, &x) * chunks; block++)
-        for (int64_t i = 0; i < s.steps * (bn / 16) * 32 * 8; i++, to++) {
-            /* Halves of a lane: tile of two, half of the step, element of the pair. */
-            const int64_t lane = i / 8 % 32, step = i / 256 / (bn / 16), tile = i / 256 % (bn / 16) * 2 + (i >> 2 & 1);
-            const int64_t pair = step * 8 + (i >> 1 & 1) * 4 + lane % 4, row = pair / pairs;
-            const int64_t e = pair % pairs * 2 + (i & 1), tap = e / s.cp, c = e % s.cp;
+        for (int64_t i = 0; i < s.steps * (bn / 16) * 32 * 4 * s.per; i++, to += s.size) {
+            /* Elements of a lane: tile of two, half of the step, element of the word. */
+            const int64_t word = i / s.per, lane = word / 4 % 32, step = word / 128 / (bn / 16);
+            const int64_t tile = word / 128 % (bn / 16) * 2 + (word >> 1 & 1);
+            const int64_t q = step * 8 + (word & 1) * 4 + lane % 4, row = q / words;
+            const int64_t e = q % words * s.per + i % s.per, tap = e / s.cp, c = e % s.cp;
             const int64_t n = block / chunks * bn + channel_of(&x, tile, lane / 4);
             if (row >= s.kr || tap >= s.kw || c >= s.c || n >= s.cols) continue;
-            *to = from[n * src->stride[0] + c * src->stride[1] + (block % chunks * s.kr + row) * stride_y +
-                       tap * stride_x];
+            const int64_t at =
+                n * src->stride[0] + c * src->stride[1] + (block % chunks * s.kr + row) * stride_y + tap * stride_x;
+            memcpy(to, (const uint8_t *)src->data + at * s.size, s.size);
+            if (s.type == STEM_TF32) to_tf32(to);
         }
 }
 
@@ -481,6 +507,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         { "PRO", p->prologue != NULL },
         { "MANY", x.loops > 1 || s.kr < s.kh },
         { "RANK", s.rank },
+        { "COLS", s.cols },
         { "MIN_BLOCKS", x.blocks },
     };
     for (uint32_t i = 0; i < COUNT_OF(list); i++) cuda_code_define(c, list[i].name, list[i].value);
@@ -531,7 +558,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         .in_line = (small)(from->dim[last] * per),
         .out_h = (small)h,
         .out_w = (small)w,
-        .cols = (small)s.cols,
         .pad_y = (small)s.pad_y,
         .line_from = (small)(s.pad_x * per + s.lead),
         .tiles = (small)tiles,
@@ -551,18 +577,20 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     return emit_bind(e, &before, in, out, r);
 }
 
-const cuda_kernel cuda_stem = {
-    .base = { .name = "cuda_stem",
-              .abi = 1,
-              .is_strided_out = true,
-              .reject = reject,
-              .tactics = stem_tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .pack_size = pack_size,
-              .pack = pack,
-              .record_size = cuda_record_size,
-              .bind = bind },
-    .code = code,
-};
+#define STEM_ROW(id, rejects, of)                                                                                      \
+    const cuda_kernel id = { .base = { .name = #id,                                                                    \
+                                       .abi = 1,                                                                       \
+                                       .is_strided_out = true,                                                         \
+                                       .numerics = of,                                                                 \
+                                       .reject = rejects,                                                              \
+                                       .tactics = stem_tactics,                                                        \
+                                       .check = check,                                                                 \
+                                       .print = print,                                                                 \
+                                       .cost_ns = cost_ns,                                                             \
+                                       .pack_size = pack_size,                                                         \
+                                       .pack = pack,                                                                   \
+                                       .record_size = cuda_record_size,                                                \
+                                       .bind = bind },                                                                 \
+                             .code = code }
+STEM_ROW(cuda_stem, reject, KERNEL_EXACT_SUMS);
+STEM_ROW(cuda_stem_tf32, reject_tf32, KERNEL_RELAXED);

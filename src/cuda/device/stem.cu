@@ -4,20 +4,20 @@
  *   block   TH x TW pixels of an image, BN channels of the result; then the next tile, `loops` of them
  *   patch   what the pixels see of the image, halo included, is read once, in whatever order it lies, through the
  *           prologue if there is one, and lies in shared memory as rows of (x, channel): the elements under a row of
- *           the filter are neighbours there, and pairs of them are what a lane holds of a fragment
- *   k       rows of the filter, each of P pairs, KR of them at a time; all offsets are numbers of the compilation, but
+ *           the filter are neighbours there, and words of them (pairs, or one of f32) are what a lane has of a fragment
+ *   k       rows of the filter, each of P words, KR of them at a time; all offsets are numbers of the compilation, but
  *           for which of four lanes have passed the end of a row. What is beyond a row is masked in the fragment: an
  *           infinity there times a weight of zero would not be zero
- *   W       packed as fragments, [channels / BN][chunk][step of 16][pair of tiles][lane] 16 bytes; columns in such an
+ *   W       packed as fragments, [channels / BN][chunk][step][pair of tiles][lane] 16 bytes; columns in such an
  *           order that a lane's sums are of VEC adjacent channels, which go straight to memory
  *
- * -D: TYPE; C, CP (channels, and as they lie in the patch: SW * CP is even); KH KW SH SW DH (taps, strides, dilation of
- * rows); KR (rows of the filter at a time, divides KH); TH TW (8 and more) MT NT WM WN (a warp makes MT x NT tiles of
- * 16 x 8, WM warps along pixels, WN along channels); PLANES (lines of the operand are one channel; else channels are
- * innermost and lines hold all), X_VEC (elements of a line read at once), LEAD (elements read before the first of a
- * line that is used); ROWS GROUPS (of the patch: rows, what is read at once of a row), PITCH PIX (elements from row to
- * row and from pixel to pixel); STEPS (of 16, of a chunk); MANY (a block has several patches); PRO; RANK;
- * MIN_BLOCKS. */
+ * -D: TYPE; C, CP (channels, and as they lie in the patch: SW * CP are whole words); KH KW SH SW DH (taps, strides,
+ * dilation of rows); KR (rows of the filter at a time, divides KH); TH TW (8 and more) MT NT WM WN (a warp makes MT
+ * x NT tiles of 16 x 8, WM warps along pixels, WN along channels); PLANES (lines of the operand are one channel;
+ * else channels are innermost and lines hold all), X_VEC (elements of a line read at once), LEAD (elements read
+ * before the first of a line that is used); ROWS GROUPS (of the patch: rows, what is read at once of a row), PITCH
+ * PIX (elements from row to row and from pixel to pixel); STEPS (of 8 words of k, of a chunk); MANY (a block has
+ * several patches); COLS (channels of the result); PRO; RANK; MIN_BLOCKS. */
 #include "prelude.cuh"
 
 #include "stem_args.h"
@@ -26,22 +26,23 @@
 
 constexpr i32 THREADS = 32 * WM * WN, BN = 8 * NT * WN;
 constexpr i32 GT = NT % 4 ? 2 : 4, VEC = 2 * GT;        /* tiles whose sums are adjacent channels of a lane */
-constexpr i32 CHUNKS = KH / KR, P = (KW * CP + 1) / 2;
+constexpr i32 PER = TYPE == STEM_TF32 ? 1 : 2;           /* elements of a word */
+constexpr i32 CHUNKS = KH / KR, P = (KW * CP + PER - 1) / PER;
 constexpr i32 W_BYTES = STEPS * BN * 32;
 
 /* ---- the patch ---- */
 
-constexpr i32 XS = PLANES ? 1 : C, EC = PLANES ? CP : 1, UC = PLANES ? C : 1;   /* of a line: per x, in the patch, lines */
+constexpr i32 XS = PLANES ? 1 : C, EC = PLANES ? CP : 1, UC = PLANES ? C : 1;   /* per x of a line, in the patch; lines */
 constexpr bool IS_DISJOINT = SW >= KW, BY_ROWS = CHUNKS > 1 || SH >= KH;
 constexpr i32 RUN = X_VEC * EC;                         /* what is read at once lies together */
-constexpr i32 SHIFT = IS_DISJOINT ? 0 : LEAD * EC & 1;  /* so that pixel 0 begins at an even element: */
+constexpr i32 SHIFT = IS_DISJOINT ? 0 : LEAD * EC % PER;        /* so that pixel 0 begins with a word: */
 constexpr i32 FIRST = IS_DISJOINT ? 0 : LEAD * EC + SHIFT;
 constexpr i32 STEP = SW * XS, SEEN = KW * XS;           /* of a line: from pixel to pixel, under a row of the filter */
 constexpr i32 ROW_STEP = BY_ROWS ? PITCH : DH * PITCH, TILE_STEP = BY_ROWS ? KR * PITCH : SH * PITCH;
-constexpr bool IS_WORDS = RUN % 2 == 0 && (!IS_DISJOINT || (LEAD == 0 && STEP % X_VEC == 0 && SEEN % X_VEC == 0));
-constexpr i32 STORE = SHIFT ? 1 : RUN % 8 == 0 ? 4 : RUN % 4 == 0 ? 2 : 1;      /* words at once */
+constexpr bool IS_WORDS = RUN % PER == 0 && (!IS_DISJOINT || (LEAD == 0 && STEP % X_VEC == 0 && SEEN % X_VEC == 0));
+constexpr i32 STORE = SHIFT ? 1 : RUN / PER % 4 == 0 ? 4 : RUN / PER % 2 == 0 ? 2 : 1;      /* words at once */
 constexpr i32 UNITS = (ROWS * GROUPS + THREADS - 1) / THREADS;
-constexpr i32 UNIT_WORDS = UC * (PRO ? X_VEC : (X_VEC + 1) / 2);
+constexpr i32 UNIT_WORDS = UC * (PRO ? X_VEC : (X_VEC + PER - 1) / PER);
 constexpr i32 HELD = 24 / UNIT_WORDS > 0 ? 24 / UNIT_WORDS : 1;
 constexpr i32 BATCH = UNITS < HELD ? UNITS : HELD;
 constexpr bool IS_AHEAD = MANY && UNITS <= HELD;        /* a patch is held while the one before it is multiplied */
@@ -60,11 +61,18 @@ DEVICE place place_of(const stem_args &a, i32 tile)
     return p;
 }
 
+/* An element as it lies. */
+#if TYPE == STEM_TF32
+typedef u32 cell;
+#else
+typedef u16 cell;
+#endif
+
 struct unit {
 #if PRO
     pro_regs<X_VEC> x[UC];
 #else
-    vec<u16, X_VEC> x[UC];
+    vec<cell, X_VEC> x[UC];
 #endif
     bool is_inside;
 };
@@ -78,7 +86,7 @@ typedef float element;
 #define PRO_PARAM
 #define PRO_TYPE
 #define PRO_PASS
-typedef u16 element;
+typedef cell element;
 #endif
 
 DEVICE void unit_fetch(const stem_args &a PRO_TYPE, const place &p, i32 chunk, i32 u, unit &to)
@@ -100,23 +108,38 @@ DEVICE void unit_fetch(const stem_args &a PRO_TYPE, const place &p, i32 chunk, i
         pro_fetch<X_VEC>(q, r, e, X_VEC, to.x[c]);
     }
 #else
-    const u16 *from = (const u16 *)a.x + p.image * a.x_image + y * a.x_row + (X_VEC > 1 ? (i64)e : e * a.x_step);
+    const cell *from = (const cell *)a.x + p.image * a.x_image + y * a.x_row + (X_VEC > 1 ? (i64)e : e * a.x_step);
 #pragma unroll
-    for (i32 c = 0; c < UC; c++, from += a.x_channel) to.x[c] = *(const vec<u16, X_VEC> *)from;
+    for (i32 c = 0; c < UC; c++, from += a.x_channel) to.x[c] = *(const vec<cell, X_VEC> *)from;
 #endif
 }
 
-DEVICE u16 narrow(u16 x) { return x; }
-DEVICE u32 pair(u16 lo, u16 hi) { return (u32)lo | (u32)hi << 16; }
-#if TYPE == STEM_F16
-DEVICE u16 narrow(float x) { return to_f16(x).bits; }
-DEVICE u32 pair(float lo, float hi) { return pack_f16(lo, hi); }
+#if TYPE == STEM_TF32
+[[maybe_unused]] DEVICE cell narrow(u32 x) { return to_tf32(float_of_bits(x)); }
+[[maybe_unused]] DEVICE cell narrow(float x) { return to_tf32(x); }
 #else
-DEVICE u16 narrow(float x) { return to_bf16(x).bits; }
-DEVICE u32 pair(float lo, float hi) { return pack_bf16(lo, hi); }
+[[maybe_unused]] DEVICE cell narrow(u16 x) { return x; }
+[[maybe_unused]] DEVICE u32 pair(u16 lo, u16 hi) { return (u32)lo | (u32)hi << 16; }
+#if TYPE == STEM_F16
+[[maybe_unused]] DEVICE cell narrow(float x) { return to_f16(x).bits; }
+[[maybe_unused]] DEVICE u32 pair(float lo, float hi) { return pack_f16(lo, hi); }
+#else
+[[maybe_unused]] DEVICE cell narrow(float x) { return to_bf16(x).bits; }
+[[maybe_unused]] DEVICE u32 pair(float lo, float hi) { return pack_bf16(lo, hi); }
+#endif
 #endif
 
-DEVICE void unit_store(const stem_args &a PRO_TYPE, i32 u, const unit &from, u16 *patch)
+/* The word at element k. */
+DEVICE u32 word_at(const element (&x)[RUN], i32 k)
+{
+#if TYPE == STEM_TF32
+    return narrow(x[k]);
+#else
+    return pair(x[k], x[k + 1]);
+#endif
+}
+
+DEVICE void unit_store(const stem_args &a PRO_TYPE, i32 u, const unit &from, cell *patch)
 {
     const i32 row = u / GROUPS, group = u - row * GROUPS;
     if (row >= ROWS) return;
@@ -138,7 +161,7 @@ DEVICE void unit_store(const stem_args &a PRO_TYPE, i32 u, const unit &from, u16
 #endif
         }
     }
-    u16 *to = patch + row * PITCH;
+    cell *to = patch + row * PITCH;
     if constexpr (IS_WORDS) {
         const i32 e = group * X_VEC;
         if (IS_DISJOINT && e % STEP >= SEEN) return;
@@ -146,14 +169,14 @@ DEVICE void unit_store(const stem_args &a PRO_TYPE, i32 u, const unit &from, u16
         if constexpr (SHIFT) {
             to[0] = narrow(x[0]);
 #pragma unroll
-            for (i32 k = 1; k + 1 < RUN; k += 2) *(u32 *)(to + k) = pair(x[k], x[k + 1]);
+            for (i32 k = 1; k + 1 < RUN; k += 2) *(u32 *)(to + k) = word_at(x, k);
             to[RUN - 1] = narrow(x[RUN - 1]);
         } else {
 #pragma unroll
-            for (i32 k = 0; k < RUN; k += 2 * STORE) {
+            for (i32 k = 0; k < RUN; k += PER * STORE) {
                 vec<u32, STORE> words;
 #pragma unroll
-                for (i32 i = 0; i < STORE; i++) words.at[i] = pair(x[k + 2 * i], x[k + 2 * i + 1]);
+                for (i32 i = 0; i < STORE; i++) words.at[i] = word_at(x, k + PER * i);
                 *(vec<u32, STORE> *)(to + k) = words;
             }
         }
@@ -175,47 +198,49 @@ DEVICE void product(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
 {
 #if TYPE == STEM_F16
     mma_f16(c, a, b0, b1);
-#else
+#elif TYPE == STEM_BF16
     mma_bf16(c, a, b0, b1);
+#else
+    mma_tf32(c, a, b0, b1);
 #endif
 }
 
-/* Pair `q` of k: where it is from a pixel's first on, and what of it counts. */
-constexpr i32 pair_at(i32 q) { return q / P < KR ? q / P * ROW_STEP + q % P * 2 : 0; }
-constexpr u32 pair_mask(i32 q) { return q / P >= KR ? 0 : KW * CP % 2 && q % P == P - 1 ? 0xffffu : ~0u; }
+/* Word `q` of k: where it is from a pixel's first on, and what of it counts. */
+constexpr i32 word_place(i32 q) { return q / P < KR ? q / P * ROW_STEP + q % P * PER : 0; }
+constexpr u32 word_mask(i32 q) { return q / P >= KR ? 0 : KW * CP % PER && q % P == P - 1 ? 0xffffu : ~0u; }
 
-/* Of pair q + t, less 2 t; q is a number of the compilation, t the lane's. */
+/* Of word q + t, less that of the lane, PER * t; q is a number of the compilation, t the lane's. */
 DEVICE i32 lane_at(i32 q, i32 t)
 {
-    i32 at = pair_at(q);
+    i32 at = word_place(q);
 #pragma unroll
     for (i32 i = 1; i < 4; i++) {
-        const i32 more = pair_at(q + i) - pair_at(q + i - 1) - 2;
+        const i32 more = word_place(q + i) - word_place(q + i - 1) - PER;
         if (more) at += t >= i ? more : 0;
     }
     return at;
 }
 DEVICE u32 lane_mask(i32 q, i32 t)
 {
-    u32 mask = pair_mask(q);
+    u32 mask = word_mask(q);
 #pragma unroll
     for (i32 i = 1; i < 4; i++)
-        if (pair_mask(q + i) != pair_mask(q + i - 1)) mask = t >= i ? pair_mask(q + i) : mask;
+        if (word_mask(q + i) != word_mask(q + i - 1)) mask = t >= i ? word_mask(q + i) : mask;
     return mask;
 }
 DEVICE bool is_masked(i32 q)
 {
-    return (pair_mask(q) & pair_mask(q + 1) & pair_mask(q + 2) & pair_mask(q + 3)) != ~0u;
+    return (word_mask(q) & word_mask(q + 1) & word_mask(q + 2) & word_mask(q + 3)) != ~0u;
 }
 
 /* Of a multiple of 8 pixels from the tile's first. */
 constexpr i32 pixel_at(i32 pixel) { return pixel / TW * TILE_STEP + pixel % TW * PIX; }
 
-DEVICE void multiply(float (&acc)[MT][NT][4], const u16 *patch, const u8 *w, i32 wm, i32 wn)
+DEVICE void multiply(float (&acc)[MT][NT][4], const cell *patch, const u8 *w, i32 wm, i32 wn)
 {
     const i32 lane = (i32)lane_id(), t = lane & 3, g = lane >> 2;
     /* Widths of tiles are powers of two: where a fragment's pixels are is the warp's place and a number. */
-    const u16 *const from = patch + pixel_at(wm * MT * 16) + g * PIX + FIRST + 2 * t;
+    const cell *const from = patch + pixel_at(wm * MT * 16) + g * PIX + FIRST + PER * t;
     w += wn * NT * 256 + lane * 16;
 #pragma unroll
     for (i32 s = 0; s < STEPS; s++) {
@@ -242,8 +267,8 @@ DEVICE void multiply(float (&acc)[MT][NT][4], const u16 *patch, const u8 *w, i32
 
 /* ---- results ---- */
 
-DEVICE void finish(const stem_args &a, const epi_args &ea, const place &p, i32 n0, const float (&acc)[MT][NT][4], i32 wm,
-                   i32 wn)
+DEVICE void finish(const stem_args &a, const epi_args &ea, const place &p, i32 n0, const float (&acc)[MT][NT][4],
+                   i32 wm, i32 wn)
 {
     const i32 lane = (i32)lane_id(), t = lane & 3, g = lane >> 2;
 #pragma unroll
@@ -261,11 +286,12 @@ DEVICE void finish(const stem_args &a, const epi_args &ea, const place &p, i32 n
             epi_begin(ea, r, at);
 #pragma unroll
             for (i32 j = 0; j < NT; j += GT) {
-                const i32 n = n0 + (wn * NT + j) * 8 + t * VEC, count = smaller(a.cols - n, VEC);
+                const i32 n = n0 + (wn * NT + j) * 8 + t * VEC;
+                if (COLS % BN && n >= COLS) continue;
                 epi_acc v[VEC];
 #pragma unroll
                 for (i32 i = 0; i < VEC; i++) v[i] = (epi_acc)acc[m][j + i / 2][2 * h + (i & 1)];
-                if (count > 0) epi_run<VEC>(ea, r, n, count, v);
+                epi_run<VEC>(ea, r, n, COLS % VEC ? smaller(COLS - n, VEC) : VEC, v);
             }
         }
 }
@@ -280,7 +306,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
     first *= a.loops;
     const i32 steps = smaller(a.loops, a.tiles - first) * CHUNKS;
     u8 *const weights = shared_base();
-    u16 *const patch = (u16 *)(shared_base() + (CHUNKS > 1 ? 2 : 1) * W_BYTES);
+    cell *const patch = (cell *)(shared_base() + (CHUNKS > 1 ? 2 : 1) * W_BYTES);
     const u8 *const w = (const u8 *)a.w + (i64)n_block * CHUNKS * W_BYTES;
     const auto w_load = [&](i32 step) {
         const u8 *const from = w + step % CHUNKS * W_BYTES;
