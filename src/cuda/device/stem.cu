@@ -26,13 +26,14 @@
 
 constexpr i32 THREADS = 32 * WM * WN, BN = 8 * NT * WN;
 constexpr i32 GT = NT % 4 ? 2 : 4, VEC = 2 * GT;        /* tiles whose sums are adjacent channels of a lane */
-constexpr i32 PER = TYPE == STEM_TF32 ? 1 : 2;           /* elements of a word */
+constexpr i32 PER = TYPE == STEM_TF32 ? 1 : 2;          /* elements of a word */
 constexpr i32 CHUNKS = KH / KR, P = (KW * CP + PER - 1) / PER;
 constexpr i32 W_BYTES = STEPS * BN * 32;
 
 /* ---- the patch ---- */
 
-constexpr i32 XS = PLANES ? 1 : C, EC = PLANES ? CP : 1, UC = PLANES ? C : 1;   /* per x of a line, in the patch; lines */
+/* Elements for each x of a line, in the patch for each of these; lines that are read at once. */
+constexpr i32 XS = PLANES ? 1 : C, EC = PLANES ? CP : 1, UC = PLANES ? C : 1;
 constexpr bool IS_DISJOINT = SW >= KW, BY_ROWS = CHUNKS > 1 || SH >= KH;
 constexpr i32 RUN = X_VEC * EC;                         /* what is read at once lies together */
 constexpr i32 SHIFT = IS_DISJOINT ? 0 : LEAD * EC % PER;        /* so that pixel 0 begins with a word: */
