@@ -121,7 +121,9 @@ static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t
     double step = math > local ? math : local;
     if (far > step) step = far;
     step = (step + 30) / m->ghz;
-    if (s->a_vec < s->chunk) step += x->bm * 8.0 / 256 * (s->chunk / s->a_vec) * 4 / m->ghz;
+    /* Pieces under four bytes go through registers, a few a clock. */
+    const bool is_gathered = s->a_vec * s->element < 4;
+    if (s->a_vec < s->chunk) step += x->bm * 8.0 * (s->chunk / s->a_vec) / (is_gathered ? 2.7 : 64) / m->ghz;
     double late = 0; /* before the first step */
     if (s->pro_ops) step += x->bm * 128.0 / s->element * (s->pro_ops + 3) / 128 * 0.8 / m->ghz;
     double busy = step * together;
