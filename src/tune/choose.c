@@ -258,3 +258,26 @@ sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choic
         (choice){ .kernel = list[best].kernel, .tactic = list[best].tactic, .ns = list[best].ns, .is_measured = true };
     return SINTER_OK;
 }
+
+sinter_status tune_choice_time(env *e, const problem *p, const tune_options *o, choice *c)
+{
+    if (c->is_measured || o->mode == TUNE_OFF) return SINTER_OK;
+    text problem_text, key;
+    text_init(&problem_text, e);
+    text_init(&key, e);
+    problem_print(p, &problem_text);
+    const candidate own = { .kernel = c->kernel, .tactic = c->tactic, .model_ns = c->ns };
+    sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
+    if (s == SINTER_OK && o->scout) {
+        key_print(p, &own, o, problem_text.at, &key);
+        c->is_measured = !key.failed && timing_cache_find(o->cache, key.at, &c->ns);
+    } else if (s == SINTER_OK) {
+        asking a = { .e = e, .p = p, .o = o, .text = problem_text.at, .estimate_ns = c->ns };
+        s = time_of(&a, &own, 0, &c->ns);
+        tune_bench_destroy(a.bench);
+        c->is_measured = s == SINTER_OK;
+    }
+    text_deinit(&key);
+    text_deinit(&problem_text);
+    return s;
+}

@@ -97,6 +97,8 @@ typedef struct choice {
 } choice;
 /* The best kernel that takes the problem, and its tactic. */
 sinter_status tune_choose(env *e, const problem *p, const tune_options *options, choice *out);
+/* Measures a choice that was clear without, for comparing it with others. Nothing where nothing is measured. */
+sinter_status tune_choice_time(env *e, const problem *p, const tune_options *options, choice *c);
 /* The cost model's best without any measuring; kernel NULL where only the reference takes it and want_fast is set. */
 void tune_estimate(const problem *p, const tune_options *options, bool want_fast, choice *out);
 

@@ -674,7 +674,7 @@ static double copies_launch_ns(const lowering *l, const trial *t)
     return ns;
 }
 
-/* Whole against in two pieces: by measured times where all three are worth measuring, else all by the model. */
+/* Whole against in two pieces: by measured times where there are any, else by the model. */
 static sinter_status compare_cut(lowering *l, const trial *whole, const trial *first, const trial *anchor, bool *is_cut)
 {
     enum { TRIALS = 3 };
@@ -689,6 +689,7 @@ static sinter_status compare_cut(lowering *l, const trial *whole, const trial *f
     for (uint32_t i = 0; i < TRIALS && (is_measured || l->o->scout); i++) {
         choice c;
         TRY(tune_choose(l->e, at[i]->p, l->o, &c));
+        TRY(tune_choice_time(l->e, at[i]->p, l->o, &c));
         ns[i] = c.ns + copies_ns(l, at[i]) + copies_launch_ns(l, at[i]);
         is_measured = is_measured && c.is_measured;
     }
