@@ -29,6 +29,7 @@ DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, i32 w, i
     const u16 offset[3] = { dx, dy, 0 };
     emulated_calls->copy_tensor(dst, map, bar, at, offset);
 }
+#if SM >= 90
 /* An address in shared memory of this block, in block `rank` of the cluster. */
 DEVICE u32 emulated_in(u32 at, u32 rank)
 {
@@ -45,6 +46,7 @@ DEVICE void copy_bulk_to(u32 dst, const void *src, u32 bytes, u32 bar, u16 block
         if (blocks >> i & 1) copy_bulk(emulated_in(dst, i), src, bytes, emulated_in(bar, i));
 }
 DEVICE void barrier_arrive_in(u32 bar, u32 rank) { barrier_arrive(emulated_in(bar, rank)); }
+#endif
 DEVICE void prefetch_map(const tensor_map *) {}
 
 DEVICE u64 matrix_rows128(u32 at) { return (u64)(at >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 | 1ull << 62; }
