@@ -26,7 +26,8 @@ DEVICE void slot_free(u32 bar, u32 lane)
 
 /* Registers decide how far ahead of their use a pass's operands are fetched: under the last products; under the pass
  * before; all at its beginning; one item at a time. */
-enum { LIMIT = LINES == 1 ? 208 : 232, ROWS_REGS = BATCH * sizeof(epi_row) / 4, PASS_REGS = BATCH * sizeof(epi_regs<8>) / 4 };
+enum { LIMIT = LINES == 1 ? 208 : 232 };
+enum { ROWS_REGS = BATCH * sizeof(epi_row) / 4, PASS_REGS = BATCH * sizeof(epi_regs<8>) / 4 };
 constexpr bool IS_EARLY = BN / 2 + ROWS_REGS + PASS_REGS + 56 <= LIMIT;
 constexpr bool IS_AHEAD = (BN - WIDTH) / 2 + ROWS_REGS + 2 * PASS_REGS + 56 <= LIMIT;
 constexpr bool IS_TOGETHER = (BN - WIDTH) / 2 + ROWS_REGS + PASS_REGS + 72 <= LIMIT;
@@ -34,14 +35,17 @@ constexpr bool IS_TOGETHER = (BN - WIDTH) / 2 + ROWS_REGS + PASS_REGS + 72 <= LI
 /* What the epilogue reads for the items of one pass, from column `column` on. */
 struct pass { epi_regs<8> regs[BATCH]; };
 
-DEVICE void pass_fetch(const wgmma_args &a, const epi_args &e, const epi_row (&row)[BATCH], i32 rows, i32 column, pass &x)
+DEVICE void pass_fetch(const wgmma_args &a, const epi_args &e, const epi_row (&row)[BATCH], i32 rows, i32 column,
+                       pass &x)
 {
 #pragma unroll
     for (int i = 0; i < BATCH; i++)
-        if (i * (32 / ITEMS) < rows && column < a.n) epi_fetch<8>(e, row[i], column, smaller(8, a.n - column), x.regs[i]);
+        if (i * (32 / ITEMS) < rows && column < a.n)
+            epi_fetch<8>(e, row[i], column, smaller(8, a.n - column), x.regs[i]);
 }
 
-KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1) wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
+KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1)
+wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
 {
     u8 *const shared = shared_base();
     const u32 base = shared_address(shared), full = base + BARS_AT, empty = full + 8 * STAGES;
@@ -52,7 +56,8 @@ KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1) wgmma(const __grid_co
         }
         barrier_init_fence();
     }
-    const i32 rank = PAIRED ? (i32)cluster_rank() : 0, first_tile = (i32)blockIdx.x >> PAIRED, every = (i32)gridDim.x >> PAIRED;
+    const i32 rank = PAIRED ? (i32)cluster_rank() : 0;
+    const i32 first_tile = (i32)blockIdx.x >> PAIRED, every = (i32)gridDim.x >> PAIRED;
 #if PAIRED
     cluster_sync();
 #else

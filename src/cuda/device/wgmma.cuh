@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wgmma.cuh - what the kernels of warpgroup products share: d = epilogue(a b'), a [m, k], b [n, k], f16 or bf16.
  *
- * A tile is TM rows by TN columns. The instruction multiplies 64 lines of one side by BN of the other: the lines are a's,
- * or, SWAPPED, b's, so that a few rows of a do not leave most of it empty.
+ * A tile is TM rows by TN columns. The instruction multiplies 64 lines of one side by BN of the other: the lines are
+ * a's, or, SWAPPED, b's, so that a few rows of a do not leave most of it empty.
  *
  *   BN       8, 16, 32, 64, 128, 192 or 256      IS_BF16
  *   LINES    groups of 64 lines: 1 or 2          SWAPPED   the lines are columns of d
@@ -83,7 +83,8 @@ DEVICE void fetch_a(const wgmma_args &a, u32 stage, u32 bar, i32 step, const pla
     i32 tap, chunk, line, column;
     divmod_fast(step, a.chunk_div, tap, chunk);
     divmod_fast(tap, a.tap_div, line, column);
-    copy_im2col(stage, map, bar, chunk * BK, p.x, p.y, p.image, (u16)(column * a.dilation_x), (u16)(line * a.dilation_y));
+    copy_im2col(stage, map, bar, chunk * BK, p.x, p.y, p.image, (u16)(column * a.dilation_x),
+                (u16)(line * a.dilation_y));
 #elif BATCHED
     copy_tensor(stage, map, bar, step * BK, p.m, p.z);
 #else

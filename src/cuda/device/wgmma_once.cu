@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wgmma_once.cu - products of few tiles on Hopper's warpgroups: small tiles, a block or a cluster each.
  *
- * A producer warp keeps steps of 64 along k on their way, all of them at once where they fit; the first of packed b before
- * the dependency wait. GROUPS times LINES warpgroups multiply: each group takes alternate steps. The 2^split_log blocks of
- * a cluster (CLUSTER) share the steps of a tile. All sums of a row are pushed into the shared memory of the block that
- * finishes the row, which stores it in 16-byte units; what its epilogue reads was fetched before the products.
+ * A producer warp keeps steps of 64 along k on their way, all of them at once where they fit; the first of packed b
+ * before the dependency wait. GROUPS times LINES warpgroups multiply: each group takes alternate steps. The
+ * 2^split_log blocks of a cluster (CLUSTER) share the steps of a tile. All sums of a row are pushed into the shared
+ * memory of the block that finishes the row, which stores it in 16-byte units; what its epilogue reads was fetched
+ * before the products.
  *
  * Beside what wgmma.cuh lists: GROUPS, CLUSTER, MIN_BLOCKS. */
 #define PAIRED 0
 #include "wgmma.cuh"
 
-enum { CONSUMERS = 128 * LINES * GROUPS, THREADS = CONSUMERS + 32, ROW_ITEMS = TN / 8, MOST = TM * ROW_ITEMS / CONSUMERS };
+enum { CONSUMERS = 128 * LINES * GROUPS, THREADS = CONSUMERS + 32 };
+enum { ROW_ITEMS = TN / 8, MOST = TM * ROW_ITEMS / CONSUMERS };     /* items of a row, of a thread */
 /* Floats of a row of sums: so that what a warp writes at once falls on all banks. */
 enum { PITCH = SWAPPED ? TN + 4 : TN + 8 };
 
@@ -59,7 +61,8 @@ DEVICE void item_finish(const epi_args &e, const float *part, i32 parts, i32 row
 }
 
 template <int N>
-DEVICE void items_fetch(const wgmma_args &a, const epi_args &e, const place &p, i32 number, i32 row0, i32 rows, item (&x)[N])
+DEVICE void items_fetch(const wgmma_args &a, const epi_args &e, const place &p, i32 number, i32 row0, i32 rows,
+                        item (&x)[N])
 {
 #pragma unroll
     for (int k = 0; k < N; k++) item_fetch(a, e, p, number + k * CONSUMERS, row0, rows, x[k]);
@@ -71,7 +74,8 @@ template <int N> DEVICE void items_finish(const epi_args &e, const float *part, 
     for (int k = 0; k < N; k++) item_finish(e, part, parts, rows, x[k]);
 }
 
-KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS) wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
+KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
+wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
 {
     u8 *const shared = shared_base();
     const u32 base = shared_address(shared), full = base + (u32)a.barriers_at, empty = full + 8 * (u32)a.stages;
