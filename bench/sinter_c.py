@@ -13,7 +13,7 @@ import numpy as np
 INCLUDE = pathlib.Path(__file__).resolve().parent.parent / "include"
 RANK_MAX = 8
 DEVICES = {"cpu": 0, "reference": 1, "cuda": 2}
-ALLOW = {"fp16": 1, "bf16": 2, "tf32": 4}
+ALLOW = {"fp16": 1, "bf16": 2, "tf32": 4, "int8": 8}
 HOST, DEVICE = 0, 1
 TUNES = {"off": 0, "fast": 1, "full": 2}
 DTYPES = {"float32": 1, "float64": 2, "float16": 3, "int8": 5, "int16": 6, "int32": 7, "int64": 8,
