@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_lowering.c - products in 8 bits by permission: what is inserted around them, and through the builder with
  * samples, ranges, a budget that is kept, and one that permits nothing. */
+#include "faulty.h"
 #include "graph_eval.h"
 #include "onnx_bytes.h"
 #include "opt/pipeline.h"
@@ -256,6 +257,42 @@ static void samples_and_budget(void)
     CHECK(moved(&got, &want) > 0 && moved(&got, &want) <= o.budget);
 }
 
+/* Calibration, the search and the build that follows, with some of their allocations refused: nothing is left behind.
+ */
+static void out_of_memory(void)
+{
+    enum { TRIES = 200 };
+    static float x[ROWS * WIDTH];
+    for (uint32_t i = 0; i < ROWS * WIDTH; i++) x[i] = (float)((i * 31u) % 200) - 100;
+    const sinter_tensor data = { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { ROWS, WIDTH }, .data = x };
+    const sinter_input_value value = { .input = "x", .value = &data };
+    const sinter_sample sample = { .value = &value, .count = 1 };
+    bytes m = model_bytes();
+    long requests = 1;
+    for (long i = 0; i <= TRIES; i++) {
+        faulty f = { .budget = i ? (i - 1) * requests / TRIES : -1 };
+        const sinter_allocator allocator = { &f, faulty_resize };
+        const sinter_env_options e = { .struct_size = sizeof e, .allocator = &allocator };
+        sinter_build_options o = SINTER_BUILD_OPTIONS;
+        o.env = &e;
+        o.tune = SINTER_TUNE_OFF;
+        o.threads = 1;
+        o.allow = SINTER_ALLOW_INT8 | SINTER_ALLOW_FP16;
+        o.budget = 0.002;
+        o.sample = &sample;
+        o.sample_count = 1;
+        sinter_error error = { 0 };
+        sinter_buffer built = { 0 };
+        const sinter_status s = sinter_build_memory(m.at, m.size, &o, &built, &error);
+        if (!CHECK(s == SINTER_OK || (i && s == SINTER_NO_MEMORY))) printf("%s\n", error.text);
+        sinter_buffer_free(&built);
+        CHECK_EQ(f.live, 0);
+        CHECK_EQ(f.misuse, 0);
+        if (!i) requests = f.requests;
+    }
+    free(m.at);
+}
+
 static void refused(const sinter_build_options *o, const char *why)
 {
     sinter_error error = { 0 };
@@ -293,5 +330,6 @@ static void refuses(void)
     refused(&o, "budget");
 }
 
-static const test tests[] = { T(quantizes), T(keeps_and_taps), T(samples_and_budget), T(refuses), { 0 } };
+static const test tests[] = { T(quantizes),     T(keeps_and_taps), T(samples_and_budget),
+                              T(out_of_memory), T(refuses),        { 0 } };
 TEST_MAIN(tests)
