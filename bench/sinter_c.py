@@ -1,115 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libsinter.so through ctypes: as much of include/sinter as a bench needs.
-
-The structs repeat the headers'; layout_errors() has the C compiler say whether they still agree."""
+"""libsinter.so through ctypes: as much of include/sinter as a bench needs (its structs are in sinter_structs.py)."""
 import ctypes as C
 import os
-import pathlib
-import subprocess
-import tempfile
 
 import numpy as np
 
-INCLUDE = pathlib.Path(__file__).resolve().parent.parent / "include"
-RANK_MAX = 8
+from sinter_structs import (layout_errors, sinter_buffer, sinter_build_options, sinter_context_options,  # noqa: F401
+                            sinter_engine_options, sinter_error, sinter_io, sinter_profile, sinter_shape_range,
+                            sinter_step_time, sinter_tensor)
+
 DEVICES = {"cpu": 0, "reference": 1, "cuda": 2}
 ALLOW = {"fp16": 1, "bf16": 2, "tf32": 4, "int8": 8}
 HOST, DEVICE = 0, 1
 TUNES = {"off": 0, "fast": 1, "full": 2}
+BRANCHES = {"auto": 0, "off": 1, "small": 2, "all": 3}
 DTYPES = {"float32": 1, "float64": 2, "float16": 3, "int8": 5, "int16": 6, "int32": 7, "int64": 8,
           "uint8": 9, "uint16": 10, "uint32": 11, "uint64": 12, "bool": 13}
 NUMPY = {value: np.dtype(name) for name, value in DTYPES.items()}
 
-STAGE_FN = C.CFUNCTYPE(None, C.c_void_p, C.c_char_p, C.c_void_p, C.c_size_t)
-PROGRESS_FN = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_char_p, C.c_double)
-
-
-class sinter_error(C.Structure):
-    _fields_ = [("status", C.c_int), ("length", C.c_uint32), ("text", C.c_char * 2048)]
-
-
-class sinter_tensor(C.Structure):
-    _fields_ = [("dtype", C.c_int), ("rank", C.c_uint32), ("dim", C.c_int64 * RANK_MAX), ("data", C.c_void_p),
-                ("place", C.c_int)]
-
-
-class sinter_allocator(C.Structure):
-    _fields_ = [("user", C.c_void_p), ("resize", C.c_void_p)]
-
-
-class sinter_buffer(C.Structure):
-    _fields_ = [("data", C.c_void_p), ("size", C.c_size_t), ("allocator", sinter_allocator)]
-
-
-class sinter_shape_range(C.Structure):
-    _fields_ = [("input", C.c_char_p), ("rank", C.c_uint32), ("min", C.c_int64 * RANK_MAX),
-                ("opt", C.c_int64 * RANK_MAX), ("max", C.c_int64 * RANK_MAX)]
-
-
-class sinter_profile(C.Structure):
-    _fields_ = [("shape", C.POINTER(sinter_shape_range)), ("count", C.c_uint32)]
-
-
-class sinter_build_options(C.Structure):
-    _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("device", C.c_int), ("threads", C.c_uint32),
-                ("tune", C.c_int), ("math", C.c_int), ("allow", C.c_uint32), ("timing_cache", C.c_char_p), ("cache_only", C.c_uint32),
-                ("profile", C.POINTER(sinter_profile)), ("profile_count", C.c_uint32),
-                ("value", C.c_void_p), ("value_count", C.c_uint32), ("rules", C.c_char_p), ("rule_limit", C.c_uint64),
-                ("isa", C.c_char_p), ("stage", STAGE_FN), ("progress", PROGRESS_FN),
-                ("user", C.c_void_p), ("verify", C.c_uint32), ("device_name", C.c_char_p), ("no_code", C.c_uint32),
-                ("kernel_cache", C.c_char_p), ("report", C.c_void_p)]
-
-
-class sinter_engine_options(C.Structure):
-    _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("threads", C.c_uint32), ("isa", C.c_char_p),
-                ("device", C.c_char_p), ("trust_code", C.c_uint32), ("kernel_cache", C.c_char_p),
-                ("no_device", C.c_uint32)]
-
-
-class sinter_context_options(C.Structure):
-    _fields_ = [("struct_size", C.c_size_t), ("profile", C.c_uint32), ("timing", C.c_uint32), ("stream", C.c_void_p)]
-
-
-class sinter_io(C.Structure):
-    _fields_ = [("name", C.c_char_p), ("is_input", C.c_uint32), ("dtype", C.c_int), ("rank", C.c_uint32),
-                ("dim", C.c_int64 * RANK_MAX), ("dim_text", C.c_char_p * RANK_MAX), ("min", C.c_int64 * RANK_MAX),
-                ("opt", C.c_int64 * RANK_MAX), ("max", C.c_int64 * RANK_MAX)]
-
-
-class sinter_step_time(C.Structure):
-    _fields_ = [("name", C.c_char_p), ("problem", C.c_char_p), ("kernel", C.c_char_p), ("runs", C.c_uint64),
-                ("total_ns", C.c_uint64), ("min_ns", C.c_uint64)]
-
-
-STRUCTS = [sinter_error, sinter_tensor, sinter_allocator, sinter_buffer, sinter_shape_range, sinter_profile,
-           sinter_build_options, sinter_engine_options, sinter_context_options, sinter_io, sinter_step_time]
-
 
 class SinterError(Exception):
     pass
-
-
-def layout_errors(compiler=None):
-    """What the headers and the structs above disagree on: a list of lines, empty where all is well."""
-    ours, source = {}, ["#include <sinter/sinter.h>", "#include <stdio.h>", "int main(void) {"]
-    for struct in STRUCTS:
-        name = struct.__name__
-        ours[f"sizeof {name}"] = C.sizeof(struct)
-        source.append(f'printf("sizeof {name}=%zu\\n", sizeof({name}));')
-        for field in struct._fields_:
-            ours[f"{name}.{field[0]}"] = getattr(struct, field[0]).offset
-            source.append(f'printf("{name}.{field[0]}=%zu\\n", offsetof({name}, {field[0]}));')
-    source.append("return 0; }")
-    with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "layout")
-        command = [compiler or os.environ.get("CC", "cc"), "-x", "c", "-", f"-I{INCLUDE}", "-o", program]
-        made = subprocess.run(command, input="\n".join(source), text=True, capture_output=True)
-        if made.returncode:
-            return [made.stderr.strip()]
-        lines = subprocess.run([program], text=True, capture_output=True, check=True).stdout.split("\n")
-    theirs = dict(line.split("=") for line in lines if line)
-    return [f"{key}: {value} here, {theirs.get(key)} in the header" for key, value in ours.items()
-            if theirs.get(key) != str(value)]
 
 
 class Library:
@@ -153,7 +64,7 @@ class Library:
         return self.c.sinter_version().decode()
 
     def build(self, path, shapes, device="cpu", threads=1, tune="fast", timing_cache=None, isa=None,
-              allow=(), device_name=None):
+              allow=(), device_name=None, branches="auto"):
         """An engine's bytes. `shapes`: name -> dims, or name -> (min, opt, max) of dims."""
         ranges = (sinter_shape_range * max(len(shapes), 1))()
         for item, (name, dims) in zip(ranges, shapes.items()):
@@ -167,7 +78,8 @@ class Library:
                                        profile_count=1 if shapes else 0,
                                        timing_cache=os.fsencode(timing_cache) if timing_cache else None,
                                        isa=isa.encode() if isa else None, allow=sum(ALLOW[name] for name in allow),
-                                       device_name=device_name.encode() if device_name else None)
+                                       device_name=device_name.encode() if device_name else None,
+                                       branches=BRANCHES[branches])
         buffer = sinter_buffer()
         self.call("sinter_build_file", os.fsencode(path), C.byref(options), C.byref(buffer))
         try:

@@ -79,8 +79,8 @@ SINTER_API uint32_t sinter_context_step_count(const sinter_context *context);
 SINTER_API sinter_status sinter_context_step(const sinter_context *context, uint32_t index,
                                              sinter_step_time *out) SINTER_MUST_USE;
 
-/* Where the time of the last run went that was waited for (options.phases), by the device's clock where it has one. Host
- * steps in the middle of a run count as computing. Errors: INVALID_ARG where there is none. */
+/* Where the time of the last run went that was waited for (options.phases), by the device's clock where it has one.
+ * Host steps in the middle of a run count as computing. Errors: INVALID_ARG where there is none. */
 typedef struct sinter_run_time {
     uint64_t copy_in_ns, compute_ns, copy_out_ns;
 } sinter_run_time;
