@@ -10,12 +10,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { BOX = 64, LINE = 128, SWIZZLE_128 = 3, BARRIERS = 9 * 8 }; /* BOX: elements; LINE: their bytes */
+enum { BOX = 64, LINE = 128, SWIZZLE_128 = 3, BARRIERS = 10 * 8 }; /* BOX: elements; LINE: their bytes */
 
 typedef struct hopper_tactic {
     uint8_t consumers, bn8, blocks; /* warpgroups of 64 queries; keys a tile over 8; blocks a multiprocessor */
     uint8_t has_overlap, has_turns, trigger;
-    uint8_t zero[TACTIC_SIZE - 6];
+    uint8_t units; /* multiprocessors of the chip on which blocks stay; 0: they do not */
+    uint8_t zero[TACTIC_SIZE - 7];
 } hopper_tactic;
 _Static_assert(sizeof(hopper_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
@@ -56,7 +57,7 @@ static uint32_t shared_of(const problem *p, hopper_tactic h)
 
 static uint32_t threads_of(hopper_tactic h)
 {
-    return 128u * h.consumers + (h.blocks == 1 ? 128u : 32u);
+    return 128u * h.consumers + (h.blocks == 1 && h.consumers > 1 ? 128u : 32u);
 }
 
 /* Whether a consumer's scores, factors and sums leave registers to work with, by what the compiler has been seen to
@@ -64,28 +65,34 @@ static uint32_t threads_of(hopper_tactic h)
 static bool fits(const problem *p, hopper_tactic h)
 {
     const uint32_t bn = h.bn8 * 8u, scores = bn / 2, factors = bn / 4, sums = boxes(attention_width(p)) * BOX / 2;
-    const uint32_t there = h.blocks > 1 ? 65536 / (threads_of(h) * h.blocks) / 8 * 8 : h.consumers == 3 ? 160 : 240;
-    const uint32_t work = (h.has_overlap ? 26 : 8) + (is_plain(p) ? 0 : bn / 4 + 8);
+    /* Registers are shared out to four warps at a time; where a warpgroup produces, it hands its own over. */
+    const uint32_t warps = (threads_of(h) / 32 * h.blocks + 3) / 4 * 4, even = 65536 / (32 * warps) / 8 * 8;
+    const uint32_t there = h.blocks > 1 || h.consumers == 1 ? even : h.consumers == 3 ? 160 : 240;
+    const uint32_t work = (h.has_overlap ? 26 : 12) + (is_plain(p) ? 0 : bn / 4 + 8);
     return scores + factors + sums + work <= (there < 255 ? there : 255) &&
            (h.consumers < 3 || attention_depth(p) <= 128) && shared_of(p, h) + 1024 <= 228u * 1024 / h.blocks;
 }
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    /* Consumers, keys, blocks, overlap, turns. */
-    static const uint8_t shapes[][5] = {
-        { 3, 128, 1, 1, 1 }, { 2, 176, 1, 1, 1 }, { 2, 128, 1, 1, 1 }, { 3, 128, 1, 1, 0 }, { 2, 176, 1, 1, 0 },
-        { 2, 128, 1, 1, 0 }, { 3, 96, 1, 1, 1 },  { 2, 160, 1, 1, 1 }, { 3, 80, 1, 1, 1 },  { 2, 64, 2, 0, 0 },
-        { 2, 80, 1, 1, 1 },  { 1, 128, 2, 1, 0 }, { 1, 128, 3, 0, 0 }, { 2, 128, 1, 0, 0 }, { 1, 80, 2, 1, 0 },
-        { 3, 96, 1, 0, 0 },  { 2, 80, 1, 0, 0 },  { 2, 64, 1, 1, 0 },  { 1, 64, 1, 0, 0 },
+    /* Consumers, keys, blocks, overlap, turns, whether blocks stay. */
+    static const uint8_t shapes[][6] = {
+        { 3, 128, 1, 1, 1, 1 }, { 2, 176, 1, 1, 1, 1 }, { 2, 128, 1, 1, 1, 1 }, { 3, 128, 1, 1, 1, 0 },
+        { 2, 176, 1, 1, 1, 0 }, { 2, 128, 1, 1, 1, 0 }, { 3, 128, 1, 1, 0, 1 }, { 2, 176, 1, 1, 0, 1 },
+        { 2, 128, 1, 1, 0, 0 }, { 3, 96, 1, 1, 1, 1 },  { 2, 160, 1, 1, 1, 1 }, { 3, 80, 1, 1, 1, 1 },
+        { 2, 64, 2, 0, 0, 0 },  { 2, 80, 1, 1, 1, 1 },  { 1, 128, 2, 1, 0, 0 }, { 1, 64, 3, 1, 0, 0 },
+        { 2, 128, 1, 0, 0, 0 }, { 1, 80, 2, 1, 0, 0 },  { 3, 96, 1, 0, 0, 0 },  { 2, 80, 1, 0, 0, 0 },
+        { 2, 64, 1, 1, 0, 0 },  { 1, 64, 1, 0, 0, 0 },
     };
+    const uint8_t units = t->units == 0 || t->units > UINT8_MAX ? UINT8_MAX : (uint8_t)t->units;
     for (uint32_t i = 0; i < COUNT_OF(shapes); i++) {
         const hopper_tactic h = { .consumers = shapes[i][0],
                                   .bn8 = shapes[i][1] / 8,
                                   .blocks = shapes[i][2],
                                   .has_overlap = shapes[i][3],
                                   .has_turns = shapes[i][4],
-                                  .trigger = 2 };
+                                  .trigger = 2,
+                                  .units = shapes[i][5] ? units : 0 };
         if (fits(p, h) && shared_of(p, h) <= t->shared) memcpy(&out->at[out->count++], &h, sizeof h);
     }
 }
@@ -106,8 +113,8 @@ static bool check(const problem *p, const tactic *t)
 static void print(const tactic *t, text *out)
 {
     const hopper_tactic h = tactic_of(t);
-    text_printf(out, "%ux%u b%u%s%s t%u", h.consumers * 64u, h.bn8 * 8u, h.blocks, h.has_overlap ? " overlap" : "",
-                h.has_turns ? " turns" : "", h.trigger);
+    text_printf(out, "%ux%u b%u%s%s%s t%u", h.consumers * 64u, h.bn8 * 8u, h.blocks, h.has_overlap ? " overlap" : "",
+                h.has_turns ? " turns" : "", h.units ? " stay" : "", h.trigger);
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
@@ -131,7 +138,7 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     /* Blocks that share a multiprocessor take their turns on it. */
     const double share = blocks / units < 1 ? 1 : blocks / units < h.blocks ? blocks / units : h.blocks;
     const double waves = blocks / at_once < 1 ? 1 : ceil(blocks / at_once);
-    const double work = 4000 + waves * (tiles * (tile * share + (share < 2 ? 250 : 0)) + 1500);
+    const double work = 4000 + waves * (tiles * (tile * share + (share < 2 ? 250 : 0)) + (h.units ? 700 : 1500));
     double bytes = 0;
     for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
     const double memory = cuda_cost_ns(target, bytes + cuda_operand_bytes(&p->out[0]), 0);
@@ -186,20 +193,22 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     cuda_record *r = to;
     const hopper_tactic h = tactic_of(t);
-    const attrs_attention *a = attrs;
     const view *q = &in[0];
-    const int64_t rows = 64 * h.consumers;
-    const uint64_t tiles = (uint64_t)((q->dim[2] + rows - 1) / rows), heads = (uint64_t)q->dim[1];
-    const bool is_causal = a->causal != 0; /* the kernel has heads innermost then */
-    if (!cuda_launch_add(r, 0, is_causal ? heads : tiles, is_causal ? tiles : heads, (uint64_t)q->dim[0], threads_of(h),
-                         shared_of(p, h)))
+    const int64_t rows = 64 * h.consumers, tiles = (q->dim[2] + rows - 1) / rows;
+    int64_t items;
+    if (!i64_mul(tiles, q->dim[1], &items) || !i64_mul(items, q->dim[0], &items) || items > INT32_MAX / 2)
         return FAIL(e, UNSUPPORTED, "attention over %lld heads of %lld tokens passes what a grid can be",
                     (long long)q->dim[1], (long long)q->dim[2]);
+    const int64_t most = h.units * h.blocks, blocks = h.units && items > most ? most : items;
+    if (!cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, threads_of(h), shared_of(p, h)))
+        return FAIL(e, INTERNAL, "a launch too many");
     struct attention_wgmma_args *x = cuda_param_add(r, sizeof *x);
     if (!x || !map_heads(r, x, offsetof(struct attention_wgmma_args, map_q), 0, q, 64) ||
         !map_heads(r, x, offsetof(struct attention_wgmma_args, map_k), 1, &in[1], h.bn8 * 8u) ||
         !map_heads(r, x, offsetof(struct attention_wgmma_args, map_v), 2, &in[2], h.bn8 * 8u))
         return FAIL(e, INTERNAL, "attention's parameters do not fit");
+    x->tiles = (small)tiles;
+    x->items = (small)items;
     return attention_fill(e, p, attrs, in, out, r, &x->rows);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attention_wgmma.cu - flash attention on Hopper's warpgroups: softmax(scale q k' + mask) v for f16 and bf16.
  *
- * A block takes 64 * CONSUMERS queries of one head. A producer warpgroup keeps two tiles of BN keys and values on their
- * way (tensor copies, 64 elements wide, swizzled); each consumer warpgroup has 64 queries. Its scores become
- * probabilities in the registers in which the second product takes them, for 64 x n sums lie as 64 x 16 factors do.
+ * A block takes 64 * CONSUMERS queries of one head, and where it stays, others after them. A producer warpgroup keeps
+ * two tiles of BN keys and values on their way (tensor copies, 64 elements wide, swizzled); each consumer warpgroup has
+ * 64 queries. Its scores become probabilities in the registers in which the second product takes them, for 64 x n sums
+ * lie as 64 x 16 factors do.
  * Shah 2024 (FlashAttention-3): with OVERLAP the scores of a tile are on their way while the values of the tile before
  * are multiplied, and become powers while those still run; with TURNS consumers issue products one after the other, so
  * that one has the matrix units while others take powers. Powers are of two, and relative to a maximum that is only
@@ -19,14 +20,15 @@
 #include "hopper.cuh"
 
 /* Alone on its multiprocessor, a block has a warpgroup of producers, whose registers the consumers get; else a warp. */
-enum { ALONE = BLOCKS == 1, ROWS = 64 * CONSUMERS, THREADS = 128 * CONSUMERS + (ALONE ? 128 : 32) };
+enum { ALONE = BLOCKS == 1 && CONSUMERS > 1, ROWS = 64 * CONSUMERS, THREADS = 128 * CONSUMERS + (ALONE ? 128 : 32) };
 enum { LINE = 128 };                            /* bytes of 64 elements */
 enum { BOXES_K = (DEPTH + 63) / 64, BOXES_V = WIDTH / 64, BOXES_Y = BOXES_K > BOXES_V ? BOXES_K : BOXES_V };
 enum { Q_BOX = 64 * LINE, Q_GROUP = BOXES_Y * Q_BOX };          /* Q_GROUP: a consumer's queries, or its results */
 enum { BOX = BN * LINE, K_BYTES = BOXES_K * BOX, V_BYTES = BOXES_V * BOX };
 enum { K_AT = CONSUMERS * Q_GROUP, V_AT = K_AT + 2 * K_BYTES, BARS_AT = V_AT + 2 * V_BYTES };
 /* Barriers in shared memory, 8 bytes each; those of two are a tile's of either parity. */
-enum { Q_FULL = BARS_AT, K_FULL = Q_FULL + 8, K_EMPTY = K_FULL + 16, V_FULL = K_EMPTY + 16, V_EMPTY = V_FULL + 16 };
+enum { Q_FULL = BARS_AT, Q_EMPTY = Q_FULL + 8, K_FULL = Q_EMPTY + 8, K_EMPTY = K_FULL + 16 };
+enum { V_FULL = K_EMPTY + 16, V_EMPTY = V_FULL + 16 };
 enum { TURN = 1, MEET = TURN + CONSUMERS };     /* named barriers, one a consumer */
 enum { KEPT = 24, TAKEN = CONSUMERS == 3 ? 160 : 240 };     /* registers */
 
@@ -69,7 +71,7 @@ DEVICE void start_sums(float (&o)[WIDTH / 8][4], const u32 (&p)[BN / 16][4], u32
 /* What a thread has of two rows of queries: row[0] and row[0] + 8. */
 struct rows {
     i32 first;                          /* query */
-    float scale, slack;                 /* of scores as they are compared */
+    float scale, cap, slack;            /* slack: of scores as they are compared */
     float top[2], sum[2];               /* what powers are relative to; this thread's sums of powers */
     i64 mask[2];
 };
@@ -87,8 +89,8 @@ DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &ro
         for (int r = 0; r < 2; r++) {
             float &x = s[j][2 * r], &y = s[j][2 * r + 1];
 #if CAP
-            x = a.cap * tanhf(x * a.scale / a.cap) * LOG2E;
-            y = a.cap * tanhf(y * a.scale / a.cap) * LOG2E;
+            x = row.cap * tanhf(x * row.scale);
+            y = row.cap * tanhf(y * row.scale);
 #else
             x *= row.scale;
             y *= row.scale;
@@ -183,31 +185,54 @@ DEVICE void fetch(const tensor_map *map, u32 to, u32 bar, i32 boxes, i32 box, i3
     for (i32 i = 0; i < boxes; i++) copy_tensor(to + i * box, map, bar, i * 64, token, head, batch);
 }
 
-/* One thread of the producer. */
-DEVICE void produce(const attention_wgmma_args &w, u32 base, i32 tiles, i32 first, i32 head, i32 batch)
+/* A piece of the work: a block's queries. */
+struct piece { i32 first, head, batch, tiles; };
+
+DEVICE piece piece_at(const attention_wgmma_args &w, i32 item)
 {
-    const i32 head_k = head / w.rows.group;
-    if (tiles) {
-        barrier_expect(base + Q_FULL, CONSUMERS * BOXES_K * Q_BOX);
-        for (i32 g = 0; g < CONSUMERS; g++)
-            fetch((const tensor_map *)w.map_q, base + g * Q_GROUP, base + Q_FULL, BOXES_K, Q_BOX, first + g * 64, head,
-                  batch);
-    }
-    /* Keys of a tile before values of the one before it: as they are taken. */
-    for (i32 t = 0; t <= tiles; t++) {
-        if (t < tiles) {
-            const u32 stage = t & 1, bar = base + K_FULL + 8 * stage;
-            if (t >= 2) barrier_wait(base + K_EMPTY + 8 * stage, (t / 2 - 1) & 1);
-            barrier_expect(bar, K_BYTES);
-            fetch((const tensor_map *)w.map_k, base + K_AT + stage * K_BYTES, bar, BOXES_K, BOX, t * BN, head_k, batch);
+    const attention_args &a = w.rows;
+#if CAUSAL
+    /* Those with most keys come first. */
+    const i32 lines = w.items / w.tiles, tile = w.tiles - 1 - item / lines, line = item % lines;
+    const i32 keys = smaller(a.keys, tile * ROWS + ROWS + a.keys - a.queries);  /* that any of the queries may see */
+#else
+    const i32 tile = item % w.tiles, line = item / w.tiles, keys = a.keys;
+#endif
+    return { tile * ROWS, line % a.heads, line / a.heads, keys > 0 ? (keys + BN - 1) / BN : 0 };
+}
+
+/* One thread of the producer. `n` counts tiles over all pieces, `turn` pieces. */
+DEVICE void produce(const attention_wgmma_args &w, u32 base)
+{
+    i32 n = 0, turn = 0;
+    for (i32 item = blockIdx.x; item < w.items; item += gridDim.x, turn++) {
+        const piece x = piece_at(w, item);
+        const i32 head_k = x.head / w.rows.group;
+        /* Keys of a tile before values of the one before it: as they are taken. */
+        for (i32 t = 0; t <= x.tiles; t++) {
+            if (t < x.tiles) {
+                const u32 stage = (n + t) & 1, bar = base + K_FULL + 8 * stage;
+                if (n + t >= 2) barrier_wait(base + K_EMPTY + 8 * stage, ((n + t) / 2 - 1) & 1);
+                barrier_expect(bar, K_BYTES);
+                fetch((const tensor_map *)w.map_k, base + K_AT + stage * K_BYTES, bar, BOXES_K, BOX, t * BN, head_k,
+                      x.batch);
+            }
+            if (t == 0) {
+                if (turn) barrier_wait(base + Q_EMPTY, (turn - 1) & 1);
+                barrier_expect(base + Q_FULL, CONSUMERS * BOXES_K * Q_BOX);
+                for (i32 g = 0; g < CONSUMERS; g++)
+                    fetch((const tensor_map *)w.map_q, base + g * Q_GROUP, base + Q_FULL, BOXES_K, Q_BOX,
+                          x.first + g * 64, x.head, x.batch);
+            } else {
+                const i32 u = n + t - 1;
+                const u32 stage = u & 1, bar = base + V_FULL + 8 * stage;
+                if (u >= 2) barrier_wait(base + V_EMPTY + 8 * stage, (u / 2 - 1) & 1);
+                barrier_expect(bar, V_BYTES);
+                fetch((const tensor_map *)w.map_v, base + V_AT + stage * V_BYTES, bar, BOXES_V, BOX, (t - 1) * BN,
+                      head_k, x.batch);
+            }
         }
-        if (t > 0) {
-            const i32 u = t - 1;
-            const u32 stage = u & 1, bar = base + V_FULL + 8 * stage;
-            if (u >= 2) barrier_wait(base + V_EMPTY + 8 * stage, (u / 2 - 1) & 1);
-            barrier_expect(bar, V_BYTES);
-            fetch((const tensor_map *)w.map_v, base + V_AT + stage * V_BYTES, bar, BOXES_V, BOX, u * BN, head_k, batch);
-        }
+        n += x.tiles;
     }
 }
 
@@ -218,6 +243,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
     const u32 base = shared_address(shared);
     if (threadIdx.x == 0) {
         barrier_init(base + Q_FULL, 1);
+        barrier_init(base + Q_EMPTY, 4 * CONSUMERS);
         for (int i = 0; i < 2; i++) {
             barrier_init(base + K_FULL + 8 * i, 1);
             barrier_init(base + V_FULL + 8 * i, 1);
@@ -230,14 +256,6 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
         prefetch_map((const tensor_map *)w.map_v);
     }
     sync_block();
-#if CAUSAL
-    /* The blocks with most keys begin first. */
-    const i32 first = (i32)(gridDim.y - 1 - blockIdx.y) * ROWS, head = blockIdx.x, batch = blockIdx.z;
-    const i32 keys = smaller(a.keys, first + ROWS + a.keys - a.queries);    /* that any query of the block may see */
-#else
-    const i32 first = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z, keys = a.keys;
-#endif
-    const i32 tiles = keys > 0 ? (keys + BN - 1) / BN : 0;
     if (threadIdx.x >= 128 * CONSUMERS) {
         if (ALONE) registers_give<KEPT>();
         grid_wait();
@@ -245,7 +263,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
 #if TRIGGER == 1
             grid_trigger();
 #endif
-            produce(w, base, tiles, first, head, batch);
+            produce(w, base);
 #if TRIGGER == 2
             grid_trigger();
 #endif
@@ -256,75 +274,86 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
     grid_wait();
     const u32 group = threadIdx.x / 128, warp = warp_id() % 4, lane = lane_id();
     const u32 q = base + group * Q_GROUP;
-    rows row;
-    row.first = first + group * 64 + warp * 16 + (lane >> 2);
-    row.scale = a.scale * LOG2E;
-    row.slack = FOLD ? SLACK / row.scale : SLACK;
+    const float scale = a.scale * LOG2E;
+    i32 n = 0;                                  /* tiles so far */
+    for (i32 item = blockIdx.x, turn = 0; item < w.items; item += gridDim.x, turn++) {
+        const piece x = piece_at(w, item);
+        const i32 row0 = x.first + group * 64 + warp * 16;
+        rows row;
+        row.first = row0 + (lane >> 2);
+        row.scale = CAP ? a.scale / a.cap : scale;
+        row.cap = a.cap * LOG2E;
+        row.slack = FOLD ? SLACK / scale : SLACK;
 #pragma unroll
-    for (int r = 0; r < 2; r++) {
-        row.top[r] = MINUS_INFINITY;
-        row.sum[r] = 0;
-        row.mask[r] = batch * a.mask_stride[0] + head * a.mask_stride[1] + (row.first + 8 * r) * a.mask_stride[2];
-    }
-    /* Up to this key every query of the group sees every key. */
-    i32 whole = a.keys;
-#if CAUSAL
-    whole = smaller(whole, first + (i32)group * 64 + a.keys - a.queries + 1);
-#endif
-    float o[WIDTH / 8][4] = {}, s[BN / 8][4], by[2];
-    u32 p[BN / 16][4];
-#if TURNS
-    /* The last consumer lets the first one begin. */
-    if (group == CONSUMERS - 1 && tiles > 1) arrive_some(TURN, 256);
-#endif
-    if (tiles) {
-        barrier_wait(base + Q_FULL, 0);
-#if OVERLAP
-        barrier_wait(base + K_FULL, 0);
-        product_begin();
-        start_scores(s, q, base + K_AT);
-        product_wait<0>();
-        if (lane == 0) barrier_arrive(base + K_EMPTY);
-        take_powers(a, s, row, by, 0, BN <= whole);
-        take_factors(s, p);
-        for (i32 t = 1; t < tiles; t++) {
-            const u32 stage = t & 1, before = stage ^ 1;
-#if TURNS
-            sync_some(TURN + group, 256);
-#endif
-            barrier_wait(base + K_FULL + 8 * stage, (t / 2) & 1);
-            product_begin();
-            start_scores(s, q, base + K_AT + stage * K_BYTES);
-            barrier_wait(base + V_FULL + 8 * before, ((t - 1) / 2) & 1);
-            product_begin();
-            start_sums(o, p, base + V_AT + before * V_BYTES);
-#if TURNS
-            if (group < CONSUMERS - 1) arrive_some(TURN + group + 1, 256);
-            else if (t + 1 < tiles) arrive_some(TURN, 256);
-#endif
-            product_wait<1>();
-            if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * stage);
-            const bool moves = take_powers(a, s, row, by, t * BN, (t + 1) * BN <= whole);
-            if (WIDTH <= 128) product_after(row.sum[0] + row.sum[1]);     /* wider, it takes the compiler registers */
-            product_wait<0>();
-            if (lane == 0) barrier_arrive(base + V_EMPTY + 8 * before);
-            if (moves) rescale(o, by);
-            take_factors(s, p);
+        for (int r = 0; r < 2; r++) {
+            row.top[r] = MINUS_INFINITY;
+            row.sum[r] = 0;
+            row.mask[r] = x.batch * a.mask_stride[0] + x.head * a.mask_stride[1] +
+                          (row.first + 8 * r) * a.mask_stride[2];
         }
-        const u32 last = (tiles - 1) & 1;
-        barrier_wait(base + V_FULL + 8 * last, ((tiles - 1) / 2) & 1);
-        product_begin();
-        start_sums(o, p, base + V_AT + last * V_BYTES);
-        product_wait<0>();
+        /* Up to this key every query of the group sees every key. */
+        i32 whole = a.keys;
+#if CAUSAL
+        whole = smaller(whole, x.first + (i32)group * 64 + a.keys - a.queries + 1);
+#endif
+        float o[WIDTH / 8][4] = {}, s[BN / 8][4], by[2];
+        u32 p[BN / 16][4];
+#if TURNS
+        /* The last consumer lets the first one begin. */
+        if (group == CONSUMERS - 1 && x.tiles > 1) arrive_some(TURN, 256);
+#endif
+        barrier_wait(base + Q_FULL, turn & 1);
+#if OVERLAP
+        if (x.tiles) {
+            u32 before = n & 1;
+            barrier_wait(base + K_FULL + 8 * before, (n / 2) & 1);
+            product_begin();
+            start_scores(s, q, base + K_AT + before * K_BYTES);
+            product_wait<0>();
+            if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * before);
+            take_powers(a, s, row, by, 0, BN <= whole);
+            take_factors(s, p);
+            for (i32 t = 1; t < x.tiles; t++) {
+                const u32 stage = (n + t) & 1;
+                before = stage ^ 1;
+#if TURNS
+                sync_some(TURN + group, 256);
+#endif
+                barrier_wait(base + K_FULL + 8 * stage, ((n + t) / 2) & 1);
+                product_begin();
+                start_scores(s, q, base + K_AT + stage * K_BYTES);
+                barrier_wait(base + V_FULL + 8 * before, ((n + t - 1) / 2) & 1);
+                product_begin();
+                start_sums(o, p, base + V_AT + before * V_BYTES);
+#if TURNS
+                if (group < CONSUMERS - 1) arrive_some(TURN + group + 1, 256);
+                else if (t + 1 < x.tiles) arrive_some(TURN, 256);
+#endif
+                product_wait<1>();
+                if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * stage);
+                const bool moves = take_powers(a, s, row, by, t * BN, (t + 1) * BN <= whole);
+                product_after(row.sum[0] + row.sum[1]);
+                product_wait<0>();
+                if (lane == 0) barrier_arrive(base + V_EMPTY + 8 * before);
+                if (moves) rescale(o, by);
+                take_factors(s, p);
+            }
+            const i32 last = n + x.tiles - 1;
+            barrier_wait(base + V_FULL + 8 * (last & 1), (last / 2) & 1);
+            product_begin();
+            start_sums(o, p, base + V_AT + (last & 1) * V_BYTES);
+            product_wait<0>();
+            if (lane == 0) barrier_arrive(base + V_EMPTY + 8 * (last & 1));
+        }
 #else
-        for (i32 t = 0; t < tiles; t++) {
+        for (i32 t = n; t < n + x.tiles; t++) {
             const u32 stage = t & 1, parity = (t / 2) & 1;
             barrier_wait(base + K_FULL + 8 * stage, parity);
             product_begin();
             start_scores(s, q, base + K_AT + stage * K_BYTES);
             product_wait<0>();
             if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * stage);
-            if (take_powers(a, s, row, by, t * BN, (t + 1) * BN <= whole)) rescale(o, by);
+            if (take_powers(a, s, row, by, (t - n) * BN, (t - n + 1) * BN <= whole)) rescale(o, by);
             take_factors(s, p);
             barrier_wait(base + V_FULL + 8 * stage, parity);
             product_begin();
@@ -333,34 +362,38 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
             if (lane == 0) barrier_arrive(base + V_EMPTY + 8 * stage);
         }
 #endif
+        n += x.tiles;
+        /* Results go through the queries' place, 16-byte units of a row exchanged by its number. */
+        sync_some(MEET + group, 128);
+        u8 *const part = shared + group * Q_GROUP + warp * 16 * WIDTH * 2;
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            float total = row.sum[r];
+            total += shuffle_xor(total, 1);
+            total += shuffle_xor(total, 2);
+            const float share = total > 0 ? 1 / total : 0;
+            const u32 line = (lane >> 2) + 8 * r;
+#pragma unroll
+            for (int j = 0; j < WIDTH / 8; j++)
+                *(u32 *)(part + line * WIDTH * 2 + ((j ^ (line & 7)) * 16) + (lane & 3) * 4) =
+                    pack(o[j][2 * r] * share, o[j][2 * r + 1] * share);
+        }
+        sync_warp();
+        u16 *const y = (u16 *)a.y + x.batch * a.y_stride[0] + x.head * a.y_stride[1];
+        enum { UNITS = WIDTH / 8 };
+#pragma unroll 4
+        for (i32 i = lane; i < 16 * UNITS; i += 32) {
+            const i32 line = i / UNITS, unit = i % UNITS;
+            if (row0 + line >= a.queries || unit * 8 >= a.width) continue;
+            *(u32x4 *)(y + (row0 + line) * a.y_stride[2] + unit * 8) =
+                *(const u32x4 *)(part + line * WIDTH * 2 + (unit ^ (line & 7)) * 16);
+        }
+        /* The next queries may come: all of the group have written and read their parts of this place. */
+        fence_copies();
+        sync_warp();
+        if (lane == 0) barrier_arrive(base + Q_EMPTY);
     }
 #if TRIGGER == 3
     grid_trigger();
 #endif
-    /* Results go through the queries' place, 16-byte units of a row exchanged by its number. */
-    sync_some(MEET + group, 128);
-    u8 *const part = shared + group * Q_GROUP + warp * 16 * WIDTH * 2;
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        float total = row.sum[r];
-        total += shuffle_xor(total, 1);
-        total += shuffle_xor(total, 2);
-        const float share = total > 0 ? 1 / total : 0;
-        const u32 line = (lane >> 2) + 8 * r;
-#pragma unroll
-        for (int j = 0; j < WIDTH / 8; j++)
-            *(u32 *)(part + line * WIDTH * 2 + ((j ^ (line & 7)) * 16) + (lane & 3) * 4) =
-                pack(o[j][2 * r] * share, o[j][2 * r + 1] * share);
-    }
-    sync_warp();
-    u16 *const y = (u16 *)a.y + batch * a.y_stride[0] + head * a.y_stride[1];
-    const i32 row0 = first + group * 64 + warp * 16;
-    enum { UNITS = WIDTH / 8 };
-#pragma unroll 4
-    for (i32 i = lane; i < 16 * UNITS; i += 32) {
-        const i32 line = i / UNITS, unit = i % UNITS;
-        if (row0 + line >= a.queries || unit * 8 >= a.width) continue;
-        *(u32x4 *)(y + (row0 + line) * a.y_stride[2] + unit * 8) =
-            *(const u32x4 *)(part + line * WIDTH * 2 + (unit ^ (line & 7)) * 16);
-    }
 }

@@ -10,6 +10,7 @@ struct attention_wgmma_args {
     ALIGNED(64) unsigned char map_k[128];       /* 64 elements by BN keys */
     ALIGNED(64) unsigned char map_v[128];
     struct attention_args rows;                 /* q, k, v: not used */
+    small tiles, items;                         /* of a head's queries; those of all heads */
 };
 
 #endif

@@ -47,6 +47,8 @@ DEVICE void barrier_arrive_in(u32 bar, u32 rank)
     asm volatile("{ .reg .b32 at; mapa.shared::cluster.u32 at, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [at]; }"
                  :: "r"(bar), "r"(rank) : "memory");
 }
+/* What this thread has done to shared memory lies before copies that others begin later. */
+DEVICE void fence_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 DEVICE void prefetch_map(const tensor_map *map) { asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory"); }
 
 /* ---- products of a warpgroup: 64 rows of a by N columns of b, 16 deep; both in shared memory, rows of 128 swizzled
@@ -59,8 +61,9 @@ DEVICE void product_commit() { asm volatile("wgmma.commit_group.sync.aligned;" :
 /* Until at most N groups are under way. */
 template <int N> DEVICE void product_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
 /* The compiler moves a wait up past the arithmetic that was to run beside products. It cannot where the arithmetic's
- * result, x, which is never negative, decides whether the wait is come to. */
-DEVICE void product_after(float x) { if (x < 0) asm volatile("trap;"); }
+ * result, x, which is never negative, decides on a branch before it. (A trap there would cost the compiler its plan of
+ * registers that are handed over.) */
+DEVICE void product_after(float x) { if (x < 0) asm volatile("nanosleep.u32 0;"); }
 
 #define PAIR(i) "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3])
 #define REGISTERS_4 "%0,%1,%2,%3"
