@@ -20,9 +20,13 @@ static bool may_meet(const order_touch *x, const order_touch *y)
     return view_overlaps(x->v, y->v) && view_overlaps(y->v, x->v); /* each looks at rows of its own */
 }
 
-static bool conflicts(const order_work *a, const order_work *b)
+/* looks: how many touches may still be compared with touches. Beyond that works are taken to conflict, which is always
+ * right, only slower. */
+static bool conflicts(const order_work *a, const order_work *b, uint64_t *looks)
 {
-    if (a->keeps_place || b->keeps_place) return true;
+    const uint64_t pairs = (uint64_t)a->count * b->count;
+    if (a->keeps_place || b->keeps_place || pairs > *looks) return true;
+    *looks -= pairs;
     for (uint32_t i = 0; i < a->count; i++)
         for (uint32_t k = 0; k < b->count; k++)
             if (may_meet(&a->touch[i], &b->touch[k])) return true;
@@ -32,6 +36,7 @@ static bool conflicts(const order_work *a, const order_work *b)
 static sinter_status find(env *e, arena *a, const order_work *work, uint32_t count, order_edges *out, uint64_t *ended)
 {
     const uint32_t words = (count + 63) / 64;
+    uint64_t looks = ORDER_LOOKS_MAX;
     for (uint32_t i = 1; i < count; i++) {
         uint64_t *const mine = ended + (size_t)i * words; /* works that have ended when this one may start */
         for (uint32_t w = (i - 1) / 64 + 1; w-- > 0;) {
@@ -40,7 +45,7 @@ static sinter_status find(env *e, arena *a, const order_work *work, uint32_t cou
             while (left) {
                 const uint32_t bit = 63 - (uint32_t)__builtin_clzll(left), k = w * 64 + bit;
                 left &= ~((uint64_t)1 << bit);
-                if (!conflicts(&work[k], &work[i])) continue;
+                if (!conflicts(&work[k], &work[i], &looks)) continue;
                 order_edge *edge = VEC_PUSH(a, out);
                 if (!edge) return FAIL_MEMORY(e, "an order");
                 *edge = (order_edge){ .from = k, .to = i };

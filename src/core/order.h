@@ -27,8 +27,12 @@ typedef VEC(order_edge) order_edges;
 /* Memory grows with the square of the works: lists longer than this are for the caller to run one after the other. */
 enum { ORDER_WORKS_MAX = 4096 };
 
+/* Works may touch thousands of values, and a file says how many: so many pairs of touches are looked at in all. What is
+ * not looked at keeps its place among the others. */
+enum { ORDER_LOOKS_MAX = 1 << 26 };
+
 /* Appends the fewest edges from which every order that is needed follows, by the work that they lead to, to edges whose
- * array is in `a`. */
+ * array is in `a`. Errors: NO_MEMORY, INTERNAL (more works than ORDER_WORKS_MAX). */
 sinter_status order_find(env *e, arena *a, const order_work *work, uint32_t count, order_edges *out);
 
 #endif

@@ -94,7 +94,7 @@ bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const prob
                           infer_value *in, const infer_value *out);
 
 /* waits.c: what each of `count` steps from `first` on, relative to the profile, has to wait for among them if they run
- * as one program; at the opt shapes. */
+ * as one program; at the opt shapes. Appends, by the step that waits; at most ORDER_WORKS_MAX steps. */
 sinter_status engine_waits(env *e, const engine *g, uint32_t profile, uint32_t first, uint32_t count, arena *a,
                            order_edges *out);
 

@@ -118,11 +118,37 @@ static const char *order_name(const engine_profile *p)
     return names[p->order];
 }
 
+/* What a step waits for: [edge, edge + count) of the edges. */
+typedef struct step_after {
+    uint32_t program; /* 1 + the first step of its program; 0: none that may have branches */
+    uint32_t edge, count;
+} step_after;
+
 typedef struct after {
     arena a;
-    order_edges edges; /* of all programs that may have branches */
-    uint32_t *first;   /* by step: 1 + the first step of its program; 0: of none */
+    order_edges edges; /* of all programs, by the step that waits */
+    step_after *of;    /* by step; NULL: there are no branches */
 } after;
+
+static bool is_early_program(const engine *g, const engine_profile *p, uint32_t step)
+{
+    return is_program(g, p, p->step_first + step) && !g->code[p->step_first + step].is_late;
+}
+
+/* Adds those of the program of steps [first, end). */
+static void after_add(after *x, env *e, const engine *g, uint32_t profile, uint32_t first, uint32_t end)
+{
+    const uint32_t before = x->edges.count;
+    if (engine_waits(e, g, profile, first, end - first, &x->a, &x->edges) != SINTER_OK) {
+        x->edges.count = before;
+        return;
+    }
+    for (uint32_t i = first; i < end; i++) x->of[i].program = first + 1;
+    for (uint32_t k = before; k < x->edges.count; k++) {
+        step_after *s = &x->of[x->edges.at[k].to];
+        if (!s->count++) s->edge = k;
+    }
+}
 
 /* Each program by itself. What does not fit into memory is not shown. */
 static void after_init(after *x, const engine *g, uint32_t profile, const text *out)
@@ -133,53 +159,35 @@ static void after_init(after *x, const engine *g, uint32_t profile, const text *
     *x = (after){ 0 };
     arena_init(&x->a, out->e);
     if (p->order == ORDER_CHAIN || !g->backend->copy) return;
-    x->first = ARENA_NEW(&x->a, uint32_t, p->step_count);
-    for (uint32_t r = 1; r < p->region_count && x->first; r++) {
+    x->of = ARENA_NEW(&x->a, step_after, p->step_count);
+    for (uint32_t r = 1; r < p->region_count && x->of; r++) {
         const engine_region *from = &g->region[p->region_first + r];
-        for (uint32_t i = 0, end; i < from->step_count; i = end) {
-            const uint32_t first = from->step_at + i, id = p->step_first + first;
-            for (end = i + 1; end < from->step_count && is_program(g, p, id) && !g->code[id].is_late &&
-                              is_program(g, p, p->step_first + from->step_at + end) &&
-                              !g->code[p->step_first + from->step_at + end].is_late;)
-                end++;
-            if (end == i + 1 || end - i > ORDER_WORKS_MAX) continue;
-            order_edges edges = { 0 };
-            if (engine_waits(&quiet, g, profile, first, end - i, &x->a, &edges) != SINTER_OK) continue;
-            for (uint32_t k = 0; k < edges.count; k++) {
-                order_edge *edge = VEC_PUSH(&x->a, &x->edges);
-                if (edge) *edge = edges.at[k];
-            }
-            for (uint32_t k = first; k < from->step_at + end; k++) x->first[k] = first + 1;
+        const uint32_t last = from->step_at + from->step_count;
+        for (uint32_t first = from->step_at, end; first < last; first = end) {
+            end = first + 1;
+            if (!is_early_program(g, p, first)) continue;
+            while (end < last && is_early_program(g, p, end)) end++;
+            if (end - first > 1 && end - first <= ORDER_WORKS_MAX) after_add(x, &quiet, g, profile, first, end);
         }
     }
-}
-
-/* The steps that `step` waits for, one after the other; NULL: no more. */
-static const order_edge *after_next(const after *x, uint32_t step, const order_edge *last)
-{
-    const order_edge *end = x->edges.at + x->edges.count;
-    for (const order_edge *k = last ? last + 1 : x->edges.at; k < end; k++)
-        if (k->to == step) return k;
-    return NULL;
 }
 
 /* Said where it is not the step before. */
 static void print_after(const after *x, uint32_t step, text *out)
 {
-    if (!x->first || !x->first[step] || x->first[step] == step + 1) return;
-    const order_edge *k = after_next(x, step, NULL);
-    if (k && k->from + 1 == step && !after_next(x, step, k)) return;
-    text_printf(out, " after");
-    if (!k) text_printf(out, " none");
-    for (; k; k = after_next(x, step, k)) text_printf(out, " %u", k->from);
+    const step_after s = x->of ? x->of[step] : (step_after){ 0 };
+    if (!s.program || s.program == step + 1) return;
+    if (s.count == 1 && x->edges.at[s.edge].from + 1 == step) return;
+    text_printf(out, s.count ? " after" : " after none");
+    for (uint32_t i = 0; i < s.count; i++) text_printf(out, " %u", x->edges.at[s.edge + i].from);
 }
 
 static void json_after(const after *x, uint32_t step, text *out)
 {
-    if (!x->first || !x->first[step]) return;
-    const order_edge *k = after_next(x, step, NULL);
+    const step_after s = x->of ? x->of[step] : (step_after){ 0 };
+    if (!s.program) return;
     text_printf(out, ",\"after\":[");
-    for (const char *comma = ""; k; k = after_next(x, step, k), comma = ",") text_printf(out, "%s%u", comma, k->from);
+    for (uint32_t i = 0; i < s.count; i++) text_printf(out, "%s%u", i ? "," : "", x->edges.at[s.edge + i].from);
     text_append(out, "]", 1);
 }
 

@@ -93,8 +93,9 @@ sinter_status engine_waits(env *e, const engine *g, uint32_t profile, uint32_t f
     for (uint32_t i = 0; i < g->symbol_count; i++) symbol[i] = g->range[(size_t)profile * g->symbol_count + i].opt;
     (void)dim_eval_all(g->dim, g->dim_count, symbol, g->symbol_count, x.dim);
     for (uint32_t i = 0; i < count; i++) TRY(fill(&x, x.p->step_first + first + i, &x.work[i]));
+    const uint32_t before = out->count;
     TRY(order_find(e, a, x.work, count, out));
-    for (uint32_t i = 0; i < out->count; i++) {
+    for (uint32_t i = before; i < out->count; i++) {
         out->at[i].from += first;
         out->at[i].to += first;
     }

@@ -164,7 +164,26 @@ static void too_many_are_refused(void)
     arena_deinit(&x->a);
 }
 
+/* Nothing conflicts here, but to see that would take minutes: what cannot be looked at runs one after the other. */
+static void touches_without_number_make_a_chain(void)
+{
+    enum { MANY = 4096 };
+    static order_touch touch[MANY];
+    rig r, *x = &r;
+    rig_init(x);
+    for (uint32_t i = 0; i < MANY; i++) touch[i] = (order_touch){ .begin = i, .end = i + 1 };
+    for (uint32_t i = 0; i < WORKS; i++) x->work[i] = (order_work){ .touch = touch, .count = MANY };
+    CHECK_EQ(order_find(&x->e, &x->a, x->work, WORKS, &x->edges), SINTER_OK);
+    CHECK(x->edges.count >= WORKS - 1 - ORDER_LOOKS_MAX / MANY / MANY);
+    for (uint32_t i = WORKS / 2, k = 0; i < WORKS; i++) {
+        while (k < x->edges.count && x->edges.at[k].to < i) k++;
+        CHECK(k < x->edges.count && x->edges.at[k].from + 1 == i && x->edges.at[k].to == i);
+    }
+    arena_deinit(&x->a);
+}
+
 static const test tests[] = {
-    T(known_shapes), T(parts_of_one_tensor_are_apart), T(random_works), T(too_many_are_refused), { 0 },
+    T(known_shapes),         T(parts_of_one_tensor_are_apart),       T(random_works),
+    T(too_many_are_refused), T(touches_without_number_make_a_chain), { 0 },
 };
 TEST_MAIN(tests)
