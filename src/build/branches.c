@@ -25,12 +25,13 @@ static void choose(const double *ns, tune_result *t)
 /* ---- the timing cache ---- */
 
 /* All that the times depend on: kernels, what they are given, and which of their bytes are the same. */
-static uint64_t hash_of(env *e, const tune_options *o, const plan *p)
+static sinter_status hash_of(env *e, const tune_options *o, const plan *p, uint64_t *out)
 {
     uint64_t hash = 0;
+    bool has_failed = false;
     text line;
     text_init(&line, e);
-    for (uint32_t i = 1; i < p->step.count; i++) {
+    for (uint32_t i = 1; i < p->step.count && !has_failed; i++) {
         const plan_step *s = &p->step.at[i];
         text_clear(&line);
         if (s->kind == STEP_KERNEL) {
@@ -46,10 +47,12 @@ static uint64_t hash_of(env *e, const tune_options *o, const plan *p)
             const plan_storage *at = &p->storage.at[p->value.at[v].storage];
             text_printf(&line, " %u.%u@%llu", v, at->kind, at->kind == STORAGE_SLAB ? (unsigned long long)at->at : 0);
         }
-        hash = hash64(line.at, line.failed ? 0 : line.length, hash);
+        has_failed = line.failed;
+        if (!has_failed) hash = hash64(line.at, line.length, hash);
     }
     text_deinit(&line);
-    return hash;
+    *out = hash;
+    return has_failed ? FAIL_MEMORY(e, "a timing key") : SINTER_OK;
 }
 
 static sinter_status key_print(env *e, const tune_options *o, uint64_t hash, uint32_t order, text *key)
@@ -63,7 +66,8 @@ static sinter_status key_print(env *e, const tune_options *o, uint64_t hash, uin
 
 static sinter_status find(env *e, const tune_options *o, const tune_result *t, text *key, double *ns, bool *is_known)
 {
-    const uint64_t hash = hash_of(e, o, t->plan);
+    uint64_t hash;
+    TRY(hash_of(e, o, t->plan, &hash));
     *is_known = true;
     for (uint32_t i = 0; i < ORDER_COUNT; i++) {
         TRY(key_print(e, o, hash, i, key));
@@ -89,7 +93,8 @@ sinter_status branches_find(env *e, const tune_options *o, tune_result *t, bool 
 
 static sinter_status keep(env *e, const tune_options *o, const tune_result *t, const double *ns)
 {
-    const uint64_t hash = hash_of(e, o, t->plan);
+    uint64_t hash;
+    TRY(hash_of(e, o, t->plan, &hash));
     text key;
     text_init(&key, e);
     sinter_status s = SINTER_OK;

@@ -224,6 +224,20 @@ static sinter_status judge(budget *b, uint32_t allow, build_lowering *l)
     return SINTER_OK;
 }
 
+static void hash_values(sha256 *h, const sinter_input_value *value, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const sinter_tensor *x = value[i].value;
+        if (!value[i].input || !x || !x->data || x->rank > SINTER_RANK_MAX) continue; /* refused when they are used */
+        const uint32_t face[] = { (uint32_t)x->dtype, x->rank };
+        sha256_update(h, value[i].input, strlen(value[i].input) + 1);
+        sha256_update(h, face, sizeof face);
+        sha256_update(h, x->dim, x->rank * sizeof *x->dim);
+        const size_t size = sinter_tensor_size(x);
+        if (size != SIZE_MAX) sha256_update(h, x->data, size);
+    }
+}
+
 static sinter_status key_of(budget *b, uint32_t allow, const build_lowering *l, text *key)
 {
     sha256 h;
@@ -231,9 +245,9 @@ static sinter_status key_of(budget *b, uint32_t allow, const build_lowering *l, 
     const sinter_build_options *o = &b->t.o;
     sha256_init(&h);
     sha256_update(&h, b->t.m->bytes, b->t.m->size);
+    hash_values(&h, o->value, o->value_count);
     for (uint32_t i = 0; i < b->t.samples && i < o->sample_count; i++)
-        for (uint32_t k = 0; k < o->sample[i].count; k++)
-            sha256_update(&h, o->sample[i].value[k].value->data, sinter_tensor_size(o->sample[i].value[k].value));
+        hash_values(&h, o->sample[i].value, o->sample[i].count);
     if (l->range) sha256_update(&h, l->range, l->range_count * sizeof *l->range);
     sha256_final(&h, digest);
     text_init(key, b->e);
