@@ -163,7 +163,6 @@ sinter_status context_place_inputs(context *c);
 /* The same for an output whose result has so many bytes. */
 sinter_status context_place_output(context *c, uint32_t storage, size_t bytes);
 /* Copies the inputs that cannot stay where they are. */
-sinter_status context_feed_zeros(context *c);
 sinter_status context_feed(context *c);
 /* The same with zeros from the context's own memory. */
 sinter_status context_feed_zeros(context *c);

@@ -94,8 +94,9 @@ static bool describe(const problem_operand *o, operand *x)
         x->v.stride[axis] = (int64_t)count;
         count = size_mul(count, (size_t)(o->dim[axis].opt > 0 ? o->dim[axis].opt : 1));
     }
-    if (count > SIZE_MAX / 16) return false;
-    x->size = count * sinter_dtype_bits(o->dtype) / 8 + 64;
+    const size_t bits = size_mul(count, sinter_dtype_bits(o->dtype));
+    if (bits == SIZE_MAX) return false;
+    x->size = bits / 8 + 64;
     x->copies = 1;
     return true;
 }

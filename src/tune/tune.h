@@ -84,8 +84,8 @@ sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t 
  * size_max together. *end: the first that is not; *count: how many there are. */
 sinter_status tune_tap(env *e, ir_graph *g, size_t size_max, uint32_t first, uint32_t *end, uint32_t *count);
 /* Quantises them. range: by product, the largest magnitude of its data that 8 bits are to hold; 0: it stays in f32.
- * is_kept: those that stay; NULL: none. *count is at first how long both
- * are: if they are not of this graph, nothing is quantised. */
+ * is_kept: those that stay; NULL: none. *count is at first how long both are: if they are not of this graph, nothing is
+ * quantised. */
 sinter_status tune_quantize(env *e, ir_graph *g, const float *range, const uint8_t *is_kept, uint32_t *count);
 
 /* ---- choose.c ---- */
