@@ -51,7 +51,8 @@ typedef struct sinter_input_value {
     const sinter_tensor *value;     /* copied */
 } sinter_input_value;
 
-/* Inputs of one run as the model will meet them. What is allowed to be lowered is measured on these. */
+/* Inputs of one run as the model will meet them. What is allowed to be lowered is measured on these. Nothing is copied:
+ * names and data are read, on the host, while the build lasts. */
 typedef struct sinter_sample {
     const sinter_input_value *value;
     uint32_t                  count;    /* inputs that are not named get seeded numbers */

@@ -36,6 +36,12 @@ wants 2 "wants a value: '--threads'" run "$model" --threads
 wants 2 'expected a whole number' run "$model" --threads two
 wants 2 'expected a whole number' run "$model" --threads -1
 wants 2 'off|fast|full' run "$model" --tune maximal
+wants 2 'auto|off|small|all' run "$model" --branches some
+for r in -1 nan inf a ''; do wants 2 'expected a number' run "$model" --budget "$r"; done
+wants 2 "takes no value: '--no-data-transfers=1'" bench "$model" --no-data-transfers=1
+wants 2 "unknown option '--no-data-transfers'" run "$model" --no-data-transfers
+wants 2 "unknown option '--calib'" test "$work" --calib image=x.npy
+wants 2 'fp16, bf16, tf32, int8' run "$model" --allow fp16,int4
 wants 2 "cuda:N or cuda:sm_XX" run "$model" --device cudb
 wants 2 "cuda:N or cuda:sm_XX" run "$model" --device cuda:x
 wants 2 "takes no value: '--json=yes'" run "$model" --json=yes
@@ -63,6 +69,9 @@ wants 1 'min <= opt <= max' build "$model" -o "$work/e" --profile N=4,2,8
 wants 1 'is not of the form' build "$model" -o "$work/e" --profile N=1,2
 wants 1 'expected NAME=FILE' run "$model" --input image
 wants 1 'no/such.npy' run "$model" --input image=no/such.npy
+wants 1 'expected NAME=FILE' build "$model" -o "$work/e" --allow int8 --calib image
+wants 1 'no/such.npy' build "$model" -o "$work/e" --allow int8 --calib image=no/such.npy
+wants 0 'median' bench "$model" --tune off --duration 0 --no-data-transfers
 wants 1 "no input 'picture'" run "$model" --input picture="$source/examples/digits/seven.npy"
 
 wants 0 'built' build "$model" -o "$work/d.sinter" --profile N=2,2,4 --tune off
