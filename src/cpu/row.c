@@ -4,11 +4,32 @@
 
 #include <math.h>
 
-row_tactic row_tactic_of(const tactic *t)
+void row_tactic_own(const tactic *t, void *own, size_t size)
 {
+    memcpy(own, t->at + offsetof(row_tactic, own), size);
+}
+
+void row_tactics_add(const kernel_target *t, const void *list, int count, size_t size, tactic_sink *out)
+{
+    for (int i = 0; i < count && out->count < COUNT_OF(out->at); i++) {
+        row_tactic r = { .isa = (uint8_t)t->isa };
+        memcpy(r.own, (const char *)list + (size_t)i * size, size);
+        memcpy(&out->at[out->count++], &r, sizeof r);
+    }
+}
+
+bool row_tactic_check(const tactic *t, size_t size)
+{
+    static const row_tactic zeros;
     row_tactic r;
     memcpy(&r, t, sizeof r);
-    return r;
+    return r.isa < ISA_LEVEL_COUNT && !memcmp(r.zero, zeros.zero, sizeof r.zero) &&
+           !memcmp(r.own + size, zeros.own, sizeof r.own - size);
+}
+
+void row_tactic_print(const tactic *t, const char *own, text *out)
+{
+    text_printf(out, "%s %s", isa_level_name(row_isa(t)), own);
 }
 
 void row_tactics_isa(const problem *p, const kernel_target *t, tactic_sink *out)
@@ -20,18 +41,17 @@ void row_tactics_isa(const problem *p, const kernel_target *t, tactic_sink *out)
 bool row_check_isa(const problem *p, const tactic *t)
 {
     (void)p;
-    tactic expected = { .at = { t->at[0] } };
-    return t->at[0] < ISA_LEVEL_COUNT && !memcmp(&expected, t, sizeof expected);
+    return row_tactic_check(t, 0);
 }
 
 void row_print_isa(const tactic *t, text *out)
 {
-    text_printf(out, "%s", isa_level_name((isa_level)t->at[0]));
+    text_printf(out, "%s", isa_level_name(row_isa(t)));
 }
 
 sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level *out)
 {
-    const isa_level have = isa_level_detect(), want = (isa_level)t->at[0];
+    const isa_level have = isa_level_detect(), want = row_isa(t);
     if (want > have)
         return FAIL(e, INCOMPATIBLE, "a %s step was built for %s, this machine has %s", op_at(p->op)->name,
                     isa_level_name(want), isa_level_name(have));
@@ -89,12 +109,31 @@ bool row_is_order(const problem_operand *o, const uint8_t *order)
     return !o->is_strided && !memcmp(o->order, order, o->rank);
 }
 
+void row_order_channels_last(uint32_t rank, uint8_t *order)
+{
+    order[0] = 0;
+    for (uint32_t i = 1; i + 1 < rank; i++) order[i] = (uint8_t)(i + 1);
+    order[rank - 1] = 1;
+}
+
+bool row_has_channels_last(const problem_operand *o)
+{
+    uint8_t order[SINTER_RANK_MAX];
+    if (o->rank < 3) return false;
+    row_order_channels_last(o->rank, order);
+    return !memcmp(o->order, order, o->rank);
+}
+
 bool row_is_channels_last(const problem_operand *o)
 {
-    if (o->rank < 3 || o->is_strided || o->order[0] != 0 || o->order[o->rank - 1] != 1) return false;
-    for (uint32_t i = 1; i + 1 < o->rank; i++)
-        if (o->order[i] != i + 1) return false;
-    return true;
+    return !o->is_strided && row_has_channels_last(o);
+}
+
+int64_t row_pitch(const view *y)
+{
+    for (uint32_t i = y->rank; i-- > 2;)
+        if (y->dim[i] > 1) return y->stride[i];
+    return y->dim[0] > 1 ? y->stride[0] : y->dim[1];
 }
 
 bool row_is_f32(const problem *p, uint32_t count)
@@ -267,6 +306,26 @@ sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const v
     }
     x->has_program = true;
     return vm_bind(e, &x->program, isa, program, out[0].rank, out[0].dim, order, true, in, out);
+}
+
+void row_gemm_epilogue_bind(const row_epilogue *x, int64_t ldr, gemm_epilogue *g)
+{
+    g->clip = x->has_clip;
+    g->lo = x->lo;
+    g->hi = x->hi;
+    g->ldr = ldr;
+}
+
+void row_gemm_epilogue_run(const row_epilogue *x, const kernel_run *k, gemm_post_fn *post, gemm_epilogue *g)
+{
+    if (x->bias) g->bias = k->in[x->bias];
+    if (x->residual) g->residual = k->in[x->residual];
+    if (row_epilogue_has_block(x)) g->post = post;
+}
+
+double row_epilogue_ns(const problem *p)
+{
+    return p->epilogue ? row_operand_bytes(&p->out[0]) * 0.02 * p->epilogue->count : 0;
 }
 
 void row_epilogue_block(const row_epilogue *x, const vm_io *io, int64_t row, int64_t rows, int64_t col, int64_t cols,

@@ -11,15 +11,21 @@
 #include "cpu/gemm.h"
 #include "cpu/vm.h"
 
+/* A tactic. Where the kernel has nothing to choose, all but the first byte are 0. */
 typedef struct row_tactic {
     uint8_t isa;                        /* isa_level */
-    uint8_t kind;                       /* of the kernel */
-    uint8_t zero[6];
-    uint8_t rest[TACTIC_SIZE - 8];      /* of the kernel */
+    uint8_t zero[7];
+    uint8_t own[TACTIC_SIZE - 8];       /* of the kernel; zeros behind it */
 } row_tactic;
 _Static_assert(sizeof(row_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
-row_tactic row_tactic_of(const tactic *t);
+static inline isa_level row_isa(const tactic *t) { return (isa_level)t->at[0]; }
+/* What is the kernel's own, of `size` bytes. add: tactics of the target's ISA with each of a list. check: of an ISA that
+ * there is, and with zeros wherever there is nothing. print: behind the ISA. */
+void row_tactic_own(const tactic *t, void *own, size_t size);
+void row_tactics_add(const kernel_target *t, const void *list, int count, size_t size, tactic_sink *out);
+bool row_tactic_check(const tactic *t, size_t size);
+void row_tactic_print(const tactic *t, const char *own, text *out);
 void row_tactics_isa(const problem *p, const kernel_target *t, tactic_sink *out);      /* one: the target's ISA */
 bool row_check_isa(const problem *p, const tactic *t);
 void row_print_isa(const tactic *t, text *out);
@@ -31,6 +37,10 @@ void row_parallel(const kernel_run *r, int64_t count,
                   void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg);
 uint32_t row_threads(const kernel_run *r);
 
+/* Tactics are chosen for the usual sizes, memory is for the largest. */
+typedef enum row_bound { AT_OPT, AT_MAX } row_bound;
+static inline int64_t row_size(dim_range d, row_bound b) { return b == AT_OPT ? d.opt : d.max; }
+
 /* Bytes of an operand at opt (its upper bound where `is_max`); elements of dims. Saturate. */
 double  row_operand_bytes(const problem_operand *o);
 double  row_bytes(const problem *p);                                     /* of all operands */
@@ -39,6 +49,10 @@ double  row_memory_ns(const problem *p, const kernel_target *target, double weig
 int64_t row_count_max(const problem_operand *o);
 bool    row_is_order(const problem_operand *o, const uint8_t *order);    /* dense in that order of axes */
 bool    row_is_channels_last(const problem_operand *o);                  /* 0, 2, 3, …, 1 and dense */
+bool    row_has_channels_last(const problem_operand *o);                 /* in that order, dense or not */
+void    row_order_channels_last(uint32_t rank, uint8_t *order);
+/* Of rows of channels: the stride of the innermost pixel axis that has more than one element. */
+int64_t row_pitch(const view *y);
 /* inputs [0, count) and result 0; absent ones count */
 bool    row_is_f32(const problem *p, uint32_t count);
 
@@ -61,6 +75,11 @@ const char   *row_epilogue_reject(const problem *p);
 sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out,
                                 const uint8_t *order, bool fast, row_epilogue *x);
 static inline bool row_epilogue_has_block(const row_epilogue *x) { return x->has_program || x->act; }
+/* What the micro-kernels do themselves, when bound, and when run. ldr: of the residual. */
+void          row_gemm_epilogue_bind(const row_epilogue *x, int64_t ldr, gemm_epilogue *g);
+void          row_gemm_epilogue_run(const row_epilogue *x, const kernel_run *k, gemm_post_fn *post, gemm_epilogue *g);
+/* A guess at what a program costs on one thread, beside a contraction. */
+double        row_epilogue_ns(const problem *p);
 /* What is left, over rows x columns of result 0 that hold the sums; as vm_block. */
 void          row_epilogue_block(const row_epilogue *x, const vm_io *io, int64_t row, int64_t rows, int64_t col,
                                  int64_t cols, float *c, int64_t ldc);

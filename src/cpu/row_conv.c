@@ -6,24 +6,11 @@
 #include "cpu/kernels.h"
 #include "cpu/row.h"
 
-typedef struct conv_row_tactic {
-    uint8_t isa, kind, zero[6];
-    conv_tactic conv;
-    uint8_t rest[TACTIC_SIZE - 24];
-} conv_row_tactic;
-_Static_assert(sizeof(conv_row_tactic) == TACTIC_SIZE, "a tactic is overlaid");
-
-static conv_row_tactic tactic_of(const tactic *t)
+static conv_tactic tactic_of(const tactic *t)
 {
-    conv_row_tactic r;
-    memcpy(&r, t, sizeof r);
-    return r;
-}
-
-typedef enum bound { AT_OPT, AT_MAX } bound;
-static int64_t size_of(dim_range d, bound b)
-{
-    return b == AT_OPT ? d.opt : d.max;
+    conv_tactic own;
+    row_tactic_own(t, &own, sizeof own);
+    return own;
 }
 
 static bool is_channel_inner(const problem_operand *o)
@@ -47,16 +34,16 @@ static void shape_fill(conv_shape *s, const attrs_conv *a, uint32_t spatial)
     s->groups = a->groups;
 }
 
-static conv_shape shape_of(const problem *p, bound b)
+static conv_shape shape_of(const problem *p, row_bound b)
 {
     const attrs_conv *a = p->attrs;
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     const uint32_t spatial = x->rank - 2;
-    conv_shape s = { .images = size_of(x->dim[0], b), .c_in = x->dim[1].max, .c_out = w->dim[0].max };
+    conv_shape s = { .images = row_size(x->dim[0], b), .c_in = x->dim[1].max, .c_out = w->dim[0].max };
     shape_fill(&s, a, spatial);
     for (uint32_t i = 0; i < spatial; i++) {
-        s.in[3 - spatial + i] = size_of(x->dim[2 + i], b);
-        s.out[3 - spatial + i] = size_of(y->dim[2 + i], b);
+        s.in[3 - spatial + i] = row_size(x->dim[2 + i], b);
+        s.out[3 - spatial + i] = row_size(y->dim[2 + i], b);
         s.kernel[3 - spatial + i] = w->dim[2 + i].max;
     }
     /* Exact strides do not matter for choosing: only whether channels are adjacent. */
@@ -80,8 +67,7 @@ static const char *reject_common(const problem *p)
     for (uint32_t i = 0; i < w->rank; i++)
         REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
     REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && x->dim[1].max > 0, "the number of channels is not fixed");
-    for (uint32_t i = 0; i < y->rank; i++)
-        REJECT_UNLESS(y->order[i] == (i == 0 ? 0 : i + 1 == y->rank ? 1 : i + 1), "the result is not channels-last");
+    REJECT_UNLESS(row_has_channels_last(y), "the result is not channels-last");
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
     return row_epilogue_reject(p);
 }
@@ -90,37 +76,6 @@ static bool is_depthwise(const problem *p)
 {
     const attrs_conv *a = p->attrs;
     return a->groups > 1 && a->groups == p->in[0].dim[1].max && p->in[1].dim[1].max == 1;
-}
-
-/* What the micro-kernels do themselves. */
-static void epilogue_set(gemm_epilogue *g, const row_epilogue *x, int64_t ldy)
-{
-    g->clip = x->has_clip;
-    g->lo = x->lo;
-    g->hi = x->hi;
-    g->ldr = ldy;
-}
-
-static void epilogue_run(gemm_epilogue *g, const row_epilogue *x, const kernel_run *k, gemm_post_fn *post)
-{
-    if (x->bias) g->bias = k->in[x->bias];
-    if (x->residual) g->residual = k->in[x->residual];
-    if (row_epilogue_has_block(x)) g->post = post;
-}
-
-static void order_channels_last(uint32_t rank, uint8_t *order)
-{
-    order[0] = 0;
-    for (uint32_t i = 1; i + 1 < rank; i++) order[i] = (uint8_t)(i + 1);
-    order[rank - 1] = 1;
-}
-
-/* The pitch of result rows: the stride of the innermost pixel axis that has more than one element. */
-static int64_t pitch_of(const view *y)
-{
-    for (uint32_t i = y->rank; i-- > 2;)
-        if (y->dim[i] > 1) return y->stride[i];
-    return y->dim[0] > 1 ? y->stride[0] : y->dim[1];
 }
 
 static void shape_bind(conv_shape *s, const view *x, const view *w, const view *y)
@@ -167,43 +122,32 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     conv_tactic list[CONV_TACTICS_MAX];
     const conv_shape s = shape_of(p, AT_OPT);
     const int count = conv_tactics((isa_level)t->isa, &s, list);
-    for (int i = 0; i < count && out->count < COUNT_OF(out->at); i++) {
-        const conv_row_tactic r = { .isa = (uint8_t)t->isa, .conv = list[i] };
-        memcpy(&out->at[out->count++], &r, sizeof r);
-    }
+    row_tactics_add(t, list, count, sizeof *list, out);
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    const conv_row_tactic r = tactic_of(t);
-    static const uint8_t zero[sizeof r.rest];
-    if (r.isa >= ISA_LEVEL_COUNT || r.kind || memcmp(r.zero, zero, sizeof r.zero) != 0 ||
-        memcmp(r.rest, zero, sizeof r.rest) != 0)
-        return false;
     const conv_shape s = shape_of(p, AT_OPT);
-    return !conv_tactic_check((isa_level)r.isa, &s, r.conv);
+    return row_tactic_check(t, sizeof(conv_tactic)) && !conv_tactic_check(row_isa(t), &s, tactic_of(t));
 }
 
 static void print(const tactic *t, text *out)
 {
-    const conv_row_tactic r = tactic_of(t);
     char name[64];
-    (void)conv_tactic_print(name, sizeof name, (isa_level)r.isa, r.conv);
-    text_printf(out, "%s %s", isa_level_name((isa_level)r.isa), name);
+    (void)conv_tactic_print(name, sizeof name, row_isa(t), tactic_of(t));
+    row_tactic_print(t, name, out);
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const conv_row_tactic r = tactic_of(t);
     const conv_shape s = shape_of(p, AT_OPT);
-    const double extra = p->epilogue ? row_operand_bytes(&p->out[0]) * 0.02 * p->epilogue->count : 0;
-    return (conv_cost((isa_level)r.isa, &s, r.conv) + extra) / (target->threads ? target->threads : 1) + 500;
+    return (conv_cost(row_isa(t), &s, tactic_of(t)) + row_epilogue_ns(p)) / (target->threads ? target->threads : 1) +
+           500;
 }
 
 static conv_params params_max(const problem *p, const tactic *t)
 {
-    const conv_row_tactic r = tactic_of(t);
-    return (conv_params){ .isa = (isa_level)r.isa, .tactic = r.conv, .shape = shape_of(p, AT_MAX) };
+    return (conv_params){ .isa = row_isa(t), .tactic = tactic_of(t), .shape = shape_of(p, AT_MAX) };
 }
 
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
@@ -215,9 +159,8 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     if (input != 1) return 0;
-    const conv_row_tactic r = tactic_of(t);
     const conv_shape s = shape_of(p, AT_OPT);
-    return conv_pack_size((isa_level)r.isa, &s, r.conv);
+    return conv_pack_size(row_isa(t), &s, tactic_of(t));
 }
 
 /* Strides of a filter [o, i, spatial…] with depth and height added. */
@@ -233,11 +176,10 @@ static void filter_strides(const view *w, int64_t stride[5])
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
-    const conv_row_tactic r = tactic_of(t);
     const conv_shape s = shape_of(p, AT_OPT);
     int64_t stride[5];
     filter_strides(src, stride);
-    conv_pack((isa_level)r.isa, &s, r.conv, src->data, stride, dst);
+    conv_pack(row_isa(t), &s, tactic_of(t), src->data, stride, dst);
 }
 
 static size_t record_size(const problem *p, const tactic *t)
@@ -255,7 +197,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     memset(&r->params, 0, sizeof r->params);
     conv_params *c = &r->params;
     c->isa = isa;
-    c->tactic = tactic_of(t).conv;
+    c->tactic = tactic_of(t);
     shape_fill(&c->shape, attrs, in[0].rank - 2);
     view w = in[1]; /* packed: its dims are those of the problem */
     for (uint32_t i = 0; i < w.rank; i++) w.dim[i] = p->in[1].dim[i].max;
@@ -263,11 +205,11 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     if (c->tactic.path == CONV_TAPS && c->shape.x_c != 1)
         return FAIL(e, UNSUPPORTED, "a convolution reads every %lldth channel of its input; adjacent ones are wanted",
                     (long long)c->shape.x_c);
-    c->ldy = pitch_of(&out[0]);
+    c->ldy = row_pitch(&out[0]);
     uint8_t order[SINTER_RANK_MAX];
-    order_channels_last(out[0].rank, order);
+    row_order_channels_last(out[0].rank, order);
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
-    epilogue_set(&c->epilogue, &r->epilogue, c->ldy);
+    row_gemm_epilogue_bind(&r->epilogue, c->ldy, &c->epilogue);
     const conv_params max = params_max(p, t);
     r->shared = size_align(conv_workspace_size(&max), 64);
     r->scratch = size_align(conv_scratch_size(&max), 64);
@@ -302,7 +244,7 @@ static sinter_status run(const kernel_run *k)
     j.c.x = k->in[0];
     j.c.w = k->in[1];
     j.c.y = k->out[0];
-    epilogue_run(&j.c.epilogue, &r->epilogue, k, post);
+    row_gemm_epilogue_run(&r->epilogue, k, post, &j.c.epilogue);
     const int phases = conv_phase_count(&j.c);
     for (j.phase = 0; j.phase < phases; j.phase++) row_parallel(k, conv_tile_count(&j.c, j.phase), body, &j);
     return SINTER_OK;
@@ -412,11 +354,11 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
     memset(&r->params, 0, sizeof r->params);
     r->params.isa = isa;
     r->params.shape = depthwise_of(&s);
-    r->params.ldy = pitch_of(&out[0]);
+    r->params.ldy = row_pitch(&out[0]);
     uint8_t order[SINTER_RANK_MAX];
-    order_channels_last(out[0].rank, order);
+    row_order_channels_last(out[0].rank, order);
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
-    epilogue_set(&r->params.epilogue, &r->epilogue, r->params.ldy);
+    row_gemm_epilogue_bind(&r->epilogue, r->params.ldy, &r->params.epilogue);
     return SINTER_OK;
 }
 
@@ -448,7 +390,7 @@ static sinter_status depthwise_step(const kernel_run *k)
     j.d.x = k->in[0];
     j.d.w = k->in[1];
     j.d.y = k->out[0];
-    epilogue_run(&j.d.epilogue, &r->epilogue, k, depthwise_post);
+    row_gemm_epilogue_run(&r->epilogue, k, depthwise_post, &j.d.epilogue);
     row_parallel(k, depthwise_tile_count(&j.d), depthwise_body, &j);
     return SINTER_OK;
 }

@@ -5,26 +5,13 @@
 #include "cpu/kernels.h"
 #include "cpu/row.h"
 
-typedef struct transpose_tactic {
-    uint8_t isa, zero[7];
-    gemm_tactic gemm;
-    uint8_t rest[TACTIC_SIZE - 8 - sizeof(gemm_tactic)];
-} transpose_tactic;
-_Static_assert(sizeof(transpose_tactic) == TACTIC_SIZE, "a tactic is overlaid");
-
-typedef enum bound { AT_OPT, AT_MAX } bound;
 enum { STEP_MAX = 64, TAPS_MAX = 4096, REACH_MAX = 1 << 20 };
 
-static transpose_tactic tactic_of(const tactic *t)
+static gemm_tactic tactic_of(const tactic *t)
 {
-    transpose_tactic r;
-    memcpy(&r, t, sizeof r);
-    return r;
-}
-
-static int64_t size_of(dim_range d, bound b)
-{
-    return b == AT_OPT ? d.opt : d.max;
+    gemm_tactic own;
+    row_tactic_own(t, &own, sizeof own);
+    return own;
 }
 
 /* Stride and the like, right-aligned to depth, height, width. */
@@ -44,16 +31,16 @@ static void shape_fill(conv_shape *s, const attrs_conv_transpose *a, uint32_t sp
     s->x_c = 1;
 }
 
-static conv_shape shape_of(const problem *p, bound b)
+static conv_shape shape_of(const problem *p, row_bound b)
 {
     const attrs_conv_transpose *a = p->attrs;
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     const uint32_t spatial = x->rank - 2;
-    conv_shape s = { .images = size_of(x->dim[0], b), .c_in = x->dim[1].max, .c_out = w->dim[1].max * a->groups };
+    conv_shape s = { .images = row_size(x->dim[0], b), .c_in = x->dim[1].max, .c_out = w->dim[1].max * a->groups };
     shape_fill(&s, a, spatial);
     for (uint32_t i = 0; i < spatial; i++) {
-        s.in[3 - spatial + i] = size_of(x->dim[2 + i], b);
-        s.out[3 - spatial + i] = size_of(y->dim[2 + i], b);
+        s.in[3 - spatial + i] = row_size(x->dim[2 + i], b);
+        s.out[3 - spatial + i] = row_size(y->dim[2 + i], b);
         s.kernel[3 - spatial + i] = w->dim[2 + i].max;
     }
     s.x_dim[2] = s.c_in;
@@ -61,13 +48,6 @@ static conv_shape shape_of(const problem *p, bound b)
     s.x_dim[0] = s.x_dim[1] * s.in[1];
     s.x_image = s.x_dim[0] * s.in[0];
     return s;
-}
-
-static bool is_channels_last(const problem_operand *o)
-{
-    for (uint32_t i = 0; i < o->rank; i++)
-        if (o->order[i] != (i == 0 ? 0 : i + 1 == o->rank ? 1 : i + 1)) return false;
-    return true;
 }
 
 static const char *reject(const problem *p, const kernel_target *t)
@@ -100,7 +80,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     for (uint32_t i = 2; i < x->rank; i++)
         REJECT_UNLESS(x->dim[i].max <= REACH_MAX && y->dim[i].max <= (int64_t)REACH_MAX * STEP_MAX,
                       "a size has no bound");
-    REJECT_UNLESS(is_channels_last(y), "the result is not channels-last");
+    REJECT_UNLESS(row_has_channels_last(y), "the result is not channels-last");
     REJECT_UNLESS(x->order[x->rank - 1] == 1 && !x->is_gapped, "the input is not channels-last");
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
     return row_epilogue_reject(p);
@@ -111,44 +91,32 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     gemm_tactic list[GEMM_TACTICS_MAX];
     const conv_shape s = shape_of(p, AT_OPT);
     const int count = conv_transpose_tactics((isa_level)t->isa, &s, list);
-    for (int i = 0; i < count && out->count < COUNT_OF(out->at); i++) {
-        const transpose_tactic r = { .isa = (uint8_t)t->isa, .gemm = list[i] };
-        memcpy(&out->at[out->count++], &r, sizeof r);
-    }
+    row_tactics_add(t, list, count, sizeof *list, out);
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    const transpose_tactic r = tactic_of(t);
-    static const uint8_t zero[sizeof r.rest];
-    if (r.isa >= ISA_LEVEL_COUNT || memcmp(r.zero, zero, sizeof r.zero) != 0 ||
-        memcmp(r.rest, zero, sizeof r.rest) != 0)
-        return false;
     const conv_shape s = shape_of(p, AT_OPT);
-    return !conv_transpose_tactic_check((isa_level)r.isa, &s, r.gemm);
+    return row_tactic_check(t, sizeof(gemm_tactic)) && !conv_transpose_tactic_check(row_isa(t), &s, tactic_of(t));
 }
 
 static void print(const tactic *t, text *out)
 {
-    const transpose_tactic r = tactic_of(t);
     char name[64];
-    (void)gemm_tactic_print(name, sizeof name, (isa_level)r.isa, r.gemm);
-    text_printf(out, "%s %s", isa_level_name((isa_level)r.isa), name);
+    (void)gemm_tactic_print(name, sizeof name, row_isa(t), tactic_of(t));
+    row_tactic_print(t, name, out);
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const transpose_tactic r = tactic_of(t);
     const conv_shape s = shape_of(p, AT_OPT);
-    const double extra = p->epilogue ? row_operand_bytes(&p->out[0]) * 0.02 * p->epilogue->count : 0;
-    const double sums = conv_transpose_cost((isa_level)r.isa, &s, r.gemm);
-    return (sums + extra) / (target->threads ? target->threads : 1) + 500;
+    const double sums = conv_transpose_cost(row_isa(t), &s, tactic_of(t));
+    return (sums + row_epilogue_ns(p)) / (target->threads ? target->threads : 1) + 500;
 }
 
 static size_t scratch_max(const problem *p, const tactic *t)
 {
-    const transpose_tactic r = tactic_of(t);
-    const conv_transpose_params c = { .isa = (isa_level)r.isa, .tactic = r.gemm, .shape = shape_of(p, AT_MAX) };
+    const conv_transpose_params c = { .isa = row_isa(t), .tactic = tactic_of(t), .shape = shape_of(p, AT_MAX) };
     return size_align(conv_transpose_scratch_size(&c), 64);
 }
 
@@ -160,20 +128,18 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     if (input != 1) return 0;
-    const transpose_tactic r = tactic_of(t);
     const conv_shape s = shape_of(p, AT_OPT);
-    return conv_transpose_pack_size((isa_level)r.isa, &s, r.gemm);
+    return conv_transpose_pack_size(row_isa(t), &s, tactic_of(t));
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
-    const transpose_tactic r = tactic_of(t);
     const conv_shape s = shape_of(p, AT_OPT);
     const uint32_t spatial = src->rank - 2;
     int64_t stride[5] = { src->stride[0], src->stride[1] };
     for (uint32_t i = 0; i < spatial; i++) stride[5 - spatial + i] = src->stride[2 + i];
-    conv_transpose_pack((isa_level)r.isa, &s, r.gemm, src->data, stride, dst);
+    conv_transpose_pack(row_isa(t), &s, tactic_of(t), src->data, stride, dst);
 }
 
 typedef struct record {
@@ -186,14 +152,6 @@ static size_t record_size(const problem *p, const tactic *t)
 {
     (void)p, (void)t;
     return sizeof(record);
-}
-
-/* The pitch of result rows: the stride of the innermost pixel axis that has more than one element. */
-static int64_t pitch_of(const view *y)
-{
-    for (uint32_t i = y->rank; i-- > 2;)
-        if (y->dim[i] > 1) return y->stride[i];
-    return y->dim[0] > 1 ? y->stride[0] : y->dim[1];
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -210,7 +168,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     memset(&r->params, 0, sizeof r->params);
     conv_transpose_params *c = &r->params;
     c->isa = isa;
-    c->tactic = tactic_of(t).gemm;
+    c->tactic = tactic_of(t);
     conv_shape *s = &c->shape;
     const uint32_t spatial = x->rank - 2;
     shape_fill(s, attrs, spatial);
@@ -225,14 +183,11 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         s->kernel[at] = p->in[1].dim[2 + i].max;
         s->x_dim[at] = x->stride[2 + i];
     }
-    c->ldy = pitch_of(y);
+    c->ldy = row_pitch(y);
     uint8_t order[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < y->rank; i++) order[i] = p->out[0].order[i];
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
-    c->epilogue.clip = r->epilogue.has_clip;
-    c->epilogue.lo = r->epilogue.lo;
-    c->epilogue.hi = r->epilogue.hi;
-    c->epilogue.ldr = c->ldy;
+    row_gemm_epilogue_bind(&r->epilogue, c->ldy, &c->epilogue);
     r->scratch = scratch_max(p, t);
     return SINTER_OK;
 }
@@ -264,10 +219,7 @@ static sinter_status run(const kernel_run *k)
     j.c.x = k->in[0];
     j.c.w = k->in[1];
     j.c.y = k->out[0];
-    const row_epilogue *x = &r->epilogue;
-    if (x->bias) j.c.epilogue.bias = k->in[x->bias];
-    if (x->residual) j.c.epilogue.residual = k->in[x->residual];
-    if (row_epilogue_has_block(x)) j.c.epilogue.post = post;
+    row_gemm_epilogue_run(&r->epilogue, k, post, &j.c.epilogue);
     row_parallel(k, conv_transpose_tile_count(&j.c), body, &j);
     return SINTER_OK;
 }

@@ -8,24 +8,17 @@
 
 #include <math.h>
 
-typedef struct gemm_row_tactic {
-    uint8_t isa, kind, zero[6];
-    gemm_tactic gemm;
-    uint8_t rest[TACTIC_SIZE - 16];
-} gemm_row_tactic;
-_Static_assert(sizeof(gemm_row_tactic) == TACTIC_SIZE, "a tactic is overlaid");
-
 typedef struct record {
     gemm_params params;
     size_t scratch;
     row_epilogue epilogue;
 } record;
 
-static gemm_row_tactic tactic_of(const tactic *t)
+static gemm_tactic tactic_of(const tactic *t)
 {
-    gemm_row_tactic r;
-    memcpy(&r, t, sizeof r);
-    return r;
+    gemm_tactic own;
+    row_tactic_own(t, &own, sizeof own);
+    return own;
 }
 
 static bool is_packed(const problem *p)
@@ -45,12 +38,6 @@ static uint32_t col_axis(const problem_operand *o, bool is_swapped)
     return o->rank - (is_swapped ? 2u : 1u);
 }
 
-typedef enum bound { AT_OPT, AT_MAX } bound;
-static int64_t size_of(dim_range d, bound b)
-{
-    return b == AT_OPT ? d.opt : d.max;
-}
-
 /* True where `axis` is innermost in memory and elements along it are known to be adjacent. */
 static bool is_inner(const problem_operand *o, uint32_t axis)
 {
@@ -58,19 +45,19 @@ static bool is_inner(const problem_operand *o, uint32_t axis)
 }
 
 /* The product that tactics are chosen for. Strides are only as exact as choosing needs. */
-static gemm_shape shape_of(const problem *p, bound b)
+static gemm_shape shape_of(const problem *p, row_bound b)
 {
     const attrs_matmul *a = p->attrs;
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     const uint32_t m = row_axis(x, a->trans_a), k = col_axis(x, a->trans_a), n = col_axis(w, a->trans_b);
-    gemm_shape s = { .m = size_of(x->dim[m], b),
-                     .n = size_of(w->dim[n], b),
-                     .k = size_of(x->dim[k], b),
+    gemm_shape s = { .m = row_size(x->dim[m], b),
+                     .n = row_size(w->dim[n], b),
+                     .k = row_size(x->dim[k], b),
                      .taps = 1,
                      .b_raw = !is_packed(p) };
     if (is_packed(p))
         for (uint32_t i = 0; i + 2 < y->rank; i++)
-            if (!i64_mul(s.m, size_of(y->dim[i], b), &s.m)) s.m = INT64_MAX / 4;
+            if (!i64_mul(s.m, row_size(y->dim[i], b), &s.m)) s.m = INT64_MAX / 4;
     /* Adjacent elements of a row, or else surely not: 1 only where no run can bring another stride. */
     s.a_col = is_inner(x, k) || (!x->is_strided && x->dim[m].max == 1) ? 1 : s.m > 2 ? s.m : 2;
     s.a_row = is_inner(x, k) ? s.k : 1;
@@ -105,46 +92,34 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     gemm_tactic list[GEMM_TACTICS_MAX];
     const gemm_shape s = shape_of(p, AT_OPT);
     const int count = gemm_tactics((isa_level)t->isa, &s, list);
-    for (int i = 0; i < count && out->count < COUNT_OF(out->at); i++) {
-        const gemm_row_tactic r = { .isa = (uint8_t)t->isa, .gemm = list[i] };
-        memcpy(&out->at[out->count++], &r, sizeof r);
-    }
+    row_tactics_add(t, list, count, sizeof *list, out);
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    const gemm_row_tactic r = tactic_of(t);
-    static const uint8_t zero[sizeof r.rest];
-    if (r.isa >= ISA_LEVEL_COUNT || r.kind || memcmp(r.zero, zero, sizeof r.zero) != 0 ||
-        memcmp(r.rest, zero, sizeof r.rest) != 0)
-        return false;
     const gemm_shape s = shape_of(p, AT_OPT);
-    return !gemm_tactic_check((isa_level)r.isa, &s, r.gemm);
+    return row_tactic_check(t, sizeof(gemm_tactic)) && !gemm_tactic_check(row_isa(t), &s, tactic_of(t));
 }
 
 static void print(const tactic *t, text *out)
 {
-    const gemm_row_tactic r = tactic_of(t);
     char name[48];
-    (void)gemm_tactic_print(name, sizeof name, (isa_level)r.isa, r.gemm);
-    text_printf(out, "%s %s", isa_level_name((isa_level)r.isa), name);
+    (void)gemm_tactic_print(name, sizeof name, row_isa(t), tactic_of(t));
+    row_tactic_print(t, name, out);
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const gemm_row_tactic r = tactic_of(t);
     const gemm_shape s = shape_of(p, AT_OPT);
-    const double extra = p->epilogue ? row_operand_bytes(&p->out[0]) * 0.02 * p->epilogue->count : 0;
-    return (gemm_cost((isa_level)r.isa, &s, r.gemm) * (double)batch_of(p) + extra) /
+    return (gemm_cost(row_isa(t), &s, tactic_of(t)) * (double)batch_of(p) + row_epilogue_ns(p)) /
                (target->threads ? target->threads : 1) +
            500;
 }
 
 static size_t scratch_max(const problem *p, const tactic *t)
 {
-    const gemm_row_tactic r = tactic_of(t);
     const gemm_shape s = shape_of(p, AT_MAX);
-    const gemm_params g = { .isa = (isa_level)r.isa, .tactic = r.gemm, .m = s.m, .n = s.n, .k = s.k, .b_raw = s.b_raw };
+    const gemm_params g = { .isa = row_isa(t), .tactic = tactic_of(t), .m = s.m, .n = s.n, .k = s.k, .b_raw = s.b_raw };
     return size_align(gemm_scratch_size(&g), 64);
 }
 
@@ -156,18 +131,16 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     if (input != 1 || !is_packed(p)) return 0;
-    const gemm_row_tactic r = tactic_of(t);
     const gemm_shape s = shape_of(p, AT_MAX);
-    return gemm_pack_size((isa_level)r.isa, r.gemm, 1, s.k, s.n);
+    return gemm_pack_size(row_isa(t), tactic_of(t), 1, s.k, s.n);
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
-    const gemm_row_tactic r = tactic_of(t);
     const attrs_matmul *a = p->attrs;
     const uint32_t k = row_axis(&p->in[1], a->trans_b), n = col_axis(&p->in[1], a->trans_b);
-    gemm_pack((isa_level)r.isa, r.gemm, 1, src->dim[k], src->dim[n], src->data, 0, src->stride[k], src->stride[n], dst);
+    gemm_pack(row_isa(t), tactic_of(t), 1, src->dim[k], src->dim[n], src->data, 0, src->stride[k], src->stride[n], dst);
 }
 
 static size_t record_size(const problem *p, const tactic *t)
@@ -213,7 +186,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     record *r = to;
     const attrs_matmul *at = attrs;
-    const gemm_row_tactic tt = tactic_of(t);
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
     memset(&r->params, 0, sizeof r->params);
@@ -223,7 +195,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                    bk = row_axis(&p->in[1], at->trans_b), bn = col_axis(&p->in[1], at->trans_b);
     *g = (gemm_params){
         .isa = isa,
-        .tactic = tt.gemm,
+        .tactic = tactic_of(t),
         .m = a->dim[am],
         .n = b->dim[bn],
         .k = a->dim[ak],
@@ -254,10 +226,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         return FAIL(e, INTERNAL, "a matrix product's rows are not adjacent, and the tactic does not copy");
     const uint8_t order[SINTER_RANK_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7 };
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
-    g->epilogue.clip = r->epilogue.has_clip;
-    g->epilogue.lo = r->epilogue.lo;
-    g->epilogue.hi = r->epilogue.hi;
-    g->epilogue.ldr = g->ldc;
+    row_gemm_epilogue_bind(&r->epilogue, g->ldc, &g->epilogue);
     r->scratch = scratch_max(p, t);
     return SINTER_OK;
 }
@@ -288,9 +257,7 @@ static sinter_status run(const kernel_run *k)
     j.g.a = k->in[0];
     j.g.b = k->in[1];
     j.g.c = k->out[0];
-    if (r->epilogue.bias) j.g.epilogue.bias = k->in[r->epilogue.bias];
-    if (r->epilogue.residual) j.g.epilogue.residual = k->in[r->epilogue.residual];
-    if (row_epilogue_has_block(&r->epilogue)) j.g.epilogue.post = post;
+    row_gemm_epilogue_run(&r->epilogue, k, post, &j.g.epilogue);
     row_parallel(k, gemm_tile_count(&j.g), body, &j);
     return SINTER_OK;
 }

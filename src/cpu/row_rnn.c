@@ -11,10 +11,8 @@
 #include <strings.h>
 
 typedef struct rnn_tactic {
-    uint8_t isa, kind, zero[6];
     gemm_tactic x, h, reset;
 } rnn_tactic;
-_Static_assert(sizeof(rnn_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
 typedef struct record {
     rnn_params params, bound;
@@ -23,9 +21,9 @@ typedef struct record {
 
 static rnn_tactic tactic_of(const tactic *t)
 {
-    rnn_tactic r;
-    memcpy(&r, t, sizeof r);
-    return r;
+    rnn_tactic own;
+    row_tactic_own(t, &own, sizeof own);
+    return own;
 }
 
 static bool has_in(const problem *p, uint32_t i)
@@ -95,7 +93,7 @@ static rnn_params packed_of(const problem *p, const tactic *t)
 {
     const rnn_tactic r = tactic_of(t);
     rnn_params out = params_of(p, true);
-    out.isa = (isa_level)r.isa;
+    out.isa = row_isa(t);
     out.x_tactic = r.x;
     out.h_tactic = r.h;
     out.reset_tactic = r.reset;
@@ -185,11 +183,11 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     for (int i = 0; i < count; i++) {
         if (seen & 1u << h[i].vectors) continue;
         seen |= 1u << h[i].vectors;
-        rnn_tactic r = { .isa = (uint8_t)isa, .x = x[0], .h = h[i] };
+        rnn_tactic r = { .x = x[0], .h = h[i] };
         if (has_reset) r.reset = reset[0];
         /* Nobody shares a step's product. */
         r.h.block_m = r.h.block_n = 0;
-        memcpy(&out->at[out->count++], &r, sizeof r);
+        row_tactics_add(t, &r, 1, sizeof r, out);
     }
 }
 
@@ -197,8 +195,8 @@ static bool check(const problem *p, const tactic *t)
 {
     const rnn_tactic r = tactic_of(t);
     static const uint8_t zero[sizeof(gemm_tactic)];
-    if (r.isa >= ISA_LEVEL_COUNT || r.kind || memcmp(r.zero, zero, sizeof r.zero) != 0) return false;
-    const isa_level isa = (isa_level)r.isa;
+    if (!row_tactic_check(t, sizeof r)) return false;
+    const isa_level isa = row_isa(t);
     const gemm_shape sx = x_shape(p), sh = h_shape(p, false), sr = h_shape(p, true);
     if (gemm_tactic_check(isa, &sx, r.x) || gemm_tactic_check(isa, &sh, r.h)) return false;
     return params_of(p, false).kind == RNN_GRU ? !gemm_tactic_check(isa, &sr, r.reset)
@@ -209,15 +207,15 @@ static void print(const tactic *t, text *out)
 {
     const rnn_tactic r = tactic_of(t);
     char x[48], h[48];
-    (void)gemm_tactic_print(x, sizeof x, (isa_level)r.isa, r.x);
-    (void)gemm_tactic_print(h, sizeof h, (isa_level)r.isa, r.h);
-    text_printf(out, "%s %s, %s", isa_level_name((isa_level)r.isa), x, h);
+    (void)gemm_tactic_print(x, sizeof x, row_isa(t), r.x);
+    (void)gemm_tactic_print(h, sizeof h, row_isa(t), r.h);
+    text_printf(out, "%s %s, %s", isa_level_name(row_isa(t)), x, h);
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     const rnn_tactic r = tactic_of(t);
-    const isa_level isa = (isa_level)r.isa;
+    const isa_level isa = row_isa(t);
     const rnn_params b = params_of(p, false);
     const gemm_shape sx = x_shape(p), sh = h_shape(p, false), sr = h_shape(p, true);
     const double rows = (double)b.steps * (double)b.batch, blocks = (double)((b.batch + RNN_ROWS - 1) / RNN_ROWS);

@@ -8,18 +8,11 @@
 enum { RANK = 4 };
 static const uint8_t channels_last[SINTER_RANK_MAX] = { 0, 2, 3, 1 };
 
-typedef struct winograd_row_tactic {
-    uint8_t isa, kind, zero[6];
-    winograd_tactic of;
-    uint8_t rest[TACTIC_SIZE - 24];
-} winograd_row_tactic;
-_Static_assert(sizeof(winograd_row_tactic) == TACTIC_SIZE, "a tactic is overlaid");
-
-static winograd_row_tactic tactic_of(const tactic *t)
+static winograd_tactic tactic_of(const tactic *t)
 {
-    winograd_row_tactic r;
-    memcpy(&r, t, sizeof r);
-    return r;
+    winograd_tactic own;
+    row_tactic_own(t, &own, sizeof own);
+    return own;
 }
 
 typedef struct record {
@@ -81,45 +74,33 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     winograd_tactic list[WINOGRAD_TACTICS_MAX];
     const winograd_shape s = shape_of(p, false), most = shape_of(p, true);
     const int count = winograd_tactics((isa_level)t->isa, &s, &most, list);
-    for (int i = 0; i < count && out->count < COUNT_OF(out->at); i++) {
-        const winograd_row_tactic r = { .isa = (uint8_t)t->isa, .of = list[i] };
-        memcpy(&out->at[out->count++], &r, sizeof r);
-    }
+    row_tactics_add(t, list, count, sizeof *list, out);
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    const winograd_row_tactic r = tactic_of(t);
-    static const uint8_t zero[sizeof r.rest];
-    if (r.isa >= ISA_LEVEL_COUNT || r.kind || memcmp(r.zero, zero, sizeof r.zero) != 0 ||
-        memcmp(r.rest, zero, sizeof r.rest) != 0)
-        return false;
     const winograd_shape s = shape_of(p, false);
-    return !winograd_tactic_check((isa_level)r.isa, &s, r.of);
+    return row_tactic_check(t, sizeof(winograd_tactic)) && !winograd_tactic_check(row_isa(t), &s, tactic_of(t));
 }
 
 static void print(const tactic *t, text *out)
 {
-    const winograd_row_tactic r = tactic_of(t);
     char name[64];
-    (void)winograd_tactic_print(name, sizeof name, (isa_level)r.isa, r.of);
-    text_printf(out, "%s %s", isa_level_name((isa_level)r.isa), name);
+    (void)winograd_tactic_print(name, sizeof name, row_isa(t), tactic_of(t));
+    row_tactic_print(t, name, out);
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const winograd_row_tactic r = tactic_of(t);
     const winograd_shape s = shape_of(p, false);
-    const double extra = p->epilogue ? row_operand_bytes(&p->out[0]) * 0.02 * p->epilogue->count : 0;
-    const double phases = r.of.phased ? 1000 : 500;
-    return winograd_cost((isa_level)r.isa, &s, r.of, target->threads) +
-           extra / (target->threads ? target->threads : 1) + phases;
+    const double phases = tactic_of(t).phased ? 1000 : 500;
+    return winograd_cost(row_isa(t), &s, tactic_of(t), target->threads) +
+           row_epilogue_ns(p) / (target->threads ? target->threads : 1) + phases;
 }
 
 static winograd_params params_max(const problem *p, const tactic *t)
 {
-    const winograd_row_tactic r = tactic_of(t);
-    return (winograd_params){ .isa = (isa_level)r.isa, .tactic = r.of, .shape = shape_of(p, true) };
+    return (winograd_params){ .isa = row_isa(t), .tactic = tactic_of(t), .shape = shape_of(p, true) };
 }
 
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
@@ -131,29 +112,21 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     if (input != 1) return 0;
-    const winograd_row_tactic r = tactic_of(t);
     const winograd_shape s = shape_of(p, false);
-    return winograd_pack_size((isa_level)r.isa, &s, r.of);
+    return winograd_pack_size(row_isa(t), &s, tactic_of(t));
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
-    const winograd_row_tactic r = tactic_of(t);
     const winograd_shape s = shape_of(p, false);
-    winograd_pack((isa_level)r.isa, &s, r.of, src->data, src->stride, dst);
+    winograd_pack(row_isa(t), &s, tactic_of(t), src->data, src->stride, dst);
 }
 
 static size_t record_size(const problem *p, const tactic *t)
 {
     (void)p, (void)t;
     return sizeof(record);
-}
-
-/* The pitch of result rows: the stride of the innermost pixel axis that has more than one element. */
-static int64_t pitch_of(const view *y)
-{
-    return y->dim[3] > 1 ? y->stride[3] : y->dim[2] > 1 ? y->stride[2] : y->dim[0] > 1 ? y->stride[0] : y->dim[1];
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -171,7 +144,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     memset(&r->params, 0, sizeof r->params);
     winograd_params *w = &r->params;
     w->isa = isa;
-    w->tactic = tactic_of(t).of;
+    w->tactic = tactic_of(t);
     w->shape = (winograd_shape){ .images = x->dim[0],
                                  .c_in = x->dim[1],
                                  .c_out = y->dim[1],
@@ -181,12 +154,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                                  .x_image = x->stride[0],
                                  .x_dim = { x->stride[2], x->stride[3] },
                                  .dilation = { a->dilation.at[0], a->dilation.at[1] } };
-    w->ldy = pitch_of(y);
+    w->ldy = row_pitch(y);
     TRY(row_epilogue_bind(e, p, isa, in, out, channels_last, true, &r->epilogue));
-    w->epilogue.clip = r->epilogue.has_clip;
-    w->epilogue.lo = r->epilogue.lo;
-    w->epilogue.hi = r->epilogue.hi;
-    w->epilogue.ldr = w->ldy;
+    row_gemm_epilogue_bind(&r->epilogue, w->ldy, &w->epilogue);
     const winograd_params max = params_max(p, t);
     r->shared = winograd_workspace_size(&max);
     r->scratch = winograd_scratch_size(&max);
@@ -222,9 +192,7 @@ static sinter_status run(const kernel_run *k)
     j.w.x = k->in[0];
     j.w.w = k->in[1];
     j.w.y = k->out[0];
-    if (r->epilogue.bias) j.w.epilogue.bias = k->in[r->epilogue.bias];
-    if (r->epilogue.residual) j.w.epilogue.residual = k->in[r->epilogue.residual];
-    if (row_epilogue_has_block(&r->epilogue)) j.w.epilogue.post = post;
+    row_gemm_epilogue_run(&r->epilogue, k, post, &j.w.epilogue);
     const int phases = winograd_phase_count(&j.w);
     for (j.phase = 0; j.phase < phases; j.phase++) row_parallel(k, winograd_tile_count(&j.w, j.phase), body, &j);
     return SINTER_OK;
