@@ -6,8 +6,8 @@ import os
 import numpy as np
 
 from sinter_structs import (layout_errors, sinter_buffer, sinter_build_options, sinter_context_options,  # noqa: F401
-                            sinter_engine_options, sinter_error, sinter_io, sinter_profile, sinter_shape_range,
-                            sinter_step_time, sinter_tensor)
+                            sinter_engine_options, sinter_error, sinter_input_value, sinter_io, sinter_profile,
+                            sinter_sample, sinter_shape_range, sinter_step_time, sinter_tensor)
 
 DEVICES = {"cpu": 0, "reference": 1, "cuda": 2}
 ALLOW = {"fp16": 1, "bf16": 2, "tf32": 4, "int8": 8}
@@ -21,6 +21,14 @@ NUMPY = {value: np.dtype(name) for name, value in DTYPES.items()}
 
 class SinterError(Exception):
     pass
+
+
+def tensor_of(array):
+    """The tensor that lies in a contiguous array, which must outlive it."""
+    tensor = sinter_tensor(dtype=DTYPES[str(array.dtype)], rank=array.ndim, data=array.ctypes.data)
+    for i, dim in enumerate(array.shape):
+        tensor.dim[i] = dim
+    return tensor
 
 
 class Library:
@@ -64,8 +72,10 @@ class Library:
         return self.c.sinter_version().decode()
 
     def build(self, path, shapes, device="cpu", threads=1, tune="fast", timing_cache=None, isa=None,
-              allow=(), device_name=None, branches="auto"):
-        """An engine's bytes. `shapes`: name -> dims, or name -> (min, opt, max) of dims."""
+              allow=(), device_name=None, branches="auto",
+              sample=None):
+        """An engine's bytes. `shapes`: name -> dims, or name -> (min, opt, max) of dims; `sample`: name -> array, what
+        `allow` is measured on."""
         ranges = (sinter_shape_range * max(len(shapes), 1))()
         for item, (name, dims) in zip(ranges, shapes.items()):
             lo, opt, hi = dims if dims and isinstance(dims[0], (list, tuple)) else (dims, dims, dims)
@@ -73,13 +83,17 @@ class Library:
             for i in range(len(opt)):
                 item.min[i], item.opt[i], item.max[i] = lo[i], opt[i], hi[i]
         profile = sinter_profile(ranges, len(shapes))
+        values = (sinter_input_value * len(sample or {}))()
+        for item, (name, array) in zip(values, (sample or {}).items()):
+            item.input, item.value = name.encode(), C.pointer(tensor_of(array))
         options = sinter_build_options(struct_size=C.sizeof(sinter_build_options), device=DEVICES[device],
                                        threads=threads, tune=TUNES[tune], profile=C.pointer(profile),
                                        profile_count=1 if shapes else 0,
                                        timing_cache=os.fsencode(timing_cache) if timing_cache else None,
                                        isa=isa.encode() if isa else None, allow=sum(ALLOW[name] for name in allow),
                                        device_name=device_name.encode() if device_name else None,
-                                       branches=BRANCHES[branches])
+                                       branches=BRANCHES[branches], sample_count=1 if sample else 0,
+                                       sample=C.pointer(sinter_sample(values, len(values))))
         buffer = sinter_buffer()
         self.call("sinter_build_file", os.fsencode(path), C.byref(options), C.byref(buffer))
         try:
@@ -127,9 +141,7 @@ class Context:
 
     def set_input(self, name, array):
         array = np.require(array, requirements="CA")
-        tensor = sinter_tensor(dtype=DTYPES[str(array.dtype)], rank=array.ndim, data=array.ctypes.data)
-        for i, dim in enumerate(array.shape):
-            tensor.dim[i] = dim
+        tensor = tensor_of(array)
         self.library.call("sinter_context_set_input", self.handle, name.encode(), C.byref(tensor))
         self.kept[name] = array
 

@@ -41,6 +41,14 @@ class sinter_profile(C.Structure):
     _fields_ = [("shape", C.POINTER(sinter_shape_range)), ("count", C.c_uint32)]
 
 
+class sinter_input_value(C.Structure):
+    _fields_ = [("input", C.c_char_p), ("value", C.POINTER(sinter_tensor))]
+
+
+class sinter_sample(C.Structure):
+    _fields_ = [("value", C.POINTER(sinter_input_value)), ("count", C.c_uint32)]
+
+
 class sinter_build_options(C.Structure):
     _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("device", C.c_int), ("threads", C.c_uint32),
                 ("tune", C.c_int), ("math", C.c_int), ("allow", C.c_uint32),
@@ -49,7 +57,7 @@ class sinter_build_options(C.Structure):
                 ("value", C.c_void_p), ("value_count", C.c_uint32), ("rules", C.c_char_p), ("rule_limit", C.c_uint64),
                 ("isa", C.c_char_p), ("stage", STAGE_FN), ("progress", PROGRESS_FN),
                 ("user", C.c_void_p), ("verify", C.c_uint32), ("device_name", C.c_char_p), ("no_code", C.c_uint32),
-                ("kernel_cache", C.c_char_p), ("report", C.c_void_p), ("sample", C.c_void_p),
+                ("kernel_cache", C.c_char_p), ("report", C.c_void_p), ("sample", C.POINTER(sinter_sample)),
                 ("sample_count", C.c_uint32), ("budget", C.c_double), ("branches", C.c_int)]
 
 
@@ -76,7 +84,8 @@ class sinter_step_time(C.Structure):
 
 
 STRUCTS = [sinter_error, sinter_tensor, sinter_allocator, sinter_buffer, sinter_shape_range, sinter_profile,
-           sinter_build_options, sinter_engine_options, sinter_context_options, sinter_io, sinter_step_time]
+           sinter_input_value, sinter_sample, sinter_build_options, sinter_engine_options, sinter_context_options,
+           sinter_io, sinter_step_time]
 
 
 def layout_errors(compiler=None):
