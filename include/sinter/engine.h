@@ -71,8 +71,8 @@ SINTER_API sinter_status sinter_engine_io(const sinter_engine *engine, uint32_t 
 SINTER_API const char *sinter_engine_device(const sinter_engine *engine);
 
 /* `size` bytes (0: an address of its own) for inputs and outputs of the engine's contexts, zeroed where it is the
- * device's, aligned to 64 bytes at least. That of the host is pinned. The caller frees it, with the same place and size,
- * before the engine is released; NULL is accepted. Any thread. Asks the driver each time: not for every run.
+ * device's, aligned to 64 bytes at least. That of the host is pinned. The caller frees it, with the same place and
+ * size, before the engine is released; NULL is accepted. Any thread. Asks the driver each time: not for every run.
  * Errors: NO_MEMORY, DEVICE, INVALID_ARG. */
 SINTER_API sinter_status sinter_engine_alloc(sinter_engine *engine, sinter_place place, size_t size, void **out,
                                              sinter_error *error) SINTER_MUST_USE;

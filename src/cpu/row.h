@@ -20,8 +20,8 @@ typedef struct row_tactic {
 _Static_assert(sizeof(row_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
 static inline isa_level row_isa(const tactic *t) { return (isa_level)t->at[0]; }
-/* What is the kernel's own, of `size` bytes. add: tactics of the target's ISA with each of a list. check: of an ISA that
- * there is, and with zeros wherever there is nothing. print: behind the ISA. */
+/* What is the kernel's own, of `size` bytes. add: tactics of the target's ISA with each of a list. check: of an ISA
+ * that there is, and with zeros wherever there is nothing. print: behind the ISA. */
 void row_tactic_own(const tactic *t, void *own, size_t size);
 void row_tactics_add(const kernel_target *t, const void *list, int count, size_t size, tactic_sink *out);
 bool row_tactic_check(const tactic *t, size_t size);

@@ -95,7 +95,7 @@ ir_value_id call_pad(onnx_call *c, ir_value_id v, pad_mode mode, const dim *begi
 ir_value_id call_shape_value(onnx_call *c, const dim *d, uint32_t count, bool is_scalar);  /* i64 */
 ir_value_id call_iota(onnx_call *c, dim count);                             /* 0, 1, 2 … i64 */
 
-/* ---- subgraphs (import.c) ---- */
+/* ---- subgraphs (import_region.c) ---- */
 /* The values around the node that a subgraph reads by name, constants left out: appends those that are new. */
 typedef VEC(ir_value_id) call_captures;
 void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures);

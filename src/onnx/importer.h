@@ -72,6 +72,10 @@ sinter_status scope_free_names(importer *im, const onnx_graph *graph, onnx_names
 sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out, uint32_t *count_out);
 sinter_status scope_convert(importer *im, onnx_scope *s, const onnx_nodes *nodes);
 
+/* import_input.c: what the options say of sizes, before any input is made; and an input of the main graph. */
+sinter_status importer_ranges(importer *im, const onnx_graph *graph);
+sinter_status importer_input(importer *im, onnx_scope *s, const onnx_value_info *v);
+
 /* Computes a node on small constants at once; leaves others alone (fold_small.c). */
 void importer_fold(importer *im, ir_node_id id);
 

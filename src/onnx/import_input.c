@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_input.c - inputs: their types and shapes, the ranges that the caller gives, and values that are promised.
+ *
+ * Ranges belong to the names of sizes: all are known before the first expression over them is made. */
+#include "onnx/importer.h"
+
+#include <string.h>
+
+static bool is_name_char(char ch, bool first)
+{
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_' ||
+           (!first && ((ch >= '0' && ch <= '9') || ch == '.'));
+}
+
+/* A model's name of a size as a symbol's name: letters, digits, '_' and '.'; still different where the model's differ.
+ */
+static const char *symbol_name(importer *im, const char *name)
+{
+    char *clean = arena_printf(
+        &im->g->a, "%s%s", is_name_char(name[0], true) || (name[0] && !is_name_char(name[0], false)) ? "" : "_", name);
+    if (!clean) return "";
+    bool is_changed = false;
+    for (char *p = clean; *p; p++) {
+        if (is_name_char(*p, p == clean)) continue;
+        *p = '_';
+        is_changed = true;
+    }
+    if (!is_changed) return clean;
+    uint64_t sum = 0;
+    for (const char *p = name; *p; p++) sum = sum * 131 + (unsigned char)*p;
+    const char *unique = arena_printf(&im->g->a, "%s_%04x", clean, (unsigned)(sum & 0xffff));
+    return unique ? unique : "";
+}
+
+static const onnx_input_shape *shape_given(const importer *im, const char *name)
+{
+    for (uint32_t i = 0; i < im->options->count_shape; i++)
+        if (strcmp(im->options->shape[i].name, name) == 0) return &im->options->shape[i];
+    return NULL;
+}
+
+static sinter_status range_check(env *e, const onnx_input_shape *s, uint32_t axis)
+{
+    if (s->min[axis] == -1) return SINTER_OK;
+    if (s->min[axis] >= 0 && s->min[axis] <= s->opt[axis] && s->opt[axis] <= s->max[axis]) return SINTER_OK;
+    return FAIL(e, INVALID_ARG, "the shape given for input '%s' has min %lld, opt %lld, max %lld on axis %u", s->name,
+                (long long)s->min[axis], (long long)s->opt[axis], (long long)s->max[axis], axis);
+}
+
+/* Ranges that the options put on one axis belong to the size's name: they are known before any expression is made. */
+static sinter_status range_add(importer *im, const char *symbol, int64_t min, int64_t opt, int64_t max)
+{
+    bool is_new;
+    uint32_t *slot = name_map_add(&im->symbols, symbol, &is_new);
+    if (!slot) return FAIL_MEMORY(im->e, "names");
+    if (is_new) {
+        *slot = im->range.count;
+        if (!VEC_PUSH(&im->a, &im->range)) return FAIL_MEMORY(im->e, "ranges");
+        im->range.at[*slot].name = symbol;
+        im->range.at[*slot].min = min;
+        im->range.at[*slot].opt = opt;
+        im->range.at[*slot].max = max;
+        return SINTER_OK;
+    }
+    const uint32_t i = *slot;
+    if (min > im->range.at[i].min) im->range.at[i].min = min;
+    if (max < im->range.at[i].max) im->range.at[i].max = max;
+    if (im->range.at[i].min > im->range.at[i].max)
+        return FAIL(im->e, INVALID_ARG, "the shapes given for the inputs leave no value for '%s'", symbol);
+    if (im->range.at[i].opt < im->range.at[i].min) im->range.at[i].opt = im->range.at[i].min;
+    if (im->range.at[i].opt > im->range.at[i].max) im->range.at[i].opt = im->range.at[i].max;
+    return SINTER_OK;
+}
+
+bool onnx_dim_is_named(const onnx_dim *d)
+{
+    for (const char *p = d->param; !d->has_value && p && *p; p++)
+        if (is_name_char(*p, true)) return true;
+    return false;
+}
+
+static const char *axis_symbol(importer *im, const onnx_value_info *v, uint32_t axis)
+{
+    if (axis < v->rank && v->has_shape && onnx_dim_is_named(&v->dim[axis])) return symbol_name(im, v->dim[axis].param);
+    const char *name = arena_printf(&im->a, "%s.%u", v->name, axis);
+    return name ? symbol_name(im, name) : "";
+}
+
+static bool axis_is_fixed(const onnx_value_info *v, uint32_t axis)
+{
+    return v->has_shape && v->dim[axis].has_value && v->dim[axis].value >= 0;
+}
+
+sinter_status importer_ranges(importer *im, const onnx_graph *graph)
+{
+    im->symbols.a = &im->a;
+    for (uint32_t i = 0; i < im->options->count_shape; i++) {
+        const onnx_input_shape *s = &im->options->shape[i];
+        const onnx_value_info *v = NULL;
+        for (uint32_t k = 0; k < graph->in.count && !v; k++)
+            if (strcmp(graph->in.at[k].name, s->name) == 0) v = &graph->in.at[k];
+        if (!v) return FAIL(im->e, INVALID_ARG, "a shape is given for '%s', and the model has no such input", s->name);
+        if (s->rank > SINTER_RANK_MAX || (v->has_shape && v->rank != s->rank))
+            return FAIL(im->e, INVALID_ARG, "the shape given for input '%s' has rank %u, the model's has %u", s->name,
+                        s->rank, v->rank);
+        for (uint32_t axis = 0; axis < s->rank; axis++) {
+            TRY(range_check(im->e, s, axis));
+            if (s->min[axis] == -1 || axis_is_fixed(v, axis)) continue;
+            TRY(range_add(im, axis_symbol(im, v, axis), s->min[axis], s->opt[axis], s->max[axis]));
+        }
+    }
+    return SINTER_OK;
+}
+
+static dim symbol_dim(importer *im, const char *symbol)
+{
+    dim_table *t = im->g->dims;
+    const uint32_t *slot = name_map_find(&im->symbols, symbol);
+    if (slot && im->range.at[*slot].min == im->range.at[*slot].max) return dim_const(t, im->range.at[*slot].min);
+    const dim d = dim_symbol_named(t, symbol);
+    uint32_t id;
+    if (slot && dim_symbol_of(t, d, &id)) {
+        dim_symbol *s = dim_symbol_at(t, id);
+        s->min = im->range.at[*slot].min;
+        s->opt = im->range.at[*slot].opt;
+        s->max = im->range.at[*slot].max;
+    }
+    return d;
+}
+
+/* The constant that the caller promises an input to hold, or 0. */
+static sinter_status input_promised(importer *im, const char *name, const ir_value *input, ir_value_id *out)
+{
+    *out = 0;
+    for (uint32_t i = 0; i < im->options->count_value; i++) {
+        if (strcmp(im->options->value[i].name, name) != 0) continue;
+        const view *given = &im->options->value[i].data;
+        bool fits = given->dtype == input->dtype && given->rank == input->rank;
+        int64_t size = 0;
+        for (uint32_t k = 0; fits && k < given->rank; k++)
+            fits = !dim_is_const(im->g->dims, input->dim[k], &size) || size == given->dim[k];
+        if (!fits || !view_is_dense(given))
+            return FAIL(im->e, INVALID_ARG, "the value given has another type or shape");
+        const sinter_tensor shape = { .dtype = given->dtype, .rank = 1, .dim = { view_count(given) } };
+        void *copy = arena_alloc(&im->g->a, sinter_tensor_size(&shape), 64);
+        if (!copy) return FAIL_MEMORY(im->e, "an input's value");
+        if (shape.dim[0]) memcpy(copy, given->data, sinter_tensor_size(&shape));
+        *out = ir_const(im->g, NULL, given->dtype, given->rank, given->dim, copy);
+        return *out ? SINTER_OK : FAIL_MEMORY(im->e, "an input's value");
+    }
+    return SINTER_OK;
+}
+
+sinter_status importer_input(importer *im, onnx_scope *s, const onnx_value_info *v)
+{
+    ir_graph *g = im->g;
+    sinter_dtype dtype;
+    const onnx_input_shape *given = shape_given(im, v->name);
+    if (!v->is_tensor) return FAIL(im->e, UNSUPPORTED, "it is no tensor (a sequence, map or optional)");
+    if (!onnx_dtype_of(v->type, &dtype))
+        return FAIL(im->e, UNSUPPORTED, "elements of type %d (%s)", v->type, onnx_type_name(v->type));
+    if (!v->has_shape && !given)
+        return FAIL(im->e, INVALID_MODEL, "the model does not say its rank; give its shape, such as %s=1x3x224x224",
+                    v->name);
+    const uint32_t rank = v->has_shape ? v->rank : given->rank;
+    if (rank > SINTER_RANK_MAX)
+        return FAIL(im->e, UNSUPPORTED, "rank %u; up to %d is supported", rank, SINTER_RANK_MAX);
+    dim d[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!axis_is_fixed(v, i)) {
+            if (v->has_shape && v->dim[i].has_value && v->dim[i].value < -1)
+                return FAIL(im->e, INVALID_MODEL, "axis %u has size %lld", i, (long long)v->dim[i].value);
+            d[i] = symbol_dim(im, axis_symbol(im, v, i));
+            continue;
+        }
+        int64_t size = v->dim[i].value;
+        if (given && given->min[i] != -1) {
+            if (given->min[i] != given->max[i])
+                return FAIL(im->e, INVALID_ARG, "axis %u is %lld in the model, and the shape given lets it vary", i,
+                            (long long)size);
+            size = given->min[i];
+        }
+        d[i] = dim_const(g->dims, size);
+    }
+    const ir_value_id id = ir_param(g, IR_MAIN, arena_text(&g->a, v->name, strlen(v->name)), dtype, rank, d);
+    if (!id) return FAIL_MEMORY(im->e, "an input");
+    ir_value_id promised = 0;
+    TRY(input_promised(im, v->name, ir_value_at(g, id), &promised));
+    return scope_set(im, s, v->name, promised ? promised : id);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_region.c - subgraphs: what they read from around them, regions of their own or nodes in their place, and the
+ * sequences that exist only while a model is read. */
+#include "onnx/importer.h"
+
+#include <string.h>
+
+static void capture_value(onnx_call *c, ir_value_id v, call_captures *captures)
+{
+    const call_list *l = call_list_at(c, v);
+    for (uint32_t i = 0; l && i < l->count; i++) capture_value(c, l->item[i], captures); /* holds tensors alone */
+    if (l || !v || ir_is_const(c->g, v)) return;
+    for (uint32_t k = 0; k < captures->count; k++)
+        if (captures->at[k] == v) return;
+    ir_value_id *slot = VEC_PUSH(&c->im->a, captures);
+    if (slot) *slot = v;
+}
+
+void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures)
+{
+    onnx_names names = { 0 };
+    if (c->status) return;
+    c->status = scope_free_names(c->im, graph, &names);
+    for (uint32_t i = 0; i < names.count && !c->status; i++) {
+        ir_value_id v = 0;
+        uint32_t mark = 0;
+        c->status = scope_find(c->im, c->scope, names.at[i], &v, &mark);
+        capture_value(c, v, captures);
+    }
+}
+
+static ir_value_id captured(const call_captures *captures, const ir_value_id *param, ir_value_id v)
+{
+    for (uint32_t k = 0; param && k < captures->count; k++)
+        if (captures->at[k] == v) return param[k];
+    return v;
+}
+
+/* The names that the graph reads from around it, as seen inside: constants as they are, captures as parameters. */
+static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_graph *graph,
+                                    const call_captures *captures, const ir_value_id *param)
+{
+    onnx_names names = { 0 };
+    TRY(scope_free_names(c->im, graph, &names));
+    for (uint32_t i = 0; i < names.count; i++) {
+        ir_value_id v = 0;
+        uint32_t mark = 0;
+        TRY(scope_find(c->im, c->scope, names.at[i], &v, &mark));
+        if (!v && !mark) continue; /* unknown: whoever reads it says so */
+        uint32_t value = mark ? mark : captured(captures, param, v);
+        const call_list *l = param ? call_list_at(c, v) : NULL;
+        if (l) {
+            ir_value_id *item = ARENA_NEW(&c->im->a, ir_value_id, l->count);
+            for (uint32_t k = 0; item && k < l->count; k++) item[k] = captured(captures, param, l->item[k]);
+            value = call_list_new(c, item, item ? l->count : 0, l->is_none);
+        }
+        TRY(scope_set(c->im, inner, names.at[i], value));
+    }
+    return SINTER_OK;
+}
+
+static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_region_id region, const ir_value *param,
+                                 uint32_t count_param, const call_captures *captures)
+{
+    importer *im = c->im;
+    ir_graph *g = c->g;
+    onnx_scope inner = { .parent = c->scope,
+                         .graph = graph,
+                         .frame = c->scope->frame,
+                         .region = region,
+                         .depth = c->scope->depth + 1,
+                         .names = { .a = &im->a } };
+    if (inner.depth >= im->e->limits.depth_max)
+        return FAIL(im->e, UNSUPPORTED, "functions and subgraphs nest deeper than %llu, the limit",
+                    (unsigned long long)im->e->limits.depth_max);
+    if (graph->in.count != count_param)
+        return FAIL(im->e, INVALID_MODEL, "a subgraph has %u inputs, %u are wanted", graph->in.count, count_param);
+    ir_value_id *id = ARENA_NEW(&im->a, ir_value_id, captures->count);
+    if (!id) return FAIL_MEMORY(im->e, "a subgraph");
+    for (uint32_t i = 0; i < count_param; i++) {
+        const char *name = graph->in.at[i].name;
+        const ir_value_id v =
+            ir_param(g, region, arena_text(&g->a, name, strlen(name)), param[i].dtype, param[i].rank, param[i].dim);
+        if (!v) return FAIL_MEMORY(im->e, "a subgraph");
+        TRY(scope_set(im, &inner, name, v));
+    }
+    for (uint32_t i = 0; i < captures->count; i++) {
+        const ir_value from = *ir_value_at(g, captures->at[i]);
+        id[i] = ir_param(g, region, from.name, from.dtype, from.rank, from.dim);
+        if (!id[i]) return FAIL_MEMORY(im->e, "a subgraph");
+        ir_value_at(g, id[i])->shape_value = from.shape_value;
+        ir_value_at(g, id[i])->shape_count = from.shape_count;
+    }
+    TRY(scope_add_initializers(im, &inner, graph));
+    TRY(captured_names(c, &inner, graph, captures, id));
+    const uint32_t problems = im->problem_count;
+    TRY(scope_convert(im, &inner, &graph->node));
+    for (uint32_t i = 0; i < graph->out.count; i++) {
+        ir_value_id v = 0;
+        uint32_t mark = 0;
+        TRY(scope_find(im, &inner, graph->out.at[i].name, &v, &mark));
+        if (!v && im->problem_count == problems)
+            return FAIL(im->e, INVALID_MODEL, "output '%s' of a subgraph is made by no node", graph->out.at[i].name);
+        if (!v) return FAIL(im->e, UNSUPPORTED, "its subgraph cannot be imported");
+        if (name_is_list(v))
+            return FAIL(im->e, UNSUPPORTED, "its subgraph gives a sequence that is made while the model runs");
+        ir_result(g, region, v);
+    }
+    return SINTER_OK;
+}
+
+ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner, const ir_value *param,
+                         uint32_t count_param, const call_captures *captures)
+{
+    if (c->status) return 0;
+    const ir_region_id region = ir_region_new(c->g, owner);
+    if (!region) {
+        c->status = FAIL_MEMORY(c->e, "a subgraph");
+        return 0;
+    }
+    c->status = region_fill(c, graph, region, param, count_param, captures);
+    return region;
+}
+
+void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, uint32_t count_in, ir_value_id *out,
+                 uint32_t count_out)
+{
+    if (c->status) return;
+    importer *im = c->im;
+    onnx_scope inner = { .parent = c->scope,
+                         .graph = graph,
+                         .frame = c->scope->frame,
+                         .region = c->region,
+                         .depth = c->scope->depth + 1,
+                         .names = { .a = &im->a } };
+    const call_captures none = { 0 };
+    if (inner.depth >= c->e->limits.depth_max) REJECT(c, UNSUPPORTED, "functions and subgraphs nest too deep");
+    if (graph->in.count != count_in)
+        REJECT(c, INVALID_MODEL, "a subgraph has %u inputs, %u are wanted", graph->in.count, count_in);
+    if (graph->out.count != count_out)
+        REJECT(c, INVALID_MODEL, "a subgraph gives %u results, %u are wanted", graph->out.count, count_out);
+    for (uint32_t i = 0; i < count_in && !c->status; i++)
+        c->status = scope_set(im, &inner, graph->in.at[i].name, in[i]);
+    if (!c->status) c->status = scope_add_initializers(im, &inner, graph);
+    if (!c->status) c->status = captured_names(c, &inner, graph, &none, NULL);
+    if (!c->status) c->status = scope_convert(im, &inner, &graph->node);
+    for (uint32_t i = 0; i < count_out && !c->status; i++) {
+        ir_value_id v = 0;
+        uint32_t mark = 0;
+        c->status = scope_find(im, &inner, graph->out.at[i].name, &v, &mark);
+        if (!v && !mark)
+            REJECT(c, INVALID_MODEL, "output '%s' of a subgraph is made by no node", graph->out.at[i].name);
+        if (mark && count_in) REJECT(c, UNSUPPORTED, "its subgraph cannot be imported");
+        out[i] = mark ? mark : v;
+    }
+}
+
+/* ---- sequences ---- */
+
+ir_value_id call_list_new(onnx_call *c, const ir_value_id *item, uint32_t count, bool is_none)
+{
+    importer *im = c->im;
+    if (c->status) return 0;
+    ir_value_id *copy = ARENA_NEW(&im->a, ir_value_id, count);
+    call_list *l = im->list.count < NAME_INDEX - 2 ? VEC_PUSH(&im->a, &im->list) : NULL;
+    if (!copy || !l) {
+        c->status = FAIL_MEMORY(c->e, "a sequence");
+        return 0;
+    }
+    if (count) memcpy(copy, item, count * sizeof *copy);
+    *l = (call_list){ is_none, count, copy };
+    return NAME_LIST | (im->list.count - 1);
+}
+
+const call_list *call_list_at(const onnx_call *c, ir_value_id v)
+{
+    return name_is_list(v) && (v & NAME_INDEX) < c->im->list.count ? &c->im->list.at[v & NAME_INDEX] : NULL;
+}
