@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work.h - what the files that lower one piece of work share: problems that are tried, and pieces. */
+#ifndef TUNE_WORK_H
+#define TUNE_WORK_H
+
+#include "tune/lower.h"
+
+/* ---- work_trial.c ---- */
+/* In which order operands should lie: as the reader wishes, as the first input does, row-major, channels-last. */
+typedef enum work_mode { MODE_WISH, MODE_FIRST, MODE_ROW, MODE_CHANNELS_LAST, MODE_COUNT } work_mode;
+
+typedef struct work_trial {
+    problem *p;
+    bool convert[64]; /* inputs that are to be copied into the mode's order first */
+    bool converts;
+    double ns;
+    work_mode m;
+    const kernel *kernel;
+} work_trial;
+
+void work_order_plain(uint32_t rank, uint8_t *order);              /* 0, 1, 2, ... */
+void work_order_channels_last(uint32_t rank, uint8_t *order);
+bool work_is_dense_in(lowering *l, const plan_value *v, const uint8_t *order);
+/* The same at an offset that the backend's kernels may assume. */
+bool work_lies_dense(lowering *l, const plan_value *v, const uint8_t *order);
+/* Labels an operand with the order in which `v` lies. */
+void work_label(lowering *l, const plan_value *v, problem_operand *o);
+/* The problem as mode `m` would have it. convert: misplaced inputs are labelled as if they had been converted. */
+sinter_status work_trial_make(lowering *l, const work *w, work_mode m, bool convert, work_trial *t);
+/* The cheapest way by the model in which a fast kernel takes the work whole; best->p NULL: there is none. */
+sinter_status work_trial_best(lowering *l, const work *w, work_trial *best);
+/* What the conversions of a trial take, roughly. */
+double work_trial_copies_ns(lowering *l, const work_trial *t);
+
+/* ---- work.c ---- */
+/* A value for an output, with a storage of its own; 0 on failure. */
+uint32_t work_output_new(lowering *l, const work_out *out, const uint8_t *order, storage_place place);
+/* A constant as it lies in the model; false where its shape is not known. */
+bool work_const_view(const lowering *l, uint32_t value, view *out);
+
+/* ---- work_cut.c: as work_lower, in two pieces ---- */
+sinter_status work_cut_prologue(lowering *l, const work *w, uint32_t *value);
+sinter_status work_cut_epilogue(lowering *l, const work *w, uint32_t *value);
+/* Is the prologue of a contraction better done by itself than in `whole`? By measured times where there are any. */
+sinter_status work_is_better_cut(lowering *l, const work *w, const work_trial *whole, bool *is_cut);
+
+/* A copy of the work whose list of inputs has room for one more and for compaction. False: no memory. */
+bool work_piece_of(lowering *l, const work *w, work *piece);
+
+/* ---- work_wide.c: as work_lower, in f32; *done false: that is not for this work ---- */
+sinter_status work_widen(lowering *l, const work *w, uint32_t *value, bool *done);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work_wide.c - work on f16 or bf16 that only f32 kernels do fast, done in f32 between conversions. */
+#include "tune/work.h"
+
+#include <string.h>
+
+static bool is_narrow(sinter_dtype t)
+{
+    return t == SINTER_DTYPE_F16 || t == SINTER_DTYPE_BF16;
+}
+
+static sinter_dtype widened(sinter_dtype t)
+{
+    return is_narrow(t) ? SINTER_DTYPE_F32 : t;
+}
+
+/* A narrow constant as f32, converted now. */
+static sinter_status widen_const(lowering *l, uint32_t value, uint32_t *out)
+{
+    const plan_value v = l->p->value.at[value];
+    const plan_storage source = l->p->storage.at[v.storage];
+    view from, to;
+    const bool is_known = work_const_view(l, value, &from);
+    const uint32_t made =
+        is_known ? plan_value_dense(l->p, STORAGE_WEIGHT, v.name, SINTER_DTYPE_F32, v.rank, v.dim, NULL) : 0;
+    if (!made) return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be widened");
+    plan_storage *s = &l->p->storage.at[l->p->value.at[made].storage];
+    s->data = ir_blob(l->g, s->bound);
+    s->recipe = source.recipe;
+    if (!s->data || !view_init(&to, SINTER_DTYPE_F32, v.rank, from.dim, (void *)(uintptr_t)s->data))
+        return FAIL_MEMORY(l->e, "a weight");
+    int64_t index[SINTER_RANK_MAX], at = 0;
+    for (bool more = view_first(from.dim, from.rank, index); more; more = view_next(from.dim, from.rank, index))
+        view_store_f64(&to, at++, view_load_f64(&from, view_offset(&from, index)));
+    *out = made;
+    return SINTER_OK;
+}
+
+/* A step that converts `value` to the type of `out`. */
+static sinter_status convert(lowering *l, uint32_t value, const work_out *out, const char *name, uint32_t *result)
+{
+    attrs_typed *attrs = op_attrs_new(l->a, OP_cast);
+    if (!attrs) return FAIL_MEMORY(l->e, "a conversion");
+    attrs->type = out->dtype;
+    work_out to = *out;
+    const work w = { .op = OP_cast,
+                     .attrs = attrs,
+                     .count_in = 1,
+                     .count_anchor = 1,
+                     .count_out = 1,
+                     .in = &value,
+                     .out = &to,
+                     .name = name };
+    return work_lower(l, &w, result);
+}
+
+/* Work on f16 or bf16 that only f32 kernels do fast: the same in f32 between conversions. Sums are as wide as the
+ * reference's contract asks and results are rounded once, so this loses nothing. */
+sinter_status work_widen(lowering *l, const work *w, uint32_t *value, bool *done)
+{
+    bool narrow = false;
+    for (uint32_t i = 0; i < w->count_in; i++)
+        narrow = narrow || (w->in[i] && is_narrow(l->p->value.at[w->in[i]].dtype));
+    *done = narrow && !w->prologue && !w->epilogue && (op_at(w->op)->traits & (CONTRACTION | REDUCTION | ROWWISE));
+    if (!*done) return SINTER_OK;
+    work wide;
+    if (!work_piece_of(l, w, &wide)) return FAIL_MEMORY(l->e, "a conversion");
+    wide.out = ARENA_NEW(l->a, work_out, w->count_out);
+    uint32_t *middle = ARENA_NEW(l->a, uint32_t, w->count_out);
+    if (!wide.out || !middle) return FAIL_MEMORY(l->e, "a conversion");
+    for (uint32_t i = 0; i < w->count_out; i++) {
+        wide.out[i] = w->out[i];
+        wide.out[i].dtype = widened(w->out[i].dtype);
+        if (is_narrow(w->out[i].dtype)) wide.out[i].io = 0;
+    }
+    for (uint32_t i = 0; i < w->count_in; i++) {
+        if (!w->in[i]) continue;
+        const plan_value *v = &l->p->value.at[w->in[i]];
+        if (!is_narrow(v->dtype)) continue;
+        work_out to = { .dtype = SINTER_DTYPE_F32, .rank = v->rank };
+        memcpy(to.dim, v->dim, sizeof to.dim);
+        uint32_t made = 0;
+        TRY(lower_is_const(l, w->in[i]) ? widen_const(l, w->in[i], &made) : convert(l, w->in[i], &to, w->name, &made));
+        wide.in[i] = made;
+    }
+    TRY(work_lower(l, &wide, middle));
+    for (uint32_t i = 0; i < w->count_out; i++) {
+        value[i] = middle[i];
+        if (is_narrow(w->out[i].dtype)) value[i] = 0;
+        if (!value[i]) TRY(convert(l, middle[i], &w->out[i], w->name, &value[i]));
+    }
+    return SINTER_OK;
+}
