@@ -134,7 +134,7 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     const double hidden = (products < powers ? products : powers) * (is_hidden < 0.8 ? is_hidden : 0.8);
     double tile = products + powers - hidden + 150;
     if (!is_plain(p)) tile += 0.05 * bn * rows;
-    if (a->causal && k->dim[2].opt > rows) tiles = tiles * 0.5 + rows / bn;
+    if (a->causal && (double)k->dim[2].opt > rows) tiles = tiles * 0.5 + rows / bn;
     /* Blocks that share a multiprocessor take their turns on it. */
     const double share = blocks / units < 1 ? 1 : blocks / units < h.blocks ? blocks / units : h.blocks;
     const double waves = blocks / at_once < 1 ? 1 : ceil(blocks / at_once);
