@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dim.c - the table of dimension expressions: canonical form, ranges, evaluation. Text is in dim_text.c.
+/* dim.c - the table of dimension expressions: canonical form, ranges, evaluation. Arithmetic is in dim_arith.c, text in
+ * dim_text.c.
  *
  * Every id has a polynomial: a sorted list of terms (coefficient and a sorted monomial of atoms). An atom is a symbol,
  * a division, a minimum and so on, or a sum or product whose polynomial would be too large. Constructors work on
@@ -12,23 +13,12 @@
  *
  * Bounds: 64 terms, degree 8, nesting of 60 atoms, 65536 printed atoms, nodes_max * 4 nodes. Beyond the last three the
  * table fails as it does without memory. */
-#include "core/dim.h"
+#include "core/dim_poly.h"
 #include "core/dim_range.h"
 
 #include <string.h>
 
-enum { TERMS_MAX = 64, DEGREE_MAX = 8, NEST_MAX = 60, WEIGHT_MAX = 1 << 16 };
-
-typedef struct term {
-    int64_t coefficient; /* never 0 */
-    uint32_t degree;
-    dim atom[DEGREE_MAX]; /* ascending; 0 beyond degree */
-} term;
-
-typedef struct poly {
-    uint32_t count;
-    term at[TERMS_MAX];
-} poly;
+enum { NEST_MAX = 60, WEIGHT_MAX = 1 << 16 };
 
 /* Range and lateness of an id. divisor 0: the constant 0, which everything divides. */
 typedef struct fact {
@@ -37,7 +27,7 @@ typedef struct fact {
 } fact;
 
 typedef struct form {
-    const term *at;
+    const dim_term *at;
     uint32_t count;
     uint32_t nest, weight;
 } form;
@@ -119,94 +109,23 @@ static void facts_refresh(const dim_table *t)
     for (uint32_t d = 1; !is_same && d < c->fact.count; d++) c->fact.at[d] = fact_of(t, &t->node.at[d]);
 }
 
-/* ---- polynomials ---- */
+/* ---- polynomials and ids ---- */
 
-/* Higher degree first, then the monomials in order of their atoms (a graded order: division by leading terms ends). */
-static int term_compare(const term *a, const term *b)
+bool dim_is_usable(dim_table *t, dim a, dim b)
 {
-    if (a->degree != b->degree) return a->degree > b->degree ? -1 : 1;
-    for (uint32_t i = 0; i < a->degree; i++) {
-        if (a->atom[i] != b->atom[i]) return a->atom[i] < b->atom[i] ? -1 : 1;
-    }
-    return 0;
-}
-
-static bool poly_add_term(poly *p, const term *x)
-{
-    uint32_t low = 0, high = p->count;
-    while (low < high) {
-        const uint32_t mid = (low + high) / 2;
-        if (term_compare(&p->at[mid], x) < 0) low = mid + 1;
-        else high = mid;
-    }
-    if (low < p->count && term_compare(&p->at[low], x) == 0) {
-        if (!i64_add(p->at[low].coefficient, x->coefficient, &p->at[low].coefficient)) return false;
-        if (p->at[low].coefficient != 0) return true;
-        p->count--;
-        memmove(&p->at[low], &p->at[low + 1], (p->count - low) * sizeof(term));
-        return true;
-    }
-    if (x->coefficient == 0) return true;
-    if (p->count == TERMS_MAX) return false;
-    memmove(&p->at[low + 1], &p->at[low], (p->count - low) * sizeof(term));
-    p->at[low] = *x;
-    p->count++;
+    if (t->failed || !a || !b || a >= t->node.count || b >= t->node.count) return false;
+    facts_refresh(t);
     return true;
 }
 
-static bool term_mul(const term *a, const term *b, term *out)
-{
-    if (a->degree + b->degree > DEGREE_MAX) return false;
-    *out = (term){ .degree = a->degree + b->degree };
-    uint32_t i = 0, k = 0;
-    for (uint32_t n = 0; n < out->degree; n++) {
-        const bool take_a = k == b->degree || (i < a->degree && a->atom[i] <= b->atom[k]);
-        out->atom[n] = take_a ? a->atom[i++] : b->atom[k++];
-    }
-    return i64_mul(a->coefficient, b->coefficient, &out->coefficient);
-}
-
-/* a / b where b's monomial divides a's; with is_floor the coefficient is rounded down, else it must divide too. */
-static bool term_div(const term *a, const term *b, bool is_floor, term *out)
-{
-    if (a->degree < b->degree || b->coefficient == 0) return false;
-    if (a->coefficient == INT64_MIN && b->coefficient == -1) return false;
-    if (!is_floor && a->coefficient % b->coefficient != 0) return false;
-    *out = (term){ .coefficient = i64_floor_div(a->coefficient, b->coefficient) };
-    uint32_t k = 0;
-    for (uint32_t i = 0; i < a->degree; i++) {
-        if (k < b->degree && a->atom[i] == b->atom[k]) k++;
-        else if (out->degree < DEGREE_MAX) out->atom[out->degree++] = a->atom[i];
-    }
-    return k == b->degree;
-}
-
-static void poly_of(const dim_table *t, dim d, poly *out)
+void dim_poly_of(const dim_table *t, dim d, dim_poly *out)
 {
     const form *f = &t->form.at[d];
     out->count = f->count;
-    if (f->count) memcpy(out->at, f->at, f->count * sizeof(term));
+    if (f->count) memcpy(out->at, f->at, f->count * sizeof(dim_term));
 }
 
-static bool poly_add_scaled(poly *p, const poly *q, const term *scale)
-{
-    for (uint32_t i = 0; i < q->count; i++) {
-        term x;
-        if (!term_mul(&q->at[i], scale, &x) || !poly_add_term(p, &x)) return false;
-    }
-    return true;
-}
-
-static const term term_one = { .coefficient = 1 }, term_minus = { .coefficient = -1 };
-
-static bool poly_is_const(const poly *p, int64_t *value)
-{
-    if (p->count > 1 || (p->count == 1 && p->at[0].degree)) return false;
-    *value = p->count ? p->at[0].coefficient : 0;
-    return true;
-}
-
-static dim_range poly_range(const dim_table *t, const poly *p)
+dim_range dim_poly_range(const dim_table *t, const dim_poly *p)
 {
     dim_range sum = { .divisor = 0 };
     for (uint32_t i = 0; i < p->count; i++) {
@@ -216,21 +135,6 @@ static dim_range poly_range(const dim_table *t, const poly *p)
         sum = dim_range_add(sum, r);
     }
     return sum;
-}
-
-/* Long division by leading terms; false where b does not divide a exactly. */
-static bool poly_divide(const poly *a, const poly *b, poly *quotient)
-{
-    poly rest = *a;
-    quotient->count = 0;
-    if (b->count == 0) return false;
-    for (uint32_t step = 0; rest.count; step++) {
-        term q, back;
-        if (step == 2 * TERMS_MAX || !term_div(&rest.at[0], &b->at[0], false, &q)) return false;
-        if (!poly_add_term(quotient, &q) || !term_mul(&q, &term_minus, &back)) return false;
-        if (!poly_add_scaled(&rest, b, &back)) return false;
-    }
-    return true;
 }
 
 /* ---- nodes ---- */
@@ -262,7 +166,7 @@ static bool slots_grow(dim_table *t)
 }
 
 /* Finds or makes a node. `terms` NULL: the node is an atom of its own; *terms is copied to the arena by the caller. */
-static dim intern(dim_table *t, dim_node n, const term *terms, uint32_t count)
+static dim intern(dim_table *t, dim_node n, const dim_term *terms, uint32_t count)
 {
     if (t->failed) return DIM_NONE;
     uint32_t at = node_hash(&n) & (t->slot_count - 1);
@@ -285,9 +189,9 @@ static dim intern(dim_table *t, dim_node n, const term *terms, uint32_t count)
         }
         weight += count;
     } else {
-        term *own = ARENA_NEW(t->a, term, 1);
+        dim_term *own = ARENA_NEW(t->a, dim_term, 1);
         if (!own) return fail(t);
-        *own = (term){ .coefficient = 1, .degree = 1, .atom = { id } };
+        *own = (dim_term){ .coefficient = 1, .degree = 1, .atom = { id } };
         weight = 1 + (uint64_t)t->form.at[n.a].weight + t->form.at[n.b].weight;
         if (n.kind != DIM_SYMBOL) nest = 1 + (uint32_t)i64_max(t->form.at[n.a].nest, t->form.at[n.b].nest);
         terms = own;
@@ -306,50 +210,50 @@ static dim intern(dim_table *t, dim_node n, const term *terms, uint32_t count)
     return id;
 }
 
-static dim atom_of(dim_table *t, dim_kind kind, dim a, dim b)
+dim dim_atom(dim_table *t, dim_kind kind, dim a, dim b)
 {
     return intern(t, (dim_node){ .kind = (uint32_t)kind, .a = a, .b = b }, NULL, 0);
 }
 
 static dim const_id(dim_table *t, int64_t value)
 {
-    term *own = NULL;
+    dim_term *own = NULL;
     if (value) {
-        own = ARENA_NEW(t->a, term, 1);
+        own = ARENA_NEW(t->a, dim_term, 1);
         if (!own) return fail(t);
-        *own = (term){ .coefficient = value };
+        *own = (dim_term){ .coefficient = value };
     }
-    return intern(t, (dim_node){ .kind = DIM_CONST, .value = value }, own ? own : &term_one, own ? 1 : 0);
+    return intern(t, (dim_node){ .kind = DIM_CONST, .value = value }, own ? own : &dim_term_one, own ? 1 : 0);
 }
 
 /* coefficient * atom * atom …: a chain of products, the coefficient outermost. */
-static dim lower_term(dim_table *t, const term *x)
+static dim lower_term(dim_table *t, const dim_term *x)
 {
     if (x->degree == 0) return dim_const(t, x->coefficient);
     dim d = x->atom[0];
     for (uint32_t i = 1; i < x->degree && d; i++) {
-        term *own = ARENA_NEW(t->a, term, 1);
+        dim_term *own = ARENA_NEW(t->a, dim_term, 1);
         if (!own) return fail(t);
-        *own = (term){ .coefficient = 1, .degree = i + 1 };
+        *own = (dim_term){ .coefficient = 1, .degree = i + 1 };
         memcpy(own->atom, x->atom, (i + 1) * sizeof(dim));
         d = intern(t, (dim_node){ .kind = DIM_MUL, .a = d, .b = x->atom[i] }, own, 1);
     }
     if (x->coefficient == 1 || !d) return d;
-    term *own = ARENA_NEW(t->a, term, 1);
+    dim_term *own = ARENA_NEW(t->a, dim_term, 1);
     const dim c = dim_const(t, x->coefficient);
     if (!own || !c) return fail(t);
     *own = *x;
     return intern(t, (dim_node){ .kind = DIM_MUL, .a = c, .b = d }, own, 1);
 }
 
-static dim lower(dim_table *t, const poly *p)
+dim dim_lower(dim_table *t, const dim_poly *p)
 {
     if (p->count == 0) return dim_const(t, 0);
     dim d = lower_term(t, &p->at[0]);
     if (p->count == 1 || !d) return d;
-    term *own = ARENA_NEW(t->a, term, p->count);
+    dim_term *own = ARENA_NEW(t->a, dim_term, p->count);
     if (!own) return fail(t);
-    memcpy(own, p->at, p->count * sizeof(term));
+    memcpy(own, p->at, p->count * sizeof(dim_term));
     for (uint32_t i = 1; i < p->count && d; i++) {
         const dim x = lower_term(t, &p->at[i]);
         if (!x) return DIM_NONE;
@@ -405,15 +309,7 @@ dim_symbol *dim_symbol_at(dim_table *t, uint32_t symbol)
     return symbol < t->symbol.count ? &t->symbol.at[symbol] : NULL;
 }
 
-/* ---- constructors ---- */
-
-/* False: an operand is DIM_NONE, or the table failed: the caller returns DIM_NONE. */
-static bool is_usable(dim_table *t, dim a, dim b)
-{
-    if (t->failed || !a || !b || a >= t->node.count || b >= t->node.count) return false;
-    facts_refresh(t);
-    return true;
-}
+/* ---- constants and symbols ---- */
 
 dim dim_const(dim_table *t, int64_t value)
 {
@@ -502,218 +398,6 @@ dim dim_symbol_late(dim_table *t, const char *stem, dim max)
     return symbol_new(t, s, name);
 }
 
-static dim add_scaled(dim_table *t, dim a, dim b, const term *scale)
-{
-    if (!is_usable(t, a, b)) return DIM_NONE;
-    poly p, q;
-    poly_of(t, a, &p);
-    poly_of(t, b, &q);
-    if (poly_add_scaled(&p, &q, scale)) return lower(t, &p);
-    if (scale == &term_minus) b = dim_mul(t, dim_const(t, -1), b);
-    return b ? atom_of(t, DIM_ADD, (dim)i64_min(a, b), (dim)i64_max(a, b)) : DIM_NONE;
-}
-
-dim dim_add(dim_table *t, dim a, dim b)
-{
-    return add_scaled(t, a, b, &term_one);
-}
-
-dim dim_sub(dim_table *t, dim a, dim b)
-{
-    return add_scaled(t, a, b, &term_minus);
-}
-
-dim dim_mul(dim_table *t, dim a, dim b)
-{
-    if (!is_usable(t, a, b)) return DIM_NONE;
-    poly p, q, product = { 0 };
-    poly_of(t, a, &p);
-    poly_of(t, b, &q);
-    bool is_small = true;
-    for (uint32_t i = 0; i < q.count && is_small; i++) is_small = poly_add_scaled(&product, &p, &q.at[i]);
-    if (is_small) return lower(t, &product);
-    return atom_of(t, DIM_MUL, (dim)i64_min(a, b), (dim)i64_max(a, b));
-}
-
-/* a = b * whole + rest, for a divisor that is one term: what of `a` is a multiple of b, term by term. */
-static bool split(const poly *a, const poly *b, poly *whole, poly *rest)
-{
-    whole->count = 0;
-    *rest = *a;
-    if (b->count != 1) return true;
-    for (uint32_t i = 0; i < a->count; i++) {
-        term q, back;
-        if (!term_div(&a->at[i], &b->at[0], true, &q) || q.coefficient == 0) continue;
-        if (!poly_add_term(whole, &q) || !term_mul(&q, &term_minus, &back)) return false;
-        if (!poly_add_scaled(rest, b, &back)) return false;
-    }
-    return true;
-}
-
-/* The largest constant that divides the divisor c and every coefficient of p. */
-static int64_t common_divisor(const poly *p, int64_t c)
-{
-    for (uint32_t i = 0; i < p->count; i++) c = i64_gcd(c, p->at[i].coefficient);
-    return c;
-}
-
-/* x + 0 where p has the term floordiv(x, d) with a positive constant d and coefficient 1; false where it has none. */
-static bool find_inner_division(const dim_table *t, const poly *p, uint32_t *at, dim *x, int64_t *d)
-{
-    for (uint32_t i = 0; i < p->count; i++) {
-        if (p->at[i].degree != 1 || p->at[i].coefficient != 1) continue;
-        const dim_node *n = &t->node.at[p->at[i].atom[0]];
-        if (n->kind != DIM_FLOORDIV || t->node.at[n->b].kind != DIM_CONST || t->node.at[n->b].value <= 0) continue;
-        *at = i;
-        *x = n->a;
-        *d = t->node.at[n->b].value;
-        return true;
-    }
-    return false;
-}
-
-/* floordiv of `rest`, whose multiples of the constant c > 0 were taken out, by c. */
-static dim floordiv_const(dim_table *t, poly *rest, int64_t c)
-{
-    const int64_t g = common_divisor(rest, c);
-    for (uint32_t i = 0; i < rest->count; i++) rest->at[i].coefficient /= g;
-    c /= g;
-    if (c == 1) return lower(t, rest);
-    const dim_range r = poly_range(t, rest);
-    if (r.min >= 0 && r.max < c) return dim_const(t, 0);
-    uint32_t at;
-    dim inner;
-    int64_t d, cd;
-    /* floor((floor(x / d) + k) / c) = floor((x + d k) / (c d)) for any integer k. */
-    if (find_inner_division(t, rest, &at, &inner, &d) && i64_mul(c, d, &cd)) {
-        poly sum;
-        term minus = rest->at[at];
-        minus.coefficient = -1;
-        poly k = *rest;
-        poly_of(t, inner, &sum);
-        if (poly_add_term(&k, &minus) && poly_add_scaled(&sum, &k, &(term){ .coefficient = d })) {
-            return dim_floordiv(t, lower(t, &sum), dim_const(t, cd));
-        }
-    }
-    const dim x = lower(t, rest), by = dim_const(t, c);
-    return x && by ? atom_of(t, DIM_FLOORDIV, x, by) : DIM_NONE;
-}
-
-dim dim_floordiv(dim_table *t, dim a, dim b)
-{
-    if (!is_usable(t, a, b)) return DIM_NONE;
-    poly p, q, whole, rest;
-    int64_t c;
-    poly_of(t, a, &p);
-    poly_of(t, b, &q);
-    const bool is_const = poly_is_const(&q, &c);
-    if (is_const && c == 0) return atom_of(t, DIM_FLOORDIV, a, b);
-    if (is_const && c < 0 && c != INT64_MIN) {
-        const dim minus = dim_const(t, -1);
-        return dim_floordiv(t, dim_mul(t, a, minus), dim_const(t, -c));
-    }
-    if (poly_divide(&p, &q, &whole)) return lower(t, &whole);
-    if (!split(&p, &q, &whole, &rest) || (is_const && c < 0)) return atom_of(t, DIM_FLOORDIV, a, b);
-    dim remaining;
-    if (is_const) {
-        remaining = floordiv_const(t, &rest, c);
-    } else {
-        const dim_range r = poly_range(t, &rest), by = t->cache->fact.at[b].range;
-        const bool is_below = r.min >= 0 && r.max != INT64_MAX && r.max < by.min;
-        remaining = is_below ? dim_const(t, 0) : atom_of(t, DIM_FLOORDIV, lower(t, &rest), b);
-    }
-    return dim_add(t, lower(t, &whole), remaining);
-}
-
-dim dim_ceildiv(dim_table *t, dim a, dim b)
-{
-    if (!is_usable(t, a, b)) return DIM_NONE;
-    poly p, q, whole, rest;
-    int64_t c;
-    poly_of(t, a, &p);
-    poly_of(t, b, &q);
-    if (poly_is_const(&q, &c)) {
-        if (c == 0 || c == INT64_MIN) return atom_of(t, DIM_CEILDIV, a, b);
-        if (c < 0) return dim_ceildiv(t, dim_mul(t, a, dim_const(t, -1)), dim_const(t, -c));
-        /* One form for both: where nothing is lost the division alone, else floordiv(a + c - 1, c). */
-        if (poly_range(t, &p).divisor % c == 0) return dim_floordiv(t, a, b);
-        return dim_floordiv(t, dim_add(t, a, dim_const(t, c - 1)), b);
-    }
-    if (poly_divide(&p, &q, &whole)) return lower(t, &whole);
-    if (!split(&p, &q, &whole, &rest)) return atom_of(t, DIM_CEILDIV, a, b);
-    const dim low = lower(t, &rest);
-    return low ? dim_add(t, lower(t, &whole), atom_of(t, DIM_CEILDIV, low, b)) : DIM_NONE;
-}
-
-dim dim_mod(dim_table *t, dim a, dim b)
-{
-    if (!is_usable(t, a, b)) return DIM_NONE;
-    poly p, q, whole, rest;
-    int64_t c;
-    poly_of(t, a, &p);
-    poly_of(t, b, &q);
-    const bool is_const = poly_is_const(&q, &c);
-    if (is_const && (c == 0 || c == INT64_MIN)) return atom_of(t, DIM_MOD, a, b);
-    if (is_const && c < 0) {
-        const dim minus = dim_const(t, -1);
-        return dim_mul(t, minus, dim_mod(t, dim_mul(t, a, minus), dim_const(t, -c)));
-    }
-    if (poly_divide(&p, &q, &whole)) return dim_const(t, 0);
-    if (!split(&p, &q, &whole, &rest)) return atom_of(t, DIM_MOD, a, b);
-    const dim_range r = poly_range(t, &rest);
-    if (!is_const) {
-        const bool is_below = r.min >= 0 && r.max != INT64_MAX && r.max < t->cache->fact.at[b].range.min;
-        const dim x = lower(t, &rest);
-        return is_below || !x ? x : atom_of(t, DIM_MOD, x, b);
-    }
-    if (r.divisor % c == 0) return dim_const(t, 0);
-    if (r.min >= 0 && r.max < c) return lower(t, &rest);
-    const int64_t g = common_divisor(&rest, c); /* mod(g x, g c) = g mod(x, c) */
-    for (uint32_t i = 0; i < rest.count; i++) rest.at[i].coefficient /= g;
-    const dim x = lower(t, &rest), by = dim_const(t, c / g);
-    return x && by ? dim_mul(t, dim_const(t, g), atom_of(t, DIM_MOD, x, by)) : DIM_NONE;
-}
-
-static dim pick(dim_table *t, dim_kind kind, dim a, dim b)
-{
-    if (!is_usable(t, a, b)) return DIM_NONE;
-    if (a == b) return a;
-    poly p, q;
-    poly_of(t, a, &p);
-    poly_of(t, b, &q);
-    if (poly_add_scaled(&p, &q, &term_minus)) {
-        const dim_range r = poly_range(t, &p);
-        if (r.min >= 0) return kind == DIM_MAX ? a : b;
-        if (r.max <= 0) return kind == DIM_MAX ? b : a;
-    }
-    const dim_node *m = &t->node.at[a], *n = &t->node.at[b];
-    if (m->kind == (uint32_t)kind && (m->a == b || m->b == b)) return a;
-    if (n->kind == (uint32_t)kind && (n->a == a || n->b == a)) return b;
-    /* max(a, min(a, x)) absorbs to a, and the other way round: a table of positions cut at S and broadcast against S.
-     */
-    const uint32_t dual = kind == DIM_MAX ? DIM_MIN : DIM_MAX;
-    if (n->kind == dual && (n->a == a || n->b == a)) return a;
-    if (m->kind == dual && (m->a == b || m->b == b)) return b;
-    return atom_of(t, kind, (dim)i64_min(a, b), (dim)i64_max(a, b));
-}
-
-dim dim_min(dim_table *t, dim a, dim b)
-{
-    return pick(t, DIM_MIN, a, b);
-}
-
-dim dim_max(dim_table *t, dim a, dim b)
-{
-    return pick(t, DIM_MAX, a, b);
-}
-
-dim dim_product(dim_table *t, const dim *d, uint32_t count)
-{
-    dim product = dim_const(t, 1);
-    for (uint32_t i = 0; i < count; i++) product = dim_mul(t, product, d[i]);
-    return product;
-}
-
 /* ---- questions ---- */
 
 bool dim_is_const(const dim_table *t, dim d, int64_t *value)
@@ -742,17 +426,6 @@ bool dim_symbol_of(const dim_table *t, dim d, uint32_t *symbol)
     if (n->kind != DIM_SYMBOL) return false;
     if (symbol) *symbol = (uint32_t)n->value;
     return true;
-}
-
-bool dim_divide_exact(dim_table *t, dim a, dim b, dim *out)
-{
-    if (!is_usable(t, a, b)) return false;
-    poly p, q, quotient;
-    poly_of(t, a, &p);
-    poly_of(t, b, &q);
-    if (!poly_divide(&p, &q, &quotient)) return false;
-    *out = lower(t, &quotient);
-    return *out != DIM_NONE;
 }
 
 dim_range dim_range_of(const dim_table *t, dim d)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower.h - what lower.c, place.c, concat.c and the files of work.h share: the state of one lowering, a unit of work. */
+/* lower.h - what lower.c, place.c, concat.c and the files of work.h share: the state of a lowering, a unit of work. */
 #ifndef TUNE_LOWER_H
 #define TUNE_LOWER_H
 
