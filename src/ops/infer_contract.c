@@ -42,8 +42,16 @@ sinter_status infer_matmul(infer_ctx *c)
     TRY(infer_want_in(c, 0, "operand a", 1, SINTER_RANK_MAX));
     TRY(infer_want_in(c, 1, "operand b", 1, SINTER_RANK_MAX));
     TRY(infer_want_numeric(c, &c->in[0], "operand a"));
-    TRY(infer_want_type(c, &c->in[1], "operand b", c->in[0].dtype));
-    return infer_product(c, attrs->trans_a != 0, attrs->trans_b != 0, c->in[0].dtype);
+    const sinter_dtype from = c->in[0].dtype;
+    TRY(infer_want_type(c, &c->in[1], "operand b", from));
+    const sinter_dtype to = attrs->type == SINTER_DTYPE_NONE ? from : attrs->type;
+    if (to != from && (to != SINTER_DTYPE_F32 || (from != SINTER_DTYPE_F16 && from != SINTER_DTYPE_BF16))) {
+        return FAIL(c->e, INVALID_MODEL,
+                    "the result is to have type %s, the operands have %s: wanted the same, or f32 "
+                    "of f16 or bf16",
+                    sinter_dtype_name(to), sinter_dtype_name(from));
+    }
+    return infer_product(c, attrs->trans_a != 0, attrs->trans_b != 0, to);
 }
 
 static sinter_status want_quantized(infer_ctx *c, uint32_t i, const char *name)

@@ -103,12 +103,14 @@ static bool is_f32(const narrowing *w, ir_value_id v)
     return v && ir_value_at(w->g, v)->dtype == SINTER_DTYPE_F32;
 }
 
-/* A sum of integers, which may pass what a narrow float holds until all its scales are applied. */
+/* A sum of integers, kept as such or in f32, which may pass what a narrow float holds until all its scales are
+ * applied. */
 static bool is_sum(const narrowing *w, ir_value_id v, uint32_t depth)
 {
     const ir_value *x = ir_value_at(w->g, v);
     const ir_node *n = ir_node_at(w->g, x->producer);
     if (!x->producer || depth > 2) return false;
+    if (n->op == OP_matmul) return ((const attrs_matmul *)n->attrs)->type == SINTER_DTYPE_F32;
     if (n->op == OP_cast) {
         const op_id from = ir_node_at(w->g, ir_value_at(w->g, n->in[0])->producer)->op;
         return ir_value_at(w->g, n->in[0])->producer && (from == OP_matmul_integer || from == OP_conv_integer);

@@ -215,6 +215,7 @@ static void multiplies(void)
     expect("matmul:f32[2,3] f32[3,2] -> f32[2,2]", IN(D(1, 2, 3, 4, 5, 6), D(1, 0, 0, 1, 1, 1)), WANT(D(4, 5, 10, 11)));
     expect("matmul:i32[2,3] i32[3,2] -> i32[2,2]", IN(D(1, 2, 3, 4, 5, 6), D(1, 0, 0, 1, 1, 1)), WANT(D(4, 5, 10, 11)));
     expect("matmul:f16[2,3] f16[3,2] -> f16[2,2]", IN(D(1, 2, 3, 4, 5, 6), D(1, 0, 0, 1, 1, 1)), WANT(D(4, 5, 10, 11)));
+    expect("matmul:f16[1,2] f16[2,1] -> f32[1,1] type=f32", IN(D(255, 255), D(255, 254)), WANT(D(129795)));
     expect("matmul:f64[3,2] f64[2,3] -> f64[2,2] trans_a=1 trans_b=1", IN(D(1, 4, 2, 5, 3, 6), D(1, 0, 1, 0, 1, 1)),
            WANT(D(4, 5, 10, 11)));
     expect("matmul:f32[3] f32[3] -> f32[]", IN(D(1, 2, 3), D(4, 5, 6)), WANT(D(32)));
@@ -469,6 +470,7 @@ static void infers(void)
     CHECK_STR(shapes("matmul f32[N,S,64] f32[64,32] ;"), "f32[N,S,32]");
     CHECK_STR(shapes("matmul f32[N,64,S] f32[N,32,64] ; trans_a=1 trans_b=1"), "f32[N,S,32]");
     CHECK_STR(shapes("matmul f32[S] f32[T] ;"), "f32[]");
+    CHECK_STR(shapes("matmul bf16[N,S] bf16[S,2] ; type=f32"), "f32[N,2]");
     CHECK_STR(shapes("matmul_integer u8[M,K] i8[K,N] u8[M] i8[] ;"), "i32[M,N]");
     CHECK_STR(shapes("einsum f32[B,S,8] f32[8,H] ; equation=\"...i,ij->...j\""), "f32[B,S,H]");
     CHECK_STR(shapes("conv f32[N,3,224,W] f32[64,3,7,7] ; stride=[2,1] dilation=[1,1] pad=[3,3,3,3]"),

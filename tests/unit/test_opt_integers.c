@@ -111,6 +111,44 @@ static void attention_of_floats(void)
     text_deinit(&t);
 }
 
+/* Two computed factors: the numbers less their zero points in f16, sums in f32, whatever moves them; the products' own
+ * kernels make them, and what follows stands behind the sums. */
+static void attention_of_integers(void)
+{
+    static const char *const net =
+        "input %1: u8[1,4,4] name=\"x\"\n"
+        "const %2: f32[] = {0.05}\nconst %3: u8[] = {120}\n"
+        "const %4: i8[4,4] = {1,-2,3,4,50,-6,7,8,-9,10,11,-12,13,14,-15,16}\nconst %5: f32[] = {0.1}\n"
+        "const %6: i8[] = {0}\nconst %7: f32[] = {0.2}\nconst %8: u8[] = {117}\n"
+        "const %9: i8[4,4] = {-11,2,37,40,5,-64,72,8,-95,10,111,-12,13,1,15,-16}\n"
+        "const %30: f32[] = {0.7}\nconst %31: f32[] = {0.004}\nconst %32: u8[] = {0}\nconst %33: f32[4] = {0,0,-3,0}\n"
+        "%10: f32[1,4,4] = dequantize(%1, %2, %3)\n%11: f32[4,4] = dequantize(%4, %5, %6)\n"
+        "%12 = matmul(%10, %11)\n%13 = reshape(%12) shape=[1,4,2,2]\n%14 = transpose(%13) perm=[0,2,1,3]\n"
+        "%15: u8[1,2,4,2] = quantize(%14, %7, %8)\n%16: f32[1,2,4,2] = dequantize(%15, %7, %8)\n"
+        "%17: f32[4,4] = dequantize(%9, %5, %6)\n%36: f32[4,4] = dequantize(%4, %30, %6)\n"
+        "%37 = matmul(%10, %36)\n%38 = reshape(%37) shape=[1,4,2,2]\n%39 = transpose(%38) perm=[0,2,1,3]\n"
+        "%40: u8[1,2,4,2] = quantize(%39, %30, %8)\n%41: f32[1,2,4,2] = dequantize(%40, %30, %8)\n"
+        "%18 = matmul(%10, %17)\n%19 = reshape(%18) shape=[1,4,2,2]\n%20 = transpose(%19) perm=[0,2,3,1]\n"
+        "%21: u8[1,2,2,4] = quantize(%20, %5, %8)\n%22: f32[1,2,2,4] = dequantize(%21, %5, %8)\n"
+        "%23 = matmul(%16, %22)\n%24 = mul(%23, %30)\n%25 = add(%24, %33)\n%26 = softmax(%25) axis=3\n"
+        "%27: u8[1,2,4,4] = quantize(%26, %31, %32)\n%28: f32[1,2,4,4] = dequantize(%27, %31, %32)\n"
+        "%29 = matmul(%28, %41)\n%34: u8[1,2,4,2] = quantize(%29, %5, %8)\n%35: f32[1,2,4,2] = dequantize(%34, %5, "
+        "%8)\n"
+        "output %35 name=\"y\"\n";
+    sinter_error error = { 0 };
+    env e;
+    env_init(&e, NULL, &error);
+    text t;
+    optimized(net, 0.2, &t, &e);
+    CHECK_EQ(count_of(&t, "matmul_integer("), 2); /* queries and values have one weight */
+    CHECK_EQ(count_of(&t, " matmul("), 2);
+    CHECK_EQ(count_of(&t, "type=f32"), 2);
+    CHECK_EQ(count_of(&t, "f16[1,2,4,4] = softmax("), 1);
+    CHECK_EQ(count_of(&t, "f32[1,2,4,2] = matmul("), 1);
+    CHECK_EQ(count_of(&t, "pointwise("), 0);
+    text_deinit(&t);
+}
+
 /* Products of one value that go the same way become one, with rows for what differs. */
 static void products_of_one_value(void)
 {
@@ -185,6 +223,11 @@ static void concat_of_floats(void)
     text_deinit(&t);
 }
 
-static const test tests[] = { T(residual_network),     T(attention_of_floats), T(products_of_one_value),
-                              T(dynamic_quantization), T(concat_of_floats),    { 0 } };
+static const test tests[] = { T(residual_network),
+                              T(attention_of_floats),
+                              T(attention_of_integers),
+                              T(products_of_one_value),
+                              T(dynamic_quantization),
+                              T(concat_of_floats),
+                              { 0 } };
 TEST_MAIN(tests)
