@@ -110,6 +110,11 @@ typedef struct lent {
     uint32_t count;
 } lent;
 
+static sinter_place place_of(const args *a)
+{
+    return a->no_data_transfers ? SINTER_PLACE_DEVICE : SINTER_PLACE_PINNED;
+}
+
 static sinter_status lend(lent *l, size_t size, void **out, sinter_error *error)
 {
     const sinter_status s = sinter_engine_alloc(l->engine, l->place, size, out, error);
@@ -200,8 +205,7 @@ static sinter_status measure_phases(const args *a, const model_engine *m, double
     bool is_async = true;
     double at[PHASES];
     sinter_status s = model_context(m, a->seed, MODEL_PHASES, &made, &c, error);
-    const sinter_place place = a->no_data_transfers ? SINTER_PLACE_DEVICE : SINTER_PLACE_PINNED;
-    if (s == SINTER_OK) s = lend_inputs(m, &made, place, c, &memory, error);
+    if (s == SINTER_OK) s = lend_inputs(m, &made, place_of(a), c, &memory, error);
     if (s == SINTER_OK) s = warm_up(c, error);
     if (s == SINTER_OK && a->no_data_transfers) s = lend_outputs(&memory, c, error);
     if (s == SINTER_OK) s = run_phases(c, &is_async, at, error);
@@ -376,6 +380,29 @@ static void print_text(const model_engine *m, const figures *f, const steps *p)
     if (p->count) steps_print(p);
 }
 
+/* A context made, its first run, and many. */
+static sinter_status measure_runs(const args *a, const model_engine *m, double duration, progress *bar, figures *f,
+                                  sinter_error *error)
+{
+    sinter_context *c = NULL;
+    model_inputs made;
+    lent memory = { 0 };
+    const double start = cli_seconds();
+    sinter_status s = model_context(m, a->seed, MODEL_OFTEN, &made, &c, error);
+    f->ready_s = cli_seconds() - start;
+    progress_begin(bar);
+    if (s == SINTER_OK) s = lend_inputs(m, &made, place_of(a), c, &memory, error);
+    const double first = cli_seconds();
+    if (s == SINTER_OK) s = sinter_context_run(c, error);
+    f->first_s = cli_seconds() - first;
+    if (s == SINTER_OK && a->no_data_transfers) s = lend_outputs(&memory, c, error);
+    if (s == SINTER_OK) s = measure(c, duration, bar, f, error);
+    sinter_context_destroy(c);
+    lent_free(&memory);
+    model_inputs_free(&made);
+    return s;
+}
+
 int verb_bench(const args *a)
 {
     model_setup setup;
@@ -383,25 +410,12 @@ int verb_bench(const args *a)
     if (!model_setup_make(a, SINTER_TUNE_FAST, &setup)) return STATUS_USAGE;
     bool is_good = model_engine_open(a, &setup, &m);
     if (is_good) {
-        sinter_context *c = NULL;
-        model_inputs made;
         sinter_error error = { 0 };
         figures f = { 0 };
         steps p = { 0 };
-        const double start = cli_seconds();
-        sinter_status s = model_context(&m, a->seed, MODEL_OFTEN, &made, &c, &error);
-        f.ready_s = cli_seconds() - start;
-        progress_begin(&setup.bar);
-        lent memory = { 0 };
         const double duration = a->has_duration ? a->duration : 3;
         const bool is_host = strcmp(sinter_engine_device(m.engine), "cpu") == 0;
-        const sinter_place place = a->no_data_transfers ? SINTER_PLACE_DEVICE : SINTER_PLACE_PINNED;
-        if (s == SINTER_OK) s = lend_inputs(&m, &made, place, c, &memory, &error);
-        const double first = cli_seconds();
-        if (s == SINTER_OK) s = sinter_context_run(c, &error);
-        f.first_s = cli_seconds() - first;
-        if (s == SINTER_OK && a->no_data_transfers) s = lend_outputs(&memory, c, &error);
-        if (s == SINTER_OK) s = measure(c, duration, &setup.bar, &f, &error);
+        sinter_status s = measure_runs(a, &m, duration, &setup.bar, &f, &error);
         if (s == SINTER_OK && !is_host)
             s = measure_phases(a, &m, duration < phases_s ? duration : phases_s, f.phase, &error);
         if (s == SINTER_OK && (a->json || a->steps)) s = measure_steps(a, &m, f.median, &p, &error);
@@ -412,9 +426,6 @@ int verb_bench(const args *a)
         is_good = s == SINTER_OK;
         free(p.at);
         for (uint32_t k = 0; k < PHASES; k++) free(f.phase[k].at);
-        sinter_context_destroy(c);
-        lent_free(&memory);
-        model_inputs_free(&made);
     }
     model_engine_close(&m);
     return is_good ? STATUS_OK : STATUS_FAILED;

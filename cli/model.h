@@ -23,12 +23,12 @@ typedef struct model_input {
     void         *own;              /* random data */
 } model_input;
 typedef struct model_inputs { model_input *at; uint32_t count; } model_inputs;
-/* What --input or --value name. False: reported. */
+/* What --input, --value or --calib name. False: reported. */
 bool model_inputs_read(const arg_list *list, const char *option, const sinter_env_options *env, model_inputs *out);
 void model_inputs_free(model_inputs *in);
 const model_input *model_inputs_find(const model_inputs *in, const char *name);
 
-/* Profiles from --shape and --profile. Names of inputs win over names of dims. */
+/* model_shapes.c: profiles from --shape, --profile and what was given. Names of inputs win over names of dims. */
 typedef struct model_shapes { sinter_profile *profile; uint32_t count; } model_shapes;
 bool model_shapes_make(const args *a, const model_face *face, const model_inputs *given, model_shapes *out);
 void model_shapes_free(model_shapes *s);
@@ -61,9 +61,9 @@ typedef struct model_engine {
 bool model_engine_open(const args *a, model_setup *setup, model_engine *out);   /* false: reported */
 void model_engine_close(model_engine *m);
 
-/* A context of the first profile that takes the given inputs; `inputs` receives random data for the rest. */
-/* once: it will run no more often. timing: of steps. */
+/* What a context is for: one run, many, or timing the phases of a run or its steps. */
 typedef enum model_use { MODEL_ONCE, MODEL_OFTEN, MODEL_PHASES, MODEL_STEPS } model_use;
+/* A context of the first profile that takes the given inputs; `inputs` receives random data for the rest. */
 sinter_status model_context(const model_engine *m, uint64_t seed, model_use use, model_inputs *inputs,
                             sinter_context **out, sinter_error *error);
 
