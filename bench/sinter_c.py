@@ -72,8 +72,7 @@ class Library:
         return self.c.sinter_version().decode()
 
     def build(self, path, shapes, device="cpu", threads=1, tune="fast", timing_cache=None, isa=None,
-              allow=(), device_name=None, branches="auto",
-              sample=None):
+              allow=(), device_name=None, branches="auto", sample=None):
         """An engine's bytes. `shapes`: name -> dims, or name -> (min, opt, max) of dims; `sample`: name -> array, what
         `allow` is measured on."""
         ranges = (sinter_shape_range * max(len(shapes), 1))()

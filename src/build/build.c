@@ -231,6 +231,24 @@ static sinter_status write_code(builder *b)
     return b->backend->code_export(b->e, b->device, use, count, add_code, b);
 }
 
+/* How many ops of a choice are lowered; marks that are not of this graph lower nothing. */
+static uint32_t count_narrow(const build_choice *c)
+{
+    uint32_t count = c->count;
+    if (!c->is_kept) return count;
+    for (uint32_t i = 0; i < c->size && c->size == c->count; i++) count -= c->is_kept[i];
+    return c->size == c->count ? count : 0;
+}
+
+static uint32_t count_quantized(const build_lowering *l)
+{
+    const uint8_t *kept = l->quantize.is_kept;
+    uint32_t count = 0;
+    if (!l->range || l->range_count != l->quantize.count || (kept && l->quantize.size != l->range_count)) return 0;
+    for (uint32_t i = 0; i < l->range_count; i++) count += l->range[i] > 0 && !(kept && kept[i]);
+    return count;
+}
+
 /* What was allowed, and what came of it. */
 static const char *allowed_text(builder *b)
 {
@@ -242,14 +260,6 @@ static const char *allowed_text(builder *b)
                   { SINTER_ALLOW_TF32, "tf32" },
                   { SINTER_ALLOW_INT8, "int8" } };
     const build_lowering *l = b->lowering;
-    const build_choice *of[] = { &l->narrow, &l->quantize };
-    uint32_t lowered[] = { l->narrow.count, 0 };
-    for (uint32_t i = 0; l->narrow.is_kept && i < l->narrow.size; i++) lowered[0] -= l->narrow.is_kept[i];
-    for (uint32_t i = 0; l->range && i < l->range_count; i++)
-        lowered[1] += l->range[i] > 0 && !(l->quantize.is_kept && l->quantize.is_kept[i]);
-    /* Marks that are not of this graph lower nothing. */
-    if (l->narrow.is_kept && l->narrow.size != l->narrow.count) lowered[0] = 0;
-    if (l->range_count != l->quantize.count) lowered[1] = 0;
     if (b->o->device == SINTER_DEVICE_REFERENCE) return "";
     const char *s = "", *between = " allow=";
     for (uint32_t i = 0; i < COUNT_OF(types) && s; i++) {
@@ -257,9 +267,10 @@ static const char *allowed_text(builder *b)
         s = arena_printf(&b->a, "%s%s%s", s, between, types[i].name);
         between = ",";
     }
-    for (uint32_t i = 0; i < COUNT_OF(of) && s; i++)
-        if (of[i]->count || (!i && b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)))
-            s = arena_printf(&b->a, "%s (%u of %u %s)", s, lowered[i], of[i]->count, i ? "products in 8 bits" : "ops");
+    if (s && b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16))
+        s = arena_printf(&b->a, "%s (%u of %u ops)", s, count_narrow(&l->narrow), l->narrow.count);
+    if (s && l->quantize.count)
+        s = arena_printf(&b->a, "%s (%u of %u products in 8 bits)", s, count_quantized(l), l->quantize.count);
     if (s && b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32 && l->moved >= 0)
         s = arena_printf(&b->a, "%s moved=%.2g/%.2g on %s", s, l->moved, l->limit,
                          b->o->sample_count ? "samples" : "seeded inputs");
