@@ -9,7 +9,7 @@
  *
  * Models that round their data to a few bits move by themselves: where the last bit of an input changes, some of these
  * roundings flip, and flips beget flips. No run of such a model is nearer to another one than that, so that half as
- * much is permitted, unless the caller stated a budget.
+ * much again is permitted, unless the caller stated a budget.
  * A verdict without anything kept goes into the timing cache. */
 #include "base/hash.h"
 #include "build/trial.h"

@@ -9,8 +9,9 @@
 
 #include "core/storage.h"
 
+/* Sets of steps of main, by position in it. */
 typedef struct use {
-    uint64_t *touch;  /* steps of main, by position in it */
+    uint64_t *touch, *write;
     uint64_t *before; /* those that have ended when its writers start */
     bool is_written, is_elsewhere;
 } use;
@@ -29,6 +30,17 @@ static void unite(uint64_t *to, const uint64_t *from, uint32_t words)
 static void meet(uint64_t *to, const uint64_t *from, uint32_t words)
 {
     for (uint32_t i = 0; i < words; i++) to[i] &= from[i];
+}
+
+/* Adds all of a set to what has ended, and what ended before them. */
+static void wait_for(uint64_t *mine, const uint64_t *set, const uint64_t *ended, uint32_t words)
+{
+    for (uint32_t w = 0; w < words; w++)
+        for (uint64_t left = set[w] & ~mine[w]; left; left &= ~mine[w]) {
+            const uint32_t i = w * 64 + (uint32_t)__builtin_ctzll(left);
+            unite(mine, ended + (size_t)i * words, words);
+            mine[w] |= (uint64_t)1 << i % 64;
+        }
 }
 
 static bool has(const uint64_t *set, uint32_t i)
@@ -65,20 +77,8 @@ static void walk(const plan *p, plan_apart *x, uint64_t *ended)
     for (uint32_t i = 0; i < main->step.count; i++) {
         const plan_step *s = &p->step.at[main->step.at[i]];
         uint64_t *mine = ended + (size_t)i * words;
-        for (uint32_t k = 0; k < s->count_in; k++) {
-            const uint32_t storage = p->value.at[s->in[k]].storage;
-            const uint64_t *touch = x->use[storage].touch;
-            for (uint32_t j = 0; s->in[k] && x->use[storage].is_written && j < i; j++) {
-                if (!has(touch, j) || has(mine, j)) continue;
-                const plan_step *from = &p->step.at[main->step.at[j]];
-                bool writes = false;
-                for (uint32_t o = 0; o < from->count_out; o++)
-                    writes = writes || (from->out[o] && p->value.at[from->out[o]].storage == storage);
-                if (!writes) continue;
-                unite(mine, ended + (size_t)j * words, words);
-                put(mine, j);
-            }
-        }
+        for (uint32_t k = 0; k < s->count_in; k++)
+            if (s->in[k]) wait_for(mine, x->use[p->value.at[s->in[k]].storage].write, ended, words);
         if (i && s->kind == STEP_KERNEL && p->step.at[main->step.at[i - 1]].kind == STEP_KERNEL && !has(mine, i - 1))
             x->has_branches = true;
         for (uint32_t k = 0; k < s->count_out; k++) {
@@ -87,6 +87,7 @@ static void walk(const plan *p, plan_apart *x, uint64_t *ended)
             else unite(u->before, mine, words);
             u->is_written = true;
             put(u->touch, i);
+            if (s->out[k]) put(u->write, i);
         }
         for (uint32_t k = 0; k < s->count_in; k++) put(x->use[p->value.at[s->in[k]].storage].touch, i);
     }
@@ -100,11 +101,12 @@ sinter_status plan_apart_create(env *e, arena *a, const plan *p, plan_apart **ou
     x->words = (steps + 63) / 64;
     x->use = ARENA_NEW(a, use, storages);
     uint64_t *ended = ARENA_NEW(a, uint64_t, size_mul(steps, x->words)),
-             *sets = ARENA_NEW(a, uint64_t, size_mul(2 * (size_t)storages, x->words));
+             *sets = ARENA_NEW(a, uint64_t, size_mul(3 * (size_t)storages, x->words));
     if (!x->use || (steps && (!ended || !sets))) return FAIL_MEMORY(e, "planning memory");
     for (uint32_t i = 0; i < storages; i++) {
-        x->use[i].touch = sets + 2 * (size_t)i * x->words;
-        x->use[i].before = x->use[i].touch + x->words;
+        x->use[i].touch = sets + 3 * (size_t)i * x->words;
+        x->use[i].write = x->use[i].touch + x->words;
+        x->use[i].before = x->use[i].write + x->words;
     }
     mark_elsewhere(p, x->use);
     walk(p, x, ended);
