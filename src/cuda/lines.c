@@ -20,40 +20,55 @@ static bool is_one(dim_range d)
     return d.max == 1;
 }
 
-/* Axes of the input that are gone, in the problem's own numbers; group_norm's channels are told apart by `split`. */
+/* Those of group_norm; groups: into which its channels are told apart, 0 where they need not be. */
+static const char *group_axes(const problem *p, bool by_channel, uint32_t *mask, int64_t *groups)
+{
+    const attrs_group_norm *a = p->attrs;
+    const problem_operand *x = &p->in[0];
+    REJECT_UNLESS(x->rank >= 2 && a->groups >= 1, "has no channels, or no groups");
+    *mask = ((1u << x->rank) - 1) & ~3u;
+    if (by_channel) return NULL;
+    if (a->groups == 1) {
+        *mask |= 2;
+        return NULL;
+    }
+    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && x->dim[1].max > 0 && x->dim[1].max % a->groups == 0,
+                  "the number of channels varies");
+    *groups = a->groups;
+    return NULL;
+}
+
+/* Axes of the input that are gone, in the problem's own numbers, as bits. */
 static const char *gone_axes(const problem *p, bool by_channel, uint32_t *mask, int64_t *groups)
 {
-    const uint32_t rank = p->in[0].rank, all = (1u << rank) - 1;
+    static const char *const no_axis = "an axis that is not there";
+    const uint32_t rank = p->in[0].rank;
+    int64_t axis = 0;
     *groups = 0;
     switch (p->op) {
     case OP_reduce: {
-        const attrs_reduce *a = p->attrs;
-        for (uint32_t i = 0; i < a->axes.count; i++) *mask |= 1u << a->axes.at[i];
-        return NULL;
-    }
-    case OP_arg_reduce: *mask = 1u << ((const attrs_arg_reduce *)p->attrs)->axis; return NULL;
-    case OP_softmax: *mask = 1u << ((const attrs_softmax *)p->attrs)->axis; return NULL;
-    case OP_log_softmax: *mask = 1u << ((const attrs_log_softmax *)p->attrs)->axis; return NULL;
-    case OP_lp_norm: *mask = 1u << ((const attrs_lp_norm *)p->attrs)->axis; return NULL;
-    case OP_cumulate: *mask = 1u << ((const attrs_cumulate *)p->attrs)->axis; return NULL;
-    case OP_top_k: *mask = 1u << ((const attrs_top_k *)p->attrs)->axis; return NULL;
-    case OP_layer_norm: *mask = all & ~((1u << ((const attrs_layer_norm *)p->attrs)->axis) - 1); return NULL;
-    case OP_rms_norm: *mask = all & ~((1u << ((const attrs_rms_norm *)p->attrs)->axis) - 1); return NULL;
-    case OP_group_norm: {
-        const attrs_group_norm *a = p->attrs;
-        *mask = all & ~3u;
-        if (by_channel || !a->groups) return NULL;
-        if (a->groups == 1) {
-            *mask |= 2;
-            return NULL;
+        const attr_ints *axes = &((const attrs_reduce *)p->attrs)->axes;
+        for (uint32_t i = 0; i < axes->count; i++) {
+            REJECT_UNLESS(axes->at[i] >= 0 && axes->at[i] < (int64_t)rank, no_axis);
+            *mask |= 1u << axes->at[i];
         }
-        REJECT_UNLESS(problem_dim_is_static(p->in[0].dim[1]) && p->in[0].dim[1].max % a->groups == 0,
-                      "the number of channels varies");
-        *groups = a->groups;
         return NULL;
     }
+    case OP_arg_reduce: axis = ((const attrs_arg_reduce *)p->attrs)->axis; break;
+    case OP_softmax: axis = ((const attrs_softmax *)p->attrs)->axis; break;
+    case OP_log_softmax: axis = ((const attrs_log_softmax *)p->attrs)->axis; break;
+    case OP_lp_norm: axis = ((const attrs_lp_norm *)p->attrs)->axis; break;
+    case OP_cumulate: axis = ((const attrs_cumulate *)p->attrs)->axis; break;
+    case OP_top_k: axis = ((const attrs_top_k *)p->attrs)->axis; break;
+    case OP_layer_norm: axis = ((const attrs_layer_norm *)p->attrs)->axis; break;
+    case OP_rms_norm: axis = ((const attrs_rms_norm *)p->attrs)->axis; break;
+    case OP_group_norm: return group_axes(p, by_channel, mask, groups);
     default: return "no op that works along lines";
     }
+    REJECT_UNLESS(axis >= 0 && axis < (int64_t)rank, no_axis);
+    const bool is_tail = p->op == OP_layer_norm || p->op == OP_rms_norm;
+    *mask = is_tail ? ((1u << rank) - 1) & ~((1u << axis) - 1) : 1u << axis;
+    return NULL;
 }
 
 /* Sees `o` with all full axes; its own axes are the last of the `count` axes in `space`. */

@@ -44,7 +44,9 @@ static const char *reject_any(const problem *p, const kernel_target *t)
     if (has_mask(p))
         REJECT_UNLESS(p->in[3].dtype == SINTER_DTYPE_BOOL || p->in[3].dtype == SINTER_DTYPE_F32 || p->in[3].dtype == d,
                       "the mask is neither bool, f32, nor of the operands' type");
-    REJECT_UNLESS(attention_depth(p) <= 256 && attention_width(p) <= 256, "heads above 256");
+    REJECT_UNLESS(attention_depth(p) > 0 && attention_width(p) > 0 && attention_depth(p) <= 256 &&
+                      attention_width(p) <= 256,
+                  "heads of no elements, or of more than 256");
     REJECT_UNLESS(p->in[0].dim[0].max <= 65535 && p->in[0].dim[1].max <= 65535, "too many heads");
     for (uint32_t i = 0; i < 3; i++) REJECT_UNLESS(p->in[i].dim[2].max < (1 << 30), "too many tokens");
     return NULL;

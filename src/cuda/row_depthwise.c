@@ -62,7 +62,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     const char *why = window_reject(p);
     if (why) return why;
     const window g = window_of(p, p->attrs);
-    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && g.groups == x->dim[1].max && w->dim[1].max == 1 &&
+    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && g.groups > 0 && g.groups == x->dim[1].max && w->dim[1].max == 1 &&
                       w->dim[0].max % g.groups == 0,
                   "not depthwise");
     emit_space s;

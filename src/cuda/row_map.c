@@ -123,7 +123,7 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     }
     const double threads = count / t->at[0], lanes = (double)(target->units ? target->units : 1) * 512;
     /* Several narrow elements are read as one. */
-    const double words = t->at[0] * sinter_dtype_bits(p->in[0].dtype) / 32.0;
+    const double words = p->count_in ? t->at[0] * sinter_dtype_bits(p->in[0].dtype) / 32.0 : 1;
     const double serial = each * 8 * (threads < lanes && words > 1 ? words : 1);
     return cuda_cost_ns(target, bytes * 1.2, count * each * 12) + serial;
 }

@@ -291,6 +291,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     if (index || mma_shape_of(p, &s)) return false;
     const mma_tactic m = mma_tactic_of(t);
     const mma_tile *x = mma_tile_at(m.tile);
+    if (m.is_hopper != (target->isa >= 90)) return false;
     c->source = "mma.cu";
     c->entry = "mma";
     cuda_code_define(c, "TYPE", s.type);

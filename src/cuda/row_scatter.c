@@ -66,6 +66,11 @@ static const char *reject(const problem *p, const kernel_target *t)
     }
     REJECT_UNLESS(p->in[updates_of(p)].rank > 0, "a scalar");
     REJECT_UNLESS(p->out[0].rank > 0, "a scalar");
+    int64_t axis = 0;
+    if (p->op == OP_scatter_elements) axis = ((const attrs_scatter_elements *)p->attrs)->axis;
+    if (p->op == OP_tensor_scatter) axis = ((const attrs_tensor_scatter *)p->attrs)->axis;
+    REJECT_UNLESS(axis >= 0 && axis < (int64_t)p->out[0].rank && axis < (int64_t)p->in[updates_of(p)].rank,
+                  "an axis that is not there");
     return NULL;
 }
 

@@ -50,9 +50,9 @@ static const char *batch_of(const problem *p, wgmma_form *f)
     REJECT_UNLESS(!a->is_strided && (b->is_const || !b->is_strided), "strided batches");
     REJECT_UNLESS(a->order[axes] == axes && d->order[axes] == axes, "rows of a product do not lie together");
     for (uint32_t i = 0; i < axes; i++) {
-        REJECT_UNLESS(problem_dim_is_static(a->dim[i]) && problem_dim_is_static(b->dim[i]) &&
+        REJECT_UNLESS(problem_dim_is_static(a->dim[i]) && problem_dim_is_static(b->dim[i]) && a->dim[i].max > 0 &&
                           a->dim[i].max == b->dim[i].max,
-                      "batches vary, or one is repeated");
+                      "batches vary, are of none, or one is repeated");
         REJECT_UNLESS(b->is_const || b->order[i] == d->order[i], "operands lie in different orders");
         if (!i64_mul(f->batch, a->dim[i].max, &f->batch)) return "a batch too large";
     }

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_hostile_steps.c - what an engine's verifier asks of kernels, asked with numbers that no builder writes.
+ *
+ * A step of an engine is a line of text and the bytes of a tactic, and nothing has looked at either when a kernel is
+ * asked whether it takes them. So each case line is damaged (a size, an attribute, the length of a list), and so is
+ * each tactic (a byte). Kernels may refuse; of what they take they have to know the sizes and, on CUDA, name the code.
+ */
+#include "case_lines.h"
+#include "cpu/kernels.h"
+#include "cuda/device.h"
+#include "cuda/kernels.h"
+#include "test.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LINE_MOST = 4096, EACH_LINE = 12, EACH_TACTIC = 6, SCALE_FULL = 20, SECONDS = 20 };
+
+/* What a child was at, for when it dies of it. */
+typedef struct trace {
+    char line[LINE_MOST];
+    const char *kernel, *doing;
+    long taken;
+} trace;
+
+static uint64_t random_next(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+/* ---- damage ---- */
+
+/* Digits, or one of a list, put in the place of a number. */
+static void damage_line(const char *from, char *to, uint64_t *random)
+{
+    static const char *const numbers[] = { "0",
+                                           "1",
+                                           "2",
+                                           "3",
+                                           "5",
+                                           "8",
+                                           "63",
+                                           "127",
+                                           "-1",
+                                           "-7",
+                                           "65536",
+                                           "2147483647",
+                                           "2147483648",
+                                           "4611686018427387904",
+                                           "1,1",
+                                           "0,",
+                                           "4,4,4",
+                                           "1..64/1@8",
+                                           "1099511627776" };
+    uint32_t at[LINE_MOST], count = 0;
+    const size_t length = strlen(from);
+    /* Programs end in quotes and have a test of their own. */
+    for (uint32_t i = 1; from[i] && from[i] != '"'; i++)
+        if (isdigit((unsigned char)from[i]) && strchr("[,=.@-", from[i - 1])) at[count++] = i;
+    (void)snprintf(to, LINE_MOST, "%s", from);
+    if (!count || length + 64 > LINE_MOST) return;
+    const uint32_t begin = at[random_next(random) % count];
+    uint32_t end = begin;
+    while (isdigit((unsigned char)from[end])) end++;
+    (void)snprintf(to, LINE_MOST, "%.*s%s%s", (int)begin, from,
+                   numbers[random_next(random) % (sizeof numbers / sizeof *numbers)], from + end);
+}
+
+static tactic damage_tactic(const tactic *t, uint64_t *random)
+{
+    tactic d = *t;
+    const uint32_t changes = 1 + (uint32_t)(random_next(random) % 8 == 0);
+    for (uint32_t i = 0; i < changes; i++) {
+        /* The front, where fields are. */
+        const uint32_t at = (uint32_t)(random_next(random) % (random_next(random) % 4 ? 12 : TACTIC_SIZE));
+        const uint64_t kind = random_next(random) % 4;
+        d.at[at] = (uint8_t)(kind == 0   ? 0
+                             : kind == 1 ? 255
+                             : kind == 2 ? d.at[at] + 1u + (uint32_t)(random_next(random) % 3)
+                                         : random_next(random));
+    }
+    return d;
+}
+
+/* ---- asking ---- */
+
+static void ask_code(case_rig *r, const cuda_kernel *k, const problem *p, const tactic *t, const kernel_target *target)
+{
+    for (uint32_t i = 0; i < 8; i++) {
+        text generated;
+        text_init(&generated, &r->e);
+        cuda_code c = { .generated = &generated };
+        const bool is_there = k->code(p, t, target, i, &c);
+        if (is_there) CHECK(c.source != NULL && c.entry != NULL && c.define_count <= CODE_DEFINES);
+        text_deinit(&generated);
+        if (!is_there) break;
+    }
+}
+
+static void ask(case_rig *r, const kernel *k, const cuda_kernel *cuda, const problem *p, const tactic *t,
+                const kernel_target *target, trace *now)
+{
+    now->doing = "check";
+    if (k->check && !k->check(p, t)) return;
+    now->taken++;
+    text name;
+    text_init(&name, &r->e);
+    now->doing = "print";
+    if (k->print) k->print(t, &name);
+    text_deinit(&name);
+    now->doing = "pack_size";
+    for (uint32_t i = 0; k->pack_size && i < p->count_in; i++)
+        if (p->in[i].is_const) (void)k->pack_size(p, t, i);
+    now->doing = "workspace";
+    if (k->workspace) (void)k->workspace(p, t, target->threads);
+    if (!cuda) return;
+    now->doing = "cost";
+    (void)k->cost_ns(p, t, target);
+    now->doing = "code";
+    ask_code(r, cuda, p, t, target);
+}
+
+static void ask_all(case_rig *r, const problem *p, const kernel_target *target, bool is_cuda, uint64_t *random,
+                    trace *now)
+{
+    const uint32_t count = is_cuda ? cuda_kernels_count : cpu_kernels_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const kernel *k = is_cuda ? cuda_kernels[i] : cpu_kernels[i];
+        const cuda_kernel *cuda = is_cuda && k->where == KERNEL_ON_DEVICE ? (const cuda_kernel *)(const void *)k : NULL;
+        now->kernel = k->name;
+        now->doing = "reject";
+        if (k->where == KERNEL_TRANSFER || !k->reject || k->reject(p, target)) continue;
+        now->doing = "tactics";
+        tactic_sink sink = { .count = 0 };
+        if (cuda) k->tactics(p, target, &sink);
+        else sink.count = 1;
+        for (uint32_t t = 0; t < sink.count; t++) {
+            ask(r, k, cuda, p, &sink.at[t], target, now);
+            for (uint32_t n = 0; n < EACH_TACTIC; n++) {
+                const tactic d = damage_tactic(&sink.at[t], random);
+                ask(r, k, cuda, p, &d, target, now);
+            }
+        }
+    }
+}
+
+static void try_line(case_rig *r, const char *line, long times, uint64_t seed, trace *now)
+{
+    static const uint32_t chips[] = { 75, 80, 90, 120 };
+    uint64_t random = seed;
+    for (long n = 0; n < times; n++) {
+        const arena_mark mark = arena_save(&r->a);
+        const char *why = NULL;
+        if (n) damage_line(line, now->line, &random);
+        else (void)snprintf(now->line, sizeof now->line, "%s", line);
+        scan s = scan_of(now->line, strlen(now->line));
+        problem *p = NULL;
+        now->kernel = "problem_parse";
+        now->doing = "";
+        if (problem_parse(&r->a, &s, &p, &why)) {
+            kernel_target target = { 0 };
+            if (cuda_chip_target(chips[n % 4], &target)) ask_all(r, p, &target, true, &random, now);
+            const kernel_target cpu = { .isa = (uint32_t)(n % 3),
+                                        .threads = 2,
+                                        .flops = 1e11,
+                                        .bandwidth = 1e10,
+                                        .cache_l1 = 32768,
+                                        .cache_l2 = 1 << 20 };
+            ask_all(r, p, &cpu, false, &random, now);
+        }
+        arena_rewind(&r->a, mark);
+    }
+}
+
+static void kernels_stand_what_engines_say(void)
+{
+    case_rig rig;
+    case_lines lines = { 0 };
+    case_rig_init(&rig);
+    CHECK(case_lines_read_folder(&rig, "tests/conformance/cases", &lines) > 0);
+    CHECK(case_lines_read_folder(&rig, "tests/cuda/cases", &lines) > 0);
+    trace *now = mmap(NULL, sizeof *now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (!CHECK(now != MAP_FAILED)) return;
+    const char *scale = getenv("SINTER_TEST_SCALE"), *seed = getenv("SINTER_TEST_SEED");
+    const long times = EACH_LINE * (scale && strcmp(scale, "full") == 0 ? SCALE_FULL : 1);
+    for (uint32_t i = 0; i < lines.count; i++) {
+        (void)fflush(NULL);
+        const pid_t child = fork();
+        if (child == 0) {
+            (void)alarm(SECONDS);
+            try_line(&rig, lines.at[i].at, times, (seed ? strtoul(seed, NULL, 10) : 1) * 1000003 + i, now);
+            _exit(0);
+        }
+        int status = 0;
+        if (!CHECK(child > 0 && waitpid(child, &status, 0) == child)) break;
+        if (!CHECK_EQ(status, 0)) (void)printf("%s of %s: %s\n", now->doing, now->kernel, now->line);
+    }
+    CHECK(now->taken > 0);
+    (void)munmap(now, sizeof *now);
+    case_rig_deinit(&rig);
+}
+
+static const test tests[] = { T(kernels_stand_what_engines_say), { 0 } };
+TEST_MAIN(tests)
