@@ -5,6 +5,7 @@
  * matrices is how the address of a row is made, so both are one kernel. Batch axes over which W does not vary are rows;
  * the others, and the groups of a convolution, are products of their own. Shapes are parameters: layers that differ in
  * sizes alone share their code. */
+#include "core/dim_range.h"
 #include "cuda/device/mma_args.h"
 #include "cuda/emit.h"
 #include "cuda/kernels.h"
@@ -140,6 +141,50 @@ static const char *conv_shape(const problem *p, mma_shape *s)
     return NULL;
 }
 
+static const char *transposed_shape(const problem *p, mma_shape *s)
+{
+    const attrs_conv_transpose *a = p->attrs;
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
+    const uint32_t spatial = x->rank - 2u;
+    REJECT_UNLESS(w->is_const, "the filter is no constant");
+    REJECT_UNLESS(w->rank == x->rank, "the filter has another rank");
+    for (uint32_t i = 0; i < w->rank; i++) REJECT_UNLESS(is_static(w->dim[i]), "the filter's size is not fixed");
+    REJECT_UNLESS(is_static(x->dim[1]), "the number of channels is not fixed");
+    REJECT_UNLESS(a->groups == 1, "a transposed convolution of several groups");
+    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial &&
+                      a->out_pad.count == spatial,
+                  "an attribute list has another length");
+    s->is_conv = s->is_transposed = true;
+    s->groups = s->batch = s->inner = s->outer = s->rows = 1;
+    s->channels = w->dim[0].max;
+    s->cols = w->dim[1].max;
+    for (uint32_t i = 0; i < spatial; i++) {
+        const int64_t stride = a->stride.at[i], taps = w->dim[2 + i].max;
+        REJECT_UNLESS(stride >= 1 && stride <= MMA_PHASES, "a stride of more than 8");
+        s->batch *= stride;
+        int64_t most = 0;
+        for (int64_t q = 0; q < stride; q++) {
+            const mma_tap_phase f = mma_phase_at(a, i, taps, q);
+            most = i64_max(most, f.count);
+            /* One tap that stands on the image needs no bounds. */
+            if (f.count != 1 || f.start || a->pad.at[spatial + i] < 0 || a->out_pad.at[i])
+                s->spatial = (uint8_t)spatial;
+        }
+        if (i + 1 == spatial) s->inner = most;
+        else REJECT_UNLESS(count_add(&s->outer, most), "the filter is too large");
+        if (!i64_mul(s->rows, (y->dim[2 + i].opt + stride - 1) / stride, &s->rows)) return "the result is too large";
+    }
+    if (!i64_mul(s->rows, y->dim[0].opt, &s->rows)) return "the result is too large";
+    s->row_axes = (uint8_t)(spatial + 1);
+    const uint32_t inner = inner_axis(x);
+    REJECT_UNLESS(inner == 1 || x->dim[1].max == 1, "the input is not channels-last");
+    s->a_vec = inner == 1 ? (uint8_t)power_of(s->channels, cuda_operand_vector(x, s->chunk)) : 1;
+    s->is_k_static = true;
+    s->b_kind = MMA_B_PACKED;
+    return NULL;
+}
+
 static const char *matmul_shape(const problem *p, mma_shape *s)
 {
     const attrs_matmul *a = p->op == OP_matmul ? p->attrs : NULL;
@@ -217,10 +262,12 @@ const char *mma_shape_of(const problem *p, mma_shape *s)
 {
     *s = (mma_shape){ 0 };
     const bool is_conv = p->op == OP_conv || p->op == OP_conv_integer;
-    REJECT_UNLESS(is_conv || p->op == OP_matmul || p->op == OP_matmul_integer,
+    REJECT_UNLESS(is_conv || p->op == OP_conv_transpose || p->op == OP_matmul || p->op == OP_matmul_integer,
                   "no product of matrices, nor a convolution");
+    REJECT_UNLESS(!p->prologue || p->op != OP_conv_transpose, "has a prologue");
     const char *why = type_of(p, s);
-    if (!why) why = is_conv ? conv_shape(p, s) : matmul_shape(p, s);
+    if (!why)
+        why = is_conv ? conv_shape(p, s) : p->op == OP_conv_transpose ? transposed_shape(p, s) : matmul_shape(p, s);
     if (!why) why = zeros_shape(p, s);
     if (!why && p->prologue) why = prologue_shape(p, s);
     if (why) return why;
@@ -228,6 +275,9 @@ const char *mma_shape_of(const problem *p, mma_shape *s)
     s->run = (s->run + s->chunk - 1) / s->chunk * s->chunk;
     s->k = s->outer;
     REJECT_UNLESS(count_add(&s->k, s->run) && s->k < INT32_MAX / 8, "a sum is too long");
+    if (!s->is_transposed) return NULL;
+    mma_tap_phase at[3];
+    for (int64_t z = 0; z < s->batch; z++) s->k_all += mma_phase_shape(p, s, z, at).k;
     return NULL;
 }
 
@@ -308,6 +358,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "AXIS_GAP", s.is_conv);
     cuda_code_define(c, "BATCH_AXES", s.batch_axes);
     cuda_code_define(c, "GROUPED", s.is_grouped);
+    cuda_code_define(c, "TRANSPOSED", s.is_transposed);
     cuda_code_define(c, "B_KIND", s.b_kind);
     cuda_code_define(c, "HAS_ZERO_X", s.has_zero_x);
     cuda_code_define(c, "HAS_ZERO_W", s.has_zero_w);
@@ -398,6 +449,45 @@ static sinter_status conv_bind(binding *b, const problem *p, const taps_attrs *a
     return SINTER_OK;
 }
 
+static sinter_status transposed_bind(binding *b, const problem *p, const attrs_conv_transpose *at, const mma_tile *tile,
+                                     const view *x, const view *y, mma_phases *phases)
+{
+    const mma_shape *s = &b->s;
+    const uint32_t spatial = x->rank - 2;
+    mma_args *a = b->a;
+    int64_t step;
+    TRY(units_of(b, y->dim[0], x->stride[0], &step));
+    TRY(row_axis_set(b, 0, y->dim[0], step));
+    for (uint32_t i = 0; i < spatial; i++) {
+        const int64_t stride = at->stride.at[i], taps = p->in[1].dim[2 + i].max;
+        TRY(units_of(b, x->dim[2 + i], x->stride[2 + i], &step));
+        TRY(row_axis_set(b, 1 + i, (y->dim[2 + i] + stride - 1) / stride, step));
+        phases->stride[i] = cuda_fast_div(stride);
+        phases->out[i] = (small)y->dim[2 + i];
+        int64_t far = 0;
+        for (int64_t q = 0; q < stride; q++) {
+            const mma_tap_phase f = mma_phase_at(at, i, taps, q);
+            const int64_t run = (f.count * s->channels + s->chunk - 1) / s->chunk;
+            if (f.start > INT32_MAX / 8 || f.start < INT32_MIN / 8 || f.back > INT32_MAX / 8) return overflows(b->e);
+            phases->at[i][q] = (mma_phase){ cuda_fast_div(f.count), cuda_fast_div(run), (small)f.start };
+            far = i64_max(far, (f.start < 0 ? -f.start : f.start) + f.count * f.back);
+            a->dilation[i] = (small)-f.back;
+        }
+        int64_t tap;
+        if (!i64_mul(far, step, &far) || !i64_mul(step, a->dilation[i], &tap)) return overflows(b->e);
+        b->reach += far < 0 ? -far : far;
+        if (b->reach > INT32_MAX / 2) return overflows(b->e);
+        a->stride[i] = 1;
+        a->in[i] = (small)x->dim[2 + i];
+        a->tap_step[i] = (small)tap;
+    }
+    a->x_channel = 1;
+    b->batch = s->batch;
+    a->batch_div[0] = cuda_fast_div(s->batch);
+    a->w_batch[0] = (wide)mma_packed_matrix(s, tile);
+    return SINTER_OK;
+}
+
 /* Does an operand step along axis `i` of the result, or is it repeated? */
 static bool has_along(const view *v, uint32_t rank, uint32_t i)
 {
@@ -458,9 +548,15 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     binding b = { .e = e, .a = &args, .rows = 1, .batch = 1 };
     const char *why = mma_shape_of(p, &b.s);
     if (why) return FAIL(e, INTERNAL, "cuda_mma was given a problem that it rejects: %s", why);
-    const taps_attrs taps = b.s.is_conv ? taps_of(p->op, attrs) : (taps_attrs){ 0 };
-    TRY(b.s.is_conv ? conv_bind(&b, p, &taps, tile, &in[0], &out[0])
-                    : matmul_bind(&b, p, tile, &in[0], &in[1], &out[0]));
+    mma_phases phases = { 0 };
+    if (b.s.is_transposed) {
+        TRY(transposed_bind(&b, p, attrs, tile, &in[0], &out[0], &phases));
+    } else if (b.s.is_conv) {
+        const taps_attrs taps = taps_of(p->op, attrs);
+        TRY(conv_bind(&b, p, &taps, tile, &in[0], &out[0]));
+    } else {
+        TRY(matmul_bind(&b, p, tile, &in[0], &in[1], &out[0]));
+    }
     if (b.reach > INT32_MAX / 2)
         return FAIL(e, UNSUPPORTED, "an operand spans %lld units; less than 2^30 is wanted", (long long)b.reach);
     const mma_shape *s = &b.s;
@@ -507,6 +603,11 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     emit_space space;
     emit_space_of(p, &space);
     TRY(emit_bind(e, &space, in, out, r));
+    if (s->is_transposed) {
+        mma_phases *to = cuda_param_add(r, sizeof *to);
+        if (!to) return FAIL(e, INTERNAL, "a launch of cuda_mma does not fit its record");
+        *to = phases;
+    }
     if (!s->pro_ops) return SINTER_OK;
     prologue_space(p, s, &space);
     return emit_bind(e, &space, in, out, r);

@@ -12,16 +12,25 @@ typedef struct mma_shape {
     uint8_t a_vec, b_kind;              /* elements of X read at once; MMA_B_PACKED … */
     uint8_t spatial, row_axes, batch_axes;              /* spatial: axes with taps, 0 for a plain product */
     bool    is_conv, is_grouped;
+    bool    is_transposed;              /* a convolution's `batch` are its phases; inner, outer, run, k: the most of any */
     bool    has_zero_x, has_zero_w;     /* integers: zero points */
     bool    is_k_static;
     uint8_t pro_ops, pro_words;         /* prologue: instructions (0: there is none); words that a chunk's operands take */
     uint8_t x_m, x_k, w_k, w_n;         /* axes, of matmul */
     int64_t groups, channels, inner, outer, run;        /* run: padded length of a row of taps */
     int64_t rows, cols, k, batch;       /* k: padded */
+    int64_t k_all;                      /* of all phases */
 } mma_shape;
 
 /* NULL, or why these rows do not take it. */
 const char *mma_shape_of(const problem *p, mma_shape *s);
+
+/* Phase q of a transposed convolution along an axis: the filter's taps first, first + by, …, of which tap j reads the
+ * image, for result number o of the phase, at o + start - j * back. */
+typedef struct mma_tap_phase { int64_t first, by, count, start, back; } mma_tap_phase;
+mma_tap_phase mma_phase_at(const attrs_conv_transpose *a, uint32_t axis, int64_t taps, int64_t q);
+/* Phase z of all: the coordinate of each axis, and the shape of its product. */
+mma_shape     mma_phase_shape(const problem *p, const mma_shape *s, int64_t z, mma_tap_phase at[3]);
 
 typedef struct mma_tile { uint16_t bm, bn; uint8_t wm, wn, kg, min_blocks; } mma_tile;
 

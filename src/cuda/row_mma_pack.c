@@ -3,6 +3,7 @@
  *
  * Tiles of BN columns, each as steps of 128 bytes of k: BN rows of 8 chunks of 16 bytes, chunk c of row n at place
  * c ^ (n & 7), so that what ldmatrix reads at once falls on all banks. What is beyond n or k is zero. */
+#include "core/dim_range.h"
 #include "cuda/device/mma_args.h"
 #include "cuda/row_mma.h"
 
@@ -23,6 +24,7 @@ size_t mma_packed_matrix(const mma_shape *s, const mma_tile *tile)
 
 static int64_t matrices(const problem *p, const mma_shape *s)
 {
+    if (s->is_transposed) return s->batch;
     int64_t n = s->groups;
     for (uint32_t i = 0; i + 2 < p->in[1].rank && !s->is_conv; i++)
         if (!i64_mul(n, p->in[1].dim[i].max, &n)) return INT64_MAX;
@@ -38,6 +40,36 @@ size_t mma_pack_size(const problem *p, const tactic *t, uint32_t input)
     if (input != 1 || s.b_kind != MMA_B_PACKED) return 0;
     const mma_tactic tt = mma_tactic_of(t);
     return size_mul(mma_packed_matrix(&s, mma_tile_at(tt.tile)), (size_t)matrices(p, &s));
+}
+
+mma_tap_phase mma_phase_at(const attrs_conv_transpose *a, uint32_t axis, int64_t taps, int64_t q)
+{
+    const int64_t stride = a->stride.at[axis], dilation = a->dilation.at[axis], common = i64_gcd(stride, dilation);
+    mma_tap_phase f = { .by = stride / common, .back = dilation / common };
+    for (int64_t k = 0; k < taps && k < f.by; k++) {
+        const int64_t moved = q + a->pad.at[axis] - k * dilation;
+        if (moved % stride) continue;
+        f.first = k;
+        f.count = (taps - k + f.by - 1) / f.by;
+        f.start = moved / stride;
+        break;
+    }
+    return f;
+}
+
+mma_shape mma_phase_shape(const problem *p, const mma_shape *s, int64_t z, mma_tap_phase at[3])
+{
+    const attrs_conv_transpose *a = p->attrs;
+    mma_shape phase = *s;
+    phase.outer = 1;
+    for (uint32_t i = p->in[0].rank - 2u, last = i; i-- > 0; z /= a->stride.at[i]) {
+        at[i] = mma_phase_at(a, i, p->in[1].dim[2 + i].max, z % a->stride.at[i]);
+        if (i + 1 == last) phase.inner = at[i].count;
+        else phase.outer *= at[i].count;
+    }
+    phase.run = (phase.inner * s->channels + s->chunk - 1) / s->chunk * s->chunk;
+    phase.k = phase.outer * phase.run;
+    return phase;
 }
 
 /* To nearest, ties away: as the device rounds. */
@@ -88,6 +120,22 @@ void mma_pack(const problem *p, const tactic *t, uint32_t input, const view *src
     const size_t size = mma_packed_matrix(&s, tile), sums_at = mma_packed_tiles(&s, tile);
     memset(dst, 0, mma_pack_size(p, t, input));
     const int64_t one[3] = { 1, 1, 1 }, none[3] = { 0, 0, 0 };
+    if (s.is_transposed) {
+        for (int64_t z = 0; z < s.batch; z++) {
+            mma_tap_phase at[3];
+            const mma_shape phase = mma_phase_shape(p, &s, z, at);
+            int64_t taps[3] = { 1, 1, 1 }, stride[3] = { 0, 0, 0 }, first = 0;
+            for (uint32_t i = 2; i < src->rank; i++) {
+                taps[3 - src->rank + i] = at[i - 2].count;
+                stride[3 - src->rank + i] = at[i - 2].by * src->stride[i];
+                first += at[i - 2].first * src->stride[i];
+            }
+            if (!phase.k) continue;
+            pack_matrix(&phase, tile->bn, (const uint8_t *)src->data + first * s.element, src->stride[1],
+                        src->stride[0], taps, stride, (uint8_t *)dst + (size_t)z * size, NULL);
+        }
+        return;
+    }
     if (s.is_conv) {
         int64_t taps[3] = { 1, 1, 1 }, stride[3] = { 0, 0, 0 };
         for (uint32_t i = 2; i < src->rank; i++) {

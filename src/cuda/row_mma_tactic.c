@@ -127,6 +127,8 @@ static double estimate(const machine *m, const mma_shape *s, const mma_tactic *t
     double late = 0; /* before the first step */
     if (s->pro_ops) step += x->bm * 128.0 / s->element * (s->pro_ops + 3) / 128 * 0.8 / m->ghz;
     double busy = step * together;
+    /* Phases differ in steps: a wave takes as long as the longest, many take turns. */
+    if (s->is_transposed && waves > 1) busy *= (double)s->k_all / (double)(s->k * s->batch);
     if (steps > t->stages && latency / t->stages > busy) busy = latency / t->stages;
     if (s->pro_ops) {
         /* Loads of a prologue are under way a few steps at a time, and later one round. */

@@ -12,9 +12,12 @@
  * is asked for in one round of steps is stored in the next, so its latency hides behind a round of products; before the
  * first round, when sums need no registers yet, as many steps are asked for at once as registers hold.
  *
+ * TRANSPOSED: phases of a transposed convolution. Each is a convolution whose number of steps is its own; what they read
+ * is the same, so blocks of one place in all phases stand beside one another.
+ *
  * Compiled with: TYPE, BM, BN, WM, WN, KG, MIN_BLOCKS; CLUSTER (sums meet in a cluster); A_VEC (elements of X read at
  * once); SPATIAL (axes with taps; 0: none); ROW_AXES, AXIS_GAP (result axes of a row: 0, 1 + AXIS_GAP, …), BATCH_AXES,
- * GROUPED; PROLOGUE; B_KIND; VEC (columns of an epilogue item); HAS_ZERO_X, HAS_ZERO_W (integers); on sm_90 RING (slots are
+ * GROUPED; TRANSPOSED; PROLOGUE; B_KIND; VEC (columns of an epilogue item); HAS_ZERO_X, HAS_ZERO_W (integers); on sm_90 RING (slots are
  * filled again), below it STAGES.
  *
  * Zero points: the sum of (x - zx) (w - zw) is that of x w, less zx times the sum of w, less zw times the sum of x, and
@@ -77,6 +80,10 @@ DEVICE void product(sum (&c)[4], const u32 (&a)[4], u32 b0, u32 b1)
 
 struct place {
     i32 rank, m0, n0, z, batch[BATCHES];
+#if TRANSPOSED
+    i32 phase[ROW_AXES - 1];
+    const mma_phases *phases;
+#endif
 };
 
 DEVICE place place_of(const mma_args &a)
@@ -89,7 +96,9 @@ DEVICE place place_of(const mma_args &a)
     tile >>= a.split_log;
 #endif
     i32 n_tile, band, rest;
-#if BATCH_AXES || GROUPED
+#if TRANSPOSED
+    divmod_fast(tile, a.batch_div[0], tile, p.z);
+#elif BATCH_AXES || GROUPED
     divmod_fast(tile, a.tile_div, p.z, tile);
 #endif
     divmod_fast(tile, a.band_div, band, rest);
@@ -111,6 +120,33 @@ DEVICE place place_of(const mma_args &a)
 #endif
     return p;
 }
+
+#if TRANSPOSED
+/* Makes the arguments of all phases those of this block's. */
+DEVICE void phase_begin(const mma_phases &all, place &p, mma_args &a)
+{
+    constexpr i32 LAST = ROW_AXES - 2;
+    i32 z = p.z;
+    p.phases = &all;
+    a.chunks = 1;
+#pragma unroll
+    for (i32 i = LAST; i >= 0; i--) {
+        p.phase[i] = z;
+        if (i) divmod_fast(z, all.stride[i], z, p.phase[i]);
+        const mma_phase &x = all.at[i][p.phase[i]];
+        a.chunks *= (i32)(i == LAST ? x.run.d : x.taps.d);
+#if SPATIAL
+        a.pad[i] = -x.start;
+        a.kernel_div[i] = x.taps;
+        a.x_base += x.start * a.x_step[1 + i];
+#endif
+        if (i < LAST) continue;
+        a.taps_inner = (i32)x.taps.d;
+        if (A_VEC != CHUNK) a.run_div = x.run;
+    }
+    a.steps = (a.chunks + 7) / 8;
+}
+#endif
 
 DEVICE void row_split(const mma_args &a, i32 m, i32 (&at)[ROW_AXES])
 {
@@ -377,7 +413,7 @@ DEVICE void x_load(const mma_args &a, const x_rows &x, i32 step, u32 to)
 DEVICE const u8 *w_matrix(const mma_args &a, const place &p)
 {
     const u8 *base = (const u8 *)a.w;
-#if GROUPED
+#if GROUPED || TRANSPOSED
     base += (i64)p.z * a.w_batch[0];
 #endif
 #pragma unroll
@@ -533,6 +569,17 @@ DEVICE bool item_begin(const mma_args &a, const epi_args &ea, const place &p, i3
     row_split(a, m, row_at);
 #pragma unroll
     for (i32 k = 0; k < ROW_AXES; k++) at[k ? BATCH_AXES + k + AXIS_GAP : BATCH_AXES] = row_at[k];
+#if TRANSPOSED
+    /* The last of a row or a column lie beyond it in some phases. */
+    bool is_in = true;
+#pragma unroll
+    for (i32 k = 1; k < ROW_AXES; k++) {
+        const i32 o = row_at[k] * (i32)p.phases->stride[k - 1].d + p.phase[k - 1];
+        at[k + AXIS_GAP] = o;
+        is_in = is_in && o < p.phases->out[k - 1];
+    }
+    if (!is_in) return false;
+#endif
 #if GROUPED
     i += p.z * a.cols;
 #endif
@@ -581,18 +628,28 @@ DEVICE void item_finish(const mma_args &a, const epi_args &ea, const u8 *w, cons
 #if PROLOGUE
 #define PRO_PARAM , const __grid_constant__ pro_args pa
 #define PRO_GIVE , pa
+#elif TRANSPOSED
+#define PRO_PARAM , const __grid_constant__ mma_phases phases
+#define PRO_GIVE
 #else
 #define PRO_PARAM
 #define PRO_GIVE
 #endif
 
 KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
-    mma(const __grid_constant__ mma_args a, const __grid_constant__ epi_args ea PRO_PARAM)
+    mma(const __grid_constant__ mma_args given, const __grid_constant__ epi_args ea PRO_PARAM)
 {
+#if TRANSPOSED
+    mma_args a = given;
+    place p = place_of(a);
+    phase_begin(phases, p, a);
+#else
+    const mma_args &a = given;
+    const place p = place_of(a);
+#endif
     if (a.trigger == 1) grid_trigger();
     const i32 t = (i32)threadIdx.x, warp = (i32)warp_id(), group = warp / (WM * WN);
     const i32 wm = warp % (WM * WN) / WN, wn = warp % WN;
-    const place p = place_of(a);
     const i32 k0 = CLUSTER ? p.rank * a.steps >> a.split_log : 0;
     const i32 n = CLUSTER ? ((p.rank + 1) * a.steps >> a.split_log) - k0 : a.steps;
 #if SM >= 90
