@@ -139,7 +139,7 @@ static sinter_status build(context *c, const context_options *o)
     for (uint32_t i = 1; i < c->p->region_count; i++) TRY(make_items(c, i));
     TRY(make_memory(c));
     c->has_phases = o->has_phases;
-    for (uint32_t i = 0; i < STREAM_MARKS; i++) TRY(context_mark(c, i));
+    for (uint32_t i = 0; i < STREAM_MARKS; i++) TRY(context_mark(c, i)); /* the first use of a mark makes it */
     return o->is_lazy ? SINTER_OK : NOTE(&c->e, prepare(c), "preparing a context");
 }
 

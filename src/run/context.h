@@ -133,13 +133,9 @@ sinter_status context_rehearse(context *c);
 sinter_status context_time(context *c, program_order order, uint32_t repeats, double *ns);
 size_t        context_memory(const context *c);
 
-/* ---- binding.c: from numbers to views and programs ---- */
+/* ---- shape_cache.c ---- */
 /* Makes the shape of the inputs current: found, or evaluated, checked and bound. */
 sinter_status context_set_shape(context *c);
-/* The view and address of a value from the dims as they are now; checks that it lies inside its storage. */
-sinter_status context_prepare_value(context *c, uint32_t v);
-/* All values of a step, its attributes, and the checks that no shape may skip. */
-sinter_status context_prepare_step(context *c, uint32_t step);
 /* Prepares the steps of a program and binds it, in place where it was bound before. */
 sinter_status context_bind_item(context *c, const run_item *item);
 static inline bool context_item_is_bound(const context *c, const run_item *item)
@@ -147,6 +143,14 @@ static inline bool context_item_is_bound(const context *c, const run_item *item)
     if (item->is_late) return false;
     return item->kind == ITEM_PROGRAM ? c->now->program[item->program] != NULL : c->now->is_bound[item->first];
 }
+
+/* ---- binding.c: from numbers to views, and their checks ---- */
+/* Does a late symbol decide its dims, strides or offset? */
+bool          context_is_late_value(const context *c, uint32_t v);
+/* The view and address of a value from the dims as they are now; checks that it lies inside its storage. */
+sinter_status context_prepare_value(context *c, uint32_t v);
+/* All values of a step, its attributes, and the checks that no shape may skip. */
+sinter_status context_prepare_step(context *c, uint32_t step);
 /* Binds the late symbols among `v`'s dims to `dim_at`; the others must be equal. Evaluates the shape program again. */
 sinter_status context_bind_dims(context *c, uint32_t v, const int64_t *dim_at, uint32_t rank, const char *what);
 sinter_status context_bind_symbol(context *c, dim d, int64_t value, const char *what);
