@@ -44,7 +44,7 @@ sinter_status infer_matmul(infer_ctx *c)
     TRY(infer_want_numeric(c, &c->in[0], "operand a"));
     const sinter_dtype from = c->in[0].dtype;
     TRY(infer_want_type(c, &c->in[1], "operand b", from));
-    const sinter_dtype to = attrs->type == SINTER_DTYPE_NONE ? from : attrs->type;
+    const sinter_dtype to = attrs->type == SINTER_DTYPE_NONE ? from : (sinter_dtype)attrs->type;
     if (to != from && (to != SINTER_DTYPE_F32 || (from != SINTER_DTYPE_F16 && from != SINTER_DTYPE_BF16))) {
         return FAIL(c->e, INVALID_MODEL,
                     "the result is to have type %s, the operands have %s: wanted the same, or f32 "
