@@ -10,6 +10,7 @@
  * Models that round their data to a few bits move by themselves: where the last bit of an input changes, some of these
  * roundings flip, and flips beget flips. No run of such a model is nearer to another one than that, so that half as
  * much again is permitted, unless the caller stated a budget.
+ * Where data decide how many results there are, what these choices are made from is compared (selections.c).
  * A verdict without anything kept goes into the timing cache. */
 #include "base/hash.h"
 #include "build/trial.h"
@@ -29,7 +30,8 @@ typedef struct budget {
     arena a;
     view want[SAMPLES_MAX][OUTPUTS_MAX];
     double limit, worst;
-    bool is_wanted; /* outputs are kept as what is wanted, else compared with that */
+    uint32_t compared; /* outputs of the first run that others are compared with */
+    bool is_wanted;    /* outputs are kept as what is wanted, else compared with that */
 } budget;
 
 /* ---- one run ---- */
@@ -66,6 +68,7 @@ static sinter_status see(void *user, uint32_t sample, uint32_t output, uint32_t 
     *want = *v;
     want->data = arena_alloc(&b->a, size + 1, 64);
     if (!want->data) return FAIL_MEMORY(b->e, "a trial's outputs");
+    b->compared++;
     memcpy(want->data, v->data, size);
     return SINTER_OK;
 }
@@ -175,7 +178,8 @@ static sinter_status search(budget *b, uint32_t allow, build_lowering *l, build_
 /* How far the outputs move by the last bit of inputs, and by a rounding of sums of integers. */
 static sinter_status raise_limit(budget *b, build_lowering *l)
 {
-    build_lowering as_floats = { .moved = -1 }, as_it_is = { .has_integers = l->has_integers, .moved = -1 };
+    build_lowering as_floats = { .is_trial = true, .moved = -1 },
+                   as_it_is = { .is_trial = true, .has_integers = l->has_integers, .moved = -1 };
     double floor = 0, other = 0;
     b->t.jitter = last_bit;
     const sinter_status s = spend(b, 0, &as_it_is, &floor);
@@ -213,15 +217,19 @@ static sinter_status choose(budget *b, uint32_t allow, build_lowering *l, build_
 
 static sinter_status judge(budget *b, uint32_t allow, build_lowering *l)
 {
-    build_lowering as_it_is = { .has_integers = l->has_integers, .moved = -1 };
+    build_lowering as_it_is = { .is_trial = true, .has_integers = l->has_integers, .moved = -1 };
     bool is_raised = false;
     b->is_wanted = true;
     TRY(trial_run(&b->t, 0, &as_it_is, see, b));
     b->is_wanted = false;
-    if (allow & SINTER_ALLOW_INT8) TRY(choose(b, SINTER_ALLOW_INT8, l, &l->quantize, "products", &is_raised));
-    if (allow & ~(uint32_t)SINTER_ALLOW_INT8) TRY(choose(b, allow, l, &l->narrow, "ops", &is_raised));
+    l->is_trial = true;
+    sinter_status s = SINTER_OK;
+    if (allow & SINTER_ALLOW_INT8) s = choose(b, SINTER_ALLOW_INT8, l, &l->quantize, "products", &is_raised);
+    if (s == SINTER_OK && allow & ~(uint32_t)SINTER_ALLOW_INT8) s = choose(b, allow, l, &l->narrow, "ops", &is_raised);
+    l->is_trial = false;
     l->limit = b->limit;
-    return SINTER_OK;
+    if (!b->compared) l->moved = -1;
+    return s;
 }
 
 static void hash_values(sha256 *h, const sinter_input_value *value, uint32_t count)

@@ -115,6 +115,7 @@ static sinter_status lower(builder *b, const opt_options *options)
     opt_options first = *options;
     first.stop_after = "strength";
     TRY(opt_run(b->e, b->g, &first));
+    if (b->lowering->is_trial) TRY(tune_tap_selections(b->e, b->g));
     TRY(quantize(b));
     TRY(run_passes(b, options, after_quantizing, COUNT_OF(after_quantizing)));
     if (b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)) {
@@ -141,7 +142,7 @@ static sinter_status optimize(builder *b)
                                   .verify = b->o->verify != 0,
                                   .dump = b->o->stage ? dump_stage : NULL,
                                   .dump_user = b };
-    const bool is_lowered = b->lowering->taps || (b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32);
+    const bool is_lowered = b->lowering->taps || b->lowering->is_trial || (b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32);
     return NOTE(b->e, is_lowered ? lower(b, &options) : opt_run(b->e, b->g, &options), "optimising the graph");
 }
 
@@ -271,7 +272,10 @@ static const char *allowed_text(builder *b)
         s = arena_printf(&b->a, "%s (%u of %u ops)", s, count_narrow(&l->narrow), l->narrow.count);
     if (s && l->quantize.count)
         s = arena_printf(&b->a, "%s (%u of %u products in 8 bits)", s, count_quantized(l), l->quantize.count);
-    if (s && b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32 && l->moved >= 0)
+    const bool is_seen = l->moved >= 0;
+    if (s && b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32 && !is_seen)
+        s = arena_printf(&b->a, "%s not compared: no float output of a size that inputs decide", s);
+    else if (s && b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32)
         s = arena_printf(&b->a, "%s moved=%.2g/%.2g on %s", s, l->moved, l->limit,
                          b->o->sample_count ? "samples" : "seeded inputs");
     return s ? s : "";

@@ -31,8 +31,9 @@ typedef struct build_lowering {
     float       *range;                 /* [range_count], of all such products: what 8 bits are to hold of the data */
     uint32_t     range_count;
     build_taps  *taps;                  /* NULL: none */
+    bool         is_trial;              /* what the data's choices are made from is put out too */
     bool         has_integers;          /* products of quantised numbers are done on the integers, as the target does */
-    double       moved, limit;          /* how far the outputs moved, and might have; moved < 0: nobody looked */
+    double       moved, limit;          /* how far the outputs moved, and might have; < 0: nothing was compared */
 } build_lowering;
 
 sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, uint8_t **out,

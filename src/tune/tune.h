@@ -79,6 +79,10 @@ sinter_status tune_prepare(env *e, ir_graph *g, const tune_options *options);
  * *count is at first how long is_kept is: if it is not of this graph, nothing is lowered. */
 sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t *is_kept, uint32_t *count);
 
+/* ---- selections.c: of a graph whose results' sizes its data decide; else nothing changes ---- */
+/* Makes outputs, behind the graph's own, of the floats that choices are made from. */
+sinter_status tune_tap_selections(env *e, ir_graph *g);
+
 /* ---- integers.c: f32 products with constant weights, in 8 bits; in a graph before the rules for integers ---- */
 /* Makes the data of such products outputs of the graph, from product `first` on as long as they are not larger than
  * size_max together. *end: the first that is not; *count: how many there are. */

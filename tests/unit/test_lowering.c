@@ -330,6 +330,42 @@ static void refuses(void)
     refused(&o, "budget");
 }
 
-static const test tests[] = { T(quantizes),     T(keeps_and_taps), T(samples_and_budget),
-                              T(out_of_memory), T(refuses),        { 0 } };
+/* Where data decide how many results there are, what the choice is made from is put out: here the sums before top-k
+ * and the rows that are gathered by it, not what is picked from them. A model without such results stays as it is. */
+static void taps_selections(void)
+{
+    static const char *const detector = "input %1: f32[8,6] name=\"x\"\n"
+                                        "const %2: f32[] = {0.5}\n"
+                                        "const %3: i64[1] = {4}\n"
+                                        "%4 = exp(%1)\n"
+                                        "%5 = reduce(%4) kind=sum axes=[1] keep=0\n"
+                                        "%6, %7 = top_k(%5) k=[4] axis=0 largest=1 sorted=1\n"
+                                        "%8 = gather(%4, %7) axis=0\n"
+                                        "%9 = gt(%6, %2)\n"
+                                        "%10 = non_zero(%9)\n";
+    sinter_error error = { 0 };
+    env e;
+    env_init(&e, NULL, &error);
+    for (int is_late = 0; is_late < 2; is_late++) {
+        text t;
+        ir_graph *g = NULL;
+        text_init(&t, &e);
+        text_printf(&t, "%s%s", detector, is_late ? "output %10 name=\"y\"\n" : "output %8 name=\"y\"\n");
+        if (CHECK(ir_parse(&e, t.at, t.length, &g) == SINTER_OK)) {
+            CHECK(tune_tap_selections(&e, g) == SINTER_OK);
+            CHECK_EQ(g->region.at[IR_MAIN].result.count, is_late ? 3 : 1);
+            CHECK_EQ(ir_value_at(g, 4)->is_output, is_late);
+            CHECK_EQ(ir_value_at(g, 5)->is_output, is_late);
+            CHECK_EQ(ir_value_at(g, 6)->is_output, 0);
+            ir_graph_destroy(g);
+        } else {
+            printf("%s\n", error.text);
+        }
+        text_deinit(&t);
+    }
+}
+
+static const test tests[] = {
+    T(quantizes), T(keeps_and_taps), T(taps_selections), T(samples_and_budget), T(out_of_memory), T(refuses), { 0 }
+};
 TEST_MAIN(tests)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* selections.c - what is to be seen of a model whose results are as many as its data decide: detections, say.
+ *
+ * Two runs that differ in a last bit may keep another box, or the same ones in another order, so such results cannot be
+ * compared number by number. What the choice is made from can: floats that no choice came before, where an op reads
+ * them that chooses (top-k, non-maximum suppression, a comparison …) or that follows one. They become outputs. */
+#include "tune/tune.h"
+
+static bool is_late(const ir_graph *g, const ir_value *v)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < v->rank; i++) is = is || dim_is_late(g->dims, v->dim[i]);
+    return is;
+}
+
+static bool chooses(const ir_graph *g, const ir_node *n)
+{
+    bool is = n->op == OP_top_k || n->op == OP_nms || n->op == OP_non_zero || n->op == OP_unique ||
+              n->op == OP_compress || n->op == OP_arg_reduce;
+    const bool is_verdict = n->count_out && ir_value_at(g, n->out[0])->dtype == SINTER_DTYPE_BOOL;
+    for (uint32_t k = 0; is_verdict && k < n->count_in; k++)
+        is = is || (n->in[k] && dtype_is_float(ir_value_at(g, n->in[k])->dtype));
+    return is;
+}
+
+/* Does n choose, or read what was chosen? */
+static bool is_chosen(const ir_graph *g, const ir_node *n, const uint8_t *is_after)
+{
+    bool is = chooses(g, n);
+    for (uint32_t k = 0; k < n->count_in; k++) is = is || is_after[n->in[k]];
+    return is;
+}
+
+/* Marks what comes after a choice, in the order of the nodes. */
+static void mark(const ir_graph *g, const ir_node_id *order, uint32_t count, uint8_t *is_after)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const ir_node *n = ir_node_at(g, order[i]);
+        const bool is = is_chosen(g, n, is_after);
+        for (uint32_t k = 0; k < n->count_out; k++) is_after[n->out[k]] = is;
+    }
+}
+
+static void tap(ir_graph *g, const ir_node *n, const uint8_t *is_after)
+{
+    const bool is = is_chosen(g, n, is_after);
+    for (uint32_t k = 0; is && k < n->count_in; k++) {
+        const ir_value_id id = n->in[k];
+        ir_value *v = id ? ir_value_at(g, id) : NULL;
+        if (!v || is_after[id] || !v->producer || v->is_output || !dtype_is_float(v->dtype) || is_late(g, v)) continue;
+        if (ir_node_at(g, v->producer)->parent != IR_MAIN) continue;
+        v->is_output = true;
+        if (!v->name) v->name = arena_printf(&g->a, "before a choice %u", id);
+        ir_result(g, IR_MAIN, id);
+    }
+}
+
+sinter_status tune_tap_selections(env *e, ir_graph *g)
+{
+    const ir_value_list *result = &g->region.at[IR_MAIN].result;
+    bool is_any = false;
+    for (uint32_t i = 0; i < result->count; i++) is_any = is_any || is_late(g, ir_value_at(g, result->at[i]));
+    if (!is_any) return SINTER_OK;
+    arena a;
+    arena_init(&a, e);
+    ir_node_id *order = NULL;
+    uint32_t count = 0;
+    uint8_t *is_after = ARENA_NEW(&a, uint8_t, g->value.count);
+    sinter_status s = is_after ? ir_order(g, IR_MAIN, &a, &order, &count) : FAIL_MEMORY(e, "what data decide");
+    if (s == SINTER_OK) mark(g, order, count, is_after);
+    for (uint32_t i = 0; s == SINTER_OK && i < count; i++) tap(g, ir_node_at(g, order[i]), is_after);
+    arena_deinit(&a);
+    return s;
+}
