@@ -88,7 +88,7 @@ quick) tactics=(--tactics 1 --seconds 90) cases=1 repeat=(--repeat 8 --cases 4 -
 normal) tactics=(--tactics 4 --seconds 300) cases=2 repeat=(--repeat 20 --cases 8 --tactics 2 --seconds 100) ;;
 full) tactics=() cases=16 repeat=(--repeat 50 --cases 64) ;;
 esac
-anchors='mma|simt|attention|gemv|depthwise'
+anchors='mma|simt|attention|gemv|depthwise|grouped|stem|conv|einsum'
 
 step build gpu_build
 step doctor gpu_doctor
