@@ -152,6 +152,7 @@ static const char *transposed_shape(const problem *p, mma_shape *s)
     for (uint32_t i = 0; i < w->rank; i++) REJECT_UNLESS(is_static(w->dim[i]), "the filter's size is not fixed");
     REJECT_UNLESS(is_static(x->dim[1]), "the number of channels is not fixed");
     REJECT_UNLESS(a->groups == 1, "a transposed convolution of several groups");
+    REJECT_UNLESS(x->dim[1].max == w->dim[0].max, "the filter is made for another number of channels");
     REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial &&
                       a->out_pad.count == spatial,
                   "an attribute list has another length");
@@ -162,6 +163,9 @@ static const char *transposed_shape(const problem *p, mma_shape *s)
     for (uint32_t i = 0; i < spatial; i++) {
         const int64_t stride = a->stride.at[i], taps = w->dim[2 + i].max;
         REJECT_UNLESS(stride >= 1 && stride <= MMA_PHASES, "a stride of more than 8");
+        REJECT_UNLESS(a->dilation.at[i] >= 1 && a->dilation.at[i] <= 1 << 20 && a->pad.at[i] >= -(1 << 28) &&
+                          a->pad.at[i] <= 1 << 28 && taps <= 1 << 20,
+                      "taps lie too far apart");
         s->batch *= stride;
         int64_t most = 0;
         for (int64_t q = 0; q < stride; q++) {

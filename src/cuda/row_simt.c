@@ -527,7 +527,9 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         cuda_code_define(c, "STAGES", stages_of(&s, e));
         cuda_code_define(c, "SPLIT", x.mode);
         cuda_code_define(c, "TRIGGER", x.trigger);
-        cuda_code_define(c, "MIN_BLOCKS", bytes_of(s.sum) == 4 && instructions <= 8 && !p->prologue ? 2 : 1);
+        /* Phases along three axes take registers of their own. */
+        const bool is_light = bytes_of(s.sum) == 4 && instructions <= 8 && !p->prologue && k->phases < 3;
+        cuda_code_define(c, "MIN_BLOCKS", is_light ? 2 : 1);
         cuda_code_define(c, "PRO_SIDE", s.side[0].is_made ? 1 : s.side[1].is_made ? 2 : 0);
         cuda_code_define(c, "DEPTH_AXES", k->count[CONTRACT_DEPTH]);
         cuda_code_define(c, "HAS_ZERO", s.has_zero);
