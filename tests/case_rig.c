@@ -20,6 +20,22 @@ double case_unit(case_rig *r)
     return (double)(next_bits(r) >> 11) / 9007199254740992.0;
 }
 
+uint32_t case_below(case_rig *r, uint32_t count)
+{
+    return (uint32_t)(next_bits(r) % count);
+}
+
+tactic case_damage(case_rig *r, const tactic *t)
+{
+    tactic d = *t;
+    for (uint32_t left = case_below(r, 8) ? 1 : 2; left; left--) {
+        uint8_t *at = &d.at[case_below(r, case_below(r, 4) ? 12 : TACTIC_SIZE)];
+        const uint8_t next[] = { 0, 255, (uint8_t)(*at + 1 + case_below(r, 3)), (uint8_t)case_below(r, 256) };
+        *at = next[case_below(r, 4)];
+    }
+    return d;
+}
+
 void *case_guarded(case_rig *r, size_t size, int with)
 {
     const size_t total = size_align(size, 64) + 2 * CASE_GUARD;

@@ -23,10 +23,14 @@ typedef struct case_rig {
 void   case_rig_init(case_rig *r);
 void   case_rig_deinit(case_rig *r);
 double case_unit(case_rig *r);                      /* random, in [0, 1) */
+uint32_t case_below(case_rig *r, uint32_t count);   /* random, less than count */
 
 /* A buffer of the arena between guards, 64-byte aligned, all bytes `with`. */
 void  *case_guarded(case_rig *r, size_t size, int with);
 bool   case_guards_hold(const void *data, size_t size, int with);
+
+/* The tactic with a byte or two changed, mostly at the front, where fields are. */
+tactic case_damage(case_rig *r, const tactic *t);
 
 typedef struct case_trial {
     const problem *p;

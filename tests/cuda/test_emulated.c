@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_emulated.c - CUDA's kernels on a CPU against the reference, on problem lines.
  *
- *     cuda_test_emulated [-v] [--sm 75|80|90|120] [--kernel NAME] [--tactics N] [--jobs N] [FILE | LINE ...]
+ *     cuda_test_emulated [-v] [--sm 75|80|90|120] [--kernel NAME] [--tactics N] [--damaged N] [--jobs N]
+ *                        [FILE | LINE ...]
  *
  * Files of problem lines and single lines ("matmul:f16[5,7] ..."); none: every file of tests/conformance/cases and
  * tests/cuda/cases. Each problem runs on every row that takes it (or on NAME) with its tactics (--tactics: at most so
- * many; 2 unless a kernel is named), on small integers and on random values, with threads in both orders. Lines of
- * files that need more than 20 million operations are left out unless their file or kernel is named. Where nothing is
- * named, at most 140 codes are compiled for sm_90, and 40 for sm_80 and sm_75 each, taken in turns from the rows;
- * SINTER_TEST_SCALE=full takes all.
+ * many; 2 unless a kernel is named; --damaged: and with so many for each that differ from it in a byte or two, where
+ * the row's check lets them pass, as an engine's might), on small integers and on random values, with threads in both
+ * orders. Lines of files that need more than 20 million operations are left out unless their file or kernel is named.
+ * Where nothing is named, at most 140 codes are compiled for sm_90, and 40 for sm_80 and sm_75 each, taken in turns
+ * from the rows; SINTER_TEST_SCALE=full takes all.
  *
  * -v says what runs and what rejects. --jobs 0 runs all in this process: for a debugger. A failure prints the line,
  * row, tactic and what is wrong; results stand at the end of their pages, so a read behind an operand is a failure,
@@ -29,7 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { COMBOS = 65536, KERNELS = 128, PAGE = 4096, CODES_QUICK = 140, CODES_OLDER = 40, SECONDS = 100 };
+enum { COMBOS = 65536, KERNELS = 128, PAGE = 4096, CODES_QUICK = 140, CODES_OLDER = 40, SECONDS = 100, DAMAGED = 1000 };
 static const double most_operations = 20e6;
 
 typedef struct line {
@@ -38,7 +40,8 @@ typedef struct line {
 } line;
 /* A row and a tactic for a line, and the codes that they need. */
 typedef struct combo {
-    uint32_t line, kernel, tactic, key_count;
+    uint32_t line, kernel, number, key_count; /* number: of the tactic, among the row's */
+    tactic t;
     bool is_chosen;
     char key[EMULATED_CODES][EMULATED_KEY];
 } combo;
@@ -51,7 +54,7 @@ typedef struct runner {
     case_rig rig;
     kernel_target target;
     const char *kernel_name;
-    uint32_t tactics, jobs;
+    uint32_t tactics, damaged, jobs;
     bool is_verbose, is_named;
     line *lines;
     combo *combos;
@@ -248,6 +251,19 @@ static bool is_wanted(const runner *r, uint32_t i)
     return k->where == KERNEL_ON_DEVICE && (!r->kernel_name || strstr(k->name, r->kernel_name));
 }
 
+static void plan_tactic(runner *r, uint32_t index, uint32_t ki, uint32_t number, const problem *p, const tactic *t)
+{
+    if (r->combo_count == COMBOS) return;
+    combo *c = &r->combos[r->combo_count++];
+    *c = (combo){ .line = index, .kernel = ki, .number = number, .t = *t };
+    emulated_code code;
+    while (c->key_count < EMULATED_CODES &&
+           emulate_code(&r->rig.e, row_at(ki), p, t, &r->target, c->key_count, false, &code))
+        memcpy(c->key[c->key_count++], code.key, sizeof code.key);
+    /* A tactic of another family of chips has none. */
+    if (!c->key_count && number < DAMAGED) report(r, &r->lines[index], row_at(ki)->base.name, "", "has no code");
+}
+
 /* Which rows and tactics a line needs. */
 static void plan_line(runner *r, uint32_t index)
 {
@@ -276,14 +292,11 @@ static void plan_line(runner *r, uint32_t index)
             /* The first, and others that differ from line to line. */
             const uint32_t turn = t ? (t - 1 + sink.count - 1 - index % (sink.count - 1)) % (sink.count - 1) + 1 : 0;
             if (turn >= r->tactics) continue;
-            if (r->combo_count == COMBOS) break;
-            combo *c = &r->combos[r->combo_count++];
-            *c = (combo){ .line = index, .kernel = ki, .tactic = t };
-            emulated_code code;
-            while (c->key_count < EMULATED_CODES &&
-                   emulate_code(&r->rig.e, k, p, &sink.at[t], &r->target, c->key_count, false, &code))
-                memcpy(c->key[c->key_count++], code.key, sizeof code.key);
-            if (!c->key_count) report(r, l, k->base.name, "", "has no code");
+            plan_tactic(r, index, ki, t, p, &sink.at[t]);
+            for (uint32_t n = 0; n < r->damaged; n++) {
+                const tactic d = case_damage(&r->rig, &sink.at[t]);
+                if (k->base.check(p, &d)) plan_tactic(r, index, ki, DAMAGED + n, p, &d);
+            }
         }
     }
     arena_rewind(&r->rig.a, mark);
@@ -307,15 +320,12 @@ static void run_combos(runner *r, uint32_t first, uint32_t last)
             const combo *c = &r->combos[i];
             if (!c->is_chosen) continue;
             const cuda_kernel *k = row_at(c->kernel);
-            tactic_sink sink = { .count = 0 };
-            k->base.tactics(p, &r->target, &sink);
             const arena_mark mark = arena_save(&r->rig.a);
             static char wrong_text[2000];
             text name;
             text_init(&name, &r->rig.e);
-            if (k->base.print) k->base.print(&sink.at[c->tactic], &name);
-            const char *wrong =
-                run_kernel(r, k, &sink.at[c->tactic], x, kind == CASE_RANDOM, wrong_text, sizeof wrong_text);
+            if (k->base.print) k->base.print(&c->t, &name);
+            const char *wrong = run_kernel(r, k, &c->t, x, kind == CASE_RANDOM, wrong_text, sizeof wrong_text);
             (void)__sync_fetch_and_add(&r->totals->runs, 1);
             (void)__sync_fetch_and_add(&r->totals->reached[c->kernel], 1);
             if (wrong) report(r, l, k->base.name, name.at ? name.at : "", wrong);
@@ -406,7 +416,7 @@ static int by_mix(const void *a, const void *b, void *of)
     for (int i = 0; i < 2; i++) {
         const combo *c = &r->combos[*(const uint32_t *)(i ? b : a)];
         const char *at = r->lines[c->line].text.at;
-        mix[i] = hash64(at, strlen(at), c->kernel * 64 + c->tactic);
+        mix[i] = hash64(at, strlen(at), c->kernel * 64 + c->number);
     }
     return (mix[0] > mix[1]) - (mix[0] < mix[1]);
 }
@@ -462,11 +472,9 @@ static void write_codes(runner *r)
         const char *at = r->lines[c->line].text.at, *why = NULL;
         const problem *p = c->is_chosen ? case_parse(&r->rig, at, strlen(at), &why) : NULL;
         if (!p) continue;
-        tactic_sink sink = { .count = 0 };
-        row_at(c->kernel)->base.tactics(p, &r->target, &sink);
         emulated_code code;
         for (uint32_t k = 0; k < c->key_count; k++)
-            (void)emulate_code(&r->rig.e, row_at(c->kernel), p, &sink.at[c->tactic], &r->target, k, true, &code);
+            (void)emulate_code(&r->rig.e, row_at(c->kernel), p, &c->t, &r->target, k, true, &code);
     }
 }
 
@@ -522,6 +530,7 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "--sm") && has_next) sm = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--kernel") && has_next) r.kernel_name = argv[++i];
         else if (!strcmp(argv[i], "--tactics") && has_next) r.tactics = (uint32_t)atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--damaged") && has_next) r.damaged = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--jobs") && has_next) r.jobs = (uint32_t)atoi(argv[++i]);
         else if (strchr(argv[i], ':') && strstr(argv[i], "->")) case_lines_add(&lines, argv[i]);
         else wrong = case_lines_read(&r.rig, argv[i], &lines);

@@ -26,16 +26,10 @@ typedef struct trace {
     long taken;
 } trace;
 
-static uint64_t random_next(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
-}
-
 /* ---- damage ---- */
 
 /* Digits, or one of a list, put in the place of a number. */
-static void damage_line(const char *from, char *to, uint64_t *random)
+static void damage_line(case_rig *r, const char *from, char *to)
 {
     static const char *const numbers[] = { "0",
                                            "1",
@@ -63,27 +57,10 @@ static void damage_line(const char *from, char *to, uint64_t *random)
         if (isdigit((unsigned char)from[i]) && strchr("[,=.@-", from[i - 1])) at[count++] = i;
     (void)snprintf(to, LINE_MOST, "%s", from);
     if (!count || length + 64 > LINE_MOST) return;
-    const uint32_t begin = at[random_next(random) % count];
+    const uint32_t begin = at[case_below(r, count)];
     uint32_t end = begin;
     while (isdigit((unsigned char)from[end])) end++;
-    (void)snprintf(to, LINE_MOST, "%.*s%s%s", (int)begin, from,
-                   numbers[random_next(random) % (sizeof numbers / sizeof *numbers)], from + end);
-}
-
-static tactic damage_tactic(const tactic *t, uint64_t *random)
-{
-    tactic d = *t;
-    const uint32_t changes = 1 + (uint32_t)(random_next(random) % 8 == 0);
-    for (uint32_t i = 0; i < changes; i++) {
-        /* The front, where fields are. */
-        const uint32_t at = (uint32_t)(random_next(random) % (random_next(random) % 4 ? 12 : TACTIC_SIZE));
-        const uint64_t kind = random_next(random) % 4;
-        d.at[at] = (uint8_t)(kind == 0   ? 0
-                             : kind == 1 ? 255
-                             : kind == 2 ? d.at[at] + 1u + (uint32_t)(random_next(random) % 3)
-                                         : random_next(random));
-    }
-    return d;
+    (void)snprintf(to, LINE_MOST, "%.*s%s%s", (int)begin, from, numbers[case_below(r, COUNT_OF(numbers))], from + end);
 }
 
 /* ---- asking ---- */
@@ -124,8 +101,7 @@ static void ask(case_rig *r, const kernel *k, const cuda_kernel *cuda, const pro
     ask_code(r, cuda, p, t, target);
 }
 
-static void ask_all(case_rig *r, const problem *p, const kernel_target *target, bool is_cuda, uint64_t *random,
-                    trace *now)
+static void ask_all(case_rig *r, const problem *p, const kernel_target *target, bool is_cuda, trace *now)
 {
     const uint32_t count = is_cuda ? cuda_kernels_count : cpu_kernels_count;
     for (uint32_t i = 0; i < count; i++) {
@@ -141,7 +117,7 @@ static void ask_all(case_rig *r, const problem *p, const kernel_target *target, 
         for (uint32_t t = 0; t < sink.count; t++) {
             ask(r, k, cuda, p, &sink.at[t], target, now);
             for (uint32_t n = 0; n < EACH_TACTIC; n++) {
-                const tactic d = damage_tactic(&sink.at[t], random);
+                const tactic d = case_damage(r, &sink.at[t]);
                 ask(r, k, cuda, p, &d, target, now);
             }
         }
@@ -151,11 +127,11 @@ static void ask_all(case_rig *r, const problem *p, const kernel_target *target, 
 static void try_line(case_rig *r, const char *line, long times, uint64_t seed, trace *now)
 {
     static const uint32_t chips[] = { 75, 80, 90, 120 };
-    uint64_t random = seed;
+    r->seed = seed;
     for (long n = 0; n < times; n++) {
         const arena_mark mark = arena_save(&r->a);
         const char *why = NULL;
-        if (n) damage_line(line, now->line, &random);
+        if (n) damage_line(r, line, now->line);
         else (void)snprintf(now->line, sizeof now->line, "%s", line);
         scan s = scan_of(now->line, strlen(now->line));
         problem *p = NULL;
@@ -163,14 +139,14 @@ static void try_line(case_rig *r, const char *line, long times, uint64_t seed, t
         now->doing = "";
         if (problem_parse(&r->a, &s, &p, &why)) {
             kernel_target target = { 0 };
-            if (cuda_chip_target(chips[n % 4], &target)) ask_all(r, p, &target, true, &random, now);
+            if (cuda_chip_target(chips[n % 4], &target)) ask_all(r, p, &target, true, now);
             const kernel_target cpu = { .isa = (uint32_t)(n % 3),
                                         .threads = 2,
                                         .flops = 1e11,
                                         .bandwidth = 1e10,
                                         .cache_l1 = 32768,
                                         .cache_l2 = 1 << 20 };
-            ask_all(r, p, &cpu, false, &random, now);
+            ask_all(r, p, &cpu, false, now);
         }
         arena_rewind(&r->a, mark);
     }
