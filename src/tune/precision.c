@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHAIN = 10 };
+enum { CHAIN = 10, LOOKS_MAX = 1024 };
 
 static bool is_narrowable(op_id op)
 {
@@ -72,6 +72,7 @@ typedef struct narrowing {
     arena *scratch;
     ir_value_id *of; /* by value: the same in the narrow type; 0: not made yet */
     uint32_t of_count, count;
+    uint32_t looks; /* values that may still be looked at for one answer: their chains may meet again and again */
 } narrowing;
 
 /* An attention mask may hold what only f32 holds. */
@@ -131,12 +132,13 @@ static bool is_pool(op_id op)
 }
 
 /* Is v computed from integers in the kernel that reads it? */
-static bool comes_from_integers(const narrowing *w, ir_value_id v, uint32_t depth)
+static bool comes_from_integers(narrowing *w, ir_value_id v, uint32_t depth)
 {
     const ir_value *x = ir_value_at(w->g, v);
     const ir_node *n = ir_node_at(w->g, x->producer);
     if (x->data) return true;
-    if (!x->producer || depth > CHAIN) return false;
+    if (!x->producer || depth > CHAIN || !w->looks) return false;
+    w->looks--;
     if (n->op == OP_dequantize || n->op == OP_cast) return !dtype_is_float(ir_value_at(w->g, n->in[0])->dtype);
     if (is_pool(n->op)) return ir_node_at(w->g, ir_value_at(w->g, n->in[0])->producer)->op == OP_dequantize;
     bool does = is_light(n->op);
@@ -148,7 +150,8 @@ static bool comes_from_integers(const narrowing *w, ir_value_id v, uint32_t dept
 static bool becomes_integers(narrowing *w, ir_value_id v, uint32_t depth)
 {
     ir_node_id *reader;
-    if (ir_value_at(w->g, v)->is_output || depth > CHAIN) return false;
+    if (ir_value_at(w->g, v)->is_output || depth > CHAIN || !w->looks) return false;
+    w->looks--;
     const arena_mark mark = arena_save(w->scratch);
     const uint32_t count = ir_readers(w->g, v, w->scratch, &reader);
     bool does = count > 0;
@@ -164,8 +167,9 @@ static bool becomes_integers(narrowing *w, ir_value_id v, uint32_t depth)
 /* What lies between integers is never in memory: a narrower type gains nothing there. */
 static bool is_between_integers(narrowing *w, const ir_node *n)
 {
-    return (is_light(n->op) || is_pool(n->op)) && n->count_out == 1 && comes_from_integers(w, n->out[0], 0) &&
-           becomes_integers(w, n->out[0], 0);
+    if (!(is_light(n->op) || is_pool(n->op)) || n->count_out != 1) return false;
+    w->looks = LOOKS_MAX;
+    return comes_from_integers(w, n->out[0], 0) && becomes_integers(w, n->out[0], 0);
 }
 
 static bool wants(narrowing *w, const ir_node *n)

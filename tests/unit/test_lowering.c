@@ -365,7 +365,49 @@ static void taps_selections(void)
     }
 }
 
-static const test tests[] = {
-    T(quantizes), T(keeps_and_taps), T(taps_selections), T(samples_and_budget), T(out_of_memory), T(refuses), { 0 }
-};
+/* Layers of clips, each of three values of the layer before, between integers. */
+static uint32_t narrowed_between_integers(uint32_t layers, uint32_t width)
+{
+    sinter_error error = { 0 };
+    env e;
+    env_init(&e, NULL, &error);
+    text t;
+    ir_graph *g = NULL;
+    uint32_t count = 0, id = 10;
+    text_init(&t, &e);
+    text_printf(&t, "input %%1: u8[4] name=\"x\"\nconst %%2: f32[] = {0.1}\nconst %%3: u8[] = {0}\n");
+    for (uint32_t i = 0; i < width; i++) text_printf(&t, "%%%u: f32[4] = dequantize(%%1, %%2, %%3)\n", id++);
+    for (uint32_t layer = 0; layer < layers; layer++)
+        for (uint32_t i = 0, from = id - width; i < width; i++)
+            text_printf(&t, "%%%u = clip(%%%u, %%%u, %%%u)\n", id++, from + i, from + (i + 1) % width,
+                        from + (i + 2) % width);
+    for (uint32_t i = 0, from = id - width; i < width; i++) {
+        text_printf(&t, "%%%u: u8[4] = quantize(%%%u, %%2, %%3)\n", id, from + i);
+        text_printf(&t, "output %%%u name=\"y%u\"\n", id++, i);
+    }
+    if (CHECK(ir_parse(&e, t.at, t.length, &g) == SINTER_OK)) {
+        CHECK(tune_narrow(&e, g, SINTER_DTYPE_F16, NULL, &count) == SINTER_OK);
+        ir_graph_destroy(g);
+    } else {
+        printf("%s\n", error.text);
+    }
+    text_deinit(&t);
+    return count;
+}
+
+/* Chains that meet again and again have paths without number. */
+static void looks_at_no_more_than_it_must(void)
+{
+    CHECK_EQ(narrowed_between_integers(3, 5), 0);
+    CHECK(narrowed_between_integers(10, 20) > 0);
+}
+
+static const test tests[] = { T(quantizes),
+                              T(keeps_and_taps),
+                              T(taps_selections),
+                              T(samples_and_budget),
+                              T(out_of_memory),
+                              T(refuses),
+                              T(looks_at_no_more_than_it_must),
+                              { 0 } };
 TEST_MAIN(tests)
