@@ -216,13 +216,14 @@ static const char *matmul_shape(const problem *p, mma_shape *s)
             REJECT_UNLESS(is_static(w->dim[i]), "the weight's size is not fixed");
         s->b_kind = MMA_B_PACKED;
     } else {
-        REJECT_UNLESS(s->a_vec == s->chunk, "rows of the left factor are not of whole 16 bytes");
         REJECT_UNLESS(cuda_operand_vector(w, s->chunk) == s->chunk,
                       "rows of the right factor are not of whole 16 bytes");
         const uint32_t inner = inner_axis(w);
         if (inner == s->w_k) s->b_kind = MMA_B_NK;
         else if (inner == s->w_n && s->element == 2) s->b_kind = MMA_B_KN;
         else return "the right factor has no adjacent elements that the tensor cores take";
+        /* Of rows of k none is read beyond the last; along k whole chunks are. */
+        REJECT_UNLESS(s->b_kind == MMA_B_KN || s->a_vec == s->chunk, "rows along k are not of whole 16 bytes");
         REJECT_UNLESS(s->b_kind == MMA_B_NK || (is_static(n) ? n.max : n.divisor) % s->chunk == 0,
                       "columns are not of whole 16 bytes");
     }

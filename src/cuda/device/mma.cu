@@ -158,6 +158,7 @@ DEVICE void row_split(const mma_args &a, i32 m, i32 (&at)[ROW_AXES])
 /* ---- rows of X into shared memory ---- */
 
 constexpr i32 NOWHERE = -(1 << 30);
+[[maybe_unused]] constexpr bool IS_STORED = PROLOGUE || A_VEC * ELEMENT < 4;    /* by the threads themselves, not by copies */
 [[maybe_unused]] constexpr bool PADS_ZERO = HAS_ZERO_X && SPATIAL; /* pads are zero points, so that sums of w are those of all taps */
 
 #if PROLOGUE
@@ -456,7 +457,7 @@ DEVICE void w_load(const mma_args &a, const place &p, const u8 *w, i32 step, u32
         const i32 panel = row >> 6, k = row & 63, at = panel * 64 + chunk * 8;
         copy_async16(base + row * MMA_STEP_BYTES + ((u32)(chunk ^ (k & 7)) << 4),
                      w + (i64)(step * 64 + k) * a.w_pitch + at * ELEMENT,
-                     step * 64 + k < a.chunks * CHUNK && p.n0 + at < a.cols);
+                     step * 64 + k < (i32)a.channel_div.d && p.n0 + at < a.cols);
 #endif
     }
 }
@@ -668,7 +669,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
 #endif
         /* Full when every thread's copies have arrived, and the bytes of a bulk copy; what a thread stored by itself
          * arrives apart from its copies. */
-        barrier_init(bars + 8 * t, B_KIND == MMA_B_PACKED ? THREADS + 1 : PROLOGUE ? 2 * THREADS : THREADS);
+        barrier_init(bars + 8 * t, B_KIND == MMA_B_PACKED ? THREADS + 1 : IS_STORED ? 2 * THREADS : THREADS);
         barrier_init_fence();
     }
 #endif
@@ -728,8 +729,8 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
 #if B_KIND != MMA_B_PACKED
         w_load(a, p, w, k0 + step, b_at + (u32)slot * B_BYTES);
 #endif
-        if constexpr (A_VEC * ELEMENT < 4) barrier_arrive(bars + 8 * slot);
-        else barrier_arrive_copies(bars + 8 * slot);
+        if constexpr (IS_STORED) barrier_arrive(bars + 8 * slot);
+        if constexpr (!IS_STORED || B_KIND != MMA_B_PACKED) barrier_arrive_copies(bars + 8 * slot);
     };
 #pragma unroll 2
     for (i32 i = 0; i < filled; i++) fill(i, i);
