@@ -12,7 +12,7 @@ typedef struct mma_shape {
     uint8_t a_vec, b_kind;              /* elements of X read at once; MMA_B_PACKED … */
     uint8_t spatial, row_axes, batch_axes;              /* spatial: axes with taps, 0 for a plain product */
     bool    is_conv, is_grouped;
-    bool    is_transposed;              /* a convolution's `batch` are its phases; inner, outer, run, k: the most of any */
+    bool    is_transposed;              /* `batch` are phases; inner, outer, run, k: the most of any */
     bool    has_zero_x, has_zero_w;     /* integers: zero points */
     bool    is_k_static;
     uint8_t pro_ops, pro_words;         /* prologue: instructions (0: there is none); words that a chunk's operands take */

@@ -12,13 +12,13 @@
  * is asked for in one round of steps is stored in the next, so its latency hides behind a round of products; before the
  * first round, when sums need no registers yet, as many steps are asked for at once as registers hold.
  *
- * TRANSPOSED: phases of a transposed convolution. Each is a convolution whose number of steps is its own; what they read
- * is the same, so blocks of one place in all phases stand beside one another.
+ * TRANSPOSED: phases of a transposed convolution. Each is a convolution whose number of steps is its own; they read the
+ * same, so blocks of one place in all phases stand beside one another.
  *
  * Compiled with: TYPE, BM, BN, WM, WN, KG, MIN_BLOCKS; CLUSTER (sums meet in a cluster); A_VEC (elements of X read at
  * once); SPATIAL (axes with taps; 0: none); ROW_AXES, AXIS_GAP (result axes of a row: 0, 1 + AXIS_GAP, …), BATCH_AXES,
- * GROUPED; TRANSPOSED; PROLOGUE; B_KIND; VEC (columns of an epilogue item); HAS_ZERO_X, HAS_ZERO_W (integers); on sm_90 RING (slots are
- * filled again), below it STAGES.
+ * GROUPED; TRANSPOSED; PROLOGUE; B_KIND; VEC (columns of an epilogue item); HAS_ZERO_X, HAS_ZERO_W (integers); on sm_90
+ * RING (slots are filled again), below it STAGES.
  *
  * Zero points: the sum of (x - zx) (w - zw) is that of x w, less zx times the sum of w, less zw times the sum of x, and
  * terms * zx * zw. Sums of w are packed behind the weights; those of x are a product by ones. */

@@ -22,9 +22,9 @@ enum { MMA_ROW_AXES = 7, MMA_BATCH_AXES = 6, MMA_SPATIAL = 3, MMA_STEP_BYTES = 1
 #define MMA_B_NK 1                      /* rows of n, k adjacent */
 #define MMA_B_KN 2                      /* rows of k, n adjacent */
 
-/* -DTRANSPOSED: result o of a transposed convolution is number o / stride of phase o % stride, along each axis, and each
- * phase is a convolution of the image by some of the filter's taps, one step apart. Those of mma_args that differ from
- * phase to phase; phases are products of their own, by a matrix each. */
+/* -DTRANSPOSED: along each axis result o of a transposed convolution is number o / stride of phase o % stride, and a
+ * phase is a convolution of the image by some of the filter's taps. Here is what differs from phase to phase; each is a
+ * product of its own, by a matrix of its own. */
 enum { MMA_PHASES = 8 };                /* along an axis */
 typedef struct mma_phase {
     struct fast_div taps, run;          /* run: chunks of a row of taps, where this axis is the innermost */
@@ -57,7 +57,7 @@ typedef struct mma_args {
     struct fast_div channel_div;        /* channels: where elements are gathered */
     small taps_inner, x_channel;        /* taps of a row; units */
     struct fast_div tile_div;           /* tiles of one product */
-    struct fast_div batch_div[MMA_BATCH_AXES];                  /* of phases: their number, at 0 */
+    struct fast_div batch_div[MMA_BATCH_AXES];                  /* at 0: of phases */
     wide x_batch[MMA_BATCH_AXES], w_batch[MMA_BATCH_AXES];      /* bytes; of groups, of phases: at 0 */
     wide w_pitch;                       /* bytes between rows of W where it is not packed */
     address zero_x, zero_w;             /* integers: zero points, of X one (16 copies where it pads), of W by column */
