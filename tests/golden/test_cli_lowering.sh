@@ -3,11 +3,11 @@
 # --allow, --calib and --budget on the demo's network: what is lowered, what inspect says of it, and the same numbers from
 # kernels for a GPU (that a CPU runs, see tests/cuda; or on a GPU where SINTER_TEST_DEVICE names one).
 set -eu
-sinter=${SINTER_BIN:?} source=${SINTER_SOURCE_DIR:?} device=${SINTER_TEST_DEVICE:-}
+sinter=${SINTER_BIN:?} source=${SINTER_SOURCE_DIR:?}
 model=$source/examples/digits/digits.onnx seven=$source/examples/digits/seven.npy
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-fail() { echo "FAIL $*"; exit 1; }
+. "$source/tests/golden/helpers.sh"
 . "$source/examples/digits/show.sh"
 
 # lowers WANTED options...: builds, looks for WANTED in what inspect says, runs.
@@ -45,24 +45,12 @@ lowers 'allow=int8 (2 of 2' --allow int8 --calib image="$seven" --timing-cache "
 "$sinter" inspect "$work/e" | grep -q '(2 of 2 products in 8 bits) moved=.*on samples' || fail "one image for a batch of 8"
 grep -q '^lowered to i8' "$work/cache" || fail "the verdict is not in the cache"
 
-says() {
-    local text=$1 out
-    shift
-    if out=$("$@" 2>&1); then fail "it did not fail: $*"; fi
-    [[ $out == *"$text"* ]] || fail "'$*' does not say '$text': $out"
-}
 says "'picture', and the model has no such input" "$sinter" build "$model" -o "$work/e" --allow int8 --calib picture="$seven"
 says 'NAME=FILE' "$sinter" build "$model" -o "$work/e" --allow int8 --calib "$seven"
 says 'int8' "$sinter" build "$model" -o "$work/e" --allow int4
 says 'exact' "$sinter" build "$model" -o "$work/e" --allow int8 --math exact
 
-if [ -z "$device" ]; then
-    device=cuda
-    export SINTER_LIBCUDA=$PWD/tests/libsinter_emulated_cuda.so SINTER_FAKE_SM=90 SINTER_FAKE_DEVICES=1
-    export SINTER_LIBNVRTC=$SINTER_LIBCUDA
-    [ -f "$SINTER_LIBCUDA" ] || { echo "summary: on the CPU alone"; exit 0; }
-fi
-export SINTER_KERNEL_CACHE=$work/kernels
+find_cuda || { echo "summary: on the CPU alone"; exit 0; }
 lowers 'allow=int8 (2 of 2 products' --allow int8 --calib image="$seven" --device "$device"
 near "$work/f32.npy"
 "$sinter" inspect "$work/e" >"$work/inspect"

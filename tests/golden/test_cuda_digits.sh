@@ -3,26 +3,12 @@
 # The demo's network through the CUDA backend: the same results as on the CPU, engines with code and without, engines for
 # chips that are not there. On a GPU where SINTER_TEST_DEVICE names one; else on kernels that a CPU runs (tests/cuda).
 set -eu
-sinter=${SINTER_BIN:?} source=${SINTER_SOURCE_DIR:?} device=${SINTER_TEST_DEVICE:-}
+sinter=${SINTER_BIN:?} source=${SINTER_SOURCE_DIR:?}
 model=$source/examples/digits/digits.onnx seven=$source/examples/digits/seven.npy
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-fail() { echo "FAIL $*"; exit 1; }
-if [ -z "$device" ]; then
-    device=cuda
-    export SINTER_LIBCUDA=$PWD/tests/libsinter_emulated_cuda.so SINTER_FAKE_SM=90 SINTER_FAKE_DEVICES=1
-    export SINTER_LIBNVRTC=$SINTER_LIBCUDA
-    [ -f "$SINTER_LIBCUDA" ] || { echo "no $SINTER_LIBCUDA"; exit 77; }
-fi
-export SINTER_KERNEL_CACHE=$work/kernels
-
-# says TEXT command...: fails, and says why.
-says() {
-    local text=$1 out
-    shift
-    if out=$("$@" 2>&1); then fail "it did not fail: $*"; fi
-    [[ $out == *"$text"* ]] || fail "'$*' does not say '$text': $out"
-}
+. "$source/tests/golden/helpers.sh"
+find_cuda || { echo "no $SINTER_LIBCUDA"; exit 77; }
 
 # Results of the CPU for sizes that one profile covers, and what the GPU makes of them.
 case=$work/cases/digits

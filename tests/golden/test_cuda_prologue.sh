@@ -4,17 +4,11 @@
 # lowered to f16, so there is one kernel less, and the results are the CPU's. On a GPU where SINTER_TEST_DEVICE names one;
 # else on kernels that a CPU runs (tests/cuda).
 set -eu
-sinter=${SINTER_BIN:?} device=${SINTER_TEST_DEVICE:-}
+sinter=${SINTER_BIN:?} source=${SINTER_SOURCE_DIR:?}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-fail() { echo "FAIL $*"; exit 1; }
-if [ -z "$device" ]; then
-    device=cuda
-    export SINTER_LIBCUDA=$PWD/tests/libsinter_emulated_cuda.so SINTER_FAKE_SM=90 SINTER_FAKE_DEVICES=1
-    export SINTER_LIBNVRTC=$SINTER_LIBCUDA
-    [ -f "$SINTER_LIBCUDA" ] || { echo "no $SINTER_LIBCUDA"; exit 77; }
-fi
-export SINTER_KERNEL_CACHE=$work/kernels
+. "$source/tests/golden/helpers.sh"
+find_cuda || { echo "no $SINTER_LIBCUDA"; exit 77; }
 
 # The model, as protobuf by hand: conv + relu, its mean through two small convolutions as a gate, gate, conv.
 mkdir -p "$work/cases/block/set_0"
