@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_wgmma.c - matrix products and convolutions on Hopper's warpgroups, in f16 and bf16.
+/* row_wgmma.c - matrix products and convolutions on Hopper's warpgroups, in f16, bf16 and 8-bit integers.
  *
  * The right side is n x k in memory: a constant is packed so, tile by tile as the kernel reads it, anything else must
  * lie so. The left side is rows of k elements at one pitch. */
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { BK = WGMMA_BK, SWIZZLE_128 = 3 };
+enum { STEP = WGMMA_STEP, SWIZZLE_128 = 3 };
 
 /* Rows of a strided operand lie at one pitch for certain only where a single axis numbers them. */
 static bool is_one_pitch(const problem_operand *o, uint32_t k_axis)
@@ -24,10 +24,25 @@ static int64_t listed(const attr_ints *list, uint32_t i, int64_t otherwise)
     return i < list->count ? list->at[i] : otherwise;
 }
 
-/* What a tensor map of image patches can say. */
-static const char *im2col_limits(const problem *p)
+/* conv's attributes and those of conv_integer. */
+typedef struct taps_attrs {
+    attr_ints stride, dilation, pad;
+    int64_t groups;
+} taps_attrs;
+
+static taps_attrs taps_of(op_id op, const void *attrs)
 {
-    const attrs_conv *c = p->attrs;
+    if (op == OP_conv) {
+        const attrs_conv *a = attrs;
+        return (taps_attrs){ a->stride, a->dilation, a->pad, a->groups };
+    }
+    const attrs_conv_integer *a = attrs;
+    return (taps_attrs){ a->stride, a->dilation, a->pad, a->groups };
+}
+
+/* What a tensor map of image patches can say. */
+static const char *im2col_limits(const problem *p, const taps_attrs *c)
+{
     const problem_operand *a = &p->in[0], *b = &p->in[1];
     REJECT_UNLESS(a->rank == 4, "not an image");
     for (uint32_t i = 0; i < 2; i++) {
@@ -60,34 +75,68 @@ static const char *batch_of(const problem *p, wgmma_form *f)
     return NULL;
 }
 
+static bool has_operand(const problem *p, uint32_t i)
+{
+    return i < p->count_anchor && p->in[i].dtype != SINTER_DTYPE_NONE;
+}
+
+/* Types, and zero points of integers: one of a, none of b. */
+static const char *types_of(const problem *p, wgmma_form *f)
+{
+    const sinter_dtype a = p->in[0].dtype, b = p->in[1].dtype;
+    const bool is_integer = p->op == OP_matmul_integer || p->op == OP_conv_integer;
+    if (is_integer && b == SINTER_DTYPE_I8 && a == SINTER_DTYPE_I8) f->type = WGMMA_S8;
+    else if (is_integer && b == SINTER_DTYPE_I8 && a == SINTER_DTYPE_U8) f->type = WGMMA_U8_S8;
+    else if (!is_integer && a == SINTER_DTYPE_F16 && b == a) f->type = WGMMA_F16;
+    else if (!is_integer && a == SINTER_DTYPE_BF16 && b == a) f->type = WGMMA_BF16;
+    else return "not in f16, bf16 or by signed 8-bit integers";
+    f->element = is_integer ? 1 : 2;
+    f->bk = STEP / f->element;
+    if (!is_integer) return NULL;
+    REJECT_UNLESS(!has_operand(p, 3), "the right side has zero points");
+    f->has_zero = has_operand(p, 2);
+    if (!f->has_zero) return NULL;
+    const problem_operand *zero = &p->in[2];
+    REJECT_UNLESS(zero->dtype == a, "a zero point of another type");
+    for (uint32_t i = 0; i < zero->rank; i++) REJECT_UNLESS(zero->dim[i].max == 1, "several zero points");
+    REJECT_UNLESS(p->in[1].is_const, "a zero point by what is no constant");
+    return NULL;
+}
+
 const char *wgmma_form_of(const problem *p, wgmma_form *f)
 {
     *f = (wgmma_form){ .batch = 1, .taps_y = 1, .taps_x = 1 };
     const problem_operand *a = &p->in[0], *b = &p->in[1], *d = &p->out[0];
-    if (p->op == OP_matmul) {
-        const attrs_matmul *attrs = p->attrs;
+    const char *wrong = types_of(p, f);
+    if (wrong) return wrong;
+    if (p->op == OP_matmul || p->op == OP_matmul_integer) {
+        const attrs_matmul *attrs = p->op == OP_matmul ? p->attrs : NULL;
+        const bool trans_b = attrs && attrs->trans_b;
         REJECT_UNLESS(a->rank >= 2 && a->rank <= WGMMA_ROW_AXES && b->rank >= 2, "not matrices");
         REJECT_UNLESS(b->rank <= a->rank && d->rank == a->rank, "a left side that is repeated");
-        REJECT_UNLESS(!attrs->trans_a, "the left side is turned");
+        REJECT_UNLESS(!attrs || !attrs->trans_a, "the left side is turned");
         bool is_matrix = true;
         for (uint32_t i = 0; i + 2 < b->rank; i++) is_matrix = is_matrix && b->dim[i].max == 1;
         const char *why = is_matrix ? NULL : batch_of(p, f);
         if (why) return why;
         f->k_axis = f->column = (uint8_t)(a->rank - 1);
         REJECT_UNLESS(is_one_pitch(a, f->k_axis), "rows of several pitches");
-        f->b_n = (uint8_t)(attrs->trans_b ? b->rank - 2 : b->rank - 1);
-        f->b_k = (uint8_t)(attrs->trans_b ? b->rank - 1 : b->rank - 2);
-    } else if (p->op == OP_conv) {
-        const attrs_conv *attrs = p->attrs;
-        REJECT_UNLESS(a->rank >= 3 && a->rank <= 5 && attrs->groups == 1, "not a plain convolution");
+        f->b_n = (uint8_t)(trans_b ? b->rank - 2 : b->rank - 1);
+        f->b_k = (uint8_t)(trans_b ? b->rank - 1 : b->rank - 2);
+    } else if (p->op == OP_conv || p->op == OP_conv_integer) {
+        const taps_attrs attrs = taps_of(p->op, p->attrs);
+        REJECT_UNLESS(a->rank >= 3 && a->rank <= 5 && attrs.groups == 1, "not a plain convolution");
         f->is_im2col = !is_one_pitch(a, 1); /* patches may lie at any strides */
         for (uint32_t i = 2; i < a->rank; i++) {
             REJECT_UNLESS(problem_dim_is_static(b->dim[i]), "a filter of varying size");
-            f->is_im2col = f->is_im2col || b->dim[i].max != 1 || (attrs->stride.count && attrs->stride.at[i - 2] != 1);
+            f->is_im2col = f->is_im2col || b->dim[i].max != 1 || (attrs.stride.count && attrs.stride.at[i - 2] != 1);
         }
-        for (uint32_t i = 0; i < attrs->pad.count; i++) f->is_im2col = f->is_im2col || attrs->pad.at[i];
+        for (uint32_t i = 0; i < attrs.pad.count; i++) {
+            REJECT_UNLESS(!f->has_zero || !attrs.pad.at[i], "pads are zero points"); /* copies fill them with 0 */
+            f->is_im2col = f->is_im2col || attrs.pad.at[i];
+        }
         if (f->is_im2col) {
-            const char *why = im2col_limits(p);
+            const char *why = im2col_limits(p, &attrs);
             if (why) return why;
             f->taps_y = b->dim[2].max;
             f->taps_x = b->dim[3].max;
@@ -117,12 +166,18 @@ static void space_of(const problem *p, const wgmma_form *f, emit_space *s)
     emit_space_of(p, s);
     s->inner = f->column;
     s->width = 8;
-    s->acc = SINTER_DTYPE_F32;
+    s->acc = f->element == 1 ? SINTER_DTYPE_I32 : SINTER_DTYPE_F32;
 }
 
 int64_t wgmma_steps(const wgmma_form *f)
 {
-    return (f->k + BK - 1) / BK * f->taps_y * f->taps_x;
+    return (f->k + f->bk - 1) / f->bk * f->taps_y * f->taps_x;
+}
+
+int64_t wgmma_depth(const wgmma_form *f)
+{
+    const int64_t bytes = f->k * f->element;
+    return bytes < STEP ? (bytes + 31) / 32 : STEP / 32;
 }
 
 int64_t wgmma_rows(const problem *p, const wgmma_form *f)
@@ -136,16 +191,13 @@ int64_t wgmma_rows(const problem *p, const wgmma_form *f)
 static const char *reject(const problem *p, const kernel_target *t)
 {
     REJECT_UNLESS(t->isa == 90, "not Hopper");
-    REJECT_UNLESS(p->op == OP_matmul || p->op == OP_conv, "neither a matrix product nor a convolution");
     REJECT_UNLESS(!p->prologue && p->count_out == 1, "has a prologue, or several results");
     const problem_operand *a = &p->in[0], *b = &p->in[1];
-    REJECT_UNLESS((a->dtype == SINTER_DTYPE_F16 || a->dtype == SINTER_DTYPE_BF16) && a->dtype == b->dtype,
-                  "not in f16 or bf16");
     wgmma_form f;
     const char *why = wgmma_form_of(p, &f);
     if (why) return why;
     REJECT_UNLESS(!a->is_gapped && !p->out[0].is_gapped, "an operand has gaps");
-    REJECT_UNLESS(f.k % 8 == 0 && f.k >= 48, "depth is under 48 or no multiple of 8");
+    REJECT_UNLESS(f.k * f.element % 16 == 0 && f.k >= 48, "depth is under 48 or no multiple of 16 bytes");
     REJECT_UNLESS(b->is_const || (!b->is_gapped && b->order[b->rank - 1] == f.b_k),
                   "the right side does not lie along k");
     emit_space s;
@@ -168,7 +220,9 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     for (uint32_t i = 0; i < f.rows; i++) order |= (int64_t)f.row[f.rows - 1 - i] << 4 * i;
     cuda_code_define(c, "BN", w.bn8 * 8);
     cuda_code_define(c, "LINES", w.lines);
-    cuda_code_define(c, "IS_BF16", p->in[0].dtype == SINTER_DTYPE_BF16);
+    cuda_code_define(c, "TYPE", f.type);
+    cuda_code_define(c, "DEPTH", wgmma_depth(&f));
+    cuda_code_define(c, "HAS_ZERO_X", f.has_zero);
     cuda_code_define(c, "PACKED", p->in[1].is_const);
     cuda_code_define(c, "BATCHED", f.is_batched);
     cuda_code_define(c, "ROW_AXES", f.rows);
@@ -182,20 +236,30 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     } else {
         cuda_code_define(c, "STAGES", w.stages);
         cuda_code_define(c, "PAIRED", w.is_pair);
+        for (uint32_t i = 0; i < f.rows; i++) s.turns |= 1u << f.row[i];
+        cuda_code_define(c, "STILL_WORDS", emit_operand_words(&s, false));
+        cuda_code_define(c, "MOVING_WORDS", emit_operand_words(&s, true));
     }
     emit_text(&s, c->generated);
     return true;
 }
 
-/* ---- packing: [batch][tiles][steps][TN][64], the 16-byte units of a row exchanged by its number ---- */
+/* ---- packing: [batch][tiles][steps][TN][128 bytes], the 16-byte units of a row exchanged by its number; with a zero
+ * point of the other side the sums of rows, i32 [batch][tiles][TN] ---- */
+
+static int64_t packed_rows(const wgmma_form *f, const wgmma_tactic *w)
+{
+    const int64_t tn = wgmma_tn(w);
+    return f->batch * ((f->n + tn - 1) / tn * tn);
+}
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     wgmma_form f;
     if (input != 1 || wgmma_form_of(p, &f)) return 0;
     const wgmma_tactic w = wgmma_tactic_of(t);
-    const int64_t tn = wgmma_tn(&w);
-    return (size_t)(f.batch * ((f.n + tn - 1) / tn * tn) * wgmma_steps(&f) * BK * 2);
+    const int64_t rows = packed_rows(&f, &w);
+    return (size_t)(rows * wgmma_steps(&f) * STEP + (f.has_zero ? rows * 4 : 0));
 }
 
 /* Where the right side of product z begins, in elements: the row axes number the products, the last outermost. */
@@ -209,26 +273,51 @@ static int64_t matrix_at(const wgmma_form *f, const view *b, int64_t z)
     return at;
 }
 
+static void line_pack(uint8_t *to, uint32_t row, const uint8_t *from, int64_t step, int64_t count, uint32_t element)
+{
+    memset(to, 0, STEP);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t byte = i * element;
+        uint8_t *at = to + (((byte >> 4) ^ (row & 7)) << 4) + (byte & 15);
+        if (element == 2) memcpy(at, from + i * step * 2, 2);
+        else *at = from[i * step];
+    }
+}
+
+static int32_t line_sum(const uint8_t *at)
+{
+    int32_t sum = 0;
+    for (uint32_t i = 0; i < STEP; i++) sum += (int8_t)at[i];
+    return sum;
+}
+
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
     wgmma_form f;
     if (wgmma_form_of(p, &f)) return;
     const wgmma_tactic w = wgmma_tactic_of(t);
-    const int64_t tn = wgmma_tn(&w), steps = wgmma_steps(&f), chunks = (f.k + BK - 1) / BK, tiles = (f.n + tn - 1) / tn;
-    uint16_t *to = dst;
-    for (int64_t tile = 0; tile < f.batch * tiles; tile++)
-        for (int64_t step = 0; step < steps; step++, to += tn * BK) {
-            const int64_t tap = step / chunks, first = step % chunks * BK;
-            const int64_t offset = f.is_im2col ? tap / f.taps_x * src->stride[2] + tap % f.taps_x * src->stride[3] : 0;
-            const uint16_t *from = (const uint16_t *)src->data + matrix_at(&f, src, tile / tiles) + offset;
-            for (int64_t row = 0; row < tn; row++)
-                for (int64_t i = 0; i < BK; i++) {
-                    const int64_t n = tile % tiles * tn + row, k = first + i;
-                    to[row * BK + (((i >> 3) ^ (row & 7)) << 3) + (i & 7)] =
-                        n < f.n && k < f.k ? from[n * src->stride[f.b_n] + k * src->stride[f.b_k]] : 0;
-                }
+    const int64_t tn = wgmma_tn(&w), steps = wgmma_steps(&f), chunks = (f.k + f.bk - 1) / f.bk,
+                  tiles = (f.n + tn - 1) / tn;
+    uint8_t *to = dst;
+    int32_t *sums = f.has_zero ? (int32_t *)(void *)(to + packed_rows(&f, &w) * steps * STEP) : NULL;
+    for (int64_t tile = 0; tile < f.batch * tiles; tile++, sums += sums ? tn : 0) {
+        for (int64_t i = 0; sums && i < tn; i++) sums[i] = 0;
+        for (int64_t step = 0; step < steps; step++, to += tn * STEP) {
+            const int64_t tap = step / chunks, first = step % chunks * f.bk,
+                          count = f.k - first < f.bk ? f.k - first : f.bk;
+            const int64_t offset = f.is_im2col ? tap / f.taps_x * src->stride[2] + tap % f.taps_x * src->stride[3] : 0,
+                          at = matrix_at(&f, src, tile / tiles) + offset + first * src->stride[f.b_k];
+            for (int64_t row = 0; row < tn; row++) {
+                const int64_t n = tile % tiles * tn + row;
+                const uint8_t *from =
+                    (const uint8_t *)src->data + (n < f.n ? at + n * src->stride[f.b_n] : 0) * f.element;
+                uint8_t *line = to + row * STEP;
+                line_pack(line, (uint32_t)row, from, src->stride[f.b_k], n < f.n ? count : 0, f.element);
+                if (sums) sums[row] += line_sum(line);
+            }
         }
+    }
 }
 
 /* ---- launches ---- */
@@ -252,14 +341,15 @@ static void rows128(cuda_map *map, uint8_t operand, const wgmma_form *f, sinter_
     map->dim[0] = (uint64_t)f->k;
     map->dim[1] = (uint64_t)rows;
     map->dim[2] = (uint64_t)f->batch;
-    map->stride[1] = (uint64_t)pitch * 2;
-    map->stride[2] = (uint64_t)(rows * pitch) * 2;
-    map->box[0] = BK;
+    map->stride[1] = (uint64_t)(pitch * f->element);
+    map->stride[2] = (uint64_t)(rows * pitch * f->element);
+    map->box[0] = (uint32_t)f->bk;
     map->box[1] = (uint32_t)box;
     map->box[2] = map->step[0] = map->step[1] = map->step[2] = 1;
 }
 
-static void patches128(cuda_map *map, const problem *p, const attrs_conv *c, const view *x, uint32_t pixels)
+static void patches128(cuda_map *map, const problem *p, const wgmma_form *f, const taps_attrs *c, const view *x,
+                       uint32_t pixels)
 {
     const int64_t y_reach = (p->in[1].dim[2].max - 1) * listed(&c->dilation, 0, 1),
                   x_reach = (p->in[1].dim[3].max - 1) * listed(&c->dilation, 1, 1);
@@ -269,7 +359,7 @@ static void patches128(cuda_map *map, const problem *p, const attrs_conv *c, con
     map->is_im2col = 1;
     map->dtype = (uint8_t)x->dtype;
     map->pixels = (uint8_t)pixels;
-    map->channels = BK;
+    map->channels = (uint8_t)f->bk;
     map->low[0] = (int16_t)-listed(&c->pad, 1, 0);
     map->low[1] = (int16_t)-listed(&c->pad, 0, 0);
     map->high[0] = (int16_t)(listed(&c->pad, 3, 0) - x_reach);
@@ -277,7 +367,7 @@ static void patches128(cuda_map *map, const problem *p, const attrs_conv *c, con
     const uint32_t axis[4] = { 1, 3, 2, 0 };
     for (uint32_t i = 0; i < 4; i++) {
         map->dim[i] = (uint64_t)x->dim[axis[i]];
-        map->stride[i] = (uint64_t)x->stride[axis[i]] * 2;
+        map->stride[i] = (uint64_t)(x->stride[axis[i]] * f->element);
         map->step[i] = 1;
     }
     map->step[1] = (uint32_t)listed(&c->stride, 1, 1);
@@ -326,16 +416,16 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     cuda_map *map = cuda_map_add(r, x, offsetof(struct wgmma_args, map_a));
     if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
     if (f.is_im2col) {
-        const attrs_conv *c = attrs;
-        x->chunk_div = cuda_fast_div((f.k + BK - 1) / BK);
+        const taps_attrs c = taps_of(p->op, attrs);
+        x->chunk_div = cuda_fast_div((f.k + f.bk - 1) / f.bk);
         x->tap_div = cuda_fast_div(f.taps_x);
-        x->stride_y = (small)listed(&c->stride, 0, 1);
-        x->stride_x = (small)listed(&c->stride, 1, 1);
-        x->pad_y = (small)listed(&c->pad, 0, 0);
-        x->pad_x = (small)listed(&c->pad, 1, 0);
-        x->dilation_y = (small)listed(&c->dilation, 0, 1);
-        x->dilation_x = (small)listed(&c->dilation, 1, 1);
-        patches128(map, p, c, &in[0], (uint32_t)tm);
+        x->stride_y = (small)listed(&c.stride, 0, 1);
+        x->stride_x = (small)listed(&c.stride, 1, 1);
+        x->pad_y = (small)listed(&c.pad, 0, 0);
+        x->pad_x = (small)listed(&c.pad, 1, 0);
+        x->dilation_y = (small)listed(&c.dilation, 0, 1);
+        x->dilation_x = (small)listed(&c.dilation, 1, 1);
+        patches128(map, p, &f, &c, &in[0], (uint32_t)tm);
     } else {
         rows128(map, 0, &f, in[0].dtype, each, row_pitch(&f, &in[0]), tm);
     }
@@ -346,6 +436,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
         rows128(map, 1, &f, in[1].dtype, f.n, f.n == 1 ? f.k : in[1].stride[f.b_n], tn / pair);
     }
+    x->sums = packed_rows(&f, &w) * wgmma_steps(&f) * STEP;
+    if (f.has_zero) CUDA_PATCH(r, x, zero_x, PATCH_IN, 2);
     emit_space s;
     space_of(p, &f, &s);
     return emit_bind(e, &s, in, out, r);
@@ -353,7 +445,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 
 const cuda_kernel cuda_wgmma = {
     .base = { .name = "cuda_wgmma",
-              .abi = 5,
+              .abi = 6,
               .is_strided_out = true,
               .reject = reject,
               .tactics = wgmma_tactics,

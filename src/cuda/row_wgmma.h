@@ -6,21 +6,25 @@
 #include "cuda/device/wgmma_args.h"
 #include "cuda/launch.h"
 
-enum { WGMMA_BK = 64 }; /* elements of k in a step */
+enum { WGMMA_STEP = 128 }; /* bytes of k in a step */
 
 /* The problem as d[z, m, n] = a[z, m, k] b[z, n, k]: axes of the space that are rows, outermost first, and the column
  * axis. Where b is one matrix all rows are of one product; else the outermost row axes number the products. */
 typedef struct wgmma_form {
     uint8_t row[WGMMA_ROW_AXES + 1], rows, column, k_axis; /* k_axis: of operand 0 */
     uint8_t b_n, b_k;                                      /* axes of operand 1 */
-    bool is_im2col, is_batched;
+    uint8_t type, element;                                 /* WGMMA_F16 …; bytes of an element of a and b */
+    bool is_im2col, is_batched, has_zero;                  /* has_zero: a's zero point is operand 2 */
     int64_t batch, n, k;    /* batch: 1 where b is one matrix; k: of one tap */
+    int64_t bk;             /* elements of k in a step */
     int64_t taps_y, taps_x; /* 1 where it is no convolution */
 } wgmma_form;
 
 /* NULL, or why the row does not take it. */
 const char *wgmma_form_of(const problem *p, wgmma_form *f);
 int64_t wgmma_steps(const wgmma_form *f);
+/* 32-byte slices of a step that are not empty in all steps. */
+int64_t wgmma_depth(const wgmma_form *f);
 int64_t wgmma_rows(const problem *p, const wgmma_form *f); /* of one product, at opt */
 
 typedef struct wgmma_tactic {

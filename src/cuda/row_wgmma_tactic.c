@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { BK = WGMMA_BK, SHARED_MOST = 232448, SPLIT_LOG_MAX = 3, STAGES_MAX = 24, FORMS = 256, GIVEN = 18 };
+enum { STEP = WGMMA_STEP, SHARED_MOST = 232448, SPLIT_LOG_MAX = 3, STAGES_MAX = 24, FORMS = 256, GIVEN = 18 };
 
 wgmma_tactic wgmma_tactic_of(const tactic *t)
 {
@@ -29,7 +29,7 @@ int64_t wgmma_tn(const wgmma_tactic *w)
 
 uint32_t wgmma_shared(const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barriers_at)
 {
-    const uint32_t tm = (uint32_t)wgmma_tm(w), tn = (uint32_t)wgmma_tn(w), slots = w->stages * (tm + tn) * BK * 2;
+    const uint32_t tm = (uint32_t)wgmma_tm(w), tn = (uint32_t)wgmma_tn(w), slots = w->stages * (tm + tn) * STEP;
     if (!w->is_once) {
         const uint32_t width = tn < 64 ? tn : 64;
         *sums_at = slots;
@@ -53,7 +53,7 @@ uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w)
 {
     if (!w->is_once) return w->lines == 1 ? 2 : 1;
     /* A thread's sums, and one item of the epilogue: pointers, and 8 elements of what it reads. */
-    uint32_t registers = w->bn8 * 4u + 19;
+    uint32_t registers = w->bn8 * 4u + 19 + (sinter_dtype_bits(p->in[1].dtype) == 8 ? 24 : 0);
     for (uint32_t i = p->count_anchor; i < p->count_in; i++) {
         const uint32_t elements = sinter_dtype_bits(p->in[i].dtype) / 4;
         registers += 2 + (elements > 1 ? elements : 1);
@@ -68,14 +68,19 @@ uint32_t wgmma_resident(const problem *p, const wgmma_tactic *w)
 typedef struct shape {
     const problem *p;
     int64_t m, n, batch;
-    double steps, bytes, out_bytes; /* bytes of all operands; of one element of the result */
+    double steps, depth, bytes, out_bytes; /* bytes of all operands; of one element of the result */
 } shape;
 
 static bool shape_of(const problem *p, shape *s)
 {
     wgmma_form f;
     if (wgmma_form_of(p, &f)) return false;
-    *s = (shape){ .p = p, .m = wgmma_rows(p, &f), .n = f.n, .batch = f.batch, .steps = (double)wgmma_steps(&f) };
+    *s = (shape){ .p = p,
+                  .m = wgmma_rows(p, &f),
+                  .n = f.n,
+                  .batch = f.batch,
+                  .steps = (double)wgmma_steps(&f),
+                  .depth = (double)wgmma_depth(&f) };
     for (uint32_t i = 0; i < p->count_in; i++) s->bytes += cuda_operand_bytes(&p->in[i]);
     s->bytes += cuda_operand_bytes(&p->out[0]);
     s->out_bytes = sinter_dtype_bits(p->out[0].dtype) / 8.0;
@@ -109,9 +114,9 @@ static double estimate(const shape *s, const wgmma_tactic *w, const kernel_targe
     if (resident > registers) resident = registers;
     const double each = (double)(int64_t)((blocks + units - 1) / units), together = each < resident ? each : resident;
     const double waves = (double)(int64_t)((blocks + units * resident - 1) / (units * resident));
-    /* Clocks of a step: 4096 operations a clock, nine tenths of it; an instruction reads both sides from shared memory.
-     */
-    const double local = 4 * w->lines * (16 + bn / 4) + tm + tn, math = 4 * w->lines * bn / 2 / 0.9,
+    /* Clocks of a step: 4096 operations a clock, of 8 bits twice that, nine tenths of it; an instruction reads both
+     * sides from shared memory. */
+    const double local = s->depth * w->lines * (16 + bn / 4) + tm + tn, math = s->depth * w->lines * bn / 2 / 0.9,
                  far = (tm + tn / (1 + w->is_pair)) * 128 / (blocks >= units * 0.75 ? 38 : 48),
                  own = 90.0 / (w->is_once ? w->groups : 1);
     double busy = larger(larger(math, local), far) * together;
@@ -200,7 +205,7 @@ static void add_once(choices *c, const shape *s, const kernel_target *t, wgmma_t
         if ((log || w.groups > 1) && steps < (int64_t)w.groups * 2 << log) break;
         if (log && tiles_of(s, &w) << log > 4 * (int64_t)(t->units ? t->units : 132)) break;
         const int64_t share = divided(steps, 1 << log), whole = divided(share, w.groups) * w.groups;
-        if (whole <= STAGES_MAX && whole * (tm + tn) * BK * 2 <= 160 * 1024) {
+        if (whole <= STAGES_MAX && whole * (tm + tn) * STEP <= 160 * 1024) {
             w.stages = (uint8_t)whole;
             choice_add(c, s, t, w);
         }

@@ -439,11 +439,11 @@ static void add_product(product x)
     }
     x.group = f->product_groups;
     f->products[f->product_count++] = x;
-    if (!x.adds) memset(x.c, 0xFF, x.n / 2 * sizeof *x.c);
+    if (!x.adds) memset(x.c, 0xFF, x.n / 2 * sizeof(float));
 }
 
-static void call_product(enum emulator_collective kind, float *c, unsigned n, unsigned long long a,
-                         unsigned long long b, int adds)
+static void call_product(enum emulator_collective kind, void *c, unsigned n, unsigned long long a, unsigned long long b,
+                         int adds)
 {
     add_product((product){ .kind = kind, .c = c, .n = n, .a = a, .b = b, .adds = adds });
 }

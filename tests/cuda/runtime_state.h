@@ -45,7 +45,7 @@ typedef struct copy {
 /* A lane's part of a product of its warpgroup. */
 typedef struct product {
     enum emulator_collective kind;
-    float *c;
+    void *c;                            /* floats or i32 */
     uint32_t n, group;
     uint64_t a, b;
     const unsigned *registers;          /* of a; NULL: a is a descriptor, and b is not turned */

@@ -227,9 +227,41 @@ static void load_column(enum emulator_collective kind, uint64_t descriptor, uint
     }
 }
 
-void warp_product(enum emulator_collective kind, float *c, uint32_t n, const warp_factors *f, int adds, uint32_t warp,
+static void load_bytes(enum emulator_collective kind, uint64_t descriptor, uint32_t row, int first, int32_t *to,
+                       unsigned char *(*shared)(unsigned, unsigned, unsigned))
+{
+    for (uint32_t unit = 0; unit < 2; unit++) {
+        uint32_t at[4];
+        memcpy(at, operand_unit(descriptor, row, unit, shared), sizeof at);
+        for (uint32_t i = 0; i < 16; i++) to[unit * 16 + i] = (int32_t)element(kind, at[i / 4], i % 4, first);
+    }
+}
+
+static void product_integers(enum emulator_collective kind, uint32_t *c, uint32_t n, const warp_factors *f, int adds,
+                             uint32_t first_row, uint32_t lane, unsigned char *(*shared)(unsigned, unsigned, unsigned))
+{
+    int32_t rows[2][32], column[32];
+    for (uint32_t h = 0; h < 2; h++) load_bytes(kind, f->a, first_row + 8 * h, 1, rows[h], shared);
+    for (uint32_t j = 0; j < n / 8; j++)
+        for (uint32_t i = 0; i < 2; i++) {
+            load_bytes(kind, f->b, 8 * j + lane % 4 * 2 + i, 0, column, shared);
+            for (uint32_t h = 0; h < 2; h++) {
+                int32_t sum = 0;
+                for (uint32_t k = 0; k < 32; k++) sum += rows[h][k] * column[k];
+                uint32_t *to = &c[4 * j + 2 * h + i];
+                *to = (adds ? *to : 0) + (uint32_t)sum;
+            }
+        }
+}
+
+void warp_product(enum emulator_collective kind, void *c, uint32_t n, const warp_factors *f, int adds, uint32_t warp,
                   uint32_t lane, unsigned char *(*shared)(unsigned, unsigned, unsigned))
 {
+    if (kind >= EMULATOR_MMA_S8 && kind <= EMULATOR_MMA_U8_S8) {
+        product_integers(kind, c, n, f, adds, warp % 4 * 16 + lane / 4, lane, shared);
+        return;
+    }
+    float *const sums = c;
     const bool is_turned = f->registers[0];
     float rows[2][16], column[16];
     if (is_turned) rows_of_registers(kind, f->registers, rows);
@@ -242,7 +274,7 @@ void warp_product(enum emulator_collective kind, float *c, uint32_t n, const war
             for (uint32_t h = 0; h < 2; h++) {
                 double sum = 0;
                 for (uint32_t k = 0; k < 16; k++) sum += (double)rows[h][k] * (double)column[k];
-                float *to = &c[4 * j + 2 * h + i];
+                float *to = &sums[4 * j + 2 * h + i];
                 *to = adds ? (float)((double)*to + sum) : (float)sum;
             }
         }

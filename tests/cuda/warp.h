@@ -21,8 +21,8 @@ typedef struct warp_factors {
     const unsigned *registers[4];       /* NULL: a is in shared memory */
 } warp_factors;
 
-/* The part of lane `lane` of warp `warp` (of 4) of a wgmma of 64 x n x 16, into c[n / 8][4]. */
-void warp_product(enum emulator_collective kind, float *c, uint32_t n, const warp_factors *f, int adds, uint32_t warp,
+/* The part of lane `lane` of warp `warp` (of 4) of a wgmma of 64 x n by 32 bytes, into c[n / 8][4]: floats, or i32. */
+void warp_product(enum emulator_collective kind, void *c, uint32_t n, const warp_factors *f, int adds, uint32_t warp,
                   uint32_t lane, unsigned char *(*shared)(unsigned at, unsigned bytes, unsigned align));
 
 #endif

@@ -51,10 +51,10 @@ DEVICE void barrier_arrive_in(u32 bar, u32 rank)
 DEVICE void fence_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 DEVICE void prefetch_map(const tensor_map *map) { asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory"); }
 
-/* ---- products of a warpgroup: 64 rows of a by N columns of b, 16 deep; both in shared memory, rows of 128 swizzled
- * bytes. c[j] are columns 8 j + lane % 4 * 2 and the next, of rows lane / 4 and lane / 4 + 8 of the warp's 16. ---- */
+/* ---- products of a warpgroup: 64 rows of a by N columns of b, 32 bytes deep; both in shared memory, rows of 128
+ * swizzled bytes. c[j] are columns 8 j + lane % 4 * 2 and the next, of rows lane / 4 and lane / 4 + 8 of the warp's 16. ---- */
 
-/* Rows of 128 bytes, swizzled, in groups of eight; `at` 1024-byte aligned. Sixteen elements further along a row: + 2. */
+/* Rows of 128 bytes, swizzled, in groups of eight; `at` 1024-byte aligned. 32 bytes further along a row: + 2. */
 DEVICE u64 matrix_rows128(u32 at) { return (u64)(at >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 | 1ull << 62; }
 DEVICE void product_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 DEVICE void product_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -65,41 +65,42 @@ template <int N> DEVICE void product_wait() { asm volatile("wgmma.wait_group.syn
  * registers that are handed over.) */
 DEVICE void product_after(float x) { if (x < 0) asm volatile("nanosleep.u32 0;"); }
 
-#define PAIR(i) "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3])
+/* in: "+f", or "+r" of integers. */
+#define PAIR(in, i) in(c[i][0]), in(c[i][1]), in(c[i][2]), in(c[i][3])
 #define REGISTERS_4 "%0,%1,%2,%3"
-#define SUMS_4 PAIR(0)
+#define SUMS_4(in) PAIR(in, 0)
 #define REGISTERS_8 REGISTERS_4 ",%4,%5,%6,%7"
-#define SUMS_8 SUMS_4, PAIR(1)
+#define SUMS_8(in) SUMS_4(in), PAIR(in, 1)
 #define REGISTERS_16 REGISTERS_8 ",%8,%9,%10,%11,%12,%13,%14,%15"
-#define SUMS_16 SUMS_8, PAIR(2), PAIR(3)
+#define SUMS_16(in) SUMS_8(in), PAIR(in, 2), PAIR(in, 3)
 #define REGISTERS_24 REGISTERS_16 ",%16,%17,%18,%19,%20,%21,%22,%23"
-#define SUMS_24 SUMS_16, PAIR(4), PAIR(5)
+#define SUMS_24(in) SUMS_16(in), PAIR(in, 4), PAIR(in, 5)
 #define REGISTERS_32 REGISTERS_24 ",%24,%25,%26,%27,%28,%29,%30,%31"
-#define SUMS_32 SUMS_24, PAIR(6), PAIR(7)
+#define SUMS_32(in) SUMS_24(in), PAIR(in, 6), PAIR(in, 7)
 #define REGISTERS_40 REGISTERS_32 ",%32,%33,%34,%35,%36,%37,%38,%39"
-#define SUMS_40 SUMS_32, PAIR(8), PAIR(9)
+#define SUMS_40(in) SUMS_32(in), PAIR(in, 8), PAIR(in, 9)
 #define REGISTERS_48 REGISTERS_40 ",%40,%41,%42,%43,%44,%45,%46,%47"
-#define SUMS_48 SUMS_40, PAIR(10), PAIR(11)
+#define SUMS_48(in) SUMS_40(in), PAIR(in, 10), PAIR(in, 11)
 #define REGISTERS_56 REGISTERS_48 ",%48,%49,%50,%51,%52,%53,%54,%55"
-#define SUMS_56 SUMS_48, PAIR(12), PAIR(13)
+#define SUMS_56(in) SUMS_48(in), PAIR(in, 12), PAIR(in, 13)
 #define REGISTERS_64 REGISTERS_56 ",%56,%57,%58,%59,%60,%61,%62,%63"
-#define SUMS_64 SUMS_56, PAIR(14), PAIR(15)
+#define SUMS_64(in) SUMS_56(in), PAIR(in, 14), PAIR(in, 15)
 #define REGISTERS_72 REGISTERS_64 ",%64,%65,%66,%67,%68,%69,%70,%71"
-#define SUMS_72 SUMS_64, PAIR(16), PAIR(17)
+#define SUMS_72(in) SUMS_64(in), PAIR(in, 16), PAIR(in, 17)
 #define REGISTERS_80 REGISTERS_72 ",%72,%73,%74,%75,%76,%77,%78,%79"
-#define SUMS_80 SUMS_72, PAIR(18), PAIR(19)
+#define SUMS_80(in) SUMS_72(in), PAIR(in, 18), PAIR(in, 19)
 #define REGISTERS_88 REGISTERS_80 ",%80,%81,%82,%83,%84,%85,%86,%87"
-#define SUMS_88 SUMS_80, PAIR(20), PAIR(21)
+#define SUMS_88(in) SUMS_80(in), PAIR(in, 20), PAIR(in, 21)
 #define REGISTERS_96 REGISTERS_88 ",%88,%89,%90,%91,%92,%93,%94,%95"
-#define SUMS_96 SUMS_88, PAIR(22), PAIR(23)
+#define SUMS_96(in) SUMS_88(in), PAIR(in, 22), PAIR(in, 23)
 #define REGISTERS_104 REGISTERS_96 ",%96,%97,%98,%99,%100,%101,%102,%103"
-#define SUMS_104 SUMS_96, PAIR(24), PAIR(25)
+#define SUMS_104(in) SUMS_96(in), PAIR(in, 24), PAIR(in, 25)
 #define REGISTERS_112 REGISTERS_104 ",%104,%105,%106,%107,%108,%109,%110,%111"
-#define SUMS_112 SUMS_104, PAIR(26), PAIR(27)
+#define SUMS_112(in) SUMS_104(in), PAIR(in, 26), PAIR(in, 27)
 #define REGISTERS_120 REGISTERS_112 ",%112,%113,%114,%115,%116,%117,%118,%119"
-#define SUMS_120 SUMS_112, PAIR(28), PAIR(29)
+#define SUMS_120(in) SUMS_112(in), PAIR(in, 28), PAIR(in, 29)
 #define REGISTERS_128 REGISTERS_120 ",%120,%121,%122,%123,%124,%125,%126,%127"
-#define SUMS_128 SUMS_120, PAIR(30), PAIR(31)
+#define SUMS_128(in) SUMS_120(in), PAIR(in, 30), PAIR(in, 31)
 
 /* For n columns, whose sums take n / 2 registers; the operands behind those are numbered. adds: 0 writes the product, 1
  * adds it. */
@@ -108,11 +109,23 @@ DEVICE void product_after(float x) { if (x < 0) asm volatile("nanosleep.u32 0;")
     {                                                                                                             \
         asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #adds_at ", 0; wgmma.mma_async.sync.aligned.m64n" #n      \
                      "k16.f32." type "." type " {" REGISTERS_##sums "}, %" #a_at ", %" #b_at ", p, 1, 1, 0, 0; }" \
-                     : SUMS_##sums : "l"(a), "l"(b), "r"(adds));                                                  \
+                     : SUMS_##sums("+f") : "l"(a), "l"(b), "r"(adds));                                                  \
+    }
+#define PRODUCT_INTEGERS(name, type_a, type_b, n, sums, a_at, b_at, adds_at)                                     \
+    DEVICE void name(i32 (&c)[n / 8][4], u64 a, u64 b, i32 adds)                                                  \
+    {                                                                                                             \
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #adds_at ", 0; wgmma.mma_async.sync.aligned.m64n" #n      \
+                     "k32.s32." type_a "." type_b " {" REGISTERS_##sums "}, %" #a_at ", %" #b_at ", p; }"         \
+                     : SUMS_##sums("+r") : "l"(a), "l"(b), "r"(adds));                                            \
     }
 #define PRODUCTS(n, sums, a_at, b_at, adds_at)                  \
     PRODUCT(product_f16, "f16", n, sums, a_at, b_at, adds_at)   \
     PRODUCT(product_bf16, "bf16", n, sums, a_at, b_at, adds_at)
+/* Of integers, more than 32 columns are a multiple of 16. */
+#define PRODUCTS_INTEGERS(n, sums, a_at, b_at, adds_at)                             \
+    PRODUCT_INTEGERS(product_s8, "s8", "s8", n, sums, a_at, b_at, adds_at)          \
+    PRODUCT_INTEGERS(product_u8_s8, "u8", "s8", n, sums, a_at, b_at, adds_at)       \
+    PRODUCT_INTEGERS(product_s8_u8, "s8", "u8", n, sums, a_at, b_at, adds_at)
 PRODUCTS(8, 4, 4, 5, 6)
 PRODUCTS(16, 8, 8, 9, 10)
 PRODUCTS(32, 16, 16, 17, 18)
@@ -126,6 +139,13 @@ PRODUCTS(160, 80, 80, 81, 82)
 PRODUCTS(176, 88, 88, 89, 90)
 PRODUCTS(192, 96, 96, 97, 98)
 PRODUCTS(256, 128, 128, 129, 130)
+PRODUCTS_INTEGERS(8, 4, 4, 5, 6)
+PRODUCTS_INTEGERS(16, 8, 8, 9, 10)
+PRODUCTS_INTEGERS(32, 16, 16, 17, 18)
+PRODUCTS_INTEGERS(64, 32, 32, 33, 34)
+PRODUCTS_INTEGERS(128, 64, 64, 65, 66)
+PRODUCTS_INTEGERS(192, 96, 96, 97, 98)
+PRODUCTS_INTEGERS(256, 128, 128, 129, 130)
 
 /* ---- the same with a in registers and b turned: a as the sums of 16 columns lie in a thread, two to a register, lower
  * column lower (c[0][0..1], c[0][2..3], c[1][0..1], c[1][2..3]); b as 16 rows along k, columns innermost. Columns are a
@@ -147,7 +167,7 @@ template <u32 NEXT> DEVICE u64 matrix_columns128(u32 at)
         asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #adds_at ", 0; wgmma.mma_async.sync.aligned.m64n" #n      \
                      "k16.f32." type "." type " {" REGISTERS_##sums "}, {%" #a0 ",%" #a1 ",%" #a2 ",%" #a3        \
                      "}, %" #b_at ", p, 1, 1, 1; }"                                                               \
-                     : SUMS_##sums : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));              \
+                     : SUMS_##sums("+f") : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));              \
     }
 #define TURNED_PRODUCTS(n, sums, a0, a1, a2, a3, b_at, adds_at)                        \
     TURNED(product_turned_f16, "f16", n, sums, a0, a1, a2, a3, b_at, adds_at)          \

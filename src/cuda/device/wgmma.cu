@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wgmma.cu - products of many tiles on Hopper's warpgroups.
  *
- * Blocks stay and take tile after tile. A producer warpgroup keeps STAGES steps of 64 along k on their way (a by tensor
- * copies, packed b by one bulk copy each); each of LINES consumer warpgroups multiplies 64 rows. While they write a
- * tile's results, up to 64 columns at a time through shared memory so that rows are written in 16-byte units, the
- * producer already fetches the next tile. The first steps of b are fetched before the dependency wait. */
+ * Blocks stay and take tile after tile. A producer warpgroup keeps STAGES steps of 128 bytes along k on their way (a by
+ * tensor copies, packed b by one bulk copy each); each of LINES consumer warpgroups multiplies 64 rows. While they write
+ * a tile's results, up to 64 columns at a time through shared memory so that whole rows are written at once, the
+ * producer already fetches the next tile. The first steps of b are fetched before the dependency wait.
+ *
+ * Beside what wgmma.cuh lists: STAGES; STILL_WORDS, MOVING_WORDS: of 8 elements that the epilogue reads, of operands
+ * that all rows share and of the others. */
 #define SWAPPED 0
 #include "wgmma.cuh"
 
 enum { THREADS = 128 * (1 + LINES) };
 enum { WIDTH = BN < 64 ? BN : 64, ITEMS = WIDTH / 8 };      /* columns staged at a time; items of 8 of them */
 enum { BATCH = ITEMS / 2, PASSES = BN / WIDTH };            /* items of a thread in each pass */
-enum { LINE = WIDTH + 4, PART = 16 * LINE * 4 };            /* floats of a staged row, bytes of a warp's staging */
+enum { LINE = WIDTH + 4, PART = 16 * LINE * 4 };            /* sums of a staged row, bytes of a warp's staging */
 enum { PARTS_AT = STAGES * STAGE, BARS_AT = PARTS_AT + LINES * 4 * PART };
 
 /* A slot has been read: says so to all who write to it. */
@@ -27,21 +30,30 @@ DEVICE void slot_free(u32 bar, u32 lane)
 /* Registers decide how far ahead of their use a pass's operands are fetched: under the last products; under the pass
  * before; all at its beginning; one item at a time. */
 enum { LIMIT = LINES == 1 ? 208 : 232 };
-enum { ROWS_REGS = BATCH * sizeof(epi_row) / 4, PASS_REGS = BATCH * sizeof(epi_regs<8>) / 4 };
+enum { ROWS_REGS = sizeof(epi_row) / 4 + (BATCH - 1) * 2 * (EPI_MOVING + 1) };
+enum { PASS_REGS = STILL_WORDS + BATCH * MOVING_WORDS + 8 * HAS_ZERO_X };
 constexpr bool IS_EARLY = BN / 2 + ROWS_REGS + PASS_REGS + 56 <= LIMIT;
 constexpr bool IS_AHEAD = (BN - WIDTH) / 2 + ROWS_REGS + 2 * PASS_REGS + 56 <= LIMIT;
 constexpr bool IS_TOGETHER = (BN - WIDTH) / 2 + ROWS_REGS + PASS_REGS + 72 <= LIMIT;
 
-/* What the epilogue reads for the items of one pass, from column `column` on. */
-struct pass { epi_regs<8> regs[BATCH]; };
+/* What the epilogue reads for the items of one pass, from column `column` on: what all rows share, and the rest. */
+struct pass { epi_regs<8> still, regs[BATCH]; zero_terms zero; };
 
-DEVICE void pass_fetch(const wgmma_args &a, const epi_args &e, const epi_row (&row)[BATCH], i32 rows, i32 column,
-                       pass &x)
+DEVICE void pass_begin(const wgmma_args &a, const epi_args &e, const epi_row &row, i32 z, i32 column, pass &x)
 {
+    if (column >= a.n) return;
+    epi_fetch_still<8>(e, row, column, smaller(8, a.n - column), x.still);
+    zero_fetch(a, z, column, x.zero);
+}
+
+DEVICE void pass_fetch(const wgmma_args &a, const epi_args &e, const epi_row (&row)[BATCH], i32 z, i32 rows,
+                       i32 column, pass &x)
+{
+    pass_begin(a, e, row[0], z, column, x);
 #pragma unroll
     for (int i = 0; i < BATCH; i++)
         if (i * (32 / ITEMS) < rows && column < a.n)
-            epi_fetch<8>(e, row[i], column, smaller(8, a.n - column), x.regs[i]);
+            epi_fetch_moving<8>(e, row[i], column, smaller(8, a.n - column), x.regs[i]);
 }
 
 KERNEL void __launch_bounds__(THREADS, LINES == 1 ? 2 : 1)
@@ -102,10 +114,10 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
     registers_take<LINES == 1 ? 208 : 232>();
     grid_wait();
     const u32 group = threadIdx.x / 128 - 1, warp = warp_id() % 4, lane = lane_id();
-    float *const part = (float *)(shared + PARTS_AT + (group * 4 + warp) * PART);
+    sum *const part = (sum *)(shared + PARTS_AT + (group * 4 + warp) * PART);
     u32 stage = 0, turn = 0;
     for (i32 tile = first_tile; tile < a.tiles; tile += every) {
-        float c[BN / 8][4];
+        sum c[BN / 8][4];
         const place p = place_of(a, tile, rank);
         u32 before = 0;
         for (i32 step = 0; step < a.steps; step++) {
@@ -129,34 +141,37 @@ wgmma(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_args e)
             position(a, (BATCHED ? p.z * a.m : 0) + first + i * (32 / ITEMS), at);
             epi_begin(e, row[i], at);
         }
-        if (IS_EARLY) pass_fetch(a, e, row, rows, p.n + within, x[0]);
+        if (IS_EARLY) pass_fetch(a, e, row, p.z, rows, p.n + within, x[0]);
         product_wait<0>();
         slot_free(empty + 8 * before, lane);
 #pragma unroll
         for (int q = 0; q < PASSES; q++) {
 #pragma unroll
             for (int j = 0; j < WIDTH / 8; j++) {
-                float *to = part + (lane >> 2) * LINE + j * 8 + (lane & 3) * 2;
-                const float (&from)[4] = c[q * (WIDTH / 8) + j];
-                *(vec<float, 2> *)to = { from[0], from[1] };
-                *(vec<float, 2> *)(to + 8 * LINE) = { from[2], from[3] };
+                sum *to = part + (lane >> 2) * LINE + j * 8 + (lane & 3) * 2;
+                const sum (&from)[4] = c[q * (WIDTH / 8) + j];
+                *(vec<sum, 2> *)to = { from[0], from[1] };
+                *(vec<sum, 2> *)(to + 8 * LINE) = { from[2], from[3] };
             }
             sync_warp();
             const i32 column = p.n + q * WIDTH + within;
-            if (q ? !IS_AHEAD && IS_TOGETHER : !IS_EARLY && IS_TOGETHER) pass_fetch(a, e, row, rows, column, x[q & 1]);
-            if (IS_AHEAD && q + 1 < PASSES) pass_fetch(a, e, row, rows, column + WIDTH, x[(q + 1) & 1]);
+            if (!IS_TOGETHER) pass_begin(a, e, row[0], p.z, column, x[q & 1]);
+            else if (q ? !IS_AHEAD : !IS_EARLY) pass_fetch(a, e, row, p.z, rows, column, x[q & 1]);
+            if (IS_AHEAD && q + 1 < PASSES) pass_fetch(a, e, row, p.z, rows, column + WIDTH, x[(q + 1) & 1]);
 #pragma unroll
             for (int i = 0; i < BATCH; i++) {
                 if (i * (32 / ITEMS) >= rows || column >= a.n) continue;
-                if (!IS_TOGETHER) epi_fetch<8>(e, row[i], column, smaller(8, a.n - column), x[q & 1].regs[i]);
-                const float *from = part + (i * (32 / ITEMS) + (i32)(lane / ITEMS)) * LINE + within;
-                float v[8];
+                if (!IS_TOGETHER) epi_fetch_moving<8>(e, row[i], column, smaller(8, a.n - column), x[q & 1].regs[i]);
+                epi_keep<8>(x[q & 1].still, x[q & 1].regs[i]);
+                const sum *from = part + (i * (32 / ITEMS) + (i32)(lane / ITEMS)) * LINE + within;
+                epi_acc v[8];
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
-                    const vec<float, 4> s = *(const vec<float, 4> *)(from + 4 * h);
+                    const vec<sum, 4> s = *(const vec<sum, 4> *)(from + 4 * h);
 #pragma unroll
                     for (int k = 0; k < 4; k++) v[4 * h + k] = s.at[k];
                 }
+                zero_take(v, x[q & 1].zero);
                 epi_apply<8>(e, row[i], column, smaller(8, a.n - column), x[q & 1].regs[i], v);
             }
             sync_warp();

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wgmma.cuh - what the kernels of warpgroup products share: d = epilogue(a b'), a [m, k], b [n, k], f16 or bf16.
+/* wgmma.cuh - what the kernels of warpgroup products share: d = epilogue(a b'), a [m, k], b [n, k].
  *
  * A tile is TM rows by TN columns. The instruction multiplies 64 lines of one side by BN of the other: the lines are
- * a's, or, SWAPPED, b's, so that a few rows of a do not leave most of it empty.
+ * a's, or, SWAPPED, b's, so that a few rows of a do not leave most of it empty. Sums are float, of integers i32: there
+ * the sum of (x - zero) w is that of x w, less zero times the sum of w, which is packed behind b.
  *
- *   BN       8, 16, 32, 64, 128, 192 or 256      IS_BF16
+ *   BN       8, 16, 32, 64, 128, 192 or 256      TYPE      WGMMA_F16, …
+ *   DEPTH    32-byte slices of a step's 128 bytes that are not empty
  *   LINES    groups of 64 lines: 1 or 2          SWAPPED   the lines are columns of d
  *   PACKED   b is a constant, packed             BATCHED   many products: the outermost axes of d number them
  *   ROW_AXES, ROW_ORDER   how many axes of the space are rows, and which: a hex digit each, innermost lowest
  *   COLUMN_AXIS           the axis of the space that is columns
  *   IM2COL   a convolution: rows are pixels [N, H, W], k runs over taps and the channels of each
+ *   HAS_ZERO_X            a, of integers, has a zero point
  *   PAIRED   the two blocks of a cluster take tiles one below the other: each fetches half of the columns for both */
 #ifndef WGMMA_CUH
 #define WGMMA_CUH
@@ -18,23 +21,78 @@
 #include "wgmma_args.h"
 #include "generated.cuh"
 
-enum { TM = SWAPPED ? BN : 64 * LINES, TN = SWAPPED ? 64 * LINES : BN, BK = 64, BAND = 8 };
-enum { A_BYTES = TM * BK * 2, B_BYTES = TN * BK * 2, STAGE = A_BYTES + B_BYTES };
+enum { TM = SWAPPED ? BN : 64 * LINES, TN = SWAPPED ? 64 * LINES : BN, BAND = 8 };
+enum { STEP_BYTES = 128, BK = TYPE >= WGMMA_S8 ? STEP_BYTES : STEP_BYTES / 2 };
+enum { A_BYTES = TM * STEP_BYTES, B_BYTES = TN * STEP_BYTES, STAGE = A_BYTES + B_BYTES };
+
+#if TYPE >= WGMMA_S8
+typedef i32 sum;
+#else
+typedef float sum;
+#endif
+
+DEVICE void product(sum (&c)[BN / 8][4], u64 lines, u64 others, bool adds)
+{
+#if TYPE == WGMMA_F16
+    product_f16(c, lines, others, adds);
+#elif TYPE == WGMMA_BF16
+    product_bf16(c, lines, others, adds);
+#elif TYPE == WGMMA_S8
+    product_s8(c, lines, others, adds);
+#elif SWAPPED
+    product_s8_u8(c, lines, others, adds);
+#else
+    product_u8_s8(c, lines, others, adds);
+#endif
+}
 
 /* One step: the lines of warpgroup `line_group` by BN of the other side. */
-DEVICE void step_run(float (&c)[BN / 8][4], u32 stage, u32 line_group, bool adds)
+DEVICE void step_run(sum (&c)[BN / 8][4], u32 stage, u32 line_group, bool adds)
 {
-    const u64 x = matrix_rows128(stage + (SWAPPED ? A_BYTES : 0) + line_group * 64 * BK * 2);
+    const u64 x = matrix_rows128(stage + (SWAPPED ? A_BYTES : 0) + line_group * 64 * STEP_BYTES);
     const u64 y = matrix_rows128(stage + (SWAPPED ? 0 : A_BYTES));
     product_begin();
 #pragma unroll
-    for (int k = 0; k < BK / 16; k++)
-#if IS_BF16
-        product_bf16(c, x + 2 * k, y + 2 * k, adds || k > 0);
-#else
-        product_f16(c, x + 2 * k, y + 2 * k, adds || k > 0);
-#endif
+    for (int k = 0; k < DEPTH; k++) product(c, x + 2 * k, y + 2 * k, adds || k > 0);
     product_commit();
+}
+
+/* What a's zero point adds to 8 columns of product z, from column `first` on. */
+struct zero_terms {
+#if HAS_ZERO_X
+    i32 of[8];
+#endif
+};
+
+DEVICE void zero_fetch(const wgmma_args &a, [[maybe_unused]] i32 z, [[maybe_unused]] i32 first,
+                       [[maybe_unused]] zero_terms &x)
+{
+#if HAS_ZERO_X
+#if TYPE == WGMMA_S8
+    const i32 zero = *(const i8 *)a.zero_x;
+#else
+    const i32 zero = *(const u8 *)a.zero_x;
+#endif
+    const i32 *from = (const i32 *)(a.b + a.sums) + (BATCHED ? (i64)z * a.tiles_n * TN : 0) + first;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const vec<i32, 4> s = *(const vec<i32, 4> *)(from + 4 * h);
+#pragma unroll
+        for (int i = 0; i < 4; i++) x.of[4 * h + i] = zero * s.at[i];
+    }
+#else
+    (void)a;
+#endif
+}
+
+DEVICE void zero_take(epi_acc (&v)[8], [[maybe_unused]] const zero_terms &x)
+{
+#if HAS_ZERO_X
+#pragma unroll
+    for (int i = 0; i < 8; i++) v[i] -= x.of[i];
+#else
+    (void)v;
+#endif
 }
 
 /* A tile: its first row and column, of product z; and, of a convolution, the pixel of its first row. */

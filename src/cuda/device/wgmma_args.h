@@ -5,12 +5,20 @@
 
 #include "args.h"
 
+/* TYPE: of both sides; or of a, with b s8. */
+#define WGMMA_F16 0
+#define WGMMA_BF16 1
+#define WGMMA_S8 2
+#define WGMMA_U8_S8 3
+
 enum { WGMMA_ROW_AXES = 6 };
 struct wgmma_args {
-    ALIGNED(64) unsigned char map_a[128];       /* rows of a: a box of 64 elements by TM rows or pixels */
-    ALIGNED(64) unsigned char map_b[128];       /* rows of b (n x k), where it is not packed: 64 elements by TN rows */
-    address b;                                  /* packed: [batch][tiles_n][steps][TN][64], swizzled */
-    small m, n, steps;                          /* rows and columns of one product, steps of 64 along k */
+    ALIGNED(64) unsigned char map_a[128];       /* rows of a: a box of 128 bytes by TM rows or pixels */
+    ALIGNED(64) unsigned char map_b[128];       /* rows of b (n x k), where it is not packed: 128 bytes by TN rows */
+    address b;                                  /* packed: [batch][tiles_n][steps][TN][128 bytes], swizzled */
+    address zero_x;                             /* a's zero point: one element */
+    wide sums;                                  /* where in b its sums along k are, i32 [batch][tiles_n][TN] */
+    small m, n, steps;                          /* rows and columns of one product, steps of 128 bytes along k */
     small tiles_m, tiles_n, tiles;
     struct fast_div tile_div;                   /* tiles of one product of a batch */
     /* A row's position: quotients from the innermost of its axes outward; the last needs none. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wgmma_once.cu - products of few tiles on Hopper's warpgroups: small tiles, a block or a cluster each.
  *
- * A producer warp keeps steps of 64 along k on their way, all of them at once where they fit; the first of packed b
- * before the dependency wait. GROUPS times LINES warpgroups multiply: each group takes alternate steps. The
+ * A producer warp keeps steps of 128 bytes along k on their way, all of them at once where they fit; the first of
+ * packed b before the dependency wait. GROUPS times LINES warpgroups multiply: each group takes alternate steps. The
  * 2^split_log blocks of a cluster (CLUSTER) share the steps of a tile. All sums of a row are pushed into the shared
  * memory of the block that finishes the row, which stores it in 16-byte units; what its epilogue reads was fetched
  * before the products.
@@ -13,7 +13,7 @@
 
 enum { CONSUMERS = 128 * LINES * GROUPS, THREADS = CONSUMERS + 32 };
 enum { ROW_ITEMS = TN / 8, MOST = TM * ROW_ITEMS / CONSUMERS };     /* items of a row, of a thread */
-/* Floats of a row of sums: so that what a warp writes at once falls on all banks. */
+/* Sums of a row: so that what a warp writes at once falls on all banks. */
 enum { PITCH = SWAPPED ? TN + 4 : TN + 8 };
 
 /* Items of 8 columns that a thread finishes. */
@@ -27,8 +27,8 @@ struct item {
 /* Registers decide how many items of a thread are fetched before the products, and at once after them. */
 constexpr i32 LIMIT = 65536 / ((CONSUMERS + 64) * MIN_BLOCKS) / 8 * 8, ITEM_REGS = (i32)sizeof(item) / 4;
 constexpr i32 between(i32 x, i32 low, i32 high) { return x < low || high < low ? low : x > high ? high : x; }
-constexpr i32 EARLY = between((LIMIT - BN / 2 - 20) / ITEM_REGS, 1, MOST < 2 ? MOST : 2);
-constexpr i32 LATER = between((LIMIT - 40) / ITEM_REGS - EARLY, 1, MOST - EARLY < 4 ? MOST - EARLY : 4);
+constexpr i32 EARLY = between((LIMIT - BN / 2 - 20 - 8 * HAS_ZERO_X) / ITEM_REGS, 1, MOST < 2 ? MOST : 2);
+constexpr i32 LATER = between((LIMIT - 40 - 8 * HAS_ZERO_X) / ITEM_REGS - EARLY, 1, MOST - EARLY < 4 ? MOST - EARLY : 4);
 
 DEVICE void item_fetch(const wgmma_args &a, const epi_args &e, const place &p, i32 number, i32 row0, i32 rows, item &x)
 {
@@ -44,19 +44,21 @@ DEVICE void item_fetch(const wgmma_args &a, const epi_args &e, const place &p, i
     epi_fetch<8>(e, x.row, x.column, x.count, x.regs);
 }
 
-DEVICE void item_finish(const epi_args &e, const float *part, i32 parts, i32 rows, const item &x)
+DEVICE void item_finish(const epi_args &e, const sum *part, i32 parts, i32 rows, const zero_terms &zero,
+                        const item &x)
 {
     if (!x.is_one) return;
-    const float *from = part + x.number / ROW_ITEMS * PITCH + x.number % ROW_ITEMS * 8;
+    const sum *from = part + x.number / ROW_ITEMS * PITCH + x.number % ROW_ITEMS * 8;
     epi_acc v[8] = {};
 #pragma unroll 2
     for (i32 k = 0; k < parts; k++, from += rows * PITCH)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            const vec<float, 4> s = *(const vec<float, 4> *)(from + 4 * h);
+            const vec<sum, 4> s = *(const vec<sum, 4> *)(from + 4 * h);
 #pragma unroll
             for (int i = 0; i < 4; i++) v[4 * h + i] += s.at[i];
         }
+    zero_take(v, zero);
     epi_apply<8>(e, x.row, x.column, x.count, x.regs, v);
 }
 
@@ -68,10 +70,12 @@ DEVICE void items_fetch(const wgmma_args &a, const epi_args &e, const place &p, 
     for (int k = 0; k < N; k++) item_fetch(a, e, p, number + k * CONSUMERS, row0, rows, x[k]);
 }
 
-template <int N> DEVICE void items_finish(const epi_args &e, const float *part, i32 parts, i32 rows, const item (&x)[N])
+template <int N>
+DEVICE void items_finish(const epi_args &e, const sum *part, i32 parts, i32 rows, const zero_terms &zero,
+                         const item (&x)[N])
 {
 #pragma unroll
-    for (int k = 0; k < N; k++) item_finish(e, part, parts, rows, x[k]);
+    for (int k = 0; k < N; k++) item_finish(e, part, parts, rows, zero, x[k]);
 }
 
 KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
@@ -131,8 +135,10 @@ wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_arg
     const i32 lane = (i32)lane_id(), rows = TM >> split_log, items = rows * ROW_ITEMS;
     item x[EARLY];
     items_fetch(a, e, p, t, rank * rows, rows, x);
+    zero_terms zero;                    /* all items of a thread are of the same columns */
+    if (p.n + t % ROW_ITEMS * 8 < a.n) zero_fetch(a, p.z, p.n + t % ROW_ITEMS * 8, zero);
 
-    float c[BN / 8][4];
+    sum c[BN / 8][4];
     i32 slot = group, before = 0;
     u32 parity = 0;
     for (i32 i = group; i < n; i += GROUPS) {
@@ -148,7 +154,7 @@ wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_arg
     }
     product_wait<0>();
 
-    float *part = (float *)shared;
+    sum *part = (sum *)shared;
 #if CLUSTER
     part += (u32)a.sums_at / 4;
     cluster_wait();
@@ -164,16 +170,16 @@ wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_arg
             if (row >= left) continue;
 #if CLUSTER
             const i32 owner = (row << split_log) / TM;
-            float *to = cluster_map(part, (u32)owner) + ((rank * GROUPS + group) * rows + row - owner * rows) * PITCH;
+            sum *to = cluster_map(part, (u32)owner) + ((rank * GROUPS + group) * rows + row - owner * rows) * PITCH;
 #else
-            float *to = part + (group * TM + row) * PITCH;
+            sum *to = part + (group * TM + row) * PITCH;
 #endif
 #if SWAPPED
             to[line] = c[j][h];
             to[line + 8] = c[j][h + 2];
 #else
 #pragma unroll
-            for (int i = 0; i < BN / 8; i++) *(vec<float, 2> *)(to + i * 8 + across) = { c[i][2 * h], c[i][2 * h + 1] };
+            for (int i = 0; i < BN / 8; i++) *(vec<sum, 2> *)(to + i * 8 + across) = { c[i][2 * h], c[i][2 * h + 1] };
 #endif
         }
     item y[LATER];
@@ -184,9 +190,9 @@ wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_arg
     sync_some(1, CONSUMERS);
 #endif
     const i32 parts = GROUPS << split_log;
-    items_finish(e, part, parts, rows, x);
+    items_finish(e, part, parts, rows, zero, x);
     for (i32 from = EARLY * CONSUMERS; from < items;) {
-        items_finish(e, part, parts, rows, y);
+        items_finish(e, part, parts, rows, zero, y);
         from += LATER * CONSUMERS;
         if (from < items) items_fetch(a, e, p, from + t, rank * rows, rows, y);
     }

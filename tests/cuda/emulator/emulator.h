@@ -65,8 +65,9 @@ struct emulator_calls {
     /* cp.async.bulk.tensor into shared memory; at: coordinates, innermost first; offset: of im2col, or NULL */
     void (*copy_tensor)(unsigned dst, const void *map, unsigned bar, const int *at, const unsigned short *offset);
     void (*product_begin)(void);
-    /* wgmma by one lane: its part of 64 x n, both sides in shared memory as their descriptors say. adds: 0 writes. */
-    void (*product)(enum emulator_collective kind, float *c, unsigned n, unsigned long long a, unsigned long long b,
+    /* wgmma by one lane: its part of 64 x n, both sides in shared memory as their descriptors say. c: floats, or i32 of
+       integers. adds: 0 writes. */
+    void (*product)(enum emulator_collective kind, void *c, unsigned n, unsigned long long a, unsigned long long b,
                     int adds);
     /* the same with a in registers (which stay until it is waited for) and b turned: rows along k, columns innermost */
     void (*product_turned)(enum emulator_collective kind, float *c, unsigned n, const unsigned *a,

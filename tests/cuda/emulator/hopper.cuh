@@ -71,6 +71,15 @@ template <int N> DEVICE void product_bf16(float (&c)[N][4], u64 a, u64 b, i32 ad
 {
     emulated_calls->product(EMULATOR_MMA_BF16, &c[0][0], 8 * N, a, b, adds);
 }
+#define PRODUCT_INTEGERS(name, kind)                                                                \
+    template <int N> DEVICE void name(i32 (&c)[N][4], u64 a, u64 b, i32 adds)                       \
+    {                                                                                               \
+        static_assert(N <= 4 || N % 2 == 0, "more than 32 columns of integers are a multiple of 16"); \
+        emulated_calls->product(kind, &c[0][0], 8 * N, a, b, adds);                                 \
+    }
+PRODUCT_INTEGERS(product_s8, EMULATOR_MMA_S8)
+PRODUCT_INTEGERS(product_u8_s8, EMULATOR_MMA_U8_S8)
+PRODUCT_INTEGERS(product_s8_u8, EMULATOR_MMA_S8_U8)
 template <int N> DEVICE void product_turned_f16(float (&c)[N][4], const u32 (&a)[4], u64 b, i32 adds)
 {
     static_assert(N % 8 == 0, "columns are a multiple of 64");
