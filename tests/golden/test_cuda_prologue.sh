@@ -12,33 +12,10 @@ find_cuda || { echo "no $SINTER_LIBCUDA"; exit 77; }
 
 # The model, as protobuf by hand: conv + relu, its mean through two small convolutions as a gate, gate, conv.
 mkdir -p "$work/cases/block/set_0"
-python3 - "$work/cases/block" <<'TEXT'
-import struct, sys
-def varint(n):
-    out = b""
-    while n > 127:
-        out, n = out + bytes([n & 127 | 128]), n >> 7
-    return out + bytes([n])
-def num(field, n): return varint(field << 3) + varint(n)
-def data(field, b):
-    b = b.encode() if isinstance(b, str) else b
-    return varint(field << 3 | 2) + varint(len(b)) + b
-state = [1]
-def values(count, scale):
-    out = []
-    for _ in range(count):
-        state[0] = (state[0] * 6364136223846793005 + 1442695040888963407) % 2**64
-        out.append(((state[0] >> 40) / 2**23 - 1) * scale)
-    return struct.pack("<%df" % count, *out)
-def shape(dims): return data(1, num(1, 1) + data(2, b"".join(data(1, num(1, d)) for d in dims)))
-def value(name, dims): return data(1, name) + data(2, shape(dims))
-def weight(name, dims, scale):
-    count = 1
-    for d in dims: count *= d
-    return data(5, b"".join(num(1, d) for d in dims) + num(2, 1) + data(8, name) + data(9, values(count, scale)))
-def ints(name, list_): return data(5, data(1, name) + b"".join(num(8, v) for v in list_) + num(20, 7))
-def node(op, ins, out, attrs=b""):
-    return data(1, b"".join(data(1, i) for i in ins) + data(2, out) + data(3, out) + data(4, op) + attrs)
+PYTHONPATH=$source/tests/golden python3 -B - "$work/cases/block" <<'TEXT'
+import math, sys
+from onnx_bytes import FLOAT, data, ints, node, numbers, tensor, value, write_model, write_npy
+def weight(name, dims, scale): return tensor(name, FLOAT, dims, numbers(math.prod(dims), scale))
 graph = (node("Conv", ["x", "w1"], "c1", ints("pads", [1, 1, 1, 1])) + node("Relu", ["c1"], "y") +
          node("GlobalAveragePool", ["y"], "m") + node("Conv", ["m", "w2", "b2"], "c2") + node("Relu", ["c2"], "r2") +
          node("Conv", ["r2", "w3", "b3"], "c3") + node("Sigmoid", ["c3"], "gate") + node("Mul", ["y", "gate"], "gated") +
@@ -46,11 +23,8 @@ graph = (node("Conv", ["x", "w1"], "c1", ints("pads", [1, 1, 1, 1])) + node("Rel
          weight("w1", [64, 16, 3, 3], 0.2) + weight("w2", [16, 64, 1, 1], 0.3) + weight("b2", [16], 0.5) +
          weight("w3", [64, 16, 1, 1], 0.5) + weight("b3", [64], 0.5) + weight("w4", [32, 64, 1, 1], 0.3) +
          data(11, value("x", [1, 16, 12, 12])) + data(12, value("out", [1, 32, 12, 12])))
-open(sys.argv[1] + "/model.onnx", "wb").write(num(1, 8) + data(7, graph) + data(8, num(2, 17)))
-head = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 16, 12, 12), }"
-head += " " * (63 - (len(head) + 10) % 64) + "\n"
-open(sys.argv[1] + "/set_0/input_0.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() +
-                                                      values(16 * 144, 1))
+write_model(sys.argv[1] + "/model.onnx", graph)
+write_npy(sys.argv[1] + "/set_0/input_0.npy", [1, 16, 12, 12], numbers(16 * 144))
 TEXT
 case=$work/cases/block
 "$sinter" run "$case/model.onnx" --input x="$case/set_0/input_0.npy" --output-dir "$case/set_0" >/dev/null
