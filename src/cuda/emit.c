@@ -379,6 +379,16 @@ static bool is_exact_in_f32(sinter_dtype dtype)
     return dtype != SINTER_DTYPE_F64 && (dtype_is_float(dtype) || sinter_dtype_bits(dtype) <= 16);
 }
 
+/* Is a scale a constant by whose reciprocal emit_quotient divides as exactly? */
+static bool has_reciprocal(const expr_instr *scale, float *reciprocal)
+{
+    if (scale->op != EXPR_IMM || !dtype_is_float((sinter_dtype)scale->dtype)) return false;
+    const float d = (float)scale->imm.f;
+    if (!(d > 0x1p-60f && d < 0x1p60f)) return false;
+    *reciprocal = 1.0f / d;
+    return true;
+}
+
 static void put_quantize(const expr *x, const expr_instr *n, text *out)
 {
     const uint32_t a = n->arg[0], b = n->arg[1], c = n->arg[2];
@@ -389,7 +399,12 @@ static void put_quantize(const expr *x, const expr_instr *n, text *out)
     text_printf(out, "emit_cast_%s(", name);
     const char *sum = !is_f64 && is_exact_in_f32(to) && !dtype_is_float(to) ? "float" : "double";
     if (!dtype_is_float(to)) text_printf(out, "op_round(");
-    if (is_plain) text_printf(out, "(%s)((float)t%u / t%u)", sum, a, b);
+    float reciprocal;
+    if (is_plain && !dtype_is_float(to) && sinter_dtype_bits(to) <= 16 && has_reciprocal(&x->at[b], &reciprocal)) {
+        uint32_t bits;
+        memcpy(&bits, &reciprocal, sizeof bits);
+        text_printf(out, "emit_quotient((float)t%u, t%u, float_of_bits(0x%08" PRIx32 "u))", a, b, bits);
+    } else if (is_plain) text_printf(out, "(%s)((float)t%u / t%u)", sum, a, b);
     else text_printf(out, "(%s)(%s)((double)t%u / (double)t%u)", sum, is_f64 ? "double" : "float", a, b);
     if (!dtype_is_float(to)) text_printf(out, ")");
     text_printf(out, " + (%s)t%u)", sum, c);

@@ -203,6 +203,15 @@ EMIT_WRAP(i64)
 EMIT_WRAP(u64)
 template <class T> DEVICE i32 emit_cast_bool(T x) { return x != 0; }
 template <class T> DEVICE float emit_cast_f32(T x) { return (float)x; }
+/* x / d by r, 1 / d rounded: with one correction the quotient is rounded as a division's (Brisebarre, Muller and Raina,
+ * "Accelerating Correctly Rounded Floating-Point Division when the Divisor Is Known in Advance", 2004), where d is far
+ * from the ends of f32 and the quotient is above 2^-60. Below, it is near it; from 1e9 on, it is near it or infinite:
+ * enough for what is rounded to an integer of 16 bits. */
+DEVICE float emit_quotient(float x, float d, float r)
+{
+    const float q = x * r;
+    return fabsf(q) < 1e9f ? fmaf(fmaf(-q, d, x), r, q) : q;
+}
 template <class T> DEVICE double emit_cast_f64(T x) { return (double)x; }
 template <class T> DEVICE float emit_cast_f16(T x) { return to_float(to_f16((float)x)); }
 DEVICE float emit_cast_f16(double x) { return to_float(to_f16(emit_odd(x))); }
