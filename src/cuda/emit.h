@@ -49,7 +49,7 @@ typedef struct emit_space {
 /* The space of p's epilogue: the dims of result 0, inner = the innermost axis of its order, width 8, acc F32 (F64 and
  * integers where result 0, or what the program says acc is, asks for them). A scalar result counts as rank 1. */
 void        emit_space_of(const problem *p, emit_space *s);
-/* The space of p's prologue: the dims of input 0, prefix "pro", vectors along `inner`. acc: what its values are kept in. */
+/* The space of p's prologue: the dims of input 0, prefix "pro", vectors along `inner`. acc: the type of its values. */
 void        emit_space_of_prologue(const problem *p, uint8_t inner, uint32_t width, sinter_dtype acc, emit_space *s);
 /* The type in which the anchor reads its first input: what the prologue stores, or the operand's own. */
 sinter_dtype emit_input_type(const problem *p);

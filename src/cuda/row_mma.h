@@ -15,7 +15,7 @@ typedef struct mma_shape {
     bool    is_transposed;              /* `batch` are phases; inner, outer, run, k: the most of any */
     bool    has_zero_x, has_zero_w;     /* integers: zero points */
     bool    is_k_static;
-    uint8_t pro_ops, pro_words;         /* prologue: instructions (0: there is none); words that a chunk's operands take */
+    uint8_t pro_ops, pro_words;         /* prologue: instructions (0: none); words that a chunk's operands take */
     uint8_t x_m, x_k, w_k, w_n;         /* axes, of matmul */
     int64_t groups, channels, inner, outer, run;        /* run: padded length of a row of taps */
     int64_t rows, cols, k, batch;       /* k: padded */

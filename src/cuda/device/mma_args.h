@@ -62,7 +62,7 @@ typedef struct mma_args {
     wide w_pitch;                       /* bytes between rows of W where it is not packed */
     address zero_x, zero_w;             /* integers: zero points, of X one (16 copies where it pads), of W by column */
     small zero_w_step, terms;           /* 0: one for all columns; terms of a sum */
-    small pro_row[MMA_ROW_AXES], pro_batch[MMA_BATCH_AXES];     /* prologue: coordinates of X for one step; 0: repeated */
+    small pro_row[MMA_ROW_AXES], pro_batch[MMA_BATCH_AXES];     /* prologue: X's coordinates, a step; 0: repeated */
     wide w_sums;                        /* bytes from a packed matrix to the sums of its columns, i32 */
 } mma_args;
 
