@@ -48,11 +48,11 @@ typedef struct sinter_profile {
  * The input stays an input, and a run where it holds anything else is refused. */
 typedef struct sinter_input_value {
     const char          *input;
-    const sinter_tensor *value;     /* copied */
+    const sinter_tensor *value;     /* on the host; copied */
 } sinter_input_value;
 
-/* Inputs of one run as the model will meet them. What is allowed to be lowered is measured on these. Nothing is copied:
- * names and data are read, on the host, while the build lasts. */
+/* Inputs of one run as the model will meet them. What is allowed to be lowered is measured on these. Data is on
+ * the host; nothing is copied, but read while the build lasts. */
 typedef struct sinter_sample {
     const sinter_input_value *value;
     uint32_t                  count;    /* inputs that are not named get seeded numbers */

@@ -236,7 +236,8 @@ static void hash_values(sha256 *h, const sinter_input_value *value, uint32_t cou
 {
     for (uint32_t i = 0; i < count; i++) {
         const sinter_tensor *x = value[i].value;
-        if (!value[i].input || !x || !x->data || x->rank > SINTER_RANK_MAX) continue; /* refused when they are used */
+        /* What is no tensor of the host is refused when it is used. */
+        if (!value[i].input || !x || !x->data || x->rank > SINTER_RANK_MAX || x->place == SINTER_PLACE_DEVICE) continue;
         const uint32_t face[] = { (uint32_t)x->dtype, x->rank };
         sha256_update(h, value[i].input, strlen(value[i].input) + 1);
         sha256_update(h, face, sizeof face);

@@ -67,6 +67,9 @@ static sinter_status promises(builder *b, onnx_import_options *options)
         const sinter_input_value *v = &b->o->value[i];
         if (!v->input || !v->value || !v->value->data)
             return FAIL(b->e, INVALID_ARG, "value %u of an input is NULL", i);
+        if (v->value->place == SINTER_PLACE_DEVICE)
+            return FAIL(b->e, INVALID_ARG, "the value given for input '%s' lies on the device, wanted on the host",
+                        v->input);
         list[i].name = v->input;
         if (!dtype_is_valid((int)v->value->dtype) || v->value->rank > SINTER_RANK_MAX ||
             !view_init(&list[i].data, v->value->dtype, v->value->rank, v->value->dim, v->value->data))

@@ -199,43 +199,62 @@ static void widen(sinter_shape_range *list, uint32_t *count, const sinter_input_
     }
 }
 
+static sinter_status check_values(const trial *t)
+{
+    for (uint32_t i = 0; i < t->o.sample_count; i++) {
+        const sinter_sample *s = &t->o.sample[i];
+        if (s->count && !s->value) return FAIL(t->e, INVALID_ARG, "sample %u has its values at NULL", i);
+        for (uint32_t k = 0; k < s->count; k++) {
+            const sinter_input_value *v = &s->value[k];
+            if (!v->input || !v->value || !v->value->data || v->value->rank > SINTER_RANK_MAX)
+                return FAIL(t->e, INVALID_ARG, "value %u of sample %u is NULL or no tensor", k, i);
+            if (v->value->place == SINTER_PLACE_DEVICE)
+                return FAIL(t->e, INVALID_ARG, "sample %u of input '%s' lies on the device, wanted on the host", i,
+                            v->input);
+        }
+    }
+    return SINTER_OK;
+}
+
+/* Does the caller's profile permit all of these? */
+static bool is_inside(const sinter_build_options *o, const sinter_shape_range *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const sinter_shape_range *r = range_of(o, list[i].input);
+        if (!r || r->rank != list[i].rank) return false;
+        for (uint32_t k = 0; k < r->rank; k++)
+            if (list[i].min[k] < r->min[k] || list[i].max[k] > r->max[k]) return false;
+    }
+    return true;
+}
+
+/* The caller's ranges of inputs that are not in the list. */
+static void add_others(const sinter_build_options *o, sinter_shape_range *list, uint32_t *count)
+{
+    const uint32_t named = *count;
+    for (uint32_t i = 0; o->profile_count && i < o->profile[0].count; i++) {
+        const sinter_shape_range *r = &o->profile[0].shape[i];
+        bool is_named = !r->input;
+        for (uint32_t k = 0; k < named && !is_named; k++) is_named = !strcmp(r->input, list[k].input);
+        if (!is_named) list[(*count)++] = *r;
+    }
+}
+
 /* Samples may have other shapes than the engine: single images, say, where it is to take batches. */
 static sinter_status fit_samples(trial *t)
 {
     const sinter_build_options *o = &t->o;
     size_t most = o->profile_count ? o->profile[0].count : 0;
-    for (uint32_t i = 0; i < o->sample_count; i++) {
-        most = size_add(most, o->sample[i].count);
-        if (o->sample[i].count && !o->sample[i].value)
-            return FAIL(t->e, INVALID_ARG, "sample %u has its values at NULL", i);
-        for (uint32_t k = 0; k < o->sample[i].count; k++) {
-            const sinter_input_value *v = &o->sample[i].value[k];
-            if (!v->input || !v->value || !v->value->data || v->value->rank > SINTER_RANK_MAX)
-                return FAIL(t->e, INVALID_ARG, "value %u of sample %u is NULL or no tensor", k, i);
-        }
-    }
+    uint32_t count = 0;
+    TRY(check_values(t));
+    for (uint32_t i = 0; i < o->sample_count; i++) most = size_add(most, o->sample[i].count);
     sinter_profile *own = ARENA_NEW(&t->a, sinter_profile, 1);
     sinter_shape_range *list = ARENA_NEW(&t->a, sinter_shape_range, most);
     if (!own || !list) return FAIL_MEMORY(t->e, "a trial's shapes");
-    uint32_t count = 0;
     for (uint32_t i = 0; i < o->sample_count; i++)
         for (uint32_t k = 0; k < o->sample[i].count; k++) widen(list, &count, &o->sample[i].value[k]);
-    bool is_inside = true;
-    for (uint32_t i = 0; i < count; i++) {
-        const sinter_shape_range *r = range_of(o, list[i].input);
-        is_inside = is_inside && r && r->rank == list[i].rank;
-        for (uint32_t k = 0; is_inside && k < r->rank; k++)
-            is_inside = list[i].min[k] >= r->min[k] && list[i].max[k] <= r->max[k];
-    }
-    if (is_inside) return SINTER_OK;
-    const uint32_t named = count;
-    for (uint32_t i = 0; o->profile_count && i < o->profile[0].count; i++) {
-        bool is_named = false;
-        for (uint32_t k = 0; k < named; k++)
-            is_named =
-                is_named || !o->profile[0].shape[i].input || !strcmp(o->profile[0].shape[i].input, list[k].input);
-        if (!is_named) list[count++] = o->profile[0].shape[i];
-    }
+    if (is_inside(o, list, count)) return SINTER_OK;
+    add_others(o, list, &count);
     *own = (sinter_profile){ .shape = list, .count = count };
     t->o.profile = own;
     t->o.profile_count = 1;

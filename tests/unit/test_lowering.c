@@ -320,6 +320,15 @@ static void refuses(void)
     data.data = NULL;
     refused(&o, "NULL");
     data.data = image;
+    data.place = SINTER_PLACE_DEVICE;
+    refused(&o, "sample 0 of input 'image' lies on the device");
+    o.sample_count = 0;
+    o.value = &value;
+    o.value_count = 1;
+    refused(&o, "input 'image' lies on the device");
+    data.place = SINTER_PLACE_HOST;
+    o.value_count = 0;
+    o.sample_count = 1;
     data.dim[2] = 27;
     refused(&o, "672");
     data.dim[2] = 28;
