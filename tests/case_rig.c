@@ -55,18 +55,21 @@ bool case_guards_hold(const void *data, size_t size, int with)
     return true;
 }
 
-/* The operand at opt; strided ones get a gap after each run of their innermost axis. Returns its bytes in memory. */
+/* The operand at opt; strided ones get a gap after each run of the innermost axis that can have more than one element.
+ * Returns its bytes in memory. */
 static size_t operand_view(const problem_operand *o, size_t pitch, view *v)
 {
     *v = (view){ .dtype = o->dtype, .rank = o->rank };
     if (o->dtype == SINTER_DTYPE_NONE) return 0;
     int64_t stride = o->is_gapped ? 3 : 1;
+    bool has_gap = false;
     for (uint32_t i = o->rank; i-- > 0;) {
         const uint32_t axis = o->order[i];
         v->dim[axis] = o->dim[axis].opt;
         v->stride[axis] = stride;
         stride *= v->dim[axis];
-        if (!o->is_strided || i + 1 != o->rank) continue;
+        if (!o->is_strided || has_gap || (o->dim[axis].max == 1 && i)) continue;
+        has_gap = true;
         stride += 5;
         const int64_t unit = (int64_t)(pitch * 8 / sinter_dtype_bits(o->dtype));
         if (!o->is_gapped && unit > 1) stride = (stride + unit - 1) / unit * unit;

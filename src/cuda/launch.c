@@ -94,6 +94,26 @@ double cuda_cost_ns(const kernel_target *t, double bytes, double ops)
     return 2000 + (memory > work ? memory : work) * 1e9;
 }
 
+double cuda_problem_bytes(const problem *p)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
+    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    return bytes;
+}
+
+int64_t cuda_ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+uint32_t cuda_operand_inner(const problem_operand *o)
+{
+    for (uint32_t i = o->is_gapped ? 0 : o->rank; i-- > 0;)
+        if (o->dim[o->order[i]].max != 1) return o->order[i];
+    return UINT32_MAX;
+}
+
 uint32_t cuda_operand_vector(const problem_operand *o, uint32_t most)
 {
     if (o->dtype == SINTER_DTYPE_NONE || o->is_gapped) return 1;

@@ -96,9 +96,13 @@ bool   cuda_check_one(const problem *p, const tactic *t);
 
 /* Numbers that many rows ask for. */
 double   cuda_operand_bytes(const problem_operand *o);          /* at opt */
+double   cuda_problem_bytes(const problem *p);                  /* of all operands, at opt */
+int64_t  cuda_ceil_div(int64_t a, int64_t b);                   /* a >= 0, b > 0 */
 int64_t  cuda_operand_count(const problem_operand *o);          /* elements at opt */
 /* Launch, bytes over bandwidth, operations over rate: 2 us + max(bytes / bandwidth, ops / flops). */
 double   cuda_cost_ns(const kernel_target *t, double bytes, double ops);
+/* The axis along which elements are adjacent: the innermost that can have more than one. UINT32_MAX: there is none. */
+uint32_t cuda_operand_inner(const problem_operand *o);
 /* The largest power of two <= most that divides the pitch of every axis but the innermost, by what the problem knows:
  * so many elements at an aligned start along the innermost axis may be read or written at once. 1 where gapped. */
 uint32_t cuda_operand_vector(const problem_operand *o, uint32_t most);

@@ -139,9 +139,7 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     const double share = blocks / units < 1 ? 1 : blocks / units < h.blocks ? blocks / units : h.blocks;
     const double waves = blocks / at_once < 1 ? 1 : ceil(blocks / at_once);
     const double work = 4000 + waves * (tiles * (tile * share + (share < 2 ? 250 : 0)) + (h.units ? 700 : 1500));
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    const double memory = cuda_cost_ns(target, bytes + cuda_operand_bytes(&p->out[0]), 0);
+    const double memory = cuda_cost_ns(target, cuda_problem_bytes(p), 0);
     return work > memory ? work : memory;
 }
 

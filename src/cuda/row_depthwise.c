@@ -127,7 +127,7 @@ static bool check(const problem *p, const tactic *t)
 static int64_t pitch_of(const problem *p)
 {
     const int64_t unit = 16 * (int64_t)width_of(p);
-    return window_ceil(p->in[1].dim[0].max, unit) * unit;
+    return cuda_ceil_div(p->in[1].dim[0].max, unit) * unit;
 }
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)

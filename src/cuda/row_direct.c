@@ -136,9 +136,7 @@ static uint32_t lanes_of(const problem *p, const equation *q)
 
 static double direct_cost(const problem *p, const kernel_target *t, double terms)
 {
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    const double bytes = cuda_problem_bytes(p);
     return 200 + cuda_cost_ns(t, bytes, (double)cuda_operand_count(&p->out[0]) * terms * 30);
 }
 

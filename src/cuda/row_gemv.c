@@ -71,11 +71,8 @@ static const char *gemv_of(const problem *p, const void *attrs, const view *in, 
     if (p->prologue && g->x) return "a prologue of constants";
     g->unit = 128 / sinter_dtype_bits(w->dtype);
     const contract_axis *k = &c->axis[CONTRACT_DEPTH][c->count[CONTRACT_DEPTH] - 1];
-    int inner = -1;
-    for (uint32_t i = x->rank; i-- > 0 && inner < 0;)
-        if (x->dim[x->order[i]].min != 1 || x->dim[x->order[i]].max != 1) inner = x->order[i];
     const int64_t known = k->range.min == k->range.max ? k->range.min : k->range.divisor;
-    g->is_vector = inner >= 0 && !x->is_gapped && k->of[g->x] == inner && known % g->unit == 0 &&
+    g->is_vector = k->of[g->x] >= 0 && (uint32_t)k->of[g->x] == cuda_operand_inner(x) && known % g->unit == 0 &&
                    (p->prologue || cuda_operand_vector(x, g->unit) == g->unit);
     return NULL;
 }
@@ -127,9 +124,7 @@ static int64_t chunks_of(const gemv *g)
 static double cost_of(const problem *p, const gemv *g, gemv_tactic x, const kernel_target *t)
 {
     const double cols = (double)contract_size(&g->c, g->w_lines), units = t->units ? t->units : 100;
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    const double bytes = cuda_problem_bytes(p);
     const double warps = cols / x.cols * x.split, runs = (double)chunks_of(g) / (32.0 * x.split),
                  rounds = runs > x.pre ? (runs - x.pre) / 2 : 0;
     /* A multiprocessor needs about 32 KiB under way; a round of loads waits about 0.7 us for memory. */

@@ -21,7 +21,7 @@ static int64_t pitch_of(const problem *p)
 {
     const window g = window_of(p, p->attrs);
     const int64_t size = g.kernel[0] * g.kernel[1] * p->in[1].dim[1].max * width_of(p);
-    return window_ceil(size, 32) * 32 + 4;
+    return cuda_ceil_div(size, 32) * 32 + 4;
 }
 
 static void space_of(const problem *p, emit_space *s)
@@ -112,7 +112,7 @@ static bool check(const problem *p, const tactic *t)
 /* Runs of channels, rounded up to what any block takes. */
 static int64_t runs_of(const problem *p)
 {
-    return window_ceil(p->in[1].dim[0].max / width_of(p), 16) * 16;
+    return cuda_ceil_div(p->in[1].dim[0].max / width_of(p), 16) * 16;
 }
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)

@@ -96,11 +96,6 @@ void line_shape_of(const lines *l, line_shape *s)
     }
 }
 
-static int64_t ceildiv(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 /* ---- spaces of the programs ---- */
 
 static sinter_dtype acc_type(const problem *p)
@@ -308,7 +303,7 @@ static sinter_status bind_launch(env *e, const problem *p, const lines *l, const
                                  const line_args *args, const view *in, const view *out, cuda_record *r)
 {
     const bool joins = index == 1 && line_is_reduction(p), is_rows = t->form == FORM_ROWS;
-    const int64_t blocks = joins ? ceildiv(args->outputs, JOIN_ACROSS) : line_blocks(t, args->inner, args->rows);
+    const int64_t blocks = joins ? cuda_ceil_div(args->outputs, JOIN_ACROSS) : line_blocks(t, args->inner, args->rows);
     const uint32_t shared = joins ? JOIN_ACROSS * JOIN_DOWN * line_state_size(p) : line_shared_bytes(p, t);
     const uint32_t block = joins ? JOIN_ACROSS * JOIN_DOWN : t->block;
     line_args *a =
@@ -359,17 +354,18 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         (void)i64_mul(rows, v->dim[l.kept[i]], &rows);
     }
     const int64_t inner = v->dim[l.inner];
-    const int64_t count = x.form == FORM_ROWS ? outer * ceildiv(inner, x.vector) : length;
+    const int64_t count = x.form == FORM_ROWS ? outer * cuda_ceil_div(inner, x.vector) : length;
     if (length > INT32_MAX || outputs > INT32_MAX || count > INT32_MAX)
         return FAIL(e, UNSUPPORTED, "%s over %lld lines of %lld elements, more than 2^31 of one", op_at(p->op)->name,
                     (long long)outputs, (long long)length);
-    const int64_t tiles = x.form == FORM_ROWS ? ceildiv(inner, x.vector) : ceildiv(inner, (int64_t)x.across * x.vector);
+    const int64_t tiles =
+        x.form == FORM_ROWS ? cuda_ceil_div(inner, x.vector) : cuda_ceil_div(inner, (int64_t)x.across * x.vector);
     a.runs = cuda_fast_div(tiles > 1 ? tiles : 1);
     a.splits = cuda_fast_div(x.splits);
     a.outputs = outputs;
     a.inner = (small)inner;
     a.count = (small)count;
-    a.per = (small)ceildiv(count, x.splits);
+    a.per = (small)cuda_ceil_div(count, x.splits);
     a.rows = (small)rows;
     a.elements = (small)length;
     a.each = cuda_fast_div(1);

@@ -20,15 +20,10 @@ uint32_t line_state_size(const problem *p)
     return (line_acc_of(p) == LINE_ACC_F32 ? 4u : 8u) * (is_two ? 2u : 1u);
 }
 
-static int64_t ceildiv(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 /* The vectors of a line of so many elements, whose innermost axis has `inner`. */
 int64_t line_vectors(int64_t length, int64_t inner, uint32_t vector)
 {
-    return inner > 0 ? length / inner * ceildiv(inner, vector) : 0;
+    return inner > 0 ? length / inner * cuda_ceil_div(inner, vector) : 0;
 }
 
 static uint32_t vector_of(const lines *l, const line_shape *s)
@@ -113,11 +108,11 @@ bool line_is_sound(const problem *p, const lines *l, const line_tactic *t)
 int64_t line_blocks(const line_tactic *t, int64_t inner, int64_t rows)
 {
     if (t->form == FORM_ROWS) {
-        const int64_t groups = t->splits > 1 ? rows * t->splits : ceildiv(rows, t->block / t->across);
+        const int64_t groups = t->splits > 1 ? rows * t->splits : cuda_ceil_div(rows, t->block / t->across);
         /* Those that stay do equally many turns. */
-        return t->grid && groups > t->grid ? ceildiv(groups, ceildiv(groups, t->grid)) : groups;
+        return t->grid && groups > t->grid ? cuda_ceil_div(groups, cuda_ceil_div(groups, t->grid)) : groups;
     }
-    return rows * ceildiv(inner, (int64_t)t->across * t->vector) * t->splits;
+    return rows * cuda_ceil_div(inner, (int64_t)t->across * t->vector) * t->splits;
 }
 
 /* Launches, bytes at the rate that the loads under way reach, and rounds of loads that wait for one another. */
@@ -125,9 +120,7 @@ static double cost_of(const problem *p, const lines *l, const line_tactic *t, co
 {
     line_shape s;
     line_shape_of(l, &s);
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    const double bytes = cuda_problem_bytes(p);
     const double x_bytes = cuda_operand_bytes(&p->in[0]);
     const double units = target->units ? target->units : 100,
                  bandwidth = target->bandwidth > 0 ? target->bandwidth : 1e12;
@@ -180,7 +173,7 @@ static double cost_of(const problem *p, const lines *l, const line_tactic *t, co
         meetings += (t->across < 32 ? t->block / 32 : t->block / t->across) > 1 ? 60 + t->block / 16.0 : 0;
     }
     if (t->ahead) {
-        const double turns = (double)ceildiv(s.rows.opt, t->block / t->across) / blocks;
+        const double turns = (double)cuda_ceil_div(s.rows.opt, t->block / t->across) / blocks;
         const double chain = held * 3 + meetings * 1.6 + 100, all = turns * chain;
         return 2400 + (moving > all ? moving + chain : all + moving / 8);
     }
@@ -275,7 +268,7 @@ static void consider_staying(const problem *p, const lines *l, const kernel_targ
 {
     line_shape s;
     line_shape_of(l, &s);
-    const int64_t groups = ceildiv(s.rows.opt, t.block / t.across), units = target->units ? target->units : 100;
+    const int64_t groups = cuda_ceil_div(s.rows.opt, t.block / t.across), units = target->units ? target->units : 100;
     if (t.form != FORM_ROWS) return;
     for (uint8_t form = 1; form <= (target->isa >= 80 ? 2 : 1); form++) {
         for (uint32_t threads = STAYING_THREADS; threads >= 128; threads -= 128) {
@@ -317,13 +310,13 @@ static void consider_all(const problem *p, const lines *l, line_form f, const ke
             const int64_t count = f == FORM_ROWS ? line_vectors(s.length.max, s.inner.max, vector) : s.length.max;
             const double count_opt =
                 f == FORM_ROWS ? (double)line_vectors(s.length.opt, s.inner.opt, vector) : (double)s.length.opt;
-            const int64_t most_across = f == FORM_ROWS ? count : ceildiv(s.inner.max, vector);
+            const int64_t most_across = f == FORM_ROWS ? count : cuda_ceil_div(s.inner.max, vector);
             if (across > 1 && across / 2 >= (uint32_t)(most_across < 4096 ? power_above(most_across) : 4096)) continue;
             if (f != FORM_ROWS && each > 1 && each / 2 >= power_above(s.length.max < 4096 ? s.length.max : 4096) &&
                 block > 32)
                 continue;
             if (!line_is_reduction(p) && count < INT32_MAX && f != FORM_GROUPS) {
-                const int64_t items = ceildiv(count, each);
+                const int64_t items = cuda_ceil_div(count, each);
                 t.items = (uint8_t)(items < 1 ? 1 : items < 255 ? items : 255);
                 consider(p, l, target, &t, r);
                 consider_staying(p, l, target, t, r);
@@ -337,7 +330,7 @@ static void consider_all(const problem *p, const lines *l, line_form f, const ke
                 t.splits = cluster;
                 if (blocks * cluster > units * 4) continue;
                 if (!line_is_reduction(p) && count < INT32_MAX) {
-                    const int64_t items = ceildiv(count, each * cluster);
+                    const int64_t items = cuda_ceil_div(count, each * cluster);
                     t.items = (uint8_t)(items < 1 ? 1 : items < 255 ? items : 255);
                     consider(p, l, target, &t, r);
                     t.items = 0;

@@ -44,9 +44,8 @@ static const char *plan_of(const problem *p, map_plan *m)
     m->width = 1;
     if (m->inner_in == UINT8_MAX) return NULL;
     const problem_operand *x = &p->in[0];
-    uint32_t last = x->rank, widest, narrowest;
-    while (last > 1 && x->dim[x->order[last - 1]].max == 1) last--;
-    if (x->is_gapped || !last || x->order[last - 1] != m->inner_in) return NULL;
+    uint32_t widest, narrowest;
+    if (cuda_operand_inner(x) != m->inner_in) return NULL;
     space_sizes(&m->s, &widest, &narrowest);
     const uint32_t own = sinter_dtype_bits(x->dtype) / 8;
     uint32_t most = 16 / (own > widest ? own : widest);

@@ -15,15 +15,6 @@
 
 /* ---- the problem as products of matrices ---- */
 
-/* The axis along which elements are adjacent: what follows it in the order has one element. UINT32_MAX: none. */
-static uint32_t inner_axis(const problem_operand *o)
-{
-    if (o->is_gapped) return UINT32_MAX;
-    uint32_t i = o->rank;
-    while (i > 1 && !o->is_strided && o->dim[o->order[i - 1]].max == 1) i--;
-    return o->order[i - 1];
-}
-
 static bool is_static(dim_range d)
 {
     return problem_dim_is_static(d) && d.max > 0;
@@ -128,7 +119,7 @@ static const char *conv_shape(const problem *p, mma_shape *s)
         if (i + 1 < spatial) REJECT_UNLESS(count_add(&s->outer, w->dim[2 + i].max), "the filter is too large");
     }
     s->row_axes = (uint8_t)(spatial + 1);
-    const uint32_t inner = inner_axis(x);
+    const uint32_t inner = cuda_operand_inner(x);
     /* Images of a few channels come as planes, too: their elements are read one by one anyhow. */
     REJECT_UNLESS(inner == 1 || x->dim[1].max == 1 || x->dim[1].max <= 4, "the input is not channels-last");
     s->a_vec = inner == 1 ? (uint8_t)power_of(s->channels, cuda_operand_vector(x, s->chunk)) : 1;
@@ -181,7 +172,7 @@ static const char *transposed_shape(const problem *p, mma_shape *s)
     }
     if (!i64_mul(s->rows, y->dim[0].opt, &s->rows)) return "the result is too large";
     s->row_axes = (uint8_t)(spatial + 1);
-    const uint32_t inner = inner_axis(x);
+    const uint32_t inner = cuda_operand_inner(x);
     REJECT_UNLESS(inner == 1 || x->dim[1].max == 1, "the input is not channels-last");
     s->a_vec = inner == 1 ? (uint8_t)power_of(s->channels, cuda_operand_vector(x, s->chunk)) : 1;
     s->is_k_static = true;
@@ -204,7 +195,8 @@ static const char *matmul_shape(const problem *p, mma_shape *s)
     s->batch_axes = has_batch ? (uint8_t)(y->rank - 2) : 0;
     s->row_axes = (uint8_t)(y->rank - 1 - s->batch_axes);
     s->groups = s->inner = s->outer = 1;
-    REJECT_UNLESS(inner_axis(x) == s->x_k || x->dim[s->x_k].max == 1, "rows of the left factor are not adjacent");
+    REJECT_UNLESS(cuda_operand_inner(x) == s->x_k || x->dim[s->x_k].max == 1,
+                  "rows of the left factor are not adjacent");
     const dim_range k = x->dim[s->x_k], n = w->dim[s->w_n];
     s->channels = k.opt;
     s->cols = n.opt;
@@ -218,7 +210,7 @@ static const char *matmul_shape(const problem *p, mma_shape *s)
     } else {
         REJECT_UNLESS(cuda_operand_vector(w, s->chunk) == s->chunk,
                       "rows of the right factor are not of whole 16 bytes");
-        const uint32_t inner = inner_axis(w);
+        const uint32_t inner = cuda_operand_inner(w);
         if (inner == s->w_k) s->b_kind = MMA_B_NK;
         else if (inner == s->w_n && s->element == 2) s->b_kind = MMA_B_KN;
         else return "the right factor has no adjacent elements that the tensor cores take";
@@ -245,7 +237,8 @@ static void prologue_space(const problem *p, const mma_shape *s, emit_space *spa
 /* X passes through registers, a chunk at a time: a chunk lies in one tap. */
 static const char *prologue_shape(const problem *p, mma_shape *s)
 {
-    REJECT_UNLESS(inner_axis(&p->in[0]) == (s->is_conv ? 1u : s->x_k), "elements of the prologue are not adjacent");
+    REJECT_UNLESS(cuda_operand_inner(&p->in[0]) == (s->is_conv ? 1u : s->x_k),
+                  "elements of the prologue are not adjacent");
     const bool is_whole = s->is_k_static ? s->channels % s->chunk == 0 : p->in[0].dim[s->x_k].divisor % s->chunk == 0;
     REJECT_UNLESS(is_whole || !s->spatial, "a prologue of taps that are not of whole 16 bytes");
     REJECT_UNLESS(is_whole || !s->is_grouped, "a prologue of groups that are not of whole 16 bytes");

@@ -85,14 +85,6 @@ static machine machine_of(const kernel_target *t, const mma_shape *s)
     return m;
 }
 
-static double bytes_of(const problem *p)
-{
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
-    return bytes;
-}
-
 static double divided(double a, double b)
 {
     const int64_t whole = (int64_t)(a / b);
@@ -179,7 +171,7 @@ void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out
     mma_shape s;
     if (mma_shape_of(p, &s)) return;
     const machine m = machine_of(target, &s);
-    const double bytes = bytes_of(p);
+    const double bytes = cuda_problem_bytes(p);
     form list[FORMS];
     uint32_t count = 0;
     const bool is_hopper = target->isa >= 90;
@@ -262,5 +254,5 @@ double mma_cost_ns(const problem *p, const tactic *t, const kernel_target *targe
     if (mma_shape_of(p, &s)) return 1e12;
     const machine m = machine_of(target, &s);
     const mma_tactic tt = mma_tactic_of(t);
-    return estimate(&m, &s, &tt, bytes_of(p));
+    return estimate(&m, &s, &tt, cuda_problem_bytes(p));
 }

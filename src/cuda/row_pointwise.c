@@ -80,10 +80,9 @@ static bool across_of(const problem *p, uint32_t *axis, uint32_t *count)
     for (uint32_t i = 0; i < p->count_in; i++) {
         const problem_operand *o = &s.in[i];
         if (!o->rank || o->is_gapped || cuda_operand_count(o) <= largest) continue;
-        uint32_t at = o->rank;
-        while (at > 1 && o->dim[o->order[at - 1]].max == 1) at--;
-        const uint32_t inner = o->order[at - 1];
-        if (inner == last || o->dim[last].max == 1 || s.out[0].dim[last].opt < 16 || s.out[0].dim[inner].opt < 16)
+        const uint32_t inner = cuda_operand_inner(o);
+        if (inner == UINT32_MAX || inner == last || o->dim[last].max == 1 || s.out[0].dim[last].opt < 16 ||
+            s.out[0].dim[inner].opt < 16)
             continue;
         largest = cuda_operand_count(o);
         *axis = inner;
@@ -161,11 +160,9 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 {
     pointwise_tactic own;
     uint32_t width;
-    double vectors, bytes = 0;
+    double vectors, bytes = cuda_problem_bytes(p);
     memcpy(&own, t, sizeof own);
     shape_of(p, &width, &vectors);
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
     const double count = vectors * width, ops = p->epilogue ? p->epilogue->count : 3;
     /* Too few bytes under way, or too few threads, and the memory is not kept busy. */
     const double per_thread = own.width * own.unroll, threads = count / per_thread,

@@ -213,11 +213,6 @@ static const char *reject(const problem *p, const kernel_target *t)
 
 /* ---- tactics ---- */
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 static int64_t align4(int64_t n)
 {
     return n > INT64_MAX - 3 ? INT64_MAX : (n + 3) / 4 * 4;
@@ -247,8 +242,8 @@ static double cost_of(const problem *p, const simt *s, simt_tactic x, const kern
     const int64_t depth = contract_size(&s->c, CONTRACT_DEPTH);
     const double units = t->units ? t->units : 100;
     const double blocks =
-        batch * (double)ceil_div((int64_t)rows, e->m) * (double)ceil_div((int64_t)cols, e->n) * x.split;
-    const double slices = (double)ceil_div(ceil_div(depth, e->k), x.split);
+        batch * (double)cuda_ceil_div((int64_t)rows, e->m) * (double)cuda_ceil_div((int64_t)cols, e->n) * x.split;
+    const double slices = (double)cuda_ceil_div(cuda_ceil_div(depth, e->k), x.split);
     const int threads = e->m / e->per_m * (e->n / e->per_n);
     const double waves = blocks / units > 1 ? blocks / units : 1;
     const double a_unit = (double)(int64_t)(waves + 0.999);
@@ -264,9 +259,7 @@ static double cost_of(const problem *p, const simt *s, simt_tactic x, const kern
     if (p->prologue) share /= 1 + (p->prologue->count + 3.0) / (s->side[0].is_made ? e->n : e->m);
     const double work = a_unit * 2 * e->m * e->n * slices * e->k / (rate_of(s->sum, t) / units * share),
                  chain = a_unit / (a_unit < most ? a_unit : most) * slices * (700e-9 / (stages_of(s, e) - 1));
-    double bytes = 0, split = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    double bytes = cuda_problem_bytes(p), split = 0;
     if (!s->is_quad) bytes += 0.5 * cuda_operand_bytes(&p->out[0]);
     if (x.mode == SPLIT_CLUSTER) split = 700;
     if (x.mode == SPLIT_WORKSPACE) {
@@ -334,11 +327,11 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
                  split = (uint8_t)(split * 2)) {
                 if (mode == SPLIT_NONE && split > 1) break;
                 if (mode == SPLIT_CLUSTER && t->isa < 90) break;
-                if (split > 1 && ceil_div(depth, tiles[i].k) < split * 2) break;
+                if (split > 1 && cuda_ceil_div(depth, tiles[i].k) < split * 2) break;
                 simt_tactic x = { .tile = i, .mode = mode, .split = split, .trigger = 2 };
                 const double blocks = (double)contract_size(&s.c, CONTRACT_BATCH) *
-                                      (double)ceil_div(contract_size(&s.c, s.side[0].role), tiles[i].m) *
-                                      (double)ceil_div(contract_size(&s.c, s.side[1].role), tiles[i].n) * split;
+                                      (double)cuda_ceil_div(contract_size(&s.c, s.side[0].role), tiles[i].m) *
+                                      (double)cuda_ceil_div(contract_size(&s.c, s.side[1].role), tiles[i].n) * split;
                 if (split > 1 && blocks > 4 * units) break;
                 if (!fits(&s, x) || (t->shared && shared_of(&s, x) > t->shared)) continue;
                 if (mode == SPLIT_WORKSPACE && part_bytes(p, x) > (size_t)256 << 20) continue;
@@ -655,7 +648,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     operand_bind(&s, 1, &a.q);
     if (c->is_window) window_bind(c, &a);
     if (p->prologue) contract_prologue(c, made_side(&s)->role, &a.pro);
-    const int64_t row_tiles = ceil_div(a.row.count, tl->m), col_tiles = ceil_div(a.col.count, tl->n);
+    const int64_t row_tiles = cuda_ceil_div(a.row.count, tl->m), col_tiles = cuda_ceil_div(a.col.count, tl->n);
     a.row_tiles = cuda_fast_div(row_tiles);
     a.col_tiles = cuda_fast_div(col_tiles);
     a.col_pitch = (small)align4(a.col.count);
@@ -672,7 +665,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const bool has_part = x.mode == SPLIT_WORKSPACE;
     TRY(launch_bind(e, p, &s, &a, has_part, in, out, r));
     if (!has_part) return SINTER_OK;
-    l = cuda_launch_add(r, 1, (uint64_t)ceil_div(quads, REDUCE_THREADS), 1, 1, REDUCE_THREADS, 0);
+    l = cuda_launch_add(r, 1, (uint64_t)cuda_ceil_div(quads, REDUCE_THREADS), 1, 1, REDUCE_THREADS, 0);
     if (!l) return FAIL(e, UNSUPPORTED, "a contraction of more than 2147483647 blocks");
     return launch_bind(e, p, &s, &a, true, in, out, r);
 }

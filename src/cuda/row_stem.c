@@ -8,6 +8,7 @@
 #include "cuda/emit.h"
 #include "cuda/kernels.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { CHANNELS_MOST = 8, STEPS_MOST = 28, STEPS_CHUNK = 16, STEPS_ROW = 32, THREADS_MOST = 256, LOOPS_MOST = 16 };
@@ -35,23 +36,9 @@ typedef struct stem_patch {
     int64_t rows, groups, pitch, pix, bytes;
 } stem_patch;
 
-static int64_t quotient_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static bool is_static(dim_range d)
 {
     return problem_dim_is_static(d) && d.max > 0;
-}
-
-/* The axis along which elements are adjacent; UINT32_MAX: none. */
-static uint32_t inner_axis(const problem_operand *o)
-{
-    if (o->is_gapped) return UINT32_MAX;
-    uint32_t i = o->rank;
-    while (i > 1 && o->dim[o->order[i - 1]].max == 1) i--;
-    return o->order[i - 1];
 }
 
 static uint32_t power_of(int64_t n, uint32_t most)
@@ -84,7 +71,7 @@ static const char *type_of(const problem *p, sinter_dtype *type)
 static void lines_of(const problem *p, stem_shape *s)
 {
     const problem_operand *x = &p->in[0];
-    const uint32_t last = x->rank - 1u, inner = inner_axis(x);
+    const uint32_t last = x->rank - 1u, inner = cuda_operand_inner(x);
     const dim_range d = x->dim[last];
     const int64_t width = problem_dim_is_static(d) ? d.max : d.divisor;
     /* A row of pixels of all channels is one line where nothing lies between them. */
@@ -92,7 +79,7 @@ static void lines_of(const problem *p, stem_shape *s)
     if (!s->is_planes) s->vec = power_of(width * s->c, 16u / s->size);
     else s->vec = inner == last ? power_of(width, cuda_operand_vector(x, 4)) : 1;
     const int64_t from = s->pad_x * (s->is_planes ? 1 : s->c);
-    s->lead = quotient_up(from, s->vec) * s->vec - from;
+    s->lead = cuda_ceil_div(from, s->vec) * s->vec - from;
 }
 
 static const char *stem_shape_of(const problem *p, stem_shape *s)
@@ -135,11 +122,11 @@ static const char *stem_shape_of(const problem *p, stem_shape *s)
                   "a stride, dilation or pad out of range");
     s->cp = s->sw * s->c % s->per ? s->c + 1 : s->c;
     REJECT_UNLESS(s->kw <= 512 && s->kh <= 64, "more than 512 taps across or 64 down");
-    const int64_t words = quotient_up(s->kw * s->cp, s->per);
+    const int64_t words = cuda_ceil_div(s->kw * s->cp, s->per);
     s->kr = s->kh;
-    if (quotient_up(s->kr * words, 8) > STEPS_MOST)
-        while (s->kr > 1 && (s->kh % s->kr || quotient_up(s->kr * words, 8) > STEPS_CHUNK)) s->kr--;
-    s->steps = quotient_up(s->kr * words, 8);
+    if (cuda_ceil_div(s->kr * words, 8) > STEPS_MOST)
+        while (s->kr > 1 && (s->kh % s->kr || cuda_ceil_div(s->kr * words, 8) > STEPS_CHUNK)) s->kr--;
+    s->steps = cuda_ceil_div(s->kr * words, 8);
     REJECT_UNLESS(s->steps <= STEPS_ROW, "a row of the filter has more than 1024 bytes");
     s->is_disjoint = s->sw >= s->kw;
     s->by_rows = s->kr != s->kh || s->sh >= s->kh;
@@ -167,14 +154,14 @@ static stem_patch patch_of(const stem_shape *s, const stem_tactic *t)
     stem_patch x;
     const int64_t per = s->is_planes ? 1 : s->c, run = s->vec * (s->is_planes ? s->cp : 1);
     x.rows = s->by_rows ? rows_of(t) * s->kr : (rows_of(t) - 1) * s->sh + (s->kh - 1) * s->dh + 1;
-    x.groups = quotient_up(s->lead + ((t->tw - 1) * s->sw + s->kw) * per, s->vec);
+    x.groups = cuda_ceil_div(s->lead + ((t->tw - 1) * s->sw + s->kw) * per, s->vec);
     x.pix = s->sw * s->cp;
     /* Windows of their own: 8 pixels at 4 banks each fall on all. */
     const int64_t bank4 = 4 * s->per;
-    if (s->is_disjoint) x.pix = quotient_up(s->kw * s->cp + 1, bank4) * bank4;
+    if (s->is_disjoint) x.pix = cuda_ceil_div(s->kw * s->cp + 1, bank4) * bank4;
     if (s->is_disjoint && x.pix % (2 * bank4) == 0) x.pix += bank4;
     /* One element more may be read (and masked), one less be a half of a pair. */
-    x.pitch = quotient_up((s->is_disjoint ? t->tw * x.pix : x.groups * run) + 2, 8) * 8;
+    x.pitch = cuda_ceil_div((s->is_disjoint ? t->tw * x.pix : x.groups * run) + 2, 8) * 8;
     x.bytes = x.rows * x.pitch * s->size;
     return x;
 }
@@ -241,18 +228,11 @@ static const char *reject_tf32(const problem *p, const kernel_target *t)
 
 /* ---- the estimate ---- */
 
-static double divided_up(double a, double b)
-{
-    const int64_t whole = (int64_t)(a / b);
-    return (double)whole < a / b ? (double)whole + 1 : (double)whole;
-}
-
 static double tiles_of(const problem *p, const stem_tactic *t)
 {
     const problem_operand *y = &p->out[0];
     const double h = y->rank == 4 ? (double)y->dim[2].opt : 1;
-    return (double)y->dim[0].opt * divided_up((double)y->dim[y->rank - 1].opt, t->tw) *
-           divided_up(h, (double)rows_of(t));
+    return (double)y->dim[0].opt * ceil((double)y->dim[y->rank - 1].opt / t->tw) * ceil(h / (double)rows_of(t));
 }
 
 /* A block's work in clocks of a multiprocessor, by what bounds it; then whole rounds of blocks, or bytes. */
@@ -289,17 +269,15 @@ static double estimate(const problem *p, const stem_shape *s, const stem_tactic 
     double tile = math > local ? math : local;
     if (issue > tile) tile = issue;
     tile += (math + local + issue - tile) * apart;
-    const double blocks = divided_up(tiles_of(p, t), t->loops) * divided_up((double)s->cols, bn);
-    const double each = divided_up(blocks, units), together = each < resident ? each : resident;
-    const double rounds = divided_up(each, resident);
+    const double blocks = ceil(tiles_of(p, t) / t->loops) * ceil((double)s->cols / bn);
+    const double each = ceil(blocks / units), together = each < resident ? each : resident;
+    const double rounds = ceil(each / resident);
     /* Nothing hides a wait but other blocks: what one waits for its patch, in turns, and its own work when alone. */
     const double alone = (t->loops * (tile * 2 + 500) + weights) / ghz + 900;
     const double busy = (each * (t->loops * tile + weights)) / ghz;
     double total = rounds * alone * (together > 2 ? 0.75 : 1);
     if (busy > total) total = busy;
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    const double bytes = cuda_problem_bytes(p);
     const double memory = bytes / (target->bandwidth > 0 ? target->bandwidth * 1e-9 : 1000);
     if (memory > total) total = memory;
     return 1500 + total;
@@ -364,7 +342,7 @@ static void stem_tactics(const problem *p, const kernel_target *target, tactic_s
     for (x.nt = 2; x.nt <= 8; x.nt = (uint8_t)(x.nt + 2))
         for (x.wn = 1; x.wn <= 4; x.wn++) {
             const int64_t bn = columns_of(&x);
-            if (bn > quotient_up(s.cols, 16) * 16 && bn > 16) continue;
+            if (bn > cuda_ceil_div(s.cols, 16) * 16 && bn > 16) continue;
             if (bn < 32 && s.cols > bn) continue;
             for (uint32_t k = 0; k < 4 * 3 * 4 * 4; k++) {
                 x.tw = widths[k % 4];
@@ -411,7 +389,7 @@ static void print(const tactic *t, text *out)
 
 static int64_t packed_blocks(const stem_shape *s, const stem_tactic *t)
 {
-    return quotient_up(s->cols, columns_of(t));
+    return cuda_ceil_div(s->cols, columns_of(t));
 }
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
@@ -446,7 +424,7 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     memcpy(&x, t, sizeof x);
     if (stem_shape_of(p, &s)) return;
     memset(dst, 0, pack_size(p, t, input));
-    const int64_t words = quotient_up(s.kw * s.cp, s.per), bn = columns_of(&x), chunks = s.kh / s.kr;
+    const int64_t words = cuda_ceil_div(s.kw * s.cp, s.per), bn = columns_of(&x), chunks = s.kh / s.kr;
     const int64_t stride_y = src->rank == 4 ? src->stride[2] : 0, stride_x = src->stride[src->rank - 1];
     uint8_t *to = dst;
     for (int64_t block = 0; block < packed_blocks(&s, &x) * chunks; block++)
@@ -537,11 +515,11 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const bool is_plane = from->rank == 4;
     const uint32_t last = from->rank - 1;
     const int64_t h = is_plane ? to->dim[2] : 1, w = to->dim[last], per = s.is_planes ? 1 : s.c;
-    const int64_t tiles_x = quotient_up(w, x.tw), tiles_y = quotient_up(h, rows_of(&x)),
+    const int64_t tiles_x = cuda_ceil_div(w, x.tw), tiles_y = cuda_ceil_div(h, rows_of(&x)),
                   n_blocks = packed_blocks(&s, &x);
     int64_t tiles, blocks;
     if (!i64_mul(tiles_x, tiles_y, &tiles) || !i64_mul(tiles, to->dim[0], &tiles) || tiles > INT32_MAX / 2 ||
-        !i64_mul(quotient_up(tiles, x.loops), n_blocks, &blocks) || blocks > INT32_MAX ||
+        !i64_mul(cuda_ceil_div(tiles, x.loops), n_blocks, &blocks) || blocks > INT32_MAX ||
         from->dim[last] > INT32_MAX / 64 || (is_plane && from->dim[2] > INT32_MAX / 64) || w > INT32_MAX / 1024 ||
         h > INT32_MAX / 128)
         return FAIL(e, UNSUPPORTED, "a convolution of more pixels than 32 bits count");

@@ -138,23 +138,16 @@ const char *window_reject(const problem *p)
 
 /* ---- costs ---- */
 
-int64_t window_ceil(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 double window_blocks(const problem *p, window_tactic x, uint32_t width)
 {
     const extent n = extent_of(p);
-    return (double)n.images * (double)window_ceil(n.channels, (int64_t)x.c * width) *
-           (double)window_ceil(n.w, (int64_t)x.x * x.pix) * (double)window_ceil(n.h, x.y);
+    return (double)n.images * (double)cuda_ceil_div(n.channels, (int64_t)x.c * width) *
+           (double)cuda_ceil_div(n.w, (int64_t)x.x * x.pix) * (double)cuda_ceil_div(n.h, x.y);
 }
 
 double window_bytes(const problem *p)
 {
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->count_in; i++) bytes += cuda_operand_bytes(&p->in[i]);
-    for (uint32_t i = 0; i < p->count_out; i++) bytes += cuda_operand_bytes(&p->out[i]);
+    double bytes = cuda_problem_bytes(p);
     /* Threads lie across channels: where those are not adjacent, each reads and writes sectors of its own. */
     const problem_operand *const image[] = { &p->in[0], &p->out[0] };
     for (uint32_t i = 0; i < 2; i++)
@@ -188,8 +181,8 @@ sinter_status window_bind(env *e, const problem *p, const void *attrs, window_ta
     const bool is_plane = from->rank == 4;
     const uint32_t last = from->rank - 1;
     const int64_t h = is_plane ? to->dim[2] : 1, w = to->dim[last], channels = to->dim[1];
-    const int64_t tiles_c = window_ceil(channels, (int64_t)x.c * width), tiles_x = window_ceil(w, (int64_t)x.x * x.pix),
-                  tiles_y = window_ceil(h, x.y);
+    const int64_t tiles_c = cuda_ceil_div(channels, (int64_t)x.c * width),
+                  tiles_x = cuda_ceil_div(w, (int64_t)x.x * x.pix), tiles_y = cuda_ceil_div(h, x.y);
     int64_t blocks = tiles_c;
     r->count = r->args_size = r->patch_count = r->map_count = 0;
     if (!i64_mul(blocks, tiles_x, &blocks) || !i64_mul(blocks, tiles_y, &blocks) ||

@@ -24,7 +24,6 @@ window      window_of(const problem *p, const void *attrs);
 /* NULL where axes, filter and attributes are what these kernels slide; types and groups are the rows' own to judge. */
 const char *window_reject(const problem *p);
 
-int64_t window_ceil(int64_t a, int64_t b);
 /* Blocks at opt, of threads with `width` channels each. */
 double  window_blocks(const problem *p, window_tactic x, uint32_t width);
 /* Bytes moved, sectors where channels are not adjacent. */
