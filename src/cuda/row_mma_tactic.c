@@ -50,6 +50,13 @@ bool mma_is_whole(const mma_shape *s, const mma_tactic *t)
     return s->is_k_static && steps_of(s, t->split_log) <= t->stages;
 }
 
+/* Slots of a ring are filled again while the next round's are multiplied, so they are of two rounds at least. Whether
+ * slots become a ring is not known where k varies. */
+static uint32_t stages_least(const mma_shape *s, const mma_tactic *t)
+{
+    return (mma_is_whole(s, t) ? 1u : 2u) * tiles[t->tile].kg;
+}
+
 /* Rows of X of which a thread has a chunk in each step. */
 static double thread_rows(const mma_tile *x)
 {
@@ -184,10 +191,10 @@ void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out
                 const uint32_t steps = steps_of(&s, log);
                 if (log && (steps_of(&s, 0) < 2u << log || x->bm > 128 || x->bn > 128)) break;
                 mma_tactic t = { .tile = (uint8_t)i, .split_log = (uint8_t)log, .trigger = 2, .is_hopper = is_hopper };
-                const uint32_t whole = (steps + x->kg - 1u) / x->kg * x->kg,
+                const uint32_t whole = (steps + x->kg - 1u) / x->kg * x->kg, least = (s.is_k_static ? 1u : 2u) * x->kg,
                                slot = ((uint32_t)x->bm + x->bn) * MMA_STEP_BYTES;
                 if (whole <= STAGES_WHOLE && whole * slot <= 160 * 1024) {
-                    t.stages = (uint8_t)(whole ? whole : x->kg);
+                    t.stages = (uint8_t)(whole > least ? whole : least);
                     form_add(list, &count, &m, &s, t, bytes);
                 }
                 if (whole > 8 || (x->kg == 1 && whole > 4)) {
@@ -234,7 +241,7 @@ bool mma_check(const problem *p, const tactic *t)
     const mma_tile *x = &tiles[m.tile];
     if (m.trigger < 1 || m.trigger > 3 || m.is_hopper > 1) return false;
     if (m.split_log > SPLIT_LOG_MAX || 1 << m.split_log > x->bm || (m.split_log && !m.is_hopper)) return false;
-    if (!m.stages || m.stages % x->kg || m.stages > MMA_STAGES_MAX) return false;
+    if (m.stages < stages_least(&s, &m) || m.stages % x->kg || m.stages > MMA_STAGES_MAX) return false;
     if (s.b_kind == MMA_B_KN && x->bn < 64) return false;
     uint32_t at;
     return mma_shared_size(x, &m, m.stages, &at) <= SHARED_MOST;

@@ -39,8 +39,9 @@ def tensor(name, type_, dims, list_):
 
 
 def value(name, dims):
-    """The f32 type of an input (field 11) or output (field 12)."""
-    shape = data(1, num(1, FLOAT) + data(2, b"".join(data(1, num(1, d)) for d in dims)))
+    """The f32 type of an input (field 11) or output (field 12). A dim may be a name."""
+    sizes = b"".join(data(1, num(1, d) if isinstance(d, int) else data(2, d)) for d in dims)
+    shape = data(1, num(1, FLOAT) + data(2, sizes))
     return data(1, name) + data(2, shape)
 
 
