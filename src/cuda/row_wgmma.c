@@ -106,10 +106,13 @@ static const char *types_of(const problem *p, wgmma_form *f)
 const char *wgmma_form_of(const problem *p, wgmma_form *f)
 {
     *f = (wgmma_form){ .batch = 1, .taps_y = 1, .taps_x = 1 };
+    const bool is_product = p->op == OP_matmul || p->op == OP_matmul_integer;
+    REJECT_UNLESS(is_product || p->op == OP_conv || p->op == OP_conv_integer,
+                  "neither a matrix product nor a convolution");
     const problem_operand *a = &p->in[0], *b = &p->in[1], *d = &p->out[0];
     const char *wrong = types_of(p, f);
     if (wrong) return wrong;
-    if (p->op == OP_matmul || p->op == OP_matmul_integer) {
+    if (is_product) {
         const attrs_matmul *attrs = p->op == OP_matmul ? p->attrs : NULL;
         const bool trans_b = attrs && attrs->trans_b;
         REJECT_UNLESS(a->rank >= 2 && a->rank <= WGMMA_ROW_AXES && b->rank >= 2, "not matrices");
@@ -123,7 +126,7 @@ const char *wgmma_form_of(const problem *p, wgmma_form *f)
         REJECT_UNLESS(is_one_pitch(a, f->k_axis), "rows of several pitches");
         f->b_n = (uint8_t)(trans_b ? b->rank - 2 : b->rank - 1);
         f->b_k = (uint8_t)(trans_b ? b->rank - 1 : b->rank - 2);
-    } else if (p->op == OP_conv || p->op == OP_conv_integer) {
+    } else {
         const taps_attrs attrs = taps_of(p->op, p->attrs);
         REJECT_UNLESS(a->rank >= 3 && a->rank <= 5 && attrs.groups == 1, "not a plain convolution");
         f->is_im2col = !is_one_pitch(a, 1); /* patches may lie at any strides */
@@ -145,8 +148,6 @@ const char *wgmma_form_of(const problem *p, wgmma_form *f)
         f->k_axis = f->column = 1;
         f->b_n = 0;
         f->b_k = 1;
-    } else {
-        return "neither a matrix product nor a convolution";
     }
     REJECT_UNLESS(a->order[a->rank - 1] == f->k_axis && d->order[d->rank - 1] == f->column,
                   "rows do not lie innermost");
@@ -386,8 +387,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const int64_t each = m / f.batch, tm = wgmma_tm(&w), tn = wgmma_tn(&w), pair = 1 + w.is_pair,
                   tiles_m = (each + tm * pair - 1) / (tm * pair), tiles_n = (f.n + tn - 1) / tn,
                   tiles = tiles_m * tiles_n * f.batch;
-    if (m > INT32_MAX / 2 || tiles > INT32_MAX >> 3)
-        return FAIL(e, UNSUPPORTED, "%lld rows are too many", (long long)m);
+    if (m > INT32_MAX / 2 || f.n > INT32_MAX / 2 || tiles > INT32_MAX >> 3)
+        return FAIL(e, UNSUPPORTED, "%lld rows by %lld columns are too many", (long long)m, (long long)f.n);
     uint32_t sums_at, barriers_at;
     const uint32_t shared = wgmma_shared(&w, &sums_at, &barriers_at), groups = w.lines * (w.is_once ? w.groups : 1u);
     /* Half as many threads and memory: two blocks share a multiprocessor. */
