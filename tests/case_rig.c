@@ -201,6 +201,14 @@ static double epsilon(sinter_dtype t)
                                     : 0;
 }
 
+/* What rounds apart from the result's own size: weights of an average, over values of about 1; and integers cut off
+ * between two pixels, where a last bit decides. */
+static double rounded_before(const problem *p, sinter_dtype result, double terms)
+{
+    if (p->op == OP_attention) return epsilon(SINTER_DTYPE_F32) * (4 + 2 * sqrt(terms));
+    return p->op == OP_resize && !dtype_is_float(result) ? 1 : 0;
+}
+
 /* NULL, or what result `result` has wrong. terms, sum_rms: how it was summed. */
 static const char *compare(const case_trial *x, uint32_t result, bool exact, double terms, double sum_rms, char *why,
                            size_t size)
@@ -217,7 +225,8 @@ static const char *compare(const case_trial *x, uint32_t result, bool exact, dou
     rms = sqrt(rms / (count > 0 ? count : 1));
     if (rms < sum_rms) rms = sum_rms;
     const double within = epsilon(got->dtype) * 4,
-                 spread = epsilon(got->dtype) * (4 + 2 * sqrt(terms)) * (rms + (p->op == OP_reduce ? 1 : 0));
+                 spread = epsilon(got->dtype) * (4 + 2 * sqrt(terms)) * (rms + (p->op == OP_reduce ? 1 : 0)) +
+                          rounded_before(p, got->dtype, terms);
     for (bool more = view_first(want->dim, want->rank, i); more; more = view_next(want->dim, want->rank, i)) {
         const double g = view_load_f64(got, view_offset(got, i)), w = view_load_f64(want, view_offset(want, i));
         if (got->dtype == SINTER_DTYPE_BOOL && ((const uint8_t *)got->data)[view_offset(got, i)] > 1) {

@@ -129,11 +129,17 @@ static const char *lay_out(device_rig *r, const kernel *k, const tactic *t, case
     return NULL;
 }
 
+/* An operand without elements has an address, too. */
+static size_t apart_size(const spot *s)
+{
+    return s->total ? s->total : 1;
+}
+
 static bool alloc_apart(device_rig *r, layout *m)
 {
     for (uint32_t i = 0; i < m->count; i++)
         for (uint32_t lane = 0; lane < DEVICE_LANES; lane++) {
-            unsigned char *at = cuda()->memory_alloc(r->e, r->device, m->spot[i].total);
+            unsigned char *at = cuda()->memory_alloc(r->e, r->device, apart_size(&m->spot[i]));
             if (!at) return false;
             m->spot[i].own[lane] = at + m->spot[i].at % 256;
         }
@@ -145,7 +151,8 @@ static void free_apart(device_rig *r, layout *m)
     for (uint32_t i = 0; i < m->count; i++)
         for (uint32_t lane = 0; lane < DEVICE_LANES; lane++)
             if (m->spot[i].own[lane])
-                cuda()->memory_free(r->e, r->device, m->spot[i].own[lane] - m->spot[i].at % 256, m->spot[i].total);
+                cuda()->memory_free(r->e, r->device, m->spot[i].own[lane] - m->spot[i].at % 256,
+                                    apart_size(&m->spot[i]));
 }
 
 static void *address(const device_rig *r, const spot *s, uint32_t lane)
