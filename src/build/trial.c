@@ -42,8 +42,11 @@ static void fill(view *v, uint32_t seed)
 
 /* ---- one run ---- */
 
+/* What a sample has for an input; what is promised of it wins. */
 static const sinter_tensor *sampled(const trial *t, uint32_t sample, const char *name)
 {
+    for (uint32_t i = 0; i < t->o.value_count; i++)
+        if (!strcmp(t->o.value[i].input, name)) return t->o.value[i].value;
     if (sample >= t->o.sample_count) return NULL;
     const sinter_sample *s = &t->o.sample[sample];
     for (uint32_t i = 0; i < s->count; i++)
@@ -109,11 +112,9 @@ static sinter_status set_inputs(const trial *t, uint32_t sample, arena *a, conte
         const size_t size = sinter_tensor_size(&x);
         void *data = size == SIZE_MAX || sinter_dtype_bits(io.dtype) < 8 ? NULL : arena_alloc(a, size + 64, 64);
         if (!data || !view_init(&v, io.dtype, io.rank, x.dim, data)) return FAIL_MEMORY(t->e, "a trial's inputs");
-        const engine_io *record = &g->io[i];
-        if (record->promise_size) memcpy(data, g->weights + record->promise_at, size);
-        else if (given) memcpy(data, given->data, size);
+        if (given) memcpy(data, given->data, size);
         else fill(&v, 17 * i + 1);
-        if (t->jitter != 0 && !record->promise_size) move(&v, t->jitter);
+        if (t->jitter != 0 && !g->io[i].promise_size) move(&v, t->jitter);
         c->input[i].data = data;
         c->input[i].is_set = true;
         memcpy(c->input[i].dim, x.dim, sizeof x.dim);
@@ -134,6 +135,8 @@ static sinter_status run(const trial *t, engine *g, uint32_t sample, trial_see s
 {
     context *c = NULL;
     TRY(context_create(g, &(context_options){ .is_lazy = true }, &c, t->e->error));
+    sinter_error *const own = c->e.error;
+    c->e.error = t->e->error; /* what a run has to say is said of the build */
     arena a;
     arena_init(&a, t->e);
     sinter_status s = set_inputs(t, sample, &a, c);
@@ -146,6 +149,7 @@ static sinter_status run(const trial *t, engine *g, uint32_t sample, trial_see s
         s = see(user, sample, i, outputs - 1 - i, is_compared(g, i), &v);
     }
     arena_deinit(&a);
+    c->e.error = own;
     context_destroy(c);
     return t->o.sample_count ? NOTE(t->e, s, "running sample %u", sample) : s;
 }

@@ -327,6 +327,15 @@ static void refuses(void)
     o.value_count = 1;
     refused(&o, "input 'image' lies on the device");
     data.place = SINTER_PLACE_HOST;
+    /* Fewer bytes are promised than the profile wants. */
+    const sinter_shape_range two = {
+        .input = "image", .rank = 4, .min = { 2, 1, 28, 28 }, .opt = { 2, 1, 28, 28 }, .max = { 4, 1, 28, 28 }
+    };
+    const sinter_profile profile = { .shape = &two, .count = 1 };
+    o.profile = &profile;
+    o.profile_count = 1;
+    refused(&o, "axis 0 of input 'image' is 1");
+    o.profile_count = 0;
     o.value_count = 0;
     o.sample_count = 1;
     data.dim[2] = 27;
