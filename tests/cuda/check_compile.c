@@ -6,8 +6,9 @@
  *
  * Each line of the files is offered to each row; the codes of all its tactics are collected, and equal ones compiled
  * once, for one chip: those that the row accepts take turns. At most N (default 200) are compiled, so that each row has
- * its share and first choices go first; --full compiles all of them for every chip. An error of the compiler is a
- * failure, and so are spilled registers where the code does not say that it may spill. Exit status 77: no NVRTC. */
+ * its share and first choices go first; with --full each chip has its own codes, and N times as many as there are chips
+ * are compiled. An error of the compiler is a failure, and so are spilled registers where the code does not say that it
+ * may spill. Exit status 77: no NVRTC. */
 #include "base/hash.h"
 #include "base/os.h"
 #include "cuda/device.h"
@@ -168,7 +169,8 @@ static void choose(checker *k, uint32_t max)
         it->rank = i && it->row == it[-1].row ? it[-1].rank + 1 : 0;
     }
     qsort(k->items.at, k->items.count, sizeof(item), compare_rank);
-    if (!k->is_full && k->items.count > max) k->items.count = max;
+    const uint64_t most = (uint64_t)max * (k->is_full ? COUNT_OF(chips) : 1);
+    if (k->items.count > most) k->items.count = (uint32_t)most;
 }
 
 static void worker_run(void *arg)
