@@ -37,7 +37,7 @@ static void mark(const ir_graph *g, const ir_node_id *order, uint32_t count, uin
     for (uint32_t i = 0; i < count; i++) {
         const ir_node *n = ir_node_at(g, order[i]);
         const bool is = is_chosen(g, n, is_after);
-        for (uint32_t k = 0; k < n->count_out; k++) is_after[n->out[k]] = is;
+        for (uint32_t k = 0; k < n->count_out; k++) is_after[n->out[k]] = is && n->out[k]; /* 0: absent */
     }
 }
 
