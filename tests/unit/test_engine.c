@@ -269,6 +269,61 @@ static void own_buffers(void)
     rig_close(&r);
 }
 
+/* Where a device works in host memory all places are one, and what they hold is the caller's as anywhere. */
+static void memory_of_the_engine(void)
+{
+    rig r;
+    void *at[3] = { 0 }, *none = &r;
+    rig_open(&r, SAMPLE_CONV, 0);
+    CHECK_STR(sinter_engine_device(r.g), "cpu");
+    CHECK_STR(sinter_engine_device(NULL), "");
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(sinter_engine_alloc(r.g, (sinter_place)i, i ? sizeof r.x : 0, &at[i], &r.error), SINTER_OK);
+        CHECK(at[i] && (uintptr_t)at[i] % 64 == 0);
+    }
+    CHECK_EQ(sinter_engine_copy(r.g, at[1], SINTER_PLACE_DEVICE, r.x, SINTER_PLACE_HOST, sizeof r.x, NULL), SINTER_OK);
+    CHECK_EQ(sinter_engine_copy(r.g, at[2], SINTER_PLACE_PINNED, at[1], SINTER_PLACE_DEVICE, sizeof r.x, NULL),
+             SINTER_OK);
+    CHECK(!memcmp(at[2], r.x, sizeof r.x));
+    sinter_tensor x = image_of(&r, 1), y;
+    x.data = at[1];
+    x.place = SINTER_PLACE_DEVICE;
+    CHECK_EQ(sinter_context_set_input(r.c, "x", &x, NULL), SINTER_OK);
+    CHECK_EQ(sinter_context_set_output(r.c, "y", at[2], sizeof r.x, SINTER_PLACE_PINNED, NULL), SINTER_OK);
+    CHECK_EQ(sinter_context_run(r.c, &r.error), SINTER_OK);
+    CHECK(sinter_context_output(r.c, "y", &y, NULL) == SINTER_OK && y.data == at[2]);
+    for (int i = 0; i < 3; i++) sinter_engine_free(r.g, (sinter_place)i, at[i], i ? sizeof r.x : 0);
+    sinter_engine_free(r.g, SINTER_PLACE_HOST, NULL, 1);
+    CHECK_EQ(sinter_engine_alloc(r.g, SINTER_PLACE_HOST, SIZE_MAX, &none, &r.error), SINTER_NO_MEMORY);
+    CHECK(!none);
+    CHECK_EQ(sinter_engine_alloc(NULL, SINTER_PLACE_HOST, 1, &none, NULL), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_engine_copy(r.g, NULL, SINTER_PLACE_HOST, NULL, SINTER_PLACE_HOST, 0, NULL), SINTER_OK);
+    CHECK_EQ(sinter_engine_copy(r.g, r.x, SINTER_PLACE_HOST, NULL, SINTER_PLACE_HOST, 1, NULL), SINTER_INVALID_ARG);
+    rig_close(&r);
+}
+
+/* The host's clock serves where a device has none of its own. */
+static void phases_of_a_run(void)
+{
+    rig r;
+    sinter_tensor y;
+    sinter_run_time t;
+    sinter_context_options o = SINTER_CONTEXT_OPTIONS;
+    rig_open(&r, SAMPLE_CONV, 0);
+    CHECK_EQ(run_images(&r, 1, &y), SINTER_OK);
+    CHECK_EQ(sinter_context_run_time(r.c, &t), SINTER_INVALID_ARG); /* nobody asked for them */
+    sinter_context_destroy(r.c);
+    o.phases = 1;
+    CHECK_EQ(sinter_context_create(r.g, &o, &r.c, &r.error), SINTER_OK);
+    CHECK_EQ(sinter_context_run_time(r.c, &t), SINTER_INVALID_ARG); /* there was no run */
+    CHECK_EQ(run_images(&r, 1, &y), SINTER_OK);
+    CHECK_EQ(sinter_context_run_time(r.c, &t), SINTER_OK);
+    CHECK(t.compute_ns > 0);
+    CHECK_EQ(sinter_context_run_time(r.c, NULL), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_context_run_time(NULL, &t), SINTER_INVALID_ARG);
+    rig_close(&r);
+}
+
 /* Any alignment works for inputs. */
 static void odd_addresses(void)
 {
@@ -378,6 +433,8 @@ static const test tests[] = { T(same_bytes),
                               T(shapes_change_and_come_back),
                               T(two_profiles),
                               T(own_buffers),
+                              T(memory_of_the_engine),
+                              T(phases_of_a_run),
                               T(odd_addresses),
                               T(several_contexts),
                               T(steady_runs_allocate_nothing),
