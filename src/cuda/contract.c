@@ -133,34 +133,29 @@ static const char *matmul_of(const problem *p, const void *attrs, const view *in
 
 /* ---- convolutions ---- */
 
-typedef struct slide {
-    const attr_ints *stride, *dilation, *pad;
-    int64_t groups;
-} slide;
-
-static slide slide_of(const problem *p, const void *attrs)
+contract_slide contract_slide_of(op_id op, const void *attrs)
 {
-    if (p->op == OP_conv_transpose) {
+    if (op == OP_conv_transpose) {
         const attrs_conv_transpose *a = attrs;
-        return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
+        return (contract_slide){ &a->stride, &a->dilation, &a->pad, a->groups };
     }
-    if (p->op == OP_conv_integer) {
+    if (op == OP_conv_integer) {
         const attrs_conv_integer *a = attrs;
-        return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
+        return (contract_slide){ &a->stride, &a->dilation, &a->pad, a->groups };
     }
     const attrs_conv *a = attrs;
-    return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
+    return (contract_slide){ &a->stride, &a->dilation, &a->pad, a->groups };
 }
 
 /* A filter of one tap that nothing pads: positions are those of the image, stepped. */
-static bool is_plain(const problem *p, const slide *s, uint32_t spatial)
+static bool is_plain(const problem *p, const contract_slide *s, uint32_t spatial)
 {
     for (uint32_t i = 0; i < spatial; i++)
         if (!is_one(p->in[1].dim[2 + i]) || s->pad->at[i] || s->pad->at[spatial + i]) return false;
     return true;
 }
 
-static const char *conv_check(const problem *p, const slide *s)
+static const char *conv_check(const problem *p, const contract_slide *s)
 {
     const problem_operand *x = &p->in[0], *w = &p->in[1];
     if (x->rank < 3 || x->rank > 2 + CONTRACT_SPATIAL) return "has no or more than three spatial axes";
@@ -176,7 +171,7 @@ static const char *conv_check(const problem *p, const slide *s)
 
 static const char *conv_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c)
 {
-    const slide s = slide_of(p, attrs);
+    const contract_slide s = contract_slide_of(p->op, attrs);
     const char *why = conv_check(p, &s);
     if (why) return why;
     const view *x = &in[0], *w = &in[1];
@@ -228,7 +223,7 @@ static const char *conv_of(const problem *p, const void *attrs, const view *in, 
  * of a phase are first, first + by, …, and tap number j reads the image at q + start - j * dilation / gcd. */
 static const char *conv_transpose_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c)
 {
-    const slide s = slide_of(p, attrs);
+    const contract_slide s = contract_slide_of(p->op, attrs);
     const problem_operand *f = &p->in[1];
     if (p->in[0].rank < 3 || p->in[0].rank > 2 + CONTRACT_SPATIAL) return "has no or more than three spatial axes";
     const uint32_t spatial = p->in[0].rank - 2;

@@ -45,6 +45,13 @@ typedef struct contract {
     bool     is_full;                                       /* there were more axes than fit */
 } contract;
 
+/* What conv, conv_integer and conv_transpose have in common. */
+typedef struct contract_slide {
+    const attr_ints *stride, *dilation, *pad;
+    int64_t groups;
+} contract_slide;
+contract_slide contract_slide_of(op_id op, const void *attrs);
+
 /* Views of the first four inputs and of result 0 as the problem states them, dense in their order. */
 typedef enum contract_at { CONTRACT_OPT, CONTRACT_MAX } contract_at;
 void        contract_views(const problem *p, contract_at at, view in[4], view *out);

@@ -107,6 +107,12 @@ int64_t cuda_ceil_div(int64_t a, int64_t b)
     return a / b + (a % b != 0);
 }
 
+uint32_t cuda_power_in(int64_t n, uint32_t most)
+{
+    while (most > 1 && n % most) most /= 2;
+    return most;
+}
+
 uint32_t cuda_operand_inner(const problem_operand *o)
 {
     for (uint32_t i = o->is_gapped ? 0 : o->rank; i-- > 0;)
@@ -129,9 +135,7 @@ uint32_t cuda_operand_vector(const problem_operand *o, uint32_t most)
     while (k > 0 && o->dim[o->order[k - 1]].max == 1) k--;
     if (k <= 1) return v;
     const dim_range *d = &o->dim[o->order[k - 1]];
-    const int64_t known = d->min == d->max ? d->min : d->divisor;
-    while (v > 1 && known % v) v /= 2;
-    return v;
+    return cuda_power_in(d->min == d->max ? d->min : d->divisor, v);
 }
 
 struct fast_div cuda_fast_div(int64_t d)

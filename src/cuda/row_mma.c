@@ -6,6 +6,7 @@
  * the others, and the groups of a convolution, are products of their own. Shapes are parameters: layers that differ in
  * sizes alone share their code. */
 #include "core/dim_range.h"
+#include "cuda/contract.h"
 #include "cuda/device/mma_args.h"
 #include "cuda/emit.h"
 #include "cuda/kernels.h"
@@ -18,13 +19,6 @@
 static bool is_static(dim_range d)
 {
     return problem_dim_is_static(d) && d.max > 0;
-}
-
-/* The largest power of two <= most that divides n. */
-static uint32_t power_of(int64_t n, uint32_t most)
-{
-    while (most > 1 && n % most) most /= 2;
-    return most;
 }
 
 static const char *type_of(const problem *p, mma_shape *s)
@@ -50,22 +44,6 @@ static const char *type_of(const problem *p, mma_shape *s)
 static bool count_add(int64_t *count, int64_t by)
 {
     return i64_mul(*count, by, count) && *count < INT32_MAX;
-}
-
-/* conv's attributes and those of conv_integer. */
-typedef struct taps_attrs {
-    const attr_ints *stride, *dilation, *pad;
-    int64_t groups;
-} taps_attrs;
-
-static taps_attrs taps_of(op_id op, const void *attrs)
-{
-    if (op == OP_conv) {
-        const attrs_conv *a = attrs;
-        return (taps_attrs){ &a->stride, &a->dilation, &a->pad, a->groups };
-    }
-    const attrs_conv_integer *a = attrs;
-    return (taps_attrs){ &a->stride, &a->dilation, &a->pad, a->groups };
 }
 
 static bool is_one(const problem_operand *o)
@@ -94,7 +72,7 @@ static const char *zeros_shape(const problem *p, mma_shape *s)
 
 static const char *conv_shape(const problem *p, mma_shape *s)
 {
-    const taps_attrs a = taps_of(p->op, p->attrs);
+    const contract_slide a = contract_slide_of(p->op, p->attrs);
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
     const uint32_t spatial = x->rank - 2u;
@@ -122,7 +100,7 @@ static const char *conv_shape(const problem *p, mma_shape *s)
     const uint32_t inner = cuda_operand_inner(x);
     /* Images of a few channels come as planes, too: their elements are read one by one anyhow. */
     REJECT_UNLESS(inner == 1 || x->dim[1].max == 1 || x->dim[1].max <= 4, "the input is not channels-last");
-    s->a_vec = inner == 1 ? (uint8_t)power_of(s->channels, cuda_operand_vector(x, s->chunk)) : 1;
+    s->a_vec = inner == 1 ? (uint8_t)cuda_power_in(s->channels, cuda_operand_vector(x, s->chunk)) : 1;
     s->rows = 1;
     for (uint32_t i = 0; i < y->rank; i++)
         if (i != 1 && !i64_mul(s->rows, y->dim[i].opt, &s->rows)) return "the result is too large";
@@ -174,7 +152,7 @@ static const char *transposed_shape(const problem *p, mma_shape *s)
     s->row_axes = (uint8_t)(spatial + 1);
     const uint32_t inner = cuda_operand_inner(x);
     REJECT_UNLESS(inner == 1 || x->dim[1].max == 1, "the input is not channels-last");
-    s->a_vec = inner == 1 ? (uint8_t)power_of(s->channels, cuda_operand_vector(x, s->chunk)) : 1;
+    s->a_vec = inner == 1 ? (uint8_t)cuda_power_in(s->channels, cuda_operand_vector(x, s->chunk)) : 1;
     s->is_k_static = true;
     s->b_kind = MMA_B_PACKED;
     return NULL;
@@ -201,7 +179,7 @@ static const char *matmul_shape(const problem *p, mma_shape *s)
     s->channels = k.opt;
     s->cols = n.opt;
     const bool is_fixed = is_static(k) && is_static(w->dim[s->w_k]);
-    s->a_vec = (uint8_t)power_of(is_static(k) ? k.max : k.divisor, cuda_operand_vector(x, s->chunk));
+    s->a_vec = (uint8_t)cuda_power_in(is_static(k) ? k.max : k.divisor, cuda_operand_vector(x, s->chunk));
     s->is_k_static = is_fixed;
     if (w->is_const && is_fixed && is_static(n)) {
         for (uint32_t i = 0; i + 2 < w->rank; i++)
@@ -411,8 +389,8 @@ static sinter_status row_axis_set(binding *b, uint32_t i, int64_t size, int64_t 
     return SINTER_OK;
 }
 
-static sinter_status conv_bind(binding *b, const problem *p, const taps_attrs *at, const mma_tile *tile, const view *x,
-                               const view *y)
+static sinter_status conv_bind(binding *b, const problem *p, const contract_slide *at, const mma_tile *tile,
+                               const view *x, const view *y)
 {
     const mma_shape *s = &b->s;
     const uint32_t spatial = x->rank - 2;
@@ -550,7 +528,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     if (b.s.is_transposed) {
         TRY(transposed_bind(&b, p, attrs, tile, &in[0], &out[0], &phases));
     } else if (b.s.is_conv) {
-        const taps_attrs taps = taps_of(p->op, attrs);
+        const contract_slide taps = contract_slide_of(p->op, attrs);
         TRY(conv_bind(&b, p, &taps, tile, &in[0], &out[0]));
     } else {
         TRY(matmul_bind(&b, p, tile, &in[0], &in[1], &out[0]));

@@ -41,12 +41,6 @@ static bool is_static(dim_range d)
     return problem_dim_is_static(d) && d.max > 0;
 }
 
-static uint32_t power_of(int64_t n, uint32_t most)
-{
-    while (most > 1 && n % most) most /= 2;
-    return most;
-}
-
 /* What a prologue makes of input 0, which must be its whole space. */
 static const char *type_of(const problem *p, sinter_dtype *type)
 {
@@ -76,8 +70,8 @@ static void lines_of(const problem *p, stem_shape *s)
     const int64_t width = problem_dim_is_static(d) ? d.max : d.divisor;
     /* A row of pixels of all channels is one line where nothing lies between them. */
     s->is_planes = p->prologue || inner != 1 || s->c != s->cp || x->is_strided || x->order[last - 1] != last;
-    if (!s->is_planes) s->vec = power_of(width * s->c, 16u / s->size);
-    else s->vec = inner == last ? power_of(width, cuda_operand_vector(x, 4)) : 1;
+    if (!s->is_planes) s->vec = cuda_power_in(width * s->c, 16u / s->size);
+    else s->vec = inner == last ? cuda_power_in(width, cuda_operand_vector(x, 4)) : 1;
     const int64_t from = s->pad_x * (s->is_planes ? 1 : s->c);
     s->lead = cuda_ceil_div(from, s->vec) * s->vec - from;
 }

@@ -3,6 +3,7 @@
  *
  * The right side is n x k in memory: a constant is packed so, tile by tile as the kernel reads it, anything else must
  * lie so. The left side is rows of k elements at one pitch. */
+#include "cuda/contract.h"
 #include "cuda/emit.h"
 #include "cuda/kernels.h"
 #include "cuda/row_wgmma.h"
@@ -19,36 +20,15 @@ static bool is_one_pitch(const problem_operand *o, uint32_t k_axis)
     return !o->is_strided || axes <= 1;
 }
 
-static int64_t listed(const attr_ints *list, uint32_t i, int64_t otherwise)
-{
-    return i < list->count ? list->at[i] : otherwise;
-}
-
-/* conv's attributes and those of conv_integer. */
-typedef struct taps_attrs {
-    attr_ints stride, dilation, pad;
-    int64_t groups;
-} taps_attrs;
-
-static taps_attrs taps_of(op_id op, const void *attrs)
-{
-    if (op == OP_conv) {
-        const attrs_conv *a = attrs;
-        return (taps_attrs){ a->stride, a->dilation, a->pad, a->groups };
-    }
-    const attrs_conv_integer *a = attrs;
-    return (taps_attrs){ a->stride, a->dilation, a->pad, a->groups };
-}
-
 /* What a tensor map of image patches can say. */
-static const char *im2col_limits(const problem *p, const taps_attrs *c)
+static const char *im2col_limits(const problem *p, const contract_slide *c)
 {
     const problem_operand *a = &p->in[0], *b = &p->in[1];
     REJECT_UNLESS(a->rank == 4, "not an image");
     for (uint32_t i = 0; i < 2; i++) {
-        const int64_t reach = (b->dim[2 + i].max - 1) * listed(&c->dilation, i, 1), low = listed(&c->pad, i, 0),
-                      high = listed(&c->pad, i + 2, 0);
-        REJECT_UNLESS(listed(&c->stride, i, 1) <= 8, "strides above 8");
+        const int64_t reach = (b->dim[2 + i].max - 1) * c->dilation->at[i], low = c->pad->at[i],
+                      high = c->pad->at[i + 2];
+        REJECT_UNLESS(c->stride->at[i] <= 8, "strides above 8");
         REJECT_UNLESS(reach <= 127 && low >= 0 && low <= 127 && high >= 0 && high <= 127, "a filter too wide");
     }
     const uint8_t wanted[4] = { 0, 2, 3, 1 };
@@ -127,16 +107,20 @@ const char *wgmma_form_of(const problem *p, wgmma_form *f)
         f->b_n = (uint8_t)(trans_b ? b->rank - 2 : b->rank - 1);
         f->b_k = (uint8_t)(trans_b ? b->rank - 1 : b->rank - 2);
     } else {
-        const taps_attrs attrs = taps_of(p->op, p->attrs);
+        const contract_slide attrs = contract_slide_of(p->op, p->attrs);
         REJECT_UNLESS(a->rank >= 3 && a->rank <= 5 && attrs.groups == 1, "not a plain convolution");
+        const uint32_t spatial = a->rank - 2u;
+        REJECT_UNLESS(attrs.stride->count == spatial && attrs.dilation->count == spatial &&
+                          attrs.pad->count == 2 * spatial,
+                      "an attribute list has another length");
         f->is_im2col = !is_one_pitch(a, 1); /* patches may lie at any strides */
         for (uint32_t i = 2; i < a->rank; i++) {
             REJECT_UNLESS(problem_dim_is_static(b->dim[i]), "a filter of varying size");
-            f->is_im2col = f->is_im2col || b->dim[i].max != 1 || (attrs.stride.count && attrs.stride.at[i - 2] != 1);
+            f->is_im2col = f->is_im2col || b->dim[i].max != 1 || attrs.stride->at[i - 2] != 1;
         }
-        for (uint32_t i = 0; i < attrs.pad.count; i++) {
-            REJECT_UNLESS(!f->has_zero || !attrs.pad.at[i], "pads are zero points"); /* copies fill them with 0 */
-            f->is_im2col = f->is_im2col || attrs.pad.at[i];
+        for (uint32_t i = 0; i < attrs.pad->count; i++) {
+            REJECT_UNLESS(!f->has_zero || !attrs.pad->at[i], "pads are zero points"); /* copies fill them with 0 */
+            f->is_im2col = f->is_im2col || attrs.pad->at[i];
         }
         if (f->is_im2col) {
             const char *why = im2col_limits(p, &attrs);
@@ -349,11 +333,11 @@ static void rows128(cuda_map *map, uint8_t operand, const wgmma_form *f, sinter_
     map->box[2] = map->step[0] = map->step[1] = map->step[2] = 1;
 }
 
-static void patches128(cuda_map *map, const problem *p, const wgmma_form *f, const taps_attrs *c, const view *x,
+static void patches128(cuda_map *map, const problem *p, const wgmma_form *f, const contract_slide *c, const view *x,
                        uint32_t pixels)
 {
-    const int64_t y_reach = (p->in[1].dim[2].max - 1) * listed(&c->dilation, 0, 1),
-                  x_reach = (p->in[1].dim[3].max - 1) * listed(&c->dilation, 1, 1);
+    const int64_t y_reach = (p->in[1].dim[2].max - 1) * c->dilation->at[0],
+                  x_reach = (p->in[1].dim[3].max - 1) * c->dilation->at[1];
     map->operand = 0;
     map->rank = 4;
     map->swizzle = SWIZZLE_128;
@@ -361,18 +345,18 @@ static void patches128(cuda_map *map, const problem *p, const wgmma_form *f, con
     map->dtype = (uint8_t)x->dtype;
     map->pixels = (uint8_t)pixels;
     map->channels = (uint8_t)f->bk;
-    map->low[0] = (int16_t)-listed(&c->pad, 1, 0);
-    map->low[1] = (int16_t)-listed(&c->pad, 0, 0);
-    map->high[0] = (int16_t)(listed(&c->pad, 3, 0) - x_reach);
-    map->high[1] = (int16_t)(listed(&c->pad, 2, 0) - y_reach);
+    map->low[0] = (int16_t)-c->pad->at[1];
+    map->low[1] = (int16_t)-c->pad->at[0];
+    map->high[0] = (int16_t)(c->pad->at[3] - x_reach);
+    map->high[1] = (int16_t)(c->pad->at[2] - y_reach);
     const uint32_t axis[4] = { 1, 3, 2, 0 };
     for (uint32_t i = 0; i < 4; i++) {
         map->dim[i] = (uint64_t)x->dim[axis[i]];
         map->stride[i] = (uint64_t)(x->stride[axis[i]] * f->element);
         map->step[i] = 1;
     }
-    map->step[1] = (uint32_t)listed(&c->stride, 1, 1);
-    map->step[2] = (uint32_t)listed(&c->stride, 0, 1);
+    map->step[1] = (uint32_t)c->stride->at[1];
+    map->step[2] = (uint32_t)c->stride->at[0];
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -417,15 +401,15 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     cuda_map *map = cuda_map_add(r, x, offsetof(struct wgmma_args, map_a));
     if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
     if (f.is_im2col) {
-        const taps_attrs c = taps_of(p->op, attrs);
+        const contract_slide c = contract_slide_of(p->op, attrs);
         x->chunk_div = cuda_fast_div((f.k + f.bk - 1) / f.bk);
         x->tap_div = cuda_fast_div(f.taps_x);
-        x->stride_y = (small)listed(&c.stride, 0, 1);
-        x->stride_x = (small)listed(&c.stride, 1, 1);
-        x->pad_y = (small)listed(&c.pad, 0, 0);
-        x->pad_x = (small)listed(&c.pad, 1, 0);
-        x->dilation_y = (small)listed(&c.dilation, 0, 1);
-        x->dilation_x = (small)listed(&c.dilation, 1, 1);
+        x->stride_y = (small)c.stride->at[0];
+        x->stride_x = (small)c.stride->at[1];
+        x->pad_y = (small)c.pad->at[0];
+        x->pad_x = (small)c.pad->at[1];
+        x->dilation_y = (small)c.dilation->at[0];
+        x->dilation_x = (small)c.dilation->at[1];
         patches128(map, p, &f, &c, &in[0], (uint32_t)tm);
     } else {
         rows128(map, 0, &f, in[0].dtype, each, row_pitch(&f, &in[0]), tm);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_window.c - tactics, defines and launches of depthwise and grouped convolutions. */
 #include "cuda/row_window.h"
+#include "cuda/contract.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -87,24 +88,9 @@ void window_tactics(const problem *p, const kernel_target *t, uint32_t width, ui
 
 /* ---- the window ---- */
 
-typedef struct slide {
-    const attr_ints *stride, *dilation, *pad;
-    int64_t groups;
-} slide;
-
-static slide slide_of(const problem *p, const void *attrs)
-{
-    if (p->op == OP_conv_integer) {
-        const attrs_conv_integer *a = attrs;
-        return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
-    }
-    const attrs_conv *a = attrs;
-    return (slide){ &a->stride, &a->dilation, &a->pad, a->groups };
-}
-
 window window_of(const problem *p, const void *attrs)
 {
-    const slide a = slide_of(p, attrs);
+    const contract_slide a = contract_slide_of(p->op, attrs);
     window g = { { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0 }, a.groups };
     const uint32_t spatial = p->in[0].rank - 2u;
     for (uint32_t i = 0; i < spatial; i++) {
@@ -125,7 +111,7 @@ const char *window_reject(const problem *p)
     REJECT_UNLESS(w->is_const && !w->is_strided && w->rank == x->rank, "the filter is no dense constant");
     for (uint32_t i = 0; i < w->rank; i++)
         REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
-    const slide a = slide_of(p, p->attrs);
+    const contract_slide a = contract_slide_of(p->op, p->attrs);
     const uint32_t spatial = x->rank - 2u;
     REJECT_UNLESS(a.stride->count == spatial && a.dilation->count == spatial && a.pad->count == 2 * spatial,
                   "an attribute list has another length");
