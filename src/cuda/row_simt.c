@@ -4,8 +4,7 @@
  * f32 with constant filters and channels-last images is the fast case: operands are copied asynchronously as they lie.
  * Constants are packed as [batch][depth][line] in the type of sums. Where tiles are too few for the chip, depth is
  * split over the blocks of a cluster, or through the workspace with a second launch that adds and finishes. */
-#include "cuda/contract.h"
-#include "cuda/device/simt_args.h"
+#include "cuda/row_simt.h"
 #include "cuda/emit.h"
 #include "cuda/kernels.h"
 
@@ -14,52 +13,6 @@
 _Static_assert((int)SIMT_AXES == (int)CONTRACT_AXES && (int)SIMT_PHASES == (int)CONTRACT_PHASES &&
                    (int)SIMT_SPATIAL == (int)CONTRACT_SPATIAL,
                "axes of contractions and of their kernel");
-
-typedef enum split_mode { SPLIT_NONE, SPLIT_CLUSTER, SPLIT_WORKSPACE, SPLIT_MODES } split_mode;
-typedef struct simt_tactic {
-    uint8_t tile, mode, split, trigger, zero[TACTIC_SIZE - 4];
-} simt_tactic;
-_Static_assert(sizeof(simt_tactic) == TACTIC_SIZE, "a tactic is overlaid");
-
-/* share: of the multiprocessor's rate that the inner loop reaches. */
-typedef struct tile {
-    uint16_t m, n, per_m, per_n, k, stages;
-    double share;
-} tile;
-/* clang-format off */
-static const tile tiles[] = {
-    { 128, 128, 8, 8,  8, 4, 0.85 },
-    { 128,  64, 8, 8, 16, 4, 0.80 },
-    {  64,  64, 8, 4, 16, 5, 0.70 },
-    { 128,  32, 8, 4, 16, 4, 0.68 },
-    {  64,  32, 4, 4, 16, 6, 0.55 },
-    {  32,  32, 4, 4, 32, 5, 0.50 },
-    {  32,  64, 4, 4, 16, 6, 0.55 },
-    {  16,  64, 4, 4, 32, 5, 0.50 },
-};
-/* clang-format on */
-
-typedef enum copy_mode { MODE_ELEMENT, MODE_VECTOR, MODE_ASYNC } copy_mode;
-typedef struct side {
-    uint32_t input;
-    contract_role role;
-    copy_mode mode;
-    bool is_along, is_window, is_packed, is_const, is_made; /* made: by a prologue */
-} side;
-typedef struct simt {
-    contract c;
-    side side[2]; /* P: rows; Q: columns */
-    sinter_dtype sum, acc;
-    bool has_zero, is_quad;
-    uint8_t rank_made; /* axes of what a prologue makes; 0: there is none */
-} simt;
-
-static simt_tactic tactic_of(const tactic *t)
-{
-    simt_tactic s;
-    memcpy(&s, t, sizeof s);
-    return s;
-}
 
 static bool has_zero(const problem *p)
 {
@@ -78,18 +31,13 @@ static sinter_dtype sum_of(const problem *p)
     return is_narrow ? SINTER_DTYPE_I32 : SINTER_DTYPE_I64;
 }
 
-static uint32_t bytes_of(sinter_dtype t)
-{
-    return sinter_dtype_bits(t) / 8;
-}
-
 static bool is_multiple(dim_range d, int64_t v)
 {
     return d.min == d.max ? d.min % v == 0 : d.divisor % v == 0;
 }
 
 /* How an operand is read: its adjacent elements are of the last axis of depth, or of its last line axis. */
-static void side_set(const problem *p, const simt *s, side *x)
+static void side_set(const problem *p, const simt_shape *s, simt_side *x)
 {
     const problem_operand *o = &p->in[x->input];
     const contract *c = &s->c;
@@ -119,26 +67,27 @@ static void side_set(const problem *p, const simt *s, side *x)
         if (!o->is_gapped && is_multiple(along->range, 4)) x->mode = MODE_VECTOR;
         return;
     }
-    const uint32_t width = 16 / bytes_of(o->dtype);
+    const uint32_t width = 128 / sinter_dtype_bits(o->dtype);
     if (width > 8 || o->is_gapped || cuda_operand_vector(o, width) != width || !is_multiple(along->range, width))
         return;
     const bool is_rows = x == &s->side[0];
     x->mode = o->dtype == s->sum && (is_rows || !x->is_along) ? MODE_ASYNC : MODE_VECTOR;
 }
 
-static const char *simt_of(const problem *p, const void *attrs, const view *in, const view *out, simt *s)
+static const char *simt_shape_of(const problem *p, const void *attrs, const view *in, const view *out, simt_shape *s)
 {
     const char *why = contract_of(p, attrs, in, out, &s->c);
     if (why) return why;
     s->has_zero = has_zero(p);
     s->sum = sum_of(p);
+    s->sum_size = sinter_dtype_bits(s->sum) / 8;
     s->acc = s->sum;
     s->rank_made = p->prologue ? p->in[0].rank : 0;
     for (uint32_t i = 0; p->epilogue && i < p->epilogue->count; i++)
         if (p->epilogue->at[i].op == EXPR_ACC && dtype_is_int(s->sum)) s->acc = (sinter_dtype)p->epilogue->at[i].dtype;
     const contract *c = &s->c;
     for (uint32_t k = 0; k < 2; k++) {
-        s->side[k] = (side){ .input = k ^ !c->is_swapped ^ 1u };
+        s->side[k] = (simt_side){ .input = k ^ !c->is_swapped ^ 1u };
         s->side[k].role = s->side[k].input ? CONTRACT_RIGHT : CONTRACT_LEFT;
     }
     for (uint32_t k = 0; k < 2; k++) side_set(p, s, &s->side[k]);
@@ -153,15 +102,14 @@ static const char *simt_of(const problem *p, const void *attrs, const view *in, 
     return NULL;
 }
 
-/* What does not depend on sizes, at the problem's opt. */
-static const char *simt_at(const problem *p, contract_at at, simt *s)
+const char *simt_shape_at(const problem *p, contract_at at, simt_shape *s)
 {
     view in[4], out;
     contract_views(p, at, in, &out);
-    return simt_of(p, p->attrs, in, &out, s);
+    return simt_shape_of(p, p->attrs, in, &out, s);
 }
 
-static void space_of(const problem *p, const simt *s, emit_space *space)
+static void space_of(const problem *p, const simt_shape *s, emit_space *space)
 {
     emit_space_of(p, space);
     space->prefix = "epi";
@@ -169,12 +117,12 @@ static void space_of(const problem *p, const simt *s, emit_space *space)
     space->width = s->is_quad ? 4 : 1;
 }
 
-static const side *made_side(const simt *s)
+static const simt_side *made_side(const simt_shape *s)
 {
     return s->side[0].is_made ? &s->side[0] : s->side[1].is_made ? &s->side[1] : NULL;
 }
 
-static void prologue_space(const problem *p, const simt *s, emit_space *space)
+static void prologue_space(const problem *p, const simt_shape *s, emit_space *space)
 {
     uint8_t inner = 0;
     for (uint32_t k = 0; k < p->in[0].rank; k++)
@@ -197,8 +145,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(!p->prologue || (p->op != OP_conv_transpose && p->op != OP_einsum), "has a prologue");
     for (uint32_t i = 0; i < p->count_anchor; i++)
         REJECT_UNLESS(is_served(i ? p->in[i].dtype : emit_input_type(p)), "a type that the kernel has no word for");
-    simt s;
-    const char *why = simt_at(p, CONTRACT_OPT, &s);
+    simt_shape s;
+    const char *why = simt_shape_at(p, CONTRACT_OPT, &s);
     if (why) return why;
     REJECT_UNLESS(p->op != OP_conv_transpose || s.side[0].is_packed || s.side[1].is_packed, "the filter is not packed");
     emit_space space;
@@ -211,183 +159,14 @@ static const char *reject(const problem *p, const kernel_target *t)
     return emit_reject(&space);
 }
 
-/* ---- tactics ---- */
-
-static int64_t align4(int64_t n)
-{
-    return n > INT64_MAX - 3 ? INT64_MAX : (n + 3) / 4 * 4;
-}
-
-/* What passes through registers gains nothing from more stages. */
-static uint32_t stages_of(const simt *s, const tile *e)
-{
-    const bool is_async = s->side[0].mode == MODE_ASYNC && s->side[1].mode == MODE_ASYNC;
-    return is_async && bytes_of(s->sum) == 4 ? e->stages : e->stages < 3 ? e->stages : 3;
-}
-
-static double rate_of(sinter_dtype sum, const kernel_target *t)
-{
-    const double flops = t->flops > 0 ? t->flops : 1e13;
-    if (sum == SINTER_DTYPE_F64) return flops / (t->isa == 80 || t->isa == 90 || t->isa == 100 ? 2 : 32);
-    if (sum == SINTER_DTYPE_I64) return flops / 8;
-    return sum == SINTER_DTYPE_I32 ? flops / 2 : flops;
-}
-
-static double cost_of(const problem *p, const simt *s, simt_tactic x, const kernel_target *t)
-{
-    const tile *e = &tiles[x.tile];
-    const double rows = (double)contract_size(&s->c, s->side[0].role),
-                 cols = (double)contract_size(&s->c, s->side[1].role),
-                 batch = (double)contract_size(&s->c, CONTRACT_BATCH);
-    const int64_t depth = contract_size(&s->c, CONTRACT_DEPTH);
-    const double units = t->units ? t->units : 100;
-    const double blocks =
-        batch * (double)cuda_ceil_div((int64_t)rows, e->m) * (double)cuda_ceil_div((int64_t)cols, e->n) * x.split;
-    const double slices = (double)cuda_ceil_div(cuda_ceil_div(depth, e->k), x.split);
-    const int threads = e->m / e->per_m * (e->n / e->per_n);
-    const double waves = blocks / units > 1 ? blocks / units : 1;
-    const double a_unit = (double)(int64_t)(waves + 0.999);
-    const double most = threads >= 256 ? 2 : threads >= 128 ? 4 : 8;
-    const double warps = (a_unit < most ? a_unit : most) * threads / 32;
-    /* Four warps keep each part of a multiprocessor busy, but for their own waits; eight hide those. */
-    double share = e->share * (warps < 4 ? warps / 4 * 0.75 : warps < 8 ? 0.5 + warps / 16 : 1);
-    for (uint32_t k = 0; k < 2; k++)
-        share *= s->side[k].mode == MODE_ELEMENT ? 0.6 : s->side[k].mode == MODE_VECTOR ? 0.85 : 1;
-    if (!dtype_is_float(s->sum)) share *= 0.8;
-    if (!s->is_quad) share *= 0.93; /* results are stored one at a time */
-    /* A program runs once for each tile of the other side, beside the multiplications. */
-    if (p->prologue) share /= 1 + (p->prologue->count + 3.0) / (s->side[0].is_made ? e->n : e->m);
-    const double work = a_unit * 2 * e->m * e->n * slices * e->k / (rate_of(s->sum, t) / units * share),
-                 chain = a_unit / (a_unit < most ? a_unit : most) * slices * (700e-9 / (stages_of(s, e) - 1));
-    double bytes = cuda_problem_bytes(p), split = 0;
-    if (!s->is_quad) bytes += 0.5 * cuda_operand_bytes(&p->out[0]);
-    if (x.mode == SPLIT_CLUSTER) split = 700;
-    if (x.mode == SPLIT_WORKSPACE) {
-        split = 2500;
-        bytes += 2 * batch * rows * cols * bytes_of(s->sum) * x.split;
-    }
-    const double main = (work > chain ? work : chain) * 1e9, memory = cuda_cost_ns(t, bytes, 0);
-    return (main + 2000 > memory ? main + 2000 : memory) + 0.15 * (main < memory ? main : memory) + split;
-}
-
-static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
-{
-    simt s;
-    if (simt_at(p, CONTRACT_OPT, &s)) return 1e15;
-    return cost_of(p, &s, tactic_of(t), target);
-}
-
-static size_t part_bytes(const problem *p, simt_tactic x)
-{
-    simt s;
-    if (x.mode != SPLIT_WORKSPACE || simt_at(p, CONTRACT_MAX, &s)) return 0;
-    size_t size = size_mul(bytes_of(s.sum), x.split);
-    size = size_mul(size, (size_t)contract_size(&s.c, CONTRACT_BATCH));
-    size = size_mul(size, (size_t)contract_size(&s.c, s.side[0].role));
-    return size_mul(size, (size_t)align4(contract_size(&s.c, s.side[1].role)));
-}
-
-static uint32_t shared_of(const simt *s, simt_tactic x)
-{
-    const tile *e = &tiles[x.tile];
-    const uint32_t size = bytes_of(s->sum), lines[2] = { e->m, e->n };
-    uint32_t elements = 0;
-    for (uint32_t i = 0; i < 2; i++) {
-        const bool is_inner = s->side[i].mode == MODE_ASYNC && s->side[i].is_along;
-        elements += stages_of(s, e) * (is_inner ? lines[i] * (e->k + 16 / size) : e->k * (lines[i] + 4u));
-    }
-    const uint32_t line = 24 + (s->rank_made + 1u) / 2 * 8;
-    uint32_t bytes = elements * size + (e->m + e->n) * line;
-    if (x.mode == SPLIT_CLUSTER) bytes += e->m * (e->n + 4u) * size;
-    return bytes;
-}
-
-static bool fits(const simt *s, simt_tactic x)
-{
-    const tile *e = &tiles[x.tile];
-    if (bytes_of(s->sum) == 8 && (x.tile < 2 || x.tile == 3)) return false;
-    return x.mode != SPLIT_CLUSTER || (e->m % x.split == 0 && bytes_of(s->sum) == 4);
-}
-
-static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
-{
-    enum { BEST = 10 };
-    simt s;
-    if (simt_at(p, CONTRACT_OPT, &s)) return;
-    struct {
-        double cost;
-        simt_tactic at;
-    } best[BEST + 1];
-    uint32_t count = 0;
-    const double units = t->units ? t->units : 100;
-    const int64_t depth = contract_size(&s.c, CONTRACT_DEPTH);
-    for (uint8_t i = 0; i < COUNT_OF(tiles); i++)
-        for (uint8_t mode = SPLIT_NONE; mode < SPLIT_MODES; mode++)
-            for (uint8_t split = mode == SPLIT_NONE ? 1 : 2; split <= (mode == SPLIT_CLUSTER ? 8 : 16);
-                 split = (uint8_t)(split * 2)) {
-                if (mode == SPLIT_NONE && split > 1) break;
-                if (mode == SPLIT_CLUSTER && t->isa < 90) break;
-                if (split > 1 && cuda_ceil_div(depth, tiles[i].k) < split * 2) break;
-                simt_tactic x = { .tile = i, .mode = mode, .split = split, .trigger = 2 };
-                const double blocks = (double)contract_size(&s.c, CONTRACT_BATCH) *
-                                      (double)cuda_ceil_div(contract_size(&s.c, s.side[0].role), tiles[i].m) *
-                                      (double)cuda_ceil_div(contract_size(&s.c, s.side[1].role), tiles[i].n) * split;
-                if (split > 1 && blocks > 4 * units) break;
-                if (!fits(&s, x) || (t->shared && shared_of(&s, x) > t->shared)) continue;
-                if (mode == SPLIT_WORKSPACE && part_bytes(p, x) > (size_t)256 << 20) continue;
-                const double cost = cost_of(p, &s, x, t);
-                uint32_t at = count < BEST ? count++ : BEST;
-                while (at > 0 && best[at - 1].cost > cost) {
-                    best[at] = best[at - 1];
-                    at--;
-                }
-                best[at].cost = cost;
-                best[at].at = x;
-            }
-    for (uint32_t i = 0; i < count && out->count < COUNT_OF(out->at); i++)
-        memcpy(&out->at[out->count++], &best[i].at, sizeof best[i].at);
-    /* Where the next grid may start depends on what it holds while it waits: the clock decides for the best. */
-    if (!count || out->count == COUNT_OF(out->at)) return;
-    best[0].at.trigger = 3;
-    memcpy(&out->at[out->count++], &best[0].at, sizeof best[0].at);
-}
-
-static bool check(const problem *p, const tactic *t)
-{
-    static const uint8_t zero[TACTIC_SIZE];
-    const simt_tactic x = tactic_of(t);
-    simt s;
-    if (x.tile >= COUNT_OF(tiles) || x.mode >= SPLIT_MODES || x.trigger > 3 || memcmp(x.zero, zero, sizeof x.zero) != 0)
-        return false;
-    if (x.mode == SPLIT_NONE ? x.split != 1 : x.split != 2 && x.split != 4 && x.split != 8 && x.split != 16)
-        return false;
-    if (x.mode == SPLIT_CLUSTER && x.split > 8) return false;
-    return !simt_at(p, CONTRACT_OPT, &s) && fits(&s, x);
-}
-
-static void print(const tactic *t, text *out)
-{
-    const simt_tactic x = tactic_of(t);
-    static const char *const mode[] = { "", " cluster", " workspace" };
-    if (x.tile >= COUNT_OF(tiles) || x.mode >= SPLIT_MODES) return;
-    const tile *e = &tiles[x.tile];
-    text_printf(out, "%ux%ux%u split %u%s trigger %u", e->m, e->n, e->k, x.split, mode[x.mode], x.trigger);
-}
-
-static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
-{
-    (void)threads;
-    return part_bytes(p, tactic_of(t));
-}
-
 /* ---- packing: [batch][depth][lines rounded up to 4] ---- */
 
-static const side *side_of(const simt *s, uint32_t input)
+static const simt_side *side_of(const simt_shape *s, uint32_t input)
 {
     return input > 1 ? NULL : s->side[0].input == input ? &s->side[0] : &s->side[1];
 }
 
-static int64_t packed_batch(const simt *s, uint32_t input)
+static int64_t packed_batch(const simt_shape *s, uint32_t input)
 {
     int64_t n = 1;
     for (uint32_t i = 0; i < s->c.count[CONTRACT_BATCH]; i++)
@@ -398,13 +177,13 @@ static int64_t packed_batch(const simt *s, uint32_t input)
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     (void)t;
-    simt s;
-    if (input > 1 || simt_at(p, CONTRACT_OPT, &s)) return 0;
-    const side *x = side_of(&s, input);
+    simt_shape s;
+    if (input > 1 || simt_shape_at(p, CONTRACT_OPT, &s)) return 0;
+    const simt_side *x = side_of(&s, input);
     if (!x->is_packed) return 0;
-    size_t size = size_mul(bytes_of(s.sum), (size_t)packed_batch(&s, input));
+    size_t size = size_mul(s.sum_size, (size_t)packed_batch(&s, input));
     size = size_mul(size, (size_t)contract_size(&s.c, CONTRACT_DEPTH));
-    size = size_mul(size, (size_t)align4(contract_size(&s.c, x->role)));
+    size = size_mul(size, (size_t)simt_pitch(contract_size(&s.c, x->role)));
     return size ? size : 16;
 }
 
@@ -439,14 +218,14 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
 {
     (void)t;
     view in[4], out;
-    simt s;
+    simt_shape s;
     contract_views(p, CONTRACT_OPT, in, &out);
     in[input] = *src;
-    if (simt_of(p, p->attrs, in, &out, &s)) return;
+    if (simt_shape_of(p, p->attrs, in, &out, &s)) return;
     const contract *c = &s.c;
-    const side *x = side_of(&s, input);
-    const int64_t depth = contract_size(c, CONTRACT_DEPTH), lines = contract_size(c, x->role), pitch = align4(lines),
-                  batches = packed_batch(&s, input);
+    const simt_side *x = side_of(&s, input);
+    const int64_t depth = contract_size(c, CONTRACT_DEPTH), lines = contract_size(c, x->role),
+                  pitch = simt_pitch(lines), batches = packed_batch(&s, input);
     view to = { .dtype = s.sum, .rank = 1, .dim = { batches * depth * pitch }, .stride = { 1 }, .data = dst };
     memset(dst, 0, pack_size(p, t, input));
     for (int64_t b = 0; b < batches; b++)
@@ -484,20 +263,15 @@ static const char *type_name(sinter_dtype t)
     }
 }
 
-static uint32_t threads_of(const tile *e)
-{
-    return (uint32_t)(e->m / e->per_m * (e->n / e->per_n));
-}
-
 enum { REDUCE_THREADS = 128 };
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
-    const simt_tactic x = tactic_of(t);
-    simt s;
-    if (index > (x.mode == SPLIT_WORKSPACE ? 1u : 0u) || simt_at(p, CONTRACT_OPT, &s)) return false;
+    const simt_tactic x = simt_tactic_of(t);
+    simt_shape s;
+    if (index > (x.mode == SPLIT_WORKSPACE ? 1u : 0u) || simt_shape_at(p, CONTRACT_OPT, &s)) return false;
     if (x.mode == SPLIT_CLUSTER && target->isa < 90) return false;
-    const tile *e = &tiles[x.tile];
+    const simt_tile *e = simt_tile_at(x.tile);
     const contract *k = &s.c;
     c->source = index ? "simt_reduce.cu" : "simt.cu";
     c->entry = index ? "simt_reduce" : "simt";
@@ -517,11 +291,11 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         cuda_code_define(c, "TILE_K", e->k);
         cuda_code_define(c, "PER_M", e->per_m);
         cuda_code_define(c, "PER_N", e->per_n);
-        cuda_code_define(c, "STAGES", stages_of(&s, e));
+        cuda_code_define(c, "STAGES", simt_stages(&s, e));
         cuda_code_define(c, "SPLIT", x.mode);
         cuda_code_define(c, "TRIGGER", x.trigger);
         /* Phases along three axes take registers of their own. */
-        const bool is_light = bytes_of(s.sum) == 4 && instructions <= 8 && !p->prologue && k->phases < 3;
+        const bool is_light = s.sum_size == 4 && instructions <= 8 && !p->prologue && k->phases < 3;
         cuda_code_define(c, "MIN_BLOCKS", is_light ? 2 : 1);
         cuda_code_define(c, "PRO_SIDE", s.side[0].is_made ? 1 : s.side[1].is_made ? 2 : 0);
         cuda_code_define(c, "DEPTH_AXES", k->count[CONTRACT_DEPTH]);
@@ -529,7 +303,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         static const char *const name[2][5] = { { "P_MODE", "P_ALONG", "P_WINDOW", "P_FLAT", "P_CONST" },
                                                 { "Q_MODE", "Q_ALONG", "Q_WINDOW", "Q_FLAT", "Q_CONST" } };
         for (uint32_t i = 0; i < 2; i++) {
-            const side *d = &s.side[i];
+            const simt_side *d = &s.side[i];
             cuda_code_define(c, name[i][0], d->mode);
             cuda_code_define(c, name[i][1], d->is_along);
             cuda_code_define(c, name[i][2], d->is_window);
@@ -543,7 +317,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     text *to = c->generated;
     text_printf(to, "typedef %s sum;\ntypedef %s acc_type;\n", type_name(s.sum), type_name(s.acc));
     for (uint32_t i = 0; i < 2; i++) {
-        const side *d = &s.side[i];
+        const simt_side *d = &s.side[i];
         const sinter_dtype type = d->is_packed ? s.sum : d->input ? p->in[d->input].dtype : emit_input_type(p);
         text_printf(to, "typedef %s type_%s;\n", type_name(type), i ? "q" : "p");
     }
@@ -563,14 +337,14 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 
 /* ---- binding ---- */
 
-static void operand_bind(const simt *s, uint32_t k, struct simt_operand *to)
+static void operand_bind(const simt_shape *s, uint32_t k, struct simt_operand *to)
 {
     const contract *c = &s->c;
-    const side *x = &s->side[k];
+    const simt_side *x = &s->side[k];
     const uint32_t i = x->input;
     int64_t packed = 0;
     if (x->is_packed) {
-        to->depth_flat = align4(contract_size(c, x->role));
+        to->depth_flat = simt_pitch(contract_size(c, x->role));
         packed = to->depth_flat * contract_size(c, CONTRACT_DEPTH);
     }
     for (uint32_t a = c->count[CONTRACT_BATCH]; a-- > 0;) {
@@ -600,8 +374,8 @@ static void window_bind(const contract *c, struct simt_args *a)
     }
 }
 
-static sinter_status launch_bind(env *e, const problem *p, const simt *s, const struct simt_args *args, bool has_part,
-                                 const view *in, const view *out, cuda_record *r)
+static sinter_status launch_bind(env *e, const problem *p, const simt_shape *s, const struct simt_args *args,
+                                 bool has_part, const view *in, const view *out, cuda_record *r)
 {
     struct simt_args *a = cuda_param_add(r, sizeof *a);
     if (!a) return FAIL(e, INTERNAL, "no room for the parameters of a contraction");
@@ -626,14 +400,14 @@ static sinter_status launch_bind(env *e, const problem *p, const simt *s, const 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *record)
 {
-    const simt_tactic x = tactic_of(t);
+    const simt_tactic x = simt_tactic_of(t);
     cuda_record *r = record;
     r->count = r->args_size = r->patch_count = r->map_count = 0;
-    simt s;
-    const char *why = simt_of(p, attrs, in, out, &s);
+    simt_shape s;
+    const char *why = simt_shape_of(p, attrs, in, out, &s);
     if (why) return FAIL(e, UNSUPPORTED, "a contraction cannot be launched: %s", why);
     const contract *c = &s.c;
-    const tile *tl = &tiles[x.tile];
+    const simt_tile *tl = simt_tile_at(x.tile);
     struct simt_args a = { .split = cuda_fast_div(x.split) };
     TRY(contract_lines(e, c, s.side[0].role, &a.row));
     TRY(contract_lines(e, c, s.side[1].role, &a.col));
@@ -651,7 +425,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const int64_t row_tiles = cuda_ceil_div(a.row.count, tl->m), col_tiles = cuda_ceil_div(a.col.count, tl->n);
     a.row_tiles = cuda_fast_div(row_tiles);
     a.col_tiles = cuda_fast_div(col_tiles);
-    a.col_pitch = (small)align4(a.col.count);
+    a.col_pitch = (small)simt_pitch(a.col.count);
     a.quads = cuda_fast_div(a.col_pitch / 4);
     a.rows = cuda_fast_div(a.row.count);
     int64_t blocks = row_tiles, quads = a.col_pitch / 4;
@@ -659,7 +433,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                           i64_mul(blocks, x.split, &blocks) && blocks <= INT32_MAX &&
                           i64_mul(quads, a.row.count, &quads) && i64_mul(quads, a.batch.count, &quads) &&
                           (x.mode != SPLIT_WORKSPACE || quads <= INT32_MAX - REDUCE_THREADS);
-    cuda_launch *l = is_small ? cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, threads_of(tl), shared_of(&s, x)) : NULL;
+    cuda_launch *l =
+        is_small ? cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, simt_threads(tl), simt_shared(&s, x)) : NULL;
     if (!l) return FAIL(e, UNSUPPORTED, "a contraction of more than 2147483647 blocks");
     if (x.mode == SPLIT_CLUSTER) l->cluster = x.split;
     const bool has_part = x.mode == SPLIT_WORKSPACE;
@@ -675,11 +450,11 @@ const cuda_kernel cuda_simt = {
               .abi = 1,
               .is_strided_out = true,
               .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .workspace = workspace,
+              .tactics = simt_tactics,
+              .check = simt_check,
+              .print = simt_print,
+              .cost_ns = simt_cost_ns,
+              .workspace = simt_workspace,
               .pack_size = pack_size,
               .pack = pack,
               .record_size = cuda_record_size,
