@@ -48,25 +48,16 @@ DEVICE i64 depth_at(const simt_args &a, i32 k)
 }
 
 #if PROLOGUE
-#define PRO_PARAM , const __grid_constant__ pro_args pa
-#define PRO_TYPE , const pro_args &pa
-#define PRO_GIVE , pa
 struct row_place { i32 at[PRO_RANK]; };
 DEVICE void x_read(const simt_args &a, const pro_args &pa, const row_place &m, i32 k, float (&y)[UNIT])
 {
     constexpr i32 V = X_VECTOR ? UNIT : 1;
 #pragma unroll
     for (i32 u = 0; u < UNIT; u += V) {
-        i32 at[PRO_RANK], rest = k + u;
+        i32 at[PRO_RANK];
 #pragma unroll
         for (i32 i = 0; i < PRO_RANK; i++) at[i] = m.at[i];
-#pragma unroll
-        for (i32 i = DEPTH_AXES - 1; i >= 0; i--) {
-            i32 q = 0, r = rest;
-            if (i) divmod_fast(rest, a.depth_div[i], q, r);
-            rest = q;
-            if (pro_depth_axis[i] >= 0) at[pro_depth_axis[i]] += r * a.pro.depth[i];
-        }
+        pro_add_depth(a, k + u, at);
         pro_acc v[V] = {};
         if (V > 1 || k + u < a.depth) {
             pro_row row;
@@ -78,9 +69,6 @@ DEVICE void x_read(const simt_args &a, const pro_args &pa, const row_place &m, i
     }
 }
 #else
-#define PRO_PARAM
-#define PRO_TYPE
-#define PRO_GIVE
 struct row_place { i64 at; };
 DEVICE void x_read(const simt_args &a, const row_place &m, i32 k, float (&y)[UNIT])
 {
@@ -110,7 +98,7 @@ DEVICE void multiply(const simt_args &a PRO_TYPE, const row_place (&row)[ROWS], 
     for (i32 m = 0; m < ROWS; m++) {
         if (m >= a.row.count) break;
         float y[UNIT];
-        x_read(a PRO_GIVE, row[m], k, y);
+        x_read(a PRO_PASS, row[m], k, y);
 #pragma unroll
         for (i32 c = 0; c < COLS; c++)
 #pragma unroll
@@ -164,7 +152,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
     for (i32 i = 0; i < PRE; i++) {
         const i32 at = (i * SPLIT + split) * 32 + lane;
-        if (at < chunks) multiply(a PRO_GIVE, row_at, at * UNIT, held[i], acc);
+        if (at < chunks) multiply(a PRO_PASS, row_at, at * UNIT, held[i], acc);
     }
     for (i32 i = PRE; i * SPLIT * 32 < chunks; i += 2) {
         chunk next[2][COLS];
@@ -180,7 +168,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
         for (i32 j = 0; j < 2; j++) {
             const i32 at = ((i + j) * SPLIT + split) * 32 + lane;
-            if (at < chunks) multiply(a PRO_GIVE, row_at, at * UNIT, next[j], acc);
+            if (at < chunks) multiply(a PRO_PASS, row_at, at * UNIT, next[j], acc);
         }
     }
 #if TRIGGER == 3

@@ -16,8 +16,8 @@
  * Operands are copied asynchronously in 16-byte units (MODE_ASYNC), or pass through registers: 16 bytes (MODE_VECTOR)
  * or one element at a time (MODE_ELEMENT). Constants of the first stages are asked for before the dependency wait.
  *
- * -D: TILE_M TILE_N TILE_K PER_M PER_N STAGES SPLIT TRIGGER MIN_BLOCKS, DEPTH_AXES SPATIAL PHASES, HAS_ZERO, PRO_SIDE, and for P
- * and Q _MODE _ALONG (1: depth) _WINDOW _FLAT (packed) _CONST; generated.cuh: type_p, type_q */
+ * -D: TILE_M TILE_N TILE_K PER_M PER_N STAGES SPLIT TRIGGER MIN_BLOCKS, DEPTH_AXES SPATIAL PHASES, HAS_ZERO, PRO_SIDE,
+ * and for P and Q _MODE _ALONG (1: depth) _WINDOW _FLAT (packed) _CONST; generated.cuh: type_p, type_q */
 #include "simt.cuh"
 
 enum { MODE_ELEMENT, MODE_VECTOR, MODE_ASYNC };
@@ -36,14 +36,7 @@ struct line {
 };
 
 #if PRO_SIDE
-#define PRO_PARAM , const __grid_constant__ pro_args pa
-#define PRO_TYPE , const pro_args &pa
-#define PRO_GIVE , pa
 enum { PRO_LINES = sizeof pro_line_axis / sizeof(i32) };
-#else
-#define PRO_PARAM
-#define PRO_TYPE
-#define PRO_GIVE
 #endif
 
 template <class T, i32 LINES_, i32 AXES_, i32 MODE_, i32 ALONG_, i32 WINDOW_, i32 FLAT_, i32 CONST_, bool MADE_>
@@ -181,16 +174,10 @@ template <class O> struct held {
 template <i32 UNIT>
 DEVICE void made_fetch(const simt_args &a, const pro_args &pa, const line &x, i32 k, pro_regs<UNIT> &to)
 {
-    i32 at[PRO_RANK], rest = k;
+    i32 at[PRO_RANK];
 #pragma unroll
     for (i32 i = 0; i < PRO_RANK; i++) at[i] = x.x[i];
-#pragma unroll
-    for (i32 i = DEPTH_AXES - 1; i >= 0; i--) {
-        i32 q = 0, r = rest;
-        if (i) divmod_fast(rest, a.depth_div[i], q, r);
-        rest = q;
-        if (pro_depth_axis[i] >= 0) at[pro_depth_axis[i]] += r * a.pro.depth[i];
-    }
+    pro_add_depth(a, k, at);
     pro_row row;
     pro_begin(pa, row, at);
     pro_fetch<UNIT>(pa, row, 0, UNIT, to);
@@ -301,8 +288,8 @@ template <class O>
 DEVICE void stage_fill(const simt_args &a PRO_TYPE, const simt_operand &o, const line *lines, i32 k0, sum *to)
 {
     held<O> h;
-    stage_load<O>(a PRO_GIVE, o, lines, k0, to, h);
-    stage_store<O>(to, h, lines PRO_GIVE);
+    stage_load<O>(a PRO_PASS, o, lines, k0, to, h);
+    stage_store<O>(to, h, lines PRO_PASS);
 }
 
 /* Where thread row (or column) i of a tile is: adjacent threads are on adjacent lines, or adjacent groups of four. */
@@ -404,8 +391,8 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
 #pragma unroll
     for (i32 s = 0; s < STAGES - 1; s++) {
         const i32 k0 = (first + s) * TILE_K;
-        if (P_CONST && s < count) stage_fill<P>(a PRO_GIVE, a.p, rows, k0, p + s * P::SIZE);
-        if (Q_CONST && s < count) stage_fill<Q>(a PRO_GIVE, a.q, cols, k0, q + s * Q::SIZE);
+        if (P_CONST && s < count) stage_fill<P>(a PRO_PASS, a.p, rows, k0, p + s * P::SIZE);
+        if (Q_CONST && s < count) stage_fill<Q>(a PRO_PASS, a.q, cols, k0, q + s * Q::SIZE);
     }
     grid_wait();
 #if HAS_ZERO
@@ -416,8 +403,8 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
 #pragma unroll
     for (i32 s = 0; s < STAGES - 1; s++) {
         const i32 k0 = (first + s) * TILE_K;
-        if (!P_CONST && s < count) stage_fill<P>(a PRO_GIVE, a.p, rows, k0, p + s * P::SIZE);
-        if (!Q_CONST && s < count) stage_fill<Q>(a PRO_GIVE, a.q, cols, k0, q + s * Q::SIZE);
+        if (!P_CONST && s < count) stage_fill<P>(a PRO_PASS, a.p, rows, k0, p + s * P::SIZE);
+        if (!Q_CONST && s < count) stage_fill<Q>(a PRO_PASS, a.q, cols, k0, q + s * Q::SIZE);
         copy_commit();
     }
 #if TRIGGER == 2
@@ -436,14 +423,14 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
         held<Q> hq;
         if (has_next) {
             const i32 k0 = (first + i + STAGES - 1) * TILE_K;
-            stage_load<P>(a PRO_GIVE, a.p, rows, k0, p + to * P::SIZE, hp);
-            stage_load<Q>(a PRO_GIVE, a.q, cols, k0, q + to * Q::SIZE, hq);
+            stage_load<P>(a PRO_PASS, a.p, rows, k0, p + to * P::SIZE, hp);
+            stage_load<Q>(a PRO_PASS, a.q, cols, k0, q + to * Q::SIZE, hq);
         }
         copy_commit();
         multiply(p + at * P::SIZE, q + at * Q::SIZE, down, across, acc);
         if (has_next) {
-            stage_store<P>(p + to * P::SIZE, hp, rows PRO_GIVE);
-            stage_store<Q>(q + to * Q::SIZE, hq, cols PRO_GIVE);
+            stage_store<P>(p + to * P::SIZE, hp, rows PRO_PASS);
+            stage_store<Q>(q + to * Q::SIZE, hq, cols PRO_PASS);
         }
         at = at + 1 == STAGES ? 0 : at + 1;
         to = to + 1 == STAGES ? 0 : to + 1;

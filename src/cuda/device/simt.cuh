@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simt.cuh - what simt.cu and simt_reduce.cu share: where an element of the result is, and its epilogue.
+/* simt.cuh - what simt.cu, simt_reduce.cu and gemv.cu share: where an element of the result is, and its epilogue; with a
+ * prologue, where what it makes is.
  *
  * -D: BATCH_AXES ROW_AXES COL_AXES SPATIAL EPI_V PHASES
  * generated.cuh: batch_out, row_out, col_out (the result's axis of each; -1: none), INNER, types sum and acc_type */
@@ -55,6 +56,30 @@ DEVICE bool place_is_inside(const simt_args &a, const i32 (&at)[EPI_RANK])
 #endif
     return true;
 }
+
+/* A kernel with a prologue has its parameters, too, and hands them on. */
+#ifdef PRO_RANK
+#define PRO_PARAM , const __grid_constant__ pro_args pa
+#define PRO_TYPE , const pro_args &pa
+#define PRO_PASS , pa
+
+/* Adds the coordinates of position k of depth in what the program makes. */
+DEVICE void pro_add_depth(const simt_args &a, i32 k, i32 (&at)[PRO_RANK])
+{
+    i32 rest = k;
+#pragma unroll
+    for (i32 i = DEPTH_AXES - 1; i >= 0; i--) {
+        i32 q = 0, r = rest;
+        if (i) divmod_fast(rest, a.depth_div[i], q, r);
+        rest = q;
+        if (pro_depth_axis[i] >= 0) at[pro_depth_axis[i]] += r * a.pro.depth[i];
+    }
+}
+#else
+#define PRO_PARAM
+#define PRO_TYPE
+#define PRO_PASS
+#endif
 
 struct quad { sum at[4]; };
 

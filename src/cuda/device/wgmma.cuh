@@ -10,7 +10,6 @@
  *   LINES    groups of 64 lines: 1 or 2          SWAPPED   the lines are columns of d
  *   PACKED   b is a constant, packed             BATCHED   many products: the outermost axes of d number them
  *   ROW_AXES, ROW_ORDER   how many axes of the space are rows, and which: a hex digit each, innermost lowest
- *   COLUMN_AXIS           the axis of the space that is columns
  *   IM2COL   a convolution: rows are pixels [N, H, W], k runs over taps and the channels of each
  *   HAS_ZERO_X            a, of integers, has a zero point
  *   PAIRED   the two blocks of a cluster take tiles one below the other: each fetches half of the columns for both */
