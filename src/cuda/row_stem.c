@@ -99,7 +99,7 @@ static const char *stem_shape_of(const problem *p, stem_shape *s)
     const bool is_plane = spatial == 2;
     s->type = type == SINTER_DTYPE_F16 ? STEM_F16 : type == SINTER_DTYPE_BF16 ? STEM_BF16 : STEM_TF32;
     s->size = s->type == STEM_TF32 ? 4 : 2;
-    s->per = 4 / s->size;
+    s->per = (uint8_t)(4 / s->size);
     s->rank = x->rank;
     s->c = x->dim[1].max;
     s->cols = w->dim[0].max;

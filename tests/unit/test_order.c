@@ -127,8 +127,8 @@ static void random_works(void)
         rig_init(x);
         const uint32_t count = 1 + (uint32_t)rand() % WORKS;
         for (uint32_t i = 0; i < count; i++) {
-            char what[8] = { (char)('a' + rand() % 26), rand() % 2 ? '>' : (char)('a' + rand() % 26), '>',
-                             (char)('a' + rand() % 26), rand() % 40 ? 0 : '!' };
+            char what[8] = { (char)('a' + rand() % 26), (char)(rand() % 2 ? '>' : 'a' + rand() % 26), '>',
+                             (char)('a' + rand() % 26), (char)(rand() % 40 ? 0 : '!') };
             if (what[1] == '>') memmove(&what[1], &what[2], 4);
             add(x, what);
         }
