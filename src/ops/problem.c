@@ -247,8 +247,40 @@ static const char *check_operands(const problem *p, const expr *x, bool is_epilo
     return NULL;
 }
 
+/* Kernels multiply sizes and the attributes of sliding windows: whatever was written, such products fit. */
+static const int64_t elements_most = (int64_t)1 << 50, slide_most = INT32_MAX;
+
+static const char *check_operand_size(const problem_operand *o)
+{
+    int64_t fixed = 1, usual = 1;
+    for (uint32_t i = 0; i < o->rank; i++) {
+        const dim_range d = o->dim[i];
+        const int64_t size = d.min == d.max && d.max > 0 ? d.max : 1, opt = d.opt > 0 ? d.opt : 1;
+        if (!i64_mul(fixed, size, &fixed) || fixed > elements_most) return "an operand has more elements than 2^50";
+        if (!i64_mul(usual, opt, &usual) || usual > elements_most) return "an operand has more elements than 2^50";
+    }
+    return NULL;
+}
+
+static const char *check_sizes(const problem *p)
+{
+    const op_info *row = op_at(p->op);
+    const char *why = NULL;
+    for (uint32_t i = 0; i < p->count_in + p->count_out && !why; i++)
+        why = check_operand_size(i < p->count_in ? &p->in[i] : &p->out[i - p->count_in]);
+    for (const attr_info *a = row->attr; row->traits & CONTRACTION && a->name && !why; a++) {
+        if (a->kind != ATTR_INTS) continue;
+        const attr_ints *list = (const attr_ints *)(const void *)((const char *)p->attrs + a->at);
+        for (uint32_t k = 0; k < list->count; k++)
+            if (list->at[k] > slide_most || list->at[k] < -slide_most) why = "an attribute passes 2147483647";
+    }
+    return why;
+}
+
 static const char *check(const problem *p)
 {
+    const char *why = check_sizes(p);
+    if (why) return why;
     const op_info *row = op_at(p->op);
     const bool is_pointwise = p->op == OP_pointwise;
     if (is_pointwise && !p->epilogue) return "pointwise wants a program";
@@ -257,13 +289,12 @@ static const char *check(const problem *p)
     if (!p->epilogue && (p->count_out < row->out_min || p->count_out > row->out_max))
         return "the op has another number of outputs";
     if (p->prologue) {
-        const char *why =
-            p->count_anchor ? expr_check(p->prologue, p->count_in, 1, false) : "a prologue without an input";
+        why = p->count_anchor ? expr_check(p->prologue, p->count_in, 1, false) : "a prologue without an input";
         if (!why) why = check_operands(p, p->prologue, false);
         if (why) return why;
     }
     if (!p->epilogue) return NULL;
-    const char *why = expr_check(p->epilogue, p->count_in, p->count_out, !is_pointwise);
+    why = expr_check(p->epilogue, p->count_in, p->count_out, !is_pointwise);
     return why ? why : check_operands(p, p->epilogue, true);
 }
 

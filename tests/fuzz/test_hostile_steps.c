@@ -177,6 +177,7 @@ static void kernels_stand_what_engines_say(void)
     }
     CHECK(now->taken > 0);
     (void)munmap(now, sizeof *now);
+    free(lines.at);
     case_rig_deinit(&rig);
 }
 
