@@ -295,6 +295,12 @@ bool fake_is_device(int device)
     return device >= 0 && device < state.devices;
 }
 
+/* Other threads may retain and release it now. */
+static bool is_retained(const context *c)
+{
+    return __atomic_load_n(&c->retained, __ATOMIC_RELAXED) != 0;
+}
+
 int fake_current(void)
 {
     return current.count ? ((const context *)(const void *)current.at[current.count - 1])->o.device : -1;
@@ -312,7 +318,7 @@ CUresult fake_cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
     CALL("cuDevicePrimaryCtxRetain");
     if (!fake_is_device(device)) return fake_wrong(CUDA_ERROR_INVALID_DEVICE, "device %d is retained", device);
     fake_count(FAKE_CONTEXT, 1);
-    state.context[device].retained++;
+    __atomic_fetch_add(&state.context[device].retained, 1, __ATOMIC_RELAXED);
     *out = (CUcontext)(void *)&state.context[device];
     return CUDA_SUCCESS;
 }
@@ -320,9 +326,9 @@ CUresult fake_cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 CUresult fake_cuDevicePrimaryCtxRelease(CUdevice device)
 {
     const CUresult injected = fake_enter("cuDevicePrimaryCtxRelease");
-    if (!fake_is_device(device) || !state.context[device].retained)
+    if (!fake_is_device(device) || !is_retained(&state.context[device]))
         return fake_wrong(CUDA_ERROR_INVALID_CONTEXT, "device %d is released and was not retained", device);
-    state.context[device].retained--;
+    __atomic_fetch_sub(&state.context[device].retained, 1, __ATOMIC_RELAXED);
     fake_count(FAKE_CONTEXT, -1);
     return injected;
 }
@@ -330,7 +336,7 @@ CUresult fake_cuDevicePrimaryCtxRelease(CUdevice device)
 CUresult fake_cuCtxPushCurrent(CUcontext c)
 {
     CALL("cuCtxPushCurrent");
-    if (!fake_is(c, FAKE_CONTEXT) || !((const context *)(const void *)c)->retained || current.count == 16)
+    if (!fake_is(c, FAKE_CONTEXT) || !is_retained((const context *)(const void *)c) || current.count == 16)
         return fake_wrong(CUDA_ERROR_INVALID_CONTEXT, "a context is pushed that is none, or too many are");
     current.at[current.count++] = c;
     fake_count(FAKE_PUSH, 1);
@@ -369,7 +375,10 @@ static CUresult take(uint64_t *at, size_t size, bool is_host)
     const int device = fake_current();
     if (device < 0) return fake_wrong(CUDA_ERROR_INVALID_CONTEXT, "memory is allocated without a current context");
     if (!size) return fake_wrong(CUDA_ERROR_INVALID_VALUE, "0 bytes are allocated");
-    if (!is_host && (size > state.memory || state.used[device] > state.memory - size)) return CUDA_ERROR_OUT_OF_MEMORY;
+    lock();
+    const bool has_room = is_host || (size <= state.memory && state.used[device] <= state.memory - size);
+    unlock();
+    if (!has_room) return CUDA_ERROR_OUT_OF_MEMORY;
     block *b = malloc(sizeof *b);
     void *bytes = aligned_alloc(256, (size + 255) / 256 * 256);
     if (!b || !bytes) {
@@ -471,8 +480,10 @@ CUresult fake_cuMemGetInfo(size_t *free_size, size_t *total)
     CALL("cuMemGetInfo");
     const int device = fake_current();
     if (device < 0) return fake_wrong(CUDA_ERROR_INVALID_CONTEXT, "memory is asked for without a current context");
+    lock();
     *total = state.memory;
     *free_size = state.memory - state.used[device];
+    unlock();
     return CUDA_SUCCESS;
 }
 
