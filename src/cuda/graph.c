@@ -75,7 +75,7 @@ sinter_status program_edges(env *e, const program *p, const kernel_target *t, pr
     return SINTER_OK;
 }
 
-static bool is_chain(const program *p, const program_edge *edge, uint32_t count)
+static bool edges_chain(const program *p, const program_edge *edge, uint32_t count)
 {
     bool is = count + 1 == p->node_count;
     for (uint32_t i = 0; i < count && is; i++) is = edge[i].from == i && edge[i].to == i + 1;
@@ -148,7 +148,7 @@ static sinter_status add_edges(env *e, device *d, program *p, arena *t)
         to[i] = p->node[edge[i].to].handle;
         if (edge[i].is_programmatic) data[i] = programmatic;
     }
-    p->has_branches = !is_chain(p, edge, count);
+    p->has_branches = !edges_chain(p, edge, count);
     if (count) DEVICE_TRY(e, d, cuGraphAddDependencies(p->graph, from, to, data, count), "ordering a graph");
     return SINTER_OK;
 }

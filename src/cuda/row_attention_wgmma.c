@@ -100,7 +100,7 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 static bool check(const problem *p, const tactic *t)
 {
     const hopper_tactic h = tactic_of(t);
-    static const uint8_t tiles[] = { 64, 80, 96, 112, 128, 144, 160, 176, 192 };
+    static const uint8_t tiles[] = { 64, 80, 96, 128, 160, 176 };
     bool is_tile = false;
     for (uint32_t i = 0; i < sizeof tiles; i++) is_tile = is_tile || h.bn8 * 8 == tiles[i];
     for (uint32_t i = 0; i < sizeof h.zero; i++)

@@ -14,11 +14,21 @@ static uint32_t count_of(const text *t, const char *word)
 
 /* Optimises with and without integers, compares both with the graph as it is, and gives the text of the first. Results
  * in f32 are dequantised: they may be one step of `step` apart. */
-static void optimized(const char *s, double step, text *out, env *e)
+typedef struct outcome {
+    sinter_error error;
+    env e;
+    text t; /* the graph, printed; the caller frees it */
+} outcome;
+
+static void optimized(const char *s, double step, outcome *o)
 {
+    env *e = &o->e;
+    text *out = &o->t;
     arena a;
     view in[8] = { { 0 } }, x[8] = { { 0 } }, y[8] = { { 0 } };
     ir_graph *before;
+    o->error = (sinter_error){ 0 };
+    env_init(e, NULL, &o->error);
     text_init(out, e);
     if (!CHECK(ir_parse(e, s, strlen(s), &before) == SINTER_OK)) {
         printf("%s\n%s\n", e->error->text, s);
@@ -28,9 +38,9 @@ static void optimized(const char *s, double step, text *out, env *e)
         for (uint64_t seed = 1; seed < 8; seed++) {
             ir_graph *g;
             arena_init(&a, e);
-            const opt_options o = { .math = OPT_MATH_FP32, .integers = integers, .verify = true };
+            const opt_options options = { .math = OPT_MATH_FP32, .integers = integers, .verify = true };
             const bool ok =
-                CHECK(ir_parse(e, s, strlen(s), &g) == SINTER_OK) && CHECK(opt_run(e, g, &o) == SINTER_OK) &&
+                CHECK(ir_parse(e, s, strlen(s), &g) == SINTER_OK) && CHECK(opt_run(e, g, &options) == SINTER_OK) &&
                 CHECK(graph_inputs(before, seed, &a, in) == SINTER_OK) &&
                 CHECK(graph_eval(before, in, &a, x) == SINTER_OK) && CHECK(graph_eval(g, in, &a, y) == SINTER_OK);
             if (!ok) printf("%s\n", e->error->text);
@@ -74,17 +84,14 @@ static void residual_network(void)
         "%42 = reshape(%41) shape=[2,2]\n%43: f32[2,3] = dequantize(%13, %14, %15)\n"
         "%44 = matmul(%42, %43)\n%45: u8[2,3] = quantize(%44, %2, %3)\n%46: f32[2,3] = dequantize(%45, %2, %3)\n"
         "output %35 name=\"y\"\noutput %46 name=\"z\"\n";
-    sinter_error error = { 0 };
-    env e;
-    env_init(&e, NULL, &error);
-    text t;
-    optimized(net, 0.02, &t, &e);
-    CHECK_EQ(count_of(&t, "conv_integer("), 2);
-    CHECK_EQ(count_of(&t, "matmul_integer("), 1);
-    CHECK_EQ(count_of(&t, "conv("), 0);
-    CHECK_EQ(count_of(&t, "u8[2,2,3,3] = max_pool("), 1);
-    CHECK_EQ(count_of(&t, "pointwise("), 1); /* what quantises the input */
-    text_deinit(&t);
+    outcome o;
+    optimized(net, 0.02, &o);
+    CHECK_EQ(count_of(&o.t, "conv_integer("), 2);
+    CHECK_EQ(count_of(&o.t, "matmul_integer("), 1);
+    CHECK_EQ(count_of(&o.t, "conv("), 0);
+    CHECK_EQ(count_of(&o.t, "u8[2,2,3,3] = max_pool("), 1);
+    CHECK_EQ(count_of(&o.t, "pointwise("), 1); /* what quantises the input */
+    text_deinit(&o.t);
 }
 
 /* Where a dequantised value feeds a product of floats it is dequantised before it is moved. */
@@ -100,15 +107,12 @@ static void attention_of_floats(void)
         "%15: u8[1,2,4,2] = quantize(%14, %7, %8)\n%16: f32[1,2,4,2] = dequantize(%15, %7, %8)\n"
         "%18 = matmul(%16, %17)\n%19 = softmax(%18) axis=3\n"
         "output %19 name=\"y\"\n";
-    sinter_error error = { 0 };
-    env e;
-    env_init(&e, NULL, &error);
-    text t;
-    optimized(net, 0.05, &t, &e);
-    CHECK_EQ(count_of(&t, "matmul_integer("), 1);
-    CHECK_EQ(count_of(&t, " matmul("), 1);
-    CHECK_EQ(count_of(&t, "pointwise("), 0);
-    text_deinit(&t);
+    outcome o;
+    optimized(net, 0.05, &o);
+    CHECK_EQ(count_of(&o.t, "matmul_integer("), 1);
+    CHECK_EQ(count_of(&o.t, " matmul("), 1);
+    CHECK_EQ(count_of(&o.t, "pointwise("), 0);
+    text_deinit(&o.t);
 }
 
 /* Two computed factors: the numbers less their zero points in f16, sums in f32, whatever moves them; the products' own
@@ -135,18 +139,15 @@ static void attention_of_integers(void)
         "%29 = matmul(%28, %41)\n%34: u8[1,2,4,2] = quantize(%29, %5, %8)\n%35: f32[1,2,4,2] = dequantize(%34, %5, "
         "%8)\n"
         "output %35 name=\"y\"\n";
-    sinter_error error = { 0 };
-    env e;
-    env_init(&e, NULL, &error);
-    text t;
-    optimized(net, 0.2, &t, &e);
-    CHECK_EQ(count_of(&t, "matmul_integer("), 2); /* queries and values have one weight */
-    CHECK_EQ(count_of(&t, " matmul("), 2);
-    CHECK_EQ(count_of(&t, "type=f32"), 2);
-    CHECK_EQ(count_of(&t, "f16[1,2,4,4] = softmax("), 1);
-    CHECK_EQ(count_of(&t, "f32[1,2,4,2] = matmul("), 1);
-    CHECK_EQ(count_of(&t, "pointwise("), 0);
-    text_deinit(&t);
+    outcome o;
+    optimized(net, 0.2, &o);
+    CHECK_EQ(count_of(&o.t, "matmul_integer("), 2); /* queries and values have one weight */
+    CHECK_EQ(count_of(&o.t, " matmul("), 2);
+    CHECK_EQ(count_of(&o.t, "type=f32"), 2);
+    CHECK_EQ(count_of(&o.t, "f16[1,2,4,4] = softmax("), 1);
+    CHECK_EQ(count_of(&o.t, "f32[1,2,4,2] = matmul("), 1);
+    CHECK_EQ(count_of(&o.t, "pointwise("), 0);
+    text_deinit(&o.t);
 }
 
 /* Products of one value that go the same way become one, with rows for what differs. */
@@ -155,7 +156,7 @@ static void products_of_one_value(void)
     sinter_error error = { 0 };
     env e;
     env_init(&e, NULL, &error);
-    text net, t;
+    text net;
     text_init(&net, &e);
     text_printf(&net, "input %%1: u8[1,3,2] name=\"x\"\nconst %%2: f32[] = {0.05}\nconst %%3: u8[] = {2}\n"
                       "const %%4: f32[] = {0.1}\nconst %%5: i8[] = {0}\n%%6: f32[1,3,2] = dequantize(%%1, %%2, %%3)\n");
@@ -174,10 +175,11 @@ static void products_of_one_value(void)
             at + 2, i ? "0.1" : "0.2", at + 3, 100 + i, at + 4, at, at + 5, at + 4, at + 6, at + 5, at + 1, at + 7,
             at + 6, at + 2, at + 3, at + 8, at + 7, at + 2, at + 3, at + 9, at + 8, at + 10, at + 9, at + 10, i);
     }
-    optimized(net.at, 0.05, &t, &e);
-    CHECK_EQ(count_of(&t, "matmul_integer("), 1);
-    CHECK_EQ(count_of(&t, "slice("), 2);
-    text_deinit(&t);
+    outcome o;
+    optimized(net.at, 0.05, &o);
+    CHECK_EQ(count_of(&o.t, "matmul_integer("), 1);
+    CHECK_EQ(count_of(&o.t, "slice("), 2);
+    text_deinit(&o.t);
     text_deinit(&net);
 }
 
@@ -194,16 +196,13 @@ static void dynamic_quantization(void)
         "%20 = round(%19)\n%21 = clip(%20, %2, %3)\n%22 = cast(%21) type=u8\n"
         "%23: u8[3,4] = quantize(%1, %17, %22)\n%24 = matmul_integer(%23, %5, %22)\n%25 = cast(%24)\n"
         "%26 = mul(%17, %6)\n%27 = mul(%25, %26)\noutput %27 name=\"y\"\n";
-    sinter_error error = { 0 };
-    env e;
-    env_init(&e, NULL, &error);
-    text t;
-    optimized(net, 1e-5, &t, &e);
-    CHECK_EQ(count_of(&t, "reduce("), 2);
-    CHECK_EQ(count_of(&t, "matmul_integer("), 1);
-    CHECK_EQ(count_of(&t, "pointwise("), 1);
-    CHECK_EQ(count_of(&t, "eq("), 0);
-    text_deinit(&t);
+    outcome o;
+    optimized(net, 1e-5, &o);
+    CHECK_EQ(count_of(&o.t, "reduce("), 2);
+    CHECK_EQ(count_of(&o.t, "matmul_integer("), 1);
+    CHECK_EQ(count_of(&o.t, "pointwise("), 1);
+    CHECK_EQ(count_of(&o.t, "eq("), 0);
+    text_deinit(&o.t);
 }
 
 /* Parts of a concat are rounded where they are computed, and bytes are joined. */
@@ -214,13 +213,10 @@ static void concat_of_floats(void)
                                    "%5 = relu(%1)\n%6 = sigmoid(%2)\n%7 = concat(%5, %6) axis=1\n"
                                    "%8: u8[2,8,4,4] = quantize(%7, %3, %4)\n"
                                    "output %8 name=\"q\"\noutput %6 name=\"z\"\n";
-    sinter_error error = { 0 };
-    env e;
-    env_init(&e, NULL, &error);
-    text t;
-    optimized(net, 1, &t, &e);
-    CHECK_EQ(count_of(&t, "u8[2,8,4,4] = concat("), 1);
-    text_deinit(&t);
+    outcome o;
+    optimized(net, 1, &o);
+    CHECK_EQ(count_of(&o.t, "u8[2,8,4,4] = concat("), 1);
+    text_deinit(&o.t);
 }
 
 static const test tests[] = { T(residual_network),
