@@ -8,6 +8,22 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cmake --install "$build" --prefix "$scratch/prefix" >/dev/null
 
+# Every public function; those that build engines are not in the runtime library.
+every=$(grep -ho '\bsinter_[a-z_]*(' "$scratch"/prefix/include/sinter/*.h | tr -d '(' | sort -u)
+build_only='sinter_build_file sinter_build_memory sinter_model_inputs sinter_print_operators'
+for list in every run; do
+    {
+        echo '#include <sinter/sinter.h>'
+        echo '#include <stdio.h>'
+        echo 'typedef void (*function)(void);'
+        echo 'int main(void) {'
+        echo 'static const function all[] = {'
+        for name in $every; do
+            [[ $list == run && " $build_only " == *" $name "* ]] || echo "(function)$name,"
+        done
+        echo '}; return printf("%zu functions\n", sizeof all / sizeof all[0]) < 0; }'
+    } >"$scratch/$list.c"
+done
 cat >"$scratch/main.c" <<'TEXT'
 #include <sinter/status.h>
 #include <stdio.h>
@@ -18,7 +34,11 @@ cmake_minimum_required(VERSION 3.18)
 project(stranger LANGUAGES C)
 find_package(sinter 0.1 REQUIRED)
 foreach(kind IN ITEMS sinter static runtime)
-    add_executable(with_${kind} main.c)
+    set(source every.c)
+    if(kind STREQUAL runtime)
+        set(source run.c)
+    endif()
+    add_executable(with_${kind} ${source})
     target_link_libraries(with_${kind} PRIVATE sinter::${kind})
 endforeach()
 TEXT
@@ -26,17 +46,21 @@ cmake -S "$scratch" -B "$scratch/out" -DCMAKE_PREFIX_PATH="$scratch/prefix" >/de
 cmake --build "$scratch/out" >/dev/null
 for kind in sinter static runtime; do "$scratch/out/with_$kind"; done
 
+# sinter.pc says where it was put, also after the tree moved. Without pkg-config, two variables are resolved by hand.
+mv "$scratch/prefix" "$scratch/moved"
+package=$(dirname "$(find "$scratch/moved" -name sinter.pc)")
+libraries=$(dirname "$package")
 if command -v pkg-config >/dev/null; then
-    package=$(dirname "$(find "$scratch/prefix" -name sinter.pc)")
-    libraries=$(dirname "$package")
-    # shellcheck disable=SC2046
-    ${CC:-gcc} "$scratch/main.c" -o "$scratch/main" $(PKG_CONFIG_PATH=$package pkg-config \
-        --define-variable=prefix="$scratch/prefix" --cflags --libs sinter)
-    LD_LIBRARY_PATH=$libraries "$scratch/main"
+    flags=$(PKG_CONFIG_PATH=$package pkg-config --cflags --libs sinter)
 else
-    echo "no pkg-config here: sinter.pc was not tried"
+    flags=$(pcfiledir=$package; prefix=$(eval "echo $(sed -n 's/^prefix=//p' "$package/sinter.pc")")
+        echo "-I$prefix/include -L$libraries -lsinter")
 fi
+# shellcheck disable=SC2086
+${CC:-gcc} "$scratch/main.c" -o "$scratch/main" $flags
+LD_LIBRARY_PATH=$libraries "$scratch/main"
+if grep -q "$scratch\|@" "$package/sinter.pc"; then echo "sinter.pc holds a fixed path"; exit 1; fi
 if command -v g++ >/dev/null; then
-    for header in "$scratch"/prefix/include/sinter/*.h; do echo "#include <sinter/$(basename "$header")>"; done |
-        g++ -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$scratch/prefix/include" -
+    for header in "$scratch"/moved/include/sinter/*.h; do echo "#include <sinter/$(basename "$header")>"; done |
+        g++ -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$scratch/moved/include" -
 fi

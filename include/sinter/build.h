@@ -78,7 +78,7 @@ typedef struct sinter_build_report {
     uint32_t clock_doubtful;        /* batches at whose every repeat it was */
     uint32_t was_throttled;         /* non-zero: for want of power, or for heat */
 } sinter_build_report;
-#define SINTER_BUILD_REPORT { .struct_size = sizeof(sinter_build_report) }
+#define SINTER_BUILD_REPORT { sizeof(sinter_build_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Whether steps of a model that do not need each other may run at the same time (CUDA). */
 typedef enum sinter_branches {
@@ -125,7 +125,9 @@ typedef struct sinter_build_options {
     double                    budget;
     sinter_branches           branches;
 } sinter_build_options;
-#define SINTER_BUILD_OPTIONS { .struct_size = sizeof(sinter_build_options), .tune = SINTER_TUNE_FAST }
+#define SINTER_BUILD_OPTIONS                                                                                        \
+    { sizeof(sinter_build_options), 0, SINTER_DEVICE_CPU, 0, SINTER_TUNE_FAST, SINTER_MATH_FP32, 0, 0, 0, 0, 0, 0, \
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SINTER_BRANCHES_AUTO }
 
 /* Bytes that the library allocated. Free with sinter_buffer_free; a zeroed one is empty. */
 typedef struct sinter_buffer {

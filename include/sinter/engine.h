@@ -28,7 +28,7 @@ typedef struct sinter_engine_options {
     /* Non-zero: the engine is verified and can be described, on any machine; contexts cannot be created. */
     uint32_t                  no_device;
 } sinter_engine_options;
-#define SINTER_ENGINE_OPTIONS { .struct_size = sizeof(sinter_engine_options) }
+#define SINTER_ENGINE_OPTIONS { sizeof(sinter_engine_options), 0, 0, 0, 0, 0, 0, 0 }
 
 /* Reads `path` into memory of our own, verifies every byte of it that matters and prepares it to run.
  *

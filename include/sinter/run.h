@@ -24,7 +24,7 @@ typedef struct sinter_context_options {
     uint32_t lazy;
     uint32_t phases;                /* non-zero: the phases of each run are timed, at the cost of a few clock reads */
 } sinter_context_options;
-#define SINTER_CONTEXT_OPTIONS { .struct_size = sizeof(sinter_context_options) }
+#define SINTER_CONTEXT_OPTIONS { sizeof(sinter_context_options), 0, 0, 0, 0, 0 }
 
 /* Creates a context and its memory. On a GPU it launches a run on the stream and waits for it, unless options.lazy says
  * not to: the first run is like those after it then. The context holds a reference to the engine.

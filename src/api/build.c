@@ -5,7 +5,6 @@
 #include "api/handle.h"
 #include "base/os.h"
 #include "build/build.h"
-#include "engine/format.h"
 #include "onnx/import.h"
 
 #include <string.h>
@@ -93,21 +92,6 @@ sinter_status sinter_build_file(const char *path, const sinter_build_options *op
     if (folder) mem_free(&e, folder, folder_size, 1);
     os_file_close(&e, &file);
     return finish(&e, NOTE(&e, s, "building '%s'", path), bytes, size, out);
-}
-
-void sinter_buffer_free(sinter_buffer *buffer)
-{
-    if (!buffer) return;
-    if (buffer->data) buffer->allocator.resize(buffer->allocator.user, buffer->data, buffer->size, 0, ENGINE_ALIGN);
-    *buffer = (sinter_buffer){ 0 };
-}
-
-sinter_status sinter_buffer_save(const sinter_buffer *buffer, const char *path, sinter_error *error)
-{
-    env e;
-    env_init(&e, NULL, error);
-    if (!buffer || !path) return FAIL(&e, INVALID_ARG, "%s is NULL", buffer ? "path" : "buffer");
-    return os_file_write_atomic(&e, path, buffer->data, buffer->size);
 }
 
 /* ---- interface of a model ---- */
