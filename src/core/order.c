@@ -17,7 +17,7 @@ static bool may_meet(const order_touch *x, const order_touch *y)
     if (!x->is_written && !y->is_written) return false;
     if (x->end <= y->begin || y->end <= x->begin) return false;
     if (!has_rows(x->v) || !has_rows(y->v)) return true;
-    return view_overlaps(x->v, y->v) && view_overlaps(y->v, x->v); /* each looks at rows of its own */
+    return view_overlaps(x->v, y->v);
 }
 
 /* looks: how many touches may still be compared with touches. Beyond that works are taken to conflict, which is always

@@ -151,18 +151,29 @@ static bool reach(const view *v, int64_t *low, int64_t *high)
     return true;
 }
 
-/* Where a view lies inside each period of `pitch` bytes: [first, end). False where it is not the same in all of them.
- */
-static bool within_pitch(const view *v, int64_t size, int64_t low, int64_t pitch, int64_t *first, int64_t *end)
+/* The bytes from a view's first one that it takes of each period of `pitch` bytes. */
+static int64_t width_in_pitch(const view *v, int64_t size, int64_t pitch)
 {
-    int64_t inner = 0;
+    int64_t inner = size;
     for (uint32_t i = 0; i < v->rank; i++) {
         const int64_t step = (v->stride[i] < 0 ? -v->stride[i] : v->stride[i]) * size;
         if (v->dim[i] > 1 && step % pitch) inner += (v->dim[i] - 1) * step;
     }
-    *first = (int64_t)(((uintptr_t)v->data + (uintptr_t)(low * size)) % (uintptr_t)pitch);
-    *end = *first + inner + size;
-    return *end <= pitch;
+    return inner;
+}
+
+/* Rows side by side: parts of one tensor whose rows are `pitch` bytes apart, each in columns of its own. */
+static bool is_beside(const view *a, int64_t size_a, uintptr_t begin_a, const view *b, int64_t size_b,
+                      uintptr_t begin_b)
+{
+    for (uint32_t i = 0; i < a->rank; i++) {
+        const int64_t pitch = (a->stride[i] < 0 ? -a->stride[i] : a->stride[i]) * size_a;
+        if (a->dim[i] <= 1 || !pitch) continue;
+        const int64_t width_a = width_in_pitch(a, size_a, pitch), width_b = width_in_pitch(b, size_b, pitch);
+        const int64_t apart = (int64_t)(begin_b - begin_a) % pitch, at = apart < 0 ? apart + pitch : apart;
+        if (width_a <= at && width_b <= pitch - at) return true;
+    }
+    return false;
 }
 
 bool view_span(const view *v, uintptr_t *begin, uintptr_t *end)
@@ -188,16 +199,7 @@ bool view_overlaps(const view *a, const view *b)
     const uintptr_t end_a = begin_a + (uintptr_t)((high[0] - low[0] + 1) * size[0]);
     const uintptr_t end_b = begin_b + (uintptr_t)((high[1] - low[1] + 1) * size[1]);
     if (end_a <= begin_b || end_b <= begin_a) return false;
-    /* Rows side by side: parts of one tensor whose rows are `pitch` bytes apart, each in columns of its own. */
-    for (uint32_t i = 0; i < a->rank; i++) {
-        const int64_t pitch = a->stride[i] * size[0];
-        int64_t first[2], end[2];
-        if (a->dim[i] <= 1 || pitch <= 0) continue;
-        if (!within_pitch(a, size[0], low[0], pitch, &first[0], &end[0])) continue;
-        if (!within_pitch(b, size[1], low[1], pitch, &first[1], &end[1])) continue;
-        if (end[0] <= first[1] || end[1] <= first[0]) return false;
-    }
-    return true;
+    return !is_beside(a, size[0], begin_a, b, size[1], begin_b) && !is_beside(b, size[1], begin_b, a, size[0], begin_a);
 }
 
 bool view_is_same(const view *a, const view *b)

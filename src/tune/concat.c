@@ -58,8 +58,14 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
         if (!slot) return FAIL_MEMORY(l->e, "a concatenation");
         *slot = part;
         const uint32_t target = l->p->value.count - 1;
-        if (sinter_dtype_bits(o->dtype) >= 8 && work_redirect(l, w->in[i], target)) continue;
-        TRY(work_copy_into(l, w->in[i], target, w->name));
+        const uint32_t from = w->in[i];
+        if (sinter_dtype_bits(o->dtype) < 8 || !work_redirect(l, from, target)) {
+            TRY(work_copy_into(l, from, target, w->name));
+            continue;
+        }
+        /* Where the value is an operand again, it now lies in this part. */
+        for (uint32_t k = i + 1; k < w->count_in; k++)
+            if (w->in[k] == from) w->in[k] = target;
     }
     *value = whole;
     return SINTER_OK;

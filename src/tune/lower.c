@@ -65,7 +65,7 @@ static sinter_status lower_view(lowering *l, const ir_node *n, bool *done)
     if (sinter_dtype_bits(o->dtype) < 8) return SINTER_OK;
     plan_value v = { 0 }, source = l->p->value.at[in];
     if (n->op == OP_transpose) *done = view_dims_transpose(&source, &((const attrs_transpose *)n->attrs)->perm, &v);
-    if (n->op == OP_expand) view_dims_expand(l->p->dims, &source, o->rank, o->dim, &v), *done = true;
+    if (n->op == OP_expand) *done = view_dims_expand(l->p->dims, &source, o->rank, o->dim, &v);
     if (n->op == OP_slice) {
         const attrs_slice *s = n->attrs;
         view_dims_slice(l->p->dims, &source, &s->start, &s->step, &s->size, &v);

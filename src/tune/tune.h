@@ -121,7 +121,8 @@ bool          tune_weights_are_cold(const tune_options *options);
 bool view_dims_transpose(const plan_value *in, const attr_ints *perm, plan_value *out);
 void view_dims_slice(dim_table *t, const plan_value *in, const attr_dims *start, const attr_ints *step,
                      const attr_dims *size, plan_value *out);
-void view_dims_expand(dim_table *t, const plan_value *in, uint32_t rank, const dim *d, plan_value *out);
+/* false: which axes repeat is known when it runs */
+bool view_dims_expand(dim_table *t, const plan_value *in, uint32_t rank, const dim *d, plan_value *out);
 /* false: needs a copy */
 bool view_dims_reshape(dim_table *t, const plan_value *in, uint32_t rank, const dim *d, plan_value *out);
 /* The order of axes in memory, outermost first, and whether the value is dense in it. */

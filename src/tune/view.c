@@ -29,7 +29,7 @@ void view_dims_slice(dim_table *t, const plan_value *in, const attr_dims *start,
     }
 }
 
-void view_dims_expand(dim_table *t, const plan_value *in, uint32_t rank, const dim *d, plan_value *out)
+bool view_dims_expand(dim_table *t, const plan_value *in, uint32_t rank, const dim *d, plan_value *out)
 {
     *out = *in;
     out->rank = rank;
@@ -39,7 +39,9 @@ void view_dims_expand(dim_table *t, const plan_value *in, uint32_t rank, const d
         if (i + in->rank < rank) continue;
         const uint32_t k = i + in->rank - rank;
         if (in->dim[k] == d[i]) out->stride[i] = in->stride[k];
+        else if (!dim_is(t, in->dim[k], 1)) return false; /* 1 or the new size: a run knows which */
     }
+    return true;
 }
 
 static bool is_dense_in(dim_table *t, const plan_value *v, const uint8_t *order)

@@ -79,5 +79,71 @@ static void broadcasts(void)
     CHECK(view_broadcast(&v, 2, (const int64_t[]){ 3, 0 }, &b));
 }
 
-static const test tests[] = { T(dense_views), T(stepping), T(copies_between_strides), T(broadcasts), { 0 } };
+/* ---- overlap ---- */
+
+enum { BYTES = 512 };
+
+static void mark(const view *v, uint8_t *map, const uint8_t *base)
+{
+    int64_t i[SINTER_RANK_MAX];
+    const size_t size = sinter_dtype_bits(v->dtype) / 8;
+    for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i))
+        memset(map + ((const uint8_t *)v->data - base) + (ptrdiff_t)size * view_offset(v, i), 1, size);
+}
+
+static bool share_a_byte(const view *a, const view *b, const uint8_t *base)
+{
+    uint8_t map[2][BYTES] = { { 0 } };
+    mark(a, map[0], base);
+    mark(b, map[1], base);
+    for (int i = 0; i < BYTES; i++)
+        if (map[0][i] && map[1][i]) return true;
+    return false;
+}
+
+/* A part of a tensor [2..3][2..3][4..6] somewhere in memory: some of each axis, in either direction. */
+static view part_of(const view *whole, uint64_t *seed)
+{
+    view v = *whole;
+    for (uint32_t i = 0; i < v.rank; i++) {
+        const int64_t from = (int64_t)(test_random(seed) % (uint64_t)whole->dim[i]);
+        const bool is_back = test_random(seed) % 4 == 0;
+        v.dim[i] = (int64_t)(test_random(seed) % (uint64_t)(whole->dim[i] - from + 1));
+        if (test_random(seed) % 3 == 0) v.dim[i] = whole->dim[i] - from;
+        if (v.dim[i] == 0) continue;
+        v.data = (uint8_t *)v.data + 4 * v.stride[i] * (is_back ? from + v.dim[i] - 1 : from);
+        if (is_back) v.stride[i] = -v.stride[i];
+    }
+    return v;
+}
+
+static void overlaps(void)
+{
+    static uint8_t memory[BYTES];
+    uint64_t seed = 1;
+    long apart = 0, found = 0;
+    for (int n = 0; n < 20000; n++) {
+        view whole;
+        const int64_t size[3] = { 2 + (int64_t)(test_random(&seed) % 2), 2 + (int64_t)(test_random(&seed) % 2),
+                                  4 + (int64_t)(test_random(&seed) % 3) };
+        CHECK(view_init(&whole, SINTER_DTYPE_F32, 3, size, memory + 4 * (test_random(&seed) % 20)));
+        const view a = part_of(&whole, &seed), b = part_of(&whole, &seed);
+        const bool is_shared = share_a_byte(&a, &b, memory), is_said = view_overlaps(&a, &b);
+        CHECK(!is_shared || is_said);
+        CHECK(is_said == view_overlaps(&b, &a));
+        apart += !is_shared;
+        found += !is_said;
+        /* Two columns of one tensor, wherever it lies. */
+        view left = whole, right = whole;
+        left.dim[2] = 1 + (int64_t)(test_random(&seed) % (uint64_t)(size[2] - 1));
+        right.dim[2] = size[2] - left.dim[2];
+        right.data = (uint8_t *)whole.data + 4 * left.dim[2];
+        CHECK(!view_overlaps(&left, &right));
+    }
+    CHECK(found * 100 > apart * 90);
+}
+
+static const test tests[] = {
+    T(dense_views), T(stepping), T(copies_between_strides), T(broadcasts), T(overlaps), { 0 }
+};
 TEST_MAIN(tests)
