@@ -107,6 +107,11 @@ static inline uint64_t test_random(uint64_t *state)
     return x ^ x >> 31;
 }
 
+static inline uint64_t test_below(uint64_t *state, uint64_t limit)
+{
+    return limit ? test_random(state) % limit : 0;
+}
+
 static inline bool test_is_wanted(const char *name, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {

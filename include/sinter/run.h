@@ -33,17 +33,19 @@ SINTER_API sinter_status sinter_context_create(sinter_engine *engine, const sint
                                                sinter_context **out, sinter_error *error) SINTER_MUST_USE;
 SINTER_API void sinter_context_destroy(sinter_context *context);                /* NULL is accepted */
 
-/* Gives input `name` its data: dense row-major, borrowed until the next run has ended or another call replaces it.
- * Dims must lie in the profile's ranges. Memory should be 64-byte aligned (any alignment works). tensor->place says
- * whose it is: a device's memory is read where it lies if aligned to 16 bytes, the host's is copied to the device, by
- * way of the context's own memory unless it is pinned.
+/* Gives input `name` its data: dense row-major, borrowed until another call for this input, or until the context is
+ * destroyed: every run reads it again. A call that fails takes back what was given before, so that the next run fails
+ * until the input is set. Dims must lie in the profile's ranges. Memory should be 64-byte aligned (any alignment
+ * works). tensor->place says whose it is: a device's memory is read where it lies if aligned to 16 bytes, the host's is
+ * copied to the device, by way of the context's own memory unless it is pinned.
  * Errors: INVALID_ARG naming the input, the value found and the value wanted. */
 SINTER_API sinter_status sinter_context_set_input(sinter_context *context, const char *name,
                                                   const sinter_tensor *tensor, sinter_error *error) SINTER_MUST_USE;
 
-/* Gives output `name` memory: `size` bytes at `data` of the host or the device, borrowed until replaced; data NULL: the
- * context's own memory, on the host. `data` must be aligned to an element; of a device, it is written to directly if
- * aligned to 16 bytes. A result that does not fit makes the run fail with INVALID_ARG saying what was wanted. */
+/* Gives output `name` memory: `size` bytes at `data` of the host or the device, borrowed until another call for this
+ * output, or until the context is destroyed. data NULL, and after a call that fails: the context's own memory, on the
+ * host. `data` must be aligned to an element; of a device, it is written to directly if aligned to 16 bytes. A result
+ * that does not fit makes the run fail with INVALID_ARG saying what was wanted. */
 SINTER_API sinter_status sinter_context_set_output(sinter_context *context, const char *name, void *data, size_t size,
                                                    sinter_place place, sinter_error *error) SINTER_MUST_USE;
 

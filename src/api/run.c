@@ -75,11 +75,14 @@ static sinter_status find(context *c, const char *name, bool is_input, uint32_t 
     return s;
 }
 
+/* Where it fails, the input is not set any more: the caller may have given up what it was before. */
 static sinter_status set_input(context *c, const char *name, const sinter_tensor *t)
 {
     uint32_t i;
     TRY(find(c, name, true, &i));
     const engine_io *io = &c->g->io[i];
+    c->input[i].is_set = false;
+    c->input[i].data = NULL;
     if ((uint32_t)t->dtype != io->dtype)
         return FAIL(&c->e, INVALID_ARG, "input '%s' is %s, expected %s", name, sinter_dtype_name(t->dtype),
                     sinter_dtype_name((sinter_dtype)io->dtype));
@@ -120,27 +123,34 @@ sinter_status sinter_context_set_input(sinter_context *handle, const char *name,
     return leave(c, set_input(c, name, tensor));
 }
 
+/* Where it fails, the output is the context's own memory, as at first. */
+static sinter_status set_output(context *c, const char *name, void *data, size_t size, sinter_place place)
+{
+    uint32_t i;
+    TRY(find(c, name, false, &i));
+    const uint32_t out = i - c->g->input_count, align = sinter_dtype_bits((sinter_dtype)c->g->io[i].dtype) / 8;
+    c->output[out].data = NULL;
+    c->output[out].size = 0;
+    c->output[out].place = SINTER_PLACE_HOST;
+    c->result[out].is_ready = false;
+    if (align > 1 && (uintptr_t)data % align)
+        return FAIL(&c->e, INVALID_ARG, "the place for output '%s' is not aligned to its elements of %u bytes", name,
+                    align);
+    if ((unsigned)place > SINTER_PLACE_PINNED)
+        return FAIL(&c->e, INVALID_ARG, "the place of output '%s' is %d, expected 0 (host), 1 (device) or 2 (pinned)",
+                    name, (int)place);
+    c->output[out].data = data;
+    c->output[out].size = data ? size : 0;
+    c->output[out].place = place;
+    return SINTER_OK;
+}
+
 sinter_status sinter_context_set_output(sinter_context *handle, const char *name, void *data, size_t size,
                                         sinter_place place, sinter_error *error)
 {
     if (!handle || !name) return no_context(error, handle ? "name" : "context");
     context *c = enter(handle, error);
-    uint32_t i;
-    sinter_status s = find(c, name, false, &i);
-    const uint32_t align = s == SINTER_OK ? sinter_dtype_bits((sinter_dtype)c->g->io[i].dtype) / 8 : 0;
-    if (align > 1 && (uintptr_t)data % align)
-        s = FAIL(&c->e, INVALID_ARG, "the place for output '%s' is not aligned to its elements of %u bytes", name,
-                 align);
-    if (s == SINTER_OK && (unsigned)place > SINTER_PLACE_PINNED)
-        s = FAIL(&c->e, INVALID_ARG, "the place of output '%s' is %d, expected 0 (host), 1 (device) or 2 (pinned)",
-                 name, (int)place);
-    if (s == SINTER_OK) {
-        c->output[i - c->g->input_count].data = data;
-        c->output[i - c->g->input_count].size = data ? size : 0;
-        c->output[i - c->g->input_count].place = place;
-        c->result[i - c->g->input_count].is_ready = false;
-    }
-    return leave(c, s);
+    return leave(c, set_output(c, name, data, size, place));
 }
 
 sinter_status sinter_context_run(sinter_context *handle, sinter_error *error)

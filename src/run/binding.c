@@ -92,11 +92,18 @@ static bool extent(const view *v, int64_t offset, int64_t *low, int64_t *high)
     *low = *high = offset;
     for (uint32_t i = 0; i < v->rank; i++) {
         int64_t span;
-        if (v->dim[i] == 0) return *high = *low - 1, true;
         if (!i64_mul(v->dim[i] - 1, v->stride[i], &span)) return false;
         if (!(span < 0 ? i64_add(*low, span, low) : i64_add(*high, span, high))) return false;
     }
     return true;
+}
+
+/* A stride that is never taken may be any number, or none. Kernels add it all the same, and it must not overflow. */
+static void calm_strides(view *v, bool is_empty)
+{
+    static const int64_t most = (int64_t)1 << 31;
+    for (uint32_t i = 0; i < v->rank; i++)
+        if ((is_empty || v->dim[i] <= 1) && (v->stride[i] > most || v->stride[i] < -most)) v->stride[i] = 0;
 }
 
 sinter_status context_prepare_value(context *c, uint32_t v)
@@ -113,14 +120,14 @@ sinter_status context_prepare_value(context *c, uint32_t v)
             !i64_mul(count, out->dim[i] ? out->dim[i] : 1, &count))
             return FAIL(&c->e, INVALID_MODEL, "value '%s' would have size %lld on axis %u", name,
                         (long long)out->dim[i], i);
-        if (out->dim[i] <= 1 && out->stride[i] == INT64_MIN) out->stride[i] = 0;
     }
+    const bool is_empty = view_count(out) == 0;
+    calm_strides(out, is_empty);
     uint64_t size;
     TRY(NOTE(&c->e, storage_room(c, v, &size), "making room for '%s'", name));
     const int64_t offset = c->now->dim[x->offset], bits = sinter_dtype_bits(out->dtype);
     int64_t low, high, last_bit;
-    bool ok = extent(out, offset, &low, &high);
-    const bool is_empty = ok && high < low;
+    bool ok = is_empty || extent(out, offset, &low, &high);
     ok = ok && (is_empty || (low >= 0 && i64_add(high, 1, &last_bit) && i64_mul(last_bit, bits, &last_bit) &&
                              ((uint64_t)last_bit + 7) / 8 <= size));
     int64_t first_bit = 0;

@@ -2,127 +2,21 @@
 /* engine_rig.c - see engine_rig.h. */
 #include "engine_rig.h"
 
-#include "base/hash.h"
+#include "base/env.h"
 #include "base/os.h"
-#include "engine/format.h"
-#include "samples.h"
+#include "engine_mutate.h"
+#include "guarded.h"
+#include "sinter/sinter.h"
 #include "test.h"
-
-static const size_t record_size[SECTION_KIND_COUNT] = {
-    [SECTION_STRINGS] = 1,
-    [SECTION_DIMS] = sizeof(engine_dim),
-    [SECTION_SYMBOLS] = sizeof(engine_symbol),
-    [SECTION_RANGES] = sizeof(engine_range),
-    [SECTION_IOS] = sizeof(engine_io),
-    [SECTION_PROFILES] = sizeof(engine_profile),
-    [SECTION_STORAGES] = sizeof(engine_storage),
-    [SECTION_VALUES] = sizeof(engine_value),
-    [SECTION_ARGS] = sizeof(uint32_t),
-    [SECTION_REGIONS] = sizeof(engine_region),
-    [SECTION_STEPS] = sizeof(engine_step),
-    [SECTION_KERNELS] = sizeof(engine_kernel),
-    [SECTION_RECIPES] = sizeof(engine_recipe),
-    [SECTION_WEIGHTS] = 1,
-    [SECTION_NOTES] = sizeof(engine_notes),
-    [SECTION_CODE] = 1,
-};
-
-/* Which kinds are damaged how often: those that a run depends on most. */
-static const uint8_t favourite[] = {
-    SECTION_DIMS,     SECTION_RANGES,  SECTION_SYMBOLS, SECTION_IOS,     SECTION_STORAGES,
-    SECTION_STORAGES, SECTION_VALUES,  SECTION_VALUES,  SECTION_VALUES,  SECTION_ARGS,
-    SECTION_ARGS,     SECTION_ARGS,    SECTION_STEPS,   SECTION_STEPS,   SECTION_STEPS,
-    SECTION_STRINGS,  SECTION_STRINGS, SECTION_STRINGS, SECTION_STRINGS, SECTION_REGIONS,
-    SECTION_PROFILES, SECTION_KERNELS, SECTION_RECIPES, SECTION_NOTES,   SECTION_WEIGHTS,
-};
-
-static uint64_t below(uint64_t *random, uint64_t limit)
-{
-    return limit ? test_random(random) % limit : 0;
-}
-
-/* ---- apart and together ---- */
-
-typedef struct parts {
-    image at[SECTION_KIND_COUNT];
-    engine_header header;
-} parts;
-
-static image copy_of(const void *at, size_t size)
-{
-    const image copy = { malloc(size + 1), size };
-    if (!copy.at) abort();
-    memcpy(copy.at, at, size);
-    return copy;
-}
-
-static parts apart(image file)
-{
-    parts p = { 0 };
-    memcpy(&p.header, file.at, sizeof p.header);
-    for (uint32_t i = 0; i < p.header.section_count; i++) {
-        engine_section s;
-        memcpy(&s, file.at + sizeof p.header + i * sizeof s, sizeof s);
-        p.at[s.kind] = copy_of(file.at + s.at, s.size);
-    }
-    return p;
-}
-
-static size_t padded(size_t size)
-{
-    return (size + ENGINE_ALIGN - 1) / ENGINE_ALIGN * ENGINE_ALIGN;
-}
-
-/* Frees the parts. */
-static image together(parts *p)
-{
-    const uint32_t count = SECTION_KIND_COUNT - 1;
-    size_t size = padded(sizeof p->header + count * sizeof(engine_section));
-    for (uint32_t i = 1; i <= count; i++) size += padded(p->at[i].size);
-    const image file = { calloc(1, size), size };
-    if (!file.at) abort();
-    size_t at = padded(sizeof p->header + count * sizeof(engine_section));
-    for (uint32_t i = 1; i <= count; i++) {
-        const engine_section s = { .kind = i, .flags = SECTION_REQUIRED, .at = at, .size = p->at[i].size };
-        memcpy(file.at + sizeof p->header + (i - 1) * sizeof s, &s, sizeof s);
-        if (s.size) memcpy(file.at + at, p->at[i].at, s.size);
-        at += padded(s.size);
-        free(p->at[i].at);
-    }
-    p->header.section_count = count;
-    p->header.file_size = size;
-    memcpy(file.at, &p->header, sizeof p->header);
-    return file;
-}
-
-void rig_seal(uint8_t *at, size_t size)
-{
-    engine_header h;
-    if (size < sizeof h) return;
-    memcpy(&h, at, sizeof h);
-    h.file_size = size;
-    h.header_sum = 0;
-    const size_t table = (size_t)h.section_count * sizeof(engine_section);
-    if (table > size - sizeof h) return;
-    for (uint32_t i = 0; i < h.section_count; i++) {
-        engine_section s;
-        memcpy(&s, at + sizeof h + i * sizeof s, sizeof s);
-        if (s.at > size || s.size > size - s.at) continue;
-        s.sum = hash64(at + s.at, s.size, 0);
-        memcpy(at + sizeof h + i * sizeof s, &s, sizeof s);
-    }
-    h.header_sum = hash64(at + sizeof h, table, hash64(&h, sizeof h, 0));
-    memcpy(at, &h, sizeof h);
-}
 
 /* ---- damage of bytes ---- */
 
 static void damage_bytes(image *f, image other, uint64_t *random)
 {
-    const size_t at = below(random, f->size), from = below(random, f->size);
-    const size_t run = 1 + below(random, 64), far = below(random, other.size);
-    switch (below(random, 7)) {
-    case 0: f->at[at] ^= (uint8_t)(1u << below(random, 8)); break;
+    const size_t at = test_below(random, f->size), from = test_below(random, f->size);
+    const size_t run = 1 + test_below(random, 64), far = test_below(random, other.size);
+    switch (test_below(random, 7)) {
+    case 0: f->at[at] ^= (uint8_t)(1u << test_below(random, 8)); break;
     case 1: f->at[at] = (uint8_t)test_random(random); break;
     case 2: f->size = at; break;
     case 3:
@@ -132,19 +26,19 @@ static void damage_bytes(image *f, image other, uint64_t *random)
         if (at + run <= f->size && far + run <= other.size) memcpy(f->at + at, other.at + far, run);
         break;
     case 5: { /* the header and the table */
-        uint8_t *x = &f->at[below(random, f->size < 640 ? f->size : 640)];
-        *x = (uint8_t)(below(random, 2) ? *x ^ 1u << below(random, 8) : test_random(random));
+        uint8_t *x = &f->at[test_below(random, f->size < 640 ? f->size : 640)];
+        *x = (uint8_t)(test_below(random, 2) ? *x ^ 1u << test_below(random, 8) : test_random(random));
         break;
     }
     default: { /* two sections change places in the table */
         engine_section a, b;
         uint8_t *table = f->at + sizeof(engine_header);
-        const size_t x = below(random, SECTION_KIND_COUNT - 1) * sizeof a,
-                     y = below(random, SECTION_KIND_COUNT - 1) * sizeof a;
+        const size_t x = test_below(random, SECTION_KIND_COUNT - 1) * sizeof a,
+                     y = test_below(random, SECTION_KIND_COUNT - 1) * sizeof a;
         if (f->size < sizeof(engine_header) + (SECTION_KIND_COUNT - 1) * sizeof a) break;
         memcpy(&a, table + x, sizeof a);
         memcpy(&b, table + y, sizeof b);
-        if (below(random, 2)) {
+        if (test_below(random, 2)) {
             const uint32_t kind = a.kind;
             a.kind = b.kind;
             b.kind = kind;
@@ -160,157 +54,16 @@ static void damage_bytes(image *f, image other, uint64_t *random)
     }
 }
 
-/* ---- damage of records ---- */
-
-static uint32_t boundary32(uint32_t now, uint32_t count, uint64_t *random)
-{
-    const uint32_t list[] = { 0,           1,           2,       count - 1, count,   count + 1, 0x7fffffffu,
-                              0x80000000u, 0xffffffffu, now + 1, now - 1,   now * 2, now + 64u, now ^ 0x100u,
-                              3,           8,           0x10000u };
-    if (below(random, 3) == 0) return (uint32_t)below(random, (uint64_t)count + 2);
-    return list[below(random, COUNT_OF(list))];
-}
-
-static uint64_t boundary64(uint64_t now, uint64_t *random)
-{
-    const uint64_t list[] = { 0,
-                              1,
-                              2,
-                              3,
-                              (uint64_t)INT64_MAX,
-                              (uint64_t)INT64_MIN,
-                              UINT64_MAX,
-                              UINT64_MAX - 63,
-                              now + 1,
-                              now - 1,
-                              now * 2,
-                              now + 64,
-                              now - 64,
-                              now / 2,
-                              (uint64_t)1 << 32,
-                              1000,
-                              ~now };
-    return list[below(random, COUNT_OF(list))];
-}
-
-static void damage_text(image *x, uint64_t *random)
-{
-    static const char put[] = "0123456789-*.,()[]{}:;=@/x fiub_%\"+\0";
-    const size_t at = below(random, x->size), from = below(random, x->size), run = 1 + below(random, 12);
-    switch (below(random, 5)) {
-    case 0: x->at[at] = (uint8_t)put[below(random, sizeof put - 1)]; break;
-    case 1: /* another digit where one stands */
-        for (size_t i = at; i < x->size; i++)
-            if (x->at[i] >= '0' && x->at[i] <= '9') {
-                x->at[i] = (uint8_t)('0' + below(random, 10));
-                break;
-            }
-        break;
-    case 2: /* a word from elsewhere */
-        if (at + run < x->size && from + run < x->size) memmove(x->at + at, x->at + from, run);
-        break;
-    case 3: x->at[at] ^= (uint8_t)(1u << below(random, 8)); break;
-    default: /* two numbers of one digit change places */
-        for (size_t i = at; i < x->size && i < at + 40; i++)
-            for (size_t k = from; k < x->size && k < from + 40; k++)
-                if (x->at[i] >= '0' && x->at[i] <= '9' && x->at[k] >= '0' && x->at[k] <= '9') {
-                    const uint8_t c = x->at[i];
-                    x->at[i] = x->at[k];
-                    x->at[k] = c;
-                    return;
-                }
-        break;
-    }
-}
-
-static void damage_field(image *x, uint32_t kind, const uint32_t *limit, uint64_t *random)
-{
-    const size_t size = record_size[kind], count = x->size / size;
-    if (!count) return;
-    uint8_t *record = x->at + below(random, count) * size;
-    const uint8_t *model = x->at + below(random, count) * size; /* another record of the kind */
-    const bool is_wide = (kind == SECTION_DIMS || kind == SECTION_STORAGES) ? below(random, 2) : kind == SECTION_RANGES;
-    if (below(random, 12) == 0) {
-        memmove(record, model, size);
-        return;
-    }
-    if (is_wide) {
-        const size_t at = kind == SECTION_DIMS     ? 16
-                          : kind == SECTION_RANGES ? below(random, 4) * 8
-                                                   : 8 + below(random, 2) * 8;
-        uint64_t now, like;
-        memcpy(&now, record + at, sizeof now);
-        memcpy(&like, model + at, sizeof like);
-        now = below(random, 3) ? boundary64(now, random) : like;
-        memcpy(record + at, &now, sizeof now);
-        return;
-    }
-    if (kind == SECTION_STEPS && below(random, 3) == 0) { /* a tactic's byte */
-        record[48 + below(random, 32)] = (uint8_t)(below(random, 2) ? below(random, 4) : test_random(random));
-        return;
-    }
-    const size_t at = below(random, size / 4) * 4;
-    uint32_t now, like;
-    memcpy(&now, record + at, sizeof now);
-    memcpy(&like, model + at, sizeof like);
-    now = below(random, 3) ? boundary32(now, limit[below(random, SECTION_KIND_COUNT)], random) : like;
-    memcpy(record + at, &now, sizeof now);
-}
-
-/* Records vanish, appear twice or come from another engine. */
-static void damage_count(image *x, image other, uint32_t kind, uint64_t *random)
-{
-    const size_t size = record_size[kind], count = x->size / size;
-    if (!count) return;
-    switch (below(random, 4)) {
-    case 0: x->size -= size; break;
-    case 1: {
-        const size_t at = below(random, count) * size;
-        memmove(x->at + at, x->at + at + size, x->size - at - size);
-        x->size -= size;
-        break;
-    }
-    case 2: {
-        uint8_t *more = realloc(x->at, x->size + size + 1);
-        if (!more) abort();
-        memcpy(more + x->size, more + below(random, count) * size, size);
-        *x = (image){ more, x->size + size };
-        break;
-    }
-    default:
-        free(x->at);
-        *x = copy_of(other.at, other.size);
-        break;
-    }
-}
-
-static image damage_records(image seed, image other, uint64_t *random)
-{
-    parts p = apart(seed), o = apart(other);
-    uint32_t limit[SECTION_KIND_COUNT] = { 0 };
-    for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++) limit[i] = (uint32_t)(p.at[i].size / record_size[i]);
-    for (int k = 1 + (below(random, 3) == 0) + (below(random, 9) == 0); k; k--) {
-        const uint32_t kind = favourite[below(random, COUNT_OF(favourite))];
-        if (below(random, 24) == 0) damage_count(&p.at[kind], o.at[kind], kind, random);
-        else if (!p.at[kind].size) continue;
-        else if (kind == SECTION_STRINGS) damage_text(&p.at[kind], random);
-        else if (kind == SECTION_WEIGHTS) p.at[kind].at[below(random, p.at[kind].size)] = (uint8_t)test_random(random);
-        else damage_field(&p.at[kind], kind, limit, random);
-    }
-    for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++) free(o.at[i].at);
-    return together(&p);
-}
-
 image rig_damage(image seed, image other, bool sealed, uint64_t *random)
 {
     image f;
-    if (sealed && below(random, 10)) {
-        f = damage_records(seed, other, random);
+    if (sealed && test_below(random, 16)) {
+        f = mutant_of(seed, other, random);
     } else {
-        f = copy_of(seed.at, seed.size);
-        for (uint64_t k = 1 + below(random, 3); k && f.size; k--) damage_bytes(&f, other, random);
+        f = image_copy(seed.at, seed.size);
+        for (uint64_t k = 1 + test_below(random, 3); k && f.size; k--) damage_bytes(&f, other, random);
     }
-    if (sealed) rig_seal(f.at, f.size);
+    if (sealed) parts_seal(f.at, f.size);
     uint8_t *exact = realloc(f.at, f.size ? f.size : 1); /* so that a sanitizer sees a byte too far */
     if (exact) f.at = exact;
     return f;
@@ -318,39 +71,132 @@ image rig_damage(image seed, image other, bool sealed, uint64_t *random)
 
 /* ---- trying ---- */
 
-static void ignore(void *user, const char *text, size_t length)
+enum { IO_MAX = 16, RUNS = 6 };
+
+/* What the caller of a context holds. Memory that was replaced, or that a call which failed was told of, is his again:
+ * nobody may look at it. */
+typedef struct caller {
+    sinter_engine *g;
+    sinter_context *c;
+    uint32_t profile;
+    uint64_t random;
+    void *input[IO_MAX], *output[IO_MAX];
+    size_t result[IO_MAX]; /* bytes of the last one */
+} caller;
+
+static void fill(uint8_t *at, size_t size, sinter_dtype dtype, uint64_t *random)
 {
-    *(size_t *)user += text ? length : 0;
+    static const float odd[] = { 0.0f, -0.0f, 1e38f, -1e38f, 1e-40f };
+    const uint32_t bytes = sinter_dtype_bits(dtype) / 8;
+    const bool is_odd = test_below(random, 8) == 0;
+    for (size_t i = 0; bytes && i < size / bytes; i++) {
+        const uint64_t r = test_random(random);
+        const float f = is_odd && r % 3 == 0 ? odd[r / 3 % COUNT_OF(odd)] : (float)(r % 4096) / 1024.0f - 2.0f;
+        const double d = f;
+        const int64_t n = is_odd && r % 5 == 0 ? (int64_t)(r >> 8) : is_odd ? (int64_t)(r % 9) - 4 : (int64_t)(r % 4);
+        if (dtype == SINTER_DTYPE_F32) memcpy(at + i * 4, &f, 4);
+        else if (dtype == SINTER_DTYPE_F64) memcpy(at + i * 8, &d, 8);
+        else if (dtype == SINTER_DTYPE_BOOL) at[i] = r & 1;
+        else memcpy(at + i * bytes, &n, bytes < 8 ? bytes : 8); /* least significant byte first */
+    }
+}
+
+static bool set_input(caller *x, uint32_t i, const sinter_io *io, const sinter_tensor *t, sinter_error *error)
+{
+    const sinter_status s = sinter_context_set_input(x->c, io->name, t, error);
+    guarded_give(x->input[i]);
+    x->input[i] = s == SINTER_OK ? t->data : NULL;
+    if (s != SINTER_OK) guarded_give(t->data);
+    return s == SINTER_OK;
+}
+
+/* An input of the smallest, usual, largest or any size; now and then one that is refused. */
+static bool give_input(caller *x, uint32_t i, uint32_t which, rig_count *count)
+{
+    sinter_io io;
+    sinter_error error = { 0 };
+    if (sinter_engine_io(x->g, i, x->profile, &io) != SINTER_OK) return false;
+    sinter_tensor t = { .dtype = io.dtype, .rank = io.rank };
+    for (uint32_t k = 0; k < io.rank; k++) {
+        const int64_t list[] = { io.opt[k], io.min[k], io.max[k],
+                                 io.min[k] + (int64_t)test_below(&x->random, io.max[k] > io.min[k] ? 3 : 1) };
+        t.dim[k] = io.dim[k] >= 0 ? io.dim[k] : list[which % COUNT_OF(list)];
+    }
+    const size_t size = sinter_tensor_size(&t);
+    t.data = guarded_take(size, test_below(&x->random, 3) == 0);
+    if (!t.data) return false;
+    fill(t.data, size, t.dtype, &x->random);
+    if (test_below(&x->random, 12) == 0 && io.rank) {
+        sinter_tensor wrong = t;
+        wrong.dim[test_below(&x->random, io.rank)] = -1;
+        count->failed += !CHECK(!set_input(x, i, &io, &wrong, &error));
+        return true;
+    }
+    if (set_input(x, i, &io, &t, &error)) return true;
+    count->last = error;
+    return false;
+}
+
+/* Memory of the context, of the size that the last result had, or of another. */
+static void give_output(caller *x, uint32_t i, const char *name)
+{
+    const size_t last = x->result[i], list[] = { last, last, last / 2, last + 64, 64 };
+    const size_t size = list[test_below(&x->random, COUNT_OF(list))];
+    void *at = test_below(&x->random, 3) && size ? guarded_take(size, false) : NULL;
+    const sinter_status s = sinter_context_set_output(x->c, name, at, at ? size : 0, SINTER_PLACE_HOST, NULL);
+    guarded_give(x->output[i]);
+    x->output[i] = s == SINTER_OK ? at : NULL;
+    if (s != SINTER_OK) guarded_give(at);
+}
+
+static void run_once(caller *x, uint32_t which, rig_count *count)
+{
+    const uint32_t ios = sinter_engine_io_count(x->g);
+    sinter_error error = { 0 };
+    sinter_io io;
+    for (uint32_t i = 0; i < ios; i++) {
+        if (sinter_engine_io(x->g, i, x->profile, &io) != SINTER_OK) return;
+        if (!io.is_input && test_below(&x->random, 2)) give_output(x, i, io.name);
+        if (io.is_input && (which < 3 || test_below(&x->random, 4)) && !give_input(x, i, which, count)) return;
+    }
+    const sinter_status s = sinter_context_run(x->c, &error);
+    uint8_t last = 0;
+    for (uint32_t i = 0; s == SINTER_OK && i < ios; i++) {
+        sinter_tensor t;
+        if (sinter_engine_io(x->g, i, x->profile, &io) != SINTER_OK || io.is_input) continue;
+        if (sinter_context_output(x->c, io.name, &t, NULL) != SINTER_OK) continue;
+        x->result[i] = sinter_tensor_size(&t);
+        for (size_t k = 0; k < x->result[i]; k++) last ^= ((const uint8_t *)t.data)[k];
+    }
+    count->seen ^= last;
+    count->failed += !CHECK(s != SINTER_INTERNAL);
+    count->failed += !CHECK((s == SINTER_OK) == (error.length == 0));
+    count->ran += s == SINTER_OK;
+    count->refused_runs += s != SINTER_OK;
+    if (s != SINTER_OK) count->last = error;
 }
 
 static void run(sinter_engine *g, uint32_t profile, uint64_t seed, rig_count *count)
 {
-    sinter_error error = { 0 };
-    sinter_context *c = NULL;
     const sinter_context_options o = { .struct_size = sizeof o, .profile = profile };
-    if (sinter_context_create(g, &o, &c, &error) != SINTER_OK) return;
+    caller x = { .g = g, .profile = profile, .random = seed };
+    sinter_error error = { 0 };
+    if (sinter_engine_io_count(g) > IO_MAX) return;
+    if (sinter_context_create(g, &o, &x.c, &error) != SINTER_OK) return;
     count->contexts++;
-    static const sample_size size[] = { SAMPLE_OPT, SAMPLE_MIN, SAMPLE_MAX, SAMPLE_OPT };
-    for (uint32_t i = 0; i < COUNT_OF(size); i++) {
-        sample_data d;
-        error = (sinter_error){ 0 };
-        if (!sample_data_make(g, profile, size[i], seed + i, 1u << 20, &d)) continue;
-        sinter_status s = sample_data_set(&d, c, &error);
-        if (s == SINTER_OK) s = sinter_context_run(c, &error);
-        if (s == SINTER_OK) (void)sample_results(g, c);
-        count->failed += !CHECK(s != SINTER_INTERNAL);
-        count->failed += !CHECK((s == SINTER_OK) == (error.length == 0));
-        count->ran += s == SINTER_OK;
-        count->refused_runs += s != SINTER_OK;
-        if (s != SINTER_OK) count->last = error;
-        sample_data_free(&d);
-    }
-    sinter_context_destroy(c);
+    for (uint32_t i = 0; i < RUNS; i++) run_once(&x, i, count);
+    sinter_context_destroy(x.c);
+    for (uint32_t i = 0; i < IO_MAX; i++) guarded_give(x.input[i]), guarded_give(x.output[i]);
+}
+
+static void ignore(void *user, const char *words, size_t length)
+{
+    *(size_t *)user += words ? length : 0;
 }
 
 void rig_try(const uint8_t *at, size_t size, uint64_t seed, rig_count *count)
 {
-    const sinter_limits limits = { .memory_max = 256u << 20, .loop_max = 64 };
+    const sinter_limits limits = { .memory_max = 4u << 20, .loop_max = 16 };
     const sinter_env_options given = { .struct_size = sizeof given, .limits = &limits };
     const sinter_engine_options o = { .struct_size = sizeof o, .env = &given, .threads = 1 };
     const uint64_t start = os_time_ns();
@@ -363,8 +209,10 @@ void rig_try(const uint8_t *at, size_t size, uint64_t seed, rig_count *count)
     if (g) {
         count->loaded++;
         size_t printed = 0;
-        count->failed += !CHECK_EQ(sinter_engine_print(g, SINTER_PRINT_TEXT, ignore, &printed, NULL), SINTER_OK);
-        count->failed += !CHECK_EQ(sinter_engine_print(g, SINTER_PRINT_JSON, ignore, &printed, NULL), SINTER_OK);
+        if (seed % 8 == 0) {
+            count->failed += !CHECK_EQ(sinter_engine_print(g, SINTER_PRINT_TEXT, ignore, &printed, NULL), SINTER_OK);
+            count->failed += !CHECK_EQ(sinter_engine_print(g, SINTER_PRINT_JSON, ignore, &printed, NULL), SINTER_OK);
+        }
         for (uint32_t i = 0; i < sinter_engine_profile_count(g) && i < 3; i++) run(g, i, seed, count);
         sinter_engine_release(g);
     }

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *sealed = malloc(size ? size : 1);
     if (!sealed) return 0;
     if (size) memcpy(sealed, data, size);
-    rig_seal(sealed, size);
+    parts_seal(sealed, size);
     rig_try(sealed, size, 1, &count);
     free(sealed);
     return 0;

@@ -10,11 +10,6 @@
 #include "places.h"
 #include "test.h"
 
-static uint64_t below(uint64_t *random, uint64_t limit)
-{
-    return limit ? test_random(random) % limit : 0;
-}
-
 /* ---- fields ---- */
 
 typedef struct field {
@@ -97,24 +92,25 @@ static void edit_field(bytes *out, field f, editing *e)
                                      UINT64_MAX,
                                      UINT64_MAX - 1,
                                      1u << 20 };
-    switch (below(e->random, 6)) {
+    switch (test_below(e->random, 6)) {
     case 0: return; /* gone */
     case 1: /* twice */ put_field(out, &f); break;
     case 2:
         if (e->kept.number) {
-            e->kept.number = below(e->random, 2) ? f.number : e->kept.number;
+            e->kept.number = test_below(e->random, 2) ? f.number : e->kept.number;
             f = e->kept;
         }
         break;
-    case 3: f.number = 1 + (uint32_t)below(e->random, 21); break;
+    case 3: f.number = 1 + (uint32_t)test_below(e->random, 21); break;
     default:
         if (f.wire == 0) {
-            f.value = below(e->random, 2) ? edge[below(e->random, sizeof edge / sizeof *edge)] : below(e->random, 25);
+            f.value = test_below(e->random, 2) ? edge[test_below(e->random, sizeof edge / sizeof *edge)]
+                                               : test_below(e->random, 25);
         } else {
             uint8_t copy[64];
             if (!f.size || f.size > sizeof copy) break;
             memcpy(copy, f.at, f.size);
-            copy[below(e->random, f.size)] ^= (uint8_t)(1u << below(e->random, 8));
+            copy[test_below(e->random, f.size)] ^= (uint8_t)(1u << test_below(e->random, 8));
             f.at = copy;
             put_field(out, &f);
             return;
@@ -135,7 +131,7 @@ static bytes edited(const uint8_t *at, size_t size, editing *e, uint32_t depth)
             edit_field(&out, f, e);
             continue;
         }
-        if (below(e->random, 8) == 0) e->kept = f;
+        if (test_below(e->random, 8) == 0) e->kept = f;
         if (f.wire == 2 && depth < 12 && is_message(f.at, f.size))
             bytes_put(&out, f.number, edited(f.at, f.size, e, depth + 1));
         else put_field(&out, &f);
@@ -147,7 +143,7 @@ static void damage_fields(bytes *model, uint64_t *random)
 {
     editing count = { .random = &(uint64_t){ 1 }, .target = -1 };
     free(edited(model->at, model->size, &count, 0).at);
-    editing e = { .random = random, .target = (long)below(random, (uint64_t)count.seen) };
+    editing e = { .random = random, .target = (long)test_below(random, (uint64_t)count.seen) };
     const bytes fresh = edited(model->at, model->size, &e, 0);
     free(model->at);
     *model = fresh;
@@ -156,10 +152,10 @@ static void damage_fields(bytes *model, uint64_t *random)
 static void damage_bytes(bytes *model, const bytes *other, uint64_t *random)
 {
     if (!model->size) return;
-    const size_t at = below(random, model->size), from = below(random, model->size), far = below(random, other->size),
-                 run = 1 + below(random, 32);
-    switch (below(random, 5)) {
-    case 0: model->at[at] ^= (uint8_t)(1u << below(random, 8)); break;
+    const size_t at = test_below(random, model->size), from = test_below(random, model->size),
+                 far = test_below(random, other->size), run = 1 + test_below(random, 32);
+    switch (test_below(random, 5)) {
+    case 0: model->at[at] ^= (uint8_t)(1u << test_below(random, 8)); break;
     case 1: model->at[at] = (uint8_t)test_random(random); break;
     case 2: model->size = at; break;
     case 3:
@@ -233,12 +229,12 @@ static void damaged_models(void)
     const char *one = getenv("CORRUPT_MODEL");
     for (long round = one ? atol(one) : 0; round < rounds; round++) {
         uint64_t random = (uint64_t)round * 0x51EDu + 3;
-        const int which = (int)below(&random, seeds);
-        const bytes *other = &seed[below(&random, seeds)];
+        const int which = (int)test_below(&random, seeds);
+        const bytes *other = &seed[test_below(&random, seeds)];
         bytes model = { 0 };
         bytes_add(&model, seed[which].at, seed[which].size);
         const bool by_field = round & 1;
-        for (uint64_t k = 1 + below(&random, 3); k; k--) {
+        for (uint64_t k = 1 + test_below(&random, 3); k; k--) {
             if (by_field) damage_fields(&model, &random);
             else damage_bytes(&model, other, &random);
         }

@@ -429,12 +429,12 @@ static void engines_name_their_device(void)
     char *name = (char *)at + section_of(at, SECTION_STRINGS)->at + notes->backend;
     CHECK_STR(name, "cuda");
     memcpy(name, "tpu!", 4);
-    rig_seal(at, b.size);
+    parts_seal(at, b.size);
     CHECK_EQ(load(&b, &o, &error), SINTER_UNSUPPORTED);
     CHECK_HAS(error.text, "no backend 'tpu!'");
     memcpy(name, "cuda", 4);
     notes->isa = 75;
-    rig_seal(at, b.size);
+    parts_seal(at, b.size);
     CHECK_EQ(load(&b, &o, &error), SINTER_INCOMPATIBLE);
     CHECK_HAS(error.text, "7.5");
     sinter_buffer_free(&b);
@@ -503,7 +503,7 @@ static void code_is_trusted_or_not(void)
     memcpy(copy + at, &h, sizeof h);
     memcpy(copy + at + sizeof h, "sixteen bytes...", 16);
     section_of(copy, SECTION_CODE)->size = 64;
-    rig_seal(copy, size);
+    parts_seal(copy, size);
     const sinter_buffer with = { .data = copy, .size = size };
     const long before = twoplace.imports;
     if (!CHECK_EQ(load(&with, &o, &error), SINTER_OK)) printf("%s\n", error.text);
@@ -535,7 +535,7 @@ static void wrong_places_are_refused(void)
                 if (!storage[k].kind) continue;
                 sinter_error error = { 0 };
                 storage[k].place ^= 1;
-                rig_seal(b.data, b.size);
+                parts_seal(b.data, b.size);
                 const sinter_status status = once(&b, sample_name((sample)i), &error);
                 ran += status == SINTER_OK;
                 refused += status == SINTER_INVALID_MODEL;

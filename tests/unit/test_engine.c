@@ -353,6 +353,36 @@ static void odd_addresses(void)
     }
 }
 
+/* Inputs and outputs stay as they are set, run after run; a call that fails takes back what was there before. */
+static void what_persists(void)
+{
+    rig r;
+    sample_data d;
+    float out[15];
+    rig_open(&r, SAMPLE_CONV, 0);
+    CHECK(sample_data_make(r.g, 0, SAMPLE_OPT, 5, 1u << 20, &d));
+    CHECK_EQ(sample_data_set(&d, r.c, NULL), SINTER_OK);
+    CHECK_EQ(sinter_context_set_output(r.c, "y", out, sizeof out, SINTER_PLACE_HOST, NULL), SINTER_OK);
+    for (int i = 0; i < 2; i++) {
+        out[0] = -1;
+        CHECK_EQ(sinter_context_run(r.c, &r.error), SINTER_OK);
+        CHECK(out[0] >= 0);
+    }
+    out[0] = -1;
+    CHECK_EQ(sinter_context_set_output(r.c, "y", (char *)out + 1, 8, SINTER_PLACE_HOST, NULL), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_context_run(r.c, NULL), SINTER_OK);
+    CHECK(out[0] == -1);
+    sinter_tensor wrong = d.at[0];
+    wrong.dim[0] = 1000;
+    CHECK_EQ(sinter_context_set_input(r.c, d.name[0], &wrong, NULL), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_context_run(r.c, &r.error), SINTER_INVALID_ARG);
+    CHECK_HAS(r.error.text, "input 'x' has not been set");
+    CHECK_EQ(sample_data_set(&d, r.c, NULL), SINTER_OK);
+    CHECK_EQ(sinter_context_run(r.c, NULL), SINTER_OK);
+    sample_data_free(&d);
+    rig_close(&r);
+}
+
 /* ---- contexts ---- */
 
 static void several_contexts(void)
@@ -436,6 +466,7 @@ static const test tests[] = { T(same_bytes),
                               T(memory_of_the_engine),
                               T(phases_of_a_run),
                               T(odd_addresses),
+                              T(what_persists),
                               T(several_contexts),
                               T(steady_runs_allocate_nothing),
                               T(shapes_are_forgotten),

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* seeds.c - see seeds.h. */
+#include "seeds.h"
+
+#include "samples.h"
+#include "test.h"
+
+enum { F32 = 1, I64 = 7, BOOL = 9, FREE = -1 };
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define DIMS(...) (const int64_t[]){ __VA_ARGS__ }, (uint32_t)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+
+/* ---- words of a model: FREE is a size without a name ---- */
+
+static bytes value_of(const char *name, int64_t type, const int64_t *dim_at, uint32_t rank, const char *symbol)
+{
+    int64_t size_at[8];
+    for (uint32_t i = 0; i < rank; i++) size_at[i] = dim_at[i] == FREE ? INT64_MIN : dim_at[i];
+    return onnx_value(name, type, size_at, rank, symbol);
+}
+
+static void in(bytes *g, const char *name, int64_t type, const int64_t *dim_at, uint32_t rank)
+{
+    bytes_put(g, 11, value_of(name, type, dim_at, rank, "n"));
+}
+
+static void scalar_in(bytes *g, const char *name, int64_t type)
+{
+    in(g, name, type, NULL, 0);
+}
+
+static void out(bytes *g, const char *name, int64_t type, uint32_t rank)
+{
+    static const int64_t any[8] = { FREE, FREE, FREE, FREE, FREE, FREE, FREE, FREE };
+    bytes_put(g, 12, value_of(name, type, any, rank, ""));
+}
+
+static bytes node_of(const char *op, const char *inputs, const char *outputs)
+{
+    return onnx_node_bytes(op, outputs, inputs, outputs);
+}
+
+static void node(bytes *g, const char *op, const char *inputs, const char *outputs)
+{
+    bytes_put(g, 1, node_of(op, inputs, outputs));
+}
+
+static void node_int(bytes *g, const char *op, const char *inputs, const char *outputs, const char *name, int64_t value)
+{
+    bytes n = node_of(op, inputs, outputs);
+    bytes_put(&n, 5, onnx_attr_int(name, value));
+    bytes_put(g, 1, n);
+}
+
+static bytes attr_ints(const char *name, const int64_t *at, uint32_t count)
+{
+    bytes a = { 0 };
+    bytes_text(&a, 1, name);
+    for (uint32_t i = 0; i < count; i++) bytes_int(&a, 8, at[i]);
+    bytes_int(&a, 20, 7);
+    return a;
+}
+
+static void ints(bytes *g, const char *name, const int64_t *at, uint32_t count)
+{
+    const int64_t size = count;
+    bytes_put(g, 5, onnx_tensor_bytes(name, I64, &size, 1, at, count * sizeof *at));
+}
+
+static void number(bytes *g, const char *name, int64_t value)
+{
+    bytes_put(g, 5, onnx_tensor_bytes(name, I64, NULL, 0, &value, sizeof value));
+}
+
+static void weight(bytes *g, const char *name, int64_t rows, int64_t columns)
+{
+    float w[256];
+    uint64_t seed = (uint64_t)rows;
+    for (size_t i = 0; i < COUNT(w); i++) w[i] = (float)(test_random(&seed) % 64) / 64.0f;
+    const int64_t dim_at[] = { rows, columns };
+    bytes_put(g, 5, onnx_tensor_bytes(name, F32, dim_at, 2, w, (size_t)(rows * columns) * sizeof *w));
+}
+
+static void if_node(bytes *g, const char *condition, const char *outputs, bytes yes, bytes no)
+{
+    bytes n = node_of("If", condition, outputs);
+    bytes_put(&n, 5, onnx_attr_graph("then_branch", yes));
+    bytes_put(&n, 5, onnx_attr_graph("else_branch", no));
+    bytes_put(g, 1, n);
+}
+
+static void body_node(bytes *g, const char *op, const char *inputs, const char *outputs, bytes body)
+{
+    bytes n = node_of(op, inputs, outputs);
+    bytes_put(&n, 5, onnx_attr_graph("body", body));
+    bytes_put(g, 1, n);
+}
+
+/* A Loop's body so far: its own two parameters. */
+static bytes loop_body(const char *iteration, const char *condition)
+{
+    bytes b = { 0 };
+    scalar_in(&b, iteration, I64);
+    scalar_in(&b, condition, BOOL);
+    return b;
+}
+
+static bytes inputs(void)
+{
+    bytes g = { 0 };
+    in(&g, "x", F32, DIMS(FREE, 4));
+    scalar_in(&g, "c", BOOL);
+    scalar_in(&g, "t", I64);
+    return g;
+}
+
+static bytes unary(const char *op, const char *from, const char *result)
+{
+    bytes g = { 0 };
+    node(&g, op, from, result);
+    out(&g, result, F32, 2);
+    return g;
+}
+
+/* ---- models ---- */
+
+/* A Loop in a branch in a Loop; what is outside is read in all of them. */
+static bytes nested(void)
+{
+    bytes g = inputs(), outer = loop_body("i", "go"), inner = loop_body("k", "on"), yes = { 0 };
+    number(&g, "three", 3);
+    in(&outer, "s", F32, DIMS(FREE, 4));
+    in(&inner, "u", F32, DIMS(FREE, 4));
+    node(&inner, "Identity", "on", "on1");
+    node(&inner, "Add", "u,x", "u1");
+    node(&inner, "Mul", "s,u1", "u2");
+    out(&inner, "on1", BOOL, 0);
+    out(&inner, "u2", F32, 2);
+    body_node(&yes, "Loop", "three,,s", "p", inner);
+    out(&yes, "p", F32, 2);
+    if_node(&outer, "c", "s1", yes, unary("Neg", "s", "q"));
+    node(&outer, "Identity", "go", "go1");
+    node(&outer, "Tanh", "s1", "w");
+    out(&outer, "go1", BOOL, 0);
+    out(&outer, "s1", F32, 2);
+    out(&outer, "w", F32, 2);
+    body_node(&g, "Loop", "t,,x", "last,y", outer);
+    out(&g, "y", F32, 3);
+    out(&g, "last", F32, 2);
+    return g;
+}
+
+/* Branches whose results have sizes that data decides. */
+static bytes late_branch(void)
+{
+    bytes g = inputs(), yes = { 0 }, no = { 0 };
+    node(&yes, "NonZero", "x", "p");
+    out(&yes, "p", I64, 2);
+    node(&no, "NonZero", "r", "q0");
+    bytes n = node_of("Concat", "q0,q0", "q");
+    bytes_put(&n, 5, onnx_attr_int("axis", 1));
+    bytes_put(&no, 1, n);
+    out(&no, "q", I64, 2);
+    node(&g, "Relu", "x", "r");
+    if_node(&g, "c", "z", yes, no);
+    node_int(&g, "Cast", "z", "f", "to", F32);
+    node(&g, "Mul", "f,f", "y");
+    out(&g, "y", F32, 2);
+    return g;
+}
+
+/* What is carried grows in each iteration. */
+static bytes growing(void)
+{
+    bytes g = inputs(), body = loop_body("i", "go");
+    in(&body, "s", F32, DIMS(FREE, 4));
+    node(&body, "Identity", "go", "go1");
+    bytes n = node_of("Concat", "s,x", "s1");
+    bytes_put(&n, 5, onnx_attr_int("axis", 0));
+    bytes_put(&body, 1, n);
+    node(&body, "ReduceSum", "s1", "w");
+    out(&body, "go1", BOOL, 0);
+    bytes_put(&body, 12, value_of("s1", F32, DIMS(FREE, 4), "grown"));
+    out(&body, "w", F32, 2);
+    body_node(&g, "Loop", "t,,x", "y,sums", body);
+    out(&g, "y", F32, 2);
+    out(&g, "sums", F32, 3);
+    return g;
+}
+
+/* Slices of inner axes, backwards. */
+static bytes scanned(void)
+{
+    bytes g = inputs(), body = { 0 };
+    in(&g, "s0", F32, DIMS(FREE));
+    in(&body, "s", F32, DIMS(FREE));
+    in(&body, "e", F32, DIMS(FREE));
+    in(&body, "f", F32, DIMS(FREE));
+    node(&body, "Add", "s,e", "s1");
+    node(&body, "Mul", "s1,f", "o");
+    node(&body, "Sub", "s1,f", "p");
+    out(&body, "s1", F32, 1);
+    out(&body, "o", F32, 1);
+    out(&body, "p", F32, 1);
+    bytes n = node_of("Scan", "s0,x,x", "last,y,back");
+    bytes_put(&n, 5, onnx_attr_graph("body", body));
+    bytes_put(&n, 5, onnx_attr_int("num_scan_inputs", 2));
+    bytes_put(&n, 5, attr_ints("scan_input_axes", DIMS(1, 1)));
+    bytes_put(&n, 5, attr_ints("scan_input_directions", DIMS(0, 1)));
+    bytes_put(&n, 5, attr_ints("scan_output_axes", DIMS(1, 0)));
+    bytes_put(&n, 5, attr_ints("scan_output_directions", DIMS(1, 0)));
+    bytes_put(&g, 1, n);
+    out(&g, "last", F32, 1);
+    out(&g, "y", F32, 2);
+    out(&g, "back", F32, 2);
+    return g;
+}
+
+/* Parts that are written where the whole lies, one inside another; products with packed weights; chains in place. */
+static bytes joined(void)
+{
+    bytes g = inputs();
+    weight(&g, "w", 4, 8);
+    weight(&g, "v", 16, 4);
+    node(&g, "MatMul", "x,w", "a");
+    node(&g, "Relu", "a", "b");
+    node_int(&g, "Softmax", "b", "d", "axis", 1);
+    node_int(&g, "Concat", "b,d", "e", "axis", 1);
+    node(&g, "MatMul", "e,v", "f");
+    node_int(&g, "Concat", "f,x,f", "h", "axis", 0);
+    node_int(&g, "Concat", "h,h", "k", "axis", 1);
+    node(&g, "Sigmoid", "k", "l");
+    node(&g, "ReduceMean", "l", "m");
+    node(&g, "Sub", "l,m", "y");
+    bytes n = node_of("Transpose", "y", "z");
+    bytes_put(&n, 5, attr_ints("perm", DIMS(1, 0)));
+    bytes_put(&g, 1, n);
+    out(&g, "y", F32, 2);
+    out(&g, "z", F32, 2);
+    return g;
+}
+
+/* Sizes without a bound. */
+static bytes unbounded(void)
+{
+    bytes g = inputs();
+    number(&g, "zero", 0);
+    number(&g, "one", 1);
+    ints(&g, "first", DIMS(0));
+    node(&g, "Range", "zero,t,one", "r");
+    node_int(&g, "Cast", "r", "f", "to", F32);
+    node(&g, "Mul", "f,f", "q");
+    node(&g, "Unsqueeze", "q,first", "u");
+    node(&g, "Shape", "u", "shape");
+    node(&g, "Expand", "one,shape", "ones");
+    node_int(&g, "Cast", "ones", "o", "to", F32);
+    node(&g, "Add", "u,o", "v");
+    node(&g, "ReduceSum", "x", "total");
+    node(&g, "Mul", "v,total", "y");
+    out(&g, "y", F32, 2);
+    return g;
+}
+
+/* No trip count: the body says when it ends. */
+static bytes conditional(void)
+{
+    bytes g = inputs(), body = loop_body("i", "go");
+    in(&body, "s", F32, DIMS(FREE, 4));
+    node(&body, "Less", "i,t", "go1");
+    node(&body, "NonZero", "s", "nz");
+    node(&body, "Add", "s,x", "s1");
+    node(&body, "Transpose", "nz", "at");
+    node(&body, "GatherND", "s1,at", "picked");
+    node(&body, "ReduceSum", "picked", "sum");
+    out(&body, "go1", BOOL, 0);
+    out(&body, "s1", F32, 2);
+    out(&body, "sum", F32, 1);
+    body_node(&g, "Loop", ",c,x", "y,sums", body);
+    out(&g, "y", F32, 2);
+    out(&g, "sums", F32, 2);
+    return g;
+}
+
+/* A size found outside is used inside. */
+static bytes captured(void)
+{
+    bytes g = inputs(), body = loop_body("i", "go"), yes = { 0 };
+    node(&g, "NonZero", "x", "nz");
+    node_int(&g, "Cast", "nz", "f", "to", F32);
+    in(&body, "s", F32, DIMS(FREE, 4));
+    node(&body, "Identity", "go", "go1");
+    node(&body, "ReduceSum", "f", "total");
+    node(&body, "Add", "s,total", "s1");
+    node(&yes, "Exp", "f", "p0");
+    node(&yes, "ReduceMax", "p0", "p1");
+    node(&yes, "Mul", "s1,p1", "p");
+    out(&yes, "p", F32, 2);
+    if_node(&body, "c", "w", yes, unary("Neg", "s", "q"));
+    out(&body, "go1", BOOL, 0);
+    out(&body, "s1", F32, 2);
+    out(&body, "w", F32, 2);
+    body_node(&g, "Loop", "t,,x", "y,all", body);
+    out(&g, "y", F32, 2);
+    out(&g, "all", F32, 3);
+    return g;
+}
+
+bytes seed_model(uint32_t which)
+{
+    static bytes (*const make[SEED_MODELS])(void) = { nested, late_branch, growing,     scanned,
+                                                      joined, unbounded,   conditional, captured };
+    return onnx_model_bytes(make[which](), 18);
+}
+
+/* ---- engines ---- */
+
+static bool build(bytes model, const sinter_build_options *o, const char *what, image *to)
+{
+    sinter_error error = { 0 };
+    sinter_buffer b = { 0 };
+    const bool ok = CHECK_EQ(sinter_build_memory(model.at, model.size, o, &b, &error), SINTER_OK);
+    if (ok) *to = image_copy(b.data, b.size);
+    else printf("%s: %s\n", what, error.text);
+    sinter_buffer_free(&b);
+    free(model.at);
+    return ok;
+}
+
+uint32_t seed_engines(image to[SEED_MAX])
+{
+    static const char *const isa[] = { "plain", "avx2", NULL };
+    static const sinter_shape_range
+        range = { .input = "x", .rank = 2, .min = { 1, 4 }, .opt = { 3, 4 }, .max = { 5, 4 } },
+        small = { .input = "x", .rank = 2, .min = { 0, 4 }, .opt = { 1, 4 }, .max = { 2, 4 } };
+    static const sinter_profile profile[] = { { &range, 1 }, { &small, 1 } };
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < SAMPLE_COUNT * COUNT(isa); i++) {
+        const sample s = (sample)(i % SAMPLE_COUNT);
+        sinter_build_options o = {
+            .struct_size = sizeof o, .threads = 1, .tune = SINTER_TUNE_OFF, .isa = isa[i / SAMPLE_COUNT]
+        };
+        o.profile = sample_profiles(s, &o.profile_count);
+        count += build(sample_model(s), &o, sample_name(s), &to[count]);
+    }
+    for (uint32_t i = 0; i < SEED_MODELS * 2; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof name, "model %u", i % SEED_MODELS);
+        const sinter_build_options o = { .struct_size = sizeof o,
+                                         .threads = 1,
+                                         .tune = SINTER_TUNE_OFF,
+                                         .device = i % 3 == 2 ? SINTER_DEVICE_REFERENCE : SINTER_DEVICE_CPU,
+                                         .profile = profile,
+                                         .profile_count = 1 + i / SEED_MODELS };
+        count += build(seed_model(i % SEED_MODELS), &o, name, &to[count]);
+    }
+    return count;
+}
