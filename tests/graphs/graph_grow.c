@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_grow.c - random graphs: values, sizes and nodes. What the operators want is said in graph_ops_*.c. */
+#include "graph_ops.h"
+
+#include "test.h"
+
+#include <math.h>
+
+/* ---- rows ---- */
+
+static const gop *const tables[] = { gops_elementwise, gops_move, gops_index, gops_compute, gops_control, gops_chains };
+
+const gop *gop_at(uint32_t i)
+{
+    for (uint32_t t = 0; t < COUNT_OF(tables); t++)
+        for (const gop *op = tables[t]; op->name; op++)
+            if (i-- == 0) return op;
+    return NULL;
+}
+
+const gop *gop_find(const char *name)
+{
+    for (uint32_t i = 0; gop_at(i); i++)
+        if (!strcmp(gop_at(i)->name, name)) return gop_at(i);
+    return NULL;
+}
+
+bool gop_is_param(const char *name, uint32_t input)
+{
+    const gop *op = gop_find(name);
+    return op && op->params >> input & 1;
+}
+
+/* ---- chance and sizes ---- */
+
+uint32_t grow_below(grow *g, uint32_t count)
+{
+    return count ? (uint32_t)((test_random(&g->seed) >> 32) * count >> 32) : 0;
+}
+
+int64_t grow_between(grow *g, int64_t low, int64_t high)
+{
+    return high <= low ? low : low + grow_below(g, (uint32_t)(high - low + 1));
+}
+
+gsize gsize_of(int64_t size)
+{
+    gsize s;
+    for (uint32_t k = 0; k < G_ENVS; k++) s.at[k] = size;
+    return s;
+}
+
+gsize grow_dim(const grow *g, uint32_t v, uint32_t axis)
+{
+    gsize s = { { 0 } };
+    for (uint32_t k = 0; k < G_ENVS; k++) s.at[k] = grow_data(g, v, k < g->m->envs ? k : 0)->dim[axis];
+    return s;
+}
+
+bool gsize_same(const grow *g, gsize a, gsize b)
+{
+    return !memcmp(a.at, b.at, g->m->envs * sizeof a.at[0]);
+}
+
+bool gsize_is(const grow *g, gsize s, int64_t size)
+{
+    return gsize_same(g, s, gsize_of(size));
+}
+
+bool gsize_is_const(const grow *g, gsize s)
+{
+    return gsize_is(g, s, s.at[0]);
+}
+
+int64_t gsize_min(const grow *g, gsize s)
+{
+    int64_t least = s.at[0];
+    for (uint32_t k = 1; k < g->m->envs; k++) least = s.at[k] < least ? s.at[k] : least;
+    return least;
+}
+
+gsize grow_size(grow *g)
+{
+    static const int64_t odd[] = { 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 64, 65 };
+    if (g->has_symbols && g->m->symbols && grow_one_in(g, 3)) {
+        gsize s;
+        memcpy(s.at, g->m->symbol[grow_below(g, g->m->symbols)].at, sizeof s.at);
+        return s;
+    }
+    if (g->has_zeros && grow_one_in(g, 12)) return gsize_of(0);
+    if (grow_one_in(g, 6)) return gsize_of(1);
+    for (;;) {
+        const int64_t size = grow_one_in(g, 2) ? odd[grow_below(g, COUNT_OF(odd))] : grow_between(g, 1, g->size_max);
+        if (size <= g->size_max) return gsize_of(size);
+    }
+}
+
+/* ---- leaves ---- */
+
+gfill grow_fill(grow *g, sinter_dtype dtype)
+{
+    gfill f = { .seed = test_random(&g->seed) >> 44 };
+    static const gfill floats[] = {
+        { -4, 4, 1, 0 }, { -2, 2, 0.25, 0 }, { -1, 1, 0, 0 }, { -3, 3, 0, 0 }, { 0.25, 2, 0, 0 }
+    };
+    if (dtype == SINTER_DTYPE_BOOL) return (gfill){ 0, 1, 1, f.seed };
+    if (!dtype_is_float(dtype)) return (gfill){ dtype_is_signed(dtype) && grow_one_in(g, 2) ? -5 : 0, 6, 1, f.seed };
+    const uint64_t seed = f.seed;
+    f = floats[grow_below(g, COUNT_OF(floats))];
+    f.seed = seed;
+    return f;
+}
+
+static void see(grow *g, uint32_t v)
+{
+    *(uint32_t *)VEC_PUSH(g->m->a, &g->seen) = v;
+}
+
+/* A symbol of these sizes: one that exists, mostly. */
+static uint32_t symbol_of(grow *g, gsize s)
+{
+    uint32_t found = G_NONE;
+    for (uint32_t i = 0; i < g->m->symbols; i++)
+        if (!memcmp(g->m->symbol[i].at, s.at, g->m->envs * sizeof s.at[0]) && (found == G_NONE || grow_one_in(g, 2)))
+            found = i;
+    if (found != G_NONE && !grow_one_in(g, 6)) return found;
+    const uint32_t made = gmodel_symbol(g->m, s.at);
+    if (made != G_NONE) g->m->symbol[made].is_free = grow_one_in(g, 6);
+    return made == G_NONE ? found : made;
+}
+
+static bool fits(const grow *g, const gsize *d, uint32_t rank)
+{
+    for (uint32_t k = 0; k < g->m->envs; k++) {
+        int64_t count = 1;
+        for (uint32_t i = 0; i < rank; i++) count *= d[i].at[k];
+        if (count > g->count_max) return false;
+    }
+    return rank <= SINTER_RANK_MAX;
+}
+
+uint32_t grow_leaf(grow *g, sinter_dtype dtype, const gsize *d, uint32_t rank, bool is_const, gfill fill)
+{
+    gmodel *m = g->m;
+    gdim dims[SINTER_RANK_MAX] = { { 0, 0 } };
+    if (!fits(g, d, rank)) return G_NONE;
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = (gdim){ G_NONE, d[i].at[0] };
+        if (gsize_is_const(g, d[i])) continue;
+        dims[i].symbol = symbol_of(g, d[i]);
+        if (dims[i].symbol == G_NONE || is_const) return G_NONE;
+    }
+    const uint32_t scope = is_const && grow_one_in(g, 2) ? g->scope : 0;
+    const uint32_t id = gmodel_value(m, is_const ? G_CONST : G_INPUT, scope, dtype);
+    gvalue *v = &m->value.at[id];
+    v->rank = rank;
+    v->fill = fill;
+    memcpy(v->dim, dims, sizeof dims);
+    if (!is_const) *(uint32_t *)VEC_PUSH(m->a, &m->scope.at[0].param) = id;
+    judge_leaf(m, id);
+    see(g, id);
+    return id;
+}
+
+static uint32_t explicit_leaf(grow *g, sinter_dtype dtype, const gsize *at, uint32_t count, bool is_scalar,
+                              bool is_const)
+{
+    gmodel *m = g->m;
+    const uint32_t id = gmodel_value(m, is_const ? G_CONST : G_INPUT, is_const ? g->scope : 0, dtype);
+    gvalue *v = &m->value.at[id];
+    v->rank = is_scalar ? 0 : 1;
+    v->dim[0] = (gdim){ G_NONE, count };
+    v->is_explicit = true;
+    for (uint32_t k = 0; k < m->envs; k++) {
+        v->data[k] = gtensor_new(m->a, dtype, v->rank, (const int64_t[]){ count });
+        for (uint32_t i = 0; i < count; i++) dtype_store_i64(dtype, v->data[k]->data, i, at[i].at[k]);
+    }
+    if (!is_const) *(uint32_t *)VEC_PUSH(m->a, &m->scope.at[0].param) = id;
+    judge_leaf(m, id);
+    return id;
+}
+
+uint32_t grow_const_ints(grow *g, const int64_t *at, uint32_t count)
+{
+    gsize s[64];
+    for (uint32_t i = 0; i < count; i++) s[i] = gsize_of(at[i]);
+    return explicit_leaf(g, SINTER_DTYPE_I64, s, count, false, true);
+}
+
+uint32_t grow_const_scalar(grow *g, sinter_dtype dtype, double x)
+{
+    const uint32_t id = explicit_leaf(g, dtype, (const gsize[]){ gsize_of(0) }, 1, true, true);
+    gvalue *v = &g->m->value.at[id];
+    if (dtype_is_float(dtype)) dtype_store_f64(dtype, v->data[0]->data, 0, x);
+    else dtype_store_i64(dtype, v->data[0]->data, 0, (int64_t)x);
+    judge_leaf(g->m, id);
+    return id;
+}
+
+uint32_t grow_weight(grow *g, sinter_dtype dtype, const int64_t *d, uint32_t rank, double scale)
+{
+    gsize s[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) s[i] = gsize_of(d[i]);
+    gfill f = { -scale, scale, grow_one_in(g, 2) ? scale / 4 : 0, test_random(&g->seed) >> 44 };
+    if (!dtype_is_float(dtype)) f = (gfill){ dtype_is_signed(dtype) ? -3 : 0, 4, 1, f.seed };
+    return grow_leaf(g, dtype, s, rank, !grow_one_in(g, 5), f);
+}
+
+/* ---- finding values ---- */
+
+uint32_t grow_find(grow *g, uint64_t types, uint32_t rank_min, uint32_t rank_max)
+{
+    uint32_t found = G_NONE, count = 0;
+    for (uint32_t i = 0; i < g->seen.count; i++) {
+        const uint32_t v = g->seen.at[i];
+        if (!(types >> grow_type(g, v) & 1) || grow_rank(g, v) < rank_min || grow_rank(g, v) > rank_max) continue;
+        /* Newer ones are likelier. */
+        const uint32_t weight = 1 + 4 * i / g->seen.count;
+        count += weight;
+        if (grow_below(g, count) < weight) found = v;
+    }
+    return found;
+}
+
+static sinter_dtype type_among(grow *g, uint64_t types)
+{
+    if (types & g->types) types &= g->types;
+    sinter_dtype found = SINTER_DTYPE_NONE;
+    for (uint32_t i = 1, count = 0; i < SINTER_DTYPE_COUNT; i++)
+        if (types >> i & 1 && grow_below(g, ++count) == 0) found = (sinter_dtype)i;
+    if (types & T_F32 && grow_one_in(g, 2)) return SINTER_DTYPE_F32;
+    return found;
+}
+
+uint32_t grow_pick(grow *g, uint64_t types, uint32_t rank_min, uint32_t rank_max)
+{
+    if (rank_max > SINTER_RANK_MAX) rank_max = SINTER_RANK_MAX;
+    const uint32_t found = grow_find(g, types, rank_min, rank_max);
+    if (found != G_NONE && !grow_one_in(g, 8)) return found;
+    gsize d[SINTER_RANK_MAX];
+    const uint32_t usual = rank_max > 5 && !grow_one_in(g, 10) ? (rank_min > 5 ? rank_min : 5) : rank_max,
+                   rank = (uint32_t)grow_between(g, rank_min, usual);
+    for (uint32_t i = 0; i < rank; i++) d[i] = grow_size(g);
+    const sinter_dtype dtype = type_among(g, types);
+    const uint32_t made = grow_leaf(g, dtype, d, rank, false, grow_fill(g, dtype));
+    return made == G_NONE ? found : made;
+}
+
+static bool has_shape(const grow *g, uint32_t v, const gsize *d, uint32_t rank)
+{
+    if (grow_rank(g, v) != rank) return false;
+    for (uint32_t i = 0; i < rank; i++)
+        if (!gsize_same(g, grow_dim(g, v, i), d[i])) return false;
+    return true;
+}
+
+uint32_t grow_shaped(grow *g, sinter_dtype dtype, const gsize *d, uint32_t rank)
+{
+    uint32_t found = G_NONE, count = 0;
+    bool is_const = true;
+    for (uint32_t i = 0; i < g->seen.count; i++)
+        if (grow_type(g, g->seen.at[i]) == dtype && has_shape(g, g->seen.at[i], d, rank) && grow_below(g, ++count) == 0)
+            found = g->seen.at[i];
+    if (found != G_NONE && !grow_one_in(g, 4)) return found;
+    for (uint32_t i = 0; i < rank; i++) is_const &= gsize_is_const(g, d[i]);
+    const uint32_t made = grow_leaf(g, dtype, d, rank, is_const && grow_one_in(g, 2), grow_fill(g, dtype));
+    return made == G_NONE ? found : made;
+}
+
+bool grow_broadcasts(const grow *g, uint32_t a, uint32_t b)
+{
+    const uint32_t ra = grow_rank(g, a), rb = grow_rank(g, b);
+    for (uint32_t i = 0; i < ra && i < rb; i++) {
+        const gsize x = grow_dim(g, a, ra - 1 - i), y = grow_dim(g, b, rb - 1 - i);
+        for (uint32_t k = 0; k < g->m->envs; k++)
+            if (x.at[k] != y.at[k] && x.at[k] != 1 && y.at[k] != 1) return false;
+    }
+    return true;
+}
+
+uint32_t grow_fellow(grow *g, uint32_t v, sinter_dtype dtype)
+{
+    uint32_t found = G_NONE, count = 0;
+    if (grow_type(g, v) == dtype && grow_one_in(g, 8)) return v;
+    for (uint32_t i = 0; i < g->seen.count; i++)
+        if (grow_type(g, g->seen.at[i]) == dtype && grow_broadcasts(g, v, g->seen.at[i]) && grow_below(g, ++count) == 0)
+            found = g->seen.at[i];
+    if (found != G_NONE && grow_one_in(g, 2)) return found;
+    gsize d[SINTER_RANK_MAX];
+    const uint32_t rank = grow_rank(g, v), from = grow_one_in(g, 3) ? grow_below(g, rank + 1) : 0;
+    bool is_const = true;
+    for (uint32_t i = from; i < rank; i++) {
+        d[i - from] = grow_one_in(g, 4) ? gsize_of(1) : grow_dim(g, v, i);
+        is_const &= gsize_is_const(g, d[i - from]);
+    }
+    const uint32_t made = grow_leaf(g, dtype, d, rank - from, is_const && grow_one_in(g, 2), grow_fill(g, dtype));
+    return made == G_NONE ? found : made;
+}
+
+/* ---- integers ---- */
+
+/* One element as an I64 of rank 1 from the shape of a value that has such an axis. */
+static uint32_t from_shape(grow *g, gsize s)
+{
+    uint32_t value = G_NONE, axis = 0, count = 0;
+    for (uint32_t i = 0; i < g->seen.count; i++)
+        for (uint32_t k = 0; k < grow_rank(g, g->seen.at[i]); k++)
+            if (gsize_same(g, grow_dim(g, g->seen.at[i], k), s) && grow_below(g, ++count) == 0) {
+                value = g->seen.at[i];
+                axis = k;
+            }
+    if (value == G_NONE) return G_NONE;
+    if (grow_one_in(g, 3)) {
+        const uint32_t n = grow_begin(g, "Shape");
+        grow_in(g, n, value);
+        grow_int(g, n, "start", axis);
+        grow_int(g, n, "end", axis + 1);
+        return grow_end(g, n, 1);
+    }
+    const uint32_t shape = grow_1(g, "Shape", value);
+    if (shape == G_NONE) return G_NONE;
+    return grow_2(g, "Gather", shape, grow_const_ints(g, (const int64_t[]){ axis }, 1));
+}
+
+static uint32_t computed_ints(grow *g, const gsize *at, uint32_t count, bool is_scalar)
+{
+    uint32_t part[16];
+    if (!count || count > G_IN) return G_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        part[i] = gsize_is_const(g, at[i]) ? grow_const_ints(g, &at[i].at[0], 1) : from_shape(g, at[i]);
+        if (part[i] == G_NONE) return G_NONE;
+    }
+    if (is_scalar) {
+        const uint32_t n = grow_begin(g, "Squeeze");
+        grow_in(g, n, part[0]);
+        return grow_end(g, n, 1);
+    }
+    if (count == 1) return part[0];
+    const uint32_t n = grow_begin(g, "Concat");
+    for (uint32_t i = 0; i < count; i++) grow_in(g, n, part[i]);
+    grow_int(g, n, "axis", 0);
+    return grow_end(g, n, 1);
+}
+
+uint32_t grow_ints(grow *g, const gsize *at, uint32_t count, bool is_scalar)
+{
+    bool is_const = true;
+    for (uint32_t i = 0; i < count; i++) is_const &= gsize_is_const(g, at[i]);
+    const uint32_t way = grow_below(g, 10);
+    if (is_const && (way < 7 || g->is_const_only))
+        return explicit_leaf(g, SINTER_DTYPE_I64, at, count, is_scalar, true);
+    if (way != 9 || g->is_const_only) {
+        const uint32_t made = computed_ints(g, at, count, is_scalar);
+        if (made != G_NONE || g->is_const_only) return made;
+    }
+    return explicit_leaf(g, SINTER_DTYPE_I64, at, count, is_scalar, false);
+}
+
+/* ---- nodes ---- */
+
+uint32_t grow_begin(grow *g, const char *op)
+{
+    const gop *row = gop_find(op);
+    if (row && row->since > g->m->opset) g->m->opset = row->since;
+    return gmodel_node(g->m, op, g->scope);
+}
+
+void grow_in(grow *g, uint32_t node, uint32_t value)
+{
+    gnode *n = &g->m->node.at[node];
+    if (n->count_in == G_IN) abort();
+    n->in[n->count_in++] = value;
+}
+
+void grow_int(grow *g, uint32_t node, const char *name, int64_t x)
+{
+    gnode_attr(&g->m->node.at[node], name, GA_INT)->i = x;
+}
+
+void grow_real(grow *g, uint32_t node, const char *name, double x)
+{
+    gnode_attr(&g->m->node.at[node], name, GA_REAL)->f = x;
+}
+
+void grow_text(grow *g, uint32_t node, const char *name, const char *s)
+{
+    gattr *a = gnode_attr(&g->m->node.at[node], name, GA_TEXT);
+    (void)snprintf(a->text, sizeof a->text, "%s", s);
+}
+
+void grow_list(grow *g, uint32_t node, const char *name, const int64_t *at, uint32_t count)
+{
+    gattr *a = gnode_attr(&g->m->node.at[node], name, GA_INTS);
+    a->count = count;
+    for (uint32_t i = 0; i < count; i++) a->ints[i] = at[i];
+}
+
+static bool is_useful(grow *g, const gvalue *v)
+{
+    for (uint32_t k = 0; k < g->m->envs; k++) {
+        const gtensor *t = v->at[k][0];
+        const double most = t->dtype == SINTER_DTYPE_F16 ? 400 : 20000;
+        if (t->count > g->count_max) return false;
+        for (int64_t i = 0; i < t->count; i++)
+            if (!(fabs(gtensor_at(t, i)) <= most)) return false;
+        if (judge_is_doubtful(v, k)) return false;
+    }
+    return true;
+}
+
+uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
+{
+    gmodel *m = g->m;
+    for (uint32_t i = 0; i < m->node.at[node].count_in; i++) {
+        if (m->node.at[node].in[i] == G_NONE) {
+            m->node.count = node;
+            return G_NONE;
+        }
+        if (m->node.at[node].in[i] == G_ABSENT) m->node.at[node].in[i] = G_NONE;
+    }
+    for (uint32_t i = 0; i < outputs; i++) {
+        const uint32_t v = gmodel_value(m, G_RESULT, g->scope, SINTER_DTYPE_NONE);
+        m->node.at[node].out[i] = v;
+    }
+    m->node.at[node].count_out = outputs;
+    bool is_good = true;
+    for (uint32_t k = 0; k < m->envs && is_good; k++) {
+        if (!judge_node(m, node, k)) {
+            g->is_refused = true;
+            return G_NONE;
+        }
+    }
+    for (uint32_t i = 0; i < outputs && is_good; i++) is_good = is_useful(g, &m->value.at[m->node.at[node].out[i]]);
+    if (!is_good) {
+        m->node.count = node;
+        return G_NONE;
+    }
+    for (uint32_t i = 0; i < outputs; i++) see(g, m->node.at[node].out[i]);
+    return m->node.at[node].out[0];
+}
+
+uint32_t grow_1(grow *g, const char *op, uint32_t x)
+{
+    return grow_3(g, op, x, G_ABSENT, G_ABSENT);
+}
+
+uint32_t grow_2(grow *g, const char *op, uint32_t x, uint32_t y)
+{
+    return grow_3(g, op, x, y, G_ABSENT);
+}
+
+uint32_t grow_3(grow *g, const char *op, uint32_t x, uint32_t y, uint32_t z)
+{
+    if (g->is_refused) return G_NONE;
+    const uint32_t n = grow_begin(g, op);
+    grow_in(g, n, x);
+    if (y != G_ABSENT) grow_in(g, n, y);
+    if (z != G_ABSENT) grow_in(g, n, z);
+    return grow_end(g, n, 1);
+}
+
+uint32_t grow_cast(grow *g, uint32_t x, sinter_dtype to)
+{
+    if (x == G_NONE || grow_type(g, x) == to) return x;
+    const uint32_t n = grow_begin(g, "Cast");
+    grow_in(g, n, x);
+    grow_int(g, n, "to", onnx_type_of(to));
+    return grow_end(g, n, 1);
+}
+
+uint32_t grow_transpose(grow *g, uint32_t x, const int64_t *perm)
+{
+    if (x == G_NONE) return G_NONE;
+    const uint32_t n = grow_begin(g, "Transpose");
+    grow_in(g, n, x);
+    grow_list(g, n, "perm", perm, grow_rank(g, x));
+    return grow_end(g, n, 1);
+}
+
+uint32_t grow_reshape(grow *g, uint32_t x, const gsize *d, uint32_t rank)
+{
+    if (x == G_NONE) return G_NONE;
+    const uint32_t shape = grow_ints(g, d, rank, false);
+    return grow_2(g, "Reshape", x, shape);
+}
+
+/* ---- graphs ---- */
+
+bool grow_some(grow *g)
+{
+    uint32_t total = 0;
+    const gop *chosen = NULL;
+    for (uint32_t i = 0; gop_at(i); i++) {
+        const gop *op = gop_at(i);
+        if (!op->add || !op->weight || (g->depth && op->weight == 1)) continue;
+        total += op->weight;
+        if (grow_below(g, total) < op->weight) chosen = op;
+    }
+    const bool did = chosen && chosen->add(g, chosen) && !g->is_refused;
+    return did;
+}
+
+static void choose_symbols(grow *g)
+{
+    static const int64_t usual[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 20 };
+    gmodel *m = g->m;
+    const uint32_t count = 1 + grow_below(g, 3);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t at[G_ENVS];
+        const uint32_t kind = grow_below(g, 4);
+        bool is_same = true;
+        for (uint32_t k = 0; k < G_ENVS; k++) {
+            at[k] = usual[grow_below(g, COUNT_OF(usual))];
+            if (kind == 0) at[k] = 1 + grow_below(g, 3);
+            if (g->has_zeros && kind <= 1) at[k] = grow_below(g, 3);
+            while (at[k] > g->size_max) at[k] /= 2;
+            is_same &= at[k] == at[0];
+        }
+        if (is_same) at[1] = at[0] + 1;
+        const uint32_t s = gmodel_symbol(m, at);
+        m->symbol[s].is_free = grow_one_in(g, 5);
+    }
+}
+
+static void choose_profiles(grow *g)
+{
+    gmodel *m = g->m;
+    m->profiles = m->symbols && m->envs > 1 && grow_one_in(g, 3) ? 2 : 1;
+    for (uint32_t k = 0; k < m->envs; k++) m->profile_of[k] = k % m->profiles;
+    for (uint32_t i = 0; i < m->symbols; i++) {
+        gsymbol *s = &m->symbol[i];
+        for (uint32_t p = 0; p < m->profiles; p++) {
+            s->min[p] = s->max[p] = s->opt[p] = s->at[p];
+            for (uint32_t k = p; k < m->envs; k += m->profiles) {
+                s->min[p] = s->at[k] < s->min[p] ? s->at[k] : s->min[p];
+                s->max[p] = s->at[k] > s->max[p] ? s->at[k] : s->max[p];
+            }
+            if (grow_one_in(g, 3)) s->max[p] += grow_below(g, 4);
+            if (grow_one_in(g, 3) && s->min[p] > 1) s->min[p] -= 1;
+        }
+    }
+}
+
+static void choose_outputs(grow *g)
+{
+    gmodel *m = g->m;
+    bool *is_read = ARENA_NEW(m->a, bool, m->value.count + 1);
+    for (uint32_t i = 0; i < m->node.count; i++)
+        for (uint32_t k = 0; k < m->node.at[i].count_in; k++)
+            if (m->node.at[i].in[k] != G_NONE) is_read[m->node.at[i].in[k]] = true;
+    for (uint32_t i = 0; i < m->scope.count; i++)
+        for (uint32_t k = 0; k < m->scope.at[i].result.count; k++) is_read[m->scope.at[i].result.at[k]] = true;
+    for (uint32_t i = 0; i < g->seen.count; i++) {
+        const uint32_t v = g->seen.at[i];
+        const gkind kind = m->value.at[v].kind;
+        const bool wanted = kind != G_RESULT ? grow_one_in(g, 40)
+                            : is_read[v]     ? grow_one_in(g, 8)
+                                             : !grow_one_in(g, 12);
+        if (wanted && m->value.at[v].scope == 0 && m->scope.at[0].result.count < 24)
+            *(uint32_t *)VEC_PUSH(m->a, &m->scope.at[0].result) = v;
+    }
+}
+
+bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
+{
+    static const int64_t opsets[] = { 18, 18, 19, 20, 21, 22, 23 };
+    static const uint64_t types[] = {
+        T_F32, T_F32, T_F32 | T_OF(I64), T_F32 | T_OF(I32) | T_B, T_F32 | T_OF(F16), T_F32 | T_I, T_F, T_ALL
+    };
+    grow g = { .m = m, .seed = seed, .count_max = 2048, .size_max = 9 };
+    (void)test_random(&g.seed);
+    m->opset = opsets[grow_below(&g, COUNT_OF(opsets))];
+    m->envs = 2 + grow_below(&g, G_ENVS - 1);
+    g.types = types[grow_below(&g, COUNT_OF(types))];
+    g.has_zeros = !o->is_static && grow_one_in(&g, 4);
+    g.has_symbols = !o->is_static && grow_one_in(&g, 2);
+    if (grow_one_in(&g, 4)) {
+        g.size_max = 70;
+        g.count_max = 16384;
+    }
+    if (g.has_symbols) choose_symbols(&g);
+    for (uint32_t i = 1 + grow_below(&g, 3); i-- > 0;) (void)grow_pick(&g, T_ALL, 1, 5);
+    const gop *only = o->only ? gop_find(o->only) : NULL;
+    for (uint32_t tries = 0; only && only->add && tries < 20 && !g.is_refused && !only->add(&g, only); tries++) {}
+    g.nodes_left = 1 + grow_below(&g, o->nodes);
+    for (uint32_t tries = 0; g.nodes_left && tries < 4 * o->nodes && !g.is_refused; tries++)
+        g.nodes_left -= grow_some(&g);
+    if (g.is_refused) {
+        const gnode *last = &m->node.at[m->node.count - 1];
+        if (last->scope == 0)
+            for (uint32_t i = 0; i < last->count_out; i++)
+                *(uint32_t *)VEC_PUSH(m->a, &m->scope.at[0].result) = last->out[i];
+        choose_profiles(&g);
+        return false;
+    }
+    choose_outputs(&g);
+    choose_profiles(&g);
+    gmodel_sweep(m, grow_one_in(&g, 10));
+    return true;
+}

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_judge.c - runs a model node by node, each as a model of its own on the reference kernels. */
+#include "graph_judge.h"
+
+#include "base/hash.h"
+#include "graph_ops.h"
+#include "test.h"
+
+#include <math.h>
+
+/* ---- engines of single nodes ---- */
+
+typedef struct kept {
+    uint64_t key;
+    size_t size;
+    sinter_engine *engine;
+    sinter_context *context;
+} kept;
+enum { KEPT = 64 };
+static kept cache[KEPT];
+static uint32_t cache_next;
+
+static void kept_free(kept *k)
+{
+    sinter_context_destroy(k->context);
+    sinter_engine_release(k->engine);
+    *k = (kept){ 0 };
+}
+
+void judge_close(void)
+{
+    for (uint32_t i = 0; i < KEPT; i++) kept_free(&cache[i]);
+}
+
+static kept *engine_of(bytes model, sinter_error *error)
+{
+    const uint64_t key = hash64(model.at, model.size, 1);
+    for (uint32_t i = 0; i < KEPT; i++)
+        if (cache[i].engine && cache[i].key == key && cache[i].size == model.size) return &cache[i];
+    kept *k = &cache[cache_next++ % KEPT];
+    kept_free(k);
+    sinter_build_options o = SINTER_BUILD_OPTIONS;
+    o.device = SINTER_DEVICE_REFERENCE;
+    o.tune = SINTER_TUNE_OFF;
+    o.threads = 1;
+    sinter_buffer file = { 0 };
+    if (sinter_build_memory(model.at, model.size, &o, &file, error) != SINTER_OK) return NULL;
+    sinter_engine_options eo = SINTER_ENGINE_OPTIONS;
+    eo.threads = 1;
+    sinter_context_options co = SINTER_CONTEXT_OPTIONS;
+    co.lazy = 1;
+    sinter_status s = sinter_engine_load_memory(file.data, file.size, &eo, &k->engine, error);
+    sinter_buffer_free(&file);
+    if (s == SINTER_OK) s = sinter_context_create(k->engine, &co, &k->context, error);
+    if (s != SINTER_OK) kept_free(k);
+    k->key = key;
+    k->size = model.size;
+    return s == SINTER_OK ? k : NULL;
+}
+
+/* ---- rounding ---- */
+
+static double unit_of(sinter_dtype dtype)
+{
+    switch (dtype) {
+    case SINTER_DTYPE_F64: return 0x1p-53;
+    case SINTER_DTYPE_F32: return 0x1p-24;
+    case SINTER_DTYPE_F16: return 0x1p-11;
+    case SINTER_DTYPE_BF16: return 0x1p-8;
+    case SINTER_DTYPE_F8E4M3FN:
+    case SINTER_DTYPE_F8E4M3FNUZ: return 0x1p-4;
+    default: return 0x1p-3;
+    }
+}
+
+/* Small multiples of 1/16 come from sums and products that are exact in any order. */
+static bool is_exact(double x, sinter_dtype dtype)
+{
+    const double most = dtype == SINTER_DTYPE_F32 || dtype == SINTER_DTYPE_F64 ? 65536
+                        : dtype == SINTER_DTYPE_F16                            ? 64
+                                                                               : 8;
+    return fabs(x) <= most && x * 16 == rint(x * 16);
+}
+
+static gtensor *moved(gmodel *m, const gtensor *t, uint32_t lane, bool all)
+{
+    if (!dtype_is_float(t->dtype) || sinter_dtype_bits(t->dtype) <= 8) return (gtensor *)(uintptr_t)t;
+    gtensor *to = gtensor_new(m->a, t->dtype, t->rank, t->dim);
+    memcpy(to->data, t->data, t->size);
+    uint64_t seed = lane * 31 + (uint64_t)t->count;
+    for (int64_t i = 0; i < t->count; i++) {
+        const double x = gtensor_at(t, i);
+        if (!isfinite(x) || (!all && is_exact(x, t->dtype))) continue;
+        const double by = ((double)(test_random(&seed) >> 11) * 0x1p-53 - 0.5) * 8 * unit_of(t->dtype);
+        dtype_store_f64(t->dtype, to->data, i, x * (1 + by));
+    }
+    return to;
+}
+
+static bool same_shape(const gtensor *a, const gtensor *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank && !memcmp(a->dim, b->dim, a->rank * sizeof *a->dim);
+}
+
+/* Lane 0 for all lanes. */
+static void calm(gvalue *v, uint32_t k)
+{
+    for (uint32_t lane = 1; lane < G_LANES; lane++) v->at[k][lane] = v->at[k][0];
+    v->is_chaotic[k] = true;
+}
+
+static void fill_lanes(gmodel *m, gvalue *v, uint32_t k, gtensor *t)
+{
+    v->is_chaotic[k] = false;
+    v->at[k][0] = t;
+    for (uint32_t lane = 1; lane < G_LANES; lane++) v->at[k][lane] = moved(m, t, lane, false);
+}
+
+void judge_leaf(gmodel *m, uint32_t value)
+{
+    for (uint32_t k = 0; k < m->envs; k++)
+        fill_lanes(m, &m->value.at[value], k, gvalue_leaf(m, &m->value.at[value], k));
+}
+
+static void judge_leaves(gmodel *m, uint32_t k)
+{
+    for (uint32_t i = 0; i < m->value.count; i++) {
+        gvalue *v = &m->value.at[i];
+        if (v->kind == G_INPUT || v->kind == G_CONST) fill_lanes(m, v, k, gvalue_leaf(m, v, k));
+    }
+}
+
+static bool refuse(gmodel *m, const gnode *n, const char *why)
+{
+    (void)snprintf(m->error, sizeof m->error, "%.47s: %.900s", n->op, why);
+    return false;
+}
+
+/* ---- one node ---- */
+
+static bool run_lane(gmodel *m, const gnode *n, uint32_t k, uint32_t lane, kept *e, sinter_error *error)
+{
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "i%u", i);
+        if (n->in[i] == G_NONE || gop_is_param(n->op, i)) continue;
+        const gtensor *t = m->value.at[n->in[i]].at[k][lane];
+        /* A norm of equal numbers divides what rounding left by nearly nothing. */
+        if (lane && strstr(n->op, "Normalization")) t = moved(m, t, lane, true);
+        sinter_tensor x = { .dtype = t->dtype, .rank = t->rank, .data = t->data };
+        memcpy(x.dim, t->dim, sizeof x.dim);
+        if (sinter_context_set_input(e->context, name, &x, error) != SINTER_OK) return false;
+    }
+    if (sinter_context_run(e->context, error) != SINTER_OK) return false;
+    for (uint32_t i = 0; i < n->count_out; i++) {
+        char name[8];
+        sinter_tensor y;
+        (void)snprintf(name, sizeof name, "o%u", i);
+        if (n->out[i] == G_NONE) continue;
+        if (sinter_context_output(e->context, name, &y, error) != SINTER_OK) return false;
+        gtensor *t = gtensor_new(m->a, y.dtype, y.rank, y.dim);
+        if (t->size) memcpy(t->data, y.data, t->size);
+        gvalue *v = &m->value.at[n->out[i]];
+        v->at[k][lane] = lane ? moved(m, t, lane, false) : t;
+        v->dtype = t->dtype;
+        v->rank = t->rank;
+    }
+    return true;
+}
+
+/* Do all lanes agree in what decides the way: shapes, and the data of parameters? */
+static bool is_settled(const gmodel *m, const gnode *n, uint32_t k)
+{
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        if (n->in[i] == G_NONE) continue;
+        const gvalue *v = &m->value.at[n->in[i]];
+        if (v->is_chaotic[k]) return false;
+        for (uint32_t lane = 1; lane < G_LANES; lane++) {
+            const gtensor *a = v->at[k][0], *b = v->at[k][lane];
+            if (!same_shape(a, b) || (gop_is_param(n->op, i) && memcmp(a->data, b->data, a->size))) return false;
+        }
+    }
+    return true;
+}
+
+static bool run_alone(gmodel *m, const gnode *n, uint32_t k)
+{
+    gmodel one;
+    gmodel_init(&one, m->e, m->a);
+    one.opset = m->opset;
+    const uint32_t id = gmodel_node(&one, n->op, 0);
+    gnode own = *n;
+    own.scope = 0;
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        if (n->in[i] == G_NONE) continue;
+        const gtensor *t = m->value.at[n->in[i]].at[k][0];
+        const bool is_param = gop_is_param(n->op, i);
+        own.in[i] = gmodel_value(&one, is_param ? G_CONST : G_INPUT, 0, t->dtype);
+        gvalue *v = &one.value.at[own.in[i]];
+        (void)snprintf(v->name, sizeof v->name, "i%u", i);
+        v->rank = t->rank;
+        for (uint32_t r = 0; r < t->rank; r++) v->dim[r] = (gdim){ G_NONE, t->dim[r] };
+        v->is_explicit = true;
+        v->data[0] = (gtensor *)(uintptr_t)t;
+        if (!is_param) *(uint32_t *)VEC_PUSH(m->a, &one.scope.at[0].param) = own.in[i];
+    }
+    for (uint32_t i = 0; i < n->count_out; i++) {
+        if (n->out[i] == G_NONE) continue;
+        own.out[i] = gmodel_value(&one, G_RESULT, 0, SINTER_DTYPE_NONE);
+        (void)snprintf(one.value.at[own.out[i]].name, sizeof one.value.at[0].name, "o%u", i);
+        *(uint32_t *)VEC_PUSH(m->a, &one.scope.at[0].result) = own.out[i];
+    }
+    one.node.at[id] = own;
+    bytes file = gmodel_onnx(&one);
+    sinter_error error = { 0 };
+    kept *e = engine_of(file, &error);
+    free(file.at);
+    const bool settled = is_settled(m, n, k);
+    bool is_fine = e != NULL;
+    for (uint32_t lane = 0; lane < (settled ? G_LANES : 1) && is_fine; lane++)
+        is_fine = run_lane(m, n, k, lane, e, &error);
+    if (!is_fine) return refuse(m, n, error.text);
+    for (uint32_t i = 0; i < n->count_out; i++) {
+        if (n->out[i] == G_NONE) continue;
+        gvalue *v = &m->value.at[n->out[i]];
+        v->is_chaotic[k] = false;
+        bool is_same = settled;
+        for (uint32_t lane = 1; lane < G_LANES && is_same; lane++) is_same = same_shape(v->at[k][0], v->at[k][lane]);
+        if (!is_same) calm(v, k);
+    }
+    return true;
+}
+
+/* ---- subgraphs ---- */
+
+static bool run_scope(gmodel *m, uint32_t scope, uint32_t k)
+{
+    for (uint32_t i = 0; i < m->node.count; i++)
+        if (m->node.at[i].scope == scope && !m->node.at[i].is_dead && !judge_node(m, i, k)) return false;
+    return true;
+}
+
+static void pass(gmodel *m, uint32_t to, uint32_t from, uint32_t k)
+{
+    gvalue *a = &m->value.at[to];
+    const gvalue *b = &m->value.at[from];
+    a->dtype = b->dtype;
+    a->rank = b->at[k][0]->rank;
+    memcpy(a->at[k], b->at[k], sizeof a->at[k]);
+    a->is_chaotic[k] = b->is_chaotic[k];
+}
+
+static void spoil(gmodel *m, const gnode *n, uint32_t k)
+{
+    for (uint32_t i = 0; i < n->count_out; i++)
+        if (n->out[i] != G_NONE) calm(&m->value.at[n->out[i]], k);
+}
+
+/* Lane 0's decision; `is_open`: the lanes differ. */
+static bool decision(const gvalue *v, uint32_t k, bool *is_open)
+{
+    const bool yes = gtensor_at(v->at[k][0], 0) != 0;
+    for (uint32_t lane = 1; lane < G_LANES; lane++) *is_open |= (gtensor_at(v->at[k][lane], 0) != 0) != yes;
+    *is_open |= v->is_chaotic[k];
+    return yes;
+}
+
+static bool run_if(gmodel *m, const gnode *n, uint32_t k)
+{
+    bool is_open = false;
+    const bool yes = decision(&m->value.at[n->in[0]], k, &is_open);
+    const gattr *a = gnode_find(n, yes ? "then_branch" : "else_branch");
+    if (!run_scope(m, (uint32_t)a->i, k)) return false;
+    const gscope *s = &m->scope.at[a->i];
+    for (uint32_t i = 0; i < n->count_out; i++)
+        if (n->out[i] != G_NONE) pass(m, n->out[i], s->result.at[i], k);
+    if (is_open) spoil(m, n, k);
+    return true;
+}
+
+void judge_slice(gmodel *m, uint32_t to, uint32_t of, uint32_t axis, int64_t index, uint32_t k)
+{
+    const gvalue *from = &m->value.at[of];
+    gvalue *v = &m->value.at[to];
+    v->dtype = from->dtype;
+    v->rank = from->at[k][0]->rank - 1;
+    v->is_chaotic[k] = from->is_chaotic[k];
+    for (uint32_t lane = 0; lane < G_LANES; lane++) {
+        const gtensor *t = from->at[k][lane];
+        int64_t d[SINTER_RANK_MAX] = { 0 }, before = 1, after = 1;
+        for (uint32_t i = 0, r = 0; i < t->rank; i++) {
+            if (i != axis) d[r++] = t->dim[i];
+            if (i < axis) before *= t->dim[i];
+            if (i > axis) after *= t->dim[i];
+        }
+        gtensor *o = v->at[k][lane] = gtensor_new(m->a, t->dtype, t->rank - 1, d);
+        const size_t one = sinter_dtype_bits(t->dtype) / 8, row = (size_t)after * one;
+        for (int64_t b = 0; b < before && row && index < t->dim[axis]; b++)
+            memcpy((char *)o->data + (size_t)b * row, (const char *)t->data + (size_t)(b * t->dim[axis] + index) * row,
+                   row);
+    }
+}
+
+typedef VEC(gtensor *) tensors;
+
+/* Slices behind each other along a new axis. */
+static gtensor *stack(gmodel *m, const tensors *t, uint32_t axis, bool is_reversed, const gtensor *like)
+{
+    const gtensor *first = t->count ? t->at[0] : like;
+    int64_t d[SINTER_RANK_MAX] = { 0 }, before = 1, after = 1;
+    for (uint32_t i = 0, r = 0; i <= first->rank; i++) {
+        d[i] = i == axis ? (int64_t)t->count : first->dim[r++];
+        if (i < axis) before *= d[i];
+        if (i > axis) after *= d[i];
+    }
+    gtensor *o = gtensor_new(m->a, first->dtype, first->rank + 1, d);
+    const size_t row = (size_t)after * (sinter_dtype_bits(first->dtype) / 8);
+    for (uint32_t i = 0; i < t->count; i++) {
+        const uint32_t place = is_reversed ? t->count - 1 - i : i;
+        for (int64_t b = 0; b < before && row; b++)
+            memcpy((char *)o->data + (size_t)(b * (int64_t)t->count + place) * row,
+                   (const char *)t->at[i]->data + (size_t)b * row, row);
+    }
+    return o;
+}
+
+typedef struct repeat {
+    tensors scanned[G_OUT][G_LANES];
+    bool is_open;
+} repeat;
+
+/* False: shapes of slices differ, which no model may do. */
+static bool collect(gmodel *m, repeat *r, uint32_t which, const gvalue *v, uint32_t k)
+{
+    for (uint32_t lane = 0; lane < G_LANES; lane++) {
+        tensors *t = &r->scanned[which][lane];
+        if (t->count && !same_shape(t->at[0], v->at[k][lane])) return false;
+        *(gtensor **)VEC_PUSH(m->a, t) = v->at[k][lane];
+    }
+    r->is_open |= v->is_chaotic[k];
+    return true;
+}
+
+static void finish_scans(gmodel *m, repeat *r, const gnode *n, uint32_t carried, const uint32_t *result, uint32_t k)
+{
+    const gattr *axes = gnode_find(n, "scan_output_axes"), *turns = gnode_find(n, "scan_output_directions");
+    for (uint32_t i = carried; i < n->count_out; i++) {
+        if (n->out[i] == G_NONE) continue;
+        gvalue *v = &m->value.at[n->out[i]];
+        const uint32_t which = i - carried;
+        for (uint32_t lane = 0; lane < G_LANES; lane++)
+            v->at[k][lane] = stack(m, &r->scanned[which][lane], axes ? (uint32_t)axes->ints[which] : 0,
+                                   turns && turns->ints[which], m->value.at[result[which]].at[k][0]);
+        v->dtype = v->at[k][0]->dtype;
+        v->rank = v->at[k][0]->rank;
+        v->is_chaotic[k] = false;
+    }
+    if (r->is_open) spoil(m, n, k);
+}
+
+static void set_scalar(gmodel *m, uint32_t value, sinter_dtype dtype, int64_t x, uint32_t k)
+{
+    gvalue *v = &m->value.at[value];
+    gtensor *t = gtensor_new(m->a, dtype, 0, NULL);
+    dtype_store_i64(dtype, t->data, 0, x);
+    v->dtype = dtype;
+    v->rank = 0;
+    fill_lanes(m, v, k, t);
+}
+
+enum { TRIPS_MAX = 64 };
+
+/* A parameter that is declared [1] holds the scalar in a tensor of one element. */
+static void as_declared(gmodel *m, uint32_t param, uint32_t rank, uint32_t k)
+{
+    gvalue *v = &m->value.at[param];
+    for (uint32_t lane = 0; lane < G_LANES && rank == 1; lane++) {
+        gtensor *t = gtensor_new(m->a, v->dtype, 1, (const int64_t[]){ 1 });
+        memcpy(t->data, v->at[k][lane]->data, t->size);
+        v->at[k][lane] = t;
+    }
+    v->rank = rank;
+}
+
+static bool run_loop(gmodel *m, const gnode *n, uint32_t k)
+{
+    const gscope *s = &m->scope.at[gnode_find(n, "body")->i];
+    const uint32_t scope = (uint32_t)gnode_find(n, "body")->i, carried = s->param.count - 2;
+    repeat r = { 0 };
+    bool go = n->in[1] == G_NONE || decision(&m->value.at[n->in[1]], k, &r.is_open);
+    int64_t trips = TRIPS_MAX;
+    if (n->in[0] != G_NONE) {
+        trips = (int64_t)gtensor_at(m->value.at[n->in[0]].at[k][0], 0);
+        r.is_open |= m->value.at[n->in[0]].is_chaotic[k];
+    }
+    const uint32_t rank[2] = { m->value.at[s->param.at[0]].rank, m->value.at[s->param.at[1]].rank };
+    for (uint32_t i = 0; i < carried; i++) pass(m, s->param.at[2 + i], n->in[2 + i], k);
+    bool ran = false;
+    for (int64_t t = 0; t < trips && go; t++) {
+        ran = true;
+        if (t == TRIPS_MAX) return refuse(m, n, "the loop does not end");
+        set_scalar(m, s->param.at[0], SINTER_DTYPE_I64, t, k);
+        set_scalar(m, s->param.at[1], SINTER_DTYPE_BOOL, go, k);
+        for (uint32_t i = 0; i < 2; i++) as_declared(m, s->param.at[i], rank[i], k);
+        if (!run_scope(m, scope, k)) return false;
+        go = decision(&m->value.at[s->result.at[0]], k, &r.is_open);
+        gvalue next[G_OUT];
+        for (uint32_t i = 0; i < carried; i++) next[i] = m->value.at[s->result.at[1 + i]];
+        for (uint32_t i = carried + 1; i < s->result.count; i++)
+            if (!collect(m, &r, i - carried - 1, &m->value.at[s->result.at[i]], k))
+                return refuse(m, n, "slices of a scan output differ in shape");
+        for (uint32_t i = 0; i < carried; i++) {
+            gvalue *p = &m->value.at[s->param.at[2 + i]];
+            memcpy(p->at[k], next[i].at[k], sizeof p->at[k]);
+            p->rank = next[i].at[k][0]->rank;
+            p->is_chaotic[k] = next[i].is_chaotic[k];
+        }
+    }
+    if (!ran) {
+        /* The body is run for the shapes of what nothing was stacked on. */
+        set_scalar(m, s->param.at[0], SINTER_DTYPE_I64, 0, k);
+        set_scalar(m, s->param.at[1], SINTER_DTYPE_BOOL, true, k);
+        for (uint32_t i = 0; i < 2; i++) as_declared(m, s->param.at[i], rank[i], k);
+        if (!run_scope(m, scope, k)) return false;
+    }
+    for (uint32_t i = 0; i < carried; i++)
+        if (n->out[i] != G_NONE) pass(m, n->out[i], s->param.at[2 + i], k);
+    finish_scans(m, &r, n, carried, &s->result.at[1 + carried], k);
+    return true;
+}
+
+static bool run_scan(gmodel *m, const gnode *n, uint32_t k)
+{
+    const uint32_t scope = (uint32_t)gnode_find(n, "body")->i, scanned = (uint32_t)gnode_find(n, "num_scan_inputs")->i,
+                   carried = n->count_in - scanned;
+    const gscope *s = &m->scope.at[scope];
+    const gattr *axes = gnode_find(n, "scan_input_axes"), *turns = gnode_find(n, "scan_input_directions");
+    repeat r = { 0 };
+    for (uint32_t i = 0; i < carried; i++) pass(m, s->param.at[i], n->in[i], k);
+    const int64_t trips = m->value.at[n->in[carried]].at[k][0]->dim[axes ? axes->ints[0] : 0];
+    for (int64_t t = 0; t < trips; t++) {
+        for (uint32_t i = 0; i < scanned; i++)
+            judge_slice(m, s->param.at[carried + i], n->in[carried + i], axes ? (uint32_t)axes->ints[i] : 0,
+                        turns && turns->ints[i] ? trips - 1 - t : t, k);
+        if (!run_scope(m, scope, k)) return false;
+        gvalue next[G_OUT];
+        for (uint32_t i = 0; i < carried; i++) next[i] = m->value.at[s->result.at[i]];
+        for (uint32_t i = carried; i < s->result.count; i++)
+            if (!collect(m, &r, i - carried, &m->value.at[s->result.at[i]], k))
+                return refuse(m, n, "slices of a scan output differ in shape");
+        for (uint32_t i = 0; i < carried; i++) {
+            gvalue *p = &m->value.at[s->param.at[i]];
+            memcpy(p->at[k], next[i].at[k], sizeof p->at[k]);
+            p->is_chaotic[k] = next[i].is_chaotic[k];
+        }
+    }
+    if (trips == 0) {
+        for (uint32_t i = 0; i < scanned; i++)
+            judge_slice(m, s->param.at[carried + i], n->in[carried + i], axes ? (uint32_t)axes->ints[i] : 0, 0, k);
+        if (!run_scope(m, scope, k)) return false;
+    }
+    for (uint32_t i = 0; i < carried; i++)
+        if (n->out[i] != G_NONE) pass(m, n->out[i], s->param.at[i], k);
+    finish_scans(m, &r, n, carried, &s->result.at[carried], k);
+    return true;
+}
+
+bool judge_node(gmodel *m, uint32_t node, uint32_t k)
+{
+    const gnode n = m->node.at[node];
+    for (uint32_t i = 0; i < n.count_in; i++)
+        if (n.in[i] != G_NONE && !m->value.at[n.in[i]].at[k][0]) return refuse(m, &n, "an input has no data");
+    if (!strcmp(n.op, "If")) return run_if(m, &n, k);
+    if (!strcmp(n.op, "Loop")) return run_loop(m, &n, k);
+    if (!strcmp(n.op, "Scan")) return run_scan(m, &n, k);
+    return run_alone(m, &n, k);
+}
+
+bool judge_model(gmodel *m, uint32_t k)
+{
+    m->error[0] = 0;
+    judge_leaves(m, k);
+    return run_scope(m, 0, k);
+}
+
+/* ---- comparing ---- */
+
+static double spread_at(const gvalue *v, uint32_t k, int64_t i)
+{
+    double most = 0;
+    const double x = gtensor_at(v->at[k][0], i);
+    for (uint32_t lane = 1; lane < G_LANES; lane++) {
+        const double y = gtensor_at(v->at[k][lane], i), gap = fabs(x - y);
+        if (x == y || (isnan(x) && isnan(y))) continue;
+        most = gap > most || isnan(gap) ? (isnan(gap) ? INFINITY : gap) : most;
+    }
+    return most;
+}
+
+static double spread_of(const gvalue *v, uint32_t k)
+{
+    double most = 0;
+    for (int64_t i = 0; i < v->at[k][0]->count; i++) most = fmax(most, spread_at(v, k, i));
+    return most;
+}
+
+bool judge_is_doubtful(const gvalue *v, uint32_t k)
+{
+    const gtensor *t = v->at[k][0];
+    double most = 0;
+    if (v->is_chaotic[k]) return true;
+    for (int64_t i = 0; i < t->count; i++)
+        if (isfinite(gtensor_at(t, i))) most = fmax(most, fabs(gtensor_at(t, i)));
+    const double spread = spread_of(v, k);
+    return dtype_is_float(v->dtype) ? spread > most * (32 * unit_of(v->dtype) + 0.01) : spread > 0;
+}
+
+double judge_gap(const gvalue *v, uint32_t k, const sinter_tensor *found, char *why, size_t size)
+{
+    const gtensor *t = v->at[k][0];
+    bool is_same = found->dtype == t->dtype && found->rank == t->rank;
+    for (uint32_t i = 0; i < t->rank && is_same; i++) is_same = found->dim[i] == t->dim[i];
+    if (!is_same) {
+        int length = snprintf(why, size, "%s has shape %s[", v->name, sinter_dtype_name(found->dtype));
+        for (uint32_t i = 0; i < found->rank; i++)
+            length += snprintf(why + length, size - (size_t)length, "%s%lld", i ? "," : "", (long long)found->dim[i]);
+        length += snprintf(why + length, size - (size_t)length, "], wanted %s[", sinter_dtype_name(t->dtype));
+        for (uint32_t i = 0; i < t->rank; i++)
+            length += snprintf(why + length, size - (size_t)length, "%s%lld", i ? "," : "", (long long)t->dim[i]);
+        (void)snprintf(why + length, size - (size_t)length, "]");
+        return INFINITY;
+    }
+    const bool is_float = dtype_is_float(t->dtype);
+    const double all = is_float ? spread_of(v, k) : 0;
+    double most = 0;
+    for (int64_t i = 0; i < t->count; i++) {
+        const double x = dtype_load_f64(found->dtype, found->data, i), y = gtensor_at(t, i);
+        if (x == y || (isnan(x) && isnan(y))) continue;
+        const double within = 8 * spread_at(v, k, i) + all + 16 * unit_of(t->dtype) * fabs(y) + 1e-37;
+        double gap = is_float && isfinite(x) && isfinite(y) ? fabs(x - y) / within : INFINITY;
+        if (isnan(gap)) gap = INFINITY;
+        if (gap > 1 && gap > most)
+            (void)snprintf(why, size, "%s[%lld of %lld] is %.9g, wanted %.9g within %.2g", v->name, (long long)i,
+                           (long long)t->count, x, y, is_float ? within : 0);
+        most = fmax(most, gap);
+    }
+    return most;
+}

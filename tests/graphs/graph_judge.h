@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_judge.h - what a model's results are: every node on its own, as a model of one node with the shapes and data
+ * that it meets, on the reference kernels. No pass, no plan and no other node can spoil that. If, Loop and Scan are run
+ * here, node by node too.
+ *
+ * Everything is computed in lanes. Lane 0 is the answer. In the others each float that rounding may have touched is
+ * moved by a few units in the last place, so that the lanes show how far rounding may move each result. */
+#ifndef GRAPH_JUDGE_H
+#define GRAPH_JUDGE_H
+
+#include "graph_model.h"
+
+/* One node, whose inputs have data. False: m->error says what refused it. */
+bool judge_node(gmodel *m, uint32_t node, uint32_t env_index);
+/* An input or a constant gets its data in all environments. */
+void judge_leaf(gmodel *m, uint32_t value);
+/* Slice `index` of a value along an axis; past the end: zeros. */
+void judge_slice(gmodel *m, uint32_t to, uint32_t of, uint32_t axis, int64_t index, uint32_t env_index);
+/* The whole model in one environment. */
+bool judge_model(gmodel *m, uint32_t env_index);
+/* How far an output of another implementation is from `v`: at most 1 is as good as equal, infinite is what no rounding
+ * explains. `why` says where. */
+double judge_gap(const gvalue *v, uint32_t env_index, const sinter_tensor *found, char *why, size_t size);
+/* Is rounding too large for a comparison to mean something? */
+bool judge_is_doubtful(const gvalue *v, uint32_t env_index);
+/* Frees the engines that are kept. */
+void judge_close(void);
+
+#endif

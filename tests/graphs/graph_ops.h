@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_ops.h - how random graphs grow: a row for each ONNX operator, which adds a node that is valid for every
+ * environment.
+ *
+ * A row's function picks or makes the operands, and says the attributes; the judge runs the node in each environment
+ * and so tells its shapes. A node whose results are no use (not finite, too large, too steep to be compared) is taken
+ * back. Chains are rows, too: several operators as models have them, for the rules and groups of the optimiser. */
+#ifndef GRAPH_OPS_H
+#define GRAPH_OPS_H
+
+#include "graph_judge.h"
+
+typedef struct grow grow;
+typedef struct gop gop;
+struct gop {
+    const char *name;       /* the operator; of chains, in lower case */
+    int64_t since;          /* the version of the opset that has it in the form that is made */
+    uint32_t params;        /* bit i: input i is a parameter, which the judge gives as a constant */
+    uint32_t weight;        /* how often; 0: only asked for by name */
+    bool (*add)(grow *g, const gop *op);
+    int64_t arg;
+    uint64_t types;         /* of the first operand: T_… */
+    const char *reason;     /* why there is no `add` */
+};
+
+/* Sets of types. */
+#define T_OF(x) ((uint64_t)1 << SINTER_DTYPE_##x)
+#define T_F (T_OF(F32) | T_OF(F64) | T_OF(F16) | T_OF(BF16))
+#define T_F32 T_OF(F32)
+#define T_I (T_OF(I8) | T_OF(I16) | T_OF(I32) | T_OF(I64) | T_OF(U8) | T_OF(U16) | T_OF(U32) | T_OF(U64))
+#define T_B T_OF(BOOL)
+#define T_N (T_F | T_I)
+#define T_ALL (T_N | T_B)
+
+struct grow {
+    gmodel *m;
+    uint64_t seed;
+    uint32_t scope;
+    uint32_t size_max;          /* sizes of new axes */
+    int64_t count_max;          /* elements of a value */
+    uint32_t depth;
+    bool is_refused;            /* the judge refused a node: m->error */
+    bool has_symbols, has_zeros;
+    bool is_const_only;         /* integers that nodes take are known while building */
+    uint64_t types;             /* that leaves may have */
+    VEC(uint32_t) seen;         /* values of the scopes that are open, newest last */
+    uint32_t nodes_left;
+};
+
+/* The rows, and the row of an operator; NULL: none. */
+const gop *gop_at(uint32_t i);
+const gop *gop_find(const char *name);
+bool       gop_is_param(const char *name, uint32_t input);
+extern const gop gops_elementwise[], gops_move[], gops_index[], gops_compute[], gops_control[], gops_chains[];
+
+/* ---- chance ---- */
+uint32_t grow_below(grow *g, uint32_t count);
+static inline bool grow_one_in(grow *g, uint32_t count) { return grow_below(g, count) == 0; }
+int64_t  grow_between(grow *g, int64_t low, int64_t high);
+
+/* ---- values; all functions give G_NONE where there is nothing that fits ---- */
+typedef struct gsize { int64_t at[G_ENVS]; } gsize;         /* a size in each environment */
+static inline const gtensor *grow_data(const grow *g, uint32_t v, uint32_t k) { return g->m->value.at[v].at[k][0]; }
+static inline sinter_dtype grow_type(const grow *g, uint32_t v) { return g->m->value.at[v].dtype; }
+static inline uint32_t grow_rank(const grow *g, uint32_t v) { return g->m->value.at[v].rank; }
+gsize    grow_dim(const grow *g, uint32_t v, uint32_t axis);
+gsize    gsize_of(int64_t size);
+bool     gsize_is(const grow *g, gsize s, int64_t size);    /* everywhere */
+bool     gsize_same(const grow *g, gsize a, gsize b);
+bool     gsize_is_const(const grow *g, gsize s);
+int64_t  gsize_min(const grow *g, gsize s);
+/* A value of one of the types and of a rank in range that exists, or a new one. */
+uint32_t grow_pick(grow *g, uint64_t types, uint32_t rank_min, uint32_t rank_max);
+/* One that exists. */
+uint32_t grow_find(grow *g, uint64_t types, uint32_t rank_min, uint32_t rank_max);
+/* One with these sizes: that exists, or a new one. */
+uint32_t grow_shaped(grow *g, sinter_dtype dtype, const gsize *d, uint32_t rank);
+/* A new input or constant with these sizes (a constant only where they are constant). */
+uint32_t grow_leaf(grow *g, sinter_dtype dtype, const gsize *d, uint32_t rank, bool is_const, gfill fill);
+uint32_t grow_weight(grow *g, sinter_dtype dtype, const int64_t *d, uint32_t rank, double scale);
+/* A value that broadcasts with `v`, of a type. */
+uint32_t grow_fellow(grow *g, uint32_t v, sinter_dtype dtype);
+bool     grow_broadcasts(const grow *g, uint32_t a, uint32_t b);
+/* A random size for a new axis. */
+gsize    grow_size(grow *g);
+gfill    grow_fill(grow *g, sinter_dtype dtype);
+/* Integers as a value of type I64 and rank 1 (rank 0 where `is_scalar`): a constant, an input, or made of shapes. */
+uint32_t grow_ints(grow *g, const gsize *at, uint32_t count, bool is_scalar);
+uint32_t grow_const_ints(grow *g, const int64_t *at, uint32_t count);
+uint32_t grow_const_scalar(grow *g, sinter_dtype dtype, double x);
+
+/* ---- nodes: an operand that is left out is G_ABSENT; G_NONE is one that was not found, and spoils the node ---- */
+#define G_ABSENT (G_NONE - 1)
+uint32_t grow_begin(grow *g, const char *op);
+void     grow_in(grow *g, uint32_t node, uint32_t value);
+void     grow_int(grow *g, uint32_t node, const char *name, int64_t x);
+void     grow_real(grow *g, uint32_t node, const char *name, double x);
+void     grow_text(grow *g, uint32_t node, const char *name, const char *text);
+void     grow_list(grow *g, uint32_t node, const char *name, const int64_t *at, uint32_t count);
+/* Runs the node, which must be the newest of its scope: its first output, or G_NONE where it was taken back. */
+uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs);
+/* The usual kinds of nodes in one line. */
+uint32_t grow_1(grow *g, const char *op, uint32_t x);
+uint32_t grow_2(grow *g, const char *op, uint32_t x, uint32_t y);
+uint32_t grow_3(grow *g, const char *op, uint32_t x, uint32_t y, uint32_t z);
+uint32_t grow_cast(grow *g, uint32_t x, sinter_dtype to);
+uint32_t grow_transpose(grow *g, uint32_t x, const int64_t *perm);
+uint32_t grow_reshape(grow *g, uint32_t x, const gsize *d, uint32_t rank);
+
+/* ---- graphs ---- */
+typedef struct grow_options {
+    uint32_t nodes;
+    bool is_static;             /* no symbols */
+    const char *only;           /* an operator that each graph has; NULL: any */
+} grow_options;
+/* A random model whose values have been judged. False: the judge refused a node (m->error), which is a failure. */
+bool grow_model(gmodel *m, uint64_t seed, const grow_options *o);
+/* One random node or chain in the open scope. False: nothing fitted, or refused. */
+bool grow_some(grow *g);
+
+#endif

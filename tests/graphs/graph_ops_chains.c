@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_ops_chains.c - several operators as models have them: what rules, groups and layouts are made for. */
+#include "graph_ops.h"
+
+static uint32_t activation(grow *g, uint32_t x)
+{
+    static const char *const names[] = { "Relu", "Sigmoid", "Tanh", "HardSwish", "LeakyRelu", "Erf" };
+    if (x == G_NONE || !dtype_is_float(grow_type(g, x))) return x;
+    const uint32_t y = grow_1(g, names[grow_below(g, COUNT_OF(names))], x);
+    if (y == G_NONE || !grow_one_in(g, 3)) return y;
+    return grow_2(g, "Mul", x, y);
+}
+
+/* An anchor, a bias, a residual, an activation, and readers in between. */
+static bool anchor(grow *g, const gop *op)
+{
+    (void)op;
+    static const char *const anchors[] = {
+        "MatMul",     "Conv",        "Gemm",          "Softmax", "LayerNormalization",
+        "ReduceMean", "AveragePool", "ConvTranspose", "Gather",  "Resize"
+    };
+    const gop *a = gop_find(anchors[grow_below(g, COUNT_OF(anchors))]);
+    const uint32_t before = g->m->node.count;
+    if (!a->add(g, a) || g->m->node.count == before) return false;
+    uint32_t x = g->m->node.at[g->m->node.count - 1].out[0];
+    for (uint32_t i = 1 + grow_below(g, 4); i-- > 0 && x != G_NONE && !g->is_refused;) {
+        const sinter_dtype t = grow_type(g, x);
+        const uint32_t way = grow_below(g, 5);
+        uint32_t next = way < 2 ? activation(g, x) : grow_2(g, way == 2 ? "Mul" : "Add", x, grow_fellow(g, x, t));
+        if (next != G_NONE) x = next;
+    }
+    return true;
+}
+
+static bool softmax(grow *g, const gop *op)
+{
+    (void)op;
+    const uint32_t x = grow_pick(g, T_F32 | T_OF(F16), 1, 5);
+    if (x == G_NONE) return false;
+    const int64_t axis = (int64_t)grow_below(g, grow_rank(g, x));
+    if (gsize_min(g, grow_dim(g, x, (uint32_t)axis)) < 1) return false;
+    const uint32_t axes = grow_const_ints(g, &axis, 1), top = grow_2(g, "ReduceMax", x, axes),
+                   e = grow_1(g, "Exp", grow_2(g, "Sub", x, top)), sum = grow_2(g, "ReduceSum", e, axes);
+    return grow_2(g, "Div", e, sum) != G_NONE;
+}
+
+static bool norm(grow *g, const gop *op)
+{
+    (void)op;
+    const uint32_t x = grow_pick(g, T_F32, 1, 4);
+    if (x == G_NONE) return false;
+    const uint32_t last = grow_rank(g, x) - 1;
+    const gsize d = grow_dim(g, x, last);
+    if (gsize_min(g, d) < 2) return false;
+    const uint32_t axes = grow_const_ints(g, (const int64_t[]){ -1 }, 1), mean = grow_2(g, "ReduceMean", x, axes),
+                   c = grow_2(g, "Sub", x, mean),
+                   square = grow_one_in(g, 2) ? grow_2(g, "Mul", c, c)
+                                              : grow_2(g, "Pow", c, grow_const_scalar(g, SINTER_DTYPE_F32, 2)),
+                   v = grow_2(g, "ReduceMean", square, axes),
+                   s = grow_1(g, "Sqrt", grow_2(g, "Add", v, grow_const_scalar(g, SINTER_DTYPE_F32, 0.25))),
+                   y = grow_2(g, "Div", c, s), scaled = grow_2(g, "Mul", y, grow_shaped(g, SINTER_DTYPE_F32, &d, 1));
+    if (scaled == G_NONE) return false;
+    (void)grow_2(g, "Add", scaled, grow_shaped(g, SINTER_DTYPE_F32, &d, 1));
+    return true;
+}
+
+/* Halves of the last axis, turned; the same angle twice. */
+static bool rotary(grow *g, const gop *op)
+{
+    (void)op;
+    const uint32_t x = grow_pick(g, T_F32 | T_OF(F16), 2, 4);
+    if (x == G_NONE) return false;
+    const uint32_t last = grow_rank(g, x) - 1;
+    const gsize size = grow_dim(g, x, last);
+    if (!gsize_is_const(g, size) || size.at[0] % 2 || size.at[0] < 2) return false;
+    const int64_t axis = last, zero = 0, half = size.at[0] / 2, all = INT64_MAX;
+    uint32_t part[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t s = grow_const_ints(g, i ? &half : &zero, 1), e = grow_const_ints(g, i ? &all : &half, 1),
+                       a = grow_const_ints(g, &axis, 1), n = grow_begin(g, "Slice");
+        grow_in(g, n, x);
+        grow_in(g, n, s);
+        grow_in(g, n, e);
+        grow_in(g, n, a);
+        part[i] = grow_end(g, n, 1);
+        if (part[i] == G_NONE) return false;
+    }
+    const uint32_t minus = grow_1(g, "Neg", part[1]);
+    const gsize angles[2] = { grow_dim(g, x, last - 1), gsize_of(half) };
+    const uint32_t angle = grow_shaped(g, grow_type(g, x), angles, 2), both = grow_begin(g, "Concat");
+    grow_in(g, both, angle);
+    grow_in(g, both, angle);
+    grow_int(g, both, "axis", -1);
+    const uint32_t doubled = grow_end(g, both, 1), c = grow_1(g, "Cos", doubled), s = grow_1(g, "Sin", doubled);
+    if (minus == G_NONE || g->is_refused) return false;
+    const uint32_t join = grow_begin(g, "Concat");
+    grow_in(g, join, minus);
+    grow_in(g, join, part[0]);
+    grow_int(g, join, "axis", -1);
+    const uint32_t turned = grow_end(g, join, 1);
+    return grow_2(g, "Add", grow_2(g, "Mul", x, c), grow_2(g, "Mul", turned, s)) != G_NONE;
+}
+
+/* Heads by reshape and transpose, scores, mask, softmax, sum, and back. */
+static bool attention(grow *g, const gop *op)
+{
+    (void)op;
+    const sinter_dtype t = SINTER_DTYPE_F32;
+    const int64_t heads = grow_between(g, 1, 3), width = grow_between(g, 1, 5) * 2, total = heads * width;
+    const gsize d[3] = { grow_size(g), grow_size(g), gsize_of(total) };
+    if (gsize_min(g, d[1]) < 1) return false;
+    const uint32_t x = grow_shaped(g, t, d, 3);
+    if (x == G_NONE) return false;
+    uint32_t part[3];
+    const bool is_tied = grow_one_in(g, 4);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (i && is_tied) {
+            part[i] = part[0];
+            continue;
+        }
+        const uint32_t w = grow_weight(g, t, (const int64_t[]){ total, total }, 2, 0.5), y = grow_2(g, "MatMul", x, w);
+        part[i] = grow_reshape(g, y, (const gsize[]){ d[0], d[1], gsize_of(heads), gsize_of(width) }, 4);
+        part[i] = grow_transpose(g, part[i], (const int64_t[]){ 0, 2, 1, 3 });
+        if (part[i] == G_NONE) return false;
+    }
+    const uint32_t k = grow_transpose(g, part[1], (const int64_t[]){ 0, 1, 3, 2 });
+    uint32_t scores = grow_2(g, "MatMul", part[0], k);
+    scores = grow_2(g, grow_one_in(g, 2) ? "Mul" : "Div", scores, grow_const_scalar(g, t, 2));
+    if (scores != G_NONE && grow_one_in(g, 2)) scores = grow_2(g, "Add", scores, grow_fellow(g, scores, t));
+    const uint32_t y = grow_2(g, "MatMul", grow_1(g, "Softmax", scores), part[2]),
+                   back = grow_transpose(g, y, (const int64_t[]){ 0, 2, 1, 3 });
+    return grow_reshape(g, back, (const gsize[]){ d[0], d[1], gsize_of(total) }, 3) != G_NONE;
+}
+
+/* A chain of views of one value, read at the end and on the way. */
+static bool views(grow *g, const gop *op)
+{
+    (void)op;
+    static const char *const names[] = { "Transpose", "Slice",   "Reshape", "Expand", "Split",
+                                         "Unsqueeze", "Squeeze", "Flatten", "Concat" };
+    uint32_t made = 0;
+    for (uint32_t i = 0; i < 5 && !g->is_refused; i++) {
+        const gop *a = gop_find(names[grow_below(g, COUNT_OF(names))]);
+        made += a->add(g, a);
+    }
+    return made > 0;
+}
+
+/* Quantised operands of a product, as exporters write them. */
+static bool quantized(grow *g, const gop *op)
+{
+    (void)op;
+    const uint32_t x = grow_pick(g, T_F32, 2, 3);
+    if (x == G_NONE) return false;
+    const gsize depth = grow_dim(g, x, grow_rank(g, x) - 1);
+    if (!gsize_is_const(g, depth) || depth.at[0] < 1) return false;
+    const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.0625),
+                   zero = grow_const_scalar(g, SINTER_DTYPE_U8, 120), none = grow_const_scalar(g, SINTER_DTYPE_I8, 0),
+                   q = grow_3(g, "DequantizeLinear", grow_3(g, "QuantizeLinear", x, scale, zero), scale, zero),
+                   w = grow_weight(g, SINTER_DTYPE_I8, (const int64_t[]){ depth.at[0], grow_between(g, 1, 9) }, 2, 3),
+                   dw = grow_3(g, "DequantizeLinear", w, scale, none), y = grow_2(g, "MatMul", q, dw);
+    if (y == G_NONE) return false;
+    const uint32_t r = grow_one_in(g, 2) ? grow_1(g, "Relu", y) : y;
+    return grow_3(g, "DequantizeLinear", grow_3(g, "QuantizeLinear", r, scale, zero), scale, zero) != G_NONE;
+}
+
+/* clang-format off */
+const gop gops_chains[] = {
+    { "anchor", 0, 0, 14, anchor, 0, 0, 0 },   { "softmax", 0, 0, 3, softmax, 0, 0, 0 },
+    { "norm", 0, 0, 3, norm, 0, 0, 0 },        { "rotary", 0, 0, 4, rotary, 0, 0, 0 },
+    { "attention", 0, 0, 4, attention, 0, 0, 0 }, { "views", 0, 0, 8, views, 0, 0, 0 },
+    { "quantized", 0, 0, 3, quantized, 0, 0, 0 },
+    { 0 },
+};
+/* clang-format on */

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_ops_index.c - rows of operators that look at indices, order or conditions, and of sizes that data decides. */
+#include "graph_ops.h"
+
+/* Indices below `size` in each environment: an input or a constant, of these sizes. */
+static uint32_t indices(grow *g, gsize size, const gsize *d, uint32_t rank)
+{
+    const int64_t least = gsize_min(g, size);
+    bool is_const = grow_one_in(g, 2);
+    if (least < 1) return G_NONE;
+    for (uint32_t i = 0; i < rank; i++) is_const &= gsize_is_const(g, d[i]);
+    const gfill f = { grow_one_in(g, 3) ? (double)-least : 0, (double)least - 1, 1, grow_below(g, 9999) };
+    return grow_leaf(g, grow_one_in(g, 4) ? SINTER_DTYPE_I32 : SINTER_DTYPE_I64, d, rank, is_const, f);
+}
+
+static bool gather(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    const uint32_t rank = grow_rank(g, x), axis = grow_below(g, rank), most = SINTER_RANK_MAX + 1 - rank;
+    gsize d[SINTER_RANK_MAX];
+    const uint32_t count = grow_below(g, most < 3 ? most : 3);
+    for (uint32_t i = 0; i < count; i++) d[i] = grow_size(g);
+    const uint32_t at = indices(g, grow_dim(g, x, axis), d, count), n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, at);
+    if (axis || grow_one_in(g, 2)) grow_int(g, n, "axis", grow_one_in(g, 3) ? (int64_t)axis - rank : axis);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool gather_elements(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    const uint32_t rank = grow_rank(g, x), axis = grow_below(g, rank);
+    gsize d[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) d[i] = grow_dim(g, x, i);
+    d[axis] = grow_size(g);
+    const uint32_t at = indices(g, grow_dim(g, x, axis), d, rank), n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, at);
+    grow_int(g, n, "axis", axis);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool gather_nd(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 1, 6);
+    if (x == G_NONE) return false;
+    const uint32_t rank = grow_rank(g, x), depth = 1 + grow_below(g, rank < 3 ? rank : 3);
+    gsize d[2] = { grow_size(g), gsize_of(depth) }, least = gsize_of(INT32_MAX);
+    for (uint32_t i = 0; i < depth; i++)
+        for (uint32_t k = 0; k < G_ENVS; k++)
+            if (grow_dim(g, x, i).at[k] < least.at[k]) least.at[k] = grow_dim(g, x, i).at[k];
+    const uint32_t at = grow_cast(g, indices(g, least, d, 2), SINTER_DTYPE_I64);
+    return grow_2(g, op->name, x, at) != G_NONE;
+}
+
+/* Indices that do not repeat, so that the order of writing does not matter. */
+static bool scatter_elements(grow *g, const gop *op)
+{
+    static const char *const kinds[] = { "none", "add", "mul", "max", "min" };
+    const uint32_t x = grow_pick(g, op->types, 1, 5);
+    if (x == G_NONE) return false;
+    const uint32_t rank = grow_rank(g, x), axis = grow_below(g, rank), kind = grow_below(g, 5);
+    gsize d[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) d[i] = grow_dim(g, x, i);
+    if (gsize_min(g, d[axis]) < 1) return false;
+    gsize index = gsize_of(grow_below(g, (uint32_t)gsize_min(g, d[axis])));
+    d[axis] = gsize_of(1);
+    const uint32_t one = grow_ints(g, &index, 1, true), shape = grow_ints(g, d, rank, false),
+                   at = grow_2(g, "Expand", one, shape), updates = grow_shaped(g, grow_type(g, x), d, rank),
+                   n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, at);
+    grow_in(g, n, updates);
+    grow_int(g, n, "axis", axis);
+    if (kind) grow_text(g, n, "reduction", kinds[kind]);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool scatter_nd(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 1, 5);
+    if (x == G_NONE) return false;
+    const uint32_t rank = grow_rank(g, x);
+    const int64_t least = gsize_min(g, grow_dim(g, x, 0));
+    if (least < 1) return false;
+    gsize d[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) d[i] = grow_dim(g, x, i);
+    d[0] = gsize_of(1);
+    const gsize index = gsize_of(grow_below(g, (uint32_t)least));
+    const uint32_t flat = grow_ints(g, &index, 1, false), axis = grow_const_ints(g, (const int64_t[]){ 0 }, 1),
+                   at = grow_2(g, "Unsqueeze", flat, axis), updates = grow_shaped(g, grow_type(g, x), d, rank);
+    return grow_3(g, op->name, x, at, updates) != G_NONE;
+}
+
+static bool one_hot(grow *g, const gop *op)
+{
+    const gsize depth = grow_size(g);
+    gsize d[3];
+    const uint32_t rank = 1 + grow_below(g, 3);
+    for (uint32_t i = 0; i < rank; i++) d[i] = grow_size(g);
+    const uint32_t at = indices(g, depth, d, rank), size = grow_ints(g, &depth, 1, true),
+                   values = grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ 2 }, 1, 1), n = grow_begin(g, op->name);
+    grow_in(g, n, at);
+    grow_in(g, n, size);
+    grow_in(g, n, values);
+    if (grow_one_in(g, 2)) grow_int(g, n, "axis", grow_between(g, 0, rank));
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool eye_like(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 2, 2), n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_int(g, n, "k", grow_between(g, -1, 1));
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool top_k(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    const uint32_t rank = grow_rank(g, x), axis = grow_below(g, rank);
+    const gsize size = grow_dim(g, x, axis);
+    const gsize k = grow_one_in(g, 4) ? size : gsize_of(grow_between(g, !g->has_zeros, gsize_min(g, size)));
+    if (gsize_min(g, size) < 1) return false;
+    const uint32_t count = grow_ints(g, &k, 1, false), n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, count);
+    grow_int(g, n, "axis", axis);
+    if (grow_one_in(g, 2)) grow_int(g, n, "largest", 0);
+    return grow_end(g, n, 2) != G_NONE;
+}
+
+static bool arg_max(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    const uint32_t rank = grow_rank(g, x), axis = grow_below(g, rank);
+    if (gsize_min(g, grow_dim(g, x, axis)) < 1) return false;
+    const uint32_t n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_int(g, n, "axis", grow_one_in(g, 3) ? (int64_t)axis - rank : axis);
+    if (grow_one_in(g, 2)) grow_int(g, n, "keepdims", 0);
+    if (grow_one_in(g, 3)) grow_int(g, n, "select_last_index", 1);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool cumulate(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 1, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    const uint32_t axis = grow_const_scalar(g, SINTER_DTYPE_I64, grow_below(g, grow_rank(g, x))),
+                   n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, axis);
+    if (grow_one_in(g, 3)) grow_int(g, n, "exclusive", 1);
+    if (grow_one_in(g, 3)) grow_int(g, n, "reverse", 1);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool reverse_sequence(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 2, 5);
+    if (x == G_NONE) return false;
+    const gsize time = grow_dim(g, x, 0), batch = grow_dim(g, x, 1);
+    if (gsize_min(g, time) < 1) return false;
+    const uint32_t lengths = grow_leaf(g, SINTER_DTYPE_I64, &batch, 1, false,
+                                       (gfill){ 1, (double)gsize_min(g, time), 1, grow_below(g, 999) });
+    return grow_2(g, op->name, x, lengths) != G_NONE;
+}
+
+/* ---- sizes that data decides ---- */
+
+static bool non_zero(grow *g, const gop *op)
+{
+    return grow_1(g, op->name, grow_pick(g, op->types, 1, 5)) != G_NONE;
+}
+
+static bool compress(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 1, 6);
+    if (x == G_NONE) return false;
+    const uint32_t axis = grow_below(g, grow_rank(g, x));
+    const bool is_flat = grow_one_in(g, 3);
+    const gsize d = grow_dim(g, x, axis);
+    const uint32_t condition = grow_shaped(g, SINTER_DTYPE_BOOL, &d, 1), n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, condition);
+    if (!is_flat) grow_int(g, n, "axis", axis);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool unique(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 1, 4), n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    if (x != G_NONE && grow_one_in(g, 3)) grow_int(g, n, "axis", grow_below(g, grow_rank(g, x)));
+    if (grow_one_in(g, 3)) grow_int(g, n, "sorted", 0);
+    return grow_end(g, n, 1 + grow_below(g, 4)) != G_NONE;
+}
+
+/* clang-format off */
+#define TS (T_F | T_OF(I32) | T_OF(I64))
+const gop gops_index[] = {
+    { "Gather", 13, 0, 6, gather, 0, T_ALL, 0 },     { "GatherElements", 13, 0, 2, gather_elements, 0, T_ALL, 0 },
+    { "GatherND", 13, 0, 2, gather_nd, 0, T_ALL, 0 },
+    { "ScatterElements", 18, 0, 2, scatter_elements, 0, T_N, 0 },
+    { "ScatterND", 18, 0, 2, scatter_nd, 0, T_N, 0 }, { "OneHot", 11, 2, 2, one_hot, 0, 0, 0 },
+    { "EyeLike", 9, 0, 1, eye_like, 0, T_N, 0 },
+    { "TopK", 11, 2, 3, top_k, 0, TS, 0 },            { "ArgMax", 13, 0, 2, arg_max, 0, TS, 0 },
+    { "ArgMin", 13, 0, 2, arg_max, 0, TS, 0 },        { "CumSum", 14, 2, 2, cumulate, 0, TS, 0 },
+    { "ReverseSequence", 10, 0, 2, reverse_sequence, 0, T_ALL, 0 },
+    { "NonZero", 13, 0, 2, non_zero, 0, T_ALL, 0 },   { "Compress", 11, 0, 2, compress, 0, T_ALL, 0 },
+    { "Unique", 11, 0, 2, unique, 0, TS, 0 },
+    { 0 },
+};
+/* clang-format on */

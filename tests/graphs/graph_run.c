@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_run.c - builds a model, loads the engine and runs it in changing order, with the caller's memory between pages
+ * that nobody may touch. */
+#define _DEFAULT_SOURCE
+#include "graph_run.h"
+
+#include "test.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- memory of the caller ---- */
+
+typedef struct guarded {
+    void *base;
+    size_t pages;
+    void *data;
+    size_t size;
+} guarded;
+
+/* `size` bytes that end, or begin, at a page without access. */
+static guarded guard_new(size_t size, bool at_end)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = (size / page + 1) * page;
+    guarded g = { .pages = inner + 2 * page, .size = size };
+    g.base = mmap(NULL, g.pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (g.base == MAP_FAILED) abort();
+    (void)mprotect(g.base, page, PROT_NONE);
+    (void)mprotect((char *)g.base + page + inner, page, PROT_NONE);
+    g.data = (char *)g.base + page + (at_end ? inner - size : 0);
+    return g;
+}
+
+static void guard_free(guarded *g)
+{
+    if (g->base) (void)munmap(g->base, g->pages);
+    *g = (guarded){ 0 };
+}
+
+/* ---- one engine ---- */
+
+enum { IO_MAX = 64 };
+typedef struct runner {
+    const gmodel *m;
+    const grun *o;
+    gverdict *v;
+    sinter_engine *engine;
+    sinter_context *context;
+    guarded in[IO_MAX], out[IO_MAX];
+    uint64_t seed;
+} runner;
+
+static bool fail(gverdict *v, const char *stage, const char *why)
+{
+    (void)snprintf(v->stage, sizeof v->stage, "%s", stage);
+    (void)snprintf(v->text, sizeof v->text, "%.1300s", why);
+    return false;
+}
+
+static sinter_status build(const gmodel *m, const grun *o, sinter_buffer *out, sinter_error *error)
+{
+    sinter_shape_range range[G_PROFILES][IO_MAX];
+    sinter_profile profile[G_PROFILES];
+    const gscope *s = &m->scope.at[0];
+    for (uint32_t p = 0; p < m->profiles; p++) {
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < s->param.count && count < IO_MAX; i++) {
+            const gvalue *x = &m->value.at[s->param.at[i]];
+            sinter_shape_range *r = &range[p][count++];
+            *r = (sinter_shape_range){ .input = x->name, .rank = x->rank };
+            for (uint32_t k = 0; k < x->rank; k++) {
+                const gsymbol *y = x->dim[k].symbol == G_NONE ? NULL : &m->symbol[x->dim[k].symbol];
+                r->min[k] = y ? y->min[p] : x->dim[k].size;
+                r->opt[k] = y ? y->opt[p] : x->dim[k].size;
+                r->max[k] = y ? y->max[p] : x->dim[k].size;
+            }
+        }
+        profile[p] = (sinter_profile){ range[p], count };
+    }
+    sinter_build_options b = SINTER_BUILD_OPTIONS;
+    b.device = o->device;
+    b.threads = o->threads;
+    b.tune = o->tune;
+    b.math = o->math;
+    b.isa = o->isa;
+    b.verify = 1;
+    b.profile = profile;
+    b.profile_count = m->symbols ? m->profiles : 0;
+    const bytes model = gmodel_onnx(m);
+    const sinter_status status = sinter_build_memory(model.at, model.size, &b, out, error);
+    free(model.at);
+    return status;
+}
+
+static bool compare(runner *r, uint32_t k)
+{
+    const gscope *s = &r->m->scope.at[0];
+    for (uint32_t i = 0; i < s->result.count; i++) {
+        const gvalue *v = &r->m->value.at[s->result.at[i]];
+        sinter_tensor t;
+        sinter_error error = { 0 };
+        char why[512] = "", said[700];
+        if (sinter_context_output(r->context, v->name, &t, &error) != SINTER_OK) return fail(r->v, "run", error.text);
+        const double gap = judge_gap(v, k, &t, why, sizeof why);
+        const bool is_doubtful = gap > 1 && judge_is_doubtful(v, k);
+        r->v->compared++;
+        r->v->doubtful += is_doubtful;
+        if (gap <= 1 || is_doubtful) continue;
+        (void)snprintf(said, sizeof said, "environment %u: %s", k, why);
+        return fail(r->v, "wrong", said);
+    }
+    return true;
+}
+
+static bool run(runner *r, uint32_t k)
+{
+    const gscope *s = &r->m->scope.at[0];
+    sinter_error error = { 0 };
+    for (uint32_t i = 0; i < s->param.count && i < IO_MAX; i++) {
+        const gvalue *v = &r->m->value.at[s->param.at[i]];
+        const gtensor *t = v->at[k][0];
+        guard_free(&r->in[i]);
+        r->in[i] = guard_new(t->size, test_random(&r->seed) & 1);
+        if (t->size) memcpy(r->in[i].data, t->data, t->size);
+        sinter_tensor x = { .dtype = t->dtype, .rank = t->rank, .data = r->in[i].data };
+        memcpy(x.dim, t->dim, sizeof x.dim);
+        if (sinter_context_set_input(r->context, v->name, &x, &error) != SINTER_OK)
+            return fail(r->v, "input", error.text);
+    }
+    for (uint32_t i = 0; i < s->result.count && i < IO_MAX; i++) {
+        const gvalue *v = &r->m->value.at[s->result.at[i]];
+        const size_t size = v->at[k][0]->size;
+        guarded next = { 0 };
+        if (test_random(&r->seed) % 4) {
+            next = guard_new(size, test_random(&r->seed) & 1);
+            if (size) memset(next.data, 0xA5, size);
+        }
+        if (sinter_context_set_output(r->context, v->name, next.data, next.data ? size : 0, SINTER_PLACE_HOST,
+                                      &error) != SINTER_OK)
+            return fail(r->v, "output", error.text);
+        guard_free(&r->out[i]);
+        r->out[i] = next;
+    }
+    if (sinter_context_run(r->context, &error) != SINTER_OK) return fail(r->v, "run", error.text);
+    for (uint32_t i = 0; i < s->param.count && i < IO_MAX; i++) {
+        const gtensor *t = r->m->value.at[s->param.at[i]].at[k][0];
+        if (t->size && memcmp(r->in[i].data, t->data, t->size)) return fail(r->v, "memory", "a run wrote to an input");
+    }
+    return compare(r, k);
+}
+
+/* Is an environment inside a profile's ranges? */
+static bool is_within(const gmodel *m, uint32_t k, uint32_t profile)
+{
+    for (uint32_t i = 0; i < m->symbols; i++)
+        if (m->symbol[i].at[k] < m->symbol[i].min[profile] || m->symbol[i].at[k] > m->symbol[i].max[profile])
+            return false;
+    return true;
+}
+
+static bool run_all(runner *r)
+{
+    for (uint32_t p = 0; p < r->m->profiles; p++) {
+        sinter_context_options o = SINTER_CONTEXT_OPTIONS;
+        sinter_error error = { 0 };
+        o.profile = p;
+        o.lazy = test_random(&r->seed) & 1;
+        if (sinter_context_create(r->engine, &o, &r->context, &error) != SINTER_OK)
+            return fail(r->v, "context", error.text);
+        bool is_fine = true;
+        for (uint32_t turn = 0; turn < 2 * r->m->envs && is_fine; turn++) {
+            const uint32_t k = turn < r->m->envs ? turn : (uint32_t)(test_random(&r->seed) % r->m->envs);
+            if (is_within(r->m, k, p)) is_fine = run(r, k);
+        }
+        sinter_context_destroy(r->context);
+        r->context = NULL;
+        if (!is_fine) return false;
+    }
+    return true;
+}
+
+bool grun_model(const gmodel *m, const grun *o, gverdict *v)
+{
+    sinter_buffer file = { 0 };
+    sinter_error error = { 0 };
+    runner r = { .m = m, .o = o, .v = v, .seed = o->seed };
+    v->stage[0] = 0;
+    if (build(m, o, &file, &error) != SINTER_OK) return fail(v, "build", error.text);
+    sinter_engine_options options = SINTER_ENGINE_OPTIONS;
+    options.threads = o->threads;
+    options.isa = o->isa;
+    const sinter_status s = sinter_engine_load_memory(file.data, file.size, &options, &r.engine, &error);
+    sinter_buffer_free(&file);
+    if (s != SINTER_OK) return fail(v, "load", error.text);
+    const bool is_fine = run_all(&r);
+    sinter_engine_release(r.engine);
+    for (uint32_t i = 0; i < IO_MAX; i++) {
+        guard_free(&r.in[i]);
+        guard_free(&r.out[i]);
+    }
+    return is_fine;
+}
+
+/* ---- what is tried ---- */
+
+grun grun_random(uint64_t seed, sinter_device_kind device)
+{
+    static const char *const isas[] = { "plain", "avx2", "avx512", NULL };
+    grun o = { .device = device, .seed = test_random(&seed) };
+    o.isa = isas[test_random(&seed) % 4];
+    o.tune = test_random(&seed) % 4 ? SINTER_TUNE_OFF : SINTER_TUNE_FAST;
+    o.math = test_random(&seed) % 4 ? SINTER_MATH_FP32 : SINTER_MATH_EXACT;
+    o.threads = 1 + (uint32_t)(test_random(&seed) % 2);
+    if (device == SINTER_DEVICE_CUDA) {
+        o.isa = NULL;
+        o.tune = SINTER_TUNE_OFF;
+    }
+    return o;
+}
+
+void grun_print(const grun *o, char *out, size_t size)
+{
+    static const char *const devices[] = { "cpu", "reference", "cuda" };
+    (void)snprintf(out, size, "%s, isa %s, tune %s, math %s, %u threads", devices[o->device], o->isa ? o->isa : "any",
+                   o->tune == SINTER_TUNE_OFF ? "off" : "fast", o->math == SINTER_MATH_EXACT ? "exact" : "fp32",
+                   o->threads);
+}
+
+void gverdict_class(const gverdict *v, char *out, size_t size)
+{
+    size_t n = (size_t)snprintf(out, size, "%s: ", v->stage);
+    for (const char *p = v->text; *p && n + 2 < size && n < 160; p++) {
+        if (*p == '\n') break;
+        /* Numbers, and names of values and nodes, which end in digits. */
+        if (isdigit((unsigned char)*p)) {
+            if (out[n - 1] != '#') out[n++] = '#';
+        } else out[n++] = *p;
+    }
+    out[n] = 0;
+    if (!strcmp(v->stage, "wrong")) (void)snprintf(out, size, "wrong%s", strstr(v->text, "has shape") ? " shape" : "");
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_run.h - a judged model through the whole pipeline: import, optimise, tune, save, load, run, compare. */
+#ifndef GRAPH_RUN_H
+#define GRAPH_RUN_H
+
+#include "graph_judge.h"
+
+typedef struct grun {
+    sinter_device_kind device;
+    const char *isa;                /* NULL: what the machine has */
+    sinter_tune tune;
+    sinter_math math;
+    uint32_t threads;
+    uint64_t seed;                  /* of the order of runs, and of where buffers stand */
+} grun;
+
+typedef struct gverdict {
+    char stage[16];                 /* "": all is well; "judge", "build", "load", "context", "run", "wrong", "memory" */
+    char text[1400];
+    uint32_t compared, doubtful;    /* results */
+} gverdict;
+
+/* What to try for a graph of a random campaign. */
+grun grun_random(uint64_t seed, sinter_device_kind device);
+void grun_print(const grun *o, char *out, size_t size);
+/* True: nothing is wrong. The model has been judged in all environments. */
+bool grun_model(const gmodel *m, const grun *o, gverdict *out);
+/* A verdict without its numbers and names: failures of one class have one. */
+void gverdict_class(const gverdict *v, char *out, size_t size);
+
+#endif
