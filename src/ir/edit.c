@@ -323,6 +323,21 @@ void ir_node_kill(ir_graph *g, ir_node_id n)
     if (n && n < g->node.count) node_kill(g, n);
 }
 
+void ir_nodes_keep(ir_graph *g, const bool *live)
+{
+    for (ir_node_id id = 1; id < g->node.count; id++) {
+        ir_node *n = &g->node.at[id];
+        if (live[id] || n->is_dead) continue;
+        n->is_dead = true;
+        for (uint32_t i = 0; i < n->count_in; i++) use_drop(g, n->in[i]);
+        for (uint32_t i = 0; i < n->count_region; i++) {
+            ir_region *r = &g->region.at[n->region[i]];
+            for (uint32_t k = 0; k < r->result.count; k++) use_drop(g, r->result.at[k]);
+            r->result.count = r->param.count = 0;
+        }
+    }
+}
+
 void ir_node_fold(ir_graph *g, ir_node_id n, void *const *data, const size_t *size)
 {
     ir_node *x = &g->node.at[n];
@@ -382,108 +397,4 @@ sinter_status ir_region_inline(ir_graph *g, ir_node_id owner, uint32_t region, c
     r->result.count = 0;
     r->param.count = 0;
     return g->a.failed ? FAIL_MEMORY(g->e, "inlining a subgraph") : SINTER_OK;
-}
-
-/* ---- sweep ---- */
-
-static void attrs_mark(const ir_graph *g, const ir_node *n, bool *used)
-{
-    for (const attr_info *d = op_at(n->op)->attr; d->name; d++) {
-        if (d->kind != ATTR_DIMS) continue;
-        const attr_dims *list = (const attr_dims *)((const char *)n->attrs + d->at);
-        for (uint32_t i = 0; i < list->count; i++) ir_symbols_mark(g, (dim)list->at[i], used);
-    }
-}
-
-static void value_mark(const ir_graph *g, ir_value_id id, bool *used)
-{
-    const ir_value *v = ir_value_at(g, id);
-    for (uint32_t i = 0; i < v->rank; i++) ir_symbols_mark(g, v->dim[i], used);
-}
-
-/* Symbols that anything but a bind node still mentions. */
-static bool *symbols_used(const ir_graph *g)
-{
-    bool *used = mem_zalloc(g->e, size_add(dim_symbol_count(g->dims), 1), 1);
-    if (!used) return NULL;
-    for (ir_node_id id = 1; id < g->node.count; id++) {
-        const ir_node *n = &g->node.at[id];
-        if (n->is_dead || n->op == OP_bind) continue;
-        attrs_mark(g, n, used);
-        for (uint32_t i = 0; i < n->count_out; i++) value_mark(g, n->out[i], used);
-        for (uint32_t i = 0; i < n->count_in; i++) {
-            const ir_value *v = ir_value_at(g, n->in[i]);
-            for (uint32_t k = 0; k < v->shape_count; k++) ir_symbols_mark(g, v->shape_value[k], used);
-        }
-    }
-    for (ir_region_id r = 1; r < g->region.count; r++) {
-        const ir_region *x = &g->region.at[r];
-        for (uint32_t i = 0; i < x->param.count; i++) value_mark(g, x->param.at[i], used);
-        for (uint32_t i = 0; i < x->result.count; i++) {
-            const ir_value *v = ir_value_at(g, x->result.at[i]);
-            value_mark(g, x->result.at[i], used);
-            for (uint32_t k = 0; k < v->shape_count; k++) ir_symbols_mark(g, v->shape_value[k], used);
-        }
-    }
-    return used;
-}
-
-static bool node_is_used(const ir_graph *g, const ir_node *n)
-{
-    if (n->op == OP_bind) return true;
-    for (uint32_t i = 0; i < n->count_out; i++)
-        if (g->value.at[n->out[i]].use_count) return true;
-    return false;
-}
-
-/* Kills the unused backwards from `n`, with an explicit stack: chains are as long as models are deep. */
-static sinter_status kill_unused(ir_graph *g, ir_use_list *stack)
-{
-    while (stack->count) {
-        const ir_node_id id = stack->at[--stack->count];
-        const ir_node *n = &g->node.at[id];
-        if (n->is_dead || node_is_used(g, n)) continue;
-        node_kill(g, id);
-        for (uint32_t i = 0; i < n->count_in; i++) {
-            const ir_node_id p = ir_value_at(g, n->in[i])->producer;
-            if (!p || g->node.at[p].is_dead || node_is_used(g, &g->node.at[p])) continue;
-            uint32_t *slot = VEC_PUSH(&g->a, stack);
-            if (!slot) return FAIL_MEMORY(g->e, "dead code removal");
-            *slot = p;
-        }
-    }
-    return SINTER_OK;
-}
-
-sinter_status ir_sweep(ir_graph *g)
-{
-    ir_use_list stack = { 0 };
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (ir_node_id n = g->node.count; n-- > 1;) {
-            if (g->node.at[n].is_dead || node_is_used(g, &g->node.at[n])) continue;
-            uint32_t *slot = VEC_PUSH(&g->a, &stack);
-            if (!slot) return FAIL_MEMORY(g->e, "dead code removal");
-            *slot = n;
-            TRY(kill_unused(g, &stack));
-            changed = true;
-        }
-        bool *used = symbols_used(g);
-        if (!used) return FAIL_MEMORY(g->e, "dead code removal");
-        for (ir_node_id id = 1; id < g->node.count; id++) {
-            const ir_node *n = &g->node.at[id];
-            if (n->is_dead || n->op != OP_bind) continue;
-            const attrs_bind *at = n->attrs;
-            bool needed = at->kind == bind_kind_raw && at->flag; /* a guard: it is there to fail */
-            for (uint32_t i = 0; i < at->symbols.count && !needed; i++) {
-                uint32_t s;
-                needed = dim_symbol_of(g->dims, (dim)at->symbols.at[i], &s) && used[s];
-            }
-            if (needed) continue;
-            node_kill(g, id);
-            changed = true;
-        }
-        mem_free(g->e, used, size_add(dim_symbol_count(g->dims), 1), 1);
-    }
-    return g->a.failed ? FAIL_MEMORY(g->e, "the graph") : SINTER_OK;
 }

@@ -113,12 +113,12 @@ sinter_status ir_origin_unite(ir_graph *g, ir_node_id to, ir_node_id from);
  * what the region's result i has become. The region is empty afterwards. */
 sinter_status ir_region_inline(ir_graph *g, ir_node_id owner, uint32_t region, const ir_value_id *arg,
                                ir_value_id *result);
-/* Dims for a loop's carried parameter: the input's where the body's result has them too, else new late symbols. */
-void         ir_loop_param_dims(ir_graph *g, ir_value_id carried, ir_value_id result, dim *out);
-/* Which input of its node feeds parameter i of a region; UINT32_MAX: none (a loop's iteration number). */
-uint32_t     ir_param_input(const ir_node *n, uint32_t i);
-/* Kills nodes without used outputs (bind nodes: without used symbols), regions with them, until nothing changes. */
+/* Adds a late symbol to the attribute `symbols` of an if, loop or scan. */
+sinter_status ir_bound_add(ir_graph *g, ir_node_id n, dim d);
+/* Kills the nodes of which no output is used and no symbol that they bind, and their regions. Linear (sweep.c). */
 sinter_status ir_sweep(ir_graph *g);
+/* Kills the nodes that `live` does not mark, with their regions. A live node reads no dead one. */
+void         ir_nodes_keep(ir_graph *g, const bool *live);
 
 /* ---- look ---- */
 static inline ir_value *ir_value_at(const ir_graph *g, ir_value_id v)
@@ -145,6 +145,19 @@ const char *ir_node_label(const ir_graph *g, ir_node_id n);
 void ir_symbols_mark(const ir_graph *g, dim d, bool *mark);
 /* Readers of a value in its region: nodes (each once), in id order; allocated in `a`. */
 uint32_t ir_readers(const ir_graph *g, ir_value_id v, arena *a, ir_node_id **out);
+/* The late symbols that a node binds while it runs. Each symbol has one such node. Those are the symbols of the
+ * attribute `symbols` (bind, if, loop, scan), or for other ops with the trait LATE, the sizes that results alone have.
+ *     uint32_t symbol;
+ *     for (ir_bound b = ir_bound_of(g, n); ir_bound_next(&b, &symbol);) */
+typedef struct ir_bound {
+    const ir_graph  *g;
+    const ir_node   *n;
+    const attr_dims *list;              /* NULL: the node's results are searched */
+    uint32_t         at, axis;
+} ir_bound;
+ir_bound ir_bound_of(const ir_graph *g, ir_node_id n);
+bool     ir_bound_next(ir_bound *b, uint32_t *symbol);
+bool     ir_binds(const ir_graph *g, ir_node_id n, dim d);                             /* is d one of them */
 /* Which node of a region binds each late symbol: out[symbol], 0 for none. Allocated in `a`. */
 sinter_status ir_binders(const ir_graph *g, ir_region_id region, arena *a, ir_node_id **out);
 /* Live nodes of a region in a topological order (stable: by id among the free). A node also follows the node that

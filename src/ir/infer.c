@@ -110,22 +110,6 @@ sinter_status ir_infer(ir_graph *g, ir_node_id id)
 
 /* ---- if, loop, scan ---- */
 
-uint32_t ir_param_input(const ir_node *n, uint32_t i)
-{
-    if (n->op == OP_if) return i + 1;
-    if (n->op == OP_loop && i == 0) return UINT32_MAX;
-    return i;
-}
-
-void ir_loop_param_dims(ir_graph *g, ir_value_id carried, ir_value_id result, dim *out)
-{
-    const ir_value *c = ir_value_at(g, carried), *r = ir_value_at(g, result);
-    for (uint32_t i = 0; i < c->rank; i++) {
-        const bool same = r->rank == c->rank && r->dim[i] == c->dim[i];
-        out[i] = same ? c->dim[i] : dim_symbol_late(g->dims, "loop", DIM_NONE);
-    }
-}
-
 static bool region_is_inside(const ir_graph *g, ir_region_id inner, ir_region_id outer)
 {
     for (uint32_t depth = 0; inner && depth < 128; depth++) {
@@ -135,55 +119,53 @@ static bool region_is_inside(const ir_graph *g, ir_region_id inner, ir_region_id
     return false;
 }
 
-/* Does the expression mention a late symbol that is bound inside the region, so that it means nothing outside? */
-static sinter_status dim_is_inner(const ir_graph *g, dim d, ir_region_id region, bool *inner)
+/* The late symbols that mean nothing outside of a region: those that are bound in it, and those of its parameters. */
+typedef struct inner_symbols {
+    ir_region_id region;
+    uint32_t count;
+    bool *mark; /* by symbol, allocated in the scratch arena; NULL: not asked yet */
+    arena *scratch;
+} inner_symbols;
+
+static bool mentions(const ir_graph *g, dim d, const inner_symbols *s)
+{
+    const dim_node *x = dim_at(g->dims, d);
+    if (x->kind == DIM_SYMBOL) return x->value < s->count && s->mark[x->value];
+    return x->kind >= DIM_ADD && (mentions(g, x->a, s) || mentions(g, x->b, s));
+}
+
+static sinter_status dim_is_inner(ir_graph *g, dim d, inner_symbols *s, bool *inner)
 {
     *inner = false;
     if (!dim_is_late(g->dims, d)) return SINTER_OK;
-    const uint32_t count = dim_symbol_count(g->dims);
-    bool *mark = mem_zalloc(g->e, size_add(count, 1), 1);
-    if (!mark) return FAIL_MEMORY(g->e, "shape inference");
-    ir_symbols_mark(g, d, mark);
-    uint32_t s;
-    const ir_region *r = ir_region_at(g, region);
-    const ir_node *owner = ir_node_at(g, r->owner);
-    for (uint32_t i = 0; i < r->param.count; i++) {
-        const ir_value *p = ir_value_at(g, r->param.at[i]);
-        const uint32_t k = ir_param_input(owner, i);
-        const ir_value *from = k < owner->count_in ? ir_value_at(g, owner->in[k]) : ir_value_at(g, 0);
-        for (uint32_t x = 0; x < p->rank; x++)
-            if (dim_symbol_of(g->dims, p->dim[x], &s) && mark[s] &&
-                (from->rank != p->rank || from->dim[x] != p->dim[x]))
-                *inner = true;
-    }
-    for (ir_node_id id = 1; id < g->node.count && !*inner; id++) {
-        const ir_node *n = &g->node.at[id];
-        if (n->is_dead || !region_is_inside(g, n->parent, region)) continue;
-        if (n->op == OP_bind) {
-            const attrs_bind *at = n->attrs;
-            for (uint32_t i = 0; i < at->symbols.count; i++)
-                if (dim_symbol_of(g->dims, (dim)at->symbols.at[i], &s) && mark[s]) *inner = true;
-        } else if (op_at(n->op)->traits & LATE || n->count_region) {
-            for (uint32_t i = 0; i < n->count_out; i++) {
-                const ir_value *v = ir_value_at(g, n->out[i]);
-                for (uint32_t x = 0; x < v->rank; x++)
-                    if (dim_symbol_of(g->dims, v->dim[x], &s) && mark[s]) *inner = true;
-            }
+    if (!s->mark) {
+        s->count = dim_symbol_count(g->dims);
+        s->mark = ARENA_NEW(s->scratch, bool, (size_t)s->count + 1);
+        if (!s->mark) return FAIL_MEMORY(g->e, "shape inference");
+        const ir_node_id owner = ir_region_at(g, s->region)->owner;
+        uint32_t symbol;
+        for (ir_node_id id = 1; id < g->node.count; id++) {
+            const ir_node *n = &g->node.at[id];
+            if (n->is_dead || (id != owner && !region_is_inside(g, n->parent, s->region))) continue;
+            for (ir_bound b = ir_bound_of(g, id); ir_bound_next(&b, &symbol);) s->mark[symbol] = true;
         }
     }
-    mem_free(g->e, mark, size_add(count, 1), 1);
+    *inner = mentions(g, d, s);
     return SINTER_OK;
 }
 
-/* A late symbol for axis i of output v: the one that stands there already, or a new one. */
-static dim late_dim(ir_graph *g, const ir_value *v, uint32_t i, const char *stem, dim max)
+/* A late symbol for axis i of an output: the one of this node that stands there already, or a new one. */
+static sinter_status late_dim(ir_graph *g, ir_node_id id, ir_value_id out, uint32_t i, const char *stem, dim max,
+                              dim *late)
 {
-    uint32_t s;
-    if (v->dtype != SINTER_DTYPE_NONE && i < v->rank && dim_symbol_of(g->dims, v->dim[i], &s) &&
-        dim_is_late(g->dims, v->dim[i]))
-        return v->dim[i];
+    const ir_value *v = ir_value_at(g, out);
+    if (v->dtype != SINTER_DTYPE_NONE && i < v->rank && ir_binds(g, id, v->dim[i])) {
+        *late = v->dim[i];
+        return SINTER_OK;
+    }
     const dim_range r = dim_range_of(g->dims, max);
-    return dim_symbol_late(g->dims, stem, max != DIM_NONE && r.max < INT64_MAX ? max : DIM_NONE);
+    *late = dim_symbol_late(g->dims, stem, max != DIM_NONE && r.max < INT64_MAX ? max : DIM_NONE);
+    return *late == DIM_NONE ? FAIL_MEMORY(g->e, "shape inference") : ir_bound_add(g, id, *late);
 }
 
 static infer_value value_of(ir_graph *g, ir_value_id id)
@@ -193,7 +175,7 @@ static infer_value value_of(ir_graph *g, ir_value_id id)
     return v;
 }
 
-static sinter_status infer_if(ir_graph *g, ir_node_id id)
+static sinter_status infer_if(ir_graph *g, ir_node_id id, arena *scratch)
 {
     const ir_node *n = &g->node.at[id];
     const ir_region *yes = ir_region_at(g, n->region[0]), *no = ir_region_at(g, n->region[1]);
@@ -202,6 +184,8 @@ static sinter_status infer_if(ir_graph *g, ir_node_id id)
                     yes->result.count, no->result.count, n->count_out);
     double condition = 0;
     const bool is_decided = ir_const_scalar(g, n->in[0], &condition);
+    inner_symbols in_yes = { .region = n->region[0], .scratch = scratch },
+                  in_no = { .region = n->region[1], .scratch = scratch };
     for (uint32_t i = 0; i < n->count_out; i++) {
         infer_value a = value_of(g, yes->result.at[i]), b = value_of(g, no->result.at[i]);
         if (is_decided) a = b = condition != 0 ? a : b;
@@ -211,18 +195,17 @@ static sinter_status infer_if(ir_graph *g, ir_node_id id)
         if (a.rank != b.rank)
             return FAIL(g->e, UNSUPPORTED, "output %u has rank %u in one branch and %u in the other", i, a.rank,
                         b.rank);
-        const ir_value *v = ir_value_at(g, n->out[i]);
         for (uint32_t k = 0; k < a.rank; k++) {
             bool inner_a = false, inner_b = false;
-            TRY(dim_is_inner(g, a.dim[k], n->region[0], &inner_a));
-            TRY(dim_is_inner(g, b.dim[k], n->region[1], &inner_b));
+            TRY(dim_is_inner(g, a.dim[k], &in_yes, &inner_a));
+            TRY(dim_is_inner(g, b.dim[k], &in_no, &inner_b));
             if (a.dim[k] != b.dim[k] || inner_a || inner_b)
-                a.dim[k] = late_dim(g, v, k, "if", dim_max(g->dims, a.dim[k], b.dim[k]));
+                TRY(late_dim(g, id, n->out[i], k, "if", dim_max(g->dims, a.dim[k], b.dim[k]), &a.dim[k]));
         }
         bool same = a.shape_value && b.shape_value && a.shape_count == b.shape_count;
         for (uint32_t k = 0; same && k < a.shape_count; k++) {
             bool inner = false;
-            TRY(dim_is_inner(g, a.shape_value[k], n->region[0], &inner));
+            TRY(dim_is_inner(g, a.shape_value[k], &in_yes, &inner));
             same = a.shape_value[k] == b.shape_value[k] && !inner;
         }
         if (!same) a.shape_value = NULL;
@@ -232,42 +215,43 @@ static sinter_status infer_if(ir_graph *g, ir_node_id id)
 }
 
 /* Output k carries body result r, which began as input c. */
-static sinter_status infer_carried(ir_graph *g, const ir_node *n, ir_value_id out, ir_value_id c, ir_value_id p,
+static sinter_status infer_carried(ir_graph *g, ir_node_id id, ir_value_id out, ir_value_id c, ir_value_id p,
                                    ir_value_id r)
 {
     const infer_value from = value_of(g, c), param = value_of(g, p);
     infer_value x = value_of(g, r);
-    (void)n;
     if (x.dtype != from.dtype || x.dtype != param.dtype)
         return FAIL(g->e, INVALID_MODEL, "a carried value begins as %s and becomes %s", sinter_dtype_name(from.dtype),
                     sinter_dtype_name(x.dtype));
     if (x.rank != from.rank || x.rank != param.rank)
         return FAIL(g->e, UNSUPPORTED, "a carried value begins with rank %u and gets rank %u", from.rank, x.rank);
-    for (uint32_t i = 0; i < x.rank; i++)
-        x.dim[i] = x.dim[i] == param.dim[i] ? from.dim[i] : late_dim(g, ir_value_at(g, out), i, "loop", DIM_NONE);
+    for (uint32_t i = 0; i < x.rank; i++) {
+        if (x.dim[i] == param.dim[i]) x.dim[i] = from.dim[i];
+        else TRY(late_dim(g, id, out, i, "loop", DIM_NONE, &x.dim[i]));
+    }
     x.shape_value = NULL;
     return accept(g, out, &x);
 }
 
-static sinter_status infer_scanned(ir_graph *g, ir_value_id out, ir_region_id region, ir_value_id r, int64_t axis,
-                                   dim lead, bool is_late)
+static sinter_status infer_scanned(ir_graph *g, ir_node_id id, ir_value_id out, inner_symbols *in_body, ir_value_id r,
+                                   int64_t axis, dim lead, bool is_late)
 {
     infer_value x = value_of(g, r);
     if (x.rank >= SINTER_RANK_MAX)
         return FAIL(g->e, UNSUPPORTED, "a scanned output of rank %u, the most is %d", x.rank + 1, SINTER_RANK_MAX);
     if (axis < 0 || axis > (int64_t)x.rank)
         return FAIL(g->e, INVALID_MODEL, "scan axis %lld of rank %u", (long long)axis, x.rank + 1);
-    const ir_value *v = ir_value_at(g, out);
     infer_value y = { .dtype = x.dtype, .rank = x.rank + 1 };
     for (uint32_t i = 0, k = 0; i < y.rank; i++) {
         if (i == (uint32_t)axis) {
-            y.dim[i] = is_late ? late_dim(g, v, i, "trip", lead) : lead;
+            y.dim[i] = lead;
+            if (is_late) TRY(late_dim(g, id, out, i, "trip", lead, &y.dim[i]));
             continue;
         }
         bool inner = false;
         y.dim[i] = x.dim[k++];
-        TRY(dim_is_inner(g, y.dim[i], region, &inner));
-        if (inner) y.dim[i] = late_dim(g, v, i, "scanned", y.dim[i]);
+        TRY(dim_is_inner(g, y.dim[i], in_body, &inner));
+        if (inner) TRY(late_dim(g, id, out, i, "scanned", y.dim[i], &y.dim[i]));
     }
     return accept(g, out, &y);
 }
@@ -280,7 +264,7 @@ static sinter_status check_type(ir_graph *g, ir_value_id v, sinter_dtype wanted,
                 sinter_dtype_name(wanted));
 }
 
-static sinter_status infer_loop(ir_graph *g, ir_node_id id)
+static sinter_status infer_loop(ir_graph *g, ir_node_id id, arena *scratch)
 {
     const ir_node *n = &g->node.at[id];
     const attrs_loop *at = n->attrs;
@@ -295,7 +279,7 @@ static sinter_status infer_loop(ir_graph *g, ir_node_id id)
     TRY(check_type(g, n->in[1], SINTER_DTYPE_BOOL, "the condition of a loop"));
     TRY(check_type(g, body->result.at[0], SINTER_DTYPE_BOOL, "the first result of a loop's body"));
     for (uint32_t i = 0; i < carried; i++)
-        TRY(infer_carried(g, n, n->out[i], n->in[i + 2], body->param.at[i + 2], body->result.at[i + 1]));
+        TRY(infer_carried(g, id, n->out[i], n->in[i + 2], body->param.at[i + 2], body->result.at[i + 1]));
     /* The trip count is exact where nothing can stop the loop earlier. */
     const infer_value trip = value_of(g, n->in[0]);
     double first = 1, again = 0;
@@ -305,12 +289,13 @@ static sinter_status infer_loop(ir_graph *g, ir_node_id id)
     dim lead = DIM_NONE;
     if (trip.shape_value && trip.shape_count == 1) lead = dim_max(g->dims, trip.shape_value[0], dim_const(g->dims, 0));
     const bool is_exact = lead != DIM_NONE && starts && goes_on;
+    inner_symbols in_body = { .region = n->region[0], .scratch = scratch };
     for (uint32_t i = carried; i < n->count_out; i++)
-        TRY(infer_scanned(g, n->out[i], n->region[0], body->result.at[i + 1], 0, lead, !is_exact));
+        TRY(infer_scanned(g, id, n->out[i], &in_body, body->result.at[i + 1], 0, lead, !is_exact));
     return SINTER_OK;
 }
 
-static sinter_status infer_scan(ir_graph *g, ir_node_id id)
+static sinter_status infer_scan(ir_graph *g, ir_node_id id, arena *scratch)
 {
     const ir_node *n = &g->node.at[id];
     const attrs_scan *at = n->attrs;
@@ -324,15 +309,16 @@ static sinter_status infer_scan(ir_graph *g, ir_node_id id)
                     body->param.count, body->result.count, n->count_in, n->count_out, (long long)at->carried,
                     (long long)at->scanned);
     for (uint32_t i = 0; i < carried; i++)
-        TRY(infer_carried(g, n, n->out[i], n->in[i], body->param.at[i], body->result.at[i]));
+        TRY(infer_carried(g, id, n->out[i], n->in[i], body->param.at[i], body->result.at[i]));
     const ir_value *first = ir_value_at(g, n->in[carried]);
     const int64_t in_axis = at->in_axis.count ? at->in_axis.at[0] : 0;
     if (in_axis < 0 || in_axis >= (int64_t)first->rank)
         return FAIL(g->e, INVALID_MODEL, "scan axis %lld of an input of rank %u", (long long)in_axis, first->rank);
     (void)scanned;
+    inner_symbols in_body = { .region = n->region[0], .scratch = scratch };
     for (uint32_t i = carried; i < n->count_out; i++) {
         const uint32_t k = i - carried;
-        TRY(infer_scanned(g, n->out[i], n->region[0], body->result.at[i],
+        TRY(infer_scanned(g, id, n->out[i], &in_body, body->result.at[i],
                           k < at->out_axis.count ? at->out_axis.at[k] : 0, first->dim[in_axis], false));
     }
     return SINTER_OK;
@@ -344,6 +330,11 @@ sinter_status ir_infer_region(ir_graph *g, ir_node_id id)
     if (n->count_region != op_at(n->op)->regions)
         return FAIL(g->e, INTERNAL, "%s has %u regions, wants %u", op_at(n->op)->name, n->count_region,
                     op_at(n->op)->regions);
-    if (n->op == OP_if) return infer_if(g, id);
-    return n->op == OP_loop ? infer_loop(g, id) : infer_scan(g, id);
+    arena scratch;
+    arena_init(&scratch, g->e);
+    const sinter_status s = n->op == OP_if     ? infer_if(g, id, &scratch)
+                            : n->op == OP_loop ? infer_loop(g, id, &scratch)
+                                               : infer_scan(g, id, &scratch);
+    arena_deinit(&scratch);
+    return s;
 }

@@ -8,32 +8,15 @@
 
 #include <string.h>
 
-static void claim(const ir_graph *g, ir_node_id id, dim d, bool force, ir_node_id *binder)
-{
-    uint32_t s;
-    if (!dim_symbol_of(g->dims, d, &s) || !dim_symbol_at(g->dims, s)->is_late) return;
-    if (force || !binder[s]) binder[s] = id;
-}
-
 sinter_status ir_binders(const ir_graph *g, ir_region_id region, arena *a, ir_node_id **out)
 {
     ir_node_id *binder = ARENA_NEW(a, ir_node_id, (size_t)dim_symbol_count(g->dims) + 1);
     if (!binder) return FAIL_MEMORY(g->e, "the order of nodes");
-    /* An output of an if may merely pass a symbol on; so ops that make sizes come before ops with regions. */
-    for (int pass = 0; pass < 2; pass++)
-        for (ir_node_id id = 1; id < g->node.count; id++) {
-            const ir_node *n = &g->node.at[id];
-            if (n->is_dead || n->parent != region) continue;
-            if (pass == 0 && n->op == OP_bind) {
-                const attrs_bind *at = n->attrs;
-                for (uint32_t i = 0; i < at->symbols.count; i++) claim(g, id, (dim)at->symbols.at[i], true, binder);
-            }
-            const bool makes = pass == 0 ? (op_at(n->op)->traits & LATE) != 0 : n->count_region > 0;
-            for (uint32_t i = 0; makes && i < n->count_out; i++) {
-                const ir_value *v = ir_value_at(g, n->out[i]);
-                for (uint32_t k = 0; k < v->rank; k++) claim(g, id, v->dim[k], false, binder);
-            }
-        }
+    uint32_t symbol;
+    for (ir_node_id id = 1; id < g->node.count; id++) {
+        if (g->node.at[id].is_dead || g->node.at[id].parent != region) continue;
+        for (ir_bound b = ir_bound_of(g, id); ir_bound_next(&b, &symbol);) binder[symbol] = id;
+    }
     *out = binder;
     return SINTER_OK;
 }

@@ -246,8 +246,12 @@ void convert_if(onnx_call *c)
 
 /* ---- Loop and Scan ---- */
 typedef struct body {
+    const onnx_graph *graph;
     ir_value *param;
     uint32_t count;
+    uint32_t carried, carried_first; /* the carried ones among the parameters */
+    uint32_t result_first;           /* of the carried values among the results */
+    VEC(dim) late;                   /* sizes of carried parameters that change from turn to turn */
 } body;
 
 static ir_value like(const onnx_call *c, ir_value_id v)
@@ -268,34 +272,40 @@ static void axes_count(onnx_call *c, attrs_scan *a, const ir_region *inner)
     }
 }
 
-/* Converts the body; where a carried value changes its size, once more with sizes that are not known. */
-static void carry(onnx_call *c, op_id op, void *attrs, const onnx_graph *graph, const ir_value_id *in,
-                  uint32_t count_in, body *b, uint32_t first, uint32_t carried, uint32_t result_first,
+/* Gives late sizes to the carried parameters whose sizes differ after a turn; with `all` also to those that do not. */
+static bool resize_params(onnx_call *c, ir_node_id n, body *b, const ir_region *region, bool all)
+{
+    const uint32_t before = b->late.count;
+    for (uint32_t i = 0; i < b->carried && b->result_first + i < region->result.count; i++) {
+        const ir_value *to = ir_value_at(c->g, region->result.at[b->result_first + i]);
+        ir_value *from = &b->param[b->carried_first + i];
+        for (uint32_t k = 0; k < from->rank && to->rank == from->rank; k++) {
+            if ((to->dim[k] == from->dim[k] && !all) || ir_binds(c->g, n, from->dim[k])) continue;
+            from->dim[k] = dim_symbol_late(c->g->dims, "loop", DIM_NONE);
+            dim *slot = VEC_PUSH(&c->im->a, &b->late);
+            if (!slot) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
+            else *slot = from->dim[k];
+        }
+    }
+    return b->late.count != before;
+}
+
+/* Converts the body. Where a carried value changes its size, converts it again with a size that is not known, which may
+ * change others. After a few turns all sizes are taken as not known. */
+static void carry(onnx_call *c, op_id op, const void *attrs, const ir_value_id *in, uint32_t count_in, body *b,
                   const call_captures *captures)
 {
-    for (uint32_t attempt = 0; attempt < 3 && !c->status; attempt++) {
+    enum { EXACT_MAX = 3 };
+    for (uint32_t attempt = 0; !c->status; attempt++) {
         const uint32_t node_first = c->g->node.count, region_first = c->g->region.count;
-        const ir_node_id n = owner_new(c, op, attrs, in, count_in, c->count_out);
-        const ir_region_id r = call_region(c, graph, n, b->param, b->count, captures);
-        bool changed = false;
-        if (op == OP_scan && !c->status) axes_count(c, attrs, ir_region_at(c->g, r));
-        for (uint32_t i = 0; i < carried && !c->status; i++) {
-            const ir_region *region = ir_region_at(c->g, r);
-            if (result_first + i >= region->result.count) break;
-            const ir_value *to = ir_value_at(c->g, region->result.at[result_first + i]);
-            ir_value *from = &b->param[first + i];
-            for (uint32_t k = 0; k < from->rank && to->rank == from->rank; k++) {
-                uint32_t symbol;
-                if (to->dim[k] == from->dim[k]) continue;
-                if (attempt && dim_is_late(c->g->dims, from->dim[k]) &&
-                    dim_symbol_of(c->g->dims, from->dim[k], &symbol))
-                    continue;
-                from->dim[k] = dim_symbol_late(c->g->dims, "loop", DIM_NONE);
-                changed = true;
-            }
-        }
+        void *own = op_attrs_copy(&c->g->a, op, attrs);
+        if (!own) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
+        const ir_node_id n = owner_new(c, op, own, in, count_in, c->count_out);
+        for (uint32_t i = 0; i < b->late.count && !c->status; i++) c->status = ir_bound_add(c->g, n, b->late.at[i]);
+        const ir_region_id r = call_region(c, b->graph, n, b->param, b->count, captures);
+        if (op == OP_scan && !c->status) axes_count(c, own, ir_region_at(c->g, r));
         if (c->status) return;
-        if (!changed || attempt == 2) {
+        if (!resize_params(c, n, b, ir_region_at(c->g, r), attempt >= EXACT_MAX)) {
             owner_done(c, n);
             return;
         }
@@ -333,7 +343,12 @@ void convert_loop(onnx_call *c)
         return;
     }
     ir_value_id *first = ARENA_NEW(&c->g->a, ir_value_id, c->count_in);
-    body b = { .param = ARENA_NEW(&c->g->a, ir_value, c->count_in), .count = c->count_in };
+    body b = { .graph = graph,
+               .param = ARENA_NEW(&c->g->a, ir_value, c->count_in),
+               .count = c->count_in,
+               .carried = carried,
+               .carried_first = 2,
+               .result_first = 1 };
     if (!first || !b.param) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
     if (c->status) return;
     memcpy(first, c->in, c->count_in * sizeof *first);
@@ -349,7 +364,7 @@ void convert_loop(onnx_call *c)
     ir_value_id *in = inputs_with(c, first, c->count_in, &captures);
     attrs_loop *a = ATTRS(c, loop);
     a->carried = carried;
-    if (!c->status) carry(c, OP_loop, a, graph, in, c->count_in + captures.count, &b, 2, carried, 1, &captures);
+    if (!c->status) carry(c, OP_loop, a, in, c->count_in + captures.count, &b, &captures);
 }
 
 static bool scan_list(onnx_call *c, const char *name, uint32_t count, attr_ints *out)
@@ -389,7 +404,9 @@ static void scan_convert(onnx_call *c)
     scan_list(c, c->version < 9 ? "directions" : "scan_input_directions", (uint32_t)scanned, &a->in_reverse);
     scan_list(c, "scan_output_axes", c->count_out - carried, &a->out_axis);
     scan_list(c, "scan_output_directions", c->count_out - carried, &a->out_reverse);
-    body b = { .param = ARENA_NEW(&c->g->a, ir_value, c->count_in), .count = c->count_in };
+    body b = {
+        .graph = graph, .param = ARENA_NEW(&c->g->a, ir_value, c->count_in), .count = c->count_in, .carried = carried
+    };
     if (!b.param) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
     for (uint32_t i = 0; i < c->count_in && !c->status; i++) {
         if (!c->in[i]) {
@@ -407,7 +424,7 @@ static void scan_convert(onnx_call *c)
     }
     call_capture(c, graph, &captures);
     ir_value_id *in = inputs_with(c, c->in, c->count_in, &captures);
-    if (!c->status) carry(c, OP_scan, a, graph, in, c->count_in + captures.count, &b, 0, carried, 0, &captures);
+    if (!c->status) carry(c, OP_scan, a, in, c->count_in + captures.count, &b, &captures);
 }
 
 /* Before opset 9 everything had a batch axis in front, and an input 0 the lengths: one scan for each of the batch. */

@@ -101,7 +101,7 @@ static void enqueue_readers(driver *d, ir_value_id v)
 static bool is_unused(const ir_graph *g, ir_node_id id)
 {
     const ir_node *n = &g->node.at[id];
-    if (n->is_dead || n->op == OP_bind) return false;
+    if (n->is_dead || n->count_region || op_at(n->op)->traits & LATE) return false; /* may bind sizes: ir_sweep knows */
     for (uint32_t i = 0; i < n->count_out; i++)
         if (ir_value_at(g, n->out[i])->use_count) return false;
     return true;

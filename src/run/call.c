@@ -32,13 +32,46 @@ static sinter_status copy(context *c, const view *to, const view *from, const ch
     return SINTER_OK;
 }
 
+/* Is the expression a late symbol that the step binds? All other sizes were decided before it. */
+static bool binds(const context *c, uint32_t step, uint32_t d)
+{
+    const engine_step *s = context_step(c, step);
+    const dim_node *n = &c->g->dim[d];
+    for (uint32_t i = 0; i < s->dim_count && n->kind == DIM_SYMBOL; i++) {
+        const dim_node *own = &c->g->dim[context_args(c, s->dim_at)[i]];
+        if (own->kind == DIM_SYMBOL && own->value == n->value) return true;
+    }
+    return false;
+}
+
+/* Gives value `v` the dims of a body's or caller's view: the step's own symbols are bound, other sizes must agree. */
+static sinter_status bind_dims(context *c, uint32_t step, uint32_t v, const int64_t *dim_at, uint32_t rank)
+{
+    const engine_value *x = context_value(c, v);
+    if (rank != x->rank)
+        return FAIL(&c->e, INVALID_MODEL, "'%s' gives a value of rank %u, expected %u", step_name(c, step), rank,
+                    x->rank);
+    bool is_changed = false;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!binds(c, step, x->dim[i])) continue;
+        TRY(context_bind_symbol(c, x->dim[i], dim_at[i], step_name(c, step)));
+        is_changed = true;
+    }
+    if (is_changed) context_evaluate(c);
+    for (uint32_t i = 0; i < rank; i++)
+        if (c->now->dim[x->dim[i]] != dim_at[i])
+            return FAIL(&c->e, INVALID_MODEL, "'%s' gives a value of size %lld on axis %u, expected %lld",
+                        step_name(c, step), (long long)dim_at[i], i, (long long)c->now->dim[x->dim[i]]);
+    return SINTER_OK;
+}
+
 /* Gives `to` the dims of `from`, then its elements. */
-static sinter_status assign(context *c, uint32_t to, const view *from, const char *what)
+static sinter_status assign(context *c, uint32_t step, uint32_t to, const view *from)
 {
     view target;
-    TRY(context_bind_dims(c, to, from->dim, from->rank, what));
+    TRY(bind_dims(c, step, to, from->dim, from->rank));
     TRY(current(c, to, &target));
-    return copy(c, &target, from, what);
+    return copy(c, &target, from, step_name(c, step));
 }
 
 static sinter_status read_bool(context *c, uint32_t v, bool *out)
@@ -74,7 +107,7 @@ static sinter_status run_if(context *c, uint32_t step)
         const uint32_t out = context_args(c, s->out_at)[i];
         view from;
         TRY(current(c, context_args(c, body->result_at)[i], &from));
-        if (out) TRY(assign(c, out, &from, step_name(c, step)));
+        if (out) TRY(assign(c, step, out, &from));
     }
     return SINTER_OK;
 }
@@ -113,7 +146,7 @@ static sinter_status start_carried(const repeat *r, uint32_t own)
         view from;
         if (!r->in[own + i]) return FAIL(&r->c->e, INVALID_MODEL, "carried value %u is missing", i);
         TRY(current(r->c, r->in[own + i], &from));
-        TRY(assign(r->c, r->param[own + i], &from, step_name(r->c, r->step)));
+        TRY(assign(r->c, r->step, r->param[own + i], &from));
     }
     return SINTER_OK;
 }
@@ -127,8 +160,7 @@ static sinter_status next_carried(const repeat *r, uint32_t own)
     view *from = ARENA_NEW(&c->scratch, view, r->carried);
     sinter_status s = from ? SINTER_OK : FAIL_MEMORY(&c->e, "carried values");
     for (uint32_t i = 0; s == SINTER_OK && i < r->carried; i++) s = current(c, r->result[r->skip + i], &from[i]);
-    for (uint32_t i = 0; s == SINTER_OK && i < r->carried; i++)
-        s = assign(c, r->param[own + i], &from[i], step_name(c, r->step));
+    for (uint32_t i = 0; s == SINTER_OK && i < r->carried; i++) s = assign(c, r->step, r->param[own + i], &from[i]);
     arena_rewind(&c->scratch, mark);
     return s;
 }
@@ -139,7 +171,7 @@ static sinter_status finish_carried(const repeat *r, uint32_t own)
         if (!r->out[i]) continue;
         view from;
         TRY(current(r->c, r->param[own + i], &from));
-        TRY(assign(r->c, r->out[i], &from, step_name(r->c, r->step)));
+        TRY(assign(r->c, r->step, r->out[i], &from));
     }
     return SINTER_OK;
 }
@@ -159,71 +191,76 @@ static sinter_status append(const repeat *r, uint32_t i, uint64_t iteration)
     TRY(current(c, r->result[r->skip + r->carried + i], &from));
     const engine_value *x = context_value(c, out);
     const engine_storage *s = context_storage(c, x->storage);
-    int64_t dim_at[SINTER_RANK_MAX] = { (int64_t)iteration + 1 };
     if (from.rank + 1 != x->rank || sinter_dtype_bits(from.dtype) < 8)
         return FAIL(&c->e, INVALID_MODEL, "a slice of rank %u is appended to a result of rank %u", from.rank, x->rank);
-    memcpy(dim_at + 1, from.dim, from.rank * sizeof(int64_t));
+    if (!iteration) {
+        for (uint32_t k = 0; k < from.rank; k++)
+            if (binds(c, r->step, x->dim[k + 1]))
+                TRY(context_bind_symbol(c, x->dim[k + 1], from.dim[k], step_name(c, r->step)));
+        context_evaluate(c);
+    }
+    for (uint32_t k = 0; k < from.rank; k++)
+        if (c->now->dim[x->dim[k + 1]] != from.dim[k])
+            return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' differ in shape: %lld and %lld elements on axis %u",
+                        step_name(c, r->step), (long long)from.dim[k], (long long)c->now->dim[x->dim[k + 1]], k);
     const size_t size = view_bytes(&from), wanted = size_mul(size, iteration + 1);
     if (s->kind == STORAGE_SLAB ? wanted > s->bound : s->kind != STORAGE_GROWN)
         return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' need %zu bytes, planned were %llu", step_name(c, r->step),
                     wanted, (unsigned long long)s->bound);
     if (s->kind == STORAGE_GROWN) TRY(context_ensure(c, x->storage, wanted, true));
-    for (uint32_t k = 0; k < from.rank && iteration; k++)
-        if (c->now->dim[x->dim[k + 1]] != from.dim[k])
-            return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' differ in shape", step_name(c, r->step));
-    if (!iteration) {
-        for (uint32_t k = 0; k < from.rank; k++)
-            if (c->g->dim[x->dim[k + 1]].kind == DIM_SYMBOL)
-                TRY(context_bind_symbol(c, x->dim[k + 1], from.dim[k], step_name(c, r->step)));
-        context_evaluate(c);
-    }
     view to;
     if (!view_init(&to, from.dtype, from.rank, from.dim, (uint8_t *)c->base[x->storage] + size * iteration))
         return FAIL(&c->e, NO_MEMORY, "a result is too large");
     return copy(c, &to, &from, step_name(c, r->step));
 }
 
-/* A scanned output's final dims; sizes that no iteration told are 0. */
-static sinter_status finish_scanned(const repeat *r, uint32_t i, uint64_t count)
+/* A scanned output's final dims: `count` slices along `axis`. Sizes that only an iteration could tell are 0. */
+static sinter_status finish_scanned(const repeat *r, uint32_t i, uint32_t axis, uint64_t count)
 {
     context *c = r->c;
     const uint32_t out = r->out[r->carried + i];
     if (!out) return SINTER_OK;
     const engine_value *x = context_value(c, out);
-    for (uint32_t k = 0; k < x->rank; k++) {
-        const dim_node *d = &c->g->dim[x->dim[k]];
-        if (d->kind != DIM_SYMBOL || !c->g->symbol[d->value].is_late) continue;
-        if (k == 0 || count == 0)
-            TRY(context_bind_symbol(c, x->dim[k], k == 0 ? (int64_t)count : 0, step_name(c, r->step)));
-    }
+    if (axis >= x->rank) return FAIL(&c->e, INVALID_MODEL, "scanned output %u has no axis %u", i, axis);
+    for (uint32_t k = 0; k < x->rank; k++)
+        if (binds(c, r->step, x->dim[k]) && (k == axis || count == 0))
+            TRY(context_bind_symbol(c, x->dim[k], k == axis ? (int64_t)count : 0, step_name(c, r->step)));
     context_evaluate(c);
-    if (c->now->dim[x->dim[0]] != (int64_t)count)
+    if (c->now->dim[x->dim[axis]] != (int64_t)count)
         return FAIL(&c->e, INVALID_MODEL, "'%s' ran %llu times, its result is for %lld", step_name(c, r->step),
-                    (unsigned long long)count, (long long)c->now->dim[x->dim[0]]);
+                    (unsigned long long)count, (long long)c->now->dim[x->dim[axis]]);
     view v;
     return current(c, out, &v);
+}
+
+/* How often a Loop runs at most. Absent: as often as its condition says. */
+static sinter_status trip_count(const repeat *r, uint64_t *out)
+{
+    context *c = r->c;
+    view x;
+    *out = UINT64_MAX;
+    if (!r->in[0]) return SINTER_OK;
+    TRY(current(c, r->in[0], &x));
+    if (view_count(&x) != 1)
+        return FAIL(&c->e, INVALID_MODEL, "a trip count has %lld elements, expected 1", (long long)view_count(&x));
+    const int64_t wanted = view_load_i64(&x, 0);
+    *out = wanted > 0 ? (uint64_t)wanted : 0;
+    return SINTER_OK;
 }
 
 static sinter_status run_loop(context *c, uint32_t step)
 {
     const attrs_loop *attrs = context_code(c, step)->problem->attrs;
     const repeat r = repeat_of(c, step, attrs->carried, 1);
-    uint64_t trip = c->e.limits.loop_max, count = 0;
+    const uint64_t limit = c->e.limits.loop_max;
+    uint64_t trip, count = 0;
     bool more = true;
-    if (r.in[0]) {
-        view x;
-        TRY(current(c, r.in[0], &x));
-        if (view_count(&x) != 1)
-            return FAIL(&c->e, INVALID_MODEL, "a trip count has %lld elements, expected 1", (long long)view_count(&x));
-        const int64_t wanted = view_load_i64(&x, 0);
-        if (wanted > 0 && (uint64_t)wanted > trip)
-            return FAIL(&c->e, UNSUPPORTED, "%lld iterations pass the limit of %llu", (long long)wanted,
-                        (unsigned long long)trip);
-        trip = wanted > 0 ? (uint64_t)wanted : 0;
-    }
+    TRY(trip_count(&r, &trip));
     if (r.in[1]) TRY(read_bool(c, r.in[1], &more));
     TRY(start_carried(&r, 2));
     for (; more && count < trip; count++) {
+        if (count == limit)
+            return FAIL(&c->e, UNSUPPORTED, "a loop passed the limit of %llu iterations", (unsigned long long)limit);
         TRY(write_scalar(c, r.param[0], (int64_t)count));
         TRY(write_scalar(c, r.param[1], more));
         TRY(context_run_region(c, r.s->region[0]));
@@ -231,10 +268,8 @@ static sinter_status run_loop(context *c, uint32_t step)
         for (uint32_t i = 0; i < r.scanned_out; i++) TRY(append(&r, i, count));
         TRY(next_carried(&r, 2));
     }
-    if (more && !r.in[0] && count == trip)
-        return FAIL(&c->e, UNSUPPORTED, "a loop passed the limit of %llu iterations", (unsigned long long)trip);
     TRY(finish_carried(&r, 2));
-    for (uint32_t i = 0; i < r.scanned_out; i++) TRY(finish_scanned(&r, i, count));
+    for (uint32_t i = 0; i < r.scanned_out; i++) TRY(finish_scanned(&r, i, 0, count));
     return SINTER_OK;
 }
 
@@ -272,7 +307,7 @@ static sinter_status scan_in(const repeat *r, const attrs_scan *a, uint32_t i, i
                     (long long)whole.dim[axis], (long long)trip);
     if (iteration == trip) return SINTER_OK;
     const view slice = slice_of(&whole, (uint32_t)axis, listed(&a->in_reverse, i) ? trip - 1 - iteration : iteration);
-    return assign(c, r->param[r->carried + i], &slice, step_name(c, r->step));
+    return assign(c, r->step, r->param[r->carried + i], &slice);
 }
 
 static sinter_status scan_out(const repeat *r, const attrs_scan *a, uint32_t i, int64_t iteration, int64_t trip)
@@ -285,11 +320,9 @@ static sinter_status scan_out(const repeat *r, const attrs_scan *a, uint32_t i, 
     const int64_t axis = listed(&a->out_axis, i);
     if (axis < 0 || axis > (int64_t)from.rank || from.rank >= SINTER_RANK_MAX || sinter_dtype_bits(from.dtype) < 8)
         return FAIL(&c->e, INVALID_MODEL, "scanned output %u has no axis %lld", i, (long long)axis);
-    if (iteration == 0) {
-        int64_t dim_at[SINTER_RANK_MAX];
-        for (uint32_t k = 0, n = 0; k < from.rank + 1; k++) dim_at[k] = k == (uint32_t)axis ? trip : from.dim[n++];
-        TRY(context_bind_dims(c, out, dim_at, from.rank + 1, step_name(c, r->step)));
-    }
+    int64_t dim_at[SINTER_RANK_MAX];
+    for (uint32_t k = 0, n = 0; k < from.rank + 1; k++) dim_at[k] = k == (uint32_t)axis ? trip : from.dim[n++];
+    if (iteration == 0) TRY(bind_dims(c, r->step, out, dim_at, from.rank + 1));
     TRY(current(c, out, &whole));
     const view slice = slice_of(&whole, (uint32_t)axis, listed(&a->out_reverse, i) ? trip - 1 - iteration : iteration);
     for (uint32_t k = 0; k < from.rank; k++)
@@ -319,7 +352,8 @@ static sinter_status run_scan(context *c, uint32_t step)
         TRY(next_carried(&r, 0));
     }
     TRY(finish_carried(&r, 0));
-    for (uint32_t i = 0; i < r.scanned_out && trip == 0; i++) TRY(finish_scanned(&r, i, 0));
+    for (uint32_t i = 0; i < r.scanned_out && trip == 0; i++)
+        TRY(finish_scanned(&r, i, (uint32_t)listed(&a->out_axis, i), 0));
     return SINTER_OK;
 }
 

@@ -201,7 +201,8 @@ static sinter_status lower_call(lowering *l, const ir_node *n)
     s.in = in;
     s.out = out;
     s.problem = p;
-    return lower_step_new(l, &s) ? SINTER_OK : FAIL_MEMORY(l->e, "a call");
+    s.dim_at = work_dims(l, &w, &s.count_dim);
+    return s.dim_at && lower_step_new(l, &s) ? SINTER_OK : FAIL_MEMORY(l->e, "a call");
 }
 
 static sinter_status lower_node(lowering *l, ir_node_id id)

@@ -64,6 +64,8 @@ sinter_status work_place(lowering *l, uint32_t value, storage_place place, const
 bool work_is_for_host(const lowering *l, const work *w);
 /* The problem of a work that no kernel runs: a call. */
 sinter_status work_problem(lowering *l, const work *w, const problem **out);
+/* The sizes of the attributes of a work, in the order in which a step lists them. NULL: memory ran out. */
+const dim    *work_dims(lowering *l, const work *w, uint32_t *count);
 /* `value` dense in `order` (NULL: row-major): itself, an earlier copy, or a new one. fresh: always a new storage. */
 sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool fresh, uint32_t io, const char *name,
                         uint32_t *out);

@@ -26,7 +26,7 @@ static bool is_identity(uint32_t rank, const uint8_t *order)
 
 /* ---- steps ---- */
 
-static const dim *collect_dims(lowering *l, const work *w, uint32_t *count)
+const dim *work_dims(lowering *l, const work *w, uint32_t *count)
 {
     *count = 0;
     const attr_info *infos = op_at(w->op)->attr;
@@ -153,7 +153,7 @@ static sinter_status emit(lowering *l, const work *w, const work_trial *t, const
                       : w->op == OP_pointwise || op_is_scalar(w->op) ? 0
                                                                      : w->count_anchor;
     memcpy(s.tactic, c->tactic.at, sizeof s.tactic);
-    s.dim_at = collect_dims(l, w, &s.count_dim);
+    s.dim_at = work_dims(l, w, &s.count_dim);
     if (!s.dim_at || !lower_step_new(l, &s)) return FAIL_MEMORY(l->e, "a step");
     return SINTER_OK;
 }
