@@ -11,6 +11,8 @@ int verb_build(const args *a)
     if (model_is_engine(a->file.at[0])) return cli_fail("'%s' is an engine already", a->file.at[0]);
     model_setup setup;
     if (!model_setup_make(a, SINTER_TUNE_FAST, &setup)) return STATUS_USAGE;
+    if (!outputs_check_engine(a)) return STATUS_FAILED;
+    FILE *to = outputs_is_stdout(a->output) ? stderr : stdout;
     sinter_buffer bytes = { 0 };
     double seconds = 0;
     const model_inputs none = { 0 };
@@ -18,7 +20,7 @@ int verb_build(const args *a)
     bool is_good = model_build(a, &setup, &none, &bytes, &seconds);
     if (is_good && sinter_buffer_save(&bytes, a->output, &error) != SINTER_OK) is_good = cli_error(&error) == 0;
     if (is_good && a->json) {
-        json j = { .to = stdout };
+        json j = { .to = to };
         json_open(&j, NULL, '{');
         json_text(&j, "engine", a->output);
         json_count(&j, "bytes", (int64_t)bytes.size);
@@ -26,8 +28,8 @@ int verb_build(const args *a)
         model_report_json(&setup.report, &j);
         json_close(&j, '}');
     } else if (is_good) {
-        (void)printf("built %s: %s in %.2f s\n", a->output, cli_bytes((double)bytes.size).at, seconds);
-        model_report_print(&setup.report, stdout);
+        (void)fprintf(to, "built %s: %s in %.2f s\n", a->output, cli_bytes((double)bytes.size).at, seconds);
+        model_report_print(&setup.report, to);
     }
     sinter_buffer_free(&bytes);
     return is_good ? STATUS_OK : STATUS_FAILED;

@@ -26,7 +26,7 @@ static void on_stage(void *user, const char *stage, const char *text, size_t len
 static int on_progress(void *user, const char *phase, double done)
 {
     progress_show(((watch *)user)->bar, phase, done);
-    return 0;
+    return build_is_interrupted();
 }
 
 static void on_log(void *user, const char *topic, const char *line)

@@ -175,6 +175,12 @@ static bool device_read(const char *text, sinter_build_options *build, sinter_en
     return true;
 }
 
+static int on_progress(void *user, const char *phase, double done)
+{
+    progress_show(user, phase, done);
+    return build_is_interrupted();
+}
+
 bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
 {
     *out = (model_setup){ .env = SINTER_ENV_OPTIONS, .build = SINTER_BUILD_OPTIONS };
@@ -199,7 +205,7 @@ bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
     b->rule_limit = a->rule_limit;
     b->isa = a->isa;
     b->verify = a->verify;
-    b->progress = progress_build;
+    b->progress = on_progress;
     b->user = &out->bar;
     b->no_code = a->no_code;
     b->branches = a->branches_at > 0 ? (sinter_branches)a->branches_at : SINTER_BRANCHES_AUTO;
@@ -258,10 +264,11 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, s
             (void)fprintf(stderr,
                           "note: 8 bits hold what seeded inputs need, which may be far from your data: --calib\n");
         const double start = cli_seconds();
-        is_good = sinter_build_file(path, &setup->build, out, &error) == SINTER_OK;
+        is_good = build_interruptible(path, &setup->build, out, &error) == SINTER_OK;
         *seconds = cli_seconds() - start;
         progress_end(&setup->bar);
         if (!is_good) (void)cli_error(&error);
+        if (*setup->report.cache_warning) (void)fprintf(stderr, "warning: %s\n", setup->report.cache_warning);
         setup->build.value = NULL;
         setup->build.value_count = 0;
         setup->build.sample = NULL;
@@ -316,6 +323,7 @@ bool model_engine_open(const args *a, model_setup *setup, model_engine *out)
     sinter_engine_options options = setup->load;
     sinter_error error = { 0 };
     sinter_status s = SINTER_OK;
+    if (!model_is_engine(path) && !outputs_check_cache(a)) return false;
     if (model_is_engine(path)) {
         if (a->shape.count || a->profile.count)
             return cli_fail("'%s' is an engine, which has its shapes: --shape and --profile go with a model", path) ==

@@ -149,12 +149,6 @@ void progress_end(progress *p)
     p->is_on = false;
 }
 
-int progress_build(void *user, const char *phase, double done)
-{
-    progress_show(user, phase, done);
-    return 0;
-}
-
 /* ---- shapes and numbers ---- */
 
 shape_text cli_shape(uint32_t rank, const int64_t *dim)

@@ -30,7 +30,6 @@ typedef struct progress { double start, shown; bool is_terminal, is_on; } progre
 void progress_begin(progress *p);
 void progress_show(progress *p, const char *what, double done);
 void progress_end(progress *p);
-int  progress_build(void *user, const char *phase, double done);       /* a sinter_progress_fn; user: a progress */
 
 /* ---- shapes and numbers ---- */
 typedef struct shape_text { char at[192]; } shape_text;

@@ -2,11 +2,8 @@
 /* run.c - `sinter run`: one run, and a short table of what came out. */
 #include "model.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 typedef struct summary {
     double min, max, mean;
@@ -31,13 +28,6 @@ static summary summarize(const sinter_tensor *t)
     if (s.odd == s.count) s.min = s.max = NAN;
     s.mean = s.odd == s.count ? NAN : sum / (double)(s.count - s.odd);
     return s;
-}
-
-static bool folder_make(const char *path)
-{
-    struct stat st;
-    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))) return true;
-    return cli_fail("cannot make the folder '%s': %s", path, strerror(errno)) == 0;
 }
 
 typedef struct report {
@@ -86,9 +76,7 @@ static sinter_status run(const args *a, const model_engine *m, sinter_context *c
         s = sinter_context_output(c, io.name, &t, error);
         char *file = NULL;
         if (s == SINTER_OK && a->output_dir) {
-            char name[32];
-            (void)snprintf(name, sizeof name, "output_%u.npy", index);
-            file = cli_join(a->output_dir, name);
+            file = outputs_path(a, index);
             s = sinter_tensor_write(file, &t, error);
         }
         if (s == SINTER_OK) report_output(r, &io, &t, file);
@@ -98,13 +86,34 @@ static sinter_status run(const args *a, const model_engine *m, sinter_context *c
     return s;
 }
 
+static uint32_t outputs_of(const sinter_engine *engine)
+{
+    uint32_t count = 0;
+    sinter_io io;
+    for (uint32_t i = 0; sinter_engine_io(engine, i, 0, &io) == SINTER_OK; i++) count += !io.is_input;
+    return count;
+}
+
+/* A model may take long to build: what it will write is looked at before. */
+static bool check_outputs(const args *a, const model_setup *setup)
+{
+    model_face face = { 0 };
+    sinter_error error = { 0 };
+    if (!a->output_dir || model_is_engine(a->file.at[0])) return true;
+    const bool is_read = model_face_read(a->file.at[0], &setup->env, &face, &error) == SINTER_OK;
+    const bool is_good = is_read ? outputs_check_folder(a, face.count - face.inputs) : cli_error(&error) == 0;
+    model_face_free(&face);
+    return is_good;
+}
+
 int verb_run(const args *a)
 {
     model_setup setup;
     model_engine m;
     if (!model_setup_make(a, SINTER_TUNE_OFF, &setup)) return STATUS_USAGE;
-    if (a->output_dir && !folder_make(a->output_dir)) return STATUS_FAILED;
+    if (!check_outputs(a, &setup)) return STATUS_FAILED;
     bool is_good = model_engine_open(a, &setup, &m);
+    if (is_good) is_good = outputs_check_folder(a, outputs_of(m.engine));
     if (is_good) {
         static const char *const title[] = { "output", "type", "shape", ">min", ">max", ">mean", "" };
         report r = { .is_json = a->json, .j.to = stdout };

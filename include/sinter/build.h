@@ -77,8 +77,9 @@ typedef struct sinter_build_report {
     uint32_t clock_repeats;         /* batches measured again because the clock was low */
     uint32_t clock_doubtful;        /* batches at whose every repeat it was */
     uint32_t was_throttled;         /* non-zero: for want of power, or for heat */
+    char     cache_warning[256];    /* why the timing cache was not written; empty: it was, or there was nothing new */
 } sinter_build_report;
-#define SINTER_BUILD_REPORT { sizeof(sinter_build_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define SINTER_BUILD_REPORT { sizeof(sinter_build_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } }
 
 /* Whether steps of a model that do not need each other may run at the same time (CUDA). */
 typedef enum sinter_branches {
@@ -96,7 +97,9 @@ typedef struct sinter_build_options {
     sinter_tune               tune;
     sinter_math               math;
     uint32_t                  allow;            /* SINTER_ALLOW_*: 0, types are as the model says */
-    const char               *timing_cache;     /* a file that is read, merged and replaced; NULL: none */
+    /* A file that is read, merged and replaced; NULL: none. A file that is something else is INVALID_ARG. One that
+     * cannot be written is no failure: report->cache_warning. A build that fails keeps what it measured. */
+    const char               *timing_cache;
     uint32_t                  cache_only;       /* non-zero: a measurement that the cache lacks is an error */
     const sinter_profile     *profile;          /* ranges of dynamic inputs; none: every free dim is 1 */
     uint32_t                  profile_count;
@@ -152,7 +155,9 @@ SINTER_API sinter_status sinter_build_file(const char *path, const sinter_build_
 SINTER_API sinter_status sinter_build_memory(const void *model, size_t size, const sinter_build_options *options,
                                              sinter_buffer *out, sinter_error *error) SINTER_MUST_USE;
 
-/* Writes a buffer to a file: readers of `path` see the old file or the whole new one. Errors: IO. */
+/* Writes a buffer to a file. Readers see the old file or the whole new one. A symbolic link stays and leads to
+ * the new file; the old file's mode stays. FIFOs and character devices are written to directly. An engine does not
+ * replace a file that is neither an engine nor empty. Errors: IO, INVALID_ARG (a folder, a file of another kind). */
 SINTER_API sinter_status sinter_buffer_save(const sinter_buffer *buffer, const char *path,
                                             sinter_error *error) SINTER_MUST_USE;
 

@@ -5,6 +5,7 @@
  * one block that the caller frees. */
 #include "sinter/file.h"
 
+#include "api/handle.h"
 #include "api/npy.h"
 #include "base/os.h"
 #include "onnx/model.h"
@@ -122,7 +123,7 @@ sinter_status sinter_tensor_write(const char *path, const sinter_tensor *tensor,
         for (int64_t i = 0; i < count; i++)
             dtype_store_f64(t.dtype, bytes + header, i, dtype_load_f64(tensor->dtype, tensor->data, i));
     }
-    s = os_file_write_atomic(&e, path, bytes, total);
+    s = os_file_write(&e, path, &api_file_kind[SINTER_FILE_NPY], bytes, total);
 done:
     mem_free(&e, bytes, total, BUFFER_ALIGN);
     text_deinit(&file);

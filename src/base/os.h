@@ -19,8 +19,32 @@ void          os_file_close(env *e, os_file *file);                      /* a ze
  * symbolic links that lead out, regular files only. */
 sinter_status os_file_map_beneath(env *e, const char *folder, const char *name, os_file *out);
 
-/* Writes all of `size` bytes to a temporary name beside `path`, syncs, renames: readers see the old file or the new. */
-sinter_status os_file_write_atomic(env *e, const char *path, const void *data, size_t size);
+/* What a file begins with. An existing file that is not empty is replaced by a file of its own kind alone. */
+enum { OS_MAGIC_MAX = 32 };
+typedef struct os_file_kind {
+    const char *name;               /* "an engine" */
+    const char *magic;
+    size_t      size;               /* bytes of magic, at most OS_MAGIC_MAX */
+} os_file_kind;
+
+/* os_write.c: every file is written by this. A regular file is replaced as a whole: readers see the old file or the new
+ * one. Symbolic links and the old file's mode stay; FIFOs and character devices are written to directly. `kind` NULL:
+ * any file is replaced. Errors: INVALID_ARG (a folder, a file of another kind), IO, NO_MEMORY. */
+sinter_status os_file_write(env *e, const char *path, const os_file_kind *kind, const void *data, size_t size);
+/* Would os_file_write take this path now? Makes a temporary file beside the target and removes it. */
+sinter_status os_file_write_check(env *e, const char *path, const os_file_kind *kind);
+/* Do both paths name one regular file, also through links, or one file that does not exist yet? */
+bool          os_file_is_same(const char *a, const char *b);
+
+/* Waits, at most a minute, until no other process or thread holds the lock of the regular file `path`, which is made
+ * where it is missing. The lock ends with the process. Files that are not regular have no lock. */
+typedef struct os_lock { int fd; } os_lock;
+sinter_status os_file_lock(env *e, const char *path, os_lock *out);
+void          os_file_unlock(os_lock *lock);
+
+/* The text of an errno. */
+typedef struct os_error_text { char at[96]; } os_error_text;
+os_error_text os_errno_text(int code);
 
 /* Makes a folder and those above it, for this user alone where they are new. False: it is not there now. */
 bool          os_folder_make(const char *path);

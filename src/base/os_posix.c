@@ -25,11 +25,8 @@
 
 enum { FILE_ALIGN = 64, OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
-/* strerror's text in the caller's buffer; the GNU and the POSIX strerror_r differ in what they return. */
-typedef struct os_error_text {
-    char at[96];
-} os_error_text;
-static os_error_text errno_text(int code)
+/* The GNU and the POSIX strerror_r differ in what they return. */
+os_error_text os_errno_text(int code)
 {
     os_error_text out = { { 0 } };
     const char *text = strerror_r(code, out.at, sizeof out.at);
@@ -42,7 +39,7 @@ static os_error_text errno_text(int code)
 static sinter_status fd_size(env *e, int fd, const char *path, size_t *size)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0) return FAIL(e, IO, "cannot stat '%s': %s", path, errno_text(errno).at);
+    if (fstat(fd, &st) != 0) return FAIL(e, IO, "cannot stat '%s': %s", path, os_errno_text(errno).at);
     if (!S_ISREG(st.st_mode)) return FAIL(e, IO, "'%s' is not a regular file", path);
     if (st.st_size < 0 || (uint64_t)st.st_size > PTRDIFF_MAX) return FAIL(e, IO, "'%s' is too large to address", path);
     *size = (size_t)st.st_size;
@@ -67,7 +64,7 @@ static sinter_status fd_read(env *e, int fd, const char *path, size_t size_max, 
             const int code = errno;
             mem_free(e, data, size, FILE_ALIGN);
             if (got == 0) return FAIL(e, IO, "'%s' shrank from %zu to %zu bytes while it was read", path, size, have);
-            return FAIL(e, IO, "cannot read '%s': %s", path, errno_text(code).at);
+            return FAIL(e, IO, "cannot read '%s': %s", path, os_errno_text(code).at);
         }
         have += (size_t)got;
     }
@@ -83,7 +80,7 @@ static sinter_status fd_map(env *e, int fd, const char *path, os_file *out)
     if (size == 0) return SINTER_OK;
     void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED)
-        return FAIL(e, IO, "cannot map the %zu bytes of '%s': %s", size, path, errno_text(errno).at);
+        return FAIL(e, IO, "cannot map the %zu bytes of '%s': %s", size, path, os_errno_text(errno).at);
     *out = (os_file){ .data = data, .size = size, .is_mapped = true };
     return SINTER_OK;
 }
@@ -92,7 +89,7 @@ static sinter_status path_open(env *e, const char *path, int *fd)
 {
     do *fd = open(path, OPEN_FLAGS);
     while (*fd < 0 && errno == EINTR);
-    if (*fd < 0) return FAIL(e, IO, "cannot open '%s': %s", path, errno_text(errno).at);
+    if (*fd < 0) return FAIL(e, IO, "cannot open '%s': %s", path, os_errno_text(errno).at);
     return SINTER_OK;
 }
 
@@ -184,93 +181,16 @@ sinter_status os_file_map_beneath(env *e, const char *folder, const char *name, 
     if (reason) return FAIL(e, INVALID_MODEL, "the external file name '%s' %s", name, reason);
     const char *base = *folder ? folder : ".";
     const int at = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (at < 0) return FAIL(e, IO, "cannot open the folder '%s': %s", base, errno_text(errno).at);
+    if (at < 0) return FAIL(e, IO, "cannot open the folder '%s': %s", base, os_errno_text(errno).at);
     const int fd = open_beneath(at, name);
     const int code = errno;
     (void)close(at);
     if (fd < 0 && (code == ELOOP || code == EXDEV)) {
         return FAIL(e, IO, "cannot open '%s' in '%s': symbolic links are not followed", name, base);
     }
-    if (fd < 0) return FAIL(e, IO, "cannot open '%s' in '%s': %s", name, base, errno_text(code).at);
+    if (fd < 0) return FAIL(e, IO, "cannot open '%s' in '%s': %s", name, base, os_errno_text(code).at);
     const sinter_status status = fd_map(e, fd, name, out);
     (void)close(fd);
-    return status;
-}
-
-static bool fd_write(int fd, const void *data, size_t size)
-{
-    const uint8_t *at = data;
-    while (size > 0) {
-        const ssize_t put = write(fd, at, size);
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) {
-            if (put == 0) errno = ENOSPC;
-            return false;
-        }
-        at += put;
-        size -= (size_t)put;
-    }
-    return true;
-}
-
-/* The rename itself survives a crash only once the folder is synced; a file system that cannot sync a folder is fine.
- */
-static void folder_sync(char *temp, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const size_t length = slash ? (size_t)(slash - path) + (slash == path) : 0;
-    temp[0] = '.';
-    temp[1] = 0;
-    if (length) {
-        memcpy(temp, path, length);
-        temp[length] = 0;
-    }
-    const int fd = open(temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    (void)fsync(fd);
-    (void)close(fd);
-}
-
-static sinter_status write_and_rename(env *e, int fd, const char *temp, const char *path, const void *data, size_t size)
-{
-    const char *step = "write";
-    bool is_good = fd_write(fd, data, size);
-    if (is_good) {
-        step = "sync";
-        is_good = fsync(fd) == 0;
-    }
-    int code = errno;
-    if (close(fd) != 0 && is_good) {
-        step = "close";
-        is_good = false;
-        code = errno;
-    }
-    if (is_good) {
-        step = "rename";
-        is_good = rename(temp, path) == 0;
-        code = errno;
-    }
-    if (is_good) return SINTER_OK;
-    (void)unlink(temp);
-    return FAIL(e, IO, "cannot %s the new '%s': %s", step, path, errno_text(code).at);
-}
-
-sinter_status os_file_write_atomic(env *e, const char *path, const void *data, size_t size)
-{
-    const size_t room = size_add(strlen(path), 64);
-    char *temp = mem_alloc(e, room, 1);
-    if (!temp) return FAIL_MEMORY(e, "a file name");
-    int fd = -1;
-    for (unsigned tries = 0; tries < 100 && fd < 0; tries++) {
-        (void)snprintf(temp, room, "%s.%ld-%llx.tmp", path, (long)getpid(), (unsigned long long)os_time_ns() + tries);
-        fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (fd < 0 && errno != EEXIST && errno != EINTR) break;
-    }
-    sinter_status status;
-    if (fd < 0) status = FAIL(e, IO, "cannot create a file beside '%s': %s", path, errno_text(errno).at);
-    else status = write_and_rename(e, fd, temp, path, data, size);
-    if (status == SINTER_OK) folder_sync(temp, path);
-    mem_free(e, temp, room, 1);
     return status;
 }
 
@@ -315,7 +235,7 @@ sinter_status os_thread_start(env *e, void (*body)(void *), void *arg, os_thread
     const int code = pthread_create(&thread->handle, NULL, thread_main, thread);
     if (code != 0) {
         mem_free(e, thread, sizeof *thread, _Alignof(os_thread));
-        return FAIL(e, NO_MEMORY, "cannot start a thread: %s", errno_text(code).at);
+        return FAIL(e, NO_MEMORY, "cannot start a thread: %s", os_errno_text(code).at);
     }
     *out = thread;
     return SINTER_OK;

@@ -271,19 +271,19 @@ static sinter_status key_of(budget *b, uint32_t allow, const build_lowering *l, 
     return key->failed ? FAIL_MEMORY(b->e, "a key") : SINTER_OK;
 }
 
-static sinter_status look_up(budget *b, const char *path, uint32_t allow, build_lowering *l)
+static sinter_status look_up(budget *b, const sinter_build_options *o, uint32_t allow, build_lowering *l)
 {
     timing_cache *cache = NULL;
     text key = { 0 };
     TRY(timing_cache_create(b->e, &cache));
-    sinter_status s = timing_cache_read(cache, path);
+    sinter_status s = timing_cache_read(cache, o->timing_cache);
     l->limit = b->limit;
     if (s == SINTER_OK) s = key_of(b, allow, l, &key);
     if (s == SINTER_OK && !timing_cache_find(cache, key.at, &l->moved)) {
         s = judge(b, allow, l);
         const bool is_whole = !l->narrow.is_kept && !l->quantize.is_kept && l->moved <= b->limit;
         if (s == SINTER_OK && is_whole) s = timing_cache_add(cache, key.at, l->moved);
-        if (s == SINTER_OK && is_whole) s = timing_cache_write(cache, path);
+        if (s == SINTER_OK && is_whole) s = build_timings_keep(b->e, cache, o, o->report);
     }
     if (key.at) text_deinit(&key);
     timing_cache_destroy(cache);
@@ -302,7 +302,7 @@ sinter_status build_budget(env *e, const build_model *m, const sinter_build_opti
                                            : budget_bf16;
     arena_init(&b->a, e);
     sinter_status s = trial_init(&b->t, e, m, o, SAMPLES_MAX);
-    if (s == SINTER_OK) s = o->timing_cache ? look_up(b, o->timing_cache, allow, lowering) : judge(b, allow, lowering);
+    if (s == SINTER_OK) s = o->timing_cache ? look_up(b, o, allow, lowering) : judge(b, allow, lowering);
     trial_deinit(&b->t);
     arena_deinit(&b->a);
     mem_free(e, b, sizeof *b, 64);

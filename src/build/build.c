@@ -207,7 +207,7 @@ static sinter_status plan_profile(builder *b, uint32_t index)
 
 static sinter_status keep_timings(builder *b)
 {
-    return b->o->timing_cache && !b->o->cache_only ? timing_cache_write(b->cache, b->o->timing_cache) : SINTER_OK;
+    return build_timings_keep(b->e, b->cache, b->o, b->report);
 }
 
 static sinter_status add_code(void *user, const uint8_t key[32], const void *bytes, size_t size)
@@ -447,6 +447,13 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
     builder b = { .e = e, .o = o, .lowering = lowering ? lowering : &none, .report = o->report ? o->report : &unread };
     arena_init(&b.a, e);
     const sinter_status s = build(&b, m->bytes, m->size, m->folder, m->name, out, out_size);
+    /* What was measured before a build failed or was cancelled is of use to the next one. */
+    if (s != SINTER_OK) {
+        sinter_error quiet = { 0 }, *error = e->error;
+        e->error = &quiet;
+        (void)keep_timings(&b);
+        e->error = error;
+    }
     finish_report(&b);
     if (b.out.e) engine_writer_deinit(&b.out.w);
     timing_cache_destroy(b.cache);
@@ -468,10 +475,11 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
     uint64_t start = begin;
     own.report = &report;
     const bool is_lowered = (o->allow & ~(uint32_t)SINTER_ALLOW_TF32) && o->device != SINTER_DEVICE_REFERENCE;
-    if (is_lowered && o->progress && o->progress(o->user, "budget", 0))
+    if (o->timing_cache) s = build_timings_check(e, o->timing_cache);
+    if (s == SINTER_OK && is_lowered && o->progress && o->progress(o->user, "budget", 0))
         s = FAIL(e, INVALID_ARG, "the build was cancelled");
-    if (s == SINTER_OK && (o->allow & SINTER_ALLOW_INT8) && is_lowered) s = build_calibrate(e, m, o, &l);
-    if (s == SINTER_OK && is_lowered) s = build_budget(e, m, o, &l);
+    if (s == SINTER_OK && (o->allow & SINTER_ALLOW_INT8) && is_lowered) s = build_calibrate(e, m, &own, &l);
+    if (s == SINTER_OK && is_lowered) s = build_budget(e, m, &own, &l);
     if (is_lowered) time_add(&start, &report.budget_s);
     if (s == SINTER_OK) s = build_once(e, m, &own, &l, out, out_size);
     if (l.narrow.is_kept) mem_free(e, l.narrow.is_kept, l.narrow.size, 1);

@@ -42,6 +42,13 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
 sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
                          uint8_t **out, size_t *out_size);
 
+/* timings.c: INVALID_ARG where the path holds something else than a timing cache. */
+sinter_status build_timings_check(env *e, const char *path);
+/* Writes what was measured to the timing cache that the options name. `report` (may be NULL) says why that failed. */
+struct timing_cache;
+sinter_status build_timings_keep(env *e, struct timing_cache *cache, const sinter_build_options *o,
+                                 sinter_build_report *report);
+
 /* calibrate.c: the ranges. */
 sinter_status build_calibrate(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering);
 /* budget.c: marks what may not be lowered if the outputs are to stay within the budget. */

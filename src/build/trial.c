@@ -265,15 +265,25 @@ static sinter_status fit_samples(trial *t)
     return SINTER_OK;
 }
 
+/* A trial is a part of the phase "budget", and can be cancelled. */
+static int on_progress(void *user, const char *phase, double done)
+{
+    const trial *t = user;
+    (void)phase;
+    (void)done;
+    return t->asked->progress(t->asked->user, "budget", 0);
+}
+
 sinter_status trial_init(trial *t, env *e, const build_model *m, const sinter_build_options *o, uint32_t samples_max)
 {
-    *t = (trial){ .e = e, .m = m, .o = *o };
+    *t = (trial){ .e = e, .m = m, .asked = o, .o = *o };
     t->o.device = SINTER_DEVICE_CPU;
     t->o.device_name = NULL;
     t->o.tune = SINTER_TUNE_OFF;
     t->o.timing_cache = NULL;
     t->o.stage = NULL;
-    t->o.progress = NULL;
+    t->o.progress = o->progress ? on_progress : NULL;
+    t->o.user = t;
     t->o.report = NULL;
     t->samples = o->sample_count < samples_max ? o->sample_count : samples_max;
     if (!t->samples) t->samples = 1;

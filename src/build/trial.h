@@ -11,6 +11,7 @@
 typedef struct trial {
     env                 *e;
     const build_model   *m;
+    const sinter_build_options *asked;  /* the caller's */
     sinter_build_options o;             /* of the CPU's builds; .sample: what is run, none: one run on seeded inputs */
     uint32_t             samples;       /* runs of an engine, at least one */
     double               jitter;        /* inputs that are floats are moved by such a share of themselves */

@@ -113,7 +113,7 @@ void cuda_cache_store(env *e, const char *folder, const cuda_binary *b)
     if (!whole) return;
     memcpy(whole, &head, sizeof head);
     memcpy(whole + sizeof head, b->image, b->size);
-    (void)os_file_write_atomic(&quiet, path, whole, size);
+    (void)os_file_write(&quiet, path, NULL, whole, size);
     mem_free(&quiet, whole, size, BINARY_ALIGN);
 }
 

@@ -13,13 +13,15 @@
 typedef enum tune_mode { TUNE_OFF, TUNE_FAST, TUNE_FULL } tune_mode;
 
 typedef struct timing_cache timing_cache;
-/* Text, one measurement a line: "problem | device | threads | kernel tactic abi | ns". Unknown lines are kept,
- * malformed ones dropped. */
+#define TIMING_CACHE_MAGIC "sinter timing cache 1\n"
+/* Text, one measurement a line: "problem | device | threads | kernel tactic abi | ns". Malformed lines are dropped. */
 sinter_status timing_cache_create(env *e, timing_cache **out);
 void          timing_cache_destroy(timing_cache *c);
 sinter_status timing_cache_read(timing_cache *c, const char *path);              /* a missing file is an empty cache */
-/* Merged with what is there now; atomic */
+/* Merges what was added since the last call with what the file has now, while no other process does. */
 sinter_status timing_cache_write(timing_cache *c, const char *path);
+/* Can the file be written? INVALID_ARG where it is something else: then nothing may be written there. */
+sinter_status timing_cache_check(env *e, const char *path);
 bool          timing_cache_find(const timing_cache *c, const char *key, double *ns);
 sinter_status timing_cache_add(timing_cache *c, const char *key, double ns);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_os.c - files that are not what they seem, names that climb, threads that wait. */
 #include "base/os.h"
-#include "faulty.h"
 #include "test.h"
 #include <dirent.h>
 #include <sys/stat.h>
@@ -33,7 +32,8 @@ static int files_in(const char *folder)
     int count = 0;
     DIR *dir = opendir(folder);
     if (!dir) return -1;
-    for (const struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) count += entry->d_name[0] != '.';
+    for (const struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
     (void)closedir(dir);
     return count;
 }
@@ -50,8 +50,8 @@ static void writes_and_reads(void)
     place p;
     place_make(&p);
     const char *path = in(&p, "a.bin");
-    CHECK_EQ(os_file_write_atomic(&p.e, path, "hello", 5), SINTER_OK);
-    CHECK_EQ(os_file_write_atomic(&p.e, path, "goodbye", 7), SINTER_OK);
+    CHECK_EQ(os_file_write(&p.e, path, NULL, "hello", 5), SINTER_OK);
+    CHECK_EQ(os_file_write(&p.e, path, NULL, "goodbye", 7), SINTER_OK);
     CHECK_EQ(files_in(p.folder), 1);
     os_file file = { 0 };
     CHECK_EQ(os_file_read(&p.e, path, 100, &file), SINTER_OK);
@@ -64,7 +64,7 @@ static void writes_and_reads(void)
     os_file_close(&p.e, &file);
     CHECK_EQ(os_file_read(&p.e, path, 6, &file), SINTER_IO);
     CHECK_HAS(p.error.text, "7 bytes");
-    CHECK_EQ(os_file_write_atomic(&p.e, path, "", 0), SINTER_OK);
+    CHECK_EQ(os_file_write(&p.e, path, NULL, "", 0), SINTER_OK);
     CHECK_EQ(os_file_read(&p.e, path, 100, &file), SINTER_OK);
     CHECK_EQ(file.size, 0);
     CHECK_EQ(os_file_map(&p.e, path, &file), SINTER_OK);
@@ -94,18 +94,78 @@ static void fails_writes_cleanly(void)
 {
     place p;
     place_make(&p);
-    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "no/such"), "x", 1), SINTER_IO);
+    CHECK_EQ(os_file_write(&p.e, in(&p, "no/such"), NULL, "x", 1), SINTER_IO);
+    CHECK_EQ(os_file_write_check(&p.e, in(&p, "no/such"), NULL), SINTER_IO);
     CHECK_EQ(mkdir(in(&p, "taken"), 0700), 0);
-    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "taken"), "x", 1), SINTER_IO); /* the rename fails */
+    CHECK_EQ(os_file_write(&p.e, in(&p, "taken"), NULL, "x", 1), SINTER_INVALID_ARG);
+    CHECK_HAS(p.error.text, "is a folder");
+    CHECK_EQ(os_file_write(&p.e, "", NULL, "x", 1), SINTER_INVALID_ARG);
+    CHECK_EQ(os_file_write(&p.e, "/dev/full", NULL, "x", 1), SINTER_IO);
+    CHECK_EQ(os_file_write(&p.e, "/dev/null", NULL, "x", 1), SINTER_OK);
     CHECK_EQ(files_in(p.folder), 1);
-    faulty f = { .budget = 0 };
-    const sinter_allocator allocator = { &f, faulty_resize };
-    sinter_env_options options = SINTER_ENV_OPTIONS;
-    options.allocator = &allocator;
-    env e;
-    env_init(&e, &options, NULL);
-    CHECK_EQ(os_file_write_atomic(&e, in(&p, "b"), "x", 1), SINTER_NO_MEMORY);
-    CHECK_EQ(files_in(p.folder), 1);
+    place_drop(&p);
+}
+
+static const os_file_kind notes = { "a note", "NOTE", 4 };
+
+static void keeps_kind_links_and_modes(void)
+{
+    place p;
+    struct stat st;
+    os_file file = { 0 };
+    place_make(&p);
+    CHECK_EQ(os_file_write(&p.e, in(&p, "other"), NULL, "NOT", 3), SINTER_OK);
+    CHECK_EQ(os_file_write(&p.e, p.path, &notes, "NOTE 1", 6), SINTER_INVALID_ARG);
+    CHECK_HAS(p.error.text, "is not a note");
+    CHECK_EQ(os_file_write_check(&p.e, p.path, &notes), SINTER_INVALID_ARG);
+    CHECK_EQ(os_file_write(&p.e, in(&p, "note"), &notes, "NOTE 1", 6), SINTER_OK);
+    CHECK_EQ(chmod(p.path, 0640), 0);
+    CHECK_EQ(symlink("note", in(&p, "link")), 0);
+    CHECK_EQ(os_file_write_check(&p.e, p.path, &notes), SINTER_OK);
+    CHECK_EQ(os_file_write(&p.e, p.path, &notes, "NOTE 22", 7), SINTER_OK);
+    CHECK(lstat(p.path, &st) == 0 && S_ISLNK(st.st_mode));
+    CHECK(stat(p.path, &st) == 0 && (st.st_mode & 07777) == 0640 && st.st_size == 7);
+    CHECK_EQ(os_file_read(&p.e, in(&p, "note"), 100, &file), SINTER_OK);
+    CHECK_EQ(file.size, 7);
+    os_file_close(&p.e, &file);
+    CHECK_EQ(files_in(p.folder), 3);
+    place_drop(&p);
+}
+
+static void knows_one_file_by_two_names(void)
+{
+    place p;
+    char note[192], path[192];
+    place_make(&p);
+    (void)snprintf(note, sizeof note, "%s/note", p.folder);
+    (void)snprintf(path, sizeof path, "%s/../%s/note", p.folder, p.folder);
+    CHECK(os_file_is_same(note, path)); /* also of a file that is to come */
+    CHECK(!os_file_is_same(note, in(&p, "other")));
+    CHECK_EQ(symlink("note", in(&p, "link")), 0);
+    CHECK(os_file_is_same(note, p.path));
+    CHECK_EQ(os_file_write(&p.e, note, NULL, "x", 1), SINTER_OK);
+    CHECK(os_file_is_same(note, p.path) && os_file_is_same(note, path));
+    CHECK_EQ(link(note, in(&p, "other")), 0);
+    CHECK(os_file_is_same(note, p.path));
+    CHECK(!os_file_is_same("/dev/null", "/dev/null")); /* nothing is lost there */
+    place_drop(&p);
+}
+
+/* A file that is held is somebody's who lives. */
+static void removes_what_the_dead_left(void)
+{
+    place p;
+    os_lock lock = { -1 };
+    place_make(&p);
+    CHECK_EQ(os_file_write(&p.e, in(&p, ".sinter-0123456789abcdef.tmp"), NULL, "x", 1), SINTER_OK);
+    CHECK_EQ(os_file_lock(&p.e, in(&p, ".sinter-fedcba9876543210.tmp"), &lock), SINTER_OK);
+    CHECK_EQ(os_file_write(&p.e, in(&p, ".sinter-0123456789abcde.tmp"), NULL, "x", 1), SINTER_OK); /* not ours */
+    CHECK_EQ(files_in(p.folder), 2);
+    CHECK_EQ(os_file_write_check(&p.e, in(&p, "a"), NULL), SINTER_OK);
+    CHECK_EQ(files_in(p.folder), 2);
+    os_file_unlock(&lock);
+    CHECK_EQ(os_file_write(&p.e, in(&p, "a"), NULL, "x", 1), SINTER_OK);
+    CHECK_EQ(files_in(p.folder), 2);
     place_drop(&p);
 }
 
@@ -113,11 +173,11 @@ static void stays_beneath(void)
 {
     place p;
     place_make(&p);
-    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "secret"), "s", 1), SINTER_OK);
+    CHECK_EQ(os_file_write(&p.e, in(&p, "secret"), NULL, "s", 1), SINTER_OK);
     CHECK_EQ(mkdir(in(&p, "model"), 0700), 0);
     CHECK_EQ(mkdir(in(&p, "model/sub"), 0700), 0);
-    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "model/sub/w.bin"), "w", 1), SINTER_OK);
-    CHECK_EQ(os_file_write_atomic(&p.e, in(&p, "model/..w"), "w", 1), SINTER_OK);
+    CHECK_EQ(os_file_write(&p.e, in(&p, "model/sub/w.bin"), NULL, "w", 1), SINTER_OK);
+    CHECK_EQ(os_file_write(&p.e, in(&p, "model/..w"), NULL, "w", 1), SINTER_OK);
     CHECK_EQ(symlink("../secret", in(&p, "model/link")), 0);
     CHECK_EQ(symlink("..", in(&p, "model/up")), 0);
     CHECK_EQ(symlink("sub", in(&p, "model/inner")), 0);
@@ -204,7 +264,16 @@ static void counts_cpus(void)
 }
 
 static const test tests[] = {
-    T(writes_and_reads), T(refuses_what_is_no_file), T(fails_writes_cleanly), T(stays_beneath),
-    T(wakes_threads),    T(waits_in_time),           T(counts_cpus),          { 0 },
+    T(writes_and_reads),
+    T(refuses_what_is_no_file),
+    T(fails_writes_cleanly),
+    T(stays_beneath),
+    T(keeps_kind_links_and_modes),
+    T(knows_one_file_by_two_names),
+    T(removes_what_the_dead_left),
+    T(wakes_threads),
+    T(waits_in_time),
+    T(counts_cpus),
+    { 0 },
 };
 TEST_MAIN(tests)

@@ -4,6 +4,8 @@
 #include "test.h"
 #include "tune/tune.h"
 
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct rig {
@@ -64,6 +66,8 @@ static void missing_files(void)
     CHECK_EQ_F(found(&r, "a | b"), -1);
     CHECK_EQ(timing_cache_read(r.c, "."), SINTER_OK);
     CHECK_EQ(r.error.length, 0);
+    CHECK_EQ(timing_cache_write(r.c, "no such folder/cache"), SINTER_OK); /* nothing was added */
+    CHECK_EQ(timing_cache_add(r.c, "a", 1), SINTER_OK);
     CHECK(timing_cache_write(r.c, "no such folder/cache") == SINTER_IO);
     CHECK_HAS(r.error.text, "no such folder/cache");
     timing_cache_destroy(r.c);
@@ -138,7 +142,80 @@ static void many_entries(void)
     timing_cache_destroy(r.c);
 }
 
-static const test tests[] = { T(missing_files), T(lines), T(damage), T(merging), T(many_entries), { 0 } };
+/* Processes that measure different things at the same time, each in many writes. */
+enum { WRITERS = 8 };
+static int write_lines(int writer, int lines)
+{
+    for (int i = 0; i < lines; i++) {
+        rig r = { 0 };
+        char key[40];
+        open_rig(&r);
+        (void)snprintf(key, sizeof key, "writer %d | line %d", writer, i);
+        if (timing_cache_read(r.c, path) != SINTER_OK || timing_cache_add(r.c, key, 1 + i) != SINTER_OK) return 1;
+        if (timing_cache_write(r.c, path) != SINTER_OK) return printf("%s\n", r.error.text), 1;
+        timing_cache_destroy(r.c);
+    }
+    return 0;
+}
+
+static void writers_lose_nothing(void)
+{
+    const int lines = (int)test_scale(25, 250);
+    pid_t child[WRITERS];
+    (void)remove(path);
+    for (int i = 0; i < WRITERS; i++) {
+        child[i] = fork();
+        if (child[i] == 0) _exit(write_lines(i, lines));
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        int status = -1;
+        CHECK(child[i] > 0 && waitpid(child[i], &status, 0) == child[i]);
+        CHECK_EQ(status, 0);
+    }
+    rig r = { 0 };
+    open_rig(&r);
+    CHECK_EQ(timing_cache_read(r.c, path), SINTER_OK);
+    int lost = 0;
+    for (int i = 0; i < WRITERS * lines; i++) {
+        char key[40];
+        (void)snprintf(key, sizeof key, "writer %d | line %d", i / lines, i % lines);
+        lost += found(&r, key) != 1 + i % lines;
+    }
+    CHECK_EQ(lost, 0);
+    timing_cache_destroy(r.c);
+}
+
+/* What cannot be read, or is something else, is not written over. */
+static void leaves_other_files(void)
+{
+    char out[40];
+    rig r = { 0 };
+    put_file("a list of mine\n");
+    open_rig(&r);
+    CHECK_EQ(timing_cache_check(&r.e, path), SINTER_INVALID_ARG);
+    CHECK_EQ(timing_cache_read(r.c, path), SINTER_OK);
+    CHECK_EQ(timing_cache_add(r.c, "a", 1), SINTER_OK);
+    CHECK_EQ(timing_cache_write(r.c, path), SINTER_INVALID_ARG);
+    (void)get_file(out, sizeof out);
+    CHECK_STR(out, "a list of mine\n");
+    put_file("sinter timing cache 2\nb | 1\n"); /* of a newer library */
+    CHECK_EQ(timing_cache_write(r.c, path), SINTER_INVALID_ARG);
+    put_file(MAGIC "b | 1\n");
+    CHECK_EQ(timing_cache_check(&r.e, path), SINTER_OK);
+    if (geteuid() != 0) {
+        CHECK_EQ(chmod(path, 0200), 0);
+        CHECK_EQ(timing_cache_write(r.c, path), SINTER_IO);
+        CHECK_EQ(chmod(path, 0600), 0);
+    }
+    CHECK_EQ(timing_cache_write(r.c, path), SINTER_OK);
+    CHECK_EQ_F(found(&r, "b"), 1);
+    timing_cache_destroy(r.c);
+}
+
+static const test tests[] = {
+    T(missing_files),      T(lines), T(damage), T(merging), T(many_entries), T(writers_lose_nothing),
+    T(leaves_other_files), { 0 },
+};
 
 int main(int argc, char **argv)
 {

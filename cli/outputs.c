@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* outputs.c - files that the command writes, checked before the work; and Ctrl-C during a build. */
+#include "model.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- what may be written ---- */
+
+static const char *file_of(const char *pair)
+{
+    const char *equals = strrchr(pair, '=');
+    return equals ? equals + 1 : NULL;
+}
+
+/* All files that the command line reads, and the timing cache where that is not the file in question. */
+static const char **files_in_use(const args *a, bool has_cache, uint32_t *count)
+{
+    const arg_list *const list[] = { &a->input, &a->value, &a->calib };
+    const char **file = cli_alloc(2 + a->file.count + a->input.count + a->value.count + a->calib.count, sizeof *file);
+    *count = 0;
+    for (uint32_t i = 0; i < a->file.count; i++) file[(*count)++] = a->file.at[i];
+    for (uint32_t k = 0; k < sizeof list / sizeof list[0]; k++) {
+        for (uint32_t i = 0; i < list[k]->count; i++) file[(*count)++] = file_of(list[k]->at[i]);
+    }
+    if (has_cache) file[(*count)++] = a->timing_cache;
+    return file;
+}
+
+static bool check(const args *a, const char *path, sinter_file_kind kind)
+{
+    uint32_t count = 0;
+    const bool is_cache = kind == SINTER_FILE_TIMINGS;
+    const char **used = files_in_use(a, !is_cache, &count);
+    sinter_error error = { 0 };
+    const sinter_status s = sinter_file_check(path, kind, used, count, &error);
+    free(used);
+    if (s == SINTER_OK) return true;
+    if (s != SINTER_IO || !is_cache) return cli_error(&error) == 0;
+    char why[512];
+    cli_reason(&error, why, sizeof why);
+    (void)fprintf(stderr, "warning: measurements will not be kept: %s\n", why);
+    return true;
+}
+
+bool outputs_check_engine(const args *a)
+{
+    return check(a, a->output, SINTER_FILE_ENGINE) && outputs_check_cache(a);
+}
+
+bool outputs_check_cache(const args *a)
+{
+    return !a->timing_cache || a->cache_only || check(a, a->timing_cache, SINTER_FILE_TIMINGS);
+}
+
+char *outputs_path(const args *a, uint32_t index)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "output_%u.npy", index);
+    return cli_join(a->output_dir, name);
+}
+
+bool outputs_check_folder(const args *a, uint32_t count)
+{
+    struct stat st;
+    if (!a->output_dir) return true;
+    if (mkdir(a->output_dir, 0777) != 0 && (errno != EEXIST || stat(a->output_dir, &st) != 0 || !S_ISDIR(st.st_mode)))
+        return cli_fail("cannot make the folder '%s': %s", a->output_dir, strerror(errno)) == 0;
+    bool is_good = true;
+    for (uint32_t i = 0; i < count && is_good; i++) {
+        char *path = outputs_path(a, i);
+        is_good = check(a, path, SINTER_FILE_NPY);
+        free(path);
+    }
+    return is_good;
+}
+
+bool outputs_is_stdout(const char *path)
+{
+    struct stat file, out;
+    if (stat(path, &file) != 0 || fstat(STDOUT_FILENO, &out) != 0 || S_ISCHR(file.st_mode)) return false;
+    return file.st_dev == out.st_dev && file.st_ino == out.st_ino;
+}
+
+/* ---- Ctrl-C ---- */
+
+static volatile sig_atomic_t caught;
+
+static void on_signal(int signal)
+{
+    caught = signal;
+}
+
+bool build_is_interrupted(void)
+{
+    return caught != 0;
+}
+
+/* The first signal ends the build at its next report of progress, which keeps the measurements. A second one ends the
+ * process. A signal that was ignored before stays so. */
+static void catch_signals(struct sigaction old[2])
+{
+    static const int signals[2] = { SIGINT, SIGTERM };
+    struct sigaction own = { .sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
+    (void)sigemptyset(&own.sa_mask);
+    for (int i = 0; i < 2; i++) {
+        (void)sigaction(signals[i], NULL, &old[i]);
+        if (old[i].sa_handler != SIG_IGN) (void)sigaction(signals[i], &own, NULL);
+    }
+}
+
+sinter_status build_interruptible(const char *path, const sinter_build_options *options, sinter_buffer *out,
+                                  sinter_error *error)
+{
+    struct sigaction old[2];
+    catch_signals(old);
+    const sinter_status s = sinter_build_file(path, options, out, error);
+    (void)sigaction(SIGINT, &old[0], NULL);
+    (void)sigaction(SIGTERM, &old[1], NULL);
+    if (!caught) return s;
+    if (options->timing_cache && !options->cache_only && !(options->report && *options->report->cache_warning))
+        (void)fprintf(stderr, "\ninterrupted: the measurements so far are in '%s'\n", options->timing_cache);
+    (void)raise(caught); /* whoever waits for this process sees what ended it */
+    return s;
+}
