@@ -1,32 +1,36 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that every source file that git knows names its licence in its first lines."""
+"""Checks that every source file names its licence in its first lines. Build folders are left out."""
+import os
 import pathlib
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUFFIXES = (".c", ".h", ".def", ".py", ".sh", ".cmake", ".cu", ".cuh", ".hpp")
 NAMES = ("CMakeLists.txt", "check", "demo", "run")
+SKIPPED = (".git", ".cache", "__pycache__")
 LINE = "SPDX-License-Identifier: Apache-2.0"
 
 
+def source_files():
+    for folder, folders, names in os.walk(ROOT):
+        is_top = pathlib.Path(folder) == ROOT
+        folders[:] = [f for f in folders if f not in SKIPPED and not (is_top and f.startswith("build"))]
+        for name in names:
+            path = pathlib.Path(folder, name)
+            if path.is_file() and (path.suffix in SUFFIXES or path.name in NAMES):
+                yield path
+
+
 def main():
-    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                            capture_output=True, text=True)
-    if listed.returncode:
-        files = [str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if "build" not in p.relative_to(ROOT).parts[:1]]
-    else:
-        files = listed.stdout.split("\0")
-    bad = []
-    for name in files:
-        path = ROOT / name
-        if not path.is_file() or not (path.suffix in SUFFIXES or path.name in NAMES):
-            continue
+    count, bad = 0, []
+    for path in source_files():
+        count += 1
         if not any(LINE in line for line in path.read_text(errors="replace").splitlines()[:3]):
-            bad.append(name)
-    for name in bad:
+            bad.append(path.relative_to(ROOT))
+    for name in sorted(bad):
         print(f"{name}: no '{LINE}' in its first three lines")
+    print(f"{count} files, {len(bad)} without a licence")
     return 1 if bad else 0
 
 

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by ./demo and ./check: `need COMMAND=PACKAGE...` installs with apt-get what is missing where it may, and else
-# prints the one line to type and ends the script.
+# Sourced by ./demo and ./check: `need THING=PACKAGE...` installs the packages whose THING is missing. A THING is a command,
+# a file (an absolute path) or python3-venv. Where need() may not install, it prints the line to type and ends the script.
 need() {
-    local missing=() pair command
+    local missing=() pair thing
     for pair in "$@"; do
-        command=${pair%%=*}
-        if [ "$command" = python3-venv ]; then
-            python3 -c 'import venv, ensurepip' 2>/dev/null && continue
-        elif command -v "$command" >/dev/null; then
-            continue
-        fi
+        thing=${pair%%=*}
+        case $thing in
+        python3-venv) python3 -c 'import venv, ensurepip' 2>/dev/null && continue ;;
+        /*) [ -e "$thing" ] && continue ;;
+        *) command -v "$thing" >/dev/null && continue ;;
+        esac
         missing+=("${pair#*=}")
     done
     [ ${#missing[@]} -eq 0 ] && return 0
@@ -20,7 +20,7 @@ need() {
         as_root=(sudo -n)
     fi
     if command -v apt-get >/dev/null && { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }; then
-        echo "installing: ${missing[*]}"
+        echo "installing with apt-get: ${missing[*]}"
         if "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive bash -c \
             'apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"' _ "${missing[@]}" >/dev/null; then
             return 0
