@@ -16,7 +16,11 @@ typedef struct option {
 /* clang-format off */
 #define EXTRA_FLAG(field) 0
 #define EXTRA_TEXT(field) 0
-#define EXTRA_LIST(field) 0
+#define EXTRA_ANY(field) 0
+#define EXTRA_PAIRS(field) 0
+#define EXTRA_DIMS(field) 0
+#define EXTRA_RANGES(field) 0
+#define EXTRA_LIMITS(field) 0
 #define EXTRA_COUNT(field) offsetof(args, has_##field)
 #define EXTRA_REAL(field) offsetof(args, has_##field)
 #define EXTRA_CHOICE(field) offsetof(args, field##_at)
@@ -79,6 +83,14 @@ static bool complain(const cli_verb *verb, const char *what, const char *word, c
     return false;
 }
 
+/* Of an option's value; `word` may be "--option=value". */
+static bool complain_of(const cli_verb *verb, const char *word, const char *value, const char *wanted)
+{
+    char name[WORD_MAX + 8];
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    return complain(verb, name, value, wanted);
+}
+
 static bool unknown(const cli_verb *verb, const char *word)
 {
     const char *name[OPTION_COUNT + 1];
@@ -112,11 +124,75 @@ static bool store_count(const char *value, uint64_t *out)
     return !*end;
 }
 
+/* strtod takes more than numbers in decimal: spaces, hexadecimal, words. */
 static bool store_real(const char *value, double *out)
 {
     char *end = NULL;
+    if (value[strspn(value, "0123456789.eE+-")]) return false;
     *out = strtod(value, &end);
-    return end != value && !*end && *out >= 0 && *out <= 1e18;
+    return *value != '+' && end != value && !*end && *out >= 0 && *out <= 1e18;
+}
+
+static bool dims_read(const char **text, uint32_t *rank, int64_t *dim)
+{
+    *rank = 0;
+    while (true) {
+        if (**text < '0' || **text > '9' || *rank == SINTER_RANK_MAX) return false;
+        char *end = NULL;
+        const unsigned long long value = strtoull(*text, &end, 10);
+        if (end - *text > 12) return false;
+        dim[(*rank)++] = (int64_t)value;
+        *text = end;
+        if (**text != 'x') return true;
+        (*text)++;
+    }
+}
+
+bool args_dims_read(const char *text, args_dims *out)
+{
+    *out = (args_dims){ 0 };
+    while (out->count < 3) {
+        uint32_t rank = 0;
+        if (!dims_read(&text, &rank, out->at[out->count]) || (out->count && rank != out->rank)) return false;
+        out->rank = rank;
+        out->count++;
+        if (!*text) return out->count != 2;
+        if (*text++ != ',') return false;
+    }
+    return false;
+}
+
+static bool is_ascending(const args_dims *d)
+{
+    for (uint32_t k = 0; k < d->rank; k++) {
+        if (d->at[0][k] > d->at[1][k] || d->at[1][k] > d->at[2][k]) return false;
+    }
+    return true;
+}
+
+/* "NAME=..." in the form of its kind. Names may hold '=', values do not: the last one divides. A scalar has no dims. */
+static bool is_item(arg_kind kind, const char *text)
+{
+    const char *equals = strrchr(text, '=');
+    args_dims dims;
+    if (!equals || equals == text) return false;
+    const char *value = equals + 1;
+    if (kind == ARG_DIMS) return !*value || (args_dims_read(value, &dims) && dims.count == 1);
+    if (kind == ARG_RANGES) return args_dims_read(value, &dims) && dims.count == 3 && is_ascending(&dims);
+    return *value != 0;
+}
+
+static bool store_item(const cli_verb *verb, const option *o, const char *word, const char *value, arg_list *list)
+{
+    char wanted[128];
+    const char *also = o->kind == ARG_DIMS     ? " (whole numbers)"
+                       : o->kind == ARG_RANGES ? " (whole numbers, min <= opt <= max)"
+                                               : "";
+    (void)snprintf(wanted, sizeof wanted, "expected %s%s", o->value, also);
+    if (!is_item(o->kind, value)) return complain_of(verb, word, value, wanted);
+    if (list->count == ARG_LIST_MAX) return complain(verb, "given too often:", word, NULL);
+    list->at[list->count++] = value;
+    return true;
 }
 
 static bool store(const cli_verb *verb, const option *o, const char *word, const char *value, args *a)
@@ -124,24 +200,25 @@ static bool store(const cli_verb *verb, const option *o, const char *word, const
     void *field = field_of(a, o->at);
     switch (o->kind) {
     case ARG_FLAG: *(bool *)field = true; return true;
-    case ARG_TEXT: *(const char **)field = value; return true;
-    case ARG_LIST: {
-        arg_list *list = field;
-        if (list->count == ARG_LIST_MAX) return complain(verb, "given too often:", word, NULL);
-        list->at[list->count++] = value;
-        return true;
-    }
+    case ARG_TEXT:
+    case ARG_ANY:
+        *(const char **)field = value;
+        return *value || o->kind == ARG_ANY || complain_of(verb, word, value, o->value);
+    case ARG_PAIRS:
+    case ARG_DIMS:
+    case ARG_RANGES:
+    case ARG_LIMITS: return store_item(verb, o, word, value, field);
     case ARG_COUNT:
         *(bool *)field_of(a, o->extra) = true;
-        return store_count(value, field) || complain(verb, word, value, "expected a whole number");
+        return store_count(value, field) || complain_of(verb, word, value, "expected a whole number");
     case ARG_REAL:
         *(bool *)field_of(a, o->extra) = true;
-        return store_real(value, field) || complain(verb, word, value, "expected a number, 0 or more");
+        return store_real(value, field) || complain_of(verb, word, value, "expected a number, 0 or more");
     case ARG_CHOICE: {
         const int index = choice_index(o->value, value);
         *(const char **)field = value;
         *(int *)field_of(a, o->extra) = index;
-        return index >= 0 || complain(verb, word, value, o->value);
+        return index >= 0 || complain_of(verb, word, value, o->value);
     }
     }
     return false;
@@ -189,9 +266,12 @@ bool args_parse(const cli_verb *verb, int argc, char **argv, args *out)
         if (o->kind == ARG_FLAG && equals) return complain(verb, "takes no value:", word, NULL);
         const char *value = equals ? equals + 1 : NULL;
         if (o->kind != ARG_FLAG && !equals) {
-            if (i + 1 >= argc) return complain(verb, "wants a value:", word, o->value);
+            /* A file whose name begins so is ./--name, or stands behind a '='. */
+            if (i + 1 >= argc || !strncmp(argv[i + 1], "--", 2))
+                return complain(verb, "wants a value:", word, o->value);
             value = argv[++i];
         }
+        if ((o->verbs & V_BUILDING) && !out->building) out->building = o->name;
         if (!store(verb, o, word, value, out)) return false;
     }
     if (out->file.count < verb->file_min || out->file.count > verb->file_max) {

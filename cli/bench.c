@@ -349,6 +349,34 @@ static void steps_print(const steps *p)
 
 /* ---- the report ---- */
 
+/* What was timed: the profile and the shape of each input. */
+static void shapes_print(const model_engine *m)
+{
+    sinter_io io;
+    (void)printf("profile %u", m->profile);
+    for (uint32_t i = 0; sinter_engine_io(m->engine, i, m->profile, &io) == SINTER_OK && io.is_input; i++)
+        (void)printf("%s %s %s %s%s", i ? "," : ":", io.name, sinter_dtype_name(io.dtype),
+                     cli_shape(m->shape[i].rank, m->shape[i].dim).at,
+                     model_inputs_find(&m->inputs, io.name) ? "" : " (random)");
+    (void)putchar('\n');
+}
+
+static void shapes_json(const model_engine *m, json *j)
+{
+    sinter_io io;
+    json_count(j, "profile", m->profile);
+    json_open(j, "inputs", '[');
+    for (uint32_t i = 0; sinter_engine_io(m->engine, i, m->profile, &io) == SINTER_OK && io.is_input; i++) {
+        json_open(j, NULL, '{');
+        json_text(j, "name", io.name);
+        json_text(j, "type", sinter_dtype_name(io.dtype));
+        json_dims(j, "shape", m->shape[i].rank, m->shape[i].dim);
+        json_text(j, "data", model_inputs_find(&m->inputs, io.name) ? "given" : "random");
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 static void print_json(const model_engine *m, const figures *f, const steps *p)
 {
     json j = { .to = stdout };
@@ -364,6 +392,7 @@ static void print_json(const model_engine *m, const figures *f, const steps *p)
     json_real(&j, "first_ms", 1e3 * f->first_s);
     json_count(&j, "engine_bytes", (int64_t)m->size);
     json_count(&j, "context_bytes", (int64_t)f->memory);
+    shapes_json(m, &j);
     phases_json(f->phase, &j);
     steps_json(p, &j);
     json_close(&j, '}');
@@ -374,6 +403,7 @@ static void print_text(const model_engine *m, const figures *f, const steps *p)
     if (m->was_built) (void)printf("built in %.2f s, ", m->build_s);
     (void)printf("opened in %.1f ms (engine %s, context %s), first run %.3f ms\n", 1e3 * (m->open_s + f->ready_s),
                  cli_bytes((double)m->size).at, cli_bytes((double)f->memory).at, 1e3 * f->first_s);
+    shapes_print(m);
     (void)printf("median %.4f ms   min %.4f ms   p99 %.4f ms   %.1f runs/s   (%u runs)\n", 1e3 * f->median,
                  1e3 * f->min, 1e3 * f->p99, f->per_second, f->runs);
     phases_print(f->phase);
@@ -408,7 +438,7 @@ int verb_bench(const args *a)
     model_setup setup;
     model_engine m;
     if (!model_setup_make(a, SINTER_TUNE_FAST, &setup)) return STATUS_USAGE;
-    bool is_good = model_engine_open(a, &setup, &m);
+    bool is_good = model_engine_open(a, &setup, &m) && model_choose(a, &m);
     if (is_good) {
         sinter_error error = { 0 };
         figures f = { 0 };

@@ -2,11 +2,9 @@
 /* model.c - options into build options, files into engines, engines into contexts that are ready to run. */
 #include "model.h"
 
-#include "random.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { TENSOR_ALIGN = 64 };
 
 bool model_is_engine(const char *path)
 {
@@ -30,6 +28,7 @@ static int face_add(void *user, const sinter_model_io *io)
     m->io.name = m->name;
     for (uint32_t i = 0; i < SINTER_RANK_MAX; i++) {
         m->io.dim_name[i] = NULL;
+        m->usual[i] = 1;
         if (i >= io->rank || !io->dim_name[i]) continue;
         m->io.dim_name[i] = m->dim_name[i] = cli_copy(io->dim_name[i]);
     }
@@ -55,17 +54,12 @@ void model_face_free(model_face *f)
 
 /* ---- inputs given as files ---- */
 
-bool model_inputs_read(const arg_list *list, const char *option, const sinter_env_options *env, model_inputs *out)
+bool model_inputs_read(const arg_list *list, const sinter_env_options *env, model_inputs *out)
 {
     *out = (model_inputs){ .at = cli_alloc(list->count, sizeof *out->at) };
     for (uint32_t i = 0; i < list->count; i++) {
         const char *text = list->at[i];
-        /* Names may hold '=', paths seldom do: the last one divides. */
         const char *equals = strrchr(text, '=');
-        if (!equals || equals == text) {
-            (void)cli_fail("%s %s: expected NAME=FILE", option, text);
-            return false;
-        }
         model_input *in = &out->at[out->count++];
         in->name = cli_copy(text);
         in->name[equals - text] = 0;
@@ -105,33 +99,36 @@ static void log_line(void *user, const char *topic, const char *line)
     (void)fprintf(stderr, "%s: %s\n", topic, line);
 }
 
+typedef struct limit_row {
+    const char *name;
+    uint64_t least, most, *field;
+} limit_row;
+
 static bool limits_read(const args *a, sinter_limits *limits)
 {
-    static const char *const names[] = {
-#define SINTER_X(name, initial, min, max, text) #name,
+    const limit_row rows[] = {
+#define SINTER_X(name, initial, min, max, text) { #name, (min) > 1 ? (min) : 1, (max), &limits->name },
         SINTER_LIMITS(SINTER_X)
 #undef SINTER_X
     };
-    uint64_t *const field[] = {
-#define SINTER_X(name, initial, min, max, text) &limits->name,
-        SINTER_LIMITS(SINTER_X)
-#undef SINTER_X
-    };
-    const uint32_t count = sizeof names / sizeof names[0];
+    const uint32_t count = sizeof rows / sizeof rows[0];
     for (uint32_t i = 0; i < a->limit.count; i++) {
-        const char *text = a->limit.at[i];
-        const size_t length = strcspn(text, "=");
-        char *end = NULL;
-        const uint64_t value = text[length] ? strtoull(text + length + 1, &end, 10) : 0;
-        uint32_t k = 0;
-        while (k < count && (strlen(names[k]) != length || memcmp(names[k], text, length) != 0)) k++;
-        if (k == count || !end || *end || end == text + length + 1 || text[length + 1] == '-') {
+        const char *text = a->limit.at[i], *number = strrchr(text, '=') + 1;
+        const size_t length = (size_t)(number - 1 - text);
+        const limit_row *row = rows;
+        while (row < rows + count && (strlen(row->name) != length || memcmp(row->name, text, length) != 0)) row++;
+        if (row == rows + count) {
             (void)fprintf(stderr, "error: --limit %s: expected NAME=N, where NAME is one of", text);
-            for (k = 0; k < count; k++) (void)fprintf(stderr, " %s", names[k]);
+            for (row = rows; row < rows + count; row++) (void)fprintf(stderr, " %s", row->name);
             (void)fputc('\n', stderr);
             return false;
         }
-        *field[k] = value;
+        char *end = NULL;
+        errno = 0;
+        *row->field = strtoull(number, &end, 10);
+        if (*number < '0' || *number > '9' || *end || errno || *row->field < row->least || *row->field > row->most)
+            return cli_fail("--limit %s: expected a whole number from %llu to %llu", text,
+                            (unsigned long long)row->least, (unsigned long long)row->most) == 0;
     }
     return true;
 }
@@ -139,7 +136,7 @@ static bool limits_read(const args *a, sinter_limits *limits)
 static bool allow_read(const char *list, uint32_t *allow)
 {
     static const char *const names[] = { "fp16", "bf16", "tf32", "int8" };
-    for (const char *at = list; at && *at;) {
+    for (const char *at = list; at; at = *at ? at + 1 : NULL) {
         const size_t length = strcspn(at, ",");
         uint32_t k = 0;
         while (k < sizeof names / sizeof names[0] && (strlen(names[k]) != length || memcmp(names[k], at, length) != 0))
@@ -147,7 +144,18 @@ static bool allow_read(const char *list, uint32_t *allow)
         if (k == sizeof names / sizeof names[0])
             return cli_fail("--allow %s: expected a list of fp16, bf16, tf32, int8", list) == 0;
         *allow |= 1u << k;
-        at += length + (at[length] == ',');
+        at += length;
+    }
+    return true;
+}
+
+/* The library knows the names. */
+static bool rules_read(const char *list)
+{
+    for (const char *at = list; at; at = *at ? at + 1 : NULL) {
+        const size_t length = strcspn(at, ",");
+        if (length <= (*at == '-')) return cli_fail("--rules %s: expected -NAME,-NAME", list) == 0;
+        at += length;
     }
     return true;
 }
@@ -166,7 +174,9 @@ static bool device_read(const char *text, sinter_build_options *build, sinter_en
     }
     const char *name = strncmp(text, "cuda", 4) != 0 ? NULL : text[4] == ':' ? text + 5 : text[4] ? NULL : "0";
     const size_t digits = name ? strspn(name, "0123456789") : 0;
-    const bool is_chip = name && !strncmp(name, "sm_", 3) && name[3] >= '1' && name[3] <= '9';
+    const size_t chip = name && !strncmp(name, "sm_", 3) ? strspn(name + 3, "0123456789") : 0;
+    const bool is_chip =
+        chip >= 2 && chip <= 3 && (!name[3 + chip] || (strchr("af", name[3 + chip]) && !name[4 + chip]));
     if (!is_chip && (!digits || name[digits] || digits > 3))
         return cli_fail("--device %s: expected cpu, reference, cuda, cuda:N or cuda:sm_XX", text) == 0;
     build->device = SINTER_DEVICE_CUDA;
@@ -181,6 +191,22 @@ static int on_progress(void *user, const char *phase, double done)
     return build_is_interrupted();
 }
 
+/* What only a build can honour is refused where the file is an engine. */
+static bool engine_takes(const args *a, const sinter_build_options *build)
+{
+    if (a->verb_bit == V_BUILD || a->verb_bit == V_TEST || !a->file.count || !model_is_engine(a->file.at[0]))
+        return true;
+    const bool has_chip = build->device == SINTER_DEVICE_CUDA && build->device_name && *build->device_name == 's';
+    const char *wrong = a->building                                            ? a->building
+                        : build->device == SINTER_DEVICE_REFERENCE || has_chip ? "device"
+                        : a->verb_bit == V_INSPECT && a->shape.count           ? "shape"
+                                                                               : NULL;
+    if (!wrong) return true;
+    const char *value = strcmp(wrong, "device") != 0 ? "" : a->device;
+    return cli_fail("--%s%s%s goes with a model: '%s' is an engine", wrong, *value ? " " : "", value, a->file.at[0]) ==
+           0;
+}
+
 bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
 {
     *out = (model_setup){ .env = SINTER_ENV_OPTIONS, .build = SINTER_BUILD_OPTIONS };
@@ -193,7 +219,7 @@ bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
     out->report = (sinter_build_report)SINTER_BUILD_REPORT;
     b->report = &out->report;
     out->load = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
-    if (!device_read(a->device, b, &out->load)) return false;
+    if (!device_read(a->device, b, &out->load) || !rules_read(a->rules) || !engine_takes(a, b)) return false;
     b->threads = (uint32_t)a->threads;
     b->tune = a->tune_at >= 0 ? (sinter_tune)a->tune_at : tune;
     b->math = a->math_at == 1 ? SINTER_MATH_EXACT : SINTER_MATH_FP32;
@@ -246,9 +272,9 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, s
     sinter_input_value *value = cli_alloc(a->value.count, sizeof *value);
     bool is_good = model_face_read(path, &setup->env, &face, &error) == SINTER_OK;
     if (!is_good) (void)cli_error(&error);
-    is_good = is_good && model_inputs_read(&a->calib, "--calib", &setup->env, &calib);
+    is_good = is_good && model_inputs_read(&a->calib, &setup->env, &calib);
     is_good = is_good && model_shapes_make(a, &face, given->count ? given : &calib, &shapes);
-    is_good = is_good && model_inputs_read(&a->value, "--value", &setup->env, &promised);
+    is_good = is_good && model_inputs_read(&a->value, &setup->env, &promised);
     uint32_t samples = 0;
     sinter_sample *sample = samples_make(&calib, &samples);
     if (is_good) {
@@ -318,16 +344,13 @@ void model_report_json(const sinter_build_report *r, json *j)
 bool model_engine_open(const args *a, model_setup *setup, model_engine *out)
 {
     *out = (model_engine){ 0 };
-    if (!model_inputs_read(&a->input, "--input", &setup->env, &out->inputs)) return false;
+    if (!model_inputs_read(&a->input, &setup->env, &out->inputs)) return false;
     const char *path = a->file.at[0];
     sinter_engine_options options = setup->load;
     sinter_error error = { 0 };
     sinter_status s = SINTER_OK;
     if (!model_is_engine(path) && !outputs_check_cache(a)) return false;
     if (model_is_engine(path)) {
-        if (a->shape.count || a->profile.count)
-            return cli_fail("'%s' is an engine, which has its shapes: --shape and --profile go with a model", path) ==
-                   0;
         FILE *file = fopen(path, "rbe");
         if (file && fseek(file, 0, SEEK_END) == 0) out->size = (size_t)ftell(file);
         if (file) (void)fclose(file);
@@ -353,77 +376,6 @@ void model_engine_close(model_engine *m)
 {
     sinter_engine_release(m->engine);
     model_inputs_free(&m->inputs);
+    free(m->shape);
     *m = (model_engine){ 0 };
-}
-
-/* ---- contexts ---- */
-
-static sinter_status profile_find(const model_engine *m, uint32_t *out)
-{
-    const uint32_t ios = sinter_engine_io_count(m->engine), profiles = sinter_engine_profile_count(m->engine);
-    *out = 0;
-    for (uint32_t p = 0; p < profiles; p++) {
-        bool fits = true;
-        for (uint32_t i = 0; i < ios && fits; i++) {
-            sinter_io io;
-            const sinter_status s = sinter_engine_io(m->engine, i, p, &io);
-            if (s != SINTER_OK) return s;
-            const model_input *in = io.is_input ? model_inputs_find(&m->inputs, io.name) : NULL;
-            for (uint32_t k = 0; in && k < io.rank && k < in->tensor.rank; k++)
-                fits = fits && in->tensor.dim[k] >= io.min[k] && in->tensor.dim[k] <= io.max[k];
-        }
-        if (!fits) continue;
-        *out = p;
-        return SINTER_OK;
-    }
-    return SINTER_OK; /* the first one's error says what is permitted */
-}
-
-/* What the given inputs say about a dim that is written as `text`; else the profile's opt. */
-static int64_t dim_of(const model_engine *m, uint32_t profile, const sinter_io *io, uint32_t axis)
-{
-    const uint32_t ios = sinter_engine_io_count(m->engine);
-    for (uint32_t i = 0; i < ios; i++) {
-        sinter_io other;
-        if (sinter_engine_io(m->engine, i, profile, &other) != SINTER_OK || !other.is_input) continue;
-        const model_input *in = model_inputs_find(&m->inputs, other.name);
-        for (uint32_t k = 0; in && k < other.rank && k < in->tensor.rank; k++) {
-            if (io->dim_text[axis] && other.dim_text[k] && !strcmp(io->dim_text[axis], other.dim_text[k]))
-                return in->tensor.dim[k];
-        }
-    }
-    return io->dim[axis] >= 0 ? io->dim[axis] : io->opt[axis];
-}
-
-sinter_status model_context(const model_engine *m, uint64_t seed, model_use use, model_inputs *inputs,
-                            sinter_context **out, sinter_error *error)
-{
-    sinter_context_options options = SINTER_CONTEXT_OPTIONS;
-    options.timing = use == MODEL_STEPS;
-    options.lazy = use == MODEL_ONCE;
-    options.phases = use == MODEL_PHASES;
-    *out = NULL;
-    *inputs = (model_inputs){ 0 };
-    sinter_status s = profile_find(m, &options.profile);
-    if (s == SINTER_OK) s = sinter_context_create(m->engine, &options, out, error);
-    for (uint32_t i = 0; s == SINTER_OK && i < m->inputs.count; i++)
-        s = sinter_context_set_input(*out, m->inputs.at[i].name, &m->inputs.at[i].tensor, error);
-    const uint32_t ios = sinter_engine_io_count(m->engine);
-    inputs->at = cli_alloc(ios, sizeof *inputs->at);
-    for (uint32_t i = 0; s == SINTER_OK && i < ios; i++) {
-        sinter_io io;
-        s = sinter_engine_io(m->engine, i, options.profile, &io);
-        if (s != SINTER_OK || !io.is_input || model_inputs_find(&m->inputs, io.name)) continue;
-        model_input *in = &inputs->at[inputs->count++];
-        in->name = cli_copy(io.name);
-        in->tensor = (sinter_tensor){ .dtype = io.dtype, .rank = io.rank };
-        for (uint32_t k = 0; k < io.rank; k++) in->tensor.dim[k] = dim_of(m, options.profile, &io, k);
-        const size_t size = sinter_tensor_size(&in->tensor);
-        if (size > SIZE_MAX / 2) return SINTER_NO_MEMORY;
-        in->tensor.data = in->own = aligned_alloc(TENSOR_ALIGN, (size / TENSOR_ALIGN + 1) * TENSOR_ALIGN);
-        if (!in->own) return SINTER_NO_MEMORY;
-        random_fill(&in->tensor, seed + i);
-        s = sinter_context_set_input(*out, in->name, &in->tensor, error);
-    }
-    return s;
 }

@@ -10,7 +10,11 @@
 bool model_is_engine(const char *path);
 
 /* A model's inputs and outputs, copied. */
-typedef struct model_io { char *name, *dim_name[SINTER_RANK_MAX]; sinter_model_io io; } model_io;
+typedef struct model_io {
+    char           *name, *dim_name[SINTER_RANK_MAX];
+    sinter_model_io io;
+    int64_t         usual[SINTER_RANK_MAX];     /* of free dims of which nothing is said: 1, or the engine's opt */
+} model_io;
 typedef struct model_face { model_io *at; uint32_t count, inputs; } model_face;
 sinter_status model_face_read(const char *path, const sinter_env_options *env, model_face *out, sinter_error *error);
 void          model_face_free(model_face *f);
@@ -24,7 +28,7 @@ typedef struct model_input {
 } model_input;
 typedef struct model_inputs { model_input *at; uint32_t count; } model_inputs;
 /* What --input, --value or --calib name. False: reported. */
-bool model_inputs_read(const arg_list *list, const char *option, const sinter_env_options *env, model_inputs *out);
+bool model_inputs_read(const arg_list *list, const sinter_env_options *env, model_inputs *out);
 void model_inputs_free(model_inputs *in);
 const model_input *model_inputs_find(const model_inputs *in, const char *name);
 
@@ -63,6 +67,8 @@ void model_report_json(const sinter_build_report *r, json *j);
 
 /* An engine, loaded, or built first where the file is a model. */
 typedef struct model_engine {
+    uint32_t       profile;         /* that runs use, and the shape of each input in them: model_choose */
+    sinter_tensor *shape;           /* by io; without data */
     sinter_engine *engine;
     model_inputs   inputs;          /* those of --input */
     bool           was_built;
@@ -71,11 +77,13 @@ typedef struct model_engine {
 } model_engine;
 bool model_engine_open(const args *a, model_setup *setup, model_engine *out);   /* false: reported */
 void model_engine_close(model_engine *m);
+/* Takes --use-profile or the first profile that takes the shapes of --input and --shape. False: reported. */
+bool model_choose(const args *a, model_engine *m);
 
 /* What a context is for: one run, many, or timing the phases of a run or its steps. */
 typedef enum model_use { MODEL_ONCE, MODEL_OFTEN, MODEL_PHASES, MODEL_STEPS } model_use;
-/* A context of the first profile that takes the given inputs; `inputs` receives random data for the rest. */
-sinter_status model_context(const model_engine *m, uint64_t seed, model_use use, model_inputs *inputs,
+/* A context of the chosen profile with all inputs; `made` receives random data for those that were not given. */
+sinter_status model_context(const model_engine *m, uint64_t seed, model_use use, model_inputs *made,
                             sinter_context **out, sinter_error *error);
 
 #endif

@@ -14,56 +14,16 @@ typedef struct spec {
     int64_t at[3][SINTER_RANK_MAX];
 } spec;
 
-/* "1x3x224x224" */
-static bool dims_read(const char **text, uint32_t *rank, int64_t *dim)
+/* The form was checked when the command line was read. */
+static void spec_read(const char *text, bool is_fixed, spec *out)
 {
-    *rank = 0;
-    while (true) {
-        if (**text < '0' || **text > '9' || *rank == SINTER_RANK_MAX) return false;
-        char *end = NULL;
-        const unsigned long long value = strtoull(*text, &end, 10);
-        if (end - *text > 12) return false;
-        dim[(*rank)++] = (int64_t)value;
-        *text = end;
-        if (**text != 'x') return true;
-        (*text)++;
-    }
-}
-
-static bool spec_read(const char *text, bool is_fixed, spec *out)
-{
-    const char *option = is_fixed ? "--shape" : "--profile";
-    const char *form = is_fixed ? "NAME=1x3x224x224" : "NAME=MIN,OPT,MAX";
+    args_dims dims = { 0 };
     const char *equals = strrchr(text, '=');
-    *out = (spec){ .text = text, .is_fixed = is_fixed };
-    if (!equals || equals == text) return cli_fail("%s %s: expected %s", option, text, form) == 0;
-    const char *at = equals + 1;
-    bool is_good = true;
-    if (!*at && is_fixed) { /* a scalar has no dims to give */
-        out->rank = 0;
-    } else {
-        for (int i = 0; i < 3 && is_good; i++) {
-            uint32_t rank = 0;
-            if (is_fixed && i) {
-                memcpy(out->at[i], out->at[0], sizeof out->at[0]);
-                continue;
-            }
-            is_good = dims_read(&at, &rank, out->at[i]) && (i == 0 || rank == out->rank);
-            out->rank = rank;
-            if (!is_fixed && i < 2) is_good = is_good && *at++ == ',';
-        }
-        is_good = is_good && !*at;
-    }
-    if (!is_good)
-        return cli_fail("%s %s: '%s' is not of the form %s (whole numbers, at most %d dims)", option, text, equals + 1,
-                        form, SINTER_RANK_MAX) == 0;
-    for (uint32_t k = 0; k < out->rank; k++) {
-        if (out->at[0][k] > out->at[1][k] || out->at[1][k] > out->at[2][k])
-            return cli_fail("--profile %s: expected min <= opt <= max", text) == 0;
-    }
-    out->name = cli_copy(text);
+    *out = (spec){ .text = text, .name = cli_copy(text), .is_fixed = is_fixed };
     out->name[equals - text] = 0;
-    return true;
+    if (!args_dims_read(equals + 1, &dims)) return; /* a scalar has no dims to give */
+    out->rank = dims.rank;
+    for (uint32_t r = 0; r < 3; r++) memcpy(out->at[r], dims.at[is_fixed ? 0 : r], sizeof out->at[r]);
 }
 
 static const model_io *face_find(const model_face *face, const char *name)
@@ -87,7 +47,7 @@ static bool face_has_dim(const model_face *face, const char *name)
 /* What the name may have meant. */
 static bool unknown_name(const spec *s, const model_face *face)
 {
-    (void)fprintf(stderr, "error: --%s %s: the model has no input and no named dim '%s'; its inputs are",
+    (void)fprintf(stderr, "error: --%s %s: there is no input and no named dim '%s'; the inputs are",
                   s->is_fixed ? "shape" : "profile", s->text, s->name);
     for (uint32_t i = 0; i < face->count; i++) {
         const model_io *m = &face->at[i];
@@ -136,7 +96,7 @@ static bool input_range(const model_io *m, const model_face *face, const spec *l
     *out = (sinter_shape_range){ .input = m->name, .rank = own ? own->rank : m->io.rank };
     bool is_said = own != NULL;
     for (uint32_t k = 0; k < out->rank; k++) {
-        int64_t value[3] = { 1, 1, 1 };
+        int64_t value[3] = { m->usual[k], m->usual[k], m->usual[k] };
         if (own) {
             for (int r = 0; r < 3; r++) value[r] = own->at[r][k];
         } else if (m->io.dim[k] >= 0) {
@@ -159,7 +119,7 @@ static bool specs_read(const args *a, const model_face *face, spec *list, uint32
     for (uint32_t i = 0; i < a->shape.count + a->profile.count; i++) {
         const bool is_fixed = i < a->shape.count;
         spec *s = &list[*count];
-        if (!spec_read(is_fixed ? a->shape.at[i] : a->profile.at[i - a->shape.count], is_fixed, s)) return false;
+        spec_read(is_fixed ? a->shape.at[i] : a->profile.at[i - a->shape.count], is_fixed, s);
         (*count)++;
         if (!face_find(face, s->name)) {
             if (s->rank != 1 || !face_has_dim(face, s->name)) return unknown_name(s, face);

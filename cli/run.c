@@ -113,6 +113,7 @@ int verb_run(const args *a)
     if (!model_setup_make(a, SINTER_TUNE_OFF, &setup)) return STATUS_USAGE;
     if (!check_outputs(a, &setup)) return STATUS_FAILED;
     bool is_good = model_engine_open(a, &setup, &m);
+    if (is_good) is_good = model_choose(a, &m);
     if (is_good) is_good = outputs_check_folder(a, outputs_of(m.engine));
     if (is_good) {
         static const char *const title[] = { "output", "type", "shape", ">min", ">max", ">mean", "" };

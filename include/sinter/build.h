@@ -105,7 +105,7 @@ typedef struct sinter_build_options {
     uint32_t                  profile_count;
     const sinter_input_value *value;            /* inputs whose values are promised */
     uint32_t                  value_count;
-    const char               *rules;            /* "-conv-batchnorm,-x": rules not to use; NULL: all are used */
+    const char               *rules;            /* "-add-zero,-add-const": rules not to use; NULL: all are used */
     uint64_t                  rule_limit;       /* stop after so many firings; 0: no limit */
     /* "plain", "avx2", "avx512": at most this; NULL: what the CPU has (SINTER_ISA) */
     const char               *isa;

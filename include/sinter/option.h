@@ -41,7 +41,9 @@ typedef struct sinter_env_options {
     const sinter_allocator *allocator;     /* NULL: malloc. Copied; `user` must outlive the object */
     sinter_log_fn           log;           /* NULL: none */
     void                   *log_user;
-    const char             *log_topics;    /* "import,opt,select,plan,jit,run"; NULL: what SINTER_LOG says */
+    /* "import,opt,select,plan,jit,run", "all"; NULL: what SINTER_LOG says. Where there is a log, another word is
+     * INVALID_ARG. */
+    const char             *log_topics;
     const sinter_limits    *limits;        /* NULL: defaults; a field of 0 means its default. Copied */
 } sinter_env_options;
 #define SINTER_ENV_OPTIONS { sizeof(sinter_env_options), 0, 0, 0, 0, 0 }

@@ -18,6 +18,7 @@ static sinter_status begin(env *e, const sinter_build_options *from, sinter_buil
     *out = (sinter_buffer){ 0 };
     TRY(api_options(e, o, sizeof *o, from));
     env_init(e, o->env, error);
+    TRY(env_check(e));
     if ((unsigned)o->device > SINTER_DEVICE_CUDA)
         return FAIL(e, INVALID_ARG, "device is %d, expected 0 (cpu), 1 (reference) or 2 (cuda)", (int)o->device);
     if ((unsigned)o->tune > SINTER_TUNE_FULL) return FAIL(e, INVALID_ARG, "tune is %d, expected 0 to 2", (int)o->tune);
@@ -115,6 +116,7 @@ sinter_status sinter_model_inputs(const char *path, const sinter_env_options *op
 {
     env e;
     env_init(&e, options, error);
+    TRY(env_check(&e));
     if (!path || !visit) return FAIL(&e, INVALID_ARG, "%s is NULL", path ? "visit" : "path");
     os_file file = { 0 };
     TRY(os_file_map(&e, path, &file));

@@ -22,6 +22,7 @@ static sinter_status begin(env *e, const sinter_engine_options *from, sinter_eng
     *out = NULL;
     TRY(api_options(e, o, sizeof *o, from));
     env_init(e, o->env, error);
+    TRY(env_check(e));
     return SINTER_OK;
 }
 

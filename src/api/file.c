@@ -69,6 +69,7 @@ sinter_status sinter_tensor_read(const char *path, const sinter_env_options *opt
 {
     env e;
     env_init(&e, options, error);
+    TRY(env_check(&e));
     if (!path || !out || !memory) return FAIL(&e, INVALID_ARG, "path, out and memory must not be NULL");
     *out = (sinter_tensor){ 0 };
     *memory = (sinter_buffer){ 0 };

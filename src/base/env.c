@@ -20,16 +20,26 @@ static uint64_t limit_clamp(uint64_t value, uint64_t initial, uint64_t min, uint
     return value < min ? min : value > max ? max : value;
 }
 
-/* A comma-separated list; "all" names every topic, and unknown words are left for newer versions. */
-static uint32_t topics_parse(const char *list)
+/* The topic of a word, as a bit; "all" names every topic. 0: there is none of that name. */
+static uint32_t topic_of(const char *word, size_t length)
+{
+    if (length == 3 && !memcmp(word, "all", 3)) return (1u << LOG_TOPIC_COUNT) - 1u;
+    for (unsigned i = 0; i < LOG_TOPIC_COUNT; i++) {
+        if (strlen(topic_names[i]) == length && !memcmp(word, topic_names[i], length)) return 1u << i;
+    }
+    return 0;
+}
+
+/* A comma-separated list. `unknown` points at the first word that is no topic, else at NULL. */
+static uint32_t topics_parse(const char *list, const char **unknown)
 {
     uint32_t topics = 0;
+    *unknown = NULL;
     while (list && *list) {
         const size_t length = strcspn(list, ",");
-        if (length == 3 && !memcmp(list, "all", 3)) topics |= (1u << LOG_TOPIC_COUNT) - 1u;
-        for (unsigned i = 0; i < LOG_TOPIC_COUNT; i++) {
-            if (strlen(topic_names[i]) == length && !memcmp(list, topic_names[i], length)) topics |= 1u << i;
-        }
+        const uint32_t topic = topic_of(list, length);
+        if (!topic && !*unknown) *unknown = list;
+        topics |= topic;
         list += length + (list[length] == ',');
     }
     return topics;
@@ -55,8 +65,19 @@ void env_init(env *e, const sinter_env_options *options, sinter_error *error)
     /* No default permits more than the machine has. */
     const uint64_t memory = os_memory_size();
     if (!limits.memory_max && memory && e->limits.memory_max > memory) e->limits.memory_max = memory;
-    if (given.log) e->log_topics = topics_parse(given.log_topics ? given.log_topics : os_env("SINTER_LOG"));
+    if (given.log)
+        e->log_topics = topics_parse(given.log_topics ? given.log_topics : os_env("SINTER_LOG"), &e->unknown_topic);
+    e->unknown_is_option = given.log_topics != NULL;
     e->error = error ? error : &e->error_own;
+}
+
+sinter_status env_check(env *e)
+{
+    const char *word = e->unknown_topic;
+    if (!word) return SINTER_OK;
+    return FAIL(e, INVALID_ARG,
+                "there is no log topic '%.*s' (%s): expected import, opt, select, plan, jit, run or all",
+                (int)strcspn(word, ","), word, e->unknown_is_option ? "log_topics" : "SINTER_LOG");
 }
 
 /* The path from the source root on, so that a message does not depend on where the library was built. */

@@ -22,12 +22,16 @@ typedef struct env {
     sinter_log_fn    log;                  /* NULL: nobody listens */
     void            *log_user;
     uint32_t         log_topics;           /* bit per log_topic */
+    const char      *unknown_topic;        /* a word of the caller's list, or of SINTER_LOG; NULL: all are known */
+    bool             unknown_is_option;    /* it is in log_topics, not in SINTER_LOG */
     sinter_error    *error;                /* never NULL after env_init */
     sinter_error     error_own;            /* where error points when the caller gave none */
 } env;
 
 /* Fills `e` from the caller's options (NULL: defaults: malloc, no log, default limits). `error` may be NULL. */
 void env_init(env *e, const sinter_env_options *options, sinter_error *error);
+/* Were the options in order? INVALID_ARG names an unknown log topic. Right after env_init: the list is the caller's. */
+sinter_status env_check(env *e);
 
 #if defined(__GNUC__)
 #define ENV_PRINTF(f, a) __attribute__((format(printf, f, a)))

@@ -475,7 +475,8 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
     uint64_t start = begin;
     own.report = &report;
     const bool is_lowered = (o->allow & ~(uint32_t)SINTER_ALLOW_TF32) && o->device != SINTER_DEVICE_REFERENCE;
-    if (o->timing_cache) s = build_timings_check(e, o->timing_cache);
+    if (o->rules) s = opt_rules_check(e, o->rules);
+    if (s == SINTER_OK && o->timing_cache) s = build_timings_check(e, o->timing_cache);
     if (s == SINTER_OK && is_lowered && o->progress && o->progress(o->user, "budget", 0))
         s = FAIL(e, INVALID_ARG, "the build was cancelled");
     if (s == SINTER_OK && (o->allow & SINTER_ALLOW_INT8) && is_lowered) s = build_calibrate(e, m, &own, &l);

@@ -34,6 +34,8 @@ typedef struct pass {
 extern const pass opt_pipeline[];                /* ends with name NULL */
 
 sinter_status opt_run(env *e, ir_graph *g, const opt_options *options);
+/* Does each word of `disabled` name a rule? INVALID_ARG names the first that does not. */
+sinter_status opt_rules_check(env *e, const char *list);
 /* Runs the pass of this name alone, as the pipeline would. INVALID_ARG where there is none. */
 sinter_status opt_run_pass(env *e, ir_graph *g, const opt_options *options, const char *name);
 /* Runs these rule tables (ends with NULL) until none fires: what a rule pass does. */

@@ -35,6 +35,26 @@ static bool is_disabled(const char *list, const char *name)
     return false;
 }
 
+static bool has_rule(const char *name, size_t length)
+{
+    for (const pass *p = opt_pipeline; p->name; p++)
+        for (const rule *const *t = p->rules; *t; t++)
+            for (const rule *x = *t; x->name; x++)
+                if (strlen(x->name) == length && !memcmp(x->name, name, length)) return true;
+    return false;
+}
+
+sinter_status opt_rules_check(env *e, const char *list)
+{
+    for (const char *at = list; at; at = *at ? at + 1 : NULL) {
+        at += *at == '-';
+        const size_t length = strcspn(at, ", ");
+        if (!has_rule(at, length)) return FAIL(e, INVALID_ARG, "there is no rule '%.*s'", (int)length, at);
+        at += length;
+    }
+    return SINTER_OK;
+}
+
 static bool is_permitted(const opt_options *o, const rule *x)
 {
     const rule_numerics most = o->math == OPT_MATH_EXACT ? EXACT : o->math == OPT_MATH_FP32 ? REASSOC : ROUNDS;

@@ -106,6 +106,11 @@ static void logs_chosen_topics(void)
     CHECK_EQ(h.lines, 1);
     CHECK_STR(h.topic, "run");
     CHECK_STR(h.line, "step 3");
+    CHECK_EQ(env_check(&e), SINTER_INVALID_ARG);
+    CHECK_HAS(e.error->text, "no log topic 'unheard-of' (log_topics)");
+    options.log_topics = "all,plan";
+    env_init(&e, &options, NULL);
+    CHECK_EQ(env_check(&e), SINTER_OK);
 }
 
 static void reads_topics_from_environment(void)
@@ -118,9 +123,14 @@ static void reads_topics_from_environment(void)
     (void)setenv("SINTER_LOG", "all", 1);
     env_init(&e, &options, NULL);
     CHECK_EQ(e.log_topics, (1u << LOG_TOPIC_COUNT) - 1u);
+    (void)setenv("SINTER_LOG", "plan,,run", 1);
+    env_init(&e, &options, NULL);
+    CHECK_EQ(env_check(&e), SINTER_INVALID_ARG);
+    CHECK_HAS(e.error->text, "no log topic '' (SINTER_LOG)");
     options.log = NULL;
     env_init(&e, &options, NULL);
     CHECK_EQ(e.log_topics, 0);
+    CHECK_EQ(env_check(&e), SINTER_OK); /* nobody listens */
     (void)unsetenv("SINTER_LOG");
 }
 
