@@ -480,8 +480,15 @@ uint32_t grow_transpose(grow *g, uint32_t x, const int64_t *perm)
 uint32_t grow_reshape(grow *g, uint32_t x, const gsize *d, uint32_t rank)
 {
     if (x == G_NONE) return G_NONE;
-    const uint32_t shape = grow_ints(g, d, rank, false);
-    return grow_2(g, "Reshape", x, shape);
+    const uint32_t shape = grow_ints(g, d, rank, false), n = grow_begin(g, "Reshape");
+    grow_in(g, n, x);
+    grow_in(g, n, shape);
+    for (uint32_t i = 0; i < rank; i++) {
+        if (gsize_min(g, d[i]) > 0) continue;
+        grow_int(g, n, "allowzero", 1);
+        break;
+    }
+    return grow_end(g, n, 1);
 }
 
 /* ---- graphs ---- */

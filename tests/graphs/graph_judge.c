@@ -532,11 +532,15 @@ double judge_gap(const gvalue *v, uint32_t k, const sinter_tensor *found, char *
     }
     const bool is_float = dtype_is_float(t->dtype);
     const double all = is_float ? spread_of(v, k) : 0;
-    double most = 0;
+    double most = 0, largest = 0;
+    for (int64_t i = 0; i < t->count && is_float; i++)
+        if (isfinite(gtensor_at(t, i))) largest = fmax(largest, fabs(gtensor_at(t, i)));
+    /* Sums inside a node cancel: what they leave is relative to the largest. */
+    const double inside = 4 * unit_of(t->dtype) * largest;
     for (int64_t i = 0; i < t->count; i++) {
         const double x = dtype_load_f64(found->dtype, found->data, i), y = gtensor_at(t, i);
         if (x == y || (isnan(x) && isnan(y))) continue;
-        const double within = 8 * spread_at(v, k, i) + all + 16 * unit_of(t->dtype) * fabs(y) + 1e-37;
+        const double within = 8 * spread_at(v, k, i) + all + 64 * unit_of(t->dtype) * fabs(y) + inside + 1e-37;
         double gap = is_float && isfinite(x) && isfinite(y) ? fabs(x - y) / within : INFINITY;
         if (isnan(gap)) gap = INFINITY;
         if (gap > 1 && gap > most)

@@ -25,6 +25,7 @@ static bool anchor(grow *g, const gop *op)
     uint32_t x = g->m->node.at[g->m->node.count - 1].out[0];
     for (uint32_t i = 1 + grow_below(g, 4); i-- > 0 && x != G_NONE && !g->is_refused;) {
         const sinter_dtype t = grow_type(g, x);
+        if (!dtype_is_float(t)) break;
         const uint32_t way = grow_below(g, 5);
         uint32_t next = way < 2 ? activation(g, x) : grow_2(g, way == 2 ? "Mul" : "Add", x, grow_fellow(g, x, t));
         if (next != G_NONE) x = next;
@@ -126,7 +127,10 @@ static bool attention(grow *g, const gop *op)
     const uint32_t k = grow_transpose(g, part[1], (const int64_t[]){ 0, 1, 3, 2 });
     uint32_t scores = grow_2(g, "MatMul", part[0], k);
     scores = grow_2(g, grow_one_in(g, 2) ? "Mul" : "Div", scores, grow_const_scalar(g, t, 2));
-    if (scores != G_NONE && grow_one_in(g, 2)) scores = grow_2(g, "Add", scores, grow_fellow(g, scores, t));
+    if (scores != G_NONE && grow_one_in(g, 2)) {
+        const gsize mask[2] = { grow_one_in(g, 2) ? d[1] : gsize_of(1), d[1] };
+        scores = grow_2(g, "Add", scores, grow_shaped(g, t, mask, 2));
+    }
     const uint32_t y = grow_2(g, "MatMul", grow_1(g, "Softmax", scores), part[2]),
                    back = grow_transpose(g, y, (const int64_t[]){ 0, 2, 1, 3 });
     return grow_reshape(g, back, (const gsize[]){ d[0], d[1], gsize_of(total) }, 3) != G_NONE;

@@ -136,7 +136,30 @@ static bool judged(gmodel *m)
     return true;
 }
 
-/* A node's outputs become inputs with the data that they had. */
+/* A result becomes an input, or a constant, with the data that it had. */
+static bool feed(gmodel *m, gvalue *v)
+{
+    bool is_same = true;
+    for (uint32_t k = 0; k < m->envs; k++) {
+        const gtensor *t = v->data[k] = v->at[k][0], *first = v->data[0];
+        if (!t || t->count > 512) return false;
+        is_same &= !memcmp(t->dim, first->dim, sizeof t->dim) && (!t->size || !memcmp(t->data, first->data, t->size));
+    }
+    for (uint32_t d = 0; d < v->rank; d++) {
+        int64_t at[G_ENVS] = { 0 };
+        bool is_const = true;
+        for (uint32_t k = 0; k < m->envs; k++) is_const &= (at[k] = v->data[k]->dim[d]) == v->data[0]->dim[d];
+        v->dim[d] = (gdim){ G_NONE, at[0] };
+        uint32_t s = 0;
+        while (s < m->symbols && memcmp(m->symbol[s].at, at, m->envs * sizeof at[0])) s++;
+        if (!is_const) v->dim[d].symbol = s < m->symbols ? s : gmodel_symbol(m, at);
+        if (!is_const && v->dim[d].symbol == G_NONE) return false;
+    }
+    v->is_explicit = true;
+    v->kind = is_same && v->dtype == SINTER_DTYPE_I64 ? G_CONST : G_INPUT;
+    return true;
+}
+
 static bool feed_nodes(reducer *r)
 {
     bool any = false;
@@ -144,32 +167,13 @@ static bool feed_nodes(reducer *r)
         gmodel m;
         gmodel_copy(&m, &r->best);
         gnode *n = &m.node.at[i];
-        if (n->scope || (!strcmp(r->found->stage, "crash") && 0)) continue;
+        if (n->scope) continue;
         if (!judged(&m)) return any;
         bool can = true;
         for (uint32_t o = 0; o < n->count_out && can; o++) {
             if (n->out[o] == G_NONE) continue;
             gvalue *v = &m.value.at[n->out[o]];
-            v->is_explicit = true;
-            bool is_same = true;
-            for (uint32_t k = 0; k < m.envs && can; k++) {
-                v->data[k] = v->at[k][0];
-                can = v->data[k]->count <= 512;
-                is_same &= v->data[k]->size == v->data[0]->size &&
-                           !memcmp(v->data[k]->dim, v->data[0]->dim, sizeof v->data[0]->dim) &&
-                           (!v->data[0]->size || !memcmp(v->data[k]->data, v->data[0]->data, v->data[0]->size));
-            }
-            for (uint32_t d = 0; d < v->rank && can; d++) {
-                int64_t at[G_ENVS] = { 0 };
-                bool is_const = true;
-                for (uint32_t k = 0; k < m.envs; k++) is_const &= (at[k] = v->data[k]->dim[d]) == v->data[0]->dim[d];
-                v->dim[d] = (gdim){ G_NONE, at[0] };
-                uint32_t s = 0;
-                while (s < m.symbols && memcmp(m.symbol[s].at, at, m.envs * sizeof at[0])) s++;
-                if (!is_const) v->dim[d].symbol = s < m.symbols ? s : gmodel_symbol(&m, at);
-                can = is_const || v->dim[d].symbol != G_NONE;
-            }
-            v->kind = is_same && v->dtype == SINTER_DTYPE_I64 ? G_CONST : G_INPUT;
+            can = feed(&m, v);
             if (v->kind == G_INPUT) *(uint32_t *)VEC_PUSH(m.a, &m.scope.at[0].param) = n->out[o];
         }
         n->is_dead = true;
@@ -274,6 +278,22 @@ static bool drop_attrs(reducer *r)
     return any;
 }
 
+/* What the judge refused is one node, the last: its operands become inputs. */
+static void keep_refused(gmodel *m)
+{
+    if (!m->node.count) return;
+    const uint32_t last = m->node.count - 1;
+    gnode *n = &m->node.at[last];
+    if (n->scope || gnode_find(n, "body") || gnode_find(n, "then_branch")) return;
+    for (uint32_t i = 0; i < last; i++) m->node.at[i].is_dead = true;
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        gvalue *v = n->in[i] == G_NONE ? NULL : &m->value.at[n->in[i]];
+        if (!v || v->kind != G_RESULT || !v->at[0][0] || !feed(m, v)) continue;
+        if (v->kind == G_INPUT) *(uint32_t *)VEC_PUSH(m->a, &m->scope.at[0].param) = n->in[i];
+    }
+    gmodel_sweep(m, false);
+}
+
 /* Symbols that nothing mentions are not printed. */
 static void drop_symbols(gmodel *m)
 {
@@ -323,7 +343,11 @@ void greduce_report(const gmodel *m, const grun *o, const gverdict *v, const cha
     gmodel first;
     gmodel_copy(&first, m);
     gverdict last = *v;
-    if (!keep(&r, &first)) (void)printf("(the failure does not come again by itself)\n");
+    if (!strcmp(v->stage, "judge")) {
+        for (uint32_t i = 0; i < m->value.count; i++)
+            memcpy(r.best.value.at[i].at, m->value.at[i].at, sizeof m->value.at[i].at);
+        keep_refused(&r.best);
+    } else if (!keep(&r, &first)) (void)printf("(the failure does not come again by itself)\n");
     else {
         for (bool changed = true; changed && r.tries < TRIES_MAX;) {
             changed = cut_after(&r);
