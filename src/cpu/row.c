@@ -376,7 +376,14 @@ void row_after_part(const row_after *x, const kernel_run *k, float *y, int64_t b
 {
     if (!x->has_program) return;
     const vm_io io = { k->in, k->out };
-    vm_block(&x->program, &io, begin / x->cols, (end - begin) / x->cols, 0, x->cols, y + begin, x->cols);
+    /* Whole rows of the program, and parts of them at the ends: the caller's rows may be shorter. */
+    while (begin < end) {
+        const int64_t row = begin / x->cols, col = begin % x->cols, left = end - begin;
+        const int64_t rows = col || left < x->cols ? 1 : left / x->cols;
+        const int64_t cols = col + left < x->cols ? left : x->cols - col;
+        vm_block(&x->program, &io, row, rows, col, cols, y + begin, x->cols);
+        begin += rows == 1 ? cols : rows * x->cols;
+    }
 }
 
 enum { AFTER_ELEMENTS = 8192 };

@@ -92,7 +92,7 @@ typedef struct row_after {
 } row_after;
 const char   *row_after_reject(const problem *p);
 sinter_status row_after_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, row_after *x);
-/* Elements [begin, end) in memory order, whole rows of `cols`; y: element 0. */
+/* Elements [begin, end) in memory order; y: element 0. */
 void          row_after_part(const row_after *x, const kernel_run *k, float *y, int64_t begin, int64_t end);
 void          row_after_all(const row_after *x, const kernel_run *k, float *y);
 

@@ -241,3 +241,42 @@ void gverdict_class(const gverdict *v, char *out, size_t size)
     out[n] = 0;
     if (!strcmp(v->stage, "wrong")) (void)snprintf(out, size, "wrong%s", strstr(v->text, "has shape") ? " shape" : "");
 }
+
+bool grun_file(const char *path, sinter_device_kind device)
+{
+    static const char *const isas[] = { "plain", "avx2", "avx512" };
+    enum { FILE_MAX = 1 << 20 };
+    env e;
+    arena a;
+    gmodel m;
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        (void)printf("FAIL %s cannot be read\n", path);
+        return false;
+    }
+    env_init(&e, NULL, NULL);
+    arena_init(&a, &e);
+    char *bytes_at = arena_alloc(&a, FILE_MAX, 1);
+    const size_t size = fread(bytes_at, 1, FILE_MAX, f);
+    (void)fclose(f);
+    gmodel_init(&m, &e, &a);
+    bool is_fine = gmodel_parse(&m, bytes_at, size);
+    for (uint32_t k = 0; k < m.envs && is_fine; k++) is_fine = judge_model(&m, k);
+    if (!is_fine) (void)printf("FAIL %s: %s\n", path, m.error);
+    for (uint32_t i = 0; i < (device == SINTER_DEVICE_CUDA ? 1 : 12) && is_fine; i++) {
+        gverdict v = { "", "", 0, 0 };
+        const grun o = { .device = device,
+                         .isa = device == SINTER_DEVICE_CUDA ? NULL : isas[i % 3],
+                         .tune = i / 6 ? SINTER_TUNE_FAST : SINTER_TUNE_OFF,
+                         .math = i / 3 % 2 ? SINTER_MATH_EXACT : SINTER_MATH_FP32,
+                         .threads = 1 + i % 2,
+                         .seed = i };
+        char about[128];
+        grun_print(&o, about, sizeof about);
+        is_fine = grun_model(&m, &o, &v);
+        if (!is_fine) (void)printf("FAIL %s (%s): %s: %s\n", path, about, v.stage, v.text);
+    }
+    judge_close();
+    arena_deinit(&a);
+    return is_fine;
+}

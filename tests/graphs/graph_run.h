@@ -25,6 +25,8 @@ grun grun_random(uint64_t seed, sinter_device_kind device);
 void grun_print(const grun *o, char *out, size_t size);
 /* True: nothing is wrong. The model has been judged in all environments. */
 bool grun_model(const gmodel *m, const grun *o, gverdict *out);
+/* A file of graph_text.c on all instruction sets, measured and not, exact and not. False: said on stdout. */
+bool grun_file(const char *path, sinter_device_kind device);
 /* A verdict without its numbers and names: failures of one class have one. */
 void gverdict_class(const gverdict *v, char *out, size_t size);
 

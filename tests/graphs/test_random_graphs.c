@@ -166,42 +166,6 @@ static void supervise(const campaign *c, shared *s)
     }
 }
 
-static bool run_file(const campaign *c, const char *path)
-{
-    env e;
-    arena a;
-    gmodel m;
-    char *text_at = NULL;
-    size_t size = 0;
-    FILE *f = fopen(path, "rb");
-    if (!f) return false;
-    env_init(&e, NULL, NULL);
-    arena_init(&a, &e);
-    text_at = arena_alloc(&a, 1 << 20, 1);
-    size = fread(text_at, 1, 1 << 20, f);
-    (void)fclose(f);
-    gmodel_init(&m, &e, &a);
-    bool is_fine = gmodel_parse(&m, text_at, size);
-    for (uint32_t k = 0; k < m.envs && is_fine; k++) is_fine = judge_model(&m, k);
-    if (!is_fine) (void)printf("FAIL %s: %s\n", path, m.error);
-    static const char *const isas[] = { "plain", "avx2", "avx512" };
-    for (uint32_t i = 0; i < 12 && is_fine; i++) {
-        gverdict v = { "", "", 0, 0 };
-        const grun o = { .device = c->device,
-                         .isa = isas[i % 3],
-                         .tune = i / 6 ? SINTER_TUNE_FAST : SINTER_TUNE_OFF,
-                         .math = i / 3 % 2 ? SINTER_MATH_EXACT : SINTER_MATH_FP32,
-                         .threads = 1 + i % 2,
-                         .seed = i };
-        char about[128];
-        grun_print(&o, about, sizeof about);
-        is_fine = grun_model(&m, &o, &v);
-        if (!is_fine) (void)printf("FAIL %s (%s): %s: %s\n", path, about, v.stage, v.text);
-    }
-    arena_deinit(&a);
-    return is_fine;
-}
-
 static bool read_options(campaign *c, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -246,7 +210,7 @@ int main(int argc, char **argv)
         return 2;
     }
     for (uint32_t i = 0; i < c.file_count; i++)
-        if (!run_file(&c, c.files[i])) return 1;
+        if (!grun_file(c.files[i], c.device)) return 1;
     if (c.file_count) return 0;
     shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s == MAP_FAILED) return 1;
