@@ -19,6 +19,7 @@ typedef struct case_rig {
     arena a, scratch;
     uint64_t seed;
     bool is_small;
+    bool is_any;                                    /* results may be mostly zero: sizes are, too */
 } case_rig;
 void   case_rig_init(case_rig *r);
 void   case_rig_deinit(case_rig *r);
@@ -37,6 +38,7 @@ typedef struct case_trial {
     view in[CASE_OPERANDS], out[CASE_OPERANDS], want[CASE_OPERANDS];
     size_t in_size[CASE_OPERANDS], out_size[CASE_OPERANDS];     /* bytes in memory, gaps included */
     bool is_exact;                                  /* results on this data must be equal */
+    bool is_faulty;                                 /* an index in the data is out of range */
     double terms;                                   /* summed into one result, roughly */
 } case_trial;
 
@@ -45,6 +47,9 @@ const problem *case_parse(case_rig *r, const char *line, size_t length, const ch
 /* Fills x for p at opt: inputs with data, `want` by the reference; `out` has no memory. pitch: strided operands that
  * are not gapped have pitches of a multiple of so many bytes; 1: any. NULL, or what is wrong. */
 const char *case_make(case_rig *r, const problem *p, case_data kind, size_t pitch, case_trial *x);
+/* The same where kernels were chosen for a problem of the same operands whose ranges hold p's sizes. */
+const char *case_make_chosen(case_rig *r, const problem *p, const problem *chosen, case_data kind, size_t pitch,
+                             case_trial *x);
 double      case_terms(const problem *p, const view *in);
 /* What the reference does for p at opt, roughly: multiplications, or elements read and written. */
 double      case_operations(const problem *p);

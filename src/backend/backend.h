@@ -47,6 +47,14 @@ typedef struct program_step {
     uint32_t        index;              /* of the step in the engine: for faults and times */
 } program_step;
 
+/* Has a result an element? Where none has, a step is neither bound nor run. */
+static inline bool program_step_has_results(const program_step *s)
+{
+    for (uint32_t i = 0; i < s->count_out; i++)
+        if (s->out[i].dtype != SINTER_DTYPE_NONE && view_count(&s->out[i]) > 0) return true;
+    return false;
+}
+
 typedef struct step_clock { uint64_t runs, total_ns, min_ns; } step_clock;
 
 /* Which steps of a program may run side by side, where a backend can do that: none; such that share no bytes and of

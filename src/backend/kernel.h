@@ -81,8 +81,9 @@ typedef struct kernel {
     size_t (*pack_size)(const problem *p, const tactic *t, uint32_t input);
     void   (*pack)(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst);
     size_t (*record_size)(const problem *p, const tactic *t);
-    /* Shapes are known: fills the record. `in` and `out` have dims and strides; data is NULL except for constants that
-     * are not packed. attrs: resolved. The record may point to p, t, attrs and itself, which outlive it. */
+    /* Shapes are known, and a result has an element: fills the record. `in` and `out` have dims and strides; data is
+     * NULL except for constants that are not packed. attrs: resolved. The record may point to p, t, attrs and itself,
+     * which outlive it. */
     sinter_status (*bind)(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                           const view *out, void *record);
     sinter_status (*run)(const kernel_run *r);

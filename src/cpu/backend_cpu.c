@@ -19,6 +19,7 @@ typedef struct launch {
     void *record;
     uint32_t count_in, count_out, index;
     bool is_small; /* not worth waking another thread for */
+    bool is_empty; /* no result has an element: nothing is to be done */
     const uint32_t *in_id, *out_id;
 } launch;
 
@@ -143,6 +144,8 @@ static sinter_status program_create(env *e, device *d, const program_step *step,
     for (uint32_t i = 0; i < count; i++) {
         const program_step *s = &step[i];
         p->at[i].is_small = is_small(d, s);
+        p->at[i].is_empty = !program_step_has_results(s);
+        if (p->at[i].is_empty) continue;
         const sinter_status status =
             s->kernel->bind(e, s->problem, s->tactic, s->attrs, s->in, s->out, p->at[i].record);
         if (status == SINTER_OK) continue;
@@ -182,6 +185,7 @@ static sinter_status program_launch(device *d, program *p, const program_run *ru
                      .scratch = run->scratch };
     for (uint32_t i = 0; i < p->count; i++) {
         const launch *l = &p->at[i];
+        if (l->is_empty) continue;
         if (!run->clock) {
             TRY(run_step(p, l, &r, run));
             continue;

@@ -129,11 +129,26 @@ bool row_is_channels_last(const problem_operand *o)
     return !o->is_strided && row_has_channels_last(o);
 }
 
-int64_t row_pitch(const view *y)
+const char *row_pitch_reject(const problem_operand *y)
 {
-    for (uint32_t i = y->rank; i-- > 2;)
-        if (y->dim[i] > 1) return y->stride[i];
-    return y->dim[0] > 1 ? y->stride[0] : y->dim[1];
+    REJECT_UNLESS(!y->is_gapped, "the result's channels are not adjacent");
+    REJECT_UNLESS(!y->is_strided || y->dim[y->order[y->rank - 1]].max != 1, "the result is strided, of one channel");
+    return NULL;
+}
+
+sinter_status row_pitch(env *e, const view *y, int64_t *pitch)
+{
+    *pitch = y->dim[1];
+    int64_t run = 0; /* where the next axis is to lie */
+    for (uint32_t i = y->rank; i-- > 1;) {
+        const uint32_t axis = i > 1 ? i : 0;
+        if (y->dim[axis] == 1) continue;
+        if (!run) *pitch = run = y->stride[axis];
+        if (y->stride[axis] != run || run < y->dim[1])
+            return FAIL(e, INVALID_MODEL, "the pixels of a result do not lie at one pitch");
+        run *= y->dim[axis];
+    }
+    return SINTER_OK;
 }
 
 bool row_is_f32(const problem *p, uint32_t count)

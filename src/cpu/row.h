@@ -51,8 +51,9 @@ bool    row_is_order(const problem_operand *o, const uint8_t *order);    /* dens
 bool    row_is_channels_last(const problem_operand *o);                  /* 0, 2, 3, …, 1 and dense */
 bool    row_has_channels_last(const problem_operand *o);                 /* in that order, dense or not */
 void    row_order_channels_last(uint32_t rank, uint8_t *order);
-/* Of rows of channels: the stride of the innermost pixel axis that has more than one element. */
-int64_t row_pitch(const view *y);
+/* A result whose pixels are rows of channels at one pitch: why a problem's is none, and the pitch of a view. */
+const char *row_pitch_reject(const problem_operand *y);
+sinter_status row_pitch(env *e, const view *y, int64_t *pitch);
 /* inputs [0, count) and result 0; absent ones count */
 bool    row_is_f32(const problem *p, uint32_t count);
 

@@ -68,6 +68,8 @@ static const char *reject_common(const problem *p)
         REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
     REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && x->dim[1].max > 0, "the number of channels is not fixed");
     REJECT_UNLESS(row_has_channels_last(y), "the result is not channels-last");
+    const char *why = row_pitch_reject(y);
+    if (why) return why;
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
     return row_epilogue_reject(p);
 }
@@ -205,7 +207,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     if (c->tactic.path == CONV_TAPS && c->shape.x_c != 1)
         return FAIL(e, UNSUPPORTED, "a convolution reads every %lldth channel of its input; adjacent ones are wanted",
                     (long long)c->shape.x_c);
-    c->ldy = row_pitch(&out[0]);
+    TRY(row_pitch(e, &out[0], &c->ldy));
     uint8_t order[SINTER_RANK_MAX];
     row_order_channels_last(out[0].rank, order);
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
@@ -354,7 +356,7 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
     memset(&r->params, 0, sizeof r->params);
     r->params.isa = isa;
     r->params.shape = depthwise_of(&s);
-    r->params.ldy = row_pitch(&out[0]);
+    TRY(row_pitch(e, &out[0], &r->params.ldy));
     uint8_t order[SINTER_RANK_MAX];
     row_order_channels_last(out[0].rank, order);
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));

@@ -81,6 +81,8 @@ static const char *reject(const problem *p, const kernel_target *t)
         REJECT_UNLESS(x->dim[i].max <= REACH_MAX && y->dim[i].max <= (int64_t)REACH_MAX * STEP_MAX,
                       "a size has no bound");
     REJECT_UNLESS(row_has_channels_last(y), "the result is not channels-last");
+    const char *why = row_pitch_reject(y);
+    if (why) return why;
     REJECT_UNLESS(x->order[x->rank - 1] == 1 && !x->is_gapped, "the input is not channels-last");
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
     return row_epilogue_reject(p);
@@ -183,7 +185,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         s->kernel[at] = p->in[1].dim[2 + i].max;
         s->x_dim[at] = x->stride[2 + i];
     }
-    c->ldy = row_pitch(y);
+    TRY(row_pitch(e, y, &c->ldy));
     uint8_t order[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < y->rank; i++) order[i] = p->out[0].order[i];
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));

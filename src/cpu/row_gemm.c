@@ -79,6 +79,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(p->in[0].rank >= 2 && p->in[1].rank >= 2, "an operand is a vector");
     const problem_operand *y = &p->out[0];
     for (uint32_t i = 0; i < y->rank; i++) REJECT_UNLESS(y->order[i] == i, "the result is not row-major");
+    REJECT_UNLESS(!y->is_gapped, "the result's columns are not adjacent");
     const gemm_shape s = shape_of(p, AT_MAX);
     REJECT_UNLESS(s.k < INT32_MAX && s.n < INT32_MAX, "a size has no bound, or too large a one");
     REJECT_UNLESS(y->rank <= 2 + GEMM_BATCH_RANK || is_packed(p), "has too many batch axes");

@@ -230,7 +230,6 @@ static void norm_rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
             if (j->inverse) j->inverse[i] = stats[1];
         }
     }
-    /* Rows of the program may be shorter than ours: whole rows of ours are whole rows of it. */
     row_after_part(&r->after, j->k, j->y, begin * r->step * r->n, stop * r->n);
 }
 

@@ -62,10 +62,11 @@ static const char *reject(const problem *p, const kernel_target *t)
     }
     REJECT_UNLESS(!memcmp(y->order, channels_last, RANK), "the result is not channels-last");
     REJECT_UNLESS((x->order[RANK - 1] == 1 && !x->is_gapped) || x->dim[1].max == 1, "the input is not channels-last");
-    REJECT_UNLESS(!y->is_gapped, "the result's channels are not adjacent");
+    const char *why = row_pitch_reject(y);
+    if (why) return why;
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
     const winograd_shape most = shape_of(p, true);
-    const char *why = winograd_shape_check(&most);
+    why = winograd_shape_check(&most);
     return why ? why : row_epilogue_reject(p);
 }
 
@@ -154,7 +155,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                                  .x_image = x->stride[0],
                                  .x_dim = { x->stride[2], x->stride[3] },
                                  .dilation = { a->dilation.at[0], a->dilation.at[1] } };
-    w->ldy = row_pitch(y);
+    TRY(row_pitch(e, y, &w->ldy));
     TRY(row_epilogue_bind(e, p, isa, in, out, channels_last, true, &r->epilogue));
     row_gemm_epilogue_bind(&r->epilogue, w->ldy, &w->epilogue);
     const winograd_params max = params_max(p, t);

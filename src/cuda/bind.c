@@ -233,6 +233,7 @@ static sinter_status bind_step(binding *b, const program_step *s, uint32_t step)
     cuda_record *r = b->r;
     arena *a = &b->p->a;
     r->count = r->args_size = r->patch_count = r->map_count = 0;
+    if (!program_step_has_results(s)) return SINTER_OK;
     TRY(s->kernel->bind(e, s->problem, s->tactic, s->attrs, s->in, s->out, r));
     uint8_t *args = arena_alloc(a, r->args_size, 64);
     cuda_map *map = ARENA_NEW(a, cuda_map, r->map_count);

@@ -117,6 +117,10 @@ static sinter_status scatter_elements(infer_ctx *c)
     for (uint32_t i = 0; i < data->rank; i++) {
         dim ignored = DIM_NONE;
         TRY(move_same_check(c, "the updates", i, indices->dim[i], updates->dim[i], &ignored));
+        if (i != (uint32_t)a->axis &&
+            dim_range_of(c->dims, indices->dim[i]).min > dim_range_of(c->dims, data->dim[i]).max)
+            return FAIL(c->e, INVALID_MODEL, "the indices have %s at axis %u, the data only %s",
+                        infer_dim_text(c, indices->dim[i]), i, infer_dim_text(c, data->dim[i]));
     }
     return SINTER_OK;
 }

@@ -141,8 +141,10 @@ sinter_status infer_expand(infer_ctx *c)
         dim ignored = DIM_NONE;
         out->dim[i] = move_dim(&a->shape, i);
         TRY(move_dim_not_negative(c, "the new size", i, out->dim[i]));
-        if (i < lead || dim_is(c->dims, in->dim[i - lead], 1) || dim_range_of(c->dims, in->dim[i - lead]).min <= 1)
-            continue;
+        if (i < lead || dim_is(c->dims, in->dim[i - lead], 1)) continue;
+        const bool may_be_1 =
+            !dim_is_const(c->dims, in->dim[i - lead], NULL) && dim_range_of(c->dims, in->dim[i - lead]).min <= 1;
+        if (may_be_1) continue;
         TRY(move_same_check(c, "the new shape", i, in->dim[i - lead], out->dim[i], &ignored));
     }
     uint32_t count = 0;

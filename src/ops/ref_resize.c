@@ -177,7 +177,7 @@ sinter_status reference_resize(ref_call *c)
             from += taps[i][0].index * in->stride[i];
         }
         const int64_t to = view_offset(out, index);
-        if (is_copy) {
+        if (is_copy && in->dtype == out->dtype) {
             move_element(out, to, in, from);
             continue;
         }

@@ -135,6 +135,8 @@ sinter_status context_prepare_value(context *c, uint32_t v)
     c->now->is_bounded[v] = ok;
     if (is_empty || !ok) first_bit = 0;
     uint8_t *base = c->base[x->storage];
+    static const uint64_t nothing = 0; /* what has no elements has an address all the same */
+    if (!base && is_empty && !c->g->backend->copy) base = (uint8_t *)(uintptr_t)&nothing;
     c->address[v] = base ? base + first_bit / 8 : NULL;
     out->data = c->address[v];
     return SINTER_OK;

@@ -66,6 +66,7 @@ static void clock_add(context *c, uint32_t step, uint64_t start)
 static sinter_status run_host_step(context *c, uint32_t step)
 {
     const program_step *s = &c->now->step[step];
+    if (!program_step_has_results(s)) return SINTER_OK;
     for (uint32_t i = 0; i < s->count_in; i++) c->pointer[i] = s->in_id[i] ? c->address[s->in_id[i]] : NULL;
     for (uint32_t i = 0; i < s->count_out; i++)
         c->pointer[s->count_in + i] = s->out_id[i] ? c->address[s->out_id[i]] : NULL;

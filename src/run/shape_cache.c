@@ -118,7 +118,7 @@ sinter_status context_bind_item(context *c, const run_item *item)
                  engine_text(c->g, context_step(c, i)->name)));
     for (uint32_t i = item->first; i < item->first + item->count && item->kind != ITEM_PROGRAM; i++) {
         const program_step *x = &s->step[i];
-        if (item->kind == ITEM_HOST)
+        if (item->kind == ITEM_HOST && program_step_has_results(x))
             TRY(NOTE(&c->e, x->kernel->bind(&c->e, x->problem, x->tactic, x->attrs, x->in, x->out, s->record[i]),
                      "binding kernel '%s'", x->kernel->name));
     }

@@ -10,13 +10,12 @@
  * NaN, so does workspace. A reference result that is mostly zero proves nothing and is a failure, and so is a kernel
  * that no case reaches, unless files were left out. */
 #include "case_lines.h"
+#include "kernel_run.h"
 
 #include "backend/kernel.h"
-#include "core/dtype.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,60 +27,6 @@ typedef struct runner {
     long runs, failed;
     long reached[64];
 } runner;
-
-static const char *run_kernel(runner *r, const kernel *k, const tactic *t, case_trial *x, bool threads, char *why,
-                              size_t size)
-{
-    const problem *p = x->p;
-    const uint32_t workers = threads ? cpu_pool_parallel(r->pool)->threads : 1;
-    if (!k->check(p, t)) return "check refuses a tactic that tactics gave";
-    if (k->cost_ns) {
-        const kernel_target target = cpu_target_of(isa_level_detect(), 1);
-        const double cost = k->cost_ns(p, t, &target);
-        if (!(cost > 0) || isinf(cost)) return "the cost is no positive number";
-    }
-    void *in[CASE_OPERANDS] = { 0 }, *out[CASE_OPERANDS] = { 0 };
-    view bound_in[CASE_OPERANDS], bound_out[CASE_OPERANDS];
-    for (uint32_t i = 0; i < p->count_in; i++) {
-        bound_in[i] = x->in[i];
-        in[i] = x->in[i].data;
-        if (!p->in[i].is_const) bound_in[i].data = NULL;
-        const size_t packed = p->in[i].is_const && k->pack_size ? k->pack_size(p, t, i) : 0;
-        if (!packed) continue;
-        in[i] = case_guarded(&r->rig, packed, 0xFF);
-        k->pack(p, t, i, &x->in[i], in[i]);
-        if (!case_guards_hold(in[i], packed, 0xFF)) return "packing wrote beyond its size";
-        bound_in[i].data = NULL;
-    }
-    for (uint32_t i = 0; i < p->count_out; i++) {
-        x->out[i].data = case_guarded(&r->rig, x->out_size[i], 0xFF);
-        bound_out[i] = x->out[i];
-        out[i] = x->out[i].data;
-        bound_out[i].data = NULL;
-    }
-    const size_t book = k->workspace ? k->workspace(p, t, workers) : 0, record = k->record_size(p, t);
-    void *workspace = case_guarded(&r->rig, book, 0xFF), *to = case_guarded(&r->rig, record, 0xAB);
-    if (k->bind(&r->rig.e, p, t, p->attrs, bound_in, bound_out, to) != SINTER_OK) return r->rig.e.error->text;
-    if (!case_guards_hold(to, record, 0xAB)) return "bind wrote beyond the record";
-    data_fault fault = { 0 };
-    const kernel_run run = { .record = to,
-                             .in = in,
-                             .out = out,
-                             .workspace = workspace,
-                             .parallel = threads ? cpu_pool_parallel(r->pool) : NULL,
-                             .fault = &fault,
-                             .e = &r->rig.e,
-                             .scratch = &r->rig.scratch };
-    const arena_mark mark = arena_save(&r->rig.scratch);
-    const sinter_status s = k->run(&run);
-    arena_rewind(&r->rig.scratch, mark);
-    if (s != SINTER_OK) return r->rig.e.error->text;
-    if (!case_guards_hold(workspace, book, 0xFF)) return "wrote beyond the workspace";
-    for (uint32_t i = 0; i < p->count_out; i++) {
-        if (!case_guards_hold(out[i], x->out_size[i], 0xFF)) return "wrote outside a result";
-    }
-    return case_check(&r->rig, x, k->numerics, why, size);
-}
 
 static void report(runner *r, const char *line, const char *kernel_name, const char *tactic_text, const char *why)
 {
@@ -111,7 +56,9 @@ static void run_kernels(runner *r, const char *line, case_trial *x)
                 text name;
                 text_init(&name, &r->rig.e);
                 if (k->print) k->print(&sink.at[i], &name);
-                const char *wrong = run_kernel(r, k, &sink.at[i], x, i % 2 == 1 || sink.count == 1, why, sizeof why);
+                const char *wrong =
+                    kernel_run_case(&r->rig, k, &sink.at[i], p, x,
+                                    i % 2 == 1 || sink.count == 1 ? cpu_pool_parallel(r->pool) : NULL, why, sizeof why);
                 r->runs++;
                 if (wrong) report(r, line, k->name, name.at ? name.at : "", wrong);
                 if (r->is_verbose)

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel_run.h - one problem on one kernel of the CPU, between guards, compared with the reference. */
+#ifndef KERNEL_RUN_H
+#define KERNEL_RUN_H
+
+#include "case_rig.h"
+
+/* chosen: the problem that k and t were chosen for; it holds the sizes of x->p. workers NULL: in this thread. NULL, or
+ * what is wrong; a text that does not fit is in `why`. */
+const char *kernel_run_case(case_rig *r, const kernel *k, const tactic *t, const problem *chosen, case_trial *x,
+                            const parallel *workers, char *why, size_t size);
+
+#endif
