@@ -91,7 +91,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(rtol, REAL, "rtol", V_TEST, "R", "Relative tolerance of every output without a tolerance.json.")                \
     X(atol, REAL, "atol", V_TEST, "A", "Absolute tolerance of every output without a tolerance.json.")                \
     X(why, FLAG, "why", V_INSPECT, "",                                                                                \
-      "Adds the kernels that were considered: taken, slower, or rejected and why. Needs a model.")                    \
+      "Adds the kernels that were considered: rejected and why, measured, or taken. Needs a model.")                  \
     X(stage, TEXT, "stage", V_INSPECT, "NAME", "Prints the graph after that pass, and nothing else. Needs a model.")  \
     X(markdown, FLAG, "markdown", V_OPS | V_DOCTOR, "",                                                               \
       "Prints the page of the documentation: docs/ops.md, docs/options.md.")                                          \

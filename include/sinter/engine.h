@@ -25,7 +25,8 @@ typedef struct sinter_engine_options {
      * are checked for damage, not for what they do. Otherwise the cache serves, or the library's own sources do. */
     uint32_t                  trust_code;
     const char               *kernel_cache;     /* folder of compiled kernels; NULL: the user's; "": none */
-    /* Non-zero: the engine is verified and can be described, on any machine; contexts cannot be created. */
+    /* Non-zero: the engine is verified and can be described on any machine, whatever CPU level or GPU it was built
+     * for. Contexts cannot be created. */
     uint32_t                  no_device;
 } sinter_engine_options;
 #define SINTER_ENGINE_OPTIONS { sizeof(sinter_engine_options), 0, 0, 0, 0, 0, 0, 0 }

@@ -21,6 +21,8 @@ typedef struct device_options {
     const char *name;                   /* which one: cuda: "0", "1" …, or "sm_90a" (build only); NULL: the first */
     const char *kernel_cache;           /* folder of compiled kernels; NULL: the user's; "": none */
     bool        trusts_code;            /* code that the engine carries may run */
+    bool        is_shown;               /* an engine is shown and never run: the device is as one of `shown_isa` */
+    uint32_t    shown_isa;              /* what the engine was built for, as its notes say */
 } device_options;
 
 /* How fast a device runs at this moment. is_throttled: less than it could, for want of power or for heat. */

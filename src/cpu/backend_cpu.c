@@ -36,12 +36,15 @@ static sinter_status open(env *e, const device_options *options, device **out)
     *out = NULL;
     if (!d) return FAIL_MEMORY(e, "a device");
     const sinter_status s = cpu_device_init(e, options->isa, options->threads, &d->cpu);
-    if (s == SINTER_OK) {
-        *out = d;
-    } else {
+    if (s != SINTER_OK) {
         mem_free(e, d, sizeof *d, _Alignof(device));
+        return s;
     }
-    return s;
+    /* What is only shown is checked for the CPU that it was built for. */
+    if (options->is_shown && options->shown_isa < ISA_LEVEL_COUNT)
+        d->cpu.target = cpu_target_of((isa_level)options->shown_isa, d->cpu.target.threads);
+    *out = d;
+    return SINTER_OK;
 }
 
 static void close(env *e, device *d)

@@ -36,7 +36,7 @@ static const chip chips[] = {
     { { .isa = 120, .units = 170, .shared = 101376, .cache_l2 = 96 << 20, .flops = 1.05e14, .bandwidth = 1.79e12 },
       "RTX 5090" },
 };
-enum { ISA_LEAST = 75 };
+enum { ISA_LEAST = 75, ISA_MOST = 999 };
 
 bool cuda_chip_target(uint32_t isa, kernel_target *out)
 {
@@ -172,6 +172,23 @@ static sinter_status open_absent(env *e, device *d, const char *name)
     return s;
 }
 
+/* As the chip of that capability. A chip that is not known has the most shared memory, so that no kernel that it was
+ * given is thought too large. 0: the engine runs on the host alone. */
+static void open_shown(device *d, uint32_t isa)
+{
+    const kernel_target *found = &chips[0].target;
+    uint32_t shared = 0;
+    for (size_t i = 0; i < COUNT_OF(chips); i++) {
+        if (chips[i].target.isa <= isa) found = &chips[i].target;
+        if (chips[i].target.shared > shared) shared = chips[i].target.shared;
+    }
+    (void)cuda_chip_target(found->isa, &d->target);
+    (void)snprintf(d->name, sizeof d->name, "sm_%u", isa);
+    if (isa <= found->isa || isa > ISA_MOST) return;
+    d->target.isa = isa;
+    d->target.shared = shared;
+}
+
 /* "12": 12; false where it is no number. */
 static bool ordinal_of(const char *name, int *out)
 {
@@ -193,7 +210,9 @@ sinter_status cuda_device_open(env *e, const device_options *options, device **o
     cuda_driver_open(&d->driver);
     int ordinal = 0;
     const bool is_here = !options->name || ordinal_of(options->name, &ordinal);
-    sinter_status s = is_here ? open_present(e, d, ordinal) : open_absent(e, d, options->name);
+    sinter_status s = SINTER_OK;
+    if (options->is_shown) open_shown(d, options->shown_isa);
+    else s = is_here ? open_present(e, d, ordinal) : open_absent(e, d, options->name);
     if (s == SINTER_OK) {
         d->compiler = (cuda_compiler){ .driver = &d->driver, .sm = d->target.isa, .threads = options->threads };
         cuda_cache_folder(options->kernel_cache, d->compiler.cache, sizeof d->compiler.cache);

@@ -3,7 +3,6 @@
  * last reference. */
 #include "engine/engine.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void destroy(engine *g)
@@ -108,13 +107,9 @@ static sinter_status upload_weights(engine *g)
 static sinter_status start(engine *g, const device_options *options)
 {
     device_options d = *options;
-    char chip[16];
     engine_hint hint;
-    if (g->is_offline && g->backend->copy && engine_peek(g->bytes, g->size, &hint)) {
-        const uint32_t isa = hint.isa ? hint.isa : 75;
-        (void)snprintf(chip, sizeof chip, "sm_%u%s", isa % 1000, isa >= 90 ? "a" : "");
-        d.name = chip;
-    }
+    d.is_shown = g->is_offline && engine_peek(g->bytes, g->size, &hint);
+    if (d.is_shown) d.shown_isa = hint.isa;
     TRY(g->backend->open(&g->e, &d, &g->device));
     g->backend->target(g->device, &g->target);
     g->threads = g->target.threads;

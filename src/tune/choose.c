@@ -226,14 +226,22 @@ static sinter_status note_uses(env *e, const problem *p, const tune_options *o, 
     return s == SINTER_OK ? note_use(e, p, &list[best], o->scout) : s;
 }
 
-sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choice *out)
+static void log_choice(env *e, const problem *p, const tune_options *o, uint32_t count, const choice *c)
 {
-    candidate list[CANDIDATES_MAX];
-    const uint32_t count = collect(o->scout ? NULL : e, p, o, list);
-    if (!count) {
-        *out = (choice){ .kernel = reference_of(o), .ns = reference_ns(p) };
-        return SINTER_OK;
-    }
+    text line;
+    if (o->scout || !env_logs(e, LOG_SELECT)) return;
+    text_init(&line, e);
+    if (c->kernel->print) c->kernel->print(&c->tactic, &line);
+    text_printf(&line, ", %.1f us %s, of %u tactics, for ", c->ns / 1e3,
+                c->is_measured ? "measured" : "by the cost model", count);
+    problem_print(p, &line);
+    if (!line.failed) env_log(e, LOG_SELECT, "taken %s %s", c->kernel->name, line.at);
+    text_deinit(&line);
+}
+
+static sinter_status choose(env *e, const problem *p, const tune_options *o, candidate *list, uint32_t count,
+                            choice *out)
+{
     *out = (choice){ .kernel = list[0].kernel, .tactic = list[0].tactic, .ns = list[0].model_ns };
     const bool is_clear =
         o->mode == TUNE_OFF || count == 1 || (o->mode == TUNE_FAST && list[0].model_ns < worth_measuring_ns);
@@ -256,6 +264,16 @@ sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choic
     TRY(s);
     *out =
         (choice){ .kernel = list[best].kernel, .tactic = list[best].tactic, .ns = list[best].ns, .is_measured = true };
+    return SINTER_OK;
+}
+
+sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choice *out)
+{
+    candidate list[CANDIDATES_MAX];
+    const uint32_t count = collect(o->scout ? NULL : e, p, o, list);
+    *out = (choice){ .kernel = reference_of(o), .ns = count ? 0 : reference_ns(p) };
+    if (count) TRY(choose(e, p, o, list, count, out));
+    log_choice(e, p, o, count, out);
     return SINTER_OK;
 }
 

@@ -29,7 +29,9 @@ TEXT
 for stage in import groups; do
     "$sinter" inspect "$model" --stage $stage | grep -q . || fail "no graph after $stage"
 done
-"$sinter" inspect "$model" --why | grep -q 'kernels considered' || fail "inspect --why"
+"$sinter" inspect "$model" --why >"$work/why"
+grep -q '^rejected cpu_gemm: not a matrix product' "$work/why" || fail "inspect --why: what was rejected"
+grep -q '^taken .* by the cost model, of [0-9]* tactics, for softmax:' "$work/why" || fail "inspect --why: what was taken"
 "$sinter" inspect "$model" --json --why | python3 -m json.tool >/dev/null || fail "inspect --json"
 "$sinter" doctor --json | python3 -m json.tool >/dev/null || fail "doctor --json"
 "$sinter" ops --json | python3 -m json.tool >/dev/null || fail "ops --json"

@@ -144,7 +144,7 @@ static sinter_status open(env *e, const device_options *options, device **out)
     if (fails()) return FAIL(e, DEVICE, "the device does not open");
     device *d = calloc(1, sizeof *d);
     if (!d) return FAIL_MEMORY(e, "a device");
-    d->is_offline = options->name && strncmp(options->name, "sm_", 3) == 0;
+    d->is_offline = options->is_shown;
     const sinter_status s = cpu_backend.open(e, options, &d->cpu);
     if (s == SINTER_OK) *out = d;
     else free(d);
