@@ -88,6 +88,9 @@ sinter_status engine_verify(env *e, engine *g);
 sinter_status engine_verify_code(env *e, const engine *g);
 sinter_status engine_import_code(env *e, const engine *g);
 
+/* verify_plan.c: the data flow in the shape that the symbols have; late ones may not be known so far. */
+sinter_status engine_check_shape(env *e, const engine *g, uint32_t profile, arena *scratch, const int64_t *symbol);
+
 /* shape.c: do the dims of `out` follow from those of `in`, by the op's shape function and the programs' broadcasting?
  * Dims are expressions of `t`; attrs hold expressions too. False also where it cannot be told. Sets no error. */
 bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs,

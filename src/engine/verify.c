@@ -381,5 +381,6 @@ sinter_status engine_verify(env *e, engine *g)
     const sinter_status s = check_profiles(e, g, &scratch);
     arena_deinit(&scratch);
     TRY(s);
-    return engine_verify_steps(e, g);
+    TRY(engine_verify_steps(e, g));
+    return engine_verify_plan(e, g);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.h - the two halves of the verifier. */
+/* verify.h - the parts of the verifier. */
 #ifndef ENGINE_VERIFY_H
 #define ENGINE_VERIFY_H
 
@@ -9,5 +9,7 @@
 /* verify_step.c: parses problems, asks kernels, compares operands with values; fills g->code, g->dims, g->workspace.
  * All references have been checked. */
 sinter_status engine_verify_steps(env *e, engine *g);
+/* verify_plan.c: the data flow of each profile, in some of its shapes. Steps have been verified. */
+sinter_status engine_verify_plan(env *e, const engine *g);
 
 #endif

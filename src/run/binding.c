@@ -63,12 +63,18 @@ static sinter_status storage_room(context *c, uint32_t v, uint64_t *size)
     const engine_value *x = context_value(c, v);
     const engine_storage *s = context_storage(c, x->storage);
     *size = s->bound;
-    if (s->kind == STORAGE_SLAB || s->kind == STORAGE_WEIGHT) return SINTER_OK;
+    if (s->kind == STORAGE_WEIGHT) return SINTER_OK;
+    if (s->kind == STORAGE_SLAB) {
+        /* Behind what was written for these sizes lies what another shape, or another value, has left. */
+        const int64_t real = c->now->dim[s->size_dim];
+        if (real >= 0 && (uint64_t)real < s->bound) *size = (uint64_t)real;
+        return SINTER_OK;
+    }
     if (s->kind == STORAGE_GROWN) {
         const int64_t wanted = c->now->dim[s->size_dim];
         if (wanted < 0) return FAIL(&c->e, INVALID_MODEL, "a result has no valid size");
         TRY(context_ensure(c, x->storage, (size_t)wanted, false));
-        *size = c->own[x->storage].size;
+        *size = (uint64_t)wanted;
         return SINTER_OK;
     }
     const engine_io *io = &c->g->io[s->at];

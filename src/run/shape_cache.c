@@ -146,6 +146,7 @@ static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t
         return FAIL_MEMORY(&c->e, "a shape");
     memcpy(s->key, key, key_count * sizeof *key);
     TRY(bind_inputs(c));
+    TRY(NOTE(&c->e, engine_check_shape(&c->e, c->g, c->profile, &c->scratch, s->symbol), "checking a shape"));
     for (uint32_t i = 0; i < c->p->step_count; i++) TRY(make_step(c, s, i));
     TRY(prepare_values(c, false));
     for (uint32_t r = 1; r < c->p->region_count; r++)

@@ -23,7 +23,8 @@ static void open_rig(rig *r)
              &r->error);
 }
 
-/* One input that is the output too cannot be; so: x, and a copy of it that nobody makes. Everything else is minimal. */
+/* One input that is the output too cannot be; so: x, and a copy of it, both empty, so that
+ * no step has to make it. Everything else is minimal. */
 static void write_minimal(engine_writer *w)
 {
     const uint32_t x = engine_writer_string(w, "x"), y = engine_writer_string(w, "y");
@@ -34,7 +35,7 @@ static void write_minimal(engine_writer *w)
     (void)engine_writer_add(w, SECTION_DIMS, &(engine_dim){ .kind = 1, .value = 0 }, sizeof(engine_dim));
     CHECK_EQ(engine_writer_add(w, SECTION_DIMS, &(engine_dim){ .kind = 1, .value = 4 }, sizeof(engine_dim)), 2);
     (void)engine_writer_add(w, SECTION_DIMS, &(engine_dim){ .kind = 1, .value = 1 }, sizeof(engine_dim));
-    engine_io io = { .name = x, .is_input = 1, .dtype = SINTER_DTYPE_F32, .rank = 1, .dim = { 2 } };
+    engine_io io = { .name = x, .is_input = 1, .dtype = SINTER_DTYPE_F32, .rank = 1, .dim = { 1 } };
     (void)engine_writer_add(w, SECTION_IOS, &io, sizeof io);
     io.name = y;
     io.is_input = 0;
@@ -46,7 +47,7 @@ static void write_minimal(engine_writer *w)
     engine_value v = { 0 };
     (void)engine_writer_add(w, SECTION_VALUES, &v, sizeof v);
     v = (engine_value){
-        .name = x, .dtype = SINTER_DTYPE_F32, .rank = 1, .storage = 1, .offset = 1, .dim = { 2 }, .stride = { 3 }
+        .name = x, .dtype = SINTER_DTYPE_F32, .rank = 1, .storage = 1, .offset = 1, .dim = { 1 }, .stride = { 3 }
     };
     (void)engine_writer_add(w, SECTION_VALUES, &v, sizeof v);
     v.storage = 2;

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verify_flow.c - is every byte written before it is read, and still there when it is?
+ *
+ * The steps of a profile are walked once, in order, with the sizes of one shape. Each storage knows which of its bits
+ * were written (core/cover.h). Writing to a part of the slab ends all other storages there. Branches are walked one
+ * after the other from the same state, and what either ends has ended afterwards. A body is walked once; what it reads
+ * from outside has to be there for the next iteration too. All of this takes n log n time. */
+#include "engine/flow.h"
+
+#include "core/cover.h"
+
+#include <string.h>
+
+#define BAD(e, ...) FAIL(e, INVALID_MODEL, __VA_ARGS__)
+
+enum { NOBODY = UINT32_MAX };
+
+/* A value was written where another that had been written or read lay. */
+typedef struct overwrite {
+    cover_box box;
+    uint64_t when;
+    uint32_t value, step;
+} overwrite;
+
+/* What is known of a storage. */
+typedef struct holder {
+    bool is_alive;     /* something was written, and nothing else since at the same place */
+    bool is_whole;     /* all of it counts as written: the caller's, weights, and what has no size yet */
+    uint32_t ended_by; /* the step that wrote at its place; NOBODY */
+    uint64_t born;
+    uint32_t scope; /* the innermost scope that keeps its state from before */
+    uint32_t noted; /* the scope whose list of reads has it */
+    cover_set written;
+    VEC(overwrite) over;
+} holder;
+
+typedef struct kept {
+    uint32_t storage;
+    holder before;
+} kept;
+
+/* A branch or a body: what its storages were before, and which of those outside it reads. */
+typedef struct scope {
+    struct scope *outer;
+    uint32_t id;
+    bool repeats;
+    uint64_t begin;
+    VEC(kept) kept;
+    VEC(uint32_t) read;
+    VEC(uint32_t) ended; /* storages from outside that it ended */
+} scope;
+
+typedef struct flow {
+    env *e;
+    const engine *g;
+    const engine_profile *p;
+    const int64_t *dim;
+    arena *a;
+    holder *holder; /* by storage */
+    uint64_t *seen; /* by value: when it was written or read last */
+    uint64_t now, work;
+    uint32_t scopes, step; /* step: the one that is walked */
+    scope *inner;
+    /* Slab storages of each place by offset, and a tree over them: the furthest end of those that are alive. */
+    uint32_t *sorted[PLACE_COUNT], *position;
+    uint32_t count[PLACE_COUNT], leaves[PLACE_COUNT];
+    uint64_t *end[PLACE_COUNT];
+} flow;
+
+static const engine_value *value_at(const flow *f, uint32_t v)
+{
+    return &f->g->value[f->p->value_first + v];
+}
+static const engine_storage *storage_at(const flow *f, uint32_t s)
+{
+    return &f->g->storage[f->p->storage_first + s];
+}
+static const engine_step *step_at(const flow *f, uint32_t s)
+{
+    return &f->g->step[f->p->step_first + s];
+}
+static const char *name_of(const flow *f, uint32_t v)
+{
+    return engine_text(f->g, value_at(f, v)->name);
+}
+
+/* ---- who is alive in the slab ---- */
+
+static void place_set(flow *f, uint32_t storage, bool is_alive)
+{
+    const engine_storage *s = storage_at(f, storage);
+    if (s->kind != STORAGE_SLAB || !s->bound) return;
+    uint64_t *tree = f->end[s->place];
+    uint32_t i = f->leaves[s->place] + f->position[storage];
+    tree[i] = is_alive ? s->at + s->bound : 0;
+    for (i /= 2; i; i /= 2) tree[i] = tree[2 * i] > tree[2 * i + 1] ? tree[2 * i] : tree[2 * i + 1];
+}
+
+/* The last of the first `count` that reaches beyond `at`; UINT32_MAX: none. */
+static uint32_t place_find(const flow *f, uint32_t place, uint32_t count, uint64_t at)
+{
+    const uint64_t *tree = f->end[place];
+    const uint32_t leaves = f->leaves[place];
+    uint32_t i = leaves + count; /* one behind the range */
+    if (!count || tree[1] <= at) return NOBODY;
+    if (count == leaves) {
+        i = 1;
+    } else {
+        for (;; i /= 2) {
+            if (i <= 1) return NOBODY;
+            if (i & 1 && tree[i - 1] > at) break;
+        }
+        i--;
+    }
+    while (i < leaves) i = tree[2 * i + 1] > at ? 2 * i + 1 : 2 * i;
+    return tree[i] > at ? f->sorted[place][i - leaves] : NOBODY;
+}
+
+/* How many storages of the place begin before `at`. */
+static uint32_t place_before(const flow *f, uint32_t place, uint64_t at)
+{
+    uint32_t low = 0, high = f->count[place];
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (storage_at(f, f->sorted[place][middle])->at < at) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* By offset; merges sorted halves. */
+static void sort_by_place(const flow *f, uint32_t *at, uint32_t *spare, uint32_t count)
+{
+    if (count < 2) return;
+    const uint32_t half = count / 2;
+    sort_by_place(f, at, spare, half);
+    sort_by_place(f, at + half, spare, count - half);
+    memcpy(spare, at, half * sizeof *at);
+    for (uint32_t i = 0, k = half, n = 0; i < half; n++)
+        at[n] = k < count && storage_at(f, at[k])->at < storage_at(f, spare[i])->at ? at[k++] : spare[i++];
+}
+
+static sinter_status places_init(flow *f)
+{
+    f->position = ARENA_NEW(f->a, uint32_t, f->p->storage_count);
+    uint32_t *spare = ARENA_NEW(f->a, uint32_t, f->p->storage_count);
+    if (!f->position || !spare) return FAIL_MEMORY(f->e, "checking a plan");
+    for (uint32_t place = 0; place < PLACE_COUNT; place++) {
+        uint32_t *list = f->sorted[place] = ARENA_NEW(f->a, uint32_t, f->p->storage_count);
+        if (!list) return FAIL_MEMORY(f->e, "checking a plan");
+        for (uint32_t i = 1; i < f->p->storage_count; i++) {
+            const engine_storage *s = storage_at(f, i);
+            if (s->kind == STORAGE_SLAB && s->bound && s->place == place) list[f->count[place]++] = i;
+        }
+        sort_by_place(f, list, spare, f->count[place]);
+        for (uint32_t i = 0; i < f->count[place]; i++) f->position[list[i]] = i;
+        f->leaves[place] = 1;
+        while (f->leaves[place] < f->count[place]) f->leaves[place] *= 2;
+        f->end[place] = ARENA_NEW(f->a, uint64_t, (size_t)2 * f->leaves[place]);
+        if (!f->end[place]) return FAIL_MEMORY(f->e, "checking a plan");
+    }
+    return SINTER_OK;
+}
+
+/* ---- scopes ---- */
+
+static void scope_begin(flow *f, scope *s, bool repeats)
+{
+    *s = (scope){ .outer = f->inner, .id = ++f->scopes, .repeats = repeats, .begin = ++f->now };
+    f->inner = s;
+}
+
+/* Before a storage changes: the innermost scope keeps what it was. The set is taken away and a copy goes on. */
+static sinter_status keep(flow *f, uint32_t storage)
+{
+    holder *h = &f->holder[storage];
+    scope *s = f->inner;
+    if (!s || h->scope == s->id) return SINTER_OK;
+    kept *k = VEC_PUSH(f->a, &s->kept);
+    if (!k) return FAIL_MEMORY(f->e, "checking a plan");
+    *k = (kept){ .storage = storage, .before = *h };
+    h->scope = s->id;
+    h->written = (cover_set){ .a = f->a };
+    for (uint32_t i = 0; h->is_alive && i < k->before.written.box.count; i++)
+        if (!cover_add(&h->written, &k->before.written.box.at[i])) return FAIL_MEMORY(f->e, "checking a plan");
+    return SINTER_OK;
+}
+
+static sinter_status end_storage(flow *f, uint32_t storage, uint32_t by)
+{
+    holder *h = &f->holder[storage];
+    TRY(keep(f, storage));
+    place_set(f, storage, false);
+    h->is_alive = h->is_whole = false;
+    h->ended_by = by;
+    h->written.box.count = 0;
+    return SINTER_OK;
+}
+
+/* What was there before is there again, but for what the scope ended; that is put on the list. */
+static sinter_status scope_restore(flow *f, scope *s)
+{
+    for (uint32_t i = 0; i < s->kept.count; i++) place_set(f, s->kept.at[i].storage, false);
+    for (uint32_t i = 0; i < s->kept.count; i++) {
+        const kept *k = &s->kept.at[i];
+        holder *h = &f->holder[k->storage];
+        const holder after = *h;
+        *h = k->before;
+        h->over = after.over;
+        place_set(f, k->storage, h->is_alive);
+        if (!h->is_alive || (after.is_alive && after.born == h->born)) continue;
+        uint32_t *ended = VEC_PUSH(f->a, &s->ended);
+        if (!ended) return FAIL_MEMORY(f->e, "checking a plan");
+        *ended = k->storage;
+        h->ended_by = after.is_alive ? f->step : after.ended_by;
+    }
+    f->inner = s->outer;
+    return SINTER_OK;
+}
+
+static sinter_status end_all(flow *f, const scope *s)
+{
+    for (uint32_t i = 0; i < s->ended.count; i++)
+        if (f->holder[s->ended.at[i]].is_alive) TRY(end_storage(f, s->ended.at[i], f->holder[s->ended.at[i]].ended_by));
+    return SINTER_OK;
+}
+
+/* ---- reads and writes ---- */
+
+/* What the value covers. False: nothing, or (wild) it has no sensible size in this shape. Such a branch is not taken,
+ * or the executor refuses it. */
+static bool box_of(const flow *f, uint32_t v, cover_box *out, bool *is_wild)
+{
+    const engine_value *x = value_at(f, v);
+    const engine_storage *s = storage_at(f, x->storage);
+    const int64_t bits = sinter_dtype_bits((sinter_dtype)x->dtype), most = INT64_MAX / 64;
+    int64_t dim_at[SINTER_RANK_MAX], stride[SINTER_RANK_MAX], low = f->dim[x->offset], high = low, span;
+    bool is_empty = false;
+    *is_wild = true;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        dim_at[i] = f->dim[x->dim[i]];
+        stride[i] = f->dim[x->stride[i]];
+        if (dim_at[i] < 0) return false;
+        is_empty = is_empty || dim_at[i] == 0;
+    }
+    *is_wild = false;
+    if (is_empty) return false;
+    *is_wild = true;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (dim_at[i] == 1) continue;
+        if (!i64_mul(dim_at[i] - 1, stride[i], &span) || !i64_add(span < 0 ? low : high, span, span < 0 ? &low : &high))
+            return false;
+    }
+    if (low < 0 || high > most) return false;
+    if ((s->kind == STORAGE_SLAB || s->kind == STORAGE_WEIGHT) && (uint64_t)((high + 1) * bits + 7) / 8 > s->bound)
+        return false;
+    *is_wild = false;
+    return cover_box_of((uint32_t)bits, x->rank, dim_at, stride, f->dim[x->offset], out);
+}
+
+static sinter_status no_source(const flow *f, uint32_t v)
+{
+    const holder *h = &f->holder[value_at(f, v)->storage];
+    const char *by = h->ended_by < f->p->step_count ? engine_text(f->g, step_at(f, h->ended_by)->name) : NULL;
+    if (by)
+        return BAD(f->e, "value '%s' is read after step %u '%s' wrote at its place", name_of(f, v), h->ended_by, by);
+    return BAD(f->e, "value '%s' is read, and no step has written it", name_of(f, v));
+}
+
+/* A part whose place data decides: the sizes of this walk need not be ones that occur together. The executor checks
+ * that it lies inside what the storage holds. */
+static bool is_late_part(const flow *f, uint32_t v, const cover_box *box)
+{
+    const engine_value *x = value_at(f, v);
+    const int64_t bytes = f->dim[storage_at(f, x->storage)->size_dim];
+    bool is_late = f->g->symbol_late[x->offset];
+    for (uint32_t i = 0; i < x->rank; i++)
+        is_late = is_late || f->g->symbol_late[x->dim[i]] || f->g->symbol_late[x->stride[i]];
+    return is_late && (box->at || box->levels || box->run / 8 != bytes);
+}
+
+/* A body's next iteration reads this again. */
+static sinter_status note_read(flow *f, uint32_t storage)
+{
+    holder *h = &f->holder[storage];
+    scope *s = f->inner;
+    while (s && !s->repeats) s = s->outer;
+    if (!s || h->noted == s->id || h->born > s->begin) return SINTER_OK;
+    h->noted = s->id;
+    uint32_t *read = VEC_PUSH(f->a, &s->read);
+    if (!read) return FAIL_MEMORY(f->e, "checking a plan");
+    *read = storage;
+    return SINTER_OK;
+}
+
+static sinter_status read_value(flow *f, uint32_t v)
+{
+    cover_box box;
+    bool is_wild;
+    if (!v) return SINTER_OK;
+    const uint32_t storage = value_at(f, v)->storage;
+    const uint64_t seen = f->seen[v];
+    holder *h = &f->holder[storage];
+    f->seen[v] = ++f->now;
+    if (!box_of(f, v, &box, &is_wild) || h->is_whole) return SINTER_OK;
+    if (!h->is_alive) return no_source(f, v);
+    if (!cover_has(&h->written, &box, &f->work) && !is_late_part(f, v, &box))
+        return BAD(f->e, "value '%s' is read, and no step has written all of it", name_of(f, v));
+    for (uint32_t i = h->over.count; seen >= h->born && i-- > 0 && h->over.at[i].when > seen;)
+        if (h->over.at[i].value != v && cover_boxes_touch(&h->over.at[i].box, &box))
+            return BAD(f->e, "value '%s' is read after step %u '%s' wrote over it", name_of(f, v), h->over.at[i].step,
+                       engine_text(f->g, step_at(f, h->over.at[i].step)->name));
+    return note_read(f, storage);
+}
+
+/* All other storages where `storage` lies have ended. */
+static sinter_status end_others(flow *f, uint32_t storage)
+{
+    const engine_storage *s = storage_at(f, storage);
+    if (s->kind != STORAGE_SLAB || !s->bound) return SINTER_OK;
+    place_set(f, storage, false);
+    const uint32_t before = place_before(f, s->place, s->at + s->bound);
+    for (uint32_t other; (other = place_find(f, s->place, before, s->at)) != NOBODY;)
+        TRY(end_storage(f, other, f->step));
+    place_set(f, storage, true);
+    return SINTER_OK;
+}
+
+static sinter_status write_value(flow *f, uint32_t v)
+{
+    static const uint64_t work_max = (uint64_t)1 << 26;
+    cover_box box;
+    bool is_wild;
+    if (!v) return SINTER_OK;
+    const uint32_t storage = value_at(f, v)->storage;
+    holder *h = &f->holder[storage];
+    const bool has_bits = box_of(f, v, &box, &is_wild);
+    TRY(keep(f, storage));
+    TRY(end_others(f, storage));
+    f->seen[v] = ++f->now;
+    if (!h->is_alive) {
+        h->is_alive = true;
+        h->born = f->now;
+        h->written.box.count = 0;
+        h->over.count = 0;
+    }
+    h->is_whole = h->is_whole || is_wild;
+    if (!has_bits) return SINTER_OK;
+    if (f->work < work_max && cover_touches(&h->written, &box, &f->work)) {
+        overwrite *o = VEC_PUSH(f->a, &h->over);
+        if (!o) return FAIL_MEMORY(f->e, "checking a plan");
+        *o = (overwrite){ .box = box, .when = f->now, .value = v, .step = f->step };
+    }
+    return cover_add(&h->written, &box) ? SINTER_OK : FAIL_MEMORY(f->e, "checking a plan");
+}
+
+static sinter_status read_values(flow *f, uint32_t at, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) TRY(read_value(f, f->g->arg[at + i]));
+    return SINTER_OK;
+}
+
+/* ---- regions ---- */
+
+static sinter_status walk(flow *f, uint32_t region);
+
+/* Reads each of `from` and writes what it is copied to. */
+static sinter_status copy_values(flow *f, const uint32_t *from, const uint32_t *to, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(read_value(f, from[i]));
+        TRY(write_value(f, to[i]));
+    }
+    return SINTER_OK;
+}
+
+static sinter_status write_values(flow *f, const uint32_t *to, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) TRY(write_value(f, to[i]));
+    return SINTER_OK;
+}
+
+static sinter_status walk_if(flow *f, const engine_step *s)
+{
+    const uint32_t step = f->step;
+    const uint32_t *out = f->g->arg + s->out_at;
+    scope branch[2];
+    TRY(read_value(f, f->g->arg[s->in_at]));
+    for (uint32_t k = 0; k < 2; k++) {
+        const engine_region *r = &f->g->region[f->p->region_first + s->region[k]];
+        scope_begin(f, &branch[k], false);
+        TRY(walk(f, s->region[k]));
+        f->step = step;
+        TRY(copy_values(f, f->g->arg + r->result_at, out, s->out_count));
+        TRY(scope_restore(f, &branch[k]));
+    }
+    for (uint32_t k = 0; k < 2; k++) TRY(end_all(f, &branch[k]));
+    return write_values(f, out, s->out_count);
+}
+
+/* What the body has read from outside must be as it was. */
+static sinter_status check_repeats(flow *f, const scope *s)
+{
+    for (uint32_t i = 0; i < s->read.count; i++) {
+        const uint32_t storage = s->read.at[i];
+        const holder *h = &f->holder[storage];
+        const overwrite *last = h->over.count ? &h->over.at[h->over.count - 1] : NULL;
+        const uint32_t by =
+            h->is_alive && h->born <= s->begin ? (last && last->when > s->begin ? last->step : NOBODY) : h->ended_by;
+        if (h->is_alive && h->born <= s->begin && by == NOBODY) continue;
+        return BAD(f->e, "step %u '%s' writes over what the next iteration reads", by < f->p->step_count ? by : 0,
+                   by < f->p->step_count ? engine_text(f->g, step_at(f, by)->name) : "");
+    }
+    return SINTER_OK;
+}
+
+static sinter_status repeat_ends(flow *f, scope *s)
+{
+    TRY(check_repeats(f, s));
+    TRY(scope_restore(f, s));
+    for (uint32_t i = 0; i < s->read.count; i++) TRY(note_read(f, s->read.at[i]));
+    return end_all(f, s);
+}
+
+/* Loop and Scan: `own` inputs have parameters, of which the carried ones begin at `first`; skip: results before theirs.
+ */
+static sinter_status walk_repeat(flow *f, const engine_step *s, uint32_t first, uint32_t carried, uint32_t own,
+                                 uint32_t skip)
+{
+    const uint32_t step = f->step;
+    const engine_region *r = &f->g->region[f->p->region_first + s->region[0]];
+    const uint32_t *in = f->g->arg + s->in_at, *out = f->g->arg + s->out_at, *param = f->g->arg + r->param_at,
+                   *result = f->g->arg + r->result_at;
+    scope body;
+    for (uint32_t i = 0; i < first; i++) TRY(read_value(f, in[i]));
+    scope_begin(f, &body, true);
+    TRY(copy_values(f, in + first, param + first, carried));
+    /* Slices are collected while the body runs again. */
+    TRY(write_values(f, out + carried, s->out_count - carried));
+    TRY(write_values(f, param, first));
+    for (uint32_t i = first + carried; i < own; i++) {
+        TRY(read_value(f, in[i]));
+        TRY(write_value(f, param[i]));
+    }
+    TRY(walk(f, s->region[0]));
+    f->step = step;
+    if (skip) TRY(read_value(f, result[0]));
+    for (uint32_t i = carried; i < s->out_count; i++) {
+        TRY(read_value(f, result[skip + i]));
+        TRY(read_value(f, out[i]));
+    }
+    TRY(copy_values(f, result + skip, param + first, carried));
+    for (uint32_t i = first + carried; i < own; i++) TRY(read_value(f, in[i]));
+    TRY(copy_values(f, param + first, out, carried));
+    for (uint32_t i = carried; i < s->out_count; i++) TRY(read_value(f, out[i]));
+    TRY(repeat_ends(f, &body));
+    return write_values(f, out, s->out_count);
+}
+
+static sinter_status walk_step(flow *f, uint32_t step)
+{
+    const engine_step *s = step_at(f, step);
+    const problem *p = f->g->code[f->p->step_first + step].problem;
+    f->step = step;
+    switch (s->kind) {
+    case STEP_IF: return walk_if(f, s);
+    case STEP_LOOP: {
+        const uint32_t carried = (uint32_t)((const attrs_loop *)p->attrs)->carried;
+        return walk_repeat(f, s, 2, carried, 2 + carried, 1);
+    }
+    case STEP_SCAN: {
+        const attrs_scan *a = p->attrs;
+        return walk_repeat(f, s, 0, (uint32_t)a->carried, (uint32_t)(a->carried + a->scanned), 0);
+    }
+    default: break;
+    }
+    TRY(read_values(f, s->in_at, s->in_count));
+    return write_values(f, f->g->arg + s->out_at, s->out_count);
+}
+
+static sinter_status walk(flow *f, uint32_t region)
+{
+    const engine_region *r = &f->g->region[f->p->region_first + region];
+    for (uint32_t i = 0; i < r->step_count; i++)
+        TRY(NOTE(f->e, walk_step(f, r->step_at + i), "following the data to step %u '%s'", r->step_at + i,
+                 engine_text(f->g, step_at(f, r->step_at + i)->name)));
+    return SINTER_OK;
+}
+
+static sinter_status check(flow *f)
+{
+    f->holder = ARENA_NEW(f->a, holder, f->p->storage_count);
+    f->seen = ARENA_NEW(f->a, uint64_t, f->p->value_count);
+    if (!f->holder || !f->seen) return FAIL_MEMORY(f->e, "checking a plan");
+    TRY(places_init(f));
+    for (uint32_t i = 1; i < f->p->storage_count; i++) {
+        const uint32_t kind = storage_at(f, i)->kind;
+        f->holder[i] = (holder){ .ended_by = NOBODY, .written = { .a = f->a } };
+        f->holder[i].is_whole = kind == STORAGE_WEIGHT || kind == STORAGE_INPUT;
+    }
+    TRY(walk(f, 1));
+    for (uint32_t i = f->g->input_count; i < f->g->io_count; i++)
+        TRY(NOTE(f->e, read_value(f, f->g->arg[f->p->io_first + i]), "following the data to output '%s'",
+                 engine_text(f->g, f->g->io[i].name)));
+    return SINTER_OK;
+}
+
+sinter_status engine_check_flow(env *e, const engine *g, const engine_profile *p, arena *scratch, const int64_t *dim_at)
+{
+    const arena_mark mark = arena_save(scratch);
+    flow f = { .e = e, .g = g, .p = p, .dim = dim_at, .a = scratch };
+    const sinter_status s = check(&f);
+    arena_rewind(scratch, mark);
+    return s;
+}
