@@ -44,9 +44,9 @@ bool cover_box_of(uint32_t bits, uint32_t rank, const int64_t *dim, const int64_
 {
     *out = (cover_box){ .at = offset * bits, .run = bits };
     for (uint32_t i = 0; i < rank; i++) {
-        int64_t step = stride[i] * bits;
         if (dim[i] == 0) return false;
-        if (dim[i] == 1 || step == 0) continue;
+        if (dim[i] == 1 || stride[i] == 0) continue;
+        int64_t step = stride[i] * bits;
         if (step < 0) {
             out->at += (dim[i] - 1) * step;
             step = -step;

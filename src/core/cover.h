@@ -22,7 +22,7 @@ typedef struct cover_set {
     uint32_t join_at;       /* so many boxes are looked at for neighbours again */
 } cover_set;
 
-/* What elements of `bits` bits at `offset`, with these dims and strides (elements), cover. False where there are none. */
+/* What elements of `bits` bits at `offset` cover, with these dims and strides (elements). False: there are none. */
 bool    cover_box_of(uint32_t bits, uint32_t rank, const int64_t *dim, const int64_t *stride, int64_t offset,
                      cover_box *out);
 int64_t cover_end(const cover_box *b);              /* behind its last bit */

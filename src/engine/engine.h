@@ -52,7 +52,9 @@ typedef struct engine {
     const engine_notes   *notes;
     const char          **io_text;      /* [io_count * SINTER_RANK_MAX]: dims as text */
     engine_code          *code;         /* [step_count] */
+    uint32_t             *binder;       /* [profile_count * symbol_count]: 1 + the step that binds it; 0: none */
     uint8_t              *symbol_late;  /* [dim_count]: the expression mentions a late symbol */
+    uint8_t              *value_late;   /* [value_count]: so do dims, strides, offset, or the size of its storage */
     size_t               *workspace;    /* [profile_count]: bytes, for `threads` */
     size_t               *host_workspace;                   /* [profile_count]: of steps on the host */
     const uint8_t        *binary;       uint64_t binary_size;       /* SECTION_CODE */

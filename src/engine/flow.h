@@ -7,6 +7,7 @@
 
 /* verify_flow.c: for one shape. dim_at: the value of each expression, INT64_MIN where it has none. Steps have been
  * verified. Fails with INVALID_MODEL, naming the value and the steps. */
-sinter_status engine_check_flow(env *e, const engine *g, const engine_profile *p, arena *scratch, const int64_t *dim_at);
+sinter_status engine_check_flow(env *e, const engine *g, const engine_profile *p, arena *scratch,
+                                const int64_t *dim_at);
 
 #endif

@@ -382,5 +382,6 @@ sinter_status engine_verify(env *e, engine *g)
     arena_deinit(&scratch);
     TRY(s);
     TRY(engine_verify_steps(e, g));
+    TRY(engine_verify_scopes(e, g));
     return engine_verify_plan(e, g);
 }

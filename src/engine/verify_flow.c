@@ -14,6 +14,7 @@
 #define BAD(e, ...) FAIL(e, INVALID_MODEL, __VA_ARGS__)
 
 enum { NOBODY = UINT32_MAX };
+#define NEVER UINT64_MAX
 
 /* A value was written where another that had been written or read lay. */
 typedef struct overwrite {
@@ -39,6 +40,11 @@ typedef struct kept {
     holder before;
 } kept;
 
+typedef struct kept_value {
+    uint32_t value;
+    uint64_t before;
+} kept_value;
+
 /* A branch or a body: what its storages were before, and which of those outside it reads. */
 typedef struct scope {
     struct scope *outer;
@@ -46,6 +52,7 @@ typedef struct scope {
     bool repeats;
     uint64_t begin;
     VEC(kept) kept;
+    VEC(kept_value) value; /* what it wrote */
     VEC(uint32_t) read;
     VEC(uint32_t) ended; /* storages from outside that it ended */
 } scope;
@@ -58,6 +65,7 @@ typedef struct flow {
     arena *a;
     holder *holder; /* by storage */
     uint64_t *seen; /* by value: when it was written or read last */
+    uint64_t *made; /* by value: when it was written last; NEVER: it will be; 0: it is a view of what others write */
     uint64_t now, work;
     uint32_t scopes, step; /* step: the one that is walked */
     scope *inner;
@@ -200,6 +208,7 @@ static sinter_status end_storage(flow *f, uint32_t storage, uint32_t by)
 /* What was there before is there again, but for what the scope ended; that is put on the list. */
 static sinter_status scope_restore(flow *f, scope *s)
 {
+    for (uint32_t i = s->value.count; i-- > 0;) f->made[s->value.at[i].value] = s->value.at[i].before;
     for (uint32_t i = 0; i < s->kept.count; i++) place_set(f, s->kept.at[i].storage, false);
     for (uint32_t i = 0; i < s->kept.count; i++) {
         const kept *k = &s->kept.at[i];
@@ -304,6 +313,8 @@ static sinter_status read_value(flow *f, uint32_t v)
     f->seen[v] = ++f->now;
     if (!box_of(f, v, &box, &is_wild) || h->is_whole) return SINTER_OK;
     if (!h->is_alive) return no_source(f, v);
+    if (f->made[v] == NEVER || (f->made[v] && f->made[v] < h->born))
+        return BAD(f->e, "value '%s' is read before the step that writes it", name_of(f, v));
     if (!cover_has(&h->written, &box, &f->work) && !is_late_part(f, v, &box))
         return BAD(f->e, "value '%s' is read, and no step has written all of it", name_of(f, v));
     for (uint32_t i = h->over.count; seen >= h->born && i-- > 0 && h->over.at[i].when > seen;)
@@ -326,6 +337,15 @@ static sinter_status end_others(flow *f, uint32_t storage)
     return SINTER_OK;
 }
 
+static sinter_status make_value(flow *f, uint32_t v)
+{
+    kept_value *k = f->inner ? VEC_PUSH(f->a, &f->inner->value) : NULL;
+    if (f->inner && !k) return FAIL_MEMORY(f->e, "checking a plan");
+    if (k) *k = (kept_value){ .value = v, .before = f->made[v] };
+    f->seen[v] = f->made[v] = ++f->now;
+    return SINTER_OK;
+}
+
 static sinter_status write_value(flow *f, uint32_t v)
 {
     static const uint64_t work_max = (uint64_t)1 << 26;
@@ -337,7 +357,7 @@ static sinter_status write_value(flow *f, uint32_t v)
     const bool has_bits = box_of(f, v, &box, &is_wild);
     TRY(keep(f, storage));
     TRY(end_others(f, storage));
-    f->seen[v] = ++f->now;
+    TRY(make_value(f, v));
     if (!h->is_alive) {
         h->is_alive = true;
         h->born = f->now;
@@ -491,12 +511,17 @@ static sinter_status check(flow *f)
 {
     f->holder = ARENA_NEW(f->a, holder, f->p->storage_count);
     f->seen = ARENA_NEW(f->a, uint64_t, f->p->value_count);
-    if (!f->holder || !f->seen) return FAIL_MEMORY(f->e, "checking a plan");
+    f->made = ARENA_NEW(f->a, uint64_t, f->p->value_count);
+    if (!f->holder || !f->seen || !f->made) return FAIL_MEMORY(f->e, "checking a plan");
     TRY(places_init(f));
     for (uint32_t i = 1; i < f->p->storage_count; i++) {
         const uint32_t kind = storage_at(f, i)->kind;
         f->holder[i] = (holder){ .ended_by = NOBODY, .written = { .a = f->a } };
         f->holder[i].is_whole = kind == STORAGE_WEIGHT || kind == STORAGE_INPUT;
+    }
+    for (uint32_t i = 0; i < f->p->step_count; i++) {
+        const engine_step *s = step_at(f, i);
+        for (uint32_t k = 0; k < s->out_count; k++) f->made[f->g->arg[s->out_at + k]] = NEVER;
     }
     TRY(walk(f, 1));
     for (uint32_t i = f->g->input_count; i < f->g->io_count; i++)

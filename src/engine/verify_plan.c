@@ -13,15 +13,12 @@ enum { AT_OPT, AT_MIN, AT_MAX, AT_MIDDLE, SHAPES };
 static int64_t sample(const engine_range *r, uint32_t symbol, uint32_t which)
 {
     static const int64_t far = 1 << 20;
-    const int64_t divisor = r->divisor < 1 ? 1 : r->divisor, min = r->min > -far ? r->min : r->opt,
-                  max = r->max < far   ? r->max
-                        : r->opt < far ? r->opt + 7 * divisor
-                                       : r->opt;
-    if (which == AT_OPT) return r->opt;
+    if (which == AT_OPT || r->opt < -far || r->opt > far || r->divisor < 1 || r->divisor > far) return r->opt;
+    const int64_t min = r->min > -far ? r->min : r->opt, max = r->max < far ? r->max : r->opt + 7 * r->divisor,
+                  steps = (max - min) / r->divisor;
     if (which == AT_MIN) return min;
     if (which == AT_MAX) return max;
-    const int64_t steps = (max - min) / divisor;
-    return steps > 1 ? min + (1 + (int64_t)symbol % (steps - 1)) * divisor : r->opt;
+    return steps > 1 ? min + (1 + (int64_t)symbol % (steps - 1)) * r->divisor : r->opt;
 }
 
 static void fill(const engine *g, const engine_profile *p, uint32_t which, bool only_late, int64_t *symbol)

@@ -82,12 +82,22 @@ static sinter_status read_dims(env *e, engine *g, arena *a, dim **canonical)
 
 static bool value_is_late(const check *c, uint32_t v)
 {
-    if (!v) return false;
-    const engine_value *x = value_at(c, v);
-    bool late = c->g->symbol_late[x->offset];
-    for (uint32_t i = 0; i < x->rank; i++)
-        late = late || c->g->symbol_late[x->dim[i]] || c->g->symbol_late[x->stride[i]];
-    return late;
+    return v && c->g->value_late[c->p->value_first + v];
+}
+
+/* What may change while a shape stays: where it lies in its storage, and how much room there is. */
+static void find_late_values(const check *c)
+{
+    const engine *g = c->g;
+    for (uint32_t v = 1; v < c->p->value_count; v++) {
+        const engine_value *x = value_at(c, v);
+        const engine_storage *s = storage_of(c, v);
+        bool late = g->symbol_late[x->offset] || g->symbol_late[s->size_dim];
+        for (uint32_t i = 0; i < x->rank; i++) late = late || g->symbol_late[x->dim[i]] || g->symbol_late[x->stride[i]];
+        const engine_io *io = s->kind == STORAGE_OUTPUT ? &g->io[s->at] : NULL;
+        for (uint32_t i = 0; io && i < io->rank; i++) late = late || g->symbol_late[io->dim[i]];
+        g->value_late[c->p->value_first + v] = late;
+    }
 }
 
 static bool step_is_late(const check *c)
@@ -457,14 +467,17 @@ sinter_status engine_verify_steps(env *e, engine *g)
     g->code = ARENA_NEW(&g->a, engine_code, g->step_count);
     g->workspace = ARENA_NEW(&g->a, size_t, g->profile_count);
     g->host_workspace = ARENA_NEW(&g->a, size_t, g->profile_count);
-    sinter_status s = g->code && g->workspace && g->host_workspace ? read_dims(e, g, &scratch, &canonical)
-                                                                   : FAIL_MEMORY(e, "an engine");
+    g->value_late = ARENA_NEW(&g->a, uint8_t, g->value_count);
+    sinter_status s = g->code && g->workspace && g->host_workspace && g->value_late
+                          ? read_dims(e, g, &scratch, &canonical)
+                          : FAIL_MEMORY(e, "an engine");
     if (s == SINTER_OK) s = print_io(e, g, canonical);
     for (uint32_t i = 0; s == SINTER_OK && i < g->profile_count; i++) {
         check c = { .e = e, .g = g, .p = &g->profile[i], .canonical = canonical };
         c.mark = ARENA_NEW(&scratch, uint32_t, c.p->storage_count);
         s = c.mark ? check_io_storages(&c, &scratch) : FAIL_MEMORY(e, "checking an engine");
         if (s == SINTER_OK) s = check_io_values(&c);
+        if (s == SINTER_OK) find_late_values(&c);
         for (uint32_t k = 0; s == SINTER_OK && k < c.p->step_count; k++) {
             c.id = c.p->step_first + k;
             c.s = &g->step[c.id];

@@ -7,15 +7,6 @@
 
 #include <string.h>
 
-bool context_is_late_value(const context *c, uint32_t v)
-{
-    const engine_value *x = context_value(c, v);
-    bool late = c->g->symbol_late[x->offset];
-    for (uint32_t i = 0; i < x->rank; i++)
-        late = late || c->g->symbol_late[x->dim[i]] || c->g->symbol_late[x->stride[i]];
-    return late;
-}
-
 void context_evaluate(context *c)
 {
     (void)dim_eval_all(c->g->dim, c->g->dim_count, c->now->symbol, c->g->symbol_count, c->now->dim);
@@ -331,15 +322,18 @@ sinter_status context_prepare_step(context *c, uint32_t step)
 
 /* ---- symbols ---- */
 
-sinter_status context_bind_symbol(context *c, dim d, int64_t value, const char *what)
+sinter_status context_bind_symbol(context *c, uint32_t step, dim d, int64_t value, const char *what)
 {
     const dim_node *n = &c->g->dim[d];
-    if (n->kind != DIM_SYMBOL || !c->g->symbol[n->value].is_late) {
+    const size_t first = (size_t)c->profile * c->g->symbol_count;
+    const bool is_bound =
+        n->kind == DIM_SYMBOL && c->g->symbol[n->value].is_late && c->g->binder[first + (size_t)n->value] == step + 1;
+    if (!is_bound) { /* somebody else has said it */
         if (c->now->dim[d] == value) return SINTER_OK;
         return FAIL(&c->e, INVALID_MODEL, "%s is %lld, the engine was built for %lld", what, (long long)value,
                     (long long)c->now->dim[d]);
     }
-    const engine_range *r = &c->g->range[(size_t)c->profile * c->g->symbol_count + (size_t)n->value];
+    const engine_range *r = &c->g->range[first + (size_t)n->value];
     if (value < r->min || value > r->max)
         return FAIL(&c->e, INVALID_MODEL, "%s is %lld, it can be %lld to %lld", what, (long long)value,
                     (long long)r->min, (long long)r->max);
@@ -347,12 +341,13 @@ sinter_status context_bind_symbol(context *c, dim d, int64_t value, const char *
     return SINTER_OK;
 }
 
-sinter_status context_bind_dims(context *c, uint32_t v, const int64_t *dim_at, uint32_t rank, const char *what)
+sinter_status context_bind_dims(context *c, uint32_t step, uint32_t v, const int64_t *dim_at, uint32_t rank,
+                                const char *what)
 {
     const engine_value *x = context_value(c, v);
     if (rank != x->rank) return FAIL(&c->e, INVALID_MODEL, "%s has rank %u, expected %u", what, rank, x->rank);
     for (uint32_t i = 0; i < rank; i++)
-        if (c->g->dim[x->dim[i]].kind == DIM_SYMBOL) TRY(context_bind_symbol(c, x->dim[i], dim_at[i], what));
+        if (c->g->dim[x->dim[i]].kind == DIM_SYMBOL) TRY(context_bind_symbol(c, step, x->dim[i], dim_at[i], what));
     context_evaluate(c);
     for (uint32_t i = 0; i < rank; i++)
         if (c->now->dim[x->dim[i]] != dim_at[i])

@@ -54,7 +54,7 @@ static sinter_status bind_dims(context *c, uint32_t step, uint32_t v, const int6
     bool is_changed = false;
     for (uint32_t i = 0; i < rank; i++) {
         if (!binds(c, step, x->dim[i])) continue;
-        TRY(context_bind_symbol(c, x->dim[i], dim_at[i], step_name(c, step)));
+        TRY(context_bind_symbol(c, step, x->dim[i], dim_at[i], step_name(c, step)));
         is_changed = true;
     }
     if (is_changed) context_evaluate(c);
@@ -196,7 +196,7 @@ static sinter_status append(const repeat *r, uint32_t i, uint64_t iteration)
     if (!iteration) {
         for (uint32_t k = 0; k < from.rank; k++)
             if (binds(c, r->step, x->dim[k + 1]))
-                TRY(context_bind_symbol(c, x->dim[k + 1], from.dim[k], step_name(c, r->step)));
+                TRY(context_bind_symbol(c, r->step, x->dim[k + 1], from.dim[k], step_name(c, r->step)));
         context_evaluate(c);
     }
     for (uint32_t k = 0; k < from.rank; k++)
@@ -224,7 +224,7 @@ static sinter_status finish_scanned(const repeat *r, uint32_t i, uint32_t axis, 
     if (axis >= x->rank) return FAIL(&c->e, INVALID_MODEL, "scanned output %u has no axis %u", i, axis);
     for (uint32_t k = 0; k < x->rank; k++)
         if (binds(c, r->step, x->dim[k]) && (k == axis || count == 0))
-            TRY(context_bind_symbol(c, x->dim[k], k == axis ? (int64_t)count : 0, step_name(c, r->step)));
+            TRY(context_bind_symbol(c, r->step, x->dim[k], k == axis ? (int64_t)count : 0, step_name(c, r->step)));
     context_evaluate(c);
     if (c->now->dim[x->dim[axis]] != (int64_t)count)
         return FAIL(&c->e, INVALID_MODEL, "'%s' ran %llu times, its result is for %lld", step_name(c, r->step),
@@ -324,10 +324,11 @@ static sinter_status scan_out(const repeat *r, const attrs_scan *a, uint32_t i, 
     for (uint32_t k = 0, n = 0; k < from.rank + 1; k++) dim_at[k] = k == (uint32_t)axis ? trip : from.dim[n++];
     if (iteration == 0) TRY(bind_dims(c, r->step, out, dim_at, from.rank + 1));
     TRY(current(c, out, &whole));
-    const view slice = slice_of(&whole, (uint32_t)axis, listed(&a->out_reverse, i) ? trip - 1 - iteration : iteration);
-    for (uint32_t k = 0; k < from.rank; k++)
-        if (slice.dim[k] != from.dim[k])
+    for (uint32_t k = 0; k < whole.rank;
+         k++) /* in each iteration: the body may have changed what the sizes are made of */
+        if (whole.rank != from.rank + 1 || whole.dim[k] != dim_at[k])
             return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' differ in shape", step_name(c, r->step));
+    const view slice = slice_of(&whole, (uint32_t)axis, listed(&a->out_reverse, i) ? trip - 1 - iteration : iteration);
     return copy(c, &slice, &from, step_name(c, r->step));
 }
 

@@ -38,7 +38,7 @@ typedef struct shape {
     program_step *step;             /* by step; arrays and attrs are filled when its shapes are known */
     program **program;
     void    **record;               /* by step: what a kernel on the host bound */
-    uint8_t  *is_bound;             /* by the first step of an item on the host or between the places */
+    uint8_t  *is_bound;             /* by the first step of an item */
 } shape;
 
 typedef struct buffer { void *at; size_t size; } buffer;
@@ -141,19 +141,25 @@ sinter_status context_bind_item(context *c, const run_item *item);
 static inline bool context_item_is_bound(const context *c, const run_item *item)
 {
     if (item->is_late) return false;
-    return item->kind == ITEM_PROGRAM ? c->now->program[item->program] != NULL : c->now->is_bound[item->first];
+    return c->now->is_bound[item->first];
 }
 
 /* ---- binding.c: from numbers to views, and their checks ---- */
-/* Does a late symbol decide its dims, strides or offset? */
-bool          context_is_late_value(const context *c, uint32_t v);
+/* Does a late symbol decide its dims, strides or offset, or the room that it has? */
+static inline bool context_is_late_value(const context *c, uint32_t v)
+{
+    return c->g->value_late[c->p->value_first + v];
+}
 /* The view and address of a value from the dims as they are now; checks that it lies inside its storage. */
 sinter_status context_prepare_value(context *c, uint32_t v);
 /* All values of a step, its attributes, and the checks that no shape may skip. */
 sinter_status context_prepare_step(context *c, uint32_t step);
-/* Binds the late symbols among `v`'s dims to `dim_at`; the others must be equal. Evaluates the shape program again. */
-sinter_status context_bind_dims(context *c, uint32_t v, const int64_t *dim_at, uint32_t rank, const char *what);
-sinter_status context_bind_symbol(context *c, dim d, int64_t value, const char *what);
+/* Binds the late symbols among `v`'s dims that `step` binds to `dim_at`; the others must be equal. Evaluates the shape
+ * program again. */
+sinter_status context_bind_dims(context *c, uint32_t step, uint32_t v, const int64_t *dim_at, uint32_t rank,
+                                const char *what);
+/* Where another step binds the symbol, it must have that value. */
+sinter_status context_bind_symbol(context *c, uint32_t step, dim d, int64_t value, const char *what);
 void          context_evaluate(context *c);
 /* Memory of at least `size` bytes behind a grown or output storage; keep: the bytes so far stay. */
 sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool keep);

@@ -110,7 +110,7 @@ static sinter_status late_resize(ref_call *call, uint32_t i, const int64_t *dim_
         const attrs_bind *attrs = call->attrs;
         const bool is_guard = attrs->kind == bind_kind_raw && attrs->flag;
         for (uint32_t k = 0; k < count; k++) {
-            const sinter_status bound = context_bind_symbol(c, symbol[k], dim_at[k], name);
+            const sinter_status bound = context_bind_symbol(c, l->step, symbol[k], dim_at[k], name);
             if (is_guard)
                 TRY(NOTE(&c->e, bound, "the condition chose a branch that the model does not have for these shapes"));
             TRY(bound);
@@ -120,7 +120,7 @@ static sinter_status late_resize(ref_call *call, uint32_t i, const int64_t *dim_
     }
     const uint32_t v = i < s->out_count ? context_args(c, s->out_at)[i] : 0;
     if (!v) return FAIL(&c->e, INTERNAL, "'%s' has no result %u", name, i);
-    TRY(context_bind_dims(c, v, dim_at, count, name));
+    TRY(context_bind_dims(c, l->step, v, dim_at, count, name));
     TRY(context_prepare_value(c, v));
     if (!c->now->is_bounded[v]) return FAIL(&c->e, INVALID_MODEL, "the result of '%s' does not fit its storage", name);
     l->out[i] = c->now->value[v];

@@ -104,8 +104,11 @@ static sinter_status prepare_values(context *c, bool only_moving)
         if (context_is_late_value(c, v)) continue;
         sinter_error quiet = { 0 };
         sinter_error *const error = hush(c, true, &quiet);
+        const bool was_bounded = c->now->is_bounded[v];
         c->now->is_bounded[v] = 0;
         TRY(unhush(c, context_prepare_value(c, v), true, error));
+        /* Who was bound to it looks again, and says so. */
+        if (was_bounded && !c->now->is_bounded[v]) memset(c->now->is_bound, 0, c->p->step_count);
     }
     return SINTER_OK;
 }
@@ -122,11 +125,13 @@ sinter_status context_bind_item(context *c, const run_item *item)
             TRY(NOTE(&c->e, x->kernel->bind(&c->e, x->problem, x->tactic, x->attrs, x->in, x->out, s->record[i]),
                      "binding kernel '%s'", x->kernel->name));
     }
+    if (item->kind == ITEM_PROGRAM) {
+        if (s->program[item->program]) TRY(context_settle(c)); /* its last launch may not have ended */
+        TRY(c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, item->is_late,
+                                          s->program[item->program], &s->program[item->program]));
+    }
     s->is_bound[item->first] = 1;
-    if (item->kind != ITEM_PROGRAM) return SINTER_OK;
-    if (s->program[item->program]) TRY(context_settle(c)); /* its last launch may not have ended */
-    return c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, item->is_late,
-                                         s->program[item->program], &s->program[item->program]);
+    return SINTER_OK;
 }
 
 static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t key_count)
@@ -160,9 +165,23 @@ static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t
     return SINTER_OK;
 }
 
+/* What the last run found out is forgotten: a size that is needed before its step has told it is an error, not an old
+ * number. */
+static void forget_late(context *c)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < c->g->symbol_count; i++) {
+        if (!c->g->symbol[i].is_late || c->now->symbol[i] == UNBOUND) continue;
+        c->now->symbol[i] = UNBOUND;
+        any = true;
+    }
+    if (any) context_evaluate(c);
+}
+
 /* Bases of inputs, outputs and grown buffers may have changed since the shape was last used. */
 static sinter_status refresh(context *c)
 {
+    forget_late(c);
     TRY(context_place_inputs(c));
     return prepare_values(c, true);
 }

@@ -529,6 +529,6 @@ image mutant_of(image seed, image other, uint64_t *random)
         change[which](&m);
         if (which == COUNT(change) - 1) break; /* ids may mean nothing now */
     }
-    for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++) free(o.at[i].at);
+    parts_free(&o);
     return parts_together(&p);
 }

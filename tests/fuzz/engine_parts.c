@@ -64,12 +64,17 @@ image parts_together(parts *p)
         memcpy(file.at + sizeof p->header + (i - 1) * sizeof s, &s, sizeof s);
         if (s.size) memcpy(file.at + at, p->at[i].at, s.size);
         at += padded(s.size);
-        free(p->at[i].at);
     }
+    parts_free(p);
     p->header.section_count = count;
     p->header.file_size = size;
     memcpy(file.at, &p->header, sizeof p->header);
     return file;
+}
+
+void parts_free(parts *p)
+{
+    for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++) free(p->at[i].at);
 }
 
 void parts_seal(uint8_t *at, size_t size)

@@ -17,6 +17,7 @@ typedef struct parts {
 image  image_copy(const void *at, size_t size);
 /* `file` is whole: what a build wrote. */
 parts  parts_of(image file);
+void   parts_free(parts *p);
 /* The file; frees the parts. Checksums are not set. */
 image  parts_together(parts *p);
 /* Makes the checksums of sections and header right, as far as the table can be read. */
