@@ -107,11 +107,12 @@ sinter_status profiles_apply(env *e, ir_graph *g, const sinter_build_options *o,
             for (uint32_t j = 0; j < r->rank; j++) {
                 uint32_t symbol;
                 if (!dim_symbol_of(g->dims, v->dim[j], &symbol)) continue;
-                dim_symbol *s = dim_symbol_at(g->dims, symbol);
-                s->min = r->min[j];
-                s->opt = r->opt[j];
-                s->max = r->max[j];
-                if (s->divisor > 1 && (s->min % s->divisor || s->max % s->divisor)) s->divisor = 1;
+                dim_symbol s = *dim_symbol_at(g->dims, symbol);
+                s.min = r->min[j];
+                s.opt = r->opt[j];
+                s.max = r->max[j];
+                if (s.divisor > 1 && (s.min % s.divisor || s.max % s.divisor)) s.divisor = 1;
+                dim_symbol_set(g->dims, symbol, &s);
             }
         }
     }

@@ -34,8 +34,8 @@ typedef struct form {
 
 /* What dim_range_of may bring up to date although the table is const to its callers. */
 typedef struct cache {
-    VEC(fact) fact;       /* by id */
-    VEC(dim_symbol) seen; /* the symbols as they were when the facts were computed */
+    VEC(fact) fact; /* by id */
+    dim stale;      /* facts from this id on are to be computed again; DIM_NONE: none */
 } cache;
 
 struct dim_table {
@@ -49,6 +49,7 @@ struct dim_table {
     uint32_t slot_count;
     dim *name_slot; /* symbols + 1 by hash of the name */
     uint32_t name_count;
+    uint32_t late_count; /* symbols that are late */
     cache *cache;
 };
 
@@ -96,17 +97,26 @@ static bool symbol_same(const dim_symbol *a, const dim_symbol *b)
            a->is_late == b->is_late;
 }
 
-/* Brings all facts up to date where a caller changed a symbol since they were computed. */
+/* Brings all facts up to date where a symbol was set since they were computed. Operands come before their users. */
 static void facts_refresh(const dim_table *t)
 {
     cache *c = t->cache;
-    bool is_same = true;
-    for (uint32_t i = 0; i < c->seen.count; i++) {
-        if (symbol_same(&c->seen.at[i], &t->symbol.at[i])) continue;
-        c->seen.at[i] = t->symbol.at[i];
-        is_same = false;
-    }
-    for (uint32_t d = 1; !is_same && d < c->fact.count; d++) c->fact.at[d] = fact_of(t, &t->node.at[d]);
+    if (!c->stale) return;
+    for (dim d = c->stale; d < c->fact.count; d++) c->fact.at[d] = fact_of(t, &t->node.at[d]);
+    c->stale = DIM_NONE;
+}
+
+void dim_symbol_set(dim_table *t, uint32_t symbol, const dim_symbol *to)
+{
+    if (symbol >= t->symbol.count) return;
+    dim_symbol *s = &t->symbol.at[symbol];
+    if (symbol_same(s, to)) return;
+    t->late_count += (uint32_t)to->is_late - (uint32_t)s->is_late;
+    const char *name = s->name;
+    *s = *to;
+    s->name = name;
+    const dim d = t->symbol_id.at[symbol];
+    if (!t->cache->stale || d < t->cache->stale) t->cache->stale = d;
 }
 
 /* ---- polynomials and ids ---- */
@@ -304,9 +314,14 @@ uint32_t dim_symbol_count(const dim_table *t)
     return t->symbol.count;
 }
 
-dim_symbol *dim_symbol_at(dim_table *t, uint32_t symbol)
+const dim_symbol *dim_symbol_at(const dim_table *t, uint32_t symbol)
 {
     return symbol < t->symbol.count ? &t->symbol.at[symbol] : NULL;
+}
+
+bool dim_has_late(const dim_table *t)
+{
+    return t->late_count != 0;
 }
 
 /* ---- constants and symbols ---- */
@@ -349,10 +364,10 @@ static dim symbol_new(dim_table *t, dim_symbol s, const char *name)
     if ((t->symbol.count + 1) * 2 > t->name_count && !names_grow(t)) return fail(t);
     const uint32_t index = t->symbol.count;
     dim_symbol *own = VEC_PUSH(t->a, &t->symbol);
-    dim_symbol *seen = VEC_PUSH(t->a, &t->cache->seen);
     dim *id = VEC_PUSH(t->a, &t->symbol_id);
-    if (!own || !seen || !id) return fail(t);
-    *own = *seen = s;
+    if (!own || !id) return fail(t);
+    *own = s;
+    t->late_count += s.is_late;
     t->name_slot[name_find(t, t->name_slot, t->name_count, name)] = index + 1;
     const dim d = intern(t, (dim_node){ .kind = DIM_SYMBOL, .value = index }, NULL, 0);
     t->symbol_id.at[index] = d;

@@ -46,7 +46,11 @@ arena     *dim_table_arena(const dim_table *t);
 uint32_t   dim_count(const dim_table *t);          /* ids are 1 .. count-1 */
 const dim_node *dim_at(const dim_table *t, dim d); /* node of an id; kind DIM_INVALID for DIM_NONE */
 uint32_t   dim_symbol_count(const dim_table *t);
-dim_symbol *dim_symbol_at(dim_table *t, uint32_t symbol);
+const dim_symbol *dim_symbol_at(const dim_table *t, uint32_t symbol);       /* NULL: there is none */
+/* Gives a symbol another range, or makes it late; its name stays. Cost: one pass over the expressions made since the
+ * symbol, when the next question is asked. */
+void       dim_symbol_set(dim_table *t, uint32_t symbol, const dim_symbol *to);
+bool       dim_has_late(const dim_table *t);       /* a symbol is late */
 
 dim dim_const(dim_table *t, int64_t value);
 dim dim_symbol_named(dim_table *t, const char *name);              /* finds or makes it: min 0, no max, opt 1 */

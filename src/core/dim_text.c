@@ -27,7 +27,7 @@ static bool is_plain_name(const char *name)
 
 static void print_symbol(const dim_table *t, const dim_node *n, text *out)
 {
-    const char *name = dim_symbol_at((dim_table *)(uintptr_t)t, (uint32_t)n->value)->name;
+    const char *name = dim_symbol_at(t, (uint32_t)n->value)->name;
     if (is_plain_name(name)) text_append(out, name, strlen(name));
     else text_quoted(out, name, strlen(name));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.c - CPUID and XGETBV, read once per question: no state is kept. */
+/* isa.c - CPUID and XGETBV. In a virtual machine CPUID leaves to the host and takes tens of microseconds, so the
+ * answer, which never changes, is kept. */
 #include "cpu/isa.h"
 #include <stdint.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static uint32_t xcr0_low(void)
     return low;
 }
 
-isa_level isa_level_detect(void)
+static isa_level ask(void)
 {
     const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
     const uint32_t need1 = fma | osxsave | avx | f16c;
@@ -36,11 +37,22 @@ isa_level isa_level_detect(void)
     return (b & avx512) == avx512 && (saved & XCR0_ZMM) == XCR0_ZMM ? ISA_AVX512 : ISA_AVX2;
 }
 #else
-isa_level isa_level_detect(void)
+static isa_level ask(void)
 {
     return ISA_PLAIN;
 }
 #endif
+
+isa_level isa_level_detect(void)
+{
+    static uint32_t known; /* 1 + level; threads that ask at the same time write the same */
+    uint32_t level = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!level) {
+        level = (uint32_t)ask() + 1;
+        __atomic_store_n(&known, level, __ATOMIC_RELAXED);
+    }
+    return (isa_level)(level - 1);
+}
 
 const char *isa_level_name(isa_level level)
 {

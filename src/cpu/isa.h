@@ -21,7 +21,7 @@ typedef enum isa_level {
     ISA_LEVEL_COUNT
 } isa_level;
 
-/* The highest level that this machine can run. Pure: asks the CPU each time. */
+/* The highest level that this machine can run. From any thread; the CPU is asked once. */
 isa_level isa_level_detect(void);
 /* "plain", "avx2", "avx512". */
 const char *isa_level_name(isa_level level);

@@ -42,20 +42,16 @@ static sinter_status read_dims(env *e, engine *g, arena *a, dim **canonical)
         if (!symbol[i]) return FAIL_MEMORY(e, "a symbol");
         if (dim_symbol_count(g->dims) != i + 1)
             return BAD(e, "two symbols are called '%s'", engine_text(g, g->symbol[i].name));
-        dim_symbol *s = dim_symbol_at(g->dims, i);
-        s->is_late = g->symbol[i].is_late;
         /* The range of all profiles together; opt is the first one's and serves printing alone. */
-        *s = (dim_symbol){ .name = s->name,
-                           .is_late = s->is_late,
-                           .min = INT64_MAX,
-                           .max = INT64_MIN,
-                           .opt = g->range[i].opt,
-                           .divisor = 1 };
+        dim_symbol s = {
+            .is_late = g->symbol[i].is_late, .min = INT64_MAX, .max = INT64_MIN, .opt = g->range[i].opt, .divisor = 1
+        };
         for (uint32_t k = 0; k < g->profile_count; k++) {
             const engine_range *r = &g->range[(size_t)k * g->symbol_count + i];
-            if (r->min < s->min) s->min = r->min;
-            if (r->max > s->max) s->max = r->max;
+            if (r->min < s.min) s.min = r->min;
+            if (r->max > s.max) s.max = r->max;
         }
+        dim_symbol_set(g->dims, i, &s);
     }
     for (uint32_t i = 1; i < g->dim_count; i++) {
         const dim_node *d = &g->dim[i];

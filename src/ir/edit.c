@@ -154,11 +154,13 @@ ir_node_id ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, 
         g->value.at[out_at[i]].producer = id;
         g->value.at[out_at[i]].producer_out = i;
     }
-    ir_node *n = VEC_PUSH(&g->a, &g->node);
+    ir_node_id *listed = VEC_PUSH(&g->a, &ir_region_at(g, parent)->node);
+    ir_node *n = listed ? VEC_PUSH(&g->a, &g->node) : NULL;
     if (!n) {
         FAIL_MEMORY(g->e, "a node");
         return 0;
     }
+    *listed = id;
     *n = (ir_node){ .op = op,
                     .attrs = attrs,
                     .count_in = count_in,
@@ -314,8 +316,8 @@ static void region_kill(ir_graph *g, ir_region_id r)
     for (uint32_t i = 0; i < x->result.count; i++) use_drop(g, x->result.at[i]);
     x->result.count = 0;
     x->param.count = 0;
-    for (ir_node_id n = 1; n < g->node.count; n++)
-        if (g->node.at[n].parent == r) node_kill(g, n);
+    for (uint32_t i = 0; i < x->node.count; i++)
+        if (g->node.at[x->node.at[i]].parent == r) node_kill(g, x->node.at[i]);
 }
 
 void ir_node_kill(ir_graph *g, ir_node_id n)
@@ -368,15 +370,17 @@ sinter_status ir_origin_unite(ir_graph *g, ir_node_id to, ir_node_id from)
         t->count_origin = f->count_origin;
         return SINTER_OK;
     }
-    uint32_t *at = ARENA_NEW(&g->a, uint32_t, (size_t)t->count_origin + f->count_origin);
-    if (!at) return FAIL_MEMORY(g->e, "a node's origins");
-    uint32_t i = 0, k = 0, count = 0;
-    while (i < t->count_origin || k < f->count_origin) {
+    uint32_t at[ORIGINS_MAX], i = 0, k = 0, count = 0;
+    while (count < ORIGINS_MAX && (i < t->count_origin || k < f->count_origin)) {
         const bool left = k == f->count_origin || (i < t->count_origin && t->origin[i] <= f->origin[k]);
         const uint32_t id = left ? t->origin[i++] : f->origin[k++];
         if (!count || at[count - 1] != id) at[count++] = id;
     }
-    t->origin = at;
+    if (count == t->count_origin && !memcmp(at, t->origin, count * sizeof *at)) return SINTER_OK;
+    uint32_t *list = ARENA_NEW(&g->a, uint32_t, count);
+    if (!list) return FAIL_MEMORY(g->e, "a node's origins");
+    memcpy(list, at, count * sizeof *at);
+    t->origin = list;
     t->count_origin = count;
     return SINTER_OK;
 }
@@ -385,9 +389,16 @@ sinter_status ir_region_inline(ir_graph *g, ir_node_id owner, uint32_t region, c
                                ir_value_id *result)
 {
     const ir_region_id id = g->node.at[owner].region[region], parent = g->node.at[owner].parent;
-    for (ir_node_id n = 1; n < g->node.count; n++)
-        if (g->node.at[n].parent == id) g->node.at[n].parent = parent;
     ir_region *r = &g->region.at[id];
+    for (uint32_t i = 0; i < r->node.count; i++) {
+        const ir_node_id n = r->node.at[i];
+        if (g->node.at[n].parent != id) continue;
+        g->node.at[n].parent = parent;
+        ir_node_id *slot = VEC_PUSH(&g->a, &g->region.at[parent].node);
+        if (!slot) return FAIL_MEMORY(g->e, "inlining a subgraph");
+        *slot = n;
+    }
+    r->node.count = 0;
     for (uint32_t i = 0; i < r->param.count; i++) uses_move(g, r->param.at[i], arg[i], true);
     r = &g->region.at[id];
     for (uint32_t i = 0; i < r->result.count; i++) {

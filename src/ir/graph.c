@@ -27,11 +27,13 @@ sinter_status ir_graph_create(env *e, ir_graph **out)
         VEC_PUSH(&g->a, &g->region) && VEC_PUSH(&g->a, &g->origin_name)) {
         g->node.at[0].is_dead = true;
         main_region = VEC_PUSH(&g->a, &g->region);
+        g->marks = ARENA_NEW(&g->a, ir_marks, 1);
     }
-    if (!main_region) {
+    if (!main_region || !g->marks) {
         ir_graph_destroy(g);
         return FAIL_MEMORY(e, "a graph");
     }
+    g->marks->a = &g->a;
     *out = g;
     return SINTER_OK;
 }
@@ -134,16 +136,4 @@ uint32_t ir_readers(const ir_graph *g, ir_value_id v, arena *a, ir_node_id **out
     }
     *out = at;
     return count;
-}
-
-void ir_symbols_mark(const ir_graph *g, dim d, bool *mark)
-{
-    /* Depth is that of the canonical form, which the dim table bounds. */
-    const dim_node *x = dim_at(g->dims, d);
-    switch (x->kind) {
-    case DIM_INVALID:
-    case DIM_CONST: return;
-    case DIM_SYMBOL: mark[x->value] = true; return;
-    default: ir_symbols_mark(g, x->a, mark); ir_symbols_mark(g, x->b, mark);
-    }
 }

@@ -45,7 +45,7 @@ typedef struct ir_node {
     ir_region_id  parent;
     const char   *name;                 /* the model's node, for messages */
     uint32_t      count_origin;
-    const uint32_t *origin;             /* sorted ids of model nodes (graph.origin_name) */
+    const uint32_t *origin;             /* sorted ids of model nodes (graph.origin_name), the first ORIGINS_MAX */
     bool          is_dead;              /* out of the graph */
     bool          is_folded;            /* dead, but kept as the recipe of the constants that its outputs became */
 } ir_node;
@@ -56,7 +56,14 @@ typedef VEC(uint32_t) ir_use_list;
 typedef struct ir_region {
     ir_node_id    owner;                /* 0: the main region */
     ir_value_list param, result;
+    VEC(ir_node_id) node;               /* each once; the dead stay, and those that were inlined elsewhere */
 } ir_region;
+/* Numbers by node and by symbol, all 0 between uses; see order.c. */
+typedef struct ir_marks {
+    arena    *a;
+    uint32_t *place, *binder, *seen;
+    uint32_t  node_size, symbol_size;
+} ir_marks;
 
 typedef struct ir_graph {
     env       *e;
@@ -69,8 +76,10 @@ typedef struct ir_graph {
     VEC(const char *) origin_name;
     /* Large memory of mem_alloc, freed with the graph: {pointer, size} in graph.c */
     VEC(void *)       blob;
+    ir_marks         *marks;            /* room for ir_order */
 } ir_graph;
-enum { IR_MAIN = 1 };
+/* So many origins fill the name of a step, which is cut (tune/lower.c): more are not kept. */
+enum { IR_MAIN = 1, ORIGINS_MAX = 64 };
 
 sinter_status ir_graph_create(env *e, ir_graph **out);
 void          ir_graph_destroy(ir_graph *g);
@@ -141,8 +150,6 @@ bool ir_shape_is_static(const ir_graph *g, ir_value_id v);
 bool ir_const_view(const ir_graph *g, ir_value_id v, view *out);                       /* static dims and data */
 /* The node's name, or its first origin's, or "". */
 const char *ir_node_label(const ir_graph *g, ir_node_id n);
-/* Marks (true) each symbol that an expression mentions; `mark` has dim_symbol_count entries. */
-void ir_symbols_mark(const ir_graph *g, dim d, bool *mark);
 /* Readers of a value in its region: nodes (each once), in id order; allocated in `a`. */
 uint32_t ir_readers(const ir_graph *g, ir_value_id v, arena *a, ir_node_id **out);
 /* The late symbols that a node binds while it runs. Each symbol has one such node. Those are the symbols of the
@@ -158,11 +165,9 @@ typedef struct ir_bound {
 ir_bound ir_bound_of(const ir_graph *g, ir_node_id n);
 bool     ir_bound_next(ir_bound *b, uint32_t *symbol);
 bool     ir_binds(const ir_graph *g, ir_node_id n, dim d);                             /* is d one of them */
-/* Which node of a region binds each late symbol: out[symbol], 0 for none. Allocated in `a`. */
-sinter_status ir_binders(const ir_graph *g, ir_region_id region, arena *a, ir_node_id **out);
 /* Live nodes of a region in a topological order (stable: by id among the free). A node also follows the node that
-   binds any
- * late symbol its outputs' dims or its attributes mention. Allocated in `a`. Fails on a cycle. */
+ * binds any late symbol its outputs' dims or its attributes mention. Allocated in `a`. Fails on a cycle. Cost: that of
+ * the nodes in the region and in the regions inside it. */
 sinter_status ir_order(const ir_graph *g, ir_region_id region, arena *a, ir_node_id **out, uint32_t *count);
 
 /* ---- stages, verify, text ---- */

@@ -6,6 +6,7 @@
  * runs. */
 #include "ir/graph.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { LOCAL = 16 };
@@ -110,45 +111,59 @@ sinter_status ir_infer(ir_graph *g, ir_node_id id)
 
 /* ---- if, loop, scan ---- */
 
-static bool region_is_inside(const ir_graph *g, ir_region_id inner, ir_region_id outer)
-{
-    for (uint32_t depth = 0; inner && depth < 128; depth++) {
-        if (inner == outer) return true;
-        inner = ir_node_at(g, ir_region_at(g, inner)->owner)->parent;
-    }
-    return false;
-}
-
 /* The late symbols that mean nothing outside of a region: those that are bound in it, and those of its parameters. */
 typedef struct inner_symbols {
     ir_region_id region;
-    uint32_t count;
-    bool *mark; /* by symbol, allocated in the scratch arena; NULL: not asked yet */
+    bool is_known;
+    VEC(uint32_t) list; /* sorted, allocated in the scratch arena */
     arena *scratch;
 } inner_symbols;
+
+static void inner_add(const ir_graph *g, inner_symbols *s, ir_node_id id)
+{
+    uint32_t symbol;
+    for (ir_bound b = ir_bound_of(g, id); ir_bound_next(&b, &symbol);) {
+        uint32_t *slot = VEC_PUSH(s->scratch, &s->list);
+        if (slot) *slot = symbol; /* the arena remembers */
+    }
+}
+
+static void inner_add_region(const ir_graph *g, inner_symbols *s, ir_region_id id, uint32_t depth)
+{
+    const ir_region *r = ir_region_at(g, id);
+    for (uint32_t i = 0; i < r->node.count; i++) {
+        const ir_node *n = &g->node.at[r->node.at[i]];
+        if (n->is_dead || n->parent != id) continue;
+        inner_add(g, s, r->node.at[i]);
+        for (uint32_t k = 0; depth < 128 && k < n->count_region; k++) inner_add_region(g, s, n->region[k], depth + 1);
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
 
 static bool mentions(const ir_graph *g, dim d, const inner_symbols *s)
 {
     const dim_node *x = dim_at(g->dims, d);
-    if (x->kind == DIM_SYMBOL) return x->value < s->count && s->mark[x->value];
-    return x->kind >= DIM_ADD && (mentions(g, x->a, s) || mentions(g, x->b, s));
+    if (!dim_is_late(g->dims, d)) return false;
+    if (x->kind != DIM_SYMBOL) return mentions(g, x->a, s) || mentions(g, x->b, s);
+    const uint32_t symbol = (uint32_t)x->value;
+    return s->list.count && bsearch(&symbol, s->list.at, s->list.count, sizeof symbol, by_number);
 }
 
 static sinter_status dim_is_inner(ir_graph *g, dim d, inner_symbols *s, bool *inner)
 {
     *inner = false;
     if (!dim_is_late(g->dims, d)) return SINTER_OK;
-    if (!s->mark) {
-        s->count = dim_symbol_count(g->dims);
-        s->mark = ARENA_NEW(s->scratch, bool, (size_t)s->count + 1);
-        if (!s->mark) return FAIL_MEMORY(g->e, "shape inference");
-        const ir_node_id owner = ir_region_at(g, s->region)->owner;
-        uint32_t symbol;
-        for (ir_node_id id = 1; id < g->node.count; id++) {
-            const ir_node *n = &g->node.at[id];
-            if (n->is_dead || (id != owner && !region_is_inside(g, n->parent, s->region))) continue;
-            for (ir_bound b = ir_bound_of(g, id); ir_bound_next(&b, &symbol);) s->mark[symbol] = true;
-        }
+    if (!s->is_known) {
+        inner_add(g, s, ir_region_at(g, s->region)->owner);
+        inner_add_region(g, s, s->region, 0);
+        if (s->scratch->failed) return FAIL_MEMORY(g->e, "shape inference");
+        if (s->list.count) qsort(s->list.at, s->list.count, sizeof *s->list.at, by_number);
+        s->is_known = true;
     }
     *inner = mentions(g, d, s);
     return SINTER_OK;

@@ -160,12 +160,10 @@ static sinter_status parse_symbol(parser *p)
     const dim d = dim_symbol_named(p->g->dims, name);
     if (!dim_symbol_of(p->g->dims, d, &s)) return FAIL_MEMORY(p->e, "a symbol");
     scan_space(&p->s);
-    dim_symbol *x = dim_symbol_at(p->g->dims, s);
-    x->min = min;
-    x->max = max;
-    x->opt = opt;
-    x->divisor = divisor;
-    x->is_late = scan_word(&p->s, "late");
+    const dim_symbol to = {
+        .min = min, .max = max, .opt = opt, .divisor = divisor, .is_late = scan_word(&p->s, "late")
+    };
+    dim_symbol_set(p->g->dims, s, &to);
     return line_end(p);
 }
 

@@ -120,10 +120,11 @@ static dim symbol_dim(importer *im, const char *symbol)
     const dim d = dim_symbol_named(t, symbol);
     uint32_t id;
     if (slot && dim_symbol_of(t, d, &id)) {
-        dim_symbol *s = dim_symbol_at(t, id);
-        s->min = im->range.at[*slot].min;
-        s->opt = im->range.at[*slot].opt;
-        s->max = im->range.at[*slot].max;
+        dim_symbol s = *dim_symbol_at(t, id);
+        s.min = im->range.at[*slot].min;
+        s.opt = im->range.at[*slot].opt;
+        s.max = im->range.at[*slot].max;
+        dim_symbol_set(t, id, &s);
     }
     return d;
 }

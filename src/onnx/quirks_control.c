@@ -186,8 +186,9 @@ static void guard(onnx_call *c, ir_value_id condition, bool wanted)
     attrs_bind *bind = ATTRS(c, bind);
     if (!dim_symbol_of(c->g->dims, d, &symbol)) REJECT(c, NO_MEMORY, "out of memory for a guard");
     if (c->status) return;
-    dim_symbol *s = dim_symbol_at(c->g->dims, symbol);
-    s->min = s->opt = wanted;
+    dim_symbol s = *dim_symbol_at(c->g->dims, symbol);
+    s.min = s.opt = wanted;
+    dim_symbol_set(c->g->dims, symbol, &s);
     bind->kind = bind_kind_raw;
     bind->flag = 1;
     bind->symbols = call_dims(c, &d, 1);

@@ -54,9 +54,7 @@ static sinter_status set_order(grouping *x, ir_region_id region)
 {
     ir_graph *g = x->g;
     TRY(ir_order(g, region, &x->a, &x->order, &x->count));
-    bool has_late = false;
-    for (uint32_t i = 0; i < dim_symbol_count(g->dims); i++) has_late |= dim_symbol_at(g->dims, i)->is_late;
-    if (!has_late) {
+    if (!dim_has_late(g->dims)) {
         place *at = ARENA_NEW(&x->a, place, (size_t)x->count + 1);
         if (!at) return FAIL_MEMORY(x->s->e, "groups");
         for (uint32_t i = 0; i < x->count; i++) {

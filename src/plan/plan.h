@@ -80,8 +80,7 @@ sinter_status plan_lifetimes(env *e, plan *p);
 /* Results move into inputs that die where they are made, where the kernel permits it. After plan_lifetimes. */
 void          plan_in_place(plan *p);
 /* Gives every slab storage its offset: no two that live together overlap, all aligned to PLAN_ALIGN. Sets slab_size.
- * Storages whose bound is above `limit` bytes (or unknown) become STORAGE_GROWN. Cost: O(n^2) in storages, small
- * constant. */
+ * Storages whose bound is above `limit` bytes (or unknown) become STORAGE_GROWN. Cost: n log n in storages. */
 sinter_status plan_offsets(env *e, plan *p, uint64_t limit);
 /* The same where bytes are used again only if no branch has to wait for that, as long as the slab grows little or is
  * small; else as plan_offsets. */

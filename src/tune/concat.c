@@ -7,29 +7,43 @@
 
 #include <string.h>
 
+/* An order that inputs lie in, and the bytes that do. */
+typedef struct vote {
+    uint8_t order[SINTER_RANK_MAX];
+    double weight;
+} vote;
+
 /* The order that most bytes of the inputs already have. */
-static void vote(lowering *l, const work *w, uint8_t *best)
+static sinter_status most_common_order(lowering *l, const work *w, uint8_t *best)
 {
     const uint32_t rank = w->out[0].rank;
-    double best_weight = -1;
-    for (uint32_t i = 0; i < rank; i++) best[i] = (uint8_t)i;
+    uint32_t size = 16, found = 0;
+    while (size < 2 * w->count_in) size *= 2;
+    const arena_mark mark = arena_save(l->a);
+    vote *votes = ARENA_NEW(l->a, vote, w->count_in);
+    uint32_t *slot = ARENA_NEW(l->a, uint32_t, size); /* 1 + index of a vote, by hash of the order */
+    if (!votes || !slot) return FAIL_MEMORY(l->e, "a concatenation");
     for (uint32_t i = 0; i < w->count_in; i++) {
-        uint8_t order[SINTER_RANK_MAX];
+        uint8_t order[SINTER_RANK_MAX] = { 0 };
         bool is_dense;
-        double weight = 0;
-        view_dims_order(l->p->dims, &l->p->value.at[w->in[i]], order, &is_dense);
-        for (uint32_t k = 0; k < w->count_in; k++) {
-            uint8_t other[SINTER_RANK_MAX];
-            const plan_value *v = &l->p->value.at[w->in[k]];
-            view_dims_order(l->p->dims, v, other, &is_dense);
-            if (memcmp(order, other, rank) == 0)
-                weight += (double)dim_range_of(l->p->dims, v->dim[w->out[0].rank - 1]).opt + 1;
+        const plan_value *v = &l->p->value.at[w->in[i]];
+        view_dims_order(l->p->dims, v, order, &is_dense);
+        uint32_t h = 0;
+        for (uint32_t k = 0; k < rank; k++) h = (h ^ order[k]) * 0x9e3779b1u;
+        uint32_t at = h & (size - 1);
+        while (slot[at] && memcmp(votes[slot[at] - 1].order, order, sizeof order) != 0) at = (at + 1) & (size - 1);
+        if (!slot[at]) {
+            memcpy(votes[found].order, order, sizeof order);
+            slot[at] = ++found;
         }
-        if (weight > best_weight) {
-            best_weight = weight;
-            memcpy(best, order, rank);
-        }
+        votes[slot[at] - 1].weight += (double)dim_range_of(l->p->dims, v->dim[rank - 1]).opt + 1;
     }
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < found; i++)
+        if (votes[i].weight > votes[most].weight) most = i;
+    memcpy(best, votes[most].order, rank);
+    arena_rewind(l->a, mark);
+    return SINTER_OK;
 }
 
 sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
@@ -38,7 +52,7 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
     const work_out *o = &w->out[0];
     const attrs_concat *attrs = w->attrs;
     uint8_t order[SINTER_RANK_MAX] = { 0 };
-    vote(l, w, order);
+    TRY(most_common_order(l, w, order));
     bool is_row = true;
     for (uint32_t i = 0; i < o->rank; i++) is_row = is_row && order[i] == i;
     const bool direct = o->io && is_row;
@@ -58,14 +72,9 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
         if (!slot) return FAIL_MEMORY(l->e, "a concatenation");
         *slot = part;
         const uint32_t target = l->p->value.count - 1;
-        const uint32_t from = w->in[i];
-        if (sinter_dtype_bits(o->dtype) < 8 || !work_redirect(l, from, target)) {
+        const uint32_t from = lower_current(l, w->in[i]); /* in an earlier part, where it is an operand again */
+        if (sinter_dtype_bits(o->dtype) < 8 || !work_redirect(l, from, target))
             TRY(work_copy_into(l, from, target, w->name));
-            continue;
-        }
-        /* Where the value is an operand again, it now lies in this part. */
-        for (uint32_t k = i + 1; k < w->count_in; k++)
-            if (w->in[k] == from) w->in[k] = target;
     }
     *value = whole;
     return SINTER_OK;

@@ -35,7 +35,7 @@ static sinter_status value_of(lowering *l, ir_value_id v, uint32_t *out)
         s->recipe = l->out->recipe.count - 1;
         l->map[v] = made;
     }
-    *out = l->map[v];
+    *out = l->map[v] = lower_current(l, l->map[v]);
     return SINTER_OK;
 }
 
@@ -190,8 +190,7 @@ static sinter_status lower_call(lowering *l, const ir_node *n)
         l->p->region.at[to].param = param;
         l->p->region.at[to].count_param = body->param.count;
         TRY(lower_region(l, n->region[k], to));
-        l->converted.count = converted;
-        l->placed.count = placed;
+        lower_forget(l, converted, placed);
     }
     l->region = region;
     for (uint32_t i = 0; i < n->count_out; i++) {
@@ -303,14 +302,8 @@ static sinter_status lower_inputs(lowering *l, uint32_t *io, uint32_t count)
     if (!l->o->backend->copy) return SINTER_OK;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t storage = l->p->value.at[io[i]].storage;
-        bool is_read = false;
-        uint32_t twin = 0;
-        for (uint32_t k = 1; k < l->p->step.count && !is_read; k++)
-            for (uint32_t j = 0; j < l->p->step.at[k].count_in; j++)
-                is_read = is_read || l->p->value.at[l->p->step.at[k].in[j]].storage == storage;
-        for (uint32_t k = 1; k < l->p->storage.count; k++)
-            if (k != storage && l->p->storage.at[k].kind == STORAGE_INPUT && l->p->storage.at[k].io == i) twin = k;
-        if (is_read || !twin) continue;
+        const uint32_t twin = lower_twin(l, storage, PLACE_HOST);
+        if (!twin || twin == storage || !lower_facts(l) || l->storage.at[storage].reads) continue;
         plan_value *slot = VEC_PUSH(l->a, &l->p->value);
         if (!slot) return FAIL_MEMORY(l->e, "an input");
         *slot = l->p->value.at[io[i]];

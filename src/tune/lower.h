@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower.h - what lower.c, place.c, concat.c and the files of work.h share: the state of a lowering, a unit of work. */
+/* lower.h - what lower.c, index.c, place.c, concat.c and the files of work.h share: the state of a lowering, a unit of
+ * work. */
 #ifndef TUNE_LOWER_H
 #define TUNE_LOWER_H
 
 #include "tune/tune.h"
 
+/* `value` copied dense in `order`. `before`: 1 + index of the value's conversion before this one; 0: none. */
 typedef struct conversion {
-    uint32_t value, result;
+    uint32_t value, result, before;
     uint8_t  order[SINTER_RANK_MAX];
 } conversion;
 
@@ -14,6 +16,18 @@ typedef struct conversion {
 typedef struct placing {
     uint32_t      value, result;
 } placing;
+
+/* What is known of a plan's value and of a storage, so that nobody has to look through the plan. */
+typedef struct value_facts {
+    uint32_t      next;                 /* the next value on the same storage; 0: the last */
+    uint32_t      writer, region;       /* the step that writes it, and the region of that step; 0: none */
+    uint32_t      moved;                /* the value that stands for it now; 0: itself */
+    uint32_t      converted, placed;    /* 1 + index of the last in the lists below; 0: none */
+} value_facts;
+typedef struct storage_facts {
+    uint32_t      first, last, views;   /* values on it, by id, and how many they are */
+    uint32_t      reads;                /* inputs of steps that are values on it */
+} storage_facts;
 
 typedef struct lowering {
     env                *e;
@@ -27,6 +41,10 @@ typedef struct lowering {
     uint32_t           *io;
     VEC(conversion)     converted;
     VEC(placing)        placed;
+    VEC(value_facts)    value;          /* by plan value, as far as it was asked for */
+    VEC(storage_facts)  storage;
+    uint32_t           *twin;           /* hash table of storages of inputs and weights, see index.c */
+    uint32_t            twin_size, twin_count, twin_seen;
     uint32_t            region;         /* the plan's region that is being filled */
     uint32_t            done, total;    /* nodes, for progress */
 } lowering;
@@ -79,6 +97,17 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target);
 sinter_status concat_lower(lowering *l, const work *w, uint32_t *value);
 
 uint32_t lower_step_new(lowering *l, const plan_step *s);       /* appends to the current region; 0 on failure */
+
+/* ---- index.c: what would else be searched for ---- */
+/* Facts about all values and storages made so far; false on failure. */
+bool     lower_facts(lowering *l);
+/* The plan value that stands for `value`: itself, unless work_redirect has moved it. */
+uint32_t lower_current(const lowering *l, uint32_t value);
+/* Forgets the conversions and placings from these on: those of a body that has ended. */
+void     lower_forget(lowering *l, uint32_t converted, uint32_t placed);
+/* The first storage of the same input or weight in `place`; 0: there is none. */
+uint32_t lower_twin(lowering *l, uint32_t storage, storage_place place);
+
 bool     lower_is_const(const lowering *l, uint32_t value);
 storage_place lower_place(const lowering *l, uint32_t value);
 

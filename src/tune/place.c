@@ -39,10 +39,8 @@ bool work_is_for_host(const lowering *l, const work *w)
 static uint32_t twin_storage(lowering *l, uint32_t storage, storage_place place)
 {
     const plan_storage from = l->p->storage.at[storage];
-    for (uint32_t i = 1; i < l->p->storage.count; i++) {
-        const plan_storage *s = &l->p->storage.at[i];
-        if (s->kind == from.kind && s->place == place && s->io == from.io && s->data == from.data) return i;
-    }
+    const uint32_t known = lower_twin(l, storage, place);
+    if (known || l->a->failed) return known;
     const uint32_t made = plan_storage_new(l->p, from.kind, from.size);
     if (!made) return 0;
     l->p->storage.at[made] = from;
@@ -118,15 +116,16 @@ static int64_t elements_of(const lowering *l, const plan_value *v)
 }
 
 /* The dense value that `value` is a view of, if it has no more elements, as where `value` repeats them; 0: none. */
-static uint32_t source_of(const lowering *l, uint32_t value)
+static uint32_t source_of(lowering *l, uint32_t value)
 {
     const plan_value *v = &l->p->value.at[value];
-    for (uint32_t i = 1; i < l->p->value.count; i++) {
+    if (!lower_facts(l)) return 0;
+    for (uint32_t i = l->storage.at[v->storage].first; i; i = l->value.at[i].next) {
         const plan_value *x = &l->p->value.at[i];
         uint8_t order[SINTER_RANK_MAX];
         bool is_dense;
         int64_t offset;
-        if (i == value || x->storage != v->storage || x->dtype != v->dtype) continue;
+        if (i == value || x->dtype != v->dtype) continue;
         if (!dim_is_const(l->p->dims, x->offset, &offset) || offset) continue;
         view_dims_order(l->p->dims, x, order, &is_dense);
         if (is_dense && elements_of(l, x) <= elements_of(l, v)) return i;
@@ -138,8 +137,9 @@ sinter_status work_place(lowering *l, uint32_t value, storage_place place, const
 {
     *out = value;
     if (!value || !l->o->backend->copy || lower_place(l, value) == place) return SINTER_OK;
-    for (uint32_t i = 0; i < l->placed.count; i++)
-        if (l->placed.at[i].value == value) return *out = l->placed.at[i].result, SINTER_OK;
+    if (!lower_facts(l)) return FAIL_MEMORY(l->e, "a value in the other place");
+    const uint32_t known = l->value.at[value].placed;
+    if (known) return *out = l->placed.at[known - 1].result, SINTER_OK;
     const plan_value v = l->p->value.at[value];
     const storage_kind kind = l->p->storage.at[v.storage].kind;
     uint8_t order[SINTER_RANK_MAX];
@@ -170,5 +170,6 @@ sinter_status work_place(lowering *l, uint32_t value, storage_place place, const
     placing *entry = VEC_PUSH(l->a, &l->placed);
     if (!entry) return FAIL_MEMORY(l->e, "a value in the other place");
     *entry = (placing){ .value = value, .result = *out };
+    l->value.at[value].placed = l->placed.count;
     return SINTER_OK;
 }

@@ -42,16 +42,6 @@ const dim *work_dims(lowering *l, const work *w, uint32_t *count)
     return list;
 }
 
-uint32_t lower_step_new(lowering *l, const plan_step *s)
-{
-    plan_step *slot = VEC_PUSH(l->a, &l->p->step);
-    if (!slot) return 0;
-    *slot = *s;
-    uint32_t *entry = VEC_PUSH(l->a, &l->p->region.at[l->region].step);
-    if (!entry) return 0;
-    return *entry = l->p->step.count - 1;
-}
-
 bool work_const_view(const lowering *l, uint32_t value, view *out)
 {
     const plan_value *v = &l->p->value.at[value];
@@ -240,9 +230,10 @@ sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool 
         order = row;
     }
     if (!fresh && work_is_dense_in(l, &v, order)) return *out = value, SINTER_OK;
-    for (uint32_t i = 0; !fresh && i < l->converted.count; i++)
-        if (l->converted.at[i].value == value && memcmp(l->converted.at[i].order, order, v.rank) == 0)
-            return *out = l->converted.at[i].result, SINTER_OK;
+    if (!lower_facts(l)) return FAIL_MEMORY(l->e, "a copy");
+    for (uint32_t i = fresh ? 0 : l->value.at[value].converted; i; i = l->converted.at[i - 1].before)
+        if (memcmp(l->converted.at[i - 1].order, order, v.rank) == 0)
+            return *out = l->converted.at[i - 1].result, SINTER_OK;
     const uint32_t made =
         plan_value_dense(l->p, io ? STORAGE_OUTPUT : STORAGE_SLAB, v.name, v.dtype, v.rank, v.dim, order);
     if (!made) return FAIL_MEMORY(l->e, "a copy");
@@ -254,29 +245,22 @@ sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool 
     if (fresh) return SINTER_OK;
     conversion *c = VEC_PUSH(l->a, &l->converted);
     if (!c) return FAIL_MEMORY(l->e, "a copy");
-    *c = (conversion){ .value = value, .result = made };
+    *c = (conversion){ .value = value, .result = made, .before = l->value.at[value].converted };
     memcpy(c->order, order, v.rank);
+    l->value.at[value].converted = l->converted.count;
     return SINTER_OK;
 }
 
 bool work_redirect(lowering *l, uint32_t value, uint32_t target)
 {
-    const plan_region *r = &l->p->region.at[l->region];
     kernel_target machine;
     l->o->backend->target(l->o->device, &machine);
-    plan_step *writer = NULL;
     const uint32_t storage = l->p->value.at[value].storage;
-    if (l->p->storage.at[storage].kind != STORAGE_SLAB) return false;
-    for (uint32_t i = 1; i < l->p->value.count; i++)
-        if (i != value && l->p->value.at[i].storage == storage) return false; /* seen through a view too */
-    for (uint32_t i = r->step.count; i-- > 0;) {
-        plan_step *s = &l->p->step.at[r->step.at[i]];
-        for (uint32_t k = 0; k < s->count_in; k++)
-            if (s->in[k] && l->p->value.at[s->in[k]].storage == storage) return false; /* somebody reads it as it is */
-        for (uint32_t k = 0; k < s->count_out; k++)
-            if (s->out[k] == value) writer = s;
-        if (writer) break;
-    }
+    if (l->p->storage.at[storage].kind != STORAGE_SLAB || !lower_facts(l)) return false;
+    const value_facts *known = &l->value.at[value];
+    if (l->storage.at[storage].views != 1) return false; /* seen through a view too */
+    if (l->storage.at[storage].reads) return false;      /* somebody reads it as it is */
+    plan_step *writer = known->region == l->region && known->writer ? &l->p->step.at[known->writer] : NULL;
     if (!writer || writer->kind != STEP_KERNEL || writer->count_out != 1 || writer->out[0] != value) return false;
     const kernel *k = writer->kernel;
     if (!k->is_strided_out) return false;
@@ -310,8 +294,7 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     *id = target;
     writer->problem = p;
     writer->out = id;
-    for (uint32_t i = 1; i < l->g->value.count; i++)
-        if (l->map[i] == value) l->map[i] = target;
+    l->value.at[value].moved = target;
     return true;
 }
 

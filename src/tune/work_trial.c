@@ -214,14 +214,18 @@ sinter_status work_trial_best(lowering *l, const work *w, work_trial *best)
         if (!mode_applies(l, w, m)) continue;
         for (uint32_t convert = 0; convert < 2; convert++) {
             work_trial t;
+            const arena_mark mark = arena_save(l->a);
             TRY(work_trial_make(l, w, m, convert, &t));
-            if (convert && !t.converts) break;
-            choice c;
-            tune_estimate(t.p, l->o, true, &c);
-            if (!c.kernel) continue;
-            t.ns = c.ns + work_trial_copies_ns(l, &t);
-            t.kernel = c.kernel;
-            if (!best->p || t.ns < best->ns * 0.98) *best = t;
+            choice c = { 0 };
+            const bool is_new = !convert || t.converts;
+            if (is_new) tune_estimate(t.p, l->o, true, &c);
+            if (c.kernel) {
+                t.ns = c.ns + work_trial_copies_ns(l, &t);
+                t.kernel = c.kernel;
+            }
+            if (c.kernel && (!best->p || t.ns < best->ns * 0.98)) *best = t;
+            else arena_rewind(l->a, mark);
+            if (!is_new) break;
         }
     }
     return SINTER_OK;

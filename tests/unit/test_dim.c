@@ -121,15 +121,15 @@ static void ranges_follow_the_symbols(void)
     setup(&f);
     const dim n = dim_symbol_named(f.t, "N"), h = dim_symbol_named(f.t, "H");
     CHECK_EQ(dim_symbol_named(f.t, "N"), n);
-    *dim_symbol_at(f.t, 0) = (dim_symbol){ .name = "N", .min = 1, .max = 8, .opt = 4, .divisor = 1 };
-    *dim_symbol_at(f.t, 1) = (dim_symbol){ .name = "H", .min = 32, .max = 640, .opt = 64, .divisor = 32 };
+    dim_symbol_set(f.t, 0, &(dim_symbol){ .min = 1, .max = 8, .opt = 4, .divisor = 1 });
+    dim_symbol_set(f.t, 1, &(dim_symbol){ .min = 32, .max = 640, .opt = 64, .divisor = 32 });
     dim_range r = dim_range_of(f.t, dim_mul(f.t, n, h));
     CHECK(r.min == 32 && r.max == 5120 && r.opt == 256 && r.divisor == 32);
     r = dim_range_of(f.t, dim_floordiv(f.t, h, dim_const(f.t, 8)));
     CHECK(r.min == 4 && r.max == 80 && r.opt == 8 && r.divisor == 4);
     CHECK(dim_is(f.t, dim_mod(f.t, h, dim_const(f.t, 16)), 0));
     CHECK_EQ(dim_max(f.t, n, h), h);
-    dim_symbol_at(f.t, 0)->max = 6; /* narrowed: known at once */
+    dim_symbol_set(f.t, 0, &(dim_symbol){ .min = 1, .max = 6, .opt = 4, .divisor = 1 }); /* narrowed: known at once */
     CHECK_EQ(dim_range_of(f.t, dim_mul(f.t, n, h)).max, 3840);
     const dim free = dim_symbol_named(f.t, "free");
     r = dim_range_of(f.t, dim_mul(f.t, free, free));

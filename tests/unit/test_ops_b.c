@@ -640,7 +640,9 @@ static void infers_symbolic_shapes(void)
                      .count_out = 1,
                      .in = x->in,
                      .out = x->out };
-    dim_symbol_at(x->t, 0)->max = 10;
+    dim_symbol narrowed = *dim_symbol_at(x->t, 0);
+    narrowed.max = 10;
+    dim_symbol_set(x->t, 0, &narrowed);
     memset(x->out, 0, sizeof(x->out));
     CHECK_EQ(op_infer(&c), SINTER_OK);
     CHECK_EQ(dim_range_of(x->t, x->out[0].dim[1]).max, 40);
