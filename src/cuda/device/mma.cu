@@ -409,7 +409,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
     const u32 bars = shared + (u32)a.barriers_at;
     if (t < stages) {
 #if RING
-        barrier_init(bars + 8 * (stages + t), 32 * WM * WN);
+        barrier_init(bars + 8 * (stages + t), WM * WN);
 #endif
         /* Full when every thread's copies have arrived, and the bytes of a bulk copy; what a thread stored by itself
          * arrives apart from its copies. */
@@ -514,6 +514,12 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
     i32 slot = 0;                       /* of the first step of this round */
 #if SM >= 90
     u32 parity = 0;
+#if RING
+    /* The round before: its first slot and its parity. Both are variables, not computed from `slot`: the compiler would
+     * fold the difference into the address of a barrier, and compute-sanitizer overlooks barriers at [register - 8]. */
+    i32 again = 0;
+    u32 parity_again = 0;
+#endif
 #else
     constexpr bool RING = true;
 #endif
@@ -525,7 +531,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
         const auto between = [&] {
 #if RING
             /* The slots of the round before, when all have read them. */
-            const i32 next = (r - 1) * KG + stages, again = slot ? slot - KG : stages - KG;
+            const i32 next = (r - 1) * KG + stages;
 #if PROLOGUE
 #pragma unroll
 #else
@@ -534,7 +540,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
             for (i32 g = 0; g < KG; g++) {
                 const i32 step = next + g;
                 if (!r || step >= n) break;
-                barrier_wait(bars + 8 * (stages + again + g), slot ? parity : parity ^ 1);
+                barrier_wait(bars + 8 * (stages + again + g), parity_again);
 #if B_KIND == MMA_B_PACKED
                 if (t == 0) {
                     barrier_expect(bars + 8 * (again + g), B_BYTES);
@@ -589,8 +595,10 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
         if (i < n && wn == 0) step_sums(x_sums, lane, shared + (u32)mine * A_BYTES);
 #endif
 #if SM >= 90 && RING
-        /* Each thread for its own reads. One thread for its warp would do, but racecheck does not follow that. */
-        barrier_arrive(bars + 8 * (stages + mine));
+        sync_warp();
+        if (lane_id() == 0) barrier_arrive(bars + 8 * (stages + mine));
+        again = slot;
+        parity_again = parity;
 #endif
         slot += KG;
         if (RING && slot >= stages) {
