@@ -104,6 +104,9 @@ if [ $mode = full ]; then
     step racecheck-all under racecheck 4 1 .
 fi
 if [ -n "$data" ]; then
+    if [ $mode = full ]; then
+        step sanitizers python3 tools/check_sanitizers.py "$data/zoo" --device "$device"
+    fi
     step models run_models timeout 200
     step onnx-cuda run_backend_cases "$device" --against cpu
 fi
