@@ -27,7 +27,7 @@ typedef void (*sinter_log_fn)(void *user, const char *topic, const char *line);
     X(depth_max, 32, 1, 64, "Nesting of subgraphs and of function calls.")                                  \
     X(memory_max, (uint64_t)1 << 40, 1u << 16, UINT64_MAX,                                                  \
       "Bytes of one build or one context; by default at most the machine's.")                               \
-    X(fold_max, (uint64_t)1 << 28, 0, UINT64_MAX, "Bytes of one constant that folding may create.")         \
+    X(fold_max, (uint64_t)1 << 28, 0, UINT64_MAX, "Bytes of one constant folded from far fewer elements.")  \
     X(loop_max, (uint64_t)1 << 31, 1, INT64_MAX, "Iterations of one Loop.")
 
 typedef struct sinter_limits {

@@ -78,14 +78,50 @@ void convert_quantize(onnx_call *c)
     c->out[0] = quirk_quantize(c, x, scale, zero, type);
 }
 
+/* A constant in blocks along an axis, dequantised with the blocks as an axis of their own: nothing is repeated, so that
+ * folding makes one tensor of it. The last block is padded where it is short. 0: it is not such a constant. */
+static ir_value_id dequantized_blocks(onnx_call *c, ir_value_id q, int64_t axis)
+{
+    dim_table *t = c->g->dims;
+    dim dq[SINTER_RANK_MAX], dp[SINTER_RANK_MAX], wide[SINTER_RANK_MAX + 1], none[SINTER_RANK_MAX],
+        rest[SINTER_RANK_MAX];
+    if (c->status || !ir_is_const(c->g, q)) return 0;
+    const uint32_t rank = call_shape(c, q, dq), n = call_shape(c, call_in(c, 1), dp);
+    int64_t whole = 0, parts = 0, block = call_int(c, "block_size", 0);
+    if (n != rank || !rank || rank >= SINTER_RANK_MAX) return 0;
+    axis = call_axis(c, axis, rank);
+    if (c->status || !dim_is_const(t, dq[axis], &whole) || !dim_is_const(t, dp[axis], &parts)) return 0;
+    if (parts < 1 || parts == whole || whole < 1) return 0;
+    if (block <= 0) block = (whole + parts - 1) / parts;
+    if (block > whole || parts != (whole + block - 1) / block) return 0;
+    for (uint32_t i = 0; i < rank; i++) none[i] = rest[i] = call_k(c, 0);
+    rest[axis] = call_k(c, parts * block - whole);
+    if (parts * block != whole) q = call_pad(c, q, pad_mode_constant, none, rest, 0);
+    for (uint32_t i = 0, k = 0; i < rank; i++) {
+        wide[k++] = (int64_t)i == axis ? dp[i] : dq[i];
+        if ((int64_t)i == axis) wide[k++] = call_k(c, block);
+    }
+    ir_value_id zero = call_in(c, 2);
+    if (zero) zero = call_unsqueeze(c, zero, (uint32_t)axis + 1);
+    const ir_value_id scale = call_unsqueeze(c, call_in(c, 1), (uint32_t)axis + 1);
+    const ir_value_id y = quirk_dequantize(c, call_reshape(c, q, wide, rank + 1), scale, zero);
+    const dim end = dq[axis];
+    dq[axis] = call_k(c, parts * block);
+    const ir_value_id flat = call_reshape(c, y, dq, rank);
+    return parts * block == whole ? flat : call_slice(c, flat, (uint32_t)axis, call_k(c, 0), 1, end);
+}
+
 void convert_dequantize(onnx_call *c)
 {
     const ir_value_id q = call_in(c, 0);
     const int64_t axis = call_int(c, "axis", 1), block = call_int(c, "block_size", 0),
                   wanted = call_int(c, "output_dtype", 0);
     if (!q || !call_in(c, 1)) REJECT(c, INVALID_MODEL, "an input is missing");
-    const ir_value_id scale = param_shaped(c, call_in(c, 1), q, axis, block);
-    const ir_value_id y = quirk_dequantize(c, q, scale, param_shaped(c, call_in(c, 2), q, axis, block));
+    ir_value_id y = dequantized_blocks(c, q, axis);
+    if (!y) {
+        const ir_value_id scale = param_shaped(c, call_in(c, 1), q, axis, block);
+        y = quirk_dequantize(c, q, scale, param_shaped(c, call_in(c, 2), q, axis, block));
+    }
     c->out[0] = wanted ? call_cast(c, y, call_dtype(c, wanted)) : y;
 }
 
