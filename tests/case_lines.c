@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add(case_lines *l, case_line line)
+void case_lines_put(case_lines *l, case_line line)
 {
     if (l->count == l->room) {
         l->room = l->room ? 2 * l->room : 256;
@@ -21,7 +21,7 @@ static void add(case_lines *l, case_line line)
 
 void case_lines_add(case_lines *l, const char *line)
 {
-    add(l, (case_line){ .at = line });
+    case_lines_put(l, (case_line){ .at = line });
 }
 
 const char *case_lines_read(case_rig *r, const char *path, case_lines *l)
@@ -38,7 +38,7 @@ const char *case_lines_read(case_rig *r, const char *path, case_lines *l)
         if (length >= 8 && !memcmp(at, "#! small", 8)) {
             is_small = true;
         } else if (length && *at != '#') {
-            add(l, (case_line){ arena_text(&r->a, at, length), from, number, is_small });
+            case_lines_put(l, (case_line){ arena_text(&r->a, at, length), from, number, is_small, false });
             is_small = false;
         }
         at = stop + 1;

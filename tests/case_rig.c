@@ -77,43 +77,6 @@ static size_t operand_view(const problem_operand *o, const problem_operand *chos
     return ((size_t)stride * sinter_dtype_bits(o->dtype) + 7) / 8;
 }
 
-/* Numbers that must lie in 0 to below the limit; 0: any will do. */
-static int64_t places(const problem *p, uint32_t input)
-{
-    int64_t count = 1;
-    if (input != 1 || (p->op != OP_max_unpool && p->op != OP_reverse_sequence)) return 0;
-    if (p->op == OP_reverse_sequence)
-        return p->in[0].dim[((const attrs_reverse_sequence *)p->attrs)->time_axis].opt + 1;
-    for (uint32_t i = 0; i < p->out[0].rank; i++) count *= p->out[0].dim[i].opt;
-    return count;
-}
-
-static void fill(case_rig *r, const problem *p, uint32_t input, const view *v, case_data kind)
-{
-    int64_t i[SINTER_RANK_MAX] = { 0 };
-    const bool is_index = (p->op == OP_gather || p->op == OP_scatter_elements) && input == 1;
-    const bool is_box = p->op == OP_roi_align && input == 1;
-    /* Weights of recurrent layers are small, or else the layer amplifies what its first step rounded. */
-    const bool is_weight = (p->op == OP_lstm || p->op == OP_gru || p->op == OP_rnn) && (input == 1 || input == 2);
-    const double scale = is_weight ? 0.4 / sqrt((double)(v->dim[2] > 0 ? v->dim[2] : 1)) : 1;
-    int64_t limit = 0;
-    if (is_index && p->op == OP_gather) limit = p->in[0].dim[((const attrs_gather *)p->attrs)->axis].opt;
-    else if (is_index) limit = p->in[0].dim[((const attrs_scatter_elements *)p->attrs)->axis].opt;
-    for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i)) {
-        const int64_t at = view_offset(v, i);
-        const double u = case_unit(r);
-        if (is_index) view_store_i64(v, at, (int64_t)(u * 2 * (double)limit) - limit);
-        else if (is_box) view_store_f64(v, at, i[1] < 2 ? u * 10 - 3 : u * 20); /* some reach out of the image */
-        else if (p->op == OP_roi_align && input == 2) view_store_i64(v, at, (int64_t)(u * (double)p->in[0].dim[0].opt));
-        else if (places(p, input)) view_store_i64(v, at, (int64_t)(u * (double)places(p, input)));
-        else if (v->dtype == SINTER_DTYPE_BOOL) view_store_i64(v, at, u < 0.6);
-        else if (!dtype_is_float(v->dtype))
-            view_store_i64(v, at, (int64_t)(u * 9) - (dtype_is_signed(v->dtype) ? 4 : 0));
-        else if (kind == CASE_INTEGERS) view_store_f64(v, at, scale * (double)((int64_t)(u * 7) - 3));
-        else view_store_f64(v, at, scale * (r->is_small ? 0.5 + u * 1.5 : u * 4 - 2));
-    }
-}
-
 /* What a program makes of small integers and simple fractions is exact. */
 static bool keeps_exact(const expr *x, bool is_prologue)
 {
@@ -212,6 +175,21 @@ static double rounded_before(const problem *p, sinter_dtype result, double terms
     return p->op == OP_resize && !dtype_is_float(result) ? 1 : 0;
 }
 
+/* " of 1, nan": what an element of an elementwise result was computed from. */
+static const char *operands_at(const case_trial *x, const view *out, const int64_t *index)
+{
+    static char list[256];
+    list[0] = 0;
+    if (!op_is_scalar(x->p->op) && x->p->op != OP_pointwise) return list;
+    for (uint32_t i = 0, at = 0; i < x->p->count_in && at < 200; i++) {
+        view v;
+        if (!view_broadcast(&x->in[i], out->rank, out->dim, &v)) continue;
+        at += (uint32_t)snprintf(list + at, sizeof list - at, "%s %.9g", i ? "," : " of",
+                                 view_load_f64(&v, view_offset(&v, index)));
+    }
+    return list;
+}
+
 /* NULL, or what result `result` has wrong. terms, sum_rms: how it was summed. */
 static const char *compare(const case_trial *x, uint32_t result, bool exact, double terms, double sum_rms, char *why,
                            size_t size)
@@ -219,17 +197,19 @@ static const char *compare(const case_trial *x, uint32_t result, bool exact, dou
     const problem *p = x->p;
     const view *got = &x->out[result], *want = &x->want[result];
     double rms = 0;
-    const double count = (double)view_count(want);
+    double count = 0;
     int64_t i[SINTER_RANK_MAX] = { 0 };
     for (bool more = view_first(want->dim, want->rank, i); more; more = view_next(want->dim, want->rank, i)) {
         const double w = view_load_f64(want, view_offset(want, i));
         rms += isfinite(w) ? w * w : 0;
+        count += isfinite(w);
     }
     rms = sqrt(rms / (count > 0 ? count : 1));
     if (rms < sum_rms) rms = sum_rms;
     const double within = epsilon(got->dtype) * 4,
                  spread = epsilon(got->dtype) * (4 + 2 * sqrt(terms)) * (rms + (p->op == OP_reduce ? 1 : 0)) +
                           rounded_before(p, got->dtype, terms);
+    const bool counts_sign = x->is_special && case_counts_sign(p, result);
     for (bool more = view_first(want->dim, want->rank, i); more; more = view_next(want->dim, want->rank, i)) {
         const double g = view_load_f64(got, view_offset(got, i)), w = view_load_f64(want, view_offset(want, i));
         if (got->dtype == SINTER_DTYPE_BOOL && ((const uint8_t *)got->data)[view_offset(got, i)] > 1) {
@@ -237,10 +217,11 @@ static const char *compare(const case_trial *x, uint32_t result, bool exact, dou
                            ((const uint8_t *)got->data)[view_offset(got, i)]);
             return why;
         }
-        if (g == w || (isnan(g) && isnan(w))) continue;
-        if (!exact && fabs(g - w) <= within * fabs(w) + spread) continue;
-        (void)snprintf(why, size, "element [%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "] is %.9g, wanted %.9g%s",
-                       i[0], i[1], i[2], i[3], g, w, exact ? " exactly" : "");
+        if (isnan(g) && isnan(w)) continue;
+        if (g == w && (!counts_sign || signbit(g) == signbit(w))) continue;
+        if (!exact && isfinite(g) && isfinite(w) && fabs(g - w) <= within * fabs(w) + spread) continue;
+        (void)snprintf(why, size, "element [%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "]%s is %.9g, wanted %.9g%s",
+                       i[0], i[1], i[2], i[3], operands_at(x, want, i), g, w, exact ? " exactly" : "");
         return why;
     }
     return NULL;
@@ -272,7 +253,7 @@ const char *case_check(case_rig *r, const case_trial *x, kernel_numerics numeric
     const double terms = x->terms * (is_transformed               ? transformed_terms
                                      : numerics == KERNEL_RELAXED ? relaxed_terms
                                                                   : 1),
-                 sum_rms = (is_transformed || numerics == KERNEL_RELAXED) && x->p->epilogue
+                 sum_rms = (is_transformed || numerics == KERNEL_RELAXED || x->is_special) && x->p->epilogue
                                ? product_rms * sqrt(x->terms)
                            : x->p->op == OP_matmul ? sqrt(x->terms)
                                                    : 0;
@@ -333,7 +314,7 @@ const char *case_make_chosen(case_rig *r, const problem *p, const problem *chose
         if (p->in[i].dtype == SINTER_DTYPE_NONE) continue;
         x->in_size[i] = operand_view(&p->in[i], &chosen->in[i], pitch, &x->in[i]);
         x->in[i].data = case_guarded(r, x->in_size[i], 0xFF);
-        fill(r, p, i, &x->in[i], kind);
+        case_fill(r, p, i, &x->in[i], kind);
     }
     for (uint32_t i = 0; i < p->count_out; i++) {
         x->out_size[i] = operand_view(&p->out[i], &chosen->out[i], pitch, &x->out[i]);
@@ -357,8 +338,9 @@ const char *case_make_chosen(case_rig *r, const problem *p, const problem *chose
     if (status != SINTER_OK) return r->e.error->text;
     x->is_faulty = fault.is_set;
     x->is_exact = kind == CASE_INTEGERS && is_exact(p);
+    x->is_special = kind == CASE_SPECIAL;
     x->terms = case_terms(p, x->in);
-    return !r->is_any && is_mostly_zero(&x->want[0])
-               ? "the result is mostly zero or not a number: the case proves nothing"
-               : NULL;
+    return x->is_special || r->is_any || !is_mostly_zero(&x->want[0])
+               ? NULL
+               : "the result is mostly zero or not a number: the case proves nothing";
 }

@@ -12,7 +12,8 @@
 #include "backend/kernel.h"
 
 enum { CASE_GUARD = 256, CASE_OPERANDS = 16 };
-typedef enum case_data { CASE_INTEGERS, CASE_RANDOM } case_data;
+/* Special: random values with zeros, infinities, NaN, subnormals, ties and limits among them. */
+typedef enum case_data { CASE_INTEGERS, CASE_RANDOM, CASE_SPECIAL } case_data;
 
 typedef struct case_rig {
     env e;
@@ -39,6 +40,7 @@ typedef struct case_trial {
     size_t in_size[CASE_OPERANDS], out_size[CASE_OPERANDS];     /* bytes in memory, gaps included */
     bool is_exact;                                  /* results on this data must be equal */
     bool is_faulty;                                 /* an index in the data is out of range */
+    bool is_special;                                /* zeros have signs where they are certain */
     double terms;                                   /* summed into one result, roughly */
 } case_trial;
 
@@ -50,6 +52,10 @@ const char *case_make(case_rig *r, const problem *p, case_data kind, size_t pitc
 /* The same where kernels were chosen for a problem of the same operands whose ranges hold p's sizes. */
 const char *case_make_chosen(case_rig *r, const problem *p, const problem *chosen, case_data kind, size_t pitch,
                              case_trial *x);
+/* Data for an operand of p (case_data.c). */
+void        case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, case_data kind);
+/* Does the sign of a zero in this result follow from the op? Sums and choices between zeros leave it open. */
+bool        case_counts_sign(const problem *p, uint32_t result);
 double      case_terms(const problem *p, const view *in);
 /* What the reference does for p at opt, roughly: multiplications, or elements read and written. */
 double      case_operations(const problem *p);

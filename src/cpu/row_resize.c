@@ -4,6 +4,7 @@
 #include "cpu/kernels.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
+#include "ops/move.h"
 
 #include <math.h>
 
@@ -108,7 +109,12 @@ static pair pair_of(const record *r, uint32_t axis, int64_t i)
 {
     const double x = position(r, axis, i), low = floor(x), ratio = x - low;
     const int64_t n = r->in[axis];
-    if (!r->is_nearest) return (pair){ { clamped(low, n), clamped(low + 1, n) }, (float)ratio };
+    if (!r->is_nearest) {
+        const int64_t a = clamped(low, n), b = clamped(low + 1, n);
+        if (ratio < RESIZE_LEAST_WEIGHT) return (pair){ { a, a }, 0 };
+        return 1 - ratio < RESIZE_LEAST_WEIGHT || (float)ratio == 1 ? (pair){ { b, b }, 0 }
+                                                                    : (pair){ { a, b }, (float)ratio };
+    }
     double at = x;
     if (ratio != 0) {
         switch (r->nearest) {
@@ -127,10 +133,10 @@ typedef struct job {
     float *y;
 } job;
 
-/* A weight of zero must not bring in an infinity. */
+/* A weight of zero must not bring in an infinity, and a difference of large numbers would be one. */
 static float blend(float a, float b, float weight)
 {
-    return weight == 0 ? a : weight == 1 ? b : a + (b - a) * weight;
+    return weight == 0 ? a : a * (1 - weight) + b * weight;
 }
 
 static void pixel(const record *r, float *y, const float *x, pair h, pair w)
@@ -146,8 +152,9 @@ static void pixel(const record *r, float *y, const float *x, pair h, pair w)
                                  h.weight == 0 ? row0 + w0 : row1 + w0, row1 + w1 };
         if (h.weight == 0) from[3] = from[1];
         else if (w.weight == 0) from[3] = from[2];
-        const float k[4] = { (1 - h.weight) * (1 - w.weight), (1 - h.weight) * w.weight, h.weight * (1 - w.weight),
-                             h.weight * w.weight };
+        /* A pixel that stands twice has half its weight twice: zero times an infinity would be NaN. */
+        const float u = h.weight == 0 ? 0.5f : h.weight, v = w.weight == 0 ? 0.5f : w.weight;
+        const float k[4] = { (1 - u) * (1 - v), (1 - u) * v, u * (1 - v), u * v };
         r->set->blend4(y, from, k, r->channels);
         return;
     }

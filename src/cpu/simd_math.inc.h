@@ -121,7 +121,7 @@ static inline vec v_tanh(vec x)
     p = v_fma(p, v_mul(u, x), x);
     const vec e = v_exp_neg(v_mul(a, v_set(-2.0f)));
     const vec r = v_div(v_sub(v_set(1.0f), e), v_add(v_set(1.0f), e));
-    return v_blend(v_lt(a, v_set(0.625f)), p, v_sign_of(x, r));
+    return v_sign_of(x, v_blend(v_lt(a, v_set(0.625f)), p, r)); /* p of -0 is 0 */
 }
 
 /* An exponential that overflows makes the quotient the zero that it should be; the lower tail keeps its relative
@@ -175,7 +175,7 @@ static inline vec v_erf(vec x)
     p = v_fma(p, u, v_set(-0.376126271f));
     p = v_mul(v_fma(p, u, v_set(1.12837917f)), x);
     const vec q = v_sub(v_set(1.0f), v_erfc_pos(a));
-    return v_blend(v_lt(a, v_set(1.0f)), p, v_sign_of(x, q));
+    return v_sign_of(x, v_blend(v_lt(a, v_set(1.0f)), p, q)); /* p of -0 is 0 */
 }
 static inline vec v_gelu(vec x)
 {
@@ -215,7 +215,8 @@ static inline vec v_sin_cos(vec x, int quarter)
     c = v_fma(v_mul(c, u), u, v_fma(u, v_set(-0.5f), v_set(1.0f)));
     const veci q = vi_add(v_to_int(n), vi_set(quarter));
     const vec  y = v_blend(vi_eq(vi_and(q, vi_set(1)), vi_set(1)), c, s);
-    return v_of_bits(vi_xor(v_bits(y), vi_sll(vi_and(q, vi_set(2)), 30)));
+    const vec z = v_of_bits(vi_xor(v_bits(y), vi_sll(vi_and(q, vi_set(2)), 30)));
+    return quarter ? z : v_blend(v_eq(x, v_zero()), x, z); /* the sign of a zero */
 }
 
 /* bfloat16: nearest, ties to even; a NaN keeps its high bits and becomes quiet. */

@@ -65,7 +65,7 @@ static inline void store_mask(int32_t *d, vecm m, int n)
     COMPARE_AS(b_##name##_vs, v_load(a + i), v_load_n(a + i, left), sb, sb, value)                        \
     COMPARE_AS(b_##name##_sv, sa, sa, v_load(b + i), v_load_n(b + i, left), value)
 
-#define TERNARY(name, value)                                                                              \
+#define TERNARY_VVV(name, value)                                                                          \
     static void t_##name##_vvv(ARGS)                                                                      \
     {                                                                                                     \
         UNUSED();                                                                                         \
@@ -75,7 +75,8 @@ static inline void store_mask(int32_t *d, vecm m, int n)
              v_store(d + i, value),                                                                       \
              const vec x = v_load_n(a + i, left); const vec y = v_load_n(b + i, left);                    \
              const vec z = v_load_n(c + i, left); v_store_n(d + i, value, left))                          \
-    }                                                                                                     \
+    }
+#define TERNARY_VSS(name, value)                                                                          \
     static void t_##name##_vss(ARGS)                                                                      \
     {                                                                                                     \
         UNUSED();                                                                                         \
@@ -85,6 +86,10 @@ static inline void store_mask(int32_t *d, vecm m, int n)
         LOOP(const vec x = v_load(a + i); v_store(d + i, value),                                          \
              const vec x = v_load_n(a + i, left); v_store_n(d + i, value, left))                          \
     }
+
+#define TERNARY(name, value)                                                                              \
+    TERNARY_VVV(name, value)                                                                              \
+    TERNARY_VSS(name, value)
 
 /* NaN wins from either side. */
 static inline vec nan_max(vec x, vec y) { return v_blend(v_is_nan(x), x, v_max(x, y)); }
@@ -120,15 +125,24 @@ BINARY(min, nan_min(x, y))
 BINARY(max, nan_max(x, y))
 BINARY(prelu, v_prelu(x, y))
 BINARY(elu, v_blend(v_lt(x, v_zero()), v_mul(y, v_expm1(x)), x))
-BINARY(thresholded_relu, v_blend(m_or(v_lt(y, x), v_is_nan(x)), x, v_zero()))
+BINARY(thresholded_relu, v_blend(v_lt(y, x), x, v_zero()))
 COMPARE(eq, v_eq(x, y))
 COMPARE(lt, v_lt(x, y))
 COMPARE(le, v_le(x, y))
 COMPARE(gt, v_lt(y, x))
 COMPARE(ge, v_le(y, x))
-TERNARY(clip, v_min(z, v_max(y, x)))
+TERNARY_VVV(clip, v_blend(m_or(v_is_nan(y), v_is_nan(z)), v_add(y, z), v_min(z, v_max(y, x))))
+TERNARY_VSS(clip_data, v_min(z, v_max(y, x)))
+TERNARY_VSS(clip_any, v_blend(m_or(v_is_nan(y), v_is_nan(z)), v_add(y, z), v_min(z, v_max(y, x))))
 TERNARY(hard_sigmoid, v_hard_sigmoid(x, y, z))
-TERNARY(selu, v_mul(z, v_blend(v_lt(v_zero(), x), x, v_mul(y, v_expm1(x)))))
+TERNARY(selu, v_mul(z, v_blend(v_le(x, v_zero()), v_mul(y, v_sign_of(x, v_expm1(x))), x)))
+
+/* Bounds that are NaN make all results NaN; there is no such bound in nearly every network. */
+static void t_clip_vss(ARGS)
+{
+    const float low = *(const float *)b_, high = *(const float *)c_;
+    (low <= high || low > high ? t_clip_data_vss : t_clip_any_vss)(op, d_, a_, b_, c_, n);
+}
 
 /* Large angles need more of pi than a vector reduction carries. */
 #define PERIODIC(name, quarter)                                                                           \
@@ -184,7 +198,8 @@ static void where(ARGS)
     for (; i < n; i++) d[i] = a[i] ? b[i] : c[i];
 }
 
-/* Only for results of at most 16 bits, so that every step is exact in f32. */
+/* Only for results of at most 16 bits, so that every step is exact in f32.
+ * NaN is the lowest: v_max gives its second operand. */
 static void quantize(ARGS)
 {
     UNUSED();
@@ -197,7 +212,7 @@ static void quantize(ARGS)
     int64_t i = 0;
     for (; i + VEC_LANES <= n; i += VEC_LANES) {
         const vec q = v_add(v_nearest(v_div(v_load(a + i), v_load(b + i))), vi_to_f32(vi_load(c + i)));
-        vi_store(d + i, v_to_int(v_max(lo, v_min(q, hi))));
+        vi_store(d + i, v_to_int(v_min(hi, v_max(q, lo))));
     }
     if (i < n) {
         float q[VEC_LANES];
@@ -205,7 +220,7 @@ static void quantize(ARGS)
         const int left = (int)(n - i);
         for (int j = 0; j < left; j++) z[j] = c[i + j];
         v_store(q, v_div(v_load_n(a + i, left), v_load_n(b + i, left)));
-        vi_store(r, v_to_int(v_max(lo, v_min(v_add(v_nearest(v_load(q)), vi_to_f32(vi_load(z))), hi))));
+        vi_store(r, v_to_int(v_min(hi, v_max(v_add(v_nearest(v_load(q)), vi_to_f32(vi_load(z))), lo))));
         for (int j = 0; j < left; j++) d[i + j] = r[j];
     }
 }

@@ -396,7 +396,7 @@ static void put_quantize(const expr *x, const expr_instr *n, text *out)
     const char *name = sinter_dtype_name(to);
     const bool is_f64 = from == SINTER_DTYPE_F64;
     const bool is_plain = is_exact_in_f32(from) && x->at[b].dtype != SINTER_DTYPE_F64;
-    text_printf(out, "emit_cast_%s(", name);
+    text_printf(out, "emit_%s_%s(", dtype_is_float(to) ? "cast" : "quantized", name);
     const char *sum = !is_f64 && is_exact_in_f32(to) && !dtype_is_float(to) ? "float" : "double";
     if (!dtype_is_float(to)) text_printf(out, "op_round(");
     float reciprocal;

@@ -63,4 +63,7 @@ static inline bool move_wanted(const ref_call *c, uint32_t k)
 typedef bool (*move_before_fn)(const void *user, int64_t a, int64_t b);
 void move_sort(int64_t *id, int64_t *spare, int64_t count, move_before_fn before, const void *user);
 
+/* Resize leaves out samples of a smaller weight: coordinates round, and so little of an infinity is all of it. */
+#define RESIZE_LEAST_WEIGHT 1e-9
+
 #endif

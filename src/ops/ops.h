@@ -133,6 +133,9 @@ const scalar_info *scalar_at(op_id op);
 /* from: the (common) type of the arguments (of `where`: of a and b; of quantize/dequantize: of x), to: of the result.
  * The result is exact in double or wrapped to the integer type; it is not yet rounded to a narrow float type. */
 scalar scalar_eval(op_id op, sinter_dtype from, sinter_dtype to, const scalar *arg);
+/* What a result in f32 may be off by on every backend: units of its last place, and `least` whatever its size. */
+typedef struct scalar_error { double ulps, least; } scalar_error;
+scalar_error scalar_error_of(op_id op);
 scalar scalar_load(sinter_dtype dtype, const void *base, int64_t index);
 void   scalar_store(sinter_dtype dtype, void *base, int64_t index, scalar value);
 

@@ -4,6 +4,8 @@
  *   score = softcap(scale * q . k) + mask      softcap(x) = cap * tanh(x / cap)
  *   y     = softmax(score) v                   rows without an allowed key give 0
  *
+ * Keys that causal or a mask of bool forbid are left out, so that nothing that is not a number gets through.
+ *
  * Causal: key j is allowed for query i where j <= i + (T - S). */
 #include "ops/ref_loops.h"
 #include <math.h>
@@ -47,8 +49,9 @@ sinter_status reference_attention(ref_call *c)
         return FAIL(c->e, INTERNAL, "the mask of attention does not broadcast");
     }
     scalar *p = ARENA_NEW(c->scratch, scalar, (size_t)keys);
+    bool *is_out = ARENA_NEW(c->scratch, bool, (size_t)keys);
     scalar *row = ARENA_NEW(c->scratch, scalar, (size_t)v->dim[3]);
-    if (!p || !row) return FAIL_MEMORY(c->e, "a row of attention");
+    if (!p || !is_out || !row) return FAIL_MEMORY(c->e, "a row of attention");
     int64_t index[4];
     for (bool more = view_first(q->dim, 3, index); more; more = view_next(q->dim, 3, index)) {
         const int64_t head = groups ? index[1] / groups : 0;
@@ -59,19 +62,21 @@ sinter_status reference_attention(ref_call *c)
         for (int64_t j = 0; j < keys; j++) {
             const double dot = ref_dot(q, at_q, q->stride[3], k, at_k + j * k->stride[2], k->stride[3], q->dim[3]).f;
             double score = attrs->scale * dot;
+            is_out[j] = false;
             if (attrs->softcap > 0) score = attrs->softcap * tanh(score / attrs->softcap);
             if (mask.dtype != SINTER_DTYPE_NONE) {
                 const double m = view_load_f64(&mask, index[0] * mask.stride[0] + index[1] * mask.stride[1] +
                                                           index[2] * mask.stride[2] + j * mask.stride[3]);
                 if (mask.dtype != SINTER_DTYPE_BOOL) score += m;
-                else if (m == 0) score = -INFINITY;
+                is_out[j] = mask.dtype == SINTER_DTYPE_BOOL && m == 0;
             }
-            p[j].f = attrs->causal && j > index[2] + ahead ? -INFINITY : score;
+            is_out[j] |= attrs->causal && j > index[2] + ahead;
+            p[j].f = is_out[j] ? -INFINITY : score;
         }
         const double sum = soften(p, keys);
         for (int64_t d = 0; d < v->dim[3]; d++) row[d].f = 0;
         for (int64_t j = 0; j < keys && sum != 0; j++) {
-            if (p[j].f != 0)
+            if (!is_out[j])
                 ref_axpy(row, 1, (scalar){ .f = p[j].f / sum }, v, at_v + j * v->stride[2], v->stride[3], v->dim[3]);
         }
         for (int64_t d = 0; d < v->dim[3]; d++) view_store_f64(y, at_y + d * y->stride[3], row[d].f);

@@ -85,7 +85,7 @@ static uint32_t resize_taps_of(const attrs_resize *a, double x, int64_t n, uint3
         const double at = first + k;
         const double weight = kernel_at(a, (at - x) * shrink) / sum;
         const bool is_outside = at < 0 || at > (double)(n - 1);
-        if (weight == 0 || (a->exclude_outside && is_outside)) continue;
+        if (fabs(weight) < RESIZE_LEAST_WEIGHT || (a->exclude_outside && is_outside)) continue;
         out[count++] = (resize_tap){ (int64_t)clamped(at, n), weight };
         kept += weight;
     }

@@ -29,7 +29,7 @@ typedef struct cell {
 
 static double clipped(const cell *k, double v)
 {
-    return k->clip > 0 ? fmin(fmax(v, -k->clip), k->clip) : v;
+    return k->clip > 0 && v > k->clip ? k->clip : k->clip > 0 && v < -k->clip ? -k->clip : v; /* NaN stays */
 }
 
 static double gate(const cell *k, uint32_t activation, double v)
@@ -44,11 +44,12 @@ static double bias_of(const cell *k, int64_t i)
     return view_load_f64(b, k->direction * b->stride[0] + i * b->stride[1]);
 }
 
-static double peephole(const cell *k, int64_t gate_index, int64_t i)
+/* What gate `gate_index` sees of the cell's state; an absent peephole adds nothing, even of an infinity. */
+static double peephole(const cell *k, int64_t gate_index, int64_t i, double state)
 {
     if (!ref_has_in(k->c, 7)) return 0;
     const view *p = &k->c->in[7];
-    return view_load_f64(p, k->direction * p->stride[0] + (gate_index * k->hidden + i) * p->stride[1]);
+    return view_load_f64(p, k->direction * p->stride[0] + (gate_index * k->hidden + i) * p->stride[1]) * state;
 }
 
 /* Row `row` of the recurrence weight times the vector `v`. */
@@ -65,13 +66,13 @@ static void lstm_step(cell *k)
     const int64_t n = k->hidden;
     for (int64_t j = 0; j < n; j++) {
         const double c = k->cell_state[j];
-        const double sum_i = k->from_x[j] + k->from_h[j] + peephole(k, 0, j) * c;
-        const double sum_f = k->from_x[2 * n + j] + k->from_h[2 * n + j] + peephole(k, 2, j) * c;
+        const double sum_i = k->from_x[j] + k->from_h[j] + peephole(k, 0, j, c);
+        const double sum_f = k->from_x[2 * n + j] + k->from_h[2 * n + j] + peephole(k, 2, j, c);
         const double i = gate(k, 0, sum_i);
         const double f = k->has_joint_gate ? 1 - i : gate(k, 0, sum_f);
         const double fresh = gate(k, 1, k->from_x[3 * n + j] + k->from_h[3 * n + j]);
         const double next = f * c + i * fresh;
-        const double o = gate(k, 0, k->from_x[n + j] + k->from_h[n + j] + peephole(k, 1, j) * next);
+        const double o = gate(k, 0, k->from_x[n + j] + k->from_h[n + j] + peephole(k, 1, j, next));
         k->cell_state[j] = next;
         k->h[j] = o * rnn_activation_eval(&k->activation[2], next);
     }

@@ -101,6 +101,12 @@ sinter_status rnn_activations_parse(env *e, op_id op, const void *attrs, rnn_act
     return SINTER_OK;
 }
 
+/* Cut to [0, 1]; NaN stays. */
+static double unit(double x)
+{
+    return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+
 double rnn_activation_eval(const rnn_activation *a, double x)
 {
     switch (a->kind) {
@@ -109,9 +115,9 @@ double rnn_activation_eval(const rnn_activation *a, double x)
     case RELU: return x < 0 ? 0 : x;
     case AFFINE: return a->alpha * x + a->beta;
     case LEAKY_RELU: return x < 0 ? a->alpha * x : x;
-    case THRESHOLDED_RELU: return x < a->alpha ? 0 : x;
+    case THRESHOLDED_RELU: return x >= a->alpha ? x : 0;
     case SCALED_TANH: return a->alpha * tanh(a->beta * x);
-    case HARD_SIGMOID: return fmin(fmax(a->alpha * x + a->beta, 0), 1);
+    case HARD_SIGMOID: return unit(a->alpha * x + a->beta);
     case ELU: return x < 0 ? a->alpha * expm1(x) : x;
     case SOFTSIGN: return x / (1 + fabs(x));
     default: return x > 30 ? x : log1p(exp(x)); /* SOFTPLUS */

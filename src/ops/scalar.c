@@ -54,10 +54,11 @@ static scalar cast(sinter_dtype from, sinter_dtype to, scalar x, bool saturate)
 {
     int64_t cell = 0;
     if (dtype_is_float(to)) {
+        const double whole = from == SINTER_DTYPE_U64 ? (double)(uint64_t)x.i : (double)x.i;
         if (dtype_is_float(from)) dtype_store_f8(to, &cell, 0, x.f, saturate);
-        else if (from != SINTER_DTYPE_U64) dtype_store_i64(to, &cell, 0, x.i);
-        else if (to == SINTER_DTYPE_F32) return real((double)(float)(uint64_t)x.i); /* one rounding */
-        else dtype_store_f8(to, &cell, 0, (double)(uint64_t)x.i, saturate);
+        else if (from == SINTER_DTYPE_U64 && to == SINTER_DTYPE_F32) return real((double)(float)(uint64_t)x.i);
+        else if (from == SINTER_DTYPE_U64 || sinter_dtype_bits(to) == 8) dtype_store_f8(to, &cell, 0, whole, saturate);
+        else dtype_store_i64(to, &cell, 0, x.i); /* one rounding, of all 64 bits */
         return real(dtype_load_f64(to, &cell, 0));
     }
     if (!dtype_is_float(from)) return wrapped(to, x.i);
@@ -133,7 +134,7 @@ static double eval_f64(op_id op, double x, double y, double z)
     case OP_mish: return x * tanh(softplus(x));
     case OP_silu: return x * sigmoid(x);
     case OP_gelu: return 0.5 * x * erfc(-x * 0.70710678118654752440);
-    case OP_gelu_tanh: return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case OP_gelu_tanh: return x * sigmoid(1.59576912160573071176 * (x + 0.044715 * x * x * x)); /* (1 + tanh(u)) / 2 */
     case OP_add: return x + y;
     case OP_sub: return x - y;
     case OP_mul: return x * y;
@@ -146,11 +147,11 @@ static double eval_f64(op_id op, double x, double y, double z)
     case OP_prelu: return x < 0 ? y * x : x;
     case OP_elu: return x < 0 ? y * expm1(x) : x;
     case OP_celu: return isnan(x) ? x : greater(0, x) + lesser(0, y * expm1(x / y));
-    case OP_thresholded_relu: return isnan(x) || x > y ? x : 0;
+    case OP_thresholded_relu: return x > y ? x : 0;
     case OP_clip: return lesser(greater(x, y), z);
     case OP_selu: return z * (x <= 0 ? y * expm1(x) : x);
     case OP_hard_sigmoid: return greater(0, lesser(1, y * x + z));
-    case OP_shrink: return isnan(x) ? x : x < -z ? x + y : x > z ? x - y : 0;
+    case OP_shrink: return x < -z ? x + y : x > z ? x - y : 0;
     default: return NAN; /* not a function of floats: types are checked before */
     }
 }
@@ -256,6 +257,13 @@ static int64_t eval_i64(op_id op, sinter_dtype dtype, int64_t x, int64_t y, int6
     }
 }
 
+static scalar lowest(sinter_dtype dtype)
+{
+    int64_t min, max;
+    dtype_int_range(dtype, &min, &max);
+    return (scalar){ .i = min };
+}
+
 /* ---- quantisation: scales are floats, zero points have the type of the quantised side ---- */
 
 static scalar quantize(sinter_dtype from, sinter_dtype to, const scalar *arg)
@@ -266,6 +274,7 @@ static scalar quantize(sinter_dtype from, sinter_dtype to, const scalar *arg)
     /* The quotient has x's precision, at least that of f32: what a tie is depends on it. */
     const double q = from == SINTER_DTYPE_F64 ? x / arg[1].f : (double)(float)(x / arg[1].f);
     if (dtype_is_float(to)) return cast(SINTER_DTYPE_F64, to, real(q + arg[2].f), true);
+    if (isnan(q)) return lowest(to);
     const double zero = to == SINTER_DTYPE_U64 ? (double)(uint64_t)arg[2].i : (double)arg[2].i;
     return cast(SINTER_DTYPE_F64, to, real(nearbyint(q) + zero), true);
 }

@@ -79,11 +79,17 @@ typedef struct closure {
     char name[SOURCES][64];
     uint32_t count;
 } closure;
+static void add_includes(closure *c, const char *at, int depth);
 static void add_source(closure *c, const char *path, int depth)
 {
     const char *at = source_text(path);
     if (!at || depth > 8) return;
     sha256_update(&c->sum, at, strlen(at) + 1);
+    add_includes(c, at, depth);
+}
+
+static void add_includes(closure *c, const char *at, int depth)
+{
     for (const char *line = at; (line = strstr(line, "#include \"")) != NULL; line++) {
         char name[64], found[PATH];
         if (sscanf(line, "#include \"%63[^\"]\"", name) != 1) continue;
@@ -160,6 +166,7 @@ void emulate_source(const emulated_source *from, bool is_written, char key[EMULA
     add_source(&c, path, 0);
     (void)snprintf(path, sizeof path, "%s/hopper.cuh", emulator_folder);
     add_source(&c, path, 0);
+    add_includes(&c, from->generated, 0);
     text main = { 0 };
     env e;
     env_init(&e, NULL, NULL);

@@ -2,15 +2,15 @@
 /* test_emulated.c - CUDA's kernels on a CPU against the reference, on problem lines.
  *
  *     cuda_test_emulated [-v] [--sm 75|80|90|120] [--kernel NAME] [--tactics N] [--damaged N] [--jobs N]
- *                        [FILE | LINE ...]
+ *                        [--scalar] [FILE | LINE ...]
  *
  * Files of problem lines and single lines ("matmul:f16[5,7] ..."); none: every file of tests/conformance/cases and
- * tests/cuda/cases. Each problem runs on every row that takes it (or on NAME) with its tactics (--tactics: at most so
- * many; 2 unless a kernel is named; --damaged: and with so many for each that differ from it in a byte or two, where
- * the row's check lets them pass, as an engine's might), on small integers and on random values, with threads in both
- * orders. Lines of files that need more than 20 million operations are left out unless their file or kernel is named.
- * Where nothing is named, at most 140 codes are compiled for sm_90, and 40 for sm_80 and sm_75 each, taken in turns
- * from the rows; SINTER_TEST_SCALE=full takes all.
+ * tests/cuda/cases, and --scalar, which is the lines of all scalar functions and types. Each problem runs on every row
+ * that takes it (or on NAME) with its tactics (--tactics: at most so many; 2 unless a kernel is named; --damaged: and
+ * with so many for each that differ from it in a byte or two, where the row's check lets them pass, as an engine's
+ * might), on small integers and on random values, with threads in both orders. Lines of files that need more than 20
+ * million operations are left out unless their file or kernel is named. Where nothing is named, at most 140 codes are
+ * compiled for sm_90, and 40 for sm_80 and sm_75 each, taken in turns from the rows; SINTER_TEST_SCALE=full takes all.
  *
  * -v says what runs and what rejects. --jobs 0 runs all in this process: for a debugger. A failure prints the line,
  * row, tactic and what is wrong; results stand at the end of their pages, so a read behind an operand is a failure,
@@ -309,7 +309,7 @@ static void run_combos(runner *r, uint32_t first, uint32_t last)
     r->rig.is_small = l->text.is_small;
     const char *why = NULL;
     const problem *p = case_parse(&r->rig, l->text.at, strlen(l->text.at), &why);
-    for (int kind = CASE_INTEGERS; p && kind <= CASE_RANDOM; kind++) {
+    for (int kind = l->text.is_special ? CASE_SPECIAL : CASE_INTEGERS; p && kind <= CASE_SPECIAL; kind++) {
         case_trial *x = ARENA_NEW(&r->rig.a, case_trial, 1);
         why = case_make(&r->rig, p, (case_data)kind, 16, x);
         if (why) {
@@ -325,7 +325,7 @@ static void run_combos(runner *r, uint32_t first, uint32_t last)
             text name;
             text_init(&name, &r->rig.e);
             if (k->base.print) k->base.print(&c->t, &name);
-            const char *wrong = run_kernel(r, k, &c->t, x, kind == CASE_RANDOM, wrong_text, sizeof wrong_text);
+            const char *wrong = run_kernel(r, k, &c->t, x, kind != CASE_INTEGERS, wrong_text, sizeof wrong_text);
             /* A program refuses those before it launches them. */
             if (wrong && c->number >= DAMAGED && strstr(wrong, "than the machine has")) wrong = NULL;
             (void)__sync_fetch_and_add(&r->totals->runs, 1);
@@ -333,7 +333,10 @@ static void run_combos(runner *r, uint32_t first, uint32_t last)
             if (wrong) report(r, l, k->base.name, name.at ? name.at : "", wrong);
             if (r->is_verbose)
                 (void)printf("  %s %s %s%s\n", k->base.name, name.at ? name.at : "",
-                             kind == CASE_RANDOM ? "random " : "integers ", wrong ? "FAILED" : "ok");
+                             kind == CASE_SPECIAL  ? "special "
+                             : kind == CASE_RANDOM ? "random "
+                                                   : "integers ",
+                             wrong ? "FAILED" : "ok");
             text_deinit(&name);
             arena_rewind(&r->rig.a, mark);
             *r->rig.e.error = (sinter_error){ 0 };
@@ -529,6 +532,7 @@ int main(int argc, char **argv)
         const bool has_next = i + 1 < argc;
         const char *wrong = NULL;
         if (!strcmp(argv[i], "-v")) r.is_verbose = true;
+        else if (!strcmp(argv[i], "--scalar")) case_lines_scalar(&r.rig, &lines);
         else if (!strcmp(argv[i], "--sm") && has_next) sm = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--kernel") && has_next) r.kernel_name = argv[++i];
         else if (!strcmp(argv[i], "--tactics") && has_next) r.tactics = (uint32_t)atoi(argv[++i]);
@@ -543,6 +547,7 @@ int main(int argc, char **argv)
     if (!lines.count && !r.totals->failed) {
         (void)case_lines_read_folder(&r.rig, "tests/conformance/cases", &lines);
         (void)case_lines_read_folder(&r.rig, "tests/cuda/cases", &lines);
+        case_lines_scalar(&r.rig, &lines);
     }
     take_lines(&r, &lines);
     free(lines.at);

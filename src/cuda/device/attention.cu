@@ -136,7 +136,7 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
                     float x = s[i][j][c] * scale;
 #endif
 #if MASK
-                    x += mask[i][j][c];
+                    x = masked(x, mask[i][j][c]);
 #endif
                     s[i][j][c] = x;
                 }
@@ -230,14 +230,19 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
         if (first + row >= a.queries || column >= a.width) continue;
         float most = MINUS_INFINITY, total = 0, x[8] = {};
         for (int w = 0; w < WN; w++) most = fmaxf(most, tops[w * ROWS + row]);
-        for (int w = 0; w < WN && most != MINUS_INFINITY; w++) {
-            const float by = exp2f(tops[w * ROWS + row] - most);
+        const float from = most == MINUS_INFINITY ? 0.0f : most;
+        for (int w = 0; w < WN; w++) {
+            const float by = exp2f(tops[w * ROWS + row] - from);
             const float *line = part + (w * ROWS + row) * LINE + column;
             total += sums[w * ROWS + row] * by;
 #pragma unroll
             for (int c = 0; c < 8; c++) x[c] += line[c] * by;
         }
-        const float by = total > 0 ? 1 / total : 0;
+        /* A total that is NaN is passed on. */
+        const float by = total == 0 ? 0 : 1 / total;
+#pragma unroll
+        for (int c = 0; c < 8; c++)
+            if (total == 0) x[c] = 0;
         const u32x4 z = { pack(x[0] * by, x[1] * by), pack(x[2] * by, x[3] * by), pack(x[4] * by, x[5] * by),
                           pack(x[6] * by, x[7] * by) };
         *(u32x4 *)(y + row * a.y_stride[2] + column) = z;

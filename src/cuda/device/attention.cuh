@@ -49,5 +49,14 @@ DEVICE u32 pack(float lo, float hi)
     if (has_second) y = to_float(((const f16 *)a.mask)[next]) * LOG2E;
 #endif
 }
+/* A score under its mask. What is forbidden is left out even where it is NaN; numbers are added. */
+[[maybe_unused]] DEVICE float masked(float x, float mask)
+{
+#if MASK == 2
+    return mask < 0 ? mask : x;
+#else
+    return x + mask;
+#endif
+}
 
 #endif

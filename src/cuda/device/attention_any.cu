@@ -35,6 +35,16 @@ DEVICE float mask_at(const attention_args &a, i64 at)
 #endif
 }
 
+/* What is forbidden is left out even where it is NaN; numbers are added. */
+DEVICE float masked(float x, float mask)
+{
+#if MASK == 2
+    return mask < 0 ? mask : x;
+#else
+    return x + mask;
+#endif
+}
+
 /* rows x DEPTH elements as floats, zeros beyond. */
 template <int COLUMNS, int LINE>
 DEVICE void load(float *to, const element *from, const wide (&stride)[4], i32 rows, i32 limit, i32 columns)
@@ -80,13 +90,14 @@ KERNEL void __launch_bounds__(THREADS) attention_any(const __grid_constant__ att
             if (a.cap > 0) x = a.cap * tanhf(x / a.cap);
             const bool seen = key < a.keys && query < a.queries && (!a.causal || key <= query + ahead);
             if (seen)
-                x += mask_at(a, batch * a.mask_stride[0] + head * a.mask_stride[1] + query * a.mask_stride[2] +
-                                    key * a.mask_stride[3]);
+                x = masked(x,
+                           mask_at(a, batch * a.mask_stride[0] + head * a.mask_stride[1] + query * a.mask_stride[2] +
+                                          key * a.mask_stride[3]));
             if (!seen) x = MINUS_INFINITY;
             float most = fmaxf(top[r], x);
             for (int m = 16; m; m >>= 1) most = fmaxf(most, shuffle_xor(most, m));
             const bool is_none = most == MINUS_INFINITY;
-            const float by = is_none ? 1.0f : expf(top[r] - most), p = is_none ? 0.0f : expf(x - most);
+            const float by = is_none ? 1.0f : expf(top[r] - most), p = x == MINUS_INFINITY ? 0.0f : expf(x - most);
             float total = p;
             for (int m = 16; m; m >>= 1) total += shuffle_xor(total, m);
             top[r] = most;
@@ -113,9 +124,11 @@ KERNEL void __launch_bounds__(THREADS) attention_any(const __grid_constant__ att
         const i32 query = first + row0 + r;
         if (query >= a.queries) break;
         element *y = (element *)a.y + batch * a.y_stride[0] + head * a.y_stride[1] + query * a.y_stride[2];
-        const float by = sum[r] > 0 ? 1 / sum[r] : 0;
+        /* A sum that is NaN is passed on. */
+        const bool is_none = sum[r] == 0;
+        const float by = 1 / sum[r];
 #pragma unroll
         for (int c = 0; c < WIDTH / 32; c++)
-            if (c * 32 + lane < a.width) store(y + (c * 32 + lane) * a.y_stride[3], o[r][c] * by);
+            if (c * 32 + lane < a.width) store(y + (c * 32 + lane) * a.y_stride[3], is_none ? 0.0f : o[r][c] * by);
     }
 }

@@ -101,8 +101,8 @@ DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &ro
             float m0, m1;
             mask_pair(a, row.mask[r] + key * a.mask_stride[3], is_row && key < a.keys, is_row && key + 1 < a.keys, m0,
                       m1);
-            x += m0;
-            y += m1;
+            x = masked(x, m0);
+            y = masked(y, m1);
 #endif
         }
 #endif
@@ -371,12 +371,13 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
             float total = row.sum[r];
             total += shuffle_xor(total, 1);
             total += shuffle_xor(total, 2);
-            const float share = total > 0 ? 1 / total : 0;
+            const bool is_none = total == 0;
+            const float share = 1 / total; /* NaN is passed on */
             const u32 line = (lane >> 2) + 8 * r;
 #pragma unroll
             for (int j = 0; j < WIDTH / 8; j++)
                 *(u32 *)(part + line * WIDTH * 2 + ((j ^ (line & 7)) * 16) + (lane & 3) * 4) =
-                    pack(o[j][2 * r] * share, o[j][2 * r + 1] * share);
+                    pack(is_none ? 0.0f : o[j][2 * r] * share, is_none ? 0.0f : o[j][2 * r + 1] * share);
         }
         sync_warp();
         u16 *const y = (u16 *)a.y + x.batch * a.y_stride[0] + x.head * a.y_stride[1];

@@ -189,6 +189,15 @@ DEVICE float emit_odd(double x)
     DEVICE to emit_cast_##to(u32 x) { return (to)x; }                                \
     DEVICE to emit_cast_##to(i64 x) { return (to)x; }                                \
     DEVICE to emit_cast_##to(u64 x) { return (to)x; }
+/* What quantisation rounded: saturated, and NaN is the least. */
+#define EMIT_QUANTIZED(to, carrier, least)                                           \
+    template <class T> DEVICE carrier emit_quantized_##to(T x) { return x != x ? least : emit_cast_##to(x); }
+#define EMIT_QUANTIZED_SMALL(to, least, most)                                        \
+    template <class T> DEVICE i32 emit_quantized_##to(T x) { return !(x > (T)(least)) ? least : x >= (T)(most) ? most : (i32)x; }
+EMIT_QUANTIZED_SMALL(i8, -128, 127)
+EMIT_QUANTIZED_SMALL(u8, 0, 255)
+EMIT_QUANTIZED_SMALL(i16, -32768, 32767)
+EMIT_QUANTIZED_SMALL(u16, 0, 65535)
 EMIT_TRUNCATE_SMALL(i8, -128, 127)
 EMIT_TRUNCATE_SMALL(u8, 0, 255)
 EMIT_TRUNCATE_SMALL(i16, -32768, 32767)
@@ -197,6 +206,10 @@ EMIT_TRUNCATE(i32, -2147483648.0, 2147483648.0, (i32)0x80000000, 0x7fffffff)
 EMIT_TRUNCATE(u32, 0.0, 4294967296.0, 0u, 0xffffffffu)
 EMIT_TRUNCATE(i64, -9223372036854775808.0, 9223372036854775808.0, (i64)0x8000000000000000ull, 0x7fffffffffffffffll)
 EMIT_TRUNCATE(u64, 0.0, 18446744073709551616.0, 0ull, 0xffffffffffffffffull)
+EMIT_QUANTIZED(i32, i32, (i32)0x80000000)
+EMIT_QUANTIZED(u32, u32, 0u)
+EMIT_QUANTIZED(i64, i64, (i64)0x8000000000000000ull)
+EMIT_QUANTIZED(u64, u64, 0ull)
 EMIT_WRAP(i32)
 EMIT_WRAP(u32)
 EMIT_WRAP(i64)
@@ -296,7 +309,7 @@ template <class F> DEVICE F op_gelu_tanh(F x)
     return x * op_sigmoid((F)1.59576912160573071176 * (x + (F)0.044715 * x * x * x));
 }
 template <class F> DEVICE F op_elu(F x, F y) { return x < 0 ? y * op_expm1(x) : x; }
-template <class F> DEVICE F op_thresholded_relu(F x, F y) { return x != x || x > y ? x : (F)0; }
+template <class F> DEVICE F op_thresholded_relu(F x, F y) { return x > y ? x : (F)0; }
 template <class F> DEVICE F op_selu(F x, F y, F z) { return z * (x <= 0 ? y * op_expm1(x) : x); }
 template <class F> DEVICE i32 op_is_nan(F x) { return x != x; }
 template <class F> DEVICE i32 op_is_inf_pos(F x) { return x > 0 && x - x != x - x && x == x; }
@@ -346,7 +359,7 @@ DEVICE float op_neg(float x) { return -x; }
 DEVICE double op_neg(double x) { return -x; }
 DEVICE float op_prelu(float x, float y) { return x < 0 ? y * x : x; }
 DEVICE double op_prelu(double x, double y) { return x < 0 ? y * x : x; }
-template <class F> DEVICE F emit_shrink(F x, F y, F z) { return x != x ? x : x < -z ? x + y : x > z ? x - y : (F)0; }
+template <class F> DEVICE F emit_shrink(F x, F y, F z) { return x < -z ? x + y : x > z ? x - y : (F)0; }
 DEVICE float op_shrink(float x, float y, float z) { return emit_shrink(x, y, z); }
 DEVICE double op_shrink(double x, double y, double z) { return emit_shrink(x, y, z); }
 template <class F> DEVICE F emit_mod(F x, F y)

@@ -95,6 +95,7 @@ DEVICE bool resize_taps(const map_args &p, int axis, i32 i, resize_axis &out)
     for (int k = 0; k < TAPS; k++) {
         const double place = first + k;
         weight[k] /= sum;
+        if (fabs(weight[k]) < 1e-9) weight[k] = 0; /* as ops/move.h says */
         if (EXCLUDE && (place < 0 || place > n - 1)) weight[k] = 0;
         kept += weight[k];
         out.index[k] = (i32)resize_clamped(place, n);

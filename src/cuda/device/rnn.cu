@@ -105,7 +105,7 @@ DEVICE acc activation(const rnn_act &f, acc x)
     case RNN_RELU: return x < 0 ? 0 : x;
     case RNN_AFFINE: return alpha * x + beta;
     case RNN_LEAKY_RELU: return x < 0 ? alpha * x : x;
-    case RNN_THRESHOLDED_RELU: return x < alpha ? 0 : x;
+    case RNN_THRESHOLDED_RELU: return x >= alpha ? x : 0;
     case RNN_SCALED_TANH: return alpha * tanh_of(beta * x);
     case RNN_HARD_SIGMOID: {
         const acc y = alpha * x + beta;
@@ -307,12 +307,13 @@ KERNEL void __launch_bounds__(BLOCK) rnn_steps(const __grid_constant__ rnn_args 
                     po = at_of(a.peephole, p + l.hidden * a.sp[1]);
                     pf = at_of(a.peephole, p + 2 * l.hidden * a.sp[1]);
                 }
-                const double c = cell[i];
-                const acc in = gate(a, act[0], (acc)((double)x[0] + sum[0] + pi * c));
-                const acc forget = JOINT ? 1 - in : gate(a, act[0], (acc)((double)x[2 * l.hidden] + sum[2 * each] + pf * c));
+                /* An absent peephole adds nothing, even of an infinity. */
+                const double c = cell[i], seen = a.peephole ? c : 0;
+                const acc in = gate(a, act[0], (acc)((double)x[0] + sum[0] + pi * seen));
+                const acc forget = JOINT ? 1 - in : gate(a, act[0], (acc)((double)x[2 * l.hidden] + sum[2 * each] + pf * seen));
                 const acc fresh = gate(a, act[1], x[3 * l.hidden] + sum[3 * each]);
                 const double after = forget * c + (double)in * fresh;
-                const acc out = gate(a, act[0], (acc)((double)x[l.hidden] + sum[each] + po * after));
+                const acc out = gate(a, act[0], (acc)((double)x[l.hidden] + sum[each] + po * (a.peephole ? after : 0)));
                 cell[i] = after;
                 v = out * activation(act[2], (acc)after);
             } else if (CELL == RNN_CELL_GRU) {

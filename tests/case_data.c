@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* case_data.c - data for the operands of problems: small integers, random values, special values. */
+#include "case_rig.h"
+
+#include <math.h>
+
+/* Numbers that must lie in 0 to below the limit; 0: any will do. */
+static int64_t places(const problem *p, uint32_t input)
+{
+    int64_t count = 1;
+    if (input != 1 || (p->op != OP_max_unpool && p->op != OP_reverse_sequence)) return 0;
+    if (p->op == OP_reverse_sequence)
+        return p->in[0].dim[((const attrs_reverse_sequence *)p->attrs)->time_axis].opt + 1;
+    for (uint32_t i = 0; i < p->out[0].rank; i++) count *= p->out[0].dim[i].opt;
+    return count;
+}
+
+/* ---- special values ---- */
+
+/* Every function of the programs reads operands alone: nothing overflows on the way that doubles would hold. */
+static bool is_flat(const expr *x)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        const uint32_t arity = x->at[i].op < OP_SCALAR_COUNT ? scalar_at((op_id)x->at[i].op)->arity : 0;
+        for (uint32_t k = 0; k < arity; k++)
+            if (x->at[x->at[i].arg[k]].op < OP_SCALAR_COUNT) return false;
+    }
+    return true;
+}
+
+/* Does each element of a result come from one of each operand, or is it chosen from some? */
+static bool is_alone(const problem *p)
+{
+    if (p->prologue || (p->epilogue && (p->op != OP_pointwise || !is_flat(p->epilogue)))) return false;
+    switch (p->op) {
+    case OP_pointwise:
+    case OP_max_pool:
+    case OP_top_k:
+    case OP_gather:
+    case OP_copy:
+    case OP_reshape:
+    case OP_transpose:
+    case OP_slice:
+    case OP_expand:
+    case OP_concat:
+    case OP_pad: return true;
+    case OP_reduce: {
+        const int64_t kind = ((const attrs_reduce *)p->attrs)->kind;
+        return kind == reduce_kind_max || kind == reduce_kind_min;
+    }
+    default: return op_is_scalar(p->op);
+    }
+}
+
+/* Half of the elements where each stands alone; else so few that most sums have one at most. */
+static double special_share(const problem *p, const view *v)
+{
+    int64_t longest = 1;
+    for (uint32_t i = 0; i < v->rank; i++) longest = v->dim[i] > longest ? v->dim[i] : longest;
+    return op_is_scalar(p->op) || p->op == OP_pointwise ? 0.6 : 0.5 / (double)longest;
+}
+
+static bool has_parameters(const expr *x)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        const uint32_t op = x->at[i].op;
+        if (op == OP_hard_sigmoid || op == OP_selu || op == OP_elu || op == OP_celu || op == OP_shrink) return true;
+    }
+    return false;
+}
+
+/* Where infinities and NaN prove nothing: weights whose window meets padding (a zero that is added becomes NaN), keys
+ * and values behind a mask (docs/numerics.md), and the attributes that ONNX gives activations. */
+static bool takes_finite(const problem *p, uint32_t input)
+{
+    if (p->op == OP_dft) return true; /* a twiddle factor near 0 has either sign */
+    if (p->op == OP_pointwise) return input > 0 && has_parameters(p->epilogue);
+    if (p->op == OP_attention)
+        return input > 0 && (((const attrs_attention *)p->attrs)->causal ||
+                             (p->count_anchor > 3 && p->in[3].dtype == SINTER_DTYPE_BOOL));
+    return input == 1 && (p->op == OP_conv || p->op == OP_conv_transpose || p->op == OP_deform_conv);
+}
+
+static void store_special(case_rig *r, const view *v, int64_t at, bool is_alone_, bool is_finite)
+{
+    static const double usual[] = { 0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 0x1p-149, -0x1p-149, 0x1p-126 };
+    static const double endless[] = { INFINITY, -INFINITY, NAN };
+    static const double far[] = { 0x1.fffffep127,
+                                  -0x1.fffffep127,
+                                  1e10,
+                                  -1e10,
+                                  300,
+                                  -300,
+                                  88.5,
+                                  -88.5,
+                                  -104,
+                                  127.5,
+                                  128,
+                                  -128.5,
+                                  255.5,
+                                  65504,
+                                  65520,
+                                  -40000,
+                                  2e9,
+                                  -0.125,
+                                  0x1p31,
+                                  4e9,
+                                  -0x1p63,
+                                  0x1p64,
+                                  20,
+                                  -20,
+                                  7.5,
+                                  0x1p-1074,
+                                  3e38,
+                                  -3e-39 };
+    const uint32_t turn = case_below(r, is_finite ? 3 : is_alone_ ? 10 : 6);
+    if (dtype_is_float(v->dtype)) {
+        view_store_f64(v, at,
+                       turn < 3   ? usual[case_below(r, COUNT_OF(usual))]
+                       : turn < 6 ? endless[case_below(r, COUNT_OF(endless))]
+                                  : far[case_below(r, COUNT_OF(far))]);
+        return;
+    }
+    int64_t least, most;
+    dtype_int_range(v->dtype, &least, &most);
+    const uint32_t below = case_below(r, UINT32_MAX);
+    const int64_t whole[] = {
+        0, 1, -1, 2, least, most, least + 1, most - 1, (int64_t)((uint64_t)below * 0x100000001u)
+    };
+    view_store_i64(v, at, v->dtype == SINTER_DTYPE_BOOL ? below & 1 : whole[case_below(r, COUNT_OF(whole))]);
+}
+
+bool case_counts_sign(const problem *p, uint32_t result)
+{
+    if (!is_alone(p) || p->op == OP_max_pool || p->op == OP_reduce || !dtype_is_float(p->out[result].dtype))
+        return false;
+    for (uint32_t i = 0; p->epilogue && i < p->epilogue->count; i++) {
+        const uint32_t op = p->epilogue->at[i].op;
+        if (op == OP_min || op == OP_max || op == OP_clip || op == OP_celu) return false;
+    }
+    return p->op != OP_min && p->op != OP_max && p->op != OP_clip && p->op != OP_celu;
+}
+
+void case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, case_data kind)
+{
+    int64_t i[SINTER_RANK_MAX] = { 0 };
+    const bool is_index = (p->op == OP_gather || p->op == OP_scatter_elements) && input == 1;
+    const bool is_box = p->op == OP_roi_align && input == 1;
+    /* Weights of recurrent layers are small, or else the layer amplifies what its first step rounded. */
+    const bool is_weight = (p->op == OP_lstm || p->op == OP_gru || p->op == OP_rnn) && (input == 1 || input == 2);
+    const double scale = is_weight ? 0.4 / sqrt((double)(v->dim[2] > 0 ? v->dim[2] : 1)) : 1;
+    const double often = special_share(p, v);
+    /* Integers beside the data say where it is. */
+    const bool is_place =
+        input > 0 && !dtype_is_float(v->dtype) && !is_alone(p) && !(op_at(p->op)->traits & CONTRACTION);
+    const bool is_finite = takes_finite(p, input);
+    const bool is_roi = p->op == OP_roi_align && input == 2;
+    int64_t limit = 0;
+    if (is_index && p->op == OP_gather) limit = p->in[0].dim[((const attrs_gather *)p->attrs)->axis].opt;
+    else if (is_index) limit = p->in[0].dim[((const attrs_scatter_elements *)p->attrs)->axis].opt;
+    for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i)) {
+        const int64_t at = view_offset(v, i);
+        if (kind == CASE_SPECIAL && !is_index && !is_box && !is_place && case_unit(r) < often) {
+            store_special(r, v, at, is_alone(p), is_finite);
+            continue;
+        }
+        const double u = case_unit(r);
+        if (is_index) view_store_i64(v, at, (int64_t)(u * 2 * (double)limit) - limit);
+        else if (is_box) view_store_f64(v, at, i[1] < 2 ? u * 10 - 3 : u * 20); /* some reach out of the image */
+        else if (is_roi) view_store_i64(v, at, (int64_t)(u * (double)p->in[0].dim[0].opt));
+        else if (places(p, input)) view_store_i64(v, at, (int64_t)(u * (double)places(p, input)));
+        else if (v->dtype == SINTER_DTYPE_BOOL) view_store_i64(v, at, u < 0.6);
+        else if (!dtype_is_float(v->dtype))
+            view_store_i64(v, at, (int64_t)(u * 9) - (dtype_is_signed(v->dtype) ? 4 : 0));
+        else if (kind == CASE_INTEGERS) view_store_f64(v, at, scale * (double)((int64_t)(u * 7) - 3));
+        else view_store_f64(v, at, scale * (r->is_small ? 0.5 + u * 1.5 : u * 4 - 2));
+    }
+}
