@@ -56,11 +56,12 @@ void model_face_free(model_face *f)
 
 bool model_inputs_read(const arg_list *list, const sinter_env_options *env, model_inputs *out)
 {
-    *out = (model_inputs){ .at = cli_alloc(list->count, sizeof *out->at) };
+    out->at = cli_grow(out->at, (size_t)out->count + list->count, sizeof *out->at);
     for (uint32_t i = 0; i < list->count; i++) {
         const char *text = list->at[i];
         const char *equals = strrchr(text, '=');
         model_input *in = &out->at[out->count++];
+        *in = (model_input){ 0 };
         in->name = cli_copy(text);
         in->name[equals - text] = 0;
         sinter_error error = { 0 };
@@ -273,7 +274,7 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, s
     bool is_good = model_face_read(path, &setup->env, &face, &error) == SINTER_OK;
     if (!is_good) (void)cli_error(&error);
     is_good = is_good && model_inputs_read(&a->calib, &setup->env, &calib);
-    is_good = is_good && model_shapes_make(a, &face, given->count ? given : &calib, &shapes);
+    is_good = is_good && model_shapes_make(a, &face, a->input.count ? given : &calib, &shapes);
     is_good = is_good && model_inputs_read(&a->value, &setup->env, &promised);
     uint32_t samples = 0;
     sinter_sample *sample = samples_make(&calib, &samples);
@@ -359,6 +360,8 @@ bool model_engine_open(const args *a, model_setup *setup, model_engine *out)
         out->open_s = cli_seconds() - start;
     } else {
         sinter_buffer bytes = { 0 };
+        if (!model_inputs_read(&a->value, &setup->env, &out->inputs))
+            return false; /* runs must hold what is promised */
         if (!model_build(a, setup, &out->inputs, &bytes, &out->build_s)) return false;
         out->was_built = true;
         options.trust_code = 1; /* it is our own */

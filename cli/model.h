@@ -27,7 +27,7 @@ typedef struct model_input {
     void         *own;              /* random data */
 } model_input;
 typedef struct model_inputs { model_input *at; uint32_t count; } model_inputs;
-/* What --input, --value or --calib name. False: reported. */
+/* Adds what --input, --value or --calib name. False: reported. */
 bool model_inputs_read(const arg_list *list, const sinter_env_options *env, model_inputs *out);
 void model_inputs_free(model_inputs *in);
 const model_input *model_inputs_find(const model_inputs *in, const char *name);

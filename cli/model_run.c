@@ -120,7 +120,7 @@ static sinter_status input_make(const sinter_io *io, const sinter_tensor *shape,
     if (size > SIZE_MAX / 2) return SINTER_NO_MEMORY;
     in->tensor.data = in->own = aligned_alloc(TENSOR_ALIGN, (size / TENSOR_ALIGN + 1) * TENSOR_ALIGN);
     if (!in->own) return SINTER_NO_MEMORY;
-    random_fill(&in->tensor, seed);
+    random_fill(&in->tensor, seed, io->value_min, io->value_max);
     return SINTER_OK;
 }
 

@@ -24,17 +24,35 @@ static uint16_t bf16_of(float value)
     return (uint16_t)(bits >> 16);
 }
 
-void random_fill(const sinter_tensor *tensor, uint64_t seed)
+typedef struct bounds {
+    int64_t min;
+    uint64_t count;
+} bounds;
+
+/* The numbers to draw from. A range without an end is cut to ten numbers, a type may be too narrow for a range. */
+static bounds bounds_of(uint32_t bits, int64_t min, int64_t max)
+{
+    enum { DIGITS = 10 };
+    const int64_t most = bits >= 16 ? (INT64_C(1) << (bits < 40 ? bits - 1 : 40)) - 1 : bits == 8 ? 127 : 7;
+    if (min < 0) min = max >= 0 ? 0 : max > INT64_MIN + DIGITS && min < max - DIGITS ? max - (DIGITS - 1) : min;
+    if (min > most) min = most;
+    if (max == INT64_MAX) max = min + (DIGITS - 1);
+    if (max > most) max = most;
+    return (bounds){ min, max > min ? (uint64_t)(max - min) + 1 : 1 };
+}
+
+void random_fill(const sinter_tensor *tensor, uint64_t seed, int64_t min, int64_t max)
 {
     uint64_t state = seed;
     const uint32_t bits = sinter_dtype_bits(tensor->dtype);
     const size_t size = sinter_tensor_size(tensor);
     if (size == SIZE_MAX || !bits) return;
     uint8_t *data = tensor->data;
+    const bounds of = bounds_of(bits, min, max);
     const size_t count = bits < 8 ? size : size / (bits / 8);
     for (size_t i = 0; i < count; i++) {
         const uint64_t x = cli_random(&state);
-        const uint64_t digit = (x >> 32) % 10;
+        const int64_t whole = of.min + (int64_t)((x >> 16) % of.count);
         switch (tensor->dtype) {
         case SINTER_DTYPE_F32: {
             const float value = (float)(x >> 40) * 0x1p-24f;
@@ -63,13 +81,12 @@ void random_fill(const sinter_tensor *tensor, uint64_t seed)
         case SINTER_DTYPE_F8E5M2: data[i] = (uint8_t)(0x38 + (x >> 60) % 4); break;
         case SINTER_DTYPE_F8E5M2FNUZ: data[i] = (uint8_t)(0x3C + (x >> 60) % 4); break;
         case SINTER_DTYPE_I4:
-        case SINTER_DTYPE_U4: data[i] = (uint8_t)((x >> 61) | ((x >> 32) & 7) << 4); break;
+        case SINTER_DTYPE_U4:
+            data[i] = (uint8_t)((whole & 15) | (of.min + (int64_t)((x >> 8 & 255) % of.count)) << 4);
+            break;
         case SINTER_DTYPE_F4E2M1: data[i] = (uint8_t)((x >> 62) | ((x >> 32) & 3) << 4); break;
-        default: {
-            /* Little-endian integers of any width. */
-            memset(data + i * (bits / 8), 0, bits / 8);
-            data[i * (bits / 8)] = (uint8_t)digit;
-        }
+        default: /* little-endian integers of any width */
+            for (uint32_t k = 0; k < bits / 8; k++) data[i * (bits / 8) + k] = (uint8_t)((uint64_t)whole >> 8 * k);
         }
     }
 }

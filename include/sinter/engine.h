@@ -59,6 +59,9 @@ typedef struct sinter_io {
     int64_t      dim[SINTER_RANK_MAX];      /* -1 where a run chooses it or data decides it */
     const char  *dim_text[SINTER_RANK_MAX]; /* "1", "N", "2*S+1": as an expression */
     int64_t      min[SINTER_RANK_MAX], opt[SINTER_RANK_MAX], max[SINTER_RANK_MAX];   /* of the profile asked for */
+    /* Of an input: whole numbers with which no index of the model leaves its table, for whoever makes up data.
+     * INT64_MIN, INT64_MAX: nothing is known. A run checks each index itself. */
+    int64_t      value_min, value_max;
 } sinter_io;
 
 /* Inputs first, then outputs, each in the model's order. */

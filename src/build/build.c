@@ -24,6 +24,7 @@ typedef struct builder {
     onnx_files files;
     const onnx_input_value *promise;
     ir_graph *g;
+    value_range *values; /* by input: what it may hold; NULL: all are floats */
     const backend *backend;
     device *device;
     timing_cache *cache;
@@ -80,6 +81,16 @@ static sinter_status promises(builder *b, onnx_import_options *options)
     return SINTER_OK;
 }
 
+/* Only whole numbers index tables. The graph says most of them before it is rewritten. */
+static sinter_status input_values(builder *b)
+{
+    const ir_region *main = ir_region_at(b->g, IR_MAIN);
+    bool has_integers = false;
+    for (uint32_t i = 0; i < main->param.count; i++)
+        has_integers = has_integers || !dtype_is_float(ir_value_at(b->g, main->param.at[i])->dtype);
+    return has_integers ? ir_input_values(b->g, &b->a, &b->values) : SINTER_OK;
+}
+
 static sinter_status import_model(builder *b, const uint8_t *bytes, size_t size, const char *folder)
 {
     TRY(report(b, "import", 0));
@@ -88,6 +99,7 @@ static sinter_status import_model(builder *b, const uint8_t *bytes, size_t size,
     TRY(profiles_union(b->e, &b->a, &b->model, b->o, &options));
     TRY(promises(b, &options));
     TRY(onnx_import(b->e, &options, bytes, size, &b->g));
+    TRY(input_values(b));
     if (b->o->stage) dump_stage(b, "import", b->g);
     return b->o->verify ? ir_verify(b->g, IR_STAGE_IMPORTED) : SINTER_OK;
 }
@@ -330,6 +342,7 @@ static sinter_status fill_engine(builder *b, const char *name)
                  .g = b->g,
                  .promise = b->promise,
                  .promise_count = b->o->value_count,
+                 .values = b->values,
                  .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
     if (!x->recipe_of) return FAIL_MEMORY(b->e, "an engine");
     TRY(engine_writer_init(b->e, &x->w));

@@ -5,7 +5,32 @@
 #include "base/hash.h"
 #include "core/storage.h"
 
+#include <math.h>
 #include <string.h>
+
+/* Up and down to whole numbers. What nothing permits is 0. */
+static engine_input whole_numbers(value_range r)
+{
+    enum { EXACT_BITS = 53 };
+    const double most = (double)((int64_t)1 << EXACT_BITS);
+    engine_input out = { INT64_MIN, INT64_MAX };
+    if (r.min > -most) out.min = (int64_t)ceil(fmin(r.min, most));
+    if (r.max < most) out.max = (int64_t)floor(fmax(r.max, -most));
+    if (out.min > out.max) out = (engine_input){ 0, 0 };
+    return out;
+}
+
+/* Nothing is written where nothing is known of any input. */
+static void emit_inputs(emit *x, uint32_t count)
+{
+    bool is_bound = false;
+    for (uint32_t i = 0; i < count; i++)
+        is_bound = is_bound || isfinite(x->values[i].min) || isfinite(x->values[i].max);
+    for (uint32_t i = 0; is_bound && i < count; i++) {
+        const engine_input r = whole_numbers(x->values[i]);
+        engine_writer_add(&x->w, SECTION_INPUTS, &r, sizeof r);
+    }
+}
 
 /* ---- shared tables ---- */
 
@@ -34,6 +59,7 @@ sinter_status emit_shared(emit *x)
         }
         engine_writer_add(&x->w, SECTION_IOS, &r, sizeof r);
     }
+    if (x->values) emit_inputs(x, main->param.count);
     return x->w.failed ? FAIL_MEMORY(x->e, "an engine") : SINTER_OK;
 }
 

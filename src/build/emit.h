@@ -14,6 +14,7 @@ typedef struct emit {
     const ir_graph *g;
     const onnx_input_value *promise;    /* inputs whose values are promised */
     uint32_t       promise_count;
+    const value_range *values;          /* by input: what it may hold; NULL: nothing is known */
     uint32_t      *recipe_of;           /* by graph value: 1 + recipe; 0: not written yet */
 } emit;
 

@@ -2,6 +2,7 @@
 /* trial.c - the model built for the CPU and run on samples; inputs that a sample does not name get seeded numbers. */
 #include "build/trial.h"
 
+#include "core/dim_range.h"
 #include "engine/engine.h"
 #include "run/context.h"
 
@@ -24,8 +25,9 @@ static double unit(uint32_t x)
 }
 
 /* Images are squares of one colour under some noise, in [0, 1): what convolutions are made for. Other floats are nearly
- * normal: sums of four uniform numbers. Whole numbers may be indices, masks or lengths: 0 or 1. */
-static void fill(view *v, uint32_t seed)
+ * normal: sums of four uniform numbers. Whole numbers may be indices, masks or lengths: 0 or 1, in the range that the
+ * engine says. */
+static void fill(view *v, uint32_t seed, const sinter_io *io)
 {
     enum { SQUARE = 16 };
     const int64_t count = view_count(v);
@@ -34,7 +36,8 @@ static void fill(view *v, uint32_t seed)
     for (int64_t i = 0; i < count; i++) {
         const uint32_t at = (uint32_t)i * 4 + seed * 0x9e3779b9u;
         const int64_t square = (i / (width * height) * 4096 + i / width % height / SQUARE) * 4096 + i % width / SQUARE;
-        if (!dtype_is_float(v->dtype)) view_store_i64(v, i, i == 0 || unit(at) > 0.5);
+        if (!dtype_is_float(v->dtype))
+            view_store_i64(v, i, i64_min(i64_max(i == 0 || unit(at) > 0.5, io->value_min), io->value_max));
         else if (is_image) view_store_f64(v, i, 0.75 * unit((uint32_t)square * 7 + seed) + 0.25 * unit(at));
         else view_store_f64(v, i, (unit(at) + unit(at + 1) + unit(at + 2) + unit(at + 3) - 2) * 1.7320508);
     }
@@ -113,7 +116,7 @@ static sinter_status set_inputs(const trial *t, uint32_t sample, arena *a, conte
         void *data = size == SIZE_MAX || sinter_dtype_bits(io.dtype) < 8 ? NULL : arena_alloc(a, size + 64, 64);
         if (!data || !view_init(&v, io.dtype, io.rank, x.dim, data)) return FAIL_MEMORY(t->e, "a trial's inputs");
         if (given) memcpy(data, given->data, size);
-        else fill(&v, 17 * i + 1);
+        else fill(&v, 17 * i + 1, &io);
         if (t->jitter != 0 && !g->io[i].promise_size) move(&v, t->jitter);
         c->input[i].data = data;
         c->input[i].is_set = true;

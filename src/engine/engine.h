@@ -58,6 +58,7 @@ typedef struct engine {
     size_t               *workspace;    /* [profile_count]: bytes, for `threads` */
     size_t               *host_workspace;                   /* [profile_count]: of steps on the host */
     const uint8_t        *binary;       uint64_t binary_size;       /* SECTION_CODE */
+    const engine_input   *input;        uint32_t input_records;     /* SECTION_INPUTS; NULL: none, else input_count */
     bool                  is_offline;   /* there is no device: for looking at, not for running */
     /* Where the backend has memory of its own: weights [device_at, device_at + device_size) of the section. */
     uint8_t              *device_weights;

@@ -17,7 +17,7 @@ enum { ENGINE_MAJOR = 1, ENGINE_MINOR = 0, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MA
 typedef enum section_kind {
     SECTION_NONE, SECTION_STRINGS, SECTION_DIMS, SECTION_SYMBOLS, SECTION_RANGES, SECTION_IOS, SECTION_PROFILES,
     SECTION_STORAGES, SECTION_VALUES, SECTION_ARGS, SECTION_REGIONS, SECTION_STEPS, SECTION_KERNELS, SECTION_RECIPES,
-    SECTION_WEIGHTS, SECTION_NOTES, SECTION_CODE, SECTION_KIND_COUNT
+    SECTION_WEIGHTS, SECTION_NOTES, SECTION_CODE, SECTION_INPUTS, SECTION_KIND_COUNT
 } section_kind;
 
 enum { SECTION_REQUIRED = 1 };
@@ -119,6 +119,10 @@ typedef struct engine_notes {
     uint32_t node_count;            /* of the model */
     uint32_t backend;               /* string: "cpu", "cuda" */
 } engine_notes;
+
+/* SECTION_INPUTS (optional; empty, or one record for each input): whole numbers with which no index of the model leaves
+ * its table, for whoever makes up data. INT64_MIN, INT64_MAX: nothing is known. A run does not read it. */
+typedef struct engine_input { int64_t min, max; } engine_input;
 
 /* SECTION_CODE (optional): compiled kernels one after the other, each a header and `size` bytes, padded to 16. Run only
  * where the caller trusts the file. */

@@ -26,6 +26,8 @@ sinter_status engine_io_describe(const engine *g, uint32_t index, uint32_t profi
     *out = (sinter_io){
         .name = engine_text(g, io->name), .is_input = io->is_input, .dtype = (sinter_dtype)io->dtype, .rank = io->rank
     };
+    out->value_min = g->input && io->is_input ? g->input[index].min : INT64_MIN;
+    out->value_max = g->input && io->is_input ? g->input[index].max : INT64_MAX;
     for (uint32_t k = 0; k < io->rank; k++) {
         const dim_range r = range_of(g, io->dim[k], profile);
         out->dim[k] = g->dim[io->dim[k]].kind == DIM_CONST ? r.min : -1;
@@ -222,6 +224,15 @@ static void print_dims(const engine *g, uint32_t io, text *out)
     text_append(out, "]", 1);
 }
 
+/* The numbers that an input may hold, where tables bound them. */
+static void print_values(const engine *g, uint32_t io, text *out)
+{
+    if (!g->input || !g->io[io].is_input) return;
+    const engine_input *v = &g->input[io];
+    if (v->min != INT64_MIN) text_printf(out, " from %lld", (long long)v->min);
+    if (v->max != INT64_MAX) text_printf(out, " to %lld", (long long)v->max);
+}
+
 static void print_steps(const engine *g, uint32_t profile, text *out)
 {
     const engine_profile *p = &g->profile[profile];
@@ -261,6 +272,7 @@ static void print_text(const engine *g, text *out)
         print_dims(g, i, out);
         const uint32_t places = places_of(g, i);
         if (places & 1u << PLACE_HOST) text_printf(out, places & 1u << PLACE_DEVICE ? " on both" : " on the host");
+        print_values(g, i, out);
         text_append(out, "\n", 1);
     }
     for (uint32_t k = 0; k < g->profile_count; k++) {
@@ -351,7 +363,12 @@ static void print_json(const engine *g, text *out)
             if (k) text_append(out, ",", 1);
             json_text(out, g->io_text[i * SINTER_RANK_MAX + k]);
         }
-        text_append(out, "]}", 2);
+        text_append(out, "]", 1);
+        if (g->input && g->io[i].is_input && g->input[i].min != INT64_MIN)
+            text_printf(out, ",\"min\":%lld", (long long)g->input[i].min);
+        if (g->input && g->io[i].is_input && g->input[i].max != INT64_MAX)
+            text_printf(out, ",\"max\":%lld", (long long)g->input[i].max);
+        text_append(out, "}", 1);
     }
     text_append(out, "],\"profiles\":[", 14);
     for (uint32_t k = 0; k < g->profile_count; k++) {

@@ -32,6 +32,7 @@ static const size_t record_size[SECTION_KIND_COUNT] = {
     [SECTION_WEIGHTS] = 1,
     [SECTION_NOTES] = sizeof(engine_notes),
     [SECTION_CODE] = 1,
+    [SECTION_INPUTS] = sizeof(engine_input),
 };
 _Static_assert(sizeof(engine_dim) == sizeof(dim_node), "the shape program is evaluated where it lies");
 
@@ -103,7 +104,7 @@ static sinter_status check_sections(env *e, engine *g, const engine_section **fo
     if (g->size - at >= ENGINE_ALIGN || !is_zero(g->bytes + at, g->size - at))
         return BAD(e, "bytes follow the last section");
     for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++)
-        if (!found[i] && i != SECTION_CODE) return BAD(e, "section kind %u is missing", i);
+        if (!found[i] && i != SECTION_CODE && i != SECTION_INPUTS) return BAD(e, "section kind %u is missing", i);
     return SINTER_OK;
 }
 
@@ -132,6 +133,10 @@ static void point(engine *g, const engine_section *const *found)
     if (found[SECTION_CODE]) {
         g->binary = g->bytes + found[SECTION_CODE]->at;
         g->binary_size = found[SECTION_CODE]->size;
+    }
+    if (found[SECTION_INPUTS] && found[SECTION_INPUTS]->size) {
+        g->input = (const void *)(g->bytes + found[SECTION_INPUTS]->at);
+        g->input_records = (uint32_t)(found[SECTION_INPUTS]->size / sizeof(engine_input));
     }
 }
 
@@ -183,6 +188,10 @@ static sinter_status check_ios(env *e, engine *g)
         if (io->is_input && i != g->input_count) return BAD(e, "an input follows an output");
         g->input_count += io->is_input;
     }
+    if (g->input && g->input_records != g->input_count)
+        return BAD(e, "%u ranges of values for %u inputs", g->input_records, g->input_count);
+    for (uint32_t i = 0; g->input && i < g->input_count; i++)
+        if (g->input[i].min > g->input[i].max) return BAD(e, "the range of values of input %u is empty", i);
     return SINTER_OK;
 }
 

@@ -123,7 +123,7 @@ sinter_status engine_writer_finish(engine_writer *w, const uint8_t digest[24], u
     for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++) {
         const size_t bytes = w->section[i].size;
         table[i - 1] = (engine_section){ .kind = i,
-                                         .flags = i == SECTION_CODE ? 0 : SECTION_REQUIRED,
+                                         .flags = i == SECTION_CODE || i == SECTION_INPUTS ? 0 : SECTION_REQUIRED,
                                          .at = at,
                                          .size = bytes,
                                          .sum = hash64(w->section[i].at, bytes, 0) };

@@ -15,6 +15,7 @@
 
 #include "ops/expr.h"
 #include "ops/ops.h"
+#include "ops/values.h"
 
 typedef uint32_t ir_value_id, ir_node_id, ir_region_id;
 
@@ -165,6 +166,8 @@ typedef struct ir_bound {
 ir_bound ir_bound_of(const ir_graph *g, ir_node_id n);
 bool     ir_bound_next(ir_bound *b, uint32_t *symbol);
 bool     ir_binds(const ir_graph *g, ir_node_id n, dim d);                             /* is d one of them */
+/* What each input of the graph may hold so that no index leaves its table (input_values.c). Allocated in `a`. */
+sinter_status ir_input_values(ir_graph *g, arena *a, value_range **out);
 /* Live nodes of a region in a topological order (stable: by id among the free). A node also follows the node that
  * binds any late symbol its outputs' dims or its attributes mention. Allocated in `a`. Fails on a cycle. Cost: that of
  * the nodes in the region and in the regions inside it. */

@@ -24,6 +24,7 @@ static const size_t record_size[SECTION_KIND_COUNT] = {
     [SECTION_WEIGHTS] = 1,
     [SECTION_NOTES] = sizeof(engine_notes),
     [SECTION_CODE] = 1,
+    [SECTION_INPUTS] = sizeof(engine_input),
 };
 
 image image_copy(const void *at, size_t size)

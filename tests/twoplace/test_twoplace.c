@@ -490,7 +490,7 @@ static void code_is_trusted_or_not(void)
     sinter_error error = { 0 };
     sinter_engine_options o = { .struct_size = sizeof o, .threads = 1 };
     CHECK_EQ(build(SAMPLE_CONV, SINTER_DEVICE_CUDA, &b, NULL), SINTER_OK);
-    /* The same engine with a section of code at its end. */
+    /* The same engine with a section of code. */
     engine_code_header h = { .key = { 1 }, .size = 16, .sum = hash64("sixteen bytes...", 16, 0) };
     engine_header head;
     memcpy(&head, b.data, sizeof head);
@@ -503,6 +503,7 @@ static void code_is_trusted_or_not(void)
     memcpy(copy + at, &h, sizeof h);
     memcpy(copy + at + sizeof h, "sixteen bytes...", 16);
     section_of(copy, SECTION_CODE)->size = 64;
+    section_of(copy, SECTION_INPUTS)->at += 64; /* it is empty, and the last */
     parts_seal(copy, size);
     const sinter_buffer with = { .data = copy, .size = size };
     const long before = twoplace.imports;
