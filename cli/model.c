@@ -340,6 +340,7 @@ void model_report_json(const sinter_build_report *r, json *j)
     json_count(j, "clock_high_mhz", r->clock_high);
     json_count(j, "clock_repeats", r->clock_repeats);
     json_count(j, "clock_doubtful", r->clock_doubtful);
+    json_text(j, "cache_warning", *r->cache_warning ? r->cache_warning : NULL);
 }
 
 bool model_engine_open(const args *a, model_setup *setup, model_engine *out)

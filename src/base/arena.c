@@ -75,6 +75,7 @@ static bool block_add(arena *a, size_t need)
     if (size > BLOCK_MAX) size = BLOCK_MAX;
     if (size < least) size = least;
     if (size > room) size = least;
+    a->e->met_limit = a->e->met_limit || size > room;
     arena_block *block = size > room ? NULL : mem_alloc(a->e, size, BLOCK_ALIGN);
     if (!block) {
         a->failed = true;

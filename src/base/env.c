@@ -148,6 +148,13 @@ sinter_status env_fail(env *e, sinter_status status, const char *file, int line,
     return status;
 }
 
+sinter_status env_fail_memory(env *e, const char *file, int line, const char *what)
+{
+    if (!e->met_limit) return env_fail(e, SINTER_NO_MEMORY, file, line, "out of memory for %s", what);
+    return env_fail(e, SINTER_NO_MEMORY, file, line, "the limit memory_max, %llu bytes, is too small for %s",
+                    (unsigned long long)e->limits.memory_max, what);
+}
+
 sinter_status env_note(env *e, sinter_status status, const char *file, int line, const char *format, ...)
 {
     if (status == SINTER_OK) return status;

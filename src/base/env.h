@@ -22,6 +22,7 @@ typedef struct env {
     sinter_log_fn    log;                  /* NULL: nobody listens */
     void            *log_user;
     uint32_t         log_topics;           /* bit per log_topic */
+    bool             met_limit;            /* memory_max refused memory */
     const char      *unknown_topic;        /* a word of the caller's list, or of SINTER_LOG; NULL: all are known */
     bool             unknown_is_option;    /* it is in log_topics, not in SINTER_LOG */
     sinter_error    *error;                /* never NULL after env_init */
@@ -42,6 +43,8 @@ sinter_status env_check(env *e);
 /* Starts a chain: sets the status and the first line. Returns `status`. */
 sinter_status env_fail(env *e, sinter_status status, const char *file, int line, const char *format, ...)
     ENV_PRINTF(5, 6);
+/* NO_MEMORY for `what`: names the limit where that refused the memory. */
+sinter_status env_fail_memory(env *e, const char *file, int line, const char *what);
 /* Adds a line "  while ..." when `status` is a failure. Returns `status`. */
 sinter_status env_note(env *e, sinter_status status, const char *file, int line, const char *format, ...)
     ENV_PRINTF(5, 6);
@@ -60,7 +63,7 @@ static inline bool env_logs(const env *e, log_topic topic)
         if (try_status_ != SINTER_OK) return try_status_;                                                            \
     } while (0)
 /* The failure of every allocation that is checked where it happens. */
-#define FAIL_MEMORY(e, what) FAIL((e), NO_MEMORY, "out of memory for %s", (what))
+#define FAIL_MEMORY(e, what) env_fail_memory((e), __FILE__, __LINE__, (what))
 
 /* The three uses of the caller's allocator. Memory is not cleared, except by mem_zalloc. NULL on failure or size 0. */
 void *mem_alloc(env *e, size_t size, size_t align);

@@ -37,9 +37,9 @@ static bool text_reserve(text *t, size_t extra)
     if (need <= t->capacity) return true;
     size_t capacity = t->capacity ? size_mul(t->capacity, 2) : 64;
     if (capacity < need) capacity = need;
-    char *at = capacity > t->e->limits.memory_max
-                   ? NULL
-                   : mem_resize(t->e, t->capacity ? t->at : NULL, t->capacity, capacity, 1);
+    const bool is_over = capacity > t->e->limits.memory_max;
+    t->e->met_limit = t->e->met_limit || is_over;
+    char *at = is_over ? NULL : mem_resize(t->e, t->capacity ? t->at : NULL, t->capacity, capacity, 1);
     if (!at) {
         t->failed = true;
         return false;

@@ -420,7 +420,7 @@ static sinter_status build(builder *b, const uint8_t *model, size_t size, const 
     b->profiles = b->o->profile_count ? b->o->profile_count : 1;
     b->tuned = ARENA_NEW(&b->a, tune_result, b->profiles);
     if (!b->tuned) return FAIL_MEMORY(b->e, "profiles");
-    for (uint32_t i = 0; i < b->profiles; i++) TRY(plan_profile(b, i));
+    for (uint32_t i = 0; i < b->profiles; i++) TRY(NOTE(b->e, plan_profile(b, i), "making profile %u", i));
     TRY(keep_timings(b));
     time_add(&start, &b->report->plan_s);
     const double others_s = b->report->compile_s + b->report->measure_s;

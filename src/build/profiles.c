@@ -7,14 +7,16 @@
 
 #include <string.h>
 
-static sinter_status check_range(env *e, const sinter_shape_range *r)
+static sinter_status check_range(env *e, uint32_t profile, const sinter_shape_range *r)
 {
     if (!r->input || r->rank > SINTER_RANK_MAX)
-        return FAIL(e, INVALID_ARG, "a profile names no input, or has rank %u (at most %d)", r->rank, SINTER_RANK_MAX);
+        return FAIL(e, INVALID_ARG, "profile %u names no input, or has rank %u (at most %d)", profile, r->rank,
+                    SINTER_RANK_MAX);
     for (uint32_t k = 0; k < r->rank; k++)
         if (r->min[k] < 0 || r->min[k] > r->opt[k] || r->opt[k] > r->max[k])
-            return FAIL(e, INVALID_ARG, "axis %u of '%s' ranges over %lld,%lld,%lld: expected 0 <= min <= opt <= max",
-                        k, r->input, (long long)r->min[k], (long long)r->opt[k], (long long)r->max[k]);
+            return FAIL(e, INVALID_ARG,
+                        "axis %u of '%s' ranges over %lld,%lld,%lld in profile %u: expected 0 <= min <= opt <= max", k,
+                        r->input, (long long)r->min[k], (long long)r->opt[k], (long long)r->max[k], profile);
     return SINTER_OK;
 }
 
@@ -60,7 +62,7 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
     for (uint32_t i = 0; i < o->profile_count; i++) {
         for (uint32_t k = 0; k < o->profile[i].count; k++) {
             const sinter_shape_range *r = &o->profile[i].shape[k];
-            TRY(check_range(e, r));
+            TRY(check_range(e, i, r));
             onnx_input_shape *known = find(list, count, r->input);
             if (known) {
                 TRY(merge(e, known, r));

@@ -82,7 +82,7 @@ static sinter_status upload_weights(engine *g)
     if (first >= end) return SINTER_OK;
     const uint64_t size = end - first;
     if (size > g->e.limits.memory_max || size > SIZE_MAX)
-        return FAIL(&g->e, NO_MEMORY, "%llu bytes of weights pass the limit of %llu", (unsigned long long)size,
+        return FAIL(&g->e, NO_MEMORY, "%llu bytes of weights pass the limit memory_max, %llu", (unsigned long long)size,
                     (unsigned long long)g->e.limits.memory_max);
     g->device_weights = g->backend->memory_alloc(&g->e, g->device, (size_t)size);
     if (!g->device_weights)

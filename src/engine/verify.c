@@ -311,7 +311,7 @@ static sinter_status check_profiles(env *e, engine *g, arena *scratch)
             return BAD(e, "profile %u passes the end of a table", i);
         const uint64_t slab_size = p->slab_size > p->host_slab_size ? p->slab_size : p->host_slab_size;
         if (slab_size > e->limits.memory_max)
-            return FAIL(e, NO_MEMORY, "the engine needs %llu bytes a context, the limit is %llu",
+            return FAIL(e, NO_MEMORY, "the engine needs %llu bytes a context, the limit memory_max is %llu",
                         (unsigned long long)slab_size, (unsigned long long)e->limits.memory_max);
         storage += p->storage_count, value += p->value_count, region += p->region_count, step += p->step_count;
         TRY(check_values(e, g, p));

@@ -287,7 +287,8 @@ static sinter_status check_kernel(check *c, arena *scratch)
     const size_t workspace = k->workspace ? k->workspace(p, &t, c->g->threads) : 0;
     size_t *most = &(is_on_host && c->g->backend->copy ? c->g->host_workspace : c->g->workspace)[c->p - c->g->profile];
     if (workspace > c->e->limits.memory_max)
-        return FAIL(c->e, NO_MEMORY, "kernel '%s' wants a workspace of %zu bytes", k->name, workspace);
+        return FAIL(c->e, NO_MEMORY, "kernel '%s' wants a workspace of %zu bytes, the limit memory_max is %llu",
+                    k->name, workspace, (unsigned long long)c->e->limits.memory_max);
     if (workspace > *most) *most = workspace;
     return SINTER_OK;
 }

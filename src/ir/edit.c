@@ -132,7 +132,7 @@ ir_node_id ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, 
                        uint32_t count_in, uint32_t count_out)
 {
     if (g->node.count >= g->e->limits.nodes_max) {
-        FAIL(g->e, NO_MEMORY, "the graph has more than %llu nodes, the limit",
+        FAIL(g->e, NO_MEMORY, "the graph has more than %llu nodes, the limit nodes_max",
              (unsigned long long)g->e->limits.nodes_max);
         return 0;
     }

@@ -172,7 +172,7 @@ static sinter_status function_expand(importer *im, onnx_scope *s, const onnx_nod
                                      const ir_value_id *in, const uint32_t *mark, uint32_t *out)
 {
     if (s->depth + 1 >= im->e->limits.depth_max)
-        return FAIL(im->e, UNSUPPORTED, "functions and subgraphs nest deeper than %llu, the limit",
+        return FAIL(im->e, UNSUPPORTED, "functions and subgraphs nest deeper than %llu, the limit depth_max",
                     (unsigned long long)im->e->limits.depth_max);
     for (const onnx_frame *f = s->frame; f; f = f->parent)
         if (f->function == fn) return FAIL(im->e, INVALID_MODEL, "function '%s' calls itself", fn->name);
@@ -246,7 +246,8 @@ static sinter_status node_convert(importer *im, onnx_scope *s, const onnx_node *
 {
     env *e = im->e;
     if (++im->node_count > e->limits.nodes_max)
-        return FAIL(e, NO_MEMORY, "the model has more than %llu nodes after functions are expanded, the limit",
+        return FAIL(e, NO_MEMORY,
+                    "the model has more than %llu nodes after functions are expanded, the limit nodes_max",
                     (unsigned long long)e->limits.nodes_max);
     const char *domain = domain_of(n->domain);
     const int64_t version = version_of(im, s->frame, domain);

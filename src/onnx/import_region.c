@@ -71,7 +71,7 @@ static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_regio
                          .depth = c->scope->depth + 1,
                          .names = { .a = &im->a } };
     if (inner.depth >= im->e->limits.depth_max)
-        return FAIL(im->e, UNSUPPORTED, "functions and subgraphs nest deeper than %llu, the limit",
+        return FAIL(im->e, UNSUPPORTED, "functions and subgraphs nest deeper than %llu, the limit depth_max",
                     (unsigned long long)im->e->limits.depth_max);
     if (graph->in.count != count_param)
         return FAIL(im->e, INVALID_MODEL, "a subgraph has %u inputs, %u are wanted", graph->in.count, count_param);

@@ -234,7 +234,7 @@ static sinter_status node_of(reader *r, const wire_field *in, onnx_nodes *list)
     WANT(in->type == WIRE_BYTES, "a node", *in);
     const uint32_t index = list->count;
     if (index >= r->e->limits.nodes_max)
-        return FAIL(r->e, NO_MEMORY, "the model has more than %llu nodes, the limit",
+        return FAIL(r->e, NO_MEMORY, "the model has more than %llu nodes, the limit nodes_max",
                     (unsigned long long)r->e->limits.nodes_max);
     onnx_node *n = VEC_PUSH(r->a, list);
     if (!n) return FAIL_MEMORY(r->e, "the model");
@@ -357,7 +357,7 @@ static sinter_status graph_of(reader *r, const wire_field *in, onnx_graph *g)
 {
     WANT(in->type == WIRE_BYTES, "a graph", *in);
     if (r->depth >= r->e->limits.depth_max)
-        return FAIL(r->e, UNSUPPORTED, "graphs nest deeper than %llu, the limit",
+        return FAIL(r->e, UNSUPPORTED, "graphs nest deeper than %llu, the limit depth_max",
                     (unsigned long long)r->e->limits.depth_max);
     *g = (onnx_graph){ .name = "" };
     r->depth++;

@@ -250,7 +250,7 @@ sinter_status onnx_sparse_decode(env *e, arena *a, const char *folder, onnx_file
     TRY(size_of(e, &dense, values.dtype, out, &size));
     const int64_t count = view_count(&values);
     if (size > e->limits.fold_max)
-        return FAIL(e, UNSUPPORTED, "a sparse tensor of %zu bytes when dense; the limit is %llu", size,
+        return FAIL(e, UNSUPPORTED, "a sparse tensor of %zu bytes when dense; the limit fold_max is %llu", size,
                     (unsigned long long)e->limits.fold_max);
     const bool is_linear = indices.rank == 1;
     if (values.rank != 1 || indices.dtype != SINTER_DTYPE_I64 || sinter_dtype_bits(values.dtype) < 8 ||

@@ -247,7 +247,7 @@ static sinter_status check_size(env *e, const plan *p)
 {
     for (storage_place i = PLACE_DEVICE; i < PLACE_COUNT; i++)
         if (p->slab_size[i] > e->limits.memory_max)
-            return FAIL(e, NO_MEMORY, "activations need %llu bytes, the limit is %llu",
+            return FAIL(e, NO_MEMORY, "activations need %llu bytes, the limit memory_max is %llu",
                         (unsigned long long)p->slab_size[i], (unsigned long long)e->limits.memory_max);
     return SINTER_OK;
 }

@@ -34,7 +34,7 @@ sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool kee
     size_t wanted = keep ? size_add(size, size / 2) : size;
     wanted = size_align(wanted ? wanted : 1, 4096);
     if (wanted > c->e.limits.memory_max)
-        return FAIL(&c->e, NO_MEMORY, "a result of %zu bytes passes the limit of %llu", size,
+        return FAIL(&c->e, NO_MEMORY, "a result of %zu bytes passes the limit memory_max, %llu", size,
                     (unsigned long long)c->e.limits.memory_max);
     void *at = context_alloc(c, place, wanted);
     if (!at) return NOTE(&c->e, c->e.error->status, "making room for a result of %zu bytes", wanted);
@@ -76,7 +76,8 @@ static sinter_status storage_room(context *c, uint32_t v, uint64_t *size)
     }
     const size_t bytes = sinter_tensor_size(&t);
     if (bytes > c->e.limits.memory_max)
-        return FAIL(&c->e, NO_MEMORY, "'%s' would have %zu bytes", engine_text(c->g, io->name), bytes);
+        return FAIL(&c->e, NO_MEMORY, "'%s' would have %zu bytes, the limit memory_max is %llu",
+                    engine_text(c->g, io->name), bytes, (unsigned long long)c->e.limits.memory_max);
     *size = bytes;
     return s->kind == STORAGE_INPUT ? SINTER_OK : context_place_output(c, x->storage, bytes);
 }

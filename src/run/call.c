@@ -260,7 +260,8 @@ static sinter_status run_loop(context *c, uint32_t step)
     TRY(start_carried(&r, 2));
     for (; more && count < trip; count++) {
         if (count == limit)
-            return FAIL(&c->e, UNSUPPORTED, "a loop passed the limit of %llu iterations", (unsigned long long)limit);
+            return FAIL(&c->e, UNSUPPORTED, "a loop passed the limit loop_max, %llu iterations",
+                        (unsigned long long)limit);
         TRY(write_scalar(c, r.param[0], (int64_t)count));
         TRY(write_scalar(c, r.param[1], more));
         TRY(context_run_region(c, r.s->region[0]));

@@ -78,6 +78,12 @@ wants 0 'built' build "$model" -o "$work/d.sinter" --profile N=2,2,4 --tune off
 wants 1 "the engine was built for 'cpu'" run "$work/d.sinter" --device cuda
 wants 1 'permits 2 to 4' run "$work/d.sinter" --input image="$source/examples/digits/seven.npy"
 wants 1 'is an engine already' build "$work/d.sinter" -o "$work/e"
+# Messages name the limit and the profile.
+wants 1 'the limit memory_max, 70000 bytes, is too small' build "$model" -o "$work/e" --limit memory_max=70000
+wants 1 'the limit memory_max is 300000' build "$model" -o "$work/e" --tune off --profile N=1,1,2 --profile N=64,64,64 --limit memory_max=300000
+wants 1 'while making profile 1' build "$model" -o "$work/e" --tune off --profile N=1,1,2 --profile N=64,64,64 --limit memory_max=300000
+wants 1 'the limit memory_max is 70000' run "$work/d.sinter" --limit memory_max=70000
+wants 1 'more than 3 nodes, the limit nodes_max' build "$model" -o "$work/e" --limit nodes_max=3
 # What only a build can honour; and shapes and profiles of an engine.
 for option in '--tune off' '--profile N=1,1,1' '--value image=x' '--calib image=x' '--allow fp16' '--math exact' '--rules -add-zero' '--rule-limit 3' \
     '--timing-cache t' --cache-only --verify '--branches off' '--budget 1' '--device reference' '--device cuda:sm_90a'; do
