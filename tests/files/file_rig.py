@@ -3,13 +3,18 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 SOURCE = pathlib.Path(os.environ["SINTER_SOURCE_DIR"])
-SINTER = os.environ["SINTER_BIN"]
-MODEL = SOURCE / "examples/digits/digits.onnx"
+# Copies, because nobody may not come into root's folders.
+_own = tempfile.TemporaryDirectory(prefix="sinter-files-")
+os.chmod(_own.name, 0o755)
+SINTER = shutil.copy(os.environ["SINTER_BIN"], _own.name)
+MODEL = pathlib.Path(shutil.copy(SOURCE / "examples/digits/digits.onnx", _own.name))
+IMAGE = pathlib.Path(shutil.copy(SOURCE / "examples/digits/seven.npy", _own.name))
 ENGINE, NPY, TIMINGS = b"\x89SINTER\n", b"\x93NUMPY", b"sinter timing cache 1\n"
 NOBODY = 65534
 TEMP = re.compile(r"\.sinter-[0-9a-f]{16}\.tmp")

@@ -228,9 +228,9 @@ def inputs_stay(top):
         for title, source, name, command in (
                 ("model", rig.MODEL, "m.onnx", lambda p: ["build", top / "in/m.onnx", "-o", p]),
                 ("model as cache", rig.MODEL, "m.onnx", lambda p: ["build", top / "in/m.onnx", "-o", "/dev/null", "--timing-cache", p]),
-                ("data", rig.SOURCE / "examples/digits/seven.npy", "output_0.npy",
+                ("data", rig.IMAGE, "output_0.npy",
                  lambda p: ["run", rig.MODEL, "--input", f"image={top}/in/output_0.npy", "--output-dir", p.parent]),
-                ("promise", rig.SOURCE / "examples/digits/seven.npy", "output_0.npy",
+                ("promise", rig.IMAGE, "output_0.npy",
                  lambda p: ["run", rig.MODEL, "--value", f"image={top}/in/output_0.npy", "--output-dir", p.parent]),
                 ("cache", None, "c.txt", lambda p: ["build", rig.MODEL, "--timing-cache", top / "in/c.txt", "-o", p])):
             (top / "in").mkdir()
