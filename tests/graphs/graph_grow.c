@@ -8,7 +8,8 @@
 
 /* ---- rows ---- */
 
-static const gop *const tables[] = { gops_elementwise, gops_move, gops_index, gops_compute, gops_control, gops_chains };
+static const gop *const tables[] = { gops_elementwise, gops_move,    gops_index, gops_compute,
+                                     gops_layers,      gops_control, gops_chains };
 
 const gop *gop_at(uint32_t i)
 {

@@ -51,7 +51,8 @@ struct grow {
 const gop *gop_at(uint32_t i);
 const gop *gop_find(const char *name);
 bool       gop_is_param(const char *name, uint32_t input);
-extern const gop gops_elementwise[], gops_move[], gops_index[], gops_compute[], gops_control[], gops_chains[];
+extern const gop gops_elementwise[], gops_move[], gops_index[], gops_compute[], gops_layers[], gops_control[],
+    gops_chains[];
 
 /* ---- chance ---- */
 uint32_t grow_below(grow *g, uint32_t count);

@@ -212,6 +212,7 @@ const gop gops_index[] = {
     { "EyeLike", 9, 0, 1, eye_like, 0, T_N, 0 },
     { "TopK", 11, 2, 3, top_k, 0, TS, 0 },            { "ArgMax", 13, 0, 2, arg_max, 0, TS, 0 },
     { "ArgMin", 13, 0, 2, arg_max, 0, TS, 0 },        { "CumSum", 14, 2, 2, cumulate, 0, TS, 0 },
+    { "CumProd", 26, 2, 1, cumulate, 0, T_F, 0 },
     { "ReverseSequence", 10, 0, 2, reverse_sequence, 0, T_ALL, 0 },
     { "NonZero", 13, 0, 2, non_zero, 0, T_ALL, 0 },   { "Compress", 11, 0, 2, compress, 0, T_ALL, 0 },
     { "Unique", 11, 0, 2, unique, 0, TS, 0 },
