@@ -32,6 +32,15 @@ bool gop_is_param(const char *name, uint32_t input)
     return op && op->params >> input & 1;
 }
 
+bool gop_moves(const char *name)
+{
+    const gop *const list[] = { gops_move, gops_index };
+    for (uint32_t t = 0; t < COUNT_OF(list); t++)
+        for (const gop *op = list[t]; op->name; op++)
+            if (!strcmp(op->name, name)) return true;
+    return false;
+}
+
 /* ---- chance and sizes ---- */
 
 uint32_t grow_below(grow *g, uint32_t count)

@@ -51,6 +51,7 @@ struct grow {
 const gop *gop_at(uint32_t i);
 const gop *gop_find(const char *name);
 bool       gop_is_param(const char *name, uint32_t input);
+bool       gop_moves(const char *name);     /* its results are elements of its operands */
 extern const gop gops_elementwise[], gops_move[], gops_index[], gops_compute[], gops_layers[], gops_control[],
     gops_chains[];
 

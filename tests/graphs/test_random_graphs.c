@@ -4,11 +4,13 @@
  *     graphs_test_random_graphs [--count N] [--seed S] [--graph N] [--device cpu|reference|cuda] [--jobs N] [--nodes N]
  *                               [--only OPERATOR] [--known N] [--reduce] [--save DIR] [--file GRAPH...] [--print]
  *
- * Graph N of a seed is the same everywhere. --reduce: failures are made small and printed as
- * models; --save: and kept as text and ONNX. --file runs such a text. */
+ * --dump writes the graphs for compare_onnxruntime.py, and runs none. Graph N of a seed is the same everywhere.
+ * --reduce: failures are made small and printed as models; --save: and kept as text and ONNX. --file runs such a text.
+ */
 #include "graph_reduce.h"
 #include "graph_run.h"
 
+#include "graph_dump.h"
 #include "graph_ops.h"
 #include "test.h"
 
@@ -26,7 +28,7 @@ typedef struct campaign {
     uint64_t seed;
     uint32_t jobs, nodes, seconds;
     sinter_device_kind device;
-    const char *only, *save;
+    const char *only, *save, *dump;
     bool prints, reduces;
     const char *files[64];
     uint32_t file_count;
@@ -72,7 +74,11 @@ static bool try_one(const campaign *c, long graph, shared *s)
         (void)printf("# graph %ld\n%s\n", graph, t.at);
         text_deinit(&t);
     }
-    if (is_fine && m.scope.at[0].result.count) {
+    if (is_fine && c->dump && m.scope.at[0].result.count) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "%llu-%ld", (unsigned long long)c->seed, graph);
+        (void)CHECK(gdump(&m, c->dump, name));
+    } else if (is_fine && m.scope.at[0].result.count) {
         is_fine = grun_model(&m, &o, &v);
         __atomic_add_fetch(&s->nodes, m.node.count, __ATOMIC_RELAXED);
     } else if (is_fine) __atomic_add_fetch(&s->unfit, 1, __ATOMIC_RELAXED);
@@ -182,6 +188,7 @@ static bool read_options(campaign *c, int argc, char **argv)
         else if (!strcmp(o, "--nodes")) c->nodes = (uint32_t)atol(v);
         else if (!strcmp(o, "--known")) c->known = atol(v);
         else if (!strcmp(o, "--only")) c->only = v;
+        else if (!strcmp(o, "--dump")) c->dump = v;
         else if (!strcmp(o, "--save")) c->save = v, c->reduces = true;
         else if (!strcmp(o, "--device"))
             c->device = !strcmp(v, "cuda")        ? SINTER_DEVICE_CUDA
