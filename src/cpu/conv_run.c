@@ -24,10 +24,11 @@ static bool runs_merge(const conv_shape *s)
     return s->groups == 1 && s->dilation[2] == 1;
 }
 
-/* The padded copy holds exactly the pixels that taps read. */
+/* The padded copy holds exactly the pixels that taps read: none where there is no result. */
 static void padded_dims(const conv_shape *s, int64_t dims[3])
 {
-    for (int i = 0; i < 3; i++) dims[i] = (s->out[i] - 1) * s->stride[i] + (s->kernel[i] - 1) * s->dilation[i] + 1;
+    for (int i = 0; i < 3; i++)
+        dims[i] = s->out[i] ? (s->out[i] - 1) * s->stride[i] + (s->kernel[i] - 1) * s->dilation[i] + 1 : 0;
 }
 
 typedef struct conv_inner {

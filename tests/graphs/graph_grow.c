@@ -32,6 +32,13 @@ bool gop_is_param(const char *name, uint32_t input)
     return op && op->params >> input & 1;
 }
 
+bool gop_is_chain(const char *name)
+{
+    for (const gop *op = gops_chains; op->name; op++)
+        if (!strcmp(op->name, name)) return true;
+    return false;
+}
+
 bool gop_moves(const char *name)
 {
     const gop *const list[] = { gops_move, gops_index };
@@ -92,6 +99,7 @@ int64_t gsize_min(const grow *g, gsize s)
 gsize grow_size(grow *g)
 {
     static const int64_t odd[] = { 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 64, 65 };
+    if (g->size) return gsize_of(g->size);
     if (g->has_symbols && g->m->symbols && grow_one_in(g, 3)) {
         gsize s;
         memcpy(s.at, g->m->symbol[grow_below(g, g->m->symbols)].at, sizeof s.at);
@@ -584,7 +592,7 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
     static const uint64_t types[] = {
         T_F32, T_F32, T_F32 | T_OF(I64), T_F32 | T_OF(I32) | T_B, T_F32 | T_OF(F16), T_F32 | T_I, T_F, T_ALL
     };
-    grow g = { .m = m, .seed = seed, .count_max = 2048, .size_max = 9 };
+    grow g = { .m = m, .seed = seed, .size = o->size, .count_max = 2048, .size_max = 9 };
     (void)test_random(&g.seed);
     m->opset = opsets[grow_below(&g, COUNT_OF(opsets))];
     m->envs = 2 + grow_below(&g, G_ENVS - 1);
@@ -599,7 +607,7 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
     for (uint32_t i = 1 + grow_below(&g, 3); i-- > 0;) (void)grow_pick(&g, T_ALL, 1, 5);
     const gop *only = o->only ? gop_find(o->only) : NULL;
     for (uint32_t tries = 0; only && only->add && tries < 20 && !g.is_refused && !only->add(&g, only); tries++) {}
-    g.nodes_left = 1 + grow_below(&g, o->nodes);
+    g.nodes_left = o->nodes ? 1 + grow_below(&g, o->nodes) : 0;
     for (uint32_t tries = 0; g.nodes_left && tries < 4 * o->nodes && !g.is_refused; tries++)
         g.nodes_left -= grow_some(&g);
     if (g.is_refused) {

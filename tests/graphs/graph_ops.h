@@ -37,6 +37,7 @@ struct grow {
     uint64_t seed;
     uint32_t scope;
     uint32_t size_max;          /* sizes of new axes */
+    int64_t size;               /* not 0: of all of them */
     int64_t count_max;          /* elements of a value */
     uint32_t depth;
     bool is_refused;            /* the judge refused a node: m->error */
@@ -51,6 +52,7 @@ struct grow {
 const gop *gop_at(uint32_t i);
 const gop *gop_find(const char *name);
 bool       gop_is_param(const char *name, uint32_t input);
+bool       gop_is_chain(const char *name);
 bool       gop_moves(const char *name);     /* its results are elements of its operands */
 extern const gop gops_elementwise[], gops_move[], gops_index[], gops_compute[], gops_layers[], gops_control[],
     gops_chains[];
@@ -111,9 +113,10 @@ uint32_t grow_reshape(grow *g, uint32_t x, const gsize *d, uint32_t rank);
 
 /* ---- graphs ---- */
 typedef struct grow_options {
-    uint32_t nodes;
+    uint32_t nodes;             /* at most so many more than `only` wants */
     bool is_static;             /* no symbols */
     const char *only;           /* an operator that each graph has; NULL: any */
+    int64_t size;               /* all new axes have this size; 0: any */
 } grow_options;
 /* A random model whose values have been judged. False: the judge refused a node (m->error), which is a failure. */
 bool grow_model(gmodel *m, uint64_t seed, const grow_options *o);

@@ -39,7 +39,7 @@ static bool fails(reducer *r, gmodel *m)
     (void)fflush(stdout);
     const pid_t p = fork();
     if (p == 0) {
-        gverdict own = { "", "", 0, 0 };
+        gverdict own = { "", "", 0, 0, false };
         (void)freopen("/dev/null", "w", stderr);
         (void)alarm(20);
         judge_and_run(m, r->o, &own);

@@ -18,6 +18,7 @@ typedef struct gverdict {
     char stage[16];                 /* "": all is well; "judge", "build", "load", "context", "run", "wrong", "memory" */
     char text[1400];
     uint32_t compared, doubtful;    /* results */
+    bool is_refused;                /* the build does not take it, for a reason that is accepted */
 } gverdict;
 
 /* What to try for a graph of a random campaign. */

@@ -61,7 +61,7 @@ static bool try_one(const campaign *c, long graph, shared *s)
     env e;
     arena a;
     gmodel m;
-    gverdict v = { "", "", 0, 0 };
+    gverdict v = { "", "", 0, 0, false };
     sinter_error error = { 0 };
     env_init(&e, NULL, &error);
     arena_init(&a, &e);
@@ -137,7 +137,7 @@ static void report_crash(const campaign *c, long graph, int status)
         env e;
         arena a;
         gmodel m;
-        gverdict v = { "crash", "", 0, 0 };
+        gverdict v = { "crash", "", 0, 0, false };
         (void)snprintf(v.text, sizeof v.text, "%s", why);
         env_init(&e, NULL, NULL);
         arena_init(&a, &e);
