@@ -48,8 +48,8 @@ static sinter_status bind_slice(ref_call *c, int64_t start, int64_t end, int64_t
     const attrs_bind *a = c->attrs;
     const int64_t d = a->dims.at[0];
     if (step == 0) return move_shape_fault(c, "the step of a slice is 0");
-    const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? d : d - 1;
-    if (start < 0) start = start < -d ? low : start + d;
+    const int64_t high = step > 0 ? d : d - 1; /* -1 on an empty axis: no element */
+    if (start < 0) start = start < -d ? 0 : start + d;
     if (start > high) start = high;
     if (step < 0 && end < -d) end = -1;
     else if (end < 0) end = end < -d ? 0 : end + d;
@@ -59,6 +59,21 @@ static sinter_status bind_slice(ref_call *c, int64_t start, int64_t end, int64_t
     out[1] = span > 0 ? (int64_t)(((uint64_t)span - 1) / pace) + 1 : 0;
     out[0] = out[1] > 0 ? start : 0;
     return SINTER_OK;
+}
+
+/* The parts of a split: together they are the axis. */
+static sinter_status check_split(ref_call *c, const int64_t *part, int64_t count)
+{
+    const int64_t whole = ((const attrs_bind *)c->attrs)->dims.at[0];
+    int64_t sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (part[i] < 0)
+            return FAIL(c->e, INVALID_ARG, "part %lld of a split has size %lld", (long long)i, (long long)part[i]);
+        if (!i64_add(sum, part[i], &sum)) return move_shape_fault(c, "the parts of a split are too large");
+    }
+    if (sum == whole) return SINTER_OK;
+    return FAIL(c->e, INVALID_ARG, "the %lld parts of a split have %lld elements together, the axis has %lld",
+                (long long)count, (long long)sum, (long long)whole);
 }
 
 static sinter_status bind_expand(ref_call *c, const int64_t *asked, uint32_t given, uint32_t count, int64_t *out)
@@ -89,7 +104,8 @@ sinter_status reference_bind(ref_call *c)
         return FAIL(c->e, UNSUPPORTED, "%lld sizes for %u symbols, the most is %d", (long long)given, count,
                     MOVE_VALUES_MAX);
     }
-    if (a->kind != bind_kind_expand && given != (a->kind == bind_kind_slice ? 3 : (int64_t)count)) {
+    const bool only_checks = a->kind == bind_kind_split && !count;
+    if (a->kind != bind_kind_expand && !only_checks && given != (a->kind == bind_kind_slice ? 3 : (int64_t)count)) {
         return FAIL(c->e, INVALID_ARG, "%lld sizes are given for %u symbols", (long long)given, count);
     }
     for (int64_t i = 0; i < given; i++) asked[i] = view_load_i64(in, i * (in->rank ? in->stride[0] : 0));
@@ -101,6 +117,10 @@ sinter_status reference_bind(ref_call *c)
     } else if (a->kind == bind_kind_expand) {
         TRY(bind_expand(c, asked, (uint32_t)given, count, out));
     } else {
+        if (a->kind == bind_kind_split) {
+            if (a->dims.count != 1) return move_shape_fault(c, "a split has one axis");
+            TRY(check_split(c, asked, given));
+        }
         memcpy(out, asked, sizeof(out));
     }
     return c->resize(c, 0, out, count);

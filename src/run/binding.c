@@ -199,6 +199,15 @@ static sinter_status check_operand(context *c, const problem_operand *o, uint32_
     return SINTER_OK;
 }
 
+static void print_shapes(const view *v, uint32_t count, text *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        text_printf(out, "%s[", i ? ", " : "");
+        for (uint32_t k = 0; k < v[i].rank; k++) text_printf(out, "%s%lld", k ? "," : "", (long long)v[i].dim[k]);
+        text_printf(out, "]");
+    }
+}
+
 static sinter_status check_follows(context *c, const problem *p, const program_step *s)
 {
     const arena_mark mark = arena_save(&c->scratch);
@@ -226,9 +235,16 @@ static sinter_status check_follows(context *c, const problem *p, const program_s
     const bool failed = c->scratch.failed;
     arena_rewind(&c->scratch, mark);
     if (failed) return FAIL_MEMORY(&c->e, "checking shapes");
-    return ok ? SINTER_OK
-              : FAIL(&c->e, INVALID_MODEL, "the shapes of the results do not follow from those of the inputs of '%s'",
-                     op_at(p->op)->name);
+    if (ok) return SINTER_OK;
+    text line;
+    text_init(&line, &c->e);
+    print_shapes(s->in, p->count_in, &line);
+    text_printf(&line, " do not give ");
+    print_shapes(s->out, p->count_out, &line);
+    const sinter_status status =
+        FAIL(&c->e, INVALID_MODEL, "'%s': %.*s", op_at(p->op)->name, (int)line.length, line.at ? line.at : "");
+    text_deinit(&line);
+    return status;
 }
 
 static sinter_status prepare_attrs(context *c, uint32_t step, program_step *s)

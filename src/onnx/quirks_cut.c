@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quirks_cut.c - Slice and Split: bounds counted from either end and clamped, parts that have to be the whole.
+ *
+ * Bounds that are known, as numbers or as expressions, become attributes; others are bound by a `bind` node when the
+ * model runs. */
+#include "onnx/quirks.h"
+#include <string.h>
+
+/* ---- Slice ---- */
+typedef struct cut {
+    dim start, size;
+    int64_t step;
+} cut;
+
+/* An end of a slice as ONNX counts it: negative from the back, then clamped to low … d + high_extra. False: its sign is
+ * not known. */
+static bool bound_known(onnx_call *c, dim d, dim at, int64_t low, int64_t extra, dim *out)
+{
+    dim_table *t = c->g->dims;
+    const dim_range r = dim_range_of(t, at);
+    if (r.min < 0 && r.max >= 0) return false;
+    const dim high = dim_add(t, d, call_k(c, extra));
+    if (r.min >= INT32_MAX) *out = high; /* "to the end" */
+    else if (r.max <= -(int64_t)INT32_MAX) *out = call_k(c, low);
+    else *out = call_clamp_max(c, call_clamp_min(c, r.max < 0 ? dim_add(t, at, d) : at, high), call_k(c, low));
+    return true;
+}
+
+static bool cut_known(onnx_call *c, dim d, dim start, dim end, int64_t step, cut *out)
+{
+    dim_table *t = c->g->dims;
+    dim first, last;
+    const bool back = step < 0;
+    if (!bound_known(c, d, start, 0, back ? -1 : 0, &first) ||
+        !bound_known(c, d, end, back ? -1 : 0, back ? -1 : 0, &last))
+        return false;
+    const dim span = back ? dim_sub(t, first, last) : dim_sub(t, last, first);
+    out->start = call_clamp_max(c, first, call_k(c, 0));
+    out->size = call_clamp_max(c, dim_ceildiv(t, span, call_k(c, back ? -step : step)), call_k(c, 0));
+    if (back && dim_range_of(t, d).min < 1) out->size = call_clamp_min(c, out->size, d); /* none of an empty axis */
+    out->step = step;
+    return true;
+}
+
+static ir_value_id element(onnx_call *c, ir_value_id list, uint32_t i)
+{
+    if (call_rank(c, list) == 0) return call_cast(c, call_unsqueeze(c, list, 0), SINTER_DTYPE_I64);
+    return call_cast(c, call_slice(c, list, 0, call_k(c, i), 1, call_k(c, 1)), SINTER_DTYPE_I64);
+}
+
+static void cut_bind(onnx_call *c, dim d, ir_value_id starts, ir_value_id ends, uint32_t i, int64_t step, cut *out)
+{
+    const ir_value_id part[3] = { element(c, starts, i), element(c, ends, i),
+                                  call_unsqueeze(c, call_i64(c, SINTER_DTYPE_I64, step), 0) };
+    const ir_value_id all = call_concat(c, part, 3, 0);
+    const dim symbol[2] = { dim_symbol_late(c->g->dims, "start", d), dim_symbol_late(c->g->dims, "size", d) };
+    attrs_bind *b = ATTRS(c, bind);
+    b->kind = bind_kind_slice;
+    b->symbols = call_dims(c, symbol, 2);
+    b->dims = call_dims(c, &d, 1);
+    call_node(c, OP_bind, b, &all, 1, 0);
+    *out = (cut){ symbol[0], symbol[1], step };
+}
+
+static ir_value_id sliced(onnx_call *c, ir_value_id x, const cut *k)
+{
+    dim start[SINTER_RANK_MAX], size[SINTER_RANK_MAX], from[SINTER_RANK_MAX];
+    const uint32_t rank = call_shape(c, x, from);
+    attrs_slice *a = ATTRS(c, slice);
+    bool is_whole = true;
+    a->step.count = rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        start[i] = k[i].start;
+        size[i] = k[i].size;
+        a->step.at[i] = k[i].step;
+        is_whole = is_whole && size[i] == from[i] && k[i].step == 1;
+    }
+    if (is_whole) return call_1(c, OP_identity, x);
+    a->start = call_dims(c, start, rank);
+    a->size = call_dims(c, size, rank);
+    return call_emit(c, OP_slice, a, &x, 1);
+}
+
+void convert_slice(onnx_call *c)
+{
+    const ir_value_id x = call_in(c, 0);
+    dim from[SINTER_RANK_MAX], starts[SINTER_RANK_MAX], ends[SINTER_RANK_MAX];
+    attr_ints axes = { 0 }, steps = { 0 }, list;
+    const uint32_t rank = call_shape(c, x, from);
+    uint32_t count = 0, count_end = 0;
+    bool know_start = true, know_end = true;
+    cut k[SINTER_RANK_MAX];
+    if (c->version < 10) {
+        call_ints(c, "starts", &list);
+        count = list.count;
+        for (uint32_t i = 0; i < count && i < SINTER_RANK_MAX; i++) starts[i] = call_k(c, list.at[i]);
+        call_ints(c, "ends", &list);
+        count_end = list.count;
+        for (uint32_t i = 0; i < count_end && i < SINTER_RANK_MAX; i++) ends[i] = call_k(c, list.at[i]);
+        call_ints(c, "axes", &axes);
+    } else {
+        if (!call_in(c, 1) || !call_in(c, 2)) {
+            REJECT(c, INVALID_MODEL, "starts or ends are missing");
+            return;
+        }
+        know_start = call_known(c, call_in(c, 1), starts, SINTER_RANK_MAX, &count);
+        know_end = call_known(c, call_in(c, 2), ends, SINTER_RANK_MAX, &count_end);
+        int64_t length = 1;
+        if (!know_start && call_rank(c, call_in(c, 1)) == 1 && !call_size(c, call_in(c, 1), 0, &length)) length = -1;
+        if (!know_start && length < 0) REJECT(c, UNSUPPORTED, "the number of axes is not known before the model runs");
+        if (!know_start) count = (uint32_t)length;
+        if (!know_end) count_end = count;
+        if (call_in(c, 3)) call_const_ints(c, call_in(c, 3), "the list of axes", axes.at, SINTER_RANK_MAX, &axes.count);
+        if (call_in(c, 4))
+            call_const_ints(c, call_in(c, 4), "the list of steps", steps.at, SINTER_RANK_MAX, &steps.count);
+    }
+    if (count > rank || count != count_end || (axes.count && axes.count != count) ||
+        (steps.count && steps.count != count))
+        REJECT(c, INVALID_MODEL, "%u starts, %u ends, %u axes and %u steps for rank %u", count, count_end, axes.count,
+               steps.count, rank);
+    for (uint32_t i = 0; i < rank; i++) k[i] = (cut){ call_k(c, 0), from[i], 1 };
+    for (uint32_t i = 0; i < count && !c->status; i++) {
+        const int64_t axis = call_axis(c, axes.count ? axes.at[i] : (int64_t)i, rank);
+        int64_t step = steps.count ? steps.at[i] : 1;
+        if (step == 0) REJECT(c, INVALID_MODEL, "a step of 0");
+        if (step > INT32_MAX) step = INT32_MAX; /* one element either way, and no overflow */
+        if (step < -(int64_t)INT32_MAX) step = -(int64_t)INT32_MAX;
+        if (c->status || (know_start && know_end && cut_known(c, from[axis], starts[i], ends[i], step, &k[axis])))
+            continue;
+        if (c->version < 10) REJECT(c, INVALID_MODEL, "a bound of axis %lld is out of range", (long long)axis);
+        cut_bind(c, from[axis], call_in(c, 1), call_in(c, 2), i, step, &k[axis]);
+    }
+    c->out[0] = sliced(c, x, k);
+}
+
+/* ---- Split ---- */
+/* Makes the run fail where the parts are not the whole axis together, unless that is known already. */
+static void split_check(onnx_call *c, dim whole, const dim *part, uint32_t count)
+{
+    dim_table *t = c->g->dims;
+    dim sum = call_k(c, 0);
+    int64_t have = 0, want = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum = dim_add(t, sum, part[i]);
+        if (dim_is_const(t, part[i], &have) && have < 0)
+            REJECT(c, INVALID_MODEL, "part %u has size %lld", i, (long long)have);
+    }
+    if (sum == whole || c->status) return;
+    if (dim_is_const(t, sum, &have) && dim_is_const(t, whole, &want)) {
+        REJECT(c, INVALID_MODEL, "the %u parts have %lld elements together, the axis has %lld", count, (long long)have,
+               (long long)want);
+        return;
+    }
+    attrs_bind *b = ATTRS(c, bind);
+    b->kind = bind_kind_split;
+    b->flag = 1;
+    b->dims = call_dims(c, &whole, 1);
+    const ir_value_id sizes = call_shape_value(c, part, count, false);
+    call_node(c, OP_bind, b, &sizes, 1, 0);
+}
+
+/* The sizes of the parts from input `sizes`, bound while the model runs where they are not known. */
+static void split_sizes(onnx_call *c, ir_value_id sizes, dim whole, dim *part, uint32_t n)
+{
+    uint32_t count = 0;
+    int64_t length = (int64_t)n;
+    if (call_known(c, sizes, part, n, &count)) {
+        if (count != n) REJECT(c, INVALID_MODEL, "%u sizes for %u outputs", count, n);
+        else split_check(c, whole, part, n);
+        return;
+    }
+    if (call_rank(c, sizes) != 1 || (call_size(c, sizes, 0, &length) && length != (int64_t)n)) {
+        REJECT(c, INVALID_MODEL, "the sizes do not match %u outputs", n);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) part[i] = dim_symbol_late(c->g->dims, "part", whole);
+    attrs_bind *b = ATTRS(c, bind);
+    b->kind = bind_kind_split;
+    b->symbols = call_dims(c, part, n);
+    b->dims = call_dims(c, &whole, 1);
+    call_node(c, OP_bind, b, &sizes, 1, 0);
+}
+
+void convert_split(onnx_call *c)
+{
+    dim_table *t = c->g->dims;
+    const ir_value_id x = call_in(c, 0), sizes = c->version >= 13 || c->version == 1 ? call_in(c, 1) : 0;
+    const int64_t axis = call_axis(c, call_int(c, "axis", 0), call_rank(c, x));
+    if (c->status) return;
+    const dim whole = call_dim(c, x, (uint32_t)axis);
+    const uint32_t n = c->count_out;
+    dim *part = ARENA_NEW(&c->g->a, dim, n);
+    attr_ints list = { 0 };
+    if (!n || !part) {
+        REJECT(c, INVALID_MODEL, "no outputs");
+        return;
+    }
+    if (sizes) {
+        split_sizes(c, sizes, whole, part, n);
+    } else if (c->version < 13 && call_ints(c, "split", &list)) {
+        if (list.count != n) REJECT(c, INVALID_MODEL, "%u sizes for %u outputs", list.count, n);
+        for (uint32_t i = 0; i < list.count && i < n; i++) part[i] = call_k(c, list.at[i]);
+        split_check(c, whole, part, n);
+    } else {
+        const int64_t wanted = call_int(c, "num_outputs", (int64_t)n);
+        if (wanted != (int64_t)n) REJECT(c, INVALID_MODEL, "num_outputs is %lld for %u outputs", (long long)wanted, n);
+        const dim chunk = c->version < 18 ? call_quotient(c, whole, call_k(c, n)) : dim_ceildiv(t, whole, call_k(c, n));
+        const bool is_full =
+            c->version < 18 || n == 2 || dim_range_of(t, whole).min >= ((int64_t)n - 1) * ((int64_t)n - 1);
+        dim rest = whole;
+        for (uint32_t i = 0; i + 1 < n; i++) { /* the last ones may be smaller, or empty */
+            part[i] = i == 0 || is_full ? chunk : call_clamp_min(c, chunk, rest);
+            rest = dim_sub(t, rest, part[i]);
+        }
+        part[n - 1] = c->version < 18 ? chunk : rest;
+        if (c->version < 18) split_check(c, whole, part, n);
+    }
+    dim at = call_k(c, 0);
+    for (uint32_t i = 0; i < n && !c->status; i++) {
+        c->out[i] = n == 1 ? call_1(c, OP_identity, x) : call_slice(c, x, (uint32_t)axis, at, 1, part[i]);
+        at = dim_add(t, at, part[i]);
+    }
+}
