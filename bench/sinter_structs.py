@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 INCLUDE = pathlib.Path(__file__).resolve().parent.parent / "include"
-RANK_MAX = 8
+RANK_MAX = 16
 
 STAGE_FN = C.CFUNCTYPE(None, C.c_void_p, C.c_char_p, C.c_void_p, C.c_size_t)
 PROGRESS_FN = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_char_p, C.c_double)

@@ -41,7 +41,7 @@ typedef enum sinter_dtype {
     SINTER_DTYPE_COUNT
 } sinter_dtype;
 
-enum { SINTER_RANK_MAX = 8 };
+enum { SINTER_RANK_MAX = 16 };
 
 /* Whose memory it is. Pinned: the host's, but such that the device copies from and to it by itself
  * (sinter_engine_alloc, cuMemHostAlloc); it saves a copy. Where a device works in host memory (the CPU) all are the

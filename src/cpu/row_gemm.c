@@ -225,7 +225,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     /* The tactic was chosen for adjacent elements; a strided operand always copies. */
     if (g->a_col != 1 && !g->tactic.copy_a)
         return FAIL(e, INTERNAL, "a matrix product's rows are not adjacent, and the tactic does not copy");
-    const uint8_t order[SINTER_RANK_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    uint8_t order[SINTER_RANK_MAX];
+    for (uint8_t i = 0; i < SINTER_RANK_MAX; i++) order[i] = i;
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
     row_gemm_epilogue_bind(&r->epilogue, g->ldc, &g->epilogue);
     r->scratch = scratch_max(p, t);

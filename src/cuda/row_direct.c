@@ -76,7 +76,7 @@ static const char *equation_of(const problem *p, const void *attrs, equation *q)
     q->sum_count = 0;
     for (uint32_t label = 0; label < EINSUM_LABELS; label++) {
         if (!is_sum[label]) continue;
-        if (q->sum_count == DIRECT_AXES) return "sums over more than 8 labels";
+        if (q->sum_count == DIRECT_AXES) return "sums over more than 16 labels";
         q->sum[q->sum_count++] = (uint8_t)label;
     }
     return NULL;

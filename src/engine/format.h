@@ -9,9 +9,10 @@
 #define ENGINE_FORMAT_H
 
 #include <stddef.h>
+#include "sinter/tensor.h"
 #include <stdint.h>
 
-enum { ENGINE_MAJOR = 1, ENGINE_MINOR = 0, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MAX = 64 };
+enum { ENGINE_MAJOR = 2, ENGINE_MINOR = 0, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MAX = 64 };
 #define ENGINE_MAGIC "\x89SINTER\n"
 
 typedef enum section_kind {
@@ -54,10 +55,10 @@ typedef struct engine_range { int64_t min, max, opt, divisor; } engine_range;
 /* promise_size > 0: the input must hold these bytes of SECTION_WEIGHTS, which the engine was built for. */
 typedef struct engine_io {
     uint32_t name, is_input, dtype, rank;
-    uint32_t dim[8];
+    uint32_t dim[16];
     uint64_t promise_at, promise_size;
 } engine_io;
-_Static_assert(sizeof(engine_io) == 64, "on-disk layout");
+_Static_assert(sizeof(engine_io) == 96 && SINTER_RANK_MAX == 16, "on-disk layout");
 
 /* A profile's tables are consecutive parts of the shared ones; ids inside are relative to its `first`s. */
 typedef struct engine_profile {
@@ -80,9 +81,9 @@ _Static_assert(sizeof(engine_storage) == 32, "on-disk layout");
 
 typedef struct engine_value {
     uint32_t name, dtype, rank, storage, offset, reserved;      /* name 0: none; offset: expression, elements */
-    uint32_t dim[8], stride[8];     /* expressions */
+    uint32_t dim[16], stride[16];   /* expressions */
 } engine_value;
-_Static_assert(sizeof(engine_value) == 88, "on-disk layout");
+_Static_assert(sizeof(engine_value) == 152, "on-disk layout");
 
 /* Parameters and results: values, in args. */
 typedef struct engine_region {

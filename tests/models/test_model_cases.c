@@ -12,7 +12,7 @@
  *     -> y = float[1] {7}            and its outputs; or:  -> fails "text of the message"
  *     refused "text of the message"  instead of runs: no engine can be built
  *
- * Arguments choose cases by a part of their name. */
+ * Arguments choose cases by a part of their name. After --cuda they run on that device alone. */
 #include "onnx_text.h"
 #include "sinter/sinter.h"
 #include "test.h"
@@ -253,7 +253,7 @@ static bool is_chosen(const char *name, int count, char **part)
     return count < 2;
 }
 
-static uint32_t check_file(const char *path, int count, char **part)
+static uint32_t check_file(const char *path, bool on_cuda, int count, char **part)
 {
     char *text = read_file(path);
     onnx_text t = { .at = text };
@@ -266,8 +266,12 @@ static uint32_t check_file(const char *path, int count, char **part)
             test_failures++;
         } else if (is_chosen(c->name, count, part)) {
             cases++;
-            check_on(c, SINTER_DEVICE_CPU, "cpu");
-            check_on(c, SINTER_DEVICE_REFERENCE, "reference");
+            if (on_cuda) {
+                check_on(c, SINTER_DEVICE_CUDA, "cuda");
+            } else {
+                check_on(c, SINTER_DEVICE_CPU, "cpu");
+                check_on(c, SINTER_DEVICE_REFERENCE, "reference");
+            }
         }
         free_case(c);
         if (t.wrong) break;
@@ -283,12 +287,13 @@ int main(int count, char **part)
     static const char folder[] = SINTER_SOURCE_DIR "/tests/models";
     DIR *d = opendir(folder);
     uint32_t cases = 0;
+    const bool on_cuda = count > 1 && strcmp(part[1], "--cuda") == 0;
     for (struct dirent *e; d && (e = readdir(d));) {
         char path[sizeof folder + sizeof e->d_name + 1];
         const char *end = strrchr(e->d_name, '.');
         if (!end || strcmp(end, ".txt") != 0) continue;
         (void)snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        cases += check_file(path, count, part);
+        cases += check_file(path, on_cuda, count - on_cuda, part + on_cuda);
     }
     if (d) (void)closedir(d);
     CHECK(cases > 0);

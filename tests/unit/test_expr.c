@@ -76,7 +76,7 @@ static void what_is_wrong_is_said(void)
         { "store 0", "name of a value" },
         { "", "an instruction is" },
         { "a=acc; reduce some [0] 0 a", "no known kind" },
-        { "a=acc; reduce sum [9] 0 a", "no axis" },
+        { "a=acc; reduce sum [16] 0 a", "no axis" },
         { "a=acc : f33", "type is none" },
     };
     fixture f;

@@ -498,7 +498,7 @@ static void names_what_is_wrong(void)
     CHECK_HAS(shapes("matmul f32[2,3] f32[4,5] ;"), "inner dims differ: a [2,3] has 3, b [4,5] has 4");
     CHECK_HAS(shapes("matmul f32[2,2,3] f32[3,3,5] ;"), "do not broadcast: 2 and 3");
     CHECK_HAS(shapes("matmul f32[2,3] f64[3,5] ;"), "operand b has type f64, wanted f32");
-    CHECK_HAS(shapes("matmul f32[] f64[3,5] ;"), "operand a [] has rank 0, wanted 1 to 8");
+    CHECK_HAS(shapes("matmul f32[] f64[3,5] ;"), "operand a [] has rank 0, wanted 1 to 16");
     CHECK_HAS(shapes("matmul_integer f32[2,3] u8[3,5] ;"), "wanted an integer type of at most 8 bits");
     CHECK_HAS(shapes("einsum f32[2,3] ; equation=\"ij\""), "has no '->'");
     CHECK_HAS(shapes("einsum f32[2,3] ; equation=\"ij->ik\""), "is in no operand");

@@ -79,7 +79,7 @@ static void what_is_wrong_is_said(void)
         { "relu:f32[1] -> f32[1] epi=\"a=load 3; store 0 a\"", "not there" },
         { "relu:f32[1] + f16[1] -> f32[1] epi=\"a=load 1; store 0 a\"", "another type" },
         { "relu:f32[-1] -> f32[1]", "dim" },
-        { "relu:f32[1,1,1,1,1,1,1,1,1] -> f32[1]", "dim" },
+        { "relu:f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1] -> f32[1]", "dim" },
         { "relu:f32[33,4611686018427387904] -> f32[1]", "more elements than 2^50" },
         { "relu:f32[1125899906842624] -> f32[1125899906842624]", NULL },
         { "conv:f32[1,1,9,9] w:f32[1,1,3,3] -> f32[1,1,7,7] dilation=[2147483648,1]", "passes 2147483647" },

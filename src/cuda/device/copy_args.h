@@ -6,7 +6,7 @@
 
 #include "args.h"
 
-#define COPY_AXES 8
+#define COPY_AXES 16
 
 struct copy_job {
     address         src, dst;

@@ -5,7 +5,7 @@
 
 #include "args.h"
 
-enum { DIRECT_AXES = 8, DIRECT_OPERANDS = 4, DIRECT_SPATIAL = 3 };
+enum { DIRECT_AXES = 16, DIRECT_OPERANDS = 4, DIRECT_SPATIAL = 3 };
 
 struct einsum_args {
     address in[DIRECT_OPERANDS];

@@ -19,7 +19,7 @@ enum line_type {
 enum line_acc { LINE_ACC_F32, LINE_ACC_F64, LINE_ACC_I64 };
 /* One launch does all; or one makes states of parts of lines, and another joins them (and reads the lines again). */
 enum line_mode { LINE_WHOLE, LINE_PARTIAL, LINE_APPLY };
-enum { LINE_AXES = 8 };
+enum { LINE_AXES = 16 };
 /* rows.cu: bytes of shared memory in which warps and blocks meet; rows on their way lie behind them. */
 enum { LINE_PART = 24, LINE_MEETING = 2 * 32 * LINE_PART + 2 * LINE_PART + 80 };
 

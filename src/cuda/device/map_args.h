@@ -7,7 +7,7 @@
 #include "args.h"
 
 #define MAP_IN 5
-#define MAP_AXES 8
+#define MAP_AXES 16
 #define MAP_NUMBERS 32
 #define MAP_REALS 24
 

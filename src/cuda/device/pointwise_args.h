@@ -9,7 +9,7 @@ struct pointwise_args {
     natural         total;      /* vectors in all */
     small           inner;      /* elements of a row */
     struct fast_div row;        /* vectors of a row */
-    struct fast_div dim[8];
+    struct fast_div dim[16];
     /* Across: tiles of XT elements of the innermost axis by vectors along another. */
     small           across;     /* elements of that axis */
     struct fast_div tiles_x, tiles_y;
