@@ -255,6 +255,16 @@ typedef struct body {
     VEC(dim) late;                   /* sizes of carried parameters that change from turn to turn */
 } body;
 
+/* A loop's iteration number or condition, with one axis where the body declares it so. */
+static ir_value own_param(const onnx_call *c, sinter_dtype dtype, const onnx_value_info *declared)
+{
+    ir_value p = { .dtype = dtype };
+    if (!declared->has_shape || declared->rank != 1) return p;
+    p.rank = 1;
+    p.dim[0] = call_k(c, 1);
+    return p;
+}
+
 static ir_value like(const onnx_call *c, ir_value_id v)
 {
     const ir_value *x = ir_value_at(c->g, v);
@@ -355,8 +365,11 @@ void convert_loop(onnx_call *c)
     memcpy(first, c->in, c->count_in * sizeof *first);
     first[0] = scalar_in(c, first[0]);
     first[1] = scalar_in(c, first[1]);
-    b.param[0] = (ir_value){ .dtype = SINTER_DTYPE_I64 };
-    b.param[1] = (ir_value){ .dtype = SINTER_DTYPE_BOOL };
+    if (graph->in.count != c->count_in)
+        REJECT(c, INVALID_MODEL, "a body with %u inputs, %u are wanted", graph->in.count, c->count_in);
+    if (c->status) return;
+    b.param[0] = own_param(c, SINTER_DTYPE_I64, &graph->in.at[0]);
+    b.param[1] = own_param(c, SINTER_DTYPE_BOOL, &graph->in.at[1]);
     for (uint32_t i = 2; i < c->count_in; i++) {
         if (!first[i]) REJECT(c, INVALID_MODEL, "carried value %u is missing", i - 2);
         b.param[i] = like(c, first[i]);

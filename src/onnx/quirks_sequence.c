@@ -231,6 +231,8 @@ void quirk_loop_unroll(onnx_call *c, const onnx_graph *body)
     for (; turns < TURNS_MAX && turns < trip && on != 0 && !c->status; turns++) {
         in[0] = call_i64(c, SINTER_DTYPE_I64, turns);
         in[1] = call_i64(c, SINTER_DTYPE_BOOL, 1);
+        for (uint32_t i = 0; i < 2 && i < body->in.count; i++) /* with one axis where the body declares it so */
+            if (body->in.at[i].has_shape && body->in.at[i].rank == 1) in[i] = call_unsqueeze(c, in[i], 0);
         call_inline(c, body, in, c->count_in, made, made_count);
         if (!c->status && !ir_known_scalar(c->g, made[0], &on))
             REJECT(c, UNSUPPORTED, "it carries a sequence, and its condition is computed while the model runs");

@@ -71,8 +71,16 @@ void convert_reshape(onnx_call *c)
     /* No size is larger than their product, unless another one is 0. */
     const bool is_bounded =
         !dim_is(c->g->dims, total, 0) && !(zero_is_zero && dim_range_of(c->g->dims, total).min == 0);
-    for (uint32_t i = 0; i < (uint32_t)length; i++)
+    for (uint32_t i = 0; i < (uint32_t)length; i++) {
+        uint32_t symbol;
         known[i] = dim_symbol_late(c->g->dims, "r", is_bounded ? total : DIM_NONE);
+        /* What is usual has as many elements as the input: all of them on the first axis. */
+        if (i && dim_symbol_of(c->g->dims, known[i], &symbol)) {
+            dim_symbol s = *dim_symbol_at(c->g->dims, symbol);
+            s.opt = s.max < 1 ? s.max : 1;
+            dim_symbol_set(c->g->dims, symbol, &s);
+        }
+    }
     b->kind = bind_kind_reshape;
     b->symbols = call_dims(c, known, (uint32_t)length);
     b->dims = call_dims(c, from, rank);
@@ -252,7 +260,7 @@ void convert_pad(onnx_call *c)
         value = call_scalar_of(c, x, call_real(c, "value", 0));
     } else {
         if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "pads are missing");
-        call_sizes(c, call_in(c, 1), "the list of pads", DIM_NONE, pads, COUNT_OF(pads), &count);
+        call_numbers(c, call_in(c, 1), "the list of pads", pads, COUNT_OF(pads), &count); /* negative ones crop */
         value = call_in(c, 2);
         if (value && call_rank(c, value)) value = call_reshape(c, value, NULL, 0);
         quirk_axes(c, 1, 3, rank, &axes);

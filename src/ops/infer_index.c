@@ -51,7 +51,9 @@ sinter_status infer_gather_elements(infer_ctx *c)
     TRY(move_int_check(c, 1, "the indices"));
     TRY(move_rank_check(c, 1, "the indices", data->rank, data->rank));
     TRY(move_axis_check(c, "axis", a->axis, data->rank));
-    for (uint32_t i = 0; i < data->rank; i++) {
+    bool is_empty = false; /* then nothing is read, whatever the other sizes are */
+    for (uint32_t i = 0; i < indices->rank; i++) is_empty = is_empty || dim_is(c->dims, indices->dim[i], 0);
+    for (uint32_t i = 0; i < data->rank && !is_empty; i++) {
         int64_t have = 0, want = 0;
         if (i == (uint32_t)a->axis || !dim_is_const(c->dims, data->dim[i], &have) ||
             !dim_is_const(c->dims, indices->dim[i], &want))

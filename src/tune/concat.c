@@ -46,6 +46,27 @@ static sinter_status most_common_order(lowering *l, const work *w, uint8_t *best
     return SINTER_OK;
 }
 
+/* Whoever writes `value` knows the size of the whole by then: it mentions no late symbol that the value does not. */
+static bool knows_whole(lowering *l, uint32_t value, const work_out *whole)
+{
+    const plan_value *v = &l->p->value.at[value];
+    bool late = false, knows = true;
+    for (uint32_t i = 0; i < whole->rank; i++) late = late || dim_is_late(l->p->dims, whole->dim[i]);
+    if (!late) return true;
+    const uint32_t count = dim_symbol_count(l->p->dims);
+    const arena_mark mark = arena_save(l->a);
+    bool *has = ARENA_NEW(l->a, bool, count), *wants = ARENA_NEW(l->a, bool, count);
+    for (uint32_t i = 0; has && wants && i < whole->rank; i++) {
+        ir_symbols_mark(l->g, v->dim[i], has);
+        ir_symbols_mark(l->g, whole->dim[i], wants);
+    }
+    for (uint32_t i = 0; has && wants && i < count; i++)
+        knows = knows && (has[i] || !wants[i] || !dim_symbol_at(l->p->dims, i)->is_late);
+    knows = knows && has && wants;
+    arena_rewind(l->a, mark);
+    return knows;
+}
+
 sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
 {
     for (uint32_t i = 0; i < w->count_in; i++) TRY(work_place(l, w->in[i], PLACE_DEVICE, w->name, &w->in[i]));
@@ -73,7 +94,7 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
         *slot = part;
         const uint32_t target = l->p->value.count - 1;
         const uint32_t from = lower_current(l, w->in[i]); /* in an earlier part, where it is an operand again */
-        if (sinter_dtype_bits(o->dtype) < 8 || !work_redirect(l, from, target))
+        if (sinter_dtype_bits(o->dtype) < 8 || !knows_whole(l, from, o) || !work_redirect(l, from, target))
             TRY(work_copy_into(l, from, target, w->name));
     }
     *value = whole;

@@ -261,13 +261,13 @@ static void loosen_everywhere(mutant *m)
     const bool with_strides = pick(m, 2), with_ios = pick(m, 3) > 0;
     for (uint32_t i = 0; i < parts_count(m->p, SECTION_VALUES); i++) {
         engine_value *v = parts_record(m->p, SECTION_VALUES, i);
-        if (v->rank > 8) continue;
+        if (v->rank > SINTER_RANK_MAX) continue;
         replace_in(v->dim, v->rank, from, to);
         if (with_strides) replace_in(v->stride, v->rank, from, to);
     }
     for (uint32_t i = 0; with_ios && i < parts_count(m->p, SECTION_IOS); i++) {
         engine_io *io = parts_record(m->p, SECTION_IOS, i);
-        if (io->rank <= 8) replace_in(io->dim, io->rank, from, to);
+        if (io->rank <= SINTER_RANK_MAX) replace_in(io->dim, io->rank, from, to);
     }
     edit_all_lines(m, EDIT_WIDEN, value, 0);
 }
@@ -283,7 +283,7 @@ static void loosen_value(mutant *m)
     const uint32_t v = any_value(m);
     if (!v) return;
     engine_value *x = value_at(m, v);
-    if (!x->rank || x->rank > 8) return;
+    if (!x->rank || x->rank > SINTER_RANK_MAX) return;
     const uint32_t axis = pick(m, x->rank), to = any_dim(m, x->dim[axis]);
     x = value_at(m, v);
     x->dim[axis] = to;
@@ -302,8 +302,8 @@ static void change_value(mutant *m)
     const uint32_t v = any_value(m);
     if (!v) return;
     engine_value now = *value_at(m, v);
-    const uint32_t axis = now.rank && now.rank <= 8 ? pick(m, now.rank) : 0,
-                   other = now.rank && now.rank <= 8 ? pick(m, now.rank) : 0;
+    const uint32_t axis = now.rank && now.rank <= SINTER_RANK_MAX ? pick(m, now.rank) : 0,
+                   other = now.rank && now.rank <= SINTER_RANK_MAX ? pick(m, now.rank) : 0;
     switch (pick(m, 9)) {
     case 0: now.dim[axis] = any_dim(m, now.dim[axis]); break;
     case 1: now.stride[axis] = any_dim(m, now.stride[axis]); break;
@@ -459,7 +459,7 @@ static void change_io(mutant *m)
     if (!parts_count(m->p, SECTION_IOS)) return;
     const uint32_t i = pick(m, parts_count(m->p, SECTION_IOS));
     engine_io now = *(engine_io *)parts_record(m->p, SECTION_IOS, i);
-    const uint32_t axis = now.rank && now.rank <= 8 ? pick(m, now.rank) : 0;
+    const uint32_t axis = now.rank && now.rank <= SINTER_RANK_MAX ? pick(m, now.rank) : 0;
     switch (pick(m, 5)) {
     case 0:
     case 1: { /* with the value that it has */

@@ -116,7 +116,8 @@ void *parts_record(const parts *p, uint32_t kind, uint32_t index)
 uint32_t parts_insert(parts *p, uint32_t kind, uint32_t index, const void *record)
 {
     const size_t size = record_size[kind], at = index * size;
-    uint8_t own[128]; /* `record` may lie in the section itself */
+    uint8_t own[256]; /* `record` may lie in the section itself */
+    if (size > sizeof own) abort();
     memcpy(own, record, size);
     image *x = &p->at[kind];
     x->at = realloc(x->at, x->size + size + 1);
