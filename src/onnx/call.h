@@ -107,11 +107,24 @@ ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner
 void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, uint32_t count_in, ir_value_id *out,
                  uint32_t count_out);
 
+/* ---- text: constants that exist while the model is read, with ids like those of sequences (quirks_text.c) ---- */
+typedef struct call_strings {
+    uint32_t         rank;
+    int64_t          dim[SINTER_RANK_MAX];
+    uint32_t         count;
+    const onnx_text *at;                /* NUL-terminated too */
+} call_strings;
+ir_value_id         call_strings_new(struct importer *im, const call_strings *s);          /* 0: memory ran out */
+const call_strings *call_strings_at(const onnx_call *c, ir_value_id v);     /* NULL: v is something else */
+/* The elements of a TensorProto of text. */
+sinter_status       call_strings_read(struct importer *im, const onnx_tensor *t, call_strings *out);
+
 /* ---- sequences: lists of values that exist while the model is read, with ids of their own kind ---- */
 typedef struct call_list {
     bool        is_none;                /* an optional without a value */
     uint32_t    count;
     const ir_value_id *item;
+    const call_strings *strings;        /* a tensor of text, no sequence */
 } call_list;
 ir_value_id      call_list_new(onnx_call *c, const ir_value_id *item, uint32_t count, bool is_none);   /* copies */
 const call_list *call_list_at(const onnx_call *c, ir_value_id v);           /* NULL: v is a tensor, or 0 */

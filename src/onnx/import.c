@@ -217,8 +217,13 @@ static sinter_status node_run(importer *im, onnx_scope *s, const onnx_node *n, c
                     .count_out = n->out.count,
                     .in = in,
                     .out = out };
-    for (uint32_t i = 0; i < n->in.count && !row->takes_lists; i++)
-        if (name_is_list(in[i])) return FAIL(im->e, UNSUPPORTED, "input '%s' is a sequence or optional", n->in.at[i]);
+    for (uint32_t i = 0; i < n->in.count; i++) {
+        if (!name_is_list(in[i])) continue;
+        const bool is_text = call_strings_at(&c, in[i]) != NULL;
+        if (is_text ? !row->takes_strings : !row->takes_lists)
+            return FAIL(im->e, UNSUPPORTED, "input '%s' is %s", n->in.at[i],
+                        is_text ? "text" : "a sequence or optional");
+    }
     row->convert(&c);
     return c.status;
 }
@@ -318,7 +323,7 @@ static sinter_status output_import(importer *im, onnx_scope *s, const onnx_value
     if (mark == NAME_POISONED) return SINTER_OK;
     if (mark == NAME_MISSING) return FAIL(im->e, UNSUPPORTED, "its node is not supported to give it");
     if (!v) return FAIL(im->e, INVALID_MODEL, "it is made by no node");
-    if (name_is_list(v)) return FAIL(im->e, UNSUPPORTED, "it is no tensor (a sequence or optional)");
+    if (name_is_list(v)) return FAIL(im->e, UNSUPPORTED, "it is no tensor of numbers (text, a sequence or optional)");
     const ir_value *x = ir_value_at(g, v);
     if (!x->producer || x->is_output || !x->name || strcmp(x->name, o->name) != 0) {
         v = ir_emit(g, IR_MAIN, OP_identity, NULL, &v, 1);

@@ -9,7 +9,7 @@ static void capture_value(onnx_call *c, ir_value_id v, call_captures *captures)
 {
     const call_list *l = call_list_at(c, v);
     for (uint32_t i = 0; l && i < l->count; i++) capture_value(c, l->item[i], captures); /* holds tensors alone */
-    if (l || !v || ir_is_const(c->g, v)) return;
+    if (name_is_list(v) || !v || ir_is_const(c->g, v)) return;
     for (uint32_t k = 0; k < captures->count; k++)
         if (captures->at[k] == v) return;
     ir_value_id *slot = VEC_PUSH(&c->im->a, captures);
@@ -103,7 +103,7 @@ static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_regio
             return FAIL(im->e, INVALID_MODEL, "output '%s' of a subgraph is made by no node", graph->out.at[i].name);
         if (!v) return FAIL(im->e, UNSUPPORTED, "its subgraph cannot be imported");
         if (name_is_list(v))
-            return FAIL(im->e, UNSUPPORTED, "its subgraph gives a sequence that is made while the model runs");
+            return FAIL(im->e, UNSUPPORTED, "its subgraph gives a sequence or text that is made while the model runs");
         ir_result(g, region, v);
     }
     return SINTER_OK;
@@ -168,11 +168,23 @@ ir_value_id call_list_new(onnx_call *c, const ir_value_id *item, uint32_t count,
         return 0;
     }
     if (count) memcpy(copy, item, count * sizeof *copy);
-    *l = (call_list){ is_none, count, copy };
+    *l = (call_list){ .is_none = is_none, .count = count, .item = copy };
     return NAME_LIST | (im->list.count - 1);
+}
+
+static const call_list *entry_of(const onnx_call *c, ir_value_id v)
+{
+    return name_is_list(v) && (v & NAME_INDEX) < c->im->list.count ? &c->im->list.at[v & NAME_INDEX] : NULL;
 }
 
 const call_list *call_list_at(const onnx_call *c, ir_value_id v)
 {
-    return name_is_list(v) && (v & NAME_INDEX) < c->im->list.count ? &c->im->list.at[v & NAME_INDEX] : NULL;
+    const call_list *l = entry_of(c, v);
+    return l && !l->strings ? l : NULL;
+}
+
+const call_strings *call_strings_at(const onnx_call *c, ir_value_id v)
+{
+    const call_list *l = entry_of(c, v);
+    return l ? l->strings : NULL;
 }

@@ -85,7 +85,7 @@ typedef struct op_row {
     int64_t      since, until;
     onnx_convert convert;
     int64_t      arg;
-    bool         takes_lists;
+    bool         takes_lists, takes_strings;
 } op_row;
 const op_row *op_rows(uint32_t *count);
 

@@ -109,6 +109,7 @@ typedef struct onnx_file { char *name; size_t name_size; os_file file; } onnx_fi
 typedef struct onnx_files { uint32_t count, capacity; onnx_file *at; } onnx_files;
 void onnx_files_close(env *e, onnx_files *files);
 
+enum { ONNX_TYPE_STRING = 8 };          /* the number of an element type that is no sinter_dtype */
 SINTER_MUST_USE bool onnx_dtype_of(int32_t type, sinter_dtype *out);   /* false: strings, complex, unknown */
 int32_t     onnx_dtype_to(sinter_dtype dtype);                         /* 0 for NONE */
 const char *onnx_type_name(int32_t type);

@@ -4,15 +4,17 @@
 #include "onnx/quirks.h"
 
 /* clang-format off */
-#define N(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false },
-#define NL(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, true },
-#define ML(op, since, until, convert, arg) { "ai.onnx.ml", #op, since, until, convert_##convert, arg, false },
-#define MS(op, since, until, convert, arg) { "com.microsoft", #op, since, until, convert_##convert, arg, false },
+#define N(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false, false },
+#define NL(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, true, false },
+#define NT(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false, true },
+#define ML(op, since, until, convert, arg) { "ai.onnx.ml", #op, since, until, convert_##convert, arg, false, false },
+#define MS(op, since, until, convert, arg) { "com.microsoft", #op, since, until, convert_##convert, arg, false, false },
 static const op_row rows[] = {
 #include "onnx/onnx.def"
 };
 #undef N
 #undef NL
+#undef NT
 #undef ML
 #undef MS
 /* clang-format on */

@@ -8,17 +8,22 @@
 /* clang-format off */
 #define N(name, since, until, convert, arg) void convert_##convert(onnx_call *c);
 #define NL N
+#define NT N
 #define ML N
 #define MS N
 #include "onnx/onnx.def"
 #undef N
 #undef NL
+#undef NT
 #undef ML
 #undef MS
 /* clang-format on */
 
 typedef struct quirk_window_attrs { attr_ints kernel, stride, dilation, pad; } quirk_window_attrs;
 void quirk_loop_unroll(onnx_call *c, const onnx_graph *body);
+ir_value_id quirk_constant_text(onnx_call *c, const onnx_attr *a);
+/* A Cast from or to text; false: it is another one. */
+bool        quirk_cast_text(onnx_call *c, int64_t to);
 bool        quirk_axes(onnx_call *c, int64_t version, uint32_t i, uint32_t rank, attr_ints *out);
 ir_value_id quirk_bias(onnx_call *c, ir_value_id y, ir_value_id bias);
 ir_value_id quirk_conv(onnx_call *c, ir_value_id x, ir_value_id w);

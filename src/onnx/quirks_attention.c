@@ -153,6 +153,7 @@ void convert_attention(onnx_call *c)
                 0,
                 call_real(c, "softcap", 0),
                 false };
+    if (h.mask && dtype_is_int(call_type(c, h.mask))) h.mask = call_cast(c, h.mask, call_type(c, h.q)); /* is added */
     if (!h.q || !h.k || !h.v || call_rank(c, h.q) != 4 || call_rank(c, h.k) != 4 || call_rank(c, h.v) != 4)
         REJECT(c, INVALID_MODEL, "query, key and value are not all of rank 3 or 4");
     if (!call_in(c, 4) != !call_in(c, 5)) REJECT(c, INVALID_MODEL, "past_key and past_value do not come together");
@@ -176,10 +177,32 @@ void convert_attention(onnx_call *c)
     if (call_wants(c, 3)) c->out[3] = scores(c, &h, call_int(c, "qk_matmul_output_mode", 0), past);
 }
 
-/* com.microsoft's MultiHeadAttention without padding masks. */
-void convert_multi_head_attention(onnx_call *c)
+/* A padding mask of com.microsoft's operators as numbers that are added: integers that say of each key whether it
+ * counts, [B, T] or [B, S, T], or how many of the keys count, [B]. Keys that do not count get mask_filter_value. */
+static ir_value_id padding(onnx_call *c, ir_value_id mask, const heads *h)
 {
-    if (call_in(c, 4)) REJECT(c, UNSUPPORTED, "key_padding_mask");
+    dim d[SINTER_RANK_MAX];
+    const uint32_t rank = mask ? call_shape(c, mask, d) : 0;
+    const dim total = call_dim(c, h->k, 2), one = call_k(c, 1), batch = call_dim(c, h->q, 0);
+    if (!mask || c->status) return 0;
+    if (rank < 1 || rank > 3 || d[0] != batch || (rank > 1 && d[rank - 1] != total)) {
+        REJECT(c, UNSUPPORTED, "a padding mask of another shape than [B], [B, T] or [B, S, T]");
+        return 0;
+    }
+    ir_value_id counts;
+    if (rank == 1) {
+        const ir_value_id lengths = call_reshape(c, mask, (dim[]){ batch, one, one, one }, 4);
+        counts = call_2(c, OP_lt, call_cast(c, call_unsqueeze(c, call_iota(c, total), 0), call_type(c, mask)), lengths);
+    } else {
+        const ir_value_id wide = call_reshape(c, mask, (dim[]){ batch, one, rank == 3 ? d[1] : one, total }, 4);
+        counts = call_2(c, OP_gt, wide, call_scalar_of(c, mask, 0));
+    }
+    const double hidden = call_real(c, "mask_filter_value", -10000);
+    return call_3(c, OP_where, counts, call_scalar_of(c, h->q, 0), call_scalar_of(c, h->q, hidden));
+}
+
+void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
+{
     for (uint32_t i = 8; i < c->count_in; i++)
         if (call_in(c, i)) REJECT(c, UNSUPPORTED, "input %u is not supported", i);
     const int64_t n = call_int(c, "num_heads", 0);
@@ -214,12 +237,51 @@ void convert_multi_head_attention(onnx_call *c)
     h.scale = call_real(c, "scale", 0);
     if (h.scale == 0) h.scale = 1 / sqrt((double)size);
     h.causal = call_int(c, "unidirectional", 0) != 0;
+    h.mask = joined(c, h.mask, padding(c, call_in(c, 4), &h));
     if (c->status) return;
     if (h.causal && dim_sub(c->g->dims, call_dim(c, h.k, 2), call_dim(c, h.q, 2)) != past)
         REJECT(c, UNSUPPORTED, "unidirectional with other keys than queries");
     c->out[0] = heads_together(c, attended(c, &h));
     if (c->count_out > 1) c->out[1] = h.k;
     if (c->count_out > 2) c->out[2] = h.v;
+}
+
+/* com.microsoft's Attention: the three products with one matrix of weights, then attention with padding and caches. */
+void convert_attention_packed(onnx_call *c)
+{
+    const int64_t n = call_int(c, "num_heads", 0);
+    attr_ints sizes = { 0 };
+    int64_t all = 0, size = 0;
+    if (call_int(c, "do_rotary", 0)) REJECT(c, UNSUPPORTED, "attribute do_rotary");
+    if (call_in(c, 6)) REJECT(c, UNSUPPORTED, "caches that the keys are written into");
+    if (!call_in(c, 0) || !call_in(c, 1) || call_rank(c, call_in(c, 0)) != 3 || n < 1)
+        REJECT(c, INVALID_MODEL, "an input that is not of rank 3, or no weights or heads");
+    if (!c->status && !call_size(c, call_in(c, 1), 1, &all)) REJECT(c, UNSUPPORTED, "weights of a size that varies");
+    if (!call_ints(c, "qkv_hidden_sizes", &sizes) || !sizes.count) {
+        sizes.count = 3;
+        for (uint32_t i = 0; i < 3; i++) sizes.at[i] = all / 3;
+    }
+    if (sizes.count != 3 || sizes.at[0] + sizes.at[1] + sizes.at[2] != all || sizes.at[0] % n || sizes.at[2] % n)
+        REJECT(c, INVALID_MODEL, "heads of sizes that the weights do not have");
+    if (c->status) return;
+    ir_value_id x = call_matmul(c, call_in(c, 0), call_in(c, 1), false, false), part[3];
+    if (call_in(c, 2)) x = call_2(c, OP_add, x, call_in(c, 2));
+    int64_t from = 0;
+    for (uint32_t i = 0; i < 3; from += sizes.at[i++])
+        part[i] = heads_apart(c, call_slice(c, x, 2, call_k(c, from), 1, call_k(c, sizes.at[i])), n);
+    heads h = {
+        part[0], part[1], part[2], call_in(c, 5), call_real(c, "scale", 0), 0, call_int(c, "unidirectional", 0) != 0
+    };
+    for (uint32_t i = 0; i < 2 && call_in(c, 4); i++) { /* [2, B, H, P, D] */
+        const ir_value_id past = call_squeeze(c, call_slice(c, call_in(c, 4), 0, call_k(c, i), 1, call_k(c, 1)), 0);
+        if (i == 0) h.k = call_concat(c, (ir_value_id[]){ past, h.k }, 2, 2);
+        else h.v = call_concat(c, (ir_value_id[]){ past, h.v }, 2, 2);
+    }
+    if (!c->status && call_size(c, h.q, 3, &size) && h.scale == 0) h.scale = 1 / sqrt((double)size);
+    h.mask = joined(c, h.mask, padding(c, call_in(c, 3), &h));
+    c->out[0] = heads_together(c, attended(c, &h));
+    if (call_wants(c, 1))
+        c->out[1] = call_concat(c, (ir_value_id[]){ call_unsqueeze(c, h.k, 0), call_unsqueeze(c, h.v, 0) }, 2, 0);
 }
 
 /* ---- rotary embedding: x in [B, S, H, D]; caches in [B, S, D/2], or [P, D/2] picked by position ---- */

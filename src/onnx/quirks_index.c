@@ -172,6 +172,11 @@ void convert_constant(onnx_call *c)
     view v;
     if (!a) REJECT(c, INVALID_MODEL, "no value");
     if (c->status) return;
+    if (a->type == ONNX_STRING || a->type == ONNX_STRINGS ||
+        (a->type == ONNX_TENSOR && a->t && a->t->type == ONNX_TYPE_STRING)) {
+        c->out[0] = quirk_constant_text(c, a);
+        return;
+    }
     switch (a->type) {
     case ONNX_TENSOR:
         if (!a->t) REJECT(c, INVALID_MODEL, "no value");
@@ -185,7 +190,7 @@ void convert_constant(onnx_call *c)
     case ONNX_INT: c->out[0] = call_i64(c, SINTER_DTYPE_I64, a->i); break;
     case ONNX_FLOATS:
     case ONNX_INTS: lists(c, a); break;
-    default: REJECT(c, UNSUPPORTED, "attribute %s: strings are not supported", a->name); break;
+    default: REJECT(c, INVALID_MODEL, "attribute %s has type %d", a->name, a->type); break;
     }
 }
 

@@ -33,6 +33,14 @@ static sinter_status constant_of(importer *im, const onnx_scope *s, const char *
     view v;
     sinter_status status;
     const uint32_t index = mark & NAME_INDEX;
+    const onnx_tensor *t = mark < NAME_SPARSE ? &s->graph->initializer.at[index] : NULL;
+    if (t && t->type == ONNX_TYPE_STRING) {
+        call_strings strings;
+        status = call_strings_read(im, t, &strings);
+        *out = status ? NAME_POISONED : call_strings_new(im, &strings);
+        if (!status && !*out) return FAIL_MEMORY(im->e, "an initializer");
+        return importer_problem(im, status, arena_printf(&im->a, "initializer '%s'", name));
+    }
     if (mark >= NAME_SPARSE) status = importer_sparse(im, &s->graph->sparse.at[index], &v);
     else status = importer_tensor(im, &s->graph->initializer.at[index], &v);
     if (status) {
