@@ -2,11 +2,11 @@
 /* expr.h - expression programs: what is fused before, after, or without an anchor.
  *
  * A list of at most 64 typed SSA instructions over one iteration space (the anchor's output, or the broadcast of the
- * operands; rank <= SINTER_RANK_MAX). A leaf is the anchor's accumulator (acc), an immediate (imm) or load(operand k), where k counts
- * the node's inputs and broadcasting is by that operand's dims. A root is store(result k) over the whole space, or
- * reduce(kind, axes, result k). Arguments name earlier instructions. A reduce keeps the rank: its axes have size 1 in
- * the result. Between instructions floats are not rounded to their type; a cast rounds, and so does the store. A leaf
- * printed without a type is f32; reductions print as "reduce max [0,2] 1 d". Text, canonical and round-tripping:
+ * operands; rank <= 16). A leaf is the anchor's accumulator (acc), an immediate (imm) or load(operand k), where k
+ * counts the node's inputs and broadcasting is by that operand's dims. A root is store(result k) over the whole space,
+ * or reduce(kind, axes, result k). Arguments name earlier instructions. A reduce keeps the rank: its axes have size 1
+ * in the result. Between instructions floats are not rounded to their type; a cast rounds, and so does the store. A
+ * leaf printed without a type is f32; reductions print as "reduce max [0,2] 1 d". Text, canonical and round-tripping:
  * "a=acc; b=load 2; c=add a b : f32; d=relu c : f32; store 0 d". */
 #ifndef OPS_EXPR_H
 #define OPS_EXPR_H
