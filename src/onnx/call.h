@@ -99,10 +99,16 @@ ir_value_id call_iota(onnx_call *c, dim count);                             /* 0
 /* The values around the node that a subgraph reads by name, constants left out: appends those that are new. */
 typedef VEC(ir_value_id) call_captures;
 void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures);
+/* Nodes behind an if that are converted in each of its branches, and the names that are read outside of them. */
+typedef struct call_tail {
+    onnx_nodes nodes;
+    onnx_names exports;
+} call_tail;
 /* A region of `owner` with parameters like `param` (type, dims; for captures also known integers), converted from
- * `graph`, whose own inputs stand for the first count_param of them. */
+ * `graph`, whose own inputs stand for the first count_param of them. The results are the graph's, or where there is a
+ * tail, what that exports. */
 ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner, const ir_value *param,
-                         uint32_t count_param, const call_captures *captures);
+                         uint32_t count_param, const call_captures *captures, const call_tail *tail);
 /* Converts `graph` in place, without a region, with in[i] for its input i. */
 void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, uint32_t count_in, ir_value_id *out,
                  uint32_t count_out);

@@ -192,6 +192,7 @@ static sinter_status function_expand(importer *im, onnx_scope *s, const onnx_nod
         const uint32_t value = i >= n->in.count ? 0 : mark[i] ? mark[i] : in[i];
         TRY(scope_set(im, &body, fn->in.at[i], value));
     }
+    body.wanted = fn->out;
     TRY(scope_convert(im, &body, &fn->node));
     for (uint32_t i = 0; i < n->out.count; i++) {
         ir_value_id id = 0;
@@ -308,7 +309,35 @@ sinter_status scope_convert(importer *im, onnx_scope *s, const onnx_nodes *nodes
 {
     uint32_t *order = NULL, count = 0;
     TRY(scope_order(im, nodes, &order, &count));
-    for (uint32_t i = 0; i < count; i++) TRY(node_import(im, s, &nodes->at[order[i]]));
+    s->is_done = ARENA_NEW(&im->a, bool, count);
+    if (!s->is_done) return FAIL_MEMORY(im->e, "the order of nodes");
+    s->nodes = nodes;
+    s->order = order;
+    s->count = count;
+    for (s->at = 0; s->at < count; s->at++)
+        if (!s->is_done[s->at]) TRY(node_import(im, s, &nodes->at[order[s->at]]));
+    return SINTER_OK;
+}
+
+sinter_status scope_convert_ahead(importer *im, onnx_scope *s, uint32_t place)
+{
+    const uint32_t at = s->at;
+    const bool was_ahead = s->is_ahead;
+    s->at = place;
+    s->is_ahead = s->is_done[place] = true;
+    const sinter_status status = node_import(im, s, &s->nodes->at[s->order[place]]);
+    s->at = at;
+    s->is_ahead = was_ahead;
+    return status;
+}
+
+sinter_status scope_wants(importer *im, onnx_scope *s, const onnx_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->out.count; i++) {
+        const char **slot = VEC_PUSH(&im->a, &s->wanted);
+        if (!slot) return FAIL_MEMORY(im->e, "names");
+        *slot = graph->out.at[i].name;
+    }
     return SINTER_OK;
 }
 
@@ -388,6 +417,7 @@ static sinter_status model_import(importer *im, const uint8_t *bytes, size_t siz
         if (!slot) return FAIL_MEMORY(e, "names");
         if (is_new) *slot = NAME_POISONED;
     }
+    TRY(scope_wants(im, &main_scope, graph));
     TRY(scope_convert(im, &main_scope, &graph->node));
     for (uint32_t i = 0; i < graph->out.count; i++)
         TRY(importer_problem(im, output_import(im, &main_scope, &graph->out.at[i]),

@@ -59,8 +59,52 @@ static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_
     return SINTER_OK;
 }
 
+/* A name's value as a result of the region. */
+static sinter_status result_of(onnx_call *c, onnx_scope *inner, ir_region_id region, const char *name, bool is_reported)
+{
+    importer *im = c->im;
+    ir_value_id v = 0;
+    uint32_t mark = 0;
+    TRY(scope_find(im, inner, name, &v, &mark));
+    if (!v && !is_reported)
+        return FAIL(im->e, INVALID_MODEL, "output '%s' of a subgraph is made by no node", name);
+    if (!v) return FAIL(im->e, UNSUPPORTED, "its subgraph cannot be imported");
+    if (name_is_list(v))
+        return FAIL(im->e, UNSUPPORTED, "its subgraph gives a sequence or text that is made while the model runs");
+    ir_result(c->g, region, v);
+    return SINTER_OK;
+}
+
+/* Nodes from behind the if, once more in its branch: they read the branch's results under the names of the if's. */
+static sinter_status tail_fill(onnx_call *c, onnx_scope *branch, const onnx_graph *graph, const call_captures *captures,
+                               const ir_value_id *param, const call_tail *tail)
+{
+    importer *im = c->im;
+    const uint32_t problems = im->problem_count;
+    const onnx_graph list = { .node = tail->nodes };
+    onnx_scope behind = { .parent = c->scope,
+                          .graph = c->scope->graph,
+                          .frame = c->scope->frame,
+                          .region = branch->region,
+                          .depth = branch->depth,
+                          .names = { .a = &im->a },
+                          .wanted = tail->exports };
+    for (uint32_t i = 0; i < c->node->out.count && i < graph->out.count; i++) {
+        ir_value_id v = 0;
+        uint32_t mark = 0;
+        if (!c->node->out.at[i][0]) continue;
+        TRY(scope_find(im, branch, graph->out.at[i].name, &v, &mark));
+        if (v || mark) TRY(scope_set(im, &behind, c->node->out.at[i], v ? v : mark));
+    }
+    TRY(captured_names(c, &behind, &list, captures, param));
+    TRY(scope_convert(im, &behind, &tail->nodes));
+    for (uint32_t i = 0; i < tail->exports.count; i++)
+        TRY(result_of(c, &behind, branch->region, tail->exports.at[i], im->problem_count != problems));
+    return SINTER_OK;
+}
+
 static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_region_id region, const ir_value *param,
-                                 uint32_t count_param, const call_captures *captures)
+                                 uint32_t count_param, const call_captures *captures, const call_tail *tail)
 {
     importer *im = c->im;
     ir_graph *g = c->g;
@@ -94,23 +138,16 @@ static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_regio
     TRY(scope_add_initializers(im, &inner, graph));
     TRY(captured_names(c, &inner, graph, captures, id));
     const uint32_t problems = im->problem_count;
+    TRY(scope_wants(im, &inner, graph));
     TRY(scope_convert(im, &inner, &graph->node));
-    for (uint32_t i = 0; i < graph->out.count; i++) {
-        ir_value_id v = 0;
-        uint32_t mark = 0;
-        TRY(scope_find(im, &inner, graph->out.at[i].name, &v, &mark));
-        if (!v && im->problem_count == problems)
-            return FAIL(im->e, INVALID_MODEL, "output '%s' of a subgraph is made by no node", graph->out.at[i].name);
-        if (!v) return FAIL(im->e, UNSUPPORTED, "its subgraph cannot be imported");
-        if (name_is_list(v))
-            return FAIL(im->e, UNSUPPORTED, "its subgraph gives a sequence or text that is made while the model runs");
-        ir_result(g, region, v);
-    }
+    if (tail) return im->problem_count == problems ? tail_fill(c, &inner, graph, captures, id, tail) : SINTER_OK;
+    for (uint32_t i = 0; i < graph->out.count; i++)
+        TRY(result_of(c, &inner, region, graph->out.at[i].name, im->problem_count != problems));
     return SINTER_OK;
 }
 
 ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner, const ir_value *param,
-                         uint32_t count_param, const call_captures *captures)
+                         uint32_t count_param, const call_captures *captures, const call_tail *tail)
 {
     if (c->status) return 0;
     const ir_region_id region = ir_region_new(c->g, owner);
@@ -118,7 +155,7 @@ ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner
         c->status = FAIL_MEMORY(c->e, "a subgraph");
         return 0;
     }
-    c->status = region_fill(c, graph, region, param, count_param, captures);
+    c->status = region_fill(c, graph, region, param, count_param, captures, tail);
     return region;
 }
 
@@ -143,6 +180,7 @@ void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, u
         c->status = scope_set(im, &inner, graph->in.at[i].name, in[i]);
     if (!c->status) c->status = scope_add_initializers(im, &inner, graph);
     if (!c->status) c->status = captured_names(c, &inner, graph, &none, NULL);
+    if (!c->status) c->status = scope_wants(im, &inner, graph);
     if (!c->status) c->status = scope_convert(im, &inner, &graph->node);
     for (uint32_t i = 0; i < count_out && !c->status; i++) {
         ir_value_id v = 0;

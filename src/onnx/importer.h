@@ -23,6 +23,13 @@ typedef struct onnx_scope {
     ir_region_id       region;
     uint64_t           depth;
     name_map           names;           /* value ids, or marks; see scope_find */
+    /* The list of nodes that is converted, for an if that takes nodes behind it into its branches. */
+    const onnx_nodes  *nodes;
+    const uint32_t    *order;
+    uint32_t           count, at;       /* of the order; the place of the node that is converted */
+    bool              *is_done;         /* by place: converted ahead, or inside an if */
+    bool               is_ahead;        /* a node is being converted ahead of its place */
+    onnx_names         wanted;          /* names that are read when all nodes are done */
 } onnx_scope;
 
 typedef struct size_range { const char *name; int64_t min, opt, max; } size_range;
@@ -71,6 +78,10 @@ sinter_status scope_free_names(importer *im, const onnx_graph *graph, onnx_names
 /* An order of a list of nodes in which names are made before they are read. */
 sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out, uint32_t *count_out);
 sinter_status scope_convert(importer *im, onnx_scope *s, const onnx_nodes *nodes);
+/* Converts the node at a place behind the one that is being converted; nothing that it reads may depend on that one. */
+sinter_status scope_convert_ahead(importer *im, onnx_scope *s, uint32_t place);
+/* The names of a graph's outputs. */
+sinter_status scope_wants(importer *im, onnx_scope *s, const onnx_graph *graph);
 
 /* import_input.c: what the options say of sizes, before any input is made; and an input of the main graph. */
 sinter_status importer_ranges(importer *im, const onnx_graph *graph);

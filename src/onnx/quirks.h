@@ -20,6 +20,14 @@
 /* clang-format on */
 
 typedef struct quirk_window_attrs { attr_ints kernel, stride, dilation, pad; } quirk_window_attrs;
+const onnx_graph *quirk_graph(onnx_call *c, const char *name);          /* the subgraph in an attribute */
+/* A node with regions that are still to be made, and its outputs once they are. */
+ir_node_id  quirk_owner(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in,
+                        uint32_t count_out);
+void        quirk_owner_done(onnx_call *c, ir_node_id n);
+/* Undoes the nodes and regions of a try, newest first. */
+void        quirk_discard(onnx_call *c, uint32_t node_first, uint32_t region_first);
+ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v);               /* of one element in any rank */
 void quirk_loop_unroll(onnx_call *c, const onnx_graph *body);
 ir_value_id quirk_constant_text(onnx_call *c, const onnx_attr *a);
 /* A Cast from or to text; false: it is another one. */

@@ -81,16 +81,16 @@ void convert_rnn(onnx_call *c) /* arg: op */
     }
 }
 
-/* ---- If ---- */
-static const onnx_graph *graph_of(onnx_call *c, const char *name)
+/* ---- what If, Loop and Scan share ---- */
+const onnx_graph *quirk_graph(onnx_call *c, const char *name)
 {
     const onnx_attr *a = call_attr(c, name);
     if (!a || !a->g) REJECT(c, INVALID_MODEL, "attribute %s is missing", name);
     return a ? a->g : NULL;
 }
 
-static ir_node_id owner_new(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in,
-                            uint32_t count_out)
+ir_node_id quirk_owner(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in,
+                       uint32_t count_out)
 {
     if (c->status) return 0;
     const ir_node_id n = ir_node_new(c->g, c->region, op, attrs, in, count_in, count_out);
@@ -98,41 +98,18 @@ static ir_node_id owner_new(onnx_call *c, op_id op, void *attrs, const ir_value_
     return n;
 }
 
-static void owner_done(onnx_call *c, ir_node_id n)
+void quirk_owner_done(onnx_call *c, ir_node_id n)
 {
     if (!c->status) c->status = ir_infer(c->g, n);
     for (uint32_t i = 0; i < c->count_out && !c->status; i++) c->out[i] = call_result(c, n, i);
 }
 
-static ir_value_id scalar_in(onnx_call *c, ir_value_id v)
+ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v)
 {
     return v && call_rank(c, v) ? call_reshape(c, v, NULL, 0) : v;
 }
 
-/* Does a branch only do `type` to a value from outside? Its name, or NULL; constants for its parameters do not count.
- */
-static const char *only_does(const onnx_graph *graph, const char *type)
-{
-    const char *name = NULL;
-    for (uint32_t i = 0; i < graph->node.count; i++) {
-        const onnx_node *n = &graph->node.at[i];
-        if (strcmp(n->type, "Constant") == 0) continue;
-        if (name || strcmp(n->type, type) != 0 || !n->in.count) return NULL;
-        name = n->in.at[0];
-    }
-    return graph->out.count == 1 ? name : NULL;
-}
-
-/* PyTorch writes x.squeeze(axis) as `size == 1 ? Squeeze(x) : x`. The two have different ranks, and what follows is
- * written for the first: it is taken where the size is not known, and the run checks it as it does any reshape. */
-static const onnx_graph *squeeze_of(const onnx_graph *yes, const onnx_graph *no)
-{
-    const char *a = only_does(yes, "Squeeze"), *b = only_does(no, "Identity");
-    return a && b && strcmp(a, b) == 0 ? yes : NULL;
-}
-
-/* Undoes the nodes of a first try, newest first, and their regions. */
-static void discard(onnx_call *c, uint32_t node_first, uint32_t region_first)
+void quirk_discard(onnx_call *c, uint32_t node_first, uint32_t region_first)
 {
     ir_graph *g = c->g;
     for (uint32_t r = region_first; r < g->region.count; r++) {
@@ -145,104 +122,6 @@ static void discard(onnx_call *c, uint32_t node_first, uint32_t region_first)
     }
     for (uint32_t n = g->node.count; n-- > node_first;)
         if (!ir_node_at(g, n)->is_dead) ir_node_kill(g, n);
-}
-
-/* What a branch that cannot be imported left behind. */
-typedef struct trouble {
-    uint32_t count, shown;
-    sinter_status status, problem_status;
-} trouble;
-
-static trouble trouble_now(const onnx_call *c)
-{
-    return (trouble){ c->im->problem_count, c->im->problem_shown, c->status, c->im->problem_status };
-}
-
-static void trouble_restore(onnx_call *c, const trouble *t)
-{
-    c->im->problem_count = t->count;
-    c->im->problem_shown = t->shown;
-    c->im->problem_status = t->problem_status;
-    c->status = t->status;
-    if (!t->status && !t->count) *c->e->error = (sinter_error){ 0 };
-}
-
-/* True where the branch went into its region without trouble. Memory that ran out stays a failure. */
-static bool branch_tried(onnx_call *c, const onnx_graph *graph, ir_node_id n, const call_captures *captures, trouble *t)
-{
-    const trouble before = trouble_now(c);
-    call_region(c, graph, n, NULL, 0, captures);
-    *t = trouble_now(c);
-    if (c->status == SINTER_NO_MEMORY || (!c->status && t->count == before.count)) return true;
-    trouble_restore(c, &before);
-    return false;
-}
-
-/* Makes the run fail where the condition is not what the import relied on. */
-static void guard(onnx_call *c, ir_value_id condition, bool wanted)
-{
-    const dim d = dim_symbol_late(c->g->dims, "branch", dim_const(c->g->dims, wanted));
-    uint32_t symbol;
-    attrs_bind *bind = ATTRS(c, bind);
-    if (!dim_symbol_of(c->g->dims, d, &symbol)) REJECT(c, NO_MEMORY, "out of memory for a guard");
-    if (c->status) return;
-    dim_symbol s = *dim_symbol_at(c->g->dims, symbol);
-    s.min = s.opt = wanted;
-    dim_symbol_set(c->g->dims, symbol, &s);
-    bind->kind = bind_kind_raw;
-    bind->flag = 1;
-    bind->symbols = call_dims(c, &d, 1);
-    const ir_value_id number = call_cast(c, condition, SINTER_DTYPE_I64);
-    call_node(c, OP_bind, bind, &number, 1, 0);
-}
-
-void convert_if(onnx_call *c)
-{
-    const onnx_graph *yes = graph_of(c, "then_branch"), *no = graph_of(c, "else_branch");
-    const ir_value_id condition = scalar_in(c, call_in(c, 0));
-    call_captures captures = { 0 };
-    double decided = 0;
-    int64_t known = 0;
-    if (!condition) REJECT(c, INVALID_MODEL, "the condition is missing");
-    if (c->status) return;
-    const ir_value *v = ir_value_at(c->g, condition);
-    bool is_decided = ir_const_scalar(c->g, condition, &decided);
-    if (!is_decided && v->shape_value && v->shape_count == 1 && dim_is_const(c->g->dims, v->shape_value[0], &known)) {
-        is_decided = true;
-        decided = known != 0;
-    }
-    if (!is_decided) is_decided = ir_known_scalar(c->g, condition, &decided);
-    if (is_decided) {
-        call_inline(c, decided != 0 ? yes : no, NULL, 0, c->out, c->count_out);
-        return;
-    }
-    const onnx_graph *guarded = squeeze_of(yes, no);
-    if (guarded) {
-        call_inline(c, guarded, NULL, 0, c->out, c->count_out);
-        return;
-    }
-    call_capture(c, yes, &captures);
-    call_capture(c, no, &captures);
-    ir_value_id *in = ARENA_NEW(&c->g->a, ir_value_id, (size_t)captures.count + 1);
-    if (!in) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
-    if (c->status) return;
-    in[0] = condition;
-    if (captures.count) memcpy(in + 1, captures.at, captures.count * sizeof *in);
-    /* Often a branch makes no sense for the sizes at hand, and never runs: then the other one is the graph. */
-    const uint32_t node_first = c->g->node.count, region_first = c->g->region.count;
-    trouble first, second;
-    const ir_node_id n = owner_new(c, OP_if, NULL, in, captures.count + 1, c->count_out);
-    const bool is_yes = branch_tried(c, yes, n, &captures, &first);
-    const bool is_no = branch_tried(c, no, n, &captures, &second);
-    if (!is_yes && !is_no) trouble_restore(c, &first);
-    if (c->status) return;
-    if (is_yes != is_no) {
-        discard(c, node_first, region_first);
-        guard(c, condition, is_yes);
-        call_inline(c, is_yes ? yes : no, NULL, 0, c->out, c->count_out);
-        return;
-    }
-    owner_done(c, n);
 }
 
 /* ---- Loop and Scan ---- */
@@ -311,16 +190,16 @@ static void carry(onnx_call *c, op_id op, const void *attrs, const ir_value_id *
         const uint32_t node_first = c->g->node.count, region_first = c->g->region.count;
         void *own = op_attrs_copy(&c->g->a, op, attrs);
         if (!own) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
-        const ir_node_id n = owner_new(c, op, own, in, count_in, c->count_out);
+        const ir_node_id n = quirk_owner(c, op, own, in, count_in, c->count_out);
         for (uint32_t i = 0; i < b->late.count && !c->status; i++) c->status = ir_bound_add(c->g, n, b->late.at[i]);
-        const ir_region_id r = call_region(c, b->graph, n, b->param, b->count, captures);
+        const ir_region_id r = call_region(c, b->graph, n, b->param, b->count, captures, NULL);
         if (op == OP_scan && !c->status) axes_count(c, own, ir_region_at(c->g, r));
         if (c->status) return;
         if (!resize_params(c, n, b, ir_region_at(c->g, r), attempt >= EXACT_MAX)) {
-            owner_done(c, n);
+            quirk_owner_done(c, n);
             return;
         }
-        discard(c, node_first, region_first);
+        quirk_discard(c, node_first, region_first);
     }
 }
 
@@ -338,7 +217,7 @@ static ir_value_id *inputs_with(onnx_call *c, const ir_value_id *in, uint32_t co
 
 void convert_loop(onnx_call *c)
 {
-    const onnx_graph *graph = graph_of(c, "body");
+    const onnx_graph *graph = quirk_graph(c, "body");
     call_captures captures = { 0 };
     if (c->count_in < 2 && !c->status) REJECT(c, INVALID_MODEL, "%u inputs", c->count_in);
     if (c->status) return;
@@ -363,8 +242,8 @@ void convert_loop(onnx_call *c)
     if (!first || !b.param) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
     if (c->status) return;
     memcpy(first, c->in, c->count_in * sizeof *first);
-    first[0] = scalar_in(c, first[0]);
-    first[1] = scalar_in(c, first[1]);
+    first[0] = quirk_scalar_in(c, first[0]);
+    first[1] = quirk_scalar_in(c, first[1]);
     if (graph->in.count != c->count_in)
         REJECT(c, INVALID_MODEL, "a body with %u inputs, %u are wanted", graph->in.count, c->count_in);
     if (c->status) return;
@@ -398,7 +277,7 @@ static bool scan_list(onnx_call *c, const char *name, uint32_t count, attr_ints 
 
 static void scan_convert(onnx_call *c)
 {
-    const onnx_graph *graph = graph_of(c, "body");
+    const onnx_graph *graph = quirk_graph(c, "body");
     const int64_t scanned = call_int(c, "num_scan_inputs", 0);
     call_captures captures = { 0 };
     if (c->status) return;
