@@ -66,8 +66,7 @@ static sinter_status result_of(onnx_call *c, onnx_scope *inner, ir_region_id reg
     ir_value_id v = 0;
     uint32_t mark = 0;
     TRY(scope_find(im, inner, name, &v, &mark));
-    if (!v && !is_reported)
-        return FAIL(im->e, INVALID_MODEL, "output '%s' of a subgraph is made by no node", name);
+    if (!v && !is_reported) return FAIL(im->e, INVALID_MODEL, "output '%s' of a subgraph is made by no node", name);
     if (!v) return FAIL(im->e, UNSUPPORTED, "its subgraph cannot be imported");
     if (name_is_list(v))
         return FAIL(im->e, UNSUPPORTED, "its subgraph gives a sequence or text that is made while the model runs");

@@ -46,24 +46,30 @@ static sinter_status most_common_order(lowering *l, const work *w, uint8_t *best
     return SINTER_OK;
 }
 
-/* Whoever writes `value` knows the size of the whole by then: it mentions no late symbol that the value does not. */
-static bool knows_whole(lowering *l, uint32_t value, const work_out *whole)
+static bool mentions(const dim_table *t, dim d, int64_t symbol)
 {
-    const plan_value *v = &l->p->value.at[value];
-    bool late = false, knows = true;
-    for (uint32_t i = 0; i < whole->rank; i++) late = late || dim_is_late(l->p->dims, whole->dim[i]);
-    if (!late) return true;
-    const uint32_t count = dim_symbol_count(l->p->dims);
-    const arena_mark mark = arena_save(l->a);
-    bool *has = ARENA_NEW(l->a, bool, count), *wants = ARENA_NEW(l->a, bool, count);
-    for (uint32_t i = 0; has && wants && i < whole->rank; i++) {
-        ir_symbols_mark(l->g, v->dim[i], has);
-        ir_symbols_mark(l->g, whole->dim[i], wants);
-    }
-    for (uint32_t i = 0; has && wants && i < count; i++)
-        knows = knows && (has[i] || !wants[i] || !dim_symbol_at(l->p->dims, i)->is_late);
-    knows = knows && has && wants;
-    arena_rewind(l->a, mark);
+    const dim_node *n = dim_at(t, d);
+    if (n->kind == DIM_SYMBOL) return n->value == symbol;
+    return n->kind >= DIM_ADD && (mentions(t, n->a, symbol) || mentions(t, n->b, symbol));
+}
+
+/* Each late symbol of the expression is one of the value's dims. */
+static bool is_known_to(const dim_table *t, dim d, const plan_value *v)
+{
+    const dim_node *n = dim_at(t, d);
+    if (!dim_is_late(t, d)) return true;
+    if (n->kind >= DIM_ADD) return is_known_to(t, n->a, v) && is_known_to(t, n->b, v);
+    for (uint32_t i = 0; i < v->rank; i++)
+        if (mentions(t, v->dim[i], n->value)) return true;
+    return false;
+}
+
+/* Whoever writes `value` knows the size of the whole by then. */
+static bool knows_whole(const lowering *l, uint32_t value, const work_out *whole)
+{
+    bool knows = true;
+    for (uint32_t i = 0; i < whole->rank; i++)
+        knows = knows && is_known_to(l->p->dims, whole->dim[i], &l->p->value.at[value]);
     return knows;
 }
 
