@@ -82,7 +82,7 @@ static sinter_status run(sweep *s)
         if (n->is_dead) continue;
         for (ir_bound b = ir_bound_of(g, id); ir_bound_next(&b, &symbol);) s->binder[symbol] = id;
         const attrs_bind *at = n->attrs;
-        if (n->op != OP_bind || (at->kind != bind_kind_raw && at->kind != bind_kind_split) || !at->flag) continue;
+        if (n->op != OP_bind || at->kind != bind_kind_raw || !at->flag) continue;
         s->next_guard[id] = s->guard[n->parent];
         s->guard[n->parent] = id;
     }

@@ -134,44 +134,42 @@ void convert_slice(onnx_call *c)
 }
 
 /* ---- Split ---- */
-/* Makes the run fail where the parts are not the whole axis together, unless that is known already. */
-static void split_check(onnx_call *c, dim whole, const dim *part, uint32_t count)
+/* What the parts are cut from: the input, with the size that the parts have together. Where that is not known to be the
+ * axis's, a reshape says so, and the run checks it. */
+static ir_value_id split_whole(onnx_call *c, ir_value_id x, uint32_t axis, const dim *part, uint32_t count)
 {
     dim_table *t = c->g->dims;
-    dim sum = call_k(c, 0);
+    dim sum = call_k(c, 0), d[SINTER_RANK_MAX];
     int64_t have = 0, want = 0;
+    const uint32_t rank = call_shape(c, x, d);
     for (uint32_t i = 0; i < count; i++) {
         sum = dim_add(t, sum, part[i]);
         if (dim_is_const(t, part[i], &have) && have < 0)
             REJECT(c, INVALID_MODEL, "part %u has size %lld", i, (long long)have);
     }
-    if (sum == whole || c->status) return;
-    if (dim_is_const(t, sum, &have) && dim_is_const(t, whole, &want)) {
+    if (sum == d[axis] || c->status) return x;
+    if (dim_is_const(t, sum, &have) && dim_is_const(t, d[axis], &want)) {
         REJECT(c, INVALID_MODEL, "the %u parts have %lld elements together, the axis has %lld", count, (long long)have,
                (long long)want);
-        return;
+        return 0;
     }
-    attrs_bind *b = ATTRS(c, bind);
-    b->kind = bind_kind_split;
-    b->flag = 1;
-    b->dims = call_dims(c, &whole, 1);
-    const ir_value_id sizes = call_shape_value(c, part, count, false);
-    call_node(c, OP_bind, b, &sizes, 1, 0);
+    d[axis] = sum;
+    return call_reshape(c, x, d, rank);
 }
 
-/* The sizes of the parts from input `sizes`, bound while the model runs where they are not known. */
-static void split_sizes(onnx_call *c, ir_value_id sizes, dim whole, dim *part, uint32_t n)
+/* The sizes of the parts from input `sizes`: true where they are known, else they are bound while the model runs, which
+ * checks their sum. */
+static bool split_sizes(onnx_call *c, ir_value_id sizes, dim whole, dim *part, uint32_t n)
 {
     uint32_t count = 0;
     int64_t length = (int64_t)n;
     if (call_known(c, sizes, part, n, &count)) {
         if (count != n) REJECT(c, INVALID_MODEL, "%u sizes for %u outputs", count, n);
-        else split_check(c, whole, part, n);
-        return;
+        return true;
     }
     if (call_rank(c, sizes) != 1 || (call_size(c, sizes, 0, &length) && length != (int64_t)n)) {
         REJECT(c, INVALID_MODEL, "the sizes do not match %u outputs", n);
-        return;
+        return false;
     }
     for (uint32_t i = 0; i < n; i++) part[i] = dim_symbol_late(c->g->dims, "part", whole);
     attrs_bind *b = ATTRS(c, bind);
@@ -179,6 +177,7 @@ static void split_sizes(onnx_call *c, ir_value_id sizes, dim whole, dim *part, u
     b->symbols = call_dims(c, part, n);
     b->dims = call_dims(c, &whole, 1);
     call_node(c, OP_bind, b, &sizes, 1, 0);
+    return false;
 }
 
 void convert_split(onnx_call *c)
@@ -191,16 +190,16 @@ void convert_split(onnx_call *c)
     const uint32_t n = c->count_out;
     dim *part = ARENA_NEW(&c->g->a, dim, n);
     attr_ints list = { 0 };
+    bool is_known = true;
     if (!n || !part) {
         REJECT(c, INVALID_MODEL, "no outputs");
         return;
     }
     if (sizes) {
-        split_sizes(c, sizes, whole, part, n);
+        is_known = split_sizes(c, sizes, whole, part, n);
     } else if (c->version < 13 && call_ints(c, "split", &list)) {
         if (list.count != n) REJECT(c, INVALID_MODEL, "%u sizes for %u outputs", list.count, n);
         for (uint32_t i = 0; i < list.count && i < n; i++) part[i] = call_k(c, list.at[i]);
-        split_check(c, whole, part, n);
     } else {
         const int64_t wanted = call_int(c, "num_outputs", (int64_t)n);
         if (wanted != (int64_t)n) REJECT(c, INVALID_MODEL, "num_outputs is %lld for %u outputs", (long long)wanted, n);
@@ -213,11 +212,11 @@ void convert_split(onnx_call *c)
             rest = dim_sub(t, rest, part[i]);
         }
         part[n - 1] = c->version < 18 ? chunk : rest;
-        if (c->version < 18) split_check(c, whole, part, n);
     }
+    const ir_value_id from = is_known && !c->status ? split_whole(c, x, (uint32_t)axis, part, n) : x;
     dim at = call_k(c, 0);
     for (uint32_t i = 0; i < n && !c->status; i++) {
-        c->out[i] = n == 1 ? call_1(c, OP_identity, x) : call_slice(c, x, (uint32_t)axis, at, 1, part[i]);
+        c->out[i] = n == 1 ? call_1(c, OP_identity, from) : call_slice(c, from, (uint32_t)axis, at, 1, part[i]);
         at = dim_add(t, at, part[i]);
     }
 }

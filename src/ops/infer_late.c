@@ -23,8 +23,8 @@ sinter_status infer_bind(infer_ctx *c)
     int64_t given = 1;
     const bool is_known = c->in[0].rank == 0 || dim_is_const(c->dims, c->in[0].dim[0], &given);
     const int64_t want = a->kind == bind_kind_slice ? 3 : (int64_t)count;
-    const bool is_exact = a->kind != bind_kind_expand && (a->kind != bind_kind_split || count);
-    if (is_known && (is_exact ? given != want : a->kind == bind_kind_expand && given > want)) {
+    const bool is_exact = a->kind != bind_kind_expand;
+    if (is_known && (is_exact ? given != want : given > want)) {
         return FAIL(c->e, INVALID_MODEL, "%lld sizes are given, expected %lld", (long long)given, (long long)want);
     }
     if (a->kind == bind_kind_slice && (count != 2 || a->dims.count != 1)) {

@@ -104,8 +104,7 @@ sinter_status reference_bind(ref_call *c)
         return FAIL(c->e, UNSUPPORTED, "%lld sizes for %u symbols, the most is %d", (long long)given, count,
                     MOVE_VALUES_MAX);
     }
-    const bool only_checks = a->kind == bind_kind_split && !count;
-    if (a->kind != bind_kind_expand && !only_checks && given != (a->kind == bind_kind_slice ? 3 : (int64_t)count)) {
+    if (a->kind != bind_kind_expand && given != (a->kind == bind_kind_slice ? 3 : (int64_t)count)) {
         return FAIL(c->e, INVALID_ARG, "%lld sizes are given for %u symbols", (long long)given, count);
     }
     for (int64_t i = 0; i < given; i++) asked[i] = view_load_i64(in, i * (in->rank ? in->stride[0] : 0));

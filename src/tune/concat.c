@@ -64,13 +64,15 @@ static bool is_known_to(const dim_table *t, dim d, const plan_value *v)
     return false;
 }
 
-/* Whoever writes `value` knows the size of the whole by then. */
-static bool knows_whole(const lowering *l, uint32_t value, const work_out *whole)
+/* May the part take the place of `value`? It is written as the value is, with the same sizes, and whoever writes it
+ * knows the size of the whole by then. */
+static bool may_replace(const lowering *l, uint32_t value, uint32_t part, const work_out *whole)
 {
-    bool knows = true;
+    const plan_value *v = &l->p->value.at[value], *to = &l->p->value.at[part];
+    bool may = true;
     for (uint32_t i = 0; i < whole->rank; i++)
-        knows = knows && is_known_to(l->p->dims, whole->dim[i], &l->p->value.at[value]);
-    return knows;
+        may = may && v->dim[i] == to->dim[i] && is_known_to(l->p->dims, whole->dim[i], v);
+    return may;
 }
 
 sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
@@ -100,7 +102,7 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
         *slot = part;
         const uint32_t target = l->p->value.count - 1;
         const uint32_t from = lower_current(l, w->in[i]); /* in an earlier part, where it is an operand again */
-        if (sinter_dtype_bits(o->dtype) < 8 || !knows_whole(l, from, o) || !work_redirect(l, from, target))
+        if (sinter_dtype_bits(o->dtype) < 8 || !may_replace(l, from, target, o) || !work_redirect(l, from, target))
             TRY(work_copy_into(l, from, target, w->name));
     }
     *value = whole;
