@@ -89,8 +89,9 @@ static ir_value_id dequantized_blocks(onnx_call *c, ir_value_id q, int64_t axis)
     const uint32_t rank = call_shape(c, q, dq), n = call_shape(c, call_in(c, 1), dp);
     int64_t whole = 0, parts = 0, block = call_int(c, "block_size", 0);
     if (n != rank || !rank || rank >= SINTER_RANK_MAX) return 0;
-    axis = call_axis(c, axis, rank);
-    if (c->status || !dim_is_const(t, dq[axis], &whole) || !dim_is_const(t, dp[axis], &parts)) return 0;
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= (int64_t)rank) return 0; /* one scale for all: the axis does not count */
+    if (!dim_is_const(t, dq[axis], &whole) || !dim_is_const(t, dp[axis], &parts)) return 0;
     if (parts < 1 || parts == whole || whole < 1) return 0;
     if (block <= 0) block = (whole + parts - 1) / parts;
     if (block > whole || parts != (whole + block - 1) / block) return 0;
