@@ -169,7 +169,7 @@ static bool complete(case_rig *r, const problem *before, problem *q)
         if (loads(q->epilogue, i)) follow(&q->in[i], &before->out[0], &q->out[0]);
     infer_begin(r, q, &x);
     for (uint32_t i = 0; i < q->count_out; i++) state(&x, &q->out[i], &x.out[i]);
-    return engine_shape_follows(&r->e, &r->a, x.t, q, x.attrs, x.in, x.out);
+    return problem_shape_follows(&r->e, &r->a, x.t, q, x.attrs, x.in, x.out);
 }
 
 /* NULL where the op refuses it. */

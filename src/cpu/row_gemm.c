@@ -38,10 +38,12 @@ static uint32_t col_axis(const problem_operand *o, bool is_swapped)
     return o->rank - (is_swapped ? 2u : 1u);
 }
 
-/* True where `axis` is innermost in memory and elements along it are known to be adjacent. */
+/* True where elements along `axis` are known to be adjacent: no axis that can have more than one lies inside it. */
 static bool is_inner(const problem_operand *o, uint32_t axis)
 {
-    return !o->is_strided && o->order[o->rank - 1] == axis;
+    uint32_t i = o->rank - 1u;
+    while (o->order[i] != axis && o->dim[o->order[i]].max == 1) i--;
+    return !o->is_strided && o->order[i] == axis;
 }
 
 /* The product that tactics are chosen for. Strides are only as exact as choosing needs. */
@@ -59,7 +61,7 @@ static gemm_shape shape_of(const problem *p, row_bound b)
         for (uint32_t i = 0; i + 2 < y->rank; i++)
             if (!i64_mul(s.m, row_size(y->dim[i], b), &s.m)) s.m = INT64_MAX / 4;
     /* Adjacent elements of a row, or else surely not: 1 only where no run can bring another stride. */
-    s.a_col = is_inner(x, k) || (!x->is_strided && x->dim[m].max == 1) ? 1 : s.m > 2 ? s.m : 2;
+    s.a_col = is_inner(x, k) || x->dim[k].max <= 1 ? 1 : s.m > 2 ? s.m : 2;
     s.a_row = is_inner(x, k) ? s.k : 1;
     return s;
 }

@@ -94,11 +94,6 @@ sinter_status engine_import_code(env *e, const engine *g);
 /* verify_plan.c: the data flow in the shape that the symbols have; late ones may not be known so far. */
 sinter_status engine_check_shape(env *e, const engine *g, uint32_t profile, arena *scratch, const int64_t *symbol);
 
-/* shape.c: do the dims of `out` follow from those of `in`, by the op's shape function and the programs' broadcasting?
- * Dims are expressions of `t`; attrs hold expressions too. False also where it cannot be told. Sets no error. */
-bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs,
-                          infer_value *in, const infer_value *out);
-
 /* waits.c: what each of `count` steps from `first` on, relative to the profile, has to wait for among them if they run
  * as one program; at the opt shapes. Appends, by the step that waits; at most ORDER_WORKS_MAX steps. */
 sinter_status engine_waits(env *e, const engine *g, uint32_t profile, uint32_t first, uint32_t count, arena *a,

@@ -199,7 +199,7 @@ static bool infers(const check *c, const problem *p, arena *scratch)
     }
     for (uint32_t i = 0; i < p->count_in; i++) infer_value_of(c, c->g->arg[c->s->in_at + i], &in[i]);
     for (uint32_t i = 0; i < p->count_out; i++) infer_value_of(c, c->g->arg[c->s->out_at + i], &out[i]);
-    return engine_shape_follows(c->e, scratch, c->g->dims, p, attrs, in, out);
+    return problem_shape_follows(c->e, scratch, c->g->dims, p, attrs, in, out);
 }
 
 /* ---- steps ---- */

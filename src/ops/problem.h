@@ -43,6 +43,13 @@ void problem_print(const problem *p, text *out);
 /* The inverse; checks counts, attributes, programs and ranges. Everything lives in `a`. */
 bool problem_parse(arena *a, scan *s, problem **out, const char **why);
 
+/* Do the dims of `out` follow from those of `in`, by the op's shape function and the programs' broadcasting? Dims are
+ * expressions of `t`; attrs hold expressions too. False also where it cannot be told. Sets no error. */
+bool problem_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs,
+                           infer_value *in, const infer_value *out);
+/* Do the sizes at opt go together? Those that data decides have an opt each, which need not. */
+bool problem_sizes_agree(const env *e, const problem *p);
+
 /* The oracle: runs a problem on views (the anchor's reference, then the programs in double). attrs: resolved, as the
  * call sees them. Other arguments as in ref_call. */
 sinter_status problem_reference(const problem *p, ref_call *c);

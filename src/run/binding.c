@@ -145,12 +145,13 @@ sinter_status context_prepare_value(context *c, uint32_t v)
 static bool dense_in(const view *v, const uint8_t *order)
 {
     int64_t run = 1;
+    bool is_dense = true;
     for (uint32_t i = v->rank; i-- > 0;) {
-        if (v->dim[order[i]] != 1 && v->stride[order[i]] != run) return false;
         if (v->dim[order[i]] == 0) return true;
-        run *= v->dim[order[i]];
+        if (v->dim[order[i]] != 1 && v->stride[order[i]] != run) is_dense = false;
+        if (is_dense) run *= v->dim[order[i]];
     }
-    return true;
+    return is_dense;
 }
 
 /* Elements along the innermost axis that can have more than one follow each other. */
@@ -158,7 +159,7 @@ static bool is_adjacent(const view *v, const problem_operand *o)
 {
     for (uint32_t i = v->rank; i-- > 0;) {
         const uint32_t axis = o->order[i];
-        if (o->dim[axis].max != 1) return v->stride[axis] == 1 || v->dim[axis] <= 1;
+        if (o->dim[axis].max > 1) return v->stride[axis] == 1 || v->dim[axis] <= 1 || view_count(v) == 0;
     }
     return true;
 }
@@ -171,7 +172,7 @@ static bool is_aligned(const view *v, const problem_operand *o, uint32_t align)
     bool is_inner = true; /* until the innermost axis that can have more than one is passed */
     for (uint32_t i = v->rank; i-- > 0 && o->is_strided;) {
         const uint32_t axis = o->order[i];
-        if (is_inner) is_inner = o->dim[axis].max == 1;
+        if (is_inner) is_inner = o->dim[axis].max <= 1;
         else if (v->dim[axis] > 1 && v->stride[axis] % (align * 8 / (int64_t)sinter_dtype_bits(v->dtype))) return false;
     }
     return true;
@@ -231,7 +232,7 @@ static sinter_status check_follows(context *c, const problem *p, const program_s
         for (uint32_t i = 0; ok && i < d->count; i++) list[i] = dim_const(t, d->at[i]);
         d->at = list;
     }
-    ok = ok && engine_shape_follows(&c->e, &c->scratch, t, p, attrs, in, out);
+    ok = ok && problem_shape_follows(&c->e, &c->scratch, t, p, attrs, in, out);
     const bool failed = c->scratch.failed;
     arena_rewind(&c->scratch, mark);
     if (failed) return FAIL_MEMORY(&c->e, "checking shapes");

@@ -120,6 +120,19 @@ typedef struct asking {
     tune_bench *bench;
 } asking;
 
+/* Only what can be run at opt is measured, and what fits into memory beside all else. */
+static bool is_measurable(const env *e, const problem *p)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < p->count_in + p->count_out; i++) {
+        const problem_operand *o = i < p->count_in ? &p->in[i] : &p->out[i - p->count_in];
+        sinter_tensor t = { .dtype = o->dtype, .rank = o->rank };
+        for (uint32_t k = 0; k < o->rank; k++) t.dim[k] = o->dim[k].opt;
+        if (o->dtype != SINTER_DTYPE_NONE) bytes = size_add(bytes, sinter_tensor_size(&t));
+    }
+    return bytes <= e->limits.memory_max / 2 && problem_sizes_agree(e, p);
+}
+
 static sinter_status measure(asking *a, const candidate *c, double best_ns, double *ns)
 {
     if (!a->bench) TRY(tune_bench_create(a->e, a->p, a->o, a->estimate_ns, &a->bench));
@@ -243,8 +256,8 @@ static sinter_status choose(env *e, const problem *p, const tune_options *o, can
                             choice *out)
 {
     *out = (choice){ .kernel = list[0].kernel, .tactic = list[0].tactic, .ns = list[0].model_ns };
-    const bool is_clear =
-        o->mode == TUNE_OFF || count == 1 || (o->mode == TUNE_FAST && list[0].model_ns < worth_measuring_ns);
+    const bool is_clear = o->mode == TUNE_OFF || count == 1 ||
+                          (o->mode == TUNE_FAST && list[0].model_ns < worth_measuring_ns) || !is_measurable(e, p);
     if (is_clear) return o->scout ? note_use(e, p, &list[0], o->scout) : SINTER_OK;
     const uint32_t asked = o->mode == TUNE_FAST ? most_promising(list, count) : count;
     uint32_t best = 0;
@@ -279,7 +292,7 @@ sinter_status tune_choose(env *e, const problem *p, const tune_options *o, choic
 
 sinter_status tune_choice_time(env *e, const problem *p, const tune_options *o, choice *c)
 {
-    if (c->is_measured || o->mode == TUNE_OFF) return SINTER_OK;
+    if (c->is_measured || o->mode == TUNE_OFF || !is_measurable(e, p)) return SINTER_OK;
     text problem_text, key;
     text_init(&problem_text, e);
     text_init(&key, e);

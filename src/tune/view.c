@@ -44,12 +44,17 @@ bool view_dims_expand(dim_table *t, const plan_value *in, uint32_t rank, const d
     return true;
 }
 
+bool view_dim_is_unit(const dim_table *t, dim d)
+{
+    return dim_range_of(t, d).max <= 1;
+}
+
 static bool is_dense_in(dim_table *t, const plan_value *v, const uint8_t *order)
 {
     dim run = dim_const(t, 1);
     for (uint32_t i = v->rank; i-- > 0;) {
         const uint32_t axis = order ? order[i] : i;
-        if (dim_is(t, v->dim[axis], 1)) continue;
+        if (view_dim_is_unit(t, v->dim[axis])) continue;
         if (v->stride[axis] != run) return false;
         run = dim_mul(t, run, v->dim[axis]);
     }
@@ -64,11 +69,11 @@ void view_dims_order(dim_table *t, const plan_value *v, uint8_t *order, bool *is
     /* Larger strides are further out; axes of one element take part in nothing and stay where they are. */
     for (uint32_t i = 1; i < v->rank; i++) {
         const uint8_t axis = order[i];
-        if (dim_is(t, v->dim[axis], 1)) continue;
+        if (view_dim_is_unit(t, v->dim[axis])) continue;
         const int64_t stride = dim_range_of(t, v->stride[axis]).opt;
         uint32_t at = i;
         for (uint32_t k = i; k-- > 0;) {
-            if (dim_is(t, v->dim[order[k]], 1)) continue;
+            if (view_dim_is_unit(t, v->dim[order[k]])) continue;
             if (dim_range_of(t, v->stride[order[k]]).opt >= stride) break;
             at = k;
         }

@@ -277,14 +277,14 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     const uint8_t *order = as_is.order;
     if (as_is.is_gapped) return false;
     for (uint32_t i = 0; i < d->rank; i++)
-        if (order[i] != out->order[i] && !dim_is(l->p->dims, d->dim[order[i]], 1) &&
-            !dim_is(l->p->dims, d->dim[out->order[i]], 1))
+        if (order[i] != out->order[i] && !view_dim_is_unit(l->p->dims, d->dim[order[i]]) &&
+            !view_dim_is_unit(l->p->dims, d->dim[out->order[i]]))
             return false;
     /* Kernels write rows of one pitch: every axis but the innermost must run on into the one outside it. */
     for (uint32_t i = 0; i + 2 < d->rank; i++) {
         uint32_t in = i + 1;
-        while (in + 1 < d->rank && dim_is(l->p->dims, d->dim[order[in]], 1)) in++;
-        if (in + 1 >= d->rank || dim_is(l->p->dims, d->dim[order[i]], 1)) continue;
+        while (in + 1 < d->rank && view_dim_is_unit(l->p->dims, d->dim[order[in]])) in++;
+        if (in + 1 >= d->rank || view_dim_is_unit(l->p->dims, d->dim[order[i]])) continue;
         if (d->stride[order[i]] != dim_mul(l->p->dims, d->stride[order[in]], d->dim[order[in]])) return false;
     }
     out->is_strided = as_is.is_strided;

@@ -27,7 +27,7 @@ bool work_is_dense_in(lowering *l, const plan_value *v, const uint8_t *order)
 {
     dim run = dim_const(l->p->dims, 1);
     for (uint32_t i = v->rank; i-- > 0;) {
-        if (dim_is(l->p->dims, v->dim[order[i]], 1)) continue;
+        if (view_dim_is_unit(l->p->dims, v->dim[order[i]])) continue;
         if (v->stride[order[i]] != run) return false;
         run = dim_mul(l->p->dims, run, v->dim[order[i]]);
     }
@@ -126,7 +126,7 @@ void work_label(lowering *l, const plan_value *v, problem_operand *o)
     o->is_gapped = !is_aligned(l, v, v->offset);
     for (uint32_t i = v->rank; i-- > 0 && !is_dense;) {
         const uint32_t axis = o->order[i];
-        if (dim_is(l->p->dims, v->dim[axis], 1)) continue;
+        if (view_dim_is_unit(l->p->dims, v->dim[axis])) continue;
         if (is_innermost ? !dim_is(l->p->dims, v->stride[axis], 1) : !is_aligned(l, v, v->stride[axis]))
             o->is_gapped = true;
         is_innermost = false;

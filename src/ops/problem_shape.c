@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shape.c - whether the shapes of a step's results follow from its inputs'.
+/* problem_shape.c - whether the shapes of a problem's results follow from its inputs'.
  *
  * The verifier asks once where all sizes are numbers; for the rest the executor asks again with the
  * numbers of each shape that is set. So no kernel ever sees dims that disagree with each other. */
-#include "engine/engine.h"
+#include "ops/problem.h"
 
 #include <string.h>
 
@@ -57,8 +57,8 @@ static infer_value *anchor_inputs(const problem *p, arena *scratch, infer_value 
     return list;
 }
 
-bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs,
-                          infer_value *in, const infer_value *out)
+bool problem_shape_follows(const env *e, arena *scratch, dim_table *t, const problem *p, const void *attrs,
+                           infer_value *in, const infer_value *out)
 {
     if (p->op == OP_pointwise) {
         const infer_value *space = stored(p->epilogue, out);
@@ -84,4 +84,38 @@ bool engine_shape_follows(const env *e, arena *scratch, dim_table *t, const prob
         if (out[i].dtype != SINTER_DTYPE_NONE && (x.out[i].dtype != out[i].dtype || !same_dims(&x.out[i], &out[i])))
             return false;
     return true;
+}
+
+static infer_value *list_at_opt(arena *a, dim_table *t, const problem_operand *o, uint32_t count)
+{
+    infer_value *list = ARENA_NEW(a, infer_value, count);
+    for (uint32_t i = 0; list && i < count; i++) {
+        list[i].dtype = o[i].dtype;
+        list[i].rank = o[i].rank;
+        for (uint32_t k = 0; k < o[i].rank; k++) list[i].dim[k] = dim_const(t, o[i].dim[k].opt);
+    }
+    return list;
+}
+
+bool problem_sizes_agree(const env *e, const problem *p)
+{
+    env own = *e;
+    arena a;
+    arena_init(&a, &own);
+    dim_table *t = dim_table_create(&a);
+    void *attrs = op_attrs_copy(&a, p->op, p->attrs);
+    bool ok = t && attrs;
+    for (const attr_info *info = op_at(p->op)->attr; ok && info->name; info++) {
+        if (info->kind != ATTR_DIMS) continue;
+        attr_dims *d = (attr_dims *)(void *)((char *)attrs + info->at);
+        int64_t *list = ARENA_NEW(&a, int64_t, d->count);
+        for (uint32_t i = 0; list && i < d->count; i++) list[i] = dim_const(t, d->at[i]);
+        ok = list != NULL;
+        d->at = list;
+    }
+    infer_value *in = ok ? list_at_opt(&a, t, p->in, p->count_in) : NULL,
+                *out = ok ? list_at_opt(&a, t, p->out, p->count_out) : NULL;
+    ok = in && out && problem_shape_follows(&own, &a, t, p, attrs, in, out);
+    arena_deinit(&a);
+    return ok;
 }
