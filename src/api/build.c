@@ -86,7 +86,7 @@ sinter_status sinter_build_file(const char *path, const sinter_build_options *op
         folder = folder_of(&e, path, &folder_size);
         const char *slash = strrchr(path, '/');
         const build_model m = {
-            .bytes = file.data, .size = file.size, .folder = folder, .name = slash ? slash + 1 : path
+            .bytes = file.data, .size = file.size, .folder = folder, .name = slash ? slash + 1 : path, .is_mapped = true
         };
         s = folder ? build_engine(&e, &m, &o, &bytes, &size) : FAIL_MEMORY(&e, "a path");
     }

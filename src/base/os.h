@@ -13,6 +13,8 @@ typedef struct os_file {
 } os_file;
 sinter_status os_file_read(env *e, const char *path, size_t size_max, os_file *out);   /* regular files only */
 sinter_status os_file_map(env *e, const char *path, os_file *out);       /* read-only; must not shrink while mapped */
+/* Bytes inside a mapped file that will hardly be read again: their pages leave this process, not the system's cache. */
+void          os_file_forget(const void *at, size_t size);
 void          os_file_close(env *e, os_file *file);                      /* a zeroed one too */
 
 /* Maps `name`, a relative path given by a hostile model, from inside `folder` only: no "..", no absolute path, no

@@ -111,6 +111,13 @@ sinter_status os_file_map(env *e, const char *path, os_file *out)
     return status;
 }
 
+void os_file_forget(const void *at, size_t size)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = ((uintptr_t)at + page - 1) / page * page, end = ((uintptr_t)at + size) / page * page;
+    if (end > first) (void)madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
 void os_file_close(env *e, os_file *file)
 {
     if (file->is_mapped) (void)munmap(file->data, file->size);

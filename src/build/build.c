@@ -2,11 +2,11 @@
 /* build.c - the way through, on one page: import, optimise, then for each profile tune and plan, then write. */
 #include "build/build.h"
 
-#include "base/hash.h"
 #include "base/os.h"
 #include "build/branches.h"
 #include "build/emit.h"
 #include "build/profiles.h"
+#include "build/source.h"
 #include "opt/pipeline.h"
 #include "plan/plan.h"
 #include "sinter/version.h"
@@ -20,8 +20,8 @@ typedef struct builder {
     env *e;
     const sinter_build_options *o;
     arena a;
+    source source;
     onnx_model model;
-    onnx_files files;
     const onnx_input_value *promise;
     ir_graph *g;
     value_range *values; /* by input: what it may hold; NULL: all are floats */
@@ -32,6 +32,7 @@ typedef struct builder {
     uint32_t profiles;
     build_lowering *lowering;
     sinter_build_report *report;
+    uint8_t digest[32]; /* of the model */
     tune_stats stats;
     emit out;
 } builder;
@@ -91,14 +92,14 @@ static sinter_status input_values(builder *b)
     return has_integers ? ir_input_values(b->g, &b->a, &b->values) : SINTER_OK;
 }
 
-static sinter_status import_model(builder *b, const uint8_t *bytes, size_t size, const char *folder)
+static sinter_status import_model(builder *b, const build_model *m)
 {
     TRY(report(b, "import", 0));
-    TRY(onnx_model_read(b->e, &b->a, bytes, size, &b->model));
-    onnx_import_options options = { .folder = folder, .files = &b->files };
+    TRY(onnx_model_read(b->e, &b->a, m->bytes, m->size, &b->model));
+    onnx_import_options options = { .folder = m->folder, .is_mapped = m->is_mapped, .files = &b->source.files };
     TRY(profiles_union(b->e, &b->a, &b->model, b->o, &options));
     TRY(promises(b, &options));
-    TRY(onnx_import(b->e, &options, bytes, size, &b->g));
+    TRY(onnx_import(b->e, &options, m->bytes, m->size, &b->g));
     TRY(input_values(b));
     if (b->o->stage) dump_stage(b, "import", b->g);
     return b->o->verify ? ir_verify(b->g, IR_STAGE_IMPORTED) : SINTER_OK;
@@ -196,7 +197,9 @@ static tune_options tuning(builder *b)
                            .weights = weights_of(b->g),
                            .stats = &b->stats,
                            .progress = b->o->progress,
-                           .user = b->o->user };
+                           .user = b->o->user,
+                           .packed = source_forget,
+                           .packed_user = &b->source };
 }
 
 static sinter_status plan_profile(builder *b, uint32_t index)
@@ -341,6 +344,8 @@ static sinter_status fill_engine(builder *b, const char *name)
                  .a = &b->a,
                  .g = b->g,
                  .promise = b->promise,
+                 .read = source_forget,
+                 .user = &b->source,
                  .promise_count = b->o->value_count,
                  .values = b->values,
                  .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
@@ -376,8 +381,16 @@ static sinter_status fill_engine(builder *b, const char *name)
     return x->w.failed ? FAIL_MEMORY(b->e, "an engine") : SINTER_OK;
 }
 
-static sinter_status write_engine(builder *b, const device_options *wanted, const uint8_t *model, size_t size,
-                                  const char *name, uint8_t **out, size_t *out_size)
+/* What was packed goes as the file receives it, so that both together take the room of one. */
+static void release_weight(void *user, const void *bytes, size_t size)
+{
+    builder *b = user;
+    ir_blob_free(b->g, bytes);
+    source_forget(&b->source, bytes, size);
+}
+
+static sinter_status write_engine(builder *b, const device_options *wanted, const char *name, uint8_t **out,
+                                  size_t *out_size)
 {
     bool *is_known = ARENA_NEW(&b->a, bool, b->profiles), is_open;
     if (!is_known) return FAIL_MEMORY(b->e, "profiles");
@@ -389,26 +402,24 @@ static sinter_status write_engine(builder *b, const device_options *wanted, cons
         time_add(&start, &b->report->compile_s);
         TRY(s);
     }
-    sha256 h;
-    uint8_t digest[32];
-    sha256_init(&h);
-    sha256_update(&h, model, size);
-    sha256_final(&h, digest);
-    if (is_open) TRY(measure_orders(b, wanted, digest, is_known));
+    if (is_open) TRY(measure_orders(b, wanted, b->digest, is_known));
     if (b->o->no_code) b->out.w.section[SECTION_CODE].size = 0;
-    return engine_writer_finish(&b->out.w, digest, out, out_size);
+    b->out.w.release = release_weight;
+    b->out.w.user = b;
+    return engine_writer_finish(&b->out.w, b->digest, out, out_size);
 }
 
-static sinter_status build(builder *b, const uint8_t *model, size_t size, const char *folder, const char *name,
-                           uint8_t **out, size_t *out_size)
+static sinter_status build(builder *b, const build_model *m, uint8_t **out, size_t *out_size)
 {
     const char *backend_name = b->o->device == SINTER_DEVICE_CUDA ? "cuda" : "cpu";
     b->backend = backend_find(backend_name);
     if (!b->backend) return FAIL(b->e, UNSUPPORTED, "this build has no backend '%s'", backend_name);
     uint64_t start = os_time_ns();
-    TRY(import_model(b, model, size, folder));
+    source_digest(&b->source, b->digest);
+    TRY(import_model(b, m));
     time_add(&start, &b->report->import_s);
     TRY(optimize(b));
+    ir_release_unused(b->g);
     time_add(&start, &b->report->optimise_s);
     const device_options wanted = { .threads = b->o->threads,
                                     .isa = b->o->isa ? b->o->isa : os_env("SINTER_ISA"),
@@ -424,7 +435,7 @@ static sinter_status build(builder *b, const uint8_t *model, size_t size, const 
     TRY(keep_timings(b));
     time_add(&start, &b->report->plan_s);
     const double others_s = b->report->compile_s + b->report->measure_s;
-    const sinter_status s = write_engine(b, &wanted, model, size, name, out, out_size);
+    const sinter_status s = write_engine(b, &wanted, m->name, out, out_size);
     time_add(&start, &b->report->write_s);
     b->report->write_s -= b->report->compile_s + b->report->measure_s - others_s;
     return s;
@@ -457,9 +468,13 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
 {
     build_lowering none = { .has_integers = o->device == SINTER_DEVICE_CUDA, .moved = -1 };
     sinter_build_report unread = { 0 };
-    builder b = { .e = e, .o = o, .lowering = lowering ? lowering : &none, .report = o->report ? o->report : &unread };
+    builder b = { .e = e,
+                  .source = { .model = m },
+                  .o = o,
+                  .lowering = lowering ? lowering : &none,
+                  .report = o->report ? o->report : &unread };
     arena_init(&b.a, e);
-    const sinter_status s = build(&b, m->bytes, m->size, m->folder, m->name, out, out_size);
+    const sinter_status s = build(&b, m, out, out_size);
     /* What was measured before a build failed or was cancelled is of use to the next one. */
     if (s != SINTER_OK) {
         sinter_error quiet = { 0 }, *error = e->error;
@@ -472,7 +487,7 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
     timing_cache_destroy(b.cache);
     if (b.device) b.backend->close(e, b.device);
     if (b.g) ir_graph_destroy(b.g);
-    onnx_files_close(e, &b.files);
+    onnx_files_close(e, &b.source.files);
     arena_deinit(&b.a);
     return s;
 }

@@ -11,6 +11,7 @@ typedef struct build_model {
     size_t         size;
     const char    *folder;              /* where external data may lie; NULL: nowhere */
     const char    *name;
+    bool           is_mapped;           /* bytes are a mapped file */
 } build_model;
 
 /* Which of the ops that could be lowered are; by their order in the graph. */

@@ -2,7 +2,6 @@
 /* emit.c - plans as records: only what a step, a region or the interface names is written, in order of first use. */
 #include "build/emit.h"
 
-#include "base/hash.h"
 #include "core/storage.h"
 
 #include <math.h>
@@ -153,7 +152,8 @@ static sinter_status recipe_of_value(emit *x, ir_value_id v, uint32_t depth, uin
     *out = 0;
     if (!v || x->recipe_of[v]) return *out = x->recipe_of[v], SINTER_OK;
     const ir_value *value = ir_value_at(x->g, v);
-    engine_recipe r = { .kind = RECIPE_INITIALIZER, .digest = hash64(value->data, value->data_size, 0) };
+    engine_recipe r = { .kind = RECIPE_INITIALIZER, .digest = ir_const_digest(value) };
+    if (x->read && !value->is_released) x->read(x->user, value->data, value->data_size);
     const ir_node *n = ir_node_at(x->g, value->recipe);
     /* A chain too long to follow counts as data: what was folded is then its own source. */
     if (value->recipe && depth < 200) {
@@ -209,6 +209,7 @@ static sinter_status use_storage(profile *f, uint32_t id, uint32_t *out)
         if (s->kind == STORAGE_INPUT || s->kind == STORAGE_OUTPUT) r.at = s->io;
         if (s->kind == STORAGE_WEIGHT) {
             r.at = engine_writer_weight(&f->x->w, s->data, s->bound);
+            if (f->x->read) f->x->read(f->x->user, s->data, s->bound);
             TRY(recipe_of_weight(f->x, f->t, s->recipe, &r.recipe));
         }
         engine_writer_add(&f->x->w, SECTION_STORAGES, &r, sizeof r);

@@ -16,6 +16,8 @@ typedef struct emit {
     uint32_t       promise_count;
     const value_range *values;          /* by input: what it may hold; NULL: nothing is known */
     uint32_t      *recipe_of;           /* by graph value: 1 + recipe; 0: not written yet */
+    void         (*read)(void *user, const void *at, size_t size);      /* NULL, or called for data that was read */
+    void          *user;
 } emit;
 
 /* What all profiles share: the shape program, symbols, inputs and outputs. After all tuning, since that adds

@@ -108,7 +108,12 @@ typedef struct engine_writer {
     env     *e;
     arena    a;
     struct { uint8_t *at; size_t size, capacity; } section[SECTION_KIND_COUNT];
-    void    *interned;                  /* hash chains of strings and weights */
+    struct interned **bucket;           /* hash chains of strings and weights */
+    uint32_t bucket_count, interned_count;
+    struct engine_weight *first_weight, **next_weight;
+    /* Called for each weight once the file has it; NULL: they are wanted again */
+    void   (*release)(void *user, const void *bytes, size_t size);
+    void    *user;
     bool     failed;
 } engine_writer;
 sinter_status engine_writer_init(env *e, engine_writer *w);
@@ -117,7 +122,8 @@ void          engine_writer_deinit(engine_writer *w);
 uint32_t      engine_writer_add(engine_writer *w, section_kind kind, const void *record, size_t size);
 void          engine_writer_append(engine_writer *w, section_kind kind, const void *bytes, size_t size);
 uint32_t      engine_writer_string(engine_writer *w, const char *text_at);          /* interned; 0: the empty string */
-/* The offset of these bytes in SECTION_WEIGHTS; equal bytes are stored once. */
+/* The offset of these bytes in SECTION_WEIGHTS; equal bytes are stored once. They stay where they are until the file is
+ * finished, and must live as long. */
 uint64_t      engine_writer_weight(engine_writer *w, const void *bytes, size_t size);
 /* Appends compiled code to SECTION_CODE. */
 sinter_status engine_writer_code(engine_writer *w, const uint8_t key[32], const void *bytes, size_t size);

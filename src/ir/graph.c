@@ -5,12 +5,16 @@
  * can tell what weights cost; both go when the graph goes. */
 #include "ir/graph.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct blob {
-    void *at;
+    void *at; /* NULL: freed before the graph goes */
     size_t size;
+    uintptr_t from; /* where it lies, or lay when the list was sorted */
+    bool is_used;
 } blob;
 enum { BLOB_ALIGN = 64 };
 
@@ -44,7 +48,7 @@ void ir_graph_destroy(ir_graph *g)
     env *e = g->e;
     for (uint32_t i = 0; i < g->blob.count; i++) {
         blob *b = g->blob.at[i];
-        if (b) mem_free(e, b->at, b->size, BLOB_ALIGN);
+        if (b->at) mem_free(e, b->at, b->size, BLOB_ALIGN);
     }
     arena_deinit(&g->a);
     mem_free(e, g, sizeof(*g), _Alignof(ir_graph));
@@ -59,7 +63,81 @@ void *ir_blob(ir_graph *g, size_t size)
     b->size = size ? size : 1;
     b->at = mem_zalloc(g->e, b->size, BLOB_ALIGN);
     if (!b->at) g->blob.count--;
+    g->is_blob_sorted = false;
     return b->at;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const blob *const *x = a, *const *y = b;
+    return ((*x)->from > (*y)->from) - ((*x)->from < (*y)->from);
+}
+
+/* The blob that `at` lies in; NULL: none. */
+static blob *blob_find(ir_graph *g, const void *at)
+{
+    if (!g->is_blob_sorted) {
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < g->blob.count; i++) {
+            blob *b = g->blob.at[i];
+            b->from = (uintptr_t)b->at;
+            if (b->at) g->blob.at[kept++] = b;
+        }
+        g->blob.count = kept;
+        if (kept) qsort(g->blob.at, kept, sizeof *g->blob.at, by_address);
+        g->is_blob_sorted = true;
+    }
+    uint32_t low = 0, high = g->blob.count;
+    while (low < high) {
+        const uint32_t mid = (low + high) / 2;
+        blob *b = g->blob.at[mid];
+        if ((uintptr_t)at < b->from) high = mid;
+        else if ((uintptr_t)at - b->from >= b->size) low = mid + 1;
+        else return b->at ? b : NULL;
+    }
+    return NULL;
+}
+
+static void blob_free(ir_graph *g, blob *b)
+{
+    mem_free(g->e, b->at, b->size, BLOB_ALIGN);
+    b->at = NULL;
+}
+
+void ir_blob_free(ir_graph *g, const void *at)
+{
+    blob *b = blob_find(g, at);
+    if (b && b->at == at) blob_free(g, b);
+}
+
+uint64_t ir_const_digest(const ir_value *v)
+{
+    return v->is_released ? v->digest : hash64(v->data, v->data_size, 0);
+}
+
+void ir_release_unused(ir_graph *g)
+{
+    static const uint8_t gone; /* what stands for the data of a constant without memory */
+    for (uint32_t i = 0; i < g->blob.count; i++) ((blob *)g->blob.at[i])->is_used = false;
+    for (ir_value_id id = 1; id < g->value.count; id++) {
+        const ir_value *v = &g->value.at[id];
+        blob *b = v->data && v->use_count ? blob_find(g, v->data) : NULL;
+        if (b) b->is_used = true;
+    }
+    for (ir_value_id id = 1; id < g->value.count; id++) {
+        ir_value *v = &g->value.at[id];
+        const blob *b = v->data && !v->use_count ? blob_find(g, v->data) : NULL;
+        if (!b || b->is_used) continue;
+        v->digest = ir_const_digest(v);
+        v->is_released = true;
+    }
+    for (ir_value_id id = 1; id < g->value.count; id++) {
+        ir_value *v = &g->value.at[id];
+        if (!v->is_released || v->data == &gone) continue;
+        blob *b = blob_find(g, v->data);
+        if (b) blob_free(g, b);
+        v->data = &gone;
+    }
 }
 
 bool ir_shape_is_static(const ir_graph *g, ir_value_id v)

@@ -33,6 +33,8 @@ typedef struct ir_value {
     const dim   *shape_value;           /* known integers, see infer_value; set for constants too where it is cheap */
     uint32_t     shape_count;
     ir_node_id   recipe;                /* a constant that folding made: the folded node; 0: an initializer */
+    uint64_t     digest;                /* hash64 of the data of a constant whose memory ir_release_unused freed */
+    bool         is_released;
     bool         is_output, is_input;   /* of the main region: types, dims and names stay */
 } ir_value;
 
@@ -77,6 +79,7 @@ typedef struct ir_graph {
     VEC(const char *) origin_name;
     /* Large memory of mem_alloc, freed with the graph: {pointer, size} in graph.c */
     VEC(void *)       blob;
+    bool              is_blob_sorted;
     ir_marks         *marks;            /* room for ir_order */
 } ir_graph;
 /* So many origins fill the name of a step, which is cut (tune/lower.c): more are not kept. */
@@ -97,6 +100,12 @@ ir_value_id  ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_
 ir_value_id  ir_const_f64(ir_graph *g, sinter_dtype dtype, double value);              /* a scalar */
 ir_value_id  ir_const_i64s(ir_graph *g, const int64_t *at, uint32_t count);            /* i64[count] */
 void        *ir_blob(ir_graph *g, size_t size);                                        /* 64-byte aligned, zeroed */
+/* Frees a blob before the graph goes; nothing happens where `at` is none. */
+void         ir_blob_free(ir_graph *g, const void *at);
+/* Frees the blobs of constants that nobody reads. Such a constant keeps its digest; its data must not be read. */
+void         ir_release_unused(ir_graph *g);
+/* hash64 of a constant's data, also where its memory was freed. */
+uint64_t     ir_const_digest(const ir_value *v);
 /* A node without inferred outputs (importer and rewriter infer): `attrs` from op_attrs_new; NULL: defaults. */
 ir_node_id   ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in,
                          uint32_t count_in, uint32_t count_out);

@@ -17,14 +17,18 @@ void *importer_spare(importer *im)
 
 sinter_status importer_tensor(importer *im, const onnx_tensor *t, view *out)
 {
-    TRY(onnx_tensor_decode(im->e, &im->g->a, im->options->folder, im->files, t, out));
-    if (!t->is_external || im->files != &im->files_own) return SINTER_OK;
-    const sinter_tensor shape = { .dtype = out->dtype, .rank = 1, .dim = { view_count(out) } };
-    const size_t size = sinter_tensor_size(&shape);
-    void *copy = ir_blob(im->g, size ? size : 1); /* the mapping ends with the import */
-    if (!copy) return FAIL_MEMORY(im->e, "external data");
-    if (size) memcpy(copy, out->data, size);
-    out->data = copy;
+    enum { SMALL = 1 << 16 };
+    const uint8_t *bytes;
+    size_t size = 0;
+    const bool stays = !t->is_external || im->files != &im->files_own; /* else the mapping ends with the import */
+    TRY(onnx_tensor_find(im->e, im->options->folder, im->files, t, out, &bytes, &size));
+    if (!bytes || (stays && size < SMALL))
+        return onnx_tensor_decode(im->e, &im->g->a, im->options->folder, im->files, t, out);
+    if (stays && onnx_tensor_in_place(out, bytes, size)) return SINTER_OK;
+    out->data = ir_blob(im->g, size);
+    if (!out->data) return FAIL_MEMORY(im->e, "a tensor");
+    memcpy(out->data, bytes, size);
+    if (t->is_external || im->options->is_mapped) os_file_forget(bytes, size);
     return SINTER_OK;
 }
 

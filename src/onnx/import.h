@@ -25,6 +25,7 @@ typedef struct onnx_input_value {
 
 typedef struct onnx_import_options {
     const char   *folder;               /* where external data may lie; NULL: the model may open no files */
+    bool          is_mapped;            /* the model's bytes are a mapped file: pages that were copied are given up */
     onnx_files *files; /* receives the mappings; close them after the graph. NULL: external data is copied */
     const onnx_input_shape *shape;
     uint32_t      count_shape;

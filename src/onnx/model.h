@@ -114,6 +114,11 @@ SINTER_MUST_USE bool onnx_dtype_of(int32_t type, sinter_dtype *out);   /* false:
 int32_t     onnx_dtype_to(sinter_dtype dtype);                         /* 0 for NONE */
 const char *onnx_type_name(int32_t type);
 
+/* The type and shape of a tensor, and its elements as they lie in a file, of any alignment; NULL: typed fields, or no
+ * elements. In place: true where they may be read where they lie. */
+sinter_status onnx_tensor_find(env *e, const char *folder, onnx_files *files, const onnx_tensor *t, view *out,
+                                const uint8_t **bytes, size_t *bytes_size);
+bool          onnx_tensor_in_place(view *v, const uint8_t *bytes, size_t size);
 /* The elements of a tensor, dense: in place where the file has them aligned, else in `a`. folder NULL: no external
  * data. */
 sinter_status onnx_tensor_decode(env *e, arena *a, const char *folder, onnx_files *files, const onnx_tensor *t,

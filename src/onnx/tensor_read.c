@@ -209,29 +209,38 @@ static sinter_status size_of(env *e, const onnx_tensor *t, sinter_dtype dtype, v
     return SINTER_OK;
 }
 
-sinter_status onnx_tensor_decode(env *e, arena *a, const char *folder, onnx_files *files, const onnx_tensor *t,
-                                 view *out)
+sinter_status onnx_tensor_find(env *e, const char *folder, onnx_files *files, const onnx_tensor *t, view *out,
+                               const uint8_t **bytes, size_t *bytes_size)
 {
     *out = (view){ 0 };
+    *bytes = NULL;
     sinter_dtype dtype;
     if (!onnx_dtype_of(t->type, &dtype))
         return FAIL(e, UNSUPPORTED, "elements of type %d (%s)", t->type, onnx_type_name(t->type));
+    TRY(size_of(e, t, dtype, out, bytes_size));
+    if (t->is_external) return external_bytes(e, folder, files, t, *bytes_size, bytes);
+    if (t->has_raw && t->raw_size != *bytes_size)
+        return FAIL(e, INVALID_MODEL, "it holds %zu bytes, its shape and type need %zu", t->raw_size, *bytes_size);
+    *bytes = t->raw;
+    return SINTER_OK;
+}
+
+bool onnx_tensor_in_place(view *v, const uint8_t *bytes, size_t size)
+{
+    const size_t align = sinter_dtype_bits(v->dtype) < 8 ? 1 : sinter_dtype_bits(v->dtype) / 8;
+    if (!size || (uintptr_t)bytes % align) return false;
+    v->data = (void *)(uintptr_t)bytes; /* read-only: views carry no const */
+    return true;
+}
+
+sinter_status onnx_tensor_decode(env *e, arena *a, const char *folder, onnx_files *files, const onnx_tensor *t,
+                                 view *out)
+{
+    const uint8_t *bytes;
     size_t size = 0;
-    TRY(size_of(e, t, dtype, out, &size));
-    const uint8_t *bytes = t->raw;
-    if (t->is_external) {
-        TRY(external_bytes(e, folder, files, t, size, &bytes));
-    } else if (t->has_raw) {
-        if (t->raw_size != size)
-            return FAIL(e, INVALID_MODEL, "it holds %zu bytes, its shape and type need %zu", t->raw_size, size);
-    } else {
-        return typed_fields(e, a, t, dtype, size, &out->data);
-    }
-    const size_t align = sinter_dtype_bits(dtype) < 8 ? 1 : sinter_dtype_bits(dtype) / 8;
-    if (size && (uintptr_t)bytes % align == 0) {
-        out->data = (void *)(uintptr_t)bytes; /* read-only: views carry no const */
-        return SINTER_OK;
-    }
+    TRY(onnx_tensor_find(e, folder, files, t, out, &bytes, &size));
+    if (!t->is_external && !t->has_raw) return typed_fields(e, a, t, out->dtype, size, &out->data);
+    if (onnx_tensor_in_place(out, bytes, size)) return SINTER_OK;
     out->data = arena_alloc(a, size, 64);
     if (!out->data) return FAIL_MEMORY(e, "a tensor");
     if (size) memcpy(out->data, bytes, size);

@@ -55,6 +55,9 @@ typedef struct tune_options {
     tune_scout    *scout;               /* nothing is compiled, measured or packed, only noted here; NULL: in earnest */
     int          (*progress)(void *user, const char *phase, double done);        /* NULL: none; non-zero cancels */
     void          *user;
+    /* Called for the source of a weight once it is packed; NULL: nobody asks */
+    void         (*packed)(void *user, const void *source, size_t size);
+    void          *packed_user;
 } tune_options;
 
 /* How a weight of the plan was made; plan_storage.recipe is an index into the list. */

@@ -72,6 +72,7 @@ static sinter_status pack_weight(lowering *l, const work_trial *t, const choice 
     const uint64_t start = os_time_ns();
     if (!l->o->scout) c->kernel->pack(t->p, &c->tactic, i, &src, packed);
     if (l->o->stats) l->o->stats->pack_ns += os_time_ns() - start;
+    if (l->o->packed && !l->o->scout) l->o->packed(l->o->packed_user, source.data, source.bound);
     const uint32_t storage = plan_storage_new(l->p, STORAGE_WEIGHT, dim_const(l->p->dims, (int64_t)size));
     weight_recipe *recipe = VEC_PUSH(l->a, &l->out->recipe);
     plan_value *slot = storage && recipe ? VEC_PUSH(l->a, &l->p->value) : NULL;
