@@ -147,7 +147,7 @@ static uint32_t symbol_of(grow *g, gsize s)
     return made == G_NONE ? found : made;
 }
 
-static bool fits(const grow *g, const gsize *d, uint32_t rank)
+bool grow_fits(const grow *g, const gsize *d, uint32_t rank)
 {
     for (uint32_t k = 0; k < g->m->envs; k++) {
         int64_t count = 1;
@@ -161,7 +161,7 @@ uint32_t grow_leaf(grow *g, sinter_dtype dtype, const gsize *d, uint32_t rank, b
 {
     gmodel *m = g->m;
     gdim dims[SINTER_RANK_MAX] = { { 0, 0 } };
-    if (!fits(g, d, rank)) return G_NONE;
+    if (!grow_fits(g, d, rank)) return G_NONE;
     for (uint32_t i = 0; i < rank; i++) {
         dims[i] = (gdim){ G_NONE, d[i].at[0] };
         if (gsize_is_const(g, d[i])) continue;

@@ -115,7 +115,7 @@ static gtensor *moved(gmodel *m, const gtensor *t, uint32_t lane, bool all)
     for (int64_t i = 0; i < t->count; i++) {
         const double x = gtensor_at(t, i);
         if (!isfinite(x) || (!all && is_exact(x, t->dtype))) continue;
-        const double by = ((double)(test_random(&seed) >> 11) * 0x1p-53 - 0.5) * 8 * unit_of(t->dtype);
+        const double by = ((double)(test_random(&seed) >> 11) * 0x1p-53 - 0.5) * (all ? 24 : 8) * unit_of(t->dtype);
         dtype_store_f64(t->dtype, to->data, i, x * (1 + by) + (all ? by * largest / 4 : 0));
     }
     return to;

@@ -85,6 +85,8 @@ uint32_t grow_weight(grow *g, sinter_dtype dtype, const int64_t *d, uint32_t ran
 /* A value that broadcasts with `v`, of a type. */
 uint32_t grow_fellow(grow *g, uint32_t v, sinter_dtype dtype);
 bool     grow_broadcasts(const grow *g, uint32_t a, uint32_t b);
+/* Are there few enough elements? */
+bool     grow_fits(const grow *g, const gsize *d, uint32_t rank);
 /* A random size for a new axis. */
 gsize    grow_size(grow *g);
 gfill    grow_fill(grow *g, sinter_dtype dtype);

@@ -21,6 +21,10 @@ static bool gather(grow *g, const gop *op)
     gsize d[SINTER_RANK_MAX];
     const uint32_t count = grow_below(g, most < 3 ? most : 3);
     for (uint32_t i = 0; i < count; i++) d[i] = grow_size(g);
+    gsize all[2 * SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < rank + count - 1; i++)
+        all[i] = i < count ? d[i] : grow_dim(g, x, i - count + (i - count >= axis));
+    if (!grow_fits(g, all, rank + count - 1)) return false;
     const uint32_t at = indices(g, grow_dim(g, x, axis), d, count), n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, at);

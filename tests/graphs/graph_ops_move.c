@@ -143,6 +143,7 @@ static bool expand(grow *g, const gop *op)
         const bool can_grow = gsize_is(g, size, 1);
         d[more + i] = can_grow ? grow_size(g) : grow_one_in(g, 4) ? gsize_of(1) : size;
     }
+    if (!grow_fits(g, d, rank + more)) return false;
     return grow_2(g, op->name, x, grow_ints(g, d, rank + more, false)) != G_NONE;
 }
 
@@ -256,6 +257,7 @@ static bool center_crop_pad(grow *g, const gop *op)
     if (x == G_NONE) return false;
     gsize d[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < grow_rank(g, x); i++) d[i] = grow_size(g);
+    if (!grow_fits(g, d, grow_rank(g, x))) return false;
     return grow_2(g, op->name, x, grow_ints(g, d, grow_rank(g, x), false)) != G_NONE;
 }
 
@@ -271,6 +273,7 @@ static bool constant_of_shape(grow *g, const gop *op)
     gsize d[4];
     const uint32_t rank = grow_below(g, 5);
     for (uint32_t i = 0; i < rank; i++) d[i] = grow_size(g);
+    if (!grow_fits(g, d, rank)) return false;
     const uint32_t s = grow_ints(g, d, rank, false), n = grow_begin(g, op->name);
     grow_in(g, n, s);
     if (grow_one_in(g, 2)) {

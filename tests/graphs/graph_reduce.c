@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +42,7 @@ static bool fails(reducer *r, gmodel *m)
     if (p == 0) {
         gverdict own = { "", "", 0, 0, false };
         (void)freopen("/dev/null", "w", stderr);
-        (void)alarm(20);
+        (void)alarm(60);
         judge_and_run(m, r->o, &own);
         *v = own;
         _exit(0);
@@ -338,6 +339,7 @@ void greduce_report(const gmodel *m, const grun *o, const gverdict *v, const cha
     r.found = mmap(NULL, sizeof *r.found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (r.found == MAP_FAILED) return;
     (void)alarm(0);
+    (void)setitimer(ITIMER_PROF, &(struct itimerval){ 0 }, NULL);
     gverdict_class(v, r.class, sizeof r.class);
     gmodel_copy(&r.best, m);
     gmodel first;
