@@ -64,7 +64,7 @@ static void multiply_row(const view *x, const int64_t *at, const int64_t *stride
 static uint32_t code_at(const view *x, int64_t index)
 {
     const uint8_t *at = x->data;
-    return sinter_dtype_bits(x->dtype) == 8 ? at[index] : at[index / 2] >> (index % 2 * 4) & 15u;
+    return sinter_dtype_bits(x->dtype) == 8 ? at[index] : (uint32_t)at[index / 2] >> (index % 2 * 4) & 15u;
 }
 
 static void dequantize_row(const view *x, const double *value, const int64_t *at, const int64_t *stride, view *out,
