@@ -301,6 +301,12 @@ const problem *case_parse(case_rig *r, const char *line, size_t length, const ch
     return NULL;
 }
 
+void case_views(const problem *p, const problem *chosen, size_t pitch, view *in, view *out)
+{
+    for (uint32_t i = 0; i < p->count_in; i++) (void)operand_view(&p->in[i], &chosen->in[i], pitch, &in[i]);
+    for (uint32_t i = 0; i < p->count_out; i++) (void)operand_view(&p->out[i], &chosen->out[i], pitch, &out[i]);
+}
+
 const char *case_make(case_rig *r, const problem *p, case_data kind, size_t pitch, case_trial *x)
 {
     return case_make_chosen(r, p, p, kind, pitch, x);

@@ -65,6 +65,18 @@ static bool may_stay(const problem *p, const lines *l, const line_tactic *t)
                              t->vector * s.bytes == 16 && line_input_type(p) == p->in[0].dtype);
 }
 
+/* Channels are what is told apart: they alone are the innermost axis. */
+static bool channels_are_inner(const lines *l)
+{
+    bool are_inner = false;
+    for (uint32_t f = 0; f < l->full; f++) {
+        if (l->merged[f] < 0 || (uint32_t)l->merged[f] != l->inner) continue;
+        if (l->source[f] != 1) return false;
+        are_inner = true;
+    }
+    return are_inner;
+}
+
 /* Is this tactic sound for every size in range? */
 bool line_is_sound(const problem *p, const lines *l, const line_tactic *t)
 {
@@ -89,6 +101,7 @@ bool line_is_sound(const problem *p, const lines *l, const line_tactic *t)
     if (t->form == FORM_GROUPS) {
         const int64_t groups = ((const attrs_group_norm *)p->attrs)->groups;
         if (p->op != OP_group_norm || groups < 2 || t->splits < 2 || t->items) return false;
+        if (!channels_are_inner(l)) return false;
         if (!problem_dim_is_static(p->in[0].dim[1]) || p->in[0].dim[1].max / groups > GROUP_MOST) return false;
     }
     if (line_shared_bytes(p, t) > (t->ahead ? SHARED_STAYING : SHARED_MOST)) return false;

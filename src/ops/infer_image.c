@@ -3,6 +3,8 @@
  */
 #include "ops/move.h"
 
+#include <math.h>
+
 sinter_status infer_resize(infer_ctx *c)
 {
     const attrs_resize *a = c->attrs;
@@ -28,6 +30,13 @@ sinter_status infer_resize(infer_ctx *c)
     for (uint32_t i = 0; i < in->rank; i++) {
         out->dim[i] = move_dim(&a->size, i);
         TRY(move_dim_not_negative(c, "the new size", i, out->dim[i]));
+        int64_t size = 0, wanted = 0;
+        const double scale = a->scale.count ? a->scale.at[i] : 0.5;
+        const bool is_whole = scale == floor(scale) && a->coordinate != resize_coordinate_tf_crop_and_resize;
+        if (is_whole && dim_is_const(c->dims, in->dim[i], &size) && dim_is_const(c->dims, out->dim[i], &wanted) &&
+            (double)size * scale != (double)wanted)
+            return FAIL(c->e, INVALID_MODEL, "axis %u of %lld times %g is not %lld", i, (long long)size, scale,
+                        (long long)wanted);
         if (dim_is(c->dims, in->dim[i], 0) && dim_range_of(c->dims, out->dim[i]).min > 0) {
             return FAIL(c->e, INVALID_MODEL, "axis %u is empty and cannot become %s", i,
                         infer_dim_text(c, out->dim[i]));
