@@ -107,6 +107,11 @@ int64_t cuda_ceil_div(int64_t a, int64_t b)
     return a / b + (a % b != 0);
 }
 
+int64_t cuda_range_most(dim_range d)
+{
+    return d.max == INT64_MAX ? d.opt : d.max;
+}
+
 uint32_t cuda_power_in(int64_t n, uint32_t most)
 {
     while (most > 1 && n % most) most /= 2;

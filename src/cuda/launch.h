@@ -101,6 +101,8 @@ int64_t  cuda_ceil_div(int64_t a, int64_t b);                   /* a >= 0, b > 0
 int64_t  cuda_operand_count(const problem_operand *o);          /* elements at opt */
 /* Launch, bytes over bandwidth, operations over rate: 2 us + max(bytes / bandwidth, ops / flops). */
 double   cuda_cost_ns(const kernel_target *t, double bytes, double ops);
+/* The most that a size can be; where nothing bounds it, what is usual: more is refused when it comes. */
+int64_t  cuda_range_most(dim_range d);
 /* The largest power of two <= most that divides n. */
 uint32_t cuda_power_in(int64_t n, uint32_t most);
 /* The axis along which elements are adjacent: the innermost that can have more than one. UINT32_MAX: there is none. */

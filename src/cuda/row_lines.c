@@ -148,8 +148,8 @@ static const char *reject_lines(const problem *p, const lines *l)
                           "statistics of another type");
     line_shape s;
     line_shape_of(l, &s);
-    /* Sizes without bound are checked when they are known. */
-    REJECT_UNLESS(s.length.opt < INT32_MAX && s.lines.opt < INT32_MAX, "more than 2^31 elements or lines");
+    REJECT_UNLESS(line_size_most(s.length) < INT32_MAX && line_size_most(s.lines) < INT32_MAX,
+                  "more than 2^31 elements or lines");
     return NULL;
 }
 

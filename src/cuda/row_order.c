@@ -76,7 +76,11 @@ static const char *reject_any(const problem *p, lines *l)
     if (why) return why;
     REJECT_UNLESS(line_type_of(p->in[0].dtype) >= 0, "a type of 8-bit floats, bool or under a byte");
     REJECT_UNLESS(l->gone_count == 1, "more than one axis");
-    REJECT_UNLESS(axis_range(l, &l->in[0]).opt < INT32_MAX, "lines of more than 2^31 elements");
+    REJECT_UNLESS(cuda_range_most(axis_range(l, &l->in[0])) <= INT32_MAX / 2, "lines of more than 2^30 elements");
+    int64_t rows = 1;
+    for (uint32_t i = 0; i < l->kept_count; i++)
+        REJECT_UNLESS(i64_mul(rows, cuda_range_most(l->in[0].dim[l->kept[i]]), &rows) && rows <= INT32_MAX,
+                      "more than 2^31 lines");
     return NULL;
 }
 
