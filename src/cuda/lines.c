@@ -15,9 +15,10 @@ typedef struct whole {
 enum { NO_PLACE = 0, WHOLES = 2 * LINES_OPERANDS };
 static const dim_range one = { 1, 1, 1, 1 };
 
+/* An axis that may also have none is not left out: a sum over nothing reads nothing. */
 static bool is_one(dim_range d)
 {
-    return d.max == 1;
+    return d.min == 1 && d.max == 1;
 }
 
 /* Those of group_norm; groups: into which its channels are told apart, 0 where they need not be. */

@@ -18,12 +18,14 @@ _Static_assert(sizeof(copy_tactic) == TACTIC_SIZE, "a tactic");
 
 enum {
     MOVE_AXES = 2 * SINTER_RANK_MAX,
-    COPY_JOBS = 10,
+    COPY_JOBS = 6,
     CONCAT_PARTS = 60,
     TILE_BLOCK = 256,
     TILE_SIDE = 64,
     COPY_BLOCK = 256
 };
+
+_Static_assert(COPY_JOBS * sizeof(struct copy_job) <= RECORD_ARGS, "what one launch may have for parameters");
 
 /* Elements of `bytes` in two places: outermost axis first, steps in bytes. */
 typedef struct move {
