@@ -171,7 +171,41 @@ static void views_of_views(void)
     enough(2100);
 }
 
-static const test tests[] = { T(concat_of_tied_operands), T(concat_of_sizes),
-                              T(concat_in_bodies),        T(broadcasts),
-                              T(views_of_views),          { 0 } };
+/* Results that are inputs, views of inputs, views of each other, or the same value; tied operands of what works in
+ * place. */
+static void results_that_share(void)
+{
+    static const char *const made[] = { "a = Identity x",
+                                        "a = Exp x",
+                                        "a = Transpose x perm=[1,0]",
+                                        "a = Slice x {0} {1} {0}",
+                                        "a = Expand x {3,1,1}",
+                                        "a = Concat x x axis=0" };
+    static const char *const then[] = { "b = Identity a",
+                                        "b = Mul a a",
+                                        "b = Where p a a",
+                                        "b = Neg a",
+                                        "b = Max a a a",
+                                        "b = Reshape a {-1}",
+                                        "b, e = Split a axis=-1 num_outputs=2" };
+    static const char *const out[] = { "out x; out a; out b", "out b; out a", "c = Add b b; out c; out b",
+                                       "c = Mul b b; d = Add c b; out d",
+                                       "c = Add b b; d = Mul c c; q = Add d d; out q; out a" };
+    char text[1024];
+    for (uint32_t i = 0; i < 6; i++)
+        for (uint32_t k = 0; k < 7; k++)
+            for (uint32_t j = 0; j < 5; j++) {
+                text_of(text, "sym N 1 2 4; in x f32 N,4; in p bool 1; %s; %s; %s", made[i], then[k], out[j]);
+                (void)same(text);
+            }
+    enough(500);
+}
+
+static const test tests[] = { T(concat_of_tied_operands),
+                              T(concat_of_sizes),
+                              T(concat_in_bodies),
+                              T(broadcasts),
+                              T(views_of_views),
+                              T(results_that_share),
+                              { 0 } };
 TEST_MAIN(tests)
