@@ -60,7 +60,8 @@ typedef struct sinter_sample {
 
 /* Called after a pass ran, with the graph as text. */
 typedef void (*sinter_stage_fn)(void *user, const char *stage, const char *text, size_t length);
-/* Called as work goes on: a phase's name and how much of it is done, 0 to 1. Return non-zero to cancel. */
+/* Called as work goes on: a phase's name and how much of it is done, 0 to 1. Return non-zero to cancel: the
+ * build then fails with CANCELLED. */
 typedef int (*sinter_progress_fn)(void *user, const char *phase, double done);
 
 /* Where a build's time went, and what the device's clock did while kernels were measured. */

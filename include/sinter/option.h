@@ -26,7 +26,7 @@ typedef void (*sinter_log_fn)(void *user, const char *topic, const char *line);
     X(nodes_max, 1u << 20, 1, UINT32_MAX, "Nodes of a graph after functions are expanded.")                 \
     X(depth_max, 32, 1, 64, "Nesting of subgraphs and of function calls.")                                  \
     X(memory_max, (uint64_t)1 << 40, 1u << 16, UINT64_MAX,                                                  \
-      "Bytes of one build or one context; by default at most the machine's.")                               \
+      "Bytes that one build, engine or context holds; by default at most half of the machine's.")           \
     X(fold_max, (uint64_t)1 << 28, 0, UINT64_MAX, "Bytes of one constant folded from far fewer elements.")  \
     X(loop_max, (uint64_t)1 << 31, 1, INT64_MAX, "Iterations of one Loop.")
 

@@ -51,9 +51,14 @@ SINTER_API sinter_status sinter_context_set_output(sinter_context *context, cons
 
 /* Runs once. After the first run with a shape nothing is allocated. Results stay valid until the next run.
  * Errors: INVALID_ARG (an input is missing or shapes disagree), INVALID_MODEL (an index in the data is out of range:
- * names the step and the value; results are defined but not meaningful), NO_MEMORY, UNSUPPORTED. The context stays
- * usable. */
+ * names the step and the value; results are defined but not meaningful), NO_MEMORY, CANCELLED, UNSUPPORTED (a Loop
+ * passed loop_max: names it). The context stays usable. */
 SINTER_API sinter_status sinter_context_run(sinter_context *context, sinter_error *error) SINTER_MUST_USE;
+
+/* From any thread: the run that is under way ends with CANCELLED, between two iterations of a Loop or Scan, or between
+ * two programs; what a device has been given is waited for. Without a run under way, nothing happens. The context must
+ * not be destroyed meanwhile. NULL is accepted. */
+SINTER_API void sinter_context_cancel(sinter_context *context);
 
 /* Begins a run and returns; data of inputs and outputs must stay until sinter_context_wait has returned. Work of the
  * caller's on the same stream that came before is waited for, and what comes after waits for the run. On devices that

@@ -34,7 +34,8 @@ extern "C" {
     X(DEVICE, 5, "the driver or device reported a failure")                        \
     X(IO, 6, "reading or writing a file failed")                                   \
     X(INCOMPATIBLE, 7, "the engine was built for another version or device")       \
-    X(INTERNAL, 8, "an invariant broke: please report a bug")
+    X(INTERNAL, 8, "an invariant broke: please report a bug")                      \
+    X(CANCELLED, 9, "the caller cancelled it")
 
 typedef enum sinter_status {
 #define SINTER_X(name, value, text) SINTER_##name = value,

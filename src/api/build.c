@@ -52,6 +52,8 @@ sinter_status sinter_build_memory(const void *model, size_t size, const sinter_b
     env e;
     sinter_build_options o;
     TRY(begin(&e, options, &o, out, error));
+    env_budget budget = { 0 };
+    e.budget = &budget;
     if (!model) return FAIL(&e, INVALID_ARG, "model is NULL");
     uint8_t *bytes = NULL;
     size_t bytes_size = 0;
@@ -76,6 +78,8 @@ sinter_status sinter_build_file(const char *path, const sinter_build_options *op
     env e;
     sinter_build_options o;
     TRY(begin(&e, options, &o, out, error));
+    env_budget budget = { 0 };
+    e.budget = &budget;
     if (!path) return FAIL(&e, INVALID_ARG, "path is NULL");
     os_file file = { 0 };
     size_t folder_size = 0, size = 0;

@@ -169,6 +169,11 @@ sinter_status sinter_context_run_async(sinter_context *handle, sinter_error *err
     return leave(c, s == SINTER_OK && !c->is_busy ? context_end(c) : s);
 }
 
+void sinter_context_cancel(sinter_context *handle)
+{
+    if (handle) __atomic_store_n(&inner(handle)->is_cancelled, 1, __ATOMIC_RELAXED);
+}
+
 sinter_status sinter_context_wait(sinter_context *handle, sinter_error *error)
 {
     if (!handle) return no_context(error, "context");

@@ -62,8 +62,8 @@ void env_init(env *e, const sinter_env_options *options, sinter_error *error)
 #define SINTER_X(name, initial, min, max, text) e->limits.name = limit_clamp(limits.name, initial, min, max);
     SINTER_LIMITS(SINTER_X)
 #undef SINTER_X
-    /* No default permits more than the machine has. */
-    const uint64_t memory = os_memory_size();
+    /* No default permits more than half of what the machine has. */
+    const uint64_t memory = os_memory_size() / 2;
     if (!limits.memory_max && memory && e->limits.memory_max > memory) e->limits.memory_max = memory;
     if (given.log)
         e->log_topics = topics_parse(given.log_topics ? given.log_topics : os_env("SINTER_LOG"), &e->unknown_topic);

@@ -16,9 +16,16 @@ typedef enum log_topic {
     LOG_IMPORT, LOG_OPT, LOG_SELECT, LOG_PLAN, LOG_JIT, LOG_RUN, LOG_TOPIC_COUNT
 } log_topic;
 
+/* What an object holds, against limits.memory_max. What a build makes to measure counts there too: `outer`. */
+typedef struct env_budget {
+    struct env_budget *outer;
+    uint64_t           used;                /* bytes; atomic: a device's threads allocate, too */
+} env_budget;
+
 typedef struct env {
     sinter_allocator alloc;                /* resize is never NULL after env_init */
     sinter_limits    limits;
+    env_budget      *budget;               /* NULL: nothing is counted */
     sinter_log_fn    log;                  /* NULL: nobody listens */
     void            *log_user;
     uint32_t         log_topics;           /* bit per log_topic */
@@ -65,7 +72,12 @@ static inline bool env_logs(const env *e, log_topic topic)
 /* The failure of every allocation that is checked where it happens. */
 #define FAIL_MEMORY(e, what) env_fail_memory((e), __FILE__, __LINE__, (what))
 
-/* The three uses of the caller's allocator. Memory is not cleared, except by mem_zalloc. NULL on failure or size 0. */
+/* Counts bytes that are there, or gone. False: they would pass limits.memory_max, and are not counted. */
+bool env_take(env *e, uint64_t size);
+void env_give(env *e, uint64_t size);
+
+/* The three uses of the caller's allocator. Memory is not cleared, except by mem_zalloc. NULL on failure or size 0. All
+ * count in the budget; what one env allocated under another budget is not given back to it. */
 void *mem_alloc(env *e, size_t size, size_t align);
 void *mem_zalloc(env *e, size_t size, size_t align);
 void  mem_free(env *e, void *ptr, size_t size, size_t align);

@@ -58,7 +58,7 @@ static void time_add(uint64_t *start, double *to)
 static sinter_status report(builder *b, const char *phase, double done)
 {
     if (!b->o->progress || !b->o->progress(b->o->user, phase, done)) return SINTER_OK;
-    return FAIL(b->e, INVALID_ARG, "the build was cancelled");
+    return FAIL(b->e, CANCELLED, "the build was cancelled");
 }
 
 static sinter_status promises(builder *b, onnx_import_options *options)
@@ -389,6 +389,21 @@ static void release_weight(void *user, const void *bytes, size_t size)
     source_forget(&b->source, bytes, size);
 }
 
+/* Looks at what was built as loading will, under the same limits. What is wrong with it otherwise is our own mistake.
+ */
+static sinter_status check_engine(builder *b, uint8_t **bytes, size_t *size)
+{
+    kernel_target target;
+    b->backend->target(b->device, &target);
+    sinter_status s = engine_check(b->e, *bytes, *size, b->backend, &target);
+    if (s == SINTER_OK) return s;
+    mem_free(b->e, *bytes, *size, ENGINE_ALIGN);
+    *bytes = NULL;
+    *size = 0;
+    if (s == SINTER_INVALID_MODEL) s = b->e->error->status = SINTER_INTERNAL;
+    return NOTE(b->e, s, "checking the engine that was built");
+}
+
 static sinter_status write_engine(builder *b, const device_options *wanted, const char *name, uint8_t **out,
                                   size_t *out_size)
 {
@@ -406,7 +421,8 @@ static sinter_status write_engine(builder *b, const device_options *wanted, cons
     if (b->o->no_code) b->out.w.section[SECTION_CODE].size = 0;
     b->out.w.release = release_weight;
     b->out.w.user = b;
-    return engine_writer_finish(&b->out.w, b->digest, out, out_size);
+    TRY(engine_writer_finish(&b->out.w, b->digest, out, out_size));
+    return check_engine(b, out, out_size);
 }
 
 static sinter_status build(builder *b, const build_model *m, uint8_t **out, size_t *out_size)
@@ -506,7 +522,7 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
     if (o->rules) s = opt_rules_check(e, o->rules);
     if (s == SINTER_OK && o->timing_cache) s = build_timings_check(e, o->timing_cache);
     if (s == SINTER_OK && is_lowered && o->progress && o->progress(o->user, "budget", 0))
-        s = FAIL(e, INVALID_ARG, "the build was cancelled");
+        s = FAIL(e, CANCELLED, "the build was cancelled");
     if (s == SINTER_OK && (o->allow & SINTER_ALLOW_INT8) && is_lowered) s = build_calibrate(e, m, &own, &l);
     if (s == SINTER_OK && is_lowered) s = build_budget(e, m, &own, &l);
     if (is_lowered) time_add(&start, &report.budget_s);

@@ -76,7 +76,7 @@ static void *memory_alloc(env *e, device *d, size_t size)
     void *block = mem_alloc(e, size, 64);
     os_memory_hint_large(block, size);
     if (block) memset(block, 0, size);
-    else (void)FAIL(e, NO_MEMORY, "out of memory: %zu bytes", size);
+    else (void)FAIL_MEMORY(e, "what a run holds");
     return block;
 }
 

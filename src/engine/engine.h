@@ -23,6 +23,7 @@ typedef struct engine_code {
 
 typedef struct engine {
     env                  e;             /* the loader's, kept */
+    env_budget           budget;        /* the file, tables, weights on the device */
     sinter_error         error;         /* where e.error points between calls */
     uint32_t             references;    /* atomic */
     uint8_t             *bytes;         /* the file, in memory of our own */
@@ -78,6 +79,8 @@ sinter_status engine_open(const env *e, uint8_t *bytes, size_t size, const backe
  * the class of device that the engine was built for. */
 sinter_status engine_open_offline(const env *e, uint8_t *bytes, size_t size, const backend *b,
                                   const device_options *options, engine **out, sinter_error *error);
+/* Verifies bytes, aligned to ENGINE_ALIGN, as opening does, and keeps nothing. */
+sinter_status engine_check(env *e, const uint8_t *bytes, size_t size, const backend *b, const kernel_target *target);
 void          engine_retain(engine *g);
 void          engine_release(engine *g);
 static inline const char *engine_text(const engine *g, uint32_t at) { return g->strings + at; }

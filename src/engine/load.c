@@ -12,6 +12,7 @@ static void destroy(engine *g)
     if (g->device_weights) g->backend->memory_free(&e, g->device, g->device_weights, (size_t)g->device_size);
     if (g->device) g->backend->close(&e, g->device);
     arena_deinit(&g->a);
+    e.budget = g->budget.outer;
     if (g->bytes) mem_free(&e, g->bytes, g->size, ENGINE_ALIGN);
     mem_free(&e, g, sizeof *g, _Alignof(engine));
 }
@@ -81,9 +82,9 @@ static sinter_status upload_weights(engine *g)
     }
     if (first >= end) return SINTER_OK;
     const uint64_t size = end - first;
-    if (size > g->e.limits.memory_max || size > SIZE_MAX)
-        return FAIL(&g->e, NO_MEMORY, "%llu bytes of weights pass the limit memory_max, %llu", (unsigned long long)size,
-                    (unsigned long long)g->e.limits.memory_max);
+    if (size > SIZE_MAX || !env_take(&g->e, size))
+        return FAIL(&g->e, NO_MEMORY, "%llu bytes of weights pass the limit memory_max, %llu",
+                    (unsigned long long)size, (unsigned long long)g->e.limits.memory_max);
     g->device_weights = g->backend->memory_alloc(&g->e, g->device, (size_t)size);
     if (!g->device_weights)
         return NOTE(&g->e, g->e.error->status, "moving %llu bytes of weights to the device", (unsigned long long)size);
@@ -131,6 +132,8 @@ static sinter_status open(const env *from, uint8_t *bytes, size_t size, const ba
         return FAIL_MEMORY(&e, "an engine");
     }
     g->e = e;
+    g->budget = (env_budget){ .outer = e.budget, .used = size };
+    g->e.budget = &g->budget;
     g->bytes = bytes;
     g->size = size;
     g->references = 1;
@@ -144,6 +147,23 @@ static sinter_status open(const env *from, uint8_t *bytes, size_t size, const ba
     } else {
         destroy(g);
     }
+    return s;
+}
+
+sinter_status engine_check(env *e, const uint8_t *bytes, size_t size, const backend *b, const kernel_target *target)
+{
+    engine *g = mem_zalloc(e, sizeof *g, _Alignof(engine));
+    if (!g) return FAIL_MEMORY(e, "an engine");
+    g->e = *e;
+    g->bytes = (uint8_t *)(uintptr_t)bytes; /* which nothing changes */
+    g->size = size;
+    g->backend = b;
+    g->target = *target;
+    g->threads = target->threads;
+    arena_init(&g->a, e);
+    const sinter_status s = engine_verify(e, g);
+    arena_deinit(&g->a);
+    mem_free(e, g, sizeof *g, _Alignof(engine));
     return s;
 }
 

@@ -7,6 +7,7 @@
 static sinter_status begin(const engine *g, env *e, sinter_error *error)
 {
     *e = g->e;
+    e->budget = NULL; /* it is the caller's */
     e->error = error ? error : &e->error_own;
     return g->is_offline ? FAIL(e, INVALID_ARG, "the engine was opened without a device: it has no memory") : SINTER_OK;
 }
@@ -29,6 +30,7 @@ sinter_status engine_memory_alloc(engine *g, sinter_place place, size_t size, vo
 void engine_memory_free(engine *g, sinter_place place, void *data, size_t size)
 {
     env e = g->e;
+    e.budget = NULL;
     e.error = &e.error_own;
     if (data)
         (is_pinned(g, place) ? g->backend->host_free : g->backend->memory_free)(&e, g->device, data, size ? size : 1);

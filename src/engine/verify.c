@@ -309,7 +309,7 @@ static sinter_status check_profiles(env *e, engine *g, arena *scratch)
             !range_ok(value, p->value_count, g->value_count) || !range_ok(region, p->region_count, g->region_count) ||
             !range_ok(step, p->step_count, g->step_count))
             return BAD(e, "profile %u passes the end of a table", i);
-        const uint64_t slab_size = p->slab_size > p->host_slab_size ? p->slab_size : p->host_slab_size;
+        const uint64_t slab_size = size_add(p->slab_size, p->host_slab_size);
         if (slab_size > e->limits.memory_max)
             return FAIL(e, NO_MEMORY, "the engine needs %llu bytes a context, the limit memory_max is %llu",
                         (unsigned long long)slab_size, (unsigned long long)e->limits.memory_max);

@@ -33,9 +33,6 @@ sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool kee
     TRY(context_settle(c));
     size_t wanted = keep ? size_add(size, size / 2) : size;
     wanted = size_align(wanted ? wanted : 1, 4096);
-    if (wanted > c->e.limits.memory_max)
-        return FAIL(&c->e, NO_MEMORY, "a result of %zu bytes passes the limit memory_max, %llu", size,
-                    (unsigned long long)c->e.limits.memory_max);
     void *at = context_alloc(c, place, wanted);
     if (!at) return NOTE(&c->e, c->e.error->status, "making room for a result of %zu bytes", wanted);
     if (b->at) {

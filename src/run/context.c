@@ -148,6 +148,7 @@ sinter_status context_create(engine *g, const context_options *options, context 
     const uint32_t profile = options->profile;
     env e = g->e;
     e.error = error ? error : &e.error_own;
+    e.budget = g->budget.outer;
     *out = NULL;
     if (g->is_offline) return FAIL(&e, INVALID_ARG, "the engine was opened without a device: it cannot run");
     if (profile >= g->profile_count)
@@ -155,6 +156,8 @@ sinter_status context_create(engine *g, const context_options *options, context 
     context *c = mem_zalloc(&e, sizeof *c, _Alignof(context));
     if (!c) return FAIL_MEMORY(&e, "a context");
     c->e = e;
+    c->budget = (env_budget){ .outer = e.budget, .used = sizeof *c };
+    c->e.budget = &c->budget;
     c->g = g;
     c->profile = profile;
     c->p = &g->profile[profile];
@@ -198,6 +201,7 @@ void context_destroy(context *c)
     if (c->stream) g->backend->stream_destroy(&e, g->device, c->stream);
     arena_deinit(&c->scratch);
     arena_deinit(&c->a);
+    e.budget = g->budget.outer;
     mem_free(&e, c, sizeof *c, _Alignof(context));
     engine_release(g);
 }

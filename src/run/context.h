@@ -56,6 +56,7 @@ typedef struct run_result {
 
 typedef struct context {
     env           e;
+    env_budget    budget;           /* all that it holds */
     engine       *g;
     const engine_profile *p;
     uint32_t      profile;
@@ -66,6 +67,7 @@ typedef struct context {
     bool          is_busy;          /* something may be under way on the stream */
     bool          is_copying;       /* and a copy that reads or writes host memory among it */
     bool          is_running;       /* a run was begun and not waited for */
+    uint32_t      is_cancelled;     /* atomic: another thread wants the run to end */
     uint32_t      stops_at;         /* the step before which the host must wait; UINT32_MAX: none */
     uint8_t      *slab, *host_slab; /* host_slab: NULL where there is one place */
     void         *workspace, *host_workspace;

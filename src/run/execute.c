@@ -172,11 +172,19 @@ static sinter_status run_item_of(context *c, const run_item *item)
     return SINTER_OK;
 }
 
+static sinter_status check_cancelled(context *c)
+{
+    if (!__atomic_load_n(&c->is_cancelled, __ATOMIC_RELAXED)) return SINTER_OK;
+    return FAIL(&c->e, CANCELLED, "the run was cancelled");
+}
+
 sinter_status context_run_region(context *c, uint32_t region)
 {
     const run_region *r = &c->region[region];
+    TRY(check_cancelled(c));
     for (uint32_t i = 0; i < r->count; i++) {
         const run_item *item = &r->item[i];
+        if (i) TRY(check_cancelled(c));
         const sinter_status s = run_item_of(c, item);
         if (s != SINTER_OK && item->kind != ITEM_PROGRAM)
             return NOTE(&c->e, s, "running step '%s'", engine_text(c->g, context_step(c, item->first)->name));
@@ -293,6 +301,7 @@ sinter_status context_begin(context *c, bool must_not_stop)
     if (must_not_stop && context_has_places(c) && c->stops_at != UINT32_MAX)
         return FAIL(&c->e, UNSUPPORTED, "step '%s' needs the host in the middle of a run: it cannot be asynchronous",
                     engine_text(c->g, context_step(c, c->stops_at)->name));
+    __atomic_store_n(&c->is_cancelled, 0, __ATOMIC_RELAXED);
     const sinter_status s = begin(c);
     if (s == SINTER_OK) c->is_running = true;
     else abandon(c);

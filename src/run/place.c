@@ -7,11 +7,18 @@
 
 #include <string.h>
 
+/* What a driver gives is counted here, what the caller's allocator gives where it is asked. */
 void *context_alloc(context *c, storage_place place, size_t size)
 {
     const backend *b = c->g->backend;
-    return place == PLACE_HOST && b->copy ? b->host_alloc(&c->e, c->g->device, size)
-                                          : b->memory_alloc(&c->e, c->g->device, size);
+    if (!b->copy) return b->memory_alloc(&c->e, c->g->device, size);
+    if (!env_take(&c->e, size)) {
+        (void)FAIL_MEMORY(&c->e, "a context");
+        return NULL;
+    }
+    void *at = (place == PLACE_HOST ? b->host_alloc : b->memory_alloc)(&c->e, c->g->device, size);
+    if (!at) env_give(&c->e, size);
+    return at;
 }
 
 void context_free(context *c, storage_place place, void *at, size_t size)
@@ -20,6 +27,7 @@ void context_free(context *c, storage_place place, void *at, size_t size)
     if (!at) return;
     if (place == PLACE_HOST && b->copy) b->host_free(&c->e, c->g->device, at, size);
     else b->memory_free(&c->e, c->g->device, at, size);
+    if (b->copy) env_give(&c->e, size);
 }
 
 sinter_status context_settle(context *c)

@@ -291,7 +291,7 @@ static sinter_status lower_region(lowering *l, ir_region_id from, uint32_t to)
         l->region = to;
         l->done++;
         if (l->o->progress && l->o->progress(l->o->user, "tune", (double)l->done / (double)(l->total ? l->total : 1)))
-            return FAIL(l->e, INVALID_ARG, "the build was cancelled");
+            return FAIL(l->e, CANCELLED, "the build was cancelled");
     }
     return to == 1 ? SINTER_OK : lower_results(l, from, to);
 }

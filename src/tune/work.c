@@ -65,6 +65,7 @@ static sinter_status pack_weight(lowering *l, const work_trial *t, const choice 
     const plan_value v = l->p->value.at[*value];
     const plan_storage source = l->p->storage.at[v.storage];
     view src;
+    if (dim_table_failed(l->p->dims)) return FAIL_MEMORY(l->e, "a plan");
     if (!work_const_view(l, *value, &src)) return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be packed");
     /* A dry pass reads no weight: any address is as good. */
     void *packed = l->o->scout ? src.data : ir_blob(l->g, size);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_limits_threads.c - memory_max holds for all that a build or a context has together, what builds also loads, and
+ * a run that would not end is ended from another thread. */
+#include "faulty.h"
+#include "samples.h"
+#include "test.h"
+
+#include <pthread.h>
+#include <time.h>
+
+/* Whatever the limit is, no build passes it, and it says what stood in its way. What it built loads and runs. */
+static void builds_stay_below(void)
+{
+    for (int i = 0; i < SAMPLE_COUNT; i++) {
+        bool is_built = false;
+        for (uint64_t limit = 1 << 16; limit < (1 << 28) && !is_built; limit += limit / 4) {
+            faulty f = { .budget = -1 };
+            const sinter_allocator allocator = { &f, faulty_resize };
+            const sinter_limits limits = { .memory_max = limit };
+            const sinter_env_options env = { .struct_size = sizeof env, .allocator = &allocator, .limits = &limits };
+            sinter_error error = { 0 };
+            sinter_buffer b = { 0 };
+            const sinter_status s = sample_build((sample)i, &env, &b, &error);
+            is_built = s == SINTER_OK;
+            const bool is_named = s == SINTER_OK || strstr(error.text, "memory_max");
+            if (!CHECK(s == SINTER_OK || s == SINTER_NO_MEMORY) || !CHECK(is_named))
+                printf("%s: %s\n", sample_name((sample)i), error.text);
+            if (!CHECK(f.peak_bytes <= (long)limit)) printf("%ld of %ld\n", f.peak_bytes, (long)limit);
+            sinter_buffer_free(&b);
+            CHECK_EQ(f.live, 0);
+        }
+        CHECK(is_built);
+    }
+}
+
+/* The same for contexts: the least limit with which each shape runs is what the context says that it has. */
+static void contexts_stay_below(void)
+{
+    for (int i = 0; i < SAMPLE_COUNT; i++) {
+        sinter_buffer b = { 0 };
+        if (!CHECK_EQ(sample_build((sample)i, NULL, &b, NULL), SINTER_OK)) continue;
+        bool is_done = false;
+        for (uint64_t limit = 1 << 16; limit < (1 << 28) && !is_done; limit += limit / 4) {
+            faulty f = { .budget = -1 };
+            const sinter_allocator allocator = { &f, faulty_resize };
+            const sinter_limits limits = { .memory_max = limit };
+            const sinter_env_options env = { .struct_size = sizeof env, .allocator = &allocator, .limits = &limits };
+            const sinter_engine_options o = { .struct_size = sizeof o, .env = &env, .threads = 1 };
+            sinter_error error = { 0 };
+            sinter_engine *g = NULL;
+            sinter_context *c = NULL;
+            sinter_status s = sinter_engine_load_memory(b.data, b.size, &o, &g, &error);
+            const long engine = f.live_bytes;
+            CHECK(engine <= (long)limit);
+            if (s == SINTER_OK) s = sinter_context_create(g, NULL, &c, &error);
+            for (int k = 0; k < 3 && s == SINTER_OK; k++) {
+                sample_data d;
+                if (!CHECK(sample_data_make(g, 0, (sample_size)k, 1, 1u << 20, &d))) break;
+                CHECK_EQ(sample_data_set(&d, c, NULL), SINTER_OK);
+                s = sinter_context_run(c, &error);
+                sample_data_free(&d);
+            }
+            is_done = s == SINTER_OK;
+            CHECK(s == SINTER_OK || s == SINTER_NO_MEMORY);
+            if (s == SINTER_NO_MEMORY && !CHECK_HAS(error.text, "memory_max")) printf("%s\n", error.text);
+            CHECK(f.live_bytes - engine <= (long)limit);
+            sinter_context_destroy(c);
+            sinter_engine_release(g);
+            CHECK_EQ(f.live, 0);
+        }
+        CHECK(is_done);
+        sinter_buffer_free(&b);
+    }
+}
+
+/* ---- loops without end ---- */
+
+/* Carries x, adds to it, and goes on for ever. */
+static bytes endless(void)
+{
+    bytes g = { 0 }, body = { 0 };
+    bytes_put(&g, 11, onnx_value("x", 1, (int64_t[]){ 2 }, 1, ""));
+    bytes_put(&g, 11, onnx_value("c", 9, NULL, 0, ""));
+    bytes_put(&body, 11, onnx_value("i", 7, NULL, 0, ""));
+    bytes_put(&body, 11, onnx_value("go", 9, NULL, 0, ""));
+    bytes_put(&body, 11, onnx_value("s", 1, (int64_t[]){ 2 }, 1, ""));
+    bytes_put(&body, 1, onnx_node_bytes("Identity", "again", "go", "go1"));
+    bytes_put(&body, 1, onnx_node_bytes("Sin", "sin", "s", "s1"));
+    bytes_put(&body, 12, onnx_value("go1", 9, NULL, 0, ""));
+    bytes_put(&body, 12, onnx_value("s1", 1, (int64_t[]){ 2 }, 1, ""));
+    bytes n = onnx_node_bytes("Loop", "for ever", ",c,x", "y");
+    bytes_put(&n, 5, onnx_attr_graph("body", body));
+    bytes_put(&g, 1, n);
+    bytes_put(&g, 12, onnx_value("y", 1, (int64_t[]){ 2 }, 1, ""));
+    return onnx_model_bytes(g, 17);
+}
+
+typedef struct canceller {
+    sinter_context *c;
+    uint32_t is_over; /* atomic */
+} canceller;
+
+static void *cancel(void *user)
+{
+    canceller *x = user;
+    while (!__atomic_load_n(&x->is_over, __ATOMIC_ACQUIRE)) {
+        const struct timespec wait = { .tv_nsec = 5000000 };
+        (void)nanosleep(&wait, NULL);
+        sinter_context_cancel(x->c);
+    }
+    return NULL;
+}
+
+static void loops_end(void)
+{
+    const bytes model = endless();
+    sinter_build_options o = { .struct_size = sizeof o, .threads = 1, .tune = SINTER_TUNE_OFF };
+    sinter_error error = { 0 };
+    sinter_buffer b = { 0 };
+    if (!CHECK_EQ(sinter_build_memory(model.at, model.size, &o, &b, &error), SINTER_OK)) printf("%s\n", error.text);
+    free(model.at);
+    for (int with_limit = 0; with_limit < 2; with_limit++) {
+        const sinter_limits limits = { .loop_max = with_limit ? 1000 : 0 };
+        const sinter_env_options env = { .struct_size = sizeof env, .limits = &limits };
+        const sinter_engine_options lo = { .struct_size = sizeof lo, .env = &env, .threads = 1 };
+        float x[2] = { 1, 2 };
+        bool go = true;
+        sinter_engine *g = NULL;
+        canceller a = { 0 };
+        pthread_t thread;
+        error = (sinter_error){ 0 };
+        if (!CHECK_EQ(sinter_engine_load_memory(b.data, b.size, &lo, &g, &error), SINTER_OK)) continue;
+        CHECK_EQ(sinter_context_create(g, NULL, &a.c, NULL), SINTER_OK);
+        const sinter_tensor in = { .dtype = SINTER_DTYPE_F32, .rank = 1, .dim = { 2 }, .data = x },
+                            condition = { .dtype = SINTER_DTYPE_BOOL, .data = &go };
+        CHECK_EQ(sinter_context_set_input(a.c, "x", &in, NULL), SINTER_OK);
+        CHECK_EQ(sinter_context_set_input(a.c, "c", &condition, NULL), SINTER_OK);
+        sinter_context_cancel(a.c); /* of a run that has not begun: nothing */
+        if (!with_limit) CHECK_EQ(pthread_create(&thread, NULL, cancel, &a), 0);
+        CHECK_EQ(sinter_context_run(a.c, &error), with_limit ? SINTER_UNSUPPORTED : SINTER_CANCELLED);
+        CHECK_HAS(error.text, with_limit ? "limit of 1000 iterations" : "cancelled");
+        CHECK_HAS(error.text, "'for ever'");
+        __atomic_store_n(&a.is_over, 1, __ATOMIC_RELEASE);
+        if (!with_limit) CHECK_EQ(pthread_join(thread, NULL), 0);
+        go = false; /* and it runs again */
+        CHECK_EQ(sinter_context_run(a.c, &error), SINTER_OK);
+        sinter_context_destroy(a.c);
+        sinter_engine_release(g);
+    }
+    sinter_buffer_free(&b);
+}
+
+static const test tests[] = { T(builds_stay_below), T(contexts_stay_below), T(loops_end), { 0 } };
+TEST_MAIN(tests)
