@@ -3,6 +3,7 @@
 #include "core/cover.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { JOIN_FIRST = 8, RUNS_MAX = 1 << 16, PAIRS_MAX = 1 << 22 };
 
@@ -231,16 +232,18 @@ static bool join_along(cover_set *s, sorted *list, uint32_t axis)
     return count < before;
 }
 
-static void join_all(cover_set *s)
+static void join_all(cover_set *s, bool with_pairs)
 {
     const arena_mark mark = arena_save(s->a);
     sorted *list = s->box.count > 1 ? ARENA_NEW(s->a, sorted, s->box.count) : NULL;
     for (bool again = list != NULL; again && s->box.count > 1;) {
         again = false;
-        for (uint32_t axis = 0; axis <= SINTER_RANK_MAX + 1; axis++) again |= join_along(s, list, axis);
+        for (uint32_t axis = 0; axis <= SINTER_RANK_MAX; axis++) again |= join_along(s, list, axis);
+        again |= with_pairs && join_along(s, list, SINTER_RANK_MAX + 1);
     }
     arena_rewind(s->a, mark);
     s->join_at = s->box.count * 2 > JOIN_FIRST ? s->box.count * 2 : JOIN_FIRST;
+    s->is_joined = true;
 }
 
 bool cover_add(cover_set *s, const cover_box *b)
@@ -248,22 +251,44 @@ bool cover_add(cover_set *s, const cover_box *b)
     if (s->box.count) {
         cover_box *last = &s->box.at[s->box.count - 1];
         for (uint32_t axis = 0; axis <= last->levels; axis++)
-            if (join(last, b, axis)) return true;
+            if (join(last, b, axis)) return s->is_joined = false, true;
     }
     cover_box *x = VEC_PUSH(s->a, &s->box);
+    s->is_joined = false;
     if (!x) return false;
     *x = *b;
-    if (s->box.count > s->join_at && s->box.count > JOIN_FIRST) join_all(s);
+    if (s->box.count > s->join_at && s->box.count > JOIN_FIRST) join_all(s, false);
     return true;
 }
 
 static bool one_has(const cover_set *s, const cover_box *b, uint64_t *work)
 {
+    const int64_t end = cover_end(b);
     for (uint32_t i = s->box.count; i-- > 0;) {
+        const cover_box *w = &s->box.at[i];
         ++*work;
-        if (contains(&s->box.at[i], s->box.at[i].levels, s->box.at[i].at, *b)) return true;
+        if (b->at >= w->at && end <= cover_end(w) && contains(w, w->levels, w->at, *b)) return true;
     }
     return false;
+}
+
+/* The furthest end of a run of the box that `from` lies in; `from`: there is none. */
+static int64_t reach_of(const cover_box *b, uint32_t levels, int64_t at, int64_t from)
+{
+    if (!levels) return from >= at && from < at + b->run ? at + b->run : from;
+    enum { LOOKED_AT = 16 };
+    int64_t size = b->run, reach = from;
+    for (uint32_t i = 0; i + 1 < levels; i++) size += (b->level[i].count - 1) * b->level[i].stride;
+    const int64_t stride = b->level[levels - 1].stride, count = b->level[levels - 1].count;
+    if (from < at) return from;
+    const int64_t first = from < at + size ? 0 : (from - at - size) / stride + 1;
+    int64_t last = (from - at) / stride;
+    if (last >= count) last = count - 1;
+    for (int64_t i = last, n = 0; i >= first && n < LOOKED_AT; i--, n++) {
+        const int64_t end = reach_of(b, levels - 1, at + i * stride, from);
+        if (end > reach) reach = end;
+    }
+    return reach;
 }
 
 /* Is [from, to) in the union? Boxes are asked in turn for the run that has `from`. */
@@ -273,13 +298,8 @@ static bool run_is_covered(const cover_set *s, int64_t from, int64_t to)
         int64_t reach = from;
         for (uint32_t i = 0; i < s->box.count; i++) {
             const cover_box *w = &s->box.at[i];
-            int64_t at = w->at;
-            for (uint32_t k = w->levels; k-- > 0 && from >= at;) {
-                int64_t n = (from - at) / w->level[k].stride;
-                if (n >= w->level[k].count) n = w->level[k].count - 1;
-                at += n * w->level[k].stride;
-            }
-            if (from >= at && from < at + w->run && at + w->run > reach) reach = at + w->run;
+            const int64_t end = reach_of(w, w->levels, w->at, from);
+            if (end > reach) reach = end;
         }
         if (reach == from) return false;
         from = reach;
@@ -310,13 +330,31 @@ static bool all_are_covered(const cover_set *s, const cover_box *b, uint64_t *wo
     return true;
 }
 
+/* Rows that were written one by one, in a copy: there they may become a box that repeats. In the set itself, rows that
+ * come later would not find their neighbours any more. */
+static bool pairs_have(const cover_set *s, const cover_box *b, uint64_t *work)
+{
+    const arena_mark mark = arena_save(s->a);
+    cover_set copy = *s;
+    copy.box.at = ARENA_NEW(s->a, cover_box, s->box.count);
+    if (copy.box.at) {
+        memcpy(copy.box.at, s->box.at, s->box.count * sizeof *copy.box.at);
+        join_all(&copy, true);
+    }
+    *work += 8 * (uint64_t)s->box.count;
+    const bool has = copy.box.at && one_has(&copy, b, work);
+    arena_rewind(s->a, mark);
+    return has;
+}
+
 bool cover_has(cover_set *s, const cover_box *b, uint64_t *work)
 {
-    if (s->box.count &&
-        contains(&s->box.at[s->box.count - 1], s->box.at[s->box.count - 1].levels, s->box.at[s->box.count - 1].at, *b))
-        return true;
-    if (s->box.count > 1) join_all(s);
-    return one_has(s, b, work) || (s->box.count > 1 && all_are_covered(s, b, work));
+    if (one_has(s, b, work)) return true;
+    if (s->box.count > 1 && !s->is_joined) {
+        join_all(s, false);
+        if (one_has(s, b, work)) return true;
+    }
+    return all_are_covered(s, b, work) || (s->box.count > 1 && pairs_have(s, b, work));
 }
 
 bool cover_touches(const cover_set *s, const cover_box *b, uint64_t *work)

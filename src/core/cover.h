@@ -20,6 +20,7 @@ typedef struct cover_set {
     arena   *a;
     VEC(cover_box) box;
     uint32_t join_at;       /* so many boxes are looked at for neighbours again */
+    bool     is_joined;     /* they were, and none has come since */
 } cover_set;
 
 /* What elements of `bits` bits at `offset` cover, with these dims and strides (elements). False: there are none. */

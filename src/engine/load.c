@@ -83,8 +83,8 @@ static sinter_status upload_weights(engine *g)
     if (first >= end) return SINTER_OK;
     const uint64_t size = end - first;
     if (size > SIZE_MAX || !env_take(&g->e, size))
-        return FAIL(&g->e, NO_MEMORY, "%llu bytes of weights pass the limit memory_max, %llu",
-                    (unsigned long long)size, (unsigned long long)g->e.limits.memory_max);
+        return FAIL(&g->e, NO_MEMORY, "%llu bytes of weights pass the limit memory_max, %llu", (unsigned long long)size,
+                    (unsigned long long)g->e.limits.memory_max);
     g->device_weights = g->backend->memory_alloc(&g->e, g->device, (size_t)size);
     if (!g->device_weights)
         return NOTE(&g->e, g->e.error->status, "moving %llu bytes of weights to the device", (unsigned long long)size);

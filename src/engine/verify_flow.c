@@ -16,6 +16,9 @@
 enum { NOBODY = UINT32_MAX };
 #define NEVER UINT64_MAX
 
+/* Pairs of boxes: about a second. */
+static const uint64_t work_max = (uint64_t)1 << 27;
+
 /* A value was written where another that had been written or read lay. */
 typedef struct overwrite {
     cover_box box;
@@ -178,8 +181,9 @@ static void scope_begin(flow *f, scope *s, bool repeats)
     f->inner = s;
 }
 
-/* Before a storage changes: the innermost scope keeps what it was. The set is taken away and a copy goes on. */
-static sinter_status keep(flow *f, uint32_t storage)
+/* Before a storage changes: the innermost scope keeps what it was. The set is taken away, and where it
+ * goes on, a copy takes its place. */
+static sinter_status keep(flow *f, uint32_t storage, bool goes_on)
 {
     holder *h = &f->holder[storage];
     scope *s = f->inner;
@@ -189,7 +193,7 @@ static sinter_status keep(flow *f, uint32_t storage)
     *k = (kept){ .storage = storage, .before = *h };
     h->scope = s->id;
     h->written = (cover_set){ .a = f->a };
-    for (uint32_t i = 0; h->is_alive && i < k->before.written.box.count; i++)
+    for (uint32_t i = 0; goes_on && h->is_alive && i < k->before.written.box.count; i++)
         if (!cover_add(&h->written, &k->before.written.box.at[i])) return FAIL_MEMORY(f->e, "checking a plan");
     return SINTER_OK;
 }
@@ -197,7 +201,7 @@ static sinter_status keep(flow *f, uint32_t storage)
 static sinter_status end_storage(flow *f, uint32_t storage, uint32_t by)
 {
     holder *h = &f->holder[storage];
-    TRY(keep(f, storage));
+    TRY(keep(f, storage, false));
     place_set(f, storage, false);
     h->is_alive = h->is_whole = false;
     h->ended_by = by;
@@ -315,6 +319,7 @@ static sinter_status read_value(flow *f, uint32_t v)
     if (!h->is_alive) return no_source(f, v);
     if (f->made[v] == NEVER || (f->made[v] && f->made[v] < h->born))
         return BAD(f->e, "value '%s' is read before the step that writes it", name_of(f, v));
+    if (f->work > work_max) return BAD(f->e, "the parts of storages are too many to follow");
     if (!cover_has(&h->written, &box, &f->work) && !is_late_part(f, v, &box))
         return BAD(f->e, "value '%s' is read, and no step has written all of it", name_of(f, v));
     for (uint32_t i = h->over.count; seen >= h->born && i-- > 0 && h->over.at[i].when > seen;)
@@ -348,14 +353,13 @@ static sinter_status make_value(flow *f, uint32_t v)
 
 static sinter_status write_value(flow *f, uint32_t v)
 {
-    static const uint64_t work_max = (uint64_t)1 << 26;
     cover_box box;
     bool is_wild;
     if (!v) return SINTER_OK;
     const uint32_t storage = value_at(f, v)->storage;
     holder *h = &f->holder[storage];
     const bool has_bits = box_of(f, v, &box, &is_wild);
-    TRY(keep(f, storage));
+    TRY(keep(f, storage, true));
     TRY(end_others(f, storage));
     TRY(make_value(f, v));
     if (!h->is_alive) {

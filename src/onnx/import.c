@@ -255,10 +255,10 @@ static sinter_status inputs_find(importer *im, onnx_scope *s, const onnx_node *n
 static sinter_status node_convert(importer *im, onnx_scope *s, const onnx_node *n, uint32_t *out)
 {
     env *e = im->e;
-    if (++im->node_count > e->limits.nodes_max)
-        return FAIL(e, NO_MEMORY,
-                    "the model has more than %llu nodes after functions are expanded, the limit nodes_max",
-                    (unsigned long long)e->limits.nodes_max);
+    if (++im->node_count > im->node_max)
+        return FAIL(e, NO_MEMORY, "the model has more than %llu nodes after functions are expanded: %s",
+                    (unsigned long long)im->node_max,
+                    im->node_max < e->limits.nodes_max ? "too many for a file of its size" : "the limit nodes_max");
     const char *domain = domain_of(n->domain);
     const int64_t version = version_of(im, s->frame, domain);
     const uint32_t *fn =
@@ -432,11 +432,18 @@ static sinter_status model_import(importer *im, const uint8_t *bytes, size_t siz
     return SINTER_OK;
 }
 
+/* A few functions that call each other say a great deal in few bytes. */
+static uint64_t node_max(const env *e, size_t size)
+{
+    const uint64_t most = size_add(1 << 16, size_mul(size, 64));
+    return most < e->limits.nodes_max ? most : e->limits.nodes_max;
+}
+
 sinter_status onnx_import(env *e, const onnx_import_options *options, const uint8_t *bytes, size_t size, ir_graph **out)
 {
     static const onnx_import_options defaults = { 0 };
     *out = NULL;
-    importer im = { .e = e, .options = options ? options : &defaults };
+    importer im = { .e = e, .options = options ? options : &defaults, .node_max = node_max(e, size) };
     im.files = im.options->files ? im.options->files : &im.files_own;
     arena_init(&im.a, e);
     sinter_status s = ir_graph_create(e, &im.g);

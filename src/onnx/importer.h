@@ -43,6 +43,7 @@ typedef struct importer {
     onnx_model        model;
     name_map          ops, functions, symbols;
     uint64_t          node_count;       /* converted so far, functions expanded */
+    uint64_t          node_max;         /* of the limits, or what a file of this size may expand to */
     uint32_t          problem_count, problem_shown;
     sinter_status     problem_status;
     const char       *problem[32];

@@ -250,6 +250,23 @@ static const char *check_operands(const problem *p, const expr *x, bool is_epilo
 /* Kernels multiply sizes and the attributes of sliding windows: whatever was written, such products fit. */
 static const int64_t elements_most = (int64_t)1 << 50, slide_most = INT32_MAX;
 
+void problem_operand_calm(problem_operand *o)
+{
+    for (;;) {
+        double usual = 1;
+        uint32_t most = o->rank;
+        for (uint32_t i = 0; i < o->rank; i++) {
+            const dim_range d = o->dim[i];
+            usual *= d.opt > 0 ? (double)d.opt : 1;
+            if (d.opt > d.min && d.opt > 1 && (most == o->rank || d.opt > o->dim[most].opt)) most = i;
+        }
+        if (usual <= (double)elements_most / 1024 || most == o->rank) return;
+        dim_range *d = &o->dim[most];
+        const int64_t half = d->divisor > 1 ? d->opt / 2 / d->divisor * d->divisor : d->opt / 2;
+        d->opt = half < d->min ? d->min : half;
+    }
+}
+
 static const char *check_operand_size(const problem_operand *o)
 {
     int64_t fixed = 1, usual = 1;

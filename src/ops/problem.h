@@ -39,6 +39,9 @@ typedef struct problem {
 static inline bool problem_dim_is_static(dim_range d) { return d.min == d.max; }
 bool problem_is_static(const problem *p);
 bool problem_operand_is_row_major(const problem_operand *o);        /* dense too */
+/* Sizes at opt that multiply to more than any tensor has are made smaller: of several sizes that data decides, each can
+ * be large, but not all at once. */
+void problem_operand_calm(problem_operand *o);
 void problem_print(const problem *p, text *out);
 /* The inverse; checks counts, attributes, programs and ranges. Everything lives in `a`. */
 bool problem_parse(arena *a, scan *s, problem **out, const char **why);

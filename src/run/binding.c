@@ -175,6 +175,14 @@ static bool is_aligned(const view *v, const problem_operand *o, uint32_t align)
     return true;
 }
 
+/* A packed weight is what the kernel's packing wrote, whatever its value's strides say: the verifier saw its size. */
+static sinter_status take_packed(context *c, uint32_t v)
+{
+    const uint32_t storage = context_value(c, v)->storage;
+    c->now->value[v].data = c->address[v] = c->base[storage];
+    return c->base[storage] ? SINTER_OK : FAIL(&c->e, INTERNAL, "a packed weight has no place");
+}
+
 static sinter_status check_operand(context *c, const problem_operand *o, uint32_t v, bool is_packed, bool is_on_device)
 {
     const uint32_t align = is_on_device ? c->g->backend->alignment : 0;
@@ -184,7 +192,7 @@ static sinter_status check_operand(context *c, const problem_operand *o, uint32_
         if (x->dim[i] < o->dim[i].min || x->dim[i] > o->dim[i].max || x->dim[i] % o->dim[i].divisor)
             return FAIL(&c->e, INVALID_MODEL, "axis %u of '%s' is %lld, its kernel was built for %lld to %lld", i, name,
                         (long long)x->dim[i], (long long)o->dim[i].min, (long long)o->dim[i].max);
-    if (is_packed) return SINTER_OK;
+    if (is_packed) return take_packed(c, v);
     if (!c->now->is_bounded[v]) TRY(context_prepare_value(c, v)); /* says what is wrong with it, if it knows */
     if (!c->now->is_bounded[v]) return FAIL(&c->e, INVALID_MODEL, "value '%s' reaches outside its storage", name);
     if (o->is_strided && !o->is_gapped && !is_adjacent(x, o))

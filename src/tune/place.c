@@ -66,6 +66,7 @@ static void operand_of(lowering *l, uint32_t value, const uint8_t *order, proble
         o->dim[i] = dim_range_of(l->p->dims, v->dim[i]);
         if (o->dim[i].min < 0) o->dim[i].min = 0;
     }
+    problem_operand_calm(o);
 }
 
 static sinter_status transfer(lowering *l, uint32_t from, const uint8_t *order, storage_place place, const char *name,

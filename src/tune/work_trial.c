@@ -81,6 +81,7 @@ static void set_dims(lowering *l, problem_operand *o, const dim *d, uint32_t ran
         if (r.opt < r.min) r.opt = r.min;
         o->dim[i] = r;
     }
+    problem_operand_calm(o);
 }
 
 static void *problem_attrs(lowering *l, const work *w)

@@ -20,6 +20,8 @@ typedef struct worker {
 
 static void add(rig_count *sum, const rig_count *c)
 {
+    sum->models += c->models;
+    sum->built += c->built;
     sum->tried += c->tried;
     sum->loaded += c->loaded;
     sum->contexts += c->contexts;

@@ -304,11 +304,49 @@ static bytes captured(void)
     return g;
 }
 
+/* A function with two nodes, of which each may be the function before it. */
+static bytes function(const char *name, const char *inner)
+{
+    bytes f = { 0 }, o = { 0 }, n;
+    bytes_text(&f, 1, name);
+    bytes_text(&f, 4, "a");
+    bytes_text(&f, 5, "b");
+    for (int i = 0; i < 2; i++) {
+        n = node_of(inner ? inner : i ? "Neg" : "Exp", i ? "h" : "a", i ? "b" : "h");
+        if (inner) bytes_text(&n, 7, "own");
+        bytes_put(&f, 7, n);
+    }
+    bytes_int(&o, 2, 18);
+    bytes_put(&f, 9, o);
+    o = (bytes){ 0 };
+    bytes_text(&o, 1, "own");
+    bytes_int(&o, 2, 1);
+    bytes_put(&f, 9, o);
+    bytes_text(&f, 10, "own");
+    return f;
+}
+
+static bytes with_functions(void)
+{
+    static const char *const name[] = { "f", "g", "h" };
+    bytes g = inputs(), o = { 0 };
+    bytes n = node_of("h", "x", "y");
+    bytes_text(&n, 7, "own");
+    bytes_put(&g, 1, n);
+    out(&g, "y", F32, 2);
+    bytes m = onnx_model_bytes(g, 18);
+    for (uint32_t i = 0; i < COUNT(name); i++) bytes_put(&m, 25, function(name[i], i ? name[i - 1] : NULL));
+    bytes_text(&o, 1, "own");
+    bytes_int(&o, 2, 1);
+    bytes_put(&m, 8, o);
+    return m;
+}
+
 bytes seed_model(uint32_t which)
 {
-    static bytes (*const make[SEED_MODELS])(void) = { nested, late_branch, growing,     scanned,
-                                                      joined, unbounded,   conditional, captured };
-    return onnx_model_bytes(make[which](), 18);
+    static bytes (*const make[SEED_MODELS - 1])(void) = { nested, late_branch, growing,     scanned,
+                                                          joined, unbounded,   conditional, captured };
+    return which == SEED_MODELS - 1 ? with_functions() : onnx_model_bytes(make[which](), 18);
 }
 
 /* ---- engines ---- */

@@ -80,9 +80,9 @@ wants 1 'permits 2 to 4' run "$work/d.sinter" --input image="$source/examples/di
 wants 1 'is an engine already' build "$work/d.sinter" -o "$work/e"
 # Messages name the limit and the profile.
 wants 1 'the limit memory_max, 70000 bytes, is too small' build "$model" -o "$work/e" --limit memory_max=70000
-wants 1 'the limit memory_max is 300000' build "$model" -o "$work/e" --tune off --profile N=1,1,2 --profile N=64,64,64 --limit memory_max=300000
-wants 1 'while making profile 1' build "$model" -o "$work/e" --tune off --profile N=1,1,2 --profile N=64,64,64 --limit memory_max=300000
-wants 1 'the limit memory_max is 70000' run "$work/d.sinter" --limit memory_max=70000
+wants 1 'the limit memory_max is 1300000' build "$model" -o "$work/e" --tune off --profile N=1,1,2 --profile N=64,64,64 --limit memory_max=1300000
+wants 1 'while making profile 1' build "$model" -o "$work/e" --tune off --profile N=1,1,2 --profile N=64,64,64 --limit memory_max=1300000
+wants 1 'the limit memory_max, 70000 bytes' run "$work/d.sinter" --limit memory_max=70000
 wants 1 'more than 3 nodes, the limit nodes_max' build "$model" -o "$work/e" --limit nodes_max=3
 # What only a build can honour; and shapes and profiles of an engine.
 for option in '--tune off' '--profile N=1,1,1' '--value image=x' '--calib image=x' '--allow fp16' '--math exact' '--rules -add-zero' '--rule-limit 3' \

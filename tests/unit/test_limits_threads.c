@@ -138,7 +138,7 @@ static void loops_end(void)
         sinter_context_cancel(a.c); /* of a run that has not begun: nothing */
         if (!with_limit) CHECK_EQ(pthread_create(&thread, NULL, cancel, &a), 0);
         CHECK_EQ(sinter_context_run(a.c, &error), with_limit ? SINTER_UNSUPPORTED : SINTER_CANCELLED);
-        CHECK_HAS(error.text, with_limit ? "limit of 1000 iterations" : "cancelled");
+        CHECK_HAS(error.text, with_limit ? "loop_max, 1000 iterations" : "cancelled");
         CHECK_HAS(error.text, "'for ever'");
         __atomic_store_n(&a.is_over, 1, __ATOMIC_RELEASE);
         if (!with_limit) CHECK_EQ(pthread_join(thread, NULL), 0);
