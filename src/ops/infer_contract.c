@@ -111,8 +111,10 @@ sinter_status infer_einsum(infer_ctx *c)
         for (uint32_t k = 0; k < x.in[i].count; k++) {
             dim *d = &of_label[x.in[i].label[k]];
             const dim found = c->in[i].dim[k];
-            if (*d == DIM_NONE) {
+            if (*d == DIM_NONE || dim_is(c->dims, *d, 1)) {
                 *d = found;
+            } else if (dim_is(c->dims, found, 1)) {
+                continue; /* repeated */
             } else if (infer_agree(c->dims, *d, found)) {
                 *d = infer_better(c->dims, *d, found);
             } else if (!infer_broadcast(c->dims, *d, found, d)) {
