@@ -135,6 +135,30 @@ void work_label(lowering *l, const plan_value *v, problem_operand *o)
     o->is_strided = !is_dense || o->is_gapped;
 }
 
+/* Is an axis of `v` one size and the result's another, which a run may bring as 1 and more? A problem states ranges,
+ * and those may be the same. */
+static bool may_repeat(lowering *l, const plan_value *v, const work_out *space)
+{
+    for (uint32_t k = 0; k < v->rank && v->rank <= space->rank; k++) {
+        const dim d = v->dim[k];
+        if (d != space->dim[space->rank - v->rank + k] && !dim_is_const(l->p->dims, d, NULL) &&
+            dim_range_of(l->p->dims, d).min <= 1)
+            return true;
+    }
+    return false;
+}
+
+/* Operands of which only a run knows where they repeat are labelled as such that have any strides. */
+static void label_repeats(lowering *l, const work *w, problem *p)
+{
+    const work_out *space = NULL;
+    for (uint32_t i = 0; w->op == OP_pointwise && w->epilogue && i < w->epilogue->count; i++)
+        if (w->epilogue->at[i].op == EXPR_STORE) space = &w->out[w->epilogue->at[i].operand];
+    for (uint32_t i = 0; space && i < w->count_in; i++)
+        if (w->in[i] && may_repeat(l, &l->p->value.at[w->in[i]], space))
+            p->in[i].is_strided = p->in[i].is_gapped = true;
+}
+
 /* The problem as mode `m` would have it. convert: label misplaced inputs as if they had been converted. */
 sinter_status work_trial_make(lowering *l, const work *w, work_mode m, bool convert, work_trial *t)
 {
@@ -177,6 +201,7 @@ sinter_status work_trial_make(lowering *l, const work *w, work_mode m, bool conv
         set_dims(l, o, w->out[i].dim, w->out[i].rank);
         mode_order(l, w, m, o->rank, &w->out[i], o->order);
     }
+    label_repeats(l, w, p);
     return SINTER_OK;
 }
 
