@@ -133,7 +133,8 @@ def conv_chain(m, n):
 
 def concat_of_n(m, n):
     x = m.input([4])
-    m.output(m.op("Concat", *[m.op("Add", x, m.const([4], small(i))) for i in range(n)], axis=0), [4 * n])
+    # An operator takes 4096 operands.
+    m.output(m.join([m.op("Add", x, m.const([4], small(i))) for i in range(n)], arity=4096), [4 * n])
 
 
 def n_outputs(m, n):

@@ -63,8 +63,11 @@ static sinter_status find(context *c, const char *name, bool is_input, uint32_t 
 {
     const engine *g = c->g;
     const uint32_t first = is_input ? 0 : g->input_count, end = is_input ? g->input_count : g->io_count;
-    for (uint32_t i = first; i < end; i++)
-        if (strcmp(engine_text(g, g->io[i].name), name) == 0) return *out = i, SINTER_OK;
+    /* From the one after the last that was found: whoever names all in their order searches nothing. */
+    for (uint32_t k = 0, i = c->next_io >= first && c->next_io < end ? c->next_io : first; k < end - first; k++) {
+        if (strcmp(engine_text(g, g->io[i].name), name) == 0) return c->next_io = i + 1, *out = i, SINTER_OK;
+        if (++i == end) i = first;
+    }
     text t;
     text_init(&t, &c->e);
     for (uint32_t i = first; i < end && t.length < 400; i++)

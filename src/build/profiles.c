@@ -5,6 +5,8 @@
  * memory. */
 #include "build/profiles.h"
 
+#include "onnx/name_map.h"
+
 #include <string.h>
 
 static sinter_status check_range(env *e, uint32_t profile, const sinter_shape_range *r)
@@ -42,7 +44,7 @@ static onnx_input_shape *find(onnx_input_shape *list, uint32_t count, const char
 /* Is the symbol an axis of an input that a profile gives a range? */
 static bool is_ranged(const onnx_model *m, onnx_input_shape *list, uint32_t count, const char *param)
 {
-    for (uint32_t i = 0; i < m->graph.in.count; i++) {
+    for (uint32_t i = 0; count && i < m->graph.in.count; i++) {
         const onnx_value_info *v = &m->graph.in.at[i];
         if (!find(list, count, v->name)) continue;
         for (uint32_t k = 0; k < v->rank && k < SINTER_RANK_MAX; k++)
@@ -76,9 +78,15 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
         }
     }
     const uint32_t given = count;
+    name_map initialized = { .a = a };
+    bool is_new;
+    for (uint32_t i = 0; i < model->graph.initializer.count; i++)
+        if (!name_map_add(&initialized, model->graph.initializer.at[i].name, &is_new)) return FAIL_MEMORY(e, "names");
+    for (uint32_t i = 0; i < model->graph.sparse.count; i++)
+        if (!name_map_add(&initialized, model->graph.sparse.at[i].values.name, &is_new)) return FAIL_MEMORY(e, "names");
     for (uint32_t i = 0; i < model->graph.in.count; i++) {
         const onnx_value_info *v = &model->graph.in.at[i];
-        if (!v->has_shape || v->rank > SINTER_RANK_MAX || onnx_model_initializes(model, v->name) ||
+        if (!v->has_shape || v->rank > SINTER_RANK_MAX || name_map_find(&initialized, v->name) ||
             find(list, given, v->name))
             continue;
         onnx_input_shape *s = &list[count];

@@ -474,23 +474,27 @@ static bool eval_one(const dim_node *n, int64_t a, int64_t b, int64_t *out)
     return true;
 }
 
+bool dim_eval_at(const dim_node *node, uint32_t i, const int64_t *symbol, uint32_t symbol_count, int64_t *out)
+{
+    const dim_node *n = &node[i];
+    out[i] = INT64_MIN;
+    if (n->kind == DIM_CONST) {
+        out[i] = n->value;
+    } else if (n->kind == DIM_SYMBOL) {
+        if (n->value >= 0 && (uint64_t)n->value < symbol_count) out[i] = symbol[n->value];
+    } else if (n->a < i && n->b < i && out[n->a] != INT64_MIN && out[n->b] != INT64_MIN) {
+        if (eval_one(n, out[n->a], out[n->b], &out[i])) return true;
+        out[i] = INT64_MIN;
+        return false;
+    }
+    return true;
+}
+
 bool dim_eval_all(const dim_node *node, uint32_t count, const int64_t *symbol, uint32_t symbol_count, int64_t *out)
 {
     bool is_fine = true;
     if (count) out[0] = INT64_MIN;
-    for (uint32_t i = 1; i < count; i++) {
-        const dim_node *n = &node[i];
-        out[i] = INT64_MIN;
-        if (n->kind == DIM_CONST) {
-            out[i] = n->value;
-        } else if (n->kind == DIM_SYMBOL) {
-            if (n->value >= 0 && (uint64_t)n->value < symbol_count) out[i] = symbol[n->value];
-        } else if (n->a < i && n->b < i && out[n->a] != INT64_MIN && out[n->b] != INT64_MIN) {
-            if (!eval_one(n, out[n->a], out[n->b], &out[i])) {
-                out[i] = INT64_MIN;
-                is_fine = false;
-            }
-        }
-    }
+    for (uint32_t i = 1; i < count; i++)
+        if (!dim_eval_at(node, i, symbol, symbol_count, out)) is_fine = false;
     return is_fine;
 }

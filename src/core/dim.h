@@ -79,6 +79,8 @@ typedef struct dim_range { int64_t min, max, opt, divisor; } dim_range;
  * symbols' opt. */
 dim_range dim_range_of(const dim_table *t, dim d);
 
+/* Evaluates one id into out[i] from what its operands are there; false and INT64_MIN as below. */
+bool dim_eval_at(const dim_node *node, uint32_t i, const int64_t *symbol, uint32_t symbol_count, int64_t *out);
 /* Evaluates all ids in order into out[0 .. count), given each symbol's value. False where a division by zero or an
  * overflow happened in an id; that id's value is then INT64_MIN, and so are its users'. Late symbols not yet bound:
  * pass INT64_MIN. */

@@ -83,14 +83,14 @@ static bool is_program(const engine *g, const engine_profile *p, uint32_t id)
     return g->step[id].kind == STEP_KERNEL && strcmp(where_of(g, p, id), "device") == 0;
 }
 
-/* The places of an input's or output's storages in the first profile, as bits. */
-static uint32_t places_of(const engine *g, uint32_t io)
+/* By input and output: the places of its storages in the first profile, as bits. NULL without memory. */
+static uint8_t *places_of(const engine *g, arena *a)
 {
     const engine_profile *p = &g->profile[0];
-    uint32_t places = 0;
-    for (uint32_t i = 1; i < p->storage_count; i++) {
+    uint8_t *places = ARENA_NEW(a, uint8_t, g->io_count);
+    for (uint32_t i = 1; places && i < p->storage_count; i++) {
         const engine_storage *s = &g->storage[p->storage_first + i];
-        if ((s->kind == STORAGE_INPUT || s->kind == STORAGE_OUTPUT) && s->at == io) places |= 1u << s->place;
+        if (s->kind == STORAGE_INPUT || s->kind == STORAGE_OUTPUT) places[s->at] |= (uint8_t)(1u << s->place);
     }
     return places;
 }
@@ -261,6 +261,9 @@ static void print_steps(const engine *g, uint32_t profile, text *out)
 
 static void print_text(const engine *g, text *out)
 {
+    arena a;
+    arena_init(&a, out->e);
+    const uint8_t *places_at = places_of(g, &a);
     text_printf(out, "engine format %u.%u, written by sinter %s from '%s' (%u nodes)\n", g->header->major,
                 g->header->minor, engine_text(g, g->notes->version), engine_text(g, g->notes->model),
                 g->notes->node_count);
@@ -270,7 +273,7 @@ static void print_text(const engine *g, text *out)
         text_printf(out, "%s %s %s", g->io[i].is_input ? "input " : "output", engine_text(g, g->io[i].name),
                     sinter_dtype_name((sinter_dtype)g->io[i].dtype));
         print_dims(g, i, out);
-        const uint32_t places = places_of(g, i);
+        const uint32_t places = places_at ? places_at[i] : 0;
         if (places & 1u << PLACE_HOST) text_printf(out, places & 1u << PLACE_DEVICE ? " on both" : " on the host");
         print_values(g, i, out);
         text_append(out, "\n", 1);
@@ -290,6 +293,7 @@ static void print_text(const engine *g, text *out)
         }
         print_steps(g, k, out);
     }
+    arena_deinit(&a);
 }
 
 /* ---- JSON ---- */
@@ -343,6 +347,9 @@ static void json_steps(const engine *g, uint32_t profile, text *out)
 
 static void print_json(const engine *g, text *out)
 {
+    arena a;
+    arena_init(&a, out->e);
+    const uint8_t *places_at = places_of(g, &a);
     text_append(out, "{", 1);
     json_field(out, "version", engine_text(g, g->notes->version), true);
     json_field(out, "model", engine_text(g, g->notes->model), true);
@@ -355,7 +362,7 @@ static void print_json(const engine *g, text *out)
         json_field(out, "name", engine_text(g, g->io[i].name), true);
         json_field(out, "kind", g->io[i].is_input ? "input" : "output", true);
         json_field(out, "dtype", sinter_dtype_name((sinter_dtype)g->io[i].dtype), true);
-        const uint32_t places = places_of(g, i);
+        const uint32_t places = places_at ? places_at[i] : 0;
         text_printf(out, "\"places\":[%s%s%s],", places & 1u << PLACE_DEVICE ? "\"device\"" : "",
                     places == 3 ? "," : "", places & 1u << PLACE_HOST ? "\"host\"" : "");
         text_append(out, "\"dims\":[", 8);
@@ -382,6 +389,7 @@ static void print_json(const engine *g, text *out)
         text_append(out, "]}", 2);
     }
     text_append(out, "]}\n", 3);
+    arena_deinit(&a);
 }
 
 void engine_print(const engine *g, bool json, text *out)

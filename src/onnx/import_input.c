@@ -34,9 +34,8 @@ static const char *symbol_name(importer *im, const char *name)
 
 static const onnx_input_shape *shape_given(const importer *im, const char *name)
 {
-    for (uint32_t i = 0; i < im->options->count_shape; i++)
-        if (strcmp(im->options->shape[i].name, name) == 0) return &im->options->shape[i];
-    return NULL;
+    const uint32_t *slot = name_map_find(&im->shapes, name);
+    return slot ? &im->options->shape[*slot] : NULL;
 }
 
 static sinter_status range_check(env *e, const onnx_input_shape *s, uint32_t axis)
@@ -93,12 +92,21 @@ static bool axis_is_fixed(const onnx_value_info *v, uint32_t axis)
 
 sinter_status importer_ranges(importer *im, const onnx_graph *graph)
 {
-    im->symbols.a = &im->a;
+    bool is_new;
+    name_map inputs = { .a = &im->a };
+    im->symbols.a = im->shapes.a = &im->a;
+    for (uint32_t i = graph->in.count; i-- > 0;) {
+        uint32_t *slot = name_map_add(&inputs, graph->in.at[i].name, &is_new);
+        if (!slot) return FAIL_MEMORY(im->e, "names");
+        *slot = i;
+    }
     for (uint32_t i = 0; i < im->options->count_shape; i++) {
         const onnx_input_shape *s = &im->options->shape[i];
-        const onnx_value_info *v = NULL;
-        for (uint32_t k = 0; k < graph->in.count && !v; k++)
-            if (strcmp(graph->in.at[k].name, s->name) == 0) v = &graph->in.at[k];
+        uint32_t *slot = name_map_add(&im->shapes, s->name, &is_new);
+        if (!slot) return FAIL_MEMORY(im->e, "names");
+        if (is_new) *slot = i;
+        slot = name_map_find(&inputs, s->name);
+        const onnx_value_info *v = slot ? &graph->in.at[*slot] : NULL;
         if (!v) return FAIL(im->e, INVALID_ARG, "a shape is given for '%s', and the model has no such input", s->name);
         if (s->rank > SINTER_RANK_MAX || (v->has_shape && v->rank != s->rank))
             return FAIL(im->e, INVALID_ARG, "the shape given for input '%s' has rank %u, the model's has %u", s->name,

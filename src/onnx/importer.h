@@ -42,6 +42,7 @@ typedef struct importer {
     onnx_files        files_own;
     onnx_model        model;
     name_map          ops, functions, symbols;
+    name_map          shapes;           /* inputs that the options give a shape: its index */
     uint64_t          node_count;       /* converted so far, functions expanded */
     uint64_t          node_max;         /* of the limits, or what a file of this size may expand to */
     uint32_t          problem_count, problem_shown;

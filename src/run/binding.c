@@ -7,21 +7,16 @@
 
 #include <string.h>
 
-void context_evaluate(context *c)
-{
-    (void)dim_eval_all(c->g->dim, c->g->dim_count, c->now->symbol, c->g->symbol_count, c->now->dim);
-}
-
 /* ---- memory ---- */
 
 /* Values that were prepared before their storage moved go with it. */
 static void move_values(context *c, uint32_t storage, const buffer *from, uint8_t *to)
 {
-    for (uint32_t i = 0; i < c->moving_count && c->now && c->now->value; i++) {
+    const uint32_t end = c->moving_first[storage + 1];
+    for (uint32_t i = c->moving_first[storage]; i < end && c->now && c->now->value; i++) {
         const uint32_t v = c->moving[i];
         const uintptr_t at = (uintptr_t)c->address[v] - (uintptr_t)from->at;
-        if (context_value(c, v)->storage == storage && c->address[v] && at <= from->size)
-            c->now->value[v].data = c->address[v] = to + at;
+        if (c->address[v] && at <= from->size) c->now->value[v].data = c->address[v] = to + at;
     }
 }
 
@@ -360,7 +355,7 @@ sinter_status context_bind_symbol(context *c, uint32_t step, dim d, int64_t valu
     if (value < r->min || value > r->max)
         return FAIL(&c->e, INVALID_MODEL, "%s is %lld, it can be %lld to %lld", what, (long long)value,
                     (long long)r->min, (long long)r->max);
-    c->now->symbol[n->value] = value;
+    context_symbol_set(c, (uint32_t)n->value, value);
     return SINTER_OK;
 }
 

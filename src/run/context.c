@@ -55,12 +55,34 @@ static sinter_status make_arrays(context *c, bool timing)
     c->pointer = ARENA_NEW(&c->a, void *, widest);
     c->base = ARENA_NEW(&c->a, void *, c->p->storage_count);
     c->moving = ARENA_NEW(&c->a, uint32_t, c->p->value_count);
+    c->moving_first = ARENA_NEW(&c->a, uint32_t, (size_t)c->p->storage_count + 1);
     c->address = ARENA_NEW(&c->a, void *, c->p->value_count);
     c->input = arena_alloc(&c->a, sizeof *c->input * g->input_count, 8);
     c->output = arena_alloc(&c->a, sizeof *c->output * (g->io_count - g->input_count), 8);
     c->result = ARENA_NEW(&c->a, run_result, g->io_count - g->input_count);
     if (timing) c->clock = ARENA_NEW(&c->a, step_clock, c->p->step_count);
     return c->a.failed ? FAIL_MEMORY(&c->e, "a context") : SINTER_OK;
+}
+
+static bool moves(const context *c, uint32_t value)
+{
+    const uint32_t kind = context_storage(c, context_value(c, value)->storage)->kind;
+    return kind == STORAGE_INPUT || kind == STORAGE_OUTPUT || kind == STORAGE_GROWN;
+}
+
+/* Counts, then places: each storage's values are together. */
+static void list_moving(context *c)
+{
+    uint32_t *const first = c->moving_first;
+    for (uint32_t i = 1; i < c->p->value_count; i++)
+        if (moves(c, i)) first[context_value(c, i)->storage + 1]++;
+    for (uint32_t i = 0; i < c->p->storage_count; i++) first[i + 1] += first[i];
+    c->moving_count = first[c->p->storage_count];
+    for (uint32_t i = c->p->value_count; i-- > 1;)
+        if (moves(c, i)) c->moving[--first[context_value(c, i)->storage + 1]] = i;
+    /* Each entry has become the begin of its own storage, one place too far up. */
+    for (uint32_t i = 0; i < c->p->storage_count; i++) first[i] = first[i + 1];
+    first[c->p->storage_count] = c->moving_count;
 }
 
 static sinter_status make_memory(context *c)
@@ -92,10 +114,7 @@ static sinter_status make_memory(context *c)
         if (s->kind == STORAGE_INPUT) c->feed[c->feed_count++] = (run_feed){ .io = (uint32_t)s->at, .storage = i };
         if (s->kind == STORAGE_OUTPUT) c->result[s->at - g->input_count].storage = i;
     }
-    for (uint32_t i = 1; i < c->p->value_count; i++) {
-        const uint32_t kind = context_storage(c, context_value(c, i)->storage)->kind;
-        if (kind == STORAGE_INPUT || kind == STORAGE_OUTPUT || kind == STORAGE_GROWN) c->moving[c->moving_count++] = i;
-    }
+    list_moving(c);
     return SINTER_OK;
 }
 
@@ -134,6 +153,7 @@ static sinter_status prepare(context *c)
 static sinter_status build(context *c, const context_options *o)
 {
     TRY(make_arrays(c, o->has_clock));
+    TRY(context_make_users(c));
     if (c->g->backend->stream_create)
         TRY(c->g->backend->stream_create(&c->e, c->g->device, o->native_stream, &c->stream));
     for (uint32_t i = 1; i < c->p->region_count; i++) TRY(make_items(c, i));

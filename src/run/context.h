@@ -54,6 +54,14 @@ typedef struct run_result {
     sinter_place place;
 } run_result;
 
+/* Who uses each expression and each symbol (`list` from first[id] on, to first[id + 1]), and the expressions that wait
+ * to be evaluated. NULL where no symbol is late. */
+typedef struct run_users {
+    uint32_t *first, *list, *symbol_first, *symbol_list;
+    uint32_t *heap, waiting;
+    uint8_t  *is_waiting;
+} run_users;
+
 typedef struct context {
     env           e;
     env_budget    budget;           /* all that it holds */
@@ -75,8 +83,11 @@ typedef struct context {
     buffer       *own;              /* by storage: inputs that cannot stay where they are, outputs, grown buffers */
     buffer       *stage;            /* by storage: host memory that the caller's data goes through */
     void        **base;             /* by storage */
-    uint32_t     *moving;           /* values in storages whose base may change from run to run */
+    uint32_t     *moving;           /* values in storages whose base may change from run to run, by storage */
+    uint32_t     *moving_first;     /* by storage: where its values begin in `moving`; one entry more than storages */
     uint32_t      moving_count;
+    uint32_t      next_io;          /* where the search for a name begins */
+    run_users     users;
     run_feed     *feed;
     uint32_t      feed_count;
     void        **pointer;          /* room for the operands of the widest step on the host */
@@ -162,9 +173,15 @@ sinter_status context_bind_dims(context *c, uint32_t step, uint32_t v, const int
                                 const char *what);
 /* Where another step binds the symbol, it must have that value. */
 sinter_status context_bind_symbol(context *c, uint32_t step, dim d, int64_t value, const char *what);
-void          context_evaluate(context *c);
 /* Memory of at least `size` bytes behind a grown or output storage; keep: the bytes so far stay. */
 sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool keep);
+
+/* ---- evaluate.c ---- */
+sinter_status context_make_users(context *c);
+/* A late symbol's value; what depends on it is evaluated by context_evaluate. */
+void          context_symbol_set(context *c, uint32_t symbol, int64_t value);
+void          context_evaluate(context *c);
+void          context_evaluate_all(context *c);
 
 /* ---- place.c: whose memory, and copies from one place to the other ---- */
 static inline bool context_has_places(const context *c) { return c->g->backend->copy != NULL; }

@@ -26,7 +26,7 @@ static sinter_status bind_inputs(context *c)
             s->symbol[d->value] = x;
         }
     }
-    context_evaluate(c);
+    context_evaluate_all(c);
     for (uint32_t i = 0; i < c->g->input_count; i++) {
         const engine_io *io = &c->g->io[i];
         for (uint32_t k = 0; k < io->rank; k++)
@@ -175,7 +175,7 @@ static void forget_late(context *c)
         c->now->symbol[i] = UNBOUND;
         any = true;
     }
-    if (any) context_evaluate(c);
+    if (any) context_evaluate_all(c);
 }
 
 /* Bases of inputs, outputs and grown buffers may have changed since the shape was last used. */
