@@ -132,6 +132,41 @@ sinter_status graph_inputs(const ir_graph *g, uint64_t seed, arena *a, view *in)
     return SINTER_OK;
 }
 
+void graph_inputs_special(const ir_graph *g, uint64_t seed, bool far, view *in)
+{
+    static const double special[] = { 0,   -0.0, 1,          -1,        0.5,       -0.5, 2.5,  -2.5,     3,
+                                      -6,  6,    0x1p-149,   -0x1p-149, 0x1p-126,  INFINITY, -INFINITY, NAN, 300,
+                                      1e10, -1e10,    3e38, -3e38 };
+    const uint32_t kinds = COUNT_OF(special) - (far ? 0 : 5);
+    const ir_region *r = ir_region_at(g, IR_MAIN);
+    for (uint32_t i = 0; i < r->param.count; i++) {
+        for (int64_t k = 0; k < view_count(&in[i]); k++) {
+            const uint64_t bits = test_random(&seed);
+            if (!dtype_is_float(in[i].dtype) && sinter_dtype_bits(in[i].dtype) == 8 && in[i].dtype != SINTER_DTYPE_BOOL)
+                view_store_i64(&in[i], k, (int64_t)(bits >> 32));
+            else if (dtype_is_float(in[i].dtype) && bits % 3 == 0)
+                view_store_f64(&in[i], k, special[(bits >> 32) % kinds]);
+        }
+    }
+}
+
+bool graph_same(const view *a, const view *b, bool signs)
+{
+    if (a->dtype != b->dtype || a->rank != b->rank || memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0])))
+        return false;
+    int64_t i[SINTER_RANK_MAX];
+    for (bool more = view_first(a->dim, a->rank, i); more; more = view_next(a->dim, a->rank, i)) {
+        if (!dtype_is_float(a->dtype)) {
+            if (view_load_i64(a, view_offset(a, i)) != view_load_i64(b, view_offset(b, i))) return false;
+            continue;
+        }
+        const double x = view_load_f64(a, view_offset(a, i)), y = view_load_f64(b, view_offset(b, i));
+        if (isnan(x) && isnan(y)) continue;
+        if (x != y || (signs && signbit(x) != signbit(y))) return false;
+    }
+    return true;
+}
+
 double graph_gap(const view *a, const view *b)
 {
     if (a->dtype != b->dtype || a->rank != b->rank || memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0])))

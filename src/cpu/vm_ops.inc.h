@@ -164,6 +164,12 @@ static void t_clip_vss(ARGS)
 PERIODIC(sin, 0)
 PERIODIC(cos, 1)
 
+/* x to the power of a half: unlike a root's, that of -0 is 0 and that of minus infinity is infinity. */
+static inline vec root(vec x)
+{
+    return v_blend(v_eq(x, v_set(-INFINITY)), v_set(INFINITY), v_sqrt(v_add(x, v_zero())));
+}
+
 /* Exponents that networks use are products and roots; the rest is the scalar function. */
 static void pow_scalar(ARGS)
 {
@@ -180,6 +186,12 @@ static void pow_scalar(ARGS)
     } else if (y == -1) {
         LOOP(const vec x = v_load(a + i); v_store(d + i, v_div(v_set(1.0f), x)),
              const vec x = v_load_n(a + i, left); v_store_n(d + i, v_div(v_set(1.0f), x), left))
+    } else if (y == 0.5f) {
+        LOOP(const vec x = v_load(a + i); v_store(d + i, root(x)),
+             const vec x = v_load_n(a + i, left); v_store_n(d + i, root(x), left))
+    } else if (y == -0.5f) {
+        LOOP(const vec x = v_load(a + i); v_store(d + i, v_div(v_set(1.0f), root(x))),
+             const vec x = v_load_n(a + i, left); v_store_n(d + i, v_div(v_set(1.0f), root(x)), left))
     } else {
         for (int64_t i = 0; i < n; i++) d[i] = powf(a[i], y);
     }

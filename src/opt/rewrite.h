@@ -11,8 +11,10 @@
 #include "opt/pipeline.h"
 
 typedef enum rule_numerics {
-    EXACT,          /* the same numbers for finite inputs (signs of zero aside) */
-    REASSOC,        /* the same up to the order and rounding of intermediate results */
+    /* the same bits for all inputs (NaN is NaN; min, max and clip may choose either of two zeros, and a product is
+     * summed in its kernel's order) */
+    EXACT,
+    REASSOC,        /* the same up to the order and rounding of intermediate results, and the signs of zeros */
     ROUNDS          /* drops or adds a rounding that the model asked for */
 } rule_numerics;
 

@@ -13,9 +13,16 @@ static ir_value_id drop_neutral(rewriter *r, const match *m, double neutral)
     return rw_scalar(r, m->v[S], &c) && c == neutral ? m->v[X] : 0;
 }
 
+/* x + 0 is x but for the sign of a zero: -0 + 0 is 0. */
 static ir_value_id drop_zero(rewriter *r, const match *m)
 {
     return drop_neutral(r, m, 0);
+}
+
+static ir_value_id drop_subtracted_zero(rewriter *r, const match *m)
+{
+    double c;
+    return rw_scalar(r, m->v[S], &c) && c == 0 && !signbit(c) ? m->v[X] : 0;
 }
 
 static ir_value_id drop_one(rewriter *r, const match *m)
@@ -55,14 +62,47 @@ static ir_value_id div_to_mul(rewriter *r, const match *m)
     return rw_binary(r, OP_mul, m->v[X], rw_unary(r, OP_reciprocal, m->v[S]));
 }
 
+/* Is v known to be 0 or more, or NaN? Then its root is its power of a half: of minus infinity that is infinity. */
+static bool is_not_negative(const rewriter *r, ir_value_id v, int depth)
+{
+    double c;
+    if (rw_scalar(r, v, &c)) return c >= 0;
+    const ir_node *n = rw_node(r, rw_value(r, v)->producer);
+    if (!rw_value(r, v)->producer || depth > 4) return false;
+    switch (n->op) {
+    case OP_abs:
+    case OP_relu:
+    case OP_exp:
+    case OP_sqrt:
+    case OP_sigmoid:
+    case OP_softmax: return true;
+    case OP_mul:
+        if (n->in[0] == n->in[1]) return true;
+        return is_not_negative(r, n->in[0], depth + 1) && is_not_negative(r, n->in[1], depth + 1);
+    case OP_pow: return rw_scalar(r, n->in[1], &c) && c == 2;
+    case OP_max: return is_not_negative(r, n->in[0], depth + 1) || is_not_negative(r, n->in[1], depth + 1);
+    case OP_add:
+    case OP_div: return is_not_negative(r, n->in[0], depth + 1) && is_not_negative(r, n->in[1], depth + 1);
+    case OP_cast: return rw_is_float(r, n->in[0]) && is_not_negative(r, n->in[0], depth + 1);
+    case OP_reduce: {
+        const int64_t kind = ((const attrs_reduce *)n->attrs)->kind;
+        if (kind == reduce_kind_sum_square || kind == reduce_kind_l1 || kind == reduce_kind_l2) return true;
+        return (kind == reduce_kind_mean || kind == reduce_kind_sum || kind == reduce_kind_max) &&
+               is_not_negative(r, n->in[0], depth + 1);
+    }
+    default: return false;
+    }
+}
+
 static ir_value_id power(rewriter *r, const match *m)
 {
     double p;
     if (!rw_is_float(r, m->v[X]) || !rw_scalar(r, m->v[S], &p)) return 0;
     if (p == 1) return m->v[X];
     if (p == 2) return rw_binary(r, OP_mul, m->v[X], m->v[X]);
-    if (p == 0.5) return rw_unary(r, OP_sqrt, m->v[X]);
-    if (p == -0.5) return rw_unary(r, OP_rsqrt, m->v[X]);
+    const bool is_root = (p == 0.5 || p == -0.5) && is_not_negative(r, m->v[X], 0);
+    if (p == 0.5 && is_root) return rw_unary(r, OP_sqrt, m->v[X]);
+    if (p == -0.5 && is_root) return rw_unary(r, OP_rsqrt, m->v[X]);
     if (p == -1) return rw_unary(r, OP_reciprocal, m->v[X]);
     return 0;
 }
@@ -146,8 +186,8 @@ static ir_value_id clip_clip(rewriter *r, const match *m)
 enum { ANY2 = 3, ANY3 = 4 };
 /* clang-format off */
 const rule rules_arith[] = {
-    { "add-zero",        MATCH(add, ANY(X), CONST(S)),                             drop_zero,    EXACT },
-    { "sub-zero",        MATCH(sub, ANY(X), CONST(S)),                             drop_zero,    EXACT },
+    { "add-zero",        MATCH(add, ANY(X), CONST(S)),                             drop_zero,    REASSOC },
+    { "sub-zero",        MATCH(sub, ANY(X), CONST(S)),                             drop_subtracted_zero, EXACT },
     { "mul-one",         MATCH(mul, ANY(X), CONST(S)),                             drop_one,     EXACT },
     { "div-one",         MATCH(div, ANY(X), CONST(S)),                             drop_one,     EXACT },
     { "sub-const",       MATCH(sub, ANY(X), CONST(S)),                             sub_to_add,   EXACT },

@@ -107,7 +107,7 @@ const rule rules_linear[] = {
     { "linear-scale",      MATCH(mul, ANY(X), CONST(S)),                      fold_scale,           REASSOC },
     { "linear-div",        MATCH(div, ANY(X), CONST(S)),                      fold_divisor,         REASSOC },
     { "linear-bias-scale", MATCH(mul, ONLY(add, ANY(X), CONST(B)), CONST(S)), fold_scale_past_bias, REASSOC },
-    { "linear-neg",        MATCH(neg, ANY(X)),                                fold_neg,             EXACT },
+    { "linear-neg",        MATCH(neg, ANY(X)),                                fold_neg,             REASSOC },
     { .name = NULL },
 };
 /* clang-format on */
