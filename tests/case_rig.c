@@ -2,6 +2,8 @@
 /* case_rig.c - operands for problems, and what results may differ by. */
 #include "case_rig.h"
 
+#include "backend/bound.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -114,33 +116,6 @@ static bool is_exact(const problem *p)
     return keeps_exact(p->prologue, true) && keeps_exact(p->epilogue, false);
 }
 
-double case_terms(const problem *p, const view *in)
-{
-    switch (p->op) {
-    case OP_conv: {
-        double n = 1;
-        for (uint32_t i = 1; i < in[1].rank; i++) n *= (double)in[1].dim[i];
-        return n;
-    }
-    case OP_conv_transpose: return (double)view_count(&in[1]) / (double)in[1].dim[1];
-    case OP_matmul: return (double)in[0].dim[in[0].rank - (((const attrs_matmul *)p->attrs)->trans_a ? 2u : 1u)];
-    case OP_reduce:
-    case OP_avg_pool:
-    case OP_softmax:
-    case OP_log_softmax:
-    case OP_layer_norm:
-    case OP_rms_norm:
-    case OP_group_norm:
-        /* A mean that is taken off at the end: where a group has few elements, nearly all of a value goes. */
-        return in[0].dim[in[0].rank - 1] < 4 ? 1e4 : (double)view_count(&in[0]) / 4 + 4;
-    case OP_attention: return (double)(in[0].dim[3] + in[2].dim[2]);
-    case OP_lstm:
-    case OP_gru:
-    case OP_rnn: return (64 + (double)(in[1].dim[2] + in[2].dim[2])) * (1 + pow((double)in[0].dim[0], 2) / 2);
-    default: return 8;
-    }
-}
-
 double case_operations(const problem *p)
 {
     view in[CASE_OPERANDS];
@@ -154,25 +129,8 @@ double case_operations(const problem *p)
         if (is_in) most += (double)view_count(&v);
         else out += (double)view_count(&v);
     }
-    const double work = op_at(p->op)->traits & CONTRACTION ? 2 * out * case_terms(p, in) : 0;
+    const double work = op_at(p->op)->traits & CONTRACTION ? 2 * out * bound_terms(p, in) : 0;
     return most + out > work ? most + out : work;
-}
-
-static double epsilon(sinter_dtype t)
-{
-    return t == SINTER_DTYPE_F16    ? 1e-3
-           : t == SINTER_DTYPE_BF16 ? 8e-3
-           : t == SINTER_DTYPE_F64  ? 1e-15
-           : dtype_is_float(t)      ? 1.2e-7
-                                    : 0;
-}
-
-/* What rounds apart from the result's own size: weights of an average, over values of about 1; and integers cut off
- * between two pixels, where a last bit decides. */
-static double rounded_before(const problem *p, sinter_dtype result, double terms)
-{
-    if (p->op == OP_attention) return epsilon(SINTER_DTYPE_F32) * (4 + 2 * sqrt(terms));
-    return p->op == OP_resize && !dtype_is_float(result) ? 1 : 0;
 }
 
 /* " of 1, nan": what an element of an elementwise result was computed from. */
@@ -190,9 +148,9 @@ static const char *operands_at(const case_trial *x, const view *out, const int64
     return list;
 }
 
-/* NULL, or what result `result` has wrong. terms, sum_rms: how it was summed. */
-static const char *compare(const case_trial *x, uint32_t result, bool exact, double terms, double sum_rms, char *why,
-                           size_t size)
+/* NULL, or what result `result` has wrong. sum_rms: the least size of its sums. */
+static const char *compare(const case_trial *x, uint32_t result, bool exact, kernel_bound bound, double sum_rms,
+                           char *why, size_t size)
 {
     const problem *p = x->p;
     const view *got = &x->out[result], *want = &x->want[result];
@@ -206,9 +164,8 @@ static const char *compare(const case_trial *x, uint32_t result, bool exact, dou
     }
     rms = sqrt(rms / (count > 0 ? count : 1));
     if (rms < sum_rms) rms = sum_rms;
-    const double within = epsilon(got->dtype) * 4,
-                 spread = epsilon(got->dtype) * (4 + 2 * sqrt(terms)) * (rms + (p->op == OP_reduce ? 1 : 0)) +
-                          rounded_before(p, got->dtype, terms);
+    /* Reductions of values of about 1 may cancel. */
+    const double spread = bound.spread * (rms + (p->op == OP_reduce ? 1 : 0)) + bound.least;
     const bool counts_sign = x->is_special && case_counts_sign(p, result);
     for (bool more = view_first(want->dim, want->rank, i); more; more = view_next(want->dim, want->rank, i)) {
         const double g = view_load_f64(got, view_offset(got, i)), w = view_load_f64(want, view_offset(want, i));
@@ -219,7 +176,7 @@ static const char *compare(const case_trial *x, uint32_t result, bool exact, dou
         }
         if (isnan(g) && isnan(w)) continue;
         if (g == w && (!counts_sign || signbit(g) == signbit(w))) continue;
-        if (!exact && isfinite(g) && isfinite(w) && fabs(g - w) <= within * fabs(w) + spread) continue;
+        if (!exact && isfinite(g) && isfinite(w) && fabs(g - w) <= bound.relative * fabs(w) + spread) continue;
         (void)snprintf(why, size, "element [%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "]%s is %.9g, wanted %.9g%s",
                        i[0], i[1], i[2], i[3], operands_at(x, want, i), g, w, exact ? " exactly" : "");
         return why;
@@ -241,26 +198,21 @@ static bool gaps_hold(case_rig *r, const view *v, size_t size)
     return true;
 }
 
-/* Kernels that transform their sums round as sums of this many times the terms would: results are within 8 eps
- * sqrt(terms) of the root mean square, on integers, too. A wrong index or factor is greater by orders of magnitude.
- * Where an epilogue bounds the results, the root mean square is that of sums of values as they are here. Relaxed
- * kernels round factors to 11 bits: what f32 sums may err grows as the square root of the terms. */
-static const double transformed_terms = 16, product_rms = 4, relaxed_terms = 1.7e7;
+/* The root mean square of products of values as they are here, of one term each. Sums are no smaller where an epilogue
+ * bounds the results and the kernel's rounding shows. */
+static const double product_rms = 4;
 
 const char *case_check(case_rig *r, const case_trial *x, kernel_numerics numerics, char *why, size_t size)
 {
-    const bool is_transformed = numerics == KERNEL_TRANSFORMED;
-    const double terms = x->terms * (is_transformed               ? transformed_terms
-                                     : numerics == KERNEL_RELAXED ? relaxed_terms
-                                                                  : 1),
-                 sum_rms = (is_transformed || numerics == KERNEL_RELAXED || x->is_special) && x->p->epilogue
-                               ? product_rms * sqrt(x->terms)
-                           : x->p->op == OP_matmul ? sqrt(x->terms)
-                                                   : 0;
+    const bool is_coarse = numerics == KERNEL_TRANSFORMED || numerics == KERNEL_RELAXED || x->is_special;
+    const double sum_rms = is_coarse && x->p->epilogue ? product_rms * sqrt(x->terms)
+                           : x->p->op == OP_matmul     ? sqrt(x->terms)
+                                                       : 0;
     for (uint32_t i = 0; i < x->p->count_out; i++) {
         if (x->p->out[i].dtype == SINTER_DTYPE_NONE) continue;
         if (!gaps_hold(r, &x->out[i], x->out_size[i])) return "wrote between the elements of a result";
-        if (compare(x, i, x->is_exact && !is_transformed, terms, sum_rms, why, size)) return why;
+        const kernel_bound bound = bound_of(x->p, numerics, x->out[i].dtype, x->terms);
+        if (compare(x, i, x->is_exact && numerics != KERNEL_TRANSFORMED, bound, sum_rms, why, size)) return why;
     }
     return NULL;
 }
@@ -345,7 +297,7 @@ const char *case_make_chosen(case_rig *r, const problem *p, const problem *chose
     x->is_faulty = fault.is_set;
     x->is_exact = kind == CASE_INTEGERS && is_exact(p);
     x->is_special = kind == CASE_SPECIAL;
-    x->terms = case_terms(p, x->in);
+    x->terms = bound_terms(p, x->in);
     bool is_any = x->is_special || r->is_any; /* sums of nothing are zero */
     for (uint32_t i = 0; i < p->count_in; i++)
         is_any = is_any || (p->in[i].dtype != SINTER_DTYPE_NONE && view_count(&x->in[i]) == 0);

@@ -58,7 +58,6 @@ void        case_fill(case_rig *r, const problem *p, uint32_t input, const view 
 bool        case_counts_sign(const problem *p, uint32_t result);
 /* The operands' views alone, without memory. */
 void        case_views(const problem *p, const problem *chosen, size_t pitch, view *in, view *out);
-double      case_terms(const problem *p, const view *in);
 /* What the reference does for p at opt, roughly: multiplications, or elements read and written. */
 double      case_operations(const problem *p);
 /* All results (x->out, whose memory began as 0xFF) as a kernel of this class may leave them. NULL, or what is wrong. */

@@ -134,9 +134,9 @@ sinter_status graph_inputs(const ir_graph *g, uint64_t seed, arena *a, view *in)
 
 void graph_inputs_special(const ir_graph *g, uint64_t seed, bool far, view *in)
 {
-    static const double special[] = { 0,   -0.0, 1,          -1,        0.5,       -0.5, 2.5,  -2.5,     3,
-                                      -6,  6,    0x1p-149,   -0x1p-149, 0x1p-126,  INFINITY, -INFINITY, NAN, 300,
-                                      1e10, -1e10,    3e38, -3e38 };
+    static const double special[] = { 0,   -0.0, 1,    -1,       0.5,       -0.5,     2.5,      -2.5,
+                                      3,   -6,   6,    0x1p-149, -0x1p-149, 0x1p-126, INFINITY, -INFINITY,
+                                      NAN, 300,  1e10, -1e10,    3e38,      -3e38 };
     const uint32_t kinds = COUNT_OF(special) - (far ? 0 : 5);
     const ir_region *r = ir_region_at(g, IR_MAIN);
     for (uint32_t i = 0; i < r->param.count; i++) {
@@ -152,8 +152,7 @@ void graph_inputs_special(const ir_graph *g, uint64_t seed, bool far, view *in)
 
 bool graph_same(const view *a, const view *b, bool signs)
 {
-    if (a->dtype != b->dtype || a->rank != b->rank || memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0])))
-        return false;
+    if (a->dtype != b->dtype || a->rank != b->rank || memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0]))) return false;
     int64_t i[SINTER_RANK_MAX];
     for (bool more = view_first(a->dim, a->rank, i); more; more = view_next(a->dim, a->rank, i)) {
         if (!dtype_is_float(a->dtype)) {

@@ -11,7 +11,7 @@
 sinter_status graph_eval(const ir_graph *g, const view *in, arena *a, view *out);
 /* Random inputs: floats in [-1, 1) (in [0.1, 1) where the name begins with "pos"), integers in [0, 4), bools. */
 sinter_status graph_inputs(const ir_graph *g, uint64_t seed, arena *a, view *in);
-/* Puts zeros, infinities, NaN, subnormals and (far) large numbers among floats, and all values of integers of 8 bits. */
+/* Puts zeros, infinities, NaN, subnormals and (far) large numbers among floats; all values of integers of 8 bits. */
 void graph_inputs_special(const ir_graph *g, uint64_t seed, bool far, view *in);
 /* Equal types, shapes and bits; all NaN are one. signs: of zeros, too. */
 bool graph_same(const view *a, const view *b, bool signs);

@@ -46,7 +46,7 @@ typedef struct kernel_run {
     arena          *scratch;
 } kernel_run;
 
-/* What a kernel's results are against the op's own arithmetic. */
+/* What a kernel's results are against the op's own arithmetic; bound.h says in numbers what each class may err. */
 typedef enum kernel_numerics {
     KERNEL_EXACT_SUMS = 0,              /* sums of the op's own products in some order */
     KERNEL_TRANSFORMED,                 /* sums of other products that are equal but for rounding: not for math=exact */

@@ -3,8 +3,9 @@
  *
  * A file has sections that begin with a line "before:", "after:" or "not:". The rule, alone, turns each before into the
  * after that follows (compared as text, numbered anew), both compute the same in the rule's class from random and from
- * special inputs, and the rule leaves each not alone. All of them keep their bits when the pipeline runs in exact math. A rule without a file, without a firing or without a near miss fails. SINTER_BLESS=1 writes the after
- * sections from what happened. */
+ * special inputs, and the rule leaves each not alone. All of them keep their bits when the pipeline runs in exact math.
+ * A rule without a file, without a firing or without a near miss fails. SINTER_BLESS=1 writes the after sections from
+ * what happened. */
 #include "base/os.h"
 #include "graph_eval.h"
 #include "opt/rewrite.h"
@@ -69,7 +70,9 @@ static int run_rule(env *e, ir_graph *g, const rule *x)
 {
     int fired = 0;
     const rule alone[2] = { *x, { 0 } };
-    const opt_options o = { .math = x->numerics == EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32, .fired = count_firing, .fired_user = &fired };
+    const opt_options o = { .math = x->numerics == EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32,
+                            .fired = count_firing,
+                            .fired_user = &fired };
     opt_state s = { .e = e, .g = g, .o = &o };
     if (!CHECK(opt_rules_run(&s, (const rule *const[]){ alone, NULL }) == SINTER_OK)) printf("%s\n", e->error->text);
     if (!CHECK(ir_verify(g, IR_STAGE_OPTIMIZED) == SINTER_OK)) printf("%s\n", e->error->text);
