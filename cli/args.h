@@ -71,6 +71,9 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(allow, TEXT, "allow", V_MADE, "fp16,bf16,tf32,int8",                                                            \
       "Types that f32 work may be lowered to where that is faster; sums stay f32. int8: products with constant "      \
       "weights.")                                                                                                     \
+    X(lower, CHOICE, "lower", V_MADE, "faster|always",                                                                \
+      "faster (default): of what --allow permits, what is faster on the device; always: all of it, for a look on "    \
+      "one device at the numbers of another.")                                                                        \
     X(calib, PAIRS, "calib", V_MODEL | V_BUILDING, "NAME=FILE",                                                       \
       "Data of an input, .npy or .pb, on which --allow finds ranges of 8-bit numbers and measures what it does to "   \
       "the outputs; else it is seeded. The n-th file of each input is of the n-th sample. May be repeated.")          \

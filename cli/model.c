@@ -226,6 +226,7 @@ bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
     b->math = a->math_at == 1 ? SINTER_MATH_EXACT : SINTER_MATH_FP32;
     if (!allow_read(a->allow, &b->allow)) return false;
     b->budget = a->budget;
+    b->lower = a->lower_at == 1 ? SINTER_LOWER_ALWAYS : SINTER_LOWER_FASTER;
     b->timing_cache = a->timing_cache;
     b->cache_only = a->cache_only;
     b->rules = a->rules;
@@ -318,6 +319,11 @@ void model_report_print(const sinter_build_report *r, FILE *to)
     if (r->compile_s > 0) (void)fprintf(to, ", compile %.2f", r->compile_s);
     if (r->measured) (void)fprintf(to, ", measure %.2f (%u tactics)", r->measure_s, r->measured);
     (void)fprintf(to, ", plan %.2f, pack %.2f, write %.2f\n", r->plan_s, r->pack_s, r->write_s);
+    for (const char *at = r->lowered; *at; at += strspn(at, "\n")) {
+        const size_t length = strcspn(at, "\n");
+        (void)fprintf(to, "  %.*s\n", (int)length, at);
+        at += length;
+    }
     /* A steady clock is no news. */
     if (r->clock_repeats || r->was_throttled)
         (void)fprintf(to, "  the device's clock varied from %u to %u MHz%s: %u batches were measured again%s\n",
@@ -336,6 +342,7 @@ void model_report_json(const sinter_build_report *r, json *j)
     json_real(j, "pack_ms", 1e3 * r->pack_s);
     json_real(j, "write_ms", 1e3 * r->write_s);
     json_count(j, "measured", r->measured);
+    json_text(j, "lowered", r->lowered);
     json_count(j, "clock_low_mhz", r->clock_low);
     json_count(j, "clock_high_mhz", r->clock_high);
     json_count(j, "clock_repeats", r->clock_repeats);

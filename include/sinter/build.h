@@ -79,8 +79,9 @@ typedef struct sinter_build_report {
     uint32_t clock_doubtful;        /* batches at whose every repeat it was */
     uint32_t was_throttled;         /* non-zero: for want of power, or for heat */
     char     cache_warning[256];    /* why the timing cache was not written; empty: it was, or there was nothing new */
+    char     lowered[768];          /* a line for each permitted type: which ops use it, and why others do not */
 } sinter_build_report;
-#define SINTER_BUILD_REPORT { sizeof(sinter_build_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } }
+#define SINTER_BUILD_REPORT { sizeof(sinter_build_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 } }
 
 /* Whether steps of a model that do not need each other may run at the same time (CUDA). */
 typedef enum sinter_branches {
@@ -89,6 +90,12 @@ typedef enum sinter_branches {
     SINTER_BRANCHES_SMALL = 2,      /* those whose kernels leave a part of the device free */
     SINTER_BRANCHES_ALL = 3
 } sinter_branches;
+
+/* What is lowered of what may be. */
+typedef enum sinter_lower {
+    SINTER_LOWER_FASTER = 0,        /* what is faster on the device, by the clock where kernels are measured */
+    SINTER_LOWER_ALWAYS = 1         /* all of it: a look on one device at what another will give */
+} sinter_lower;
 
 typedef struct sinter_build_options {
     size_t                    struct_size;
@@ -128,10 +135,11 @@ typedef struct sinter_build_options {
      * for bf16, 0.1 for int8. */
     double                    budget;
     sinter_branches           branches;
+    sinter_lower              lower;
 } sinter_build_options;
 #define SINTER_BUILD_OPTIONS                                                                                        \
     { sizeof(sinter_build_options), 0, SINTER_DEVICE_CPU, 0, SINTER_TUNE_FAST, SINTER_MATH_FP32, 0, 0, 0, 0, 0, 0, \
-      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SINTER_BRANCHES_AUTO }
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SINTER_BRANCHES_AUTO, SINTER_LOWER_FASTER }
 
 /* Bytes that the library allocated. Free with sinter_buffer_free; a zeroed one is empty. */
 typedef struct sinter_buffer {

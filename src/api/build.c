@@ -25,6 +25,8 @@ static sinter_status begin(env *e, const sinter_build_options *from, sinter_buil
     if ((unsigned)o->math > SINTER_MATH_EXACT) return FAIL(e, INVALID_ARG, "math is %d, expected 0 or 1", (int)o->math);
     if ((unsigned)o->branches > SINTER_BRANCHES_ALL)
         return FAIL(e, INVALID_ARG, "branches is %d, expected 0 to 3", (int)o->branches);
+    if ((unsigned)o->lower > SINTER_LOWER_ALWAYS)
+        return FAIL(e, INVALID_ARG, "lower is %d, expected 0 or 1", (int)o->lower);
     if (o->allow & ~(uint32_t)(SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16 | SINTER_ALLOW_TF32 | SINTER_ALLOW_INT8))
         return FAIL(e, INVALID_ARG, "allow is %u, expected SINTER_ALLOW_* together", o->allow);
     if ((o->allow & SINTER_ALLOW_INT8) && o->math == SINTER_MATH_EXACT)

@@ -148,6 +148,15 @@ static sinter_status divide(budget *b, uint32_t allow, build_lowering *l, build_
     return SINTER_OK;
 }
 
+/* Lowers these parts alone, and of them what is faster lowered. */
+static void take(build_choice *which, const range *part, uint32_t parts)
+{
+    memset(which->is_kept, 1, which->size);
+    for (uint32_t i = 0; i < parts; i++) memset(which->is_kept + part[i].first, 0, part[i].end - part[i].first);
+    const tune_gains *g = which->gains;
+    for (uint32_t i = 0; g && i < which->size && i < g->count; i++) which->is_kept[i] |= g->is_slow[i];
+}
+
 /* As many of the cheapest parts as stay within the limit together; by halving. */
 static sinter_status search(budget *b, uint32_t allow, build_lowering *l, build_choice *which)
 {
@@ -162,14 +171,12 @@ static sinter_status search(budget *b, uint32_t allow, build_lowering *l, build_
     while (fits + 1 < fails) {
         const uint32_t tried = (fits + fails) / 2;
         range all = { .end = which->size };
-        memset(which->is_kept, 1, which->size);
-        for (uint32_t i = 0; i < tried; i++) memset(which->is_kept + part[i].first, 0, part[i].end - part[i].first);
+        take(which, part, tried);
         TRY(spend_part(b, allow, l, which, &all));
         if (all.spent <= b->limit) fits = tried;
         else fails = tried;
     }
-    memset(which->is_kept, 1, which->size);
-    for (uint32_t i = 0; i < fits; i++) memset(which->is_kept + part[i].first, 0, part[i].end - part[i].first);
+    take(which, part, fits);
     return spend(b, allow, l, &l->moved);
 }
 
@@ -204,9 +211,12 @@ static sinter_status choose(budget *b, uint32_t allow, build_lowering *l, build_
         TRY(raise_limit(b, l));
     }
     if (l->moved <= b->limit || !which->count) return SINTER_OK;
-    which->is_kept = mem_zalloc(b->e, which->count, 1);
-    if (!which->is_kept) return FAIL_MEMORY(b->e, "lowering types");
-    which->size = which->count;
+    if (!which->is_kept) {
+        which->is_kept = mem_zalloc(b->e, which->count, 1);
+        if (!which->is_kept) return FAIL_MEMORY(b->e, "lowering types");
+        which->size = which->count;
+    }
+    which->is_cut = true;
     TRY(search(b, allow, l, which));
     uint32_t kept = 0;
     for (uint32_t i = 0; i < which->size; i++) kept += which->is_kept[i];
@@ -225,6 +235,13 @@ static sinter_status judge(budget *b, uint32_t allow, build_lowering *l)
     l->is_trial = true;
     sinter_status s = SINTER_OK;
     if (allow & SINTER_ALLOW_INT8) s = choose(b, SINTER_ALLOW_INT8, l, &l->quantize, "products", &is_raised);
+    /* What stands between integers, and so what gains, is another matter where some products are none. */
+    const bool is_other = l->quantize.is_cut && l->narrow.gains;
+    if (s == SINTER_OK && is_other) {
+        l->is_trial = false;
+        s = build_ask_narrow(b->e, b->t.m, b->t.asked, l);
+        l->is_trial = true;
+    }
     if (s == SINTER_OK && allow & ~(uint32_t)SINTER_ALLOW_INT8) s = choose(b, allow, l, &l->narrow, "ops", &is_raised);
     l->is_trial = false;
     l->limit = b->limit;
@@ -258,6 +275,8 @@ static sinter_status key_of(budget *b, uint32_t allow, const build_lowering *l, 
     for (uint32_t i = 0; i < b->t.samples && i < o->sample_count; i++)
         hash_values(&h, o->sample[i].value, o->sample[i].count);
     if (l->range) sha256_update(&h, l->range, l->range_count * sizeof *l->range);
+    if (l->narrow.is_kept) sha256_update(&h, l->narrow.is_kept, l->narrow.size);
+    if (l->quantize.is_kept) sha256_update(&h, l->quantize.is_kept, l->quantize.size);
     sha256_final(&h, digest);
     text_init(key, b->e);
     text_printf(key, "lowered to %s%s%s whole within %.3g | ", allow & SINTER_ALLOW_FP16 ? "f16" : "",
@@ -281,7 +300,7 @@ static sinter_status look_up(budget *b, const sinter_build_options *o, uint32_t 
     if (s == SINTER_OK) s = key_of(b, allow, l, &key);
     if (s == SINTER_OK && !timing_cache_find(cache, key.at, &l->moved)) {
         s = judge(b, allow, l);
-        const bool is_whole = !l->narrow.is_kept && !l->quantize.is_kept && l->moved <= b->limit;
+        const bool is_whole = !l->narrow.is_cut && !l->quantize.is_cut && l->moved <= b->limit;
         if (s == SINTER_OK && is_whole) s = timing_cache_add(cache, key.at, l->moved);
         if (s == SINTER_OK && is_whole) s = build_timings_keep(b->e, cache, o, o->report);
     }
@@ -290,16 +309,17 @@ static sinter_status look_up(budget *b, const sinter_build_options *o, uint32_t 
     return s;
 }
 
-sinter_status build_budget(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering)
+sinter_status build_budget(env *e, const build_model *m, const sinter_build_options *o, uint32_t allow,
+                           build_lowering *lowering)
 {
-    const uint32_t allow = o->allow & ~(uint32_t)SINTER_ALLOW_TF32;
     budget *b = mem_zalloc(e, sizeof *b, 64);
     if (!b) return FAIL_MEMORY(e, "looking at what narrower types do to the outputs");
     b->e = e;
-    b->limit = o->budget > 0               ? o->budget
-               : allow & SINTER_ALLOW_INT8 ? budget_int8
-               : allow & SINTER_ALLOW_FP16 ? budget_fp16
-                                           : budget_bf16;
+    b->limit = o->budget > 0                  ? o->budget
+               : o->allow & SINTER_ALLOW_INT8 ? budget_int8
+               : o->allow & SINTER_ALLOW_FP16 ? budget_fp16
+                                              : budget_bf16;
+    lowering->is_judged = true;
     arena_init(&b->a, e);
     sinter_status s = trial_init(&b->t, e, m, o, SAMPLES_MAX);
     if (s == SINTER_OK) s = o->timing_cache ? look_up(b, o, allow, lowering) : judge(b, allow, lowering);

@@ -34,6 +34,7 @@ typedef struct builder {
     sinter_build_report *report;
     uint8_t digest[32]; /* of the model */
     tune_stats stats;
+    bool is_borrowed; /* backend, device and cache are the caller's */
     emit out;
 } builder;
 
@@ -122,63 +123,12 @@ static sinter_status run_passes(builder *b, const opt_options *options, const ch
     return SINTER_OK;
 }
 
-/* Products are quantised before the rules for quantised models. Other types are lowered between all rules and the
- * groups, so that what casts are left fuses. */
-static sinter_status lower(builder *b, const opt_options *options)
-{
-    static const char *const after_quantizing[] = { "integers", "horizontal", "cse-again" };
-    static const char *const after_narrowing[] = { "canonicalize", "cse-again" }, *const last[] = { "groups" };
-    opt_options first = *options;
-    first.stop_after = "strength";
-    TRY(opt_run(b->e, b->g, &first));
-    if (b->lowering->is_trial) TRY(tune_tap_selections(b->e, b->g));
-    TRY(quantize(b));
-    TRY(run_passes(b, options, after_quantizing, COUNT_OF(after_quantizing)));
-    if (b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)) {
-        build_choice *narrow = &b->lowering->narrow;
-        narrow->count = narrow->size;
-        TRY(tune_narrow(b->e, b->g, b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16,
-                        narrow->is_kept, &narrow->count));
-        TRY(ir_sweep(b->g));
-        if (b->o->stage) dump_stage(b, "lower", b->g);
-        TRY(run_passes(b, options, after_narrowing, COUNT_OF(after_narrowing)));
-    }
-    return run_passes(b, options, last, COUNT_OF(last));
-}
-
-static sinter_status optimize(builder *b)
-{
-    TRY(report(b, "optimise", 0));
-    if (b->o->device == SINTER_DEVICE_REFERENCE) return ir_sweep(b->g);
-    const opt_options options = { .math = b->o->math == SINTER_MATH_EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32,
-                                  .disabled = b->o->rules,
-                                  .rule_limit = b->o->rule_limit,
-                                  .integers = b->lowering->has_integers,
-                                  .prologues = b->o->device == SINTER_DEVICE_CUDA,
-                                  .verify = b->o->verify != 0,
-                                  .dump = b->o->stage ? dump_stage : NULL,
-                                  .dump_user = b };
-    const bool is_lowered = b->lowering->taps || b->lowering->is_trial || (b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32);
-    return NOTE(b->e, is_lowered ? lower(b, &options) : opt_run(b->e, b->g, &options), "optimising the graph");
-}
-
 static uint64_t weights_of(const ir_graph *g)
 {
     uint64_t size = 0;
     for (uint32_t i = 1; i < g->value.count; i++)
         if (g->value.at[i].data && g->value.at[i].use_count) size += g->value.at[i].data_size;
     return size;
-}
-
-/* Storages that only late sizes bound are kept out of the slab above a smaller limit: their bounds are often far too
- * high. */
-static void grow_late(builder *b, plan *p)
-{
-    for (uint32_t i = 1; i < p->storage.count; i++) {
-        plan_storage *s = &p->storage.at[i];
-        if (s->kind == STORAGE_SLAB && s->bound > late_item_max && dim_is_late(b->g->dims, s->size))
-            s->kind = STORAGE_GROWN;
-    }
 }
 
 static tune_options tuning(builder *b)
@@ -200,6 +150,88 @@ static tune_options tuning(builder *b)
                            .user = b->o->user,
                            .packed = source_forget,
                            .packed_user = &b->source };
+}
+
+/* What pays is asked at the first profile's sizes. */
+static sinter_status ask_quantize(builder *b)
+{
+    build_asking *x = b->lowering->asking;
+    TRY(build_check_samples(b->e, b->g, b->o));
+    TRY(profiles_apply(b->e, b->g, b->o, 0));
+    if (!x->wants_quantize) return SINTER_OK;
+    const tune_options options = tuning(b);
+    const sinter_dtype otherwise = b->o->allow & SINTER_ALLOW_FP16   ? SINTER_DTYPE_F16
+                                   : b->o->allow & SINTER_ALLOW_BF16 ? SINTER_DTYPE_BF16
+                                                                     : SINTER_DTYPE_NONE;
+    TRY(tune_quantize_gains(b->e, &b->lowering->target->a, b->g, otherwise, &options, x->quantize));
+    b->lowering->has_integers = b->lowering->has_integers || x->quantize->integers_pay;
+    x->wants_narrow = x->wants_narrow && !x->quantize->lowered;
+    return SINTER_OK;
+}
+
+static sinter_status ask_narrow(builder *b)
+{
+    build_asking *x = b->lowering->asking;
+    if (!x->wants_narrow) return SINTER_OK;
+    const tune_options options = tuning(b);
+    return tune_narrow_gains(b->e, &b->lowering->target->a, b->g,
+                             b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16, &options,
+                             x->narrow);
+}
+
+/* Products are quantised before the rules for quantised models. Other types are lowered between all rules and the
+ * groups, so that what casts are left fuses. */
+static sinter_status lower(builder *b, const opt_options *options)
+{
+    static const char *const after_quantizing[] = { "integers", "horizontal", "cse-again" };
+    static const char *const after_narrowing[] = { "canonicalize", "cse-again" }, *const last[] = { "groups" };
+    opt_options first = *options, rest = *options;
+    first.stop_after = "strength";
+    TRY(opt_run(b->e, b->g, &first));
+    if (b->lowering->is_trial) TRY(tune_tap_selections(b->e, b->g));
+    if (b->lowering->asking) TRY(ask_quantize(b));
+    TRY(quantize(b));
+    rest.integers = b->lowering->has_integers;
+    TRY(run_passes(b, &rest, after_quantizing, COUNT_OF(after_quantizing)));
+    if (b->lowering->asking) return ask_narrow(b);
+    if (b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)) {
+        build_choice *narrow = &b->lowering->narrow;
+        narrow->count = narrow->size;
+        TRY(tune_narrow(b->e, b->g, b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16,
+                        narrow->is_kept, &narrow->count));
+        TRY(ir_sweep(b->g));
+        if (b->o->stage) dump_stage(b, "lower", b->g);
+        TRY(run_passes(b, &rest, after_narrowing, COUNT_OF(after_narrowing)));
+    }
+    return run_passes(b, &rest, last, COUNT_OF(last));
+}
+
+static sinter_status optimize(builder *b)
+{
+    TRY(report(b, "optimise", 0));
+    if (b->o->device == SINTER_DEVICE_REFERENCE) return ir_sweep(b->g);
+    const opt_options options = { .math = b->o->math == SINTER_MATH_EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32,
+                                  .disabled = b->o->rules,
+                                  .rule_limit = b->o->rule_limit,
+                                  .integers = b->lowering->has_integers,
+                                  .prologues = b->o->device == SINTER_DEVICE_CUDA,
+                                  .verify = b->o->verify != 0,
+                                  .dump = b->o->stage ? dump_stage : NULL,
+                                  .dump_user = b };
+    const bool is_lowered = b->lowering->taps || b->lowering->is_trial || b->lowering->asking ||
+                            (b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32);
+    return NOTE(b->e, is_lowered ? lower(b, &options) : opt_run(b->e, b->g, &options), "optimising the graph");
+}
+
+/* Storages that only late sizes bound are kept out of the slab above a smaller limit: their bounds are often far too
+ * high. */
+static void grow_late(builder *b, plan *p)
+{
+    for (uint32_t i = 1; i < p->storage.count; i++) {
+        plan_storage *s = &p->storage.at[i];
+        if (s->kind == STORAGE_SLAB && s->bound > late_item_max && dim_is_late(b->g->dims, s->size))
+            s->kind = STORAGE_GROWN;
+    }
 }
 
 static sinter_status plan_profile(builder *b, uint32_t index)
@@ -248,55 +280,6 @@ static sinter_status write_code(builder *b)
         }
     }
     return b->backend->code_export(b->e, b->device, use, count, add_code, b);
-}
-
-/* How many ops of a choice are lowered; marks that are not of this graph lower nothing. */
-static uint32_t count_narrow(const build_choice *c)
-{
-    uint32_t count = c->count;
-    if (!c->is_kept) return count;
-    for (uint32_t i = 0; i < c->size && c->size == c->count; i++) count -= c->is_kept[i];
-    return c->size == c->count ? count : 0;
-}
-
-static uint32_t count_quantized(const build_lowering *l)
-{
-    const uint8_t *kept = l->quantize.is_kept;
-    uint32_t count = 0;
-    if (!l->range || l->range_count != l->quantize.count || (kept && l->quantize.size != l->range_count)) return 0;
-    for (uint32_t i = 0; i < l->range_count; i++) count += l->range[i] > 0 && !(kept && kept[i]);
-    return count;
-}
-
-/* What was allowed, and what came of it. */
-static const char *allowed_text(builder *b)
-{
-    static const struct {
-        uint32_t bit;
-        const char *name;
-    } types[] = { { SINTER_ALLOW_FP16, "fp16" },
-                  { SINTER_ALLOW_BF16, "bf16" },
-                  { SINTER_ALLOW_TF32, "tf32" },
-                  { SINTER_ALLOW_INT8, "int8" } };
-    const build_lowering *l = b->lowering;
-    if (b->o->device == SINTER_DEVICE_REFERENCE) return "";
-    const char *s = "", *between = " allow=";
-    for (uint32_t i = 0; i < COUNT_OF(types) && s; i++) {
-        if (!(b->o->allow & types[i].bit)) continue;
-        s = arena_printf(&b->a, "%s%s%s", s, between, types[i].name);
-        between = ",";
-    }
-    if (s && b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16))
-        s = arena_printf(&b->a, "%s (%u of %u ops)", s, count_narrow(&l->narrow), l->narrow.count);
-    if (s && l->quantize.count)
-        s = arena_printf(&b->a, "%s (%u of %u products in 8 bits)", s, count_quantized(l), l->quantize.count);
-    const bool is_seen = l->moved >= 0;
-    if (s && b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32 && !is_seen)
-        s = arena_printf(&b->a, "%s not compared: no float output of a size that inputs decide", s);
-    else if (s && b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32)
-        s = arena_printf(&b->a, "%s moved=%.2g/%.2g on %s", s, l->moved, l->limit,
-                         b->o->sample_count ? "samples" : "seeded inputs");
-    return s ? s : "";
 }
 
 /* ---- branches ---- */
@@ -363,11 +346,11 @@ static sinter_status fill_engine(builder *b, const char *name)
     kernel_target target;
     b->backend->target(b->device, &target);
     static const char *const tunes[] = { "off", "fast", "full" }, *const maths[] = { "fp32", "exact" };
-    const char *options =
-        arena_printf(&b->a, "device=%s%s%s tune=%s math=%s%s%s%s",
-                     b->o->device == SINTER_DEVICE_REFERENCE ? "reference" : b->backend->name,
-                     b->o->device_name ? ":" : "", b->o->device_name ? b->o->device_name : "", tunes[b->o->tune],
-                     maths[b->o->math], allowed_text(b), b->o->rules ? " rules=" : "", b->o->rules ? b->o->rules : "");
+    const char *options = arena_printf(
+        &b->a, "device=%s%s%s tune=%s math=%s%s%s%s",
+        b->o->device == SINTER_DEVICE_REFERENCE ? "reference" : b->backend->name, b->o->device_name ? ":" : "",
+        b->o->device_name ? b->o->device_name : "", tunes[b->o->tune], maths[b->o->math],
+        build_permit_text(&b->a, b->o, b->lowering), b->o->rules ? " rules=" : "", b->o->rules ? b->o->rules : "");
     const engine_notes notes = { .version = engine_writer_string(&x->w, sinter_version()),
                                  .target = engine_writer_string(&x->w, t.failed ? "" : t.at),
                                  .options = engine_writer_string(&x->w, options),
@@ -425,29 +408,41 @@ static sinter_status write_engine(builder *b, const device_options *wanted, cons
     return check_engine(b, out, out_size);
 }
 
+/* Trials and taps are for the CPU, whatever the engine is for. */
+static bool borrow_target(builder *b)
+{
+    const build_lowering *l = b->lowering;
+    b->is_borrowed = l->target && !l->is_trial && !l->taps;
+    if (!b->is_borrowed) return false;
+    b->backend = l->target->backend;
+    b->device = l->target->device;
+    b->cache = l->target->cache;
+    return true;
+}
+
 static sinter_status build(builder *b, const build_model *m, uint8_t **out, size_t *out_size)
 {
-    const char *backend_name = b->o->device == SINTER_DEVICE_CUDA ? "cuda" : "cpu";
-    b->backend = backend_find(backend_name);
-    if (!b->backend) return FAIL(b->e, UNSUPPORTED, "this build has no backend '%s'", backend_name);
+    const device_options wanted = build_device_wanted(b->o);
     uint64_t start = os_time_ns();
-    source_digest(&b->source, b->digest);
+    if (!borrow_target(b)) b->backend = backend_find(build_backend_name(b->o));
+    if (!b->backend) return FAIL(b->e, UNSUPPORTED, "this build has no backend '%s'", build_backend_name(b->o));
+    if (!b->lowering->asking) source_digest(&b->source, b->digest);
     TRY(import_model(b, m));
     time_add(&start, &b->report->import_s);
     TRY(optimize(b));
     ir_release_unused(b->g);
     time_add(&start, &b->report->optimise_s);
-    const device_options wanted = { .threads = b->o->threads,
-                                    .isa = b->o->isa ? b->o->isa : os_env("SINTER_ISA"),
-                                    .name = b->o->device_name,
-                                    .kernel_cache = b->o->kernel_cache };
-    TRY(b->backend->open(b->e, &wanted, &b->device));
-    TRY(timing_cache_create(b->e, &b->cache));
-    if (b->o->timing_cache) TRY(timing_cache_read(b->cache, b->o->timing_cache));
+    if (b->lowering->asking) return SINTER_OK;
+    if (!b->is_borrowed) {
+        TRY(b->backend->open(b->e, &wanted, &b->device));
+        TRY(timing_cache_create(b->e, &b->cache));
+        if (b->o->timing_cache) TRY(timing_cache_read(b->cache, b->o->timing_cache));
+    }
     b->profiles = b->o->profile_count ? b->o->profile_count : 1;
     b->tuned = ARENA_NEW(&b->a, tune_result, b->profiles);
     if (!b->tuned) return FAIL_MEMORY(b->e, "profiles");
     for (uint32_t i = 0; i < b->profiles; i++) TRY(NOTE(b->e, plan_profile(b, i), "making profile %u", i));
+    build_permit_count(b->tuned[0].plan, b->lowering);
     TRY(keep_timings(b));
     time_add(&start, &b->report->plan_s);
     const double others_s = b->report->compile_s + b->report->measure_s;
@@ -492,7 +487,7 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
     arena_init(&b.a, e);
     const sinter_status s = build(&b, m, out, out_size);
     /* What was measured before a build failed or was cancelled is of use to the next one. */
-    if (s != SINTER_OK) {
+    if (s != SINTER_OK && b.cache) {
         sinter_error quiet = { 0 }, *error = e->error;
         e->error = &quiet;
         (void)keep_timings(&b);
@@ -500,8 +495,8 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
     }
     finish_report(&b);
     if (b.out.e) engine_writer_deinit(&b.out.w);
-    timing_cache_destroy(b.cache);
-    if (b.device) b.backend->close(e, b.device);
+    if (!b.is_borrowed) timing_cache_destroy(b.cache);
+    if (b.device && !b.is_borrowed) b.backend->close(e, b.device);
     if (b.g) ir_graph_destroy(b.g);
     onnx_files_close(e, &b.source.files);
     arena_deinit(&b.a);
@@ -510,8 +505,7 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
 
 sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, uint8_t **out, size_t *out_size)
 {
-    build_lowering l = { .has_integers = o->device == SINTER_DEVICE_CUDA || (o->allow & SINTER_ALLOW_INT8),
-                         .moved = -1 };
+    build_lowering l = { .has_integers = o->device == SINTER_DEVICE_CUDA, .moved = -1 };
     sinter_build_report report = { 0 };
     sinter_build_options own = *o;
     sinter_status s = SINTER_OK;
@@ -523,10 +517,11 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
     if (s == SINTER_OK && o->timing_cache) s = build_timings_check(e, o->timing_cache);
     if (s == SINTER_OK && is_lowered && o->progress && o->progress(o->user, "budget", 0))
         s = FAIL(e, CANCELLED, "the build was cancelled");
-    if (s == SINTER_OK && (o->allow & SINTER_ALLOW_INT8) && is_lowered) s = build_calibrate(e, m, &own, &l);
-    if (s == SINTER_OK && is_lowered) s = build_budget(e, m, &own, &l);
+    if (s == SINTER_OK && is_lowered) s = build_permit(e, m, &own, &l);
     if (is_lowered) time_add(&start, &report.budget_s);
     if (s == SINTER_OK) s = build_once(e, m, &own, &l, out, out_size);
+    if (s == SINTER_OK && o->allow) build_permit_print(o, &l, report.lowered, sizeof report.lowered);
+    build_permit_end(e, &l);
     if (l.narrow.is_kept) mem_free(e, l.narrow.is_kept, l.narrow.size, 1);
     if (l.quantize.is_kept) mem_free(e, l.quantize.is_kept, l.quantize.size, 1);
     if (l.range) mem_free(e, l.range, l.range_count * sizeof *l.range, sizeof *l.range);

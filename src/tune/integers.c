@@ -5,7 +5,7 @@
  * up to their largest. All zero points are 0. What stands here is Quantize and Dequantize around a product that stays,
  * as a quantised model has it: the rules for such models make the product of integers of it. Data that cannot be
  * negative takes all 8 bits. */
-#include "tune/tune.h"
+#include "tune/gains.h"
 
 #include <math.h>
 #include <string.h>
@@ -57,6 +57,15 @@ static bool is_product(const ir_graph *g, ir_node_id id)
     return channels_axis(g, n) != UINT32_MAX;
 }
 
+/* The same of numbers that the model quantised. */
+static bool is_quantized_product(const ir_graph *g, ir_node_id id)
+{
+    const ir_node *n = ir_node_at(g, id);
+    if (n->is_dead || (n->op != OP_conv && n->op != OP_matmul) || n->count_in < 2) return false;
+    const bool has_both = is_dequantized(g, n->in[0]) && is_dequantized(g, n->in[1]);
+    return has_both && ir_value_at(g, n->in[0])->dtype == SINTER_DTYPE_F32 && channels_axis(g, n) != UINT32_MAX;
+}
+
 /* Can v hold nothing below 0? */
 static bool is_unsigned(const ir_graph *g, ir_value_id v)
 {
@@ -81,6 +90,24 @@ static bool is_unsigned(const ir_graph *g, ir_value_id v)
         }
     }
     return false;
+}
+
+sinter_dtype quantize_data_type(const ir_graph *g, const ir_node *n)
+{
+    return is_unsigned(g, n->in[0]) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
+}
+
+sinter_status quantize_candidates(env *e, arena *a, ir_graph *g, ir_node_id **list, uint32_t *own, uint32_t *count)
+{
+    *own = *count = 0;
+    *list = ARENA_NEW(a, ir_node_id, g->node.count);
+    if (!*list) return FAIL_MEMORY(e, "quantising products");
+    for (ir_node_id id = 1; id < g->node.count; id++)
+        if (is_product(g, id)) (*list)[(*count)++] = id;
+    *own = *count;
+    for (ir_node_id id = 1; id < g->node.count; id++)
+        if (is_quantized_product(g, id)) (*list)[(*count)++] = id;
+    return SINTER_OK;
 }
 
 /* ---- taps ---- */

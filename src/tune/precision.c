@@ -5,7 +5,7 @@
  * Between two such ops the pair of casts cancels, constants are converted here, and what is left at the edges fuses
  * into neighbours like any other elementwise op. Sums stay f32 inside kernels, whatever the type of operands. Ops that
  * are steep, that choose or count, or whose constants the narrow type cannot hold stay as they are. */
-#include "tune/tune.h"
+#include "tune/gains.h"
 
 #include <math.h>
 #include <string.h>
@@ -76,7 +76,7 @@ typedef struct narrowing {
 } narrowing;
 
 /* An attention mask may hold what only f32 holds. */
-static bool stays(const ir_node *n, uint32_t input)
+bool narrow_stays(const ir_node *n, uint32_t input)
 {
     return n->op == OP_attention && input == 3;
 }
@@ -184,7 +184,7 @@ static bool wants(narrowing *w, const ir_node *n)
         if (!is_f32(w, n->out[i])) return false;
     bool is_any = n->op == OP_gather; /* tables are constants */
     for (uint32_t i = 0; i < n->count_in; i++) {
-        if (!is_f32(w, n->in[i]) || stays(n, i)) continue;
+        if (!is_f32(w, n->in[i]) || narrow_stays(n, i)) continue;
         if (ir_is_const(w->g, n->in[i]) && !const_fits(w, n, n->in[i])) return false;
         is_any = is_any || !ir_is_const(w->g, n->in[i]);
     }
@@ -248,6 +248,19 @@ static sinter_status narrow_output(narrowing *w, ir_node_id id, uint32_t i)
     return ir_node_set_out(w->g, maker, 0, v);
 }
 
+sinter_status narrow_candidates(env *e, arena *a, ir_graph *g, sinter_dtype type, ir_node_id **list, uint32_t *count)
+{
+    arena scratch;
+    arena_init(&scratch, e);
+    narrowing w = { .e = e, .g = g, .type = type, .scratch = &scratch };
+    *count = 0;
+    *list = ARENA_NEW(a, ir_node_id, g->node.count);
+    for (ir_node_id id = 1; *list && id < g->node.count; id++)
+        if (wants(&w, ir_node_at(g, id))) (*list)[(*count)++] = id;
+    arena_deinit(&scratch);
+    return *list ? SINTER_OK : FAIL_MEMORY(e, "lowering types");
+}
+
 sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t *is_kept, uint32_t *count)
 {
     const uint32_t known = *count;
@@ -265,7 +278,8 @@ sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t 
         const uint32_t index = w.count++;
         if (is_kept && (*count != known || is_kept[index])) continue;
         for (uint32_t i = 0; i < ir_node_at(g, id)->count_in && s == SINTER_OK; i++)
-            if (is_f32(&w, ir_node_at(g, id)->in[i]) && !stays(ir_node_at(g, id), i)) s = narrow_input(&w, id, i);
+            if (is_f32(&w, ir_node_at(g, id)->in[i]) && !narrow_stays(ir_node_at(g, id), i))
+                s = narrow_input(&w, id, i);
         for (uint32_t i = 0; i < ir_node_at(g, id)->count_out && s == SINTER_OK; i++) s = narrow_output(&w, id, i);
     }
     arena_deinit(&scratch);

@@ -84,6 +84,21 @@ sinter_status tune_prepare(env *e, ir_graph *g, const tune_options *options);
  * *count is at first how long is_kept is: if it is not of this graph, nothing is lowered. */
 sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t *is_kept, uint32_t *count);
 
+/* ---- gains.c: which of the ops that may be lowered are faster lowered, on this device ---- */
+typedef struct tune_gains {
+    uint8_t       *is_slow;             /* [count], in the arena: by their order, those that had better stay */
+    uint32_t       count, lowered;
+    uint32_t       slower;              /* of the others: those that were found slower; the rest stands beside them */
+    const char    *why;                 /* the costliest that does not gain, and its times; NULL: there is none */
+    bool           integers_pay;        /* some product is faster in 8 bits, quantised by the model or by permission */
+} tune_gains;
+/* Of the ops that tune_narrow would lower to `type`. */
+sinter_status tune_narrow_gains(env *e, arena *a, ir_graph *g, sinter_dtype type, const tune_options *options,
+                                tune_gains *out);
+/* Of the products that tune_quantize would take. otherwise: NONE, or a narrower float that is permitted as well. */
+sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype otherwise, const tune_options *options,
+                                  tune_gains *out);
+
 /* ---- selections.c: of a graph whose results' sizes its data decide; else nothing changes ---- */
 /* Makes outputs, behind the graph's own, of the floats that choices are made from. */
 sinter_status tune_tap_selections(env *e, ir_graph *g);

@@ -29,19 +29,36 @@ near() {
 
 lowers 'math=fp32'
 cp "$work/out/output_0.npy" "$work/f32.npy"
-lowers 'allow=int8 (2 of 2 products in 8 bits) moved=*on samples' --allow int8 --calib image="$seven"
+cp "$work/e" "$work/plain"
+
+# The CPU multiplies floats in f32 and is slow in 8 bits: what is permitted is not used, the engine is the plain one, and the build says why.
+for allow in fp16 bf16 int8 fp16,int8; do
+    lowers "allow=$allow (0 of " --allow $allow --calib image="$seven"
+    cmp "$work/out/output_0.npy" "$work/f32.npy" || fail "--allow $allow changed the results"
+    steps() { "$sinter" inspect "$1" | sed -n '/^profile 0/,$p'; }
+    [ "$(steps "$work/e")" = "$(steps "$work/plain")" ] || fail "--allow $allow changed the steps"
+done
+"$sinter" build "$model" -o "$work/e" --tune fast --allow fp16,int8 --calib image="$seven" >"$work/said"
+grep -Eq '^  fp16: 0 of [0-9]+ ops, 3 not faster, 9 beside them \((matmul|conv) .*: f16 .* us with conversions, f32 .* us' "$work/said" ||
+    fail "the build does not say what fp16 came to: $(cat "$work/said")"
+grep -Eq '^  int8: 0 of 2 products, 2 not faster \(.*: 8 bits .* us, floats .* us' "$work/said" || fail "nor int8: $(cat "$work/said")"
+"$sinter" build "$model" -o "$work/e" --json --allow fp16 | grep -q '"lowered": *"fp16: 0 of ' || fail "JSON does not say it"
+"$sinter" inspect "$model" --allow fp16 --why | grep -q '^lowering: not faster, ' || fail "--why does not say it"
+
+always=(--lower always)
+lowers 'allow=int8 (2 of 2 products in 8 bits) moved=*on samples' "${always[@]}" --allow int8 --calib image="$seven"
 near "$work/f32.npy"
 cp "$work/out/output_0.npy" "$work/int8.npy"
 [ -s "$work/err" ] && fail "a note where samples were given: $(cat "$work/err")"
-lowers 'allow=int8 (2 of 2 products in 8 bits) moved=*on seeded inputs' --allow int8
+lowers 'allow=int8 (2 of 2 products in 8 bits) moved=*on seeded inputs' "${always[@]}" --allow int8
 grep -q -- --calib "$work/err" || fail "no note that ranges are seeded"
-lowers 'allow=fp16,int8 (*ops) (2 of 2 products' --allow fp16,int8 --calib image="$seven" --calib image="$seven"
+lowers 'allow=fp16,int8 (*ops) (2 of 2 products' "${always[@]}" --allow fp16,int8 --calib image="$seven" --calib image="$seven"
 near "$work/f32.npy"
-lowers 'allow=int8 (0 of 2 products in 8 bits) moved=0/1e-09' --allow int8 --calib image="$seven" --budget 1e-9
+lowers 'allow=int8 (0 of 2 products in 8 bits) moved=0/1e-09' "${always[@]}" --allow int8 --calib image="$seven" --budget 1e-9
 cmp "$work/out/output_0.npy" "$work/f32.npy" || fail "something moved"
-lowers 'allow=int8 (2 of 2' --allow int8 --calib image="$seven" --timing-cache "$work/cache"
-lowers 'allow=int8 (2 of 2' --allow int8 --calib image="$seven" --timing-cache "$work/cache"
-"$sinter" build "$model" -o "$work/e" --allow int8 --calib image="$seven" --tune off --shape N=8 >/dev/null
+lowers 'allow=int8 (2 of 2' "${always[@]}" --allow int8 --calib image="$seven" --timing-cache "$work/cache"
+lowers 'allow=int8 (2 of 2' "${always[@]}" --allow int8 --calib image="$seven" --timing-cache "$work/cache"
+"$sinter" build "$model" -o "$work/e" "${always[@]}" --allow int8 --calib image="$seven" --tune off --shape N=8 >/dev/null
 "$sinter" inspect "$work/e" | grep -q '(2 of 2 products in 8 bits) moved=.*on samples' || fail "one image for a batch of 8"
 grep -q '^lowered to i8' "$work/cache" || fail "the verdict is not in the cache"
 
@@ -51,11 +68,13 @@ says 'int8' "$sinter" build "$model" -o "$work/e" --allow int4
 says 'exact' "$sinter" build "$model" -o "$work/e" --allow int8 --math exact
 
 find_cuda || { echo "summary: on the CPU alone"; exit 0; }
-lowers 'allow=int8 (2 of 2 products' --allow int8 --calib image="$seven" --device "$device"
+lowers 'allow=int8 (2 of 2 products' "${always[@]}" --allow int8 --calib image="$seven" --device "$device"
 near "$work/f32.npy"
 "$sinter" inspect "$work/e" >"$work/inspect"
 [ "$(grep -c 'cuda_[a-z0-9]* .*_integer:[iu]8' "$work/inspect")" = 2 ] || fail "products are not in 8 bits"
 grep -q 'cuda_reference\|cuda_transfer' "$work/inspect" && fail "something runs on the host"
-lowers 'allow=fp16,int8' --allow fp16,int8 --calib image="$seven" --device "$device"
+lowers 'allow=fp16,int8' "${always[@]}" --allow fp16,int8 --calib image="$seven" --device "$device"
+near "$work/f32.npy"
+lowers 'allow=fp16 (12 of 12 ops)' --allow fp16 --device "$device"
 near "$work/f32.npy"
 echo "summary: 8 bits on $device"

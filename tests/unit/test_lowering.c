@@ -108,6 +108,74 @@ static void quantizes(void)
     ir_graph_destroy(g);
 }
 
+typedef struct asked {
+    tune_gains narrow, quantize;
+    char why[256];
+} asked;
+
+/* What a device is found to gain, by its cost model. */
+static void ask(const char *backend_name, const char *device_name, ir_graph *g, env *e, asked *out)
+{
+    const backend *b = backend_find(backend_name);
+    const device_options wanted = { .threads = 1, .name = device_name, .kernel_cache = "" };
+    device *d = NULL;
+    timing_cache *cache = NULL;
+    arena a;
+    arena_init(&a, e);
+    *out = (asked){ 0 };
+    if (CHECK(b && b->open(e, &wanted, &d) == SINTER_OK && timing_cache_create(e, &cache) == SINTER_OK)) {
+        const tune_options o = { .backend = b, .device = d, .mode = TUNE_OFF, .threads = 1, .cache = cache };
+        CHECK(tune_narrow_gains(e, &a, g, SINTER_DTYPE_F16, &o, &out->narrow) == SINTER_OK);
+        CHECK(tune_quantize_gains(e, &a, g, SINTER_DTYPE_NONE, &o, &out->quantize) == SINTER_OK);
+        (void)snprintf(out->why, sizeof out->why, "%s", out->narrow.why ? out->narrow.why : "");
+        out->narrow.why = out->quantize.why = NULL;
+        out->narrow.is_slow = out->quantize.is_slow = NULL;
+    }
+    timing_cache_destroy(cache);
+    if (d) b->close(e, d);
+    arena_deinit(&a);
+}
+
+/* The same graph on a device that multiplies f16 faster, and on one that only multiplies f32. What stands between the
+ * products goes with them. */
+static void lowers_what_is_faster(void)
+{
+    static const char *const products = "input %1: f32[512,1024] name=\"a\"\ninput %2: f32[1024,1024] name=\"b\"\n"
+                                        "%3 = matmul(%1, %2)\n%4 = relu(%3)\n%5 = matmul(%4, %2)\n"
+                                        "%6 = exp(%5)\noutput %6 name=\"y\"\n";
+    static const char *const no_product = "input %1: f32[512,1024] name=\"a\"\n"
+                                          "%2 = exp(%1)\n%3 = relu(%2)\n%4 = exp(%3)\noutput %4 name=\"y\"\n";
+    sinter_error error = { 0 };
+    env e;
+    env_init(&e, NULL, &error);
+    ir_graph *g = NULL;
+    asked on_cpu, on_gpu;
+    CHECK(ir_parse(&e, products, strlen(products), &g) == SINTER_OK);
+    ask("cpu", NULL, g, &e, &on_cpu);
+    CHECK_EQ(on_cpu.narrow.count, 3);
+    CHECK_EQ(on_cpu.narrow.lowered, 0);
+    CHECK_EQ(on_cpu.narrow.slower, 2);
+    CHECK(strstr(on_cpu.why, "matmul 512x1024 by 1024x1024: f16") != NULL);
+    CHECK(strstr(on_cpu.why, "with conversions, f32") != NULL);
+    ask("cuda", "sm_90a", g, &e, &on_gpu);
+    CHECK_EQ(on_gpu.narrow.count, 3);
+    CHECK_EQ(on_gpu.narrow.lowered, 3);
+    ir_graph_destroy(g);
+
+    CHECK(ir_parse(&e, no_product, strlen(no_product), &g) == SINTER_OK);
+    ask("cuda", "sm_90a", g, &e, &on_gpu);
+    CHECK_EQ(on_gpu.narrow.count, 1);
+    CHECK_EQ(on_gpu.narrow.lowered, 0);
+    ir_graph_destroy(g);
+
+    parse(&e, &g);
+    ask("cpu", NULL, g, &e, &on_cpu);
+    CHECK_EQ(on_cpu.quantize.count, 3);
+    CHECK_EQ(on_cpu.quantize.lowered, 0);
+    CHECK(!on_cpu.quantize.integers_pay);
+    ir_graph_destroy(g);
+}
+
 /* Kept ones, a range of 0, and fewer ranges than products stay in f32; taps show the data in parts. */
 static void keeps_and_taps(void)
 {
@@ -220,6 +288,17 @@ static void samples_and_budget(void)
     result want, got;
     if (!CHECK(build_and_run(&o, x, &want))) return;
 
+    sinter_build_report report = SINTER_BUILD_REPORT;
+    o.report = &report;
+    o.allow = SINTER_ALLOW_INT8 | SINTER_ALLOW_BF16;
+    CHECK(build_and_run(&o, x, &got));
+    CHECK(memcmp(got.y, want.y, sizeof got.y) == 0);
+    says(&got, "allow=bf16,int8 (0 of 3 ops) (0 of 2 products in 8 bits)");
+    CHECK(strstr(got.options, "moved") == NULL);
+    CHECK(!strncmp(report.lowered, "bf16: 0 of 3 ops, 2 not faster, 1 beside them (matmul ", 54));
+    CHECK(strstr(report.lowered, "\nint8: 0 of 2 products, ") != NULL);
+    o.report = NULL;
+    o.lower = SINTER_LOWER_ALWAYS; /* in 8 bits, though the CPU is slower at it */
     o.allow = SINTER_ALLOW_INT8;
     CHECK(build_and_run(&o, x, &got));
     CHECK(moved(&got, &want) > 0.5);
@@ -277,6 +356,7 @@ static void out_of_memory(void)
         o.env = &e;
         o.tune = SINTER_TUNE_OFF;
         o.threads = 1;
+        o.lower = i % 2 ? SINTER_LOWER_ALWAYS : SINTER_LOWER_FASTER;
         o.allow = SINTER_ALLOW_INT8 | SINTER_ALLOW_FP16;
         o.budget = 0.002;
         o.sample = &sample;
@@ -312,6 +392,7 @@ static void refuses(void)
     o.allow = SINTER_ALLOW_INT8;
     o.sample = &sample;
     o.sample_count = 1;
+    o.lower = SINTER_LOWER_ALWAYS;
     refused(&o, "'picture'");
     value.input = "image";
     data.dtype = SINTER_DTYPE_I32;
@@ -327,6 +408,19 @@ static void refuses(void)
     o.value_count = 1;
     refused(&o, "input 'image' lies on the device");
     data.place = SINTER_PLACE_HOST;
+    /* Also where nothing runs on the data, since nothing is faster in 8 bits. */
+    o.lower = SINTER_LOWER_FASTER;
+    o.value_count = 0;
+    o.sample_count = 1;
+    data.rank = 3;
+    refused(&o, "has f32 of rank 3");
+    value.input = "picture";
+    refused(&o, "'picture'");
+    value.input = "image";
+    data.rank = 4;
+    o.lower = SINTER_LOWER_ALWAYS;
+    o.value_count = 1;
+    o.sample_count = 0;
     /* Fewer bytes are promised than the profile wants. */
     const sinter_shape_range two = {
         .input = "image", .rank = 4, .min = { 2, 1, 28, 28 }, .opt = { 2, 1, 28, 28 }, .max = { 4, 1, 28, 28 }
@@ -421,6 +515,7 @@ static void looks_at_no_more_than_it_must(void)
 }
 
 static const test tests[] = { T(quantizes),
+                              T(lowers_what_is_faster),
                               T(keeps_and_taps),
                               T(taps_selections),
                               T(samples_and_budget),
