@@ -254,7 +254,41 @@ sinter_status tune_narrow_gains(env *e, arena *a, ir_graph *g, sinter_dtype type
     return SINTER_OK;
 }
 
-/* Products that are even go with the others: what stands between is theirs. */
+/* Does a kernel that computes v round it, too? Views and pools stand behind that. */
+static bool is_rounded_where_made(const ir_graph *g, ir_value_id v)
+{
+    for (uint32_t depth = 0; depth < 8; depth++) {
+        const ir_node_id id = ir_value_at(g, v)->producer;
+        const ir_node *n = ir_node_at(g, id);
+        const uint32_t traits = op_at(n->op)->traits;
+        if (!id) return false;
+        if (op_is_scalar(n->op) || traits & FUSES_AFTER) return true;
+        if (!(traits & VIEW) && n->op != OP_max_pool) return false;
+        v = n->in[0];
+    }
+    return false;
+}
+
+/* What rounding the data of products takes, where that is a step of its own. */
+static sinter_status price_rounding(finder *f, const ir_node_id *list, uint32_t count, const op_view *of, double *sum)
+{
+    arena scratch;
+    arena_init(&scratch, f->e);
+    f->p.scratch = &scratch;
+    sinter_status s = SINTER_OK;
+    for (uint32_t i = 0; i < count && s == SINTER_OK; i++) {
+        double ns = 0;
+        const ir_value_id data = ir_node_at(f->p.g, list[i])->in[0];
+        if (of[i].is != GAINS || is_rounded_where_made(f->p.g, data)) continue;
+        s = price_quantize(&f->p, data, &ns);
+        *sum += ns;
+    }
+    arena_deinit(&scratch);
+    return s;
+}
+
+/* Products that are even go with the others: what stands between is theirs. The rules for integers are for the graph as
+ * a whole, so that products which the model quantised itself have to gain together with those that are to be. */
 sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype otherwise, const tune_options *o,
                                   tune_gains *out)
 {
@@ -262,15 +296,18 @@ sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype ot
     ir_node_id *list;
     uint32_t all;
     bool any = false;
+    double saved_ns = 0, rounding_ns = 0;
     *out = (tune_gains){ 0 };
     TRY(quantize_candidates(e, a, g, &list, &out->count, &all));
     op_view *of = ARENA_NEW(a, op_view, all);
     out->is_slow = ARENA_NEW(a, uint8_t, out->count);
     if (!of || !out->is_slow) return FAIL_MEMORY(e, "prices");
     TRY(find_all(&f, list, all, of));
+    TRY(price_rounding(&f, list, out->count, of, &rounding_ns));
     for (uint32_t i = 0; i < out->count; i++) any = any || of[i].is == GAINS;
-    for (uint32_t i = 0; i < out->count; i++) out->is_slow[i] = of[i].is == LOSES || !any;
-    for (uint32_t i = 0; i < all; i++) out->integers_pay = out->integers_pay || of[i].is == GAINS;
+    for (uint32_t i = 0; i < all; i++) saved_ns += i >= out->count || of[i].is == GAINS ? of[i].saved_ns : 0;
+    out->integers_pay = saved_ns > rounding_ns;
+    for (uint32_t i = 0; i < out->count; i++) out->is_slow[i] = of[i].is == LOSES || !any || !out->integers_pay;
     count_up(out, of, f.why);
     return SINTER_OK;
 }

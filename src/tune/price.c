@@ -257,6 +257,33 @@ sinter_status price_op(const pricing *p, ir_node_id id, sinter_dtype type, bool 
     return s;
 }
 
+sinter_status price_quantize(const pricing *p, ir_value_id v, double *ns)
+{
+    static const char *const rounding = "a=load 0; b=imm 0.5 : f32; c=imm 0 : i8; d=quantize a b c : i8; store 0 d";
+    const arena_mark mark = arena_save(p->scratch);
+    const ir_value *x = ir_value_at(p->g, v);
+    expr *made = NULL;
+    const char *why;
+    scan text_at = scan_of(rounding, strlen(rounding));
+    lowering l;
+    tune_result unused;
+    op_price price_of = { 0 };
+    TRY(begin(p, &l, &unused));
+    uint32_t in = operand(&l, v, SINTER_DTYPE_F32, NULL);
+    work_out out = { .dtype = SINTER_DTYPE_I8, .rank = x->rank };
+    memcpy(out.dim, x->dim, sizeof out.dim);
+    work w = {
+        .op = OP_pointwise, .count_in = 1, .count_anchor = 1, .count_out = 1, .in = &in, .out = &out, .name = ""
+    };
+    w.attrs = op_attrs_new(p->scratch, OP_pointwise);
+    if (!in || !w.attrs || !expr_parse(p->scratch, &text_at, &made, &why)) return FAIL_MEMORY(p->e, "a price");
+    w.epilogue = made;
+    const sinter_status s = price(&l, &w, false, &price_of);
+    *ns = price_of.ns;
+    arena_rewind(p->scratch, mark);
+    return s;
+}
+
 sinter_status price_key(const pricing *p, ir_node_id id, text *key)
 {
     const arena_mark mark = arena_save(p->scratch);
