@@ -452,28 +452,6 @@ static sinter_status build(builder *b, const build_model *m, uint8_t **out, size
     return s;
 }
 
-/* Choosing has its own clocks. */
-static void finish_report(builder *b)
-{
-    const tune_stats *s = &b->stats;
-    sinter_build_report *r = b->report;
-    const double compile_s = 1e-9 * (double)s->compile_ns, measure_s = 1e-9 * (double)s->measure_ns,
-                 pack_s = 1e-9 * (double)s->pack_ns, rest_s = r->plan_s - compile_s - measure_s - pack_s;
-    r->compile_s += compile_s;
-    r->measure_s += measure_s;
-    r->pack_s += pack_s;
-    r->plan_s = rest_s > 0 ? rest_s : 0;
-    r->measured = s->measured;
-    r->clock_low = s->clock_low;
-    r->clock_high = s->clock_high;
-    r->clock_repeats = s->repeated;
-    r->clock_doubtful = s->doubtful;
-    r->was_throttled = s->was_throttled;
-    if (s->clock_high)
-        env_log(b->e, LOG_SELECT, "clock while measuring: %u to %u MHz%s, %u batches repeated, %u at a low clock",
-                s->clock_low, s->clock_high, s->was_throttled ? ", throttled" : "", s->repeated, s->doubtful);
-}
-
 sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
                          uint8_t **out, size_t *out_size)
 {
@@ -493,7 +471,7 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
         (void)keep_timings(&b);
         e->error = error;
     }
-    finish_report(&b);
+    build_timings_report(e, &b.stats, b.report);
     if (b.out.e) engine_writer_deinit(&b.out.w);
     if (!b.is_borrowed) timing_cache_destroy(b.cache);
     if (b.device && !b.is_borrowed) b.backend->close(e, b.device);

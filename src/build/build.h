@@ -74,6 +74,10 @@ struct timing_cache;
 sinter_status build_timings_keep(env *e, struct timing_cache *cache, const sinter_build_options *o,
                                  sinter_build_report *report);
 
+/* What choosing took, which has its own clocks, into the report. */
+struct tune_stats;
+void          build_timings_report(env *e, const struct tune_stats *s, sinter_build_report *r);
+
 /* permit.c: what is lowered of what may be: the faster, as far as the budget goes. */
 sinter_status build_permit(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering);
 struct ir_graph;

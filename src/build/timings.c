@@ -33,3 +33,23 @@ sinter_status build_timings_keep(env *e, timing_cache *cache, const sinter_build
     report->cache_warning[length < most ? length : most] = 0;
     return SINTER_OK;
 }
+
+/* Choosing has its own clocks. */
+void build_timings_report(env *e, const tune_stats *s, sinter_build_report *r)
+{
+    const double compile_s = 1e-9 * (double)s->compile_ns, measure_s = 1e-9 * (double)s->measure_ns,
+                 pack_s = 1e-9 * (double)s->pack_ns, rest_s = r->plan_s - compile_s - measure_s - pack_s;
+    r->compile_s += compile_s;
+    r->measure_s += measure_s;
+    r->pack_s += pack_s;
+    r->plan_s = rest_s > 0 ? rest_s : 0;
+    r->measured = s->measured;
+    r->clock_low = s->clock_low;
+    r->clock_high = s->clock_high;
+    r->clock_repeats = s->repeated;
+    r->clock_doubtful = s->doubtful;
+    r->was_throttled = s->was_throttled;
+    if (s->clock_high)
+        env_log(e, LOG_SELECT, "clock while measuring: %u to %u MHz%s, %u batches repeated, %u at a low clock",
+                s->clock_low, s->clock_high, s->was_throttled ? ", throttled" : "", s->repeated, s->doubtful);
+}

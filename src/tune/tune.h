@@ -90,7 +90,8 @@ typedef struct tune_gains {
     uint32_t       count, lowered;
     uint32_t       slower;              /* of the others: those that were found slower; the rest stands beside them */
     const char    *why;                 /* the costliest that does not gain, and its times; NULL: there is none */
-    bool           integers_pay;        /* products in 8 bits are faster, those together that the model and permission quantise */
+    /* Products in 8 bits are faster: those together that the model and that permission quantises. */
+    bool           integers_pay;
 } tune_gains;
 /* Of the ops that tune_narrow would lower to `type`. */
 sinter_status tune_narrow_gains(env *e, arena *a, ir_graph *g, sinter_dtype type, const tune_options *options,
