@@ -372,21 +372,6 @@ static void release_weight(void *user, const void *bytes, size_t size)
     source_forget(&b->source, bytes, size);
 }
 
-/* Looks at what was built as loading will, under the same limits. What is wrong with it otherwise is our own mistake.
- */
-static sinter_status check_engine(builder *b, uint8_t **bytes, size_t *size)
-{
-    kernel_target target;
-    b->backend->target(b->device, &target);
-    sinter_status s = engine_check(b->e, *bytes, *size, b->backend, &target);
-    if (s == SINTER_OK) return s;
-    mem_free(b->e, *bytes, *size, ENGINE_ALIGN);
-    *bytes = NULL;
-    *size = 0;
-    if (s == SINTER_INVALID_MODEL) s = b->e->error->status = SINTER_INTERNAL;
-    return NOTE(b->e, s, "checking the engine that was built");
-}
-
 static sinter_status write_engine(builder *b, const device_options *wanted, const char *name, uint8_t **out,
                                   size_t *out_size)
 {
@@ -405,7 +390,7 @@ static sinter_status write_engine(builder *b, const device_options *wanted, cons
     b->out.w.release = release_weight;
     b->out.w.user = b;
     TRY(engine_writer_finish(&b->out.w, b->digest, out, out_size));
-    return check_engine(b, out, out_size);
+    return emit_check(b->e, b->backend, b->device, out, out_size);
 }
 
 /* Trials and taps are for the CPU, whatever the engine is for. */

@@ -319,3 +319,18 @@ sinter_status emit_notes(emit *x, const engine_notes *notes)
     engine_writer_add(&x->w, SECTION_NOTES, notes, sizeof *notes);
     return x->w.failed ? FAIL_MEMORY(x->e, "an engine") : SINTER_OK;
 }
+
+/* Looks at what was built as loading will, under the same limits. What is wrong with it otherwise is our own mistake.
+ */
+sinter_status emit_check(env *e, const backend *k, device *d, uint8_t **bytes, size_t *size)
+{
+    kernel_target target;
+    k->target(d, &target);
+    sinter_status s = engine_check(e, *bytes, *size, k, &target);
+    if (s == SINTER_OK) return s;
+    mem_free(e, *bytes, *size, ENGINE_ALIGN);
+    *bytes = NULL;
+    *size = 0;
+    if (s == SINTER_INVALID_MODEL) s = e->error->status = SINTER_INTERNAL;
+    return NOTE(e, s, "checking the engine that was built");
+}

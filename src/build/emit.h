@@ -30,4 +30,7 @@ sinter_status emit_profile(emit *x, const tune_result *t);
 void emit_order(emit *x, uint32_t index, program_order order);
 sinter_status emit_notes(emit *x, const engine_notes *notes);
 
+/* Is what was built what loading takes, under the same limits? Else it is freed. */
+sinter_status emit_check(env *e, const backend *k, device *d, uint8_t **bytes, size_t *size);
+
 #endif
