@@ -251,7 +251,8 @@ static sinter_status use_values(profile *f, const uint32_t *id, uint32_t count, 
 
 static sinter_status emit_step(profile *f, const plan_step *s)
 {
-    const char *line = problem_line(f->x, s->problem);
+    const char *why = problem_check_sizes(s->problem), *line = problem_line(f->x, s->problem);
+    if (why) return FAIL(f->x->e, UNSUPPORTED, "'%s': %s", s->name ? s->name : "", why);
     if (!line) return FAIL_MEMORY(f->x->e, "an engine");
     engine_step r = { .kind = s->kind,
                       .kernel = s->kind < STEP_IF ? kernel_id(f->x, s->kernel) : 0,

@@ -63,6 +63,7 @@ const char *conv_tactic_check(isa_level isa, const conv_shape *s, conv_tactic t)
     static const uint8_t zero[sizeof t.zero];
     if (t.path != CONV_TAPS && t.path != CONV_ROWS) return "unknown path";
     if (memcmp(t.zero, zero, sizeof zero) != 0) return "reserved bytes are set";
+    if (s->kernel[0] < 1 || s->kernel[1] < 1 || s->kernel[2] < 1) return "the filter is empty";
     if (t.path == CONV_TAPS && s->x_c != 1) return "channels of the input are not adjacent";
     const gemm_shape g = product_of(s, (conv_path)t.path);
     return gemm_tactic_check(isa, &g, t.gemm);

@@ -279,7 +279,7 @@ static const char *check_operand_size(const problem_operand *o)
     return NULL;
 }
 
-static const char *check_sizes(const problem *p)
+const char *problem_check_sizes(const problem *p)
 {
     const op_info *row = op_at(p->op);
     const char *why = NULL;
@@ -296,7 +296,7 @@ static const char *check_sizes(const problem *p)
 
 static const char *check(const problem *p)
 {
-    const char *why = check_sizes(p);
+    const char *why = problem_check_sizes(p);
     if (why) return why;
     const op_info *row = op_at(p->op);
     const bool is_pointwise = p->op == OP_pointwise;

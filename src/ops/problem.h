@@ -43,6 +43,8 @@ bool problem_operand_is_row_major(const problem_operand *o);        /* dense too
  * be large, but not all at once. */
 void problem_operand_calm(problem_operand *o);
 void problem_print(const problem *p, text *out);
+/* NULL, or why no kernel takes such sizes: parsing refuses them, too. */
+const char *problem_check_sizes(const problem *p);
 /* The inverse; checks counts, attributes, programs and ranges. Everything lives in `a`. */
 bool problem_parse(arena *a, scan *s, problem **out, const char **why);
 

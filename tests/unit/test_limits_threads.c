@@ -73,6 +73,26 @@ static void contexts_stay_below(void)
     }
 }
 
+/* A tensor of more elements than any has is a matter of the model, and said before there is an engine. */
+static void sizes_that_nothing_has(void)
+{
+    bytes g = { 0 };
+    const int64_t pads[4] = { 0, 1, 0, (int64_t)1 << 62 };
+    bytes_put(&g, 11, onnx_value("x", 1, (int64_t[]){ 2, 3 }, 2, ""));
+    bytes_put(&g, 5, onnx_tensor_bytes("pads", 7, (int64_t[]){ 4 }, 1, pads, sizeof pads));
+    bytes_put(&g, 1, onnx_node_bytes("Pad", "far", "x,pads", "p"));
+    bytes_put(&g, 1, onnx_node_bytes("ReduceSum", "sum", "p", "y"));
+    bytes_put(&g, 12, onnx_value("y", 1, (int64_t[]){ 1, 1 }, 2, ""));
+    const bytes model = onnx_model_bytes(g, 17);
+    const sinter_build_options o = { .struct_size = sizeof o, .threads = 1, .tune = SINTER_TUNE_OFF };
+    sinter_error error = { 0 };
+    sinter_buffer b = { 0 };
+    const sinter_status s = sinter_build_memory(model.at, model.size, &o, &b, &error);
+    if (!CHECK(s == SINTER_UNSUPPORTED || s == SINTER_NO_MEMORY)) printf("%s\n", error.text);
+    sinter_buffer_free(&b);
+    free(model.at);
+}
+
 /* ---- loops without end ---- */
 
 /* Carries x, adds to it, and goes on for ever. */
@@ -150,5 +170,7 @@ static void loops_end(void)
     sinter_buffer_free(&b);
 }
 
-static const test tests[] = { T(builds_stay_below), T(contexts_stay_below), T(loops_end), { 0 } };
+static const test tests[] = {
+    T(builds_stay_below), T(contexts_stay_below), T(sizes_that_nothing_has), T(loops_end), { 0 }
+};
 TEST_MAIN(tests)
