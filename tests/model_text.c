@@ -299,10 +299,9 @@ typedef struct side {
     sinter_error error;
 } side;
 
-static bool side_open(const model_text *m, model_device d, side *s)
+static sinter_status build(const model_text *m, model_device d, sinter_buffer *out, sinter_error *error)
 {
     const sinter_profile profile = { m->range, m->count_input };
-    const sinter_engine_options load = SINTER_ENGINE_OPTIONS;
     sinter_build_options o = SINTER_BUILD_OPTIONS;
     o.device = d.kind;
     o.isa = d.isa;
@@ -311,10 +310,34 @@ static bool side_open(const model_text *m, model_device d, side *s)
     o.profile = &profile;
     o.profile_count = m->count_symbol ? 1 : 0;
     o.verify = 1;
+    return sinter_build_memory(m->model.at, m->model.size, &o, out, error);
+}
+
+sinter_buffer model_build(const char *text, model_device device)
+{
+    model_text m;
+    sinter_buffer built = { 0 };
+    sinter_error error = { 0 };
+    model_read(text, &m);
+    if (build(&m, device, &built, &error) != SINTER_OK) {
+        (void)printf("%s\n  %s\n", text, error.text);
+        exit(2);
+    }
+    free(m.model.at);
+    return built;
+}
+
+static bool side_open(const model_text *m, model_device d, side *s)
+{
+    const sinter_engine_options load = SINTER_ENGINE_OPTIONS;
     *s = (side){ 0 };
-    return sinter_build_memory(m->model.at, m->model.size, &o, &s->built, &s->error) == SINTER_OK &&
-           sinter_engine_load_memory(s->built.data, s->built.size, &load, &s->engine, &s->error) == SINTER_OK &&
-           sinter_context_create(s->engine, NULL, &s->context, &s->error) == SINTER_OK;
+    if (d.engine) {
+        if (sinter_engine_load(d.engine, &load, &s->engine, &s->error) != SINTER_OK) return false;
+    } else if (build(m, d, &s->built, &s->error) != SINTER_OK ||
+               sinter_engine_load_memory(s->built.data, s->built.size, &load, &s->engine, &s->error) != SINTER_OK) {
+        return false;
+    }
+    return sinter_context_create(s->engine, NULL, &s->context, &s->error) == SINTER_OK;
 }
 
 static void side_close(side *s)
@@ -399,7 +422,7 @@ const char *model_compare(const char *text, model_device device, char *why, long
     side want, got;
     const char *wrong_at = NULL;
     model_read(text, &m);
-    const bool is_open = side_open(&m, (model_device){ SINTER_DEVICE_REFERENCE, NULL }, &want);
+    const bool is_open = side_open(&m, (model_device){ .kind = SINTER_DEVICE_REFERENCE }, &want);
     const bool is_open_too = side_open(&m, device, &got);
     if (is_open != is_open_too) {
         (void)snprintf(why, 1024, "%s open: %.900s", is_open ? "does not" : "the reference does not",

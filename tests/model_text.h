@@ -32,9 +32,15 @@ typedef struct model_text {
 /* Ends the program where the text is wrong: a mistake of the test. The caller frees model.at. */
 void model_read(const char *text, model_text *out);
 
-typedef struct model_device { sinter_device_kind kind; const char *isa; } model_device;
+typedef struct model_device {
+    sinter_device_kind kind;
+    const char *isa;
+    const char *engine;         /* a file: this engine runs, and none is built; NULL: builds */
+} model_device;
 /* NULL, or what is wrong; `why` has room for 1024. Sizes take their min, 1, opt and max in all combinations; runs
  * counts those that are not refused. What the reference refuses has to be refused. */
 const char *model_compare(const char *text, model_device device, char *why, long *runs);
+/* The engine that model_compare builds. The caller frees it; the test ends where it cannot be built. */
+sinter_buffer model_build(const char *text, model_device device);
 
 #endif
