@@ -12,7 +12,8 @@
 
 #include <unistd.h>
 
-#define FOLDER SINTER_SOURCE_DIR "/tests/golden/engines/1.0/"
+#define ENGINES SINTER_SOURCE_DIR "/tests/golden/engines/"
+#define FOLDER  ENGINES "2.0/"
 
 /* Between them every kernel of the CPU that packs weights, and every kind of record of the format. */
 static const struct {
@@ -98,5 +99,14 @@ static void every_packing_is_in_one(void)
     free(all);
 }
 
-static const test tests[] = { T(old_engines_give_the_same_results), T(every_packing_is_in_one), { 0 } };
+static void an_older_format_is_refused_by_its_number(void)
+{
+    sinter_engine *engine = NULL;
+    sinter_error error = { 0 };
+    CHECK_EQ(sinter_engine_load(ENGINES "refused/relu.1.0.sinter", NULL, &engine, &error), SINTER_INCOMPATIBLE);
+    if (!CHECK(strstr(error.text, "1.0") && strstr(error.text, "2."))) printf("%s\n", error.text);
+}
+
+static const test tests[] = { T(old_engines_give_the_same_results), T(every_packing_is_in_one),
+                              T(an_older_format_is_refused_by_its_number), { 0 } };
 TEST_MAIN(tests)
