@@ -3,8 +3,8 @@
  *
  * The files are in engines/MAJOR.MINOR/NAME.ISA.sinter. When this test fails, the format, a kernel's parameters or a
  * packing has changed without a new number: raise the format's version or the kernel's abi. Then engines of the old
- * number are refused with a clear message. Move the old files to refused/, and write new ones with SINTER_BLESS=1, which
- * writes the files that are missing and never replaces one. */
+ * number are refused with a clear message. Move the old files to refused/, and write new ones with SINTER_BLESS=1,
+ * which writes the files that are missing and never replaces one. */
 #include "cpu/isa.h"
 #include "cpu/kernels.h"
 #include "model_text.h"
@@ -13,26 +13,29 @@
 #include <unistd.h>
 
 #define ENGINES SINTER_SOURCE_DIR "/tests/golden/engines/"
-#define FOLDER  ENGINES "2.0/"
+#define FOLDER ENGINES "2.0/"
 
 /* Between them every kernel of the CPU that packs weights, and every kind of record of the format. */
 static const struct {
     const char *name, *text;
 } golden[] = {
-    { "conv", "sym N 1 2 3; in x f32 N,3,12,12;"
-              "a = Conv x %16,3,3,3 %16 pads=[1,1,1,1]; b = Relu a; c = Conv b %16,16,3,3 pads=[1,1,1,1]; d = Add b c;"
-              "e = Conv d %16,1,3,3 group=16 strides=[2,2] pads=[1,1,1,1]; f = Conv e %8,16,1,1; y = Sigmoid f; out y" },
+    { "conv",
+      "sym N 1 2 3; in x f32 N,3,12,12;"
+      "a = Conv x %16,3,3,3 %16 pads=[1,1,1,1]; b = Relu a; c = Conv b %16,16,3,3 pads=[1,1,1,1]; d = Add b c;"
+      "e = Conv d %16,1,3,3 group=16 strides=[2,2] pads=[1,1,1,1]; f = Conv e %8,16,1,1; y = Sigmoid f; out y" },
     { "transposed", "in x f32 1,4,5,6; a = ConvTranspose x %4,6,3,3 strides=[2,2]; y = Relu a; out y" },
     { "product", "sym N 1 4 9; in x f32 N,24; a = MatMul x %24,40; b = Add a %40; c = Erf b; d = MatMul c %40,8;"
                  "y = Softmax d axis=1; out y" },
     { "recurrent", "sym S 1 3 5; in x f32 S,2,6; h, k, c = LSTM x %1,20,6 %1,20,5 hidden_size=5; out h; out c" },
     { "integers", "in x u8 3,12; w = Cast %12,7 to=3; a = MatMulInteger x w; y = Cast a to=1; out y" },
     { "integer_conv", "in x u8 1,4,6,6; w = Cast %5,4,3,3 to=3; y = ConvInteger x w; out y" },
-    { "late", "sym N 1 3 6; in x f32 N,4; a = NonZero x; b = Transpose a perm=[1,0]; y = GatherND x b; z = Concat y y axis=0;"
-              "out y; out z" },
-    { "loop", "sym N 1 2 4; in x f32 N,3; in n i64 ; in c bool ;"
-              "v, s = Loop n c x body=(in i i64 ; in g bool ; in u f32 N,3; h = Identity g; w = Add u x; t = Mul w #0.5;"
-              "out h; out w; out t); out v; out s" },
+    { "late",
+      "sym N 1 3 6; in x f32 N,4; a = NonZero x; b = Transpose a perm=[1,0]; y = GatherND x b; z = Concat y y axis=0;"
+      "out y; out z" },
+    { "loop",
+      "sym N 1 2 4; in x f32 N,3; in n i64 ; in c bool ;"
+      "v, s = Loop n c x body=(in i i64 ; in g bool ; in u f32 N,3; h = Identity g; w = Add u x; t = Mul w #0.5;"
+      "out h; out w; out t); out v; out s" },
     { "views", "sym N 1 2 3; in x f32 N,4,6; a = Transpose x perm=[0,2,1]; b = Slice a {1} {5} {1} {2};"
                "c = Concat a b b axis=1; d = Pad c {0,0,1,0,0,1}; y = ReduceMean d axes=[1] keepdims=0; out y; out a" },
 };
@@ -107,6 +110,7 @@ static void an_older_format_is_refused_by_its_number(void)
     if (!CHECK(strstr(error.text, "1.0") && strstr(error.text, "2."))) printf("%s\n", error.text);
 }
 
-static const test tests[] = { T(old_engines_give_the_same_results), T(every_packing_is_in_one),
-                              T(an_older_format_is_refused_by_its_number), { 0 } };
+static const test tests[] = {
+    T(old_engines_give_the_same_results), T(every_packing_is_in_one), T(an_older_format_is_refused_by_its_number), { 0 }
+};
 TEST_MAIN(tests)
