@@ -532,15 +532,28 @@ static sinter_status attach_prologue(grouping *x, ir_node_id id)
 
 static sinter_status group_region(grouping *x, ir_region_id region)
 {
-    const uint32_t room = x->g->node.count;
-    x->pos = ARENA_NEW(&x->a, uint32_t, (size_t)room * 2);
-    x->time = ARENA_NEW(&x->a, uint32_t, (size_t)room * 2);
-    x->owner = ARENA_NEW(&x->a, uint32_t, (size_t)room * 2);
-    if (!x->pos || !x->time || !x->owner) return FAIL_MEMORY(x->s->e, "groups");
     TRY(set_order(x, region));
     TRY(grow_epilogues(x));
     TRY(grow_programs(x));
     for (uint32_t i = 0; i < x->count; i++) TRY(attach_prologue(x, x->order[i]));
+    return SINTER_OK;
+}
+
+/* Tables by node are made once for all regions: a node belongs to one. */
+static sinter_status group_regions(grouping *x)
+{
+    const ir_graph *g = x->g;
+    const size_t room = 2 * (size_t)g->node.count;
+    x->pos = ARENA_NEW(&x->a, uint32_t, room);
+    x->time = ARENA_NEW(&x->a, uint32_t, room);
+    x->owner = ARENA_NEW(&x->a, uint32_t, room);
+    if (!x->pos || !x->time || !x->owner) return FAIL_MEMORY(x->s->e, "groups");
+    for (ir_region_id r = 1; r < g->region.count; r++) {
+        if (r != IR_MAIN && ir_node_at(g, g->region.at[r].owner)->is_dead) continue;
+        const arena_mark mark = arena_save(&x->a);
+        TRY(group_region(x, r));
+        arena_rewind(&x->a, mark);
+    }
     return SINTER_OK;
 }
 
@@ -577,12 +590,9 @@ sinter_status pass_groups(opt_state *s)
         status = split_dequantized(s, &a);
         arena_deinit(&a);
     }
-    for (ir_region_id r = 1; r < s->g->region.count && !status; r++) {
-        if (r != IR_MAIN && ir_node_at(s->g, s->g->region.at[r].owner)->is_dead) continue;
-        grouping x = { .s = s, .g = s->g };
-        arena_init(&x.a, s->e);
-        status = group_region(&x, r);
-        arena_deinit(&x.a);
-    }
+    grouping x = { .s = s, .g = s->g };
+    arena_init(&x.a, s->e);
+    if (!status) status = group_regions(&x);
+    arena_deinit(&x.a);
     return status ? status : ir_sweep(s->g);
 }
