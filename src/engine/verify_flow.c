@@ -280,15 +280,13 @@ static sinter_status no_source(const flow *f, uint32_t v)
     return BAD(f->e, "value '%s' is read, and no step has written it", name_of(f, v));
 }
 
-/* A part whose place data decides: the sizes of this walk need not be ones that occur together. The executor checks
- * that it lies inside what the storage holds. */
+/* A part whose place, or whose storage's size, data decides: the sizes of this walk need not be ones that occur
+ * together. The executor checks that it lies inside what the storage holds. */
 static bool is_late_part(const flow *f, uint32_t v, const cover_box *box)
 {
     const engine_value *x = value_at(f, v);
     const int64_t bytes = f->dim[storage_at(f, x->storage)->size_dim];
-    bool is_late = f->g->symbol_late[x->offset];
-    for (uint32_t i = 0; i < x->rank; i++)
-        is_late = is_late || f->g->symbol_late[x->dim[i]] || f->g->symbol_late[x->stride[i]];
+    const bool is_late = f->g->value_late[f->p->value_first + v];
     return is_late && (box->at || box->levels || box->run / 8 != bytes);
 }
 
