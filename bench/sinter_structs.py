@@ -75,7 +75,8 @@ class sinter_context_options(C.Structure):
 class sinter_io(C.Structure):
     _fields_ = [("name", C.c_char_p), ("is_input", C.c_uint32), ("dtype", C.c_int), ("rank", C.c_uint32),
                 ("dim", C.c_int64 * RANK_MAX), ("dim_text", C.c_char_p * RANK_MAX), ("min", C.c_int64 * RANK_MAX),
-                ("opt", C.c_int64 * RANK_MAX), ("max", C.c_int64 * RANK_MAX)]
+                ("opt", C.c_int64 * RANK_MAX), ("max", C.c_int64 * RANK_MAX),
+                ("value_min", C.c_int64), ("value_max", C.c_int64)]
 
 
 class sinter_step_time(C.Structure):

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.c - CPUID and XGETBV. In a virtual machine CPUID leaves to the host and takes tens of microseconds, so the
- * answer, which never changes, is kept. */
+/* isa.c - CPUID and XGETBV. */
 #include "cpu/isa.h"
+
+#include "base/env.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -23,7 +25,7 @@ static uint32_t xcr0_low(void)
     return low;
 }
 
-static isa_level ask(void)
+isa_level isa_level_detect(void)
 {
     const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
     const uint32_t need1 = fma | osxsave | avx | f16c;
@@ -37,21 +39,16 @@ static isa_level ask(void)
     return (b & avx512) == avx512 && (saved & XCR0_ZMM) == XCR0_ZMM ? ISA_AVX512 : ISA_AVX2;
 }
 #else
-static isa_level ask(void)
+isa_level isa_level_detect(void)
 {
     return ISA_PLAIN;
 }
 #endif
 
-isa_level isa_level_detect(void)
+isa_level isa_level_of(env *e)
 {
-    static uint32_t known; /* 1 + level; threads that ask at the same time write the same */
-    uint32_t level = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (!level) {
-        level = (uint32_t)ask() + 1;
-        __atomic_store_n(&known, level, __ATOMIC_RELAXED);
-    }
-    return (isa_level)(level - 1);
+    if (!e->isa_asked) e->isa_asked = 1 + (uint32_t)isa_level_detect();
+    return (isa_level)(e->isa_asked - 1);
 }
 
 const char *isa_level_name(isa_level level)

@@ -21,8 +21,12 @@ typedef enum isa_level {
     ISA_LEVEL_COUNT
 } isa_level;
 
-/* The highest level that this machine can run. From any thread; the CPU is asked once. */
+/* The highest level that this machine can run. From any thread. In a virtual machine CPUID leaves to the host and takes
+ * tens of microseconds. */
 isa_level isa_level_detect(void);
+/* The same. Asks the CPU once and keeps the answer in `e`. */
+typedef struct env env;
+isa_level isa_level_of(env *e);
 /* "plain", "avx2", "avx512". */
 const char *isa_level_name(isa_level level);
 /* The level of that name; false where there is none. */

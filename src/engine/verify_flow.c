@@ -13,7 +13,7 @@
 
 #define BAD(e, ...) FAIL(e, INVALID_MODEL, __VA_ARGS__)
 
-enum { NOBODY = UINT32_MAX };
+#define NOBODY UINT32_MAX
 #define NEVER UINT64_MAX
 
 /* Pairs of boxes: about a second. */
