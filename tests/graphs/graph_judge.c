@@ -165,7 +165,7 @@ static bool refuse(gmodel *m, const gnode *n, const char *why)
 static bool run_lane(gmodel *m, const gnode *n, uint32_t k, uint32_t lane, kept *e, sinter_error *error)
 {
     for (uint32_t i = 0; i < n->count_in; i++) {
-        char name[8];
+        char name[16];
         (void)snprintf(name, sizeof name, "i%u", i);
         if (n->in[i] == G_NONE || gop_is_param(n->op, i)) continue;
         const gtensor *t = m->value.at[n->in[i]].at[k][lane];
@@ -177,7 +177,7 @@ static bool run_lane(gmodel *m, const gnode *n, uint32_t k, uint32_t lane, kept 
     }
     if (sinter_context_run(e->context, error) != SINTER_OK) return false;
     for (uint32_t i = 0; i < n->count_out; i++) {
-        char name[8];
+        char name[16];
         sinter_tensor y;
         (void)snprintf(name, sizeof name, "o%u", i);
         if (n->out[i] == G_NONE) continue;

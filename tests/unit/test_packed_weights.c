@@ -19,7 +19,7 @@ static packed p;
 
 static uint32_t nibble(const uint8_t *at, uint32_t i)
 {
-    return at[i / 2] >> (i % 2 * 4) & 15u;
+    return ((uint32_t)at[i / 2] >> (i % 2 * 4)) & 15u;
 }
 
 static void fill(void)
