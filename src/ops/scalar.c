@@ -251,7 +251,7 @@ static int64_t eval_i64(op_id op, sinter_dtype dtype, int64_t x, int64_t y, int6
     case OP_prelu: return !is_u64 && x < 0 ? (int64_t)(a * b) : x;
     case OP_clip: return int_min(int_max(x, y, is_u64), z, is_u64);
     case OP_shrink:
-        if (!is_u64 && x < -z) return (int64_t)(a + b);
+        if (!is_u64 && z != INT64_MIN && x < -z) return (int64_t)(a + b);
         return int_less(z, x, is_u64) ? (int64_t)(a - b) : 0;
     default: return 0; /* not a function of integers: types are checked before */
     }
