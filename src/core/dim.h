@@ -65,6 +65,8 @@ dim dim_ceildiv(dim_table *t, dim a, dim b);
 dim dim_mod(dim_table *t, dim a, dim b);           /* a - b * floordiv(a, b) */
 dim dim_min(dim_table *t, dim a, dim b);
 dim dim_max(dim_table *t, dim a, dim b);
+/* Is the expression of a few terms? What repeats its operands grows without end where it is applied again and again. */
+bool dim_is_light(const dim_table *t, dim d);
 dim dim_product(dim_table *t, const dim *d, uint32_t count);       /* 1 for none */
 
 bool dim_is_const(const dim_table *t, dim d, int64_t *value);      /* value may be NULL */

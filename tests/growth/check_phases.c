@@ -163,6 +163,8 @@ static void run(const char *path)
     line("run", &start);
     need(sinter_engine_print(g, SINTER_PRINT_TEXT, count_bytes, &printed, &error), &error, "inspect");
     line("inspect", &start);
+    sinter_context_destroy(c);
+    sinter_engine_release(g);
 }
 
 int main(int argc, char **argv)

@@ -84,7 +84,7 @@ static const char pro[] = "pro=\"a=load 0; b=load 2; c=mul a b : f32; store 0 c\
 static void planned(const prices *price, const char *const *times, const double *ns, bool takes_prologues, text *out)
 {
     sinter_error error = { 0 };
-    env e;
+    static env e; /* text that this function gives is freed by its caller */
     arena a;
     ir_graph *g;
     timing_cache *cache;
