@@ -149,6 +149,16 @@ static void give_output(caller *x, uint32_t i, const char *name)
     if (s != SINTER_OK) guarded_give(at);
 }
 
+/* Damaged models name two outputs alike. A name stands for the first one. */
+static bool is_first(const caller *x, uint32_t i, const char *name)
+{
+    sinter_io io;
+    for (uint32_t k = 0; k < i; k++)
+        if (sinter_engine_io(x->g, k, x->profile, &io) == SINTER_OK && !io.is_input && !strcmp(io.name, name))
+            return false;
+    return true;
+}
+
 static void run_once(caller *x, uint32_t which, rig_count *count)
 {
     const uint32_t ios = sinter_engine_io_count(x->g);
@@ -156,7 +166,7 @@ static void run_once(caller *x, uint32_t which, rig_count *count)
     sinter_io io;
     for (uint32_t i = 0; i < ios; i++) {
         if (sinter_engine_io(x->g, i, x->profile, &io) != SINTER_OK) return;
-        if (!io.is_input && test_below(&x->random, 2)) give_output(x, i, io.name);
+        if (!io.is_input && test_below(&x->random, 2) && is_first(x, i, io.name)) give_output(x, i, io.name);
         if (io.is_input && (which < 3 || test_below(&x->random, 4)) && !give_input(x, i, which, count)) return;
     }
     const sinter_status s = sinter_context_run(x->c, &error);
