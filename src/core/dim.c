@@ -62,7 +62,7 @@ static dim fail(dim_table *t)
 
 bool dim_is_light(const dim_table *t, dim d)
 {
-    enum { LIGHT = 16 };
+    enum { LIGHT = 256 };
     return t->form.at[d].weight <= LIGHT;
 }
 
