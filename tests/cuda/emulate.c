@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "emulator/emulator.h"
+#include "places.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,14 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATH = 1200, SOURCES = 64, STEP = 7, REGIONS_MAX = 64, FILE_MAX = 1 << 22 };
+enum { PATH = 1200, FOLDER = 1000, SOURCES = 64, STEP = 7, REGIONS_MAX = 64, FILE_MAX = 1 << 22 };
 
-static const char *const device_folder = SINTER_SOURCE_DIR "/src/cuda/device",
-                         *const emulator_folder = SINTER_SOURCE_DIR "/tests/cuda/emulator",
-                         *const flags_fixed =
-                             "-std=c++17 -O1 -g1 -w -x c++ -fPIC -shared -fvisibility=hidden -fno-exceptions -fno-rtti "
-                             "-fno-strict-aliasing -fwrapv -ffp-contract=off -fsanitize=alignment,bounds "
-                             "-fsanitize-undefined-trap-on-error";
+static const char *const flags_fixed =
+    "-std=c++17 -O1 -g1 -w -x c++ -fPIC -shared -fvisibility=hidden -fno-exceptions -fno-rtti "
+    "-fno-strict-aliasing -fwrapv -ffp-contract=off -fsanitize=alignment,bounds "
+    "-fsanitize-undefined-trap-on-error";
 
 static void stop(const char *what, const char *path)
 {
@@ -32,6 +31,24 @@ static void stop(const char *what, const char *path)
 }
 
 /* ---- sources ---- */
+
+static const char *source_folder(char at[FOLDER], const char *below)
+{
+    if (!at[0]) (void)snprintf(at, FOLDER, "%.900s/%s", PLACE_SOURCE_DIR, below);
+    return at;
+}
+
+static const char *device_folder(void)
+{
+    static char at[FOLDER];
+    return source_folder(at, "src/cuda/device");
+}
+
+static const char *emulator_folder(void)
+{
+    static char at[FOLDER];
+    return source_folder(at, "tests/cuda/emulator");
+}
 
 static char *read_file(const char *path)
 {
@@ -97,8 +114,8 @@ static void add_includes(closure *c, const char *at, int depth)
         for (uint32_t i = 0; i < c->count; i++) is_known = is_known || !strcmp(c->name[i], name);
         if (is_known || c->count == SOURCES) continue;
         memcpy(c->name[c->count++], name, sizeof name);
-        (void)snprintf(found, sizeof found, "%s/%s", emulator_folder, name);
-        if (access(found, R_OK) != 0) (void)snprintf(found, sizeof found, "%s/%s", device_folder, name);
+        (void)snprintf(found, sizeof found, "%s/%s", emulator_folder(), name);
+        if (access(found, R_OK) != 0) (void)snprintf(found, sizeof found, "%s/%s", device_folder(), name);
         add_source(c, found, depth + 1);
     }
 }
@@ -107,7 +124,7 @@ const char *emulate_folder(void)
 {
     static char folder[PATH];
     if (folder[0]) return folder;
-    const char *bin = SINTER_BIN, *slash = strrchr(bin, '/');
+    const char *bin = PLACE_BIN, *slash = strrchr(bin, '/');
     (void)snprintf(folder, sizeof folder, "%.*s/emulated", (int)(slash ? slash - bin : 0), bin);
     (void)mkdir(folder, 0777);
     return folder;
@@ -148,7 +165,7 @@ static const char *key_path(char *out, const char *key, const char *name)
 static bool is_emulators(const char *name)
 {
     char path[PATH];
-    (void)snprintf(path, sizeof path, "%s/%s", emulator_folder, name);
+    (void)snprintf(path, sizeof path, "%s/%s", emulator_folder(), name);
     return access(path, R_OK) == 0;
 }
 
@@ -162,9 +179,9 @@ void emulate_source(const emulated_source *from, bool is_written, char key[EMULA
         sha256_update(&c.sum, from->file[i], strlen(from->file[i]) + 1);
     }
     char path[PATH];
-    (void)snprintf(path, sizeof path, "%s/prelude.cuh", emulator_folder);
+    (void)snprintf(path, sizeof path, "%s/prelude.cuh", emulator_folder());
     add_source(&c, path, 0);
-    (void)snprintf(path, sizeof path, "%s/hopper.cuh", emulator_folder);
+    (void)snprintf(path, sizeof path, "%s/hopper.cuh", emulator_folder());
     add_source(&c, path, 0);
     add_includes(&c, from->generated, 0);
     text main = { 0 };
@@ -203,8 +220,8 @@ bool emulate_code(env *e, const cuda_kernel *k, const problem *p, const tactic *
         for (uint32_t i = 0; i < code.define_count; i++)
             text_printf(&flags, " -D%s=%lld", code.define[i].name, (long long)code.define[i].value);
         char path[PATH];
-        (void)snprintf(path, sizeof path, "%s/%s", emulator_folder, code.source);
-        if (access(path, R_OK) != 0) (void)snprintf(path, sizeof path, "%s/%s", device_folder, code.source);
+        (void)snprintf(path, sizeof path, "%s/%s", emulator_folder(), code.source);
+        if (access(path, R_OK) != 0) (void)snprintf(path, sizeof path, "%s/%s", device_folder(), code.source);
         (void)snprintf(out->entry, sizeof out->entry, "%s", code.entry);
         const emulated_source source = { .path = path,
                                          .flags = flags.at,
@@ -226,13 +243,13 @@ static pid_t start_compiler(const char *key)
     static uint32_t count;
     char own[48];
     (void)snprintf(own, sizeof own, "%d.%u", (int)getpid(), __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED));
-    char command[4 * PATH], folder[PATH], file[PATH];
+    char command[6 * PATH], folder[PATH], file[PATH];
     (void)key_path(folder, key, "");
     char *flags = read_file(key_path(file, key, "flags"));
     (void)snprintf(command, sizeof command,
                    "cd '%s' && if %s %s %s -I'%s' -I. -I'%s' main.cpp -o kernel.%s 2> log.%s; then "
                    "mv kernel.%s kernel.so; rm -f log.%s; else mv log.%s log; fi",
-                   folder, compiler_name(), flags_always(), flags ? flags : "", emulator_folder, device_folder, own,
+                   folder, compiler_name(), flags_always(), flags ? flags : "", emulator_folder(), device_folder(), own,
                    own, own, own, own);
     free(flags);
     const pid_t child = fork();

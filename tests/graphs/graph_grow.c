@@ -55,6 +55,11 @@ uint32_t grow_below(grow *g, uint32_t count)
     return count ? (uint32_t)((test_random(&g->seed) >> 32) * count >> 32) : 0;
 }
 
+static uint32_t pick_below(grow *g, uint32_t count)
+{
+    return count ? (uint32_t)((test_random(&g->pick_seed) >> 32) * count >> 32) : 0;
+}
+
 int64_t grow_between(grow *g, int64_t low, int64_t high)
 {
     return high <= low ? low : low + grow_below(g, (uint32_t)(high - low + 1));
@@ -105,6 +110,7 @@ gsize grow_size(grow *g)
         memcpy(s.at, g->m->symbol[grow_below(g, g->m->symbols)].at, sizeof s.at);
         return s;
     }
+    if (g->palette.row_count) return gsize_of(g->palette.size[grow_below(g, PALETTE_SIZES)]);
     if (g->has_zeros && grow_one_in(g, 12)) return gsize_of(0);
     if (grow_one_in(g, 6)) return gsize_of(1);
     for (;;) {
@@ -235,7 +241,7 @@ uint32_t grow_find(grow *g, uint64_t types, uint32_t rank_min, uint32_t rank_max
         /* Newer ones are likelier. */
         const uint32_t weight = 1 + 4 * i / g->seen.count;
         count += weight;
-        if (grow_below(g, count) < weight) found = v;
+        if (pick_below(g, count) < weight) found = v;
     }
     return found;
 }
@@ -254,8 +260,9 @@ uint32_t grow_pick(grow *g, uint64_t types, uint32_t rank_min, uint32_t rank_max
 {
     if (rank_max > SINTER_RANK_MAX) rank_max = SINTER_RANK_MAX;
     const uint32_t found = grow_find(g, types, rank_min, rank_max);
-    if (found != G_NONE && !grow_one_in(g, 8)) return found;
+    if (found != G_NONE && pick_below(g, 8)) return found;
     gsize d[SINTER_RANK_MAX];
+    if (g->palette.row_count && rank_min <= 4 && rank_max > 4) rank_max = 4;
     const uint32_t usual = rank_max > 5 && !grow_one_in(g, 10) ? (rank_min > 5 ? rank_min : 5) : rank_max,
                    rank = (uint32_t)grow_between(g, rank_min, usual);
     for (uint32_t i = 0; i < rank; i++) d[i] = grow_size(g);
@@ -277,9 +284,9 @@ uint32_t grow_shaped(grow *g, sinter_dtype dtype, const gsize *d, uint32_t rank)
     uint32_t found = G_NONE, count = 0;
     bool is_const = true;
     for (uint32_t i = 0; i < g->seen.count; i++)
-        if (grow_type(g, g->seen.at[i]) == dtype && has_shape(g, g->seen.at[i], d, rank) && grow_below(g, ++count) == 0)
+        if (grow_type(g, g->seen.at[i]) == dtype && has_shape(g, g->seen.at[i], d, rank) && pick_below(g, ++count) == 0)
             found = g->seen.at[i];
-    if (found != G_NONE && !grow_one_in(g, 4)) return found;
+    if (found != G_NONE && pick_below(g, 4)) return found;
     for (uint32_t i = 0; i < rank; i++) is_const &= gsize_is_const(g, d[i]);
     const uint32_t made = grow_leaf(g, dtype, d, rank, is_const && grow_one_in(g, 2), grow_fill(g, dtype));
     return made == G_NONE ? found : made;
@@ -299,11 +306,11 @@ bool grow_broadcasts(const grow *g, uint32_t a, uint32_t b)
 uint32_t grow_fellow(grow *g, uint32_t v, sinter_dtype dtype)
 {
     uint32_t found = G_NONE, count = 0;
-    if (grow_type(g, v) == dtype && grow_one_in(g, 8)) return v;
+    if (grow_type(g, v) == dtype && !pick_below(g, 8)) return v;
     for (uint32_t i = 0; i < g->seen.count; i++)
-        if (grow_type(g, g->seen.at[i]) == dtype && grow_broadcasts(g, v, g->seen.at[i]) && grow_below(g, ++count) == 0)
+        if (grow_type(g, g->seen.at[i]) == dtype && grow_broadcasts(g, v, g->seen.at[i]) && pick_below(g, ++count) == 0)
             found = g->seen.at[i];
-    if (found != G_NONE && grow_one_in(g, 2)) return found;
+    if (found != G_NONE && pick_below(g, 2)) return found;
     gsize d[SINTER_RANK_MAX];
     const uint32_t rank = grow_rank(g, v), from = grow_one_in(g, 3) ? grow_below(g, rank + 1) : 0;
     bool is_const = true;
@@ -511,7 +518,7 @@ uint32_t grow_reshape(grow *g, uint32_t x, const gsize *d, uint32_t rank)
 
 /* ---- graphs ---- */
 
-bool grow_some(grow *g)
+static const gop *any_row(grow *g)
 {
     uint32_t total = 0;
     const gop *chosen = NULL;
@@ -521,8 +528,39 @@ bool grow_some(grow *g)
         total += op->weight;
         if (grow_below(g, total) < op->weight) chosen = op;
     }
-    const bool did = chosen && chosen->add(g, chosen) && !g->is_refused;
+    return chosen;
+}
+
+bool grow_some(grow *g)
+{
+    const palette *p = &g->palette;
+    if (!p->row_count) {
+        const gop *chosen = any_row(g);
+        return chosen && chosen->add(g, chosen) && !g->is_refused;
+    }
+    const uint32_t i = pick_below(g, p->row_count);
+    const uint64_t before = g->seed;
+    g->seed = p->seed[i];
+    const bool did = p->row[i]->add(g, p->row[i]) && !g->is_refused;
+    g->seed = before;
     return did;
+}
+
+static void choose_palette(grow *g, uint64_t seed)
+{
+    static const int64_t sizes[] = { 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17 };
+    static const uint64_t types[] = { T_F32, T_F32, T_F32 | T_OF(I64), T_F32 | T_OF(F16), T_F32 | T_B, T_F };
+    grow chance = { .seed = seed };
+    palette p = { .size = { 1, 0, 0 } };
+    for (uint32_t i = 1; i < PALETTE_SIZES; i++) p.size[i] = sizes[grow_below(&chance, COUNT_OF(sizes))];
+    p.types = types[grow_below(&chance, COUNT_OF(types))];
+    for (uint32_t i = 0; i < PALETTE_ROWS; i++) {
+        p.row[i] = any_row(&chance);
+        p.seed[i] = test_random(&chance.seed);
+    }
+    p.row_count = PALETTE_ROWS;
+    g->palette = p;
+    g->types = p.types;
 }
 
 static void choose_symbols(grow *g)
@@ -592,7 +630,7 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
     static const uint64_t types[] = {
         T_F32, T_F32, T_F32 | T_OF(I64), T_F32 | T_OF(I32) | T_B, T_F32 | T_OF(F16), T_F32 | T_I, T_F, T_ALL
     };
-    grow g = { .m = m, .seed = seed, .size = o->size, .count_max = 2048, .size_max = 9 };
+    grow g = { .m = m, .seed = seed, .pick_seed = ~seed, .size = o->size, .count_max = 2048, .size_max = 9 };
     (void)test_random(&g.seed);
     m->opset = opsets[grow_below(&g, COUNT_OF(opsets))];
     m->envs = 2 + grow_below(&g, G_ENVS - 1);
@@ -603,8 +641,11 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
         g.size_max = 70;
         g.count_max = 16384;
     }
+    if (o->palette) choose_palette(&g, o->palette);
     if (g.has_symbols) choose_symbols(&g);
-    for (uint32_t i = 1 + grow_below(&g, 3); i-- > 0;) (void)grow_pick(&g, T_ALL, 1, 5);
+    if (o->palette) g.seed = o->palette;
+    for (uint32_t i = 1 + pick_below(&g, 3); i-- > 0;) (void)grow_pick(&g, T_ALL, 1, 5);
+    g.seed = ~seed * 3;
     const gop *only = o->only ? gop_find(o->only) : NULL;
     for (uint32_t tries = 0; only && only->add && tries < 20 && !g.is_refused && !only->add(&g, only); tries++) {}
     g.nodes_left = o->nodes ? 1 + grow_below(&g, o->nodes) : 0;

@@ -32,9 +32,20 @@ struct gop {
 #define T_N (T_F | T_I)
 #define T_ALL (T_N | T_B)
 
+/* What the graphs that share kernels are made of. */
+enum { PALETTE_ROWS = 14, PALETTE_SIZES = 3 };
+typedef struct palette {
+    uint32_t row_count;         /* 0: there is no palette, and all rows are used */
+    const gop *row[PALETTE_ROWS];
+    uint64_t seed[PALETTE_ROWS];    /* of a row's choices, which are the same in all graphs */
+    int64_t size[PALETTE_SIZES];
+    uint64_t types;
+} palette;
+
 struct grow {
     gmodel *m;
-    uint64_t seed;
+    uint64_t seed;              /* of what is made */
+    uint64_t pick_seed;         /* of which values are its operands */
     uint32_t scope;
     uint32_t size_max;          /* sizes of new axes */
     int64_t size;               /* not 0: of all of them */
@@ -46,6 +57,7 @@ struct grow {
     uint64_t types;             /* that leaves may have */
     VEC(uint32_t) seen;         /* values of the scopes that are open, newest last */
     uint32_t nodes_left;
+    palette palette;
 };
 
 /* The rows, and the row of an operator; NULL: none. */
@@ -119,6 +131,7 @@ typedef struct grow_options {
     bool is_static;             /* no symbols */
     const char *only;           /* an operator that each graph has; NULL: any */
     int64_t size;               /* all new axes have this size; 0: any */
+    uint64_t palette;           /* seed of a choice of few sizes, types and rows; 0: no such choice is made */
 } grow_options;
 /* A random model whose values have been judged. False: the judge refused a node (m->error), which is a failure. */
 bool grow_model(gmodel *m, uint64_t seed, const grow_options *o);

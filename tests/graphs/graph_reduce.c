@@ -40,7 +40,7 @@ static bool fails(reducer *r, gmodel *m)
     (void)fflush(stdout);
     const pid_t p = fork();
     if (p == 0) {
-        gverdict own = { "", "", 0, 0, false };
+        gverdict own = { .stage = "" };
         (void)freopen("/dev/null", "w", stderr);
         (void)alarm(60);
         judge_and_run(m, r->o, &own);
@@ -314,17 +314,27 @@ static void drop_symbols(gmodel *m)
     }
 }
 
-static void save(const gmodel *m, const char *folder, const char *text_at, unsigned long long seed, long graph)
+/* "PATH.graph" and "PATH.onnx", with the verdict in front of the text. */
+static void save(const gmodel *m, const greport *r, const gverdict *v, const char *end, bool prints)
 {
-    char path[512];
-    (void)snprintf(path, sizeof path, "%s/%llu-%ld.graph", folder, seed, graph);
-    FILE *f = fopen(path, "wb");
+    char about[128], path[600];
+    grun_print(r->o, about, sizeof about);
+    text t;
+    text_init(&t, m->e);
+    text_printf(&t, "# %s (%s)\n# %s: ", r->flags, about, v->stage);
+    for (const char *p = v->text; *p; p++) text_printf(&t, *p == '\n' ? "%c#" : "%c", *p);
+    text_printf(&t, "\n");
+    gmodel_print(m, &t);
+    if (prints) (void)printf("%s", t.at);
+    (void)snprintf(path, sizeof path, "%s/%llu-%ld%s.graph", r->folder, r->seed, r->graph, end);
+    FILE *f = r->folder ? fopen(path, "wb") : NULL;
     if (f) {
-        (void)fputs(text_at, f);
+        (void)fputs(t.at, f);
         (void)fclose(f);
     }
-    (void)snprintf(path, sizeof path, "%s/%llu-%ld.onnx", folder, seed, graph);
-    f = fopen(path, "wb");
+    (void)snprintf(path, sizeof path, "%s/%llu-%ld%s.onnx", r->folder, r->seed, r->graph, end);
+    f = r->folder ? fopen(path, "wb") : NULL;
+    text_deinit(&t);
     if (!f) return;
     const bytes model = gmodel_onnx(m);
     (void)fwrite(model.at, 1, model.size, f);
@@ -332,10 +342,14 @@ static void save(const gmodel *m, const char *folder, const char *text_at, unsig
     free(model.at);
 }
 
-void greduce_report(const gmodel *m, const grun *o, const gverdict *v, const char *folder, unsigned long long seed,
-                    long graph)
+void greport_save(const gmodel *m, const greport *r, const gverdict *v)
 {
-    reducer r = { .o = o };
+    if (r->folder) save(m, r, v, "", false);
+}
+
+void greport_reduced(const gmodel *m, const greport *report, const gverdict *v)
+{
+    reducer r = { .o = report->o };
     r.found = mmap(NULL, sizeof *r.found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (r.found == MAP_FAILED) return;
     (void)alarm(0);
@@ -366,16 +380,6 @@ void greduce_report(const gmodel *m, const grun *o, const gverdict *v, const cha
         if (fails(&r, &copy)) last = *r.found;
     }
     drop_symbols(&r.best);
-    char about[128];
-    grun_print(o, about, sizeof about);
-    text t;
-    text_init(&t, m->e);
-    text_printf(&t, "# --seed %llu --graph %ld (%s)\n# %s: ", seed, graph, about, last.stage);
-    for (const char *p = last.text; *p; p++) text_printf(&t, *p == '\n' ? "%c#" : "%c", *p);
-    text_printf(&t, "\n");
-    gmodel_print(&r.best, &t);
-    (void)printf("%s", t.at);
-    if (folder) save(&r.best, folder, t.at, seed, graph);
-    text_deinit(&t);
+    save(&r.best, report, &last, ".small", true);
     (void)munmap(r.found, sizeof *r.found);
 }

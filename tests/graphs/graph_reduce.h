@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_reduce.h - makes a failing model small: outputs, nodes, environments and sizes go while it fails alike. */
+/* graph_reduce.h - keeps a failing model, and makes it small: outputs, nodes, environments and sizes go while it fails
+ * alike. */
 #ifndef GRAPH_REDUCE_H
 #define GRAPH_REDUCE_H
 
 #include "graph_run.h"
 
-/* Reduces, prints the model, and saves it as text and ONNX below `folder` (NULL: not at all). */
-void greduce_report(const gmodel *m, const grun *o, const gverdict *v, const char *folder, unsigned long long seed,
-                    long graph);
+typedef struct greport {
+    const grun *o;
+    const char *flags;          /* the options that make the graph again */
+    const char *folder;         /* of files; NULL: none are written */
+    unsigned long long seed;
+    long graph;
+} greport;
+
+/* Writes SEED-GRAPH.graph and SEED-GRAPH.onnx: the model as it is. */
+void greport_save(const gmodel *m, const greport *r, const gverdict *v);
+/* Reduces, prints the small model, and writes SEED-GRAPH.small.graph and SEED-GRAPH.small.onnx. Models are tried in
+ * processes of their own, so the caller must not have used a GPU. */
+void greport_reduced(const gmodel *m, const greport *r, const gverdict *v);
 
 #endif

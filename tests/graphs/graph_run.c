@@ -79,8 +79,20 @@ static bool fail(gverdict *v, const char *stage, const char *why)
     return false;
 }
 
-static sinter_status build(const gmodel *m, const grun *o, sinter_buffer *out, sinter_error *error)
+/* Reads a line like "12 kernels, 9 of them cached, …". */
+static void count_kernels(void *user, const char *topic, const char *line)
 {
+    gverdict *v = user;
+    uint32_t kernels, cached;
+    (void)topic;
+    if (sscanf(line, "%u kernels, %u of them", &kernels, &cached) != 2) return;
+    v->kernels += kernels;
+    v->compiled += kernels - cached;
+}
+
+static sinter_status build(const gmodel *m, const grun *o, gverdict *v, sinter_buffer *out, sinter_error *error)
+{
+    sinter_env_options log = SINTER_ENV_OPTIONS;
     sinter_shape_range range[G_PROFILES][IO_MAX];
     sinter_profile profile[G_PROFILES];
     const gscope *s = &m->scope.at[0];
@@ -99,7 +111,11 @@ static sinter_status build(const gmodel *m, const grun *o, sinter_buffer *out, s
         }
         profile[p] = (sinter_profile){ range[p], count };
     }
+    log.log = count_kernels;
+    log.log_user = v;
+    log.log_topics = "jit";
     sinter_build_options b = SINTER_BUILD_OPTIONS;
+    b.env = &log;
     b.device = o->device;
     b.threads = o->threads;
     b.tune = o->tune;
@@ -207,7 +223,7 @@ bool grun_model(const gmodel *m, const grun *o, gverdict *v)
     sinter_error error = { 0 };
     runner r = { .m = m, .o = o, .v = v, .seed = o->seed };
     v->stage[0] = 0;
-    if (build(m, o, &file, &error) != SINTER_OK) {
+    if (build(m, o, v, &file, &error) != SINTER_OK) {
         v->is_refused = is_accepted(error.text);
         return v->is_refused || fail(v, "build", error.text);
     }
@@ -287,7 +303,7 @@ bool grun_file(const char *path, sinter_device_kind device)
     for (uint32_t k = 0; k < m.envs && is_fine; k++) is_fine = judge_model(&m, k);
     if (!is_fine) (void)printf("FAIL %s: %s\n", path, m.error);
     for (uint32_t i = 0; i < (device == SINTER_DEVICE_CUDA ? 1 : 12) && is_fine; i++) {
-        gverdict v = { "", "", 0, 0, false };
+        gverdict v = { .stage = "" };
         const grun o = { .device = device,
                          .isa = device == SINTER_DEVICE_CUDA ? NULL : isas[i % 3],
                          .tune = i / 6 ? SINTER_TUNE_FAST : SINTER_TUNE_OFF,

@@ -18,6 +18,7 @@ typedef struct gverdict {
     char stage[16];                 /* "": all is well; "judge", "build", "load", "context", "run", "wrong", "memory" */
     char text[1400];
     uint32_t compared, doubtful;    /* results */
+    uint32_t kernels, compiled;     /* of a GPU: what the build wanted, and what no cache had */
     bool is_refused;                /* the build does not take it, for a reason that is accepted */
 } gverdict;
 

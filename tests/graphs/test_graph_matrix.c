@@ -40,7 +40,7 @@ static uint32_t below(matrix *x, uint32_t count)
 /* Judges a changed model and runs it. */
 static void try_model(matrix *x, gmodel *m, const char *what)
 {
-    gverdict v = { "", "", 0, 0, false };
+    gverdict v = { .stage = "" };
     for (uint32_t k = 0; k < m->envs; k++) {
         if (judge_model(m, k)) continue;
         total->refused++;
@@ -53,7 +53,10 @@ static void try_model(matrix *x, gmodel *m, const char *what)
     char about[128];
     grun_print(&o, about, sizeof about);
     (void)printf("FAIL %s %s (%s): %s: %s\n", x->op->name, what, about, v.stage, v.text);
-    if (x->save) greduce_report(m, &o, &v, x->save, (unsigned long long)x->seed, 0);
+    const greport r = {
+        .o = &o, .flags = x->op->name, .folder = x->save, .seed = (unsigned long long)x->seed, .graph = 0
+    };
+    if (x->save) greport_reduced(m, &r, &v);
 }
 
 static bool same_leaf(const gvalue *a, const gvalue *b)

@@ -15,4 +15,4 @@ count=24
 files=()
 for file in "$source"/tests/graphs/corpus/*.graph; do files+=(--file "$file"); done
 tests/graphs_test_random_graphs --device cuda "${files[@]}"
-tests/graphs_test_random_graphs --device cuda --count $count
+tests/graphs_test_random_graphs --device cuda --palette 100 --count $count

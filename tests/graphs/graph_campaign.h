@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_campaign.h - many random graphs in several processes: counts as it goes, and files of what fails. */
+#ifndef GRAPH_CAMPAIGN_H
+#define GRAPH_CAMPAIGN_H
+
+#include "graph_run.h"
+
+enum { CAMPAIGN_JOBS = 256 };
+
+typedef struct campaign {
+    long count, first;
+    uint64_t seed;
+    uint32_t jobs, nodes, gpus;
+    uint32_t palette;           /* graphs that share a palette (grow_options); 0: none has one */
+    uint32_t limit;             /* seconds of a graph */
+    uint32_t seconds;           /* of all; 0: until `count` graphs are done */
+    uint32_t every;             /* seconds between lines of counts */
+    sinter_device_kind device;
+    const char *only, *save, *dump;
+    bool prints, reduces;
+} campaign;
+
+/* How many graphs failed, those that killed their process among them. */
+long campaign_run(const campaign *c);
+
+#endif
