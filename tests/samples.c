@@ -309,20 +309,19 @@ sinter_status sample_build(sample s, const sinter_env_options *env, sinter_buffe
 
 /* ---- data ---- */
 
-static void fill(sinter_tensor *t, size_t size, uint64_t *seed)
+void sample_fill(void *to, size_t size, sinter_dtype dtype, uint64_t *seed)
 {
-    uint8_t *at = t->data;
+    uint8_t *at = to;
+    const uint32_t width = sinter_dtype_bits(dtype) / 8;
     for (size_t i = 0; i < size; i++) at[i] = 0;
-    const uint32_t bits = sinter_dtype_bits(t->dtype);
-    const size_t count = bits < 8 ? 0 : size / (bits / 8);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; width && i < size / width; i++) {
         const uint64_t r = test_random(seed);
         const float f = (float)(r % 4096) / 1024.0f - 2.0f;
         const double d = f;
-        if (t->dtype == SINTER_DTYPE_F32) memcpy(at + i * 4, &f, 4);
-        else if (t->dtype == SINTER_DTYPE_F64) memcpy(at + i * 8, &d, 8);
-        else if (t->dtype == SINTER_DTYPE_BOOL) at[i] = r & 1;
-        else at[i * (bits / 8)] = (uint8_t)(1 + r % 3); /* least significant byte first */
+        if (dtype == SINTER_DTYPE_F32) memcpy(at + i * 4, &f, 4);
+        else if (dtype == SINTER_DTYPE_F64) memcpy(at + i * 8, &d, 8);
+        else if (dtype == SINTER_DTYPE_BOOL) at[i] = r & 1;
+        else at[i * width] = (uint8_t)(1 + r % 3); /* least significant byte first */
     }
 }
 
@@ -346,7 +345,7 @@ bool sample_data_make(const sinter_engine *g, uint32_t profile, sample_size size
         }
         t->data = malloc(want ? want : 1);
         if (!t->data) abort();
-        fill(t, want, &seed);
+        sample_fill(t->data, want, t->dtype, &seed);
         d->name[d->count++] = io.name;
     }
     return true;

@@ -29,6 +29,9 @@ const sinter_profile *sample_profiles(sample s, uint32_t *count);
 
 typedef enum sample_size { SAMPLE_MIN, SAMPLE_OPT, SAMPLE_MAX } sample_size;
 
+/* Floats in [-2, 2), bools, integers from 1 to 3, so that they serve as indices and counts. */
+void sample_fill(void *at, size_t size, sinter_dtype dtype, uint64_t *seed);
+
 /* Values for every input of an engine, of its own shapes. Integers are small and not negative, so that they serve as
  * indices and counts. at[] is malloc'ed; NULL beyond the inputs. */
 enum { SAMPLE_IO_MAX = 16 };

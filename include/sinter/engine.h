@@ -64,7 +64,8 @@ typedef struct sinter_io {
     int64_t      value_min, value_max;
 } sinter_io;
 
-/* Inputs first, then outputs, each in the model's order. */
+/* Inputs first, then outputs, each in the model's order. Two inputs never have the same name, nor two outputs: a value
+ * that a model lists several times among its outputs is one output, where it was listed first. */
 SINTER_API uint32_t sinter_engine_io_count(const sinter_engine *engine);
 SINTER_API uint32_t sinter_engine_profile_count(const sinter_engine *engine);   /* at least 1 */
 /* Errors: INVALID_ARG where index or profile is out of range. */

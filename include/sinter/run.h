@@ -45,7 +45,8 @@ SINTER_API sinter_status sinter_context_set_input(sinter_context *context, const
 /* Gives output `name` memory: `size` bytes at `data` of the host or the device, borrowed until another call for this
  * output, or until the context is destroyed. data NULL, and after a call that fails: the context's own memory, on the
  * host. `data` must be aligned to an element; of a device, it is written to directly if aligned to 16 bytes. A result
- * that does not fit makes the run fail with INVALID_ARG saying what was wanted. */
+ * that does not fit makes the run fail with INVALID_ARG saying what was wanted. Memory that is given for an output must
+ * share no byte with that of an input or of another output. */
 SINTER_API sinter_status sinter_context_set_output(sinter_context *context, const char *name, void *data, size_t size,
                                                    sinter_place place, sinter_error *error) SINTER_MUST_USE;
 

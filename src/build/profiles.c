@@ -5,7 +5,7 @@
  * memory. */
 #include "build/profiles.h"
 
-#include "onnx/name_map.h"
+#include "base/name_map.h"
 
 #include <string.h>
 

@@ -90,6 +90,7 @@ static inline storage_place engine_host_place(const engine *g) { return g->backe
 
 /* verify.c: structure, references, types and kernels. `g` has env, bytes, backend, device set. */
 sinter_status engine_verify(env *e, engine *g);
+extern const size_t engine_record_size[SECTION_KIND_COUNT];
 /* code.c: the records of SECTION_CODE are whole; and, given to the device. */
 sinter_status engine_verify_code(env *e, const engine *g);
 sinter_status engine_import_code(env *e, const engine *g);

@@ -8,6 +8,7 @@
 #include "engine/verify.h"
 
 #include "base/hash.h"
+#include "base/name_map.h"
 
 #include <string.h>
 
@@ -15,7 +16,7 @@
 
 /* ---- structure ---- */
 
-static const size_t record_size[SECTION_KIND_COUNT] = {
+const size_t engine_record_size[SECTION_KIND_COUNT] = {
     [SECTION_STRINGS] = 1,
     [SECTION_DIMS] = sizeof(engine_dim),
     [SECTION_SYMBOLS] = sizeof(engine_symbol),
@@ -95,10 +96,10 @@ static sinter_status check_sections(env *e, engine *g, const engine_section **fo
             continue;
         }
         if (found[s[i].kind]) return BAD(e, "section kind %u occurs twice", s[i].kind);
-        if (s[i].size % record_size[s[i].kind] || s[i].size / record_size[s[i].kind] > UINT32_MAX / 2)
-            if (record_size[s[i].kind] != 1 || s[i].kind == SECTION_STRINGS)
+        if (s[i].size % engine_record_size[s[i].kind] || s[i].size / engine_record_size[s[i].kind] > UINT32_MAX / 2)
+            if (engine_record_size[s[i].kind] != 1 || s[i].kind == SECTION_STRINGS)
                 return BAD(e, "section %u has %llu bytes, its records have %zu", i, (unsigned long long)s[i].size,
-                           record_size[s[i].kind]);
+                           engine_record_size[s[i].kind]);
         found[s[i].kind] = &s[i];
     }
     if (g->size - at >= ENGINE_ALIGN || !is_zero(g->bytes + at, g->size - at))
@@ -112,7 +113,7 @@ static void point(engine *g, const engine_section *const *found)
 {
 #define POINT(kind, field, count_field)                                                                                \
     g->field = (const void *)(g->bytes + found[kind]->at);                                                             \
-    g->count_field = (uint32_t)(found[kind]->size / record_size[kind])
+    g->count_field = (uint32_t)(found[kind]->size / engine_record_size[kind])
     POINT(SECTION_STRINGS, strings, string_size);
     POINT(SECTION_DIMS, dim, dim_count);
     POINT(SECTION_SYMBOLS, symbol, symbol_count);
@@ -172,7 +173,20 @@ static sinter_status check_dims(env *e, engine *g)
     return SINTER_OK;
 }
 
-static sinter_status check_ios(env *e, engine *g)
+/* Callers say which input or output they mean by its name. */
+static sinter_status check_names(env *e, const engine *g, uint32_t first, uint32_t end, arena *scratch)
+{
+    name_map names = { .a = scratch };
+    for (uint32_t i = first; i < end; i++) {
+        bool is_new;
+        const char *name = engine_text(g, g->io[i].name);
+        if (!name_map_add(&names, name, &is_new)) return FAIL_MEMORY(e, "checking an engine");
+        if (!is_new) return BAD(e, "two %s have the name '%.64s'", g->io[i].is_input ? "inputs" : "outputs", name);
+    }
+    return SINTER_OK;
+}
+
+static sinter_status check_ios(env *e, engine *g, arena *scratch)
 {
     g->input_count = 0;
     for (uint32_t i = 0; i < g->io_count; i++) {
@@ -188,6 +202,8 @@ static sinter_status check_ios(env *e, engine *g)
         if (io->is_input && i != g->input_count) return BAD(e, "an input follows an output");
         g->input_count += io->is_input;
     }
+    TRY(check_names(e, g, 0, g->input_count, scratch));
+    TRY(check_names(e, g, g->input_count, g->io_count, scratch));
     if (g->input && g->input_records != g->input_count)
         return BAD(e, "%u ranges of values for %u inputs", g->input_records, g->input_count);
     for (uint32_t i = 0; g->input && i < g->input_count; i++)
@@ -382,12 +398,12 @@ sinter_status engine_verify(env *e, engine *g)
     if (found[SECTION_RANGES]->size / sizeof(engine_range) != (uint64_t)g->symbol_count * g->profile_count)
         return BAD(e, "the ranges do not fit symbols and profiles");
     TRY(check_dims(e, g));
-    TRY(check_ios(e, g));
     TRY(check_others(e, g));
     TRY(engine_verify_code(e, g));
     arena scratch;
     arena_init(&scratch, e);
-    const sinter_status s = check_profiles(e, g, &scratch);
+    sinter_status s = check_ios(e, g, &scratch);
+    if (s == SINTER_OK) s = check_profiles(e, g, &scratch);
     arena_deinit(&scratch);
     TRY(s);
     TRY(engine_verify_steps(e, g));

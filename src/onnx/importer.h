@@ -3,9 +3,9 @@
 #ifndef ONNX_IMPORTER_H
 #define ONNX_IMPORTER_H
 
+#include "base/name_map.h"
 #include "onnx/call.h"
 #include "onnx/import.h"
-#include "onnx/name_map.h"
 
 /* A call of a model-local function that is being expanded. */
 typedef struct onnx_frame {

@@ -4,6 +4,7 @@
  * Only graphs inside attributes nest without a fixed bound; their depth is counted. Unknown fields are skipped, as
  * protobuf wants it, and a known field of another wire type is damage. */
 #include "onnx/model.h"
+#include "base/name_map.h"
 #include "onnx/wire.h"
 #include <string.h>
 
@@ -434,13 +435,27 @@ static sinter_status model_of(reader *r, const uint8_t *bytes, size_t size, onnx
     END("the model");
 }
 
+/* A model may list one value several times among its outputs: it is one output, where it was listed first. */
+static sinter_status list_outputs_once(reader *r, onnx_graph *g)
+{
+    name_map seen = { .a = r->a };
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->out.count; i++) {
+        bool is_new;
+        if (!name_map_add(&seen, g->out.at[i].name, &is_new)) return FAIL_MEMORY(r->e, "a model's outputs");
+        if (is_new) g->out.at[count++] = g->out.at[i];
+    }
+    g->out.count = count;
+    return SINTER_OK;
+}
+
 sinter_status onnx_model_read(env *e, arena *a, const uint8_t *bytes, size_t size, onnx_model *out)
 {
     *out = (onnx_model){ .producer = "", .graph = { .name = "" } };
     reader r = { .e = e, .a = a };
     TRY(model_of(&r, bytes, size, out));
     if (!out->has_graph) return FAIL(e, INVALID_MODEL, "%zu bytes hold no ONNX graph", size);
-    return SINTER_OK;
+    return list_outputs_once(&r, &out->graph);
 }
 
 bool onnx_model_initializes(const onnx_model *m, const char *name)

@@ -4,6 +4,7 @@
 
 #include "core/storage.h"
 #include "core/dim.h"
+#include "engine/engine.h"
 #include "sinter/tensor.h"
 #include "test.h"
 
@@ -489,7 +490,7 @@ static void change_profile(mutant *m)
 static void change_anything(mutant *m)
 {
     const uint32_t kind = 1 + pick(m, SECTION_KIND_COUNT - 1), count = parts_count(m->p, kind);
-    const size_t size = parts_record_size(kind);
+    const size_t size = engine_record_size[kind];
     if (!count) return;
     uint8_t *record = parts_record(m->p, kind, pick(m, count));
     switch (pick(m, 5)) {

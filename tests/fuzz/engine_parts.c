@@ -3,29 +3,10 @@
 #include "engine_parts.h"
 
 #include "base/hash.h"
+#include "engine/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const size_t record_size[SECTION_KIND_COUNT] = {
-    [SECTION_STRINGS] = 1,
-    [SECTION_DIMS] = sizeof(engine_dim),
-    [SECTION_SYMBOLS] = sizeof(engine_symbol),
-    [SECTION_RANGES] = sizeof(engine_range),
-    [SECTION_IOS] = sizeof(engine_io),
-    [SECTION_PROFILES] = sizeof(engine_profile),
-    [SECTION_STORAGES] = sizeof(engine_storage),
-    [SECTION_VALUES] = sizeof(engine_value),
-    [SECTION_ARGS] = sizeof(uint32_t),
-    [SECTION_REGIONS] = sizeof(engine_region),
-    [SECTION_STEPS] = sizeof(engine_step),
-    [SECTION_KERNELS] = sizeof(engine_kernel),
-    [SECTION_RECIPES] = sizeof(engine_recipe),
-    [SECTION_WEIGHTS] = 1,
-    [SECTION_NOTES] = sizeof(engine_notes),
-    [SECTION_CODE] = 1,
-    [SECTION_INPUTS] = sizeof(engine_input),
-};
 
 image image_copy(const void *at, size_t size)
 {
@@ -98,24 +79,19 @@ void parts_seal(uint8_t *at, size_t size)
     memcpy(at, &h, sizeof h);
 }
 
-size_t parts_record_size(uint32_t kind)
-{
-    return record_size[kind];
-}
-
 uint32_t parts_count(const parts *p, uint32_t kind)
 {
-    return (uint32_t)(p->at[kind].size / record_size[kind]);
+    return (uint32_t)(p->at[kind].size / engine_record_size[kind]);
 }
 
 void *parts_record(const parts *p, uint32_t kind, uint32_t index)
 {
-    return p->at[kind].at + index * record_size[kind];
+    return p->at[kind].at + index * engine_record_size[kind];
 }
 
 uint32_t parts_insert(parts *p, uint32_t kind, uint32_t index, const void *record)
 {
-    const size_t size = record_size[kind], at = index * size;
+    const size_t size = engine_record_size[kind], at = index * size;
     uint8_t own[256]; /* `record` may lie in the section itself */
     if (size > sizeof own) abort();
     memcpy(own, record, size);
@@ -130,7 +106,7 @@ uint32_t parts_insert(parts *p, uint32_t kind, uint32_t index, const void *recor
 
 void parts_remove(parts *p, uint32_t kind, uint32_t index)
 {
-    const size_t size = record_size[kind], at = index * size;
+    const size_t size = engine_record_size[kind], at = index * size;
     image *x = &p->at[kind];
     memmove(x->at + at, x->at + at + size, x->size - at - size);
     x->size -= size;

@@ -23,7 +23,6 @@ image  parts_together(parts *p);
 /* Makes the checksums of sections and header right, as far as the table can be read. */
 void   parts_seal(uint8_t *at, size_t size);
 
-size_t   parts_record_size(uint32_t kind);
 uint32_t parts_count(const parts *p, uint32_t kind);
 void    *parts_record(const parts *p, uint32_t kind, uint32_t index);
 /* Copies a record in at `index`; returns the index. Nothing that refers to records behind it is changed. */

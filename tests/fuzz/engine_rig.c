@@ -6,6 +6,7 @@
 #include "base/os.h"
 #include "engine_mutate.h"
 #include "guarded.h"
+#include "samples.h"
 #include "sinter/sinter.h"
 #include "test.h"
 
@@ -81,23 +82,23 @@ typedef struct caller {
     uint32_t profile;
     uint64_t random;
     void *input[IO_MAX], *output[IO_MAX];
-    size_t result[IO_MAX]; /* bytes of the last one */
+    size_t result[IO_MAX]; /* width of the last one */
 } caller;
 
-static void fill(uint8_t *at, size_t size, sinter_dtype dtype, uint64_t *random)
+void rig_fill(void *to, size_t size, sinter_dtype dtype, uint64_t *random)
 {
     static const float odd[] = { 0.0f, -0.0f, 1e38f, -1e38f, 1e-40f };
-    const uint32_t bytes = sinter_dtype_bits(dtype) / 8;
-    const bool is_odd = test_below(random, 8) == 0;
-    for (size_t i = 0; bytes && i < size / bytes; i++) {
+    uint8_t *at = to;
+    const uint32_t width = sinter_dtype_bits(dtype) / 8;
+    const bool is_float = dtype == SINTER_DTYPE_F32 || dtype == SINTER_DTYPE_F64, is_odd = test_below(random, 8) == 0;
+    sample_fill(at, size, dtype, random);
+    if (!width || dtype == SINTER_DTYPE_BOOL) return;
+    for (size_t i = 0; i < size / width; i++) {
         const uint64_t r = test_random(random);
-        const float f = is_odd && r % 3 == 0 ? odd[r / 3 % COUNT_OF(odd)] : (float)(r % 4096) / 1024.0f - 2.0f;
-        const double d = f;
-        const int64_t n = is_odd && r % 5 == 0 ? (int64_t)(r >> 8) : is_odd ? (int64_t)(r % 9) - 4 : (int64_t)(r % 4);
-        if (dtype == SINTER_DTYPE_F32) memcpy(at + i * 4, &f, 4);
-        else if (dtype == SINTER_DTYPE_F64) memcpy(at + i * 8, &d, 8);
-        else if (dtype == SINTER_DTYPE_BOOL) at[i] = r & 1;
-        else memcpy(at + i * bytes, &n, bytes < 8 ? bytes : 8); /* least significant byte first */
+        const int64_t n = !is_odd ? (int64_t)(r % 4) : r % 5 == 0 ? (int64_t)(r >> 8) : (int64_t)(r % 9) - 4;
+        const float f = odd[r / 3 % COUNT_OF(odd)];
+        if (!is_float) memcpy(at + i * width, &n, width < 8 ? width : 8); /* least significant byte first */
+        else if (dtype == SINTER_DTYPE_F32 && is_odd && r % 3 == 0) memcpy(at + i * 4, &f, 4);
     }
 }
 
@@ -125,7 +126,7 @@ static bool give_input(caller *x, uint32_t i, uint32_t which, rig_count *count)
     const size_t size = sinter_tensor_size(&t);
     t.data = guarded_take(size, test_below(&x->random, 3) == 0);
     if (!t.data) return false;
-    fill(t.data, size, t.dtype, &x->random);
+    rig_fill(t.data, size, t.dtype, &x->random);
     if (test_below(&x->random, 12) == 0 && io.rank) {
         sinter_tensor wrong = t;
         wrong.dim[test_below(&x->random, io.rank)] = -1;
@@ -149,16 +150,6 @@ static void give_output(caller *x, uint32_t i, const char *name)
     if (s != SINTER_OK) guarded_give(at);
 }
 
-/* Damaged models name two outputs alike. A name stands for the first one. */
-static bool is_first(const caller *x, uint32_t i, const char *name)
-{
-    sinter_io io;
-    for (uint32_t k = 0; k < i; k++)
-        if (sinter_engine_io(x->g, k, x->profile, &io) == SINTER_OK && !io.is_input && !strcmp(io.name, name))
-            return false;
-    return true;
-}
-
 static void run_once(caller *x, uint32_t which, rig_count *count)
 {
     const uint32_t ios = sinter_engine_io_count(x->g);
@@ -166,7 +157,7 @@ static void run_once(caller *x, uint32_t which, rig_count *count)
     sinter_io io;
     for (uint32_t i = 0; i < ios; i++) {
         if (sinter_engine_io(x->g, i, x->profile, &io) != SINTER_OK) return;
-        if (!io.is_input && test_below(&x->random, 2) && is_first(x, i, io.name)) give_output(x, i, io.name);
+        if (!io.is_input && test_below(&x->random, 2)) give_output(x, i, io.name);
         if (io.is_input && (which < 3 || test_below(&x->random, 4)) && !give_input(x, i, which, count)) return;
     }
     const sinter_status s = sinter_context_run(x->c, &error);

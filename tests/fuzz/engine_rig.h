@@ -8,10 +8,13 @@
 #define ENGINE_RIG_H
 
 #include "engine_parts.h"
-#include "sinter/status.h"
+#include "sinter/tensor.h"
 
 /* A damaged copy of `seed`, spliced with parts of `other` now and then. sealed: with checksums repaired. */
 image rig_damage(image seed, image other, bool sealed, uint64_t *random);
+
+/* Floats, bools and integers from 0 to 3; now and then numbers that no well-behaved caller has. */
+void rig_fill(void *to, size_t size, sinter_dtype dtype, uint64_t *random);
 
 typedef struct rig_count {
     long         models, built, tried, loaded, contexts, ran, refused_runs;

@@ -304,6 +304,41 @@ static bytes captured(void)
     return g;
 }
 
+/* Outputs that are an input, a constant, one value twice, or read again inside, of sizes that a run decides. */
+static bytes handed(void)
+{
+    bytes g = inputs(), body = loop_body("i", "go"), yes = { 0 };
+    ints(&g, "k", DIMS(3, 1, 4));
+    node(&g, "Relu", "x", "y");
+    node(&g, "Identity", "y", "y1");
+    node(&g, "NonZero", "y", "nz");
+    node(&g, "Identity", "nz", "nz1");
+    node(&g, "Transpose", "nz", "turned");
+    in(&body, "s", F32, DIMS(FREE, 4));
+    node(&body, "Identity", "go", "go1");
+    node(&body, "Add", "s,y", "s1");
+    out(&body, "go1", BOOL, 0);
+    out(&body, "s1", F32, 2);
+    out(&body, "s1", F32, 2);
+    body_node(&g, "Loop", "t,,x", "last,sums", body);
+    node(&g, "Identity", "sums", "sums1");
+    node(&g, "Neg", "sums", "less");
+    out(&yes, "x", F32, 2);
+    if_node(&g, "c", "z", yes, unary("Identity", "last", "q"));
+    out(&g, "x", F32, 2);
+    out(&g, "y", F32, 2);
+    out(&g, "k", I64, 1);
+    out(&g, "y1", F32, 2);
+    out(&g, "nz", I64, 2);
+    out(&g, "nz1", I64, 2);
+    out(&g, "turned", I64, 2);
+    out(&g, "sums", F32, 3);
+    out(&g, "sums1", F32, 3);
+    out(&g, "less", F32, 3);
+    out(&g, "z", F32, 2);
+    return g;
+}
+
 /* A function with two nodes, of which each may be the function before it. */
 static bytes function(const char *name, const char *inner)
 {
@@ -344,8 +379,8 @@ static bytes with_functions(void)
 
 bytes seed_model(uint32_t which)
 {
-    static bytes (*const make[SEED_MODELS - 1])(void) = { nested, late_branch, growing,     scanned,
-                                                          joined, unbounded,   conditional, captured };
+    static bytes (*const make[SEED_MODELS - 1])(void) = { nested,    late_branch, growing,  scanned, joined,
+                                                          unbounded, conditional, captured, handed };
     return which == SEED_MODELS - 1 ? with_functions() : onnx_model_bytes(make[which](), 18);
 }
 

@@ -72,6 +72,25 @@ static void imports_symbols(void)
     done(&f, m);
 }
 
+static void lists_an_output_once(void)
+{
+    fixture f;
+    bytes g = graph_of((int64_t[]){ 2 }, 1, "");
+    bytes_put(&g, 12, onnx_value("z", 1, (int64_t[]){ 2 }, 1, ""));
+    bytes_put(&g, 12, onnx_value("y", 1, (int64_t[]){ 2 }, 1, ""));
+    bytes_put(&g, 1, onnx_node_bytes("Relu", "one", "x", "y"));
+    bytes_put(&g, 1, onnx_node_bytes("Exp", "two", "y", "z"));
+    const bytes m = onnx_model_bytes(g, 17);
+    if (CHECK_EQ(import(&f, m, NULL), SINTER_OK)) {
+        const ir_region *r = ir_region_at(f.g, IR_MAIN);
+        if (CHECK_EQ(r->result.count, 2)) {
+            CHECK_STR(ir_value_at(f.g, r->result.at[0])->name, "y");
+            CHECK_STR(ir_value_at(f.g, r->result.at[1])->name, "z");
+        }
+    }
+    done(&f, m);
+}
+
 static void collects_problems(void)
 {
     fixture f;
@@ -407,17 +426,11 @@ static void survives_failing_memory(void)
     free(m.at);
 }
 
-static const test tests[] = { T(imports_symbols),
-                              T(collects_problems),
-                              T(imports_branches),
-                              T(guards_branches),
-                              T(expands_functions),
-                              T(refuses_nesting),
-                              T(refuses_external),
-                              T(refuses_sizes),
-                              T(survives_failing_memory),
-                              T(resolves_sequences),
-                              T(unrolls_loops_over_sequences),
-                              T(binds_negative_numbers),
-                              { 0 } };
+static const test tests[] = { T(imports_symbols),        T(lists_an_output_once),
+                              T(collects_problems),      T(imports_branches),
+                              T(guards_branches),        T(expands_functions),
+                              T(refuses_nesting),        T(refuses_external),
+                              T(refuses_sizes),          T(survives_failing_memory),
+                              T(resolves_sequences),     T(unrolls_loops_over_sequences),
+                              T(binds_negative_numbers), { 0 } };
 TEST_MAIN(tests)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* name_map.h - names to numbers, in an arena: open addressing, no removal. Names are borrowed. */
-#ifndef ONNX_NAME_MAP_H
-#define ONNX_NAME_MAP_H
+#ifndef BASE_NAME_MAP_H
+#define BASE_NAME_MAP_H
 
 #include "base/arena.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* name_map.c - a hash table of borrowed names. */
-#include "onnx/name_map.h"
+#include "base/name_map.h"
 #include "base/hash.h"
 #include <string.h>
 

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_call_orders.c - a caller may set inputs and outputs, take them back and run in any order.
+ *
+ * Each round makes a random sequence of calls on one engine. All memory of the caller lies at pages without access, and
+ * nobody may touch it any more once it was replaced. Each run is judged by a fresh context that gets the same inputs
+ * and has all outputs in its own memory. CALL_ORDERS=round repeats a round alone. */
+#include "campaign.h"
+#include "base/hash.h"
+#include "guarded.h"
+#include "seeds.h"
+#include "sinter/sinter.h"
+#include "test.h"
+
+enum { IO_MAX = 16, CALLS = 40, SLACK = 64 };
+
+typedef struct subjects {
+    image file[SEED_MAX];
+    sinter_engine *g[SEED_MAX];
+    uint32_t count;
+} subjects;
+
+typedef struct caller {
+    sinter_engine *g;
+    sinter_context *c;
+    uint32_t profile, ios;
+    uint64_t random;
+    sinter_io io[IO_MAX];
+    bool is_set[IO_MAX];
+    sinter_tensor input[IO_MAX];
+    uint64_t sum[IO_MAX]; /* of an input's bytes */
+    void *output[IO_MAX];
+    size_t room[IO_MAX], last[IO_MAX]; /* of the memory given for an output, and of its last result */
+    rig_count *count;
+} caller;
+
+static bool expect(caller *x, bool is_true, const char *what, const char *name)
+{
+    if (is_true) return true;
+    x->count->failed++;
+    printf("%s: '%s'\n", what, name);
+    return false;
+}
+
+/* ---- inputs ---- */
+
+static void forget_input(caller *x, uint32_t i)
+{
+    guarded_give(x->input[i].data);
+    x->input[i] = (sinter_tensor){ 0 };
+    x->is_set[i] = false;
+}
+
+/* which: 0 to 3, the same for all inputs of one shape. */
+static void give_input(caller *x, uint32_t i, uint32_t which)
+{
+    const sinter_io *io = &x->io[i];
+    sinter_tensor t = { .dtype = io->dtype, .rank = io->rank };
+    for (uint32_t k = 0; k < io->rank; k++) {
+        const int64_t list[] = { io->opt[k], io->min[k], io->max[k], io->min[k] + (io->max[k] > io->min[k]) };
+        t.dim[k] = io->dim[k] >= 0 ? io->dim[k] : list[which % (sizeof list / sizeof *list)];
+    }
+    const size_t size = sinter_tensor_size(&t);
+    t.data = guarded_take(size, test_below(&x->random, 3) == 0);
+    if (!t.data) return;
+    rig_fill(t.data, size, t.dtype, &x->random);
+    const bool is_wrong = io->rank && test_below(&x->random, 10) == 0;
+    sinter_tensor given = t;
+    if (is_wrong) given.dim[test_below(&x->random, io->rank)] = -1;
+    const sinter_status s = sinter_context_set_input(x->c, io->name, &given, NULL);
+    expect(x, s == (is_wrong ? SINTER_INVALID_ARG : SINTER_OK), "an input was taken or refused wrongly", io->name);
+    forget_input(x, i);
+    x->input[i] = t;
+    if (s != SINTER_OK) {
+        forget_input(x, i);
+        return;
+    }
+    x->is_set[i] = true;
+    x->sum[i] = hash64(t.data, size, 0);
+}
+
+/* Other numbers where an input lies, of which no call tells. */
+static void change_input(caller *x, uint32_t i)
+{
+    if (!x->is_set[i]) return;
+    const size_t size = sinter_tensor_size(&x->input[i]);
+    rig_fill(x->input[i].data, size, x->input[i].dtype, &x->random);
+    x->sum[i] = hash64(x->input[i].data, size, 0);
+}
+
+static void give_shape(caller *x)
+{
+    const uint32_t which = (uint32_t)test_below(&x->random, 4);
+    for (uint32_t i = 0; i < x->ios; i++)
+        if (x->io[i].is_input) give_input(x, i, which);
+}
+
+/* ---- outputs ---- */
+
+static void give_output(caller *x, uint32_t i)
+{
+    const size_t last = x->last[i], list[] = { last, last, last + SLACK, last / 2, 4096 };
+    const size_t size = list[test_below(&x->random, (sizeof list / sizeof *list))];
+    void *at = test_below(&x->random, 3) ? guarded_take(size, test_below(&x->random, 3) == 0) : NULL;
+    const sinter_status s = sinter_context_set_output(x->c, x->io[i].name, at, at ? size : 0, SINTER_PLACE_HOST, NULL);
+    guarded_give(x->output[i]);
+    x->output[i] = s == SINTER_OK ? at : NULL;
+    x->room[i] = size;
+    if (s == SINTER_OK) return;
+    /* A block that ends at a guard page may begin at any byte. */
+    expect(x, (uintptr_t)at % (sinter_dtype_bits(x->io[i].dtype) / 8) != 0, "an output was refused", x->io[i].name);
+    guarded_give(at);
+}
+
+/* ---- contexts ---- */
+
+static void leave(caller *x)
+{
+    sinter_context_destroy(x->c);
+    x->c = NULL;
+    for (uint32_t i = 0; i < x->ios; i++) {
+        forget_input(x, i);
+        guarded_give(x->output[i]);
+        x->output[i] = NULL;
+    }
+}
+
+static bool enter(caller *x)
+{
+    x->profile = (uint32_t)test_below(&x->random, sinter_engine_profile_count(x->g));
+    for (uint32_t i = 0; i < x->ios; i++)
+        if (sinter_engine_io(x->g, i, x->profile, &x->io[i]) != SINTER_OK) return false;
+    const sinter_context_options o = { .struct_size = sizeof o, .profile = x->profile };
+    x->count->contexts++;
+    return expect(x, sinter_context_create(x->g, &o, &x->c, NULL) == SINTER_OK, "no context", "");
+}
+
+/* ---- runs ---- */
+
+static sinter_status run_fresh(caller *x, sinter_context **c)
+{
+    const sinter_context_options o = { .struct_size = sizeof o, .profile = x->profile, .lazy = 1 };
+    sinter_status s = sinter_context_create(x->g, &o, c, NULL);
+    for (uint32_t i = 0; i < x->ios && s == SINTER_OK; i++)
+        if (x->is_set[i]) s = sinter_context_set_input(*c, x->io[i].name, &x->input[i], NULL);
+    return s == SINTER_OK ? sinter_context_run(*c, NULL) : s;
+}
+
+static void compare(caller *x, sinter_context *fresh, uint32_t i)
+{
+    const char *name = x->io[i].name;
+    sinter_tensor t, want;
+    if (!expect(x,
+                sinter_context_output(fresh, name, &want, NULL) == SINTER_OK &&
+                    sinter_context_output(x->c, name, &t, NULL) == SINTER_OK,
+                "no result", name))
+        return;
+    const size_t size = sinter_tensor_size(&want);
+    x->last[i] = size;
+    expect(x, !x->output[i] || t.data == x->output[i], "the result lies elsewhere", name);
+    expect(x, sinter_tensor_size(&t) == size && !memcmp(t.dim, want.dim, sizeof *t.dim * t.rank), "another size", name);
+    if (sinter_tensor_size(&t) == size)
+        expect(x, !size || !memcmp(t.data, want.data, size), "another result than that of a fresh context", name);
+}
+
+static void run(caller *x)
+{
+    sinter_context *fresh = NULL;
+    sinter_error error = { 0 };
+    const sinter_status want = run_fresh(x, &fresh);
+    bool fits = true;
+    for (uint32_t i = 0; i < x->ios && want == SINTER_OK; i++) {
+        sinter_tensor t;
+        if (x->io[i].is_input || sinter_context_output(fresh, x->io[i].name, &t, NULL) != SINTER_OK) continue;
+        fits = fits && (!x->output[i] || sinter_tensor_size(&t) <= x->room[i]);
+        x->last[i] = sinter_tensor_size(&t);
+    }
+    const sinter_status s = sinter_context_run(x->c, &error);
+    x->count->ran += s == SINTER_OK;
+    x->count->refused_runs += s != SINTER_OK;
+    /* Memory that is too small may be met before what else is wrong. */
+    const bool ok =
+        want == SINTER_OK ? s == (fits ? SINTER_OK : SINTER_INVALID_ARG) : s == want || s == SINTER_INVALID_ARG;
+    if (!expect(x, ok, "a run ends otherwise than in a fresh context", error.text))
+        printf("status %d, that of a fresh context %d\n", s, want);
+    for (uint32_t i = 0; i < x->ios; i++) {
+        if (!x->io[i].is_input && s == SINTER_OK && want == SINTER_OK) compare(x, fresh, i);
+        if (x->is_set[i])
+            expect(x, hash64(x->input[i].data, sinter_tensor_size(&x->input[i]), 0) == x->sum[i],
+                   "a run changed an input", x->io[i].name);
+    }
+    sinter_context_destroy(fresh);
+}
+
+static void try_round(void *user, long round, rig_count *count)
+{
+    const subjects *s = user;
+    caller x = { .g = s->g[round % s->count], .random = (uint64_t)round * 0x2545F491u + 11, .count = count };
+    x.ios = sinter_engine_io_count(x.g);
+    if (!CHECK(x.ios <= IO_MAX) || !enter(&x)) return;
+    count->tried++;
+    for (uint32_t i = 0; i < CALLS && x.c; i++) {
+        const uint32_t io = (uint32_t)test_below(&x.random, x.ios);
+        const uint64_t what = i ? test_below(&x.random, 16) : 15;
+        if (what < 6) run(&x);
+        else if (what < 12 && !x.io[io].is_input) give_output(&x, io);
+        else if (what < 9) give_input(&x, io, (uint32_t)test_below(&x.random, 4));
+        else if (what < 12) change_input(&x, io);
+        else if (what == 12 && i % 4 == 0) leave(&x), enter(&x);
+        else give_shape(&x);
+    }
+    leave(&x);
+}
+
+static sinter_engine *load(const image *file)
+{
+    const sinter_limits limits = { .memory_max = 4u << 20, .loop_max = 16 };
+    const sinter_env_options given = { .struct_size = sizeof given, .limits = &limits };
+    const sinter_engine_options o = { .struct_size = sizeof o, .env = &given, .threads = 1 };
+    sinter_engine *g = NULL;
+    CHECK_EQ(sinter_engine_load_memory(file->at, file->size, &o, &g, NULL), SINTER_OK);
+    return g;
+}
+
+static void calls_in_any_order(void)
+{
+    subjects s = { 0 };
+    s.count = seed_engines(s.file);
+    for (uint32_t i = 0; i < s.count; i++) s.g[i] = load(&s.file[i]);
+    if (test_failures) return;
+    campaign c = { .name = "CALL_ORDERS", .rounds = test_scale(800, 100000), .round = try_round, .user = &s };
+    campaign_run(&c);
+    printf("%ld sequences of %d calls, %ld contexts, %ld runs, %ld runs refused, %ld died\n", c.count.tried, CALLS,
+           c.count.contexts, c.count.ran, c.count.refused_runs, c.died);
+    CHECK_EQ(c.died, 0);
+    CHECK_EQ(c.count.failed, 0);
+    if (!getenv(c.name)) CHECK(c.count.ran > c.count.tried);
+    for (uint32_t i = 0; i < s.count; i++) sinter_engine_release(s.g[i]), free(s.file[i].at);
+}
+
+/* Callers mean an input or output by its name: no engine has two of one name. */
+static void names_differ(void)
+{
+    image s[SEED_MAX];
+    const uint32_t count = seed_engines(s);
+    long tried = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        parts p = parts_of(s[i]);
+        const uint32_t ios = parts_count(&p, SECTION_IOS);
+        engine_io *last = parts_record(&p, SECTION_IOS, ios - 1), *before = parts_record(&p, SECTION_IOS, ios - 2);
+        const bool is_pair = ios > 1 && last->is_input == before->is_input;
+        if (is_pair) last->name = before->name;
+        const image f = parts_together(&p);
+        parts_seal(f.at, f.size);
+        sinter_engine *g = NULL;
+        sinter_error error = { 0 };
+        const sinter_status status = sinter_engine_load_memory(f.at, f.size, NULL, &g, &error);
+        CHECK_EQ(status, is_pair ? SINTER_INVALID_MODEL : SINTER_OK);
+        if (is_pair) CHECK_HAS(error.text, "have the name");
+        tried += is_pair;
+        sinter_engine_release(g);
+        free(f.at);
+        free(s[i].at);
+    }
+    CHECK(tried > 0);
+}
+
+static const test tests[] = { T(names_differ), T(calls_in_any_order), { 0 } };
+TEST_MAIN(tests)
