@@ -28,7 +28,8 @@ void        quirk_owner_done(onnx_call *c, ir_node_id n);
 /* Undoes the nodes and regions of a try, newest first. */
 void        quirk_discard(onnx_call *c, uint32_t node_first, uint32_t region_first);
 ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v);               /* of one element in any rank */
-void quirk_loop_unroll(onnx_call *c, const onnx_graph *body);
+/* Writes a Loop out, turn by turn. `why` starts the message that refuses a Loop whose turns are not known. */
+void quirk_loop_unroll(onnx_call *c, const onnx_graph *body, const char *why);
 ir_value_id quirk_constant_text(onnx_call *c, const onnx_attr *a);
 /* A Cast from or to text; false: it is another one. */
 bool        quirk_cast_text(onnx_call *c, int64_t to);

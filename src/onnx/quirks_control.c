@@ -132,6 +132,7 @@ typedef struct body {
     uint32_t carried, carried_first; /* the carried ones among the parameters */
     uint32_t result_first;           /* of the carried values among the results */
     VEC(dim) late;                   /* sizes of carried parameters that change from turn to turn */
+    const char *rank_change;         /* text: the carried value whose rank a turn changes; NULL: there is none */
 } body;
 
 /* A loop's iteration number or condition, with one axis where the body declares it so. */
@@ -180,6 +181,21 @@ static bool resize_params(onnx_call *c, ir_node_id n, body *b, const ir_region *
     return b->late.count != before;
 }
 
+/* Says which carried value has another rank after a turn. */
+static bool rank_changes(onnx_call *c, body *b, const ir_region *region)
+{
+    for (uint32_t i = 0; i < b->carried && b->result_first + i < region->result.count; i++) {
+        const uint32_t from = b->param[b->carried_first + i].rank;
+        const uint32_t to = call_rank(c, region->result.at[b->result_first + i]);
+        if (from == to) continue;
+        b->rank_change = arena_printf(&c->im->a, "carried value '%s' has rank %u before a turn and rank %u after it",
+                                      b->graph->in.at[b->carried_first + i].name, from, to);
+        if (!b->rank_change) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
+        return true;
+    }
+    return false;
+}
+
 /* Converts the body. Where a carried value changes its size, converts it again with a size that is not known, which may
  * change others. After a few turns all sizes are taken as not known. */
 static void carry(onnx_call *c, op_id op, const void *attrs, const ir_value_id *in, uint32_t count_in, body *b,
@@ -195,6 +211,10 @@ static void carry(onnx_call *c, op_id op, const void *attrs, const ir_value_id *
         const ir_region_id r = call_region(c, b->graph, n, b->param, b->count, captures, NULL);
         if (op == OP_scan && !c->status) axes_count(c, own, ir_region_at(c->g, r));
         if (c->status) return;
+        if (op == OP_loop && rank_changes(c, b, ir_region_at(c->g, r))) {
+            quirk_discard(c, node_first, region_first);
+            return;
+        }
         if (!resize_params(c, n, b, ir_region_at(c->g, r), attempt >= EXACT_MAX)) {
             quirk_owner_done(c, n);
             return;
@@ -229,7 +249,7 @@ void convert_loop(onnx_call *c)
     }
     for (uint32_t i = 0; i < c->count_in; i++) {
         if (!call_list_at(c, c->in[i])) continue;
-        quirk_loop_unroll(c, graph);
+        quirk_loop_unroll(c, graph, "it carries a sequence");
         return;
     }
     ir_value_id *first = ARENA_NEW(&c->g->a, ir_value_id, c->count_in);
@@ -258,6 +278,7 @@ void convert_loop(onnx_call *c)
     attrs_loop *a = ATTRS(c, loop);
     a->carried = carried;
     if (!c->status) carry(c, OP_loop, a, in, c->count_in + captures.count, &b, &captures);
+    if (!c->status && b.rank_change) quirk_loop_unroll(c, graph, b.rank_change);
 }
 
 static bool scan_list(onnx_call *c, const char *name, uint32_t count, attr_ints *out)

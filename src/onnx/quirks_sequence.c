@@ -206,8 +206,8 @@ void convert_identity(onnx_call *c)
     c->out[0] = call_list_at(c, call_in(c, 0)) ? call_in(c, 0) : call_1(c, OP_identity, call_in(c, 0));
 }
 
-/* ---- a Loop that carries sequences is written out, turn by turn ---- */
-void quirk_loop_unroll(onnx_call *c, const onnx_graph *body)
+/* ---- a Loop that carries sequences, or values whose rank changes, is written out, turn by turn ---- */
+void quirk_loop_unroll(onnx_call *c, const onnx_graph *body, const char *why)
 {
     enum { TURNS_MAX = 1024 };
     double trip = TURNS_MAX, on = 1;
@@ -216,12 +216,11 @@ void quirk_loop_unroll(onnx_call *c, const onnx_graph *body)
     if (call_list_at(c, call_in(c, 0)) || call_list_at(c, call_in(c, 1)))
         REJECT(c, INVALID_MODEL, "the number of turns or the condition is a sequence");
     if (is_bounded && !ir_known_scalar(c->g, call_in(c, 0), &trip))
-        REJECT(c, UNSUPPORTED, "it carries a sequence, and its number of turns is computed while the model runs");
+        REJECT(c, UNSUPPORTED, "%s, and its number of turns is computed while the model runs", why);
     if (call_in(c, 1) && !ir_known_scalar(c->g, call_in(c, 1), &on))
-        REJECT(c, UNSUPPORTED, "it carries a sequence, and its condition is computed while the model runs");
-    if (is_bounded && trip > TURNS_MAX)
-        REJECT(c, UNSUPPORTED, "it carries a sequence, and has %.0f turns; %d can be written out", trip,
-               (int)TURNS_MAX);
+        REJECT(c, UNSUPPORTED, "%s, and its condition is computed while the model runs", why);
+    if (is_bounded && trip > TURNS_MAX && on != 0)
+        REJECT(c, UNSUPPORTED, "%s, and it has %.0f turns; %d can be written out", why, trip, (int)TURNS_MAX);
     const uint32_t scanned = c->count_out - carried;
     ir_value_id *in = items_new(c, c->count_in), *made = items_new(c, made_count),
                 *all = items_new(c, size_mul(scanned, TURNS_MAX));
@@ -235,15 +234,15 @@ void quirk_loop_unroll(onnx_call *c, const onnx_graph *body)
             if (body->in.at[i].has_shape && body->in.at[i].rank == 1) in[i] = call_unsqueeze(c, in[i], 0);
         call_inline(c, body, in, c->count_in, made, made_count);
         if (!c->status && !ir_known_scalar(c->g, made[0], &on))
-            REJECT(c, UNSUPPORTED, "it carries a sequence, and its condition is computed while the model runs");
+            REJECT(c, UNSUPPORTED, "%s, and its condition is computed while the model runs", why);
         for (uint32_t i = 0; i < carried && !c->status; i++) in[i + 2] = made[i + 1];
         for (uint32_t i = 0; i < scanned && !c->status; i++)
             all[(size_t)i * TURNS_MAX + turns] =
                 call_list_at(c, made[1 + carried + i]) ? 0 : call_unsqueeze(c, made[1 + carried + i], 0);
     }
     if (!is_bounded && turns == TURNS_MAX && on != 0)
-        REJECT(c, UNSUPPORTED, "it carries a sequence, and does not end within %d turns", (int)TURNS_MAX);
-    if (scanned && !turns) REJECT(c, UNSUPPORTED, "it carries a sequence, and has no turns to make its outputs from");
+        REJECT(c, UNSUPPORTED, "%s, and it does not end within %d turns", why, (int)TURNS_MAX);
+    if (scanned && !turns) REJECT(c, UNSUPPORTED, "%s, and it has no turns to make its outputs from", why);
     for (uint32_t i = 0; i < carried && !c->status; i++) c->out[i] = in[i + 2];
     for (uint32_t i = 0; i < scanned && !c->status; i++) {
         const ir_value_id *parts = all + (size_t)i * TURNS_MAX;
