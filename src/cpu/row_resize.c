@@ -87,6 +87,7 @@ static double position(const record *r, uint32_t axis, int64_t i)
     switch (r->coordinate) {
     case resize_coordinate_align_corners: return is_one || r->out[axis] == 1 ? 0 : x * (width - 1) / (wanted - 1);
     case resize_coordinate_asymmetric: return x / scale;
+    case resize_coordinate_tf_half_pixel_for_nn: return scale == 1 ? x : (x + 0.5) / scale;
     case resize_coordinate_pytorch_half_pixel: return is_one ? -0.5 : (x + 0.5) / scale - 0.5;
     case resize_coordinate_half_pixel_symmetric:
         return width / 2 * (1 - (double)r->out[axis] / wanted) + (x + 0.5) / scale - 0.5;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { SPARE_SIZE = 8192, OPSET_MAX = 27, OUT_SPARE = 8 };
+enum { SPARE_SIZE = 8192, OPSET_MAX = 28, OUT_SPARE = 8 };
 
 void *importer_spare(importer *im)
 {

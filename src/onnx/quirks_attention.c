@@ -153,7 +153,8 @@ void convert_attention(onnx_call *c)
                 0,
                 call_real(c, "softcap", 0),
                 false };
-    if (h.mask && dtype_is_int(call_type(c, h.mask))) h.mask = call_cast(c, h.mask, call_type(c, h.q)); /* is added */
+    if (h.mask && call_type(c, h.mask) != SINTER_DTYPE_BOOL)
+        h.mask = call_cast(c, h.mask, call_type(c, h.q)); /* is added */
     if (!h.q || !h.k || !h.v || call_rank(c, h.q) != 4 || call_rank(c, h.k) != 4 || call_rank(c, h.v) != 4)
         REJECT(c, INVALID_MODEL, "query, key and value are not all of rank 3 or 4");
     if (!call_in(c, 4) != !call_in(c, 5)) REJECT(c, INVALID_MODEL, "past_key and past_value do not come together");
@@ -164,6 +165,8 @@ void convert_attention(onnx_call *c)
         h.k = call_concat(c, (ir_value_id[]){ call_in(c, 4), h.k }, 2, 2);
         h.v = call_concat(c, (ir_value_id[]){ call_in(c, 5), h.v }, 2, 2);
     }
+    const ir_value_id values = h.v; /* may have a type of their own */
+    h.v = call_cast(c, h.v, call_type(c, h.q));
     int64_t size = 0;
     if (call_attr(c, "scale")) h.scale = call_real(c, "scale", 1);
     else if (call_size(c, h.q, 3, &size) && size > 0) h.scale = 1 / sqrt((double)size);
@@ -173,7 +176,7 @@ void convert_attention(onnx_call *c)
     const ir_value_id y = attended(c, &h);
     c->out[0] = flat ? heads_together(c, y) : y;
     if (c->count_out > 1) c->out[1] = h.k;
-    if (c->count_out > 2) c->out[2] = h.v;
+    if (c->count_out > 2) c->out[2] = values;
     if (call_wants(c, 3)) c->out[3] = scores(c, &h, call_int(c, "qk_matmul_output_mode", 0), past);
 }
 

@@ -6,7 +6,11 @@
 
 void convert_unary(onnx_call *c)
 {
-    c->out[0] = call_1(c, (op_id)c->arg, call_in(c, 0));
+    const ir_value_id x = call_in(c, 0);
+    const sinter_dtype type = call_type(c, x);
+    if (c->arg == OP_erf && dtype_is_int(type)) /* the one function of reals that ONNX allows on integers */
+        c->out[0] = call_cast(c, call_1(c, OP_erf, call_cast(c, x, SINTER_DTYPE_F32)), type);
+    else c->out[0] = call_1(c, (op_id)c->arg, x);
 }
 
 /* Before version 7 the second operand was aligned at `axis`, and only where `broadcast` said so. */
@@ -123,6 +127,12 @@ void convert_swish(onnx_call *c)
     const double alpha = call_real(c, "alpha", c->arg ? (double)1.702f : 1); /* arg: QuickGelu */
     if (alpha == 1) c->out[0] = call_1(c, OP_silu, x);
     else c->out[0] = call_2(c, OP_mul, x, call_1(c, OP_sigmoid, call_2(c, OP_mul, x, call_scalar_of(c, x, alpha))));
+}
+
+void convert_swiglu(onnx_call *c) /* Swish of the first input, times the second */
+{
+    convert_swish(c);
+    if (!c->status) c->out[0] = call_2(c, OP_mul, c->out[0], call_in(c, 1));
 }
 
 /* Gelu of x plus an optional bias: com.microsoft's BiasGelu and FastGelu. */

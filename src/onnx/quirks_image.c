@@ -97,10 +97,10 @@ static void keep_aspect(onnx_call *c, ir_value_id x, dim *size, double *scale, c
 void convert_resize(onnx_call *c)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
-    static const char *const coordinates[] = {
-        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize",
-        NULL
-    };
+    static const char *const coordinates[] = { "half_pixel",           "half_pixel_symmetric",
+                                               "pytorch_half_pixel",   "align_corners",
+                                               "asymmetric",           "tf_crop_and_resize",
+                                               "tf_half_pixel_for_nn", NULL };
     static const char *const roundings[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL };
     static const char *const policies[] = { "stretch", "not_larger", "not_smaller", NULL };
     const ir_value_id x = call_in(c, 0);

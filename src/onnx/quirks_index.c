@@ -83,6 +83,8 @@ void convert_one_hot(onnx_call *c)
         REJECT(c, INVALID_MODEL, "the depth is not one number");
     a->depth = call_dims(c, &depth, 1);
     ir_value_id index = call_in(c, 0);
+    if (call_type(c, index) == SINTER_DTYPE_U64) /* what i64 cannot hold would count from the back */
+        index = call_cast(c, call_2(c, OP_min, index, call_i64(c, SINTER_DTYPE_U64, INT64_MAX)), SINTER_DTYPE_I64);
     if (!dtype_is_int(call_type(c, index))) index = call_cast(c, index, SINTER_DTYPE_I64);
     c->out[0] = call_emit(c, OP_one_hot, a, (ir_value_id[]){ index, call_in(c, 2) }, 2);
 }

@@ -10,8 +10,8 @@ static uint32_t axes_from(int64_t first, uint32_t rank, int64_t *axes)
     return count;
 }
 
-/* Training mode: the batch's own mean and variance, and the running ones moved towards them. */
-static void batch_statistics(onnx_call *c, ir_value_id x, ir_value_id *mean, ir_value_id *var)
+/* Training mode: the batch's own mean and variance, and the running ones, of type `stored`, moved towards them. */
+static void batch_statistics(onnx_call *c, ir_value_id x, ir_value_id *mean, ir_value_id *var, sinter_dtype stored)
 {
     int64_t axes[SINTER_RANK_MAX];
     const sinter_dtype own = call_type(c, *var);
@@ -26,8 +26,9 @@ static void batch_statistics(onnx_call *c, ir_value_id x, ir_value_id *mean, ir_
     const double momentum = call_real(c, "momentum", (double)0.9f);
     const ir_value_id before = call_scalar(c, own, momentum), now = call_scalar(c, own, 1 - momentum);
     c->out[1] =
-        call_2(c, OP_add, call_2(c, OP_mul, call_cast(c, *mean, own), before), call_2(c, OP_mul, batch_mean, now));
-    c->out[2] = call_2(c, OP_add, call_2(c, OP_mul, *var, before), call_2(c, OP_mul, batch_var, now));
+        call_cast(c, call_2(c, OP_add, call_2(c, OP_mul, *mean, before), call_2(c, OP_mul, batch_mean, now)), stored);
+    c->out[2] =
+        call_cast(c, call_2(c, OP_add, call_2(c, OP_mul, *var, before), call_2(c, OP_mul, batch_var, now)), stored);
     *mean = batch_mean;
     *var = batch_var;
 }
@@ -41,18 +42,22 @@ void convert_batch_norm(onnx_call *c)
     const uint32_t rank = call_rank(c, x);
     if (!x || !scale || !bias || !mean || !var) REJECT(c, INVALID_MODEL, "an input is missing");
     if (c->version < 7 && !call_int(c, "is_test", 0) && call_wants(c, 1)) REJECT(c, UNSUPPORTED, "training mode");
-    if (c->version < 9 && !call_int(c, "spatial", 1) && rank > 2) REJECT(c, UNSUPPORTED, "attribute spatial is 0");
     if (rank < 1) REJECT(c, INVALID_MODEL, "a scalar input");
     if (c->status) return;
-    const sinter_dtype type = call_type(c, x), own = call_type(c, var);
-    if (call_int(c, "training_mode", 0)) batch_statistics(c, x, &mean, &var);
+    /* With spatial 0 each element of an image has parameters of its own: they broadcast over the batch alone. */
+    const bool is_spatial = c->version >= 9 || call_int(c, "spatial", 1);
+    const sinter_dtype type = call_type(c, x), stored = call_type(c, var);
+    const sinter_dtype own = sinter_dtype_bits(type) > sinter_dtype_bits(stored) ? type : stored;
+    mean = call_cast(c, mean, own);
+    var = call_cast(c, var, own);
+    if (call_int(c, "training_mode", 0)) batch_statistics(c, x, &mean, &var, stored);
     const ir_value_id deviation =
         call_1(c, OP_sqrt, call_2(c, OP_add, var, call_scalar(c, own, call_real(c, "epsilon", (double)1e-5f))));
     const ir_value_id s = call_2(c, OP_div, call_cast(c, scale, own), deviation);
-    const ir_value_id t = call_2(c, OP_sub, call_cast(c, bias, own), call_2(c, OP_mul, call_cast(c, mean, own), s));
+    const ir_value_id t = call_2(c, OP_sub, call_cast(c, bias, own), call_2(c, OP_mul, mean, s));
     const uint32_t axis = rank > 1 ? 1 : 0;
-    const ir_value_id scaled = call_2(c, OP_mul, call_cast(c, x, own), call_along(c, s, axis, rank));
-    const ir_value_id y = call_2(c, OP_add, scaled, call_along(c, t, axis, rank));
+    const ir_value_id scaled = call_2(c, OP_mul, call_cast(c, x, own), is_spatial ? call_along(c, s, axis, rank) : s);
+    const ir_value_id y = call_2(c, OP_add, scaled, is_spatial ? call_along(c, t, axis, rank) : t);
     c->out[0] = type == own ? y : call_cast(c, y, type);
 }
 
@@ -126,7 +131,8 @@ void convert_layer_norm(onnx_call *c)
     const uint32_t outputs = call_wants(c, 2) ? 3 : call_wants(c, 1) ? 2 : 1;
     if (c->status) return;
     quirk_layer_norm(c, x, call_in(c, 1), call_in(c, 2), axis, call_real(c, "epsilon", (double)1e-5f), outputs, out);
-    for (uint32_t i = 0; i < outputs; i++) c->out[i] = out[i];
+    const sinter_dtype stash = call_dtype(c, call_int(c, "stash_type", 1)); /* of the mean and the deviation */
+    for (uint32_t i = 0; i < outputs; i++) c->out[i] = i ? call_cast(c, out[i], stash) : out[i];
 }
 
 void convert_rms_norm(onnx_call *c)

@@ -68,8 +68,9 @@ void convert_quantize(onnx_call *c)
     if (!x || !call_in(c, 1)) REJECT(c, INVALID_MODEL, "an input is missing");
     if (call_in(c, 2) && wanted && call_dtype(c, wanted) != type)
         REJECT(c, INVALID_MODEL, "output_dtype is not the type of the zero point");
-    const ir_value_id scale = param_shaped(c, call_in(c, 1), x, axis, block);
+    ir_value_id scale = param_shaped(c, call_in(c, 1), x, axis, block);
     const ir_value_id zero = param_shaped(c, call_in(c, 2), x, axis, block);
+    if (dtype_is_int(call_type(c, scale))) scale = call_cast(c, scale, SINTER_DTYPE_F32);
     if (!call_int(c, "saturate", 1) && dtype_is_float(type) && sinter_dtype_bits(type) == 8) {
         const ir_value_id scaled = call_2(c, OP_div, x, call_cast(c, scale, call_type(c, x)));
         c->out[0] = call_typed(c, OP_cast_wrap, type, &scaled, 1); /* the zero point of float8 is 0 */

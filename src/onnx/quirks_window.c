@@ -294,7 +294,9 @@ void convert_lp_pool(onnx_call *c)
     a->dilation = k.dilation;
     a->pad = k.pad;
     a->ceil = call_int(c, "ceil_mode", 0) != 0;
-    a->p = call_int(c, "p", 2);
+    const double p = c->version < 2 ? call_real(c, "p", 2) : (double)call_int(c, "p", 2);
+    if (p != floor(p) || p < 1 || p > INT32_MAX) REJECT(c, UNSUPPORTED, "attribute p is %g, not a whole number", p);
+    a->p = c->status ? 2 : (int64_t)p;
     c->out[0] = call_emit(c, OP_lp_pool, a, &x, 1);
 }
 

@@ -70,6 +70,12 @@ static int64_t reduce_i64(const view *x, ref_walk w, int64_t kind)
     return is_u64 ? (int64_t)(sum / (uint64_t)count) : (int64_t)sum / count;
 }
 
+/* Integers take the whole part of a real result, as a Cast does. */
+static void store_real(const view *y, int64_t at, double value)
+{
+    view_store_f64(y, at, dtype_is_float(y->dtype) ? value : trunc(value));
+}
+
 sinter_status reference_reduce(ref_call *c)
 {
     const attrs_reduce *a = c->attrs;
@@ -84,7 +90,7 @@ sinter_status reference_reduce(ref_call *c)
     ref_walk to = ref_walk_axes(y, a->keep ? ~axes : ~0u, 0);
     for (int64_t i = 0; i < outer.count; i++, ref_walk_next(&outer), ref_walk_next(&to)) {
         const ref_walk inner = ref_walk_axes(x, axes, outer.at);
-        if (in_double) view_store_f64(y, to.at, reduce_f64(x, inner, a->kind));
+        if (in_double) store_real(y, to.at, reduce_f64(x, inner, a->kind));
         else view_store_i64(y, to.at, reduce_i64(x, inner, a->kind));
     }
     return SINTER_OK;

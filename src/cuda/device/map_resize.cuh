@@ -25,6 +25,7 @@ DEVICE bool resize_taps(const map_args &p, int axis, i32 i, resize_axis &out)
     i32 over, under;
     if (COORDINATE < 3) over = (2 * i + 1) * n - n_out, under = 2 * n_out;
     else if (COORDINATE == 3) over = i * (n - 1), under = n_out - 1;
+    else if (COORDINATE == 6) over = n == n_out ? i : (2 * i + 1) * n, under = n == n_out ? 1 : 2 * n_out;
     else over = i * n, under = n_out;
     if (COORDINATE == 2 && n_out == 1) over = -1, under = 2;
     if (COORDINATE == 3 && n_out == 1) over = 0, under = 1;
@@ -69,6 +70,8 @@ DEVICE bool resize_taps(const map_args &p, int axis, i32 i, resize_axis &out)
         x = is_one || n_out == 1 ? 0 : at * (width - 1) / (wanted - 1);
     } else if (COORDINATE == 4) {
         x = at / scale;
+    } else if (COORDINATE == 6) {
+        x = scale == 1 ? at : (at + 0.5) / scale;
     } else {
         const double low = p.f[8 + axis], high = p.f[16 + axis];
         const double step = is_one ? (high - low) * (width - 1) / 2 : at * (high - low) * (width - 1) / (wanted - 1);
