@@ -7,6 +7,7 @@
 #define CPU_ACT_H
 
 #include "cpu/isa.h"
+#include "cpu/round_trip.h"
 #include "ops/ops.h"
 
 typedef struct act_block {
@@ -15,6 +16,7 @@ typedef struct act_block {
     int64_t ldc, ld_added;
     int64_t rows, cols;
     float y, z; /* the function's second and third arguments */
+    round_trip trip;
 } act_block;
 
 /* c = f(c, y, z) [+ added] */
@@ -25,7 +27,7 @@ act_find act_of_plain;
 #if CPU_HAS_X86
 act_find act_of_avx2, act_of_avx512;
 #endif
-/* NULL where there is no such loop. */
+/* NULL where there is no such loop. OP_dequantize: a round trip by the inverse. */
 act_fn *act_of(isa_level isa, op_id op);
 
 #endif

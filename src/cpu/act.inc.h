@@ -8,7 +8,9 @@
     static void act_##name(const act_block *b)                                                                         \
     {                                                                                                                  \
         const vec y = v_set(b->y), z = v_set(b->z);                                                                    \
-        (void)y, (void)z;                                                                                              \
+        const vec scale = v_set(b->trip.scale), inverse = v_set(b->trip.inverse), back = v_set(b->trip.back);          \
+        const vec low = v_set(b->trip.low), high = v_set(b->trip.high);                                                \
+        (void)y, (void)z, (void)scale, (void)inverse, (void)back, (void)low, (void)high;                               \
         const bool dense = b->cols == b->ldc && (!b->added || b->ld_added == b->ldc);                                  \
         const int64_t rows = dense ? 1 : b->rows, cols = dense ? b->rows * b->cols : b->cols;                          \
         const int left = (int)(cols % VEC_LANES);                                                                      \
@@ -49,6 +51,7 @@ ACT(hardswish, v_hardswish(x))
 ACT(mish, v_mish(x))
 ACT(prelu, v_prelu(x, y))
 ACT(hard_sigmoid, v_hard_sigmoid(x, y, z))
+ACT(round_trip, v_round_trip(v_div_by(v_between(x, low, high), scale, inverse), back))
 
 act_fn *VEC_SUFFIX(act_of)(op_id op)
 {
@@ -63,6 +66,7 @@ act_fn *VEC_SUFFIX(act_of)(op_id op)
     case OP_mish: return act_mish;
     case OP_prelu: return act_prelu;
     case OP_hard_sigmoid: return act_hard_sigmoid;
+    case OP_dequantize: return act_round_trip;
     default: return NULL;
     }
 }

@@ -215,8 +215,7 @@ static bool chain_init(chain *c, const expr *x, const view *in, const view *out)
     uint32_t accs = 0;
     for (uint32_t i = 0; i < x->count; i++) {
         const expr_instr *n = &x->at[i];
-        const uint32_t arity = n->op < OP_SCALAR_COUNT ? scalar_at((op_id)n->op)->arity : n->op == EXPR_STORE ? 1 : 0;
-        for (uint32_t k = 0; k < arity; k++) {
+        for (uint32_t k = 0; k < expr_arity(n); k++) {
             c->uses[n->arg[k]]++;
             c->reader[n->arg[k]] = i;
         }
@@ -272,19 +271,39 @@ static void take_prefix(chain *c, uint32_t col, row_epilogue *r)
     }
 }
 
+/* Takes a round trip of the value through integers. */
+static bool take_round_trip(chain *c, round_trip *trip)
+{
+    uint16_t from = 0;
+    uint32_t end = c->at;
+    do {
+        if (c->uses[end] != 1) return false;
+        end = c->reader[end];
+    } while (c->x->at[end].op == OP_quantize || c->x->at[end].op == OP_clip);
+    if (!round_trip_find(c->x, c->uses, end, trip, &from) || from != c->at || trip->inverse == 0) return false;
+    c->at = end;
+    return true;
+}
+
+static act_fn *take_function(chain *c, isa_level isa, row_epilogue *r)
+{
+    if (take_round_trip(c, &r->trip)) return act_of(isa, OP_dequantize);
+    const expr_instr *n = chain_next(c);
+    const uint32_t arity = n && n->op < OP_SCALAR_COUNT ? expr_arity(n) : 0;
+    act_fn *act = NULL;
+    if (arity && n->op != OP_identity && n->op != OP_dequantize && n->arg[0] == c->at) act = act_of(isa, (op_id)n->op);
+    if (!act || (arity > 1 && !imm_of(c->x, n->arg[1], &r->act_y)) ||
+        (arity > 2 && !imm_of(c->x, n->arg[2], &r->act_z)))
+        return act_of(isa, OP_identity);
+    c->at = c->reader[c->at];
+    return act;
+}
+
 /* Takes one activation, a sum with something like the result, or both; true where nothing is left. */
 static bool take_act(chain *c, isa_level isa, row_epilogue *r)
 {
+    act_fn *act = take_function(c, isa, r);
     const expr_instr *n = chain_next(c);
-    if (!n) return false;
-    const uint32_t arity = n->op < OP_SCALAR_COUNT ? scalar_at((op_id)n->op)->arity : 0;
-    act_fn *act = arity && n->op != OP_identity && n->arg[0] == c->at ? act_of(isa, (op_id)n->op) : NULL;
-    if (act && (arity < 2 || imm_of(c->x, n->arg[1], &r->act_y)) && (arity < 3 || imm_of(c->x, n->arg[2], &r->act_z))) {
-        c->at = c->reader[c->at];
-        n = chain_next(c);
-    } else {
-        act = act_of(isa, OP_identity);
-    }
     const uint16_t k = n ? chain_added(c, n) : 0;
     if (k && is_like(&c->in[k], c->out)) {
         r->added = k;
@@ -352,9 +371,15 @@ void row_epilogue_block(const row_epilogue *x, const vm_io *io, int64_t row, int
     }
     /* What is added lies as the result does. */
     const float *added = x->added ? (const float *)io->in[x->added] + (c - (const float *)io->out[0]) : NULL;
-    const act_block b = {
-        .c = c, .added = added, .ldc = ldc, .ld_added = ldc, .rows = rows, .cols = cols, .y = x->act_y, .z = x->act_z
-    };
+    const act_block b = { .c = c,
+                          .added = added,
+                          .ldc = ldc,
+                          .ld_added = ldc,
+                          .rows = rows,
+                          .cols = cols,
+                          .y = x->act_y,
+                          .z = x->act_z,
+                          .trip = x->trip };
     x->act(&b);
 }
 

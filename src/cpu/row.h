@@ -67,6 +67,7 @@ typedef struct row_epilogue {
     uint16_t   added;                   /* the same, by the activation               */
     act_fn    *act;                     /* NULL: none                                */
     float      act_y, act_z;
+    round_trip trip;
     vm_program program;
 } row_epilogue;
 /* NULL where `row_epilogue_bind` can take the problem's epilogue over its result 0, which must be f32. */

@@ -19,6 +19,17 @@ static inline vec  v_ceil(vec a) { return _mm256_ceil_ps(a); }
 static inline veci v_bits(vec a) { return _mm256_castps_si256(a); }
 static inline vec  v_of_bits(veci a) { return _mm256_castsi256_ps(a); }
 
+/* a / b, rounded to nearest: 1 / b is `inverse`, rounded so, too, and nothing overflows or underflows. The second
+ * quotient is within a unit of the last place of a / b, so that its remainder is exact and the third is right
+ * (Markstein). */
+static inline vec  v_div_by(vec a, vec b, vec inverse)
+{
+    const vec minus = v_sub(v_zero(), b);
+    vec       q = v_mul(a, inverse);
+    q = v_fma(v_fma(q, minus, a), inverse, q);
+    return v_fma(v_fma(q, minus, a), inverse, q);
+}
+
 static inline veci vi_set(int32_t x) { return _mm256_set1_epi32(x); }
 static inline veci vi_load(const int32_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
 static inline void vi_store(int32_t *p, veci v) { _mm256_storeu_si256((__m256i *)(void *)p, v); }

@@ -19,6 +19,17 @@ static inline vec  v_ceil(vec a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_
 static inline veci v_bits(vec a) { return _mm512_castps_si512(a); }
 static inline vec  v_of_bits(veci a) { return _mm512_castsi512_ps(a); }
 
+/* a / b, rounded to nearest: 1 / b is `inverse`, rounded so, too, and nothing overflows or underflows. The second
+ * quotient is within a unit of the last place of a / b, so that its remainder is exact and the third is right
+ * (Markstein). */
+static inline vec  v_div_by(vec a, vec b, vec inverse)
+{
+    const vec minus = v_sub(v_zero(), b);
+    vec       q = v_mul(a, inverse);
+    q = v_fma(v_fma(q, minus, a), inverse, q);
+    return v_fma(v_fma(q, minus, a), inverse, q);
+}
+
 static inline veci vi_set(int32_t x) { return _mm512_set1_epi32(x); }
 static inline veci vi_load(const int32_t *p) { return _mm512_loadu_si512(p); }
 static inline void vi_store(int32_t *p, veci v) { _mm512_storeu_si512(p, v); }

@@ -219,6 +219,10 @@ static inline vec v_sin_cos(vec x, int quarter)
     return quarter ? z : v_blend(v_eq(x, v_zero()), x, z); /* the sign of a zero */
 }
 
+/* A round trip (round_trip.h): its quotient is x / scale, x between low and high. Zeros are positive; NaN is `low`. */
+static inline vec v_round_trip(vec quotient, vec back) { return v_mul(v_add(v_nearest(quotient), v_zero()), back); }
+static inline vec v_between(vec x, vec low, vec high) { return v_min(high, v_max(x, low)); }
+
 /* bfloat16: nearest, ties to even; a NaN keeps its high bits and becomes quiet. */
 static inline vec  v_load_bf16(const uint16_t *p) { return v_of_bits(vi_sll(vi_load_u16(p), 16)); }
 static inline void v_store_bf16(uint16_t *p, vec v)

@@ -14,6 +14,12 @@ typedef vec_bits vecm;                  /* all bits of a lane, or none */
 
 static inline vec v_sub(vec a, vec b) { return a - b; }
 static inline vec v_div(vec a, vec b) { return a / b; }
+/* 1 / b is what the other levels multiply by. */
+static inline vec v_div_by(vec a, vec b, vec inverse)
+{
+    (void)inverse;
+    return a / b;
+}
 static inline vec v_sqrt(vec a) { return (vec){ sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3]) }; }
 static inline veci v_bits(vec a) { return (veci)a; }
 static inline vec  v_of_bits(veci a) { return (vec)a; }

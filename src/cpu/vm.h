@@ -11,6 +11,7 @@
 #define CPU_VM_H
 
 #include "cpu/isa.h"
+#include "cpu/round_trip.h"
 #include "ops/expr.h"
 
 enum { VM_TILE = 512, VM_SLOT_BYTES = 32768, VM_AXES_MAX = SINTER_RANK_MAX, VM_ACC = UINT16_MAX };
@@ -34,6 +35,7 @@ typedef struct vm_op {
     /* load, store: index into operand; compute: the result it may write to, plus 1 */
     uint16_t operand;
     scalar   imm;
+    round_trip trip;                    /* compute, of a dequantize: by vm_set.round_trip */
 } vm_op;
 
 /* One load or store: where its elements lie over the collapsed axes. */
@@ -94,6 +96,7 @@ typedef struct vm_set {
     vm_fn *pow_scalar;                         /* the exponent is one element */
     vm_fn *where;                              /* condition int32, f32 */
     vm_fn *quantize, *dequantize;              /* between f32 and int32 */
+    vm_fn *round_trip[2];                      /* of f32: by division; by the inverse */
     vm_fn *float_to_int, *float_to_bool, *int_to_float, *round_f16, *round_bf16;   /* casts */
     vm_convert_fn *load[SINTER_DTYPE_COUNT];   /* memory to register; NULL: element by element */
     vm_convert_fn *store[SINTER_DTYPE_COUNT];

@@ -17,6 +17,10 @@ typedef struct binder {
     int64_t stride[EXPR_MAX][SINTER_RANK_MAX];
     uint8_t type[EXPR_MAX]; /* of each value */
     bool is_scalar[EXPR_MAX], is_full[EXPR_MAX];
+    uint32_t uses[EXPR_MAX];
+    bool is_left_out[EXPR_MAX]; /* a round trip has it */
+    uint16_t trip_from[EXPR_MAX];
+    round_trip trip[EXPR_MAX];   /* of dequantize, where scale is not 0 */
     uint16_t last_use[EXPR_MAX]; /* index of an op */
 } binder;
 
@@ -153,6 +157,10 @@ static void choose(binder *b, vm_op *op)
     const bool s0 = b->is_scalar[op->arg[0]], s1 = op->arity > 1 && b->is_scalar[op->arg[1]],
                s2 = op->arity > 2 && b->is_scalar[op->arg[2]];
     op->fn = NULL;
+    if (op->trip.scale != 0) {
+        op->fn = set->round_trip[op->trip.inverse != 0];
+        return;
+    }
     if (op->op == OP_cast || op->op == OP_cast_wrap) {
         const sinter_dtype to = (sinter_dtype)op->to;
         const vm_class cls = vm_class_of(to);
@@ -214,7 +222,35 @@ static vm_op compute_op(binder *b, uint32_t i)
     op.from = (uint8_t)from_type(b, n);
     for (uint32_t k = 0; k < 3; k++) op.arg[k] = k < op.arity ? n->arg[k] : n->arg[0];
     for (uint32_t k = 0; k < op.arity; k++) op.arg_type[k] = b->type[n->arg[k]];
+    if (b->trip[i].scale == 0) return op;
+    op.trip = b->trip[i];
+    op.arity = 1;
+    op.from = SINTER_DTYPE_F32;
+    for (uint32_t k = 0; k < 3; k++) op.arg[k] = b->trip_from[i];
     return op;
+}
+
+/* Finds round trips; values that nobody else reads are left out. */
+static void round_trips(binder *b)
+{
+    const expr *x = b->x;
+    for (uint32_t i = 0; i < x->count; i++)
+        for (uint32_t k = 0; k < expr_arity(&x->at[i]); k++) b->uses[x->at[i].arg[k]]++;
+    for (uint32_t i = 0; i < x->count; i++) {
+        round_trip trip;
+        uint16_t from;
+        if (!round_trip_find(x, b->uses, i, &trip, &from) || b->is_scalar[i]) continue;
+        if (vm_class_of((sinter_dtype)b->type[from]) != VM_F32) continue;
+        b->trip[i] = trip;
+        b->trip_from[i] = from;
+        for (uint16_t at = x->at[i].arg[0]; at != from; at = x->at[at].arg[0]) {
+            b->is_left_out[at] = true;
+            for (uint32_t k = 1; k < 3; k++) b->uses[x->at[at].arg[k]]--;
+        }
+        for (uint32_t k = 1; k < 3; k++) b->uses[x->at[i].arg[k]]--;
+    }
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->at[i].op == EXPR_IMM && !b->uses[i]) b->is_left_out[i] = true;
 }
 
 /* Emits instructions in four passes: scalars, the body, stores of what was loaded, stores of what was computed. */
@@ -239,9 +275,11 @@ static sinter_status emit(env *e, binder *b)
                 b->is_scalar[i] = b->is_scalar[i] && b->is_scalar[n->arg[k]];
         }
     }
+    round_trips(b);
     for (uint32_t pass = 0; pass < 4; pass++) {
         for (uint32_t i = 0; i < x->count; i++) {
             const expr_instr *n = &x->at[i];
+            if (b->is_left_out[i]) continue;
             const bool is_store = n->op == EXPR_STORE;
             const uint32_t store_pass = is_store && x->at[n->arg[0]].op < OP_SCALAR_COUNT ? 3 : 2;
             if ((is_store ? store_pass : b->is_scalar[i] ? 0u : 1u) != pass) continue;
@@ -305,7 +343,7 @@ static void place(binder *b)
         if (i < p->once_count) continue;
         for (uint32_t v = 0; v < b->x->count; v++) {
             const uint16_t op_of = b->x->at[v].op;
-            if (op_of != EXPR_STORE && !b->is_scalar[v] && b->last_use[v] == i && v != op->dst)
+            if (op_of != EXPR_STORE && !b->is_scalar[v] && !b->is_left_out[v] && b->last_use[v] == i && v != op->dst)
                 is_taken[p->slot[v]] = false;
         }
     }

@@ -249,6 +249,24 @@ static void dequantize(ARGS)
     for (; i < n; i++) d[i] = (float)(a[i] - c[i]) * b[i];
 }
 
+#define ROUND_TRIP(name, quotient)                                                                        \
+    static void round_trip_##name(ARGS)                                                                   \
+    {                                                                                                     \
+        UNUSED();                                                                                         \
+        float *d = d_;                                                                                    \
+        const float *a = a_;                                                                              \
+        const round_trip t = op->trip;                                                                    \
+        const vec s = v_set(t.scale), r = v_set(t.inverse), low = v_set(t.low), high = v_set(t.high);     \
+        const vec back = v_set(t.back);                                                                   \
+        (void)r;                                                                                          \
+        LOOP(const vec x = v_between(v_load(a + i), low, high);                                           \
+             v_store(d + i, v_round_trip(quotient, back)),                                                \
+             const vec x = v_between(v_load_n(a + i, left), low, high);                                   \
+             v_store_n(d + i, v_round_trip(quotient, back), left))                                        \
+    }
+ROUND_TRIP(divide, v_div(x, s))
+ROUND_TRIP(inverse, v_div_by(x, s, r))
+
 /* To a type of 32 bits or less: towards zero, saturated; NaN is 0. */
 static void float_to_int(ARGS)
 {
@@ -343,6 +361,7 @@ const vm_set VEC_SUFFIX(vm_set) = {
     .where = where,
     .quantize = quantize,
     .dequantize = dequantize,
+    .round_trip = { round_trip_divide, round_trip_inverse },
     .float_to_int = float_to_int,
     .float_to_bool = float_to_bool,
     .int_to_float = int_to_float,

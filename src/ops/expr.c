@@ -15,7 +15,7 @@ static bool is_root(const expr_instr *x)
     return x->op == EXPR_STORE || x->op == EXPR_REDUCE;
 }
 
-static uint32_t arity_of(const expr_instr *x)
+uint32_t expr_arity(const expr_instr *x)
 {
     if (x->op < OP_SCALAR_COUNT) return scalar_at((op_id)x->op)->arity;
     return is_root(x) ? 1 : 0;
@@ -25,7 +25,7 @@ static uint32_t arity_of(const expr_instr *x)
 static expr_instr plain(const expr_instr *x)
 {
     expr_instr p = { .op = x->op, .dtype = x->dtype };
-    for (uint32_t i = 0; i < arity_of(x); i++) p.arg[i] = x->arg[i];
+    for (uint32_t i = 0; i < expr_arity(x); i++) p.arg[i] = x->arg[i];
     if (x->op == EXPR_LOAD || is_root(x)) p.operand = x->operand;
     if (x->op == EXPR_IMM) p.imm = x->imm;
     if (x->op == EXPR_REDUCE) {
@@ -121,7 +121,7 @@ const char *expr_check(const expr *x, uint32_t count_in, uint32_t count_out, boo
         const expr_instr *n = &x->at[i];
         if (n->op >= EXPR_OP_COUNT) return "an instruction is none";
         if (!dtype_is_valid(n->dtype)) return "an instruction has no type";
-        for (uint32_t k = 0; k < arity_of(n); k++) {
+        for (uint32_t k = 0; k < expr_arity(n); k++) {
             if (n->arg[k] >= i) return "an argument does not come before its use";
             if (is_root(&x->at[n->arg[k]])) return "an argument is no value";
         }
@@ -159,7 +159,7 @@ static uint16_t visit(sorter *s, uint32_t old)
 {
     if (s->place[old]) return (uint16_t)(s->place[old] - 1);
     expr_instr n = plain(&s->from->at[old]);
-    for (uint32_t i = 0; i < arity_of(&n); i++) n.arg[i] = visit(s, n.arg[i]);
+    for (uint32_t i = 0; i < expr_arity(&n); i++) n.arg[i] = visit(s, n.arg[i]);
     if (n.op < OP_SCALAR_COUNT && (op_at((op_id)n.op)->traits & COMMUTES) && n.arg[0] > n.arg[1]) {
         const uint16_t first = n.arg[1];
         n.arg[1] = n.arg[0];

@@ -34,6 +34,8 @@ typedef struct expr {
 } expr;
 
 static inline size_t expr_size(uint32_t count) { return sizeof(expr) + count * sizeof(expr_instr); }
+/* How many values an instruction reads. */
+uint32_t expr_arity(const expr_instr *x);
 expr *expr_copy(arena *a, const expr *x);
 bool  expr_equal(const expr *a, const expr *b);                     /* NULLs are equal */
 uint64_t expr_hash(const expr *x, uint64_t seed);

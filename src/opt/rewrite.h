@@ -31,7 +31,7 @@ typedef struct rule {
     rule_numerics   numerics;
 } rule;
 extern const rule rules_shape[], rules_sink[], rules_arith[], rules_strength[], rules_linear[], rules_activation[];
-extern const rule rules_norm[], rules_attention[], rules_integer[];
+extern const rule rules_norm[], rules_attention[], rules_integer[], rules_requantize[];
 
 /* ---- building ---- */
 ir_value_id rw_emit(rewriter *r, op_id op, void *attrs, const ir_value_id *in, uint32_t count);

@@ -7,6 +7,8 @@
  *   quantize(move(x), s, z)                           -> move(quantize(x, s, z))
  *   quantize(concat(x, ...), s, z)                    -> concat(quantize(x, s, z), ...)
  *   quantize(dequantize(q, s, z), s, z)               -> q
+ *   quantize(f(dequantize(q, s, z)), s, z)            -> clip(q, quantize(f(-inf), s, z), quantize(f(inf), s, z))
+ *                                                        f: relu, clip
  *   cast(product_integer) * (c * s)                   -> cast(product_integer) * c * s    c constant, s one number
  * Sums of integers are exact, so that only the rounding of floats differs. Between two computed factors zero points
  * would want sums of rows and columns; but the difference of two numbers of 8 bits is a number that f16 holds, so their
@@ -15,6 +17,8 @@
  * recipe is looked at. */
 #include "opt/rewrite.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 enum { CONCAT_MAX = 32 };
@@ -390,17 +394,49 @@ static ir_value_id dequantize_early(rewriter *r, const match *m)
     return mover_of(r, n->in[0]) && ends_in_floats(r, n->out[0]) ? before_move(r, m->root) : 0;
 }
 
-/* Exact: the quotient is a few roundings from an integer below 256. */
+/* Does quantize node n round v, which is dequantised with the same numbers? Exact then: the quotient is a few roundings
+ * from an integer below 256, unless the product is infinite. */
+static bool rounds_again(const rewriter *r, const ir_node *n, ir_value_id v, quantized *x)
+{
+    double scale;
+    if (!dequantized(r, v, x) || !rw_scalar(r, x->scale, &scale) || scale > FLT_MAX / 512) return false;
+    const quantized own = { n->out[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
+    return same_numbers(r, x, &own);
+}
+
 static ir_value_id quantize_again(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
     quantized x;
-    if (!dequantized(r, n->in[0], &x)) return 0;
-    const quantized own = { n->out[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
-    return same_numbers(r, &x, &own) ? x.q : 0;
+    return rounds_again(r, n, n->in[0], &x) ? x.q : 0;
+}
+
+/* Rounding to steps and cutting off may change places, for both keep the order of numbers. */
+static ir_value_id quantize_cut(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root), *f = rw_def(r, n->in[0], OP_relu);
+    double cut[2] = { 0, INFINITY }, scale, zero = 0;
+    if (!f && (f = rw_def(r, n->in[0], OP_clip)) &&
+        (!rw_scalar(r, f->in[1], &cut[0]) || !rw_scalar(r, f->in[2], &cut[1])))
+        return 0;
+    quantized x;
+    if (!f || isnan(cut[0]) || isnan(cut[1]) || !rounds_again(r, n, f->in[0], &x)) return 0;
+    if (!rw_scalar(r, x.scale, &scale) || (x.zero && !rw_scalar(r, x.zero, &zero))) return 0;
+    const sinter_dtype type = rw_value(r, x.q)->dtype;
+    ir_value_id in[3] = { x.q };
+    for (int i = 0; i < 2; i++) {
+        const scalar arg[3] = { { .f = cut[i] }, { .f = scale }, { .i = (int64_t)zero } };
+        in[i + 1] = rw_scalar_const(r, type, (double)scalar_eval(OP_quantize, SINTER_DTYPE_F32, type, arg).i);
+    }
+    return rw_emit(r, OP_clip, NULL, in, 3);
 }
 
 /* clang-format off */
+const rule rules_requantize[] = {
+    { "integer-again",     ROOT(quantize),  quantize_again, EXACT },
+    { "integer-cut",       ROOT(quantize),  quantize_cut,   EXACT },
+    { .name = NULL },
+};
 const rule rules_integer[] = {
     { "integer-conv",      ROOT(conv),      integer_conv,   REASSOC },
     { "integer-matmul",    ROOT(matmul),    integer_matmul, REASSOC },
@@ -416,7 +452,6 @@ const rule rules_integer[] = {
     { "integer-early",     ROOT(quantize),  quantize_early, EXACT },
     { "integer-parts",     ROOT(quantize),  quantize_parts, EXACT },
     { "integer-back",      ROOT(dequantize), dequantize_early, EXACT },
-    { "integer-again",     ROOT(quantize),  quantize_again, EXACT },
     { .name = NULL },
 };
 /* clang-format on */

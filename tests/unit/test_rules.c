@@ -12,8 +12,10 @@
 #include "places.h"
 #include "test.h"
 
-static const rule *const tables[] = { rules_shape,     rules_arith,    rules_linear, rules_activation, rules_norm,
-                                      rules_attention, rules_strength, rules_sink,   rules_integer,    NULL };
+static const rule *const tables[] = { rules_shape,      rules_arith, rules_linear,
+                                      rules_activation, rules_norm,  rules_attention,
+                                      rules_strength,   rules_sink,  rules_integer,
+                                      rules_requantize, NULL };
 
 typedef struct section {
     const char *at;
