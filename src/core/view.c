@@ -181,25 +181,21 @@ bool view_span(const view *v, uintptr_t *begin, uintptr_t *end)
     int64_t low, high;
     *begin = *end = (uintptr_t)v->data;
     if (!reach(v, &low, &high)) return false;
-    const int64_t bits = sinter_dtype_bits(v->dtype),
-                  size = bits < 8 ? 1 : bits / 8; /* nibbles: twice what they reach */
-    *begin += (uintptr_t)(low * size);
-    *end += (uintptr_t)((high + 1) * size);
+    /* Two numbers of 4 bits share a byte: low is rounded down to whole bytes, the end up. */
+    const int64_t bits = sinter_dtype_bits(v->dtype);
+    *begin += (uintptr_t)(bits < 8 ? (low - (low & 1)) / 2 : low * (bits / 8));
+    *end += (uintptr_t)(bits < 8 ? (high + 2 - (high & 1)) / 2 : (high + 1) * (bits / 8));
     return true;
 }
 
 bool view_overlaps(const view *a, const view *b)
 {
-    int64_t low[2], high[2];
-    if (!reach(a, &low[0], &high[0]) || !reach(b, &low[1], &high[1])) return false;
-    const int64_t bits = sinter_dtype_bits(a->dtype), other = sinter_dtype_bits(b->dtype);
-    const int64_t size[2] = { bits < 8 ? 1 : bits / 8, other < 8 ? 1 : other / 8 }; /* nibbles: twice what they reach */
-    const uintptr_t begin_a = (uintptr_t)a->data + (uintptr_t)(low[0] * size[0]);
-    const uintptr_t begin_b = (uintptr_t)b->data + (uintptr_t)(low[1] * size[1]);
-    const uintptr_t end_a = begin_a + (uintptr_t)((high[0] - low[0] + 1) * size[0]);
-    const uintptr_t end_b = begin_b + (uintptr_t)((high[1] - low[1] + 1) * size[1]);
+    uintptr_t begin_a, begin_b, end_a, end_b;
+    if (!view_span(a, &begin_a, &end_a) || !view_span(b, &begin_b, &end_b)) return false;
     if (end_a <= begin_b || end_b <= begin_a) return false;
-    return !is_beside(a, size[0], begin_a, b, size[1], begin_b) && !is_beside(b, size[1], begin_b, a, size[0], begin_a);
+    const int64_t size_a = sinter_dtype_bits(a->dtype) / 8, size_b = sinter_dtype_bits(b->dtype) / 8;
+    if (!size_a || !size_b) return true; /* numbers of 4 bits side by side may share a byte */
+    return !is_beside(a, size_a, begin_a, b, size_b, begin_b) && !is_beside(b, size_b, begin_b, a, size_a, begin_a);
 }
 
 bool view_is_same(const view *a, const view *b)

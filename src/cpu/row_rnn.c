@@ -78,11 +78,12 @@ static rnn_params params_of(const problem *p, bool is_max)
 {
     uint32_t gates, each;
     const rnn_common common = rnn_common_of(p->op, p->attrs, &gates, &each);
-    const problem_operand *x = &p->in[0], *r = &p->in[2];
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *r = &p->in[2];
+    /* The weights are constants, so they say the input's width, which data may decide. */
     rnn_params out = { .directions = rnn_directions(common.direction),
                        .steps = is_max ? x->dim[0].max : x->dim[0].opt,
                        .batch = is_max ? x->dim[1].max : x->dim[1].opt,
-                       .depth = is_max ? x->dim[2].max : x->dim[2].opt,
+                       .depth = w->dim[2].max,
                        .hidden = r->dim[2].max,
                        .is_reverse = common.direction == rnn_direction_reverse };
     (void)kind_of(p, &out.kind);

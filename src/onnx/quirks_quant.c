@@ -15,7 +15,7 @@ static ir_value_id param_shaped(onnx_call *c, ir_value_id p, ir_value_id x, int6
     if (n == 0) return p;
     if (n == 1 && dim_is(t, dp[0], 1)) return call_reshape(c, p, NULL, 0);
     axis = call_axis(c, axis, rank);
-    if (n == 1 && rank >= 1) return call_along(c, p, (uint32_t)axis, rank);
+    if (n == 1 && rank >= 1 && (rank > 1 || block < 1)) return call_along(c, p, (uint32_t)axis, rank);
     if (n != rank || c->status) {
         REJECT(c, INVALID_MODEL, "a scale of rank %u for a tensor of rank %u", n, rank);
         return 0;

@@ -8,8 +8,8 @@
 
 /* ---- rows ---- */
 
-static const gop *const tables[] = { gops_elementwise, gops_move,    gops_index, gops_compute,
-                                     gops_layers,      gops_control, gops_chains };
+static const gop *const tables[] = { gops_elementwise, gops_move,  gops_index,   gops_compute,  gops_layers,
+                                     gops_quant,       gops_fused, gops_control, gops_sequence, gops_chains };
 
 const gop *gop_at(uint32_t i)
 {
@@ -156,9 +156,12 @@ static uint32_t symbol_of(grow *g, gsize s)
 bool grow_fits(const grow *g, const gsize *d, uint32_t rank)
 {
     for (uint32_t k = 0; k < g->m->envs; k++) {
-        int64_t count = 1;
-        for (uint32_t i = 0; i < rank; i++) count *= d[i].at[k];
-        if (count > g->count_max) return false;
+        int64_t count = 1, strides = 1; /* strides count an axis of size 0 as one of size 1 */
+        for (uint32_t i = 0; i < rank && strides < (int64_t)1 << 40; i++) {
+            count *= d[i].at[k];
+            strides *= d[i].at[k] ? d[i].at[k] : 1;
+        }
+        if (count > g->count_max || strides >= (int64_t)1 << 40) return false;
     }
     return rank <= SINTER_RANK_MAX;
 }
@@ -383,10 +386,23 @@ uint32_t grow_ints(grow *g, const gsize *at, uint32_t count, bool is_scalar)
 
 /* ---- nodes ---- */
 
+void grow_since(grow *g, int64_t version)
+{
+    if (version <= g->m->opset) return;
+    if (g->keeps_opset) g->is_unfit = true;
+    else g->m->opset = version;
+}
+
+void grow_since_type(grow *g, sinter_dtype dtype)
+{
+    const uint64_t set = (uint64_t)1 << dtype;
+    grow_since(g, set & T_F4 ? 23 : set & T_I4 ? 21 : set & T_F8 ? 19 : 1);
+}
+
 uint32_t grow_begin(grow *g, const char *op)
 {
     const gop *row = gop_find(op);
-    if (row && row->since > g->m->opset) g->m->opset = row->since;
+    if (row && !strchr(op, '.')) grow_since(g, row->since);
     return gmodel_node(g->m, op, g->scope);
 }
 
@@ -394,6 +410,10 @@ void grow_in(grow *g, uint32_t node, uint32_t value)
 {
     gnode *n = &g->m->node.at[node];
     if (n->count_in == G_IN) abort();
+    if (value < G_ABSENT && (((uint64_t)1 << grow_type(g, value)) & T_SMALL)) {
+        grow_since_type(g, grow_type(g, value));
+        if (gop_moves(n->op)) grow_since(g, 21);
+    }
     n->in[n->count_in++] = value;
 }
 
@@ -436,8 +456,10 @@ static bool is_useful(grow *g, const gvalue *v)
 uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
 {
     gmodel *m = g->m;
+    const bool is_unfit = g->is_unfit;
+    g->is_unfit = false;
     for (uint32_t i = 0; i < m->node.at[node].count_in; i++) {
-        if (m->node.at[node].in[i] == G_NONE) {
+        if (m->node.at[node].in[i] == G_NONE || is_unfit) {
             m->node.count = node;
             return G_NONE;
         }
@@ -455,6 +477,8 @@ uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
             return G_NONE;
         }
     }
+    const gvalue *first = &m->value.at[m->node.at[node].out[0]];
+    if (first->is_list || first->is_text) return m->node.at[node].out[0];
     for (uint32_t i = 0; i < outputs && is_good; i++) is_good = is_useful(g, &m->value.at[m->node.at[node].out[i]]);
     if (!is_good) {
         m->node.count = node;

@@ -213,7 +213,7 @@ static bool is_settled(const gmodel *m, const gnode *n, uint32_t k)
     return true;
 }
 
-static bool run_alone(gmodel *m, const gnode *n, uint32_t k)
+bool judge_alone(gmodel *m, const gnode *n, uint32_t k)
 {
     gmodel one;
     gmodel_init(&one, m->e, m->a);
@@ -263,14 +263,14 @@ static bool run_alone(gmodel *m, const gnode *n, uint32_t k)
 
 /* ---- subgraphs ---- */
 
-static bool run_scope(gmodel *m, uint32_t scope, uint32_t k)
+bool judge_scope(gmodel *m, uint32_t scope, uint32_t k)
 {
     for (uint32_t i = 0; i < m->node.count; i++)
         if (m->node.at[i].scope == scope && !m->node.at[i].is_dead && !judge_node(m, i, k)) return false;
     return true;
 }
 
-static void pass(gmodel *m, uint32_t to, uint32_t from, uint32_t k)
+void judge_pass(gmodel *m, uint32_t to, uint32_t from, uint32_t k)
 {
     gvalue *a = &m->value.at[to];
     const gvalue *b = &m->value.at[from];
@@ -300,41 +300,44 @@ static bool run_if(gmodel *m, const gnode *n, uint32_t k)
     bool is_open = false;
     const bool yes = decision(&m->value.at[n->in[0]], k, &is_open);
     const gattr *a = gnode_find(n, yes ? "then_branch" : "else_branch");
-    if (!run_scope(m, (uint32_t)a->i, k)) return false;
+    if (!judge_scope(m, (uint32_t)a->i, k)) return false;
     const gscope *s = &m->scope.at[a->i];
     for (uint32_t i = 0; i < n->count_out; i++)
-        if (n->out[i] != G_NONE) pass(m, n->out[i], s->result.at[i], k);
+        if (n->out[i] != G_NONE) judge_pass(m, n->out[i], s->result.at[i], k);
     if (is_open) spoil(m, n, k);
     return true;
 }
 
-void judge_slice(gmodel *m, uint32_t to, uint32_t of, uint32_t axis, int64_t index, uint32_t k)
+void judge_cut(gmodel *m, uint32_t to, uint32_t of, uint32_t axis, int64_t begin, int64_t count, bool keeps_axis,
+               uint32_t k)
 {
     const gvalue *from = &m->value.at[of];
     gvalue *v = &m->value.at[to];
     v->dtype = from->dtype;
-    v->rank = from->at[k][0]->rank - 1;
+    v->rank = from->at[k][0]->rank - !keeps_axis;
     v->is_chaotic[k] = from->is_chaotic[k];
     for (uint32_t lane = 0; lane < G_LANES; lane++) {
         const gtensor *t = from->at[k][lane];
         int64_t d[SINTER_RANK_MAX] = { 0 }, before = 1, after = 1;
         for (uint32_t i = 0, r = 0; i < t->rank; i++) {
-            if (i != axis) d[r++] = t->dim[i];
+            if (i != axis || keeps_axis) d[r++] = i == axis ? count : t->dim[i];
             if (i < axis) before *= t->dim[i];
             if (i > axis) after *= t->dim[i];
         }
-        gtensor *o = v->at[k][lane] = gtensor_new(m->a, t->dtype, t->rank - 1, d);
-        const size_t one = sinter_dtype_bits(t->dtype) / 8, row = (size_t)after * one;
-        for (int64_t b = 0; b < before && row && index < t->dim[axis]; b++)
-            memcpy((char *)o->data + (size_t)b * row, (const char *)t->data + (size_t)(b * t->dim[axis] + index) * row,
-                   row);
+        gtensor *o = v->at[k][lane] = gtensor_new(m->a, t->dtype, v->rank, d);
+        const size_t one = sinter_dtype_bits(t->dtype) / 8, row = (size_t)after * one, part = row * (size_t)count;
+        for (int64_t b = 0; b < before && part && begin + count <= t->dim[axis]; b++)
+            memcpy((char *)o->data + (size_t)b * part, (const char *)t->data + (size_t)(b * t->dim[axis] + begin) * row,
+                   part);
     }
 }
 
-typedef VEC(gtensor *) tensors;
+void judge_slice(gmodel *m, uint32_t to, uint32_t of, uint32_t axis, int64_t index, uint32_t k)
+{
+    judge_cut(m, to, of, axis, index, 1, false, k);
+}
 
-/* Slices behind each other along a new axis. */
-static gtensor *stack(gmodel *m, const tensors *t, uint32_t axis, bool is_reversed, const gtensor *like)
+gtensor *judge_stack(gmodel *m, const gtensors *t, uint32_t axis, bool is_reversed, const gtensor *like)
 {
     const gtensor *first = t->count ? t->at[0] : like;
     int64_t d[SINTER_RANK_MAX] = { 0 }, before = 1, after = 1;
@@ -355,7 +358,7 @@ static gtensor *stack(gmodel *m, const tensors *t, uint32_t axis, bool is_revers
 }
 
 typedef struct repeat {
-    tensors scanned[G_OUT][G_LANES];
+    gtensors scanned[G_OUT][G_LANES];
     bool is_open;
 } repeat;
 
@@ -363,7 +366,7 @@ typedef struct repeat {
 static bool collect(gmodel *m, repeat *r, uint32_t which, const gvalue *v, uint32_t k)
 {
     for (uint32_t lane = 0; lane < G_LANES; lane++) {
-        tensors *t = &r->scanned[which][lane];
+        gtensors *t = &r->scanned[which][lane];
         if (t->count && !same_shape(t->at[0], v->at[k][lane])) return false;
         *(gtensor **)VEC_PUSH(m->a, t) = v->at[k][lane];
     }
@@ -379,8 +382,8 @@ static void finish_scans(gmodel *m, repeat *r, const gnode *n, uint32_t carried,
         gvalue *v = &m->value.at[n->out[i]];
         const uint32_t which = i - carried;
         for (uint32_t lane = 0; lane < G_LANES; lane++)
-            v->at[k][lane] = stack(m, &r->scanned[which][lane], axes ? (uint32_t)axes->ints[which] : 0,
-                                   turns && turns->ints[which], m->value.at[result[which]].at[k][0]);
+            v->at[k][lane] = judge_stack(m, &r->scanned[which][lane], axes ? (uint32_t)axes->ints[which] : 0,
+                                         turns && turns->ints[which], m->value.at[result[which]].at[k][0]);
         v->dtype = v->at[k][0]->dtype;
         v->rank = v->at[k][0]->rank;
         v->is_chaotic[k] = false;
@@ -388,7 +391,7 @@ static void finish_scans(gmodel *m, repeat *r, const gnode *n, uint32_t carried,
     if (r->is_open) spoil(m, n, k);
 }
 
-static void set_scalar(gmodel *m, uint32_t value, sinter_dtype dtype, int64_t x, uint32_t k)
+void judge_scalar(gmodel *m, uint32_t value, sinter_dtype dtype, int64_t x, uint32_t k)
 {
     gvalue *v = &m->value.at[value];
     gtensor *t = gtensor_new(m->a, dtype, 0, NULL);
@@ -439,15 +442,15 @@ static bool run_loop(gmodel *m, const gnode *n, uint32_t k)
         r.is_open |= m->value.at[n->in[0]].is_chaotic[k];
     }
     const uint32_t rank[2] = { m->value.at[s->param.at[0]].rank, m->value.at[s->param.at[1]].rank };
-    for (uint32_t i = 0; i < carried; i++) pass(m, s->param.at[2 + i], n->in[2 + i], k);
+    for (uint32_t i = 0; i < carried; i++) judge_pass(m, s->param.at[2 + i], n->in[2 + i], k);
     bool ran = false;
     for (int64_t t = 0; t < trips && go; t++) {
         ran = true;
         if (t == TRIPS_MAX) return refuse(m, n, "the loop does not end");
-        set_scalar(m, s->param.at[0], SINTER_DTYPE_I64, t, k);
-        set_scalar(m, s->param.at[1], SINTER_DTYPE_BOOL, go, k);
+        judge_scalar(m, s->param.at[0], SINTER_DTYPE_I64, t, k);
+        judge_scalar(m, s->param.at[1], SINTER_DTYPE_BOOL, go, k);
         for (uint32_t i = 0; i < 2; i++) as_declared(m, s->param.at[i], rank[i], k);
-        if (!run_scope(m, scope, k)) return false;
+        if (!judge_scope(m, scope, k)) return false;
         go = decision(&m->value.at[s->result.at[0]], k, &r.is_open);
         gvalue next[G_OUT];
         for (uint32_t i = 0; i < carried; i++) next[i] = m->value.at[s->result.at[1 + i]];
@@ -464,13 +467,13 @@ static bool run_loop(gmodel *m, const gnode *n, uint32_t k)
     if (!ran) {
         r.is_open |= s->result.count > 1 + carried && has_late_sizes(m, scope);
         /* The body is run for the shapes of what nothing was stacked on. */
-        set_scalar(m, s->param.at[0], SINTER_DTYPE_I64, 0, k);
-        set_scalar(m, s->param.at[1], SINTER_DTYPE_BOOL, true, k);
+        judge_scalar(m, s->param.at[0], SINTER_DTYPE_I64, 0, k);
+        judge_scalar(m, s->param.at[1], SINTER_DTYPE_BOOL, true, k);
         for (uint32_t i = 0; i < 2; i++) as_declared(m, s->param.at[i], rank[i], k);
-        if (!run_scope(m, scope, k)) return false;
+        if (!judge_scope(m, scope, k)) return false;
     }
     for (uint32_t i = 0; i < carried; i++)
-        if (n->out[i] != G_NONE) pass(m, n->out[i], s->param.at[2 + i], k);
+        if (n->out[i] != G_NONE) judge_pass(m, n->out[i], s->param.at[2 + i], k);
     finish_scans(m, &r, n, carried, &s->result.at[1 + carried], k);
     return true;
 }
@@ -482,13 +485,13 @@ static bool run_scan(gmodel *m, const gnode *n, uint32_t k)
     const gscope *s = &m->scope.at[scope];
     const gattr *axes = gnode_find(n, "scan_input_axes"), *turns = gnode_find(n, "scan_input_directions");
     repeat r = { 0 };
-    for (uint32_t i = 0; i < carried; i++) pass(m, s->param.at[i], n->in[i], k);
+    for (uint32_t i = 0; i < carried; i++) judge_pass(m, s->param.at[i], n->in[i], k);
     const int64_t trips = m->value.at[n->in[carried]].at[k][0]->dim[axes ? axes->ints[0] : 0];
     for (int64_t t = 0; t < trips; t++) {
         for (uint32_t i = 0; i < scanned; i++)
             judge_slice(m, s->param.at[carried + i], n->in[carried + i], axes ? (uint32_t)axes->ints[i] : 0,
                         turns && turns->ints[i] ? trips - 1 - t : t, k);
-        if (!run_scope(m, scope, k)) return false;
+        if (!judge_scope(m, scope, k)) return false;
         gvalue next[G_OUT];
         for (uint32_t i = 0; i < carried; i++) next[i] = m->value.at[s->result.at[i]];
         for (uint32_t i = carried; i < s->result.count; i++)
@@ -504,10 +507,10 @@ static bool run_scan(gmodel *m, const gnode *n, uint32_t k)
         r.is_open |= s->result.count > carried && has_late_sizes(m, scope);
         for (uint32_t i = 0; i < scanned; i++)
             judge_slice(m, s->param.at[carried + i], n->in[carried + i], axes ? (uint32_t)axes->ints[i] : 0, 0, k);
-        if (!run_scope(m, scope, k)) return false;
+        if (!judge_scope(m, scope, k)) return false;
     }
     for (uint32_t i = 0; i < carried; i++)
-        if (n->out[i] != G_NONE) pass(m, n->out[i], s->param.at[i], k);
+        if (n->out[i] != G_NONE) judge_pass(m, n->out[i], s->param.at[i], k);
     finish_scans(m, &r, n, carried, &s->result.at[carried], k);
     return true;
 }
@@ -515,19 +518,21 @@ static bool run_scan(gmodel *m, const gnode *n, uint32_t k)
 bool judge_node(gmodel *m, uint32_t node, uint32_t k)
 {
     const gnode n = m->node.at[node];
+    if (judge_is_list(m, &n))
+        return judge_list(m, &n, k) || refuse(m, &n, "a sequence or text that is not as it has to be");
     for (uint32_t i = 0; i < n.count_in; i++)
         if (n.in[i] != G_NONE && !m->value.at[n.in[i]].at[k][0]) return refuse(m, &n, "an input has no data");
     if (!strcmp(n.op, "If")) return run_if(m, &n, k);
     if (!strcmp(n.op, "Loop")) return run_loop(m, &n, k);
     if (!strcmp(n.op, "Scan")) return run_scan(m, &n, k);
-    return run_alone(m, &n, k);
+    return judge_alone(m, &n, k);
 }
 
 bool judge_model(gmodel *m, uint32_t k)
 {
     m->error[0] = 0;
     judge_leaves(m, k);
-    return run_scope(m, 0, k);
+    return judge_scope(m, 0, k);
 }
 
 /* ---- comparing ---- */

@@ -16,6 +16,9 @@ bool judge_node(gmodel *m, uint32_t node, uint32_t env_index);
 void judge_leaf(gmodel *m, uint32_t value);
 /* Slice `index` of a value along an axis; past the end: zeros. */
 void judge_slice(gmodel *m, uint32_t to, uint32_t of, uint32_t axis, int64_t index, uint32_t env_index);
+/* `count` indices of an axis from `begin` on; past the end: zeros. */
+void judge_cut(gmodel *m, uint32_t to, uint32_t of, uint32_t axis, int64_t begin, int64_t count, bool keeps_axis,
+               uint32_t env_index);
 /* The whole model in one environment. */
 bool judge_model(gmodel *m, uint32_t env_index);
 /* How far an output of another implementation is from `v`: at most 1 is as good as equal, infinite is what no rounding
@@ -25,5 +28,18 @@ double judge_gap(const gvalue *v, uint32_t env_index, const sinter_tensor *found
 bool judge_is_doubtful(const gvalue *v, uint32_t env_index);
 /* Frees the engines that are kept. */
 void judge_close(void);
+
+/* ---- parts of the judge ---- */
+typedef VEC(gtensor *) gtensors;
+/* Slices behind each other along a new axis; `like`: one slice, where there are none. */
+gtensor *judge_stack(gmodel *m, const gtensors *t, uint32_t axis, bool is_reversed, const gtensor *like);
+void judge_pass(gmodel *m, uint32_t to, uint32_t from, uint32_t env_index);
+void judge_scalar(gmodel *m, uint32_t value, sinter_dtype dtype, int64_t x, uint32_t env_index);
+/* A node on the reference kernels. */
+bool judge_alone(gmodel *m, const gnode *n, uint32_t env_index);
+bool judge_scope(gmodel *m, uint32_t scope, uint32_t env_index);
+/* Sequences, optionals and text, which are lists of values, or values with a mark (graph_judge_lists.c). */
+bool judge_is_list(const gmodel *m, const gnode *n);
+bool judge_list(gmodel *m, const gnode *n, uint32_t env_index);
 
 #endif

@@ -39,6 +39,7 @@ void gmodel_copy(gmodel *m, const gmodel *from)
     for (uint32_t i = 0; i < m->value.count; i++) {
         memset(m->value.at[i].at, 0, sizeof m->value.at[i].at);
         memset(m->value.at[i].is_chaotic, 0, sizeof m->value.at[i].is_chaotic);
+        memset(&m->value.at[i].item, 0, sizeof m->value.at[i].item);
     }
 }
 

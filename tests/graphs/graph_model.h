@@ -17,6 +17,7 @@
 
 enum { G_ENVS = 4, G_LANES = 3, G_IN = 12, G_OUT = 6, G_ATTRS = 16, G_SYMBOLS = 8, G_PROFILES = 3 };
 #define G_NONE UINT32_MAX
+#define G_STRING 8      /* ONNX's number of text */
 
 typedef struct gtensor {
     sinter_dtype dtype;
@@ -54,6 +55,8 @@ typedef struct gvalue {
     gfill fill;
     /* What the judge found. Lane 0 is the answer; the others show how far rounding may move it. */
     gtensor *at[G_ENVS][G_LANES];
+    bool is_list, is_text;                  /* a sequence; text, whose numbers are the data */
+    VEC(uint32_t) item;                     /* of a sequence: values */
     bool is_chaotic[G_ENVS];                /* lanes took different ways: no comparison can be trusted */
 } gvalue;
 

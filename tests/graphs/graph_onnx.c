@@ -119,7 +119,7 @@ static bytes graph_bytes(const gmodel *m, uint32_t scope)
 bytes gmodel_onnx(const gmodel *m)
 {
     bytes model = { 0 };
-    bytes_int(&model, 1, 8);
+    bytes_int(&model, 1, m->opset < 19 ? 8 : m->opset < 21 ? 9 : m->opset < 23 ? 10 : 11);
     static const struct {
         const char *domain;
         int64_t version;

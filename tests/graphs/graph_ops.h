@@ -29,6 +29,10 @@ struct gop {
 #define T_F32 T_OF(F32)
 #define T_I (T_OF(I8) | T_OF(I16) | T_OF(I32) | T_OF(I64) | T_OF(U8) | T_OF(U16) | T_OF(U32) | T_OF(U64))
 #define T_B T_OF(BOOL)
+#define T_F8 (T_OF(F8E4M3FN) | T_OF(F8E4M3FNUZ) | T_OF(F8E5M2) | T_OF(F8E5M2FNUZ))
+#define T_F4 T_OF(F4E2M1)
+#define T_I4 (T_OF(I4) | T_OF(U4))
+#define T_SMALL (T_F8 | T_F4 | T_I4) /* what only some operators take */
 #define T_N (T_F | T_I)
 #define T_ALL (T_N | T_B)
 
@@ -53,6 +57,8 @@ struct grow {
     uint32_t depth;
     bool is_refused;            /* the judge refused a node: m->error */
     bool has_symbols, has_zeros;
+    bool keeps_opset;           /* nodes that need a later one are taken back */
+    bool is_unfit;              /* the node that is being made is such a one */
     bool is_const_only;         /* integers that nodes take are known while building */
     uint64_t types;             /* that leaves may have */
     VEC(uint32_t) seen;         /* values of the scopes that are open, newest last */
@@ -67,7 +73,7 @@ bool       gop_is_param(const char *name, uint32_t input);
 bool       gop_is_chain(const char *name);
 bool       gop_moves(const char *name);     /* its results are elements of its operands */
 extern const gop gops_elementwise[], gops_move[], gops_index[], gops_compute[], gops_layers[], gops_control[],
-    gops_chains[];
+    gops_quant[], gops_fused[], gops_sequence[], gops_chains[];
 
 /* ---- chance ---- */
 uint32_t grow_below(grow *g, uint32_t count);
@@ -110,6 +116,10 @@ uint32_t grow_const_scalar(grow *g, sinter_dtype dtype, double x);
 /* ---- nodes: an operand that is left out is G_ABSENT; G_NONE is one that was not found, and spoils the node ---- */
 #define G_ABSENT (G_NONE - 1)
 uint32_t grow_begin(grow *g, const char *op);
+/* The node that is being made needs this version of the opset. */
+void     grow_since(grow *g, int64_t version);
+/* It has an operand or a result of this type. */
+void     grow_since_type(grow *g, sinter_dtype dtype);
 void     grow_in(grow *g, uint32_t node, uint32_t value);
 void     grow_int(grow *g, uint32_t node, const char *name, int64_t x);
 void     grow_real(grow *g, uint32_t node, const char *name, double x);

@@ -150,30 +150,26 @@ static bool views(grow *g, const gop *op)
     return made > 0;
 }
 
-/* Quantised operands of a product, as exporters write them. */
-static bool quantized(grow *g, const gop *op)
+/* One over a root: as a division, a reciprocal or a power. */
+static bool root(grow *g, const gop *op)
 {
     (void)op;
-    const uint32_t x = grow_pick(g, T_F32, 2, 3);
+    const uint32_t x = grow_pick(g, T_F32 | T_OF(F16), 0, 5);
     if (x == G_NONE) return false;
-    const gsize depth = grow_dim(g, x, grow_rank(g, x) - 1);
-    if (!gsize_is_const(g, depth) || depth.at[0] < 1) return false;
-    const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.0625),
-                   zero = grow_const_scalar(g, SINTER_DTYPE_U8, 120), none = grow_const_scalar(g, SINTER_DTYPE_I8, 0),
-                   q = grow_3(g, "DequantizeLinear", grow_3(g, "QuantizeLinear", x, scale, zero), scale, zero),
-                   w = grow_weight(g, SINTER_DTYPE_I8, (const int64_t[]){ depth.at[0], grow_between(g, 1, 9) }, 2, 3),
-                   dw = grow_3(g, "DequantizeLinear", w, scale, none), y = grow_2(g, "MatMul", q, dw);
-    if (y == G_NONE) return false;
-    const uint32_t r = grow_one_in(g, 2) ? grow_1(g, "Relu", y) : y;
-    return grow_3(g, "DequantizeLinear", grow_3(g, "QuantizeLinear", r, scale, zero), scale, zero) != G_NONE;
+    const sinter_dtype t = grow_type(g, x);
+    const uint32_t positive = grow_2(g, "Add", grow_1(g, "Abs", x), grow_const_scalar(g, t, 0.5)),
+                   way = grow_below(g, 3);
+    if (way == 0) return grow_2(g, "Pow", positive, grow_const_scalar(g, t, -0.5)) != G_NONE;
+    const uint32_t r = grow_1(g, "Sqrt", positive);
+    return (way == 1 ? grow_1(g, "Reciprocal", r) : grow_2(g, "Div", grow_fellow(g, x, t), r)) != G_NONE;
 }
 
 /* clang-format off */
 const gop gops_chains[] = {
     { "anchor", 0, 0, 14, anchor, 0, 0, 0 },   { "softmax", 0, 0, 3, softmax, 0, 0, 0 },
     { "norm", 0, 0, 3, norm, 0, 0, 0 },        { "rotary", 0, 0, 4, rotary, 0, 0, 0 },
+    { "root", 0, 0, 2, root, 0, 0, 0 },
     { "attention", 0, 0, 4, attention, 0, 0, 0 }, { "views", 0, 0, 8, views, 0, 0, 0 },
-    { "quantized", 0, 0, 3, quantized, 0, 0, 0 },
     { 0 },
 };
 /* clang-format on */

@@ -264,40 +264,6 @@ static bool einsum(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
-/* ---- 8 bits ---- */
-
-static bool quantize(grow *g, const gop *op)
-{
-    const uint32_t x = grow_pick(g, T_F32, 0, SINTER_RANK_MAX);
-    if (x == G_NONE) return false;
-    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
-    const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.125),
-                   zero = grow_const_scalar(g, t, t == SINTER_DTYPE_U8 ? 100 : 3),
-                   y = grow_3(g, op->name, x, scale, zero);
-    if (y == G_NONE || grow_one_in(g, 3)) return y != G_NONE;
-    return grow_3(g, "DequantizeLinear", y, scale, zero) != G_NONE;
-}
-
-static bool dequantize(grow *g, const gop *op)
-{
-    const uint32_t x = grow_pick(g, op->types, 0, SINTER_RANK_MAX);
-    if (x == G_NONE) return false;
-    return grow_3(g, op->name, x, grow_const_scalar(g, SINTER_DTYPE_F32, 0.25),
-                  grow_const_scalar(g, grow_type(g, x), 2)) != G_NONE;
-}
-
-static bool matmul_integer(grow *g, const gop *op)
-{
-    const uint32_t x = grow_pick(g, op->types, 2, 4);
-    if (x == G_NONE) return false;
-    const gsize d[2] = { grow_dim(g, x, grow_rank(g, x) - 1), grow_size(g) };
-    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
-    const uint32_t w = grow_shaped(g, t, d, 2), n = grow_begin(g, op->name);
-    grow_in(g, n, x);
-    grow_in(g, n, w);
-    return grow_end(g, n, 1) != G_NONE;
-}
-
 /* clang-format off */
 #define TS (T_F | T_OF(I32) | T_OF(I64))
 #define TC (T_F32 | T_OF(F16))
@@ -321,9 +287,6 @@ const gop gops_compute[] = {
     { "GroupNormalization", 21, 0, 2, channel_norm, 1, T_F32, 0 },
     { "BatchNormalization", 15, 0, 3, channel_norm, 2, T_F32, 0 },
     { "LRN", 13, 0, 1, lrn, 0, T_F32, 0 },                  { "Resize", 19, 8, 3, resize, 0, T_F32, 0 },
-    { "QuantizeLinear", 13, 0, 4, quantize, 0, T_F32, 0 },
-    { "DequantizeLinear", 13, 0, 2, dequantize, 0, T_OF(U8) | T_OF(I8), 0 },
-    { "MatMulInteger", 10, 0, 2, matmul_integer, 0, T_OF(U8) | T_OF(I8), 0 },
     { 0 },
 };
 /* clang-format on */

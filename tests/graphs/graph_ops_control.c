@@ -250,9 +250,39 @@ static bool make_scan(grow *g, const gop *op)
     return grow_end(g, n, carried + outs) != G_NONE;
 }
 
+/* A body for each tensor of a sequence, and one or all of what that gives. */
+static bool make_map(grow *g, const gop *op)
+{
+    if (g->depth > 1) return false;
+    const uint32_t x = grow_pick(g, T_ALL, 0, 4), count = 1 + grow_below(g, 3);
+    if (x == G_NONE) return false;
+    gsize d[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < grow_rank(g, x); i++) d[i] = grow_dim(g, x, i);
+    uint32_t in[3] = { x };
+    for (uint32_t i = 1; i < count; i++) in[i] = grow_shaped(g, grow_type(g, x), d, grow_rank(g, x));
+    const uint32_t made = grow_begin(g, "SequenceConstruct");
+    for (uint32_t i = 0; i < count; i++) grow_in(g, made, in[i]);
+    const uint32_t list = grow_end(g, made, 1);
+    if (list == G_NONE) return false;
+    const opened o = open_scope(g);
+    (void)param_like(g, x);
+    body(g, 1 + grow_below(g, 3));
+    const uint32_t r = own(g, grow_find(g, T_ALL, 0, 5));
+    if (r != G_NONE) result(g, r);
+    const uint32_t scope = close_scope(g, o);
+    if (r == G_NONE || g->is_refused) return false;
+    const uint32_t n = grow_begin(g, op->name);
+    grow_in(g, n, list);
+    attach(g, n, "body", scope);
+    const uint32_t mapped = grow_end(g, n, 1);
+    if (mapped == G_NONE) return false;
+    return grow_2(g, "SequenceAt", mapped, grow_const_scalar(g, SINTER_DTYPE_I64, grow_below(g, count))) != G_NONE;
+}
+
 const gop gops_control[] = {
     { "If", 16, 0, 3, make_if, 0, 0, 0 },
     { "Loop", 16, 0, 3, make_loop, 0, 0, 0 },
     { "Scan", 16, 0, 3, make_scan, 0, 0, 0 },
+    { "SequenceMap", 17, 0, 1, make_map, 0, 0, 0 },
     { 0 },
 };

@@ -94,23 +94,41 @@ static bool clip(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
-static bool cast(grow *g, const gop *op)
+/* What a negative float becomes as an unsigned integer, ONNX leaves open; so what is too large for the type. */
+static bool holds(grow *g, sinter_dtype t, uint32_t x)
 {
-    static const sinter_dtype to[] = { SINTER_DTYPE_F32, SINTER_DTYPE_F32, SINTER_DTYPE_F16, SINTER_DTYPE_BF16,
-                                       SINTER_DTYPE_F64, SINTER_DTYPE_I32, SINTER_DTYPE_I64, SINTER_DTYPE_I8,
-                                       SINTER_DTYPE_U8,  SINTER_DTYPE_BOOL };
-    const uint32_t x = grow_pick(g, op->types, 0, SINTER_RANK_MAX);
-    if (x == G_NONE) return false;
-    const sinter_dtype t = to[grow_below(g, COUNT_OF(to))];
-    /* What a negative float becomes as an unsigned integer, ONNX leaves open; so what is too large for the type. */
-    for (uint32_t k = 0; k < g->m->envs && dtype_is_float(grow_type(g, x)) && dtype_is_int(t); k++)
+    int64_t low, high;
+    dtype_int_range(t, &low, &high);
+    for (uint32_t k = 0; k < g->m->envs; k++)
         for (int64_t i = 0; i < grow_data(g, x, k)->count; i++) {
             const double at = gtensor_at(grow_data(g, x, k), i);
-            if ((!dtype_is_signed(t) && at <= -1) || at < -127 || at > 127) return false;
+            if (!(at > (double)low - 1 && at < (double)high + 1)) return false;
         }
+    return true;
+}
+
+static bool cast(grow *g, const gop *op)
+{
+    static const sinter_dtype to[] = { SINTER_DTYPE_F32, SINTER_DTYPE_F16, SINTER_DTYPE_BF16,
+                                       SINTER_DTYPE_F64, SINTER_DTYPE_I32, SINTER_DTYPE_I64,
+                                       SINTER_DTYPE_I8,  SINTER_DTYPE_U8,  SINTER_DTYPE_BOOL },
+                              small[] = { SINTER_DTYPE_F8E4M3FN,   SINTER_DTYPE_F8E4M3FNUZ, SINTER_DTYPE_F8E5M2,
+                                          SINTER_DTYPE_F8E5M2FNUZ, SINTER_DTYPE_I4,         SINTER_DTYPE_U4,
+                                          SINTER_DTYPE_F4E2M1 };
+    const uint32_t x = grow_pick(g, op->types, 0, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    const bool is_small = grow_one_in(g, 4);
+    const sinter_dtype t = is_small            ? small[grow_below(g, COUNT_OF(small))]
+                           : grow_one_in(g, 5) ? SINTER_DTYPE_F32
+                                               : to[grow_below(g, COUNT_OF(to))];
+    if (dtype_is_int(t) && (dtype_is_float(grow_type(g, x)) || sinter_dtype_bits(t) < 8) && !holds(g, t, x))
+        return false;
+    grow_since_type(g, t);
+    grow_since_type(g, grow_type(g, x));
     const uint32_t n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_int(g, n, "to", onnx_type_of(t));
+    if (((uint64_t)1 << t) & T_F8 && grow_one_in(g, 3)) grow_int(g, n, "saturate", 0);
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -134,7 +152,7 @@ static bool is_inf(grow *g, const gop *op)
 {
     const uint32_t x = grow_pick(g, op->types, 0, SINTER_RANK_MAX), n = grow_begin(g, op->name);
     grow_in(g, n, x);
-    if (grow_one_in(g, 2)) grow_int(g, n, "detect_negative", 0);
+    if (grow_one_in(g, 2)) grow_int(g, n, grow_one_in(g, 2) ? "detect_negative" : "detect_positive", 0);
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -175,7 +193,7 @@ const gop gops_elementwise[] = {
     { "Asinh", 9, 0, 2, unary, 0, TF, 0 },        { "Acosh", 9, 0, 2, unary, 0, TF, 0 },
     { "Atanh", 9, 0, 2, unary, 0, TF, 0 },        { "Not", 1, 0, 2, unary, 0, T_B, 0 },
     { "BitwiseNot", 18, 0, 2, unary, 0, T_I, 0 }, { "IsNaN", 9, 0, 2, unary, 0, TF, 0 },
-    { "Identity", 1, 0, 3, unary, 0, T_ALL, 0 },
+    { "Identity", 1, 0, 3, unary, 0, T_ALL | T_SMALL, 0 },
     { "IsInf", 10, 0, 2, is_inf, 0, T_F32 | T_OF(F64), 0 },
     { "Elu", 6, 0, 2, with_alpha, 1, TF, 0 },     { "Celu", 12, 0, 2, with_alpha, 1, T_F32, 0 },
     { "LeakyRelu", 6, 0, 3, with_alpha, 1, TF, 0 }, { "ThresholdedRelu", 10, 0, 2, with_alpha, 1, TF, 0 },
@@ -195,7 +213,7 @@ const gop gops_elementwise[] = {
     { "Max", 13, 0, 4, variadic, 0, T_N, 0 },     { "Min", 13, 0, 4, variadic, 0, T_N, 0 },
     { "Sum", 13, 0, 3, variadic, 0, TF, 0 },      { "Mean", 13, 0, 3, variadic, 0, TF, 0 },
     { "Where", 16, 0, 5, where, 0, T_ALL, 0 },    { "Clip", 13, 0, 4, clip, 0, T_N, 0 },
-    { "Cast", 13, 0, 6, cast, 0, T_ALL, 0 },      { "CastLike", 15, 0, 2, cast_like, 0, 0, 0 },
+    { "Cast", 13, 0, 6, cast, 0, T_ALL | T_SMALL, 0 },      { "CastLike", 15, 0, 2, cast_like, 0, 0, 0 },
     { 0 },
 };
 /* clang-format on */

@@ -66,21 +66,6 @@ static bool attention(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
-static bool multi_head(grow *g, const gop *op)
-{
-    const int64_t heads = grow_between(g, 1, 3), width = heads * grow_between(g, 1, 5);
-    const gsize batch = grow_size(g), s = grow_size(g), t = grow_one_in(g, 2) ? s : grow_size(g);
-    if (gsize_min(g, t) < 1) return false;
-    const gsize q[3] = { batch, s, gsize_of(width) }, k[3] = { batch, t, gsize_of(width) };
-    const uint32_t query = grow_shaped(g, SINTER_DTYPE_F32, q, 3), key = grow_shaped(g, SINTER_DTYPE_F32, k, 3),
-                   value = grow_shaped(g, SINTER_DTYPE_F32, k, 3), n = grow_begin(g, op->name);
-    grow_in(g, n, query);
-    grow_in(g, n, key);
-    grow_in(g, n, value);
-    grow_int(g, n, "num_heads", heads);
-    return grow_end(g, n, 1) != G_NONE;
-}
-
 static bool rotary(grow *g, const gop *op)
 {
     const int64_t half = grow_between(g, 1, 4);
@@ -95,103 +80,6 @@ static bool rotary(grow *g, const gop *op)
     grow_in(g, n, sine);
     if (grow_one_in(g, 2)) grow_int(g, n, "interleaved", 1);
     return grow_end(g, n, 1) != G_NONE;
-}
-
-/* ---- fused operators of com.microsoft; arg: operands along the last axis behind the first (and the second) ---- */
-static bool along_last(grow *g, const gop *op)
-{
-    const bool skips = op->arg >= 10;
-    const uint32_t x = grow_pick(g, T_F32, skips ? 3 : 1, skips ? 3 : 5);
-    const int64_t width = width_of(g, x);
-    if (width < 2) return false;
-    uint32_t in[4] = { x }, count = 1;
-    gsize d[3];
-    for (uint32_t i = 0; i < 3 && skips; i++) d[i] = grow_dim(g, x, i);
-    if (skips) in[count++] = grow_one_in(g, 4) ? x : grow_shaped(g, SINTER_DTYPE_F32, d, 3);
-    for (int64_t i = 0; i < op->arg % 10; i++) in[count++] = weight(g, width, 0, 0, 1);
-    const uint32_t n = grow_begin(g, op->name);
-    for (uint32_t i = 0; i < count; i++) grow_in(g, n, in[i]);
-    return grow_end(g, n, 1) != G_NONE;
-}
-
-static bool fused_matmul(grow *g, const gop *op)
-{
-    const uint32_t x = grow_pick(g, T_F32, 2, 4);
-    if (x == G_NONE) return false;
-    const uint32_t rank = grow_rank(g, x);
-    const bool ta = grow_one_in(g, 2), tb = grow_one_in(g, 2);
-    const gsize depth = grow_dim(g, x, ta ? rank - 2 : rank - 1), width = grow_size(g),
-                d[2] = { tb ? width : depth, tb ? depth : width };
-    const uint32_t y = grow_shaped(g, SINTER_DTYPE_F32, d, 2), n = grow_begin(g, op->name);
-    grow_in(g, n, x);
-    grow_in(g, n, y);
-    grow_int(g, n, "transA", ta);
-    grow_int(g, n, "transB", tb);
-    grow_real(g, n, "alpha", 0.5);
-    return grow_end(g, n, 1) != G_NONE;
-}
-
-/* ---- quantised operators ---- */
-static bool qlinear_matmul(grow *g, const gop *op)
-{
-    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
-    const uint32_t x = grow_pick(g, (uint64_t)1 << t, 2, 3);
-    if (x == G_NONE) return false;
-    const gsize d[2] = { grow_dim(g, x, grow_rank(g, x) - 1), grow_size(g) };
-    const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25), zero = grow_const_scalar(g, t, 2),
-                   y = grow_shaped(g, t, d, 2), n = grow_begin(g, op->name);
-    const uint32_t in[8] = { x, scale, zero, y, scale, zero, scale, zero };
-    for (uint32_t i = 0; i < 8; i++) grow_in(g, n, in[i]);
-    return grow_end(g, n, 1) != G_NONE;
-}
-
-static bool qlinear_binary(grow *g, const gop *op)
-{
-    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
-    const uint32_t x = grow_pick(g, (uint64_t)1 << t, 0, 5);
-    if (x == G_NONE) return false;
-    const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25), zero = grow_const_scalar(g, t, 2),
-                   y = grow_fellow(g, x, t), n = grow_begin(g, op->name);
-    const uint32_t in[8] = { x, scale, zero, y, scale, zero, scale, zero };
-    for (uint32_t i = 0; i < 8; i++) grow_in(g, n, in[i]);
-    return grow_end(g, n, 1) != G_NONE;
-}
-
-static bool qlinear_unary(grow *g, const gop *op)
-{
-    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
-    const uint32_t x = grow_pick(g, (uint64_t)1 << t, 0, 5);
-    const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25), zero = grow_const_scalar(g, t, 2),
-                   n = grow_begin(g, op->name);
-    const uint32_t in[5] = { x, scale, zero, scale, zero };
-    for (uint32_t i = 0; i < 5; i++) grow_in(g, n, in[i]);
-    return grow_end(g, n, 1) != G_NONE;
-}
-
-/* arg 1: with scales and zero points. */
-static bool conv_integer(grow *g, const gop *op)
-{
-    const sinter_dtype t = SINTER_DTYPE_U8;
-    const int64_t channels = grow_between(g, 1, 5), outs = grow_between(g, 1, 5), side = grow_between(g, 1, 3);
-    const gsize d[4] = { grow_size(g), gsize_of(channels), gsize_of(grow_between(g, 3, 8)),
-                         gsize_of(grow_between(g, 3, 8)) };
-    const uint32_t x = grow_shaped(g, t, d, 4), scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25),
-                   zero = grow_const_scalar(g, t, 2),
-                   w = grow_weight(g, grow_one_in(g, 2) ? SINTER_DTYPE_I8 : t,
-                                   (const int64_t[]){ outs, channels, side, side }, 4, 1);
-    if (x == G_NONE || w == G_NONE) return false;
-    const uint32_t w_zero = grow_const_scalar(g, grow_type(g, w), 0), n = grow_begin(g, op->name);
-    const uint32_t plain[4] = { x, w, zero, w_zero }, scaled[8] = { x, scale, zero, w, scale, w_zero, scale, zero };
-    for (uint32_t i = 0; i < (op->arg ? 8u : 4u); i++) grow_in(g, n, op->arg ? scaled[i] : plain[i]);
-    if (grow_one_in(g, 2)) grow_list(g, n, "pads", (const int64_t[]){ side / 2, side / 2, side / 2, side / 2 }, 4);
-    return grow_end(g, n, 1) != G_NONE;
-}
-
-static bool dynamic_quantize(grow *g, const gop *op)
-{
-    const uint32_t x = grow_pick(g, T_F32, 1, 5), n = grow_begin(g, op->name);
-    grow_in(g, n, x);
-    return grow_end(g, n, 3) != G_NONE;
 }
 
 /* ---- images and signals ---- */
@@ -368,63 +256,118 @@ static bool deform_conv(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* ---- made of constants, or of what another operator gave ---- */
+static bool mel(grow *g, const gop *op)
+{
+    const uint32_t n_bins = grow_const_scalar(g, SINTER_DTYPE_I64, (double)grow_between(g, 1, 6)),
+                   length = grow_const_scalar(g, SINTER_DTYPE_I64, 16),
+                   rate = grow_const_scalar(g, SINTER_DTYPE_I64, 8000), low = grow_const_scalar(g, SINTER_DTYPE_F32, 0),
+                   high = grow_const_scalar(g, SINTER_DTYPE_F32, 4000), n = grow_begin(g, op->name);
+    const uint32_t in[5] = { n_bins, length, rate, low, high };
+    for (uint32_t i = 0; i < 5; i++) grow_in(g, n, in[i]);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool constant(grow *g, const gop *op)
+{
+    const uint32_t n = grow_begin(g, op->name);
+    const int64_t list[3] = { grow_between(g, -4, 4), 1, grow_between(g, 0, 3) };
+    const uint32_t way = grow_below(g, 4);
+    if (way == 0) grow_int(g, n, "value_int", list[0]);
+    else if (way == 1) grow_list(g, n, "value_ints", list, 1 + grow_below(g, 3));
+    else if (way == 2) grow_real(g, n, "value_float", 0.5 * (double)list[0]);
+    else {
+        gattr *a = gnode_attr(&g->m->node.at[n], "value", GA_TENSOR);
+        a->dtype = grow_one_in(g, 2) ? SINTER_DTYPE_F32 : SINTER_DTYPE_I32;
+        a->f = (double)list[0];
+    }
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool max_unpool(grow *g, const gop *op)
+{
+    const gsize d[4] = { grow_size(g), gsize_of(grow_between(g, 1, 3)), gsize_of(2 * grow_between(g, 1, 4)),
+                         gsize_of(2 * grow_between(g, 1, 4)) };
+    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 4), n = grow_begin(g, "MaxPool");
+    grow_in(g, n, x);
+    grow_list(g, n, "kernel_shape", (const int64_t[]){ 2, 2 }, 2);
+    grow_list(g, n, "strides", (const int64_t[]){ 2, 2 }, 2);
+    const uint32_t y = grow_end(g, n, 2);
+    if (y == G_NONE) return false;
+    const uint32_t back = grow_begin(g, op->name);
+    grow_in(g, back, y);
+    grow_in(g, back, g->m->node.at[n].out[1]);
+    grow_list(g, back, "kernel_shape", (const int64_t[]){ 2, 2 }, 2);
+    grow_list(g, back, "strides", (const int64_t[]){ 2, 2 }, 2);
+    return grow_end(g, back, 1) != G_NONE;
+}
+
+static bool array_feature(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, T_F32 | T_OF(I64), 1, 4);
+    const int64_t width = width_of(g, x);
+    if (!width) return false;
+    const gsize d[2] = { gsize_of(1), grow_size(g) };
+    return grow_2(g, op->name, x,
+                  grow_leaf(g, SINTER_DTYPE_I64, &d[grow_below(g, 2)], 1, false,
+                            (gfill){ 0, (double)width - 1, 1, grow_below(g, 999) })) != G_NONE;
+}
+
+static bool linear_attention(grow *g, const gop *op)
+{
+    static const char *const rules[] = { "linear", "gated", "delta", "gated_delta" };
+    const uint32_t rule = grow_below(g, 4);
+    const int64_t heads = grow_between(g, 1, 2), groups = grow_between(g, 1, 2), k = grow_between(g, 1, 4),
+                  v = grow_between(g, 1, 4);
+    const gsize batch = grow_size(g), time = grow_size(g);
+    const int64_t wide[5] = { heads * groups * k, heads * k, heads * v, heads, heads };
+    uint32_t in[6] = { G_ABSENT, G_ABSENT, G_ABSENT, G_ABSENT, G_ABSENT, G_ABSENT };
+    for (uint32_t i = 0; i < 5; i++) {
+        const gsize d[3] = { batch, time, gsize_of(wide[i]) };
+        if (i == 3 && !(rule & 1)) continue;
+        if (i == 4 && !(rule & 2)) continue;
+        in[i < 3 ? i : i + 1] = i < 3 ? grow_shaped(g, SINTER_DTYPE_F32, d, 3)
+                                      : grow_leaf(g, SINTER_DTYPE_F32, d, 3, false,
+                                                  (gfill){ i == 3 ? -1 : 0, i == 3 ? 0 : 0.5, 0, grow_below(g, 999) });
+    }
+    const uint32_t n = grow_begin(g, op->name);
+    for (uint32_t i = 0; i < (rule & 2 ? 6u : rule & 1 ? 5u : 3u); i++) grow_in(g, n, in[i]);
+    grow_int(g, n, "q_num_heads", heads * groups);
+    grow_int(g, n, "kv_num_heads", heads);
+    grow_text(g, n, "update_rule", rules[rule]);
+    return grow_end(g, n, grow_one_in(g, 2) ? 2 : 1) != G_NONE;
+}
+
 #define NO(name, why)                                                                                                  \
     {                                                                                                                  \
         name, 0, 0, 0, NULL, 0, 0, why                                                                                 \
     }
-#define MICROSOFT "com.microsoft."
+#define RANDOM "its numbers are random: tests/unit/test_random.c"
 /* clang-format off */
 const gop gops_layers[] = {
     { "LSTM", 14, 0, 2, recurrent, 4, 0, 0 },      { "GRU", 14, 0, 2, recurrent, 3, 0, 0 },
     { "RNN", 14, 0, 2, recurrent, 1, 0, 0 },
     { "Attention", 23, 0, 2, attention, 0, 0, 0 }, { "RotaryEmbedding", 23, 0, 2, rotary, 0, 0, 0 },
-    { MICROSOFT "MultiHeadAttention", 1, 0, 2, multi_head, 0, 0, 0 },
-    { MICROSOFT "BiasGelu", 1, 0, 1, along_last, 1, 0, 0 }, { MICROSOFT "FastGelu", 1, 0, 1, along_last, 1, 0, 0 },
-    { MICROSOFT "Gelu", 1, 0, 1, along_last, 0, 0, 0 },     { MICROSOFT "QuickGelu", 1, 0, 1, along_last, 0, 0, 0 },
-    { MICROSOFT "SkipLayerNormalization", 1, 0, 2, along_last, 12, 0, 0 },
-    { MICROSOFT "SkipSimplifiedLayerNormalization", 1, 0, 2, along_last, 11, 0, 0 },
-    { "SimplifiedLayerNormalization", 1, 0, 1, along_last, 1, 0, 0 },
-    { MICROSOFT "SimplifiedLayerNormalization", 1, 0, 1, along_last, 1, 0, 0 },
-    { MICROSOFT "LayerNormalization", 1, 0, 1, along_last, 2, 0, 0 },
-    { MICROSOFT "FusedMatMul", 1, 0, 2, fused_matmul, 0, 0, 0 },
-    { "QLinearMatMul", 10, 0, 2, qlinear_matmul, 0, 0, 0 }, { "QLinearConv", 10, 0, 2, conv_integer, 1, 0, 0 },
-    { "ConvInteger", 10, 0, 2, conv_integer, 0, 0, 0 },
-    { "DynamicQuantizeLinear", 11, 0, 2, dynamic_quantize, 0, 0, 0 },
-    { MICROSOFT "QLinearAdd", 1, 0, 1, qlinear_binary, 0, 0, 0 },
-    { MICROSOFT "QLinearMul", 1, 0, 1, qlinear_binary, 0, 0, 0 },
-    { MICROSOFT "QLinearSigmoid", 1, 0, 1, qlinear_unary, 0, 0, 0 },
-    { MICROSOFT "QLinearLeakyRelu", 1, 0, 1, qlinear_unary, 0, 0, 0 },
+    { "LinearAttention", 27, 0, 1, linear_attention, 0, 0, 0 },
     { "GridSample", 20, 0, 2, grid_sample, 0, 0, 0 },       { "AffineGrid", 20, 2, 1, affine_grid, 0, 0, 0 },
     { "RoiAlign", 16, 0, 1, roi_align, 0, 0, 0 },           { "NonMaxSuppression", 11, 0, 1, nms, 0, 0, 0 },
     { "Col2Im", 18, 6, 1, col2im, 0, 0, 0 },                { "Det", 11, 0, 1, det, 0, 0, 0 },
     { "DFT", 20, 4, 1, dft, 0, 0, 0 },                      { "STFT", 17, 2, 1, stft, 0, 0, 0 },
     { "HannWindow", 17, 1, 1, window, 0, 0, 0 },            { "HammingWindow", 17, 1, 1, window, 0, 0, 0 },
-    { "BlackmanWindow", 17, 1, 1, window, 0, 0, 0 },
+    { "BlackmanWindow", 17, 1, 1, window, 0, 0, 0 },        { "MelWeightMatrix", 17, 31, 1, mel, 0, 0, 0 },
+    { "MaxUnpool", 11, 4, 1, max_unpool, 0, 0, 0 },         { "Constant", 13, 0, 1, constant, 0, 0, 0 },
     { "Dropout", 13, 0, 1, simple, 0, T_F32, 0 },           { "Hardmax", 13, 0, 1, simple, 0, T_F32, 0 },
     { "MeanVarianceNormalization", 13, 0, 1, simple, 4, T_F32, 0 },
     { "GlobalLpPool", 2, 0, 1, simple, 4, T_F32, 0 },
     { "ai.onnx.ml.Binarizer", 1, 0, 1, simple, 0, T_F32, 0 },
+    { "ai.onnx.ml.ArrayFeatureExtractor", 1, 0, 1, array_feature, 0, 0, 0 },
     { "NegativeLogLikelihoodLoss", 13, 0, 1, loss, 0, 0, 0 }, { "SoftmaxCrossEntropyLoss", 13, 0, 1, loss, 0, 0, 0 },
     { "BitCast", 26, 0, 1, bit_cast, 0, 0, 0 },             { "TensorScatter", 24, 0, 1, tensor_scatter, 0, 0, 0 },
     { "CausalConvWithState", 27, 0, 1, causal_conv, 0, 0, 0 }, { "DeformConv", 19, 0, 1, deform_conv, 0, 0, 0 },
-    NO("Bernoulli", "random"), NO("RandomNormal", "random"), NO("RandomNormalLike", "random"),
-    NO("RandomUniform", "random"), NO("RandomUniformLike", "random"),
-    NO("ConcatFromSequence", "takes a sequence, no tensor"), NO("SequenceAt", "takes a sequence, no tensor"),
-    NO("SequenceConstruct", "gives a sequence, no tensor"), NO("SequenceEmpty", "gives a sequence, no tensor"),
-    NO("SequenceErase", "takes a sequence, no tensor"), NO("SequenceInsert", "takes a sequence, no tensor"),
-    NO("SequenceLength", "takes a sequence, no tensor"), NO("SequenceMap", "takes a sequence, no tensor"),
-    NO("SplitToSequence", "gives a sequence, no tensor"), NO("Optional", "gives an optional, no tensor"),
-    NO("OptionalGetElement", "takes an optional, no tensor"), NO("OptionalHasElement", "takes an optional, no tensor"),
-    NO("Constant", "an initializer says the same"), NO("Scatter", "the old name of ScatterElements"),
-    NO("Upsample", "the old name of Resize"), NO("MaxUnpool", "wants the indices of a MaxPool"),
-    NO("MelWeightMatrix", "its operands are constants"), NO("LinearAttention", "not grown yet"),
-    NO("ai.onnx.ml.ArrayFeatureExtractor", "not grown yet"),
-    NO(MICROSOFT "DequantizeLinear", "as in the default domain"),
-    NO(MICROSOFT "QuantizeLinear", "as in the default domain"), NO(MICROSOFT "DynamicQuantizeMatMul", "not grown yet"),
-    NO(MICROSOFT "FusedConv", "not grown yet"), NO(MICROSOFT "GroupQueryAttention", "not grown yet"),
-    NO(MICROSOFT "MatMulIntegerToFloat", "not grown yet"), NO(MICROSOFT "MatMulNBits", "not grown yet"),
-    NO(MICROSOFT "QLinearAveragePool", "not grown yet"), NO(MICROSOFT "QLinearConcat", "not grown yet"),
-    NO(MICROSOFT "QLinearGlobalAveragePool", "not grown yet"), NO(MICROSOFT "RotaryEmbedding", "not grown yet"),
+    NO("Bernoulli", RANDOM), NO("RandomNormal", RANDOM), NO("RandomNormalLike", RANDOM), NO("RandomUniform", RANDOM),
+    NO("RandomUniformLike", RANDOM),
+    NO("Scatter", "valid before version 11 alone: ONNX's own cases"),
+    NO("Upsample", "valid before version 10 alone: ONNX's own cases"),
     { 0 },
 };
 /* clang-format on */

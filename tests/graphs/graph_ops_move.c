@@ -307,15 +307,17 @@ static bool range(grow *g, const gop *op)
 
 /* clang-format off */
 const gop gops_move[] = {
-    { "Transpose", 13, 0, 14, transpose, 0, T_ALL, 0 }, { "Reshape", 14, 2, 12, reshape, 0, T_ALL, 0 },
-    { "Flatten", 13, 0, 3, flatten, 0, T_ALL, 0 },      { "Squeeze", 13, 2, 4, squeeze, 0, T_ALL, 0 },
-    { "Unsqueeze", 13, 2, 4, unsqueeze, 0, T_ALL, 0 },  { "Slice", 13, 30, 12, slice, 0, T_ALL, 0 },
+    { "Transpose", 13, 0, 14, transpose, 0, T_ALL | T_SMALL, 0 },
+    { "Reshape", 14, 2, 12, reshape, 0, T_ALL | T_SMALL, 0 },
+    { "Flatten", 13, 0, 3, flatten, 0, T_ALL | T_SMALL, 0 },
+    { "Squeeze", 13, 2, 4, squeeze, 0, T_ALL | T_SMALL, 0 },
+    { "Unsqueeze", 13, 2, 4, unsqueeze, 0, T_ALL | T_SMALL, 0 },  { "Slice", 13, 30, 12, slice, 0, T_ALL, 0 },
     { "Expand", 13, 2, 6, expand, 0, T_ALL, 0 },        { "Concat", 13, 0, 12, concat, 0, T_ALL, 0 },
     { "Split", 18, 2, 8, split, 0, T_ALL, 0 },          { "Tile", 13, 2, 3, tile, 0, T_ALL, 0 },
     { "Pad", 18, 2, 5, pad, 0, T_N, 0 },                { "DepthToSpace", 13, 0, 3, depth_to_space, 0, T_F, 0 },
     { "SpaceToDepth", 13, 0, 3, depth_to_space, 1, T_F, 0 },
     { "CenterCropPad", 18, 2, 2, center_crop_pad, 0, T_ALL, 0 },
-    { "Shape", 15, 0, 3, shape, 0, T_ALL, 0 },          { "Size", 13, 0, 2, shape, 0, T_ALL, 0 },
+    { "Shape", 15, 0, 3, shape, 0, T_ALL | T_SMALL, 0 },          { "Size", 13, 0, 2, shape, 0, T_ALL | T_SMALL, 0 },
     { "ConstantOfShape", 9, 1, 3, constant_of_shape, 0, 0, 0 },
     { "Trilu", 14, 2, 3, trilu, 0, T_ALL, 0 },          { "Range", 11, 7, 2, range, 0, 0, 0 },
     { 0 },

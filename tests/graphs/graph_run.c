@@ -49,6 +49,7 @@ static const struct {
     { "(real) or 2 (complex)", "whether a signal is complex decides which op it is" },
     { "the size of a head is not known", "it decides the default scale of attention" },
     { "the width of the caches is not known", "it decides which elements are turned" },
+    { "and with it the length of the sequence", "how many tensors a sequence has decides what the graph is" },
     { "the last axis of the indices is", "it decides the rank of the result" },
 };
 
@@ -122,6 +123,7 @@ static sinter_status build(const gmodel *m, const grun *o, gverdict *v, sinter_b
     b.math = o->math;
     b.isa = o->isa;
     b.verify = 1;
+    b.stage = o->stage;
     b.profile = profile;
     b.profile_count = m->symbols ? m->profiles : 0;
     const bytes model = gmodel_onnx(m);

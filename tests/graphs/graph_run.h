@@ -12,6 +12,7 @@ typedef struct grun {
     sinter_math math;
     uint32_t threads;
     uint64_t seed;                  /* of the order of runs, and of where buffers stand */
+    sinter_stage_fn stage;          /* sees the graph after each pass; NULL: nobody does */
 } grun;
 
 typedef struct gverdict {

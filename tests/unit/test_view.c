@@ -143,7 +143,20 @@ static void overlaps(void)
     CHECK(found * 100 > apart * 90);
 }
 
-static const test tests[] = {
-    T(dense_views), T(stepping), T(copies_between_strides), T(broadcasts), T(overlaps), { 0 }
-};
+/* Numbers of 4 bits reach half as many bytes as elements, rounded up. */
+static void nibbles_overlap(void)
+{
+    static uint8_t memory[64];
+    view a, b;
+    CHECK(view_init(&a, SINTER_DTYPE_I4, 1, (const int64_t[]){ 31 }, memory));
+    CHECK(view_init(&b, SINTER_DTYPE_U4, 1, (const int64_t[]){ 32 }, memory + 16));
+    CHECK(!view_overlaps(&a, &b) && !view_overlaps(&b, &a));
+    b.data = memory + 15;
+    CHECK(view_overlaps(&a, &b) && view_overlaps(&b, &a));
+    CHECK(view_init(&b, SINTER_DTYPE_U8, 1, (const int64_t[]){ 4 }, memory + 12));
+    CHECK(view_overlaps(&a, &b));
+}
+
+static const test tests[] = { T(dense_views), T(nibbles_overlap), T(stepping), T(copies_between_strides),
+                              T(broadcasts),  T(overlaps),        { 0 } };
 TEST_MAIN(tests)

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_ops_fused.c - rows of the fused operators of com.microsoft. */
+#include "graph_ops.h"
+
+static uint32_t weight(grow *g, int64_t a, int64_t b, uint32_t rank)
+{
+    return grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ a, b }, rank, 0.5);
+}
+
+/* arg: operands along the last axis behind the first (and the second) */
+static bool along_last(grow *g, const gop *op)
+{
+    const bool skips = op->arg >= 10;
+    const uint32_t x = grow_pick(g, T_F32, skips ? 3 : 1, skips ? 3 : 5);
+    if (x == G_NONE) return false;
+    const gsize last = grow_dim(g, x, grow_rank(g, x) - 1);
+    const int64_t width = last.at[0];
+    if (!gsize_is_const(g, last) || width < 2) return false;
+    uint32_t in[4] = { x }, count = 1;
+    gsize d[3];
+    for (uint32_t i = 0; i < 3 && skips; i++) d[i] = grow_dim(g, x, i);
+    if (skips) in[count++] = grow_one_in(g, 4) ? x : grow_shaped(g, SINTER_DTYPE_F32, d, 3);
+    for (int64_t i = 0; i < op->arg % 10; i++) in[count++] = weight(g, width, 0, 1);
+    const uint32_t n = grow_begin(g, op->name);
+    for (uint32_t i = 0; i < count; i++) grow_in(g, n, in[i]);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool fused_matmul(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, T_F32, 2, 4);
+    if (x == G_NONE) return false;
+    const uint32_t rank = grow_rank(g, x);
+    const bool ta = grow_one_in(g, 2), tb = grow_one_in(g, 2);
+    const gsize depth = grow_dim(g, x, ta ? rank - 2 : rank - 1), width = grow_size(g),
+                d[2] = { tb ? width : depth, tb ? depth : width };
+    const uint32_t y = grow_shaped(g, SINTER_DTYPE_F32, d, 2), n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, y);
+    grow_int(g, n, "transA", ta);
+    grow_int(g, n, "transB", tb);
+    grow_real(g, n, "alpha", 0.5);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool multi_head(grow *g, const gop *op)
+{
+    const int64_t heads = grow_between(g, 1, 3), width = heads * grow_between(g, 1, 5);
+    const gsize batch = grow_size(g), s = grow_size(g), t = grow_one_in(g, 2) ? s : grow_size(g);
+    if (gsize_min(g, t) < 1) return false;
+    const gsize q[3] = { batch, s, gsize_of(width) }, k[3] = { batch, t, gsize_of(width) };
+    const uint32_t query = grow_shaped(g, SINTER_DTYPE_F32, q, 3), key = grow_shaped(g, SINTER_DTYPE_F32, k, 3),
+                   value = grow_shaped(g, SINTER_DTYPE_F32, k, 3), n = grow_begin(g, op->name);
+    grow_in(g, n, query);
+    grow_in(g, n, key);
+    grow_in(g, n, value);
+    grow_int(g, n, "num_heads", heads);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+/* Queries, keys and values by one weight. */
+static bool packed_attention(grow *g, const gop *op)
+{
+    const int64_t heads = grow_between(g, 1, 3), width = heads * grow_between(g, 1, 5), from = grow_between(g, 1, 9);
+    const gsize d[3] = { grow_size(g), grow_size(g), gsize_of(from) };
+    if (gsize_min(g, d[1]) < 1) return false;
+    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 3), w = weight(g, from, 3 * width, 2),
+                   bias = grow_one_in(g, 3) ? G_ABSENT : weight(g, 3 * width, 0, 1), n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, w);
+    if (bias != G_ABSENT) grow_in(g, n, bias);
+    grow_int(g, n, "num_heads", heads);
+    if (grow_one_in(g, 2)) grow_int(g, n, "unidirectional", 1);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+/* Caches by position. */
+static bool rotary(grow *g, const gop *op)
+{
+    const int64_t heads = grow_between(g, 1, 3), half = grow_between(g, 1, 4), places = 12;
+    const gsize batch = grow_size(g), s = grow_size(g), d3[3] = { batch, s, gsize_of(heads * 2 * half) },
+                d4[4] = { batch, gsize_of(heads), s, gsize_of(2 * half) }, at[2] = { batch, s };
+    const bool has_heads = grow_one_in(g, 2);
+    const uint32_t x = has_heads ? grow_shaped(g, SINTER_DTYPE_F32, d4, 4) : grow_shaped(g, SINTER_DTYPE_F32, d3, 3),
+                   place = grow_leaf(g, SINTER_DTYPE_I64, at, 2, false,
+                                     (gfill){ 0, (double)places - 1, 1, grow_below(g, 999) }),
+                   cosine = weight(g, places, half, 2), sine = weight(g, places, half, 2), n = grow_begin(g, op->name);
+    const uint32_t in[4] = { x, place, cosine, sine };
+    for (uint32_t i = 0; i < 4; i++) grow_in(g, n, in[i]);
+    if (grow_one_in(g, 2)) grow_int(g, n, "interleaved", 1);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool grouped(grow *g, const gop *op)
+{
+    const int64_t groups = grow_between(g, 1, 2), heads = groups * grow_between(g, 1, 2), half = grow_between(g, 1, 3),
+                  width = 2 * half, tokens = grow_between(g, 1, 5),
+                  past = grow_one_in(g, 2) ? grow_between(g, 1, 4) : 0;
+    const gsize batch = grow_size(g), t = gsize_of(tokens), q[3] = { batch, t, gsize_of(heads * width) },
+                k[3] = { batch, t, gsize_of(groups * width) },
+                c[4] = { batch, gsize_of(groups), gsize_of(past), gsize_of(width) };
+    const uint32_t query = grow_shaped(g, SINTER_DTYPE_F32, q, 3), key = grow_shaped(g, SINTER_DTYPE_F32, k, 3),
+                   value = grow_one_in(g, 3) ? key : grow_shaped(g, SINTER_DTYPE_F32, k, 3),
+                   cache = past ? grow_shaped(g, SINTER_DTYPE_F32, c, 4) : G_ABSENT,
+                   other = past ? grow_shaped(g, SINTER_DTYPE_F32, c, 4) : G_ABSENT,
+                   lengths = grow_leaf(g, SINTER_DTYPE_I32, &batch, 1, false,
+                                       (gfill){ (double)(tokens - 1), (double)(past + tokens - 1), 1, 7 }),
+                   total = grow_const_scalar(g, SINTER_DTYPE_I32, (double)(past + tokens));
+    const bool turns = grow_one_in(g, 2);
+    const uint32_t cosine = turns ? weight(g, past + tokens, half, 2) : G_ABSENT,
+                   sine = turns ? weight(g, past + tokens, half, 2) : G_ABSENT, n = grow_begin(g, op->name);
+    const uint32_t in[9] = { query, key, value, cache, other, lengths, total, cosine, sine };
+    for (uint32_t i = 0; i < (turns ? 9u : 7u); i++) grow_in(g, n, in[i]);
+    grow_int(g, n, "num_heads", heads);
+    grow_int(g, n, "kv_num_heads", groups);
+    if (turns) grow_int(g, n, "do_rotary", 1);
+    return grow_end(g, n, past ? 3 : 1) != G_NONE;
+}
+
+static bool fused_conv(grow *g, const gop *op)
+{
+    static const char *const names[] = { "Relu", "Sigmoid", "Tanh" };
+    const int64_t channels = grow_between(g, 1, 5), outs = grow_between(g, 1, 5);
+    const gsize d[4] = { grow_size(g), gsize_of(channels), gsize_of(grow_between(g, 1, 6)), grow_size(g) },
+                o[4] = { d[0], gsize_of(outs), d[2], d[3] };
+    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, d, 4),
+                   w = grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ outs, channels, 1, 1 }, 4, 1),
+                   bias = weight(g, outs, 0, 1),
+                   sum = grow_one_in(g, 2) ? G_ABSENT : grow_shaped(g, SINTER_DTYPE_F32, o, 4),
+                   n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, w);
+    grow_in(g, n, bias);
+    if (sum != G_ABSENT) grow_in(g, n, sum);
+    grow_text(g, n, "activation", names[grow_below(g, 3)]);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+/* clang-format off */
+#define MICROSOFT "com.microsoft."
+const gop gops_fused[] = {
+    { MICROSOFT "MultiHeadAttention", 1, 0, 2, multi_head, 0, 0, 0 },
+    { MICROSOFT "Attention", 1, 0, 2, packed_attention, 0, 0, 0 },
+    { MICROSOFT "RotaryEmbedding", 1, 0, 2, rotary, 0, 0, 0 },
+    { MICROSOFT "GroupQueryAttention", 1, 64, 2, grouped, 0, 0, 0 },
+    { MICROSOFT "FusedConv", 1, 0, 2, fused_conv, 0, 0, 0 },
+    { MICROSOFT "BiasGelu", 1, 0, 1, along_last, 1, 0, 0 }, { MICROSOFT "FastGelu", 1, 0, 1, along_last, 1, 0, 0 },
+    { MICROSOFT "Gelu", 1, 0, 1, along_last, 0, 0, 0 },     { MICROSOFT "QuickGelu", 1, 0, 1, along_last, 0, 0, 0 },
+    { MICROSOFT "SkipLayerNormalization", 1, 0, 2, along_last, 12, 0, 0 },
+    { MICROSOFT "SkipSimplifiedLayerNormalization", 1, 0, 2, along_last, 11, 0, 0 },
+    { "SimplifiedLayerNormalization", 1, 0, 1, along_last, 1, 0, 0 },
+    { MICROSOFT "SimplifiedLayerNormalization", 1, 0, 1, along_last, 1, 0, 0 },
+    { MICROSOFT "LayerNormalization", 1, 0, 1, along_last, 2, 0, 0 },
+    { MICROSOFT "FusedMatMul", 1, 0, 2, fused_matmul, 0, 0, 0 },
+    { 0 },
+};
+/* clang-format on */

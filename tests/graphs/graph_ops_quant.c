@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_ops_quant.c - rows of numbers in few bits: quantising by tensor, axis and block, and what computes with it. */
+#include "graph_ops.h"
+
+static void since_quantized(grow *g, sinter_dtype t)
+{
+    grow_since_type(g, t);
+    if (((uint64_t)1 << t) & (T_OF(I16) | T_OF(U16))) grow_since(g, 21);
+}
+
+static sinter_dtype any_of(grow *g, uint64_t types)
+{
+    sinter_dtype found = SINTER_DTYPE_NONE;
+    for (uint32_t i = 1, count = 0; i < SINTER_DTYPE_COUNT; i++)
+        if (types >> i & 1 && grow_below(g, ++count) == 0) found = (sinter_dtype)i;
+    return found;
+}
+
+/* How numbers are scaled: all alike, along an axis, or in blocks of it. */
+typedef struct scaling {
+    uint32_t scale, zero; /* zero may be G_ABSENT */
+    int64_t axis, block;
+    bool has_axis;
+    bool wraps; /* what is too large for an 8-bit float becomes no number */
+} scaling;
+
+/* Both are constants mostly, as exporters have them. */
+static scaling scaling_of(grow *g, uint32_t x, sinter_dtype real, sinter_dtype quantized)
+{
+    scaling s = { G_NONE, G_ABSENT, 0, 0, false, false };
+    gsize d[SINTER_RANK_MAX];
+    const uint32_t rank = grow_rank(g, x), way = grow_below(g, 4);
+    uint32_t count = 0;
+    s.axis = rank ? grow_below(g, rank) : 0;
+    const gsize size = rank ? grow_dim(g, x, (uint32_t)s.axis) : gsize_of(1);
+    s.has_axis = rank && way > 1 && gsize_is_const(g, size) && size.at[0] > 0;
+    if (s.has_axis && way == 2) d[count++] = size;
+    if (s.has_axis && way == 3) {
+        s.block = grow_between(g, 1, size.at[0]);
+        if (size.at[0] > 2 && s.block == size.at[0]) s.block = 2;
+        for (uint32_t i = 0; i < rank; i++) {
+            d[i] = grow_dim(g, x, i);
+            if (!gsize_is_const(g, d[i])) return s;
+        }
+        d[s.axis] = gsize_of((size.at[0] + s.block - 1) / s.block);
+        count = rank;
+        grow_since(g, 21);
+    }
+    if (s.has_axis) grow_since(g, 13);
+    const bool is_const = !grow_one_in(g, 6);
+    const gfill scales = { 0.125, 0.5, 0.125, grow_below(g, 9999) };
+    s.scale = grow_leaf(g, real, d, count, is_const, scales);
+    const bool is_real = dtype_is_float(quantized);
+    const gfill zeros = { is_real ? 0 : dtype_is_signed(quantized) ? -2 : 1, is_real ? 0 : 5, 1, scales.seed + 1 };
+    if (!grow_one_in(g, 4) || quantized != SINTER_DTYPE_U8) s.zero = grow_leaf(g, quantized, d, count, is_const, zeros);
+    return s;
+}
+
+static uint32_t scaled(grow *g, const char *name, uint32_t x, const scaling *s)
+{
+    if (g->is_refused) return G_NONE;
+    const uint32_t n = grow_begin(g, name);
+    grow_in(g, n, x);
+    grow_in(g, n, s->scale);
+    if (s->zero != G_ABSENT) grow_in(g, n, s->zero);
+    if (s->has_axis) grow_int(g, n, "axis", s->axis);
+    if (s->block) grow_int(g, n, "block_size", s->block);
+    if (s->wraps) grow_int(g, n, "saturate", 0);
+    return grow_end(g, n, 1);
+}
+
+#define T_QUANTIZED (T_OF(U8) | T_OF(I8) | T_OF(U16) | T_OF(I16) | T_I4 | T_F8 | T_F4)
+
+static bool quantize(grow *g, const gop *op)
+{
+    const sinter_dtype t = grow_one_in(g, 2) ? any_of(g, T_OF(U8) | T_OF(I8)) : any_of(g, T_QUANTIZED);
+    const uint32_t x = grow_pick(g, g->m->opset >= 19 ? op->types : T_F32, 0, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    if (grow_type(g, x) != SINTER_DTYPE_F32) grow_since(g, 19);
+    since_quantized(g, t);
+    const scaling s = scaling_of(g, x, grow_type(g, x), t);
+    scaling wrapped = s;
+    wrapped.wraps = ((uint64_t)1 << t) & T_F8 && grow_one_in(g, 4);
+    const uint32_t y = scaled(g, op->name, x, &wrapped);
+    if (y == G_NONE || grow_one_in(g, 3)) return y != G_NONE;
+    return scaled(g, "DequantizeLinear", y, &s) != G_NONE;
+}
+
+static bool dequantize(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, grow_one_in(g, 2) ? T_OF(U8) | T_OF(I8) : T_QUANTIZED, 0, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    since_quantized(g, grow_type(g, x));
+    const scaling s = scaling_of(g, x, SINTER_DTYPE_F32, grow_type(g, x));
+    return scaled(g, op->name, x, &s) != G_NONE;
+}
+
+/* ---- products and windows between quantising ones ---- */
+
+static uint32_t through(grow *g, uint32_t x, uint32_t scale, uint32_t zero)
+{
+    return grow_3(g, "DequantizeLinear", grow_3(g, "QuantizeLinear", x, scale, zero), scale, zero);
+}
+
+/* A constant of 8 or 4 bits, with a scale for each of its rows, columns or blocks. */
+static uint32_t quantized_weight(grow *g, const int64_t *d, uint32_t rank, int64_t axis)
+{
+    const sinter_dtype t = g->m->opset >= 21 && grow_one_in(g, 3) ? any_of(g, T_I4) : SINTER_DTYPE_I8;
+    const uint32_t w = grow_weight(g, t, d, rank, 3);
+    if (w == G_NONE) return G_NONE;
+    scaling s = { G_NONE, G_ABSENT, axis, 0, true, false };
+    gsize size[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) size[i] = gsize_of(d[i]);
+    const bool in_blocks = g->m->opset >= 21 && grow_one_in(g, 3) && d[0] > 1;
+    if (in_blocks) {
+        s.axis = 0;
+        s.block = 2;
+        size[0] = gsize_of((d[0] + 1) / 2);
+    }
+    grow_since_type(g, t);
+    s.scale = grow_leaf(g, SINTER_DTYPE_F32, in_blocks ? size : &size[axis], in_blocks ? rank : 1, true,
+                        (gfill){ 0.0625, 0.25, 0.0625, grow_below(g, 999) });
+    return scaled(g, "DequantizeLinear", w, &s);
+}
+
+static bool chain(grow *g, const gop *op)
+{
+    (void)op;
+    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
+    const uint32_t way = grow_below(g, 4), x = grow_pick(g, T_F32, way == 1 ? 4 : 2, 4);
+    if (x == G_NONE) return false;
+    const uint32_t rank = grow_rank(g, x), scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.0625),
+                   zero = grow_const_scalar(g, t, t == SINTER_DTYPE_U8 ? 120 : 3);
+    const gsize depth = grow_dim(g, x, way == 1 ? 1 : rank - 1);
+    if (!gsize_is_const(g, depth) || depth.at[0] < 1) return false;
+    const int64_t outs = grow_between(g, 1, 9), image[4] = { outs, depth.at[0], 1, 1 },
+                  plain[2] = { depth.at[0], outs };
+    const uint32_t q = through(g, x, scale, zero);
+    uint32_t y = G_NONE;
+    if (way == 1) y = grow_2(g, "Conv", q, quantized_weight(g, image, 4, 0));
+    else if (way == 2)
+        y = grow_2(g, grow_one_in(g, 2) ? "Add" : "Mul", q,
+                   through(g, grow_fellow(g, x, SINTER_DTYPE_F32), scale, zero));
+    else y = grow_2(g, "MatMul", q, quantized_weight(g, plain, 2, 1));
+    if (y != G_NONE && way == 1 && grow_one_in(g, 2)) y = grow_2(g, "Add", y, through(g, y, scale, zero));
+    if (y == G_NONE) return false;
+    return through(g, grow_one_in(g, 2) ? grow_1(g, "Relu", y) : y, scale, zero) != G_NONE;
+}
+
+/* ---- integer products ---- */
+
+static bool matmul_integer(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 2, 4);
+    if (x == G_NONE) return false;
+    const gsize d[2] = { grow_dim(g, x, grow_rank(g, x) - 1), grow_size(g) };
+    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
+    const uint32_t w = grow_shaped(g, t, d, 2), n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_in(g, n, w);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+/* arg 1: the first operand is quantised by the operator itself. */
+static bool matmul_scaled(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->arg ? T_F32 : T_OF(U8) | T_OF(I8), 2, 4);
+    if (x == G_NONE) return false;
+    const gsize depth = grow_dim(g, x, grow_rank(g, x) - 1), width = gsize_of(grow_between(g, 1, 9)),
+                d[2] = { depth, width };
+    if (gsize_min(g, depth) < 1) return false;
+    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
+    const uint32_t w = grow_shaped(g, t, d, 2), a = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25),
+                   b = grow_one_in(g, 2) ? grow_const_scalar(g, SINTER_DTYPE_F32, 0.125)
+                                         : grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ width.at[0] }, 1, 0.5),
+                   a_zero = op->arg ? G_ABSENT : grow_const_scalar(g, grow_type(g, x), 2),
+                   b_zero = grow_const_scalar(g, t, 1),
+                   bias = grow_one_in(g, 2) ? G_ABSENT : grow_shaped(g, SINTER_DTYPE_F32, &width, 1),
+                   n = grow_begin(g, op->name);
+    const uint32_t full[7] = { x, w, a, b, a_zero, b_zero, bias }, dynamic[5] = { x, w, b, b_zero, bias };
+    for (uint32_t i = 0; i < (op->arg ? 5u : 7u); i++) grow_in(g, n, op->arg ? dynamic[i] : full[i]);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool matmul_nbits(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, T_F32, 1, 4);
+    if (x == G_NONE) return false;
+    const gsize depth = grow_dim(g, x, grow_rank(g, x) - 1);
+    if (!gsize_is_const(g, depth) || depth.at[0] < 1) return false;
+    const int64_t k = depth.at[0], n = grow_between(g, 1, 9), block = 16, blocks = (k + block - 1) / block,
+                  bits = grow_one_in(g, 3) ? 8 : 4;
+    const gsize w[3] = { gsize_of(n), gsize_of(blocks), gsize_of(block * bits / 8) }, s[2] = { w[0], w[1] },
+                z[2] = { w[0], gsize_of((blocks * bits + 7) / 8) };
+    const gfill bytes_of = { 0, 255, 1, grow_below(g, 9999) }, scales = { 0.0625, 0.25, 0.0625, bytes_of.seed + 1 };
+    const uint32_t weight = grow_leaf(g, SINTER_DTYPE_U8, w, 3, true, bytes_of),
+                   scale = grow_leaf(g, SINTER_DTYPE_F32, s, 2, true, scales),
+                   zero = grow_one_in(g, 2) ? G_ABSENT : grow_leaf(g, SINTER_DTYPE_U8, z, 2, true, bytes_of),
+                   node = grow_begin(g, op->name);
+    grow_in(g, node, x);
+    grow_in(g, node, weight);
+    grow_in(g, node, scale);
+    if (zero != G_ABSENT) grow_in(g, node, zero);
+    grow_int(g, node, "K", k);
+    grow_int(g, node, "N", n);
+    grow_int(g, node, "bits", bits);
+    grow_int(g, node, "block_size", block);
+    return grow_end(g, node, 1) != G_NONE;
+}
+
+/* ---- operators on quantised tensors ---- */
+
+static bool qlinear_matmul(grow *g, const gop *op)
+{
+    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
+    const uint32_t x = grow_pick(g, (uint64_t)1 << t, 2, 3);
+    if (x == G_NONE) return false;
+    const gsize d[2] = { grow_dim(g, x, grow_rank(g, x) - 1), grow_size(g) };
+    const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25), zero = grow_const_scalar(g, t, 2),
+                   y = grow_shaped(g, t, d, 2), n = grow_begin(g, op->name);
+    const uint32_t in[8] = { x, scale, zero, y, scale, zero, scale, zero };
+    for (uint32_t i = 0; i < 8; i++) grow_in(g, n, in[i]);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool qlinear_binary(grow *g, const gop *op)
+{
+    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
+    const uint32_t x = grow_pick(g, (uint64_t)1 << t, 0, 5);
+    if (x == G_NONE) return false;
+    const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25), zero = grow_const_scalar(g, t, 2),
+                   y = grow_fellow(g, x, t), n = grow_begin(g, op->name);
+    const uint32_t in[8] = { x, scale, zero, y, scale, zero, scale, zero };
+    for (uint32_t i = 0; i < 8; i++) grow_in(g, n, in[i]);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+/* arg: the rank that is wanted, 0: any; windows of 2 by 2 where it is 5. */
+static bool qlinear_unary(grow *g, const gop *op)
+{
+    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
+    const uint32_t x = grow_pick(g, (uint64_t)1 << t, op->arg ? 4 : 0, op->arg ? 4 : 5);
+    if (x == G_NONE) return false;
+    for (uint32_t i = 0; i < grow_rank(g, x) && op->arg; i++)
+        if (gsize_min(g, grow_dim(g, x, i)) < 2 * (i > 1)) return false;
+    const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25), zero = grow_const_scalar(g, t, 2),
+                   n = grow_begin(g, op->name);
+    const uint32_t in[5] = { x, scale, zero, scale, zero };
+    for (uint32_t i = 0; i < 5; i++) grow_in(g, n, in[i]);
+    if (op->arg == 5) grow_list(g, n, "kernel_shape", (const int64_t[]){ 2, 2 }, 2);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool qlinear_concat(grow *g, const gop *op)
+{
+    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
+    const uint32_t x = grow_pick(g, (uint64_t)1 << t, 1, 4), parts = 1 + grow_below(g, 3);
+    if (x == G_NONE) return false;
+    const uint32_t axis = grow_below(g, grow_rank(g, x)), scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25),
+                   other = grow_const_scalar(g, SINTER_DTYPE_F32, 0.5), zero = grow_const_scalar(g, t, 2),
+                   n = grow_begin(g, op->name);
+    grow_in(g, n, scale);
+    grow_in(g, n, zero);
+    for (uint32_t i = 0; i < parts; i++) {
+        grow_in(g, n, x);
+        grow_in(g, n, i ? other : scale);
+        grow_in(g, n, zero);
+    }
+    grow_int(g, n, "axis", axis);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+/* arg 1: with scales and zero points. */
+static bool conv_integer(grow *g, const gop *op)
+{
+    const sinter_dtype t = SINTER_DTYPE_U8;
+    const int64_t channels = grow_between(g, 1, 5), outs = grow_between(g, 1, 5), side = grow_between(g, 1, 3);
+    const gsize d[4] = { grow_size(g), gsize_of(channels), gsize_of(grow_between(g, 3, 8)),
+                         gsize_of(grow_between(g, 3, 8)) };
+    const uint32_t x = grow_shaped(g, t, d, 4), scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25),
+                   zero = grow_const_scalar(g, t, 2),
+                   w = grow_weight(g, grow_one_in(g, 2) ? SINTER_DTYPE_I8 : t,
+                                   (const int64_t[]){ outs, channels, side, side }, 4, 1);
+    if (x == G_NONE || w == G_NONE) return false;
+    const uint32_t w_zero = grow_const_scalar(g, grow_type(g, w), 0), n = grow_begin(g, op->name);
+    const uint32_t plain[4] = { x, w, zero, w_zero },
+                   with_scales[8] = { x, scale, zero, w, scale, w_zero, scale, zero };
+    for (uint32_t i = 0; i < (op->arg ? 8u : 4u); i++) grow_in(g, n, op->arg ? with_scales[i] : plain[i]);
+    if (grow_one_in(g, 2)) grow_list(g, n, "pads", (const int64_t[]){ side / 2, side / 2, side / 2, side / 2 }, 4);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool dynamic_quantize(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, T_F32, 1, 5), n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    return grow_end(g, n, 3) != G_NONE;
+}
+
+/* clang-format off */
+#define MICROSOFT "com.microsoft."
+const gop gops_quant[] = {
+    { "QuantizeLinear", 10, 0, 4, quantize, 0, T_F32 | T_OF(F16) | T_OF(BF16), 0 },
+    { "DequantizeLinear", 10, 0, 3, dequantize, 0, 0, 0 },
+    { MICROSOFT "QuantizeLinear", 1, 0, 1, quantize, 0, T_F32, 0 },
+    { MICROSOFT "DequantizeLinear", 1, 0, 1, dequantize, 0, 0, 0 },
+    { "qdq", 0, 0, 5, chain, 0, 0, 0 },
+    { "MatMulInteger", 10, 0, 2, matmul_integer, 0, T_OF(U8) | T_OF(I8), 0 },
+    { MICROSOFT "MatMulIntegerToFloat", 1, 0, 1, matmul_scaled, 0, 0, 0 },
+    { MICROSOFT "DynamicQuantizeMatMul", 1, 0, 1, matmul_scaled, 1, 0, 0 },
+    { MICROSOFT "MatMulNBits", 1, 14, 2, matmul_nbits, 0, 0, 0 },
+    { "QLinearMatMul", 10, 0, 2, qlinear_matmul, 0, 0, 0 }, { "QLinearConv", 10, 0, 2, conv_integer, 1, 0, 0 },
+    { "ConvInteger", 10, 0, 2, conv_integer, 0, 0, 0 },
+    { "DynamicQuantizeLinear", 11, 0, 2, dynamic_quantize, 0, 0, 0 },
+    { MICROSOFT "QLinearAdd", 1, 0, 1, qlinear_binary, 0, 0, 0 },
+    { MICROSOFT "QLinearMul", 1, 0, 1, qlinear_binary, 0, 0, 0 },
+    { MICROSOFT "QLinearSigmoid", 1, 0, 1, qlinear_unary, 0, 0, 0 },
+    { MICROSOFT "QLinearLeakyRelu", 1, 0, 1, qlinear_unary, 0, 0, 0 },
+    { MICROSOFT "QLinearGlobalAveragePool", 1, 0, 1, qlinear_unary, 4, 0, 0 },
+    { MICROSOFT "QLinearAveragePool", 1, 0, 1, qlinear_unary, 5, 0, 0 },
+    { MICROSOFT "QLinearConcat", 1, 0, 1, qlinear_concat, 0, 0, 0 },
+    { 0 },
+};
+/* clang-format on */

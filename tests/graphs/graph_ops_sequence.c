@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_ops_sequence.c - rows of sequences, optionals and text: from tensors to tensors, with lists only in between. */
+#include "graph_ops.h"
+
+enum { CONSTRUCT = 1, SPLIT = 2, EMPTY = 4, INSERT = 8, ERASE = 16, AT = 32, LENGTH = 64, CONCAT = 128, MAP = 256 };
+
+/* more: 1: behind the last is a position, too. */
+static uint32_t at_of(grow *g, uint32_t count, uint32_t more)
+{
+    const bool from_back = count && grow_one_in(g, 3);
+    const int64_t at = from_back ? -1 - (int64_t)grow_below(g, count) : grow_below(g, count + more);
+    return grow_const_scalar(g, grow_one_in(g, 3) ? SINTER_DTYPE_I32 : SINTER_DTYPE_I64, (double)at);
+}
+
+typedef struct list {
+    uint32_t value, count, like; /* like: a tensor of the shape of each element; G_NONE: parts of a tensor */
+    uint32_t axis;               /* of the parts */
+    bool is_squeezed;            /* the parts lack the axis */
+} list;
+
+static list split_of(grow *g)
+{
+    list l = { G_NONE, 0, G_NONE, 0, false };
+    const uint32_t x = grow_pick(g, T_ALL, 1, 5), axis = x == G_NONE ? 0 : grow_below(g, grow_rank(g, x));
+    if (x == G_NONE || !gsize_is_const(g, grow_dim(g, x, axis))) return l;
+    const int64_t size = grow_dim(g, x, axis).at[0], chunk = size > 4 ? size / 2 : 1;
+    if (size < 1 || (size + chunk - 1) / chunk > 6) return l;
+    const uint32_t sizes = chunk > 1 || grow_one_in(g, 2) ? grow_const_scalar(g, SINTER_DTYPE_I64, (double)chunk)
+                                                          : G_ABSENT,
+                   n = grow_begin(g, "SplitToSequence");
+    l.axis = axis;
+    l.is_squeezed = sizes == G_ABSENT && grow_one_in(g, 2);
+    grow_in(g, n, x);
+    if (sizes != G_ABSENT) grow_in(g, n, sizes);
+    if (l.is_squeezed) grow_int(g, n, "keepdims", 0);
+    grow_int(g, n, "axis", grow_one_in(g, 3) ? (int64_t)axis - grow_rank(g, x) : axis);
+    l.value = grow_end(g, n, 1);
+    l.count = (uint32_t)((size + chunk - 1) / chunk);
+    return l;
+}
+
+static uint32_t another(grow *g, uint32_t like)
+{
+    gsize d[SINTER_RANK_MAX];
+    if (like == G_NONE) return G_NONE;
+    for (uint32_t i = 0; i < grow_rank(g, like); i++) d[i] = grow_dim(g, like, i);
+    return grow_shaped(g, grow_type(g, like), d, grow_rank(g, like));
+}
+
+static list new_list(grow *g, int64_t wanted)
+{
+    if (wanted & SPLIT || (!(wanted & (CONSTRUCT | EMPTY | INSERT | MAP)) && grow_one_in(g, 3))) return split_of(g);
+    list l = { G_NONE, wanted & EMPTY ? 0 : 1 + grow_below(g, 4), G_NONE, 0, false };
+    l.like = grow_pick(g, wanted & EMPTY ? T_F32 : T_ALL, 0, 5);
+    uint32_t in[4];
+    for (uint32_t i = 0; i < l.count; i++) in[i] = i ? another(g, l.like) : l.like;
+    const uint32_t n = grow_begin(g, l.count ? "SequenceConstruct" : "SequenceEmpty");
+    for (uint32_t i = 0; i < l.count; i++) grow_in(g, n, in[i]);
+    l.value = grow_end(g, n, 1);
+    return l;
+}
+
+static list insert(grow *g, list l)
+{
+    const uint32_t x = another(g, l.like), at = grow_one_in(g, 2) ? G_ABSENT : at_of(g, l.count, 1),
+                   n = grow_begin(g, "SequenceInsert");
+    grow_in(g, n, l.value);
+    grow_in(g, n, x);
+    if (at != G_ABSENT) grow_in(g, n, at);
+    return (list){ grow_end(g, n, 1), l.count + 1, l.like, 0, false };
+}
+
+static list erase(grow *g, list l)
+{
+    const uint32_t at = grow_one_in(g, 2) ? G_ABSENT : at_of(g, l.count, 0), n = grow_begin(g, "SequenceErase");
+    grow_in(g, n, l.value);
+    if (at != G_ABSENT) grow_in(g, n, at);
+    return (list){ grow_end(g, n, 1), l.count - 1, l.like, l.axis, l.is_squeezed };
+}
+
+static bool sequence(grow *g, const gop *op)
+{
+    list l = new_list(g, op->arg);
+    if (l.value != G_NONE && l.like != G_NONE && (op->arg & (INSERT | EMPTY) || grow_one_in(g, 4))) l = insert(g, l);
+    if (l.value != G_NONE && l.count > 1 && (op->arg & ERASE || grow_one_in(g, 4))) l = erase(g, l);
+    if (l.value == G_NONE || !l.count) return false;
+    if (op->arg & LENGTH) return grow_1(g, "SequenceLength", l.value) != G_NONE;
+    if (op->arg & AT || (!(op->arg & CONCAT) && grow_one_in(g, 2)))
+        return grow_2(g, "SequenceAt", l.value, at_of(g, l.count, 0)) != G_NONE;
+    const uint32_t rank = l.like == G_NONE ? 1 : grow_rank(g, l.like);
+    const bool is_new = l.like == G_NONE ? l.is_squeezed : !rank || grow_one_in(g, 3);
+    const uint32_t n = grow_begin(g, "ConcatFromSequence");
+    grow_in(g, n, l.value);
+    grow_int(g, n, "axis", l.like == G_NONE ? l.axis : grow_below(g, rank + is_new));
+    if (is_new) grow_int(g, n, "new_axis", 1);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+/* arg 1: asks whether there is a value; 2: of an optional that is left out. */
+static bool optional(grow *g, const gop *op)
+{
+    if (op->arg == 2 && grow_one_in(g, 2)) {
+        grow_since(g, 18);
+        return grow_end(g, grow_begin(g, "OptionalHasElement"), 1) != G_NONE;
+    }
+    const uint32_t x = grow_1(g, "Optional", grow_pick(g, T_ALL, 0, 5));
+    return grow_1(g, op->arg ? "OptionalHasElement" : "OptionalGetElement", x) != G_NONE;
+}
+
+/* Numbers as text, and back. */
+static bool text_of(grow *g, const gop *op)
+{
+    (void)op;
+    const sinter_dtype t = grow_one_in(g, 2)   ? SINTER_DTYPE_F32
+                           : grow_one_in(g, 2) ? SINTER_DTYPE_I64
+                                               : SINTER_DTYPE_I32;
+    const gsize d[2] = { gsize_of(grow_between(g, 1, 4)), gsize_of(grow_between(g, 1, 4)) };
+    const uint32_t x = grow_leaf(g, t, d, grow_below(g, 3), true, grow_fill(g, t)), n = grow_begin(g, "Cast");
+    grow_in(g, n, x);
+    grow_int(g, n, "to", G_STRING);
+    const uint32_t s = grow_end(g, n, 1);
+    if (s == G_NONE) return false;
+    const uint32_t back = grow_begin(g, "Cast");
+    grow_in(g, back, s);
+    grow_int(g, back, "to", onnx_type_of(t));
+    return grow_end(g, back, 1) != G_NONE;
+}
+
+const gop gops_sequence[] = {
+    { "SequenceConstruct", 11, 0, 1, sequence, CONSTRUCT, 0, 0 },
+    { "SequenceEmpty", 11, 0, 1, sequence, EMPTY, 0, 0 },
+    { "SequenceInsert", 11, 0, 1, sequence, INSERT, 0, 0 },
+    { "SequenceErase", 11, 0, 1, sequence, CONSTRUCT | INSERT | ERASE, 0, 0 },
+    { "SequenceAt", 11, 0, 1, sequence, AT, 0, 0 },
+    { "SequenceLength", 11, 0, 1, sequence, LENGTH, 0, 0 },
+    { "SplitToSequence", 11, 0, 1, sequence, SPLIT, 0, 0 },
+    { "ConcatFromSequence", 11, 0, 1, sequence, CONCAT, 0, 0 },
+    { "Optional", 15, 0, 1, optional, 0, 0, 0 },
+    { "OptionalGetElement", 15, 0, 1, optional, 0, 0, 0 },
+    { "OptionalHasElement", 15, 0, 1, optional, 2, 0, 0 },
+    { "text", 0, 0, 1, text_of, 0, 0, 0 },
+    { 0 },
+};
