@@ -349,3 +349,22 @@ bool case_variants_next(case_variants *v, case_variant *out)
     *out = (case_variant){ own, chosen };
     return true;
 }
+
+bool case_variants_huge(case_variants *v, case_variant *out)
+{
+    static const int64_t huge[] = {
+        65536, 131073, 1 << 20, (1 << 24) + 1, INT32_MAX, (int64_t)1 << 31, ((int64_t)1 << 33) + 5
+    };
+    if (!v->changes) return false;
+    change c = v->change[case_below(v->r, v->changes)];
+    c.size = huge[case_below(v->r, COUNT_OF(huge))];
+    const problem *q = changed(v, v->p, &c), *j = q ? join(v->r, v->p, q) : NULL;
+    for (uint32_t i = 0; j && i < q->count_in + q->count_out; i++) {
+        const problem_operand *o = i < q->count_in ? &q->in[i] : &q->out[i - q->count_in];
+        double count = 1;
+        for (uint32_t k = 0; k < o->rank; k++) count *= o->dim[k].max ? (double)o->dim[k].max : 1;
+        if (count > 1e12) return false;
+    }
+    *out = (case_variant){ q, j };
+    return j != NULL;
+}

@@ -19,5 +19,8 @@ case_variants *case_variants_of(case_rig *r, const problem *p);
 /* The systematic ones come first: sizes alone, each once; then random ones without end. False: there is none. */
 bool           case_variants_next(case_variants *v, case_variant *out);
 uint32_t       case_variants_systematic(const case_variants *v);
+/* A random one whose kernel is chosen for the problem's own sizes, but which has sizes near what 32 bits count: to be
+ * bound, there is no memory for it. False: the op refuses this one. */
+bool           case_variants_huge(case_variants *v, case_variant *out);
 
 #endif

@@ -83,6 +83,9 @@ typedef struct backend {
     void          (*close)(env *e, device *d);
     void          (*target)(const device *d, kernel_target *out);
     const kernel *const *(*kernels)(uint32_t *count);
+    /* NULL, or why a kernel's `bind` refuses a tactic at sizes in the problem's ranges: the text of `error`. For
+     * tactics that `check` accepts. NULL: kernels count in 64 bits. */
+    const char   *(*fit)(const kernel *k, const problem *p, const tactic *t, sinter_error *error);
     /* Text that names the class of this device for the timing cache; nothing dispatches on it. */
     void          (*describe)(const device *d, text *out);
     /* Text that names the code of one kernel as it was chosen, for the same cache. NULL: that of the device says it. */

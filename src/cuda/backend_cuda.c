@@ -3,6 +3,7 @@
 #include "cuda/backend_cuda.h"
 
 #include "cuda/device.h"
+#include "cuda/fit.h"
 #include "cuda/kernels.h"
 #include "cuda/program.h"
 #include "cuda/report.h"
@@ -41,6 +42,7 @@ const backend cuda_backend = {
     .close = cuda_device_close,
     .target = target,
     .kernels = kernels,
+    .fit = cuda_fit,
     .describe = cuda_device_describe,
     .describe_use = code_table_describe,
     .memory_alloc = cuda_memory_alloc,

@@ -273,7 +273,7 @@ static sinter_status check_view(env *e, const emit_space *s, const walk *w, cons
                         w->index, v->dim[i]);
         if (w->kind[axis] != STEP_KNOWN) continue;
         if (axis == s->inner && v->dim[i] != inner)
-            return FAIL(e, UNSUPPORTED,
+            return FAIL(e, INVALID_ARG,
                         "axis %u of operand %u has size %" PRId64 " and is repeated %" PRId64
                         " times; the kernel was made for equal sizes",
                         i, w->index, v->dim[i], inner);

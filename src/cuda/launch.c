@@ -39,11 +39,10 @@ void *cuda_param_add(cuda_record *r, size_t size)
 
 void cuda_patch_add(cuda_record *r, const void *param, size_t at, patch_kind kind, uint32_t index, int64_t offset)
 {
-    assert(r->patch_count < RECORD_PATCHES && offset >= INT32_MIN && offset <= INT32_MAX);
+    assert(r->patch_count < RECORD_PATCHES);
     const size_t start = (size_t)((const uint8_t *)param - r->args);
-    r->patch[r->patch_count++] = (cuda_patch){
-        .at = (uint16_t)(start + at), .kind = (uint8_t)kind, .index = (uint8_t)index, .offset = (int32_t)offset
-    };
+    r->patch[r->patch_count++] =
+        (cuda_patch){ .at = (uint16_t)(start + at), .kind = (uint8_t)kind, .index = (uint8_t)index, .offset = offset };
     r->at[r->count - 1].patch_count++;
 }
 
@@ -145,6 +144,7 @@ uint32_t cuda_operand_vector(const problem_operand *o, uint32_t most)
 
 struct fast_div cuda_fast_div(int64_t d)
 {
+    if (d > UINT32_MAX) d = UINT32_MAX; /* quotients of 31 bits by either are 0 */
     struct fast_div f = { .d = (natural)d };
     if (d <= 1) return f;
     while ((1ull << f.shift) < (uint64_t)d) f.shift++;

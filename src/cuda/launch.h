@@ -38,7 +38,7 @@ typedef enum patch_kind {
     PATCH_STEP,                         /* u32 index of the step in the engine: for faults */
     PATCH_MAP                           /* 128 bytes: tensor map `index` of the record, over its operand */
 } patch_kind;
-typedef struct cuda_patch { uint16_t at; uint8_t kind, index; int32_t offset; } cuda_patch;     /* at: in args */
+typedef struct cuda_patch { uint16_t at; uint8_t kind, index; int64_t offset; } cuda_patch;     /* at: in args */
 
 /* A tensor map (cuTensorMapEncodeTiled / Im2col), encoded when the address is known. Innermost axis first. */
 typedef struct cuda_map {

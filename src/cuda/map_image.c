@@ -125,7 +125,7 @@ static sinter_status fill_resize(env *e, const attrs_resize *a, const view *in, 
         /* A whole scale, as the kernel was made for it. */
         if (a->scale.count && scale == (double)(int64_t)scale && (double)in->dim[i] * scale != (double)out->dim[i] &&
             view_count(out) > 0 && a->coordinate != resize_coordinate_tf_crop_and_resize)
-            return FAIL(e, UNSUPPORTED, "resize: axis %u of %" PRId64 " times %g is not %" PRId64, i, in->dim[i], scale,
+            return FAIL(e, INVALID_ARG, "resize: axis %u of %" PRId64 " times %g is not %" PRId64, i, in->dim[i], scale,
                         out->dim[i]);
         if (a->coordinate == resize_coordinate_tf_crop_and_resize) {
             args->f[8 + i] = a->roi.at[i];
@@ -331,6 +331,7 @@ sinter_status map_fill(env *e, const problem *p, const map_plan *m, const void *
             const attrs_dft *own = attrs;
             const int64_t bins = out->dim[own->axis], size = in->dim[own->axis];
             const int64_t length = own->length.count ? own->length.at[0] : own->onesided && !own->inverse ? size : bins;
+            if (bins > 1 << 28) return FAIL(e, UNSUPPORTED, "dft: %" PRId64 " bins, the most are 2^28", bins);
             if (length < 1 || length > 1 << 29) return FAIL(e, INVALID_ARG, "dft: a length of %" PRId64, length);
             a->k[0] = length;
         }

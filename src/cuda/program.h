@@ -13,7 +13,7 @@
 typedef struct program_patch {
     uint8_t  *to;                       /* in the launch's parameters */
     uint64_t  now;                      /* the address that is there or that the map was encoded for */
-    int32_t   offset;
+    int64_t   offset;
     uint32_t  slot;                     /* of program.slot; SLOT_* */
     const cuda_map *map;                /* NULL: the address itself */
 } program_patch;

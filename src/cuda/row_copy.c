@@ -260,6 +260,13 @@ static bool move_reshape(move *m, const view *in, const view *out)
     }
 }
 
+/* Do both sides run on from axis `outer` to axis `inner`? Only the outermost axis may be of more than 2^31. */
+static bool move_runs_on(const move *m, uint32_t outer, uint32_t inner)
+{
+    return m->from[outer] == m->from[inner] * m->size[inner] && m->to[outer] == m->to[inner] * m->size[inner] &&
+           (outer == 0 || m->size[outer] <= INT32_MAX / m->size[inner]);
+}
+
 /* Axes in the order of the destination, joined where both sides run on. */
 static void move_order(move *m)
 {
@@ -272,7 +279,7 @@ static void move_order(move *m)
     uint32_t count = 0;
     for (uint32_t i = 0; i < m->count; i++) {
         const uint32_t last = count - 1;
-        if (count && m->from[last] == m->from[i] * m->size[i] && m->to[last] == m->to[i] * m->size[i]) {
+        if (count && move_runs_on(m, last, i)) {
             m->size[last] *= m->size[i];
             m->from[last] = m->from[i];
             m->to[last] = m->to[i];
@@ -305,7 +312,23 @@ static uint32_t move_unit(const move *m)
 
 static sinter_status too_large(env *e)
 {
-    return FAIL(e, UNSUPPORTED, "a copy of more than 2^31 units, or of more than %d axes", COPY_AXES);
+    return FAIL(e, UNSUPPORTED, "a copy with an axis of more than 2^31 units, or of more than %d axes", COPY_AXES);
+}
+
+/* Quotients are by sizes of 32 bits; the outermost axis is what is left, however large. */
+static bool set_div(struct fast_div *d, uint32_t axis, int64_t size)
+{
+    if (axis && size > INT32_MAX) return false;
+    *d = cuda_fast_div(axis ? size : 1);
+    return true;
+}
+
+static bool set_total(struct copy_job *j, int64_t total, int64_t *blocks)
+{
+    const int64_t per_block = (int64_t)COPY_BLOCK * j->each, own = (total + per_block - 1) / per_block;
+    j->total = total;
+    if (own > *blocks) *blocks = own;
+    return own <= INT32_MAX;
 }
 
 static sinter_status fill_job(env *e, move *m, struct copy_job *j, int64_t *blocks)
@@ -323,20 +346,15 @@ static sinter_status fill_job(env *e, move *m, struct copy_job *j, int64_t *bloc
         m->from[last] = m->to[last] = unit;
         total /= per;
     }
-    if (total > INT32_MAX) return too_large(e);
     for (uint32_t i = 0; i < m->count; i++) {
-        j->dim[i] = cuda_fast_div(m->size[i]);
+        if (!set_div(&j->dim[i], i, m->size[i])) return too_large(e);
         j->src_step[i] = m->from[i];
         j->dst_step[i] = m->to[i];
     }
-    j->axes = (small)(m->count ? m->count : 1);
-    j->total = (natural)total;
-    j->unit = (small)unit;
+    j->axes = (uint8_t)(m->count ? m->count : 1);
+    j->unit = (uint8_t)unit;
     j->each = total >= 1 << 17 ? 4 : 1;
-    const int64_t per_block = (int64_t)COPY_BLOCK * j->each;
-    const int64_t own = (total + per_block - 1) / per_block;
-    if (own > *blocks) *blocks = own;
-    return SINTER_OK;
+    return set_total(j, total, blocks) ? SINTER_OK : too_large(e);
 }
 
 /* A reshape whose shapes do not nest: each side has its own axes. */
@@ -345,23 +363,20 @@ static sinter_status fill_split(env *e, const move *m, const view *in, const vie
 {
     const int64_t total = view_count(out);
     if (total == 0) return SINTER_OK;
-    if (total > INT32_MAX) return too_large(e);
     for (uint32_t i = 0; i < out->rank; i++) {
-        j->dim[i] = cuda_fast_div(out->dim[i]);
+        if (!set_div(&j->dim[i], i, out->dim[i])) return too_large(e);
         j->dst_step[i] = out->stride[i] * m->bytes;
     }
     for (uint32_t i = 0; i < in->rank; i++) {
-        j->src_dim[i] = cuda_fast_div(in->dim[i]);
+        if (!set_div(&j->src_dim[i], i, in->dim[i])) return too_large(e);
         j->src_step[i] = in->stride[i] * m->bytes;
     }
-    j->axes = (small)out->rank;
-    j->src_axes = (small)in->rank;
+    j->axes = (uint8_t)out->rank;
+    j->src_axes = (uint8_t)in->rank;
     j->is_split = 1;
-    j->total = (natural)total;
-    j->unit = (small)m->bytes;
+    j->unit = (uint8_t)m->bytes;
     j->each = 1;
-    *blocks = (total + COPY_BLOCK - 1) / COPY_BLOCK;
-    return SINTER_OK;
+    return set_total(j, total, blocks) ? SINTER_OK : too_large(e);
 }
 
 static sinter_status bind_tile(env *e, move *m, cuda_record *r)
@@ -401,7 +416,7 @@ static sinter_status bind_tile(env *e, move *m, cuda_record *r)
             a->dst_step[a->axes++] = m->to[i];
         }
     }
-    const int64_t tiles_x = (a->x + TILE_SIDE - 1) / TILE_SIDE, tiles_y = (a->y + TILE_SIDE - 1) / TILE_SIDE;
+    const int64_t tiles_x = cuda_ceil_div(a->x, TILE_SIDE), tiles_y = cuda_ceil_div(a->y, TILE_SIDE);
     a->tiles_x = cuda_fast_div(tiles_x);
     a->tiles_y = cuda_fast_div(tiles_y);
     if (!i64_mul(blocks, tiles_x, &blocks) || !i64_mul(blocks, tiles_y, &blocks) || blocks > INT32_MAX)
@@ -480,7 +495,6 @@ static sinter_status bind_concat(env *e, const problem *p, const attrs_concat *a
         TRY(move_same(e, &m, out->rank, &in[k], &part));
         TRY(fill_job(e, &m, &job[k], blocks));
         at += in[k].dim[a->axis];
-        if (m.offset_out > INT32_MAX) return too_large(e);
         CUDA_PATCH(r, &job[k], src, PATCH_IN, k);
         cuda_patch_add(r, &job[k], offsetof(struct copy_job, dst), PATCH_OUT, 0, m.offset_out);
     }
@@ -521,14 +535,15 @@ static sinter_status bind_rows(env *e, const problem *p, const attrs_concat *a, 
         while (unit > bytes && (row % unit || pitch % unit || at % unit)) unit /= 2;
         part[k].src_step = row;
         part[k].dst_step = pitch;
-        part[k].row = cuda_fast_div(row / unit);
-        part[k].total = (natural)(total / unit);
+        part[k].row = cuda_fast_div(row / unit <= INT32_MAX ? row / unit : 1);
+        part[k].units = row / unit;
+        part[k].total = total / unit;
         part[k].unit = (small)unit;
         part[k].each = total / unit >= 1 << 15 ? 4 : 1;
         const int64_t each = unit == 16 ? part[k].each : unit == 8 ? 2 : 4, per_block = COPY_BLOCK * each;
         const int64_t own = (total / unit + per_block - 1) / per_block;
         if (own > blocks) blocks = own;
-        if (total / unit > INT32_MAX || at > INT32_MAX) return too_large(e);
+        if (own > INT32_MAX) return too_large(e);
         CUDA_PATCH(r, &part[k], src, PATCH_IN, k);
         cuda_patch_add(r, &part[k], offsetof(struct copy_part, dst), PATCH_OUT, 0, at);
         at += row;
@@ -547,6 +562,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     move m;
     int64_t blocks = 0;
     memset(r, 0, sizeof *r);
+    for (uint32_t i = 0; i < out->rank && (p->op == OP_slice || p->op == OP_tile); i++)
+        if (out->dim[i] > INT32_MAX) return too_large(e);
     move_begin(&m, &p->in[0], &p->out[0]);
     bool is_split = false;
     if (p->op == OP_reshape) {
@@ -559,10 +576,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         TRY(move_of(e, p, attrs, in, out, &m));
     }
     if (is_rows(p)) return bind_rows(e, p, attrs, in, out, r);
-    if (t->at[0]) {
-        if (m.offset_in > INT32_MAX || m.offset_in < INT32_MIN) return too_large(e);
-        return bind_tile(e, &m, r);
-    }
+    if (t->at[0]) return bind_tile(e, &m, r);
     cuda_launch *l = cuda_launch_add(r, 0, 1, jobs_of(p), 1, COPY_BLOCK, 0);
     struct copy_job *job = l ? cuda_param_add(r, jobs_of(p) * sizeof *job) : NULL;
     if (!job) return FAIL(e, INTERNAL, "a record without room");
@@ -570,7 +584,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     if (p->op == OP_concat) {
         TRY(bind_concat(e, p, attrs, in, out, job, &blocks, r));
     } else {
-        if (m.offset_in > INT32_MAX || m.offset_in < INT32_MIN) return too_large(e);
         if (is_split) TRY(fill_split(e, &m, in, out, job, &blocks));
         else TRY(fill_job(e, &m, job, &blocks));
         cuda_patch_add(r, job, offsetof(struct copy_job, src), PATCH_IN, 0, m.offset_in);

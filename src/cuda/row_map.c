@@ -138,6 +138,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     cuda_code_define(c, "WIDTH", t->at[0]);
     cuda_code_define(c, "TRIGGER", t->at[1]);
     cuda_code_define(c, "EVEN", space_is_even(&m.s, t->at[0]));
+    cuda_code_define(c, "WIDE", space_is_wide(&m.s, t->at[0]));
     for (uint32_t i = 0; i < m.define_count; i++) cuda_code_define(c, m.define[i].name, m.define[i].value);
     m.s.emit.width = t->at[0];
     emit_text(&m.s.emit, c->generated);
@@ -177,15 +178,20 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     int64_t total = row;
     for (uint32_t i = 0; i < last; i++)
         if (!i64_mul(total, size_at[i], &total)) total = INT64_MAX;
-    if (total > INT32_MAX) return FAIL(e, UNSUPPORTED, "a result of more than 2^31 vectors of %u elements", t->at[0]);
-    if (!cuda_launch_add(r, 0, (uint64_t)((total + MAP_BLOCK - 1) / MAP_BLOCK), 1, 1, MAP_BLOCK, 0))
-        return FAIL(e, INTERNAL, "a record without room");
+    const int64_t blocks = cuda_ceil_div(total, MAP_BLOCK);
+    if (blocks > INT32_MAX || (total > INT32_MAX && !space_is_wide(&m.s, t->at[0])))
+        return FAIL(e, UNSUPPORTED, "a result of %lld vectors of %u elements, more than a launch makes",
+                    (long long)total, t->at[0]);
+    if (!cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, MAP_BLOCK, 0)) return FAIL(e, INTERNAL, "a record without room");
     struct map_args *a = cuda_param_add(r, sizeof *a);
     if (!a) return FAIL(e, INTERNAL, "a record without room");
-    a->total = (natural)total;
+    a->total = total;
     a->inner = (small)size_at[last];
     a->row = cuda_fast_div(row);
-    for (uint32_t i = 0; i < m.s.count; i++) a->dim[i] = cuda_fast_div(size_at[i]);
+    for (uint32_t i = 0; i < m.s.count; i++) {
+        if (size_at[i] > INT32_MAX) return FAIL(e, UNSUPPORTED, "an axis of more than 2^31 elements");
+        a->dim[i] = cuda_fast_div(size_at[i]);
+    }
     for (uint32_t i = 0; i < p->count_anchor; i++) {
         if (p->in[i].dtype == SINTER_DTYPE_NONE) continue;
         for (uint32_t k = 0; k < in[i].rank; k++) {

@@ -195,6 +195,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         cuda_code_define(c, "XT", ACROSS_LANES);
     }
     cuda_code_define(c, "EVEN", space_is_even(&s, tac.width));
+    if (!tac.is_across) cuda_code_define(c, "WIDE", space_is_wide(&s, tac.width));
     s.emit.width = tac.width;
     emit_text(&s.emit, c->generated);
     return true;
@@ -248,13 +249,14 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     int64_t total = row;
     for (uint32_t i = 0; i < last; i++)
         if (!i64_mul(total, size_at[i], &total)) total = INT64_MAX;
-    if (total > INT32_MAX) return FAIL(e, UNSUPPORTED, "a result of more than 2^31 vectors of %u elements", tac.width);
-    const int64_t per_block = (int64_t)tac.block * tac.unroll;
-    if (!cuda_launch_add(r, 0, (uint64_t)((total + per_block - 1) / per_block), 1, 1, tac.block, 0))
-        return FAIL(e, INTERNAL, "a record without room");
+    const int64_t blocks = cuda_ceil_div(total, (int64_t)tac.block * tac.unroll);
+    if (blocks > INT32_MAX || (total > INT32_MAX && !space_is_wide(&s, tac.width)))
+        return FAIL(e, UNSUPPORTED, "a result of %lld vectors of %u elements, more than a launch makes",
+                    (long long)total, tac.width);
+    if (!cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, tac.block, 0)) return FAIL(e, INTERNAL, "a record without room");
     struct pointwise_args *a = cuda_param_add(r, sizeof *a);
     if (!a) return FAIL(e, INTERNAL, "a record without room");
-    a->total = (natural)total;
+    a->total = total;
     a->inner = (small)size_at[last];
     a->row = cuda_fast_div(row);
     for (uint32_t i = 0; i < s.count; i++) a->dim[i] = cuda_fast_div(size_at[i]);

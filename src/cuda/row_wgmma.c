@@ -182,6 +182,8 @@ static const char *reject(const problem *p, const kernel_target *t)
     const char *why = wgmma_form_of(p, &f);
     if (why) return why;
     REJECT_UNLESS(!a->is_gapped && !p->out[0].is_gapped, "an operand has gaps");
+    for (uint32_t i = 0; f.is_im2col && i < a->rank; i++)
+        REJECT_UNLESS(a->dim[i].min > 0, "an image that may be empty, of which there is no tensor map");
     REJECT_UNLESS(f.k * f.element % 16 == 0 && f.k >= 48, "depth is under 48 or no multiple of 16 bytes");
     REJECT_UNLESS(b->is_const || (!b->is_gapped && b->order[b->rank - 1] == f.b_k),
                   "the right side does not lie along k");

@@ -58,7 +58,7 @@ static dim_range joined(dim_range a, dim_range b)
 static bool may_join(const problem *p, const expr *x, uint32_t outer, uint32_t inner, dim_range so_far)
 {
     const dim_range all = joined(p->out[0].dim[outer], so_far);
-    if (all.max > INT32_MAX && all.max != INT64_MAX) return false;
+    if (all.max > INT32_MAX) return false;
     for (uint32_t i = 0; i < p->count_in; i++)
         if (is_used(x, false, i) && !runs_on(&p->in[i], &p->out[0], outer, inner)) return false;
     for (uint32_t i = 0; i < p->count_out; i++)
@@ -187,6 +187,16 @@ bool space_is_even(const space *s, uint32_t width)
     const dim_range d = s->out[0].dim[s->count - 1];
     const int64_t known = problem_dim_is_static(d) ? d.max : d.divisor;
     return known % width == 0;
+}
+
+bool space_is_wide(const space *s, uint32_t width)
+{
+    int64_t total = 1;
+    for (uint32_t k = 0; k < s->count; k++) {
+        const int64_t most = s->out[0].dim[k].max, size = k + 1 == s->count ? cuda_ceil_div(most, width) : most;
+        if (!i64_mul(total, size, &total) || total > INT32_MAX) return true;
+    }
+    return false;
 }
 
 int64_t space_count(const space *s)

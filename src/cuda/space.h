@@ -32,6 +32,8 @@ void        space_sizes(const space *s, uint32_t *widest, uint32_t *narrowest);
 uint32_t    space_vector(const space *s, uint32_t most);
 /* Rows are known to be whole vectors of `width`. */
 bool        space_is_even(const space *s, uint32_t width);
+/* There may be more vectors of `width` than 32 bits count: WIDE of the kernels' sources. */
+bool        space_is_wide(const space *s, uint32_t width);
 int64_t     space_count(const space *s);                            /* elements at opt */
 /* A view of an operand of the problem as the space sees it. */
 view        space_view(const space *s, const view *v, const problem_operand *seen);

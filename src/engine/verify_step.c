@@ -258,6 +258,9 @@ static sinter_status check_kernel(check *c, arena *scratch)
     tactic t;
     memcpy(t.at, c->s->tactic, sizeof t.at);
     if (k->check && !k->check(p, &t)) return BAD(c->e, "kernel '%s' has no such tactic for the problem", k->name);
+    sinter_error error;
+    why = c->g->backend->fit && k->where == KERNEL_ON_DEVICE ? c->g->backend->fit(k, p, &t, &error) : NULL;
+    if (why) return BAD(c->e, "kernel '%s' does not take all sizes in range: %s", k->name, why);
     const bool is_late_op = op_at(p->op)->traits & LATE;
     if (is_late_op != (c->s->kind == STEP_LATE))
         return BAD(c->e, "op '%s' in a step of the wrong kind", op_at(p->op)->name);

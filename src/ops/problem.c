@@ -247,8 +247,9 @@ static const char *check_operands(const problem *p, const expr *x, bool is_epilo
     return NULL;
 }
 
-/* Kernels multiply sizes and the attributes of sliding windows: whatever was written, such products fit. */
-static const int64_t elements_most = (int64_t)1 << 50, slide_most = INT32_MAX;
+/* Kernels multiply sizes and the attributes of sliding windows: whatever was written, such products fit. Strides of an
+ * operand that is always empty are products of its other sizes, which no results are made of. */
+static const int64_t elements_most = (int64_t)1 << 50, empty_most = (int64_t)1 << 56, slide_most = INT32_MAX;
 
 void problem_operand_calm(problem_operand *o)
 {
@@ -270,13 +271,19 @@ void problem_operand_calm(problem_operand *o)
 static const char *check_operand_size(const problem_operand *o)
 {
     int64_t fixed = 1, usual = 1;
+    bool is_empty = false;
     for (uint32_t i = 0; i < o->rank; i++) {
         const dim_range d = o->dim[i];
         const int64_t size = d.min == d.max && d.max > 0 ? d.max : 1, opt = d.opt > 0 ? d.opt : 1;
-        if (!i64_mul(fixed, size, &fixed) || fixed > elements_most) return "an operand has more elements than 2^50";
-        if (!i64_mul(usual, opt, &usual) || usual > elements_most) return "an operand has more elements than 2^50";
+        is_empty = is_empty || d.max == 0;
+        if (!i64_mul(fixed, size, &fixed)) fixed = INT64_MAX;
+        if (!i64_mul(usual, opt, &usual)) usual = INT64_MAX;
     }
-    return NULL;
+    if (fixed <= elements_most && usual <= elements_most) return NULL;
+    if (!is_empty) return "an operand has more elements than 2^50";
+    return fixed <= empty_most && usual <= empty_most
+               ? NULL
+               : "the sizes of an empty operand, its axes of size 0 aside, multiply to more than 2^56";
 }
 
 const char *problem_check_sizes(const problem *p)

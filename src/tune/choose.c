@@ -52,6 +52,12 @@ static uint32_t collect(env *e, const problem *p, const tune_options *o, candida
         tactic_sink sink = { .count = 0 };
         k->tactics(p, &target, &sink);
         for (uint32_t j = 0; j < sink.count && count < CANDIDATES_MAX; j++) {
+            sinter_error error;
+            why = o->backend->fit ? o->backend->fit(k, p, &sink.at[j], &error) : NULL;
+            if (why) {
+                if (e && env_logs(e, LOG_SELECT)) env_log(e, LOG_SELECT, "rejected %s, tactic %u: %s", k->name, j, why);
+                continue;
+            }
             list[count] = (candidate){ .kernel = k, .tactic = sink.at[j], .id = count };
             list[count].model_ns = k->cost_ns(p, &sink.at[j], &target);
             count++;

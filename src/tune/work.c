@@ -293,6 +293,8 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     tactic t;
     memcpy(t.at, writer->tactic, sizeof t.at);
     if (k->reject(p, &machine) || !k->check(p, &t)) return false;
+    sinter_error error;
+    if (l->o->backend->fit && l->o->backend->fit(k, p, &t, &error)) return false;
     *id = target;
     writer->problem = p;
     writer->out = id;

@@ -4,11 +4,13 @@
  *
  *     cuda_test_bound [-n COUNT] [-s SEED] [--kernel NAME] [FILE | LINE ...]
  *
- * -n: so many random variants of each line beside the systematic ones. A problem that the reference refuses at its
+ * -n: so many random variants of each line beside the systematic ones, and so many with sizes up to 2^33. What cuda_fit
+ * refuses for the problem's ranges is not bound. A problem that the reference refuses at its
  * sizes may be refused; every other one has to give launches that a driver accepts. */
 #include "case_lines.h"
 #include "case_variants.h"
 #include "cuda/device.h"
+#include "cuda/fit.h"
 #include "cuda/kernels.h"
 #include "test.h"
 
@@ -68,11 +70,13 @@ static bool is_refused_by_reference(runner *r, const case_variant *v)
     return why != NULL;
 }
 
-static void bind_kernel(runner *r, const case_line *l, const case_variant *v, const kernel *k, const kernel_target *t)
+static void bind_kernel(runner *r, const case_line *l, const case_variant *v, const kernel *k, const kernel_target *t,
+                        bool is_huge)
 {
     static cuda_record record;
     view in[CASE_OPERANDS] = { 0 }, out[CASE_OPERANDS] = { 0 };
     tactic_sink sink = { .count = 0 };
+    sinter_error error;
     const problem *p = v->chosen;
     if (k->reject(p, t)) return;
     k->tactics(p, t, &sink);
@@ -82,13 +86,14 @@ static void bind_kernel(runner *r, const case_line *l, const case_variant *v, co
     for (uint32_t i = 0; i < sink.count && has_elements(out, p->count_out); i++) {
         const char *wrong = NULL;
         memset(&record, 0, sizeof record);
+        if (cuda_fit(k, p, &sink.at[i], &error)) continue;
         if (!k->check(p, &sink.at[i])) wrong = "check refuses a tactic that tactics gave";
         else if (k->bind(&r->rig.e, p, &sink.at[i], v->sized->attrs, in, out, &record) != SINTER_OK)
             wrong = arena_printf(&r->rig.a, "%s", r->rig.e.error->text);
         else wrong = check_record(&record);
         r->bound++;
         *r->rig.e.error = (sinter_error){ 0 };
-        if (!wrong || is_refused_by_reference(r, v)) continue;
+        if (!wrong || (!is_huge && is_refused_by_reference(r, v))) continue;
         report(r, l, v, k->name, wrong);
         return;
     }
@@ -103,17 +108,18 @@ static void run_line(runner *r, const case_line *l)
     r->rig.is_any = true;
     const problem *p = case_parse(&r->rig, l->at, strlen(l->at), &why);
     case_variants *v = p ? case_variants_of(&r->rig, p) : NULL;
-    const uint32_t count = v ? case_variants_systematic(v) + r->random : 0;
-    for (uint32_t i = 0; i < count; i++) {
+    const uint32_t count = v ? case_variants_systematic(v) + r->random : 0, all = v ? count + r->random : 0;
+    for (uint32_t i = 0; i < all; i++) {
         const arena_mark here = arena_save(&r->rig.a);
         case_variant variant;
         kernel_target t;
         r->variants++;
-        if (case_variants_next(v, &variant) && cuda_chip_target(chips[i % COUNT_OF(chips)], &t))
+        if ((i < count ? case_variants_next(v, &variant) : case_variants_huge(v, &variant)) &&
+            cuda_chip_target(chips[i % COUNT_OF(chips)], &t))
             for (uint32_t ki = 0; ki < cuda_kernels_count; ki++) {
                 const kernel *k = cuda_kernels[ki];
                 if (k->where != KERNEL_ON_DEVICE || (r->kernel_name && !strstr(k->name, r->kernel_name))) continue;
-                bind_kernel(r, l, &variant, k, &t);
+                bind_kernel(r, l, &variant, k, &t, i >= count);
             }
         arena_rewind(&r->rig.a, here);
     }

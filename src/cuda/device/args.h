@@ -9,12 +9,14 @@ typedef unsigned long long address;
 typedef long long wide;
 typedef int small;
 typedef unsigned natural;
+typedef unsigned char tiny;
 #else
 #include <stdint.h>
 typedef uint64_t address;
 typedef int64_t wide;
 typedef int32_t small;
 typedef uint32_t natural;
+typedef uint8_t tiny;
 #endif
 
 #ifdef __cplusplus

@@ -8,16 +8,23 @@ struct concat_args { copy_part part[PARTS]; };
 
 template <class T, int N> DEVICE void concat_units(const copy_part &p)
 {
-    const u32 first = blockIdx.x * (blockDim.x * N) + threadIdx.x;
+    const i64 first = (i64)blockIdx.x * (blockDim.x * N) + threadIdx.x;
     T v[N];
     i64 to[N];
 #pragma unroll
     for (int u = 0; u < N; u++) {
-        const u32 t = first + u * blockDim.x;
-        i32 row, i;
-        divmod_fast((i32)t, p.row, row, i);
-        to[u] = row * p.dst_step + (i64)i * (i64)sizeof(T);
-        if (t < p.total) v[u] = *(const T *)((const u8 *)p.src + row * p.src_step + (i64)i * (i64)sizeof(T));
+        const i64 t = first + u * blockDim.x;
+        i64 row, i;
+        if (p.total > NARROW_MOST) {
+            row = t / p.units;
+            i = t - row * p.units;
+        } else {
+            i32 line, at;
+            divmod_fast((i32)t, p.row, line, at);
+            row = line, i = at;
+        }
+        to[u] = row * p.dst_step + i * (i64)sizeof(T);
+        if (t < p.total) v[u] = *(const T *)((const u8 *)p.src + row * p.src_step + i * (i64)sizeof(T));
     }
     grid_trigger();
 #pragma unroll

@@ -6,13 +6,13 @@
 
 struct copy_args { copy_job job[JOBS]; };
 
-DEVICE void copy_seek(const copy_job &p, i32 t, const u8 *&src, u8 *&dst)
+DEVICE void copy_seek(const copy_job &p, i64 t, const u8 *&src, u8 *&dst)
 {
-    i64 from = 0, to = 0;
-    i32 rest = t, line, at;
+    i64 from = 0, to = 0, rest = t, line;
+    i32 at;
 #pragma unroll 1
     for (int k = p.axes - 1; k > 0; k--) {
-        divmod_fast(rest, p.dim[k], line, at);
+        divmod_wide(rest, p.dim[k], line, at);
         to += at * p.dst_step[k];
         if (!p.is_split) from += at * p.src_step[k];
         rest = line;
@@ -22,7 +22,7 @@ DEVICE void copy_seek(const copy_job &p, i32 t, const u8 *&src, u8 *&dst)
         rest = t;
 #pragma unroll 1
         for (int k = p.src_axes - 1; k > 0; k--) {
-            divmod_fast(rest, p.src_dim[k], line, at);
+            divmod_wide(rest, p.src_dim[k], line, at);
             from += at * p.src_step[k];
             rest = line;
         }
@@ -46,14 +46,14 @@ template <class T, int N> DEVICE void copy_units(const u8 *const (&src)[N], u8 *
 
 template <int N> DEVICE void copy_all(const copy_job &p)
 {
-    const u32 first = blockIdx.x * (blockDim.x * N) + threadIdx.x;
+    const i64 first = (i64)blockIdx.x * (blockDim.x * N) + threadIdx.x;
     const u8 *src[N];
     u8 *dst[N];
 #pragma unroll
     for (int u = 0; u < N; u++) {
-        const u32 t = first + u * blockDim.x;
+        const i64 t = first + u * blockDim.x;
         src[u] = nullptr;
-        if (t < p.total) copy_seek(p, (i32)t, src[u], dst[u]);
+        if (t < p.total) copy_seek(p, t, src[u], dst[u]);
     }
     grid_wait();
     switch (p.unit) {

@@ -13,17 +13,17 @@ struct copy_job {
     wide            src_step[COPY_AXES], dst_step[COPY_AXES];
     struct fast_div dim[COPY_AXES];
     struct fast_div src_dim[COPY_AXES]; /* where is_split: the source has axes of its own, in the same order */
-    natural         total;              /* units */
-    small           axes, src_axes, is_split;
-    small           unit, each;         /* bytes at once: 1 to 16; units a thread: 1 or 4 */
+    wide            total;              /* units */
+    tiny            axes, src_axes, is_split;
+    tiny            unit, each;         /* bytes at once: 1 to 16; units a thread: 1 or 4 */
 };
 
 /* A part of a concatenation: rows of units, dense on both sides. */
 struct copy_part {
     address         src, dst;
     wide            src_step, dst_step;
-    struct fast_div row;
-    natural         total;              /* units */
+    struct fast_div row;                /* units of a row, as long as they count in 32 bits */
+    wide            units, total;       /* of a row; in all */
     small           unit, each;
 };
 

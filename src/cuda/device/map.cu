@@ -85,16 +85,18 @@ DEVICE bool map_index(const map_args &p, i64 value, i64 position, i64 limit, i64
 
 KERNEL void map(const __grid_constant__ map_args p, const __grid_constant__ epi_args a)
 {
-    const u32 t = blockIdx.x * blockDim.x + threadIdx.x;
+    const vector_id t = (vector_id)blockIdx.x * blockDim.x + threadIdx.x;
     constexpr map_order order = MAP_ORDER;
-    i32 at[RANK], c[RANK], rest = (i32)t, line, i = rest;
-    if (RANK > 1) divmod_fast(rest, p.row, line, i), rest = line;
+    i32 at[RANK], c[RANK];
+    vector_at rest = (vector_at)t, line;
+    i32 i = (i32)rest;
+    if (RANK > 1) vector_divmod(rest, p.row, line, i), rest = line;
 #pragma unroll
     for (int k = RANK - 2; k > 0; k--) {
-        divmod_fast(rest, p.dim[k], line, at[k]);
+        vector_divmod(rest, p.dim[k], line, at[k]);
         rest = line;
     }
-    if (RANK > 1) at[0] = rest;
+    if (RANK > 1) at[0] = (i32)rest;
     i *= WIDTH;
     at[RANK - 1] = i;
 #pragma unroll
@@ -105,7 +107,7 @@ KERNEL void map(const __grid_constant__ map_args p, const __grid_constant__ epi_
     epi_begin(a, row, at);
     grid_wait();
     if (TRIGGER == 1) grid_trigger();
-    if (t >= p.total) return;
+    if (t >= (vector_id)p.total) return;
     epi_acc v[WIDTH];
     map_value<WIDTH>(p, c, n, v);
     if (TRIGGER == 2) grid_trigger();

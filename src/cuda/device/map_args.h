@@ -19,7 +19,7 @@ struct map_args {
     small           in_dim[MAP_IN][MAP_AXES], out_dim[MAP_AXES];
     wide            k[MAP_NUMBERS];
     double          f[MAP_REALS];
-    natural         total;                          /* vectors in all */
+    wide            total;                          /* vectors in all; at most 2^31 unless WIDE */
     small           inner;                          /* elements of a row of the space */
     struct fast_div row;                            /* vectors of a row */
     struct fast_div dim[MAP_AXES];                  /* of the space's axes */

@@ -42,25 +42,26 @@ KERNEL void pointwise(const __grid_constant__ pointwise_args p, const __grid_con
 #else
 KERNEL void pointwise(const __grid_constant__ pointwise_args p, const __grid_constant__ epi_args a)
 {
-    const u32 first = blockIdx.x * (blockDim.x * UNROLL) + threadIdx.x;
+    const vector_id first = (vector_id)blockIdx.x * (blockDim.x * UNROLL) + threadIdx.x;
     epi_row row[UNROLL];
     i32 begin[UNROLL], left[UNROLL];
     epi_regs<WIDTH> x[UNROLL];
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
-        const u32 t = first + u * blockDim.x;
-        i32 at[EPI_RANK], rest = (i32)t, line;
-        begin[u] = rest;
-        if (EPI_RANK > 1) divmod_fast(rest, p.row, line, begin[u]), rest = line;
+        const vector_id t = first + u * blockDim.x;
+        i32 at[EPI_RANK];
+        vector_at rest = (vector_at)t, line;
+        begin[u] = (i32)rest;
+        if (EPI_RANK > 1) vector_divmod(rest, p.row, line, begin[u]), rest = line;
         at[EPI_RANK - 1] = 0;
 #pragma unroll
         for (int k = EPI_RANK - 2; k > 0; k--) {
-            divmod_fast(rest, p.dim[k], line, at[k]);
+            vector_divmod(rest, p.dim[k], line, at[k]);
             rest = line;
         }
-        if (EPI_RANK > 1) at[0] = rest;
+        if (EPI_RANK > 1) at[0] = (i32)rest;
         begin[u] *= WIDTH;
-        left[u] = t >= p.total ? 0 : EVEN ? WIDTH : p.inner - begin[u];
+        left[u] = t >= (vector_id)p.total ? 0 : EVEN ? WIDTH : p.inner - begin[u];
         epi_begin(a, row[u], at);
     }
     grid_wait();

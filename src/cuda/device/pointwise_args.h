@@ -6,7 +6,7 @@
 #include "args.h"
 
 struct pointwise_args {
-    natural         total;      /* vectors in all */
+    wide            total;      /* vectors in all; at most 2^31 unless WIDE */
     small           inner;      /* elements of a row */
     struct fast_div row;        /* vectors of a row */
     struct fast_div dim[16];

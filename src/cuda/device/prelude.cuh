@@ -281,6 +281,30 @@ DEVICE void divmod_fast(i32 x, const fast_div &d, i32 &quotient, i32 &rest)
     quotient = div_fast(x, d);
     rest = x - quotient * (i32)d.d;
 }
+/* What is beyond counts in 64 bits. */
+#define NARROW_MOST 0x7FFFFFFF
+/* Of what may be beyond 2^31: by a division there. */
+DEVICE void divmod_wide(i64 x, const fast_div &d, i64 &quotient, i32 &rest)
+{
+    i32 narrow;
+    if (x > NARROW_MOST) {
+        quotient = x / d.d;
+        rest = (i32)(x - quotient * d.d);
+    } else {
+        divmod_fast((i32)x, d, narrow, rest);
+        quotient = narrow;
+    }
+}
+/* The number of a vector, and what is left of it on the way to coordinates. WIDE: there may be more than 2^31. */
+#if defined(WIDE) && WIDE
+typedef u64 vector_id;
+typedef i64 vector_at;
+#define vector_divmod divmod_wide
+#else
+typedef u32 vector_id;
+typedef i32 vector_at;
+#define vector_divmod divmod_fast
+#endif
 /* The first to find something wrong says so; `value` is out of range at position `index` of its indices. */
 DEVICE void report_fault(address fault, u32 step, i64 index, i64 value, i64 limit)
 {
