@@ -3,6 +3,7 @@
 #include "case_rig.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Numbers that must lie in 0 to below the limit; 0: any will do. */
 static int64_t places(const problem *p, uint32_t input)
@@ -128,6 +129,12 @@ static void store_special(case_rig *r, const view *v, int64_t at, bool is_alone_
         0, 1, -1, 2, least, most, least + 1, most - 1, (int64_t)((uint64_t)below * 0x100000001u)
     };
     view_store_i64(v, at, v->dtype == SINTER_DTYPE_BOOL ? below & 1 : whole[case_below(r, COUNT_OF(whole))]);
+}
+
+bool case_takes_special(const problem *p, const kernel *k)
+{
+    if (k->numerics == KERNEL_RELAXED) return false;
+    return p->op != OP_conv_transpose || (strcmp(k->name, "cuda_simt") && strcmp(k->name, "cuda_mma"));
 }
 
 bool case_counts_sign(const problem *p, uint32_t result)

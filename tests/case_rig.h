@@ -56,6 +56,9 @@ const char *case_make_chosen(case_rig *r, const problem *p, const problem *chose
 void        case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, case_data kind);
 /* Does the sign of a zero in this result follow from the op? Sums and choices between zeros leave it open. */
 bool        case_counts_sign(const problem *p, uint32_t result);
+/* Do special values prove something about this kernel? Relaxed ones make NaN of infinities by rounding a factor to
+ * nothing, and GPUs' products for transposed convolutions by filters of zeros beside the real ones. */
+bool        case_takes_special(const problem *p, const kernel *k);
 /* The operands' views alone, without memory. */
 void        case_views(const problem *p, const problem *chosen, size_t pitch, view *in, view *out);
 /* What the reference does for p at opt, roughly: multiplications, or elements read and written. */

@@ -7,6 +7,8 @@
  *
  *   relative  4 eps: roundings of the result itself, of its epilogue and of functions (ops/scalar_error.c)
  *   spread    eps * (4 + 2 * sqrt(terms * growth)): roundings of a sum of `terms` products, which are of either sign
+ *             layer_norm and group_norm: as many terms more as stand for the rounding of the mean, eps * |mean| /
+ *             sqrt(variance + epsilon), in data of a size of about 1
  *   size      the root mean square of the sums: of the results where there is no epilogue that bounds them
  *   growth    1; KERNEL_TRANSFORMED 16 (a sum of larger numbers that cancel), KERNEL_RELAXED 1.7e7 (factors of 11 bits)
  *   eps       the gap of the result's type at 1: f64 1e-15, f32 1.2e-7, f16 1e-3, bf16 8e-3; integers 0

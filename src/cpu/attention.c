@@ -241,7 +241,7 @@ static void weights(worker *w, int64_t row, int64_t at, int64_t key, int64_t n, 
     } else {
         const float scale = expf(before - top);
         w->sum[at] = w->sum[at] * scale + sum;
-        p->row->affine(acc, acc, p->width, scale, 0);
+        p->row->affine(acc, acc, p->width, 0, scale, 0);
     }
     w->top[at] = top;
 }
@@ -301,7 +301,7 @@ static void store_rows(worker *w, int64_t begin, int64_t end)
         const float sum = is_empty ? 0 : w->sum[row - begin];
         if (sum == 0) memset(from, 0, (size_t)p->width * sizeof *from);
         const float scale = sum == 0 ? 1.0f : 1.0f / sum;
-        if (p->y_stride[3] == 1) p->row->affine(to, from, p->width, scale, 0);
+        if (p->y_stride[3] == 1) p->row->affine(to, from, p->width, 0, scale, 0);
         else
             for (int64_t i = 0; i < p->width; i++) to[i * p->y_stride[3]] = from[i] * scale;
     }

@@ -303,10 +303,10 @@ static const char *group_norm_reject(const problem *p, const kernel_target *t)
     return row_after_reject(p);
 }
 
-/* Sums, a part of rows, and scale and bias of every channel. */
+/* Sums and means, a part of rows, and centre, scale and bias of every channel. */
 static size_t group_scratch(const problem *p)
 {
-    return size_align(size_mul((size_t)p->in[0].dim[1].max, 4 * sizeof(float) + 2 * sizeof(double)), 64);
+    return size_align(size_mul((size_t)p->in[0].dim[1].max, 5 * sizeof(float) + 2 * sizeof(double)), 64);
 }
 
 static size_t group_workspace(const problem *p, const tactic *t, uint32_t threads)
@@ -364,12 +364,14 @@ static void group_run(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
             r->set->moments(x + k, n - k < PART ? n - k : PART, (float)mean, &part, &of);
             square += of;
         }
-        const double inverse = 1 / sqrt(square / (double)n + (double)r->epsilon);
+        /* Squares are about the rounded mean, which is `off` from the mean. */
+        const double off = mean - (double)(float)mean, variance = fmax(0, square / (double)n - off * off);
+        const double inverse = 1 / sqrt(variance + (double)r->epsilon);
         for (int64_t c = 0; c < members; c++) {
             const int64_t channel = i % r->groups * members + c;
             const double s = inverse * (j->scale ? (double)j->scale[channel] : 1);
-            const double b = (j->bias ? (double)j->bias[channel] : 0) - mean * s;
-            r->set->affine(y + c * r->pixels, x + c * r->pixels, r->pixels, (float)s, (float)b);
+            const double b = (j->bias ? (double)j->bias[channel] : 0) - off * s;
+            r->set->affine(y + c * r->pixels, x + c * r->pixels, r->pixels, (float)mean, (float)s, (float)b);
         }
     }
 }
@@ -381,16 +383,17 @@ static void image_run(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const group_record *r = (const group_record *)(const void *)j->r;
     const int64_t channels = r->channels, members = channels / r->groups;
     double *sum = (double *)(void *)((char *)j->k->workspace + worker * r->scratch), *mean = sum + channels;
-    float *part = (float *)(mean + channels), *moved = part + channels, *scale = moved + channels,
-          *bias = scale + channels;
+    float *part = (float *)(mean + channels), *moved = part + channels, *centre = moved + channels,
+          *scale = centre + channels, *bias = scale + channels;
     for (int64_t i = begin; i < end; i++) {
         const float *x = j->x + i * channels * r->pixels;
         float *y = j->y + i * channels * r->pixels;
         for (int pass = 0; pass < 2; pass++) {
             for (int64_t c = 0; c < channels; c++) {
                 sum[c] = 0;
+                centre[c] = pass ? (float)mean[c] : 0;
                 scale[c] = 1;
-                bias[c] = pass ? -(float)mean[c] : 0;
+                bias[c] = 0;
             }
             for (int64_t k = 0; k < r->pixels; k += ROWS_PART) {
                 const int64_t rows = r->pixels - k < ROWS_PART ? r->pixels - k : ROWS_PART;
@@ -399,7 +402,7 @@ static void image_run(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
                     r->set->fold_cols(ROWS_SUM, part, x + k * channels, rows, channels, channels);
                 } else {
                     for (int64_t row = 0; row < rows; row++) {
-                        r->set->affine_each(moved, x + (k + row) * channels, channels, scale, bias);
+                        r->set->affine_each(moved, x + (k + row) * channels, channels, centre, scale, bias);
                         r->set->fold_cols(ROWS_SQUARE, part, moved, 1, channels, channels);
                     }
                 }
@@ -413,12 +416,13 @@ static void image_run(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
             }
         }
         for (int64_t c = 0; c < channels; c++) {
-            const double s = (j->scale ? (double)j->scale[c] : 1) / sqrt(sum[c] + (double)r->epsilon);
+            const double off = mean[c] - (double)centre[c], variance = fmax(0, sum[c] - off * off);
+            const double s = (j->scale ? (double)j->scale[c] : 1) / sqrt(variance + (double)r->epsilon);
             scale[c] = (float)s;
-            bias[c] = (float)((j->bias ? (double)j->bias[c] : 0) - mean[c] * s);
+            bias[c] = (float)((j->bias ? (double)j->bias[c] : 0) - off * s);
         }
         for (int64_t k = 0; k < r->pixels; k++)
-            r->set->affine_each(y + k * channels, x + k * channels, channels, scale, bias);
+            r->set->affine_each(y + k * channels, x + k * channels, channels, centre, scale, bias);
     }
 }
 

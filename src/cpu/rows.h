@@ -22,10 +22,11 @@ typedef struct rows_set {
     void (*layer_norm)(float *y, const float *x, int64_t n, const float *scale, const float *bias, float epsilon,
                        float stats[2]);
     void (*rms_norm)(float *y, const float *x, int64_t n, const float *scale, float epsilon);
-    /* y = x * scale + bias, the same for all. */
-    void (*affine)(float *y, const float *x, int64_t n, float scale, float bias);
-    /* y[i] = x[i] * scale[i] + bias[i]. */
-    void (*affine_each)(float *y, const float *x, int64_t n, const float *scale, const float *bias);
+    /* y = (x - centre) * scale + bias, the same for all. */
+    void (*affine)(float *y, const float *x, int64_t n, float centre, float scale, float bias);
+    /* y[i] = (x[i] - centre[i]) * scale[i] + bias[i]. */
+    void (*affine_each)(float *y, const float *x, int64_t n, const float *centre, const float *scale,
+                        const float *bias);
     /* sum of x and of (x - shift)^2. */
     void (*moments)(const float *x, int64_t n, float shift, double *sum, double *square);
     /* Folds a run to one value. */

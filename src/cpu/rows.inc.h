@@ -124,22 +124,28 @@ static vec reduce_deviation(const float *x, int64_t n, vec mean)
     return v_add(a0, a1);
 }
 
-static void affine_each(float *y, const float *x, int64_t n, const float *scale, const float *bias)
+static void affine_each(float *y, const float *x, int64_t n, const float *centre, const float *scale,
+                        const float *bias)
 {
     int64_t i = 0;
-    for (; i + L <= n; i += L) v_store(y + i, v_fma(v_load(x + i), v_load(scale + i), v_load(bias + i)));
+    for (; i + L <= n; i += L) {
+        const vec d = v_sub(v_load(x + i), v_load(centre + i));
+        v_store(y + i, v_fma(d, v_load(scale + i), v_load(bias + i)));
+    }
     if (i < n) {
         const int left = (int)(n - i);
-        v_store_n(y + i, v_fma(v_load_n(x + i, left), v_load_n(scale + i, left), v_load_n(bias + i, left)), left);
+        const vec d = v_sub(v_load_n(x + i, left), v_load_n(centre + i, left));
+        v_store_n(y + i, v_fma(d, v_load_n(scale + i, left), v_load_n(bias + i, left)), left);
     }
 }
 
-static void affine(float *y, const float *x, int64_t n, float scale, float bias)
+/* (x - centre) * scale + bias: near the centre nothing cancels that was rounded. */
+static void affine(float *y, const float *x, int64_t n, float centre, float scale, float bias)
 {
-    const vec s = v_set(scale), b = v_set(bias);
+    const vec m = v_set(centre), s = v_set(scale), b = v_set(bias);
     int64_t i = 0;
-    for (; i + L <= n; i += L) v_store(y + i, v_fma(v_load(x + i), s, b));
-    if (i < n) v_store_n(y + i, v_fma(v_load_n(x + i, (int)(n - i)), s, b), (int)(n - i));
+    for (; i + L <= n; i += L) v_store(y + i, v_fma(v_sub(v_load(x + i), m), s, b));
+    if (i < n) v_store_n(y + i, v_fma(v_sub(v_load_n(x + i, (int)(n - i)), m), s, b), (int)(n - i));
 }
 
 static void layer_norm(float *y, const float *x, int64_t n, const float *scale, const float *bias, float epsilon,

@@ -6,10 +6,11 @@
  *
  * The lines, rows and data are those of test_emulated.c: each problem on every row that takes it (--kernel: whose name
  * has NAME in it; --row: whose name it is; --rows prints them, and the GPU), with its tactics (--tactics: the first so
- * many), on small integers and on random values; --cases: at most so many problems a row, from all over the files.
- * Lines of files that need more than 50 million operations are left out unless SINTER_TEST_SCALE is full. Operands lie
- * in one piece of device memory with guards between them, results and workspace begin as NaN, and all of it is looked
- * at afterwards. --separate: each in an allocation of its own instead, for compute-sanitizer's eyes.
+ * many), on small integers, on random values and on special ones; --cases: at most so many problems a row, from all
+ * over the files. Lines of files that need more than 50 million operations are left out unless SINTER_TEST_SCALE is
+ * full. Operands lie in one piece of device memory with guards between them, results and workspace begin as NaN, and
+ * all of it is looked at afterwards. --separate: each in an allocation of its own instead, for compute-sanitizer's
+ * eyes.
  *
  * --repeat N: two streams with operands of their own run each problem N times, in changing order, each time with one to
  * three launches behind each other: what one launch leaves behind, or a race, shows. Results whose bits differ from
@@ -149,8 +150,9 @@ static bool run_line(runner *r, uint32_t index, uint32_t first)
     const uint32_t line = r->combos[w->first].line;
     const arena_mark mark = arena_save(&r->rig.a);
     static char why[4000];
-    case_trial *x[2];
-    for (int kind = CASE_INTEGERS; kind <= CASE_RANDOM; kind++) {
+    case_trial *x[CASE_SPECIAL + 1];
+    const int first_kind = r->lines.at[line].is_special ? CASE_SPECIAL : CASE_INTEGERS;
+    for (int kind = first_kind; kind <= CASE_SPECIAL; kind++) {
         x[kind] = ARENA_NEW(&r->rig.a, case_trial, 1);
         r->rig.seed = 1 + (uint64_t)kind;
         r->rig.is_small = r->lines.at[line].is_small;
@@ -164,12 +166,13 @@ static bool run_line(runner *r, uint32_t index, uint32_t first)
         tactic_sink sink = { .count = 0 };
         k->tactics(r->problems[line], &r->board->target, &sink);
         const char *wrong = NULL;
-        for (int kind = CASE_INTEGERS; kind <= CASE_RANDOM && !wrong; kind++) {
+        for (int kind = first_kind; kind <= CASE_SPECIAL && !wrong; kind++) {
+            if (kind == CASE_SPECIAL && !case_takes_special(r->problems[line], k)) continue;
             r->desk->combo = i;
             r->desk->since_ns = os_time_ns();
             const arena_mark own = arena_save(&r->rig.a);
             r->device.last = SINTER_OK;
-            wrong = device_rig_run(&r->device, k, &sink.at[c->tactic], x[kind], kind == CASE_RANDOM, why, sizeof why);
+            wrong = device_rig_run(&r->device, k, &sink.at[c->tactic], x[kind], kind != CASE_INTEGERS, why, sizeof why);
             (void)__sync_fetch_and_add(&r->board->runs, 1);
             arena_rewind(&r->rig.a, own);
             *r->rig.e.error = (sinter_error){ 0 };
@@ -452,6 +455,7 @@ int main(int argc, char **argv)
     if (!r.lines.count && !r.board->failed) {
         (void)case_lines_read_folder(&r.rig, "tests/conformance/cases", &r.lines);
         (void)case_lines_read_folder(&r.rig, "tests/cuda/cases", &r.lines);
+        case_lines_scalar(&r.rig, &r.lines);
     }
     return is_list ? list(&r) : run(&r);
 }

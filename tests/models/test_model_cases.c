@@ -130,7 +130,8 @@ static bool element_is(const sinter_tensor *got, const sinter_tensor *want, int6
     if (!dtype_is_float(got->dtype))
         return dtype_load_i64(got->dtype, got->data, i) == dtype_load_i64(want->dtype, want->data, i);
     const double a = dtype_load_f64(got->dtype, got->data, i), b = dtype_load_f64(want->dtype, want->data, i);
-    return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= 1e-5 * fmax(1, fabs(b));
+    if (a == b || isnan(a) || isnan(b) || isinf(a) || isinf(b)) return a == b || (isnan(a) && isnan(b));
+    return fabs(a - b) <= 1e-5 * fmax(1, fabs(b));
 }
 
 static void compare(const char *where, const sinter_tensor *got, const named *want)

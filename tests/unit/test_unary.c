@@ -2,8 +2,11 @@
 /* test_unary.c - functions of one f32 against doubles: each vector loop at each instruction set stays within what
  * scalar_error.c promises.
  *
+ *     unit_test_unary [--part I/N] [FUNCTION...]
+ *
  * Some 2.5 million values that lie evenly among all 2^32 (fewer without optimisation), and those around each power of
- * two. SINTER_TEST_SCALE=full takes every value and prints the largest errors that it found. */
+ * two. SINTER_TEST_SCALE=full takes every value and prints the largest errors that it found: some 50 core minutes for
+ * all functions. --part takes the I-th of N equal ranges of them, from 1 on. */
 #include "cpu/vm.h"
 #include "test.h"
 
@@ -20,10 +23,17 @@ typedef struct finding {
     uint32_t wrong;
 } finding;
 
-/* The values of one thread: those numbered first, first + step, ... */
+/* Which values: those numbered begin to end, of which each stands for `stride` floats. */
+typedef struct range {
+    uint64_t begin, end, stride;
+} range;
+
+/* The values of one thread: blocks of the range, `step` values apart. */
 typedef struct share {
     op_id op;
-    uint64_t first, step, stride;
+    isa_level most;
+    range values;
+    uint64_t step;
     finding found[LEVELS];
 } share;
 
@@ -77,25 +87,34 @@ static void note(finding *f, uint32_t bits, double error)
     f->wrong = bits;
 }
 
+/* Most results are the exact value rounded: their error is at most a half. */
+static void compare(finding *f, const share *s, uint64_t start, const float *got, const double *want, uint32_t n)
+{
+    const double least = scalar_error_of(s->op).least;
+    for (uint32_t i = 0; i < n; i++) {
+        const float rounded = (float)want[i];
+        if (memcmp(&got[i], &rounded, sizeof rounded) != 0)
+            note(f, value_at(start + i, s->values.stride), error_of((double)got[i], want[i], least));
+    }
+}
+
 static void *run_share(void *arg)
 {
     share *s = arg;
     float x[BLOCK], got[BLOCK];
     double want[BLOCK];
-    const double least = scalar_error_of(s->op).least;
-    const uint64_t end = AROUND + ((UINT64_C(1) << 32) + s->stride - 1) / s->stride;
     const vm_op op = { .op = (uint16_t)s->op, .from = SINTER_DTYPE_F32, .to = SINTER_DTYPE_F32, .arity = 1 };
-    for (uint64_t start = s->first, n; start < end; start += n * s->step) {
-        for (n = 0; n < BLOCK && start + n * s->step < end; n++) {
-            const uint32_t bits = value_at(start + n * s->step, s->stride);
-            x[n] = float_of(bits);
-            want[n] = exact(s->op, bits);
+    for (uint64_t start = s->values.begin; start < s->values.end; start += s->step) {
+        const uint64_t left = s->values.end - start;
+        const uint32_t n = left < BLOCK ? (uint32_t)left : BLOCK;
+        for (uint32_t i = 0; i < n; i++) {
+            const uint32_t bits = value_at(start + i, s->values.stride);
+            x[i] = float_of(bits);
+            want[i] = exact(s->op, bits);
         }
-        for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
+        for (isa_level isa = ISA_PLAIN; isa <= s->most; isa++) {
             vm_set_of(isa)->unary[s->op](&op, got, x, x, x, (int64_t)n);
-            for (uint64_t i = 0; i < n; i++)
-                note(&s->found[isa], value_at(start + i * s->step, s->stride),
-                     error_of((double)got[i], want[i], least));
+            compare(&s->found[isa], s, start, got, want, n);
         }
     }
     return NULL;
@@ -105,7 +124,9 @@ static void judge(op_id op, isa_level isa, const finding *f, bool is_full)
 {
     const char *name = scalar_at(op)->name, *level = isa_level_name(isa);
     const double ulps = scalar_error_of(op).ulps;
-    if (is_full) (void)printf("%-10s %-6s %6.3f ulps at %.9g\n", name, level, f->ulps, (double)float_of(f->at));
+    if (is_full)
+        (void)printf("%-10s %-6s %6.3f ulps at %.9g, %g promised\n", name, level, f->ulps > 0.5 ? f->ulps : 0.5,
+                     (double)float_of(f->at), ulps);
     if (f->is_wrong) {
         test_failures++;
         (void)printf("%s at %s: of %.9g (0x%08x) another kind of number than %.9g\n", name, level,
@@ -118,18 +139,20 @@ static void judge(op_id op, isa_level isa, const finding *f, bool is_full)
 }
 
 /* By as many threads as there are processors. */
-static void run_function(op_id op, uint64_t stride, bool is_full)
+static void run_function(op_id op, range values, bool is_full)
 {
     static share shares[WORKERS];
     pthread_t thread[WORKERS];
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     const uint32_t workers = online < 1 ? 1 : online > WORKERS ? WORKERS : (uint32_t)online;
+    const isa_level most = isa_level_detect();
     for (uint32_t i = 0; i < workers; i++) {
-        shares[i] = (share){ .op = op, .first = i, .step = workers, .stride = stride };
+        shares[i] = (share){ .op = op, .most = most, .values = values, .step = (uint64_t)workers * BLOCK };
+        shares[i].values.begin += (uint64_t)i * BLOCK;
         if (pthread_create(&thread[i], NULL, run_share, &shares[i])) exit(2);
     }
     for (uint32_t i = 0; i < workers; i++) (void)pthread_join(thread[i], NULL);
-    for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
+    for (isa_level isa = ISA_PLAIN; isa <= most; isa++) {
         finding all = shares[0].found[isa];
         for (uint32_t i = 1; i < workers; i++) {
             const finding *f = &shares[i].found[isa];
@@ -140,7 +163,8 @@ static void run_function(op_id op, uint64_t stride, bool is_full)
     }
 }
 
-static void every_function(void)
+/* The part-th of `parts` ranges, from 1 on. */
+static range range_of(uint64_t part, uint64_t parts)
 {
 #ifdef __OPTIMIZE__
     const long quick = 1709;
@@ -148,9 +172,28 @@ static void every_function(void)
     const long quick = 42901;
 #endif
     const uint64_t stride = (uint64_t)test_scale(quick, 1);
-    for (uint32_t op = 0; op < OP_SCALAR_COUNT; op++)
-        if (vm_set_of(ISA_PLAIN)->unary[op]) run_function((op_id)op, stride, test_is_full());
+    const uint64_t all = AROUND + ((UINT64_C(1) << 32) + stride - 1) / stride;
+    return (range){ all / parts * (part - 1), part == parts ? all : all / parts * part, stride };
 }
 
-static const test tests[] = { T(every_function), { 0 } };
-TEST_MAIN(tests)
+int main(int argc, char **argv)
+{
+    unsigned part = 1, parts = 1;
+    int first = 1, ran = 0;
+    if (argc > 2 && !strcmp(argv[1], "--part")) {
+        if (sscanf(argv[2], "%u/%u", &part, &parts) != 2 || !part || part > parts) {
+            (void)fprintf(stderr, "--part: '%s' is not I/N with I from 1 to N\n", argv[2]);
+            return 2;
+        }
+        first = 3;
+    }
+    const range values = range_of(part, parts);
+    for (uint32_t op = 0; op < OP_SCALAR_COUNT; op++) {
+        if (!vm_set_of(ISA_PLAIN)->unary[op]) continue;
+        if (!test_is_wanted(scalar_at((op_id)op)->name, argc - first + 1, argv + first - 1)) continue;
+        run_function((op_id)op, values, test_is_full());
+        ran++;
+    }
+    (void)printf("%d functions of %" PRIu64 " values, %d failures\n", ran, values.end - values.begin, test_failures);
+    return test_failures || !ran;
+}
