@@ -305,6 +305,7 @@ static sinter_status build(const model_text *m, model_device d, sinter_buffer *o
     sinter_build_options o = SINTER_BUILD_OPTIONS;
     o.device = d.kind;
     o.isa = d.isa;
+    o.math = d.is_exact ? SINTER_MATH_EXACT : SINTER_MATH_FP32;
     o.threads = 1;
     o.tune = SINTER_TUNE_OFF;
     o.profile = &profile;
@@ -379,7 +380,7 @@ static bool side_run(side *s, const model_text *m, const int64_t *size)
 }
 
 /* NULL, or how an output differs. */
-static const char *compare_output(side *a, side *b, const char *name, char *why)
+static const char *compare_output(side *a, side *b, const char *name, bool is_exact, char *why)
 {
     enum { ROOM = 700 };
     sinter_tensor x, y;
@@ -393,14 +394,16 @@ static const char *compare_output(side *a, side *b, const char *name, char *why)
     if (!view_init(&v, x.dtype, x.rank, x.dim, x.data) || !view_init(&w, y.dtype, y.rank, y.dim, y.data)) exit(2);
     for (int64_t i = 0; i < view_count(&v); i++) {
         const double want = view_load_f64(&v, i), got = view_load_f64(&w, i);
-        if (want == got || (isnan(want) && isnan(got)) || fabs(want - got) <= 2e-5 * (1 + fabs(want))) continue;
+        if (want == got || (isnan(want) && isnan(got)) || (!is_exact && fabs(want - got) <= 2e-5 * (1 + fabs(want))))
+            continue;
         (void)snprintf(why, ROOM, "element %lld of '%s' is %g, wanted %g", (long long)i, name, got, want);
         return why;
     }
     return NULL;
 }
 
-static const char *compare_run(const model_text *m, side *want, side *got, const int64_t *size, char *why, long *runs)
+static const char *compare_run(const model_text *m, side *want, side *got, const int64_t *size, bool is_exact,
+                               char *why, long *runs)
 {
     const bool is_refused = !side_run(want, m, size), is_refused_too = !side_run(got, m, size);
     if (is_refused && is_refused_too) return NULL;
@@ -410,7 +413,7 @@ static const char *compare_run(const model_text *m, side *want, side *got, const
     for (uint32_t i = 0; i < sinter_engine_io_count(want->engine); i++) {
         sinter_io io;
         if (sinter_engine_io(want->engine, i, 0, &io) != SINTER_OK) exit(2);
-        const char *wrong_at = io.is_input ? NULL : compare_output(want, got, io.name, why);
+        const char *wrong_at = io.is_input ? NULL : compare_output(want, got, io.name, is_exact, why);
         if (wrong_at) return wrong_at;
     }
     return NULL;
@@ -443,7 +446,7 @@ const char *model_compare(const char *text, model_device device, char *why, long
         }
         if (!is_new) continue;
         char part[768];
-        if (!compare_run(&m, &want, &got, size, part, runs)) continue;
+        if (!compare_run(&m, &want, &got, size, device.is_exact, part, runs)) continue;
         (void)snprintf(why, 1024, "sizes %lld %lld %lld %lld: %.700s", (long long)size[0], (long long)size[1],
                        (long long)size[2], (long long)size[3], part);
         wrong_at = why;

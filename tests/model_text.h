@@ -16,6 +16,8 @@
 #include "onnx_bytes.h"
 #include "sinter/sinter.h"
 
+#include <stdbool.h>
+
 enum { MODEL_SYMBOLS = 4, MODEL_INPUTS = 8 };
 typedef struct model_symbol { char name[16]; int64_t min, opt, max; } model_symbol;
 
@@ -36,6 +38,7 @@ typedef struct model_device {
     sinter_device_kind kind;
     const char *isa;
     const char *engine;         /* a file: this engine runs, and none is built; NULL: builds */
+    bool is_exact;              /* math=exact, and the reference's numbers are wanted, not such as are near */
 } model_device;
 /* NULL, or what is wrong; `why` has room for 1024. Sizes take their min, 1, opt and max in all combinations; runs
  * counts those that are not refused. What the reference refuses has to be refused. */

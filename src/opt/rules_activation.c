@@ -143,6 +143,7 @@ static ir_value_id hard(rewriter *r, const match *m)
 {
     rw_product p;
     const ir_node *root = rw_node(r, m->root);
+    if (!rw_is_float(r, root->out[0])) return 0;
     if (!rw_product_of(r, root->out[0], false, &p) || !is_close(p.scale, 1.0 / 6)) return 0;
     if (p.count == 1) {
         const ir_value_id x = clipped_plus_three(r, p.factor[0]);

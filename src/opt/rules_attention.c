@@ -173,7 +173,7 @@ static ir_value_id attention(rewriter *r, const match *m)
     const ir_value_id y = root->out[0], x = softmax_input(r, root->in[0]);
     const uint32_t rank = rw_value(r, y)->rank;
     scores s = { .scale = 1 };
-    if (at->trans_a || !x || (rank != 3 && rank != 4) || !peel(r, x, 0, &s)) return 0;
+    if (at->trans_a || !x || !rw_is_float(r, y) || (rank != 3 && rank != 4) || !peel(r, x, 0, &s)) return 0;
     ir_value_id v = root->in[1];
     const sinter_dtype t = rw_value(r, v)->dtype;
     const ir_value *q = rw_value(r, s.q), *k = rw_value(r, s.k);
