@@ -113,8 +113,9 @@ ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner
 void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, uint32_t count_in, ir_value_id *out,
                  uint32_t count_out);
 
-/* ---- text: constants that exist while the model is read, with ids like those of sequences (quirks_text.c) ---- */
+/* ---- text, which exists while the model is read, with ids like those of sequences (quirks_text.c) ---- */
 typedef struct call_strings {
+    ir_value_id      number;            /* text that a Cast makes while the model runs: its numbers; 0: a constant */
     uint32_t         rank;
     int64_t          dim[SINTER_RANK_MAX];
     uint32_t         count;

@@ -4,6 +4,7 @@
  * A node that cannot be converted poisons its outputs and the import goes on, so that everything wrong with a model is
  * said at once. Only exhaustion stops it. */
 #include "onnx/importer.h"
+#include "onnx/quirks.h"
 
 #include <string.h>
 
@@ -222,14 +223,18 @@ static sinter_status node_run(importer *im, onnx_scope *s, const onnx_node *n, c
                     .count_out = n->out.count,
                     .in = in,
                     .out = out };
+    bool moves_text = false;
     for (uint32_t i = 0; i < n->in.count; i++) {
         if (!name_is_list(in[i])) continue;
-        const bool is_text = call_strings_at(&c, in[i]) != NULL;
-        if (is_text ? !row->takes_strings : !row->takes_lists)
+        const call_strings *strings = call_strings_at(&c, in[i]);
+        const bool is_text = strings != NULL;
+        moves_text = moves_text || (is_text && strings->number && row->text == TEXT_MOVED);
+        if (is_text ? row->text == TEXT_NO || (row->text == TEXT_MOVED && !strings->number) : !row->takes_lists)
             return FAIL(im->e, UNSUPPORTED, "input '%s' is %s", n->in.at[i],
                         is_text ? "text" : "a sequence or optional");
     }
-    row->convert(&c);
+    if (moves_text) quirk_move_text(&c, row->convert);
+    else row->convert(&c);
     return c.status;
 }
 
@@ -356,7 +361,9 @@ static sinter_status output_import(importer *im, onnx_scope *s, const onnx_value
     if (mark == NAME_POISONED) return SINTER_OK;
     if (mark == NAME_MISSING) return FAIL(im->e, UNSUPPORTED, "its node is not supported to give it");
     if (!v) return FAIL(im->e, INVALID_MODEL, "it is made by no node");
-    if (name_is_list(v)) return FAIL(im->e, UNSUPPORTED, "it is no tensor of numbers (text, a sequence or optional)");
+    if (name_is_list(v))
+        return FAIL(im->e, UNSUPPORTED, "it is %s, and outputs are tensors of numbers",
+                    im->list.at[v & NAME_INDEX].strings ? "text (string)" : "a sequence or optional");
     const ir_value *x = ir_value_at(g, v);
     if (!x->producer || x->is_output || !x->name || strcmp(x->name, o->name) != 0) {
         v = ir_emit(g, IR_MAIN, OP_identity, NULL, &v, 1);

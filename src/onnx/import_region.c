@@ -2,12 +2,14 @@
 /* import_region.c - subgraphs: what they read from around them, regions of their own or nodes in their place, and the
  * sequences that exist only while a model is read. */
 #include "onnx/importer.h"
+#include "onnx/quirks.h"
 
 #include <string.h>
 
 static void capture_value(onnx_call *c, ir_value_id v, call_captures *captures)
 {
     const call_list *l = call_list_at(c, v);
+    v = quirk_text_numbers(c, v);
     for (uint32_t i = 0; l && i < l->count; i++) capture_value(c, l->item[i], captures); /* holds tensors alone */
     if (name_is_list(v) || !v || ir_is_const(c->g, v)) return;
     for (uint32_t k = 0; k < captures->count; k++)
@@ -49,6 +51,11 @@ static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_
         if (!v && !mark) continue; /* unknown: whoever reads it says so */
         uint32_t value = mark ? mark : captured(captures, param, v);
         const call_list *l = param ? call_list_at(c, v) : NULL;
+        const ir_value_id number = quirk_text_numbers(c, v);
+        if (param && number != v) {
+            value = call_strings_new(c->im, &(call_strings){ .number = captured(captures, param, number) });
+            if (!value) return FAIL_MEMORY(c->e, "text");
+        }
         if (l) {
             ir_value_id *item = ARENA_NEW(&c->im->a, ir_value_id, l->count);
             for (uint32_t k = 0; item && k < l->count; k++) item[k] = captured(captures, param, l->item[k]);

@@ -98,7 +98,8 @@ typedef struct op_row {
     int64_t      since, until;
     onnx_convert convert;
     int64_t      arg;
-    bool         takes_lists, takes_strings;
+    bool         takes_lists;
+    enum { TEXT_NO, TEXT_YES, TEXT_MOVED } text;
 } op_row;
 const op_row *op_rows(uint32_t *count);
 

@@ -4,17 +4,21 @@
 #include "onnx/quirks.h"
 
 /* clang-format off */
-#define N(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false, false },
-#define NL(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, true, false },
-#define NT(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false, true },
-#define ML(op, since, until, convert, arg) { "ai.onnx.ml", #op, since, until, convert_##convert, arg, false, false },
-#define MS(op, since, until, convert, arg) { "com.microsoft", #op, since, until, convert_##convert, arg, false, false },
+#define N(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false, TEXT_NO },
+#define NL(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, true, TEXT_NO },
+#define NT(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false, TEXT_YES },
+#define NA(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, true, TEXT_YES },
+#define NM(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false, TEXT_MOVED },
+#define ML(op, since, until, convert, arg) { "ai.onnx.ml", #op, since, until, convert_##convert, arg, false, TEXT_NO },
+#define MS(op, since, until, convert, arg) { "com.microsoft", #op, since, until, convert_##convert, arg, false, TEXT_NO },
 static const op_row rows[] = {
 #include "onnx/onnx.def"
 };
 #undef N
 #undef NL
 #undef NT
+#undef NA
+#undef NM
 #undef ML
 #undef MS
 /* clang-format on */

@@ -9,12 +9,16 @@
 #define N(name, since, until, convert, arg) void convert_##convert(onnx_call *c);
 #define NL N
 #define NT N
+#define NA N
+#define NM N
 #define ML N
 #define MS N
 #include "onnx/onnx.def"
 #undef N
 #undef NL
 #undef NT
+#undef NA
+#undef NM
 #undef ML
 #undef MS
 /* clang-format on */
@@ -31,8 +35,12 @@ ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v);               /* of on
 /* Writes a Loop out, turn by turn. `why` starts the message that refuses a Loop whose turns are not known. */
 void quirk_loop_unroll(onnx_call *c, const onnx_graph *body, const char *why);
 ir_value_id quirk_constant_text(onnx_call *c, const onnx_attr *a);
-/* A Cast from or to text; false: it is another one. */
-bool        quirk_cast_text(onnx_call *c, int64_t to);
+/* The numbers that text was cast from while the model runs; else x itself. */
+ir_value_id quirk_text_numbers(const onnx_call *c, ir_value_id x);
+/* A Cast of x from constant text, or of numbers to text; false: it is another one. */
+bool        quirk_cast_text(onnx_call *c, ir_value_id x, int64_t to);
+/* Converts a node that moves elements, some of which are text that was cast from numbers: the numbers move. */
+void        quirk_move_text(onnx_call *c, onnx_convert convert);
 bool        quirk_axes(onnx_call *c, int64_t version, uint32_t i, uint32_t rank, attr_ints *out);
 ir_value_id quirk_bias(onnx_call *c, ir_value_id y, ir_value_id bias);
 ir_value_id quirk_conv(onnx_call *c, ir_value_id x, ir_value_id w);

@@ -170,16 +170,17 @@ void convert_where(onnx_call *c)
     c->out[0] = call_3(c, OP_where, call_in(c, 0), call_in(c, 1), call_in(c, 2));
 }
 
-static sinter_dtype type_named(onnx_call *c, const char *name)
+/* The number of an element type by its name, which the first version of Cast has. */
+static int64_t type_named(onnx_call *c, const char *name)
 {
     for (int32_t type = 1; type <= 16; type++) {
         const char *own = onnx_type_name(type);
         size_t i = 0;
         while (own[i] && name[i] && (own[i] ^ name[i]) % 32 == 0) i++;
-        if (!own[i] && !name[i]) return call_dtype(c, type);
+        if (!own[i] && !name[i]) return type;
     }
     REJECT(c, UNSUPPORTED, "element type '%s'", name);
-    return SINTER_DTYPE_F32;
+    return 1;
 }
 
 /* Numbers out of the range of a 4-bit integer keep their low bits, as between integers; ONNX leaves that open. */
@@ -193,20 +194,22 @@ static ir_value_id casted(onnx_call *c, ir_value_id x, sinter_dtype type)
 
 void convert_cast(onnx_call *c)
 {
-    const ir_value_id x = call_in(c, 0);
+    const ir_value_id x = quirk_text_numbers(c, call_in(c, 0));
     const onnx_attr *to = call_attr(c, "to");
     if (!to) REJECT(c, INVALID_MODEL, "attribute to is missing");
-    if (c->status || (to->type == ONNX_INT && quirk_cast_text(c, to->i))) return;
-    const sinter_dtype type = to->type == ONNX_STRING ? type_named(c, to->s.at) : call_dtype(c, call_int(c, "to", 0));
-    c->out[0] = casted(c, x, type);
+    if (c->status) return;
+    const int64_t type = to->type == ONNX_STRING ? type_named(c, to->s.at) : call_int(c, "to", 0);
+    if (!c->status && !quirk_cast_text(c, x, type)) c->out[0] = casted(c, x, call_dtype(c, type));
 }
 
 void convert_cast_like(onnx_call *c)
 {
-    const ir_value_id x = call_in(c, 0);
-    const sinter_dtype type = call_type(c, call_in(c, 1));
+    const ir_value_id x = quirk_text_numbers(c, call_in(c, 0));
     if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "input 1 is missing");
-    c->out[0] = casted(c, x, type);
+    if (c->status) return;
+    const bool to_text = call_strings_at(c, call_in(c, 1)) != NULL;
+    const sinter_dtype type = to_text ? SINTER_DTYPE_NONE : call_type(c, call_in(c, 1));
+    if (!quirk_cast_text(c, x, to_text ? ONNX_TYPE_STRING : onnx_dtype_to(type))) c->out[0] = casted(c, x, type);
 }
 
 void convert_bit_cast(onnx_call *c)

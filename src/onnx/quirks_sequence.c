@@ -203,7 +203,8 @@ void convert_optional_has_element(onnx_call *c)
 
 void convert_identity(onnx_call *c)
 {
-    c->out[0] = call_list_at(c, call_in(c, 0)) ? call_in(c, 0) : call_1(c, OP_identity, call_in(c, 0));
+    const ir_value_id x = call_in(c, 0);
+    c->out[0] = call_list_at(c, x) || call_strings_at(c, x) ? x : call_1(c, OP_identity, x);
 }
 
 /* ---- a Loop that carries sequences, or values whose rank changes, is written out, turn by turn ---- */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quirks_text.c - text. Only constants can be text, and only while the model is read: a Cast makes numbers of it, or
- * text of constant numbers. Graphs and engines have numbers alone. */
+/* quirks_text.c - text. Graphs and engines have numbers alone, so text exists only while the model is read. Constant
+ * text becomes numbers by a Cast, and constant numbers become text. Text that a Cast makes of computed numbers stands
+ * for these numbers: a Cast back is a Cast of the numbers themselves, and operators that move elements move the
+ * numbers. */
 #include "onnx/importer.h"
 #include "onnx/quirks.h"
 #include "onnx/wire.h"
@@ -123,13 +125,49 @@ static ir_value_id text_of(onnx_call *c, const view *v)
     return value;
 }
 
-bool quirk_cast_text(onnx_call *c, int64_t to)
+ir_value_id quirk_text_numbers(const onnx_call *c, ir_value_id x)
 {
-    const call_strings *s = call_strings_at(c, call_in(c, 0));
+    const call_strings *s = call_strings_at(c, x);
+    return s && s->number ? s->number : x;
+}
+
+static ir_value_id text_later(onnx_call *c, ir_value_id number)
+{
+    const ir_value_id value = c->status ? 0 : call_strings_new(c->im, &(call_strings){ .number = number });
+    if (!value) REJECT(c, NO_MEMORY, "out of memory for text");
+    return value;
+}
+
+bool quirk_cast_text(onnx_call *c, ir_value_id x, int64_t to)
+{
+    const call_strings *s = call_strings_at(c, x);
     view v;
     if (!s && to != ONNX_TYPE_STRING) return false;
-    if (s) c->out[0] = to == ONNX_TYPE_STRING ? call_in(c, 0) : numbers_of(c, s, call_dtype(c, to));
-    else if (ir_const_view(c->g, call_in(c, 0), &v)) c->out[0] = text_of(c, &v);
-    else REJECT(c, UNSUPPORTED, "a cast of numbers that the model computes to string; only constants can be text");
+    if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
+    if (c->status) return true;
+    if (s) c->out[0] = to == ONNX_TYPE_STRING ? x : numbers_of(c, s, call_dtype(c, to));
+    else c->out[0] = ir_const_view(c->g, x, &v) ? text_of(c, &v) : text_later(c, x);
     return true;
+}
+
+void quirk_move_text(onnx_call *c, onnx_convert convert)
+{
+    const ir_value_id *given = c->in;
+    ir_value_id *in = ARENA_NEW(&c->im->a, ir_value_id, c->count_in);
+    sinter_dtype type = SINTER_DTYPE_NONE;
+    if (!in) REJECT(c, NO_MEMORY, "out of memory for text");
+    for (uint32_t i = 0; i < c->count_in && !c->status; i++) {
+        in[i] = quirk_text_numbers(c, given[i]);
+        if (in[i] == given[i]) continue;
+        if (type && call_type(c, in[i]) != type)
+            REJECT(c, UNSUPPORTED, "text that was cast from %s, with text that was cast from %s",
+                   sinter_dtype_name(type), sinter_dtype_name(call_type(c, in[i])));
+        type = call_type(c, in[i]);
+    }
+    if (c->status) return;
+    c->in = in;
+    convert(c);
+    c->in = given;
+    for (uint32_t i = 0; i < c->count_out && !c->status; i++)
+        if (c->out[i]) c->out[i] = text_later(c, c->out[i]);
 }
