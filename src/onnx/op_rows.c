@@ -4,16 +4,18 @@
 #include "onnx/quirks.h"
 
 /* clang-format off */
-#define N(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false, TEXT_NO },
-#define NL(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, true, TEXT_NO },
-#define NT(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false, TEXT_YES },
-#define NA(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, true, TEXT_YES },
-#define NM(op, since, until, convert, arg) { "", #op, since, until, convert_##convert, arg, false, TEXT_MOVED },
-#define ML(op, since, until, convert, arg) { "ai.onnx.ml", #op, since, until, convert_##convert, arg, false, TEXT_NO },
-#define MS(op, since, until, convert, arg) { "com.microsoft", #op, since, until, convert_##convert, arg, false, TEXT_NO },
+#define ROW(domain, op, ...) { domain, #op, __VA_ARGS__ }
+#define N(op, from, to, convert, arg) ROW("", op, from, to, convert_##convert, arg, false, TEXT_NO),
+#define NL(op, from, to, convert, arg) ROW("", op, from, to, convert_##convert, arg, true, TEXT_NO),
+#define NT(op, from, to, convert, arg) ROW("", op, from, to, convert_##convert, arg, false, TEXT_YES),
+#define NA(op, from, to, convert, arg) ROW("", op, from, to, convert_##convert, arg, true, TEXT_YES),
+#define NM(op, from, to, convert, arg) ROW("", op, from, to, convert_##convert, arg, false, TEXT_MOVED),
+#define ML(op, from, to, convert, arg) ROW("ai.onnx.ml", op, from, to, convert_##convert, arg, false, TEXT_NO),
+#define MS(op, from, to, convert, arg) ROW("com.microsoft", op, from, to, convert_##convert, arg, false, TEXT_NO),
 static const op_row rows[] = {
 #include "onnx/onnx.def"
 };
+#undef ROW
 #undef N
 #undef NL
 #undef NT

@@ -32,6 +32,9 @@ void        quirk_owner_done(onnx_call *c, ir_node_id n);
 /* Undoes the nodes and regions of a try, newest first. */
 void        quirk_discard(onnx_call *c, uint32_t node_first, uint32_t region_first);
 ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v);               /* of one element in any rank */
+/* Makes the run fail where the condition is not `wanted`; the kind says what was relied on, for the message. */
+typedef enum quirk_guard_kind { GUARD_BRANCH = 1, GUARD_SCALE } quirk_guard_kind;
+void        quirk_guard(onnx_call *c, ir_value_id condition, bool wanted, quirk_guard_kind kind);
 /* Writes a Loop out, turn by turn. `why` starts the message that refuses a Loop whose turns are not known. */
 void quirk_loop_unroll(onnx_call *c, const onnx_graph *body, const char *why);
 ir_value_id quirk_constant_text(onnx_call *c, const onnx_attr *a);

@@ -109,6 +109,23 @@ ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v)
     return v && call_rank(c, v) ? call_reshape(c, v, NULL, 0) : v;
 }
 
+void quirk_guard(onnx_call *c, ir_value_id condition, bool wanted, quirk_guard_kind kind)
+{
+    const dim d = dim_symbol_late(c->g->dims, "guard", dim_const(c->g->dims, wanted));
+    uint32_t symbol;
+    attrs_bind *bind = ATTRS(c, bind);
+    if (!dim_symbol_of(c->g->dims, d, &symbol)) REJECT(c, NO_MEMORY, "out of memory for a guard");
+    if (c->status) return;
+    dim_symbol s = *dim_symbol_at(c->g->dims, symbol);
+    s.min = s.opt = wanted;
+    dim_symbol_set(c->g->dims, symbol, &s);
+    bind->kind = bind_kind_raw;
+    bind->flag = kind;
+    bind->symbols = call_dims(c, &d, 1);
+    const ir_value_id number = call_cast(c, quirk_scalar_in(c, condition), SINTER_DTYPE_I64);
+    call_node(c, OP_bind, bind, &number, 1, 0);
+}
+
 void quirk_discard(onnx_call *c, uint32_t node_first, uint32_t region_first)
 {
     ir_graph *g = c->g;

@@ -3,7 +3,9 @@
  *
  * A condition that is known takes its branch in place. Otherwise both branches become regions of a node, whose results
  * have one rank. Where the branches give different ranks, the nodes behind the If that depend on them are converted in
- * each branch as well (the tail), until what leaves the branches has one rank again. */
+ * each branch as well (the tail), until what leaves the branches has one rank again. Where an If inside a branch gives
+ * the branch's result different ranks, the tail becomes a part of that branch's list of nodes, and so of the inner If's
+ * tail. */
 #include "onnx/importer.h"
 #include "onnx/quirks.h"
 
@@ -37,7 +39,44 @@ typedef struct branches {
     uint32_t node_first, region_first;
     bool is_yes, is_no; /* the branch can be imported */
     trouble first;      /* what is wrong with the first branch */
+    bool is_merged;     /* the tail is a part of the branches' own lists of nodes */
 } branches;
+
+/* A branch with the tail behind its nodes. The results of the branch get the names of the if's outputs too. NULL: no
+ * memory. */
+static const onnx_graph *merged(const onnx_call *c, const onnx_graph *branch, const call_tail *tail)
+{
+    arena *a = &c->im->a;
+    onnx_graph *all = ARENA_NEW(a, onnx_graph, 1);
+    if (!all) return NULL;
+    *all = (onnx_graph){
+        .name = branch->name, .initializer = branch->initializer, .sparse = branch->sparse, .in = branch->in
+    };
+    for (uint32_t i = 0; i < branch->node.count; i++) {
+        onnx_node *n = VEC_PUSH(a, &all->node);
+        if (n) *n = branch->node.at[i];
+    }
+    for (uint32_t i = 0; i < branch->out.count && i < c->node->out.count; i++) {
+        const char *from = branch->out.at[i].name, *to = c->node->out.at[i];
+        if (!to[0] || strcmp(from, to) == 0) continue;
+        onnx_node *n = VEC_PUSH(a, &all->node);
+        if (!n) return NULL;
+        *n = (onnx_node){ .name = "", .type = "Identity", .domain = "", .overload = "", .index = c->node->index };
+        const char **in = VEC_PUSH(a, &n->in), **out = VEC_PUSH(a, &n->out);
+        if (!in || !out) return NULL;
+        *in = from;
+        *out = to;
+    }
+    for (uint32_t i = 0; i < tail->nodes.count; i++) {
+        onnx_node *n = VEC_PUSH(a, &all->node);
+        if (n) *n = tail->nodes.at[i];
+    }
+    for (uint32_t i = 0; i < tail->exports.count; i++) {
+        onnx_value_info *v = VEC_PUSH(a, &all->out);
+        if (v) *v = (onnx_value_info){ .name = tail->exports.at[i] };
+    }
+    return a->failed ? NULL : all;
+}
 
 /* True where the branch went into its region without trouble. Memory that ran out stays a failure. */
 static bool branch_tried(onnx_call *c, const onnx_graph *graph, ir_node_id n, const call_captures *captures,
@@ -55,8 +94,17 @@ static void branches_try(onnx_call *c, branches *b, const call_tail *tail)
 {
     call_captures captures = { 0 };
     trouble second;
-    call_capture(c, b->yes, &captures);
-    call_capture(c, b->no, &captures);
+    const onnx_graph *yes = b->yes, *no = b->no;
+    const uint32_t count_out = tail ? tail->exports.count : c->count_out;
+    if (tail && b->is_merged) {
+        yes = merged(c, yes, tail);
+        no = merged(c, no, tail);
+        if (!yes || !no) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
+        if (c->status) return;
+        tail = NULL;
+    }
+    call_capture(c, yes, &captures);
+    call_capture(c, no, &captures);
     if (tail) call_capture(c, &(onnx_graph){ .node = tail->nodes }, &captures);
     ir_value_id *in = ARENA_NEW(&c->g->a, ir_value_id, (size_t)captures.count + 1);
     if (!in) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
@@ -65,9 +113,9 @@ static void branches_try(onnx_call *c, branches *b, const call_tail *tail)
     if (captures.count) memcpy(in + 1, captures.at, captures.count * sizeof *in);
     b->node_first = c->g->node.count;
     b->region_first = c->g->region.count;
-    b->node = quirk_owner(c, OP_if, NULL, in, captures.count + 1, tail ? tail->exports.count : c->count_out);
-    b->is_yes = branch_tried(c, b->yes, b->node, &captures, tail, &b->first);
-    b->is_no = branch_tried(c, b->no, b->node, &captures, tail, &second);
+    b->node = quirk_owner(c, OP_if, NULL, in, captures.count + 1, count_out);
+    b->is_yes = branch_tried(c, yes, b->node, &captures, tail, &b->first);
+    b->is_no = branch_tried(c, no, b->node, &captures, tail, &second);
 }
 
 static uint32_t rank_of_result(const onnx_call *c, const branches *b, uint32_t branch, uint32_t i)
@@ -216,7 +264,7 @@ static bool with_tail(onnx_call *c, branches *b)
     if (s->is_ahead || !s->nodes || &s->nodes->at[s->order[s->at]] != c->node) return false;
     c->status = search_init(c->im, s, &x);
     for (uint32_t i = 0; i < c->count_out && !c->status; i++)
-        if (differs(c, b, i) && c->node->out.at[i][0]) note(c->im, &x.varying, c->node->out.at[i], 0);
+        if ((b->is_merged || differs(c, b, i)) && c->node->out.at[i][0]) note(c->im, &x.varying, c->node->out.at[i], 0);
     quirk_discard(c, b->node_first, b->region_first);
     for (uint32_t round = 0; round < ROUNDS_MAX && !c->status; round++) {
         bool is_equal = true;
@@ -225,10 +273,12 @@ static bool with_tail(onnx_call *c, branches *b)
             if (name_map_find(&x.varying, s->wanted.at[i])) return false;
         c->status = tail_prepare(c->im, &x);
         if (!c->status) c->status = tail_list(c->im, &x, &tail);
+        c->im->ranks_differ = false;
         branches_try(c, b, &tail);
         if (c->status) break;
-        for (uint32_t i = 0; i < tail.exports.count && b->is_yes && b->is_no; i++) {
-            if (!differs(c, b, i)) continue;
+        const bool is_unclear = b->is_merged && c->im->ranks_differ; /* an If in a branch says no more than that */
+        for (uint32_t i = 0; i < tail.exports.count && (is_unclear || (b->is_yes && b->is_no)); i++) {
+            if (!is_unclear && !differs(c, b, i)) continue;
             is_equal = false;
             note(c->im, &x.varying, tail.exports.at[i], 0);
         }
@@ -237,7 +287,7 @@ static bool with_tail(onnx_call *c, branches *b)
             return true;
         }
         quirk_discard(c, b->node_first, b->region_first);
-        if (!b->is_yes || !b->is_no) return false;
+        if (!is_unclear && (!b->is_yes || !b->is_no)) return false;
     }
     return c->status != SINTER_OK;
 }
@@ -266,24 +316,6 @@ static const onnx_graph *squeeze_of(const onnx_graph *yes, const onnx_graph *no)
     return a && b && strcmp(a, b) == 0 ? yes : NULL;
 }
 
-/* Makes the run fail where the condition is not what the import relied on. */
-static void guard(onnx_call *c, ir_value_id condition, bool wanted)
-{
-    const dim d = dim_symbol_late(c->g->dims, "branch", dim_const(c->g->dims, wanted));
-    uint32_t symbol;
-    attrs_bind *bind = ATTRS(c, bind);
-    if (!dim_symbol_of(c->g->dims, d, &symbol)) REJECT(c, NO_MEMORY, "out of memory for a guard");
-    if (c->status) return;
-    dim_symbol s = *dim_symbol_at(c->g->dims, symbol);
-    s.min = s.opt = wanted;
-    dim_symbol_set(c->g->dims, symbol, &s);
-    bind->kind = bind_kind_raw;
-    bind->flag = 1;
-    bind->symbols = call_dims(c, &d, 1);
-    const ir_value_id number = call_cast(c, condition, SINTER_DTYPE_I64);
-    call_node(c, OP_bind, bind, &number, 1, 0);
-}
-
 /* Is the condition known while the model is read? */
 static bool is_decided(onnx_call *c, ir_value_id condition, bool *out)
 {
@@ -300,6 +332,17 @@ static bool is_decided(onnx_call *c, ir_value_id condition, bool *out)
     return is;
 }
 
+/* An If in a branch gives the branch's result different ranks: the tail has to go into that If. Otherwise the If is
+ * refused, and an If around it may take its own tail there. */
+static void convert_nested(onnx_call *c, branches *b)
+{
+    b->is_merged = true;
+    if (with_tail(c, b) || c->status) return;
+    c->im->ranks_differ = true;
+    REJECT(c, UNSUPPORTED, "an If in a branch gives output '%s' different ranks, and so has what follows",
+           c->count_out ? c->node->out.at[0] : "");
+}
+
 void convert_if(onnx_call *c)
 {
     branches b = { .yes = quirk_graph(c, "then_branch"), .no = quirk_graph(c, "else_branch") };
@@ -311,13 +354,20 @@ void convert_if(onnx_call *c)
         call_inline(c, decided ? b.yes : b.no, NULL, 0, c->out, c->count_out);
         return;
     }
+    c->im->ranks_differ = false;
     branches_try(c, &b, NULL);
+    const bool is_nested = c->im->ranks_differ && (!b.is_yes || !b.is_no);
+    c->im->ranks_differ = false;
+    if (is_nested && !c->status) {
+        convert_nested(c, &b);
+        return;
+    }
     if (!c->status && !b.is_yes && !b.is_no) trouble_restore(c, &b.first);
     if (c->status) return;
     /* Often a branch makes no sense for the sizes at hand, and never runs: then the other one is the graph. */
     if (b.is_yes != b.is_no) {
         quirk_discard(c, b.node_first, b.region_first);
-        guard(c, b.condition, b.is_yes);
+        quirk_guard(c, b.condition, b.is_yes, GUARD_BRANCH);
         call_inline(c, b.is_yes ? b.yes : b.no, NULL, 0, c->out, c->count_out);
         return;
     }
@@ -330,6 +380,7 @@ void convert_if(onnx_call *c)
     const uint32_t rank[2] = { rank_of_result(c, &b, 0, at), rank_of_result(c, &b, 1, at) };
     const onnx_graph *guarded = squeeze_of(b.yes, b.no);
     if (with_tail(c, &b) || c->status) return;
+    c->im->ranks_differ = !guarded;
     if (guarded) call_inline(c, guarded, NULL, 0, c->out, c->count_out);
     else
         REJECT(c, UNSUPPORTED, "output '%s' has rank %u in one branch and %u in the other, and so has what follows",

@@ -41,6 +41,87 @@ static void resize_emit(onnx_call *c, ir_value_id x, attrs_resize *a, const dim 
     c->out[0] = call_emit(c, OP_resize, a, &x, 1);
 }
 
+/* ---- scales ---- */
+typedef struct scales {
+    uint32_t count;
+    double at[SINTER_RANK_MAX];
+    bool is_late[SINTER_RANK_MAX], any_late; /* computed while the model runs */
+} scales;
+
+/* Does a value follow from constants and the sizes of other values alone? */
+static bool is_of_sizes(const onnx_call *c, ir_value_id v, uint32_t *budget)
+{
+    const ir_node_id maker = ir_value_at(c->g, v)->producer;
+    if (ir_is_const(c->g, v)) return true;
+    if (!maker || !*budget) return false;
+    (*budget)--;
+    const ir_node *n = ir_node_at(c->g, maker);
+    for (uint32_t i = 0; i < n->count_in; i++)
+        if (n->in[i] && !is_of_sizes(c, n->in[i], budget)) return false;
+    return true;
+}
+
+/* Reads a list of scales; where it is a concatenation, the constant parts of it are known. */
+static void scales_read(onnx_call *c, ir_value_id v, scales *out)
+{
+    *out = (scales){ 0 };
+    view w;
+    int64_t length = 0;
+    if (c->status) return;
+    if (!call_size(c, v, 0, &length) || call_rank(c, v) != 1 || length > SINTER_RANK_MAX)
+        REJECT(c, UNSUPPORTED, "the list of scales has a length that is not known, or over %d", (int)SINTER_RANK_MAX);
+    if (c->status) return;
+    const ir_node *maker = ir_node_at(c->g, ir_value_at(c->g, v)->producer);
+    const bool is_joined = !ir_const_view(c->g, v, &w) && maker->op == OP_concat;
+    for (uint32_t i = 0; i < (is_joined ? maker->count_in : 1); i++) {
+        const ir_value_id part = is_joined ? maker->in[i] : v;
+        const bool is_known = ir_const_view(c->g, part, &w);
+        uint32_t budget = 64; /* nodes that are looked at */
+        if (!is_known && !is_of_sizes(c, part, &budget))
+            REJECT(c, UNSUPPORTED,
+                   "the list of scales is computed from data while the model runs; a constant is wanted");
+        int64_t count = 0;
+        if (!call_size(c, part, 0, &count)) count = 0;
+        for (int64_t k = 0; k < count && out->count < (uint32_t)length; k++, out->count++) {
+            out->is_late[out->count] = !is_known;
+            out->any_late = out->any_late || !is_known;
+            if (is_known) out->at[out->count] = view_load_f64(&w, k * w.stride[0]);
+        }
+    }
+    if (out->count != (uint32_t)length)
+        REJECT(c, UNSUPPORTED, "parts of the list of scales have lengths that are not known");
+}
+
+/* The size that scale i of a list makes of an axis, where the run computes that scale. The run fails where the product
+ * is no whole number: then the scale says more than the two sizes do. */
+static dim scaled_late(onnx_call *c, ir_value_id list, uint32_t i, dim size)
+{
+    dim d = size;
+    uint32_t count = 0;
+    const ir_value_id one = call_cast(c, call_slice(c, list, 0, call_k(c, i), 1, call_k(c, 1)), SINTER_DTYPE_F32);
+    const ir_value_id have = call_cast(c, call_shape_value(c, &size, 1, false), SINTER_DTYPE_F32);
+    const ir_value_id product = call_2(c, OP_mul, have, one);
+    const ir_value_id whole = call_1(c, OP_floor, product);
+    call_sizes(c, call_cast(c, whole, SINTER_DTYPE_I64), "a scaled size", DIM_NONE, &d, 1, &count);
+    quirk_guard(c, call_2(c, OP_eq, product, whole), true, GUARD_SCALE);
+    return d;
+}
+
+/* Sizes by scales of which the run computes some. The others have to be whole, so that the sizes say all. */
+static void sizes_late(onnx_call *c, ir_value_id list, const scales *s, const int64_t *axis, dim *size)
+{
+    for (uint32_t i = 0; i < s->count && !c->status; i++) {
+        dim *d = &size[axis[i]];
+        if (s->is_late[i]) {
+            *d = scaled_late(c, list, i, *d);
+        } else if (s->at[i] == floor(s->at[i])) {
+            *d = scaled(c, *d, s->at[i]);
+        } else {
+            REJECT(c, UNSUPPORTED, "the scale %g beside scales that are computed while the model runs", s->at[i]);
+        }
+    }
+}
+
 void convert_upsample(onnx_call *c)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
@@ -48,15 +129,20 @@ void convert_upsample(onnx_call *c)
     attrs_resize *a = ATTRS(c, resize);
     dim size[SINTER_RANK_MAX];
     double scale[SINTER_RANK_MAX] = { 0 };
+    int64_t axis[SINTER_RANK_MAX];
     const uint32_t rank = call_shape(c, x, size);
+    for (uint32_t i = 0; i < rank; i++) axis[i] = i;
     uint32_t count = 0;
     const char *mode = call_text(c, "mode", "nearest");
     a->mode = item_of(c, "mode", strcmp(mode, "bilinear") == 0 ? "linear" : mode, modes);
     a->coordinate = resize_coordinate_asymmetric;
     a->nearest = resize_nearest_floor;
     attr_reals list;
+    scales read = { 0 };
     if (c->version >= 9) {
-        call_const_reals(c, call_in(c, 1), "the list of scales", scale, SINTER_RANK_MAX, &count);
+        scales_read(c, call_in(c, 1), &read);
+        count = read.count;
+        memcpy(scale, read.at, sizeof scale);
     } else if (c->version >= 7 || call_attr(c, "scales")) {
         call_reals(c, "scales", &list);
         count = list.count;
@@ -68,8 +154,10 @@ void convert_upsample(onnx_call *c)
         count = 4;
     }
     if (count != rank) REJECT(c, INVALID_MODEL, "%u scales for rank %u", count, rank);
-    for (uint32_t i = 0; i < rank && !c->status; i++) size[i] = scaled(c, size[i], scale[i]);
-    resize_emit(c, x, a, size, scale, rank, true);
+    if (read.any_late) sizes_late(c, call_in(c, 1), &read, axis, size);
+    else
+        for (uint32_t i = 0; i < rank && !c->status; i++) size[i] = scaled(c, size[i], scale[i]);
+    resize_emit(c, x, a, size, scale, rank, !read.any_late);
 }
 
 /* Sizes in which one scale serves all the axes, the smallest or the largest of those asked for. */
@@ -130,8 +218,8 @@ void convert_resize(onnx_call *c)
     for (uint32_t i = 0; i < rank; i++) scale[i] = 1;
     const ir_value_id roi = call_in(c, 1), sizes = call_in(c, 3);
     int64_t length = 0;
-    ir_value_id scales = call_in(c, 2);
-    if (scales && call_size(c, scales, 0, &length) && length == 0) scales = 0;
+    ir_value_id scale_list = call_in(c, 2);
+    if (scale_list && call_size(c, scale_list, 0, &length) && length == 0) scale_list = 0;
     if (a->coordinate == resize_coordinate_tf_crop_and_resize) {
         if (!roi) REJECT(c, INVALID_MODEL, "roi is missing");
         call_const_reals(c, roi, "roi", list, 2 * SINTER_RANK_MAX, &count);
@@ -144,22 +232,27 @@ void convert_resize(onnx_call *c)
         }
     }
     if (c->status) return;
-    bool has_scale = scales != 0;
-    if (scales) {
-        call_const_reals(c, scales, "the list of scales", list, SINTER_RANK_MAX, &count);
-        if (count != axes.count) REJECT(c, INVALID_MODEL, "%u scales for %u axes", count, axes.count);
-        for (uint32_t i = 0; i < count && !c->status; i++) {
-            scale[axes.at[i]] = list[i];
+    bool has_scale = scale_list != 0;
+    scales read = { 0 };
+    if (scale_list) {
+        scales_read(c, scale_list, &read);
+        if (read.count != axes.count) REJECT(c, INVALID_MODEL, "%u scales for %u axes", read.count, axes.count);
+        if (read.any_late && a->coordinate == resize_coordinate_tf_crop_and_resize)
+            REJECT(c, UNSUPPORTED, "scales that are computed while the model runs, and roi");
+        has_scale = !read.any_late;
+        if (read.any_late) sizes_late(c, scale_list, &read, axes.at, size);
+        for (uint32_t i = 0; i < read.count && !c->status && has_scale; i++) {
+            scale[axes.at[i]] = read.at[i];
             dim *d = &size[axes.at[i]];
             if (a->coordinate != resize_coordinate_tf_crop_and_resize) {
-                *d = scaled(c, *d, list[i]);
+                *d = scaled(c, *d, read.at[i]);
                 continue;
             }
             int64_t have = 0;
             const double part = a->roi.at[rank + axes.at[i]] - a->roi.at[axes.at[i]];
             if (!dim_is_const(c->g->dims, *d, &have))
                 REJECT(c, UNSUPPORTED, "scales and roi on a size that is not known");
-            *d = call_k(c, (int64_t)floor((double)have * part * list[i]));
+            *d = call_k(c, (int64_t)floor((double)have * part * read.at[i]));
         }
     } else if (sizes) {
         call_sizes(c, sizes, "the list of sizes", DIM_NONE, given, SINTER_RANK_MAX, &count);

@@ -112,7 +112,9 @@ static sinter_status late_resize(ref_call *call, uint32_t i, const int64_t *dim_
         for (uint32_t k = 0; k < count; k++) {
             const sinter_status bound = context_bind_symbol(c, l->step, symbol[k], dim_at[k], name);
             if (is_guard)
-                TRY(NOTE(&c->e, bound, "the condition chose a branch that the model does not have for these shapes"));
+                TRY(NOTE(&c->e, bound, "%s",
+                         attrs->flag == 1 ? "the condition chose a branch that the model does not have for these shapes"
+                                          : "a size times a scale that the model computes is no whole number"));
             TRY(bound);
         }
         context_evaluate(c);
