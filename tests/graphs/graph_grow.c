@@ -8,8 +8,9 @@
 
 /* ---- rows ---- */
 
-static const gop *const tables[] = { gops_elementwise, gops_move,  gops_index,   gops_compute,  gops_layers,
-                                     gops_quant,       gops_fused, gops_control, gops_sequence, gops_chains };
+static const gop *const tables[] = { gops_elementwise, gops_move,  gops_index, gops_compute,
+                                     gops_layers,      gops_quant, gops_fused, gops_control,
+                                     gops_sequence,    gops_old,   gops_chains };
 
 const gop *gop_at(uint32_t i)
 {
@@ -132,6 +133,7 @@ gfill grow_fill(grow *g, sinter_dtype dtype)
     const uint64_t seed = f.seed;
     f = floats[grow_below(g, COUNT_OF(floats))];
     f.seed = seed;
+    if (g->has_specials && grow_one_in(g, 2)) f.seed |= G_SPECIAL;
     return f;
 }
 
@@ -402,7 +404,7 @@ void grow_since_type(grow *g, sinter_dtype dtype)
 uint32_t grow_begin(grow *g, const char *op)
 {
     const gop *row = gop_find(op);
-    if (row && !strchr(op, '.')) grow_since(g, row->since);
+    if (row && !strchr(op, '.') && !(g->keeps_opset && gop_has_old(op, g->m->opset))) grow_since(g, row->since);
     return gmodel_node(g->m, op, g->scope);
 }
 
@@ -447,7 +449,7 @@ static bool is_useful(grow *g, const gvalue *v)
         const double most = t->dtype == SINTER_DTYPE_F16 ? 400 : 20000;
         if (t->count > g->count_max) return false;
         for (int64_t i = 0; i < t->count; i++)
-            if (!(fabs(gtensor_at(t, i)) <= most)) return false;
+            if (!(fabs(gtensor_at(t, i)) <= most) && !(g->has_specials && !isfinite(gtensor_at(t, i)))) return false;
         if (judge_is_doubtful(v, k)) return false;
     }
     return true;
@@ -459,11 +461,15 @@ uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
     const bool is_unfit = g->is_unfit;
     g->is_unfit = false;
     for (uint32_t i = 0; i < m->node.at[node].count_in; i++) {
-        if (m->node.at[node].in[i] == G_NONE || is_unfit) {
+        if (m->node.at[node].in[i] == G_NONE) {
             m->node.count = node;
             return G_NONE;
         }
         if (m->node.at[node].in[i] == G_ABSENT) m->node.at[node].in[i] = G_NONE;
+    }
+    if (g->keeps_opset && (is_unfit || !gop_old_form(m, &m->node.at[node]))) {
+        m->node.count = node;
+        return G_NONE;
     }
     for (uint32_t i = 0; i < outputs; i++) {
         const uint32_t v = gmodel_value(m, G_RESULT, g->scope, SINTER_DTYPE_NONE);
@@ -542,6 +548,16 @@ uint32_t grow_reshape(grow *g, uint32_t x, const gsize *d, uint32_t rank)
 
 /* ---- graphs ---- */
 
+/* Is it said what the operator makes of numbers that are none? */
+static bool takes_specials(const gop *op)
+{
+    const gop *const list[] = { gops_elementwise, gops_move, gops_control };
+    for (uint32_t t = 0; t < COUNT_OF(list); t++)
+        for (const gop *row = list[t]; row->name; row++)
+            if (row == op) return true;
+    return !strcmp(op->name, "MatMul") || !strcmp(op->name, "views");
+}
+
 static const gop *any_row(grow *g)
 {
     uint32_t total = 0;
@@ -549,6 +565,7 @@ static const gop *any_row(grow *g)
     for (uint32_t i = 0; gop_at(i); i++) {
         const gop *op = gop_at(i);
         if (!op->add || !op->weight || (g->depth && op->weight == 1)) continue;
+        if (g->has_specials && !takes_specials(op)) continue;
         total += op->weight;
         if (grow_below(g, total) < op->weight) chosen = op;
     }
@@ -657,10 +674,21 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
     grow g = { .m = m, .seed = seed, .pick_seed = ~seed, .size = o->size, .count_max = 2048, .size_max = 9 };
     (void)test_random(&g.seed);
     m->opset = opsets[grow_below(&g, COUNT_OF(opsets))];
+    const gop *only = o->only ? gop_find(o->only) : NULL;
+    if (grow_one_in(&g, 8) && (!only || gop_has_old(only->name, 13))) {
+        g.keeps_opset = true;
+        m->opset = grow_between(&g, 7, 17);
+    }
+    for (const gop *old = gops_old; only && old->name; old++)
+        if (old == only) {
+            g.keeps_opset = true;
+            m->opset = old->since;
+        }
     m->envs = 2 + grow_below(&g, G_ENVS - 1);
     g.types = types[grow_below(&g, COUNT_OF(types))];
     g.has_zeros = !o->is_static && grow_one_in(&g, 4);
     g.has_symbols = !o->is_static && grow_one_in(&g, 2);
+    g.has_specials = !only && !o->palette && grow_one_in(&g, 10);
     if (grow_one_in(&g, 4)) {
         g.size_max = 70;
         g.count_max = 16384;
@@ -670,7 +698,6 @@ bool grow_model(gmodel *m, uint64_t seed, const grow_options *o)
     if (o->palette) g.seed = o->palette;
     for (uint32_t i = 1 + pick_below(&g, 3); i-- > 0;) (void)grow_pick(&g, T_ALL, 1, 5);
     g.seed = ~seed * 3;
-    const gop *only = o->only ? gop_find(o->only) : NULL;
     for (uint32_t tries = 0; only && only->add && tries < 20 && !g.is_refused && !only->add(&g, only); tries++) {}
     g.nodes_left = o->nodes ? 1 + grow_below(&g, o->nodes) : 0;
     for (uint32_t tries = 0; g.nodes_left && tries < 4 * o->nodes && !g.is_refused; tries++)

@@ -190,6 +190,13 @@ double gtensor_at(const gtensor *t, int64_t i)
     return dtype_load_f64(t->dtype, t->data, i);
 }
 
+static double special_or(gfill fill, uint64_t *seed, double x)
+{
+    static const double list[] = { NAN, INFINITY, -INFINITY, -0.0, 1e-40, -3e-42 };
+    if (!(fill.seed & G_SPECIAL) || test_random(seed) % 5) return x;
+    return list[test_random(seed) % COUNT_OF(list)];
+}
+
 gtensor *gvalue_leaf(const gmodel *m, const gvalue *v, uint32_t env_index)
 {
     if (v->is_explicit) return v->data[v->kind == G_CONST ? 0 : env_index];
@@ -203,7 +210,7 @@ gtensor *gvalue_leaf(const gmodel *m, const gvalue *v, uint32_t env_index)
         const double unit = (double)(test_random(&seed) >> 11) * 0x1p-53;
         const double x = v->fill.lo + (step > 0 ? step * floor(unit * (floor(span / step) + 1)) : unit * span);
         if (v->dtype == SINTER_DTYPE_BOOL) dtype_store_i64(v->dtype, t->data, i, x >= 0.5);
-        else if (dtype_is_float(v->dtype)) dtype_store_f64(v->dtype, t->data, i, x);
+        else if (dtype_is_float(v->dtype)) dtype_store_f64(v->dtype, t->data, i, special_or(v->fill, &seed, x));
         else dtype_store_i64(v->dtype, t->data, i, (int64_t)floor(x));
     }
     return t;

@@ -39,8 +39,10 @@ typedef struct gdim { uint32_t symbol; int64_t size; } gdim;        /* symbol G_
 
 typedef enum gkind { G_INPUT, G_CONST, G_PARAM, G_RESULT } gkind;
 
-/* Numbers of inputs and constants: lo + step * (a random integer), at most hi; step 0: any number between. */
+/* Numbers of inputs and constants: lo + step * (a random integer), at most hi; step 0: any number between. With
+ * G_SPECIAL in the seed, some are infinite, no numbers, -0 or denormal. */
 typedef struct gfill { double lo, hi, step; uint64_t seed; } gfill;
+#define G_SPECIAL ((uint64_t)1 << 62)
 
 typedef struct gvalue {
     char name[16];

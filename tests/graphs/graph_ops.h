@@ -57,6 +57,7 @@ struct grow {
     uint32_t depth;
     bool is_refused;            /* the judge refused a node: m->error */
     bool has_symbols, has_zeros;
+    bool has_specials;          /* numbers that are infinite, none, -0 or denormal */
     bool keeps_opset;           /* nodes that need a later one are taken back */
     bool is_unfit;              /* the node that is being made is such a one */
     bool is_const_only;         /* integers that nodes take are known while building */
@@ -72,8 +73,12 @@ const gop *gop_find(const char *name);
 bool       gop_is_param(const char *name, uint32_t input);
 bool       gop_is_chain(const char *name);
 bool       gop_moves(const char *name);     /* its results are elements of its operands */
+/* Does an opset before 18 have the operator, in whatever form? */
+bool       gop_has_old(const char *name, int64_t opset);
+/* Makes a node one of the model's opset. False: it cannot be said so. */
+bool       gop_old_form(const gmodel *m, gnode *n);
 extern const gop gops_elementwise[], gops_move[], gops_index[], gops_compute[], gops_layers[], gops_control[],
-    gops_quant[], gops_fused[], gops_sequence[], gops_chains[];
+    gops_quant[], gops_fused[], gops_sequence[], gops_old[], gops_chains[];
 
 /* ---- chance ---- */
 uint32_t grow_below(grow *g, uint32_t count);

@@ -173,6 +173,15 @@ static bool shrink(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+static bool gated(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 0, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    gsize d[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < grow_rank(g, x); i++) d[i] = grow_dim(g, x, i);
+    return grow_2(g, op->name, x, grow_shaped(g, grow_type(g, x), d, grow_rank(g, x))) != G_NONE;
+}
+
 /* clang-format off */
 #define TF (T_F32 | T_OF(F64) | T_OF(F16) | T_OF(BF16))
 #define TS (T_OF(I32) | T_OF(I64) | T_OF(I8))
@@ -198,6 +207,7 @@ const gop gops_elementwise[] = {
     { "Elu", 6, 0, 2, with_alpha, 1, TF, 0 },     { "Celu", 12, 0, 2, with_alpha, 1, T_F32, 0 },
     { "LeakyRelu", 6, 0, 3, with_alpha, 1, TF, 0 }, { "ThresholdedRelu", 10, 0, 2, with_alpha, 1, TF, 0 },
     { "HardSigmoid", 6, 0, 2, with_alpha, 2, TF, 0 }, { "Selu", 6, 0, 2, unary, 0, TF, 0 },
+    { "SwiGLU", 28, 0, 1, gated, 0, TF, 0 },
     { "Swish", 24, 0, 1, with_alpha, 1, TF, 0 },  { "Gelu", 20, 0, 2, gelu, 0, TF, 0 },
     { "Shrink", 9, 0, 2, shrink, 0, TF, 0 },      { "PRelu", 16, 0, 2, prelu, 0, TF | T_OF(I32), 0 },
     { "Add", 14, 0, 12, binary, 0, T_N, 0 },      { "Sub", 14, 0, 8, binary, 0, T_N, 0 },

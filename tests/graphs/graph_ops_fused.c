@@ -93,8 +93,8 @@ static bool rotary(grow *g, const gop *op)
 
 static bool grouped(grow *g, const gop *op)
 {
-    const int64_t groups = grow_between(g, 1, 2), heads = groups * grow_between(g, 1, 2), half = grow_between(g, 1, 3),
-                  width = 2 * half, tokens = grow_between(g, 1, 5),
+    const int64_t groups = grow_between(g, 1, 2), heads = groups * grow_between(g, 1, 2),
+                  half = 4 * grow_between(g, 1, 2), width = 2 * half, tokens = grow_between(g, 1, 5),
                   past = grow_one_in(g, 2) ? grow_between(g, 1, 4) : 0;
     const gsize batch = grow_size(g), t = gsize_of(tokens), q[3] = { batch, t, gsize_of(heads * width) },
                 k[3] = { batch, t, gsize_of(groups * width) },

@@ -366,8 +366,6 @@ const gop gops_layers[] = {
     { "CausalConvWithState", 27, 0, 1, causal_conv, 0, 0, 0 }, { "DeformConv", 19, 0, 1, deform_conv, 0, 0, 0 },
     NO("Bernoulli", RANDOM), NO("RandomNormal", RANDOM), NO("RandomNormalLike", RANDOM), NO("RandomUniform", RANDOM),
     NO("RandomUniformLike", RANDOM),
-    NO("Scatter", "valid before version 11 alone: ONNX's own cases"),
-    NO("Upsample", "valid before version 10 alone: ONNX's own cases"),
     { 0 },
 };
 /* clang-format on */

@@ -4,7 +4,7 @@
  *     opset 18
  *     envs 2 profiles 0 1                        the profile of each environment
  *     symbol N 3 1 range 1 3 3 range 1 1 3       its size in each environment; min, opt, max of each profile
- *     input x f32 [N,4] fill -2 2 0.25 7         lo, hi, step, seed
+ *     input x f32 [N,4] fill -2 2 0.25 7         lo, hi, step, seed; then "special", or nothing
  *     input i i64 [2] data 0 1 | 1 0             one list for each environment
  *     const c f32 [4] data 1 2 3 4
  *     y = Softmax(x) axis=1
@@ -50,7 +50,8 @@ static void print_leaf(const gmodel *m, const gvalue *v, text *o)
         text_f64(o, v->fill.hi);
         text_printf(o, " ");
         text_f64(o, v->fill.step);
-        text_printf(o, " %llu\n", (unsigned long long)v->fill.seed);
+        text_printf(o, " %llu%s\n", (unsigned long long)(v->fill.seed & ~G_SPECIAL),
+                    v->fill.seed & G_SPECIAL ? " special" : "");
         return;
     }
     text_printf(o, " data");
@@ -280,6 +281,8 @@ static bool leaf_line(reader *r, gkind kind)
         !whole(r, &seed))
         return bad(r, "data, or fill with lo, hi, step and seed was expected");
     v->fill.seed = (uint64_t)seed;
+    scan_space(&r->at);
+    if (scan_word(&r->at, "special")) v->fill.seed |= G_SPECIAL;
     return at_end(r) || bad(r, "text behind a fill");
 }
 

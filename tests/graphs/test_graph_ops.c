@@ -85,10 +85,24 @@ static void each_row_grows(void)
     judge_close();
 }
 
-/* Behind the rows of each_row_grows; many ops are the optimiser's, or have several operators. */
+static bool is_excepted(uint32_t op)
+{
+    for (uint32_t k = 0; k < COUNT_OF(exceptions); k++)
+        if (!strcmp(exceptions[k].name, op_at((op_id)op)->name)) return true;
+    return false;
+}
+
+static bool all_are_met(void)
+{
+    for (uint32_t i = 0; i < OP_COUNT; i++)
+        if (!is_met[i] && !is_excepted(i)) return false;
+    return true;
+}
+
+/* Behind the rows of each_row_grows, whose graphs have most of them. */
 static void each_op_is_met(void)
 {
-    for (uint64_t seed = 1; seed < 400; seed++) {
+    for (uint64_t seed = 1; seed < 4000 && !all_are_met(); seed++) {
         env e;
         arena a;
         gmodel m;
@@ -99,12 +113,8 @@ static void each_op_is_met(void)
         arena_deinit(&a);
     }
     judge_close();
-    for (uint32_t i = 0; i < OP_COUNT; i++) {
-        const char *name = op_at((op_id)i)->name;
-        bool is_excepted = false;
-        for (uint32_t k = 0; k < COUNT_OF(exceptions); k++) is_excepted |= !strcmp(exceptions[k].name, name);
-        if (!CHECK(is_met[i] || is_excepted)) (void)printf("op %s comes up in no graph\n", name);
-    }
+    for (uint32_t i = 0; i < OP_COUNT; i++)
+        if (!CHECK(is_met[i] || is_excepted(i))) (void)printf("op %s comes up in no graph\n", op_at((op_id)i)->name);
 }
 
 static const test tests[] = {
