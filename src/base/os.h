@@ -62,6 +62,7 @@ void          os_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 void          os_wake_all(uint32_t *word);
 
 uint64_t      os_time_ns(void);                                          /* monotonic */
+uint64_t      os_busy_ns(void);                                          /* of this thread on a processor */
 const char   *os_env(const char *name);                                  /* NULL where unset */
 bool          os_library_exists(const char *name);                       /* can this shared library be opened? */
 /* A shared library, by name or path; NULL: `why` says why not. It stays in memory when closed: drivers keep threads. */

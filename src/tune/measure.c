@@ -3,10 +3,11 @@
  *
  * Operands are made once a problem, at its opt shapes with the layouts it states, filled with small random values
  * (zeros for wide integers: they may be indices). A few warm-up runs, then batches of at least 200 us; the median batch
- * counts. Where the device has memory of its own, operands are made there, its own clock is read, and a program is a
- * chain of launches: the boundary between two is a part of a kernel's time. A step of a network finds its activations
- * in the cache, since the step before has just written them, but its weights only if those of the whole network stay
- * there: else the chain's steps take turns with copies of them. */
+ * counts. One thread's time is what it had on a processor: what other programs take does not decide. Where the device
+ * has memory of its own, operands are made there, its own clock is read, and a program is a chain of launches: the
+ * boundary between two is a part of a kernel's time. A step of a network finds its activations in the cache, since the
+ * step before has just written them, but its weights only if those of the whole network stay there: else the chain's
+ * steps take turns with copies of them. */
 #include "base/os.h"
 #include "tune/tune.h"
 
@@ -330,9 +331,10 @@ static sinter_status time_once(const timing *t, uint32_t repeats, double *ns)
 {
     const tune_options *o = t->b->o;
     if (o->backend->program_time) return o->backend->program_time(o->device, t->program, &t->run, repeats, ns);
-    const uint64_t start = os_time_ns();
+    const bool is_alone = o->threads == 1;
+    const uint64_t start = is_alone ? os_busy_ns() : os_time_ns();
     for (uint32_t k = 0; k < repeats; k++) TRY(o->backend->program_launch(o->device, t->program, &t->run));
-    *ns = (double)(os_time_ns() - start) / repeats;
+    *ns = (double)((is_alone ? os_busy_ns() : os_time_ns()) - start) / repeats;
     return SINTER_OK;
 }
 

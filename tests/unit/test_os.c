@@ -257,6 +257,19 @@ static void waits_in_time(void)
     os_wait(&word, 1, 0); /* another value already: returns at once */
 }
 
+/* Waiting takes no processor. */
+static void counts_busy_time(void)
+{
+    uint32_t word = 0;
+    const uint64_t start = os_time_ns(), busy = os_busy_ns();
+    os_wait(&word, 0, 30000000);
+    const uint64_t waited = os_time_ns() - start;
+    CHECK(os_busy_ns() - busy < waited / 2);
+    const uint64_t before = os_busy_ns();
+    while (os_busy_ns() - before < 1000000) word++;
+    CHECK(os_busy_ns() - before <= os_time_ns() - start);
+}
+
 static void counts_cpus(void)
 {
     CHECK(os_cpu_count() >= 1);
@@ -273,6 +286,7 @@ static const test tests[] = {
     T(removes_what_the_dead_left),
     T(wakes_threads),
     T(waits_in_time),
+    T(counts_busy_time),
     T(counts_cpus),
     { 0 },
 };
