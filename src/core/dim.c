@@ -60,12 +60,6 @@ static dim fail(dim_table *t)
     return DIM_NONE;
 }
 
-bool dim_is_light(const dim_table *t, dim d)
-{
-    enum { LIGHT = 256 };
-    return t->form.at[d].weight <= LIGHT;
-}
-
 static fact fact_of(const dim_table *t, const dim_node *n)
 {
     const fact *at = t->cache->fact.at;
@@ -91,6 +85,7 @@ static fact fact_of(const dim_table *t, const dim_node *n)
     case DIM_MOD: f.range = dim_range_mod(a, b); break;
     case DIM_MIN: f.range = dim_range_pick(a, b, i64_min); break;
     case DIM_MAX: f.range = dim_range_pick(a, b, i64_max); break;
+    case DIM_BROADCAST: f.range = dim_range_broadcast(a, b); break;
     default: break;
     }
     f.range.opt = i64_max(f.range.min, i64_min(f.range.opt, f.range.max));
@@ -210,6 +205,9 @@ static dim intern(dim_table *t, dim_node n, const dim_term *terms, uint32_t coun
         *own = (dim_term){ .coefficient = 1, .degree = 1, .atom = { id } };
         weight = 1 + (uint64_t)t->form.at[n.a].weight + t->form.at[n.b].weight;
         if (n.kind != DIM_SYMBOL) nest = 1 + (uint32_t)i64_max(t->form.at[n.a].nest, t->form.at[n.b].nest);
+        /* A chain of broadcasts is one list. */
+        if (n.kind == DIM_BROADCAST && t->node.at[n.a].kind == DIM_BROADCAST)
+            nest = (uint32_t)i64_max(t->form.at[n.a].nest, 1 + t->form.at[n.b].nest);
         terms = own;
         count = 1;
     }
@@ -464,6 +462,7 @@ static bool eval_one(const dim_node *n, int64_t a, int64_t b, int64_t *out)
     case DIM_MUL: return i64_mul(a, b, out);
     case DIM_MIN: *out = i64_min(a, b); return true;
     case DIM_MAX: *out = i64_max(a, b); return true;
+    case DIM_BROADCAST: *out = i64_broadcast(a, b); return true;
     case DIM_FLOORDIV:
     case DIM_CEILDIV:
     case DIM_MOD: break;

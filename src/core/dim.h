@@ -2,9 +2,9 @@
 /* dim.h - dimension expressions: checked int64 arithmetic over named symbols.
  *
  * A dim is an id in a table that holds each expression once, in canonical form (a sum of products of atoms with integer
- * coefficients; an atom is a symbol or a floordiv, ceildiv, mod, min or max of such sums). So two dims are known to be
- * equal exactly when their ids are. A static model is the case without symbols. The table itself, in order, is the
- * shape program that engines store and contexts evaluate: operands come before their users.
+ * coefficients; an atom is a symbol or a floordiv, ceildiv, mod, min, max or broadcast of such sums). So two dims are
+ * known to be equal exactly when their ids are. A static model is the case without symbols. The table itself, in order,
+ * is the shape program that engines store and contexts evaluate: operands come before their users.
  *
  * Failure of memory is sticky: constructors return DIM_NONE, which every function accepts and passes on. So is reaching
  * a bound: nodes_max * 4 expressions, 60 levels of nesting. */
@@ -19,7 +19,7 @@ enum { DIM_NONE = 0 };
 
 typedef enum dim_kind {
     DIM_INVALID, DIM_CONST, DIM_SYMBOL, DIM_ADD, DIM_MUL, DIM_FLOORDIV, DIM_CEILDIV, DIM_MOD, DIM_MIN, DIM_MAX,
-    DIM_KIND_COUNT
+    DIM_BROADCAST, DIM_KIND_COUNT
 } dim_kind;
 
 /* One expression. a and b are ids below this one's own; value is the constant, or the index of the symbol. */
@@ -65,8 +65,10 @@ dim dim_ceildiv(dim_table *t, dim a, dim b);
 dim dim_mod(dim_table *t, dim a, dim b);           /* a - b * floordiv(a, b) */
 dim dim_min(dim_table *t, dim a, dim b);
 dim dim_max(dim_table *t, dim a, dim b);
-/* Is the expression of a few terms? What repeats its operands grows without end where it is applied again and again. */
-bool dim_is_light(const dim_table *t, dim d);
+/* The size of an axis along which operands of these sizes are repeated or equal: the one that is not 1 (0 beside 1 is
+ * 0). Where several are not 1 they must be equal, which this does not check: the largest of them. Repeated application
+ * keeps a set of operands, so no expression grows with the number of nodes. */
+dim dim_broadcast(dim_table *t, dim a, dim b);
 dim dim_product(dim_table *t, const dim *d, uint32_t count);       /* 1 for none */
 
 bool dim_is_const(const dim_table *t, dim d, int64_t *value);      /* value may be NULL */

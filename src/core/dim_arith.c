@@ -211,6 +211,70 @@ dim dim_max(dim_table *t, dim a, dim b)
     return pick(t, DIM_MAX, a, b);
 }
 
+/* ---- broadcasts ---- */
+
+enum { BROADCAST_MOST = 64 };
+typedef struct dim_list {
+    uint32_t count;
+    dim at[BROADCAST_MOST + 1];
+} dim_list;
+
+/* The operands of a chain of broadcasts, ascending; an expression of another kind is its own only operand. */
+static void operands_of(const dim_table *t, dim d, dim_list *out)
+{
+    uint32_t count = 1;
+    for (dim x = d; dim_at(t, x)->kind == DIM_BROADCAST && count < BROADCAST_MOST; x = dim_at(t, x)->a) count++;
+    out->count = count;
+    for (; count > 1; d = dim_at(t, d)->a) out->at[--count] = dim_at(t, d)->b;
+    out->at[0] = d;
+}
+
+/* Is broadcast(a, b) = a for all values? So where b <= a and not a alone can be 1, and of a table of positions that is
+ * cut at a. */
+static bool absorbs(dim_table *t, dim a, dim b)
+{
+    if (a == b || dim_is(t, b, 1)) return true;
+    const dim_node *n = dim_at(t, b);
+    if (n->kind == DIM_MIN && (n->a == a || n->b == a) && dim_range_of(t, n->a == a ? n->b : n->a).min >= 1)
+        return true;
+    dim_poly p, q;
+    const dim_range r = dim_range_of(t, a);
+    if (r.min <= 1 && r.max >= 1 && dim_range_of(t, b).min < 1) return false;
+    dim_poly_of(t, a, &p);
+    dim_poly_of(t, b, &q);
+    return dim_poly_add_scaled(&p, &q, &dim_term_minus) && dim_poly_range(t, &p).min >= 0;
+}
+
+/* Adds one operand to a list; false where there is no room. */
+static bool list_add(dim_table *t, dim_list *list, dim d)
+{
+    uint32_t kept = 0, at = 0;
+    for (uint32_t i = 0; i < list->count; i++)
+        if (absorbs(t, list->at[i], d)) return true;
+    for (uint32_t i = 0; i < list->count; i++)
+        if (!absorbs(t, d, list->at[i])) list->at[kept++] = list->at[i];
+    if (kept > BROADCAST_MOST - 1) return false;
+    for (at = kept; at > 0 && list->at[at - 1] > d; at--) list->at[at] = list->at[at - 1];
+    list->at[at] = d;
+    list->count = kept + 1;
+    return true;
+}
+
+dim dim_broadcast(dim_table *t, dim a, dim b)
+{
+    if (!dim_is_usable(t, a, b)) return DIM_NONE;
+    int64_t x, y;
+    if (dim_is_const(t, a, &x) && dim_is_const(t, b, &y)) return dim_const(t, i64_broadcast(x, y));
+    dim_list list, more;
+    operands_of(t, a, &list);
+    operands_of(t, b, &more);
+    for (uint32_t i = 0; i < more.count; i++)
+        if (!list_add(t, &list, more.at[i])) return dim_atom(t, DIM_BROADCAST, (dim)i64_min(a, b), (dim)i64_max(a, b));
+    dim d = list.at[0];
+    for (uint32_t i = 1; i < list.count && d; i++) d = dim_atom(t, DIM_BROADCAST, d, list.at[i]);
+    return d;
+}
+
 dim dim_product(dim_table *t, const dim *d, uint32_t count)
 {
     dim product = dim_const(t, 1);

@@ -91,6 +91,15 @@ dim_range dim_range_mod(dim_range a, dim_range b)
     return r;
 }
 
+/* At least the larger, unless that one is 1 where the other is less. */
+dim_range dim_range_broadcast(dim_range a, dim_range b)
+{
+    dim_range r = dim_range_pick(a, b, i64_max);
+    if (r.min <= 1) r.min = i64_min(a.min, b.min);
+    r.opt = i64_broadcast(a.opt, b.opt);
+    return r;
+}
+
 dim_range dim_range_pick(dim_range a, dim_range b, int64_t (*pick)(int64_t, int64_t))
 {
     return (dim_range){ .min = pick(a.min, b.min),

@@ -39,11 +39,18 @@ static inline int64_t i64_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* The value of DIM_BROADCAST. */
+static inline int64_t i64_broadcast(int64_t a, int64_t b)
+{
+    return a == 1 ? b : b == 1 || a > b ? a : b;
+}
+
 dim_range dim_range_add(dim_range a, dim_range b);
 dim_range dim_range_neg(dim_range a);
 dim_range dim_range_mul(dim_range a, dim_range b);
 dim_range dim_range_floordiv(dim_range a, dim_range b);
 dim_range dim_range_mod(dim_range a, dim_range b);
+dim_range dim_range_broadcast(dim_range a, dim_range b);
 dim_range dim_range_pick(dim_range a, dim_range b, int64_t (*pick)(int64_t, int64_t));   /* min or max */
 
 #endif

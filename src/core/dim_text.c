@@ -10,7 +10,8 @@
 enum { PARSE_DEPTH_MAX = 64 };
 
 static const char *const function_name[DIM_KIND_COUNT] = {
-    [DIM_FLOORDIV] = "floordiv", [DIM_CEILDIV] = "ceildiv", [DIM_MOD] = "mod", [DIM_MIN] = "min", [DIM_MAX] = "max",
+    [DIM_FLOORDIV] = "floordiv", [DIM_CEILDIV] = "ceildiv", [DIM_MOD] = "mod",
+    [DIM_MIN] = "min",           [DIM_MAX] = "max",         [DIM_BROADCAST] = "broadcast",
 };
 
 static bool is_plain_name(const char *name)
@@ -58,6 +59,16 @@ static void print_joined(const dim_table *t, dim d, text *out)
     }
 }
 
+/* A chain of broadcasts as one list. */
+static void print_operands(const dim_table *t, dim d, text *out)
+{
+    const dim_node *n = dim_at(t, d);
+    if (dim_at(t, n->a)->kind == DIM_BROADCAST) print_operands(t, n->a, out);
+    else dim_print(t, n->a, out);
+    text_append(out, ",", 1);
+    dim_print(t, n->b, out);
+}
+
 void dim_print(const dim_table *t, dim d, text *out)
 {
     const dim_node *n = dim_at(t, d);
@@ -88,6 +99,11 @@ void dim_print(const dim_table *t, dim d, text *out)
         dim_print(t, n->b, out);
         text_append(out, ")", 1);
         break;
+    case DIM_BROADCAST:
+        text_printf(out, "broadcast(");
+        print_operands(t, d, out);
+        text_append(out, ")", 1);
+        break;
     default: text_append(out, "?", 1); break;
     }
 }
@@ -101,6 +117,7 @@ static dim apply(dim_table *t, uint32_t kind, dim a, dim b)
     case DIM_CEILDIV: return dim_ceildiv(t, a, b);
     case DIM_MOD: return dim_mod(t, a, b);
     case DIM_MIN: return dim_min(t, a, b);
+    case DIM_BROADCAST: return dim_broadcast(t, a, b);
     default: return dim_max(t, a, b);
     }
 }
@@ -112,9 +129,12 @@ static bool parse_named(dim_table *t, scan *s, const char *name, size_t length, 
         if (!own || strlen(own) != length || memcmp(own, name, length) != 0) continue;
         dim a, b;
         if (!scan_char(s, '(') || !parse_sum(t, s, depth + 1, &a) || !scan_char(s, ',')) return false;
-        if (!parse_sum(t, s, depth + 1, &b) || !scan_char(s, ')')) return false;
-        *out = apply(t, kind, a, b);
-        return true;
+        do {
+            if (!parse_sum(t, s, depth + 1, &b)) return false;
+            a = apply(t, kind, a, b);
+        } while (kind == DIM_BROADCAST && scan_char(s, ','));
+        *out = a;
+        return scan_char(s, ')');
     }
     const char *copy = arena_text(dim_table_arena(t), name, length);
     *out = copy ? dim_symbol_named(t, copy) : DIM_NONE;

@@ -12,7 +12,7 @@
 #include "sinter/tensor.h"
 #include <stdint.h>
 
-enum { ENGINE_MAJOR = 2, ENGINE_MINOR = 0, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MAX = 64 };
+enum { ENGINE_MAJOR = 2, ENGINE_MINOR = 1, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MAX = 64 };
 #define ENGINE_MAGIC "\x89SINTER\n"
 
 typedef enum section_kind {

@@ -65,7 +65,8 @@ static sinter_status read_dims(env *e, engine *g, arena *a, dim **canonical)
         case DIM_CEILDIV: map[i] = dim_ceildiv(g->dims, x, y); break;
         case DIM_MOD: map[i] = dim_mod(g->dims, x, y); break;
         case DIM_MIN: map[i] = dim_min(g->dims, x, y); break;
-        default: map[i] = dim_max(g->dims, x, y); break;
+        case DIM_MAX: map[i] = dim_max(g->dims, x, y); break;
+        default: map[i] = dim_broadcast(g->dims, x, y); break;
         }
         g->symbol_late[i] = d->kind == DIM_SYMBOL ? (uint8_t)g->symbol[d->value].is_late
                             : d->kind >= DIM_ADD  ? g->symbol_late[d->a] | g->symbol_late[d->b]

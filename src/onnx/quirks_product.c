@@ -47,6 +47,28 @@ static uint32_t einsum_matmul(const char *equation, bool *trans_a, bool *trans_b
     return fits ? (uint32_t)n : 0;
 }
 
+/* An operand repeated along `axis` to the size that the other one has there; a product does not broadcast what it sums.
+ */
+static ir_value_id repeated(onnx_call *c, ir_value_id v, uint32_t axis, dim size)
+{
+    dim d[SINTER_RANK_MAX];
+    const uint32_t rank = call_shape(c, v, d);
+    if (d[axis] == size) return v;
+    d[axis] = size;
+    return call_expand(c, v, d, rank);
+}
+
+static void einsum_as_matmul(onnx_call *c, uint32_t rank, bool trans_a, bool trans_b)
+{
+    dim a[SINTER_RANK_MAX], b[SINTER_RANK_MAX], size;
+    const uint32_t k_a = rank - (trans_a ? 2 : 1), k_b = rank - (trans_b ? 1 : 2);
+    (void)call_shape(c, c->in[0], a);
+    (void)call_shape(c, c->in[1], b);
+    if (!infer_broadcast(c->g->dims, a[k_a], b[k_b], &size))
+        REJECT(c, INVALID_MODEL, "the label that is summed has different sizes in the two operands");
+    c->out[0] = call_matmul(c, repeated(c, c->in[0], k_a, size), repeated(c, c->in[1], k_b, size), trans_a, trans_b);
+}
+
 /* The explicit form without spaces: without "->", the labels that occur once, in alphabetic order, after the ellipsis.
  */
 void convert_einsum(onnx_call *c)
@@ -89,7 +111,7 @@ void convert_einsum(onnx_call *c)
     bool trans_a, trans_b;
     const uint32_t rank = c->count_in == 2 ? einsum_matmul(clean, &trans_a, &trans_b) : 0;
     if (rank && call_rank(c, c->in[0]) == rank && call_rank(c, c->in[1]) == rank) {
-        c->out[0] = call_matmul(c, c->in[0], c->in[1], trans_a, trans_b);
+        einsum_as_matmul(c, rank, trans_a, trans_b);
         return;
     }
     c->out[0] = call_emit(c, OP_einsum, a, c->in, c->count_in);

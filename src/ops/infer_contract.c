@@ -94,6 +94,17 @@ sinter_status infer_matmul_integer(infer_ctx *c)
     return infer_product(c, false, false, SINTER_DTYPE_I32);
 }
 
+/* A label that an operand has twice is its diagonal: nothing is repeated there. */
+static sinter_status want_diagonal(infer_ctx *c, const einsum_term *x, uint32_t operand, uint32_t axis)
+{
+    for (uint32_t k = 0; k < axis; k++)
+        if (x->label[k] == x->label[axis] && !infer_agree(c->dims, c->in[operand].dim[k], c->in[operand].dim[axis]))
+            return FAIL(c->e, INVALID_MODEL,
+                        "axes %" PRIu32 " and %" PRIu32 " of operand %" PRIu32 " %s have one label", k, axis, operand,
+                        infer_shape_text(c, &c->in[operand]));
+    return SINTER_OK;
+}
+
 sinter_status infer_einsum(infer_ctx *c)
 {
     const attrs_einsum *attrs = c->attrs;
@@ -111,12 +122,9 @@ sinter_status infer_einsum(infer_ctx *c)
         for (uint32_t k = 0; k < x.in[i].count; k++) {
             dim *d = &of_label[x.in[i].label[k]];
             const dim found = c->in[i].dim[k];
-            if (*d == DIM_NONE || dim_is(c->dims, *d, 1)) {
+            TRY(want_diagonal(c, &x.in[i], i, k));
+            if (*d == DIM_NONE) {
                 *d = found;
-            } else if (dim_is(c->dims, found, 1)) {
-                continue; /* repeated */
-            } else if (infer_agree(c->dims, *d, found)) {
-                *d = infer_better(c->dims, *d, found);
             } else if (!infer_broadcast(c->dims, *d, found, d)) {
                 return FAIL(c->e, INVALID_MODEL,
                             "axis %" PRIu32 " of operand %" PRIu32 " %s is %s, wanted %s, as elsewhere in '%s'", k, i,

@@ -104,12 +104,7 @@ bool infer_broadcast(dim_table *t, dim a, dim b, dim *out)
     const dim_range range_a = dim_range_of(t, a), range_b = dim_range_of(t, b);
     if (is_const_a || range_a.min > 1) *out = a;
     else if (is_const_b || range_b.min > 1) *out = b;
-    else *out = dim_max(t, a, b);
-    if (is_const_a || is_const_b || range_a.min > 1 || range_b.min > 1) return true;
-    /* 0 beside 1 is 0. Where the operands are long expressions the result would grow without end: then the run refuses
-     * 0 beside 1. */
-    if ((range_a.min < 1 || range_b.min < 1) && dim_is_light(t, a) && dim_is_light(t, b))
-        *out = dim_mul(t, *out, dim_min(t, dim_const(t, 1), dim_min(t, a, b)));
+    else *out = dim_broadcast(t, a, b);
     return true;
 }
 

@@ -162,8 +162,8 @@ typedef struct infer_ctx {
 } infer_ctx;
 /* Names the op in errors; the caller adds the node. */
 sinter_status op_infer(infer_ctx *c);
-/* The broadcast of two dims: equal, or one is 1. Different symbols: their max (0 where one is 0), which the run checks;
- * constants that differ: false. */
+/* The broadcast of two dims: equal, or one is 1. Of different symbols: dim_broadcast, and the run checks that they go
+ * together. False: they are different constants. */
 bool infer_broadcast(dim_table *t, dim a, dim b, dim *out);
 
 /* ---- reference kernels ---- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_golden_engines.c - engines that earlier builds wrote still load, and still give the reference's results.
  *
- * The files are in engines/MAJOR.MINOR/NAME.ISA.sinter. When this test fails, the format, a kernel's parameters or a
- * packing has changed without a new number: raise the format's version or the kernel's abi. Then engines of the old
- * number are refused with a clear message. Move the old files to refused/, and write new ones with SINTER_BLESS=1,
- * which writes the files that are missing and never replaces one. */
+ * The files are in engines/MAJOR.MINOR/NAME.ISA.sinter, by the number of the format that wrote them. When this test
+ * fails, the format, a kernel's parameters or a packing has changed without a new number: raise the format's version or
+ * the kernel's abi. Then engines of the old number are refused with a clear message. Move the old files to refused/,
+ * and write new ones with SINTER_BLESS=1, which writes the files that are missing and never replaces one. */
 #include "cpu/isa.h"
 #include "cpu/kernels.h"
 #include "model_text.h"
@@ -13,31 +13,34 @@
 #include <unistd.h>
 
 #define ENGINES SINTER_SOURCE_DIR "/tests/golden/engines/"
-#define FOLDER ENGINES "2.0/"
 
 /* Between them every kernel of the CPU that packs weights, and every kind of record of the format. */
 static const struct {
-    const char *name, *text;
+    const char *name, *text; /* name: behind the number of the format that wrote it */
 } golden[] = {
-    { "conv",
+    { "2.0/conv",
       "sym N 1 2 3; in x f32 N,3,12,12;"
       "a = Conv x %16,3,3,3 %16 pads=[1,1,1,1]; b = Relu a; c = Conv b %16,16,3,3 pads=[1,1,1,1]; d = Add b c;"
       "e = Conv d %16,1,3,3 group=16 strides=[2,2] pads=[1,1,1,1]; f = Conv e %8,16,1,1; y = Sigmoid f; out y" },
-    { "transposed", "in x f32 1,4,5,6; a = ConvTranspose x %4,6,3,3 strides=[2,2]; y = Relu a; out y" },
-    { "product", "sym N 1 4 9; in x f32 N,24; a = MatMul x %24,40; b = Add a %40; c = Erf b; d = MatMul c %40,8;"
-                 "y = Softmax d axis=1; out y" },
-    { "recurrent", "sym S 1 3 5; in x f32 S,2,6; h, k, c = LSTM x %1,20,6 %1,20,5 hidden_size=5; out h; out c" },
-    { "integers", "in x u8 3,12; w = Cast %12,7 to=3; a = MatMulInteger x w; y = Cast a to=1; out y" },
-    { "integer_conv", "in x u8 1,4,6,6; w = Cast %5,4,3,3 to=3; y = ConvInteger x w; out y" },
-    { "late",
+    { "2.0/transposed", "in x f32 1,4,5,6; a = ConvTranspose x %4,6,3,3 strides=[2,2]; y = Relu a; out y" },
+    { "2.0/product", "sym N 1 4 9; in x f32 N,24; a = MatMul x %24,40; b = Add a %40; c = Erf b; d = MatMul c %40,8;"
+                     "y = Softmax d axis=1; out y" },
+    { "2.0/recurrent", "sym S 1 3 5; in x f32 S,2,6; h, k, c = LSTM x %1,20,6 %1,20,5 hidden_size=5; out h; out c" },
+    { "2.0/integers", "in x u8 3,12; w = Cast %12,7 to=3; a = MatMulInteger x w; y = Cast a to=1; out y" },
+    { "2.0/integer_conv", "in x u8 1,4,6,6; w = Cast %5,4,3,3 to=3; y = ConvInteger x w; out y" },
+    { "2.0/late",
       "sym N 1 3 6; in x f32 N,4; a = NonZero x; b = Transpose a perm=[1,0]; y = GatherND x b; z = Concat y y axis=0;"
       "out y; out z" },
-    { "loop",
+    { "2.0/loop",
       "sym N 1 2 4; in x f32 N,3; in n i64 ; in c bool ;"
       "v, s = Loop n c x body=(in i i64 ; in g bool ; in u f32 N,3; h = Identity g; w = Add u x; t = Mul w #0.5;"
       "out h; out w; out t); out v; out s" },
-    { "views", "sym N 1 2 3; in x f32 N,4,6; a = Transpose x perm=[0,2,1]; b = Slice a {1} {5} {1} {2};"
-               "c = Concat a b b axis=1; d = Pad c {0,0,1,0,0,1}; y = ReduceMean d axes=[1] keepdims=0; out y; out a" },
+    { "2.0/views",
+      "sym N 1 2 3; in x f32 N,4,6; a = Transpose x perm=[0,2,1]; b = Slice a {1} {5} {1} {2};"
+      "c = Concat a b b axis=1; d = Pad c {0,0,1,0,0,1}; y = ReduceMean d axes=[1] keepdims=0; out y; out a" },
+    { "2.1/broadcast",
+      "sym N 0 3 4; sym M 0 1 4; sym K 0 3 4; in x f32 N,4; in w f32 M,4; in v f32 K,4; a = Add x w; y = Mul a v; out "
+      "y" },
 };
 enum { GOLDEN = sizeof golden / sizeof *golden };
 static const char *const isa_name[] = { "plain", "avx2", "avx512" };
@@ -45,7 +48,7 @@ static const char *const isa_name[] = { "plain", "avx2", "avx512" };
 static const char *path_of(uint32_t i, isa_level isa)
 {
     static char path[512];
-    (void)snprintf(path, sizeof path, FOLDER "%s.%s.sinter", golden[i].name, isa_name[isa]);
+    (void)snprintf(path, sizeof path, ENGINES "%s.%s.sinter", golden[i].name, isa_name[isa]);
     return path;
 }
 

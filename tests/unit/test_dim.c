@@ -213,10 +213,17 @@ typedef struct pair {
     int64_t v;
 } pair;
 
+static int64_t broadcast(int64_t a, int64_t b)
+{
+    if (a == 1) return b;
+    if (b == 1) return a;
+    return a > b ? a : b;
+}
+
 static pair random_pair(fixture *f, const int64_t *symbol, int depth)
 {
     static const char *const name[3] = { "A", "B", "C" };
-    const uint32_t kind = depth ? random_below(11) : random_below(2);
+    const uint32_t kind = depth ? random_below(13) : random_below(2);
     if (kind == 0) {
         const int64_t v = (int64_t)random_below(13) - 4;
         return (pair){ dim_const(f->t, v), v };
@@ -245,7 +252,8 @@ static pair random_pair(fixture *f, const int64_t *symbol, int depth)
     case 7: return (pair){ dim_ceildiv(f->t, a.d, b.d), -floored(-a.v, b.v) };
     case 8: return (pair){ dim_mod(f->t, a.d, b.d), a.v - b.v * floored(a.v, b.v) };
     case 9: return (pair){ dim_min(f->t, a.d, b.d), a.v < b.v ? a.v : b.v };
-    default: return (pair){ dim_max(f->t, a.d, b.d), a.v > b.v ? a.v : b.v };
+    case 10: return (pair){ dim_max(f->t, a.d, b.d), a.v > b.v ? a.v : b.v };
+    default: return (pair){ dim_broadcast(f->t, a.d, b.d), broadcast(a.v, b.v) };
     }
 }
 
@@ -277,7 +285,74 @@ static void random_expressions_keep_their_value(void)
     }
 }
 
+/* Any tree over some of the operands. */
+static dim random_tree(fixture *f, const dim *operand, uint32_t begin, uint32_t end)
+{
+    if (end - begin == 1) return operand[begin];
+    const uint32_t cut = begin + 1 + random_below(end - begin - 1);
+    const dim a = random_tree(f, operand, begin, cut), b = random_tree(f, operand, cut, end);
+    return random_below(2) ? dim_broadcast(f->t, a, b) : dim_broadcast(f->t, b, a);
+}
+
+static void broadcasts_are_sets(void)
+{
+    enum { OPERANDS = 12, NAMES = 7 };
+    for (long round = test_scale(2000, 100000); round > 0; round--) {
+        fixture f;
+        setup(&f);
+        int64_t symbol[NAMES], value[256], whole = 1;
+        dim name[NAMES], operand[OPERANDS], other[OPERANDS];
+        const int64_t k = (int64_t)random_below(5) + 2;
+        for (uint32_t i = 0; i < NAMES; i++) {
+            symbol[i] = (int64_t[]){ 0, 1, 1, k }[random_below(4)];
+            name[i] = dim_symbol_named(f.t, (const char *const[]){ "A", "B", "C", "D", "E", "F", "G" }[i]);
+        }
+        for (uint32_t i = 0; i < OPERANDS; i++) {
+            const uint32_t n = random_below(NAMES);
+            const bool is_sum = random_below(4) == 0;
+            operand[i] = other[i] = is_sum ? dim_add(f.t, name[n], dim_const(f.t, 1)) : name[n];
+            whole = broadcast(whole, symbol[n] + is_sum);
+        }
+        for (uint32_t i = OPERANDS; i-- > 1;) {
+            const uint32_t n = random_below(i + 1);
+            const dim d = other[i];
+            other[i] = other[n];
+            other[n] = d;
+        }
+        const dim a = random_tree(&f, operand, 0, OPERANDS), b = random_tree(&f, other, 0, OPERANDS);
+        CHECK_EQ(a, b);
+        CHECK_EQ(dim_broadcast(f.t, a, operand[random_below(OPERANDS)]), a);
+        CHECK_EQ(dim_broadcast(f.t, dim_const(f.t, 1), a), a);
+        CHECK(dim_count(f.t) <= 256);
+        CHECK(dim_eval_all(dim_at(f.t, 0), dim_count(f.t), symbol, NAMES, value));
+        CHECK_EQ(value[a], whole);
+        CHECK_EQ(parse(&f, print(&f, a)), a);
+        teardown(&f);
+    }
+}
+
+static void broadcasts_of_many_symbols_are_one_list(void)
+{
+    fixture f;
+    setup(&f);
+    dim d = dim_const(f.t, 1);
+    for (uint32_t round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < 60; i++) {
+            char name[16];
+            (void)snprintf(name, sizeof name, "N%u", i);
+            d = dim_broadcast(f.t, d, dim_symbol_named(f.t, name));
+        }
+    CHECK(!dim_table_failed(f.t));
+    CHECK_EQ(dim_count(f.t), 1 + 1 + 60 + 59);
+    CHECK_EQ(parse(&f, print(&f, d)), d);
+    const dim s = dim_symbol_named(f.t, "S"), cut = dim_min(f.t, s, dim_const(f.t, 1024));
+    CHECK_EQ(dim_broadcast(f.t, cut, s), s);
+    teardown(&f);
+}
+
 static const test tests[] = {
+    T(broadcasts_are_sets),
+    T(broadcasts_of_many_symbols_are_one_list),
     T(equal_expressions_have_one_id),
     T(text_round_trips),
     T(ranges_follow_the_symbols),
