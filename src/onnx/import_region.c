@@ -75,6 +75,7 @@ static sinter_status result_of(onnx_call *c, onnx_scope *inner, ir_region_id reg
     TRY(scope_find(im, inner, name, &v, &mark));
     if (!v && !is_reported) return FAIL(im->e, INVALID_MODEL, "output '%s' of a subgraph is made by no node", name);
     if (!v) return FAIL(im->e, UNSUPPORTED, "its subgraph cannot be imported");
+    im->wants_tail = im->wants_tail || name_is_list(v);
     if (name_is_list(v))
         return FAIL(im->e, UNSUPPORTED, "its subgraph gives a sequence or text that is made while the model runs");
     ir_result(c->g, region, v);

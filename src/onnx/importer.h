@@ -50,7 +50,7 @@ typedef struct importer {
     const char       *problem[32];
     VEC(size_range)   range;            /* of named sizes, from the options */
     VEC(call_list)    list;             /* sequences */
-    bool              ranks_differ;     /* an If was refused because its branches give different ranks */
+    bool              wants_tail;       /* a branch gives what no node can: what reads it has to go into the branch */
     void             *spare;
 } importer;
 

@@ -256,9 +256,10 @@ static sinter_status tail_accept(onnx_call *c, const search *x, const branches *
 }
 
 /* Converts the if with a tail in its branches. False, and nothing is left, where no tail makes the ranks equal. */
-static bool with_tail(onnx_call *c, branches *b)
+static bool find_tail(onnx_call *c, branches *b)
 {
     search x;
+    uint32_t count = 0;
     call_tail tail;
     onnx_scope *s = c->scope;
     if (s->is_ahead || !s->nodes || &s->nodes->at[s->order[s->at]] != c->node) return false;
@@ -268,15 +269,18 @@ static bool with_tail(onnx_call *c, branches *b)
     quirk_discard(c, b->node_first, b->region_first);
     for (uint32_t round = 0; round < ROUNDS_MAX && !c->status; round++) {
         bool is_equal = true;
-        if (tail_close(&x) > TAIL_MAX) return false;
+        const uint32_t before = count;
+        count = tail_close(&x);
+        if (count > TAIL_MAX || (round && count == before)) return false;
         for (uint32_t i = 0; i < s->wanted.count; i++)
             if (name_map_find(&x.varying, s->wanted.at[i])) return false;
         c->status = tail_prepare(c->im, &x);
         if (!c->status) c->status = tail_list(c->im, &x, &tail);
-        c->im->ranks_differ = false;
+        c->im->wants_tail = false;
         branches_try(c, b, &tail);
         if (c->status) break;
-        const bool is_unclear = b->is_merged && c->im->ranks_differ; /* an If in a branch says no more than that */
+        /* An If in a branch or in the tail says no more than that. */
+        const bool is_unclear = c->im->wants_tail && (!b->is_yes || !b->is_no);
         for (uint32_t i = 0; i < tail.exports.count && (is_unclear || (b->is_yes && b->is_no)); i++) {
             if (!is_unclear && !differs(c, b, i)) continue;
             is_equal = false;
@@ -290,6 +294,14 @@ static bool with_tail(onnx_call *c, branches *b)
         if (!is_unclear && (!b->is_yes || !b->is_no)) return false;
     }
     return c->status != SINTER_OK;
+}
+
+static bool with_tail(onnx_call *c, branches *b)
+{
+    const bool wanted_tail = c->im->wants_tail;
+    const bool is_done = find_tail(c, b);
+    c->im->wants_tail = wanted_tail;
+    return is_done;
 }
 
 /* ---- the operator ---- */
@@ -332,14 +344,15 @@ static bool is_decided(onnx_call *c, ir_value_id condition, bool *out)
     return is;
 }
 
-/* An If in a branch gives the branch's result different ranks: the tail has to go into that If. Otherwise the If is
- * refused, and an If around it may take its own tail there. */
+/* A branch gives what no node has: text, a sequence, or a result of an If in it that has different ranks. The tail has
+ * to go into the branch, or into that If. Otherwise the If is refused, and an If around it may take its own tail there.
+ */
 static void convert_nested(onnx_call *c, branches *b)
 {
     b->is_merged = true;
     if (with_tail(c, b) || c->status) return;
-    c->im->ranks_differ = true;
-    REJECT(c, UNSUPPORTED, "an If in a branch gives output '%s' different ranks, and so has what follows",
+    c->im->wants_tail = true;
+    REJECT(c, UNSUPPORTED, "a branch gives output '%s' different ranks, a sequence or text, and so has what follows",
            c->count_out ? c->node->out.at[0] : "");
 }
 
@@ -354,10 +367,11 @@ void convert_if(onnx_call *c)
         call_inline(c, decided ? b.yes : b.no, NULL, 0, c->out, c->count_out);
         return;
     }
-    c->im->ranks_differ = false;
+    const bool wanted_tail = c->im->wants_tail;
+    c->im->wants_tail = false;
     branches_try(c, &b, NULL);
-    const bool is_nested = c->im->ranks_differ && (!b.is_yes || !b.is_no);
-    c->im->ranks_differ = false;
+    const bool is_nested = c->im->wants_tail && (!b.is_yes || !b.is_no);
+    c->im->wants_tail = wanted_tail;
     if (is_nested && !c->status) {
         convert_nested(c, &b);
         return;
@@ -380,7 +394,7 @@ void convert_if(onnx_call *c)
     const uint32_t rank[2] = { rank_of_result(c, &b, 0, at), rank_of_result(c, &b, 1, at) };
     const onnx_graph *guarded = squeeze_of(b.yes, b.no);
     if (with_tail(c, &b) || c->status) return;
-    c->im->ranks_differ = !guarded;
+    c->im->wants_tail = wanted_tail || !guarded;
     if (guarded) call_inline(c, guarded, NULL, 0, c->out, c->count_out);
     else
         REJECT(c, UNSUPPORTED, "output '%s' has rank %u in one branch and %u in the other, and so has what follows",
