@@ -372,6 +372,16 @@ static void release_weight(void *user, const void *bytes, size_t size)
     source_forget(&b->source, bytes, size);
 }
 
+/* Gives up the graph, the plans and the records. Checking the finished bytes needs as much memory again. */
+static void release_work(builder *b)
+{
+    if (b->out.e) engine_writer_deinit(&b->out.w);
+    if (b->g) ir_graph_destroy(b->g);
+    b->g = NULL;
+    b->tuned = NULL;
+    arena_deinit(&b->a);
+}
+
 static sinter_status write_engine(builder *b, const device_options *wanted, const char *name, uint8_t **out,
                                   size_t *out_size)
 {
@@ -390,6 +400,7 @@ static sinter_status write_engine(builder *b, const device_options *wanted, cons
     b->out.w.release = release_weight;
     b->out.w.user = b;
     TRY(engine_writer_finish(&b->out.w, b->digest, out, out_size));
+    release_work(b);
     return emit_check(b->e, b->backend, b->device, out, out_size);
 }
 
@@ -457,12 +468,10 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
         e->error = error;
     }
     build_timings_report(e, &b.stats, b.report);
-    if (b.out.e) engine_writer_deinit(&b.out.w);
     if (!b.is_borrowed) timing_cache_destroy(b.cache);
     if (b.device && !b.is_borrowed) b.backend->close(e, b.device);
-    if (b.g) ir_graph_destroy(b.g);
+    release_work(&b);
     onnx_files_close(e, &b.source.files);
-    arena_deinit(&b.a);
     return s;
 }
 

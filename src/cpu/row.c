@@ -315,7 +315,7 @@ static bool take_act(chain *c, isa_level isa, row_epilogue *r)
 }
 
 sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out,
-                                const uint8_t *order, bool fast, row_epilogue *x)
+                                const uint8_t *order, bool fast, row_epilogue *x, void *room)
 {
     x->has_program = x->has_clip = x->has_scale = false;
     x->bias = x->residual = x->added = 0;
@@ -339,7 +339,7 @@ sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const v
         program = rest;
     }
     x->has_program = true;
-    return vm_bind(e, &x->program, isa, program, out[0].rank, out[0].dim, order, true, in, out);
+    return vm_bind(e, &x->program, room, isa, program, out[0].rank, out[0].dim, order, true, in, out);
 }
 
 void row_gemm_epilogue_bind(const row_epilogue *x, int64_t ldr, gemm_epilogue *g)
@@ -394,7 +394,8 @@ const char *row_after_reject(const problem *p)
     return NULL;
 }
 
-sinter_status row_after_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, row_after *x)
+sinter_status row_after_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, row_after *x,
+                             void *room)
 {
     x->has_program = false;
     if (!p->epilogue) return SINTER_OK;
@@ -409,7 +410,7 @@ sinter_status row_after_bind(env *e, const problem *p, isa_level isa, const view
     x->has_program = true;
     x->cols = rank ? out[0].dim[order[rank - 1]] : 1;
     x->rows = x->cols ? view_count(&out[0]) / x->cols : 0;
-    return vm_bind(e, &x->program, isa, p->epilogue, rank, out[0].dim, order, true, in, out);
+    return vm_bind(e, &x->program, room, isa, p->epilogue, rank, out[0].dim, order, true, in, out);
 }
 
 void row_after_part(const row_after *x, const kernel_run *k, float *y, int64_t begin, int64_t end)

@@ -70,12 +70,14 @@ typedef struct row_epilogue {
     round_trip trip;
     vm_program program;
 } row_epilogue;
+/* The bytes behind a record that binding its epilogue, in either of the two ways, takes as `room`. */
+static inline size_t row_room(const problem *p) { return vm_room(p->epilogue); }
 /* NULL where `row_epilogue_bind` can take the problem's epilogue over its result 0, which must be f32. */
 const char   *row_epilogue_reject(const problem *p);
 /* Binds for result 0 in the axis order given, whose last is the columns. fast: recognise bias, residual, clip and
  * activations; the caller then reads those fields, and calls row_epilogue_block where row_epilogue_has_block. */
 sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out,
-                                const uint8_t *order, bool fast, row_epilogue *x);
+                                const uint8_t *order, bool fast, row_epilogue *x, void *room);
 static inline bool row_epilogue_has_block(const row_epilogue *x) { return x->has_program || x->act; }
 /* What the micro-kernels do themselves, when bound, and when run. ldr: of the residual. */
 void          row_gemm_epilogue_bind(const row_epilogue *x, int64_t ldr, gemm_epilogue *g);
@@ -93,7 +95,8 @@ typedef struct row_after {
     vm_program program;
 } row_after;
 const char   *row_after_reject(const problem *p);
-sinter_status row_after_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, row_after *x);
+sinter_status row_after_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out, row_after *x,
+                             void *room);
 /* Elements [begin, end) in memory order; y: element 0. */
 void          row_after_part(const row_after *x, const kernel_run *k, float *y, int64_t begin, int64_t end);
 void          row_after_all(const row_after *x, const kernel_run *k, float *y);

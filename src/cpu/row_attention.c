@@ -71,8 +71,8 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record);
+    (void)t;
+    return sizeof(record) + row_room(p);
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -119,7 +119,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     }
     r->scratch = attention_scratch_size(isa, &r->params.bounds);
     r->after.has_program = false;
-    return p->epilogue ? row_after_bind(e, p, isa, in, out, &r->after) : SINTER_OK;
+    return p->epilogue ? row_after_bind(e, p, isa, in, out, &r->after, r + 1) : SINTER_OK;
 }
 
 typedef struct job {

@@ -186,8 +186,8 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record);
+    (void)t;
+    return sizeof(record) + row_room(p);
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -210,7 +210,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     TRY(row_pitch(e, &out[0], &c->ldy));
     uint8_t order[SINTER_RANK_MAX];
     row_order_channels_last(out[0].rank, order);
-    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
+    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue, r + 1));
     row_gemm_epilogue_bind(&r->epilogue, c->ldy, &c->epilogue);
     const conv_params max = params_max(p, t);
     r->shared = size_align(conv_workspace_size(&max), 64);
@@ -334,8 +334,8 @@ static void depthwise_pack_to(const problem *p, const tactic *t, uint32_t input,
 
 static size_t depthwise_record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(depthwise_record);
+    (void)t;
+    return sizeof(depthwise_record) + row_room(p);
 }
 
 static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
@@ -359,7 +359,7 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
     TRY(row_pitch(e, &out[0], &r->params.ldy));
     uint8_t order[SINTER_RANK_MAX];
     row_order_channels_last(out[0].rank, order);
-    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
+    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue, r + 1));
     row_gemm_epilogue_bind(&r->epilogue, r->params.ldy, &r->params.epilogue);
     return SINTER_OK;
 }

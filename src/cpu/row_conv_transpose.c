@@ -152,8 +152,8 @@ typedef struct record {
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record);
+    (void)t;
+    return sizeof(record) + row_room(p);
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -188,7 +188,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     TRY(row_pitch(e, y, &c->ldy));
     uint8_t order[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < y->rank; i++) order[i] = p->out[0].order[i];
-    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
+    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue, r + 1));
     row_gemm_epilogue_bind(&r->epilogue, c->ldy, &c->epilogue);
     r->scratch = scratch_max(p, t);
     return SINTER_OK;

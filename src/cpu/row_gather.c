@@ -42,8 +42,8 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record);
+    (void)t;
+    return sizeof(record) + row_room(p);
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -63,7 +63,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->count = view_count(&in[1]);
     r->type = in[1].dtype;
     r->unit = r->block > 0 && r->block < TILE_BYTES ? TILE_BYTES / r->block : 1;
-    return row_after_bind(e, p, isa, in, out, &r->after);
+    return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
 typedef struct job {

@@ -148,8 +148,8 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record);
+    (void)t;
+    return sizeof(record) + row_room(p);
 }
 
 typedef struct axis {
@@ -229,7 +229,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         return FAIL(e, INTERNAL, "a matrix product's rows are not adjacent, and the tactic does not copy");
     uint8_t order[SINTER_RANK_MAX];
     for (uint8_t i = 0; i < SINTER_RANK_MAX; i++) order[i] = i;
-    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue));
+    TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue, r + 1));
     row_gemm_epilogue_bind(&r->epilogue, g->ldc, &g->epilogue);
     r->scratch = scratch_max(p, t);
     return SINTER_OK;

@@ -38,8 +38,8 @@ typedef struct record {
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record);
+    (void)t;
+    return sizeof(record) + row_room(p);
 }
 
 typedef struct job {
@@ -89,7 +89,7 @@ static sinter_status softmax_bind(env *e, const problem *p, const tactic *t, con
     r->step = r->is_cols ? TILE_ELEMENTS / row / 16 * 16 : TILE_ELEMENTS / row;
     if (r->step < (r->is_cols ? 16 : 1)) r->step = r->is_cols ? 16 : 1;
     (void)in;
-    return row_after_bind(e, p, isa, in, out, &r->after);
+    return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
 static void softmax_rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
@@ -211,7 +211,7 @@ static sinter_status norm_bind(env *e, const problem *p, const tactic *t, const 
     r->is_log = p->op == OP_rms_norm;
     r->is_cols = !p->epilogue; /* further results are statistics */
     r->inner = (int64_t)p->count_anchor | (int64_t)(p->epilogue ? 1 : p->count_out) << 32;
-    return row_after_bind(e, p, isa, in, out, &r->after);
+    return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
 static void norm_rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
@@ -317,8 +317,8 @@ static size_t group_workspace(const problem *p, const tactic *t, uint32_t thread
 
 static size_t group_record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(group_record);
+    (void)t;
+    return sizeof(group_record) + row_room(p);
 }
 
 static sinter_status group_norm_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
@@ -341,7 +341,7 @@ static sinter_status group_norm_bind(env *e, const problem *p, const tactic *t, 
     if (r->groups < 0 || (r->groups && r->channels % r->groups))
         return FAIL(e, INVALID_ARG, "%lld groups do not divide %lld channels", (long long)r->groups,
                     (long long)r->channels);
-    return row_after_bind(e, p, isa, in, out, &r->after);
+    return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
 /* One group of one image, channels by channels: a contiguous run. */

@@ -51,8 +51,9 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record) + expr_size(ARITY_MAX + 2); /* a single op's program is needed no longer than bind */
+    (void)t;
+    _Alignas(expr) unsigned char own[sizeof(expr) + (ARITY_MAX + 2) * sizeof(expr_instr)];
+    return sizeof(record) + vm_room(program_of(p, (expr *)(void *)own));
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -62,7 +63,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     record *r = to;
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
-    return vm_bind(e, &r->program, isa, program_of(p, (expr *)(void *)(r + 1)), out[0].rank, out[0].dim, NULL, false,
+    _Alignas(expr) unsigned char own[sizeof(expr) + (ARITY_MAX + 2) * sizeof(expr_instr)];
+    return vm_bind(e, &r->program, r + 1, isa, program_of(p, (expr *)(void *)own), out[0].rank, out[0].dim, NULL, false,
                    in, out);
 }
 

@@ -73,8 +73,8 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record);
+    (void)t;
+    return sizeof(record) + row_room(p);
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -116,8 +116,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                  p->out[0].order[0] == 0;
     for (uint32_t i = 1; i + 1 < y->rank; i++) r->is_last = r->is_last && p->out[0].order[i] == i + 1;
     r->epilogue.has_program = r->after.has_program = false;
-    if (r->is_last) return row_epilogue_bind(e, p, isa, in, out, p->out[0].order, false, &r->epilogue);
-    return row_after_bind(e, p, isa, in, out, &r->after);
+    if (r->is_last) return row_epilogue_bind(e, p, isa, in, out, p->out[0].order, false, &r->epilogue, r + 1);
+    return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
 typedef struct job {

@@ -62,8 +62,8 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record);
+    (void)t;
+    return sizeof(record) + row_room(p);
 }
 
 static int64_t magnitude(int64_t v)
@@ -131,7 +131,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->gone_total = total(r->gone, r->gone_count);
     r->kept_total = total(r->kept, r->kept_count - (r->is_cols ? 1 : 0));
     r->unit = r->is_cols || r->gone_total >= TILE_ELEMENTS || !r->gone_total ? 1 : TILE_ELEMENTS / r->gone_total;
-    return row_after_bind(e, p, isa, in, out, &r->after);
+    return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
 static int64_t seek(const axis *at, uint32_t count, int64_t index, int64_t *out)

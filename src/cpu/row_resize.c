@@ -44,8 +44,8 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record);
+    (void)t;
+    return sizeof(record) + row_room(p);
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -77,7 +77,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
             return FAIL(e, INVALID_ARG, "resize: the scale of axis %u is %g, of %lld elements", 2 + i, r->scale[i],
                         (long long)r->in[i]);
     }
-    return row_after_bind(e, p, isa, in, out, &r->after);
+    return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
 static double position(const record *r, uint32_t axis, int64_t i)

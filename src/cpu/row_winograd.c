@@ -126,8 +126,8 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record);
+    (void)t;
+    return sizeof(record) + row_room(p);
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
@@ -156,7 +156,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                                  .x_dim = { x->stride[2], x->stride[3] },
                                  .dilation = { a->dilation.at[0], a->dilation.at[1] } };
     TRY(row_pitch(e, y, &w->ldy));
-    TRY(row_epilogue_bind(e, p, isa, in, out, channels_last, true, &r->epilogue));
+    TRY(row_epilogue_bind(e, p, isa, in, out, channels_last, true, &r->epilogue, r + 1));
     row_gemm_epilogue_bind(&r->epilogue, w->ldy, &w->epilogue);
     const winograd_params max = params_max(p, t);
     r->shared = winograd_workspace_size(&max);

@@ -60,8 +60,8 @@ typedef struct vm_program {
     uint32_t   operand_count;
     uint32_t   slot_size;               /* bytes */
     uint8_t    slot[EXPR_MAX];          /* of each value */
-    vm_operand operand[EXPR_MAX];
-    vm_op      op[EXPR_MAX];
+    vm_operand *operand;                /* in the room that vm_bind was given, as are the instructions */
+    vm_op      *op;
 } vm_program;
 
 typedef struct vm_io {
@@ -73,10 +73,12 @@ typedef struct vm_io {
 const char *vm_reject(const expr *x, uint32_t count_in, const sinter_dtype *in, uint32_t count_out,
                       const sinter_dtype *out);
 
+/* The bytes of room, aligned to 8, that a program of `x` needs beside its vm_program; x NULL: none. */
+static inline size_t vm_room(const expr *x) { return x ? x->count * (sizeof(vm_operand) + sizeof(vm_op)) : 0; }
 /* Compiles for the space `dim_at`. order: its axes from outermost to innermost in the order of work; NULL: the memory
  * order of result 0. split: columns are the last axis of `order` alone, rows are all others (blocks); else axes merge
  * freely. */
-sinter_status vm_bind(env *e, vm_program *p, isa_level isa, const expr *x, uint32_t rank, const int64_t *dim_at,
+sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const expr *x, uint32_t rank, const int64_t *dim_at,
                       const uint8_t *order, bool split, const view *in, const view *out);
 
 /* Standalone: disjoint tiles that cover the space. */

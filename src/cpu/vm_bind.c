@@ -391,10 +391,12 @@ static void units(vm_program *p)
     p->unit_rows = UNIT / p->unit_cols;
 }
 
-sinter_status vm_bind(env *e, vm_program *p, isa_level isa, const expr *x, uint32_t rank, const int64_t *dim_at,
+sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const expr *x, uint32_t rank, const int64_t *dim_at,
                       const uint8_t *order, bool split, const view *in, const view *out)
 {
     memset(p, 0, sizeof *p);
+    p->op = room;
+    p->operand = (vm_operand *)(void *)(p->op + x->count);
     p->set = vm_set_of(isa);
     binder b = { .p = p, .x = x, .in = in, .out = out, .rank = rank };
     if (x->count > EXPR_MAX)

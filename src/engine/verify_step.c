@@ -9,6 +9,12 @@
 
 #define BAD(e, ...) FAIL(e, INVALID_MODEL, __VA_ARGS__)
 
+/* Equal lines are one string of the file and become one problem. */
+typedef struct parsed {
+    uint32_t text; /* 0: free */
+    problem *p;
+} parsed;
+
 typedef struct check {
     env *e;
     engine *g;
@@ -18,6 +24,8 @@ typedef struct check {
     const engine_step *s;
     engine_code *code;
     uint32_t *mark; /* by storage: 1 + the call that reads it last */
+    parsed *parsed; /* by hash of the text; a power of two, more than there are steps */
+    uint32_t parsed_count;
 } check;
 
 static const engine_value *value_at(const check *c, uint32_t v)
@@ -392,14 +400,25 @@ static sinter_status check_call(const check *c)
     return check_places(c);
 }
 
-static sinter_status check_step(check *c, arena *scratch)
+static sinter_status read_problem(const check *c, problem **out)
 {
+    uint32_t i = (uint32_t)((uint64_t)(c->s->problem * UINT32_C(2654435761)) * c->parsed_count >> 32);
+    while (c->parsed[i].text && c->parsed[i].text != c->s->problem) i = (i + 1) & (c->parsed_count - 1);
+    parsed *known = &c->parsed[i];
+    if (known->text) return *out = known->p, SINTER_OK;
     const char *line = engine_text(c->g, c->s->problem);
     scan at = scan_of(line, strlen(line));
-    problem *p = NULL;
     const char *why = "trailing text";
-    if (!problem_parse(&c->g->a, &at, &p, &why) || at.at != at.end)
+    if (!problem_parse(&c->g->a, &at, out, &why) || at.at != at.end)
         return c->g->a.failed ? FAIL_MEMORY(c->e, "a problem") : BAD(c->e, "'%.200s' is no problem: %s", line, why);
+    *known = (parsed){ .text = c->s->problem, .p = *out };
+    return SINTER_OK;
+}
+
+static sinter_status check_step(check *c, arena *scratch)
+{
+    problem *p = NULL;
+    TRY(read_problem(c, &p));
     c->code->problem = p;
     if (count_dims(p) != c->s->dim_count)
         return BAD(c->e, "%u sizes, the problem's attributes have %u", c->s->dim_count, count_dims(p));
@@ -473,8 +492,12 @@ sinter_status engine_verify_steps(env *e, engine *g)
                           ? read_dims(e, g, &scratch, &canonical)
                           : FAIL_MEMORY(e, "an engine");
     if (s == SINTER_OK) s = print_io(e, g, canonical);
+    uint32_t parsed_count = 2;
+    while (parsed_count <= g->step_count) parsed_count *= 2;
+    parsed *problems = ARENA_NEW(&scratch, parsed, parsed_count);
+    if (s == SINTER_OK && !problems) s = FAIL_MEMORY(e, "checking an engine");
     for (uint32_t i = 0; s == SINTER_OK && i < g->profile_count; i++) {
-        check c = { .e = e, .g = g, .p = &g->profile[i], .canonical = canonical };
+        check c = { .e = e, .g = g, .p = &g->profile[i], .canonical = canonical, .parsed = problems, .parsed_count = parsed_count };
         c.mark = ARENA_NEW(&scratch, uint32_t, c.p->storage_count);
         s = c.mark ? check_io_storages(&c, &scratch) : FAIL_MEMORY(e, "checking an engine");
         if (s == SINTER_OK) s = check_io_values(&c);

@@ -149,7 +149,17 @@ static bool parse_operand(scan *s, problem_operand *o, const char **why)
     return true;
 }
 
+/* Operands are read to the stack and kept in a list of their number: an engine has a problem for each step. */
+enum { OPERANDS_OWN = 8 };
 typedef VEC(problem_operand) operand_list;
+
+static problem_operand *keep_operands(arena *a, const operand_list *list, const problem_operand *own)
+{
+    if (list->at != own) return list->at;
+    problem_operand *kept = ARENA_NEW(a, problem_operand, list->count);
+    if (kept && list->count) memcpy(kept, own, list->count * sizeof *own);
+    return kept;
+}
 
 static bool push_operand(arena *a, scan *s, operand_list *list, const char **why)
 {
@@ -168,7 +178,8 @@ static bool at_arrow(const scan *s)
 
 static bool parse_inputs(arena *a, scan *s, problem *p, const char **why)
 {
-    operand_list list = { 0 };
+    problem_operand own[OPERANDS_OWN];
+    operand_list list = { .at = own, .capacity = OPERANDS_OWN };
     bool has_plus = false;
     for (scan_space(s); !at_arrow(s); scan_space(s)) {
         if (scan_char(s, '+')) {
@@ -182,11 +193,11 @@ static bool parse_inputs(arena *a, scan *s, problem *p, const char **why)
         }
         if (!push_operand(a, s, &list, why)) return false;
     }
-    p->in = list.at;
+    p->in = keep_operands(a, &list, own);
     p->count_in = list.count;
     if (!has_plus) p->count_anchor = list.count;
     s->at += 2;
-    return true;
+    return p->in != NULL;
 }
 
 /* An operand, not an attribute or a program: a type with '[', "w:" or '-'. */
@@ -202,7 +213,8 @@ static bool at_operand(const scan *s)
 
 static bool parse_outputs(arena *a, scan *s, problem *p, const char **why)
 {
-    operand_list list = { 0 };
+    problem_operand own[OPERANDS_OWN];
+    operand_list list = { .at = own, .capacity = OPERANDS_OWN };
     for (;;) {
         scan ahead = *s;
         scan_space(&ahead);
@@ -210,9 +222,9 @@ static bool parse_outputs(arena *a, scan *s, problem *p, const char **why)
         *s = ahead;
         if (!push_operand(a, s, &list, why)) return false;
     }
-    p->out = list.at;
+    p->out = keep_operands(a, &list, own);
     p->count_out = list.count;
-    return true;
+    return p->out != NULL;
 }
 
 static bool parse_program(arena *a, scan *s, const char *word, const expr **out, const char **why)

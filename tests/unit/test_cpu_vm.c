@@ -136,8 +136,8 @@ static bool run_case(fixture *f, isa_level isa, const char *program, uint32_t co
     (void)view_init(&want, type_out, rank, dim_at, NULL);
     want.data = arena_alloc(&f->a, (size_t)view_count(&want) * 8, 64);
     CHECK_EQ(expr_run(x, rank, dim_at, NULL, in, &want), SINTER_OK);
-    vm_program *p = arena_alloc(&f->a, sizeof *p, 64);
-    CHECK_EQ(vm_bind(&f->e, p, isa, x, rank, dim_at, NULL, false, in, &out), SINTER_OK);
+    vm_program *p = arena_alloc(&f->a, sizeof *p + vm_room(x), 64);
+    CHECK_EQ(vm_bind(&f->e, p, p + 1, isa, x, rank, dim_at, NULL, false, in, &out), SINTER_OK);
     vm_io io = { in_data, &out.data };
     const int64_t tiles = vm_tile_count(p);
     for (int64_t i = 0; i < tiles; i++) vm_run(p, &io, i, i + 1);
@@ -366,9 +366,9 @@ static void runs_blocks(void)
     void *in_data[5], *out_data = got;
     for (uint32_t i = 0; i < 5; i++) in_data[i] = in[i].data;
     const uint8_t order[4] = { 0, 2, 3, 1 };
-    vm_program *p = arena_alloc(&f.a, sizeof *p, 64);
+    vm_program *p = arena_alloc(&f.a, sizeof *p + vm_room(x), 64);
     for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
-        CHECK_EQ(vm_bind(&f.e, p, isa, x, 4, dim_at, order, true, in, &got_view), SINTER_OK);
+        CHECK_EQ(vm_bind(&f.e, p, p + 1, isa, x, 4, dim_at, order, true, in, &got_view), SINTER_OK);
         const vm_io io = { in_data, &out_data };
         memcpy(got, acc, sizeof got);
         for (int64_t row = 0; row < PIXELS; row += 7)

@@ -151,8 +151,8 @@ static void check_loops(table *t, const table_line *l, isa_level isa, int64_t n,
     }
     const int64_t dim_at[1] = { n };
     (void)view_init(&out, l->to, 1, dim_at, result);
-    vm_program *p = arena_alloc(&t->a, sizeof *p, 64);
-    if (!CHECK_EQ(vm_bind(&t->e, p, isa, x, 1, dim_at, NULL, false, in, &out), SINTER_OK)) return;
+    vm_program *p = arena_alloc(&t->a, sizeof *p + vm_room(x), 64);
+    if (!CHECK_EQ(vm_bind(&t->e, p, p + 1, isa, x, 1, dim_at, NULL, false, in, &out), SINTER_OK)) return;
     for (int64_t i = 0; i < n; i++) {
         row[1][i] = (float)l->y;
         row[2][i] = (float)l->z;
