@@ -6,6 +6,7 @@
 #include "base/os.h"
 #include "build/build.h"
 #include "onnx/import.h"
+#include "base/name_map.h"
 
 #include <string.h>
 
@@ -129,10 +130,12 @@ sinter_status sinter_model_inputs(const char *path, const sinter_env_options *op
     arena a;
     arena_init(&a, &e);
     onnx_model m = { 0 };
-    const sinter_status s = NOTE(&e, onnx_model_read(&e, &a, file.data, file.size, &m), "reading '%s'", path);
+    sinter_status s = NOTE(&e, onnx_model_read(&e, &a, file.data, file.size, &m), "reading '%s'", path);
+    name_map initialized = { .a = &a };
+    if (s == SINTER_OK && !onnx_graph_initialized(&m.graph, &initialized)) s = FAIL_MEMORY(&e, "names");
     bool more = s == SINTER_OK;
     for (uint32_t i = 0; more && i < m.graph.in.count; i++)
-        if (!onnx_model_initializes(&m, m.graph.in.at[i].name)) more = visit_one(&m.graph.in.at[i], true, visit, user);
+        if (!name_map_find(&initialized, m.graph.in.at[i].name)) more = visit_one(&m.graph.in.at[i], true, visit, user);
     for (uint32_t i = 0; more && i < m.graph.out.count; i++) more = visit_one(&m.graph.out.at[i], false, visit, user);
     arena_deinit(&a);
     os_file_close(&e, &file);

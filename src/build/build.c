@@ -21,7 +21,7 @@ typedef struct builder {
     const sinter_build_options *o;
     arena a;
     source source;
-    onnx_model model;
+    uint32_t node_count; /* of the model */
     const onnx_input_value *promise;
     ir_graph *g;
     value_range *values; /* by input: what it may hold; NULL: all are floats */
@@ -93,14 +93,27 @@ static sinter_status input_values(builder *b)
     return has_integers ? ir_input_values(b->g, &b->a, &b->values) : SINTER_OK;
 }
 
+static sinter_status read_model(builder *b, const build_model *m, arena *a)
+{
+    onnx_model model;
+    TRY(onnx_model_read(b->e, a, m->bytes, m->size, &model));
+    b->node_count = model.graph.node.count;
+    onnx_import_options options = {
+        .model = &model, .folder = m->folder, .is_mapped = m->is_mapped, .files = &b->source.files
+    };
+    TRY(profiles_union(b->e, a, &model, b->o, &options));
+    TRY(promises(b, &options));
+    return onnx_import(b->e, &options, m->bytes, m->size, &b->g);
+}
+
 static sinter_status import_model(builder *b, const build_model *m)
 {
     TRY(report(b, "import", 0));
-    TRY(onnx_model_read(b->e, &b->a, m->bytes, m->size, &b->model));
-    onnx_import_options options = { .folder = m->folder, .is_mapped = m->is_mapped, .files = &b->source.files };
-    TRY(profiles_union(b->e, &b->a, &b->model, b->o, &options));
-    TRY(promises(b, &options));
-    TRY(onnx_import(b->e, &options, m->bytes, m->size, &b->g));
+    arena reading;
+    arena_init(&reading, b->e);
+    const sinter_status s = read_model(b, m, &reading);
+    arena_deinit(&reading);
+    TRY(s);
     TRY(input_values(b));
     if (b->o->stage) dump_stage(b, "import", b->g);
     return b->o->verify ? ir_verify(b->g, IR_STAGE_IMPORTED) : SINTER_OK;
@@ -357,7 +370,7 @@ static sinter_status fill_engine(builder *b, const char *name)
                                  .model = engine_writer_string(&x->w, name),
                                  .threads = target.threads,
                                  .isa = b->o->device == SINTER_DEVICE_REFERENCE ? 0 : target.isa,
-                                 .node_count = b->model.graph.node.count,
+                                 .node_count = b->node_count,
                                  .backend = engine_writer_string(&x->w, b->backend->name) };
     text_deinit(&t);
     TRY(emit_notes(x, &notes));

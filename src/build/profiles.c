@@ -79,11 +79,7 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
     }
     const uint32_t given = count;
     name_map initialized = { .a = a };
-    bool is_new;
-    for (uint32_t i = 0; i < model->graph.initializer.count; i++)
-        if (!name_map_add(&initialized, model->graph.initializer.at[i].name, &is_new)) return FAIL_MEMORY(e, "names");
-    for (uint32_t i = 0; i < model->graph.sparse.count; i++)
-        if (!name_map_add(&initialized, model->graph.sparse.at[i].values.name, &is_new)) return FAIL_MEMORY(e, "names");
+    if (!onnx_graph_initialized(&model->graph, &initialized)) return FAIL_MEMORY(e, "names");
     for (uint32_t i = 0; i < model->graph.in.count; i++) {
         const onnx_value_info *v = &model->graph.in.at[i];
         if (!v->has_shape || v->rank > SINTER_RANK_MAX || name_map_find(&initialized, v->name) ||

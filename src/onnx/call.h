@@ -97,11 +97,15 @@ ir_value_id call_iota(onnx_call *c, dim count);                             /* 0
 
 /* ---- subgraphs (import_region.c) ---- */
 /* The values around the node that a subgraph reads by name, constants left out: appends those that are new. */
-typedef VEC(ir_value_id) call_captures;
+typedef struct call_captures {
+    ir_value_id *at;
+    uint32_t     count, capacity;
+    uint32_t    *place, places;         /* by hash of the value: 1 + its index; 0: free */
+} call_captures;
 void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures);
 /* Nodes behind an if that are converted in each of its branches, and the names that are read outside of them. */
 typedef struct call_tail {
-    onnx_nodes nodes;
+    onnx_graph graph;                   /* has nodes, and what they read */
     onnx_names exports;
 } call_tail;
 /* A region of `owner` with parameters like `param` (type, dims; for captures also known integers), converted from

@@ -402,7 +402,8 @@ static sinter_status tables_fill(importer *im)
 static sinter_status model_import(importer *im, const uint8_t *bytes, size_t size)
 {
     env *e = im->e;
-    TRY(onnx_model_read(e, &im->a, bytes, size, &im->model));
+    if (im->options->model) im->model = *im->options->model;
+    else TRY(onnx_model_read(e, &im->a, bytes, size, &im->model));
     const onnx_graph *graph = &im->model.graph;
     const int64_t version = version_of(im, NULL, "");
     if (version < 1 || version > OPSET_MAX)
@@ -415,11 +416,9 @@ static sinter_status model_import(importer *im, const uint8_t *bytes, size_t siz
     TRY(scope_add_initializers(im, &main_scope, graph));
     for (uint32_t i = 0; i < graph->in.count; i++) {
         const onnx_value_info *v = &graph->in.at[i];
-        if (name_map_find(&main_scope.names, v->name)) {
-            bool is_input = false;
-            for (uint32_t k = 0; k < i && !is_input; k++) is_input = strcmp(graph->in.at[k].name, v->name) == 0;
-            if (!is_input) continue; /* an initializer under an input's name: a constant, as before IR 4 */
-        }
+        const uint32_t *known = name_map_find(&main_scope.names, v->name);
+        if (known && *known >= NAME_TENSOR && *known < NAME_LIST)
+            continue; /* an initializer under an input's name: a constant, as before IR 4 */
         const sinter_status s = importer_input(im, &main_scope, v);
         if (s == SINTER_INVALID_ARG) return NOTE(e, s, "importing input '%s'", v->name);
         TRY(importer_problem(im, s, arena_printf(&im->a, "input '%s'", v->name)));

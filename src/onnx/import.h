@@ -24,6 +24,7 @@ typedef struct onnx_input_value {
 } onnx_input_value;
 
 typedef struct onnx_import_options {
+    const onnx_model *model;            /* the bytes as onnx_model_read read them; NULL: the import reads them */
     const char   *folder;               /* where external data may lie; NULL: the model may open no files */
     bool          is_mapped;            /* the model's bytes are a mapped file: pages that were copied are given up */
     onnx_files *files; /* receives the mappings; close them after the graph. NULL: external data is copied */

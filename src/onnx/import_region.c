@@ -6,44 +6,60 @@
 
 #include <string.h>
 
+/* Where the table has, or would have, 1 + the index of `v`. There is room. */
+static uint32_t *place_of(const call_captures *x, ir_value_id v)
+{
+    uint32_t i = v * UINT32_C(2654435761) & (x->places - 1);
+    while (x->place[i] && x->at[x->place[i] - 1] != v) i = (i + 1) & (x->places - 1);
+    return &x->place[i];
+}
+
+static bool places_grow(onnx_call *c, call_captures *x)
+{
+    const uint32_t count = x->places ? x->places * 2 : 16;
+    x->place = count > x->places ? ARENA_NEW(&c->im->a, uint32_t, count) : NULL;
+    x->places = x->place ? count : 0;
+    for (uint32_t k = 0; k < x->count && x->place; k++) *place_of(x, x->at[k]) = k + 1;
+    if (!x->place) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
+    return x->place != NULL;
+}
+
 static void capture_value(onnx_call *c, ir_value_id v, call_captures *captures)
 {
     const call_list *l = call_list_at(c, v);
     v = quirk_text_numbers(c, v);
     for (uint32_t i = 0; l && i < l->count; i++) capture_value(c, l->item[i], captures); /* holds tensors alone */
     if (name_is_list(v) || !v || ir_is_const(c->g, v)) return;
-    for (uint32_t k = 0; k < captures->count; k++)
-        if (captures->at[k] == v) return;
-    ir_value_id *slot = VEC_PUSH(&c->im->a, captures);
-    if (slot) *slot = v;
+    if (captures->count >= captures->places / 2 && !places_grow(c, captures)) return;
+    uint32_t *place = place_of(captures, v);
+    ir_value_id *slot = *place ? NULL : VEC_PUSH(&c->im->a, captures);
+    if (!slot) return;
+    *slot = v;
+    *place = captures->count;
 }
 
 void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures)
 {
-    onnx_names names = { 0 };
-    if (c->status) return;
-    c->status = scope_free_names(c->im, graph, &names);
-    for (uint32_t i = 0; i < names.count && !c->status; i++) {
+    const onnx_names *names = &graph->reads;
+    for (uint32_t i = 0; i < names->count && !c->status; i++) {
         ir_value_id v = 0;
         uint32_t mark = 0;
-        c->status = scope_find(c->im, c->scope, names.at[i], &v, &mark);
+        c->status = scope_find(c->im, c->scope, names->at[i], &v, &mark);
         capture_value(c, v, captures);
     }
 }
 
 static ir_value_id captured(const call_captures *captures, const ir_value_id *param, ir_value_id v)
 {
-    for (uint32_t k = 0; param && k < captures->count; k++)
-        if (captures->at[k] == v) return param[k];
-    return v;
+    const uint32_t place = param && captures->count ? *place_of(captures, v) : 0;
+    return place ? param[place - 1] : v;
 }
 
 /* The names that the graph reads from around it, as seen inside: constants as they are, captures as parameters. */
 static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_graph *graph,
                                     const call_captures *captures, const ir_value_id *param)
 {
-    onnx_names names = { 0 };
-    TRY(scope_free_names(c->im, graph, &names));
+    const onnx_names names = graph->reads;
     for (uint32_t i = 0; i < names.count; i++) {
         ir_value_id v = 0;
         uint32_t mark = 0;
@@ -88,7 +104,6 @@ static sinter_status tail_fill(onnx_call *c, onnx_scope *branch, const onnx_grap
 {
     importer *im = c->im;
     const uint32_t problems = im->problem_count;
-    const onnx_graph list = { .node = tail->nodes };
     onnx_scope behind = { .parent = c->scope,
                           .graph = c->scope->graph,
                           .frame = c->scope->frame,
@@ -103,8 +118,8 @@ static sinter_status tail_fill(onnx_call *c, onnx_scope *branch, const onnx_grap
         TRY(scope_find(im, branch, graph->out.at[i].name, &v, &mark));
         if (v || mark) TRY(scope_set(im, &behind, c->node->out.at[i], v ? v : mark));
     }
-    TRY(captured_names(c, &behind, &list, captures, param));
-    TRY(scope_convert(im, &behind, &tail->nodes));
+    TRY(captured_names(c, &behind, &tail->graph, captures, param));
+    TRY(scope_convert(im, &behind, &tail->graph.node));
     for (uint32_t i = 0; i < tail->exports.count; i++)
         TRY(result_of(c, &behind, branch->region, tail->exports.at[i], im->problem_count != problems));
     return SINTER_OK;

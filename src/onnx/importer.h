@@ -76,8 +76,6 @@ sinter_status importer_problem(importer *im, sinter_status status, const char *w
 sinter_status scope_find(importer *im, onnx_scope *s, const char *name, ir_value_id *out, uint32_t *mark);
 sinter_status scope_set(importer *im, onnx_scope *s, const char *name, uint32_t value);
 sinter_status scope_add_initializers(importer *im, onnx_scope *s, const onnx_graph *graph);
-/* The names that a subgraph reads from around it: appended once each. */
-sinter_status scope_free_names(importer *im, const onnx_graph *graph, onnx_names *out);
 /* An order of a list of nodes in which names are made before they are read. */
 sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out, uint32_t *count_out);
 sinter_status scope_convert(importer *im, onnx_scope *s, const onnx_nodes *nodes);

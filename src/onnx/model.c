@@ -11,6 +11,7 @@
 typedef struct reader {
     env *e;
     arena *a;
+    arena scratch;
     uint64_t depth;
 } reader;
 
@@ -144,7 +145,7 @@ static sinter_status sparse_of(reader *r, const wire_field *in, onnx_sparse *s)
     END("a sparse tensor");
 }
 
-static sinter_status graph_of(reader *r, const wire_field *in, onnx_graph *g);
+static sinter_status subgraph_of(reader *r, const wire_field *in, onnx_graph *g);
 
 static sinter_status floats_of(reader *r, const wire_field *f, onnx_attr *a)
 {
@@ -207,7 +208,7 @@ static sinter_status attr_of(reader *r, const wire_field *in, onnx_attr *a)
             break;
         case 6:
             a->g = ARENA_NEW(r->a, onnx_graph, 1);
-            if (a->g) TRY(graph_of(r, &f, a->g));
+            if (a->g) TRY(subgraph_of(r, &f, a->g));
             break;
         case 7: TRY(floats_of(r, &f, a)); break;
         case 8: TRY(ints_of(r, &f, a)); break;
@@ -324,8 +325,27 @@ static sinter_status value_info_of(reader *r, const wire_field *in, onnx_value_i
     END("a value");
 }
 
+#define RESERVE(list, n) ((list)->at = arena_alloc(r->a, size_mul(sizeof *(list)->at, (n)), _Alignof(max_align_t)), \
+                          (list)->capacity = (list)->at ? (n) : 0)
+
+/* Room for what the message has of each list, so that large graphs leave no shorter lists behind in the arena. */
+static void graph_reserve(reader *r, const wire_field *in, onnx_graph *g)
+{
+    uint32_t count[16] = { 0 };
+    wire w = wire_of(in->at, in->size);
+    for (wire_field f; wire_next(&w, &f);)
+        if (f.number < 16) count[f.number]++;
+    if (count[1] > r->e->limits.nodes_max) count[1] = 0; /* which is refused */
+    RESERVE(&g->node, count[1]);
+    RESERVE(&g->initializer, count[5]);
+    RESERVE(&g->in, count[11]);
+    RESERVE(&g->out, count[12]);
+    RESERVE(&g->sparse, count[15]);
+}
+
 static sinter_status graph_fields(reader *r, const wire_field *in, onnx_graph *g)
 {
+    graph_reserve(r, in, g);
     EACH_FIELD(f, in->at, in->size)
     {
         switch (f.number) {
@@ -365,6 +385,15 @@ static sinter_status graph_of(reader *r, const wire_field *in, onnx_graph *g)
     const sinter_status s = graph_fields(r, in, g);
     r->depth--;
     return s;
+}
+
+static sinter_status subgraph_of(reader *r, const wire_field *in, onnx_graph *g)
+{
+    TRY(graph_of(r, in, g));
+    const arena_mark mark = arena_save(&r->scratch);
+    const bool is_good = onnx_nodes_read(r->a, &r->scratch, g, &g->reads);
+    arena_rewind(&r->scratch, mark);
+    return is_good ? SINTER_OK : FAIL_MEMORY(r->e, "the model");
 }
 
 static sinter_status opset_of(reader *r, const wire_field *in, onnx_opsets *list)
@@ -453,16 +482,51 @@ sinter_status onnx_model_read(env *e, arena *a, const uint8_t *bytes, size_t siz
 {
     *out = (onnx_model){ .producer = "", .graph = { .name = "" } };
     reader r = { .e = e, .a = a };
-    TRY(model_of(&r, bytes, size, out));
+    arena_init(&r.scratch, e);
+    const sinter_status s = model_of(&r, bytes, size, out);
+    arena_deinit(&r.scratch);
+    TRY(s);
     if (!out->has_graph) return FAIL(e, INVALID_MODEL, "%zu bytes hold no ONNX graph", size);
     return list_outputs_once(&r, &out->graph);
 }
 
-bool onnx_model_initializes(const onnx_model *m, const char *name)
+bool onnx_graph_initialized(const onnx_graph *g, name_map *out)
 {
-    for (uint32_t i = 0; i < m->graph.initializer.count; i++)
-        if (strcmp(m->graph.initializer.at[i].name, name) == 0) return true;
-    for (uint32_t i = 0; i < m->graph.sparse.count; i++)
-        if (strcmp(m->graph.sparse.at[i].values.name, name) == 0) return true;
-    return false;
+    bool is_new, is_good = true;
+    for (uint32_t i = 0; i < g->initializer.count && is_good; i++)
+        is_good = name_map_add(out, g->initializer.at[i].name, &is_new);
+    for (uint32_t i = 0; i < g->sparse.count && is_good; i++)
+        is_good = name_map_add(out, g->sparse.at[i].values.name, &is_new);
+    return is_good;
+}
+
+/* Appends a name that is not the graph's own. `seen` has the own names from the start. */
+static bool read_name(arena *a, name_map *seen, const char *name, onnx_names *out)
+{
+    bool is_new = false;
+    if (!name[0]) return true;
+    if (!name_map_add(seen, name, &is_new)) return false;
+    const char **slot = is_new ? VEC_PUSH(a, out) : NULL;
+    if (slot) *slot = name;
+    return slot || !is_new;
+}
+
+bool onnx_nodes_read(arena *a, arena *scratch, const onnx_graph *g, onnx_names *out)
+{
+    name_map seen = { .a = scratch };
+    bool is_new, is_good = onnx_graph_initialized(g, &seen);
+    for (uint32_t i = 0; i < g->in.count && is_good; i++) is_good = name_map_add(&seen, g->in.at[i].name, &is_new);
+    for (uint32_t i = 0; i < g->node.count; i++)
+        for (uint32_t k = 0; k < g->node.at[i].out.count && is_good; k++)
+            is_good = name_map_add(&seen, g->node.at[i].out.at[k], &is_new);
+    for (uint32_t i = 0; i < g->node.count; i++) {
+        const onnx_node *n = &g->node.at[i];
+        for (uint32_t k = 0; k < n->in.count && is_good; k++) is_good = read_name(a, &seen, n->in.at[k], out);
+        for (uint32_t k = 0; k < n->attr.count; k++) {
+            const onnx_names *inner = n->attr.at[k].g ? &n->attr.at[k].g->reads : &(onnx_names){ 0 };
+            for (uint32_t j = 0; j < inner->count && is_good; j++) is_good = read_name(a, &seen, inner->at[j], out);
+        }
+    }
+    for (uint32_t i = 0; i < g->out.count && is_good; i++) is_good = read_name(a, &seen, g->out.at[i].name, out);
+    return is_good;
 }

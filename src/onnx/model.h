@@ -76,6 +76,7 @@ struct onnx_graph {
     VEC(onnx_tensor)     initializer;
     VEC(onnx_sparse)     sparse;        /* its name is that of `values` */
     VEC(onnx_value_info) in, out;
+    onnx_names  reads;                  /* of a subgraph: the names that it reads from around it, once each */
 };
 
 typedef struct onnx_opset { const char *domain; int64_t version; } onnx_opset;
@@ -101,8 +102,12 @@ typedef struct onnx_model {
 /* Reads a ModelProto. `bytes` must live as long as the tensors are wanted. */
 sinter_status onnx_model_read(env *e, arena *a, const uint8_t *bytes, size_t size, onnx_model *out);
 
-/* Does the main graph give this name a value of its own? Such an input is no input. */
-bool onnx_model_initializes(const onnx_model *m, const char *name);
+/* Adds the names to which a graph gives values of its own. An input of such a name is no input. False: no memory. */
+struct name_map;
+bool onnx_graph_initialized(const onnx_graph *g, struct name_map *out);
+/* Appends, to a list in `a`, the names that a list of nodes reads from around it, once each. The reads of subgraphs in
+ * the nodes are known. False: no memory. */
+bool onnx_nodes_read(arena *a, arena *scratch, const onnx_graph *g, onnx_names *out);
 
 /* Files of external data that were mapped for a model: they live until the caller closes them. */
 typedef struct onnx_file { char *name; size_t name_size; os_file file; } onnx_file;

@@ -67,15 +67,15 @@ static const onnx_graph *merged(const onnx_call *c, const onnx_graph *branch, co
         *in = from;
         *out = to;
     }
-    for (uint32_t i = 0; i < tail->nodes.count; i++) {
+    for (uint32_t i = 0; i < tail->graph.node.count; i++) {
         onnx_node *n = VEC_PUSH(a, &all->node);
-        if (n) *n = tail->nodes.at[i];
+        if (n) *n = tail->graph.node.at[i];
     }
     for (uint32_t i = 0; i < tail->exports.count; i++) {
         onnx_value_info *v = VEC_PUSH(a, &all->out);
         if (v) *v = (onnx_value_info){ .name = tail->exports.at[i] };
     }
-    return a->failed ? NULL : all;
+    return onnx_nodes_read(a, a, all, &all->reads) && !a->failed ? all : NULL;
 }
 
 /* True where the branch went into its region without trouble. Memory that ran out stays a failure. */
@@ -105,7 +105,7 @@ static void branches_try(onnx_call *c, branches *b, const call_tail *tail)
     }
     call_capture(c, yes, &captures);
     call_capture(c, no, &captures);
-    if (tail) call_capture(c, &(onnx_graph){ .node = tail->nodes }, &captures);
+    if (tail) call_capture(c, &tail->graph, &captures);
     ir_value_id *in = ARENA_NEW(&c->g->a, ir_value_id, (size_t)captures.count + 1);
     if (!in) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
     if (c->status) return;
@@ -168,7 +168,7 @@ static sinter_status search_init(importer *im, onnx_scope *s, search *x)
             if (n->out.at[i][0]) note(im, &x->maker, n->out.at[i], p);
         if (p == s->at) continue;
         const onnx_graph alone = { .node = { .count = 1, .at = &s->nodes->at[s->order[p]] } };
-        TRY(scope_free_names(im, &alone, &x->reads[p]));
+        if (!onnx_nodes_read(&im->a, &im->a, &alone, &x->reads[p])) return FAIL_MEMORY(im->e, "an if");
         for (uint32_t i = 0; i < x->reads[p].count; i++) {
             const uint32_t *from = name_map_find(&x->maker, x->reads[p].at[i]);
             x->depends[p] = x->depends[p] || (from && x->depends[*from]);
@@ -228,7 +228,7 @@ static sinter_status tail_list(importer *im, const search *x, call_tail *out)
     for (uint32_t p = x->s->at; p < x->s->count; p++) {
         const onnx_node *n = node_at(x, p);
         if (p != x->s->at && !x->in[p]) continue;
-        onnx_node *slot = p == x->s->at ? NULL : VEC_PUSH(&im->a, &out->nodes);
+        onnx_node *slot = p == x->s->at ? NULL : VEC_PUSH(&im->a, &out->graph.node);
         if (slot) *slot = *n;
         for (uint32_t i = 0; i < n->out.count; i++) {
             if (!n->out.at[i][0] || !is_exported(x, n->out.at[i])) continue;
@@ -236,7 +236,8 @@ static sinter_status tail_list(importer *im, const search *x, call_tail *out)
             if (name) *name = n->out.at[i];
         }
     }
-    return im->a.failed ? FAIL_MEMORY(im->e, "an if") : SINTER_OK;
+    const bool is_good = onnx_nodes_read(&im->a, &im->a, &out->graph, &out->graph.reads);
+    return !is_good || im->a.failed ? FAIL_MEMORY(im->e, "an if") : SINTER_OK;
 }
 
 /* Gives the names that leave the branches their values; the tail's nodes are done. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scope.c - names: what a graph's names stand for, what a subgraph reads from around it, and in which order nodes go.
+/* scope.c - names: what a graph's names stand for, and in which order nodes go.
  *
- * An initializer becomes a constant when its name is first read. Recursion follows the nesting of subgraphs, which the
- * reader has bounded. */
+ * An initializer becomes a constant when its name is first read. */
 #include "onnx/importer.h"
 #include <string.h>
 
@@ -69,56 +68,6 @@ sinter_status scope_find(importer *im, onnx_scope *s, const char *name, ir_value
     return SINTER_OK;
 }
 
-/* ---- what a subgraph reads ---- */
-static sinter_status free_of(importer *im, const onnx_graph *graph, name_map *seen, onnx_names *out);
-
-static sinter_status free_name(importer *im, const name_map *own, name_map *seen, const char *name, onnx_names *out)
-{
-    bool is_new;
-    if (!name[0] || name_map_find(own, name)) return SINTER_OK;
-    if (!name_map_add(seen, name, &is_new)) return FAIL_MEMORY(im->e, "names");
-    if (!is_new) return SINTER_OK;
-    const char **slot = VEC_PUSH(&im->a, out);
-    if (!slot) return FAIL_MEMORY(im->e, "names");
-    *slot = name;
-    return SINTER_OK;
-}
-
-static sinter_status own_name(importer *im, name_map *own, const char *name)
-{
-    bool is_new;
-    return !name[0] || name_map_add(own, name, &is_new) ? SINTER_OK : FAIL_MEMORY(im->e, "names");
-}
-
-static sinter_status free_of(importer *im, const onnx_graph *graph, name_map *seen, onnx_names *out)
-{
-    name_map own = { .a = &im->a };
-    for (uint32_t i = 0; i < graph->in.count; i++) TRY(own_name(im, &own, graph->in.at[i].name));
-    for (uint32_t i = 0; i < graph->initializer.count; i++) TRY(own_name(im, &own, graph->initializer.at[i].name));
-    for (uint32_t i = 0; i < graph->sparse.count; i++) TRY(own_name(im, &own, graph->sparse.at[i].values.name));
-    for (uint32_t i = 0; i < graph->node.count; i++)
-        for (uint32_t k = 0; k < graph->node.at[i].out.count; k++) TRY(own_name(im, &own, graph->node.at[i].out.at[k]));
-    for (uint32_t i = 0; i < graph->node.count; i++) {
-        const onnx_node *n = &graph->node.at[i];
-        for (uint32_t k = 0; k < n->in.count; k++) TRY(free_name(im, &own, seen, n->in.at[k], out));
-        for (uint32_t k = 0; k < n->attr.count; k++) {
-            if (!n->attr.at[k].g) continue;
-            name_map inner = { .a = &im->a };
-            onnx_names names = { 0 };
-            TRY(free_of(im, n->attr.at[k].g, &inner, &names));
-            for (uint32_t j = 0; j < names.count; j++) TRY(free_name(im, &own, seen, names.at[j], out));
-        }
-    }
-    for (uint32_t i = 0; i < graph->out.count; i++) TRY(free_name(im, &own, seen, graph->out.at[i].name, out));
-    return SINTER_OK;
-}
-
-sinter_status scope_free_names(importer *im, const onnx_graph *graph, onnx_names *out)
-{
-    name_map seen = { .a = &im->a };
-    return free_of(im, graph, &seen, out);
-}
-
 /* ---- order ---- */
 typedef struct visit {
     uint32_t node, next;
@@ -128,6 +77,16 @@ typedef struct visit {
 static bool is_superseded(const onnx_nodes *nodes, uint32_t before, uint32_t after)
 {
     return strcmp(nodes->at[before].type, "Constant") == 0 && strcmp(nodes->at[after].type, "Constant") == 0;
+}
+
+static bool append(importer *im, const onnx_names *from, onnx_names *to)
+{
+    for (uint32_t i = 0; i < from->count; i++) {
+        const char **slot = VEC_PUSH(&im->a, to);
+        if (!slot) return false;
+        *slot = from->at[i];
+    }
+    return true;
 }
 
 sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out, uint32_t *count_out)
@@ -153,7 +112,8 @@ sinter_status scope_order(importer *im, const onnx_nodes *nodes, uint32_t **out,
     if (!order || !stack || !reads) return FAIL_MEMORY(im->e, "the order of nodes");
     for (uint32_t i = 0; i < nodes->count; i++)
         for (uint32_t k = 0; k < nodes->at[i].attr.count; k++)
-            if (nodes->at[i].attr.at[k].g) TRY(scope_free_names(im, nodes->at[i].attr.at[k].g, &reads[i]));
+            if (nodes->at[i].attr.at[k].g && !append(im, &nodes->at[i].attr.at[k].g->reads, &reads[i]))
+                return FAIL_MEMORY(im->e, "the order of nodes");
     for (uint32_t first = 0; first < nodes->count; first++) {
         uint32_t depth = 0;
         if (state[first]) continue;
