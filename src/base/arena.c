@@ -164,7 +164,10 @@ bool arena_vec_grow(arena *a, void **at, uint32_t *capacity, size_t size, uint32
         a->failed = true;
         return false;
     }
-    const uint32_t want = *capacity < 4 ? 8 : *capacity * 2;
+    /* The first elements take 512 bytes at most: of large ones there is often one. */
+    enum { FIRST_BYTES = 512, FIRST_MOST = 8 };
+    const size_t fits = FIRST_BYTES / size, first = fits < 1 ? 1 : fits > FIRST_MOST ? FIRST_MOST : fits;
+    const uint32_t want = *capacity ? *capacity * 2 : (uint32_t)first;
     void *fresh = arena_alloc(a, size_mul(size, want), _Alignof(max_align_t));
     if (!fresh) return false;
     if (count) memcpy(fresh, *at, size * count);

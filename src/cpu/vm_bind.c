@@ -391,8 +391,8 @@ static void units(vm_program *p)
     p->unit_rows = UNIT / p->unit_cols;
 }
 
-sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const expr *x, uint32_t rank, const int64_t *dim_at,
-                      const uint8_t *order, bool split, const view *in, const view *out)
+sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const expr *x, uint32_t rank,
+                      const int64_t *dim_at, const uint8_t *order, bool split, const view *in, const view *out)
 {
     memset(p, 0, sizeof *p);
     p->op = room;

@@ -497,7 +497,12 @@ sinter_status engine_verify_steps(env *e, engine *g)
     parsed *problems = ARENA_NEW(&scratch, parsed, parsed_count);
     if (s == SINTER_OK && !problems) s = FAIL_MEMORY(e, "checking an engine");
     for (uint32_t i = 0; s == SINTER_OK && i < g->profile_count; i++) {
-        check c = { .e = e, .g = g, .p = &g->profile[i], .canonical = canonical, .parsed = problems, .parsed_count = parsed_count };
+        check c = { .e = e,
+                    .g = g,
+                    .p = &g->profile[i],
+                    .canonical = canonical,
+                    .parsed = problems,
+                    .parsed_count = parsed_count };
         c.mark = ARENA_NEW(&scratch, uint32_t, c.p->storage_count);
         s = c.mark ? check_io_storages(&c, &scratch) : FAIL_MEMORY(e, "checking an engine");
         if (s == SINTER_OK) s = check_io_values(&c);

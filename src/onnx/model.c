@@ -325,8 +325,9 @@ static sinter_status value_info_of(reader *r, const wire_field *in, onnx_value_i
     END("a value");
 }
 
-#define RESERVE(list, n) ((list)->at = arena_alloc(r->a, size_mul(sizeof *(list)->at, (n)), _Alignof(max_align_t)), \
-                          (list)->capacity = (list)->at ? (n) : 0)
+#define RESERVE(list, n)                                                                                               \
+    ((list)->at = arena_alloc(r->a, size_mul(sizeof *(list)->at, (n)), _Alignof(max_align_t)),                         \
+     (list)->capacity = (list)->at ? (n) : 0)
 
 /* Room for what the message has of each list, so that large graphs leave no shorter lists behind in the arena. */
 static void graph_reserve(reader *r, const wire_field *in, onnx_graph *g)

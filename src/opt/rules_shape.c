@@ -162,10 +162,12 @@ static bool add_pads(const rewriter *r, ir_value_id padded, double wants, attr_i
 static ir_value_id pad_into_conv(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
-    attrs_conv *at = rw_attrs(r, m->root);
+    attr_ints pad = ((const attrs_conv *)n->attrs)->pad;
     ir_value_id x;
-    if (!at || !add_pads(r, n->in[0], 0, &at->pad, &x)) return 0;
-    return rw_emit(r, OP_conv, at, (ir_value_id[]){ x, n->in[1] }, 2);
+    if (!add_pads(r, n->in[0], 0, &pad, &x)) return 0;
+    attrs_conv *at = rw_attrs(r, m->root);
+    if (at) at->pad = pad;
+    return at ? rw_emit(r, OP_conv, at, (ir_value_id[]){ x, n->in[1] }, 2) : 0;
 }
 
 /* Pools pad less than their kernel: an average over nothing but padding is not one of theirs. */
@@ -178,13 +180,17 @@ static bool pads_fit(const attr_ints *kernel, const attr_ints *pad)
 
 static ir_value_id pad_into_avg_pool(rewriter *r, const match *m)
 {
-    attrs_avg_pool *at = rw_attrs(r, m->root);
+    const attrs_avg_pool *old = rw_node(r, m->root)->attrs;
+    attr_ints pad = old->pad;
     ir_value_id x;
-    if (!at || at->ceil) return 0;
+    if (old->ceil) return 0;
     bool pads = false;
-    for (uint32_t i = 0; i < at->pad.count; i++) pads |= at->pad.at[i] != 0;
-    if (!at->count_pad && pads) return 0;
-    if (!add_pads(r, rw_node(r, m->root)->in[0], 0, &at->pad, &x) || !pads_fit(&at->kernel, &at->pad)) return 0;
+    for (uint32_t i = 0; i < pad.count; i++) pads |= pad.at[i] != 0;
+    if (!old->count_pad && pads) return 0;
+    if (!add_pads(r, rw_node(r, m->root)->in[0], 0, &pad, &x) || !pads_fit(&old->kernel, &pad)) return 0;
+    attrs_avg_pool *at = rw_attrs(r, m->root);
+    if (!at) return 0;
+    at->pad = pad;
     at->count_pad = 1;
     return rw_emit(r, OP_avg_pool, at, &x, 1);
 }
@@ -192,11 +198,14 @@ static ir_value_id pad_into_avg_pool(rewriter *r, const match *m)
 static ir_value_id pad_into_max_pool(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
-    attrs_max_pool *at = rw_attrs(r, m->root);
+    const attrs_max_pool *old = n->attrs;
+    attr_ints pad = old->pad;
     ir_value_id x;
-    if (!at || at->ceil || n->count_out > 1) return 0;
-    if (!add_pads(r, n->in[0], -INFINITY, &at->pad, &x) || !pads_fit(&at->kernel, &at->pad)) return 0;
-    return rw_emit(r, OP_max_pool, at, &x, 1);
+    if (old->ceil || n->count_out > 1) return 0;
+    if (!add_pads(r, n->in[0], -INFINITY, &pad, &x) || !pads_fit(&old->kernel, &pad)) return 0;
+    attrs_max_pool *at = rw_attrs(r, m->root);
+    if (at) at->pad = pad;
+    return at ? rw_emit(r, OP_max_pool, at, &x, 1) : 0;
 }
 
 /* f(expand(x), y) -> f(x, y) where broadcasting gives the same shape. */
