@@ -110,8 +110,8 @@ static bool run_program(fixture *f, isa_level isa, const expr *x)
     void *data = f->x, *to = got;
     (void)view_init(&in, SINTER_DTYPE_F32, 1, dim_at, data);
     (void)view_init(&out, SINTER_DTYPE_F32, 1, dim_at, to);
-    vm_program *p = arena_alloc(&f->a, sizeof *p, 64);
-    if (!CHECK_EQ(vm_bind(&f->e, p, isa, x, 1, dim_at, NULL, false, &in, &out), SINTER_OK)) return false;
+    vm_program *p = arena_alloc(&f->a, sizeof *p + vm_room(x), 64);
+    if (!CHECK_EQ(vm_bind(&f->e, p, p + 1, isa, x, 1, dim_at, NULL, false, &in, &out), SINTER_OK)) return false;
     const vm_io io = { &data, &to };
     vm_run(p, &io, 0, vm_tile_count(p));
     return is_same(f, got, isa_level_name(isa));
@@ -200,10 +200,10 @@ static void chains(void)
     if (CHECK(expr_parse(&a, &s, &x, &why))) {
         CHECK_EQ(expr_run(x, 1, dim_at, NULL, in, &expected), SINTER_OK);
         for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
-            vm_program *p = arena_alloc(&a, sizeof *p, 64);
+            vm_program *p = arena_alloc(&a, sizeof *p + vm_room(x), 64);
             void *data[2] = { left, right }, *to = got;
             const vm_io io = { data, &to };
-            CHECK_EQ(vm_bind(&e, p, isa, x, 1, dim_at, NULL, false, in, &out), SINTER_OK);
+            CHECK_EQ(vm_bind(&e, p, p + 1, isa, x, 1, dim_at, NULL, false, in, &out), SINTER_OK);
             vm_run(p, &io, 0, vm_tile_count(p));
             CHECK(!memcmp(got, want, sizeof got));
         }
