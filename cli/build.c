@@ -16,9 +16,7 @@ int verb_build(const args *a)
     sinter_buffer bytes = { 0 };
     double seconds = 0;
     const model_inputs none = { 0 };
-    sinter_error error = { 0 };
-    bool is_good = model_build(a, &setup, &none, &bytes, &seconds);
-    if (is_good && sinter_buffer_save(&bytes, a->output, &error) != SINTER_OK) is_good = cli_error(&error) == 0;
+    const bool is_good = model_build(a, &setup, &none, a->output, &bytes, &seconds);
     if (is_good && a->json) {
         json j = { .to = to };
         json_open(&j, NULL, '{');
@@ -31,6 +29,5 @@ int verb_build(const args *a)
         (void)fprintf(to, "built %s: %s in %.2f s\n", a->output, cli_bytes((double)bytes.size).at, seconds);
         model_report_print(&setup.report, to);
     }
-    sinter_buffer_free(&bytes);
     return is_good ? STATUS_OK : STATUS_FAILED;
 }

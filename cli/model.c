@@ -264,7 +264,8 @@ static sinter_sample *samples_make(const model_inputs *in, uint32_t *count)
     return list;
 }
 
-bool model_build(const args *a, model_setup *setup, const model_inputs *given, sinter_buffer *out, double *seconds)
+bool model_build(const args *a, model_setup *setup, const model_inputs *given, const char *engine, sinter_buffer *out,
+                 double *seconds)
 {
     const char *path = a->file.at[0];
     sinter_error error = { 0 };
@@ -292,7 +293,7 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, s
             (void)fprintf(stderr,
                           "note: 8 bits hold what seeded inputs need, which may be far from your data: --calib\n");
         const double start = cli_seconds();
-        is_good = build_interruptible(path, &setup->build, out, &error) == SINTER_OK;
+        is_good = build_interruptible(path, &setup->build, engine, out, &error) == SINTER_OK;
         *seconds = cli_seconds() - start;
         progress_end(&setup->bar);
         if (!is_good) (void)cli_error(&error);
@@ -370,7 +371,7 @@ bool model_engine_open(const args *a, model_setup *setup, model_engine *out)
         sinter_buffer bytes = { 0 };
         if (!model_inputs_read(&a->value, &setup->env, &out->inputs))
             return false; /* runs must hold what is promised */
-        if (!model_build(a, setup, &out->inputs, &bytes, &out->build_s)) return false;
+        if (!model_build(a, setup, &out->inputs, NULL, &bytes, &out->build_s)) return false;
         out->was_built = true;
         options.trust_code = 1; /* it is our own */
         out->size = bytes.size;

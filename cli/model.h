@@ -54,13 +54,16 @@ bool  outputs_check_cache(const args *a);                       /* that cannot b
 bool  outputs_check_folder(const args *a, uint32_t count);      /* makes --output-dir; its files output_0 … count - 1 */
 char *outputs_path(const args *a, uint32_t index);              /* DIR/output_I.npy; the caller frees it */
 bool  outputs_is_stdout(const char *path);                      /* the same pipe or file */
-/* sinter_build_file that SIGINT and SIGTERM end early: what was measured is kept, then the signal takes its course. */
-sinter_status build_interruptible(const char *path, const sinter_build_options *options, sinter_buffer *out,
-                                  sinter_error *error);
+/* sinter_build_file, or where `engine` names a file sinter_build_save, which SIGINT and SIGTERM end early: what was
+ * measured is kept, then the signal takes its course. Of an engine in a file `out` has the size alone. */
+sinter_status build_interruptible(const char *path, const sinter_build_options *options, const char *engine,
+                                  sinter_buffer *out, sinter_error *error);
 bool          build_is_interrupted(void);                       /* for functions that report progress */
 
-/* Builds the model that the command line names, with the shapes it gives. False: reported. */
-bool model_build(const args *a, model_setup *setup, const model_inputs *given, sinter_buffer *out, double *seconds);
+/* Builds the model that the command line names, with the shapes it gives, into the file `engine` (NULL: into memory).
+ * False: reported. */
+bool model_build(const args *a, model_setup *setup, const model_inputs *given, const char *engine, sinter_buffer *out,
+                 double *seconds);
 /* Where the build's time went: a line or two, or members of an object. */
 void model_report_print(const sinter_build_report *r, FILE *to);
 void model_report_json(const sinter_build_report *r, json *j);

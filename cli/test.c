@@ -295,7 +295,7 @@ static bool engine_make(tester *t, const case_model *m, const model_face *face, 
     options.profile_count = face->inputs ? 1 : 0;
     progress_begin(&t->setup.bar);
     sinter_buffer bytes = { 0 };
-    sinter_status s = build_interruptible(m->model, &options, &bytes, &error);
+    sinter_status s = build_interruptible(m->model, &options, NULL, &bytes, &error);
     sinter_input_value *value = cli_alloc(face->inputs, sizeof *value);
     const uint32_t promised = s == SINTER_UNSUPPORTED ? promises_of(face, data, count, value) : 0;
     if (promised) {
@@ -303,7 +303,7 @@ static bool engine_make(tester *t, const case_model *m, const model_face *face, 
         sinter_error again = { 0 };
         options.value = value;
         options.value_count = promised;
-        if (build_interruptible(m->model, &options, &bytes, &again) == SINTER_OK) s = SINTER_OK;
+        if (build_interruptible(m->model, &options, NULL, &bytes, &again) == SINTER_OK) s = SINTER_OK;
     }
     free(value);
     progress_end(&t->setup.bar);

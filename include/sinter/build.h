@@ -155,12 +155,18 @@ SINTER_API void sinter_buffer_free(sinter_buffer *buffer);
  *   out       receives the engine file's bytes; the caller frees them. Empty on failure.
  *   error     NULL, or receives the chain of causes; all nodes that cannot be taken are listed at once.
  *
- * Cost: seconds; memory about three times the model's. Any thread; several at once.
+ * Cost: seconds; memory less than twice the weights'. Any thread; several at once.
  * Errors: IO, INVALID_MODEL, UNSUPPORTED, INVALID_ARG (shapes that do not fit the model), NO_MEMORY. */
 SINTER_API sinter_status sinter_build_file(const char *path, const sinter_build_options *options, sinter_buffer *out,
                                            sinter_error *error) SINTER_MUST_USE;
 
-/* The same from bytes in memory, which are borrowed for the call. A model given this way has no external data. */
+/* The same, and the engine goes to the file `engine` as sinter_buffer_save puts it there. It is written while weights
+ * are packed, so it is never in memory as a whole: for models that are large beside the machine's memory. Until all is
+ * done the file's old content stays. *size (NULL: not wanted) receives the engine's bytes. */
+SINTER_API sinter_status sinter_build_save(const char *path, const sinter_build_options *options, const char *engine,
+                                           uint64_t *size, sinter_error *error) SINTER_MUST_USE;
+
+/* The same as sinter_build_file from bytes in memory, which are borrowed for the call. A model given this way has no external data. */
 SINTER_API sinter_status sinter_build_memory(const void *model, size_t size, const sinter_build_options *options,
                                              sinter_buffer *out, sinter_error *error) SINTER_MUST_USE;
 

@@ -5,6 +5,7 @@
 #include "api/handle.h"
 #include "base/os.h"
 #include "build/build.h"
+#include "engine/format.h"
 #include "onnx/import.h"
 #include "base/name_map.h"
 
@@ -43,9 +44,9 @@ static sinter_status begin(env *e, const sinter_build_options *from, sinter_buil
     return SINTER_OK;
 }
 
-static sinter_status finish(env *e, sinter_status s, uint8_t *bytes, size_t size, sinter_buffer *out)
+static sinter_status finish(env *e, sinter_status s, const build_output *got, sinter_buffer *out)
 {
-    if (s == SINTER_OK) *out = (sinter_buffer){ .data = bytes, .size = size, .allocator = e->alloc };
+    if (s == SINTER_OK) *out = (sinter_buffer){ .data = got->bytes, .size = got->size, .allocator = e->alloc };
     return s;
 }
 
@@ -58,11 +59,10 @@ sinter_status sinter_build_memory(const void *model, size_t size, const sinter_b
     env_budget budget = { 0 };
     e.budget = &budget;
     if (!model) return FAIL(&e, INVALID_ARG, "model is NULL");
-    uint8_t *bytes = NULL;
-    size_t bytes_size = 0;
+    build_output got = { 0 };
     const build_model m = { .bytes = model, .size = size, .name = "" };
-    const sinter_status s = build_engine(&e, &m, &o, &bytes, &bytes_size);
-    return finish(&e, s, bytes, bytes_size, out);
+    const sinter_status s = build_engine(&e, &m, &o, &got);
+    return finish(&e, s, &got, out);
 }
 
 /* The folder of `path`, with memory of the environment; "." where it has none. */
@@ -75,6 +75,23 @@ static char *folder_of(env *e, const char *path, size_t *size)
     return folder;
 }
 
+static sinter_status build_path(env *e, const char *path, const sinter_build_options *o, build_output *out)
+{
+    os_file file = { 0 };
+    size_t folder_size = 0;
+    if (!path) return FAIL(e, INVALID_ARG, "path is NULL");
+    TRY(NOTE(e, os_file_map(e, path, &file), "building '%s'", path));
+    char *folder = folder_of(e, path, &folder_size);
+    const char *slash = strrchr(path, '/');
+    const build_model m = {
+        .bytes = file.data, .size = file.size, .folder = folder, .name = slash ? slash + 1 : path, .is_mapped = true
+    };
+    const sinter_status s = folder ? build_engine(e, &m, o, out) : FAIL_MEMORY(e, "a path");
+    if (folder) mem_free(e, folder, folder_size, 1);
+    os_file_close(e, &file);
+    return NOTE(e, s, "building '%s'", path);
+}
+
 sinter_status sinter_build_file(const char *path, const sinter_build_options *options, sinter_buffer *out,
                                 sinter_error *error)
 {
@@ -83,23 +100,31 @@ sinter_status sinter_build_file(const char *path, const sinter_build_options *op
     TRY(begin(&e, options, &o, out, error));
     env_budget budget = { 0 };
     e.budget = &budget;
-    if (!path) return FAIL(&e, INVALID_ARG, "path is NULL");
-    os_file file = { 0 };
-    size_t folder_size = 0, size = 0;
-    uint8_t *bytes = NULL;
-    char *folder = NULL;
-    sinter_status s = os_file_map(&e, path, &file);
-    if (s == SINTER_OK) {
-        folder = folder_of(&e, path, &folder_size);
-        const char *slash = strrchr(path, '/');
-        const build_model m = {
-            .bytes = file.data, .size = file.size, .folder = folder, .name = slash ? slash + 1 : path, .is_mapped = true
-        };
-        s = folder ? build_engine(&e, &m, &o, &bytes, &size) : FAIL_MEMORY(&e, "a path");
-    }
-    if (folder) mem_free(&e, folder, folder_size, 1);
-    os_file_close(&e, &file);
-    return finish(&e, NOTE(&e, s, "building '%s'", path), bytes, size, out);
+    build_output got = { 0 };
+    const sinter_status s = build_path(&e, path, &o, &got);
+    return finish(&e, s, &got, out);
+}
+
+sinter_status sinter_build_save(const char *path, const sinter_build_options *options, const char *engine,
+                                uint64_t *size, sinter_error *error)
+{
+    env e;
+    sinter_build_options o;
+    sinter_buffer unused;
+    build_output got = { 0 };
+    if (size) *size = 0;
+    TRY(begin(&e, options, &o, &unused, error));
+    env_budget budget = { 0 };
+    e.budget = &budget;
+    if (!engine) return FAIL(&e, INVALID_ARG, "engine is NULL");
+    const os_file_kind *kind = &api_file_kind[SINTER_FILE_ENGINE];
+    TRY(os_output_open(&e, engine, kind, &got.file));
+    sinter_status s = build_path(&e, path, &o, &got);
+    if (s == SINTER_OK) s = got.file ? os_output_done(&e, got.file) : os_file_write(&e, engine, kind, got.bytes, got.size);
+    if (s == SINTER_OK && size) *size = got.size;
+    if (got.bytes) mem_free(&e, got.bytes, got.size, ENGINE_ALIGN);
+    os_output_close(&e, got.file);
+    return s;
 }
 
 /* ---- interface of a model ---- */

@@ -48,26 +48,37 @@ static uint64_t merge64(uint64_t sum, uint64_t lane)
     return (sum ^ round64(0, lane)) * P1 + P4;
 }
 
-uint64_t hash64(const void *data, size_t size, uint64_t seed)
+static void lanes_begin(uint64_t lane[static 4], uint64_t seed)
 {
-    const uint8_t *p = data;
-    size_t left = size;
-    uint64_t sum = seed + P5;
-    if (left >= 32) {
-        uint64_t a = seed + P1 + P2;
-        uint64_t b = seed + P2;
-        uint64_t c = seed;
-        uint64_t d = seed - P1;
-        for (; left >= 32; p += 32, left -= 32) {
-            a = round64(a, read64(p));
-            b = round64(b, read64(p + 8));
-            c = round64(c, read64(p + 16));
-            d = round64(d, read64(p + 24));
-        }
-        sum = rotl64(a, 1) + rotl64(b, 7) + rotl64(c, 12) + rotl64(d, 18);
-        sum = merge64(merge64(merge64(merge64(sum, a), b), c), d);
+    lane[0] = seed + P1 + P2;
+    lane[1] = seed + P2;
+    lane[2] = seed;
+    lane[3] = seed - P1;
+}
+
+/* Whole blocks of 32 bytes. */
+static void lanes_add(uint64_t lane[static 4], const uint8_t *p, size_t size)
+{
+    uint64_t a = lane[0], b = lane[1], c = lane[2], d = lane[3];
+    for (const uint8_t *end = p + size; p < end; p += 32) {
+        a = round64(a, read64(p));
+        b = round64(b, read64(p + 8));
+        c = round64(c, read64(p + 16));
+        d = round64(d, read64(p + 24));
     }
-    sum += (uint64_t)size;
+    lane[0] = a, lane[1] = b, lane[2] = c, lane[3] = d;
+}
+
+/* The sum of `size` bytes, of which the lanes have all whole blocks and `p` is the rest. */
+static uint64_t lanes_end(const uint64_t lane[static 4], uint64_t size, uint64_t seed, const uint8_t *p)
+{
+    uint64_t sum = seed + P5;
+    size_t left = (size_t)(size % 32);
+    if (size >= 32) {
+        sum = rotl64(lane[0], 1) + rotl64(lane[1], 7) + rotl64(lane[2], 12) + rotl64(lane[3], 18);
+        for (int i = 0; i < 4; i++) sum = merge64(sum, lane[i]);
+    }
+    sum += size;
     for (; left >= 8; p += 8, left -= 8) sum = rotl64(sum ^ round64(0, read64(p)), 27) * P1 + P4;
     if (left >= 4) {
         sum = rotl64(sum ^ read32(p) * P1, 23) * P2 + P3;
@@ -78,6 +89,44 @@ uint64_t hash64(const void *data, size_t size, uint64_t seed)
     sum = (sum ^ sum >> 33) * P2;
     sum = (sum ^ sum >> 29) * P3;
     return sum ^ sum >> 32;
+}
+
+uint64_t hash64(const void *data, size_t size, uint64_t seed)
+{
+    uint64_t lane[4];
+    const size_t whole = size / 32 * 32;
+    lanes_begin(lane, seed);
+    if (whole) lanes_add(lane, data, whole);
+    return lanes_end(lane, size, seed, (const uint8_t *)data + whole);
+}
+
+void hash64_begin(hash64_parts *h)
+{
+    h->size = 0;
+    lanes_begin(h->lane, 0);
+}
+
+void hash64_add(hash64_parts *h, const void *data, size_t size)
+{
+    const uint8_t *p = data;
+    const size_t have = (size_t)(h->size % 32), wanted = have ? 32 - have : 0;
+    h->size += size;
+    if (have) {
+        const size_t take = size < wanted ? size : wanted;
+        if (take) memcpy(h->block + have, p, take);
+        if (take < wanted) return;
+        lanes_add(h->lane, h->block, 32);
+        p += take;
+        size -= take;
+    }
+    const size_t whole = size / 32 * 32;
+    if (whole) lanes_add(h->lane, p, whole);
+    if (size > whole) memcpy(h->block, p + whole, size - whole);
+}
+
+uint64_t hash64_end(const hash64_parts *h)
+{
+    return lanes_end(h->lane, h->size, 0, h->block);
 }
 
 static const uint32_t round_constants[64] = {

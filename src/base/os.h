@@ -33,6 +33,17 @@ typedef struct os_file_kind {
  * one. Symbolic links and the old file's mode stay; FIFOs and character devices are written to directly. `kind` NULL:
  * any file is replaced. Errors: INVALID_ARG (a folder, a file of another kind), IO, NO_MEMORY. */
 sinter_status os_file_write(env *e, const char *path, const os_file_kind *kind, const void *data, size_t size);
+/* The same for bytes that come in pieces. The pieces go to a temporary file beside the target, which os_output_done puts
+ * in the target's place. os_output_close ends it either way: without os_output_done nothing has changed. Bytes that were
+ * never put are 0. *out NULL with OK: the target is a FIFO or a device, which os_file_write takes as a whole. `path`
+ * lives as long. */
+typedef struct os_output os_output;
+sinter_status os_output_open(env *e, const char *path, const os_file_kind *kind, os_output **out);
+sinter_status os_output_put(env *e, os_output *o, uint64_t at, const void *data, size_t size);
+sinter_status os_output_get(env *e, const os_output *o, uint64_t at, void *data, size_t size);
+sinter_status os_output_map(env *e, const os_output *o, os_file *out);   /* all of it, read-only */
+sinter_status os_output_done(env *e, os_output *o);
+void          os_output_close(env *e, os_output *o);                     /* NULL is accepted */
 /* Would os_file_write take this path now? Makes a temporary file beside the target and removes it. */
 sinter_status os_file_write_check(env *e, const char *path, const os_file_kind *kind);
 /* Do both paths name one regular file, also through links, or one file that does not exist yet? */

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -160,7 +161,7 @@ static int temp_create(const target *t, char temp[PATH_MAX])
         const uint64_t seed[] = { os_time_ns(), (uint64_t)getpid(), (uint64_t)(uintptr_t)temp, tries };
         (void)snprintf(temp + t->folder, TEMP_LENGTH + 1, "%s%016llx%s", temp_lead,
                        (unsigned long long)hash64(seed, sizeof seed, 0), temp_tail);
-        const int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, t->is_new ? 0666 : 0600);
+        const int fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, t->is_new ? 0666 : 0600);
         if (fd >= 0 && temp_hold(fd)) return fd;
         if (fd >= 0) (void)close(fd);
         else if (errno != EEXIST && errno != EINTR) return -1;
@@ -183,11 +184,14 @@ static bool mode_keep(int fd, const target *t)
 
 /* ---- writing ---- */
 
-static bool fd_write(int fd, const void *data, size_t size)
+enum { IN_ORDER = -1 };
+
+/* At a place of a file, or behind what was written before. */
+static bool fd_write(int fd, off_t place, const void *data, size_t size)
 {
     const uint8_t *at = data;
     while (size > 0) {
-        const ssize_t put = write(fd, at, size);
+        const ssize_t put = place == IN_ORDER ? write(fd, at, size) : pwrite(fd, at, size, place);
         if (put < 0 && errno == EINTR) continue;
         if (put <= 0) {
             if (put == 0) errno = ENOSPC;
@@ -195,6 +199,7 @@ static bool fd_write(int fd, const void *data, size_t size)
         }
         at += put;
         size -= (size_t)put;
+        if (place != IN_ORDER) place += put;
     }
     return true;
 }
@@ -209,25 +214,51 @@ static void folder_sync(target *t)
     (void)close(fd);
 }
 
-static sinter_status replace(env *e, target *t, const void *data, size_t size)
-{
+struct os_output {
+    target t;
+    int fd; /* of the temporary file; -1: there is none */
     char temp[PATH_MAX];
-    const int fd = temp_create(t, temp);
-    if (fd < 0)
-        return FAIL(e, IO, "cannot write '%s': no file can be made in its folder: %s", t->path,
-                    os_errno_text(errno).at);
-    const char *step = "write";
-    bool is_good = fd_write(fd, data, size);
-    if (is_good) step = "set the mode of", is_good = mode_keep(fd, t);
-    if (is_good) step = "sync", is_good = fsync(fd) == 0;
+};
+
+static sinter_status output_begin(env *e, os_output *o)
+{
+    o->fd = temp_create(&o->t, o->temp);
+    if (o->fd >= 0) return SINTER_OK;
+    return FAIL(e, IO, "cannot write '%s': no file can be made in its folder: %s", o->t.path, os_errno_text(errno).at);
+}
+
+static void output_end(os_output *o)
+{
+    if (o->fd < 0) return;
+    (void)unlink(o->temp);
+    (void)close(o->fd);
+    o->fd = -1;
+}
+
+static sinter_status output_failed(env *e, const os_output *o, const char *step)
+{
+    return FAIL(e, IO, "cannot %s the new '%s': %s", step, o->t.path, os_errno_text(errno).at);
+}
+
+static sinter_status output_replace(env *e, os_output *o)
+{
+    if (!mode_keep(o->fd, &o->t)) return output_failed(e, o, "set the mode of");
+    if (fsync(o->fd) != 0) return output_failed(e, o, "sync");
     /* The lock lasts until the file has its name. */
-    if (is_good) step = "rename", is_good = rename(temp, t->file) == 0;
-    const int code = errno;
-    if (!is_good) (void)unlink(temp);
-    (void)close(fd);
-    if (!is_good) return FAIL(e, IO, "cannot %s the new '%s': %s", step, t->path, os_errno_text(code).at);
-    folder_sync(t);
+    if (rename(o->temp, o->t.file) != 0) return output_failed(e, o, "rename");
+    (void)close(o->fd);
+    o->fd = -1;
+    folder_sync(&o->t);
     return SINTER_OK;
+}
+
+static sinter_status replace(env *e, os_output *o, const void *data, size_t size)
+{
+    TRY(output_begin(e, o));
+    const bool is_good = fd_write(o->fd, IN_ORDER, data, size);
+    const sinter_status s = is_good ? output_replace(e, o) : output_failed(e, o, "write");
+    output_end(o);
+    return s;
 }
 
 static sinter_status write_direct(env *e, const target *t, const void *data, size_t size)
@@ -235,7 +266,7 @@ static sinter_status write_direct(env *e, const target *t, const void *data, siz
     int fd;
     do fd = open(t->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     while (fd < 0 && errno == EINTR);
-    bool is_good = fd >= 0 && fd_write(fd, data, size);
+    bool is_good = fd >= 0 && fd_write(fd, IN_ORDER, data, size);
     int code = errno;
     if (fd >= 0 && close(fd) != 0 && is_good) is_good = false, code = errno;
     return is_good ? SINTER_OK : FAIL(e, IO, "cannot write '%s': %s", t->path, os_errno_text(code).at);
@@ -266,13 +297,74 @@ static void signals_drop(quiet_signals *q)
 
 sinter_status os_file_write(env *e, const char *path, const os_file_kind *kind, const void *data, size_t size)
 {
-    target t;
-    TRY(target_find(e, path, kind, &t));
+    os_output o = { .fd = -1 };
+    TRY(target_find(e, path, kind, &o.t));
     quiet_signals q;
     signals_hold(&q);
-    const sinter_status s = t.is_direct ? write_direct(e, &t, data, size) : replace(e, &t, data, size);
+    const sinter_status s = o.t.is_direct ? write_direct(e, &o.t, data, size) : replace(e, &o, data, size);
     signals_drop(&q);
     return s;
+}
+
+sinter_status os_output_open(env *e, const char *path, const os_file_kind *kind, os_output **out)
+{
+    *out = NULL;
+    os_output *o = mem_zalloc(e, sizeof *o, _Alignof(os_output));
+    if (!o) return FAIL_MEMORY(e, "a file to write");
+    o->fd = -1;
+    sinter_status s = target_find(e, path, kind, &o->t);
+    if (s == SINTER_OK && !o->t.is_direct) s = output_begin(e, o);
+    if (o->fd >= 0) *out = o;
+    else mem_free(e, o, sizeof *o, _Alignof(os_output));
+    return s;
+}
+
+sinter_status os_output_put(env *e, os_output *o, uint64_t at, const void *data, size_t size)
+{
+    quiet_signals q;
+    signals_hold(&q);
+    const bool is_good = at <= INT64_MAX - size && fd_write(o->fd, (off_t)at, data, size);
+    const int code = errno;
+    signals_drop(&q);
+    errno = code;
+    return is_good ? SINTER_OK : output_failed(e, o, "write");
+}
+
+sinter_status os_output_get(env *e, const os_output *o, uint64_t at, void *data, size_t size)
+{
+    while (size > 0) {
+        const ssize_t got = pread(o->fd, data, size, (off_t)at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0) errno = EIO;
+        if (got <= 0) return output_failed(e, o, "read");
+        data = (uint8_t *)data + got;
+        at += (uint64_t)got;
+        size -= (size_t)got;
+    }
+    return SINTER_OK;
+}
+
+sinter_status os_output_map(env *e, const os_output *o, os_file *out)
+{
+    struct stat st;
+    *out = (os_file){ 0 };
+    if (fstat(o->fd, &st) != 0) return output_failed(e, o, "read");
+    void *data = st.st_size > 0 ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, o->fd, 0) : NULL;
+    if (data == MAP_FAILED) return output_failed(e, o, "map");
+    *out = (os_file){ .data = data, .size = (size_t)st.st_size, .is_mapped = data != NULL };
+    return SINTER_OK;
+}
+
+sinter_status os_output_done(env *e, os_output *o)
+{
+    return output_replace(e, o);
+}
+
+void os_output_close(env *e, os_output *o)
+{
+    if (!o) return;
+    output_end(o);
+    mem_free(e, o, sizeof *o, _Alignof(os_output));
 }
 
 sinter_status os_file_write_check(env *e, const char *path, const os_file_kind *kind)

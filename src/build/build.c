@@ -160,9 +160,7 @@ static tune_options tuning(builder *b)
                            .weights = weights_of(b->g),
                            .stats = &b->stats,
                            .progress = b->o->progress,
-                           .user = b->o->user,
-                           .packed = source_forget,
-                           .packed_user = &b->source };
+                           .user = b->o->user };
 }
 
 /* What pays is asked at the first profile's sizes. */
@@ -332,7 +330,7 @@ static sinter_status measure_orders(builder *b, const device_options *wanted, co
 
 /* ---- writing ---- */
 
-static sinter_status fill_engine(builder *b, const char *name)
+static sinter_status fill_engine(builder *b, const char *name, os_output *to)
 {
     TRY(report(b, "write", 0));
     emit *x = &b->out;
@@ -346,7 +344,7 @@ static sinter_status fill_engine(builder *b, const char *name)
                  .values = b->values,
                  .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
     if (!x->recipe_of) return FAIL_MEMORY(b->e, "an engine");
-    TRY(engine_writer_init(b->e, &x->w));
+    TRY(engine_writer_init(b->e, &x->w, to));
     TRY(emit_shared(x));
     for (uint32_t i = 0; i < b->profiles; i++) {
         TRY(profiles_apply(b->e, b->g, b->o, i));
@@ -377,14 +375,6 @@ static sinter_status fill_engine(builder *b, const char *name)
     return x->w.failed ? FAIL_MEMORY(b->e, "an engine") : SINTER_OK;
 }
 
-/* What was packed goes as the file receives it, so that both together take the room of one. */
-static void release_weight(void *user, const void *bytes, size_t size)
-{
-    builder *b = user;
-    ir_blob_free(b->g, bytes);
-    source_forget(&b->source, bytes, size);
-}
-
 /* Gives up the graph, the plans and the records. Checking the finished bytes needs as much memory again. */
 static void release_work(builder *b)
 {
@@ -395,13 +385,36 @@ static void release_work(builder *b)
     arena_deinit(&b->a);
 }
 
-static sinter_status write_engine(builder *b, const device_options *wanted, const char *name, uint8_t **out,
-                                  size_t *out_size)
+/* What the file has is given up, so that both together take the room of one. */
+static void release_weight(void *user, const void *bytes, size_t size)
+{
+    builder *b = user;
+    ir_blob_free(b->g, bytes);
+    source_forget(&b->source, bytes, size);
+}
+
+/* Checks the finished engine where it is: the bytes, or the file that is not in its place yet. */
+static sinter_status check_engine(builder *b, build_output *out, bool is_in_file)
+{
+    if (!is_in_file) TRY(emit_check(b->e, b->backend, b->device, out->bytes, out->size, false));
+    if (!out->file) return SINTER_OK;
+    if (!is_in_file) return os_output_put(b->e, out->file, 0, out->bytes, out->size);
+    os_file file;
+    TRY(os_output_map(b->e, out->file, &file));
+    const sinter_status s = emit_check(b->e, b->backend, b->device, file.data, file.size, true);
+    os_file_close(b->e, &file);
+    return s;
+}
+
+static sinter_status write_engine(builder *b, const device_options *wanted, const char *name, build_output *out)
 {
     bool *is_known = ARENA_NEW(&b->a, bool, b->profiles), is_open;
     if (!is_known) return FAIL_MEMORY(b->e, "profiles");
     TRY(decide_orders(b, is_known, &is_open));
-    TRY(fill_engine(b, name));
+    /* An engine that is going to be measured is in memory anyway. */
+    const bool is_in_file = out->file && !is_open;
+    TRY(fill_engine(b, name, is_in_file ? out->file : NULL));
+    b->stats.pack_ns += b->out.pack_ns;
     if (b->backend->code_export && (!b->o->no_code || is_open)) {
         uint64_t start = os_time_ns();
         const sinter_status s = write_code(b);
@@ -412,9 +425,9 @@ static sinter_status write_engine(builder *b, const device_options *wanted, cons
     if (b->o->no_code) b->out.w.section[SECTION_CODE].size = 0;
     b->out.w.release = release_weight;
     b->out.w.user = b;
-    TRY(engine_writer_finish(&b->out.w, b->digest, out, out_size));
+    TRY(engine_writer_finish(&b->out.w, b->digest, &out->bytes, &out->size));
     release_work(b);
-    return emit_check(b->e, b->backend, b->device, out, out_size);
+    return check_engine(b, out, is_in_file);
 }
 
 /* Trials and taps are for the CPU, whatever the engine is for. */
@@ -429,7 +442,7 @@ static bool borrow_target(builder *b)
     return true;
 }
 
-static sinter_status build(builder *b, const build_model *m, uint8_t **out, size_t *out_size)
+static sinter_status build(builder *b, const build_model *m, build_output *out)
 {
     const device_options wanted = build_device_wanted(b->o);
     uint64_t start = os_time_ns();
@@ -455,14 +468,14 @@ static sinter_status build(builder *b, const build_model *m, uint8_t **out, size
     TRY(keep_timings(b));
     time_add(&start, &b->report->plan_s);
     const double others_s = b->report->compile_s + b->report->measure_s;
-    const sinter_status s = write_engine(b, &wanted, m->name, out, out_size);
+    const sinter_status s = write_engine(b, &wanted, m->name, out);
     time_add(&start, &b->report->write_s);
     b->report->write_s -= b->report->compile_s + b->report->measure_s - others_s;
     return s;
 }
 
 sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
-                         uint8_t **out, size_t *out_size)
+                         build_output *out)
 {
     build_lowering none = { .has_integers = o->device == SINTER_DEVICE_CUDA, .moved = -1 };
     sinter_build_report unread = { 0 };
@@ -472,7 +485,11 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
                   .lowering = lowering ? lowering : &none,
                   .report = o->report ? o->report : &unread };
     arena_init(&b.a, e);
-    const sinter_status s = build(&b, m, out, out_size);
+    const sinter_status s = build(&b, m, out);
+    if (s != SINTER_OK && out && out->bytes) {
+        mem_free(e, out->bytes, out->size, ENGINE_ALIGN);
+        out->bytes = NULL;
+    }
     /* What was measured before a build failed or was cancelled is of use to the next one. */
     if (s != SINTER_OK && b.cache) {
         sinter_error quiet = { 0 }, *error = e->error;
@@ -488,7 +505,7 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
     return s;
 }
 
-sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, uint8_t **out, size_t *out_size)
+sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, build_output *out)
 {
     build_lowering l = { .has_integers = o->device == SINTER_DEVICE_CUDA, .moved = -1 };
     sinter_build_report report = { 0 };
@@ -504,7 +521,7 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
         s = FAIL(e, CANCELLED, "the build was cancelled");
     if (s == SINTER_OK && is_lowered) s = build_permit(e, m, &own, &l);
     if (is_lowered) time_add(&start, &report.budget_s);
-    if (s == SINTER_OK) s = build_once(e, m, &own, &l, out, out_size);
+    if (s == SINTER_OK) s = build_once(e, m, &own, &l, out);
     if (s == SINTER_OK && o->allow) build_permit_print(o, &l, report.lowered, sizeof report.lowered);
     build_permit_end(e, &l);
     if (l.narrow.is_kept) mem_free(e, l.narrow.is_kept, l.narrow.size, 1);

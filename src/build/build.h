@@ -58,11 +58,16 @@ typedef struct build_lowering {
     double       moved, limit;          /* how far the outputs moved, and might have; < 0: nothing was compared */
 } build_lowering;
 
-sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, uint8_t **out,
-                           size_t *out_size);
+/* Where the engine goes: bytes, or a file that is written as weights are packed. */
+typedef struct build_output {
+    uint8_t          *bytes;            /* the caller's to free; NULL where there is a file */
+    size_t            size;
+    struct os_output *file;             /* NULL: bytes */
+} build_output;
+sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, build_output *out);
 /* The same without a look at what the lowering did to the results. */
 sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
-                         uint8_t **out, size_t *out_size);
+                         build_output *out);
 
 const char    *build_backend_name(const sinter_build_options *o);
 struct device_options build_device_wanted(const sinter_build_options *o);

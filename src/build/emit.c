@@ -2,6 +2,7 @@
 /* emit.c - plans as records: only what a step, a region or the interface names is written, in order of first use. */
 #include "build/emit.h"
 
+#include "base/os.h"
 #include "core/storage.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ sinter_status emit_shared(emit *x)
         engine_writer_add(&x->w, SECTION_IOS, &r, sizeof r);
     }
     if (x->values) emit_inputs(x, main->param.count);
-    return x->w.failed ? FAIL_MEMORY(x->e, "an engine") : SINTER_OK;
+    return engine_writer_status(&x->w);
 }
 
 sinter_status emit_ranges(emit *x)
@@ -72,7 +73,7 @@ sinter_status emit_ranges(emit *x)
         };
         engine_writer_add(&x->w, SECTION_RANGES, &r, sizeof r);
     }
-    return x->w.failed ? FAIL_MEMORY(x->e, "an engine") : SINTER_OK;
+    return engine_writer_status(&x->w);
 }
 
 static uint32_t add_args(emit *x, const uint32_t *at, uint32_t count)
@@ -201,6 +202,35 @@ typedef struct profile {
     engine_profile r;
 } profile;
 
+/* As it is, or packed now by the kernel that reads it. */
+static sinter_status put_weight(profile *f, const plan_storage *s, uint64_t *at)
+{
+    emit *x = f->x;
+    const weight_recipe *w = &f->t->recipe.at[s->recipe];
+    const void *source = s->data;
+    size_t size = s->bound;
+    if (w->step) {
+        const plan_step *step = &f->p->step.at[w->step];
+        const plan_storage *from = &f->p->storage.at[f->p->value.at[w->value].storage];
+        const kernel *k = step->kernel;
+        view src;
+        uint8_t *room = engine_writer_room(&x->w, size);
+        if (!room) return FAIL_MEMORY(x->e, "packed weights");
+        if (!tune_const_view(f->p, w->value, &src))
+            return FAIL(x->e, INTERNAL, "a weight of unknown shape cannot be packed");
+        const uint64_t start = os_time_ns();
+        k->pack(step->problem, (const tactic *)step->tactic, w->input, &src, room);
+        x->pack_ns += os_time_ns() - start;
+        *at = engine_writer_made(&x->w, room, size);
+        source = from->data;
+        size = from->bound;
+    } else {
+        *at = engine_writer_weight(&x->w, source, size);
+    }
+    if (x->read) x->read(x->user, source, size);
+    return engine_writer_status(&x->w);
+}
+
 static sinter_status use_storage(profile *f, uint32_t id, uint32_t *out)
 {
     if (!f->storage[id]) {
@@ -208,8 +238,7 @@ static sinter_status use_storage(profile *f, uint32_t id, uint32_t *out)
         engine_storage r = { .kind = s->kind, .size_dim = s->size, .bound = s->bound, .at = s->at, .place = s->place };
         if (s->kind == STORAGE_INPUT || s->kind == STORAGE_OUTPUT) r.at = s->io;
         if (s->kind == STORAGE_WEIGHT) {
-            r.at = engine_writer_weight(&f->x->w, s->data, s->bound);
-            if (f->x->read) f->x->read(f->x->user, s->data, s->bound);
+            TRY(put_weight(f, s, &r.at));
             TRY(recipe_of_weight(f->x, f->t, s->recipe, &r.recipe));
         }
         engine_writer_add(&f->x->w, SECTION_STORAGES, &r, sizeof r);
@@ -307,7 +336,7 @@ sinter_status emit_profile(emit *x, const tune_result *t)
         engine_writer_add(&x->w, SECTION_REGIONS, &r, sizeof r);
     }
     engine_writer_add(&x->w, SECTION_PROFILES, &f.r, sizeof f.r);
-    return x->w.failed || x->a->failed ? FAIL_MEMORY(x->e, "an engine") : SINTER_OK;
+    return x->a->failed ? FAIL_MEMORY(x->e, "an engine") : engine_writer_status(&x->w);
 }
 
 void emit_order(emit *x, uint32_t index, program_order order)
@@ -318,20 +347,16 @@ void emit_order(emit *x, uint32_t index, program_order order)
 sinter_status emit_notes(emit *x, const engine_notes *notes)
 {
     engine_writer_add(&x->w, SECTION_NOTES, notes, sizeof *notes);
-    return x->w.failed ? FAIL_MEMORY(x->e, "an engine") : SINTER_OK;
+    return engine_writer_status(&x->w);
 }
 
 /* Looks at what was built as loading will, under the same limits. What is wrong with it otherwise is our own mistake.
  */
-sinter_status emit_check(env *e, const backend *k, device *d, uint8_t **bytes, size_t *size)
+sinter_status emit_check(env *e, const backend *k, device *d, const uint8_t *bytes, size_t size, bool is_mapped)
 {
     kernel_target target;
     k->target(d, &target);
-    sinter_status s = engine_check(e, *bytes, *size, k, &target);
-    if (s == SINTER_OK) return s;
-    mem_free(e, *bytes, *size, ENGINE_ALIGN);
-    *bytes = NULL;
-    *size = 0;
+    sinter_status s = engine_check(e, bytes, size, is_mapped, k, &target);
     if (s == SINTER_INVALID_MODEL) s = e->error->status = SINTER_INTERNAL;
     return NOTE(e, s, "checking the engine that was built");
 }

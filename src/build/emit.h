@@ -18,6 +18,7 @@ typedef struct emit {
     uint32_t      *recipe_of;           /* by graph value: 1 + recipe; 0: not written yet */
     void         (*read)(void *user, const void *at, size_t size);      /* NULL, or called for data that was read */
     void          *user;
+    uint64_t       pack_ns;             /* spent on packing weights */
 } emit;
 
 /* What all profiles share: the shape program, symbols, inputs and outputs. After all tuning, since that adds
@@ -30,7 +31,7 @@ sinter_status emit_profile(emit *x, const tune_result *t);
 void emit_order(emit *x, uint32_t index, program_order order);
 sinter_status emit_notes(emit *x, const engine_notes *notes);
 
-/* Is what was built what loading takes, under the same limits? Else it is freed. */
-sinter_status emit_check(env *e, const backend *k, device *d, uint8_t **bytes, size_t *size);
+/* Is what was built what loading takes, under the same limits? is_mapped: pages of bytes are given up once read. */
+sinter_status emit_check(env *e, const backend *k, device *d, const uint8_t *bytes, size_t size, bool is_mapped);
 
 #endif

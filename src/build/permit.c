@@ -99,7 +99,7 @@ static sinter_status ask(env *e, const build_model *m, const sinter_build_option
     sinter_build_options own = *o;
     own.report = NULL;
     l->asking = x;
-    const sinter_status s = build_once(e, m, &own, l, NULL, NULL);
+    const sinter_status s = build_once(e, m, &own, l, NULL);
     l->asking = NULL;
     TRY(s);
     if (x->wants_quantize) TRY(choose(e, &l->quantize, x->quantize));

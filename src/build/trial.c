@@ -301,12 +301,11 @@ void trial_deinit(trial *t)
 
 static sinter_status build_and_run(trial *t, build_lowering *lowering, trial_see see, void *user)
 {
-    uint8_t *bytes = NULL;
-    size_t size = 0;
+    build_output out = { 0 };
     engine *g = NULL;
-    TRY(build_once(t->e, t->m, &t->o, lowering, &bytes, &size));
+    TRY(build_once(t->e, t->m, &t->o, lowering, &out));
     const device_options d = { .threads = t->o.threads };
-    TRY(engine_open(t->e, bytes, size, backend_find("cpu"), &d, &g, t->e->error));
+    TRY(engine_open(t->e, out.bytes, out.size, backend_find("cpu"), &d, &g, t->e->error));
     sinter_status s = SINTER_OK;
     for (uint32_t i = 0; i < t->samples && s == SINTER_OK; i++) s = run(t, g, i, see, user);
     engine_release(g);

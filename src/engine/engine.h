@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "core/order.h"
 #include "core/storage.h"
+#include "base/hash.h"
 #include "engine/format.h"
 #include "sinter/engine.h"
 
@@ -28,6 +29,7 @@ typedef struct engine {
     uint32_t             references;    /* atomic */
     uint8_t             *bytes;         /* the file, in memory of our own */
     size_t               size;
+    bool                 is_mapped;     /* only while a build checks its file: pages are given up once they were read */
     arena                a;             /* problems and code */
     const backend       *backend;
     device              *device;
@@ -80,7 +82,8 @@ sinter_status engine_open(const env *e, uint8_t *bytes, size_t size, const backe
 sinter_status engine_open_offline(const env *e, uint8_t *bytes, size_t size, const backend *b,
                                   const device_options *options, engine **out, sinter_error *error);
 /* Verifies bytes, aligned to ENGINE_ALIGN, as opening does, and keeps nothing. */
-sinter_status engine_check(env *e, const uint8_t *bytes, size_t size, const backend *b, const kernel_target *target);
+sinter_status engine_check(env *e, const uint8_t *bytes, size_t size, bool is_mapped, const backend *b,
+                           const kernel_target *target);
 void          engine_retain(engine *g);
 void          engine_release(engine *g);
 static inline const char *engine_text(const engine *g, uint32_t at) { return g->strings + at; }
@@ -115,23 +118,34 @@ typedef struct engine_writer {
     struct interned **bucket;           /* hash chains of strings and weights */
     uint32_t bucket_count, interned_count;
     struct engine_weight *first_weight, **next_weight;
-    /* Called for each weight once the file has it; NULL: they are wanted again */
+    /* Called for each weight once the bytes in memory have it; NULL: they are wanted again */
     void   (*release)(void *user, const void *bytes, size_t size);
     void    *user;
+    struct os_output *to;               /* takes weights as they come, and the rest at the end; NULL: bytes in memory */
+    hash64_parts sum;                   /* of the weights that `to` has */
+    uint8_t *room;                      /* for one weight at a time, where they go to a file */
+    size_t   room_size;
+    sinter_status status;               /* of the first write to the file that failed */
     bool     failed;
 } engine_writer;
-sinter_status engine_writer_init(env *e, engine_writer *w);
+sinter_status engine_writer_init(env *e, engine_writer *w, struct os_output *to);
+/* OK, or why a call before this one failed. */
+sinter_status engine_writer_status(const engine_writer *w);
 void          engine_writer_deinit(engine_writer *w);
 /* Appends a record; returns its index in the section (by `size`), UINT32_MAX on failure. */
 uint32_t      engine_writer_add(engine_writer *w, section_kind kind, const void *record, size_t size);
 void          engine_writer_append(engine_writer *w, section_kind kind, const void *bytes, size_t size);
 uint32_t      engine_writer_string(engine_writer *w, const char *text_at);          /* interned; 0: the empty string */
-/* The offset of these bytes in SECTION_WEIGHTS; equal bytes are stored once. They stay where they are until the file is
- * finished, and must live as long. */
+/* The offset of these bytes in SECTION_WEIGHTS; equal bytes are stored once. Without a file to write they stay where
+ * they are until all is finished, and must live as long. */
 uint64_t      engine_writer_weight(engine_writer *w, const void *bytes, size_t size);
+/* Zeros for a weight that is going to be made, and the offset of what was made there. Each room is filled before the
+ * next one is asked for. */
+uint8_t      *engine_writer_room(engine_writer *w, size_t size);
+uint64_t      engine_writer_made(engine_writer *w, uint8_t *room, size_t size);
 /* Appends compiled code to SECTION_CODE. */
 sinter_status engine_writer_code(engine_writer *w, const uint8_t key[32], const void *bytes, size_t size);
-/* The whole file, allocated with the env's allocator. */
+/* The whole file: allocated with the env's allocator, or, where it goes to `to`, its size alone (*out is NULL). */
 sinter_status engine_writer_finish(engine_writer *w, const uint8_t digest[24], uint8_t **out, size_t *size);
 
 /* ---- memory.c: from any thread ---- */

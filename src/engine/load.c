@@ -150,13 +150,15 @@ static sinter_status open(const env *from, uint8_t *bytes, size_t size, const ba
     return s;
 }
 
-sinter_status engine_check(env *e, const uint8_t *bytes, size_t size, const backend *b, const kernel_target *target)
+sinter_status engine_check(env *e, const uint8_t *bytes, size_t size, bool is_mapped, const backend *b,
+                           const kernel_target *target)
 {
     engine *g = mem_zalloc(e, sizeof *g, _Alignof(engine));
     if (!g) return FAIL_MEMORY(e, "an engine");
     g->e = *e;
     g->bytes = (uint8_t *)(uintptr_t)bytes; /* which nothing changes */
     g->size = size;
+    g->is_mapped = is_mapped;
     g->backend = b;
     g->target = *target;
     g->threads = target->threads;

@@ -8,6 +8,7 @@
 #include "engine/verify.h"
 
 #include "base/hash.h"
+#include "base/os.h"
 #include "base/name_map.h"
 
 #include <string.h>
@@ -77,6 +78,21 @@ static bool is_zero(const uint8_t *at, uint64_t size)
     return true;
 }
 
+static uint64_t sum_of(const engine *g, const engine_section *s)
+{
+    enum { PART = 16 << 20 };
+    const uint8_t *at = g->bytes + s->at;
+    if (!g->is_mapped) return hash64(at, s->size, 0);
+    hash64_parts sum;
+    hash64_begin(&sum);
+    for (uint64_t done = 0; done < s->size; done += PART) {
+        const size_t size = s->size - done < PART ? (size_t)(s->size - done) : PART;
+        hash64_add(&sum, at + done, size);
+        os_file_forget(at + done, size);
+    }
+    return hash64_end(&sum);
+}
+
 static sinter_status check_sections(env *e, engine *g, const engine_section **found)
 {
     const engine_header *h = g->header;
@@ -88,7 +104,7 @@ static sinter_status check_sections(env *e, engine *g, const engine_section **fo
             return BAD(e, "section %u (kind %u) does not follow the one before it", i, s[i].kind);
         if (!is_zero(g->bytes + at, s[i].at - at)) return BAD(e, "the padding before section %u is not zero", i);
         at = s[i].at + s[i].size;
-        if (hash64(g->bytes + s[i].at, s[i].size, 0) != s[i].sum)
+        if (sum_of(g, &s[i]) != s[i].sum)
             return BAD(e, "the checksum of section %u (kind %u) is wrong: the file is damaged", i, s[i].kind);
         if (s[i].kind == SECTION_NONE || s[i].kind >= SECTION_KIND_COUNT) {
             if (s[i].flags & SECTION_REQUIRED)

@@ -55,15 +55,13 @@ typedef struct tune_options {
     tune_scout    *scout;               /* nothing is compiled, measured or packed, only noted here; NULL: in earnest */
     int          (*progress)(void *user, const char *phase, double done);        /* NULL: none; non-zero cancels */
     void          *user;
-    /* Called for the source of a weight once it is packed; NULL: nobody asks */
-    void         (*packed)(void *user, const void *source, size_t size);
-    void          *packed_user;
 } tune_options;
 
 /* How a weight of the plan was made; plan_storage.recipe is an index into the list. */
 typedef struct weight_recipe {
     ir_value_id   source;               /* the graph's constant */
-    uint32_t      step, input;          /* packed for this input of this step; step 0: as it is */
+    uint32_t      step, input;          /* packed for this input of this step when it is written; step 0: as it is */
+    uint32_t      value;                /* of the plan: what is packed */
 } weight_recipe;
 
 typedef struct tune_result {
@@ -75,6 +73,9 @@ typedef struct tune_result {
 /* Lowers the graph for the ranges that its symbols have now. Everything lives in `a`, packed weights in blobs of the
  * graph. */
 sinter_status tune_graph(env *e, arena *a, ir_graph *g, const tune_options *options, tune_result *out);
+
+/* A constant of a plan as it lies in memory; false where its shape is not known. */
+bool tune_const_view(const plan *p, uint32_t value, view *out);
 
 /* Compiles what tune_graph will want, all of it at once: it itself comes by it one problem at a time. */
 sinter_status tune_prepare(env *e, ir_graph *g, const tune_options *options);

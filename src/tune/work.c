@@ -3,8 +3,6 @@
  * group that no fast kernel takes is cut. */
 #include "tune/work.h"
 
-#include "base/os.h"
-
 #include <string.h>
 
 storage_place lower_place(const lowering *l, uint32_t value)
@@ -42,45 +40,39 @@ const dim *work_dims(lowering *l, const work *w, uint32_t *count)
     return list;
 }
 
-bool work_const_view(const lowering *l, uint32_t value, view *out)
+bool tune_const_view(const plan *p, uint32_t value, view *out)
 {
-    const plan_value *v = &l->p->value.at[value];
+    const plan_value *v = &p->value.at[value];
     const uint32_t bits = sinter_dtype_bits(v->dtype);
     int64_t offset = 0;
-    bool is_known = bits >= 8 && dim_is_const(l->p->dims, v->offset, &offset);
+    bool is_known = bits >= 8 && dim_is_const(p->dims, v->offset, &offset);
     *out = (view){ .dtype = v->dtype, .rank = v->rank };
     for (uint32_t k = 0; k < v->rank; k++)
-        is_known = is_known && dim_is_const(l->p->dims, v->dim[k], &out->dim[k]) &&
-                   dim_is_const(l->p->dims, v->stride[k], &out->stride[k]);
-    const char *data = l->p->storage.at[v->storage].data;
+        is_known = is_known && dim_is_const(p->dims, v->dim[k], &out->dim[k]) &&
+                   dim_is_const(p->dims, v->stride[k], &out->stride[k]);
+    const char *data = p->storage.at[v->storage].data;
     out->data = (void *)(uintptr_t)(data + offset * (int64_t)(bits / 8));
     return is_known;
 }
 
-/* A constant as the kernel wants it: packed now, into a weight of its own. */
+/* A constant as the kernel wants it, in a weight of its own that is packed when it is written. */
 static sinter_status pack_weight(lowering *l, const work_trial *t, const choice *c, uint32_t i, uint32_t *value)
 {
     const size_t size = c->kernel->pack_size ? c->kernel->pack_size(t->p, &c->tactic, i) : 0;
     if (!size) return SINTER_OK;
     const plan_value v = l->p->value.at[*value];
-    const plan_storage source = l->p->storage.at[v.storage];
+    const uint32_t source = l->out->recipe.at[l->p->storage.at[v.storage].recipe].source;
     view src;
     if (dim_table_failed(l->p->dims)) return FAIL_MEMORY(l->e, "a plan");
-    if (!work_const_view(l, *value, &src)) return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be packed");
-    /* A dry pass reads no weight: any address is as good. */
-    void *packed = l->o->scout ? src.data : ir_blob(l->g, size);
-    if (!packed) return FAIL_MEMORY(l->e, "packed weights");
-    const uint64_t start = os_time_ns();
-    if (!l->o->scout) c->kernel->pack(t->p, &c->tactic, i, &src, packed);
-    if (l->o->stats) l->o->stats->pack_ns += os_time_ns() - start;
-    if (l->o->packed && !l->o->scout) l->o->packed(l->o->packed_user, source.data, source.bound);
+    if (!tune_const_view(l->p, *value, &src))
+        return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be packed");
     const uint32_t storage = plan_storage_new(l->p, STORAGE_WEIGHT, dim_const(l->p->dims, (int64_t)size));
     weight_recipe *recipe = VEC_PUSH(l->a, &l->out->recipe);
-    plan_value *slot = storage && recipe ? VEC_PUSH(l->a, &l->p->value) : NULL;
+    const uint8_t *stand_in = ARENA_NEW(l->a, uint8_t, 1); /* weights are told apart by their data */
+    plan_value *slot = storage && recipe && stand_in ? VEC_PUSH(l->a, &l->p->value) : NULL;
     if (!slot) return FAIL_MEMORY(l->e, "packed weights");
-    *recipe =
-        (weight_recipe){ .source = l->out->recipe.at[source.recipe].source, .step = l->p->step.count, .input = i };
-    l->p->storage.at[storage].data = packed;
+    *recipe = (weight_recipe){ .source = source, .step = l->p->step.count, .input = i, .value = *value };
+    l->p->storage.at[storage].data = stand_in;
     l->p->storage.at[storage].recipe = l->out->recipe.count - 1;
     *slot = v;
     slot->storage = storage;
@@ -126,8 +118,10 @@ static sinter_status emit(lowering *l, const work *w, const work_trial *t, const
             return FAIL(l->e, INTERNAL, "an operand of '%s' lies in the other place", w->name);
         if (i < COUNT_OF(t->convert) && t->convert[i])
             TRY(work_copy(l, w->in[i], t->p->in[i].order, false, 0, w->name, &in[i]));
-        if (t->p->in[i].is_const) TRY(pack_weight(l, t, c, i, &in[i]));
     }
+    /* The step is the next one now. */
+    for (uint32_t i = 0; i < w->count_in; i++)
+        if (t->p->in[i].is_const) TRY(pack_weight(l, t, c, i, &in[i]));
     for (uint32_t i = 0; i < w->count_out; i++) {
         if (!value[i]) value[i] = work_output_new(l, &w->out[i], t->p->out[i].order, place);
         if (!value[i]) return FAIL_MEMORY(l->e, "a value");

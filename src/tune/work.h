@@ -35,8 +35,6 @@ double work_trial_copies_ns(lowering *l, const work_trial *t);
 /* ---- work.c ---- */
 /* A value for an output, with a storage of its own; 0 on failure. */
 uint32_t work_output_new(lowering *l, const work_out *out, const uint8_t *order, storage_place place);
-/* A constant as it lies in the model; false where its shape is not known. */
-bool work_const_view(const lowering *l, uint32_t value, view *out);
 
 /* ---- work_cut.c: as work_lower, in two pieces ---- */
 sinter_status work_cut_prologue(lowering *l, const work *w, uint32_t *value);

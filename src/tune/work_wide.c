@@ -20,7 +20,7 @@ static sinter_status widen_const(lowering *l, uint32_t value, uint32_t *out)
     const plan_value v = l->p->value.at[value];
     const plan_storage source = l->p->storage.at[v.storage];
     view from, to;
-    const bool is_known = work_const_view(l, value, &from);
+    const bool is_known = tune_const_view(l->p, value, &from);
     const uint32_t made =
         is_known ? plan_value_dense(l->p, STORAGE_WEIGHT, v.name, SINTER_DTYPE_F32, v.rank, v.dim, NULL) : 0;
     if (!made) return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be widened");

@@ -65,6 +65,55 @@ static void same_bytes_with_a_cache(void)
     free(model.at);
 }
 
+/* Two products of other sizes pack one weight alike, and a sum reads a constant as it is. */
+static bytes shared_weight_model(void)
+{
+    bytes g = { 0 };
+    static float w[128 * 96], c[96];
+    for (uint32_t i = 0; i < 128 * 96; i++) w[i] = (float)(i % 101) - 50;
+    for (uint32_t i = 0; i < 96; i++) c[i] = (float)i;
+    for (uint32_t i = 0; i < 2; i++) {
+        const char *const in[] = { "x", "z" }, *const node[] = { "x,w", "z,w" }, *const sum[] = { "p,c", "q,c" };
+        const int64_t rows = i ? 32 : 64;
+        bytes_put(&g, 11, onnx_value(in[i], 1, (const int64_t[]){ rows, 128 }, 2, ""));
+        bytes_put(&g, 1, onnx_node_bytes("MatMul", in[i], node[i], i ? "q" : "p"));
+        bytes_put(&g, 1, onnx_node_bytes("Pow", "", sum[i], i ? "v" : "u"));
+        bytes_put(&g, 12, onnx_value(i ? "v" : "u", 1, (const int64_t[]){ rows, 96 }, 2, ""));
+    }
+    bytes_put(&g, 5, onnx_tensor_bytes("w", 1, (const int64_t[]){ 128, 96 }, 2, w, sizeof w));
+    bytes_put(&g, 5, onnx_tensor_bytes("c", 1, (const int64_t[]){ 96 }, 1, c, sizeof c));
+    return onnx_model_bytes(g, 18);
+}
+
+static void same_bytes_in_a_file(void)
+{
+    static const char model_path[] = "test_engine_saved.onnx", path[] = "test_engine_saved.sinter";
+    const bytes model = shared_weight_model();
+    sinter_build_options o = { .struct_size = sizeof o, .threads = 1, .tune = SINTER_TUNE_OFF };
+    sinter_error error = { 0 };
+    sinter_buffer want = { 0 }, refused = { 0 };
+    uint64_t size = 0;
+    FILE *f = fopen(model_path, "wb");
+    CHECK(f && fwrite(model.at, 1, model.size, f) == model.size && fclose(f) == 0);
+    if (!CHECK_EQ(sinter_build_file(model_path, &o, &want, &error), SINTER_OK)) printf("%s\n", error.text);
+    if (!CHECK_EQ(sinter_build_save(model_path, &o, path, &size, &error), SINTER_OK)) printf("%s\n", error.text);
+    uint8_t *got = calloc(1, want.size + 1);
+    f = fopen(path, "rb");
+    CHECK(f && got && fread(got, 1, want.size + 1, f) == want.size && size == want.size);
+    CHECK(want.size > 2 * 128 * 96 ? want.size < 2 * 128 * 96 * sizeof(float) : false); /* the weight is there once */
+    CHECK(got && !memcmp(got, want.data, want.size));
+    if (f) (void)fclose(f);
+    /* What fails leaves the file as it was; a file of another kind stays. */
+    CHECK(sinter_build_save("no_such.onnx", &o, path, &size, NULL) == SINTER_IO && size == 0);
+    CHECK_EQ(sinter_build_save(model_path, &o, model_path, NULL, NULL), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_build_file(path, &o, &refused, NULL), SINTER_INVALID_MODEL);
+    (void)remove(model_path);
+    (void)remove(path);
+    free(got);
+    sinter_buffer_free(&want);
+    free(model.at);
+}
+
 /* ---- a rig ---- */
 
 typedef struct rig {
@@ -457,6 +506,7 @@ static void shapes_are_forgotten(void)
 }
 
 static const test tests[] = { T(same_bytes),
+                              T(same_bytes_in_a_file),
                               T(same_bytes_with_a_cache),
                               T(wrong_inputs),
                               T(data_that_is_wrong),

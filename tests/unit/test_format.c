@@ -81,7 +81,7 @@ static void round_trip(void)
     engine *g = NULL;
     open_rig(&r);
     for (int i = 0; i < 2; i++) {
-        CHECK_EQ(engine_writer_init(&r.e, &w), SINTER_OK);
+        CHECK_EQ(engine_writer_init(&r.e, &w, NULL), SINTER_OK);
         write_minimal(&w);
         const uint64_t a = engine_writer_weight(&w, "weights", 7), b = engine_writer_weight(&w, "others", 6);
         CHECK_EQ(engine_writer_weight(&w, "weights", 7), a);
@@ -124,7 +124,7 @@ static void damage_is_named(void)
     uint8_t *at = NULL, digest[24] = { 0 };
     size_t size = 0;
     open_rig(&r);
-    CHECK_EQ(engine_writer_init(&r.e, &w), SINTER_OK);
+    CHECK_EQ(engine_writer_init(&r.e, &w, NULL), SINTER_OK);
     write_minimal(&w);
     CHECK_EQ(engine_writer_finish(&w, digest, &at, &size), SINTER_OK);
     engine_writer_deinit(&w);
@@ -167,7 +167,7 @@ static void code_rides_along(void)
         engine_writer w;
         uint8_t *at = NULL, digest[24] = { 0 }, key[32] = { 7 };
         size_t size = 0;
-        CHECK_EQ(engine_writer_init(&r.e, &w), SINTER_OK);
+        CHECK_EQ(engine_writer_init(&r.e, &w, NULL), SINTER_OK);
         write_minimal(&w);
         CHECK_EQ(engine_writer_code(&w, key, code, 21), SINTER_OK);
         CHECK_EQ(engine_writer_code(&w, key, code, 16), SINTER_OK);
@@ -202,7 +202,7 @@ static void peeking_is_bounded(void)
     size_t size = 0;
     engine_hint hint;
     open_rig(&r);
-    CHECK_EQ(engine_writer_init(&r.e, &w), SINTER_OK);
+    CHECK_EQ(engine_writer_init(&r.e, &w, NULL), SINTER_OK);
     write_minimal(&w);
     CHECK_EQ(engine_writer_finish(&w, digest, &at, &size), SINTER_OK);
     engine_writer_deinit(&w);

@@ -58,5 +58,18 @@ static void pieces_equal_the_whole(void)
     }
 }
 
-static const test tests[] = { T(knows_xxh64), T(knows_sha256), T(pieces_equal_the_whole), { 0 } };
+static void sums_parts(void)
+{
+    uint8_t data[200];
+    for (uint32_t i = 0; i < sizeof data; i++) data[i] = (uint8_t)(i * 31u);
+    for (size_t size = 0; size <= sizeof data; size++)
+        for (size_t step = 1; step < 70; step += 3) {
+            hash64_parts h;
+            hash64_begin(&h);
+            for (size_t at = 0; at < size; at += step) hash64_add(&h, data + at, size - at < step ? size - at : step);
+            if (!CHECK_EQ(hash64_end(&h), hash64(data, size, 0))) return;
+        }
+}
+
+static const test tests[] = { T(knows_xxh64), T(knows_sha256), T(pieces_equal_the_whole), T(sums_parts), { 0 } };
 TEST_MAIN(tests)

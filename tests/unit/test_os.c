@@ -276,9 +276,45 @@ static void counts_cpus(void)
     CHECK(os_env("SINTER_SURELY_UNSET") == NULL);
 }
 
+static void writes_in_pieces(void)
+{
+    place p;
+    place_make(&p);
+    const char *path = in(&p, "a.bin");
+    os_output *o = NULL;
+    os_file file = { 0 };
+    char part[4] = { 0 };
+    for (int done = 0; done < 2; done++) {
+        CHECK_EQ(os_file_write(&p.e, path, NULL, "before", 6), SINTER_OK);
+        if (!CHECK_EQ(os_output_open(&p.e, path, NULL, &o), SINTER_OK)) return;
+        CHECK_EQ(os_output_put(&p.e, o, 6, "last", 4), SINTER_OK);
+        CHECK_EQ(os_output_put(&p.e, o, 0, "one", 3), SINTER_OK);
+        CHECK_EQ(os_output_get(&p.e, o, 7, part, 3), SINTER_OK);
+        CHECK(!memcmp(part, "ast", 3));
+        CHECK_EQ(os_output_get(&p.e, o, 8, part, 3), SINTER_IO); /* behind the end */
+        CHECK_EQ(os_output_map(&p.e, o, &file), SINTER_OK);
+        CHECK(file.size == 10 && !memcmp(file.data, "one\0\0\0last", 10));
+        os_file_close(&p.e, &file);
+        CHECK_EQ(os_file_read(&p.e, path, 100, &file), SINTER_OK);
+        CHECK(file.size == 6 && !memcmp(file.data, "before", 6));
+        os_file_close(&p.e, &file);
+        if (done) CHECK_EQ(os_output_done(&p.e, o), SINTER_OK);
+        os_output_close(&p.e, o);
+        CHECK_EQ(files_in(p.folder), 1);
+        CHECK_EQ(os_file_read(&p.e, path, 100, &file), SINTER_OK);
+        CHECK_EQ(file.size, done ? 10 : 6);
+        os_file_close(&p.e, &file);
+    }
+    CHECK_EQ(os_output_open(&p.e, "/dev/null", NULL, &o), SINTER_OK);
+    CHECK(o == NULL);
+    os_output_close(&p.e, NULL);
+    place_drop(&p);
+}
+
 static const test tests[] = {
     T(writes_and_reads),
     T(refuses_what_is_no_file),
+    T(writes_in_pieces),
     T(fails_writes_cleanly),
     T(stays_beneath),
     T(keeps_kind_links_and_modes),
