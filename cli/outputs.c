@@ -119,8 +119,8 @@ sinter_status build_interruptible(const char *path, const sinter_build_options *
     uint64_t size = 0;
     struct sigaction old[2];
     catch_signals(old);
-    const sinter_status s = engine ? sinter_build_save(path, options, engine, &size, error)
-                                   : sinter_build_file(path, options, out, error);
+    const sinter_status s =
+        engine ? sinter_build_save(path, options, engine, &size, error) : sinter_build_file(path, options, out, error);
     if (engine) *out = (sinter_buffer){ .size = (size_t)size };
     (void)sigaction(SIGINT, &old[0], NULL);
     (void)sigaction(SIGTERM, &old[1], NULL);

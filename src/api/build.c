@@ -120,7 +120,8 @@ sinter_status sinter_build_save(const char *path, const sinter_build_options *op
     const os_file_kind *kind = &api_file_kind[SINTER_FILE_ENGINE];
     TRY(os_output_open(&e, engine, kind, &got.file));
     sinter_status s = build_path(&e, path, &o, &got);
-    if (s == SINTER_OK) s = got.file ? os_output_done(&e, got.file) : os_file_write(&e, engine, kind, got.bytes, got.size);
+    if (s == SINTER_OK)
+        s = got.file ? os_output_done(&e, got.file) : os_file_write(&e, engine, kind, got.bytes, got.size);
     if (s == SINTER_OK && size) *size = got.size;
     if (got.bytes) mem_free(&e, got.bytes, got.size, ENGINE_ALIGN);
     os_output_close(&e, got.file);

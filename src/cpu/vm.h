@@ -78,8 +78,8 @@ static inline size_t vm_room(const expr *x) { return x ? x->count * (sizeof(vm_o
 /* Compiles for the space `dim_at`. order: its axes from outermost to innermost in the order of work; NULL: the memory
  * order of result 0. split: columns are the last axis of `order` alone, rows are all others (blocks); else axes merge
  * freely. */
-sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const expr *x, uint32_t rank, const int64_t *dim_at,
-                      const uint8_t *order, bool split, const view *in, const view *out);
+sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const expr *x, uint32_t rank,
+                      const int64_t *dim_at, const uint8_t *order, bool split, const view *in, const view *out);
 
 /* Standalone: disjoint tiles that cover the space. */
 int64_t vm_tile_count(const vm_program *p);

@@ -66,7 +66,7 @@ typedef struct interned {
     struct interned *next;
     uint64_t hash, at, size;
     section_kind kind;
-    bool is_own; /* the writer frees the bytes */
+    bool is_own;          /* the writer frees the bytes */
     const uint8_t *bytes; /* of a weight that no file has yet */
 } interned;
 

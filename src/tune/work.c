@@ -64,8 +64,7 @@ static sinter_status pack_weight(lowering *l, const work_trial *t, const choice 
     const uint32_t source = l->out->recipe.at[l->p->storage.at[v.storage].recipe].source;
     view src;
     if (dim_table_failed(l->p->dims)) return FAIL_MEMORY(l->e, "a plan");
-    if (!tune_const_view(l->p, *value, &src))
-        return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be packed");
+    if (!tune_const_view(l->p, *value, &src)) return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be packed");
     const uint32_t storage = plan_storage_new(l->p, STORAGE_WEIGHT, dim_const(l->p->dims, (int64_t)size));
     weight_recipe *recipe = VEC_PUSH(l->a, &l->out->recipe);
     const uint8_t *stand_in = ARENA_NEW(l->a, uint8_t, 1); /* weights are told apart by their data */
