@@ -166,7 +166,8 @@ SINTER_API sinter_status sinter_build_file(const char *path, const sinter_build_
 SINTER_API sinter_status sinter_build_save(const char *path, const sinter_build_options *options, const char *engine,
                                            uint64_t *size, sinter_error *error) SINTER_MUST_USE;
 
-/* The same as sinter_build_file from bytes in memory, which are borrowed for the call. A model given this way has no external data. */
+/* The same as sinter_build_file from bytes in memory, which are borrowed for the call. A model given this way has no
+ * external data. */
 SINTER_API sinter_status sinter_build_memory(const void *model, size_t size, const sinter_build_options *options,
                                              sinter_buffer *out, sinter_error *error) SINTER_MUST_USE;
 
