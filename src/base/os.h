@@ -33,8 +33,8 @@ typedef struct os_file_kind {
  * one. Symbolic links and the old file's mode stay; FIFOs and character devices are written to directly. `kind` NULL:
  * any file is replaced. Errors: INVALID_ARG (a folder, a file of another kind), IO, NO_MEMORY. */
 sinter_status os_file_write(env *e, const char *path, const os_file_kind *kind, const void *data, size_t size);
-/* The same for bytes that come in pieces. The pieces go to a temporary file beside the target, which os_output_done puts
- * in the target's place. os_output_close ends it either way: without os_output_done nothing has changed. Bytes that
+/* The same for bytes that come in pieces. The pieces go to a temporary file beside the target, and os_output_done puts
+ * it in the target's place. os_output_close ends it either way: without os_output_done nothing has changed. Bytes that
  * were never put are 0. *out NULL with OK: the target is a FIFO or a device, which os_file_write takes as a whole.
  * `path` lives as long. */
 typedef struct os_output os_output;
