@@ -21,7 +21,15 @@ typedef struct sinter_allocator {
 /* Receives one line of log, without a newline. Called on the thread that works; must not call back into sinter. */
 typedef void (*sinter_log_fn)(void *user, const char *topic, const char *line);
 
-/* X(name, default, min, max, text): what hostile or mistaken input may cost at most. */
+/* X(name, default, min, max, text): what hostile or mistaken input may cost at most.
+ *
+ * memory_max counts all that comes from the caller's allocator and from a device's driver: for a build the graph, the
+ * weights that it changes, the engine that it makes and all that it measures; for an engine its whole file, which is
+ * read into memory and never mapped, and its weights on a device; for a context activations, workspace, results that
+ * grow, copies and programs. Two contexts of one engine have the limit each, and so has the engine. It does not count
+ * pages of the model's file and of its external data, which are mapped while a build lasts (the system may take them
+ * back at any time), stacks of threads, what a driver or compiler of a device holds for itself, and memory that the
+ * caller gives or has asked sinter_engine_memory_alloc for. */
 #define SINTER_LIMITS(X)                                                                                    \
     X(nodes_max, 1u << 20, 1, UINT32_MAX, "Nodes of a graph after functions are expanded.")                 \
     X(depth_max, 32, 1, 64, "Nesting of subgraphs and of function calls.")                                  \

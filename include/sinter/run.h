@@ -57,8 +57,10 @@ SINTER_API sinter_status sinter_context_set_output(sinter_context *context, cons
 SINTER_API sinter_status sinter_context_run(sinter_context *context, sinter_error *error) SINTER_MUST_USE;
 
 /* From any thread: the run that is under way ends with CANCELLED, between two iterations of a Loop or Scan, or between
- * two programs; what a device has been given is waited for. Without a run under way, nothing happens. The context must
- * not be destroyed meanwhile. NULL is accepted. */
+ * two programs (a program is a series of steps without control flow and without sizes that data decides); what a device
+ * has been given is waited for. A program is never interrupted: a single step may take as long as its sizes and
+ * memory_max permit, and who must end sooner runs it in a process of its own. Without a run under way, nothing happens.
+ * The context must not be destroyed meanwhile. NULL is accepted. */
 SINTER_API void sinter_context_cancel(sinter_context *context);
 
 /* Begins a run and returns; data of inputs and outputs must stay until sinter_context_wait has returned. Work of the

@@ -67,7 +67,10 @@ sinter_status sinter_engine_load_memory(const void *bytes, size_t size, const si
     sinter_engine_options o;
     TRY(begin(&e, options, &o, out, error));
     if (!bytes || !size) return FAIL(&e, INVALID_ARG, "no bytes are no engine");
+    env_budget budget = { 0 }; /* until the engine counts its bytes itself */
+    e.budget = &budget;
     uint8_t *copy = mem_alloc(&e, size, ENGINE_ALIGN);
+    e.budget = NULL;
     if (!copy) return FAIL_MEMORY(&e, "an engine");
     os_memory_hint_large(copy, size);
     memcpy(copy, bytes, size);
@@ -82,7 +85,10 @@ sinter_status sinter_engine_load(const char *path, const sinter_engine_options *
     TRY(begin(&e, options, &o, out, error));
     if (!path) return FAIL(&e, INVALID_ARG, "path is NULL");
     os_file file = { 0 };
+    env_budget budget = { 0 }; /* until the engine counts its bytes itself */
+    e.budget = &budget;
     TRY(os_file_read(&e, path, SIZE_MAX, &file));
+    e.budget = NULL;
     return NOTE(&e, open(&e, &o, file.data, file.size, out), "loading '%s'", path);
 }
 

@@ -54,7 +54,7 @@ static sinter_status fd_read(env *e, int fd, const char *path, size_t size_max, 
     *out = (os_file){ 0 };
     if (size == 0) return SINTER_OK;
     uint8_t *data = mem_alloc(e, size, FILE_ALIGN);
-    if (!data) return FAIL(e, NO_MEMORY, "out of memory for the %zu bytes of '%s'", size, path);
+    if (!data) return NOTE(e, FAIL_MEMORY(e, "a file"), "reading the %zu bytes of '%s'", size, path);
     os_memory_hint_large(data, size);
     size_t have = 0;
     while (have < size) {

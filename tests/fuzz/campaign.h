@@ -14,8 +14,9 @@ typedef struct campaign {
     long        died;
 } campaign;
 
-/* One process for each CPU. A round may take a minute. CAMPAIGN_FIRST and CAMPAIGN_ROUNDS in the environment say where
- * to begin and where to end. */
+/* One process for each CPU, and a line with the counts at the end. A round may take a minute. From the environment:
+ * CAMPAIGN_FIRST and CAMPAIGN_ROUNDS say where to begin and where to end, CAMPAIGN_WORKERS how many processes work, and
+ * CAMPAIGN_SECONDS after which time no round is begun; with it the counts so far are printed each 10 seconds. */
 void campaign_run(campaign *c);
 
 #endif

@@ -17,7 +17,7 @@ image rig_damage(image seed, image other, bool sealed, uint64_t *random);
 void rig_fill(void *to, size_t size, sinter_dtype dtype, uint64_t *random);
 
 typedef struct rig_count {
-    long         models, built, tried, loaded, contexts, ran, refused_runs;
+    long         rounds, models, built, tried, loaded, contexts, ran, refused_runs;
     long         failed;            /* checks inside: test.h counts those of its own file alone */
     double       slowest_s;
     uint8_t      seen;              /* every byte of every result was read */

@@ -197,7 +197,6 @@ static void try_round(void *user, long round, rig_count *count)
     caller x = { .g = s->g[round % s->count], .random = (uint64_t)round * 0x2545F491u + 11, .count = count };
     x.ios = sinter_engine_io_count(x.g);
     if (!CHECK(x.ios <= IO_MAX) || !enter(&x)) return;
-    count->tried++;
     for (uint32_t i = 0; i < CALLS && x.c; i++) {
         const uint32_t io = (uint32_t)test_below(&x.random, x.ios);
         const uint64_t what = i ? test_below(&x.random, 16) : 15;
@@ -229,11 +228,9 @@ static void calls_in_any_order(void)
     if (test_failures) return;
     campaign c = { .name = "CALL_ORDERS", .rounds = test_scale(800, 100000), .round = try_round, .user = &s };
     campaign_run(&c);
-    printf("%ld sequences of %d calls, %ld contexts, %ld runs, %ld runs refused, %ld died\n", c.count.tried, CALLS,
-           c.count.contexts, c.count.ran, c.count.refused_runs, c.died);
     CHECK_EQ(c.died, 0);
     CHECK_EQ(c.count.failed, 0);
-    if (!getenv(c.name)) CHECK(c.count.ran > c.count.tried);
+    if (!getenv(c.name)) CHECK(c.count.ran > c.count.rounds);
     for (uint32_t i = 0; i < s.count; i++) sinter_engine_release(s.g[i]), free(s.file[i].at);
 }
 

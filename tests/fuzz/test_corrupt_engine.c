@@ -36,8 +36,6 @@ static void damaged_engines(void)
     }
     campaign c = { .name = "CORRUPT_ENGINE", .rounds = test_scale(8000, 1000000), .round = try_round, .user = &s };
     campaign_run(&c);
-    printf("%ld tried, %ld loaded, %ld contexts, %ld runs, %ld runs refused, slowest %.1f s, %ld died\n", c.count.tried,
-           c.count.loaded, c.count.contexts, c.count.ran, c.count.refused_runs, c.count.slowest_s, c.died);
     CHECK_EQ(c.died, 0);
     CHECK_EQ(whole.failed + c.count.failed, 0);
     if (!getenv(c.name)) CHECK(c.count.loaded > 0 && c.count.ran > 0);

@@ -73,6 +73,39 @@ static void contexts_stay_below(void)
     }
 }
 
+/* A file that is larger than the limit is not read; neither are bytes copied that are. */
+static void engines_are_counted_whole(void)
+{
+    const char *const path = "limits_engine.sinter";
+    sinter_buffer b = { 0 };
+    if (!CHECK_EQ(sample_build(SAMPLE_CONV, NULL, &b, NULL), SINTER_OK)) return;
+    FILE *file = fopen(path, "wb");
+    const size_t size = (size_t)1 << 20;
+    if (CHECK(file && b.size < size)) {
+        CHECK(fwrite(b.data, 1, b.size, file) == b.size);
+        CHECK(fseek(file, (long)size - 1, SEEK_SET) == 0 && fputc(0, file) == 0);
+        (void)fclose(file);
+        uint8_t *large = calloc(1, size);
+        for (int is_file = 0; is_file < 2 && large; is_file++) {
+            faulty f = { .budget = -1 };
+            const sinter_allocator allocator = { &f, faulty_resize };
+            const sinter_limits limits = { .memory_max = size - 1 };
+            const sinter_env_options env = { .struct_size = sizeof env, .allocator = &allocator, .limits = &limits };
+            const sinter_engine_options o = { .struct_size = sizeof o, .env = &env };
+            sinter_error error = { 0 };
+            sinter_engine *g = NULL;
+            CHECK_EQ(is_file ? sinter_engine_load(path, &o, &g, &error)
+                             : sinter_engine_load_memory(large, size, &o, &g, &error),
+                     SINTER_NO_MEMORY);
+            CHECK_HAS(error.text, "memory_max");
+            CHECK_EQ(f.requests, 0);
+        }
+        free(large);
+    }
+    (void)remove(path);
+    sinter_buffer_free(&b);
+}
+
 /* A tensor of more elements than any has is a matter of the model, and said before there is an engine. */
 static void sizes_that_nothing_has(void)
 {
@@ -170,7 +203,6 @@ static void loops_end(void)
     sinter_buffer_free(&b);
 }
 
-static const test tests[] = {
-    T(builds_stay_below), T(contexts_stay_below), T(sizes_that_nothing_has), T(loops_end), { 0 }
-};
+static const test tests[] = { T(builds_stay_below),      T(contexts_stay_below), T(engines_are_counted_whole),
+                              T(sizes_that_nothing_has), T(loops_end),           { 0 } };
 TEST_MAIN(tests)
