@@ -2,22 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: tools/mutate.sh BUILD SECONDS [ENGINES [MODELS [OUT]]]
 #        tools/mutate.sh pack BUILD OUT
-# Tries damaged engines and damaged models at the same time on all CPUs, from a build folder with sanitizers, and ends
-# after SECONDS at the latest. The counts so far are in OUT/engines.log and OUT/models.log all the time. Exits with 1
-# where anything was found. The numbers of rounds begin at CAMPAIGN_FIRST. `pack` puts what another machine needs into
-# OUT, a small folder that can be carried there and given as BUILD.
+# Tries damaged engines, damaged models and a fifth as many damaged engines for CUDA at the same time on all CPUs, from a
+# build folder with sanitizers, and ends after SECONDS at the latest. The counts so far are in OUT/engines.log,
+# OUT/models.log and OUT/cuda.log all the time. Exits with 1 where anything was found. The numbers of rounds begin at
+# CAMPAIGN_FIRST. `pack` puts what another machine needs into OUT, a small folder that can be carried there and given
+# as BUILD.
 set -u
-programs=(fuzz_test_corrupt_engine fuzz_test_corrupt_model)
 if [ "$1" = pack ]; then
     build=$2 out=$3 room=$(mktemp -d)
     trap 'rm -rf "$room"' EXIT
     mkdir -p "$out" "$room/tests" "$room/lib"
-    for program in "${programs[@]}"; do
-        strip --strip-debug -o "$room/tests/$program" "$build/tests/$program" || exit 2
-        ldd "$build/tests/$program" | awk '$3 ~ /lib(asan|ubsan|stdc\+\+|gcc_s)/ { print $3 }' |
+    for file in fuzz_test_corrupt_engine fuzz_test_corrupt_model libsinter_fake_cuda.so; do
+        strip --strip-debug -o "$room/tests/$file" "$build/tests/$file" || exit 2
+        ldd "$build/tests/$file" | awk '$3 ~ /lib(asan|ubsan|stdc\+\+|gcc_s)/ { print $3 }' |
             while read -r library; do cp -L "$library" "$room/lib"; done
     done
-    exec tar -czf "$out/mutate.tar.gz" -C "$room" tests lib
+    tar -czf "$out/mutate.tar.gz" -C "$room" tests lib
+    exit
 fi
 
 build=$(realpath "$1") seconds=$2 engines=${3:-1000000} models=${4:-300000} out=${5:-$1}
@@ -35,18 +36,22 @@ fi
 fixed=(setarch -R)
 "${fixed[@]}" true 2>/dev/null || fixed=(env)
 cpus=$(nproc)
-half=$((cpus / 2 > 0 ? cpus / 2 : 1))
 first=${CAMPAIGN_FIRST:-0}
-export SINTER_SOURCE_DIR=$PWD CAMPAIGN_SECONDS=$seconds
-CAMPAIGN_WORKERS=$half CAMPAIGN_ROUNDS=$((first + engines)) \
-    "${fixed[@]}" "$build/tests/${programs[0]}" >"$out/engines.log" 2>&1 &
-one=$!
-CAMPAIGN_WORKERS=$half CAMPAIGN_ROUNDS=$((first + models)) \
-    "${fixed[@]}" "$build/tests/${programs[1]}" >"$out/models.log" 2>&1 &
-two=$!
+export SINTER_SOURCE_DIR=$PWD SINTER_FAKE_CUDA=$build/tests/libsinter_fake_cuda.so CAMPAIGN_SECONDS=$seconds
+
+jobs=()
+mutate() { # LOG ROUNDS SHARE PROGRAM TEST: a share of the CPUs, in fifths
+    local workers=$((cpus * $3 / 5))
+    CAMPAIGN_WORKERS=$((workers > 0 ? workers : 1)) CAMPAIGN_ROUNDS=$((first + $2)) \
+        "${fixed[@]}" "$build/tests/$4" "$5" >"$out/$1.log" 2>&1 &
+    jobs+=($!)
+}
+mutate engines "$engines" 2 fuzz_test_corrupt_engine damaged_engines
+mutate models "$models" 2 fuzz_test_corrupt_model damaged_models
+mutate cuda "$((engines / 5))" 1 fuzz_test_corrupt_engine damaged_engines_cuda
 failed=0
-wait "$one" || failed=1
-wait "$two" || failed=1
-grep -hE 'SUMMARY|runtime error|^CORRUPT_[A-Z]*=' "$out/engines.log" "$out/models.log" | sort | uniq -c | sort -rn | head -40
-tail -n 3 "$out/engines.log" "$out/models.log"
+for job in "${jobs[@]}"; do wait "$job" || failed=1; done
+logs=("$out/engines.log" "$out/models.log" "$out/cuda.log")
+grep -hE 'SUMMARY|runtime error|^CORRUPT_[A-Z]*=' "${logs[@]}" | sort | uniq -c | sort -rn | head -40
+tail -n 3 "${logs[@]}"
 exit "$failed"

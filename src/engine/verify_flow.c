@@ -13,7 +13,6 @@
 
 #define BAD(e, ...) FAIL(e, INVALID_MODEL, __VA_ARGS__)
 
-#define NOBODY UINT32_MAX
 #define NEVER UINT64_MAX
 
 /* Pairs of boxes: about a second. */
@@ -72,10 +71,7 @@ typedef struct flow {
     uint64_t now, work;
     uint32_t scopes, step; /* step: the one that is walked */
     scope *inner;
-    /* Slab storages of each place by offset, and a tree over them: the furthest end of those that are alive. */
-    uint32_t *sorted[PLACE_COUNT], *position;
-    uint32_t count[PLACE_COUNT], leaves[PLACE_COUNT];
-    uint64_t *end[PLACE_COUNT];
+    flow_places places;
 } flow;
 
 static const engine_value *value_at(const flow *f, uint32_t v)
@@ -93,84 +89,6 @@ static const engine_step *step_at(const flow *f, uint32_t s)
 static const char *name_of(const flow *f, uint32_t v)
 {
     return engine_text(f->g, value_at(f, v)->name);
-}
-
-/* ---- who is alive in the slab ---- */
-
-static void place_set(flow *f, uint32_t storage, bool is_alive)
-{
-    const engine_storage *s = storage_at(f, storage);
-    if (s->kind != STORAGE_SLAB || !s->bound) return;
-    uint64_t *tree = f->end[s->place];
-    uint32_t i = f->leaves[s->place] + f->position[storage];
-    tree[i] = is_alive ? s->at + s->bound : 0;
-    for (i /= 2; i; i /= 2) tree[i] = tree[2 * i] > tree[2 * i + 1] ? tree[2 * i] : tree[2 * i + 1];
-}
-
-/* The last of the first `count` that reaches beyond `at`; UINT32_MAX: none. */
-static uint32_t place_find(const flow *f, uint32_t place, uint32_t count, uint64_t at)
-{
-    const uint64_t *tree = f->end[place];
-    const uint32_t leaves = f->leaves[place];
-    uint32_t i = leaves + count; /* one behind the range */
-    if (!count || tree[1] <= at) return NOBODY;
-    if (count == leaves) {
-        i = 1;
-    } else {
-        for (;; i /= 2) {
-            if (i <= 1) return NOBODY;
-            if (i & 1 && tree[i - 1] > at) break;
-        }
-        i--;
-    }
-    while (i < leaves) i = tree[2 * i + 1] > at ? 2 * i + 1 : 2 * i;
-    return tree[i] > at ? f->sorted[place][i - leaves] : NOBODY;
-}
-
-/* How many storages of the place begin before `at`. */
-static uint32_t place_before(const flow *f, uint32_t place, uint64_t at)
-{
-    uint32_t low = 0, high = f->count[place];
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (storage_at(f, f->sorted[place][middle])->at < at) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-/* By offset; merges sorted halves. */
-static void sort_by_place(const flow *f, uint32_t *at, uint32_t *spare, uint32_t count)
-{
-    if (count < 2) return;
-    const uint32_t half = count / 2;
-    sort_by_place(f, at, spare, half);
-    sort_by_place(f, at + half, spare, count - half);
-    memcpy(spare, at, half * sizeof *at);
-    for (uint32_t i = 0, k = half, n = 0; i < half; n++)
-        at[n] = k < count && storage_at(f, at[k])->at < storage_at(f, spare[i])->at ? at[k++] : spare[i++];
-}
-
-static sinter_status places_init(flow *f)
-{
-    f->position = ARENA_NEW(f->a, uint32_t, f->p->storage_count);
-    uint32_t *spare = ARENA_NEW(f->a, uint32_t, f->p->storage_count);
-    if (!f->position || !spare) return FAIL_MEMORY(f->e, "checking a plan");
-    for (uint32_t place = 0; place < PLACE_COUNT; place++) {
-        uint32_t *list = f->sorted[place] = ARENA_NEW(f->a, uint32_t, f->p->storage_count);
-        if (!list) return FAIL_MEMORY(f->e, "checking a plan");
-        for (uint32_t i = 1; i < f->p->storage_count; i++) {
-            const engine_storage *s = storage_at(f, i);
-            if (s->kind == STORAGE_SLAB && s->bound && s->place == place) list[f->count[place]++] = i;
-        }
-        sort_by_place(f, list, spare, f->count[place]);
-        for (uint32_t i = 0; i < f->count[place]; i++) f->position[list[i]] = i;
-        f->leaves[place] = 1;
-        while (f->leaves[place] < f->count[place]) f->leaves[place] *= 2;
-        f->end[place] = ARENA_NEW(f->a, uint64_t, (size_t)2 * f->leaves[place]);
-        if (!f->end[place]) return FAIL_MEMORY(f->e, "checking a plan");
-    }
-    return SINTER_OK;
 }
 
 /* ---- scopes ---- */
@@ -202,7 +120,7 @@ static sinter_status end_storage(flow *f, uint32_t storage, uint32_t by)
 {
     holder *h = &f->holder[storage];
     TRY(keep(f, storage, false));
-    place_set(f, storage, false);
+    flow_place_set(&f->places, storage, false);
     h->is_alive = h->is_whole = false;
     h->ended_by = by;
     h->written.box.count = 0;
@@ -213,14 +131,14 @@ static sinter_status end_storage(flow *f, uint32_t storage, uint32_t by)
 static sinter_status scope_restore(flow *f, scope *s)
 {
     for (uint32_t i = s->value.count; i-- > 0;) f->made[s->value.at[i].value] = s->value.at[i].before;
-    for (uint32_t i = 0; i < s->kept.count; i++) place_set(f, s->kept.at[i].storage, false);
+    for (uint32_t i = 0; i < s->kept.count; i++) flow_place_set(&f->places, s->kept.at[i].storage, false);
     for (uint32_t i = 0; i < s->kept.count; i++) {
         const kept *k = &s->kept.at[i];
         holder *h = &f->holder[k->storage];
         const holder after = *h;
         *h = k->before;
         h->over = after.over;
-        place_set(f, k->storage, h->is_alive);
+        flow_place_set(&f->places, k->storage, h->is_alive);
         if (!h->is_alive || (after.is_alive && after.born == h->born)) continue;
         uint32_t *ended = VEC_PUSH(f->a, &s->ended);
         if (!ended) return FAIL_MEMORY(f->e, "checking a plan");
@@ -304,6 +222,17 @@ static sinter_status note_read(flow *f, uint32_t storage)
     return SINTER_OK;
 }
 
+/* In every shape: a size is the number 0. */
+static bool is_empty_always(const flow *f, uint32_t v)
+{
+    const engine_value *x = value_at(f, v);
+    for (uint32_t i = 0; i < x->rank; i++) {
+        const dim_node *d = &f->g->dim[x->dim[i]];
+        if (d->kind == DIM_CONST && d->value == 0) return true;
+    }
+    return false;
+}
+
 static sinter_status read_value(flow *f, uint32_t v)
 {
     cover_box box;
@@ -313,10 +242,13 @@ static sinter_status read_value(flow *f, uint32_t v)
     const uint64_t seen = f->seen[v];
     holder *h = &f->holder[storage];
     f->seen[v] = ++f->now;
-    if (!box_of(f, v, &box, &is_wild) || h->is_whole) return SINTER_OK;
+    const bool has_bits = box_of(f, v, &box, &is_wild);
+    if ((h->is_whole && !h->is_alive) || is_empty_always(f, v)) return SINTER_OK; /* a weight, or the caller's */
+    /* No size matters for these two: they hold for all shapes. */
     if (!h->is_alive) return no_source(f, v);
     if (f->made[v] == NEVER || (f->made[v] && f->made[v] < h->born))
         return BAD(f->e, "value '%s' is read before the step that writes it", name_of(f, v));
+    if (!has_bits || h->is_whole) return note_read(f, storage);
     if (f->work > work_max) return BAD(f->e, "the parts of storages are too many to follow");
     if (!cover_has(&h->written, &box, &f->work) && !is_late_part(f, v, &box))
         return BAD(f->e, "value '%s' is read, and no step has written all of it", name_of(f, v));
@@ -330,13 +262,9 @@ static sinter_status read_value(flow *f, uint32_t v)
 /* All other storages where `storage` lies have ended. */
 static sinter_status end_others(flow *f, uint32_t storage)
 {
-    const engine_storage *s = storage_at(f, storage);
-    if (s->kind != STORAGE_SLAB || !s->bound) return SINTER_OK;
-    place_set(f, storage, false);
-    const uint32_t before = place_before(f, s->place, s->at + s->bound);
-    for (uint32_t other; (other = place_find(f, s->place, before, s->at)) != NOBODY;)
+    for (uint32_t other; (other = flow_place_other(&f->places, storage)) != NOBODY;)
         TRY(end_storage(f, other, f->step));
-    place_set(f, storage, true);
+    flow_place_set(&f->places, storage, true);
     return SINTER_OK;
 }
 
@@ -515,7 +443,7 @@ static sinter_status check(flow *f)
     f->seen = ARENA_NEW(f->a, uint64_t, f->p->value_count);
     f->made = ARENA_NEW(f->a, uint64_t, f->p->value_count);
     if (!f->holder || !f->seen || !f->made) return FAIL_MEMORY(f->e, "checking a plan");
-    TRY(places_init(f));
+    TRY(flow_places_init(&f->places, f->e, f->g, f->p, f->a));
     for (uint32_t i = 1; i < f->p->storage_count; i++) {
         const uint32_t kind = storage_at(f, i)->kind;
         f->holder[i] = (holder){ .ended_by = NOBODY, .written = { .a = f->a } };

@@ -199,7 +199,7 @@ void rig_try(const uint8_t *at, size_t size, uint64_t seed, rig_count *count)
 {
     const sinter_limits limits = { .memory_max = 4u << 20, .loop_max = 16 };
     const sinter_env_options given = { .struct_size = sizeof given, .limits = &limits };
-    const sinter_engine_options o = { .struct_size = sizeof o, .env = &given, .threads = 1 };
+    const sinter_engine_options o = { .struct_size = sizeof o, .env = &given, .threads = 1, .kernel_cache = "" };
     const uint64_t start = os_time_ns();
     sinter_error error = { 0 };
     sinter_engine *g = NULL;

@@ -2,6 +2,7 @@
 /* seeds.c - see seeds.h. */
 #include "seeds.h"
 
+#include "cuda_fake.h"
 #include "samples.h"
 #include "test.h"
 
@@ -398,13 +399,14 @@ static bool build(bytes model, const sinter_build_options *o, const char *what, 
     return ok;
 }
 
+static const sinter_shape_range
+    seed_range = { .input = "x", .rank = 2, .min = { 1, 4 }, .opt = { 3, 4 }, .max = { 5, 4 } },
+    seed_small = { .input = "x", .rank = 2, .min = { 0, 4 }, .opt = { 1, 4 }, .max = { 2, 4 } };
+static const sinter_profile seed_profiles[] = { { &seed_range, 1 }, { &seed_small, 1 } };
+
 uint32_t seed_engines(image to[SEED_MAX])
 {
     static const char *const isa[] = { "plain", "avx2", NULL };
-    static const sinter_shape_range
-        range = { .input = "x", .rank = 2, .min = { 1, 4 }, .opt = { 3, 4 }, .max = { 5, 4 } },
-        small = { .input = "x", .rank = 2, .min = { 0, 4 }, .opt = { 1, 4 }, .max = { 2, 4 } };
-    static const sinter_profile profile[] = { { &range, 1 }, { &small, 1 } };
     uint32_t count = 0;
     for (uint32_t i = 0; i < SAMPLE_COUNT * COUNT(isa); i++) {
         const sample s = (sample)(i % SAMPLE_COUNT);
@@ -421,9 +423,28 @@ uint32_t seed_engines(image to[SEED_MAX])
                                          .threads = 1,
                                          .tune = SINTER_TUNE_OFF,
                                          .device = i % 3 == 2 ? SINTER_DEVICE_REFERENCE : SINTER_DEVICE_CPU,
-                                         .profile = profile,
+                                         .profile = seed_profiles,
                                          .profile_count = 1 + i / SEED_MODELS };
         count += build(seed_model(i % SEED_MODELS), &o, name, &to[count]);
+    }
+    return count;
+}
+
+uint32_t seed_engines_cuda(image to[SEED_MAX])
+{
+    uint32_t count = 0;
+    cuda_fake()->reset();
+    for (uint32_t i = 0; i < SAMPLE_COUNT + SEED_MODELS; i++) {
+        const bool is_sample = i < SAMPLE_COUNT;
+        sinter_build_options o = { .struct_size = sizeof o,
+                                   .tune = SINTER_TUNE_OFF,
+                                   .device = SINTER_DEVICE_CUDA,
+                                   .kernel_cache = "",
+                                   .profile = seed_profiles,
+                                   .profile_count = COUNT(seed_profiles) };
+        if (is_sample) o.profile = sample_profiles((sample)i, &o.profile_count);
+        const bytes model = is_sample ? sample_model((sample)i) : seed_model(i - SAMPLE_COUNT);
+        count += build(model, &o, is_sample ? sample_name((sample)i) : "a model for CUDA", &to[count]);
     }
     return count;
 }

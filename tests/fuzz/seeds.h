@@ -14,5 +14,7 @@ enum { SEED_MODELS = 10 };
 bytes    seed_model(uint32_t which);
 /* Engines of all samples and models, some at each instruction set; returns how many. The caller frees each. */
 uint32_t seed_engines(image out[SEED_MAX]);
+/* The same for CUDA, on the driver that is none (cuda_fake.h): its kernels do nothing. */
+uint32_t seed_engines_cuda(image out[SEED_MAX]);
 
 #endif
