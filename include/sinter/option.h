@@ -29,7 +29,7 @@ typedef void (*sinter_log_fn)(void *user, const char *topic, const char *line);
  * grow, copies and programs. Two contexts of one engine have the limit each, and so has the engine. It does not count
  * pages of the model's file and of its external data, which are mapped while a build lasts (the system may take them
  * back at any time), stacks of threads, what a driver or compiler of a device holds for itself, and memory that the
- * caller gives or has asked sinter_engine_memory_alloc for. */
+ * caller gives or has asked sinter_engine_alloc for. */
 #define SINTER_LIMITS(X)                                                                                    \
     X(nodes_max, 1u << 20, 1, UINT32_MAX, "Nodes of a graph after functions are expanded.")                 \
     X(depth_max, 32, 1, 64, "Nesting of subgraphs and of function calls.")                                  \

@@ -116,7 +116,7 @@ const char *expr_check(const expr *x, uint32_t count_in, uint32_t count_out, boo
 {
     uint32_t stored = 0;
     if (x->count == 0 || x->count > EXPR_MAX) return "a program has 1 to 64 instructions";
-    if (count_out > 32) return "a program has at most 32 results";
+    if (count_out == 0 || count_out > 32) return "a program has 1 to 32 results";
     for (uint32_t i = 0; i < x->count; i++) {
         const expr_instr *n = &x->at[i];
         if (n->op >= EXPR_OP_COUNT) return "an instruction is none";

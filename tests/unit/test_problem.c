@@ -77,6 +77,7 @@ static void what_is_wrong_is_said(void)
         { "pointwise:f32[1] -> f32[1]", "program" },
         { "relu:f32[1] -> f32[1] epi=\"a=acc; store 0 a\" ", NULL },
         { "relu:f32[1] -> f32[1] epi=\"a=load 3; store 0 a\"", "not there" },
+        { "relu:f32[1] -> epi=\"a=acc\"", "1 to 32 results" },
         { "relu:f32[1] + f16[1] -> f32[1] epi=\"a=load 1; store 0 a\"", "another type" },
         { "relu:f32[-1] -> f32[1]", "dim" },
         { "relu:f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1] -> f32[1]", "dim" },
