@@ -33,7 +33,8 @@ dim dim_mul(dim_table *t, dim a, dim b)
     dim_poly p, q, product = { 0 };
     dim_poly_of(t, a, &p);
     dim_poly_of(t, b, &q);
-    bool is_small = true;
+    /* Each term of one factor would repeat the other: what is heavy stays one factor, or weights would multiply. */
+    bool is_small = (q.count < 2 || dim_is_light(t, a)) && (p.count < 2 || dim_is_light(t, b));
     for (uint32_t i = 0; i < q.count && is_small; i++) is_small = dim_poly_add_scaled(&product, &p, &q.at[i]);
     if (is_small) return dim_lower(t, &product);
     return dim_atom(t, DIM_MUL, (dim)i64_min(a, b), (dim)i64_max(a, b));
