@@ -299,13 +299,18 @@ uint32_t grow_shaped(grow *g, sinter_dtype dtype, const gsize *d, uint32_t rank)
 
 bool grow_broadcasts(const grow *g, uint32_t a, uint32_t b)
 {
-    const uint32_t ra = grow_rank(g, a), rb = grow_rank(g, b);
-    for (uint32_t i = 0; i < ra && i < rb; i++) {
-        const gsize x = grow_dim(g, a, ra - 1 - i), y = grow_dim(g, b, rb - 1 - i);
-        for (uint32_t k = 0; k < g->m->envs; k++)
+    const uint32_t ra = grow_rank(g, a), rb = grow_rank(g, b), rank = ra > rb ? ra : rb;
+    gsize d[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) {
+        const gsize x = i < ra ? grow_dim(g, a, ra - 1 - i) : gsize_of(1),
+                    y = i < rb ? grow_dim(g, b, rb - 1 - i) : gsize_of(1);
+        d[i] = x;
+        for (uint32_t k = 0; k < g->m->envs; k++) {
             if (x.at[k] != y.at[k] && x.at[k] != 1 && y.at[k] != 1) return false;
+            if (x.at[k] == 1) d[i].at[k] = y.at[k];
+        }
     }
-    return true;
+    return grow_fits(g, d, rank);
 }
 
 uint32_t grow_fellow(grow *g, uint32_t v, sinter_dtype dtype)
