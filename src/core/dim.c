@@ -60,6 +60,12 @@ static dim fail(dim_table *t)
     return DIM_NONE;
 }
 
+bool dim_is_light(const dim_table *t, dim d)
+{
+    enum { LIGHT = 256 };
+    return t->form.at[d].weight <= LIGHT;
+}
+
 static fact fact_of(const dim_table *t, const dim_node *n)
 {
     const fact *at = t->cache->fact.at;

@@ -41,6 +41,8 @@ typedef struct dim_symbol {
 
 typedef struct dim_table dim_table;
 dim_table *dim_table_create(arena *a);             /* lives in the arena; NULL on failure */
+/* Are there few enough terms, those of its operands counted, that an expression may repeat it? */
+bool       dim_is_light(const dim_table *t, dim d);
 bool       dim_table_failed(const dim_table *t);
 arena     *dim_table_arena(const dim_table *t);
 uint32_t   dim_count(const dim_table *t);          /* ids are 1 .. count-1 */
