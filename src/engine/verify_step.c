@@ -5,6 +5,8 @@
  * executor checks each. */
 #include "engine/verify.h"
 
+#include "backend/reference.h"
+
 #include <string.h>
 
 #define BAD(e, ...) FAIL(e, INVALID_MODEL, __VA_ARGS__)
@@ -260,6 +262,9 @@ static sinter_status check_kernel(check *c, arena *scratch)
         return FAIL(c->e, INCOMPATIBLE,
                     "the engine was built for version %u of kernel '%s', this library has version %u: build it again",
                     ref->abi, k->name, k->abi);
+    /* Only sizes that a run binds are steps without results, and kernels ask for the first result. */
+    if (!p->count_out && k->reject != reference_row_reject)
+        return BAD(c->e, "kernel '%s' takes no problem without results", k->name);
     const char *why = k->reject && k->where != KERNEL_TRANSFER ? k->reject(p, &c->g->target) : NULL;
     if (why && c->g->notes->isa != c->g->target.isa)
         return FAIL(c->e, INCOMPATIBLE, "the engine was built for another device: %s", why);

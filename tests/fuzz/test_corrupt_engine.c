@@ -6,6 +6,7 @@
 #include "campaign.h"
 #include "cuda_fake.h"
 #include "seeds.h"
+#include "sinter/sinter.h"
 #include "test.h"
 
 typedef struct seeds {
@@ -46,6 +47,36 @@ static void damaged(seeds *s, const char *name, long rounds)
     for (uint32_t i = 0; i < s->count; i++) free(s->at[i].at);
 }
 
+/* Kernels are asked whether they take problems that no builder would give them. */
+static void each_step_for_each_kernel(void)
+{
+    image s[2 * SEED_MAX];
+    uint32_t count = seed_engines(s);
+    long tried = 0, loaded = 0;
+    count += seed_engines_cuda(s + count);
+    for (uint32_t i = 0; i < count; i++) {
+        parts p = parts_of(s[i]);
+        const uint32_t steps = parts_count(&p, SECTION_STEPS), kernels = parts_count(&p, SECTION_KERNELS);
+        parts_free(&p);
+        for (uint32_t k = 0; k < steps * kernels; k++) {
+            const sinter_engine_options o = { .struct_size = sizeof o, .threads = 1, .kernel_cache = "" };
+            sinter_engine *g = NULL;
+            p = parts_of(s[i]);
+            ((engine_step *)parts_record(&p, SECTION_STEPS, k / kernels))->kernel = 1 + k % kernels;
+            const image f = parts_together(&p);
+            parts_seal(f.at, f.size);
+            const sinter_status status = sinter_engine_load_memory(f.at, f.size, &o, &g, NULL);
+            CHECK(status == SINTER_OK || status == SINTER_INVALID_MODEL || status == SINTER_INCOMPATIBLE);
+            tried++;
+            loaded += g != NULL;
+            sinter_engine_release(g);
+            free(f.at);
+        }
+        free(s[i].at);
+    }
+    CHECK(loaded > 0 && loaded < tried);
+}
+
 static void damaged_engines(void)
 {
     seeds s = { 0 };
@@ -61,5 +92,5 @@ static void damaged_engines_cuda(void)
     damaged(&s, "CORRUPT_CUDA", test_scale(2000, 200000));
 }
 
-static const test tests[] = { T(damaged_engines), T(damaged_engines_cuda), { 0 } };
+static const test tests[] = { T(each_step_for_each_kernel), T(damaged_engines), T(damaged_engines_cuda), { 0 } };
 TEST_MAIN(tests)
