@@ -16,6 +16,8 @@ import sys
 import time
 
 SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) errors?, (\d+) warning")
+# By default synccheck follows 8192 barriers of shared memory, fewer than a product over all multiprocessors has.
+OPTIONS = {"synccheck": ["--num-cuda-barriers", "16384"]}
 ALLOW = {"f32": [], **{kind: ["--allow", kind, "--budget", "1000"] for kind in ("fp16", "bf16", "int8")}}
 
 
@@ -41,10 +43,11 @@ def plain_verdict(status, log):
     return "ran" if fails and all("values differ" in line for line in fails) else "fails"
 
 
-def check(network, kind, args, end):
-    """One row of the table: {"plain" or tool: text}."""
+def check(number, network, kind, args, end):
+    """One row of the table: {"plain" or tool: text}. Row `number` says which of the GPUs it uses."""
     row = {}
-    command = [args.sinter, "test", str(network), "--device", args.device, "--tune", "off", *ALLOW[kind],
+    device = f"cuda:{number % args.gpus}"
+    command = [args.sinter, "test", str(network), "--device", device, "--tune", "off", *ALLOW[kind],
                "--timing-cache", str(args.logs / f"{network.name}.{kind}.timings")]
     for tool in ["plain", *args.tools]:
         left = min(args.limit, end - time.monotonic())
@@ -52,7 +55,7 @@ def check(network, kind, args, end):
             row[tool] = "-"
             continue
         log = args.logs / f"{network.name}.{kind}.{tool}.log"
-        under = [] if tool == "plain" else ["compute-sanitizer", "--tool", tool, "--print-limit", "20"]
+        under = [] if tool == "plain" else ["compute-sanitizer", "--tool", tool, "--print-limit", "20", *OPTIONS.get(tool, [])]
         status = run(under + command, log, left)
         if status is None:
             row[tool] = "no end" if left == args.limit else "-"
@@ -68,7 +71,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=pathlib.Path, nargs="+", help="networks, or folders of networks")
     parser.add_argument("--sinter", default="build/sinter")
-    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--tools", type=lambda s: s.split(","), default=["memcheck", "racecheck", "initcheck", "synccheck"])
     parser.add_argument("--types", type=lambda s: s.split(","), default=["f32", "fp16", "int8"])
     parser.add_argument("--jobs", type=int, default=6)
@@ -90,7 +93,7 @@ def main():
     print(f"{'network':28} {'type':5} " + " ".join(f"{t:>12}" for t in ["plain", *args.tools]), flush=True)
     clean = findings = missing = 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for (network, kind), row in zip(jobs, pool.map(lambda j: check(*j, args, end), jobs)):
+        for (network, kind), row in zip(jobs, pool.map(lambda at: check(at, *jobs[at], args, end), range(len(jobs)))):
             print(f"{network.name:28} {kind:5} " + " ".join(f"{row[t]:>12}" for t in ["plain", *args.tools]), flush=True)
             for tool in args.tools:
                 clean += row[tool] == "ok"
