@@ -9,7 +9,6 @@ from sinter_structs import (layout_errors, sinter_buffer, sinter_build_options, 
                             sinter_engine_options, sinter_error, sinter_input_value, sinter_io, sinter_profile,
                             sinter_sample, sinter_shape_range, sinter_step_time, sinter_tensor)
 
-DEVICES = {"cpu": 0, "reference": 1, "cuda": 2}
 ALLOW = {"fp16": 1, "bf16": 2, "tf32": 4, "int8": 8}
 HOST, DEVICE = 0, 1
 TUNES = {"off": 0, "fast": 1, "full": 2}
@@ -72,7 +71,7 @@ class Library:
         return self.c.sinter_version().decode()
 
     def build(self, path, shapes, device="cpu", threads=1, tune="fast", timing_cache=None, isa=None,
-              allow=(), device_name=None, branches="auto", sample=None):
+              allow=(), branches="auto", sample=None):
         """An engine's bytes. `shapes`: name -> dims, or name -> (min, opt, max) of dims; `sample`: name -> array, what
         `allow` is measured on."""
         ranges = (sinter_shape_range * max(len(shapes), 1))()
@@ -85,12 +84,11 @@ class Library:
         values = (sinter_input_value * len(sample or {}))()
         for item, (name, array) in zip(values, (sample or {}).items()):
             item.input, item.value = name.encode(), C.pointer(tensor_of(array))
-        options = sinter_build_options(struct_size=C.sizeof(sinter_build_options), device=DEVICES[device],
+        options = sinter_build_options(struct_size=C.sizeof(sinter_build_options), device=device.encode(),
                                        threads=threads, tune=TUNES[tune], profile=C.pointer(profile),
                                        profile_count=1 if shapes else 0,
                                        timing_cache=os.fsencode(timing_cache) if timing_cache else None,
                                        isa=isa.encode() if isa else None, allow=sum(ALLOW[name] for name in allow),
-                                       device_name=device_name.encode() if device_name else None,
                                        branches=BRANCHES[branches], sample_count=1 if sample else 0,
                                        sample=C.pointer(sinter_sample(values, len(values))))
         buffer = sinter_buffer()

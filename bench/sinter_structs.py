@@ -50,26 +50,24 @@ class sinter_sample(C.Structure):
 
 
 class sinter_build_options(C.Structure):
-    _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("device", C.c_int), ("threads", C.c_uint32),
-                ("tune", C.c_int), ("math", C.c_int), ("allow", C.c_uint32),
-                ("timing_cache", C.c_char_p), ("cache_only", C.c_uint32),
-                ("profile", C.POINTER(sinter_profile)), ("profile_count", C.c_uint32),
-                ("value", C.c_void_p), ("value_count", C.c_uint32), ("rules", C.c_char_p), ("rule_limit", C.c_uint64),
-                ("isa", C.c_char_p), ("stage", STAGE_FN), ("progress", PROGRESS_FN),
-                ("user", C.c_void_p), ("verify", C.c_uint32), ("device_name", C.c_char_p), ("no_code", C.c_uint32),
-                ("kernel_cache", C.c_char_p), ("report", C.c_void_p), ("sample", C.POINTER(sinter_sample)),
-                ("sample_count", C.c_uint32), ("budget", C.c_double), ("branches", C.c_int)]
+    _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("device", C.c_char_p), ("threads", C.c_uint32),
+                ("tune", C.c_int), ("timing_cache", C.c_char_p), ("cache_only", C.c_uint32), ("kernel_cache", C.c_char_p),
+                ("branches", C.c_int), ("no_code", C.c_uint32), ("math", C.c_int), ("allow", C.c_uint32), ("lower", C.c_int),
+                ("budget", C.c_double), ("rules", C.c_char_p), ("rule_limit", C.c_uint64), ("isa", C.c_char_p),
+                ("verify", C.c_uint32), ("profile", C.POINTER(sinter_profile)), ("profile_count", C.c_uint32),
+                ("value", C.c_void_p), ("value_count", C.c_uint32), ("sample", C.POINTER(sinter_sample)),
+                ("sample_count", C.c_uint32), ("stage", STAGE_FN), ("progress", PROGRESS_FN), ("user", C.c_void_p),
+                ("report", C.c_void_p)]
 
 
 class sinter_engine_options(C.Structure):
-    _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("threads", C.c_uint32), ("isa", C.c_char_p),
-                ("device", C.c_char_p), ("trust_code", C.c_uint32), ("kernel_cache", C.c_char_p),
-                ("no_device", C.c_uint32)]
+    _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("device", C.c_char_p), ("threads", C.c_uint32),
+                ("kernel_cache", C.c_char_p), ("isa", C.c_char_p), ("trust_code", C.c_uint32), ("no_device", C.c_uint32)]
 
 
 class sinter_context_options(C.Structure):
-    _fields_ = [("struct_size", C.c_size_t), ("profile", C.c_uint32), ("timing", C.c_uint32), ("stream", C.c_void_p),
-                ("lazy", C.c_uint32), ("phases", C.c_uint32)]
+    _fields_ = [("struct_size", C.c_size_t), ("stream", C.c_void_p), ("profile", C.c_uint32), ("timing", C.c_uint32),
+                ("phases", C.c_uint32), ("lazy", C.c_uint32)]
 
 
 class sinter_io(C.Structure):

@@ -10,28 +10,79 @@ typedef struct option {
     arg_kind kind;
     unsigned verbs;
     const char *value, *help;
-    size_t at, extra; /* offsets in args: the field, and its has_… or …_at */
+    size_t at, extra;                  /* offsets in args: the field, and its has_… or …_at */
+    const sinter_option *build, *load; /* rows of the library, whose names these are; NULL: it is the command's own */
 } option;
 
 /* clang-format off */
 #define EXTRA_FLAG(field) 0
 #define EXTRA_TEXT(field) 0
-#define EXTRA_ANY(field) 0
 #define EXTRA_PAIRS(field) 0
 #define EXTRA_DIMS(field) 0
 #define EXTRA_RANGES(field) 0
 #define EXTRA_LIMITS(field) 0
 #define EXTRA_COUNT(field) offsetof(args, has_##field)
 #define EXTRA_REAL(field) offsetof(args, has_##field)
-#define EXTRA_CHOICE(field) offsetof(args, field##_at)
-static const option options[] = {
 #define X(field, kind, name, verbs, value, help) \
-    { name, ARG_##kind, verbs, value, help, offsetof(args, field), EXTRA_##kind(field) },
-    CLI_OPTIONS(X)
+    { name, ARG_##kind, verbs, value, help, offsetof(args, field), EXTRA_##kind(field), NULL, NULL },
+static const option own[] = { CLI_OPTIONS(X) };
 #undef X
-};
 /* clang-format on */
-enum { OPTION_COUNT = sizeof options / sizeof options[0], WORD_MAX = 64 };
+
+/* Verbs that take an option of the library; the others of a build go with every verb that builds. */
+static const struct {
+    const char *name;
+    unsigned verbs;
+} placed[] = {
+    { "device", V_MODEL | V_TEST }, { "threads", V_MODEL | V_TEST },   { "kernel-cache", V_MODEL | V_TEST },
+    { "isa", V_MODEL | V_TEST },    { "trust-code", V_RUN | V_BENCH }, { "no-code", V_BUILD },
+};
+
+enum { OPTIONS_MAX = 96, WORD_MAX = 64 };
+static option options[OPTIONS_MAX];
+static uint32_t option_count;
+static char names[OPTIONS_MAX][WORD_MAX], values[OPTIONS_MAX][WORD_MAX];
+
+/* `text` with every `from` as `to`. */
+static void translate(char *out, const char *text, char from, char to)
+{
+    uint32_t i = 0;
+    for (; text[i] && i + 1 < WORD_MAX; i++) out[i] = text[i] == from ? to : text[i];
+    out[i] = 0;
+}
+
+static option *library_option(const sinter_option *row)
+{
+    char name[WORD_MAX];
+    translate(name, row->name, '_', '-');
+    for (uint32_t i = 0; i < option_count; i++)
+        if ((options[i].build || options[i].load) && !strcmp(options[i].name, name)) return &options[i];
+    option *o = &options[option_count];
+    translate(names[option_count], name, 0, 0);
+    translate(values[option_count], row->words, row->kind == SINTER_OPTION_SET ? '|' : 0, ',');
+    *o = (option){ .name = names[option_count],
+                   .kind = row->kind == SINTER_OPTION_FLAG ? ARG_FLAG : ARG_TEXT,
+                   .value = values[option_count],
+                   .help = row->text };
+    option_count++;
+    return o;
+}
+
+static void options_init(void)
+{
+    memcpy(options, own, sizeof own);
+    option_count = sizeof own / sizeof own[0];
+    const sinter_option *row;
+    for (uint32_t i = 0; (row = sinter_build_option(i)) != NULL; i++) {
+        option *o = library_option(row);
+        o->build = row;
+        o->verbs = V_MADE;
+    }
+    for (uint32_t i = 0; (row = sinter_engine_option(i)) != NULL; i++) library_option(row)->load = row;
+    for (uint32_t i = 0; i < option_count; i++)
+        for (uint32_t k = 0; k < sizeof placed / sizeof placed[0]; k++)
+            if (!strcmp(options[i].name, placed[k].name)) options[i].verbs = placed[k].verbs;
+}
 
 static void *field_of(args *a, size_t at)
 {
@@ -93,9 +144,9 @@ static bool complain_of(const cli_verb *verb, const char *word, const char *valu
 
 static bool unknown(const cli_verb *verb, const char *word)
 {
-    const char *name[OPTION_COUNT + 1];
+    const char *name[OPTIONS_MAX + 1];
     uint32_t count = 0;
-    for (uint32_t i = 0; i < OPTION_COUNT; i++) {
+    for (uint32_t i = 0; i < option_count; i++) {
         if (options[i].verbs & verb->bit) name[count++] = options[i].name;
     }
     name[count++] = "help";
@@ -103,17 +154,6 @@ static bool unknown(const cli_verb *verb, const char *word)
     char hint[WORD_MAX + 32] = { 0 };
     if (near) (void)snprintf(hint, sizeof hint, "did you mean --%s?", near);
     return complain(verb, "unknown option", word, near ? hint : NULL);
-}
-
-static int choice_index(const char *choices, const char *word)
-{
-    const size_t length = strlen(word);
-    for (int i = 0; *choices; i++) {
-        const size_t n = strcspn(choices, "|");
-        if (n == length && !memcmp(choices, word, n)) return i;
-        choices += n + (choices[n] == '|');
-    }
-    return -1;
 }
 
 static bool store_count(const char *value, uint64_t *out)
@@ -195,15 +235,23 @@ static bool store_item(const cli_verb *verb, const option *o, const char *word, 
     return true;
 }
 
+/* Into the library's own structs. */
+static bool store_library(const cli_verb *verb, const option *o, const char *word, const char *value, args *a)
+{
+    sinter_error error = { 0 };
+    sinter_status s = SINTER_OK;
+    if (o->build) s = sinter_option_set(o->build, &a->build, value, &error);
+    if (o->load && s == SINTER_OK) s = sinter_option_set(o->load, &a->load, value, &error);
+    return s == SINTER_OK || complain_of(verb, word, value, error.text);
+}
+
 static bool store(const cli_verb *verb, const option *o, const char *word, const char *value, args *a)
 {
+    if (o->build || o->load) return store_library(verb, o, word, o->kind == ARG_FLAG ? "1" : value, a);
     void *field = field_of(a, o->at);
     switch (o->kind) {
     case ARG_FLAG: *(bool *)field = true; return true;
-    case ARG_TEXT:
-    case ARG_ANY:
-        *(const char **)field = value;
-        return *value || o->kind == ARG_ANY || complain_of(verb, word, value, o->value);
+    case ARG_TEXT: *(const char **)field = value; return *value || complain_of(verb, word, value, o->value);
     case ARG_PAIRS:
     case ARG_DIMS:
     case ARG_RANGES:
@@ -214,19 +262,13 @@ static bool store(const cli_verb *verb, const option *o, const char *word, const
     case ARG_REAL:
         *(bool *)field_of(a, o->extra) = true;
         return store_real(value, field) || complain_of(verb, word, value, "expected a number, 0 or more");
-    case ARG_CHOICE: {
-        const int index = choice_index(o->value, value);
-        *(const char **)field = value;
-        *(int *)field_of(a, o->extra) = index;
-        return index >= 0 || complain_of(verb, word, value, o->value);
-    }
     }
     return false;
 }
 
 static const option *option_find(const cli_verb *verb, const char *name, size_t length)
 {
-    for (uint32_t i = 0; i < OPTION_COUNT; i++) {
+    for (uint32_t i = 0; i < option_count; i++) {
         const option *o = &options[i];
         if ((o->verbs & verb->bit) && strlen(o->name) == length && !memcmp(o->name, name, length)) return o;
     }
@@ -235,10 +277,11 @@ static const option *option_find(const cli_verb *verb, const char *name, size_t 
 
 bool args_parse(const cli_verb *verb, int argc, char **argv, args *out)
 {
+    options_init();
     memset(out, 0, sizeof *out);
-    for (uint32_t i = 0; i < OPTION_COUNT; i++) {
-        if (options[i].kind == ARG_CHOICE) *(int *)field_of(out, options[i].extra) = -1;
-    }
+    out->build = (sinter_build_options)SINTER_BUILD_OPTIONS;
+    out->build.tune = verb->tune;
+    out->load = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
     out->verb = verb->name;
     out->verb_bit = verb->bit;
     bool is_over = false;
@@ -307,7 +350,7 @@ void args_help(const cli_verb *verb, FILE *to)
 {
     enum { INDENT = 30 };
     (void)fprintf(to, "usage: sinter %s %s\n\n%s\n\noptions:\n", verb->name, verb->usage, verb->about);
-    for (uint32_t i = 0; i < OPTION_COUNT; i++) {
+    for (uint32_t i = 0; i < option_count; i++) {
         const option *o = &options[i];
         if (!(o->verbs & verb->bit)) continue;
         const int n = fprintf(to, "  --%s%s%s", o->name, *o->value ? " " : "", o->value);
@@ -325,8 +368,9 @@ static void cell(FILE *to, const char *text)
 
 void args_markdown(const cli_verb *verb, uint32_t count, FILE *to)
 {
+    options_init();
     (void)fprintf(to, "| option | verbs | what it does |\n|---|---|---|\n");
-    for (uint32_t i = 0; i < OPTION_COUNT; i++) {
+    for (uint32_t i = 0; i < option_count; i++) {
         const option *o = &options[i];
         (void)fprintf(to, "| `--%s", o->name);
         if (*o->value) (void)fputc(' ', to);

@@ -437,7 +437,7 @@ int verb_bench(const args *a)
 {
     model_setup setup;
     model_engine m;
-    if (!model_setup_make(a, SINTER_TUNE_FAST, &setup)) return STATUS_USAGE;
+    if (!model_setup_make(a, &setup)) return STATUS_USAGE;
     bool is_good = model_engine_open(a, &setup, &m) && model_choose(a, &m);
     if (is_good) {
         sinter_error error = { 0 };

@@ -10,7 +10,7 @@ int verb_build(const args *a)
     }
     if (model_is_engine(a->file.at[0])) return cli_fail("'%s' is an engine already", a->file.at[0]);
     model_setup setup;
-    if (!model_setup_make(a, SINTER_TUNE_FAST, &setup)) return STATUS_USAGE;
+    if (!model_setup_make(a, &setup)) return STATUS_USAGE;
     if (!outputs_check_engine(a)) return STATUS_FAILED;
     FILE *to = outputs_is_stdout(a->output) ? stderr : stdout;
     sinter_buffer bytes = { 0 };

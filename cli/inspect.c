@@ -147,7 +147,7 @@ static bool print_stage(const args *a, const watch *w)
 int verb_inspect(const args *a)
 {
     model_setup setup;
-    if (!model_setup_make(a, SINTER_TUNE_OFF, &setup)) return STATUS_USAGE;
+    if (!model_setup_make(a, &setup)) return STATUS_USAGE;
     const bool is_model = !model_is_engine(a->file.at[0]);
     if (!is_model && (a->why || a->stage)) {
         (void)cli_fail("--%s needs a model: an engine does not keep how it was made", a->why ? "why" : "stage");

@@ -134,62 +134,16 @@ static bool limits_read(const args *a, sinter_limits *limits)
     return true;
 }
 
-static bool allow_read(const char *list, uint32_t *allow)
-{
-    static const char *const names[] = { "fp16", "bf16", "tf32", "int8" };
-    for (const char *at = list; at; at = *at ? at + 1 : NULL) {
-        const size_t length = strcspn(at, ",");
-        uint32_t k = 0;
-        while (k < sizeof names / sizeof names[0] && (strlen(names[k]) != length || memcmp(names[k], at, length) != 0))
-            k++;
-        if (k == sizeof names / sizeof names[0])
-            return cli_fail("--allow %s: expected a list of fp16, bf16, tf32, int8", list) == 0;
-        *allow |= 1u << k;
-        at += length;
-    }
-    return true;
-}
-
-/* The library knows the names. */
-static bool rules_read(const char *list)
-{
-    for (const char *at = list; at; at = *at ? at + 1 : NULL) {
-        const size_t length = strcspn(at, ",");
-        if (length <= (*at == '-')) return cli_fail("--rules %s: expected -NAME,-NAME", list) == 0;
-        at += length;
-    }
-    return true;
-}
-
-/* "cpu", "reference", "cuda", "cuda:1", "cuda:sm_90a": the one place that reads --device. */
-static bool device_read(const char *text, sinter_build_options *build, sinter_engine_options *load)
-{
-    if (!text) return true;
-    if (!strcmp(text, "cpu")) {
-        load->device = text;
-        return true;
-    }
-    if (!strcmp(text, "reference")) {
-        build->device = SINTER_DEVICE_REFERENCE;
-        return true;
-    }
-    const char *name = strncmp(text, "cuda", 4) != 0 ? NULL : text[4] == ':' ? text + 5 : text[4] ? NULL : "0";
-    const size_t digits = name ? strspn(name, "0123456789") : 0;
-    const size_t chip = name && !strncmp(name, "sm_", 3) ? strspn(name + 3, "0123456789") : 0;
-    const bool is_chip =
-        chip >= 2 && chip <= 3 && (!name[3 + chip] || (strchr("af", name[3 + chip]) && !name[4 + chip]));
-    if (!is_chip && (!digits || name[digits] || digits > 3))
-        return cli_fail("--device %s: expected cpu, reference, cuda, cuda:N or cuda:sm_XX", text) == 0;
-    build->device = SINTER_DEVICE_CUDA;
-    if (text[4]) build->device_name = name;
-    if (!is_chip) load->device = text;
-    return true;
-}
-
 static int on_progress(void *user, const char *phase, double done)
 {
     progress_show(user, phase, done);
     return build_is_interrupted();
+}
+
+/* Devices on which nothing is loaded. */
+static bool is_of_building(const char *device)
+{
+    return device && (!strcmp(device, "reference") || !strncmp(device, "cuda:sm_", 8));
 }
 
 /* What only a build can honour is refused where the file is an engine. */
@@ -197,51 +151,28 @@ static bool engine_takes(const args *a, const sinter_build_options *build)
 {
     if (a->verb_bit == V_BUILD || a->verb_bit == V_TEST || !a->file.count || !model_is_engine(a->file.at[0]))
         return true;
-    const bool has_chip = build->device == SINTER_DEVICE_CUDA && build->device_name && *build->device_name == 's';
-    const char *wrong = a->building                                            ? a->building
-                        : build->device == SINTER_DEVICE_REFERENCE || has_chip ? "device"
-                        : a->verb_bit == V_INSPECT && a->shape.count           ? "shape"
-                                                                               : NULL;
+    const char *wrong = a->building                                  ? a->building
+                        : is_of_building(build->device)              ? "device"
+                        : a->verb_bit == V_INSPECT && a->shape.count ? "shape"
+                                                                     : NULL;
     if (!wrong) return true;
-    const char *value = strcmp(wrong, "device") != 0 ? "" : a->device;
+    const char *value = strcmp(wrong, "device") != 0 ? "" : build->device;
     return cli_fail("--%s%s%s goes with a model: '%s' is an engine", wrong, *value ? " " : "", value, a->file.at[0]) ==
            0;
 }
 
-bool model_setup_make(const args *a, sinter_tune tune, model_setup *out)
+bool model_setup_make(const args *a, model_setup *out)
 {
-    *out = (model_setup){ .env = SINTER_ENV_OPTIONS, .build = SINTER_BUILD_OPTIONS };
-    if (!limits_read(a, &out->limits)) return false;
-    if (a->threads > 4096) return cli_fail("--threads %llu: at most 4096", (unsigned long long)a->threads) == 0;
+    *out = (model_setup){ .env = SINTER_ENV_OPTIONS, .build = a->build, .load = a->load };
+    if (!limits_read(a, &out->limits) || !engine_takes(a, &out->build)) return false;
     out->env.log = log_line;
     out->env.limits = &out->limits;
-    sinter_build_options *b = &out->build;
-    b->env = &out->env;
     out->report = (sinter_build_report)SINTER_BUILD_REPORT;
-    b->report = &out->report;
-    out->load = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
-    if (!device_read(a->device, b, &out->load) || !rules_read(a->rules) || !engine_takes(a, b)) return false;
-    b->threads = (uint32_t)a->threads;
-    b->tune = a->tune_at >= 0 ? (sinter_tune)a->tune_at : tune;
-    b->math = a->math_at == 1 ? SINTER_MATH_EXACT : SINTER_MATH_FP32;
-    if (!allow_read(a->allow, &b->allow)) return false;
-    b->budget = a->budget;
-    b->lower = a->lower_at == 1 ? SINTER_LOWER_ALWAYS : SINTER_LOWER_FASTER;
-    b->timing_cache = a->timing_cache;
-    b->cache_only = a->cache_only;
-    b->rules = a->rules;
-    b->rule_limit = a->rule_limit;
-    b->isa = a->isa;
-    b->verify = a->verify;
-    b->progress = on_progress;
-    b->user = &out->bar;
-    b->no_code = a->no_code;
-    b->branches = a->branches_at > 0 ? (sinter_branches)a->branches_at : SINTER_BRANCHES_AUTO;
-    b->kernel_cache = out->load.kernel_cache = a->kernel_cache;
-    out->load.env = &out->env;
-    out->load.threads = (uint32_t)a->threads;
-    out->load.isa = a->isa;
-    out->load.trust_code = a->trust_code;
+    out->build.env = out->load.env = &out->env;
+    out->build.report = &out->report;
+    out->build.progress = on_progress;
+    out->build.user = &out->bar;
+    if (is_of_building(out->load.device)) out->load.device = NULL;
     progress_begin(&out->bar);
     return true;
 }

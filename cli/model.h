@@ -46,7 +46,7 @@ typedef struct model_setup {
     sinter_engine_options load;
     progress             bar;
 } model_setup;
-bool model_setup_make(const args *a, sinter_tune tune, model_setup *out);      /* `tune` where --tune is not given */
+bool model_setup_make(const args *a, model_setup *out);
 
 /* ---- outputs.c: before anything is built. False: reported. ---- */
 bool  outputs_check_engine(const args *a);                      /* --output and --timing-cache */

@@ -27,7 +27,7 @@ static const char **files_in_use(const args *a, bool has_cache, uint32_t *count)
     for (uint32_t k = 0; k < sizeof list / sizeof list[0]; k++) {
         for (uint32_t i = 0; i < list[k]->count; i++) file[(*count)++] = file_of(list[k]->at[i]);
     }
-    if (has_cache) file[(*count)++] = a->timing_cache;
+    if (has_cache) file[(*count)++] = a->build.timing_cache;
     return file;
 }
 
@@ -54,7 +54,7 @@ bool outputs_check_engine(const args *a)
 
 bool outputs_check_cache(const args *a)
 {
-    return !a->timing_cache || a->cache_only || check(a, a->timing_cache, SINTER_FILE_TIMINGS);
+    return !a->build.timing_cache || a->build.cache_only || check(a, a->build.timing_cache, SINTER_FILE_TIMINGS);
 }
 
 char *outputs_path(const args *a, uint32_t index)

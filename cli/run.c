@@ -110,7 +110,7 @@ int verb_run(const args *a)
 {
     model_setup setup;
     model_engine m;
-    if (!model_setup_make(a, SINTER_TUNE_OFF, &setup)) return STATUS_USAGE;
+    if (!model_setup_make(a, &setup)) return STATUS_USAGE;
     if (!check_outputs(a, &setup)) return STATUS_FAILED;
     bool is_good = model_engine_open(a, &setup, &m);
     if (is_good) is_good = model_choose(a, &m);

@@ -400,7 +400,7 @@ static void run_model(tester *t, const case_model *m)
 int verb_test(const args *a)
 {
     tester t = { .a = a, .j.to = stdout };
-    if (!model_setup_make(a, SINTER_TUNE_OFF, &t.setup)) return STATUS_USAGE;
+    if (!model_setup_make(a, &t.setup)) return STATUS_USAGE;
     if (!outputs_check_cache(a)) return STATUS_FAILED;
     progress_begin(&t.bar);
     case_list list = { 0 };

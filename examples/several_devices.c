@@ -26,25 +26,6 @@ typedef struct worker {
     int changes; /* runs that gave something else than the one before */
 } worker;
 
-/* The device's kind, and which of that kind, as the builder wants them. */
-static int name_device(const char *device, sinter_build_options *b)
-{
-    static const struct {
-        const char *name;
-        sinter_device_kind kind;
-    } kinds[] = { { "cpu", SINTER_DEVICE_CPU },
-                  { "reference", SINTER_DEVICE_REFERENCE },
-                  { "cuda", SINTER_DEVICE_CUDA } };
-    const size_t length = strcspn(device, ":");
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (strlen(kinds[i].name) != length || memcmp(kinds[i].name, device, length) != 0) continue;
-        b->device = kinds[i].kind;
-        b->device_name = device[length] ? device + length + 1 : NULL;
-        return 1;
-    }
-    return 0;
-}
-
 static sinter_status load(worker *w, sinter_engine **engine)
 {
     sinter_build_options b = SINTER_BUILD_OPTIONS;
@@ -52,9 +33,8 @@ static sinter_status load(worker *w, sinter_engine **engine)
     sinter_buffer file = { 0 };
     b.tune = SINTER_TUNE_OFF;
     b.threads = o.threads = 1;
-    w->what = "the device's name";
-    if (!name_device(w->device, &b)) return SINTER_INVALID_ARG;
-    if (b.device_name) o.device = w->device;
+    b.device = w->device;
+    if (!strncmp(w->device, "cuda", 4)) o.device = w->device;
     w->what = "build";
     sinter_status s = sinter_build_file(w->model, &b, &file, &w->error);
     if (s != SINTER_OK) return s;

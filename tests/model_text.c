@@ -425,7 +425,7 @@ const char *model_compare(const char *text, model_device device, char *why, long
     side want, got;
     const char *wrong_at = NULL;
     model_read(text, &m);
-    const bool is_open = side_open(&m, (model_device){ .kind = SINTER_DEVICE_REFERENCE }, &want);
+    const bool is_open = side_open(&m, (model_device){ .kind = "reference" }, &want);
     const bool is_open_too = side_open(&m, device, &got);
     if (is_open != is_open_too) {
         (void)snprintf(why, 1024, "%s open: %.900s", is_open ? "does not" : "the reference does not",

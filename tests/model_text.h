@@ -35,7 +35,7 @@ typedef struct model_text {
 void model_read(const char *text, model_text *out);
 
 typedef struct model_device {
-    sinter_device_kind kind;
+    const char *kind;
     const char *isa;
     const char *engine;         /* a file: this engine runs, and none is built; NULL: builds */
     bool is_exact;              /* math=exact, and the reference's numbers are wanted, not such as are near */

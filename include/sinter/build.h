@@ -10,12 +10,6 @@
 extern "C" {
 #endif
 
-typedef enum sinter_device_kind {
-    SINTER_DEVICE_CPU = 0,          /* the CPU's kernels, fused and tuned */
-    SINTER_DEVICE_REFERENCE = 1,    /* the reference kernels alone, no optimisation, the same executor */
-    SINTER_DEVICE_CUDA = 2          /* an NVIDIA GPU */
-} sinter_device_kind;
-
 typedef enum sinter_tune {
     SINTER_TUNE_OFF = 0,            /* the cost model chooses */
     SINTER_TUNE_FAST = 1,           /* the clock decides among the cost model's best few */
@@ -97,49 +91,62 @@ typedef enum sinter_lower {
     SINTER_LOWER_ALWAYS = 1         /* all of it: a look on one device at what another will give */
 } sinter_lower;
 
+/* X(kind, type, field, initial, most, words, text): option.h says how to read it. */
+#define SINTER_BUILD_SCALARS(X)                                                                                      \
+    X(DEVICE, const char *, device, 0, 0, "cpu|reference|cuda[:N|:sm_XX]",                                           \
+      "cpu (default); reference: the reference kernels alone, without optimisation; cuda: a GPU, :1 the second, "    \
+      ":sm_90a a chip that need not be here (with tune off). An engine knows its kind.")                             \
+    X(COUNT, uint32_t, threads, 0, 4096, "N",                                                                        \
+      "Threads to tune for and to run with; 0: as many as there are CPUs.")                                          \
+    X(CHOICE, sinter_tune, tune, SINTER_TUNE_FAST, SINTER_TUNE_FULL, "off|fast|full",                                \
+      "off: the cost model chooses kernels; fast: the clock decides among the best few; full: among all. "           \
+      "Default: fast; of the command's run, test and inspect: off.")                                                 \
+    X(TEXT, const char *, timing_cache, 0, 0, "FILE",                                                                \
+      "Measurements to use again: read, merged and replaced. A build that fails keeps what it measured. A file that " \
+      "cannot be written is a warning; a file of another kind is an error.")                                         \
+    X(FLAG, uint32_t, cache_only, 0, 1, "", "A measurement that the timing cache lacks is an error.")                \
+    X(ANY, const char *, kernel_cache, 0, 0, "DIR",                                                                  \
+      "The folder of compiled GPU kernels (also SINTER_KERNEL_CACHE); \"\": none.")                                  \
+    X(CHOICE, sinter_branches, branches, SINTER_BRANCHES_AUTO, SINTER_BRANCHES_ALL, "auto|off|small|all",            \
+      "Steps that do not need each other at the same time on a GPU. auto (default): as measured, with tune off as "  \
+      "small; off: one after the other; small: where their kernels leave a part of it free; all.")                   \
+    X(FLAG, uint32_t, no_code, 0, 1, "", "Leaves compiled GPU kernels out of the engine.")                           \
+    X(CHOICE, sinter_math, math, SINTER_MATH_FP32, SINTER_MATH_EXACT, "fp32|exact",                                  \
+      "exact: only rewrites that keep every bit.")                                                                   \
+    X(SET, uint32_t, allow, 0, 15, "fp16|bf16|tf32|int8",                                                            \
+      "Types that f32 work may be lowered to where that is faster; sums stay f32. int8: products with constant "     \
+      "weights.")                                                                                                    \
+    X(CHOICE, sinter_lower, lower, SINTER_LOWER_FASTER, SINTER_LOWER_ALWAYS, "faster|always",                        \
+      "faster (default): of what is allowed, what is faster on the device; always: all of it, for a look on "        \
+      "one device at the numbers of another.")                                                                       \
+    X(REAL, double, budget, 0, 1e6, "R",                                                                             \
+      "How far outputs may move by what is allowed: rms of the difference over rms of the output. Default 0.01 for " \
+      "fp16, 0.06 for bf16, 0.1 for int8, more where the model rounds to a few bits itself.")                        \
+    X(RULES, const char *, rules, 0, 0, "-NAME,-NAME", "Rewrite rules not to use.")                                  \
+    X(COUNT, uint64_t, rule_limit, 0, 1e18, "N", "Stops rewriting after N firings; 0: never.")                       \
+    X(WORD, const char *, isa, 0, 0, "plain|avx2|avx512",                                                            \
+      "The highest instruction set to use (also SINTER_ISA).")                                                       \
+    X(FLAG, uint32_t, verify, 0, 1, "", "Checks the graph after every pass.")
+
 typedef struct sinter_build_options {
     size_t                    struct_size;
     const sinter_env_options *env;              /* NULL: defaults */
-    sinter_device_kind        device;
-    uint32_t                  threads;          /* tuned for this many; 0: as many as there are CPUs */
-    sinter_tune               tune;
-    sinter_math               math;
-    uint32_t                  allow;            /* SINTER_ALLOW_*: 0, types are as the model says */
-    /* A file that is read, merged and replaced; NULL: none. A file that is something else is INVALID_ARG. One that
-     * cannot be written is no failure: report->cache_warning. A build that fails keeps what it measured. */
-    const char               *timing_cache;
-    uint32_t                  cache_only;       /* non-zero: a measurement that the cache lacks is an error */
+    SINTER_BUILD_SCALARS(SINTER_FIELD)
     const sinter_profile     *profile;          /* ranges of dynamic inputs; none: every free dim is 1 */
     uint32_t                  profile_count;
     const sinter_input_value *value;            /* inputs whose values are promised */
     uint32_t                  value_count;
-    const char               *rules;            /* "-add-zero,-add-const": rules not to use; NULL: all are used */
-    uint64_t                  rule_limit;       /* stop after so many firings; 0: no limit */
-    /* "plain", "avx2", "avx512": at most this; NULL: what the CPU has (SINTER_ISA) */
-    const char               *isa;
-    sinter_stage_fn           stage;            /* NULL: none */
-    sinter_progress_fn        progress;         /* NULL: none */
-    void                     *user;             /* of both */
-    uint32_t                  verify;           /* non-zero: check the graph after every pass */
-    /* Of cuda: "0", "1" … for one of this machine's, "sm_90a" for a chip that need not be here (not with measuring);
-     * NULL: the first one. */
-    const char               *device_name;
-    uint32_t                  no_code;          /* non-zero: compiled kernels are left out of the engine */
-    const char               *kernel_cache;     /* folder of compiled kernels; NULL: the user's; "": none */
-    sinter_build_report      *report;           /* filled when the build ends, well or not; NULL: nobody asks */
     /* What `allow` is measured on, in the samples' own shapes: ranges of 8-bit numbers are those of all samples, the
      * outputs of the first four are compared. None: seeded inputs, which say little of real data. */
     const sinter_sample      *sample;
     uint32_t                  sample_count;
-    /* How far outputs may move by what is allowed: rms of the difference over rms of the output. 0: 0.01 for fp16, 0.06
-     * for bf16, 0.1 for int8. */
-    double                    budget;
-    sinter_branches           branches;
-    sinter_lower              lower;
+    sinter_stage_fn           stage;            /* NULL: none */
+    sinter_progress_fn        progress;         /* NULL: none */
+    void                     *user;             /* of both */
+    sinter_build_report      *report;           /* filled when the build ends, well or not; NULL: nobody asks */
 } sinter_build_options;
-#define SINTER_BUILD_OPTIONS                                                                                        \
-    { sizeof(sinter_build_options), 0, SINTER_DEVICE_CPU, 0, SINTER_TUNE_FAST, SINTER_MATH_FP32, 0, 0, 0, 0, 0, 0, \
-      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, SINTER_BRANCHES_AUTO, SINTER_LOWER_FASTER }
+#define SINTER_BUILD_OPTIONS \
+    { sizeof(sinter_build_options), 0, SINTER_BUILD_SCALARS(SINTER_INITIAL) 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Bytes that the library allocated. Free with sinter_buffer_free; a zeroed one is empty. */
 typedef struct sinter_buffer {

@@ -13,23 +13,29 @@ extern "C" {
 /* Immutable after load, so any number of threads may create contexts from it and share it. */
 typedef struct sinter_engine sinter_engine;
 
+/* X(kind, type, field, initial, most, words, text): option.h says how to read it. */
+#define SINTER_ENGINE_SCALARS(X)                                                                                     \
+    X(DEVICE, const char *, device, 0, 0, "cpu|cuda[:N]",                                                            \
+      "Which of several: the kind must be the one that the engine was built for. Default: the first.")               \
+    X(COUNT, uint32_t, threads, 0, 4096, "N",                                                                        \
+      "Threads of the pool that all contexts share; 0: what the engine was tuned for.")                              \
+    X(ANY, const char *, kernel_cache, 0, 0, "DIR",                                                                  \
+      "The folder of compiled GPU kernels (also SINTER_KERNEL_CACHE); \"\": none.")                                  \
+    X(WORD, const char *, isa, 0, 0, "plain|avx2|avx512",                                                            \
+      "The highest instruction set to use (also SINTER_ISA).")                                                       \
+    X(FLAG, uint32_t, trust_code, 0, 1, "",                                                                          \
+      "Runs the compiled GPU kernels that an engine carries: for files of those whose programs you would run. They " \
+      "are checked for damage, not for what they do. Otherwise the cache serves, or the library's own sources do.")  \
+    X(FLAG, uint32_t, no_device, 0, 1, "",                                                                           \
+      "The engine is verified and can be described on any machine, whatever CPU level or GPU it was built for. "     \
+      "Contexts cannot be created.")
+
 typedef struct sinter_engine_options {
     size_t                    struct_size;
     const sinter_env_options *env;              /* NULL: defaults; kept by the engine and its contexts */
-    /* of the pool that all contexts share; 0: what the engine was tuned for */
-    uint32_t                  threads;
-    const char               *isa;              /* at most this level; NULL: what the CPU has (SINTER_ISA) */
-    /* "cuda:1": which of several; the kind must be the one that the engine was built for. NULL: the first. */
-    const char               *device;
-    /* Non-zero: compiled kernels that the file carries may run. Only for files that you would run as a program: they
-     * are checked for damage, not for what they do. Otherwise the cache serves, or the library's own sources do. */
-    uint32_t                  trust_code;
-    const char               *kernel_cache;     /* folder of compiled kernels; NULL: the user's; "": none */
-    /* Non-zero: the engine is verified and can be described on any machine, whatever CPU level or GPU it was built
-     * for. Contexts cannot be created. */
-    uint32_t                  no_device;
+    SINTER_ENGINE_SCALARS(SINTER_FIELD)
 } sinter_engine_options;
-#define SINTER_ENGINE_OPTIONS { sizeof(sinter_engine_options), 0, 0, 0, 0, 0, 0, 0 }
+#define SINTER_ENGINE_OPTIONS { sizeof(sinter_engine_options), 0, SINTER_ENGINE_SCALARS(SINTER_INITIAL) }
 
 /* Reads `path` into memory of our own, verifies every byte of it that matters and prepares it to run.
  *

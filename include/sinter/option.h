@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* option.h - what the caller may give to any object when it is created: allocator, log, limits. */
+/* option.h - what the caller may give to any object when it is created: allocator, log, limits; and the tables of options
+ * that are one number, one word or one switch. */
 #ifndef SINTER_OPTION_H
 #define SINTER_OPTION_H
 
@@ -55,6 +56,42 @@ typedef struct sinter_env_options {
     const sinter_limits    *limits;        /* NULL: defaults; a field of 0 means its default. Copied */
 } sinter_env_options;
 #define SINTER_ENV_OPTIONS { sizeof(sinter_env_options), 0, 0, 0, 0, 0 }
+
+/* Tables of options: SINTER_BUILD_SCALARS (build.h), SINTER_ENGINE_SCALARS (engine.h), SINTER_CONTEXT_SCALARS (run.h).
+ * X(kind, type, field, initial, most, words, text). A row makes the field of the options' struct and its initial value,
+ * the check of its value, the option --field of the command ('-' for '_'), and its entry in the documentation.
+ *
+ *   FLAG     uint32_t, 0 or not          COUNT    uint32_t or uint64_t, 0 to `most`    REAL    double, 0 to `most`
+ *   CHOICE   an enum: the index of one of the words in "a|b|c"
+ *   SET      uint32_t: bit i is the i-th word of "a|b|c"; as text "a,c"
+ *   TEXT     a string, borrowed while the call or the object that takes it lasts; NULL: not given
+ *   ANY, WORD, DEVICE, RULES    TEXT that may be empty; one of the words; the name of a device; "-name,-name"
+ *
+ * `words` of the other kinds: what stands for the value where the option is described. */
+typedef enum sinter_option_kind {
+    SINTER_OPTION_FLAG, SINTER_OPTION_COUNT, SINTER_OPTION_REAL, SINTER_OPTION_CHOICE, SINTER_OPTION_SET,
+    SINTER_OPTION_TEXT, SINTER_OPTION_ANY, SINTER_OPTION_WORD, SINTER_OPTION_DEVICE, SINTER_OPTION_RULES
+} sinter_option_kind;
+#define SINTER_FIELD(kind, type, field, initial, most, words, text) type field;
+#define SINTER_INITIAL(kind, type, field, initial, most, words, text) initial,
+
+typedef struct sinter_option {
+    const char        *name;        /* of the field */
+    sinter_option_kind kind;
+    uint32_t           offset, size;            /* of the field in its struct */
+    double             initial, most;           /* of numbers and of choices */
+    const char        *words, *text;
+} sinter_option;
+
+/* Row `index` of a table; NULL behind the last. The library's own memory. */
+SINTER_API const sinter_option *sinter_build_option(uint32_t index);
+SINTER_API const sinter_option *sinter_engine_option(uint32_t index);
+SINTER_API const sinter_option *sinter_context_option(uint32_t index);
+
+/* Reads the text of a value into the option's field of `options`, the struct that the row belongs to: what command lines
+ * and bindings share. FLAG takes "0" and "1". Strings are borrowed. Errors: INVALID_ARG, and the field keeps its value. */
+SINTER_API sinter_status sinter_option_set(const sinter_option *option, void *options, const char *text,
+                                           sinter_error *error) SINTER_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -12,19 +12,23 @@ extern "C" {
 /* Belongs to one thread at a time; any number of contexts of an engine may run at once. */
 typedef struct sinter_context sinter_context;
 
+/* X(kind, type, field, initial, most, words, text): option.h says how to read it. */
+#define SINTER_CONTEXT_SCALARS(X)                                                                                    \
+    X(COUNT, uint32_t, profile, 0, UINT32_MAX, "N", "The optimisation profile.")                                     \
+    X(FLAG, uint32_t, timing, 0, 1, "", "Measures each step, at the cost of a clock read a step.")                   \
+    X(FLAG, uint32_t, phases, 0, 1, "", "Measures the phases of each run, at the cost of a few clock reads.")        \
+    X(FLAG, uint32_t, lazy, 0, 1, "",                                                                                \
+      "For contexts that run once: nothing is done before the first run that it can do. Else what runs of the "      \
+      "profile's opt shape want is made with the context, and tried once on zeros where the host has no part in it.")
+
 typedef struct sinter_context_options {
-    size_t   struct_size;
-    uint32_t profile;               /* which optimisation profile */
-    uint32_t timing;                /* non-zero: measure each step (a clock read per step) */
+    size_t struct_size;
     /* The caller's stream (CUstream or cudaStream_t) on which runs are ordered, borrowed while the context lives; NULL:
      * one of its own. Devices without streams ignore it. */
-    void    *stream;
-    /* Non-zero: nothing is done before the first run that it can do: for contexts that run once. Else what runs of the
-     * profile's opt shape want is made with the context, and tried once on zeros where the host has no part in it. */
-    uint32_t lazy;
-    uint32_t phases;                /* non-zero: the phases of each run are timed, at the cost of a few clock reads */
+    void  *stream;
+    SINTER_CONTEXT_SCALARS(SINTER_FIELD)
 } sinter_context_options;
-#define SINTER_CONTEXT_OPTIONS { sizeof(sinter_context_options), 0, 0, 0, 0, 0 }
+#define SINTER_CONTEXT_OPTIONS { sizeof(sinter_context_options), 0, SINTER_CONTEXT_SCALARS(SINTER_INITIAL) }
 
 /* Creates a context and its memory. On a GPU it launches a run on the stream and waits for it, unless options.lazy says
  * not to: the first run is like those after it then. The context holds a reference to the engine.

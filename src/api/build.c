@@ -3,6 +3,7 @@
 #include "sinter/build.h"
 
 #include "api/handle.h"
+#include "base/options.h"
 #include "base/os.h"
 #include "build/build.h"
 #include "engine/format.h"
@@ -21,20 +22,9 @@ static sinter_status begin(env *e, const sinter_build_options *from, sinter_buil
     TRY(api_options(e, o, sizeof *o, from));
     env_init(e, o->env, error);
     TRY(env_check(e));
-    if ((unsigned)o->device > SINTER_DEVICE_CUDA)
-        return FAIL(e, INVALID_ARG, "device is %d, expected 0 (cpu), 1 (reference) or 2 (cuda)", (int)o->device);
-    if ((unsigned)o->tune > SINTER_TUNE_FULL) return FAIL(e, INVALID_ARG, "tune is %d, expected 0 to 2", (int)o->tune);
-    if ((unsigned)o->math > SINTER_MATH_EXACT) return FAIL(e, INVALID_ARG, "math is %d, expected 0 or 1", (int)o->math);
-    if ((unsigned)o->branches > SINTER_BRANCHES_ALL)
-        return FAIL(e, INVALID_ARG, "branches is %d, expected 0 to 3", (int)o->branches);
-    if ((unsigned)o->lower > SINTER_LOWER_ALWAYS)
-        return FAIL(e, INVALID_ARG, "lower is %d, expected 0 or 1", (int)o->lower);
-    if (o->allow & ~(uint32_t)(SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16 | SINTER_ALLOW_TF32 | SINTER_ALLOW_INT8))
-        return FAIL(e, INVALID_ARG, "allow is %u, expected SINTER_ALLOW_* together", o->allow);
+    TRY(options_check(e, build_option_rows, o));
     if ((o->allow & SINTER_ALLOW_INT8) && o->math == SINTER_MATH_EXACT)
         return FAIL(e, INVALID_ARG, "math is exact and int8 is allowed: exact products cannot be of 8 bits");
-    if (!(o->budget >= 0) || o->budget > 1e6)
-        return FAIL(e, INVALID_ARG, "budget is %g, expected 0 or a share of an output's size", o->budget);
     if (o->sample_count && !o->sample) return FAIL(e, INVALID_ARG, "%u samples at NULL", o->sample_count);
     if (o->value_count && !o->value) return FAIL(e, INVALID_ARG, "%u values of inputs at NULL", o->value_count);
     if (o->report && o->report->struct_size < sizeof o->report->struct_size)

@@ -3,6 +3,7 @@
 #include "sinter/engine.h"
 
 #include "api/handle.h"
+#include "base/options.h"
 #include "base/os.h"
 #include "engine/engine.h"
 
@@ -23,18 +24,19 @@ static sinter_status begin(env *e, const sinter_engine_options *from, sinter_eng
     TRY(api_options(e, o, sizeof *o, from));
     env_init(e, o->env, error);
     TRY(env_check(e));
-    return SINTER_OK;
+    return options_check(e, engine_option_rows, o);
 }
 
-/* "cuda:1": the kind must be the engine's; what follows the colon says which. */
-static sinter_status device_of(env *e, const char *wanted, const backend *b, const char **name)
+/* The kind must be the engine's. */
+static sinter_status device_of(env *e, const char *wanted, const backend *b, const char **which)
 {
+    device_words d = { 0 };
     if (!wanted) return SINTER_OK;
-    const size_t length = strcspn(wanted, ":");
-    if (strlen(b->name) != length || memcmp(wanted, b->name, length) != 0)
+    (void)device_words_read(wanted, &d);
+    if (strcmp(b->name, d.backend) != 0 || d.is_reference)
         return FAIL(e, INVALID_ARG, "the engine was built for '%s', device '%.64s' is of another kind", b->name,
                     wanted);
-    if (wanted[length]) *name = wanted + length + 1;
+    *which = d.which;
     return SINTER_OK;
 }
 

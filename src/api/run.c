@@ -3,6 +3,7 @@
 #include "sinter/run.h"
 
 #include "api/handle.h"
+#include "base/options.h"
 #include "run/context.h"
 
 #include <string.h>
@@ -21,6 +22,7 @@ sinter_status sinter_context_create(sinter_engine *engine_handle, const sinter_c
     *out = NULL;
     sinter_context_options o = SINTER_CONTEXT_OPTIONS;
     TRY(api_options(&e, &o, sizeof o, options));
+    TRY(options_check(&e, context_option_rows, &o));
     context *c = NULL;
     const context_options inside = { .profile = o.profile,
                                      .has_clock = o.timing != 0,

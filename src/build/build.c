@@ -2,6 +2,7 @@
 /* build.c - the way through, on one page: import, optimise, then for each profile tune and plan, then write. */
 #include "build/build.h"
 
+#include "base/options.h"
 #include "base/os.h"
 #include "build/branches.h"
 #include "build/emit.h"
@@ -152,7 +153,7 @@ static tune_options tuning(builder *b)
                            .device = b->device,
                            .mode = (tune_mode)b->o->tune,
                            .threads = target.threads,
-                           .reference_only = b->o->device == SINTER_DEVICE_REFERENCE,
+                           .reference_only = build_is_reference(b->o),
                            .exact = b->o->math == SINTER_MATH_EXACT,
                            .relaxed = (b->o->allow & SINTER_ALLOW_TF32) != 0,
                            .cache_only = b->o->cache_only != 0,
@@ -220,12 +221,12 @@ static sinter_status lower(builder *b, const opt_options *options)
 static sinter_status optimize(builder *b)
 {
     TRY(report(b, "optimise", 0));
-    if (b->o->device == SINTER_DEVICE_REFERENCE) return ir_sweep(b->g);
+    if (build_is_reference(b->o)) return ir_sweep(b->g);
     const opt_options options = { .math = b->o->math == SINTER_MATH_EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32,
                                   .disabled = b->o->rules,
                                   .rule_limit = b->o->rule_limit,
                                   .integers = b->lowering->has_integers,
-                                  .prologues = b->o->device == SINTER_DEVICE_CUDA,
+                                  .prologues = (b->backend->traits & BACKEND_PROLOGUES) != 0,
                                   .verify = b->o->verify != 0,
                                   .dump = b->o->stage ? dump_stage : NULL,
                                   .dump_user = b };
@@ -356,23 +357,25 @@ static sinter_status fill_engine(builder *b, const char *name, os_output *to)
     b->backend->describe(b->device, &t);
     kernel_target target;
     b->backend->target(b->device, &target);
-    static const char *const tunes[] = { "off", "fast", "full" }, *const maths[] = { "fp32", "exact" };
-    const char *options = arena_printf(
-        &b->a, "device=%s%s%s tune=%s math=%s%s%s%s",
-        b->o->device == SINTER_DEVICE_REFERENCE ? "reference" : b->backend->name, b->o->device_name ? ":" : "",
-        b->o->device_name ? b->o->device_name : "", tunes[b->o->tune], maths[b->o->math],
-        build_permit_text(&b->a, b->o, b->lowering), b->o->rules ? " rules=" : "", b->o->rules ? b->o->rules : "");
+    text used;
+    text_init(&used, b->e);
+    text_printf(&used, "device=%s", b->o->device ? b->o->device : b->backend->name);
+    options_print(&used, build_option_rows, b->o, (const char *const[]){ "tune", "math", NULL });
+    text_printf(&used, "%s", build_permit_text(&b->a, b->o, b->lowering));
+    if (b->o->rules) options_print(&used, build_option_rows, b->o, (const char *const[]){ "rules", NULL });
     const engine_notes notes = { .version = engine_writer_string(&x->w, sinter_version()),
                                  .target = engine_writer_string(&x->w, t.failed ? "" : t.at),
-                                 .options = engine_writer_string(&x->w, options),
+                                 .options = engine_writer_string(&x->w, used.at),
                                  .model = engine_writer_string(&x->w, name),
                                  .threads = target.threads,
-                                 .isa = b->o->device == SINTER_DEVICE_REFERENCE ? 0 : target.isa,
+                                 .isa = build_is_reference(b->o) ? 0 : target.isa,
                                  .node_count = b->node_count,
                                  .backend = engine_writer_string(&x->w, b->backend->name) };
+    const bool is_short = t.failed || used.failed;
     text_deinit(&t);
+    text_deinit(&used);
     TRY(emit_notes(x, &notes));
-    return x->w.failed ? FAIL_MEMORY(b->e, "an engine") : SINTER_OK;
+    return x->w.failed || is_short ? FAIL_MEMORY(b->e, "an engine") : SINTER_OK;
 }
 
 /* Gives up the graph, the plans and the records. Checking the finished bytes needs as much memory again. */
@@ -446,8 +449,7 @@ static sinter_status build(builder *b, const build_model *m, build_output *out)
 {
     const device_options wanted = build_device_wanted(b->o);
     uint64_t start = os_time_ns();
-    if (!borrow_target(b)) b->backend = backend_find(build_backend_name(b->o));
-    if (!b->backend) return FAIL(b->e, UNSUPPORTED, "this build has no backend '%s'", build_backend_name(b->o));
+    if (!borrow_target(b)) TRY(build_backend(b->e, b->o, &b->backend));
     if (!b->lowering->asking) source_digest(&b->source, b->digest);
     TRY(import_model(b, m));
     time_add(&start, &b->report->import_s);
@@ -477,7 +479,7 @@ static sinter_status build(builder *b, const build_model *m, build_output *out)
 sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
                          build_output *out)
 {
-    build_lowering none = { .has_integers = o->device == SINTER_DEVICE_CUDA, .moved = -1 };
+    build_lowering none = { .has_integers = build_has(o, BACKEND_INTEGERS), .moved = -1 };
     sinter_build_report unread = { 0 };
     builder b = { .e = e,
                   .source = { .model = m },
@@ -507,14 +509,14 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
 
 sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, build_output *out)
 {
-    build_lowering l = { .has_integers = o->device == SINTER_DEVICE_CUDA, .moved = -1 };
+    build_lowering l = { .has_integers = build_has(o, BACKEND_INTEGERS), .moved = -1 };
     sinter_build_report report = { 0 };
     sinter_build_options own = *o;
     sinter_status s = SINTER_OK;
     const uint64_t begin = os_time_ns();
     uint64_t start = begin;
     own.report = &report;
-    const bool is_lowered = (o->allow & ~(uint32_t)SINTER_ALLOW_TF32) && o->device != SINTER_DEVICE_REFERENCE;
+    const bool is_lowered = (o->allow & ~(uint32_t)SINTER_ALLOW_TF32) && !build_is_reference(o);
     if (o->rules) s = opt_rules_check(e, o->rules);
     if (s == SINTER_OK && o->timing_cache) s = build_timings_check(e, o->timing_cache);
     if (s == SINTER_OK && is_lowered && o->progress && o->progress(o->user, "budget", 0))

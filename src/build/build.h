@@ -69,7 +69,10 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
 sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
                          build_output *out);
 
-const char    *build_backend_name(const sinter_build_options *o);
+/* The backend and the device that the options name. */
+sinter_status build_backend(env *e, const sinter_build_options *o, const struct backend **out);
+bool          build_has(const sinter_build_options *o, uint32_t trait);     /* BACKEND_… of that backend */
+bool          build_is_reference(const sinter_build_options *o);
 struct device_options build_device_wanted(const sinter_build_options *o);
 
 /* timings.c: INVALID_ARG where the path holds something else than a timing cache. */

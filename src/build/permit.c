@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* permit.c - what is lowered of what may be: what the device does faster (tune/gains.c), as far as the outputs stay
  * within the budget (budget.c). What gains nothing is not calibrated and not compared either. */
+#include "base/options.h"
 #include "base/os.h"
 #include "build/build.h"
 #include "run/context.h"
@@ -11,16 +12,36 @@
 
 static const uint32_t floats = SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16;
 
-const char *build_backend_name(const sinter_build_options *o)
+static device_words device_of(const sinter_build_options *o)
 {
-    return o->device == SINTER_DEVICE_CUDA ? "cuda" : "cpu";
+    device_words d;
+    (void)device_words_read(o->device, &d);
+    return d;
+}
+
+sinter_status build_backend(env *e, const sinter_build_options *o, const backend **out)
+{
+    const device_words d = device_of(o);
+    *out = backend_find(d.backend);
+    return *out ? SINTER_OK : FAIL(e, UNSUPPORTED, "this build has no backend '%s'", d.backend);
+}
+
+bool build_has(const sinter_build_options *o, uint32_t trait)
+{
+    const backend *b = backend_find(device_of(o).backend);
+    return b && b->traits & trait;
+}
+
+bool build_is_reference(const sinter_build_options *o)
+{
+    return device_of(o).is_reference;
 }
 
 device_options build_device_wanted(const sinter_build_options *o)
 {
     return (device_options){ .threads = o->threads,
                              .isa = o->isa ? o->isa : os_env("SINTER_ISA"),
-                             .name = o->device_name,
+                             .name = device_of(o).which,
                              .kernel_cache = o->kernel_cache };
 }
 
@@ -32,8 +53,7 @@ static sinter_status target_open(env *e, const sinter_build_options *o, build_lo
     if (!t) return FAIL_MEMORY(e, "a device");
     l->target = t;
     arena_init(&t->a, e);
-    t->backend = backend_find(build_backend_name(o));
-    if (!t->backend) return FAIL(e, UNSUPPORTED, "this build has no backend '%s'", build_backend_name(o));
+    TRY(build_backend(e, o, &t->backend));
     const device_options wanted = build_device_wanted(o);
     TRY(t->backend->open(e, &wanted, &t->device));
     TRY(timing_cache_create(e, &t->cache));
@@ -155,20 +175,12 @@ uint32_t build_quantized(const build_lowering *l)
 /* What was allowed, and what came of it. */
 const char *build_permit_text(arena *a, const sinter_build_options *o, const build_lowering *l)
 {
-    static const struct {
-        uint32_t bit;
-        const char *name;
-    } types[] = { { SINTER_ALLOW_FP16, "fp16" },
-                  { SINTER_ALLOW_BF16, "bf16" },
-                  { SINTER_ALLOW_TF32, "tf32" },
-                  { SINTER_ALLOW_INT8, "int8" } };
-    if (o->device == SINTER_DEVICE_REFERENCE) return "";
-    const char *s = "", *between = " allow=";
-    for (uint32_t i = 0; i < COUNT_OF(types) && s; i++) {
-        if (!(o->allow & types[i].bit)) continue;
-        s = arena_printf(a, "%s%s%s", s, between, types[i].name);
-        between = ",";
-    }
+    if (build_is_reference(o) || !o->allow) return "";
+    text t;
+    text_init(&t, a->e);
+    options_print(&t, build_option_rows, o, (const char *const[]){ "allow", NULL });
+    const char *s = t.failed ? NULL : arena_printf(a, "%s", t.at);
+    text_deinit(&t);
     if (s && o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16))
         s = arena_printf(a, "%s (%u of %u ops)", s, build_choice_lowered(&l->narrow), l->narrow.count);
     if (s && l->quantize.count)
@@ -215,7 +227,7 @@ void build_permit_print(const sinter_build_options *o, const build_lowering *l, 
     sinter_error unread = { 0 };
     env_init(&e, o->env, &unread);
     text_init(&t, &e);
-    if (o->device != SINTER_DEVICE_REFERENCE) {
+    if (!build_is_reference(o)) {
         if (o->allow & floats)
             print_choice(&t, o->allow & SINTER_ALLOW_FP16 ? "fp16" : "bf16", "ops", &l->narrow,
                          build_choice_lowered(&l->narrow));

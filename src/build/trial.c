@@ -280,8 +280,7 @@ static int on_progress(void *user, const char *phase, double done)
 sinter_status trial_init(trial *t, env *e, const build_model *m, const sinter_build_options *o, uint32_t samples_max)
 {
     *t = (trial){ .e = e, .m = m, .asked = o, .o = *o };
-    t->o.device = SINTER_DEVICE_CPU;
-    t->o.device_name = NULL;
+    t->o.device = NULL;
     t->o.tune = SINTER_TUNE_OFF;
     t->o.timing_cache = NULL;
     t->o.stage = NULL;

@@ -38,6 +38,7 @@ static sinter_status prepare(env *e, device *d, const kernel_use *use, uint32_t 
 
 const backend cuda_backend = {
     .name = "cuda",
+    .traits = BACKEND_INTEGERS | BACKEND_PROLOGUES,
     .open = cuda_device_open,
     .close = cuda_device_close,
     .target = target,

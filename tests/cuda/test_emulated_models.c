@@ -11,7 +11,7 @@ static void same(const char *line, long least)
 {
     char why[1024];
     long runs = 0;
-    const char *wrong = model_compare(line, (model_device){ .kind = SINTER_DEVICE_CUDA }, why, &runs);
+    const char *wrong = model_compare(line, (model_device){ .kind = "cuda" }, why, &runs);
     if (!CHECK(!wrong)) printf("%s\n  %s\n", line, wrong);
     CHECK(runs >= least);
 }

@@ -422,7 +422,7 @@ uint32_t seed_engines(image to[SEED_MAX])
         const sinter_build_options o = { .struct_size = sizeof o,
                                          .threads = 1,
                                          .tune = SINTER_TUNE_OFF,
-                                         .device = i % 3 == 2 ? SINTER_DEVICE_REFERENCE : SINTER_DEVICE_CPU,
+                                         .device = i % 3 == 2 ? "reference" : "cpu",
                                          .profile = seed_profiles,
                                          .profile_count = 1 + i / SEED_MODELS };
         count += build(seed_model(i % SEED_MODELS), &o, name, &to[count]);
@@ -438,7 +438,7 @@ uint32_t seed_engines_cuda(image to[SEED_MAX])
         const bool is_sample = i < SAMPLE_COUNT;
         sinter_build_options o = { .struct_size = sizeof o,
                                    .tune = SINTER_TUNE_OFF,
-                                   .device = SINTER_DEVICE_CUDA,
+                                   .device = "cuda",
                                    .kernel_cache = "",
                                    .profile = seed_profiles,
                                    .profile_count = COUNT(seed_profiles) };

@@ -184,7 +184,7 @@ static void try_model(const bytes *model, int which, uint64_t seed, rig_count *c
                                .threads = 1,
                                .tune = SINTER_TUNE_OFF,
                                .verify = 1,
-                               .device = seed % 5 == 4 ? SINTER_DEVICE_REFERENCE : SINTER_DEVICE_CPU };
+                               .device = seed % 5 == 4 ? "reference" : "cpu" };
     if (which < SAMPLE_COUNT && seed % 3) o.profile = sample_profiles((sample)which, &o.profile_count);
     const uint64_t start = os_time_ns();
     sinter_buffer engine = { 0 };

@@ -15,7 +15,7 @@ typedef struct campaign {
     uint32_t limit;             /* seconds of a graph */
     uint32_t seconds;           /* of all; 0: until `count` graphs are done */
     uint32_t every;             /* seconds between lines of counts */
-    sinter_device_kind device;
+    const char *device;
     const char *only, *save, *dump;
     bool prints, reduces;
 } campaign;

@@ -40,7 +40,7 @@ static kept *engine_of(bytes model, sinter_error *error)
     kept *k = &cache[cache_next++ % KEPT];
     kept_free(k);
     sinter_build_options o = SINTER_BUILD_OPTIONS;
-    o.device = SINTER_DEVICE_REFERENCE;
+    o.device = "reference";
     o.tune = SINTER_TUNE_OFF;
     o.threads = 1;
     sinter_buffer file = { 0 };

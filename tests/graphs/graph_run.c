@@ -246,7 +246,12 @@ bool grun_model(const gmodel *m, const grun *o, gverdict *v)
 
 /* ---- what is tried ---- */
 
-grun grun_random(uint64_t seed, sinter_device_kind device)
+bool grun_is_cuda(const char *device)
+{
+    return device && !strncmp(device, "cuda", 4);
+}
+
+grun grun_random(uint64_t seed, const char *device)
 {
     static const char *const isas[] = { "plain", "avx2", "avx512", NULL };
     grun o = { .device = device, .seed = test_random(&seed) };
@@ -254,7 +259,7 @@ grun grun_random(uint64_t seed, sinter_device_kind device)
     o.tune = test_random(&seed) % 4 ? SINTER_TUNE_OFF : SINTER_TUNE_FAST;
     o.math = test_random(&seed) % 4 ? SINTER_MATH_FP32 : SINTER_MATH_EXACT;
     o.threads = 1 + (uint32_t)(test_random(&seed) % 2);
-    if (device == SINTER_DEVICE_CUDA) {
+    if (grun_is_cuda(device)) {
         o.isa = NULL;
         o.tune = SINTER_TUNE_OFF;
     }
@@ -263,10 +268,9 @@ grun grun_random(uint64_t seed, sinter_device_kind device)
 
 void grun_print(const grun *o, char *out, size_t size)
 {
-    static const char *const devices[] = { "cpu", "reference", "cuda" };
-    (void)snprintf(out, size, "%s, isa %s, tune %s, math %s, %u threads", devices[o->device], o->isa ? o->isa : "any",
-                   o->tune == SINTER_TUNE_OFF ? "off" : "fast", o->math == SINTER_MATH_EXACT ? "exact" : "fp32",
-                   o->threads);
+    (void)snprintf(out, size, "%s, isa %s, tune %s, math %s, %u threads", o->device ? o->device : "cpu",
+                   o->isa ? o->isa : "any", o->tune == SINTER_TUNE_OFF ? "off" : "fast",
+                   o->math == SINTER_MATH_EXACT ? "exact" : "fp32", o->threads);
 }
 
 void gverdict_class(const gverdict *v, char *out, size_t size)
@@ -283,7 +287,7 @@ void gverdict_class(const gverdict *v, char *out, size_t size)
     if (!strcmp(v->stage, "wrong")) (void)snprintf(out, size, "wrong%s", strstr(v->text, "has shape") ? " shape" : "");
 }
 
-bool grun_file(const char *path, sinter_device_kind device)
+bool grun_file(const char *path, const char *device)
 {
     static const char *const isas[] = { "plain", "avx2", "avx512" };
     enum { FILE_MAX = 1 << 20 };
@@ -304,10 +308,10 @@ bool grun_file(const char *path, sinter_device_kind device)
     bool is_fine = gmodel_parse(&m, bytes_at, size);
     for (uint32_t k = 0; k < m.envs && is_fine; k++) is_fine = judge_model(&m, k);
     if (!is_fine) (void)printf("FAIL %s: %s\n", path, m.error);
-    for (uint32_t i = 0; i < (device == SINTER_DEVICE_CUDA ? 1 : 12) && is_fine; i++) {
+    for (uint32_t i = 0; i < (grun_is_cuda(device) ? 1 : 12) && is_fine; i++) {
         gverdict v = { .stage = "" };
         const grun o = { .device = device,
-                         .isa = device == SINTER_DEVICE_CUDA ? NULL : isas[i % 3],
+                         .isa = grun_is_cuda(device) ? NULL : isas[i % 3],
                          .tune = i / 6 ? SINTER_TUNE_FAST : SINTER_TUNE_OFF,
                          .math = i / 3 % 2 ? SINTER_MATH_EXACT : SINTER_MATH_FP32,
                          .threads = 1 + i % 2,

@@ -6,7 +6,7 @@
 #include "graph_judge.h"
 
 typedef struct grun {
-    sinter_device_kind device;
+    const char *device;
     const char *isa;                /* NULL: what the machine has */
     sinter_tune tune;
     sinter_math math;
@@ -24,12 +24,13 @@ typedef struct gverdict {
 } gverdict;
 
 /* What to try for a graph of a random campaign. */
-grun grun_random(uint64_t seed, sinter_device_kind device);
+grun grun_random(uint64_t seed, const char *device);
+bool grun_is_cuda(const char *device);
 void grun_print(const grun *o, char *out, size_t size);
 /* True: nothing is wrong. The model has been judged in all environments. */
 bool grun_model(const gmodel *m, const grun *o, gverdict *out);
 /* A file of graph_text.c on all instruction sets, measured and not, exact and not. False: said on stdout. */
-bool grun_file(const char *path, sinter_device_kind device);
+bool grun_file(const char *path, const char *device);
 /* A verdict without its numbers and names: failures of one class have one. */
 void gverdict_class(const gverdict *v, char *out, size_t size);
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 typedef struct matrix {
-    sinter_device_kind device;
+    const char *device;
     const char *only, *save;
     long seeds;
     /* of one operator */
@@ -264,10 +264,7 @@ int main(int argc, char **argv)
         if (!strcmp(argv[i], "--only")) x.only = argv[i + 1];
         else if (!strcmp(argv[i], "--save")) x.save = argv[i + 1];
         else if (!strcmp(argv[i], "--seeds")) x.seeds = atol(argv[i + 1]);
-        else if (!strcmp(argv[i], "--device"))
-            x.device = !strcmp(argv[i + 1], "cuda")        ? SINTER_DEVICE_CUDA
-                       : !strcmp(argv[i + 1], "reference") ? SINTER_DEVICE_REFERENCE
-                                                           : SINTER_DEVICE_CPU;
+        else if (!strcmp(argv[i], "--device")) x.device = argv[i + 1];
     }
     total = mmap(NULL, sizeof *total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (total == MAP_FAILED) return 2;

@@ -37,7 +37,7 @@ static void mark(void *user, const char *stage, const char *text_at, size_t leng
 static void look(const gmodel *m)
 {
     gverdict v = { .stage = "" };
-    const grun o = { .device = SINTER_DEVICE_CPU, .tune = SINTER_TUNE_OFF, .threads = 1, .stage = mark };
+    const grun o = { .device = "cpu", .tune = SINTER_TUNE_OFF, .threads = 1, .stage = mark };
     if (!m->scope.at[0].result.count) return;
     if (!CHECK(grun_model(m, &o, &v))) (void)printf("%s: %s\n", v.stage, v.text);
 }

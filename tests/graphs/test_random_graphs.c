@@ -25,13 +25,6 @@ typedef struct options {
     uint32_t file_count;
 } options;
 
-static sinter_device_kind device_of(const char *name)
-{
-    return !strcmp(name, "cuda")        ? SINTER_DEVICE_CUDA
-           : !strcmp(name, "reference") ? SINTER_DEVICE_REFERENCE
-                                        : SINTER_DEVICE_CPU;
-}
-
 static bool read_option(options *o, const char *name, const char *v)
 {
     campaign *c = &o->c;
@@ -50,7 +43,7 @@ static bool read_option(options *o, const char *name, const char *v)
     else if (!strcmp(name, "--only")) c->only = v;
     else if (!strcmp(name, "--dump")) c->dump = v;
     else if (!strcmp(name, "--save")) c->save = v;
-    else if (!strcmp(name, "--device")) c->device = device_of(v);
+    else if (!strcmp(name, "--device")) c->device = v;
     else return false;
     return true;
 }

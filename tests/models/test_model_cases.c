@@ -196,7 +196,7 @@ static sinter_status reload(const sinter_buffer *built, sinter_engine **out, sin
     return s;
 }
 
-static void check_on(const model_case *c, sinter_device_kind device, const char *device_name)
+static void check_on(const model_case *c, const char *device, const char *device_name)
 {
     char where[NAME_SIZE * 2];
     (void)snprintf(where, sizeof where, "%s, %s", c->name, device_name);
@@ -268,10 +268,10 @@ static uint32_t check_file(const char *path, bool on_cuda, int count, char **par
         } else if (is_chosen(c->name, count, part)) {
             cases++;
             if (on_cuda) {
-                check_on(c, SINTER_DEVICE_CUDA, "cuda");
+                check_on(c, "cuda", "cuda");
             } else {
-                check_on(c, SINTER_DEVICE_CPU, "cpu");
-                check_on(c, SINTER_DEVICE_REFERENCE, "reference");
+                check_on(c, "cpu", "cpu");
+                check_on(c, "reference", "reference");
             }
         }
         free_case(c);

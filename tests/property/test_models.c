@@ -16,7 +16,7 @@ static long same(const char *text)
     long runs = 0;
     const char *wrong = NULL;
     for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect() && !wrong; isa++) {
-        wrong = model_compare(text, (model_device){ .kind = SINTER_DEVICE_CPU, .isa = name[isa] }, why, &runs);
+        wrong = model_compare(text, (model_device){ .kind = "cpu", .isa = name[isa] }, why, &runs);
         if (!CHECK(!wrong)) printf("%s\n  %s: %s\n", text, name[isa], wrong);
     }
     all_runs += runs;

@@ -15,7 +15,7 @@
 /* Which of the CPU's kernels the host does without: none, some, others, all. */
 static const uint64_t hidden_sets[] = { 0, 0x5555555555555555u, 0xaaaaaaaaaaaaaaaau, 0x3333333333333333u, UINT64_MAX };
 
-static sinter_status build(sample s, sinter_device_kind kind, sinter_buffer *out, sinter_error *error)
+static sinter_status build(sample s, const char *kind, sinter_buffer *out, sinter_error *error)
 {
     sinter_build_options o = { .struct_size = sizeof o, .threads = 1, .tune = SINTER_TUNE_OFF, .device = kind };
     o.profile = sample_profiles(s, &o.profile_count);
@@ -31,7 +31,7 @@ typedef struct rig {
     sinter_error error;
 } rig;
 
-static bool rig_open(rig *r, sample s, sinter_device_kind kind)
+static bool rig_open(rig *r, sample s, const char *kind)
 {
     sinter_buffer file = { 0 };
     const sinter_engine_options o = { .struct_size = sizeof o, .threads = 1 };
@@ -86,11 +86,11 @@ static void same_as_on_the_cpu(void)
 {
     for (int i = 0; i < SAMPLE_COUNT; i++) {
         rig cpu;
-        if (!rig_open(&cpu, (sample)i, SINTER_DEVICE_CPU)) continue;
+        if (!rig_open(&cpu, (sample)i, "cpu")) continue;
         for (size_t h = 0; h < sizeof hidden_sets / sizeof *hidden_sets; h++) {
             rig two;
             twoplace.hidden = hidden_sets[h];
-            if (rig_open(&two, (sample)i, SINTER_DEVICE_CUDA)) {
+            if (rig_open(&two, (sample)i, "cuda")) {
                 for (int round = 0; round < 6; round++) {
                     sample_data d;
                     if (!CHECK(sample_data_make(cpu.g, 0, (sample_size)(round % 3), (uint64_t)round / 2, 1u << 20, &d)))
@@ -128,7 +128,7 @@ static void steady_runs_allocate_nothing(void)
         rig r = { 0 };
         sample_data d[2];
         twoplace.hidden = i < SAMPLE_COUNT ? 0 : hidden_sets[1];
-        CHECK_EQ(build((sample)(i % SAMPLE_COUNT), SINTER_DEVICE_CUDA, &file, &r.error), SINTER_OK);
+        CHECK_EQ(build((sample)(i % SAMPLE_COUNT), "cuda", &file, &r.error), SINTER_OK);
         CHECK_EQ(sinter_engine_load_memory(file.data, file.size, &o, &r.g, &r.error), SINTER_OK);
         CHECK_EQ(sinter_context_create(r.g, NULL, &r.c, &r.error), SINTER_OK);
         for (int k = 0; k < 2; k++) CHECK(sample_data_make(r.g, 0, k ? SAMPLE_MAX : SAMPLE_OPT, 9, 1u << 20, &d[k]));
@@ -217,8 +217,8 @@ static void memory_of_the_device(void)
         for (size_t h = 0; h < 3; h++) {
             rig cpu, two;
             twoplace.hidden = hidden_sets[h];
-            const bool is_open = rig_open(&cpu, (sample)i, SINTER_DEVICE_CPU);
-            if (rig_open(&two, (sample)i, SINTER_DEVICE_CUDA) && is_open) {
+            const bool is_open = rig_open(&cpu, (sample)i, "cpu");
+            if (rig_open(&two, (sample)i, "cuda") && is_open) {
                 sample_data d;
                 CHECK(sample_data_make(cpu.g, 0, SAMPLE_OPT, 3, 1u << 20, &d));
                 CHECK_EQ(sample_data_set(&d, cpu.c, NULL), SINTER_OK);
@@ -243,7 +243,7 @@ static void host_buffers(void)
     float want[10], mine[12];
     sinter_tensor y;
     sample_data d;
-    if (!rig_open(&r, SAMPLE_CONV, SINTER_DEVICE_CUDA)) return;
+    if (!rig_open(&r, SAMPLE_CONV, "cuda")) return;
     CHECK(sample_data_make(r.g, 0, SAMPLE_OPT, 3, 1u << 20, &d));
     d.at[0].dim[0] = 2;
     CHECK_EQ(sample_data_set(&d, r.c, NULL), SINTER_OK);
@@ -274,7 +274,7 @@ static void runs_go_on_alone(void)
     sinter_tensor y;
     sample_data d[2];
     int native = 0;
-    if (!rig_open(&cpu, SAMPLE_CONV, SINTER_DEVICE_CPU) || !rig_open(&r, SAMPLE_CONV, SINTER_DEVICE_CUDA)) return;
+    if (!rig_open(&cpu, SAMPLE_CONV, "cpu") || !rig_open(&r, SAMPLE_CONV, "cuda")) return;
     sinter_context_destroy(r.c);
     const sinter_context_options o = { .struct_size = sizeof o, .stream = &native };
     CHECK_EQ(sinter_context_create(r.g, &o, &r.c, &r.error), SINTER_OK);
@@ -305,7 +305,7 @@ static void runs_go_on_alone(void)
     sinter_engine_release(cpu.g);
     rig_close(&r);
     /* Where the host decides in the middle. */
-    if (!rig_open(&r, SAMPLE_REGIONS, SINTER_DEVICE_CUDA)) return;
+    if (!rig_open(&r, SAMPLE_REGIONS, "cuda")) return;
     CHECK(sample_data_make(r.g, 0, SAMPLE_OPT, 1, 1u << 20, &d[0]));
     CHECK_EQ(sample_data_set(&d[0], r.c, NULL), SINTER_OK);
     CHECK_EQ(sinter_context_run_async(r.c, &r.error), SINTER_UNSUPPORTED);
@@ -320,7 +320,7 @@ static void data_that_is_wrong(void)
 {
     rig r;
     sinter_tensor y;
-    if (!rig_open(&r, SAMPLE_GATHER, SINTER_DEVICE_CUDA)) return;
+    if (!rig_open(&r, SAMPLE_GATHER, "cuda")) return;
     int64_t id[4] = { 1, 2, 10, 3 };
     const sinter_tensor t = { .dtype = SINTER_DTYPE_I64, .rank = 1, .dim = { 4 }, .data = id };
     CHECK_EQ(sinter_context_set_input(r.c, "id", &t, NULL), SINTER_OK);
@@ -361,7 +361,7 @@ static void every_call_may_fail(void)
     for (int i = 0; i < SAMPLE_COUNT; i++) {
         sinter_buffer file = { 0 };
         twoplace.hidden = hidden_sets[i % 3];
-        CHECK_EQ(build((sample)i, SINTER_DEVICE_CUDA, &file, NULL), SINTER_OK);
+        CHECK_EQ(build((sample)i, "cuda", &file, NULL), SINTER_OK);
         bool is_done = false;
         for (long n = 0; n < 2000 && !is_done; n++) {
             sinter_error error = { 0 };
@@ -403,7 +403,7 @@ static void engines_name_their_device(void)
     sinter_buffer b = { 0 };
     sinter_error error = { 0 };
     sinter_engine_options o = { .struct_size = sizeof o, .threads = 1 };
-    CHECK_EQ(build(SAMPLE_CONV, SINTER_DEVICE_CUDA, &b, &error), SINTER_OK);
+    CHECK_EQ(build(SAMPLE_CONV, "cuda", &b, &error), SINTER_OK);
     o.device = "cuda:3";
     CHECK_EQ(load(&b, &o, &error), SINTER_OK);
     o.device = "cuda";
@@ -460,13 +460,13 @@ static void places_are_shown(void)
 {
     static printed p;
     rig r;
-    if (!rig_open(&r, SAMPLE_CONV, SINTER_DEVICE_CUDA)) return;
+    if (!rig_open(&r, SAMPLE_CONV, "cuda")) return;
     p.length = 0;
     CHECK_EQ(sinter_engine_print(r.g, SINTER_PRINT_TEXT, keep, &p, NULL), SINTER_OK);
     CHECK_HAS(p.at, "  1 graph launch\n");
     CHECK(!strstr(p.at, "host"));
     rig_close(&r);
-    if (!rig_open(&r, SAMPLE_REGIONS, SINTER_DEVICE_CUDA)) return;
+    if (!rig_open(&r, SAMPLE_REGIONS, "cuda")) return;
     p.length = 0;
     CHECK_EQ(sinter_engine_print(r.g, SINTER_PRINT_TEXT, keep, &p, NULL), SINTER_OK);
     if (getenv("TWOPLACE_PRINT")) printf("%s\n", p.at);
@@ -489,7 +489,7 @@ static void code_is_trusted_or_not(void)
     sinter_buffer b = { 0 };
     sinter_error error = { 0 };
     sinter_engine_options o = { .struct_size = sizeof o, .threads = 1 };
-    CHECK_EQ(build(SAMPLE_CONV, SINTER_DEVICE_CUDA, &b, NULL), SINTER_OK);
+    CHECK_EQ(build(SAMPLE_CONV, "cuda", &b, NULL), SINTER_OK);
     /* The same engine with a section of code. */
     engine_code_header h = { .key = { 1 }, .size = 16, .sum = hash64("sixteen bytes...", 16, 0) };
     engine_header head;
@@ -529,7 +529,7 @@ static void wrong_places_are_refused(void)
         for (int kind = 0; kind < 2; kind++) {
             sinter_buffer b = { 0 };
             twoplace.hidden = hidden_sets[i % 3];
-            CHECK_EQ(build((sample)i, kind ? SINTER_DEVICE_CUDA : SINTER_DEVICE_CPU, &b, NULL), SINTER_OK);
+            CHECK_EQ(build((sample)i, kind ? "cuda" : "cpu", &b, NULL), SINTER_OK);
             const engine_section *s = section_of(b.data, SECTION_STORAGES);
             engine_storage *storage = (engine_storage *)(void *)((uint8_t *)b.data + s->at);
             for (size_t k = 1; k < s->size / sizeof *storage; k++) {
@@ -558,7 +558,7 @@ static void damaged_engines(void)
     sinter_buffer file[SAMPLE_COUNT] = { { 0 } };
     for (int i = 0; i < SAMPLE_COUNT; i++) {
         twoplace.hidden = hidden_sets[i % 3];
-        CHECK_EQ(build((sample)i, SINTER_DEVICE_CUDA, &file[i], NULL), SINTER_OK);
+        CHECK_EQ(build((sample)i, "cuda", &file[i], NULL), SINTER_OK);
     }
     twoplace.hidden = 0;
     rig_count count = { 0 };

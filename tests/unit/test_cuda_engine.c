@@ -9,9 +9,7 @@
 
 static sinter_status build(sample s, sinter_buffer *out, sinter_error *error)
 {
-    sinter_build_options o = {
-        .struct_size = sizeof o, .tune = SINTER_TUNE_OFF, .device = SINTER_DEVICE_CUDA, .kernel_cache = ""
-    };
+    sinter_build_options o = { .struct_size = sizeof o, .tune = SINTER_TUNE_OFF, .device = "cuda", .kernel_cache = "" };
     o.profile = sample_profiles(s, &o.profile_count);
     const bytes model = sample_model(s);
     const sinter_status status = sinter_build_memory(model.at, model.size, &o, out, error);
@@ -111,7 +109,7 @@ static void first_and_later(bool is_dynamic)
     const sinter_profile profile = { .shape = &range, .count = 1 };
     const sinter_build_options wanted = { .struct_size = sizeof wanted,
                                           .tune = SINTER_TUNE_OFF,
-                                          .device = SINTER_DEVICE_CUDA,
+                                          .device = "cuda",
                                           .profile = &profile,
                                           .profile_count = is_dynamic,
                                           .kernel_cache = "" };
@@ -164,7 +162,7 @@ static void memory_of_the_device(void)
     void *in = NULL, *out = NULL, *pinned = NULL, *none = NULL;
     cuda_fake()->reset();
     const sinter_build_options wanted = {
-        .struct_size = sizeof wanted, .tune = SINTER_TUNE_OFF, .device = SINTER_DEVICE_CUDA, .kernel_cache = ""
+        .struct_size = sizeof wanted, .tune = SINTER_TUNE_OFF, .device = "cuda", .kernel_cache = ""
     };
     char digits[4096];
     (void)snprintf(digits, sizeof digits, "%s/examples/digits/digits.onnx", PLACE_SOURCE_DIR);
@@ -253,7 +251,7 @@ static void tuning_compiles_first(void)
         cuda_fake()->reset();
         sinter_build_options o = { .struct_size = sizeof o,
                                    .tune = SINTER_TUNE_FULL,
-                                   .device = SINTER_DEVICE_CUDA,
+                                   .device = "cuda",
                                    .kernel_cache = "",
                                    .timing_cache = cache,
                                    .report = &report };

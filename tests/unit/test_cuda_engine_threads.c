@@ -90,9 +90,7 @@ static void run_jobs(job *jobs)
 static bool build(sinter_buffer *out)
 {
     sinter_error error = { 0 };
-    sinter_build_options o = {
-        .struct_size = sizeof o, .tune = SINTER_TUNE_OFF, .device = SINTER_DEVICE_CUDA, .kernel_cache = ""
-    };
+    sinter_build_options o = { .struct_size = sizeof o, .tune = SINTER_TUNE_OFF, .device = "cuda", .kernel_cache = "" };
     cuda_fake()->reset();
     o.profile = sample_profiles(SAMPLE_CONV, &o.profile_count);
     const bytes model = sample_model(SAMPLE_CONV);

@@ -50,7 +50,7 @@ static sinter_status build(bool is_chain, sinter_tune tune, sinter_branches bran
                            printed *text, printed *json, sinter_error *error)
 {
     const sinter_build_options o = { .struct_size = sizeof o,
-                                     .device = SINTER_DEVICE_CUDA,
+                                     .device = "cuda",
                                      .tune = tune,
                                      .branches = branches,
                                      .timing_cache = cache,

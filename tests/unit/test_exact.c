@@ -83,7 +83,7 @@ static void one_graph(uint64_t seed, long *runs)
     while (m.count < nodes + 2) add_node(&m);
     text_printf(&m.out, "out v%u; out v%u; ", m.count - 1, m.count / 2 + 1);
     for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
-        const model_device device = { .kind = SINTER_DEVICE_CPU, .isa = isa_level_name(isa), .is_exact = true };
+        const model_device device = { .kind = "cpu", .isa = isa_level_name(isa), .is_exact = true };
         char why[1024];
         const char *wrong = model_compare(m.out.at, device, why, runs);
         if (!wrong) continue;
