@@ -41,9 +41,9 @@ for r in -1 nan inf a ''; do wants 2 'expected a number' run "$model" --budget "
 wants 2 "takes no value: '--no-data-transfers=1'" bench "$model" --no-data-transfers=1
 wants 2 "unknown option '--no-data-transfers'" run "$model" --no-data-transfers
 wants 2 "unknown option '--calib'" test "$work" --calib image=x.npy
-wants 2 'fp16, bf16, tf32, int8' run "$model" --allow fp16,int4
-wants 2 "cuda:N or cuda:sm_XX" run "$model" --device cudb
-wants 2 "cuda:N or cuda:sm_XX" run "$model" --device cuda:x
+wants 2 'expected fp16|bf16|tf32|int8' run "$model" --allow fp16,int4
+wants 2 'cuda[:N|:sm_XX]' run "$model" --device cudb
+wants 2 'cuda[:N|:sm_XX]' run "$model" --device cuda:x
 wants 2 "takes no value: '--json=yes'" run "$model" --json=yes
 wants 2 'a file is missing' run
 wants 2 'too many files' run "$model" "$model"
