@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* option.h - what the caller may give to any object when it is created: allocator, log, limits; and the tables of options
- * that are one number, one word or one switch. */
+/* option.h - what the caller may give to any object when it is created: allocator, log, limits; and the tables of
+ * options that are one number, one word or one switch. */
 #ifndef SINTER_OPTION_H
 #define SINTER_OPTION_H
 
@@ -88,8 +88,9 @@ SINTER_API const sinter_option *sinter_build_option(uint32_t index);
 SINTER_API const sinter_option *sinter_engine_option(uint32_t index);
 SINTER_API const sinter_option *sinter_context_option(uint32_t index);
 
-/* Reads the text of a value into the option's field of `options`, the struct that the row belongs to: what command lines
- * and bindings share. FLAG takes "0" and "1". Strings are borrowed. Errors: INVALID_ARG, and the field keeps its value. */
+/* Reads the text of a value into the option's field of `options`, the struct that the row belongs to: what command
+ * lines and bindings share. FLAG takes "0" and "1". Strings are borrowed. Errors: INVALID_ARG, and the field keeps its
+ * value. */
 SINTER_API sinter_status sinter_option_set(const sinter_option *option, void *options, const char *text,
                                            sinter_error *error) SINTER_MUST_USE;
 

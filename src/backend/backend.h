@@ -77,8 +77,8 @@ typedef struct program_run {
 /* Receives one fact about the machine. */
 typedef void (*backend_line_fn)(void *user, const char *name, const char *value);
 
-/* What a backend does well, for passes that have a choice. INTEGERS: products of 8-bit numbers are faster than those of the
- * floats that they stand for. PROLOGUES: contractions run programs on their operands. */
+/* What a backend does well, for passes that have a choice. INTEGERS: products of 8-bit numbers are faster than those
+ * of the floats that they stand for. PROLOGUES: contractions run programs on their operands. */
 enum { BACKEND_INTEGERS = 1, BACKEND_PROLOGUES = 2 };
 
 typedef struct backend {

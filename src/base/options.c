@@ -9,7 +9,8 @@
 
 /* clang-format off */
 #define ROW(owner, kind, type, field, initial, most, words, text) \
-    { #field, SINTER_OPTION_##kind, offsetof(owner, field), sizeof(type), (double)(initial), (double)(most), words, text },
+    { #field, SINTER_OPTION_##kind, offsetof(owner, field), sizeof(type), (double)(initial), (double)(most), words, \
+      text },
 #define BUILD_ROW(...) ROW(sinter_build_options, __VA_ARGS__)
 #define ENGINE_ROW(...) ROW(sinter_engine_options, __VA_ARGS__)
 #define CONTEXT_ROW(...) ROW(sinter_context_options, __VA_ARGS__)
