@@ -595,8 +595,9 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
         if (i < n && wn == 0) step_sums(x_sums, lane, shared + (u32)mine * A_BYTES);
 #endif
 #if SM >= 90 && RING
-        /* Each thread arrives for its own reads: compute-sanitizer does not follow one that arrives for its warp. */
-        barrier_arrive(bars + 8 * (stages + mine));
+        /* Each thread arrives for its own reads: compute-sanitizer does not follow one that arrives for its warp. Nobody
+         * waits for slots that are not filled again. */
+        if (i + stages < n) barrier_arrive(bars + 8 * (stages + mine));
         again = slot;
         parity_again = parity;
 #endif
