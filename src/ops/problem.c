@@ -280,6 +280,47 @@ void problem_operand_calm(problem_operand *o)
     }
 }
 
+/* a is `times` b. */
+static void unify(dim_range *a, dim_range *b, int64_t times)
+{
+    if (times != 1) {
+        const int64_t n = b->max * times;
+        if (b->min == b->max && a->min <= n && n <= a->max) *a = (dim_range){ n, n, n, n };
+        return;
+    }
+    const int64_t min = a->min > b->min ? a->min : b->min, max = a->max < b->max ? a->max : b->max;
+    if (min > max || (a->min == b->min && a->max == b->max)) return;
+    dim_range both = a->max - a->min < b->max - b->min ? *a : *b; /* its opt says more */
+    both.min = min;
+    both.max = max;
+    if (both.opt < min) both.opt = min;
+    if (both.opt > max) both.opt = max;
+    if (min == max) both.divisor = max;
+    *a = *b = both;
+}
+
+void problem_unify(problem *p)
+{
+    problem_operand *x = p->in, *w = p->in + 1;
+    if (p->count_anchor < 2 || p->prologue) return;
+    switch (p->op) {
+    case OP_matmul:
+    case OP_matmul_integer: {
+        const attrs_matmul *m = p->op == OP_matmul ? p->attrs : NULL;
+        const uint32_t tx = m && m->trans_a && x->rank > 1, tw = m && m->trans_b && w->rank > 1;
+        if (x->rank && w->rank) unify(&x->dim[x->rank - 1 - tx], &w->dim[w->rank > 1 ? w->rank - 2 + tw : 0], 1);
+        return;
+    }
+    case OP_conv: unify(&x->dim[1], &w->dim[1], ((const attrs_conv *)p->attrs)->groups); return;
+    case OP_conv_integer: unify(&x->dim[1], &w->dim[1], ((const attrs_conv_integer *)p->attrs)->groups); return;
+    case OP_conv_transpose: unify(&x->dim[1], &w->dim[0], 1); return;
+    case OP_lstm:
+    case OP_gru:
+    case OP_rnn: unify(&x->dim[2], &w->dim[2], 1); return;
+    default: return;
+    }
+}
+
 static const char *check_operand_size(const problem_operand *o)
 {
     int64_t fixed = 1, usual = 1;

@@ -42,6 +42,9 @@ bool problem_operand_is_row_major(const problem_operand *o);        /* dense too
 /* Sizes at opt that multiply to more than any tensor has are made smaller: of several sizes that data decides, each can
  * be large, but not all at once. */
 void problem_operand_calm(problem_operand *o);
+/* Gives sizes that the op wants equal the range that they have in common. Data may decide one of them, while a constant
+ * operand has the other: kernels then know it, whichever they ask. A run checks that they are equal. */
+void problem_unify(problem *p);
 void problem_print(const problem *p, text *out);
 /* NULL, or why no kernel takes such sizes: parsing refuses them, too. */
 const char *problem_check_sizes(const problem *p);

@@ -201,6 +201,7 @@ sinter_status work_trial_make(lowering *l, const work *w, work_mode m, bool conv
         set_dims(l, o, w->out[i].dim, w->out[i].rank);
         mode_order(l, w, m, o->rank, &w->out[i], o->order);
     }
+    problem_unify(p);
     label_repeats(l, w, p);
     return SINTER_OK;
 }
