@@ -40,6 +40,14 @@ static bool is_uniform(const rewriter *r, const quantized *x)
     return rw_scalar(r, x->scale, &scale) && scale > 0 && (!x->zero || rw_scalar(r, x->zero, &zero));
 }
 
+/* A constant whose elements are all equal, as one number. */
+static ir_value_id as_scalar(rewriter *r, ir_value_id v)
+{
+    double x;
+    if (!v || !rw_value(r, v)->rank) return v;
+    return rw_scalar(r, v, &x) ? rw_scalar_const(r, rw_value(r, v)->dtype, x) : 0;
+}
+
 static bool dequantized(const rewriter *r, ir_value_id v, quantized *out)
 {
     const ir_node *n = rw_def(r, v, OP_dequantize);
@@ -123,7 +131,7 @@ static ir_value_id scaled(rewriter *r, ir_value_id sum, const quantized *x, cons
     const dim channels = rw_value(r, w->q)->dim[axis];
     for (uint32_t i = 0; i <= behind; i++) d[i] = i ? dim_const(r->g->dims, 1) : channels;
     const ir_value_id each = rw_reshape(r, w->scale, is_one ? 0 : behind + 1, d);
-    const ir_value_id scale = rw_binary(r, OP_mul, rw_reshape(r, x->scale, 0, NULL), each);
+    const ir_value_id scale = rw_binary(r, OP_mul, as_scalar(r, x->scale), each);
     return rw_binary(r, OP_mul, rw_cast(r, sum, SINTER_DTYPE_F32), scale);
 }
 
@@ -258,8 +266,7 @@ static ir_value_id again(rewriter *r, ir_value_id q, const quantized *x)
     attrs_typed *at = op_attrs_new(&r->g->a, OP_dequantize);
     if (!at || !q) return 0;
     at->type = SINTER_DTYPE_F32;
-    const ir_value_id scale = rw_value(r, x->scale)->rank ? rw_reshape(r, x->scale, 0, NULL) : x->scale,
-                      zero = x->zero && rw_value(r, x->zero)->rank ? rw_reshape(r, x->zero, 0, NULL) : x->zero;
+    const ir_value_id scale = as_scalar(r, x->scale), zero = as_scalar(r, x->zero);
     return rw_emit(r, OP_dequantize, at, (ir_value_id[]){ q, scale, zero }, zero ? 3 : 2);
 }
 
@@ -349,7 +356,7 @@ static ir_value_id before_move(rewriter *r, ir_node_id root)
     const quantized x = { rw_node(r, mover)->in[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
     if (!is_uniform(r, &x)) return 0;
     const uint32_t count = n->count_in;
-    ir_value_id in[3] = { x.q, rw_reshape(r, x.scale, 0, NULL), x.zero ? rw_reshape(r, x.zero, 0, NULL) : 0 };
+    ir_value_id in[3] = { x.q, as_scalar(r, x.scale), as_scalar(r, x.zero) };
     const ir_value_id y = rw_emit(r, op, rw_attrs(r, root), in, count);
     return y ? rw_emit(r, move, rw_attrs(r, mover), &y, 1) : 0;
 }
@@ -380,7 +387,7 @@ static ir_value_id quantize_parts(rewriter *r, const match *m)
     memcpy(part, c->in, count * sizeof *part);
     for (uint32_t i = 0; i < count; i++)
         if (ir_is_const(r->g, part[i])) return 0;
-    const ir_value_id scale = rw_reshape(r, x.scale, 0, NULL), zero = x.zero ? rw_reshape(r, x.zero, 0, NULL) : 0;
+    const ir_value_id scale = as_scalar(r, x.scale), zero = as_scalar(r, x.zero);
     for (uint32_t i = 0; i < count; i++) {
         part[i] = rw_emit(r, OP_quantize, rw_attrs(r, m->root), (ir_value_id[]){ part[i], scale, zero }, count_in);
         if (!part[i]) return 0;
