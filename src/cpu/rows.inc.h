@@ -104,14 +104,17 @@ static void softmax_cols(float *y, const float *x, int64_t n, int64_t y_stride, 
     }
 }
 
-static vec reduce_deviation(const float *x, int64_t n, vec mean)
+/* left_over: the sum of x - mean, which the rounding of the mean leaves. */
+static vec reduce_deviation(const float *x, int64_t n, vec mean, float *left_over)
 {
-    vec a0 = v_zero(), a1 = a0;
+    vec a0 = v_zero(), a1 = a0, s0 = a0, s1 = a0;
     int64_t i = 0;
     for (; i + 2 * L <= n; i += 2 * L) {
         const vec d = v_sub(v_load(x + i), mean), e = v_sub(v_load(x + i + L), mean);
         a0 = v_fma(d, d, a0);
         a1 = v_fma(e, e, a1);
+        s0 = v_add(s0, d);
+        s1 = v_add(s1, e);
     }
     for (; i < n; i += L) {
         const int left = n - i < L ? (int)(n - i) : L;
@@ -120,7 +123,9 @@ static vec reduce_deviation(const float *x, int64_t n, vec mean)
         const float m = t[0];
         const vec d = v_sub(fill_tail(x + i, left, m), mean);
         a0 = v_fma(d, d, a0);
+        s0 = v_add(s0, d);
     }
+    *left_over = v_sum(v_add(s0, s1));
     return v_add(a0, a1);
 }
 
@@ -152,18 +157,21 @@ static void layer_norm(float *y, const float *x, int64_t n, const float *scale, 
                        float stats[2])
 {
     const float mean = v_sum(reduce_sum(x, n)) / (float)n;
-    const float variance = v_sum(reduce_deviation(x, n, v_set(mean))) / (float)n;
-    const float r = 1.0f / sqrtf(variance + epsilon);
+    float off;
+    const float square = v_sum(reduce_deviation(x, n, v_set(mean), &off)) / (float)n;
+    off /= (float)n;
+    const float variance = square - off * off;
+    const float r = 1.0f / sqrtf((variance > 0 ? variance : variance * 0) + epsilon);
     stats[0] = mean;
     stats[1] = r;
-    const vec m = v_set(mean), k = v_set(r), one = v_set(1.0f), zero = v_zero();
+    const vec m = v_set(mean), k = v_set(r), b0 = v_set(-off * r), one = v_set(1.0f), zero = v_zero();
     for (int64_t i = 0; i < n; i += L) {
         const int left = n - i < L ? (int)(n - i) : L;
         if (left == L) {
-            const vec v = v_mul(v_sub(v_load(x + i), m), k);
+            const vec v = v_fma(v_sub(v_load(x + i), m), k, b0);
             v_store(y + i, v_fma(v, scale ? v_load(scale + i) : one, bias ? v_load(bias + i) : zero));
         } else {
-            const vec v = v_mul(v_sub(v_load_n(x + i, left), m), k);
+            const vec v = v_fma(v_sub(v_load_n(x + i, left), m), k, b0);
             const vec s = scale ? v_load_n(scale + i, left) : one, b = bias ? v_load_n(bias + i, left) : zero;
             v_store_n(y + i, v_fma(v, s, b), left);
         }
@@ -184,7 +192,8 @@ static void rms_norm(float *y, const float *x, int64_t n, const float *scale, fl
 static void moments(const float *x, int64_t n, float shift, double *sum, double *square)
 {
     *sum = (double)v_sum(reduce_sum(x, n));
-    *square = (double)v_sum(reduce_deviation(x, n, v_set(shift)));
+    float unused;
+    *square = (double)v_sum(reduce_deviation(x, n, v_set(shift), &unused));
 }
 
 static float product(vec v)
