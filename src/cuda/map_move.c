@@ -123,8 +123,8 @@ static sinter_status fill_pad(env *e, const attrs_pad *a, const view *in, const 
                         in->dim[i], begin, end, out->dim[i]);
         const int64_t low = begin < 0 ? -begin : 0, left = in->dim[i] - low + (end < 0 ? end : 0);
         args->k[i] = begin > 0 ? begin : 0;
-        args->k[8 + i] = low;
-        args->k[16 + i] = left < 0 ? 0 : left;
+        args->k[MAP_AXES + i] = low;
+        args->k[2 * MAP_AXES + i] = left < 0 ? 0 : left;
         if (left <= 0 && a->mode != pad_mode_constant && out->dim[i] > 0 && view_count(out) > 0)
             return FAIL(e, INVALID_ARG, "pad: axis %u is empty, so there is nothing to fill it from", i);
     }

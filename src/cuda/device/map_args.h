@@ -8,7 +8,7 @@
 
 #define MAP_IN 5
 #define MAP_AXES 16
-#define MAP_NUMBERS 32
+#define MAP_NUMBERS 48
 #define MAP_REALS 24
 
 struct map_args {

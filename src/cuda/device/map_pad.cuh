@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map_pad.cuh - pad. MODE: 0 constant, 1 reflect, 2 edge, 3 wrap. k[axis]: what comes before, k[8 + axis]: cropped
- * before, k[16 + axis]: elements that are left of the axis. Operand 1: the value, or absent: zero. */
+/* map_pad.cuh - pad. MODE: 0 constant, 1 reflect, 2 edge, 3 wrap. k[axis]: what comes before, k[MAP_AXES + axis]: cropped
+ * before, k[2 * MAP_AXES + axis]: elements that are left of the axis. Operand 1: the value, or absent: zero. */
 
 template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], i32 n, epi_acc (&v)[V])
 {
@@ -8,7 +8,7 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
     bool is_inside = true;
 #pragma unroll
     for (int axis = 0; axis < RANK; axis++) {
-        const i32 left = (i32)p.k[16 + axis];
+        const i32 left = (i32)p.k[2 * MAP_AXES + axis];
         i32 at = c[axis] - (i32)p.k[axis];
         if (MODE == 0) {
             is_inside = is_inside && at >= 0 && at < left;
@@ -20,7 +20,7 @@ template <int V> DEVICE void map_value(const map_args &p, const i32 (&c)[RANK], 
             if (at < 0) at += period;
             if (at >= left) at = period - at;
         }
-        from += (at + (i32)p.k[8 + axis]) * p.in_step[0][axis];
+        from += (at + (i32)p.k[MAP_AXES + axis]) * p.in_step[0][axis];
     }
     in0_t x[V] = {};
     if (is_inside) {
