@@ -11,84 +11,84 @@ extern "C" {
 #endif
 
 typedef enum sinter_tune {
-    SINTER_TUNE_OFF = 0,            /* the cost model chooses */
-    SINTER_TUNE_FAST = 1,           /* the clock decides among the cost model's best few */
-    SINTER_TUNE_FULL = 2            /* the clock decides among all */
+    SINTER_TUNE_OFF = 0,            /* the cost model chooses kernels */
+    SINTER_TUNE_FAST = 1,           /* the best few of the cost model are measured */
+    SINTER_TUNE_FULL = 2            /* all are measured */
 } sinter_tune;
 
 typedef enum sinter_math {
-    SINTER_MATH_FP32 = 0,           /* reassociation and folding inside the sum-of-products bound; never TF32 */
-    SINTER_MATH_EXACT = 1           /* exact rules only */
+    SINTER_MATH_FP32 = 0,           /* sums may be reassociated within the documented bound; never TF32 */
+    SINTER_MATH_EXACT = 1           /* only rewrites that keep every bit */
 } sinter_math;
 
-/* What f32 work may be lowered to where it is faster: sums stay f32 (of integers: 32 bits), and so do ops that lose by
- * it. INT8 is for products with constant weights, and goes with the others. */
+/* Types that f32 operations may use where these types are faster. Sums stay in f32; sums of integers have 32 bits. INT8
+ * applies to products with constant weights, and can be combined with the others. */
 enum { SINTER_ALLOW_FP16 = 1, SINTER_ALLOW_BF16 = 2, SINTER_ALLOW_TF32 = 4, SINTER_ALLOW_INT8 = 8 };
 
-/* The range of one input's dims; where min == max everywhere the shape is fixed. */
+/* The range of one input's dims. The shape is fixed if min equals max in every dim. */
 typedef struct sinter_shape_range {
     const char *input;
     uint32_t    rank;
     int64_t     min[SINTER_RANK_MAX], opt[SINTER_RANK_MAX], max[SINTER_RANK_MAX];
 } sinter_shape_range;
 
-/* An optimisation profile: the shapes that kernels are chosen and memory is planned for. */
+/* An optimisation profile: the ranges of shapes for which kernels are chosen and memory is planned. */
 typedef struct sinter_profile {
     const sinter_shape_range *shape;
     uint32_t                  count;
 } sinter_profile;
 
-/* The value that an input will always have: for inputs on which sizes, axes or other parameters of operators depend.
- * The input stays an input, and a run where it holds anything else is refused. */
+/* The value that an input has in every run. Use it for inputs that decide sizes, axes or other parameters of operators.
+ * The input stays an input of the engine. A run fails if the input holds another value. */
 typedef struct sinter_input_value {
     const char          *input;
     const sinter_tensor *value;     /* on the host; copied */
 } sinter_input_value;
 
-/* Inputs of one run as the model will meet them. What is allowed to be lowered is measured on these. Data is on
- * the host; nothing is copied, but read while the build lasts. */
+/* Representative inputs of one run, in host memory. The build measures on them what narrower types do to the outputs.
+ * The build borrows the data until it returns. */
 typedef struct sinter_sample {
     const sinter_input_value *value;
-    uint32_t                  count;    /* inputs that are not named get seeded numbers */
+    uint32_t                  count;    /* inputs that are not named are filled with seeded numbers */
 } sinter_sample;
 
-/* Called after a pass ran, with the graph as text. */
+/* Called after each pass, with the graph as text. */
 typedef void (*sinter_stage_fn)(void *user, const char *stage, const char *text, size_t length);
-/* Called as work goes on: a phase's name and how much of it is done, 0 to 1. Return non-zero to cancel: the
- * build then fails with CANCELLED. */
+/* Called during the build with the name of the phase, and the part of the phase that is done, from 0 to 1. Return
+ * non-zero to cancel the build, which then fails with CANCELLED. */
 typedef int (*sinter_progress_fn)(void *user, const char *phase, double done);
 
-/* Where a build's time went, and what the device's clock did while kernels were measured. */
+/* The time of each phase of a build, and the device's clock while kernels were measured. */
 typedef struct sinter_build_report {
     size_t   struct_size;
     double   import_s, optimise_s;
-    double   budget_s;              /* what narrower types do to the outputs: options.allow */
-    double   compile_s;             /* code for a GPU */
-    double   measure_s, pack_s;     /* kernels; weights into what the chosen ones read */
-    double   plan_s;                /* all else that choosing and planning take */
+    double   budget_s;              /* measuring what options.allow does to the outputs */
+    double   compile_s;             /* compiling GPU kernels */
+    double   measure_s, pack_s;     /* measuring kernels; packing weights for the chosen kernels */
+    double   plan_s;                /* the rest of choosing and planning */
     double   write_s, total_s;
-    uint32_t measured;              /* tactics: those that the timing cache lacked */
-    uint32_t clock_low, clock_high; /* MHz, at the ends of batches of runs; 0: the device does not say */
-    uint32_t clock_repeats;         /* batches measured again because the clock was low */
-    uint32_t clock_doubtful;        /* batches at whose every repeat it was */
-    uint32_t was_throttled;         /* non-zero: for want of power, or for heat */
-    char     cache_warning[256];    /* why the timing cache was not written; empty: it was, or there was nothing new */
-    char     lowered[768];          /* a line for each permitted type: which ops use it, and why others do not */
+    uint32_t measured;              /* tactics measured, which were not in the timing cache */
+    uint32_t clock_low, clock_high; /* MHz, read after batches of runs; 0: the device does not report it */
+    uint32_t clock_repeats;         /* batches that were measured again because the clock was low */
+    uint32_t clock_doubtful;        /* batches whose clock stayed low: their times are not trusted */
+    uint32_t was_throttled;         /* non-zero: the device reported a limit of power or heat */
+    char     cache_warning[256];    /* why the timing cache was not written; empty: no failure */
+    char     lowered[768];          /* one line a permitted type: the ops that use it, and why the others do not */
 } sinter_build_report;
 #define SINTER_BUILD_REPORT { sizeof(sinter_build_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 } }
 
-/* Whether steps of a model that do not need each other may run at the same time (CUDA). */
+/* Whether independent steps may run at the same time (CUDA). */
 typedef enum sinter_branches {
-    SINTER_BRANCHES_AUTO = 0,       /* as the clock says where kernels are measured, else as SMALL */
+    SINTER_BRANCHES_AUTO = 0,       /* measured if kernels are measured, else SMALL */
     SINTER_BRANCHES_OFF = 1,        /* one after the other (TensorRT's maxAuxStreams 0) */
-    SINTER_BRANCHES_SMALL = 2,      /* those whose kernels leave a part of the device free */
+    SINTER_BRANCHES_SMALL = 2,      /* steps whose kernels do not fill the device */
     SINTER_BRANCHES_ALL = 3
 } sinter_branches;
 
-/* What is lowered of what may be. */
+/* Which of the operations that may use a narrower type do so. */
 typedef enum sinter_lower {
-    SINTER_LOWER_FASTER = 0,        /* what is faster on the device, by the clock where kernels are measured */
-    SINTER_LOWER_ALWAYS = 1         /* all of it: a look on one device at what another will give */
+    SINTER_LOWER_FASTER = 0,        /* those that are faster on the device; measured if kernels are measured */
+    SINTER_LOWER_ALWAYS = 1         /* all of them; shows on one device the numbers of another */
 } sinter_lower;
 
 /* X(kind, type, field, initial, most, words, text): option.h says how to read it. */
@@ -132,60 +132,64 @@ typedef struct sinter_build_options {
     size_t                    struct_size;
     const sinter_env_options *env;              /* NULL: defaults */
     SINTER_BUILD_SCALARS(SINTER_FIELD)
-    const sinter_profile     *profile;          /* ranges of dynamic inputs; none: every free dim is 1 */
+    const sinter_profile     *profile;          /* ranges of dynamic inputs; no profile: every free dim is 1 */
     uint32_t                  profile_count;
-    const sinter_input_value *value;            /* inputs whose values are promised */
+    const sinter_input_value *value;            /* inputs that have the same value in every run */
     uint32_t                  value_count;
-    /* What `allow` is measured on, in the samples' own shapes: ranges of 8-bit numbers are those of all samples, the
-     * outputs of the first four are compared. None: seeded inputs, which say little of real data. */
+    /* The effect of `allow` is measured on these samples, in the samples' own shapes. All samples give the ranges of
+     * 8-bit numbers; outputs are compared for the first four. Without samples the build uses seeded numbers, which may
+     * be far from real data. */
     const sinter_sample      *sample;
     uint32_t                  sample_count;
     sinter_stage_fn           stage;            /* NULL: none */
     sinter_progress_fn        progress;         /* NULL: none */
-    void                     *user;             /* of both */
-    sinter_build_report      *report;           /* filled when the build ends, well or not; NULL: nobody asks */
+    void                     *user;             /* passed to stage and to progress */
+    sinter_build_report      *report;           /* filled when the build ends, also after a failure; NULL: none */
 } sinter_build_options;
 #define SINTER_BUILD_OPTIONS \
     { sizeof(sinter_build_options), 0, SINTER_BUILD_SCALARS(SINTER_INITIAL) 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Bytes that the library allocated. Free with sinter_buffer_free; a zeroed one is empty. */
+/* Bytes that the library allocated. The caller frees them with sinter_buffer_free. A zeroed struct is an empty
+ * buffer. */
 typedef struct sinter_buffer {
     void  *data;
     size_t size;
-    sinter_allocator allocator;     /* who made them */
+    sinter_allocator allocator;     /* the allocator that made the bytes */
 } sinter_buffer;
 SINTER_API void sinter_buffer_free(sinter_buffer *buffer);
 
-/* Builds an engine from the ONNX file `path`. External data is read from its folder only.
+/* Builds an engine from the ONNX file `path`. External data is read only from the folder of `path`.
  *
  *   options   NULL for defaults.
  *   out       receives the engine file's bytes; the caller frees them. Empty on failure.
- *   error     NULL, or receives the chain of causes; all nodes that cannot be taken are listed at once.
+ *   error     NULL, or receives the chain of causes; unsupported nodes are listed all at once.
  *
  * Cost: seconds; memory less than twice the weights'. Any thread; several at once.
  * Errors: IO, INVALID_MODEL, UNSUPPORTED, INVALID_ARG (shapes that do not fit the model), NO_MEMORY. */
 SINTER_API sinter_status sinter_build_file(const char *path, const sinter_build_options *options, sinter_buffer *out,
                                            sinter_error *error) SINTER_MUST_USE;
 
-/* The same, and the engine goes to the file `engine` as sinter_buffer_save puts it there. It is written while weights
- * are packed, so it is never in memory as a whole: for models that are large beside the machine's memory. Until all is
- * done the file's old content stays. *size (NULL: not wanted) receives the engine's bytes. */
+/* Builds an engine as sinter_build_file does, and writes the engine to the file `engine` as sinter_buffer_save does.
+ * Weights are packed and written one after the other, so the engine is never in memory as a whole. Use it for models
+ * that are large compared with the machine's memory. The old content of the file stays until the new engine is
+ * complete. *size receives the number of bytes of the engine; NULL: not wanted. */
 SINTER_API sinter_status sinter_build_save(const char *path, const sinter_build_options *options, const char *engine,
                                            uint64_t *size, sinter_error *error) SINTER_MUST_USE;
 
-/* The same as sinter_build_file from bytes in memory, which are borrowed for the call. A model given this way has no
- * external data. */
+/* Builds an engine as sinter_build_file does, from a model in memory. The bytes are borrowed for the call. The model
+ * cannot have external data. */
 SINTER_API sinter_status sinter_build_memory(const void *model, size_t size, const sinter_build_options *options,
                                              sinter_buffer *out, sinter_error *error) SINTER_MUST_USE;
 
-/* Writes a buffer to a file. Readers see the old file or the whole new one. A symbolic link stays and leads to
- * the new file; the old file's mode stays. FIFOs and character devices are written to directly. An engine does not
- * replace a file that is neither an engine nor empty. Errors: IO, INVALID_ARG (a folder, a file of another kind). */
+/* Writes a buffer to a file. Another process that opens the path sees either the old file or the complete new file. A
+ * symbolic link is kept, and its target is replaced. The mode of an old file is kept. FIFOs and character devices are
+ * written directly. An engine replaces only an engine or an empty file.
+ * Errors: IO, INVALID_ARG (a folder, or a file of another kind). */
 SINTER_API sinter_status sinter_buffer_save(const sinter_buffer *buffer, const char *path,
                                             sinter_error *error) SINTER_MUST_USE;
 
-/* Reads only a model's interface: the inputs and outputs, as name, type and dims (-1: free). `visit` returns non-zero
- * to stop. */
+/* Reads the inputs and outputs of a model, without building. Calls `visit` for each of them; a non-zero result of
+ * `visit` ends the call. */
 typedef struct sinter_model_io {
     const char   *name;
     uint32_t      is_input;

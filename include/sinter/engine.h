@@ -48,52 +48,52 @@ typedef struct sinter_engine_options {
 SINTER_API sinter_status sinter_engine_load(const char *path, const sinter_engine_options *options, sinter_engine **out,
                                             sinter_error *error) SINTER_MUST_USE;
 
-/* The same from bytes in memory, which are copied. */
+/* Loads an engine as sinter_engine_load does, from bytes in memory. The bytes are copied. */
 SINTER_API sinter_status sinter_engine_load_memory(const void *bytes, size_t size, const sinter_engine_options *options,
                                                    sinter_engine **out, sinter_error *error) SINTER_MUST_USE;
 
-/* References are counted atomically; contexts hold one. NULL is accepted. */
+/* Adds and removes a reference. The count is atomic. A context holds one reference. NULL is accepted. */
 SINTER_API void sinter_engine_retain(sinter_engine *engine);
 SINTER_API void sinter_engine_release(sinter_engine *engine);
 
-/* An input or output. Strings live as long as the engine. */
+/* An input or an output. Its strings are valid as long as the engine. */
 typedef struct sinter_io {
     const char  *name;
     uint32_t     is_input;
     sinter_dtype dtype;
     uint32_t     rank;
-    int64_t      dim[SINTER_RANK_MAX];      /* -1 where a run chooses it or data decides it */
-    const char  *dim_text[SINTER_RANK_MAX]; /* "1", "N", "2*S+1": as an expression */
-    int64_t      min[SINTER_RANK_MAX], opt[SINTER_RANK_MAX], max[SINTER_RANK_MAX];   /* of the profile asked for */
-    /* Of an input: whole numbers with which no index of the model leaves its table, for whoever makes up data.
-     * INT64_MIN, INT64_MAX: nothing is known. A run checks each index itself. */
+    int64_t      dim[SINTER_RANK_MAX];      /* -1: each run chooses the size, or data decide it */
+    const char  *dim_text[SINTER_RANK_MAX]; /* the size as an expression: "1", "N", "2*S+1" */
+    int64_t      min[SINTER_RANK_MAX], opt[SINTER_RANK_MAX], max[SINTER_RANK_MAX];   /* of the requested profile */
+    /* For whoever generates inputs: integers in this range never index outside a table of the model. INT64_MIN and
+     * INT64_MAX: no range is known. A run checks every index in any case. */
     int64_t      value_min, value_max;
 } sinter_io;
 
-/* Inputs first, then outputs, each in the model's order. Two inputs never have the same name, nor two outputs: a value
- * that a model lists several times among its outputs is one output, where it was listed first. */
+/* Inputs come first, then outputs, each in the model's order. All inputs have different names, and so have all outputs.
+ * A value that a model lists several times as an output is one output, at the place of its first listing. */
 SINTER_API uint32_t sinter_engine_io_count(const sinter_engine *engine);
 SINTER_API uint32_t sinter_engine_profile_count(const sinter_engine *engine);   /* at least 1 */
-/* Errors: INVALID_ARG where index or profile is out of range. */
+/* Errors: INVALID_ARG if `index` or `profile` is out of range. */
 SINTER_API sinter_status sinter_engine_io(const sinter_engine *engine, uint32_t index, uint32_t profile,
                                           sinter_io *out) SINTER_MUST_USE;
 
-/* The kind of device that the engine was built for: "cpu", "cuda"; "" of NULL. The library's own text. */
+/* The kind of device that the engine was built for: "cpu" or "cuda"; "" if `engine` is NULL. The text is static. */
 SINTER_API const char *sinter_engine_device(const sinter_engine *engine);
 
-/* `size` bytes (0: an address of its own) for inputs and outputs of the engine's contexts, zeroed where it is the
- * device's, aligned to 64 bytes at least. That of the host is pinned. The caller frees it, with the same place and
- * size, before the engine is released; NULL is accepted. Any thread. Asks the driver each time: not for every run.
- * Errors: NO_MEMORY, DEVICE, INVALID_ARG. */
+/* Allocates `size` bytes for inputs and outputs of the engine's contexts. Size 0 gives a valid, unique address. The
+ * memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees the memory
+ * with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread may call
+ * both. Each call asks the driver, so do not call them in every run. Errors: NO_MEMORY, DEVICE, INVALID_ARG. */
 SINTER_API sinter_status sinter_engine_alloc(sinter_engine *engine, sinter_place place, size_t size, void **out,
                                              sinter_error *error) SINTER_MUST_USE;
 SINTER_API void          sinter_engine_free(sinter_engine *engine, sinter_place place, void *data, size_t size);
-/* Copies `size` bytes from anywhere to anywhere and waits; not in the order of any context's runs. Errors: DEVICE,
- * NO_MEMORY, INVALID_ARG. */
+/* Copies `size` bytes between any two places, and waits. The copy is not ordered with the runs of any context.
+ * Errors: DEVICE, NO_MEMORY, INVALID_ARG. */
 SINTER_API sinter_status sinter_engine_copy(sinter_engine *engine, void *to, sinter_place to_place, const void *from,
                                             sinter_place from_place, size_t size, sinter_error *error) SINTER_MUST_USE;
 
-/* What `sinter inspect` prints. */
+/* Prints the report of `sinter inspect`. */
 typedef enum sinter_print { SINTER_PRINT_TEXT = 0, SINTER_PRINT_JSON = 1 } sinter_print;
 typedef void (*sinter_write_fn)(void *user, const char *text, size_t length);
 SINTER_API sinter_status sinter_engine_print(const sinter_engine *engine, sinter_print format, sinter_write_fn write,

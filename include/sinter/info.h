@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info.h - what this library knows: operators, options, the machine. */
+/* info.h - reports about the library: operators, variables, the machine. */
 #ifndef SINTER_INFO_H
 #define SINTER_INFO_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* X(name, text): the environment variables that are read. An option that says the same wins over its variable. */
+/* X(name, text): the environment variables that the library reads. An option overrides its variable. */
 #define SINTER_VARIABLES(X) \
     X(SINTER_LOG, "Topics to log: import,opt,select,plan,jit,run, or all. The command logs to stderr.") \
     X(SINTER_ISA, "The highest instruction set to use: plain, avx2, avx512. A level that the CPU lacks is lowered.") \
@@ -18,12 +18,12 @@ extern "C" {
     X(SINTER_LIBNVML, "The file of the GPU management library, instead of libnvidia-ml.so.1.") \
     X(SINTER_KERNEL_CACHE, "The folder of compiled GPU kernels, instead of sinter/kernels below ~/.cache; empty: none.")
 
-/* The ONNX operators that the importer takes, and the canonical ops that they become. `format`: 0 plain, 1 Markdown
- * (docs/ops.md), 2 JSON. */
+/* Prints the ONNX operators that the importer supports, and the operations of sinter that they become. `format`: 0
+ * plain, 1 Markdown (docs/ops.md), 2 JSON. */
 SINTER_API sinter_status sinter_print_operators(int format, sinter_write_fn write, void *user) SINTER_MUST_USE;
 
-/* CPU level and features, caches, threads, GPUs and their libraries if any, environment variables; what is missing and
- * what to do. */
+/* Prints the CPU's features and caches, threads, GPUs and their libraries, and environment variables. States what is
+ * missing and how to add it. */
 SINTER_API sinter_status sinter_print_machine(sinter_print format, sinter_write_fn write, void *user) SINTER_MUST_USE;
 
 #ifdef __cplusplus

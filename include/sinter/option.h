@@ -11,26 +11,26 @@
 extern "C" {
 #endif
 
-/* One function does it all: old_size 0 allocates, new_size 0 frees (and returns NULL). `align` is a power of two and
- * the same in every call for one block. Returns NULL on failure, and then the old block is untouched. Called from any
- * thread that uses the object; must not call back into sinter. */
+/* One function allocates, resizes and frees. old_size 0: allocate. new_size 0: free, and return NULL. `align` is a
+ * power of two, and the same in all calls for one block. On failure return NULL and keep the old block unchanged. The
+ * function is called from every thread that uses the object. It must not call sinter. */
 typedef struct sinter_allocator {
     void *user;
     void *(*resize)(void *user, void *ptr, size_t old_size, size_t new_size, size_t align);
 } sinter_allocator;
 
-/* Receives one line of log, without a newline. Called on the thread that works; must not call back into sinter. */
+/* Receives one line of log, without a newline. It runs on the thread that logs. It must not call sinter. */
 typedef void (*sinter_log_fn)(void *user, const char *topic, const char *line);
 
-/* X(name, default, min, max, text): what hostile or mistaken input may cost at most.
+/* X(name, default, min, max, text): the most that a hostile or mistaken input may cost.
  *
- * memory_max counts all that comes from the caller's allocator and from a device's driver: for a build the graph, the
- * weights that it changes, the engine that it makes and all that it measures; for an engine its whole file, which is
- * read into memory and never mapped, and its weights on a device; for a context activations, workspace, results that
- * grow, copies and programs. Two contexts of one engine have the limit each, and so has the engine. It does not count
- * pages of the model's file and of its external data, which are mapped while a build lasts (the system may take them
- * back at any time), stacks of threads, what a driver or compiler of a device holds for itself, and memory that the
- * caller gives or has asked sinter_engine_alloc for. */
+ * memory_max counts all memory from the caller's allocator and from the device's driver. For a build: the graph,
+ * weights that the build changes, the new engine, and memory for measuring. For an engine: the whole file, which is
+ * read into memory and never mapped, and weights on the device. For a context: activations, workspace, results of
+ * data-dependent size, copies and programs. The limit holds for each engine and each context by itself. memory_max does
+ * not count mapped pages of the model file and of external data during a build (the system can take these pages back),
+ * stacks of threads, memory that a driver or a device's compiler allocates for itself, memory of the caller, and memory
+ * from sinter_engine_alloc. */
 #define SINTER_LIMITS(X)                                                                                    \
     X(nodes_max, 1u << 20, 1, UINT32_MAX, "Nodes of a graph after functions are expanded.")                 \
     X(depth_max, 32, 1, 64, "Nesting of subgraphs and of function calls.")                                  \
@@ -46,11 +46,11 @@ typedef struct sinter_limits {
 } sinter_limits;
 
 typedef struct sinter_env_options {
-    size_t                  struct_size;   /* sizeof this struct, as the caller was compiled */
+    size_t                  struct_size;   /* sizeof this struct in the caller's headers */
     const sinter_allocator *allocator;     /* NULL: malloc. Copied; `user` must outlive the object */
     sinter_log_fn           log;           /* NULL: none */
     void                   *log_user;
-    /* "import,opt,select,plan,jit,run", "all"; NULL: what SINTER_LOG says. Where there is a log, another word is
+    /* "import,opt,select,plan,jit,run", or "all"; NULL: the value of SINTER_LOG. If `log` is set, an unknown word is
      * INVALID_ARG. */
     const char             *log_topics;
     const sinter_limits    *limits;        /* NULL: defaults; a field of 0 means its default. Copied */

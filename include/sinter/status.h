@@ -45,15 +45,15 @@ typedef enum sinter_status {
 
 enum { SINTER_ERROR_TEXT_SIZE = 2048 };
 
-/* A failure and its causes, innermost first, one line each, NUL-terminated. Zero-initialise before use; a call that
- * succeeds leaves it alone. Text that does not fit is cut at the end. */
+/* A failure and its causes, innermost first, one line each, NUL-terminated. Zero-initialise the struct before use. A
+ * call that succeeds does not change it. Text that does not fit is cut at the end. */
 typedef struct sinter_error {
     sinter_status status;
     uint32_t      length;                      /* bytes of text in use, without the NUL */
     char          text[SINTER_ERROR_TEXT_SIZE];
 } sinter_error;
 
-/* The meaning of a status, in a few lower-case words. Never NULL, also for values that are no status. */
+/* The meaning of a status, in a few lower-case words. Never NULL, even if the value is no status. */
 SINTER_API const char *sinter_status_text(sinter_status status);
 
 #ifdef __cplusplus

@@ -43,29 +43,29 @@ typedef enum sinter_dtype {
 
 enum { SINTER_RANK_MAX = 16 };
 
-/* Whose memory it is. Pinned: the host's, but such that the device copies from and to it by itself
- * (sinter_engine_alloc, cuMemHostAlloc); it saves a copy. Where a device works in host memory (the CPU) all are the
- * same. */
+/* Where memory is. PINNED is host memory that the device can read and write itself (sinter_engine_alloc,
+ * cuMemHostAlloc); a transfer then needs no extra copy. On the CPU all three are the same. */
 typedef enum sinter_place {
     SINTER_PLACE_HOST = 0,
     SINTER_PLACE_DEVICE = 1,
     SINTER_PLACE_PINNED = 2
 } sinter_place;
 
-/* A dense tensor: dims in ONNX order, row-major, elements of types under a byte packed low nibble first. */
+/* A dense, row-major tensor; dims in ONNX's order. Types of 4 bits hold two elements a byte, the first in the low
+ * nibble. */
 typedef struct sinter_tensor {
     sinter_dtype dtype;
     uint32_t     rank;                    /* 0 to SINTER_RANK_MAX; 0 is a scalar */
     int64_t      dim[SINTER_RANK_MAX];    /* elements, each >= 0 */
-    void        *data;                    /* owned by whoever the call says */
-    sinter_place place;                   /* of data; zero: the host */
+    void        *data;                    /* the call that uses the tensor states the ownership */
+    sinter_place place;                   /* where data is; zero: host memory */
 } sinter_tensor;
 
-/* The short name ("f32"), and the size of one element in bits; "none" and 0 for values that are no type. */
+/* The short name ("f32") and the bits of one element. A value that is no type gives "none" and 0. */
 SINTER_API const char *sinter_dtype_name(sinter_dtype dtype);
 SINTER_API uint32_t    sinter_dtype_bits(sinter_dtype dtype);
 
-/* Bytes of a dense tensor of that type and shape: ceil(elements * bits / 8). SIZE_MAX where it does not fit. */
+/* Bytes of a dense tensor of that type and shape: ceil(elements * bits / 8). SIZE_MAX if the size does not fit. */
 SINTER_API size_t sinter_tensor_size(const sinter_tensor *tensor);
 
 #ifdef __cplusplus

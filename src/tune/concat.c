@@ -13,7 +13,15 @@ typedef struct vote {
     double weight;
 } vote;
 
-/* The order that most bytes of the inputs already have. */
+/* Without elements at opt the strides say nothing. */
+static bool is_usually_empty(const dim_table *t, const plan_value *v)
+{
+    for (uint32_t i = 0; i < v->rank; i++)
+        if (dim_range_of(t, v->dim[i]).opt <= 0) return true;
+    return false;
+}
+
+/* The order that most bytes of the inputs already have; row-major where no input has a byte. */
 static sinter_status most_common_order(lowering *l, const work *w, uint8_t *best)
 {
     const uint32_t rank = w->out[0].rank;
@@ -27,7 +35,9 @@ static sinter_status most_common_order(lowering *l, const work *w, uint8_t *best
         uint8_t order[SINTER_RANK_MAX] = { 0 };
         bool is_dense;
         const plan_value *v = &l->p->value.at[w->in[i]];
-        view_dims_order(l->p->dims, v, order, &is_dense);
+        const bool is_empty = is_usually_empty(l->p->dims, v);
+        for (uint32_t k = 0; k < rank; k++) order[k] = (uint8_t)k;
+        if (!is_empty) view_dims_order(l->p->dims, v, order, &is_dense);
         uint32_t h = 0;
         for (uint32_t k = 0; k < rank; k++) h = (h ^ order[k]) * 0x9e3779b1u;
         uint32_t at = h & (size - 1);
@@ -36,7 +46,7 @@ static sinter_status most_common_order(lowering *l, const work *w, uint8_t *best
             memcpy(votes[found].order, order, sizeof order);
             slot[at] = ++found;
         }
-        votes[slot[at] - 1].weight += (double)dim_range_of(l->p->dims, v->dim[rank - 1]).opt + 1;
+        if (!is_empty) votes[slot[at] - 1].weight += (double)dim_range_of(l->p->dims, v->dim[rank - 1]).opt + 1;
     }
     uint32_t most = 0;
     for (uint32_t i = 1; i < found; i++)

@@ -386,7 +386,7 @@ static void vary_types(varied *v, const char *at, size_t size)
 static void vary_sizes(varied *v, const char *at, size_t size)
 {
     for (long from = 1; from <= 64; from++) {
-        char digits[16];
+        char digits[24];
         (void)snprintf(digits, sizeof digits, "%ld", from);
         text without;
         text_init(&without, v->e);
