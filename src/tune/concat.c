@@ -4,6 +4,7 @@
  * Where the kernel that makes an input can write with strides and nobody has read the input yet, it writes straight
  * into the result; otherwise one copy moves it there. Either way no step is left that does the joining. */
 #include "tune/lower.h"
+#include "tune/work.h"
 
 #include <string.h>
 
@@ -91,7 +92,9 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value)
     const work_out *o = &w->out[0];
     const attrs_concat *attrs = w->attrs;
     uint8_t order[SINTER_RANK_MAX] = { 0 };
-    TRY(most_common_order(l, w, order));
+    /* An output is row-major: in another order the whole would be copied once more. */
+    if (o->io) work_order_plain(o->rank, order);
+    else TRY(most_common_order(l, w, order));
     bool is_row = true;
     for (uint32_t i = 0; i < o->rank; i++) is_row = is_row && order[i] == i;
     const bool direct = o->io && is_row;
