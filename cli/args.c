@@ -53,14 +53,13 @@ static void translate(char *out, const char *text, char from, char to)
 
 static option *library_option(const sinter_option *row)
 {
-    char name[WORD_MAX];
+    char *name = names[option_count];
     translate(name, row->name, '_', '-');
     for (uint32_t i = 0; i < option_count; i++)
         if ((options[i].build || options[i].load) && !strcmp(options[i].name, name)) return &options[i];
     option *o = &options[option_count];
-    translate(names[option_count], name, 0, 0);
     translate(values[option_count], row->words, row->kind == SINTER_OPTION_SET ? '|' : 0, ',');
-    *o = (option){ .name = names[option_count],
+    *o = (option){ .name = name,
                    .kind = row->kind == SINTER_OPTION_FLAG ? ARG_FLAG : ARG_TEXT,
                    .value = values[option_count],
                    .help = row->text };

@@ -161,7 +161,8 @@ static void layer_norm(float *y, const float *x, int64_t n, const float *scale, 
     const float square = v_sum(reduce_deviation(x, n, v_set(mean), &off)) / (float)n;
     off /= (float)n;
     const float variance = square - off * off;
-    const float r = 1.0f / sqrtf((variance > 0 ? variance : variance * 0) + epsilon);
+    /* Rounding may make the variance negative: it is 0 then. NaN stays NaN. */
+    const float r = 1.0f / sqrtf((variance < 0 ? 0 : variance) + epsilon);
     stats[0] = mean;
     stats[1] = r;
     const vec m = v_set(mean), k = v_set(r), b0 = v_set(-off * r), one = v_set(1.0f), zero = v_zero();
