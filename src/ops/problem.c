@@ -135,7 +135,7 @@ static bool parse_operand(scan *s, problem_operand *o, const char **why)
     if (!scan_name(s, &name, &length) || !dtype_parse(name, length, &o->dtype)) return false;
     *why = "an operand wants '[' dims ']' after its type";
     if (!scan_char(s, '[')) return false;
-    *why = "a dim is N, or MIN..MAX/DIVISOR@OPT with MIN <= OPT <= MAX; at most 8 of them";
+    *why = "a dim is N, or MIN..MAX/DIVISOR@OPT with MIN <= OPT <= MAX; at most 16 of them";
     for (bool more = !scan_char(s, ']'); more; more = scan_char(s, ',')) {
         if (o->rank == SINTER_RANK_MAX || !parse_dim(s, &o->dim[o->rank])) return false;
         o->rank++;

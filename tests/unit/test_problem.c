@@ -145,5 +145,52 @@ static void the_oracle_keeps_precision(void)
     arena_deinit(&f.a);
 }
 
-static const test tests[] = { T(text_round_trips), T(what_is_wrong_is_said), T(the_oracle_keeps_precision), { 0 } };
+/* Random ranges of the two sizes that the op wants equal, `times` the second one: both become what they have in common.
+ */
+static void unify_one(const char *form, uint32_t axis_x, uint32_t axis_w, int64_t times)
+{
+    uint64_t seed = 1;
+    for (int i = 0; i < 500; i++) {
+        fixture f;
+        setup(&f);
+        char line[256], size[2][80];
+        int64_t n[4];
+        for (int k = 0; k < 2; k++) {
+            n[2 * k] = (int64_t)(test_random(&seed) % 12);
+            n[2 * k + 1] = n[2 * k] + (times > 1 && k ? 0 : (int64_t)(test_random(&seed) % 12));
+            const int64_t opt = n[2 * k] + (int64_t)(test_random(&seed) % (uint64_t)(n[2 * k + 1] - n[2 * k] + 1));
+            const char *as = n[2 * k] == n[2 * k + 1] ? "%ld" : "%ld..%ld/1@%ld";
+            (void)snprintf(size[k], sizeof size[k], as, (long)n[2 * k], (long)n[2 * k + 1], (long)opt);
+        }
+        (void)snprintf(line, sizeof line, form, size[0], size[1]);
+        const char *why = NULL;
+        problem *p = parse(&f, line, &why);
+        if (!p) printf("%s: %s\n", line, why);
+        if (CHECK(p != NULL)) {
+            const dim_range *x = &p->in[0].dim[axis_x], *w = &p->in[1].dim[axis_w], before = *x;
+            problem_unify(p);
+            const int64_t min = n[0] > times * n[2] ? n[0] : times * n[2],
+                          max = n[1] < times * n[3] ? n[1] : times * n[3];
+            CHECK_EQ(x->min, min <= max ? min : before.min);
+            CHECK_EQ(x->max, min <= max ? max : before.max);
+            CHECK(x->min <= x->opt && x->opt <= x->max && w->min <= w->opt && w->opt <= w->max);
+            if (min <= max && times == 1) CHECK(w->min == min && w->max == max);
+        }
+        arena_deinit(&f.a);
+    }
+}
+
+static void equal_sizes_have_one_range(void)
+{
+    unify_one("matmul:f32[2,%s] f32[%s,3] -> f32[2,3]", 1, 0, 1);
+    unify_one("matmul:f32[%s,2] f32[3,%s] -> f32[2,3] trans_a=1 trans_b=1", 0, 1, 1);
+    unify_one("conv:f32[1,%s,5] f32[4,%s,1] -> f32[1,4,5]", 1, 1, 1);
+    unify_one("conv:f32[1,%s,5] f32[4,%s,1] -> f32[1,4,5] groups=2", 1, 1, 2);
+    unify_one("conv_transpose:f32[1,%s,5] f32[%s,4,1] -> f32[1,4,5]", 1, 0, 1);
+    unify_one("gru:f32[2,1,%s] f32[1,9,%s] f32[1,9,3] -> f32[2,1,1,3]", 2, 2, 1);
+}
+
+static const test tests[] = {
+    T(equal_sizes_have_one_range), T(text_round_trips), T(what_is_wrong_is_said), T(the_oracle_keeps_precision), { 0 }
+};
 TEST_MAIN(tests)
