@@ -15,7 +15,8 @@ static const int64_t held_most = (int64_t)1 << 40;
  * of attention are an axis of its grid, which ends at 65535. */
 static const int64_t safe_most = (int64_t)1 << 24, heads_most = 65535;
 
-/* Sizes of a problem: at the most up to `cap`; where `one` is given, other ranges are at the least. */
+/* Chooses a size for each range: the largest size, limited to `cap`. If `one` is given, all other ranges have their
+ * smallest size. */
 typedef struct corner {
     int64_t cap;
     const dim_range *one;
@@ -33,7 +34,7 @@ static const problem_operand *operand_at(const problem *p, uint32_t i)
     return i < p->count_in ? &p->in[i] : &p->out[i - p->count_in];
 }
 
-/* Elements, where axes without one are left out: what an empty operand is walked along counts, too. */
+/* The product of all sizes above 0. Kernels also step along the other axes of an empty operand. */
 static int64_t count_at(const corner *c, const problem_operand *o)
 {
     int64_t count = 1;
@@ -54,7 +55,7 @@ static int64_t most_at(const corner *c, const problem *p)
     return most;
 }
 
-/* In the operand's order. Nothing runs on where it need not: rows of a strided operand lie further apart. */
+/* A view in the operand's order. Rows of a strided operand are padded, so no kernel can join axes. */
 static void view_at(const corner *c, const problem_operand *o, view *v)
 {
     int64_t stride = o->is_gapped ? 4 : 1;

@@ -14,7 +14,7 @@ typedef struct vote {
     double weight;
 } vote;
 
-/* Without elements at opt the strides say nothing. */
+/* The strides of a value without elements at opt do not show an order. */
 static bool is_usually_empty(const dim_table *t, const plan_value *v)
 {
     for (uint32_t i = 0; i < v->rank; i++)
