@@ -3,7 +3,7 @@
  *
  * Phases (of a GPU) and steps are timed in contexts of their own after the measurement, so that their clocks cost the
  * figures nothing. */
-#include "model.h"
+#include "cli_model.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect.c - `sinter inspect`: what an engine is made of, and how a model became it. */
-#include "model.h"
+#include "cli_model.h"
 
 #include <stdlib.h>
 #include <string.h>

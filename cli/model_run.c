@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_run.c - from an engine to a context that is ready to run: profile, shapes, and data for what was not given. */
-#include "model.h"
+#include "cli_model.h"
 
 #include "random.h"
 #include <stdlib.h>

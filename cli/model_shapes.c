@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_shapes.c - --shape and --profile, and the shapes of what was given, as profiles for the builder. */
-#include "model.h"
+#include "cli_model.h"
 
 #include <stdlib.h>
 #include <string.h>

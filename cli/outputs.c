@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* outputs.c - files that the command writes, checked before the work; and Ctrl-C during a build. */
-#include "model.h"
+#include "cli_model.h"
 
 #include <errno.h>
 #include <signal.h>

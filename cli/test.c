@@ -6,7 +6,7 @@
  * own engine. */
 #include "cases.h"
 #include "compare.h"
-#include "model.h"
+#include "cli_model.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@ function(kernel_hash out start)
         file(GLOB found "${ROOT}/${folder}/*")
         # What only carries kernels to a GPU leaves their times alone.
         list(FILTER found EXCLUDE REGEX
-            "/cuda/(backend_cuda|bind|cache|device|driver|driver_types|lock|program|report|stream|table)\\.(c|h|def)$")
+            "/cuda/(backend_cuda|bind|cache|cuda_device|cuda_driver|driver_types|lock|program|report|stream|table)\\.(c|h|def)$")
         list(SORT found)
         list(APPEND sources ${found})
     endforeach()

@@ -6,7 +6,7 @@
 
 #include "cuda/backend_cuda.h"
 #include "cuda/compile.h"
-#include "cuda/device/args.h"
+#include "cuda/device/device_args.h"
 #include "cuda_fake.h"
 #include "faulty.h"
 #include "test.h"

@@ -10,7 +10,7 @@
 #ifndef FAKE_NVRTC_H
 #define FAKE_NVRTC_H
 
-#include "cuda/driver.h"
+#include "cuda/cuda_driver.h"
 
 void fake_nvrtc_fill(cuda_driver *d, int version);
 long fake_nvrtc_compiled(void);     /* compilations since the program began */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that no folder includes what tools/layers.txt does not allow, and that the layers have no cycle.
+"""Checks that no folder includes what tools/layers.txt does not allow, that the layers have no cycle, and that no two
+sources have the same name. A name that two folders want begins with the folder's: cpu_move.c beside ops/move.c.
 
 Headers of src/cuda/device name each other without a folder: the device's compiler gets them from memory."""
 import pathlib
@@ -9,6 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+SOURCES = {".c", ".h", ".def", ".cu", ".cuh"}
 OUTSIDE = {"cli": ROOT / "cli", "examples": ROOT / "examples"}
 
 
@@ -46,6 +48,16 @@ def cycle_of(layers):
     return None
 
 
+def same_names():
+    """Sources of one name in two folders. The emulator's headers stand in for the device's, under their names."""
+    found = {}
+    for folder in ("src", "cli", "tests", "bench", "examples"):
+        for file in sorted((ROOT / folder).rglob("*")):
+            if file.suffix in SOURCES and "emulator" not in file.parts:
+                found.setdefault(file.name, []).append(str(file.relative_to(ROOT)))
+    return [f"one name for several files: {' '.join(files)}" for files in found.values() if len(files) > 1]
+
+
 def main():
     layers = read_layers()
     errors = []
@@ -73,9 +85,10 @@ def main():
                 line = text.count("\n", 0, match.start()) + 1
                 what = f"'{target}' has no folder" if not first else f"{name} may not include {first}"
                 errors.append(f"{file.relative_to(ROOT)}:{line}: {what}")
+    errors += same_names()
     for error in errors:
         print(error)
-    print(f"{count} includes, {len(errors)} against tools/layers.txt")
+    print(f"{count} includes, {len(errors)} errors")
     return 1 if errors else 0
 
 

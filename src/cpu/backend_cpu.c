@@ -5,8 +5,8 @@
 #include "cpu/backend_cpu.h"
 
 #include "base/os.h"
-#include "cpu/device.h"
-#include "cpu/kernels.h"
+#include "cpu/cpu_device.h"
+#include "cpu/cpu_kernels.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * for depthwise ones. The input may lie in any order where the kernel copies it into padded rows anyway. */
 #include "cpu/conv.h"
 #include "cpu/depthwise.h"
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 
 static conv_tactic tactic_of(const tactic *t)

@@ -2,7 +2,7 @@
 /* row_conv_transpose.c - transposed convolution in f32, channels-last in and out, weights packed by classes of output
  * pixels. The engine's sizes are bounded here, because classes are counted by stepping through strides and taps. */
 #include "cpu/conv_transpose.h"
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 
 enum { STEP_MAX = 64, TAPS_MAX = 4096, REACH_MAX = 1 << 20 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_gather.c - gather of any type by blocks: what an index selects is copied as a run of bytes. */
 #include "core/dtype.h"
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 
 enum { TILE_BYTES = 32768 };

@@ -3,7 +3,7 @@
  *
  * Axes of the batch are merged into M where memory allows (any number of tokens against one weight is one product), the
  * rest are at most three. Bias, residual and clip go into the micro-kernel's store, everything else into its hook. */
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 
 #include <math.h>

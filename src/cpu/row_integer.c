@@ -4,7 +4,7 @@
  * Constant matrices are packed at build, others by whoever computes with them. Where B is one matrix, all batch axes
  * are rows. Programs are left to kernels of their own: sums of integers are exact, so that nothing is lost. */
 #include "cpu/integer.h"
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 
 typedef struct record {

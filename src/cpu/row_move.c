@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_move.c - ops that only move elements: copy, and the views where they must be made; concat; constant padding. */
-#include "cpu/kernels.h"
-#include "cpu/move.h"
+#include "cpu/cpu_kernels.h"
+#include "cpu/cpu_move.h"
 #include "cpu/row.h"
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_norm.c - softmax, log_softmax, layer_norm and rms_norm in f32 over rows, group_norm in both image orders. */
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_pool.c - max and average pooling in f32. Channels-last: vectors along channels over pointers to the window's
  * pixels. Any other order: element by element, channels outside. */
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 

@@ -4,7 +4,7 @@
  * Axes are sorted by how they lie and merged. Where the innermost is reduced, runs are folded; where it is kept,
  * columns are, several rows at a time, so that both read memory in order. Long sums are cut and the parts added in
  * double. */
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 

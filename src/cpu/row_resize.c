@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_resize.c - nearest and linear resize of images in f32, any strides. Where channels are adjacent a pixel is a copy
  * or a blend of four rows; else elements are blended one by one. Coordinates are computed as they are needed. */
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 #include "ops/move.h"

@@ -3,7 +3,7 @@
  * blend of four rows of channels. Boxes are data and may hold anything: coordinates stay floating until they are known
  * to lie inside the image. */
 #include "core/dtype.h"
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 

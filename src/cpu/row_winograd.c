@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_winograd.c - two-dimensional convolution with 3x3 filters at stride 1 by Winograd's transforms: fewer products
  * than the direct kernel, larger filters, results that differ more. Which one is faster the clock decides. */
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 #include "cpu/winograd.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend_cuda.c - the backend's table: device.c, stream.c, table.c and program.c do the work. */
+/* backend_cuda.c - the backend's table: cuda_device.c, stream.c, table.c and program.c do the work. */
 #include "cuda/backend_cuda.h"
 
-#include "cuda/device.h"
+#include "cuda/cuda_device.h"
 #include "cuda/fit.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_kernels.h"
 #include "cuda/program.h"
 #include "cuda/report.h"
 #include "cuda/stream.h"

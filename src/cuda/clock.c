@@ -3,7 +3,7 @@
  *
  * All of it is optional. A library that lacks a function, or a device that does not tell, is a clock that is not
  * watched. */
-#include "cuda/device.h"
+#include "cuda/cuda_device.h"
 
 #include <stdio.h>
 

@@ -9,7 +9,7 @@
 #define CUDA_COMPILE_H
 
 #include "base/arena.h"
-#include "cuda/driver.h"
+#include "cuda/cuda_driver.h"
 #include "cuda/launch.h"
 
 /* cuda/device's files, embedded by cmake/embed.cmake, in order of their names: generated/cuda_sources.c defines the

@@ -2,7 +2,7 @@
 /* launch.c - filling records, and the few numbers that rows share. */
 #include "cuda/launch.h"
 
-#include "cuda/device/args.h"
+#include "cuda/device/device_args.h"
 
 #include <assert.h>
 #include <string.h>

@@ -111,7 +111,7 @@ uint32_t cuda_operand_inner(const problem_operand *o);
  * so many elements at an aligned start along the innermost axis may be read or written at once. 1 where gapped. */
 uint32_t cuda_operand_vector(const problem_operand *o, uint32_t most);
 
-/* x / d by multiplication, for 0 <= x < 2^31: the struct fast_div of cuda/device/args.h. */
+/* x / d by multiplication, for 0 <= x < 2^31: the struct fast_div of cuda/device/device_args.h. */
 struct fast_div;
 struct fast_div cuda_fast_div(int64_t d);
 

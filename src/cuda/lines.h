@@ -9,7 +9,7 @@
 #ifndef CUDA_LINES_H
 #define CUDA_LINES_H
 
-#include "cuda/emit.h"
+#include "cuda/cuda_emit.h"
 
 /* clang-format off */
 enum { LINES_OPERANDS = 16, LINES_FULL = SINTER_RANK_MAX + 1 };

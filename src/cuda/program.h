@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program.h - a program: launches with their parameters, and the graph that was made of them.
  *
- * bind.c fills the launches, graph.c makes and updates the graph, program.c runs. */
+ * bind.c fills the launches, cuda_graph.c makes and updates the graph, program.c runs. */
 #ifndef CUDA_PROGRAM_H
 #define CUDA_PROGRAM_H
 
-#include "cuda/device.h"
+#include "cuda/cuda_device.h"
 #include "cuda/launch.h"
 #include "cuda/stream.h"
 

@@ -4,8 +4,8 @@
  * Queries, keys and values come by tensor copies from wherever their heads lie, 64 elements of a head at a time; what a
  * head has less than a multiple of 64 arrives as zeros. */
 #include "cuda/device/attention_wgmma_args.h"
-#include "cuda/kernels.h"
-#include "cuda/row_attention.h"
+#include "cuda/cuda_kernels.h"
+#include "cuda/cuda_row_attention.h"
 
 #include <math.h>
 #include <string.h>

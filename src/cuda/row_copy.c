@@ -5,7 +5,7 @@
  * units of up to 16 bytes; the code knows nothing of them, so one compilation copies everything. Where the innermost
  * axes differ the other tactic turns tiles over in shared memory. */
 #include "cuda/copy.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_kernels.h"
 
 #include "cuda/device/copy_args.h"
 

@@ -2,7 +2,7 @@
 /* row_depthwise.c - convolutions of one input channel a filter (device/depthwise.cu), in f32, f16, bf16 and
  * integers of 8 bits: at the speed of memory where images are channels-last. Weights are packed [tap][channel],
  * integers as f16, which holds them exactly. */
-#include "cuda/kernels.h"
+#include "cuda/cuda_kernels.h"
 #include "cuda/row_window.h"
 
 #include <math.h>

@@ -3,8 +3,8 @@
  * (device/einsum.cu), and transposed convolutions whose filter is no constant or whose stride is wide
  * (device/conv_transpose.cu). One thread or warp an element: right before fast. */
 #include "cuda/device/direct_args.h"
-#include "cuda/emit.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_emit.h"
+#include "cuda/cuda_kernels.h"
 #include "ops/einsum.h"
 
 #include <stddef.h>

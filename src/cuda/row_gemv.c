@@ -3,8 +3,8 @@
  * convolutions at batch 1, at the speed of memory. Weights are packed with depth innermost. */
 #include "cuda/contract.h"
 #include "cuda/device/simt_args.h"
-#include "cuda/emit.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_emit.h"
+#include "cuda/cuda_kernels.h"
 
 #include <stddef.h>
 

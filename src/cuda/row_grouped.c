@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_grouped.c - convolutions of a few input channels a filter (device/grouped.cu), in f32, f16 and bf16. Weights are
  * packed as floats by run of filters: [run][tap][channel][filter of the run]. */
-#include "cuda/kernels.h"
+#include "cuda/cuda_kernels.h"
 #include "cuda/row_window.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * columns.cu where it stays, and a second launch where lines are few and long.
  *
  * All rows of this file share their tactics (row_lines_tactic.c). */
-#include "cuda/kernels.h"
+#include "cuda/cuda_kernels.h"
 #include "cuda/row_lines.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* row_lines_tactic.c - how many threads take a line, how many elements each holds, over how many blocks a line is
  * split, and whether blocks stay for many lines. The cost model ranks them; there is always one that takes any length.
  */
-#include "cuda/kernels.h"
+#include "cuda/cuda_kernels.h"
 #include "cuda/row_lines.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * Each op is a plan: the loader of device/map.cu, its constants, and whether the innermost axis of the result is one
  * that the op leaves alone ("straight"), so that a thread may take a vector of it. Where the op only moves elements
  * they are bits, whatever their type is. What depends on shapes is filled in bind. */
-#include "cuda/kernels.h"
+#include "cuda/cuda_kernels.h"
 #include "cuda/map.h"
 
 #include "cuda/device/map_args.h"

@@ -8,8 +8,8 @@
 #include "core/dim_range.h"
 #include "cuda/contract.h"
 #include "cuda/device/mma_args.h"
-#include "cuda/emit.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_emit.h"
+#include "cuda/cuda_kernels.h"
 #include "cuda/row_mma.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_order.c - top_k and cumulate: lines along one axis, whichever way they lie. */
-#include "cuda/kernels.h"
+#include "cuda/cuda_kernels.h"
 #include "cuda/lines.h"
 
 #include "cuda/device/line_args.h"

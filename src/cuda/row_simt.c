@@ -5,8 +5,8 @@
  * Constants are packed as [batch][depth][line] in the type of sums. Where tiles are too few for the chip, depth is
  * split over the blocks of a cluster, or through the workspace with a second launch that adds and finishes. */
 #include "cuda/row_simt.h"
-#include "cuda/emit.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_emit.h"
+#include "cuda/cuda_kernels.h"
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
  * what its pixels see once, in the order in which it lies and through the prologue (a cast, a normalisation), so that
  * no kernel has to prepare the image. Everything but the sizes of the image is a constant of the compilation. */
 #include "cuda/device/stem_args.h"
-#include "cuda/emit.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_emit.h"
+#include "cuda/cuda_kernels.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_transfer.c - a dense value from the host to the device or back: the executor copies its bytes. Never chosen by
  * asking: the plan puts it where a step wants a value in the other place. */
-#include "cuda/kernels.h"
+#include "cuda/cuda_kernels.h"
 
 static const char *reject(const problem *p, const kernel_target *t)
 {

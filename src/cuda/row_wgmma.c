@@ -4,8 +4,8 @@
  * The right side is n x k in memory: a constant is packed so, tile by tile as the kernel reads it, anything else must
  * lie so. The left side is rows of k elements at one pitch. */
 #include "cuda/contract.h"
-#include "cuda/emit.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_emit.h"
+#include "cuda/cuda_kernels.h"
 #include "cuda/row_wgmma.h"
 
 #include <string.h>

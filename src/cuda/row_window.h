@@ -5,7 +5,7 @@
 #define CUDA_ROW_WINDOW_H
 
 #include "cuda/device/depthwise_args.h"
-#include "cuda/emit.h"
+#include "cuda/cuda_emit.h"
 
 typedef struct window_tactic {
     uint8_t pix, c, x, y, trigger, zero[TACTIC_SIZE - 5];

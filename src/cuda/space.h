@@ -7,7 +7,7 @@
 #ifndef CUDA_SPACE_H
 #define CUDA_SPACE_H
 
-#include "cuda/emit.h"
+#include "cuda/cuda_emit.h"
 
 enum { SPACE_IN = 64, SPACE_OUT = 32 };
 

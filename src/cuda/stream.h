@@ -3,8 +3,8 @@
 #ifndef CUDA_STREAM_H
 #define CUDA_STREAM_H
 
-#include "cuda/device.h"
-#include "cuda/device/args.h"
+#include "cuda/cuda_device.h"
+#include "cuda/device/device_args.h"
 
 struct stream {
     CUstream    handle;

@@ -3,7 +3,7 @@
 #include "cuda/table.h"
 
 #include "base/hash.h"
-#include "cuda/device.h"
+#include "cuda/cuda_device.h"
 
 #include <string.h>
 

@@ -94,7 +94,7 @@ static inline storage_place engine_host_place(const engine *g) { return g->backe
 /* verify.c: structure, references, types and kernels. `g` has env, bytes, backend, device set. */
 sinter_status engine_verify(env *e, engine *g);
 extern const size_t engine_record_size[SECTION_KIND_COUNT];
-/* code.c: the records of SECTION_CODE are whole; and, given to the device. */
+/* engine_code.c: the records of SECTION_CODE are whole; and, given to the device. */
 sinter_status engine_verify_code(env *e, const engine *g);
 sinter_status engine_import_code(env *e, const engine *g);
 
@@ -148,7 +148,7 @@ sinter_status engine_writer_code(engine_writer *w, const uint8_t key[32], const 
 /* The whole file: allocated with the env's allocator, or, where it goes to `to`, its size alone (*out is NULL). */
 sinter_status engine_writer_finish(engine_writer *w, const uint8_t digest[24], uint8_t **out, size_t *size);
 
-/* ---- memory.c: from any thread ---- */
+/* ---- engine_memory.c: from any thread ---- */
 sinter_status engine_memory_alloc(engine *g, sinter_place place, size_t size, void **out, sinter_error *error);
 void          engine_memory_free(engine *g, sinter_place place, void *data, size_t size);
 sinter_status engine_memory_copy(engine *g, void *to, sinter_place to_place, const void *from, sinter_place from_place,

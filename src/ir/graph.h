@@ -61,7 +61,7 @@ typedef struct ir_region {
     ir_value_list param, result;
     VEC(ir_node_id) node;               /* each once; the dead stay, and those that were inlined elsewhere */
 } ir_region;
-/* Numbers by node and by symbol, all 0 between uses; see order.c. */
+/* Numbers by node and by symbol, all 0 between uses; see ir_order.c. */
 typedef struct ir_marks {
     arena    *a;
     uint32_t *place, *binder, *seen;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parse.c - reads what print.c writes, and what people write by hand.
+/* parse.c - reads what ir_print.c writes, and what people write by hand.
  *
  * Types and dims of a node's outputs may be left out; they are inferred then. Constants given by a hash alone get
  * pseudo-random values seeded with it: enough to run and compare. Numbers of values are names, nothing more: the graph

@@ -4,7 +4,7 @@
 #define ONNX_IMPORTER_H
 
 #include "base/name_map.h"
-#include "onnx/call.h"
+#include "onnx/onnx_call.h"
 #include "onnx/import.h"
 
 /* A call of a model-local function that is being expanded. */

@@ -3,7 +3,7 @@
 #ifndef ONNX_QUIRKS_H
 #define ONNX_QUIRKS_H
 
-#include "onnx/call.h"
+#include "onnx/onnx_call.h"
 
 /* clang-format off */
 #define N(name, since, until, convert, arg) void convert_##convert(onnx_call *c);

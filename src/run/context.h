@@ -183,7 +183,7 @@ void          context_symbol_set(context *c, uint32_t symbol, int64_t value);
 void          context_evaluate(context *c);
 void          context_evaluate_all(context *c);
 
-/* ---- place.c: whose memory, and copies from one place to the other ---- */
+/* ---- run_place.c: whose memory, and copies from one place to the other ---- */
 static inline bool context_has_places(const context *c) { return c->g->backend->copy != NULL; }
 void         *context_alloc(context *c, storage_place place, size_t size);
 void          context_free(context *c, storage_place place, void *at, size_t size);
@@ -208,7 +208,7 @@ static inline sinter_status context_before_host(context *c) { return c->is_copyi
 
 /* ---- execute.c ---- */
 sinter_status context_run_region(context *c, uint32_t region);
-/* ---- call.c: If, Loop, Scan ---- */
+/* ---- run_call.c: If, Loop, Scan ---- */
 sinter_status context_run_call(context *c, uint32_t step);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower.h - what lower.c, index.c, place.c, concat.c and the files of work.h share: the state of a lowering, a unit of
- * work. */
+/* lower.h - what lower.c, index.c, tune_place.c, concat.c and the files of work.h share: the state of a lowering, a
+ * unit of work. */
 #ifndef TUNE_LOWER_H
 #define TUNE_LOWER_H
 

@@ -139,7 +139,7 @@ sinter_status tune_bench_time(tune_bench *b, const kernel *k, const tactic *t, d
 /* Are the network's weights too many to stay in the device's cache from run to run? */
 bool          tune_weights_are_cold(const tune_options *options);
 
-/* ---- view.c: views over symbolic strides ---- */
+/* ---- tune_view.c: views over symbolic strides ---- */
 /* Has it one element at most, in every run? Then its stride decides nothing: here, and where a run checks layouts. */
 bool view_dim_is_unit(const dim_table *t, dim d);
 bool view_dims_transpose(const plan_value *in, const attr_ints *perm, plan_value *out);

@@ -2,7 +2,7 @@
 /* kernel_run.c - one problem on one kernel of the CPU. */
 #include "kernel_run.h"
 
-#include "cpu/device.h"
+#include "cpu/cpu_device.h"
 
 #include <math.h>
 #include <stdlib.h>

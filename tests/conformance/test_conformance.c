@@ -14,8 +14,8 @@
 #include "kernel_run.h"
 
 #include "backend/kernel.h"
-#include "cpu/device.h"
-#include "cpu/kernels.h"
+#include "cpu/cpu_device.h"
+#include "cpu/cpu_kernels.h"
 #include "test.h"
 
 #include <stdio.h>

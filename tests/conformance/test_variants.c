@@ -11,8 +11,8 @@
 #include "case_variants.h"
 #include "kernel_run.h"
 
-#include "cpu/device.h"
-#include "cpu/kernels.h"
+#include "cpu/cpu_device.h"
+#include "cpu/cpu_kernels.h"
 #include "test.h"
 
 #include <math.h>

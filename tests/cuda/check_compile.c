@@ -11,8 +11,8 @@
  * may spill. Exit status 77: no NVRTC. */
 #include "base/hash.h"
 #include "base/os.h"
-#include "cuda/device.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_device.h"
+#include "cuda/cuda_kernels.h"
 
 #include <inttypes.h>
 #include <stdio.h>

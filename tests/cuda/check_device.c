@@ -22,7 +22,7 @@
 #include "base/hash.h"
 #include "base/os.h"
 #include "case_lines.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_kernels.h"
 #include "device_run.h"
 #include "test.h"
 

@@ -6,7 +6,7 @@
 #ifndef CUDA_EMULATE_H
 #define CUDA_EMULATE_H
 
-#include "cuda/device/args.h"
+#include "cuda/device/device_args.h"
 #include "cuda/launch.h"
 #include "runtime.h"
 

@@ -9,9 +9,9 @@
  * sizes may be refused; every other one has to give launches that a driver accepts. */
 #include "case_lines.h"
 #include "case_variants.h"
-#include "cuda/device.h"
+#include "cuda/cuda_device.h"
 #include "cuda/fit.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_kernels.h"
 #include "test.h"
 
 typedef struct runner {

@@ -19,8 +19,8 @@
 #include "base/asan.h"
 #include "base/hash.h"
 #include "base/os.h"
-#include "cuda/device.h"
-#include "cuda/kernels.h"
+#include "cuda/cuda_device.h"
+#include "cuda/cuda_kernels.h"
 #include "emulate.h"
 #include "test.h"
 

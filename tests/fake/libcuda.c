@@ -2,7 +2,7 @@
 /* libcuda.c - a driver library of two devices that do nothing, to be opened as libcuda.so. What FAKE_CUDA names is
  * wrong with it: "old" lacks a function of CUDA 12.3, "mute" its version, "empty" has no device, "ancient" two that are
  * too old. */
-#include "cuda/driver.h"
+#include "cuda/cuda_driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

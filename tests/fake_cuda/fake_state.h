@@ -49,7 +49,7 @@ void  fake_clock_add(double ns);
 double fake_clock(void);
 void  fake_record(CUevent e);
 
-/* code.c */
+/* fake_code.c */
 typedef struct fake_work {
     fake_kernel *kernel;
     uint32_t grid[3], block[3], cluster, shared;

@@ -6,9 +6,9 @@
  * each tactic (a byte). Kernels may refuse; of what they take they have to know the sizes and, on CUDA, name the code.
  */
 #include "case_lines.h"
-#include "cpu/kernels.h"
-#include "cuda/device.h"
-#include "cuda/kernels.h"
+#include "cpu/cpu_kernels.h"
+#include "cuda/cuda_device.h"
+#include "cuda/cuda_kernels.h"
 #include "test.h"
 
 #include <ctype.h>

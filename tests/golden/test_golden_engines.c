@@ -6,7 +6,7 @@
  * the kernel's abi. Then engines of the old number are refused with a clear message. Move the old files to refused/,
  * and write new ones with SINTER_BLESS=1, which writes the files that are missing and never replaces one. */
 #include "cpu/isa.h"
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include "model_text.h"
 #include "test.h"
 

@@ -4,7 +4,7 @@
 
 #include "backend/reference.h"
 #include "cpu/backend_cpu.h"
-#include "cpu/kernels.h"
+#include "cpu/cpu_kernels.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cpu_rows.c - row kernels and copies by themselves: every length around the vectors, against sums in double; NaN;
  * results in place; copies between random strides by tiles in any order. */
-#include "cpu/move.h"
+#include "cpu/cpu_move.h"
 #include "cpu/rows.h"
 #include "test.h"
 

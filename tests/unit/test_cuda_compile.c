@@ -78,7 +78,7 @@ static void keys(void)
     cuda_code_define(&other, "MORE", 0);
     CHECK(!same_key(&r.c, &base, &other));
     other = code_of(5);
-    other.source = "args.h";
+    other.source = "device_args.h";
     CHECK(!same_key(&r.c, &base, &other));
     /* The order of defines says nothing. */
     other = code_of(5);

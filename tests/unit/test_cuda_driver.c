@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cuda_driver.c - libraries that are missing, too old or not what they say: reasons, never a crash. */
-#include "cuda/driver.h"
+#include "cuda/cuda_driver.h"
 #include "cuda/report.h"
 #include "places.h"
 #include "test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_cuda_emit.c - generated text: what is a number and what a field, how wide vectors are, what is refused, and that
  * the parameters which bind fills are those that the text declares. What the text computes is tested in tests/cuda. */
-#include "cuda/emit.h"
+#include "cuda/cuda_emit.h"
 #include "test.h"
 
 typedef struct fixture {

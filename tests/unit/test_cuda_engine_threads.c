@@ -5,7 +5,7 @@
  * The driver is the one that is none. Its kernels do nothing, but it counts launches and what is not given back, and
  * sees calls without their context; races are ThreadSanitizer's to find. */
 #include "base/os.h"
-#include "cuda/driver.h"
+#include "cuda/cuda_driver.h"
 #include "cuda_fake.h"
 #include "samples.h"
 #include "test.h"

@@ -3,7 +3,7 @@
 #ifndef CUDA_DEVICE_ATTENTION_ARGS_H
 #define CUDA_DEVICE_ATTENTION_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 struct attention_args {
     address q, k, v, y, mask;           /* mask 0: none */

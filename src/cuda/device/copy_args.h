@@ -4,7 +4,7 @@
 #ifndef CUDA_DEVICE_COPY_ARGS_H
 #define CUDA_DEVICE_COPY_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 #define COPY_AXES 16
 

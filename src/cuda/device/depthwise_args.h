@@ -3,7 +3,7 @@
 #ifndef CUDA_DEVICE_DEPTHWISE_ARGS_H
 #define CUDA_DEVICE_DEPTHWISE_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 struct depthwise_args {
     address x, w;                                   /* w: packed [tap][w_pitch] */

@@ -3,7 +3,7 @@
 #ifndef CUDA_DEVICE_DIRECT_ARGS_H
 #define CUDA_DEVICE_DIRECT_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 enum { DIRECT_AXES = 16, DIRECT_OPERANDS = 4, DIRECT_SPATIAL = 3 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emit.cuh - the vocabulary of generated text (cuda/emit.c): rows of elements as raw words, casts, scalar functions.
+/* emit.cuh - the vocabulary of generated text (cuda/cuda_emit.c): rows of elements as raw words, casts, scalar functions.
  *
  * A value is carried as float (f16, bf16, f32), double, i32 (bool and integers up to i32), u32, i64 or u64, the integers
  * wrapped to their type. Elements travel as 32-bit words, so that 16 bytes are one instruction whatever their type is.

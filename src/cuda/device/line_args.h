@@ -5,7 +5,7 @@
 #ifndef CUDA_DEVICE_LINE_ARGS_H
 #define CUDA_DEVICE_LINE_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 /* Reductions first, in the order of reduce_kind. */
 enum line_op {

@@ -4,7 +4,7 @@
 #ifndef CUDA_DEVICE_MAP_ARGS_H
 #define CUDA_DEVICE_MAP_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 #define MAP_IN 5
 #define MAP_AXES 16

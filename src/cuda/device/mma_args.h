@@ -4,7 +4,7 @@
 #ifndef MMA_ARGS_H
 #define MMA_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 enum { MMA_ROW_AXES = 7, MMA_BATCH_AXES = 6, MMA_SPATIAL = 3, MMA_STEP_BYTES = 128, MMA_STAGES_MAX = 32 };
 

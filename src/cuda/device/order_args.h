@@ -3,7 +3,7 @@
 #ifndef CUDA_DEVICE_ORDER_ARGS_H
 #define CUDA_DEVICE_ORDER_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 enum { ORDER_AXES = 8 };
 

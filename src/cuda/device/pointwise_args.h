@@ -3,7 +3,7 @@
 #ifndef CUDA_DEVICE_POINTWISE_ARGS_H
 #define CUDA_DEVICE_POINTWISE_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 struct pointwise_args {
     wide            total;      /* vectors in all; at most 2^31 unless WIDE */

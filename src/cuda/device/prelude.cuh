@@ -8,7 +8,7 @@
 #ifndef PRELUDE_CUH
 #define PRELUDE_CUH
 
-#include "args.h"
+#include "device_args.h"
 
 typedef signed char i8;
 typedef unsigned char u8;

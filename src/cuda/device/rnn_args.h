@@ -3,7 +3,7 @@
 #ifndef CUDA_DEVICE_RNN_ARGS_H
 #define CUDA_DEVICE_RNN_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 enum { RNN_SIGMOID, RNN_TANH, RNN_RELU, RNN_AFFINE, RNN_LEAKY_RELU, RNN_THRESHOLDED_RELU, RNN_SCALED_TANH,
        RNN_HARD_SIGMOID, RNN_ELU, RNN_SOFTSIGN, RNN_SOFTPLUS };       /* in the order of ops/rnn.c */

@@ -3,7 +3,7 @@
 #ifndef CUDA_DEVICE_SCATTER_ARGS_H
 #define CUDA_DEVICE_SCATTER_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 #define SCATTER_AXES 8
 

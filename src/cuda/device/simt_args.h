@@ -9,7 +9,7 @@
 #ifndef CUDA_DEVICE_SIMT_ARGS_H
 #define CUDA_DEVICE_SIMT_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 enum { SIMT_AXES = 6, SIMT_SPATIAL = 3, SIMT_PHASES = 8 };
 

@@ -3,7 +3,7 @@
 #ifndef STEM_ARGS_H
 #define STEM_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 /* -DTYPE: of the factors; sums are f32. */
 #define STEM_F16 0

@@ -3,7 +3,7 @@
 #ifndef CUDA_DEVICE_WGMMA_ARGS_H
 #define CUDA_DEVICE_WGMMA_ARGS_H
 
-#include "args.h"
+#include "device_args.h"
 
 /* TYPE: of both sides; or of a, with b s8. */
 #define WGMMA_F16 0

@@ -10,7 +10,7 @@
 #define EMULATED 1
 #define __CUDACC_RTC__ 1
 #include "emulator.h"
-#include "args.h"
+#include "device_args.h"
 
 typedef signed char i8;
 typedef unsigned char u8;

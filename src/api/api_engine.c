@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_engine.c - sinter/engine.h: the public handle is the engine itself. */
+#include "sinter/engine.h"
+
+#include "api/handle.h"
+#include "base/options.h"
+#include "base/os.h"
+#include "engine/engine.h"
+
+#include <string.h>
+
+static engine *inner(const sinter_engine *g)
+{
+    return (engine *)(uintptr_t)g;
+}
+
+static sinter_status begin(env *e, const sinter_engine_options *from, sinter_engine_options *o, sinter_engine **out,
+                           sinter_error *error)
+{
+    env_init(e, NULL, error);
+    *o = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
+    if (!out) return FAIL(e, INVALID_ARG, "out is NULL");
+    *out = NULL;
+    TRY(api_options(e, o, sizeof *o, from));
+    env_init(e, o->env, error);
+    TRY(env_check(e));
+    return options_check(e, engine_option_rows, o);
+}
+
+/* The kind must be the engine's. */
+static sinter_status device_of(env *e, const char *wanted, const backend *b, const char **which)
+{
+    device_words d = { 0 };
+    if (!wanted) return SINTER_OK;
+    (void)device_words_read(wanted, &d);
+    if (strcmp(b->name, d.backend) != 0 || d.is_reference)
+        return FAIL(e, INVALID_ARG, "the engine was built for '%s', device '%.64s' is of another kind", b->name,
+                    wanted);
+    *which = d.which;
+    return SINTER_OK;
+}
+
+static sinter_status open(env *e, const sinter_engine_options *o, uint8_t *bytes, size_t size, sinter_engine **out)
+{
+    engine_hint hint;
+    const bool is_known = engine_peek(bytes, size, &hint);
+    const backend *b = backend_find(is_known ? hint.backend : "cpu"); /* verifying says what is wrong */
+    const uint32_t cpus = os_cpu_count();
+    device_options d = { .threads = o->threads            ? o->threads
+                                    : hint.threads < cpus ? hint.threads
+                                                          : cpus,
+                         .isa = o->isa ? o->isa : os_env("SINTER_ISA"),
+                         .kernel_cache = o->kernel_cache,
+                         .trusts_code = o->trust_code != 0 };
+    sinter_status s =
+        b ? device_of(e, o->device, b, &d.name)
+          : FAIL(e, UNSUPPORTED, "this build has no backend '%s', which the engine was built for", hint.backend);
+    engine *g = NULL;
+    if (s != SINTER_OK) mem_free(e, bytes, size, ENGINE_ALIGN);
+    else s = (o->no_device ? engine_open_offline : engine_open)(e, bytes, size, b, &d, &g, e->error);
+    *out = (sinter_engine *)(void *)g;
+    return s;
+}
+
+sinter_status sinter_engine_load_memory(const void *bytes, size_t size, const sinter_engine_options *options,
+                                        sinter_engine **out, sinter_error *error)
+{
+    env e;
+    sinter_engine_options o;
+    TRY(begin(&e, options, &o, out, error));
+    if (!bytes || !size) return FAIL(&e, INVALID_ARG, "no bytes are no engine");
+    env_budget budget = { 0 }; /* until the engine counts its bytes itself */
+    e.budget = &budget;
+    uint8_t *copy = mem_alloc(&e, size, ENGINE_ALIGN);
+    e.budget = NULL;
+    if (!copy) return FAIL_MEMORY(&e, "an engine");
+    os_memory_hint_large(copy, size);
+    memcpy(copy, bytes, size);
+    return open(&e, &o, copy, size, out);
+}
+
+sinter_status sinter_engine_load(const char *path, const sinter_engine_options *options, sinter_engine **out,
+                                 sinter_error *error)
+{
+    env e;
+    sinter_engine_options o;
+    TRY(begin(&e, options, &o, out, error));
+    if (!path) return FAIL(&e, INVALID_ARG, "path is NULL");
+    os_file file = { 0 };
+    env_budget budget = { 0 }; /* until the engine counts its bytes itself */
+    e.budget = &budget;
+    TRY(os_file_read(&e, path, SIZE_MAX, &file));
+    e.budget = NULL;
+    return NOTE(&e, open(&e, &o, file.data, file.size, out), "loading '%s'", path);
+}
+
+void sinter_engine_retain(sinter_engine *g)
+{
+    engine_retain(inner(g));
+}
+void sinter_engine_release(sinter_engine *g)
+{
+    engine_release(inner(g));
+}
+uint32_t sinter_engine_io_count(const sinter_engine *g)
+{
+    return g ? inner(g)->io_count : 0;
+}
+uint32_t sinter_engine_profile_count(const sinter_engine *g)
+{
+    return g ? inner(g)->profile_count : 0;
+}
+
+sinter_status sinter_engine_io(const sinter_engine *handle, uint32_t index, uint32_t profile, sinter_io *out)
+{
+    const engine *g = inner(handle);
+    if (!g || !out || index >= g->io_count || profile >= g->profile_count) return SINTER_INVALID_ARG;
+    return engine_io_describe(g, index, profile, out);
+}
+
+const char *sinter_engine_device(const sinter_engine *g)
+{
+    return g ? inner(g)->backend->name : "";
+}
+
+/* ---- memory ---- */
+
+static sinter_status check_memory(const sinter_engine *g, const char *null, sinter_place a, sinter_place b,
+                                  sinter_error *error)
+{
+    env e;
+    env_init(&e, NULL, error);
+    if (!g || null) return FAIL(&e, INVALID_ARG, "%s is NULL", g ? null : "engine");
+    const sinter_place wrong = (unsigned)a > SINTER_PLACE_PINNED ? a : b;
+    if ((unsigned)wrong <= SINTER_PLACE_PINNED) return SINTER_OK;
+    return FAIL(&e, INVALID_ARG, "a place is %d, expected 0 (host), 1 (device) or 2 (pinned)", (int)wrong);
+}
+
+sinter_status sinter_engine_alloc(sinter_engine *g, sinter_place place, size_t size, void **out, sinter_error *error)
+{
+    if (out) *out = NULL;
+    TRY(check_memory(g, out ? NULL : "out", place, place, error));
+    return engine_memory_alloc(inner(g), place, size, out, error);
+}
+
+void sinter_engine_free(sinter_engine *g, sinter_place place, void *data, size_t size)
+{
+    if (g) engine_memory_free(inner(g), place, data, size);
+}
+
+sinter_status sinter_engine_copy(sinter_engine *g, void *to, sinter_place to_place, const void *from,
+                                 sinter_place from_place, size_t size, sinter_error *error)
+{
+    const char *null = !size || (to && from) ? NULL : to ? "from" : "to";
+    TRY(check_memory(g, null, to_place, from_place, error));
+    return engine_memory_copy(inner(g), to, to_place, from, from_place, size, error);
+}
+
+sinter_status sinter_engine_print(const sinter_engine *handle, sinter_print format, sinter_write_fn write, void *user,
+                                  sinter_error *error)
+{
+    env e;
+    env_init(&e, NULL, error);
+    if (!handle || !write) return FAIL(&e, INVALID_ARG, "%s is NULL", handle ? "write" : "engine");
+    text t;
+    text_init(&t, &e);
+    engine_print(inner(handle), format == SINTER_PRINT_JSON, &t);
+    const sinter_status s = t.failed ? FAIL_MEMORY(&e, "a description") : SINTER_OK;
+    if (s == SINTER_OK) write(user, t.at, t.length);
+    text_deinit(&t);
+    return s;
+}

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* builder.c - the way through, on one page: import, optimise, then for each profile tune and plan, then write. */
+#include "builder/builder.h"
+
+#include "base/options.h"
+#include "base/os.h"
+#include "builder/branches.h"
+#include "builder/emit.h"
+#include "builder/profiles.h"
+#include "builder/source.h"
+#include "opt/pipeline.h"
+#include "plan/plan.h"
+#include "sinter/version.h"
+
+#include <string.h>
+
+/* Larger results whose size data decides live in buffers that grow instead of in the slab. */
+static const uint64_t slab_item_max = (uint64_t)1 << 34, late_item_max = (uint64_t)1 << 24;
+
+typedef struct builder {
+    env *e;
+    const sinter_build_options *o;
+    arena a;
+    source source;
+    uint32_t node_count; /* of the model */
+    const onnx_input_value *promise;
+    ir_graph *g;
+    value_range *values; /* by input: what it may hold; NULL: all are floats */
+    const backend *backend;
+    device *device;
+    timing_cache *cache;
+    tune_result *tuned;
+    uint32_t profiles;
+    build_lowering *lowering;
+    sinter_build_report *report;
+    uint8_t digest[32]; /* of the model */
+    tune_stats stats;
+    bool is_borrowed; /* backend, device and cache are the caller's */
+    emit out;
+} builder;
+
+static void dump_stage(void *user, const char *stage, const ir_graph *g)
+{
+    builder *b = user;
+    text t;
+    text_init(&t, b->e);
+    ir_print(g, &t);
+    if (!t.failed) b->o->stage(b->o->user, stage, t.at, t.length);
+    text_deinit(&t);
+}
+
+/* Adds what has passed since `start`, which begins anew. */
+static void time_add(uint64_t *start, double *to)
+{
+    const uint64_t now = os_time_ns();
+    *to += 1e-9 * (double)(now - *start);
+    *start = now;
+}
+
+static sinter_status report(builder *b, const char *phase, double done)
+{
+    if (!b->o->progress || !b->o->progress(b->o->user, phase, done)) return SINTER_OK;
+    return FAIL(b->e, CANCELLED, "the build was cancelled");
+}
+
+static sinter_status promises(builder *b, onnx_import_options *options)
+{
+    onnx_input_value *list = ARENA_NEW(&b->a, onnx_input_value, b->o->value_count);
+    if (!list) return FAIL_MEMORY(b->e, "the inputs' values");
+    for (uint32_t i = 0; i < b->o->value_count; i++) {
+        const sinter_input_value *v = &b->o->value[i];
+        if (!v->input || !v->value || !v->value->data)
+            return FAIL(b->e, INVALID_ARG, "value %u of an input is NULL", i);
+        if (v->value->place == SINTER_PLACE_DEVICE)
+            return FAIL(b->e, INVALID_ARG, "the value given for input '%s' lies on the device, wanted on the host",
+                        v->input);
+        list[i].name = v->input;
+        if (!dtype_is_valid((int)v->value->dtype) || v->value->rank > SINTER_RANK_MAX ||
+            !view_init(&list[i].data, v->value->dtype, v->value->rank, v->value->dim, v->value->data))
+            return FAIL(b->e, INVALID_ARG, "the value given for input '%s' is no tensor", v->input);
+    }
+    options->value = b->promise = list;
+    options->count_value = b->o->value_count;
+    return SINTER_OK;
+}
+
+/* Only whole numbers index tables. The graph says most of them before it is rewritten. */
+static sinter_status input_values(builder *b)
+{
+    const ir_region *main = ir_region_at(b->g, IR_MAIN);
+    bool has_integers = false;
+    for (uint32_t i = 0; i < main->param.count; i++)
+        has_integers = has_integers || !dtype_is_float(ir_value_at(b->g, main->param.at[i])->dtype);
+    return has_integers ? ir_input_values(b->g, &b->a, &b->values) : SINTER_OK;
+}
+
+static sinter_status read_model(builder *b, const build_model *m, arena *a)
+{
+    onnx_model model;
+    TRY(onnx_model_read(b->e, a, m->bytes, m->size, &model));
+    b->node_count = model.graph.node.count;
+    onnx_import_options options = {
+        .model = &model, .folder = m->folder, .is_mapped = m->is_mapped, .files = &b->source.files
+    };
+    TRY(profiles_union(b->e, a, &model, b->o, &options));
+    TRY(promises(b, &options));
+    return onnx_import(b->e, &options, m->bytes, m->size, &b->g);
+}
+
+static sinter_status import_model(builder *b, const build_model *m)
+{
+    TRY(report(b, "import", 0));
+    arena reading;
+    arena_init(&reading, b->e);
+    const sinter_status s = read_model(b, m, &reading);
+    arena_deinit(&reading);
+    TRY(s);
+    TRY(input_values(b));
+    if (b->o->stage) dump_stage(b, "import", b->g);
+    return b->o->verify ? ir_verify(b->g, IR_STAGE_IMPORTED) : SINTER_OK;
+}
+
+static sinter_status quantize(builder *b)
+{
+    build_lowering *l = b->lowering;
+    if (l->taps) return tune_tap(b->e, b->g, l->taps->size_max, l->taps->first, &l->taps->end, &l->taps->count);
+    if (!(b->o->allow & SINTER_ALLOW_INT8) || !l->range) return SINTER_OK;
+    l->quantize.count = l->range_count;
+    TRY(tune_quantize(b->e, b->g, l->range, l->quantize.is_kept, &l->quantize.count));
+    if (b->o->stage) dump_stage(b, "quantize", b->g);
+    return SINTER_OK;
+}
+
+static sinter_status run_passes(builder *b, const opt_options *options, const char *const *passes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) TRY(opt_run_pass(b->e, b->g, options, passes[i]));
+    return SINTER_OK;
+}
+
+static uint64_t weights_of(const ir_graph *g)
+{
+    uint64_t size = 0;
+    for (uint32_t i = 1; i < g->value.count; i++)
+        if (g->value.at[i].data && g->value.at[i].use_count) size += g->value.at[i].data_size;
+    return size;
+}
+
+static tune_options tuning(builder *b)
+{
+    kernel_target target;
+    b->backend->target(b->device, &target);
+    return (tune_options){ .backend = b->backend,
+                           .device = b->device,
+                           .mode = (tune_mode)b->o->tune,
+                           .threads = target.threads,
+                           .reference_only = build_is_reference(b->o),
+                           .exact = b->o->math == SINTER_MATH_EXACT,
+                           .relaxed = (b->o->allow & SINTER_ALLOW_TF32) != 0,
+                           .cache_only = b->o->cache_only != 0,
+                           .cache = b->cache,
+                           .weights = weights_of(b->g),
+                           .stats = &b->stats,
+                           .progress = b->o->progress,
+                           .user = b->o->user };
+}
+
+/* What pays is asked at the first profile's sizes. */
+static sinter_status ask_quantize(builder *b)
+{
+    build_asking *x = b->lowering->asking;
+    TRY(build_check_samples(b->e, b->g, b->o));
+    TRY(profiles_apply(b->e, b->g, b->o, 0));
+    if (!x->wants_quantize) return SINTER_OK;
+    const tune_options options = tuning(b);
+    const sinter_dtype otherwise = b->o->allow & SINTER_ALLOW_FP16   ? SINTER_DTYPE_F16
+                                   : b->o->allow & SINTER_ALLOW_BF16 ? SINTER_DTYPE_BF16
+                                                                     : SINTER_DTYPE_NONE;
+    TRY(tune_quantize_gains(b->e, &b->lowering->target->a, b->g, otherwise, &options, x->quantize));
+    b->lowering->has_integers = b->lowering->has_integers || x->quantize->integers_pay;
+    x->wants_narrow = x->wants_narrow && !x->quantize->lowered;
+    return SINTER_OK;
+}
+
+static sinter_status ask_narrow(builder *b)
+{
+    build_asking *x = b->lowering->asking;
+    if (!x->wants_narrow) return SINTER_OK;
+    const tune_options options = tuning(b);
+    return tune_narrow_gains(b->e, &b->lowering->target->a, b->g,
+                             b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16, &options,
+                             x->narrow);
+}
+
+/* Products are quantised before the rules for quantised models. Other types are lowered between all rules and the
+ * groups, so that what casts are left fuses. */
+static sinter_status lower(builder *b, const opt_options *options)
+{
+    static const char *const after_quantizing[] = { "integers", "horizontal", "cse-again" };
+    static const char *const after_narrowing[] = { "canonicalize", "cse-again" }, *const last[] = { "groups" };
+    opt_options first = *options, rest = *options;
+    first.stop_after = "strength";
+    TRY(opt_run(b->e, b->g, &first));
+    if (b->lowering->is_trial) TRY(tune_tap_selections(b->e, b->g));
+    if (b->lowering->asking) TRY(ask_quantize(b));
+    TRY(quantize(b));
+    rest.integers = b->lowering->has_integers;
+    TRY(run_passes(b, &rest, after_quantizing, COUNT_OF(after_quantizing)));
+    if (b->lowering->asking) return ask_narrow(b);
+    if (b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)) {
+        build_choice *narrow = &b->lowering->narrow;
+        narrow->count = narrow->size;
+        TRY(tune_narrow(b->e, b->g, b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16,
+                        narrow->is_kept, &narrow->count));
+        TRY(ir_sweep(b->g));
+        if (b->o->stage) dump_stage(b, "lower", b->g);
+        TRY(run_passes(b, &rest, after_narrowing, COUNT_OF(after_narrowing)));
+    }
+    return run_passes(b, &rest, last, COUNT_OF(last));
+}
+
+static sinter_status optimize(builder *b)
+{
+    TRY(report(b, "optimise", 0));
+    if (build_is_reference(b->o)) return ir_sweep(b->g);
+    const opt_options options = { .math = b->o->math == SINTER_MATH_EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32,
+                                  .disabled = b->o->rules,
+                                  .rule_limit = b->o->rule_limit,
+                                  .integers = b->lowering->has_integers,
+                                  .prologues = (b->backend->traits & BACKEND_PROLOGUES) != 0,
+                                  .verify = b->o->verify != 0,
+                                  .dump = b->o->stage ? dump_stage : NULL,
+                                  .dump_user = b };
+    const bool is_lowered = b->lowering->taps || b->lowering->is_trial || b->lowering->asking ||
+                            (b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32);
+    return NOTE(b->e, is_lowered ? lower(b, &options) : opt_run(b->e, b->g, &options), "optimising the graph");
+}
+
+/* Storages that only late sizes bound are kept out of the slab above a smaller limit: their bounds are often far too
+ * high. */
+static void grow_late(builder *b, plan *p)
+{
+    for (uint32_t i = 1; i < p->storage.count; i++) {
+        plan_storage *s = &p->storage.at[i];
+        if (s->kind == STORAGE_SLAB && s->bound > late_item_max && dim_is_late(b->g->dims, s->size))
+            s->kind = STORAGE_GROWN;
+    }
+}
+
+static sinter_status plan_profile(builder *b, uint32_t index)
+{
+    TRY(profiles_apply(b->e, b->g, b->o, index));
+    const tune_options options = tuning(b);
+    tune_result *t = &b->tuned[index];
+    if (b->backend->prepare && options.mode != TUNE_OFF) TRY(report(b, "compile", 0));
+    TRY(tune_prepare(b->e, b->g, &options));
+    TRY(tune_graph(b->e, &b->a, b->g, &options, t));
+    TRY(plan_lifetimes(b->e, t->plan));
+    plan_in_place(t->plan);
+    grow_late(b, t->plan);
+    const bool has_branches = b->backend->program_time && b->o->branches != SINTER_BRANCHES_OFF;
+    TRY((has_branches ? plan_offsets_apart : plan_offsets)(b->e, t->plan, slab_item_max));
+    env_log(b->e, LOG_PLAN, "profile %u: %u steps, %llu bytes of slab", index, t->plan->step.count - 1,
+            (unsigned long long)t->plan->slab_size[PLACE_DEVICE]);
+    return SINTER_OK;
+}
+
+static sinter_status keep_timings(builder *b)
+{
+    return build_timings_keep(b->e, b->cache, b->o, b->report);
+}
+
+static sinter_status add_code(void *user, const uint8_t key[32], const void *bytes, size_t size)
+{
+    builder *b = user;
+    return engine_writer_code(&b->out.w, key, bytes, size);
+}
+
+/* The compiled kernels of all profiles, for whoever trusts the file. */
+static sinter_status write_code(builder *b)
+{
+    uint32_t count = 0, most = 0;
+    for (uint32_t i = 0; i < b->profiles; i++) most += b->tuned[i].plan->step.count;
+    kernel_use *use = ARENA_NEW(&b->a, kernel_use, most);
+    if (!use) return FAIL_MEMORY(b->e, "an engine");
+    for (uint32_t i = 0; i < b->profiles; i++) {
+        const plan *p = b->tuned[i].plan;
+        for (uint32_t k = 1; k < p->step.count; k++) {
+            const plan_step *s = &p->step.at[k];
+            const kernel *chosen = s->kind == STEP_KERNEL ? s->kernel : NULL;
+            if (!chosen || chosen->where != KERNEL_ON_DEVICE) continue;
+            use[count++] = (kernel_use){ .kernel = chosen, .problem = s->problem, .tactic = (const tactic *)s->tactic };
+        }
+    }
+    return b->backend->code_export(b->e, b->device, use, count, add_code, b);
+}
+
+/* ---- branches ---- */
+
+/* Where nothing is measured, steps whose kernels leave room for others run side by side. */
+static sinter_status decide_orders(builder *b, bool *is_known, bool *is_open)
+{
+    static const program_order forced[] = { ORDER_SMALL, ORDER_CHAIN, ORDER_SMALL, ORDER_FREE };
+    const tune_options options = tuning(b);
+    *is_open = false;
+    for (uint32_t i = 0; i < b->profiles; i++) {
+        is_known[i] = true;
+        const bool has_branches = b->backend->program_time && b->tuned[i].plan->has_branches;
+        b->tuned[i].order = has_branches ? forced[b->o->branches] : ORDER_CHAIN;
+        if (!has_branches || b->o->branches != SINTER_BRANCHES_AUTO || options.mode == TUNE_OFF) continue;
+        TRY(branches_find(b->e, &options, &b->tuned[i], &is_known[i]));
+        *is_open = *is_open || !is_known[i];
+    }
+    return SINTER_OK;
+}
+
+static sinter_status measure_orders(builder *b, const device_options *wanted, const uint8_t *digest,
+                                    const bool *is_known)
+{
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    const tune_options options = tuning(b);
+    TRY(report(b, "order", 0));
+    TRY(engine_writer_finish(&b->out.w, digest, &bytes, &size));
+    uint64_t start = os_time_ns();
+    const sinter_status s = branches_measure(b->e, &options, wanted, bytes, size, b->tuned, is_known, b->profiles);
+    time_add(&start, &b->report->measure_s);
+    TRY(s);
+    for (uint32_t i = 0; i < b->profiles; i++) emit_order(&b->out, i, b->tuned[i].order);
+    return keep_timings(b);
+}
+
+/* ---- writing ---- */
+
+static sinter_status fill_engine(builder *b, const char *name, os_output *to)
+{
+    TRY(report(b, "write", 0));
+    emit *x = &b->out;
+    *x = (emit){ .e = b->e,
+                 .a = &b->a,
+                 .g = b->g,
+                 .promise = b->promise,
+                 .read = source_forget,
+                 .user = &b->source,
+                 .promise_count = b->o->value_count,
+                 .values = b->values,
+                 .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
+    if (!x->recipe_of) return FAIL_MEMORY(b->e, "an engine");
+    TRY(engine_writer_init(b->e, &x->w, to));
+    TRY(emit_shared(x));
+    for (uint32_t i = 0; i < b->profiles; i++) {
+        TRY(profiles_apply(b->e, b->g, b->o, i));
+        TRY(emit_ranges(x));
+        TRY(emit_profile(x, &b->tuned[i]));
+    }
+    text t;
+    text_init(&t, b->e);
+    b->backend->describe(b->device, &t);
+    kernel_target target;
+    b->backend->target(b->device, &target);
+    text used;
+    text_init(&used, b->e);
+    text_printf(&used, "device=%s", b->o->device ? b->o->device : b->backend->name);
+    options_print(&used, build_option_rows, b->o, (const char *const[]){ "tune", "math", NULL });
+    text_printf(&used, "%s", build_permit_text(&b->a, b->o, b->lowering));
+    if (b->o->rules) options_print(&used, build_option_rows, b->o, (const char *const[]){ "rules", NULL });
+    const engine_notes notes = { .version = engine_writer_string(&x->w, sinter_version()),
+                                 .target = engine_writer_string(&x->w, t.failed ? "" : t.at),
+                                 .options = engine_writer_string(&x->w, used.at),
+                                 .model = engine_writer_string(&x->w, name),
+                                 .threads = target.threads,
+                                 .isa = build_is_reference(b->o) ? 0 : target.isa,
+                                 .node_count = b->node_count,
+                                 .backend = engine_writer_string(&x->w, b->backend->name) };
+    const bool is_short = t.failed || used.failed;
+    text_deinit(&t);
+    text_deinit(&used);
+    TRY(emit_notes(x, &notes));
+    return x->w.failed || is_short ? FAIL_MEMORY(b->e, "an engine") : SINTER_OK;
+}
+
+/* Gives up the graph, the plans and the records. Checking the finished bytes needs as much memory again. */
+static void release_work(builder *b)
+{
+    if (b->out.e) engine_writer_deinit(&b->out.w);
+    if (b->g) ir_graph_destroy(b->g);
+    b->g = NULL;
+    b->tuned = NULL;
+    arena_deinit(&b->a);
+}
+
+/* What the file has is given up, so that both together take the room of one. */
+static void release_weight(void *user, const void *bytes, size_t size)
+{
+    builder *b = user;
+    ir_blob_free(b->g, bytes);
+    source_forget(&b->source, bytes, size);
+}
+
+/* Checks the finished engine where it is: the bytes, or the file that is not in its place yet. */
+static sinter_status check_engine(builder *b, build_output *out, bool is_in_file)
+{
+    if (!is_in_file) TRY(emit_check(b->e, b->backend, b->device, out->bytes, out->size, false));
+    if (!out->file) return SINTER_OK;
+    if (!is_in_file) return os_output_put(b->e, out->file, 0, out->bytes, out->size);
+    os_file file;
+    TRY(os_output_map(b->e, out->file, &file));
+    const sinter_status s = emit_check(b->e, b->backend, b->device, file.data, file.size, true);
+    os_file_close(b->e, &file);
+    return s;
+}
+
+static sinter_status write_engine(builder *b, const device_options *wanted, const char *name, build_output *out)
+{
+    bool *is_known = ARENA_NEW(&b->a, bool, b->profiles), is_open;
+    if (!is_known) return FAIL_MEMORY(b->e, "profiles");
+    TRY(decide_orders(b, is_known, &is_open));
+    /* An engine that is going to be measured is in memory anyway. */
+    const bool is_in_file = out->file && !is_open;
+    TRY(fill_engine(b, name, is_in_file ? out->file : NULL));
+    b->stats.pack_ns += b->out.pack_ns;
+    if (b->backend->code_export && (!b->o->no_code || is_open)) {
+        uint64_t start = os_time_ns();
+        const sinter_status s = write_code(b);
+        time_add(&start, &b->report->compile_s);
+        TRY(s);
+    }
+    if (is_open) TRY(measure_orders(b, wanted, b->digest, is_known));
+    if (b->o->no_code) b->out.w.section[SECTION_CODE].size = 0;
+    b->out.w.release = release_weight;
+    b->out.w.user = b;
+    TRY(engine_writer_finish(&b->out.w, b->digest, &out->bytes, &out->size));
+    release_work(b);
+    return check_engine(b, out, is_in_file);
+}
+
+/* Trials and taps are for the CPU, whatever the engine is for. */
+static bool borrow_target(builder *b)
+{
+    const build_lowering *l = b->lowering;
+    b->is_borrowed = l->target && !l->is_trial && !l->taps;
+    if (!b->is_borrowed) return false;
+    b->backend = l->target->backend;
+    b->device = l->target->device;
+    b->cache = l->target->cache;
+    return true;
+}
+
+static sinter_status build(builder *b, const build_model *m, build_output *out)
+{
+    const device_options wanted = build_device_wanted(b->o);
+    uint64_t start = os_time_ns();
+    if (!borrow_target(b)) TRY(build_backend(b->e, b->o, &b->backend));
+    if (!b->lowering->asking) source_digest(&b->source, b->digest);
+    TRY(import_model(b, m));
+    time_add(&start, &b->report->import_s);
+    TRY(optimize(b));
+    ir_release_unused(b->g);
+    time_add(&start, &b->report->optimise_s);
+    if (b->lowering->asking) return SINTER_OK;
+    if (!b->is_borrowed) {
+        TRY(b->backend->open(b->e, &wanted, &b->device));
+        TRY(timing_cache_create(b->e, &b->cache));
+        if (b->o->timing_cache) TRY(timing_cache_read(b->cache, b->o->timing_cache));
+    }
+    b->profiles = b->o->profile_count ? b->o->profile_count : 1;
+    b->tuned = ARENA_NEW(&b->a, tune_result, b->profiles);
+    if (!b->tuned) return FAIL_MEMORY(b->e, "profiles");
+    for (uint32_t i = 0; i < b->profiles; i++) TRY(NOTE(b->e, plan_profile(b, i), "making profile %u", i));
+    build_permit_count(b->tuned[0].plan, b->lowering);
+    TRY(keep_timings(b));
+    time_add(&start, &b->report->plan_s);
+    const double others_s = b->report->compile_s + b->report->measure_s;
+    const sinter_status s = write_engine(b, &wanted, m->name, out);
+    time_add(&start, &b->report->write_s);
+    b->report->write_s -= b->report->compile_s + b->report->measure_s - others_s;
+    return s;
+}
+
+sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
+                         build_output *out)
+{
+    build_lowering none = { .has_integers = build_has(o, BACKEND_INTEGERS), .moved = -1 };
+    sinter_build_report unread = { 0 };
+    builder b = { .e = e,
+                  .source = { .model = m },
+                  .o = o,
+                  .lowering = lowering ? lowering : &none,
+                  .report = o->report ? o->report : &unread };
+    arena_init(&b.a, e);
+    const sinter_status s = build(&b, m, out);
+    if (s != SINTER_OK && out && out->bytes) {
+        mem_free(e, out->bytes, out->size, ENGINE_ALIGN);
+        out->bytes = NULL;
+    }
+    /* What was measured before a build failed or was cancelled is of use to the next one. */
+    if (s != SINTER_OK && b.cache) {
+        sinter_error quiet = { 0 }, *error = e->error;
+        e->error = &quiet;
+        (void)keep_timings(&b);
+        e->error = error;
+    }
+    build_timings_report(e, &b.stats, b.report);
+    if (!b.is_borrowed) timing_cache_destroy(b.cache);
+    if (b.device && !b.is_borrowed) b.backend->close(e, b.device);
+    release_work(&b);
+    onnx_files_close(e, &b.source.files);
+    return s;
+}
+
+sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, build_output *out)
+{
+    build_lowering l = { .has_integers = build_has(o, BACKEND_INTEGERS), .moved = -1 };
+    sinter_build_report report = { 0 };
+    sinter_build_options own = *o;
+    sinter_status s = SINTER_OK;
+    const uint64_t begin = os_time_ns();
+    uint64_t start = begin;
+    own.report = &report;
+    const bool is_lowered = (o->allow & ~(uint32_t)SINTER_ALLOW_TF32) && !build_is_reference(o);
+    if (o->rules) s = opt_rules_check(e, o->rules);
+    if (s == SINTER_OK && o->timing_cache) s = build_timings_check(e, o->timing_cache);
+    if (s == SINTER_OK && is_lowered && o->progress && o->progress(o->user, "budget", 0))
+        s = FAIL(e, CANCELLED, "the build was cancelled");
+    if (s == SINTER_OK && is_lowered) s = build_permit(e, m, &own, &l);
+    if (is_lowered) time_add(&start, &report.budget_s);
+    if (s == SINTER_OK) s = build_once(e, m, &own, &l, out);
+    if (s == SINTER_OK && o->allow) build_permit_print(o, &l, report.lowered, sizeof report.lowered);
+    build_permit_end(e, &l);
+    if (l.narrow.is_kept) mem_free(e, l.narrow.is_kept, l.narrow.size, 1);
+    if (l.quantize.is_kept) mem_free(e, l.quantize.is_kept, l.quantize.size, 1);
+    if (l.range) mem_free(e, l.range, l.range_count * sizeof *l.range, sizeof *l.range);
+    start = begin;
+    time_add(&start, &report.total_s);
+    if (o->report) {
+        const size_t size = o->report->struct_size;
+        memcpy((char *)o->report + sizeof size, (const char *)&report + sizeof size,
+               (size < sizeof report ? size : sizeof report) - sizeof size);
+    }
+    return s;
+}

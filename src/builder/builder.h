@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* builder.h - the builder: import, optimise, tune, plan, write. */
+#ifndef BUILD_BUILD_H
+#define BUILD_BUILD_H
+
+#include "sinter/build.h"
+#include "base/arena.h"
+
+typedef struct build_model {
+    const uint8_t *bytes;
+    size_t         size;
+    const char    *folder;              /* where external data may lie; NULL: nowhere */
+    const char    *name;
+    bool           is_mapped;           /* bytes are a mapped file */
+} build_model;
+
+/* Which of the ops that could be lowered are; by their order in the graph. */
+typedef struct build_choice {
+    uint8_t *is_kept;                   /* [size]: stays in f32; NULL: none does */
+    uint32_t size, count;               /* count: how many there are; build_once sets it */
+    const struct tune_gains *gains;     /* why some stay that would not be faster; NULL: nobody asked */
+    bool     is_cut;                    /* others stay because they move the outputs too far */
+} build_choice;
+
+/* The device that the engine is for, and what is measured on it, from the first question to the last. */
+typedef struct build_target {
+    const struct backend *backend;
+    struct device        *device;
+    struct timing_cache  *cache;
+    arena                 a;
+} build_target;
+
+/* Nothing is built: the passes run up to where types are lowered, and the device is asked what pays. Products are asked
+ * about first; if some are to be quantised, other ops are asked about when that is done. */
+typedef struct build_asking {
+    bool               wants_quantize, wants_narrow;
+    struct tune_gains *quantize, *narrow;
+} build_asking;
+
+/* Products whose data become outputs, behind the model's own: [first, end) of `count`; build_once sets the last two. */
+typedef struct build_taps {
+    size_t   size_max;                  /* bytes of all of them; one is always taken */
+    uint32_t first, end, count;
+} build_taps;
+
+/* How a graph is lowered, and what is known of it. */
+typedef struct build_lowering {
+    build_choice narrow, quantize;      /* to a narrower float; products with constant weights to 8 bits */
+    float       *range;                 /* [range_count], of all such products: what 8 bits are to hold of the data */
+    uint32_t     range_count;
+    build_taps  *taps;                  /* NULL: none */
+    build_target *target;               /* NULL: build_once opens its own, as it does for trials and taps */
+    build_asking *asking;               /* NULL: it is a build */
+    bool         is_trial;              /* what the data's choices are made from is put out too */
+    bool         has_integers;          /* products of quantised numbers are done on the integers, as the target does */
+    bool         is_judged;             /* the budget was looked at: something is lowered */
+    uint32_t     rounding, contractions; /* steps with kernels that round f32 operands, of all products */
+    double       moved, limit;          /* how far the outputs moved, and might have; < 0: nothing was compared */
+} build_lowering;
+
+/* Where the engine goes: bytes, or a file that is written as weights are packed. */
+typedef struct build_output {
+    uint8_t          *bytes;            /* the caller's to free; NULL where there is a file */
+    size_t            size;
+    struct os_output *file;             /* NULL: bytes */
+} build_output;
+sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, build_output *out);
+/* The same without a look at what the lowering did to the results. */
+sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
+                         build_output *out);
+
+/* The backend and the device that the options name. */
+sinter_status build_backend(env *e, const sinter_build_options *o, const struct backend **out);
+bool          build_has(const sinter_build_options *o, uint32_t trait);     /* BACKEND_… of that backend */
+bool          build_is_reference(const sinter_build_options *o);
+struct device_options build_device_wanted(const sinter_build_options *o);
+
+/* timings.c: INVALID_ARG where the path holds something else than a timing cache. */
+sinter_status build_timings_check(env *e, const char *path);
+/* Writes what was measured to the timing cache that the options name. `report` (may be NULL) says why that failed. */
+struct timing_cache;
+sinter_status build_timings_keep(env *e, struct timing_cache *cache, const sinter_build_options *o,
+                                 sinter_build_report *report);
+
+/* What choosing took, which has its own clocks, into the report. */
+struct tune_stats;
+void          build_timings_report(env *e, const struct tune_stats *s, sinter_build_report *r);
+
+/* permit.c: what is lowered of what may be: the faster, as far as the budget goes. */
+sinter_status build_permit(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering);
+struct ir_graph;
+sinter_status build_check_samples(env *e, const struct ir_graph *g, const sinter_build_options *o);
+void          build_permit_end(env *e, build_lowering *lowering);       /* gives the target back */
+/* Asks which ops gain by the narrower float beside the products that are quantised by now. */
+sinter_status build_ask_narrow(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering);
+/* How many ops of a choice are lowered; marks that are not of this graph lower nothing. */
+uint32_t      build_choice_lowered(const build_choice *c);
+uint32_t      build_quantized(const build_lowering *lowering);
+/* What was allowed and what came of it, as the engine's notes have it. */
+const char   *build_permit_text(arena *a, const sinter_build_options *o, const build_lowering *lowering);
+/* Counts the products whose kernels round operands. */
+struct plan;
+void          build_permit_count(const struct plan *p, build_lowering *lowering);
+/* A line for each permitted type: how many ops use it, and why the others do not. */
+void          build_permit_print(const sinter_build_options *o, const build_lowering *lowering, char *out, size_t size);
+
+/* calibrate.c: the ranges. */
+sinter_status build_calibrate(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering);
+/* budget.c: marks what may not be lowered if the outputs are to stay within the budget. allow: what is left of the
+ * permissions. */
+sinter_status build_budget(env *e, const build_model *m, const sinter_build_options *o, uint32_t allow,
+                           build_lowering *lowering);
+
+#endif

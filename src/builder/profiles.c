@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiles.c - ranges belong to symbols: a range for an input's axis narrows the symbol that the axis is.
+ *
+ * The graph is imported and optimised once, for the union of all profiles; each profile then has its own kernels and
+ * memory. */
+#include "builder/profiles.h"
+
+#include "base/name_map.h"
+
+#include <string.h>
+
+static sinter_status check_range(env *e, uint32_t profile, const sinter_shape_range *r)
+{
+    if (!r->input || r->rank > SINTER_RANK_MAX)
+        return FAIL(e, INVALID_ARG, "profile %u names no input, or has rank %u (at most %d)", profile, r->rank,
+                    SINTER_RANK_MAX);
+    for (uint32_t k = 0; k < r->rank; k++)
+        if (r->min[k] < 0 || r->min[k] > r->opt[k] || r->opt[k] > r->max[k])
+            return FAIL(e, INVALID_ARG,
+                        "axis %u of '%s' ranges over %lld,%lld,%lld in profile %u: expected 0 <= min <= opt <= max", k,
+                        r->input, (long long)r->min[k], (long long)r->opt[k], (long long)r->max[k], profile);
+    return SINTER_OK;
+}
+
+static sinter_status merge(env *e, onnx_input_shape *to, const sinter_shape_range *r)
+{
+    if (to->rank != r->rank)
+        return FAIL(e, INVALID_ARG, "input '%s' has rank %u in one profile and %u in another", r->input, to->rank,
+                    r->rank);
+    for (uint32_t k = 0; k < r->rank; k++) {
+        if (r->min[k] < to->min[k]) to->min[k] = r->min[k];
+        if (r->max[k] > to->max[k]) to->max[k] = r->max[k];
+    }
+    return SINTER_OK;
+}
+
+static onnx_input_shape *find(onnx_input_shape *list, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(list[i].name, name) == 0) return &list[i];
+    return NULL;
+}
+
+/* Is the symbol an axis of an input that a profile gives a range? */
+static bool is_ranged(const onnx_model *m, onnx_input_shape *list, uint32_t count, const char *param)
+{
+    for (uint32_t i = 0; count && i < m->graph.in.count; i++) {
+        const onnx_value_info *v = &m->graph.in.at[i];
+        if (!find(list, count, v->name)) continue;
+        for (uint32_t k = 0; k < v->rank && k < SINTER_RANK_MAX; k++)
+            if (onnx_dim_is_named(&v->dim[k]) && strcmp(v->dim[k].param, param) == 0) return true;
+    }
+    return false;
+}
+
+sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const sinter_build_options *o,
+                             onnx_import_options *out)
+{
+    size_t most = model->graph.in.count;
+    for (uint32_t i = 0; i < o->profile_count; i++) most = size_add(most, o->profile[i].count);
+    onnx_input_shape *list = ARENA_NEW(a, onnx_input_shape, most);
+    if (!list) return FAIL_MEMORY(e, "profiles");
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < o->profile_count; i++) {
+        for (uint32_t k = 0; k < o->profile[i].count; k++) {
+            const sinter_shape_range *r = &o->profile[i].shape[k];
+            TRY(check_range(e, i, r));
+            onnx_input_shape *known = find(list, count, r->input);
+            if (known) {
+                TRY(merge(e, known, r));
+                continue;
+            }
+            known = &list[count++];
+            *known = (onnx_input_shape){ .name = r->input, .rank = r->rank };
+            memcpy(known->min, r->min, sizeof known->min);
+            memcpy(known->opt, r->opt, sizeof known->opt);
+            memcpy(known->max, r->max, sizeof known->max);
+        }
+    }
+    const uint32_t given = count;
+    name_map initialized = { .a = a };
+    if (!onnx_graph_initialized(&model->graph, &initialized)) return FAIL_MEMORY(e, "names");
+    for (uint32_t i = 0; i < model->graph.in.count; i++) {
+        const onnx_value_info *v = &model->graph.in.at[i];
+        if (!v->has_shape || v->rank > SINTER_RANK_MAX || name_map_find(&initialized, v->name) ||
+            find(list, given, v->name))
+            continue;
+        onnx_input_shape *s = &list[count];
+        *s = (onnx_input_shape){ .name = v->name, .rank = v->rank };
+        bool is_free = false;
+        for (uint32_t k = 0; k < v->rank; k++) {
+            const bool keeps = v->dim[k].has_value ||
+                               (onnx_dim_is_named(&v->dim[k]) && is_ranged(model, list, given, v->dim[k].param));
+            s->min[k] = s->opt[k] = s->max[k] = keeps ? -1 : 1;
+            is_free = is_free || !keeps;
+        }
+        count += is_free;
+    }
+    out->shape = list;
+    out->count_shape = count;
+    return SINTER_OK;
+}
+
+sinter_status profiles_apply(env *e, ir_graph *g, const sinter_build_options *o, uint32_t index)
+{
+    if (index >= o->profile_count) return SINTER_OK;
+    const ir_region *main = ir_region_at(g, IR_MAIN);
+    for (uint32_t i = 0; i < o->profile[index].count; i++) {
+        const sinter_shape_range *r = &o->profile[index].shape[i];
+        for (uint32_t k = 0; k < main->param.count; k++) {
+            const ir_value *v = ir_value_at(g, main->param.at[k]);
+            if (!v->name || strcmp(v->name, r->input) != 0 || v->rank != r->rank) continue;
+            for (uint32_t j = 0; j < r->rank; j++) {
+                uint32_t symbol;
+                if (!dim_symbol_of(g->dims, v->dim[j], &symbol)) continue;
+                dim_symbol s = *dim_symbol_at(g->dims, symbol);
+                s.min = r->min[j];
+                s.opt = r->opt[j];
+                s.max = r->max[j];
+                if (s.divisor > 1 && (s.min % s.divisor || s.max % s.divisor)) s.divisor = 1;
+                dim_symbol_set(g->dims, symbol, &s);
+            }
+        }
+    }
+    return dim_table_failed(g->dims) ? FAIL_MEMORY(e, "profiles") : SINTER_OK;
+}

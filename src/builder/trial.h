@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trial.h - the model built for the CPU and run on the caller's samples, to see what a lowering does or what numbers
+ * there are. */
+#ifndef BUILD_TRIAL_H
+#define BUILD_TRIAL_H
+
+#include "builder/builder.h"
+#include "base/arena.h"
+#include "core/view.h"
+
+typedef struct trial {
+    env                 *e;
+    const build_model   *m;
+    const sinter_build_options *asked;  /* the caller's */
+    sinter_build_options o;             /* of the CPU's builds; .sample: what is run, none: one run on seeded inputs */
+    uint32_t             samples;       /* runs of an engine, at least one */
+    double               jitter;        /* inputs that are floats are moved by such a share of themselves */
+    uint32_t             builds;
+    const sinter_profile *profile;      /* the caller's, where a smaller one is tried */
+    arena                a;
+} trial;
+
+/* One output after a run. comes_last: how many outputs there are behind it; is_compared: floats, of a size that the
+ * inputs decide. */
+typedef sinter_status (*trial_see)(void *user, uint32_t sample, uint32_t output, uint32_t comes_last, bool is_compared,
+                                   const view *v);
+
+/* The most samples that are run; UINT32_MAX: all. */
+sinter_status trial_init(trial *t, env *e, const build_model *m, const sinter_build_options *o, uint32_t samples_max);
+void          trial_deinit(trial *t);
+/* Builds with these permissions and runs each sample once. */
+sinter_status trial_run(trial *t, uint32_t allow, build_lowering *lowering, trial_see see, void *user);
+
+#endif

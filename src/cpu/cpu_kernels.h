@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cpu_kernels.h - the CPU's list of kernels, best first; the reference is last. */
+#ifndef CPU_KERNELS_H
+#define CPU_KERNELS_H
+
+#include "backend/kernel.h"
+
+#define KERNEL(name) extern const kernel name;
+#include "cpu/cpu_kernels.def"
+#undef KERNEL
+extern const kernel *const cpu_kernels[];
+extern const uint32_t cpu_kernels_count;
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cpu_move.c - the three ways of copying: memcpy of runs, blocks of 16 x 16 transposed in registers, single elements.
+ */
+#include "cpu/cpu_move.h"
+
+#include "cpu/isa.h"
+#include <string.h>
+#if CPU_HAS_X86
+#include <emmintrin.h>
+#endif
+
+enum { BLOCK = 16, TILE_BYTES = 65536 };
+
+static int64_t magnitude(int64_t v)
+{
+    return v < 0 ? -v : v;
+}
+
+void move_plan_init(move_plan *p, const view *dst, const view *src)
+{
+    memset(p, 0, sizeof *p);
+    p->size = sinter_dtype_bits(dst->dtype) / 8;
+    int64_t size = p->size;
+    uint8_t order[SINTER_RANK_MAX];
+    uint32_t n = 0;
+    for (uint32_t a = 0; a < dst->rank; a++) {
+        if (dst->dim[a] == 1) continue;
+        uint32_t at = n++;
+        for (; at > 0; at--) {
+            const uint32_t o = order[at - 1];
+            const int64_t mine = magnitude(dst->stride[a]), its = magnitude(dst->stride[o]);
+            if (its > mine || (its == mine && magnitude(src->stride[o]) >= magnitude(src->stride[a]))) break;
+            order[at] = order[at - 1];
+        }
+        order[at] = (uint8_t)a;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t a = order[i];
+        const int64_t to = dst->stride[a] * size, from = src->stride[a] * size, count = dst->dim[a];
+        uint32_t k = p->axes;
+        if (k && p->to[k - 1] == to * count && p->from[k - 1] == from * count) {
+            k--;
+            p->dim[k] *= count;
+        } else {
+            p->dim[k] = count;
+            p->axes++;
+        }
+        p->to[k] = to;
+        p->from[k] = from;
+    }
+    if (!p->axes) {
+        p->axes = 1;
+        p->dim[0] = 1;
+        p->to[0] = p->from[0] = size;
+        for (uint32_t a = 0; a < dst->rank; a++) p->dim[0] *= dst->dim[a];
+    }
+    /* A short run moves as one element. */
+    uint32_t last = p->axes - 1;
+    const int64_t short_run = p->dim[last] * size;
+    if (last && p->to[last] == size && p->from[last] == size && (short_run == 2 || short_run == 4 || short_run == 8)) {
+        p->size = (uint32_t)short_run;
+        size = short_run;
+        last = --p->axes - 1;
+    }
+    p->across = last;
+    p->way = p->to[last] == size && p->from[last] == size ? MOVE_RUNS : MOVE_SINGLE;
+    if (p->way == MOVE_SINGLE && p->to[last] == size)
+        for (uint32_t a = 0; a < last; a++)
+            if (p->from[a] == size) {
+                p->way = MOVE_BLOCKS;
+                p->across = a;
+            }
+    p->outer = 1;
+    int64_t inner = p->dim[last] * size;
+    for (uint32_t a = 0; a < last; a++) {
+        if (a == p->across) inner *= p->dim[a];
+        else p->outer *= p->dim[a];
+    }
+    for (uint32_t a = 0; a < p->axes; a++)
+        if (!p->dim[a]) p->outer = 0;
+    /* Large inner parts are cut; small ones are grouped. */
+    if (inner > 2 * TILE_BYTES) {
+        const int64_t row = inner / (p->dim[last] ? p->dim[last] : 1);
+        p->piece = TILE_BYTES / (row ? row : 1) / BLOCK * BLOCK;
+        if (p->piece < BLOCK) p->piece = BLOCK;
+    } else {
+        p->unit = inner > 0 ? TILE_BYTES / inner : 1;
+        if (p->unit < 1) p->unit = 1;
+    }
+}
+
+int64_t move_tile_count(const move_plan *p)
+{
+    if (!p->outer) return 0;
+    if (p->unit) return (p->outer + p->unit - 1) / p->unit;
+    return p->outer * ((p->dim[p->axes - 1] + p->piece - 1) / p->piece);
+}
+
+/* Elements may be runs, so they are aligned to less than their size. */
+#define TRANSPOSE(name, type)                                                                                          \
+    static void name(char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols)                 \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++, dst += to)                                                                  \
+            for (int64_t c = 0; c < cols; c++)                                                                         \
+                memcpy(dst + c * (int64_t)sizeof(type), src + c * from + r * (int64_t)sizeof(type), sizeof(type));     \
+    }
+TRANSPOSE(transpose_1, uint8_t)
+TRANSPOSE(transpose_2, uint16_t)
+TRANSPOSE(transpose_4, uint32_t)
+TRANSPOSE(transpose_8, uint64_t)
+
+/* dst[r][c] = src[c][r]: rows of dst are `to` apart, columns of src `from`. */
+static void transpose(uint32_t size, char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols)
+{
+    switch (size) {
+    case 1: transpose_1(dst, to, src, from, rows, cols); return;
+    case 2: transpose_2(dst, to, src, from, rows, cols); return;
+    case 8: transpose_8(dst, to, src, from, rows, cols); return;
+    default: break;
+    }
+#if CPU_HAS_X86
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+        char *d = dst + r * to;
+        const char *s = src + r * 4;
+        int64_t c = 0;
+        for (; c + 4 <= cols; c += 4, s += 4 * from, d += 16) {
+            __m128 x0 = _mm_loadu_ps((const float *)(const void *)s),
+                   x1 = _mm_loadu_ps((const float *)(const void *)(s + from));
+            __m128 x2 = _mm_loadu_ps((const float *)(const void *)(s + 2 * from)),
+                   x3 = _mm_loadu_ps((const float *)(const void *)(s + 3 * from));
+            _MM_TRANSPOSE4_PS(x0, x1, x2, x3);
+            _mm_storeu_ps((float *)(void *)d, x0);
+            _mm_storeu_ps((float *)(void *)(d + to), x1);
+            _mm_storeu_ps((float *)(void *)(d + 2 * to), x2);
+            _mm_storeu_ps((float *)(void *)(d + 3 * to), x3);
+        }
+        if (c < cols) transpose_4(d, to, s, from, 4, cols - c);
+    }
+    if (r < rows) transpose_4(dst + r * to, to, src + r * 4, from, rows - r, cols);
+#else
+    transpose_4(dst, to, src, from, rows, cols);
+#endif
+}
+
+static void single(const move_plan *p, char *dst, const char *src, int64_t n)
+{
+    const int64_t to = p->to[p->axes - 1], from = p->from[p->axes - 1];
+    switch (p->size) {
+    case 1:
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) *dst = *src;
+        break;
+    case 2:
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) memcpy(dst, src, 2);
+        break;
+    case 4:
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) memcpy(dst, src, 4);
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++, dst += to, src += from) memcpy(dst, src, 8);
+        break;
+    }
+}
+
+/* Elements [begin, end) of the last axis at one outer position. */
+static void inner(const move_plan *p, char *dst, const char *src, int64_t begin, int64_t end)
+{
+    const uint32_t last = p->axes - 1;
+    dst += begin * p->to[last];
+    src += begin * p->from[last];
+    if (p->way == MOVE_RUNS) {
+        memcpy(dst, src, (size_t)(end - begin) * p->size);
+    } else if (p->way == MOVE_SINGLE) {
+        single(p, dst, src, end - begin);
+    } else {
+        const uint32_t a = p->across;
+        const int64_t size = p->size;
+        for (int64_t c = 0; c < end - begin; c += BLOCK) {
+            const int64_t cols = end - begin - c < BLOCK ? end - begin - c : BLOCK;
+            for (int64_t r = 0; r < p->dim[a]; r += BLOCK) {
+                const int64_t rows = p->dim[a] - r < BLOCK ? p->dim[a] - r : BLOCK;
+                transpose(p->size, dst + c * size + r * p->to[a], p->to[a], src + c * p->from[last] + r * size,
+                          p->from[last], rows, cols);
+            }
+        }
+    }
+}
+
+static void position(const move_plan *p, void *dst, const void *src, int64_t at, int64_t begin, int64_t end)
+{
+    char *d = dst;
+    const char *s = src;
+    for (uint32_t a = p->axes - 1; a-- > 0;) {
+        if (a == p->across) continue;
+        const int64_t i = at % p->dim[a];
+        at /= p->dim[a];
+        d += i * p->to[a];
+        s += i * p->from[a];
+    }
+    inner(p, d, s, begin, end);
+}
+
+void move_run(const move_plan *p, void *dst, const void *src, int64_t begin, int64_t end)
+{
+    const int64_t n = p->dim[p->axes - 1];
+    if (!p->unit) {
+        const int64_t pieces = (n + p->piece - 1) / p->piece;
+        for (int64_t i = begin; i < end; i++) {
+            const int64_t from = i % pieces * p->piece, to = from + p->piece < n ? from + p->piece : n;
+            position(p, dst, src, i / pieces, from, to);
+        }
+        return;
+    }
+    const int64_t stop = end * p->unit < p->outer ? end * p->unit : p->outer;
+    for (int64_t i = begin * p->unit; i < stop; i++) position(p, dst, src, i, 0, n);
+}

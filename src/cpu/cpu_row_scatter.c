@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cpu_row_scatter.c - scatter_elements that sets, of any type of whole bytes and any strides. The data is copied, then
+ * elements are put in the order of the result's memory; where one index serves a whole run, that is one copy. */
+#include "core/dtype.h"
+#include "cpu/cpu_kernels.h"
+#include "cpu/cpu_move.h"
+#include "cpu/row.h"
+
+typedef struct record {
+    move_plan copy;
+    view out, index, update;
+    int64_t limit, along, place[SINTER_RANK_MAX]; /* of the result's axis; place: row-major strides of indices */
+    uint32_t size, axis, rank;
+    uint8_t order[SINTER_RANK_MAX]; /* axes, the innermost of the result last */
+} record;
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_scatter_elements, "not a scatter of elements");
+    REJECT_UNLESS(((const attrs_scatter_elements *)p->attrs)->kind == scatter_kind_set, "combines elements");
+    REJECT_UNLESS(sinter_dtype_bits(p->out[0].dtype) >= 8 && sinter_dtype_bits(p->out[0].dtype) <= 64,
+                  "a type under a byte or over 64 bits");
+    REJECT_UNLESS(sinter_dtype_bits(p->in[1].dtype) >= 8, "indices of a type under a byte");
+    REJECT_UNLESS(p->in[0].rank > 0, "a scalar");
+    REJECT_UNLESS(!p->prologue && !p->epilogue && p->count_out == 1, "takes no programs");
+    return NULL;
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    (void)t;
+    const problem_operand *y = &p->out[0];
+    const bool same = !memcmp(p->in[2].order, y->order, y->rank);
+    return row_memory_ns(p, target, 1) + row_operand_bytes(&p->in[2]) * (same ? 0.2 : 1);
+}
+
+static size_t record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(record);
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    memset(r, 0, sizeof *r);
+    const int64_t axis = ((const attrs_scatter_elements *)attrs)->axis;
+    const uint32_t rank = out[0].rank;
+    bool fits = axis >= 0 && axis < rank && in[0].rank == rank && in[1].rank == rank && in[2].rank == rank;
+    for (uint32_t i = 0; fits && i < rank; i++)
+        fits = in[0].dim[i] == out[0].dim[i] && in[1].dim[i] == in[2].dim[i] &&
+               (i == axis || in[1].dim[i] <= out[0].dim[i]);
+    if (!fits)
+        return FAIL(e, INVALID_ARG, "scatter_elements: the shapes of data, indices and updates do not go together");
+    move_plan_init(&r->copy, &out[0], &in[0]);
+    r->out = out[0];
+    r->index = in[1];
+    r->update = in[2];
+    r->rank = rank;
+    r->axis = (uint32_t)axis;
+    r->limit = out[0].dim[axis];
+    r->size = sinter_dtype_bits(out[0].dtype) / 8;
+    r->along = out[0].stride[axis] * r->size;
+    int64_t run = 1;
+    for (uint32_t i = rank; i-- > 0;) {
+        r->place[i] = run;
+        run *= in[1].dim[i];
+    }
+    /* Axes of one element first: the last is what the inner loop runs over. */
+    for (uint32_t i = 0; i < rank; i++) {
+        uint32_t at = i;
+        for (; at > 0; at--) {
+            const uint32_t o = r->order[at - 1];
+            const bool goes_before =
+                in[1].dim[i] == 1 ? in[1].dim[o] != 1 : in[1].dim[o] != 1 && out[0].stride[o] < out[0].stride[i];
+            if (!goes_before) break;
+            r->order[at] = r->order[at - 1];
+        }
+        r->order[at] = (uint8_t)i;
+    }
+    return SINTER_OK;
+}
+
+static void element(uint32_t size, char *to, const char *from)
+{
+    switch (size) {
+    case 1: *to = *from; break;
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    default: memcpy(to, from, 8); break;
+    }
+}
+
+/* The first fault of a run stays. */
+static bool pick_of(const record *r, const kernel_run *k, const int64_t *at, int64_t offset, int64_t *out)
+{
+    const int64_t value = dtype_load_i64(r->index.dtype, k->in[1], offset);
+    *out = value < 0 ? value + r->limit : value;
+    if (*out >= 0 && *out < r->limit) return true;
+    if (!k->fault || k->fault->is_set) return false;
+    k->fault->is_set = 1;
+    k->fault->index = 0;
+    for (uint32_t i = 0; i < r->rank; i++) k->fault->index += at[i] * r->place[i];
+    k->fault->value = value;
+    k->fault->limit = r->limit;
+    return false;
+}
+
+/* All elements along the last axis of the order. */
+static void line(const record *r, const kernel_run *k, int64_t *at)
+{
+    const uint32_t last = r->order[r->rank - 1];
+    const int64_t n = r->index.dim[last], size = r->size;
+    int64_t to = 0, from = 0, index = 0, pick = 0;
+    for (uint32_t i = 0; i < r->rank; i++) {
+        if (i != r->axis) to += at[i] * r->out.stride[i];
+        from += at[i] * r->update.stride[i];
+        index += at[i] * r->index.stride[i];
+    }
+    char *y = (char *)k->out[0] + to * size;
+    const char *x = (const char *)k->in[2] + from * size;
+    const int64_t to_step = last == r->axis ? 0 : r->out.stride[last] * size, step = r->update.stride[last] * size;
+    if (last != r->axis && r->index.stride[last] == 0) {
+        if (!pick_of(r, k, at, index, &pick)) return;
+        y += pick * r->along;
+        if (to_step == size && step == size) {
+            memcpy(y, x, (size_t)(n * size));
+            return;
+        }
+        for (int64_t i = 0; i < n; i++, y += to_step, x += step) element(r->size, y, x);
+        return;
+    }
+    for (at[last] = 0; at[last] < n; at[last]++, y += to_step, x += step, index += r->index.stride[last])
+        if (pick_of(r, k, at, index, &pick)) element(r->size, y + pick * r->along, x);
+    at[last] = 0;
+}
+
+typedef struct job {
+    const record *r;
+    const kernel_run *k;
+} job;
+
+static void copy(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const job *j = arg;
+    move_run(&j->r->copy, j->k->out[0], j->k->in[0], begin, end);
+}
+
+static sinter_status run(const kernel_run *k)
+{
+    const record *r = k->record;
+    job j = { r, k };
+    row_parallel(k, move_tile_count(&r->copy), copy, &j);
+    int64_t at[SINTER_RANK_MAX] = { 0 };
+    for (uint32_t i = 0; i < r->rank; i++)
+        if (!r->index.dim[i]) return SINTER_OK;
+    /* Indices may repeat along the axis, so one thread puts them, in order. */
+    for (;;) {
+        line(r, k, at);
+        uint32_t i = r->rank - 1;
+        for (; i > 0; i--) {
+            const uint32_t a = r->order[i - 1];
+            if (++at[a] < r->index.dim[a]) break;
+            at[a] = 0;
+        }
+        if (!i) return SINTER_OK;
+    }
+}
+
+const kernel cpu_scatter_elements = {
+    .name = "cpu_scatter_elements",
+    .abi = 1,
+    .reject = reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = cost_ns,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};

@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* row_reference.c - the last row: any problem, by the reference of its op. */
-#include "backend/reference.h"
-#include "cpu/kernels.h"
-
-const kernel cpu_reference = { .name = "cpu_reference", .abi = 1, .is_strided_out = true, REFERENCE_FUNCTIONS };

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tune_place.c - host and device: which of them a value is seen in, and the transfers between.
+ *
+ * Weights and inputs can be in both places at once without a step: the file has the bytes, the caller gives them.
+ * Everything else is moved, dense, by a step that the plan shows. Where a backend has one place, nothing here does
+ * anything. */
+#include "tune/lower.h"
+
+#include <string.h>
+
+/* So many elements are as well computed on the host as moved to the device and back. */
+static const int64_t host_elements_max = 4096;
+
+bool work_is_for_host(const lowering *l, const work *w)
+{
+    if (!l->o->backend->copy) return false;
+    bool is_any = false;
+    for (uint32_t i = 0; i < w->count_in; i++) {
+        if (!w->in[i] || lower_is_const(l, w->in[i])) continue;
+        const plan_storage *s = &l->p->storage.at[l->p->value.at[w->in[i]].storage];
+        if (s->place != PLACE_HOST && s->kind != STORAGE_INPUT) return false;
+        is_any = is_any || s->place == PLACE_HOST;
+    }
+    for (uint32_t i = 0; is_any && i < w->count_in + w->count_out; i++) {
+        const bool is_in = i < w->count_in;
+        const plan_value *v = is_in ? &l->p->value.at[w->in[i]] : NULL;
+        const work_out *o = is_in ? NULL : &w->out[i - w->count_in];
+        int64_t count = 1;
+        for (uint32_t k = 0; k < (is_in ? v->rank : o->rank); k++) {
+            const dim_range r = dim_range_of(l->p->dims, is_in ? v->dim[k] : o->dim[k]);
+            if (r.max > host_elements_max || !i64_mul(count, r.max > 0 ? r.max : 1, &count)) return false;
+        }
+        if (count > host_elements_max) return false;
+    }
+    return is_any;
+}
+
+/* The same bytes in the other place: a storage of their own, shared by all views of the first. */
+static uint32_t twin_storage(lowering *l, uint32_t storage, storage_place place)
+{
+    const plan_storage from = l->p->storage.at[storage];
+    const uint32_t known = lower_twin(l, storage, place);
+    if (known || l->a->failed) return known;
+    const uint32_t made = plan_storage_new(l->p, from.kind, from.size);
+    if (!made) return 0;
+    l->p->storage.at[made] = from;
+    l->p->storage.at[made].place = place;
+    return made;
+}
+
+static const kernel *transfer_kernel(const lowering *l)
+{
+    uint32_t count = 0;
+    const kernel *const *list = l->o->backend->kernels(&count);
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i]->where == KERNEL_TRANSFER) return list[i];
+    return NULL;
+}
+
+static void operand_of(lowering *l, uint32_t value, const uint8_t *order, problem_operand *o)
+{
+    const plan_value *v = &l->p->value.at[value];
+    *o = (problem_operand){ .dtype = v->dtype, .rank = (uint8_t)v->rank };
+    memcpy(o->order, order, v->rank);
+    for (uint32_t i = 0; i < v->rank; i++) {
+        o->dim[i] = dim_range_of(l->p->dims, v->dim[i]);
+        if (o->dim[i].min < 0) o->dim[i].min = 0;
+    }
+    problem_operand_calm(o);
+}
+
+static sinter_status transfer(lowering *l, uint32_t from, const uint8_t *order, storage_place place, const char *name,
+                              uint32_t *out)
+{
+    const plan_value v = l->p->value.at[from];
+    const kernel *k = transfer_kernel(l);
+    if (!k) return FAIL(l->e, INTERNAL, "the backend '%s' moves nothing", l->o->backend->name);
+    *out = plan_value_dense(l->p, STORAGE_SLAB, v.name, v.dtype, v.rank, v.dim, order);
+    problem *p = ARENA_NEW(l->a, problem, 1);
+    problem_operand *operand = ARENA_NEW(l->a, problem_operand, 2);
+    uint32_t *id = ARENA_NEW(l->a, uint32_t, 2);
+    void *attrs = op_attrs_new(l->a, OP_copy);
+    if (!*out || !p || !operand || !id || !attrs) return FAIL_MEMORY(l->e, "a transfer");
+    l->p->storage.at[l->p->value.at[*out].storage].place = place;
+    operand_of(l, from, order, &operand[0]);
+    operand_of(l, *out, order, &operand[1]);
+    *p = (problem){ .op = OP_copy,
+                    .attrs = attrs,
+                    .count_in = 1,
+                    .count_anchor = 1,
+                    .count_out = 1,
+                    .in = &operand[0],
+                    .out = &operand[1] };
+    id[0] = from;
+    id[1] = *out;
+    const plan_step s = { .kind = STEP_KERNEL,
+                          .kernel = k,
+                          .problem = p,
+                          .count_in = 1,
+                          .count_out = 1,
+                          .in = &id[0],
+                          .out = &id[1],
+                          .in_place_from = UINT32_MAX,
+                          .name = name };
+    return lower_step_new(l, &s) ? SINTER_OK : FAIL_MEMORY(l->e, "a transfer");
+}
+
+/* Elements at most, saturated. */
+static int64_t elements_of(const lowering *l, const plan_value *v)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < v->rank; i++) {
+        const int64_t most = dim_range_of(l->p->dims, v->dim[i]).max;
+        if (!i64_mul(count, most > 0 ? most : 1, &count)) return INT64_MAX;
+    }
+    return count;
+}
+
+/* The dense value that `value` is a view of, if it has no more elements, as where `value` repeats them; 0: none. */
+static uint32_t source_of(lowering *l, uint32_t value)
+{
+    const plan_value *v = &l->p->value.at[value];
+    if (!lower_facts(l)) return 0;
+    for (uint32_t i = l->storage.at[v->storage].first; i; i = l->value.at[i].next) {
+        const plan_value *x = &l->p->value.at[i];
+        uint8_t order[SINTER_RANK_MAX];
+        bool is_dense;
+        int64_t offset;
+        if (i == value || x->dtype != v->dtype) continue;
+        if (!dim_is_const(l->p->dims, x->offset, &offset) || offset) continue;
+        view_dims_order(l->p->dims, x, order, &is_dense);
+        if (is_dense && elements_of(l, x) <= elements_of(l, v)) return i;
+    }
+    return 0;
+}
+
+sinter_status work_place(lowering *l, uint32_t value, storage_place place, const char *name, uint32_t *out)
+{
+    *out = value;
+    if (!value || !l->o->backend->copy || lower_place(l, value) == place) return SINTER_OK;
+    if (!lower_facts(l)) return FAIL_MEMORY(l->e, "a value in the other place");
+    const uint32_t known = l->value.at[value].placed;
+    if (known) return *out = l->placed.at[known - 1].result, SINTER_OK;
+    const plan_value v = l->p->value.at[value];
+    const storage_kind kind = l->p->storage.at[v.storage].kind;
+    uint8_t order[SINTER_RANK_MAX];
+    bool is_dense;
+    uint32_t storage = 0; /* of the other place, that the value is seen in as it is in its own */
+    view_dims_order(l->p->dims, &v, order, &is_dense);
+    const uint32_t source = is_dense ? 0 : source_of(l, value);
+    if (kind == STORAGE_WEIGHT || kind == STORAGE_INPUT) {
+        storage = twin_storage(l, v.storage, place);
+        if (!storage) return FAIL_MEMORY(l->e, "a value in the other place");
+    } else if (source) {
+        uint32_t moved;
+        TRY(work_place(l, source, place, name, &moved));
+        storage = l->p->value.at[moved].storage;
+    } else {
+        uint32_t dense = value;
+        for (uint32_t i = 0; i < v.rank && !is_dense; i++) order[i] = (uint8_t)i;
+        if (!is_dense) TRY(work_copy(l, value, NULL, false, 0, name, &dense));
+        TRY(transfer(l, dense, order, place, name, out));
+    }
+    if (storage) {
+        plan_value *slot = VEC_PUSH(l->a, &l->p->value);
+        if (!slot) return FAIL_MEMORY(l->e, "a value in the other place");
+        *slot = v;
+        slot->storage = storage;
+        *out = l->p->value.count - 1;
+    }
+    placing *entry = VEC_PUSH(l->a, &l->placed);
+    if (!entry) return FAIL_MEMORY(l->e, "a value in the other place");
+    *entry = (placing){ .value = value, .result = *out };
+    l->value.at[value].placed = l->placed.count;
+    return SINTER_OK;
+}
