@@ -33,24 +33,9 @@ static bool is_flat(const expr *x)
 static bool is_alone(const problem *p)
 {
     if (p->prologue || (p->epilogue && (p->op != OP_pointwise || !is_flat(p->epilogue)))) return false;
-    switch (p->op) {
-    case OP_pointwise:
-    case OP_max_pool:
-    case OP_top_k:
-    case OP_gather:
-    case OP_copy:
-    case OP_reshape:
-    case OP_transpose:
-    case OP_slice:
-    case OP_expand:
-    case OP_concat:
-    case OP_pad: return true;
-    case OP_reduce: {
-        const int64_t kind = ((const attrs_reduce *)p->attrs)->kind;
-        return kind == reduce_kind_max || kind == reduce_kind_min;
-    }
-    default: return op_is_scalar(p->op);
-    }
+    if (p->op == OP_pointwise || op_has(p->op, ELEMENTWISE | MOVES)) return true;
+    const int64_t kind = p->op == OP_reduce ? ((const attrs_reduce *)p->attrs)->kind : 0;
+    return kind == reduce_kind_max || kind == reduce_kind_min;
 }
 
 /* Half of the elements where each stands alone; else so few that most sums have one at most. */
@@ -65,7 +50,7 @@ static bool has_parameters(const expr *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
         const uint32_t op = x->at[i].op;
-        if (op == OP_hard_sigmoid || op == OP_selu || op == OP_elu || op == OP_celu || op == OP_shrink) return true;
+        if (op < OP_SCALAR_COUNT && op_has((op_id)op, PARAMETERS)) return true;
     }
     return false;
 }
@@ -79,7 +64,7 @@ static bool takes_finite(const problem *p, uint32_t input)
     if (p->op == OP_attention)
         return input > 0 && (((const attrs_attention *)p->attrs)->causal ||
                              (p->count_anchor > 3 && p->in[3].dtype == SINTER_DTYPE_BOOL));
-    return input == 1 && (p->op == OP_conv || p->op == OP_conv_transpose || p->op == OP_deform_conv);
+    return input == 1 && (op_has(p->op, IMAGE) || p->op == OP_deform_conv);
 }
 
 static void store_special(case_rig *r, const view *v, int64_t at, bool is_alone_, bool is_finite)
@@ -139,13 +124,12 @@ bool case_takes_special(const problem *p, const kernel *k)
 
 bool case_counts_sign(const problem *p, uint32_t result)
 {
-    if (!is_alone(p) || p->op == OP_max_pool || p->op == OP_reduce || !dtype_is_float(p->out[result].dtype))
-        return false;
+    if (!is_alone(p) || op_has(p->op, REDUCTION) || !dtype_is_float(p->out[result].dtype)) return false;
     for (uint32_t i = 0; p->epilogue && i < p->epilogue->count; i++) {
         const uint32_t op = p->epilogue->at[i].op;
-        if (op == OP_min || op == OP_max || op == OP_clip || op == OP_celu) return false;
+        if (op < OP_SCALAR_COUNT && op_has((op_id)op, EITHER_ZERO)) return false;
     }
-    return p->op != OP_min && p->op != OP_max && p->op != OP_clip && p->op != OP_celu;
+    return !op_has(p->op, EITHER_ZERO);
 }
 
 void case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, case_data kind)
@@ -154,7 +138,7 @@ void case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, cas
     const bool is_index = (p->op == OP_gather || p->op == OP_scatter_elements) && input == 1;
     const bool is_box = p->op == OP_roi_align && input == 1;
     /* Weights of recurrent layers are small, or else the layer amplifies what its first step rounded. */
-    const bool is_weight = (p->op == OP_lstm || p->op == OP_gru || p->op == OP_rnn) && (input == 1 || input == 2);
+    const bool is_weight = op_has(p->op, RECURRENT) && (input == 1 || input == 2);
     const double scale = is_weight ? 0.4 / sqrt((double)(v->dim[2] > 0 ? v->dim[2] : 1)) : 1;
     const double often = special_share(p, v);
     /* Integers beside the data say where it is. */

@@ -84,10 +84,8 @@ static bool keeps_exact(const expr *x, bool is_prologue)
 {
     for (uint32_t i = 0; x && i < x->count; i++) {
         const uint32_t op = x->at[i].op;
-        if (op >= OP_SCALAR_COUNT || op == OP_add || op == OP_sub || op == OP_relu || op == OP_max || op == OP_min ||
-            op == OP_clip)
-            continue;
-        if (!is_prologue || (op != OP_mul && op != OP_neg && op != OP_abs && op != OP_cast)) return false;
+        if (op >= OP_SCALAR_COUNT || op_has((op_id)op, WHOLE)) continue;
+        if (!is_prologue || (op != OP_mul && op != OP_cast)) return false;
     }
     return true;
 }
@@ -95,25 +93,8 @@ static bool keeps_exact(const expr *x, bool is_prologue)
 /* Ops whose results on small integers are integers that f32 holds exactly. */
 static bool is_exact(const problem *p)
 {
-    switch (p->op) {
-    case OP_matmul:
-    case OP_matmul_integer:
-    case OP_conv_integer:
-    case OP_conv:
-    case OP_max_pool:
-    case OP_gather:
-    case OP_scatter_elements:
-    case OP_conv_transpose:
-    case OP_copy:
-    case OP_reshape:
-    case OP_transpose:
-    case OP_slice:
-    case OP_expand:
-    case OP_concat:
-    case OP_pad: break;
-    default: return false;
-    }
-    return keeps_exact(p->prologue, true) && keeps_exact(p->epilogue, false);
+    return op_has(p->op, WHOLE | MOVES) && !op_is_scalar(p->op) && keeps_exact(p->prologue, true) &&
+           keeps_exact(p->epilogue, false);
 }
 
 double case_operations(const problem *p)
@@ -129,7 +110,7 @@ double case_operations(const problem *p)
         if (is_in) most += (double)view_count(&v);
         else out += (double)view_count(&v);
     }
-    const double work = op_at(p->op)->traits & CONTRACTION ? 2 * out * bound_terms(p, in) : 0;
+    const double work = op_at(p->op)->traits & CONTRACTION ? 2 * out * problem_terms(p, in) : 0;
     return most + out > work ? most + out : work;
 }
 
@@ -297,7 +278,7 @@ const char *case_make_chosen(case_rig *r, const problem *p, const problem *chose
     x->is_faulty = fault.is_set;
     x->is_exact = kind == CASE_INTEGERS && is_exact(p);
     x->is_special = kind == CASE_SPECIAL;
-    x->terms = bound_terms(p, x->in);
+    x->terms = problem_terms(p, x->in);
     bool is_any = x->is_special || r->is_any; /* sums of nothing are zero */
     for (uint32_t i = 0; i < p->count_in; i++)
         is_any = is_any || (p->in[i].dtype != SINTER_DTYPE_NONE && view_count(&x->in[i]) == 0);

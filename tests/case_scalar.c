@@ -82,7 +82,7 @@ static bool is_typed(op_id op)
 /* Further arguments are attributes in ONNX, whose values are finite. */
 static bool has_parameters(uint32_t op)
 {
-    return op == OP_elu || op == OP_celu || op == OP_selu || op == OP_hard_sigmoid || op == OP_shrink;
+    return op_has((op_id)op, PARAMETERS);
 }
 
 static void functions(writer *w, sinter_dtype type, uint32_t arity, const char *further, bool parameters)

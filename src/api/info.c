@@ -52,25 +52,13 @@ static void count_text(text *t, uint32_t min, uint32_t max)
 
 static void traits_text(text *t, uint32_t traits)
 {
-    static const struct {
-        uint32_t bit;
-        const char *name;
-    } names[] = {
-        { COMMUTES, "commutes" },
-        { VIEW, "view" },
-        { CONTRACTION, "contraction" },
-        { REDUCTION, "reduction" },
-        { ROWWISE, "rows" },
-        { HOST, "host" },
-        { LATE, "late size" },
-        { FUSES_AFTER, "epilogue" },
-        { FUSES_BEFORE, "prologue" },
-        { ELEMENTWISE, "elementwise" },
-    };
+#define X(bit, trait, name) [bit] = (name),
+    static const char *const names[] = { OP_TRAITS(X) };
+#undef X
     bool is_first = true;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (!(traits & names[i].bit)) continue;
-        text_printf(t, "%s%s", is_first ? "" : ", ", names[i].name);
+        if (!(traits >> i & 1u)) continue;
+        text_printf(t, "%s%s", is_first ? "" : ", ", names[i]);
         is_first = false;
     }
 }

@@ -23,10 +23,7 @@
 
 typedef struct kernel_bound { double relative, spread, least; } kernel_bound;
 
-/* How many products, or other terms, are summed into one result: roughly, and over all steps of a recurrent layer. in:
- * the problem's inputs. */
-double       bound_terms(const problem *p, const view *in);
-/* For a result of `terms` terms in this type by a kernel of this class. */
+/* For a result of `terms` terms (problem_terms) in this type by a kernel of this class. */
 kernel_bound bound_of(const problem *p, kernel_numerics numerics, sinter_dtype result, double terms);
 
 #endif

@@ -28,8 +28,7 @@ static bool compute(search *s, ir_node_id id, uint32_t depth, uint32_t output, v
 {
     const ir_node *n = ir_node_at(s->g, id);
     const op_info *op = op_at(n->op);
-    if (op->regions || op->traits & LATE || n->op == OP_random || n->epilogue || n->prologue || n->count_in > 16)
-        return false;
+    if (op->regions || op->traits & (LATE | VARIES) || n->epilogue || n->prologue || n->count_in > 16) return false;
     view *in = ARENA_NEW(s->a, view, (size_t)n->count_in + 1), *all = ARENA_NEW(s->a, view, (size_t)n->count_out + 1);
     void *attrs = op_attrs_copy(s->a, n->op, n->attrs);
     if (!in || !all || !attrs) return false;

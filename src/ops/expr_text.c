@@ -36,17 +36,13 @@ void expr_print_short(const expr *x, text *out)
     }
 }
 
-#define X(item) #item,
-static const char *const kind_name[] = { ENUM_reduce_kind(X) };
-#undef X
-
 static void print_root(const expr_instr *n, const char *value, text *out)
 {
     if (n->op == EXPR_STORE) {
         text_printf(out, "store %u %s", n->operand, value);
         return;
     }
-    text_printf(out, "reduce %s [", n->kind < reduce_kind_count ? kind_name[n->kind] : "?");
+    text_printf(out, "reduce %s [", n->kind < reduce_kind_count ? attr_items_reduce_kind[n->kind] : "?");
     bool is_first = true;
     for (uint32_t k = 0; k < 32; k++) {
         if (!(n->axes >> k & 1u)) continue;
@@ -152,7 +148,7 @@ static bool parse_root(parser *p, expr_instr *n)
     if (n->op == EXPR_REDUCE) {
         uint32_t kind = 0;
         scan_space(&p->s);
-        while (kind < reduce_kind_count && !scan_word(&p->s, kind_name[kind])) kind++;
+        while (kind < reduce_kind_count && !scan_word(&p->s, attr_items_reduce_kind[kind])) kind++;
         if (kind == reduce_kind_count) return refuse(p, "a reduction of no known kind");
         n->kind = (uint8_t)kind;
         if (!parse_axes(p, &n->axes)) return false;

@@ -9,16 +9,11 @@
 #include <string.h>
 
 /* clang-format off */
-#define X(item) #item,
-static const char *const item_reduce_kind[] = { ENUM_reduce_kind(X) NULL };
-static const char *const item_pad_mode[] = { ENUM_pad_mode(X) NULL };
-static const char *const item_scatter_kind[] = { ENUM_scatter_kind(X) NULL };
-static const char *const item_resize_mode[] = { ENUM_resize_mode(X) NULL };
-static const char *const item_resize_coordinate[] = { ENUM_resize_coordinate(X) NULL };
-static const char *const item_resize_nearest[] = { ENUM_resize_nearest(X) NULL };
-static const char *const item_rnn_direction[] = { ENUM_rnn_direction(X) NULL };
-static const char *const item_bind_kind[] = { ENUM_bind_kind(X) NULL };
-#undef X
+#define ITEM(name, item) #item,
+#define E(name) const char *const attr_items_##name[] = { ENUM_##name(ITEM, name) NULL };
+ATTR_ENUMS(E)
+#undef E
+#undef ITEM
 
 #define ROW(row_kind, field, value, items) \
     { .name = #field, .kind = (row_kind), .at = offsetof(self, field), .initial = (double)(value), .item = (items) },
@@ -29,14 +24,7 @@ static const char *const item_bind_kind[] = { ENUM_bind_kind(X) NULL };
 #define ROW_DIMS(field, value) ROW(ATTR_DIMS, field, 0, NULL)
 #define ROW_TEXT(field, value) ROW(ATTR_TEXT, field, 0, NULL)
 #define ROW_TYPE(field, value) ROW(ATTR_TYPE, field, value, NULL)
-#define ROW_NAME_reduce_kind(field, value) ROW(ATTR_NAME, field, value, item_reduce_kind)
-#define ROW_NAME_pad_mode(field, value) ROW(ATTR_NAME, field, value, item_pad_mode)
-#define ROW_NAME_scatter_kind(field, value) ROW(ATTR_NAME, field, value, item_scatter_kind)
-#define ROW_NAME_resize_mode(field, value) ROW(ATTR_NAME, field, value, item_resize_mode)
-#define ROW_NAME_resize_coordinate(field, value) ROW(ATTR_NAME, field, value, item_resize_coordinate)
-#define ROW_NAME_resize_nearest(field, value) ROW(ATTR_NAME, field, value, item_resize_nearest)
-#define ROW_NAME_rnn_direction(field, value) ROW(ATTR_NAME, field, value, item_rnn_direction)
-#define ROW_NAME_bind_kind(field, value) ROW(ATTR_NAME, field, value, item_bind_kind)
+#define ROW_NAME(field, items) ROW(ATTR_NAME, field, 0, attr_items_##items)
 #define ATTR_ROW(kind, field, value) ROW_##kind(field, value)
 
 /* What the result column of scalar.def says about attributes. */

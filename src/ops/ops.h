@@ -2,8 +2,8 @@
 /* ops.h - the op table: the only place that knows what Conv means.
  *
  * One row an op (ops.def, scalar.def, attrs.def) expands into the enum, the attribute structs, the table, printer,
- * parser, hash and documentation. Generic code asks traits and attribute descriptors; a switch on op ids outside ops is
- * a smell. */
+ * parser, hash and documentation. Generic code asks traits (traits.def) and attribute descriptors; lists of op ids
+ * outside ops are refused (tools/check_op_lists.py). */
 #ifndef OPS_OPS_H
 #define OPS_OPS_H
 
@@ -12,10 +12,10 @@
 #include "core/view.h"
 
 /* clang-format off */
-enum {
-    COMMUTES = 1, VIEW = 2, CONTRACTION = 4, REDUCTION = 8, ROWWISE = 16, HOST = 32, LATE = 64, FUSES_AFTER = 128,
-    FUSES_BEFORE = 256, ELEMENTWISE = 512
-};
+#include "ops/traits.def"
+#define X(bit, trait, ...) trait = 1 << (bit),
+enum { OP_TRAITS(X) };
+#undef X
 enum { VARIADIC = 4096, OP_IN_MAX = 4096, OP_OUT_MAX = 4096 };
 
 /* Scalar functions come first, so an op id below OP_SCALAR_COUNT is also a scalar function's id. */
@@ -31,31 +31,10 @@ typedef enum op_id {
 } op_id;
 
 #include "ops/attrs.def"
-/* enum reduce_kind { reduce_kind_sum, … }: the items are spelled out below because C has no nested pasting. */
-#define X(item) reduce_kind_##item,
-typedef enum reduce_kind { ENUM_reduce_kind(X) reduce_kind_count } reduce_kind;
-#undef X
-#define X(item) pad_mode_##item,
-typedef enum pad_mode { ENUM_pad_mode(X) pad_mode_count } pad_mode;
-#undef X
-#define X(item) scatter_kind_##item,
-typedef enum scatter_kind { ENUM_scatter_kind(X) scatter_kind_count } scatter_kind;
-#undef X
-#define X(item) resize_mode_##item,
-typedef enum resize_mode { ENUM_resize_mode(X) resize_mode_count } resize_mode;
-#undef X
-#define X(item) resize_coordinate_##item,
-typedef enum resize_coordinate { ENUM_resize_coordinate(X) resize_coordinate_count } resize_coordinate;
-#undef X
-#define X(item) resize_nearest_##item,
-typedef enum resize_nearest { ENUM_resize_nearest(X) resize_nearest_count } resize_nearest;
-#undef X
-#define X(item) rnn_direction_##item,
-typedef enum rnn_direction { ENUM_rnn_direction(X) rnn_direction_count } rnn_direction;
-#undef X
-#define X(item) bind_kind_##item,
-typedef enum bind_kind { ENUM_bind_kind(X) bind_kind_count } bind_kind;
-#undef X
+#define ENUM_ITEM(name, item) name##_##item,
+#define E(name) typedef enum name { ENUM_##name(ENUM_ITEM, name) name##_count } name;
+ATTR_ENUMS(E)
+#undef E
 /* clang-format on */
 
 enum { ATTR_INTS_MAX = 32, ATTR_REALS_MAX = 16 };
@@ -84,14 +63,7 @@ typedef struct attr_info {
 #define ATTR_FIELD_DIMS(f) attr_dims f;
 #define ATTR_FIELD_TEXT(f) const char *f;
 #define ATTR_FIELD_TYPE(f) int64_t f;
-#define ATTR_FIELD_NAME_reduce_kind(f) int64_t f;
-#define ATTR_FIELD_NAME_pad_mode(f) int64_t f;
-#define ATTR_FIELD_NAME_scatter_kind(f) int64_t f;
-#define ATTR_FIELD_NAME_resize_mode(f) int64_t f;
-#define ATTR_FIELD_NAME_resize_coordinate(f) int64_t f;
-#define ATTR_FIELD_NAME_resize_nearest(f) int64_t f;
-#define ATTR_FIELD_NAME_rnn_direction(f) int64_t f;
-#define ATTR_FIELD_NAME_bind_kind(f) int64_t f;
+#define ATTR_FIELD_NAME(f) int64_t f;
 #define ATTR_FIELD(kind, field, initial) ATTR_FIELD_##kind(field)
 #define OP(name, ...) typedef struct attrs_##name { ATTRS_##name(ATTR_FIELD) char unused_; } attrs_##name;
 #include "ops/ops.def"
@@ -113,6 +85,13 @@ typedef struct op_info {
 const op_info *op_at(op_id op);                                     /* op < OP_COUNT */
 bool           op_parse(const char *name, size_t length, op_id *out);
 static inline bool op_is_scalar(op_id op) { return op < OP_SCALAR_COUNT; }
+/* Has it one of these traits? */
+static inline bool op_has(op_id op, uint32_t traits) { return (op_at(op)->traits & traits) != 0; }
+
+/* The names of an enum's items, NULL-terminated: attr_items_reduce_kind, … */
+#define E(name) extern const char *const attr_items_##name[];
+ATTR_ENUMS(E)
+#undef E
 
 /* Attribute structs as data. */
 /* defaults; NULL when out of memory; never NULL else */

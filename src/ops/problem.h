@@ -61,5 +61,8 @@ bool problem_sizes_agree(const env *e, const problem *p);
 /* The oracle: runs a problem on views (the anchor's reference, then the programs in double). attrs: resolved, as the
  * call sees them. Other arguments as in ref_call. */
 sinter_status problem_reference(const problem *p, ref_call *c);
+/* How many products, or other terms, are summed into one result: roughly, and over all steps of a recurrent layer. in:
+ * the problem's inputs. */
+double problem_terms(const problem *p, const view *in);
 
 #endif

@@ -105,7 +105,7 @@ static sinter_status merge_nodes(ir_graph *g, ir_region_id region, arena *a)
     for (uint32_t k = 0; k < count; k++) {
         const ir_node_id id = at[k];
         const op_info *op = op_at(g->node.at[id].op);
-        if (op->regions || op->traits & LATE || g->node.at[id].op == OP_random) continue;
+        if (op->regions || op->traits & (LATE | VARIES)) continue;
         sort_operands(g, id);
         const ir_node *n = &g->node.at[id];
         const uint64_t h = node_hash(n);

@@ -13,7 +13,7 @@ enum { FREE_SIZE = 1 << 20, GROWTH = 4, FOLD_ARGS = 8 };
 static bool may_fold(const ir_graph *g, const ir_node *n)
 {
     const op_info *op = op_at(n->op);
-    if (op->regions || op->traits & LATE || n->op == OP_random || n->prologue || n->epilogue) return false;
+    if (op->regions || op->traits & (LATE | VARIES) || n->prologue || n->epilogue) return false;
     if (n->count_in > FOLD_ARGS && n->op != OP_concat) return false;
     for (uint32_t i = 0; i < n->count_in; i++)
         if (n->in[i] && !ir_is_const(g, n->in[i])) return false;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { PARTS = 8, FAR = 10, CHAIN = 12 };
+enum { PARTS = 8, FAR = 10, CHAIN = 12, LOOKS_MAX = 1024 };
 
 typedef struct part {
     ir_node_id matmul, add; /* add 0: no bias */
@@ -20,25 +20,21 @@ typedef struct horizontal {
     opt_state *s;
     ir_graph *g;
     arena a;
+    uint32_t looks; /* values that may still be looked at for one answer */
 } horizontal;
 
-static bool is_on_the_way(op_id op)
-{
-    return op == OP_reshape || op == OP_transpose || op == OP_slice || op == OP_mul || op == OP_cast ||
-           op == OP_concat || op == OP_expand;
-}
-
-/* Does `v` reach attention through views and little else? */
+/* Does `v` reach attention through what moves numbers or works on each alone? */
 static bool reaches_attention(horizontal *h, ir_value_id v, uint32_t depth)
 {
     ir_node_id *reader;
     const arena_mark mark = arena_save(&h->a);
-    const uint32_t count = depth ? ir_readers(h->g, v, &h->a, &reader) : 0;
+    const uint32_t count = depth && h->looks ? ir_readers(h->g, v, &h->a, &reader) : 0;
+    h->looks -= h->looks > 0;
     bool found = false;
     for (uint32_t i = 0; i < count && !found; i++) {
         const ir_node *n = ir_node_at(h->g, reader[i]);
         found = n->op == OP_attention ||
-                (is_on_the_way(n->op) && n->count_out == 1 && reaches_attention(h, n->out[0], depth - 1));
+                (op_has(n->op, ELEMENTWISE | MOVES) && n->count_out == 1 && reaches_attention(h, n->out[0], depth - 1));
     }
     arena_rewind(&h->a, mark);
     return found;
@@ -70,6 +66,7 @@ static bool part_of(horizontal *h, ir_node_id id, ir_value_id x, part *out)
             *out = (part){ .matmul = id, .add = reader[0], .bias = bias, .out = add->out[0] };
     }
     arena_rewind(&h->a, mark);
+    h->looks = LOOKS_MAX;
     return reaches_attention(h, out->out, FAR);
 }
 
@@ -214,7 +211,7 @@ static bool chain_of(horizontal *h, ir_node_id id, ir_value_id x, chain *c)
         const ir_value_id v = c->out[c->count];
         n = only_reader(h, v);
         if (!n) return false;
-        if (n->op == OP_reshape || n->op == OP_transpose) return c->count > 0;
+        if (op_has(n->op, VIEW)) return c->count > 0;
         if (!op_is_scalar(n->op) || n->count_out != 1 || c->count == CHAIN) return false;
         const ir_value *y = ir_value_at(g, n->out[0]), *before = ir_value_at(g, v);
         if (y->rank != before->rank || memcmp(y->dim, before->dim, y->rank * sizeof(dim)) != 0) return false;

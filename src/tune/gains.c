@@ -40,14 +40,13 @@ typedef struct finder {
 
 static bool is_anchor(op_id op)
 {
-    return op == OP_matmul || op == OP_conv || op == OP_conv_transpose || op == OP_attention;
+    return op_has(op, CONTRACTION);
 }
 
 /* Ops with a kernel of their own that reads and writes it all. */
 static bool is_row_op(op_id op)
 {
-    return op == OP_softmax || op == OP_layer_norm || op == OP_rms_norm || op == OP_group_norm || op == OP_reduce ||
-           op == OP_max_pool || op == OP_avg_pool || op == OP_resize;
+    return op_has(op, ROWWISE | REDUCTION | IMAGE);
 }
 
 static sinter_status price_both(finder *f, ir_node_id id, bool is_timed, finding *x)

@@ -40,7 +40,7 @@ static bool is_dequantized(const ir_graph *g, ir_value_id v)
         const ir_value *x = ir_value_at(g, v);
         const ir_node *n = ir_node_at(g, x->producer ? x->producer : x->recipe);
         if (n->op == OP_dequantize && (x->producer || x->recipe)) return true;
-        if ((!x->producer && !x->recipe) || (n->op != OP_transpose && n->op != OP_reshape)) return false;
+        if ((!x->producer && !x->recipe) || !op_has(n->op, VIEW)) return false;
         v = n->in[0];
     }
     return false;
@@ -50,7 +50,7 @@ static bool is_dequantized(const ir_graph *g, ir_value_id v)
 static bool is_product(const ir_graph *g, ir_node_id id)
 {
     const ir_node *n = ir_node_at(g, id);
-    if (n->is_dead || (n->op != OP_conv && n->op != OP_matmul) || n->parent != IR_MAIN || n->count_in < 2) return false;
+    if (n->is_dead || !op_has(n->op, QUANTIZES) || n->parent != IR_MAIN || n->count_in < 2) return false;
     const ir_value *x = ir_value_at(g, n->in[0]), *w = ir_value_at(g, n->in[1]);
     if (x->dtype != SINTER_DTYPE_F32 || w->dtype != SINTER_DTYPE_F32 || x->data || !w->data) return false;
     if (is_dequantized(g, n->in[0]) || is_dequantized(g, n->in[1])) return false;
@@ -61,7 +61,7 @@ static bool is_product(const ir_graph *g, ir_node_id id)
 static bool is_quantized_product(const ir_graph *g, ir_node_id id)
 {
     const ir_node *n = ir_node_at(g, id);
-    if (n->is_dead || (n->op != OP_conv && n->op != OP_matmul) || n->count_in < 2) return false;
+    if (n->is_dead || !op_has(n->op, QUANTIZES) || n->count_in < 2) return false;
     const bool has_both = is_dequantized(g, n->in[0]) && is_dequantized(g, n->in[1]);
     return has_both && ir_value_at(g, n->in[0])->dtype == SINTER_DTYPE_F32 && channels_axis(g, n) != UINT32_MAX;
 }
@@ -74,20 +74,10 @@ static bool is_unsigned(const ir_graph *g, ir_value_id v)
         const ir_node *n = ir_node_at(g, x->producer);
         double low;
         if (!x->producer) return false;
-        switch (n->op) {
-        case OP_relu:
-        case OP_sigmoid:
-        case OP_hard_sigmoid:
-        case OP_softmax:
-        case OP_abs: return true;
-        case OP_clip: return n->count_in > 1 && n->in[1] && ir_const_scalar(g, n->in[1], &low) && low >= 0;
-        case OP_max_pool:
-        case OP_avg_pool:
-        case OP_reshape:
-        case OP_transpose:
-        case OP_slice: v = n->in[0]; break;
-        default: return false;
-        }
+        if (op_has(n->op, NOT_NEGATIVE)) return true;
+        if (n->op == OP_clip) return n->count_in > 1 && n->in[1] && ir_const_scalar(g, n->in[1], &low) && low >= 0;
+        if (!op_has(n->op, WITHIN)) return false;
+        v = n->in[0];
     }
     return false;
 }

@@ -93,13 +93,6 @@ static sinter_status lower_view(lowering *l, const ir_node *n, bool *done)
 
 /* ---- nodes ---- */
 
-/* Ops that work on images, whose channels then lie innermost on devices. */
-static bool is_image_op(op_id op)
-{
-    return op == OP_conv || op == OP_conv_integer || op == OP_conv_transpose || op == OP_max_pool ||
-           op == OP_avg_pool || op == OP_resize;
-}
-
 /* A value that only a transpose reads is best written in the order in which the transposed value is dense, and one that
  * enters a network of images as its kernels want it. */
 static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint8_t *order)
@@ -108,7 +101,7 @@ static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint8_t *order)
     const ir_value *x = ir_value_at(l->g, v);
     if (x->is_output || x->use_count != 1 || ir_readers(l->g, v, scratch, &reader) != 1) return false;
     const ir_node *n = ir_node_at(l->g, reader[0]);
-    if (l->o->backend->copy && is_image_op(n->op) && n->in[0] == v && x->rank >= 4) {
+    if (l->o->backend->copy && op_has(n->op, IMAGE) && n->in[0] == v && x->rank >= 4) {
         order[0] = 0;
         for (uint32_t i = 1; i + 1 < x->rank; i++) order[i] = (uint8_t)(i + 1);
         order[x->rank - 1] = 1;

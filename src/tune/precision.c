@@ -12,59 +12,6 @@
 
 enum { CHAIN = 10, LOOKS_MAX = 1024 };
 
-static bool is_narrowable(op_id op)
-{
-    switch (op) {
-    case OP_matmul:
-    case OP_conv:
-    case OP_conv_transpose:
-    case OP_attention:
-    case OP_max_pool:
-    case OP_avg_pool:
-    case OP_reduce:
-    case OP_softmax:
-    case OP_layer_norm:
-    case OP_rms_norm:
-    case OP_group_norm:
-    case OP_copy:
-    case OP_reshape:
-    case OP_transpose:
-    case OP_slice:
-    case OP_expand:
-    case OP_concat:
-    case OP_pad:
-    case OP_tile:
-    case OP_gather:
-    case OP_resize:
-    case OP_neg:
-    case OP_abs:
-    case OP_add:
-    case OP_sub:
-    case OP_mul:
-    case OP_min:
-    case OP_max:
-    case OP_relu:
-    case OP_sigmoid:
-    case OP_tanh:
-    case OP_erf:
-    case OP_softplus:
-    case OP_softsign:
-    case OP_hardswish:
-    case OP_hard_sigmoid:
-    case OP_mish:
-    case OP_silu:
-    case OP_gelu:
-    case OP_gelu_tanh:
-    case OP_prelu:
-    case OP_elu:
-    case OP_celu:
-    case OP_selu:
-    case OP_clip:
-    case OP_where: return true;
-    default: return false;
-    }
-}
-
 typedef struct narrowing {
     env *e;
     ir_graph *g;
@@ -86,8 +33,7 @@ static bool const_fits(const narrowing *w, const ir_node *n, ir_value_id v)
 {
     view x;
     if (!ir_const_view(w->g, v, &x)) return false;
-    const bool saturates = n->op == OP_clip || n->op == OP_where || n->op == OP_min || n->op == OP_max ||
-                           n->op == OP_mul || n->op == OP_pad;
+    const bool saturates = op_has(n->op, LIMITS);
     const double most = w->type == SINTER_DTYPE_F16 ? 65504 : 3.3e38,
                  least = w->type == SINTER_DTYPE_F16 ? 6e-8 : 1e-38;
     const int64_t count = view_count(&x);
@@ -113,8 +59,9 @@ static bool is_sum(const narrowing *w, ir_value_id v, uint32_t depth)
     if (!x->producer || depth > 2) return false;
     if (n->op == OP_matmul) return ((const attrs_matmul *)n->attrs)->type == SINTER_DTYPE_F32;
     if (n->op == OP_cast) {
-        const op_id from = ir_node_at(w->g, ir_value_at(w->g, n->in[0])->producer)->op;
-        return ir_value_at(w->g, n->in[0])->producer && (from == OP_matmul_integer || from == OP_conv_integer);
+        const ir_value *from = ir_value_at(w->g, n->in[0]);
+        return from->producer && from->dtype == SINTER_DTYPE_I32 &&
+               op_has(ir_node_at(w->g, from->producer)->op, CONTRACTION);
     }
     return n->op == OP_mul && (is_sum(w, n->in[0], depth + 1) || is_sum(w, n->in[1], depth + 1));
 }
@@ -122,13 +69,13 @@ static bool is_sum(const narrowing *w, ir_value_id v, uint32_t depth)
 /* Ops that are done in the kernel of what stands before or behind them, or that move numbers as they are. */
 static bool is_light(op_id op)
 {
-    return op_is_scalar(op) || op == OP_reshape || op == OP_transpose || op == OP_slice;
+    return op_has(op, ELEMENTWISE | VIEW);
 }
 
 /* Ops with a kernel of their own, which reads what is dequantised as integers. */
 static bool is_pool(op_id op)
 {
-    return op == OP_reduce || op == OP_avg_pool || op == OP_max_pool;
+    return op_has(op, REDUCTION);
 }
 
 /* Is v computed from integers in the kernel that reads it? */
@@ -139,7 +86,8 @@ static bool comes_from_integers(narrowing *w, ir_value_id v, uint32_t depth)
     if (x->data) return true;
     if (!x->producer || depth > CHAIN || !w->looks) return false;
     w->looks--;
-    if (n->op == OP_dequantize || n->op == OP_cast) return !dtype_is_float(ir_value_at(w->g, n->in[0])->dtype);
+    const bool is_typed = op_is_scalar(n->op) && op_at(n->op)->attrs_size;
+    if (is_typed) return !dtype_is_float(ir_value_at(w->g, n->in[0])->dtype);
     if (is_pool(n->op)) return ir_node_at(w->g, ir_value_at(w->g, n->in[0])->producer)->op == OP_dequantize;
     bool does = is_light(n->op);
     for (uint32_t i = 0; i < n->count_in && does; i++) does = !n->in[i] || comes_from_integers(w, n->in[i], depth + 1);
@@ -174,7 +122,7 @@ static bool is_between_integers(narrowing *w, const ir_node *n)
 
 static bool wants(narrowing *w, const ir_node *n)
 {
-    if (n->is_dead || n->count_region || !is_narrowable(n->op)) return false;
+    if (n->is_dead || n->count_region || !op_has(n->op, NARROWS)) return false;
     if (n->op == OP_reduce) { /* sums and products may pass what the type holds, means and extremes do not */
         const int64_t kind = ((const attrs_reduce *)n->attrs)->kind;
         if (kind != reduce_kind_mean && kind != reduce_kind_max && kind != reduce_kind_min) return false;

@@ -236,7 +236,7 @@ sinter_status price_op(const pricing *p, ir_node_id id, sinter_dtype type, bool 
 {
     const arena_mark mark = arena_save(p->scratch);
     const ir_node n = *ir_node_at(p->g, id);
-    const bool is_image = n.op != OP_matmul && n.op != OP_attention && ir_value_at(p->g, n.in[0])->rank >= 3;
+    const bool is_image = (op_has(n.op, IMAGE) || !op_has(n.op, CONTRACTION)) && ir_value_at(p->g, n.in[0])->rank >= 3;
     sinter_status s = SINTER_OK;
     work_trial best = { 0 };
     lowering l;

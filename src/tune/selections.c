@@ -15,8 +15,7 @@ static bool is_late(const ir_graph *g, const ir_value *v)
 
 static bool chooses(const ir_graph *g, const ir_node *n)
 {
-    bool is = n->op == OP_top_k || n->op == OP_nms || n->op == OP_non_zero || n->op == OP_unique ||
-              n->op == OP_compress || n->op == OP_arg_reduce;
+    bool is = op_has(n->op, CHOOSES);
     const bool is_verdict = n->count_out && ir_value_at(g, n->out[0])->dtype == SINTER_DTYPE_BOOL;
     for (uint32_t k = 0; is_verdict && k < n->count_in; k++)
         is = is || (n->in[k] && dtype_is_float(ir_value_at(g, n->in[k])->dtype));

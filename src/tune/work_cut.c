@@ -106,7 +106,7 @@ static sinter_status prologue_pieces(lowering *l, const work *w, work *first, wo
     for (uint32_t i = 0; i < w->prologue->count; i++)
         if (w->prologue->at[i].op == EXPR_STORE) between->dtype = (sinter_dtype)w->prologue->at[i].dtype;
     /* As any value that only an op on images reads. */
-    if (l->o->backend->copy && (w->op == OP_conv || w->op == OP_conv_integer) && between->rank >= 4) {
+    if (l->o->backend->copy && op_has(w->op, IMAGE) && between->rank >= 4) {
         work_order_channels_last(between->rank, between->wish);
         between->has_wish = true;
     }
