@@ -177,14 +177,6 @@ ir_node_id ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, 
     return id;
 }
 
-ir_value_id ir_emit(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in)
-{
-    const uint32_t outs = op_at(op)->out_min ? op_at(op)->out_min : 1;
-    const ir_node_id n = ir_node_new(g, parent, op, attrs, in, count_in, outs);
-    if (!n || ir_infer(g, n) != SINTER_OK) return 0;
-    return g->node.at[n].out[0];
-}
-
 void ir_node_set_in(ir_graph *g, ir_node_id n, uint32_t i, ir_value_id v)
 {
     ir_node *x = ir_node_at(g, n);
@@ -359,30 +351,33 @@ void ir_node_fold(ir_graph *g, ir_node_id n, void *const *data, const size_t *si
     x->is_folded = true;
 }
 
-sinter_status ir_origin_unite(ir_graph *g, ir_node_id to, ir_node_id from)
+sinter_status ir_origins_unite(ir_graph *g, const uint32_t **origin, uint32_t *count_origin, const ir_node *f)
 {
-    ir_node *t = ir_node_at(g, to);
-    const ir_node *f = ir_node_at(g, from);
-    if (!f->count_origin || to == from || (t->origin == f->origin && t->count_origin == f->count_origin))
-        return SINTER_OK;
-    if (!t->count_origin) {
-        t->origin = f->origin;
-        t->count_origin = f->count_origin;
+    if (!f->count_origin || (*origin == f->origin && *count_origin == f->count_origin)) return SINTER_OK;
+    if (!*count_origin) {
+        *origin = f->origin;
+        *count_origin = f->count_origin;
         return SINTER_OK;
     }
     uint32_t at[ORIGINS_MAX], i = 0, k = 0, count = 0;
-    while (count < ORIGINS_MAX && (i < t->count_origin || k < f->count_origin)) {
-        const bool left = k == f->count_origin || (i < t->count_origin && t->origin[i] <= f->origin[k]);
-        const uint32_t id = left ? t->origin[i++] : f->origin[k++];
+    while (count < ORIGINS_MAX && (i < *count_origin || k < f->count_origin)) {
+        const bool left = k == f->count_origin || (i < *count_origin && (*origin)[i] <= f->origin[k]);
+        const uint32_t id = left ? (*origin)[i++] : f->origin[k++];
         if (!count || at[count - 1] != id) at[count++] = id;
     }
-    if (count == t->count_origin && !memcmp(at, t->origin, count * sizeof *at)) return SINTER_OK;
+    if (count == *count_origin && !memcmp(at, *origin, count * sizeof *at)) return SINTER_OK;
     uint32_t *list = ARENA_NEW(&g->a, uint32_t, count);
     if (!list) return FAIL_MEMORY(g->e, "a node's origins");
     memcpy(list, at, count * sizeof *at);
-    t->origin = list;
-    t->count_origin = count;
+    *origin = list;
+    *count_origin = count;
     return SINTER_OK;
+}
+
+sinter_status ir_origin_unite(ir_graph *g, ir_node_id to, ir_node_id from)
+{
+    ir_node *t = ir_node_at(g, to);
+    return ir_origins_unite(g, &t->origin, &t->count_origin, ir_node_at(g, from));
 }
 
 sinter_status ir_region_inline(ir_graph *g, ir_node_id owner, uint32_t region, const ir_value_id *arg,

@@ -106,15 +106,14 @@ void         ir_blob_free(ir_graph *g, const void *at);
 void         ir_release_unused(ir_graph *g);
 /* hash64 of a constant's data, also where its memory was freed. */
 uint64_t     ir_const_digest(const ir_value *v);
-/* A node without inferred outputs (importer and rewriter infer): `attrs` from op_attrs_new; NULL: defaults. */
+/* A node whose outputs are not inferred yet, for build.c and parse.c; all others use the builder. `attrs` comes from
+ * op_attrs_new; NULL: defaults. */
 ir_node_id   ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in,
                          uint32_t count_in, uint32_t count_out);
 /* Infers types, dims and shape values of the outputs. NOTEs the node's name and op on failure. Idempotent. */
 sinter_status ir_infer(ir_graph *g, ir_node_id n);
 /* Its part for if, loop and scan. */
 sinter_status ir_infer_region(ir_graph *g, ir_node_id n);
-/* ir_node_new + ir_infer; the first output, or 0 on failure (with an error set). */
-ir_value_id  ir_emit(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in);
 void         ir_node_set_in(ir_graph *g, ir_node_id n, uint32_t i, ir_value_id v);
 void         ir_value_replace(ir_graph *g, ir_value_id from, ir_value_id to);          /* all uses, results included */
 void         ir_node_kill(ir_graph *g, ir_node_id n);                                  /* outputs must be unused */
@@ -126,8 +125,9 @@ sinter_status ir_node_set_out(ir_graph *g, ir_node_id n, uint32_t i, ir_value_id
 ir_value_id  ir_node_add_out(ir_graph *g, ir_node_id n, ir_value_id v);
 /* Turns a node's outputs into constants: data[i] are dense bytes that live as long as the graph. Keeps it as recipe. */
 void         ir_node_fold(ir_graph *g, ir_node_id n, void *const *data, const size_t *size);
-/* Adds the sorted set of model nodes of `from` to that of `to`. */
+/* Adds the sorted set of model nodes of `from` to that of `to`, or to the list at *origin. */
 sinter_status ir_origin_unite(ir_graph *g, ir_node_id to, ir_node_id from);
+sinter_status ir_origins_unite(ir_graph *g, const uint32_t **origin, uint32_t *count, const ir_node *from);
 /* Moves the nodes of a region of `owner` into the region that holds `owner`, with arg[i] for parameter i. result[i] is
  * what the region's result i has become. The region is empty afterwards. */
 sinter_status ir_region_inline(ir_graph *g, ir_node_id owner, uint32_t region, const ir_value_id *arg,

@@ -3,6 +3,7 @@
  *
  * A node that cannot be converted poisons its outputs and the import goes on, so that everything wrong with a model is
  * said at once. Only exhaustion stops it. */
+#include "ir/build.h"
 #include "onnx/importer.h"
 #include "onnx/quirks.h"
 
@@ -366,11 +367,10 @@ static sinter_status output_import(importer *im, onnx_scope *s, const onnx_value
                     im->list.at[v & NAME_INDEX].strings ? "text (string)" : "a sequence or optional");
     const ir_value *x = ir_value_at(g, v);
     if (!x->producer || x->is_output || !x->name || strcmp(x->name, o->name) != 0) {
-        v = ir_emit(g, IR_MAIN, OP_identity, NULL, &v, 1);
-        if (!v) return im->e->error->status ? im->e->error->status : FAIL_MEMORY(im->e, "an output");
-        ir_value *made = ir_value_at(g, v);
-        made->name = arena_text(&g->a, o->name, strlen(o->name));
-        ir_node_at(g, made->producer)->name = made->name;
+        ir_builder b = { .g = g, .region = IR_MAIN, .name = arena_text(&g->a, o->name, strlen(o->name)) };
+        v = build_identity(&b, v);
+        if (b.status) return b.status;
+        ir_value_at(g, v)->name = b.name;
     }
     ir_result(g, IR_MAIN, v);
     return SINTER_OK;

@@ -9,6 +9,7 @@
  *   2. What is left grows backwards from its last node, over producers of the same shape that nobody needs earlier.
  *   3. A lone program that only feeds the first input of an anchor that takes a prologue becomes that.
  * Values that are read outside their group are stored by it, at most four. */
+#include "ir/build.h"
 #include "opt/pipeline.h"
 
 #include <stdlib.h>
@@ -570,10 +571,10 @@ static sinter_status split_dequantized(opt_state *s, arena *a)
         const uint32_t count = ir_readers(g, v, a, &reader);
         for (uint32_t i = 0; i < count && i < FAN_MAX; i++) {
             if (ir_value_at(g, v)->use_count < 2 || !takes_in(g, &g->node.at[reader[i]], v)) continue;
-            void *attrs = op_attrs_copy(&g->a, n.op, n.attrs);
-            const ir_value_id own = attrs ? ir_emit(g, n.parent, n.op, attrs, n.in, n.count_in) : 0;
-            if (!own) return FAIL_MEMORY(s->e, "groups");
-            TRY(ir_origin_unite(g, ir_value_at(g, own)->producer, id));
+            ir_builder b = { .g = g, .region = n.parent };
+            build_from(&b, &id, 1);
+            const ir_value_id own = build_again(&b, id, n.in, n.count_in);
+            if (b.status) return b.status;
             for (uint32_t k = 0; k < g->node.at[reader[i]].count_in; k++)
                 if (g->node.at[reader[i]].in[k] == v) ir_node_set_in(g, reader[i], k, own);
         }

@@ -19,6 +19,7 @@ typedef struct part {
 typedef struct horizontal {
     opt_state *s;
     ir_graph *g;
+    ir_builder b;
     arena a;
     uint32_t looks; /* values that may still be looked at for one answer */
 } horizontal;
@@ -78,6 +79,12 @@ static bool fits(const horizontal *h, const part *a, const part *b)
            ir_value_at(h->g, x->in[1])->dtype == ir_value_at(h->g, y->in[1])->dtype;
 }
 
+static ir_value_id no_room(horizontal *h)
+{
+    build_fail(&h->b, FAIL_MEMORY(h->s->e, "joining products"));
+    return 0;
+}
+
 /* Constants side by side along their `axis` of `rank`. */
 static ir_value_id join(horizontal *h, const ir_value_id *in, uint32_t count, uint32_t axis)
 {
@@ -90,7 +97,7 @@ static ir_value_id join(horizontal *h, const ir_value_id *in, uint32_t count, ui
     d[axis] = total;
     const size_t size = size_mul(size_mul((size_t)d[0], (size_t)d[1]), element);
     uint8_t *data = size == SIZE_MAX ? NULL : ir_blob(h->g, size), *at = data;
-    if (!data) return 0;
+    if (!data) return no_room(h);
     for (size_t row = 0; row < rows; row++)
         for (uint32_t i = 0; i < count; i++) {
             const ir_value *v = ir_value_at(h->g, in[i]);
@@ -98,62 +105,49 @@ static ir_value_id join(horizontal *h, const ir_value_id *in, uint32_t count, ui
             memcpy(at, (const uint8_t *)v->data + row * bytes, bytes);
             at += bytes;
         }
-    return ir_const(h->g, first.name, first.dtype, first.rank, d, data);
+    view whole;
+    return view_init(&whole, first.dtype, first.rank, d, data) ? build_const(&h->b, first.name, &whole) : 0;
 }
 
-static ir_value_id slice_of(horizontal *h, ir_region_id parent, ir_value_id whole, int64_t start, int64_t size)
+/* Columns of `whole` take the place of `old`, which came from node `from`. */
+static void replace_by_part(horizontal *h, ir_value_id whole, int64_t start, int64_t size, ir_value_id old,
+                            ir_node_id from)
 {
-    ir_graph *g = h->g;
-    const ir_value w = *ir_value_at(g, whole);
-    attrs_slice *a = op_attrs_new(&g->a, OP_slice);
-    int64_t *list = ARENA_NEW(&g->a, int64_t, 2 * (size_t)w.rank);
-    if (!a || !list) return 0;
-    a->step.count = w.rank;
-    for (uint32_t i = 0; i < w.rank; i++) {
-        const bool is_last = i + 1 == w.rank;
-        list[i] = dim_const(g->dims, is_last ? start : 0);
-        a->step.at[i] = 1;
-        list[w.rank + i] = is_last ? dim_const(g->dims, size) : w.dim[i];
-    }
-    a->start = (attr_dims){ .count = w.rank, .at = list };
-    a->size = (attr_dims){ .count = w.rank, .at = list + w.rank };
-    return ir_emit(g, parent, OP_slice, a, &whole, 1);
+    dim_table *t = h->g->dims;
+    build_from(&h->b, &from, 1);
+    const uint32_t last = ir_value_at(h->g, whole)->rank - 1;
+    ir_value_replace(h->g, old, build_part(&h->b, whole, last, dim_const(t, start), 1, dim_const(t, size)));
 }
 
 static sinter_status merge(horizontal *h, ir_value_id x, const part *p, uint32_t count)
 {
     ir_graph *g = h->g;
     ir_value_id w[PARTS], b[PARTS];
+    ir_node_id product[PARTS], add[PARTS];
     for (uint32_t i = 0; i < count; i++) {
+        product[i] = p[i].matmul;
+        add[i] = p[i].add;
         w[i] = ir_node_at(g, p[i].matmul)->in[1];
         b[i] = p[i].bias;
     }
     const ir_node first = *ir_node_at(g, p[0].matmul);
     const bool trans_b = ((const attrs_matmul *)first.attrs)->trans_b != 0;
-    ir_value_id in[2] = { x, join(h, w, count, trans_b ? 0 : 1) };
-    void *attrs = op_attrs_copy(&g->a, OP_matmul, first.attrs);
-    ir_value_id y = in[1] && attrs ? ir_emit(g, first.parent, OP_matmul, attrs, in, 2) : 0;
-    if (!y) return FAIL_MEMORY(h->s->e, "joining products");
-    const ir_node_id made = ir_value_at(g, y)->producer;
-    for (uint32_t i = 0; i < count; i++) TRY(ir_origin_unite(g, made, p[i].matmul));
+    h->b.region = first.parent;
+    build_from(&h->b, product, count);
+    ir_value_id y = build_matmul(&h->b, x, join(h, w, count, trans_b ? 0 : 1), first.attrs);
     if (p[0].add) {
-        in[0] = y;
-        in[1] = join(h, b, count, 0);
-        y = in[1] ? ir_emit(g, first.parent, OP_add, NULL, in, 2) : 0;
-        if (!y) return FAIL_MEMORY(h->s->e, "joining products");
-        for (uint32_t i = 0; i < count; i++) TRY(ir_origin_unite(g, ir_value_at(g, y)->producer, p[i].add));
+        build_from(&h->b, add, count);
+        y = build_add(&h->b, y, join(h, b, count, 0));
     }
+    if (h->b.status) return h->b.status;
     int64_t at = 0;
     for (uint32_t i = 0; i < count; i++) {
         const int64_t columns = const_dim(g, w[i], trans_b ? 0 : 1);
-        const ir_value_id piece = slice_of(h, first.parent, y, at, columns);
-        if (!piece) return FAIL_MEMORY(h->s->e, "joining products");
-        TRY(ir_origin_unite(g, ir_value_at(g, piece)->producer, p[i].matmul));
-        ir_value_replace(g, p[i].out, piece);
+        replace_by_part(h, y, at, columns, p[i].out, p[i].matmul);
         at += columns;
     }
     h->s->fired++;
-    return SINTER_OK;
+    return h->b.status;
 }
 
 static sinter_status join_readers(horizontal *h, ir_value_id x)
@@ -263,23 +257,27 @@ static ir_value_id as_row(horizontal *h, ir_value_id v, int64_t columns)
     if (x.rank == 1) return v;
     const size_t element = sinter_dtype_bits(x.dtype) / 8, size = size_mul((size_t)columns, element);
     uint8_t *data = size == SIZE_MAX ? NULL : ir_blob(h->g, size);
-    if (!data) return 0;
+    if (!data) return no_room(h);
     for (int64_t i = 0; i < columns; i++) memcpy(data + (size_t)i * element, x.data, element);
-    return ir_const(h->g, x.name, x.dtype, 1, &columns, data);
+    view row;
+    return view_init(&row, x.dtype, 1, &columns, data) ? build_const(&h->b, x.name, &row) : 0;
 }
 
 static sinter_status merge_chains(horizontal *h, ir_value_id x, const chain *c, uint32_t count)
 {
     ir_graph *g = h->g;
     ir_value_id each[PARTS], in[3];
+    ir_node_id from[PARTS];
     const ir_node first = *ir_node_at(g, c[0].product);
-    for (uint32_t i = 0; i < count; i++) each[i] = ir_node_at(g, c[i].product)->in[1];
-    in[0] = x;
-    in[1] = join(h, each, count, 1);
-    in[2] = first.count_in > 2 ? first.in[2] : 0;
-    ir_value_id y = in[1] ? ir_emit(g, first.parent, OP_matmul_integer, NULL, in, first.count_in) : 0;
-    if (!y) return FAIL_MEMORY(h->s->e, "joining products");
-    for (uint32_t i = 0; i < count; i++) TRY(ir_origin_unite(g, ir_value_at(g, y)->producer, c[i].product));
+    for (uint32_t i = 0; i < count; i++) {
+        each[i] = ir_node_at(g, c[i].product)->in[1];
+        from[i] = c[i].product;
+    }
+    h->b.region = first.parent;
+    build_from(&h->b, from, count);
+    ir_value_id y =
+        build_matmul_integer(&h->b, x, join(h, each, count, 1), first.count_in > 2 ? first.in[2] : 0, 0, NULL);
+    if (h->b.status) return h->b.status;
     for (uint32_t s = 0; s < c[0].count; s++) {
         const ir_node step = *ir_node_at(g, c[0].step[s]);
         for (uint32_t k = 0; k < step.count_in; k++) {
@@ -294,27 +292,24 @@ static sinter_status merge_chains(horizontal *h, ir_value_id x, const chain *c, 
             for (uint32_t i = 0; i < count; i++) {
                 const int64_t columns = const_dim(g, ir_node_at(g, c[i].product)->in[1], 1);
                 each[i] = as_row(h, ir_node_at(g, c[i].step[s])->in[k], columns);
-                if (!each[i]) return FAIL_MEMORY(h->s->e, "joining products");
+                if (!each[i]) return h->b.status;
             }
             in[k] = join(h, each, count, 0);
-            if (!in[k]) return FAIL_MEMORY(h->s->e, "joining products");
+            if (!in[k]) return h->b.status;
         }
-        void *attrs = op_attrs_copy(&g->a, step.op, step.attrs);
-        y = attrs || !step.attrs ? ir_emit(g, step.parent, step.op, attrs, in, step.count_in) : 0;
-        if (!y) return FAIL_MEMORY(h->s->e, "joining products");
-        for (uint32_t i = 0; i < count; i++) TRY(ir_origin_unite(g, ir_value_at(g, y)->producer, c[i].step[s]));
+        for (uint32_t i = 0; i < count; i++) from[i] = c[i].step[s];
+        build_from(&h->b, from, count);
+        y = build_emit(&h->b, step.op, step.attrs, in, step.count_in);
+        if (h->b.status) return h->b.status;
     }
     int64_t at = 0;
     for (uint32_t i = 0; i < count; i++) {
         const int64_t columns = const_dim(g, ir_node_at(g, c[i].product)->in[1], 1);
-        const ir_value_id piece = slice_of(h, first.parent, y, at, columns);
-        if (!piece) return FAIL_MEMORY(h->s->e, "joining products");
-        TRY(ir_origin_unite(g, ir_value_at(g, piece)->producer, c[i].product));
-        ir_value_replace(g, c[i].out[c[i].count], piece);
+        replace_by_part(h, y, at, columns, c[i].out[c[i].count], c[i].product);
         at += columns;
     }
     h->s->fired++;
-    return SINTER_OK;
+    return h->b.status;
 }
 
 static sinter_status join_integer_readers(horizontal *h, ir_value_id x)
@@ -334,7 +329,7 @@ static sinter_status join_integer_readers(horizontal *h, ir_value_id x)
 
 sinter_status pass_horizontal(opt_state *s)
 {
-    horizontal h = { .s = s, .g = s->g };
+    horizontal h = { .s = s, .g = s->g, .b = { .g = s->g } };
     arena_init(&h.a, s->e);
     sinter_status status = SINTER_OK;
     const uint32_t values = s->g->value.count;

@@ -13,6 +13,7 @@
 typedef VEC(ir_node_id) node_list;
 typedef struct driver {
     rewriter r;
+    ir_builder b;
     arena a;
     const rule **rule_at; /* rules grouped by root op */
     uint32_t start[OP_COUNT + 1];
@@ -170,26 +171,21 @@ static sinter_status fire(driver *d, const rule *x, const match *m)
     ir_graph *g = d->r.g;
     opt_state *s = d->r.s;
     const ir_node_id before = g->node.count;
-    d->r.region = g->node.at[m->root].parent;
+    d->b = (ir_builder){ .g = g, .region = g->node.at[m->root].parent, .name = g->node.at[m->root].name };
     for (uint32_t i = 1; i < g->node.at[m->root].count_out; i++)
         if (ir_value_at(g, g->node.at[m->root].out[i])->use_count) return SINTER_OK;
     const ir_value_id to = x->apply(&d->r, m);
     if (g->a.failed || dim_table_failed(g->dims)) return FAIL_MEMORY(s->e, "rewriting");
-    if (s->e->error->status != SINTER_OK) {
-        /* A rule built something that inference refuses: the rule is wrong, whatever the model. */
-        return NOTE(s->e, s->e->error->status, "while applying rule %s at node %s", x->name, ir_node_label(g, m->root));
-    }
+    /* A rule built something that the builder refuses: the rule is wrong, whatever the model. */
+    if (d->b.status)
+        return NOTE(s->e, d->b.status, "while applying rule %s at node %s", x->name, ir_node_label(g, m->root));
     const ir_value_id from = g->node.at[m->root].out[0];
     if (!to || !may_replace(g, from, to)) {
         for (ir_node_id n = g->node.count; n-- > before;)
             TRY(collect(d, n, before, 0)); /* what a declining rule left; nothing changed */
         return SINTER_OK;
     }
-    for (ir_node_id n = before; n < g->node.count; n++) {
-        ir_node *fresh = &g->node.at[n];
-        if (!fresh->name) fresh->name = g->node.at[m->root].name;
-        enqueue(d, n);
-    }
+    for (ir_node_id n = before; n < g->node.count; n++) enqueue(d, n);
     const ir_node_id maker = ir_value_at(g, to)->producer;
     const bool swaps = ir_value_at(g, from)->is_output;
     ir_value_replace(g, from, to);
@@ -240,23 +236,17 @@ static sinter_status settle_shape_value(driver *d, ir_node_id id, bool *done)
     if (!v->shape_value || v->rank > 1 || !dtype_is_int(v->dtype) || v->is_output || !v->use_count) return SINTER_OK;
     for (uint32_t i = 0; i < v->shape_count; i++)
         if (dim_is_late(g->dims, v->shape_value[i])) return SINTER_OK;
-    attrs_shape_value *at = op_attrs_new(&g->a, OP_shape_value);
-    int64_t *list = ARENA_NEW(&g->a, int64_t, v->shape_count);
-    if (!at || !list) return FAIL_MEMORY(g->e, "rewriting");
-    for (uint32_t i = 0; i < v->shape_count; i++) list[i] = v->shape_value[i];
-    at->value = (attr_dims){ .count = v->shape_count, .at = list };
-    at->scalar = v->rank == 0;
-    at->type = v->dtype;
-    const ir_node_id fresh = ir_node_new(g, n->parent, OP_shape_value, at, NULL, 0, 1);
-    if (!fresh) return SINTER_NO_MEMORY;
-    TRY(ir_infer(g, fresh));
-    n = &g->node.at[id];
-    const ir_value_id from = n->out[0], to = g->node.at[fresh].out[0];
+    ir_builder b = { .g = g, .region = n->parent, .name = n->name };
+    const attr_dims sizes = build_dims(&b, v->shape_value, v->shape_count);
+    const ir_value_id from = n->out[0],
+                      to = build_shape_value(
+                          &b, &(attrs_shape_value){ .value = sizes, .scalar = v->rank == 0, .type = v->dtype });
+    if (b.status) return b.status;
+    const ir_node_id fresh = ir_value_at(g, to)->producer;
     if (!may_replace(g, from, to)) {
         ir_node_kill(g, fresh);
         return SINTER_OK;
     }
-    g->node.at[fresh].name = n->name;
     ir_value_replace(g, from, to);
     enqueue(d, fresh);
     TRY(collect(d, id, 0, fresh));
@@ -317,6 +307,7 @@ static sinter_status drive(driver *d, const rule *const *tables)
 sinter_status opt_rules_run(opt_state *s, const rule *const *tables)
 {
     driver d = { .r = { .s = s, .g = s->g } };
+    d.r.b = &d.b;
     arena_init(&d.a, s->e);
     const sinter_status status = drive(&d, tables);
     arena_deinit(&d.a);
@@ -324,52 +315,6 @@ sinter_status opt_rules_run(opt_state *s, const rule *const *tables)
 }
 
 /* ---- what rules use ---- */
-
-ir_value_id rw_emit(rewriter *r, op_id op, void *attrs, const ir_value_id *in, uint32_t count)
-{
-    for (uint32_t i = 0; i < count && i < op_at(op)->in_min; i++)
-        if (!in[i]) return 0; /* an earlier emit failed */
-    return ir_emit(r->g, r->region, op, attrs, in, count);
-}
-
-ir_value_id rw_unary(rewriter *r, op_id op, ir_value_id x)
-{
-    return rw_emit(r, op, NULL, &x, 1);
-}
-
-ir_value_id rw_binary(rewriter *r, op_id op, ir_value_id x, ir_value_id y)
-{
-    return rw_emit(r, op, NULL, (ir_value_id[]){ x, y }, 2);
-}
-
-ir_value_id rw_scalar_const(rewriter *r, sinter_dtype dtype, double value)
-{
-    return ir_const_f64(r->g, dtype, value);
-}
-
-void *rw_attrs(rewriter *r, ir_node_id n)
-{
-    return op_attrs_copy(&r->g->a, rw_node(r, n)->op, rw_node(r, n)->attrs);
-}
-
-ir_value_id rw_reshape(rewriter *r, ir_value_id x, uint32_t rank, const dim *d)
-{
-    attrs_reshape *at = op_attrs_new(&r->g->a, OP_reshape);
-    int64_t *list = ARENA_NEW(&r->g->a, int64_t, rank);
-    if (!at || !list) return 0;
-    for (uint32_t i = 0; i < rank; i++) list[i] = d[i];
-    at->shape = (attr_dims){ .count = rank, .at = list };
-    return rw_emit(r, OP_reshape, at, &x, 1);
-}
-
-ir_value_id rw_transpose(rewriter *r, ir_value_id x, const int64_t *perm)
-{
-    attrs_transpose *at = op_attrs_new(&r->g->a, OP_transpose);
-    if (!at) return 0;
-    at->perm.count = rw_value(r, x)->rank;
-    for (uint32_t i = 0; i < at->perm.count; i++) at->perm.at[i] = perm[i];
-    return rw_emit(r, OP_transpose, at, &x, 1);
-}
 
 const ir_node *rw_def(const rewriter *r, ir_value_id v, op_id op)
 {
@@ -423,15 +368,6 @@ ir_value_id rw_other_scalar(const rewriter *r, const ir_node *n, double *out)
     if (rw_scalar(r, n->in[1], out)) return n->in[0];
     if (rw_scalar(r, n->in[0], out)) return n->in[1];
     return 0;
-}
-
-ir_value_id rw_cast(rewriter *r, ir_value_id x, sinter_dtype dtype)
-{
-    if (!x || rw_value(r, x)->dtype == dtype) return x;
-    attrs_typed *at = op_attrs_new(&r->g->a, OP_cast);
-    if (!at) return 0;
-    at->type = dtype;
-    return rw_emit(r, OP_cast, at, &x, 1);
 }
 
 static bool flatten(const rewriter *r, ir_value_id v, bool shared, bool is_root, uint32_t depth, rw_product *out)

@@ -7,6 +7,7 @@
 #ifndef OPT_REWRITE_H
 #define OPT_REWRITE_H
 
+#include "ir/build.h"
 #include "opt/match.h"
 #include "opt/pipeline.h"
 
@@ -21,7 +22,7 @@ typedef enum rule_numerics {
 typedef struct rewriter {
     opt_state    *s;
     ir_graph     *g;
-    ir_region_id  region;        /* of the root */
+    ir_builder   *b;             /* adds to the root's region */
 } rewriter;
 
 typedef struct rule {
@@ -32,17 +33,6 @@ typedef struct rule {
 } rule;
 extern const rule rules_shape[], rules_sink[], rules_arith[], rules_strength[], rules_linear[], rules_activation[];
 extern const rule rules_norm[], rules_attention[], rules_integer[], rules_requantize[];
-
-/* ---- building ---- */
-ir_value_id rw_emit(rewriter *r, op_id op, void *attrs, const ir_value_id *in, uint32_t count);
-ir_value_id rw_unary(rewriter *r, op_id op, ir_value_id x);
-ir_value_id rw_binary(rewriter *r, op_id op, ir_value_id x, ir_value_id y);
-ir_value_id rw_scalar_const(rewriter *r, sinter_dtype dtype, double value);
-ir_value_id rw_reshape(rewriter *r, ir_value_id x, uint32_t rank, const dim *d);
-ir_value_id rw_transpose(rewriter *r, ir_value_id x, const int64_t *perm);
-ir_value_id rw_cast(rewriter *r, ir_value_id x, sinter_dtype dtype);             /* x itself where it has that type */
-/* A copy to change; NULL out of memory. */
-void       *rw_attrs(rewriter *r, ir_node_id n);
 
 /* ---- looking ---- */
 static inline const ir_value *rw_value(const rewriter *r, ir_value_id v) { return ir_value_at(r->g, v); }

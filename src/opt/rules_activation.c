@@ -75,7 +75,8 @@ static ir_value_id gelu_of(rewriter *r, const match *m, op_id f, op_id gelu)
     if (!rw_product_of(r, rw_node(r, m->root)->out[0], false, &p) || p.count != 2 || !is_close(p.scale, 0.5)) return 0;
     for (uint32_t i = 0; i < 2; i++) {
         const ir_value_id t = one_plus(r, p.factor[i], f), x = p.factor[1 - i];
-        if (t && (f == OP_erf ? is_erf_argument(r, t, x) : is_tanh_argument(r, t, x))) return rw_unary(r, gelu, x);
+        if (t && (f == OP_erf ? is_erf_argument(r, t, x) : is_tanh_argument(r, t, x)))
+            return build_unary(r->b, gelu, x);
     }
     return 0;
 }
@@ -92,12 +93,12 @@ static ir_value_id gelu_tanh(rewriter *r, const match *m)
 
 static ir_value_id to_silu(rewriter *r, const match *m)
 {
-    return rw_unary(r, OP_silu, m->v[X]);
+    return build_silu(r->b, m->v[X]);
 }
 
 static ir_value_id to_mish(rewriter *r, const match *m)
 {
-    return rw_unary(r, OP_mish, m->v[X]);
+    return build_mish(r->b, m->v[X]);
 }
 
 /* 1 / (1 + exp(-x)); t is exp's argument. */
@@ -109,11 +110,11 @@ static ir_value_id sigmoid_of(rewriter *r, ir_value_id sum)
     const ir_node *power = e && one == 1 ? rw_def(r, e, OP_exp) : NULL;
     if (!power) return 0;
     const ir_node *neg = rw_def(r, power->in[0], OP_neg);
-    if (neg) return rw_unary(r, OP_sigmoid, neg->in[0]);
+    if (neg) return build_sigmoid(r->b, neg->in[0]);
     const ir_node *mul = rw_def(r, power->in[0], OP_mul);
     double minus;
     const ir_value_id x = mul ? rw_other_scalar(r, mul, &minus) : 0;
-    return x && minus == -1 ? rw_unary(r, OP_sigmoid, x) : 0;
+    return x && minus == -1 ? build_sigmoid(r->b, x) : 0;
 }
 
 static ir_value_id sigmoid_div(rewriter *r, const match *m)
@@ -148,13 +149,14 @@ static ir_value_id hard(rewriter *r, const match *m)
     if (p.count == 1) {
         const ir_value_id x = clipped_plus_three(r, p.factor[0]);
         const sinter_dtype t = rw_value(r, root->out[0])->dtype;
-        const ir_value_id in[3] = { x, rw_scalar_const(r, t, 1.0 / 6), rw_scalar_const(r, t, 0.5) };
-        return x ? rw_emit(r, OP_hard_sigmoid, NULL, in, 3) : 0;
+        if (!x) return 0;
+        const ir_value_id slope = build_scalar(r->b, t, 1.0 / 6), half = build_scalar(r->b, t, 0.5);
+        return build_hard_sigmoid(r->b, x, slope, half);
     }
     if (p.count != 2) return 0;
     for (uint32_t i = 0; i < 2; i++) {
         const ir_value_id x = clipped_plus_three(r, p.factor[i]);
-        if (x && x == p.factor[1 - i]) return rw_unary(r, OP_hardswish, x);
+        if (x && x == p.factor[1 - i]) return build_hardswish(r->b, x);
     }
     return 0;
 }
@@ -162,7 +164,7 @@ static ir_value_id hard(rewriter *r, const match *m)
 static ir_value_id hardswish(rewriter *r, const match *m)
 {
     if (!rw_is_scalar(r, m->v[S], 1.0 / 6) || !rw_is_scalar(r, m->v[T], 0.5)) return 0;
-    return rw_unary(r, OP_hardswish, m->v[X]);
+    return build_hardswish(r->b, m->v[X]);
 }
 
 /* The input of a reduction over exactly one axis, kept. */
@@ -185,10 +187,7 @@ static ir_value_id softmax(rewriter *r, const match *m)
     ir_value_id x = power->in[0];
     const ir_node *sub = rw_def(r, x, OP_sub);
     if (sub && reduced(r, sub->in[1], reduce_kind_max, &axis_max) == sub->in[0] && axis_max == axis) x = sub->in[0];
-    attrs_softmax *at = op_attrs_new(&r->g->a, OP_softmax);
-    if (!at) return 0;
-    at->axis = axis;
-    return rw_emit(r, OP_softmax, at, &x, 1);
+    return build_softmax(r->b, x, &(attrs_softmax){ .axis = axis });
 }
 
 /* clang-format off */

@@ -32,19 +32,19 @@ static ir_value_id drop_one(rewriter *r, const match *m)
 
 static ir_value_id fold_mul_mul(rewriter *r, const match *m)
 {
-    return rw_binary(r, OP_mul, m->v[X], rw_binary(r, OP_mul, m->v[S], m->v[T]));
+    return build_mul(r->b, m->v[X], build_mul(r->b, m->v[S], m->v[T]));
 }
 
 static ir_value_id fold_add_add(rewriter *r, const match *m)
 {
-    return rw_binary(r, OP_add, m->v[X], rw_binary(r, OP_add, m->v[S], m->v[T]));
+    return build_add(r->b, m->v[X], build_add(r->b, m->v[S], m->v[T]));
 }
 
 /* x - c -> x + (-c): one form for constants. */
 static ir_value_id sub_to_add(rewriter *r, const match *m)
 {
     if (!dtype_is_signed(rw_value(r, m->v[X])->dtype)) return 0;
-    return rw_binary(r, OP_add, m->v[X], rw_unary(r, OP_neg, m->v[S]));
+    return build_add(r->b, m->v[X], build_neg(r->b, m->v[S]));
 }
 
 /* x / c -> x * (1/c) where every element's reciprocal is exact. */
@@ -59,7 +59,7 @@ static ir_value_id div_to_mul(rewriter *r, const match *m)
         const double x = view_load_f64(&c, i);
         if (fabs(frexp(x, &exponent)) != 0.5 || exponent > 14 || exponent < -12) return 0;
     }
-    return rw_binary(r, OP_mul, m->v[X], rw_unary(r, OP_reciprocal, m->v[S]));
+    return build_mul(r->b, m->v[X], build_reciprocal(r->b, m->v[S]));
 }
 
 /* Is v known to be 0 or more, or NaN? Then its root is its power of a half: of minus infinity that is infinity. */
@@ -99,11 +99,11 @@ static ir_value_id power(rewriter *r, const match *m)
     double p;
     if (!rw_is_float(r, m->v[X]) || !rw_scalar(r, m->v[S], &p)) return 0;
     if (p == 1) return m->v[X];
-    if (p == 2) return rw_binary(r, OP_mul, m->v[X], m->v[X]);
+    if (p == 2) return build_mul(r->b, m->v[X], m->v[X]);
     const bool is_root = (p == 0.5 || p == -0.5) && is_not_negative(r, m->v[X], 0);
-    if (p == 0.5 && is_root) return rw_unary(r, OP_sqrt, m->v[X]);
-    if (p == -0.5 && is_root) return rw_unary(r, OP_rsqrt, m->v[X]);
-    if (p == -1) return rw_unary(r, OP_reciprocal, m->v[X]);
+    if (p == 0.5 && is_root) return build_sqrt(r->b, m->v[X]);
+    if (p == -0.5 && is_root) return build_rsqrt(r->b, m->v[X]);
+    if (p == -1) return build_reciprocal(r->b, m->v[X]);
     return 0;
 }
 
@@ -111,18 +111,18 @@ static ir_value_id power(rewriter *r, const match *m)
 static ir_value_id cube(rewriter *r, const match *m)
 {
     if (!rw_is_float(r, m->v[X]) || !rw_is_scalar(r, m->v[S], 3)) return 0;
-    return rw_binary(r, OP_mul, rw_binary(r, OP_mul, m->v[X], m->v[X]), m->v[X]);
+    return build_mul(r->b, build_mul(r->b, m->v[X], m->v[X]), m->v[X]);
 }
 
 static ir_value_id div_one(rewriter *r, const match *m)
 {
     double c;
-    return rw_is_float(r, m->v[X]) && rw_scalar(r, m->v[S], &c) && c == 1 ? rw_unary(r, OP_reciprocal, m->v[X]) : 0;
+    return rw_is_float(r, m->v[X]) && rw_scalar(r, m->v[S], &c) && c == 1 ? build_reciprocal(r->b, m->v[X]) : 0;
 }
 
 static ir_value_id to_rsqrt(rewriter *r, const match *m)
 {
-    return rw_unary(r, OP_rsqrt, m->v[X]);
+    return build_rsqrt(r->b, m->v[X]);
 }
 
 static ir_value_id take_x(rewriter *r, const match *m)
@@ -134,15 +134,15 @@ static ir_value_id take_x(rewriter *r, const match *m)
 static ir_value_id max_to_relu(rewriter *r, const match *m)
 {
     double c;
-    return rw_scalar(r, m->v[S], &c) && c == 0 ? rw_unary(r, OP_relu, m->v[X]) : 0;
+    return rw_scalar(r, m->v[S], &c) && c == 0 ? build_relu(r->b, m->v[X]) : 0;
 }
 
 static ir_value_id to_clip(rewriter *r, ir_value_id x, double low, double high)
 {
     if (!(low <= high)) return 0;
     const sinter_dtype t = rw_value(r, x)->dtype;
-    const ir_value_id in[3] = { x, rw_scalar_const(r, t, low), rw_scalar_const(r, t, high) };
-    return rw_emit(r, OP_clip, NULL, in, 3);
+    const ir_value_id least = build_scalar(r->b, t, low), most = build_scalar(r->b, t, high);
+    return build_clip(r->b, x, least, most);
 }
 
 /* min(max(x, lo), hi) or max(min(x, hi), lo) -> clip(x, lo, hi). */

@@ -111,7 +111,7 @@ static ir_value_id ungrouped(rewriter *r, ir_value_id v)
     if (dim_mul(r->g->dims, b->dim[1], b->dim[2]) != y->dim[1]) return v;
     int64_t heads;
     if (!dim_is_const(r->g->dims, a->dim[1], &heads)) return v;
-    return rw_reshape(r, x, 4, (dim[]){ a->dim[0], a->dim[1], a->dim[3], a->dim[4] });
+    return build_shaped(r->b, x, (dim[]){ a->dim[0], a->dim[1], a->dim[3], a->dim[4] }, 4);
 }
 
 /* Rank 3 gets a batch of one in front. */
@@ -119,7 +119,7 @@ static ir_value_id with_batch(rewriter *r, ir_value_id v)
 {
     const ir_value *x = rw_value(r, v);
     if (x->rank == 4) return v;
-    return rw_reshape(r, v, 4, (dim[]){ dim_const(r->g->dims, 1), x->dim[0], x->dim[1], x->dim[2] });
+    return build_shaped(r->b, v, (dim[]){ dim_const(r->g->dims, 1), x->dim[0], x->dim[1], x->dim[2] }, 4);
 }
 
 static ir_value_id swap_last(rewriter *r, ir_value_id v)
@@ -129,7 +129,7 @@ static ir_value_id swap_last(rewriter *r, ir_value_id v)
     for (uint32_t i = 0; i < rank; i++) perm[i] = i;
     perm[rank - 1] = rank - 2;
     perm[rank - 2] = rank - 1;
-    return rw_transpose(r, v, perm);
+    return build_permuted(r->b, v, perm, rank);
 }
 
 static bool mask_fits(const rewriter *r, ir_value_id mask, const ir_value *q, dim keys)
@@ -193,24 +193,18 @@ static ir_value_id attention(rewriter *r, const match *m)
         if (!mask_fits(r, s.mask, rw_value(r, in_q), rw_value(r, in_k)->dim[2])) return 0;
         if (s.second) {
             if (!mask_fits(r, s.second, rw_value(r, in_q), rw_value(r, in_k)->dim[2])) return 0;
-            s.mask = rw_binary(r, OP_add, s.mask, s.second);
+            s.mask = build_add(r->b, s.mask, s.second);
         } else if (s.mask_is_choice && s.fill != -INFINITY) {
-            const ir_value_id low = rw_scalar_const(r, t, s.fill), zero = rw_scalar_const(r, t, 0);
-            s.mask = rw_emit(
-                r, OP_where, NULL,
-                (ir_value_id[]){ s.mask, s.mask_is_forbidden ? low : zero, s.mask_is_forbidden ? zero : low }, 3);
+            const ir_value_id low = build_scalar(r->b, t, s.fill), zero = build_scalar(r->b, t, 0);
+            s.mask = build_where(r->b, s.mask, s.mask_is_forbidden ? low : zero, s.mask_is_forbidden ? zero : low);
         } else if (s.mask_is_forbidden) {
-            s.mask = rw_unary(r, OP_not, s.mask);
+            s.mask = build_not(r->b, s.mask);
         }
         if (!s.mask) return 0;
     }
-    attrs_attention *a = op_attrs_new(&r->g->a, OP_attention);
-    if (!a) return 0;
-    a->scale = s.scale;
-    const ir_value_id in[4] = { in_q, in_k, in_v, s.mask };
-    const ir_value_id z = rw_emit(r, OP_attention, a, in, s.mask ? 4 : 3);
+    const ir_value_id z = build_attention(r->b, in_q, in_k, in_v, s.mask, &(attrs_attention){ .scale = s.scale });
     if (!z || rank == 4) return z;
-    return rw_reshape(r, z, 3, rw_value(r, y)->dim);
+    return build_shaped(r->b, z, rw_value(r, y)->dim, 3);
 }
 
 /* A mask that a constant without effect has made as high as there are queries: attention broadcasts it anyway. */
@@ -224,10 +218,9 @@ static ir_value_id mask_rows(rewriter *r, const match *m)
     for (uint32_t i = 0; both && i < 2; i++) {
         const ir_value_id other = both->in[1 - i];
         if (!rw_scalar(r, both->in[i], &value) || value == 0 || rw_same_shape(r, other, both->out[0])) continue;
-        const ir_value_id mask = rw_emit(r, OP_where, NULL, (ir_value_id[]){ other, choice->in[1], choice->in[2] }, 3);
-        void *attrs = rw_attrs(r, m->root);
+        const ir_value_id mask = build_where(r->b, other, choice->in[1], choice->in[2]);
         const ir_value_id in[4] = { root->in[0], root->in[1], root->in[2], mask };
-        return mask && attrs ? rw_emit(r, OP_attention, attrs, in, 4) : 0;
+        return build_again(r->b, m->root, in, 4);
     }
     return 0;
 }

@@ -45,7 +45,7 @@ static ir_value_id as_scalar(rewriter *r, ir_value_id v)
 {
     double x;
     if (!v || !rw_value(r, v)->rank) return v;
-    return rw_scalar(r, v, &x) ? rw_scalar_const(r, rw_value(r, v)->dtype, x) : 0;
+    return rw_scalar(r, v, &x) ? build_scalar(r->b, rw_value(r, v)->dtype, x) : 0;
 }
 
 static bool dequantized(const rewriter *r, ir_value_id v, quantized *out)
@@ -68,7 +68,7 @@ static ir_node_id maker_of(const rewriter *r, ir_value_id v)
 static ir_value_id transposed(rewriter *r, ir_value_id v, uint32_t rank, const int64_t *perm)
 {
     if (!v || rw_value(r, v)->rank != rank) return v && rw_value(r, v)->rank == 0 ? v : 0;
-    return rw_transpose(r, v, perm);
+    return build_permuted(r->b, v, perm, rank);
 }
 
 static bool weight_of(rewriter *r, ir_value_id v, uint32_t depth, quantized *out)
@@ -117,7 +117,7 @@ static bool zero_for(rewriter *r, const quantized *x, uint32_t axis, ir_value_id
     *out = 0;
     if (!x->zero || (rw_scalar(r, x->zero, &all) && all == 0)) return true;
     if (!is_along(r, x->zero, x->q, axis, &is_one)) return false;
-    *out = rw_reshape(r, x->zero, is_one ? 0 : 1, &rw_value(r, x->q)->dim[is_one ? 0 : axis]);
+    *out = build_shaped(r->b, x->zero, &rw_value(r, x->q)->dim[is_one ? 0 : axis], is_one ? 0 : 1);
     return *out != 0;
 }
 
@@ -130,16 +130,17 @@ static ir_value_id scaled(rewriter *r, ir_value_id sum, const quantized *x, cons
     dim d[SINTER_RANK_MAX];
     const dim channels = rw_value(r, w->q)->dim[axis];
     for (uint32_t i = 0; i <= behind; i++) d[i] = i ? dim_const(r->g->dims, 1) : channels;
-    const ir_value_id each = rw_reshape(r, w->scale, is_one ? 0 : behind + 1, d);
-    const ir_value_id scale = rw_binary(r, OP_mul, as_scalar(r, x->scale), each);
-    return rw_binary(r, OP_mul, rw_cast(r, sum, SINTER_DTYPE_F32), scale);
+    const ir_value_id each = build_shaped(r->b, w->scale, d, is_one ? 0 : behind + 1);
+    const ir_value_id scale = build_mul(r->b, as_scalar(r, x->scale), each);
+    return build_mul(r->b, build_typed(r->b, sum, SINTER_DTYPE_F32), scale);
 }
 
-static ir_value_id product(rewriter *r, op_id op, void *attrs, const quantized *x, const quantized *w, uint32_t axis)
+static ir_value_id product(rewriter *r, op_id op, const void *attrs, const quantized *x, const quantized *w,
+                           uint32_t axis)
 {
     ir_value_id zx, zw;
     if (!zero_for(r, x, UINT32_MAX, &zx) || !zero_for(r, w, axis, &zw)) return 0;
-    return rw_emit(r, op, attrs, (ir_value_id[]){ x->q, w->q, zx, zw }, zw ? 4 : zx ? 3 : 2);
+    return build_emit(r->b, op, attrs, (ir_value_id[]){ x->q, w->q, zx, zw }, 4);
 }
 
 /* Groups of a few channels each: too little for a product of integers to gain, and more than one multiplication. */
@@ -160,13 +161,11 @@ static ir_value_id integer_conv(rewriter *r, const match *m)
     if (is_narrow(r, n) || !dequantized(r, n->in[0], &x) || !weight_of(r, n->in[1], 0, &w)) return 0;
     const uint32_t rank = rw_value(r, x.q)->rank;
     const attrs_conv *from = rw_node(r, m->root)->attrs;
-    attrs_conv_integer *at = op_attrs_new(&r->g->a, OP_conv_integer);
-    if (!at || rank < 3) return 0;
-    at->stride = from->stride;
-    at->dilation = from->dilation;
-    at->pad = from->pad;
-    at->groups = from->groups;
-    return scaled(r, product(r, OP_conv_integer, at, &x, &w, 0), &x, &w, 0, rank - 2);
+    if (rank < 3) return 0;
+    const attrs_conv_integer at = {
+        .stride = from->stride, .dilation = from->dilation, .pad = from->pad, .groups = from->groups
+    };
+    return scaled(r, product(r, OP_conv_integer, &at, &x, &w, 0), &x, &w, 0, rank - 2);
 }
 
 static ir_value_id integer_matmul(rewriter *r, const match *m)
@@ -214,15 +213,9 @@ static bool half_of(const rewriter *r, ir_value_id v, half *out)
 /* The number less its zero point, which f16 holds. */
 static ir_value_id half_made(rewriter *r, const half *h)
 {
-    attrs_typed *at = op_attrs_new(&r->g->a, OP_dequantize);
-    const ir_value_id one = rw_scalar_const(r, SINTER_DTYPE_F16, 1);
-    ir_value_id zero = h->x.zero;
-    if (zero && rw_value(r, zero)->rank) zero = rw_reshape(r, zero, 0, NULL);
-    if (!at || !one || (h->x.zero && !zero)) return 0;
-    at->type = SINTER_DTYPE_F16;
-    ir_value_id y = rw_emit(r, OP_dequantize, at, (ir_value_id[]){ h->x.q, one, zero }, zero ? 3 : 2);
-    for (uint32_t i = h->count; y && i-- > 0;)
-        y = rw_emit(r, rw_node(r, h->move[i])->op, rw_attrs(r, h->move[i]), &y, 1);
+    const ir_value_id one = build_scalar(r->b, SINTER_DTYPE_F16, 1), zero = build_shaped(r->b, h->x.zero, NULL, 0);
+    ir_value_id y = build_dequantize(r->b, h->x.q, one, zero, SINTER_DTYPE_F16);
+    for (uint32_t i = h->count; y && i-- > 0;) y = build_again(r->b, h->move[i], &y, 1);
     return y;
 }
 
@@ -232,12 +225,10 @@ static ir_value_id half_matmul(rewriter *r, const match *m)
     const ir_node *n = rw_node(r, m->root);
     half x, y;
     if (!half_of(r, n->in[0], &x) || !half_of(r, n->in[1], &y)) return 0;
-    attrs_matmul *at = rw_attrs(r, m->root);
-    const ir_value_id a = half_made(r, &x), b = a ? half_made(r, &y) : 0;
-    if (!at || !b) return 0;
-    at->type = SINTER_DTYPE_F32;
-    const ir_value_id sum = rw_emit(r, OP_matmul, at, (ir_value_id[]){ a, b }, 2);
-    return sum ? rw_binary(r, OP_mul, sum, rw_scalar_const(r, SINTER_DTYPE_F32, x.scale * y.scale)) : 0;
+    attrs_matmul at = *(const attrs_matmul *)n->attrs;
+    at.type = SINTER_DTYPE_F32;
+    const ir_value_id a = half_made(r, &x), sum = build_matmul(r->b, a, half_made(r, &y), &at);
+    return build_mul(r->b, sum, build_scalar(r->b, SINTER_DTYPE_F32, x.scale * y.scale));
 }
 
 /* Scales that are computed while the model runs multiply the sums in the product's epilogue. */
@@ -253,7 +244,7 @@ static ir_value_id scale_late(rewriter *r, const match *m)
         for (uint32_t k = 0; k < 2; k++) {
             const ir_value_id c = scale->in[k], one = scale->in[1 - k];
             if (!ir_is_const(r->g, c) || ir_is_const(r->g, one) || rw_value(r, one)->rank) continue;
-            return rw_binary(r, OP_mul, rw_binary(r, OP_mul, x, c), one);
+            return build_mul(r->b, build_mul(r->b, x, c), one);
         }
     }
     return 0;
@@ -263,11 +254,8 @@ static ir_value_id scale_late(rewriter *r, const match *m)
 
 static ir_value_id again(rewriter *r, ir_value_id q, const quantized *x)
 {
-    attrs_typed *at = op_attrs_new(&r->g->a, OP_dequantize);
-    if (!at || !q) return 0;
-    at->type = SINTER_DTYPE_F32;
     const ir_value_id scale = as_scalar(r, x->scale), zero = as_scalar(r, x->zero);
-    return rw_emit(r, OP_dequantize, at, (ir_value_id[]){ q, scale, zero }, zero ? 3 : 2);
+    return build_dequantize(r->b, q, scale, zero, SINTER_DTYPE_F32);
 }
 
 /* The one node that reads v; NULL: none, or several. */
@@ -300,8 +288,7 @@ static ir_value_id move_integers(rewriter *r, const match *m)
     const ir_node *n = rw_node(r, m->root);
     quantized x;
     if (n->count_out > 1 || !dequantized(r, n->in[0], &x) || ends_in_floats(r, n->out[0])) return 0;
-    const op_id op = n->op;
-    return again(r, rw_emit(r, op, rw_attrs(r, m->root), &x.q, 1), &x);
+    return again(r, build_again(r->b, m->root, &x.q, 1), &x);
 }
 
 /* Only the nearest element is taken, and always one of the image. */
@@ -336,7 +323,7 @@ static ir_value_id join_integers(rewriter *r, const match *m)
         if (!dequantized(r, n->in[i], &x) || !same_numbers(r, &first, &x)) return 0;
         part[i] = x.q;
     }
-    return again(r, rw_emit(r, OP_concat, rw_attrs(r, m->root), part, count), &first);
+    return again(r, build_again(r->b, m->root, part, count), &first);
 }
 
 /* The node that moves v and does nothing else, where only one reads it. */
@@ -352,13 +339,12 @@ static ir_value_id before_move(rewriter *r, ir_node_id root)
 {
     const ir_node *n = rw_node(r, root);
     const ir_node_id mover = mover_of(r, n->in[0]);
-    const op_id op = n->op, move = rw_node(r, mover)->op;
     const quantized x = { rw_node(r, mover)->in[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
     if (!is_uniform(r, &x)) return 0;
     const uint32_t count = n->count_in;
     ir_value_id in[3] = { x.q, as_scalar(r, x.scale), as_scalar(r, x.zero) };
-    const ir_value_id y = rw_emit(r, op, rw_attrs(r, root), in, count);
-    return y ? rw_emit(r, move, rw_attrs(r, mover), &y, 1) : 0;
+    const ir_value_id y = build_again(r->b, root, in, count);
+    return build_again(r->b, mover, &y, 1);
 }
 
 /* What computes x takes the rounding as its epilogue, and bytes are moved. */
@@ -388,11 +374,9 @@ static ir_value_id quantize_parts(rewriter *r, const match *m)
     for (uint32_t i = 0; i < count; i++)
         if (ir_is_const(r->g, part[i])) return 0;
     const ir_value_id scale = as_scalar(r, x.scale), zero = as_scalar(r, x.zero);
-    for (uint32_t i = 0; i < count; i++) {
-        part[i] = rw_emit(r, OP_quantize, rw_attrs(r, m->root), (ir_value_id[]){ part[i], scale, zero }, count_in);
-        if (!part[i]) return 0;
-    }
-    return rw_emit(r, OP_concat, rw_attrs(r, concat), part, count);
+    for (uint32_t i = 0; i < count; i++)
+        part[i] = build_again(r->b, m->root, (ir_value_id[]){ part[i], scale, zero }, count_in);
+    return build_again(r->b, concat, part, count);
 }
 
 static ir_value_id dequantize_early(rewriter *r, const match *m)
@@ -433,9 +417,9 @@ static ir_value_id quantize_cut(rewriter *r, const match *m)
     ir_value_id in[3] = { x.q };
     for (int i = 0; i < 2; i++) {
         const scalar arg[3] = { { .f = cut[i] }, { .f = scale }, { .i = (int64_t)zero } };
-        in[i + 1] = rw_scalar_const(r, type, (double)scalar_eval(OP_quantize, SINTER_DTYPE_F32, type, arg).i);
+        in[i + 1] = build_scalar(r->b, type, (double)scalar_eval(OP_quantize, SINTER_DTYPE_F32, type, arg).i);
     }
-    return rw_emit(r, OP_clip, NULL, in, 3);
+    return build_clip(r->b, in[0], in[1], in[2]);
 }
 
 /* clang-format off */

@@ -36,7 +36,7 @@ static ir_value_id scale_for_weights(rewriter *r, const ir_node *n, ir_value_id 
     bool is_one;
     if (!w->data || !dtype_is_float(w->dtype) || rw_value(r, s)->dtype != w->dtype || !is_per_channel(r, n, s, &is_one))
         return 0;
-    if (is_one) return rw_reshape(r, s, 0, NULL);
+    if (is_one) return build_shaped(r->b, s, NULL, 0);
     const dim channels = rw_value(r, n->out[0])->dim[channel_axis(r, n)], one = dim_const(r->g->dims, 1);
     dim d[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < w->rank; i++) d[i] = one;
@@ -50,7 +50,7 @@ static ir_value_id scale_for_weights(rewriter *r, const ir_node *n, ir_value_id 
         if (((const attrs_conv_transpose *)n->attrs)->groups != 1) return 0;
         d[1] = channels;
     }
-    return rw_reshape(r, s, w->rank, d);
+    return build_shaped(r->b, s, d, w->rank);
 }
 
 static bool is_linear(const rewriter *r, ir_value_id v)
@@ -68,10 +68,9 @@ static ir_value_id scaled(rewriter *r, ir_value_id v, ir_value_id s)
     const ir_value_id k = scale_for_weights(r, rw_node(r, id), s);
     if (!k) return 0;
     const ir_node *n = rw_node(r, id);
-    const op_id op = n->op;
     const ir_value_id x = n->in[0], w = n->in[1];
-    const ir_value_id scaled_w = rw_binary(r, OP_mul, w, k);
-    return rw_emit(r, op, rw_attrs(r, id), (ir_value_id[]){ x, scaled_w }, 2);
+    const ir_value_id scaled_w = build_mul(r->b, w, k);
+    return build_again(r->b, id, (ir_value_id[]){ x, scaled_w }, 2);
 }
 
 static ir_value_id fold_scale(rewriter *r, const match *m)
@@ -81,8 +80,7 @@ static ir_value_id fold_scale(rewriter *r, const match *m)
 
 static ir_value_id fold_divisor(rewriter *r, const match *m)
 {
-    return is_linear(r, m->v[X]) && rw_is_float(r, m->v[S]) ? scaled(r, m->v[X], rw_unary(r, OP_reciprocal, m->v[S]))
-                                                            : 0;
+    return is_linear(r, m->v[X]) && rw_is_float(r, m->v[S]) ? scaled(r, m->v[X], build_reciprocal(r->b, m->v[S])) : 0;
 }
 
 static ir_value_id fold_scale_past_bias(rewriter *r, const match *m)
@@ -92,13 +90,13 @@ static ir_value_id fold_scale_past_bias(rewriter *r, const match *m)
     const ir_node *n = rw_node(r, rw_value(r, m->v[X])->producer);
     if (!is_per_channel(r, n, m->v[B], &is_one) || !is_per_channel(r, n, m->v[S], &is_one)) return 0;
     const ir_value_id y = scaled(r, m->v[X], m->v[S]);
-    return y ? rw_binary(r, OP_add, y, rw_binary(r, OP_mul, m->v[B], m->v[S])) : 0;
+    return y ? build_add(r->b, y, build_mul(r->b, m->v[B], m->v[S])) : 0;
 }
 
 static ir_value_id fold_neg(rewriter *r, const match *m)
 {
     return is_linear(r, m->v[X]) && rw_is_float(r, m->v[X])
-               ? scaled(r, m->v[X], rw_scalar_const(r, rw_value(r, m->v[X])->dtype, -1))
+               ? scaled(r, m->v[X], build_scalar(r->b, rw_value(r, m->v[X])->dtype, -1))
                : 0;
 }
 

@@ -88,20 +88,9 @@ static ir_value_id centred(const rewriter *r, ir_value_id d, int64_t axis)
 static ir_value_id norm(rewriter *r, op_id op, ir_value_id x, ir_value_id scale, ir_value_id bias, int64_t axis,
                         double epsilon)
 {
-    const ir_value_id in[3] = { x, scale, bias };
-    const uint32_t count = bias ? 3 : scale ? 2 : 1;
-    if (op == OP_layer_norm) {
-        attrs_layer_norm *at = op_attrs_new(&r->g->a, op);
-        if (!at) return 0;
-        at->axis = axis;
-        at->epsilon = epsilon;
-        return rw_emit(r, op, at, in, count);
-    }
-    attrs_rms_norm *at = op_attrs_new(&r->g->a, op);
-    if (!at) return 0;
-    at->axis = axis;
-    at->epsilon = epsilon;
-    return rw_emit(r, op, at, in, count);
+    if (op == OP_rms_norm) return build_rms_norm(r->b, x, scale, &(attrs_rms_norm){ .axis = axis, .epsilon = epsilon });
+    const attrs_layer_norm at = { .axis = axis, .epsilon = epsilon };
+    return build_result(r->b, build_layer_norm(r->b, x, scale, bias, &at, 1), 0);
 }
 
 /* d normalised by w = mean(y^2) + eps. */
@@ -115,7 +104,7 @@ static ir_value_id normalised(rewriter *r, ir_value_id d, ir_value_id w, sinter_
     const ir_value_id x = centred(r, skip_casts(r, d), axis);
     const ir_value_id base = x ? x : y;
     const ir_value_id z = norm(r, x ? OP_layer_norm : OP_rms_norm, base, 0, 0, axis, epsilon);
-    return z ? rw_cast(r, z, to) : 0;
+    return z ? build_typed(r->b, z, to) : 0;
 }
 
 static ir_value_id norm_div(rewriter *r, const match *m)
@@ -154,7 +143,7 @@ static ir_value_id shaped(rewriter *r, ir_value_id x, int64_t axis, ir_value_id 
 {
     const ir_value *a = rw_value(r, x);
     const uint32_t count = a->rank - (uint32_t)axis;
-    return rw_value(r, c)->rank == count ? c : rw_reshape(r, c, count, a->dim + axis);
+    return rw_value(r, c)->rank == count ? c : build_shaped(r->b, c, a->dim + axis, count);
 }
 
 static ir_value_id scale_layer_norm(rewriter *r, const match *m)

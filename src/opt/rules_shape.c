@@ -61,12 +61,12 @@ static ir_value_id fold_casts(rewriter *r, const match *m)
     const sinter_dtype to = (sinter_dtype)((const attrs_typed *)rw_node(r, m->root)->attrs)->type;
     if (!cast_is_lossless(from, middle)) return 0;
     if (from != to && !dtype_is_float(from) && dtype_is_float(middle) && !dtype_is_float(to)) return 0;
-    return rw_cast(r, m->v[X], to);
+    return build_typed(r->b, m->v[X], to);
 }
 
 static ir_value_id fold_reshapes(rewriter *r, const match *m)
 {
-    return rw_emit(r, OP_reshape, rw_attrs(r, m->root), &m->v[X], 1);
+    return build_again(r->b, m->root, &m->v[X], 1);
 }
 
 static ir_value_id fold_transposes(rewriter *r, const match *m)
@@ -76,7 +76,7 @@ static ir_value_id fold_transposes(rewriter *r, const match *m)
     int64_t both[SINTER_RANK_MAX];
     if (p->count != q->count) return 0;
     for (uint32_t i = 0; i < q->count; i++) both[i] = p->at[q->at[i]];
-    return rw_transpose(r, m->v[X], both);
+    return build_permuted(r->b, m->v[X], both, q->count);
 }
 
 /* A transpose that only moves axes of size 1 is a reshape, one that moves none is nothing. */
@@ -94,7 +94,7 @@ static ir_value_id transpose_to_reshape(rewriter *r, const match *m)
         last = p->at[i];
     }
     if (is_identity) return n->in[0];
-    return rw_reshape(r, n->in[0], rw_value(r, n->out[0])->rank, rw_value(r, n->out[0])->dim);
+    return build_shaped(r->b, n->in[0], rw_value(r, n->out[0])->dim, rw_value(r, n->out[0])->rank);
 }
 
 static ir_value_id drop_slice(rewriter *r, const match *m)
@@ -162,12 +162,9 @@ static bool add_pads(const rewriter *r, ir_value_id padded, double wants, attr_i
 static ir_value_id pad_into_conv(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
-    attr_ints pad = ((const attrs_conv *)n->attrs)->pad;
+    attrs_conv at = *(const attrs_conv *)n->attrs;
     ir_value_id x;
-    if (!add_pads(r, n->in[0], 0, &pad, &x)) return 0;
-    attrs_conv *at = rw_attrs(r, m->root);
-    if (at) at->pad = pad;
-    return at ? rw_emit(r, OP_conv, at, (ir_value_id[]){ x, n->in[1] }, 2) : 0;
+    return add_pads(r, n->in[0], 0, &at.pad, &x) ? build_conv(r->b, x, n->in[1], &at) : 0;
 }
 
 /* Pools pad less than their kernel: an average over nothing but padding is not one of theirs. */
@@ -180,32 +177,25 @@ static bool pads_fit(const attr_ints *kernel, const attr_ints *pad)
 
 static ir_value_id pad_into_avg_pool(rewriter *r, const match *m)
 {
-    const attrs_avg_pool *old = rw_node(r, m->root)->attrs;
-    attr_ints pad = old->pad;
+    attrs_avg_pool at = *(const attrs_avg_pool *)rw_node(r, m->root)->attrs;
     ir_value_id x;
-    if (old->ceil) return 0;
+    if (at.ceil) return 0;
     bool pads = false;
-    for (uint32_t i = 0; i < pad.count; i++) pads |= pad.at[i] != 0;
-    if (!old->count_pad && pads) return 0;
-    if (!add_pads(r, rw_node(r, m->root)->in[0], 0, &pad, &x) || !pads_fit(&old->kernel, &pad)) return 0;
-    attrs_avg_pool *at = rw_attrs(r, m->root);
-    if (!at) return 0;
-    at->pad = pad;
-    at->count_pad = 1;
-    return rw_emit(r, OP_avg_pool, at, &x, 1);
+    for (uint32_t i = 0; i < at.pad.count; i++) pads |= at.pad.at[i] != 0;
+    if (!at.count_pad && pads) return 0;
+    if (!add_pads(r, rw_node(r, m->root)->in[0], 0, &at.pad, &x) || !pads_fit(&at.kernel, &at.pad)) return 0;
+    at.count_pad = 1;
+    return build_avg_pool(r->b, x, &at);
 }
 
 static ir_value_id pad_into_max_pool(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
-    const attrs_max_pool *old = n->attrs;
-    attr_ints pad = old->pad;
+    attrs_max_pool at = *(const attrs_max_pool *)n->attrs;
     ir_value_id x;
-    if (old->ceil || n->count_out > 1) return 0;
-    if (!add_pads(r, n->in[0], -INFINITY, &pad, &x) || !pads_fit(&old->kernel, &pad)) return 0;
-    attrs_max_pool *at = rw_attrs(r, m->root);
-    if (at) at->pad = pad;
-    return at ? rw_emit(r, OP_max_pool, at, &x, 1) : 0;
+    if (at.ceil || n->count_out > 1) return 0;
+    if (!add_pads(r, n->in[0], -INFINITY, &at.pad, &x) || !pads_fit(&at.kernel, &at.pad)) return 0;
+    return build_result(r->b, build_max_pool(r->b, x, &at, 1), 0);
 }
 
 /* f(expand(x), y) -> f(x, y) where broadcasting gives the same shape. */
@@ -230,15 +220,14 @@ static ir_value_id expand_into_scalar(rewriter *r, const match *m)
         }
         if (!covered) return 0;
     }
-    return rw_emit(r, n->op, rw_attrs(r, m->root), in, n->count_in);
+    return build_again(r->b, m->root, in, n->count_in);
 }
 
 /* matmul(transpose(x), y) -> matmul(x, y, trans_a) where the last two axes are what it swaps. */
 static ir_value_id transpose_into_matmul(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
-    attrs_matmul *at = rw_attrs(r, m->root);
-    if (!at) return 0;
+    attrs_matmul at = *(const attrs_matmul *)n->attrs;
     ir_value_id in[2] = { n->in[0], n->in[1] };
     bool found = false;
     for (uint32_t i = 0; i < 2; i++) {
@@ -250,11 +239,11 @@ static ir_value_id transpose_into_matmul(rewriter *r, const match *m)
         for (uint32_t k = 0; k + 2 < rank; k++) swaps &= p->at[k] == (int64_t)k;
         if (!swaps) continue;
         in[i] = t->in[0];
-        if (i == 0) at->trans_a = !at->trans_a;
-        else at->trans_b = !at->trans_b;
+        if (i == 0) at.trans_a = !at.trans_a;
+        else at.trans_b = !at.trans_b;
         found = true;
     }
-    return found ? rw_emit(r, OP_matmul, at, in, 2) : 0;
+    return found ? build_matmul(r->b, in[0], in[1], &at) : 0;
 }
 
 /* Known neighbouring indices choose a slice, which costs nothing where a gather copies. */
@@ -277,19 +266,9 @@ static ir_value_id gather_to_slice(rewriter *r, const match *m)
         const int64_t at = view_load_i64(&index, i);
         if ((at < 0 ? at + size : at) != first + i) return 0;
     }
-    attrs_slice *at = op_attrs_new(&r->g->a, OP_slice);
-    int64_t *start = ARENA_NEW(&r->g->a, int64_t, x->rank), *count = ARENA_NEW(&r->g->a, int64_t, x->rank);
-    if (!at || !start || !count) return 0;
-    at->step.count = x->rank;
-    for (uint32_t i = 0; i < x->rank; i++) {
-        start[i] = dim_const(r->g->dims, i == (uint32_t)axis ? first : 0);
-        count[i] = i == (uint32_t)axis ? dim_const(r->g->dims, view_count(&index)) : x->dim[i];
-        at->step.at[i] = 1;
-    }
-    at->start = (attr_dims){ .count = x->rank, .at = start };
-    at->size = (attr_dims){ .count = x->rank, .at = count };
-    const ir_value_id part = rw_emit(r, OP_slice, at, &data, 1);
-    return index.rank || !part ? part : rw_reshape(r, part, shape.rank, shape.dim);
+    const ir_value_id part = build_part(r->b, data, (uint32_t)axis, dim_const(r->g->dims, first), 1,
+                                        dim_const(r->g->dims, view_count(&index)));
+    return index.rank ? part : build_shaped(r->b, part, shape.dim, shape.rank);
 }
 
 /* Do the two shapes differ in axes of size 1 alone? */
@@ -323,17 +302,17 @@ static ir_value_id operand_before(rewriter *r, ir_value_id v, const ir_value *x,
         is_one &= one;
         is_last &= one || i + 1 == c->rank;
     }
-    if (is_one) return c->rank <= x->rank ? v : rw_reshape(r, v, 0, NULL);
+    if (is_one) return c->rank <= x->rank ? v : build_shaped(r->b, v, NULL, 0);
     if (c->rank == y->rank && !memcmp(c->dim, y->dim, y->rank * sizeof(dim))) {
         /* Of two reshapes the other may be the one to sink: only where both come from one shape is there no question.
          */
         const ir_node *other = rw_def(r, v, OP_reshape);
-        if (!other) return sinks_from(r, v) ? 0 : rw_reshape(r, v, x->rank, x->dim);
+        if (!other) return sinks_from(r, v) ? 0 : build_shaped(r->b, v, x->dim, x->rank);
         const ir_value *from = rw_value(r, other->in[0]);
         return from->rank == x->rank && !memcmp(from->dim, x->dim, x->rank * sizeof(dim)) ? other->in[0] : 0;
     }
     if (is_last && x->rank && x->dim[x->rank - 1] == y->dim[y->rank - 1] && c->dim[c->rank - 1] == x->dim[x->rank - 1])
-        return c->rank <= x->rank ? v : rw_reshape(r, v, 1, &c->dim[c->rank - 1]);
+        return c->rank <= x->rank ? v : build_shaped(r->b, v, &c->dim[c->rank - 1], 1);
     if (!same_but_ones(r, x, y)) return 0;
     /* Each axis of y that is not 1 has its axis in x: carry the operand's sizes over. */
     dim d[SINTER_RANK_MAX];
@@ -344,14 +323,13 @@ static ir_value_id operand_before(rewriter *r, ir_value_id v, const ir_value *x,
         const uint32_t back = y->rank - k++;
         if (back <= c->rank) d[i] = c->dim[c->rank - back];
     }
-    return rw_reshape(r, v, x->rank, d);
+    return build_shaped(r->b, v, d, x->rank);
 }
 
 /* f(reshape(x), c) -> reshape(f(x, c)) behind an op that takes an epilogue, so that f can become part of it. */
 static ir_value_id sink_reshape(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
-    const op_id op = n->op;
     const uint32_t count = n->count_in;
     if (count > 3) return 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -369,9 +347,9 @@ static ir_value_id sink_reshape(rewriter *r, const match *m)
             ok = in[k] != 0;
         }
         if (!ok) continue;
-        const ir_value_id z = rw_emit(r, op, rw_attrs(r, m->root), in, count);
+        const ir_value_id z = build_again(r->b, m->root, in, count);
         if (!z || rw_value(r, z)->rank != x.rank || memcmp(rw_value(r, z)->dim, x.dim, x.rank * sizeof(dim))) return 0;
-        return rw_reshape(r, z, y.rank, y.dim);
+        return build_shaped(r->b, z, y.dim, y.rank);
     }
     return 0;
 }

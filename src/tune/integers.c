@@ -5,6 +5,7 @@
  * up to their largest. All zero points are 0. What stands here is Quantize and Dequantize around a product that stays,
  * as a quantised model has it: the rules for such models make the product of integers of it. Data that cannot be
  * negative takes all 8 bits. */
+#include "ir/build.h"
 #include "tune/gains.h"
 
 #include <math.h>
@@ -113,6 +114,7 @@ static size_t size_of(const ir_graph *g, ir_value_id v)
 sinter_status tune_tap(env *e, ir_graph *g, size_t size_max, uint32_t first, uint32_t *end, uint32_t *count)
 {
     const uint32_t nodes = g->node.count;
+    ir_builder b = { .g = g, .region = IR_MAIN };
     size_t size = 0;
     *count = 0;
     *end = first;
@@ -122,8 +124,8 @@ sinter_status tune_tap(env *e, ir_graph *g, size_t size_max, uint32_t first, uin
         const ir_value_id x = ir_node_at(g, id)->in[0];
         if (index != *end || (index > first && size_add(size, size_of(g, x)) > size_max)) continue;
         size = size_add(size, size_of(g, x));
-        const ir_value_id out = ir_emit(g, IR_MAIN, OP_copy, NULL, &x, 1);
-        if (!out) return FAIL_MEMORY(e, "a tap");
+        const ir_value_id out = build_copy(&b, x, NULL);
+        if (b.status) return NOTE(e, b.status, "adding tap %u", index);
         ir_value *y = ir_value_at(g, out);
         y->name = arena_printf(&g->a, "tap %u", index);
         y->is_output = true;
@@ -136,21 +138,11 @@ sinter_status tune_tap(env *e, ir_graph *g, size_t size_max, uint32_t first, uin
 /* ---- quantising ---- */
 
 typedef struct quantizing {
-    env *e;
     ir_graph *g;
+    ir_builder b;
     ir_value_id *of; /* by value: the same, quantised and dequantised; 0: not made yet */
     uint32_t of_count;
 } quantizing;
-
-static ir_value_id emit(quantizing *q, ir_node_id from, op_id op, sinter_dtype type, const ir_value_id *in)
-{
-    attrs_typed *attrs = op_attrs_new(&q->g->a, op);
-    if (!attrs) return 0;
-    attrs->type = type;
-    const ir_value_id y = ir_emit(q->g, IR_MAIN, op, attrs, in, 3);
-    if (!y || ir_origin_unite(q->g, ir_value_at(q->g, y)->producer, from)) return 0;
-    return y;
-}
 
 static ir_value_id quantized_data(quantizing *q, ir_node_id id, double range)
 {
@@ -158,10 +150,11 @@ static ir_value_id quantized_data(quantizing *q, ir_node_id id, double range)
     if (x < q->of_count && q->of[x]) return q->of[x];
     const bool has_sign = !is_unsigned(q->g, x);
     const sinter_dtype type = has_sign ? SINTER_DTYPE_I8 : SINTER_DTYPE_U8;
-    const ir_value_id scale = ir_const_f64(q->g, SINTER_DTYPE_F32, range / (has_sign ? 127 : 255)),
-                      zero = ir_const_f64(q->g, type, 0);
-    const ir_value_id y = emit(q, id, OP_quantize, type, (ir_value_id[]){ x, scale, zero });
-    const ir_value_id z = y ? emit(q, id, OP_dequantize, SINTER_DTYPE_F32, (ir_value_id[]){ y, scale, zero }) : 0;
+    build_from(&q->b, &id, 1);
+    const ir_value_id scale = build_scalar(&q->b, SINTER_DTYPE_F32, range / (has_sign ? 127 : 255)),
+                      zero = build_scalar(&q->b, type, 0);
+    const ir_value_id y = build_quantize(&q->b, x, scale, zero, type);
+    const ir_value_id z = build_dequantize(&q->b, y, scale, zero, SINTER_DTYPE_F32);
     if (x < q->of_count) q->of[x] = z;
     return z;
 }
@@ -179,7 +172,10 @@ static ir_value_id quantized_weight(quantizing *q, ir_node_id id)
     const int64_t count = view_count(&from), channels = size[axis] = from.dim[axis];
     int8_t *to = ir_blob(q->g, (size_t)count);
     float *scale = ir_blob(q->g, size_mul((size_t)channels, sizeof *scale));
-    if (!to || !scale) return 0;
+    if (!to || !scale) {
+        build_fail(&q->b, FAIL_MEMORY(q->g->e, "a quantised weight"));
+        return 0;
+    }
     const float *data = from.data;
     for (int64_t i = 0; i < count; i++) {
         float *most = &scale[i / behind % channels];
@@ -191,16 +187,19 @@ static ir_value_id quantized_weight(quantizing *q, ir_node_id id)
         const float x = rintf(data[i] / scale[i / behind % channels]);
         to[i] = (int8_t)(x > 127 ? 127 : x < -127 ? -127 : isnan(x) ? 0 : x);
     }
-    ir_value_id in[3] = { ir_const(q->g, w.name, SINTER_DTYPE_I8, w.rank, from.dim, to),
-                          ir_const(q->g, NULL, SINTER_DTYPE_F32, w.rank, size, scale),
-                          ir_const_f64(q->g, SINTER_DTYPE_I8, 0) };
-    return in[0] && in[1] && in[2] ? emit(q, id, OP_dequantize, SINTER_DTYPE_F32, in) : 0;
+    view codes, scales;
+    if (!view_init(&codes, SINTER_DTYPE_I8, w.rank, from.dim, to) ||
+        !view_init(&scales, SINTER_DTYPE_F32, w.rank, size, scale))
+        return 0;
+    build_from(&q->b, &id, 1);
+    const ir_value_id code = build_const(&q->b, w.name, &codes), each = build_const(&q->b, NULL, &scales);
+    return build_dequantize(&q->b, code, each, build_scalar(&q->b, SINTER_DTYPE_I8, 0), SINTER_DTYPE_F32);
 }
 
 sinter_status tune_quantize(env *e, ir_graph *g, const float *range, const uint8_t *is_kept, uint32_t *count)
 {
     const uint32_t known = *count;
-    quantizing q = { .e = e, .g = g, .of_count = g->value.count };
+    quantizing q = { .g = g, .b = { .g = g, .region = IR_MAIN }, .of_count = g->value.count };
     const uint32_t nodes = g->node.count;
     arena scratch;
     arena_init(&scratch, e);
@@ -219,7 +218,7 @@ sinter_status tune_quantize(env *e, ir_graph *g, const float *range, const uint8
         const uint32_t index = next++;
         if (known != *count || !(range[index] > 0) || (is_kept && is_kept[index])) continue;
         const ir_value_id x = quantized_data(&q, id, (double)range[index]), w = x ? quantized_weight(&q, id) : 0;
-        if (!w) s = FAIL_MEMORY(e, "quantising products");
+        if (!w) s = q.b.status;
         if (w) ir_node_set_in(g, id, 0, x);
         if (w) ir_node_set_in(g, id, 1, w);
     }

@@ -5,6 +5,7 @@
  * Between two such ops the pair of casts cancels, constants are converted here, and what is left at the edges fuses
  * into neighbours like any other elementwise op. Sums stay f32 inside kernels, whatever the type of operands. Ops that
  * are steep, that choose or count, or whose constants the narrow type cannot hold stay as they are. */
+#include "ir/build.h"
 #include "tune/gains.h"
 
 #include <math.h>
@@ -142,6 +143,7 @@ static bool wants(narrowing *w, const ir_node *n)
 static ir_value_id narrow_const(narrowing *w, ir_value_id v)
 {
     view from, to;
+    ir_builder b = { .g = w->g };
     const ir_value x = *ir_value_at(w->g, v);
     if (!ir_const_view(w->g, v, &from)) return 0;
     const int64_t count = view_count(&from);
@@ -153,15 +155,13 @@ static ir_value_id narrow_const(narrowing *w, ir_value_id v)
         const double a = (double)((const float *)from.data)[i];
         view_store_f64(&to, i, a > most ? most : a < -most ? -most : a);
     }
-    return ir_const(w->g, x.name, w->type, x.rank, from.dim, data);
+    return build_const(&b, x.name, &to);
 }
 
 static ir_value_id cast(narrowing *w, ir_region_id parent, ir_value_id v, sinter_dtype to)
 {
-    attrs_typed *attrs = op_attrs_new(&w->g->a, OP_cast);
-    if (!attrs) return 0;
-    attrs->type = to;
-    return ir_emit(w->g, parent, OP_cast, attrs, &v, 1);
+    ir_builder b = { .g = w->g, .region = parent };
+    return build_cast(&b, v, to);
 }
 
 static sinter_status narrow_input(narrowing *w, ir_node_id id, uint32_t i)
