@@ -125,6 +125,10 @@ sinter_status ir_node_set_out(ir_graph *g, ir_node_id n, uint32_t i, ir_value_id
 ir_value_id  ir_node_add_out(ir_graph *g, ir_node_id n, ir_value_id v);
 /* Turns a node's outputs into constants: data[i] are dense bytes that live as long as the graph. Keeps it as recipe. */
 void         ir_node_fold(ir_graph *g, ir_node_id n, void *const *data, const size_t *size);
+/* Computes a node whose inputs are all known and makes its outputs constants (fold.c). each_max: bytes of an operand or
+ * result, above which nothing is done, and a node that cannot be computed is no failure; 0: as much as is worth it.
+ * *folded: they are constants now. */
+sinter_status ir_fold(ir_graph *g, ir_node_id n, size_t each_max, bool *folded);
 /* Adds the sorted set of model nodes of `from` to that of `to`, or to the list at *origin. */
 sinter_status ir_origin_unite(ir_graph *g, ir_node_id to, ir_node_id from);
 sinter_status ir_origins_unite(ir_graph *g, const uint32_t **origin, uint32_t *count, const ir_node *from);
@@ -154,7 +158,7 @@ static inline ir_region *ir_region_at(const ir_graph *g, ir_region_id r)
 }
 static inline bool ir_is_const(const ir_graph *g, ir_value_id v) { return ir_value_at(g, v)->data != NULL; }
 bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out);                   /* one element, any type */
-/* The same, also where ops on constants and on known sizes decide it (known.c): computed, not folded. */
+/* The same, also where ops on constants and on known sizes decide it (fold.c): computed, not folded. */
 bool ir_known_scalar(const ir_graph *g, ir_value_id v, double *out);
 bool ir_shape_is_static(const ir_graph *g, ir_value_id v);
 bool ir_const_view(const ir_graph *g, ir_value_id v, view *out);                       /* static dims and data */

@@ -88,9 +88,6 @@ sinter_status scope_wants(importer *im, onnx_scope *s, const onnx_graph *graph);
 sinter_status importer_ranges(importer *im, const onnx_graph *graph);
 sinter_status importer_input(importer *im, onnx_scope *s, const onnx_value_info *v);
 
-/* Computes a node on small constants at once; leaves others alone (fold_small.c). */
-void importer_fold(importer *im, ir_node_id id);
-
 /* onnx.def */
 typedef struct op_row {
     const char  *domain, *name;

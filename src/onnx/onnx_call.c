@@ -255,6 +255,10 @@ void *call_attrs(onnx_call *c, op_id op)
     return importer_spare(c->im);
 }
 
+/* Exporters compute sizes, pads and conditions with chains of ordinary operators. What such a chain says decides ranks
+ * and branches, so it is computed as it is made. Weights are left to the optimiser, which folds without this limit. */
+enum { FOLD_MAX = 4096 };
+
 ir_node_id call_node(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in, uint32_t count_out)
 {
     if (c->status) return 0;
@@ -270,7 +274,8 @@ ir_node_id call_node(onnx_call *c, op_id op, void *attrs, const ir_value_id *in,
     }
     c->status = ir_infer(c->g, n);
     if (c->status) return 0;
-    importer_fold(c->im, n);
+    bool folded = false;
+    c->status = ir_fold(c->g, n, FOLD_MAX, &folded);
     return n;
 }
 

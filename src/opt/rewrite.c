@@ -263,7 +263,7 @@ static sinter_status visit(driver *d, ir_node_id id)
     TRY(inline_if(d, id, &done));
     if (!done) TRY(settle_shape_value(d, id, &done));
     if (done) return SINTER_OK;
-    TRY(fold_node(g, id, &done));
+    TRY(ir_fold(g, id, 0, &done));
     if (done) {
         for (uint32_t i = 0; i < g->node.at[id].count_out; i++) enqueue_readers(d, g->node.at[id].out[i]);
         return SINTER_OK;

@@ -53,8 +53,4 @@ ir_value_id rw_other_scalar(const rewriter *r, const ir_node *n, double *out);
 typedef struct rw_product { double scale; uint32_t count; ir_value_id factor[8]; } rw_product;
 bool rw_product_of(const rewriter *r, ir_value_id v, bool shared, rw_product *out);
 
-/* ---- folding (fold.c) ---- */
-/* Computes a node whose inputs are all constants, within the limits. *folded: it is one now. */
-sinter_status fold_node(ir_graph *g, ir_node_id n, bool *folded);
-
 #endif
