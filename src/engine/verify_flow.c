@@ -222,15 +222,28 @@ static sinter_status note_read(flow *f, uint32_t storage)
     return SINTER_OK;
 }
 
-/* In every shape: a size is the number 0. */
+static bool is_zero(const flow *f, uint32_t d)
+{
+    return f->g->dim[d].kind == DIM_CONST && f->g->dim[d].value == 0;
+}
+
+/* No shape gives this storage a byte: the executor refuses every value that has an element there. */
+static bool has_no_room(const flow *f, const engine_storage *s)
+{
+    if (s->kind == STORAGE_SLAB) return is_zero(f, s->size_dim);
+    if (s->kind != STORAGE_OUTPUT) return false;
+    bool is_empty = false;
+    for (uint32_t i = 0; i < f->g->io[s->at].rank; i++) is_empty = is_empty || is_zero(f, f->g->io[s->at].dim[i]);
+    return is_empty;
+}
+
+/* In every shape: a size is the number 0, or the storage holds nothing. */
 static bool is_empty_always(const flow *f, uint32_t v)
 {
     const engine_value *x = value_at(f, v);
-    for (uint32_t i = 0; i < x->rank; i++) {
-        const dim_node *d = &f->g->dim[x->dim[i]];
-        if (d->kind == DIM_CONST && d->value == 0) return true;
-    }
-    return false;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (is_zero(f, x->dim[i])) return true;
+    return has_no_room(f, storage_at(f, x->storage));
 }
 
 static sinter_status read_value(flow *f, uint32_t v)

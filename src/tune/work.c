@@ -267,7 +267,7 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
     *out = p->out[0];
     p->out = out;
     const plan_value *d = &l->p->value.at[target];
-    problem_operand as_is = { 0 };
+    problem_operand as_is = *out;
     work_label(l, d, &as_is);
     const uint8_t *order = as_is.order;
     if (as_is.is_gapped) return false;

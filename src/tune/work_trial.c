@@ -118,7 +118,9 @@ bool work_lies_dense(lowering *l, const plan_value *v, const uint8_t *order)
     return work_is_dense_in(l, v, order) && is_aligned(l, v, v->offset);
 }
 
-/* Labels an operand with the order in which `v` lies. */
+/* Labels an operand with the order in which `v` lies. The operand's ranges count, not the value's: another operand may
+ * have shown that an axis has one element (problem_unify). Then the next axis outward is the innermost, and its elements
+ * need not be adjacent. */
 void work_label(lowering *l, const plan_value *v, problem_operand *o)
 {
     bool is_dense;
@@ -127,7 +129,7 @@ void work_label(lowering *l, const plan_value *v, problem_operand *o)
     o->is_gapped = !is_aligned(l, v, v->offset);
     for (uint32_t i = v->rank; i-- > 0 && !is_dense;) {
         const uint32_t axis = o->order[i];
-        if (view_dim_is_unit(l->p->dims, v->dim[axis])) continue;
+        if (o->dim[axis].max <= 1) continue;
         if (is_innermost ? !dim_is(l->p->dims, v->stride[axis], 1) : !is_aligned(l, v, v->stride[axis]))
             o->is_gapped = true;
         is_innermost = false;
@@ -178,10 +180,15 @@ sinter_status work_trial_make(lowering *l, const work *w, work_mode m, bool conv
     for (uint32_t i = 0; i < w->count_in; i++) {
         if (!w->in[i]) continue;
         const plan_value *v = &l->p->value.at[w->in[i]];
+        p->in[i].dtype = v->dtype;
+        p->in[i].is_const = lower_is_const(l, w->in[i]);
+        set_dims(l, &p->in[i], v->dim, v->rank);
+    }
+    problem_unify(p);
+    for (uint32_t i = 0; i < w->count_in; i++) {
+        if (!w->in[i]) continue;
+        const plan_value *v = &l->p->value.at[w->in[i]];
         problem_operand *o = &p->in[i];
-        o->dtype = v->dtype;
-        o->is_const = lower_is_const(l, w->in[i]);
-        set_dims(l, o, v->dim, v->rank);
         uint8_t order[SINTER_RANK_MAX];
         const bool asked = mode_order(l, w, m, v->rank, NULL, order);
         if (asked && work_lies_dense(l, v, order)) {
@@ -201,7 +208,6 @@ sinter_status work_trial_make(lowering *l, const work *w, work_mode m, bool conv
         set_dims(l, o, w->out[i].dim, w->out[i].rank);
         mode_order(l, w, m, o->rank, &w->out[i], o->order);
     }
-    problem_unify(p);
     label_repeats(l, w, p);
     return SINTER_OK;
 }
