@@ -158,6 +158,7 @@ static tune_options tuning(builder *b)
                            .relaxed = (b->o->allow & SINTER_ALLOW_TF32) != 0,
                            .cache_only = b->o->cache_only != 0,
                            .cache = b->cache,
+                           .workspace_max = b->e->limits.memory_max / 4,
                            .weights = weights_of(b->g),
                            .stats = &b->stats,
                            .progress = b->o->progress,

@@ -30,6 +30,14 @@ static int by_model(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Workspace is booked for the largest sizes of all axes at once. Where sizes are known late, or profiles are wide, that
+ * can be more than a machine has, and another kernel needs less. */
+static const char *workspace_reason(const kernel *k, const problem *p, const tactic *t, const tune_options *o)
+{
+    const bool is_limited = k->workspace && o->workspace_max;
+    return is_limited && k->workspace(p, t, o->threads) > o->workspace_max ? "wants too large a workspace" : NULL;
+}
+
 /* All tactics of the kernels that take the problem, best by the model first; the reference only where nothing else
  * does. */
 static uint32_t collect(env *e, const problem *p, const tune_options *o, candidate *list)
@@ -53,7 +61,8 @@ static uint32_t collect(env *e, const problem *p, const tune_options *o, candida
         k->tactics(p, &target, &sink);
         for (uint32_t j = 0; j < sink.count && count < CANDIDATES_MAX; j++) {
             sinter_error error;
-            why = o->backend->fit ? o->backend->fit(k, p, &sink.at[j], &error) : NULL;
+            why = workspace_reason(k, p, &sink.at[j], o);
+            if (!why && o->backend->fit) why = o->backend->fit(k, p, &sink.at[j], &error);
             if (why) {
                 if (e && env_logs(e, LOG_SELECT)) env_log(e, LOG_SELECT, "rejected %s, tactic %u: %s", k->name, j, why);
                 continue;

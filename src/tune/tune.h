@@ -50,6 +50,7 @@ typedef struct tune_options {
     bool           relaxed;             /* kernels that round f32 operands, too: allow=tf32 */
     bool           cache_only;
     timing_cache  *cache;               /* never NULL */
+    uint64_t       workspace_max;       /* bytes that one kernel may want beside its operands; 0: any */
     uint64_t       weights;             /* bytes of the network's constants: what does not stay in caches */
     tune_stats    *stats;               /* NULL: nobody asks; added to */
     tune_scout    *scout;               /* nothing is compiled, measured or packed, only noted here; NULL: in earnest */

@@ -119,8 +119,8 @@ bool work_lies_dense(lowering *l, const plan_value *v, const uint8_t *order)
 }
 
 /* Labels an operand with the order in which `v` lies. The operand's ranges count, not the value's: another operand may
- * have shown that an axis has one element (problem_unify). Then the next axis outward is the innermost, and its elements
- * need not be adjacent. */
+ * have shown that an axis has one element (problem_unify). Then the next axis outward is the innermost, and its
+ * elements need not be adjacent. */
 void work_label(lowering *l, const plan_value *v, problem_operand *o)
 {
     bool is_dense;

@@ -483,10 +483,10 @@ uint32_t grow_end(grow *g, uint32_t node, uint32_t outputs)
     m->node.at[node].count_out = outputs;
     bool is_good = true;
     for (uint32_t k = 0; k < m->envs && is_good; k++) {
-        if (!judge_node(m, node, k)) {
-            g->is_refused = true;
-            return G_NONE;
-        }
+        if (judge_node(m, node, k)) continue;
+        if (m->is_unfit) m->node.count = node;
+        else g->is_refused = true;
+        return G_NONE;
     }
     const gvalue *first = &m->value.at[m->node.at[node].out[0]];
     if (first->is_list || first->is_text) return m->node.at[node].out[0];
@@ -553,9 +553,11 @@ uint32_t grow_reshape(grow *g, uint32_t x, const gsize *d, uint32_t rank)
 
 /* ---- graphs ---- */
 
-/* Is it said what the operator makes of numbers that are none? */
+/* Is it said what the operator makes of numbers that are none? SwiGLU multiplies three: whether infinity meets what is
+ * nearly 0 or 0 is up to the order. */
 static bool takes_specials(const gop *op)
 {
+    if (!strcmp(op->name, "SwiGLU")) return false;
     const gop *const list[] = { gops_elementwise, gops_move, gops_control };
     for (uint32_t t = 0; t < COUNT_OF(list); t++)
         for (const gop *row = list[t]; row->name; row++)

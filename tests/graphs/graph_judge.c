@@ -39,13 +39,18 @@ static kept *engine_of(bytes model, sinter_error *error)
         if (cache[i].engine && cache[i].key == key && cache[i].size == model.size) return &cache[i];
     kept *k = &cache[cache_next++ % KEPT];
     kept_free(k);
+    const sinter_limits limits = { .memory_max = (uint64_t)1 << 28 };
+    sinter_env_options few = SINTER_ENV_OPTIONS;
+    few.limits = &limits;
     sinter_build_options o = SINTER_BUILD_OPTIONS;
+    o.env = &few;
     o.device = "reference";
     o.tune = SINTER_TUNE_OFF;
     o.threads = 1;
     sinter_buffer file = { 0 };
     if (sinter_build_memory(model.at, model.size, &o, &file, error) != SINTER_OK) return NULL;
     sinter_engine_options eo = SINTER_ENGINE_OPTIONS;
+    eo.env = &few;
     eo.threads = 1;
     sinter_context_options co = SINTER_CONTEXT_OPTIONS;
     co.lazy = 1;
@@ -56,69 +61,6 @@ static kept *engine_of(bytes model, sinter_error *error)
     k->key = key;
     k->size = model.size;
     return s == SINTER_OK ? k : NULL;
-}
-
-/* ---- rounding ---- */
-
-static double unit_of(sinter_dtype dtype)
-{
-    switch (dtype) {
-    case SINTER_DTYPE_F64: return 0x1p-53;
-    case SINTER_DTYPE_F32: return 0x1p-24;
-    case SINTER_DTYPE_F16: return 0x1p-11;
-    case SINTER_DTYPE_BF16: return 0x1p-8;
-    case SINTER_DTYPE_F8E4M3FN:
-    case SINTER_DTYPE_F8E4M3FNUZ: return 0x1p-4;
-    default: return 0x1p-3;
-    }
-}
-
-/* Small multiples of 1/16 come from sums and products that are exact in any order. */
-static bool is_exact(double x, sinter_dtype dtype)
-{
-    const double most = dtype == SINTER_DTYPE_F32 || dtype == SINTER_DTYPE_F64 ? 65536
-                        : dtype == SINTER_DTYPE_F16                            ? 64
-                                                                               : 8;
-    return fabs(x) <= most && x * 16 == rint(x * 16);
-}
-
-/* Operators that give exact results where their operands and results are such numbers. */
-static bool is_exact_op(const char *op)
-{
-    static const char *const names[] = {
-        "Abs",    "Neg",    "Relu",       "Floor",  "Ceil",          "Round",     "Sign",      "Identity",
-        "Add",    "Sub",    "Mul",        "Max",    "Min",           "Sum",       "Where",     "Clip",
-        "Cast",   "MatMul", "Gemm",       "Einsum", "Conv",          "MaxPool",   "ReduceSum", "ConvTranspose",
-        "CumSum", "Trilu",  "ReduceProd", "OneHot", "GlobalMaxPool", "ReduceMax", "ReduceMin", "DequantizeLinear",
-    };
-    for (uint32_t i = 0; i < COUNT_OF(names); i++)
-        if (!strcmp(op, names[i])) return true;
-    return gop_moves(op);
-}
-
-static double largest_of(const gtensor *t)
-{
-    double most = 0;
-    for (int64_t i = 0; i < t->count; i++)
-        if (isfinite(gtensor_at(t, i))) most = fmax(most, fabs(gtensor_at(t, i)));
-    return most;
-}
-
-/* all: no number is taken for exact, and what is small beside others moves with those. */
-static gtensor *moved(gmodel *m, const gtensor *t, uint32_t lane, bool all)
-{
-    if (!dtype_is_float(t->dtype) || sinter_dtype_bits(t->dtype) <= 8) return (gtensor *)(uintptr_t)t;
-    gtensor *to = gtensor_new(m->a, t->dtype, t->rank, t->dim);
-    memcpy(to->data, t->data, t->size);
-    uint64_t seed = lane * 31 + (uint64_t)t->count;
-    const double largest = all ? largest_of(t) : 0;
-    for (int64_t i = 0; i < t->count; i++) {
-        const double x = gtensor_at(t, i);
-        if (!isfinite(x) || (!all && is_exact(x, t->dtype))) continue;
-        const double by = ((double)(test_random(&seed) >> 11) * 0x1p-53 - 0.5) * (all ? 24 : 8) * unit_of(t->dtype);
-        dtype_store_f64(t->dtype, to->data, i, x * (1 + by) + (all ? by * largest / 4 : 0));
-    }
-    return to;
 }
 
 static bool same_shape(const gtensor *a, const gtensor *b)
@@ -135,9 +77,10 @@ static void calm(gvalue *v, uint32_t k)
 
 static void fill_lanes(gmodel *m, gvalue *v, uint32_t k, gtensor *t)
 {
+    const uint32_t salt = (uint32_t)(v - m->value.at);
     v->is_chaotic[k] = false;
     v->at[k][0] = t;
-    for (uint32_t lane = 1; lane < G_LANES; lane++) v->at[k][lane] = moved(m, t, lane, false);
+    for (uint32_t lane = 1; lane < G_LANES; lane++) v->at[k][lane] = judge_moved(m, t, lane, salt, false);
 }
 
 void judge_leaf(gmodel *m, uint32_t value)
@@ -156,46 +99,74 @@ static void judge_leaves(gmodel *m, uint32_t k)
 
 static bool refuse(gmodel *m, const gnode *n, const char *why)
 {
+    m->is_unfit = false;
     (void)snprintf(m->error, sizeof m->error, "%.47s: %.900s", n->op, why);
     return false;
 }
 
 /* ---- one node ---- */
 
-static bool run_lane(gmodel *m, const gnode *n, uint32_t k, uint32_t lane, kept *e, sinter_error *error)
+static bool run_engine(kept *e, const gnode *n, const gtensor *const *in, sinter_error *error)
 {
     for (uint32_t i = 0; i < n->count_in; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "i%u", i);
         if (n->in[i] == G_NONE || gop_is_param(n->op, i)) continue;
-        const gtensor *t = m->value.at[n->in[i]].at[k][lane];
-        /* A norm of equal numbers divides what rounding left by nearly nothing. */
-        if (lane && strstr(n->op, "Normalization")) t = moved(m, t, lane, true);
-        sinter_tensor x = { .dtype = t->dtype, .rank = t->rank, .data = t->data };
-        memcpy(x.dim, t->dim, sizeof x.dim);
+        sinter_tensor x = { .dtype = in[i]->dtype, .rank = in[i]->rank, .data = in[i]->data };
+        memcpy(x.dim, in[i]->dim, sizeof x.dim);
         if (sinter_context_set_input(e->context, name, &x, error) != SINTER_OK) return false;
     }
-    if (sinter_context_run(e->context, error) != SINTER_OK) return false;
+    return sinter_context_run(e->context, error) == SINTER_OK;
+}
+
+static gtensor *engine_result(gmodel *m, kept *e, uint32_t i, sinter_error *error)
+{
+    char name[16];
+    sinter_tensor y;
+    (void)snprintf(name, sizeof name, "o%u", i);
+    if (sinter_context_output(e->context, name, &y, error) != SINTER_OK) return NULL;
+    gtensor *t = gtensor_new(m->a, y.dtype, y.rank, y.dim);
+    if (t->size) memcpy(t->data, y.data, t->size);
+    return t;
+}
+
+static bool run_lane(gmodel *m, const gnode *n, uint32_t k, uint32_t lane, kept *e, sinter_error *error)
+{
+    const gtensor *in[G_IN] = { NULL };
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        if (n->in[i] == G_NONE) continue;
+        in[i] = m->value.at[n->in[i]].at[k][lane];
+        if (lane && strstr(n->op, "Normalization")) in[i] = judge_moved(m, in[i], lane, n->in[i], true);
+    }
+    if (!run_engine(e, n, in, error)) return false;
     for (uint32_t i = 0; i < n->count_out; i++) {
-        char name[16];
-        sinter_tensor y;
-        (void)snprintf(name, sizeof name, "o%u", i);
         if (n->out[i] == G_NONE) continue;
-        if (sinter_context_output(e->context, name, &y, error) != SINTER_OK) return false;
-        gtensor *t = gtensor_new(m->a, y.dtype, y.rank, y.dim);
-        if (t->size) memcpy(t->data, y.data, t->size);
+        gtensor *t = engine_result(m, e, i, error);
+        if (!t) return false;
         gvalue *v = &m->value.at[n->out[i]];
-        if (lane && strstr(n->op, "Normalization")) {
-            /* The mean is rounded, and the difference is divided by nearly nothing where all numbers are equal. */
-            const double by = 256 * unit_of(t->dtype) * largest_of(m->value.at[n->in[0]].at[k][0]);
-            for (int64_t j = 0; j < t->count && dtype_is_float(t->dtype); j++)
-                dtype_store_f64(t->dtype, t->data, j, gtensor_at(t, j) + (j % 2 ? by : -by));
-        }
-        v->at[k][lane] = lane ? moved(m, t, lane, !is_exact_op(n->op)) : t;
         v->dtype = t->dtype;
         v->rank = t->rank;
+        if (!lane) {
+            v->at[k][0] = t;
+            continue;
+        }
+        v->at[k][lane] = judge_lane(m, n, i, k, lane, t);
     }
     return true;
+}
+
+/* Does a result depend on the order of a product's factors? */
+static bool depends_on_order(gmodel *m, const gnode *n, uint32_t k, kept *e, sinter_error *error)
+{
+    const gtensor *in[G_IN] = { NULL };
+    if (strcmp(n->op, "ReduceProd") != 0 || !dtype_is_float(m->value.at[n->in[0]].dtype)) return false;
+    gtensor *out[2] = { NULL, NULL };
+    for (uint32_t i = 0; i < 2; i++) {
+        in[0] = judge_factors(m, m->value.at[n->in[0]].at[k][0], i == 0);
+        if (n->count_in > 1 && n->in[1] != G_NONE) in[1] = m->value.at[n->in[1]].at[k][0];
+        out[i] = run_engine(e, n, in, error) ? engine_result(m, e, 0, error) : NULL;
+    }
+    return out[0] && out[1] && judge_is_open_product(out[0], out[1]);
 }
 
 /* Do all lanes agree in what decides the way: shapes, and the data of parameters? */
@@ -245,11 +216,16 @@ bool judge_alone(gmodel *m, const gnode *n, uint32_t k)
     sinter_error error = { 0 };
     kept *e = engine_of(file, &error);
     free(file.at);
-    const bool settled = is_settled(m, n, k);
+    bool settled = is_settled(m, n, k);
     bool is_fine = e != NULL;
     for (uint32_t lane = 0; lane < (settled ? G_LANES : 1) && is_fine; lane++)
         is_fine = run_lane(m, n, k, lane, e, &error);
-    if (!is_fine) return refuse(m, n, error.text);
+    if (!is_fine) {
+        (void)refuse(m, n, error.text);
+        m->is_unfit = error.status == SINTER_NO_MEMORY;
+        return false;
+    }
+    settled = settled && !depends_on_order(m, n, k, e, &error);
     for (uint32_t i = 0; i < n->count_out; i++) {
         if (n->out[i] == G_NONE) continue;
         gvalue *v = &m->value.at[n->out[i]];
@@ -418,6 +394,19 @@ static bool has_late_sizes(const gmodel *m, uint32_t scope)
     return false;
 }
 
+/* Data decides whether all turns of such a body fit together: that they do not is no fault of what is tested. */
+static bool refuse_turn(gmodel *m, uint32_t scope)
+{
+    m->is_unfit = m->is_unfit || has_late_sizes(m, scope);
+    return false;
+}
+
+static bool refuse_slices(gmodel *m, const gnode *n, uint32_t scope)
+{
+    (void)refuse(m, n, "slices of a scan output differ in shape");
+    return refuse_turn(m, scope);
+}
+
 /* A parameter that is declared [1] holds the scalar in a tensor of one element. */
 static void as_declared(gmodel *m, uint32_t param, uint32_t rank, uint32_t k)
 {
@@ -450,13 +439,12 @@ static bool run_loop(gmodel *m, const gnode *n, uint32_t k)
         judge_scalar(m, s->param.at[0], SINTER_DTYPE_I64, t, k);
         judge_scalar(m, s->param.at[1], SINTER_DTYPE_BOOL, go, k);
         for (uint32_t i = 0; i < 2; i++) as_declared(m, s->param.at[i], rank[i], k);
-        if (!judge_scope(m, scope, k)) return false;
+        if (!judge_scope(m, scope, k)) return refuse_turn(m, scope);
         go = decision(&m->value.at[s->result.at[0]], k, &r.is_open);
         gvalue next[G_OUT];
         for (uint32_t i = 0; i < carried; i++) next[i] = m->value.at[s->result.at[1 + i]];
         for (uint32_t i = carried + 1; i < s->result.count; i++)
-            if (!collect(m, &r, i - carried - 1, &m->value.at[s->result.at[i]], k))
-                return refuse(m, n, "slices of a scan output differ in shape");
+            if (!collect(m, &r, i - carried - 1, &m->value.at[s->result.at[i]], k)) return refuse_slices(m, n, scope);
         for (uint32_t i = 0; i < carried; i++) {
             gvalue *p = &m->value.at[s->param.at[2 + i]];
             memcpy(p->at[k], next[i].at[k], sizeof p->at[k]);
@@ -470,7 +458,7 @@ static bool run_loop(gmodel *m, const gnode *n, uint32_t k)
         judge_scalar(m, s->param.at[0], SINTER_DTYPE_I64, 0, k);
         judge_scalar(m, s->param.at[1], SINTER_DTYPE_BOOL, true, k);
         for (uint32_t i = 0; i < 2; i++) as_declared(m, s->param.at[i], rank[i], k);
-        if (!judge_scope(m, scope, k)) return false;
+        if (!judge_scope(m, scope, k)) return refuse_turn(m, scope);
     }
     for (uint32_t i = 0; i < carried; i++)
         if (n->out[i] != G_NONE) judge_pass(m, n->out[i], s->param.at[2 + i], k);
@@ -491,12 +479,11 @@ static bool run_scan(gmodel *m, const gnode *n, uint32_t k)
         for (uint32_t i = 0; i < scanned; i++)
             judge_slice(m, s->param.at[carried + i], n->in[carried + i], axes ? (uint32_t)axes->ints[i] : 0,
                         turns && turns->ints[i] ? trips - 1 - t : t, k);
-        if (!judge_scope(m, scope, k)) return false;
+        if (!judge_scope(m, scope, k)) return refuse_turn(m, scope);
         gvalue next[G_OUT];
         for (uint32_t i = 0; i < carried; i++) next[i] = m->value.at[s->result.at[i]];
         for (uint32_t i = carried; i < s->result.count; i++)
-            if (!collect(m, &r, i - carried, &m->value.at[s->result.at[i]], k))
-                return refuse(m, n, "slices of a scan output differ in shape");
+            if (!collect(m, &r, i - carried, &m->value.at[s->result.at[i]], k)) return refuse_slices(m, n, scope);
         for (uint32_t i = 0; i < carried; i++) {
             gvalue *p = &m->value.at[s->param.at[i]];
             memcpy(p->at[k], next[i].at[k], sizeof p->at[k]);
@@ -507,7 +494,7 @@ static bool run_scan(gmodel *m, const gnode *n, uint32_t k)
         r.is_open |= s->result.count > carried && has_late_sizes(m, scope);
         for (uint32_t i = 0; i < scanned; i++)
             judge_slice(m, s->param.at[carried + i], n->in[carried + i], axes ? (uint32_t)axes->ints[i] : 0, 0, k);
-        if (!judge_scope(m, scope, k)) return false;
+        if (!judge_scope(m, scope, k)) return refuse_turn(m, scope);
     }
     for (uint32_t i = 0; i < carried; i++)
         if (n->out[i] != G_NONE) judge_pass(m, n->out[i], s->param.at[i], k);
@@ -559,9 +546,9 @@ static double spread_of(const gvalue *v, uint32_t k)
 bool judge_is_doubtful(const gvalue *v, uint32_t k)
 {
     if (v->is_chaotic[k]) return true;
-    const double most = largest_of(v->at[k][0]);
+    const double most = judge_largest(v->at[k][0]);
     const double spread = spread_of(v, k);
-    return dtype_is_float(v->dtype) ? spread > most * (32 * unit_of(v->dtype) + 0.01) : spread > 0;
+    return dtype_is_float(v->dtype) ? spread > most * (32 * judge_unit(v->dtype) + 0.01) : spread > 0;
 }
 
 double judge_gap(const gvalue *v, uint32_t k, const sinter_tensor *found, char *why, size_t size)
@@ -584,11 +571,11 @@ double judge_gap(const gvalue *v, uint32_t k, const sinter_tensor *found, char *
     const double all = is_float ? spread_of(v, k) : 0;
     double most = 0;
     /* Sums inside a node cancel: what they leave is relative to the largest. */
-    const double inside = is_float ? 4 * unit_of(t->dtype) * largest_of(t) : 0;
+    const double inside = is_float ? 4 * judge_unit(t->dtype) * judge_largest(t) : 0;
     for (int64_t i = 0; i < t->count; i++) {
         const double x = dtype_load_f64(found->dtype, found->data, i), y = gtensor_at(t, i);
         if (x == y || (isnan(x) && isnan(y))) continue;
-        const double within = 8 * spread_at(v, k, i) + all + 64 * unit_of(t->dtype) * fabs(y) + inside + 1e-37;
+        const double within = 8 * spread_at(v, k, i) + all + 64 * judge_unit(t->dtype) * fabs(y) + inside + 1e-37;
         double gap = is_float && isfinite(x) && isfinite(y) ? fabs(x - y) / within : INFINITY;
         if (isnan(gap)) gap = INFINITY;
         if (gap > 1 && gap > most)

@@ -38,6 +38,20 @@ void judge_scalar(gmodel *m, uint32_t value, sinter_dtype dtype, int64_t x, uint
 /* A node on the reference kernels. */
 bool judge_alone(gmodel *m, const gnode *n, uint32_t env_index);
 bool judge_scope(gmodel *m, uint32_t scope, uint32_t env_index);
+/* The unit of rounding of a type, and the largest finite number of a tensor. */
+double judge_unit(sinter_dtype dtype);
+double judge_largest(const gtensor *t);
+/* What lane 1 is moved by, lane 2 is moved by in the other direction, and never by hardly anything: of two numbers that
+ * rounding may put in either order, or on either side of a step, one lane has the other order. `salt` keeps the moves
+ * of two tensors apart. all: no number is taken for exact, and what is small beside others moves with those. */
+gtensor *judge_moved(gmodel *m, const gtensor *t, uint32_t lane, uint32_t salt, bool all);
+/* `t`, which a lane's operands gave, as that lane has it. */
+gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t env_index, uint32_t lane, gtensor *t);
+/* The factors of a product that are smaller than 1, or that are not, and 1 for the others. */
+gtensor *judge_factors(gmodel *m, const gtensor *t, bool small);
+/* The small factors alone give numbers that are too small for f32, or the large ones such that are too large: what the
+ * product is depends on the order. */
+bool judge_is_open_product(const gtensor *small, const gtensor *large);
 /* Sequences, optionals and text, which are lists of values, or values with a mark (graph_judge_lists.c). */
 bool judge_is_list(const gmodel *m, const gnode *n);
 bool judge_list(gmodel *m, const gnode *n, uint32_t env_index);

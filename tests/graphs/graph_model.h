@@ -101,6 +101,7 @@ typedef struct gmodel {
     VEC(gnode) node;                        /* in an order in which they can run */
     VEC(gscope) scope;
     char error[1024];                       /* what the judge refused */
+    bool is_unfit;                          /* for its size, or for what data makes of it: no fault of what is tested */
 } gmodel;
 
 void     gmodel_init(gmodel *m, env *e, arena *a);

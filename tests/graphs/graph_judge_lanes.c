@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_judge_lanes.c - how far rounding may move what a node gives: each lane but the first is moved by so much. */
+#include "graph_judge.h"
+
+#include "graph_ops.h"
+#include "test.h"
+
+#include <math.h>
+
+/* ---- rounding ---- */
+
+double judge_unit(sinter_dtype dtype)
+{
+    switch (dtype) {
+    case SINTER_DTYPE_F64: return 0x1p-53;
+    case SINTER_DTYPE_F32: return 0x1p-24;
+    case SINTER_DTYPE_F16: return 0x1p-11;
+    case SINTER_DTYPE_BF16: return 0x1p-8;
+    case SINTER_DTYPE_F8E4M3FN:
+    case SINTER_DTYPE_F8E4M3FNUZ: return 0x1p-4;
+    default: return 0x1p-3;
+    }
+}
+
+/* Small multiples of 1/16 come from sums and products that are exact in any order. */
+static bool is_exact(double x, sinter_dtype dtype)
+{
+    const double most = dtype == SINTER_DTYPE_F32 || dtype == SINTER_DTYPE_F64 ? 65536
+                        : dtype == SINTER_DTYPE_F16                            ? 64
+                                                                               : 8;
+    return fabs(x) <= most && x * 16 == rint(x * 16);
+}
+
+/* Operators that give exact results where their operands and results are such numbers. */
+static bool is_exact_op(const char *op)
+{
+    static const char *const names[] = {
+        "Abs",    "Neg",    "Relu",       "Floor",  "Ceil",          "Round",     "Sign",      "Identity",
+        "Add",    "Sub",    "Mul",        "Max",    "Min",           "Sum",       "Where",     "Clip",
+        "Cast",   "MatMul", "Gemm",       "Einsum", "Conv",          "MaxPool",   "ReduceSum", "ConvTranspose",
+        "CumSum", "Trilu",  "ReduceProd", "OneHot", "GlobalMaxPool", "ReduceMax", "ReduceMin", "DequantizeLinear",
+    };
+    for (uint32_t i = 0; i < COUNT_OF(names); i++)
+        if (!strcmp(op, names[i])) return true;
+    return gop_moves(op);
+}
+
+/* Operators whose terms may be large where their sum is small. */
+static bool is_sum(const char *op)
+{
+    static const char *const names[] = { "MatMul", "Gemm", "Einsum", "Conv", "ConvTranspose", "ReduceSum", "CumSum" };
+    for (uint32_t i = 0; i < COUNT_OF(names); i++)
+        if (!strcmp(op, names[i])) return true;
+    return false;
+}
+
+static bool all_exact(const gtensor *t)
+{
+    for (int64_t i = 0; i < t->count; i++)
+        if (isfinite(gtensor_at(t, i)) && !is_exact(gtensor_at(t, i), t->dtype)) return false;
+    return true;
+}
+
+double judge_largest(const gtensor *t)
+{
+    double most = 0;
+    for (int64_t i = 0; i < t->count; i++)
+        if (isfinite(gtensor_at(t, i))) most = fmax(most, fabs(gtensor_at(t, i)));
+    return most;
+}
+
+gtensor *judge_moved(gmodel *m, const gtensor *t, uint32_t lane, uint32_t salt, bool all)
+{
+    if (!dtype_is_float(t->dtype) || sinter_dtype_bits(t->dtype) <= 8) return (gtensor *)(uintptr_t)t;
+    gtensor *to = gtensor_new(m->a, t->dtype, t->rank, t->dim);
+    memcpy(to->data, t->data, t->size);
+    uint64_t seed = salt * 31 + (uint64_t)t->count;
+    const double largest = all ? judge_largest(t) : 0,
+                 most = (all ? 12 : 4) * (lane == 1 ? 1 : -1) * judge_unit(t->dtype);
+    for (int64_t i = 0; i < t->count; i++) {
+        const double x = gtensor_at(t, i);
+        if (!isfinite(x) || (!all && is_exact(x, t->dtype))) continue;
+        const uint64_t random = test_random(&seed);
+        const double by = (random & 1 ? most : -most) * (0.5 + 0.5 * (double)(random >> 11) * 0x1p-53);
+        dtype_store_f64(t->dtype, to->data, i, x * (1 + by) + (all ? by * largest / 4 : 0));
+    }
+    return to;
+}
+
+/* ---- numbers too small for their type ---- */
+
+/* Below this a function of f32 may give 0 (scalar_error.c). */
+static const double faint = 0x1p-119;
+
+static double smallest_of(sinter_dtype dtype)
+{
+    return dtype == SINTER_DTYPE_F16 ? 0x1p-24 : dtype == SINTER_DTYPE_BF16 ? 0x1p-133 : 0x1p-149;
+}
+
+/* Has an operand numbers whose products may be too small for the type? */
+static bool has_faint(const gmodel *m, const gnode *n, uint32_t k)
+{
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        const gtensor *t = n->in[i] == G_NONE ? NULL : m->value.at[n->in[i]].at[k][0];
+        const double least = t && t->dtype == SINTER_DTYPE_F16 ? 0x1p-12 : 0x1p-60;
+        for (int64_t j = 0; t && dtype_is_float(t->dtype) && j < t->count; j++)
+            if (gtensor_at(t, j) != 0 && fabs(gtensor_at(t, j)) < least) return true;
+    }
+    return false;
+}
+
+/* A 0 may be a number too small for the type, which a kernel that keeps more bits still sees; and a number that is
+ * nearly too small may become 0. */
+static void move_faint(const gmodel *m, const gnode *n, uint32_t k, const gtensor *from, gtensor *to, uint32_t lane)
+{
+    const sinter_dtype dtype = to->dtype;
+    if (dtype == SINTER_DTYPE_F64 || !dtype_is_float(dtype) || sinter_dtype_bits(dtype) <= 8 || gop_moves(n->op))
+        return;
+    const bool zeros = has_faint(m, n, k) || (sinter_dtype_bits(dtype) == 16 && !is_exact_op(n->op));
+    for (int64_t i = 0; i < to->count; i++) {
+        const double x = gtensor_at(from, i);
+        if (x == 0 && zeros) dtype_store_f64(dtype, to->data, i, smallest_of(dtype) * (lane == 1 ? 1 : -1));
+        else if (x != 0 && fabs(x) < faint) dtype_store_f64(dtype, to->data, i, lane == 1 ? 0 : 2 * x);
+    }
+}
+
+bool judge_is_open_product(const gtensor *small, const gtensor *large)
+{
+    for (int64_t i = 0; i < small->count; i++) {
+        const double a = fabs(gtensor_at(small, i)), b = fabs(gtensor_at(large, i));
+        if ((a < 0x1p-126 && b > 1) || b > 0x1p127) return true;
+    }
+    return false;
+}
+
+gtensor *judge_factors(gmodel *m, const gtensor *t, bool small)
+{
+    gtensor *to = gtensor_new(m->a, t->dtype, t->rank, t->dim);
+    for (int64_t i = 0; i < t->count; i++) {
+        const double x = gtensor_at(t, i), size = fabs(x);
+        dtype_store_f64(t->dtype, to->data, i, x == 0 || (size < 1) != small ? 1 : x);
+    }
+    return to;
+}
+
+/* What rounding inside a node may leave of numbers that cancel, which is relative to the operand. A norm of equal
+ * numbers divides that by nearly nothing; Gelu multiplies with 1 + erf(x), and erf(x) is nearly -1. */
+static double cancelled(const gmodel *m, const gnode *n, uint32_t k, sinter_dtype dtype)
+{
+    const double units = strstr(n->op, "Normalization") ? 256 : strstr(n->op, "Gelu") ? 1 : 0;
+    return units > 0 && dtype_is_float(dtype)
+               ? units * judge_unit(dtype) * judge_largest(m->value.at[n->in[0]].at[k][0])
+               : 0;
+}
+
+gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t k, uint32_t lane, gtensor *t)
+{
+    const gtensor *first = m->value.at[n->out[output]].at[k][0];
+    const double by = cancelled(m, n, k, t->dtype);
+    for (int64_t j = 0; j < t->count && by > 0; j++)
+        dtype_store_f64(t->dtype, t->data, j, gtensor_at(t, j) + (j % 2 == lane % 2 ? by : -by));
+    const bool all = !is_exact_op(n->op) || (is_sum(n->op) && dtype_is_float(t->dtype) && !all_exact(first));
+    gtensor *to = judge_moved(m, t, lane, n->out[output], all);
+    if (first->count == t->count) move_faint(m, n, k, first, to, lane);
+    return to;
+}
