@@ -137,7 +137,8 @@ static sinter_status add(ir_builder *b, op_id op, const void *attrs, const ir_va
         }
     }
     *out = id;
-    return SINTER_OK;
+    bool folded = false;
+    return b->fold_max ? ir_fold(g, id, b->fold_max, &folded) : SINTER_OK;
 }
 
 ir_node_id build_node(ir_builder *b, op_id op, const void *attrs, const ir_value_id *in, uint32_t count_in,
@@ -367,6 +368,14 @@ ir_value_id build_part(ir_builder *b, ir_value_id v, uint32_t axis, dim start, i
     a->start = build_dims(b, first, rank);
     a->size = build_dims(b, count, rank);
     return build_slice(b, v, a);
+}
+
+ir_value_id build_padded(ir_builder *b, ir_value_id v, pad_mode mode, const dim *begin, const dim *end,
+                         ir_value_id value)
+{
+    const uint32_t rank = ir_value_at(b->g, v)->rank;
+    const attr_dims before = build_dims(b, begin, rank), after = build_dims(b, end, rank);
+    return build_pad(b, v, value, &(attrs_pad){ .mode = mode, .begin = before, .end = after });
 }
 
 ir_value_id build_reduced(ir_builder *b, reduce_kind kind, ir_value_id v, const int64_t *axes, uint32_t count,

@@ -24,6 +24,8 @@ typedef struct ir_builder {
     const char     *name;           /* of new nodes, for messages; lives as long as the graph; NULL: none */
     const uint32_t *origin;         /* model nodes that new nodes come from, as in ir_node; see build_from */
     uint32_t        count_origin;
+    size_t          fold_max;       /* new nodes whose inputs are known are folded where no operand and no result has
+                                       more bytes; 0: none are */
     sinter_status   status;         /* the first failure */
 } ir_builder;
 
@@ -78,6 +80,8 @@ ir_value_id build_along(ir_builder *b, ir_value_id v, uint32_t axis, uint32_t ra
 
 /* ---- one axis, or a few ---- */
 ir_value_id build_part(ir_builder *b, ir_value_id v, uint32_t axis, dim start, int64_t step, dim size);  /* a slice */
+ir_value_id build_padded(ir_builder *b, ir_value_id v, pad_mode mode, const dim *begin, const dim *end,
+                         ir_value_id value);                                        /* value 0: zeros */
 ir_value_id build_reduced(ir_builder *b, reduce_kind kind, ir_value_id v, const int64_t *axes, uint32_t count,
                           bool keep);
 

@@ -3,19 +3,12 @@
  *
  * A node that cannot be converted poisons its outputs and the import goes on, so that everything wrong with a model is
  * said at once. Only exhaustion stops it. */
-#include "ir/build.h"
 #include "onnx/importer.h"
 #include "onnx/quirks.h"
 
 #include <string.h>
 
-enum { SPARE_SIZE = 8192, OPSET_MAX = 28, OUT_SPARE = 8 };
-
-void *importer_spare(importer *im)
-{
-    memset(im->spare, 0, SPARE_SIZE);
-    return im->spare;
-}
+enum { OPSET_MAX = 28, OUT_SPARE = 8 };
 
 sinter_status importer_tensor(importer *im, const onnx_tensor *t, view *out)
 {
@@ -209,15 +202,18 @@ static sinter_status function_expand(importer *im, onnx_scope *s, const onnx_nod
     return SINTER_OK;
 }
 
+/* Exporters compute sizes, pads and conditions with chains of ordinary operators. What such a chain says decides ranks
+ * and branches, so it is computed as it is made. Weights are left to the optimiser, which folds without this limit. */
+enum { FOLD_MAX = 4096 };
+
 static sinter_status node_run(importer *im, onnx_scope *s, const onnx_node *n, const op_row *row, int64_t version,
                               const ir_value_id *in, uint32_t *out)
 {
     onnx_call c = { .im = im,
                     .scope = s,
                     .e = im->e,
-                    .g = im->g,
+                    .b = { .g = im->g, .region = s->region, .fold_max = FOLD_MAX },
                     .node = n,
-                    .region = s->region,
                     .version = version,
                     .arg = row->arg,
                     .count_in = n->in.count,
@@ -236,7 +232,7 @@ static sinter_status node_run(importer *im, onnx_scope *s, const onnx_node *n, c
     }
     if (moves_text) quirk_move_text(&c, row->convert);
     else row->convert(&c);
-    return c.status;
+    return c.b.status;
 }
 
 /* Inputs by name. is_poisoned: something before this node failed, and has been reported. */
@@ -408,8 +404,6 @@ static sinter_status model_import(importer *im, const uint8_t *bytes, size_t siz
     const int64_t version = version_of(im, NULL, "");
     if (version < 1 || version > OPSET_MAX)
         return FAIL(e, UNSUPPORTED, "the model uses opset %lld; 1 to %d are supported", (long long)version, OPSET_MAX);
-    im->spare = arena_alloc(&im->a, SPARE_SIZE, 16);
-    if (!im->spare) return FAIL_MEMORY(e, "the import");
     TRY(tables_fill(im));
     TRY(importer_ranges(im, graph));
     onnx_scope main_scope = { .graph = graph, .region = IR_MAIN, .names = { .a = &im->a } };

@@ -29,7 +29,7 @@ static void capture_value(onnx_call *c, ir_value_id v, call_captures *captures)
     const call_list *l = call_list_at(c, v);
     v = quirk_text_numbers(c, v);
     for (uint32_t i = 0; l && i < l->count; i++) capture_value(c, l->item[i], captures); /* holds tensors alone */
-    if (name_is_list(v) || !v || ir_is_const(c->g, v)) return;
+    if (name_is_list(v) || !v || ir_is_const(c->b.g, v)) return;
     if (captures->count >= captures->places / 2 && !places_grow(c, captures)) return;
     uint32_t *place = place_of(captures, v);
     ir_value_id *slot = *place ? NULL : VEC_PUSH(&c->im->a, captures);
@@ -41,10 +41,10 @@ static void capture_value(onnx_call *c, ir_value_id v, call_captures *captures)
 void call_capture(onnx_call *c, const onnx_graph *graph, call_captures *captures)
 {
     const onnx_names *names = &graph->reads;
-    for (uint32_t i = 0; i < names->count && !c->status; i++) {
+    for (uint32_t i = 0; i < names->count && !c->b.status; i++) {
         ir_value_id v = 0;
         uint32_t mark = 0;
-        c->status = scope_find(c->im, c->scope, names->at[i], &v, &mark);
+        c->b.status = scope_find(c->im, c->scope, names->at[i], &v, &mark);
         capture_value(c, v, captures);
     }
 }
@@ -94,7 +94,7 @@ static sinter_status result_of(onnx_call *c, onnx_scope *inner, ir_region_id reg
     im->wants_tail = im->wants_tail || name_is_list(v);
     if (name_is_list(v))
         return FAIL(im->e, UNSUPPORTED, "its subgraph gives a sequence or text that is made while the model runs");
-    ir_result(c->g, region, v);
+    ir_result(c->b.g, region, v);
     return SINTER_OK;
 }
 
@@ -129,7 +129,7 @@ static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_regio
                                  uint32_t count_param, const call_captures *captures, const call_tail *tail)
 {
     importer *im = c->im;
-    ir_graph *g = c->g;
+    ir_graph *g = c->b.g;
     onnx_scope inner = { .parent = c->scope,
                          .graph = graph,
                          .frame = c->scope->frame,
@@ -171,25 +171,25 @@ static sinter_status region_fill(onnx_call *c, const onnx_graph *graph, ir_regio
 ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner, const ir_value *param,
                          uint32_t count_param, const call_captures *captures, const call_tail *tail)
 {
-    if (c->status) return 0;
-    const ir_region_id region = ir_region_new(c->g, owner);
+    if (c->b.status) return 0;
+    const ir_region_id region = ir_region_new(c->b.g, owner);
     if (!region) {
-        c->status = FAIL_MEMORY(c->e, "a subgraph");
+        c->b.status = FAIL_MEMORY(c->e, "a subgraph");
         return 0;
     }
-    c->status = region_fill(c, graph, region, param, count_param, captures, tail);
+    c->b.status = region_fill(c, graph, region, param, count_param, captures, tail);
     return region;
 }
 
 void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, uint32_t count_in, ir_value_id *out,
                  uint32_t count_out)
 {
-    if (c->status) return;
+    if (c->b.status) return;
     importer *im = c->im;
     onnx_scope inner = { .parent = c->scope,
                          .graph = graph,
                          .frame = c->scope->frame,
-                         .region = c->region,
+                         .region = c->b.region,
                          .depth = c->scope->depth + 1,
                          .names = { .a = &im->a } };
     const call_captures none = { 0 };
@@ -198,16 +198,16 @@ void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, u
         REJECT(c, INVALID_MODEL, "a subgraph has %u inputs, %u are wanted", graph->in.count, count_in);
     if (graph->out.count != count_out)
         REJECT(c, INVALID_MODEL, "a subgraph gives %u results, %u are wanted", graph->out.count, count_out);
-    for (uint32_t i = 0; i < count_in && !c->status; i++)
-        c->status = scope_set(im, &inner, graph->in.at[i].name, in[i]);
-    if (!c->status) c->status = scope_add_initializers(im, &inner, graph);
-    if (!c->status) c->status = captured_names(c, &inner, graph, &none, NULL);
-    if (!c->status) c->status = scope_wants(im, &inner, graph);
-    if (!c->status) c->status = scope_convert(im, &inner, &graph->node);
-    for (uint32_t i = 0; i < count_out && !c->status; i++) {
+    for (uint32_t i = 0; i < count_in && !c->b.status; i++)
+        c->b.status = scope_set(im, &inner, graph->in.at[i].name, in[i]);
+    if (!c->b.status) c->b.status = scope_add_initializers(im, &inner, graph);
+    if (!c->b.status) c->b.status = captured_names(c, &inner, graph, &none, NULL);
+    if (!c->b.status) c->b.status = scope_wants(im, &inner, graph);
+    if (!c->b.status) c->b.status = scope_convert(im, &inner, &graph->node);
+    for (uint32_t i = 0; i < count_out && !c->b.status; i++) {
         ir_value_id v = 0;
         uint32_t mark = 0;
-        c->status = scope_find(im, &inner, graph->out.at[i].name, &v, &mark);
+        c->b.status = scope_find(im, &inner, graph->out.at[i].name, &v, &mark);
         if (!v && !mark)
             REJECT(c, INVALID_MODEL, "output '%s' of a subgraph is made by no node", graph->out.at[i].name);
         if (mark && count_in) REJECT(c, UNSUPPORTED, "its subgraph cannot be imported");
@@ -220,11 +220,11 @@ void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, u
 ir_value_id call_list_new(onnx_call *c, const ir_value_id *item, uint32_t count, bool is_none)
 {
     importer *im = c->im;
-    if (c->status) return 0;
+    if (c->b.status) return 0;
     ir_value_id *copy = ARENA_NEW(&im->a, ir_value_id, count);
     call_list *l = im->list.count < NAME_INDEX - 2 ? VEC_PUSH(&im->a, &im->list) : NULL;
     if (!copy || !l) {
-        c->status = FAIL_MEMORY(c->e, "a sequence");
+        c->b.status = FAIL_MEMORY(c->e, "a sequence");
         return 0;
     }
     if (count) memcpy(copy, item, count * sizeof *copy);

@@ -51,7 +51,6 @@ typedef struct importer {
     VEC(size_range)   range;            /* of named sizes, from the options */
     VEC(call_list)    list;             /* sequences */
     bool              wants_tail;       /* a branch gives what no node can: what reads it has to go into the branch */
-    void             *spare;
 } importer;
 
 /* Names that stand for no value: what produced them could not be imported, or does not give them. */
@@ -65,7 +64,6 @@ static inline bool name_is_list(uint32_t value) { return value >= NAME_LIST && v
 
 sinter_status importer_tensor(importer *im, const onnx_tensor *t, view *out);
 sinter_status importer_sparse(importer *im, const onnx_sparse *t, view *out);
-void *importer_spare(importer *im);
 
 /* Takes the failure that is in the error chain as one more problem and goes on; passes on what cannot be gone on from.
  */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onnx_call.h - one ONNX node while it is converted, and the small vocabulary that conversions are written in.
+/* onnx_call.h - one ONNX node while it is converted: its attributes, what is known of its inputs, its subgraphs.
  *
- * Failure is sticky in `status`: after the first, everything here returns 0 and emits nothing, so a conversion reads as
- * a straight line. Pointers to values die when something is emitted; ids, dims and types do not. */
+ * Nodes are made with the builder `b`. Failure is sticky in its `status`: after the first, everything here and there
+ * returns 0 and adds nothing, so a conversion reads as a straight line. Pointers to values die when something is added;
+ * ids, dims and types do not. */
 #ifndef ONNX_CALL_H
 #define ONNX_CALL_H
 
-#include "ir/graph.h"
+#include "ir/build.h"
 #include "onnx/model.h"
 
 struct importer;
@@ -15,19 +16,16 @@ typedef struct onnx_call {
     struct importer   *im;
     struct onnx_scope *scope;
     env               *e;
-    ir_graph          *g;
+    ir_builder         b;
     const onnx_node   *node;
-    ir_region_id       region;
     int64_t            version;         /* of the node's opset */
     int64_t            arg;             /* the table row's own */
     uint32_t           count_in, count_out;
     const ir_value_id *in;              /* 0: absent */
     ir_value_id       *out;             /* to be filled; 0: not supported, fails where it is used */
-    sinter_status      status;
 } onnx_call;
 
-#define REJECT(c, code, ...) ((c)->status ? (void)0 : (void)((c)->status = FAIL((c)->e, code, __VA_ARGS__)))
-#define ATTRS(c, op) ((attrs_##op *)call_attrs((c), OP_##op))   /* never NULL */
+#define REJECT(c, code, ...) ((c)->b.status ? (void)0 : (void)((c)->b.status = FAIL((c)->e, code, __VA_ARGS__)))
 
 /* ---- the node ---- */
 static inline ir_value_id call_in(const onnx_call *c, uint32_t i) { return i < c->count_in ? c->in[i] : 0; }
@@ -45,10 +43,10 @@ sinter_dtype call_dtype(onnx_call *c, int64_t onnx_type);
 int64_t     call_axis(onnx_call *c, int64_t axis, uint32_t rank);           /* -rank … rank-1 to 0 … rank-1 */
 
 /* ---- values ---- */
-static inline uint32_t call_rank(const onnx_call *c, ir_value_id v) { return ir_value_at(c->g, v)->rank; }
-static inline dim call_dim(const onnx_call *c, ir_value_id v, uint32_t i) { return ir_value_at(c->g, v)->dim[i]; }
-static inline sinter_dtype call_type(const onnx_call *c, ir_value_id v) { return ir_value_at(c->g, v)->dtype; }
-static inline dim call_k(const onnx_call *c, int64_t value) { return dim_const(c->g->dims, value); }
+static inline uint32_t call_rank(const onnx_call *c, ir_value_id v) { return ir_value_at(c->b.g, v)->rank; }
+static inline dim call_dim(const onnx_call *c, ir_value_id v, uint32_t i) { return ir_value_at(c->b.g, v)->dim[i]; }
+static inline sinter_dtype call_type(const onnx_call *c, ir_value_id v) { return ir_value_at(c->b.g, v)->dtype; }
+static inline dim call_k(const onnx_call *c, int64_t value) { return dim_const(c->b.g->dims, value); }
 uint32_t call_shape(const onnx_call *c, ir_value_id v, dim *out);           /* the rank */
 bool call_size(const onnx_call *c, ir_value_id v, uint32_t axis, int64_t *out);     /* false: not constant */
 /* Constant elements of any integer (float) type; rejects with the input's name where they are unknown or more than
@@ -64,36 +62,6 @@ bool call_numbers(onnx_call *c, ir_value_id v, const char *what, dim *out, uint3
 dim  call_clamp_min(onnx_call *c, dim a, dim b);                 /* min(a, b), decided by ranges where they tell */
 dim  call_clamp_max(onnx_call *c, dim a, dim b);
 dim  call_quotient(onnx_call *c, dim a, dim b);                  /* exact where that shows, else floordiv */
-attr_dims call_dims(onnx_call *c, const dim *d, uint32_t count);
-
-/* ---- building ---- */
-void       *call_attrs(onnx_call *c, op_id op);
-ir_node_id call_node(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in, uint32_t count_out);
-ir_value_id call_result(const onnx_call *c, ir_node_id n, uint32_t i);
-ir_value_id call_emit(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in);
-ir_value_id call_1(onnx_call *c, op_id op, ir_value_id x);
-ir_value_id call_2(onnx_call *c, op_id op, ir_value_id x, ir_value_id y);
-ir_value_id call_3(onnx_call *c, op_id op, ir_value_id x, ir_value_id y, ir_value_id z);
-ir_value_id call_typed(onnx_call *c, op_id op, sinter_dtype type, const ir_value_id *in, uint32_t count_in);
-ir_value_id call_cast(onnx_call *c, ir_value_id v, sinter_dtype type);      /* itself where the type is right */
-ir_value_id call_scalar(onnx_call *c, sinter_dtype type, double value);
-ir_value_id call_scalar_of(onnx_call *c, ir_value_id like, double value);   /* of that value's type */
-ir_value_id call_i64(onnx_call *c, sinter_dtype type, int64_t value);
-ir_value_id call_const(onnx_call *c, const view *v);
-ir_value_id call_reshape(onnx_call *c, ir_value_id v, const dim *d, uint32_t rank);
-ir_value_id call_transpose(onnx_call *c, ir_value_id v, const int64_t *perm, uint32_t rank);
-ir_value_id call_expand(onnx_call *c, ir_value_id v, const dim *d, uint32_t rank);
-ir_value_id call_slice(onnx_call *c, ir_value_id v, uint32_t axis, dim start, int64_t step, dim size);
-ir_value_id call_concat(onnx_call *c, const ir_value_id *in, uint32_t count, uint32_t axis);
-ir_value_id call_reduce(onnx_call *c, reduce_kind kind, ir_value_id v, const int64_t *axes, uint32_t count, bool keep);
-ir_value_id call_along(onnx_call *c, ir_value_id v, uint32_t axis, uint32_t rank);      /* [C] to [1, …, C, …, 1] */
-ir_value_id call_unsqueeze(onnx_call *c, ir_value_id v, uint32_t axis);
-ir_value_id call_squeeze(onnx_call *c, ir_value_id v, uint32_t axis);
-ir_value_id call_softmax(onnx_call *c, op_id op, ir_value_id v, uint32_t axis);
-ir_value_id call_matmul(onnx_call *c, ir_value_id a, ir_value_id b, bool trans_a, bool trans_b);
-ir_value_id call_pad(onnx_call *c, ir_value_id v, pad_mode mode, const dim *begin, const dim *end, ir_value_id value);
-ir_value_id call_shape_value(onnx_call *c, const dim *d, uint32_t count, bool is_scalar);  /* i64 */
-ir_value_id call_iota(onnx_call *c, dim count);                             /* 0, 1, 2 … i64 */
 
 /* ---- subgraphs (import_region.c) ---- */
 /* The values around the node that a subgraph reads by name, constants left out: appends those that are new. */

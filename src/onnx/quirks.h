@@ -25,9 +25,7 @@
 
 typedef struct quirk_window_attrs { attr_ints kernel, stride, dilation, pad; } quirk_window_attrs;
 const onnx_graph *quirk_graph(onnx_call *c, const char *name);          /* the subgraph in an attribute */
-/* A node with regions that are still to be made, and its outputs once they are. */
-ir_node_id  quirk_owner(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in,
-                        uint32_t count_out);
+/* Closes a node whose regions are made; its outputs are the call's. */
 void        quirk_owner_done(onnx_call *c, ir_node_id n);
 /* Undoes the nodes and regions of a try, newest first. */
 void        quirk_discard(onnx_call *c, uint32_t node_first, uint32_t region_first);

@@ -18,7 +18,7 @@ static ir_value_id heads_apart(onnx_call *c, ir_value_id v, int64_t heads)
         return 0;
     }
     const dim split[4] = { d[0], d[1], call_k(c, heads), call_quotient(c, d[2], call_k(c, heads)) };
-    return call_transpose(c, call_reshape(c, v, split, 4), perm, 4);
+    return build_permuted(&c->b, build_shaped(&c->b, v, split, 4), perm, 4);
 }
 
 static ir_value_id heads_together(onnx_call *c, ir_value_id v)
@@ -26,18 +26,18 @@ static ir_value_id heads_together(onnx_call *c, ir_value_id v)
     static const int64_t perm[4] = { 0, 2, 1, 3 };
     dim d[SINTER_RANK_MAX];
     if (call_shape(c, v, d) != 4) return v;
-    const dim flat[3] = { d[0], d[2], dim_mul(c->g->dims, d[1], d[3]) };
-    return call_reshape(c, call_transpose(c, v, perm, 4), flat, 3);
+    const dim flat[3] = { d[0], d[2], dim_mul(c->b.g->dims, d[1], d[3]) };
+    return build_shaped(&c->b, build_permuted(&c->b, v, perm, 4), flat, 3);
 }
 
 static ir_value_id joined(onnx_call *c, ir_value_id a, ir_value_id b) /* both masks: boolean, or one with a number */
 {
     if (!a || !b) return a ? a : b;
     const bool bool_a = call_type(c, a) == SINTER_DTYPE_BOOL, bool_b = call_type(c, b) == SINTER_DTYPE_BOOL;
-    if (bool_a && bool_b) return call_2(c, OP_and, a, b);
-    if (!bool_a && !bool_b) return call_2(c, OP_add, a, b);
+    if (bool_a && bool_b) return build_and(&c->b, a, b);
+    if (!bool_a && !bool_b) return build_add(&c->b, a, b);
     const ir_value_id flag = bool_a ? a : b, number = bool_a ? b : a;
-    return call_3(c, OP_where, flag, number, call_scalar_of(c, number, -(double)INFINITY));
+    return build_where(&c->b, flag, number, build_scalar_like(&c->b, number, -(double)INFINITY));
 }
 
 typedef struct heads {
@@ -55,21 +55,21 @@ static ir_value_id repeated(onnx_call *c, ir_value_id k, ir_value_id q)
     if (dk[1] == dq[1]) return k;
     const dim wide[5] = { dk[0], dk[1], call_quotient(c, dq[1], dk[1]), dk[2], dk[3] };
     dk[1] = dq[1];
-    return call_reshape(c, call_expand(c, call_unsqueeze(c, k, 2), wide, 5), dk, 4);
+    return build_shaped(&c->b, build_expanded(&c->b, build_unsqueezed(&c->b, k, 2), wide, 5), dk, 4);
 }
 
 /* j <= i + offset, in [S, T], or [B, 1, S, T] where the offset is one of each batch; or j >= i + offset. */
 static ir_value_id band(onnx_call *c, ir_value_id rows, ir_value_id columns, ir_value_id offset, int64_t shift,
                         bool below)
 {
-    ir_value_id at = call_2(c, OP_add, rows, offset);
-    if (shift) at = call_2(c, OP_add, at, call_i64(c, SINTER_DTYPE_I64, shift));
-    return call_2(c, below ? OP_le : OP_ge, columns, at);
+    ir_value_id at = build_add(&c->b, rows, offset);
+    if (shift) at = build_add(&c->b, at, build_scalar_i64(&c->b, SINTER_DTYPE_I64, shift));
+    return build_binary(&c->b, below ? OP_le : OP_ge, columns, at);
 }
 
 static void masks(onnx_call *c, heads *h, dim past, ir_value_id lengths)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     const dim s = call_dim(c, h->q, 2), total = call_dim(c, h->k, 2);
     const int64_t left = call_int(c, "left_window_size", -1), right = call_int(c, "right_window_size", -1);
     if (h->mask && call_rank(c, h->mask)) {
@@ -80,21 +80,22 @@ static void masks(onnx_call *c, heads *h, dim past, ir_value_id lengths)
         const bool is_bool = call_type(c, h->mask) == SINTER_DTYPE_BOOL;
         int64_t more = 0;
         if (dim_is_const(t, end[rank - 1], &more) && more > 0 && !dim_is(t, call_dim(c, h->mask, rank - 1), 1))
-            h->mask = call_pad(c, h->mask, pad_mode_constant, begin, end,
-                               call_scalar_of(c, h->mask, is_bool ? 0 : -(double)INFINITY));
+            h->mask = build_padded(&c->b, h->mask, pad_mode_constant, begin, end,
+                                   build_scalar_like(&c->b, h->mask, is_bool ? 0 : -(double)INFINITY));
     }
     h->causal = call_int(c, "is_causal", 0) != 0;
     const bool same_corner = dim_sub(t, total, s) == past && !lengths;
     const bool windows = left >= 0 || right >= 0;
     if (!windows && !lengths && (!h->causal || same_corner)) return;
-    const ir_value_id rows = call_unsqueeze(c, call_iota(c, s), 1), columns = call_unsqueeze(c, call_iota(c, total), 0);
-    ir_value_id offset = call_shape_value(c, &past, 1, true);
+    const ir_value_id rows = build_unsqueezed(&c->b, build_iota(&c->b, s), 1),
+                      columns = build_unsqueezed(&c->b, build_iota(&c->b, total), 0);
+    ir_value_id offset = build_sizes(&c->b, &past, 1, true);
     if (lengths) {
         dim d[4] = { call_dim(c, lengths, 0), call_k(c, 1), call_k(c, 1), call_k(c, 1) };
         if (call_rank(c, lengths) == 0) d[0] = call_k(c, 1);
-        lengths = call_reshape(c, call_cast(c, lengths, SINTER_DTYPE_I64), d, 4);
-        offset = call_2(c, OP_sub, lengths, call_shape_value(c, &s, 1, true));
-        h->mask = joined(c, h->mask, call_2(c, OP_lt, columns, lengths));
+        lengths = build_shaped(&c->b, build_typed(&c->b, lengths, SINTER_DTYPE_I64), d, 4);
+        offset = build_sub(&c->b, lengths, build_sizes(&c->b, &s, 1, true));
+        h->mask = joined(c, h->mask, build_lt(&c->b, columns, lengths));
     }
     if (h->causal) h->mask = joined(c, h->mask, band(c, rows, columns, offset, 0, true));
     if (right >= 0) h->mask = joined(c, h->mask, band(c, rows, columns, offset, right, true));
@@ -104,11 +105,11 @@ static void masks(onnx_call *c, heads *h, dim past, ir_value_id lengths)
 
 static ir_value_id attended(onnx_call *c, const heads *h)
 {
-    attrs_attention *a = ATTRS(c, attention);
+    attrs_attention *a = DEFAULTS(attention);
     a->scale = h->scale;
     a->causal = h->causal;
     a->softcap = h->softcap;
-    return call_emit(c, OP_attention, a, (ir_value_id[]){ h->q, h->k, h->v, h->mask }, h->mask ? 4 : 3);
+    return build_attention(&c->b, h->q, h->k, h->v, h->mask, a);
 }
 
 /* The scores, at one of four stages, for those who ask to see them. */
@@ -116,30 +117,31 @@ static ir_value_id scores(onnx_call *c, const heads *h, int64_t mode, dim past)
 {
     const ir_value_id k = repeated(c, h->k, h->q);
     const double root = sqrt(h->scale);
-    ir_value_id y = call_matmul(c, call_2(c, OP_mul, h->q, call_scalar_of(c, h->q, root)),
-                                call_2(c, OP_mul, k, call_scalar_of(c, k, root)), false, true);
+    ir_value_id y =
+        build_matmul(&c->b, build_mul(&c->b, h->q, build_scalar_like(&c->b, h->q, root)),
+                     build_mul(&c->b, k, build_scalar_like(&c->b, k, root)), &(attrs_matmul){ .trans_b = true });
     if (mode == 0) return y;
     if (h->softcap > 0) {
-        const ir_value_id cap = call_scalar_of(c, y, h->softcap);
-        y = call_2(c, OP_mul, call_1(c, OP_tanh, call_2(c, OP_div, y, cap)), cap);
+        const ir_value_id cap = build_scalar_like(&c->b, y, h->softcap);
+        y = build_mul(&c->b, build_tanh(&c->b, build_div(&c->b, y, cap)), cap);
     }
     if (mode == 1) return y;
     ir_value_id mask = h->mask;
     if (h->causal) {
-        const ir_value_id rows = call_unsqueeze(c, call_iota(c, call_dim(c, h->q, 2)), 1);
-        const ir_value_id columns = call_unsqueeze(c, call_iota(c, call_dim(c, h->k, 2)), 0);
-        mask = joined(c, mask, band(c, rows, columns, call_shape_value(c, &past, 1, true), 0, true));
+        const ir_value_id rows = build_unsqueezed(&c->b, build_iota(&c->b, call_dim(c, h->q, 2)), 1);
+        const ir_value_id columns = build_unsqueezed(&c->b, build_iota(&c->b, call_dim(c, h->k, 2)), 0);
+        mask = joined(c, mask, band(c, rows, columns, build_sizes(&c->b, &past, 1, true), 0, true));
     }
     const bool is_bool = mask && call_type(c, mask) == SINTER_DTYPE_BOOL;
-    if (is_bool) y = call_3(c, OP_where, mask, y, call_scalar_of(c, y, -(double)INFINITY));
-    else if (mask) y = call_2(c, OP_add, y, call_cast(c, mask, call_type(c, y)));
-    if (mode == 2 || c->status) return y;
-    const ir_value_id p = call_softmax(c, OP_softmax, y, 3);
+    if (is_bool) y = build_where(&c->b, mask, y, build_scalar_like(&c->b, y, -(double)INFINITY));
+    else if (mask) y = build_add(&c->b, y, build_typed(&c->b, mask, call_type(c, y)));
+    if (mode == 2 || c->b.status) return y;
+    const ir_value_id p = build_softmax(&c->b, y, &(attrs_softmax){ .axis = 3 });
     if (!mask) return p;
     /* A row without an allowed key is all zero. */
     const int64_t last = 3;
-    const ir_value_id best = call_reduce(c, reduce_kind_max, y, &last, 1, true);
-    return call_3(c, OP_where, call_1(c, OP_is_inf_neg, best), call_scalar_of(c, p, 0), p);
+    const ir_value_id best = build_reduced(&c->b, reduce_kind_max, y, &last, 1, true);
+    return build_where(&c->b, build_is_inf_neg(&c->b, best), build_scalar_like(&c->b, p, 0), p);
 }
 
 void convert_attention(onnx_call *c)
@@ -154,24 +156,24 @@ void convert_attention(onnx_call *c)
                 call_real(c, "softcap", 0),
                 false };
     if (h.mask && call_type(c, h.mask) != SINTER_DTYPE_BOOL)
-        h.mask = call_cast(c, h.mask, call_type(c, h.q)); /* is added */
+        h.mask = build_typed(&c->b, h.mask, call_type(c, h.q)); /* is added */
     if (!h.q || !h.k || !h.v || call_rank(c, h.q) != 4 || call_rank(c, h.k) != 4 || call_rank(c, h.v) != 4)
         REJECT(c, INVALID_MODEL, "query, key and value are not all of rank 3 or 4");
     if (!call_in(c, 4) != !call_in(c, 5)) REJECT(c, INVALID_MODEL, "past_key and past_value do not come together");
-    if (c->status) return;
+    if (c->b.status) return;
     dim past = call_k(c, 0);
     if (call_in(c, 4)) {
         past = call_dim(c, call_in(c, 4), 2);
-        h.k = call_concat(c, (ir_value_id[]){ call_in(c, 4), h.k }, 2, 2);
-        h.v = call_concat(c, (ir_value_id[]){ call_in(c, 5), h.v }, 2, 2);
+        h.k = build_concat(&c->b, (ir_value_id[]){ call_in(c, 4), h.k }, 2, &(attrs_concat){ .axis = 2 });
+        h.v = build_concat(&c->b, (ir_value_id[]){ call_in(c, 5), h.v }, 2, &(attrs_concat){ .axis = 2 });
     }
     const ir_value_id values = h.v; /* may have a type of their own */
-    h.v = call_cast(c, h.v, call_type(c, h.q));
+    h.v = build_typed(&c->b, h.v, call_type(c, h.q));
     int64_t size = 0;
     if (call_attr(c, "scale")) h.scale = call_real(c, "scale", 1);
     else if (call_size(c, h.q, 3, &size) && size > 0) h.scale = 1 / sqrt((double)size);
     else REJECT(c, UNSUPPORTED, "the size of a head is not known");
-    if (c->status) return;
+    if (c->b.status) return;
     masks(c, &h, past, call_in(c, 6));
     const ir_value_id y = attended(c, &h);
     c->out[0] = flat ? heads_together(c, y) : y;
@@ -187,21 +189,23 @@ static ir_value_id padding(onnx_call *c, ir_value_id mask, const heads *h)
     dim d[SINTER_RANK_MAX];
     const uint32_t rank = mask ? call_shape(c, mask, d) : 0;
     const dim total = call_dim(c, h->k, 2), one = call_k(c, 1), batch = call_dim(c, h->q, 0);
-    if (!mask || c->status) return 0;
+    if (!mask || c->b.status) return 0;
     if (rank < 1 || rank > 3 || d[0] != batch || (rank > 1 && d[rank - 1] != total)) {
         REJECT(c, UNSUPPORTED, "a padding mask of another shape than [B], [B, T] or [B, S, T]");
         return 0;
     }
     ir_value_id counts;
     if (rank == 1) {
-        const ir_value_id lengths = call_reshape(c, mask, (dim[]){ batch, one, one, one }, 4);
-        counts = call_2(c, OP_lt, call_cast(c, call_unsqueeze(c, call_iota(c, total), 0), call_type(c, mask)), lengths);
+        const ir_value_id lengths = build_shaped(&c->b, mask, (dim[]){ batch, one, one, one }, 4);
+        counts = build_lt(&c->b,
+                          build_typed(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, total), 0), call_type(c, mask)),
+                          lengths);
     } else {
-        const ir_value_id wide = call_reshape(c, mask, (dim[]){ batch, one, rank == 3 ? d[1] : one, total }, 4);
-        counts = call_2(c, OP_gt, wide, call_scalar_of(c, mask, 0));
+        const ir_value_id wide = build_shaped(&c->b, mask, (dim[]){ batch, one, rank == 3 ? d[1] : one, total }, 4);
+        counts = build_gt(&c->b, wide, build_scalar_like(&c->b, mask, 0));
     }
     const double hidden = call_real(c, "mask_filter_value", -10000);
-    return call_3(c, OP_where, counts, call_scalar_of(c, h->q, 0), call_scalar_of(c, h->q, hidden));
+    return build_where(&c->b, counts, build_scalar_like(&c->b, h->q, 0), build_scalar_like(&c->b, h->q, hidden));
 }
 
 void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
@@ -213,11 +217,11 @@ void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
     dim at = call_k(c, 0);
     for (uint32_t i = 0; i < 3; i++) {
         if (!in[i]) REJECT(c, UNSUPPORTED, "packed query, key and value are not supported");
-        if (c->status) return;
+        if (c->b.status) return;
         if (call_in(c, 3) && call_rank(c, in[i]) == 3) { /* one bias for the three, one after the other */
             const dim width = call_dim(c, in[i], 2);
-            in[i] = call_2(c, OP_add, in[i], call_slice(c, call_in(c, 3), 0, at, 1, width));
-            at = dim_add(c->g->dims, at, width);
+            in[i] = build_add(&c->b, in[i], build_part(&c->b, call_in(c, 3), 0, at, 1, width));
+            at = dim_add(c->b.g->dims, at, width);
         } else if (call_in(c, 3)) {
             REJECT(c, UNSUPPORTED, "a bias for heads that are apart already");
         }
@@ -226,23 +230,23 @@ void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
     heads h = { in[0], in[1], in[2], call_in(c, 5), 0, 0, false };
     int64_t size = 0;
     if (!call_in(c, 6) != !call_in(c, 7)) REJECT(c, INVALID_MODEL, "past_key and past_value do not come together");
-    if (c->status || call_rank(c, h.q) != 4 || call_rank(c, h.k) != 4 || call_rank(c, h.v) != 4) {
+    if (c->b.status || call_rank(c, h.q) != 4 || call_rank(c, h.k) != 4 || call_rank(c, h.v) != 4) {
         REJECT(c, INVALID_MODEL, "query, key and value are not all of rank 3 or 4");
         return;
     }
     dim past = call_k(c, 0);
     if (call_in(c, 6)) {
         past = call_dim(c, call_in(c, 6), 2);
-        h.k = call_concat(c, (ir_value_id[]){ call_in(c, 6), h.k }, 2, 2);
-        h.v = call_concat(c, (ir_value_id[]){ call_in(c, 7), h.v }, 2, 2);
+        h.k = build_concat(&c->b, (ir_value_id[]){ call_in(c, 6), h.k }, 2, &(attrs_concat){ .axis = 2 });
+        h.v = build_concat(&c->b, (ir_value_id[]){ call_in(c, 7), h.v }, 2, &(attrs_concat){ .axis = 2 });
     }
     if (!call_size(c, h.q, 3, &size) || size < 1) REJECT(c, UNSUPPORTED, "the size of a head is not known");
     h.scale = call_real(c, "scale", 0);
     if (h.scale == 0) h.scale = 1 / sqrt((double)size);
     h.causal = call_int(c, "unidirectional", 0) != 0;
     h.mask = joined(c, h.mask, padding(c, call_in(c, 4), &h));
-    if (c->status) return;
-    if (h.causal && dim_sub(c->g->dims, call_dim(c, h.k, 2), call_dim(c, h.q, 2)) != past)
+    if (c->b.status) return;
+    if (h.causal && dim_sub(c->b.g->dims, call_dim(c, h.k, 2), call_dim(c, h.q, 2)) != past)
         REJECT(c, UNSUPPORTED, "unidirectional with other keys than queries");
     c->out[0] = heads_together(c, attended(c, &h));
     if (c->count_out > 1) c->out[1] = h.k;
@@ -259,32 +263,35 @@ void convert_attention_packed(onnx_call *c)
     if (call_in(c, 6)) REJECT(c, UNSUPPORTED, "caches that the keys are written into");
     if (!call_in(c, 0) || !call_in(c, 1) || call_rank(c, call_in(c, 0)) != 3 || n < 1)
         REJECT(c, INVALID_MODEL, "an input that is not of rank 3, or no weights or heads");
-    if (!c->status && !call_size(c, call_in(c, 1), 1, &all)) REJECT(c, UNSUPPORTED, "weights of a size that varies");
+    if (!c->b.status && !call_size(c, call_in(c, 1), 1, &all)) REJECT(c, UNSUPPORTED, "weights of a size that varies");
     if (!call_ints(c, "qkv_hidden_sizes", &sizes) || !sizes.count) {
         sizes.count = 3;
         for (uint32_t i = 0; i < 3; i++) sizes.at[i] = all / 3;
     }
     if (sizes.count != 3 || sizes.at[0] + sizes.at[1] + sizes.at[2] != all || sizes.at[0] % n || sizes.at[2] % n)
         REJECT(c, INVALID_MODEL, "heads of sizes that the weights do not have");
-    if (c->status) return;
-    ir_value_id x = call_matmul(c, call_in(c, 0), call_in(c, 1), false, false), part[3];
-    if (call_in(c, 2)) x = call_2(c, OP_add, x, call_in(c, 2));
+    if (c->b.status) return;
+    ir_value_id x = build_matmul(&c->b, call_in(c, 0), call_in(c, 1), NULL), part[3];
+    if (call_in(c, 2)) x = build_add(&c->b, x, call_in(c, 2));
     int64_t from = 0;
     for (uint32_t i = 0; i < 3; from += sizes.at[i++])
-        part[i] = heads_apart(c, call_slice(c, x, 2, call_k(c, from), 1, call_k(c, sizes.at[i])), n);
+        part[i] = heads_apart(c, build_part(&c->b, x, 2, call_k(c, from), 1, call_k(c, sizes.at[i])), n);
     heads h = {
         part[0], part[1], part[2], call_in(c, 5), call_real(c, "scale", 0), 0, call_int(c, "unidirectional", 0) != 0
     };
     for (uint32_t i = 0; i < 2 && call_in(c, 4); i++) { /* [2, B, H, P, D] */
-        const ir_value_id past = call_squeeze(c, call_slice(c, call_in(c, 4), 0, call_k(c, i), 1, call_k(c, 1)), 0);
-        if (i == 0) h.k = call_concat(c, (ir_value_id[]){ past, h.k }, 2, 2);
-        else h.v = call_concat(c, (ir_value_id[]){ past, h.v }, 2, 2);
+        const ir_value_id past =
+            build_squeezed(&c->b, build_part(&c->b, call_in(c, 4), 0, call_k(c, i), 1, call_k(c, 1)), 0);
+        if (i == 0) h.k = build_concat(&c->b, (ir_value_id[]){ past, h.k }, 2, &(attrs_concat){ .axis = 2 });
+        else h.v = build_concat(&c->b, (ir_value_id[]){ past, h.v }, 2, &(attrs_concat){ .axis = 2 });
     }
-    if (!c->status && call_size(c, h.q, 3, &size) && h.scale == 0) h.scale = 1 / sqrt((double)size);
+    if (!c->b.status && call_size(c, h.q, 3, &size) && h.scale == 0) h.scale = 1 / sqrt((double)size);
     h.mask = joined(c, h.mask, padding(c, call_in(c, 3), &h));
     c->out[0] = heads_together(c, attended(c, &h));
     if (call_wants(c, 1))
-        c->out[1] = call_concat(c, (ir_value_id[]){ call_unsqueeze(c, h.k, 0), call_unsqueeze(c, h.v, 0) }, 2, 0);
+        c->out[1] =
+            build_concat(&c->b, (ir_value_id[]){ build_unsqueezed(&c->b, h.k, 0), build_unsqueezed(&c->b, h.v, 0) }, 2,
+                         &(attrs_concat){ .axis = 0 });
 }
 
 /* ---- rotary embedding: x in [B, S, H, D]; caches in [B, S, D/2], or [P, D/2] picked by position ---- */
@@ -294,23 +301,24 @@ static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_v
     dim d[SINTER_RANK_MAX];
     const dim half = call_k(c, width / 2), zero = call_k(c, 0);
     call_shape(c, x, d);
-    const bool whole = dim_is(c->g->dims, d[3], width);
-    const ir_value_id turning = whole ? x : call_slice(c, x, 3, zero, 1, call_k(c, width));
-    const ir_value_id a = call_slice(c, turning, 3, zero, interleaved ? 2 : 1, half);
-    const ir_value_id b = call_slice(c, turning, 3, interleaved ? call_k(c, 1) : half, interleaved ? 2 : 1, half);
-    ir_value_id part[2] = { call_2(c, OP_sub, call_2(c, OP_mul, a, cosine), call_2(c, OP_mul, b, sine)),
-                            call_2(c, OP_add, call_2(c, OP_mul, a, sine), call_2(c, OP_mul, b, cosine)) };
+    const bool whole = dim_is(c->b.g->dims, d[3], width);
+    const ir_value_id turning = whole ? x : build_part(&c->b, x, 3, zero, 1, call_k(c, width));
+    const ir_value_id a = build_part(&c->b, turning, 3, zero, interleaved ? 2 : 1, half);
+    const ir_value_id b = build_part(&c->b, turning, 3, interleaved ? call_k(c, 1) : half, interleaved ? 2 : 1, half);
+    ir_value_id part[2] = { build_sub(&c->b, build_mul(&c->b, a, cosine), build_mul(&c->b, b, sine)),
+                            build_add(&c->b, build_mul(&c->b, a, sine), build_mul(&c->b, b, cosine)) };
     ir_value_id y;
     if (interleaved) {
-        for (uint32_t i = 0; i < 2; i++) part[i] = call_unsqueeze(c, part[i], 4);
+        for (uint32_t i = 0; i < 2; i++) part[i] = build_unsqueezed(&c->b, part[i], 4);
         const dim to[4] = { d[0], d[1], d[2], call_k(c, width) };
-        y = call_reshape(c, call_concat(c, part, 2, 4), to, 4);
+        y = build_shaped(&c->b, build_concat(&c->b, part, 2, &(attrs_concat){ .axis = 4 }), to, 4);
     } else {
-        y = call_concat(c, part, 2, 3);
+        y = build_concat(&c->b, part, 2, &(attrs_concat){ .axis = 3 });
     }
     if (whole) return y;
-    const dim rest = dim_sub(c->g->dims, d[3], call_k(c, width));
-    return call_concat(c, (ir_value_id[]){ y, call_slice(c, x, 3, call_k(c, width), 1, rest) }, 2, 3);
+    const dim rest = dim_sub(c->b.g->dims, d[3], call_k(c, width));
+    return build_concat(&c->b, (ir_value_id[]){ y, build_part(&c->b, x, 3, call_k(c, width), 1, rest) }, 2,
+                        &(attrs_concat){ .axis = 3 });
 }
 
 void convert_rotary_embedding(onnx_call *c) /* arg: com.microsoft, whose positions come before the caches */
@@ -323,36 +331,36 @@ void convert_rotary_embedding(onnx_call *c) /* arg: com.microsoft, whose positio
     const int64_t heads_given = call_int(c, "num_heads", 0);
     int64_t width = call_int(c, "rotary_embedding_dim", 0), half = 0;
     if (!cache[0] || !cache[1] || (rank != 3 && rank != 4)) REJECT(c, INVALID_MODEL, "an input of rank %u", rank);
-    if (c->status) return;
+    if (c->b.status) return;
     if (!call_size(c, cache[0], call_rank(c, cache[0]) - 1, &half) || half < 1 || half > INT32_MAX)
         REJECT(c, UNSUPPORTED, "the width of the caches is not known");
     if (width == 0) width = 2 * half;
     if (width != 2 * half)
         REJECT(c, INVALID_MODEL, "rotary_embedding_dim is %lld for caches of width %lld", (long long)width,
                (long long)half);
-    if (c->status) return;
+    if (c->b.status) return;
     ir_value_id in = x;
     if (rank == 4) {
-        in = call_transpose(c, x, perm, 4);
+        in = build_permuted(&c->b, x, perm, 4);
     } else {
         const dim n = heads_given > 0 ? call_k(c, heads_given) : call_quotient(c, d[2], call_k(c, width));
         const dim split[4] = { d[0], d[1], n, call_quotient(c, d[2], n) };
-        in = call_reshape(c, x, split, 4);
+        in = build_shaped(&c->b, x, split, 4);
     }
     for (uint32_t i = 0; i < 2; i++) {
         if (place) {
             ir_value_id at = place;
             if (c->arg && call_rank(c, place) == 1) { /* one offset for all */
-                at = call_2(c, OP_add, call_unsqueeze(c, call_iota(c, call_dim(c, in, 1)), 0),
-                            call_cast(c, place, SINTER_DTYPE_I64));
+                at = build_add(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, call_dim(c, in, 1)), 0),
+                               build_typed(&c->b, place, SINTER_DTYPE_I64));
             }
-            cache[i] = call_2(c, OP_gather, cache[i], at);
+            cache[i] = build_gather(&c->b, cache[i], at, NULL);
         }
         if (call_rank(c, cache[i]) != 3) REJECT(c, INVALID_MODEL, "a cache of rank %u", call_rank(c, cache[i]));
-        cache[i] = call_unsqueeze(c, cache[i], 2);
+        cache[i] = build_unsqueezed(&c->b, cache[i], 2);
     }
     const ir_value_id y = rotated(c, in, cache[0], cache[1], width, call_int(c, "interleaved", 0) != 0);
-    c->out[0] = rank == 4 ? call_transpose(c, y, perm, 4) : call_reshape(c, y, d, 3);
+    c->out[0] = rank == 4 ? build_permuted(&c->b, y, perm, 4) : build_shaped(&c->b, y, d, 3);
 }
 
 /* ---- com.microsoft's GroupQueryAttention: a cache of each of the batch, filled as far as seqlens_k says ---- */
@@ -368,16 +376,16 @@ static ir_value_id cached(onnx_call *c, const cache *at, ir_value_id past, ir_va
     if (at->length == at->tokens && !past) return x;
     if (past) {
         for (uint32_t i = 0; i < 4; i++) begin[i] = end[i] = call_k(c, 0);
-        end[2] = dim_sub(c->g->dims, at->length, call_dim(c, past, 2));
-        if (!dim_is(c->g->dims, end[2], 0))
-            past = call_pad(c, past, pad_mode_constant, begin, end, call_scalar_of(c, x, 0));
+        end[2] = dim_sub(c->b.g->dims, at->length, call_dim(c, past, 2));
+        if (!dim_is(c->b.g->dims, end[2], 0))
+            past = build_padded(&c->b, past, pad_mode_constant, begin, end, build_scalar_like(&c->b, x, 0));
     } else {
         d[2] = at->length;
-        past = call_expand(c, call_scalar_of(c, x, 0), d, 4);
+        past = build_expanded(&c->b, build_scalar_like(&c->b, x, 0), d, 4);
     }
-    attrs_tensor_scatter *a = ATTRS(c, tensor_scatter);
+    attrs_tensor_scatter *a = DEFAULTS(tensor_scatter);
     a->axis = 2;
-    return call_emit(c, OP_tensor_scatter, a, (ir_value_id[]){ past, x, at->start }, 3);
+    return build_tensor_scatter(&c->b, past, x, at->start, a);
 }
 
 static cache cache_of(onnx_call *c)
@@ -387,10 +395,10 @@ static cache cache_of(onnx_call *c)
     uint32_t count = 0;
     if (!call_sizes(c, call_in(c, 6), "total_sequence_length", DIM_NONE, &total, 1, &count)) return at;
     at.length = call_in(c, 3) ? call_clamp_max(c, total, call_dim(c, call_in(c, 3), 2)) : total;
-    const ir_value_id last = call_cast(c, call_reshape(c, call_in(c, 5), &at.batch, 1), SINTER_DTYPE_I64);
-    const dim before = dim_sub(c->g->dims, at.tokens, call_k(c, 1));
-    at.start = call_2(c, OP_max, call_2(c, OP_sub, last, call_shape_value(c, &before, 1, true)),
-                      call_i64(c, SINTER_DTYPE_I64, 0));
+    const ir_value_id last = build_typed(&c->b, build_shaped(&c->b, call_in(c, 5), &at.batch, 1), SINTER_DTYPE_I64);
+    const dim before = dim_sub(c->b.g->dims, at.tokens, call_k(c, 1));
+    at.start = build_max(&c->b, build_sub(&c->b, last, build_sizes(&c->b, &before, 1, true)),
+                         build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0));
     return at;
 }
 
@@ -414,14 +422,15 @@ void convert_group_query_attention(onnx_call *c)
     if (!call_in(c, 5) || !call_in(c, 6)) REJECT(c, INVALID_MODEL, "seqlens_k or total_sequence_length is missing");
     if (!call_in(c, 1) != !call_in(c, 2) || !call_in(c, 3) != !call_in(c, 4))
         REJECT(c, INVALID_MODEL, "key and value, or their caches, do not come together");
-    if (c->status) return;
+    if (c->b.status) return;
     const cache at = cache_of(c);
-    if (c->status) return;
+    if (c->b.status) return;
     const bool is_packed = !call_in(c, 1);
     const dim all = call_k(c, is_packed ? n[0] + 2 * n[1] : n[0]),
               size = call_quotient(c, call_dim(c, call_in(c, 0), 2), all);
     int64_t width = 0, half = 0;
-    if (!dim_is_const(c->g->dims, size, &width) || width < 1) REJECT(c, UNSUPPORTED, "the size of a head is not known");
+    if (!dim_is_const(c->b.g->dims, size, &width) || width < 1)
+        REJECT(c, UNSUPPORTED, "the size of a head is not known");
     const bool turns = call_int(c, "do_rotary", 0) != 0;
     ir_value_id angle[2] = { call_in(c, 7), call_in(c, 8) }, x[3];
     if (turns && (!angle[0] || !angle[1] || !call_size(c, angle[0], 1, &half) || half < 1 || 2 * half > width))
@@ -429,19 +438,21 @@ void convert_group_query_attention(onnx_call *c)
     const dim column[2] = { at.batch, call_k(c, 1) };
     ir_value_id place = call_in(c, 9);
     if (turns && !place)
-        place = call_2(c, OP_add, call_reshape(c, at.start, column, 2), call_unsqueeze(c, call_iota(c, at.tokens), 0));
-    for (uint32_t i = 0; i < 2 && turns; i++) angle[i] = call_unsqueeze(c, call_2(c, OP_gather, angle[i], place), 2);
+        place = build_add(&c->b, build_shaped(&c->b, at.start, column, 2),
+                          build_unsqueezed(&c->b, build_iota(&c->b, at.tokens), 0));
+    for (uint32_t i = 0; i < 2 && turns; i++)
+        angle[i] = build_unsqueezed(&c->b, build_gather(&c->b, angle[i], place, NULL), 2);
     dim from = call_k(c, 0);
-    for (uint32_t i = 0; i < 3 && !c->status; i++) {
+    for (uint32_t i = 0; i < 3 && !c->b.status; i++) {
         const dim wide = call_k(c, n[i] * width), apart[4] = { at.batch, at.tokens, call_k(c, n[i]), size };
-        x[i] = is_packed ? call_slice(c, call_in(c, 0), 2, from, 1, wide) : call_in(c, i);
-        from = dim_add(c->g->dims, from, wide);
-        x[i] = call_reshape(c, x[i], apart, 4);
+        x[i] = is_packed ? build_part(&c->b, call_in(c, 0), 2, from, 1, wide) : call_in(c, i);
+        from = dim_add(c->b.g->dims, from, wide);
+        x[i] = build_shaped(&c->b, x[i], apart, 4);
         if (turns && i < 2)
             x[i] = rotated(c, x[i], angle[0], angle[1], 2 * half, call_int(c, "rotary_interleaved", 0) != 0);
-        x[i] = call_transpose(c, x[i], perm, 4);
+        x[i] = build_permuted(&c->b, x[i], perm, 4);
     }
-    if (c->status) return;
+    if (c->b.status) return;
     heads h = { x[0],
                 cached(c, &at, call_in(c, 3), x[1]),
                 cached(c, &at, call_in(c, 4), x[2]),
@@ -451,8 +462,9 @@ void convert_group_query_attention(onnx_call *c)
                 false };
     if (h.scale == 0) h.scale = 1 / sqrt((double)width);
     const dim each[4] = { at.batch, call_k(c, 1), call_k(c, 1), call_k(c, 1) };
-    h.mask = band(c, call_unsqueeze(c, call_iota(c, at.tokens), 1), call_unsqueeze(c, call_iota(c, at.length), 0),
-                  call_reshape(c, at.start, each, 4), 0, true);
+    h.mask =
+        band(c, build_unsqueezed(&c->b, build_iota(&c->b, at.tokens), 1),
+             build_unsqueezed(&c->b, build_iota(&c->b, at.length), 0), build_shaped(&c->b, at.start, each, 4), 0, true);
     h.mask = joined(c, h.mask, call_in(c, 10));
     c->out[0] = heads_together(c, attended(c, &h));
     if (c->count_out > 1) c->out[1] = h.k;

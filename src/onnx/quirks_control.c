@@ -12,7 +12,7 @@ static const char *activations_of(onnx_call *c)
     size_t size = 1, n = 0;
     if (!a || a->type != ONNX_STRINGS) return "";
     for (uint32_t i = 0; i < a->strings.count; i++) size = size_add(size, a->strings.at[i].length + 1);
-    char *all = arena_alloc(&c->g->a, size, 1);
+    char *all = arena_alloc(&c->b.g->a, size, 1);
     if (!all) return "";
     for (uint32_t i = 0; i < a->strings.count; i++) {
         if (i) all[n++] = ',';
@@ -45,19 +45,19 @@ void convert_rnn(onnx_call *c) /* arg: op */
 {
     static const int64_t swap[3] = { 1, 0, 2 }, last[4] = { 2, 0, 1, 3 };
     ir_value_id in[8] = { 0 };
-    void *attrs;
+    attrs_lstm *lstm = DEFAULTS(lstm);
+    attrs_gru *gru = DEFAULTS(gru);
+    attrs_rnn *rnn = DEFAULTS(rnn);
+    const void *attrs = c->arg == OP_lstm ? (void *)lstm : c->arg == OP_gru ? (void *)gru : rnn;
     uint32_t count = 3;
     if (c->arg == OP_lstm) {
-        attrs_lstm *a = attrs = ATTRS(c, lstm);
-        RNN_FILL(a);
-        a->input_forget = call_int(c, "input_forget", 0) != 0;
+        RNN_FILL(lstm);
+        lstm->input_forget = call_int(c, "input_forget", 0) != 0;
     } else if (c->arg == OP_gru) {
-        attrs_gru *a = attrs = ATTRS(c, gru);
-        RNN_FILL(a);
-        a->linear_before_reset = call_int(c, "linear_before_reset", 0) != 0;
+        RNN_FILL(gru);
+        gru->linear_before_reset = call_int(c, "linear_before_reset", 0) != 0;
     } else {
-        attrs_rnn *a = attrs = ATTRS(c, rnn);
-        RNN_FILL(a);
+        RNN_FILL(rnn);
     }
     const bool batch_first = call_int(c, "layout", 0) != 0;
     if (c->version < 7 && call_int(c, "output_sequence", 1) == 0 && call_wants(c, 0))
@@ -68,16 +68,16 @@ void convert_rnn(onnx_call *c) /* arg: op */
         if (!in[i]) continue;
         if (i + 1 > count) count = i + 1;
         if (batch_first && (i == 0 || i == 5 || i == 6) && call_rank(c, in[i]) == 3)
-            in[i] = call_transpose(c, in[i], swap, 3);
+            in[i] = build_permuted(&c->b, in[i], swap, 3);
     }
     uint32_t outputs = 1;
     for (uint32_t i = 1; i < (c->arg == OP_lstm ? 3u : 2u); i++)
         if (call_wants(c, i)) outputs = i + 1;
-    const ir_node_id n = call_node(c, (op_id)c->arg, attrs, in, count, outputs);
-    for (uint32_t i = 0; i < outputs && i < c->count_out && !c->status; i++) {
-        c->out[i] = call_result(c, n, i);
+    const ir_node_id n = build_node(&c->b, (op_id)c->arg, attrs, in, count, outputs);
+    for (uint32_t i = 0; i < outputs && i < c->count_out && !c->b.status; i++) {
+        c->out[i] = build_result(&c->b, n, i);
         if (batch_first)
-            c->out[i] = i == 0 ? call_transpose(c, c->out[i], last, 4) : call_transpose(c, c->out[i], swap, 3);
+            c->out[i] = i == 0 ? build_permuted(&c->b, c->out[i], last, 4) : build_permuted(&c->b, c->out[i], swap, 3);
     }
 }
 
@@ -89,46 +89,37 @@ const onnx_graph *quirk_graph(onnx_call *c, const char *name)
     return a ? a->g : NULL;
 }
 
-ir_node_id quirk_owner(onnx_call *c, op_id op, void *attrs, const ir_value_id *in, uint32_t count_in,
-                       uint32_t count_out)
-{
-    if (c->status) return 0;
-    const ir_node_id n = ir_node_new(c->g, c->region, op, attrs, in, count_in, count_out);
-    if (!n) c->status = c->e->error->status ? c->e->error->status : FAIL_MEMORY(c->e, "the graph");
-    return n;
-}
-
 void quirk_owner_done(onnx_call *c, ir_node_id n)
 {
-    if (!c->status) c->status = ir_infer(c->g, n);
-    for (uint32_t i = 0; i < c->count_out && !c->status; i++) c->out[i] = call_result(c, n, i);
+    build_close(&c->b, n);
+    for (uint32_t i = 0; i < c->count_out && !c->b.status; i++) c->out[i] = build_result(&c->b, n, i);
 }
 
 ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v)
 {
-    return v && call_rank(c, v) ? call_reshape(c, v, NULL, 0) : v;
+    return v && call_rank(c, v) ? build_shaped(&c->b, v, NULL, 0) : v;
 }
 
 void quirk_guard(onnx_call *c, ir_value_id condition, bool wanted, quirk_guard_kind kind)
 {
-    const dim d = dim_symbol_late(c->g->dims, "guard", dim_const(c->g->dims, wanted));
+    const dim d = dim_symbol_late(c->b.g->dims, "guard", dim_const(c->b.g->dims, wanted));
     uint32_t symbol;
-    attrs_bind *bind = ATTRS(c, bind);
-    if (!dim_symbol_of(c->g->dims, d, &symbol)) REJECT(c, NO_MEMORY, "out of memory for a guard");
-    if (c->status) return;
-    dim_symbol s = *dim_symbol_at(c->g->dims, symbol);
+    attrs_bind *bind = DEFAULTS(bind);
+    if (!dim_symbol_of(c->b.g->dims, d, &symbol)) REJECT(c, NO_MEMORY, "out of memory for a guard");
+    if (c->b.status) return;
+    dim_symbol s = *dim_symbol_at(c->b.g->dims, symbol);
     s.min = s.opt = wanted;
-    dim_symbol_set(c->g->dims, symbol, &s);
+    dim_symbol_set(c->b.g->dims, symbol, &s);
     bind->kind = bind_kind_raw;
     bind->flag = kind;
-    bind->symbols = call_dims(c, &d, 1);
-    const ir_value_id number = call_cast(c, quirk_scalar_in(c, condition), SINTER_DTYPE_I64);
-    call_node(c, OP_bind, bind, &number, 1, 0);
+    bind->symbols = build_dims(&c->b, &d, 1);
+    const ir_value_id number = build_typed(&c->b, quirk_scalar_in(c, condition), SINTER_DTYPE_I64);
+    build_bind(&c->b, number, bind);
 }
 
 void quirk_discard(onnx_call *c, uint32_t node_first, uint32_t region_first)
 {
-    ir_graph *g = c->g;
+    ir_graph *g = c->b.g;
     for (uint32_t r = region_first; r < g->region.count; r++) {
         ir_region *x = ir_region_at(g, r);
         for (uint32_t i = 0; i < x->result.count; i++) {
@@ -164,7 +155,7 @@ static ir_value own_param(const onnx_call *c, sinter_dtype dtype, const onnx_val
 
 static ir_value like(const onnx_call *c, ir_value_id v)
 {
-    const ir_value *x = ir_value_at(c->g, v);
+    const ir_value *x = ir_value_at(c->b.g, v);
     ir_value p = { .dtype = x->dtype, .rank = x->rank };
     memcpy(p.dim, x->dim, sizeof p.dim);
     return p;
@@ -185,11 +176,11 @@ static bool resize_params(onnx_call *c, ir_node_id n, body *b, const ir_region *
 {
     const uint32_t before = b->late.count;
     for (uint32_t i = 0; i < b->carried && b->result_first + i < region->result.count; i++) {
-        const ir_value *to = ir_value_at(c->g, region->result.at[b->result_first + i]);
+        const ir_value *to = ir_value_at(c->b.g, region->result.at[b->result_first + i]);
         ir_value *from = &b->param[b->carried_first + i];
         for (uint32_t k = 0; k < from->rank && to->rank == from->rank; k++) {
-            if ((to->dim[k] == from->dim[k] && !all) || ir_binds(c->g, n, from->dim[k])) continue;
-            from->dim[k] = dim_symbol_late(c->g->dims, "loop", DIM_NONE);
+            if ((to->dim[k] == from->dim[k] && !all) || ir_binds(c->b.g, n, from->dim[k])) continue;
+            from->dim[k] = dim_symbol_late(c->b.g->dims, "loop", DIM_NONE);
             dim *slot = VEC_PUSH(&c->im->a, &b->late);
             if (!slot) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
             else *slot = from->dim[k];
@@ -219,20 +210,19 @@ static void carry(onnx_call *c, op_id op, const void *attrs, const ir_value_id *
                   const call_captures *captures)
 {
     enum { EXACT_MAX = 3 };
-    for (uint32_t attempt = 0; !c->status; attempt++) {
-        const uint32_t node_first = c->g->node.count, region_first = c->g->region.count;
-        void *own = op_attrs_copy(&c->g->a, op, attrs);
-        if (!own) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
-        const ir_node_id n = quirk_owner(c, op, own, in, count_in, c->count_out);
-        for (uint32_t i = 0; i < b->late.count && !c->status; i++) c->status = ir_bound_add(c->g, n, b->late.at[i]);
+    for (uint32_t attempt = 0; !c->b.status; attempt++) {
+        const uint32_t node_first = c->b.g->node.count, region_first = c->b.g->region.count;
+        const ir_node_id n = build_node(&c->b, op, attrs, in, count_in, c->count_out);
+        for (uint32_t i = 0; i < b->late.count && !c->b.status; i++)
+            c->b.status = ir_bound_add(c->b.g, n, b->late.at[i]);
         const ir_region_id r = call_region(c, b->graph, n, b->param, b->count, captures, NULL);
-        if (op == OP_scan && !c->status) axes_count(c, own, ir_region_at(c->g, r));
-        if (c->status) return;
-        if (op == OP_loop && rank_changes(c, b, ir_region_at(c->g, r))) {
+        if (op == OP_scan && !c->b.status) axes_count(c, ir_node_at(c->b.g, n)->attrs, ir_region_at(c->b.g, r));
+        if (c->b.status) return;
+        if (op == OP_loop && rank_changes(c, b, ir_region_at(c->b.g, r))) {
             quirk_discard(c, node_first, region_first);
             return;
         }
-        if (!resize_params(c, n, b, ir_region_at(c->g, r), attempt >= EXACT_MAX)) {
+        if (!resize_params(c, n, b, ir_region_at(c->b.g, r), attempt >= EXACT_MAX)) {
             quirk_owner_done(c, n);
             return;
         }
@@ -242,9 +232,9 @@ static void carry(onnx_call *c, op_id op, const void *attrs, const ir_value_id *
 
 static ir_value_id *inputs_with(onnx_call *c, const ir_value_id *in, uint32_t count, const call_captures *captures)
 {
-    ir_value_id *all = ARENA_NEW(&c->g->a, ir_value_id, size_add(count, captures->count));
+    ir_value_id *all = ARENA_NEW(&c->b.g->a, ir_value_id, size_add(count, captures->count));
     if (!all) {
-        if (!c->status) c->status = FAIL_MEMORY(c->e, "a subgraph");
+        if (!c->b.status) c->b.status = FAIL_MEMORY(c->e, "a subgraph");
         return NULL;
     }
     memcpy(all, in, count * sizeof *all);
@@ -256,8 +246,8 @@ void convert_loop(onnx_call *c)
 {
     const onnx_graph *graph = quirk_graph(c, "body");
     call_captures captures = { 0 };
-    if (c->count_in < 2 && !c->status) REJECT(c, INVALID_MODEL, "%u inputs", c->count_in);
-    if (c->status) return;
+    if (c->count_in < 2 && !c->b.status) REJECT(c, INVALID_MODEL, "%u inputs", c->count_in);
+    if (c->b.status) return;
     const uint32_t carried = c->count_in - 2;
     if (c->count_out < carried || graph->out.count != c->count_out + 1) {
         REJECT(c, INVALID_MODEL, "a body with %u results for %u outputs and %u carried values", graph->out.count,
@@ -269,21 +259,21 @@ void convert_loop(onnx_call *c)
         quirk_loop_unroll(c, graph, "it carries a sequence");
         return;
     }
-    ir_value_id *first = ARENA_NEW(&c->g->a, ir_value_id, c->count_in);
+    ir_value_id *first = ARENA_NEW(&c->b.g->a, ir_value_id, c->count_in);
     body b = { .graph = graph,
-               .param = ARENA_NEW(&c->g->a, ir_value, c->count_in),
+               .param = ARENA_NEW(&c->b.g->a, ir_value, c->count_in),
                .count = c->count_in,
                .carried = carried,
                .carried_first = 2,
                .result_first = 1 };
     if (!first || !b.param) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
-    if (c->status) return;
+    if (c->b.status) return;
     memcpy(first, c->in, c->count_in * sizeof *first);
     first[0] = quirk_scalar_in(c, first[0]);
     first[1] = quirk_scalar_in(c, first[1]);
     if (graph->in.count != c->count_in)
         REJECT(c, INVALID_MODEL, "a body with %u inputs, %u are wanted", graph->in.count, c->count_in);
-    if (c->status) return;
+    if (c->b.status) return;
     b.param[0] = own_param(c, SINTER_DTYPE_I64, &graph->in.at[0]);
     b.param[1] = own_param(c, SINTER_DTYPE_BOOL, &graph->in.at[1]);
     for (uint32_t i = 2; i < c->count_in; i++) {
@@ -292,10 +282,10 @@ void convert_loop(onnx_call *c)
     }
     call_capture(c, graph, &captures);
     ir_value_id *in = inputs_with(c, first, c->count_in, &captures);
-    attrs_loop *a = ATTRS(c, loop);
+    attrs_loop *a = DEFAULTS(loop);
     a->carried = carried;
-    if (!c->status) carry(c, OP_loop, a, in, c->count_in + captures.count, &b, &captures);
-    if (!c->status && b.rank_change) quirk_loop_unroll(c, graph, b.rank_change);
+    if (!c->b.status) carry(c, OP_loop, a, in, c->count_in + captures.count, &b, &captures);
+    if (!c->b.status && b.rank_change) quirk_loop_unroll(c, graph, b.rank_change);
 }
 
 static bool scan_list(onnx_call *c, const char *name, uint32_t count, attr_ints *out)
@@ -310,7 +300,7 @@ static bool scan_list(onnx_call *c, const char *name, uint32_t count, attr_ints 
     }
     if (out->count != count)
         REJECT(c, INVALID_MODEL, "attribute %s has %u values, %u are wanted", name, out->count, count);
-    return !c->status;
+    return !c->b.status;
 }
 
 static void scan_convert(onnx_call *c)
@@ -318,17 +308,17 @@ static void scan_convert(onnx_call *c)
     const onnx_graph *graph = quirk_graph(c, "body");
     const int64_t scanned = call_int(c, "num_scan_inputs", 0);
     call_captures captures = { 0 };
-    if (c->status) return;
+    if (c->b.status) return;
     if (scanned < 1 || scanned > (int64_t)c->count_in || graph->out.count != c->count_out)
         REJECT(c, INVALID_MODEL, "%lld scanned inputs of %u, and a body with %u results for %u outputs",
                (long long)scanned, c->count_in, graph->out.count, c->count_out);
-    if (c->status) return;
+    if (c->b.status) return;
     const uint32_t carried = c->count_in - (uint32_t)scanned;
     if (carried > c->count_out) {
         REJECT(c, INVALID_MODEL, "%u carried values and %u outputs", carried, c->count_out);
         return;
     }
-    attrs_scan *a = ATTRS(c, scan);
+    attrs_scan *a = DEFAULTS(scan);
     a->carried = carried;
     a->scanned = scanned;
     scan_list(c, "scan_input_axes", (uint32_t)scanned, &a->in_axis);
@@ -336,10 +326,10 @@ static void scan_convert(onnx_call *c)
     scan_list(c, "scan_output_axes", c->count_out - carried, &a->out_axis);
     scan_list(c, "scan_output_directions", c->count_out - carried, &a->out_reverse);
     body b = {
-        .graph = graph, .param = ARENA_NEW(&c->g->a, ir_value, c->count_in), .count = c->count_in, .carried = carried
+        .graph = graph, .param = ARENA_NEW(&c->b.g->a, ir_value, c->count_in), .count = c->count_in, .carried = carried
     };
     if (!b.param) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
-    for (uint32_t i = 0; i < c->count_in && !c->status; i++) {
+    for (uint32_t i = 0; i < c->count_in && !c->b.status; i++) {
         if (!c->in[i]) {
             REJECT(c, INVALID_MODEL, "input %u is missing", i);
             return;
@@ -355,7 +345,7 @@ static void scan_convert(onnx_call *c)
     }
     call_capture(c, graph, &captures);
     ir_value_id *in = inputs_with(c, c->in, c->count_in, &captures);
-    if (!c->status) carry(c, OP_scan, a, in, c->count_in + captures.count, &b, &captures);
+    if (!c->b.status) carry(c, OP_scan, a, in, c->count_in + captures.count, &b, &captures);
 }
 
 /* Before opset 9 everything had a batch axis in front, and an input 0 the lengths: one scan for each of the batch. */
@@ -367,25 +357,25 @@ static void scan_batched(onnx_call *c)
     for (uint32_t i = 1; i < c->count_in; i++)
         if (!c->in[i] || !call_size(c, c->in[i], 0, &batch) || batch < 1 || batch > BATCH_MAX)
             REJECT(c, UNSUPPORTED, "a batch that is not known, or over %d", (int)BATCH_MAX);
-    ir_value_id *in = ARENA_NEW(&c->g->a, ir_value_id, c->count_in);
-    ir_value_id *all = ARENA_NEW(&c->g->a, ir_value_id, size_mul(c->count_out, BATCH_MAX));
-    ir_value_id *made = ARENA_NEW(&c->g->a, ir_value_id, (size_t)c->count_out + 1);
+    ir_value_id *in = ARENA_NEW(&c->b.g->a, ir_value_id, c->count_in);
+    ir_value_id *all = ARENA_NEW(&c->b.g->a, ir_value_id, size_mul(c->count_out, BATCH_MAX));
+    ir_value_id *made = ARENA_NEW(&c->b.g->a, ir_value_id, (size_t)c->count_out + 1);
     if (!in || !all || !made) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
-    for (int64_t b = 0; b < batch && !c->status; b++) {
+    for (int64_t b = 0; b < batch && !c->b.status; b++) {
         for (uint32_t i = 1; i < c->count_in; i++)
-            in[i - 1] = call_squeeze(c, call_slice(c, c->in[i], 0, call_k(c, b), 1, call_k(c, 1)), 0);
+            in[i - 1] = build_squeezed(&c->b, build_part(&c->b, c->in[i], 0, call_k(c, b), 1, call_k(c, 1)), 0);
         onnx_call one = *c;
         one.in = in;
         one.count_in = c->count_in - 1;
         one.out = made;
-        if (!c->status) scan_convert(&one);
-        c->status = one.status;
-        for (uint32_t i = 0; i < c->count_out && !c->status; i++)
-            all[(size_t)i * BATCH_MAX + (size_t)b] = call_unsqueeze(c, made[i], 0);
+        if (!c->b.status) scan_convert(&one);
+        c->b.status = one.b.status;
+        for (uint32_t i = 0; i < c->count_out && !c->b.status; i++)
+            all[(size_t)i * BATCH_MAX + (size_t)b] = build_unsqueezed(&c->b, made[i], 0);
     }
-    for (uint32_t i = 0; i < c->count_out && !c->status; i++) {
+    for (uint32_t i = 0; i < c->count_out && !c->b.status; i++) {
         const ir_value_id *parts = all + (size_t)i * BATCH_MAX;
-        c->out[i] = batch == 1 ? parts[0] : call_concat(c, parts, (uint32_t)batch, 0);
+        c->out[i] = batch == 1 ? parts[0] : build_concat(&c->b, parts, (uint32_t)batch, &(attrs_concat){ .axis = 0 });
     }
 }
 

@@ -16,7 +16,7 @@ typedef struct cut {
  * not known. */
 static bool bound_known(onnx_call *c, dim d, dim at, int64_t low, int64_t extra, dim *out)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     const dim_range r = dim_range_of(t, at);
     if (r.min < 0 && r.max >= 0) return false;
     const dim high = dim_add(t, d, call_k(c, extra));
@@ -28,7 +28,7 @@ static bool bound_known(onnx_call *c, dim d, dim at, int64_t low, int64_t extra,
 
 static bool cut_known(onnx_call *c, dim d, dim start, dim end, int64_t step, cut *out)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     dim first, last;
     const bool back = step < 0;
     if (!bound_known(c, d, start, 0, back ? -1 : 0, &first) ||
@@ -44,21 +44,21 @@ static bool cut_known(onnx_call *c, dim d, dim start, dim end, int64_t step, cut
 
 static ir_value_id element(onnx_call *c, ir_value_id list, uint32_t i)
 {
-    if (call_rank(c, list) == 0) return call_cast(c, call_unsqueeze(c, list, 0), SINTER_DTYPE_I64);
-    return call_cast(c, call_slice(c, list, 0, call_k(c, i), 1, call_k(c, 1)), SINTER_DTYPE_I64);
+    if (call_rank(c, list) == 0) return build_typed(&c->b, build_unsqueezed(&c->b, list, 0), SINTER_DTYPE_I64);
+    return build_typed(&c->b, build_part(&c->b, list, 0, call_k(c, i), 1, call_k(c, 1)), SINTER_DTYPE_I64);
 }
 
 static void cut_bind(onnx_call *c, dim d, ir_value_id starts, ir_value_id ends, uint32_t i, int64_t step, cut *out)
 {
     const ir_value_id part[3] = { element(c, starts, i), element(c, ends, i),
-                                  call_unsqueeze(c, call_i64(c, SINTER_DTYPE_I64, step), 0) };
-    const ir_value_id all = call_concat(c, part, 3, 0);
-    const dim symbol[2] = { dim_symbol_late(c->g->dims, "start", d), dim_symbol_late(c->g->dims, "size", d) };
-    attrs_bind *b = ATTRS(c, bind);
+                                  build_unsqueezed(&c->b, build_scalar_i64(&c->b, SINTER_DTYPE_I64, step), 0) };
+    const ir_value_id all = build_concat(&c->b, part, 3, &(attrs_concat){ .axis = 0 });
+    const dim symbol[2] = { dim_symbol_late(c->b.g->dims, "start", d), dim_symbol_late(c->b.g->dims, "size", d) };
+    attrs_bind *b = DEFAULTS(bind);
     b->kind = bind_kind_slice;
-    b->symbols = call_dims(c, symbol, 2);
-    b->dims = call_dims(c, &d, 1);
-    call_node(c, OP_bind, b, &all, 1, 0);
+    b->symbols = build_dims(&c->b, symbol, 2);
+    b->dims = build_dims(&c->b, &d, 1);
+    build_bind(&c->b, all, b);
     *out = (cut){ symbol[0], symbol[1], step };
 }
 
@@ -66,7 +66,7 @@ static ir_value_id sliced(onnx_call *c, ir_value_id x, const cut *k)
 {
     dim start[SINTER_RANK_MAX], size[SINTER_RANK_MAX], from[SINTER_RANK_MAX];
     const uint32_t rank = call_shape(c, x, from);
-    attrs_slice *a = ATTRS(c, slice);
+    attrs_slice *a = DEFAULTS(slice);
     bool is_whole = true;
     a->step.count = rank;
     for (uint32_t i = 0; i < rank; i++) {
@@ -75,10 +75,10 @@ static ir_value_id sliced(onnx_call *c, ir_value_id x, const cut *k)
         a->step.at[i] = k[i].step;
         is_whole = is_whole && size[i] == from[i] && k[i].step == 1;
     }
-    if (is_whole) return call_1(c, OP_identity, x);
-    a->start = call_dims(c, start, rank);
-    a->size = call_dims(c, size, rank);
-    return call_emit(c, OP_slice, a, &x, 1);
+    if (is_whole) return build_identity(&c->b, x);
+    a->start = build_dims(&c->b, start, rank);
+    a->size = build_dims(&c->b, size, rank);
+    return build_slice(&c->b, x, a);
 }
 
 void convert_slice(onnx_call *c)
@@ -119,13 +119,13 @@ void convert_slice(onnx_call *c)
         REJECT(c, INVALID_MODEL, "%u starts, %u ends, %u axes and %u steps for rank %u", count, count_end, axes.count,
                steps.count, rank);
     for (uint32_t i = 0; i < rank; i++) k[i] = (cut){ call_k(c, 0), from[i], 1 };
-    for (uint32_t i = 0; i < count && !c->status; i++) {
+    for (uint32_t i = 0; i < count && !c->b.status; i++) {
         const int64_t axis = call_axis(c, axes.count ? axes.at[i] : (int64_t)i, rank);
         int64_t step = steps.count ? steps.at[i] : 1;
         if (step == 0) REJECT(c, INVALID_MODEL, "a step of 0");
         if (step > INT32_MAX) step = INT32_MAX; /* one element either way, and no overflow */
         if (step < -(int64_t)INT32_MAX) step = -(int64_t)INT32_MAX;
-        if (c->status || (know_start && know_end && cut_known(c, from[axis], starts[i], ends[i], step, &k[axis])))
+        if (c->b.status || (know_start && know_end && cut_known(c, from[axis], starts[i], ends[i], step, &k[axis])))
             continue;
         if (c->version < 10) REJECT(c, INVALID_MODEL, "a bound of axis %lld is out of range", (long long)axis);
         cut_bind(c, from[axis], call_in(c, 1), call_in(c, 2), i, step, &k[axis]);
@@ -138,7 +138,7 @@ void convert_slice(onnx_call *c)
  * axis's, a reshape says so, and the run checks it. */
 static ir_value_id split_whole(onnx_call *c, ir_value_id x, uint32_t axis, const dim *part, uint32_t count)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     dim sum = call_k(c, 0), d[SINTER_RANK_MAX];
     int64_t have = 0, want = 0;
     const uint32_t rank = call_shape(c, x, d);
@@ -147,14 +147,14 @@ static ir_value_id split_whole(onnx_call *c, ir_value_id x, uint32_t axis, const
         if (dim_is_const(t, part[i], &have) && have < 0)
             REJECT(c, INVALID_MODEL, "part %u has size %lld", i, (long long)have);
     }
-    if (sum == d[axis] || c->status) return x;
+    if (sum == d[axis] || c->b.status) return x;
     if (dim_is_const(t, sum, &have) && dim_is_const(t, d[axis], &want)) {
         REJECT(c, INVALID_MODEL, "the %u parts have %lld elements together, the axis has %lld", count, (long long)have,
                (long long)want);
         return 0;
     }
     d[axis] = sum;
-    return call_reshape(c, x, d, rank);
+    return build_shaped(&c->b, x, d, rank);
 }
 
 /* The sizes of the parts from input `sizes`: true where they are known, else they are bound while the model runs, which
@@ -171,24 +171,24 @@ static bool split_sizes(onnx_call *c, ir_value_id sizes, dim whole, dim *part, u
         REJECT(c, INVALID_MODEL, "the sizes do not match %u outputs", n);
         return false;
     }
-    for (uint32_t i = 0; i < n; i++) part[i] = dim_symbol_late(c->g->dims, "part", whole);
-    attrs_bind *b = ATTRS(c, bind);
+    for (uint32_t i = 0; i < n; i++) part[i] = dim_symbol_late(c->b.g->dims, "part", whole);
+    attrs_bind *b = DEFAULTS(bind);
     b->kind = bind_kind_split;
-    b->symbols = call_dims(c, part, n);
-    b->dims = call_dims(c, &whole, 1);
-    call_node(c, OP_bind, b, &sizes, 1, 0);
+    b->symbols = build_dims(&c->b, part, n);
+    b->dims = build_dims(&c->b, &whole, 1);
+    build_bind(&c->b, sizes, b);
     return false;
 }
 
 void convert_split(onnx_call *c)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     const ir_value_id x = call_in(c, 0), sizes = c->version >= 13 || c->version == 1 ? call_in(c, 1) : 0;
     const int64_t axis = call_axis(c, call_int(c, "axis", 0), call_rank(c, x));
-    if (c->status) return;
+    if (c->b.status) return;
     const dim whole = call_dim(c, x, (uint32_t)axis);
     const uint32_t n = c->count_out;
-    dim *part = ARENA_NEW(&c->g->a, dim, n);
+    dim *part = ARENA_NEW(&c->b.g->a, dim, n);
     attr_ints list = { 0 };
     bool is_known = true;
     if (!n || !part) {
@@ -213,10 +213,10 @@ void convert_split(onnx_call *c)
         }
         part[n - 1] = c->version < 18 ? chunk : rest;
     }
-    const ir_value_id from = is_known && !c->status ? split_whole(c, x, (uint32_t)axis, part, n) : x;
+    const ir_value_id from = is_known && !c->b.status ? split_whole(c, x, (uint32_t)axis, part, n) : x;
     dim at = call_k(c, 0);
-    for (uint32_t i = 0; i < n && !c->status; i++) {
-        c->out[i] = n == 1 ? call_1(c, OP_identity, from) : call_slice(c, from, (uint32_t)axis, at, 1, part[i]);
+    for (uint32_t i = 0; i < n && !c->b.status; i++) {
+        c->out[i] = n == 1 ? build_identity(&c->b, from) : build_part(&c->b, from, (uint32_t)axis, at, 1, part[i]);
         at = dim_add(t, at, part[i]);
     }
 }

@@ -9,8 +9,8 @@ void convert_unary(onnx_call *c)
     const ir_value_id x = call_in(c, 0);
     const sinter_dtype type = call_type(c, x);
     if (c->arg == OP_erf && dtype_is_int(type)) /* the one function of reals that ONNX allows on integers */
-        c->out[0] = call_cast(c, call_1(c, OP_erf, call_cast(c, x, SINTER_DTYPE_F32)), type);
-    else c->out[0] = call_1(c, (op_id)c->arg, x);
+        c->out[0] = build_typed(&c->b, build_erf(&c->b, build_typed(&c->b, x, SINTER_DTYPE_F32)), type);
+    else c->out[0] = build_unary(&c->b, (op_id)c->arg, x);
 }
 
 /* Before version 7 the second operand was aligned at `axis`, and only where `broadcast` said so. */
@@ -27,13 +27,13 @@ static ir_value_id aligned(onnx_call *c, ir_value_id a, ir_value_id b)
     }
     const uint32_t wide = rank - (uint32_t)axis;
     for (uint32_t i = 0; i < wide; i++) d[i] = i < rank_b ? from[i] : call_k(c, 1);
-    return call_reshape(c, b, d, wide);
+    return build_shaped(&c->b, b, d, wide);
 }
 
 void convert_binary(onnx_call *c)
 {
     const ir_value_id a = call_in(c, 0);
-    c->out[0] = call_2(c, (op_id)c->arg, a, aligned(c, a, call_in(c, 1)));
+    c->out[0] = build_binary(&c->b, (op_id)c->arg, a, aligned(c, a, call_in(c, 1)));
 }
 
 /* Sum, Max, Min: any number of operands. */
@@ -41,15 +41,15 @@ void convert_fold(onnx_call *c)
 {
     ir_value_id v = call_in(c, 0);
     if (!c->count_in) REJECT(c, INVALID_MODEL, "no inputs");
-    for (uint32_t i = 1; i < c->count_in; i++) v = call_2(c, (op_id)c->arg, v, call_in(c, i));
-    c->out[0] = c->count_in == 1 ? call_1(c, OP_identity, v) : v;
+    for (uint32_t i = 1; i < c->count_in; i++) v = build_binary(&c->b, (op_id)c->arg, v, call_in(c, i));
+    c->out[0] = c->count_in == 1 ? build_identity(&c->b, v) : v;
 }
 
 void convert_mean(onnx_call *c)
 {
     ir_value_id v = call_in(c, 0);
-    for (uint32_t i = 1; i < c->count_in; i++) v = call_2(c, OP_add, v, call_in(c, i));
-    c->out[0] = call_2(c, OP_div, v, call_scalar_of(c, v, c->count_in));
+    for (uint32_t i = 1; i < c->count_in; i++) v = build_add(&c->b, v, call_in(c, i));
+    c->out[0] = build_div(&c->b, v, build_scalar_like(&c->b, v, c->count_in));
 }
 
 void convert_pow(onnx_call *c)
@@ -58,16 +58,16 @@ void convert_pow(onnx_call *c)
     ir_value_id b = aligned(c, a, call_in(c, 1));
     const sinter_dtype type = call_type(c, a), exponent = call_type(c, b);
     if (dtype_is_int(type) && dtype_is_float(exponent)) {
-        c->out[0] = call_cast(c, call_2(c, OP_pow, call_cast(c, a, exponent), b), type);
+        c->out[0] = build_typed(&c->b, build_pow(&c->b, build_typed(&c->b, a, exponent), b), type);
         return;
     }
-    if (b) b = call_cast(c, b, type);
-    c->out[0] = call_2(c, OP_pow, a, b);
+    if (b) b = build_typed(&c->b, b, type);
+    c->out[0] = build_pow(&c->b, a, b);
 }
 
 void convert_mod(onnx_call *c)
 {
-    c->out[0] = call_2(c, call_int(c, "fmod", 0) ? OP_fmod : OP_mod, call_in(c, 0), call_in(c, 1));
+    c->out[0] = build_binary(&c->b, call_int(c, "fmod", 0) ? OP_fmod : OP_mod, call_in(c, 0), call_in(c, 1));
 }
 
 void convert_prelu(onnx_call *c)
@@ -75,20 +75,20 @@ void convert_prelu(onnx_call *c)
     const ir_value_id x = call_in(c, 0);
     ir_value_id slope = call_in(c, 1);
     if (c->version < 7 && call_rank(c, slope) == 1 && call_rank(c, x) > 1)
-        slope = call_along(c, slope, 1, call_rank(c, x));
-    c->out[0] = call_2(c, OP_prelu, x, slope);
+        slope = build_along(&c->b, slope, 1, call_rank(c, x));
+    c->out[0] = build_prelu(&c->b, x, slope);
 }
 
 void convert_leaky_relu(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
-    c->out[0] = call_2(c, OP_prelu, x, call_scalar_of(c, x, call_real(c, "alpha", (double)0.01f)));
+    c->out[0] = build_prelu(&c->b, x, build_scalar_like(&c->b, x, call_real(c, "alpha", (double)0.01f)));
 }
 
 void convert_alpha(onnx_call *c) /* Elu, Celu, ThresholdedRelu: alpha is 1 by default */
 {
     const ir_value_id x = call_in(c, 0);
-    c->out[0] = call_2(c, (op_id)c->arg, x, call_scalar_of(c, x, call_real(c, "alpha", 1)));
+    c->out[0] = build_binary(&c->b, (op_id)c->arg, x, build_scalar_like(&c->b, x, call_real(c, "alpha", 1)));
 }
 
 void convert_selu(onnx_call *c)
@@ -96,21 +96,21 @@ void convert_selu(onnx_call *c)
     const ir_value_id x = call_in(c, 0);
     const double alpha = call_real(c, "alpha", c->version < 6 ? 1.6732 : 1.67326319217681884765625);
     const double gamma = call_real(c, "gamma", c->version < 6 ? 1.0507 : 1.05070102214813232421875);
-    c->out[0] = call_3(c, OP_selu, x, call_scalar_of(c, x, alpha), call_scalar_of(c, x, gamma));
+    c->out[0] = build_selu(&c->b, x, build_scalar_like(&c->b, x, alpha), build_scalar_like(&c->b, x, gamma));
 }
 
 void convert_hard_sigmoid(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
-    c->out[0] = call_3(c, OP_hard_sigmoid, x, call_scalar_of(c, x, call_real(c, "alpha", (double)0.2f)),
-                       call_scalar_of(c, x, call_real(c, "beta", 0.5)));
+    c->out[0] = build_hard_sigmoid(&c->b, x, build_scalar_like(&c->b, x, call_real(c, "alpha", (double)0.2f)),
+                                   build_scalar_like(&c->b, x, call_real(c, "beta", 0.5)));
 }
 
 void convert_shrink(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
-    c->out[0] = call_3(c, OP_shrink, x, call_scalar_of(c, x, call_real(c, "bias", 0)),
-                       call_scalar_of(c, x, call_real(c, "lambd", 0.5)));
+    c->out[0] = build_shrink(&c->b, x, build_scalar_like(&c->b, x, call_real(c, "bias", 0)),
+                             build_scalar_like(&c->b, x, call_real(c, "lambd", 0.5)));
 }
 
 void convert_gelu(onnx_call *c)
@@ -118,34 +118,34 @@ void convert_gelu(onnx_call *c)
     const char *how = call_text(c, "approximate", "none");
     const bool is_tanh = strcmp(how, "tanh") == 0;
     if (!is_tanh && strcmp(how, "none") != 0) REJECT(c, UNSUPPORTED, "attribute approximate is '%s'", how);
-    c->out[0] = call_1(c, is_tanh ? OP_gelu_tanh : OP_gelu, call_in(c, 0));
+    c->out[0] = build_unary(&c->b, is_tanh ? OP_gelu_tanh : OP_gelu, call_in(c, 0));
 }
 
 void convert_swish(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
     const double alpha = call_real(c, "alpha", c->arg ? (double)1.702f : 1); /* arg: QuickGelu */
-    if (alpha == 1) c->out[0] = call_1(c, OP_silu, x);
-    else c->out[0] = call_2(c, OP_mul, x, call_1(c, OP_sigmoid, call_2(c, OP_mul, x, call_scalar_of(c, x, alpha))));
+    if (alpha == 1) c->out[0] = build_silu(&c->b, x);
+    else c->out[0] = build_mul(&c->b, x, build_sigmoid(&c->b, build_mul(&c->b, x, build_scalar_like(&c->b, x, alpha))));
 }
 
 void convert_swiglu(onnx_call *c) /* Swish of the first input, times the second */
 {
     convert_swish(c);
-    if (!c->status) c->out[0] = call_2(c, OP_mul, c->out[0], call_in(c, 1));
+    if (!c->b.status) c->out[0] = build_mul(&c->b, c->out[0], call_in(c, 1));
 }
 
 /* Gelu of x plus an optional bias: com.microsoft's BiasGelu and FastGelu. */
 void convert_bias_gelu(onnx_call *c)
 {
     ir_value_id x = call_in(c, 0);
-    if (call_in(c, 1)) x = call_2(c, OP_add, x, call_in(c, 1));
-    c->out[0] = call_1(c, (op_id)c->arg, x);
+    if (call_in(c, 1)) x = build_add(&c->b, x, call_in(c, 1));
+    c->out[0] = build_unary(&c->b, (op_id)c->arg, x);
 }
 
 static ir_value_id as_scalar(onnx_call *c, ir_value_id v)
 {
-    return v && call_rank(c, v) ? call_reshape(c, v, NULL, 0) : v;
+    return v && call_rank(c, v) ? build_shaped(&c->b, v, NULL, 0) : v;
 }
 
 void convert_clip(onnx_call *c)
@@ -153,21 +153,21 @@ void convert_clip(onnx_call *c)
     const ir_value_id x = call_in(c, 0);
     ir_value_id lo = 0, hi = 0;
     if (c->version < 11) {
-        if (call_attr(c, "min")) lo = call_scalar_of(c, x, call_real(c, "min", 0));
-        if (call_attr(c, "max")) hi = call_scalar_of(c, x, call_real(c, "max", 0));
+        if (call_attr(c, "min")) lo = build_scalar_like(&c->b, x, call_real(c, "min", 0));
+        if (call_attr(c, "max")) hi = build_scalar_like(&c->b, x, call_real(c, "max", 0));
     } else {
         lo = as_scalar(c, call_in(c, 1));
         hi = as_scalar(c, call_in(c, 2));
     }
-    if (lo && hi) c->out[0] = call_3(c, OP_clip, x, lo, hi);
-    else if (lo) c->out[0] = call_2(c, OP_max, x, lo);
-    else if (hi) c->out[0] = call_2(c, OP_min, x, hi);
-    else c->out[0] = call_1(c, OP_identity, x);
+    if (lo && hi) c->out[0] = build_clip(&c->b, x, lo, hi);
+    else if (lo) c->out[0] = build_max(&c->b, x, lo);
+    else if (hi) c->out[0] = build_min(&c->b, x, hi);
+    else c->out[0] = build_identity(&c->b, x);
 }
 
 void convert_where(onnx_call *c)
 {
-    c->out[0] = call_3(c, OP_where, call_in(c, 0), call_in(c, 1), call_in(c, 2));
+    c->out[0] = build_where(&c->b, call_in(c, 0), call_in(c, 1), call_in(c, 2));
 }
 
 /* The number of an element type by its name, which the first version of Cast has. */
@@ -187,9 +187,10 @@ static int64_t type_named(onnx_call *c, const char *name)
 static ir_value_id casted(onnx_call *c, ir_value_id x, sinter_dtype type)
 {
     const bool is_tiny = type == SINTER_DTYPE_I4 || type == SINTER_DTYPE_U4;
-    if (call_type(c, x) == type) return call_1(c, OP_identity, x);
-    if (is_tiny && dtype_is_float(call_type(c, x))) x = call_cast(c, x, SINTER_DTYPE_I32);
-    return call_typed(c, call_int(c, "saturate", 1) ? OP_cast : OP_cast_wrap, type, &x, 1);
+    if (call_type(c, x) == type) return build_identity(&c->b, x);
+    if (is_tiny && dtype_is_float(call_type(c, x))) x = build_typed(&c->b, x, SINTER_DTYPE_I32);
+    return build_emit(&c->b, call_int(c, "saturate", 1) ? OP_cast : OP_cast_wrap, &(attrs_typed){ .type = type }, &x,
+                      1);
 }
 
 void convert_cast(onnx_call *c)
@@ -197,16 +198,16 @@ void convert_cast(onnx_call *c)
     const ir_value_id x = quirk_text_numbers(c, call_in(c, 0));
     const onnx_attr *to = call_attr(c, "to");
     if (!to) REJECT(c, INVALID_MODEL, "attribute to is missing");
-    if (c->status) return;
+    if (c->b.status) return;
     const int64_t type = to->type == ONNX_STRING ? type_named(c, to->s.at) : call_int(c, "to", 0);
-    if (!c->status && !quirk_cast_text(c, x, type)) c->out[0] = casted(c, x, call_dtype(c, type));
+    if (!c->b.status && !quirk_cast_text(c, x, type)) c->out[0] = casted(c, x, call_dtype(c, type));
 }
 
 void convert_cast_like(onnx_call *c)
 {
     const ir_value_id x = quirk_text_numbers(c, call_in(c, 0));
     if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "input 1 is missing");
-    if (c->status) return;
+    if (c->b.status) return;
     const bool to_text = call_strings_at(c, call_in(c, 1)) != NULL;
     const sinter_dtype type = to_text ? SINTER_DTYPE_NONE : call_type(c, call_in(c, 1));
     if (!quirk_cast_text(c, x, to_text ? ONNX_TYPE_STRING : onnx_dtype_to(type))) c->out[0] = casted(c, x, type);
@@ -215,20 +216,20 @@ void convert_cast_like(onnx_call *c)
 void convert_bit_cast(onnx_call *c)
 {
     if (!call_attr(c, "to")) REJECT(c, INVALID_MODEL, "attribute to is missing");
-    if (c->status) return;
-    attrs_bit_cast *a = ATTRS(c, bit_cast);
+    if (c->b.status) return;
+    attrs_bit_cast *a = DEFAULTS(bit_cast);
     a->type = call_dtype(c, call_int(c, "to", 0));
-    c->out[0] = call_emit(c, OP_bit_cast, a, (ir_value_id[]){ call_in(c, 0) }, 1);
+    c->out[0] = build_bit_cast(&c->b, call_in(c, 0), a);
 }
 
 void convert_is_inf(onnx_call *c)
 {
     const bool negative = call_int(c, "detect_negative", 1) != 0, positive = call_int(c, "detect_positive", 1) != 0;
     const ir_value_id x = call_in(c, 0);
-    if (negative && positive) c->out[0] = call_1(c, OP_is_inf, x);
-    else if (negative) c->out[0] = call_1(c, OP_is_inf_neg, x);
-    else if (positive) c->out[0] = call_1(c, OP_is_inf_pos, x);
-    else c->out[0] = call_2(c, OP_and, call_1(c, OP_is_inf, x), call_scalar(c, SINTER_DTYPE_BOOL, 0));
+    if (negative && positive) c->out[0] = build_is_inf(&c->b, x);
+    else if (negative) c->out[0] = build_is_inf_neg(&c->b, x);
+    else if (positive) c->out[0] = build_is_inf_pos(&c->b, x);
+    else c->out[0] = build_and(&c->b, build_is_inf(&c->b, x), build_scalar(&c->b, SINTER_DTYPE_BOOL, 0));
 }
 
 void convert_bit_shift(onnx_call *c)
@@ -237,7 +238,7 @@ void convert_bit_shift(onnx_call *c)
     const bool left = strcmp(direction, "LEFT") == 0;
     if (!left && strcmp(direction, "RIGHT") != 0)
         REJECT(c, INVALID_MODEL, "attribute direction is '%s', LEFT or RIGHT is wanted", direction);
-    c->out[0] = call_2(c, left ? OP_shift_left : OP_shift_right, call_in(c, 0), call_in(c, 1));
+    c->out[0] = build_binary(&c->b, left ? OP_shift_left : OP_shift_right, call_in(c, 0), call_in(c, 1));
 }
 
 void convert_dropout(onnx_call *c)
@@ -245,20 +246,22 @@ void convert_dropout(onnx_call *c)
     const ir_value_id x = call_in(c, 0);
     const ir_value_id training = c->version >= 12 ? call_in(c, 2) : 0;
     double on = 0, ratio = 0.5;
-    if (training && !ir_const_scalar(c->g, training, &on))
+    if (training && !ir_const_scalar(c->b.g, training, &on))
         REJECT(c, UNSUPPORTED, "training_mode is computed while the model runs");
-    if (call_in(c, 1) && c->version >= 12 && on != 0 && !ir_const_scalar(c->g, call_in(c, 1), &ratio))
+    if (call_in(c, 1) && c->version >= 12 && on != 0 && !ir_const_scalar(c->b.g, call_in(c, 1), &ratio))
         REJECT(c, UNSUPPORTED, "ratio is computed while the model runs");
     if (on != 0 && ratio != 0) REJECT(c, UNSUPPORTED, "training mode");
-    c->out[0] = call_1(c, OP_identity, x);
+    c->out[0] = build_identity(&c->b, x);
     if (!call_wants(c, 1)) return;
     dim d[SINTER_RANK_MAX];
     const uint32_t rank = call_shape(c, x, d);
-    c->out[1] = call_expand(c, call_scalar(c, c->version >= 10 ? SINTER_DTYPE_BOOL : call_type(c, x), 1), d, rank);
+    c->out[1] =
+        build_expanded(&c->b, build_scalar(&c->b, c->version >= 10 ? SINTER_DTYPE_BOOL : call_type(c, x), 1), d, rank);
 }
 
 void convert_binarizer(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
-    c->out[0] = call_cast(c, call_2(c, OP_gt, x, call_scalar_of(c, x, call_real(c, "threshold", 0))), call_type(c, x));
+    c->out[0] = build_typed(&c->b, build_gt(&c->b, x, build_scalar_like(&c->b, x, call_real(c, "threshold", 0))),
+                            call_type(c, x));
 }

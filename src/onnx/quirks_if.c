@@ -19,7 +19,7 @@ typedef struct trouble {
 
 static trouble trouble_now(const onnx_call *c)
 {
-    return (trouble){ c->im->problem_count, c->im->problem_shown, c->status, c->im->problem_status };
+    return (trouble){ c->im->problem_count, c->im->problem_shown, c->b.status, c->im->problem_status };
 }
 
 static void trouble_restore(onnx_call *c, const trouble *t)
@@ -27,7 +27,7 @@ static void trouble_restore(onnx_call *c, const trouble *t)
     c->im->problem_count = t->count;
     c->im->problem_shown = t->shown;
     c->im->problem_status = t->problem_status;
-    c->status = t->status;
+    c->b.status = t->status;
     if (!t->status && !t->count) *c->e->error = (sinter_error){ 0 };
 }
 
@@ -85,7 +85,7 @@ static bool branch_tried(onnx_call *c, const onnx_graph *graph, ir_node_id n, co
     const trouble before = trouble_now(c);
     call_region(c, graph, n, NULL, 0, captures, tail);
     *t = trouble_now(c);
-    if (c->status == SINTER_NO_MEMORY || (!c->status && t->count == before.count)) return true;
+    if (c->b.status == SINTER_NO_MEMORY || (!c->b.status && t->count == before.count)) return true;
     trouble_restore(c, &before);
     return false;
 }
@@ -100,27 +100,27 @@ static void branches_try(onnx_call *c, branches *b, const call_tail *tail)
         yes = merged(c, yes, tail);
         no = merged(c, no, tail);
         if (!yes || !no) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
-        if (c->status) return;
+        if (c->b.status) return;
         tail = NULL;
     }
     call_capture(c, yes, &captures);
     call_capture(c, no, &captures);
     if (tail) call_capture(c, &tail->graph, &captures);
-    ir_value_id *in = ARENA_NEW(&c->g->a, ir_value_id, (size_t)captures.count + 1);
+    ir_value_id *in = ARENA_NEW(&c->b.g->a, ir_value_id, (size_t)captures.count + 1);
     if (!in) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
-    if (c->status) return;
+    if (c->b.status) return;
     in[0] = b->condition;
     if (captures.count) memcpy(in + 1, captures.at, captures.count * sizeof *in);
-    b->node_first = c->g->node.count;
-    b->region_first = c->g->region.count;
-    b->node = quirk_owner(c, OP_if, NULL, in, captures.count + 1, count_out);
+    b->node_first = c->b.g->node.count;
+    b->region_first = c->b.g->region.count;
+    b->node = build_if(&c->b, in, captures.count + 1, NULL, count_out);
     b->is_yes = branch_tried(c, yes, b->node, &captures, tail, &b->first);
     b->is_no = branch_tried(c, no, b->node, &captures, tail, &second);
 }
 
 static uint32_t rank_of_result(const onnx_call *c, const branches *b, uint32_t branch, uint32_t i)
 {
-    const ir_region *r = ir_region_at(c->g, ir_node_at(c->g, b->node)->region[branch]);
+    const ir_region *r = ir_region_at(c->b.g, ir_node_at(c->b.g, b->node)->region[branch]);
     return i < r->result.count ? call_rank(c, r->result.at[i]) : 0;
 }
 
@@ -244,16 +244,16 @@ static sinter_status tail_list(importer *im, const search *x, call_tail *out)
 static sinter_status tail_accept(onnx_call *c, const search *x, const branches *b, const call_tail *tail)
 {
     onnx_scope *s = x->s;
-    c->status = ir_infer(c->g, b->node);
-    for (uint32_t i = 0; i < tail->exports.count && !c->status; i++) {
-        const ir_value_id v = call_result(c, b->node, i);
+    build_close(&c->b, b->node);
+    for (uint32_t i = 0; i < tail->exports.count && !c->b.status; i++) {
+        const ir_value_id v = build_result(&c->b, b->node, i);
         uint32_t own = 0;
         while (own < c->count_out && strcmp(c->node->out.at[own], tail->exports.at[i]) != 0) own++;
         if (own < c->count_out) c->out[own] = v;
-        else c->status = scope_set(c->im, s, tail->exports.at[i], v);
+        else c->b.status = scope_set(c->im, s, tail->exports.at[i], v);
     }
     for (uint32_t p = s->at + 1; p < s->count; p++) s->is_done[p] = s->is_done[p] || x->in[p];
-    return c->status;
+    return c->b.status;
 }
 
 /* Converts the if with a tail in its branches. False, and nothing is left, where no tail makes the ranks equal. */
@@ -264,22 +264,22 @@ static bool find_tail(onnx_call *c, branches *b)
     call_tail tail;
     onnx_scope *s = c->scope;
     if (s->is_ahead || !s->nodes || &s->nodes->at[s->order[s->at]] != c->node) return false;
-    c->status = search_init(c->im, s, &x);
-    for (uint32_t i = 0; i < c->count_out && !c->status; i++)
+    c->b.status = search_init(c->im, s, &x);
+    for (uint32_t i = 0; i < c->count_out && !c->b.status; i++)
         if ((b->is_merged || differs(c, b, i)) && c->node->out.at[i][0]) note(c->im, &x.varying, c->node->out.at[i], 0);
     quirk_discard(c, b->node_first, b->region_first);
-    for (uint32_t round = 0; round < ROUNDS_MAX && !c->status; round++) {
+    for (uint32_t round = 0; round < ROUNDS_MAX && !c->b.status; round++) {
         bool is_equal = true;
         const uint32_t before = count;
         count = tail_close(&x);
         if (count > TAIL_MAX || (round && count == before)) return false;
         for (uint32_t i = 0; i < s->wanted.count; i++)
             if (name_map_find(&x.varying, s->wanted.at[i])) return false;
-        c->status = tail_prepare(c->im, &x);
-        if (!c->status) c->status = tail_list(c->im, &x, &tail);
+        c->b.status = tail_prepare(c->im, &x);
+        if (!c->b.status) c->b.status = tail_list(c->im, &x, &tail);
         c->im->wants_tail = false;
         branches_try(c, b, &tail);
-        if (c->status) break;
+        if (c->b.status) break;
         /* An If in a branch or in the tail says no more than that. */
         const bool is_unclear = c->im->wants_tail && (!b->is_yes || !b->is_no);
         for (uint32_t i = 0; i < tail.exports.count && (is_unclear || (b->is_yes && b->is_no)); i++) {
@@ -288,13 +288,13 @@ static bool find_tail(onnx_call *c, branches *b)
             note(c->im, &x.varying, tail.exports.at[i], 0);
         }
         if (b->is_yes && b->is_no && is_equal) {
-            c->status = tail_accept(c, &x, b, &tail);
+            c->b.status = tail_accept(c, &x, b, &tail);
             return true;
         }
         quirk_discard(c, b->node_first, b->region_first);
         if (!is_unclear && (!b->is_yes || !b->is_no)) return false;
     }
-    return c->status != SINTER_OK;
+    return c->b.status != SINTER_OK;
 }
 
 static bool with_tail(onnx_call *c, branches *b)
@@ -332,15 +332,15 @@ static const onnx_graph *squeeze_of(const onnx_graph *yes, const onnx_graph *no)
 /* Is the condition known while the model is read? */
 static bool is_decided(onnx_call *c, ir_value_id condition, bool *out)
 {
-    const ir_value *v = ir_value_at(c->g, condition);
+    const ir_value *v = ir_value_at(c->b.g, condition);
     double decided = 0;
     int64_t known = 0;
-    bool is = ir_const_scalar(c->g, condition, &decided);
-    if (!is && v->shape_value && v->shape_count == 1 && dim_is_const(c->g->dims, v->shape_value[0], &known)) {
+    bool is = ir_const_scalar(c->b.g, condition, &decided);
+    if (!is && v->shape_value && v->shape_count == 1 && dim_is_const(c->b.g->dims, v->shape_value[0], &known)) {
         is = true;
         decided = known != 0;
     }
-    if (!is) is = ir_known_scalar(c->g, condition, &decided);
+    if (!is) is = ir_known_scalar(c->b.g, condition, &decided);
     *out = decided != 0;
     return is;
 }
@@ -351,7 +351,7 @@ static bool is_decided(onnx_call *c, ir_value_id condition, bool *out)
 static void convert_nested(onnx_call *c, branches *b)
 {
     b->is_merged = true;
-    if (with_tail(c, b) || c->status) return;
+    if (with_tail(c, b) || c->b.status) return;
     c->im->wants_tail = true;
     REJECT(c, UNSUPPORTED, "a branch gives output '%s' different ranks, a sequence or text, and so has what follows",
            c->count_out ? c->node->out.at[0] : "");
@@ -363,7 +363,7 @@ void convert_if(onnx_call *c)
     b.condition = quirk_scalar_in(c, call_in(c, 0));
     bool decided = false;
     if (!b.condition) REJECT(c, INVALID_MODEL, "the condition is missing");
-    if (c->status) return;
+    if (c->b.status) return;
     if (is_decided(c, b.condition, &decided)) {
         call_inline(c, decided ? b.yes : b.no, NULL, 0, c->out, c->count_out);
         return;
@@ -373,12 +373,12 @@ void convert_if(onnx_call *c)
     branches_try(c, &b, NULL);
     const bool is_nested = c->im->wants_tail && (!b.is_yes || !b.is_no);
     c->im->wants_tail = wanted_tail;
-    if (is_nested && !c->status) {
+    if (is_nested && !c->b.status) {
         convert_nested(c, &b);
         return;
     }
-    if (!c->status && !b.is_yes && !b.is_no) trouble_restore(c, &b.first);
-    if (c->status) return;
+    if (!c->b.status && !b.is_yes && !b.is_no) trouble_restore(c, &b.first);
+    if (c->b.status) return;
     /* Often a branch makes no sense for the sizes at hand, and never runs: then the other one is the graph. */
     if (b.is_yes != b.is_no) {
         quirk_discard(c, b.node_first, b.region_first);
@@ -394,7 +394,7 @@ void convert_if(onnx_call *c)
     }
     const uint32_t rank[2] = { rank_of_result(c, &b, 0, at), rank_of_result(c, &b, 1, at) };
     const onnx_graph *guarded = squeeze_of(b.yes, b.no);
-    if (with_tail(c, &b) || c->status) return;
+    if (with_tail(c, &b) || c->b.status) return;
     c->im->wants_tail = wanted_tail || !guarded;
     if (guarded) call_inline(c, guarded, NULL, 0, c->out, c->count_out);
     else

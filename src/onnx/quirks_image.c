@@ -15,7 +15,7 @@ static int64_t item_of(onnx_call *c, const char *name, const char *given, const 
 /* floor(d * scale) as an expression: scale as the nearest fraction with a small denominator. */
 static dim scaled(onnx_call *c, dim d, double scale)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     int64_t size = 0;
     if (!(scale > 0) || scale > 1e6) {
         REJECT(c, INVALID_MODEL, "a scale of %g", scale);
@@ -35,10 +35,10 @@ static dim scaled(onnx_call *c, dim d, double scale)
 static void resize_emit(onnx_call *c, ir_value_id x, attrs_resize *a, const dim *size, const double *scale,
                         uint32_t rank, bool has_scale)
 {
-    a->size = call_dims(c, size, rank);
+    a->size = build_dims(&c->b, size, rank);
     a->scale.count = has_scale ? rank : 0;
     for (uint32_t i = 0; has_scale && i < rank; i++) a->scale.at[i] = scale[i];
-    c->out[0] = call_emit(c, OP_resize, a, &x, 1);
+    c->out[0] = build_resize(&c->b, x, a);
 }
 
 /* ---- scales ---- */
@@ -51,11 +51,11 @@ typedef struct scales {
 /* Does a value follow from constants and the sizes of other values alone? */
 static bool is_of_sizes(const onnx_call *c, ir_value_id v, uint32_t *budget)
 {
-    const ir_node_id maker = ir_value_at(c->g, v)->producer;
-    if (ir_is_const(c->g, v)) return true;
+    const ir_node_id maker = ir_value_at(c->b.g, v)->producer;
+    if (ir_is_const(c->b.g, v)) return true;
     if (!maker || !*budget) return false;
     (*budget)--;
-    const ir_node *n = ir_node_at(c->g, maker);
+    const ir_node *n = ir_node_at(c->b.g, maker);
     for (uint32_t i = 0; i < n->count_in; i++)
         if (n->in[i] && !is_of_sizes(c, n->in[i], budget)) return false;
     return true;
@@ -67,15 +67,15 @@ static void scales_read(onnx_call *c, ir_value_id v, scales *out)
     *out = (scales){ 0 };
     view w;
     int64_t length = 0;
-    if (c->status) return;
+    if (c->b.status) return;
     if (!call_size(c, v, 0, &length) || call_rank(c, v) != 1 || length > SINTER_RANK_MAX)
         REJECT(c, UNSUPPORTED, "the list of scales has a length that is not known, or over %d", (int)SINTER_RANK_MAX);
-    if (c->status) return;
-    const ir_node *maker = ir_node_at(c->g, ir_value_at(c->g, v)->producer);
-    const bool is_joined = !ir_const_view(c->g, v, &w) && maker->op == OP_concat;
+    if (c->b.status) return;
+    const ir_node *maker = ir_node_at(c->b.g, ir_value_at(c->b.g, v)->producer);
+    const bool is_joined = !ir_const_view(c->b.g, v, &w) && maker->op == OP_concat;
     for (uint32_t i = 0; i < (is_joined ? maker->count_in : 1); i++) {
         const ir_value_id part = is_joined ? maker->in[i] : v;
-        const bool is_known = ir_const_view(c->g, part, &w);
+        const bool is_known = ir_const_view(c->b.g, part, &w);
         uint32_t budget = 64; /* nodes that are looked at */
         if (!is_known && !is_of_sizes(c, part, &budget))
             REJECT(c, UNSUPPORTED,
@@ -98,19 +98,20 @@ static dim scaled_late(onnx_call *c, ir_value_id list, uint32_t i, dim size)
 {
     dim d = size;
     uint32_t count = 0;
-    const ir_value_id one = call_cast(c, call_slice(c, list, 0, call_k(c, i), 1, call_k(c, 1)), SINTER_DTYPE_F32);
-    const ir_value_id have = call_cast(c, call_shape_value(c, &size, 1, false), SINTER_DTYPE_F32);
-    const ir_value_id product = call_2(c, OP_mul, have, one);
-    const ir_value_id whole = call_1(c, OP_floor, product);
-    call_sizes(c, call_cast(c, whole, SINTER_DTYPE_I64), "a scaled size", DIM_NONE, &d, 1, &count);
-    quirk_guard(c, call_2(c, OP_eq, product, whole), true, GUARD_SCALE);
+    const ir_value_id one =
+        build_typed(&c->b, build_part(&c->b, list, 0, call_k(c, i), 1, call_k(c, 1)), SINTER_DTYPE_F32);
+    const ir_value_id have = build_typed(&c->b, build_sizes(&c->b, &size, 1, false), SINTER_DTYPE_F32);
+    const ir_value_id product = build_mul(&c->b, have, one);
+    const ir_value_id whole = build_floor(&c->b, product);
+    call_sizes(c, build_typed(&c->b, whole, SINTER_DTYPE_I64), "a scaled size", DIM_NONE, &d, 1, &count);
+    quirk_guard(c, build_eq(&c->b, product, whole), true, GUARD_SCALE);
     return d;
 }
 
 /* Sizes by scales of which the run computes some. The others have to be whole, so that the sizes say all. */
 static void sizes_late(onnx_call *c, ir_value_id list, const scales *s, const int64_t *axis, dim *size)
 {
-    for (uint32_t i = 0; i < s->count && !c->status; i++) {
+    for (uint32_t i = 0; i < s->count && !c->b.status; i++) {
         dim *d = &size[axis[i]];
         if (s->is_late[i]) {
             *d = scaled_late(c, list, i, *d);
@@ -126,7 +127,7 @@ void convert_upsample(onnx_call *c)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
     const ir_value_id x = call_in(c, 0);
-    attrs_resize *a = ATTRS(c, resize);
+    attrs_resize *a = DEFAULTS(resize);
     dim size[SINTER_RANK_MAX];
     double scale[SINTER_RANK_MAX] = { 0 };
     int64_t axis[SINTER_RANK_MAX];
@@ -156,7 +157,7 @@ void convert_upsample(onnx_call *c)
     if (count != rank) REJECT(c, INVALID_MODEL, "%u scales for rank %u", count, rank);
     if (read.any_late) sizes_late(c, call_in(c, 1), &read, axis, size);
     else
-        for (uint32_t i = 0; i < rank && !c->status; i++) size[i] = scaled(c, size[i], scale[i]);
+        for (uint32_t i = 0; i < rank && !c->b.status; i++) size[i] = scaled(c, size[i], scale[i]);
     resize_emit(c, x, a, size, scale, rank, !read.any_late);
 }
 
@@ -166,7 +167,7 @@ static void keep_aspect(onnx_call *c, ir_value_id x, dim *size, double *scale, c
     double best = larger ? 0 : INFINITY;
     for (uint32_t i = 0; i < axes->count; i++) {
         int64_t have = 0, want = 0;
-        if (!call_size(c, x, (uint32_t)axes->at[i], &have) || !dim_is_const(c->g->dims, size[axes->at[i]], &want) ||
+        if (!call_size(c, x, (uint32_t)axes->at[i], &have) || !dim_is_const(c->b.g->dims, size[axes->at[i]], &want) ||
             have < 1) {
             REJECT(c, UNSUPPORTED, "keep_aspect_ratio_policy with sizes that are computed while the model runs");
             return;
@@ -196,7 +197,7 @@ void convert_resize(onnx_call *c)
         convert_upsample(c);
         return;
     }
-    attrs_resize *a = ATTRS(c, resize);
+    attrs_resize *a = DEFAULTS(resize);
     dim size[SINTER_RANK_MAX], given[SINTER_RANK_MAX];
     double scale[SINTER_RANK_MAX], list[2 * SINTER_RANK_MAX];
     attr_ints axes;
@@ -226,12 +227,12 @@ void convert_resize(onnx_call *c)
         if (count != 2 * axes.count) REJECT(c, INVALID_MODEL, "roi has %u values for %u axes", count, axes.count);
         a->roi.count = 2 * rank;
         for (uint32_t i = 0; i < rank; i++) a->roi.at[rank + i] = 1;
-        for (uint32_t i = 0; i < axes.count && !c->status; i++) {
+        for (uint32_t i = 0; i < axes.count && !c->b.status; i++) {
             a->roi.at[axes.at[i]] = list[i];
             a->roi.at[rank + axes.at[i]] = list[axes.count + i];
         }
     }
-    if (c->status) return;
+    if (c->b.status) return;
     bool has_scale = scale_list != 0;
     scales read = { 0 };
     if (scale_list) {
@@ -241,7 +242,7 @@ void convert_resize(onnx_call *c)
             REJECT(c, UNSUPPORTED, "scales that are computed while the model runs, and roi");
         has_scale = !read.any_late;
         if (read.any_late) sizes_late(c, scale_list, &read, axes.at, size);
-        for (uint32_t i = 0; i < read.count && !c->status && has_scale; i++) {
+        for (uint32_t i = 0; i < read.count && !c->b.status && has_scale; i++) {
             scale[axes.at[i]] = read.at[i];
             dim *d = &size[axes.at[i]];
             if (a->coordinate != resize_coordinate_tf_crop_and_resize) {
@@ -250,17 +251,17 @@ void convert_resize(onnx_call *c)
             }
             int64_t have = 0;
             const double part = a->roi.at[rank + axes.at[i]] - a->roi.at[axes.at[i]];
-            if (!dim_is_const(c->g->dims, *d, &have))
+            if (!dim_is_const(c->b.g->dims, *d, &have))
                 REJECT(c, UNSUPPORTED, "scales and roi on a size that is not known");
             *d = call_k(c, (int64_t)floor((double)have * part * read.at[i]));
         }
     } else if (sizes) {
         call_sizes(c, sizes, "the list of sizes", DIM_NONE, given, SINTER_RANK_MAX, &count);
         if (count != axes.count) REJECT(c, INVALID_MODEL, "%u sizes for %u axes", count, axes.count);
-        for (uint32_t i = 0; i < count && !c->status; i++) size[axes.at[i]] = given[i];
+        for (uint32_t i = 0; i < count && !c->b.status; i++) size[axes.at[i]] = given[i];
         const int64_t policy =
             item_of(c, "keep_aspect_ratio_policy", call_text(c, "keep_aspect_ratio_policy", "stretch"), policies);
-        if (policy && !c->status) {
+        if (policy && !c->b.status) {
             keep_aspect(c, x, size, scale, &axes, policy == 2);
             has_scale = true;
         }
@@ -275,13 +276,13 @@ void convert_grid_sample(onnx_call *c)
     static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
     static const char *const paddings[] = { "zeros", "reflection", "border", NULL };
     const char *mode = call_text(c, "mode", c->version < 20 ? "bilinear" : "linear");
-    attrs_grid_sample *a = ATTRS(c, grid_sample);
+    attrs_grid_sample *a = DEFAULTS(grid_sample);
     if (strcmp(mode, "bilinear") == 0) mode = "linear";
     if (strcmp(mode, "bicubic") == 0) mode = "cubic";
     a->mode = item_of(c, "mode", mode, modes);
     a->padding = item_of(c, "padding_mode", call_text(c, "padding_mode", "zeros"), paddings);
     a->align_corners = call_int(c, "align_corners", 0) != 0;
-    c->out[0] = call_emit(c, OP_grid_sample, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1) }, 2);
+    c->out[0] = build_grid_sample(&c->b, call_in(c, 0), call_in(c, 1), a);
 }
 
 void convert_affine_grid(onnx_call *c)
@@ -290,17 +291,17 @@ void convert_affine_grid(onnx_call *c)
     uint32_t count = 0;
     if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "the size is missing");
     call_sizes(c, call_in(c, 1), "the size", DIM_NONE, size, SINTER_RANK_MAX, &count);
-    attrs_affine_grid *a = ATTRS(c, affine_grid);
-    a->size = call_dims(c, size, count);
+    attrs_affine_grid *a = DEFAULTS(affine_grid);
+    a->size = build_dims(&c->b, size, count);
     a->align_corners = call_int(c, "align_corners", 0) != 0;
-    c->out[0] = call_emit(c, OP_affine_grid, a, (ir_value_id[]){ call_in(c, 0) }, 1);
+    c->out[0] = build_affine_grid(&c->b, call_in(c, 0), a);
 }
 
 void convert_roi_align(onnx_call *c)
 {
     static const char *const modes[] = { "avg", "max", NULL };
     static const char *const coordinates[] = { "output_half_pixel", "half_pixel", NULL };
-    attrs_roi_align *a = ATTRS(c, roi_align);
+    attrs_roi_align *a = DEFAULTS(roi_align);
     a->is_max = item_of(c, "mode", call_text(c, "mode", "avg"), modes);
     a->half_pixel = c->version < 16
                         ? 0
@@ -314,19 +315,19 @@ void convert_roi_align(onnx_call *c)
         a->sampling > INT16_MAX)
         REJECT(c, INVALID_MODEL, "an output of %lldx%lld with %lld samples", (long long)a->out_h, (long long)a->out_w,
                (long long)a->sampling);
-    c->out[0] = call_emit(c, OP_roi_align, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1), call_in(c, 2) }, 3);
+    c->out[0] = build_roi_align(&c->b, call_in(c, 0), call_in(c, 1), call_in(c, 2), a);
 }
 
 void convert_nms(onnx_call *c)
 {
-    attrs_nms *a = ATTRS(c, nms);
+    attrs_nms *a = DEFAULTS(nms);
     ir_value_id in[5];
     uint32_t count = 2;
     a->center_box = call_int(c, "center_point_box", 0) != 0;
     for (uint32_t i = 0; i < 5; i++) {
         in[i] = call_in(c, i);
         if (in[i]) count = i + 1 > count ? i + 1 : count;
-        if (i >= 2 && in[i] && call_rank(c, in[i])) in[i] = call_reshape(c, in[i], NULL, 0);
+        if (i >= 2 && in[i] && call_rank(c, in[i])) in[i] = build_shaped(&c->b, in[i], NULL, 0);
     }
-    c->out[0] = call_emit(c, OP_nms, a, in, count);
+    c->out[0] = build_emit(&c->b, OP_nms, a, in, count);
 }

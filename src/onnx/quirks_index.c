@@ -7,25 +7,25 @@
 
 void convert_gather(onnx_call *c)
 {
-    attrs_gather *a = ATTRS(c, gather);
+    attrs_gather *a = DEFAULTS(gather);
     a->axis = call_axis(c, call_int(c, "axis", 0), call_rank(c, call_in(c, 0)));
-    c->out[0] = call_emit(c, OP_gather, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1) }, 2);
+    c->out[0] = build_gather(&c->b, call_in(c, 0), call_in(c, 1), a);
 }
 
 void convert_gather_elements(onnx_call *c)
 {
-    attrs_gather_elements *a = ATTRS(c, gather_elements);
+    attrs_gather_elements *a = DEFAULTS(gather_elements);
     a->axis = call_axis(c, call_int(c, "axis", 0), call_rank(c, call_in(c, 0)));
-    c->out[0] = call_emit(c, OP_gather_elements, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1) }, 2);
+    c->out[0] = build_gather_elements(&c->b, call_in(c, 0), call_in(c, 1), a);
 }
 
 void convert_gather_nd(onnx_call *c)
 {
-    attrs_gather_nd *a = ATTRS(c, gather_nd);
+    attrs_gather_nd *a = DEFAULTS(gather_nd);
     a->batch_dims = call_int(c, "batch_dims", 0);
     if (a->batch_dims < 0 || a->batch_dims > SINTER_RANK_MAX)
         REJECT(c, INVALID_MODEL, "attribute batch_dims is %lld", (long long)a->batch_dims);
-    c->out[0] = call_emit(c, OP_gather_nd, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1) }, 2);
+    c->out[0] = build_gather_nd(&c->b, call_in(c, 0), call_in(c, 1), a);
 }
 
 static int64_t scatter_kind_of(onnx_call *c)
@@ -40,112 +40,112 @@ static int64_t scatter_kind_of(onnx_call *c)
 
 void convert_scatter_elements(onnx_call *c)
 {
-    attrs_scatter_elements *a = ATTRS(c, scatter_elements);
+    attrs_scatter_elements *a = DEFAULTS(scatter_elements);
     a->axis = call_axis(c, call_int(c, "axis", 0), call_rank(c, call_in(c, 0)));
     a->kind = scatter_kind_of(c);
-    c->out[0] = call_emit(c, OP_scatter_elements, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1), call_in(c, 2) }, 3);
+    c->out[0] = build_scatter_elements(&c->b, call_in(c, 0), call_in(c, 1), call_in(c, 2), a);
 }
 
 void convert_scatter_nd(onnx_call *c)
 {
-    attrs_scatter_nd *a = ATTRS(c, scatter_nd);
+    attrs_scatter_nd *a = DEFAULTS(scatter_nd);
     a->kind = scatter_kind_of(c);
-    c->out[0] = call_emit(c, OP_scatter_nd, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1), call_in(c, 2) }, 3);
+    c->out[0] = build_scatter_nd(&c->b, call_in(c, 0), call_in(c, 1), call_in(c, 2), a);
 }
 
 void convert_tensor_scatter(onnx_call *c)
 {
-    attrs_tensor_scatter *a = ATTRS(c, tensor_scatter);
+    attrs_tensor_scatter *a = DEFAULTS(tensor_scatter);
     const char *mode = call_text(c, "mode", "linear");
     a->axis = call_axis(c, call_int(c, "axis", -2), call_rank(c, call_in(c, 0)));
     a->circular = strcmp(mode, "circular") == 0;
     if (!a->circular && strcmp(mode, "linear") != 0) REJECT(c, INVALID_MODEL, "attribute mode is '%s'", mode);
-    c->out[0] = call_emit(c, OP_tensor_scatter, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1), call_in(c, 2) },
-                          call_in(c, 2) ? 3 : 2);
+    c->out[0] = build_tensor_scatter(&c->b, call_in(c, 0), call_in(c, 1), call_in(c, 2), a);
 }
 
 void convert_one_hot(onnx_call *c)
 {
-    attrs_one_hot *a = ATTRS(c, one_hot);
+    attrs_one_hot *a = DEFAULTS(one_hot);
     dim depth = DIM_NONE;
     uint32_t count = 0;
     ir_value_id size = call_in(c, 1);
     a->axis = call_axis(c, call_int(c, "axis", -1), call_rank(c, call_in(c, 0)) + 1);
     if (!size) REJECT(c, INVALID_MODEL, "the depth is missing");
-    if (c->status) return;
+    if (c->b.status) return;
     if (!dtype_is_int(call_type(c, size))) { /* any number is allowed */
         double value = 0;
-        if (ir_const_scalar(c->g, size, &value) && value >= 0 && value < 1e15)
-            size = call_i64(c, SINTER_DTYPE_I64, (int64_t)value);
-        else size = call_cast(c, size, SINTER_DTYPE_I64);
+        if (ir_const_scalar(c->b.g, size, &value) && value >= 0 && value < 1e15)
+            size = build_scalar_i64(&c->b, SINTER_DTYPE_I64, (int64_t)value);
+        else size = build_typed(&c->b, size, SINTER_DTYPE_I64);
     }
     if (!call_sizes(c, size, "the depth", DIM_NONE, &depth, 1, &count) || count != 1)
         REJECT(c, INVALID_MODEL, "the depth is not one number");
-    a->depth = call_dims(c, &depth, 1);
+    a->depth = build_dims(&c->b, &depth, 1);
     ir_value_id index = call_in(c, 0);
     if (call_type(c, index) == SINTER_DTYPE_U64) /* what i64 cannot hold would count from the back */
-        index = call_cast(c, call_2(c, OP_min, index, call_i64(c, SINTER_DTYPE_U64, INT64_MAX)), SINTER_DTYPE_I64);
-    if (!dtype_is_int(call_type(c, index))) index = call_cast(c, index, SINTER_DTYPE_I64);
-    c->out[0] = call_emit(c, OP_one_hot, a, (ir_value_id[]){ index, call_in(c, 2) }, 2);
+        index = build_typed(&c->b, build_min(&c->b, index, build_scalar_i64(&c->b, SINTER_DTYPE_U64, INT64_MAX)),
+                            SINTER_DTYPE_I64);
+    if (!dtype_is_int(call_type(c, index))) index = build_typed(&c->b, index, SINTER_DTYPE_I64);
+    c->out[0] = build_one_hot(&c->b, index, call_in(c, 2), a);
 }
 
 void convert_trilu(onnx_call *c)
 {
-    attrs_trilu *a = ATTRS(c, trilu);
+    attrs_trilu *a = DEFAULTS(trilu);
     dim k = call_k(c, 0);
     uint32_t count = 1;
     a->upper = call_int(c, "upper", 1) != 0;
     if (call_in(c, 1) && (!call_numbers(c, call_in(c, 1), "k", &k, 1, &count) || count != 1))
         REJECT(c, INVALID_MODEL, "k is not one number");
-    a->k = call_dims(c, &k, 1);
-    c->out[0] = call_emit(c, OP_trilu, a, (ir_value_id[]){ call_in(c, 0) }, 1);
+    a->k = build_dims(&c->b, &k, 1);
+    c->out[0] = build_trilu(&c->b, call_in(c, 0), a);
 }
 
 void convert_reverse_sequence(onnx_call *c)
 {
-    attrs_reverse_sequence *a = ATTRS(c, reverse_sequence);
+    attrs_reverse_sequence *a = DEFAULTS(reverse_sequence);
     a->batch_axis = call_int(c, "batch_axis", 1);
     a->time_axis = call_int(c, "time_axis", 0);
     if ((uint64_t)a->batch_axis > 1 || (uint64_t)a->time_axis > 1 || a->batch_axis == a->time_axis)
         REJECT(c, INVALID_MODEL, "batch_axis %lld and time_axis %lld", (long long)a->batch_axis,
                (long long)a->time_axis);
-    c->out[0] = call_emit(c, OP_reverse_sequence, a, (ir_value_id[]){ call_in(c, 0), call_in(c, 1) }, 2);
+    c->out[0] = build_reverse_sequence(&c->b, call_in(c, 0), call_in(c, 1), a);
 }
 
 void convert_compress(onnx_call *c)
 {
-    attrs_compress *a = ATTRS(c, compress);
+    attrs_compress *a = DEFAULTS(compress);
     const ir_value_id x = call_in(c, 0);
     a->axis = call_attr(c, "axis") ? call_axis(c, call_int(c, "axis", 0), call_rank(c, x)) : -1;
-    c->out[0] = call_emit(c, OP_compress, a, (ir_value_id[]){ x, call_in(c, 1) }, 2);
+    c->out[0] = build_compress(&c->b, x, call_in(c, 1), a);
 }
 
 void convert_unique(onnx_call *c)
 {
-    attrs_unique *a = ATTRS(c, unique);
+    attrs_unique *a = DEFAULTS(unique);
     const ir_value_id x = call_in(c, 0);
     a->axis = call_attr(c, "axis") ? call_axis(c, call_int(c, "axis", 0), call_rank(c, x)) : -1;
     a->sorted = call_int(c, "sorted", 1) != 0;
     uint32_t outputs = 1;
     for (uint32_t i = 1; i < 4; i++)
         if (call_wants(c, i)) outputs = i + 1;
-    const ir_node_id n = call_node(c, OP_unique, a, &x, 1, outputs);
-    for (uint32_t i = 0; i < outputs && i < c->count_out; i++) c->out[i] = call_result(c, n, i);
+    const ir_node_id n = build_unique(&c->b, x, a, outputs);
+    for (uint32_t i = 0; i < outputs && i < c->count_out; i++) c->out[i] = build_result(&c->b, n, i);
 }
 
 void convert_array_feature_extractor(onnx_call *c)
 {
-    attrs_gather *a = ATTRS(c, gather);
+    attrs_gather *a = DEFAULTS(gather);
     const uint32_t rank = call_rank(c, call_in(c, 0));
     a->axis = rank ? rank - 1 : 0;
     ir_value_id index = call_in(c, 1);
     if (call_rank(c, index) > 1) {
         dim d[SINTER_RANK_MAX];
-        const dim flat = dim_product(c->g->dims, d, call_shape(c, index, d));
-        index = call_reshape(c, index, &flat, 1);
+        const dim flat = dim_product(c->b.g->dims, d, call_shape(c, index, d));
+        index = build_shaped(&c->b, index, &flat, 1);
     }
-    c->out[0] = call_emit(c, OP_gather, a, (ir_value_id[]){ call_in(c, 0), index }, 2);
-    if (rank == 1) c->out[0] = call_unsqueeze(c, c->out[0], 0);
+    c->out[0] = build_gather(&c->b, call_in(c, 0), index, a);
+    if (rank == 1) c->out[0] = build_unsqueezed(&c->b, c->out[0], 0);
 }
 
 /* ---- made from nothing ---- */
@@ -155,14 +155,14 @@ static void lists(onnx_call *c, const onnx_attr *a)
     const bool ints = a->type == ONNX_INTS;
     const int64_t count = ints ? a->ints.count : a->floats.count;
     if (!view_init(&v, ints ? SINTER_DTYPE_I64 : SINTER_DTYPE_F32, 1, &count, NULL)) return;
-    v.data = arena_alloc(&c->g->a, size_mul((size_t)count, ints ? 8 : 4), 8);
+    v.data = arena_alloc(&c->b.g->a, size_mul((size_t)count, ints ? 8 : 4), 8);
     if (!v.data) {
-        c->status = FAIL_MEMORY(c->e, "a constant");
+        c->b.status = FAIL_MEMORY(c->e, "a constant");
         return;
     }
     if (count && ints) memcpy(v.data, a->ints.at, (size_t)count * 8);
     if (count && !ints) memcpy(v.data, a->floats.at, (size_t)count * 4);
-    c->out[0] = call_const(c, &v);
+    c->out[0] = build_const(&c->b, NULL, &v);
 }
 
 void convert_constant(onnx_call *c)
@@ -173,7 +173,7 @@ void convert_constant(onnx_call *c)
     for (uint32_t i = 0; i < COUNT_OF(names) && !a; i++) a = call_attr(c, names[i]);
     view v;
     if (!a) REJECT(c, INVALID_MODEL, "no value");
-    if (c->status) return;
+    if (c->b.status) return;
     if (a->type == ONNX_STRING || a->type == ONNX_STRINGS ||
         (a->type == ONNX_TENSOR && a->t && a->t->type == ONNX_TYPE_STRING)) {
         c->out[0] = quirk_constant_text(c, a);
@@ -182,14 +182,14 @@ void convert_constant(onnx_call *c)
     switch (a->type) {
     case ONNX_TENSOR:
         if (!a->t) REJECT(c, INVALID_MODEL, "no value");
-        if (!c->status && call_tensor(c, a->t, &v)) c->out[0] = call_const(c, &v);
+        if (!c->b.status && call_tensor(c, a->t, &v)) c->out[0] = build_const(&c->b, NULL, &v);
         break;
     case ONNX_SPARSE:
         if (!a->sparse) REJECT(c, INVALID_MODEL, "no value");
-        if (!c->status && call_sparse(c, a->sparse, &v)) c->out[0] = call_const(c, &v);
+        if (!c->b.status && call_sparse(c, a->sparse, &v)) c->out[0] = build_const(&c->b, NULL, &v);
         break;
-    case ONNX_FLOAT: c->out[0] = call_scalar(c, SINTER_DTYPE_F32, (double)a->f); break;
-    case ONNX_INT: c->out[0] = call_i64(c, SINTER_DTYPE_I64, a->i); break;
+    case ONNX_FLOAT: c->out[0] = build_scalar(&c->b, SINTER_DTYPE_F32, (double)a->f); break;
+    case ONNX_INT: c->out[0] = build_scalar_i64(&c->b, SINTER_DTYPE_I64, a->i); break;
     case ONNX_FLOATS:
     case ONNX_INTS: lists(c, a); break;
     default: REJECT(c, INVALID_MODEL, "attribute %s has type %d", a->name, a->type); break;
@@ -208,25 +208,25 @@ void convert_constant_of_shape(onnx_call *c)
         if (view_count(&v) != 1)
             REJECT(c, INVALID_MODEL, "attribute value has %lld elements, 1 is wanted", (long long)view_count(&v));
         v.rank = 0;
-        value = call_const(c, &v);
+        value = build_const(&c->b, NULL, &v);
     } else {
-        value = call_scalar(c, SINTER_DTYPE_F32, 0);
+        value = build_scalar(&c->b, SINTER_DTYPE_F32, 0);
     }
     if (!call_in(c, 0)) REJECT(c, INVALID_MODEL, "the shape is missing");
-    if (c->status || !call_sizes(c, call_in(c, 0), "the shape", DIM_NONE, d, SINTER_RANK_MAX, &rank)) {
+    if (c->b.status || !call_sizes(c, call_in(c, 0), "the shape", DIM_NONE, d, SINTER_RANK_MAX, &rank)) {
         REJECT(c, UNSUPPORTED, "a shape of that rank");
         return;
     }
     int64_t size = 0;
     for (uint32_t i = 0; i < rank; i++)
-        if (dim_is_const(c->g->dims, d[i], &size) && size < 0)
+        if (dim_is_const(c->b.g->dims, d[i], &size) && size < 0)
             REJECT(c, INVALID_MODEL, "the shape has a size of %lld", (long long)size);
-    c->out[0] = rank ? call_expand(c, value, d, rank) : call_1(c, OP_identity, value);
+    c->out[0] = rank ? build_expanded(&c->b, value, d, rank) : build_identity(&c->b, value);
 }
 
 void convert_range(onnx_call *c)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     ir_value_id in[3];
     dim at[3], count = DIM_NONE;
     double v[3];
@@ -234,17 +234,17 @@ void convert_range(onnx_call *c)
     for (uint32_t i = 0; i < 3; i++) {
         in[i] = call_in(c, i);
         if (!in[i]) REJECT(c, INVALID_MODEL, "input %u is missing", i);
-        if (c->status) return;
-        if (call_rank(c, in[i])) in[i] = call_reshape(c, in[i], NULL, 0);
+        if (c->b.status) return;
+        if (call_rank(c, in[i])) in[i] = build_shaped(&c->b, in[i], NULL, 0);
         uint32_t n = 0;
         known = call_known(c, in[i], &at[i], 1, &n) && n == 1 && known;
-        real = ir_const_scalar(c->g, in[i], &v[i]) && real;
+        real = ir_const_scalar(c->b.g, in[i], &v[i]) && real;
     }
     const sinter_dtype type = call_type(c, in[0]);
     int64_t step = 0;
     if (known && dtype_is_int(type) && dim_is_const(t, at[2], &step)) {
         if (step == 0 || step == INT64_MIN) REJECT(c, INVALID_MODEL, "a step of %lld", (long long)step);
-        if (c->status) return;
+        if (c->b.status) return;
         const dim span = step > 0 ? dim_sub(t, at[1], at[0]) : dim_sub(t, at[0], at[1]);
         count = call_clamp_max(c, dim_ceildiv(t, span, call_k(c, step > 0 ? step : -step)), call_k(c, 0));
     } else if (real) {
@@ -253,46 +253,46 @@ void convert_range(onnx_call *c)
         count = call_k(c, n > 0 ? (int64_t)n : 0);
     } else {
         const sinter_dtype f64 = SINTER_DTYPE_F64;
-        const ir_value_id span = call_2(c, OP_sub, call_cast(c, in[1], f64), call_cast(c, in[0], f64));
-        const ir_value_id n =
-            call_cast(c, call_1(c, OP_ceil, call_2(c, OP_div, span, call_cast(c, in[2], f64))), SINTER_DTYPE_I64);
-        const ir_value_id whole = call_2(c, OP_max, n, call_i64(c, SINTER_DTYPE_I64, 0));
+        const ir_value_id span = build_sub(&c->b, build_typed(&c->b, in[1], f64), build_typed(&c->b, in[0], f64));
+        const ir_value_id n = build_typed(
+            &c->b, build_ceil(&c->b, build_div(&c->b, span, build_typed(&c->b, in[2], f64))), SINTER_DTYPE_I64);
+        const ir_value_id whole = build_max(&c->b, n, build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0));
         uint32_t one = 0;
-        if (c->status || !call_sizes(c, whole, "the length", DIM_NONE, &count, 1, &one)) return;
+        if (c->b.status || !call_sizes(c, whole, "the length", DIM_NONE, &count, 1, &one)) return;
     }
-    attrs_range *a = ATTRS(c, range);
-    a->count = call_dims(c, &count, 1);
-    c->out[0] = call_emit(c, OP_range, a, (ir_value_id[]){ in[0], in[2] }, 2);
+    attrs_range *a = DEFAULTS(range);
+    a->count = build_dims(&c->b, &count, 1);
+    c->out[0] = build_range(&c->b, in[0], in[2], a);
 }
 
 void convert_eye_like(onnx_call *c)
 {
     dim d[SINTER_RANK_MAX];
-    attrs_eye_like *a = ATTRS(c, eye_like);
+    attrs_eye_like *a = DEFAULTS(eye_like);
     const ir_value_id x = call_in(c, 0);
     const uint32_t rank = call_shape(c, x, d);
     if (!x || rank != 2) REJECT(c, INVALID_MODEL, "an input of rank %u", rank);
-    a->shape = call_dims(c, d, rank);
+    a->shape = build_dims(&c->b, d, rank);
     a->type = call_attr(c, "dtype") ? call_dtype(c, call_int(c, "dtype", 1)) : call_type(c, x);
     a->k = call_int(c, "k", 0);
-    c->out[0] = call_emit(c, OP_eye_like, a, NULL, 0);
+    c->out[0] = build_eye_like(&c->b, a);
 }
 
 /* ---- random ---- */
 static ir_value_id random_of(onnx_call *c, bool normal, double low, double high, sinter_dtype type, const dim *d,
                              uint32_t rank)
 {
-    attrs_random *a = ATTRS(c, random);
+    attrs_random *a = DEFAULTS(random);
     const double seed = call_real(c, "seed", 0);
     int64_t bits = 0;
     memcpy(&bits, &seed, sizeof bits);
     a->normal = normal;
     a->low = low;
     a->high = high;
-    a->seed = call_attr(c, "seed") ? bits : (int64_t)c->g->node.count; /* different nodes, different numbers */
+    a->seed = call_attr(c, "seed") ? bits : (int64_t)c->b.g->node.count; /* different nodes, different numbers */
     a->type = type;
-    a->shape = call_dims(c, d, rank);
-    return call_emit(c, OP_random, a, NULL, 0);
+    a->shape = build_dims(&c->b, d, rank);
+    return build_random(&c->b, 0, a);
 }
 
 void convert_random(onnx_call *c) /* arg: 1 normal, 2 like an input */
@@ -310,12 +310,12 @@ void convert_random(onnx_call *c) /* arg: 1 normal, 2 like an input */
         call_ints(c, "shape", &list);
         rank = list.count;
         if (rank > SINTER_RANK_MAX) REJECT(c, UNSUPPORTED, "rank %u", rank);
-        for (uint32_t i = 0; i < rank && !c->status; i++) {
+        for (uint32_t i = 0; i < rank && !c->b.status; i++) {
             if (list.at[i] < 0) REJECT(c, INVALID_MODEL, "a size of %lld", (long long)list.at[i]);
             d[i] = call_k(c, list.at[i]);
         }
     }
-    if (c->status) return;
+    if (c->b.status) return;
     c->out[0] = random_of(c, normal, normal ? call_real(c, "mean", 0) : call_real(c, "low", 0),
                           normal ? call_real(c, "scale", 1) : call_real(c, "high", 1), type, d, rank);
 }
@@ -326,8 +326,8 @@ void convert_bernoulli(onnx_call *c)
     const ir_value_id x = call_in(c, 0);
     const uint32_t rank = call_shape(c, x, d);
     if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
-    if (c->status) return;
+    if (c->b.status) return;
     const sinter_dtype type = call_attr(c, "dtype") ? call_dtype(c, call_int(c, "dtype", 1)) : call_type(c, x);
     const ir_value_id dice = random_of(c, false, 0, 1, call_type(c, x), d, rank);
-    c->out[0] = call_cast(c, call_2(c, OP_lt, dice, x), type);
+    c->out[0] = build_typed(&c->b, build_lt(&c->b, dice, x), type);
 }

@@ -20,7 +20,7 @@ typedef struct rule {
 static ir_value_id laid(onnx_call *c, ir_value_id x, const rule *r, dim heads, dim rows, dim columns)
 {
     const dim d[5] = { r->batch, r->time, heads, rows, columns };
-    return call_reshape(c, call_cast(c, x, SINTER_DTYPE_F32), d, 5);
+    return build_shaped(&c->b, build_typed(&c->b, x, SINTER_DTYPE_F32), d, 5);
 }
 
 /* One moment: part[i] is [B, H, rows, columns]. The new state goes to *state. */
@@ -28,11 +28,11 @@ static ir_value_id step(onnx_call *c, const rule *r, const ir_value_id *part, ir
 {
     const dim column[4] = { r->batch, call_k(c, r->kv_heads), r->k, call_k(c, 1) };
     ir_value_id s = *state, v = part[VALUE];
-    if (r->gated) s = call_2(c, OP_mul, s, call_1(c, OP_exp, part[DECAY]));
-    if (r->delta) v = call_2(c, OP_mul, part[BETA], call_2(c, OP_sub, v, call_matmul(c, part[KEY], s, false, false)));
-    s = call_2(c, OP_add, s, call_2(c, OP_mul, call_reshape(c, part[KEY], column, 4), v));
+    if (r->gated) s = build_mul(&c->b, s, build_exp(&c->b, part[DECAY]));
+    if (r->delta) v = build_mul(&c->b, part[BETA], build_sub(&c->b, v, build_matmul(&c->b, part[KEY], s, NULL)));
+    s = build_add(&c->b, s, build_mul(&c->b, build_shaped(&c->b, part[KEY], column, 4), v));
     *state = s;
-    return call_matmul(c, part[QUERY], s, false, false);
+    return build_matmul(&c->b, part[QUERY], s, NULL);
 }
 
 /* The scan's node: inputs state and parts, outputs state and [B, T, H, rows, V]. */
@@ -40,7 +40,7 @@ static void scanned(onnx_call *c, const rule *r, const ir_value_id *part, ir_val
 {
     ir_value_id in[1 + SCANNED] = { *state }, inner[SCANNED] = { 0 };
     uint32_t count = 1;
-    attrs_scan *a = ATTRS(c, scan);
+    attrs_scan *a = DEFAULTS(scan);
     for (uint32_t i = 0; i < SCANNED; i++)
         if (part[i]) in[count++] = part[i];
     a->carried = 1;
@@ -48,35 +48,35 @@ static void scanned(onnx_call *c, const rule *r, const ir_value_id *part, ir_val
     for (uint32_t i = 0; i + 1 < count; i++) a->in_axis.at[i] = 1;
     a->out_axis = (attr_ints){ .count = 1, .at = { 1 } };
     a->out_reverse.count = 1;
-    if (c->status) return;
-    const ir_node_id n = ir_node_new(c->g, c->region, OP_scan, a, in, count, 2);
-    const ir_region_id region = n ? ir_region_new(c->g, n) : 0, outer = c->region;
+    if (c->b.status) return;
+    const ir_node_id n = build_scan(&c->b, in, count, a, 2);
+    const ir_region_id region = n ? ir_region_new(c->b.g, n) : 0, outer = c->b.region;
     if (!region) {
-        c->status = FAIL_MEMORY(c->e, "a subgraph");
+        build_fail(&c->b, FAIL_MEMORY(c->e, "a subgraph"));
         return;
     }
     dim d[SINTER_RANK_MAX];
-    ir_value_id s = ir_param(c->g, region, "state", SINTER_DTYPE_F32, call_shape(c, *state, d), d);
+    ir_value_id s = ir_param(c->b.g, region, "state", SINTER_DTYPE_F32, call_shape(c, *state, d), d);
     for (uint32_t i = 0; i < SCANNED; i++) {
         if (!part[i]) continue;
         const uint32_t rank = call_shape(c, part[i], d);
         for (uint32_t k = 1; k + 1 < rank; k++) d[k] = d[k + 1];
-        inner[i] = ir_param(c->g, region, "part", SINTER_DTYPE_F32, rank - 1, d);
+        inner[i] = ir_param(c->b.g, region, "part", SINTER_DTYPE_F32, rank - 1, d);
         if (!inner[i]) s = 0;
     }
     if (!s) {
-        c->status = FAIL_MEMORY(c->e, "a subgraph");
+        c->b.status = FAIL_MEMORY(c->e, "a subgraph");
         return;
     }
-    c->region = region;
+    c->b.region = region;
     const ir_value_id o = step(c, r, inner, &s);
-    c->region = outer;
-    if (c->status) return;
-    ir_result(c->g, region, s);
-    ir_result(c->g, region, o);
-    c->status = ir_infer(c->g, n);
-    *state = call_result(c, n, 0);
-    *y = call_result(c, n, 1);
+    c->b.region = outer;
+    if (c->b.status) return;
+    ir_result(c->b.g, region, s);
+    ir_result(c->b.g, region, o);
+    build_close(&c->b, n);
+    *state = build_result(&c->b, n, 0);
+    *y = build_result(&c->b, n, 1);
 }
 
 static rule rule_of(onnx_call *c)
@@ -106,7 +106,7 @@ static rule rule_of(onnx_call *c)
     }
     if (r.q_heads < 1 || r.kv_heads < 1 || r.q_heads % r.kv_heads || r.q_heads > INT32_MAX)
         REJECT(c, INVALID_MODEL, "%lld heads of queries for %lld of keys", (long long)r.q_heads, (long long)r.kv_heads);
-    if (c->status) return r;
+    if (c->b.status) return r;
     r.batch = call_dim(c, call_in(c, 0), 0);
     r.time = call_dim(c, call_in(c, 0), 1);
     r.k = call_quotient(c, call_dim(c, call_in(c, 0), 2), call_k(c, r.q_heads));
@@ -120,14 +120,14 @@ void convert_linear_attention(onnx_call *c)
     ir_value_id part[SCANNED] = { 0 }, y = 0;
     int64_t width = 0;
     double scale = call_real(c, "scale", 0);
-    if (c->status) return;
-    if (scale == 0 && (!dim_is_const(c->g->dims, r.k, &width) || width < 1))
+    if (c->b.status) return;
+    if (scale == 0 && (!dim_is_const(c->b.g->dims, r.k, &width) || width < 1))
         REJECT(c, UNSUPPORTED, "the size of a head is not known");
-    if (c->status) return;
+    if (c->b.status) return;
     if (scale == 0) scale = 1 / sqrt((double)width);
     const dim one = call_k(c, 1), heads = call_k(c, r.kv_heads), group = call_k(c, r.q_heads / r.kv_heads);
     part[QUERY] = laid(c, call_in(c, 0), &r, heads, group, r.k);
-    part[QUERY] = call_2(c, OP_mul, part[QUERY], call_scalar(c, SINTER_DTYPE_F32, scale));
+    part[QUERY] = build_mul(&c->b, part[QUERY], build_scalar(&c->b, SINTER_DTYPE_F32, scale));
     part[KEY] = laid(c, call_in(c, 1), &r, heads, one, r.k);
     part[VALUE] = laid(c, call_in(c, 2), &r, heads, one, r.v);
     if (r.gated) {
@@ -138,16 +138,16 @@ void convert_linear_attention(onnx_call *c)
     const dim shape[4] = { r.batch, heads, r.k, r.v };
     const sinter_dtype type = call_type(c, call_in(c, 0));
     const sinter_dtype state_type = call_in(c, 3) ? call_type(c, call_in(c, 3)) : type;
-    ir_value_id state = call_in(c, 3) ? call_cast(c, call_in(c, 3), SINTER_DTYPE_F32)
-                                      : call_expand(c, call_scalar(c, SINTER_DTYPE_F32, 0), shape, 4);
-    if (dim_is(c->g->dims, r.time, 1)) {
+    ir_value_id state = call_in(c, 3) ? build_typed(&c->b, call_in(c, 3), SINTER_DTYPE_F32)
+                                      : build_expanded(&c->b, build_scalar(&c->b, SINTER_DTYPE_F32, 0), shape, 4);
+    if (dim_is(c->b.g->dims, r.time, 1)) {
         for (uint32_t i = 0; i < SCANNED; i++)
-            if (part[i]) part[i] = call_squeeze(c, part[i], 1);
-        y = c->status ? 0 : step(c, &r, part, &state);
+            if (part[i]) part[i] = build_squeezed(&c->b, part[i], 1);
+        y = c->b.status ? 0 : step(c, &r, part, &state);
     } else {
         scanned(c, &r, part, &state, &y);
     }
-    const dim flat[3] = { r.batch, r.time, dim_mul(c->g->dims, call_k(c, r.q_heads), r.v) };
-    c->out[0] = call_cast(c, call_reshape(c, y, flat, 3), type);
-    if (c->count_out > 1) c->out[1] = call_cast(c, state, state_type);
+    const dim flat[3] = { r.batch, r.time, dim_mul(c->b.g->dims, call_k(c, r.q_heads), r.v) };
+    c->out[0] = build_typed(&c->b, build_shaped(&c->b, y, flat, 3), type);
+    if (c->count_out > 1) c->out[1] = build_typed(&c->b, state, state_type);
 }

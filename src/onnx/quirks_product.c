@@ -5,21 +5,22 @@
 
 void convert_matmul(onnx_call *c)
 {
-    c->out[0] = call_matmul(c, call_in(c, 0), call_in(c, 1), false, false);
+    c->out[0] = build_matmul(&c->b, call_in(c, 0), call_in(c, 1), NULL);
 }
 
 void convert_gemm(onnx_call *c)
 {
-    ir_value_id y =
-        call_matmul(c, call_in(c, 0), call_in(c, 1), call_int(c, "transA", 0) != 0, call_int(c, "transB", 0) != 0);
+    ir_value_id y = build_matmul(
+        &c->b, call_in(c, 0), call_in(c, 1),
+        &(attrs_matmul){ .trans_a = call_int(c, "transA", 0) != 0, .trans_b = call_int(c, "transB", 0) != 0 });
     const double alpha = call_real(c, "alpha", 1), beta = call_real(c, "beta", 1);
     ir_value_id bias = call_in(c, 2);
     if (call_rank(c, call_in(c, 0)) != 2 || call_rank(c, call_in(c, 1)) != 2)
         REJECT(c, INVALID_MODEL, "an operand is no matrix");
-    if (alpha != 1) y = call_2(c, OP_mul, y, call_scalar_of(c, y, alpha));
+    if (alpha != 1) y = build_mul(&c->b, y, build_scalar_like(&c->b, y, alpha));
     if (bias && beta != 0) {
-        if (beta != 1) bias = call_2(c, OP_mul, bias, call_scalar_of(c, bias, beta));
-        y = call_2(c, OP_add, y, bias);
+        if (beta != 1) bias = build_mul(&c->b, bias, build_scalar_like(&c->b, bias, beta));
+        y = build_add(&c->b, y, bias);
     }
     c->out[0] = y;
 }
@@ -55,7 +56,7 @@ static ir_value_id repeated(onnx_call *c, ir_value_id v, uint32_t axis, dim size
     const uint32_t rank = call_shape(c, v, d);
     if (d[axis] == size) return v;
     d[axis] = size;
-    return call_expand(c, v, d, rank);
+    return build_expanded(&c->b, v, d, rank);
 }
 
 static void einsum_as_matmul(onnx_call *c, uint32_t rank, bool trans_a, bool trans_b)
@@ -64,9 +65,10 @@ static void einsum_as_matmul(onnx_call *c, uint32_t rank, bool trans_a, bool tra
     const uint32_t k_a = rank - (trans_a ? 2 : 1), k_b = rank - (trans_b ? 1 : 2);
     (void)call_shape(c, c->in[0], a);
     (void)call_shape(c, c->in[1], b);
-    if (!infer_broadcast(c->g->dims, a[k_a], b[k_b], &size))
+    if (!infer_broadcast(c->b.g->dims, a[k_a], b[k_b], &size))
         REJECT(c, INVALID_MODEL, "the label that is summed has different sizes in the two operands");
-    c->out[0] = call_matmul(c, repeated(c, c->in[0], k_a, size), repeated(c, c->in[1], k_b, size), trans_a, trans_b);
+    c->out[0] = build_matmul(&c->b, repeated(c, c->in[0], k_a, size), repeated(c, c->in[1], k_b, size),
+                             &(attrs_matmul){ .trans_a = trans_a, .trans_b = trans_b });
 }
 
 /* The explicit form without spaces: without "->", the labels that occur once, in alphabetic order, after the ellipsis.
@@ -75,12 +77,12 @@ void convert_einsum(onnx_call *c)
 {
     const char *given = call_text(c, "equation", "");
     const size_t length = strlen(given);
-    char *clean = arena_alloc(&c->g->a, size_add(length, 64), 1);
+    char *clean = arena_alloc(&c->b.g->a, size_add(length, 64), 1);
     uint32_t seen[128] = { 0 };
     size_t n = 0;
     bool has_arrow = false, has_dots = false;
     if (!clean) {
-        c->status = FAIL_MEMORY(c->e, "an equation");
+        c->b.status = FAIL_MEMORY(c->e, "an equation");
         return;
     }
     for (size_t i = 0; i < length; i++) {
@@ -105,7 +107,7 @@ void convert_einsum(onnx_call *c)
             if (seen[ch] == 1) clean[n++] = (char)ch;
     }
     clean[n] = 0;
-    attrs_einsum *a = ATTRS(c, einsum);
+    attrs_einsum *a = DEFAULTS(einsum);
     a->equation = clean;
     if (!c->count_in) REJECT(c, INVALID_MODEL, "no inputs");
     bool trans_a, trans_b;
@@ -114,17 +116,18 @@ void convert_einsum(onnx_call *c)
         einsum_as_matmul(c, rank, trans_a, trans_b);
         return;
     }
-    c->out[0] = call_emit(c, OP_einsum, a, c->in, c->count_in);
+    c->out[0] = build_einsum(&c->b, c->in, c->count_in, a);
 }
 
 void convert_fused_matmul(onnx_call *c)
 {
     if (call_int(c, "transBatchA", 0) || call_int(c, "transBatchB", 0))
         REJECT(c, UNSUPPORTED, "attribute transBatchA or transBatchB is 1");
-    ir_value_id y =
-        call_matmul(c, call_in(c, 0), call_in(c, 1), call_int(c, "transA", 0) != 0, call_int(c, "transB", 0) != 0);
+    ir_value_id y = build_matmul(
+        &c->b, call_in(c, 0), call_in(c, 1),
+        &(attrs_matmul){ .trans_a = call_int(c, "transA", 0) != 0, .trans_b = call_int(c, "transB", 0) != 0 });
     const double alpha = call_real(c, "alpha", 1);
-    c->out[0] = alpha == 1 ? y : call_2(c, OP_mul, y, call_scalar_of(c, y, alpha));
+    c->out[0] = alpha == 1 ? y : build_mul(&c->b, y, build_scalar_like(&c->b, y, alpha));
 }
 
 void convert_fused_conv(onnx_call *c)
@@ -134,22 +137,23 @@ void convert_fused_conv(onnx_call *c)
         op_id op;
     } table[] = { { "Relu", OP_relu }, { "Sigmoid", OP_sigmoid }, { "Tanh", OP_tanh } };
     ir_value_id y = quirk_bias(c, quirk_conv(c, call_in(c, 0), call_in(c, 1)), call_in(c, 2));
-    if (call_in(c, 3)) y = call_2(c, OP_add, y, call_in(c, 3));
+    if (call_in(c, 3)) y = build_add(&c->b, y, call_in(c, 3));
     const char *what = call_text(c, "activation", "");
     attr_reals p;
     call_reals(c, "activation_params", &p);
     for (uint32_t i = 0; i < COUNT_OF(table); i++) {
         if (strcmp(table[i].name, what) != 0) continue;
-        c->out[0] = call_1(c, table[i].op, y);
+        c->out[0] = build_unary(&c->b, table[i].op, y);
         return;
     }
     if (!*what) c->out[0] = y;
     else if (strcmp(what, "LeakyRelu") == 0 && p.count == 1)
-        c->out[0] = call_2(c, OP_prelu, y, call_scalar_of(c, y, p.at[0]));
+        c->out[0] = build_prelu(&c->b, y, build_scalar_like(&c->b, y, p.at[0]));
     else if (strcmp(what, "Clip") == 0 && p.count == 2)
-        c->out[0] = call_3(c, OP_clip, y, call_scalar_of(c, y, p.at[0]), call_scalar_of(c, y, p.at[1]));
+        c->out[0] = build_clip(&c->b, y, build_scalar_like(&c->b, y, p.at[0]), build_scalar_like(&c->b, y, p.at[1]));
     else if (strcmp(what, "HardSigmoid") == 0 && p.count == 2)
-        c->out[0] = call_3(c, OP_hard_sigmoid, y, call_scalar_of(c, y, p.at[0]), call_scalar_of(c, y, p.at[1]));
+        c->out[0] =
+            build_hard_sigmoid(&c->b, y, build_scalar_like(&c->b, y, p.at[0]), build_scalar_like(&c->b, y, p.at[1]));
     else REJECT(c, UNSUPPORTED, "attribute activation is '%s'", what);
 }
 
@@ -158,9 +162,9 @@ void convert_skip_norm(onnx_call *c)
 {
     const bool rms = c->arg != 0;
     const ir_value_id bias = call_in(c, rms ? 3 : 4);
-    ir_value_id sum = call_2(c, OP_add, call_in(c, 0), call_in(c, 1)), out[1] = { 0 };
-    if (bias) sum = call_2(c, OP_add, sum, bias);
-    if (c->status || !call_rank(c, sum)) return;
+    ir_value_id sum = build_add(&c->b, call_in(c, 0), call_in(c, 1)), out[1] = { 0 };
+    if (bias) sum = build_add(&c->b, sum, bias);
+    if (c->b.status || !call_rank(c, sum)) return;
     const int64_t axis = (int64_t)call_rank(c, sum) - 1;
     const double epsilon = call_real(c, "epsilon", (double)1e-12f);
     if (rms) out[0] = quirk_rms_norm(c, sum, call_in(c, 2), axis, epsilon);

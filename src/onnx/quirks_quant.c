@@ -8,15 +8,15 @@
 /* A scale or zero point shaped to broadcast against x: per tensor, along one axis, or in blocks of an axis. */
 static ir_value_id param_shaped(onnx_call *c, ir_value_id p, ir_value_id x, int64_t axis, int64_t block)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     dim dx[SINTER_RANK_MAX], dp[SINTER_RANK_MAX], wide[SINTER_RANK_MAX + 1];
-    if (!p || c->status) return p;
+    if (!p || c->b.status) return p;
     const uint32_t rank = call_shape(c, x, dx), n = call_shape(c, p, dp);
     if (n == 0) return p;
-    if (n == 1 && dim_is(t, dp[0], 1)) return call_reshape(c, p, NULL, 0);
+    if (n == 1 && dim_is(t, dp[0], 1)) return build_shaped(&c->b, p, NULL, 0);
     axis = call_axis(c, axis, rank);
-    if (n == 1 && rank >= 1 && (rank > 1 || block < 1)) return call_along(c, p, (uint32_t)axis, rank);
-    if (n != rank || c->status) {
+    if (n == 1 && rank >= 1 && (rank > 1 || block < 1)) return build_along(&c->b, p, (uint32_t)axis, rank);
+    if (n != rank || c->b.status) {
         REJECT(c, INVALID_MODEL, "a scale of rank %u for a tensor of rank %u", n, rank);
         return 0;
     }
@@ -39,22 +39,22 @@ static ir_value_id param_shaped(onnx_call *c, ir_value_id p, ir_value_id x, int6
         if ((int64_t)i == axis) wide[k++] = call_k(c, block);
     }
     const dim full = dim_mul(t, dp[axis], call_k(c, block));
-    ir_value_id v = call_expand(c, call_unsqueeze(c, p, (uint32_t)axis + 1), wide, rank + 1);
+    ir_value_id v = build_expanded(&c->b, build_unsqueezed(&c->b, p, (uint32_t)axis + 1), wide, rank + 1);
     dp[axis] = full;
-    v = call_reshape(c, v, dp, rank);
-    return full == dx[axis] ? v : call_slice(c, v, (uint32_t)axis, call_k(c, 0), 1, dx[axis]);
+    v = build_shaped(&c->b, v, dp, rank);
+    return full == dx[axis] ? v : build_part(&c->b, v, (uint32_t)axis, call_k(c, 0), 1, dx[axis]);
 }
 
 ir_value_id quirk_quantize(onnx_call *c, ir_value_id x, ir_value_id scale, ir_value_id zero, sinter_dtype type)
 {
-    if (!zero) zero = call_scalar(c, type, 0);
-    return call_typed(c, OP_quantize, type, (ir_value_id[]){ x, scale, zero }, 3);
+    if (!zero) zero = build_scalar(&c->b, type, 0);
+    return build_quantize(&c->b, x, scale, zero, type);
 }
 
 ir_value_id quirk_dequantize(onnx_call *c, ir_value_id q, ir_value_id scale, ir_value_id zero)
 {
-    if (!zero) zero = call_scalar_of(c, q, 0);
-    return call_typed(c, OP_dequantize, call_type(c, scale), (ir_value_id[]){ q, scale, zero }, 3);
+    if (!zero) zero = build_scalar_like(&c->b, q, 0);
+    return build_dequantize(&c->b, q, scale, zero, call_type(c, scale));
 }
 
 void convert_quantize(onnx_call *c)
@@ -70,10 +70,10 @@ void convert_quantize(onnx_call *c)
         REJECT(c, INVALID_MODEL, "output_dtype is not the type of the zero point");
     ir_value_id scale = param_shaped(c, call_in(c, 1), x, axis, block);
     const ir_value_id zero = param_shaped(c, call_in(c, 2), x, axis, block);
-    if (dtype_is_int(call_type(c, scale))) scale = call_cast(c, scale, SINTER_DTYPE_F32);
+    if (dtype_is_int(call_type(c, scale))) scale = build_typed(&c->b, scale, SINTER_DTYPE_F32);
     if (!call_int(c, "saturate", 1) && dtype_is_float(type) && sinter_dtype_bits(type) == 8) {
-        const ir_value_id scaled = call_2(c, OP_div, x, call_cast(c, scale, call_type(c, x)));
-        c->out[0] = call_typed(c, OP_cast_wrap, type, &scaled, 1); /* the zero point of float8 is 0 */
+        const ir_value_id scaled = build_div(&c->b, x, build_typed(&c->b, scale, call_type(c, x)));
+        c->out[0] = build_cast_wrap(&c->b, scaled, type); /* the zero point of float8 is 0 */
         return;
     }
     c->out[0] = quirk_quantize(c, x, scale, zero, type);
@@ -83,10 +83,10 @@ void convert_quantize(onnx_call *c)
  * folding makes one tensor of it. The last block is padded where it is short. 0: it is not such a constant. */
 static ir_value_id dequantized_blocks(onnx_call *c, ir_value_id q, int64_t axis)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     dim dq[SINTER_RANK_MAX], dp[SINTER_RANK_MAX], wide[SINTER_RANK_MAX + 1], none[SINTER_RANK_MAX],
         rest[SINTER_RANK_MAX];
-    if (c->status || !ir_is_const(c->g, q)) return 0;
+    if (c->b.status || !ir_is_const(c->b.g, q)) return 0;
     const uint32_t rank = call_shape(c, q, dq), n = call_shape(c, call_in(c, 1), dp);
     int64_t whole = 0, parts = 0, block = call_int(c, "block_size", 0);
     if (n != rank || !rank || rank >= SINTER_RANK_MAX) return 0;
@@ -98,19 +98,19 @@ static ir_value_id dequantized_blocks(onnx_call *c, ir_value_id q, int64_t axis)
     if (block > whole || parts != (whole + block - 1) / block) return 0;
     for (uint32_t i = 0; i < rank; i++) none[i] = rest[i] = call_k(c, 0);
     rest[axis] = call_k(c, parts * block - whole);
-    if (parts * block != whole) q = call_pad(c, q, pad_mode_constant, none, rest, 0);
+    if (parts * block != whole) q = build_padded(&c->b, q, pad_mode_constant, none, rest, 0);
     for (uint32_t i = 0, k = 0; i < rank; i++) {
         wide[k++] = (int64_t)i == axis ? dp[i] : dq[i];
         if ((int64_t)i == axis) wide[k++] = call_k(c, block);
     }
     ir_value_id zero = call_in(c, 2);
-    if (zero) zero = call_unsqueeze(c, zero, (uint32_t)axis + 1);
-    const ir_value_id scale = call_unsqueeze(c, call_in(c, 1), (uint32_t)axis + 1);
-    const ir_value_id y = quirk_dequantize(c, call_reshape(c, q, wide, rank + 1), scale, zero);
+    if (zero) zero = build_unsqueezed(&c->b, zero, (uint32_t)axis + 1);
+    const ir_value_id scale = build_unsqueezed(&c->b, call_in(c, 1), (uint32_t)axis + 1);
+    const ir_value_id y = quirk_dequantize(c, build_shaped(&c->b, q, wide, rank + 1), scale, zero);
     const dim end = dq[axis];
     dq[axis] = call_k(c, parts * block);
-    const ir_value_id flat = call_reshape(c, y, dq, rank);
-    return parts * block == whole ? flat : call_slice(c, flat, (uint32_t)axis, call_k(c, 0), 1, end);
+    const ir_value_id flat = build_shaped(&c->b, y, dq, rank);
+    return parts * block == whole ? flat : build_part(&c->b, flat, (uint32_t)axis, call_k(c, 0), 1, end);
 }
 
 void convert_dequantize(onnx_call *c)
@@ -124,7 +124,7 @@ void convert_dequantize(onnx_call *c)
         const ir_value_id scale = param_shaped(c, call_in(c, 1), q, axis, block);
         y = quirk_dequantize(c, q, scale, param_shaped(c, call_in(c, 2), q, axis, block));
     }
-    c->out[0] = wanted ? call_cast(c, y, call_dtype(c, wanted)) : y;
+    c->out[0] = wanted ? build_typed(&c->b, y, call_dtype(c, wanted)) : y;
 }
 
 /* Version 11's function: the range is widened to hold 0, and split into 255 steps. A range of nothing has the scale 1.
@@ -136,13 +136,15 @@ static ir_value_id dynamic_quantize(onnx_call *c, ir_value_id x, ir_value_id *sc
     for (uint32_t i = 0; i < rank; i++) axes[i] = i;
     if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
     const sinter_dtype f32 = SINTER_DTYPE_F32;
-    const ir_value_id nil = call_scalar(c, f32, 0);
-    const ir_value_id low = call_2(c, OP_min, rank ? call_reduce(c, reduce_kind_min, x, axes, rank, false) : x, nil);
-    const ir_value_id high = call_2(c, OP_max, rank ? call_reduce(c, reduce_kind_max, x, axes, rank, false) : x, nil);
-    const ir_value_id span = call_2(c, OP_sub, high, low), steps = call_scalar(c, f32, 255);
-    *scale = call_3(c, OP_where, call_2(c, OP_eq, span, nil), call_scalar(c, f32, 1), call_2(c, OP_div, span, steps));
-    const ir_value_id at = call_1(c, OP_round, call_2(c, OP_div, call_2(c, OP_sub, nil, low), *scale));
-    *zero = call_cast(c, call_3(c, OP_clip, at, nil, steps), SINTER_DTYPE_U8);
+    const ir_value_id nil = build_scalar(&c->b, f32, 0);
+    const ir_value_id low =
+        build_min(&c->b, rank ? build_reduced(&c->b, reduce_kind_min, x, axes, rank, false) : x, nil);
+    const ir_value_id high =
+        build_max(&c->b, rank ? build_reduced(&c->b, reduce_kind_max, x, axes, rank, false) : x, nil);
+    const ir_value_id span = build_sub(&c->b, high, low), steps = build_scalar(&c->b, f32, 255);
+    *scale = build_where(&c->b, build_eq(&c->b, span, nil), build_scalar(&c->b, f32, 1), build_div(&c->b, span, steps));
+    const ir_value_id at = build_round(&c->b, build_div(&c->b, build_sub(&c->b, nil, low), *scale));
+    *zero = build_typed(&c->b, build_clip(&c->b, at, nil, steps), SINTER_DTYPE_U8);
     return quirk_quantize(c, x, *scale, *zero, SINTER_DTYPE_U8);
 }
 
@@ -156,14 +158,15 @@ void convert_dynamic_quantize(onnx_call *c)
 
 static ir_value_id zero_in(onnx_call *c, ir_value_id v)
 {
-    return v && call_rank(c, v) == 1 && dim_is(c->g->dims, call_dim(c, v, 0), 1) ? call_reshape(c, v, NULL, 0) : v;
+    return v && call_rank(c, v) == 1 && dim_is(c->b.g->dims, call_dim(c, v, 0), 1) ? build_shaped(&c->b, v, NULL, 0)
+                                                                                   : v;
 }
 
 static ir_value_id product_integer(onnx_call *c, ir_value_id a, ir_value_id b, ir_value_id a_zero, ir_value_id b_zero)
 {
     a_zero = zero_in(c, a_zero);
     b_zero = zero_in(c, b_zero);
-    return call_emit(c, OP_matmul_integer, NULL, (ir_value_id[]){ a, b, a_zero, b_zero }, b_zero ? 4 : a_zero ? 3 : 2);
+    return build_matmul_integer(&c->b, a, b, a_zero, b_zero, NULL);
 }
 
 void convert_matmul_integer(onnx_call *c)
@@ -175,7 +178,7 @@ void convert_matmul_integer(onnx_call *c)
 static ir_value_id by_rows(onnx_call *c, ir_value_id v)
 {
     v = zero_in(c, v);
-    return v && call_rank(c, v) == 1 ? call_unsqueeze(c, v, 1) : v;
+    return v && call_rank(c, v) == 1 ? build_unsqueezed(&c->b, v, 1) : v;
 }
 
 void convert_qlinear_matmul(onnx_call *c)
@@ -183,13 +186,13 @@ void convert_qlinear_matmul(onnx_call *c)
     const sinter_dtype f32 = SINTER_DTYPE_F32;
     for (uint32_t i = 0; i < 8; i++)
         if (!call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
-    if (c->status) return;
+    if (c->b.status) return;
     const ir_value_id sum =
-        call_cast(c, product_integer(c, call_in(c, 0), call_in(c, 3), call_in(c, 2), call_in(c, 5)), f32);
-    const ir_value_id factor =
-        call_2(c, OP_mul, call_cast(c, by_rows(c, call_in(c, 1)), f32), call_cast(c, zero_in(c, call_in(c, 4)), f32));
-    const ir_value_id step = call_2(c, OP_div, factor, call_cast(c, by_rows(c, call_in(c, 6)), f32));
-    c->out[0] = quirk_quantize(c, call_2(c, OP_mul, sum, step), call_scalar(c, f32, 1), by_rows(c, call_in(c, 7)),
+        build_typed(&c->b, product_integer(c, call_in(c, 0), call_in(c, 3), call_in(c, 2), call_in(c, 5)), f32);
+    const ir_value_id factor = build_mul(&c->b, build_typed(&c->b, by_rows(c, call_in(c, 1)), f32),
+                                         build_typed(&c->b, zero_in(c, call_in(c, 4)), f32));
+    const ir_value_id step = build_div(&c->b, factor, build_typed(&c->b, by_rows(c, call_in(c, 6)), f32));
+    c->out[0] = quirk_quantize(c, build_mul(&c->b, sum, step), build_scalar(&c->b, f32, 1), by_rows(c, call_in(c, 7)),
                                call_type(c, call_in(c, 7)));
 }
 
@@ -198,13 +201,14 @@ void convert_qlinear_conv(onnx_call *c)
     const sinter_dtype f32 = SINTER_DTYPE_F32;
     for (uint32_t i = 0; i < 8; i++)
         if (!call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
-    if (c->status) return;
+    if (c->b.status) return;
     ir_value_id sum = quirk_conv_integer(c, call_in(c, 0), call_in(c, 3), call_in(c, 2), zero_in(c, call_in(c, 5)));
-    sum = call_cast(c, quirk_bias(c, sum, call_in(c, 8)), f32);
-    const ir_value_id factor = call_2(c, OP_mul, zero_in(c, call_in(c, 1)), zero_in(c, call_in(c, 4)));
-    const ir_value_id step = call_2(c, OP_div, factor, zero_in(c, call_in(c, 6)));
-    const ir_value_id y = call_2(c, OP_mul, sum, call_along(c, step, 1, call_rank(c, sum)));
-    c->out[0] = quirk_quantize(c, y, call_scalar(c, f32, 1), zero_in(c, call_in(c, 7)), call_type(c, call_in(c, 7)));
+    sum = build_typed(&c->b, quirk_bias(c, sum, call_in(c, 8)), f32);
+    const ir_value_id factor = build_mul(&c->b, zero_in(c, call_in(c, 1)), zero_in(c, call_in(c, 4)));
+    const ir_value_id step = build_div(&c->b, factor, zero_in(c, call_in(c, 6)));
+    const ir_value_id y = build_mul(&c->b, sum, build_along(&c->b, step, 1, call_rank(c, sum)));
+    c->out[0] =
+        quirk_quantize(c, y, build_scalar(&c->b, f32, 1), zero_in(c, call_in(c, 7)), call_type(c, call_in(c, 7)));
 }
 
 /* ---- com.microsoft ---- */
@@ -222,15 +226,15 @@ static void requantize(onnx_call *c, ir_value_id y, uint32_t i, ir_value_id like
 void convert_qlinear_binary(onnx_call *c) /* arg: op */
 {
     if (!call_in(c, 4) || !call_in(c, 6)) REJECT(c, INVALID_MODEL, "an input is missing");
-    requantize(c, call_2(c, (op_id)c->arg, dequantized(c, 0), dequantized(c, 3)), 6, call_in(c, 0));
+    requantize(c, build_binary(&c->b, (op_id)c->arg, dequantized(c, 0), dequantized(c, 3)), 6, call_in(c, 0));
 }
 
 void convert_qlinear_unary(onnx_call *c) /* arg: op; LeakyRelu is prelu */
 {
     const ir_value_id x = dequantized(c, 0);
     const ir_value_id y = c->arg == OP_prelu
-                              ? call_2(c, OP_prelu, x, call_scalar_of(c, x, call_real(c, "alpha", (double)0.01f)))
-                              : call_1(c, (op_id)c->arg, x);
+                              ? build_prelu(&c->b, x, build_scalar_like(&c->b, x, call_real(c, "alpha", (double)0.01f)))
+                              : build_unary(&c->b, (op_id)c->arg, x);
     requantize(c, y, 3, call_in(c, 0));
 }
 
@@ -241,39 +245,39 @@ void convert_qlinear_pool(onnx_call *c) /* arg: global */
     int64_t axes[SINTER_RANK_MAX];
     uint32_t count = 0;
     for (uint32_t i = 2; i < call_rank(c, x); i++) axes[count++] = i;
-    requantize(c, c->arg ? call_reduce(c, reduce_kind_mean, x, axes, count, true) : quirk_avg_pool(c, x), 3,
+    requantize(c, c->arg ? build_reduced(&c->b, reduce_kind_mean, x, axes, count, true) : quirk_avg_pool(c, x), 3,
                call_in(c, 0));
 }
 
 void convert_qlinear_concat(onnx_call *c)
 {
     const uint32_t n = c->count_in >= 5 ? (c->count_in - 2) / 3 : 0;
-    ir_value_id *part = ARENA_NEW(&c->g->a, ir_value_id, n);
+    ir_value_id *part = ARENA_NEW(&c->b.g->a, ir_value_id, n);
     if (!n || !part) {
         REJECT(c, INVALID_MODEL, "%u inputs", c->count_in);
         return;
     }
     for (uint32_t i = 0; i < n; i++) part[i] = dequantized(c, 2 + 3 * i);
     const int64_t axis = call_axis(c, call_int(c, "axis", 0), call_rank(c, part[0]));
-    requantize(c, call_concat(c, part, n, (uint32_t)axis), 0, call_in(c, 2));
+    requantize(c, build_concat(&c->b, part, n, &(attrs_concat){ .axis = (uint32_t)axis }), 0, call_in(c, 2));
 }
 
 void convert_matmul_integer_to_float(onnx_call *c)
 {
-    const ir_value_id sum =
-        call_cast(c, product_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 4), call_in(c, 5)), SINTER_DTYPE_F32);
-    const ir_value_id y =
-        call_2(c, OP_mul, sum, call_2(c, OP_mul, by_rows(c, call_in(c, 2)), zero_in(c, call_in(c, 3))));
-    c->out[0] = call_in(c, 6) ? call_2(c, OP_add, y, call_in(c, 6)) : y;
+    const ir_value_id sum = build_typed(
+        &c->b, product_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 4), call_in(c, 5)), SINTER_DTYPE_F32);
+    const ir_value_id y = build_mul(&c->b, sum, build_mul(&c->b, by_rows(c, call_in(c, 2)), zero_in(c, call_in(c, 3))));
+    c->out[0] = call_in(c, 6) ? build_add(&c->b, y, call_in(c, 6)) : y;
 }
 
 void convert_dynamic_quantize_matmul(onnx_call *c)
 {
     ir_value_id scale = 0, zero = 0;
     const ir_value_id q = dynamic_quantize(c, call_in(c, 0), &scale, &zero);
-    const ir_value_id sum = call_cast(c, product_integer(c, q, call_in(c, 1), zero, call_in(c, 3)), SINTER_DTYPE_F32);
-    const ir_value_id y = call_2(c, OP_mul, sum, call_2(c, OP_mul, scale, zero_in(c, call_in(c, 2))));
-    c->out[0] = call_in(c, 4) ? call_2(c, OP_add, y, call_in(c, 4)) : y;
+    const ir_value_id sum =
+        build_typed(&c->b, product_integer(c, q, call_in(c, 1), zero, call_in(c, 3)), SINTER_DTYPE_F32);
+    const ir_value_id y = build_mul(&c->b, sum, build_mul(&c->b, scale, zero_in(c, call_in(c, 2))));
+    c->out[0] = call_in(c, 4) ? build_add(&c->b, y, call_in(c, 4)) : y;
 }
 
 /* A constant's bytes seen as [rows, columns] of another type: numbers of 4 bits come two in a byte, the low one first,
@@ -283,8 +287,8 @@ static ir_value_id bits_seen(onnx_call *c, ir_value_id v, const char *what, sint
 {
     view w, as;
     const int64_t d[2] = { rows, columns };
-    if (c->status) return 0;
-    if (!ir_const_view(c->g, v, &w)) {
+    if (c->b.status) return 0;
+    if (!ir_const_view(c->b.g, v, &w)) {
         REJECT(c, UNSUPPORTED, "%s is computed while the model runs; a constant is wanted", what);
         return 0;
     }
@@ -294,7 +298,7 @@ static ir_value_id bits_seen(onnx_call *c, ir_value_id v, const char *what, sint
                (long long)view_count(&w), sinter_dtype_name(w.dtype), (long long)rows, (long long)columns);
         return 0;
     }
-    return call_const(c, &as);
+    return build_const(&c->b, NULL, &as);
 }
 
 /* com.microsoft's weights of 4 or 8 bits in blocks along K: dequantised, then an ordinary product. */
@@ -309,29 +313,30 @@ void convert_matmul_nbits(onnx_call *c)
         REJECT(c, INVALID_MODEL, "weights of %lld times %lld in blocks of %lld", (long long)n, (long long)k,
                (long long)block);
     if (call_in(c, 4)) REJECT(c, UNSUPPORTED, "g_idx, an order of the rows");
-    if (c->status) return;
+    if (c->b.status) return;
     const sinter_dtype type = bits == 4 ? SINTER_DTYPE_U4 : SINTER_DTYPE_U8;
     const int64_t blocks = (k + block - 1) / block, pack = 8 / bits, padded = (blocks + pack - 1) / pack * pack;
     const dim wide[3] = { call_k(c, n), call_k(c, blocks), call_k(c, block) };
     const dim each[3] = { call_k(c, n), call_k(c, blocks), call_k(c, 1) };
     const dim flat[2] = { call_k(c, n), call_k(c, blocks * block) };
     const ir_value_id q = bits_seen(c, call_in(c, 1), "the weight", type, n, blocks * block);
-    const ir_value_id scale = call_reshape(c, call_in(c, 2), each, 3);
-    ir_value_id zero = call_scalar(c, type, bits == 4 ? 8 : 128), w;
-    if (zero_in && !c->status && dtype_is_float(call_type(c, zero_in))) { /* the zero point is a number too */
-        w = call_cast(c, call_reshape(c, q, wide, 3), call_type(c, scale));
-        zero = call_cast(c, call_reshape(c, zero_in, each, 3), call_type(c, scale));
-        w = call_2(c, OP_mul, call_2(c, OP_sub, w, zero), scale);
+    const ir_value_id scale = build_shaped(&c->b, call_in(c, 2), each, 3);
+    ir_value_id zero = build_scalar(&c->b, type, bits == 4 ? 8 : 128), w;
+    if (zero_in && !c->b.status && dtype_is_float(call_type(c, zero_in))) { /* the zero point is a number too */
+        w = build_typed(&c->b, build_shaped(&c->b, q, wide, 3), call_type(c, scale));
+        zero = build_typed(&c->b, build_shaped(&c->b, zero_in, each, 3), call_type(c, scale));
+        w = build_mul(&c->b, build_sub(&c->b, w, zero), scale);
     } else {
         if (zero_in) {
             zero = bits_seen(c, zero_in, "the zero points", type, n, padded);
-            if (padded != blocks) zero = call_slice(c, zero, 1, call_k(c, 0), 1, call_k(c, blocks));
-            zero = call_reshape(c, zero, each, 3);
+            if (padded != blocks) zero = build_part(&c->b, zero, 1, call_k(c, 0), 1, call_k(c, blocks));
+            zero = build_shaped(&c->b, zero, each, 3);
         }
-        w = quirk_dequantize(c, call_reshape(c, q, wide, 3), scale, zero);
+        w = quirk_dequantize(c, build_shaped(&c->b, q, wide, 3), scale, zero);
     }
-    w = call_reshape(c, w, flat, 2);
-    if (blocks * block != k) w = call_slice(c, w, 1, call_k(c, 0), 1, call_k(c, k));
-    const ir_value_id y = call_matmul(c, x, call_cast(c, w, call_type(c, x)), false, true);
-    c->out[0] = call_in(c, 5) ? call_2(c, OP_add, y, call_in(c, 5)) : y;
+    w = build_shaped(&c->b, w, flat, 2);
+    if (blocks * block != k) w = build_part(&c->b, w, 1, call_k(c, 0), 1, call_k(c, k));
+    const ir_value_id y =
+        build_matmul(&c->b, x, build_typed(&c->b, w, call_type(c, x)), &(attrs_matmul){ .trans_b = true });
+    c->out[0] = call_in(c, 5) ? build_add(&c->b, y, call_in(c, 5)) : y;
 }

@@ -14,7 +14,7 @@ static const call_list *list_in(onnx_call *c, uint32_t i)
     if (!l && call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is no sequence", i);
     if (!l && !call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
     if (l && l->is_none) REJECT(c, INVALID_MODEL, "input %u is an optional without a value", i);
-    return c->status ? NULL : l;
+    return c->b.status ? NULL : l;
 }
 
 /* A position from input i, counted from the back where it is negative; `initial` where it is absent. */
@@ -22,19 +22,19 @@ static uint32_t position(onnx_call *c, uint32_t i, uint32_t count, uint32_t limi
 {
     int64_t at = 0;
     uint32_t given = 0;
-    if (c->status || !call_in(c, i)) return initial;
+    if (c->b.status || !call_in(c, i)) return initial;
     if (!call_const_ints(c, call_in(c, i), "the position in a sequence", &at, 1, &given)) return 0;
     if (given != 1) REJECT(c, INVALID_MODEL, "the position has %u elements", given);
     if (at < 0) at += count;
     if (at < 0 || at >= (int64_t)limit)
         REJECT(c, INVALID_MODEL, "position %lld of a sequence of %u", (long long)at, count);
-    return c->status ? 0 : (uint32_t)at;
+    return c->b.status ? 0 : (uint32_t)at;
 }
 
 static ir_value_id *items_new(onnx_call *c, size_t count)
 {
-    ir_value_id *at = ARENA_NEW(&c->g->a, ir_value_id, count);
-    if (!at && !c->status) c->status = FAIL_MEMORY(c->e, "a sequence");
+    ir_value_id *at = ARENA_NEW(&c->b.g->a, ir_value_id, count);
+    if (!at && !c->b.status) c->b.status = FAIL_MEMORY(c->e, "a sequence");
     return at;
 }
 
@@ -49,7 +49,7 @@ void convert_sequence_insert(onnx_call *c)
 {
     const call_list *l = list_in(c, 0);
     if (!call_in(c, 1) || call_list_at(c, call_in(c, 1))) REJECT(c, INVALID_MODEL, "input 1 is no tensor");
-    if (!l || c->status) return;
+    if (!l || c->b.status) return;
     const uint32_t at = position(c, 2, l->count, l->count + 1, l->count), count = l->count;
     ir_value_id *all = items_new(c, (size_t)count + 1);
     if (!all) return;
@@ -61,10 +61,10 @@ void convert_sequence_erase(onnx_call *c)
 {
     const call_list *l = list_in(c, 0);
     if (l && !l->count) REJECT(c, INVALID_MODEL, "the sequence is empty");
-    if (!l || c->status) return;
+    if (!l || c->b.status) return;
     const uint32_t at = position(c, 1, l->count, l->count, l->count - 1), count = l->count;
     ir_value_id *all = items_new(c, count);
-    if (!all || c->status) return;
+    if (!all || c->b.status) return;
     for (uint32_t i = 0; i + 1 < count; i++) all[i] = l->item[i < at ? i : i + 1];
     c->out[0] = call_list_new(c, all, count - 1, false);
 }
@@ -73,20 +73,20 @@ void convert_sequence_at(onnx_call *c)
 {
     const call_list *l = list_in(c, 0);
     if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "the position is missing");
-    if (!l || c->status) return;
+    if (!l || c->b.status) return;
     const uint32_t at = position(c, 1, l->count, l->count, 0);
-    if (!c->status) c->out[0] = l->item[at];
+    if (!c->b.status) c->out[0] = l->item[at];
 }
 
 void convert_sequence_length(onnx_call *c)
 {
     const call_list *l = list_in(c, 0);
-    if (l) c->out[0] = call_i64(c, SINTER_DTYPE_I64, l->count);
+    if (l) c->out[0] = build_scalar_i64(&c->b, SINTER_DTYPE_I64, l->count);
 }
 
 void convert_split_to_sequence(onnx_call *c)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     const ir_value_id x = call_in(c, 0), sizes = call_in(c, 1);
     const uint32_t rank = call_rank(c, x);
     const int64_t axis = call_axis(c, call_int(c, "axis", 0), rank);
@@ -94,15 +94,15 @@ void convert_split_to_sequence(onnx_call *c)
     dim part[64], at = call_k(c, 0);
     uint32_t count = 0;
     int64_t whole = 0, chunk = 1;
-    if (c->status || !rank) return;
+    if (c->b.status || !rank) return;
     const dim size = call_dim(c, x, (uint32_t)axis);
     if (sizes && call_rank(c, sizes) == 1) {
         if (!call_known(c, sizes, part, COUNT_OF(part), &count))
             REJECT(c, UNSUPPORTED, "the sizes of the parts are computed while the model runs, or more than %d",
                    (int)COUNT_OF(part));
         ir_value_id *all = items_new(c, count);
-        for (uint32_t i = 0; i < count && !c->status; i++) {
-            all[i] = call_slice(c, x, (uint32_t)axis, at, 1, part[i]);
+        for (uint32_t i = 0; i < count && !c->b.status; i++) {
+            all[i] = build_part(&c->b, x, (uint32_t)axis, at, 1, part[i]);
             at = dim_add(t, at, part[i]);
         }
         c->out[0] = call_list_new(c, all, count, false);
@@ -115,17 +115,17 @@ void convert_split_to_sequence(onnx_call *c)
                "the size of axis %lld, and with it the length of the sequence, is not known before the "
                "model runs",
                (long long)axis);
-    if (c->status) return;
+    if (c->b.status) return;
     if ((whole + chunk - 1) / chunk > PARTS_MAX) {
         REJECT(c, UNSUPPORTED, "a sequence of %lld tensors", (long long)((whole + chunk - 1) / chunk));
         return;
     }
     count = (uint32_t)((whole + chunk - 1) / chunk);
     ir_value_id *all = items_new(c, count);
-    for (uint32_t i = 0; i < count && !c->status; i++) {
+    for (uint32_t i = 0; i < count && !c->b.status; i++) {
         const int64_t from = i * chunk, rest = whole - from;
-        all[i] = call_slice(c, x, (uint32_t)axis, call_k(c, from), 1, call_k(c, rest < chunk ? rest : chunk));
-        if (squeezes) all[i] = call_squeeze(c, all[i], (uint32_t)axis);
+        all[i] = build_part(&c->b, x, (uint32_t)axis, call_k(c, from), 1, call_k(c, rest < chunk ? rest : chunk));
+        if (squeezes) all[i] = build_squeezed(&c->b, all[i], (uint32_t)axis);
     }
     c->out[0] = call_list_new(c, all, count, false);
 }
@@ -136,17 +136,18 @@ void convert_concat_from_sequence(onnx_call *c)
     const bool is_new = call_int(c, "new_axis", 0) != 0;
     if (!call_attr(c, "axis")) REJECT(c, INVALID_MODEL, "attribute axis is missing");
     if (l && !l->count) REJECT(c, UNSUPPORTED, "the sequence is empty");
-    if (!l || c->status) return;
+    if (!l || c->b.status) return;
     const uint32_t rank = call_rank(c, l->item[0]) + is_new, count = l->count;
     const int64_t axis = call_axis(c, call_int(c, "axis", 0), rank);
     ir_value_id *all = items_new(c, count);
-    for (uint32_t i = 0; i < count && !c->status; i++) {
+    for (uint32_t i = 0; i < count && !c->b.status; i++) {
         all[i] = l->item[i];
         if (call_rank(c, all[i]) + is_new != rank) REJECT(c, INVALID_MODEL, "the tensors differ in rank");
-        if (is_new && !c->status) all[i] = call_unsqueeze(c, all[i], (uint32_t)axis);
+        if (is_new && !c->b.status) all[i] = build_unsqueezed(&c->b, all[i], (uint32_t)axis);
     }
-    if (!c->status)
-        c->out[0] = count == 1 ? call_1(c, OP_identity, all[0]) : call_concat(c, all, count, (uint32_t)axis);
+    if (!c->b.status)
+        c->out[0] = count == 1 ? build_identity(&c->b, all[0])
+                               : build_concat(&c->b, all, count, &(attrs_concat){ .axis = (uint32_t)axis });
 }
 
 static const onnx_graph *body_of(onnx_call *c)
@@ -160,12 +161,12 @@ void convert_sequence_map(onnx_call *c)
 {
     const onnx_graph *body = body_of(c);
     const call_list *l = list_in(c, 0);
-    if (!l || !body || c->status) return;
+    if (!l || !body || c->b.status) return;
     const uint32_t count = l->count;
     ir_value_id *in = items_new(c, c->count_in), *made = items_new(c, (size_t)c->count_out + 1),
                 *all = items_new(c, size_mul((size_t)count + 1, c->count_out));
-    for (uint32_t i = 0; i < count && !c->status; i++) {
-        for (uint32_t k = 0; k < c->count_in && !c->status; k++) {
+    for (uint32_t i = 0; i < count && !c->b.status; i++) {
+        for (uint32_t k = 0; k < c->count_in && !c->b.status; k++) {
             const call_list *other = call_list_at(c, call_in(c, k));
             in[k] = other ? (i < other->count ? other->item[i] : 0) : call_in(c, k);
             if (!in[k])
@@ -173,12 +174,12 @@ void convert_sequence_map(onnx_call *c)
                        count);
         }
         call_inline(c, body, in, c->count_in, made, c->count_out);
-        for (uint32_t k = 0; k < c->count_out && !c->status; k++) {
+        for (uint32_t k = 0; k < c->count_out && !c->b.status; k++) {
             if (call_list_at(c, made[k])) REJECT(c, UNSUPPORTED, "a sequence of sequences");
             all[(size_t)k * count + i] = made[k];
         }
     }
-    for (uint32_t k = 0; k < c->count_out && !c->status; k++)
+    for (uint32_t k = 0; k < c->count_out && !c->b.status; k++)
         c->out[k] = call_list_new(c, all + (size_t)k * count, count, false);
 }
 
@@ -198,13 +199,13 @@ void convert_optional_get_element(onnx_call *c)
 void convert_optional_has_element(onnx_call *c)
 {
     const call_list *l = call_list_at(c, call_in(c, 0));
-    c->out[0] = call_i64(c, SINTER_DTYPE_BOOL, call_in(c, 0) && !(l && l->is_none));
+    c->out[0] = build_scalar_i64(&c->b, SINTER_DTYPE_BOOL, call_in(c, 0) && !(l && l->is_none));
 }
 
 void convert_identity(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
-    c->out[0] = call_list_at(c, x) || call_strings_at(c, x) ? x : call_1(c, OP_identity, x);
+    c->out[0] = call_list_at(c, x) || call_strings_at(c, x) ? x : build_identity(&c->b, x);
 }
 
 /* ---- a Loop that carries sequences, or values whose rank changes, is written out, turn by turn ---- */
@@ -216,37 +217,37 @@ void quirk_loop_unroll(onnx_call *c, const onnx_graph *body, const char *why)
     const bool is_bounded = call_in(c, 0) != 0;
     if (call_list_at(c, call_in(c, 0)) || call_list_at(c, call_in(c, 1)))
         REJECT(c, INVALID_MODEL, "the number of turns or the condition is a sequence");
-    if (is_bounded && !ir_known_scalar(c->g, call_in(c, 0), &trip))
+    if (is_bounded && !ir_known_scalar(c->b.g, call_in(c, 0), &trip))
         REJECT(c, UNSUPPORTED, "%s, and its number of turns is computed while the model runs", why);
-    if (call_in(c, 1) && !ir_known_scalar(c->g, call_in(c, 1), &on))
+    if (call_in(c, 1) && !ir_known_scalar(c->b.g, call_in(c, 1), &on))
         REJECT(c, UNSUPPORTED, "%s, and its condition is computed while the model runs", why);
     if (is_bounded && trip > TURNS_MAX && on != 0)
         REJECT(c, UNSUPPORTED, "%s, and it has %.0f turns; %d can be written out", why, trip, (int)TURNS_MAX);
     const uint32_t scanned = c->count_out - carried;
     ir_value_id *in = items_new(c, c->count_in), *made = items_new(c, made_count),
                 *all = items_new(c, size_mul(scanned, TURNS_MAX));
-    if (c->status) return;
+    if (c->b.status) return;
     memcpy(in + 2, c->in + 2, carried * sizeof *in);
     uint32_t turns = 0;
-    for (; turns < TURNS_MAX && turns < trip && on != 0 && !c->status; turns++) {
-        in[0] = call_i64(c, SINTER_DTYPE_I64, turns);
-        in[1] = call_i64(c, SINTER_DTYPE_BOOL, 1);
+    for (; turns < TURNS_MAX && turns < trip && on != 0 && !c->b.status; turns++) {
+        in[0] = build_scalar_i64(&c->b, SINTER_DTYPE_I64, turns);
+        in[1] = build_scalar_i64(&c->b, SINTER_DTYPE_BOOL, 1);
         for (uint32_t i = 0; i < 2 && i < body->in.count; i++) /* with one axis where the body declares it so */
-            if (body->in.at[i].has_shape && body->in.at[i].rank == 1) in[i] = call_unsqueeze(c, in[i], 0);
+            if (body->in.at[i].has_shape && body->in.at[i].rank == 1) in[i] = build_unsqueezed(&c->b, in[i], 0);
         call_inline(c, body, in, c->count_in, made, made_count);
-        if (!c->status && !ir_known_scalar(c->g, made[0], &on))
+        if (!c->b.status && !ir_known_scalar(c->b.g, made[0], &on))
             REJECT(c, UNSUPPORTED, "%s, and its condition is computed while the model runs", why);
-        for (uint32_t i = 0; i < carried && !c->status; i++) in[i + 2] = made[i + 1];
-        for (uint32_t i = 0; i < scanned && !c->status; i++)
+        for (uint32_t i = 0; i < carried && !c->b.status; i++) in[i + 2] = made[i + 1];
+        for (uint32_t i = 0; i < scanned && !c->b.status; i++)
             all[(size_t)i * TURNS_MAX + turns] =
-                call_list_at(c, made[1 + carried + i]) ? 0 : call_unsqueeze(c, made[1 + carried + i], 0);
+                call_list_at(c, made[1 + carried + i]) ? 0 : build_unsqueezed(&c->b, made[1 + carried + i], 0);
     }
     if (!is_bounded && turns == TURNS_MAX && on != 0)
         REJECT(c, UNSUPPORTED, "%s, and it does not end within %d turns", why, (int)TURNS_MAX);
     if (scanned && !turns) REJECT(c, UNSUPPORTED, "%s, and it has no turns to make its outputs from", why);
-    for (uint32_t i = 0; i < carried && !c->status; i++) c->out[i] = in[i + 2];
-    for (uint32_t i = 0; i < scanned && !c->status; i++) {
+    for (uint32_t i = 0; i < carried && !c->b.status; i++) c->out[i] = in[i + 2];
+    for (uint32_t i = 0; i < scanned && !c->b.status; i++) {
         const ir_value_id *parts = all + (size_t)i * TURNS_MAX;
-        c->out[carried + i] = turns == 1 ? parts[0] : call_concat(c, parts, turns, 0);
+        c->out[carried + i] = turns == 1 ? parts[0] : build_concat(&c->b, parts, turns, &(attrs_concat){ .axis = 0 });
     }
 }

@@ -11,7 +11,7 @@ enum { SIZES = 64 };
 /* ---- Reshape and its kin ---- */
 static ir_value_id reshape_known(onnx_call *c, ir_value_id x, const dim *shape, uint32_t count, bool zero_is_zero)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     dim from[SINTER_RANK_MAX], to[SINTER_RANK_MAX], others = call_k(c, 1);
     const uint32_t rank = call_shape(c, x, from);
     uint32_t open = UINT32_MAX;
@@ -39,7 +39,7 @@ static ir_value_id reshape_known(onnx_call *c, ir_value_id x, const dim *shape, 
         if (dim_is(t, others, 0)) REJECT(c, INVALID_MODEL, "the shape has a size of -1 beside one of 0");
         to[open] = call_quotient(c, dim_product(t, from, rank), others);
     }
-    return call_reshape(c, x, to, count);
+    return build_shaped(&c->b, x, to, count);
 }
 
 void convert_reshape(onnx_call *c)
@@ -66,27 +66,27 @@ void convert_reshape(onnx_call *c)
         return;
     }
     const uint32_t rank = call_shape(c, x, from);
-    const dim total = dim_product(c->g->dims, from, rank);
-    attrs_bind *b = ATTRS(c, bind);
+    const dim total = dim_product(c->b.g->dims, from, rank);
+    attrs_bind *b = DEFAULTS(bind);
     /* No size is larger than their product, unless another one is 0. */
     const bool is_bounded =
-        !dim_is(c->g->dims, total, 0) && !(zero_is_zero && dim_range_of(c->g->dims, total).min == 0);
+        !dim_is(c->b.g->dims, total, 0) && !(zero_is_zero && dim_range_of(c->b.g->dims, total).min == 0);
     for (uint32_t i = 0; i < (uint32_t)length; i++) {
         uint32_t symbol;
-        known[i] = dim_symbol_late(c->g->dims, "r", is_bounded ? total : DIM_NONE);
+        known[i] = dim_symbol_late(c->b.g->dims, "r", is_bounded ? total : DIM_NONE);
         /* What is usual has as many elements as the input: all of them on the first axis. */
-        if (i && dim_symbol_of(c->g->dims, known[i], &symbol)) {
-            dim_symbol s = *dim_symbol_at(c->g->dims, symbol);
+        if (i && dim_symbol_of(c->b.g->dims, known[i], &symbol)) {
+            dim_symbol s = *dim_symbol_at(c->b.g->dims, symbol);
             s.opt = s.max < 1 ? s.max : 1;
-            dim_symbol_set(c->g->dims, symbol, &s);
+            dim_symbol_set(c->b.g->dims, symbol, &s);
         }
     }
     b->kind = bind_kind_reshape;
-    b->symbols = call_dims(c, known, (uint32_t)length);
-    b->dims = call_dims(c, from, rank);
+    b->symbols = build_dims(&c->b, known, (uint32_t)length);
+    b->dims = build_dims(&c->b, from, rank);
     b->flag = zero_is_zero;
-    call_node(c, OP_bind, b, &shape, 1, 0);
-    c->out[0] = call_reshape(c, x, known, (uint32_t)length);
+    build_bind(&c->b, shape, b);
+    c->out[0] = build_shaped(&c->b, x, known, (uint32_t)length);
 }
 
 void convert_flatten(onnx_call *c)
@@ -100,9 +100,9 @@ void convert_flatten(onnx_call *c)
         REJECT(c, INVALID_MODEL, "axis %lld of a tensor of rank %u", (long long)axis, rank);
         return;
     }
-    const dim to[2] = { dim_product(c->g->dims, from, (uint32_t)axis),
-                        dim_product(c->g->dims, from + axis, rank - (uint32_t)axis) };
-    c->out[0] = call_reshape(c, x, to, 2);
+    const dim to[2] = { dim_product(c->b.g->dims, from, (uint32_t)axis),
+                        dim_product(c->b.g->dims, from + axis, rank - (uint32_t)axis) };
+    c->out[0] = build_shaped(&c->b, x, to, 2);
 }
 
 /* Axes from an attribute (before `version`) or from input `i`. False: none given. */
@@ -134,11 +134,11 @@ void convert_squeeze(onnx_call *c)
     const bool given = quirk_axes(c, 13, 1, rank, &axes);
     uint32_t count = 0;
     for (uint32_t i = 0; i < rank; i++) {
-        bool drop = !given && dim_is(c->g->dims, from[i], 1);
+        bool drop = !given && dim_is(c->b.g->dims, from[i], 1);
         for (uint32_t k = 0; k < axes.count; k++) drop = drop || axes.at[k] == (int64_t)i;
         if (!drop) to[count++] = from[i];
     }
-    c->out[0] = call_reshape(c, x, to, count);
+    c->out[0] = build_shaped(&c->b, x, to, count);
 }
 
 void convert_unsqueeze(onnx_call *c)
@@ -165,7 +165,7 @@ void convert_unsqueeze(onnx_call *c)
         }
         to[i] = is_new ? call_k(c, 1) : from[used++];
     }
-    c->out[0] = call_reshape(c, x, to, wide);
+    c->out[0] = build_shaped(&c->b, x, to, wide);
 }
 
 void convert_transpose(onnx_call *c)
@@ -184,12 +184,12 @@ void convert_transpose(onnx_call *c)
     }
     if (perm.count != rank || seen + 1 != UINT64_C(1) << rank)
         REJECT(c, INVALID_MODEL, "attribute perm is no permutation of %u axes", rank);
-    c->out[0] = call_transpose(c, x, perm.at, rank);
+    c->out[0] = build_permuted(&c->b, x, perm.at, rank);
 }
 
 void convert_expand(onnx_call *c)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     const ir_value_id x = call_in(c, 0), shape = call_in(c, 1);
     dim from[SINTER_RANK_MAX], want[SIZES], to[SINTER_RANK_MAX];
     const uint32_t rank = call_shape(c, x, from);
@@ -202,7 +202,7 @@ void convert_expand(onnx_call *c)
     if (!is_known) count = (uint32_t)length;
     const uint32_t wide = count > rank ? count : rank;
     if (wide > SINTER_RANK_MAX) REJECT(c, UNSUPPORTED, "rank %u; up to %d is supported", wide, SINTER_RANK_MAX);
-    if (c->status) return;
+    if (c->b.status) return;
     for (uint32_t i = 0; i < wide; i++) {
         const dim a = i + rank >= wide ? from[i + rank - wide] : call_k(c, 1);
         const dim b = is_known && i + count >= wide ? want[i + count - wide] : call_k(c, 1);
@@ -210,17 +210,17 @@ void convert_expand(onnx_call *c)
         if (is_known && !infer_broadcast(t, a, b, &to[i])) REJECT(c, INVALID_MODEL, "axis %u cannot be expanded", i);
     }
     if (!is_known) {
-        attrs_bind *b = ATTRS(c, bind);
+        attrs_bind *b = DEFAULTS(bind);
         b->kind = bind_kind_expand;
-        b->dims = call_dims(c, to, wide);
+        b->dims = build_dims(&c->b, to, wide);
         dim bound[SINTER_RANK_MAX];
         for (uint32_t i = 0; i < wide; i++) bound[i] = dim_symbol_late(t, "e", DIM_NONE);
-        b->symbols = call_dims(c, bound, wide);
-        call_node(c, OP_bind, b, &shape, 1, 0);
+        b->symbols = build_dims(&c->b, bound, wide);
+        build_bind(&c->b, shape, b);
         for (uint32_t i = 0; i < wide; i++)
             if (dim_range_of(t, to[i]).min < 2) to[i] = bound[i]; /* more than one element stays as it is */
     }
-    c->out[0] = call_expand(c, x, to, wide);
+    c->out[0] = build_expanded(&c->b, x, to, wide);
 }
 
 /* ---- Concat, Pad, Tile ---- */
@@ -229,8 +229,8 @@ void convert_concat(onnx_call *c)
     if (!c->count_in) REJECT(c, INVALID_MODEL, "no inputs");
     const int64_t axis = call_axis(c, call_int(c, "axis", 1), call_rank(c, call_in(c, 0)));
     if (c->version >= 4 && !call_attr(c, "axis")) REJECT(c, INVALID_MODEL, "attribute axis is missing");
-    c->out[0] =
-        c->count_in == 1 ? call_1(c, OP_identity, call_in(c, 0)) : call_concat(c, c->in, c->count_in, (uint32_t)axis);
+    c->out[0] = c->count_in == 1 ? build_identity(&c->b, call_in(c, 0))
+                                 : build_concat(&c->b, c->in, c->count_in, &(attrs_concat){ .axis = (uint32_t)axis });
 }
 
 static pad_mode pad_mode_of(onnx_call *c)
@@ -257,24 +257,24 @@ void convert_pad(onnx_call *c)
             REJECT(c, INVALID_MODEL, "attribute pads is missing");
         count = list.count;
         for (uint32_t i = 0; i < count && i < COUNT_OF(pads); i++) pads[i] = call_k(c, list.at[i]);
-        value = call_scalar_of(c, x, call_real(c, "value", 0));
+        value = build_scalar_like(&c->b, x, call_real(c, "value", 0));
     } else {
         if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "pads are missing");
         call_numbers(c, call_in(c, 1), "the list of pads", pads, COUNT_OF(pads), &count); /* negative ones crop */
         value = call_in(c, 2);
-        if (value && call_rank(c, value)) value = call_reshape(c, value, NULL, 0);
+        if (value && call_rank(c, value)) value = build_shaped(&c->b, value, NULL, 0);
         quirk_axes(c, 1, 3, rank, &axes);
     }
     const bool has_axes = c->version >= 11 && call_in(c, 3);
     const uint32_t half = has_axes ? axes.count : rank;
     if (count != 2 * half) REJECT(c, INVALID_MODEL, "%u pads for %u axes", count, half);
     for (uint32_t i = 0; i < rank; i++) begin[i] = end[i] = call_k(c, 0);
-    for (uint32_t i = 0; i < half && !c->status; i++) {
+    for (uint32_t i = 0; i < half && !c->b.status; i++) {
         const uint32_t axis = has_axes ? (uint32_t)axes.at[i] : i;
         begin[axis] = pads[i];
         end[axis] = pads[half + i];
     }
-    c->out[0] = call_pad(c, x, mode, begin, end, mode == pad_mode_constant ? value : 0);
+    c->out[0] = build_padded(&c->b, x, mode, begin, end, mode == pad_mode_constant ? value : 0);
 }
 
 void convert_tile(onnx_call *c)
@@ -285,20 +285,20 @@ void convert_tile(onnx_call *c)
     uint32_t count = 0;
     if (c->version < 6) {
         double tiles = 0, axis = 0;
-        if (!ir_const_scalar(c->g, call_in(c, 1), &tiles) || !ir_const_scalar(c->g, call_in(c, 2), &axis) || axis < 0 ||
-            axis >= rank)
+        if (!ir_const_scalar(c->b.g, call_in(c, 1), &tiles) || !ir_const_scalar(c->b.g, call_in(c, 2), &axis) ||
+            axis < 0 || axis >= rank)
             REJECT(c, UNSUPPORTED, "tiles and axis must be constants");
         for (uint32_t i = 0; i < rank; i++)
-            repeats[i] = call_k(c, c->status == SINTER_OK && (double)i == axis ? (int64_t)tiles : 1);
+            repeats[i] = call_k(c, c->b.status == SINTER_OK && (double)i == axis ? (int64_t)tiles : 1);
         count = rank;
     } else {
         if (!call_in(c, 1)) REJECT(c, INVALID_MODEL, "input 1 is missing");
         call_sizes(c, call_in(c, 1), "the list of repeats", DIM_NONE, repeats, SINTER_RANK_MAX, &count);
     }
     if (count != rank) REJECT(c, INVALID_MODEL, "%u repeats for rank %u", count, rank);
-    attrs_tile *a = ATTRS(c, tile);
-    a->repeats = call_dims(c, repeats, count);
-    c->out[0] = call_emit(c, OP_tile, a, &x, 1);
+    attrs_tile *a = DEFAULTS(tile);
+    a->repeats = build_dims(&c->b, repeats, count);
+    c->out[0] = build_tile(&c->b, x, a);
 }
 
 /* ---- Shape, Size ---- */
@@ -312,23 +312,23 @@ void convert_shape(onnx_call *c)
     start = start < 0 ? 0 : start > rank ? rank : start;
     end = end < start ? start : end > rank ? rank : end;
     if (!call_in(c, 0)) REJECT(c, INVALID_MODEL, "input 0 is missing");
-    c->out[0] = call_shape_value(c, d + start, (uint32_t)(end - start), false);
+    c->out[0] = build_sizes(&c->b, d + start, (uint32_t)(end - start), false);
 }
 
 void convert_size(onnx_call *c)
 {
     dim d[SINTER_RANK_MAX];
     const uint32_t rank = call_shape(c, call_in(c, 0), d);
-    const dim total = dim_product(c->g->dims, d, rank);
+    const dim total = dim_product(c->b.g->dims, d, rank);
     if (!call_in(c, 0)) REJECT(c, INVALID_MODEL, "input 0 is missing");
-    c->out[0] = call_shape_value(c, &total, 1, true);
+    c->out[0] = build_sizes(&c->b, &total, 1, true);
 }
 
 /* ---- blocks ---- */
 void convert_depth_to_space(onnx_call *c)
 {
     dim d[SINTER_RANK_MAX];
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     const ir_value_id x = call_in(c, 0);
     const int64_t b = call_int(c, "blocksize", 0);
     const char *mode = call_text(c, "mode", "DCR");
@@ -342,14 +342,14 @@ void convert_depth_to_space(onnx_call *c)
     const dim split_dcr[6] = { d[0], k, k, depth, d[2], d[3] }, split_crd[6] = { d[0], depth, k, k, d[2], d[3] };
     static const int64_t perm_dcr[6] = { 0, 3, 4, 1, 5, 2 }, perm_crd[6] = { 0, 1, 4, 2, 5, 3 };
     const dim to[4] = { d[0], depth, dim_mul(t, d[2], k), dim_mul(t, d[3], k) };
-    const ir_value_id split = call_reshape(c, x, crd ? split_crd : split_dcr, 6);
-    c->out[0] = call_reshape(c, call_transpose(c, split, crd ? perm_crd : perm_dcr, 6), to, 4);
+    const ir_value_id split = build_shaped(&c->b, x, crd ? split_crd : split_dcr, 6);
+    c->out[0] = build_shaped(&c->b, build_permuted(&c->b, split, crd ? perm_crd : perm_dcr, 6), to, 4);
 }
 
 void convert_space_to_depth(onnx_call *c)
 {
     dim d[SINTER_RANK_MAX];
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     const ir_value_id x = call_in(c, 0);
     const int64_t b = call_int(c, "blocksize", 0);
     if (call_shape(c, x, d) != 4 || b < 1 || b > INT16_MAX) {
@@ -359,12 +359,12 @@ void convert_space_to_depth(onnx_call *c)
     const dim k = call_k(c, b), h = call_quotient(c, d[2], k), w = call_quotient(c, d[3], k);
     const dim split[6] = { d[0], d[1], h, k, w, k }, to[4] = { d[0], dim_mul(t, d[1], call_k(c, b * b)), h, w };
     static const int64_t perm[6] = { 0, 3, 5, 1, 2, 4 };
-    c->out[0] = call_reshape(c, call_transpose(c, call_reshape(c, x, split, 6), perm, 6), to, 4);
+    c->out[0] = build_shaped(&c->b, build_permuted(&c->b, build_shaped(&c->b, x, split, 6), perm, 6), to, 4);
 }
 
 void convert_center_crop_pad(onnx_call *c)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     const ir_value_id x = call_in(c, 0);
     dim from[SINTER_RANK_MAX], want[SINTER_RANK_MAX], begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
     attr_ints axes;
@@ -377,7 +377,7 @@ void convert_center_crop_pad(onnx_call *c)
     if (count != (given ? axes.count : rank))
         REJECT(c, INVALID_MODEL, "%u sizes for %u axes", count, given ? axes.count : rank);
     for (uint32_t i = 0; i < rank; i++) begin[i] = end[i] = call_k(c, 0);
-    for (uint32_t i = 0; i < count && !c->status; i++) {
+    for (uint32_t i = 0; i < count && !c->b.status; i++) {
         const int64_t axis = given ? call_axis(c, axes.at[i], rank) : (int64_t)i;
         /* The difference, halved towards zero on the leading side, whichever sign it has. */
         const dim more = dim_sub(t, want[i], from[axis]);
@@ -388,5 +388,5 @@ void convert_center_crop_pad(onnx_call *c)
             r.min >= 0 ? dim_floordiv(t, more, two) : dim_sub(t, dim_floordiv(t, dim_max(t, more, zero), two), crop);
         end[axis] = dim_sub(t, more, begin[axis]);
     }
-    c->out[0] = call_pad(c, x, pad_mode_constant, begin, end, call_scalar_of(c, x, 0));
+    c->out[0] = build_padded(&c->b, x, pad_mode_constant, begin, end, build_scalar_like(&c->b, x, 0));
 }

@@ -6,12 +6,12 @@
 
 static ir_value_id dft(onnx_call *c, ir_value_id x, int64_t axis, bool inverse, bool onesided, dim length)
 {
-    attrs_dft *a = ATTRS(c, dft);
+    attrs_dft *a = DEFAULTS(dft);
     a->axis = axis;
     a->inverse = inverse;
     a->onesided = onesided;
-    if (length != DIM_NONE) a->length = call_dims(c, &length, 1);
-    return call_emit(c, OP_dft, a, &x, 1);
+    if (length != DIM_NONE) a->length = build_dims(&c->b, &length, 1);
+    return build_dft(&c->b, x, a);
 }
 
 void convert_dft(onnx_call *c)
@@ -33,7 +33,7 @@ void convert_dft(onnx_call *c)
 
 void convert_stft(onnx_call *c)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     ir_value_id x = call_in(c, 0);
     const ir_value_id window = call_in(c, 2);
     int64_t step = 0;
@@ -44,18 +44,18 @@ void convert_stft(onnx_call *c)
     if (call_in(c, 3)) call_sizes(c, call_in(c, 3), "the length of a frame", DIM_NONE, &length, 1, &count);
     else if (window) length = call_dim(c, window, 0);
     else REJECT(c, INVALID_MODEL, "neither a window nor the length of a frame");
-    if (c->status) return;
-    if (call_rank(c, x) == 2) x = call_unsqueeze(c, x, 2);
+    if (c->b.status) return;
+    if (call_rank(c, x) == 2) x = build_unsqueezed(&c->b, x, 2);
     if (call_rank(c, x) != 3) REJECT(c, INVALID_MODEL, "a signal of rank %u", call_rank(c, x));
     const dim frames =
         dim_add(t, dim_floordiv(t, dim_sub(t, call_dim(c, x, 1), length), call_k(c, step)), call_k(c, 1));
-    const ir_value_id first =
-        call_2(c, OP_mul, call_unsqueeze(c, call_iota(c, frames), 1), call_i64(c, SINTER_DTYPE_I64, step));
-    const ir_value_id at = call_2(c, OP_add, first, call_unsqueeze(c, call_iota(c, length), 0));
-    attrs_gather *a = ATTRS(c, gather);
+    const ir_value_id first = build_mul(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, frames), 1),
+                                        build_scalar_i64(&c->b, SINTER_DTYPE_I64, step));
+    const ir_value_id at = build_add(&c->b, first, build_unsqueezed(&c->b, build_iota(&c->b, length), 0));
+    attrs_gather *a = DEFAULTS(gather);
     a->axis = 1;
-    ir_value_id y = call_emit(c, OP_gather, a, (ir_value_id[]){ x, at }, 2);
-    if (window) y = call_2(c, OP_mul, y, call_unsqueeze(c, window, 1));
+    ir_value_id y = build_gather(&c->b, x, at, a);
+    if (window) y = build_mul(&c->b, y, build_unsqueezed(&c->b, window, 1));
     c->out[0] = dft(c, y, 2, false, call_int(c, "onesided", 1) != 0, DIM_NONE);
 }
 
@@ -69,20 +69,20 @@ void convert_window(onnx_call *c)
     uint32_t count = 0;
     if (!call_in(c, 0) || !call_sizes(c, call_in(c, 0), "the size", DIM_NONE, &size, 1, &count) || count != 1)
         REJECT(c, INVALID_MODEL, "the size is not one number");
-    if (c->status) return;
+    if (c->b.status) return;
     const bool periodic = call_int(c, "periodic", 1) != 0;
-    const dim span = periodic ? size : call_clamp_max(c, dim_sub(c->g->dims, size, call_k(c, 1)), call_k(c, 1));
-    const ir_value_id n = call_cast(c, call_iota(c, size), f64),
-                      whole = call_cast(c, call_shape_value(c, &span, 1, true), f64);
+    const dim span = periodic ? size : call_clamp_max(c, dim_sub(c->b.g->dims, size, call_k(c, 1)), call_k(c, 1));
+    const ir_value_id n = build_typed(&c->b, build_iota(&c->b, size), f64),
+                      whole = build_typed(&c->b, build_sizes(&c->b, &span, 1, true), f64);
     const ir_value_id angle =
-        call_2(c, OP_mul, call_2(c, OP_div, n, whole), call_scalar(c, f64, 2 * 3.14159265358979323846));
-    ir_value_id y = call_2(c, OP_sub, call_scalar(c, f64, w[0]),
-                           call_2(c, OP_mul, call_1(c, OP_cos, angle), call_scalar(c, f64, w[1])));
+        build_mul(&c->b, build_div(&c->b, n, whole), build_scalar(&c->b, f64, 2 * 3.14159265358979323846));
+    ir_value_id y = build_sub(&c->b, build_scalar(&c->b, f64, w[0]),
+                              build_mul(&c->b, build_cos(&c->b, angle), build_scalar(&c->b, f64, w[1])));
     if (w[2] != 0) {
-        const ir_value_id twice = call_1(c, OP_cos, call_2(c, OP_mul, angle, call_scalar(c, f64, 2)));
-        y = call_2(c, OP_add, y, call_2(c, OP_mul, twice, call_scalar(c, f64, w[2])));
+        const ir_value_id twice = build_cos(&c->b, build_mul(&c->b, angle, build_scalar(&c->b, f64, 2)));
+        y = build_add(&c->b, y, build_mul(&c->b, twice, build_scalar(&c->b, f64, w[2])));
     }
-    c->out[0] = call_cast(c, y, type);
+    c->out[0] = build_typed(&c->b, y, type);
 }
 
 void convert_mel_weights(onnx_call *c)
@@ -95,7 +95,7 @@ void convert_mel_weights(onnx_call *c)
     for (uint32_t i = 0; i < 5; i++)
         if (!call_const_reals(c, call_in(c, i), names[i], &p[i], 1, &count) || count != 1)
             REJECT(c, INVALID_MODEL, "%s is not one number", names[i]);
-    if (c->status) return;
+    if (c->b.status) return;
     if (!(p[0] >= 1 && p[0] <= 1 << 16 && p[1] >= 1 && p[1] <= 1 << 20 && p[2] >= 1 && p[3] >= 0 && p[4] >= p[3])) {
         REJECT(c, INVALID_MODEL, "%g mel bins of %g points at %g", p[0], p[1], p[2]);
         return;
@@ -105,10 +105,10 @@ void convert_mel_weights(onnx_call *c)
     view v;
     if (!view_init(&v, type, 2, d, NULL)) return;
     const sinter_tensor shape = { .dtype = type, .rank = 2, .dim = { rows, bins } };
-    v.data = ir_blob(c->g, sinter_tensor_size(&shape));
-    int64_t *edge = ARENA_NEW(&c->g->a, int64_t, (size_t)bins + 2);
+    v.data = ir_blob(c->b.g, sinter_tensor_size(&shape));
+    int64_t *edge = ARENA_NEW(&c->b.g->a, int64_t, (size_t)bins + 2);
     if (!v.data || !edge) {
-        c->status = FAIL_MEMORY(c->e, "mel weights");
+        c->b.status = FAIL_MEMORY(c->e, "mel weights");
         return;
     }
     const double low = 2595 * log10(1 + p[3] / 700), high = 2595 * log10(1 + p[4] / 700),
@@ -126,7 +126,7 @@ void convert_mel_weights(onnx_call *c)
         for (int64_t j = centre; j < to && j < rows; j++)
             dtype_store_f64(type, v.data, j * bins + i, (double)(to - j) / (double)(to - centre));
     }
-    c->out[0] = call_const(c, &v);
+    c->out[0] = build_const(&c->b, NULL, &v);
 }
 
 /* ---- losses: scores [N, C, …] are logarithms of probabilities, targets [N, …] ---- */
@@ -140,29 +140,29 @@ static ir_value_id loss_of(onnx_call *c, ir_value_id scores, ir_value_id target,
     if (call_rank(c, scores) < 2 || call_rank(c, target) + 1 != call_rank(c, scores))
         REJECT(c, INVALID_MODEL, "scores of rank %u and targets of rank %u", call_rank(c, scores),
                call_rank(c, target));
-    if (c->status) return 0;
+    if (c->b.status) return 0;
     ir_value_id keep = 0;
     if (call_attr(c, "ignore_index")) {
-        keep = call_1(c, OP_not, call_2(c, OP_eq, target, call_i64(c, index, call_int(c, "ignore_index", 0))));
-        target = call_3(c, OP_where, keep, target, call_i64(c, index, 0));
+        keep =
+            build_not(&c->b, build_eq(&c->b, target, build_scalar_i64(&c->b, index, call_int(c, "ignore_index", 0))));
+        target = build_where(&c->b, keep, target, build_scalar_i64(&c->b, index, 0));
     }
-    attrs_gather_elements *a = ATTRS(c, gather_elements);
+    attrs_gather_elements *a = DEFAULTS(gather_elements);
     a->axis = 1;
-    const ir_value_id picked =
-        call_emit(c, OP_gather_elements, a, (ir_value_id[]){ scores, call_unsqueeze(c, target, 1) }, 2);
-    ir_value_id loss = call_1(c, OP_neg, call_squeeze(c, picked, 1)), share = 0;
-    if (weight) share = call_2(c, OP_gather, weight, target);
-    if (share) loss = call_2(c, OP_mul, loss, share);
+    const ir_value_id picked = build_gather_elements(&c->b, scores, build_unsqueezed(&c->b, target, 1), a);
+    ir_value_id loss = build_neg(&c->b, build_squeezed(&c->b, picked, 1)), share = 0;
+    if (weight) share = build_gather(&c->b, weight, target, NULL);
+    if (share) loss = build_mul(&c->b, loss, share);
     if (keep) {
-        loss = call_3(c, OP_where, keep, loss, call_scalar(c, type, 0));
-        share = share ? call_3(c, OP_where, keep, share, call_scalar(c, type, 0)) : call_cast(c, keep, type);
+        loss = build_where(&c->b, keep, loss, build_scalar(&c->b, type, 0));
+        share = share ? build_where(&c->b, keep, share, build_scalar(&c->b, type, 0)) : build_typed(&c->b, keep, type);
     }
     if (none) return loss;
     const uint32_t rank = call_rank(c, loss);
     for (uint32_t i = 0; i < rank; i++) axes[i] = i;
-    if (mean && !share) return call_reduce(c, reduce_kind_mean, loss, axes, rank, false);
-    const ir_value_id sum = call_reduce(c, reduce_kind_sum, loss, axes, rank, false);
-    return mean ? call_2(c, OP_div, sum, call_reduce(c, reduce_kind_sum, share, axes, rank, false)) : sum;
+    if (mean && !share) return build_reduced(&c->b, reduce_kind_mean, loss, axes, rank, false);
+    const ir_value_id sum = build_reduced(&c->b, reduce_kind_sum, loss, axes, rank, false);
+    return mean ? build_div(&c->b, sum, build_reduced(&c->b, reduce_kind_sum, share, axes, rank, false)) : sum;
 }
 
 void convert_nll_loss(onnx_call *c)
@@ -174,7 +174,7 @@ void convert_softmax_loss(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
     if (call_rank(c, x) < 2) REJECT(c, INVALID_MODEL, "scores of rank %u", call_rank(c, x));
-    const ir_value_id logs = call_softmax(c, OP_log_softmax, x, 1);
+    const ir_value_id logs = build_log_softmax(&c->b, x, &(attrs_log_softmax){ .axis = 1 });
     c->out[0] = loss_of(c, logs, call_in(c, 1), call_in(c, 2));
     if (c->count_out > 1) c->out[1] = logs;
 }

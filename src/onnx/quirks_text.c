@@ -50,11 +50,11 @@ sinter_status call_strings_read(importer *im, const onnx_tensor *t, call_strings
 ir_value_id quirk_constant_text(onnx_call *c, const onnx_attr *a)
 {
     call_strings s = { .count = 1, .at = &a->s };
-    if (a->type == ONNX_TENSOR) c->status = call_strings_read(c->im, a->t, &s);
+    if (a->type == ONNX_TENSOR) c->b.status = call_strings_read(c->im, a->t, &s);
     else if (a->type == ONNX_STRINGS)
         s = (call_strings){ .rank = 1, .dim = { a->strings.count }, .count = a->strings.count, .at = a->strings.at };
-    const ir_value_id v = c->status ? 0 : call_strings_new(c->im, &s);
-    if (!v && !c->status) c->status = FAIL_MEMORY(c->e, "text");
+    const ir_value_id v = c->b.status ? 0 : call_strings_new(c->im, &s);
+    if (!v && !c->b.status) c->b.status = FAIL_MEMORY(c->e, "text");
     return v;
 }
 
@@ -83,12 +83,12 @@ static bool number_of(const char *word, double *real, int64_t *integer)
 static ir_value_id numbers_of(onnx_call *c, const call_strings *s, sinter_dtype type)
 {
     view v;
-    void *at = arena_alloc(&c->g->a, (size_t)s->count * 8 + 8, 64);
+    void *at = arena_alloc(&c->b.g->a, (size_t)s->count * 8 + 8, 64);
     if (!at || !view_init(&v, type, s->rank, s->dim, at)) {
         REJECT(c, NO_MEMORY, "out of memory for text");
         return 0;
     }
-    for (uint32_t i = 0; i < s->count && !c->status; i++) {
+    for (uint32_t i = 0; i < s->count && !c->b.status; i++) {
         double real;
         int64_t integer;
         if (!number_of(s->at[i].at, &real, &integer))
@@ -96,7 +96,7 @@ static ir_value_id numbers_of(onnx_call *c, const call_strings *s, sinter_dtype 
         else if (dtype_is_float(type)) dtype_store_f64(type, at, i, real);
         else dtype_store_i64(type, at, i, integer);
     }
-    return call_const(c, &v);
+    return build_const(&c->b, NULL, &v);
 }
 
 /* Shortest text that reads as the same number: 9 digits of a float, 17 of a double. */
@@ -133,7 +133,7 @@ ir_value_id quirk_text_numbers(const onnx_call *c, ir_value_id x)
 
 static ir_value_id text_later(onnx_call *c, ir_value_id number)
 {
-    const ir_value_id value = c->status ? 0 : call_strings_new(c->im, &(call_strings){ .number = number });
+    const ir_value_id value = c->b.status ? 0 : call_strings_new(c->im, &(call_strings){ .number = number });
     if (!value) REJECT(c, NO_MEMORY, "out of memory for text");
     return value;
 }
@@ -144,9 +144,9 @@ bool quirk_cast_text(onnx_call *c, ir_value_id x, int64_t to)
     view v;
     if (!s && to != ONNX_TYPE_STRING) return false;
     if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
-    if (c->status) return true;
+    if (c->b.status) return true;
     if (s) c->out[0] = to == ONNX_TYPE_STRING ? x : numbers_of(c, s, call_dtype(c, to));
-    else c->out[0] = ir_const_view(c->g, x, &v) ? text_of(c, &v) : text_later(c, x);
+    else c->out[0] = ir_const_view(c->b.g, x, &v) ? text_of(c, &v) : text_later(c, x);
     return true;
 }
 
@@ -156,7 +156,7 @@ void quirk_move_text(onnx_call *c, onnx_convert convert)
     ir_value_id *in = ARENA_NEW(&c->im->a, ir_value_id, c->count_in);
     sinter_dtype type = SINTER_DTYPE_NONE;
     if (!in) REJECT(c, NO_MEMORY, "out of memory for text");
-    for (uint32_t i = 0; i < c->count_in && !c->status; i++) {
+    for (uint32_t i = 0; i < c->count_in && !c->b.status; i++) {
         in[i] = quirk_text_numbers(c, given[i]);
         if (in[i] == given[i]) continue;
         if (type && call_type(c, in[i]) != type)
@@ -164,10 +164,10 @@ void quirk_move_text(onnx_call *c, onnx_convert convert)
                    sinter_dtype_name(type), sinter_dtype_name(call_type(c, in[i])));
         type = call_type(c, in[i]);
     }
-    if (c->status) return;
+    if (c->b.status) return;
     c->in = in;
     convert(c);
     c->in = given;
-    for (uint32_t i = 0; i < c->count_out && !c->status; i++)
+    for (uint32_t i = 0; i < c->count_out && !c->b.status; i++)
         if (c->out[i]) c->out[i] = text_later(c, c->out[i]);
 }

@@ -26,7 +26,7 @@ static bool list_of(onnx_call *c, const char *name, uint32_t count, int64_t init
 /* Fills stride, dilation and pad for an input [N, C, …]; `x` becomes a padded input where pads are expressions. */
 static void quirk_window(onnx_call *c, ir_value_id *x, uint32_t spatial, quirk_window_attrs *w, ir_value_id pad_value)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     list_of(c, "strides", spatial, 1, 1, &w->stride);
     list_of(c, "dilations", spatial, 1, 1, &w->dilation);
     const char *mode = call_text(c, "auto_pad", "NOTSET");
@@ -43,7 +43,7 @@ static void quirk_window(onnx_call *c, ir_value_id *x, uint32_t spatial, quirk_w
     dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
     bool is_known = true;
     for (uint32_t i = 0; i < 2; i++) begin[i] = end[i] = call_k(c, 0);
-    for (uint32_t i = 0; i < spatial && !c->status; i++) {
+    for (uint32_t i = 0; i < spatial && !c->b.status; i++) {
         const dim d = call_dim(c, *x, i + 2), s = call_k(c, w->stride.at[i]);
         const int64_t reach = (w->kernel.at[i] - 1) * w->dilation.at[i] + 1;
         const dim covered = dim_add(t, dim_mul(t, dim_sub(t, dim_ceildiv(t, d, s), call_k(c, 1)), s), call_k(c, reach));
@@ -54,11 +54,11 @@ static void quirk_window(onnx_call *c, ir_value_id *x, uint32_t spatial, quirk_w
         is_known = is_known && dim_is_const(t, begin[i + 2], &w->pad.at[i]) &&
                    dim_is_const(t, end[i + 2], &w->pad.at[spatial + i]);
     }
-    if (is_known || c->status) return;
+    if (is_known || c->b.status) return;
     memset(w->pad.at, 0, sizeof w->pad.at);
     if (!pad_value)
         REJECT(c, UNSUPPORTED, "auto_pad %s on a size that is not known, where padding is not counted", mode);
-    *x = call_pad(c, *x, pad_mode_constant, begin, end, pad_value);
+    *x = build_padded(&c->b, *x, pad_mode_constant, begin, end, pad_value);
 }
 
 /* The number of spatial axes and the kernel's size, from the attribute or from the weights' dims from `first` on. */
@@ -94,20 +94,20 @@ static int64_t groups_of(onnx_call *c, const char *name)
 
 ir_value_id quirk_bias(onnx_call *c, ir_value_id y, ir_value_id bias)
 {
-    return bias ? call_2(c, OP_add, y, call_along(c, bias, 1, call_rank(c, y))) : y;
+    return bias ? build_add(&c->b, y, build_along(&c->b, bias, 1, call_rank(c, y))) : y;
 }
 
 ir_value_id quirk_conv(onnx_call *c, ir_value_id x, ir_value_id w)
 {
     quirk_window_attrs k;
     const uint32_t spatial = kernel_of(c, x, w, &k);
-    quirk_window(c, &x, spatial, &k, x ? call_scalar_of(c, x, 0) : 0);
-    attrs_conv *a = ATTRS(c, conv);
+    quirk_window(c, &x, spatial, &k, x ? build_scalar_like(&c->b, x, 0) : 0);
+    attrs_conv *a = DEFAULTS(conv);
     a->stride = k.stride;
     a->dilation = k.dilation;
     a->pad = k.pad;
     a->groups = groups_of(c, "group");
-    return call_emit(c, OP_conv, a, (ir_value_id[]){ x, w }, 2);
+    return build_conv(&c->b, x, w, a);
 }
 
 void convert_conv(onnx_call *c)
@@ -119,20 +119,20 @@ ir_value_id quirk_conv_integer(onnx_call *c, ir_value_id x, ir_value_id w, ir_va
 {
     quirk_window_attrs k;
     const uint32_t spatial = kernel_of(c, x, w, &k);
-    if (x_zero && call_rank(c, x_zero)) x_zero = call_reshape(c, x_zero, NULL, 0);
-    quirk_window(c, &x, spatial, &k, x_zero ? x_zero : x ? call_scalar_of(c, x, 0) : 0);
-    attrs_conv_integer *a = ATTRS(c, conv_integer);
+    if (x_zero && call_rank(c, x_zero)) x_zero = build_shaped(&c->b, x_zero, NULL, 0);
+    quirk_window(c, &x, spatial, &k, x_zero ? x_zero : x ? build_scalar_like(&c->b, x, 0) : 0);
+    attrs_conv_integer *a = DEFAULTS(conv_integer);
     a->stride = k.stride;
     a->dilation = k.dilation;
     a->pad = k.pad;
     a->groups = groups_of(c, "group");
-    return call_emit(c, OP_conv_integer, a, (ir_value_id[]){ x, w, x_zero, w_zero }, w_zero ? 4 : x_zero ? 3 : 2);
+    return build_conv_integer(&c->b, x, w, x_zero, w_zero, a);
 }
 
 /* Version 27: a depthwise convolution along time that only looks back; what it looks back on comes in and goes out. */
 void convert_causal_conv(onnx_call *c)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     const ir_value_id x = call_in(c, 0), w = call_in(c, 1), past = call_in(c, 3);
     const char *what = call_text(c, "activation", "none");
     const bool silu = strcmp(what, "silu") == 0 || strcmp(what, "swish") == 0;
@@ -141,21 +141,22 @@ void convert_causal_conv(onnx_call *c)
     if (!silu && strcmp(what, "none") != 0) REJECT(c, UNSUPPORTED, "attribute activation is '%s'", what);
     if (!x || !w || call_shape(c, x, d) != 3 || call_rank(c, w) != 3)
         REJECT(c, INVALID_MODEL, "input and weight are not both of rank 3");
-    if (!c->status &&
+    if (!c->b.status &&
         (!call_size(c, w, 2, &k) || !call_size(c, w, 0, &channels) || k < 1 || k > WINDOW_MAX || channels < 1))
         REJECT(c, UNSUPPORTED, "the size of the kernel is not known");
-    if (c->status) return;
+    if (c->b.status) return;
     const dim zero = call_k(c, 0), back = call_k(c, k - 1), begin[3] = { zero, zero, back },
               end[3] = { zero, zero, zero };
-    const ir_value_id padded = past ? call_concat(c, (ir_value_id[]){ past, x }, 2, 2)
-                                    : call_pad(c, x, pad_mode_constant, begin, end, call_scalar_of(c, x, 0));
-    attrs_conv *a = ATTRS(c, conv);
+    const ir_value_id padded =
+        past ? build_concat(&c->b, (ir_value_id[]){ past, x }, 2, &(attrs_concat){ .axis = 2 })
+             : build_padded(&c->b, x, pad_mode_constant, begin, end, build_scalar_like(&c->b, x, 0));
+    attrs_conv *a = DEFAULTS(conv);
     a->stride = a->dilation = (attr_ints){ .count = 1, .at = { 1 } };
     a->pad.count = 2;
     a->groups = channels;
-    const ir_value_id y = quirk_bias(c, call_emit(c, OP_conv, a, (ir_value_id[]){ padded, w }, 2), call_in(c, 2));
-    c->out[0] = silu ? call_1(c, OP_silu, y) : y;
-    if (c->count_out > 1) c->out[1] = call_slice(c, padded, 2, dim_sub(t, call_dim(c, padded, 2), back), 1, back);
+    const ir_value_id y = quirk_bias(c, build_conv(&c->b, padded, w, a), call_in(c, 2));
+    c->out[0] = silu ? build_silu(&c->b, y) : y;
+    if (c->count_out > 1) c->out[1] = build_part(&c->b, padded, 2, dim_sub(t, call_dim(c, padded, 2), back), 1, back);
 }
 
 void convert_conv_integer(onnx_call *c)
@@ -184,7 +185,7 @@ void convert_conv_transpose(onnx_call *c)
     }
     if (sized && size.count != n)
         REJECT(c, INVALID_MODEL, "attribute output_shape has %u values, %u are wanted", size.count, n);
-    for (uint32_t i = 0; i < n && (same || sized) && !c->status; i++) {
+    for (uint32_t i = 0; i < n && (same || sized) && !c->b.status; i++) {
         int64_t total = (k.kernel.at[i] - 1) * k.dilation.at[i] + 1 - k.stride.at[i] + out_pad.at[i], d = 0;
         if (sized) {
             if (!call_size(c, x, i + 2, &d) || d > INT32_MAX || size.at[i] < 0 || size.at[i] > INT32_MAX) {
@@ -201,13 +202,13 @@ void convert_conv_transpose(onnx_call *c)
         k.pad.at[i] = upper ? half : total - half;
         k.pad.at[n + i] = upper ? total - half : half;
     }
-    attrs_conv_transpose *a = ATTRS(c, conv_transpose);
+    attrs_conv_transpose *a = DEFAULTS(conv_transpose);
     a->stride = k.stride;
     a->dilation = k.dilation;
     a->pad = k.pad;
     a->out_pad = out_pad;
     a->groups = groups_of(c, "group");
-    c->out[0] = quirk_bias(c, call_emit(c, OP_conv_transpose, a, (ir_value_id[]){ x, w }, 2), call_in(c, 2));
+    c->out[0] = quirk_bias(c, build_conv_transpose(&c->b, x, w, a), call_in(c, 2));
 }
 
 void convert_deform_conv(onnx_call *c)
@@ -218,16 +219,13 @@ void convert_deform_conv(onnx_call *c)
     list_of(c, "strides", n, 1, 1, &k.stride);
     list_of(c, "dilations", n, 1, 1, &k.dilation);
     list_of(c, "pads", 2 * n, 0, 0, &k.pad);
-    attrs_deform_conv *a = ATTRS(c, deform_conv);
+    attrs_deform_conv *a = DEFAULTS(deform_conv);
     a->stride = k.stride;
     a->dilation = k.dilation;
     a->pad = k.pad;
     a->groups = groups_of(c, "group");
     a->offset_groups = groups_of(c, "offset_group");
-    c->out[0] = call_emit(c, OP_deform_conv, a, (ir_value_id[]){ x, w, call_in(c, 2), bias, mask },
-                          mask   ? 5
-                          : bias ? 4
-                                 : 3);
+    c->out[0] = build_deform_conv(&c->b, x, w, call_in(c, 2), bias, mask, a);
 }
 
 /* ---- pools ---- */
@@ -235,9 +233,9 @@ static ir_value_id lowest(onnx_call *c, ir_value_id x)
 {
     const sinter_dtype type = call_type(c, x);
     int64_t min = 0, max = 0;
-    if (dtype_is_float(type)) return call_scalar(c, type, -(double)INFINITY);
+    if (dtype_is_float(type)) return build_scalar(&c->b, type, -(double)INFINITY);
     dtype_int_range(type, &min, &max);
-    return call_i64(c, type, min);
+    return build_scalar_i64(&c->b, type, min);
 }
 
 void convert_max_pool(onnx_call *c)
@@ -245,35 +243,35 @@ void convert_max_pool(onnx_call *c)
     quirk_window_attrs k;
     ir_value_id x = call_in(c, 0);
     const uint32_t n = kernel_of(c, x, 0, &k);
-    if (c->status) return;
+    if (c->b.status) return;
     quirk_window(c, &x, n, &k, call_wants(c, 1) ? 0 : lowest(c, x));
-    attrs_max_pool *a = ATTRS(c, max_pool);
+    attrs_max_pool *a = DEFAULTS(max_pool);
     a->kernel = k.kernel;
     a->stride = k.stride;
     a->dilation = k.dilation;
     a->pad = k.pad;
     a->ceil = call_int(c, "ceil_mode", 0) != 0;
     a->column_major = call_int(c, "storage_order", 0) != 0;
-    const ir_node_id node = call_node(c, OP_max_pool, a, &x, 1, call_wants(c, 1) ? 2 : 1);
-    c->out[0] = call_result(c, node, 0);
-    if (call_wants(c, 1)) c->out[1] = call_result(c, node, 1);
+    const ir_node_id node = build_max_pool(&c->b, x, a, call_wants(c, 1) ? 2 : 1);
+    c->out[0] = build_result(&c->b, node, 0);
+    if (call_wants(c, 1)) c->out[1] = build_result(&c->b, node, 1);
 }
 
 ir_value_id quirk_avg_pool(onnx_call *c, ir_value_id x)
 {
     quirk_window_attrs k;
     const uint32_t n = kernel_of(c, x, 0, &k);
-    if (c->status) return 0;
+    if (c->b.status) return 0;
     const bool count_pad = call_int(c, "count_include_pad", 0) != 0;
-    quirk_window(c, &x, n, &k, count_pad ? call_scalar_of(c, x, 0) : 0);
-    attrs_avg_pool *a = ATTRS(c, avg_pool);
+    quirk_window(c, &x, n, &k, count_pad ? build_scalar_like(&c->b, x, 0) : 0);
+    attrs_avg_pool *a = DEFAULTS(avg_pool);
     a->kernel = k.kernel;
     a->stride = k.stride;
     a->dilation = k.dilation;
     a->pad = k.pad;
     a->ceil = call_int(c, "ceil_mode", 0) != 0;
     a->count_pad = count_pad;
-    return call_emit(c, OP_avg_pool, a, &x, 1);
+    return build_avg_pool(&c->b, x, a);
 }
 
 void convert_avg_pool(onnx_call *c)
@@ -286,9 +284,9 @@ void convert_lp_pool(onnx_call *c)
     quirk_window_attrs k;
     ir_value_id x = call_in(c, 0);
     const uint32_t n = kernel_of(c, x, 0, &k);
-    if (c->status) return;
-    quirk_window(c, &x, n, &k, call_scalar_of(c, x, 0));
-    attrs_lp_pool *a = ATTRS(c, lp_pool);
+    if (c->b.status) return;
+    quirk_window(c, &x, n, &k, build_scalar_like(&c->b, x, 0));
+    attrs_lp_pool *a = DEFAULTS(lp_pool);
     a->kernel = k.kernel;
     a->stride = k.stride;
     a->dilation = k.dilation;
@@ -296,18 +294,18 @@ void convert_lp_pool(onnx_call *c)
     a->ceil = call_int(c, "ceil_mode", 0) != 0;
     const double p = c->version < 2 ? call_real(c, "p", 2) : (double)call_int(c, "p", 2);
     if (p != floor(p) || p < 1 || p > INT32_MAX) REJECT(c, UNSUPPORTED, "attribute p is %g, not a whole number", p);
-    a->p = c->status ? 2 : (int64_t)p;
-    c->out[0] = call_emit(c, OP_lp_pool, a, &x, 1);
+    a->p = c->b.status ? 2 : (int64_t)p;
+    c->out[0] = build_lp_pool(&c->b, x, a);
 }
 
 void convert_max_unpool(onnx_call *c)
 {
-    dim_table *t = c->g->dims;
+    dim_table *t = c->b.g->dims;
     quirk_window_attrs k;
     const ir_value_id x = call_in(c, 0);
     const uint32_t n = kernel_of(c, x, 0, &k);
     dim d[SINTER_RANK_MAX], want[SINTER_RANK_MAX];
-    if (c->status) return;
+    if (c->b.status) return;
     list_of(c, "strides", n, 1, 1, &k.stride);
     list_of(c, "pads", 2 * n, 0, 0, &k.pad);
     const uint32_t rank = call_shape(c, x, d);
@@ -317,7 +315,7 @@ void convert_max_unpool(onnx_call *c)
         const dim span = dim_mul(t, dim_sub(t, d[i + 2], call_k(c, 1)), call_k(c, k.stride.at[i]));
         inner[i + 2] = dim_add(t, span, call_k(c, k.kernel.at[i] - k.pad.at[i] - k.pad.at[n + i]));
     }
-    attrs_max_unpool *a = ATTRS(c, max_unpool);
+    attrs_max_unpool *a = DEFAULTS(max_unpool);
     uint32_t count = 0;
     memcpy(want, inner, sizeof want);
     if (call_in(c, 2)) {
@@ -325,8 +323,8 @@ void convert_max_unpool(onnx_call *c)
         if (count != rank) REJECT(c, INVALID_MODEL, "an output shape of %u sizes for rank %u", count, rank);
     }
     /* The indices count in the shape that the window implies; a shape asked for adds zeros behind it, or cuts. */
-    a->shape = call_dims(c, inner, rank);
-    c->out[0] = call_emit(c, OP_max_unpool, a, (ir_value_id[]){ x, call_in(c, 1) }, 2);
+    a->shape = build_dims(&c->b, inner, rank);
+    c->out[0] = build_max_unpool(&c->b, x, call_in(c, 1), a);
     dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
     bool is_same = true;
     for (uint32_t i = 0; i < rank; i++) {
@@ -334,7 +332,8 @@ void convert_max_unpool(onnx_call *c)
         end[i] = dim_sub(t, want[i], inner[i]);
         is_same = is_same && want[i] == inner[i];
     }
-    if (!is_same) c->out[0] = call_pad(c, c->out[0], pad_mode_constant, begin, end, call_scalar_of(c, x, 0));
+    if (!is_same)
+        c->out[0] = build_padded(&c->b, c->out[0], pad_mode_constant, begin, end, build_scalar_like(&c->b, x, 0));
 }
 
 static uint32_t spatial_axes(onnx_call *c, ir_value_id x, int64_t *axes)
@@ -350,7 +349,7 @@ void convert_global_pool(onnx_call *c) /* arg: reduce_kind */
 {
     int64_t axes[SINTER_RANK_MAX];
     const uint32_t count = spatial_axes(c, call_in(c, 0), axes);
-    c->out[0] = call_reduce(c, (reduce_kind)c->arg, call_in(c, 0), axes, count, true);
+    c->out[0] = build_reduced(&c->b, (reduce_kind)c->arg, call_in(c, 0), axes, count, true);
 }
 
 void convert_global_lp_pool(onnx_call *c)
@@ -360,31 +359,31 @@ void convert_global_lp_pool(onnx_call *c)
     const uint32_t count = spatial_axes(c, x, axes);
     const double p = c->version < 2 ? call_real(c, "p", 2) : (double)call_int(c, "p", 2);
     if (p == 1 || p == 2) {
-        c->out[0] = call_reduce(c, p == 1 ? reduce_kind_l1 : reduce_kind_l2, x, axes, count, true);
+        c->out[0] = build_reduced(&c->b, p == 1 ? reduce_kind_l1 : reduce_kind_l2, x, axes, count, true);
         return;
     }
     if (p == 0) REJECT(c, INVALID_MODEL, "attribute p is 0");
-    const ir_value_id power = call_2(c, OP_pow, call_1(c, OP_abs, x), call_scalar_of(c, x, p));
-    c->out[0] =
-        call_2(c, OP_pow, call_reduce(c, reduce_kind_sum, power, axes, count, true), call_scalar_of(c, x, 1 / p));
+    const ir_value_id power = build_pow(&c->b, build_abs(&c->b, x), build_scalar_like(&c->b, x, p));
+    c->out[0] = build_pow(&c->b, build_reduced(&c->b, reduce_kind_sum, power, axes, count, true),
+                          build_scalar_like(&c->b, x, 1 / p));
 }
 
 void convert_col2im(onnx_call *c)
 {
     dim image[SINTER_RANK_MAX];
-    attrs_col2im *a = ATTRS(c, col2im);
+    attrs_col2im *a = DEFAULTS(col2im);
     uint32_t n = 0, count = 0;
     if (!call_in(c, 1) || !call_in(c, 2)) REJECT(c, INVALID_MODEL, "the image's or the block's shape is missing");
-    if (c->status || !call_sizes(c, call_in(c, 1), "the image's shape", DIM_NONE, image, SPATIAL, &n)) {
+    if (c->b.status || !call_sizes(c, call_in(c, 1), "the image's shape", DIM_NONE, image, SPATIAL, &n)) {
         REJECT(c, UNSUPPORTED, "an image of that rank");
         return;
     }
-    a->image = call_dims(c, image, n);
+    a->image = build_dims(&c->b, image, n);
     call_const_ints(c, call_in(c, 2), "the block's shape", a->block.at, SPATIAL, &count);
     a->block.count = count;
     if (count != n) REJECT(c, INVALID_MODEL, "a block of rank %u for an image of rank %u", count, n);
     list_of(c, "dilations", n, 1, 1, &a->dilation);
     list_of(c, "pads", 2 * n, 0, 0, &a->pad);
     list_of(c, "strides", n, 1, 1, &a->stride);
-    c->out[0] = call_emit(c, OP_col2im, a, (ir_value_id[]){ call_in(c, 0) }, 1);
+    c->out[0] = build_col2im(&c->b, call_in(c, 0), a);
 }
