@@ -291,11 +291,14 @@ static int64_t reach_of(const cover_box *b, uint32_t levels, int64_t at, int64_t
     return reach;
 }
 
-/* Is [from, to) in the union? Boxes are asked in turn for the run that has `from`. */
-static bool run_is_covered(const cover_set *s, int64_t from, int64_t to)
+/* Is [from, to) in the union? Boxes are asked in turn for the run that has `from`. False also where *work passes
+ * `work_max`: many short runs may cover a long one. */
+static bool run_is_covered(const cover_set *s, int64_t from, int64_t to, uint64_t *work, uint64_t work_max)
 {
     while (from < to) {
         int64_t reach = from;
+        *work += s->box.count;
+        if (*work > work_max) return false;
         for (uint32_t i = 0; i < s->box.count; i++) {
             const cover_box *w = &s->box.at[i];
             const int64_t end = reach_of(w, w->levels, w->at, from);
@@ -317,9 +320,9 @@ static bool all_are_covered(const cover_set *s, const cover_box *b, uint64_t *wo
         if (runs > RUNS_MAX) return false;
     }
     if (runs * s->box.count > PAIRS_MAX) return false;
+    const uint64_t work_max = *work + 4 * (uint64_t)PAIRS_MAX;
     for (int64_t at = b->at, n = 0; n < runs; n++) {
-        *work += s->box.count;
-        if (!run_is_covered(s, at, at + b->run)) return false;
+        if (!run_is_covered(s, at, at + b->run, work, work_max)) return false;
         for (uint32_t i = 0; i < b->levels; i++) {
             at += b->level[i].stride;
             if (++index[i] < b->level[i].count) break;

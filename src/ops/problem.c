@@ -280,16 +280,20 @@ void problem_operand_calm(problem_operand *o)
     }
 }
 
-/* a is `times` b. */
-static void unify(dim_range *a, dim_range *b, int64_t times)
+/* a is `times` b. False: no value of `a` is that. */
+static bool unify(dim_range *a, dim_range *b, int64_t times)
 {
     if (times != 1) {
-        const int64_t n = b->max * times;
-        if (b->min == b->max && a->min <= n && n <= a->max) *a = (dim_range){ n, n, n, n };
-        return;
+        int64_t least = 0, most = 0;
+        if (!i64_mul(b->min, times, &least)) return false;
+        if (!i64_mul(b->max, times, &most)) most = INT64_MAX;
+        if (least > a->max || most < a->min) return false;
+        if (b->min == b->max) *a = (dim_range){ most, most, most, most };
+        return true;
     }
     const int64_t min = a->min > b->min ? a->min : b->min, max = a->max < b->max ? a->max : b->max;
-    if (min > max || (a->min == b->min && a->max == b->max)) return;
+    if (min > max) return false;
+    if (a->min == b->min && a->max == b->max) return true;
     dim_range both = a->max - a->min < b->max - b->min ? *a : *b; /* its opt says more */
     both.min = min;
     both.max = max;
@@ -297,28 +301,33 @@ static void unify(dim_range *a, dim_range *b, int64_t times)
     if (both.opt > max) both.opt = max;
     if (min == max) both.divisor = max;
     *a = *b = both;
+    return true;
 }
 
-void problem_unify(problem *p)
+static bool unify_anchor(problem *p)
 {
     problem_operand *x = p->in, *w = p->in + 1;
-    if (p->count_anchor < 2 || p->prologue) return;
     switch (p->op) {
     case OP_matmul:
     case OP_matmul_integer: {
         const attrs_matmul *m = p->op == OP_matmul ? p->attrs : NULL;
         const uint32_t tx = m && m->trans_a && x->rank > 1, tw = m && m->trans_b && w->rank > 1;
-        if (x->rank && w->rank) unify(&x->dim[x->rank - 1 - tx], &w->dim[w->rank > 1 ? w->rank - 2 + tw : 0], 1);
-        return;
+        return !x->rank || !w->rank || unify(&x->dim[x->rank - 1 - tx], &w->dim[w->rank > 1 ? w->rank - 2 + tw : 0], 1);
     }
-    case OP_conv: unify(&x->dim[1], &w->dim[1], ((const attrs_conv *)p->attrs)->groups); return;
-    case OP_conv_integer: unify(&x->dim[1], &w->dim[1], ((const attrs_conv_integer *)p->attrs)->groups); return;
-    case OP_conv_transpose: unify(&x->dim[1], &w->dim[0], 1); return;
+    case OP_conv: return unify(&x->dim[1], &w->dim[1], ((const attrs_conv *)p->attrs)->groups);
+    case OP_conv_integer: return unify(&x->dim[1], &w->dim[1], ((const attrs_conv_integer *)p->attrs)->groups);
+    case OP_conv_transpose: return unify(&x->dim[1], &w->dim[0], 1);
     case OP_lstm:
     case OP_gru:
-    case OP_rnn: unify(&x->dim[2], &w->dim[2], 1); return;
-    default: return;
+    case OP_rnn: return unify(&x->dim[2], &w->dim[2], 1);
+    default: return true;
     }
+}
+
+void problem_unify(problem *p)
+{
+    if (p->count_anchor < 2 || p->prologue || unify_anchor(p)) return;
+    for (uint32_t i = 0; i < p->count_anchor; i++) p->in[i].is_const = false;
 }
 
 static const char *check_operand_size(const problem_operand *o)
