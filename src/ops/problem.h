@@ -43,9 +43,9 @@ bool problem_operand_is_row_major(const problem_operand *o);        /* dense too
  * be large, but not all at once. */
 void problem_operand_calm(problem_operand *o);
 /* Gives sizes that the op wants equal the range that they have in common. Data may decide one of them, while a constant
- * operand has the other: kernels then know it, whichever they ask. A run checks that they are equal. Where no size is in
- * both ranges, no run gets past that check: the operands count as not constant then, so that no kernel packs a weight by
- * the sizes of the other operand. */
+ * operand has the other: kernels then know it, whichever they ask. A run checks that they are equal. Where no size is
+ * in both ranges, every run fails that check. The operands count as not constant then: no kernel packs a weight by the
+ * sizes of the other operand. */
 void problem_unify(problem *p);
 void problem_print(const problem *p, text *out);
 /* NULL, or why no kernel takes such sizes: parsing refuses them, too. */
