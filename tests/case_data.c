@@ -55,10 +55,19 @@ static bool has_parameters(const expr *x)
     return false;
 }
 
+static bool loads(const expr *x, uint32_t input)
+{
+    for (uint32_t i = 0; x && i < x->count; i++)
+        if (x->at[i].op == EXPR_LOAD && x->at[i].operand == input) return true;
+    return false;
+}
+
 /* Where infinities and NaN prove nothing: weights whose window meets padding (a zero that is added becomes NaN), keys
- * and values behind a mask (docs/numerics.md), and the attributes that ONNX gives activations. */
+ * and values behind a mask, scales of packed weights (docs/numerics.md), and the attributes that ONNX gives
+ * activations. */
 static bool takes_finite(const problem *p, uint32_t input)
 {
+    if (input > 1 && loads(p->weight, input)) return true;
     if (p->op == OP_dft) return true; /* a twiddle factor near 0 has either sign */
     if (p->op == OP_pointwise) return input > 0 && has_parameters(p->epilogue);
     if (p->op == OP_attention)

@@ -87,6 +87,7 @@ static const char *matmul_of(const problem *p, const void *attrs, const view *in
 {
     const bool is_integer = p->op == OP_matmul_integer;
     const attrs_matmul *m = attrs;
+    if (p->weight) return "its weight is packed";
     const view *a = &in[0], *b = &in[1];
     const uint32_t ta = !is_integer && m->trans_a && a->rank > 1, tb = !is_integer && m->trans_b && b->rank > 1;
     const uint32_t batch_a = a->rank > 2 ? a->rank - 2 : 0, batch_b = b->rank > 2 ? b->rank - 2 : 0;

@@ -124,6 +124,15 @@ void ir_release_unused(ir_graph *g)
         blob *b = v->data && v->use_count ? blob_find(g, v->data) : NULL;
         if (b) b->is_used = true;
     }
+    /* What a folded weight was dequantised from: a product may take that instead. */
+    for (ir_node_id id = 1; id < g->node.count; id++) {
+        const ir_node *n = &g->node.at[id];
+        for (uint32_t i = 0; n->is_folded && n->op == OP_dequantize && i < n->count_in; i++) {
+            const ir_value *v = &g->value.at[n->in[i]];
+            blob *b = v->data ? blob_find(g, v->data) : NULL;
+            if (b) b->is_used = true;
+        }
+    }
     for (ir_value_id id = 1; id < g->value.count; id++) {
         ir_value *v = &g->value.at[id];
         const blob *b = v->data && !v->use_count ? blob_find(g, v->data) : NULL;

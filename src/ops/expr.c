@@ -28,6 +28,10 @@ static expr_instr plain(const expr_instr *x)
     for (uint32_t i = 0; i < expr_arity(x); i++) p.arg[i] = x->arg[i];
     if (x->op == EXPR_LOAD || is_root(x)) p.operand = x->operand;
     if (x->op == EXPR_IMM) p.imm = x->imm;
+    if (x->op == EXPR_LOAD && x->imm.i) {
+        p.imm = x->imm;
+        p.kind = x->kind;
+    }
     if (x->op == EXPR_REDUCE) {
         p.kind = x->kind;
         p.axes = x->axes;
@@ -112,7 +116,7 @@ static const char *check_scalar(const expr *x, const expr_instr *n)
     return NULL;
 }
 
-const char *expr_check(const expr *x, uint32_t count_in, uint32_t count_out, bool has_acc)
+static const char *check_program(const expr *x, uint32_t count_in, uint32_t count_out, bool has_acc, bool has_blocks)
 {
     uint32_t stored = 0;
     if (x->count == 0 || x->count > EXPR_MAX) return "a program has 1 to 64 instructions";
@@ -127,6 +131,11 @@ const char *expr_check(const expr *x, uint32_t count_in, uint32_t count_out, boo
         }
         if (n->op == EXPR_ACC && !has_acc) return "acc stands where there is no anchor";
         if (n->op == EXPR_LOAD && n->operand >= count_in) return "a load names an input that is not there";
+        if (n->op == EXPR_LOAD && n->imm.i) {
+            if (!has_blocks) return "a load is in blocks outside the program of a weight";
+            if (n->imm.i < 2 || n->imm.i > INT32_MAX || n->kind >= SINTER_RANK_MAX)
+                return "the blocks of a load are none";
+        }
         if (n->op < OP_SCALAR_COUNT) {
             const char *why = check_scalar(x, n);
             if (why) return why;
@@ -143,6 +152,22 @@ const char *expr_check(const expr *x, uint32_t count_in, uint32_t count_out, boo
         if (!(stored >> k & 1u)) return "a result is never stored";
     }
     return NULL;
+}
+
+const char *expr_check(const expr *x, uint32_t count_in, uint32_t count_out, bool has_acc)
+{
+    return check_program(x, count_in, count_out, has_acc, false);
+}
+
+const char *expr_check_weight(const expr *x, uint32_t count_in)
+{
+    const char *why = check_program(x, count_in, 1, false, true);
+    bool reads = false;
+    for (uint32_t i = 0; i < x->count && !why; i++) {
+        if (x->at[i].op == EXPR_REDUCE) why = "the program of a weight reduces";
+        reads = reads || (x->at[i].op == EXPR_LOAD && x->at[i].operand == 1 && !x->at[i].imm.i);
+    }
+    return why || reads ? why : "the program of a weight does not read it";
 }
 
 /* ---- canonical order ---- */
@@ -206,8 +231,9 @@ void expr_canonicalize(expr *x)
 typedef struct machine {
     const expr *x;
     uint32_t rank;
-    view load[EXPR_MAX];  /* of loads and acc: the operand in the shape of the space */
+    view load[EXPR_MAX];  /* of loads and acc: the operand in the shape of the space, or of its blocks */
     int64_t at[EXPR_MAX]; /* of loads and acc: where it is read now */
+    int64_t last;         /* the index along the last axis */
     scalar value[EXPR_MAX];
 } machine;
 
@@ -230,17 +256,30 @@ static void write_as(sinter_dtype dtype, const view *v, int64_t at, scalar value
     else view_store_i64(v, at, value.i);
 }
 
+static bool is_in_blocks(const expr_instr *n)
+{
+    return n->op == EXPR_LOAD && n->imm.i > 0;
+}
+
 static void machine_seek(machine *m, const int64_t *index)
 {
+    m->last = m->rank ? index[m->rank - 1] : 0;
     for (uint32_t i = 0; i < m->x->count; i++) {
-        if (is_read(&m->x->at[i])) m->at[i] = view_offset(&m->load[i], index);
+        const expr_instr *n = &m->x->at[i];
+        if (!is_read(n)) continue;
+        m->at[i] = view_offset(&m->load[i], index);
+        if (is_in_blocks(n)) m->at[i] += (index[n->kind] / n->imm.i - index[n->kind]) * m->load[i].stride[n->kind];
     }
 }
 
 static void machine_step(machine *m)
 {
+    m->last++;
     for (uint32_t i = 0; i < m->x->count && m->rank; i++) {
-        if (is_read(&m->x->at[i])) m->at[i] += m->load[i].stride[m->rank - 1];
+        const expr_instr *n = &m->x->at[i];
+        if (!is_read(n)) continue;
+        const bool stays = is_in_blocks(n) && n->kind == m->rank - 1 && m->last % n->imm.i;
+        if (!stays) m->at[i] += m->load[i].stride[m->rank - 1];
     }
 }
 
@@ -271,7 +310,10 @@ static bool machine_init(machine *m, const expr *x, uint32_t rank, const int64_t
         const expr_instr *n = &x->at[i];
         if (!is_read(n)) continue;
         const view *v = n->op == EXPR_ACC ? acc : &in[n->operand];
-        if (!v || !view_broadcast(v, rank, dim_at, &m->load[i])) return false;
+        int64_t seen[SINTER_RANK_MAX];
+        if (is_in_blocks(n) && n->kind >= rank) return false;
+        for (uint32_t k = 0; k < rank; k++) seen[k] = n->op == EXPR_LOAD ? expr_blocks(n, k, dim_at[k]) : dim_at[k];
+        if (!v || !view_broadcast(v, rank, seen, &m->load[i])) return false;
     }
     return true;
 }

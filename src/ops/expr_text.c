@@ -3,8 +3,8 @@
  *
  *   a=acc; b=load 2 : f16; c=imm 0.5; d=add a c : f32; store 0 d; reduce max [0,2] 1 d
  *
- * Values are named by letters in order of appearance. A leaf without a type is f32; a root has the type of its value.
- */
+ * "load 2 / 1:32" is a load in blocks: of 32 along axis 1. Values are named by letters in order of appearance. A leaf
+ * without a type is f32; a root has the type of its value. */
 #include "ops/expr.h"
 
 #include <string.h>
@@ -59,6 +59,7 @@ static void print_value(const expr_instr *n, char name[][NAME_SIZE], text *out)
         text_printf(out, "acc");
     } else if (n->op == EXPR_LOAD) {
         text_printf(out, "load %u", n->operand);
+        if (n->imm.i) text_printf(out, " / %u:%lld", n->kind, (long long)n->imm.i);
     } else if (n->op == EXPR_IMM) {
         text_printf(out, "imm ");
         if (dtype_is_float(dtype)) text_f64(out, n->imm.f);
@@ -198,12 +199,29 @@ static bool parse_imm(parser *p, expr_instr *n)
     return true;
 }
 
+static bool parse_load(parser *p, expr_instr *n)
+{
+    int64_t number, axis = 0;
+    n->op = EXPR_LOAD;
+    if (!parse_number(p, UINT16_MAX, &number)) return false;
+    n->operand = (uint16_t)number;
+    scan ahead = p->s;
+    scan_space(&ahead);
+    if (!scan_char(&ahead, '/')) return true;
+    p->s = ahead;
+    scan_space(&p->s);
+    if (!scan_i64(&p->s, &axis) || axis < 0 || axis >= SINTER_RANK_MAX || !scan_char(&p->s, ':') ||
+        !scan_i64(&p->s, &n->imm.i) || n->imm.i < 2)
+        return refuse(p, "blocks are AXIS:SIZE, of 2 elements or more");
+    n->kind = (uint8_t)axis;
+    return true;
+}
+
 static bool parse_body(parser *p, expr_instr *n)
 {
     const char *at;
     size_t length;
     op_id op;
-    int64_t number;
     if (scan_word(&p->s, "imm")) {
         n->op = EXPR_IMM;
         return parse_imm(p, n);
@@ -211,9 +229,7 @@ static bool parse_body(parser *p, expr_instr *n)
     if (scan_word(&p->s, "acc")) {
         n->op = EXPR_ACC;
     } else if (scan_word(&p->s, "load")) {
-        n->op = EXPR_LOAD;
-        if (!parse_number(p, UINT16_MAX, &number)) return false;
-        n->operand = (uint16_t)number;
+        if (!parse_load(p, n)) return false;
     } else {
         if (!scan_name(&p->s, &at, &length) || !op_parse(at, length, &op) || !op_is_scalar(op)) {
             return refuse(p, "a program names no scalar function");

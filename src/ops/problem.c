@@ -84,6 +84,7 @@ void problem_print(const problem *p, text *out)
     }
     op_attrs_print(p->op, p->attrs, NULL, out);
     print_program("pro", p->prologue, out);
+    print_program("weight", p->weight, out);
     print_program("epi", p->epilogue, out);
 }
 
@@ -363,6 +364,24 @@ const char *problem_check_sizes(const problem *p)
     return why;
 }
 
+/* All that a packed weight is made of is known while building. */
+static const char *check_weight(const problem *p)
+{
+    if (!(op_at(p->op)->traits & EXPANDS_WEIGHT) || p->count_anchor < 2) return "the op takes no packed weight";
+    const char *why = expr_check_weight(p->weight, p->count_in);
+    if (!why) why = check_operands(p, p->weight, false);
+    for (uint32_t i = 0; i < p->weight->count && !why; i++) {
+        const expr_instr *n = &p->weight->at[i];
+        if (n->op != EXPR_LOAD) continue;
+        const problem_operand *o = &p->in[n->operand];
+        if (!o->is_const) why = "a packed weight is made of something that is no constant";
+        else if (n->operand != 1 && n->operand < p->count_anchor) why = "a packed weight is made of another input";
+        for (uint32_t k = 0; k < o->rank && !why; k++)
+            if (!problem_dim_is_static(o->dim[k])) why = "a packed weight has a size that is not known";
+    }
+    return why;
+}
+
 static const char *check(const problem *p)
 {
     const char *why = problem_check_sizes(p);
@@ -379,6 +398,7 @@ static const char *check(const problem *p)
         if (!why) why = check_operands(p, p->prologue, false);
         if (why) return why;
     }
+    if (p->weight && (why = check_weight(p))) return why;
     if (!p->epilogue) return NULL;
     why = expr_check(p->epilogue, p->count_in, p->count_out, !is_pointwise);
     return why ? why : check_operands(p, p->epilogue, true);
@@ -400,7 +420,8 @@ bool problem_parse(arena *a, scan *s, problem **out, const char **why)
     *why = "out of memory";
     if (!attrs || !op_attrs_parse(p->op, attrs, a, NULL, &own, why)) return false;
     p->attrs = attrs;
-    if (!parse_program(a, &own, "pro", &p->prologue, why) || !parse_program(a, &own, "epi", &p->epilogue, why))
+    if (!parse_program(a, &own, "pro", &p->prologue, why) || !parse_program(a, &own, "weight", &p->weight, why) ||
+        !parse_program(a, &own, "epi", &p->epilogue, why))
         return false;
     const char *wrong = check(p);
     if (wrong) {

@@ -6,12 +6,18 @@
  *       dilation=[1,1] epi="a=acc; b=relu a : f32; store 0 b"          (one line)
  *
  * Grammar: OP ':' operand {' ' operand} [' +' {' ' operand}] ' -> ' operand {' ' operand} {' ' attr}
- *          [' pro="' program '"'] [' epi="' program '"']
+ *          [' pro="' program '"'] [' weight="' program '"'] [' epi="' program '"']
  *   operand  ['w:'] ('-' | DTYPE '[' dims ']' ['{' order '}'] ['*' | '**'])
  *            w: a constant; -: an absent input; order: axes from outermost to innermost in
  *            memory, left out where row-major; *: strided (not dense in that order), **: along the innermost axis too
  *   dim      N, or MIN '..' MAX '/' DIVISOR '@' OPT (MAX '?' : no bound)
- *   +        the inputs after it are beyond count_anchor: they belong to the programs */
+ *   +        the inputs after it are beyond count_anchor: they belong to the programs
+ *
+ * A packed weight is input 1 as the model stores it, in 4 or 8 bits. Its program makes the anchor's input 1 of it, over
+ * the dims of input 1; scales and zero points are further operands, which it may load in blocks:
+ *
+ *   matmul:f32[1,4096] w:u4[4096,11008] + w:f32[128,11008] -> f32[1,11008]
+ *       weight="a=load 1 : u4; b=load 2 / 0:32; c=imm 8 : u4; d=dequantize a b c : f32; store 0 d"    (one line) */
 #ifndef OPS_PROBLEM_H
 #define OPS_PROBLEM_H
 
@@ -33,6 +39,7 @@ typedef struct problem {
     uint32_t     count_in, count_anchor, count_out;
     problem_operand *in, *out;
     const expr  *prologue;              /* feeds the anchor's input 0; NULL: none */
+    const expr  *weight;                /* feeds the anchor's input 1, a constant; NULL: it is as it is */
     const expr  *epilogue;              /* NULL: none; of pointwise: the program itself */
 } problem;
 

@@ -12,6 +12,11 @@ static bool same_dims(const infer_value *a, const infer_value *b)
     return a->rank == b->rank && memcmp(a->dim, b->dim, a->rank * sizeof(dim)) == 0;
 }
 
+static dim seen_by(dim_table *t, const expr_instr *load, uint32_t axis, dim size)
+{
+    return load->imm.i > 0 && load->kind == axis ? dim_ceildiv(t, size, dim_const(t, load->imm.i)) : size;
+}
+
 /* Every operand that the program loads broadcasts to the space. */
 static bool loads_fit(dim_table *t, const expr *x, const infer_value *in, const infer_value *space)
 {
@@ -19,8 +24,11 @@ static bool loads_fit(dim_table *t, const expr *x, const infer_value *in, const 
         if (x->at[i].op != EXPR_LOAD) continue;
         const infer_value *v = &in[x->at[i].operand];
         if (v->rank > space->rank) return false;
-        for (uint32_t k = 0; k < v->rank; k++)
-            if (v->dim[k] != space->dim[k + space->rank - v->rank] && !dim_is(t, v->dim[k], 1)) return false;
+        if (x->at[i].imm.i > 0 && x->at[i].kind >= space->rank) return false;
+        for (uint32_t k = 0; k < v->rank; k++) {
+            const uint32_t axis = k + space->rank - v->rank;
+            if (v->dim[k] != seen_by(t, &x->at[i], axis, space->dim[axis]) && !dim_is(t, v->dim[k], 1)) return false;
+        }
     }
     return true;
 }
@@ -45,15 +53,18 @@ static const infer_value *stored(const expr *x, const infer_value *out)
     return NULL;
 }
 
-/* The anchor's inputs: its first is what the prologue stores, with the dims of input 0. */
+/* The anchor's inputs: its first is what the prologue stores, with the dims of input 0, and its second what the
+ * program of the weight stores, with those of input 1. */
 static infer_value *anchor_inputs(const problem *p, arena *scratch, infer_value *in)
 {
-    if (!p->prologue) return in;
+    if (!p->prologue && !p->weight) return in;
     infer_value *list = ARENA_NEW(scratch, infer_value, p->count_anchor);
     if (!list) return NULL;
     memcpy(list, in, sizeof *list * p->count_anchor);
-    for (uint32_t i = 0; i < p->prologue->count; i++)
-        if (p->prologue->at[i].op == EXPR_STORE) list[0].dtype = (sinter_dtype)p->prologue->at[i].dtype;
+    const expr *const program[] = { p->prologue, p->weight };
+    for (uint32_t k = 0; k < COUNT_OF(program); k++)
+        for (uint32_t i = 0; program[k] && i < program[k]->count; i++)
+            if (program[k]->at[i].op == EXPR_STORE) list[k].dtype = (sinter_dtype)program[k]->at[i].dtype;
     return list;
 }
 
@@ -65,6 +76,7 @@ bool problem_shape_follows(const env *e, arena *scratch, dim_table *t, const pro
         return space && loads_fit(t, p->epilogue, in, space) && stores_fit(t, p->epilogue, out, space);
     }
     if (p->prologue && !loads_fit(t, p->prologue, in, &in[0])) return false;
+    if (p->weight && !loads_fit(t, p->weight, in, &in[1])) return false;
     env quiet = *e;
     quiet.log = NULL;
     quiet.error = &quiet.error_own;
@@ -74,7 +86,7 @@ bool problem_shape_follows(const env *e, arena *scratch, dim_table *t, const pro
                     .dims = t,
                     .op = p->op,
                     .attrs = attrs,
-                    .count_in = p->epilogue || p->prologue ? p->count_anchor : p->count_in,
+                    .count_in = p->epilogue || p->prologue || p->weight ? p->count_anchor : p->count_in,
                     .count_out = count_out,
                     .in = anchor_inputs(p, scratch, in) };
     x.out = ARENA_NEW(scratch, infer_value, count_out);

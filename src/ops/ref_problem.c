@@ -52,6 +52,17 @@ static sinter_status run_prologue(const problem *p, ref_call *c, view *out)
     return FAIL(c->e, INVALID_ARG, "the operands of the prologue do not fit its space");
 }
 
+/* The anchor's input 1 as its program makes it. */
+static sinter_status run_weight(const problem *p, ref_call *c, view *out)
+{
+    const view packed = c->in[1];
+    const expr_instr *store = find(p->weight, EXPR_STORE);
+    if (!store) return FAIL(c->e, INVALID_ARG, "the program of a weight stores nothing");
+    TRY(scratch_view(c, (sinter_dtype)store->dtype, packed.rank, packed.dim, out));
+    if (expr_run(p->weight, packed.rank, packed.dim, NULL, c->in, out) == SINTER_OK) return SINTER_OK;
+    return FAIL(c->e, INVALID_ARG, "the operands of a packed weight do not fit it");
+}
+
 /* Attributes as a shape function wants them: sizes as constant dims. */
 static void *attrs_with_dims(const problem *p, const void *attrs, arena *a, dim_table *dims)
 {
@@ -84,6 +95,7 @@ static sinter_status anchor_shape(const problem *p, ref_call *c, const view *in,
     if (!dims || !value || !attrs) return FAIL_MEMORY(c->e, "the shape of an anchor");
     for (uint32_t i = 0; i < p->count_anchor; i++) {
         value[1 + i].dtype = in[i].dtype == SINTER_DTYPE_NONE ? SINTER_DTYPE_NONE : p->in[i].dtype;
+        if (i == 1 && p->weight) value[1 + i].dtype = value[1].dtype;
         value[1 + i].rank = in[i].rank;
         for (uint32_t k = 0; k < in[i].rank; k++) value[1 + i].dim[k] = dim_const(dims, in[i].dim[k]);
     }
@@ -137,6 +149,7 @@ sinter_status problem_reference(const problem *p, ref_call *c)
     if (!in) return FAIL_MEMORY(c->e, "the operands of an anchor");
     if (p->count_anchor) memcpy(in, c->in, p->count_anchor * sizeof(*in));
     if (p->prologue) TRY(run_prologue(p, c, &in[0]));
+    if (p->weight) TRY(run_weight(p, c, &in[1]));
     if (!p->epilogue) return run_anchor(p, c, in, c->out, c->count_out);
 
     uint32_t rank = 0;

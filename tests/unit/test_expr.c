@@ -177,7 +177,40 @@ static void the_reference_runs(void)
     arena_deinit(&f.a);
 }
 
+/* One element for each two of the space, along either axis; the last block is short. */
+static void loads_in_blocks(void)
+{
+    static const struct {
+        const char *text;
+        int64_t size[2];
+        float want[6];
+    } at[] = {
+        { "a=load 0; b=load 1 / 1:2; c=mul a b : f32; store 0 c", { 2, 2 }, { 1, 2, 30, 400, 500, 6000 } },
+        { "a=load 0; b=load 1 / 1:2; c=mul a b : f32; store 0 c", { 1, 2 }, { 1, 2, 30, 4, 5, 60 } },
+        { "a=load 0; b=load 1 / 0:2; c=mul a b : f32; store 0 c", { 1, 3 }, { 1, 20, 300, 4, 50, 600 } },
+    };
+    fixture f;
+    const char *why;
+    setup(&f);
+    const int64_t space[2] = { 2, 3 };
+    float x[6] = { 1, 2, 3, 4, 5, 6 }, scale[4] = { 1, 10, 100, 1000 }, y[6];
+    view in[2], out;
+    for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+        const expr *p = parse(&f, at[i].text, &why);
+        if (!CHECK(p != NULL)) continue;
+        CHECK(view_init(&in[0], SINTER_DTYPE_F32, 2, space, x));
+        CHECK(view_init(&in[1], SINTER_DTYPE_F32, 2, at[i].size, scale));
+        CHECK(view_init(&out, SINTER_DTYPE_F32, 2, space, y));
+        CHECK_EQ(expr_run(p, 2, space, NULL, in, &out), SINTER_OK);
+        for (uint32_t k = 0; k < 6; k++) CHECK_NEAR(y[k], at[i].want[k], 0);
+        in[1].dim[1] = 4;
+        CHECK_EQ(expr_run(p, 2, space, NULL, in, &out), SINTER_INVALID_ARG);
+        CHECK_HAS(expr_check(p, 2, 1, false), "outside the program of a weight");
+    }
+    arena_deinit(&f.a);
+}
+
 static const test tests[] = {
-    T(text_round_trips), T(what_is_wrong_is_said), T(canonical_order), T(the_reference_runs), { 0 },
+    T(text_round_trips), T(what_is_wrong_is_said), T(canonical_order), T(the_reference_runs), T(loads_in_blocks), { 0 },
 };
 TEST_MAIN(tests)
