@@ -13,14 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GEMM_BATCH_RANK = 3, GEMM_TACTICS_MAX = 12 };
+enum { GEMM_BATCH_RANK = 3, GEMM_TACTICS_MAX = 12, GEMM_DIRECT_MAX = 32 };
 
 /* How a product is cut. Plain bytes: equal bytes, equal tactic. */
 typedef struct gemm_tactic {
     uint8_t vectors;  /* width of a panel of B, in vectors: 1..4                                       */
     uint8_t rows;     /* height of the register tile at most: 1..rows_max of that width                */
     uint8_t copy_a;   /* 1: rows of A are first copied beside each other (strides that collide)        */
-    uint8_t zero;     /* always 0                                                                      */
+    uint8_t direct;   /* B in codes: rows of A at most that are multiplied with them; else 0           */
     uint16_t block_m; /* register tiles of a work tile; 0: all                                         */
     uint16_t block_n; /* panels of a work tile, chosen so that they stay in the L2 cache; 0: all       */
 } gemm_tactic;
@@ -40,6 +40,8 @@ typedef struct gemm_epilogue {
     gemm_post_fn *post; /* NULL or the hook; its `user` is given to each run                        */
 } gemm_epilogue;
 
+struct gemm_codes;
+
 typedef struct gemm_params {
     isa_level isa;
     gemm_tactic tactic;
@@ -49,6 +51,7 @@ typedef struct gemm_params {
     const float *b;       /* packed by gemm_pack, or raw                                       */
     bool b_raw;           /* B is packed tile by tile into scratch                             */
     int64_t b_row, b_col; /* strides of a raw B                                                */
+    const struct gemm_codes *codes; /* NULL, or the B: of codes of few bits (codes.h)                 */
     float *c;
     int64_t ldc;
     int64_t batch[GEMM_BATCH_RANK]; /* sizes, outermost first; 1 where unused (0 also counts as 1)  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_run.c - matrix products on the core: packing B, counting tiles, walking batches. */
 #include "base/env.h"
+#include "cpu/codes.h"
 #include "cpu/gemm_core.h"
 
 size_t gemm_pack_size(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k, int64_t n)
@@ -34,10 +35,10 @@ void gemm_pack(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k, int64
     pack_panels(set, &g, taps, k, n, 0, g.panels, src, tap_stride, row_stride, col_stride, dst);
 }
 
-/* Floats of scratch for the panels of one block of a raw B. */
+/* Floats of scratch for the panels of one block of a raw B, or of one in codes. */
 static size_t raw_size(const gemm_params *p, const gemm_grid *g)
 {
-    if (!p->b_raw || g->n_blocks == 0) return 0;
+    if ((!p->b_raw && !p->codes) || g->n_blocks == 0) return 0;
     const size_t panels = (size_t)((g->panels + g->n_blocks - 1) / g->n_blocks);
     return size_mul(size_mul(size_mul(panels, (size_t)g->width), (size_t)p->k), sizeof(float));
 }
@@ -53,11 +54,21 @@ size_t gemm_scratch_size(const gemm_params *p)
 {
     const gemm_tile_set *set = gemm_tile_set_of(p->isa);
     const gemm_grid g = gemm_grid_of(set, p->tactic, p->m, p->n);
-    return size_add(gemm_core_scratch_size(set, p->tactic, 1, p->k), size_align(raw_size(p, &g), 64));
+    size_t own = size_align(raw_size(p, &g), 64);
+    if (p->codes) {
+        /* Also for sizes that are run directly, of which one panel of f32 may be wanted. */
+        const int64_t rows = p->m < p->tactic.direct ? p->m : p->tactic.direct;
+        const size_t direct = codes_scratch_size(p, rows),
+                     panel = size_mul(size_mul((size_t)g.width, (size_t)p->k), sizeof(float));
+        if (own < direct) own = size_align(direct, 64);
+        if (own < panel) own = size_align(panel, 64);
+    }
+    return size_add(gemm_core_scratch_size(set, p->tactic, 1, p->k), own);
 }
 
 int64_t gemm_tile_count(const gemm_params *p)
 {
+    if (p->codes && p->codes->is_direct) return batch_count(p) * codes_panels(p);
     const gemm_grid g = gemm_grid_of(gemm_tile_set_of(p->isa), p->tactic, p->m, p->n);
     return batch_count(p) * g.m_blocks * g.n_blocks;
 }
@@ -74,55 +85,110 @@ static void dense_rows_fill(const void *source, int64_t row, int32_t rows, const
     for (int32_t i = 0; i < rows; i++) out[i] = a + i * s->stride;
 }
 
+typedef struct matrix_at {
+    int64_t a, b, c, residual;
+} matrix_at;
+
+static matrix_at matrix_of(const gemm_params *p, int64_t batch)
+{
+    matrix_at m = { 0 };
+    for (int i = GEMM_BATCH_RANK - 1; i >= 0; i--) {
+        const int64_t size = p->batch[i] ? p->batch[i] : 1, at = batch % size;
+        batch /= size;
+        m.a += at * p->a_batch[i];
+        m.b += at * p->b_batch[i];
+        m.c += at * p->c_batch[i];
+        m.residual += at * p->residual_batch[i];
+    }
+    return m;
+}
+
+/* Block (m_block, n_block) of one matrix; packed: holds B of that block, where B is not packed as a whole. */
+static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, int64_t m_block, int64_t n_block,
+                      const float *packed, void *scratch, void *post_user)
+{
+    const matrix_at at = matrix_of(p, batch);
+    const dense_rows rows = { .a = p->a + at.a, .stride = p->a_row };
+    const gemm_core core = {
+        .set = gemm_tile_set_of(p->isa),
+        .tactic = p->tactic,
+        .rows = dense_rows_fill,
+        .source = &rows,
+        .m = p->m,
+        .n = p->n,
+        .k = p->k,
+        .taps = 1,
+        .a_row = p->a_row,
+        .a_col = p->a_col,
+        .b = packed ? packed : p->b + at.b,
+        .c = p->c + at.c,
+        .ldc = p->ldc,
+        .bias = p->epilogue.bias,
+        .residual = p->epilogue.residual ? p->epilogue.residual + at.residual : NULL,
+        .epilogue = &p->epilogue,
+        .batch = batch,
+    };
+    gemm_core_block(&core, g, m_block, n_block, packed ? g->panels * n_block / g->n_blocks : 0, scratch, post_user);
+}
+
+/* Fills `packed` with the panels of block n_block of the matrix that `batch` multiplies with. */
+static void fill_block(const gemm_params *p, const gemm_grid *g, int64_t batch, int64_t n_block, float *packed)
+{
+    const int64_t first = g->panels * n_block / g->n_blocks, end = g->panels * (n_block + 1) / g->n_blocks;
+    if (p->codes) {
+        codes_expand(p, g->width, first * g->width, end == g->panels ? p->n : end * g->width, packed);
+        return;
+    }
+    pack_panels(gemm_tile_set_of(p->isa), g, 1, p->k, p->n, first, end, p->b + matrix_of(p, batch).b, 0, p->b_row,
+                p->b_col, packed);
+}
+
+/* Panels of codes, each with all rows of a matrix. */
+static void run_codes(const gemm_params *p, const gemm_grid *g, int64_t begin, int64_t end, char *scratch,
+                      void *post_user)
+{
+    const int64_t panels = codes_panels(p);
+    const int64_t wide = (int64_t)CODES_VECTORS * g->lanes / g->width; /* panels of f32 in one of codes */
+    char *own = scratch + gemm_core_scratch_size(gemm_tile_set_of(p->isa), p->tactic, 1, p->k);
+    bool is_finite = false;
+    for (int64_t tile = begin, seen = -1; tile < end; tile++) {
+        const int64_t batch = tile / panels, panel = tile % panels;
+        const matrix_at at = matrix_of(p, batch);
+        if (batch != seen) is_finite = codes_prepare(p, p->a + at.a, own);
+        seen = batch;
+        if (is_finite) {
+            codes_panel(p, batch, panel, at.residual, p->c + at.c, own, post_user);
+            continue;
+        }
+        /* One panel of f32 at a time. */
+        gemm_grid each = *g;
+        each.n_blocks = each.panels;
+        each.m_blocks = 1;
+        for (int64_t i = panel * wide; i < (panel + 1) * wide && i < each.panels; i++) {
+            fill_block(p, &each, batch, i, (float *)(void *)own);
+            run_block(p, &each, batch, 0, i, (const float *)(const void *)own, scratch, post_user);
+        }
+        seen = -1; /* the rows were there */
+    }
+}
+
 void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, void *post_user)
 {
     const gemm_tile_set *set = gemm_tile_set_of(p->isa);
     const gemm_grid g = gemm_grid_of(set, p->tactic, p->m, p->n);
+    if (p->codes && p->codes->is_direct) {
+        run_codes(p, &g, begin, end, scratch, post_user);
+        return;
+    }
     const int64_t blocks = g.m_blocks * g.n_blocks;
-    float *packed = (float *)((char *)scratch + gemm_core_scratch_size(set, p->tactic, 1, p->k));
+    const bool is_filled = p->b_raw || p->codes;
+    float *packed = (float *)(void *)((char *)scratch + gemm_core_scratch_size(set, p->tactic, 1, p->k));
     int64_t packed_key = -1; /* the block of B that `packed` holds */
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t batch = tile / blocks, n_block = tile % blocks / g.m_blocks, m_block = tile % g.m_blocks;
-        int64_t a_at = 0, b_at = 0, c_at = 0, residual_at = 0, left = batch;
-        for (int i = GEMM_BATCH_RANK - 1; i >= 0; i--) {
-            const int64_t size = p->batch[i] ? p->batch[i] : 1, at = left % size;
-            left /= size;
-            a_at += at * p->a_batch[i];
-            b_at += at * p->b_batch[i];
-            c_at += at * p->c_batch[i];
-            residual_at += at * p->residual_batch[i];
-        }
-        const dense_rows rows = { .a = p->a + a_at, .stride = p->a_row };
-        int64_t b_first = 0;
-        const float *b = p->b + b_at;
-        if (p->b_raw) {
-            b_first = g.panels * n_block / g.n_blocks;
-            if (packed_key != batch * g.n_blocks + n_block) {
-                packed_key = batch * g.n_blocks + n_block;
-                pack_panels(set, &g, 1, p->k, p->n, b_first, g.panels * (n_block + 1) / g.n_blocks, b, 0, p->b_row,
-                            p->b_col, packed);
-            }
-            b = packed;
-        }
-        const gemm_core core = {
-            .set = set,
-            .tactic = p->tactic,
-            .rows = dense_rows_fill,
-            .source = &rows,
-            .m = p->m,
-            .n = p->n,
-            .k = p->k,
-            .taps = 1,
-            .a_row = p->a_row,
-            .a_col = p->a_col,
-            .b = b,
-            .c = p->c + c_at,
-            .ldc = p->ldc,
-            .bias = p->epilogue.bias,
-            .residual = p->epilogue.residual ? p->epilogue.residual + residual_at : NULL,
-            .epilogue = &p->epilogue,
-            .batch = batch,
-        };
-        gemm_core_block(&core, &g, m_block, n_block, b_first, scratch, post_user);
+        const int64_t key = (p->codes ? 0 : batch * g.n_blocks) + n_block;
+        if (is_filled && packed_key != key) fill_block(p, &g, batch, n_block, packed);
+        packed_key = key;
+        run_block(p, &g, batch, m_block, n_block, is_filled ? packed : NULL, scratch, post_user);
     }
 }

@@ -81,7 +81,7 @@ double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
 const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
 {
     const gemm_tile_set *set = gemm_tile_set_of(isa);
-    if (t.zero != 0 || t.copy_a > 1) return "reserved bits are set";
+    if (t.direct != 0 || t.copy_a > 1) return "reserved bits are set";
     if (t.vectors < 1 || t.vectors > GEMM_VECTORS_MAX) return "panel width is not 1 to 4 vectors";
     if (t.rows < 1 || t.rows > set->rows_max[t.vectors - 1])
         return "the register tile is higher than the registers allow";

@@ -3,6 +3,7 @@
  *
  * Axes of the batch are merged into M where memory allows (any number of tokens against one weight is one product), the
  * rest are at most three. Bias, residual and clip go into the micro-kernel's store, everything else into its hook. */
+#include "cpu/codes.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 
@@ -10,6 +11,7 @@
 
 typedef struct record {
     gemm_params params;
+    gemm_codes codes; /* B, where it is in codes */
     size_t scratch;
     row_epilogue epilogue;
 } record;
@@ -56,7 +58,7 @@ static gemm_shape shape_of(const problem *p, row_bound b)
                      .n = row_size(w->dim[n], b),
                      .k = row_size(x->dim[k], b),
                      .taps = 1,
-                     .b_raw = !is_packed(p) };
+                     .b_raw = !is_packed(p) || p->weight };
     if (is_packed(p))
         for (uint32_t i = 0; i + 2 < y->rank; i++)
             if (!i64_mul(s.m, row_size(y->dim[i], b), &s.m)) s.m = INT64_MAX / 4;
@@ -73,11 +75,8 @@ static int64_t batch_of(const problem *p)
     return n;
 }
 
-static const char *reject(const problem *p, const kernel_target *t)
+static const char *product_reject(const problem *p)
 {
-    (void)t;
-    REJECT_UNLESS(p->op == OP_matmul, "not a matrix product");
-    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
     REJECT_UNLESS(p->in[0].rank >= 2 && p->in[1].rank >= 2, "an operand is a vector");
     const problem_operand *y = &p->out[0];
     for (uint32_t i = 0; i < y->rank; i++) REJECT_UNLESS(y->order[i] == i, "the result is not row-major");
@@ -88,6 +87,15 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(y->rank <= 2 + GEMM_BATCH_RANK || (!p->in[0].is_strided && !y->is_strided),
                   "has too many batch axes");
     return row_epilogue_reject(p);
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_matmul, "not a matrix product");
+    REJECT_UNLESS(!p->weight, "its weight is packed");
+    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
+    return product_reject(p);
 }
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
@@ -122,7 +130,9 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 static size_t scratch_max(const problem *p, const tactic *t)
 {
     const gemm_shape s = shape_of(p, AT_MAX);
-    const gemm_params g = { .isa = row_isa(t), .tactic = tactic_of(t), .m = s.m, .n = s.n, .k = s.k, .b_raw = s.b_raw };
+    gemm_codes codes;
+    gemm_params g = { .isa = row_isa(t), .tactic = tactic_of(t), .m = s.m, .n = s.n, .k = s.k, .b_raw = s.b_raw };
+    if (p->weight && !codes_form_of(p, &codes.form)) g.codes = &codes;
     return size_align(gemm_scratch_size(&g), 64);
 }
 
@@ -231,12 +241,19 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     for (uint8_t i = 0; i < SINTER_RANK_MAX; i++) order[i] = i;
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue, r + 1));
     row_gemm_epilogue_bind(&r->epilogue, g->ldc, &g->epilogue);
+    if (p->weight) {
+        const char *why = codes_form_of(p, &r->codes.form);
+        if (why) return FAIL(e, INTERNAL, "a packed weight: %s", why);
+        r->codes.is_direct = g->m <= g->tactic.direct;
+        g->codes = &r->codes;
+    }
     r->scratch = scratch_max(p, t);
     return SINTER_OK;
 }
 
 typedef struct job {
     gemm_params g;
+    gemm_codes codes;
     const record *r;
     vm_io io;
     char *workspace;
@@ -261,6 +278,13 @@ static sinter_status run(const kernel_run *k)
     j.g.a = k->in[0];
     j.g.b = k->in[1];
     j.g.c = k->out[0];
+    if (j.g.codes) {
+        j.codes = r->codes;
+        j.codes.code = k->in[1];
+        j.codes.scale = k->in[j.codes.form.scale];
+        j.codes.zero = j.codes.form.zero ? k->in[j.codes.form.zero] : NULL;
+        j.g.codes = &j.codes;
+    }
     row_gemm_epilogue_run(&r->epilogue, k, post, &j.g.epilogue);
     row_parallel(k, gemm_tile_count(&j.g), body, &j);
     return SINTER_OK;
@@ -278,6 +302,99 @@ const kernel cpu_gemm = {
     .workspace = workspace,
     .pack_size = pack_size,
     .pack = pack,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
+
+/* ---- with a weight in codes ---- */
+
+static const char *codes_reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    codes_form f;
+    REJECT_UNLESS(p->op == OP_matmul, "not a matrix product");
+    REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
+    const char *why = codes_form_of(p, &f);
+    return why ? why : product_reject(p);
+}
+
+/* Few rows are cheaper with codes, more of them with what codes become: rows of A from which on panels are expanded. */
+static const uint8_t direct_rows[] = { 12, 24 };
+
+static void codes_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    gemm_tactic list[GEMM_TACTICS_MAX], kept[2 * GEMM_TACTICS_MAX];
+    const gemm_shape s = shape_of(p, AT_OPT);
+    const int count = gemm_tactics((isa_level)t->isa, &s, list);
+    int kept_count = 0;
+    for (int i = 0; i < count; i++) {
+        if (CODES_VECTORS % list[i].vectors) continue;
+        for (size_t k = 0; k < COUNT_OF(direct_rows); k++) {
+            const bool is_direct = s.m <= direct_rows[k];
+            if (k && is_direct == (s.m <= direct_rows[k - 1])) continue; /* the same for the usual size */
+            if (is_direct && kept_count && kept[0].direct == direct_rows[k]) continue;
+            kept[kept_count] = list[i];
+            kept[kept_count++].direct = direct_rows[k];
+        }
+    }
+    row_tactics_add(t, kept, kept_count, sizeof *kept, out);
+}
+
+static bool codes_check(const problem *p, const tactic *t)
+{
+    const gemm_shape s = shape_of(p, AT_OPT);
+    gemm_tactic own = tactic_of(t);
+    if (!row_tactic_check(t, sizeof own) || own.direct > GEMM_DIRECT_MAX || !own.vectors) return false;
+    own.direct = 0;
+    return CODES_VECTORS % own.vectors == 0 && !gemm_tactic_check(row_isa(t), &s, own);
+}
+
+static void codes_print(const tactic *t, text *out)
+{
+    print(t, out);
+    text_printf(out, " direct%u", tactic_of(t).direct);
+}
+
+/* As gemm_cost: on a core of no particular machine. */
+static double codes_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    static const double vector_ns = 0.15, expand_steps = 3, direct_steps = 1.2;
+    const gemm_shape s = shape_of(p, AT_OPT);
+    const gemm_tactic own = tactic_of(t);
+    const int32_t lanes = gemm_tile_set_of(row_isa(t))->lanes;
+    const double vectors = (double)((s.n + lanes - 1) / lanes) * (double)s.k;
+    gemm_shape packed = s;
+    packed.b_raw = false;
+    const double ns = s.m <= own.direct ? vector_ns * vectors * ((double)s.m + direct_steps)
+                                        : gemm_cost(row_isa(t), &packed, own) + vector_ns * vectors * expand_steps;
+    return (ns * (double)batch_of(p) + row_epilogue_ns(p)) / (target->threads ? target->threads : 1) + 500;
+}
+
+static size_t codes_pack_bytes(const problem *p, const tactic *t, uint32_t input)
+{
+    codes_form f;
+    return codes_form_of(p, &f) ? 0 : codes_pack_size(p, &f, row_isa(t), input);
+}
+
+static void codes_pack_input(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
+{
+    codes_form f;
+    if (!codes_form_of(p, &f)) codes_pack(p, &f, row_isa(t), input, src, dst);
+}
+
+const kernel cpu_gemm_codes = {
+    .name = "cpu_gemm_codes",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = codes_reject,
+    .tactics = codes_tactics,
+    .check = codes_check,
+    .print = codes_print,
+    .cost_ns = codes_cost_ns,
+    .workspace = workspace,
+    .pack_size = codes_pack_bytes,
+    .pack = codes_pack_input,
     .record_size = record_size,
     .bind = bind,
     .run = run,

@@ -38,8 +38,8 @@ static inline veci vi_sub(veci a, veci b) { return _mm512_sub_epi32(a, b); }
 static inline veci vi_and(veci a, veci b) { return _mm512_and_si512(a, b); }
 static inline veci vi_or(veci a, veci b) { return _mm512_or_si512(a, b); }
 static inline veci vi_xor(veci a, veci b) { return _mm512_xor_si512(a, b); }
-#define vi_sll(a, n) _mm512_slli_epi32((a), (n))
-#define vi_sra(a, n) _mm512_srai_epi32((a), (n))
+#define vi_sll(a, n) _mm512_slli_epi32((a), (unsigned)(n))
+#define vi_sra(a, n) _mm512_srai_epi32((a), (unsigned)(n))
 static inline veci v_to_int(vec a) { return _mm512_cvtps_epi32(a); }          /* nearest, ties to even */
 static inline veci v_to_int_cut(vec a) { return _mm512_cvttps_epi32(a); }     /* towards zero          */
 static inline vec  vi_to_f32(veci a) { return _mm512_cvtepi32_ps(a); }

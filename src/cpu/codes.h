@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* codes.h - f32 products whose weight stays in codes of 4 or 8 bits: (code - zero point) * scale is made of them where
+ * it is multiplied.
+ *
+ * A weight is read once, in the order in which it lies. It is cut into panels of CODES_VECTORS vectors of columns. A
+ * word of 32 bits holds the codes of one column for 8 (4 bits) or 4 (8 bits) terms, the first in the low bits:
+ *
+ *   codes   [panel][term / terms of a word][column]      words
+ *   scales  [panel][block][column]                       in the model's type
+ *   zeros   [panel][block][column]                       bytes
+ *
+ * A few rows of A are multiplied with codes in registers: the sum of a block, then its scale. For more rows, panels are
+ * expanded to f32 in the cache, and the micro-kernels of gemm_tile.h read those. */
+#ifndef CPU_CODES_H
+#define CPU_CODES_H
+
+#include "ops/problem.h"
+#include "cpu/gemm.h"
+
+/* CHUNK: terms at most that are summed before they are scaled. ROWS: of A that are multiplied at once, at most. */
+enum { CODES_VECTORS = 4, CODES_CHUNK = 128, CODES_ROWS = 6, CODES_UNIT = 8 };
+
+/* What the program of a weight says. Inputs are those of the problem; 0: none. */
+typedef struct codes_form {
+    int64_t k, n;
+    int64_t block;                      /* terms with one scale, a multiple of CODES_UNIT */
+    int64_t blocks;
+    sinter_dtype type, scale_type;
+    uint32_t bits;
+    uint32_t scale, zero;               /* inputs; zero 0: `zero_point` for all */
+    bool scale_varies, zero_varies;     /* from block to block */
+    int32_t zero_point;                 /* of codes as they are packed */
+} codes_form;
+
+/* NULL: `f` says how the problem's weight is packed; else why this is no such weight. */
+const char *codes_form_of(const problem *p, codes_form *f);
+/* As a kernel's pack_size and pack, of the inputs that belong to the weight. */
+size_t codes_pack_size(const problem *p, const codes_form *f, isa_level isa, uint32_t input);
+void   codes_pack(const problem *p, const codes_form *f, isa_level isa, uint32_t input, const view *src, void *dst);
+
+/* One panel against a few rows: c[row][column] = the sums. */
+typedef struct codes_tile {
+    const float *x;                     /* prepared rows */
+    const float *sum;                   /* of each row and chunk: sum[row * chunks + chunk] */
+    int64_t ldx, chunks;
+    const int32_t *code;                /* of the panel */
+    const void *scale;
+    const uint8_t *zero;                /* NULL: zero_point */
+    float *c;                           /* [rows][CODES_VECTORS * lanes] */
+    int64_t terms;                      /* K, rounded up to CODES_UNIT */
+    int64_t block, chunk;
+    int64_t scale_step, zero_step;      /* elements from one block to the next; 0: all have the same */
+    int32_t zero_point;
+    sinter_dtype scale_type;
+} codes_tile;
+
+typedef void codes_tile_fn(const codes_tile *t);
+
+/* The loops of one instruction set. */
+typedef struct codes_set {
+    int32_t lanes, rows;                /* rows of A at once */
+    codes_tile_fn *run_4[CODES_ROWS], *run_s8[CODES_ROWS], *run_u8[CODES_ROWS];
+    /* b[term][vectors * lanes] = f32 values of `vectors` vectors of the panel from `first` on, of `terms` terms. */
+    void (*expand)(const codes_tile *t, sinter_dtype type, int32_t first, int32_t vectors, int64_t terms, float *b);
+    /* A row of A, with its sums. Codes of 4 bits are read in place, so that x is divided by 16 for each place. False:
+     * a number, or a sum, is not finite, or near it. */
+    bool (*prepare)(const float *a, int64_t stride, int64_t k, int64_t terms, int64_t chunk, bool is_4, float *x,
+                    float *sum);
+} codes_set;
+
+extern const codes_set codes_set_plain;
+#if CPU_HAS_X86
+extern const codes_set codes_set_avx2, codes_set_avx512;
+#endif
+const codes_set *codes_set_of(isa_level isa);
+
+/* The B of a product (gemm_params.codes), and whether its rows are few enough to be multiplied with codes. */
+typedef struct gemm_codes {
+    codes_form form;
+    const void *code, *scale, *zero;
+    bool is_direct;
+} gemm_codes;
+
+int64_t codes_panels(const gemm_params *p);
+/* Bytes of scratch of a worker beside what the core takes. */
+size_t codes_scratch_size(const gemm_params *p, int64_t rows);
+/* Panels of B as gemm_pack makes them, columns [col, end): both whole vectors' bounds but for the last. */
+void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end, float *b);
+/* Rows [0, m) of one matrix times panel `panel`. False: a number is not finite, so that expanded values are wanted. */
+bool codes_prepare(const gemm_params *p, const float *a, void *scratch);
+void codes_panel(const gemm_params *p, int64_t batch, int64_t panel, int64_t residual_at, float *c, void *scratch,
+                 void *post_user);
+
+#endif

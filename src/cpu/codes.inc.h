@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* codes.inc.h - the text of the loops over weights in codes, included once by each instruction set's file. */
+#include "cpu/codes.h"
+#include <string.h>
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+enum { L = VEC_LANES, WIDTH = CODES_VECTORS * L, LINE = 64, AHEAD = 4096 };
+typedef enum code_kind { CODE_4, CODE_S8, CODE_U8 } code_kind;
+
+static inline vec scale_at(const void *scale, sinter_dtype type, int64_t at)
+{
+    if (type == SINTER_DTYPE_F32) return v_load((const float *)scale + at);
+    if (type == SINTER_DTYPE_F16) return v_load_f16((const uint16_t *)scale + at);
+    return v_of_bits(vi_sll(vi_load_u16((const uint16_t *)scale + at), 16));
+}
+
+/* Term i of a word, as an integer. */
+static inline __attribute__((always_inline)) veci code_of(veci word, const int i, const code_kind kind)
+{
+    switch (kind) {
+    case CODE_4: return vi_and(i ? vi_sra(word, i * 4) : word, vi_set(15));
+    case CODE_S8: return vi_sra(i < 3 ? vi_sll(word, 24 - i * 8) : word, 24);
+    default: return vi_and(i ? vi_sra(word, i * 8) : word, vi_set(255));
+    }
+}
+
+/* Codes of 4 bits are left where they are, times 16^i, but for those of the highest bits; the rows of A make up for
+ * it. */
+static inline __attribute__((always_inline)) vec factor_of(veci word, const int i, const code_kind kind, veci zero)
+{
+    if (kind != CODE_4) return vi_to_f32(vi_sub(code_of(word, i, kind), zero));
+    return vi_to_f32(i < 7 ? vi_and(word, vi_set(15 << (i * 4))) : code_of(word, i, kind));
+}
+
+static inline veci zero_at(const codes_tile *t, int64_t at, const code_kind kind)
+{
+    if (!t->zero) return vi_set(t->zero_point);
+    return kind == CODE_S8 ? vi_load_i8((const int8_t *)t->zero + at) : vi_load_u8(t->zero + at);
+}
+
+/* `vectors` vectors of the panel from `first` on. */
+static inline __attribute__((always_inline)) void tile_part(const codes_tile *t, const int rows, const int first,
+                                                            const int vectors, const code_kind kind)
+{
+    const int terms = kind == CODE_4 ? 8 : 4;
+    const int32_t *code = t->code + first * L;
+    const float *x = t->x;
+    const int64_t ldx = t->ldx;
+    float *c = t->c + first * L;
+    int64_t scale_from = first * L, zero_from = first * L;
+    for (int64_t begin = 0, chunk = 0, left = t->block; begin < t->terms; chunk++) {
+        const int64_t rest = t->terms - begin, size = rest < t->chunk ? rest : t->chunk;
+        vec acc[CODES_ROWS][CODES_VECTORS];
+        veci zero[CODES_VECTORS];
+        UNROLL for (int v = 0; v < vectors; v++)
+        {
+            zero[v] = zero_at(t, zero_from + v * L, kind);
+            const vec less = v_sub(v_zero(), vi_to_f32(zero[v]));
+            UNROLL for (int r = 0; r < rows; r++)
+                acc[r][v] = kind == CODE_4 ? v_mul(less, v_set(t->sum[r * t->chunks + chunk])) : v_zero();
+        }
+        for (int64_t k = 0; k < size; k += terms, code += WIDTH, x += terms) {
+            veci word[CODES_VECTORS];
+            UNROLL for (int v = 0; v < vectors; v++)
+            {
+                word[v] = vi_load(code + v * L);
+                if (v * L * 4 % LINE == 0) __builtin_prefetch((const char *)(code + v * L) + AHEAD);
+            }
+            UNROLL for (int i = 0; i < terms; i++)
+            {
+                UNROLL for (int v = 0; v < vectors; v++)
+                {
+                    const vec w = factor_of(word[v], i, kind, zero[v]);
+                    UNROLL for (int r = 0; r < rows; r++) acc[r][v] = v_fma(v_set(x[r * ldx + i]), w, acc[r][v]);
+                }
+            }
+        }
+        UNROLL for (int v = 0; v < vectors; v++)
+        {
+            const vec s = scale_at(t->scale, t->scale_type, scale_from + v * L);
+            UNROLL for (int r = 0; r < rows; r++)
+            {
+                float *at = c + r * WIDTH + v * L;
+                v_store(at, begin ? v_fma(s, acc[r][v], v_load(at)) : v_mul(s, acc[r][v]));
+            }
+        }
+        begin += size;
+        left -= size;
+        if (left > 0) continue;
+        left = t->block;
+        scale_from += t->scale_step;
+        zero_from += t->zero_step;
+    }
+}
+
+#define TILE(name, r, kind)                                                                                            \
+    static void name##_##r(const codes_tile *t)                                                                        \
+    {                                                                                                                  \
+        const int most = r == 1 ? CODES_VECTORS : VECTORS_ONCE;                                                        \
+        for (int first = 0; first < CODES_VECTORS; first += most) tile_part(t, r, first, most, kind);                  \
+    }
+#define TILES(name, kind) ROWS_EACH(TILE, name, kind)
+
+TILES(tile_4, CODE_4)
+TILES(tile_s8, CODE_S8)
+TILES(tile_u8, CODE_U8)
+
+static inline __attribute__((always_inline)) void expand_kind(const codes_tile *t, int32_t first, int32_t vectors,
+                                                              int64_t terms, float *b, const code_kind kind)
+{
+    const int each = kind == CODE_4 ? 8 : 4;
+    const int64_t width = (int64_t)vectors * L;
+    for (int32_t v = 0; v < vectors; v++) {
+        const int32_t *code = t->code + (first + v) * L;
+        int64_t scale_from = (first + v) * L, zero_from = scale_from;
+        float *to = b + v * L;
+        for (int64_t begin = 0; begin < terms; begin += t->block) {
+            const int64_t end = terms - begin < t->block ? terms : begin + t->block;
+            const vec s = scale_at(t->scale, t->scale_type, scale_from);
+            const veci zero = zero_at(t, zero_from, kind);
+            int64_t k = begin;
+            for (; k + each <= end; k += each, code += WIDTH, to += each * width) {
+                const veci word = vi_load(code);
+                UNROLL for (int i = 0; i < each; i++)
+                    v_store(to + i * width, v_mul(s, vi_to_f32(vi_sub(code_of(word, i, kind), zero))));
+            }
+            for (int i = 0; k + i < end; i++, to += width) {
+                int32_t word[L];
+                for (int j = 0; j < L; j++) {
+                    const int32_t all = code[j] >> (i * (kind == CODE_4 ? 4 : 8));
+                    word[j] = kind == CODE_4 ? all & 15 : kind == CODE_U8 ? all & 255 : (int8_t)(all & 255);
+                }
+                v_store(to, v_mul(s, vi_to_f32(vi_sub(vi_load(word), zero))));
+            }
+            scale_from += t->scale_step;
+            zero_from += t->zero_step;
+        }
+    }
+}
+
+static void expand(const codes_tile *t, sinter_dtype type, int32_t first, int32_t vectors, int64_t terms, float *b)
+{
+    if (sinter_dtype_bits(type) == 4) expand_kind(t, first, vectors, terms, b, CODE_4);
+    else if (type == SINTER_DTYPE_I8) expand_kind(t, first, vectors, terms, b, CODE_S8);
+    else expand_kind(t, first, vectors, terms, b, CODE_U8);
+}
+
+static bool prepare(const float *a, int64_t stride, int64_t k, int64_t terms, int64_t chunk, bool is_4, float *x,
+                    float *sum)
+{
+    static const float place[2][CODES_UNIT] = {
+        { 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 0x1p-4f, 0x1p-8f, 0x1p-12f, 0x1p-16f, 0x1p-20f, 0x1p-24f, 1 }
+    };
+    const float *by = place[is_4];
+    float size[CODES_UNIT] = { 0 };
+    for (int64_t begin = 0; begin < terms; begin += chunk, sum++) {
+        const int64_t end = terms - begin < chunk ? terms : begin + chunk;
+        float part[CODES_UNIT] = { 0 };
+        for (int64_t i = begin; i < end; i += CODES_UNIT) {
+            float at[CODES_UNIT] = { 0 };
+            const int64_t some = k - i < CODES_UNIT ? k - i : CODES_UNIT;
+            if (some == CODES_UNIT && stride == 1) memcpy(at, a + i, sizeof at);
+            else
+                for (int64_t j = 0; j < some; j++) at[j] = a[(i + j) * stride];
+            for (int j = 0; j < CODES_UNIT; j++) {
+                part[j] += at[j];
+                size[j] += at[j] < 0 ? -at[j] : at[j];
+                x[i + j] = at[j] * by[j];
+            }
+        }
+        *sum = ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
+    }
+    float all = 0;
+    for (int j = 0; j < CODES_UNIT; j++) all += size[j];
+    return all < 0x1p96f; /* false for NaN */
+}
+
+#define TILE_NAME(name, r, kind) name##_##r,
+const codes_set VEC_SUFFIX(codes_set) = {
+    .lanes = L,
+    .rows = ROWS_MOST,
+    .run_4 = { ROWS_EACH(TILE_NAME, tile_4, CODE_4) },
+    .run_s8 = { ROWS_EACH(TILE_NAME, tile_s8, CODE_S8) },
+    .run_u8 = { ROWS_EACH(TILE_NAME, tile_u8, CODE_U8) },
+    .expand = expand,
+    .prepare = prepare,
+};
