@@ -19,7 +19,7 @@ static uint32_t new_row_value(lowering *l, ir_value_id v)
     return made;
 }
 
-static sinter_status value_of(lowering *l, ir_value_id v, uint32_t *out)
+sinter_status lower_value(lowering *l, ir_value_id v, uint32_t *out)
 {
     *out = 0;
     if (!v) return SINTER_OK;
@@ -60,7 +60,7 @@ static sinter_status lower_view(lowering *l, const ir_node *n, bool *done)
 {
     *done = false;
     uint32_t in;
-    TRY(value_of(l, n->in[0], &in));
+    TRY(lower_value(l, n->in[0], &in));
     const ir_value *o = ir_value_at(l->g, n->out[0]);
     if (sinter_dtype_bits(o->dtype) < 8) return SINTER_OK;
     plan_value v = { 0 }, source = l->p->value.at[in];
@@ -126,7 +126,7 @@ static sinter_status make_work(lowering *l, const ir_node *n, work *w)
     w->in = ARENA_NEW(l->a, uint32_t, n->count_in);
     w->out = ARENA_NEW(l->a, work_out, n->count_out);
     if (!w->in || !w->out) return FAIL_MEMORY(l->e, "a node");
-    for (uint32_t i = 0; i < n->count_in; i++) TRY(value_of(l, n->in[i], &w->in[i]));
+    for (uint32_t i = 0; i < n->count_in; i++) TRY(lower_value(l, n->in[i], &w->in[i]));
     arena_mark mark = arena_save(l->a);
     for (uint32_t i = 0; i < n->count_out; i++) {
         const ir_value *v = ir_value_at(l->g, n->out[i]);
@@ -158,7 +158,7 @@ static sinter_status lower_call(lowering *l, const ir_node *n)
                                                       : (uint64_t)((const attrs_scan *)n->attrs)->carried +
                                                             (uint64_t)((const attrs_scan *)n->attrs)->scanned;
     for (uint32_t i = 0; i < n->count_in; i++) {
-        TRY(value_of(l, n->in[i], &in[i]));
+        TRY(lower_value(l, n->in[i], &in[i]));
         if (i < first_capture) TRY(work_place(l, in[i], PLACE_HOST, s.name, &in[i]));
     }
     const uint32_t region = l->region;
@@ -240,7 +240,7 @@ static sinter_status lower_results(lowering *l, ir_region_id from, uint32_t to)
     uint32_t *result = ARENA_NEW(l->a, uint32_t, body->result.count);
     if (!result) return FAIL_MEMORY(l->e, "results");
     for (uint32_t i = 0; i < body->result.count; i++) {
-        TRY(value_of(l, body->result.at[i], &result[i]));
+        TRY(lower_value(l, body->result.at[i], &result[i]));
         if (l->o->backend->copy) TRY(work_place(l, result[i], PLACE_HOST, "", &result[i]));
         const uint32_t storage = l->p->value.at[result[i]].storage;
         if (is_param_storage(l, &l->p->region.at[to], storage))
@@ -257,7 +257,7 @@ static sinter_status lower_outputs(lowering *l, uint32_t *io)
     const ir_region *main = ir_region_at(l->g, IR_MAIN);
     for (uint32_t i = 0; i < main->result.count; i++) {
         uint32_t v;
-        TRY(value_of(l, main->result.at[i], &v));
+        TRY(lower_value(l, main->result.at[i], &v));
         const plan_storage *s = &l->p->storage.at[l->p->value.at[v].storage];
         const bool in_place = s->kind == STORAGE_OUTPUT && s->io == main->param.count + i &&
                               l->io[main->result.at[i]] == main->param.count + i + 1;

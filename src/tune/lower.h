@@ -67,7 +67,7 @@ typedef struct work {
     uint32_t    count_in, count_anchor, count_out;
     uint32_t   *in;
     work_out   *out;
-    const expr *prologue, *epilogue;
+    const expr *prologue, *weight, *epilogue;
     const char *name;
 } work;
 
@@ -96,6 +96,8 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target);
 /* Concatenation: inputs are written in place by their producers where they can, else copied to their part. */
 sinter_status concat_lower(lowering *l, const work *w, uint32_t *value);
 
+/* The plan's value of a graph's; a constant gets a weight where it has none yet. */
+sinter_status lower_value(lowering *l, ir_value_id v, uint32_t *out);
 uint32_t lower_step_new(lowering *l, const plan_step *s);       /* appends to the current region; 0 on failure */
 
 /* ---- index.c: what would else be searched for ---- */

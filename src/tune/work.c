@@ -45,13 +45,13 @@ bool tune_const_view(const plan *p, uint32_t value, view *out)
     const plan_value *v = &p->value.at[value];
     const uint32_t bits = sinter_dtype_bits(v->dtype);
     int64_t offset = 0;
-    bool is_known = bits >= 8 && dim_is_const(p->dims, v->offset, &offset);
+    bool is_known = dim_is_const(p->dims, v->offset, &offset) && offset * bits % 8 == 0;
     *out = (view){ .dtype = v->dtype, .rank = v->rank };
     for (uint32_t k = 0; k < v->rank; k++)
         is_known = is_known && dim_is_const(p->dims, v->dim[k], &out->dim[k]) &&
                    dim_is_const(p->dims, v->stride[k], &out->stride[k]);
     const char *data = p->storage.at[v->storage].data;
-    out->data = (void *)(uintptr_t)(data + offset * (int64_t)(bits / 8));
+    out->data = (void *)(uintptr_t)(data + offset * bits / 8);
     return is_known;
 }
 
@@ -143,8 +143,7 @@ static sinter_status emit(lowering *l, const work *w, const work_trial *t, const
     return SINTER_OK;
 }
 
-/* The same work with its inputs in `place`. */
-static sinter_status in_place_of(lowering *l, const work *w, storage_place place, work *out)
+sinter_status work_in_place(lowering *l, const work *w, storage_place place, work *out)
 {
     *out = *w;
     out->in = ARENA_NEW(l->a, uint32_t, w->count_in);
@@ -166,7 +165,7 @@ sinter_status work_reference(lowering *l, const work *w, step_kind kind, uint32_
     const choice c = { .kernel = reference_kernel(l) };
     work placed;
     work_trial t;
-    TRY(in_place_of(l, w, place_of(l, c.kernel, kind), &placed));
+    TRY(work_in_place(l, w, place_of(l, c.kernel, kind), &placed));
     TRY(work_trial_make(l, &placed, is_fixed ? MODE_ROW : MODE_FIRST, false, &t));
     return emit(l, &placed, &t, &c, kind, value);
 }
@@ -301,10 +300,18 @@ sinter_status work_lower(lowering *l, const work *original, uint32_t *value)
 {
     if (l->o->reference_only || work_is_for_host(l, original)) return work_reference(l, original, STEP_KERNEL, value);
     work placed;
-    TRY(in_place_of(l, original, PLACE_DEVICE, &placed));
+    TRY(work_in_place(l, original, PLACE_DEVICE, &placed));
     const work *w = &placed;
     work_trial t;
     TRY(work_trial_best(l, w, &t));
+    work packed;
+    work_trial packed_trial;
+    bool is_packed = false;
+    TRY(work_pack(l, w, &t, &packed, &packed_trial, &is_packed));
+    if (is_packed) {
+        w = &packed;
+        t = packed_trial;
+    }
     bool is_cut = !t.p && w->prologue;
     if (t.p) TRY(work_is_better_cut(l, w, &t, &is_cut));
     if (is_cut) return work_cut_prologue(l, w, value);

@@ -45,6 +45,15 @@ sinter_status work_is_better_cut(lowering *l, const work *w, const work_trial *w
 /* A copy of the work whose list of inputs has room for one more and for compaction. False: no memory. */
 bool work_piece_of(lowering *l, const work *w, work *piece);
 
+/* The same work with its inputs in `place`. */
+sinter_status work_in_place(lowering *l, const work *w, storage_place place, work *out);
+
+/* ---- work_packed.c: the work with its weight as the model stores it ---- */
+/* *is_taken: `packed` is better than `plain` (whose problem may be NULL: no fast kernel takes the work), by the best
+ * trial. */
+sinter_status work_pack(lowering *l, const work *w, const work_trial *plain, work *packed, work_trial *best,
+                        bool *is_taken);
+
 /* ---- work_wide.c: as work_lower, in f32; *done false: that is not for this work ---- */
 sinter_status work_widen(lowering *l, const work *w, uint32_t *value, bool *done);
 

@@ -171,6 +171,7 @@ sinter_status work_trial_make(lowering *l, const work *w, work_mode m, bool conv
                     .count_anchor = w->count_anchor,
                     .count_out = w->count_out,
                     .prologue = w->prologue,
+                    .weight = w->weight,
                     .epilogue = w->epilogue };
     p->attrs = problem_attrs(l, w);
     p->in = ARENA_NEW(l->a, problem_operand, w->count_in);

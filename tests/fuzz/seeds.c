@@ -340,6 +340,31 @@ static bytes handed(void)
     return g;
 }
 
+/* Two products with weights of 4 bits: in blocks with zero points, and one scale a column. */
+static bytes packed(void)
+{
+    enum { DEEP = 32, U4 = 21, I4 = 22 };
+    static const uint8_t code[DEEP * 4] = { 0x10, 0x32, 0x54, 0x76, 0x98, 0xBA, 0xDC, 0xFE }, zero[8] = { 0x78, 0x87 };
+    const int64_t size[2] = { DEEP, 4 }, blocks[2] = { 2, 4 }, turned[2] = { 4, DEEP };
+    bytes g = inputs(), n = node_of("DequantizeLinear", "q,s,z", "w");
+    weight(&g, "s", 2, 4);
+    weight(&g, "s1", 1, DEEP);
+    bytes_put(&g, 5, onnx_tensor_bytes("q", U4, size, 2, code, DEEP * 4 / 2));
+    bytes_put(&g, 5, onnx_tensor_bytes("z", U4, blocks, 2, zero, 4));
+    bytes_put(&g, 5, onnx_tensor_bytes("q1", I4, turned, 2, code, DEEP * 4 / 2));
+    bytes_put(&n, 5, onnx_attr_int("axis", 0));
+    bytes_put(&n, 5, onnx_attr_int("block_size", 16));
+    bytes_put(&g, 1, n);
+    ints(&g, "shape", (const int64_t[]){ DEEP }, 1);
+    node(&g, "Reshape", "s1,shape", "s2");
+    node(&g, "DequantizeLinear", "q1,s2", "w1");
+    node(&g, "MatMul", "x,w1", "a");
+    node(&g, "Relu", "a", "b");
+    node(&g, "MatMul", "b,w", "y");
+    out(&g, "y", F32, 2);
+    return g;
+}
+
 /* A function with two nodes, of which each may be the function before it. */
 static bytes function(const char *name, const char *inner)
 {
@@ -381,8 +406,9 @@ static bytes with_functions(void)
 bytes seed_model(uint32_t which)
 {
     static bytes (*const make[SEED_MODELS - 1])(void) = { nested,    late_branch, growing,  scanned, joined,
-                                                          unbounded, conditional, captured, handed };
-    return which == SEED_MODELS - 1 ? with_functions() : onnx_model_bytes(make[which](), 18);
+                                                          unbounded, conditional, captured, handed,  packed };
+    if (which == SEED_MODELS - 1) return with_functions();
+    return onnx_model_bytes(make[which](), make[which] == packed ? 21 : 18);
 }
 
 /* ---- engines ---- */

@@ -41,6 +41,9 @@ static const struct {
     { "2.1/broadcast",
       "sym N 0 3 4; sym M 0 1 4; sym K 0 3 4; in x f32 N,4; in w f32 M,4; in v f32 K,4; a = Add x w; y = Mul a v; out "
       "y" },
+    { "2.1/codes", "sym N 1 4 40; in x f32 N,64; q = Cast %64,80 to=22; r = Cast %80,80 to=3;"
+                   "v = DequantizeLinear q %2,80 axis=0 block_size=32; w = DequantizeLinear r %80 axis=1;"
+                   "a = MatMul x v; b = Relu a; y = MatMul b w; out y" },
 };
 enum { GOLDEN = sizeof golden / sizeof *golden };
 static const char *const isa_name[] = { "plain", "avx2", "avx512" };

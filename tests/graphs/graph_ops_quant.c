@@ -123,6 +123,43 @@ static uint32_t quantized_weight(grow *g, const int64_t *d, uint32_t rank, int64
     return scaled(g, "DequantizeLinear", w, &s);
 }
 
+/* A product with a weight that is dequantised: by one scale, by one a column, or in blocks along the sum; as it is, or
+ * transposed. */
+static bool packed_product(grow *g, const gop *op)
+{
+    (void)op;
+    const int64_t k = grow_between(g, 1, 70), n = grow_between(g, 1, 70), block = 16 * grow_between(g, 1, 2);
+    const bool is_turned = grow_one_in(g, 3), in_blocks = grow_one_in(g, 4) || k > block, is_narrow = grow_one_in(g, 4);
+    const int64_t k_axis = is_turned, d[2] = { is_turned ? n : k, is_turned ? k : n };
+    const gsize rows[2] = { grow_size(g), gsize_of(k) };
+    const sinter_dtype t = any_of(g, T_I4 | T_OF(I8) | T_OF(U8)),
+                       wide = is_narrow ? any_of(g, T_OF(F16) | T_OF(BF16)) : SINTER_DTYPE_F32;
+    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, rows, 2), w = grow_weight(g, t, d, 2, 8);
+    if (x == G_NONE || w == G_NONE) return false;
+    grow_since(g, 21);
+    scaling s = { G_NONE, G_ABSENT, k_axis, 0, true, false };
+    gsize size[2] = { gsize_of(d[0]), gsize_of(d[1]) };
+    uint32_t rank = 2;
+    if (in_blocks) {
+        s.block = block;
+        size[k_axis] = gsize_of((k + block - 1) / block);
+    } else {
+        s.axis = 1 - k_axis;
+        size[0] = gsize_of(n);
+        rank = grow_one_in(g, 3) ? 0 : 1;
+    }
+    s.scale = grow_leaf(g, wide, size, rank, true, (gfill){ 0.0625, 0.25, 0.0625, grow_below(g, 999) });
+    if (grow_one_in(g, 2)) s.zero = grow_leaf(g, t, size, rank, true, (gfill){ 0, 5, 1, grow_below(g, 999) });
+    uint32_t made = scaled(g, "DequantizeLinear", w, &s);
+    if (made != G_NONE && is_turned) made = grow_transpose(g, made, (const int64_t[]){ 1, 0 });
+    if (made != G_NONE && is_narrow) made = grow_cast(g, made, SINTER_DTYPE_F32);
+    if (made == G_NONE) return false;
+    const uint32_t y = grow_begin(g, "MatMul");
+    grow_in(g, y, x);
+    grow_in(g, y, made);
+    return grow_end(g, y, 1) != G_NONE;
+}
+
 static bool chain(grow *g, const gop *op)
 {
     (void)op;
@@ -184,7 +221,8 @@ static bool matmul_scaled(grow *g, const gop *op)
 
 static bool matmul_nbits(grow *g, const gop *op)
 {
-    const uint32_t x = grow_pick(g, T_F32, 1, 4);
+    const gsize whole[2] = { grow_size(g), gsize_of(16 * grow_between(g, 1, 4)) };
+    const uint32_t x = grow_one_in(g, 2) ? grow_shaped(g, SINTER_DTYPE_F32, whole, 2) : grow_pick(g, T_F32, 1, 4);
     if (x == G_NONE) return false;
     const gsize depth = grow_dim(g, x, grow_rank(g, x) - 1);
     if (!gsize_is_const(g, depth) || depth.at[0] < 1) return false;
@@ -305,6 +343,7 @@ const gop gops_quant[] = {
     { MICROSOFT "QuantizeLinear", 1, 0, 1, quantize, 0, T_F32, 0 },
     { MICROSOFT "DequantizeLinear", 1, 0, 1, dequantize, 0, 0, 0 },
     { "qdq", 0, 0, 5, chain, 0, 0, 0 },
+    { "packed_product", 0, 0, 4, packed_product, 0, 0, 0 },
     { "MatMulInteger", 10, 0, 2, matmul_integer, 0, T_OF(U8) | T_OF(I8), 0 },
     { MICROSOFT "MatMulIntegerToFloat", 1, 0, 1, matmul_scaled, 0, 0, 0 },
     { MICROSOFT "DynamicQuantizeMatMul", 1, 0, 1, matmul_scaled, 1, 0, 0 },
