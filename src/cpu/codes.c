@@ -245,17 +245,30 @@ static codes_tile tile_of(const gemm_params *p, int64_t panel)
     };
 }
 
-void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end, float *b)
+int64_t codes_depth(const gemm_params *p)
 {
+    const codes_form *f = &p->codes->form;
+    if (f->blocks == 1) return CODES_DEPTH;
+    return f->block < CODES_DEPTH ? CODES_DEPTH / f->block * f->block : f->block;
+}
+
+void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end, int64_t k, int64_t terms, float *b)
+{
+    const codes_form *f = &p->codes->form;
     const codes_set *set = codes_set_of(p->isa);
-    const int64_t panel_width = width_of(p->isa);
+    const int64_t panel_width = width_of(p->isa), block = k / f->block;
     while (col < end) {
         const int64_t left = end - col < width ? end - col : width;
         const int64_t cols = round_up(left, set->lanes);
-        const codes_tile t = tile_of(p, col / panel_width);
-        set->expand(&t, p->codes->form.type, (int32_t)(col % panel_width / set->lanes), (int32_t)(cols / set->lanes),
-                    p->k, b);
-        b += p->k * cols;
+        codes_tile t = tile_of(p, col / panel_width);
+        t.code += k / (32 / f->bits) * panel_width;
+        t.scale = (const char *)t.scale + (size_t)(block * t.scale_step) * (sinter_dtype_bits(f->scale_type) / 8);
+        if (t.zero) t.zero += block * t.zero_step;
+        (f->bits == 4 ? set->expand_4
+         : f->type == SINTER_DTYPE_I8
+             ? set->expand_s8
+             : set->expand_u8)(&t, (int32_t)(col % panel_width / set->lanes), (int32_t)(cols / set->lanes), terms, b);
+        b += terms * cols;
         col += left;
     }
 }

@@ -17,8 +17,8 @@
 #include "ops/problem.h"
 #include "cpu/gemm.h"
 
-/* CHUNK: terms at most that are summed before they are scaled. ROWS: of A that are multiplied at once, at most. */
-enum { CODES_VECTORS = 4, CODES_CHUNK = 128, CODES_ROWS = 6, CODES_UNIT = 8 };
+/* CHUNK: terms at most that are summed before they are scaled. DEPTH: that are expanded at once, about. ROWS: of A that are multiplied at once, at most. */
+enum { CODES_VECTORS = 4, CODES_CHUNK = 128, CODES_DEPTH = 512, CODES_ROWS = 6, CODES_UNIT = 8 };
 
 /* What the program of a weight says. Inputs are those of the problem; 0: none. */
 typedef struct codes_form {
@@ -61,7 +61,9 @@ typedef struct codes_set {
     int32_t lanes, rows;                /* rows of A at once */
     codes_tile_fn *run_4[CODES_ROWS], *run_s8[CODES_ROWS], *run_u8[CODES_ROWS];
     /* b[term][vectors * lanes] = f32 values of `vectors` vectors of the panel from `first` on, of `terms` terms. */
-    void (*expand)(const codes_tile *t, sinter_dtype type, int32_t first, int32_t vectors, int64_t terms, float *b);
+    void (*expand_4)(const codes_tile *t, int32_t first, int32_t vectors, int64_t terms, float *b);
+    void (*expand_s8)(const codes_tile *t, int32_t first, int32_t vectors, int64_t terms, float *b);
+    void (*expand_u8)(const codes_tile *t, int32_t first, int32_t vectors, int64_t terms, float *b);
     /* A row of A, with its sums. Codes of 4 bits are read in place, so that x is divided by 16 for each place. False:
      * a number, or a sum, is not finite, or near it. */
     bool (*prepare)(const float *a, int64_t stride, int64_t k, int64_t terms, int64_t chunk, bool is_4, float *x,
@@ -84,8 +86,10 @@ typedef struct gemm_codes {
 int64_t codes_panels(const gemm_params *p);
 /* Bytes of scratch of a worker beside what the core takes. */
 size_t codes_scratch_size(const gemm_params *p, int64_t rows);
-/* Panels of B as gemm_pack makes them, columns [col, end): both whole vectors' bounds but for the last. */
-void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end, float *b);
+/* Terms that are expanded at once: whole blocks, few enough to stay in the cache. */
+int64_t codes_depth(const gemm_params *p);
+/* Panels of B as gemm_pack makes them, of columns [col, end), and of the terms [k, k + terms) of one such depth. */
+void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end, int64_t k, int64_t terms, float *b);
 /* Rows [0, m) of one matrix times panel `panel`. False: a number is not finite, so that expanded values are wanted. */
 bool codes_prepare(const gemm_params *p, const float *a, void *scratch);
 void codes_panel(const gemm_params *p, int64_t batch, int64_t panel, int64_t residual_at, float *c, void *scratch,

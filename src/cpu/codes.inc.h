@@ -110,45 +110,58 @@ TILES(tile_4, CODE_4)
 TILES(tile_s8, CODE_S8)
 TILES(tile_u8, CODE_U8)
 
-static inline __attribute__((always_inline)) void expand_kind(const codes_tile *t, int32_t first, int32_t vectors,
+static inline __attribute__((always_inline)) void expand_part(const codes_tile *t, const int first, const int vectors,
                                                               int64_t terms, float *b, const code_kind kind)
 {
-    const int each = kind == CODE_4 ? 8 : 4;
-    const int64_t width = (int64_t)vectors * L;
-    for (int32_t v = 0; v < vectors; v++) {
-        const int32_t *code = t->code + (first + v) * L;
-        int64_t scale_from = (first + v) * L, zero_from = scale_from;
-        float *to = b + v * L;
-        for (int64_t begin = 0; begin < terms; begin += t->block) {
-            const int64_t end = terms - begin < t->block ? terms : begin + t->block;
-            const vec s = scale_at(t->scale, t->scale_type, scale_from);
-            const veci zero = zero_at(t, zero_from, kind);
-            int64_t k = begin;
-            for (; k + each <= end; k += each, code += WIDTH, to += each * width) {
-                const veci word = vi_load(code);
+    const int each = kind == CODE_4 ? 8 : 4, width = vectors * L;
+    const int32_t *code = t->code + first * L;
+    int64_t scale_from = first * L, zero_from = first * L;
+    for (int64_t begin = 0; begin < terms; begin += t->block) {
+        const int64_t end = terms - begin < t->block ? terms : begin + t->block;
+        vec scale[CODES_VECTORS];
+        veci zero[CODES_VECTORS];
+        UNROLL for (int v = 0; v < vectors; v++)
+        {
+            scale[v] = scale_at(t->scale, t->scale_type, scale_from + v * L);
+            zero[v] = zero_at(t, zero_from + v * L, kind);
+        }
+        int64_t k = begin;
+        for (; k + each <= end; k += each, code += WIDTH, b += each * width) {
+            UNROLL for (int v = 0; v < vectors; v++)
+            {
+                const veci word = vi_load(code + v * L);
+                if (v * L * 4 % LINE == 0) __builtin_prefetch((const char *)(code + v * L) + AHEAD);
                 UNROLL for (int i = 0; i < each; i++)
-                    v_store(to + i * width, v_mul(s, vi_to_f32(vi_sub(code_of(word, i, kind), zero))));
+                    v_store(b + i * width + v * L, v_mul(scale[v], vi_to_f32(vi_sub(code_of(word, i, kind), zero[v]))));
             }
-            for (int i = 0; k + i < end; i++, to += width) {
+        }
+        for (int i = 0; k + i < end; i++, b += width) {
+            for (int v = 0; v < vectors; v++) {
                 int32_t word[L];
                 for (int j = 0; j < L; j++) {
-                    const int32_t all = code[j] >> (i * (kind == CODE_4 ? 4 : 8));
+                    const int32_t all = code[v * L + j] >> (i * (kind == CODE_4 ? 4 : 8));
                     word[j] = kind == CODE_4 ? all & 15 : kind == CODE_U8 ? all & 255 : (int8_t)(all & 255);
                 }
-                v_store(to, v_mul(s, vi_to_f32(vi_sub(vi_load(word), zero))));
+                v_store(b + v * L, v_mul(scale[v], vi_to_f32(vi_sub(vi_load(word), zero[v]))));
             }
-            scale_from += t->scale_step;
-            zero_from += t->zero_step;
         }
+        scale_from += t->scale_step;
+        zero_from += t->zero_step;
     }
 }
 
-static void expand(const codes_tile *t, sinter_dtype type, int32_t first, int32_t vectors, int64_t terms, float *b)
-{
-    if (sinter_dtype_bits(type) == 4) expand_kind(t, first, vectors, terms, b, CODE_4);
-    else if (type == SINTER_DTYPE_I8) expand_kind(t, first, vectors, terms, b, CODE_S8);
-    else expand_kind(t, first, vectors, terms, b, CODE_U8);
-}
+#define EXPAND(name, kind)                                                                                             \
+    static void name(const codes_tile *t, int32_t first, int32_t vectors, int64_t terms, float *b)                     \
+    {                                                                                                                  \
+        if (vectors == 4) expand_part(t, first, 4, terms, b, kind);                                                    \
+        else if (vectors == 3) expand_part(t, first, 3, terms, b, kind);                                               \
+        else if (vectors == 2) expand_part(t, first, 2, terms, b, kind);                                               \
+        else expand_part(t, first, 1, terms, b, kind);                                                                 \
+    }
+
+EXPAND(expand_4, CODE_4)
+EXPAND(expand_s8, CODE_S8)
+EXPAND(expand_u8, CODE_U8)
 
 static bool prepare(const float *a, int64_t stride, int64_t k, int64_t terms, int64_t chunk, bool is_4, float *x,
                     float *sum)
@@ -187,6 +200,8 @@ const codes_set VEC_SUFFIX(codes_set) = {
     .run_4 = { ROWS_EACH(TILE_NAME, tile_4, CODE_4) },
     .run_s8 = { ROWS_EACH(TILE_NAME, tile_s8, CODE_S8) },
     .run_u8 = { ROWS_EACH(TILE_NAME, tile_u8, CODE_U8) },
-    .expand = expand,
+    .expand_4 = expand_4,
+    .expand_s8 = expand_s8,
+    .expand_u8 = expand_u8,
     .prepare = prepare,
 };

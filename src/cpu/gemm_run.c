@@ -40,7 +40,8 @@ static size_t raw_size(const gemm_params *p, const gemm_grid *g)
 {
     if ((!p->b_raw && !p->codes) || g->n_blocks == 0) return 0;
     const size_t panels = (size_t)((g->panels + g->n_blocks - 1) / g->n_blocks);
-    return size_mul(size_mul(size_mul(panels, (size_t)g->width), (size_t)p->k), sizeof(float));
+    const int64_t depth = p->codes && codes_depth(p) < p->k ? codes_depth(p) : p->k;
+    return size_mul(size_mul(size_mul(panels, (size_t)g->width), (size_t)depth), sizeof(float));
 }
 
 static int64_t batch_count(const gemm_params *p)
@@ -55,11 +56,9 @@ size_t gemm_scratch_size(const gemm_params *p)
     const gemm_tile_set *set = gemm_tile_set_of(p->isa);
     const gemm_grid g = gemm_grid_of(set, p->tactic, p->m, p->n);
     size_t own = size_align(raw_size(p, &g), 64);
-    if (p->codes) {
-        /* Also for sizes that are run directly, of which one panel of f32 may be wanted. */
-        const int64_t rows = p->m < p->tactic.direct ? p->m : p->tactic.direct;
-        const size_t direct = codes_scratch_size(p, rows),
-                     panel = size_mul(size_mul((size_t)g.width, (size_t)p->k), sizeof(float));
+    if (p->codes) { /* for few rows, too, of which one panel of f32 may be wanted all the same */
+        const size_t direct = codes_scratch_size(p, p->m < p->tactic.direct ? p->m : p->tactic.direct),
+                     panel = size_mul(size_mul((size_t)g.width, (size_t)codes_depth(p)), sizeof(float));
         if (own < direct) own = size_align(direct, 64);
         if (own < panel) own = size_align(panel, 64);
     }
@@ -103,12 +102,24 @@ static matrix_at matrix_of(const gemm_params *p, int64_t batch)
     return m;
 }
 
-/* Block (m_block, n_block) of one matrix; packed: holds B of that block, where B is not packed as a whole. */
+/* Block (m_block, n_block) of one matrix, of terms [k, k + terms): what was summed before lies in C. packed: holds B of
+ * that block, where B is not packed as a whole. */
 static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, int64_t m_block, int64_t n_block,
-                      const float *packed, void *scratch, void *post_user)
+                      int64_t k, int64_t terms, const float *packed, void *scratch, void *post_user)
 {
     const matrix_at at = matrix_of(p, batch);
-    const dense_rows rows = { .a = p->a + at.a, .stride = p->a_row };
+    const dense_rows rows = { .a = p->a + at.a + k * p->a_col, .stride = p->a_row };
+    gemm_epilogue e = p->epilogue;
+    float *c = p->c + at.c;
+    const float *residual = e.residual ? e.residual + at.residual : NULL;
+    if (k) {
+        e.ldr = p->ldc;
+        residual = c;
+    }
+    if (k + terms < p->k) {
+        e.clip = false;
+        e.post = NULL;
+    }
     const gemm_core core = {
         .set = gemm_tile_set_of(p->isa),
         .tactic = p->tactic,
@@ -116,40 +127,43 @@ static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, i
         .source = &rows,
         .m = p->m,
         .n = p->n,
-        .k = p->k,
+        .k = terms,
         .taps = 1,
         .a_row = p->a_row,
         .a_col = p->a_col,
         .b = packed ? packed : p->b + at.b,
-        .c = p->c + at.c,
+        .c = c,
         .ldc = p->ldc,
-        .bias = p->epilogue.bias,
-        .residual = p->epilogue.residual ? p->epilogue.residual + at.residual : NULL,
-        .epilogue = &p->epilogue,
+        .bias = k ? NULL : e.bias,
+        .residual = residual,
+        .epilogue = &e,
         .batch = batch,
     };
     gemm_core_block(&core, g, m_block, n_block, packed ? g->panels * n_block / g->n_blocks : 0, scratch, post_user);
 }
 
-/* Fills `packed` with the panels of block n_block of the matrix that `batch` multiplies with. */
-static void fill_block(const gemm_params *p, const gemm_grid *g, int64_t batch, int64_t n_block, float *packed)
+/* The same with codes, which are expanded to `packed` a part of the terms at a time. */
+static void run_expanded(const gemm_params *p, const gemm_grid *g, int64_t batch, int64_t m_block, int64_t n_block,
+                         float *packed, void *scratch, void *post_user)
 {
     const int64_t first = g->panels * n_block / g->n_blocks, end = g->panels * (n_block + 1) / g->n_blocks;
-    if (p->codes) {
-        codes_expand(p, g->width, first * g->width, end == g->panels ? p->n : end * g->width, packed);
-        return;
+    const int64_t depth = codes_depth(p), column_end = end == g->panels ? p->n : end * g->width;
+    for (int64_t k = 0; k < p->k; k += depth) {
+        const int64_t terms = p->k - k < depth ? p->k - k : depth;
+        codes_expand(p, g->width, first * g->width, column_end, k, terms, packed);
+        run_block(p, g, batch, m_block, n_block, k, terms, packed, scratch, post_user);
     }
-    pack_panels(gemm_tile_set_of(p->isa), g, 1, p->k, p->n, first, end, p->b + matrix_of(p, batch).b, 0, p->b_row,
-                p->b_col, packed);
 }
 
 /* Panels of codes, each with all rows of a matrix. */
-static void run_codes(const gemm_params *p, const gemm_grid *g, int64_t begin, int64_t end, char *scratch,
+static void run_codes(const gemm_params *p, const gemm_grid *g, int64_t begin, int64_t end, void *scratch, char *own,
                       void *post_user)
 {
     const int64_t panels = codes_panels(p);
     const int64_t wide = (int64_t)CODES_VECTORS * g->lanes / g->width; /* panels of f32 in one of codes */
-    char *own = scratch + gemm_core_scratch_size(gemm_tile_set_of(p->isa), p->tactic, 1, p->k);
+    gemm_grid each = *g;
+    each.n_blocks = each.panels;
+    each.m_blocks = 1;
     bool is_finite = false;
     for (int64_t tile = begin, seen = -1; tile < end; tile++) {
         const int64_t batch = tile / panels, panel = tile % panels;
@@ -160,14 +174,8 @@ static void run_codes(const gemm_params *p, const gemm_grid *g, int64_t begin, i
             codes_panel(p, batch, panel, at.residual, p->c + at.c, own, post_user);
             continue;
         }
-        /* One panel of f32 at a time. */
-        gemm_grid each = *g;
-        each.n_blocks = each.panels;
-        each.m_blocks = 1;
-        for (int64_t i = panel * wide; i < (panel + 1) * wide && i < each.panels; i++) {
-            fill_block(p, &each, batch, i, (float *)(void *)own);
-            run_block(p, &each, batch, 0, i, (const float *)(const void *)own, scratch, post_user);
-        }
+        for (int64_t i = panel * wide; i < (panel + 1) * wide && i < each.panels; i++)
+            run_expanded(p, &each, batch, 0, i, (float *)(void *)own, scratch, post_user);
         seen = -1; /* the rows were there */
     }
 }
@@ -176,19 +184,25 @@ void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, v
 {
     const gemm_tile_set *set = gemm_tile_set_of(p->isa);
     const gemm_grid g = gemm_grid_of(set, p->tactic, p->m, p->n);
+    char *own = (char *)scratch + gemm_core_scratch_size(set, p->tactic, 1, p->k);
     if (p->codes && p->codes->is_direct) {
-        run_codes(p, &g, begin, end, scratch, post_user);
+        run_codes(p, &g, begin, end, scratch, own, post_user);
         return;
     }
     const int64_t blocks = g.m_blocks * g.n_blocks;
-    const bool is_filled = p->b_raw || p->codes;
-    float *packed = (float *)(void *)((char *)scratch + gemm_core_scratch_size(set, p->tactic, 1, p->k));
+    float *packed = p->b_raw || p->codes ? (float *)(void *)own : NULL;
     int64_t packed_key = -1; /* the block of B that `packed` holds */
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t batch = tile / blocks, n_block = tile % blocks / g.m_blocks, m_block = tile % g.m_blocks;
-        const int64_t key = (p->codes ? 0 : batch * g.n_blocks) + n_block;
-        if (is_filled && packed_key != key) fill_block(p, &g, batch, n_block, packed);
-        packed_key = key;
-        run_block(p, &g, batch, m_block, n_block, is_filled ? packed : NULL, scratch, post_user);
+        if (p->codes) {
+            run_expanded(p, &g, batch, m_block, n_block, packed, scratch, post_user);
+            continue;
+        }
+        if (p->b_raw && packed_key != batch * g.n_blocks + n_block) {
+            packed_key = batch * g.n_blocks + n_block;
+            pack_panels(set, &g, 1, p->k, p->n, g.panels * n_block / g.n_blocks, g.panels * (n_block + 1) / g.n_blocks,
+                        p->b + matrix_of(p, batch).b, 0, p->b_row, p->b_col, packed);
+        }
+        run_block(p, &g, batch, m_block, n_block, 0, p->k, packed, scratch, post_user);
     }
 }
