@@ -67,7 +67,7 @@ static bool loads(const expr *x, uint32_t input)
  * activations. */
 static bool takes_finite(const problem *p, uint32_t input)
 {
-    if (input > 1 && loads(p->weight, input)) return true;
+    if (loads(p->weight, input)) return true;
     if (p->op == OP_dft) return true; /* a twiddle factor near 0 has either sign */
     if (p->op == OP_pointwise) return input > 0 && has_parameters(p->epilogue);
     if (p->op == OP_attention)

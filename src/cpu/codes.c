@@ -35,6 +35,33 @@ static bool is_scale_type(sinter_dtype t)
     return t == SINTER_DTYPE_F32 || t == SINTER_DTYPE_F16 || t == SINTER_DTYPE_BF16;
 }
 
+/* The bits of a float are those of an f32 with this much less of a bias. */
+static bool kind_of(sinter_dtype t, codes_form *f)
+{
+    static const struct {
+        sinter_dtype type;
+        code_kind kind;
+        float unit;
+    } row[] = {
+        { SINTER_DTYPE_U4, CODE_4, 1 },
+        { SINTER_DTYPE_I4, CODE_4, 1 },
+        { SINTER_DTYPE_U8, CODE_U8, 1 },
+        { SINTER_DTYPE_I8, CODE_S8, 1 },
+        { SINTER_DTYPE_F4E2M1, CODE_F4, 0x1p126f },
+        { SINTER_DTYPE_F8E4M3FN, CODE_F8_3, 0x1p120f },
+        { SINTER_DTYPE_F8E4M3FNUZ, CODE_F8_3, 0x1p119f },
+        { SINTER_DTYPE_F8E5M2, CODE_F8_2, 0x1p112f },
+        { SINTER_DTYPE_F8E5M2FNUZ, CODE_F8_2, 0x1p111f },
+    };
+    for (size_t i = 0; i < COUNT_OF(row); i++) {
+        if (row[i].type != t) continue;
+        f->kind = row[i].kind;
+        f->unit = row[i].unit;
+        return true;
+    }
+    return false;
+}
+
 static uint32_t k_axis(const problem *p)
 {
     return ((const attrs_matmul *)p->attrs)->trans_b ? 1 : 0;
@@ -70,9 +97,7 @@ const char *codes_form_of(const problem *p, codes_form *f)
     *f = (codes_form){ .type = p->in[1].dtype };
     const problem_operand *q = &p->in[1];
     REJECT_UNLESS(p->weight, "its weight is not packed");
-    REJECT_UNLESS(f->type == SINTER_DTYPE_U4 || f->type == SINTER_DTYPE_I4 || f->type == SINTER_DTYPE_U8 ||
-                      f->type == SINTER_DTYPE_I8,
-                  "its weight is not of integers of 4 or 8 bits");
+    REJECT_UNLESS(kind_of(f->type, f), "its weight is not of 4 or 8 bits");
     REJECT_UNLESS(q->rank == 2 && !q->is_strided && q->is_const, "its weight is strided, or no matrix");
     for (uint32_t i = 0; i < p->weight->count; i++)
         REJECT_UNLESS(p->weight->at[i].op != EXPR_STORE || p->weight->at[i].dtype == SINTER_DTYPE_F32, "not in f32");
@@ -92,7 +117,9 @@ const char *codes_form_of(const problem *p, codes_form *f)
     f->scale_type = (sinter_dtype)scale->dtype;
     /* Signed codes of 4 bits are packed with 8 added. */
     const int32_t shift = f->type == SINTER_DTYPE_I4 ? 8 : 0;
-    if (zero->op == EXPR_IMM) {
+    if (dtype_is_float(f->type)) {
+        REJECT_UNLESS(zero->op == EXPR_IMM && zero->imm.f == 0, "a float has a zero point");
+    } else if (zero->op == EXPR_IMM) {
         REJECT_UNLESS(zero->imm.i >= -128 && zero->imm.i <= 255, "its zero point is no code");
         f->zero_point = (int32_t)zero->imm.i + shift;
     } else {
@@ -241,6 +268,7 @@ static codes_tile tile_of(const gemm_params *p, int64_t panel)
         .scale_step = f->scale_varies ? width : 0,
         .zero_step = f->zero_varies ? width : 0,
         .zero_point = f->zero_point,
+        .unit = f->unit,
         .scale_type = f->scale_type,
     };
 }
@@ -264,10 +292,7 @@ void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end,
         t.code += k / (32 / f->bits) * panel_width;
         t.scale = (const char *)t.scale + (size_t)(block * t.scale_step) * (sinter_dtype_bits(f->scale_type) / 8);
         if (t.zero) t.zero += block * t.zero_step;
-        (f->bits == 4 ? set->expand_4
-         : f->type == SINTER_DTYPE_I8
-             ? set->expand_s8
-             : set->expand_u8)(&t, (int32_t)(col % panel_width / set->lanes), (int32_t)(cols / set->lanes), terms, b);
+        set->expand[f->kind](&t, (int32_t)(col % panel_width / set->lanes), (int32_t)(cols / set->lanes), terms, b);
         b += terms * cols;
         col += left;
     }
@@ -280,9 +305,9 @@ bool codes_prepare(const gemm_params *p, const float *a, void *scratch)
     bool is_finite = true;
     for (int64_t r = 0; r < p->m; r++)
         is_finite = codes_set_of(p->isa)->prepare(a + r * p->a_row, p->a_col, p->k, terms_of(f), chunk_of(f),
-                                                  f->bits == 4, x + r * terms_of(f), sum + r * chunks_of(f)) &&
+                                                  f->kind == CODE_4, x + r * terms_of(f), sum + r * chunks_of(f)) &&
                     is_finite;
-    return is_finite || f->bits == 8;
+    return is_finite || f->kind != CODE_4;
 }
 
 /* Sums become results: scaled, with what is added, clipped. */
@@ -312,7 +337,7 @@ void codes_panel(const gemm_params *p, int64_t batch, int64_t panel, int64_t res
 {
     const codes_form *f = &p->codes->form;
     const codes_set *set = codes_set_of(p->isa);
-    codes_tile_fn *const *run = f->bits == 4 ? set->run_4 : f->type == SINTER_DTYPE_I8 ? set->run_s8 : set->run_u8;
+    codes_tile_fn *const *run = set->run[f->kind];
     const float *x = scratch, *sum = (const float *)(const void *)((const char *)scratch + x_size(f, p->m));
     const int64_t width = width_of(p->isa), col = panel * width, cols = f->n - col < width ? f->n - col : width;
     codes_tile t = tile_of(p, panel);

@@ -17,8 +17,12 @@
 #include "ops/problem.h"
 #include "cpu/gemm.h"
 
-/* CHUNK: terms at most that are summed before they are scaled. DEPTH: that are expanded at once, about. ROWS: of A that are multiplied at once, at most. */
+/* CHUNK: terms at most that are summed before they are scaled. DEPTH: that are expanded at once, about. ROWS: of A that
+ * are multiplied at once, at most. */
 enum { CODES_VECTORS = 4, CODES_CHUNK = 128, CODES_DEPTH = 512, CODES_ROWS = 6, CODES_UNIT = 8 };
+
+/* Integers of 4 bits, with 8 added where they are signed; of 8 bits; floats of 1, 3 and 2 bits of mantissa. */
+typedef enum code_kind { CODE_4, CODE_S8, CODE_U8, CODE_F4, CODE_F8_3, CODE_F8_2, CODE_KINDS } code_kind;
 
 /* What the program of a weight says. Inputs are those of the problem; 0: none. */
 typedef struct codes_form {
@@ -26,10 +30,12 @@ typedef struct codes_form {
     int64_t block;                      /* terms with one scale, a multiple of CODES_UNIT */
     int64_t blocks;
     sinter_dtype type, scale_type;
+    code_kind kind;
     uint32_t bits;
     uint32_t scale, zero;               /* inputs; zero 0: `zero_point` for all */
     bool scale_varies, zero_varies;     /* from block to block */
     int32_t zero_point;                 /* of codes as they are packed */
+    float unit;                         /* of floats: what their bits, as those of an f32, are multiplied by */
 } codes_form;
 
 /* NULL: `f` says how the problem's weight is packed; else why this is no such weight. */
@@ -51,6 +57,7 @@ typedef struct codes_tile {
     int64_t block, chunk;
     int64_t scale_step, zero_step;      /* elements from one block to the next; 0: all have the same */
     int32_t zero_point;
+    float unit;
     sinter_dtype scale_type;
 } codes_tile;
 
@@ -59,13 +66,11 @@ typedef void codes_tile_fn(const codes_tile *t);
 /* The loops of one instruction set. */
 typedef struct codes_set {
     int32_t lanes, rows;                /* rows of A at once */
-    codes_tile_fn *run_4[CODES_ROWS], *run_s8[CODES_ROWS], *run_u8[CODES_ROWS];
+    codes_tile_fn *run[CODE_KINDS][CODES_ROWS];
     /* b[term][vectors * lanes] = f32 values of `vectors` vectors of the panel from `first` on, of `terms` terms. */
-    void (*expand_4)(const codes_tile *t, int32_t first, int32_t vectors, int64_t terms, float *b);
-    void (*expand_s8)(const codes_tile *t, int32_t first, int32_t vectors, int64_t terms, float *b);
-    void (*expand_u8)(const codes_tile *t, int32_t first, int32_t vectors, int64_t terms, float *b);
-    /* A row of A, with its sums. Codes of 4 bits are read in place, so that x is divided by 16 for each place. False:
-     * a number, or a sum, is not finite, or near it. */
+    void (*expand[CODE_KINDS])(const codes_tile *t, int32_t first, int32_t vectors, int64_t terms, float *b);
+    /* A row of A, with its sums. Integers of 4 bits are read in place, so that x is divided by 16 for each place.
+     * False: a number, or a sum, is not finite, or near it. */
     bool (*prepare)(const float *a, int64_t stride, int64_t k, int64_t terms, int64_t chunk, bool is_4, float *x,
                     float *sum);
 } codes_set;

@@ -10,7 +10,16 @@
 #endif
 
 enum { L = VEC_LANES, WIDTH = CODES_VECTORS * L, LINE = 64, AHEAD = 4096 };
-typedef enum code_kind { CODE_4, CODE_S8, CODE_U8 } code_kind;
+
+static inline int terms_of_word(const code_kind kind)
+{
+    return kind == CODE_4 || kind == CODE_F4 ? 8 : 4;
+}
+
+static inline bool is_float(const code_kind kind)
+{
+    return kind >= CODE_F4;
+}
 
 static inline vec scale_at(const void *scale, sinter_dtype type, int64_t at)
 {
@@ -29,10 +38,23 @@ static inline __attribute__((always_inline)) veci code_of(veci word, const int i
     }
 }
 
-/* Codes of 4 bits are left where they are, times 16^i, but for those of the highest bits; the rows of A make up for
- * it. */
-static inline __attribute__((always_inline)) vec factor_of(veci word, const int i, const code_kind kind, veci zero)
+/* A float's sign, exponent and mantissa where an f32 has them: so many powers of 2 too small, and exact. */
+static inline __attribute__((always_inline)) vec float_of(veci word, const int i, const code_kind kind, vec unit)
 {
+    const int bits = kind == CODE_F4 ? 4 : 8, low = kind == CODE_F4 ? 22 : kind == CODE_F8_3 ? 20 : 21;
+    const int left = low - i * bits, up = left > 0 ? left : 0, down = left < 0 ? -left : 0;
+    const veci size = left < 0 ? vi_sra(word, down) : vi_sll(word, up);
+    const veci sign = vi_sll(word, 32 - (i + 1) * bits);
+    return v_mul(unit, v_of_bits(vi_or(vi_and(size, vi_set(((1 << (bits - 1)) - 1) << low)),
+                                       vi_and(sign, vi_set(INT32_MIN)))));
+}
+
+/* Integers of 4 bits are left where they are, times 16^i, but for those of the highest bits; the rows of A make up for
+ * it. */
+static inline __attribute__((always_inline)) vec factor_of(veci word, const int i, const code_kind kind, veci zero,
+                                                           vec unit)
+{
+    if (is_float(kind)) return float_of(word, i, kind, unit);
     if (kind != CODE_4) return vi_to_f32(vi_sub(code_of(word, i, kind), zero));
     return vi_to_f32(i < 7 ? vi_and(word, vi_set(15 << (i * 4))) : code_of(word, i, kind));
 }
@@ -47,7 +69,8 @@ static inline veci zero_at(const codes_tile *t, int64_t at, const code_kind kind
 static inline __attribute__((always_inline)) void tile_part(const codes_tile *t, const int rows, const int first,
                                                             const int vectors, const code_kind kind)
 {
-    const int terms = kind == CODE_4 ? 8 : 4;
+    const int terms = terms_of_word(kind);
+    const vec unit = v_set(t->unit);
     const int32_t *code = t->code + first * L;
     const float *x = t->x;
     const int64_t ldx = t->ldx;
@@ -75,7 +98,7 @@ static inline __attribute__((always_inline)) void tile_part(const codes_tile *t,
             {
                 UNROLL for (int v = 0; v < vectors; v++)
                 {
-                    const vec w = factor_of(word[v], i, kind, zero[v]);
+                    const vec w = factor_of(word[v], i, kind, zero[v], unit);
                     UNROLL for (int r = 0; r < rows; r++) acc[r][v] = v_fma(v_set(x[r * ldx + i]), w, acc[r][v]);
                 }
             }
@@ -109,11 +132,23 @@ static inline __attribute__((always_inline)) void tile_part(const codes_tile *t,
 TILES(tile_4, CODE_4)
 TILES(tile_s8, CODE_S8)
 TILES(tile_u8, CODE_U8)
+TILES(tile_f4, CODE_F4)
+TILES(tile_f8_3, CODE_F8_3)
+TILES(tile_f8_2, CODE_F8_2)
+
+/* The factor itself, without its scale. */
+static inline __attribute__((always_inline)) vec whole_of(veci word, const int i, const code_kind kind, veci zero,
+                                                          vec unit)
+{
+    if (is_float(kind)) return float_of(word, i, kind, unit);
+    return vi_to_f32(vi_sub(code_of(word, i, kind), zero));
+}
 
 static inline __attribute__((always_inline)) void expand_part(const codes_tile *t, const int first, const int vectors,
                                                               int64_t terms, float *b, const code_kind kind)
 {
-    const int each = kind == CODE_4 ? 8 : 4, width = vectors * L;
+    const int each = terms_of_word(kind), width = vectors * L;
+    const vec unit = v_set(t->unit);
     const int32_t *code = t->code + first * L;
     int64_t scale_from = first * L, zero_from = first * L;
     for (int64_t begin = 0; begin < terms; begin += t->block) {
@@ -132,18 +167,17 @@ static inline __attribute__((always_inline)) void expand_part(const codes_tile *
                 const veci word = vi_load(code + v * L);
                 if (v * L * 4 % LINE == 0) __builtin_prefetch((const char *)(code + v * L) + AHEAD);
                 UNROLL for (int i = 0; i < each; i++)
-                    v_store(b + i * width + v * L, v_mul(scale[v], vi_to_f32(vi_sub(code_of(word, i, kind), zero[v]))));
+                    v_store(b + i * width + v * L, v_mul(scale[v], whole_of(word, i, kind, zero[v], unit)));
             }
         }
-        for (int i = 0; k + i < end; i++, b += width) {
+        if (k < end) { /* a part of a word: the last one */
+            float last[8 * WIDTH];
             for (int v = 0; v < vectors; v++) {
-                int32_t word[L];
-                for (int j = 0; j < L; j++) {
-                    const int32_t all = code[v * L + j] >> (i * (kind == CODE_4 ? 4 : 8));
-                    word[j] = kind == CODE_4 ? all & 15 : kind == CODE_U8 ? all & 255 : (int8_t)(all & 255);
-                }
-                v_store(b + v * L, v_mul(scale[v], vi_to_f32(vi_sub(vi_load(word), zero[v]))));
+                const veci word = vi_load(code + v * L);
+                UNROLL for (int i = 0; i < each; i++)
+                    v_store(last + i * width + v * L, v_mul(scale[v], whole_of(word, i, kind, zero[v], unit)));
             }
+            memcpy(b, last, (size_t)((end - k) * width) * sizeof *b);
         }
         scale_from += t->scale_step;
         zero_from += t->zero_step;
@@ -162,6 +196,9 @@ static inline __attribute__((always_inline)) void expand_part(const codes_tile *
 EXPAND(expand_4, CODE_4)
 EXPAND(expand_s8, CODE_S8)
 EXPAND(expand_u8, CODE_U8)
+EXPAND(expand_f4, CODE_F4)
+EXPAND(expand_f8_3, CODE_F8_3)
+EXPAND(expand_f8_2, CODE_F8_2)
 
 static bool prepare(const float *a, int64_t stride, int64_t k, int64_t terms, int64_t chunk, bool is_4, float *x,
                     float *sum)
@@ -197,11 +234,12 @@ static bool prepare(const float *a, int64_t stride, int64_t k, int64_t terms, in
 const codes_set VEC_SUFFIX(codes_set) = {
     .lanes = L,
     .rows = ROWS_MOST,
-    .run_4 = { ROWS_EACH(TILE_NAME, tile_4, CODE_4) },
-    .run_s8 = { ROWS_EACH(TILE_NAME, tile_s8, CODE_S8) },
-    .run_u8 = { ROWS_EACH(TILE_NAME, tile_u8, CODE_U8) },
-    .expand_4 = expand_4,
-    .expand_s8 = expand_s8,
-    .expand_u8 = expand_u8,
+    .run = { [CODE_4] = { ROWS_EACH(TILE_NAME, tile_4, CODE_4) },
+             [CODE_S8] = { ROWS_EACH(TILE_NAME, tile_s8, CODE_S8) },
+             [CODE_U8] = { ROWS_EACH(TILE_NAME, tile_u8, CODE_U8) },
+             [CODE_F4] = { ROWS_EACH(TILE_NAME, tile_f4, CODE_F4) },
+             [CODE_F8_3] = { ROWS_EACH(TILE_NAME, tile_f8_3, CODE_F8_3) },
+             [CODE_F8_2] = { ROWS_EACH(TILE_NAME, tile_f8_2, CODE_F8_2) } },
+    .expand = { expand_4, expand_s8, expand_u8, expand_f4, expand_f8_3, expand_f8_2 },
     .prepare = prepare,
 };

@@ -128,6 +128,18 @@ static bool are_scales_small(const lowering *l, ir_value_id v)
     return true;
 }
 
+/* Codes of floats that are infinite or no numbers are not multiplied as what they are. */
+static bool are_codes_finite(const lowering *l, ir_value_id v)
+{
+    view x;
+    if (!dtype_is_float(ir_value_at(l->g, v)->dtype)) return true;
+    if (!ir_const_view(l->g, v, &x)) return false;
+    const int64_t count = view_count(&x); /* dense */
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(view_load_f64(&x, i))) return false;
+    return true;
+}
+
 /* The operand that `v` is seen as: [size[0], size[1]] of the weight, or of its blocks; turned where the weight is. */
 static sinter_status see(lowering *l, const origin *o, ir_value_id v, bool is_scale, uint32_t *out)
 {
@@ -237,7 +249,9 @@ static sinter_status make(lowering *l, const work *w, work *out, bool *has)
     }
     o.is_turned = o.is_turned != is_turned;
     const ir_node *n = o.dequantize;
-    if (!is_there(l, n->in[0]) || !are_scales_small(l, n->in[1]) || !is_there(l, n->in[2])) return SINTER_OK;
+    if (!is_there(l, n->in[0]) || !are_codes_finite(l, n->in[0]) || !are_scales_small(l, n->in[1]) ||
+        !is_there(l, n->in[2]))
+        return SINTER_OK;
     work found;
     TRY(build(l, w, &o, &found));
     *has = true;

@@ -132,7 +132,7 @@ static bool packed_product(grow *g, const gop *op)
     const bool is_turned = grow_one_in(g, 3), in_blocks = grow_one_in(g, 4) || k > block, is_narrow = grow_one_in(g, 4);
     const int64_t k_axis = is_turned, d[2] = { is_turned ? n : k, is_turned ? k : n };
     const gsize rows[2] = { grow_size(g), gsize_of(k) };
-    const sinter_dtype t = any_of(g, T_I4 | T_OF(I8) | T_OF(U8)),
+    const sinter_dtype t = any_of(g, T_I4 | T_OF(I8) | T_OF(U8) | T_F8 | (g->m->opset >= 23 ? T_F4 : 0)),
                        wide = is_narrow ? any_of(g, T_OF(F16) | T_OF(BF16)) : SINTER_DTYPE_F32;
     const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, rows, 2), w = grow_weight(g, t, d, 2, 8);
     if (x == G_NONE || w == G_NONE) return false;
@@ -149,7 +149,8 @@ static bool packed_product(grow *g, const gop *op)
         rank = grow_one_in(g, 3) ? 0 : 1;
     }
     s.scale = grow_leaf(g, wide, size, rank, true, (gfill){ 0.0625, 0.25, 0.0625, grow_below(g, 999) });
-    if (grow_one_in(g, 2)) s.zero = grow_leaf(g, t, size, rank, true, (gfill){ 0, 5, 1, grow_below(g, 999) });
+    if (!dtype_is_float(t) && grow_one_in(g, 2))
+        s.zero = grow_leaf(g, t, size, rank, true, (gfill){ 0, 5, 1, grow_below(g, 999) });
     uint32_t made = scaled(g, "DequantizeLinear", w, &s);
     if (made != G_NONE && is_turned) made = grow_transpose(g, made, (const int64_t[]){ 1, 0 });
     if (made != G_NONE && is_narrow) made = grow_cast(g, made, SINTER_DTYPE_F32);

@@ -85,7 +85,7 @@ static void runs_as_one_product(bytes graph, const char *what, bool is_packed)
     if (!CHECK(ok)) printf("%s: %s\n", what, error.text);
     if (!CHECK(count_of(said, ": 1 steps in") == 1)) printf("%s: %s\n", what, said);
     CHECK_EQ(count_of(said, "cpu_gemm_codes"), is_packed);
-    if (is_packed) CHECK(built.size < K * N); /* bits: 4 and a scale */
+    if (is_packed) CHECK(built.size < 2 * K * N); /* 8 bits at most, and scales */
     double gap = 0;
     for (uint32_t i = 0; ok && i < N; i++)
         gap = fmax(gap, fabs((double)((const float *)y.data)[i] - (double)p.want[i]));
@@ -146,7 +146,7 @@ static void columns_of_8_bits(void)
         }
         p.want[n] = (float)sum;
     }
-    runs_as_one_product(g, "f8 by columns", false);
+    runs_as_one_product(g, "f8 by columns", true);
 }
 
 /* [N, K] in blocks along K, as com.microsoft packs it; zero points 8. Its rows end with numbers that are not K's, which
