@@ -33,7 +33,7 @@ def tensor(name, dtype, dims, values):
 
 
 def value_info(name, dtype, dims):
-    shape = b"".join(field(1, field(2 if isinstance(d, str) else 1, d)) for d in dims)
+    shape = b"".join(field(1, field(2 if isinstance(d, str) else 1, d)) for d in dims or ())
     return field(1, name) + field(2, field(1, field(1, dtype) + (b"" if dims is None else field(2, shape))))
 
 
@@ -218,6 +218,44 @@ def loops(m, n):
     m.output(x, [4])
 
 
+def nested_loop(m, trip, x, depth):
+    """Each body's carried value changes its size, which shows only when the innermost body is converted."""
+    body = Graph()
+    body.input([], INT64)
+    go_on, at = body.input([], BOOL), body.input(["K"])
+    body.output(body.op("Identity", go_on), [], BOOL)
+    body.output(nested_loop(body, trip, at, depth - 1) if depth else body.op("Concat", at, at, axis=0), ["L"])
+    m.count += body.count
+    return m.op("Loop", trip, "", x, body=body)
+
+
+def nested_loops(m, n):
+    trip, x, four = m.const([], [1], INT64), m.input([4]), m.const([1], [4], INT64)
+    while m.count < n:
+        total = m.op("ReduceMean", nested_loop(m, trip, x, 8), axes=[0])
+        x = m.op("Expand", total, four)
+    m.output(x, [4])
+
+
+def nested_rank(m, cond, x, depth, flat):
+    """An If of two ranks; `flat`: behind it, in the same branch, a Reshape that makes them one."""
+    then, other = Graph(), Graph()
+    then.output(nested_rank(then, cond, x, depth - 1, flat) if depth else then.op("Tanh", x), None)
+    other.output(other.op("Unsqueeze", x, other.const([1], [0], INT64)), None)
+    m.count += then.count + other.count
+    y = m.op("If", cond, then_branch=then, else_branch=other)
+    return m.op("Reshape", y, m.const([1], [-1], INT64)) if flat else y
+
+
+def nested_ranks(m, n):
+    cond, x = m.input([], BOOL), m.input([4])
+    while m.count < n:
+        x = nested_rank(m, cond, x, 6, True)
+        y = nested_rank(m, cond, x, 6, False)
+        x = m.op("Reshape", y, m.const([1], [4], INT64))
+    m.output(x, [4])
+
+
 def many_symbols(m, n):
     for i in range(n // 2):
         x, y = m.input([f"A{i}", 4]), m.input([f"B{i}", 4])
@@ -303,5 +341,5 @@ def equal_subgraphs(m, n):
 
 SHAPES = {f.__name__: f for f in (
     elementwise_chain, product_chain, conv_chain, concat_of_n, n_outputs, n_inputs, deep_tree, wide_tree, n_readers,
-    nonzero_chain, nested_ifs, wide_ifs, loops, many_symbols, shape_chain, initializers, residual_blocks, split_of_n,
-    transposes, slices, quantized_chain, functions, attention_blocks, equal_subgraphs)}
+    nonzero_chain, nested_ifs, wide_ifs, loops, nested_loops, nested_ranks, many_symbols, shape_chain, initializers,
+    residual_blocks, split_of_n, transposes, slices, quantized_chain, functions, attention_blocks, equal_subgraphs)}

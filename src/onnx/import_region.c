@@ -215,6 +215,32 @@ void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, u
     }
 }
 
+/* ---- what is learned of subgraphs ---- */
+
+void importer_enter(importer *im)
+{
+    if (im->control_depth++ == 0) importer_forget(im);
+}
+
+void importer_leave(importer *im)
+{
+    im->control_depth--;
+}
+
+void importer_forget(importer *im)
+{
+    im->control_round++;
+}
+
+learned *importer_learned(importer *im, const onnx_graph *graph)
+{
+    if (!im->learned) im->learned = ARENA_NEW(&im->a, learned, (size_t)im->model.graph_count + 1);
+    if (!im->learned) return NULL;
+    learned *l = &im->learned[graph->id];
+    if (l->round != im->control_round) *l = (learned){ .round = im->control_round };
+    return l;
+}
+
 /* ---- sequences ---- */
 
 ir_value_id call_list_new(onnx_call *c, const ir_value_id *item, uint32_t count, bool is_none)

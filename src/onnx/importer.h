@@ -32,6 +32,15 @@ typedef struct onnx_scope {
     onnx_names         wanted;          /* names that are read when all nodes are done */
 } onnx_scope;
 
+/* What the conversion of a subgraph found out, for when it is converted again: in another try of the If, Loop or Scan
+ * around it. Without that, subgraphs in subgraphs would be converted 2 to the power of their depth times. */
+typedef struct learned {
+    uint64_t   round;                   /* importer.control_round, or nothing was learned */
+    bool       is_merged;               /* an If: as branches.is_merged */
+    onnx_names varying;                 /* an If (then_branch): the names whose rank differs from branch to branch */
+    VEC(uint32_t) late;                 /* a body: carried value * SINTER_RANK_MAX + axis, of a size that changes */
+} learned;
+
 typedef struct size_range { const char *name; int64_t min, opt, max; } size_range;
 typedef struct importer {
     env              *e;
@@ -51,6 +60,9 @@ typedef struct importer {
     VEC(size_range)   range;            /* of named sizes, from the options */
     VEC(call_list)    list;             /* sequences */
     bool              wants_tail;       /* a branch gives what no node can: what reads it has to go into the branch */
+    learned          *learned;          /* by id of a graph; NULL until the first is wanted */
+    uint64_t          control_round;    /* counts outermost Ifs, Loops and Scans: what one learned is not for others */
+    uint32_t          control_depth;    /* how many of them are being converted, one in the other */
 } importer;
 
 /* Names that stand for no value: what produced them could not be imported, or does not give them. */
@@ -81,6 +93,14 @@ sinter_status scope_convert(importer *im, onnx_scope *s, const onnx_nodes *nodes
 sinter_status scope_convert_ahead(importer *im, onnx_scope *s, uint32_t place);
 /* The names of a graph's outputs. */
 sinter_status scope_wants(importer *im, onnx_scope *s, const onnx_graph *graph);
+
+/* Around the conversion of an If, Loop or Scan. */
+void importer_enter(importer *im);
+void importer_leave(importer *im);
+/* Makes all that was learned so far old. */
+void importer_forget(importer *im);
+/* What was learned of a subgraph, to read and to add to; NULL: no memory, and the arena knows. */
+learned *importer_learned(importer *im, const onnx_graph *graph);
 
 /* import_input.c: what the options say of sizes, before any input is made; and an input of the main graph. */
 sinter_status importer_ranges(importer *im, const onnx_graph *graph);

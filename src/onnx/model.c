@@ -13,6 +13,7 @@ typedef struct reader {
     arena *a;
     arena scratch;
     uint64_t depth;
+    uint32_t graph_count;
 } reader;
 
 static sinter_status damaged(const reader *r, const char *message, uint32_t field)
@@ -381,7 +382,7 @@ static sinter_status graph_of(reader *r, const wire_field *in, onnx_graph *g)
     if (r->depth >= r->e->limits.depth_max)
         return FAIL(r->e, UNSUPPORTED, "graphs nest deeper than %llu, the limit depth_max",
                     (unsigned long long)r->e->limits.depth_max);
-    *g = (onnx_graph){ .name = "" };
+    *g = (onnx_graph){ .name = "", .id = ++r->graph_count };
     r->depth++;
     const sinter_status s = graph_fields(r, in, g);
     r->depth--;
@@ -486,6 +487,7 @@ sinter_status onnx_model_read(env *e, arena *a, const uint8_t *bytes, size_t siz
     arena_init(&r.scratch, e);
     const sinter_status s = model_of(&r, bytes, size, out);
     arena_deinit(&r.scratch);
+    out->graph_count = r.graph_count;
     TRY(s);
     if (!out->has_graph) return FAIL(e, INVALID_MODEL, "%zu bytes hold no ONNX graph", size);
     return list_outputs_once(&r, &out->graph);

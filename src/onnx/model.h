@@ -76,6 +76,7 @@ struct onnx_graph {
     VEC(onnx_tensor)     initializer;
     VEC(onnx_sparse)     sparse;        /* its name is that of `values` */
     VEC(onnx_value_info) in, out;
+    uint32_t    id;                     /* counts the model's graphs from 1 */
     onnx_names  reads;                  /* of a subgraph: the names that it reads from around it, once each */
 };
 
@@ -95,6 +96,7 @@ typedef struct onnx_model {
     onnx_opsets opset;
     onnx_graph  graph;
     bool        has_graph;
+    uint32_t    graph_count;            /* subgraphs, those of functions included */
     VEC(onnx_function) function;
     VEC(onnx_pair)     metadata;
 } onnx_model;

@@ -171,6 +171,15 @@ static void axes_count(onnx_call *c, attrs_scan *a, const ir_region *inner)
     }
 }
 
+/* Gives a carried parameter a size that is not known. */
+static void make_late(onnx_call *c, body *b, uint32_t carried, uint32_t axis)
+{
+    dim *size = &b->param[b->carried_first + carried].dim[axis], *slot = VEC_PUSH(&c->im->a, &b->late);
+    *size = dim_symbol_late(c->b.g->dims, "loop", DIM_NONE);
+    if (!slot) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
+    else *slot = *size;
+}
+
 /* Gives late sizes to the carried parameters whose sizes differ after a turn; with `all` also to those that do not. */
 static bool resize_params(onnx_call *c, ir_node_id n, body *b, const ir_region *region, bool all)
 {
@@ -180,13 +189,24 @@ static bool resize_params(onnx_call *c, ir_node_id n, body *b, const ir_region *
         ir_value *from = &b->param[b->carried_first + i];
         for (uint32_t k = 0; k < from->rank && to->rank == from->rank; k++) {
             if ((to->dim[k] == from->dim[k] && !all) || ir_binds(c->b.g, n, from->dim[k])) continue;
-            from->dim[k] = dim_symbol_late(c->b.g->dims, "loop", DIM_NONE);
-            dim *slot = VEC_PUSH(&c->im->a, &b->late);
-            if (!slot) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
-            else *slot = from->dim[k];
+            make_late(c, b, i, k);
+            learned *l = importer_learned(c->im, b->graph);
+            uint32_t *slot = l ? VEC_PUSH(&c->im->a, &l->late) : NULL;
+            if (slot) *slot = i * SINTER_RANK_MAX + k;
         }
     }
     return b->late.count != before;
+}
+
+/* The sizes that changed when the body was converted before are late from the first attempt on. */
+static void recall_late(onnx_call *c, body *b)
+{
+    const learned *l = importer_learned(c->im, b->graph);
+    if (!l) REJECT(c, NO_MEMORY, "out of memory for a subgraph");
+    for (uint32_t n = 0; l && n < l->late.count; n++) {
+        const uint32_t i = l->late.at[n] / SINTER_RANK_MAX, k = l->late.at[n] % SINTER_RANK_MAX;
+        if (i < b->carried && k < b->param[b->carried_first + i].rank) make_late(c, b, i, k);
+    }
 }
 
 /* Says which carried value has another rank after a turn. */
@@ -210,6 +230,7 @@ static void carry(onnx_call *c, op_id op, const void *attrs, const ir_value_id *
                   const call_captures *captures)
 {
     enum { EXACT_MAX = 3 };
+    recall_late(c, b);
     for (uint32_t attempt = 0; !c->b.status; attempt++) {
         const uint32_t node_first = c->b.g->node.count, region_first = c->b.g->region.count;
         const ir_node_id n = build_node(&c->b, op, attrs, in, count_in, c->count_out);
@@ -242,7 +263,7 @@ static ir_value_id *inputs_with(onnx_call *c, const ir_value_id *in, uint32_t co
     return all;
 }
 
-void convert_loop(onnx_call *c)
+static void loop_convert(onnx_call *c)
 {
     const onnx_graph *graph = quirk_graph(c, "body");
     call_captures captures = { 0 };
@@ -286,6 +307,13 @@ void convert_loop(onnx_call *c)
     a->carried = carried;
     if (!c->b.status) carry(c, OP_loop, a, in, c->count_in + captures.count, &b, &captures);
     if (!c->b.status && b.rank_change) quirk_loop_unroll(c, graph, b.rank_change);
+}
+
+void convert_loop(onnx_call *c)
+{
+    importer_enter(c->im);
+    loop_convert(c);
+    importer_leave(c->im);
 }
 
 static bool scan_list(onnx_call *c, const char *name, uint32_t count, attr_ints *out)
@@ -381,6 +409,8 @@ static void scan_batched(onnx_call *c)
 
 void convert_scan(onnx_call *c)
 {
+    importer_enter(c->im);
     if (c->version < 9) scan_batched(c);
     else scan_convert(c);
+    importer_leave(c->im);
 }

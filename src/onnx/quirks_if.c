@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quirks_if.c - If.
  *
- * A condition that is known takes its branch in place. Otherwise both branches become regions of a node, whose results
- * have one rank. Where the branches give different ranks, the nodes behind the If that depend on them are converted in
- * each branch as well (the tail), until what leaves the branches has one rank again. Where an If inside a branch gives
- * the branch's result different ranks, the tail becomes a part of that branch's list of nodes, and so of the inner If's
- * tail. */
+ * If the importer knows the condition, it converts the one branch in place of the If. Otherwise each branch becomes a
+ * region, and the If a node with two regions.
+ *
+ * A value of our graph has one rank. ONNX lets the two branches give different ranks, and then later nodes see a value
+ * of two ranks. Those nodes move into the branches: each branch gets a copy of them, and in a copy every rank is known.
+ * The nodes that move are the tail. It begins with the readers of the varying outputs. If a result of the tail has two
+ * ranks as well, the tail takes the readers of that result too, and so on until all results have one rank.
+ *
+ * An If inside a branch can itself give two ranks. Then the tail is written behind the branch's own nodes (`merged`).
+ * There the inner If finds it behind itself, and takes what it needs into its own branches. */
 #include "onnx/importer.h"
 #include "onnx/quirks.h"
 
 #include <string.h>
 
-/* What a branch that cannot be imported left behind. */
+/* How many problems were reported when. A try that fails must leave no report behind. */
 typedef struct trouble {
     uint32_t count, shown;
     sinter_status status, problem_status;
@@ -37,21 +42,23 @@ typedef struct branches {
     ir_value_id condition;
     ir_node_id node;
     uint32_t node_first, region_first;
-    bool is_yes, is_no; /* the branch can be imported */
-    trouble first;      /* what is wrong with the first branch */
-    bool is_merged;     /* the tail is a part of the branches' own lists of nodes */
+    bool is_yes, is_no; /* the then branch, the else branch can be imported */
+    trouble first;      /* what is wrong with the then branch */
+    bool is_merged;     /* the tail is written behind the branches' own nodes */
 } branches;
 
-/* A branch with the tail behind its nodes. The results of the branch get the names of the if's outputs too. NULL: no
- * memory. */
+/* A graph with the nodes of the branch and behind them those of the tail. The tail reads the outputs of the If by name:
+ * an Identity gives each result of the branch that name. NULL: no memory. */
 static const onnx_graph *merged(const onnx_call *c, const onnx_graph *branch, const call_tail *tail)
 {
     arena *a = &c->im->a;
     onnx_graph *all = ARENA_NEW(a, onnx_graph, 1);
     if (!all) return NULL;
-    *all = (onnx_graph){
-        .name = branch->name, .initializer = branch->initializer, .sparse = branch->sparse, .in = branch->in
-    };
+    *all = (onnx_graph){ .name = branch->name,
+                         .initializer = branch->initializer,
+                         .sparse = branch->sparse,
+                         .in = branch->in,
+                         .id = branch->id };
     for (uint32_t i = 0; i < branch->node.count; i++) {
         onnx_node *n = VEC_PUSH(a, &all->node);
         if (n) *n = branch->node.at[i];
@@ -78,7 +85,7 @@ static const onnx_graph *merged(const onnx_call *c, const onnx_graph *branch, co
     return onnx_nodes_read(a, a, all, &all->reads) && !a->failed ? all : NULL;
 }
 
-/* True where the branch went into its region without trouble. Memory that ran out stays a failure. */
+/* Converts one branch. False: that failed, and nothing of it is reported. If memory ran out, that stays an error. */
 static bool branch_tried(onnx_call *c, const onnx_graph *graph, ir_node_id n, const call_captures *captures,
                          const call_tail *tail, trouble *t)
 {
@@ -130,13 +137,16 @@ static bool differs(const onnx_call *c, const branches *b, uint32_t i)
 }
 
 /* ---- the tail ---- */
-enum { TAIL_MAX = 64, ROUNDS_MAX = 16 };
+enum { TAIL_MAX = 256, ROUNDS_MAX = 16 };
+/* A place is an index into the order of the scope's nodes. */
 typedef struct search {
     onnx_scope *s;
-    name_map maker;     /* names made by the if and behind it: their place in the order */
+    arena a;            /* dies with the search, which looks at all nodes behind the If */
+    name_map maker;     /* of each name that the If or a later node makes: the maker's place */
     name_map varying;   /* names whose rank differs from branch to branch */
-    onnx_names *reads;  /* by place */
-    bool *depends, *in; /* by place: on the if; part of the tail */
+    onnx_names varied;  /* the same, as a list */
+    onnx_names *reads;  /* by place: the names that the node reads */
+    bool *depends, *in; /* by place: the node depends on the If; the node is in the tail */
 } search;
 
 static const onnx_node *node_at(const search *x, uint32_t place)
@@ -144,46 +154,58 @@ static const onnx_node *node_at(const search *x, uint32_t place)
     return &x->s->nodes->at[x->s->order[place]];
 }
 
-static bool note(importer *im, name_map *map, const char *name, uint32_t value)
+static void note_maker(search *x, const char *name, uint32_t place)
 {
     bool is_new;
-    uint32_t *slot = name_map_add(map, name, &is_new);
-    if (slot && is_new) *slot = value;
-    return slot != NULL || (im->a.failed = true);
+    uint32_t *slot = name_map_add(&x->maker, name, &is_new);
+    if (slot && is_new) *slot = place;
 }
 
-/* Who makes and who reads which names from the if on, and what depends on it. */
+static void note_varying(importer *im, search *x, const char *name)
+{
+    bool is_new = false;
+    const char **slot = name_map_add(&x->varying, name, &is_new) && is_new ? VEC_PUSH(&im->a, &x->varied) : NULL;
+    if (slot) *slot = name;
+}
+
+/* Fills `maker`, `reads` and `depends`. */
 static sinter_status search_init(importer *im, onnx_scope *s, search *x)
 {
-    *x = (search){ .s = s, .maker = { .a = &im->a }, .varying = { .a = &im->a } };
-    x->reads = ARENA_NEW(&im->a, onnx_names, s->count);
-    x->depends = ARENA_NEW(&im->a, bool, s->count);
-    x->in = ARENA_NEW(&im->a, bool, s->count);
+    x->s = s;
+    x->maker.a = x->varying.a = &x->a;
+    x->reads = ARENA_NEW(&x->a, onnx_names, s->count);
+    x->depends = ARENA_NEW(&x->a, bool, s->count);
+    x->in = ARENA_NEW(&x->a, bool, s->count);
     if (!x->reads || !x->depends || !x->in) return FAIL_MEMORY(im->e, "an if");
     x->depends[s->at] = true;
     for (uint32_t p = s->at; p < s->count; p++) {
         if (s->is_done[p]) continue;
         const onnx_node *n = node_at(x, p);
         for (uint32_t i = 0; i < n->out.count; i++)
-            if (n->out.at[i][0]) note(im, &x->maker, n->out.at[i], p);
+            if (n->out.at[i][0]) note_maker(x, n->out.at[i], p);
         if (p == s->at) continue;
         const onnx_graph alone = { .node = { .count = 1, .at = &s->nodes->at[s->order[p]] } };
-        if (!onnx_nodes_read(&im->a, &im->a, &alone, &x->reads[p])) return FAIL_MEMORY(im->e, "an if");
+        if (!onnx_nodes_read(&x->a, &x->a, &alone, &x->reads[p])) return FAIL_MEMORY(im->e, "an if");
         for (uint32_t i = 0; i < x->reads[p].count; i++) {
             const uint32_t *from = name_map_find(&x->maker, x->reads[p].at[i]);
             x->depends[p] = x->depends[p] || (from && x->depends[*from]);
         }
     }
-    return im->a.failed ? FAIL_MEMORY(im->e, "an if") : SINTER_OK;
+    return x->a.failed ? FAIL_MEMORY(im->e, "an if") : SINTER_OK;
 }
 
-/* Takes into the tail who reads a varying name, and what lies between the if and the tail. The number of nodes. */
-static uint32_t tail_close(search *x)
+/* Puts each reader of a varying name into the tail, and each node that lies between the If and the tail. Says how many
+ * nodes the tail has. What Identity gives varies as what it reads. */
+static uint32_t tail_close(importer *im, search *x)
 {
     uint32_t count = 0;
-    for (uint32_t p = x->s->at + 1; p < x->s->count; p++)
+    for (uint32_t p = x->s->at + 1; p < x->s->count; p++) {
         for (uint32_t i = 0; i < x->reads[p].count && !x->in[p]; i++)
             x->in[p] = name_map_find(&x->varying, x->reads[p].at[i]) != NULL;
+        const onnx_node *n = node_at(x, p);
+        const bool is_same = x->in[p] && strcmp(n->type, "Identity") == 0 && n->in.count == 1 && n->out.count == 1;
+        if (is_same && name_map_find(&x->varying, n->in.at[0])) note_varying(im, x, n->out.at[0]);
+    }
     for (uint32_t p = x->s->count; p-- > x->s->at + 1;) {
         for (uint32_t i = 0; i < x->reads[p].count && x->in[p]; i++) {
             const uint32_t *from = name_map_find(&x->maker, x->reads[p].at[i]);
@@ -194,11 +216,11 @@ static uint32_t tail_close(search *x)
     return count;
 }
 
-/* Converts what the tail reads and the if has no part in. */
+/* The tail also reads values that do not depend on the If but are made behind it. Their nodes are converted now. */
 static sinter_status tail_prepare(importer *im, search *x)
 {
     onnx_scope *s = x->s;
-    bool *wanted = ARENA_NEW(&im->a, bool, s->count);
+    bool *wanted = ARENA_NEW(&x->a, bool, s->count);
     if (!wanted) return FAIL_MEMORY(im->e, "an if");
     for (uint32_t p = s->count; p-- > s->at + 1;) {
         for (uint32_t i = 0; i < x->reads[p].count && (x->in[p] || wanted[p]); i++) {
@@ -211,6 +233,7 @@ static sinter_status tail_prepare(importer *im, search *x)
     return SINTER_OK;
 }
 
+/* Does a node outside the tail read the name, or is it wanted when all nodes are done? */
 static bool is_exported(const search *x, const char *name)
 {
     for (uint32_t i = 0; i < x->s->wanted.count; i++)
@@ -221,7 +244,8 @@ static bool is_exported(const search *x, const char *name)
     return false;
 }
 
-/* The tail's nodes, and the names of the if and of the tail that others read. */
+/* Makes the list of the tail's nodes, and of the names that leave the branches: those of the If and of the tail that
+ * something else reads. */
 static sinter_status tail_list(importer *im, const search *x, call_tail *out)
 {
     *out = (call_tail){ 0 };
@@ -240,7 +264,8 @@ static sinter_status tail_list(importer *im, const search *x, call_tail *out)
     return !is_good || im->a.failed ? FAIL_MEMORY(im->e, "an if") : SINTER_OK;
 }
 
-/* Gives the names that leave the branches their values; the tail's nodes are done. */
+/* The If with its tail is good: its results become the values of the names that leave the branches, and the tail's
+ * nodes count as converted. */
 static sinter_status tail_accept(onnx_call *c, const search *x, const branches *b, const call_tail *tail)
 {
     onnx_scope *s = x->s;
@@ -256,39 +281,49 @@ static sinter_status tail_accept(onnx_call *c, const search *x, const branches *
     return c->b.status;
 }
 
-/* Converts the if with a tail in its branches. False, and nothing is left, where no tail makes the ranks equal. */
-static bool find_tail(onnx_call *c, branches *b)
+/* The names to begin with: what varied when this If was converted before, or else the outputs that differ now. */
+static void varying_first(onnx_call *c, const branches *b, const learned *known, search *x)
 {
-    search x;
+    for (uint32_t i = 0; known && i < known->varying.count; i++)
+        if (name_map_find(&x->maker, known->varying.at[i])) note_varying(c->im, x, known->varying.at[i]);
+    for (uint32_t i = 0; i < c->count_out && !known; i++)
+        if ((b->is_merged || differs(c, b, i)) && c->node->out.at[i][0]) note_varying(c->im, x, c->node->out.at[i]);
+}
+
+/* Converts the If with a tail in its branches. False: no tail makes the ranks equal, and nothing is left of the tries.
+ * known: what this If learned earlier; NULL: nothing, and it was converted without a tail just now. */
+static bool find_tail(onnx_call *c, branches *b, const learned *known, search *x)
+{
     uint32_t count = 0;
     call_tail tail;
     onnx_scope *s = c->scope;
     if (s->is_ahead || !s->nodes || &s->nodes->at[s->order[s->at]] != c->node) return false;
-    c->b.status = search_init(c->im, s, &x);
-    for (uint32_t i = 0; i < c->count_out && !c->b.status; i++)
-        if ((b->is_merged || differs(c, b, i)) && c->node->out.at[i][0]) note(c->im, &x.varying, c->node->out.at[i], 0);
-    quirk_discard(c, b->node_first, b->region_first);
+    c->b.status = search_init(c->im, s, x);
+    if (!c->b.status) varying_first(c, b, known, x);
+    if (!known) quirk_discard(c, b->node_first, b->region_first);
     for (uint32_t round = 0; round < ROUNDS_MAX && !c->b.status; round++) {
         bool is_equal = true;
         const uint32_t before = count;
-        count = tail_close(&x);
+        count = tail_close(c->im, x);
         if (count > TAIL_MAX || (round && count == before)) return false;
         for (uint32_t i = 0; i < s->wanted.count; i++)
-            if (name_map_find(&x.varying, s->wanted.at[i])) return false;
-        c->b.status = tail_prepare(c->im, &x);
-        if (!c->b.status) c->b.status = tail_list(c->im, &x, &tail);
+            if (name_map_find(&x->varying, s->wanted.at[i])) return false;
+        c->b.status = tail_prepare(c->im, x);
+        if (!c->b.status) c->b.status = tail_list(c->im, x, &tail);
         c->im->wants_tail = false;
         branches_try(c, b, &tail);
         if (c->b.status) break;
-        /* An If in a branch or in the tail says no more than that. */
+        /* An If inside a branch or the tail needs more nodes in the tail, but does not say which: all results vary. */
         const bool is_unclear = c->im->wants_tail && (!b->is_yes || !b->is_no);
         for (uint32_t i = 0; i < tail.exports.count && (is_unclear || (b->is_yes && b->is_no)); i++) {
             if (!is_unclear && !differs(c, b, i)) continue;
             is_equal = false;
-            note(c->im, &x.varying, tail.exports.at[i], 0);
+            note_varying(c->im, x, tail.exports.at[i]);
         }
         if (b->is_yes && b->is_no && is_equal) {
-            c->b.status = tail_accept(c, &x, b, &tail);
+            c->b.status = tail_accept(c, x, b, &tail);
+            learned *l = importer_learned(c->im, b->yes);
+            if (l) *l = (learned){ .round = l->round, .is_merged = b->is_merged, .varying = x->varied };
             return true;
         }
         quirk_discard(c, b->node_first, b->region_first);
@@ -297,18 +332,20 @@ static bool find_tail(onnx_call *c, branches *b)
     return c->b.status != SINTER_OK;
 }
 
-static bool with_tail(onnx_call *c, branches *b)
+static bool with_tail(onnx_call *c, branches *b, const learned *known)
 {
     const bool wanted_tail = c->im->wants_tail;
-    const bool is_done = find_tail(c, b);
+    search x = { .s = NULL };
+    arena_init(&x.a, c->e);
+    const bool is_done = find_tail(c, b, known, &x);
+    arena_deinit(&x.a);
     c->im->wants_tail = wanted_tail;
     return is_done;
 }
 
 /* ---- the operator ---- */
 
-/* Does a branch only do `type` to a value from outside? Its name, or NULL; constants for its parameters do not count.
- */
+/* The name that a branch reads, if its only node, Constants aside, is of this type; else NULL. */
 static const char *only_does(const onnx_graph *graph, const char *type)
 {
     const char *name = NULL;
@@ -321,8 +358,10 @@ static const char *only_does(const onnx_graph *graph, const char *type)
     return graph->out.count == 1 ? name : NULL;
 }
 
-/* PyTorch writes x.squeeze(axis) as `size == 1 ? Squeeze(x) : x`. The two have different ranks, and what follows is
- * often written for the first alone: then it is taken, and the run checks the size as it does for any reshape. */
+/* PyTorch writes x.squeeze(axis) as `size == 1 ? Squeeze(x) : x`. These branches differ in rank, and the nodes behind
+ * them often make sense for the Squeeze alone. Then the Squeeze is taken, and a run checks the size, as for any
+ * reshape.
+ */
 static const onnx_graph *squeeze_of(const onnx_graph *yes, const onnx_graph *no)
 {
     const char *a = only_does(yes, "Squeeze"), *b = only_does(no, "Identity");
@@ -345,19 +384,33 @@ static bool is_decided(onnx_call *c, ir_value_id condition, bool *out)
     return is;
 }
 
-/* A branch gives what no node has: text, a sequence, or a result of an If in it that has different ranks. The tail has
- * to go into the branch, or into that If. Otherwise the If is refused, and an If around it may take its own tail there.
- */
+/* A branch gives something that no node can have as a result: text, a sequence, or the result of an inner If that has
+ * two ranks. So the tail has to go into the branch, or on into the inner If. If there is no such tail, this If is
+ * refused; an If around it may then move its own tail in here. */
 static void convert_nested(onnx_call *c, branches *b)
 {
     b->is_merged = true;
-    if (with_tail(c, b) || c->b.status) return;
+    if (with_tail(c, b, NULL) || c->b.status) return;
     c->im->wants_tail = true;
     REJECT(c, UNSUPPORTED, "a branch gives output '%s' different ranks, a sequence or text, and so has what follows",
            c->count_out ? c->node->out.at[0] : "");
 }
 
-void convert_if(onnx_call *c)
+/* Begins with the tail that this If had when it was converted before. */
+static bool as_before(onnx_call *c, branches *b)
+{
+    const learned *l = importer_learned(c->im, b->yes);
+    if (!l || !l->varying.count) return false;
+    const learned known = *l;
+    b->is_merged = known.is_merged;
+    b->node_first = c->b.g->node.count;
+    b->region_first = c->b.g->region.count;
+    if (with_tail(c, b, &known)) return true;
+    b->is_merged = false;
+    return false;
+}
+
+static void if_convert(onnx_call *c)
 {
     branches b = { .yes = quirk_graph(c, "then_branch"), .no = quirk_graph(c, "else_branch") };
     b.condition = quirk_scalar_in(c, call_in(c, 0));
@@ -368,6 +421,7 @@ void convert_if(onnx_call *c)
         call_inline(c, decided ? b.yes : b.no, NULL, 0, c->out, c->count_out);
         return;
     }
+    if (as_before(c, &b) || c->b.status) return;
     const bool wanted_tail = c->im->wants_tail;
     c->im->wants_tail = false;
     branches_try(c, &b, NULL);
@@ -379,7 +433,7 @@ void convert_if(onnx_call *c)
     }
     if (!c->b.status && !b.is_yes && !b.is_no) trouble_restore(c, &b.first);
     if (c->b.status) return;
-    /* Often a branch makes no sense for the sizes at hand, and never runs: then the other one is the graph. */
+    /* Often a branch makes no sense for the sizes of the model, and never runs. Then the other one takes its place. */
     if (b.is_yes != b.is_no) {
         quirk_discard(c, b.node_first, b.region_first);
         quirk_guard(c, b.condition, b.is_yes, GUARD_BRANCH);
@@ -394,10 +448,17 @@ void convert_if(onnx_call *c)
     }
     const uint32_t rank[2] = { rank_of_result(c, &b, 0, at), rank_of_result(c, &b, 1, at) };
     const onnx_graph *guarded = squeeze_of(b.yes, b.no);
-    if (with_tail(c, &b) || c->b.status) return;
+    if (with_tail(c, &b, NULL) || c->b.status) return;
     c->im->wants_tail = wanted_tail || !guarded;
     if (guarded) call_inline(c, guarded, NULL, 0, c->out, c->count_out);
     else
         REJECT(c, UNSUPPORTED, "output '%s' has rank %u in one branch and %u in the other, and so has what follows",
                c->node->out.at[at], rank[0], rank[1]);
+}
+
+void convert_if(onnx_call *c)
+{
+    importer_enter(c->im);
+    if_convert(c);
+    importer_leave(c->im);
 }

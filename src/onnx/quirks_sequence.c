@@ -3,6 +3,7 @@
  *
  * A graph has tensors alone. A sequence is a list of them that the importer keeps beside the names; operators that take
  * one apart find the tensor that is meant. What only the run could know (a position, a length) is refused by name. */
+#include "onnx/importer.h"
 #include "onnx/quirks.h"
 #include <string.h>
 
@@ -234,6 +235,7 @@ void quirk_loop_unroll(onnx_call *c, const onnx_graph *body, const char *why)
         in[1] = build_scalar_i64(&c->b, SINTER_DTYPE_BOOL, 1);
         for (uint32_t i = 0; i < 2 && i < body->in.count; i++) /* with one axis where the body declares it so */
             if (body->in.at[i].has_shape && body->in.at[i].rank == 1) in[i] = build_unsqueezed(&c->b, in[i], 0);
+        importer_forget(c->im); /* a turn's sizes say nothing of those of the next */
         call_inline(c, body, in, c->count_in, made, made_count);
         if (!c->b.status && !ir_known_scalar(c->b.g, made[0], &on))
             REJECT(c, UNSUPPORTED, "%s, and its condition is computed while the model runs", why);

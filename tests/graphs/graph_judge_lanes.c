@@ -45,10 +45,11 @@ static bool is_exact_op(const char *op)
     return gop_moves(op);
 }
 
-/* Operators whose terms may be large where their sum is small. */
+/* Operators whose results are sums: where one of them is rounded, the others are so by chance only. */
 static bool is_sum(const char *op)
 {
-    static const char *const names[] = { "MatMul", "Gemm", "Einsum", "Conv", "ConvTranspose", "ReduceSum", "CumSum" };
+    static const char *const names[] = { "MatMul",    "Gemm",   "Einsum", "Conv",    "ConvTranspose",
+                                         "ReduceSum", "CumSum", "Resize", "Upsample" };
     for (uint32_t i = 0; i < COUNT_OF(names); i++)
         if (!strcmp(op, names[i])) return true;
     return false;
@@ -82,7 +83,8 @@ gtensor *judge_moved(gmodel *m, const gtensor *t, uint32_t lane, uint32_t salt, 
         if (!isfinite(x) || (!all && is_exact(x, t->dtype))) continue;
         const uint64_t random = test_random(&seed);
         const double by = (random & 1 ? most : -most) * (0.5 + 0.5 * (double)(random >> 11) * 0x1p-53);
-        dtype_store_f64(t->dtype, to->data, i, x * (1 + by) + (all ? by * largest / 4 : 0));
+        /* Away from 0 or towards it, both parts: they must not cancel. */
+        dtype_store_f64(t->dtype, to->data, i, x * (1 + by) + by * copysign(largest / 4, x));
     }
     return to;
 }
