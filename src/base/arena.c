@@ -175,3 +175,13 @@ bool arena_vec_grow(arena *a, void **at, uint32_t *capacity, size_t size, uint32
     *capacity = want;
     return true;
 }
+
+bool arena_vec_copy(arena *a, void **at, uint32_t *capacity, size_t size, uint32_t count)
+{
+    void *fresh = arena_alloc(a, size_mul(size, count), _Alignof(max_align_t));
+    if (!fresh) return false;
+    if (count) memcpy(fresh, *at, size * count);
+    *at = fresh;
+    *capacity = count;
+    return true;
+}

@@ -41,5 +41,8 @@ void       arena_rewind(arena *a, arena_mark mark);
          ? (memset(&(v)->at[(v)->count], 0, sizeof(*(v)->at)), &(v)->at[(v)->count++])                              \
          : NULL)
 bool arena_vec_grow(arena *a, void **at, uint32_t *capacity, size_t size, uint32_t count);
+/* Replaces the elements of a copied struct by a copy of their own. False: no memory. */
+#define VEC_COPY(a, v) arena_vec_copy((a), (void **)&(v)->at, &(v)->capacity, sizeof(*(v)->at), (v)->count)
+bool arena_vec_copy(arena *a, void **at, uint32_t *capacity, size_t size, uint32_t count);
 
 #endif

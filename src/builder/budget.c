@@ -239,7 +239,7 @@ static sinter_status judge(budget *b, uint32_t allow, build_lowering *l)
     const bool is_other = l->quantize.is_cut && l->narrow.gains;
     if (s == SINTER_OK && is_other) {
         l->is_trial = false;
-        s = build_ask_narrow(b->e, b->t.m, b->t.asked, l);
+        s = build_ask_narrow(b->e, b->t.asked, l);
         l->is_trial = true;
     }
     if (s == SINTER_OK && allow & ~(uint32_t)SINTER_ALLOW_INT8) s = choose(b, allow, l, &l->narrow, "ops", &is_raised);

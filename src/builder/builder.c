@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* builder.c - the way through, on one page: import, optimise, then for each profile tune and plan, then write. */
+/* builder.c - the way through, on one page: what all builds of a model have in common (begin.c), the rest of the passes
+ * (opt/pipeline.c), then for each profile tune and plan, then write. */
 #include "builder/builder.h"
 
 #include "base/options.h"
 #include "base/os.h"
+#include "builder/begin.h"
 #include "builder/branches.h"
 #include "builder/emit.h"
 #include "builder/profiles.h"
-#include "builder/source.h"
-#include "opt/pipeline.h"
 #include "plan/plan.h"
 #include "sinter/version.h"
 
@@ -21,11 +21,8 @@ typedef struct builder {
     env *e;
     const sinter_build_options *o;
     arena a;
-    source source;
-    uint32_t node_count; /* of the model */
-    const onnx_input_value *promise;
+    build_base *base;
     ir_graph *g;
-    value_range *values; /* by input: what it may hold; NULL: all are floats */
     const backend *backend;
     device *device;
     timing_cache *cache;
@@ -33,108 +30,27 @@ typedef struct builder {
     uint32_t profiles;
     build_lowering *lowering;
     sinter_build_report *report;
-    uint8_t digest[32]; /* of the model */
     tune_stats stats;
     bool is_borrowed; /* backend, device and cache are the caller's */
     emit out;
 } builder;
 
-static void dump_stage(void *user, const char *stage, const ir_graph *g)
-{
-    builder *b = user;
-    text t;
-    text_init(&t, b->e);
-    ir_print(g, &t);
-    if (!t.failed) b->o->stage(b->o->user, stage, t.at, t.length);
-    text_deinit(&t);
-}
-
-/* Adds what has passed since `start`, which begins anew. */
-static void time_add(uint64_t *start, double *to)
+void build_time_add(uint64_t *start, double *to)
 {
     const uint64_t now = os_time_ns();
     *to += 1e-9 * (double)(now - *start);
     *start = now;
 }
 
-static sinter_status report(builder *b, const char *phase, double done)
+sinter_status build_progress(env *e, const sinter_build_options *o, const char *phase, double done)
 {
-    if (!b->o->progress || !b->o->progress(b->o->user, phase, done)) return SINTER_OK;
-    return FAIL(b->e, CANCELLED, "the build was cancelled");
+    if (!o->progress || !o->progress(o->user, phase, done)) return SINTER_OK;
+    return FAIL(e, CANCELLED, "the build was cancelled");
 }
 
-static sinter_status promises(builder *b, onnx_import_options *options)
+static sinter_status report(const builder *b, const char *phase, double done)
 {
-    onnx_input_value *list = ARENA_NEW(&b->a, onnx_input_value, b->o->value_count);
-    if (!list) return FAIL_MEMORY(b->e, "the inputs' values");
-    for (uint32_t i = 0; i < b->o->value_count; i++) {
-        const sinter_input_value *v = &b->o->value[i];
-        if (!v->input || !v->value || !v->value->data)
-            return FAIL(b->e, INVALID_ARG, "value %u of an input is NULL", i);
-        if (v->value->place == SINTER_PLACE_DEVICE)
-            return FAIL(b->e, INVALID_ARG, "the value given for input '%s' lies on the device, wanted on the host",
-                        v->input);
-        list[i].name = v->input;
-        if (!dtype_is_valid((int)v->value->dtype) || v->value->rank > SINTER_RANK_MAX ||
-            !view_init(&list[i].data, v->value->dtype, v->value->rank, v->value->dim, v->value->data))
-            return FAIL(b->e, INVALID_ARG, "the value given for input '%s' is no tensor", v->input);
-    }
-    options->value = b->promise = list;
-    options->count_value = b->o->value_count;
-    return SINTER_OK;
-}
-
-/* Only whole numbers index tables. The graph says most of them before it is rewritten. */
-static sinter_status input_values(builder *b)
-{
-    const ir_region *main = ir_region_at(b->g, IR_MAIN);
-    bool has_integers = false;
-    for (uint32_t i = 0; i < main->param.count; i++)
-        has_integers = has_integers || !dtype_is_float(ir_value_at(b->g, main->param.at[i])->dtype);
-    return has_integers ? ir_input_values(b->g, &b->a, &b->values) : SINTER_OK;
-}
-
-static sinter_status read_model(builder *b, const build_model *m, arena *a)
-{
-    onnx_model model;
-    TRY(onnx_model_read(b->e, a, m->bytes, m->size, &model));
-    b->node_count = model.graph.node.count;
-    onnx_import_options options = {
-        .model = &model, .folder = m->folder, .is_mapped = m->is_mapped, .files = &b->source.files
-    };
-    TRY(profiles_union(b->e, a, &model, b->o, &options));
-    TRY(promises(b, &options));
-    return onnx_import(b->e, &options, m->bytes, m->size, &b->g);
-}
-
-static sinter_status import_model(builder *b, const build_model *m)
-{
-    TRY(report(b, "import", 0));
-    arena reading;
-    arena_init(&reading, b->e);
-    const sinter_status s = read_model(b, m, &reading);
-    arena_deinit(&reading);
-    TRY(s);
-    TRY(input_values(b));
-    if (b->o->stage) dump_stage(b, "import", b->g);
-    return b->o->verify ? ir_verify(b->g, IR_STAGE_IMPORTED) : SINTER_OK;
-}
-
-static sinter_status quantize(builder *b)
-{
-    build_lowering *l = b->lowering;
-    if (l->taps) return tune_tap(b->e, b->g, l->taps->size_max, l->taps->first, &l->taps->end, &l->taps->count);
-    if (!(b->o->allow & SINTER_ALLOW_INT8) || !l->range) return SINTER_OK;
-    l->quantize.count = l->range_count;
-    TRY(tune_quantize(b->e, b->g, l->range, l->quantize.is_kept, &l->quantize.count));
-    if (b->o->stage) dump_stage(b, "quantize", b->g);
-    return SINTER_OK;
-}
-
-static sinter_status run_passes(builder *b, const opt_options *options, const char *const *passes, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) TRY(opt_run_pass(b->e, b->g, options, passes[i]));
-    return SINTER_OK;
+    return build_progress(b->e, b->o, phase, done);
 }
 
 static uint64_t weights_of(const ir_graph *g)
@@ -192,48 +108,52 @@ static sinter_status ask_narrow(builder *b)
                              x->narrow);
 }
 
-/* Products are quantised before the rules for quantised models. Other types are lowered between all rules and the
- * groups, so that what casts are left fuses. */
-static sinter_status lower(builder *b, const opt_options *options)
+/* Taps of a trial or a calibration, or the products that are quantised. */
+static sinter_status quantize(builder *b, opt_state *s, bool *is_changed)
 {
-    static const char *const after_quantizing[] = { "integers", "horizontal", "cse-again" };
-    static const char *const after_narrowing[] = { "canonicalize", "cse-again" }, *const last[] = { "groups" };
-    opt_options first = *options, rest = *options;
-    first.stop_after = "strength";
-    TRY(opt_run(b->e, b->g, &first));
-    if (b->lowering->is_trial) TRY(tune_tap_selections(b->e, b->g));
-    if (b->lowering->asking) TRY(ask_quantize(b));
-    TRY(quantize(b));
-    rest.integers = b->lowering->has_integers;
-    TRY(run_passes(b, &rest, after_quantizing, COUNT_OF(after_quantizing)));
-    if (b->lowering->asking) return ask_narrow(b);
-    if (b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16)) {
-        build_choice *narrow = &b->lowering->narrow;
-        narrow->count = narrow->size;
-        TRY(tune_narrow(b->e, b->g, b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16,
-                        narrow->is_kept, &narrow->count));
-        TRY(ir_sweep(b->g));
-        if (b->o->stage) dump_stage(b, "lower", b->g);
-        TRY(run_passes(b, &rest, after_narrowing, COUNT_OF(after_narrowing)));
-    }
-    return run_passes(b, &rest, last, COUNT_OF(last));
+    build_lowering *l = b->lowering;
+    if (l->is_trial) TRY(tune_tap_selections(b->e, b->g));
+    if (l->asking) TRY(ask_quantize(b));
+    if (l->taps) return tune_tap(b->e, b->g, l->taps->size_max, l->taps->first, &l->taps->end, &l->taps->count);
+    s->integers = l->has_integers;
+    if (!(b->o->allow & SINTER_ALLOW_INT8) || !l->range) return SINTER_OK;
+    l->quantize.count = l->range_count;
+    *is_changed = true;
+    return tune_quantize(b->e, b->g, l->range, l->quantize.is_kept, &l->quantize.count);
 }
 
+/* Types of other ops. */
+static sinter_status narrow(builder *b, bool *is_changed)
+{
+    if (b->lowering->asking) return ask_narrow(b);
+    if (!(b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16))) return SINTER_OK;
+    build_choice *c = &b->lowering->narrow;
+    c->count = c->size;
+    *is_changed = true;
+    TRY(tune_narrow(b->e, b->g, b->o->allow & SINTER_ALLOW_FP16 ? SINTER_DTYPE_F16 : SINTER_DTYPE_BF16, c->is_kept,
+                    &c->count));
+    return ir_sweep(b->g);
+}
+
+static sinter_status at_point(void *user, opt_point point, opt_state *s, bool *is_changed)
+{
+    builder *b = user;
+    return point == OPT_QUANTIZE ? quantize(b, s, is_changed) : narrow(b, is_changed);
+}
+
+/* The passes behind those of the base. Who asks what a type gains stops where types are lowered. */
 static sinter_status optimize(builder *b)
 {
     TRY(report(b, "optimise", 0));
-    if (build_is_reference(b->o)) return ir_sweep(b->g);
-    const opt_options options = { .math = b->o->math == SINTER_MATH_EXACT ? OPT_MATH_EXACT : OPT_MATH_FP32,
-                                  .disabled = b->o->rules,
-                                  .rule_limit = b->o->rule_limit,
-                                  .integers = b->lowering->has_integers,
-                                  .prologues = (b->backend->traits & BACKEND_PROLOGUES) != 0,
-                                  .verify = b->o->verify != 0,
-                                  .dump = b->o->stage ? dump_stage : NULL,
-                                  .dump_user = b };
-    const bool is_lowered = b->lowering->taps || b->lowering->is_trial || b->lowering->asking ||
-                            (b->o->allow & ~(uint32_t)SINTER_ALLOW_TF32);
-    return NOTE(b->e, is_lowered ? lower(b, &options) : opt_run(b->e, b->g, &options), "optimising the graph");
+    if (build_is_reference(b->o)) return SINTER_OK;
+    opt_options options = build_passes(b->base);
+    options.after = opt_common_end;
+    options.stop_after = b->lowering->asking ? "lower" : NULL;
+    options.integers = b->lowering->has_integers;
+    options.prologues = (b->backend->traits & BACKEND_PROLOGUES) != 0;
+    options.at_point = at_point;
+    options.point_user = b;
+    return NOTE(b->e, opt_run(b->e, b->g, &options), "optimising the graph");
 }
 
 /* Storages that only late sizes bound are kept out of the slab above a smaller limit: their bounds are often far too
@@ -324,7 +244,7 @@ static sinter_status measure_orders(builder *b, const device_options *wanted, co
     TRY(engine_writer_finish(&b->out.w, digest, &bytes, &size));
     uint64_t start = os_time_ns();
     const sinter_status s = branches_measure(b->e, &options, wanted, bytes, size, b->tuned, is_known, b->profiles);
-    time_add(&start, &b->report->measure_s);
+    build_time_add(&start, &b->report->measure_s);
     TRY(s);
     for (uint32_t i = 0; i < b->profiles; i++) emit_order(&b->out, i, b->tuned[i].order);
     return keep_timings(b);
@@ -339,11 +259,11 @@ static sinter_status fill_engine(builder *b, const char *name, os_output *to)
     *x = (emit){ .e = b->e,
                  .a = &b->a,
                  .g = b->g,
-                 .promise = b->promise,
+                 .promise = b->base->promise,
                  .read = source_forget,
-                 .user = &b->source,
+                 .user = &b->base->source,
                  .promise_count = b->o->value_count,
-                 .values = b->values,
+                 .values = b->base->values,
                  .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
     if (!x->recipe_of) return FAIL_MEMORY(b->e, "an engine");
     TRY(engine_writer_init(b->e, &x->w, to));
@@ -370,7 +290,7 @@ static sinter_status fill_engine(builder *b, const char *name, os_output *to)
                                  .model = engine_writer_string(&x->w, name),
                                  .threads = target.threads,
                                  .isa = build_is_reference(b->o) ? 0 : target.isa,
-                                 .node_count = b->node_count,
+                                 .node_count = b->base->node_count,
                                  .backend = engine_writer_string(&x->w, b->backend->name) };
     const bool is_short = t.failed || used.failed;
     text_deinit(&t);
@@ -394,7 +314,7 @@ static void release_weight(void *user, const void *bytes, size_t size)
 {
     builder *b = user;
     ir_blob_free(b->g, bytes);
-    source_forget(&b->source, bytes, size);
+    source_forget(&b->base->source, bytes, size);
 }
 
 /* Checks the finished engine where it is: the bytes, or the file that is not in its place yet. */
@@ -422,14 +342,14 @@ static sinter_status write_engine(builder *b, const device_options *wanted, cons
     if (b->backend->code_export && (!b->o->no_code || is_open)) {
         uint64_t start = os_time_ns();
         const sinter_status s = write_code(b);
-        time_add(&start, &b->report->compile_s);
+        build_time_add(&start, &b->report->compile_s);
         TRY(s);
     }
-    if (is_open) TRY(measure_orders(b, wanted, b->digest, is_known));
+    if (is_open) TRY(measure_orders(b, wanted, b->base->digest, is_known));
     if (b->o->no_code) b->out.w.section[SECTION_CODE].size = 0;
     b->out.w.release = release_weight;
     b->out.w.user = b;
-    TRY(engine_writer_finish(&b->out.w, b->digest, &out->bytes, &out->size));
+    TRY(engine_writer_finish(&b->out.w, b->base->digest, &out->bytes, &out->size));
     release_work(b);
     return check_engine(b, out, is_in_file);
 }
@@ -446,17 +366,16 @@ static bool borrow_target(builder *b)
     return true;
 }
 
-static sinter_status build(builder *b, const build_model *m, build_output *out)
+static sinter_status build(builder *b, build_output *out)
 {
     const device_options wanted = build_device_wanted(b->o);
     uint64_t start = os_time_ns();
     if (!borrow_target(b)) TRY(build_backend(b->e, b->o, &b->backend));
-    if (!b->lowering->asking) source_digest(&b->source, b->digest);
-    TRY(import_model(b, m));
-    time_add(&start, &b->report->import_s);
+    TRY(build_base_graph(b->base, b->lowering->is_last, &b->g));
+    build_time_add(&start, &b->report->import_s);
     TRY(optimize(b));
     ir_release_unused(b->g);
-    time_add(&start, &b->report->optimise_s);
+    build_time_add(&start, &b->report->optimise_s);
     if (b->lowering->asking) return SINTER_OK;
     if (!b->is_borrowed) {
         TRY(b->backend->open(b->e, &wanted, &b->device));
@@ -469,26 +388,21 @@ static sinter_status build(builder *b, const build_model *m, build_output *out)
     for (uint32_t i = 0; i < b->profiles; i++) TRY(NOTE(b->e, plan_profile(b, i), "making profile %u", i));
     build_permit_count(b->tuned[0].plan, b->lowering);
     TRY(keep_timings(b));
-    time_add(&start, &b->report->plan_s);
+    build_time_add(&start, &b->report->plan_s);
     const double others_s = b->report->compile_s + b->report->measure_s;
-    const sinter_status s = write_engine(b, &wanted, m->name, out);
-    time_add(&start, &b->report->write_s);
+    const sinter_status s = write_engine(b, &wanted, b->base->source.model->name, out);
+    build_time_add(&start, &b->report->write_s);
     b->report->write_s -= b->report->compile_s + b->report->measure_s - others_s;
     return s;
 }
 
-sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
+sinter_status build_once(env *e, build_base *base, const sinter_build_options *o, build_lowering *lowering,
                          build_output *out)
 {
-    build_lowering none = { .has_integers = build_has(o, BACKEND_INTEGERS), .moved = -1 };
     sinter_build_report unread = { 0 };
-    builder b = { .e = e,
-                  .source = { .model = m },
-                  .o = o,
-                  .lowering = lowering ? lowering : &none,
-                  .report = o->report ? o->report : &unread };
+    builder b = { .e = e, .base = base, .o = o, .lowering = lowering, .report = o->report ? o->report : &unread };
     arena_init(&b.a, e);
-    const sinter_status s = build(&b, m, out);
+    const sinter_status s = build(&b, out);
     if (s != SINTER_OK && out && out->bytes) {
         mem_free(e, out->bytes, out->size, ENGINE_ALIGN);
         out->bytes = NULL;
@@ -504,7 +418,6 @@ sinter_status build_once(env *e, const build_model *m, const sinter_build_option
     if (!b.is_borrowed) timing_cache_destroy(b.cache);
     if (b.device && !b.is_borrowed) b.backend->close(e, b.device);
     release_work(&b);
-    onnx_files_close(e, &b.source.files);
     return s;
 }
 
@@ -522,16 +435,20 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
     if (s == SINTER_OK && o->timing_cache) s = build_timings_check(e, o->timing_cache);
     if (s == SINTER_OK && is_lowered && o->progress && o->progress(o->user, "budget", 0))
         s = FAIL(e, CANCELLED, "the build was cancelled");
+    if (s == SINTER_OK) s = build_begin(e, m, &own, &l.base);
+    start = os_time_ns();
     if (s == SINTER_OK && is_lowered) s = build_permit(e, m, &own, &l);
-    if (is_lowered) time_add(&start, &report.budget_s);
-    if (s == SINTER_OK) s = build_once(e, m, &own, &l, out);
+    if (is_lowered) build_time_add(&start, &report.budget_s);
+    l.is_last = true;
+    if (s == SINTER_OK) s = build_once(e, l.base, &own, &l, out);
     if (s == SINTER_OK && o->allow) build_permit_print(o, &l, report.lowered, sizeof report.lowered);
     build_permit_end(e, &l);
+    build_base_end(l.base);
     if (l.narrow.is_kept) mem_free(e, l.narrow.is_kept, l.narrow.size, 1);
     if (l.quantize.is_kept) mem_free(e, l.quantize.is_kept, l.quantize.size, 1);
     if (l.range) mem_free(e, l.range, l.range_count * sizeof *l.range, sizeof *l.range);
     start = begin;
-    time_add(&start, &report.total_s);
+    build_time_add(&start, &report.total_s);
     if (o->report) {
         const size_t size = o->report->struct_size;
         memcpy((char *)o->report + sizeof size, (const char *)&report + sizeof size,

@@ -43,14 +43,19 @@ typedef struct build_taps {
     uint32_t first, end, count;
 } build_taps;
 
+/* The model imported, and optimised as far as all of its builds have it in common (begin.h). */
+typedef struct build_base build_base;
+
 /* How a graph is lowered, and what is known of it. */
 typedef struct build_lowering {
+    build_base  *base;                  /* of builds for the target */
     build_choice narrow, quantize;      /* to a narrower float; products with constant weights to 8 bits */
     float       *range;                 /* [range_count], of all such products: what 8 bits are to hold of the data */
     uint32_t     range_count;
     build_taps  *taps;                  /* NULL: none */
     build_target *target;               /* NULL: build_once opens its own, as it does for trials and taps */
     build_asking *asking;               /* NULL: it is a build */
+    bool         is_last;               /* the build takes the base's graph: no other follows */
     bool         is_trial;              /* what the data's choices are made from is put out too */
     bool         has_integers;          /* products of quantised numbers are done on the integers, as the target does */
     bool         is_judged;             /* the budget was looked at: something is lowered */
@@ -65,9 +70,13 @@ typedef struct build_output {
     struct os_output *file;             /* NULL: bytes */
 } build_output;
 sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, build_output *out);
-/* The same without a look at what the lowering did to the results. */
-sinter_status build_once(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering,
+/* A build from a base, lowered as `lowering` says. */
+sinter_status build_once(env *e, build_base *base, const sinter_build_options *o, build_lowering *lowering,
                          build_output *out);
+/* Says how far a build is; CANCELLED where the caller wants no more of it. */
+sinter_status build_progress(env *e, const sinter_build_options *o, const char *phase, double done);
+/* Adds the seconds since `start`, which begins anew. */
+void          build_time_add(uint64_t *start, double *to);
 
 /* The backend and the device that the options name. */
 sinter_status build_backend(env *e, const sinter_build_options *o, const struct backend **out);
@@ -92,7 +101,7 @@ struct ir_graph;
 sinter_status build_check_samples(env *e, const struct ir_graph *g, const sinter_build_options *o);
 void          build_permit_end(env *e, build_lowering *lowering);       /* gives the target back */
 /* Asks which ops gain by the narrower float beside the products that are quantised by now. */
-sinter_status build_ask_narrow(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering);
+sinter_status build_ask_narrow(env *e, const sinter_build_options *o, build_lowering *lowering);
 /* How many ops of a choice are lowered; marks that are not of this graph lower nothing. */
 uint32_t      build_choice_lowered(const build_choice *c);
 uint32_t      build_quantized(const build_lowering *lowering);

@@ -109,8 +109,7 @@ sinter_status build_check_samples(env *e, const ir_graph *g, const sinter_build_
     return SINTER_OK;
 }
 
-static sinter_status ask(env *e, const build_model *m, const sinter_build_options *o, build_lowering *l,
-                         build_asking *x)
+static sinter_status ask(env *e, const sinter_build_options *o, build_lowering *l, build_asking *x)
 {
     x->quantize = ARENA_NEW(&l->target->a, tune_gains, 1);
     x->narrow = ARENA_NEW(&l->target->a, tune_gains, 1);
@@ -119,17 +118,17 @@ static sinter_status ask(env *e, const build_model *m, const sinter_build_option
     sinter_build_options own = *o;
     own.report = NULL;
     l->asking = x;
-    const sinter_status s = build_once(e, m, &own, l, NULL);
+    const sinter_status s = build_once(e, l->base, &own, l, NULL);
     l->asking = NULL;
     TRY(s);
     if (x->wants_quantize) TRY(choose(e, &l->quantize, x->quantize));
     return x->wants_narrow ? choose(e, &l->narrow, x->narrow) : SINTER_OK;
 }
 
-sinter_status build_ask_narrow(env *e, const build_model *m, const sinter_build_options *o, build_lowering *l)
+sinter_status build_ask_narrow(env *e, const sinter_build_options *o, build_lowering *l)
 {
     build_asking x = { .wants_narrow = true };
-    return ask(e, m, o, l, &x);
+    return ask(e, o, l, &x);
 }
 
 static bool may_gain(const build_choice *c)
@@ -144,11 +143,11 @@ sinter_status build_permit(env *e, const build_model *m, const sinter_build_opti
     build_asking x = { .wants_quantize = (allow & SINTER_ALLOW_INT8) != 0, .wants_narrow = (allow & floats) != 0 };
     TRY(target_open(e, o, l));
     l->has_integers = l->has_integers || (is_order && allow & SINTER_ALLOW_INT8);
-    if (!is_order) TRY(NOTE(e, ask(e, m, o, l, &x), "asking what narrower types gain"));
+    if (!is_order) TRY(NOTE(e, ask(e, o, l, &x), "asking what narrower types gain"));
     if (!may_gain(&l->quantize)) allow &= ~(uint32_t)SINTER_ALLOW_INT8;
     if (allow & SINTER_ALLOW_INT8) TRY(build_calibrate(e, m, o, l));
     if (allow & floats && !is_order && !x.wants_narrow)
-        TRY(NOTE(e, build_ask_narrow(e, m, o, l), "asking what narrower types gain"));
+        TRY(NOTE(e, build_ask_narrow(e, o, l), "asking what narrower types gain"));
     if (!may_gain(&l->narrow)) allow &= ~floats;
     return allow ? build_budget(e, m, o, allow, l) : SINTER_OK;
 }

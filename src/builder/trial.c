@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trial.c - the model built for the CPU and run on samples; inputs that a sample does not name get seeded numbers. */
+/* trial.c - the model built for the CPU and run on samples; inputs that a sample does not name get seeded numbers. The
+ * model is imported once; each trial changes a clone of the graph. */
 #include "builder/trial.h"
 
 #include "core/dim_range.h"
@@ -295,6 +296,7 @@ sinter_status trial_init(trial *t, env *e, const build_model *m, const sinter_bu
 
 void trial_deinit(trial *t)
 {
+    build_base_end(t->base);
     arena_deinit(&t->a);
 }
 
@@ -302,7 +304,8 @@ static sinter_status build_and_run(trial *t, build_lowering *lowering, trial_see
 {
     build_output out = { 0 };
     engine *g = NULL;
-    TRY(build_once(t->e, t->m, &t->o, lowering, &out));
+    if (!t->base) TRY(build_begin(t->e, t->m, &t->o, &t->base));
+    TRY(build_once(t->e, t->base, &t->o, lowering, &out));
     const device_options d = { .threads = t->o.threads };
     TRY(engine_open(t->e, out.bytes, out.size, backend_find("cpu"), &d, &g, t->e->error));
     sinter_status s = SINTER_OK;
@@ -322,5 +325,7 @@ sinter_status trial_run(trial *t, uint32_t allow, build_lowering *lowering, tria
     t->e->error = error;
     if (s == SINTER_OK) return SINTER_OK;
     t->o.profile = t->profile;
+    build_base_end(t->base);
+    t->base = NULL;
     return build_and_run(t, lowering, see, user);
 }

@@ -4,7 +4,7 @@
 #ifndef BUILD_TRIAL_H
 #define BUILD_TRIAL_H
 
-#include "builder/builder.h"
+#include "builder/begin.h"
 #include "base/arena.h"
 #include "core/view.h"
 
@@ -16,6 +16,7 @@ typedef struct trial {
     uint32_t             samples;       /* runs of an engine, at least one */
     double               jitter;        /* inputs that are floats are moved by such a share of themselves */
     uint32_t             builds;
+    build_base          *base;          /* what they begin with; NULL: none was built */
     const sinter_profile *profile;      /* the caller's, where a smaller one is tried */
     arena                a;
 } trial;

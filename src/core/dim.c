@@ -299,6 +299,25 @@ dim_table *dim_table_create(arena *a)
     return t;
 }
 
+dim_table *dim_table_copy(arena *a, const dim_table *from)
+{
+    dim_table *t = ARENA_NEW(a, dim_table, 1);
+    cache *facts = ARENA_NEW(a, cache, 1);
+    dim *slot = ARENA_NEW(a, dim, from->slot_count), *name_slot = ARENA_NEW(a, dim, from->name_count);
+    if (!t || !facts || !slot || !name_slot) return NULL;
+    *t = *from;
+    *facts = *from->cache;
+    memcpy(slot, from->slot, from->slot_count * sizeof *slot);
+    memcpy(name_slot, from->name_slot, from->name_count * sizeof *name_slot);
+    t->a = a;
+    t->cache = facts;
+    t->slot = slot;
+    t->name_slot = name_slot;
+    const bool ok = VEC_COPY(a, &t->node) && VEC_COPY(a, &t->form) && VEC_COPY(a, &t->symbol) &&
+                    VEC_COPY(a, &t->symbol_id) && VEC_COPY(a, &facts->fact);
+    return ok ? t : NULL;
+}
+
 bool dim_table_failed(const dim_table *t)
 {
     return t->failed;

@@ -41,6 +41,8 @@ typedef struct dim_symbol {
 
 typedef struct dim_table dim_table;
 dim_table *dim_table_create(arena *a);             /* lives in the arena; NULL on failure */
+/* The same expressions under the same ids. The copy shares text and terms with `from`, whose arena must outlive it. */
+dim_table *dim_table_copy(arena *a, const dim_table *from);
 /* Are there few enough terms, those of its operands counted, that an expression may repeat it? */
 bool       dim_is_light(const dim_table *t, dim d);
 bool       dim_table_failed(const dim_table *t);

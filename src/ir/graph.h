@@ -87,6 +87,9 @@ enum { IR_MAIN = 1, ORIGINS_MAX = 64 };
 
 sinter_status ir_graph_create(env *e, ir_graph **out);
 void          ir_graph_destroy(ir_graph *g);
+/* A graph that prints the same and can be changed by itself (clone.c). It shares constants, names and programs with
+ * `from`, which must outlive it and keep its constants' memory. */
+sinter_status ir_graph_clone(const ir_graph *from, ir_graph **out);
 
 /* ---- edit: the only functions that change a graph; they keep the use counts ---- */
 ir_region_id ir_region_new(ir_graph *g, ir_node_id owner);

@@ -81,7 +81,7 @@ static sinter_status set_order(grouping *x, ir_region_id region)
 static bool is_data(const grouping *x, ir_value_id id)
 {
     const ir_value *v = ir_value_at(x->g, id);
-    if (!x->s->o->integers || v->is_output) return false;
+    if (!x->s->integers || v->is_output) return false;
     if (v->dtype != SINTER_DTYPE_BOOL) return sinter_dtype_bits(v->dtype) == 8;
     const ir_use_list use = x->g->use.at[id];
     for (uint32_t i = 0; i < use.count; i++) {
@@ -271,7 +271,7 @@ static bool takes_in(const ir_graph *g, const ir_node *reader, ir_value_id v)
 static bool is_loose(const grouping *x, ir_node_id id)
 {
     const ir_node *n = &x->g->node.at[id];
-    return x->s->o->integers && n->op == OP_dequantize && is_elementwise(x, id) &&
+    return x->s->integers && n->op == OP_dequantize && is_elementwise(x, id) &&
            ir_value_at(x->g, n->out[0])->use_count == 1 && !ir_value_at(x->g, n->out[0])->is_output;
 }
 
@@ -389,7 +389,7 @@ static sinter_status grow_epilogues(grouping *x)
         grow_forwards(x, &u);
         give_back(x, &u);
         bool ok = settle(x, &u, &b);
-        if (x->s->o->integers) {
+        if (x->s->integers) {
             give_back(x, &u);
             ok = settle(x, &u, &b);
         }
@@ -585,7 +585,7 @@ static sinter_status split_dequantized(opt_state *s, arena *a)
 sinter_status pass_groups(opt_state *s)
 {
     sinter_status status = SINTER_OK;
-    if (s->o->integers) {
+    if (s->integers) {
         arena a;
         arena_init(&a, s->e);
         status = split_dequantized(s, &a);

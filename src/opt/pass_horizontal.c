@@ -336,7 +336,7 @@ sinter_status pass_horizontal(opt_state *s)
     for (ir_value_id v = 1; v < values && status == SINTER_OK; v++)
         if (ir_value_at(s->g, v)->use_count > 1 && !ir_is_const(s->g, v)) {
             status = join_readers(&h, v);
-            if (s->o->integers && status == SINTER_OK) status = join_integer_readers(&h, v);
+            if (s->integers && status == SINTER_OK) status = join_integer_readers(&h, v);
         }
     arena_deinit(&h.a);
     return status == SINTER_OK ? ir_sweep(s->g) : status;
