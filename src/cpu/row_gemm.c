@@ -320,7 +320,7 @@ static const char *codes_reject(const problem *p, const kernel_target *t)
 }
 
 /* Few rows are cheaper with codes, more of them with what codes become: rows of A from which on panels are expanded. */
-static const uint8_t direct_rows[] = { 12, 24 };
+static const uint8_t direct_rows[] = { 12, 24, GEMM_DIRECT_MAX };
 
 static void codes_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
@@ -328,12 +328,14 @@ static void codes_tactics(const problem *p, const kernel_target *t, tactic_sink 
     const gemm_shape s = shape_of(p, AT_OPT);
     const int count = gemm_tactics((isa_level)t->isa, &s, list);
     int kept_count = 0;
+    bool has_direct = false;
     for (int i = 0; i < count; i++) {
         if (CODES_VECTORS % list[i].vectors) continue;
         for (size_t k = 0; k < COUNT_OF(direct_rows); k++) {
             const bool is_direct = s.m <= direct_rows[k];
             if (k && is_direct == (s.m <= direct_rows[k - 1])) continue; /* the same for the usual size */
-            if (is_direct && kept_count && kept[0].direct == direct_rows[k]) continue;
+            if (is_direct && has_direct) continue;                       /* however panels are cut */
+            has_direct = has_direct || is_direct;
             kept[kept_count] = list[i];
             kept[kept_count++].direct = direct_rows[k];
         }
