@@ -18,6 +18,7 @@ tolerance tolerance_of(sinter_dtype dtype)
     case SINTER_DTYPE_F8E5M2:
     case SINTER_DTYPE_F8E5M2FNUZ: return (tolerance){ .atol = 2e-5, .rtol = 0.26, .nrms = -1 };
     case SINTER_DTYPE_F4E2M1: return (tolerance){ .atol = 0.5, .rtol = 0.5, .nrms = -1 };
+    case SINTER_DTYPE_F8E8M0: return (tolerance){ .rtol = 0.5, .nrms = -1 };
     case SINTER_DTYPE_I8:
     case SINTER_DTYPE_U8: return (tolerance){ .atol = 1, .nrms = -1 };
     default: return (tolerance){ .nrms = -1 };
@@ -55,8 +56,11 @@ static bool is_wider(sinter_dtype file, sinter_dtype got)
     case SINTER_DTYPE_F8E4M3FNUZ:
     case SINTER_DTYPE_F8E5M2:
     case SINTER_DTYPE_F8E5M2FNUZ:
+    case SINTER_DTYPE_F8E8M0:
     case SINTER_DTYPE_F4E2M1: return file == SINTER_DTYPE_F32;
+    case SINTER_DTYPE_I2:
     case SINTER_DTYPE_I4: return file == SINTER_DTYPE_I8;
+    case SINTER_DTYPE_U2:
     case SINTER_DTYPE_U4: return file == SINTER_DTYPE_U8;
     default: return false;
     }
@@ -88,6 +92,30 @@ static double excess(double got, double want, const tolerance *t)
     if (!isfinite(got) || !isfinite(want)) return INFINITY;
     const double allowed = t->atol + t->rtol * fabs(want), gap = fabs(got - want);
     return gap <= allowed ? (allowed > 0 ? gap / allowed : 0) : allowed > 0 ? gap / allowed : INFINITY;
+}
+
+bool compare_text(const sinter_tensor *got, const sinter_tensor *want, char *why, size_t size)
+{
+    const uint32_t rank = got->rank;
+    if (got->dtype != SINTER_DTYPE_U8 || want->dtype != SINTER_DTYPE_U8 || !rank || rank != want->rank ||
+        memcmp(got->dim, want->dim, (rank - 1) * sizeof *got->dim)) {
+        (void)snprintf(why, size, "has shape %s, want text of %s", cli_shape(rank ? rank - 1 : 0, got->dim).at,
+                       cli_shape(want->rank ? want->rank - 1 : 0, want->dim).at);
+        return false;
+    }
+    const int64_t widths[2] = { got->dim[rank - 1], want->dim[rank - 1] },
+                  most = widths[0] > widths[1] ? widths[0] : widths[1];
+    const int64_t count = most ? compare_count(widths[0] ? got : want) / (widths[0] ? widths[0] : widths[1]) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        const char *g = (const char *)got->data + i * widths[0], *w = (const char *)want->data + i * widths[1];
+        for (int64_t k = 0; k < most; k++) {
+            if ((k < widths[0] ? g[k] : 0) == (k < widths[1] ? w[k] : 0)) continue;
+            (void)snprintf(why, size, "text %lld is '%.*s', want '%.*s'", (long long)i, (int)widths[0], g,
+                           (int)widths[1], w);
+            return false;
+        }
+    }
+    return true;
 }
 
 bool compare_tensors(const sinter_tensor *got, const sinter_tensor *want, int64_t stride, const tolerance *t, char *why,

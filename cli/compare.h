@@ -16,6 +16,8 @@ tolerance tolerance_of(sinter_dtype dtype);
 /* Overrides by the members of a tolerance.json's entry. */
 void tolerance_override(tolerance *t, json_value entry);
 
+/* Text as bytes, which may be filled up to other widths. False: `why` says it. */
+bool compare_text(const sinter_tensor *got, const sinter_tensor *want, char *why, size_t size);
 /* Compares got[i * stride] to want[i]. `stride` 1: whole outputs, of equal shapes. False: `why` says what differs.
  * *worst: the largest difference, as a share of what is allowed. */
 bool compare_tensors(const sinter_tensor *got, const sinter_tensor *want, int64_t stride, const tolerance *t, char *why,

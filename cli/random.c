@@ -84,6 +84,9 @@ void random_fill(const sinter_tensor *tensor, uint64_t seed, int64_t min, int64_
         case SINTER_DTYPE_U4:
             data[i] = (uint8_t)((whole & 15) | (of.min + (int64_t)((x >> 8 & 255) % of.count)) << 4);
             break;
+        case SINTER_DTYPE_I2:
+        case SINTER_DTYPE_U2: data[i] = (uint8_t)(x >> 40 & 0x55); break; /* 0 and 1 */
+        case SINTER_DTYPE_F8E8M0: data[i] = (uint8_t)(125 + (x >> 60) % 4); break;
         case SINTER_DTYPE_F4E2M1: data[i] = (uint8_t)((x >> 62) | ((x >> 32) & 3) << 4); break;
         default: /* little-endian integers of any width */
             for (uint32_t k = 0; k < bits / 8; k++) data[i * (bits / 8) + k] = (uint8_t)((uint64_t)whole >> 8 * k);

@@ -25,7 +25,7 @@ typedef struct tester {
     sinter_engine *first; /* kept to the end: a GPU's context, slow to make, lasts as long as somebody uses it */
 } tester;
 
-/* The inputs of one folder. `why` is set where they cannot be read. */
+/* The inputs of one folder, as tensors: a value may have several. `why` is set where they cannot be read. */
 typedef struct case_data {
     sinter_tensor *input;
     sinter_buffer *memory;
@@ -55,22 +55,48 @@ static void report(tester *t, verdict v, const char *path, const char *why, doub
 
 /* ---- data ---- */
 
-static void data_read(tester *t, const case_set *set, case_data *out)
+enum { PARTS_MAX = 3 };
+
+/* The parts of the value whose first is face->at[at]. The last ones are at most PARTS_MAX - 1. */
+static uint32_t parts_of(const model_face *face, uint32_t at, sinter_model_io *io)
 {
-    *out = (case_data){ .input = cli_alloc(set->inputs, sizeof *out->input),
-                        .memory = cli_alloc(set->inputs, sizeof *out->memory) };
-    for (uint32_t i = 0; i < set->inputs && !out->why[0]; i++) {
+    uint32_t count = 0;
+    while (count < PARTS_MAX && at + count < face->count) {
+        const sinter_model_io *next = &face->at[at + count].io;
+        if (count && next->part != SINTER_PART_SHAPES && next->part != SINTER_PART_HAS) break;
+        io[count++] = *next;
+    }
+    return count;
+}
+
+/* Where the input or output behind `at` begins; face->count: there is none. */
+static uint32_t next_value(const model_face *face, uint32_t at, uint32_t is_input)
+{
+    while (at < face->count && face->at[at].io.is_input != is_input) at++;
+    return at;
+}
+
+static void data_read(tester *t, const case_set *set, const model_face *face, case_data *out)
+{
+    const size_t most = (size_t)set->inputs * PARTS_MAX;
+    *out = (case_data){ .input = cli_alloc(most, sizeof *out->input), .memory = cli_alloc(most, sizeof *out->memory) };
+    for (uint32_t i = 0, at = 0; i < set->inputs && !out->why[0]; i++) {
+        sinter_model_io io[PARTS_MAX];
         char *path = case_file(set->path, "input", i);
         sinter_error error = { 0 };
+        at = next_value(face, at, 1);
+        const uint32_t parts = at < face->count ? parts_of(face, at, io) : 1;
+        at += parts;
         if (!path) {
             (void)snprintf(out->why, sizeof out->why, "input_%u has vanished", i);
-        } else if (sinter_tensor_read(path, &t->setup.env, &out->input[i], &out->memory[i], &error) != SINTER_OK) {
+        } else if (sinter_value_read(path, &t->setup.env, io, parts, &out->input[out->count], &out->memory[out->count],
+                                     &error) != SINTER_OK) {
             char cause[REASON_SIZE - 64];
             cli_reason(&error, cause, sizeof cause);
             (void)snprintf(out->why, sizeof out->why, "input_%u: %s", i, cause);
         }
         free(path);
-        out->count++;
+        out->count += parts;
     }
 }
 
@@ -149,39 +175,67 @@ typedef struct checked {
     double worst;
 } checked;
 
-static bool check_output(tester *t, const case_model *m, const case_set *set, uint32_t index, const char *name,
-                         const char *tolerances, const sinter_tensor *got, checked *out)
+/* An output that is compared: its files, and where what is said of it goes. */
+typedef struct output {
+    const case_model *m;
+    const case_set *set;
+    uint32_t index;
+    bool is_sample;
+    const char *tolerances;
+    char cause[REASON_SIZE - 256];
+} output;
+
+static bool check_part(tester *t, output *o, const sinter_model_io *io, const sinter_tensor *got,
+                       const sinter_tensor *want, checked *out)
 {
-    bool is_sample = false;
-    char *path = output_file(set->path, index, &is_sample);
+    if (io->part == SINTER_PART_TEXT) return compare_text(got, want, o->cause, sizeof o->cause);
+    const int64_t count = compare_count(got), samples = compare_count(want);
+    const int64_t stride = o->is_sample ? stride_of(o->m, o->set, o->index, count, samples) : 1;
+    const tolerance limit = tolerance_for(t, o->tolerances, o->index, got->dtype);
+    double worst = 0;
+    bool is_good = stride > 0;
+    if (!is_good)
+        (void)snprintf(o->cause, sizeof o->cause, "has shape %s, of which %lld samples cannot be",
+                       cli_shape(got->rank, got->dim).at, (long long)samples);
+    else is_good = compare_tensors(got, want, stride, &limit, o->cause, sizeof o->cause, &worst);
+    if (worst > out->worst) out->worst = worst;
+    return is_good;
+}
+
+/* An optional without a value has nothing else to compare. */
+static bool is_nothing(const sinter_model_io *io, const sinter_tensor *want, uint32_t parts)
+{
+    return io[parts - 1].part == SINTER_PART_HAS && sinter_tensor_value(&want[parts - 1], 0) == 0;
+}
+
+static bool check_output(tester *t, output *o, const sinter_model_io *io, uint32_t parts, sinter_context *c,
+                         checked *out)
+{
+    char *path = output_file(o->set->path, o->index, &o->is_sample);
     if (!path) return true;
-    char cause[REASON_SIZE - 256] = { 0 };
-    sinter_tensor want;
-    sinter_buffer memory = { 0 };
+    sinter_tensor want[PARTS_MAX], got;
+    sinter_buffer memory[PARTS_MAX] = { { 0 } };
     sinter_error error = { 0 };
-    bool is_good = sinter_tensor_read(path, &t->setup.env, &want, &memory, &error) == SINTER_OK;
-    if (!is_good) {
-        cli_reason(&error, cause, sizeof cause);
-    } else {
-        const int64_t count = compare_count(got), samples = compare_count(&want);
-        const int64_t stride = is_sample ? stride_of(m, set, index, count, samples) : 1;
-        const tolerance limit = tolerance_for(t, tolerances, index, got->dtype);
-        double worst = 0;
-        is_good = stride > 0;
+    bool is_good = sinter_value_read(path, &t->setup.env, io, parts, want, memory, &error) == SINTER_OK;
+    uint32_t i = is_good && is_nothing(io, want, parts) ? parts - 1 : 0;
+    for (; is_good && i < parts; i++) {
+        is_good = sinter_context_output(c, io[i].name, &got, &error) == SINTER_OK;
+        if (!is_good) break;
+        is_good = check_part(t, o, &io[i], &got, &want[i], out);
         if (!is_good)
-            (void)snprintf(cause, sizeof cause, "has shape %s, of which %lld samples cannot be",
-                           cli_shape(got->rank, got->dim).at, (long long)samples);
-        else is_good = compare_tensors(got, &want, stride, &limit, cause, sizeof cause, &worst);
-        if (worst > out->worst) out->worst = worst;
+            (void)snprintf(out->why, sizeof out->why, "output_%u '%.128s' %s", o->index, io[i].name, o->cause);
+    }
+    if (!is_good && !out->why[0]) {
+        cli_reason(&error, o->cause, sizeof o->cause);
+        (void)snprintf(out->why, sizeof out->why, "output_%u '%.128s' %s", o->index, io[0].name, o->cause);
     }
     out->compared++;
-    if (!is_good) (void)snprintf(out->why, sizeof out->why, "output_%u '%.128s' %s", index, name, cause);
-    sinter_buffer_free(&memory);
+    for (i = 0; i < PARTS_MAX; i++) sinter_buffer_free(&memory[i]);
     free(path);
     return is_good;
 }
 
-static bool check_outputs(tester *t, const case_model *m, const case_set *set, const sinter_engine *engine,
+static bool check_outputs(tester *t, const case_model *m, const case_set *set, const model_face *face,
                           sinter_context *c, checked *out)
 {
     char *path = cli_join(set->path, "tolerance.json");
@@ -193,15 +247,12 @@ static bool check_outputs(tester *t, const case_model *m, const case_set *set, c
         is_good = false;
     }
     uint32_t index = 0;
-    for (uint32_t i = 0; is_good && i < sinter_engine_io_count(engine); i++) {
-        sinter_io io;
-        sinter_error error = { 0 };
-        sinter_tensor got;
-        if (sinter_engine_io(engine, i, 0, &io) != SINTER_OK || io.is_input) continue;
-        is_good = sinter_context_output(c, io.name, &got, &error) == SINTER_OK;
-        if (is_good) is_good = check_output(t, m, set, index, io.name, tolerances, &got, out);
-        else cli_reason(&error, out->why, sizeof out->why);
-        index++;
+    for (uint32_t at = next_value(face, 0, 0); is_good && at < face->count; at = next_value(face, at, 0)) {
+        sinter_model_io io[PARTS_MAX];
+        output o = { .m = m, .set = set, .index = index++, .tolerances = tolerances };
+        const uint32_t parts = parts_of(face, at, io);
+        is_good = check_output(t, &o, io, parts, c, out);
+        at += parts;
     }
     bool is_sample = false;
     char *extra = is_good ? output_file(set->path, index, &is_sample) : NULL;
@@ -344,7 +395,7 @@ static void run_set(tester *t, const case_model *m, const case_set *set, const m
     error.status = s;
     bool is_good = s == SINTER_OK;
     if (s == SINTER_DEVICE) drop_first(t); /* a context that died may be made anew once nobody has it */
-    if (is_good) is_good = check_outputs(t, m, set, b->engine, b->context, &result);
+    if (is_good) is_good = check_outputs(t, m, set, face, b->context, &result);
     else cli_reason(&error, result.why, sizeof result.why);
     if (!is_good) report(t, FAILED, set->path, result.why, ms, 0);
     else if (!result.compared) report(t, SKIP, set->path, "it ran; there are no outputs to compare with", ms, 0);
@@ -383,7 +434,7 @@ static void run_model(tester *t, const case_model *m)
     char why[REASON_SIZE] = { 0 };
     if (model_face_read(m->model, &t->setup.env, &face, &error) != SINTER_OK) cli_reason(&error, why, sizeof why);
     case_data *data = cli_alloc(m->count, sizeof *data);
-    for (uint32_t i = 0; !why[0] && i < m->count; i++) data_read(t, &m->set[i], &data[i]);
+    for (uint32_t i = 0; !why[0] && i < m->count; i++) data_read(t, &m->set[i], &face, &data[i]);
     for (uint32_t i = 0; i < m->count;) {
         if (!why[0]) {
             i += run_alike(t, m, &face, data, i);

@@ -188,15 +188,27 @@ SINTER_API sinter_status sinter_build_memory(const void *model, size_t size, con
 SINTER_API sinter_status sinter_buffer_save(const sinter_buffer *buffer, const char *path,
                                             sinter_error *error) SINTER_MUST_USE;
 
+/* Engines take and give tensors of numbers. Other values of a model are made of such tensors, which stand one after the
+ * other among its inputs or outputs (docs/usage.md). TEXT is the bytes of a tensor of text x: u8 with one axis more. A
+ * sequence x is x.values and x.shapes; an optional x is x, or a sequence's two tensors, then x.has. */
+typedef enum sinter_part {
+    SINTER_PART_WHOLE = 0,
+    SINTER_PART_TEXT = 1,
+    SINTER_PART_VALUES = 2,
+    SINTER_PART_SHAPES = 3,
+    SINTER_PART_HAS = 4
+} sinter_part;
+
 /* Reads the inputs and outputs of a model, without building. Calls `visit` for each of them; a non-zero result of
  * `visit` ends the call. */
 typedef struct sinter_model_io {
-    const char   *name;
+    const char   *name;                             /* "x", or "x.values" where it is a part of x */
     uint32_t      is_input;
     sinter_dtype  dtype;
     uint32_t      rank;
     int64_t       dim[SINTER_RANK_MAX];             /* -1 where free */
     const char   *dim_name[SINTER_RANK_MAX];        /* the symbol of a free dim, else NULL */
+    sinter_part   part;
 } sinter_model_io;
 SINTER_API sinter_status sinter_model_inputs(const char *path, const sinter_env_options *env,
                                              int (*visit)(void *user, const sinter_model_io *io), void *user,

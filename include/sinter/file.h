@@ -10,10 +10,21 @@ extern "C" {
 #endif
 
 /* Reads a tensor from `path`. The first bytes of the file tell its kind. out->data points into `memory`, which the
- * caller frees. NumPy has no names for bf16, float8 and 4-bit types: only .pb files hold these types. Errors: IO,
- * INVALID_MODEL (malformed), UNSUPPORTED (strings, sequences, Fortran order of rank > 1, big-endian). */
+ * caller frees. NumPy has no names for bf16, float8, and types of 4 and 2 bits: only .pb files hold these types.
+ * Text of a .pb file becomes bytes: u8 with one axis more, as wide as the longest text; shorter texts are filled up
+ * with zeros. Errors: IO, INVALID_MODEL (malformed), UNSUPPORTED (text with a zero byte, sequences, Fortran order of
+ * rank > 1, big-endian). */
 SINTER_API sinter_status sinter_tensor_read(const char *path, const sinter_env_options *env, sinter_tensor *out,
                                             sinter_buffer *memory, sinter_error *error) SINTER_MUST_USE;
+
+/* Reads a sequence or an optional of a .pb file (ONNX's SequenceProto or OptionalProto) as the `count` tensors that
+ * stand for the value: io[0] to io[count - 1], as sinter_model_inputs describes them one after the other. `out` and
+ * `memory` have room for as many; the caller frees each. With a count of 1 this is sinter_tensor_read. An optional
+ * without a value gives zeros, in the sizes that the model declares. Errors: as for sinter_tensor_read; UNSUPPORTED if
+ * the tensors of a sequence differ in rank or type. */
+SINTER_API sinter_status sinter_value_read(const char *path, const sinter_env_options *env, const sinter_model_io *io,
+                                           uint32_t count, sinter_tensor *out, sinter_buffer *memory,
+                                           sinter_error *error) SINTER_MUST_USE;
 
 /* Writes a .npy file, in the way of sinter_buffer_save. It replaces only a .npy file or an empty file. bf16 and float8
  * values are written as f32, 4-bit integers as int8. */

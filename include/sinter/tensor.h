@@ -32,7 +32,10 @@ extern "C" {
     X(F8E5M2FNUZ, 17, 8, "f8e5m2fnuz") \
     X(I4, 18, 4, "i4")            \
     X(U4, 19, 4, "u4")            \
-    X(F4E2M1, 20, 4, "f4e2m1")
+    X(F4E2M1, 20, 4, "f4e2m1")    \
+    X(F8E8M0, 21, 8, "f8e8m0")    \
+    X(I2, 22, 2, "i2")            \
+    X(U2, 23, 2, "u2")
 
 typedef enum sinter_dtype {
 #define SINTER_X(name, value, bits, text) SINTER_DTYPE_##name = value,
@@ -51,8 +54,8 @@ typedef enum sinter_place {
     SINTER_PLACE_PINNED = 2
 } sinter_place;
 
-/* A dense, row-major tensor; dims in ONNX's order. Types of 4 bits hold two elements a byte, the first in the low
- * nibble. */
+/* A dense, row-major tensor; dims in ONNX's order. Types of 4 bits hold two elements a byte, types of 2 bits four,
+ * the first in the lowest bits. */
 typedef struct sinter_tensor {
     sinter_dtype dtype;
     uint32_t     rank;                    /* 0 to SINTER_RANK_MAX; 0 is a scalar */

@@ -125,6 +125,7 @@ static bool visit_one(const onnx_value_info *v, bool is_input, int (*visit)(void
 {
     sinter_model_io io = { .name = v->name,
                            .is_input = is_input,
+                           .part = (sinter_part)v->part,
                            .rank = v->rank < SINTER_RANK_MAX ? v->rank : SINTER_RANK_MAX };
     if (!onnx_dtype_of(v->type, &io.dtype)) io.dtype = SINTER_DTYPE_NONE;
     for (uint32_t k = 0; k < io.rank; k++) {

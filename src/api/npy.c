@@ -172,8 +172,8 @@ sinter_dtype npy_dtype(sinter_dtype dtype)
     for (size_t i = 0; i < COUNT_OF(types); i++) {
         if (types[i].dtype == dtype) return dtype;
     }
-    if (dtype == SINTER_DTYPE_I4) return SINTER_DTYPE_I8;
-    if (dtype == SINTER_DTYPE_U4) return SINTER_DTYPE_U8;
+    if (dtype == SINTER_DTYPE_I4 || dtype == SINTER_DTYPE_I2) return SINTER_DTYPE_I8;
+    if (dtype == SINTER_DTYPE_U4 || dtype == SINTER_DTYPE_U2) return SINTER_DTYPE_U8;
     return SINTER_DTYPE_F32;
 }
 

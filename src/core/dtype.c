@@ -14,6 +14,7 @@ typedef struct small_float {
     int mantissa, bias, sign_bit;
     uint32_t max, inf, nan; /* inf 0: the format has none; nan 0: it has none, NaN becomes the largest value */
     bool is_unsigned_zero;  /* fnuz: no minus zero, and its code is NaN */
+    bool is_power;          /* e8m0: an exponent alone, without a sign and without a zero */
 } small_float;
 
 static const small_float format_f16 = {
@@ -34,6 +35,8 @@ static const small_float format_e5m2fnuz = {
 };
 static const small_float format_e2m1 = { .mantissa = 1, .bias = 1, .sign_bit = 3, .max = 0x7 };
 
+static const small_float format_e8m0 = { .bias = 127, .sign_bit = 8, .max = 0xfe, .nan = 0xff, .is_power = true };
+
 static const small_float *format_of(sinter_dtype dtype)
 {
     switch (dtype) {
@@ -44,14 +47,27 @@ static const small_float *format_of(sinter_dtype dtype)
     case SINTER_DTYPE_F8E5M2: return &format_e5m2;
     case SINTER_DTYPE_F8E5M2FNUZ: return &format_e5m2fnuz;
     case SINTER_DTYPE_F4E2M1: return &format_e2m1;
+    case SINTER_DTYPE_F8E8M0: return &format_e8m0;
     default: return NULL;
     }
+}
+
+/* The power of two that the magnitude is, or the next one above; what is below the least (zero, too) is the least. */
+static uint32_t power_encode(const small_float *f, double value, bool saturate)
+{
+    int exponent = 0;
+    if (isnan(value) || isinf(value)) return f->nan;
+    const double part = frexp(fabs(value), &exponent); /* in [1/2, 1) */
+    const int code = exponent + f->bias - (part == 0.5);
+    if (part == 0 || code < 0) return 0;
+    return code <= (int)f->max ? (uint32_t)code : saturate ? f->max : f->nan;
 }
 
 /* One rounding to nearest even: the magnitude is counted in units of the last place of its binade, and a carry out of
  * the mantissa lands in the exponent by itself. */
 static uint32_t small_encode(const small_float *f, double value, bool saturate)
 {
+    if (f->is_power) return power_encode(f, value, saturate);
     const uint32_t sign = signbit(value) ? 1u << f->sign_bit : 0;
     if (isnan(value)) {
         if (f->nan == 0) return sign; /* nothing stands for it: a zero */
@@ -73,6 +89,7 @@ static uint32_t small_encode(const small_float *f, double value, bool saturate)
 
 static double small_decode(const small_float *f, uint32_t code)
 {
+    if (f->is_power) return code == f->nan ? (double)NAN : ldexp(1, (int)code - f->bias);
     const uint32_t size = code & ((1u << f->sign_bit) - 1);
     const bool is_negative = code >> f->sign_bit & 1u;
     if (f->is_unsigned_zero && code == f->nan) return NAN;
@@ -102,6 +119,8 @@ bool dtype_is_int(sinter_dtype dtype)
 bool dtype_is_signed(sinter_dtype dtype)
 {
     switch (dtype) {
+    case SINTER_DTYPE_F8E8M0: return false;
+    case SINTER_DTYPE_I2:
     case SINTER_DTYPE_I4:
     case SINTER_DTYPE_I8:
     case SINTER_DTYPE_I16:
@@ -145,16 +164,19 @@ void dtype_int_range(sinter_dtype dtype, int64_t *min, int64_t *max)
         memcpy((char *)base + index * (int64_t)sizeof(store_), &store_, sizeof(store_));                               \
     } while (0)
 
-static uint32_t nibble_load(const void *base, int64_t index)
+/* Elements of 2 or 4 bits, the first in the lowest bits of a byte. */
+static uint32_t part_load(uint32_t bits, const void *base, int64_t index)
 {
-    const uint8_t byte = ((const uint8_t *)base)[index >> 1];
-    return index & 1 ? byte >> 4 : byte & 15u;
+    const int64_t bit = index * bits;
+    return ((const uint8_t *)base)[bit >> 3] >> (bit & 7) & ((1u << bits) - 1);
 }
 
-static void nibble_store(void *base, int64_t index, uint32_t nibble)
+static void part_store(uint32_t bits, void *base, int64_t index, uint32_t value)
 {
-    uint8_t *byte = (uint8_t *)base + (index >> 1);
-    *byte = (uint8_t)(index & 1 ? (*byte & 15u) | (nibble & 15u) << 4 : (*byte & 0xf0u) | (nibble & 15u));
+    const int64_t bit = index * bits;
+    uint8_t *byte = (uint8_t *)base + (bit >> 3);
+    const uint32_t mask = ((1u << bits) - 1) << (bit & 7);
+    *byte = (uint8_t)((*byte & ~mask) | (value << (bit & 7) & mask));
 }
 
 /* Bits of an element of a small float type. */
@@ -166,7 +188,7 @@ static uint32_t code_load(sinter_dtype dtype, const void *base, int64_t index)
         return value;
     }
     case 8: return ((const uint8_t *)base)[index];
-    default: return nibble_load(base, index);
+    default: return part_load(sinter_dtype_bits(dtype), base, index);
     }
 }
 
@@ -175,7 +197,7 @@ static void code_store(sinter_dtype dtype, void *base, int64_t index, uint32_t c
     switch (sinter_dtype_bits(dtype)) {
     case 16: STORE(uint16_t, code); break;
     case 8: ((uint8_t *)base)[index] = (uint8_t)code; break;
-    default: nibble_store(base, index, code); break;
+    default: part_store(sinter_dtype_bits(dtype), base, index, code); break;
     }
 }
 
@@ -246,8 +268,10 @@ int64_t dtype_load_i64(sinter_dtype dtype, const void *base, int64_t index)
         LOAD(int64_t);
         return value;
     }
-    case SINTER_DTYPE_U4: return (int64_t)nibble_load(base, index);
-    case SINTER_DTYPE_I4: return (int64_t)(nibble_load(base, index) ^ 8u) - 8;
+    case SINTER_DTYPE_U4: return (int64_t)part_load(4, base, index);
+    case SINTER_DTYPE_I4: return (int64_t)(part_load(4, base, index) ^ 8u) - 8;
+    case SINTER_DTYPE_U2: return (int64_t)part_load(2, base, index);
+    case SINTER_DTYPE_I2: return (int64_t)(part_load(2, base, index) ^ 2u) - 2;
     case SINTER_DTYPE_NONE: return 0;
     default: return i64_of_f64(dtype_load_f64(dtype, base, index));
     }
@@ -287,10 +311,24 @@ void dtype_store_i64(sinter_dtype dtype, void *base, int64_t index, int64_t valu
     case SINTER_DTYPE_I64:
     case SINTER_DTYPE_U64: STORE(int64_t, value); break;
     case SINTER_DTYPE_I4:
-    case SINTER_DTYPE_U4: nibble_store(base, index, (uint32_t)((uint64_t)value & 15u)); break;
+    case SINTER_DTYPE_U4:
+    case SINTER_DTYPE_I2:
+    case SINTER_DTYPE_U2: part_store(sinter_dtype_bits(dtype), base, index, (uint32_t)((uint64_t)value & 15u)); break;
     case SINTER_DTYPE_NONE: break;
     case SINTER_DTYPE_F32: STORE(float, value); break; /* not by way of double: that would round twice */
     default: dtype_store_f64(dtype, base, index, (double)value); break;
+    }
+}
+
+void dtype_move(sinter_dtype dtype, void *to_base, int64_t to, const void *from_base, int64_t from)
+{
+    const uint32_t bits = sinter_dtype_bits(dtype);
+    switch (bits) { /* a copy of a fixed size is one load and one store */
+    case 64: memcpy((char *)to_base + to * 8, (const char *)from_base + from * 8, 8); break;
+    case 32: memcpy((char *)to_base + to * 4, (const char *)from_base + from * 4, 4); break;
+    case 16: memcpy((char *)to_base + to * 2, (const char *)from_base + from * 2, 2); break;
+    case 8: ((char *)to_base)[to] = ((const char *)from_base)[from]; break;
+    default: part_store(bits, to_base, to, part_load(bits, from_base, from)); break;
     }
 }
 

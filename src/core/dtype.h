@@ -9,13 +9,13 @@
 #include <stdbool.h>
 
 bool dtype_is_valid(int dtype);                    /* a real type, NONE excluded */
-bool dtype_is_float(sinter_dtype dtype);           /* f64 f32 f16 bf16 f8* f4 */
-bool dtype_is_int(sinter_dtype dtype);             /* i4 .. u64, not bool */
+bool dtype_is_float(sinter_dtype dtype);           /* f64 f32 f16 bf16 f8* f4; f8e8m0: powers of two alone */
+bool dtype_is_int(sinter_dtype dtype);             /* i2 .. u64, not bool */
 bool dtype_is_signed(sinter_dtype dtype);          /* floats and signed integers */
 bool dtype_parse(const char *name, size_t length, sinter_dtype *out);
 void dtype_int_range(sinter_dtype dtype, int64_t *min, int64_t *max);   /* u64: max is INT64_MAX; bool 0..1 */
 
-/* Element `index` of an array of `dtype` (index counts elements; nibbles for types under a byte). Integers read as
+/* Element `index` of an array of `dtype` (index counts elements, also of types under a byte). Integers read as
  * double are rounded; floats read as int64 are truncated towards zero and saturated, NaN is 0. u64 is carried in int64
  * bits. */
 double  dtype_load_f64(sinter_dtype dtype, const void *base, int64_t index);
@@ -25,6 +25,8 @@ int64_t dtype_load_i64(sinter_dtype dtype, const void *base, int64_t index);
  * infinities and saturate is false (dtype_store_f64 saturates; dtype_store_f8 chooses). */
 void dtype_store_f64(sinter_dtype dtype, void *base, int64_t index, double value);
 void dtype_store_i64(sinter_dtype dtype, void *base, int64_t index, int64_t value);
+/* Copies the bits of one element of a type. */
+void dtype_move(sinter_dtype dtype, void *to_base, int64_t to, const void *from_base, int64_t from);
 void dtype_store_f8(sinter_dtype dtype, void *base, int64_t index, double value, bool saturate);
 
 float    dtype_f16_to_f32(uint16_t h);

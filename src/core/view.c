@@ -89,10 +89,7 @@ void view_copy(const view *dst, const view *src)
     int64_t index[SINTER_RANK_MAX] = { 0 };
     if (bits < 8) {
         for (bool more = view_first(dst->dim, rank, index); more; more = view_next(dst->dim, rank, index)) {
-            const int64_t from = view_offset(src, index);
-            /* As an unsigned nibble, so that 4-bit floats keep their bits too. */
-            dtype_store_i64(SINTER_DTYPE_U4, dst->data, view_offset(dst, index),
-                            dtype_load_i64(SINTER_DTYPE_U4, src->data, from));
+            dtype_move(dst->dtype, dst->data, view_offset(dst, index), src->data, view_offset(src, index));
         }
         return;
     }

@@ -202,10 +202,6 @@ static sinter_status function_expand(importer *im, onnx_scope *s, const onnx_nod
     return SINTER_OK;
 }
 
-/* Exporters compute sizes, pads and conditions with chains of ordinary operators. What such a chain says decides ranks
- * and branches, so it is computed as it is made. Weights are left to the optimiser, which folds without this limit. */
-enum { FOLD_MAX = 4096 };
-
 static sinter_status node_run(importer *im, onnx_scope *s, const onnx_node *n, const op_row *row, int64_t version,
                               const ir_value_id *in, uint32_t *out)
 {
@@ -225,8 +221,8 @@ static sinter_status node_run(importer *im, onnx_scope *s, const onnx_node *n, c
         if (!name_is_list(in[i])) continue;
         const call_strings *strings = call_strings_at(&c, in[i]);
         const bool is_text = strings != NULL;
-        moves_text = moves_text || (is_text && strings->number && row->text == TEXT_MOVED);
-        if (is_text ? row->text == TEXT_NO || (row->text == TEXT_MOVED && !strings->number) : !row->takes_lists)
+        moves_text = moves_text || (is_text && row->text == TEXT_MOVED);
+        if (is_text ? row->text == TEXT_NO : !row->takes_lists)
             return FAIL(im->e, UNSUPPORTED, "input '%s' is %s", n->in.at[i],
                         is_text ? "text" : "a sequence or optional");
     }
@@ -342,7 +338,7 @@ sinter_status scope_wants(importer *im, onnx_scope *s, const onnx_graph *graph)
     for (uint32_t i = 0; i < graph->out.count; i++) {
         const char **slot = VEC_PUSH(&im->a, &s->wanted);
         if (!slot) return FAIL_MEMORY(im->e, "names");
-        *slot = graph->out.at[i].name;
+        *slot = graph->out.at[i].of ? graph->out.at[i].of : graph->out.at[i].name;
     }
     return SINTER_OK;
 }
@@ -354,13 +350,18 @@ static sinter_status output_import(importer *im, onnx_scope *s, const onnx_value
     ir_graph *g = im->g;
     ir_value_id v = 0;
     uint32_t mark = 0;
-    TRY(scope_find(im, s, o->name, &v, &mark));
+    TRY(scope_find(im, s, o->of ? o->of : o->name, &v, &mark));
     if (mark == NAME_POISONED) return SINTER_OK;
     if (mark == NAME_MISSING) return FAIL(im->e, UNSUPPORTED, "its node is not supported to give it");
     if (!v) return FAIL(im->e, INVALID_MODEL, "it is made by no node");
-    if (name_is_list(v))
-        return FAIL(im->e, UNSUPPORTED, "it is %s, and outputs are tensors of numbers",
-                    im->list.at[v & NAME_INDEX].strings ? "text (string)" : "a sequence or optional");
+    if (o->of) TRY(importer_output_part(im, s, o, &v));
+    if (name_is_list(v)) {
+        onnx_call c = { .im = im, .scope = s, .e = im->e, .b = { .g = g, .region = IR_MAIN } };
+        if (!im->list.at[v & NAME_INDEX].strings)
+            return FAIL(im->e, UNSUPPORTED, "it is a sequence or optional, and the model does not say of what");
+        v = quirk_text_bytes(&c, v);
+        TRY(c.b.status);
+    }
     const ir_value *x = ir_value_at(g, v);
     if (!x->producer || x->is_output || !x->name || strcmp(x->name, o->name) != 0) {
         ir_builder b = { .g = g, .region = IR_MAIN, .name = arena_text(&g->a, o->name, strlen(o->name)) };
@@ -416,9 +417,9 @@ static sinter_status model_import(importer *im, const uint8_t *bytes, size_t siz
         const sinter_status s = importer_input(im, &main_scope, v);
         if (s == SINTER_INVALID_ARG) return NOTE(e, s, "importing input '%s'", v->name);
         TRY(importer_problem(im, s, arena_printf(&im->a, "input '%s'", v->name)));
-        bool is_new;
-        uint32_t *slot = name_map_add(&main_scope.names, v->name, &is_new);
-        if (!slot) return FAIL_MEMORY(e, "names");
+        bool is_new = false;
+        uint32_t *slot = s ? name_map_add(&main_scope.names, v->of ? v->of : v->name, &is_new) : NULL;
+        if (s && !slot) return FAIL_MEMORY(e, "names");
         if (is_new) *slot = NAME_POISONED;
     }
     TRY(scope_wants(im, &main_scope, graph));

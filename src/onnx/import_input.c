@@ -165,7 +165,8 @@ sinter_status importer_input(importer *im, onnx_scope *s, const onnx_value_info 
     ir_graph *g = im->g;
     sinter_dtype dtype;
     const onnx_input_shape *given = shape_given(im, v->name);
-    if (!v->is_tensor) return FAIL(im->e, UNSUPPORTED, "it is no tensor (a sequence, map or optional)");
+    if (!v->is_tensor)
+        return FAIL(im->e, UNSUPPORTED, "it is a map, or a sequence or optional of what is no tensor of numbers");
     if (!onnx_dtype_of(v->type, &dtype))
         return FAIL(im->e, UNSUPPORTED, "elements of type %d (%s)", v->type, onnx_type_name(v->type));
     if (!v->has_shape && !given)
@@ -195,5 +196,8 @@ sinter_status importer_input(importer *im, onnx_scope *s, const onnx_value_info 
     if (!id) return FAIL_MEMORY(im->e, "an input");
     ir_value_id promised = 0;
     TRY(input_promised(im, v->name, ir_value_at(g, id), &promised));
-    return scope_set(im, s, v->name, promised ? promised : id);
+    ir_value_id value = promised ? promised : id;
+    if (v->part == ONNX_TEXT) value = call_strings_new(im, &(call_strings){ .bytes = value });
+    if (value && v->of) return importer_part(im, s, v, value);
+    return value ? scope_set(im, s, v->name, value) : FAIL_MEMORY(im->e, "an input");
 }

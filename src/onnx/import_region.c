@@ -27,7 +27,12 @@ static bool places_grow(onnx_call *c, call_captures *x)
 static void capture_value(onnx_call *c, ir_value_id v, call_captures *captures)
 {
     const call_list *l = call_list_at(c, v);
-    v = quirk_text_numbers(c, v);
+    const call_strings *s = call_strings_at(c, v);
+    if (s) v = s->number ? s->number : s->bytes;
+    if (l && l->has) {
+        capture_value(c, l->has, captures);
+        capture_value(c, l->inner, captures);
+    }
     for (uint32_t i = 0; l && i < l->count; i++) capture_value(c, l->item[i], captures); /* holds tensors alone */
     if (name_is_list(v) || !v || ir_is_const(c->b.g, v)) return;
     if (captures->count >= captures->places / 2 && !places_grow(c, captures)) return;
@@ -55,6 +60,27 @@ static ir_value_id captured(const call_captures *captures, const ir_value_id *pa
     return place ? param[place - 1] : v;
 }
 
+/* A value from outside as the region has it: text and lists of its own parameters. */
+static ir_value_id inside(onnx_call *c, const call_captures *captures, const ir_value_id *param, ir_value_id v)
+{
+    const call_strings *s = call_strings_at(c, v);
+    if (!param || (s && !s->number && !s->bytes)) return v;
+    if (s) {
+        call_strings copy = *s;
+        if (s->number) copy.number = captured(captures, param, s->number);
+        else copy.bytes = captured(captures, param, s->bytes);
+        const ir_value_id made = call_strings_new(c->im, &copy);
+        if (!made) REJECT(c, NO_MEMORY, "out of memory for text");
+        return made;
+    }
+    if (!call_list_at(c, v)) return captured(captures, param, v);
+    const call_list l = *call_list_at(c, v);
+    if (l.has) return call_optional_new(c, inside(c, captures, param, l.inner), captured(captures, param, l.has));
+    ir_value_id *item = ARENA_NEW(&c->im->a, ir_value_id, l.count);
+    for (uint32_t k = 0; item && k < l.count; k++) item[k] = inside(c, captures, param, l.item[k]);
+    return call_list_new(c, item, item ? l.count : 0, l.is_none);
+}
+
 /* The names that the graph reads from around it, as seen inside: constants as they are, captures as parameters. */
 static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_graph *graph,
                                     const call_captures *captures, const ir_value_id *param)
@@ -65,18 +91,8 @@ static sinter_status captured_names(onnx_call *c, onnx_scope *inner, const onnx_
         uint32_t mark = 0;
         TRY(scope_find(c->im, c->scope, names.at[i], &v, &mark));
         if (!v && !mark) continue; /* unknown: whoever reads it says so */
-        uint32_t value = mark ? mark : captured(captures, param, v);
-        const call_list *l = param ? call_list_at(c, v) : NULL;
-        const ir_value_id number = quirk_text_numbers(c, v);
-        if (param && number != v) {
-            value = call_strings_new(c->im, &(call_strings){ .number = captured(captures, param, number) });
-            if (!value) return FAIL_MEMORY(c->e, "text");
-        }
-        if (l) {
-            ir_value_id *item = ARENA_NEW(&c->im->a, ir_value_id, l->count);
-            for (uint32_t k = 0; item && k < l->count; k++) item[k] = captured(captures, param, l->item[k]);
-            value = call_list_new(c, item, item ? l->count : 0, l->is_none);
-        }
+        const uint32_t value = mark ? mark : inside(c, captures, param, v);
+        TRY(c->b.status);
         TRY(scope_set(c->im, inner, names.at[i], value));
     }
     return SINTER_OK;
@@ -261,6 +277,18 @@ ir_value_id call_list_new(onnx_call *c, const ir_value_id *item, uint32_t count,
 static const call_list *entry_of(const onnx_call *c, ir_value_id v)
 {
     return name_is_list(v) && (v & NAME_INDEX) < c->im->list.count ? &c->im->list.at[v & NAME_INDEX] : NULL;
+}
+
+ir_value_id call_optional_new(onnx_call *c, ir_value_id inner, ir_value_id has)
+{
+    double known = 0;
+    if (!c->b.status && ir_const_scalar(c->b.g, has, &known))
+        return known != 0 ? inner : call_list_new(c, NULL, 0, true);
+    const ir_value_id id = call_list_new(c, NULL, 0, false);
+    if (c->b.status) return 0;
+    c->im->list.at[id & NAME_INDEX].has = has;
+    c->im->list.at[id & NAME_INDEX].inner = inner;
+    return id;
 }
 
 const call_list *call_list_at(const onnx_call *c, ir_value_id v)

@@ -32,6 +32,10 @@ typedef struct onnx_scope {
     onnx_names         wanted;          /* names that are read when all nodes are done */
 } onnx_scope;
 
+/* Exporters compute sizes, pads and conditions with chains of ordinary operators. What such a chain says decides ranks
+ * and branches, so it is computed as it is made. Weights are left to the optimiser, which folds without this limit. */
+enum { FOLD_MAX = 4096 };
+
 /* What the conversion of a subgraph found out, for when it is converted again: in another try of the If, Loop or Scan
  * around it. Without that, subgraphs in subgraphs would be converted 2 to the power of their depth times. */
 typedef struct learned {
@@ -59,6 +63,7 @@ typedef struct importer {
     const char       *problem[32];
     VEC(size_range)   range;            /* of named sizes, from the options */
     VEC(call_list)    list;             /* sequences */
+    ir_value_id       part[2];          /* of an input that has several: those that were read */
     bool              wants_tail;       /* a branch gives what no node can: what reads it has to go into the branch */
     learned          *learned;          /* by id of a graph; NULL until the first is wanted */
     uint64_t          control_round;    /* counts outermost Ifs, Loops and Scans: what one learned is not for others */
@@ -105,6 +110,9 @@ learned *importer_learned(importer *im, const onnx_graph *graph);
 /* import_input.c: what the options say of sizes, before any input is made; and an input of the main graph. */
 sinter_status importer_ranges(importer *im, const onnx_graph *graph);
 sinter_status importer_input(importer *im, onnx_scope *s, const onnx_value_info *v);
+/* import_value.c: values that are made of several tensors. An input's next part; an output's part. */
+sinter_status importer_part(importer *im, onnx_scope *s, const onnx_value_info *v, ir_value_id value);
+sinter_status importer_output_part(importer *im, onnx_scope *s, const onnx_value_info *o, ir_value_id *v);
 
 /* onnx.def */
 typedef struct op_row {

@@ -304,12 +304,34 @@ static sinter_status tensor_type_of(reader *r, const wire_field *in, onnx_value_
     END("a tensor type");
 }
 
+/* Sequences and optionals wrap a type; at most one of each, the optional outside. Others are of no known type. */
+static sinter_status type_of(reader *r, const wire_field *in, onnx_value_info *v);
+static sinter_status wrapped_type_of(reader *r, const wire_field *in, onnx_value_info *v)
+{
+    WANT(in->type == WIRE_BYTES, "a type", *in);
+    EACH_FIELD(f, in->at, in->size)
+    {
+        if (f.number == 1) TRY(type_of(r, &f, v));
+    }
+    END("a type");
+}
+
 static sinter_status type_of(reader *r, const wire_field *in, onnx_value_info *v)
 {
     WANT(in->type == WIRE_BYTES, "a type", *in);
     EACH_FIELD(f, in->at, in->size)
     {
-        if (f.number == 1) TRY(tensor_type_of(r, &f, v));
+        if (f.number == 1) {
+            v->has_type = true;
+            TRY(tensor_type_of(r, &f, v));
+            v->is_tensor = !v->is_sequence && !v->is_optional;
+        } else if (f.number == 4 && !v->is_sequence) {
+            v->is_sequence = true;
+            TRY(wrapped_type_of(r, &f, v));
+        } else if (f.number == 9 && !v->is_optional && !v->is_sequence) {
+            v->is_optional = true;
+            TRY(wrapped_type_of(r, &f, v));
+        }
     }
     END("a type");
 }
@@ -490,7 +512,9 @@ sinter_status onnx_model_read(env *e, arena *a, const uint8_t *bytes, size_t siz
     out->graph_count = r.graph_count;
     TRY(s);
     if (!out->has_graph) return FAIL(e, INVALID_MODEL, "%zu bytes hold no ONNX graph", size);
-    return list_outputs_once(&r, &out->graph);
+    TRY(list_outputs_once(&r, &out->graph));
+    if (onnx_values_expand(a, &out->graph.in) && onnx_values_expand(a, &out->graph.out)) return SINTER_OK;
+    return FAIL_MEMORY(e, "a model's inputs and outputs");
 }
 
 bool onnx_graph_initialized(const onnx_graph *g, name_map *out)

@@ -61,21 +61,29 @@ typedef struct onnx_node {
 } onnx_node;
 
 typedef struct onnx_dim { bool has_value; int64_t value; const char *param; } onnx_dim;
+/* What tensor an input or output of the main graph is (faces.c): itself, or a part of a value that is no tensor of
+ * numbers. */
+typedef enum onnx_part { ONNX_WHOLE, ONNX_TEXT, ONNX_VALUES, ONNX_SHAPES, ONNX_HAS } onnx_part;
 typedef struct onnx_value_info {
     const char *name;
-    bool        is_tensor, has_shape;
+    bool        has_type, is_tensor, has_shape;
+    bool        is_sequence, is_optional;   /* of tensors that the rest describes */
+    onnx_part   part;
+    bool        is_last;                /* of the parts of a value */
+    const char *of;                     /* the name of the value that it is a part of; NULL: none */
     int32_t     type;
     uint32_t    rank;                   /* as the file says */
     onnx_dim    dim[SINTER_RANK_MAX];
 } onnx_value_info;
 
+typedef VEC(onnx_value_info) onnx_values;
 typedef VEC(onnx_node) onnx_nodes;
 struct onnx_graph {
     const char *name;
     onnx_nodes  node;
     VEC(onnx_tensor)     initializer;
     VEC(onnx_sparse)     sparse;        /* its name is that of `values` */
-    VEC(onnx_value_info) in, out;
+    onnx_values in, out;                /* of the main graph: as tensors of numbers */
     uint32_t    id;                     /* counts the model's graphs from 1 */
     onnx_names  reads;                  /* of a subgraph: the names that it reads from around it, once each */
 };
@@ -103,6 +111,9 @@ typedef struct onnx_model {
 
 /* Reads a ModelProto. `bytes` must live as long as the tensors are wanted. */
 sinter_status onnx_model_read(env *e, arena *a, const uint8_t *bytes, size_t size, onnx_model *out);
+
+/* Replaces values that are no tensors of numbers by the tensors that stand for them. False: no memory. */
+bool onnx_values_expand(arena *a, onnx_values *list);
 
 /* Adds the names to which a graph gives values of its own. An input of such a name is no input. False: no memory. */
 struct name_map;

@@ -85,9 +85,10 @@ ir_region_id call_region(onnx_call *c, const onnx_graph *graph, ir_node_id owner
 void call_inline(onnx_call *c, const onnx_graph *graph, const ir_value_id *in, uint32_t count_in, ir_value_id *out,
                  uint32_t count_out);
 
-/* ---- text, which exists while the model is read, with ids like those of sequences (quirks_text.c) ---- */
+/* ---- text: constants, or values of the graph, with ids like those of sequences (quirks_text.c, text_value.c) ---- */
 typedef struct call_strings {
-    ir_value_id      number;            /* text that a Cast makes while the model runs: its numbers; 0: a constant */
+    ir_value_id      number;            /* text that a Cast makes while the model runs: its numbers */
+    ir_value_id      bytes;             /* text that the run has: u8, one axis more (text_value.c). Neither: constant */
     uint32_t         rank;
     int64_t          dim[SINTER_RANK_MAX];
     uint32_t         count;
@@ -101,12 +102,14 @@ sinter_status       call_strings_read(struct importer *im, const onnx_tensor *t,
 /* ---- sequences: lists of values that exist while the model is read, with ids of their own kind ---- */
 typedef struct call_list {
     bool        is_none;                /* an optional without a value */
+    ir_value_id has, inner;             /* an optional of which the run knows whether it has one, and that; 0: is not */
     uint32_t    count;
     const ir_value_id *item;
     const call_strings *strings;        /* a tensor of text, no sequence */
 } call_list;
 ir_value_id      call_list_new(onnx_call *c, const ir_value_id *item, uint32_t count, bool is_none);   /* copies */
 const call_list *call_list_at(const onnx_call *c, ir_value_id v);           /* NULL: v is a tensor, or 0 */
+ir_value_id      call_optional_new(onnx_call *c, ir_value_id inner, ir_value_id has);
 
 typedef void (*onnx_convert)(onnx_call *c);
 

@@ -11,7 +11,11 @@
 #define NA(op, from, to, convert, arg) ROW("", op, from, to, convert_##convert, arg, true, TEXT_YES),
 #define NM(op, from, to, convert, arg) ROW("", op, from, to, convert_##convert, arg, false, TEXT_MOVED),
 #define ML(op, from, to, convert, arg) ROW("ai.onnx.ml", op, from, to, convert_##convert, arg, false, TEXT_NO),
+#define MT(op, from, to, convert, arg) ROW("ai.onnx.ml", op, from, to, convert_##convert, arg, false, TEXT_YES),
 #define MS(op, from, to, convert, arg) ROW("com.microsoft", op, from, to, convert_##convert, arg, false, TEXT_NO),
+#define PV(op, from, to, convert, arg) ROW("ai.onnx.preview", op, from, to, convert_##convert, arg, false, TEXT_NO),
+#define PT(op, from, to, convert, arg) \
+    ROW("ai.onnx.preview.training", op, from, to, convert_##convert, arg, false, TEXT_NO),
 static const op_row rows[] = {
 #include "onnx/onnx.def"
 };
@@ -22,7 +26,10 @@ static const op_row rows[] = {
 #undef NA
 #undef NM
 #undef ML
+#undef MT
 #undef MS
+#undef PV
+#undef PT
 /* clang-format on */
 
 const op_row *op_rows(uint32_t *count)

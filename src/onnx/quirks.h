@@ -12,7 +12,10 @@
 #define NA N
 #define NM N
 #define ML N
+#define MT N
 #define MS N
+#define PV N
+#define PT N
 #include "onnx/onnx.def"
 #undef N
 #undef NL
@@ -20,7 +23,10 @@
 #undef NA
 #undef NM
 #undef ML
+#undef MT
 #undef MS
+#undef PV
+#undef PT
 /* clang-format on */
 
 typedef struct quirk_window_attrs { attr_ints kernel, stride, dilation, pad; } quirk_window_attrs;
@@ -31,7 +37,7 @@ void        quirk_owner_done(onnx_call *c, ir_node_id n);
 void        quirk_discard(onnx_call *c, uint32_t node_first, uint32_t region_first);
 ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v);               /* of one element in any rank */
 /* Makes the run fail where the condition is not `wanted`; the kind says what was relied on, for the message. */
-typedef enum quirk_guard_kind { GUARD_BRANCH = 1, GUARD_SCALE } quirk_guard_kind;
+typedef enum quirk_guard_kind { GUARD_BRANCH = 1, GUARD_SCALE, GUARD_ASCII, GUARD_OPTIONAL } quirk_guard_kind;
 void        quirk_guard(onnx_call *c, ir_value_id condition, bool wanted, quirk_guard_kind kind);
 /* Writes a Loop out, turn by turn. `why` starts the message that refuses a Loop whose turns are not known. */
 void quirk_loop_unroll(onnx_call *c, const onnx_graph *body, const char *why);
@@ -42,6 +48,21 @@ ir_value_id quirk_text_numbers(const onnx_call *c, ir_value_id x);
 bool        quirk_cast_text(onnx_call *c, ir_value_id x, int64_t to);
 /* Converts a node that moves elements, some of which are text that was cast from numbers: the numbers move. */
 void        quirk_move_text(onnx_call *c, onnx_convert convert);
+/* text_value.c. The bytes of text, u8 [..., W], also of constants; and text of bytes. */
+ir_value_id quirk_text_bytes(onnx_call *c, ir_value_id x);
+ir_value_id quirk_text_new(onnx_call *c, ir_value_id bytes);
+dim         quirk_text_width(const onnx_call *c, ir_value_id bytes);
+ir_value_id quirk_text_wide(onnx_call *c, ir_value_id bytes, dim width);        /* filled up; not narrower */
+/* Of bytes that broadcast: which are the same. */
+ir_value_id quirk_text_same(onnx_call *c, ir_value_id a, ir_value_id b);
+ir_value_id quirk_text_any(onnx_call *c, ir_value_id flags, bool all);          /* of the last axis: any, or all */
+/* The index of each among words, all different; and whether there is one. */
+ir_value_id quirk_text_find(onnx_call *c, ir_value_id bytes, const onnx_text *word, uint32_t count,
+                            ir_value_id *is_found);
+/* Numbers in the place of text: what it was cast from, or the elements' places. No text: x itself. */
+ir_value_id quirk_text_index(onnx_call *c, ir_value_id x);
+/* Converts a node that moves elements, some of which are text. */
+void        quirk_move_bytes(onnx_call *c, onnx_convert convert);
 bool        quirk_axes(onnx_call *c, int64_t version, uint32_t i, uint32_t rank, attr_ints *out);
 ir_value_id quirk_bias(onnx_call *c, ir_value_id y, ir_value_id bias);
 ir_value_id quirk_conv(onnx_call *c, ir_value_id x, ir_value_id w);
@@ -53,5 +74,9 @@ ir_value_id quirk_rms_norm(onnx_call *c, ir_value_id x, ir_value_id scale, int64
 ir_value_id quirk_one_hot(onnx_call *c, ir_value_id index, sinter_dtype type, int64_t axis, dim depth);
 ir_value_id quirk_quantize(onnx_call *c, ir_value_id x, ir_value_id scale, ir_value_id zero, sinter_dtype type);
 ir_value_id quirk_dequantize(onnx_call *c, ir_value_id q, ir_value_id scale, ir_value_id zero);
+/* NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO of scores [B, C]. */
+ir_value_id quirk_post_transform(onnx_call *c, const char *how, ir_value_id y);
+/* Keys or values [B, H, S, D] with each head as often as the queries have more of them. */
+ir_value_id quirk_repeat_heads(onnx_call *c, ir_value_id k, ir_value_id q);
 
 #endif

@@ -46,8 +46,7 @@ typedef struct heads {
     bool causal;
 } heads;
 
-/* Repeats the heads of k as often as q has more of them. */
-static ir_value_id repeated(onnx_call *c, ir_value_id k, ir_value_id q)
+ir_value_id quirk_repeat_heads(onnx_call *c, ir_value_id k, ir_value_id q)
 {
     dim dk[SINTER_RANK_MAX], dq[SINTER_RANK_MAX];
     call_shape(c, k, dk);
@@ -115,7 +114,7 @@ static ir_value_id attended(onnx_call *c, const heads *h)
 /* The scores, at one of four stages, for those who ask to see them. */
 static ir_value_id scores(onnx_call *c, const heads *h, int64_t mode, dim past)
 {
-    const ir_value_id k = repeated(c, h->k, h->q);
+    const ir_value_id k = quirk_repeat_heads(c, h->k, h->q);
     const double root = sqrt(h->scale);
     ir_value_id y =
         build_matmul(&c->b, build_mul(&c->b, h->q, build_scalar_like(&c->b, h->q, root)),

@@ -183,11 +183,40 @@ static int64_t type_named(onnx_call *c, const char *name)
     return 1;
 }
 
-/* Numbers out of the range of a 4-bit integer keep their low bits, as between integers; ONNX leaves that open. */
+/* To powers of two that are not the next above: numbers are rounded in their bits as f32 first. */
+static ir_value_id to_power(onnx_call *c, ir_value_id x, bool is_down, bool saturates)
+{
+    attrs_bit_cast *in = DEFAULTS(bit_cast), *back = DEFAULTS(bit_cast);
+    in->type = SINTER_DTYPE_U32;
+    back->type = SINTER_DTYPE_F32;
+    x = build_abs(&c->b, build_typed(&c->b, x, SINTER_DTYPE_F32));
+    const ir_value_id bits = build_emit(&c->b, OP_bit_cast, in, &x, 1),
+                      least = build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x800000);
+    ir_value_id y = bits;
+    if (!is_down) /* ties go up, but for the least power, which is half of the least with an exponent of its own */
+        y = build_add(&c->b, bits,
+                      build_where(&c->b, build_lt(&c->b, bits, least),
+                                  build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x3fffff),
+                                  build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x400000)));
+    y = build_bit_and(&c->b, y, build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x7f800000));
+    if (saturates) y = build_min(&c->b, y, build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x7f000000));
+    const ir_value_id special = build_ge(&c->b, bits, build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x7f800000));
+    y = build_where(&c->b, special, bits, y);
+    return build_emit(&c->b, OP_bit_cast, back, &y, 1);
+}
+
+/* Numbers out of the range of an integer of 2 or 4 bits keep their low bits, as between integers; ONNX leaves that
+ * open. */
 static ir_value_id casted(onnx_call *c, ir_value_id x, sinter_dtype type)
 {
-    const bool is_tiny = type == SINTER_DTYPE_I4 || type == SINTER_DTYPE_U4;
+    const bool is_tiny = dtype_is_int(type) && sinter_dtype_bits(type) < 8;
     if (call_type(c, x) == type) return build_identity(&c->b, x);
+    if (type == SINTER_DTYPE_F8E8M0) {
+        const char *mode = call_text(c, "round_mode", "up");
+        const bool is_down = strcmp(mode, "down") == 0;
+        if (is_down || strcmp(mode, "nearest") == 0) x = to_power(c, x, is_down, call_int(c, "saturate", 1) != 0);
+        else if (strcmp(mode, "up") != 0) REJECT(c, INVALID_MODEL, "attribute round_mode is '%s'", mode);
+    }
     if (is_tiny && dtype_is_float(call_type(c, x))) x = build_typed(&c->b, x, SINTER_DTYPE_I32);
     return build_emit(&c->b, call_int(c, "saturate", 1) ? OP_cast : OP_cast_wrap, &(attrs_typed){ .type = type }, &x,
                       1);

@@ -15,6 +15,7 @@ static const call_list *list_in(onnx_call *c, uint32_t i)
     if (!l && call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is no sequence", i);
     if (!l && !call_in(c, i)) REJECT(c, INVALID_MODEL, "input %u is missing", i);
     if (l && l->is_none) REJECT(c, INVALID_MODEL, "input %u is an optional without a value", i);
+    if (l && l->has) REJECT(c, INVALID_MODEL, "input %u is an optional, and a sequence is wanted", i);
     return c->b.status ? NULL : l;
 }
 
@@ -194,13 +195,14 @@ void convert_optional_get_element(onnx_call *c)
 {
     const call_list *l = call_list_at(c, call_in(c, 0));
     if (!call_in(c, 0) || (l && l->is_none)) REJECT(c, INVALID_MODEL, "the optional has no value");
-    c->out[0] = call_in(c, 0);
+    if (l && l->has) quirk_guard(c, l->has, true, GUARD_OPTIONAL);
+    c->out[0] = l && l->has ? l->inner : call_in(c, 0);
 }
 
 void convert_optional_has_element(onnx_call *c)
 {
     const call_list *l = call_list_at(c, call_in(c, 0));
-    c->out[0] = build_scalar_i64(&c->b, SINTER_DTYPE_BOOL, call_in(c, 0) && !(l && l->is_none));
+    c->out[0] = l && l->has ? l->has : build_scalar_i64(&c->b, SINTER_DTYPE_BOOL, call_in(c, 0) && !(l && l->is_none));
 }
 
 void convert_identity(onnx_call *c)

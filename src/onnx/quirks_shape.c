@@ -305,7 +305,7 @@ void convert_tile(onnx_call *c)
 void convert_shape(onnx_call *c)
 {
     dim d[SINTER_RANK_MAX];
-    const int64_t rank = call_shape(c, call_in(c, 0), d);
+    const int64_t rank = call_shape(c, quirk_text_index(c, call_in(c, 0)), d);
     int64_t start = call_int(c, "start", 0), end = call_int(c, "end", rank);
     if (start < 0) start += rank;
     if (end < 0) end += rank;
@@ -318,7 +318,7 @@ void convert_shape(onnx_call *c)
 void convert_size(onnx_call *c)
 {
     dim d[SINTER_RANK_MAX];
-    const uint32_t rank = call_shape(c, call_in(c, 0), d);
+    const uint32_t rank = call_shape(c, quirk_text_index(c, call_in(c, 0)), d);
     const dim total = dim_product(c->b.g->dims, d, rank);
     if (!call_in(c, 0)) REJECT(c, INVALID_MODEL, "input 0 is missing");
     c->out[0] = build_sizes(&c->b, &total, 1, true);

@@ -144,6 +144,7 @@ bool quirk_cast_text(onnx_call *c, ir_value_id x, int64_t to)
     view v;
     if (!s && to != ONNX_TYPE_STRING) return false;
     if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
+    if (s && s->bytes && to != ONNX_TYPE_STRING) REJECT(c, UNSUPPORTED, "numbers of text that the run has");
     if (c->b.status) return true;
     if (s) c->out[0] = to == ONNX_TYPE_STRING ? x : numbers_of(c, s, call_dtype(c, to));
     else c->out[0] = ir_const_view(c->b.g, x, &v) ? text_of(c, &v) : text_later(c, x);
@@ -156,6 +157,12 @@ void quirk_move_text(onnx_call *c, onnx_convert convert)
     ir_value_id *in = ARENA_NEW(&c->im->a, ir_value_id, c->count_in);
     sinter_dtype type = SINTER_DTYPE_NONE;
     if (!in) REJECT(c, NO_MEMORY, "out of memory for text");
+    for (uint32_t i = 0; i < c->count_in; i++) {
+        const call_strings *s = call_strings_at(c, given[i]);
+        if (!s || s->number) continue;
+        quirk_move_bytes(c, convert);
+        return;
+    }
     for (uint32_t i = 0; i < c->count_in && !c->b.status; i++) {
         in[i] = quirk_text_numbers(c, given[i]);
         if (in[i] == given[i]) continue;

@@ -9,18 +9,15 @@
 
 /* X(TensorProto.DataType, name, dtype) */
 /* clang-format off */
-#define ONNX_TYPES(X)                                                                                                  \
-    X(1, "float", F32)                                                                                                 \
-    X(2, "uint8", U8)                                                                                                  \
-    X(3, "int8", I8)                                                                                                   \
-    X(4, "uint16", U16)                                                                                                \
-    X(5, "int16", I16)                                                                                                 \
-    X(6, "int32", I32) X(7, "int64", I64) X(8, "string", NONE) X(9, "bool", BOOL) X(10, "float16", F16)                \
-        X(11, "double", F64) X(12, "uint32", U32) X(13, "uint64", U64) X(14, "complex64", NONE)                        \
-            X(15, "complex128", NONE) X(16, "bfloat16", BF16) X(17, "float8e4m3fn", F8E4M3FN)                          \
-                X(18, "float8e4m3fnuz", F8E4M3FNUZ) X(19, "float8e5m2", F8E5M2) X(20, "float8e5m2fnuz", F8E5M2FNUZ)    \
-                    X(21, "uint4", U4) X(22, "int4", I4) X(23, "float4e2m1", F4E2M1) X(24, "float8e8m0", NONE)         \
-                        X(25, "uint2", NONE) X(26, "int2", NONE)
+#define ONNX_TYPES(X)                                                                           \
+    X(1, "float", F32) X(2, "uint8", U8) X(3, "int8", I8) X(4, "uint16", U16)                   \
+    X(5, "int16", I16) X(6, "int32", I32) X(7, "int64", I64) X(8, "string", NONE)               \
+    X(9, "bool", BOOL) X(10, "float16", F16) X(11, "double", F64) X(12, "uint32", U32)          \
+    X(13, "uint64", U64) X(14, "complex64", NONE) X(15, "complex128", NONE)                     \
+    X(16, "bfloat16", BF16) X(17, "float8e4m3fn", F8E4M3FN)                                     \
+    X(18, "float8e4m3fnuz", F8E4M3FNUZ) X(19, "float8e5m2", F8E5M2)                             \
+    X(20, "float8e5m2fnuz", F8E5M2FNUZ) X(21, "uint4", U4) X(22, "int4", I4)                    \
+    X(23, "float4e2m1", F4E2M1) X(24, "float8e8m0", F8E8M0) X(25, "uint2", U2) X(26, "int2", I2)
 /* clang-format on */
 
 bool onnx_dtype_of(int32_t type, sinter_dtype *out)
@@ -165,7 +162,7 @@ static sinter_status typed_fields(env *e, arena *a, const onnx_tensor *t, sinter
     wire_type kind;
     const uint32_t number = field_of(dtype, &kind);
     const size_t item =
-        sinter_dtype_bits(dtype) < 8 ? 1 : sinter_dtype_bits(dtype) / 8; /* nibbles come packed two a number */
+        sinter_dtype_bits(dtype) < 8 ? 1 : sinter_dtype_bits(dtype) / 8; /* smaller ones come packed, a byte a number */
     size_t count = 0;
     wire w = wire_of(t->span, t->span_size);
     for (wire_field f; wire_next(&w, &f);) {
@@ -286,10 +283,46 @@ sinter_status onnx_sparse_decode(env *e, arena *a, const char *folder, onnx_file
     return SINTER_OK;
 }
 
+/* Text as bytes: one axis more, as wide as the longest, and filled up with zeros. */
+static sinter_status text_read(env *e, arena *a, const onnx_tensor *t, view *out)
+{
+    enum { STRING_FIELD = 6 };
+    int64_t d[SINTER_RANK_MAX], width = 1, wanted = 1, count = 0;
+    wire w = wire_of(t->span, t->span_size);
+    for (wire_field f; wire_next(&w, &f);) {
+        if (f.number != STRING_FIELD || f.type != WIRE_BYTES) continue;
+        if (f.size && memchr(f.at, 0, f.size)) return FAIL(e, UNSUPPORTED, "text with a zero byte");
+        if ((int64_t)f.size > width) width = (int64_t)f.size;
+        count++;
+    }
+    if (t->rank >= SINTER_RANK_MAX) return FAIL(e, UNSUPPORTED, "text of rank %u", t->rank);
+    for (uint32_t i = 0; i < t->rank; i++) {
+        d[i] = t->dim[i];
+        if (d[i] < 0 || !i64_mul(wanted, d[i], &wanted))
+            return FAIL(e, INVALID_MODEL, "dimension %u is %lld", i, (long long)d[i]);
+    }
+    d[t->rank] = width;
+    if (w.is_bad || count != wanted)
+        return FAIL(e, INVALID_MODEL, "%lld texts, the shape wants %lld", (long long)count, (long long)wanted);
+    const size_t size = size_mul((size_t)count, (size_t)width);
+    uint8_t *at = arena_alloc(a, size ? size : 1, 64);
+    if (!at) return FAIL_MEMORY(e, "text");
+    memset(at, 0, size);
+    if (!view_init(out, SINTER_DTYPE_U8, t->rank + 1, d, at)) return FAIL(e, INVALID_MODEL, "text of too many bytes");
+    w = wire_of(t->span, t->span_size);
+    for (wire_field f; wire_next(&w, &f);) {
+        if (f.number != STRING_FIELD || f.type != WIRE_BYTES) continue;
+        if (f.size) memcpy(at, f.at, f.size);
+        at += width;
+    }
+    return SINTER_OK;
+}
+
 sinter_status onnx_tensor_read(env *e, arena *a, const uint8_t *bytes, size_t size, view *out)
 {
     onnx_tensor t;
     onnx_files none = { 0 };
     TRY(onnx_tensor_parse(e, a, bytes, size, &t));
+    if (t.type == ONNX_TYPE_STRING) return text_read(e, a, &t, out);
     return onnx_tensor_decode(e, a, NULL, &none, &t, out);
 }

@@ -114,15 +114,7 @@ bool move_const_i64(const infer_ctx *c, uint32_t k, int64_t *value)
 
 void move_element(const view *dst, int64_t to, const view *src, int64_t from)
 {
-    switch (sinter_dtype_bits(dst->dtype)) {
-    case 64: memcpy((char *)dst->data + to * 8, (const char *)src->data + from * 8, 8); return;
-    case 32: memcpy((char *)dst->data + to * 4, (const char *)src->data + from * 4, 4); return;
-    case 16: memcpy((char *)dst->data + to * 2, (const char *)src->data + from * 2, 2); return;
-    case 8: ((char *)dst->data)[to] = ((const char *)src->data)[from]; return;
-    default: break;
-    }
-    /* As an unsigned nibble: a 4-bit float keeps its bits too. */
-    dtype_store_i64(SINTER_DTYPE_U4, dst->data, to, dtype_load_i64(SINTER_DTYPE_U4, src->data, from));
+    dtype_move(dst->dtype, dst->data, to, src->data, from);
 }
 
 void move_block(const view *dst, int64_t to, const view *src, int64_t from)

@@ -95,6 +95,16 @@ typedef struct late {
     view *out;
 } late;
 
+/* What a guard relied on (quirk_guard_kind). */
+static const char *guard_text(int64_t kind)
+{
+    static const char *const each[] = { "the condition chose a branch that the model does not have for these shapes",
+                                        "a size times a scale that the model computes is no whole number",
+                                        "letters change their case, and the text is not all ASCII",
+                                        "the model takes the value of an optional that has none" };
+    return kind >= 1 && kind <= (int64_t)COUNT_OF(each) ? each[kind - 1] : "a guard of the engine failed";
+}
+
 /* What a late op calls once it knows a result's size: binds the symbols and gives the memory. */
 static sinter_status late_resize(ref_call *call, uint32_t i, const int64_t *dim_at, uint32_t count)
 {
@@ -111,10 +121,7 @@ static sinter_status late_resize(ref_call *call, uint32_t i, const int64_t *dim_
         const bool is_guard = attrs->kind == bind_kind_raw && attrs->flag;
         for (uint32_t k = 0; k < count; k++) {
             const sinter_status bound = context_bind_symbol(c, l->step, symbol[k], dim_at[k], name);
-            if (is_guard)
-                TRY(NOTE(&c->e, bound, "%s",
-                         attrs->flag == 1 ? "the condition chose a branch that the model does not have for these shapes"
-                                          : "a size times a scale that the model computes is no whole number"));
+            if (is_guard) TRY(NOTE(&c->e, bound, "%s", guard_text(attrs->flag)));
             TRY(bound);
         }
         context_evaluate(c);

@@ -8,9 +8,9 @@
 
 /* ---- rows ---- */
 
-static const gop *const tables[] = { gops_elementwise, gops_move,  gops_index, gops_compute,
-                                     gops_layers,      gops_quant, gops_fused, gops_control,
-                                     gops_sequence,    gops_old,   gops_chains };
+static const gop *const tables[] = { gops_elementwise, gops_move,  gops_index,  gops_compute,
+                                     gops_layers,      gops_quant, gops_fused,  gops_control,
+                                     gops_sequence,    gops_old,   gops_chains, gops_values };
 
 const gop *gop_at(uint32_t i)
 {
@@ -403,7 +403,7 @@ void grow_since(grow *g, int64_t version)
 void grow_since_type(grow *g, sinter_dtype dtype)
 {
     const uint64_t set = (uint64_t)1 << dtype;
-    grow_since(g, set & T_F4 ? 23 : set & T_I4 ? 21 : set & T_F8 ? 19 : 1);
+    grow_since(g, set & T_I2 ? 25 : set & T_F4 ? 23 : set & T_I4 ? 21 : set & T_F8 ? 19 : 1);
 }
 
 uint32_t grow_begin(grow *g, const char *op)

@@ -2,6 +2,8 @@
 /* graph_onnx.c - a test's model as the bytes of an ONNX file. */
 #include "graph_model.h"
 
+#include <string.h>
+
 int64_t onnx_type_of(sinter_dtype dtype)
 {
     static const uint8_t type[SINTER_DTYPE_COUNT] = {
@@ -11,7 +13,8 @@ int64_t onnx_type_of(sinter_dtype dtype)
         [SINTER_DTYPE_F64] = 11,    [SINTER_DTYPE_U32] = 12,        [SINTER_DTYPE_U64] = 13,
         [SINTER_DTYPE_BF16] = 16,   [SINTER_DTYPE_F8E4M3FN] = 17,   [SINTER_DTYPE_F8E4M3FNUZ] = 18,
         [SINTER_DTYPE_F8E5M2] = 19, [SINTER_DTYPE_F8E5M2FNUZ] = 20, [SINTER_DTYPE_U4] = 21,
-        [SINTER_DTYPE_I4] = 22,     [SINTER_DTYPE_F4E2M1] = 23,
+        [SINTER_DTYPE_I4] = 22,     [SINTER_DTYPE_F4E2M1] = 23,     [SINTER_DTYPE_F8E8M0] = 24,
+        [SINTER_DTYPE_U2] = 25,     [SINTER_DTYPE_I2] = 26,
     };
     return type[dtype];
 }
@@ -116,6 +119,18 @@ static bytes graph_bytes(const gmodel *m, uint32_t scope)
     return g;
 }
 
+static bool is_used(const gmodel *m, const char *domain)
+{
+    const size_t length = strlen(domain);
+    for (uint32_t i = 0; i < m->node.count; i++) {
+        const char *op = m->node.at[i].op;
+        if (!m->node.at[i].is_dead && strncmp(op, domain, length) == 0 && op[length] == '.' &&
+            !strchr(op + length + 1, '.'))
+            return true;
+    }
+    return false;
+}
+
 bytes gmodel_onnx(const gmodel *m)
 {
     bytes model = { 0 };
@@ -123,9 +138,12 @@ bytes gmodel_onnx(const gmodel *m)
     static const struct {
         const char *domain;
         int64_t version;
-    } other[] = { { "com.microsoft", 1 }, { "ai.onnx.ml", 3 } };
-    for (uint32_t i = 0; i < 3; i++) {
+    } other[] = {
+        { "com.microsoft", 1 }, { "ai.onnx.ml", 3 }, { "ai.onnx.preview", 1 }, { "ai.onnx.preview.training", 1 }
+    };
+    for (uint32_t i = 0; i <= COUNT_OF(other); i++) {
         bytes o = { 0 };
+        if (i > 2 && !is_used(m, other[i - 1].domain)) continue; /* few runtimes know them */
         if (i) bytes_text(&o, 1, other[i - 1].domain);
         bytes_int(&o, 2, i ? other[i - 1].version : m->opset);
         bytes_put(&model, 8, o);

@@ -32,7 +32,8 @@ struct gop {
 #define T_F8 (T_OF(F8E4M3FN) | T_OF(F8E4M3FNUZ) | T_OF(F8E5M2) | T_OF(F8E5M2FNUZ))
 #define T_F4 T_OF(F4E2M1)
 #define T_I4 (T_OF(I4) | T_OF(U4))
-#define T_SMALL (T_F8 | T_F4 | T_I4) /* what only some operators take */
+#define T_I2 (T_OF(I2) | T_OF(U2))
+#define T_SMALL (T_F8 | T_F4 | T_I4 | T_I2) /* what only some operators take */
 #define T_N (T_F | T_I)
 #define T_ALL (T_N | T_B)
 
@@ -78,7 +79,7 @@ bool       gop_has_old(const char *name, int64_t opset);
 /* Makes a node one of the model's opset. False: it cannot be said so. */
 bool       gop_old_form(const gmodel *m, gnode *n);
 extern const gop gops_elementwise[], gops_move[], gops_index[], gops_compute[], gops_layers[], gops_control[],
-    gops_quant[], gops_fused[], gops_sequence[], gops_old[], gops_chains[];
+    gops_quant[], gops_fused[], gops_sequence[], gops_values[], gops_old[], gops_chains[];
 
 /* ---- chance ---- */
 uint32_t grow_below(grow *g, uint32_t count);

@@ -114,7 +114,7 @@ static bool cast(grow *g, const gop *op)
                                        SINTER_DTYPE_I8,  SINTER_DTYPE_U8,  SINTER_DTYPE_BOOL },
                               small[] = { SINTER_DTYPE_F8E4M3FN,   SINTER_DTYPE_F8E4M3FNUZ, SINTER_DTYPE_F8E5M2,
                                           SINTER_DTYPE_F8E5M2FNUZ, SINTER_DTYPE_I4,         SINTER_DTYPE_U4,
-                                          SINTER_DTYPE_F4E2M1 };
+                                          SINTER_DTYPE_F4E2M1,     SINTER_DTYPE_I2,         SINTER_DTYPE_U2 };
     const uint32_t x = grow_pick(g, op->types, 0, SINTER_RANK_MAX);
     if (x == G_NONE) return false;
     const bool is_small = grow_one_in(g, 4);

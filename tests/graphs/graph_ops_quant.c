@@ -69,7 +69,7 @@ static uint32_t scaled(grow *g, const char *name, uint32_t x, const scaling *s)
     return grow_end(g, n, 1);
 }
 
-#define T_QUANTIZED (T_OF(U8) | T_OF(I8) | T_OF(U16) | T_OF(I16) | T_I4 | T_F8 | T_F4)
+#define T_QUANTIZED (T_OF(U8) | T_OF(I8) | T_OF(U16) | T_OF(I16) | T_I4 | T_I2 | T_F8 | T_F4)
 
 static bool quantize(grow *g, const gop *op)
 {

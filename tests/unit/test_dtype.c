@@ -9,7 +9,7 @@ static void codes_round_trip(void)
 {
     static const sinter_dtype type[] = {
         SINTER_DTYPE_F16,    SINTER_DTYPE_BF16,       SINTER_DTYPE_F8E4M3FN, SINTER_DTYPE_F8E4M3FNUZ,
-        SINTER_DTYPE_F8E5M2, SINTER_DTYPE_F8E5M2FNUZ, SINTER_DTYPE_F4E2M1,
+        SINTER_DTYPE_F8E5M2, SINTER_DTYPE_F8E5M2FNUZ, SINTER_DTYPE_F4E2M1,   SINTER_DTYPE_F8E8M0,
     };
     for (size_t k = 0; k < sizeof(type) / sizeof(*type); k++) {
         const uint32_t bits = sinter_dtype_bits(type[k]);
@@ -104,6 +104,44 @@ static void nibbles_do_not_touch_their_neighbour(void)
     CHECK_EQ(dtype_load_i64(SINTER_DTYPE_U4, at, 2), 15);
 }
 
+static void pairs_of_bits_do_not_touch_their_neighbours(void)
+{
+    uint8_t at[2] = { 0xff, 0 };
+    dtype_store_i64(SINTER_DTYPE_I2, at, 1, -2);
+    dtype_store_i64(SINTER_DTYPE_U2, at, 2, 5);
+    dtype_store_f64(SINTER_DTYPE_I2, at, 4, 1e9);
+    CHECK_EQ(at[0], 0xdb);
+    CHECK_EQ(at[1], 1);
+    CHECK_EQ(dtype_load_i64(SINTER_DTYPE_I2, at, 0), -1);
+    CHECK_EQ(dtype_load_i64(SINTER_DTYPE_I2, at, 1), -2);
+    CHECK_EQ(dtype_load_i64(SINTER_DTYPE_U2, at, 2), 1);
+    dtype_move(SINTER_DTYPE_U2, at, 7, at, 3);
+    CHECK_EQ(at[1], 0xc1);
+}
+
+static void powers_round_up(void)
+{
+    static const struct {
+        double in, out;
+    } each[] = { { 1, 1 },
+                 { 1.01, 2 },
+                 { -3, 4 },
+                 { 0, 0x1p-127 },
+                 { 0x1p-127, 0x1p-127 },
+                 { 0x1.8p-127, 0x1p-126 },
+                 { 0x1p127, 0x1p127 },
+                 { 1e300, 0x1p127 } };
+    uint8_t at = 0;
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        dtype_store_f64(SINTER_DTYPE_F8E8M0, &at, 0, each[i].in);
+        CHECK_EQ_F(dtype_load_f64(SINTER_DTYPE_F8E8M0, &at, 0), each[i].out);
+    }
+    dtype_store_f8(SINTER_DTYPE_F8E8M0, &at, 0, 1e300, false);
+    CHECK_EQ(at, 0xff);
+    dtype_store_f64(SINTER_DTYPE_F8E8M0, &at, 0, -(double)INFINITY);
+    CHECK_EQ(at, 0xff);
+}
+
 static void names_and_sizes(void)
 {
     sinter_dtype d;
@@ -129,6 +167,8 @@ static const test tests[] = {
     T(known_values),
     T(integers_saturate_and_wrap),
     T(nibbles_do_not_touch_their_neighbour),
+    T(pairs_of_bits_do_not_touch_their_neighbours),
+    T(powers_round_up),
     T(names_and_sizes),
     { 0 },
 };

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_ops_values.c - rows of operators for training, of previews, and of what looks values up in lists. */
+#include "graph_ops.h"
+
+#include <string.h>
+
+/* A tensor with its gradient and its states, which must not be negative. arg: states */
+static bool optimiser(grow *g, const gop *op)
+{
+    const uint32_t n = grow_between(g, 1, 2) == 1 ? 1 : 2, kinds = 2 + (uint32_t)op->arg;
+    uint32_t in[G_IN];
+    for (uint32_t i = 0; i < n; i++) {
+        gsize d[3];
+        in[i] = grow_pick(g, T_F32, 0, 3);
+        if (in[i] == G_NONE) return false;
+        for (uint32_t k = 0; k < grow_rank(g, in[i]); k++) d[k] = grow_dim(g, in[i], k);
+        for (uint32_t k = 1; k < kinds; k++)
+            in[k * n + i] = k == 1 ? grow_shaped(g, SINTER_DTYPE_F32, d, grow_rank(g, in[i]))
+                                   : grow_leaf(g, SINTER_DTYPE_F32, d, grow_rank(g, in[i]), false,
+                                               (gfill){ 0.5, 2, 0.125, grow_below(g, 999) });
+    }
+    const uint32_t rate = grow_const_scalar(g, SINTER_DTYPE_F32, 0.125),
+                   steps = grow_leaf(g, SINTER_DTYPE_I64, NULL, 0, false, (gfill){ 0, 3, 1, grow_below(g, 999) }),
+                   node = grow_begin(g, op->name);
+    grow_in(g, node, rate);
+    grow_in(g, node, steps);
+    for (uint32_t i = 0; i < kinds * n; i++) grow_in(g, node, in[i]);
+    if (grow_one_in(g, 2)) grow_real(g, node, "norm_coefficient", 0.25);
+    grow_real(g, node, "alpha", 0.5);
+    grow_real(g, node, "beta", 0.75);
+    grow_real(g, node, "epsilon", 0.0625);
+    if (strstr(op->name, "Adagrad")) grow_real(g, node, "decay_factor", 0.5);
+    if (strstr(op->name, "Momentum")) grow_text(g, node, "mode", grow_one_in(g, 2) ? "nesterov" : "standard");
+    if (strstr(op->name, "Adam") && grow_one_in(g, 2)) grow_real(g, node, "norm_coefficient_post", 0.125);
+    return grow_end(g, node, (uint32_t)(op->arg + 1) * n) != G_NONE;
+}
+
+/* Its subgraphs are in ONNX's own cases. A precision of its own takes the way that they take. */
+static bool flex(grow *g, const gop *op)
+{
+    const int64_t groups = grow_between(g, 1, 2), heads = groups * grow_between(g, 1, 2), width = grow_between(g, 1, 6);
+    const gsize batch = grow_size(g), s = grow_size(g), t = grow_size(g);
+    if (gsize_min(g, t) < 1) return false;
+    const gsize q[4] = { batch, gsize_of(heads), s, gsize_of(width) }, k[4] = { batch, gsize_of(groups), t, q[3] },
+                v[4] = { batch, k[1], t, gsize_of(grow_between(g, 1, 6)) };
+    const uint32_t query = grow_shaped(g, SINTER_DTYPE_F32, q, 4), key = grow_shaped(g, SINTER_DTYPE_F32, k, 4),
+                   value = grow_shaped(g, SINTER_DTYPE_F32, v, 4), n = grow_begin(g, op->name);
+    grow_in(g, n, query);
+    grow_in(g, n, key);
+    grow_in(g, n, value);
+    if (grow_one_in(g, 2)) grow_real(g, n, "scale", 0.375);
+    if (grow_one_in(g, 2)) grow_int(g, n, "softmax_precision", 11);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+/* A pool of n-grams that are all of different elements, so that none stands there twice. */
+static bool tfidf(grow *g, const gop *op)
+{
+    static const char *const modes[] = { "TF", "IDF", "TFIDF" };
+    const int64_t longest = grow_between(g, 1, 3), shortest = grow_between(g, 1, longest);
+    const gsize d[2] = { grow_size(g), grow_size(g) };
+    const bool has_batch = grow_one_in(g, 2);
+    int64_t starts[3], pool[16], column[16], count = 0, grams = 0;
+    for (int64_t length = 1; length <= longest; length++) {
+        const int64_t here = grow_between(g, length == longest, 2);
+        starts[length - 1] = count;
+        for (int64_t i = 0; i < here * length; i++) pool[count++] = (i / length + i % length) % 4;
+        for (int64_t i = 0; i < here; i++) column[grams++] = grow_between(g, 0, 4);
+    }
+    const sinter_dtype type = grow_one_in(g, 2) ? SINTER_DTYPE_I32 : SINTER_DTYPE_I64;
+    const uint32_t x = grow_leaf(g, type, has_batch ? d : d + 1, has_batch ? 2 : 1, false,
+                                 (gfill){ 0, 3, 1, grow_below(g, 999) }),
+                   n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    grow_text(g, n, "mode", modes[grow_below(g, 3)]);
+    grow_int(g, n, "min_gram_length", shortest);
+    grow_int(g, n, "max_gram_length", longest);
+    grow_int(g, n, "max_skip_count", grow_between(g, 0, 2));
+    grow_list(g, n, "ngram_counts", starts, (uint32_t)longest);
+    grow_list(g, n, "ngram_indexes", column, (uint32_t)grams);
+    grow_list(g, n, "pool_int64s", pool, (uint32_t)count);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+#define TEXT "text is no operand of random graphs: tests/golden/test_cli_values.py makes it"
+#define NO(name, why)                                                                                                  \
+    {                                                                                                                  \
+        name, 0, 0, 0, NULL, 0, 0, why                                                                                 \
+    }
+#define TREES "its attributes are lists of nodes: tests/golden/test_cli_values.py makes trees"
+/* clang-format off */
+#define TRAINING "ai.onnx.preview.training."
+const gop gops_values[] = {
+    { TRAINING "Adagrad", 1, 0, 2, optimiser, 1, 0, 0 },    { TRAINING "Adam", 1, 0, 1, optimiser, 2, 0, 0 },
+    { TRAINING "Momentum", 1, 0, 1, optimiser, 1, 0, 0 },   { "ai.onnx.preview.FlexAttention", 1, 0, 1, flex, 0, 0, 0 },
+    { "TfIdfVectorizer", 9, 0, 1, tfidf, 0, 0, 0 },
+    NO("ai.onnx.ml.TreeEnsemble", TREES), NO("ai.onnx.ml.LabelEncoder", TEXT),
+    NO("StringConcat", TEXT), NO("StringSplit", TEXT), NO("StringNormalizer", TEXT),
+    { 0 },
+};
+/* clang-format on */
