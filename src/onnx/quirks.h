@@ -56,6 +56,8 @@ ir_value_id quirk_text_wide(onnx_call *c, ir_value_id bytes, dim width);        
 /* Of bytes that broadcast: which are the same. */
 ir_value_id quirk_text_same(onnx_call *c, ir_value_id a, ir_value_id b);
 ir_value_id quirk_text_any(onnx_call *c, ir_value_id flags, bool all);          /* of the last axis: any, or all */
+/* Which of the words each is: bool [..., words]. */
+ir_value_id quirk_text_which(onnx_call *c, ir_value_id bytes, const onnx_text *word, uint32_t count);
 /* The index of each among words, all different; and whether there is one. */
 ir_value_id quirk_text_find(onnx_call *c, ir_value_id bytes, const onnx_text *word, uint32_t count,
                             ir_value_id *is_found);
@@ -74,6 +76,8 @@ ir_value_id quirk_rms_norm(onnx_call *c, ir_value_id x, ir_value_id scale, int64
 ir_value_id quirk_one_hot(onnx_call *c, ir_value_id index, sinter_dtype type, int64_t axis, dim depth);
 ir_value_id quirk_quantize(onnx_call *c, ir_value_id x, ir_value_id scale, ir_value_id zero, sinter_dtype type);
 ir_value_id quirk_dequantize(onnx_call *c, ir_value_id q, ir_value_id scale, ir_value_id zero);
+/* A constant of f32: [count], or [rows, count / rows] where there is more than one row. */
+ir_value_id quirk_reals(onnx_call *c, const float *at, uint32_t count, uint32_t rows);
 /* NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO of scores [B, C]. */
 ir_value_id quirk_post_transform(onnx_call *c, const char *how, ir_value_id y);
 /* Keys or values [B, H, S, D] with each head as often as the queries have more of them. */

@@ -3,25 +3,12 @@
  *
  * All trees are tables of nodes. Every row of the input stands at one node of each tree, [B, T]; one level after the
  * other, all of them go on at once. A leaf goes on to itself. */
-#include "onnx/quirks.h"
+#include "onnx/quirks_tree.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LEVELS_MAX = 512, NODES_MAX = 1 << 24, TABLE_MAX = 1 << 26 };
-enum { LEQ, LT, GTE, GT, EQ, NEQ, MEMBER, LEAF, MODES };
-
-typedef struct forest {
-    uint32_t nodes, leaves, trees, width; /* nodes: leaves too, behind the others; width: of the result */
-    uint32_t sets;                        /* members of the largest set */
-    sinter_dtype type;                    /* of splits and weights */
-    int64_t *feature, *next;              /* next[2 i]: where the comparison fails, next[2 i + 1]: where it holds */
-    uint8_t *mode, *missing;              /* missing: what is no number goes where the comparison holds */
-    double *split, *set, *weight;         /* set: [nodes, sets]; weight: [leaves, width] */
-    int64_t *root;
-    bool has_mode[MODES], has_missing;
-} forest;
-
 static void *table(onnx_call *c, size_t count, size_t size)
 {
     const size_t bytes = size_mul(count, size);
@@ -31,7 +18,7 @@ static void *table(onnx_call *c, size_t count, size_t size)
     return at;
 }
 
-static void forest_new(onnx_call *c, forest *f)
+void tree_forest_new(onnx_call *c, forest *f)
 {
     if (f->nodes > NODES_MAX || f->width > NODES_MAX) REJECT(c, UNSUPPORTED, "more than %d nodes", (int)NODES_MAX);
     if (!f->width || !f->trees || !f->leaves) REJECT(c, INVALID_MODEL, "no trees, no leaves or no targets");
@@ -105,13 +92,12 @@ typedef struct tables {
 static ir_value_id compared(onnx_call *c, const forest *f, const tables *t, ir_value_id x, ir_value_id at,
                             uint32_t mode)
 {
-    static const op_id ops[] = {
-        [LEQ] = OP_le, [LT] = OP_lt, [GTE] = OP_ge, [GT] = OP_gt, [EQ] = OP_eq, [NEQ] = OP_eq
-    };
+    static const op_id ops[] = { [TREE_LEQ] = OP_le, [TREE_LT] = OP_lt, [TREE_GTE] = OP_ge,
+                                 [TREE_GT] = OP_gt,  [TREE_EQ] = OP_eq, [TREE_NEQ] = OP_eq };
     static const int64_t last = 2;
-    if (mode != MEMBER) {
+    if (mode != TREE_MEMBER) {
         const ir_value_id y = build_binary(&c->b, ops[mode], x, picked(c, t->split, at));
-        return mode == NEQ ? build_not(&c->b, y) : y;
+        return mode == TREE_NEQ ? build_not(&c->b, y) : y;
     }
     if (!f->sets) return build_eq(&c->b, x, picked(c, t->split, at));
     const ir_value_id same = build_eq(&c->b, build_unsqueezed(&c->b, x, 2), picked(c, t->set, at)),
@@ -127,7 +113,7 @@ static ir_value_id level(onnx_call *c, const forest *f, const tables *t, ir_valu
     const ir_value_id seen =
         build_emit(&c->b, OP_gather_elements, a, (ir_value_id[]){ x, picked(c, t->feature, at) }, 2);
     ir_value_id holds = 0;
-    for (uint32_t mode = LEQ; mode <= MEMBER && !c->b.status; mode++) {
+    for (uint32_t mode = TREE_LEQ; mode <= TREE_MEMBER && !c->b.status; mode++) {
         if (!f->has_mode[mode]) continue;
         const ir_value_id y = compared(c, f, t, seen, at, mode);
         holds =
@@ -176,6 +162,25 @@ static ir_value_id together(onnx_call *c, const forest *f, ir_value_id leaf, red
     return none == 0 ? y : build_where(&c->b, build_is_inf(&c->b, y), build_scalar_like(&c->b, y, 0), y);
 }
 
+/* Every feature that a node looks at is one of the input's. */
+static void features_check(onnx_call *c, const forest *f, ir_value_id x)
+{
+    int64_t wide = 0, most = 0;
+    if (call_rank(c, x) != 2) REJECT(c, UNSUPPORTED, "an input of rank %u", call_rank(c, x));
+    for (uint32_t i = 0; i < f->nodes && !c->b.status; i++) {
+        if (f->feature[i] < 0) REJECT(c, INVALID_MODEL, "node %u looks at feature %lld", i, (long long)f->feature[i]);
+        if (f->feature[i] > most) most = f->feature[i];
+    }
+    if (!c->b.status && call_size(c, x, 1, &wide) && most >= wide)
+        REJECT(c, INVALID_MODEL, "a node looks at feature %lld of %lld", (long long)most, (long long)wide);
+}
+
+ir_value_id tree_answer(onnx_call *c, forest *f, ir_value_id x, reduce_kind kind)
+{
+    features_check(c, f, x);
+    return c->b.status ? 0 : together(c, f, leaves_of(c, f, x), kind);
+}
+
 /* ---- what all of ai.onnx.ml's models do with their scores, [B, C] ---- */
 ir_value_id quirk_post_transform(onnx_call *c, const char *how, ir_value_id y)
 {
@@ -220,7 +225,7 @@ static bool tensor_list(onnx_call *c, const char *name, bool is_wanted, view *ou
 static void sets_read(onnx_call *c, forest *f, uint32_t inner)
 {
     view v;
-    if (!f->has_mode[MEMBER] || !tensor_list(c, "membership_values", true, &v)) return;
+    if (!f->has_mode[TREE_MEMBER] || !tensor_list(c, "membership_values", true, &v)) return;
     const int64_t count = v.dim[0];
     int64_t at = 0, most = 0;
     for (int64_t i = 0, length = 0; i < count; i++) {
@@ -232,7 +237,7 @@ static void sets_read(onnx_call *c, forest *f, uint32_t inner)
     for (uint32_t i = 0; i < f->nodes && !c->b.status; i++) {
         double *set = f->set + (size_t)i * f->sets;
         for (uint32_t k = 0; k < f->sets; k++) set[k] = (double)NAN;
-        if (i >= inner || f->mode[i] != MEMBER) continue;
+        if (i >= inner || f->mode[i] != TREE_MEMBER) continue;
         if (at >= count) REJECT(c, INVALID_MODEL, "membership_values has too few sets");
         for (uint32_t k = 0; at < count; k++) {
             const double x = dtype_load_f64(v.dtype, v.data, at++);
@@ -283,14 +288,14 @@ static void forest_read(onnx_call *c, forest *f)
     f->width = (uint32_t)width;
     f->type = l.split.dtype;
     if (!dtype_is_float(f->type)) REJECT(c, INVALID_MODEL, "nodes_splits are of type %s", sinter_dtype_name(f->type));
-    forest_new(c, f);
+    tree_forest_new(c, f);
     for (uint32_t i = 0; i < inner && !c->b.status; i++) {
         f->feature[i] = l.feature->ints.at[i];
         f->split[i] = dtype_load_f64(l.split.dtype, l.split.data, i);
         f->mode[i] = (uint8_t)dtype_load_i64(l.mode.dtype, l.mode.data, i);
         f->missing[i] = l.missing && l.missing->ints.at[i] != 0;
         f->has_missing |= f->missing[i];
-        if (f->mode[i] > MEMBER) REJECT(c, INVALID_MODEL, "nodes_modes[%u] is %u", i, f->mode[i]);
+        if (f->mode[i] > TREE_MEMBER) REJECT(c, INVALID_MODEL, "nodes_modes[%u] is %u", i, f->mode[i]);
         else f->has_mode[f->mode[i]] = true;
         for (uint32_t k = 0; k < 2; k++) {
             const int64_t to = l.hold[k]->ints.at[i], is_leaf = l.is_leaf[k]->ints.at[i] != 0;
@@ -315,19 +320,6 @@ static void forest_read(onnx_call *c, forest *f)
     if (!c->b.status) sets_read(c, f, inner);
 }
 
-/* Every feature that a node looks at is one of the input's. */
-static void features_check(onnx_call *c, const forest *f, ir_value_id x)
-{
-    int64_t wide = 0, most = 0;
-    if (call_rank(c, x) != 2) REJECT(c, UNSUPPORTED, "an input of rank %u", call_rank(c, x));
-    for (uint32_t i = 0; i < f->nodes && !c->b.status; i++) {
-        if (f->feature[i] < 0) REJECT(c, INVALID_MODEL, "node %u looks at feature %lld", i, (long long)f->feature[i]);
-        if (f->feature[i] > most) most = f->feature[i];
-    }
-    if (!c->b.status && call_size(c, x, 1, &wide) && most >= wide)
-        REJECT(c, INVALID_MODEL, "a node looks at feature %lld of %lld", (long long)most, (long long)wide);
-}
-
 void convert_tree_ensemble(onnx_call *c)
 {
     static const reduce_kind kinds[] = { reduce_kind_mean, reduce_kind_sum, reduce_kind_min, reduce_kind_max };
@@ -339,8 +331,8 @@ void convert_tree_ensemble(onnx_call *c)
     if ((uint64_t)after >= COUNT_OF(transforms)) REJECT(c, INVALID_MODEL, "post_transform is %lld", (long long)after);
     if (!x) REJECT(c, INVALID_MODEL, "input 0 is missing");
     if (!c->b.status) forest_read(c, &f);
-    if (!c->b.status) features_check(c, &f, x);
     if (c->b.status) return;
-    const ir_value_id y = together(c, &f, leaves_of(c, &f, x), kinds[kind]);
+    const ir_value_id y = tree_answer(c, &f, x, kinds[kind]);
+    if (c->b.status) return;
     c->out[0] = quirk_post_transform(c, transforms[after], build_typed(&c->b, y, call_type(c, x)));
 }

@@ -120,18 +120,24 @@ void quirk_move_bytes(onnx_call *c, onnx_convert convert)
 }
 
 /* ---- a vocabulary ---- */
-ir_value_id quirk_text_find(onnx_call *c, ir_value_id bytes, const onnx_text *word, uint32_t count,
-                            ir_value_id *is_found)
+ir_value_id quirk_text_which(onnx_call *c, ir_value_id bytes, const onnx_text *word, uint32_t count)
 {
     const call_strings s = { .rank = 1, .dim = { count }, .count = count, .at = word };
     const ir_value_id words = bytes_of_const(c, &s);
     if (c->b.status) return 0;
     const uint32_t rank = call_rank(c, bytes);
     if (rank >= SINTER_RANK_MAX) REJECT(c, UNSUPPORTED, "text of rank %u", rank - 1);
-    const ir_value_id same = quirk_text_same(c, build_unsqueezed(&c->b, bytes, rank - 1), words);
+    return quirk_text_same(c, build_unsqueezed(&c->b, bytes, rank - 1), words);
+}
+
+ir_value_id quirk_text_find(onnx_call *c, ir_value_id bytes, const onnx_text *word, uint32_t count,
+                            ir_value_id *is_found)
+{
+    const ir_value_id same = quirk_text_which(c, bytes, word, count);
+    if (c->b.status) return 0;
     *is_found = quirk_text_any(c, same, false);
     attrs_arg_reduce *a = DEFAULTS(arg_reduce);
-    a->axis = rank - 1;
+    a->axis = call_rank(c, same) - 1;
     a->keep = 0;
     const ir_value_id n = build_typed(&c->b, same, SINTER_DTYPE_U8);
     return build_emit(&c->b, OP_arg_reduce, a, &n, 1);

@@ -106,16 +106,53 @@ class Forest:
         return [f32(merge(l)) for l in found]
 
 
+    def old_attributes(self, aggregate):
+        """Of TreeEnsembleRegressor: leaves are nodes behind the others."""
+        names = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
+        inner, tree = len(self.nodes), {}
+
+        def visit(at, root):
+            tree[at] = root
+            for side in ("false", "true") if at < inner else ():
+                visit(self.nodes[at][side] + (inner if self.nodes[at][side + "leaf"] else 0), root)
+        for number, root in enumerate(self.roots):
+            visit(root, number)
+        all_ = range(inner + len(self.leaves))
+        node = lambda i, key, other: self.nodes[i][key] if i < inner else other
+        made = [onnx.ints("nodes_treeids", [tree[i] for i in all_]), onnx.ints("nodes_nodeids", list(all_)),
+                onnx.ints("nodes_featureids", [node(i, "feature", 0) for i in all_]),
+                onnx.ints("nodes_missing_value_tracks_true", [node(i, "missing", 0) for i in all_]),
+                floats_attribute("nodes_values", [node(i, "split", 0) for i in all_]),
+                texts_attribute("nodes_modes", [names[self.nodes[i]["mode"]] if i < inner else "LEAF" for i in all_]),
+                onnx.ints("target_treeids", [tree[inner + i] for i in range(len(self.leaves))]),
+                onnx.ints("target_nodeids", [inner + i for i in range(len(self.leaves))]),
+                onnx.ints("target_ids", [t for t, _ in self.leaves]), floats_attribute("target_weights", [w for _, w in self.leaves]),
+                onnx.integer("n_targets", self.targets), text_attribute("aggregate_function", ["AVERAGE", "SUM", "MIN", "MAX"][aggregate])]
+        for side in "false", "true":
+            made.append(onnx.ints("nodes_%snodeids" % side, [self.nodes[i][side] + (inner if self.nodes[i][side + "leaf"] else 0)
+                                                             if i < inner else 0 for i in all_]))
+        return b"".join(made)
+
+
+def floats_attribute(name, list_):
+    return onnx.data(5, onnx.data(1, name) + b"".join(onnx.varint(7 << 3 | 5) + struct.pack("<f", v) for v in list_) + onnx.num(20, 6))
+
+
 def check_trees(folder, seed):
     chance = random.Random(seed)
     features, targets, rows, aggregate = chance.randint(1, 4), chance.randint(1, 3), chance.randint(1, 7), seed % 4
-    modes = [chance.randrange(7)] if seed % 3 == 0 else list(range(7))
+    modes = [chance.randrange(7)] if seed % 3 == 0 else list(range(6 + seed % 2))
     forest = Forest(chance, features, targets, modes)
     x = [[chance.choice([float("nan")] + [v / 2 for v in range(-4, 5)] * 2) for _ in range(features)] for _ in range(rows)]
     node = onnx.node("TreeEnsemble", ["x"], "y", forest.attributes(aggregate) + onnx.data(7, "ai.onnx.ml"))
     bytes_ = model(node, [onnx.value("x", ["N", features])], [onnx.value("y", ["N", targets])], "ai.onnx.ml", 5)
     wanted = sum((forest.answer(row, aggregate) for row in x), [])
-    return run(folder, bytes_, {"x": npy(x)}, "trees %d" % seed, wanted)
+    failed = run(folder, bytes_, {"x": npy(x)}, "trees %d" % seed, wanted)
+    if modes != [6] and 6 not in [n["mode"] for n in forest.nodes]:
+        node = onnx.node("TreeEnsembleRegressor", ["x"], "y", forest.old_attributes(aggregate) + onnx.data(7, "ai.onnx.ml"))
+        bytes_ = model(node, [onnx.value("x", ["N", features])], [onnx.value("y", ["N", targets])], "ai.onnx.ml", 3)
+        failed += run(folder, bytes_, {"x": npy(x)}, "old trees %d" % seed, wanted)
+    return failed
 
 
 # ---- text: bytes, filled up with zeros to one width ----

@@ -82,6 +82,48 @@ static bool tfidf(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+static void reals(grow *g, uint32_t node, const char *name, uint32_t count)
+{
+    gattr *a = gnode_attr(&g->m->node.at[node], name, GA_REALS);
+    a->count = count;
+    for (uint32_t i = 0; i < count; i++) a->reals[i] = (double)grow_between(g, -8, 8) / 4;
+}
+
+/* Rows of few features. */
+static uint32_t features(grow *g, int64_t count)
+{
+    const gsize d[2] = { grow_size(g), gsize_of(count) };
+    return grow_shaped(g, SINTER_DTYPE_F32, d, 2);
+}
+
+enum { SCALER, NORMALIZER, IMPUTER, VECTORIZER, REGRESSOR, CLASSIFIER, ENCODER };
+
+static bool learned(grow *g, const gop *op)
+{
+    static const char *const norms[] = { "MAX", "L1", "L2" }, *const after[] = { "NONE", "SOFTMAX", "LOGISTIC" };
+    const int64_t count = grow_between(g, 1, 2), rows = grow_between(g, 1, 3), cats[3] = { 1, 7, 3 },
+                  label[3] = { 5, -2, 9 };
+    const uint32_t x = op->arg == ENCODER ? grow_pick(g, T_OF(I64) | T_OF(I32), 0, 3) : features(g, count);
+    if (x == G_NONE) return false;
+    const gsize two[2] = { grow_dim(g, x, 0), gsize_of(2) };
+    const bool has_more = op->arg == VECTORIZER;
+    const uint32_t more = has_more ? grow_shaped(g, SINTER_DTYPE_F32, two, 2) : G_ABSENT, n = grow_begin(g, op->name);
+    const bool is_linear = op->arg == REGRESSOR || op->arg == CLASSIFIER;
+    grow_in(g, n, x);
+    if (more != G_ABSENT) grow_in(g, n, more);
+    if (op->arg == SCALER) reals(g, n, "scale", grow_one_in(g, 2) ? 1 : (uint32_t)count);
+    if (op->arg == SCALER) reals(g, n, "offset", (uint32_t)count);
+    if (op->arg == NORMALIZER) grow_text(g, n, "norm", norms[grow_below(g, 3)]);
+    if (op->arg == IMPUTER) reals(g, n, "imputed_value_floats", (uint32_t)count);
+    if (op->arg == ENCODER) grow_list(g, n, "cats_int64s", cats, 3);
+    if (is_linear) reals(g, n, "coefficients", (uint32_t)(rows * count));
+    if (is_linear) reals(g, n, "intercepts", (uint32_t)rows);
+    if (is_linear) grow_text(g, n, "post_transform", after[grow_below(g, 3)]);
+    if (op->arg == REGRESSOR) grow_int(g, n, "targets", rows);
+    if (op->arg == CLASSIFIER) grow_list(g, n, "classlabels_ints", label, (uint32_t)rows);
+    return grow_end(g, n, op->arg == CLASSIFIER ? 2 : 1) != G_NONE;
+}
+
 #define TEXT "text is no operand of random graphs: tests/golden/test_cli_values.py makes it"
 #define NO(name, why)                                                                                                  \
     {                                                                                                                  \
@@ -90,11 +132,18 @@ static bool tfidf(grow *g, const gop *op)
 #define TREES "its attributes are lists of nodes: tests/golden/test_cli_values.py makes trees"
 /* clang-format off */
 #define TRAINING "ai.onnx.preview.training."
+#define ML "ai.onnx.ml."
 const gop gops_values[] = {
     { TRAINING "Adagrad", 1, 0, 2, optimiser, 1, 0, 0 },    { TRAINING "Adam", 1, 0, 1, optimiser, 2, 0, 0 },
     { TRAINING "Momentum", 1, 0, 1, optimiser, 1, 0, 0 },   { "ai.onnx.preview.FlexAttention", 1, 0, 1, flex, 0, 0, 0 },
     { "TfIdfVectorizer", 9, 0, 1, tfidf, 0, 0, 0 },
-    NO("ai.onnx.ml.TreeEnsemble", TREES), NO("ai.onnx.ml.LabelEncoder", TEXT),
+    { ML "Scaler", 1, 0, 1, learned, SCALER, 0, 0 },        { ML "Normalizer", 1, 0, 1, learned, NORMALIZER, 0, 0 },
+    { ML "Imputer", 1, 0, 1, learned, IMPUTER, 0, 0 },
+    { ML "FeatureVectorizer", 1, 0, 1, learned, VECTORIZER, 0, 0 },
+    { ML "LinearRegressor", 1, 0, 1, learned, REGRESSOR, 0, 0 },
+    { ML "LinearClassifier", 1, 0, 1, learned, CLASSIFIER, 0, 0 },
+    { ML "OneHotEncoder", 1, 0, 1, learned, ENCODER, 0, 0 },
+    NO(ML "TreeEnsembleRegressor", TREES), NO("ai.onnx.ml.TreeEnsemble", TREES), NO("ai.onnx.ml.LabelEncoder", TEXT),
     NO("StringConcat", TEXT), NO("StringSplit", TEXT), NO("StringNormalizer", TEXT),
     { 0 },
 };

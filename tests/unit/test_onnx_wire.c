@@ -105,6 +105,14 @@ static void reads_tensors(void)
     CHECK_EQ(dtype_load_i64(SINTER_DTYPE_I4, v.data, 2), -1);
     free(b.at);
 
+    b = onnx_tensor_bytes("t", 8, (int64_t[]){ 2 }, 1, NULL, 0); /* text: bytes, filled up with zeros */
+    bytes_text(&b, 6, "ab");
+    bytes_text(&b, 6, "c");
+    CHECK_EQ(read_tensor(&b, &v, &a, &e), SINTER_OK);
+    CHECK(v.dtype == SINTER_DTYPE_U8 && v.rank == 2 && v.dim[0] == 2 && v.dim[1] == 2);
+    CHECK(memcmp(v.data, "abc\0", 4) == 0);
+    free(b.at);
+
     b = onnx_tensor_bytes("t", 7, NULL, 0, NULL, 0); /* a scalar */
     bytes_int(&b, 7, -5);
     CHECK_EQ(read_tensor(&b, &v, &a, &e), SINTER_OK);
@@ -126,7 +134,9 @@ static void refuses_tensors(void)
         { 1, { INT64_MAX, INT64_MAX }, 2, 4, SINTER_INVALID_MODEL },
         { 1, { INT64_C(1) << 32, INT64_C(1) << 32 }, 2, 0, SINTER_INVALID_MODEL },
         { 1, { INT64_C(1) << 61 }, 1, 4, SINTER_INVALID_MODEL },
-        { 8, { 1 }, 1, 1, SINTER_UNSUPPORTED },
+        { 8, { 1 }, 1, 1, SINTER_INVALID_MODEL }, /* text is in a field of its own */
+        { 8, { INT64_C(1) << 61 }, 1, 0, SINTER_INVALID_MODEL },
+        { 14, { 1 }, 1, 1, SINTER_UNSUPPORTED },
         { 99, { 1 }, 1, 1, SINTER_UNSUPPORTED },
     };
     env e;
