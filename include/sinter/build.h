@@ -32,7 +32,9 @@ typedef struct sinter_shape_range {
     int64_t     min[SINTER_RANK_MAX], opt[SINTER_RANK_MAX], max[SINTER_RANK_MAX];
 } sinter_shape_range;
 
-/* An optimisation profile: the ranges of shapes for which kernels are chosen and memory is planned. */
+/* An optimisation profile: the ranges of shapes for which kernels are chosen and memory is planned. Axes to which the
+ * model gives one name have one size, and their ranges are intersected; only where the profiles' ranges of such axes
+ * have no value in common, each axis has a size of its own. */
 typedef struct sinter_profile {
     const sinter_shape_range *shape;
     uint32_t                  count;

@@ -101,10 +101,24 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
     return SINTER_OK;
 }
 
+/* Narrows the symbol to the range of one more axis. */
+static bool narrow(dim_symbol *s, const sinter_shape_range *r, uint32_t axis, bool is_first)
+{
+    s->min = is_first || r->min[axis] > s->min ? r->min[axis] : s->min;
+    s->max = is_first || r->max[axis] < s->max ? r->max[axis] : s->max;
+    s->opt = is_first ? r->opt[axis] : s->opt;
+    if (s->opt < s->min) s->opt = s->min;
+    if (s->opt > s->max) s->opt = s->max;
+    if (s->divisor > 1 && (s->min % s->divisor || s->max % s->divisor)) s->divisor = 1;
+    return s->min <= s->max;
+}
+
 sinter_status profiles_apply(env *e, ir_graph *g, const sinter_build_options *o, uint32_t index)
 {
     if (index >= o->profile_count) return SINTER_OK;
     const ir_region *main = ir_region_at(g, IR_MAIN);
+    bool *is_ranged_yet = ARENA_NEW(&g->a, bool, dim_symbol_count(g->dims));
+    if (!is_ranged_yet) return FAIL_MEMORY(e, "profiles");
     for (uint32_t i = 0; i < o->profile[index].count; i++) {
         const sinter_shape_range *r = &o->profile[index].shape[i];
         for (uint32_t k = 0; k < main->param.count; k++) {
@@ -114,10 +128,9 @@ sinter_status profiles_apply(env *e, ir_graph *g, const sinter_build_options *o,
                 uint32_t symbol;
                 if (!dim_symbol_of(g->dims, v->dim[j], &symbol)) continue;
                 dim_symbol s = *dim_symbol_at(g->dims, symbol);
-                s.min = r->min[j];
-                s.opt = r->opt[j];
-                s.max = r->max[j];
-                if (s.divisor > 1 && (s.min % s.divisor || s.max % s.divisor)) s.divisor = 1;
+                if (!narrow(&s, r, j, !is_ranged_yet[symbol]))
+                    return FAIL(e, INVALID_ARG, "the ranges of profile %u leave no value for '%s'", index, s.name);
+                is_ranged_yet[symbol] = true;
                 dim_symbol_set(g->dims, symbol, &s);
             }
         }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import_input.c - inputs: their types and shapes, the ranges that the caller gives, and values that are promised.
  *
- * Ranges belong to the names of sizes: all are known before the first expression over them is made. */
+ * Ranges belong to the names of sizes: all are known before the first expression over them is made. ONNX does not say
+ * that two axes of one name have one size, and some models use a name for two. Where the ranges given have no value in
+ * common, each of these axes gets a symbol of its own. */
 #include "onnx/importer.h"
 
 #include <string.h>
@@ -61,13 +63,12 @@ static sinter_status range_add(importer *im, const char *symbol, int64_t min, in
         im->range.at[*slot].max = max;
         return SINTER_OK;
     }
-    const uint32_t i = *slot;
-    if (min > im->range.at[i].min) im->range.at[i].min = min;
-    if (max < im->range.at[i].max) im->range.at[i].max = max;
-    if (im->range.at[i].min > im->range.at[i].max)
-        return FAIL(im->e, INVALID_ARG, "the shapes given for the inputs leave no value for '%s'", symbol);
-    if (im->range.at[i].opt < im->range.at[i].min) im->range.at[i].opt = im->range.at[i].min;
-    if (im->range.at[i].opt > im->range.at[i].max) im->range.at[i].opt = im->range.at[i].max;
+    size_range *r = &im->range.at[*slot];
+    if (min > r->min) r->min = min;
+    if (max < r->max) r->max = max;
+    if (r->min > r->max) r->is_split = true;
+    if (r->opt < r->min) r->opt = r->min;
+    if (r->opt > r->max) r->opt = r->max;
     return SINTER_OK;
 }
 
@@ -80,7 +81,11 @@ bool onnx_dim_is_named(const onnx_dim *d)
 
 static const char *axis_symbol(importer *im, const onnx_value_info *v, uint32_t axis)
 {
-    if (axis < v->rank && v->has_shape && onnx_dim_is_named(&v->dim[axis])) return symbol_name(im, v->dim[axis].param);
+    if (axis < v->rank && v->has_shape && onnx_dim_is_named(&v->dim[axis])) {
+        const char *symbol = symbol_name(im, v->dim[axis].param);
+        const uint32_t *slot = name_map_find(&im->symbols, symbol);
+        if (!slot || !im->range.at[*slot].is_split) return symbol;
+    }
     const char *name = arena_printf(&im->a, "%s.%u", v->name, axis);
     return name ? symbol_name(im, name) : "";
 }
@@ -90,9 +95,24 @@ static bool axis_is_fixed(const onnx_value_info *v, uint32_t axis)
     return v->has_shape && v->dim[axis].has_value && v->dim[axis].value >= 0;
 }
 
+/* Puts the range of each axis that the options give one to its symbol. */
+static sinter_status ranges_add(importer *im, const onnx_graph *graph, const name_map *inputs)
+{
+    for (uint32_t i = 0; i < im->options->count_shape; i++) {
+        const onnx_input_shape *s = &im->options->shape[i];
+        const onnx_value_info *v = &graph->in.at[*name_map_find(inputs, s->name)];
+        for (uint32_t axis = 0; axis < s->rank; axis++) {
+            TRY(range_check(im->e, s, axis));
+            if (s->min[axis] == -1 || axis_is_fixed(v, axis)) continue;
+            TRY(range_add(im, axis_symbol(im, v, axis), s->min[axis], s->opt[axis], s->max[axis]));
+        }
+    }
+    return SINTER_OK;
+}
+
 sinter_status importer_ranges(importer *im, const onnx_graph *graph)
 {
-    bool is_new;
+    bool is_new, is_split = false;
     name_map inputs = { .a = &im->a };
     im->symbols.a = im->shapes.a = &im->a;
     for (uint32_t i = graph->in.count; i-- > 0;) {
@@ -111,13 +131,10 @@ sinter_status importer_ranges(importer *im, const onnx_graph *graph)
         if (s->rank > SINTER_RANK_MAX || (v->has_shape && v->rank != s->rank))
             return FAIL(im->e, INVALID_ARG, "the shape given for input '%s' has rank %u, the model's has %u", s->name,
                         s->rank, v->rank);
-        for (uint32_t axis = 0; axis < s->rank; axis++) {
-            TRY(range_check(im->e, s, axis));
-            if (s->min[axis] == -1 || axis_is_fixed(v, axis)) continue;
-            TRY(range_add(im, axis_symbol(im, v, axis), s->min[axis], s->opt[axis], s->max[axis]));
-        }
     }
-    return SINTER_OK;
+    TRY(ranges_add(im, graph, &inputs));
+    for (uint32_t i = 0; i < im->range.count; i++) is_split = is_split || im->range.at[i].is_split;
+    return is_split ? ranges_add(im, graph, &inputs) : SINTER_OK; /* again, now that it is known which are split */
 }
 
 static dim symbol_dim(importer *im, const char *symbol)

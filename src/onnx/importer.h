@@ -45,7 +45,8 @@ typedef struct learned {
     VEC(uint32_t) late;                 /* a body: carried value * SINTER_RANK_MAX + axis, of a size that changes */
 } learned;
 
-typedef struct size_range { const char *name; int64_t min, opt, max; } size_range;
+/* is_split: inputs were given sizes of that name that cannot be one, so each axis has a symbol of its own. */
+typedef struct size_range { const char *name; int64_t min, opt, max; bool is_split; } size_range;
 typedef struct importer {
     env              *e;
     ir_graph         *g;

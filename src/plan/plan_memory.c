@@ -196,7 +196,9 @@ static void step_in_place(merging *m, const plan_step *s)
         const plan_value *in = &p->value.at[s->in[k]], *out = &p->value.at[s->out[0]];
         const uint32_t in_storage = storage_of(m, s->in[k]), out_storage = storage_of(m, s->out[0]);
         const plan_storage *from = &p->storage.at[out_storage], *to = &p->storage.at[in_storage];
-        if (from->kind != STORAGE_SLAB || to->kind != STORAGE_SLAB || from == to || from->bound != to->bound) continue;
+        if (from->kind != STORAGE_SLAB || to->kind != STORAGE_SLAB || from == to) continue;
+        /* The result may be a part of something larger, of which no better bound may be known. */
+        if (from->size != to->size || from->bound != to->bound) continue;
         if (to->last != s->first || from->first != s->first || !same_view(in, out)) continue;
         if (is_read_otherwise(m, s, in_storage, out)) continue;
         merge(m, out_storage, in_storage);

@@ -72,6 +72,34 @@ static void imports_symbols(void)
     done(&f, m);
 }
 
+/* y = x + z, both [N]. ONNX does not say that the two have one size. */
+static void splits_a_name_of_two_sizes(void)
+{
+    static const onnx_input_shape same[2] = { { .name = "x", .rank = 1, .min = { 1 }, .opt = { 2 }, .max = { 6 } },
+                                              { .name = "z", .rank = 1, .min = { 4 }, .opt = { 8 }, .max = { 8 } } };
+    static const onnx_input_shape two[2] = { { .name = "x", .rank = 1, .min = { 1 }, .opt = { 1 }, .max = { 1 } },
+                                             { .name = "z", .rank = 1, .min = { 5 }, .opt = { 7 }, .max = { 9 } } };
+    fixture f;
+    bytes g = graph_of((int64_t[]){ INT64_MIN }, 1, "N");
+    bytes_put(&g, 11, onnx_value("z", 1, (int64_t[]){ INT64_MIN }, 1, "N"));
+    bytes_put(&g, 1, onnx_node_bytes("Add", "add", "x,z", "y"));
+    const bytes m = onnx_model_bytes(g, 17);
+    if (CHECK_EQ(import(&f, m, &(onnx_import_options){ .shape = same, .count_shape = 2 }), SINTER_OK)) {
+        const ir_region *r = ir_region_at(f.g, IR_MAIN);
+        const dim d = ir_value_at(f.g, r->param.at[0])->dim[0];
+        CHECK_EQ(d, ir_value_at(f.g, r->param.at[1])->dim[0]);
+        CHECK(dim_range_of(f.g->dims, d).min == 4 && dim_range_of(f.g->dims, d).max == 6);
+    }
+    if (f.g) ir_graph_destroy(f.g);
+    if (CHECK_EQ(import(&f, m, &(onnx_import_options){ .shape = two, .count_shape = 2 }), SINTER_OK)) {
+        const ir_region *r = ir_region_at(f.g, IR_MAIN);
+        const dim_range z = dim_range_of(f.g->dims, ir_value_at(f.g, r->param.at[1])->dim[0]);
+        CHECK(dim_is(f.g->dims, ir_value_at(f.g, r->param.at[0])->dim[0], 1));
+        CHECK(z.min == 5 && z.opt == 7 && z.max == 9);
+    }
+    done(&f, m);
+}
+
 static void lists_an_output_once(void)
 {
     fixture f;
@@ -426,11 +454,19 @@ static void survives_failing_memory(void)
     free(m.at);
 }
 
-static const test tests[] = { T(imports_symbols),        T(lists_an_output_once),
-                              T(collects_problems),      T(imports_branches),
-                              T(guards_branches),        T(expands_functions),
-                              T(refuses_nesting),        T(refuses_external),
-                              T(refuses_sizes),          T(survives_failing_memory),
-                              T(resolves_sequences),     T(unrolls_loops_over_sequences),
-                              T(binds_negative_numbers), { 0 } };
+static const test tests[] = { T(imports_symbols),
+                              T(splits_a_name_of_two_sizes),
+                              T(lists_an_output_once),
+                              T(collects_problems),
+                              T(imports_branches),
+                              T(guards_branches),
+                              T(expands_functions),
+                              T(refuses_nesting),
+                              T(refuses_external),
+                              T(refuses_sizes),
+                              T(survives_failing_memory),
+                              T(resolves_sequences),
+                              T(unrolls_loops_over_sequences),
+                              T(binds_negative_numbers),
+                              { 0 } };
 TEST_MAIN(tests)
