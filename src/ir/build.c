@@ -193,20 +193,45 @@ void build_from(ir_builder *b, const ir_node_id *n, uint32_t count)
 
 /* ---- constants ---- */
 
+static sinter_status check_const(env *e, const char *name, const view *v)
+{
+    view dense;
+    if (!dtype_is_valid((int)v->dtype)) return FAIL(e, INVALID_ARG, "constant '%s' has no type", name ? name : "");
+    if (v->rank > SINTER_RANK_MAX || !view_init(&dense, v->dtype, v->rank, v->dim, v->data))
+        return FAIL(e, INVALID_ARG, "constant '%s' has rank %u, or sizes that are too large or negative",
+                    name ? name : "", v->rank);
+    if (!view_is_dense(v)) return FAIL(e, INVALID_ARG, "constant '%s' is not dense", name ? name : "");
+    if (!v->data && view_count(v)) return FAIL(e, INVALID_ARG, "constant '%s' has no data", name ? name : "");
+    return SINTER_OK;
+}
+
 ir_value_id build_const(ir_builder *b, const char *name, const view *v)
 {
+    if (!b->status) b->status = check_const(b->g->e, name, v);
     if (b->status) return 0;
     const ir_value_id id = ir_const(b->g, name, v->dtype, v->rank, v->dim, v->data);
     if (!id) no_memory(b);
     return id;
 }
 
+/* A scalar's room; NULL where there is none, or no such type. */
+static void *scalar_room(ir_builder *b, sinter_dtype type, view *out)
+{
+    if (!b->status && !dtype_is_valid((int)type))
+        b->status = FAIL(b->g->e, INVALID_ARG, "a constant of type %d, which is no type", (int)type);
+    void *at = b->status ? NULL : arena_alloc(&b->g->a, 8, 8);
+    if (at && view_init(out, type, 0, NULL, at)) return at;
+    no_memory(b);
+    return NULL;
+}
+
 ir_value_id build_scalar(ir_builder *b, sinter_dtype type, double value)
 {
-    if (b->status) return 0;
-    const ir_value_id id = ir_const_f64(b->g, type, value);
-    if (!id) no_memory(b);
-    return id;
+    view v;
+    void *at = scalar_room(b, type, &v);
+    if (!at) return 0;
+    dtype_store_f64(type, at, 0, value);
+    return build_const(b, NULL, &v);
 }
 
 ir_value_id build_scalar_like(ir_builder *b, ir_value_id like, double value)
@@ -218,11 +243,8 @@ ir_value_id build_scalar_like(ir_builder *b, ir_value_id like, double value)
 ir_value_id build_scalar_i64(ir_builder *b, sinter_dtype type, int64_t value)
 {
     view v;
-    void *at = b->status ? NULL : arena_alloc(&b->g->a, 8, 8);
-    if (!at || !view_init(&v, type, 0, NULL, at)) {
-        no_memory(b);
-        return 0;
-    }
+    void *at = scalar_room(b, type, &v);
+    if (!at) return 0;
     dtype_store_i64(type, at, 0, value);
     return build_const(b, NULL, &v);
 }

@@ -109,8 +109,8 @@ void         ir_blob_free(ir_graph *g, const void *at);
 void         ir_release_unused(ir_graph *g);
 /* hash64 of a constant's data, also where its memory was freed. */
 uint64_t     ir_const_digest(const ir_value *v);
-/* A node whose outputs are not inferred yet, for build.c and parse.c; all others use the builder. `attrs` comes from
- * op_attrs_new; NULL: defaults. */
+/* A node whose outputs are not inferred yet, for build.c, parse.c and programs of groups; all others use the builder.
+ * `attrs` comes from op_attrs_new; NULL: defaults. */
 ir_node_id   ir_node_new(ir_graph *g, ir_region_id parent, op_id op, void *attrs, const ir_value_id *in,
                          uint32_t count_in, uint32_t count_out);
 /* Infers types, dims and shape values of the outputs. NOTEs the node's name and op on failure. Idempotent. */

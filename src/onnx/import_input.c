@@ -171,8 +171,11 @@ static sinter_status input_promised(importer *im, const char *name, const ir_val
         void *copy = arena_alloc(&im->g->a, sinter_tensor_size(&shape), 64);
         if (!copy) return FAIL_MEMORY(im->e, "an input's value");
         if (shape.dim[0]) memcpy(copy, given->data, sinter_tensor_size(&shape));
-        *out = ir_const(im->g, NULL, given->dtype, given->rank, given->dim, copy);
-        return *out ? SINTER_OK : FAIL_MEMORY(im->e, "an input's value");
+        ir_builder b = { .g = im->g };
+        view own = *given;
+        own.data = copy;
+        *out = build_const(&b, NULL, &own);
+        return b.status;
     }
     return SINTER_OK;
 }

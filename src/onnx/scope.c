@@ -46,10 +46,9 @@ static sinter_status constant_of(importer *im, const onnx_scope *s, const char *
         *out = NAME_POISONED;
         return importer_problem(im, status, arena_printf(&im->a, "initializer '%s'", name));
     }
-    const ir_value_id id = ir_const(im->g, arena_text(&im->g->a, name, strlen(name)), v.dtype, v.rank, v.dim, v.data);
-    if (!id) return FAIL_MEMORY(im->e, "an initializer");
-    *out = id;
-    return SINTER_OK;
+    ir_builder b = { .g = im->g };
+    *out = build_const(&b, arena_text(&im->g->a, name, strlen(name)), &v);
+    return b.status;
 }
 
 sinter_status scope_find(importer *im, onnx_scope *s, const char *name, ir_value_id *out, uint32_t *mark)
