@@ -293,6 +293,26 @@ void convert_attention_packed(onnx_call *c)
                          &(attrs_concat){ .axis = 0 });
 }
 
+/* The same on quantised numbers: what they stand for goes in. */
+void convert_qattention(onnx_call *c)
+{
+    const ir_value_id *given = c->in;
+    const uint32_t count = c->count_in;
+    if (call_int(c, "do_rotary", 0) || call_in(c, 8)) REJECT(c, UNSUPPORTED, "attribute do_rotary, or a cache");
+    for (uint32_t i = 0; i < 5; i++)
+        if (!call_in(c, i) && i != 2) REJECT(c, INVALID_MODEL, "input %u is missing", i);
+    if (c->b.status) return;
+    const ir_value_id in[4] = {
+        quirk_dequantize(c, call_in(c, 0), quirk_scalar_in(c, call_in(c, 3)), quirk_scalar_in(c, call_in(c, 6))),
+        quirk_dequantize(c, call_in(c, 1), call_in(c, 4), call_in(c, 7)), call_in(c, 2), call_in(c, 5)
+    };
+    c->in = in;
+    c->count_in = 4;
+    if (!c->b.status) convert_attention_packed(c);
+    c->in = given;
+    c->count_in = count;
+}
+
 /* ---- rotary embedding: x in [B, S, H, D]; caches in [B, S, D/2], or [P, D/2] picked by position ---- */
 static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_value_id sine, int64_t width,
                            bool interleaved)

@@ -172,3 +172,28 @@ void convert_skip_norm(onnx_call *c)
     c->out[0] = out[0];
     if (c->count_out > 3) c->out[3] = sum;
 }
+
+/* com.microsoft's: words, positions and segments looked up, summed and normalised. The second output counts the words
+ * of each of the batch, by the mask. */
+void convert_embed_layer_norm(onnx_call *c)
+{
+    static const int64_t words = 1;
+    for (uint32_t i = 0; i < 7; i++)
+        if (!call_in(c, i) && i != 1 && i != 4) REJECT(c, INVALID_MODEL, "input %u is missing", i);
+    if (!call_in(c, 1) != !call_in(c, 4)) REJECT(c, INVALID_MODEL, "segments and their embedding do not come together");
+    if (c->b.status) return;
+    if (call_rank(c, call_in(c, 0)) != 2) REJECT(c, INVALID_MODEL, "words of rank %u", call_rank(c, call_in(c, 0)));
+    const dim batch = call_dim(c, call_in(c, 0), 0), length = call_dim(c, call_in(c, 0), 1);
+    const ir_value_id place = call_in(c, 8) ? call_in(c, 8) : build_iota(&c->b, length);
+    ir_value_id sum = build_add(&c->b, build_gather(&c->b, call_in(c, 2), call_in(c, 0), NULL),
+                                build_gather(&c->b, call_in(c, 3), place, NULL));
+    if (call_in(c, 1)) sum = build_add(&c->b, sum, build_gather(&c->b, call_in(c, 4), call_in(c, 1), NULL));
+    if (c->b.status) return;
+    ir_value_id out[3] = { 0 };
+    quirk_layer_norm(c, sum, call_in(c, 5), call_in(c, 6), 2, call_real(c, "epsilon", (double)1e-12f), 1, out);
+    c->out[0] = out[0];
+    if (c->count_out > 1)
+        c->out[1] = call_in(c, 7) ? build_reduced(&c->b, reduce_kind_sum, call_in(c, 7), &words, 1, false)
+                                  : build_expanded(&c->b, build_scalar(&c->b, SINTER_DTYPE_I32, 0), &batch, 1);
+    if (c->count_out > 2) c->out[2] = sum;
+}

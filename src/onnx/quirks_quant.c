@@ -262,6 +262,48 @@ void convert_qlinear_concat(onnx_call *c)
     requantize(c, build_concat(&c->b, part, n, &(attrs_concat){ .axis = (uint32_t)axis }), 0, call_in(c, 2));
 }
 
+/* Before version 13 a softmax was over all axes from `axis` on. */
+void convert_qlinear_softmax(onnx_call *c)
+{
+    const ir_value_id x = dequantized(c, 0);
+    dim d[SINTER_RANK_MAX];
+    const bool is_old = call_int(c, "opset", 13) < 13;
+    const uint32_t rank = call_shape(c, x, d);
+    const int64_t axis = call_axis(c, call_int(c, "axis", is_old ? 1 : -1), rank);
+    if (c->b.status) return;
+    dim_table *t = c->b.g->dims;
+    const dim rows[2] = { dim_product(t, d, (uint32_t)axis), dim_product(t, d + axis, rank - (uint32_t)axis) };
+    const ir_value_id flat = is_old ? build_shaped(&c->b, x, rows, 2) : x,
+                      y = build_softmax(&c->b, flat, &(attrs_softmax){ .axis = is_old ? 1 : axis });
+    requantize(c, is_old ? build_shaped(&c->b, y, d, rank) : y, 3, call_in(c, 0));
+}
+
+void convert_qlinear_where(onnx_call *c)
+{
+    const ir_value_id y = build_where(&c->b, call_in(c, 0), dequantized(c, 1), dequantized(c, 4));
+    requantize(c, y, 7, call_in(c, 1));
+}
+
+/* alpha * (A B + C), where C has the scale of the product; numbers of f32 where no scale of the result is given. */
+void convert_qgemm(onnx_call *c)
+{
+    static const int64_t swap[2] = { 1, 0 };
+    const sinter_dtype f32 = SINTER_DTYPE_F32;
+    ir_value_id a = call_in(c, 0), b = call_in(c, 3);
+    if (!a || !b || call_rank(c, a) != 2 || call_rank(c, b) != 2) REJECT(c, INVALID_MODEL, "an operand is no matrix");
+    if (c->b.status) return;
+    if (call_int(c, "transA", 0)) a = build_permuted(&c->b, a, swap, 2);
+    if (call_int(c, "transB", 0)) b = build_permuted(&c->b, b, swap, 2);
+    ir_value_id sum = product_integer(c, a, b, call_in(c, 2), call_in(c, 5));
+    if (call_in(c, 6)) sum = build_add(&c->b, sum, call_in(c, 6));
+    ir_value_id factor = build_mul(&c->b, call_in(c, 1), zero_in(c, call_in(c, 4)));
+    const double alpha = call_real(c, "alpha", 1);
+    if (alpha != 1) factor = build_mul(&c->b, factor, build_scalar_like(&c->b, factor, alpha));
+    const ir_value_id y = build_mul(&c->b, build_typed(&c->b, sum, f32), factor);
+    if (call_in(c, 7)) requantize(c, y, 7, call_in(c, 0));
+    else c->out[0] = y;
+}
+
 void convert_matmul_integer_to_float(onnx_call *c)
 {
     const ir_value_id sum = build_typed(

@@ -136,6 +136,26 @@ static bool fused_conv(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+static bool embedded(grow *g, const gop *op)
+{
+    enum { WORDS = 7, PLACES = 12, SEGMENTS = 2 };
+    const int64_t width = grow_between(g, 2, 6);
+    const gsize d[2] = { grow_size(g), grow_size(g) };
+    for (uint32_t k = 0; k < g->m->envs; k++)
+        if (d[1].at[k] > PLACES) return false;
+    const bool has_segments = grow_one_in(g, 2), has_mask = grow_one_in(g, 2);
+    const uint32_t ids = grow_leaf(g, SINTER_DTYPE_I32, d, 2, false, (gfill){ 0, WORDS - 1, 1, grow_below(g, 999) }),
+                   of = has_segments ? grow_leaf(g, SINTER_DTYPE_I32, d, 2, false, (gfill){ 0, 1, 1, 5 }) : G_ABSENT,
+                   word = weight(g, WORDS, width, 2), place = weight(g, PLACES, width, 2),
+                   segment = has_segments ? weight(g, SEGMENTS, width, 2) : G_ABSENT, scale = weight(g, width, 0, 1),
+                   bias = weight(g, width, 0, 1),
+                   mask = has_mask ? grow_leaf(g, SINTER_DTYPE_I32, d, 2, false, (gfill){ 0, 1, 1, 6 }) : G_ABSENT,
+                   n = grow_begin(g, op->name), in[8] = { ids, of, word, place, segment, scale, bias, mask };
+    for (uint32_t i = 0; i < (has_mask ? 8u : 7u); i++) grow_in(g, n, in[i]);
+    grow_real(g, n, "epsilon", 0.0625);
+    return grow_end(g, n, has_mask ? 2 : 1) != G_NONE;
+}
+
 /* clang-format off */
 #define MICROSOFT "com.microsoft."
 const gop gops_fused[] = {
@@ -152,6 +172,8 @@ const gop gops_fused[] = {
     { MICROSOFT "SimplifiedLayerNormalization", 1, 0, 1, along_last, 1, 0, 0 },
     { MICROSOFT "LayerNormalization", 1, 0, 1, along_last, 2, 0, 0 },
     { MICROSOFT "FusedMatMul", 1, 0, 2, fused_matmul, 0, 0, 0 },
+    { MICROSOFT "TransposeMatMul", 1, 0, 1, fused_matmul, 0, 0, 0 },
+    { MICROSOFT "EmbedLayerNormalization", 1, 0, 1, embedded, 0, 0, 0 },
     { 0 },
 };
 /* clang-format on */

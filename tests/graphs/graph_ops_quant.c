@@ -278,15 +278,65 @@ static bool qlinear_binary(grow *g, const gop *op)
 static bool qlinear_unary(grow *g, const gop *op)
 {
     const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
-    const uint32_t x = grow_pick(g, (uint64_t)1 << t, op->arg ? 4 : 0, op->arg ? 4 : 5);
+    const bool pools = op->arg == 4 || op->arg == 5;
+    const uint32_t x = grow_pick(g, (uint64_t)1 << t, pools ? 4 : op->arg ? 1 : 0, pools ? 4 : 5);
     if (x == G_NONE) return false;
-    for (uint32_t i = 0; i < grow_rank(g, x) && op->arg; i++)
+    for (uint32_t i = 0; i < grow_rank(g, x) && pools; i++)
         if (gsize_min(g, grow_dim(g, x, i)) < 2 * (i > 1)) return false;
     const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25), zero = grow_const_scalar(g, t, 2),
                    n = grow_begin(g, op->name);
     const uint32_t in[5] = { x, scale, zero, scale, zero };
     for (uint32_t i = 0; i < 5; i++) grow_in(g, n, in[i]);
+    if (op->arg == 6) grow_int(g, n, "axis", grow_below(g, grow_rank(g, x)));
+    if (op->arg == 6) grow_int(g, n, "opset", grow_one_in(g, 2) ? 11 : 13);
     if (op->arg == 5) grow_list(g, n, "kernel_shape", (const int64_t[]){ 2, 2 }, 2);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool qlinear_where(grow *g, const gop *op)
+{
+    const sinter_dtype t = grow_one_in(g, 2) ? SINTER_DTYPE_U8 : SINTER_DTYPE_I8;
+    const uint32_t x = grow_pick(g, (uint64_t)1 << t, 0, 4), y = grow_fellow(g, x, t),
+                   which = grow_fellow(g, x, SINTER_DTYPE_BOOL);
+    if (x == G_NONE || y == G_NONE || which == G_NONE || !grow_broadcasts(g, y, which)) return false;
+    const uint32_t scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25), zero = grow_const_scalar(g, t, 2),
+                   n = grow_begin(g, op->name), in[9] = { which, x, scale, zero, y, scale, zero, scale, zero };
+    for (uint32_t i = 0; i < 9; i++) grow_in(g, n, in[i]);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool qgemm(grow *g, const gop *op)
+{
+    const int64_t depth = grow_between(g, 1, 6), width = grow_between(g, 1, 6);
+    const bool ta = grow_one_in(g, 3), tb = grow_one_in(g, 2), is_float = grow_one_in(g, 3);
+    const gsize rows = grow_size(g), a[2] = { ta ? gsize_of(depth) : rows, ta ? rows : gsize_of(depth) };
+    const sinter_dtype t = SINTER_DTYPE_U8, tw = grow_one_in(g, 2) ? t : SINTER_DTYPE_I8;
+    const gsize w[2] = { gsize_of(tb ? width : depth), gsize_of(tb ? depth : width) }, o = gsize_of(width);
+    const uint32_t x = grow_shaped(g, t, a, 2),
+                   weight = grow_leaf(g, tw, w, 2, true, (gfill){ 0, 9, 1, grow_below(g, 999) }),
+                   bias = grow_leaf(g, SINTER_DTYPE_I32, &o, 1, true, (gfill){ -9, 9, 1, grow_below(g, 999) }),
+                   scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.25), zero = grow_const_scalar(g, t, 2),
+                   zero_w = grow_const_scalar(g, tw, 1), wide = grow_const_scalar(g, SINTER_DTYPE_F32, 2),
+                   n = grow_begin(g, op->name), in[9] = { x, scale, zero, weight, scale, zero_w, bias, wide, zero };
+    for (uint32_t i = 0; i < (is_float ? 7u : 9u); i++) grow_in(g, n, in[i]);
+    grow_int(g, n, "transA", ta);
+    grow_int(g, n, "transB", tb);
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+static bool qattention(grow *g, const gop *op)
+{
+    const int64_t heads = grow_between(g, 1, 2), width = heads * grow_between(g, 1, 3), from = grow_between(g, 1, 5);
+    const gsize d[3] = { grow_size(g), grow_size(g), gsize_of(from) }, w[2] = { gsize_of(from), gsize_of(3 * width) };
+    if (gsize_min(g, d[1]) < 1) return false;
+    const uint32_t x = grow_shaped(g, SINTER_DTYPE_U8, d, 3),
+                   weight = grow_leaf(g, SINTER_DTYPE_I8, w, 2, true, (gfill){ -3, 3, 1, grow_below(g, 999) }),
+                   bias = grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ 3 * width }, 1, 0.5),
+                   scale = grow_const_scalar(g, SINTER_DTYPE_F32, 0.0625),
+                   zero = grow_const_scalar(g, SINTER_DTYPE_U8, 2), zero_w = grow_const_scalar(g, SINTER_DTYPE_I8, 0),
+                   n = grow_begin(g, op->name), in[8] = { x, weight, bias, scale, scale, G_ABSENT, zero, zero_w };
+    for (uint32_t i = 0; i < 8; i++) grow_in(g, n, in[i]);
+    grow_int(g, n, "num_heads", heads);
     return grow_end(g, n, 1) != G_NONE;
 }
 
@@ -354,6 +404,10 @@ const gop gops_quant[] = {
     { "DynamicQuantizeLinear", 11, 0, 2, dynamic_quantize, 0, 0, 0 },
     { MICROSOFT "QLinearAdd", 1, 0, 1, qlinear_binary, 0, 0, 0 },
     { MICROSOFT "QLinearMul", 1, 0, 1, qlinear_binary, 0, 0, 0 },
+    { MICROSOFT "QLinearSoftmax", 1, 0, 1, qlinear_unary, 6, 0, 0 },
+    { MICROSOFT "QLinearWhere", 1, 0, 1, qlinear_where, 0, 0, 0 },
+    { MICROSOFT "QGemm", 1, 0, 2, qgemm, 0, 0, 0 },
+    { MICROSOFT "QAttention", 1, 0, 1, qattention, 0, 0, 0 },
     { MICROSOFT "QLinearSigmoid", 1, 0, 1, qlinear_unary, 0, 0, 0 },
     { MICROSOFT "QLinearLeakyRelu", 1, 0, 1, qlinear_unary, 0, 0, 0 },
     { MICROSOFT "QLinearGlobalAveragePool", 1, 0, 1, qlinear_unary, 4, 0, 0 },
