@@ -16,8 +16,9 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 /* Verbs as bits: which options a verb takes. */
 enum {
     V_BUILD = 1, V_RUN = 2, V_BENCH = 4, V_TEST = 8, V_INSPECT = 16, V_OPS = 32, V_DOCTOR = 64,
+    V_REFIT = 256,
     V_MODEL = V_BUILD | V_RUN | V_BENCH | V_INSPECT,    /* build one model */
-    V_ALL = 127,
+    V_ALL = 127 | V_REFIT,
     V_BUILDING = 128,                   /* no verb: of building alone, so an engine cannot honour it */
     V_MADE = V_MODEL | V_TEST | V_BUILDING
 };
@@ -32,7 +33,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 
 /* X(field, kind, "--name", verbs, "METAVAR" or its choices, "help"). In `bench`, --profile is a flag of its own. */
 #define CLI_OPTIONS(X)                                                                                                \
-    X(output, TEXT, "output", V_BUILD, "FILE", "The engine file to write (also -o).")                                 \
+    X(output, TEXT, "output", V_BUILD | V_REFIT, "FILE", "The engine file to write (also -o).")                      \
     X(shape, DIMS, "shape", V_MODEL, "NAME=1x3x224x224",                                                              \
       "Fixes the dims of an input, or the value of a named dim (N=4); of an engine, within its ranges. May be "       \
       "repeated.")                                                                                                    \
@@ -51,6 +52,9 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(calib, PAIRS, "calib", V_MODEL | V_BUILDING, "NAME=FILE",                                                       \
       "Data of an input, .npy or .pb, on which --allow finds ranges of 8-bit numbers and measures what it does to "   \
       "the outputs; else it is seeded. The n-th file of each input is of the n-th sample. May be repeated.")          \
+    X(weights, TEXT, "weights", V_REFIT, "FILE",                                                                      \
+      "The model that the engine was built from, with other weights.")                                                \
+    X(strip, FLAG, "strip", V_REFIT, "", "Leaves the weights out: the engine has to be refitted before it runs.")     \
     X(limit, LIMITS, "limit", V_MODEL | V_TEST, "NAME=N",                                                             \
       "Raises or lowers a limit on what a model may cost. May be repeated.")                                          \
     X(seed, COUNT, "seed", V_RUN | V_BENCH, "N", "Of random inputs. Default 0.")                                      \
@@ -110,6 +114,7 @@ const char *args_nearest(const char *word, const char *const *candidate, uint32_
 
 /* The verbs, one file each. */
 int verb_build(const args *a);
+int verb_refit(const args *a);
 int verb_run(const args *a);
 int verb_bench(const args *a);
 int verb_test(const args *a);

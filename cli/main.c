@@ -64,6 +64,15 @@ const cli_verb cli_verbs[] = {
       .file_min = 1,
       .file_max = 1,
       .run = verb_inspect },
+    { .name = "refit",
+      .usage = "ENGINE --weights MODEL.onnx|--strip -o ENGINE",
+      .about =
+          "Gives an engine other weights, without building it again, or leaves them out. What the engine was built\n"
+          "with --refittable for takes any; else some weights' values have decided what the engine is.",
+      .bit = V_REFIT,
+      .file_min = 1,
+      .file_max = 1,
+      .run = verb_refit },
     { .name = "ops",
       .usage = "[options]",
       .about = "Lists the ONNX operators that are taken, and the canonical ops that they become.",

@@ -21,13 +21,14 @@ static const char *file_of(const char *pair)
 static const char **files_in_use(const args *a, bool has_cache, uint32_t *count)
 {
     const arg_list *const list[] = { &a->input, &a->value, &a->calib };
-    const char **file = cli_alloc(2 + a->file.count + a->input.count + a->value.count + a->calib.count, sizeof *file);
+    const char **file = cli_alloc(3 + a->file.count + a->input.count + a->value.count + a->calib.count, sizeof *file);
     *count = 0;
     for (uint32_t i = 0; i < a->file.count; i++) file[(*count)++] = a->file.at[i];
     for (uint32_t k = 0; k < sizeof list / sizeof list[0]; k++) {
         for (uint32_t i = 0; i < list[k]->count; i++) file[(*count)++] = file_of(list[k]->at[i]);
     }
     if (has_cache) file[(*count)++] = a->build.timing_cache;
+    if (a->weights) file[(*count)++] = a->weights;
     return file;
 }
 

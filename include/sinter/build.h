@@ -128,6 +128,8 @@ typedef enum sinter_lower {
     X(COUNT, uint64_t, rule_limit, 0, 1e18, "N", "Stops rewriting after N firings; 0: never.")                       \
     X(WORD, const char *, isa, 0, 0, "plain|avx2|avx512",                                                            \
       "The highest instruction set to use (also SINTER_ISA).")                                                       \
+    X(FLAG, uint32_t, refittable, 0, 1, "",                                                                          \
+      "Weights of several elements can be replaced later: no rule looks at their values.")                           \
     X(FLAG, uint32_t, verify, 0, 1, "", "Checks the graph after every pass.")
 
 typedef struct sinter_build_options {

@@ -8,6 +8,7 @@
 #include "file.h"
 #include "info.h"
 #include "option.h"
+#include "refit.h"
 #include "run.h"
 #include "status.h"
 #include "tensor.h"

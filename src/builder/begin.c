@@ -48,6 +48,29 @@ static sinter_status input_values(build_base *b)
     return has_integers ? ir_input_values(b->g, &b->a, &b->values) : SINTER_OK;
 }
 
+/* Nothing may look at the values of weights that are going to be replaced: initializers of several elements that import
+ * did not have to read, and what it folded of them. Lists of integers are sizes and axes. */
+static sinter_status open_weights(ir_graph *g)
+{
+    TRY(ir_look_back(g));
+    for (ir_value_id v = 1; v < g->value.count; v++) {
+        ir_value *x = ir_value_at(g, v);
+        view data;
+        if (!x->initializer || x->is_read || !ir_const_view(g, v, &data)) continue;
+        x->is_open = view_count(&data) > 1 && x->dtype != SINTER_DTYPE_I64 && x->dtype != SINTER_DTYPE_BOOL;
+    }
+    for (bool more = true; more;) {
+        more = false;
+        for (ir_value_id v = 1; v < g->value.count; v++) {
+            ir_value *x = ir_value_at(g, v);
+            const ir_node *n = ir_node_at(g, x->recipe);
+            for (uint32_t i = 0; x->recipe && !x->is_open && !x->is_read && i < n->count_in; i++)
+                if (ir_value_at(g, n->in[i])->is_open) more = x->is_open = true;
+        }
+    }
+    return SINTER_OK;
+}
+
 static sinter_status read_model(build_base *b, const build_model *m, arena *a)
 {
     onnx_model model;
@@ -70,6 +93,7 @@ static sinter_status import_model(build_base *b, const build_model *m)
     arena_deinit(&reading);
     TRY(s);
     TRY(input_values(b));
+    if (b->o->refittable) TRY(open_weights(b->g));
     if (b->o->stage) dump_stage(b, "import", b->g);
     return b->o->verify ? ir_verify(b->g, IR_STAGE_IMPORTED) : SINTER_OK;
 }

@@ -266,6 +266,7 @@ static sinter_status fill_engine(builder *b, const char *name, os_output *to)
                  .values = b->base->values,
                  .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
     if (!x->recipe_of) return FAIL_MEMORY(b->e, "an engine");
+    TRY(ir_look_back(b->g));
     TRY(engine_writer_init(b->e, &x->w, to));
     TRY(emit_shared(x));
     for (uint32_t i = 0; i < b->profiles; i++) {
@@ -273,6 +274,7 @@ static sinter_status fill_engine(builder *b, const char *name, os_output *to)
         TRY(emit_ranges(x));
         TRY(emit_profile(x, &b->tuned[i]));
     }
+    TRY(emit_decided(x));
     text t;
     text_init(&t, b->e);
     b->backend->describe(b->device, &t);

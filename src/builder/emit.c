@@ -148,30 +148,86 @@ static const char *folded_line(emit *x, const ir_node *n)
     return problem_line(x, &p);
 }
 
+static sinter_status recipe_of_value(emit *x, ir_value_id v, uint32_t depth, uint32_t *out);
+
+static uint32_t recipe_add(emit *x, const engine_recipe *r)
+{
+    return engine_writer_add(&x->w, SECTION_RECIPES, r, sizeof *r) + 1;
+}
+
+/* What a folded node made, if the recipes of all its inputs are known. *out stays 0 where one is not. */
+static sinter_status recipe_of_fold(emit *x, ir_value_id v, uint32_t depth, uint32_t *out)
+{
+    const ir_value *value = ir_value_at(x->g, v);
+    const ir_node *n = ir_node_at(x->g, value->recipe);
+    uint32_t *in = ARENA_NEW(x->a, uint32_t, n->count_in);
+    if (!in) return FAIL_MEMORY(x->e, "a recipe");
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        if (!n->in[i]) continue;
+        TRY(recipe_of_value(x, n->in[i], depth + 1, &in[i]));
+        if (!in[i]) return SINTER_OK;
+    }
+    const char *line = folded_line(x, n);
+    if (!line) return FAIL_MEMORY(x->e, "a recipe");
+    const engine_recipe r = { .kind = RECIPE_OP,
+                              .text = engine_writer_string(&x->w, line),
+                              .in_at = add_args(x, in, n->count_in),
+                              .in_count = n->count_in,
+                              .out = value->producer_out };
+    *out = recipe_add(x, &r);
+    return SINTER_OK;
+}
+
+/* 1 + how a constant was made; 0 where nothing says how: it is large, no initializer, and was made from one of those.
+ */
 static sinter_status recipe_of_value(emit *x, ir_value_id v, uint32_t depth, uint32_t *out)
 {
-    *out = 0;
-    if (!v || x->recipe_of[v]) return *out = x->recipe_of[v], SINTER_OK;
+    enum { DEPTH_MAX = 200, DATA_MAX = 1 << 16 };
+    *out = x->recipe_of[v];
     const ir_value *value = ir_value_at(x->g, v);
-    engine_recipe r = { .kind = RECIPE_INITIALIZER, .digest = ir_const_digest(value) };
+    if (*out || !value->data) return SINTER_OK;
     if (x->read && !value->is_released) x->read(x->user, value->data, value->data_size);
-    const ir_node *n = ir_node_at(x->g, value->recipe);
-    /* A chain too long to follow counts as data: what was folded is then its own source. */
-    if (value->recipe && depth < 200) {
-        uint32_t *in = ARENA_NEW(x->a, uint32_t, n->count_in);
-        if (!in) return FAIL_MEMORY(x->e, "a recipe");
-        for (uint32_t i = 0; i < n->count_in; i++) TRY(recipe_of_value(x, n->in[i], depth + 1, &in[i]));
-        r.kind = RECIPE_OP;
-        r.digest = 0;
-        r.text = engine_writer_string(&x->w, folded_line(x, n));
-        r.in_at = add_args(x, in, n->count_in);
-        r.in_count = n->count_in;
-        for (uint32_t i = 0; i < n->count_out; i++)
-            if (n->out[i] == v) r.out = i;
-    } else {
+    engine_recipe r = { .data = { .size = value->data_size } };
+    if (value->recipe && depth < DEPTH_MAX) {
+        TRY(recipe_of_fold(x, v, depth, out));
+    } else if (!value->recipe && value->initializer && value->name) {
         r.text = engine_writer_string(&x->w, value->name);
+        r.digest = ir_const_digest(value);
+        r.is_fixed = value->is_read;
+        r.dtype = value->initializer;
+        *out = recipe_add(x, &r);
     }
-    *out = x->recipe_of[v] = engine_writer_add(&x->w, SECTION_RECIPES, &r, sizeof r) + 1;
+    if (!*out && !value->is_released && value->data_size <= DATA_MAX) {
+        r.kind = RECIPE_DATA;
+        r.data.at = engine_writer_weight(&x->w, value->data, value->data_size);
+        *out = recipe_add(x, &r);
+    }
+    x->recipe_of[v] = *out;
+    return engine_writer_status(&x->w);
+}
+
+/* The source in a wider type, as the reference converts it. */
+static sinter_status recipe_of_wider(emit *x, ir_value_id v, sinter_dtype to, uint32_t *recipe)
+{
+    const ir_value *value = ir_value_at(x->g, v);
+    attrs_typed attrs = { .type = to };
+    problem_operand in = { .dtype = value->dtype, .rank = (uint8_t)value->rank, .is_const = true };
+    for (uint32_t k = 0; k < value->rank; k++) {
+        in.order[k] = (uint8_t)k;
+        in.dim[k] = dim_range_of(x->g->dims, value->dim[k]);
+    }
+    problem_operand out = in;
+    out.dtype = to;
+    out.is_const = false;
+    const problem p = {
+        .op = OP_cast, .attrs = &attrs, .count_in = 1, .count_anchor = 1, .count_out = 1, .in = &in, .out = &out
+    };
+    const char *line = problem_line(x, &p);
+    if (!line) return FAIL_MEMORY(x->e, "a recipe");
+    const engine_recipe r = {
+        .kind = RECIPE_OP, .text = engine_writer_string(&x->w, line), .in_at = add_args(x, recipe, 1), .in_count = 1
+    };
+    *recipe = recipe_add(x, &r);
     return SINTER_OK;
 }
 
@@ -179,16 +235,37 @@ static sinter_status recipe_of_weight(emit *x, const tune_result *t, uint32_t re
 {
     const weight_recipe *w = &t->recipe.at[recipe];
     TRY(recipe_of_value(x, w->source, 0, out));
-    if (!w->step) return SINTER_OK;
+    if (*out && w->wider) TRY(recipe_of_wider(x, w->source, w->wider, out));
+    if (!*out || !w->step) return SINTER_OK;
     const plan_step *s = &t->plan->step.at[w->step];
+    const plan_value *v = &t->plan->value.at[w->value];
+    uint32_t seen[1 + 2 * SINTER_RANK_MAX] = { v->offset };
+    for (uint32_t i = 0; i < v->rank; i++) {
+        seen[1 + 2 * i] = v->dim[i];
+        seen[2 + 2 * i] = v->stride[i];
+    }
     engine_recipe r = { .kind = RECIPE_PACK,
                         .text = engine_writer_string(&x->w, problem_line(x, s->problem)),
                         .in_at = add_args(x, out, 1),
                         .in_count = 1,
                         .out = w->input,
-                        .kernel = kernel_id(x, s->kernel) };
+                        .kernel = kernel_id(x, s->kernel),
+                        .view_at = add_args(x, seen, 1 + 2 * v->rank) };
     memcpy(r.tactic, s->tactic, sizeof r.tactic);
-    *out = engine_writer_add(&x->w, SECTION_RECIPES, &r, sizeof r) + 1;
+    *out = recipe_add(x, &r);
+    return SINTER_OK;
+}
+
+/* Initializers that no weight is made of, but whose values decided something, have recipes too: whoever gives the
+ * engine other weights finds out that these must not differ. */
+sinter_status emit_decided(emit *x)
+{
+    uint32_t unused;
+    for (ir_value_id v = 1; v < x->g->value.count; v++) {
+        const ir_value *value = ir_value_at(x->g, v);
+        if (value->is_read && value->data && value->initializer && !value->recipe)
+            TRY(recipe_of_value(x, v, 0, &unused));
+    }
     return SINTER_OK;
 }
 

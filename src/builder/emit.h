@@ -27,6 +27,7 @@ sinter_status emit_shared(emit *x);
 /* The symbols' ranges as they are now, and one profile's plan. */
 sinter_status emit_ranges(emit *x);
 sinter_status emit_profile(emit *x, const tune_result *t);
+sinter_status emit_decided(emit *x);
 /* Changes that of a profile which was written. */
 void emit_order(emit *x, uint32_t index, program_order order);
 sinter_status emit_notes(emit *x, const engine_notes *notes);

@@ -62,6 +62,7 @@ typedef struct engine {
     size_t               *host_workspace;                   /* [profile_count]: of steps on the host */
     const uint8_t        *binary;       uint64_t binary_size;       /* SECTION_CODE */
     const engine_input   *input;        uint32_t input_records;     /* SECTION_INPUTS; NULL: none, else input_count */
+    bool                  is_stripped;  /* weights are missing: it has to be refitted before it runs */
     bool                  is_offline;   /* there is no device: for looking at, not for running */
     /* Where the backend has memory of its own: weights [device_at, device_at + device_size) of the section. */
     uint8_t              *device_weights;
@@ -147,6 +148,19 @@ uint64_t      engine_writer_made(engine_writer *w, uint8_t *room, size_t size);
 sinter_status engine_writer_code(engine_writer *w, const uint8_t key[32], const void *bytes, size_t size);
 /* The whole file: allocated with the env's allocator, or, where it goes to `to`, its size alone (*out is NULL). */
 sinter_status engine_writer_finish(engine_writer *w, const uint8_t digest[24], uint8_t **out, size_t *size);
+
+/* ---- recipe.c: weights made again ---- */
+/* Gives the `size` bytes of the model's initializer of this name, which live as long as the player; NULL: it has none.
+ * digest: hash64 of those that the build had. */
+typedef struct recipe_source {
+    const void *(*find)(void *user, const char *name, uint64_t digest, uint64_t size);
+    void       *user;
+} recipe_source;
+typedef struct recipe_player recipe_player;
+sinter_status recipe_player_create(env *e, const engine *g, const recipe_source *from, recipe_player **out);
+void          recipe_player_destroy(recipe_player *r);                              /* NULL is accepted */
+/* recipe: 1 + index, as storages have it. The bytes live until the next call. INVALID_ARG: an initializer is wanted. */
+sinter_status recipe_play(recipe_player *r, uint32_t recipe, const uint8_t **bytes, uint64_t *size);
 
 /* ---- engine_memory.c: from any thread ---- */
 sinter_status engine_memory_alloc(engine *g, sinter_place place, size_t size, void **out, sinter_error *error);

@@ -12,7 +12,7 @@
 #include "sinter/tensor.h"
 #include <stdint.h>
 
-enum { ENGINE_MAJOR = 2, ENGINE_MINOR = 1, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MAX = 64 };
+enum { ENGINE_MAJOR = 2, ENGINE_MINOR = 2, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MAX = 64 };
 #define ENGINE_MAGIC "\x89SINTER\n"
 
 typedef enum section_kind {
@@ -101,14 +101,24 @@ _Static_assert(sizeof(engine_step) == 80, "on-disk layout");
 
 typedef struct engine_kernel { uint32_t name, abi; } engine_kernel;
 
-/* How weights were made: an initializer, an op on earlier recipes, or a packing of one. */
-typedef enum recipe_kind { RECIPE_INITIALIZER, RECIPE_OP, RECIPE_PACK } recipe_kind;
+/* `at` of a weight that a stripped engine leaves out: its recipe makes it. */
+#define WEIGHT_ABSENT UINT64_MAX
+
+/* How weights were made: an initializer, an op on earlier recipes, a packing of one, or bytes that the build made. */
+typedef enum recipe_kind { RECIPE_INITIALIZER, RECIPE_OP, RECIPE_PACK, RECIPE_DATA } recipe_kind;
 typedef struct engine_recipe {
     uint32_t kind, text;            /* initializer: its name; op: the problem's text; pack: of the step's problem */
     uint32_t in_at, in_count;       /* in args: 1 + recipes, 0: absent */
-    uint32_t out, kernel;           /* op: which output; pack: which input, and 1 + kernel */
-    uint64_t digest;                /* initializer: hash64 of its bytes */
-    uint8_t  tactic[32];            /* pack */
+    /* op: which output; pack: which input; initializer: whether its values decided what the engine is */
+    union { uint32_t out, is_fixed; };
+    union { uint32_t kernel, dtype; };                 /* pack: 1 + kernel; initializer: its type in the model */
+    /* initializer: hash64 of its bytes; pack: in args, how the kernel sees its source, as constant expressions: offset,
+     * then dim and stride of each axis, in elements */
+    union { uint64_t digest, view_at; };
+    union {
+        uint8_t tactic[32];         /* pack */
+        struct { uint64_t at, size; } data;         /* data: where in SECTION_WEIGHTS; data and initializer: bytes */
+    };
 } engine_recipe;
 _Static_assert(sizeof(engine_recipe) == 64, "on-disk layout");
 

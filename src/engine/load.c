@@ -115,7 +115,7 @@ static sinter_status start(engine *g, const device_options *options)
     g->backend->target(g->device, &g->target);
     g->threads = g->target.threads;
     TRY(engine_verify(&g->e, g));
-    if (g->is_offline) return SINTER_OK;
+    if (g->is_offline || g->is_stripped) return SINTER_OK;
     if (options->trusts_code) TRY(NOTE(&g->e, engine_import_code(&g->e, g), "taking the engine's compiled kernels"));
     return g->backend->copy ? upload_weights(g) : SINTER_OK;
 }

@@ -227,7 +227,7 @@ static sinter_status check_ios(env *e, engine *g, arena *scratch)
     return SINTER_OK;
 }
 
-static sinter_status check_values(env *e, const engine *g, const engine_profile *p)
+static sinter_status check_values(env *e, engine *g, const engine_profile *p)
 {
     for (uint32_t i = 1; i < p->storage_count; i++) {
         const engine_storage *s = &g->storage[p->storage_first + i];
@@ -238,7 +238,10 @@ static sinter_status check_values(env *e, const engine *g, const engine_profile 
         const uint64_t slab_size = s->place == PLACE_HOST ? p->host_slab_size : p->slab_size;
         if (s->kind == STORAGE_SLAB && (!range_ok(s->at, s->bound, slab_size) || s->at % 64))
             return BAD(e, "storage %u lies outside the slab", i);
-        if (s->kind == STORAGE_WEIGHT && (!range_ok(s->at, s->bound, g->weights_size) || s->at % ENGINE_ALIGN))
+        const bool is_absent = s->kind == STORAGE_WEIGHT && s->at == WEIGHT_ABSENT && s->recipe;
+        g->is_stripped = g->is_stripped || is_absent;
+        if (s->kind == STORAGE_WEIGHT && !is_absent &&
+            (!range_ok(s->at, s->bound, g->weights_size) || s->at % ENGINE_ALIGN))
             return BAD(e, "storage %u lies outside the weights", i);
         if (s->kind == STORAGE_INPUT && s->at >= g->input_count) return BAD(e, "storage %u belongs to no input", i);
         if (s->kind == STORAGE_OUTPUT && (s->at < g->input_count || s->at >= g->io_count))
@@ -375,8 +378,9 @@ static sinter_status check_others(env *e, const engine *g)
         if (!string_ok(g, g->kernel_ref[i].name)) return BAD(e, "kernel %u is malformed", i);
     for (uint32_t i = 0; i < g->recipe_count; i++) {
         const engine_recipe *r = &g->recipe[i];
-        if (r->kind > RECIPE_PACK || !string_ok(g, r->text) || !range_ok(r->in_at, r->in_count, g->arg_count) ||
-            r->kernel > g->kernel_count)
+        if (r->kind > RECIPE_DATA || !string_ok(g, r->text) || !range_ok(r->in_at, r->in_count, g->arg_count) ||
+            (r->kind == RECIPE_PACK && r->kernel > g->kernel_count) ||
+            (r->kind == RECIPE_DATA && !range_ok(r->data.at, r->data.size, g->weights_size)))
             return BAD(e, "recipe %u is malformed", i);
         for (uint32_t k = 0; k < r->in_count; k++)
             if (g->arg[r->in_at + k] > i) return BAD(e, "recipe %u uses one that is not before it", i);

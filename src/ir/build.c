@@ -183,6 +183,14 @@ void build_close(ir_builder *b, ir_node_id n)
     if (!b->status) b->status = ir_infer(b->g, n);
 }
 
+ir_value_id build_folded(ir_builder *b, ir_value_id v)
+{
+    bool is_folded;
+    if (b->status || !v || !ir_value_at(b->g, v)->producer) return b->status ? 0 : v;
+    build_fail(b, ir_fold(b->g, ir_value_at(b->g, v)->producer, 0, &is_folded));
+    return b->status ? 0 : v;
+}
+
 void build_from(ir_builder *b, const ir_node_id *n, uint32_t count)
 {
     b->origin = NULL;
@@ -281,9 +289,10 @@ ir_value_id build_typed(ir_builder *b, ir_value_id v, sinter_dtype type)
     return v && ir_value_at(b->g, v)->dtype == type ? v : build_cast(b, v, type);
 }
 
-/* A constant of the model in another shape is the same bytes. */
-static ir_value_id shaped_const(ir_builder *b, const ir_value *x, const dim *d, uint32_t rank)
+/* A constant in another shape is the same bytes, made in the same way. */
+static ir_value_id shaped_const(ir_builder *b, ir_value_id v, const dim *d, uint32_t rank)
 {
+    const ir_value *x = ir_value_at(b->g, v);
     int64_t size[SINTER_RANK_MAX], total = 1, count = 1;
     for (uint32_t i = 0; i < rank; i++)
         if (!dim_is_const(b->g->dims, d[i], &size[i]) || size[i] < 0 || !i64_mul(total, size[i], &total)) return 0;
@@ -291,9 +300,7 @@ static ir_value_id shaped_const(ir_builder *b, const ir_value *x, const dim *d, 
         int64_t own = 0;
         if (!dim_is_const(b->g->dims, x->dim[i], &own) || !i64_mul(count, own, &count)) return 0;
     }
-    view w;
-    if (count != total || !view_init(&w, x->dtype, rank, size, (void *)(uintptr_t)x->data)) return 0;
-    return build_const(b, x->name, &w);
+    return count == total ? ir_const_as(b->g, v, x->dtype, rank, size) : 0;
 }
 
 ir_value_id build_shaped(ir_builder *b, ir_value_id v, const dim *d, uint32_t rank)
@@ -301,7 +308,7 @@ ir_value_id build_shaped(ir_builder *b, ir_value_id v, const dim *d, uint32_t ra
     if (b->status) return 0;
     const ir_value x = *ir_value_at(b->g, v);
     if (v && has_shape(&x, d, rank)) return v;
-    const ir_value_id made = x.data && !x.recipe && rank <= SINTER_RANK_MAX ? shaped_const(b, &x, d, rank) : 0;
+    const ir_value_id made = x.data && rank <= SINTER_RANK_MAX ? shaped_const(b, v, d, rank) : 0;
     return made ? made : build_reshape(b, v, &(attrs_reshape){ .shape = build_dims(b, d, rank) });
 }
 

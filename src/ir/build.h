@@ -69,6 +69,9 @@ ir_value_id build_sizes(ir_builder *b, const dim *d, uint32_t count, bool is_sca
 ir_value_id build_iota(ir_builder *b, dim count);                                   /* 0, 1, 2 … i64 */
 attr_dims   build_dims(ir_builder *b, const dim *d, uint32_t count);                /* for an attribute */
 
+/* v, computed now where its operands are known. So a constant that is made of others has a recipe. */
+ir_value_id build_folded(ir_builder *b, ir_value_id v);
+
 /* ---- the value in another form: v itself, and no node, where nothing changes ---- */
 ir_value_id build_typed(ir_builder *b, ir_value_id v, sinter_dtype type);
 ir_value_id build_shaped(ir_builder *b, ir_value_id v, const dim *d, uint32_t rank);

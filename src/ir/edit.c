@@ -83,12 +83,13 @@ void ir_result(ir_graph *g, ir_region_id region, ir_value_id v)
 /* Integers of rank <= 1 are what shapes are made of: know them as expressions. */
 static void shape_value_set(ir_graph *g, ir_value *v, int64_t count)
 {
-    if (v->rank > 1 || count > 64 || !dtype_is_int(v->dtype)) return;
+    if (v->rank > 1 || count > 64 || !dtype_is_int(v->dtype) || sinter_dtype_bits(v->dtype) < 16 || v->is_open) return;
     dim *at = ARENA_NEW(&g->a, dim, (size_t)count);
     if (!at) return;
     for (int64_t i = 0; i < count; i++) at[i] = dim_const(g->dims, dtype_load_i64(v->dtype, v->data, i));
     v->shape_value = at;
     v->shape_count = (uint32_t)count;
+    v->is_read = true;
 }
 
 ir_value_id ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at,
@@ -110,6 +111,19 @@ ir_value_id ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_t
     v->data_size = size;
     if (data) shape_value_set(g, v, count);
     return id;
+}
+
+ir_value_id ir_const_as(ir_graph *g, ir_value_id v, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at)
+{
+    const ir_value x = *ir_value_at(g, v);
+    const ir_value_id made = ir_const(g, x.name, dtype, rank, dim_at, x.data);
+    if (!made) return 0;
+    ir_value *y = ir_value_at(g, made);
+    y->recipe = x.recipe;
+    y->producer_out = x.producer_out;
+    y->is_open = x.is_open;
+    y->initializer = x.initializer;
+    return made;
 }
 
 ir_value_id ir_const_f64(ir_graph *g, sinter_dtype dtype, double value)
@@ -342,6 +356,7 @@ void ir_node_fold(ir_graph *g, ir_node_id n, void *const *data, const size_t *si
         v->producer = 0;
         v->producer_out = i;
         v->recipe = n;
+        for (uint32_t k = 0; k < x->count_in; k++) v->is_open = v->is_open || ir_value_at(g, x->in[k])->is_open;
         int64_t count = 1, d = 0;
         for (uint32_t k = 0; k < v->rank; k++)
             if (!dim_is_const(g->dims, v->dim[k], &d) || !i64_mul(count, d, &count)) count = INT64_MAX;

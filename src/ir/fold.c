@@ -283,7 +283,7 @@ static bool compute(search *s, ir_node_id id, uint32_t depth, uint32_t output, v
 static bool known(search *s, ir_value_id v, uint32_t depth, view *out)
 {
     const ir_node_id maker = ir_value_at(s->g, v)->producer;
-    if (ir_const_view(s->g, v, out)) return true;
+    if (ir_const_view(s->g, v, out)) return ir_look(s->g, v);
     if (depth > DEPTH_MAX || ++s->visits > VISITS_MAX) return false;
     return known_view(s->g, s->a, v, out) ||
            (maker && compute(s, maker, depth, ir_value_at(s->g, v)->producer_out, out));

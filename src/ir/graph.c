@@ -170,10 +170,43 @@ bool ir_const_view(const ir_graph *g, ir_value_id v, view *out)
     return view_init(out, x->dtype, x->rank, at, bytes);
 }
 
+bool ir_look(const ir_graph *g, ir_value_id v)
+{
+    ir_value *x = ir_value_at(g, v);
+    if (x->is_open) return false;
+    x->is_read = true;
+    return true;
+}
+
+sinter_status ir_look_back(ir_graph *g)
+{
+    arena a;
+    arena_init(&a, g->e);
+    VEC(ir_value_id) open = { 0 };
+    for (ir_value_id v = 1; v < g->value.count && !a.failed; v++)
+        if (g->value.at[v].is_read && g->value.at[v].recipe) {
+            ir_value_id *slot = VEC_PUSH(&a, &open);
+            if (slot) *slot = v;
+        }
+    while (open.count && !a.failed) {
+        const ir_node *n = ir_node_at(g, ir_value_at(g, open.at[--open.count])->recipe);
+        for (uint32_t i = 0; i < n->count_in; i++) {
+            ir_value *x = ir_value_at(g, n->in[i]);
+            if (!n->in[i] || x->is_read) continue;
+            x->is_read = true;
+            ir_value_id *slot = x->recipe ? VEC_PUSH(&a, &open) : NULL;
+            if (slot) *slot = n->in[i];
+        }
+    }
+    const bool failed = a.failed;
+    arena_deinit(&a);
+    return failed ? FAIL_MEMORY(g->e, "what constants decided") : SINTER_OK;
+}
+
 bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out)
 {
     view x;
-    if (!ir_const_view(g, v, &x) || view_count(&x) != 1) return false;
+    if (!ir_const_view(g, v, &x) || view_count(&x) != 1 || !ir_look(g, v)) return false;
     *out = view_load_f64(&x, 0);
     return true;
 }

@@ -35,6 +35,9 @@ typedef struct ir_value {
     ir_node_id   recipe;                /* a constant that folding made: the folded node; 0: an initializer */
     uint64_t     digest;                /* hash64 of the data of a constant whose memory ir_release_unused freed */
     bool         is_released;
+    sinter_dtype initializer;           /* of a constant whose bytes the model has under this name: its type there */
+    bool         is_read;               /* a constant whose values decided something: ir_look */
+    bool         is_open;               /* a constant whose values may change later: nothing may look at them */
     bool         is_output, is_input;   /* of the main region: types, dims and names stay */
 } ir_value;
 
@@ -100,6 +103,8 @@ void         ir_result(ir_graph *g, ir_region_id region, ir_value_id v);
 /* A constant with the given dense bytes, which must live as long as the graph (NULL: they come from ir_blob). */
 ir_value_id  ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at,
                       const void *data);
+/* The bytes of constant `v` as another type or shape; it has the same recipe. */
+ir_value_id  ir_const_as(ir_graph *g, ir_value_id v, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at);
 ir_value_id  ir_const_f64(ir_graph *g, sinter_dtype dtype, double value);              /* a scalar */
 ir_value_id  ir_const_i64s(ir_graph *g, const int64_t *at, uint32_t count);            /* i64[count] */
 void        *ir_blob(ir_graph *g, size_t size);                                        /* 64-byte aligned, zeroed */
@@ -165,6 +170,10 @@ bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out);            
 bool ir_known_scalar(const ir_graph *g, ir_value_id v, double *out);
 bool ir_shape_is_static(const ir_graph *g, ir_value_id v);
 bool ir_const_view(const ir_graph *g, ir_value_id v, view *out);                       /* static dims and data */
+/* To be asked before values of a constant decide what the graph is; folding need not ask. False: they may change. */
+bool ir_look(const ir_graph *g, ir_value_id v);
+/* Marks what the constants were folded from that were looked at. */
+sinter_status ir_look_back(ir_graph *g);
 /* The node's name, or its first origin's, or "". */
 const char *ir_node_label(const ir_graph *g, ir_node_id n);
 /* Readers of a value in its region: nodes (each once), in id order; allocated in `a`. */

@@ -16,7 +16,8 @@ static void describe(ir_graph *g, ir_value_id id, infer_value *out)
     *out = (infer_value){ 0 };
     if (!id) return;
     ir_value *v = ir_value_at(g, id);
-    if (v->data && !v->shape_value && v->rank <= 1 && dtype_is_int(v->dtype)) {
+    if (v->data && !v->shape_value && v->rank <= 1 && dtype_is_int(v->dtype) && sinter_dtype_bits(v->dtype) >= 16 &&
+        !v->is_open) {
         int64_t count = 1;
         if (v->rank == 0 || (dim_is_const(g->dims, v->dim[0], &count) && count <= 64)) {
             dim *at = ARENA_NEW(&g->a, dim, (size_t)count);
@@ -24,13 +25,14 @@ static void describe(ir_graph *g, ir_value_id id, infer_value *out)
                 for (int64_t i = 0; i < count; i++) at[i] = dim_const(g->dims, dtype_load_i64(v->dtype, v->data, i));
                 v->shape_value = at;
                 v->shape_count = (uint32_t)count;
+                v->is_read = true;
             }
         }
     }
     out->dtype = v->dtype;
     out->rank = v->rank;
     memcpy(out->dim, v->dim, sizeof(out->dim));
-    out->data = v->data;
+    out->data = sinter_dtype_bits(v->dtype) < 16 || v->is_open ? NULL : v->data;
     out->shape_value = v->shape_value;
     out->shape_count = v->shape_count;
 }

@@ -123,6 +123,7 @@ static bool const_view(onnx_call *c, ir_value_id v, const char *what, uint32_t m
         REJECT(c, UNSUPPORTED, "%s is computed while the model runs; a constant is wanted", what);
         return false;
     }
+    (void)ir_look(c->b.g, v);
     if (view_count(out) > (int64_t)max) {
         REJECT(c, UNSUPPORTED, "%s has %lld elements, up to %u are supported", what, (long long)view_count(out), max);
         return false;
@@ -172,6 +173,7 @@ bool call_known(onnx_call *c, ir_value_id v, dim *out, uint32_t max, uint32_t *c
     }
     view w;
     if (!dtype_is_int(x->dtype) || !ir_const_view(c->b.g, v, &w) || view_count(&w) > (int64_t)max) return false;
+    (void)ir_look(c->b.g, v);
     *count = (uint32_t)view_count(&w);
     for (uint32_t i = 0; i < *count; i++) out[i] = call_k(c, dtype_load_i64(w.dtype, w.data, i));
     return true;

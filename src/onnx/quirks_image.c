@@ -75,7 +75,7 @@ static void scales_read(onnx_call *c, ir_value_id v, scales *out)
     const bool is_joined = !ir_const_view(c->b.g, v, &w) && maker->op == OP_concat;
     for (uint32_t i = 0; i < (is_joined ? maker->count_in : 1); i++) {
         const ir_value_id part = is_joined ? maker->in[i] : v;
-        const bool is_known = ir_const_view(c->b.g, part, &w);
+        const bool is_known = ir_const_view(c->b.g, part, &w) && ir_look(c->b.g, part);
         uint32_t budget = 64; /* nodes that are looked at */
         if (!is_known && !is_of_sizes(c, part, &budget))
             REJECT(c, UNSUPPORTED,

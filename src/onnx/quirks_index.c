@@ -183,6 +183,7 @@ void convert_constant(onnx_call *c)
     case ONNX_TENSOR:
         if (!a->t) REJECT(c, INVALID_MODEL, "no value");
         if (!c->b.status && call_tensor(c, a->t, &v)) c->out[0] = build_const(&c->b, NULL, &v);
+        if (c->out[0]) ir_value_at(c->b.g, c->out[0])->initializer = v.dtype;
         break;
     case ONNX_SPARSE:
         if (!a->sparse) REJECT(c, INVALID_MODEL, "no value");

@@ -340,7 +340,9 @@ static ir_value_id bits_seen(onnx_call *c, ir_value_id v, const char *what, sint
                (long long)view_count(&w), sinter_dtype_name(w.dtype), (long long)rows, (long long)columns);
         return 0;
     }
-    return build_const(&c->b, NULL, &as);
+    const ir_value_id id = ir_const_as(c->b.g, v, type, 2, d);
+    if (!id) build_fail(&c->b, FAIL_MEMORY(c->b.g->e, "the graph"));
+    return id;
 }
 
 /* com.microsoft's weights of 4 or 8 bits in blocks along K: dequantised, then an ordinary product. */

@@ -147,7 +147,7 @@ bool quirk_cast_text(onnx_call *c, ir_value_id x, int64_t to)
     if (s && s->bytes && to != ONNX_TYPE_STRING) REJECT(c, UNSUPPORTED, "numbers of text that the run has");
     if (c->b.status) return true;
     if (s) c->out[0] = to == ONNX_TYPE_STRING ? x : numbers_of(c, s, call_dtype(c, to));
-    else c->out[0] = ir_const_view(c->b.g, x, &v) ? text_of(c, &v) : text_later(c, x);
+    else c->out[0] = ir_const_view(c->b.g, x, &v) && ir_look(c->b.g, x) ? text_of(c, &v) : text_later(c, x);
     return true;
 }
 

@@ -60,6 +60,9 @@ sinter_status scope_find(importer *im, onnx_scope *s, const char *name, ir_value
     if (*slot >= NAME_TENSOR && *slot < NAME_LIST) {
         uint32_t value = 0;
         TRY(constant_of(im, s, name, *slot, &value));
+        const bool is_tensor = *slot < NAME_SPARSE && value < im->g->value.count;
+        const bool is_text = is_tensor && s->graph->initializer.at[*slot & NAME_INDEX].type == ONNX_TYPE_STRING;
+        if (is_tensor && !is_text) ir_value_at(im->g, value)->initializer = ir_value_at(im->g, value)->dtype;
         *slot = value;
     }
     if (*slot == NAME_POISONED || *slot == NAME_MISSING) *mark = *slot;

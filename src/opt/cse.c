@@ -46,10 +46,12 @@ static sinter_status merge_consts(ir_graph *g, arena *a)
         const uint64_t h = const_hash(x);
         uint32_t i = (uint32_t)h & (t.size - 1);
         while (t.id[i] && !(t.hash[i] == h && consts_equal(&g->value.at[t.id[i]], x))) i = (i + 1) & (t.size - 1);
-        if (t.id[i]) {
+        /* Constants that are equal by chance may not stay so. */
+        const bool is_one = t.id[i] && (x->data == g->value.at[t.id[i]].data || (ir_look(g, v) && ir_look(g, t.id[i])));
+        if (is_one) {
             if (!g->value.at[t.id[i]].name) g->value.at[t.id[i]].name = x->name;
             ir_value_replace(g, v, t.id[i]);
-        } else {
+        } else if (!t.id[i]) {
             t.hash[i] = h;
             t.id[i] = v;
         }

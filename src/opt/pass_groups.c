@@ -117,7 +117,7 @@ static bool same_space(const ir_graph *g, ir_value_id a, ir_value_id b)
 static bool is_immediate(const ir_graph *g, const ir_node *n, ir_value_id v)
 {
     const ir_value *c = ir_value_at(g, v), *y = ir_value_at(g, n->out[0]);
-    if (!c->data) return false;
+    if (!c->data || c->is_open) return false;
     for (uint32_t i = 0; i < c->rank; i++)
         if (!dim_is(g->dims, c->dim[i], 1)) return false;
     if (sinter_dtype_bits(c->dtype) < 8) return false;
@@ -158,7 +158,7 @@ static bool leaf(builder *b, const ir_node *n, ir_value_id v, uint16_t *out)
         }
     if (b->u->anchor && v == g->node.at[b->u->anchor].out[0])
         return push(b, (expr_instr){ .op = EXPR_ACC, .dtype = dtype }, v, out);
-    if (is_immediate(g, n, v))
+    if (is_immediate(g, n, v) && ir_look(g, v))
         return push(b, (expr_instr){ .op = EXPR_IMM, .dtype = dtype, .imm = scalar_load(x->dtype, x->data, 0) }, v,
                     out);
     if (b->count_in == OPERANDS_MAX) return false;

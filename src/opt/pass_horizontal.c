@@ -79,34 +79,10 @@ static bool fits(const horizontal *h, const part *a, const part *b)
            ir_value_at(h->g, x->in[1])->dtype == ir_value_at(h->g, y->in[1])->dtype;
 }
 
-static ir_value_id no_room(horizontal *h)
-{
-    build_fail(&h->b, FAIL_MEMORY(h->s->e, "joining products"));
-    return 0;
-}
-
-/* Constants side by side along their `axis` of `rank`. */
+/* Constants side by side along `axis`. */
 static ir_value_id join(horizontal *h, const ir_value_id *in, uint32_t count, uint32_t axis)
 {
-    const ir_value first = *ir_value_at(h->g, in[0]);
-    const size_t element = sinter_dtype_bits(first.dtype) / 8;
-    int64_t d[2] = { const_dim(h->g, in[0], 0), first.rank > 1 ? const_dim(h->g, in[0], 1) : 1 }, total = 0;
-    for (uint32_t i = 0; i < count; i++) total += const_dim(h->g, in[i], axis);
-    const bool is_stacked = axis == 0;
-    const size_t rows = is_stacked ? 1 : (size_t)d[0];
-    d[axis] = total;
-    const size_t size = size_mul(size_mul((size_t)d[0], (size_t)d[1]), element);
-    uint8_t *data = size == SIZE_MAX ? NULL : ir_blob(h->g, size), *at = data;
-    if (!data) return no_room(h);
-    for (size_t row = 0; row < rows; row++)
-        for (uint32_t i = 0; i < count; i++) {
-            const ir_value *v = ir_value_at(h->g, in[i]);
-            const size_t bytes = v->data_size / rows;
-            memcpy(at, (const uint8_t *)v->data + row * bytes, bytes);
-            at += bytes;
-        }
-    view whole;
-    return view_init(&whole, first.dtype, first.rank, d, data) ? build_const(&h->b, first.name, &whole) : 0;
+    return build_folded(&h->b, build_concat(&h->b, in, count, &(attrs_concat){ .axis = axis }));
 }
 
 /* Columns of `whole` take the place of `old`, which came from node `from`. */
@@ -227,8 +203,9 @@ static bool chain_of(horizontal *h, ir_node_id id, ir_value_id x, chain *c)
 static bool same_constant(const ir_graph *g, ir_value_id a, ir_value_id b)
 {
     const ir_value *x = ir_value_at(g, a), *y = ir_value_at(g, b);
-    return a == b || (x->data && y->data && x->dtype == y->dtype && x->rank == y->rank &&
-                      x->data_size == y->data_size && !memcmp(x->data, y->data, x->data_size));
+    if (a == b) return true;
+    return x->data && y->data && x->dtype == y->dtype && x->rank == y->rank && x->data_size == y->data_size &&
+           !memcmp(x->data, y->data, x->data_size) && ir_look(g, a) && ir_look(g, b);
 }
 
 static bool same_chain(const horizontal *h, const chain *a, const chain *b)
@@ -253,14 +230,8 @@ static bool same_chain(const horizontal *h, const chain *a, const chain *b)
 /* A constant as the row that it stands for. */
 static ir_value_id as_row(horizontal *h, ir_value_id v, int64_t columns)
 {
-    const ir_value x = *ir_value_at(h->g, v);
-    if (x.rank == 1) return v;
-    const size_t element = sinter_dtype_bits(x.dtype) / 8, size = size_mul((size_t)columns, element);
-    uint8_t *data = size == SIZE_MAX ? NULL : ir_blob(h->g, size);
-    if (!data) return no_room(h);
-    for (int64_t i = 0; i < columns; i++) memcpy(data + (size_t)i * element, x.data, element);
-    view row;
-    return view_init(&row, x.dtype, 1, &columns, data) ? build_const(&h->b, x.name, &row) : 0;
+    const dim size = dim_const(h->g->dims, columns);
+    return build_folded(&h->b, build_expanded(&h->b, v, &size, 1));
 }
 
 static sinter_status merge_chains(horizontal *h, ir_value_id x, const chain *c, uint32_t count)

@@ -346,7 +346,7 @@ bool rw_scalar(const rewriter *r, ir_value_id v, double *out)
     for (int64_t i = 1; i < count; i++)
         if (view_load_f64(&x, i) != first) return false;
     *out = first;
-    return true;
+    return ir_look(r->g, v);
 }
 
 bool rw_is_scalar(const rewriter *r, ir_value_id v, double want)

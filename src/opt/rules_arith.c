@@ -59,6 +59,7 @@ static ir_value_id div_to_mul(rewriter *r, const match *m)
         const double x = view_load_f64(&c, i);
         if (fabs(frexp(x, &exponent)) != 0.5 || exponent > 14 || exponent < -12) return 0;
     }
+    if (!ir_look(r->g, m->v[S])) return 0;
     return build_mul(r->b, m->v[X], build_reciprocal(r->b, m->v[S]));
 }
 

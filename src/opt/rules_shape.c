@@ -266,6 +266,7 @@ static ir_value_id gather_to_slice(rewriter *r, const match *m)
         const int64_t at = view_load_i64(&index, i);
         if ((at < 0 ? at + size : at) != first + i) return 0;
     }
+    if (!ir_look(r->g, n->in[1])) return 0;
     const ir_value_id part = build_part(r->b, data, (uint32_t)axis, dim_const(r->g->dims, first), 1,
                                         dim_const(r->g->dims, view_count(&index)));
     return index.rank ? part : build_shaped(r->b, part, shape.dim, shape.rank);

@@ -170,6 +170,7 @@ sinter_status context_create(engine *g, const context_options *options, context 
     e.error = error ? error : &e.error_own;
     e.budget = g->budget.outer;
     *out = NULL;
+    if (g->is_stripped) return FAIL(&e, INVALID_ARG, "the engine was stripped of its weights: refit it before it runs");
     if (g->is_offline) return FAIL(&e, INVALID_ARG, "the engine was opened without a device: it cannot run");
     if (profile >= g->profile_count)
         return FAIL(&e, INVALID_ARG, "profile %u, the engine has %u", profile, g->profile_count);

@@ -8,7 +8,7 @@
 #include "ir/build.h"
 #include "tune/gains.h"
 
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 enum { TERMS_MIN = 16, COLUMNS_MIN = 8, DEPTH = 6 };
@@ -159,41 +159,34 @@ static ir_value_id quantized_data(quantizing *q, ir_node_id id, double range)
     return z;
 }
 
+/* The scale of each channel: its largest number is 127. A channel of zeros, or of numbers too small for their scale,
+ * takes any. */
+static ir_value_id scale_of(ir_builder *b, ir_value_id w, uint32_t axis)
+{
+    int64_t others[SINTER_RANK_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ir_value_at(b->g, w)->rank; i++)
+        if (i != axis) others[count++] = i;
+    const ir_value_id size = build_folded(b, build_abs(b, w));
+    const ir_value_id most = build_folded(b, build_reduced(b, reduce_kind_max, size, others, count, true));
+    const ir_value_id is_large = build_folded(b, build_gt(b, most, build_scalar(b, SINTER_DTYPE_F32, 1e-30))),
+                      is_finite =
+                          build_folded(b, build_le(b, most, build_scalar(b, SINTER_DTYPE_F32, (double)FLT_MAX))),
+                      is = build_folded(b, build_and(b, is_large, is_finite)),
+                      scale = build_folded(b, build_div(b, most, build_scalar(b, SINTER_DTYPE_F32, 127)));
+    return build_folded(b, build_where(b, is, scale, build_scalar(b, SINTER_DTYPE_F32, 1)));
+}
+
+/* Folded nodes, so that the weight's recipe says how it was quantised. */
 static ir_value_id quantized_weight(quantizing *q, ir_node_id id)
 {
-    const ir_node *n = ir_node_at(q->g, id);
-    const uint32_t axis = channels_axis(q->g, n);
-    const ir_value w = *ir_value_at(q->g, n->in[1]);
-    view from;
-    if (!ir_const_view(q->g, n->in[1], &from)) return 0;
-    int64_t size[SINTER_RANK_MAX], behind = 1;
-    for (uint32_t i = 0; i < w.rank; i++) size[i] = 1;
-    for (uint32_t i = axis + 1; i < w.rank; i++) behind *= from.dim[i];
-    const int64_t count = view_count(&from), channels = size[axis] = from.dim[axis];
-    int8_t *to = ir_blob(q->g, (size_t)count);
-    float *scale = ir_blob(q->g, size_mul((size_t)channels, sizeof *scale));
-    if (!to || !scale) {
-        build_fail(&q->b, FAIL_MEMORY(q->g->e, "a quantised weight"));
-        return 0;
-    }
-    const float *data = from.data;
-    for (int64_t i = 0; i < count; i++) {
-        float *most = &scale[i / behind % channels];
-        if (fabsf(data[i]) > *most) *most = fabsf(data[i]);
-    }
-    /* A channel of zeros, or of numbers too small for their scale, takes any. */
-    for (int64_t c = 0; c < channels; c++) scale[c] = scale[c] > 1e-30f && isfinite(scale[c]) ? scale[c] / 127 : 1;
-    for (int64_t i = 0; i < count; i++) {
-        const float x = rintf(data[i] / scale[i / behind % channels]);
-        to[i] = (int8_t)(x > 127 ? 127 : x < -127 ? -127 : isnan(x) ? 0 : x);
-    }
-    view codes, scales;
-    if (!view_init(&codes, SINTER_DTYPE_I8, w.rank, from.dim, to) ||
-        !view_init(&scales, SINTER_DTYPE_F32, w.rank, size, scale))
-        return 0;
-    build_from(&q->b, &id, 1);
-    const ir_value_id code = build_const(&q->b, w.name, &codes), each = build_const(&q->b, NULL, &scales);
-    return build_dequantize(&q->b, code, each, build_scalar(&q->b, SINTER_DTYPE_I8, 0), SINTER_DTYPE_F32);
+    ir_builder *b = &q->b;
+    const ir_value_id w = ir_node_at(q->g, id)->in[1];
+    build_from(b, &id, 1);
+    const ir_value_id scale = scale_of(b, w, channels_axis(q->g, ir_node_at(q->g, id))),
+                      zero = build_scalar(b, SINTER_DTYPE_I8, 0);
+    const ir_value_id code = build_folded(b, build_quantize(b, w, scale, zero, SINTER_DTYPE_I8));
+    return build_dequantize(b, code, scale, zero, SINTER_DTYPE_F32);
 }
 
 sinter_status tune_quantize(env *e, ir_graph *g, const float *range, const uint8_t *is_kept, uint32_t *count)

@@ -29,14 +29,21 @@ bool narrow_stays(const ir_node *n, uint32_t input)
     return n->op == OP_attention && input == 3;
 }
 
-/* Limits (clip's, and masks' large numbers) saturate; elsewhere a constant must survive the change of type. */
+/* The largest number of the type. */
+static double most_of(sinter_dtype type)
+{
+    return type == SINTER_DTYPE_F16 ? 65504 : 3.3895313892515355e38;
+}
+
+/* Limits (clip's, and masks' large numbers) saturate; elsewhere a constant must survive the change of type. One whose
+ * values may change later is one that does. */
 static bool const_fits(const narrowing *w, const ir_node *n, ir_value_id v)
 {
     view x;
     if (!ir_const_view(w->g, v, &x)) return false;
+    if (ir_value_at(w->g, v)->is_open) return true;
     const bool saturates = op_has(n->op, LIMITS);
-    const double most = w->type == SINTER_DTYPE_F16 ? 65504 : 3.3e38,
-                 least = w->type == SINTER_DTYPE_F16 ? 6e-8 : 1e-38;
+    const double most = most_of(w->type), least = w->type == SINTER_DTYPE_F16 ? 6e-8 : 1e-38;
     const int64_t count = view_count(&x);
     for (int64_t i = 0; i < count; i++) {
         const double a = fabs((double)((const float *)x.data)[i]);
@@ -140,28 +147,27 @@ static bool wants(narrowing *w, const ir_node *n)
     return is_any && !is_between_integers(w, n);
 }
 
-static ir_value_id narrow_const(narrowing *w, ir_value_id v)
-{
-    view from, to;
-    ir_builder b = { .g = w->g };
-    const ir_value x = *ir_value_at(w->g, v);
-    if (!ir_const_view(w->g, v, &from)) return 0;
-    const int64_t count = view_count(&from);
-    const size_t size = size_mul((size_t)(count ? count : 1), 2);
-    void *data = size < 64 ? arena_alloc(&w->g->a, size, 16) : ir_blob(w->g, size);
-    if (!data || !view_init(&to, w->type, x.rank, from.dim, data)) return 0;
-    const double most = w->type == SINTER_DTYPE_F16 ? 65504 : 3.3895313892515355e38;
-    for (int64_t i = 0; i < count; i++) {
-        const double a = (double)((const float *)from.data)[i];
-        view_store_f64(&to, i, a > most ? most : a < -most ? -most : a);
-    }
-    return build_const(&b, x.name, &to);
-}
-
 static ir_value_id cast(narrowing *w, ir_region_id parent, ir_value_id v, sinter_dtype to)
 {
     ir_builder b = { .g = w->g, .region = parent };
     return build_cast(&b, v, to);
+}
+
+/* The constant, saturated where it is a limit that the type does not hold. It is folded, so
+ * that its recipe says how it was narrowed. */
+static ir_value_id narrow_const(narrowing *w, const ir_node *n, ir_value_id v)
+{
+    ir_builder b = { .g = w->g, .region = IR_MAIN };
+    const double most = most_of(w->type);
+    bool fits = !ir_value_at(w->g, v)->is_open;
+    view x;
+    const int64_t count = ir_const_view(w->g, v, &x) ? view_count(&x) : 0;
+    for (int64_t i = 0; i < count && fits; i++) fits = !(fabs((double)((const float *)x.data)[i]) > most);
+    if (!fits && op_has(n->op, LIMITS)) {
+        const ir_value_id low = build_scalar(&b, SINTER_DTYPE_F32, -most);
+        v = build_folded(&b, build_clip(&b, v, low, build_scalar(&b, SINTER_DTYPE_F32, most)));
+    }
+    return build_folded(&b, build_cast(&b, v, w->type));
 }
 
 static sinter_status narrow_input(narrowing *w, ir_node_id id, uint32_t i)
@@ -170,7 +176,7 @@ static sinter_status narrow_input(narrowing *w, ir_node_id id, uint32_t i)
     const ir_value_id v = n->in[i];
     const bool is_const = ir_is_const(w->g, v);
     ir_value_id made = v < w->of_count && is_const ? w->of[v] : 0;
-    if (!made) made = is_const ? narrow_const(w, v) : cast(w, n->parent, v, w->type);
+    if (!made) made = is_const ? narrow_const(w, n, v) : cast(w, n->parent, v, w->type);
     if (!made) return FAIL_MEMORY(w->e, "a narrower value");
     if (v < w->of_count && is_const) w->of[v] = made;
     ir_node_set_in(w->g, id, i, made);
@@ -218,11 +224,16 @@ sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t 
     w.scratch = &scratch;
     w.of = ARENA_NEW(&scratch, ir_value_id, w.of_count);
     const uint32_t nodes = g->node.count;
-    sinter_status s = w.of ? SINTER_OK : FAIL_MEMORY(e, "lowering types");
+    /* Once some are lowered, what they were no longer says which they are. */
+    bool *is_one = ARENA_NEW(&scratch, bool, nodes);
+    sinter_status s = w.of && is_one ? SINTER_OK : FAIL_MEMORY(e, "lowering types");
     *count = 0;
-    for (ir_node_id id = 1; id < nodes; id++) *count += wants(&w, ir_node_at(g, id));
     for (ir_node_id id = 1; id < nodes && s == SINTER_OK; id++) {
-        if (!wants(&w, ir_node_at(g, id))) continue;
+        is_one[id] = wants(&w, ir_node_at(g, id));
+        *count += is_one[id];
+    }
+    for (ir_node_id id = 1; id < nodes && s == SINTER_OK; id++) {
+        if (!is_one[id]) continue;
         const uint32_t index = w.count++;
         if (is_kept && (*count != known || is_kept[index])) continue;
         for (uint32_t i = 0; i < ir_node_at(g, id)->count_in && s == SINTER_OK; i++)

@@ -61,6 +61,7 @@ typedef struct tune_options {
 /* How a weight of the plan was made; plan_storage.recipe is an index into the list. */
 typedef struct weight_recipe {
     ir_value_id   source;               /* the graph's constant */
+    sinter_dtype  wider;                /* converted to this type; NONE: as it is */
     uint32_t      step, input;          /* packed for this input of this step when it is written; step 0: as it is */
     uint32_t      value;                /* of the plan: what is packed */
 } weight_recipe;

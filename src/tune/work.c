@@ -61,7 +61,7 @@ static sinter_status pack_weight(lowering *l, const work_trial *t, const choice 
     const size_t size = c->kernel->pack_size ? c->kernel->pack_size(t->p, &c->tactic, i) : 0;
     if (!size) return SINTER_OK;
     const plan_value v = l->p->value.at[*value];
-    const uint32_t source = l->out->recipe.at[l->p->storage.at[v.storage].recipe].source;
+    const weight_recipe source = l->out->recipe.at[l->p->storage.at[v.storage].recipe];
     view src;
     if (dim_table_failed(l->p->dims)) return FAIL_MEMORY(l->e, "a plan");
     if (!tune_const_view(l->p, *value, &src)) return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be packed");
@@ -70,7 +70,9 @@ static sinter_status pack_weight(lowering *l, const work_trial *t, const choice 
     const uint8_t *stand_in = ARENA_NEW(l->a, uint8_t, 1); /* weights are told apart by their data */
     plan_value *slot = storage && recipe && stand_in ? VEC_PUSH(l->a, &l->p->value) : NULL;
     if (!slot) return FAIL_MEMORY(l->e, "packed weights");
-    *recipe = (weight_recipe){ .source = source, .step = l->p->step.count, .input = i, .value = *value };
+    *recipe = (weight_recipe){
+        .source = source.source, .wider = source.wider, .step = l->p->step.count, .input = i, .value = *value
+    };
     l->p->storage.at[storage].data = stand_in;
     l->p->storage.at[storage].recipe = l->out->recipe.count - 1;
     *slot = v;

@@ -125,7 +125,7 @@ static bool are_scales_small(const lowering *l, ir_value_id v)
     if (!is_there(l, v) || !is_wide_float(ir_value_at(l->g, v)->dtype) || !ir_const_view(l->g, v, &x)) return false;
     for (bool more = view_first(x.dim, x.rank, i); more; more = view_next(x.dim, x.rank, i))
         if (!(fabs(view_load_f64(&x, view_offset(&x, i))) < 0x1p96)) return false;
-    return true;
+    return ir_look(l->g, v);
 }
 
 /* Codes of floats that are infinite or no numbers are not multiplied as what they are. */
@@ -137,7 +137,7 @@ static bool are_codes_finite(const lowering *l, ir_value_id v)
     const int64_t count = view_count(&x); /* dense */
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(view_load_f64(&x, i))) return false;
-    return true;
+    return ir_look(l->g, v);
 }
 
 /* The operand that `v` is seen as: [size[0], size[1]] of the weight, or of its blocks; turned where the weight is. */
@@ -189,7 +189,8 @@ static sinter_status build(lowering *l, const work *w, const origin *o, work *ou
     const ir_node *n = o->dequantize;
     const ir_value_id zero = n->in[2];
     view zero_view;
-    const bool is_imm = zero && ir_value_at(l->g, zero)->rank == 0 && ir_const_view(l->g, zero, &zero_view);
+    const bool is_imm =
+        zero && ir_value_at(l->g, zero)->rank == 0 && ir_const_view(l->g, zero, &zero_view) && ir_look(l->g, zero);
     uint32_t *in = ARENA_NEW(l->a, uint32_t, (size_t)w->count_in + 2), count = w->count_in;
     expr *x = arena_alloc(l->a, expr_size(5), _Alignof(expr));
     if (!in || !x) return FAIL_MEMORY(l->e, "a packed weight");

@@ -14,25 +14,29 @@ static sinter_dtype widened(sinter_dtype t)
     return is_narrow(t) ? SINTER_DTYPE_F32 : t;
 }
 
-/* A narrow constant as f32, converted now. */
+/* A narrow constant as f32, converted now: all of it, so that views of it stay what they are. */
 static sinter_status widen_const(lowering *l, uint32_t value, uint32_t *out)
 {
     const plan_value v = l->p->value.at[value];
     const plan_storage source = l->p->storage.at[v.storage];
-    view from, to;
-    const bool is_known = tune_const_view(l->p, value, &from);
-    const uint32_t made =
-        is_known ? plan_value_dense(l->p, STORAGE_WEIGHT, v.name, SINTER_DTYPE_F32, v.rank, v.dim, NULL) : 0;
-    if (!made) return FAIL(l->e, INTERNAL, "a weight of unknown shape cannot be widened");
-    plan_storage *s = &l->p->storage.at[l->p->value.at[made].storage];
-    s->data = ir_blob(l->g, s->bound);
-    s->recipe = source.recipe;
-    if (!s->data || !view_init(&to, SINTER_DTYPE_F32, v.rank, from.dim, (void *)(uintptr_t)s->data))
-        return FAIL_MEMORY(l->e, "a weight");
-    int64_t index[SINTER_RANK_MAX], at = 0;
-    for (bool more = view_first(from.dim, from.rank, index); more; more = view_next(from.dim, from.rank, index))
-        view_store_f64(&to, at++, view_load_f64(&from, view_offset(&from, index)));
-    *out = made;
+    const weight_recipe from = l->out->recipe.at[source.recipe];
+    const size_t count = (size_t)(source.bound / 2);
+    const uint32_t storage =
+        plan_storage_new(l->p, STORAGE_WEIGHT, dim_const(l->p->dims, (int64_t)size_mul(count, sizeof(float))));
+    weight_recipe *recipe = VEC_PUSH(l->a, &l->out->recipe);
+    plan_value *slot = storage && recipe ? VEC_PUSH(l->a, &l->p->value) : NULL;
+    float *to = slot ? ir_blob(l->g, size_mul(count, sizeof *to)) : NULL;
+    if (!to || from.step)
+        return to ? FAIL(l->e, INTERNAL, "a packed weight cannot be widened") : FAIL_MEMORY(l->e, "a weight");
+    for (size_t i = 0; i < count; i++) to[i] = (float)dtype_load_f64(v.dtype, source.data, (int64_t)i);
+    *recipe = (weight_recipe){ .source = from.source, .wider = SINTER_DTYPE_F32 };
+    l->p->storage.at[storage].data = to;
+    l->p->storage.at[storage].place = source.place;
+    l->p->storage.at[storage].recipe = l->out->recipe.count - 1;
+    *slot = v;
+    slot->dtype = SINTER_DTYPE_F32;
+    slot->storage = storage;
+    *out = l->p->value.count - 1;
     return SINTER_OK;
 }
 

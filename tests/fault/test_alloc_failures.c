@@ -61,6 +61,11 @@ static sinter_status live(sample which, const sinter_buffer *engine, failing *x,
     sinter_status s = sinter_engine_load_memory(engine->data, engine->size, &o, &g, error);
     (void)CHECK_EQ(s == SINTER_OK, g != NULL);
     if (g) s = work_on(g, error);
+    sinter_buffer bare = { 0 }, again = { 0 };
+    if (s == SINTER_OK) s = sinter_engine_strip(g, &bare, error);
+    if (s == SINTER_OK) s = sinter_engine_refit(g, NULL, 0, &again, error);
+    sinter_buffer_free(&bare);
+    sinter_buffer_free(&again);
     sinter_engine_release(g);
     return s;
 }

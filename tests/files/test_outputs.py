@@ -46,7 +46,7 @@ WRITERS = [Writer("build --output", rig.ENGINE, "out.sinter", build), Writer("ru
 for verb in (["build", "-o", "/dev/null"], ["run"], ["bench", "--duration", "0"], ["inspect"]):
     WRITERS.append(Writer(verb[0] + " --timing-cache", rig.TIMINGS, "timings.txt", cached(*verb)))
 # Options of this kind that read, and the folder of GPU kernels, which no CPU build writes to.
-OTHERS = {"input", "value", "calib", "kernel-cache"}
+OTHERS = {"input", "value", "calib", "kernel-cache", "weights"}
 
 
 def every_writer_is_known():
@@ -232,6 +232,8 @@ def inputs_stay(top):
                  lambda p: ["run", rig.MODEL, "--input", f"image={top}/in/output_0.npy", "--output-dir", p.parent]),
                 ("promise", rig.IMAGE, "output_0.npy",
                  lambda p: ["run", rig.MODEL, "--value", f"image={top}/in/output_0.npy", "--output-dir", p.parent]),
+                ("weights", rig.MODEL, "m.onnx",
+                 lambda p: ["refit", top / "in/m.onnx", "--weights", top / "in/m.onnx", "-o", p]),
                 ("cache", None, "c.txt", lambda p: ["build", rig.MODEL, "--timing-cache", top / "in/c.txt", "-o", p])):
             (top / "in").mkdir()
             (top / "out").mkdir()

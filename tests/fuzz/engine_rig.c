@@ -4,6 +4,7 @@
 
 #include "base/env.h"
 #include "base/os.h"
+#include "engine/refit.h"
 #include "engine_mutate.h"
 #include "guarded.h"
 #include "samples.h"
@@ -195,6 +196,33 @@ static void ignore(void *user, const char *words, size_t length)
     *(size_t *)user += words ? length : 0;
 }
 
+static const void *zeros(void *user, const char *name, uint64_t digest, uint64_t size)
+{
+    static const uint8_t at[1 << 16];
+    (void)user, (void)name, (void)digest;
+    return size <= sizeof at ? at : NULL;
+}
+
+/* Takes the weights away, and makes each again from zeros. Both may be refused, but nothing else may happen. */
+static bool refit(const sinter_engine *handle)
+{
+    const engine *g = (const engine *)(const void *)handle;
+    env e = g->e;
+    sinter_error error = { 0 };
+    e.error = &error;
+    const refit_options bare = { .strip = true }, full = { .find = zeros };
+    bool ok = true;
+    for (uint32_t i = 0; i < 2 && ok; i++) {
+        uint8_t *made = NULL;
+        size_t size = 0;
+        error = (sinter_error){ 0 };
+        const sinter_status s = engine_refit(&e, g, i ? &full : &bare, &made, &size);
+        ok = s != SINTER_INTERNAL && (s == SINTER_OK) == (made != NULL);
+        if (made) mem_free(&e, made, size, ENGINE_ALIGN);
+    }
+    return ok;
+}
+
 void rig_try(const uint8_t *at, size_t size, uint64_t seed, rig_count *count)
 {
     const sinter_limits limits = { .memory_max = 4u << 20, .loop_max = 16 };
@@ -215,6 +243,7 @@ void rig_try(const uint8_t *at, size_t size, uint64_t seed, rig_count *count)
             count->failed += !CHECK_EQ(sinter_engine_print(g, SINTER_PRINT_JSON, ignore, &printed, NULL), SINTER_OK);
         }
         for (uint32_t i = 0; i < sinter_engine_profile_count(g) && i < 3; i++) run(g, i, seed, count);
+        count->failed += !CHECK(refit(g));
         sinter_engine_release(g);
     }
     const double seconds = (double)(os_time_ns() - start) * 1e-9;

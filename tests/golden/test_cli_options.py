@@ -32,7 +32,7 @@ FORMS = {
 FORMS["S"] = FORMS["A"] = FORMS["R"]
 MAY_BE_EMPTY = {"kernel-cache"}
 VERBS = {"build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
-         "test": ["no/such/folder"], "ops": [], "doctor": []}
+         "test": ["no/such/folder"], "refit": ["no/such.sinter", "--strip", "-o", "no/such/out"], "ops": [], "doctor": []}
 
 failures = 0
 count = 0

@@ -4,6 +4,8 @@
 #define _DEFAULT_SOURCE
 #include "graph_run.h"
 
+#include "recipes.h"
+#include "refits.h"
 #include "test.h"
 
 #include <ctype.h>
@@ -91,7 +93,8 @@ static void count_kernels(void *user, const char *topic, const char *line)
     v->compiled += kernels - cached;
 }
 
-static sinter_status build(const gmodel *m, const grun *o, gverdict *v, sinter_buffer *out, sinter_error *error)
+static sinter_status build(const gmodel *m, const void *model, size_t size, const grun *o, gverdict *v,
+                           sinter_buffer *out, sinter_error *error)
 {
     sinter_env_options log = SINTER_ENV_OPTIONS;
     sinter_shape_range range[G_PROFILES][IO_MAX];
@@ -126,10 +129,8 @@ static sinter_status build(const gmodel *m, const grun *o, gverdict *v, sinter_b
     b.stage = o->stage;
     b.profile = profile;
     b.profile_count = m->symbols ? m->profiles : 0;
-    const bytes model = gmodel_onnx(m);
-    const sinter_status status = sinter_build_memory(model.at, model.size, &b, out, error);
-    free(model.at);
-    return status;
+    b.refittable = o->refittable;
+    return sinter_build_memory(model, size, &b, out, error);
 }
 
 static bool compare(runner *r, uint32_t k)
@@ -219,13 +220,34 @@ static bool run_all(runner *r)
     return true;
 }
 
+static sinter_status build_again(void *user, const void *model, size_t size, sinter_buffer *out, sinter_error *error)
+{
+    runner *r = user;
+    return build(r->m, model, size, r->o, r->v, out, error);
+}
+
+/* The recipe of each weight makes the same bytes, and other weights make the engine that a build with them gives. */
+static bool replay(runner *r, const bytes *model)
+{
+    recipes_count count;
+    char why[600];
+    if (!recipes_hold(r->engine, model->at, model->size, NULL, &count, why, sizeof why))
+        return fail(r->v, "recipe", why);
+    if (count.without) return fail(r->v, "recipe", "a weight without a recipe");
+    if (!r->o->refittable) return true;
+    return refits_hold_memory(r->engine, model->at, model->size, build_again, r, &r->v->changed, why, sizeof why) ||
+           fail(r->v, "refit", why);
+}
+
 bool grun_model(const gmodel *m, const grun *o, gverdict *v)
 {
     sinter_buffer file = { 0 };
     sinter_error error = { 0 };
     runner r = { .m = m, .o = o, .v = v, .seed = o->seed };
     v->stage[0] = 0;
-    if (build(m, o, v, &file, &error) != SINTER_OK) {
+    bytes model = gmodel_onnx(m);
+    if (build(m, model.at, model.size, o, v, &file, &error) != SINTER_OK) {
+        free(model.at);
         v->is_refused = is_accepted(error.text);
         return v->is_refused || fail(v, "build", error.text);
     }
@@ -234,8 +256,10 @@ bool grun_model(const gmodel *m, const grun *o, gverdict *v)
     options.isa = o->isa;
     const sinter_status s = sinter_engine_load_memory(file.data, file.size, &options, &r.engine, &error);
     sinter_buffer_free(&file);
+    const bool is_true = s != SINTER_OK || replay(&r, &model);
+    free(model.at);
     if (s != SINTER_OK) return fail(v, "load", error.text);
-    const bool is_fine = run_all(&r);
+    const bool is_fine = is_true && run_all(&r);
     sinter_engine_release(r.engine);
     for (uint32_t i = 0; i < IO_MAX; i++) {
         guard_free(&r.in[i]);
@@ -259,6 +283,7 @@ grun grun_random(uint64_t seed, const char *device)
     o.tune = test_random(&seed) % 4 ? SINTER_TUNE_OFF : SINTER_TUNE_FAST;
     o.math = test_random(&seed) % 4 ? SINTER_MATH_FP32 : SINTER_MATH_EXACT;
     o.threads = 1 + (uint32_t)(test_random(&seed) % 2);
+    o.refittable = o.tune == SINTER_TUNE_OFF && test_random(&seed) % 4 == 0;
     if (grun_is_cuda(device)) {
         o.isa = NULL;
         o.tune = SINTER_TUNE_OFF;

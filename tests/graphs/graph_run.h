@@ -12,13 +12,16 @@ typedef struct grun {
     sinter_math math;
     uint32_t threads;
     uint64_t seed;                  /* of the order of runs, and of where buffers stand */
+    uint32_t refittable;            /* and refitted with other weights */
     sinter_stage_fn stage;          /* sees the graph after each pass; NULL: nobody does */
 } grun;
 
 typedef struct gverdict {
-    char stage[16];                 /* "": all is well; "judge", "build", "load", "context", "run", "wrong", "memory" */
+    /* "": all is well; "judge", "build", "load", "recipe", "refit", "context", "run", "wrong", "memory" */
+    char stage[16];
     char text[1400];
     uint32_t compared, doubtful;    /* results */
+    uint32_t changed;               /* weights that were replaced */
     uint32_t kernels, compiled;     /* of a GPU: what the build wanted, and what no cache had */
     bool is_refused;                /* the build does not take it, for a reason that is accepted */
 } gverdict;

@@ -62,16 +62,18 @@ static void quantizes(void)
     uint32_t count = 3;
     CHECK(tune_quantize(&e, g, range, NULL, &count) == SINTER_OK);
     CHECK_EQ(count, 3);
-    CHECK_EQ(count_of(g, OP_quantize), 2);
+    uint32_t data = 0;
     for (ir_node_id id = 1; id < g->node.count; id++) {
         const ir_node *n = ir_node_at(g, id);
-        if (n->op != OP_quantize) continue;
+        if (n->op != OP_quantize || ir_is_const(g, n->in[0])) continue; /* weights fold later */
         double scale = 0;
+        data++;
         CHECK(ir_const_scalar(g, n->in[1], &scale));
         const bool is_first = ir_value_at(g, n->in[0])->is_input;
         CHECK_EQ(ir_value_at(g, n->out[0])->dtype, is_first ? SINTER_DTYPE_I8 : SINTER_DTYPE_U8);
         CHECK_NEAR(scale, is_first ? 1. / 127 : 20. / 255, 1e-7);
     }
+    CHECK_EQ(data, 2);
     const opt_options o = { .math = OPT_MATH_FP32, .integers = true, .verify = true };
     CHECK(opt_run(&e, g, &o) == SINTER_OK);
     CHECK_EQ(count_of(g, OP_conv), 0);
