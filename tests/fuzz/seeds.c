@@ -365,6 +365,37 @@ static bytes packed(void)
     return g;
 }
 
+/* Text that comes of numbers, is joined, compared and split; the pieces are counted. A sequence on the way. */
+static bytes worded(void)
+{
+    static const char *const words[] = { "a", "b,c", "", "d,,e" };
+    bytes g = inputs(), label = node_of("LabelEncoder", "i", "s"), split = node_of("StringSplit", "j", "p,k"),
+          list = { 0 };
+    node_int(&g, "Cast", "x", "i", "to", I64);
+    bytes_text(&list, 1, "classes_strings");
+    for (uint32_t i = 0; i < 4; i++) bytes_text(&list, 9, words[i]);
+    bytes_int(&list, 20, 8);
+    bytes_put(&label, 5, list);
+    bytes_text(&label, 7, "ai.onnx.ml");
+    bytes_put(&g, 1, label);
+    node(&g, "StringConcat", "s,s", "j");
+    bytes by = { 0 };
+    bytes_text(&by, 1, "delimiter");
+    bytes_text(&by, 4, ",");
+    bytes_int(&by, 20, 3);
+    bytes_put(&split, 5, by);
+    bytes_put(&g, 1, split);
+    node(&g, "Equal", "s,j", "e");
+    node_int(&g, "Cast", "e", "f", "to", F32);
+    node_int(&g, "Cast", "k", "h", "to", F32);
+    node(&g, "SequenceConstruct", "f,h", "q");
+    number(&g, "zero", 0);
+    node(&g, "SequenceAt", "q,zero", "u");
+    node(&g, "Add", "u,h", "y");
+    out(&g, "y", F32, 2);
+    return g;
+}
+
 /* A function with two nodes, of which each may be the function before it. */
 static bytes function(const char *name, const char *inner)
 {
@@ -405,10 +436,17 @@ static bytes with_functions(void)
 
 bytes seed_model(uint32_t which)
 {
-    static bytes (*const make[SEED_MODELS - 1])(void) = { nested,    late_branch, growing,  scanned, joined,
-                                                          unbounded, conditional, captured, handed,  packed };
+    static bytes (*const make[SEED_MODELS - 1])(void) = { nested,      late_branch, growing, scanned, joined, unbounded,
+                                                          conditional, captured,    handed,  packed,  worded };
     if (which == SEED_MODELS - 1) return with_functions();
-    return onnx_model_bytes(make[which](), make[which] == packed ? 21 : 18);
+    bytes m = onnx_model_bytes(make[which](), make[which] == packed || make[which] == worded ? 21 : 18);
+    if (make[which] == worded) {
+        bytes o = { 0 };
+        bytes_text(&o, 1, "ai.onnx.ml");
+        bytes_int(&o, 2, 1);
+        bytes_put(&m, 8, o);
+    }
+    return m;
 }
 
 /* ---- engines ---- */
