@@ -39,6 +39,8 @@ ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v);               /* of on
 /* Makes the run fail where the condition is not `wanted`; the kind says what was relied on, for the message. */
 typedef enum quirk_guard_kind { GUARD_BRANCH = 1, GUARD_SCALE, GUARD_ASCII, GUARD_OPTIONAL } quirk_guard_kind;
 void        quirk_guard(onnx_call *c, ir_value_id condition, bool wanted, quirk_guard_kind kind);
+/* 1 over the root of a head's size, f32, which may be known when it runs only. */
+ir_value_id quirk_head_scale(onnx_call *c, dim size);
 /* Writes a Loop out, turn by turn. `why` starts the message that refuses a Loop whose turns are not known. */
 void quirk_loop_unroll(onnx_call *c, const onnx_graph *body, const char *why);
 ir_value_id quirk_constant_text(onnx_call *c, const onnx_attr *a);

@@ -102,6 +102,24 @@ static void masks(onnx_call *c, heads *h, dim past, ir_value_id lengths)
     h->causal = false;
 }
 
+ir_value_id quirk_head_scale(onnx_call *c, dim size)
+{
+    const ir_value_id number = build_sizes(&c->b, &size, 1, true);
+    return build_rsqrt(&c->b, build_typed(&c->b, number, SINTER_DTYPE_F32));
+}
+
+/* The default scale. If only a run knows the size of a head, the query takes the scale up. */
+static void scale_default(onnx_call *c, heads *h)
+{
+    int64_t size = 0;
+    h->scale = 1;
+    if (c->b.status) return;
+    if (!call_size(c, h->q, 3, &size))
+        h->q =
+            build_mul(&c->b, h->q, build_typed(&c->b, quirk_head_scale(c, call_dim(c, h->q, 3)), call_type(c, h->q)));
+    else if (size > 0) h->scale = 1 / sqrt((double)size);
+}
+
 static ir_value_id attended(onnx_call *c, const heads *h)
 {
     attrs_attention *a = DEFAULTS(attention);
@@ -168,10 +186,8 @@ void convert_attention(onnx_call *c)
     }
     const ir_value_id values = h.v; /* may have a type of their own */
     h.v = build_typed(&c->b, h.v, call_type(c, h.q));
-    int64_t size = 0;
     if (call_attr(c, "scale")) h.scale = call_real(c, "scale", 1);
-    else if (call_size(c, h.q, 3, &size) && size > 0) h.scale = 1 / sqrt((double)size);
-    else REJECT(c, UNSUPPORTED, "the size of a head is not known");
+    else scale_default(c, &h);
     if (c->b.status) return;
     masks(c, &h, past, call_in(c, 6));
     const ir_value_id y = attended(c, &h);
@@ -227,7 +243,6 @@ void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
         in[i] = heads_apart(c, in[i], n);
     }
     heads h = { in[0], in[1], in[2], call_in(c, 5), 0, 0, false };
-    int64_t size = 0;
     if (!call_in(c, 6) != !call_in(c, 7)) REJECT(c, INVALID_MODEL, "past_key and past_value do not come together");
     if (c->b.status || call_rank(c, h.q) != 4 || call_rank(c, h.k) != 4 || call_rank(c, h.v) != 4) {
         REJECT(c, INVALID_MODEL, "query, key and value are not all of rank 3 or 4");
@@ -239,9 +254,8 @@ void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
         h.k = build_concat(&c->b, (ir_value_id[]){ call_in(c, 6), h.k }, 2, &(attrs_concat){ .axis = 2 });
         h.v = build_concat(&c->b, (ir_value_id[]){ call_in(c, 7), h.v }, 2, &(attrs_concat){ .axis = 2 });
     }
-    if (!call_size(c, h.q, 3, &size) || size < 1) REJECT(c, UNSUPPORTED, "the size of a head is not known");
     h.scale = call_real(c, "scale", 0);
-    if (h.scale == 0) h.scale = 1 / sqrt((double)size);
+    if (h.scale == 0) scale_default(c, &h);
     h.causal = call_int(c, "unidirectional", 0) != 0;
     h.mask = joined(c, h.mask, padding(c, call_in(c, 4), &h));
     if (c->b.status) return;
@@ -314,14 +328,14 @@ void convert_qattention(onnx_call *c)
 }
 
 /* ---- rotary embedding: x in [B, S, H, D]; caches in [B, S, D/2], or [P, D/2] picked by position ---- */
-static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_value_id sine, int64_t width,
+static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_value_id sine, dim half,
                            bool interleaved)
 {
     dim d[SINTER_RANK_MAX];
-    const dim half = call_k(c, width / 2), zero = call_k(c, 0);
+    const dim zero = call_k(c, 0), width = dim_mul(c->b.g->dims, half, call_k(c, 2));
     call_shape(c, x, d);
-    const bool whole = dim_is(c->b.g->dims, d[3], width);
-    const ir_value_id turning = whole ? x : build_part(&c->b, x, 3, zero, 1, call_k(c, width));
+    const bool whole = d[3] == width;
+    const ir_value_id turning = whole ? x : build_part(&c->b, x, 3, zero, 1, width);
     const ir_value_id a = build_part(&c->b, turning, 3, zero, interleaved ? 2 : 1, half);
     const ir_value_id b = build_part(&c->b, turning, 3, interleaved ? call_k(c, 1) : half, interleaved ? 2 : 1, half);
     ir_value_id part[2] = { build_sub(&c->b, build_mul(&c->b, a, cosine), build_mul(&c->b, b, sine)),
@@ -329,14 +343,14 @@ static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_v
     ir_value_id y;
     if (interleaved) {
         for (uint32_t i = 0; i < 2; i++) part[i] = build_unsqueezed(&c->b, part[i], 4);
-        const dim to[4] = { d[0], d[1], d[2], call_k(c, width) };
+        const dim to[4] = { d[0], d[1], d[2], width };
         y = build_shaped(&c->b, build_concat(&c->b, part, 2, &(attrs_concat){ .axis = 4 }), to, 4);
     } else {
         y = build_concat(&c->b, part, 2, &(attrs_concat){ .axis = 3 });
     }
     if (whole) return y;
-    const dim rest = dim_sub(c->b.g->dims, d[3], call_k(c, width));
-    return build_concat(&c->b, (ir_value_id[]){ y, build_part(&c->b, x, 3, call_k(c, width), 1, rest) }, 2,
+    const dim rest = dim_sub(c->b.g->dims, d[3], width);
+    return build_concat(&c->b, (ir_value_id[]){ y, build_part(&c->b, x, 3, width, 1, rest) }, 2,
                         &(attrs_concat){ .axis = 3 });
 }
 
@@ -348,21 +362,23 @@ void convert_rotary_embedding(onnx_call *c) /* arg: com.microsoft, whose positio
     dim d[SINTER_RANK_MAX];
     const uint32_t rank = call_shape(c, x, d);
     const int64_t heads_given = call_int(c, "num_heads", 0);
-    int64_t width = call_int(c, "rotary_embedding_dim", 0), half = 0;
+    const int64_t width = call_int(c, "rotary_embedding_dim", 0);
+    int64_t known = 0;
     if (!cache[0] || !cache[1] || (rank != 3 && rank != 4)) REJECT(c, INVALID_MODEL, "an input of rank %u", rank);
+    if (!c->b.status && !call_rank(c, cache[0])) REJECT(c, INVALID_MODEL, "a cache of rank 0");
     if (c->b.status) return;
-    if (!call_size(c, cache[0], call_rank(c, cache[0]) - 1, &half) || half < 1 || half > INT32_MAX)
-        REJECT(c, UNSUPPORTED, "the width of the caches is not known");
-    if (width == 0) width = 2 * half;
-    if (width != 2 * half)
+    const uint32_t last = call_rank(c, cache[0]) - 1;
+    const dim half = width ? call_k(c, width / 2) : call_dim(c, cache[0], last);
+    if (call_size(c, cache[0], last, &known) && (known < 1 || known > INT32_MAX || (width && width != 2 * known)))
         REJECT(c, INVALID_MODEL, "rotary_embedding_dim is %lld for caches of width %lld", (long long)width,
-               (long long)half);
+               (long long)known);
     if (c->b.status) return;
     ir_value_id in = x;
     if (rank == 4) {
         in = build_permuted(&c->b, x, perm, 4);
     } else {
-        const dim n = heads_given > 0 ? call_k(c, heads_given) : call_quotient(c, d[2], call_k(c, width));
+        const dim n = heads_given > 0 ? call_k(c, heads_given)
+                                      : call_quotient(c, d[2], dim_mul(c->b.g->dims, half, call_k(c, 2)));
         const dim split[4] = { d[0], d[1], n, call_quotient(c, d[2], n) };
         in = build_shaped(&c->b, x, split, 4);
     }
@@ -378,7 +394,7 @@ void convert_rotary_embedding(onnx_call *c) /* arg: com.microsoft, whose positio
         if (call_rank(c, cache[i]) != 3) REJECT(c, INVALID_MODEL, "a cache of rank %u", call_rank(c, cache[i]));
         cache[i] = build_unsqueezed(&c->b, cache[i], 2);
     }
-    const ir_value_id y = rotated(c, in, cache[0], cache[1], width, call_int(c, "interleaved", 0) != 0);
+    const ir_value_id y = rotated(c, in, cache[0], cache[1], half, call_int(c, "interleaved", 0) != 0);
     c->out[0] = rank == 4 ? build_permuted(&c->b, y, perm, 4) : build_shaped(&c->b, y, d, 3);
 }
 
@@ -468,7 +484,7 @@ void convert_group_query_attention(onnx_call *c)
         from = dim_add(c->b.g->dims, from, wide);
         x[i] = build_shaped(&c->b, x[i], apart, 4);
         if (turns && i < 2)
-            x[i] = rotated(c, x[i], angle[0], angle[1], 2 * half, call_int(c, "rotary_interleaved", 0) != 0);
+            x[i] = rotated(c, x[i], angle[0], angle[1], call_k(c, half), call_int(c, "rotary_interleaved", 0) != 0);
         x[i] = build_permuted(&c->b, x[i], perm, 4);
     }
     if (c->b.status) return;

@@ -118,16 +118,12 @@ void convert_linear_attention(onnx_call *c)
 {
     const rule r = rule_of(c);
     ir_value_id part[SCANNED] = { 0 }, y = 0;
-    int64_t width = 0;
-    double scale = call_real(c, "scale", 0);
+    const double scale = call_real(c, "scale", 0);
     if (c->b.status) return;
-    if (scale == 0 && (!dim_is_const(c->b.g->dims, r.k, &width) || width < 1))
-        REJECT(c, UNSUPPORTED, "the size of a head is not known");
-    if (c->b.status) return;
-    if (scale == 0) scale = 1 / sqrt((double)width);
+    const ir_value_id factor = scale == 0 ? quirk_head_scale(c, r.k) : build_scalar(&c->b, SINTER_DTYPE_F32, scale);
     const dim one = call_k(c, 1), heads = call_k(c, r.kv_heads), group = call_k(c, r.q_heads / r.kv_heads);
     part[QUERY] = laid(c, call_in(c, 0), &r, heads, group, r.k);
-    part[QUERY] = build_mul(&c->b, part[QUERY], build_scalar(&c->b, SINTER_DTYPE_F32, scale));
+    part[QUERY] = build_mul(&c->b, part[QUERY], factor);
     part[KEY] = laid(c, call_in(c, 1), &r, heads, one, r.k);
     part[VALUE] = laid(c, call_in(c, 2), &r, heads, one, r.v);
     if (r.gated) {

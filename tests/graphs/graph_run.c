@@ -49,8 +49,6 @@ static const struct {
 } accepted[] = {
     { "the size of the kernel is not known", "which taps a window has decides how code is made" },
     { "(real) or 2 (complex)", "whether a signal is complex decides which op it is" },
-    { "the size of a head is not known", "it decides the default scale of attention" },
-    { "the width of the caches is not known", "it decides which elements are turned" },
     { "and with it the length of the sequence", "how many tensors a sequence has decides what the graph is" },
     { "the last axis of the indices is", "it decides the rank of the result" },
 };
