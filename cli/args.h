@@ -45,6 +45,11 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       "Runs profile N. Default: the first that takes the shapes.")                                                    \
     X(input, PAIRS, "input", V_RUN | V_BENCH, "NAME=FILE",                                                            \
       "Data of an input, .npy or .pb; random where not given. May be repeated.")                                      \
+    X(state, PAIRS, "state", V_MODEL | V_BUILDING, "INPUT=OUTPUT",                                                    \
+      "A tensor that stays in the context between runs: the input before a run and the output after it, such as "     \
+      "'past_key_values.*=present.*' ('*' stands for the same text in both). May be repeated.")                       \
+    X(equal, PAIRS, "equal", V_MODEL | V_BUILDING, "NAME=EXPRESSION",                                                 \
+      "A named dim that is always computed from others, such as T=P+S. May be repeated.")                             \
     X(value, PAIRS, "value", V_MODEL | V_BUILDING, "NAME=FILE",                                                       \
       "Builds for an input that always holds this: axes or scales that operators must know. May be repeated.")        \
     X(output_dir, TEXT, "output-dir", V_RUN, "DIR",                                                                   \

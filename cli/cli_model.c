@@ -195,6 +195,47 @@ static sinter_sample *samples_make(const model_inputs *in, uint32_t *count)
     return list;
 }
 
+/* "A=B" becomes "A"; returns "B". */
+static const char *split(char *text)
+{
+    char *equals = strrchr(text, '=');
+    *equals = 0;
+    return equals + 1;
+}
+
+/* What --state and --equal say, in memory of its own. */
+typedef struct model_words {
+    sinter_state *state;
+    sinter_dim_equal *equal;
+} model_words;
+
+static void words_make(const args *a, model_words *out, sinter_build_options *build)
+{
+    *out = (model_words){ .state = cli_alloc(a->state.count, sizeof *out->state),
+                          .equal = cli_alloc(a->equal.count, sizeof *out->equal) };
+    for (uint32_t i = 0; i < a->state.count; i++) {
+        char *text = cli_copy(a->state.at[i]);
+        out->state[i] = (sinter_state){ .output = split(text), .input = text };
+    }
+    for (uint32_t i = 0; i < a->equal.count; i++) {
+        char *text = cli_copy(a->equal.at[i]);
+        out->equal[i] = (sinter_dim_equal){ .equals = split(text), .dim = text };
+    }
+    build->state = out->state;
+    build->state_count = a->state.count;
+    build->equal = out->equal;
+    build->equal_count = a->equal.count;
+}
+
+static void words_free(model_words *w, sinter_build_options *build)
+{
+    for (uint32_t i = 0; i < build->state_count; i++) free((void *)(uintptr_t)w->state[i].input);
+    for (uint32_t i = 0; i < build->equal_count; i++) free((void *)(uintptr_t)w->equal[i].dim);
+    free(w->state);
+    free(w->equal);
+    build->state_count = build->equal_count = 0;
+}
+
 bool model_build(const args *a, model_setup *setup, const model_inputs *given, const char *engine, sinter_buffer *out,
                  double *seconds)
 {
@@ -211,6 +252,8 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, c
     is_good = is_good && model_inputs_read(&a->value, &setup->env, &promised);
     uint32_t samples = 0;
     sinter_sample *sample = samples_make(&calib, &samples);
+    model_words words;
+    words_make(a, &words, &setup->build);
     if (is_good) {
         setup->build.profile = shapes.profile;
         setup->build.profile_count = shapes.count;
@@ -235,6 +278,7 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, c
         setup->build.sample_count = 0;
     }
     for (uint32_t i = 0; i < samples; i++) free((void *)(uintptr_t)sample[i].value);
+    words_free(&words, &setup->build);
     free(sample);
     free(value);
     model_inputs_free(&calib);

@@ -47,6 +47,20 @@ typedef struct sinter_input_value {
     const sinter_tensor *value;     /* on the host; copied */
 } sinter_input_value;
 
+/* Tensors that stay in the context from run to run, such as the keys and values of a decoder: `input` is such a tensor
+ * before the run, `output` is what the run makes of it. Both disappear from the engine's interface. A '*' in both names
+ * stands for the same text: "past_key_values.*" and "present.*" name all pairs of a model. The output is the input with
+ * rows appended (a Concat of two), or a tensor of the input's shape that takes its place. A context begins with zeros,
+ * and without rows; sinter_context_reset_state (run.h) begins anew. */
+typedef struct sinter_state {
+    const char *input, *output;
+} sinter_state;
+
+/* A named size that is always computed from others: { "T", "P+S" }. */
+typedef struct sinter_dim_equal {
+    const char *dim, *equals;
+} sinter_dim_equal;
+
 /* Representative inputs of one run, in host memory. The build measures on them what narrower types do to the outputs.
  * The build borrows the data until it returns. */
 typedef struct sinter_sample {
@@ -124,6 +138,9 @@ typedef enum sinter_lower {
     X(REAL, double, budget, 0, 1e6, "R",                                                                             \
       "How far outputs may move by what is allowed: rms of the difference over rms of the output. Default 0.01 for " \
       "fp16, 0.06 for bf16, 0.1 for int8, more where the model rounds to a few bits itself.")                        \
+    X(COUNT, uint64_t, capacity, 0, 1e9, "N",                                                                        \
+      "Rows that a state can hold, those of earlier runs and new ones together; 0: the most that the ranges of "     \
+      "shapes permit. Inputs with an axis of that size have N elements there: the first ones count.")                \
     X(RULES, const char *, rules, 0, 0, "-NAME,-NAME", "Rewrite rules not to use.")                                  \
     X(COUNT, uint64_t, rule_limit, 0, 1e18, "N", "Stops rewriting after N firings; 0: never.")                       \
     X(WORD, const char *, isa, 0, 0, "plain|avx2|avx512",                                                            \
@@ -145,13 +162,17 @@ typedef struct sinter_build_options {
      * be far from real data. */
     const sinter_sample      *sample;
     uint32_t                  sample_count;
+    const sinter_state       *state;            /* tensors that stay in the context */
+    uint32_t                  state_count;
+    const sinter_dim_equal   *equal;            /* sizes that follow from others */
+    uint32_t                  equal_count;
     sinter_stage_fn           stage;            /* NULL: none */
     sinter_progress_fn        progress;         /* NULL: none */
     void                     *user;             /* passed to stage and to progress */
     sinter_build_report      *report;           /* filled when the build ends, also after a failure; NULL: none */
 } sinter_build_options;
 #define SINTER_BUILD_OPTIONS \
-    { sizeof(sinter_build_options), 0, SINTER_BUILD_SCALARS(SINTER_INITIAL) 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(sinter_build_options), 0, SINTER_BUILD_SCALARS(SINTER_INITIAL) 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Bytes that the library allocated. The caller frees them with sinter_buffer_free. A zeroed struct is an empty
  * buffer. */

@@ -87,6 +87,24 @@ SINTER_API int sinter_context_is_done(sinter_context *context);
 SINTER_API sinter_status sinter_context_output(sinter_context *context, const char *name, sinter_tensor *out,
                                                sinter_error *error) SINTER_MUST_USE;
 
+/* The state of an engine that was built with options.state (build.h): tensors that stay in the context between runs. */
+typedef struct sinter_state_info {
+    uint64_t bytes;                 /* of all tensors of the state; 0: the engine has no state */
+    int64_t  rows, capacity;        /* rows now, and at most; 0 and 0 if no tensor of the state grows */
+} sinter_state_info;
+SINTER_API sinter_status sinter_context_state(const sinter_context *context, sinter_state_info *out) SINTER_MUST_USE;
+
+/* Begins a new sequence: all tensors of the state become zero, and have no rows. The call waits for the current run. A
+ * run appends the rows that it is given. A run that would exceed the capacity fails with INVALID_ARG and leaves the
+ * state as it was. After a run that failed half-way, runs fail with INVALID_ARG until the state is reset. */
+SINTER_API sinter_status sinter_context_reset_state(sinter_context *context, sinter_error *error) SINTER_MUST_USE;
+
+/* Sets the number of rows, from 0 to the capacity. Fewer: the last rows are forgotten, and the next run writes over
+ * them. More: the rows between are zeros, or what forgotten rows have left. Tensors of the state that do not grow stay
+ * as they are. Errors: INVALID_ARG. */
+SINTER_API sinter_status sinter_context_set_rows(sinter_context *context, int64_t rows,
+                                                 sinter_error *error) SINTER_MUST_USE;
+
 /* Times of one step, over all runs since the context was created (options.timing). `name` is the model's node; `kernel`
  * is the kernel that ran it. */
 typedef struct sinter_step_time {

@@ -252,3 +252,29 @@ size_t sinter_context_memory(const sinter_context *handle)
 {
     return handle ? context_memory(inner(handle)) : 0;
 }
+
+sinter_status sinter_context_state(const sinter_context *handle, sinter_state_info *out)
+{
+    const context *c = inner(handle);
+    if (!c || !out) return SINTER_INVALID_ARG;
+    *out = (sinter_state_info){ .rows = c->rows, .capacity = c->g->state ? (int64_t)c->g->state->capacity : 0 };
+    for (uint32_t i = 1; i < c->p->storage_count; i++)
+        if (context_storage(c, i)->kind == STORAGE_STATE) out->bytes += context_storage(c, i)->bound;
+    return SINTER_OK;
+}
+
+sinter_status sinter_context_reset_state(sinter_context *handle, sinter_error *error)
+{
+    if (!handle) return no_context(error, "context");
+    context *c = enter(handle, error);
+    const sinter_status s = context_end(c);
+    const sinter_status reset = context_reset_state(c);
+    return leave(c, reset == SINTER_OK ? s : reset);
+}
+
+sinter_status sinter_context_set_rows(sinter_context *handle, int64_t rows, sinter_error *error)
+{
+    if (!handle) return no_context(error, "context");
+    context *c = enter(handle, error);
+    return leave(c, context_set_rows(c, rows));
+}

@@ -67,6 +67,8 @@ typedef struct kernel {
     bool        is_strided_out;
     /* a single result may lie exactly where an operand of the programs lies that is seen alike */
     bool        is_in_place;
+    /* the result of an op with the trait UPDATES may lie exactly where input 0 lies: only new elements are written */
+    bool        updates_in_place;
     kernel_numerics numerics;
     kernel_where where;
     const char *(*reject)(const problem *p, const kernel_target *t);         /* NULL: can run; else the reason */

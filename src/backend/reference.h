@@ -17,6 +17,6 @@ sinter_status reference_row_run(const kernel_run *k);
 #define REFERENCE_FUNCTIONS                                                                             \
     .reject = reference_row_reject, .tactics = reference_row_tactics, .check = reference_row_check,                 \
     .cost_ns = reference_row_cost_ns, .record_size = reference_row_record_size, .bind = reference_row_bind,         \
-    .run = reference_row_run
+    .run = reference_row_run, .updates_in_place = true
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/os.h"
 #include "builder/profiles.h"
+#include "builder/states.h"
 
 #include <string.h>
 
@@ -81,7 +82,14 @@ static sinter_status read_model(build_base *b, const build_model *m, arena *a)
     };
     TRY(profiles_union(b->e, a, &model, b->o, &options));
     TRY(promises(b, &options));
-    return onnx_import(b->e, &options, m->bytes, m->size, &b->g);
+    onnx_dim_equal *equal = ARENA_NEW(a, onnx_dim_equal, b->o->equal_count);
+    if (!equal) return FAIL_MEMORY(b->e, "sizes");
+    for (uint32_t i = 0; i < b->o->equal_count; i++)
+        equal[i] = (onnx_dim_equal){ b->o->equal[i].dim, b->o->equal[i].equals };
+    options.equal = equal;
+    options.count_equal = b->o->equal_count;
+    TRY(onnx_import(b->e, &options, m->bytes, m->size, &b->g));
+    return states_find(b->e, b->g, b->o);
 }
 
 static sinter_status import_model(build_base *b, const build_model *m)
@@ -112,8 +120,13 @@ opt_options build_passes(build_base *b)
 static sinter_status optimize(build_base *b)
 {
     TRY(build_progress(b->e, b->o, "optimise", 0));
-    if (build_is_reference(b->o)) return ir_sweep(b->g);
     opt_options options = build_passes(b);
+    if (build_is_reference(b->o)) { /* nothing is optimised, but a state has to have one size */
+        options.after = "strength";
+        options.stop_after = "state";
+        if (b->g->states.count) TRY(NOTE(b->e, opt_run(b->e, b->g, &options), "optimising the graph"));
+        return ir_sweep(b->g);
+    }
     options.stop_after = opt_common_end;
     options.fired_count = &b->fired;
     return NOTE(b->e, opt_run(b->e, b->g, &options), "optimising the graph");

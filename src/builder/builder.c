@@ -9,6 +9,7 @@
 #include "builder/branches.h"
 #include "builder/emit.h"
 #include "builder/profiles.h"
+#include "builder/states.h"
 #include "plan/plan.h"
 #include "sinter/version.h"
 
@@ -433,7 +434,8 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
     uint64_t start = begin;
     own.report = &report;
     const bool is_lowered = (o->allow & ~(uint32_t)SINTER_ALLOW_TF32) && !build_is_reference(o);
-    if (o->rules) s = opt_rules_check(e, o->rules);
+    s = states_check(e, o);
+    if (s == SINTER_OK && o->rules) s = opt_rules_check(e, o->rules);
     if (s == SINTER_OK && o->timing_cache) s = build_timings_check(e, o->timing_cache);
     if (s == SINTER_OK && is_lowered && o->progress && o->progress(o->user, "budget", 0))
         s = FAIL(e, CANCELLED, "the build was cancelled");

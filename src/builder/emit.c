@@ -37,6 +37,7 @@ static void emit_inputs(emit *x, uint32_t count)
 sinter_status emit_shared(emit *x)
 {
     dim_table *t = x->g->dims;
+    const dim no_rows = dim_const(t, 0);
     for (uint32_t i = 0; i < dim_count(t); i++) engine_writer_add(&x->w, SECTION_DIMS, dim_at(t, i), sizeof(dim_node));
     for (uint32_t i = 0; i < dim_symbol_count(t); i++) {
         const dim_symbol *s = dim_symbol_at(t, i);
@@ -44,9 +45,10 @@ sinter_status emit_shared(emit *x)
         engine_writer_add(&x->w, SECTION_SYMBOLS, &r, sizeof r);
     }
     const ir_region *main = ir_region_at(x->g, IR_MAIN);
-    for (uint32_t i = 0; i < main->param.count + main->result.count; i++) {
-        const bool is_input = i < main->param.count;
-        const ir_value *v = ir_value_at(x->g, is_input ? main->param.at[i] : main->result.at[i - main->param.count]);
+    const uint32_t inputs = ir_input_count(x->g), outputs = ir_output_count(x->g);
+    for (uint32_t i = 0; i < inputs + outputs; i++) {
+        const bool is_input = i < inputs;
+        const ir_value *v = ir_value_at(x->g, is_input ? main->param.at[i] : main->result.at[i - inputs]);
         engine_io r = {
             .name = engine_writer_string(&x->w, v->name), .is_input = is_input, .dtype = v->dtype, .rank = v->rank
         };
@@ -59,7 +61,11 @@ sinter_status emit_shared(emit *x)
         }
         engine_writer_add(&x->w, SECTION_IOS, &r, sizeof r);
     }
-    if (x->values) emit_inputs(x, main->param.count);
+    if (x->values) emit_inputs(x, inputs);
+    const bool grows = x->g->states.rows != 0;
+    const engine_state state = { .append = grows ? x->g->states.append : no_rows,
+                                 .capacity = grows ? (uint64_t)x->g->states.capacity : 0 };
+    if (x->g->states.count) engine_writer_add(&x->w, SECTION_STATE, &state, sizeof state);
     return engine_writer_status(&x->w);
 }
 
@@ -334,6 +340,7 @@ static sinter_status use_value(profile *f, uint32_t id, uint32_t *out)
         engine_value r = {
             .name = engine_writer_string(&f->x->w, v->name), .dtype = v->dtype, .rank = v->rank, .offset = v->offset
         };
+        r.flags = v->is_old ? VALUE_IS_OLD : 0;
         TRY(use_storage(f, v->storage, &r.storage));
         for (uint32_t i = 0; i < v->rank; i++) {
             r.dim[i] = v->dim[i];

@@ -6,6 +6,7 @@
 #include "builder/profiles.h"
 
 #include "base/name_map.h"
+#include "builder/states.h"
 
 #include <string.h>
 
@@ -53,6 +54,41 @@ static bool is_ranged(const onnx_model *m, onnx_input_shape *list, uint32_t coun
     return false;
 }
 
+static bool is_state(const sinter_build_options *o, const char *input)
+{
+    for (uint32_t i = 0; i < o->state_count; i++)
+        if (states_match(o->state[i].input, input, NULL, NULL)) return true;
+    return false;
+}
+
+/* A free axis that only states have is how many rows they hold. */
+static bool is_row_axis(const onnx_model *m, const sinter_build_options *o, const onnx_dim *d)
+{
+    if (d->has_value) return false;
+    for (uint32_t i = 0; onnx_dim_is_named(d) && i < m->graph.in.count; i++) {
+        const onnx_value_info *v = &m->graph.in.at[i];
+        if (is_state(o, v->name)) continue;
+        for (uint32_t k = 0; k < v->rank && k < SINTER_RANK_MAX; k++)
+            if (onnx_dim_is_named(&v->dim[k]) && strcmp(v->dim[k].param, d->param) == 0) return false;
+    }
+    return true;
+}
+
+/* Sizes that follow from others have no ranges of their own, and rows begin with none. */
+static void range_states(const onnx_model *m, const sinter_build_options *o, const onnx_value_info *v,
+                         onnx_input_shape *s)
+{
+    for (uint32_t k = 0; k < v->rank; k++) {
+        for (uint32_t i = 0; i < o->equal_count; i++)
+            if (onnx_dim_is_named(&v->dim[k]) && strcmp(v->dim[k].param, o->equal[i].dim) == 0)
+                s->min[k] = s->opt[k] = s->max[k] = -1;
+        if (!o->capacity || !is_state(o, v->name) || !is_row_axis(m, o, &v->dim[k])) continue;
+        s->min[k] = 0;
+        s->opt[k] = (int64_t)(o->capacity / 2);
+        s->max[k] = (int64_t)o->capacity;
+    }
+}
+
 sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const sinter_build_options *o,
                              onnx_import_options *out)
 {
@@ -78,6 +114,11 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
         }
     }
     const uint32_t given = count;
+    for (uint32_t i = 0; i < model->graph.in.count; i++) {
+        const onnx_value_info *v = &model->graph.in.at[i];
+        onnx_input_shape *s = find(list, given, v->name);
+        if (s && v->has_shape && v->rank == s->rank) range_states(model, o, v, s);
+    }
     name_map initialized = { .a = a };
     if (!onnx_graph_initialized(&model->graph, &initialized)) return FAIL_MEMORY(e, "names");
     for (uint32_t i = 0; i < model->graph.in.count; i++) {
@@ -94,6 +135,7 @@ sinter_status profiles_union(env *e, arena *a, const onnx_model *model, const si
             s->min[k] = s->opt[k] = s->max[k] = keeps ? -1 : 1;
             is_free = is_free || !keeps;
         }
+        range_states(model, o, v, s);
         count += is_free;
     }
     out->shape = list;

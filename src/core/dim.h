@@ -79,6 +79,9 @@ bool dim_is_const(const dim_table *t, dim d, int64_t *value);      /* value may 
 bool dim_is(const dim_table *t, dim d, int64_t value);             /* the constant `value` */
 bool dim_is_late(const dim_table *t, dim d);                       /* mentions a late symbol */
 bool dim_symbol_of(const dim_table *t, dim d, uint32_t *symbol);   /* is exactly one symbol */
+bool dim_mentions(const dim_table *t, dim d, uint32_t symbol);     /* the symbol occurs in it */
+/* The expression with `by` in the place of the symbol. */
+dim  dim_substitute(dim_table *t, dim d, uint32_t symbol, dim by);
 /* Divides exactly where that is visible in the form (8*N / 4, N*S / S); false where it is not. */
 bool dim_divide_exact(dim_table *t, dim a, dim b, dim *out);
 

@@ -293,3 +293,30 @@ bool dim_divide_exact(dim_table *t, dim a, dim b, dim *out)
     *out = dim_lower(t, &quotient);
     return *out != DIM_NONE;
 }
+
+/* ---- symbols ---- */
+
+bool dim_mentions(const dim_table *t, dim d, uint32_t symbol)
+{
+    const dim_node *n = dim_at(t, d);
+    if (n->kind == DIM_SYMBOL) return n->value == symbol;
+    return n->kind >= DIM_ADD && (dim_mentions(t, n->a, symbol) || dim_mentions(t, n->b, symbol));
+}
+
+dim dim_substitute(dim_table *t, dim d, uint32_t symbol, dim by)
+{
+    const dim_node n = *dim_at(t, d);
+    if (!dim_mentions(t, d, symbol)) return d;
+    if (n.kind == DIM_SYMBOL) return by;
+    const dim a = dim_substitute(t, n.a, symbol, by), b = dim_substitute(t, n.b, symbol, by);
+    switch (n.kind) {
+    case DIM_ADD: return dim_add(t, a, b);
+    case DIM_MUL: return dim_mul(t, a, b);
+    case DIM_FLOORDIV: return dim_floordiv(t, a, b);
+    case DIM_CEILDIV: return dim_ceildiv(t, a, b);
+    case DIM_MOD: return dim_mod(t, a, b);
+    case DIM_MIN: return dim_min(t, a, b);
+    case DIM_MAX: return dim_max(t, a, b);
+    default: return dim_broadcast(t, a, b);
+    }
+}

@@ -10,13 +10,18 @@
 typedef struct record {
     attention_params params;
     size_t scratch;
-    bool has_mask, is_bool;
+    bool has_mask, is_bool, has_length;
     row_after after;
 } record;
 
 static bool has_mask(const problem *p)
 {
     return p->count_anchor > 3 && p->in[3].dtype != SINTER_DTYPE_NONE;
+}
+
+static bool has_length(const problem *p)
+{
+    return p->count_anchor > 4 && p->in[4].dtype != SINTER_DTYPE_NONE;
 }
 
 static int64_t most(int64_t a, int64_t b)
@@ -47,6 +52,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     const attention_bounds b = bounds_of(p);
     const char *why = attention_bounds_check(&b);
     if (why) return why;
+    REJECT_UNLESS(!has_length(p) || p->in[4].dtype == SINTER_DTYPE_I64, "the length is no i64");
     REJECT_UNLESS(!p->prologue, "has a prologue");
     if (p->epilogue) return row_after_reject(p);
     REJECT_UNLESS(p->count_out == 1, "has several results");
@@ -110,6 +116,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         r->params.y_stride[i] = y->stride[i];
     }
     r->has_mask = has_mask(p);
+    r->has_length = has_length(p);
     r->is_bool = r->has_mask && in[3].dtype == SINTER_DTYPE_BOOL;
     if (r->has_mask) {
         view mask;
@@ -134,6 +141,15 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     attention_run(&j->p, begin, end, j->workspace + worker * j->scratch);
 }
 
+/* Keys behind the length are not read. */
+static int64_t valid_keys(const kernel_run *k, int64_t most)
+{
+    const int64_t length = *(const int64_t *)k->in[4];
+    if (length >= 0 && length <= most) return length;
+    if (k->fault && !k->fault->is_set) *k->fault = (data_fault){ .is_set = 1, .value = length, .limit = most + 1 };
+    return most;
+}
+
 static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
@@ -142,6 +158,7 @@ static sinter_status run(const kernel_run *k)
     j.p.k = k->in[1];
     j.p.v = k->in[2];
     j.p.y = k->out[0];
+    if (r->has_length) j.p.keys = valid_keys(k, j.p.keys);
     if (r->has_mask && r->is_bool) j.p.allow = k->in[3];
     else if (r->has_mask) j.p.add = k->in[3];
     row_parallel(k, attention_tile_count(&j.p), body, &j);

@@ -30,11 +30,17 @@ int64_t attention_width(const problem *p)
     return p->in[2].dim[3].max;
 }
 
+bool attention_has_length(const problem *p)
+{
+    return p->count_in > 4 && p->in[4].dtype != SINTER_DTYPE_NONE;
+}
+
 static const char *reject_any(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_attention, "not attention");
     REJECT_UNLESS(!p->prologue && !p->epilogue && p->count_out == 1, "takes no programs");
+    REJECT_UNLESS(!attention_has_length(p) || p->in[4].dtype == SINTER_DTYPE_I64, "the length is no i64");
     for (uint32_t i = 0; i < 4; i++) {
         const problem_operand *o = i < 3 ? &p->in[i] : &p->out[0];
         REJECT_UNLESS(o->rank == 4, "an operand has not four axes");
@@ -84,6 +90,7 @@ void attention_define(const problem *p, cuda_code *c)
     cuda_code_define(c, "IS_BF16", p->in[0].dtype == SINTER_DTYPE_BF16);
     cuda_code_define(c, "CAP", a->softcap > 0);
     cuda_code_define(c, "CAUSAL", a->causal != 0);
+    cuda_code_define(c, "LENGTH", attention_has_length(p));
 }
 
 typedef struct mma_tactic {
@@ -215,6 +222,7 @@ sinter_status attention_fill(env *e, const problem *p, const void *attrs, const 
     CUDA_PATCH(r, x, k, PATCH_IN, 1);
     CUDA_PATCH(r, x, v, PATCH_IN, 2);
     CUDA_PATCH(r, x, y, PATCH_OUT, 0);
+    if (attention_has_length(p)) CUDA_PATCH(r, x, length, PATCH_IN, 4);
     if (!has_mask(p)) return SINTER_OK;
     view mask;
     if (!view_broadcast(&in[3], 4, (const int64_t[]){ q->dim[0], q->dim[1], q->dim[2], k->dim[2] }, &mask))
@@ -246,7 +254,7 @@ static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const v
 
 const cuda_kernel cuda_attention = {
     .base = { .name = "cuda_attention",
-              .abi = 3,
+              .abi = 4,
               .is_strided_out = true,
               .reject = attention_reject_matrix,
               .tactics = mma_tactics,
@@ -285,6 +293,7 @@ static bool any_code(const problem *p, const tactic *t, const kernel_target *tar
     cuda_code_define(c, "DEPTH", rounded(attention_depth(p), 4));
     cuda_code_define(c, "WIDTH", rounded(attention_width(p), 32));
     cuda_code_define(c, "MASK", mask_kind(p));
+    cuda_code_define(c, "LENGTH", attention_has_length(p));
     cuda_code_define(c, "TYPE", p->in[0].dtype == SINTER_DTYPE_F16 ? 1 : p->in[0].dtype == SINTER_DTYPE_BF16 ? 2 : 0);
     return true;
 }
@@ -298,7 +307,7 @@ static sinter_status any_bind(env *e, const problem *p, const tactic *t, const v
 
 const cuda_kernel cuda_attention_any = {
     .base = { .name = "cuda_attention_any",
-              .abi = 1,
+              .abi = 2,
               .is_strided_out = true,
               .reject = reject_any,
               .tactics = cuda_tactics_one,

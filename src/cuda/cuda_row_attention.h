@@ -9,9 +9,11 @@
 /* The size of a head: of queries and keys; of values and results. */
 int64_t     attention_depth(const problem *p);
 int64_t     attention_width(const problem *p);
+/* Is how many keys count in memory? */
+bool        attention_has_length(const problem *p);
 /* Why no kernel on matrix units takes it; NULL: they may. */
 const char *attention_reject_matrix(const problem *p, const kernel_target *t);
-/* MASK, PAIRS, IS_BF16, CAP and CAUSAL of attention.cuh. */
+/* MASK, PAIRS, IS_BF16, CAP, CAUSAL and LENGTH of attention.cuh. */
 void        attention_define(const problem *p, cuda_code *c);
 /* Fills x, which lies in a parameter of the launch begun last, and patches its addresses. */
 sinter_status attention_fill(env *e, const problem *p, const void *attrs, const view *in, const view *out,

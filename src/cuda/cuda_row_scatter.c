@@ -28,6 +28,10 @@ static uint32_t updates_of(const problem *p)
     if (p->op == OP_max_unpool) return 0;
     return p->op == OP_tensor_scatter ? 1 : 2;
 }
+static bool is_in_place(const problem *p)
+{
+    return p->op == OP_tensor_scatter && ((const attrs_tensor_scatter *)p->attrs)->in_place;
+}
 static uint32_t indices_of(const problem *p)
 {
     return p->op == OP_tensor_scatter ? 2 : 1;
@@ -129,6 +133,7 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
             for (uint32_t i = 0; i < lead_of(p); i++) walk *= (double)u->dim[i].opt;
     }
     if (t->at[0] == MODE_WINNERS) launches = 4;
+    if (is_in_place(p)) return cuda_cost_ns(target, 2 * cuda_operand_bytes(u), updates * 40);
     const double bytes = 2 * cuda_operand_bytes(&p->out[0]) + 3 * cuda_operand_bytes(u) +
                          (t->at[0] == MODE_WINNERS ? 8.0 * (double)places_of(p, false) : 0);
     return cuda_cost_ns(target, bytes, updates * 40) + (launches - 1) * 1000 + walk * 300;
@@ -144,9 +149,9 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 {
     (void)target;
     if (index > (t->at[0] == MODE_WINNERS ? 3u : 1u)) return false;
-    if (p->op == OP_max_unpool) {
+    if (p->op == OP_max_unpool || is_in_place(p)) {
         /* Nothing is copied first. */
-        if (index > 2) return false;
+        if (index > (is_in_place(p) ? 0u : 2u)) return false;
         index++;
     }
     if (index == 0) {
@@ -228,7 +233,8 @@ static sinter_status phase(env *e, const problem *p, cuda_record *r, uint32_t in
     if (has_indices) CUDA_PATCH(r, a, indices, PATCH_IN, x);
     CUDA_PATCH(r, a, fault, PATCH_FAULT, 0);
     CUDA_PATCH(r, a, step, PATCH_STEP, 0);
-    if (index_of_code != 1 || places == -2 || p->op == OP_max_unpool) CUDA_PATCH(r, a, winners, PATCH_WORKSPACE, 0);
+    const bool has_winners = !is_in_place(p) && (index_of_code != 1 || places == -2 || p->op == OP_max_unpool);
+    if (has_winners) CUDA_PATCH(r, a, winners, PATCH_WORKSPACE, 0);
     return SINTER_OK;
 }
 
@@ -281,6 +287,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         for (uint32_t i = 0; i < out->rank; i++) a->dim[i] = cuda_fast_div(out->dim[i]);
         return SINTER_OK;
     }
+    if (is_in_place(p)) return phase(e, p, r, 0, in, out, 0, 0, -1);
     TRY(copy_launch(e, r, 0, 0, &p->in[0], &p->out[0], &in[0], &out[0]));
     uint32_t first = 0, last = 0;
     if (p->op == OP_scatter_elements) {
@@ -303,8 +310,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 
 const cuda_kernel cuda_scatter = {
     .base = { .name = "cuda_scatter",
-              .abi = 1,
+              .abi = 2,
               .is_strided_out = true,
+              .updates_in_place = true,
               .reject = reject,
               .tactics = tactics,
               .check = check,

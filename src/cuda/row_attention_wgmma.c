@@ -33,6 +33,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     const char *why = attention_reject_matrix(p, t);
     if (why) return why;
     REJECT_UNLESS(p->in[0].dim[2].opt >= 16, "few queries");
+    REJECT_UNLESS(!attention_has_length(p), "a length of its own");
     return NULL;
 }
 

@@ -62,6 +62,7 @@ typedef struct engine {
     size_t               *host_workspace;                   /* [profile_count]: of steps on the host */
     const uint8_t        *binary;       uint64_t binary_size;       /* SECTION_CODE */
     const engine_input   *input;        uint32_t input_records;     /* SECTION_INPUTS; NULL: none, else input_count */
+    const engine_state   *state;        /* SECTION_STATE; NULL: there is no state */
     bool                  is_stripped;  /* weights are missing: it has to be refitted before it runs */
     bool                  is_offline;   /* there is no device: for looking at, not for running */
     /* Where the backend has memory of its own: weights [device_at, device_at + device_size) of the section. */

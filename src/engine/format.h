@@ -18,7 +18,8 @@ enum { ENGINE_MAJOR = 2, ENGINE_MINOR = 2, ENGINE_ALIGN = 64, ENGINE_SECTIONS_MA
 typedef enum section_kind {
     SECTION_NONE, SECTION_STRINGS, SECTION_DIMS, SECTION_SYMBOLS, SECTION_RANGES, SECTION_IOS, SECTION_PROFILES,
     SECTION_STORAGES, SECTION_VALUES, SECTION_ARGS, SECTION_REGIONS, SECTION_STEPS, SECTION_KERNELS, SECTION_RECIPES,
-    SECTION_WEIGHTS, SECTION_NOTES, SECTION_CODE, SECTION_INPUTS, SECTION_KIND_COUNT
+    SECTION_WEIGHTS, SECTION_NOTES, SECTION_CODE, SECTION_INPUTS, SECTION_STATE,
+    SECTION_KIND_COUNT
 } section_kind;
 
 enum { SECTION_REQUIRED = 1 };
@@ -79,8 +80,10 @@ typedef struct engine_storage {
 } engine_storage;
 _Static_assert(sizeof(engine_storage) == 32, "on-disk layout");
 
+/* Of a value on a state: what the run before has left. No step may read it after another has written there. */
+enum { VALUE_IS_OLD = 1 };
 typedef struct engine_value {
-    uint32_t name, dtype, rank, storage, offset, reserved;      /* name 0: none; offset: expression, elements */
+    uint32_t name, dtype, rank, storage, offset, flags;         /* name 0: none; offset: expression, elements */
     uint32_t dim[16], stride[16];   /* expressions */
 } engine_value;
 _Static_assert(sizeof(engine_value) == 152, "on-disk layout");
@@ -134,6 +137,14 @@ typedef struct engine_notes {
 /* SECTION_INPUTS (optional; empty, or one record for each input): whole numbers with which no index of the model leaves
  * its table, for whoever makes up data. INT64_MIN, INT64_MAX: nothing is known. A run does not read it. */
 typedef struct engine_input { int64_t min, max; } engine_input;
+
+/* SECTION_STATE (where a profile has a storage of kind STORAGE_STATE; one record): a run appends `append` rows, an
+ * expression, and no run may make them more than `capacity`. */
+typedef struct engine_state {
+    uint32_t append, reserved;
+    uint64_t capacity;
+} engine_state;
+_Static_assert(sizeof(engine_state) == 16, "on-disk layout");
 
 /* SECTION_CODE (optional): compiled kernels one after the other, each a header and `size` bytes, padded to 16. Run only
  * where the caller trusts the file. */

@@ -35,6 +35,7 @@ const size_t engine_record_size[SECTION_KIND_COUNT] = {
     [SECTION_NOTES] = sizeof(engine_notes),
     [SECTION_CODE] = 1,
     [SECTION_INPUTS] = sizeof(engine_input),
+    [SECTION_STATE] = sizeof(engine_state),
 };
 _Static_assert(sizeof(engine_dim) == sizeof(dim_node), "the shape program is evaluated where it lies");
 
@@ -121,7 +122,8 @@ static sinter_status check_sections(env *e, engine *g, const engine_section **fo
     if (g->size - at >= ENGINE_ALIGN || !is_zero(g->bytes + at, g->size - at))
         return BAD(e, "bytes follow the last section");
     for (uint32_t i = 1; i < SECTION_KIND_COUNT; i++)
-        if (!found[i] && i != SECTION_CODE && i != SECTION_INPUTS) return BAD(e, "section kind %u is missing", i);
+        if (!found[i] && i != SECTION_CODE && i != SECTION_INPUTS && i != SECTION_STATE)
+            return BAD(e, "section kind %u is missing", i);
     return SINTER_OK;
 }
 
@@ -151,6 +153,8 @@ static void point(engine *g, const engine_section *const *found)
         g->binary = g->bytes + found[SECTION_CODE]->at;
         g->binary_size = found[SECTION_CODE]->size;
     }
+    if (found[SECTION_STATE] && found[SECTION_STATE]->size)
+        g->state = (const void *)(g->bytes + found[SECTION_STATE]->at);
     if (found[SECTION_INPUTS] && found[SECTION_INPUTS]->size) {
         g->input = (const void *)(g->bytes + found[SECTION_INPUTS]->at);
         g->input_records = (uint32_t)(found[SECTION_INPUTS]->size / sizeof(engine_input));
@@ -227,6 +231,31 @@ static sinter_status check_ios(env *e, engine *g, arena *scratch)
     return SINTER_OK;
 }
 
+/* A state has as many bytes in every shape. */
+static sinter_status check_state_storage(env *e, const engine *g, const engine_storage *s, uint32_t i)
+{
+    const dim_node *size = &g->dim[s->size_dim];
+    if (size->kind != DIM_CONST || size->value < 0 || (uint64_t)size->value != s->bound)
+        return BAD(e, "storage %u is a state whose size is no number, or not that of its bytes", i);
+    if (!g->state) return BAD(e, "storage %u is of a state, and the engine has no record of one", i);
+    if (s->kind == STORAGE_ROWS && s->bound != STATE_ROWS * sizeof(int64_t))
+        return BAD(e, "storage %u counts rows of a state and has %llu bytes", i, (unsigned long long)s->bound);
+    if (s->kind == STORAGE_STATE && s->bound > e->limits.memory_max)
+        return FAIL(e, NO_MEMORY, "a state has %llu bytes, the limit memory_max is %llu", (unsigned long long)s->bound,
+                    (unsigned long long)e->limits.memory_max);
+    return SINTER_OK;
+}
+
+/* How many rows a run appends is known before the run. */
+static sinter_status check_state(env *e, const engine *g, const engine_section *section)
+{
+    if (!g->state) return SINTER_OK;
+    if (section->size != sizeof *g->state || g->state->append == 0 || g->state->append >= g->dim_count ||
+        g->state->capacity > (uint64_t)1 << 40)
+        return BAD(e, "the record of the state is malformed");
+    return SINTER_OK;
+}
+
 static sinter_status check_values(env *e, engine *g, const engine_profile *p)
 {
     for (uint32_t i = 1; i < p->storage_count; i++) {
@@ -243,6 +272,7 @@ static sinter_status check_values(env *e, engine *g, const engine_profile *p)
         if (s->kind == STORAGE_WEIGHT && !is_absent &&
             (!range_ok(s->at, s->bound, g->weights_size) || s->at % ENGINE_ALIGN))
             return BAD(e, "storage %u lies outside the weights", i);
+        if (s->kind == STORAGE_STATE || s->kind == STORAGE_ROWS) TRY(check_state_storage(e, g, s, i));
         if (s->kind == STORAGE_INPUT && s->at >= g->input_count) return BAD(e, "storage %u belongs to no input", i);
         if (s->kind == STORAGE_OUTPUT && (s->at < g->input_count || s->at >= g->io_count))
             return BAD(e, "storage %u belongs to no output", i);
@@ -251,7 +281,7 @@ static sinter_status check_values(env *e, engine *g, const engine_profile *p)
     for (uint32_t i = 1; i < p->value_count; i++) {
         const engine_value *v = &g->value[p->value_first + i];
         if (!string_ok(g, v->name) || !dtype_is_valid((int)v->dtype) || v->rank > SINTER_RANK_MAX || v->storage == 0 ||
-            v->storage >= p->storage_count || v->offset == 0 || v->offset >= g->dim_count)
+            v->storage >= p->storage_count || v->flags > VALUE_IS_OLD || v->offset == 0 || v->offset >= g->dim_count)
             return BAD(e, "value %u is malformed", i);
         for (uint32_t k = 0; k < v->rank; k++)
             if (v->dim[k] == 0 || v->dim[k] >= g->dim_count || v->stride[k] == 0 || v->stride[k] >= g->dim_count)
@@ -324,8 +354,11 @@ static sinter_status check_steps(env *e, const engine *g, const engine_profile *
             const uint32_t v = g->arg[s->out_at + k];
             const uint32_t kind =
                 v ? g->storage[p->storage_first + g->value[p->value_first + v].storage].kind : STORAGE_SLAB;
-            if (kind == STORAGE_WEIGHT || kind == STORAGE_INPUT)
-                return BAD(e, "step %u writes into %s", i, kind == STORAGE_WEIGHT ? "a weight" : "an input");
+            if (kind == STORAGE_WEIGHT || kind == STORAGE_INPUT || kind == STORAGE_ROWS)
+                return BAD(e, "step %u writes into %s", i,
+                           kind == STORAGE_WEIGHT  ? "a weight"
+                           : kind == STORAGE_INPUT ? "an input"
+                                                   : "the number of rows");
         }
     }
     return SINTER_OK;
@@ -422,11 +455,14 @@ sinter_status engine_verify(env *e, engine *g)
     TRY(engine_verify_code(e, g));
     arena scratch;
     arena_init(&scratch, e);
-    sinter_status s = check_ios(e, g, &scratch);
+    sinter_status s = check_state(e, g, found[SECTION_STATE]);
+    if (s == SINTER_OK) s = check_ios(e, g, &scratch);
     if (s == SINTER_OK) s = check_profiles(e, g, &scratch);
     arena_deinit(&scratch);
     TRY(s);
     TRY(engine_verify_steps(e, g));
+    if (g->state && g->symbol_late[g->state->append])
+        return BAD(e, "how many rows a run appends to the state is known only after the run");
     TRY(engine_verify_scopes(e, g));
     return engine_verify_plan(e, g);
 }

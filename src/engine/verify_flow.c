@@ -183,8 +183,8 @@ static bool box_of(const flow *f, uint32_t v, cover_box *out, bool *is_wild)
             return false;
     }
     if (low < 0 || high > most) return false;
-    if ((s->kind == STORAGE_SLAB || s->kind == STORAGE_WEIGHT) && (uint64_t)((high + 1) * bits + 7) / 8 > s->bound)
-        return false;
+    const bool has_bound = s->kind == STORAGE_SLAB || s->kind == STORAGE_WEIGHT || s->kind == STORAGE_STATE;
+    if (has_bound && (uint64_t)((high + 1) * bits + 7) / 8 > s->bound) return false;
     *is_wild = false;
     return cover_box_of((uint32_t)bits, x->rank, dim_at, stride, f->dim[x->offset], out);
 }
@@ -450,18 +450,34 @@ static sinter_status walk(flow *f, uint32_t region)
     return SINTER_OK;
 }
 
+/* A state was written by the run before. Who reads what that run left, reads it before a step writes there. */
+static sinter_status begin_state(flow *f, uint32_t storage)
+{
+    cover_box box;
+    holder *h = &f->holder[storage];
+    const int64_t bits = 8 * (int64_t)storage_at(f, storage)->bound, stride = 1;
+    h->is_alive = true;
+    h->born = f->now;
+    if (!bits || !cover_box_of(1, 1, &bits, &stride, 0, &box)) return SINTER_OK;
+    return cover_add(&h->written, &box) ? SINTER_OK : FAIL_MEMORY(f->e, "checking a plan");
+}
+
 static sinter_status check(flow *f)
 {
     f->holder = ARENA_NEW(f->a, holder, f->p->storage_count);
     f->seen = ARENA_NEW(f->a, uint64_t, f->p->value_count);
     f->made = ARENA_NEW(f->a, uint64_t, f->p->value_count);
     if (!f->holder || !f->seen || !f->made) return FAIL_MEMORY(f->e, "checking a plan");
+    f->now = 1; /* before the first step */
     TRY(flow_places_init(&f->places, f->e, f->g, f->p, f->a));
     for (uint32_t i = 1; i < f->p->storage_count; i++) {
         const uint32_t kind = storage_at(f, i)->kind;
         f->holder[i] = (holder){ .ended_by = NOBODY, .written = { .a = f->a } };
-        f->holder[i].is_whole = kind == STORAGE_WEIGHT || kind == STORAGE_INPUT;
+        f->holder[i].is_whole = kind == STORAGE_WEIGHT || kind == STORAGE_INPUT || kind == STORAGE_ROWS;
+        if (kind == STORAGE_STATE) TRY(begin_state(f, i));
     }
+    for (uint32_t i = 1; i < f->p->value_count; i++)
+        if (value_at(f, i)->flags & VALUE_IS_OLD) f->seen[i] = f->now;
     for (uint32_t i = 0; i < f->p->step_count; i++) {
         const engine_step *s = step_at(f, i);
         for (uint32_t k = 0; k < s->out_count; k++) f->made[f->g->arg[s->out_at + k]] = NEVER;

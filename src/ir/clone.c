@@ -53,7 +53,8 @@ sinter_status ir_graph_clone(const ir_graph *from, ir_graph **out)
                      .use = from->use,
                      .node = from->node,
                      .region = from->region,
-                     .origin_name = from->origin_name };
+                     .origin_name = from->origin_name,
+                     .states = from->states };
     arena_init(&g->a, e);
     if (!tables_copy(g, from->dims)) {
         ir_graph_destroy(g);

@@ -71,6 +71,16 @@ typedef struct ir_marks {
     uint32_t  node_size, symbol_size;
 } ir_marks;
 
+/* Tensors that stay in the context from run to run. The last `count` parameters of the main region (before `rows`) and
+ * its last `count` results are pairs: what the tensor is before the run and after the run. pass_state makes `rows`, an
+ * i64[STATE_ROWS] parameter behind all others, where a pair grows; each run appends `append` rows up to `capacity`. */
+typedef struct ir_states {
+    uint32_t    count;
+    ir_value_id rows;                   /* 0: no pair grows */
+    dim         append;
+    int64_t     capacity;               /* 0: not given */
+} ir_states;
+
 typedef struct ir_graph {
     env       *e;
     arena      a;
@@ -84,6 +94,7 @@ typedef struct ir_graph {
     VEC(void *)       blob;
     bool              is_blob_sorted;
     ir_marks         *marks;            /* room for ir_order */
+    ir_states         states;
 } ir_graph;
 /* So many origins fill the name of a step, which is cut (tune/lower.c): more are not kept. */
 enum { IR_MAIN = 1, ORIGINS_MAX = 64 };
@@ -165,6 +176,15 @@ static inline ir_region *ir_region_at(const ir_graph *g, ir_region_id r)
     return &g->region.at[r < g->region.count ? r : 0];
 }
 static inline bool ir_is_const(const ir_graph *g, ir_value_id v) { return ir_value_at(g, v)->data != NULL; }
+/* The parameters and results of the main region that are the engine's inputs and outputs: the first ones. */
+static inline uint32_t ir_input_count(const ir_graph *g)
+{
+    return ir_region_at(g, IR_MAIN)->param.count - g->states.count - (g->states.rows != 0);
+}
+static inline uint32_t ir_output_count(const ir_graph *g)
+{
+    return ir_region_at(g, IR_MAIN)->result.count - g->states.count;
+}
 bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out);                   /* one element, any type */
 /* The same, also where ops on constants and on known sizes decide it (fold.c): computed, not folded. */
 bool ir_known_scalar(const ir_graph *g, ir_value_id v, double *out);

@@ -23,6 +23,9 @@ typedef struct onnx_input_value {
     view        data;
 } onnx_input_value;
 
+/* A named size that is always this expression of other named sizes. */
+typedef struct onnx_dim_equal { const char *name, *text; } onnx_dim_equal;
+
 typedef struct onnx_import_options {
     const onnx_model *model;            /* the bytes as onnx_model_read read them; NULL: the import reads them */
     const char   *folder;               /* where external data may lie; NULL: the model may open no files */
@@ -30,6 +33,8 @@ typedef struct onnx_import_options {
     onnx_files *files; /* receives the mappings; close them after the graph. NULL: external data is copied */
     const onnx_input_shape *shape;
     uint32_t      count_shape;
+    const onnx_dim_equal *equal;
+    uint32_t      count_equal;
     const onnx_input_value *value;
     uint32_t      count_value;
 } onnx_import_options;

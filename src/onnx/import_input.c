@@ -110,6 +110,46 @@ static sinter_status ranges_add(importer *im, const onnx_graph *graph, const nam
     return SINTER_OK;
 }
 
+/* Is the name that of an axis of an input? */
+static bool is_axis(importer *im, const onnx_graph *graph, const char *symbol)
+{
+    for (uint32_t i = 0; i < graph->in.count; i++)
+        for (uint32_t k = 0; k < graph->in.at[i].rank; k++)
+            if (strcmp(axis_symbol(im, &graph->in.at[i], k), symbol) == 0) return true;
+    return false;
+}
+
+/* Reads the expressions of sizes that follow from others: each names sizes that do not. */
+static sinter_status check_equals(importer *im, const onnx_graph *graph)
+{
+    for (uint32_t i = 0; i < im->options->count_equal; i++) {
+        const onnx_dim_equal *q = &im->options->equal[i];
+        arena scratch;
+        arena_init(&scratch, im->e);
+        dim_table *t = dim_table_create(&scratch);
+        dim d = DIM_NONE;
+        scan s = scan_of(q->text, strlen(q->text));
+        sinter_status status = t ? SINTER_OK : FAIL_MEMORY(im->e, "a size");
+        if (t && (!dim_parse(t, &s, &d) || s.at != s.end))
+            status =
+                FAIL(im->e, INVALID_ARG, "size '%s' equals '%s', which is no expression such as P+S", q->name, q->text);
+        if (status == SINTER_OK && !is_axis(im, graph, symbol_name(im, q->name)))
+            status = FAIL(im->e, INVALID_ARG, "no axis of an input is named '%s'", q->name);
+        for (uint32_t k = 0; status == SINTER_OK && k < dim_symbol_count(t); k++) {
+            const char *name = dim_symbol_at(t, k)->name;
+            bool is_free = is_axis(im, graph, name);
+            for (uint32_t j = 0; j < im->options->count_equal; j++)
+                is_free = is_free && strcmp(symbol_name(im, im->options->equal[j].name), name) != 0;
+            if (!is_free)
+                status = FAIL(im->e, INVALID_ARG, "size '%s' equals '%s': '%s' is no free axis of an input", q->name,
+                              q->text, name);
+        }
+        arena_deinit(&scratch);
+        TRY(status);
+    }
+    return SINTER_OK;
+}
+
 sinter_status importer_ranges(importer *im, const onnx_graph *graph)
 {
     bool is_new, is_split = false;
@@ -134,12 +174,29 @@ sinter_status importer_ranges(importer *im, const onnx_graph *graph)
     }
     TRY(ranges_add(im, graph, &inputs));
     for (uint32_t i = 0; i < im->range.count; i++) is_split = is_split || im->range.at[i].is_split;
-    return is_split ? ranges_add(im, graph, &inputs) : SINTER_OK; /* again, now that it is known which are split */
+    if (is_split) TRY(ranges_add(im, graph, &inputs)); /* again, now that it is known which are split */
+    return check_equals(im, graph);
+}
+
+static dim symbol_dim(importer *im, const char *symbol);
+
+static dim equal_dim(importer *im, const char *expression)
+{
+    dim_table *t = im->g->dims;
+    dim d = DIM_NONE;
+    scan s = scan_of(expression, strlen(expression));
+    if (!dim_parse(t, &s, &d)) return DIM_NONE;
+    for (uint32_t k = 0; k < dim_symbol_count(t); k++)
+        if (dim_mentions(t, d, k)) d = dim_substitute(t, d, k, symbol_dim(im, dim_symbol_at(t, k)->name));
+    return d;
 }
 
 static dim symbol_dim(importer *im, const char *symbol)
 {
     dim_table *t = im->g->dims;
+    for (uint32_t i = 0; i < im->options->count_equal; i++)
+        if (strcmp(symbol_name(im, im->options->equal[i].name), symbol) == 0)
+            return equal_dim(im, im->options->equal[i].text);
     const uint32_t *slot = name_map_find(&im->symbols, symbol);
     if (slot && im->range.at[*slot].min == im->range.at[*slot].max) return dim_const(t, im->range.at[*slot].min);
     const dim d = dim_symbol_named(t, symbol);

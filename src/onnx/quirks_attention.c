@@ -126,7 +126,7 @@ static ir_value_id attended(onnx_call *c, const heads *h)
     a->scale = h->scale;
     a->causal = h->causal;
     a->softcap = h->softcap;
-    return build_attention(&c->b, h->q, h->k, h->v, h->mask, a);
+    return build_attention(&c->b, h->q, h->k, h->v, h->mask, 0, a);
 }
 
 /* The scores, at one of four stages, for those who ask to see them. */

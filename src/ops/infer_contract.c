@@ -174,6 +174,11 @@ sinter_status infer_attention(infer_ctx *c)
             }
         }
     }
+    if (infer_has(c, 4)) {
+        TRY(infer_want_in(c, 4, "length", 0, 0));
+        if (c->in[4].dtype != SINTER_DTYPE_I64)
+            return FAIL(c->e, INVALID_MODEL, "the length is %s, wanted i64", sinter_dtype_name(c->in[4].dtype));
+    }
     const dim d[4] = { infer_better(c->dims, q->dim[0], k->dim[0]), q->dim[1], q->dim[2], v->dim[3] };
     return infer_set(c, 0, q->dtype, 4, d);
 }

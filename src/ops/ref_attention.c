@@ -6,7 +6,8 @@
  *
  * Keys that causal or a mask of bool forbid are left out, so that nothing that is not a number gets through.
  *
- * Causal: key j is allowed for query i where j <= i + (T - S). */
+ * Causal: key j is allowed for query i where j <= i + (T - S). A length (input 4) takes the place of T: the keys behind
+ * it are never read. */
 #include "ops/ref_loops.h"
 #include <math.h>
 
@@ -27,6 +28,19 @@ static double soften(scalar *p, int64_t count)
     return sum;
 }
 
+/* The keys that count. */
+static sinter_status valid_keys(ref_call *c, int64_t most, int64_t *keys)
+{
+    *keys = most;
+    if (!ref_has_in(c, 4)) return SINTER_OK;
+    if (c->in[4].rank || c->in[4].dtype != SINTER_DTYPE_I64)
+        return FAIL(c->e, INTERNAL, "the length of attention is no number");
+    const int64_t length = view_load_i64(&c->in[4], 0);
+    if (length < 0 || length > most) ref_fault(c, 0, length, most + 1);
+    else *keys = length;
+    return SINTER_OK;
+}
+
 sinter_status reference_attention(ref_call *c)
 {
     const attrs_attention *attrs = c->attrs;
@@ -40,12 +54,13 @@ sinter_status reference_attention(ref_call *c)
     const view *k = &in[1];
     const view *v = &in[2];
     const view *y = &c->out[0];
-    const int64_t keys = k->dim[2];
+    int64_t keys;
+    TRY(valid_keys(c, k->dim[2], &keys));
     const int64_t groups = k->dim[1] ? q->dim[1] / k->dim[1] : 1;
     const int64_t ahead = keys - q->dim[2];
     view mask = { .dtype = SINTER_DTYPE_NONE };
     if (ref_has_in(c, 3) &&
-        !view_broadcast(&c->in[3], 4, (const int64_t[]){ q->dim[0], q->dim[1], q->dim[2], keys }, &mask)) {
+        !view_broadcast(&c->in[3], 4, (const int64_t[]){ q->dim[0], q->dim[1], q->dim[2], k->dim[2] }, &mask)) {
         return FAIL(c->e, INTERNAL, "the mask of attention does not broadcast");
     }
     scalar *p = ARENA_NEW(c->scratch, scalar, (size_t)keys);

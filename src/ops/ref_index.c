@@ -195,7 +195,7 @@ sinter_status reference_tensor_scatter(ref_call *c)
     if (!move_same_dims(cache, &like) || update->dim[axis] > cache->dim[axis] ||
         (has_start && (c->in[2].rank != 1 || c->in[2].dim[0] != cache->dim[0])))
         return move_shape_fault(c, "the shapes of cache, update and write indices do not go together");
-    view_copy(out, cache);
+    if (out->data != cache->data) view_copy(out, cache);
     if (view_count(update) == 0) return SINTER_OK;
     view to = move_drop(out, axis, 1), from = move_drop(update, axis, 1);
     to = move_drop(&to, 0, 1);

@@ -116,6 +116,9 @@ static void indices(values_call *c)
         narrow(c, 2, 0, room > 0 ? room : 0);
         break;
     }
+    case OP_attention:
+        if (c->count_in > 4 && c->in[1].rank == 4) narrow(c, 4, 0, (double)dim_least(c, c->in[1].dim[2]));
+        break;
     case OP_reverse_sequence: {
         const int64_t size = axis_size(c, ((const attrs_reverse_sequence *)a)->time_axis);
         narrow(c, 1, size > 0, (double)size);

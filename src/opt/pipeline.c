@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-const char opt_common_end[] = "strength";
+const char opt_common_end[] = "state";
 
 /* clang-format off */
 const pass opt_pipeline[] = {
@@ -18,6 +18,7 @@ const pass opt_pipeline[] = {
     { "norm",                 .rules = { rules_norm, rules_attention, rules_arith, rules_shape } },
     { "strength",             .rules = { rules_strength, rules_sink, rules_arith, rules_linear, rules_requantize,
                                          rules_shape } },
+    { "state",                .run = pass_state },
     { "quantize",             .point = OPT_QUANTIZE },
     { "integers",             .rules = { rules_integer, rules_requantize, rules_shape }, .when = FOR_INTEGERS },
     { "horizontal",           .run = pass_horizontal },

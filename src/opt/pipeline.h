@@ -62,6 +62,7 @@ sinter_status opt_rules_check(env *e, const char *list);
 /* Runs these rule tables (ends with NULL) until none fires: what a rule pass does. */
 sinter_status opt_rules_run(opt_state *s, const struct rule *const *tables);
 
+sinter_status pass_state(opt_state *s);
 sinter_status pass_cse(opt_state *s);
 sinter_status pass_horizontal(opt_state *s);
 sinter_status pass_groups(opt_state *s);

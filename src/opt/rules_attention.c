@@ -202,7 +202,7 @@ static ir_value_id attention(rewriter *r, const match *m)
         }
         if (!s.mask) return 0;
     }
-    const ir_value_id z = build_attention(r->b, in_q, in_k, in_v, s.mask, &(attrs_attention){ .scale = s.scale });
+    const ir_value_id z = build_attention(r->b, in_q, in_k, in_v, s.mask, 0, &(attrs_attention){ .scale = s.scale });
     if (!z || rank == 4) return z;
     return build_shaped(r->b, z, rw_value(r, y)->dim, 3);
 }
@@ -219,14 +219,25 @@ static ir_value_id mask_rows(rewriter *r, const match *m)
         const ir_value_id other = both->in[1 - i];
         if (!rw_scalar(r, both->in[i], &value) || value == 0 || rw_same_shape(r, other, both->out[0])) continue;
         const ir_value_id mask = build_where(r->b, other, choice->in[1], choice->in[2]);
-        const ir_value_id in[4] = { root->in[0], root->in[1], root->in[2], mask };
-        return build_again(r->b, m->root, in, 4);
+        const ir_value_id in[] = { root->in[0], root->in[1], root->in[2], mask, root->count_in > 4 ? root->in[4] : 0 };
+        return build_again(r->b, m->root, in, root->count_in);
     }
     return 0;
+}
+
+/* Keys and values that are repeated for groups of heads: attention shares them by itself. */
+static ir_value_id shared_heads(rewriter *r, const match *m)
+{
+    const ir_node n = *rw_node(r, m->root);
+    const ir_value_id k = ungrouped(r, n.in[1]), v = ungrouped(r, n.in[2]);
+    if (k == n.in[1] || v == n.in[2] || rw_value(r, k)->dim[1] != rw_value(r, v)->dim[1]) return 0;
+    const ir_value_id in[] = { n.in[0], k, v, n.count_in > 3 ? n.in[3] : 0, n.count_in > 4 ? n.in[4] : 0 };
+    return build_again(r->b, m->root, in, n.count_in);
 }
 
 const rule rules_attention[] = {
     { "attention", ROOT(matmul), attention, REASSOC },
     { "mask-rows", ROOT(attention), mask_rows, EXACT },
+    { "shared-heads", ROOT(attention), shared_heads, EXACT },
     { .name = NULL },
 };

@@ -32,6 +32,7 @@ typedef struct plan_value {
     uint32_t     rank;
     dim          dim[SINTER_RANK_MAX], stride[SINTER_RANK_MAX], offset;   /* elements */
     uint32_t     storage;
+    bool         is_old;            /* on a state: what it was before the run */
 } plan_value;
 
 typedef struct plan_step {

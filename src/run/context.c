@@ -114,6 +114,7 @@ static sinter_status make_memory(context *c)
         if (s->kind == STORAGE_INPUT) c->feed[c->feed_count++] = (run_feed){ .io = (uint32_t)s->at, .storage = i };
         if (s->kind == STORAGE_OUTPUT) c->result[s->at - g->input_count].storage = i;
     }
+    TRY(context_make_state(c));
     list_moving(c);
     return SINTER_OK;
 }
@@ -122,7 +123,8 @@ static sinter_status make_all_ready(context *c)
 {
     TRY(context_set_shape(c));
     TRY(context_make_ready(c));
-    return context_rehearse(c);
+    TRY(context_rehearse(c));
+    return c->has_state ? context_reset_state(c) : SINTER_OK;
 }
 
 /* A static shape is known before the first run, and of others the usual one is. Where making its programs takes long,

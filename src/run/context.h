@@ -86,6 +86,9 @@ typedef struct context {
     uint32_t     *moving;           /* values in storages whose base may change from run to run, by storage */
     uint32_t     *moving_first;     /* by storage: where its values begin in `moving`; one entry more than storages */
     uint32_t      moving_count;
+    bool          has_state;
+    bool          is_state_torn;    /* a run that writes it was begun and has not ended well */
+    int64_t       rows;             /* of the state, from earlier runs */
     uint32_t      next_io;          /* where the search for a name begins */
     run_users     users;
     run_feed     *feed;
@@ -96,7 +99,7 @@ typedef struct context {
     run_result   *result;           /* by output */
     shape         kept[SHAPES_KEPT];
     shape        *now;
-    uint64_t      tick;
+    uint64_t      tick, binds;      /* of shapes in use; programs bound so far */
     void        **address;          /* by value, of the shape in use */
     step_clock   *clock;            /* by step; NULL: not measured */
     bool          has_phases, has_times;    /* phases are timed; there are times of a run */
@@ -205,6 +208,19 @@ void          context_deliver(context *c);
 sinter_status context_settle(context *c);
 /* Before the host reads or writes memory that a copy may be at. */
 static inline sinter_status context_before_host(context *c) { return c->is_copying ? context_settle(c) : SINTER_OK; }
+
+/* Pinned memory of the context beside a storage. */
+sinter_status context_ensure_stage(context *c, uint32_t storage, size_t size);
+sinter_status context_copy(context *c, copy_kind kind, void *to, const void *from, size_t size);
+
+/* ---- run_state.c: what stays from run to run ---- */
+sinter_status context_make_state(context *c);
+/* Before the first step: is there room for the rows that the run appends? Tells the steps how many there are. */
+sinter_status context_begin_state(context *c);
+void          context_end_state(context *c);        /* all steps were begun, and none failed */
+/* Zeros, and no rows. */
+sinter_status context_reset_state(context *c);
+sinter_status context_set_rows(context *c, int64_t rows);
 
 /* ---- execute.c ---- */
 sinter_status context_run_region(context *c, uint32_t region);

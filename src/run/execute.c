@@ -246,10 +246,12 @@ static sinter_status begin(context *c)
     TRY(check_promises(c));
     TRY(context_mark(c, 0));
     TRY(context_feed(c));
+    TRY(context_begin_state(c));
     TRY(context_mark(c, 1));
     TRY(context_run_region(c, 1));
     TRY(context_mark(c, 2));
     TRY(collect(c));
+    context_end_state(c);
     return context_mark(c, 3);
 }
 
@@ -321,10 +323,13 @@ sinter_status context_end(context *c)
 {
     if (!c->is_running) return SINTER_OK;
     c->is_running = false;
-    TRY(context_settle(c));
+    const sinter_status settled = context_settle(c);
+    c->is_state_torn = c->is_state_torn || (c->has_state && settled != SINTER_OK);
+    TRY(settled);
     context_deliver(c);
     if (c->has_phases) TRY(read_marks(c));
     if (!c->fault.is_set) return SINTER_OK;
+    c->is_state_torn = c->has_state;
     return FAIL(&c->e, INVALID_MODEL, "step '%s' met index %lld at position %lld of its indices, the limit is %lld",
                 engine_text(c->g, context_step(c, c->fault.step)->name), (long long)c->fault.value,
                 (long long)c->fault.index, (long long)c->fault.limit);

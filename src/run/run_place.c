@@ -40,7 +40,7 @@ sinter_status context_settle(context *c)
     return s;
 }
 
-static sinter_status copy(context *c, copy_kind kind, void *to, const void *from, size_t size)
+sinter_status context_copy(context *c, copy_kind kind, void *to, const void *from, size_t size)
 {
     if (!size) return SINTER_OK;
     c->is_busy = true;
@@ -48,8 +48,7 @@ static sinter_status copy(context *c, copy_kind kind, void *to, const void *from
     return c->g->backend->copy(&c->e, c->g->device, c->stream, kind, to, from, size);
 }
 
-/* Pinned memory beside a storage. */
-static sinter_status ensure_stage(context *c, uint32_t storage, size_t size)
+sinter_status context_ensure_stage(context *c, uint32_t storage, size_t size)
 {
     buffer *b = &c->stage[storage];
     if (size <= b->size) return SINTER_OK;
@@ -104,7 +103,7 @@ sinter_status context_place_inputs(context *c)
                  engine_text(c->g, c->g->io[f->io].name)));
         const bool is_pinned = c->input[f->io].place == SINTER_PLACE_PINNED;
         if (from == SINTER_PLACE_HOST && to == SINTER_PLACE_DEVICE && !is_pinned)
-            TRY(ensure_stage(c, f->storage, size));
+            TRY(context_ensure_stage(c, f->storage, size));
         c->base[f->storage] = c->own[f->storage].at;
     }
     return SINTER_OK;
@@ -120,14 +119,14 @@ sinter_status context_feed(context *c)
         if (!size) continue;
         const sinter_place given = given_place(c, c->input[f->io].place), wanted = place_of(c, f->storage);
         if (given == SINTER_PLACE_DEVICE) {
-            TRY(copy(c, wanted == SINTER_PLACE_DEVICE ? COPY_ON_DEVICE : COPY_FROM_DEVICE, to, from, size));
+            TRY(context_copy(c, wanted == SINTER_PLACE_DEVICE ? COPY_ON_DEVICE : COPY_FROM_DEVICE, to, from, size));
         } else if (wanted == SINTER_PLACE_HOST) {
             memcpy(to, from, size);
         } else if (c->input[f->io].place == SINTER_PLACE_PINNED) {
-            TRY(copy(c, COPY_TO_DEVICE, to, from, size));
+            TRY(context_copy(c, COPY_TO_DEVICE, to, from, size));
         } else {
             memcpy(c->stage[f->storage].at, from, size);
-            TRY(copy(c, COPY_TO_DEVICE, to, c->stage[f->storage].at, size));
+            TRY(context_copy(c, COPY_TO_DEVICE, to, c->stage[f->storage].at, size));
         }
     }
     return SINTER_OK;
@@ -141,7 +140,7 @@ sinter_status context_feed_zeros(context *c)
         const size_t size = input_size(c, c->feed[i].io);
         if (!from->at || from->size < size || c->own[storage].size < size) continue;
         memset(from->at, 0, size);
-        TRY(copy(c, COPY_TO_DEVICE, c->own[storage].at, from->at, size));
+        TRY(context_copy(c, COPY_TO_DEVICE, c->own[storage].at, from->at, size));
     }
     return SINTER_OK;
 }
@@ -153,8 +152,8 @@ sinter_status context_read_input(context *c, uint32_t io, size_t size, const voi
     for (uint32_t i = 0; i < c->feed_count; i++) {
         const uint32_t storage = c->feed[i].storage;
         if (c->feed[i].io != io) continue;
-        TRY(ensure_stage(c, storage, size));
-        TRY(copy(c, COPY_FROM_DEVICE, c->stage[storage].at, c->input[io].data, size));
+        TRY(context_ensure_stage(c, storage, size));
+        TRY(context_copy(c, COPY_FROM_DEVICE, c->stage[storage].at, c->input[io].data, size));
         *out = c->stage[storage].at;
         return context_settle(c);
     }
@@ -173,8 +172,8 @@ sinter_status context_transfer(context *c, uint32_t step)
     const program_step *s = &c->now->step[step];
     const uint32_t in = s->in_id[0], out = s->out_id[0];
     const bool is_up = context_storage(c, context_value(c, in)->storage)->place == PLACE_HOST;
-    return copy(c, is_up ? COPY_TO_DEVICE : COPY_FROM_DEVICE, c->address[out], c->address[in],
-                dense_bytes(&c->now->value[out]));
+    return context_copy(c, is_up ? COPY_TO_DEVICE : COPY_FROM_DEVICE, c->address[out], c->address[in],
+                        dense_bytes(&c->now->value[out]));
 }
 
 /* ---- outputs ---- */
@@ -197,7 +196,7 @@ sinter_status context_place_output(context *c, uint32_t storage, size_t bytes)
     const bool is_pinned = data && c->output[out].place == SINTER_PLACE_PINNED;
     const bool comes_down =
         place == SINTER_PLACE_DEVICE && !is_pinned && (!data || given_place(c, c->output[out].place) != place);
-    return comes_down ? ensure_stage(c, storage, bytes) : SINTER_OK;
+    return comes_down ? context_ensure_stage(c, storage, bytes) : SINTER_OK;
 }
 
 sinter_status context_collect(context *c, uint32_t output)
@@ -212,13 +211,13 @@ sinter_status context_collect(context *c, uint32_t output)
     r->size = dense_bytes(&c->now->value[context_args(c, c->p->io_first)[c->g->input_count + output]]);
     if (from == data || !context_has_places(c)) return SINTER_OK;
     if (wanted == SINTER_PLACE_DEVICE)
-        return copy(c, place == SINTER_PLACE_DEVICE ? COPY_ON_DEVICE : COPY_TO_DEVICE, data, from, r->size);
+        return context_copy(c, place == SINTER_PLACE_DEVICE ? COPY_ON_DEVICE : COPY_TO_DEVICE, data, from, r->size);
     if (place == SINTER_PLACE_DEVICE && data && c->output[output].place == SINTER_PLACE_PINNED)
-        return copy(c, COPY_FROM_DEVICE, data, from, r->size);
+        return context_copy(c, COPY_FROM_DEVICE, data, from, r->size);
     if (place == SINTER_PLACE_DEVICE) {
-        TRY(ensure_stage(c, r->storage, r->size));
+        TRY(context_ensure_stage(c, r->storage, r->size));
         r->at = c->stage[r->storage].at;
-        TRY(copy(c, COPY_FROM_DEVICE, r->at, from, r->size));
+        TRY(context_copy(c, COPY_FROM_DEVICE, r->at, from, r->size));
     }
     if (data) r->deliver = data;
     return SINTER_OK;

@@ -131,6 +131,7 @@ sinter_status context_bind_item(context *c, const run_item *item)
                                           s->program[item->program], &s->program[item->program]));
     }
     s->is_bound[item->first] = 1;
+    c->binds++;
     return SINTER_OK;
 }
 

@@ -57,13 +57,6 @@ static sinter_status most_common_order(lowering *l, const work *w, uint8_t *best
     return SINTER_OK;
 }
 
-static bool mentions(const dim_table *t, dim d, int64_t symbol)
-{
-    const dim_node *n = dim_at(t, d);
-    if (n->kind == DIM_SYMBOL) return n->value == symbol;
-    return n->kind >= DIM_ADD && (mentions(t, n->a, symbol) || mentions(t, n->b, symbol));
-}
-
 /* Each late symbol of the expression is one of the value's dims. */
 static bool is_known_to(const dim_table *t, dim d, const plan_value *v)
 {
@@ -71,7 +64,7 @@ static bool is_known_to(const dim_table *t, dim d, const plan_value *v)
     if (!dim_is_late(t, d)) return true;
     if (n->kind >= DIM_ADD) return is_known_to(t, n->a, v) && is_known_to(t, n->b, v);
     for (uint32_t i = 0; i < v->rank; i++)
-        if (mentions(t, v->dim[i], n->value)) return true;
+        if (dim_mentions(t, v->dim[i], (uint32_t)n->value)) return true;
     return false;
 }
 

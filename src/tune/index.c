@@ -98,7 +98,7 @@ uint32_t lower_twin(lowering *l, uint32_t storage, storage_place place)
     for (; l->twin_seen < l->p->storage.count; l->twin_seen++) {
         const storage_kind kind = l->p->storage.at[l->twin_seen].kind;
         if (l->twin_count * 2 >= l->twin_size && !twin_grow(l)) return 0;
-        if (kind == STORAGE_INPUT || kind == STORAGE_WEIGHT) twin_add(l, l->twin_seen);
+        if (kind == STORAGE_INPUT || kind == STORAGE_WEIGHT || kind == STORAGE_ROWS) twin_add(l, l->twin_seen);
     }
     plan_storage wanted = l->p->storage.at[storage];
     wanted.place = place;

@@ -84,6 +84,7 @@ static sinter_status lower_view(lowering *l, const ir_node *n, bool *done)
     }
     if (!*done) return SINTER_OK;
     v.name = o->name;
+    v.is_old = source.is_old;
     plan_value *slot = VEC_PUSH(l->a, &l->p->value);
     if (!slot) return FAIL_MEMORY(l->e, "a view");
     *slot = v;
@@ -216,6 +217,8 @@ static sinter_status lower_node(lowering *l, ir_node_id id)
     } else if (n->op == OP_concat && !l->o->reference_only && !n->epilogue && n->count_in > 1 &&
                !work_is_for_host(l, &w)) {
         TRY(concat_lower(l, &w, value));
+    } else if (l->region == 1 && lower_updates_state(l, n)) {
+        TRY(work_update(l, &w, value));
     } else {
         TRY(work_lower(l, &w, value));
     }
@@ -255,19 +258,19 @@ static sinter_status lower_results(lowering *l, ir_region_id from, uint32_t to)
 static sinter_status lower_outputs(lowering *l, uint32_t *io)
 {
     const ir_region *main = ir_region_at(l->g, IR_MAIN);
-    for (uint32_t i = 0; i < main->result.count; i++) {
+    const uint32_t inputs = ir_input_count(l->g), outputs = ir_output_count(l->g);
+    for (uint32_t i = 0; i < outputs; i++) {
         uint32_t v;
         TRY(lower_value(l, main->result.at[i], &v));
         const plan_storage *s = &l->p->storage.at[l->p->value.at[v].storage];
-        const bool in_place = s->kind == STORAGE_OUTPUT && s->io == main->param.count + i &&
-                              l->io[main->result.at[i]] == main->param.count + i + 1;
+        const bool in_place =
+            s->kind == STORAGE_OUTPUT && s->io == inputs + i && l->io[main->result.at[i]] == inputs + i + 1;
         if (!in_place)
-            TRY(work_copy(l, v, NULL, true, main->param.count + i + 1, ir_value_at(l->g, main->result.at[i])->name,
-                          &v));
+            TRY(work_copy(l, v, NULL, true, inputs + i + 1, ir_value_at(l->g, main->result.at[i])->name, &v));
         io[i] = v;
     }
     l->p->region.at[1].result = io;
-    l->p->region.at[1].count_result = main->result.count;
+    l->p->region.at[1].count_result = outputs;
     return SINTER_OK;
 }
 
@@ -310,7 +313,7 @@ static sinter_status lower_main(lowering *l)
 {
     const ir_region *main = ir_region_at(l->g, IR_MAIN);
     if (!VEC_PUSH(l->a, &l->p->region)) return FAIL_MEMORY(l->e, "a region");
-    const uint32_t inputs = main->param.count, outputs = main->result.count;
+    const uint32_t inputs = ir_input_count(l->g), outputs = ir_output_count(l->g);
     uint32_t *io = ARENA_NEW(l->a, uint32_t, (size_t)inputs + outputs);
     if (!io) return FAIL_MEMORY(l->e, "inputs and outputs");
     for (uint32_t i = 0; i < inputs; i++) {
@@ -328,7 +331,9 @@ static sinter_status lower_main(lowering *l)
     }
     l->p->io = io;
     l->p->count_io = inputs + outputs;
+    TRY(lower_states_begin(l));
     TRY(lower_region(l, IR_MAIN, 1));
+    TRY(lower_states_end(l));
     TRY(lower_outputs(l, io + inputs));
     return lower_inputs(l, io, inputs);
 }

@@ -87,6 +87,8 @@ const dim    *work_dims(lowering *l, const work *w, uint32_t *count);
 /* `value` dense in `order` (NULL: row-major): itself, an earlier copy, or a new one. fresh: always a new storage. */
 sinter_status work_copy(lowering *l, uint32_t value, const uint8_t *order, bool fresh, uint32_t io, const char *name,
                         uint32_t *out);
+/* An op with the trait UPDATES whose result lies where its input 0 does. */
+sinter_status work_update(lowering *l, const work *w, uint32_t *value);
 /* A copy of `value` into the existing value `target` of the same dims. */
 sinter_status work_copy_into(lowering *l, uint32_t value, uint32_t target, const char *name);
 /* The only step that writes `value`, rewritten to write `target` (a strided part of a larger value) where its kernel
@@ -99,6 +101,14 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value);
 /* The plan's value of a graph's; a constant gets a weight where it has none yet. */
 sinter_status lower_value(lowering *l, ir_value_id v, uint32_t *out);
 uint32_t lower_step_new(lowering *l, const plan_step *s);       /* appends to the current region; 0 on failure */
+
+/* ---- lower_state.c ---- */
+/* The plan's values of the states before a run, and of the number of their rows. */
+sinter_status lower_states_begin(lowering *l);
+/* Does the node write new elements of a state into the state itself? */
+bool          lower_updates_state(const lowering *l, const ir_node *n);
+/* What is a state after the run and lies elsewhere is copied there, behind all other steps. */
+sinter_status lower_states_end(lowering *l);
 
 /* ---- index.c: what would else be searched for ---- */
 /* Facts about all values and storages made so far; false on failure. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune_place.c - host and device: which of them a value is seen in, and the transfers between.
  *
- * Weights and inputs can be in both places at once without a step: the file has the bytes, the caller gives them.
+ * Weights, inputs and the number of rows can be in both places at once without a step: the file has the bytes, or the
+ * caller or the context gives them.
  * Everything else is moved, dense, by a step that the plan shows. Where a backend has one place, nothing here does
  * anything. */
 #include "tune/lower.h"
@@ -148,7 +149,7 @@ sinter_status work_place(lowering *l, uint32_t value, storage_place place, const
     uint32_t storage = 0; /* of the other place, that the value is seen in as it is in its own */
     view_dims_order(l->p->dims, &v, order, &is_dense);
     const uint32_t source = is_dense ? 0 : source_of(l, value);
-    if (kind == STORAGE_WEIGHT || kind == STORAGE_INPUT) {
+    if (kind == STORAGE_WEIGHT || kind == STORAGE_INPUT || kind == STORAGE_ROWS) {
         storage = twin_storage(l, v.storage, place);
         if (!storage) return FAIL_MEMORY(l->e, "a value in the other place");
     } else if (source) {

@@ -180,6 +180,30 @@ sinter_status work_problem(lowering *l, const work *w, const problem **out)
     return SINTER_OK;
 }
 
+sinter_status work_update(lowering *l, const work *w, uint32_t *value)
+{
+    choice c = { .kernel = reference_kernel(l) };
+    work placed;
+    work_trial t;
+    TRY(work_in_place(l, w, PLACE_DEVICE, &placed));
+    attrs_tensor_scatter *attrs = op_attrs_copy(l->a, w->op, w->attrs);
+    if (!attrs || w->op != OP_tensor_scatter) return FAIL(l->e, INTERNAL, "'%s' updates nothing", w->name);
+    attrs->in_place = 1;
+    placed.attrs = attrs;
+    TRY(work_trial_make(l, &placed, MODE_ROW, false, &t));
+    if (!l->o->reference_only) tune_estimate(t.p, l->o, false, &c);
+    if (place_of(l, c.kernel, STEP_KERNEL) != PLACE_DEVICE || !c.kernel->updates_in_place)
+        return FAIL(l->e, UNSUPPORTED, "no kernel of the device updates %s in place",
+                    sinter_dtype_name(w->out[0].dtype));
+    plan_value *slot = VEC_PUSH(l->a, &l->p->value);
+    if (!slot) return FAIL_MEMORY(l->e, "a state");
+    *slot = l->p->value.at[placed.in[0]];
+    slot->name = w->out[0].name;
+    slot->is_old = false;
+    *value = l->p->value.count - 1;
+    return emit(l, &placed, &t, &c, STEP_KERNEL, value);
+}
+
 /* ---- copies ---- */
 
 static sinter_status copy_step(lowering *l, uint32_t value, uint32_t target, const char *name)

@@ -27,7 +27,8 @@ static void change_value(mutant *m)
     engine_value now = *value_at(m, v);
     const uint32_t axis = now.rank && now.rank <= SINTER_RANK_MAX ? pick(m, now.rank) : 0,
                    other = now.rank && now.rank <= SINTER_RANK_MAX ? pick(m, now.rank) : 0;
-    switch (pick(m, 9)) {
+    switch (pick(m, 10)) {
+    case 8: now.flags ^= 1u << pick(m, 3); break;
     case 0: now.dim[axis] = any_dim(m, now.dim[axis]); break;
     case 1: now.stride[axis] = any_dim(m, now.stride[axis]); break;
     case 2: now.offset = any_dim(m, now.offset); break;
@@ -208,6 +209,16 @@ static void change_profile(mutant *m)
     }
 }
 
+/* How many rows a run appends, and how many there may be. */
+static void change_state(mutant *m)
+{
+    if (!parts_count(m->p, SECTION_STATE)) return;
+    engine_state now = *(engine_state *)parts_record(m->p, SECTION_STATE, 0);
+    if (pick(m, 2)) now.append = any_dim(m, now.append);
+    else now.capacity = any_size(m, now.capacity);
+    *(engine_state *)parts_record(m->p, SECTION_STATE, 0) = now;
+}
+
 /* A byte, a field of any record, a record too few or too many, a table of another engine. */
 static void change_anything(mutant *m)
 {
@@ -236,11 +247,11 @@ static void change_anything(mutant *m)
 image mutant_of(image seed, image other, uint64_t *random)
 {
     static void (*const change[])(mutant *) = {
-        change_dims,       change_symbol,     change_symbol,     change_line,      change_line,     change_line,
-        resize_everywhere, loosen_everywhere, loosen_everywhere, widen_everywhere, loosen_value,    loosen_value,
-        change_value,      change_value,      change_value,      change_storage,   change_storage,  change_storage,
-        add_value,         change_args,       change_args,       change_args,      change_step,     change_step,
-        change_region,     change_region,     change_io,         change_profile,   change_anything,
+        change_dims,       change_symbol,     change_symbol,     change_line,      change_line,    change_line,
+        resize_everywhere, loosen_everywhere, loosen_everywhere, widen_everywhere, loosen_value,   loosen_value,
+        change_value,      change_value,      change_value,      change_storage,   change_storage, change_storage,
+        add_value,         change_args,       change_args,       change_args,      change_step,    change_step,
+        change_region,     change_region,     change_io,         change_profile,   change_state,   change_anything,
     };
     parts p = parts_of(seed), o = parts_of(other);
     mutant m = { .p = &p, .other = &o, .random = random };

@@ -161,6 +161,13 @@ static void run_once(caller *x, uint32_t which, rig_count *count)
         if (!io.is_input && test_below(&x->random, 2)) give_output(x, i, io.name);
         if (io.is_input && (which < 3 || test_below(&x->random, 4)) && !give_input(x, i, which, count)) return;
     }
+    if (test_below(&x->random, 4) == 0) {
+        const int64_t rows = (int64_t)test_below(&x->random, 12) - 1;
+        const sinter_status s = sinter_context_set_rows(x->c, rows, &error);
+        count->failed += !CHECK(s == SINTER_OK || s == SINTER_INVALID_ARG);
+        error = (sinter_error){ 0 };
+    }
+    if (test_below(&x->random, 6) == 0) count->failed += !CHECK_EQ(sinter_context_reset_state(x->c, NULL), SINTER_OK);
     const sinter_status s = sinter_context_run(x->c, &error);
     uint8_t last = 0;
     for (uint32_t i = 0; s == SINTER_OK && i < ios; i++) {

@@ -434,6 +434,31 @@ static bytes with_functions(void)
     return m;
 }
 
+/* Rows that are kept from run to run, attention over them, and a tensor that takes the place of its last form. */
+static bytes decoding(void)
+{
+    bytes g = { 0 };
+    bytes_text(&g, 2, "decoding");
+    bytes_put(&g, 11, onnx_value("x", F32, DIMS(1, 2, INT64_MIN, 4), "n"));
+    bytes_put(&g, 11, onnx_value("past.rows", F32, DIMS(1, 2, INT64_MIN, 4), "p"));
+    bytes_put(&g, 11, onnx_value("past.sum", F32, DIMS(1, 2, 1, 4), "n"));
+    node_int(&g, "Concat", "past.rows,x", "present.rows", "axis", 2);
+    bytes turn = node_of("Transpose", "present.rows", "turned");
+    bytes_put(&turn, 5, attr_ints("perm", DIMS(0, 1, 3, 2)));
+    bytes_put(&g, 1, turn);
+    node(&g, "MatMul", "x,turned", "scores");
+    node_int(&g, "Softmax", "scores", "p", "axis", -1);
+    node(&g, "MatMul", "p,present.rows", "mean");
+    ints(&g, "axes", DIMS(2));
+    node(&g, "ReduceSum", "mean,axes", "now");
+    node(&g, "Add", "now,past.sum", "present.sum");
+    node(&g, "Mul", "mean,present.sum", "y");
+    out(&g, "y", F32, 4);
+    out(&g, "present.rows", F32, 4);
+    out(&g, "present.sum", F32, 4);
+    return onnx_model_bytes(g, 18);
+}
+
 bytes seed_model(uint32_t which)
 {
     static bytes (*const make[SEED_MODELS - 1])(void) = { nested,      late_branch, growing, scanned, joined, unbounded,
@@ -468,6 +493,26 @@ static const sinter_shape_range
     seed_small = { .input = "x", .rank = 2, .min = { 0, 4 }, .opt = { 1, 4 }, .max = { 2, 4 } };
 static const sinter_profile seed_profiles[] = { { &seed_range, 1 }, { &seed_small, 1 } };
 
+static bool build_state(const char *device, image *to)
+{
+    static const sinter_shape_range range = {
+        .input = "x", .rank = 4, .min = { 1, 2, 1, 4 }, .opt = { 1, 2, 1, 4 }, .max = { 1, 2, 3, 4 }
+    };
+    static const sinter_profile profile = { &range, 1 };
+    static const sinter_state state = { "past.*", "present.*" };
+    const sinter_build_options o = { .struct_size = sizeof o,
+                                     .threads = 1,
+                                     .tune = SINTER_TUNE_OFF,
+                                     .device = device,
+                                     .kernel_cache = "",
+                                     .profile = &profile,
+                                     .profile_count = 1,
+                                     .state = &state,
+                                     .state_count = 1,
+                                     .capacity = 9 };
+    return build(decoding(), &o, "a model with state", to);
+}
+
 uint32_t seed_engines(image to[SEED_MAX])
 {
     static const char *const isa[] = { "plain", "avx2", NULL };
@@ -491,6 +536,8 @@ uint32_t seed_engines(image to[SEED_MAX])
                                          .profile_count = 1 + i / SEED_MODELS };
         count += build(seed_model(i % SEED_MODELS), &o, name, &to[count]);
     }
+    count += build_state("cpu", &to[count]);
+    count += build_state("reference", &to[count]);
     return count;
 }
 

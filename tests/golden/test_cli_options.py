@@ -20,6 +20,8 @@ FORMS = {
     "DIR": ([""], "d"),
     "NAME": ([""], "import"),
     "NAME=FILE": (["", "x", "=f", "x=", "="], "x=f"),
+    "INPUT=OUTPUT": (["", "x", "=f", "x=", "="], "x=f"),
+    "NAME=EXPRESSION": (["", "x", "=f", "x=", "="], "x=f"),
     "NAME=1x3x224x224": (["", *SHAPE, "x=1,2,3", "x=1,"], "x=1x2"),
     "NAME=MIN,OPT,MAX": (["", *SHAPE, "x=", "x=1", "x=1,2", "x=1,2,", "x=1,2,3,4", "x=2,1,3", "x=1,3,2", "x=1x2,1,1", "x=,1,2", "x=1,,2"], "x=1,2,3"),
     "NAME=N": (["", "memory_max", "=1", "memory_max=", "x=1", "memory_max=-1", "memory_max=+1", "memory_max=1x", "memory_max= 1", "memory_max=1",

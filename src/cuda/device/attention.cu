@@ -8,6 +8,7 @@
  *
  *   DEPTH, WIDTH   head sizes rounded up to 16        MASK   0 none, 1 f32, 2 bool, 3 of the operands' type
  *   PAIRS  two neighbours of the mask may be read at once
+ *   LENGTH  how many keys count is in memory
  *   IS_BF16, CAP (a soft cap), CAUSAL, MI, WM, WN, BN (keys a warp and tile), TRIGGER */
 #include "attention.cuh"
 
@@ -43,23 +44,24 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
     const u16 *q = (const u16 *)a.q + batch * a.q_stride[0] + head * a.q_stride[1] + first * a.q_stride[2];
     const u16 *k = (const u16 *)a.k + batch * a.k_stride[0] + head_k * a.k_stride[1];
     const u16 *v = (const u16 *)a.v + batch * a.v_stride[0] + head_k * a.v_stride[1];
-    [[maybe_unused]] const i32 ahead = a.keys - a.queries;
     const i32 row0 = first + wm * 16 * MI + (lane >> 2);        /* the thread's first query */
     const float scale = a.scale * LOG2E;
+    grid_wait();
+    const i32 all = valid_keys(a);
+    [[maybe_unused]] const i32 ahead = all - a.queries;
     /* Keys that any query of the block may see. */
-    i32 keys = a.keys;
+    i32 keys = all;
 #if CAUSAL
     keys = smaller(keys, first + ROWS + ahead);
 #endif
     const i32 tiles = keys > 0 ? (keys + TILE - 1) / TILE : 0;
-    grid_wait();
 #if TRIGGER == 1
     grid_trigger();
 #endif
     load_rows<DEPTH / 8, PITCH_K>(base + Q_AT, q, a.q_stride[2], ROWS, a.queries - first, a.depth);
     if (tiles) {
-        load_rows<DEPTH / 8, PITCH_K>(base + K_AT, k, a.k_stride[2], TILE, a.keys, a.depth);
-        load_rows<WIDTH / 8, PITCH_V>(base + V_AT, v, a.v_stride[2], TILE, a.keys, a.width);
+        load_rows<DEPTH / 8, PITCH_K>(base + K_AT, k, a.k_stride[2], TILE, all, a.depth);
+        load_rows<WIDTH / 8, PITCH_V>(base + V_AT, v, a.v_stride[2], TILE, all, a.width);
     }
     copy_commit();
 
@@ -71,9 +73,9 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
         if (t + 1 < tiles) {
             const i32 at = (t + 1) * TILE;
             load_rows<DEPTH / 8, PITCH_K>(base + K_AT + next * TILE * PITCH_K, k + at * a.k_stride[2], a.k_stride[2],
-                                          TILE, a.keys - at, a.depth);
+                                          TILE, all - at, a.depth);
             load_rows<WIDTH / 8, PITCH_V>(base + V_AT + next * TILE * PITCH_V, v + at * a.v_stride[2], a.v_stride[2],
-                                          TILE, a.keys - at, a.width);
+                                          TILE, all - at, a.width);
         }
         copy_commit();
         const i32 key0 = t * TILE + wn * BN;
@@ -90,7 +92,7 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
                     const bool is_row = query < a.queries;
                     mask_pair(a, batch * a.mask_stride[0] + head * a.mask_stride[1] + query * a.mask_stride[2] +
                                      key * a.mask_stride[3],
-                              is_row && key < a.keys, is_row && key + 1 < a.keys, mask[i][j][2 * r],
+                              is_row && key < all, is_row && key + 1 < all, mask[i][j][2 * r],
                               mask[i][j][2 * r + 1]);
                 }
 #endif
@@ -120,7 +122,7 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
             }
         }
         /* Scores in powers of two, masked; some keys of the last tile are none, and some are not yet seen. */
-        bool is_whole = key0 + BN <= a.keys;
+        bool is_whole = key0 + BN <= all;
 #if CAUSAL
         is_whole = is_whole && key0 + BN <= first + ahead + 1;
 #endif
@@ -146,7 +148,7 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
 #pragma unroll
                     for (int c = 0; c < 4; c++) {
                         const i32 key = key0 + j * 8 + (lane & 3) * 2 + (c & 1);
-                        bool seen = key < a.keys;
+                        bool seen = key < all;
 #if CAUSAL
                         seen = seen && key <= row0 + i * 16 + (c >> 1) * 8 + ahead;
 #endif

@@ -12,6 +12,17 @@
 #define LOG2E 1.4426950408889634f
 #define MINUS_INFINITY __uint_as_float(0xff800000u)
 
+/* Keys behind the length are not read. */
+[[maybe_unused]] DEVICE i32 valid_keys(const attention_args &a)
+{
+#if LENGTH
+    const i64 length = *(const i64 *)a.length;
+    return length < 0 || length > a.keys ? a.keys : (i32)length;
+#else
+    return a.keys;
+#endif
+}
+
 DEVICE u32 pack(float lo, float hi)
 {
 #if IS_BF16

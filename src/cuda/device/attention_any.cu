@@ -4,7 +4,8 @@
  * A block takes 16 queries of one head, a warp four of them. Keys and values come 32 at a time into shared memory as
  * floats; a lane is a key while scores are made, and columns of the result while they are applied.
  *
- *   TYPE (float, f16, bf16), DEPTH, WIDTH (rounded up to 32), MASK (0 none, 1 f32, 2 bool, 3 TYPE) */
+ *   TYPE (float, f16, bf16), DEPTH, WIDTH (rounded up to 32), MASK (0 none, 1 f32, 2 bool, 3 TYPE)
+ *   LENGTH  how many keys count is in memory */
 #include "prelude.cuh"
 #include "attention_args.h"
 
@@ -45,6 +46,16 @@ DEVICE float masked(float x, float mask)
 #endif
 }
 
+DEVICE i32 valid_keys(const attention_args &a)
+{
+#if LENGTH
+    const i64 length = *(const i64 *)a.length;
+    return length < 0 || length > a.keys ? a.keys : (i32)length;
+#else
+    return a.keys;
+#endif
+}
+
 /* rows x DEPTH elements as floats, zeros beyond. */
 template <int COLUMNS, int LINE>
 DEVICE void load(float *to, const element *from, const wide (&stride)[4], i32 rows, i32 limit, i32 columns)
@@ -60,20 +71,21 @@ KERNEL void __launch_bounds__(THREADS) attention_any(const __grid_constant__ att
 {
     float *const q = (float *)shared_base(), *const k = q + ROWS * DEPTH, *const v = k + KEYS * PITCH;
     const i32 first = blockIdx.x * ROWS, head = blockIdx.y, batch = blockIdx.z, head_k = head / a.group;
-    const i32 lane = lane_id(), row0 = warp_id() * 4, ahead = a.keys - a.queries;
+    const i32 lane = lane_id(), row0 = warp_id() * 4;
     grid_wait();
+    const i32 all = valid_keys(a), ahead = all - a.queries;
     load<DEPTH, DEPTH>(q, (const element *)a.q + batch * a.q_stride[0] + head * a.q_stride[1] + first * a.q_stride[2],
                        a.q_stride, ROWS, a.queries - first, a.depth);
     float o[4][WIDTH / 32] = {}, top[4], sum[4] = {};
     for (int r = 0; r < 4; r++) top[r] = MINUS_INFINITY;
-    i32 keys = a.keys;
+    i32 keys = all;
     if (a.causal) keys = smaller(keys, first + ROWS + ahead);
     for (i32 at = 0; at < keys; at += KEYS) {
         sync_block();
         load<DEPTH, PITCH>(k, (const element *)a.k + batch * a.k_stride[0] + head_k * a.k_stride[1] + at * a.k_stride[2],
-                           a.k_stride, KEYS, a.keys - at, a.depth);
+                           a.k_stride, KEYS, all - at, a.depth);
         load<WIDTH, WIDTH>(v, (const element *)a.v + batch * a.v_stride[0] + head_k * a.v_stride[1] + at * a.v_stride[2],
-                           a.v_stride, KEYS, a.keys - at, a.width);
+                           a.v_stride, KEYS, all - at, a.width);
         sync_block();
         float s[4] = {};
 #pragma unroll 4
@@ -88,7 +100,7 @@ KERNEL void __launch_bounds__(THREADS) attention_any(const __grid_constant__ att
             const i32 query = first + row0 + r;
             float x = s[r] * a.scale;
             if (a.cap > 0) x = a.cap * tanhf(x / a.cap);
-            const bool seen = key < a.keys && query < a.queries && (!a.causal || key <= query + ahead);
+            const bool seen = key < all && query < a.queries && (!a.causal || key <= query + ahead);
             if (seen)
                 x = masked(x,
                            mask_at(a, batch * a.mask_stride[0] + head * a.mask_stride[1] + query * a.mask_stride[2] +

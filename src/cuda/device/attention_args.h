@@ -6,7 +6,7 @@
 #include "device_args.h"
 
 struct attention_args {
-    address q, k, v, y, mask;           /* mask 0: none */
+    address q, k, v, y, mask, length;   /* mask 0: none; length: i64, where there is one: how many keys count */
     wide    q_stride[4], k_stride[4], v_stride[4], y_stride[4];    /* batch, head, token, element */
     wide    mask_stride[4];             /* batch, head, query, key; 0 where it repeats */
     small   heads, group;               /* of the queries; query heads that share a key head */

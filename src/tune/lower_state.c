@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower_state.c - states in a plan: storages of the context, updated in place where that is possible, else by a copy at
+ * the end. The engine's verifier looks at every plan: no step may read a part of a state that another has overwritten.
+ */
+#include "tune/lower.h"
+
+/* The pair `i` of the graph. */
+static ir_value_id before(const lowering *l, uint32_t i)
+{
+    const ir_region *main = ir_region_at(l->g, IR_MAIN);
+    return main->param.at[ir_input_count(l->g) + i];
+}
+static ir_value_id after(const lowering *l, uint32_t i)
+{
+    return ir_region_at(l->g, IR_MAIN)->result.at[ir_output_count(l->g) + i];
+}
+
+sinter_status lower_states_begin(lowering *l)
+{
+    const ir_states *s = &l->g->states;
+    for (uint32_t i = 0; i <= s->count; i++) {
+        const ir_value_id v = i < s->count ? before(l, i) : s->rows;
+        const ir_value *x = ir_value_at(l->g, v);
+        if (!v) continue;
+        const storage_kind kind = i < s->count ? STORAGE_STATE : STORAGE_ROWS;
+        l->map[v] = plan_value_dense(l->p, kind, x->name, x->dtype, x->rank, x->dim, NULL);
+        if (!l->map[v]) return FAIL_MEMORY(l->e, "a state");
+        l->p->value.at[l->map[v]].is_old = kind == STORAGE_STATE;
+    }
+    return SINTER_OK;
+}
+
+bool lower_updates_state(const lowering *l, const ir_node *n)
+{
+    if (!(op_at(n->op)->traits & UPDATES) || n->epilogue || n->prologue) return false;
+    for (uint32_t i = 0; i < l->g->states.count; i++)
+        if (n->in[0] == before(l, i) && n->out[0] == after(l, i) && ir_value_at(l->g, n->in[0])->use_count == 1)
+            return true;
+    return false;
+}
+
+sinter_status lower_states_end(lowering *l)
+{
+    const uint32_t count = l->g->states.count;
+    uint32_t *from = ARENA_NEW(l->a, uint32_t, count);
+    if (!from) return FAIL_MEMORY(l->e, "states");
+    /* A state that becomes what another was: it is read before anything is overwritten. */
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t to = l->map[before(l, i)];
+        TRY(lower_value(l, after(l, i), &from[i]));
+        const uint32_t storage = l->p->value.at[from[i]].storage;
+        if (storage == l->p->value.at[to].storage) from[i] = 0;
+        else if (l->p->storage.at[storage].kind == STORAGE_STATE)
+            TRY(work_copy(l, from[i], NULL, true, 0, ir_value_at(l->g, after(l, i))->name, &from[i]));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!from[i]) continue;
+        TRY(work_place(l, from[i], PLACE_DEVICE, ir_value_at(l->g, after(l, i))->name, &from[i]));
+        plan_value *slot = VEC_PUSH(l->a, &l->p->value);
+        if (!slot) return FAIL_MEMORY(l->e, "states");
+        *slot = l->p->value.at[l->map[before(l, i)]];
+        slot->is_old = false;
+        TRY(work_copy_into(l, from[i], l->p->value.count - 1, ir_value_at(l->g, after(l, i))->name));
+    }
+    return SINTER_OK;
+}

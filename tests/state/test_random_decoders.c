@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_random_decoders.c - random decoders run random sequences with their state in the context: one row, many rows,
+ * rows taken back, a reset in the middle, a full state. The engine without state, on the reference kernels, is the
+ * judge.
+ *
+ *     build/tests/state_test_random_decoders                 SINTER_TEST_SCALE=full: many more
+ *     DECODER=17 build/tests/state_test_random_decoders      one of them */
+#include "decode.h"
+#include "grow_decoder.h"
+#include "test.h"
+
+#include <unistd.h>
+
+static char file[256];
+
+static bool write_model(const decoder *d, uint64_t seed)
+{
+    bytes model = decoder_model(d, seed);
+    FILE *to = fopen(file, "wb");
+    const bool is_good = to && fwrite(model.at, 1, model.size, to) == model.size;
+    if (to) (void)fclose(to);
+    free(model.at);
+    return CHECK(is_good);
+}
+
+/* Rows so that they fit; 0 resets, fewer than 0 takes rows back. */
+static void random_runs(decode *d, uint64_t *seed)
+{
+    int64_t rows = 0;
+    for (d->runs = 0; d->runs < 24; d->runs++) {
+        const int64_t room = (int64_t)d->capacity - rows, most = room < d->most ? room : d->most;
+        int64_t more = test_below(seed, 3) ? 1 : 1 + (int64_t)test_below(seed, (uint64_t)d->most);
+        if (!most || (d->runs && test_below(seed, 10) == 0)) more = 0;
+        else if (rows && test_below(seed, 8) == 0) more = -1 - (int64_t)test_below(seed, (uint64_t)rows);
+        else if (more > most) more = most;
+        rows = more ? rows + more : 0;
+        d->rows[d->runs] = more;
+    }
+}
+
+static void compare_one(uint64_t number, const char *device, bool checks_growth)
+{
+    uint64_t seed = 1000 + number;
+    const decoder model = decoder_random(&seed);
+    char why[DECODE_WHY], text[256];
+    decode_report r;
+    decode d = { .path = file,
+                 .device = device,
+                 .judge = "reference",
+                 .input = "past.*",
+                 .output = "present.*",
+                 .has_total = model.mask == MASK_INPUT,
+                 .capacity = 3 + test_below(&seed, 60),
+                 .tolerance = model.type == 1    ? 2e-4
+                              : model.type == 10 ? 2e-2
+                                                 : 0.1,
+                 .seed = number,
+                 .checks_growth = checks_growth };
+    d.most = model.mask == MASK_NONE ? 1 : 1 + (int64_t)test_below(&seed, d.capacity < 9 ? d.capacity : 9);
+    random_runs(&d, &seed);
+    if (!write_model(&model, number)) return;
+    const char *wrong = decode_compare(&d, &r, why);
+    decoder_print(&model, text, sizeof text);
+    if (wrong)
+        printf("decoder %llu (%s; capacity %llu) on %s: %s\n", (unsigned long long)number, text,
+               (unsigned long long)d.capacity, device, wrong);
+    CHECK(!wrong);
+}
+
+static void compare_all(const char *device, long count, bool checks_growth)
+{
+    const char *one = getenv("DECODER");
+    (void)snprintf(file, sizeof file, "decoder_%ld.onnx", (long)getpid());
+    if (one) compare_one(strtoull(one, NULL, 10), device, checks_growth);
+    const int before = test_failures;
+    for (long i = 0; !one && i < count && test_failures < before + 5; i++)
+        compare_one((uint64_t)i, device, checks_growth);
+    (void)remove(file);
+}
+
+static void on_cpu(void)
+{
+    compare_all("cpu", test_scale(60, 3000), true);
+}
+
+static void on_reference(void)
+{
+    compare_all("reference", test_scale(40, 1000), true);
+}
+
+/* The driver whose kernels run on the CPU; the device's name is that of the GPU. */
+static void on_emulated_gpu(void)
+{
+    if (!getenv("SINTER_LIBCUDA")) return;
+    compare_all("cuda", test_scale(12, 200), true);
+}
+
+static const test tests[] = {
+    T(on_cpu),
+    T(on_reference),
+    T(on_emulated_gpu),
+    { 0 },
+};
+TEST_MAIN(tests)
