@@ -352,14 +352,18 @@ void convert_space_to_depth(onnx_call *c)
     dim_table *t = c->b.g->dims;
     const ir_value_id x = call_in(c, 0);
     const int64_t b = call_int(c, "blocksize", 0);
+    const char *mode = call_text(c, "mode", "DCR");
+    const bool crd = strcmp(mode, "CRD") == 0;
     if (call_shape(c, x, d) != 4 || b < 1 || b > INT16_MAX) {
         REJECT(c, INVALID_MODEL, "rank %u and blocksize %lld", call_rank(c, x), (long long)b);
         return;
     }
+    if (!crd && strcmp(mode, "DCR") != 0) REJECT(c, INVALID_MODEL, "attribute mode is '%s'", mode);
     const dim k = call_k(c, b), h = call_quotient(c, d[2], k), w = call_quotient(c, d[3], k);
     const dim split[6] = { d[0], d[1], h, k, w, k }, to[4] = { d[0], dim_mul(t, d[1], call_k(c, b * b)), h, w };
-    static const int64_t perm[6] = { 0, 3, 5, 1, 2, 4 };
-    c->out[0] = build_shaped(&c->b, build_permuted(&c->b, build_shaped(&c->b, x, split, 6), perm, 6), to, 4);
+    static const int64_t perm_dcr[6] = { 0, 3, 5, 1, 2, 4 }, perm_crd[6] = { 0, 1, 3, 5, 2, 4 };
+    const ir_value_id apart = build_shaped(&c->b, x, split, 6);
+    c->out[0] = build_shaped(&c->b, build_permuted(&c->b, apart, crd ? perm_crd : perm_dcr, 6), to, 4);
 }
 
 void convert_center_crop_pad(onnx_call *c)

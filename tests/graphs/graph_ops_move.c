@@ -247,7 +247,9 @@ static bool depth_to_space(grow *g, const gop *op)
     const uint32_t n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_int(g, n, "blocksize", by);
-    if (!op->arg && grow_one_in(g, 2)) grow_text(g, n, "mode", "CRD");
+    const bool is_crd = grow_one_in(g, op->arg ? 4 : 2);
+    if (is_crd) grow_text(g, n, "mode", "CRD");
+    if (is_crd && op->arg) grow_since(g, 28);
     return grow_end(g, n, 1) != G_NONE;
 }
 
