@@ -178,10 +178,10 @@ bool view_span(const view *v, uintptr_t *begin, uintptr_t *end)
     int64_t low, high;
     *begin = *end = (uintptr_t)v->data;
     if (!reach(v, &low, &high)) return false;
-    /* Two numbers of 4 bits share a byte: low is rounded down to whole bytes, the end up. */
-    const int64_t bits = sinter_dtype_bits(v->dtype);
-    *begin += (uintptr_t)(bits < 8 ? (low - (low & 1)) / 2 : low * (bits / 8));
-    *end += (uintptr_t)(bits < 8 ? (high + 2 - (high & 1)) / 2 : (high + 1) * (bits / 8));
+    /* Numbers of 4 or 2 bits share bytes: the begin is rounded down to whole bytes, the end up. */
+    const int64_t bits = sinter_dtype_bits(v->dtype), first = low * bits, past = (high + 1) * bits + 7;
+    *begin += (uintptr_t)((first - (first & 7)) / 8);
+    *end += (uintptr_t)((past - (past & 7)) / 8);
     return true;
 }
 
@@ -191,7 +191,7 @@ bool view_overlaps(const view *a, const view *b)
     if (!view_span(a, &begin_a, &end_a) || !view_span(b, &begin_b, &end_b)) return false;
     if (end_a <= begin_b || end_b <= begin_a) return false;
     const int64_t size_a = sinter_dtype_bits(a->dtype) / 8, size_b = sinter_dtype_bits(b->dtype) / 8;
-    if (!size_a || !size_b) return true; /* numbers of 4 bits side by side may share a byte */
+    if (!size_a || !size_b) return true; /* numbers of less than 8 bits side by side may share a byte */
     return !is_beside(a, size_a, begin_a, b, size_b, begin_b) && !is_beside(b, size_b, begin_b, a, size_a, begin_a);
 }
 

@@ -40,7 +40,10 @@ static void multiply_row(const view *x, const int64_t *at, const int64_t *stride
 static uint32_t code_at(const view *x, int64_t index)
 {
     const uint8_t *at = x->data;
-    return sinter_dtype_bits(x->dtype) == 8 ? at[index] : (uint32_t)at[index / 2] >> (index % 2 * 4) & 15u;
+    const uint32_t bits = (uint32_t)sinter_dtype_bits(x->dtype); /* 8, 4 or 2 */
+    if (bits == 8) return at[index];
+    const int64_t bit = index * bits;
+    return (uint32_t)at[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
 }
 
 static void dequantize_row(const view *x, const double *value, const int64_t *at, const int64_t *stride, view *out,
