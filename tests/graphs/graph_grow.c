@@ -315,6 +315,7 @@ bool grow_broadcasts(const grow *g, uint32_t a, uint32_t b)
 
 uint32_t grow_fellow(grow *g, uint32_t v, sinter_dtype dtype)
 {
+    if (v == G_NONE) return G_NONE;
     uint32_t found = G_NONE, count = 0;
     if (grow_type(g, v) == dtype && !pick_below(g, 8)) return v;
     for (uint32_t i = 0; i < g->seen.count; i++)
