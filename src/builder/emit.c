@@ -106,6 +106,8 @@ static uint32_t kernel_id(emit *x, const kernel *k)
 
 /* ---- recipes ---- */
 
+enum { DATA_MAX = 1 << 16 }; /* bytes of a constant that is written beside the weight that is made of it */
+
 static const char *problem_line(emit *x, const problem *p)
 {
     text t;
@@ -154,25 +156,56 @@ static const char *folded_line(emit *x, const ir_node *n)
     return problem_line(x, &p);
 }
 
-static sinter_status recipe_of_value(emit *x, ir_value_id v, uint32_t depth, uint32_t *out);
+static sinter_status recipe_of_value(emit *x, ir_value_id v, uint32_t depth, size_t data_max, uint32_t *out);
 
 static uint32_t recipe_add(emit *x, const engine_recipe *r)
 {
     return engine_writer_add(&x->w, SECTION_RECIPES, r, sizeof *r) + 1;
 }
 
+/* Is one of these recipes made of an initializer? A recipe names only those before it. */
+static sinter_status any_open(emit *x, const uint32_t *recipe, uint32_t count, bool *out)
+{
+    const engine_recipe *list = (const engine_recipe *)x->w.section[SECTION_RECIPES].at;
+    const uint32_t *arg = (const uint32_t *)x->w.section[SECTION_ARGS].at;
+    const uint32_t all = count_of(x, SECTION_RECIPES, sizeof *list);
+    bool *is_open = ARENA_NEW(x->a, bool, all + 1u);
+    if (!is_open) return FAIL_MEMORY(x->e, "a recipe");
+    for (uint32_t i = 0; i < all; i++) {
+        is_open[i + 1] = list[i].kind == RECIPE_INITIALIZER;
+        for (uint32_t k = 0; k < list[i].in_count; k++)
+            is_open[i + 1] = is_open[i + 1] || is_open[arg[list[i].in_at + k]];
+    }
+    *out = false;
+    for (uint32_t i = 0; i < count; i++) *out = *out || is_open[recipe[i]];
+    return SINTER_OK;
+}
+
+/* The recipes of a folded node's inputs. What an initializer goes together with is written at any size. */
+static sinter_status recipes_of_inputs(emit *x, const ir_node *n, uint32_t depth, size_t data_max, uint32_t *in,
+                                       bool *has_all)
+{
+    *has_all = true;
+    for (uint32_t i = 0; i < n->count_in; i++) {
+        if (!n->in[i] || in[i]) continue;
+        TRY(recipe_of_value(x, n->in[i], depth + 1, data_max, &in[i]));
+        *has_all = *has_all && in[i];
+    }
+    bool is_open = false;
+    if (!*has_all && data_max < SIZE_MAX) TRY(any_open(x, in, n->count_in, &is_open));
+    return is_open ? recipes_of_inputs(x, n, depth, SIZE_MAX, in, has_all) : SINTER_OK;
+}
+
 /* What a folded node made, if the recipes of all its inputs are known. *out stays 0 where one is not. */
-static sinter_status recipe_of_fold(emit *x, ir_value_id v, uint32_t depth, uint32_t *out)
+static sinter_status recipe_of_fold(emit *x, ir_value_id v, uint32_t depth, size_t data_max, uint32_t *out)
 {
     const ir_value *value = ir_value_at(x->g, v);
     const ir_node *n = ir_node_at(x->g, value->recipe);
     uint32_t *in = ARENA_NEW(x->a, uint32_t, n->count_in);
     if (!in) return FAIL_MEMORY(x->e, "a recipe");
-    for (uint32_t i = 0; i < n->count_in; i++) {
-        if (!n->in[i]) continue;
-        TRY(recipe_of_value(x, n->in[i], depth + 1, &in[i]));
-        if (!in[i]) return SINTER_OK;
-    }
+    bool has_all;
+    TRY(recipes_of_inputs(x, n, depth, data_max, in, &has_all));
+    if (!has_all) return SINTER_OK;
     const char *line = folded_line(x, n);
     if (!line) return FAIL_MEMORY(x->e, "a recipe");
     const engine_recipe r = { .kind = RECIPE_OP,
@@ -184,18 +217,18 @@ static sinter_status recipe_of_fold(emit *x, ir_value_id v, uint32_t depth, uint
     return SINTER_OK;
 }
 
-/* 1 + how a constant was made; 0 where nothing says how: it is large, no initializer, and was made from one of those.
- */
-static sinter_status recipe_of_value(emit *x, ir_value_id v, uint32_t depth, uint32_t *out)
+/* 1 + how a constant was made; 0 where nothing says how: it is larger than data_max, no initializer, and was not made
+ * from one. Initializers whose values are written as what was made of them have to stay as they are. */
+static sinter_status recipe_of_value(emit *x, ir_value_id v, uint32_t depth, size_t data_max, uint32_t *out)
 {
-    enum { DEPTH_MAX = 200, DATA_MAX = 1 << 16 };
+    enum { DEPTH_MAX = 200 };
     *out = x->recipe_of[v];
-    const ir_value *value = ir_value_at(x->g, v);
+    ir_value *value = ir_value_at(x->g, v);
     if (*out || !value->data) return SINTER_OK;
     if (x->read && !value->is_released) x->read(x->user, value->data, value->data_size);
     engine_recipe r = { .data = { .size = value->data_size } };
     if (value->recipe && depth < DEPTH_MAX) {
-        TRY(recipe_of_fold(x, v, depth, out));
+        TRY(recipe_of_fold(x, v, depth, data_max, out));
     } else if (!value->recipe && value->initializer && value->name) {
         r.text = engine_writer_string(&x->w, value->name);
         r.digest = ir_const_digest(value);
@@ -203,7 +236,8 @@ static sinter_status recipe_of_value(emit *x, ir_value_id v, uint32_t depth, uin
         r.dtype = value->initializer;
         *out = recipe_add(x, &r);
     }
-    if (!*out && !value->is_released && value->data_size <= DATA_MAX) {
+    if (!*out && value->recipe) value->is_read = true;
+    if (!*out && !value->is_released && value->data_size <= data_max) {
         r.kind = RECIPE_DATA;
         r.data.at = engine_writer_weight(&x->w, value->data, value->data_size);
         *out = recipe_add(x, &r);
@@ -240,7 +274,7 @@ static sinter_status recipe_of_wider(emit *x, ir_value_id v, sinter_dtype to, ui
 static sinter_status recipe_of_weight(emit *x, const tune_result *t, uint32_t recipe, uint32_t *out)
 {
     const weight_recipe *w = &t->recipe.at[recipe];
-    TRY(recipe_of_value(x, w->source, 0, out));
+    TRY(recipe_of_value(x, w->source, 0, DATA_MAX, out));
     if (*out && w->wider) TRY(recipe_of_wider(x, w->source, w->wider, out));
     if (!*out || !w->step) return SINTER_OK;
     const plan_step *s = &t->plan->step.at[w->step];
@@ -266,11 +300,14 @@ static sinter_status recipe_of_weight(emit *x, const tune_result *t, uint32_t re
  * engine other weights finds out that these must not differ. */
 sinter_status emit_decided(emit *x)
 {
-    uint32_t unused;
+    uint32_t id;
+    TRY(ir_look_back(x->g));
     for (ir_value_id v = 1; v < x->g->value.count; v++) {
         const ir_value *value = ir_value_at(x->g, v);
-        if (value->is_read && value->data && value->initializer && !value->recipe)
-            TRY(recipe_of_value(x, v, 0, &unused));
+        if (!value->is_read || !value->data || !value->initializer || value->recipe) continue;
+        TRY(recipe_of_value(x, v, 0, DATA_MAX, &id));
+        engine_recipe *list = (engine_recipe *)x->w.section[SECTION_RECIPES].at;
+        if (id && list[id - 1].kind == RECIPE_INITIALIZER) list[id - 1].is_fixed = true;
     }
     return SINTER_OK;
 }

@@ -11,7 +11,7 @@ typedef struct emit {
     env           *e;
     arena         *a;
     engine_writer  w;
-    const ir_graph *g;
+    ir_graph      *g;
     const onnx_input_value *promise;    /* inputs whose values are promised */
     uint32_t       promise_count;
     const value_range *values;          /* by input: what it may hold; NULL: nothing is known */

@@ -124,12 +124,14 @@ void ir_release_unused(ir_graph *g)
         blob *b = v->data && v->use_count ? blob_find(g, v->data) : NULL;
         if (b) b->is_used = true;
     }
-    /* What a folded weight was dequantised from: a product may take that instead. */
+    /* What a folded weight was dequantised from, since a product may take that instead; and what the recipe of one
+     * needs but the model does not have. */
     for (ir_node_id id = 1; id < g->node.count; id++) {
         const ir_node *n = &g->node.at[id];
-        for (uint32_t i = 0; n->is_folded && n->op == OP_dequantize && i < n->count_in; i++) {
+        for (uint32_t i = 0; n->is_folded && i < n->count_in; i++) {
             const ir_value *v = &g->value.at[n->in[i]];
-            blob *b = v->data ? blob_find(g, v->data) : NULL;
+            const bool is_kept = n->op == OP_dequantize || !(v->recipe || (v->initializer && v->name));
+            blob *b = v->data && is_kept ? blob_find(g, v->data) : NULL;
             if (b) b->is_used = true;
         }
     }

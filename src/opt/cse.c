@@ -29,11 +29,12 @@ static uint64_t const_hash(const ir_value *v)
     return hash64(v->data, v->data_size < LOOK ? v->data_size : LOOK, shape ^ v->data_size);
 }
 
+/* Constants that are equal by chance may not stay so, where one is open: then only the same bytes are one. */
 static bool consts_equal(const ir_value *a, const ir_value *b)
 {
     return a->dtype == b->dtype && a->rank == b->rank && a->data_size == b->data_size &&
            !memcmp(a->dim, b->dim, a->rank * sizeof(dim)) &&
-           (a->data == b->data || !memcmp(a->data, b->data, a->data_size));
+           (a->data == b->data || (!a->is_open && !b->is_open && !memcmp(a->data, b->data, a->data_size)));
 }
 
 static sinter_status merge_consts(ir_graph *g, arena *a)
@@ -46,7 +47,6 @@ static sinter_status merge_consts(ir_graph *g, arena *a)
         const uint64_t h = const_hash(x);
         uint32_t i = (uint32_t)h & (t.size - 1);
         while (t.id[i] && !(t.hash[i] == h && consts_equal(&g->value.at[t.id[i]], x))) i = (i + 1) & (t.size - 1);
-        /* Constants that are equal by chance may not stay so. */
         const bool is_one = t.id[i] && (x->data == g->value.at[t.id[i]].data || (ir_look(g, v) && ir_look(g, t.id[i])));
         if (is_one) {
             if (!g->value.at[t.id[i]].name) g->value.at[t.id[i]].name = x->name;

@@ -331,13 +331,14 @@ bool grun_file(const char *path, const char *device)
     bool is_fine = gmodel_parse(&m, bytes_at, size);
     for (uint32_t k = 0; k < m.envs && is_fine; k++) is_fine = judge_model(&m, k);
     if (!is_fine) (void)printf("FAIL %s: %s\n", path, m.error);
-    for (uint32_t i = 0; i < (grun_is_cuda(device) ? 1 : 12) && is_fine; i++) {
+    for (uint32_t i = 0; i < (grun_is_cuda(device) ? 2 : 12) && is_fine; i++) {
         gverdict v = { .stage = "" };
         const grun o = { .device = device,
                          .isa = grun_is_cuda(device) ? NULL : isas[i % 3],
                          .tune = i / 6 ? SINTER_TUNE_FAST : SINTER_TUNE_OFF,
                          .math = i / 3 % 2 ? SINTER_MATH_EXACT : SINTER_MATH_FP32,
                          .threads = 1 + i % 2,
+                         .refittable = i < 6 && i % 2,
                          .seed = i };
         char about[128];
         grun_print(&o, about, sizeof about);
