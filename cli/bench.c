@@ -51,12 +51,34 @@ static double mean_of(const series *s)
     return s->count ? sum / s->count : 0;
 }
 
+static int64_t rows_of(const sinter_context *c)
+{
+    sinter_state_info state = { 0 };
+    return sinter_context_state(c, &state) == SINTER_OK ? state.rows : 0;
+}
+
+/* After a run of an engine with a state, which had `before` rows: as many rows as leave room for one more such run. So
+ * all runs but the first do the same, with the state as full as it gets. */
+static sinter_status make_room(sinter_context *c, int64_t before, sinter_error *error)
+{
+    sinter_state_info state = { 0 };
+    if (sinter_context_state(c, &state) != SINTER_OK || !state.capacity) return SINTER_OK;
+    return sinter_context_set_rows(c, state.capacity - (state.rows - before), error);
+}
+
+static sinter_status run_once(sinter_context *c, sinter_error *error)
+{
+    const int64_t before = rows_of(c);
+    const sinter_status s = sinter_context_run(c, error);
+    return s == SINTER_OK ? make_room(c, before, error) : s;
+}
+
 static sinter_status warm_up(sinter_context *c, sinter_error *error)
 {
     const double start = cli_seconds();
     for (uint32_t i = 0; i < WARM_UP_MIN || cli_seconds() - start < warm_up_s; i++) {
         if (i && cli_seconds() - start > 10 * warm_up_s) break;
-        const sinter_status s = sinter_context_run(c, error);
+        const sinter_status s = run_once(c, error);
         if (s != SINTER_OK) return s;
     }
     return SINTER_OK;
@@ -71,7 +93,7 @@ static sinter_status measure(sinter_context *c, double duration, progress *bar, 
     const double start = cli_seconds();
     double before = start;
     do {
-        s = sinter_context_run(c, error);
+        s = run_once(c, error);
         if (s != SINTER_OK) break;
         const double now = cli_seconds();
         sample.at[sample.count++] = now - before;
@@ -177,6 +199,7 @@ static sinter_status run_phases(sinter_context *c, bool *is_async, double *at, s
 {
     sinter_error quiet = { 0 };
     sinter_run_time t = { 0 };
+    const int64_t before = rows_of(c);
     const double start = cli_seconds();
     sinter_status s = *is_async ? sinter_context_run_async(c, &quiet) : sinter_context_run(c, error);
     const double enqueued = cli_seconds();
@@ -193,7 +216,7 @@ static sinter_status run_phases(sinter_context *c, bool *is_async, double *at, s
     at[PHASE_COPY_IN] = 1e-9 * (double)t.copy_in_ns;
     at[PHASE_COMPUTE] = 1e-9 * (double)t.compute_ns;
     at[PHASE_COPY_OUT] = 1e-9 * (double)t.copy_out_ns;
-    return s;
+    return s == SINTER_OK ? make_room(c, before, error) : s;
 }
 
 static sinter_status measure_phases(const args *a, const model_engine *m, double duration, series *out,
@@ -284,7 +307,7 @@ static sinter_status measure_steps(const args *a, const model_engine *m, double 
     sinter_status s = model_context(m, a->seed, MODEL_STEPS, &made, &c, error);
     const double duration = run_s * 20 < 1 ? 1 : 3 * run_s, start = cli_seconds();
     while (s == SINTER_OK) {
-        s = sinter_context_run(c, error);
+        s = run_once(c, error);
         if (cli_seconds() - start > duration) break;
     }
     out->count = s == SINTER_OK ? sinter_context_step_count(c) : 0;
@@ -423,7 +446,7 @@ static sinter_status measure_runs(const args *a, const model_engine *m, double d
     progress_begin(bar);
     if (s == SINTER_OK) s = lend_inputs(m, &made, place_of(a), c, &memory, error);
     const double first = cli_seconds();
-    if (s == SINTER_OK) s = sinter_context_run(c, error);
+    if (s == SINTER_OK) s = run_once(c, error);
     f->first_s = cli_seconds() - first;
     if (s == SINTER_OK && a->no_data_transfers) s = lend_outputs(&memory, c, error);
     if (s == SINTER_OK) s = measure(c, duration, bar, f, error);
