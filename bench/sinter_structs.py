@@ -53,10 +53,11 @@ class sinter_build_options(C.Structure):
     _fields_ = [("struct_size", C.c_size_t), ("env", C.c_void_p), ("device", C.c_char_p), ("threads", C.c_uint32),
                 ("tune", C.c_int), ("timing_cache", C.c_char_p), ("cache_only", C.c_uint32), ("kernel_cache", C.c_char_p),
                 ("branches", C.c_int), ("no_code", C.c_uint32), ("math", C.c_int), ("allow", C.c_uint32), ("lower", C.c_int),
-                ("budget", C.c_double), ("rules", C.c_char_p), ("rule_limit", C.c_uint64), ("isa", C.c_char_p),
-                ("verify", C.c_uint32), ("profile", C.POINTER(sinter_profile)), ("profile_count", C.c_uint32),
+                ("budget", C.c_double), ("capacity", C.c_uint64), ("rules", C.c_char_p), ("rule_limit", C.c_uint64), ("isa", C.c_char_p),
+                ("refittable", C.c_uint32), ("verify", C.c_uint32), ("profile", C.POINTER(sinter_profile)), ("profile_count", C.c_uint32),
                 ("value", C.c_void_p), ("value_count", C.c_uint32), ("sample", C.POINTER(sinter_sample)),
-                ("sample_count", C.c_uint32), ("stage", STAGE_FN), ("progress", PROGRESS_FN), ("user", C.c_void_p),
+                ("sample_count", C.c_uint32), ("state", C.c_void_p), ("state_count", C.c_uint32),
+                ("equal", C.c_void_p), ("equal_count", C.c_uint32), ("stage", STAGE_FN), ("progress", PROGRESS_FN), ("user", C.c_void_p),
                 ("report", C.c_void_p)]
 
 

@@ -53,7 +53,9 @@ static bool dequantized(const rewriter *r, ir_value_id v, quantized *out)
     const ir_node *n = rw_def(r, v, OP_dequantize);
     if (!n || rw_value(r, v)->dtype != SINTER_DTYPE_F32) return false;
     *out = (quantized){ n->in[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
-    return is_byte(r, out->q) && rw_value(r, out->scale)->dtype == SINTER_DTYPE_F32 && is_uniform(r, out);
+    /* A scale of more axes gives the result more axes than the codes have. */
+    return is_byte(r, out->q) && rw_same_shape(r, out->q, v) && rw_value(r, out->scale)->dtype == SINTER_DTYPE_F32 &&
+           is_uniform(r, out);
 }
 
 /* ---- weights ---- */
@@ -91,8 +93,9 @@ static bool weight_of(rewriter *r, ir_value_id v, uint32_t depth, quantized *out
     *out = (quantized){ n->in[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
     double zero;
     if (out->zero && rw_scalar(r, out->zero, &zero) && zero == 0) out->zero = 0;
-    return is_byte(r, out->q) && ir_is_const(r->g, out->q) && ir_is_const(r->g, out->scale) &&
-           rw_value(r, out->scale)->dtype == SINTER_DTYPE_F32 && (!out->zero || ir_is_const(r->g, out->zero));
+    return is_byte(r, out->q) && rw_same_shape(r, out->q, v) && ir_is_const(r->g, out->q) &&
+           ir_is_const(r->g, out->scale) && rw_value(r, out->scale)->dtype == SINTER_DTYPE_F32 &&
+           (!out->zero || ir_is_const(r->g, out->zero));
 }
 
 /* Does v vary along no axis of the weight but `axis`? */

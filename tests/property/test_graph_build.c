@@ -162,11 +162,11 @@ static bool call_once(rig *r)
         return is_good(r, op);
     }
     r->refused[op]++;
-    bool ok = CHECK(!n) & CHECK(r->error.status == r->b.status) & CHECK(strstr(r->error.text, row->name) != NULL) &
-              CHECK(live_nodes(r->g) == before) & CHECK(r->b.status != SINTER_INTERNAL);
+    bool ok = CHECK(!n) && CHECK(r->error.status == r->b.status) && CHECK(strstr(r->error.text, row->name) != NULL) &&
+              CHECK(live_nodes(r->g) == before) && CHECK(r->b.status != SINTER_INTERNAL);
     if (!ok) printf("  %s: %s\n", row->name, r->error.text);
     /* Sticky: nothing more until the caller takes note. */
-    ok &= CHECK(!build_relu(&r->b, 1)) & CHECK(live_nodes(r->g) == before);
+    ok = CHECK(!build_relu(&r->b, 1)) && CHECK(live_nodes(r->g) == before) && ok;
     r->b.status = SINTER_OK;
     r->error.status = SINTER_OK;
     r->error.length = 0;
