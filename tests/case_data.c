@@ -5,15 +5,37 @@
 #include <math.h>
 #include <string.h>
 
-/* Numbers that must lie in 0 to below the limit; 0: any will do. */
-static int64_t places(const problem *p, uint32_t input)
+/* Whole numbers that must lie in [least, limit); limit 0: any will do. */
+typedef struct places {
+    int64_t least, limit;
+} places;
+
+/* Where new rows may begin: where all fit, or, in a ring, some turns on. */
+static places starts_of(const problem *p)
 {
-    int64_t count = 1;
-    if (input != 1 || (p->op != OP_max_unpool && p->op != OP_reverse_sequence)) return 0;
-    if (p->op == OP_reverse_sequence)
-        return p->in[0].dim[((const attrs_reverse_sequence *)p->attrs)->time_axis].opt + 1;
-    for (uint32_t i = 0; i < p->out[0].rank; i++) count *= p->out[0].dim[i].opt;
-    return count;
+    const attrs_tensor_scatter *a = p->attrs;
+    const int64_t size = p->in[0].dim[a->axis].opt;
+    return (places){ 0, a->circular ? 3 * size + 1 : size - p->in[1].dim[a->axis].opt + 1 };
+}
+
+/* A length below the count of queries would leave rows without a key: a result that is mostly zero. */
+static places lengths_of(const problem *p)
+{
+    const int64_t queries = p->in[0].dim[2].opt, keys = p->in[1].dim[2].opt;
+    return (places){ queries < keys ? queries : keys, keys + 1 };
+}
+
+static places places_of(const problem *p, uint32_t input)
+{
+    if (p->op == OP_tensor_scatter && input == 2) return starts_of(p);
+    if (p->op == OP_attention && input == 4 && p->in[1].rank == 4) return lengths_of(p);
+    if (p->op == OP_roi_align && input == 2) return (places){ 0, p->in[0].dim[0].opt };
+    if (p->op == OP_reverse_sequence && input == 1)
+        return (places){ 0, p->in[0].dim[((const attrs_reverse_sequence *)p->attrs)->time_axis].opt + 1 };
+    if (p->op != OP_max_unpool || input != 1) return (places){ 0 };
+    places all = { 0, 1 };
+    for (uint32_t i = 0; i < p->out[0].rank; i++) all.limit *= p->out[0].dim[i].opt;
+    return all;
 }
 
 /* ---- special values ---- */
@@ -154,21 +176,20 @@ void case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, cas
     const bool is_place =
         input > 0 && !dtype_is_float(v->dtype) && !is_alone(p) && !(op_at(p->op)->traits & CONTRACTION);
     const bool is_finite = takes_finite(p, input);
-    const bool is_roi = p->op == OP_roi_align && input == 2;
+    const places place = places_of(p, input);
     int64_t limit = 0;
     if (is_index && p->op == OP_gather) limit = p->in[0].dim[((const attrs_gather *)p->attrs)->axis].opt;
     else if (is_index) limit = p->in[0].dim[((const attrs_scatter_elements *)p->attrs)->axis].opt;
     for (bool more = view_first(v->dim, v->rank, i); more; more = view_next(v->dim, v->rank, i)) {
         const int64_t at = view_offset(v, i);
-        if (kind == CASE_SPECIAL && !is_index && !is_box && !is_place && case_unit(r) < often) {
+        if (kind == CASE_SPECIAL && !is_index && !is_box && !is_place && !place.limit && case_unit(r) < often) {
             store_special(r, v, at, is_alone(p), is_finite);
             continue;
         }
         const double u = case_unit(r);
         if (is_index) view_store_i64(v, at, (int64_t)(u * 2 * (double)limit) - limit);
         else if (is_box) view_store_f64(v, at, i[1] < 2 ? u * 10 - 3 : u * 20); /* some reach out of the image */
-        else if (is_roi) view_store_i64(v, at, (int64_t)(u * (double)p->in[0].dim[0].opt));
-        else if (places(p, input)) view_store_i64(v, at, (int64_t)(u * (double)places(p, input)));
+        else if (place.limit) view_store_i64(v, at, place.least + (int64_t)(u * (double)(place.limit - place.least)));
         else if (v->dtype == SINTER_DTYPE_BOOL) view_store_i64(v, at, u < 0.6);
         else if (!dtype_is_float(v->dtype))
             view_store_i64(v, at, (int64_t)(u * 9) - (dtype_is_signed(v->dtype) ? 4 : 0));

@@ -390,12 +390,13 @@ const char *contract_of(const problem *p, const void *attrs, const view *in, con
     memset(c, 0, sizeof *c);
     c->inner = -1;
     if (p->count_anchor < 2) return "has one operand";
-    /* Constants may be packed: their sizes are those of the problem. */
+    /* Constants of fixed sizes may be packed: their sizes are those of the problem. */
     view own[4] = { { .dtype = SINTER_DTYPE_NONE }, { .dtype = SINTER_DTYPE_NONE } };
     for (uint32_t i = 0; i < 4; i++) own[i].dtype = SINTER_DTYPE_NONE;
     for (uint32_t i = 0; i < 4 && i < p->count_anchor; i++) {
         own[i] = in[i];
-        for (uint32_t k = 0; p->in[i].is_const && k < p->in[i].rank; k++) own[i].dim[k] = p->in[i].dim[k].max;
+        for (uint32_t k = 0; p->in[i].is_const && k < p->in[i].rank; k++)
+            if (problem_dim_is_static(p->in[i].dim[k])) own[i].dim[k] = p->in[i].dim[k].max;
     }
     const char *why = "no contraction";
     switch (p->op) {
