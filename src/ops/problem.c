@@ -327,7 +327,7 @@ static bool unify_anchor(problem *p)
 
 void problem_unify(problem *p)
 {
-    if (p->count_anchor < 2 || p->prologue || unify_anchor(p)) return;
+    if (p->count_anchor < 2 || unify_anchor(p)) return;
     for (uint32_t i = 0; i < p->count_anchor; i++) p->in[i].is_const = false;
 }
 

@@ -200,6 +200,7 @@ static void unify_one(const char *form, uint32_t axis_x, uint32_t axis_w, int64_
 static void equal_sizes_have_one_range(void)
 {
     unify_one("matmul:f32[2,%s] w:f32[%s,3] -> f32[2,3]", 1, 0, 1);
+    unify_one("matmul:f32[2,%s] w:f32[%s,3] -> f32[2,3] pro=\"a=load 0 : f32; b=neg a : f32; store 0 b\"", 1, 0, 1);
     unify_one("matmul:f32[%s,2] w:f32[3,%s] -> f32[2,3] trans_a=1 trans_b=1", 0, 1, 1);
     unify_one("conv:f32[1,%s,5] w:f32[4,%s,1] -> f32[1,4,5]", 1, 1, 1);
     unify_one("conv:f32[1,%s,5] w:f32[4,%s,1] -> f32[1,4,5] groups=2", 1, 1, 2);
