@@ -541,9 +541,6 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
                 const i32 step = next + g;
                 if (!r || step >= n) break;
                 barrier_wait(bars + 8 * (stages + again + g), parity_again);
-                /* The groups that did not read this slot wait for its data, too. The data is there: its readers have
-                 * waited for it. compute-sanitizer wants a thread to wait between two of its arrivals at a barrier. */
-                if (KG > 1 && group != g) barrier_wait(bars + 8 * (again + g), parity_again);
 #if B_KIND == MMA_B_PACKED
                 if (t == 0) {
                     barrier_expect(bars + 8 * (again + g), B_BYTES);
