@@ -238,6 +238,8 @@ static void run(caller *x)
         fits = fits && (!x->output[i] || sinter_tensor_size(&t) <= x->room[i]);
         x->last[i] = sinter_tensor_size(&t);
     }
+    /* The fresh context has a state without rows. */
+    expect(x, sinter_context_reset_state(x->c, &error) == SINTER_OK, "a state is not reset", error.text);
     const sinter_status s = sinter_context_run(x->c, &error);
     x->count->ran += s == SINTER_OK;
     x->count->refused_runs += s != SINTER_OK;

@@ -160,7 +160,8 @@ static void write_in_place(image seed, tally *t)
     parts_free(&whole);
 }
 
-/* A step binds the symbols of another, too. */
+/* A step binds the symbols of another, too. The list of a kernel's step has values of attributes: with others it does
+ * something else. */
 static void bind_twice(image seed, tally *t)
 {
     parts whole = parts_of(seed);
@@ -172,7 +173,8 @@ static void bind_twice(image seed, tally *t)
             if (!a->dim_count || !b->dim_count) continue;
             parts p = parts_of(seed);
             memcpy(parts_record(&p, SECTION_ARGS, b->dim_at), parts_record(&whole, SECTION_ARGS, a->dim_at), 4);
-            try_fault(&p, "a symbol is bound twice", false, t);
+            const bool is_other = a->kind == STEP_KERNEL || b->kind == STEP_KERNEL;
+            try_fault(&p, "a symbol is bound twice", is_other, t);
         }
     }
     parts_free(&whole);
