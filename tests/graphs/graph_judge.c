@@ -106,6 +106,8 @@ static bool refuse(gmodel *m, const gnode *n, const char *why)
 
 /* ---- one node ---- */
 
+enum { WORK_MAX = 1 << 23 };
+
 static bool run_engine(kept *e, const gnode *n, const gtensor *const *in, sinter_error *error)
 {
     for (uint32_t i = 0; i < n->count_in; i++) {
@@ -184,8 +186,20 @@ static bool is_settled(const gmodel *m, const gnode *n, uint32_t k)
     return true;
 }
 
+/* Loops in loops may take minutes to judge: such a model is not made. */
+static bool is_too_much(gmodel *m, const gnode *n, uint32_t k)
+{
+    for (uint32_t i = 0; i < n->count_in; i++)
+        if (n->in[i] != G_NONE) m->work += (uint64_t)m->value.at[n->in[i]].at[k][0]->count;
+    m->work += 256;
+    if (m->work <= WORK_MAX) return false;
+    (void)refuse(m, n, "too much to judge");
+    return m->is_unfit = true;
+}
+
 bool judge_alone(gmodel *m, const gnode *n, uint32_t k)
 {
+    if (is_too_much(m, n, k)) return false;
     gmodel one;
     gmodel_init(&one, m->e, m->a);
     one.opset = m->opset;
@@ -229,6 +243,7 @@ bool judge_alone(gmodel *m, const gnode *n, uint32_t k)
     for (uint32_t i = 0; i < n->count_out; i++) {
         if (n->out[i] == G_NONE) continue;
         gvalue *v = &m->value.at[n->out[i]];
+        m->work += (uint64_t)v->at[k][0]->count;
         v->is_chaotic[k] = false;
         bool is_same = settled;
         for (uint32_t lane = 1; lane < G_LANES && is_same; lane++) is_same = same_shape(v->at[k][0], v->at[k][lane]);
@@ -505,6 +520,7 @@ static bool run_scan(gmodel *m, const gnode *n, uint32_t k)
 bool judge_node(gmodel *m, uint32_t node, uint32_t k)
 {
     const gnode n = m->node.at[node];
+    if (n.scope == 0) m->work = 0;
     if (judge_is_list(m, &n))
         return judge_list(m, &n, k) || refuse(m, &n, "a sequence or text that is not as it has to be");
     for (uint32_t i = 0; i < n.count_in; i++)

@@ -145,14 +145,26 @@ gtensor *judge_factors(gmodel *m, const gtensor *t, bool small)
     return to;
 }
 
-/* What rounding inside a node may leave of numbers that cancel, which is relative to the operand. A norm of equal
- * numbers divides that by nearly nothing; Gelu multiplies with 1 + erf(x), and erf(x) is nearly -1. */
+/* What rounding inside a node may leave of numbers that cancel. A norm of equal numbers divides that by nearly nothing;
+ * Gelu multiplies with 1 + erf(x), and erf(x) is nearly -1; a loss near 0 is the logarithm of a sum near 1; the sums in
+ * a recurrent layer and in a product with packed weights may be small although their terms are not. */
 static double cancelled(const gmodel *m, const gnode *n, uint32_t k, sinter_dtype dtype)
 {
-    const double units = strstr(n->op, "Normalization") ? 256 : strstr(n->op, "Gelu") ? 1 : 0;
-    return units > 0 && dtype_is_float(dtype)
-               ? units * judge_unit(dtype) * judge_largest(m->value.at[n->in[0]].at[k][0])
-               : 0;
+    static const struct {
+        const char *part;
+        double units;
+    } row[] = { { "Normalization", 256 },
+                { "Gelu", 1 },
+                { "LogSoftmax", 1 },
+                { "CrossEntropyLoss", 1 },
+                { "LSTM", 1 },
+                { "GRU", 1 },
+                { "RNN", 1 },
+                { "MatMulNBits", 16 } };
+    for (uint32_t i = 0; i < COUNT_OF(row) && dtype_is_float(dtype); i++)
+        if (strstr(n->op, row[i].part))
+            return row[i].units * judge_unit(dtype) * judge_largest(m->value.at[n->in[0]].at[k][0]);
+    return 0;
 }
 
 gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t k, uint32_t lane, gtensor *t)

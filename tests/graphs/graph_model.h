@@ -102,6 +102,7 @@ typedef struct gmodel {
     VEC(gscope) scope;
     char error[1024];                       /* what the judge refused */
     bool is_unfit;                          /* for its size, or for what data makes of it: no fault of what is tested */
+    uint64_t work;                          /* elements that judging the current outermost node has looked at */
 } gmodel;
 
 void     gmodel_init(gmodel *m, env *e, arena *a);

@@ -33,7 +33,8 @@ static scaling scaling_of(grow *g, uint32_t x, sinter_dtype real, sinter_dtype q
     uint32_t count = 0;
     s.axis = rank ? grow_below(g, rank) : 0;
     const gsize size = rank ? grow_dim(g, x, (uint32_t)s.axis) : gsize_of(1);
-    s.has_axis = rank && way > 1 && gsize_is_const(g, size) && size.at[0] > 0;
+    s.has_axis =
+        rank && (way == 2 || (way == 3 && rank < SINTER_RANK_MAX)) && gsize_is_const(g, size) && size.at[0] > 0;
     if (s.has_axis && way == 2) d[count++] = size;
     if (s.has_axis && way == 3) {
         s.block = grow_between(g, 1, size.at[0]);
