@@ -47,7 +47,7 @@ def main():
             if shutil.which(compiler):
                 for standard in ("11", "17", "20"):
                     jobs.append(([compiler, "-std=c++" + standard] + STRICT, "c++", name, body))
-    options = sum(len(re.findall(r"#define SINTER_\w+_(?:OPTIONS|REPORT)\b", h.read_text())) for h in (ROOT / "include/sinter").glob("*.h"))
+    options = sum(len(re.findall(r"#define SINTER_\w+_(?:OPTIONS|REPORT|INFO)\b", h.read_text())) for h in (ROOT / "include/sinter").glob("*.h"))
     if made != options:
         print(f"{options} macros initialise options, {made} of them begin with the struct's size: {{ sizeof(struct), ... }}")
         return 1

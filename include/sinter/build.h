@@ -147,7 +147,10 @@ typedef enum sinter_lower {
       "The highest instruction set to use (also SINTER_ISA).")                                                       \
     X(FLAG, uint32_t, refittable, 0, 1, "",                                                                          \
       "Weights of several elements can be replaced later: no rule looks at their values.")                           \
-    X(FLAG, uint32_t, verify, 0, 1, "", "Checks the graph after every pass.")
+    X(FLAG, uint32_t, verify, 0, 1, "", "Checks the graph after every pass.")                                        \
+    X(COUNT, uint64_t, workspace, 0, 1e18, "N",                                                                      \
+      "Bytes of scratch memory that one kernel may ask for: tactics that need more are not taken. 0: no limit but a " \
+      "quarter of memory_max.")
 
 typedef struct sinter_build_options {
     size_t                    struct_size;

@@ -78,8 +78,54 @@ SINTER_API uint32_t sinter_engine_profile_count(const sinter_engine *engine);   
 SINTER_API sinter_status sinter_engine_io(const sinter_engine *engine, uint32_t index, uint32_t profile,
                                           sinter_io *out) SINTER_MUST_USE;
 
+/* The tensors that stay in a context between runs (build.h: sinter_state). `out` describes a state like an input: name,
+ * type and dims. out->is_input is 0, and no range of values is known. The order is the same in all profiles.
+ * Errors: INVALID_ARG if `index` or `profile` is out of range. */
+SINTER_API uint32_t sinter_engine_state_count(const sinter_engine *engine);
+SINTER_API sinter_status sinter_engine_state(const sinter_engine *engine, uint32_t index, uint32_t profile,
+                                             sinter_io *out) SINTER_MUST_USE;
+
 /* The kind of device that the engine was built for: "cpu" or "cuda"; "" if `engine` is NULL. The text is static. */
 SINTER_API const char *sinter_engine_device(const sinter_engine *engine);
+
+/* What an engine holds, and what its contexts need. All sizes are in bytes. The caller sets struct_size
+ * (SINTER_ENGINE_INFO does it). */
+typedef struct sinter_engine_info {
+    size_t   struct_size;
+    uint64_t file_size;
+    uint64_t weights_size;          /* of all weights, packed as kernels read them. Equal weights count once */
+    /* Of the weights that a stripped engine leaves out; part of weights_size. A weight that several profiles use counts
+     * once for each profile. */
+    uint64_t stripped_size;
+    uint64_t device_weights_size;   /* weights in device memory; 0 if the device works in host memory */
+    uint64_t state_size;            /* of the states of one context; the largest of the profiles */
+    uint64_t memory_size;           /* activation memory of one context; the largest of the profiles */
+    uint32_t profile_count;
+    uint32_t step_count;            /* of all profiles: TensorRT's layers */
+    uint32_t kernel_count;          /* different kernels */
+    uint32_t tactic_count;          /* different pairs of kernel and tactic */
+    uint32_t node_count;            /* nodes of the model */
+} sinter_engine_info;
+#define SINTER_ENGINE_INFO { sizeof(sinter_engine_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/* Cost: one pass over the engine. Errors: INVALID_ARG, NO_MEMORY. */
+SINTER_API sinter_status sinter_engine_describe(const sinter_engine *engine, sinter_engine_info *out,
+                                                sinter_error *error) SINTER_MUST_USE;
+
+/* The same for one profile. memory_size holds the slab, the workspace and their padding. On a GPU the host sizes are
+ * those of steps that run on the host; elsewhere they are 0. */
+typedef struct sinter_profile_info {
+    size_t   struct_size;
+    uint64_t memory_size;           /* activation memory of a context */
+    uint64_t slab_size;             /* results between steps */
+    uint64_t workspace_size;        /* scratch memory of kernels: the largest of all steps */
+    uint64_t host_slab_size, host_workspace_size;
+    uint64_t weights_size, state_size;
+    uint32_t step_count;
+    uint32_t program_count;         /* on a GPU: graph launches of a run without loops */
+} sinter_profile_info;
+#define SINTER_PROFILE_INFO { sizeof(sinter_profile_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+SINTER_API sinter_status sinter_engine_describe_profile(const sinter_engine *engine, uint32_t profile,
+                                                        sinter_profile_info *out, sinter_error *error) SINTER_MUST_USE;
 
 /* Allocates `size` bytes for inputs and outputs of the engine's contexts. Size 0 gives a valid, unique address. The
  * memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees the memory

@@ -118,6 +118,61 @@ sinter_status sinter_engine_io(const sinter_engine *handle, uint32_t index, uint
     return engine_io_describe(g, index, profile, out);
 }
 
+uint32_t sinter_engine_state_count(const sinter_engine *g)
+{
+    return g ? engine_state_count(inner(g), 0) : 0;
+}
+
+sinter_status sinter_engine_state(const sinter_engine *handle, uint32_t index, uint32_t profile, sinter_io *out)
+{
+    const engine *g = inner(handle);
+    if (!g || !out || profile >= g->profile_count || index >= engine_state_count(g, profile)) return SINTER_INVALID_ARG;
+    engine_state_describe(g, index, profile, out);
+    return SINTER_OK;
+}
+
+/* Structs that the library fills: as much as the caller's struct has room for. */
+static void give(void *out, const void *from, size_t size)
+{
+    size_t room;
+    memcpy(&room, out, sizeof room);
+    memcpy((char *)out + sizeof room, (const char *)from + sizeof room, (room < size ? room : size) - sizeof room);
+}
+
+static sinter_status begin_info(env *e, const engine *g, const void *out, sinter_error *error)
+{
+    env_init(e, NULL, error);
+    if (!g || !out) return FAIL(e, INVALID_ARG, "%s is NULL", g ? "out" : "engine");
+    size_t room;
+    memcpy(&room, out, sizeof room);
+    if (room >= sizeof room) return SINTER_OK;
+    return FAIL(e, INVALID_ARG, "struct_size is %zu: initialise the struct with its macro", room);
+}
+
+sinter_status sinter_engine_describe(const sinter_engine *handle, sinter_engine_info *out, sinter_error *error)
+{
+    env e;
+    sinter_engine_info info;
+    TRY(begin_info(&e, inner(handle), out, error));
+    TRY(engine_describe(&e, inner(handle), &info));
+    give(out, &info, sizeof info);
+    return SINTER_OK;
+}
+
+sinter_status sinter_engine_describe_profile(const sinter_engine *handle, uint32_t profile, sinter_profile_info *out,
+                                             sinter_error *error)
+{
+    env e;
+    sinter_profile_info info;
+    const engine *g = inner(handle);
+    TRY(begin_info(&e, g, out, error));
+    if (profile >= g->profile_count)
+        return FAIL(&e, INVALID_ARG, "profile %u, the engine has %u", profile, g->profile_count);
+    TRY(engine_describe_profile(&e, g, profile, &info));
+    give(out, &info, sizeof info);
+    return SINTER_OK;
+}
+
 const char *sinter_engine_device(const sinter_engine *g)
 {
     return g ? inner(g)->backend->name : "";

@@ -62,6 +62,12 @@ static uint64_t weights_of(const ir_graph *g)
     return size;
 }
 
+static uint64_t workspace_most(const builder *b)
+{
+    const uint64_t most = b->e->limits.memory_max / 4;
+    return b->o->workspace && b->o->workspace < most ? b->o->workspace : most;
+}
+
 static tune_options tuning(builder *b)
 {
     kernel_target target;
@@ -75,7 +81,7 @@ static tune_options tuning(builder *b)
                            .relaxed = (b->o->allow & SINTER_ALLOW_TF32) != 0,
                            .cache_only = b->o->cache_only != 0,
                            .cache = b->cache,
-                           .workspace_max = b->e->limits.memory_max / 4,
+                           .workspace_max = workspace_most(b),
                            .weights = weights_of(b->g),
                            .stats = &b->stats,
                            .progress = b->o->progress,

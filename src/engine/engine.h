@@ -54,6 +54,9 @@ typedef struct engine {
     const uint8_t        *weights;      uint64_t weights_size;
     const engine_notes   *notes;
     const char          **io_text;      /* [io_count * SINTER_RANK_MAX]: dims as text */
+    uint32_t             *state_first;  /* [profile_count + 1]: where a profile's states begin in state_value */
+    uint32_t             *state_value;  /* index into `value`, by state */
+    const char          **state_text;   /* [by state * SINTER_RANK_MAX]: dims as text */
     engine_code          *code;         /* [step_count] */
     uint32_t             *binder;       /* [profile_count * symbol_count]: 1 + the step that binds it; 0: none */
     uint8_t              *symbol_late;  /* [dim_count]: the expression mentions a late symbol */
@@ -108,9 +111,27 @@ sinter_status engine_check_shape(env *e, const engine *g, uint32_t profile, aren
 sinter_status engine_waits(env *e, const engine *g, uint32_t profile, uint32_t first, uint32_t count, arena *a,
                            order_edges *out);
 
-/* print.c: what `sinter inspect` shows, and an input or output in public words. */
+/* engine_info.c: sizes and counts, and the states. */
+sinter_status engine_describe(env *e, const engine *g, sinter_engine_info *out);
+sinter_status engine_describe_profile(env *e, const engine *g, uint32_t profile, sinter_profile_info *out);
+/* Fills state_first, state_value and state_text. canonical: by expression of the file, its id in g->dims. */
+sinter_status engine_list_states(env *e, engine *g, const dim *canonical);
+static inline uint32_t engine_state_count(const engine *g, uint32_t profile)
+{
+    return g->state_first[profile + 1] - g->state_first[profile];
+}
+void          engine_state_describe(const engine *g, uint32_t index, uint32_t profile, sinter_io *out);
+/* Bytes of a context's activation memory where programs run: [workspace | slab]; and where the slab begins. */
+size_t        engine_memory_size(const engine *g, uint32_t profile);
+size_t        engine_slab_at(const engine *g, uint32_t profile);
+/* Programs of a profile: launches of a run without repetitions. */
+uint32_t      engine_program_count(const engine *g, uint32_t profile);
+
+/* engine_print.c: what `sinter inspect` shows, and an input or output in public words. */
 void          engine_print(const engine *g, bool json, text *out);
 sinter_status engine_io_describe(const engine *g, uint32_t index, uint32_t profile, sinter_io *out);
+/* An expression in a profile: at the symbols' min, opt and max. What is no number and no symbol has no range. */
+dim_range     engine_range_of(const engine *g, uint32_t d, uint32_t profile);
 
 /* write.c: sections into one file image. */
 typedef struct engine_writer {

@@ -9,7 +9,7 @@
 
 /* The value of an expression in a profile: at the symbols' min, opt and max, by interval arithmetic where they are
  * symbols. */
-static dim_range range_of(const engine *g, uint32_t d, uint32_t profile)
+dim_range engine_range_of(const engine *g, uint32_t d, uint32_t profile)
 {
     const dim_node *n = &g->dim[d];
     if (n->kind == DIM_CONST) return (dim_range){ n->value, n->value, n->value, 1 };
@@ -29,7 +29,7 @@ sinter_status engine_io_describe(const engine *g, uint32_t index, uint32_t profi
     out->value_min = g->input && io->is_input ? g->input[index].min : INT64_MIN;
     out->value_max = g->input && io->is_input ? g->input[index].max : INT64_MAX;
     for (uint32_t k = 0; k < io->rank; k++) {
-        const dim_range r = range_of(g, io->dim[k], profile);
+        const dim_range r = engine_range_of(g, io->dim[k], profile);
         out->dim[k] = g->dim[io->dim[k]].kind == DIM_CONST ? r.min : -1;
         out->dim_text[k] = g->io_text[index * SINTER_RANK_MAX + k];
         out->min[k] = r.min;
@@ -51,15 +51,6 @@ static void print_tactic(const engine *g, uint32_t step, text *out)
     tactic t;
     memcpy(t.at, g->step[step].tactic, sizeof t.at);
     if (g->code[step].kernel && g->code[step].kernel->print) g->code[step].kernel->print(&t, out);
-}
-
-static uint64_t weight_bytes(const engine *g, uint32_t profile)
-{
-    uint64_t bytes = 0;
-    const engine_profile *p = &g->profile[profile];
-    for (uint32_t i = 1; i < p->storage_count; i++)
-        if (g->storage[p->storage_first + i].kind == STORAGE_WEIGHT) bytes += g->storage[p->storage_first + i].bound;
-    return bytes;
 }
 
 /* ---- places ---- */
@@ -95,9 +86,9 @@ static uint8_t *places_of(const engine *g, arena *a)
     return places;
 }
 
-/* Programs of a profile: launches of a run without repetitions. */
-static uint32_t segments(const engine *g, const engine_profile *p)
+uint32_t engine_program_count(const engine *g, uint32_t profile)
 {
+    const engine_profile *p = &g->profile[profile];
     uint32_t count = 0;
     for (uint32_t r = 1; r < p->region_count; r++) {
         const engine_region *x = &g->region[p->region_first + r];
@@ -194,10 +185,11 @@ static void json_after(const after *x, uint32_t step, text *out)
 }
 
 /* What a run of a device is made of: launches, and what the host does between them. */
-static void print_segments(const engine *g, const engine_profile *p, text *out)
+static void print_segments(const engine *g, uint32_t profile, text *out)
 {
     enum { SHOWN = 12 };
-    const uint32_t count = segments(g, p);
+    const engine_profile *p = &g->profile[profile];
+    const uint32_t count = engine_program_count(g, profile);
     uint32_t others = 0;
     text_printf(out, "  %u graph launch%s", count, count == 1 ? "" : "es");
     if (g->backend->program_time) text_printf(out, ", branches %s", order_name(p));
@@ -259,6 +251,33 @@ static void print_steps(const engine *g, uint32_t profile, text *out)
     arena_deinit(&w.a);
 }
 
+static void print_states(const engine *g, text *out)
+{
+    for (uint32_t i = 0; i < engine_state_count(g, 0); i++) {
+        sinter_io io;
+        engine_state_describe(g, i, 0, &io);
+        text_printf(out, "state  %s %s[", io.name, sinter_dtype_name(io.dtype));
+        for (uint32_t k = 0; k < io.rank; k++) text_printf(out, "%s%s", k ? "," : "", io.dim_text[k]);
+        text_append(out, "]\n", 2);
+    }
+    if (g->state) text_printf(out, "the states hold at most %llu rows\n", (unsigned long long)g->state->capacity);
+}
+
+static void print_sizes(const engine *g, text *out)
+{
+    sinter_engine_info info;
+    if (engine_describe(out->e, g, &info) != SINTER_OK) {
+        out->failed = true;
+        return;
+    }
+    text_printf(out, "file %llu bytes, weights %llu", (unsigned long long)info.file_size,
+                (unsigned long long)info.weights_size);
+    if (info.stripped_size) text_printf(out, " (%llu stripped)", (unsigned long long)info.stripped_size);
+    text_printf(out, "; a context: memory %llu, states %llu; %u steps of %u kernels in %u tactics\n",
+                (unsigned long long)info.memory_size, (unsigned long long)info.state_size, info.step_count,
+                info.kernel_count, info.tactic_count);
+}
+
 static void print_text(const engine *g, text *out)
 {
     arena a;
@@ -278,13 +297,18 @@ static void print_text(const engine *g, text *out)
         print_values(g, i, out);
         text_append(out, "\n", 1);
     }
+    print_states(g, out);
+    print_sizes(g, out);
     for (uint32_t k = 0; k < g->profile_count; k++) {
         const engine_profile *p = &g->profile[k];
+        sinter_profile_info info;
+        if (engine_describe_profile(out->e, g, k, &info) != SINTER_OK) continue;
         text_printf(out,
-                    "profile %u: %u steps in %u segments, %u regions, slab %llu bytes, workspace %zu, weights %llu\n",
-                    k, p->step_count, segments(g, p), p->region_count - 1, (unsigned long long)p->slab_size,
-                    g->workspace[k], (unsigned long long)weight_bytes(g, k));
-        if (g->backend->copy) print_segments(g, p, out);
+                    "profile %u: %u steps in %u segments, %u regions, slab %llu bytes, workspace %zu, weights %llu, "
+                    "memory %llu\n",
+                    k, p->step_count, info.program_count, p->region_count - 1, (unsigned long long)p->slab_size,
+                    g->workspace[k], (unsigned long long)info.weights_size, (unsigned long long)info.memory_size);
+        if (g->backend->copy) print_segments(g, k, out);
         for (uint32_t i = 0; i < g->symbol_count; i++) {
             const engine_range *r = &g->range[(size_t)k * g->symbol_count + i];
             if (g->symbol[i].is_late) continue;
@@ -345,6 +369,37 @@ static void json_steps(const engine *g, uint32_t profile, text *out)
     arena_deinit(&w.a);
 }
 
+static void json_states(const engine *g, text *out)
+{
+    text_printf(out, "\"states\":[");
+    for (uint32_t i = 0; i < engine_state_count(g, 0); i++) {
+        sinter_io io;
+        engine_state_describe(g, i, 0, &io);
+        text_append(out, i ? ",\n{" : "\n{", i ? 3 : 2);
+        json_field(out, "name", io.name, true);
+        json_field(out, "dtype", sinter_dtype_name(io.dtype), true);
+        text_append(out, "\"dims\":[", 8);
+        for (uint32_t k = 0; k < io.rank; k++) {
+            if (k) text_append(out, ",", 1);
+            json_text(out, io.dim_text[k]);
+        }
+        text_append(out, "]}", 2);
+    }
+    text_printf(out, "],\"capacity\":%llu,", (unsigned long long)(g->state ? g->state->capacity : 0));
+}
+
+static void json_sizes(const engine *g, text *out)
+{
+    sinter_engine_info info;
+    if (engine_describe(out->e, g, &info) != SINTER_OK) out->failed = true;
+    text_printf(out,
+                "\"weight_bytes\":%llu,\"stripped_bytes\":%llu,\"memory_bytes\":%llu,\"state_bytes\":%llu,"
+                "\"kernels\":%u,\"tactics\":%u,",
+                (unsigned long long)info.weights_size, (unsigned long long)info.stripped_size,
+                (unsigned long long)info.memory_size, (unsigned long long)info.state_size, info.kernel_count,
+                info.tactic_count);
+}
+
 static void print_json(const engine *g, text *out)
 {
     arena a;
@@ -377,14 +432,19 @@ static void print_json(const engine *g, text *out)
             text_printf(out, ",\"max\":%lld", (long long)g->input[i].max);
         text_append(out, "}", 1);
     }
-    text_append(out, "],\"profiles\":[", 14);
+    text_append(out, "],", 2);
+    json_states(g, out);
+    json_sizes(g, out);
+    text_append(out, "\"profiles\":[", 12);
     for (uint32_t k = 0; k < g->profile_count; k++) {
-        const engine_profile *p = &g->profile[k];
+        sinter_profile_info info = { 0 };
+        if (engine_describe_profile(out->e, g, k, &info) != SINTER_OK) out->failed = true;
         text_printf(out,
-                    "%s\n{\"slab_bytes\":%llu,\"host_slab_bytes\":%llu,\"workspace_bytes\":%zu,\"weight_bytes\":%llu,"
-                    "\"segments\":%u,\"branches\":\"%s\",\"steps\":[",
-                    k ? "," : "", (unsigned long long)p->slab_size, (unsigned long long)p->host_slab_size,
-                    g->workspace[k], (unsigned long long)weight_bytes(g, k), segments(g, p), order_name(p));
+                    "%s\n{\"slab_bytes\":%llu,\"host_slab_bytes\":%llu,\"workspace_bytes\":%llu,\"weight_bytes\":%llu,"
+                    "\"memory_bytes\":%llu,\"segments\":%u,\"branches\":\"%s\",\"steps\":[",
+                    k ? "," : "", (unsigned long long)info.slab_size, (unsigned long long)info.host_slab_size,
+                    (unsigned long long)info.workspace_size, (unsigned long long)info.weights_size,
+                    (unsigned long long)info.memory_size, info.program_count, order_name(&g->profile[k]));
         json_steps(g, k, out);
         text_append(out, "]}", 2);
     }

@@ -510,6 +510,7 @@ sinter_status engine_verify_steps(env *e, engine *g)
                           ? read_dims(e, g, &scratch, &canonical)
                           : FAIL_MEMORY(e, "an engine");
     if (s == SINTER_OK) s = print_io(e, g, canonical);
+    if (s == SINTER_OK) s = engine_list_states(e, g, canonical);
     uint32_t parsed_count = 2;
     while (parsed_count <= g->step_count) parsed_count *= 2;
     parsed *problems = ARENA_NEW(&scratch, parsed, parsed_count);
