@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libsinter.so through ctypes: as much of include/sinter as a bench needs (its structs are in sinter_structs.py)."""
+"""libsinter.so through ctypes: as much of include/sinter as a bench needs. The declarations are those of the Python
+package (python/sinter/_abi.py), without the package: a bench opens the library that it is told to open."""
 import ctypes as C
+import importlib.util
 import os
+import pathlib
 
 import numpy as np
 
-from sinter_structs import (layout_errors, sinter_buffer, sinter_build_options, sinter_context_options,  # noqa: F401
-                            sinter_engine_options, sinter_error, sinter_input_value, sinter_io, sinter_profile,
-                            sinter_sample, sinter_shape_range, sinter_step_time, sinter_tensor)
+_place = pathlib.Path(__file__).resolve().parent.parent / "python" / "sinter" / "_abi.py"
+_spec = importlib.util.spec_from_file_location("sinter_abi", _place)
+abi = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(abi)
 
 ALLOW = {"fp16": 1, "bf16": 2, "tf32": 4, "int8": 8}
 HOST, DEVICE = 0, 1
@@ -24,7 +28,7 @@ class SinterError(Exception):
 
 def tensor_of(array):
     """The tensor that lies in a contiguous array, which must outlive it."""
-    tensor = sinter_tensor(dtype=DTYPES[str(array.dtype)], rank=array.ndim, data=array.ctypes.data)
+    tensor = abi.sinter_tensor(dtype=DTYPES[str(array.dtype)], rank=array.ndim, data=array.ctypes.data)
     for i, dim in enumerate(array.shape):
         tensor.dim[i] = dim
     return tensor
@@ -35,35 +39,13 @@ class Library:
 
     def __init__(self, path):
         self.c = c = C.CDLL(str(path))
-        pointer, error = C.c_void_p, C.POINTER(sinter_error)
-        signatures = {
-            "sinter_version": (C.c_char_p, []),
-            "sinter_build_file": (C.c_int, [C.c_char_p, C.POINTER(sinter_build_options), C.POINTER(sinter_buffer),
-                                            error]),
-            "sinter_buffer_free": (None, [C.POINTER(sinter_buffer)]),
-            "sinter_engine_load_memory": (C.c_int, [pointer, C.c_size_t, C.POINTER(sinter_engine_options),
-                                                    C.POINTER(pointer), error]),
-            "sinter_engine_release": (None, [pointer]),
-            "sinter_engine_io_count": (C.c_uint32, [pointer]),
-            "sinter_engine_io": (C.c_int, [pointer, C.c_uint32, C.c_uint32, C.POINTER(sinter_io)]),
-            "sinter_context_create": (C.c_int, [pointer, C.POINTER(sinter_context_options), C.POINTER(pointer), error]),
-            "sinter_context_destroy": (None, [pointer]),
-            "sinter_context_set_input": (C.c_int, [pointer, C.c_char_p, C.POINTER(sinter_tensor), error]),
-            "sinter_context_set_output": (C.c_int, [pointer, C.c_char_p, pointer, C.c_size_t, C.c_int, error]),
-            "sinter_context_run": (C.c_int, [pointer, error]),
-            "sinter_context_run_async": (C.c_int, [pointer, error]),
-            "sinter_context_wait": (C.c_int, [pointer, error]),
-            "sinter_context_output": (C.c_int, [pointer, C.c_char_p, C.POINTER(sinter_tensor), error]),
-            "sinter_context_memory": (C.c_size_t, [pointer]),
-            "sinter_context_step_count": (C.c_uint32, [pointer]),
-            "sinter_context_step": (C.c_int, [pointer, C.c_uint32, C.POINTER(sinter_step_time)]),
-        }
-        for name, (result, arguments) in signatures.items():
-            function = getattr(c, name)
-            function.restype, function.argtypes = result, arguments
+        for name, (result, arguments, _, _) in abi.FUNCTIONS.items():
+            if hasattr(c, name):
+                function = getattr(c, name)
+                function.restype, function.argtypes = result, arguments
 
     def call(self, function, *arguments):
-        error = sinter_error()
+        error = abi.sinter_error()
         if getattr(self.c, function)(*arguments, C.byref(error)):
             raise SinterError(error.text.decode(errors="replace").strip())
 
@@ -74,24 +56,24 @@ class Library:
               allow=(), branches="auto", sample=None):
         """An engine's bytes. `shapes`: name -> dims, or name -> (min, opt, max) of dims; `sample`: name -> array, what
         `allow` is measured on."""
-        ranges = (sinter_shape_range * max(len(shapes), 1))()
+        ranges = (abi.sinter_shape_range * max(len(shapes), 1))()
         for item, (name, dims) in zip(ranges, shapes.items()):
             lo, opt, hi = dims if dims and isinstance(dims[0], (list, tuple)) else (dims, dims, dims)
             item.input, item.rank = name.encode(), len(opt)
             for i in range(len(opt)):
                 item.min[i], item.opt[i], item.max[i] = lo[i], opt[i], hi[i]
-        profile = sinter_profile(ranges, len(shapes))
-        values = (sinter_input_value * len(sample or {}))()
+        profile = abi.sinter_profile(ranges, len(shapes))
+        values = (abi.sinter_input_value * len(sample or {}))()
         for item, (name, array) in zip(values, (sample or {}).items()):
             item.input, item.value = name.encode(), C.pointer(tensor_of(array))
-        options = sinter_build_options(struct_size=C.sizeof(sinter_build_options), device=device.encode(),
-                                       threads=threads, tune=TUNES[tune], profile=C.pointer(profile),
-                                       profile_count=1 if shapes else 0,
-                                       timing_cache=os.fsencode(timing_cache) if timing_cache else None,
-                                       isa=isa.encode() if isa else None, allow=sum(ALLOW[name] for name in allow),
-                                       branches=BRANCHES[branches], sample_count=1 if sample else 0,
-                                       sample=C.pointer(sinter_sample(values, len(values))))
-        buffer = sinter_buffer()
+        options = abi.sinter_build_options(struct_size=C.sizeof(abi.sinter_build_options), device=device.encode(),
+                                           threads=threads, tune=TUNES[tune], profile=C.pointer(profile),
+                                           profile_count=1 if shapes else 0,
+                                           timing_cache=os.fsencode(timing_cache) if timing_cache else None,
+                                           isa=isa.encode() if isa else None, allow=sum(ALLOW[name] for name in allow),
+                                           branches=BRANCHES[branches], sample_count=1 if sample else 0,
+                                           sample=C.pointer(abi.sinter_sample(values, len(values))))
+        buffer = abi.sinter_buffer()
         self.call("sinter_build_file", os.fsencode(path), C.byref(options), C.byref(buffer))
         try:
             return C.string_at(buffer.data, buffer.size)
@@ -105,13 +87,13 @@ class Library:
 class Engine:
     def __init__(self, library, engine_bytes, threads, trust_code=False):
         self.library, self.handle = library, C.c_void_p()
-        options = sinter_engine_options(struct_size=C.sizeof(sinter_engine_options), threads=threads,
-                                        trust_code=int(trust_code))
+        options = abi.sinter_engine_options(struct_size=C.sizeof(abi.sinter_engine_options), threads=threads,
+                                            trust_code=int(trust_code))
         library.call("sinter_engine_load_memory", engine_bytes, len(engine_bytes), C.byref(options),
                      C.byref(self.handle))
         self.inputs, self.outputs = [], []
         for i in range(library.c.sinter_engine_io_count(self.handle)):
-            io = sinter_io()
+            io = abi.sinter_io()
             library.c.sinter_engine_io(self.handle, i, 0, C.byref(io))
             (self.inputs if io.is_input else self.outputs).append(io.name.decode())
 
@@ -119,7 +101,7 @@ class Engine:
         return Context(self, timing, stream)
 
     def io(self, index):
-        io = sinter_io()
+        io = abi.sinter_io()
         self.library.c.sinter_engine_io(self.handle, index, 0, C.byref(io))
         return io
 
@@ -131,10 +113,10 @@ class Engine:
 class Context:
     def __init__(self, engine, timing, stream=None):
         self.engine, self.library, self.handle, self.kept = engine, engine.library, C.c_void_p(), {}
-        options = sinter_context_options(struct_size=C.sizeof(sinter_context_options), timing=int(timing),
-                                         stream=stream)
+        options = abi.sinter_context_options(struct_size=C.sizeof(abi.sinter_context_options), timing=int(timing),
+                                             stream=stream)
         self.library.call("sinter_context_create", engine.handle, C.byref(options), C.byref(self.handle))
-        self.error = sinter_error()
+        self.error = abi.sinter_error()
 
     def set_input(self, name, array):
         array = np.require(array, requirements="CA")
@@ -143,7 +125,7 @@ class Context:
         self.kept[name] = array
 
     def set_device_input(self, name, dtype, shape, pointer):
-        tensor = sinter_tensor(dtype=DTYPES[dtype], rank=len(shape), data=pointer, place=DEVICE)
+        tensor = abi.sinter_tensor(dtype=DTYPES[dtype], rank=len(shape), data=pointer, place=DEVICE)
         for i, dim in enumerate(shape):
             tensor.dim[i] = dim
         self.library.call("sinter_context_set_input", self.handle, name.encode(), C.byref(tensor))
@@ -166,7 +148,7 @@ class Context:
         """Copies of the last run's results, in the model's order."""
         results = []
         for name in self.engine.outputs:
-            tensor = sinter_tensor()
+            tensor = abi.sinter_tensor()
             self.library.call("sinter_context_output", self.handle, name.encode(), C.byref(tensor))
             shape = tuple(tensor.dim[i] for i in range(tensor.rank))
             if tensor.dtype not in NUMPY:
@@ -183,7 +165,7 @@ class Context:
         """Per-step times (of a context with timing): dicts in the order of execution."""
         found = []
         for i in range(self.library.c.sinter_context_step_count(self.handle)):
-            step = sinter_step_time()
+            step = abi.sinter_step_time()
             self.library.c.sinter_context_step(self.handle, i, C.byref(step))
             found.append({"name": step.name.decode(), "problem": step.problem.decode(), "kernel": step.kernel.decode(),
                           "runs": step.runs, "total_ns": step.total_ns, "min_ns": step.min_ns})

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by ./demo and ./check: `need THING=PACKAGE...` installs the packages whose THING is missing. A THING is a command,
-# a file (an absolute path) or python3-venv. Where need() may not install, it prints the line to type and ends the script.
+# a file (an absolute path), python3-venv or python3-numpy. Where need() may not install, it prints the line to type and ends the script.
 need() {
     local missing=() pair thing
     for pair in "$@"; do
         thing=${pair%%=*}
         case $thing in
         python3-venv) python3 -c 'import venv, ensurepip' 2>/dev/null && continue ;;
+        python3-numpy) python3 -c 'import numpy' 2>/dev/null && continue ;;
         /*) [ -e "$thing" ] && continue ;;
         *) command -v "$thing" >/dev/null && continue ;;
         esac
