@@ -288,6 +288,7 @@ class sinter_build_options(Structure):
                 ("isa", c_char_p),
                 ("refittable", c_uint32),
                 ("verify", c_uint32),
+                ("workspace", c_uint64),
                 ("profile", POINTER(sinter_profile)),
                 ("profile_count", c_uint32),
                 ("value", POINTER(sinter_input_value)),
@@ -363,6 +364,40 @@ class sinter_io(Structure):
                 ("max", c_int64 * 16),
                 ("value_min", c_int64),
                 ("value_max", c_int64)]
+
+
+class sinter_engine_info(Structure):
+    """What an engine holds, and what its contexts need. All sizes are in bytes. The caller sets struct_size
+    (SINTER_ENGINE_INFO does it).
+    """
+    _fields_ = [("struct_size", c_size_t),
+                ("file_size", c_uint64),
+                ("weights_size", c_uint64),
+                ("stripped_size", c_uint64),
+                ("device_weights_size", c_uint64),
+                ("state_size", c_uint64),
+                ("memory_size", c_uint64),
+                ("profile_count", c_uint32),
+                ("step_count", c_uint32),
+                ("kernel_count", c_uint32),
+                ("tactic_count", c_uint32),
+                ("node_count", c_uint32)]
+
+
+class sinter_profile_info(Structure):
+    """The same for one profile. memory_size holds the slab, the workspace and their padding. On a GPU the host sizes are
+    those of steps that run on the host; elsewhere they are 0.
+    """
+    _fields_ = [("struct_size", c_size_t),
+                ("memory_size", c_uint64),
+                ("slab_size", c_uint64),
+                ("workspace_size", c_uint64),
+                ("host_slab_size", c_uint64),
+                ("host_workspace_size", c_uint64),
+                ("weights_size", c_uint64),
+                ("state_size", c_uint64),
+                ("step_count", c_uint32),
+                ("program_count", c_uint32)]
 
 
 class Print(IntEnum):
@@ -567,6 +602,10 @@ both. Each call asks the driver, so do not call them in every run. Errors: NO_ME
 """Copies `size` bytes between any two places, and waits. The copy is not ordered with the runs of any context.
 Errors: DEVICE, NO_MEMORY, INVALID_ARG.
 """),
+    "sinter_engine_describe": (c_int, [c_void_p, POINTER(sinter_engine_info), POINTER(sinter_error)], "engine out error",
+"""Cost: one pass over the engine. Errors: INVALID_ARG, NO_MEMORY."""),
+    "sinter_engine_describe_profile": (c_int, [c_void_p, c_uint32, POINTER(sinter_profile_info), POINTER(sinter_error)], "engine profile out error",
+""""""),
     "sinter_engine_device": (c_char_p, [c_void_p], "engine",
 """The kind of device that the engine was built for: "cpu" or "cuda"; "" if `engine` is NULL. The text is static.
 """),
@@ -622,6 +661,16 @@ only from the folder of `path`. Errors: as above, and IO, INVALID_MODEL.
 """"""),
     "sinter_engine_retain": (None, [c_void_p], "engine",
 """Adds and removes a reference. The count is atomic. A context holds one reference. NULL is accepted."""),
+    "sinter_engine_state": (c_int, [c_void_p, c_uint32, c_uint32, POINTER(sinter_io)], "engine index profile out",
+"""The tensors that stay in a context between runs (build.h: sinter_state). `out` describes a state like an input: name,
+type and dims. out->is_input is 0, and no range of values is known. The order is the same in all profiles.
+Errors: INVALID_ARG if `index` or `profile` is out of range.
+"""),
+    "sinter_engine_state_count": (c_uint32, [c_void_p], "engine",
+"""The tensors that stay in a context between runs (build.h: sinter_state). `out` describes a state like an input: name,
+type and dims. out->is_input is 0, and no range of values is known. The order is the same in all profiles.
+Errors: INVALID_ARG if `index` or `profile` is out of range.
+"""),
     "sinter_engine_strip": (c_int, [c_void_p, POINTER(sinter_buffer), POINTER(sinter_error)], "engine out error",
 """Leaves out all weights that are made of initializers. Such an engine cannot run before it is refitted.
 Errors: INVALID_ARG, INCOMPATIBLE, NO_MEMORY.
@@ -717,6 +766,8 @@ BUILD_OPTIONS = (
      'Weights of several elements can be replaced later: no rule looks at their values.'),
     ("verify", "FLAG", c_uint32, 0, 1, '',
      'Checks the graph after every pass.'),
+    ("workspace", "COUNT", c_uint64, 0, 1e+18, 'N',
+     'Bytes of scratch memory that one kernel may ask for: tactics that need more are not taken. 0: no limit but a quarter of memory_max.'),
 )
 ENGINE_OPTIONS = (
     ("device", "DEVICE", c_char_p, 0, 0, 'cpu|cuda[:N]',
@@ -808,6 +859,8 @@ STRUCTS = (sinter_error,
            sinter_model_io,
            sinter_engine_options,
            sinter_io,
+           sinter_engine_info,
+           sinter_profile_info,
            sinter_weight,
            sinter_weight_info,
            sinter_context_options,
