@@ -23,5 +23,9 @@ int  case_lines_read_folder(case_rig *r, const char *folder, case_lines *l);
 /* A problem for each scalar function and type, made from scalar.def; programs of several results each. For special
  * values: ordinary ones tell less. */
 void case_lines_scalar(case_rig *r, case_lines *l);
+/* Random products with packed weights, equal for equal seeds. */
+void case_lines_packed(case_rig *r, case_lines *l, uint32_t count, uint64_t seed);
+/* The same as a user asks for them, "SEED,COUNT". NULL, or what is wrong with that. */
+const char *case_lines_ask_packed(case_rig *r, const char *asked, case_lines *l);
 
 #endif

@@ -36,8 +36,8 @@ sinter_status states_check(env *e, const sinter_build_options *o)
             return FAIL(e, INVALID_ARG, "state %u is '%s' and '%s': expected one '*' in both, or in neither", i,
                         s->input, s->output);
     }
-    if (o->state_count && (o->allow & ~(uint32_t)SINTER_ALLOW_TF32))
-        return FAIL(e, UNSUPPORTED, "other types are allowed in a model with a state: its rows are kept as they are");
+    if (o->state_count && (o->allow & SINTER_ALLOW_INT8))
+        return FAIL(e, UNSUPPORTED, "products in 8 bits are allowed in a model with a state: expected fp16, bf16 or tf32");
     return SINTER_OK;
 }
 

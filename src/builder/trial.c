@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { BATCH_MAX = 4 };
+enum { BATCH_MAX = 4, RUNS = 3 };
 
 /* ---- seeded inputs ---- */
 
@@ -135,6 +135,12 @@ static bool is_compared(const engine *g, uint32_t output)
     return is;
 }
 
+/* What a state adds shows in the runs behind the first, which has appended `rows`. */
+static bool has_room(const context *c, int64_t rows)
+{
+    return c->has_state && (!c->g->state || c->rows + rows <= (int64_t)c->g->state->capacity);
+}
+
 static sinter_status run(const trial *t, engine *g, uint32_t sample, trial_see see, void *user)
 {
     context *c = NULL;
@@ -144,8 +150,12 @@ static sinter_status run(const trial *t, engine *g, uint32_t sample, trial_see s
     arena a;
     arena_init(&a, t->e);
     sinter_status s = set_inputs(t, sample, &a, c);
-    if (s == SINTER_OK) s = context_begin(c, false);
-    if (s == SINTER_OK) s = context_end(c);
+    for (uint32_t i = 0; s == SINTER_OK && i < RUNS; i++) {
+        const int64_t rows = c->rows;
+        s = context_begin(c, false);
+        if (s == SINTER_OK) s = context_end(c);
+        if (s == SINTER_OK && !has_room(c, c->rows - rows)) break;
+    }
     const uint32_t outputs = g->io_count - g->input_count;
     for (uint32_t i = 0; i < outputs && s == SINTER_OK; i++) {
         view v = c->now->value[context_args(c, c->p->io_first)[g->input_count + i]];

@@ -30,11 +30,6 @@ static int64_t round_up(int64_t a, int64_t unit)
 
 /* ---- what the program says ---- */
 
-static bool is_scale_type(sinter_dtype t)
-{
-    return t == SINTER_DTYPE_F32 || t == SINTER_DTYPE_F16 || t == SINTER_DTYPE_BF16;
-}
-
 /* The bits of a float are those of an f32 with this much less of a bias. */
 static bool kind_of(sinter_dtype t, codes_form *f)
 {
@@ -62,73 +57,19 @@ static bool kind_of(sinter_dtype t, codes_form *f)
     return false;
 }
 
-static uint32_t k_axis(const problem *p)
-{
-    return ((const attrs_matmul *)p->attrs)->trans_b ? 1 : 0;
-}
-
-/* A scale or zero point: a load of one for all, one a column, or one a column and block. */
-static const char *load_of(const problem *p, const expr_instr *n, codes_form *f, bool *varies)
-{
-    const problem_operand *o = &p->in[n->operand];
-    const uint32_t axis = k_axis(p);
-    REJECT_UNLESS(o->rank <= 2 && !o->is_strided, "a scale or zero point is strided, or of more than two axes");
-    REJECT_UNLESS(!n->imm.i || n->kind == axis, "its weight has blocks along the columns");
-    const bool has_k = o->rank == 2 || axis == 1;
-    *varies = o->rank && has_k && o->dim[o->rank == 2 ? axis : 0].max > 1;
-    if (!*varies) return NULL;
-    REJECT_UNLESS(n->imm.i && n->imm.i % CODES_UNIT == 0,
-                  "its weight is in blocks of other than a multiple of 8 terms");
-    REJECT_UNLESS(!f->block || f->block == n->imm.i, "scales and zero points are of other blocks");
-    f->block = n->imm.i;
-    return NULL;
-}
-
-static const expr_instr *dequantize_of(const expr *x)
-{
-    const expr_instr *n = NULL;
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->at[i].op == EXPR_STORE) n = &x->at[x->at[i].arg[0]];
-    return n && n->op == OP_dequantize ? n : NULL;
-}
-
 const char *codes_form_of(const problem *p, codes_form *f)
 {
-    *f = (codes_form){ .type = p->in[1].dtype };
-    const problem_operand *q = &p->in[1];
-    REJECT_UNLESS(p->weight, "its weight is not packed");
-    REJECT_UNLESS(kind_of(f->type, f), "its weight is not of 4 or 8 bits");
-    REJECT_UNLESS(q->rank == 2 && !q->is_strided && q->is_const, "its weight is strided, or no matrix");
-    for (uint32_t i = 0; i < p->weight->count; i++)
-        REJECT_UNLESS(p->weight->at[i].op != EXPR_STORE || p->weight->at[i].dtype == SINTER_DTYPE_F32, "not in f32");
-    const expr_instr *n = dequantize_of(p->weight);
-    REJECT_UNLESS(n, "its weight is not dequantised by a scale alone");
-    const expr_instr *code = &p->weight->at[n->arg[0]], *scale = &p->weight->at[n->arg[1]],
-                     *zero = &p->weight->at[n->arg[2]];
-    f->bits = sinter_dtype_bits(f->type);
-    f->k = q->dim[k_axis(p)].max;
-    f->n = q->dim[1 - k_axis(p)].max;
-    REJECT_UNLESS(f->k >= 1 && f->n >= 1 && f->k < INT32_MAX / 8 && f->n < INT32_MAX / 8, "a size is 0, or too large");
-    REJECT_UNLESS(code->op == EXPR_LOAD && code->operand == 1 && !code->imm.i, "its weight is not what is dequantised");
-    REJECT_UNLESS(scale->op == EXPR_LOAD && is_scale_type((sinter_dtype)scale->dtype), "its scale is no operand");
-    const char *why = load_of(p, scale, f, &f->scale_varies);
+    *f = (codes_form){ 0 };
+    const char *why = packed_form_of(p, &f->w);
     if (why) return why;
-    f->scale = scale->operand;
-    f->scale_type = (sinter_dtype)scale->dtype;
+    packed_form *w = &f->w;
+    REJECT_UNLESS(w->product == SINTER_DTYPE_F32, "not in f32");
+    REJECT_UNLESS(kind_of(w->type, f), "its weight is not of 4 or 8 bits");
+    const bool varies = w->scale_varies || w->zero_varies;
+    REJECT_UNLESS(!varies || w->block % CODES_UNIT == 0, "its weight is in blocks of other than a multiple of 8 terms");
+    if (!varies) w->block = round_up(w->k, CODES_UNIT);
     /* Signed codes of 4 bits are packed with 8 added. */
-    const int32_t shift = f->type == SINTER_DTYPE_I4 ? 8 : 0;
-    if (dtype_is_float(f->type)) {
-        REJECT_UNLESS(zero->op == EXPR_IMM && zero->imm.f == 0, "a float has a zero point");
-    } else if (zero->op == EXPR_IMM) {
-        REJECT_UNLESS(zero->imm.i >= -128 && zero->imm.i <= 255, "its zero point is no code");
-        f->zero_point = (int32_t)zero->imm.i + shift;
-    } else {
-        REJECT_UNLESS(zero->op == EXPR_LOAD && zero->dtype == (uint8_t)f->type, "its zero point is no operand");
-        if ((why = load_of(p, zero, f, &f->zero_varies))) return why;
-        f->zero = zero->operand;
-    }
-    if (!f->block) f->block = round_up(f->k, CODES_UNIT);
-    f->blocks = (f->k + f->block - 1) / f->block;
+    f->zero_point = w->zero_point + (w->type == SINTER_DTYPE_I4 ? 8 : 0);
     return NULL;
 }
 
@@ -136,12 +77,12 @@ const char *codes_form_of(const problem *p, codes_form *f)
 
 static int64_t panels_of(const codes_form *f, isa_level isa)
 {
-    return (f->n + width_of(isa) - 1) / width_of(isa);
+    return (f->w.n + width_of(isa) - 1) / width_of(isa);
 }
 
 static int64_t words_of(const codes_form *f)
 {
-    return round_up(f->k, CODES_UNIT) / (32 / f->bits);
+    return round_up(f->w.k, CODES_UNIT) / (32 / f->w.bits);
 }
 
 size_t codes_pack_size(const problem *p, const codes_form *f, isa_level isa, uint32_t input)
@@ -150,29 +91,23 @@ size_t codes_pack_size(const problem *p, const codes_form *f, isa_level isa, uin
     const size_t columns = size_mul((size_t)panels_of(f, isa), (size_t)width_of(isa));
     size_t each = 0;
     if (input == 1) each = size_mul((size_t)words_of(f), sizeof(int32_t));
-    else if (input == f->scale)
-        each = size_mul(f->scale_varies ? (size_t)f->blocks : 1, sinter_dtype_bits(f->scale_type) / 8);
-    else if (input && input == f->zero) each = f->zero_varies ? (size_t)f->blocks : 1;
+    else if (input == f->w.scale)
+        each = size_mul(f->w.scale_varies ? (size_t)f->w.blocks : 1, sinter_dtype_bits(f->w.scale_type) / 8);
+    else if (input && input == f->w.zero) each = f->w.zero_varies ? (size_t)f->w.blocks : 1;
     return each ? size_align(size_mul(columns, each), 64) : 0;
-}
-
-static uint32_t code_at(const view *v, int64_t index)
-{
-    const uint8_t *at = v->data;
-    return sinter_dtype_bits(v->dtype) == 8 ? at[index] : (uint32_t)at[index / 2] >> (index % 2 * 4) & 15u;
 }
 
 /* Codes of columns that there are not are 0, and so are terms: their factors of A are 0. */
 static void pack_codes(const codes_form *f, isa_level isa, uint32_t axis, const view *src, uint32_t *dst)
 {
-    const int64_t width = width_of(isa), words = words_of(f), each = 32 / f->bits;
+    const int64_t width = width_of(isa), words = words_of(f), each = 32 / f->w.bits;
     const int64_t step_k = src->stride[axis], step_n = src->stride[1 - axis];
-    const uint32_t flip = f->type == SINTER_DTYPE_I4 ? 8 : 0;
+    const uint32_t flip = f->w.type == SINTER_DTYPE_I4 ? 8 : 0;
     for (int64_t panel = 0; panel < panels_of(f, isa); panel++, dst += words * width) {
-        for (int64_t j = 0; j < width && panel * width + j < f->n; j++) {
+        for (int64_t j = 0; j < width && panel * width + j < f->w.n; j++) {
             const int64_t column = (panel * width + j) * step_n;
-            for (int64_t k = 0; k < f->k; k++)
-                dst[k / each * width + j] |= (code_at(src, column + k * step_k) ^ flip) << (k % each * f->bits);
+            for (int64_t k = 0; k < f->w.k; k++)
+                dst[k / each * width + j] |= (packed_code(src, column + k * step_k) ^ flip) << (k % each * f->w.bits);
         }
     }
 }
@@ -180,21 +115,21 @@ static void pack_codes(const codes_form *f, isa_level isa, uint32_t axis, const 
 /* What is said once for each column and block, or more seldom. */
 static void pack_along(const codes_form *f, isa_level isa, uint32_t axis, bool varies, const view *src, void *dst)
 {
-    const int64_t width = width_of(isa), blocks = varies ? f->blocks : 1;
-    const uint32_t size = sinter_dtype_bits(src->dtype) / 8, flip = f->type == SINTER_DTYPE_I4 ? 8 : 0;
+    const int64_t width = width_of(isa), blocks = varies ? f->w.blocks : 1;
+    const uint32_t size = sinter_dtype_bits(src->dtype) / 8, flip = f->w.type == SINTER_DTYPE_I4 ? 8 : 0;
     view wide = *src;
     int64_t dim_at[2] = { 0 };
     dim_at[axis] = blocks;
-    dim_at[1 - axis] = f->n;
+    dim_at[1 - axis] = f->w.n;
     if (!view_broadcast(src, 2, dim_at, &wide)) return;
     for (int64_t panel = 0; panel < panels_of(f, isa); panel++) {
         for (int64_t b = 0; b < blocks; b++) {
-            for (int64_t j = 0; j < width && panel * width + j < f->n; j++) {
+            for (int64_t j = 0; j < width && panel * width + j < f->w.n; j++) {
                 const int64_t from = b * wide.stride[axis] + (panel * width + j) * wide.stride[1 - axis],
                               to = (panel * blocks + b) * width + j;
                 if (dtype_is_float(src->dtype))
                     memcpy((char *)dst + to * size, (const char *)src->data + from * size, size);
-                else ((uint8_t *)dst)[to] = (uint8_t)(code_at(src, from) ^ flip);
+                else ((uint8_t *)dst)[to] = (uint8_t)(packed_code(src, from) ^ flip);
             }
         }
     }
@@ -203,23 +138,23 @@ static void pack_along(const codes_form *f, isa_level isa, uint32_t axis, bool v
 void codes_pack(const problem *p, const codes_form *f, isa_level isa, uint32_t input, const view *src, void *dst)
 {
     memset(dst, 0, codes_pack_size(p, f, isa, input));
-    if (input == 1) pack_codes(f, isa, k_axis(p), src, dst);
-    else pack_along(f, isa, k_axis(p), input == f->scale ? f->scale_varies : f->zero_varies, src, dst);
+    if (input == 1) pack_codes(f, isa, packed_axis(p), src, dst);
+    else pack_along(f, isa, packed_axis(p), input == f->w.scale ? f->w.scale_varies : f->w.zero_varies, src, dst);
 }
 
 /* ---- running ---- */
 
 static int64_t terms_of(const codes_form *f)
 {
-    return round_up(f->k, CODES_UNIT);
+    return round_up(f->w.k, CODES_UNIT);
 }
 
 /* The largest that divides a block, so that no chunk has two scales. */
 static int64_t chunk_of(const codes_form *f)
 {
-    if (f->block <= CODES_CHUNK || f->blocks == 1) return f->block < CODES_CHUNK ? f->block : CODES_CHUNK;
+    if (f->w.block <= CODES_CHUNK || f->w.blocks == 1) return f->w.block < CODES_CHUNK ? f->w.block : CODES_CHUNK;
     int64_t chunk = CODES_CHUNK;
-    while (f->block % chunk) chunk -= CODES_UNIT;
+    while (f->w.block % chunk) chunk -= CODES_UNIT;
     return chunk;
 }
 
@@ -255,42 +190,42 @@ static codes_tile tile_of(const gemm_params *p, int64_t panel)
     const gemm_codes *g = p->codes;
     const codes_form *f = &g->form;
     const int64_t width = width_of(p->isa);
-    const size_t scale_size = sinter_dtype_bits(f->scale_type) / 8;
+    const size_t scale_size = sinter_dtype_bits(f->w.scale_type) / 8;
     return (codes_tile){
         .code = (const int32_t *)g->code + panel * words_of(f) * width,
-        .scale = (const char *)g->scale + (size_t)(panel * (f->scale_varies ? f->blocks : 1) * width) * scale_size,
-        .zero = f->zero ? (const uint8_t *)g->zero + panel * (f->zero_varies ? f->blocks : 1) * width : NULL,
+        .scale = (const char *)g->scale + (size_t)(panel * (f->w.scale_varies ? f->w.blocks : 1) * width) * scale_size,
+        .zero = f->w.zero ? (const uint8_t *)g->zero + panel * (f->w.zero_varies ? f->w.blocks : 1) * width : NULL,
         .terms = terms_of(f),
-        .block = f->block,
+        .block = f->w.block,
         .chunk = chunk_of(f),
         .chunks = chunks_of(f),
         .ldx = terms_of(f),
-        .scale_step = f->scale_varies ? width : 0,
-        .zero_step = f->zero_varies ? width : 0,
+        .scale_step = f->w.scale_varies ? width : 0,
+        .zero_step = f->w.zero_varies ? width : 0,
         .zero_point = f->zero_point,
         .unit = f->unit,
-        .scale_type = f->scale_type,
+        .scale_type = f->w.scale_type,
     };
 }
 
 int64_t codes_depth(const gemm_params *p)
 {
     const codes_form *f = &p->codes->form;
-    if (f->blocks == 1) return CODES_DEPTH;
-    return f->block < CODES_DEPTH ? CODES_DEPTH / f->block * f->block : f->block;
+    if (f->w.blocks == 1) return CODES_DEPTH;
+    return f->w.block < CODES_DEPTH ? CODES_DEPTH / f->w.block * f->w.block : f->w.block;
 }
 
 void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end, int64_t k, int64_t terms, float *b)
 {
     const codes_form *f = &p->codes->form;
     const codes_set *set = codes_set_of(p->isa);
-    const int64_t panel_width = width_of(p->isa), block = k / f->block;
+    const int64_t panel_width = width_of(p->isa), block = k / f->w.block;
     while (col < end) {
         const int64_t left = end - col < width ? end - col : width;
         const int64_t cols = round_up(left, set->lanes);
         codes_tile t = tile_of(p, col / panel_width);
-        t.code += k / (32 / f->bits) * panel_width;
-        t.scale = (const char *)t.scale + (size_t)(block * t.scale_step) * (sinter_dtype_bits(f->scale_type) / 8);
+        t.code += k / (32 / f->w.bits) * panel_width;
+        t.scale = (const char *)t.scale + (size_t)(block * t.scale_step) * (sinter_dtype_bits(f->w.scale_type) / 8);
         if (t.zero) t.zero += block * t.zero_step;
         set->expand[f->kind](&t, (int32_t)(col % panel_width / set->lanes), (int32_t)(cols / set->lanes), terms, b);
         b += terms * cols;
@@ -339,7 +274,7 @@ void codes_panel(const gemm_params *p, int64_t batch, int64_t panel, int64_t res
     const codes_set *set = codes_set_of(p->isa);
     codes_tile_fn *const *run = set->run[f->kind];
     const float *x = scratch, *sum = (const float *)(const void *)((const char *)scratch + x_size(f, p->m));
-    const int64_t width = width_of(p->isa), col = panel * width, cols = f->n - col < width ? f->n - col : width;
+    const int64_t width = width_of(p->isa), col = panel * width, cols = f->w.n - col < width ? f->w.n - col : width;
     codes_tile t = tile_of(p, panel);
     t.c = (float *)(void *)((char *)scratch + x_size(f, p->m) + sum_size(f, p->m));
     const int64_t parts = (p->m + set->rows - 1) / set->rows;

@@ -14,7 +14,7 @@
 #ifndef CPU_CODES_H
 #define CPU_CODES_H
 
-#include "ops/problem.h"
+#include "ops/packed.h"
 #include "cpu/gemm.h"
 
 /* CHUNK: terms at most that are summed before they are scaled. DEPTH: that are expanded at once, about. ROWS: of A that
@@ -24,16 +24,10 @@ enum { CODES_VECTORS = 4, CODES_CHUNK = 128, CODES_DEPTH = 512, CODES_ROWS = 6, 
 /* Integers of 4 bits, with 8 added where they are signed; of 8 bits; floats of 1, 3 and 2 bits of mantissa. */
 typedef enum code_kind { CODE_4, CODE_S8, CODE_U8, CODE_F4, CODE_F8_3, CODE_F8_2, CODE_KINDS } code_kind;
 
-/* What the program of a weight says. Inputs are those of the problem; 0: none. */
+/* A weight as its program says, of blocks of a multiple of CODES_UNIT terms, and what its codes are. */
 typedef struct codes_form {
-    int64_t k, n;
-    int64_t block;                      /* terms with one scale, a multiple of CODES_UNIT */
-    int64_t blocks;
-    sinter_dtype type, scale_type;
+    packed_form w;
     code_kind kind;
-    uint32_t bits;
-    uint32_t scale, zero;               /* inputs; zero 0: `zero_point` for all */
-    bool scale_varies, zero_varies;     /* from block to block */
     int32_t zero_point;                 /* of codes as they are packed */
     float unit;                         /* of floats: what their bits, as those of an f32, are multiplied by */
 } codes_form;

@@ -281,8 +281,8 @@ static sinter_status run(const kernel_run *k)
     if (j.g.codes) {
         j.codes = r->codes;
         j.codes.code = k->in[1];
-        j.codes.scale = k->in[j.codes.form.scale];
-        j.codes.zero = j.codes.form.zero ? k->in[j.codes.form.zero] : NULL;
+        j.codes.scale = k->in[j.codes.form.w.scale];
+        j.codes.zero = j.codes.form.w.zero ? k->in[j.codes.form.w.zero] : NULL;
         j.g.codes = &j.codes;
     }
     row_gemm_epilogue_run(&r->epilogue, k, post, &j.g.epilogue);

@@ -87,7 +87,6 @@ static const char *matmul_of(const problem *p, const void *attrs, const view *in
 {
     const bool is_integer = p->op == OP_matmul_integer;
     const attrs_matmul *m = attrs;
-    if (p->weight) return "its weight is packed";
     const view *a = &in[0], *b = &in[1];
     const uint32_t ta = !is_integer && m->trans_a && a->rank > 1, tb = !is_integer && m->trans_b && b->rank > 1;
     const uint32_t batch_a = a->rank > 2 ? a->rank - 2 : 0, batch_b = b->rank > 2 ? b->rank - 2 : 0;
@@ -386,6 +385,11 @@ static void order_axes(const problem *p, contract *c)
 }
 
 const char *contract_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c)
+{
+    return p->weight ? "its weight is packed" : contract_with_codes(p, attrs, in, out, c);
+}
+
+const char *contract_with_codes(const problem *p, const void *attrs, const view *in, const view *out, contract *c)
 {
     memset(c, 0, sizeof *c);
     c->inner = -1;

@@ -58,6 +58,8 @@ void        contract_views(const problem *p, contract_at at, view in[4], view *o
 /* matmul, matmul_integer, conv, conv_integer, conv_transpose (constant filter), einsum of two operands. NULL, or why
  * not. in: at least min(4, count_in). */
 const char *contract_of(const problem *p, const void *attrs, const view *in, const view *out, contract *c);
+/* The same where the weight may be packed, too: operand 1 is its codes. */
+const char *contract_with_codes(const problem *p, const void *attrs, const view *in, const view *out, contract *c);
 int64_t     contract_size(const contract *c, contract_role role);
 
 /* For kernels: "constexpr i32 NAME[n] = { … };", the result's axis that each axis of the role moves; and the role's

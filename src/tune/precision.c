@@ -202,6 +202,77 @@ static sinter_status narrow_output(narrowing *w, ir_node_id id, uint32_t i)
     return ir_node_set_out(w->g, maker, 0, v);
 }
 
+/* ---- states ---- */
+
+static bool is_narrowing(const narrowing *w, ir_node_id id)
+{
+    const ir_node *n = ir_node_at(w->g, id);
+    return n->op == OP_cast && ir_value_at(w->g, n->out[0])->dtype == w->type;
+}
+
+/* The value has the narrow type from now on. Its readers get an f32 of it. */
+static sinter_status narrow_value(narrowing *w, ir_value_id v)
+{
+    ir_node_id *reader;
+    const uint32_t count = ir_readers(w->g, v, w->scratch, &reader);
+    ir_value_at(w->g, v)->dtype = w->type;
+    const ir_value_id wide = count ? cast(w, IR_MAIN, v, SINTER_DTYPE_F32) : v;
+    if (!wide) return FAIL_MEMORY(w->e, "a wider value");
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < ir_node_at(w->g, reader[i])->count_in; k++)
+            if (ir_node_at(w->g, reader[i])->in[k] == v) ir_node_set_in(w->g, reader[i], k, wide);
+    return SINTER_OK;
+}
+
+/* Rows are appended to `past`: they are rounded as they are, if a reader of all rows rounds them anyhow. */
+static sinter_status narrow_appended(narrowing *w, ir_value_id past, ir_value_id present)
+{
+    const ir_node_id id = ir_value_at(w->g, present)->producer;
+    ir_node_id *reader;
+    const uint32_t count = ir_readers(w->g, present, w->scratch, &reader);
+    bool is_read = false;
+    for (uint32_t i = 0; i < count; i++) is_read = is_read || is_narrowing(w, reader[i]);
+    if (!is_read) return SINTER_OK;
+    TRY(narrow_input(w, id, 1));
+    ir_value_at(w->g, past)->dtype = w->type;
+    return narrow_value(w, present);
+}
+
+/* All readers of the state round it, and what it becomes was rounded. */
+static sinter_status narrow_replaced(narrowing *w, ir_value_id past, ir_value_id present)
+{
+    const ir_node *maker = ir_node_at(w->g, ir_value_at(w->g, present)->producer);
+    ir_builder b = { .g = w->g, .region = IR_MAIN };
+    ir_node_id *reader;
+    const uint32_t count = ir_readers(w->g, past, w->scratch, &reader);
+    bool is_one = ir_value_at(w->g, present)->producer && maker->op == OP_cast && present != past &&
+                  ir_value_at(w->g, maker->in[0])->dtype == w->type;
+    for (uint32_t i = 0; i < count; i++) is_one = is_one && is_narrowing(w, reader[i]);
+    if (!is_one || ir_value_at(w->g, past)->use_count != count) return SINTER_OK;
+    const ir_value_id made = build_copy(&b, maker->in[0], DEFAULTS(copy));
+    if (!made) return FAIL_MEMORY(w->e, "a state");
+    TRY(narrow_value(w, present));
+    TRY(ir_node_set_out(w->g, ir_value_at(w->g, made)->producer, 0, present));
+    return narrow_value(w, past);
+}
+
+/* A state whose type would be changed in each run is kept in the narrow type. */
+static sinter_status narrow_states(narrowing *w)
+{
+    const uint32_t count = w->g->states.count;
+    for (uint32_t i = 0; i < count; i++) {
+        const ir_region *main = ir_region_at(w->g, IR_MAIN);
+        const ir_value_id past = main->param.at[main->param.count - count + i],
+                          present = main->result.at[main->result.count - count + i];
+        const ir_value *x = ir_value_at(w->g, past), *y = ir_value_at(w->g, present);
+        if (x->dtype != SINTER_DTYPE_F32 || !y->producer) continue;
+        const ir_node *n = ir_node_at(w->g, y->producer);
+        const bool is_appended = op_has(n->op, UPDATES) && n->in[0] == past && x->use_count == 1;
+        TRY(is_appended ? narrow_appended(w, past, present) : narrow_replaced(w, past, present));
+    }
+    return SINTER_OK;
+}
+
 sinter_status narrow_candidates(env *e, arena *a, ir_graph *g, sinter_dtype type, ir_node_id **list, uint32_t *count)
 {
     arena scratch;
@@ -241,6 +312,7 @@ sinter_status tune_narrow(env *e, ir_graph *g, sinter_dtype type, const uint8_t 
                 s = narrow_input(&w, id, i);
         for (uint32_t i = 0; i < ir_node_at(g, id)->count_out && s == SINTER_OK; i++) s = narrow_output(&w, id, i);
     }
+    if (s == SINTER_OK) s = narrow_states(&w);
     arena_deinit(&scratch);
     return s;
 }

@@ -41,7 +41,7 @@ static ir_value_id before(const lowering *l, const ir_node *n, origin *o)
     const ir_value *x = ir_value_at(l->g, n->in[0]);
     if (n->op == OP_cast) {
         if (!is_wide_float(x->dtype)) return 0;
-        o->is_rounded = o->is_rounded || x->dtype != SINTER_DTYPE_F32 || o->type != SINTER_DTYPE_F32;
+        o->is_rounded = o->is_rounded || x->dtype != SINTER_DTYPE_F32;
         return n->in[0];
     }
     if (n->op == OP_reshape) {
@@ -95,7 +95,7 @@ static bool find_origin(const lowering *l, ir_value_id v, origin *o)
 {
     const ir_value *x = ir_value_at(l->g, v);
     if (x->rank != 2) return false;
-    *o = (origin){ .type = x->dtype };
+    *o = (origin){ .type = x->dtype, .is_rounded = x->dtype != SINTER_DTYPE_F32 };
     for (uint32_t i = 0; i < CHAIN_MAX; i++) {
         x = ir_value_at(l->g, v);
         const ir_node *n = x->recipe ? ir_node_at(l->g, x->recipe) : NULL;
@@ -117,14 +117,29 @@ static bool is_there(const lowering *l, ir_value_id v)
     return x->data && !x->is_released;
 }
 
-/* Scales that are not finite, or nearly so, do not come out of a sum of codes as they went in. */
-static bool are_scales_small(const lowering *l, ir_value_id v)
+/* The largest scale that may be applied to a sum of codes. Scales that are not finite, or nearly so, do not come out of
+ * such a sum as they went in, nor do scales that are nearly 0, since the weight itself may be 0 then. With larger ones
+ * the weight may pass what f16 holds. */
+static double scale_most(const lowering *l, const origin *o)
+{
+    if (o->type != SINTER_DTYPE_F16) return 0x1p96;
+    const sinter_dtype codes = ir_value_at(l->g, o->dequantize->in[0])->dtype;
+    return codes == SINTER_DTYPE_F8E5M2 || codes == SINTER_DTYPE_F8E5M2FNUZ ? 1 : 65504.0 / 512;
+}
+
+static const double scale_least = 0x1p-96;
+
+static bool are_scales_usual(const lowering *l, const origin *o)
 {
     view x;
     int64_t i[SINTER_RANK_MAX];
+    const ir_value_id v = o->dequantize->in[1];
+    const double most = scale_most(l, o);
     if (!is_there(l, v) || !is_wide_float(ir_value_at(l->g, v)->dtype) || !ir_const_view(l->g, v, &x)) return false;
-    for (bool more = view_first(x.dim, x.rank, i); more; more = view_next(x.dim, x.rank, i))
-        if (!(fabs(view_load_f64(&x, view_offset(&x, i))) < 0x1p96)) return false;
+    for (bool more = view_first(x.dim, x.rank, i); more; more = view_next(x.dim, x.rank, i)) {
+        const double scale = fabs(view_load_f64(&x, view_offset(&x, i)));
+        if (!(scale < most) || (scale > 0 && scale < scale_least)) return false;
+    }
     return ir_look(l->g, v);
 }
 
@@ -209,8 +224,8 @@ static sinter_status build(lowering *l, const work *w, const origin *o, work *ou
         x->at[2] = load_of(l, o, count, in[count], true);
         count++;
     }
-    x->at[3] = (expr_instr){ .op = OP_dequantize, .dtype = SINTER_DTYPE_F32, .arg = { 0, 1, 2 } };
-    x->at[4] = (expr_instr){ .op = EXPR_STORE, .dtype = SINTER_DTYPE_F32, .arg = { 3 } };
+    x->at[3] = (expr_instr){ .op = OP_dequantize, .dtype = (uint8_t)o->type, .arg = { 0, 1, 2 } };
+    x->at[4] = (expr_instr){ .op = EXPR_STORE, .dtype = (uint8_t)o->type, .arg = { 3 } };
     *out = *w;
     out->in = in;
     out->count_in = count;
@@ -234,7 +249,7 @@ static sinter_status make(lowering *l, const work *w, work *out, bool *has)
     bool is_turned = false;
     *has = false;
     if (!(op_at(w->op)->traits & EXPANDS_WEIGHT) || w->prologue || w->weight || w->count_anchor < 2 ||
-        !lower_is_const(l, w->in[1]) || l->p->value.at[w->in[1]].dtype != SINTER_DTYPE_F32)
+        !lower_is_const(l, w->in[1]) || !is_wide_float(l->p->value.at[w->in[1]].dtype))
         return SINTER_OK;
     const plan_storage *s = &l->p->storage.at[l->p->value.at[w->in[1]].storage];
     const weight_recipe *r = &l->out->recipe.at[s->recipe];
@@ -250,8 +265,7 @@ static sinter_status make(lowering *l, const work *w, work *out, bool *has)
     }
     o.is_turned = o.is_turned != is_turned;
     const ir_node *n = o.dequantize;
-    if (!is_there(l, n->in[0]) || !are_codes_finite(l, n->in[0]) || !are_scales_small(l, n->in[1]) ||
-        !is_there(l, n->in[2]))
+    if (!is_there(l, n->in[0]) || !are_codes_finite(l, n->in[0]) || !are_scales_usual(l, &o) || !is_there(l, n->in[2]))
         return SINTER_OK;
     work found;
     TRY(build(l, w, &o, &found));

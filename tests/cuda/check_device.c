@@ -437,6 +437,7 @@ int main(int argc, char **argv)
         const char *wrong = NULL;
         if (!strcmp(argv[i], "-v")) r.is_verbose = true;
         else if (!strcmp(argv[i], "--separate")) r.device.is_separate = true;
+        else if (!strcmp(argv[i], "--packed") && has_next) wrong = case_lines_ask_packed(&r.rig, argv[++i], &r.lines);
         else if (!strcmp(argv[i], "--gpu") && has_next) r.gpu = argv[++i];
         else if (!strcmp(argv[i], "--kernel") && has_next) r.kernel_name = argv[++i];
         else if (!strcmp(argv[i], "--row") && has_next) r.row_name = argv[++i];
@@ -456,6 +457,7 @@ int main(int argc, char **argv)
         (void)case_lines_read_folder(&r.rig, "tests/conformance/cases", &r.lines);
         (void)case_lines_read_folder(&r.rig, "tests/cuda/cases", &r.lines);
         case_lines_scalar(&r.rig, &r.lines);
+        case_lines_packed(&r.rig, &r.lines, 40, 1);
     }
     return is_list ? list(&r) : run(&r);
 }

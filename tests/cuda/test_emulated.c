@@ -2,7 +2,7 @@
 /* test_emulated.c - CUDA's kernels on a CPU against the reference, on problem lines.
  *
  *     cuda_test_emulated [-v] [--sm 75|80|90|120] [--kernel NAME] [--tactics N] [--damaged N] [--jobs N]
- *                        [--scalar] [FILE | LINE ...]
+ *                        [--scalar] [--packed SEED,COUNT] [FILE | LINE ...]
  *
  * Files of problem lines and single lines ("matmul:f16[5,7] ..."); none: every file of tests/conformance/cases and
  * tests/cuda/cases, and --scalar, which is the lines of all scalar functions and types. Each problem runs on every row
@@ -534,6 +534,7 @@ int main(int argc, char **argv)
         const char *wrong = NULL;
         if (!strcmp(argv[i], "-v")) r.is_verbose = true;
         else if (!strcmp(argv[i], "--scalar")) case_lines_scalar(&r.rig, &lines);
+        else if (!strcmp(argv[i], "--packed") && has_next) wrong = case_lines_ask_packed(&r.rig, argv[++i], &lines);
         else if (!strcmp(argv[i], "--sm") && has_next) sm = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--kernel") && has_next) r.kernel_name = argv[++i];
         else if (!strcmp(argv[i], "--tactics") && has_next) r.tactics = (uint32_t)atoi(argv[++i]);
@@ -549,6 +550,7 @@ int main(int argc, char **argv)
         (void)case_lines_read_folder(&r.rig, "tests/conformance/cases", &lines);
         (void)case_lines_read_folder(&r.rig, "tests/cuda/cases", &lines);
         case_lines_scalar(&r.rig, &lines);
+        case_lines_packed(&r.rig, &lines, 4, 1);
     }
     take_lines(&r, &lines);
     free(lines.at);

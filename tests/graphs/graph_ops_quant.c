@@ -154,10 +154,12 @@ static bool packed_product(grow *g, const gop *op)
         s.zero = grow_leaf(g, t, size, rank, true, (gfill){ 0, 5, 1, grow_below(g, 999) });
     uint32_t made = scaled(g, "DequantizeLinear", w, &s);
     if (made != G_NONE && is_turned) made = grow_transpose(g, made, (const int64_t[]){ 1, 0 });
-    if (made != G_NONE && is_narrow) made = grow_cast(g, made, SINTER_DTYPE_F32);
-    if (made == G_NONE) return false;
+    const bool is_wide = is_narrow && grow_one_in(g, 2); /* the product is in f32 */
+    if (made != G_NONE && is_wide) made = grow_cast(g, made, SINTER_DTYPE_F32);
+    const uint32_t data = is_narrow && !is_wide ? grow_cast(g, x, wide) : x;
+    if (made == G_NONE || data == G_NONE) return false;
     const uint32_t y = grow_begin(g, "MatMul");
-    grow_in(g, y, x);
+    grow_in(g, y, data);
     grow_in(g, y, made);
     return grow_end(g, y, 1) != G_NONE;
 }

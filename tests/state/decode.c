@@ -83,6 +83,9 @@ static bool open_side(work *w, side *s, bool has_state)
     o.profile = &profile;
     o.profile_count = 1;
     o.device = has_state ? d->device : d->judge;
+    if (has_state) o.allow = d->allow;
+    o.lower = SINTER_LOWER_ALWAYS;
+    o.budget = 1;
     o.tune = SINTER_TUNE_OFF;
     o.verify = 1;
     if (d->has_total) o.equal = &equal, o.equal_count = 1;

@@ -20,6 +20,7 @@ typedef struct decode {
     int64_t     most;               /* new rows of a run, at most */
     int64_t     rows[DECODE_RUNS];  /* of each run; 0: reset; below 0: so many of the last rows are forgotten */
     uint32_t    runs;
+    uint32_t    allow;              /* types that the engine with state may use */
     double      tolerance;          /* of an output's largest element */
     uint64_t    seed;
     bool        checks_growth;      /* count what later runs of a size that was seen allocate and bind */

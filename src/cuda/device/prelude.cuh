@@ -70,6 +70,19 @@ DEVICE u32 pack_bf16(float lo, float hi)
     return (u32)to_bf16(lo).bits | (u32)to_bf16(hi).bits << 16;
 #endif
 }
+/* Bytes of b:a, chosen by the four nibbles of `which` (0 to 3: of a, 4 to 7: of b), lowest first. */
+DEVICE u32 permute_bytes(u32 a, u32 b, u32 which) { return __byte_perm(a, b, which); }
+/* x * y + z of pairs of narrow floats, rounded once. */
+DEVICE u32 fma_pair_f16(u32 x, u32 y, u32 z)
+{
+    u32 r; asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(z)); return r;
+}
+#if SM >= 80
+DEVICE u32 fma_pair_bf16(u32 x, u32 y, u32 z)
+{
+    u32 r; asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(z)); return r;
+}
+#endif
 /* f32 rounded to tf32, as bits. */
 DEVICE u32 to_tf32(float x)
 {

@@ -319,6 +319,20 @@ DEVICE bf16 to_bf16(float x)
 }
 DEVICE u32 pack_f16(float lo, float hi) { return (u32)to_f16(lo).bits | (u32)to_f16(hi).bits << 16; }
 DEVICE u32 pack_bf16(float lo, float hi) { return (u32)to_bf16(lo).bits | (u32)to_bf16(hi).bits << 16; }
+DEVICE u32 permute_bytes(u32 a, u32 b, u32 which) { return __byte_perm(a, b, which); }
+template <class T> static inline u32 emulated_fma_pair(u32 x, u32 y, u32 z, T (*narrow)(float))
+{
+    u32 r = 0;
+    for (int i = 0; i < 32; i += 16) {
+        const T a = { (u16)(x >> i) }, b = { (u16)(y >> i) }, c = { (u16)(z >> i) };
+        r |= (u32)narrow(fmaf(to_float(a), to_float(b), to_float(c))).bits << i;
+    }
+    return r;
+}
+DEVICE u32 fma_pair_f16(u32 x, u32 y, u32 z) { return emulated_fma_pair<f16>(x, y, z, to_f16); }
+#if SM >= 80
+DEVICE u32 fma_pair_bf16(u32 x, u32 y, u32 z) { return emulated_fma_pair<bf16>(x, y, z, to_bf16); }
+#endif
 DEVICE float exp2_fast(float x) { return exp2f(x); }
 DEVICE float exp2_flush(float x) { const float y = exp2f(x); return y < 0x1p-126f ? 0.0f : y; }
 DEVICE float reciprocal_fast(float x) { return 1 / x; }
