@@ -37,7 +37,8 @@ sinter_status states_check(env *e, const sinter_build_options *o)
                         s->input, s->output);
     }
     if (o->state_count && (o->allow & SINTER_ALLOW_INT8))
-        return FAIL(e, UNSUPPORTED, "products in 8 bits are allowed in a model with a state: expected fp16, bf16 or tf32");
+        return FAIL(e, UNSUPPORTED,
+                    "products in 8 bits are allowed in a model with a state: expected fp16, bf16 or tf32");
     return SINTER_OK;
 }
 
