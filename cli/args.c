@@ -2,6 +2,7 @@
 /* args.c - the option table at work: parsing, --help, the options page. */
 #include "args.h"
 
+#include "print.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -359,12 +360,6 @@ void args_help(const cli_verb *verb, FILE *to)
     (void)fprintf(to, "  %-*s%s\n", INDENT - 2, "--help", "Prints this.");
 }
 
-/* A '|' would end a table's cell. */
-static void cell(FILE *to, const char *text)
-{
-    for (; *text; text++) (void)fprintf(to, *text == '|' ? "\\%c" : "%c", *text);
-}
-
 void args_markdown(const cli_verb *verb, uint32_t count, FILE *to)
 {
     options_init();
@@ -373,7 +368,7 @@ void args_markdown(const cli_verb *verb, uint32_t count, FILE *to)
         const option *o = &options[i];
         (void)fprintf(to, "| `--%s", o->name);
         if (*o->value) (void)fputc(' ', to);
-        cell(to, o->value);
+        cli_cell(to, o->value);
         (void)fprintf(to, "` | ");
         bool is_first = true;
         for (uint32_t v = 0; v < count; v++) {
@@ -382,7 +377,7 @@ void args_markdown(const cli_verb *verb, uint32_t count, FILE *to)
             is_first = false;
         }
         (void)fprintf(to, " | ");
-        cell(to, o->help);
+        cli_cell(to, o->help);
         (void)fprintf(to, " |\n");
     }
 }

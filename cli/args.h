@@ -64,6 +64,11 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       "Raises or lowers a limit on what a model may cost. May be repeated.")                                          \
     X(seed, COUNT, "seed", V_RUN | V_BENCH, "N", "Of random inputs. Default 0.")                                      \
     X(duration, REAL, "duration", V_BENCH, "S", "Seconds to measure, after a warm-up. Default 3.")                    \
+    X(warmup, REAL, "warmup", V_BENCH, "S", "Seconds of runs before it measures. Default 0.2.")                       \
+    X(iterations, COUNT, "iterations", V_BENCH, "N", "Runs at least, of each stream.")                                \
+    X(percentile, TEXT, "percentile", V_BENCH, "P,P", "More percentiles of the time of a run, 0 to 100.")             \
+    X(streams, COUNT, "streams", V_BENCH, "N",                                                                        \
+      "Contexts that run at the same time, each in a thread of its own. Default 1.")                                  \
     X(no_data_transfers, FLAG, "no-data-transfers", V_BENCH, "",                                                      \
       "Keeps inputs and outputs in the device's memory, so that runs copy neither.")                                  \
     X(rtol, REAL, "rtol", V_TEST, "R", "Relative tolerance of every output without a tolerance.json.")                \
@@ -126,6 +131,7 @@ int verb_test(const args *a);
 int verb_inspect(const args *a);
 int verb_ops(const args *a);
 int verb_doctor(const args *a);
+int verb_exec(int argc, char **argv, int first);    /* its flags are those of exec_flags.def: argv[first …] */
 extern const cli_verb cli_verbs[];
 extern const uint32_t cli_verb_count;
 

@@ -97,7 +97,7 @@ const model_input *model_inputs_find(const model_inputs *in, const char *name)
 static void log_line(void *user, const char *topic, const char *line)
 {
     (void)user;
-    (void)fprintf(stderr, "%s: %s\n", topic, line);
+    cli_say(LOG_VERBOSE, "%s: %s", topic, line);
 }
 
 typedef struct limit_row {
@@ -119,10 +119,12 @@ static bool limits_read(const args *a, sinter_limits *limits)
         const limit_row *row = rows;
         while (row < rows + count && (strlen(row->name) != length || memcmp(row->name, text, length) != 0)) row++;
         if (row == rows + count) {
-            (void)fprintf(stderr, "error: --limit %s: expected NAME=N, where NAME is one of", text);
-            for (row = rows; row < rows + count; row++) (void)fprintf(stderr, " %s", row->name);
-            (void)fputc('\n', stderr);
-            return false;
+            char names[256] = { 0 };
+            for (row = rows; row < rows + count; row++) {
+                const size_t at = strlen(names);
+                (void)snprintf(names + at, sizeof names - at, " %s", row->name);
+            }
+            return cli_fail("--limit %s: expected NAME=N, where NAME is one of%s", text, names) == 0;
         }
         char *end = NULL;
         errno = 0;
@@ -264,14 +266,13 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, c
         setup->build.sample = sample;
         setup->build.sample_count = samples;
         if ((setup->build.allow & SINTER_ALLOW_INT8) && !samples)
-            (void)fprintf(stderr,
-                          "note: 8 bits hold what seeded inputs need, which may be far from your data: --calib\n");
+            cli_say(LOG_INFO, "8 bits hold what seeded inputs need, which may be far from your data: --calib");
         const double start = cli_seconds();
         is_good = build_interruptible(path, &setup->build, engine, out, &error) == SINTER_OK;
         *seconds = cli_seconds() - start;
         progress_end(&setup->bar);
         if (!is_good) (void)cli_error(&error);
-        if (*setup->report.cache_warning) (void)fprintf(stderr, "warning: %s\n", setup->report.cache_warning);
+        if (*setup->report.cache_warning) cli_say(LOG_WARNING, "%s", setup->report.cache_warning);
         setup->build.value = NULL;
         setup->build.value_count = 0;
         setup->build.sample = NULL;

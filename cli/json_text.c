@@ -3,6 +3,7 @@
  * which for files of a few kilobytes costs nothing. */
 #include "json_text.h"
 
+#include "print.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +115,55 @@ bool json_item(json_value array, uint32_t index, json_value *out)
     }
     *out = (json_value){ blank(p) };
     return true;
+}
+
+bool json_next(json_value item, json_value *out)
+{
+    const char *p = skip_value(item.at, 0);
+    if (!p) return false;
+    p = blank(p);
+    if (*p != ',') return false;
+    *out = (json_value){ blank(p + 1) };
+    return true;
+}
+
+static char *put_utf8(char *to, unsigned long c)
+{
+    if (c < 0x80) {
+        *to++ = (char)c;
+    } else if (c < 0x800) {
+        *to++ = (char)(0xC0 | c >> 6);
+        *to++ = (char)(0x80 | (c & 63));
+    } else {
+        *to++ = (char)(0xE0 | c >> 12);
+        *to++ = (char)(0x80 | (c >> 6 & 63));
+        *to++ = (char)(0x80 | (c & 63));
+    }
+    return to;
+}
+
+char *json_copy_text(json_value v)
+{
+    static const char from[] = "bfnrt", as[] = "\b\f\n\r\t";
+    const char *end = *v.at == '"' ? skip_string(v.at) : NULL;
+    char *out = cli_alloc(end ? (size_t)(end - v.at) : 1, 1), *to = out;
+    for (const char *p = v.at + 1; end && p < end - 1; p++) {
+        if (*p != '\\') {
+            *to++ = *p;
+            continue;
+        }
+        p++;
+        const char *known = strchr(from, *p);
+        char digits[5] = { 0 };
+        if (*p == 'u' && end - p > 5) {
+            memcpy(digits, p + 1, 4);
+            to = put_utf8(to, strtoul(digits, NULL, 16));
+            p += 4;
+        } else {
+            *to++ = known ? as[known - from] : *p;
+        }
+    }
+    return out;
 }
 
 bool json_number(json_value v, double *out)

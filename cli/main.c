@@ -97,22 +97,37 @@ static void usage(FILE *to)
         const cli_verb *v = &cli_verbs[i];
         (void)fprintf(to, "  sinter %s %s\n", v->name, v->usage);
     }
+    (void)fprintf(to, "  sinter exec FLAG...\n");
     (void)fprintf(to, "\nsinter VERB --help says more; sinter --version prints the version\n");
 }
 
 static int unknown(const char *word)
 {
-    const char *name[sizeof cli_verbs / sizeof cli_verbs[0]];
-    for (uint32_t i = 0; i < cli_verb_count; i++) name[i] = cli_verbs[i].name;
-    const char *near = args_nearest(word, name, cli_verb_count);
+    const char *name[1 + sizeof cli_verbs / sizeof cli_verbs[0]] = { "exec" };
+    for (uint32_t i = 0; i < cli_verb_count; i++) name[1 + i] = cli_verbs[i].name;
+    const char *near = args_nearest(word, name, 1 + cli_verb_count);
     (void)fprintf(stderr, "sinter: unknown verb '%s'%s%s%s\n", word, near ? ": did you mean " : "", near ? near : "",
                   near ? "?" : "");
     usage(stderr);
     return STATUS_USAGE;
 }
 
+/* The command's own name, without its folder. */
+static bool is_called(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    return !strcmp(slash ? slash + 1 : path, name);
+}
+
+static int finish(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    return cli_fail("cannot write the report to stdout");
+}
+
 int main(int argc, char **argv)
 {
+    if (argc && is_called(argv[0], "trtexec")) return finish(verb_exec(argc, argv, 1));
     if (argc < 2) {
         usage(stderr);
         return STATUS_USAGE;
@@ -125,6 +140,7 @@ int main(int argc, char **argv)
         (void)printf("sinter %s\n", sinter_version());
         return STATUS_OK;
     }
+    if (!strcmp(argv[1], "exec")) return finish(verb_exec(argc, argv, 2));
     for (uint32_t i = 0; i < cli_verb_count; i++) {
         const cli_verb *v = &cli_verbs[i];
         if (strcmp(argv[1], v->name) != 0) continue;
@@ -134,9 +150,7 @@ int main(int argc, char **argv)
             args_help(v, stdout);
             return STATUS_OK;
         }
-        const int status = v->run(&a);
-        if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-        return cli_fail("cannot write the report to stdout");
+        return finish(v->run(&a));
     }
     return unknown(argv[1]);
 }

@@ -47,19 +47,25 @@ static bool face_has_dim(const model_face *face, const char *name)
 /* What the name may have meant. */
 static bool unknown_name(const spec *s, const model_face *face)
 {
-    (void)fprintf(stderr, "error: --%s %s: there is no input and no named dim '%s'; the inputs are",
-                  s->is_fixed ? "shape" : "profile", s->text, s->name);
+    kept_text inputs = { 0 };
     for (uint32_t i = 0; i < face->count; i++) {
         const model_io *m = &face->at[i];
+        char dim[32];
         if (!m->io.is_input) continue;
-        (void)fprintf(stderr, " '%s' [", m->name);
+        cli_write_kept(&inputs, " '", 2);
+        cli_write_kept(&inputs, m->name, strlen(m->name));
+        cli_write_kept(&inputs, "' [", 3);
         for (uint32_t k = 0; k < m->io.rank; k++) {
-            if (m->io.dim[k] >= 0) (void)fprintf(stderr, "%s%lld", k ? "," : "", (long long)m->io.dim[k]);
-            else (void)fprintf(stderr, "%s%s", k ? "," : "", m->dim_name[k] ? m->dim_name[k] : "?");
+            (void)snprintf(dim, sizeof dim, "%lld", (long long)m->io.dim[k]);
+            const char *text = m->io.dim[k] >= 0 ? dim : m->dim_name[k] ? m->dim_name[k] : "?";
+            if (k) cli_write_kept(&inputs, ",", 1);
+            cli_write_kept(&inputs, text, strlen(text));
         }
-        (void)fputc(']', stderr);
+        cli_write_kept(&inputs, "]", 1);
     }
-    (void)fputc('\n', stderr);
+    (void)cli_fail("--%s %s: there is no input and no named dim '%s'; the inputs are%s",
+                   s->is_fixed ? "shape" : "profile", s->text, s->name, inputs.at ? inputs.at : " none");
+    free(inputs.at);
     return false;
 }
 

@@ -44,7 +44,7 @@ static bool check(const args *a, const char *path, sinter_file_kind kind)
     if (s != SINTER_IO || !is_cache) return cli_error(&error) == 0;
     char why[512];
     cli_reason(&error, why, sizeof why);
-    (void)fprintf(stderr, "warning: measurements will not be kept: %s\n", why);
+    cli_say(LOG_WARNING, "measurements will not be kept: %s", why);
     return true;
 }
 

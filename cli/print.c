@@ -80,18 +80,18 @@ char *cli_read(const char *path, size_t max)
 
 int cli_error(const sinter_error *error)
 {
-    (void)fprintf(stderr, "error: %s\n", error->length ? error->text : sinter_status_text(error->status));
+    cli_say(LOG_ERROR, "%s", error->length ? error->text : sinter_status_text(error->status));
     return 1;
 }
 
 int cli_fail(const char *format, ...)
 {
+    char text[4096];
     va_list list;
     va_start(list, format);
-    (void)fprintf(stderr, "error: ");
-    (void)vfprintf(stderr, format, list);
-    (void)fputc('\n', stderr);
+    (void)vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    cli_say(LOG_ERROR, "%s", text);
     return 1;
 }
 
@@ -226,6 +226,12 @@ void table_end(table *t, FILE *to)
     for (uint32_t i = 0; i < t->rows * t->columns; i++) free(t->cell[i]);
     free(t->cell);
     *t = (table){ 0 };
+}
+
+/* A '|' would end the cell. */
+void cli_cell(FILE *to, const char *text)
+{
+    for (; *text; text++) (void)fprintf(to, *text == '|' ? "\\%c" : "%c", *text);
 }
 
 /* ---- JSON ---- */

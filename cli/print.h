@@ -3,6 +3,7 @@
 #ifndef CLI_PRINT_H
 #define CLI_PRINT_H
 
+#include "log.h"
 #include "sinter/sinter.h"
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,6 +45,8 @@ void table_begin(table *t, const char *const *title, uint32_t columns); /* a tit
 void table_cell(table *t, uint32_t column, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void table_row(table *t);
 void table_end(table *t, FILE *to);                                            /* prints and frees */
+
+void cli_cell(FILE *to, const char *text);                                     /* of a table in Markdown */
 
 /* ---- JSON ---- */
 typedef struct json { FILE *to; uint32_t depth; bool has_member[32]; } json;

@@ -45,6 +45,7 @@ TEXT
 cmake -S "$scratch" -B "$scratch/out" -DCMAKE_PREFIX_PATH="$scratch/prefix" >/dev/null
 cmake --build "$scratch/out" >/dev/null
 for kind in sinter static runtime; do "$scratch/out/with_$kind"; done
+"$scratch/prefix/bin/trtexec" --version | grep -q 'flags of trtexec'
 
 # sinter.pc says where it was put, also after the tree moved. Without pkg-config, two variables are resolved by hand.
 mv "$scratch/prefix" "$scratch/moved"

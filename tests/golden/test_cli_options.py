@@ -27,6 +27,7 @@ FORMS = {
     "NAME=N": (["", "memory_max", "=1", "memory_max=", "x=1", "memory_max=-1", "memory_max=+1", "memory_max=1x", "memory_max= 1", "memory_max=1",
                 "nodes_max=0", "nodes_max=" + HUGE, "depth_max=65", "memory_max=two"], "memory_max=1000000"),
     "fp16,bf16,tf32,int8": (["", "fp17", "fp16,", ",fp16", "fp16,,int8", "fp16 int8", "FP16"], "fp16,int8"),
+    "P,P": (["", "101", "50,", ",50", "50,,90", "-1", "nan", "x", "1e1"], "50,99.9"),
     "-NAME,-NAME": (["", "-", ",", "-a,", ",-a", "-a,,-b", "-a,-"], "-add-zero"),
     "cpu|reference|cuda[:N|:sm_XX]": (["", "cpus", "CPU", "cpu:0", "cuda:", "cuda:x", "cuda:1x", "cuda:-1", "cuda:99999", "cuda:sm_", "cuda:sm_9",
                                        "cuda:sm_9x", "cuda:sm_90ab", "cuda0", "reference:1"], "cpu"),

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exec.h - the parts of `sinter exec`, in the order in which they work: flags (exec_flags.h), shapes, options, build,
+ * layers, runs, report, files. What goes wrong is said with cli_say; the functions then return false. */
+#ifndef CLI_EXEC_H
+#define CLI_EXEC_H
+
+#include "cli_model.h"
+#include "exec_flags.h"
+#include "bench_runs.h"
+
+typedef struct exec {
+    exec_args    x;
+    args         a;             /* what sinter's own verbs would have been given */
+    model_setup  setup;
+    model_engine m;
+    kept_text    machine;       /* sinter_print_machine, JSON */
+    int          gpu;           /* that runs the engine; -1: the CPU */
+    char         device[64];
+    kept_text    report;        /* sinter_engine_print, JSON */
+    bool         is_stripped;   /* the engine that was saved has no weights */
+} exec;
+
+/* ---- exec_shapes.c: NAME:VALUE lists ---- */
+typedef struct exec_pair { char *name, *value; bool is_used; } exec_pair;
+typedef struct exec_pairs { exec_pair *at; uint32_t count; } exec_pairs;
+/* Adds the pairs of one flag's value. Names may be quoted with '; the last ':' divides. False: reported. */
+bool exec_pairs_read(exec_id id, const char *text, exec_pairs *out);
+void exec_pairs_free(exec_pairs *p);
+/* The pair whose name is `name`, else the one whose name has a '*' and matches. NULL: none. Marks it as used. */
+exec_pair *exec_pairs_find(exec_pairs *p, const char *name);
+/* --minShapes, --optShapes, --maxShapes and --profile, else --shapes, as a.profile, for the inputs of the model. */
+bool exec_profiles_make(exec *e, const model_face *face);
+/* --shapes as a.shape, for the inputs of the engine. */
+bool exec_shapes_make(exec *e);
+
+/* ---- exec_options.c: what is about to be done ---- */
+bool exec_check(const exec *e);                 /* flags that go together or do not */
+bool exec_device(exec *e);                      /* chooses the device */
+void exec_print_options(const exec *e);
+void exec_print_device(const exec *e);
+const char *exec_verbosity(const exec *e);      /* "names", "detailed" or "none" */
+bool exec_skips_inference(const exec *e);
+double exec_percent(const char **at);           /* the next of --percentile; advances */
+
+/* ---- exec_build.c: from files to e->m.engine ---- */
+bool exec_engine_make(exec *e);
+
+/* ---- exec_layers.c ---- */
+/* --dumpLayerInfo, --exportLayerInfo, --dumpOptimizationProfile, --dumpRefit */
+bool exec_layers(exec *e);
+bool exec_profile_steps(exec *e);               /* --dumpProfile, --exportProfile */
+
+/* ---- exec_infer.c ---- */
+bool exec_inputs_make(exec *e);                 /* profile, shapes, --loadInputs */
+bool exec_infer(exec *e);
+
+/* ---- exec_report.c ---- */
+void exec_report(const exec *e, const measured *r);
+
+/* ---- exec_files.c ---- */
+/* A file to write; NULL: reported. exec_file_close returns false where not all was written. */
+FILE *exec_file_open(const char *path);
+bool  exec_file_close(FILE *file, const char *path);
+bool  exec_export_times(const char *path, const measured *r);
+bool  exec_outputs(const exec *e, const measure_set *set);  /* --dumpOutput, --exportOutput, --dumpRawBindingsToFile */
+bool  exec_compare(const exec *e, sinter_context *c);   /* --loadRefOutputs */
+
+/* The bytes of a dense tensor, or .npy, whose type and shape `t` has. False: reported. The caller frees own. */
+bool exec_tensor_read(const exec *e, const char *name, const char *path, model_input *out);
+
+/* Times of a run in ms. */
+typedef enum exec_time { EXEC_LATENCY, EXEC_ENQUEUE, EXEC_H2D, EXEC_COMPUTE, EXEC_D2H, EXEC_TIMES } exec_time;
+double exec_time_of(const query *q, exec_time which);
+
+#endif

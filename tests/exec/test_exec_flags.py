@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every flag of `sinter exec`: what the table says of it is what happens. A flag that works shows an effect, named here; one
+that changes nothing warns; one that is refused fails; and a malformed value of any is an error that names the flag."""
+import json
+import os
+import struct
+import sys
+import tempfile
+
+from exec_rig import BUILD, MODEL, QUICK, SINTER, flags, run
+
+failures = []
+work = tempfile.mkdtemp()
+ENGINE = work + "/d.engine"
+RANGE = ["--minShapes=image:1x1x28x28", "--optShapes=image:2x1x28x28", "--maxShapes=image:4x1x28x28"]
+
+
+def path(name):
+    return os.path.join(work, name)
+
+
+def check(holds, *what):
+    if not holds:
+        failures.append(what)
+        print("FAIL", *(text if len(str(text)) < 2000 else str(text)[-2000:] for text in what))
+
+
+def good(*words):
+    done = run(*words, cwd=work)
+    problem = done.problem() or (None if done.status == 0 else "it failed")
+    check(not problem, problem, words, done.err)
+    return done
+
+
+def bad(text, *words):
+    done = run(*words, cwd=work)
+    problem = done.problem() or (None if done.status == 1 else "it did not fail")
+    check(not problem and text in done.err, problem, "wants", repr(text), words, done.err)
+
+
+# ---- effects ----
+
+def says(text, *words):
+    """The flag's effect is a line of the log."""
+    def test(flag):
+        out = good(*(word if word != "FLAG" else flag for word in words))
+        check(text in out.out or text in out.err, flag, "does not say", repr(text))
+    return test
+
+
+def option(text):
+    return says(text, *BUILD, "--skipInference", "FLAG")
+
+
+def runs(text):
+    return says(text, *BUILD, *QUICK, "FLAG")
+
+
+def loaded(text):
+    return says(text, "--loadEngine=" + ENGINE, *QUICK, "FLAG")
+
+
+def exports(test_file):
+    def test(flag):
+        good(*BUILD, *QUICK, flag)
+        check(test_file(json.load(open(flag.split("=", 1)[1]))), flag)
+    return test
+
+
+def has_profile(text):
+    return says(text, *BUILD, *RANGE, "--skipInference", "--dumpOptimizationProfile")
+
+
+def profile_block(flag):
+    out = good(*BUILD, *RANGE, flag, *(word.replace("4x1", "8x1") for word in RANGE), "--skipInference", "--dumpOptimizationProfile").out
+    check("Optimization Profile 1:" in out and "max = 8x1x28x28" in out, flag)
+
+
+def raw(flag):
+    good(*BUILD, *QUICK, flag)
+    check(os.path.getsize(path("image.input.1.1.28.28.Float.raw")) == 4 * 784, flag)
+    check(os.path.getsize(path("scores.output.1.10.Float.raw")) == 40, flag)
+
+
+def strips(flag):
+    good(*BUILD, "--saveEngine=" + path("stripped"), "--skipInference", flag)
+    check(os.path.getsize(path("stripped")) < os.path.getsize(ENGINE) // 2, flag)
+    bad("weights", "--loadEngine=" + path("stripped"), *QUICK)
+    good("--loadEngine=" + path("stripped"), "--refitFromOnnx=" + MODEL, *QUICK)
+
+
+def saves(flag):
+    good(*BUILD, "--skipInference", flag)
+    good("--loadEngine=" + flag.split("=", 1)[1], *QUICK)
+
+
+def times(count, done, key="exportTimes"):
+    return len(json.load(open(done))) >= count
+
+
+def queries(count, *words):
+    def test(flag):
+        out = good(*BUILD, "--warmUp=0", *words, flag, "--exportTimes=" + path("t")).out
+        check(len(json.load(open(path("t")))) >= count, flag, out)
+    return test
+
+
+def refused_value(text, *words):
+    def test(flag):
+        good(*BUILD, "--skipInference", flag)
+        bad(text, *BUILD, "--skipInference", *words)
+    return test
+
+
+def workspace(flag):
+    name = flag.split("=")[0]
+    tactics = []
+    for value in (flag, name + ("=workspace:1B" if name == "--memPoolSize" else "=0.00001")):
+        good(*BUILD, "--skipInference", value, "--profilingVerbosity=detailed", "--exportLayerInfo=" + path("l"))
+        tactics.append([layer["TacticValue"] for layer in json.load(open(path("l")))["Layers"]])
+    check(tactics[0] != tactics[1], flag, "kernels with scratch memory serve without it")
+
+
+def timing_cache(flag):
+    good("--onnx=" + MODEL, "--builderOptimizationLevel=2", "--skipInference", flag)
+    check(os.path.getsize(flag.split("=", 1)[1]) > 100, flag)
+    good("--onnx=" + MODEL, "--builderOptimizationLevel=2", "--skipInference", flag, "--errorOnTimingCacheMiss")
+
+
+def cache_miss(flag):
+    bad("", "--onnx=" + MODEL, "--builderOptimizationLevel=2", "--skipInference", flag, "--timingCacheFile=" + path("no_cache"))
+
+
+def calib(flag):
+    with open(path("good.cache"), "w") as file:
+        file.write("TRT-101600-EntropyCalibration2\nimage: 3c010a14\nscores: 3c010a14\n")
+    out = good(*BUILD, "--skipInference", "--int8", "--calib=" + path("good.cache"))
+    check("2 ranges" in out.err, flag)
+    for text in ("", "TRT", "image: 3c010a14\n", "TRT-8\nimage: 3c010a1\n", "TRT-8\nimage 3c010a14\n", "TRT-8\nimage: 3c010a1g\n"):
+        with open(path("bad.cache"), "w") as file:
+            file.write(text)
+        bad("is no calibration cache", *BUILD, "--skipInference", "--calib=" + path("bad.cache"))
+
+
+def load_inputs(flag):
+    with open(path("seven"), "wb") as file:
+        file.write(struct.pack("<784f", *[0.0] * 784))
+    good(*BUILD, *QUICK, "--loadInputs='image':" + path("seven"), "--exportOutput=" + path("o"))
+    zeros = json.load(open(path("o")))
+    good(*BUILD, *QUICK, "--exportOutput=" + path("o"))
+    check(zeros != json.load(open(path("o"))), flag, "the data is not used")
+    bad("fewer bytes", *BUILD, *QUICK, "--shapes=image:2x1x28x28", "--loadInputs=image:" + path("seven"))
+    bad("no input", *BUILD, *QUICK, "--loadInputs=image:" + path("seven") + ",x:" + path("seven"))
+    bad("Cannot open", *BUILD, *QUICK, "--loadInputs=image:" + path("none"))
+
+
+def accuracy(flag):
+    good(*BUILD, *QUICK, "--dumpRawBindingsToFile")
+    wanted = path("scores.output.1.10.Float.raw")
+    values = list(struct.unpack("<10f", open(wanted, "rb").read()))
+    values[0] += 0.5
+    with open(path("off"), "wb") as file:
+        file.write(struct.pack("<10f", *values))
+    for word, most in (("l0", 0.1), ("l1", 0.05), ("l2", 0.1582), ("lInf", 0.5)):
+        ask = [*BUILD, *QUICK, "--loadRefOutputs=scores:" + path("off"), "--accuracyAlgorithm=" + word]
+        good(*ask, "--accuracyThreshold=%g" % (most * 1.001))
+        bad(word + " = ", *ask, "--accuracyThreshold=%g" % (most * 0.999))
+    good(*BUILD, *QUICK, "--loadRefOutputs=scores:" + wanted, "--accuracyThreshold=1e-6", "--accuracyAlgorithm=cos")
+    good(*BUILD, *QUICK, "--loadRefOutputs=scores:" + path("off"), "--accuracyThreshold=0", "--atol=0.6")
+    good(*BUILD, *QUICK, "--loadRefOutputs=scores:" + path("off"), "--accuracyThreshold=0", "--rtol=1e14", "--atol=1e-3")
+    bad("needs --accuracyThreshold", *BUILD, *QUICK, "--loadRefOutputs=scores:" + wanted)
+
+
+def page(flag):
+    done = run(flag)
+    check(done.status == 0 and done.out and "RUNNING" not in done.out, flag)
+
+
+EFFECTS = {
+    "onnx": ("=" + MODEL, says("Model: " + MODEL, "FLAG", "--builderOptimizationLevel=0", "--skipInference")),
+    "minShapes": ("=image:1x1x28x28", has_profile("min = 1x1x28x28")),
+    "optShapes": ("=image:1x1x28x28", has_profile("opt = 2x1x28x28")),
+    "maxShapes": ("=image:1x1x28x28", has_profile("max = 4x1x28x28")),
+    "profile": ("=1", profile_block),
+    "inputIOFormats": ("=fp32:chw", refused_value("keeps it", "--inputIOFormats=fp16:chw")),
+    "outputIOFormats": ("=fp32:chw", refused_value("row-major", "--outputIOFormats=fp32:hwc8")),
+    "fp16": ("", option("Precision: FP32+FP16")),
+    "bf16": ("", option("Precision: FP32+BF16")),
+    "int8": ("", option("Precision: FP32+INT8")),
+    "best": ("", option("Precision: FP32+FP16+BF16+INT8")),
+    "noTF32": ("", option("Precision: FP32")),
+    "stronglyTyped": ("", says("--fp16 is disabled", *BUILD, "--fp16", "--skipInference", "FLAG")),
+    "precisionConstraints": ("=none", option("Precision: FP32")),
+    "layerDeviceTypes": ("=conv1:GPU", refused_value("no backend for it", "--layerDeviceTypes=conv1:DLA")),
+    "calib": ("=" + path("good.cache"), calib),
+    "memPoolSize": ("=workspace:1G", workspace),
+    "workspace": ("=64", workspace),
+    "builderOptimizationLevel": ("=1", says("BuilderOptimizationLevel: 1", "--onnx=" + MODEL, "--skipInference", "FLAG")),
+    "heuristic": ("", option("Engine built")),
+    "timingCacheFile": ("=" + path("cache"), timing_cache),
+    "errorOnTimingCacheMiss": ("", cache_miss),
+    "noCompilationCache": ("", option("Enable Compilation Cache: Disabled")),
+    "maxAuxStreams": ("=0", option("MaxAuxStreams: 0")),
+    "sparsity": ("=disable", option("Sparsity: Disabled")),
+    "refit": ("", says("bytes", *BUILD, "--skipInference", "--dumpRefit", "FLAG")),
+    "stripWeights": ("", strips),
+    "stripAllWeights": ("", strips),
+    "weightless": ("", strips),
+    "hardwareCompatibilityLevel": ("=none", option("Engine built")),
+    "runtimePlatform": ("=SameAsBuild", option("Engine built")),
+    "monitorMemory": ("", option("Peak memory of the process")),
+    "saveEngine": ("=" + path("saved"), saves),
+    "loadEngine": ("=" + ENGINE, says("Engine deserialized", "FLAG", *QUICK)),
+    "getPlanVersionOnly": ("", says("was written by sinter", "--loadEngine=" + ENGINE, "FLAG")),
+    "profilingVerbosity": ("=detailed", says("TacticName: cpu_", *BUILD, "--skipInference", "--dumpLayerInfo", "FLAG")),
+    "nvtxMode": ("=verbose", says("TacticName: cpu_", *BUILD, "--skipInference", "--dumpLayerInfo", "FLAG")),
+    "buildOnly": ("", says("Skipped inference phase since --buildOnly", *BUILD, "FLAG")),
+    "skipInference": ("", says("Skipped inference phase since --skipInference", *BUILD, "FLAG")),
+    "device": ("=cpu", option("Selected Device: cpu")),
+    "useRuntime": ("=full", loaded("Throughput: ")),
+    "help": ("", page),
+    "version": ("", page),
+    "flags": ("", page),
+    "trustCode": ("", loaded("Throughput: ")),
+    "shapes": ("=im*:3x1x28x28", runs("Input binding for image with dimensions 3x1x28x28")),
+    "loadInputs": ("=image:" + path("seven"), load_inputs),
+    "iterations": ("=7", queries(7, "--duration=0")),
+    "warmUp": ("=30", says("Warmup completed", *BUILD, "--iterations=1", "--duration=0", "FLAG")),
+    "duration": ("=0.05", says("+ 0ms warm up", *BUILD, "--warmUp=0", "FLAG")),
+    "sleepTime": ("=2", runs("Sleep time: 2ms")),
+    "idleTime": ("=2", runs("Idle time: 2ms")),
+    "infStreams": ("=3", queries(6, "--duration=0", "--iterations=2")),
+    "streams": ("=3", queries(6, "--duration=0", "--iterations=2", "--threads")),
+    "threads": ("", queries(4, "--duration=0", "--iterations=2", "--infStreams=2")),
+    "noDataTransfers": ("", runs("Data transfers: Disabled")),
+    "includeDataTransfers": ("", runs("Data transfers: Enabled")),
+    "useSpinWait": ("", runs("Spin-wait: Enabled")),
+    "noSpinWait": ("", runs("Spin-wait: Disabled")),
+    "timeDeserialize": ("", loaded("Skipped inference phase since --timeDeserialize")),
+    "timeRefit": ("", says("Engine refitted in", "--loadEngine=" + ENGINE, "--onnx=" + MODEL, "FLAG")),
+    "refitFromOnnx": ("=" + MODEL, loaded("Engine refitted in")),
+    "useProfile": ("=0", runs("Optimization Profile Index: 0")),
+    "allocationStrategy": ("=profile", None),
+    "weightStreamingBudget": ("=-2", refused_value("is refused", "--weightStreamingBudget=50%")),
+    "loadRefOutputs": ("", accuracy),
+    "verbose": ("", runs("=== Explanations of the performance metrics ===")),
+    "avgRuns": ("=2", says("Average on 2 runs - GPU latency: ", *BUILD, "--warmUp=0", "--duration=0", "--iterations=4", "FLAG")),
+    "percentile": ("=50,99.9", runs("percentile(99.9%) = ")),
+    "dumpRefit": ("", option("Refittable weights:")),
+    "dumpOutput": ("", runs("scores: (1x10)")),
+    "dumpRawBindingsToFile": ("", raw),
+    "dumpProfile": ("", runs("=== Profile (")),
+    "dumpLayerInfo": ("", runs("Layer Information:")),
+    "dumpOptimizationProfile": ("", option("Optimization Profile 0:")),
+    "exportTimes": ("=" + path("t"), exports(lambda t: t[0]["endEnqMs"] >= t[0]["startEnqMs"] and abs(t[0]["latencyMs"] - t[0]["h2dMs"] - t[0]["computeMs"] - t[0]["d2hMs"]) < 1e-6)),
+    "exportOutput": ("=" + path("o"), exports(lambda o: o[0]["name"] == "scores" and o[0]["dimensions"] == "1x10" and abs(sum(o[0]["values"]) - 1) < 1e-4)),
+    "exportProfile": ("=" + path("p"), exports(lambda p: p[0]["count"] > 0 and abs(sum(s["percentage"] for s in p[1:]) - 100) < 1e-3)),
+    "exportLayerInfo": ("=" + path("l"), exports(lambda l: "image" in l["Bindings"] and all(isinstance(name, str) for name in l["Layers"]))),
+}
+# Tested with loadRefOutputs.
+for name in ("accuracyAlgorithm", "accuracyThreshold", "atol", "rtol"):
+    EFFECTS[name] = ("", None)
+
+MALFORMED = {"N": ["", "-3", "1.5", "x", "1x", "99999999999"], "MS": ["", "-1", "nan", "inf", "x", "1x", "0x1"], "R": ["", "-1", "nan", "1x"],
+             "S": ["", "-2", "x"], "MIB": ["", "-1", "x"], "0..5": ["", "-1", "x", "6"], "P,...": ["", "101", "90,", ",90", "x", "-1", "nan"],
+             "FILE": [""], "NAME:1x3x224x224,...": ["", "image", "image:", ":1", "image:1xx2", "image:-1x1x28x28", "image:1x1x28x28,", "'image:1",
+                                                      "image:1x1x28x28,image:1x1x28x28", "image:axb", "other:1x1x28x28"],
+             "NAME:FILE,...": ["", "image", ":f", "image:f,"], "POOL:SIZE[B|K|M|G],...": ["", "workspace", "workspace:", "workspace:x", "workspace:1T", "x:1"],
+             "TYPE:FORMAT,...": ["", "fp32", "fp32:chw,", "chw", "fp32:chw,fp32:chw"], "LAYER:GPU|DLA,...": ["", "conv", "conv:CPU"],
+             "-2|-1|N[%|B|K|M|G]": ["", "x"], "N|cpu|cuda[:N|:sm_XX]": ["", "gpu", "-1", "999"]}
+
+
+def malformed(name, form):
+    """Values that are refused, and the flag is named."""
+    values = MALFORMED.get(form, [])
+    if not form:
+        values = ["1"]
+    elif "|" in form and form not in MALFORMED:
+        values = ["", "x", form]
+    base = [word for word in BUILD if not word.startswith("--%s=" % name)]
+    if name == "loadEngine":
+        base = []
+    for value in values:
+        if name in ("minShapes", "optShapes", "maxShapes", "shapes") and value == "image:":
+            continue                        # a scalar: the build refuses it
+        bad("--" + name, *base, *(QUICK if name in ("loadInputs",) else ["--skipInference"] if name not in ("shapes", "useProfile") else QUICK),
+            "--%s=%s" % (name, value))
+
+
+def main():
+    table, words = flags()
+    upstream = [name for name, row in table.items() if row[1] != "own"]
+    check(len(upstream) == 164, "flags of trtexec", len(upstream))
+    good(*BUILD, "--refit", "--saveEngine=" + ENGINE, "--skipInference")
+    for name, (form, _, effect) in table.items():
+        value = "=" + {"N": "1", "FILE": "f", "R": "0.5", "BYTES": "1", "S": "1", "0..3": "1"}.get(form, form.split("|")[0] or "x") if form else ""
+        if effect == "works":
+            if name not in EFFECTS:
+                check(False, name, "works, and no test shows it")
+                continue
+            value, test = EFFECTS[name]
+            if test:
+                test("--" + name + value)
+            if name not in ("refPair", "loadRefOutputs", "atol", "rtol", "accuracyThreshold", "accuracyAlgorithm"):
+                malformed(name, form)
+        elif effect == "refused":
+            bad("--%s is refused. " % name, *BUILD, "--skipInference", "--" + name + value)
+        else:
+            out = good(*BUILD, "--skipInference", "--" + name + value)
+            check("--%s %s" % (name, effect if effect == "changes nothing" else "is always so") in out.out + out.err, name, out.out, out.err)
+    for (name, word), effect in words.items():
+        done = run(*BUILD, "--skipInference", "--%s=%s" % (name, word))
+        check(("%s=%s %s" % (name, word, effect if effect != "refused" else "is refused")) in done.err, name, word, done.err)
+        check(done.status == (1 if effect == "refused" else 0), name, word, done.status)
+
+    # The command line as such.
+    done = run()
+    check(done.status == 0 and "&&&& PASSED" in done.out and "usage:" in done.out, "no arguments")
+    done = run("-h")
+    check(done.status == 0 and "--saveEngine=FILE" in done.out, "-h")
+    bad("Unknown option: --nonsense 3", *BUILD, "--nonsense=3")
+    bad("Unknown option: model.onnx ", "model.onnx")
+    bad("given twice", *BUILD, "--warmUp=1", "--warmUp=2")
+    bad("Model missing", "--fp16")
+    bad("exclude each other", *BUILD, "--loadEngine=" + ENGINE)
+    os.symlink(SINTER, path("trtexec"))
+    done = run(*BUILD, *QUICK, name=path("trtexec"))
+    check(done.status == 0 and not done.problem() and "# " + path("trtexec") in done.out, "called trtexec")
+    print("%d flags, %d failures" % (len(table), len(failures)))
+    return 1 if failures else 0
+
+
+sys.exit(main())
