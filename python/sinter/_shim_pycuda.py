@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pycuda where memory of the device is memory of the host: pycuda.driver's memory, streams and events, pycuda.autoinit,
+pycuda.gpuarray.to_gpu. Copies and runs are done when their calls return."""
+import types
+
+from ._dtype import numpy
+from ._host_device import address_of, device, now, total_memory
+
+NAME = "pycuda"
+
+
+class Error(Exception):
+    pass
+
+
+class LogicError(Error):
+    pass
+
+
+class MemoryError(Error):                       # noqa: A001: the name is pycuda's
+    pass
+
+
+class RuntimeError(Error):                      # noqa: A001
+    pass
+
+
+class LaunchError(Error):
+    pass
+
+
+class DeviceAllocation:
+    """Memory of the device: int() is its address."""
+
+    def __init__(self, size):
+        self.size, self.at = size, device.alloc(size)
+
+    def __int__(self):
+        return self.at
+
+    __index__ = __int__
+
+    def __add__(self, offset):
+        return self.at + int(offset)
+
+    def __eq__(self, other):
+        return int(self) == int(other)
+
+    def __hash__(self):
+        return hash(self.at)
+
+    def free(self):
+        if self.at is None or not device.free(self.at):
+            raise LogicError("cuMemFree failed: invalid argument")
+        self.at = None
+
+    def as_buffer(self, size, offset=0):
+        import ctypes
+        return (ctypes.c_char * size).from_address(self.at + offset)
+
+    def __del__(self):
+        if getattr(self, "at", None) is not None:
+            device.free(self.at)
+
+
+def copy(to, source, size, to_device, from_device, name):
+    if not device.copy(int(to), int(source), int(size), to_device, from_device):
+        raise LogicError(f"{name} failed: invalid argument ({size} bytes do not lie in memory of the device)")
+
+
+def memcpy_htod(dest, src):
+    at, size, *_keep = address_of(src, False)
+    copy(dest, at, size, True, False, "cuMemcpyHtoD")
+
+
+def memcpy_dtoh(dest, src):
+    at, size, *_keep = address_of(dest, True)
+    copy(at, src, size, False, True, "cuMemcpyDtoH")
+
+
+def memcpy_dtod(dest, src, size):
+    copy(dest, src, size, True, True, "cuMemcpyDtoD")
+
+
+def memcpy_htod_async(dest, src, stream=None):
+    memcpy_htod(dest, src)
+
+
+def memcpy_dtoh_async(dest, src, stream=None):
+    memcpy_dtoh(dest, src)
+
+
+def memcpy_dtod_async(dest, src, size, stream=None):
+    memcpy_dtod(dest, src, size)
+
+
+def memset(dest, value, count, width):
+    if not device.fill(int(dest), int(value), int(count), width):
+        raise LogicError("cuMemsetD failed: invalid argument")
+
+
+def mem_alloc(bytes):
+    return DeviceAllocation(int(bytes))
+
+
+def mem_alloc_pitch(width, height, access_size):
+    pitch = -(-width // 256) * 256
+    return DeviceAllocation(pitch * height), pitch
+
+
+def to_device(bf_obj):
+    made = mem_alloc(address_of(bf_obj, False)[1])
+    memcpy_htod(made, bf_obj)
+    return made
+
+
+def from_device(devptr, shape, dtype, order="C"):
+    made = numpy().empty(shape, dtype, order)
+    memcpy_dtoh(made, devptr)
+    return made
+
+
+def mem_get_info():
+    total = total_memory()
+    return total - device.used(), total
+
+
+def pagelocked_empty(shape, dtype, order="C", mem_flags=0):
+    shape = tuple(shape) if hasattr(shape, "__iter__") else int(shape)
+    return numpy().empty(shape, dtype, order)
+
+
+def pagelocked_zeros(shape, dtype, order="C", mem_flags=0):
+    return pagelocked_empty(shape, dtype, order) * 0
+
+
+def pagelocked_empty_like(array, mem_flags=0):
+    return numpy().empty_like(array)
+
+
+pagelocked_zeros_like = pagelocked_empty_like
+
+
+def aligned_empty(shape, dtype, order="C", alignment=4096):
+    return pagelocked_empty(shape, dtype, order)
+
+
+class Stream:
+    """Everything on it is done when its call returns."""
+    count = 0
+
+    def __init__(self, flags=0):
+        Stream.count += 1
+        self.handle = 0x1000 + Stream.count
+
+    def synchronize(self):
+        return None
+
+    def is_done(self):
+        return True
+
+    def wait_for_event(self, event):
+        return None
+
+    def __int__(self):
+        return self.handle
+
+
+class Event:
+    def __init__(self, flags=0):
+        self.time = None
+
+    def record(self, stream=None):
+        self.time = now()
+        return self
+
+    def synchronize(self):
+        return self
+
+    def query(self):
+        return True
+
+    def time_till(self, event):
+        """Milliseconds."""
+        return (event.time - self.time) * 1e3
+
+    def time_since(self, event):
+        return (self.time - event.time) * 1e3
+
+
+class Context:
+    """A context of the host."""
+    stack = []
+
+    def push(self):
+        Context.stack.append(self)
+
+    @staticmethod
+    def pop():
+        if Context.stack:
+            Context.stack.pop()
+
+    def detach(self):
+        return None
+
+    @staticmethod
+    def synchronize():
+        return None
+
+    @staticmethod
+    def get_device():
+        return Device(0)
+
+    @staticmethod
+    def get_current():
+        return Context.stack[-1] if Context.stack else None
+
+
+class Device:
+    def __init__(self, number=0):
+        if number != 0:
+            raise LogicError("cuDeviceGet failed: invalid device ordinal")
+
+    @staticmethod
+    def count():
+        return 1
+
+    def name(self):
+        return "host (sinter)"
+
+    def compute_capability(self):
+        return 0, 0
+
+    def total_memory(self):
+        return total_memory()
+
+    def make_context(self, flags=0):
+        made = Context()
+        made.push()
+        return made
+
+    retain_primary_context = make_context
+
+    def pci_bus_id(self):
+        return "0000:00:00.0"
+
+
+class GPUArray:
+    """An array in memory of the device, with what scripts use to feed engines."""
+
+    def __init__(self, shape, dtype):
+        np = numpy()
+        self.shape, self.dtype = tuple(shape) if hasattr(shape, "__iter__") else (int(shape),), np.dtype(dtype)
+        self.size = int(np.prod(self.shape, dtype=np.int64))
+        self.nbytes = self.size * self.dtype.itemsize
+        self.gpudata = mem_alloc(self.nbytes)
+        self.ptr = int(self.gpudata)
+
+    def get(self, ary=None):
+        made = numpy().empty(self.shape, self.dtype) if ary is None else ary
+        memcpy_dtoh(made, self.gpudata)
+        return made
+
+    get_async = get
+
+    def set(self, ary, stream=None):
+        memcpy_htod(self.gpudata, numpy().ascontiguousarray(ary, self.dtype))
+
+    set_async = set
+
+
+def to_gpu(ary):
+    made = GPUArray(ary.shape, ary.dtype)
+    made.set(ary)
+    return made
+
+
+def zeros(shape, dtype):
+    made = GPUArray(shape, dtype)
+    memset(made.gpudata, 0, made.nbytes, 1)
+    return made
+
+
+def modules():
+    """The modules by name."""
+    top, driver, autoinit, gpuarray, tools = (types.ModuleType(n) for n in (
+        "pycuda", "pycuda.driver", "pycuda.autoinit", "pycuda.gpuarray", "pycuda.tools"))
+    for name in ("Error", "LogicError", "MemoryError", "RuntimeError", "LaunchError", "DeviceAllocation", "memcpy_htod",
+                 "memcpy_dtoh", "memcpy_dtod", "memcpy_htod_async", "memcpy_dtoh_async", "memcpy_dtod_async", "mem_alloc",
+                 "mem_alloc_pitch", "to_device", "from_device", "mem_get_info", "pagelocked_empty", "pagelocked_zeros",
+                 "pagelocked_empty_like", "pagelocked_zeros_like", "aligned_empty", "Stream", "Event", "Context", "Device"):
+        setattr(driver, name, globals()[name])
+    for width, name in ((1, "8"), (2, "16"), (4, "32")):
+        setattr(driver, f"memset_d{name}", lambda dest, data, count, width=width: memset(dest, data, count, width))
+        setattr(driver, f"memset_d{name}_async", lambda dest, data, count, stream=None, width=width: memset(dest, data, count, width))
+    driver.init = lambda flags=0: None
+    driver.get_version, driver.get_driver_version = lambda: (12, 0, 0), lambda: 12000
+    driver.host_alloc_flags = types.SimpleNamespace(PORTABLE=1, DEVICEMAP=2, WRITECOMBINED=4)
+    driver.event_flags = types.SimpleNamespace(DEFAULT=0, BLOCKING_SYNC=1, DISABLE_TIMING=2)
+    driver.device_attribute = types.SimpleNamespace(MULTIPROCESSOR_COUNT=16)
+    autoinit.device, autoinit.context = Device(0), Device(0).make_context()
+    gpuarray.GPUArray, gpuarray.to_gpu, gpuarray.zeros, gpuarray.empty = GPUArray, to_gpu, zeros, GPUArray
+    gpuarray.to_gpu_async = lambda ary, stream=None: to_gpu(ary)
+    tools.make_default_context = lambda: Device(0).make_context()
+    top.driver, top.autoinit, top.gpuarray, top.tools, top.VERSION = driver, autoinit, gpuarray, tools, (2024, 1)
+    top.__path__ = []
+    return {m.__name__: m for m in (top, driver, autoinit, gpuarray, tools)}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs scripts that import tensorrt, pycuda and cuda:
+
+    python3 -m sinter.shim SCRIPT [ARGUMENT...]
+    python3 -m sinter.shim -m MODULE [ARGUMENT...]
+
+The names tensorrt, pycuda and cuda are sinter's from then on. Where engines are built for the CPU, memory of the device is
+memory of the host."""
+import importlib.util
+import sys
+
+
+def is_host():
+    from .tensorrt._core import default_device
+    return default_device() == "cpu"
+
+
+def install():
+    """Registers the modules."""
+    from . import _shim_cudart, _shim_pycuda, tensorrt
+    sys.modules["tensorrt"] = sys.modules["tensorrt.tensorrt"] = tensorrt
+    for name in ("tensorrt_dispatch", "tensorrt_lean"):
+        sys.modules[name] = tensorrt
+    tensorrt.tensorrt = tensorrt
+    for module in (_shim_pycuda, _shim_cudart):
+        top = module.NAME
+        if is_host() or importlib.util.find_spec(top) is None:
+            if not is_host():
+                raise ImportError(f"{top} is not installed, and its place is only taken where engines run on the CPU "
+                                  "(SINTER_TENSORRT_DEVICE=cpu)")
+            sys.modules.update(module.modules())
+
+
+def main():
+    import runpy
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(__doc__)
+        return 0 if arguments else 2
+    install()
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        import os
+        sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
+        runpy.run_path(arguments[0], run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

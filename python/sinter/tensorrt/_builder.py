@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builder, its configuration, optimisation profiles, timing caches."""
+import contextlib
+import os
+import tempfile
+import time
+
+from .._library import Error
+from .._tensor import Tensor
+from ._core import FROM_TRT, Dims, ILogger, Managed, Missing, NotAvailable, Reporter, bytes_memory, default_device, plan_memory
+from ._names import (BuilderFlag, DeviceType, EngineCapability, HardwareCompatibilityLevel, MemoryPoolType, ProfilingVerbosity,
+                      RuntimePlatform, Severity, TacticSource, TilingOptimizationLevel)
+from ._network import INetworkDefinition
+
+
+class IOptimizationProfile:
+    """The range of shapes that an engine is built for."""
+    ATTRIBUTES = "extra_memory_target"
+
+    def __init__(self):
+        self.shapes, self.values, self.extra_memory_target = {}, {}, 1.0
+
+    def set_shape(self, input, min, opt, max):
+        """Sets the least, the most usual and the largest shape of an input."""
+        made = tuple(Dims(s) for s in (min, opt, max))
+        if not len(made[0]) == len(made[1]) == len(made[2]) or any(not a <= b <= c for a, b, c in zip(*made)):
+            raise ValueError(f"the shapes of '{input}' are not min <= opt <= max: {', '.join(map(str, made))}")
+        self.shapes[input] = made
+
+    def get_shape(self, input):
+        return list(self.shapes[input]) if input in self.shapes else []
+
+    def set_shape_input(self, input, min, opt, max):
+        """Sets the range of an input's values, from which shapes are computed. It is not needed here: any values serve."""
+        self.values[input] = tuple(list(map(int, v)) for v in (min, opt, max))
+
+    def get_shape_input(self, input):
+        return list(self.values[input]) if input in self.values else []
+
+    def __bool__(self):
+        return True
+
+    __nonzero__ = __bool__
+
+
+class ITimingCache:
+    """Measurements that builds use again."""
+
+    def __init__(self, data=b""):
+        self.data = bytes(data)
+
+    def serialize(self):
+        return bytes_memory(self.data)
+
+    def combine(self, input_cache, ignore_mismatch):
+        lines = dict.fromkeys(self.data.splitlines(True) + input_cache.data.splitlines(True))
+        self.data = b"".join(lines)
+        return True
+
+    def reset(self):
+        self.data = b""
+        return True
+
+
+class IBuilderConfig(Managed):
+    """How an engine is built. TF32 is permitted, as upstream has it; every other flag is off."""
+    ATTRIBUTES = ("flags quantization_flags progress_monitor int8_calibrator avg_timing_iterations min_timing_iterations "
+                  "builder_optimization_level max_aux_streams max_num_tactics hardware_compatibility_level profiling_verbosity "
+                  "engine_capability default_device_type DLA_core runtime_platform tiling_optimization_level "
+                  "l2_limit_for_tiling plugins_to_serialize profile_stream remote_auto_tuning_config build_route "
+                  "algorithm_selector")
+
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.flags = 1 << int(BuilderFlag.TF32)
+        self.quantization_flags = 0
+        self.profiles, self.calibration_profile, self.pools, self.previews = [], None, {}, {}
+        self.timing_cache, self.device_types, self.progress_monitor, self.int8_calibrator = None, {}, None, None
+        self.avg_timing_iterations = self.min_timing_iterations = 1
+        self.builder_optimization_level, self.max_aux_streams, self.max_num_tactics = 3, -1, -1
+        self.hardware_compatibility_level = HardwareCompatibilityLevel.NONE
+        self.profiling_verbosity, self.engine_capability = ProfilingVerbosity.LAYER_NAMES_ONLY, EngineCapability.STANDARD
+        self.default_device_type, self.DLA_core, self.runtime_platform = DeviceType.GPU, -1, RuntimePlatform.SAME_AS_BUILD
+        self.tiling_optimization_level, self.l2_limit_for_tiling = TilingOptimizationLevel.NONE, -1
+        self.plugins_to_serialize, self.profile_stream, self.remote_auto_tuning_config = [], 0, ""
+        self.build_route, self.algorithm_selector = "", None
+        self.tactic_sources = sum(1 << int(s) for s in TacticSource)
+
+    # ---- flags ----
+
+    def set_flag(self, flag):
+        self.flags |= 1 << int(flag)
+
+    def clear_flag(self, flag):
+        self.flags &= ~(1 << int(flag))
+
+    def get_flag(self, flag):
+        return bool(self.flags >> int(flag) & 1)
+
+    def set_quantization_flag(self, flag):
+        self.quantization_flags |= 1 << int(flag)
+
+    def clear_quantization_flag(self, flag):
+        self.quantization_flags &= ~(1 << int(flag))
+
+    def get_quantization_flag(self, flag):
+        return bool(self.quantization_flags >> int(flag) & 1)
+
+    def set_preview_feature(self, feature, enable):
+        self.previews[feature] = bool(enable)
+
+    def get_preview_feature(self, feature):
+        return self.previews.get(feature, False)
+
+    # ---- profiles, memory, caches ----
+
+    def add_optimization_profile(self, profile):
+        self.profiles.append(profile)
+        return len(self.profiles) - 1
+
+    @property
+    def num_optimization_profiles(self):
+        return len(self.profiles)
+
+    def set_calibration_profile(self, profile):
+        self.calibration_profile = profile
+        return True
+
+    def get_calibration_profile(self):
+        return self.calibration_profile
+
+    def set_memory_pool_limit(self, pool, pool_size):
+        self.pools[pool] = int(pool_size)
+
+    def get_memory_pool_limit(self, pool):
+        if pool in self.pools:
+            return self.pools[pool]
+        usual = {MemoryPoolType.DLA_MANAGED_SRAM: 0, MemoryPoolType.DLA_LOCAL_DRAM: 1 << 30, MemoryPoolType.DLA_GLOBAL_DRAM: 1 << 29}
+        return usual.get(pool, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+    max_workspace_size = property(lambda self: self.get_memory_pool_limit(MemoryPoolType.WORKSPACE),
+                                  lambda self, size: self.set_memory_pool_limit(MemoryPoolType.WORKSPACE, size))
+
+    def create_timing_cache(self, serialized_timing_cache):
+        return ITimingCache(serialized_timing_cache)
+
+    def set_timing_cache(self, cache, ignore_mismatch):
+        self.timing_cache = cache
+        return True
+
+    def get_timing_cache(self):
+        return self.timing_cache
+
+    # ---- devices ----
+
+    def set_device_type(self, layer, device_type):
+        if device_type != DeviceType.GPU:
+            raise NotAvailable(Missing("IBuilderConfig", "DLA").text())
+        self.device_types[id(layer)] = device_type
+
+    def get_device_type(self, layer):
+        return self.device_types.get(id(layer), self.default_device_type)
+
+    def is_device_type_set(self, layer):
+        return id(layer) in self.device_types
+
+    def reset_device_type(self, layer):
+        self.device_types.pop(id(layer), None)
+
+    def can_run_on_DLA(self, layer):
+        return False
+
+    def set_tactic_sources(self, tactic_sources):
+        self.tactic_sources = int(tactic_sources)
+        return True
+
+    def get_tactic_sources(self):
+        return self.tactic_sources
+
+    @property
+    def all_build_routes(self):
+        return "{}"
+
+
+class Builder(Managed, Reporter):
+    """Makes networks, configurations and engines. What is built for is SINTER_TENSORRT_DEVICE, else a GPU where there is one,
+    else the CPU."""
+    ATTRIBUTES = "logger gpu_allocator"
+    max_batch_size = 1
+    max_threads = 1
+    max_DLA_batch_size = num_DLA_cores = 0
+    platform_has_fast_fp16 = platform_has_fast_int8 = True
+
+    def __init__(self, logger):
+        if not isinstance(logger, ILogger):
+            raise TypeError(f"a {type(logger).__name__} is no ILogger")
+        self.logger, self.gpu_allocator = logger, None
+        self.device = default_device()
+
+    @property
+    def platform_has_tf32(self):
+        return self.device != "cpu"
+
+    def create_network(self, flags=0):
+        return INetworkDefinition(self, int(flags))
+
+    def create_builder_config(self):
+        return IBuilderConfig()
+
+    def create_optimization_profile(self):
+        return IOptimizationProfile()
+
+    def get_plugin_registry(self):
+        from ._registry import get_plugin_registry
+        return get_plugin_registry()
+
+    def reset(self):
+        return None
+
+    def is_network_supported(self, network, config):
+        return network._problem() is None
+
+    def build_serialized_network(self, network, config):
+        """The engine as an IHostMemory; None after a failure, which the logger has."""
+        try:
+            return plan_memory(self._build(network, config))
+        except (Error, ValueError, TypeError, NotImplementedError) as e:
+            return self.fail(e)
+
+    def build_engine_with_config(self, network, config):
+        from ._runtime import Runtime
+        plan = self.build_serialized_network(network, config)
+        return None if plan is None else Runtime(self.logger).deserialize_cuda_engine(plan)
+
+    def build_engine(self, network, config):
+        return self.build_engine_with_config(network, config)
+
+    def build_serialized_network_to_stream(self, network, config, writer):
+        plan = self.build_serialized_network(network, config)
+        if plan is None:
+            return False
+        data, at = memoryview(plan).cast("B"), 0
+        while at < len(data):
+            written = writer.write(bytes(data[at:at + (64 << 20)]))
+            if not written or written < 0:
+                return False
+            at += written
+        return True
+
+    def build_cuda_engine(self, network):
+        return self.build_engine_with_config(network, self.create_builder_config())
+
+    # ---- what a configuration means ----
+
+    def _build(self, network, config):
+        start = time.perf_counter()
+        options = {"device": self.device, "refittable": bool(config.flags & REFITS)}
+        options["tune"] = ("off", "fast", "fast", "fast", "full", "full")[config.builder_optimization_level]
+        options["profiles"] = network._profiles([p.shapes for p in config.profiles])
+        allow = [name for name, flag in (("fp16", BuilderFlag.FP16), ("bf16", BuilderFlag.BF16)) if config.get_flag(flag)]
+        if config.get_flag(BuilderFlag.TF32) and self.device != "cpu":
+            allow.append("tf32")
+        if config.get_flag(BuilderFlag.INT8) and config.int8_calibrator is not None:
+            allow.append("int8")
+            options["samples"] = self._calibrate(network, config)
+        if allow:
+            options["allow"] = allow
+        if config.max_aux_streams == 0:
+            options["branches"] = "off"
+        if MemoryPoolType.WORKSPACE in config.pools:
+            options["workspace"] = config.pools[MemoryPoolType.WORKSPACE]
+        self._explain(network, config)
+        options["log"] = lambda topic, line: self.logger.log(Severity.VERBOSE, f"{topic}: {line}")
+        # Lines are asked for only where they would be seen.
+        options["log_topics"] = "import,opt,select,plan"
+        if getattr(self.logger, "min_severity", Severity.VERBOSE) < Severity.VERBOSE:
+            del options["log"], options["log_topics"]
+        if config.progress_monitor is not None:
+            options["progress"] = Progress(config.progress_monitor)
+        with self._timing_cache(config, options):
+            plan = network._build(options)
+        if config.progress_monitor is not None:
+            options["progress"].finish()
+        if config.get_flag(BuilderFlag.STRIP_PLAN) or config.get_flag(BuilderFlag.WEIGHTLESS):
+            plan = plan.load(no_device=True).strip()
+        self.say(Severity.INFO, f"Engine generation completed in {time.perf_counter() - start:.6g} seconds.")
+        return plan
+
+    @contextlib.contextmanager
+    def _timing_cache(self, config, options):
+        cache = config.timing_cache
+        if cache is None or config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE):
+            yield
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "timings")
+            with open(path, "wb") as file:
+                file.write(cache.data)
+            options["timing_cache"], options["cache_only"] = path, config.get_flag(BuilderFlag.ERROR_ON_TIMING_CACHE_MISS)
+            try:
+                yield
+            finally:
+                with open(path, "rb") as file:
+                    cache.data = file.read()
+
+    def _explain(self, network, config):
+        """Says what of a configuration changes nothing here."""
+        for flag, text in UNUSED.items():
+            if config.get_flag(flag):
+                self.say(Severity.WARNING, f"{flag} changes nothing: {text}")
+        if config.get_flag(BuilderFlag.INT8) and config.int8_calibrator is None and not network._is_quantized():
+            self.say(Severity.WARNING, "BuilderFlag.INT8 changes nothing without a calibrator: give int8_calibrator, or a model "
+                     "with QuantizeLinear and DequantizeLinear")
+        set_types = network._precisions()
+        if set_types and (config.get_flag(BuilderFlag.FP16) or config.get_flag(BuilderFlag.BF16) or config.get_flag(BuilderFlag.INT8)):
+            text = f"types were set for {len(set_types)} layers ({', '.join(set_types[:3])}, ...); they cannot be kept"
+            if config.get_flag(BuilderFlag.OBEY_PRECISION_CONSTRAINTS) or config.get_flag(BuilderFlag.STRICT_TYPES):
+                raise NotImplementedError(text + ": clear FP16, BF16 and INT8, or OBEY_PRECISION_CONSTRAINTS")
+            self.say(Severity.WARNING, text)
+
+    def _calibrate(self, network, config):
+        """Batches of a calibrator as samples."""
+        calibrator = config.int8_calibrator
+        profile = config.calibration_profile or (config.profiles[0] if config.profiles else None)
+        inputs = [network.get_input(i) for i in range(network.num_inputs)]
+        shapes = {}
+        for tensor in inputs:
+            shape = list(tensor.shape)
+            usual = profile.shapes[tensor.name][1] if profile is not None and tensor.name in profile.shapes else None
+            for i, dim in enumerate(shape):
+                if dim < 0:
+                    shape[i] = usual[i] if usual is not None else calibrator.get_batch_size() if i == 0 else 1
+            shapes[tensor.name] = tuple(shape)
+        if calibrator.read_calibration_cache():
+            self.say(Severity.INFO, "the calibration cache is not read: ranges are found in the batches")
+        samples, names = [], list(shapes)
+        while True:
+            try:
+                given = calibrator.get_batch(names)
+            except TypeError:
+                given = calibrator.get_batch(names, None)       # of scripts for old versions
+            if not given:
+                break
+            sample = {}
+            for tensor, address in zip(inputs, given):
+                dtype = FROM_TRT[tensor.dtype]
+                view = Tensor(int(address), dtype, shapes[tensor.name])
+                sample[tensor.name] = Tensor(bytearray(self._read(view)), dtype, shapes[tensor.name])
+            samples.append(sample)
+        self.say(Severity.INFO, f"Calibrated with {len(samples)} batches.")
+        if not samples:
+            raise ValueError("the calibrator gave no batch")
+        return samples
+
+    def _read(self, view):
+        if self.device == "cpu":
+            return view.tobytes()
+        from .. import _cuda
+        return _cuda.read(view.data, view.nbytes)
+
+
+class Progress:
+    """Phases of a build for an IProgressMonitor; a phase has 100 steps."""
+    STEPS = 100
+
+    def __init__(self, monitor):
+        self.monitor, self.phase, self.step = monitor, None, -1
+
+    def __call__(self, phase, done):
+        if phase != self.phase:
+            self.finish()
+            self.phase, self.step = phase, -1
+            self.monitor.phase_start(phase, None, self.STEPS)
+        while self.step < min(int(done * self.STEPS), self.STEPS) - 1:
+            self.step += 1
+            if not self.monitor.step_complete(phase, self.step):
+                return True
+        return False
+
+    def finish(self):
+        if self.phase is not None:
+            self.monitor.phase_finish(self.phase)
+        self.phase = None
+
+
+REFITS = sum(1 << int(f) for f in (BuilderFlag.REFIT, BuilderFlag.REFIT_IDENTICAL, BuilderFlag.REFIT_INDIVIDUAL,
+                                   BuilderFlag.STRIP_PLAN, BuilderFlag.WEIGHTLESS))
+UNUSED = {
+    BuilderFlag.SPARSE_WEIGHTS: "there are no kernels for 2:4 sparse weights",
+    BuilderFlag.VERSION_COMPATIBLE: "an engine is for one version of sinter; build it again, or keep the model",
+    BuilderFlag.WEIGHT_STREAMING: "weights lie in the device's memory",
+    BuilderFlag.SAFETY_SCOPE: "there is no safety runtime",
+    BuilderFlag.FP8: "8-bit floats are used where the model quantises to them",
+    BuilderFlag.INT4: "4-bit weights are used where the model quantises to them",
+}

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OnnxParser and the errors that it reports."""
+import os
+import re
+
+from .._library import Error
+from ._core import ILogger, Managed, Reporter
+from ._names import ErrorCode, OnnxParserFlag, Severity
+
+CODES = {2: ErrorCode.INVALID_GRAPH, 3: ErrorCode.UNSUPPORTED_NODE, 4: ErrorCode.MEM_ALLOC_FAILED,
+         6: ErrorCode.MODEL_DESERIALIZE_FAILED}
+
+
+class ParserError:
+    """One reason why a model was not taken."""
+
+    def __init__(self, code, desc, node=-1, node_name="", node_operator="", place=""):
+        self._code, self._desc, self._node, self._name, self._operator = code, desc, node, node_name, node_operator
+        self._file, _, line = place.rpartition(":")
+        self._line = int(line) if line.isdigit() else 0
+
+    def code(self):
+        return self._code
+
+    def desc(self):
+        return self._desc
+
+    def node(self):
+        return self._node
+
+    def node_name(self):
+        return self._name
+
+    def node_operator(self):
+        return self._operator
+
+    def file(self):
+        return self._file
+
+    def line(self):
+        return self._line
+
+    def func(self):
+        return ""
+
+    def local_function_stack(self):
+        return []
+
+    def local_function_stack_size(self):
+        return 0
+
+    def __str__(self):
+        where = f" node {self._node} (name: {self._name}, operator: {self._operator})" if self._node >= 0 else ""
+        return f"In{where} {self._file}:{self._line}: [{int(self._code)}] {self._desc}"
+
+    __repr__ = __str__
+
+
+def parser_errors(error):
+    """A ParserError for each cause of a failed import."""
+    code = CODES.get(int(getattr(error, "status", 0)), ErrorCode.INTERNAL_ERROR)
+    found = []
+    for text, place in getattr(error, "causes", None) or [(str(error), "")]:
+        if text.startswith("while "):
+            continue
+        node = re.match(r"node #(\d+) '([^']*)' \((\w+)", text)
+        found.append(ParserError(code, text, int(node.group(1)), node.group(2), node.group(3), place) if node else
+                     ParserError(code, text, place=place))
+    return found
+
+
+class OnnxParser(Managed, Reporter):
+    """Reads an ONNX model into a network."""
+    ATTRIBUTES = "flags"
+
+    def __init__(self, network, logger):
+        if not isinstance(logger, ILogger):
+            raise TypeError(f"a {type(logger).__name__} is no ILogger")
+        self.network, self.logger, self._errors = network, logger, []
+        self.flags = 1 << int(OnnxParserFlag.NATIVE_INSTANCENORM)
+        self._subgraphs, self._proto = [], None
+
+    def parse(self, model, path=None):
+        """Reads a model from bytes. `path`: the file it comes from, beside which external data lies. False after a failure:
+        num_errors and get_error have the reasons."""
+        data = bytes(model)
+        if path and os.path.exists(path):
+            with open(path, "rb") as file:
+                if file.read() == data:
+                    return self._take(os.fspath(path))
+        return self._take(data)
+
+    def parse_from_file(self, model):
+        """Reads a model from a file."""
+        return self._take(os.fspath(model))
+
+    def parse_with_weight_descriptors(self, model):
+        return self.parse(model)
+
+    def _take(self, model):
+        try:
+            self.network._set_model(model)
+            problem = self.network._problem()
+        except Error as e:
+            problem = e
+        if problem is None:
+            return True
+        self.network._model, self.network._io = None, []
+        found = parser_errors(problem)
+        self._errors += found
+        for error in found:
+            self.say(Severity.ERROR, str(error))
+        return False
+
+    num_errors = property(lambda self: len(self._errors))
+
+    def get_error(self, index):
+        return self._errors[index]
+
+    def clear_errors(self):
+        self._errors = []
+
+    # ---- what is supported ----
+
+    def supports_operator(self, op_name):
+        from .. import operators
+        return any(row["name"] == op_name for row in operators()["onnx"])
+
+    def supports_model(self, model, path=None):
+        """(taken as a whole, [(node indices, supported)])."""
+        taken = self.supports_model_v2(model, path)
+        return taken, [(list(nodes), is_supported) for nodes, is_supported in self._subgraphs]
+
+    def supports_model_v2(self, model, path=None):
+        from ._network import INetworkDefinition, nodes_of
+        probe = OnnxParser(INetworkDefinition(self.network.builder, 0), Silent())
+        taken = probe.parse(model, path)
+        count = len(nodes_of(bytes(model)))
+        bad = {e.node() for e in probe._errors}
+        self._errors += probe._errors
+        if taken:
+            self._subgraphs = [(list(range(count)), True)]
+        else:
+            self._subgraphs, run = [], []
+            for index in range(count + 1):
+                if index == count or index in bad:
+                    if run:
+                        self._subgraphs.append((run, bool(bad - {-1})))
+                    run = []
+                else:
+                    run.append(index)
+        return taken
+
+    num_subgraphs = property(lambda self: len(self._subgraphs))
+
+    def is_subgraph_supported(self, index):
+        return self._subgraphs[index][1]
+
+    def get_subgraph_nodes(self, index):
+        return self._subgraphs[index][0]
+
+    # ---- flags and the rest ----
+
+    def set_flag(self, flag):
+        self.flags |= 1 << int(flag)
+
+    def clear_flag(self, flag):
+        self.flags &= ~(1 << int(flag))
+
+    def get_flag(self, flag):
+        return bool(self.flags >> int(flag) & 1)
+
+    def get_used_vc_plugin_libraries(self):
+        return []
+
+    def set_builder_config(self, builder_config):
+        return True
+
+    def load_model_proto(self, model, path=None):
+        self._proto = (bytes(model), path)
+        return True
+
+    def parse_model_proto(self):
+        return self.parse(*self._proto)
+
+    def get_layer_output_tensor(self, name, i):
+        for layer in self.network._all_layers():
+            if layer.name == name:
+                return layer.get_output(i)
+        return None
+
+
+class Silent(ILogger):
+    def log(self, severity, msg):
+        return None

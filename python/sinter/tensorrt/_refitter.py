@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other weights for an engine that is loaded."""
+import os
+
+from .._build import path_of
+from .._engine import load
+from .._library import Error
+from ._core import FROM_TRT, ILogger, Managed, Reporter, Weights, to_trt
+from ._names import TensorLocation, WeightsRole
+from ._parser import parser_errors
+
+
+class Refitter(Managed, Reporter):
+    """Collects weights by name, then puts them into the engine: its contexts use them from their next run on. Names are those
+    of the model's initializers."""
+    ATTRIBUTES = "logger max_threads weights_validation error_recorder"
+
+    def __init__(self, engine, logger):
+        if not isinstance(logger, ILogger):
+            raise TypeError(f"a {type(logger).__name__} is no ILogger")
+        self.engine, self.logger, self.max_threads, self.weights_validation = engine, logger, 1, True
+        self._weights, self._model, self.error_recorder = {}, None, None
+
+    def _known(self):
+        return {w.name: w for w in self.engine._engine.weights()}
+
+    def set_named_weights(self, name, weights, location=TensorLocation.HOST):
+        """Sets the weights of a name. False if the engine does not have it, or if type or size differ."""
+        known = self._known().get(name)
+        if known is None:
+            return self.fail(f"the engine has no weights '{name}'", False)
+        weights = weights if isinstance(weights, Weights) else Weights(weights)
+        if weights.nbytes != known.size or FROM_TRT.get(weights.dtype) != known.dtype:
+            return self.fail(f"weights '{name}' have {weights.nbytes} bytes of {weights.dtype}, the engine wants {known.size} of "
+                             f"{to_trt(known.dtype, name)}", False)
+        if location == TensorLocation.DEVICE and self.engine._engine.device != "cpu":
+            return self.fail(f"weights '{name}' must lie on the host", False)
+        self._weights[name] = weights
+        return True
+
+    def set_weights(self, layer_name, role, weights):
+        """By layer and role: served where the name of the weights is LAYER.weight or LAYER.bias."""
+        for suffix in {WeightsRole.KERNEL: (".weight", ".kernel"), WeightsRole.BIAS: (".bias",), WeightsRole.CONSTANT: ("",),
+                       WeightsRole.SCALE: (".scale", ".weight"), WeightsRole.SHIFT: (".shift", ".bias")}.get(role, ("",)):
+            if layer_name + suffix in self._known():
+                return self.set_named_weights(layer_name + suffix, weights)
+        return self.fail(f"layer '{layer_name}' has no weights of that name: use set_named_weights with the name of the initializer", False)
+
+    def unset_named_weights(self, weights_name):
+        return self._weights.pop(weights_name, None) is not None
+
+    def get_named_weights(self, weights_name):
+        return self._weights.get(weights_name) or Weights()
+
+    def get_weights_location(self, weights_name):
+        return TensorLocation.HOST
+
+    def get_weights_prototype(self, weights_name):
+        known = self._known()[weights_name]
+        made = Weights(to_trt(known.dtype, weights_name))
+        return made
+
+    def get_all_weights(self):
+        return [w.name for w in self.engine._engine.weights() if not w.is_fixed]
+
+    def get_missing_weights(self):
+        """Of an engine without weights: those that were not given yet."""
+        if self._model is not None or not self.engine._is_stripped:
+            return []
+        return [n for n in self.get_all_weights() if n not in self._weights]
+
+    def get_all(self):
+        names = self.get_all_weights()
+        return names, [WeightsRole.ANY] * len(names)
+
+    def get_missing(self):
+        names = self.get_missing_weights()
+        return names, [WeightsRole.ANY] * len(names)
+
+    def get_tensors_with_dynamic_range(self):
+        return []
+
+    def refit_cuda_engine(self):
+        """True: the engine has the new weights. After False it is as it was."""
+        try:
+            if self._model is not None:
+                with path_of(self._model) as path:
+                    plan = self.engine._engine.refit(os.fsdecode(path))
+                if self._weights:
+                    plan = load(plan).refit(self._given())
+            else:
+                plan = self.engine._engine.refit(self._given())
+            self.engine._replaced(load(plan))
+            return True
+        except (Error, KeyError) as e:
+            return self.fail(e, False)
+
+    def _given(self):
+        return {name: weights.tensor for name, weights in self._weights.items()}
+
+    def refit_cuda_engine_async(self, stream_handle):
+        return self.refit_cuda_engine()
+
+
+class OnnxParserRefitter(Reporter):
+    """Takes all weights from a model of the same graph."""
+
+    def __init__(self, refitter, logger):
+        self.refitter, self.logger, self._errors, self._proto = refitter, logger, [], None
+
+    def _take(self, model):
+        self.refitter._model = model
+        if isinstance(model, str) and not os.path.exists(model):
+            self._errors += parser_errors(FileNotFoundError(f"{model} does not exist"))
+            self.refitter._model = None
+            return False
+        return True
+
+    def refit_from_file(self, model):
+        return self._take(os.fspath(model))
+
+    def refit_from_bytes(self, model, path=None):
+        return self._take(path if path and os.path.exists(path) else bytes(model))
+
+    def load_model_proto(self, model, path=None):
+        self._proto = (model, path)
+        return True
+
+    def refit_model_proto(self):
+        return self.refit_from_bytes(*self._proto)
+
+    num_errors = property(lambda self: len(self._errors))
+
+    def get_error(self, index):
+        return self._errors[index]
+
+    def clear_errors(self):
+        self._errors = []
+

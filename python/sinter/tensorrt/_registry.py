@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins by name: the registry, and the fields that creators take."""
+from ._core import Managed, Reporter
+from ._names import PluginFieldType
+
+
+class PluginField:
+    """A parameter of a plugin: name, data, type."""
+    ATTRIBUTES = "name data type"
+
+    def __init__(self, name="", data=None, type=PluginFieldType.UNKNOWN):
+        self.name, self.data, self.type = name, data, type
+
+    @property
+    def size(self):
+        return 0 if self.data is None else len(self.data) if hasattr(self.data, "__len__") else 1
+
+
+class PluginFieldCollection_(list):
+    """Parameters of a plugin."""
+
+    def __init__(self, fields=()):
+        super().__init__(fields)
+
+
+class IPluginRegistry(Managed, Reporter):
+    """The creators that were registered."""
+    ATTRIBUTES = "error_recorder parent_search_enabled"
+
+    def __init__(self):
+        self._creators, self._resources, self.error_recorder, self.parent_search_enabled = {}, {}, None, True
+
+    @staticmethod
+    def _key(creator, namespace):
+        return creator.name, creator.plugin_version, namespace or getattr(creator, "plugin_namespace", "") or ""
+
+    def register_creator(self, creator, plugin_namespace=""):
+        key = self._key(creator, plugin_namespace)
+        if key in self._creators:
+            return False
+        self._creators[key] = creator
+        return True
+
+    def deregister_creator(self, creator):
+        found = [k for k, c in self._creators.items() if c is creator]
+        for key in found:
+            del self._creators[key]
+        return bool(found)
+
+    def get_creator(self, type, version, plugin_namespace=""):
+        return self._creators.get((type, version, plugin_namespace))
+
+    get_plugin_creator = get_creator
+    plugin_creator_list = all_creators = all_creators_recursive = property(lambda self: list(self._creators.values()))
+
+    def acquire_plugin_resource(self, key, resource):
+        return self._resources.setdefault(key, resource.clone())
+
+    def release_plugin_resource(self, key):
+        found = self._resources.pop(key, None)
+        if found is not None:
+            found.release()
+        return 0 if found is not None else -1
+
+
+_registry = IPluginRegistry()
+
+
+def get_plugin_registry():
+    """The registry of the process."""
+    return _registry
+
+
+def get_builder_plugin_registry(capability=None):
+    return _registry
+
+
+def init_libnvinfer_plugins(logger, namespace):
+    """True: the operators that upstream has as plugins are part of the library."""
+    return True

@@ -1,0 +1,605 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runtime, engines, execution contexts, inspectors."""
+import json
+
+from .. import _library
+from .._abi import Place
+from .._dtype import BITS as SINTER_BITS
+from .._dtype import size_of
+from .._context import c_run as context_run
+from .._engine import load
+from .._library import Error
+from .._shapes import infer
+from .._tensor import Tensor
+from ._core import Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
+from ._interfaces import TEMPFILES
+from ._names import (EngineCapability, EngineStat, ExecutionContextAllocationStrategy, HardwareCompatibilityLevel,
+                     LayerInformationFormat, ProfilingVerbosity, SeekPosition, SerializationFlag, TensorFormat, TensorIOMode,
+                     TensorLocation)
+
+FORMAT_WORDS = {32: "FP32", 16: "FP16", 8: "Int8", 64: "Int64"}
+
+
+def read_stream(reader):
+    """All bytes of a stream reader, old or new."""
+    parts, size = [], 1 << 20
+    is_new = hasattr(reader, "seek")
+    if is_new:
+        reader.seek(0, SeekPosition.SET)
+    while True:
+        part = reader.read(size, 0) if is_new else reader.read(size)
+        if not part:
+            return b"".join(parts)
+        parts.append(bytes(part))
+
+
+class Runtime(Managed, Reporter):
+    """Loads engines."""
+    ATTRIBUTES = "logger gpu_allocator engine_host_code_allowed temporary_directory tempfile_control_flags"
+    DLA_core, num_DLA_cores, max_threads = -1, 0, 1
+
+    def __init__(self, logger):
+        if not isinstance(logger, ILogger):
+            raise TypeError(f"a {type(logger).__name__} is no ILogger")
+        self.logger, self.gpu_allocator, self.engine_host_code_allowed = logger, None, False
+        self.temporary_directory, self.tempfile_control_flags = "", TEMPFILES
+
+    def deserialize_cuda_engine(self, serialized_engine):
+        """An ICudaEngine of bytes or of a stream reader; None after a failure, which the logger has."""
+        try:
+            if hasattr(serialized_engine, "read"):
+                serialized_engine = read_stream(serialized_engine)
+            return ICudaEngine(load(serialized_engine, trust_code=bool(self.engine_host_code_allowed)), self.logger)
+        except (Error, TypeError) as e:
+            return self.fail(e)
+
+    def get_plugin_registry(self):
+        from ._registry import get_plugin_registry
+        return get_plugin_registry()
+
+    def load_runtime(self, path):
+        return Runtime(self.logger)
+
+
+class ISerializationConfig:
+    ATTRIBUTES = "flags"
+
+    def __init__(self):
+        self.flags = 0
+
+    def set_flag(self, flag):
+        self.flags |= 1 << int(flag)
+        return True
+
+    def clear_flag(self, flag):
+        self.flags &= ~(1 << int(flag))
+        return True
+
+    def get_flag(self, flag):
+        return bool(self.flags >> int(flag) & 1)
+
+
+class IRuntimeConfig:
+    def __init__(self):
+        self.strategy = ExecutionContextAllocationStrategy.STATIC
+
+    def set_execution_context_allocation_strategy(self, strategy):
+        self.strategy = strategy
+
+    def get_execution_context_allocation_strategy(self):
+        return self.strategy
+
+
+class ICudaEngine(Managed, Reporter):
+    """An engine. It is used by the names of tensors, or by bindings: numbers of inputs and outputs, as versions before 10 did;
+    the bindings of profile p begin at p * num_io_tensors."""
+    has_implicit_batch_dimension = False
+    max_batch_size = 1
+    engine_capability = EngineCapability.STANDARD
+    hardware_compatibility_level = HardwareCompatibilityLevel.NONE
+    profiling_verbosity = ProfilingVerbosity.DETAILED
+    tactic_sources = num_aux_streams = 0
+    streamable_weights_size = minimum_weight_streaming_budget = weight_streaming_scratch_memory_size = 0
+    weight_streaming_budget = weight_streaming_budget_v2 = 0
+
+    def __init__(self, engine, logger):
+        self._engine, self.logger = engine, logger
+        self._names = [io.name for io in engine.inputs + engine.outputs]
+        self._replaced()
+
+    def _replaced(self, engine=None):
+        """Other weights were put in."""
+        if engine is not None:
+            self._engine = engine
+        self._io = {io.name: io for io in self._engine.inputs + self._engine.outputs}
+        self._generation = getattr(self, "_generation", 0) + 1
+
+    @property
+    def _is_stripped(self):
+        info = self._engine.info
+        return info["stripped_bytes"] > 0 and len(self._engine.strip()) == info["file_bytes"]
+
+    def _find(self, name):
+        """The IO of a name or of a binding."""
+        if isinstance(name, int):
+            name = self._names[name % len(self._names)]
+        return self._io.get(name)
+
+    def _known(self, name):
+        io = self._find(name)
+        if io is None:
+            raise ValueError(f"the engine has no tensor '{name}': {', '.join(self._names)}")
+        return io
+
+    # ---- the engine as a whole ----
+
+    name = property(lambda self: self._engine.info["model"])
+    num_io_tensors = property(lambda self: len(self._names))
+    num_bindings = property(lambda self: len(self._names) * self._engine.profile_count)
+    num_optimization_profiles = property(lambda self: self._engine.profile_count)
+    num_layers = property(lambda self: sum(len(p["steps"]) for p in self._engine.info["profiles"]))
+
+    @property
+    def refittable(self):
+        return any(not w.is_fixed for w in self._engine.weights())
+
+    def _memory(self, profile):
+        return self._engine.info["profiles"][profile]["memory_bytes"]
+
+    device_memory_size = device_memory_size_v2 = property(
+        lambda self: max(self._memory(p) for p in range(self._engine.profile_count)))
+
+    def get_device_memory_size_for_profile(self, profile_index):
+        return self._memory(profile_index)
+
+    get_device_memory_size_for_profile_v2 = get_device_memory_size_for_profile
+
+    def get_engine_stat(self, stat):
+        return self._engine.info["weight_bytes" if stat == EngineStat.TOTAL_WEIGHTS_SIZE else "stripped_bytes"]
+
+    def get_weight_streaming_automatic_budget(self):
+        return 0
+
+    def serialize(self):
+        return plan_memory(self._engine.plan())
+
+    def serialize_with_config(self, config):
+        if config.get_flag(SerializationFlag.EXCLUDE_WEIGHTS):
+            return plan_memory(self._engine.strip())
+        return self.serialize()
+
+    def create_serialization_config(self):
+        return ISerializationConfig()
+
+    def create_runtime_config(self):
+        return IRuntimeConfig()
+
+    def create_engine_inspector(self):
+        return EngineInspector(self)
+
+    def create_execution_context(self, strategy=ExecutionContextAllocationStrategy.STATIC):
+        """An IExecutionContext; None after a failure."""
+        try:
+            return IExecutionContext(self)
+        except Error as e:
+            return self.fail(e)
+
+    def create_execution_context_without_device_memory(self):
+        return self.create_execution_context()
+
+    # ---- tensors ----
+
+    def get_tensor_name(self, index):
+        return self._names[index]
+
+    def get_tensor_mode(self, name):
+        io = self._find(name)
+        return TensorIOMode.NONE if io is None else TensorIOMode.INPUT if io.is_input else TensorIOMode.OUTPUT
+
+    def get_tensor_shape(self, name):
+        return Dims(self._known(name).shape)
+
+    def get_tensor_dtype(self, name):
+        return to_trt(self._known(name).dtype, name)
+
+    def get_tensor_location(self, name):
+        self._known(name)
+        return TensorLocation.DEVICE
+
+    def get_tensor_profile_shape(self, name, profile_index):
+        for io in self._engine.io(profile_index):
+            if io.name == name and io.is_input:
+                return [Dims(s) for s in (io.min, io.opt, io.max)]
+        raise ValueError(f"the engine has no input '{name}'")
+
+    def get_tensor_profile_values(self, name, profile_index):
+        return []
+
+    def get_tensor_format(self, name, profile_index=0):
+        return TensorFormat.LINEAR
+
+    def get_tensor_format_desc(self, name, profile_index=0):
+        return f"Row major linear {self.get_tensor_dtype(name).name}"
+
+    def get_tensor_bytes_per_component(self, name, profile_index=0):
+        self._known(name)
+        return -1                                    # a tensor without a vectorised axis has no components
+
+    def get_tensor_components_per_element(self, name, profile_index=0):
+        self._known(name)
+        return -1
+
+    def get_tensor_vectorized_dim(self, name, profile_index=0):
+        self._known(name)
+        return -1
+
+    def is_shape_inference_io(self, name):
+        self._known(name)
+        return False
+
+    def is_debug_tensor(self, name):
+        return False
+
+    def get_aliased_input_tensor(self, name):
+        return None
+
+    # ---- bindings ----
+
+    def __len__(self):
+        return self.num_bindings
+
+    def __iter__(self):
+        return iter(self._names * self._engine.profile_count)
+
+    def __getitem__(self, key):
+        return self._names.index(key) if isinstance(key, str) else self._names[range(self.num_bindings)[key] % len(self._names)]
+
+    def get_binding_name(self, index):
+        return self[index]
+
+    def get_binding_index(self, name):
+        return self._names.index(name) if name in self._names else -1
+
+    def binding_is_input(self, name):
+        return self._known(name).is_input
+
+    def get_binding_shape(self, name):
+        return Dims(self._known(name).shape)
+
+    def get_binding_dtype(self, name):
+        io = self._known(name)
+        return to_trt(io.dtype, io.name)
+
+    def get_profile_shape(self, profile_index, binding):
+        return tuple(self.get_tensor_profile_shape(self._known(binding).name, profile_index))
+
+    def get_profile_shape_input(self, profile_index, binding):
+        return []
+
+    def get_location(self, name):
+        self._known(name)
+        return TensorLocation.DEVICE
+
+    def is_shape_binding(self, binding):
+        return False
+
+    def is_execution_binding(self, binding):
+        return True
+
+    def get_binding_format(self, index):
+        return TensorFormat.LINEAR
+
+    def get_binding_format_desc(self, index):
+        return self.get_tensor_format_desc(self[index])
+
+    def get_binding_bytes_per_component(self, index):
+        return SINTER_BITS[self._known(index).dtype] // 8
+
+    def get_binding_components_per_element(self, index):
+        return 1
+
+    def get_binding_vectorized_dim(self, index):
+        return -1
+
+
+class IExecutionContext(Managed, Reporter):
+    """What one caller runs an engine with. Device pointers are host pointers on the CPU, where runs end before calls return."""
+    ATTRIBUTES = "engine name"
+    nvtx_verbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
+    debug_sync = enqueue_emits_profile = True
+    persistent_cache_limit = 0
+    unfused_tensors_debug_state = False
+    device_memory = None
+    temporary_allocator = None
+
+    def __init__(self, engine):
+        self.engine, self.logger, self.name = engine, engine.logger, ""
+        self._profile, self._contexts, self._generation = 0, {}, engine._generation
+        self._shapes, self._addresses, self._allocators, self._streams = {}, {}, {}, {}
+        self._profiler, self._reported, self._last, self._consumed, self._inferred = None, {}, None, None, None
+        self._context(0)                                       # memory is there from the start
+
+    def _context(self, stream):
+        """The sinter.Context of a stream. The engine's weights may have been replaced since the last run."""
+        if self._generation != self.engine._generation:
+            self._contexts, self._generation = {}, self.engine._generation
+        if self.engine._engine.device == "cpu":
+            stream = 0
+        key = stream, self._profile, self._profiler is not None
+        if key not in self._contexts:
+            self._contexts[key] = self.engine._engine.context(self._profile, stream or None, timing=self._profiler is not None)
+        return self._contexts[key]
+
+    # ---- profiles and shapes ----
+
+    @property
+    def active_optimization_profile(self):
+        return self._profile
+
+    @active_optimization_profile.setter
+    def active_optimization_profile(self, index):
+        self.set_optimization_profile_async(index, 0)
+
+    def set_optimization_profile_async(self, profile_index, stream_handle):
+        if not 0 <= profile_index < self.engine.num_optimization_profiles:
+            return self.fail(f"profile {profile_index} of {self.engine.num_optimization_profiles}", False)
+        if profile_index != self._profile:
+            self._profile, self._shapes = profile_index, {}
+        return True
+
+    def set_input_shape(self, name, shape):
+        """Sets the shape of an input. False if the profile does not permit it."""
+        io = next((io for io in self.engine._engine.io(self._profile) if io.name == name and io.is_input), None)
+        shape = tuple(int(d) for d in shape)
+        if io is None:
+            return self.fail(f"the engine has no input '{name}'", False)
+        if len(shape) != len(io.min) or any(not a <= d <= b for a, d, b in zip(io.min, shape, io.max)):
+            return self.fail(f"input '{name}' cannot have the shape {shape}: profile {self._profile} permits {io.min} to {io.max}", False)
+        self._shapes[name] = shape
+        return True
+
+    def _input_shapes(self):
+        """name -> shape, of inputs whose shape is known."""
+        return {io.name: io.shape if -1 not in io.shape else self._shapes[io.name] for io in self.engine._engine.inputs
+                if -1 not in io.shape or io.name in self._shapes}
+
+    def _infer(self, shapes):
+        """Shapes of the outputs; those of the last shapes of inputs are kept."""
+        if self._inferred is None or self._inferred[0] != shapes:
+            self._inferred = shapes, infer(self.engine._engine, shapes)
+        return self._inferred[1]
+
+    def get_tensor_shape(self, name):
+        io = self.engine._known(name)
+        shapes = self._input_shapes()
+        return Dims(shapes.get(io.name, io.shape) if io.is_input else self._infer(shapes)[io.name])
+
+    def get_tensor_strides(self, name):
+        strides, stride = [], 1
+        for dim in reversed(self.get_tensor_shape(name)):
+            strides.insert(0, stride)
+            stride *= max(dim, 1)
+        return Dims(strides)
+
+    def infer_shapes(self):
+        """The names of inputs whose shape or address is missing: [] where nothing is."""
+        known = self._input_shapes()
+        return [io.name for io in self.engine._engine.inputs if io.name not in known]
+
+    all_binding_shapes_specified = property(lambda self: not self.infer_shapes())
+    all_shape_inputs_specified = True
+
+    def set_binding_shape(self, binding, shape):
+        return self.set_input_shape(self.engine[binding], shape)
+
+    def get_binding_shape(self, binding):
+        return self.get_tensor_shape(self.engine._known(binding).name)
+
+    def get_strides(self, binding):
+        return self.get_tensor_strides(self.engine._known(binding).name)
+
+    def set_shape_input(self, binding, shape):
+        return True
+
+    def get_shape(self, binding):
+        return []
+
+    def get_max_output_size(self, name):
+        """Bytes that an output needs at most, for the shapes that are set; -1 where that is not known."""
+        io = self.engine._known(name)
+        shapes = {i.name: i.max for i in self.engine._engine.io(self._profile) if i.is_input}
+        shapes.update(self._input_shapes())
+        dims = infer(self.engine._engine, shapes)[io.name]
+        return -1 if -1 in dims else size_of(io.dtype, dims)
+
+    # ---- addresses ----
+
+    def set_tensor_address(self, name, memory):
+        if self.engine._find(name) is None:
+            return self.fail(f"the engine has no tensor '{name}'", False)
+        self._addresses[name] = int(memory)
+        return True
+
+    def get_tensor_address(self, name):
+        return self._addresses.get(self.engine._known(name).name, 0)
+
+    def set_output_allocator(self, name, output_allocator):
+        self._allocators[name] = output_allocator
+        return True
+
+    def get_output_allocator(self, name):
+        return self._allocators.get(name)
+
+    # ---- runs ----
+
+    def execute_v2(self, bindings):
+        """Runs with an address for each binding, and waits. False after a failure."""
+        return self._run(self._bound(bindings), 0, wait=True)
+
+    def execute_async_v2(self, bindings, stream_handle, input_consumed=None):
+        return self._run(self._bound(bindings), int(stream_handle), wait=False)
+
+    def execute(self, batch_size=1, bindings=()):
+        return self.execute_v2(bindings)
+
+    def execute_async(self, batch_size=1, bindings=(), stream_handle=0, input_consumed=None):
+        return self.execute_async_v2(bindings, stream_handle)
+
+    def execute_async_v3(self, stream_handle):
+        """Runs with the addresses of set_tensor_address, on a stream. False after a failure."""
+        return self._run(dict(self._addresses), int(stream_handle), wait=False)
+
+    def _bound(self, bindings):
+        names = self.engine._names
+        first = self._profile * len(names) if len(bindings) >= self.engine.num_bindings > len(names) else 0
+        return {name: int(address) for name, address in zip(names, list(bindings)[first:first + len(names)])}
+
+    def _run(self, addresses, stream, wait):
+        try:
+            missing = self.infer_shapes()
+            if missing:
+                raise ValueError(f"the shape of {', '.join(missing)} is not set: IExecutionContext.set_input_shape")
+            context, shapes = self._context(stream), self._input_shapes()
+            place = Place.HOST if self.engine._engine.device == "cpu" else Place.DEVICE
+            for io in self.engine._engine.inputs:
+                if not addresses.get(io.name) and volume(shapes[io.name]):
+                    raise ValueError(f"input '{io.name}' has no address: IExecutionContext.set_tensor_address")
+                context.set_input(io.name, Tensor._make(io.dtype, shapes[io.name], addresses[io.name], place, None))
+            results = self._infer(shapes)
+            late = []
+            for io in self.engine._engine.outputs:
+                dims = results[io.name]
+                allocator = self._allocators.get(io.name)
+                if allocator is not None:
+                    late.append((io, allocator))
+                elif not addresses.get(io.name) and 0 not in dims:
+                    raise ValueError(f"output '{io.name}' has no address: IExecutionContext.set_tensor_address")
+                if allocator is None and -1 in dims:
+                    raise ValueError(f"the size of output '{io.name}' depends on data: IExecutionContext.set_output_allocator")
+                context.set_output(io.name, None if allocator is not None or 0 in dims else
+                                   Tensor._make(io.dtype, dims, addresses[io.name], place, None))
+            if place == Place.HOST or late or wait or self._profiler is not None:
+                run_and_wait(context)
+                self._hand_over(context, late, stream)
+                self._report(context)
+            else:
+                start_or_wait(context)
+            return True
+        except (Error, ValueError, TypeError, KeyError) as e:
+            return self.fail(e, False)
+
+    def _hand_over(self, context, late, stream):
+        """Results of sizes that were not known go to memory of the output allocators."""
+        for io, allocator in late:
+            result = context.output(io.name)
+            size = max(result.nbytes, 1)
+            given = self._addresses.get(io.name, 0)
+            asynchronous = getattr(type(allocator), "reallocate_output_async", None)
+            address = allocator.reallocate_output_async(io.name, given, size, 256, stream) if asynchronous else \
+                allocator.reallocate_output(io.name, given, size, 256)
+            if not address:
+                raise ValueError(f"the allocator of output '{io.name}' gave no memory of {size} bytes")
+            place = Place.HOST if self.engine._engine.device == "cpu" else Place.DEVICE
+            self.engine._engine._copy(int(address), place, result.data, result.place, result.nbytes)
+            self._addresses[io.name] = int(address)
+            allocator.notify_shape(io.name, Dims(result.shape))
+
+    # ---- times ----
+
+    @property
+    def profiler(self):
+        return self._profiler
+
+    @profiler.setter
+    def profiler(self, profiler):
+        self._profiler, self._reported = profiler, {}
+
+    def _report(self, context):
+        self._last = context
+        if self._profiler is not None and self.enqueue_emits_profile:
+            self.report_to_profiler()
+
+    def report_to_profiler(self):
+        if self._profiler is None or self._last is None:
+            return False
+        for index, step in enumerate(self._last.steps):
+            before = self._reported.get(index, (0, 0))
+            if step.runs > before[0]:
+                self._profiler.report_layer_time(step.name or step.kernel, (step.total_ns - before[1]) / 1e6)
+            self._reported[index] = step.runs, step.total_ns
+        return True
+
+    # ---- what changes nothing ----
+
+    def set_input_consumed_event(self, event):
+        self._consumed = event
+        return True
+
+    def get_input_consumed_event(self):
+        return self._consumed
+
+    def set_aux_streams(self, aux_streams):
+        return None
+
+    def set_device_memory(self, memory, size):
+        self.device_memory = memory
+
+    def update_device_memory_size_for_shapes(self):
+        return self.engine._memory(self._profile)
+
+    def get_runtime_config(self):
+        return IRuntimeConfig()
+
+    def get_debug_listener(self):
+        return None
+
+    def get_debug_state(self, name):
+        return False
+
+
+def run_and_wait(context):
+    """context.run without copies of results."""
+    status = context_run(context._address, context._error_address)
+    if status:
+        raise context._fail(status)
+
+
+def start_or_wait(context):
+    """Begins a run; an engine with steps on the host is run at once."""
+    try:
+        context.start()
+    except _library.Unsupported:
+        run_and_wait(context)
+
+
+class EngineInspector(Reporter):
+    """Describes an engine and its layers."""
+    ATTRIBUTES = "execution_context"
+
+    def __init__(self, engine):
+        self.engine, self.logger, self.execution_context = engine, engine.logger, None
+
+    def _layers(self):
+        made = []
+        for number, profile in enumerate(self.engine._engine.info["profiles"]):
+            suffix = f" [profile {number}]" if number else ""
+            for step in profile["steps"]:
+                kernel, tactic = step["kernel"], step.get("tactic", "")
+                made.append({"Name": (step.get("name") or kernel) + suffix, "LayerType": step["problem"].partition(":")[0],
+                             "Inputs": [], "Outputs": [], "ParameterType": "Kernel", "TacticName": f"{kernel} {tactic}".strip(),
+                             "TacticValue": "0x0000000000000000", "StreamId": 0,
+                             "Metadata": "\x1e".join(filter(None, step.get("name", "").split(" + ")))})
+        return made
+
+    def get_layer_information(self, layer_index, format):
+        layer = self._layers()[layer_index]
+        if format == LayerInformationFormat.JSON:
+            return json.dumps(layer)
+        return f"{layer['Name']}, {layer['LayerType']}, {layer['TacticName']}"
+
+    def get_engine_information(self, format):
+        layers = self._layers()
+        if format == LayerInformationFormat.JSON:
+            return json.dumps({"Layers": layers, "Bindings": list(self.engine)}, indent=1)
+        return "\n".join(f"{la['Name']}, {la['LayerType']}, {la['TacticName']}" for la in layers) + \
+            "\n\nBindings:\n" + "\n".join(self.engine)

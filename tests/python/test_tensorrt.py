@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sinter.tensorrt: names, values, behaviour; scripts in the style of upstream's samples, with their imports as they are."""
+import contextlib
+import csv
+import io
+import os
+import re
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import rig
+import sinter
+import sinter.tensorrt as trt
+from onnx_bytes import data
+from random_models import initializer, model, node, value
+from sinter.tensorrt import _names
+
+os.environ["SINTER_TENSORRT_DEVICE"] = "cpu"
+SEVEN = np.load(rig.SEVEN)
+QUIET = trt.Logger(trt.Logger.INTERNAL_ERROR)
+
+
+def add_model(weight):
+    return model(data(2, "g") + data(11, value("x", "f32", ["N", 4])) + data(12, value("y", "f32", ["N", 4])) +
+                 initializer("w", weight) + node("Add", ["x", "w"], ["y"]))
+
+
+def digits_engine(logger=QUIET, batch=1, **flags):
+    builder = trt.Builder(logger)
+    network = builder.create_network(0)
+    assert trt.OnnxParser(network, logger).parse_from_file(str(rig.DIGITS))
+    network.get_input(0).shape = (batch, 1, 28, 28)
+    config = builder.create_builder_config()
+    config.builder_optimization_level = 0
+    return builder.build_engine_with_config(network, config)
+
+
+def test_every_name_resolves():
+    count = 0
+    for table in (_names.ENUMS, _names.CLASSES):
+        for name, members in _names.rows(table):
+            found = trt.Logger.Severity if name == "Severity" else getattr(trt, name)
+            for member in members:
+                getattr(found, member.partition("=")[0])
+                count += 1
+    assert count > 1200
+    # The whole list of names, where there is one: class, kind, name in the columns.
+    path = os.environ.get("SINTER_TENSORRT_NAMES")
+    for row in list(csv.reader(open(path), delimiter="\t"))[1:] if path else ():
+        found = trt
+        for part in row[0].replace("baseLoggerBinding", "Logger").split("."):
+            found = getattr(found, part) if part else found
+        if row[2]:
+            getattr(found, row[2])
+
+
+def test_values_are_upstreams():
+    for text, number in (("DataType.FLOAT", 0), ("DataType.HALF", 1), ("DataType.INT8", 2), ("DataType.INT32", 3), ("DataType.BOOL", 4),
+                         ("DataType.UINT8", 5), ("DataType.INT64", 8), ("BuilderFlag.FP16", 0), ("BuilderFlag.TF32", 6),
+                         ("NetworkDefinitionCreationFlag.EXPLICIT_BATCH", 0), ("NetworkDefinitionCreationFlag.STRONGLY_TYPED", 1),
+                         ("MemoryPoolType.WORKSPACE", 0), ("LayerType.CONVOLUTION", 0), ("LayerType.PLUGIN_V2", 21),
+                         ("TensorIOMode.INPUT", 1), ("ElementWiseOperation.POW", 6), ("Logger.VERBOSE", 4), ("ActivationType.CLIP", 8)):
+        owner, name = text.split(".")
+        member = getattr(getattr(trt, owner), name)
+        assert int(member) == number, text
+        if owner != "Logger":
+            assert str(member) == text and repr(member) == f"<{text}: {number}>" and f"{member}" == text
+    assert trt.float16 == trt.DataType.HALF and trt.ResizeMode is trt.InterpolationMode and trt.float32.itemsize == 4
+    assert trt.nptype(trt.int8) == np.int8 and trt.volume((2, 3, 4)) == 24 and trt.volume(()) == 1
+    rig.raises(TypeError, trt.nptype, trt.fp8)
+
+
+def test_what_is_missing_says_so():
+    rig.raises(trt.NotAvailable, trt.CaffeParser, says="ONNX")
+    rig.raises(AttributeError, lambda: trt.Frobnicator, says="Frobnicator")
+    config = trt.Builder(QUIET).create_builder_config()
+    rig.raises(NotImplementedError, config.set_device_type, None, trt.DeviceType.DLA, says="DLA")
+    context = digits_engine().create_execution_context()
+    rig.raises(AttributeError, lambda: context.set_communicator, says="set_communicator")
+
+
+def test_logger():
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        logger = trt.Logger(trt.Logger.INFO)
+        logger.log(trt.Logger.VERBOSE, "not this")
+        logger.log(trt.Logger.INFO, "this")
+        logger.log(trt.Logger.INTERNAL_ERROR, "and this")
+        trt.Logger().log(trt.Logger.INFO, "not this")
+    assert re.fullmatch(r"\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[TRT\] \[I\] this\n\[[^]]*\] \[TRT\] \[F\] and this\n", out.getvalue())
+
+    class Mine(trt.ILogger):
+        def __init__(self):
+            trt.ILogger.__init__(self)
+            self.lines = []
+
+        def log(self, severity, msg):
+            self.lines.append((severity, msg))
+    mine = Mine()
+    assert digits_engine(mine) is not None
+    assert any(s == trt.Logger.INFO and "Engine generation completed" in m for s, m in mine.lines)
+    assert any(s == trt.Logger.VERBOSE for s, m in mine.lines)
+    rig.raises(TypeError, trt.Builder, None)
+
+
+def test_config():
+    config = trt.Builder(QUIET).create_builder_config()
+    assert config.get_flag(trt.BuilderFlag.TF32) and config.flags == 1 << int(trt.BuilderFlag.TF32)
+    config.set_flag(trt.BuilderFlag.FP16)
+    config.clear_flag(trt.BuilderFlag.TF32)
+    assert config.flags == 1 and config.builder_optimization_level == 3 and config.avg_timing_iterations == 1
+    config.max_workspace_size = 1 << 20
+    assert config.get_memory_pool_limit(trt.MemoryPoolType.WORKSPACE) == 1 << 20
+    assert config.num_optimization_profiles == 0 and config.max_aux_streams == -1 and config.DLA_core == -1
+    profile = trt.Builder(QUIET).create_optimization_profile()
+    assert profile.get_shape("x") == [] and profile
+    profile.set_shape("x", (1, 2), (3, 4), (5, 6))
+    assert profile.get_shape("x") == [(1, 2), (3, 4), (5, 6)] and config.add_optimization_profile(profile) == 0
+    rig.raises(ValueError, profile.set_shape, "x", (2,), (1,), (3,))
+
+
+def test_dims_and_weights():
+    dims = trt.Dims([1, 3, -1])
+    assert dims == (1, 3, -1) and tuple(dims) == (1, 3, -1) and len(dims) == 3 and -1 in dims and str(dims) == "(1, 3, -1)"
+    dims[2] = 7
+    assert dims[1:] == (3, 7) and np.zeros(dims).shape == (1, 3, 7) and trt.volume(dims) == 21
+    assert trt.Dims4(1, 2, 3, 4) == trt.Dims4([1, 2, 3, 4]) and trt.DimsHW([5, 6]).w == 6 and trt.Dims.MAX_DIMS == 8
+    rig.raises(ValueError, trt.Dims3, [1, 2])
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    weights = trt.Weights(array)
+    assert weights.size == len(weights) == 6 and weights.nbytes == 24 and weights.dtype == trt.float32
+    assert np.shares_memory(weights.numpy(), array) and trt.Weights(trt.int8).size == 0
+    assert trt.Weights(trt.float32, array.ctypes.data, 6).numpy().tolist() == list(range(6))
+
+
+def test_parser_errors():
+    builder = trt.Builder(QUIET)
+    network = builder.create_network(0)
+    parser = trt.OnnxParser(network, QUIET)
+    assert not parser.parse(b"no model") and parser.num_errors > 0
+    parser.clear_errors()
+    bad = model(data(2, "g") + data(11, value("x", "f32", [1])) + data(12, value("y", "f32", [1])) +
+                node("Relu", ["x"], ["a"]) + node("Frobnicate", ["a"], ["y"]))
+    assert not parser.parse(bad)
+    error = parser.get_error(0)
+    assert error.node() == 1 and error.node_operator() == "Frobnicate" and "Frobnicate" in error.desc()
+    assert error.code() == trt.ErrorCode.UNSUPPORTED_NODE and error.line() > 0 and "Frobnicate" in str(error)
+    assert parser.supports_operator("Conv") and not parser.supports_operator("Frobnicate")
+    assert parser.supports_model(bad) == (False, [([0], True)])
+    assert parser.supports_model(rig.DIGITS.read_bytes())[0]
+    assert builder.build_serialized_network(network, builder.create_builder_config()) is None
+    assert not parser.parse_from_file("/nowhere.onnx")
+    assert parser.parse(rig.DIGITS.read_bytes()) and network.num_layers == 11 and network.num_inputs == 1
+    assert network.get_layer(0).type == trt.LayerType.CONVOLUTION and network.get_output(0).name == "scores"
+    assert network.get_input(0).shape == (-1, 1, 28, 28) and network.get_input(0).dtype == trt.float32
+    # A free size needs a profile.
+    assert builder.build_serialized_network(network, builder.create_builder_config()) is None
+
+
+def test_engine():
+    engine = digits_engine(batch=2)
+    assert engine.num_io_tensors == engine.num_bindings == len(engine) == 2 and list(engine) == ["image", "scores"]
+    assert engine[0] == "image" and engine["scores"] == 1 and engine.get_tensor_name(1) == engine.get_binding_name(1) == "scores"
+    assert engine.get_tensor_mode("image") == trt.TensorIOMode.INPUT and engine.binding_is_input(0) and not engine.binding_is_input("scores")
+    assert engine.get_tensor_shape("scores") == engine.get_binding_shape(1) == (2, 10)
+    assert engine.get_tensor_dtype("image") == trt.float32 and engine.get_tensor_mode("nothing") == trt.TensorIOMode.NONE
+    assert engine.get_tensor_location("image") == trt.TensorLocation.DEVICE and engine.get_tensor_format("image") == trt.TensorFormat.LINEAR
+    assert engine.num_layers > 3 and engine.device_memory_size > 0 and engine.num_optimization_profiles == 1
+    assert engine.get_engine_stat(trt.EngineStat.TOTAL_WEIGHTS_SIZE) > 1000 and not engine.has_implicit_batch_dimension
+    rig.raises(ValueError, engine.get_tensor_shape, "nothing")
+    plan = engine.serialize()
+    assert plan.nbytes == len(plan) == len(bytes(plan)) and bytes(plan) == plan.tobytes() and isinstance(plan, trt.IHostMemory)
+    runtime = trt.Runtime(QUIET)
+    assert runtime.deserialize_cuda_engine(plan) is not None and runtime.deserialize_cuda_engine(bytes(plan)[:-9]) is None
+
+    class Reader(trt.IStreamReader):
+        def __init__(self):
+            trt.IStreamReader.__init__(self)
+            self.stream = io.BytesIO(bytes(plan))
+
+        def read(self, size):
+            return self.stream.read(size)
+
+    class Writer(trt.IStreamWriter):
+        def __init__(self):
+            trt.IStreamWriter.__init__(self)
+            self.data = b""
+
+        def write(self, part):
+            self.data += bytes(part)
+            return len(part)
+    assert len(runtime.deserialize_cuda_engine(Reader())) == 2
+    writer, builder = Writer(), trt.Builder(QUIET)
+    network = builder.create_network(0)
+    trt.OnnxParser(network, QUIET).parse(add_model(np.ones(4, "f4")))
+    network.get_input(0).shape = (1, 4)
+    assert builder.build_serialized_network_to_stream(network, builder.create_builder_config(), writer)
+    assert len(runtime.deserialize_cuda_engine(writer.data)) == 2
+
+
+def test_runs_equal_sinters():
+    engine = digits_engine(batch=2)
+    image, scores = np.repeat(SEVEN, 2, 0), np.zeros((2, 10), np.float32)
+    wanted = sinter.build(rig.DIGITS, profiles={"N": 2}, tune="off").load().context().run(image=image)["scores"]
+    context = engine.create_execution_context()
+    for run in (lambda: context.execute_v2([image.ctypes.data, scores.ctypes.data]),
+                lambda: context.execute_async_v2([image.ctypes.data, scores.ctypes.data], 0),
+                lambda: context.execute(1, [image.ctypes.data, scores.ctypes.data]),
+                lambda: context.set_tensor_address("image", image.ctypes.data) and
+                context.set_tensor_address("scores", scores.ctypes.data) and context.execute_async_v3(stream_handle=0)):
+        scores[:] = 0
+        assert run() and np.array_equal(scores, wanted)
+    assert context.get_tensor_strides("image") == (784, 784, 28, 1) and context.get_max_output_size("scores") == 80
+    fresh = engine.create_execution_context()
+    assert not fresh.execute_async_v3(0)                    # no addresses
+
+
+def test_eight_at_once():
+    engine = digits_engine()
+    failures = []
+
+    def work(seed):
+        try:
+            image = np.random.default_rng(seed).random((1, 1, 28, 28), np.float32)
+            scores, first = np.zeros((1, 10), np.float32), None
+            context = engine.create_execution_context()
+            for _ in range(20):
+                assert context.execute_v2([image.ctypes.data, scores.ctypes.data])
+                first = scores.copy() if first is None else first
+                assert np.array_equal(first, scores)
+        except BaseException as e:
+            failures.append(e)
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+
+
+def test_expressions_of_sizes():
+    from sinter._shapes import evaluate
+    symbols = {"N": 5, "a b": 3, "S": 4}
+    for text, want in (("7", 7), ("N", 5), ("2*S+1", 9), ("-N+8", 3), ("N-S", 1), ("max(N,floordiv(S-1,2))", 5), ("ceildiv(N,2)*2", 6),
+                       ("\"a b\"*N", 15), ("(N+1)*(S-1)", 18), ("broadcast(1,N)", 5), ("mod(N,3)", 2), ("min(N,S)-2*S", -4),
+                       ("?", None), ("M+1", None), ("floordiv(N,0)", None), ("N N", None), ("(" * 500 + "N" + ")" * 500, None),
+                       ("-" * 500 + "N", None), ("", None), ("max(N", None)):
+        assert evaluate(text, symbols) == want, text
+
+
+def run_script(name, *arguments):
+    script = rig.ROOT / "tests" / "python" / "scripts" / name
+    done = subprocess.run([sys.executable, "-m", "sinter.shim", str(script)] + [str(a) for a in arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_script_classification():
+    assert run_script("classify_onnx.py", rig.DIGITS, rig.SEVEN, rig.FOLDER / "digits.engine").endswith("class 7\n")
+
+
+def test_script_dynamic_shapes():
+    assert run_script("dynamic_shapes.py", rig.DIGITS, rig.SEVEN) == "done\n"
+
+
+def test_script_refit():
+    arrays = np.arange(4, dtype="f4"), np.arange(4, dtype="f4") * 10
+    paths = []
+    for i, array in enumerate(arrays):
+        (rig.FOLDER / f"{i}.onnx").write_bytes(add_model(array))
+        np.save(rig.FOLDER / f"{i}.npy", array)
+        paths.append(rig.FOLDER / f"{i}.onnx")
+    assert run_script("refit_engine.py", *paths, *(p.with_suffix(".npy") for p in paths)) == "done\n"
+
+
+def test_script_timing_cache():
+    assert run_script("timing_cache.py", rig.DIGITS, rig.FOLDER / "cache") == "done\n"
+
+
+def test_script_output_allocator():
+    path = rig.FOLDER / "nonzero.onnx"
+    path.write_bytes(model(data(2, "g") + data(11, value("x", "f32", [6])) + data(12, value("found", "i64", [1, "F"])) +
+                           node("NonZero", ["x"], ["found"])))
+    assert run_script("output_allocator.py", path).endswith("done\n")
+
+
+def test_script_calibration():
+    assert run_script("calibrate_int8.py", rig.DIGITS, rig.SEVEN) == "class 7\n"
+
+
+rig.main(__name__)
