@@ -153,7 +153,17 @@ static sinter_status add_edges(env *e, device *d, program *p, arena *t)
     return SINTER_OK;
 }
 
-static sinter_status make(env *e, device *d, program *p, CUstream upload)
+/* Without CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD: the first launch uploads the graph. A launch that followed an upload at
+ * once never ended where the graph has many branches and other processes share the GPU (half of the runs on an H200,
+ * driver 580; with plain edges, too). */
+static sinter_status instantiate(env *e, device *d, CUgraph graph, CUgraphExec *exec)
+{
+    CUDA_GRAPH_INSTANTIATE_PARAMS params = { 0 };
+    DEVICE_TRY(e, d, cuGraphInstantiateWithParams(exec, graph, &params), "instantiating a graph");
+    return SINTER_OK;
+}
+
+static sinter_status make(env *e, device *d, program *p)
 {
     DEVICE_TRY(e, d, cuGraphCreate(&p->graph, 0), "making a graph");
     for (uint32_t i = 0; i < p->node_count; i++) TRY(add_kernel(e, d, p, p->graph, &p->node[i], &p->node[i].handle));
@@ -162,14 +172,12 @@ static sinter_status make(env *e, device *d, program *p, CUstream upload)
     const sinter_status s = add_edges(e, d, p, &t);
     arena_deinit(&t);
     TRY(s);
-    CUDA_GRAPH_INSTANTIATE_PARAMS params = { .flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD, .hUploadStream = upload };
-    DEVICE_TRY(e, d, cuGraphInstantiateWithParams(&p->exec, p->graph, &params), "instantiating a graph");
-    return SINTER_OK;
+    return instantiate(e, d, p->graph, &p->exec);
 }
 
-sinter_status program_graph_make(env *e, device *d, program *p, CUstream upload)
+sinter_status program_graph_make(env *e, device *d, program *p)
 {
-    const sinter_status s = make(e, d, p, upload);
+    const sinter_status s = make(e, d, p);
     if (s != SINTER_OK) program_graph_drop(d, p);
     return s;
 }
@@ -220,8 +228,7 @@ static sinter_status run_timed(env *e, device *d, program *p, CUstream s, CUgrap
     const sinter_status filled = fill_timed(e, d, p, graph, &t);
     arena_deinit(&t);
     TRY(filled);
-    CUDA_GRAPH_INSTANTIATE_PARAMS params = { .flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD, .hUploadStream = s };
-    DEVICE_TRY(e, d, cuGraphInstantiateWithParams(exec, graph, &params), "instantiating a graph");
+    TRY(instantiate(e, d, graph, exec));
     DEVICE_TRY(e, d, cuGraphLaunch(*exec, s), "launching a graph");
     DEVICE_TRY(e, d, cuStreamSynchronize(s), "waiting for the device");
     return SINTER_OK;

@@ -231,7 +231,6 @@ typedef enum CUgraphInstantiateResult {
     CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED = 4
 } CUgraphInstantiateResult;
 
-enum { CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 8 };
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS {
     uint64_t                 flags;
     CUstream                 hUploadStream;

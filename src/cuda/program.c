@@ -182,7 +182,7 @@ static sinter_status prepare_graph(env *e, device *d, program *p, const program_
 {
     if (p->exec && is_same(p, run)) return SINTER_OK;
     TRY(patch_all(e, d, p, run));
-    return p->exec ? SINTER_OK : program_graph_make(e, d, p, run->stream->handle);
+    return p->exec ? SINTER_OK : program_graph_make(e, d, p);
 }
 
 static sinter_status launch_graph(env *e, device *d, program *p, const program_run *run)

@@ -76,7 +76,7 @@ sinter_status program_edges(env *e, const program *p, const kernel_target *t, pr
                             program_edge **out, uint32_t *count);
 /* Would other addresses lead to other edges? Those of the slots are the graph's. */
 bool          program_edges_may_change(const program *p, const uint64_t *next);
-sinter_status program_graph_make(env *e, device *d, program *p, CUstream upload);
+sinter_status program_graph_make(env *e, device *d, program *p);
 sinter_status program_graph_update(env *e, device *d, program *p, program_node *n);
 void          program_graph_drop(device *d, program *p);
 /* Runs the program once, in a graph of its own with an event before the first step and one after each, and waits: were
