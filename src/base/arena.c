@@ -30,9 +30,19 @@ static void block_drop(arena *a, arena_block **list)
     mem_free(a->e, block, block->size, BLOCK_ALIGN);
 }
 
-static void block_keep(arena *a)
+/* Frees the newest block, or puts it on the list of spare blocks. Without is_kept one block is spare, the largest:
+ * where a mark lies near the end of its block, each use of scratch memory needs a further block, and would allocate
+ * one. */
+static void block_leave(arena *a)
 {
     arena_block *block = a->block;
+    const bool is_spare = block->size <= BLOCK_MAX && (!a->spare || a->spare->size < block->size);
+    if (!a->is_kept && !is_spare) {
+        block_drop(a, &a->block);
+        return;
+    }
+    while (!a->is_kept && a->spare) block_drop(a, &a->spare);
+    ASAN_POISON((char *)block + sizeof *block, block->size - sizeof *block);
     a->block = block->older;
     block->older = a->spare;
     a->spare = block;
@@ -146,14 +156,7 @@ arena_mark arena_save(const arena *a)
 
 void arena_rewind(arena *a, arena_mark mark)
 {
-    while (a->block != mark.block) {
-        if (a->is_kept) {
-            ASAN_POISON((char *)a->block + sizeof *a->block, a->block->size - sizeof *a->block);
-            block_keep(a);
-        } else {
-            block_drop(a, &a->block);
-        }
-    }
+    while (a->block != mark.block) block_leave(a);
     a->used = mark.used;
     if (a->block) ASAN_POISON((char *)a->block + a->used, a->block->size - a->used);
 }

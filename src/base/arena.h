@@ -16,8 +16,8 @@ typedef struct arena {
     size_t       used;        /* bytes in the newest block */
     size_t       total;       /* bytes in all blocks, against limits.memory_max */
     bool         failed;
-    bool         is_kept;     /* rewinding keeps blocks for what comes next: who runs again and again sets it */
-    arena_block *spare;       /* those kept */
+    bool         is_kept;     /* rewinding keeps all blocks, for an arena that is filled again and again */
+    arena_block *spare;       /* blocks that rewinding kept: one at most where is_kept is false */
 } arena;
 
 void  arena_init(arena *a, env *e);
@@ -27,7 +27,7 @@ char *arena_text(arena *a, const char *text, size_t length);    /* copy, NUL-ter
 char *arena_printf(arena *a, const char *format, ...) ENV_PRINTF(2, 3);
 #define ARENA_NEW(a, type, count) ((type *)arena_alloc((a), size_mul(sizeof(type), (count)), _Alignof(type)))
 
-/* Scratch use: everything allocated after the mark goes away. Under ASan the freed span is poisoned. */
+/* Scratch use: everything allocated after the mark goes away; one block may stay for the next use. ASan poisons both. */
 typedef struct arena_mark { arena_block *block; size_t used; } arena_mark;
 arena_mark arena_save(const arena *a);
 void       arena_rewind(arena *a, arena_mark mark);

@@ -63,14 +63,39 @@ static void rewinds(void)
     memset(second, 1, 100);
     for (int i = 0; i < 100; i++) (void)arena_alloc(&x.a, 50000, 8);
     arena_rewind(&x.a, mark);
-    CHECK_EQ(x.f.live, 1);
+    CHECK_EQ(x.f.live, 2); /* the mark's block, and a spare one */
     unsigned char *again = arena_alloc(&x.a, 100, 8);
     CHECK(again == second);
     CHECK_EQ(again[0] | again[99], 0);
     first[99] = 1;
     arena_rewind(&x.a, empty);
-    CHECK_EQ(x.f.live, 0);
-    CHECK_EQ(x.a.total, 0);
+    CHECK_EQ(x.f.live, 1); /* the spare one */
+    CHECK_EQ(x.a.total, x.f.live_bytes);
+    teardown(&x);
+}
+
+/* Scratch memory that crosses the end of a block, again and again, allocates a block once. */
+static void reuses_the_spare_block(void)
+{
+    fixture x;
+    setup(&x, -1, 0);
+    (void)arena_alloc(&x.a, 60000, 8);
+    const arena_mark mark = arena_save(&x.a);
+    (void)arena_alloc(&x.a, 50000, 8);
+    arena_rewind(&x.a, mark);
+    const long calls = x.f.requests;
+    for (int i = 0; i < 100; i++) {
+        unsigned char *at = arena_alloc(&x.a, 50000, 8);
+        if (!CHECK(at != NULL)) break;
+        CHECK_EQ(at[0] | at[49999], 0);
+        memset(at, 0xFF, 50000);
+        arena_rewind(&x.a, mark);
+    }
+    CHECK_EQ(x.f.requests, calls);
+    CHECK_EQ(x.a.total, x.f.live_bytes);
+    CHECK(arena_alloc(&x.a, 8u << 20, 8) != NULL); /* larger than any spare block */
+    arena_rewind(&x.a, mark);
+    CHECK(x.f.live_bytes < 8u << 20);
     teardown(&x);
 }
 
@@ -163,6 +188,7 @@ static void deinits_a_zeroed_arena(void)
 static const test tests[] = {
     T(gives_zeroed_aligned_pieces),
     T(rewinds),
+    T(reuses_the_spare_block),
     T(fails_for_good),
     T(keeps_the_limit),
     T(copies_text),
