@@ -272,7 +272,8 @@ static sinter_status fill_engine(builder *b, const char *name, os_output *to)
                  .promise_count = b->o->value_count,
                  .values = b->base->values,
                  .recipe_of = ARENA_NEW(&b->a, uint32_t, b->g->value.count) };
-    if (!x->recipe_of) return FAIL_MEMORY(b->e, "an engine");
+    for (uint32_t i = 0; i < 2; i++) x->missed[i] = ARENA_NEW(&b->a, uint8_t, b->g->value.count);
+    if (!x->recipe_of || !x->missed[0] || !x->missed[1]) return FAIL_MEMORY(b->e, "an engine");
     TRY(ir_look_back(b->g));
     TRY(engine_writer_init(b->e, &x->w, to));
     TRY(emit_shared(x));

@@ -106,7 +106,10 @@ static uint32_t kernel_id(emit *x, const kernel *k)
 
 /* ---- recipes ---- */
 
-enum { DATA_MAX = 1 << 16 }; /* bytes of a constant that is written beside the weight that is made of it */
+enum {
+    DATA_MAX = 1 << 16, /* bytes of a constant that is written beside the weight that is made of it */
+    DEPTH_MAX = 200     /* nodes that were folded one into the other; emit.missed counts them in 8 bits */
+};
 
 static const char *problem_line(emit *x, const problem *p)
 {
@@ -158,27 +161,26 @@ static const char *folded_line(emit *x, const ir_node *n)
 
 static sinter_status recipe_of_value(emit *x, ir_value_id v, uint32_t depth, size_t data_max, uint32_t *out);
 
+/* A recipe names only recipes before itself, so whether those are made of an initializer is known here. */
 static uint32_t recipe_add(emit *x, const engine_recipe *r)
 {
+    const uint32_t *arg = (const uint32_t *)x->w.section[SECTION_ARGS].at;
+    bool is_open = r->kind == RECIPE_INITIALIZER;
+    for (uint32_t k = 0; k < r->in_count && !is_open; k++) {
+        const uint32_t in = arg[r->in_at + k];
+        is_open = in && in <= x->is_open.count && x->is_open.at[in - 1];
+    }
+    bool *slot = VEC_PUSH(x->a, &x->is_open);
+    if (slot) *slot = is_open;
     return engine_writer_add(&x->w, SECTION_RECIPES, r, sizeof *r) + 1;
 }
 
-/* Is one of these recipes made of an initializer? A recipe names only those before it. */
-static sinter_status any_open(emit *x, const uint32_t *recipe, uint32_t count, bool *out)
+/* Is one of these recipes made of an initializer? */
+static bool any_open(const emit *x, const uint32_t *recipe, uint32_t count)
 {
-    const engine_recipe *list = (const engine_recipe *)x->w.section[SECTION_RECIPES].at;
-    const uint32_t *arg = (const uint32_t *)x->w.section[SECTION_ARGS].at;
-    const uint32_t all = count_of(x, SECTION_RECIPES, sizeof *list);
-    bool *is_open = ARENA_NEW(x->a, bool, all + 1u);
-    if (!is_open) return FAIL_MEMORY(x->e, "a recipe");
-    for (uint32_t i = 0; i < all; i++) {
-        is_open[i + 1] = list[i].kind == RECIPE_INITIALIZER;
-        for (uint32_t k = 0; k < list[i].in_count; k++)
-            is_open[i + 1] = is_open[i + 1] || is_open[arg[list[i].in_at + k]];
-    }
-    *out = false;
-    for (uint32_t i = 0; i < count; i++) *out = *out || is_open[recipe[i]];
-    return SINTER_OK;
+    for (uint32_t i = 0; i < count; i++)
+        if (recipe[i] && recipe[i] <= x->is_open.count && x->is_open.at[recipe[i] - 1]) return true;
+    return false;
 }
 
 /* The recipes of a folded node's inputs. What an initializer goes together with is written at any size. */
@@ -191,9 +193,8 @@ static sinter_status recipes_of_inputs(emit *x, const ir_node *n, uint32_t depth
         TRY(recipe_of_value(x, n->in[i], depth + 1, data_max, &in[i]));
         *has_all = *has_all && in[i];
     }
-    bool is_open = false;
-    if (!*has_all && data_max < SIZE_MAX) TRY(any_open(x, in, n->count_in, &is_open));
-    return is_open ? recipes_of_inputs(x, n, depth, SIZE_MAX, in, has_all) : SINTER_OK;
+    if (*has_all || data_max == SIZE_MAX || !any_open(x, in, n->count_in)) return SINTER_OK;
+    return recipes_of_inputs(x, n, depth, SIZE_MAX, in, has_all);
 }
 
 /* What a folded node made, if the recipes of all its inputs are known. *out stays 0 where one is not. */
@@ -221,10 +222,10 @@ static sinter_status recipe_of_fold(emit *x, ir_value_id v, uint32_t depth, size
  * from one. Initializers whose values are written as what was made of them have to stay as they are. */
 static sinter_status recipe_of_value(emit *x, ir_value_id v, uint32_t depth, size_t data_max, uint32_t *out)
 {
-    enum { DEPTH_MAX = 200 };
     *out = x->recipe_of[v];
     ir_value *value = ir_value_at(x->g, v);
-    if (*out || !value->data) return SINTER_OK;
+    uint8_t *missed = &x->missed[data_max == SIZE_MAX][v];
+    if (*out || !value->data || (*missed && *missed <= depth + 1)) return SINTER_OK;
     if (x->read && !value->is_released) x->read(x->user, value->data, value->data_size);
     engine_recipe r = { .data = { .size = value->data_size } };
     if (value->recipe && depth < DEPTH_MAX) {
@@ -243,7 +244,8 @@ static sinter_status recipe_of_value(emit *x, ir_value_id v, uint32_t depth, siz
         *out = recipe_add(x, &r);
     }
     x->recipe_of[v] = *out;
-    return engine_writer_status(&x->w);
+    if (!*out) *missed = (uint8_t)(depth + 1);
+    return x->a->failed ? FAIL_MEMORY(x->e, "a recipe") : engine_writer_status(&x->w);
 }
 
 /* The source in a wider type, as the reference converts it. */

@@ -85,9 +85,25 @@ static void made_weights(void)
     CHECK(weights > 100);
 }
 
+/* Folds that each read the fold before twice, and a first constant that no recipe makes: it is large and no
+ * initializer. Looked for by every way, its recipe would be looked for 2^60 times. */
+static void folds_without_recipe(void)
+{
+    char line[8192] = "in x f32 2,257; v0 = MelWeightMatrix {128} {512} {16000} #20 #8000;";
+    size_t at = strlen(line);
+    for (int i = 0; i < 60; i++)
+        at += (size_t)snprintf(line + at, sizeof line - at, "a%d = Tanh v%d; b%d = Sigmoid v%d; v%d = Add a%d b%d;", i,
+                               i, i, i, i + 1, i, i);
+    (void)snprintf(line + at, sizeof line - at, "y = MatMul x v60; out y");
+    sinter_buffer built = model_build(line, (model_device){ .kind = "cpu" });
+    CHECK(built.size > 0);
+    sinter_buffer_free(&built);
+}
+
 static const test tests[] = {
     T(samples),
     T(made_weights),
+    T(folds_without_recipe),
     { 0 },
 };
 TEST_MAIN(tests)
