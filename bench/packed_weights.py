@@ -8,7 +8,7 @@ run over the number of products. Sides: sinter with packed weights, sinter with 
 MatMulNBits with accuracy_level 0 and 4, and its MatMul in f32. Floor: the bytes of the packed weights over the bandwidth
 that a reading loop reaches here.
 
-    bench/packed_weights.py --library build/libsinter.so [--size 4096x4096] [--block 32] [--rows 1] [--threads 1]"""
+    bench/packed_weights.py --libsinter build/libsinter.so [--size 4096x4096] [--block 32] [--rows 1] [--threads 1]"""
 import argparse
 import json
 import os
@@ -113,7 +113,7 @@ def bandwidth(threads, cores, clock):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--library", required=True, help="libsinter.so")
+    p.add_argument("--libsinter", required=True, help="libsinter.so")
     p.add_argument("--size", default="4096x4096", help="KxN")
     p.add_argument("--block", type=int, default=32)
     p.add_argument("--rows", default="1", help="rows of the activation, a list with commas")
@@ -129,7 +129,7 @@ def main():
     p.add_argument("--model", help=argparse.SUPPRESS)
     a = p.parse_args()
     if a.side:
-        return side(a.side, a.model, int(a.rows), a.threads, a.library)
+        return side(a.side, a.model, int(a.rows), a.threads, a.libsinter)
     k, n = (int(v) for v in a.size.split("x"))
     cores = sorted(os.sched_getaffinity(0))[:a.threads]
     with tempfile.TemporaryDirectory() as folder:
@@ -148,7 +148,7 @@ def measure(a, folder, rows, k, cores):
     for name in names:
         env = dict(os.environ, PACKED_K=str(k), PACKED_OUT=str(folder / f"{name}.npy"), PACKED_CLOCK=a.clock)
         running[name] = subprocess.Popen(
-            ["taskset", "-c", ",".join(map(str, cores)), sys.executable, __file__, "--library", a.library, "--side", name,
+            ["taskset", "-c", ",".join(map(str, cores)), sys.executable, __file__, "--libsinter", a.libsinter, "--side", name,
              "--model", str(folder / f"{SIDES[name]}.onnx"), "--rows", str(rows), "--threads", str(a.threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         size[name] = json.loads(running[name].stdout.readline())["size"]

@@ -25,7 +25,8 @@ struct build_base {
 
 /* Failure is NOTEd; *out is NULL then. */
 sinter_status build_begin(env *e, const build_model *m, const sinter_build_options *o, build_base **out);
-void          build_base_end(build_base *base);                 /* NULL is fine. Builds of it have ended */
+/* Frees the base; NULL is fine. All builds that use the base must have ended before the call. */
+void          build_base_end(build_base *base);
 /* The base's graph, for a build that changes it: a clone, or the graph itself for the last build. */
 sinter_status build_base_graph(build_base *base, bool is_last, ir_graph **out);
 /* The options of its passes. */
