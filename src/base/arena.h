@@ -27,7 +27,7 @@ char *arena_text(arena *a, const char *text, size_t length);    /* copy, NUL-ter
 char *arena_printf(arena *a, const char *format, ...) ENV_PRINTF(2, 3);
 #define ARENA_NEW(a, type, count) ((type *)arena_alloc((a), size_mul(sizeof(type), (count)), _Alignof(type)))
 
-/* Scratch use: everything allocated after the mark goes away; one block may stay for the next use. ASan poisons both. */
+/* Scratch use: all that was allocated after the mark goes away. One block may stay allocated. ASan poisons it. */
 typedef struct arena_mark { arena_block *block; size_t used; } arena_mark;
 arena_mark arena_save(const arena *a);
 void       arena_rewind(arena *a, arena_mark mark);

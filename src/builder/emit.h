@@ -16,9 +16,9 @@ typedef struct emit {
     uint32_t       promise_count;
     const value_range *values;          /* by input: what it may hold; NULL: nothing is known */
     uint32_t      *recipe_of;           /* by graph value: 1 + recipe; 0: not written yet */
-    /* By graph value: 1 + the least depth of folds at which no recipe was found; 0: none was looked for. The second list is
-     * for recipes that may hold constants of any size. Without the lists, a chain of n folds that each read the one before
-     * twice would be searched 2 to the power of n times. */
+    /* By graph value: 1 + the least depth of folds at which no recipe was found; 0: none was looked for. The second
+     * list is for recipes that may hold constants of any size. Without the lists, a chain of n folds that each read the
+     * fold before twice would be searched 2 to the power of n times. */
     uint8_t       *missed[2];
     VEC(bool)      is_open;             /* by recipe: it is an initializer or made of one */
     void         (*read)(void *user, const void *at, size_t size);      /* NULL, or called for data that was read */
