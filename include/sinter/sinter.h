@@ -7,6 +7,7 @@
 #include "engine.h"
 #include "file.h"
 #include "info.h"
+#include "network.h"
 #include "option.h"
 #include "refit.h"
 #include "run.h"

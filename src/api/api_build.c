@@ -7,6 +7,7 @@
 #include "base/os.h"
 #include "builder/builder.h"
 #include "engine/format.h"
+#include "network/network.h"
 #include "onnx/import.h"
 #include "base/name_map.h"
 
@@ -51,6 +52,21 @@ sinter_status sinter_build_memory(const void *model, size_t size, const sinter_b
     if (!model) return FAIL(&e, INVALID_ARG, "model is NULL");
     build_output got = { 0 };
     const build_model m = { .bytes = model, .size = size, .name = "" };
+    const sinter_status s = build_engine(&e, &m, &o, &got);
+    return finish(&e, s, &got, out);
+}
+
+sinter_status sinter_network_build(sinter_network *network, const sinter_build_options *options, sinter_buffer *out,
+                                   sinter_error *error)
+{
+    env e;
+    sinter_build_options o;
+    TRY(begin(&e, options, &o, out, error));
+    env_budget budget = { 0 };
+    e.budget = &budget;
+    if (!network) return FAIL(&e, INVALID_ARG, "network is NULL");
+    build_output got = { 0 };
+    const build_model m = { .name = network->name, .network = network };
     const sinter_status s = build_engine(&e, &m, &o, &got);
     return finish(&e, s, &got, out);
 }

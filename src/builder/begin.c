@@ -5,6 +5,7 @@
 #include "base/os.h"
 #include "builder/profiles.h"
 #include "builder/states.h"
+#include "network/network.h"
 
 #include <string.h>
 
@@ -75,8 +76,9 @@ static sinter_status open_weights(ir_graph *g)
 static sinter_status read_model(build_base *b, const build_model *m, arena *a)
 {
     onnx_model model;
-    TRY(onnx_model_read(b->e, a, m->bytes, m->size, &model));
-    b->node_count = model.graph.node.count;
+    if (m->network) TRY(network_face(m->network, b->e, a, &model));
+    else TRY(onnx_model_read(b->e, a, m->bytes, m->size, &model));
+    b->node_count = m->network ? m->network->layer.count : model.graph.node.count;
     onnx_import_options options = {
         .model = &model, .folder = m->folder, .is_mapped = m->is_mapped, .files = &b->source.files
     };
@@ -88,7 +90,8 @@ static sinter_status read_model(build_base *b, const build_model *m, arena *a)
         equal[i] = (onnx_dim_equal){ b->o->equal[i].dim, b->o->equal[i].equals };
     options.equal = equal;
     options.count_equal = b->o->equal_count;
-    TRY(onnx_import(b->e, &options, m->bytes, m->size, &b->g));
+    if (m->network) TRY(network_lower(m->network, b->e, &options, &b->g));
+    else TRY(onnx_import(b->e, &options, m->bytes, m->size, &b->g));
     return states_find(b->e, b->g, b->o);
 }
 

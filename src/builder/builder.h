@@ -12,6 +12,7 @@ typedef struct build_model {
     const char    *folder;              /* where external data may lie; NULL: nowhere */
     const char    *name;
     bool           is_mapped;           /* bytes are a mapped file */
+    struct sinter_network *network;     /* instead of bytes; NULL: none */
 } build_model;
 
 /* Which of the ops that could be lowered are; by their order in the graph. */

@@ -4,10 +4,15 @@
 
 #include "base/hash.h"
 #include "base/os.h"
+#include "network/network.h"
 
 void source_digest(const source *s, uint8_t digest[32])
 {
     sha256 h;
+    if (s->model->network) {
+        network_digest(s->model->network, digest);
+        return;
+    }
     sha256_init(&h);
     sha256_update(&h, s->model->bytes, s->model->size);
     sha256_final(&h, digest);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { OPSET_MAX = 28, OUT_SPARE = 8 };
+enum { OUT_SPARE = 8 };
 
 sinter_status importer_tensor(importer *im, const onnx_tensor *t, view *out)
 {
@@ -63,7 +63,7 @@ sinter_status importer_problem(importer *im, sinter_status status, const char *w
     return SINTER_OK;
 }
 
-static sinter_status report(importer *im)
+sinter_status importer_report(importer *im)
 {
     if (!im->problem_count) return SINTER_OK;
     if (im->problem_count == 1) return env_fail(im->e, im->problem_status, __FILE__, __LINE__, "%s", im->problem[0]);
@@ -127,7 +127,7 @@ static const char *key_of(importer *im, const char *domain, const char *name, co
     return key ? key : "";
 }
 
-static const op_row *row_find(importer *im, const char *domain, const char *name, int64_t version, bool *is_known)
+const op_row *importer_row(importer *im, const char *domain, const char *name, int64_t version, bool *is_known)
 {
     uint32_t count = 0;
     const op_row *rows = op_rows(&count);
@@ -148,12 +148,10 @@ static const char *node_name(importer *im, const onnx_scope *s, const onnx_node 
     return arena_printf(&im->g->a, "%s%s_%u", path, n->type, n->index);
 }
 
-/* Gives the nodes made since `from` their name and origin. */
-static void name_nodes(importer *im, const onnx_scope *s, const onnx_node *n, uint32_t from)
+void importer_name_nodes(importer *im, const char *name, uint32_t from)
 {
     ir_graph *g = im->g;
     if (from == g->node.count) return;
-    const char *name = node_name(im, s, n);
     uint32_t *origin = ARENA_NEW(&g->a, uint32_t, 1);
     const char **slot = VEC_PUSH(&g->a, &g->origin_name);
     if (!name || !origin || !slot) return;
@@ -202,8 +200,8 @@ static sinter_status function_expand(importer *im, onnx_scope *s, const onnx_nod
     return SINTER_OK;
 }
 
-static sinter_status node_run(importer *im, onnx_scope *s, const onnx_node *n, const op_row *row, int64_t version,
-                              const ir_value_id *in, uint32_t *out)
+sinter_status importer_run(importer *im, onnx_scope *s, const onnx_node *n, const op_row *row, int64_t version,
+                           const ir_value_id *in, uint32_t *out)
 {
     onnx_call c = { .im = im,
                     .scope = s,
@@ -250,7 +248,7 @@ static sinter_status inputs_find(importer *im, onnx_scope *s, const onnx_node *n
     return SINTER_OK;
 }
 
-static sinter_status node_convert(importer *im, onnx_scope *s, const onnx_node *n, uint32_t *out)
+sinter_status importer_convert(importer *im, onnx_scope *s, const onnx_node *n, uint32_t *out)
 {
     env *e = im->e;
     if (++im->node_count > im->node_max)
@@ -262,7 +260,7 @@ static sinter_status node_convert(importer *im, onnx_scope *s, const onnx_node *
     const uint32_t *fn =
         im->functions.count ? name_map_find(&im->functions, key_of(im, domain, n->type, n->overload)) : NULL;
     bool is_known = false;
-    const op_row *row = fn ? NULL : row_find(im, domain, n->type, version, &is_known);
+    const op_row *row = fn ? NULL : importer_row(im, domain, n->type, version, &is_known);
     if (!fn && !row)
         return is_known ? FAIL(e, UNSUPPORTED, "this version of the operator is not supported")
                         : FAIL(e, UNSUPPORTED, "the operator is not supported");
@@ -276,7 +274,7 @@ static sinter_status node_convert(importer *im, onnx_scope *s, const onnx_node *
         return SINTER_OK;
     }
     if (fn) return function_expand(im, s, n, &im->model.function.at[*fn], in, mark, out);
-    return node_run(im, s, n, row, version, in, out);
+    return importer_run(im, s, n, row, version, in, out);
 }
 
 static sinter_status node_import(importer *im, onnx_scope *s, const onnx_node *n)
@@ -286,8 +284,8 @@ static sinter_status node_import(importer *im, onnx_scope *s, const onnx_node *n
     uint32_t *out = ARENA_NEW(&im->a, uint32_t,
                               (size_t)n->out.count + OUT_SPARE); /* so that a conversion may fill what nobody named */
     if (!out) return FAIL_MEMORY(im->e, "a node");
-    sinter_status status = node_convert(im, s, n, out);
-    name_nodes(im, s, n, node_first);
+    sinter_status status = importer_convert(im, s, n, out);
+    if (node_first != g->node.count) importer_name_nodes(im, node_name(im, s, n), node_first);
     const bool failed = status != SINTER_OK;
     if (failed) {
         const char *what = arena_printf(
@@ -345,16 +343,9 @@ sinter_status scope_wants(importer *im, onnx_scope *s, const onnx_graph *graph)
 
 /* ---- outputs ---- */
 /* An output has a value of its own under its own name, also where the model hands an input or a constant through. */
-static sinter_status output_import(importer *im, onnx_scope *s, const onnx_value_info *o)
+sinter_status importer_result(importer *im, onnx_scope *s, ir_value_id v, const char *name)
 {
     ir_graph *g = im->g;
-    ir_value_id v = 0;
-    uint32_t mark = 0;
-    TRY(scope_find(im, s, o->of ? o->of : o->name, &v, &mark));
-    if (mark == NAME_POISONED) return SINTER_OK;
-    if (mark == NAME_MISSING) return FAIL(im->e, UNSUPPORTED, "its node is not supported to give it");
-    if (!v) return FAIL(im->e, INVALID_MODEL, "it is made by no node");
-    if (o->of) TRY(importer_output_part(im, s, o, &v));
     if (name_is_list(v)) {
         onnx_call c = { .im = im, .scope = s, .e = im->e, .b = { .g = g, .region = IR_MAIN } };
         if (!im->list.at[v & NAME_INDEX].strings)
@@ -363,8 +354,8 @@ static sinter_status output_import(importer *im, onnx_scope *s, const onnx_value
         TRY(c.b.status);
     }
     const ir_value *x = ir_value_at(g, v);
-    if (!x->producer || x->is_output || !x->name || strcmp(x->name, o->name) != 0) {
-        ir_builder b = { .g = g, .region = IR_MAIN, .name = arena_text(&g->a, o->name, strlen(o->name)) };
+    if (!x->producer || x->is_output || !x->name || strcmp(x->name, name) != 0) {
+        ir_builder b = { .g = g, .region = IR_MAIN, .name = arena_text(&g->a, name, strlen(name)) };
         v = build_identity(&b, v);
         if (b.status) return b.status;
         ir_value_at(g, v)->name = b.name;
@@ -373,7 +364,19 @@ static sinter_status output_import(importer *im, onnx_scope *s, const onnx_value
     return SINTER_OK;
 }
 
-static sinter_status tables_fill(importer *im)
+static sinter_status output_import(importer *im, onnx_scope *s, const onnx_value_info *o)
+{
+    ir_value_id v = 0;
+    uint32_t mark = 0;
+    TRY(scope_find(im, s, o->of ? o->of : o->name, &v, &mark));
+    if (mark == NAME_POISONED) return SINTER_OK;
+    if (mark == NAME_MISSING) return FAIL(im->e, UNSUPPORTED, "its node is not supported to give it");
+    if (!v) return FAIL(im->e, INVALID_MODEL, "it is made by no node");
+    if (o->of) TRY(importer_output_part(im, s, o, &v));
+    return importer_result(im, s, v, o->name);
+}
+
+sinter_status importer_tables(importer *im)
 {
     uint32_t count = 0;
     const op_row *rows = op_rows(&count);
@@ -403,9 +406,10 @@ static sinter_status model_import(importer *im, const uint8_t *bytes, size_t siz
     else TRY(onnx_model_read(e, &im->a, bytes, size, &im->model));
     const onnx_graph *graph = &im->model.graph;
     const int64_t version = version_of(im, NULL, "");
-    if (version < 1 || version > OPSET_MAX)
-        return FAIL(e, UNSUPPORTED, "the model uses opset %lld; 1 to %d are supported", (long long)version, OPSET_MAX);
-    TRY(tables_fill(im));
+    if (version < 1 || version > ONNX_OPSET_MAX)
+        return FAIL(e, UNSUPPORTED, "the model uses opset %lld; 1 to %d are supported", (long long)version,
+                    ONNX_OPSET_MAX);
+    TRY(importer_tables(im));
     TRY(importer_ranges(im, graph));
     onnx_scope main_scope = { .graph = graph, .region = IR_MAIN, .names = { .a = &im->a } };
     TRY(scope_add_initializers(im, &main_scope, graph));
@@ -428,7 +432,7 @@ static sinter_status model_import(importer *im, const uint8_t *bytes, size_t siz
         TRY(importer_problem(im, output_import(im, &main_scope, &graph->out.at[i]),
                              arena_printf(&im->a, "output '%s'", graph->out.at[i].name)));
     if (!graph->out.count) return FAIL(e, INVALID_MODEL, "the model has no outputs");
-    TRY(report(im));
+    TRY(importer_report(im));
     if (im->g->a.failed || dim_table_failed(im->g->dims)) return FAIL_MEMORY(e, "the graph");
     return SINTER_OK;
 }

@@ -116,6 +116,7 @@ sinter_status importer_part(importer *im, onnx_scope *s, const onnx_value_info *
 sinter_status importer_output_part(importer *im, onnx_scope *s, const onnx_value_info *o, ir_value_id *v);
 
 /* onnx.def */
+enum { ONNX_OPSET_MAX = 28 };
 typedef struct op_row {
     const char  *domain, *name;
     int64_t      since, until;
@@ -125,5 +126,20 @@ typedef struct op_row {
     enum { TEXT_NO, TEXT_YES, TEXT_MOVED } text;
 } op_row;
 const op_row *op_rows(uint32_t *count);
+
+/* import.c: the steps of an import, which the network (src/network) takes one by one. */
+sinter_status importer_tables(importer *im);
+const op_row *importer_row(importer *im, const char *domain, const char *name, int64_t version, bool *is_known);
+/* Converts a node whose inputs are known: by its row, or by names in the scope (which expands functions). `out` has
+ * room for a few more values than the node names. */
+sinter_status importer_run(importer *im, onnx_scope *s, const onnx_node *n, const op_row *row, int64_t version,
+                           const ir_value_id *in, uint32_t *out);
+sinter_status importer_convert(importer *im, onnx_scope *s, const onnx_node *n, uint32_t *out);
+/* Gives the nodes made since `from` this name and an origin of this name. `name` lives as long as the graph. */
+void importer_name_nodes(importer *im, const char *name, uint32_t from);
+/* Makes `v` an output of the graph under this name. */
+sinter_status importer_result(importer *im, onnx_scope *s, ir_value_id v, const char *name);
+/* The problems that were taken, as one failure. */
+sinter_status importer_report(importer *im);
 
 #endif

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* network.h - a network made by calls: layers and tensors that can be listed, renamed, rewired and removed; then
+ * built.
+ *
+ *     sinter_network *net;
+ *     sinter_network_create(NULL, &net, &error);
+ *     sinter_network_tensor *x = sinter_network_add_input(net, "x", SINTER_DTYPE_F32, 4, dims, NULL, &error);
+ *     sinter_layer *conv = sinter_add_convolution(net, x, 64, 2, kernel_size, &kernel, &bias, &error);
+ *     sinter_layer_set_ints(conv, "stride", (int64_t[]){ 2, 2 }, 2, &error);
+ *     sinter_network_mark_output(net, sinter_layer_output(conv, 0), &error);
+ *     sinter_network_build(net, NULL, &engine, &error);
+ *
+ * There is one typed call for each kind of layer. A typed call sets the most common parameters. Every parameter
+ * has a name, and the sinter_layer_set_… and sinter_layer_get_… calls reach all of them by name (docs/network.md
+ * lists the names). Parameters can change at any time before the build.
+ *
+ * Handles: a network owns its layers, tensors, loops and conditionals. Their handles stay valid until the network
+ * is destroyed. A removed layer or tensor keeps its handle, but every call except the getters refuses the handle.
+ *
+ * Errors: a call that makes something returns NULL on failure. All other calls return a status. `error` receives
+ * the reason; it may be NULL. A failed call changes nothing. A call with a NULL tensor fails and names the input,
+ * so several calls can be chained and the last result checked. Every call refuses handles of another network
+ * (INVALID_ARG).
+ *
+ * Threads: a network and all of its handles belong to one thread at a time.
+ *
+ * Cost: calls that make or change a layer take constant time, and time for copies of weights. Questions about
+ * types and shapes convert the layers that the tensor depends on. A change makes the next question convert them
+ * again. */
+#ifndef SINTER_NETWORK_H
+#define SINTER_NETWORK_H
+
+#include "build.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sinter_network sinter_network;
+typedef struct sinter_layer sinter_layer;
+typedef struct sinter_network_tensor sinter_network_tensor;     /* an edge of the network; it holds no data */
+
+/* ---- kinds and choices. X(name, value, word); values never change ---- */
+
+/* What a layer is. The comment of its typed call describes each kind. */
+#define SINTER_LAYER_KIND_MAP(X)                                                                                     \
+    X(CONVOLUTION, 0, "convolution") X(CAST, 1, "cast") X(ACTIVATION, 2, "activation") X(POOLING, 3, "pooling")      \
+    X(LRN, 4, "lrn") X(SCALE, 5, "scale") X(SOFTMAX, 6, "softmax") X(DECONVOLUTION, 7, "deconvolution")              \
+    X(CONCATENATION, 8, "concatenation") X(ELEMENTWISE, 9, "elementwise") X(UNARY, 11, "unary")                      \
+    X(PADDING, 12, "padding") X(SHUFFLE, 13, "shuffle") X(REDUCE, 14, "reduce") X(TOPK, 15, "topk")                  \
+    X(GATHER, 16, "gather") X(MATRIX_MULTIPLY, 17, "matrix_multiply") X(RAGGED_SOFTMAX, 18, "ragged_softmax")        \
+    X(CONSTANT, 19, "constant") X(IDENTITY, 20, "identity") X(SLICE, 22, "slice") X(SHAPE, 23, "shape")              \
+    X(PARAMETRIC_RELU, 24, "parametric_relu") X(RESIZE, 25, "resize") X(TRIP_LIMIT, 26, "trip_limit")                \
+    X(RECURRENCE, 27, "recurrence") X(ITERATOR, 28, "iterator") X(LOOP_OUTPUT, 29, "loop_output")                    \
+    X(SELECT, 30, "select") X(FILL, 31, "fill") X(QUANTIZE, 32, "quantize") X(DEQUANTIZE, 33, "dequantize")          \
+    X(CONDITION, 34, "condition") X(CONDITIONAL_INPUT, 35, "conditional_input")                                      \
+    X(CONDITIONAL_OUTPUT, 36, "conditional_output") X(SCATTER, 37, "scatter") X(EINSUM, 38, "einsum")                \
+    X(ASSERTION, 39, "assertion") X(ONE_HOT, 40, "one_hot") X(NON_ZERO, 41, "non_zero")                              \
+    X(GRID_SAMPLE, 42, "grid_sample") X(NMS, 43, "nms") X(REVERSE_SEQUENCE, 44, "reverse_sequence")                  \
+    X(NORMALIZATION, 45, "normalization") X(SQUEEZE, 47, "squeeze") X(UNSQUEEZE, 48, "unsqueeze")                    \
+    X(CUMULATIVE, 49, "cumulative") X(DYNAMIC_QUANTIZE, 50, "dynamic_quantize") X(ATTENTION, 51, "attention")        \
+    X(ROTARY_EMBEDDING, 53, "rotary_embedding") X(KV_CACHE_UPDATE, 54, "kv_cache_update") X(MOE, 55, "moe")          \
+    X(DIST_COLLECTIVE, 56, "dist_collective") X(OP, 100, "op")
+
+#define SINTER_ACTIVATION_MAP(X)                                                                                     \
+    X(RELU, 0, "relu") X(SIGMOID, 1, "sigmoid") X(TANH, 2, "tanh") X(LEAKY_RELU, 3, "leaky_relu") X(ELU, 4, "elu")   \
+    X(SELU, 5, "selu") X(SOFTSIGN, 6, "softsign") X(SOFTPLUS, 7, "softplus") X(CLIP, 8, "clip")                      \
+    X(HARD_SIGMOID, 9, "hard_sigmoid") X(SCALED_TANH, 10, "scaled_tanh")                                             \
+    X(THRESHOLDED_RELU, 11, "thresholded_relu") X(GELU_ERF, 12, "gelu_erf") X(GELU_TANH, 13, "gelu_tanh")
+#define SINTER_POOLING_MAP(X) \
+    X(MAX, 0, "max") X(AVERAGE, 1, "average") X(MAX_AVERAGE_BLEND, 2, "max_average_blend")
+#define SINTER_ELEMENTWISE_MAP(X)                                                                                    \
+    X(SUM, 0, "sum") X(PROD, 1, "prod") X(MAX, 2, "max") X(MIN, 3, "min") X(SUB, 4, "sub") X(DIV, 5, "div")          \
+    X(POW, 6, "pow") X(FLOOR_DIV, 7, "floor_div") X(AND, 8, "and") X(OR, 9, "or") X(XOR, 10, "xor")                  \
+    X(EQUAL, 11, "equal") X(GREATER, 12, "greater") X(LESS, 13, "less")
+#define SINTER_UNARY_MAP(X)                                                                                          \
+    X(EXP, 0, "exp") X(LOG, 1, "log") X(SQRT, 2, "sqrt") X(RECIP, 3, "recip") X(ABS, 4, "abs") X(NEG, 5, "neg")      \
+    X(SIN, 6, "sin") X(COS, 7, "cos") X(TAN, 8, "tan") X(SINH, 9, "sinh") X(COSH, 10, "cosh") X(ASIN, 11, "asin")    \
+    X(ACOS, 12, "acos") X(ATAN, 13, "atan") X(ASINH, 14, "asinh") X(ACOSH, 15, "acosh") X(ATANH, 16, "atanh")        \
+    X(CEIL, 17, "ceil") X(FLOOR, 18, "floor") X(ERF, 19, "erf") X(NOT, 20, "not") X(SIGN, 21, "sign")                \
+    X(ROUND, 22, "round") X(ISINF, 23, "isinf") X(ISNAN, 24, "isnan")
+#define SINTER_REDUCTION_MAP(X) \
+    X(SUM, 0, "sum") X(PROD, 1, "prod") X(MAX, 2, "max") X(MIN, 3, "min") X(AVG, 4, "avg")
+#define SINTER_SCALE_MODE_MAP(X) X(UNIFORM, 0, "uniform") X(CHANNEL, 1, "channel") X(ELEMENTWISE, 2, "elementwise")
+#define SINTER_MATRIX_MAP(X) X(NONE, 0, "none") X(TRANSPOSE, 1, "transpose") X(VECTOR, 2, "vector")
+#define SINTER_TOPK_MAP(X) X(MAX, 0, "max") X(MIN, 1, "min")
+#define SINTER_GATHER_MAP(X) X(DEFAULT, 0, "default") X(ELEMENT, 1, "element") X(ND, 2, "nd")
+#define SINTER_SCATTER_MAP(X) X(ELEMENT, 0, "element") X(ND, 1, "nd")
+#define SINTER_SAMPLE_MAP(X)                                                                                         \
+    X(STRICT_BOUNDS, 0, "strict_bounds") X(WRAP, 1, "wrap") X(CLAMP, 2, "clamp") X(FILL, 3, "fill")                  \
+    X(REFLECT, 4, "reflect")
+#define SINTER_INTERPOLATION_MAP(X) X(NEAREST, 0, "nearest") X(LINEAR, 1, "linear") X(CUBIC, 2, "cubic")
+#define SINTER_COORDINATE_MAP(X) \
+    X(ALIGN_CORNERS, 0, "align_corners") X(ASYMMETRIC, 1, "asymmetric") X(HALF_PIXEL, 2, "half_pixel")
+#define SINTER_SELECTOR_MAP(X) X(FORMULA, 0, "formula") X(UPPER, 1, "upper")
+#define SINTER_ROUNDING_MAP(X) \
+    X(HALF_UP, 0, "half_up") X(HALF_DOWN, 1, "half_down") X(FLOOR, 2, "floor") X(CEIL, 3, "ceil")
+#define SINTER_PADDING_MODE_MAP(X)                                                                                   \
+    X(EXPLICIT_ROUND_DOWN, 0, "explicit_round_down") X(EXPLICIT_ROUND_UP, 1, "explicit_round_up")                    \
+    X(SAME_UPPER, 2, "same_upper") X(SAME_LOWER, 3, "same_lower")
+#define SINTER_FILL_MAP(X) \
+    X(LINSPACE, 0, "linspace") X(RANDOM_UNIFORM, 1, "random_uniform") X(RANDOM_NORMAL, 2, "random_normal")
+#define SINTER_TRIP_LIMIT_MAP(X) X(COUNT, 0, "count") X(WHILE, 1, "while")
+#define SINTER_LOOP_OUTPUT_MAP(X) \
+    X(LAST_VALUE, 0, "last_value") X(CONCATENATE, 1, "concatenate") X(REVERSE, 2, "reverse")
+#define SINTER_BOX_MAP(X) X(CORNER_PAIRS, 0, "corner_pairs") X(CENTER_SIZES, 1, "center_sizes")
+#define SINTER_CUMULATIVE_MAP(X) X(SUM, 0, "sum") X(PROD, 1, "prod")
+#define SINTER_NORM_OP_MAP(X) X(NONE, 0, "none") X(SOFTMAX, 1, "softmax")
+#define SINTER_CAUSAL_MAP(X) X(NONE, 0, "none") X(UPPER_LEFT, 1, "upper_left") X(LOWER_RIGHT, 2, "lower_right")
+#define SINTER_FORM_MAP(X) X(PADDED_BHND, 0, "padded_bhnd") X(PACKED_NHD, 1, "packed_nhd")
+#define SINTER_CACHE_MODE_MAP(X) X(LINEAR, 0, "linear")
+#define SINTER_MOE_MAP(X) X(NONE, 0, "none") X(SILU, 1, "silu")
+
+#define SINTER_ENUM_MAP(E)                                                                                           \
+    E(layer_kind, LAYER_KIND) E(activation, ACTIVATION) E(pooling, POOLING) E(elementwise, ELEMENTWISE)              \
+    E(unary, UNARY) E(reduction, REDUCTION) E(scale_mode, SCALE_MODE) E(matrix, MATRIX) E(topk, TOPK)                \
+    E(gather, GATHER) E(scatter, SCATTER) E(sample, SAMPLE) E(interpolation, INTERPOLATION)                          \
+    E(coordinate, COORDINATE) E(selector, SELECTOR) E(rounding, ROUNDING) E(padding_mode, PADDING_MODE)              \
+    E(fill, FILL) E(trip_limit, TRIP_LIMIT) E(loop_output, LOOP_OUTPUT) E(box, BOX) E(cumulative, CUMULATIVE)        \
+    E(norm_op, NORM_OP) E(causal, CAUSAL) E(form, FORM) E(cache_mode, CACHE_MODE) E(moe, MOE)
+
+/* clang-format off */
+#define SINTER_X(name, value, word) SINTER_LAYER_##name = value,
+typedef enum sinter_layer_kind { SINTER_LAYER_KIND_MAP(SINTER_X) } sinter_layer_kind;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_ACTIVATION_##name = value,
+typedef enum sinter_activation { SINTER_ACTIVATION_MAP(SINTER_X) } sinter_activation;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_POOLING_##name = value,
+typedef enum sinter_pooling { SINTER_POOLING_MAP(SINTER_X) } sinter_pooling;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_ELEMENTWISE_##name = value,
+typedef enum sinter_elementwise { SINTER_ELEMENTWISE_MAP(SINTER_X) } sinter_elementwise;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_UNARY_##name = value,
+typedef enum sinter_unary { SINTER_UNARY_MAP(SINTER_X) } sinter_unary;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_REDUCTION_##name = value,
+typedef enum sinter_reduction { SINTER_REDUCTION_MAP(SINTER_X) } sinter_reduction;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_SCALE_##name = value,
+typedef enum sinter_scale_mode { SINTER_SCALE_MODE_MAP(SINTER_X) } sinter_scale_mode;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_MATRIX_##name = value,
+typedef enum sinter_matrix { SINTER_MATRIX_MAP(SINTER_X) } sinter_matrix;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_TOPK_##name = value,
+typedef enum sinter_topk { SINTER_TOPK_MAP(SINTER_X) } sinter_topk;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_GATHER_##name = value,
+typedef enum sinter_gather { SINTER_GATHER_MAP(SINTER_X) } sinter_gather;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_SCATTER_##name = value,
+typedef enum sinter_scatter { SINTER_SCATTER_MAP(SINTER_X) } sinter_scatter;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_SAMPLE_##name = value,
+typedef enum sinter_sample_mode { SINTER_SAMPLE_MAP(SINTER_X) } sinter_sample_mode;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_INTERPOLATION_##name = value,
+typedef enum sinter_interpolation { SINTER_INTERPOLATION_MAP(SINTER_X) } sinter_interpolation;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_COORDINATE_##name = value,
+typedef enum sinter_coordinate { SINTER_COORDINATE_MAP(SINTER_X) } sinter_coordinate;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_SELECTOR_##name = value,
+typedef enum sinter_selector { SINTER_SELECTOR_MAP(SINTER_X) } sinter_selector;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_ROUNDING_##name = value,
+typedef enum sinter_rounding { SINTER_ROUNDING_MAP(SINTER_X) } sinter_rounding;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_PADDING_##name = value,
+typedef enum sinter_padding_mode { SINTER_PADDING_MODE_MAP(SINTER_X) } sinter_padding_mode;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_FILL_##name = value,
+typedef enum sinter_fill { SINTER_FILL_MAP(SINTER_X) } sinter_fill;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_TRIP_LIMIT_##name = value,
+typedef enum sinter_trip_limit { SINTER_TRIP_LIMIT_MAP(SINTER_X) } sinter_trip_limit;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_LOOP_OUTPUT_##name = value,
+typedef enum sinter_loop_output { SINTER_LOOP_OUTPUT_MAP(SINTER_X) } sinter_loop_output;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_BOX_##name = value,
+typedef enum sinter_box { SINTER_BOX_MAP(SINTER_X) } sinter_box;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_CUMULATIVE_##name = value,
+typedef enum sinter_cumulative { SINTER_CUMULATIVE_MAP(SINTER_X) } sinter_cumulative;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_NORM_OP_##name = value,
+typedef enum sinter_norm_op { SINTER_NORM_OP_MAP(SINTER_X) } sinter_norm_op;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_CAUSAL_##name = value,
+typedef enum sinter_causal { SINTER_CAUSAL_MAP(SINTER_X) } sinter_causal;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_FORM_##name = value,
+typedef enum sinter_form { SINTER_FORM_MAP(SINTER_X) } sinter_form;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_CACHE_MODE_##name = value,
+typedef enum sinter_cache_mode { SINTER_CACHE_MODE_MAP(SINTER_X) } sinter_cache_mode;
+#undef SINTER_X
+#define SINTER_X(name, value, word) SINTER_MOE_##name = value,
+typedef enum sinter_moe { SINTER_MOE_MAP(SINTER_X) } sinter_moe;
+#undef SINTER_X
+/* clang-format on */
+
+/* Elements of a weight: a list without a shape; the layer knows the shape. `data` is copied by the call that takes
+ * the weights, or borrowed until the network is destroyed if is_borrowed is not 0. Host memory, dense. Count 0: no
+ * weights. */
+typedef struct sinter_weights {
+    sinter_dtype dtype;
+    uint32_t     is_borrowed;
+    int64_t      count;             /* elements */
+    const void  *data;
+} sinter_weights;
+
+/* ---- the network ---- */
+
+/* Makes an empty network. options NULL: defaults; the network's memory comes from its allocator.
+ * Errors: NO_MEMORY, INVALID_ARG. */
+SINTER_API sinter_status sinter_network_create(const sinter_env_options *options, sinter_network **out,
+                                               sinter_error *error) SINTER_MUST_USE;
+/* Frees the network and everything in it. All handles become invalid. NULL is fine. */
+SINTER_API void sinter_network_destroy(sinter_network *network);
+
+/* The network's name, "" at first. Copied. It becomes the engine's name. */
+SINTER_API sinter_status sinter_network_set_name(sinter_network *network, const char *name, sinter_error *error);
+SINTER_API const char   *sinter_network_name(const sinter_network *network);
+
+/* Adds an input. `dim` has `rank` sizes; -1 is a free size, for which the build's profiles give ranges. `dim_name` is
+ * NULL, or has a name or NULL for each axis: free axes of one name have the same size in every run. A name that other
+ * inputs or outputs have is refused. */
+SINTER_API sinter_network_tensor *sinter_network_add_input(sinter_network *network, const char *name,
+                                                           sinter_dtype dtype, uint32_t rank, const int64_t *dim,
+                                                           const char *const *dim_name, sinter_error *error);
+
+/* Makes the tensor an output of the engine, after the outputs that are marked already; or takes that back. The
+ * tensor's name is the output's name. Marking twice is refused. */
+SINTER_API sinter_status sinter_network_mark_output(sinter_network *network, sinter_network_tensor *tensor,
+                                                    sinter_error *error);
+SINTER_API sinter_status sinter_network_unmark_output(sinter_network *network, sinter_network_tensor *tensor,
+                                                      sinter_error *error);
+/* The same for the shape of the tensor: the output is i64[rank] and is named "NAME.shape". */
+SINTER_API sinter_status sinter_network_mark_shape_output(sinter_network *network, sinter_network_tensor *tensor,
+                                                          uint32_t is_marked, sinter_error *error);
+/* Debug tensors are outputs, too, behind all other outputs. is_marked 0 takes the mark back. */
+SINTER_API sinter_status sinter_network_mark_debug(sinter_network *network, sinter_network_tensor *tensor,
+                                                   uint32_t is_marked, sinter_error *error);
+
+/* Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL. */
+SINTER_API uint32_t               sinter_network_layer_count(const sinter_network *network);
+SINTER_API sinter_layer          *sinter_network_layer(const sinter_network *network, uint32_t index);
+SINTER_API uint32_t               sinter_network_input_count(const sinter_network *network);
+SINTER_API sinter_network_tensor *sinter_network_input(const sinter_network *network, uint32_t index);
+SINTER_API uint32_t               sinter_network_output_count(const sinter_network *network);
+SINTER_API sinter_network_tensor *sinter_network_output(const sinter_network *network, uint32_t index);
+/* The first layer or tensor of that name; NULL: there is none. Cost: linear. */
+SINTER_API sinter_layer          *sinter_network_find_layer(const sinter_network *network, const char *name);
+SINTER_API sinter_network_tensor *sinter_network_find_tensor(const sinter_network *network, const char *name);
+
+/* Removes a layer with its outputs; or an input. Refused while another layer reads them or they are marked. */
+SINTER_API sinter_status sinter_network_remove_layer(sinter_network *network, sinter_layer *layer,
+                                                     sinter_error *error);
+SINTER_API sinter_status sinter_network_remove_input(sinter_network *network, sinter_network_tensor *input,
+                                                     sinter_error *error);
+
+/* Builds an engine as sinter_build_memory (build.h) does. Profiles, samples, states and values name the network's
+ * inputs. The network does not change, and is borrowed for the call. Layers that no output needs are built into
+ * nothing, but must be valid. Errors list all layers that cannot be built. Cost: seconds. */
+SINTER_API sinter_status sinter_network_build(sinter_network *network, const sinter_build_options *options,
+                                              sinter_buffer *out, sinter_error *error) SINTER_MUST_USE;
+
+/* ---- tensors ---- */
+
+/* Getters of a NULL handle return "", 0 or NULL. Strings stay valid until the name changes or the network is
+ * destroyed. */
+SINTER_API const char   *sinter_network_tensor_name(const sinter_network_tensor *tensor);
+SINTER_API sinter_layer *sinter_network_tensor_producer(const sinter_network_tensor *tensor);   /* NULL: an input */
+SINTER_API uint32_t      sinter_network_tensor_is_input(const sinter_network_tensor *tensor);
+SINTER_API uint32_t      sinter_network_tensor_is_output(const sinter_network_tensor *tensor);
+SINTER_API uint32_t      sinter_network_tensor_is_shape_output(const sinter_network_tensor *tensor);
+SINTER_API uint32_t      sinter_network_tensor_is_debug(const sinter_network_tensor *tensor);
+SINTER_API uint32_t      sinter_network_tensor_is_removed(const sinter_network_tensor *tensor);
+
+/* A new name, copied. Names of inputs and of outputs must differ from each other; that is checked here and when the
+ * tensor is marked. */
+SINTER_API sinter_status sinter_network_tensor_set_name(sinter_network_tensor *tensor, const char *name,
+                                                        sinter_error *error);
+/* Changes an input: its type, its shape (as in sinter_network_add_input), the name of one axis (NULL: none). */
+SINTER_API sinter_status sinter_network_tensor_set_type(sinter_network_tensor *tensor, sinter_dtype dtype,
+                                                        sinter_error *error);
+SINTER_API sinter_status sinter_network_tensor_set_shape(sinter_network_tensor *tensor, uint32_t rank,
+                                                         const int64_t *dim, sinter_error *error);
+SINTER_API sinter_status sinter_network_tensor_set_dim_name(sinter_network_tensor *tensor, uint32_t axis,
+                                                            const char *name, sinter_error *error);
+
+/* What a tensor is. dim[i] is -1 where the size is not known before the run; dim_name[i] is then the expression of
+ * named sizes that the size follows ("N*2"), else NULL. */
+typedef struct sinter_network_shape {
+    sinter_dtype dtype;
+    uint32_t     rank;
+    int64_t      dim[SINTER_RANK_MAX];
+    const char  *dim_name[SINTER_RANK_MAX];     /* valid until the network changes or is destroyed */
+} sinter_network_shape;
+/* Converts the layers that the tensor depends on, where that has not been done. Errors: those of these layers. */
+SINTER_API sinter_status sinter_network_tensor_shape(sinter_network_tensor *tensor, sinter_network_shape *out,
+                                                     sinter_error *error) SINTER_MUST_USE;
+/* The values of a tensor that are known while building: constants, shapes and what is computed from them. Writes at
+ * most `count` integers; -1 where a value is a free size. Errors: INVALID_ARG where the values are not known. */
+SINTER_API sinter_status sinter_network_tensor_values(sinter_network_tensor *tensor, int64_t *out, uint32_t count,
+                                                      sinter_error *error) SINTER_MUST_USE;
+
+/* ---- layers ---- */
+
+SINTER_API sinter_layer_kind      sinter_layer_get_kind(const sinter_layer *layer);       /* NULL: OP */
+SINTER_API const char            *sinter_layer_kind_name(sinter_layer_kind kind);  /* "convolution"; no kind: "" */
+SINTER_API const char            *sinter_layer_name(const sinter_layer *layer);
+SINTER_API const char            *sinter_layer_metadata(const sinter_layer *layer);
+SINTER_API uint32_t               sinter_layer_input_count(const sinter_layer *layer);
+SINTER_API sinter_network_tensor *sinter_layer_input(const sinter_layer *layer, uint32_t index);  /* NULL: absent */
+SINTER_API uint32_t               sinter_layer_output_count(const sinter_layer *layer);
+SINTER_API sinter_network_tensor *sinter_layer_output(const sinter_layer *layer, uint32_t index);
+SINTER_API uint32_t               sinter_layer_is_removed(const sinter_layer *layer);
+
+SINTER_API sinter_status sinter_layer_set_name(sinter_layer *layer, const char *name, sinter_error *error);
+/* Any text. The engine's description of the layer's steps does not contain it. */
+SINTER_API sinter_status sinter_layer_set_metadata(sinter_layer *layer, const char *text, sinter_error *error);
+/* Replaces an input, or gives an optional one. NULL takes an optional input away. Kinds with a list of inputs grow by
+ * one with index == count. A cycle of layers is refused when shapes are asked for, or at the build. */
+SINTER_API sinter_status sinter_layer_set_input(sinter_layer *layer, uint32_t index, sinter_network_tensor *tensor,
+                                                sinter_error *error);
+
+/* Converts output `index` to the type behind the layer; NONE: the layer's own type. */
+SINTER_API sinter_status sinter_layer_set_output_type(sinter_layer *layer, uint32_t index, sinter_dtype dtype,
+                                                      sinter_error *error);
+SINTER_API sinter_dtype  sinter_layer_output_type(const sinter_layer *layer, uint32_t index);  /* NONE: its own */
+
+/* ---- parameters by name ---- */
+
+typedef enum sinter_param_kind {
+    SINTER_PARAM_INT = 0,           /* one integer */
+    SINTER_PARAM_FLAG = 1,          /* 0 or 1, by the int calls */
+    SINTER_PARAM_REAL = 2,
+    SINTER_PARAM_INTS = 3,          /* a list of up to SINTER_PARAM_INTS_MAX integers */
+    SINTER_PARAM_REALS = 4,         /* a list of numbers, as long */
+    SINTER_PARAM_CHOICE = 5,        /* an enum, as integer or as word */
+    SINTER_PARAM_TYPE = 6,          /* a sinter_dtype, as integer or as word ("f16") */
+    SINTER_PARAM_TEXT = 7,
+    SINTER_PARAM_WEIGHTS = 8
+} sinter_param_kind;
+enum { SINTER_PARAM_INTS_MAX = 32 };
+
+/* One parameter of a kind of layer. The library's own memory. */
+typedef struct sinter_param {
+    const char       *name;
+    sinter_param_kind kind;
+    double            initial;      /* of INT, FLAG, REAL, CHOICE and TYPE */
+    const char       *words;        /* CHOICE: "a|b|c", the value is the index */
+    const char       *text;         /* what the parameter means */
+} sinter_param;
+/* Parameter `index` of a kind; NULL behind the last. Layers of kind OP have their own (sinter_layer_param). */
+SINTER_API const sinter_param *sinter_layer_kind_param(sinter_layer_kind kind, uint32_t index);
+SINTER_API const sinter_param *sinter_layer_param(const sinter_layer *layer, uint32_t index);
+
+/* Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
+ * out of range. Lists may be empty, which is their default. */
+SINTER_API sinter_status sinter_layer_set_int(sinter_layer *layer, const char *name, int64_t value,
+                                              sinter_error *error);
+SINTER_API sinter_status sinter_layer_set_real(sinter_layer *layer, const char *name, double value,
+                                               sinter_error *error);
+SINTER_API sinter_status sinter_layer_set_ints(sinter_layer *layer, const char *name, const int64_t *value,
+                                               uint32_t count, sinter_error *error);
+SINTER_API sinter_status sinter_layer_set_reals(sinter_layer *layer, const char *name, const double *value,
+                                                uint32_t count, sinter_error *error);
+SINTER_API sinter_status sinter_layer_set_text(sinter_layer *layer, const char *name, const char *value,
+                                               sinter_error *error);
+SINTER_API sinter_status sinter_layer_set_weights(sinter_layer *layer, const char *name, const sinter_weights *value,
+                                                  sinter_error *error);
+/* Read a parameter. Lists: writes at most `capacity` values, and the list's length to *count. Text and weights stay
+ * valid until the parameter changes. */
+SINTER_API sinter_status sinter_layer_get_int(const sinter_layer *layer, const char *name, int64_t *out,
+                                              sinter_error *error);
+SINTER_API sinter_status sinter_layer_get_real(const sinter_layer *layer, const char *name, double *out,
+                                               sinter_error *error);
+SINTER_API sinter_status sinter_layer_get_ints(const sinter_layer *layer, const char *name, int64_t *out,
+                                               uint32_t capacity, uint32_t *count, sinter_error *error);
+SINTER_API sinter_status sinter_layer_get_reals(const sinter_layer *layer, const char *name, double *out,
+                                                uint32_t capacity, uint32_t *count, sinter_error *error);
+SINTER_API sinter_status sinter_layer_get_text(const sinter_layer *layer, const char *name, const char **out,
+                                               sinter_error *error);
+SINTER_API sinter_status sinter_layer_get_weights(const sinter_layer *layer, const char *name, sinter_weights *out,
+                                                  sinter_error *error);
+
+/* ---- any layer ---- */
+
+/* Adds a layer of a kind with all parameters at their defaults. Inputs that are optional may be NULL. */
+SINTER_API sinter_layer *sinter_network_add(sinter_network *network, sinter_layer_kind kind,
+                                            sinter_network_tensor *const *input, uint32_t count, sinter_error *error);
+
+/* ---- layers with one typed call each. Axis masks: bit i is axis i ---- */
+
+/* value: a dense tensor on the host, copied, or borrowed until the network is destroyed if is_borrowed is not 0. */
+SINTER_API sinter_layer *sinter_add_constant(sinter_network *network, const sinter_tensor *value, uint32_t is_borrowed,
+                                             sinter_error *error);
+/* input [N, C, spatial…]; kernel [maps, C / groups, kernel_size…]; bias [maps], or NULL. kernel NULL: input 1 is
+ * the kernel, set with sinter_layer_set_input (input 2 the bias). `spatial` is 1, 2 or 3 and the length of
+ * kernel_size. */
+SINTER_API sinter_layer *sinter_add_convolution(sinter_network *network, sinter_network_tensor *input, int64_t maps,
+                                                uint32_t spatial, const int64_t *kernel_size,
+                                                const sinter_weights *kernel, const sinter_weights *bias,
+                                                sinter_error *error);
+/* The same, transposed; kernel [C, maps / groups, kernel_size…]. */
+SINTER_API sinter_layer *sinter_add_deconvolution(sinter_network *network, sinter_network_tensor *input, int64_t maps,
+                                                  uint32_t spatial, const int64_t *kernel_size,
+                                                  const sinter_weights *kernel, const sinter_weights *bias,
+                                                  sinter_error *error);
+SINTER_API sinter_layer *sinter_add_pooling(sinter_network *network, sinter_network_tensor *input, sinter_pooling type,
+                                            uint32_t spatial, const int64_t *window, sinter_error *error);
+SINTER_API sinter_layer *sinter_add_activation(sinter_network *network, sinter_network_tensor *input,
+                                               sinter_activation type, sinter_error *error);
+/* (x * scale + shift) ^ power. Weights of one element, of the size of the channel axis, or of the input's shape
+ * without its first axis. NULL: 0 for shift, 1 for scale and power. */
+SINTER_API sinter_layer *sinter_add_scale(sinter_network *network, sinter_network_tensor *input,
+                                          sinter_scale_mode mode, const sinter_weights *shift,
+                                          const sinter_weights *scale, const sinter_weights *power,
+                                          int64_t channel_axis, sinter_error *error);
+/* Over the axes of the mask; mask 0: axis max(0, rank - 3). */
+SINTER_API sinter_layer *sinter_add_softmax(sinter_network *network, sinter_network_tensor *input, uint32_t axes,
+                                            sinter_error *error);
+/* (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
+ * groups > 1: group normalisation. scale and bias broadcast to the input. */
+SINTER_API sinter_layer *sinter_add_normalization(sinter_network *network, sinter_network_tensor *input,
+                                                  sinter_network_tensor *scale, sinter_network_tensor *bias,
+                                                  uint32_t axes, sinter_error *error);
+SINTER_API sinter_layer *sinter_add_elementwise(sinter_network *network, sinter_network_tensor *a,
+                                                sinter_network_tensor *b, sinter_elementwise op, sinter_error *error);
+SINTER_API sinter_layer *sinter_add_unary(sinter_network *network, sinter_network_tensor *input, sinter_unary op,
+                                          sinter_error *error);
+SINTER_API sinter_layer *sinter_add_reduce(sinter_network *network, sinter_network_tensor *input, sinter_reduction op,
+                                           uint32_t axes, uint32_t keeps_axes, sinter_error *error);
+SINTER_API sinter_layer *sinter_add_matrix_multiply(sinter_network *network, sinter_network_tensor *a,
+                                                    sinter_matrix op_a, sinter_network_tensor *b, sinter_matrix op_b,
+                                                    sinter_error *error);
+SINTER_API sinter_layer *sinter_add_concatenation(sinter_network *network, sinter_network_tensor *const *input,
+                                                  uint32_t count, int64_t axis, sinter_error *error);
+/* start, size and stride have `rank` numbers, one for each axis of the input, or of the parameter `axes`. Inputs 1
+ * to 5 replace them: start, size, stride, the value for mode FILL, axes. */
+SINTER_API sinter_layer *sinter_add_slice(sinter_network *network, sinter_network_tensor *input, uint32_t rank,
+                                          const int64_t *start, const int64_t *size, const int64_t *stride,
+                                          sinter_error *error);
+/* Zeros around the last `count` axes, or elements cut off where the number is negative. */
+SINTER_API sinter_layer *sinter_add_padding(sinter_network *network, sinter_network_tensor *input, uint32_t count,
+                                            const int64_t *pre, const int64_t *post, sinter_error *error);
+/* Transposes, reshapes, transposes: parameters first_transpose, reshape, second_transpose. */
+SINTER_API sinter_layer *sinter_add_shuffle(sinter_network *network, sinter_network_tensor *input,
+                                            sinter_error *error);
+SINTER_API sinter_layer *sinter_add_shape(sinter_network *network, sinter_network_tensor *input, sinter_error *error);
+SINTER_API sinter_layer *sinter_add_gather(sinter_network *network, sinter_network_tensor *data,
+                                           sinter_network_tensor *indices, sinter_gather mode, int64_t axis,
+                                           sinter_error *error);
+/* Outputs: values and indices. axes: a mask of one axis. Input 1 replaces k. */
+SINTER_API sinter_layer *sinter_add_topk(sinter_network *network, sinter_network_tensor *input, sinter_topk op,
+                                         int64_t k, uint32_t axes, sinter_dtype indices_type, sinter_error *error);
+/* Parameters `size` or `scales`, or input 1 for the size. */
+SINTER_API sinter_layer *sinter_add_resize(sinter_network *network, sinter_network_tensor *input,
+                                           sinter_error *error);
+SINTER_API sinter_layer *sinter_add_identity(sinter_network *network, sinter_network_tensor *input,
+                                             sinter_error *error);
+SINTER_API sinter_layer *sinter_add_cast(sinter_network *network, sinter_network_tensor *input, sinter_dtype dtype,
+                                         sinter_error *error);
+SINTER_API sinter_layer *sinter_add_select(sinter_network *network, sinter_network_tensor *condition,
+                                           sinter_network_tensor *then_value, sinter_network_tensor *else_value,
+                                           sinter_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
