@@ -15,6 +15,7 @@ ALLOW_FP16 = 1
 ALLOW_BF16 = 2
 ALLOW_TF32 = 4
 ALLOW_INT8 = 8
+PARAM_INTS_MAX = 32
 
 
 class Status(IntEnum):
@@ -418,6 +419,328 @@ class FileKind(IntEnum):
     TIMINGS = 2
 
 
+class LayerKind(IntEnum):
+    """The values of sinter_layer_kind."""
+    CONVOLUTION = 0
+    CAST = 1
+    ACTIVATION = 2
+    POOLING = 3
+    LRN = 4
+    SCALE = 5
+    SOFTMAX = 6
+    DECONVOLUTION = 7
+    CONCATENATION = 8
+    ELEMENTWISE = 9
+    UNARY = 11
+    PADDING = 12
+    SHUFFLE = 13
+    REDUCE = 14
+    TOPK = 15
+    GATHER = 16
+    MATRIX_MULTIPLY = 17
+    RAGGED_SOFTMAX = 18
+    CONSTANT = 19
+    IDENTITY = 20
+    SLICE = 22
+    SHAPE = 23
+    PARAMETRIC_RELU = 24
+    RESIZE = 25
+    TRIP_LIMIT = 26
+    RECURRENCE = 27
+    ITERATOR = 28
+    LOOP_OUTPUT = 29
+    SELECT = 30
+    FILL = 31
+    QUANTIZE = 32
+    DEQUANTIZE = 33
+    CONDITION = 34
+    CONDITIONAL_INPUT = 35
+    CONDITIONAL_OUTPUT = 36
+    SCATTER = 37
+    EINSUM = 38
+    ASSERTION = 39
+    ONE_HOT = 40
+    NON_ZERO = 41
+    GRID_SAMPLE = 42
+    NMS = 43
+    REVERSE_SEQUENCE = 44
+    NORMALIZATION = 45
+    SQUEEZE = 47
+    UNSQUEEZE = 48
+    CUMULATIVE = 49
+    DYNAMIC_QUANTIZE = 50
+    ATTENTION = 51
+    ROTARY_EMBEDDING = 53
+    KV_CACHE_UPDATE = 54
+    MOE = 55
+    DIST_COLLECTIVE = 56
+    OP = 100
+
+
+class Activation(IntEnum):
+    """The values of sinter_activation."""
+    RELU = 0
+    SIGMOID = 1
+    TANH = 2
+    LEAKY_RELU = 3
+    ELU = 4
+    SELU = 5
+    SOFTSIGN = 6
+    SOFTPLUS = 7
+    CLIP = 8
+    HARD_SIGMOID = 9
+    SCALED_TANH = 10
+    THRESHOLDED_RELU = 11
+    GELU_ERF = 12
+    GELU_TANH = 13
+
+
+class Pooling(IntEnum):
+    """The values of sinter_pooling."""
+    MAX = 0
+    AVERAGE = 1
+    MAX_AVERAGE_BLEND = 2
+
+
+class Elementwise(IntEnum):
+    """The values of sinter_elementwise."""
+    SUM = 0
+    PROD = 1
+    MAX = 2
+    MIN = 3
+    SUB = 4
+    DIV = 5
+    POW = 6
+    FLOOR_DIV = 7
+    AND = 8
+    OR = 9
+    XOR = 10
+    EQUAL = 11
+    GREATER = 12
+    LESS = 13
+
+
+class Unary(IntEnum):
+    """The values of sinter_unary."""
+    EXP = 0
+    LOG = 1
+    SQRT = 2
+    RECIP = 3
+    ABS = 4
+    NEG = 5
+    SIN = 6
+    COS = 7
+    TAN = 8
+    SINH = 9
+    COSH = 10
+    ASIN = 11
+    ACOS = 12
+    ATAN = 13
+    ASINH = 14
+    ACOSH = 15
+    ATANH = 16
+    CEIL = 17
+    FLOOR = 18
+    ERF = 19
+    NOT = 20
+    SIGN = 21
+    ROUND = 22
+    ISINF = 23
+    ISNAN = 24
+
+
+class Reduction(IntEnum):
+    """The values of sinter_reduction."""
+    SUM = 0
+    PROD = 1
+    MAX = 2
+    MIN = 3
+    AVG = 4
+
+
+class ScaleMode(IntEnum):
+    """The values of sinter_scale_mode."""
+    UNIFORM = 0
+    CHANNEL = 1
+    ELEMENTWISE = 2
+
+
+class Matrix(IntEnum):
+    """The values of sinter_matrix."""
+    NONE = 0
+    TRANSPOSE = 1
+    VECTOR = 2
+
+
+class Topk(IntEnum):
+    """The values of sinter_topk."""
+    MAX = 0
+    MIN = 1
+
+
+class Gather(IntEnum):
+    """The values of sinter_gather."""
+    DEFAULT = 0
+    ELEMENT = 1
+    ND = 2
+
+
+class Scatter(IntEnum):
+    """The values of sinter_scatter."""
+    ELEMENT = 0
+    ND = 1
+
+
+class SampleMode(IntEnum):
+    """The values of sinter_sample_mode."""
+    STRICT_BOUNDS = 0
+    WRAP = 1
+    CLAMP = 2
+    FILL = 3
+    REFLECT = 4
+
+
+class Interpolation(IntEnum):
+    """The values of sinter_interpolation."""
+    NEAREST = 0
+    LINEAR = 1
+    CUBIC = 2
+
+
+class Coordinate(IntEnum):
+    """The values of sinter_coordinate."""
+    ALIGN_CORNERS = 0
+    ASYMMETRIC = 1
+    HALF_PIXEL = 2
+
+
+class Selector(IntEnum):
+    """The values of sinter_selector."""
+    FORMULA = 0
+    UPPER = 1
+
+
+class Rounding(IntEnum):
+    """The values of sinter_rounding."""
+    HALF_UP = 0
+    HALF_DOWN = 1
+    FLOOR = 2
+    CEIL = 3
+
+
+class PaddingMode(IntEnum):
+    """The values of sinter_padding_mode."""
+    EXPLICIT_ROUND_DOWN = 0
+    EXPLICIT_ROUND_UP = 1
+    SAME_UPPER = 2
+    SAME_LOWER = 3
+
+
+class Fill(IntEnum):
+    """The values of sinter_fill."""
+    LINSPACE = 0
+    RANDOM_UNIFORM = 1
+    RANDOM_NORMAL = 2
+
+
+class TripLimit(IntEnum):
+    """The values of sinter_trip_limit."""
+    COUNT = 0
+    WHILE = 1
+
+
+class LoopOutput(IntEnum):
+    """The values of sinter_loop_output."""
+    LAST_VALUE = 0
+    CONCATENATE = 1
+    REVERSE = 2
+
+
+class Box(IntEnum):
+    """The values of sinter_box."""
+    CORNER_PAIRS = 0
+    CENTER_SIZES = 1
+
+
+class Cumulative(IntEnum):
+    """The values of sinter_cumulative."""
+    SUM = 0
+    PROD = 1
+
+
+class NormOp(IntEnum):
+    """The values of sinter_norm_op."""
+    NONE = 0
+    SOFTMAX = 1
+
+
+class Causal(IntEnum):
+    """The values of sinter_causal."""
+    NONE = 0
+    UPPER_LEFT = 1
+    LOWER_RIGHT = 2
+
+
+class Form(IntEnum):
+    """The values of sinter_form."""
+    PADDED_BHND = 0
+    PACKED_NHD = 1
+
+
+class CacheMode(IntEnum):
+    """The values of sinter_cache_mode."""
+    LINEAR = 0
+
+
+class Moe(IntEnum):
+    """The values of sinter_moe."""
+    NONE = 0
+    SILU = 1
+
+
+class sinter_weights(Structure):
+    """Elements of a weight: a list without a shape; the layer knows the shape. `data` is copied by the call that takes
+    the weights, or borrowed until the network is destroyed if is_borrowed is not 0. Host memory, dense. Count 0: no
+    weights.
+    """
+    _fields_ = [("dtype", c_int),
+                ("is_borrowed", c_uint32),
+                ("count", c_int64),
+                ("data", c_void_p)]
+
+
+class sinter_network_shape(Structure):
+    """What a tensor is. dim[i] is -1 where the size is not known before the run; dim_name[i] is then the expression of
+    named sizes that the size follows ("N*2"), else NULL.
+    """
+    _fields_ = [("dtype", c_int),
+                ("rank", c_uint32),
+                ("dim", c_int64 * 16),
+                ("dim_name", c_char_p * 16)]
+
+
+class ParamKind(IntEnum):
+    """The values of sinter_param_kind."""
+    INT = 0
+    FLAG = 1
+    REAL = 2
+    INTS = 3
+    REALS = 4
+    CHOICE = 5
+    TYPE = 6
+    TEXT = 7
+    WEIGHTS = 8
+
+
+class sinter_param(Structure):
+    """One parameter of a kind of layer. The library's own memory."""
+    _fields_ = [("name", c_char_p),
+                ("kind", c_int),
+                ("initial", c_double),
+                ("words", c_char_p),
+                ("text", c_char_p)]
+
+
 class sinter_weight(Structure):
     """An initializer of the model, or the tensor of a Constant node with this output."""
     _fields_ = [("name", c_char_p),
@@ -473,6 +796,67 @@ class sinter_run_time(Structure):
 
 # name: (type of the result, types of the arguments, names of the arguments, documentation)
 FUNCTIONS = {
+    "sinter_add_activation": (c_void_p, [c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network input type error",
+"""The same, transposed; kernel [C, maps / groups, kernel_size…]."""),
+    "sinter_add_cast": (c_void_p, [c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network input dtype error",
+"""Parameters `size` or `scales`, or input 1 for the size."""),
+    "sinter_add_concatenation": (c_void_p, [c_void_p, POINTER(c_void_p), c_uint32, c_int64, POINTER(sinter_error)], "network input count axis error",
+""""""),
+    "sinter_add_constant": (c_void_p, [c_void_p, POINTER(sinter_tensor), c_uint32, POINTER(sinter_error)], "network value is_borrowed error",
+"""value: a dense tensor on the host, copied, or borrowed until the network is destroyed if is_borrowed is not 0.
+"""),
+    "sinter_add_convolution": (c_void_p, [c_void_p, c_void_p, c_int64, c_uint32, POINTER(c_int64), POINTER(sinter_weights), POINTER(sinter_weights), POINTER(sinter_error)], "network input maps spatial kernel_size kernel bias error",
+""""""),
+    "sinter_add_deconvolution": (c_void_p, [c_void_p, c_void_p, c_int64, c_uint32, POINTER(c_int64), POINTER(sinter_weights), POINTER(sinter_weights), POINTER(sinter_error)], "network input maps spatial kernel_size kernel bias error",
+"""The same, transposed; kernel [C, maps / groups, kernel_size…]."""),
+    "sinter_add_elementwise": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network a b op error",
+"""(x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
+groups > 1: group normalisation. scale and bias broadcast to the input.
+"""),
+    "sinter_add_gather": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int, c_int64, POINTER(sinter_error)], "network data indices mode axis error",
+"""Transposes, reshapes, transposes: parameters first_transpose, reshape, second_transpose."""),
+    "sinter_add_identity": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "network input error",
+"""Parameters `size` or `scales`, or input 1 for the size."""),
+    "sinter_add_matrix_multiply": (c_void_p, [c_void_p, c_void_p, c_int, c_void_p, c_int, POINTER(sinter_error)], "network a op_a b op_b error",
+"""(x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
+groups > 1: group normalisation. scale and bias broadcast to the input.
+"""),
+    "sinter_add_normalization": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_uint32, POINTER(sinter_error)], "network input scale bias axes error",
+"""(x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
+groups > 1: group normalisation. scale and bias broadcast to the input.
+"""),
+    "sinter_add_padding": (c_void_p, [c_void_p, c_void_p, c_uint32, POINTER(c_int64), POINTER(c_int64), POINTER(sinter_error)], "network input count pre post error",
+"""Zeros around the last `count` axes, or elements cut off where the number is negative."""),
+    "sinter_add_pooling": (c_void_p, [c_void_p, c_void_p, c_int, c_uint32, POINTER(c_int64), POINTER(sinter_error)], "network input type spatial window error",
+"""The same, transposed; kernel [C, maps / groups, kernel_size…]."""),
+    "sinter_add_reduce": (c_void_p, [c_void_p, c_void_p, c_int, c_uint32, c_uint32, POINTER(sinter_error)], "network input op axes keeps_axes error",
+"""(x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
+groups > 1: group normalisation. scale and bias broadcast to the input.
+"""),
+    "sinter_add_resize": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "network input error",
+"""Parameters `size` or `scales`, or input 1 for the size."""),
+    "sinter_add_scale": (c_void_p, [c_void_p, c_void_p, c_int, POINTER(sinter_weights), POINTER(sinter_weights), POINTER(sinter_weights), c_int64, POINTER(sinter_error)], "network input mode shift scale power channel_axis error",
+"""(x * scale + shift) ^ power. Weights of one element, of the size of the channel axis, or of the input's shape
+without its first axis. NULL: 0 for shift, 1 for scale and power.
+"""),
+    "sinter_add_select": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "network condition then_value else_value error",
+"""Parameters `size` or `scales`, or input 1 for the size."""),
+    "sinter_add_shape": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "network input error",
+"""Transposes, reshapes, transposes: parameters first_transpose, reshape, second_transpose."""),
+    "sinter_add_shuffle": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "network input error",
+"""Transposes, reshapes, transposes: parameters first_transpose, reshape, second_transpose."""),
+    "sinter_add_slice": (c_void_p, [c_void_p, c_void_p, c_uint32, POINTER(c_int64), POINTER(c_int64), POINTER(c_int64), POINTER(sinter_error)], "network input rank start size stride error",
+"""start, size and stride have `rank` numbers, one for each axis of the input, or of the parameter `axes`. Inputs 1
+to 5 replace them: start, size, stride, the value for mode FILL, axes.
+"""),
+    "sinter_add_softmax": (c_void_p, [c_void_p, c_void_p, c_uint32, POINTER(sinter_error)], "network input axes error",
+"""Over the axes of the mask; mask 0: axis max(0, rank - 3)."""),
+    "sinter_add_topk": (c_void_p, [c_void_p, c_void_p, c_int, c_int64, c_uint32, c_int, POINTER(sinter_error)], "network input op k axes indices_type error",
+"""Outputs: values and indices. axes: a mask of one axis. Input 1 replaces k."""),
+    "sinter_add_unary": (c_void_p, [c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network input op error",
+"""(x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
+groups > 1: group normalisation. scale and bias broadcast to the input.
+"""),
     "sinter_buffer_free": (None, [POINTER(sinter_buffer)], "buffer",
 """"""),
     "sinter_buffer_save": (c_int, [POINTER(sinter_buffer), c_char_p, POINTER(sinter_error)], "buffer path error",
@@ -684,8 +1068,174 @@ Errors: INVALID_ARG, INCOMPATIBLE, NO_MEMORY.
 `keep`: `count` paths of files that must not be overwritten, such as inputs; NULL entries are skipped.
 Errors: INVALID_ARG (a folder, one of `keep`, an existing file of another kind), IO (the path cannot be written).
 """),
+    "sinter_layer_get_int": (c_int, [c_void_p, c_char_p, POINTER(c_int64), POINTER(sinter_error)], "layer name out error",
+"""Read a parameter. Lists: writes at most `capacity` values, and the list's length to *count. Text and weights stay
+valid until the parameter changes.
+"""),
+    "sinter_layer_get_ints": (c_int, [c_void_p, c_char_p, POINTER(c_int64), c_uint32, POINTER(c_uint32), POINTER(sinter_error)], "layer name out capacity count error",
+"""Read a parameter. Lists: writes at most `capacity` values, and the list's length to *count. Text and weights stay
+valid until the parameter changes.
+"""),
+    "sinter_layer_get_kind": (c_int, [c_void_p], "layer",
+""""""),
+    "sinter_layer_get_real": (c_int, [c_void_p, c_char_p, POINTER(c_double), POINTER(sinter_error)], "layer name out error",
+"""Read a parameter. Lists: writes at most `capacity` values, and the list's length to *count. Text and weights stay
+valid until the parameter changes.
+"""),
+    "sinter_layer_get_reals": (c_int, [c_void_p, c_char_p, POINTER(c_double), c_uint32, POINTER(c_uint32), POINTER(sinter_error)], "layer name out capacity count error",
+"""Read a parameter. Lists: writes at most `capacity` values, and the list's length to *count. Text and weights stay
+valid until the parameter changes.
+"""),
+    "sinter_layer_get_text": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), POINTER(sinter_error)], "layer name out error",
+"""Read a parameter. Lists: writes at most `capacity` values, and the list's length to *count. Text and weights stay
+valid until the parameter changes.
+"""),
+    "sinter_layer_get_weights": (c_int, [c_void_p, c_char_p, POINTER(sinter_weights), POINTER(sinter_error)], "layer name out error",
+"""Read a parameter. Lists: writes at most `capacity` values, and the list's length to *count. Text and weights stay
+valid until the parameter changes.
+"""),
+    "sinter_layer_input": (c_void_p, [c_void_p, c_uint32], "layer index",
+""""""),
+    "sinter_layer_input_count": (c_uint32, [c_void_p], "layer",
+""""""),
+    "sinter_layer_is_removed": (c_uint32, [c_void_p], "layer",
+""""""),
+    "sinter_layer_kind_name": (c_char_p, [c_int], "kind",
+""""""),
+    "sinter_layer_kind_param": (POINTER(sinter_param), [c_int, c_uint32], "kind index",
+"""Parameter `index` of a kind; NULL behind the last. Layers of kind OP have their own (sinter_layer_param).
+"""),
+    "sinter_layer_metadata": (c_char_p, [c_void_p], "layer",
+""""""),
+    "sinter_layer_name": (c_char_p, [c_void_p], "layer",
+""""""),
+    "sinter_layer_output": (c_void_p, [c_void_p, c_uint32], "layer index",
+""""""),
+    "sinter_layer_output_count": (c_uint32, [c_void_p], "layer",
+""""""),
+    "sinter_layer_output_type": (c_int, [c_void_p, c_uint32], "layer index",
+"""Converts output `index` to the type behind the layer; NONE: the layer's own type."""),
+    "sinter_layer_param": (POINTER(sinter_param), [c_void_p, c_uint32], "layer index",
+"""Parameter `index` of a kind; NULL behind the last. Layers of kind OP have their own (sinter_layer_param).
+"""),
+    "sinter_layer_set_input": (c_int, [c_void_p, c_uint32, c_void_p, POINTER(sinter_error)], "layer index tensor error",
+"""Replaces an input, or gives an optional one. NULL takes an optional input away. Kinds with a list of inputs grow by
+one with index == count. A cycle of layers is refused when shapes are asked for, or at the build.
+"""),
+    "sinter_layer_set_int": (c_int, [c_void_p, c_char_p, c_int64, POINTER(sinter_error)], "layer name value error",
+"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
+out of range. Lists may be empty, which is their default.
+"""),
+    "sinter_layer_set_ints": (c_int, [c_void_p, c_char_p, POINTER(c_int64), c_uint32, POINTER(sinter_error)], "layer name value count error",
+""""""),
+    "sinter_layer_set_metadata": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "layer text error",
+"""Any text. The engine's description of the layer's steps does not contain it."""),
+    "sinter_layer_set_name": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "layer name error",
+""""""),
+    "sinter_layer_set_output_type": (c_int, [c_void_p, c_uint32, c_int, POINTER(sinter_error)], "layer index dtype error",
+"""Converts output `index` to the type behind the layer; NONE: the layer's own type."""),
+    "sinter_layer_set_real": (c_int, [c_void_p, c_char_p, c_double, POINTER(sinter_error)], "layer name value error",
+"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
+out of range. Lists may be empty, which is their default.
+"""),
+    "sinter_layer_set_reals": (c_int, [c_void_p, c_char_p, POINTER(c_double), c_uint32, POINTER(sinter_error)], "layer name value count error",
+"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
+out of range. Lists may be empty, which is their default.
+"""),
+    "sinter_layer_set_text": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(sinter_error)], "layer name value error",
+"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
+out of range. Lists may be empty, which is their default.
+"""),
+    "sinter_layer_set_weights": (c_int, [c_void_p, c_char_p, POINTER(sinter_weights), POINTER(sinter_error)], "layer name value error",
+"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
+out of range. Lists may be empty, which is their default.
+"""),
     "sinter_model_inputs": (c_int, [c_char_p, POINTER(sinter_env_options), CFUNCTYPE(c_int, c_void_p, POINTER(sinter_model_io)), c_void_p, POINTER(sinter_error)], "path env visit user error",
 """"""),
+    "sinter_network_add": (c_void_p, [c_void_p, c_int, POINTER(c_void_p), c_uint32, POINTER(sinter_error)], "network kind input count error",
+"""Adds a layer of a kind with all parameters at their defaults. Inputs that are optional may be NULL."""),
+    "sinter_network_add_input": (c_void_p, [c_void_p, c_char_p, c_int, c_uint32, POINTER(c_int64), POINTER(c_char_p), POINTER(sinter_error)], "network name dtype rank dim dim_name error",
+""""""),
+    "sinter_network_build": (c_int, [c_void_p, POINTER(sinter_build_options), POINTER(sinter_buffer), POINTER(sinter_error)], "network options out error",
+""""""),
+    "sinter_network_create": (c_int, [POINTER(sinter_env_options), POINTER(c_void_p), POINTER(sinter_error)], "options out error",
+""""""),
+    "sinter_network_destroy": (None, [c_void_p], "network",
+"""Frees the network and everything in it. All handles become invalid. NULL is fine."""),
+    "sinter_network_find_layer": (c_void_p, [c_void_p, c_char_p], "network name",
+"""The first layer or tensor of that name; NULL: there is none. Cost: linear."""),
+    "sinter_network_find_tensor": (c_void_p, [c_void_p, c_char_p], "network name",
+"""The first layer or tensor of that name; NULL: there is none. Cost: linear."""),
+    "sinter_network_input": (c_void_p, [c_void_p, c_uint32], "network index",
+"""Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
+    "sinter_network_input_count": (c_uint32, [c_void_p], "network",
+"""Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
+    "sinter_network_layer": (c_void_p, [c_void_p, c_uint32], "network index",
+"""Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
+    "sinter_network_layer_count": (c_uint32, [c_void_p], "network",
+"""Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
+    "sinter_network_mark_debug": (c_int, [c_void_p, c_void_p, c_uint32, POINTER(sinter_error)], "network tensor is_marked error",
+"""Debug tensors are outputs, too, behind all other outputs. is_marked 0 takes the mark back."""),
+    "sinter_network_mark_output": (c_int, [c_void_p, c_void_p, POINTER(sinter_error)], "network tensor error",
+""""""),
+    "sinter_network_mark_shape_output": (c_int, [c_void_p, c_void_p, c_uint32, POINTER(sinter_error)], "network tensor is_marked error",
+"""The same for the shape of the tensor: the output is i64[rank] and is named "NAME.shape"."""),
+    "sinter_network_name": (c_char_p, [c_void_p], "network",
+"""The network's name, "" at first. Copied. It becomes the engine's name."""),
+    "sinter_network_output": (c_void_p, [c_void_p, c_uint32], "network index",
+"""Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
+    "sinter_network_output_count": (c_uint32, [c_void_p], "network",
+"""Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
+    "sinter_network_remove_input": (c_int, [c_void_p, c_void_p, POINTER(sinter_error)], "network input error",
+"""Removes a layer with its outputs; or an input. Refused while another layer reads them or they are marked.
+"""),
+    "sinter_network_remove_layer": (c_int, [c_void_p, c_void_p, POINTER(sinter_error)], "network layer error",
+"""Removes a layer with its outputs; or an input. Refused while another layer reads them or they are marked.
+"""),
+    "sinter_network_set_name": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "network name error",
+"""The network's name, "" at first. Copied. It becomes the engine's name."""),
+    "sinter_network_tensor_is_debug": (c_uint32, [c_void_p], "tensor",
+""""""),
+    "sinter_network_tensor_is_input": (c_uint32, [c_void_p], "tensor",
+""""""),
+    "sinter_network_tensor_is_output": (c_uint32, [c_void_p], "tensor",
+""""""),
+    "sinter_network_tensor_is_removed": (c_uint32, [c_void_p], "tensor",
+""""""),
+    "sinter_network_tensor_is_shape_output": (c_uint32, [c_void_p], "tensor",
+""""""),
+    "sinter_network_tensor_name": (c_char_p, [c_void_p], "tensor",
+"""Getters of a NULL handle return "", 0 or NULL. Strings stay valid until the name changes or the network is
+destroyed.
+"""),
+    "sinter_network_tensor_producer": (c_void_p, [c_void_p], "tensor",
+"""Getters of a NULL handle return "", 0 or NULL. Strings stay valid until the name changes or the network is
+destroyed.
+"""),
+    "sinter_network_tensor_set_dim_name": (c_int, [c_void_p, c_uint32, c_char_p, POINTER(sinter_error)], "tensor axis name error",
+"""Changes an input: its type, its shape (as in sinter_network_add_input), the name of one axis (NULL: none).
+"""),
+    "sinter_network_tensor_set_name": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "tensor name error",
+"""A new name, copied. Names of inputs and of outputs must differ from each other; that is checked here and when the
+tensor is marked.
+"""),
+    "sinter_network_tensor_set_shape": (c_int, [c_void_p, c_uint32, POINTER(c_int64), POINTER(sinter_error)], "tensor rank dim error",
+"""Changes an input: its type, its shape (as in sinter_network_add_input), the name of one axis (NULL: none).
+"""),
+    "sinter_network_tensor_set_type": (c_int, [c_void_p, c_int, POINTER(sinter_error)], "tensor dtype error",
+"""Changes an input: its type, its shape (as in sinter_network_add_input), the name of one axis (NULL: none).
+"""),
+    "sinter_network_tensor_shape": (c_int, [c_void_p, POINTER(sinter_network_shape), POINTER(sinter_error)], "tensor out error",
+"""Converts the layers that the tensor depends on, where that has not been done. Errors: those of these layers.
+"""),
+    "sinter_network_tensor_values": (c_int, [c_void_p, POINTER(c_int64), c_uint32, POINTER(sinter_error)], "tensor out count error",
+"""The values of a tensor that are known while building: constants, shapes and what is computed from them. Writes at
+most `count` integers; -1 where a value is a free size. Errors: INVALID_ARG where the values are not known.
+"""),
+    "sinter_network_unmark_output": (c_int, [c_void_p, c_void_p, POINTER(sinter_error)], "network tensor error",
+"""Makes the tensor an output of the engine, after the outputs that are marked already; or takes that back. The
+tensor's name is the output's name. Marking twice is refused.
+"""),
     "sinter_option_set": (c_int, [POINTER(sinter_option), c_void_p, c_char_p, POINTER(sinter_error)], "option options text error",
 """Reads the text of a value into the option's field of `options`, the struct that the row belongs to: what command
 lines and bindings share. FLAG takes "0" and "1". Strings are borrowed. Errors: INVALID_ARG, and the field keeps its
@@ -861,6 +1411,9 @@ STRUCTS = (sinter_error,
            sinter_io,
            sinter_engine_info,
            sinter_profile_info,
+           sinter_weights,
+           sinter_network_shape,
+           sinter_param,
            sinter_weight,
            sinter_weight_info,
            sinter_context_options,
@@ -877,4 +1430,32 @@ ENUMS = {"sinter_status": Status,
          "sinter_lower": Lower,
          "sinter_part": Part,
          "sinter_print": Print,
-         "sinter_file_kind": FileKind}
+         "sinter_file_kind": FileKind,
+         "sinter_layer_kind": LayerKind,
+         "sinter_activation": Activation,
+         "sinter_pooling": Pooling,
+         "sinter_elementwise": Elementwise,
+         "sinter_unary": Unary,
+         "sinter_reduction": Reduction,
+         "sinter_scale_mode": ScaleMode,
+         "sinter_matrix": Matrix,
+         "sinter_topk": Topk,
+         "sinter_gather": Gather,
+         "sinter_scatter": Scatter,
+         "sinter_sample_mode": SampleMode,
+         "sinter_interpolation": Interpolation,
+         "sinter_coordinate": Coordinate,
+         "sinter_selector": Selector,
+         "sinter_rounding": Rounding,
+         "sinter_padding_mode": PaddingMode,
+         "sinter_fill": Fill,
+         "sinter_trip_limit": TripLimit,
+         "sinter_loop_output": LoopOutput,
+         "sinter_box": Box,
+         "sinter_cumulative": Cumulative,
+         "sinter_norm_op": NormOp,
+         "sinter_causal": Causal,
+         "sinter_form": Form,
+         "sinter_cache_mode": CacheMode,
+         "sinter_moe": Moe,
+         "sinter_param_kind": ParamKind}
