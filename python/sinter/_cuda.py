@@ -1,34 +1,91 @@
 # SPDX-License-Identifier: Apache-2.0
 """The few calls of NVIDIA's driver that sharing memory needs. The driver is opened when it is first needed."""
+import contextlib
 import ctypes
 import os
 
 _driver = None
+POINTER, CONTEXT = ctypes.c_void_p, ctypes.c_void_p
+# name: (the version whose signature stands here, types)
+FUNCTIONS = {"cuInit": (2000, ctypes.c_uint), "cuDeviceGetCount": (2000, POINTER), "cuDeviceGet": (2000, POINTER, ctypes.c_int),
+             "cuDevicePrimaryCtxRetain": (7000, POINTER, ctypes.c_int), "cuDevicePrimaryCtxRelease": (11000, ctypes.c_int),
+             "cuCtxPushCurrent": (4000, CONTEXT), "cuCtxPopCurrent": (4000, POINTER),
+             "cuStreamSynchronize": (2000, POINTER),
+             "cuMemcpyDtoHAsync": (3020, POINTER, ctypes.c_uint64, ctypes.c_size_t, POINTER)}
+
+
+class Driver:
+    """The functions as attributes; each raises RuntimeError where the driver reports a failure."""
+
+    def __init__(self):
+        path = os.environ.get("SINTER_LIBCUDA") or "libcuda.so.1"
+        try:
+            library = ctypes.CDLL(path)
+            get = library.cuGetProcAddress_v2
+        except (OSError, AttributeError) as e:
+            raise RuntimeError(f"NVIDIA's driver cannot be used: {e}") from None
+        get.argtypes = [ctypes.c_char_p, POINTER, ctypes.c_int, ctypes.c_uint64, POINTER]
+        self.library = library
+        for name, (version, *types) in FUNCTIONS.items():
+            found = POINTER()
+            status = get(name.encode(), ctypes.byref(found), version, 0, None)
+            if status or not found.value:
+                raise RuntimeError(f"'{path}' has no {name}")
+            setattr(self, name, self.checked(name, ctypes.CFUNCTYPE(ctypes.c_int, *types)(found.value)))
+        self.cuInit(0)
+
+    @staticmethod
+    def checked(name, function):
+        def call_checked(*arguments):
+            status = function(*arguments)
+            if status:
+                raise RuntimeError(f"{name} reports {status}")
+        return call_checked
+
+    def count(self):
+        found = ctypes.c_int()
+        self.cuDeviceGetCount(ctypes.byref(found))
+        return found.value
+
+    @contextlib.contextmanager
+    def context(self, ordinal):
+        """The primary context of a device, current for a while."""
+        device, context, old = ctypes.c_int(), CONTEXT(), CONTEXT()
+        self.cuDeviceGet(ctypes.byref(device), ordinal)
+        self.cuDevicePrimaryCtxRetain(ctypes.byref(context), device.value)
+        self.cuCtxPushCurrent(context)
+        try:
+            yield
+        finally:
+            self.cuCtxPopCurrent(ctypes.byref(old))
+            self.cuDevicePrimaryCtxRelease(device.value)
 
 
 def driver():
     global _driver
     if _driver is None:
-        try:
-            _driver = ctypes.CDLL(os.environ.get("SINTER_LIBCUDA") or "libcuda.so.1")
-        except OSError as e:
-            raise RuntimeError(f"memory of a GPU was given, but NVIDIA's driver cannot be opened: {e}") from None
-        _driver.cuStreamSynchronize.argtypes = [ctypes.c_void_p]
+        _driver = Driver()
     return _driver
 
 
 def is_there():
     """Is there a GPU? Nothing is created on it."""
     try:
-        found = driver()
+        return driver().count() > 0
     except RuntimeError:
         return False
-    count = ctypes.c_int()
-    return found.cuInit(0) == 0 and found.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
 
 
-def synchronize(stream):
+def synchronize(stream, ordinal=0):
     """Waits for the work on a stream: 1 the legacy default stream, 2 the thread's, else a handle."""
-    status = driver().cuStreamSynchronize(ctypes.c_void_p(stream))
-    if status:
-        raise RuntimeError(f"the driver reports {status} for the stream of the tensor that was given")
+    with driver().context(ordinal):
+        driver().cuStreamSynchronize(stream)
+
+
+def read(address, size, ordinal=0):
+    """A copy of memory of the device."""
+    memory = ctypes.create_string_buffer(max(size, 1))
+    with driver().context(ordinal):
+        driver().cuMemcpyDtoHAsync(ctypes.addressof(memory), address, size, None)
+        driver().cuStreamSynchronize(None)
+    return memory.raw[:size]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TensorRT's Python module over sinter: `import sinter.tensorrt as trt` replaces `import tensorrt as trt`.
 
-Names, values and behaviour are those of versions 8.6 to 11.1 (docs/tensorrt-python.md). What is there by name only raises an
+Names, values and behaviour are those of versions 8.6 to 11.1 (docs/python.md). What is there by name only raises an
 error that says what to use instead. Without a GPU everything runs on the CPU, where device pointers are host pointers;
 SINTER_TENSORRT_DEVICE names the device. install_as_tensorrt() registers the names tensorrt, pycuda and cuda."""
 import os as _os

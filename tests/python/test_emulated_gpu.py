@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of a GPU through the package, on the emulated driver: tensors of the device, __cuda_array_interface__, DLPack, streams,
+and sinter.tensorrt with device pointers."""
+import os
+import sys
+
+import rig
+
+EMULATED = rig.LIBRARY.parent / "tests" / "libsinter_emulated_cuda.so"
+os.environ.update(SINTER_LIBCUDA=str(EMULATED), SINTER_LIBNVRTC=str(EMULATED), SINTER_KERNEL_CACHE="", SINTER_FAKE_SM="90",
+                  SINTER_FAKE_DEVICES="1")
+
+import numpy as np  # noqa: E402
+import sinter  # noqa: E402
+from onnx_bytes import data  # noqa: E402
+from random_models import initializer, model, node, value  # noqa: E402
+
+MODEL = model(data(2, "g") + data(11, value("x", "f32", ["N", 8])) + data(12, value("y", "f32", ["N", 8])) +
+              initializer("w", np.arange(8, dtype="f4")) + node("Add", ["x", "w"], ["y"]))
+X = np.random.default_rng(1).standard_normal((3, 8)).astype("f4")
+WANTED = X + np.arange(8, dtype="f4")
+
+
+def engine():
+    return sinter.build(MODEL, device="cuda", profiles={"N": (1, 2, 4)}, tune="off").load()
+
+
+def test_host_memory():
+    made = engine()
+    assert made.device == "cuda"
+    assert np.array_equal(made.context().run(x=X)["y"], WANTED)
+
+
+def test_device_memory():
+    made = engine()
+    context, x, y = made.context(), made.put(X), made.empty(X.shape, "f32")
+    assert x.__cuda_array_interface__["shape"] == (3, 8) and x.__dlpack_device__() == (2, 0)
+    assert np.array_equal(x.numpy(), X)
+    rig.raises(BufferError, x.memoryview)
+    assert context.run({"x": x}, {"y": y})["y"] is y and np.array_equal(y.numpy(), WANTED)
+
+    class Foreign:
+        def __init__(self, tensor):
+            self.tensor, self.__cuda_array_interface__ = tensor, tensor.__cuda_array_interface__
+
+    class Exported:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+        def __dlpack__(self, stream=None):
+            assert stream == 1
+            return self.tensor.__dlpack__()
+
+        def __dlpack_device__(self):
+            return self.tensor.__dlpack_device__()
+    for form in (Foreign, Exported):
+        z = made.empty(X.shape, "f32")
+        context.start({"x": form(x)}, {"y": Foreign(z)})
+        context.wait()
+        assert context.is_done and np.array_equal(z.numpy(), WANTED)
+    strided = Foreign(x)
+    strided.__cuda_array_interface__ = dict(x.__cuda_array_interface__, strides=(4, 12))
+    rig.raises(ValueError, context.run, {"x": strided}, says="row-major")
+
+
+def test_tensorrt_with_device_pointers():
+    import sinter.tensorrt as trt
+    logger = trt.Logger(trt.Logger.ERROR)
+    builder = trt.Builder(logger)
+    assert builder.device == "cuda" and builder.platform_has_tf32
+    network, config = builder.create_network(0), builder.create_builder_config()
+    assert trt.OnnxParser(network, logger).parse(MODEL)
+    profile = builder.create_optimization_profile()
+    profile.set_shape("x", (1, 8), (2, 8), (4, 8))
+    config.add_optimization_profile(profile)
+    config.builder_optimization_level = 0
+    made = builder.build_engine_with_config(network, config)
+    memory = made._engine
+    x, y = memory.put(X), memory.empty(X.shape, "f32")
+    context = made.create_execution_context()
+    context.set_input_shape("x", X.shape)
+    assert context.execute_v2([x.data, y.data]) and np.array_equal(y.numpy(), WANTED)
+
+
+if EMULATED.exists() and not os.environ.get("SINTER_TEST_PRELOADED"):
+    rig.main(__name__)
+sys.exit(0 if os.environ.get("SINTER_TEST_PRELOADED") else f"{EMULATED} is not built")
