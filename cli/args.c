@@ -18,6 +18,7 @@ typedef struct option {
 /* clang-format off */
 #define EXTRA_FLAG(field) 0
 #define EXTRA_TEXT(field) 0
+#define EXTRA_WORD(field) 0
 #define EXTRA_PAIRS(field) 0
 #define EXTRA_DIMS(field) 0
 #define EXTRA_RANGES(field) 0
@@ -35,8 +36,12 @@ static const struct {
     const char *name;
     unsigned verbs;
 } placed[] = {
-    { "device", V_MODEL | V_TEST }, { "threads", V_MODEL | V_TEST },   { "kernel-cache", V_MODEL | V_TEST },
-    { "isa", V_MODEL | V_TEST },    { "trust-code", V_RUN | V_BENCH }, { "no-code", V_BUILD },
+    { "device", V_MODEL | V_TEST },
+    { "threads", V_MODEL | V_TEST },
+    { "kernel-cache", V_MODEL | V_TEST },
+    { "isa", V_MODEL | V_TEST },
+    { "trust-code", V_RUN | V_BENCH | V_REPORT },
+    { "no-code", V_BUILD },
 };
 
 enum { OPTIONS_MAX = 96, WORD_MAX = 64 };
@@ -245,6 +250,25 @@ static bool store_library(const cli_verb *verb, const option *o, const char *wor
     return s == SINTER_OK || complain_of(verb, word, value, error.text);
 }
 
+bool args_is_word_of(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    while (*list) {
+        const size_t n = strcspn(list, "|");
+        if (n == length && !memcmp(list, word, n)) return true;
+        list += n + (list[n] == '|');
+    }
+    return false;
+}
+
+static bool store_word(const cli_verb *verb, const option *o, const char *word, const char *value, const char **out)
+{
+    char wanted[128];
+    (void)snprintf(wanted, sizeof wanted, "expected one of %s", o->value);
+    *out = value;
+    return args_is_word_of(o->value, value) || complain_of(verb, word, value, wanted);
+}
+
 static bool store(const cli_verb *verb, const option *o, const char *word, const char *value, args *a)
 {
     if (o->build || o->load) return store_library(verb, o, word, o->kind == ARG_FLAG ? "1" : value, a);
@@ -252,6 +276,7 @@ static bool store(const cli_verb *verb, const option *o, const char *word, const
     switch (o->kind) {
     case ARG_FLAG: *(bool *)field = true; return true;
     case ARG_TEXT: *(const char **)field = value; return *value || complain_of(verb, word, value, o->value);
+    case ARG_WORD: return store_word(verb, o, word, value, field);
     case ARG_PAIRS:
     case ARG_DIMS:
     case ARG_RANGES:
@@ -344,6 +369,15 @@ static void wrap(FILE *to, const char *text, int indent)
         while (*text == ' ') text++;
     }
     (void)fputc('\n', to);
+}
+
+bool args_info(uint32_t index, arg_info *out)
+{
+    if (!option_count) options_init();
+    if (index >= option_count) return false;
+    const option *o = &options[index];
+    *out = (arg_info){ .name = o->name, .value = o->value, .help = o->help, .verbs = o->verbs };
+    return true;
 }
 
 void args_help(const cli_verb *verb, FILE *to)

@@ -16,16 +16,17 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 /* Verbs as bits: which options a verb takes. */
 enum {
     V_BUILD = 1, V_RUN = 2, V_BENCH = 4, V_TEST = 8, V_INSPECT = 16, V_OPS = 32, V_DOCTOR = 64,
-    V_REFIT = 256,
-    V_MODEL = V_BUILD | V_RUN | V_BENCH | V_INSPECT,    /* build one model */
-    V_ALL = 127 | V_REFIT,
+    V_REFIT = 256, V_REPORT = 512, V_COMPLETION = 1024, V_MAN = 2048,
+    V_MODEL = V_BUILD | V_RUN | V_BENCH | V_INSPECT | V_REPORT,     /* build one model */
+    V_ALL = 127 | V_REFIT | V_REPORT,
     V_BUILDING = 128,                   /* no verb: of building alone, so an engine cannot honour it */
     V_MADE = V_MODEL | V_TEST | V_BUILDING
 };
 
-/* TEXT is not empty. The last four are lists: PAIRS name files, DIMS a shape, RANGES a profile, LIMITS numbers. */
+/* TEXT is not empty; WORD is one of the words of its row. The last four are lists: PAIRS name files, DIMS a shape,
+ * RANGES a profile, LIMITS numbers. */
 typedef enum arg_kind {
-    ARG_FLAG, ARG_TEXT, ARG_COUNT, ARG_REAL, ARG_PAIRS, ARG_DIMS, ARG_RANGES, ARG_LIMITS
+    ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL, ARG_PAIRS, ARG_DIMS, ARG_RANGES, ARG_LIMITS
 } arg_kind;
 
 enum { ARG_LIST_MAX = 256 };
@@ -33,17 +34,18 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 
 /* X(field, kind, "--name", verbs, "METAVAR" or its choices, "help"). In `bench`, --profile is a flag of its own. */
 #define CLI_OPTIONS(X)                                                                                                \
-    X(output, TEXT, "output", V_BUILD | V_REFIT, "FILE", "The engine file to write (also -o).")                      \
+    X(output, TEXT, "output", V_BUILD | V_REFIT | V_REPORT, "FILE",                                                   \
+      "The file to write (also -o): the engine, or the report.")                                                      \
     X(shape, DIMS, "shape", V_MODEL, "NAME=1x3x224x224",                                                              \
       "Fixes the dims of an input, or the value of a named dim (N=4); of an engine, within its ranges. May be "       \
       "repeated.")                                                                                                    \
-    X(profile, RANGES, "profile", V_BUILD | V_RUN | V_INSPECT | V_BUILDING, "NAME=MIN,OPT,MAX",                       \
+    X(profile, RANGES, "profile", V_BUILD | V_RUN | V_INSPECT | V_REPORT | V_BUILDING, "NAME=MIN,OPT,MAX",            \
       "The range of an input's dims (each as 1x3x224x224) or of a named dim. May be repeated; naming one a "          \
       "second time starts the next profile.")                                                                         \
     X(steps, FLAG, "profile", V_BENCH, "", "Adds a table of steps, sorted by time.")                                  \
-    X(use_profile, COUNT, "use-profile", V_RUN | V_BENCH, "N",                                                        \
+    X(use_profile, COUNT, "use-profile", V_RUN | V_BENCH | V_REPORT, "N",                                             \
       "Runs profile N. Default: the first that takes the shapes.")                                                    \
-    X(input, PAIRS, "input", V_RUN | V_BENCH, "NAME=FILE",                                                            \
+    X(input, PAIRS, "input", V_RUN | V_BENCH | V_REPORT, "NAME=FILE",                                                 \
       "Data of an input, .npy or .pb; random where not given. May be repeated.")                                      \
     X(state, PAIRS, "state", V_MODEL | V_BUILDING, "INPUT=OUTPUT",                                                    \
       "A tensor that stays in the context between runs: the input before a run and the output after it, such as "     \
@@ -62,8 +64,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(strip, FLAG, "strip", V_REFIT, "", "Leaves the weights out: the engine has to be refitted before it runs.")     \
     X(limit, LIMITS, "limit", V_MODEL | V_TEST, "NAME=N",                                                             \
       "Raises or lowers a limit on what a model may cost. May be repeated.")                                          \
-    X(seed, COUNT, "seed", V_RUN | V_BENCH, "N", "Of random inputs. Default 0.")                                      \
-    X(duration, REAL, "duration", V_BENCH, "S", "Seconds to measure, after a warm-up. Default 3.")                    \
+    X(seed, COUNT, "seed", V_RUN | V_BENCH | V_REPORT, "N", "Of random inputs. Default 0.")                           \
+    X(duration, REAL, "duration", V_BENCH | V_REPORT, "S", "Seconds to measure, after a warm-up. Default 3.")         \
     X(warmup, REAL, "warmup", V_BENCH, "S", "Seconds of runs before it measures. Default 0.2.")                       \
     X(iterations, COUNT, "iterations", V_BENCH, "N", "Runs at least, of each stream.")                                \
     X(percentile, TEXT, "percentile", V_BENCH, "P,P", "More percentiles of the time of a run, 0 to 100.")             \
@@ -78,10 +80,21 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(stage, TEXT, "stage", V_INSPECT, "NAME", "Prints the graph after that pass, and nothing else. Needs a model.")  \
     X(markdown, FLAG, "markdown", V_OPS | V_DOCTOR, "",                                                               \
       "Prints the page of the documentation: docs/ops.md, docs/options.md.")                                          \
-    X(json, FLAG, "json", V_ALL, "", "Reports as JSON.")
+    X(output_names, FLAG, "output-names", V_RUN, "",                                                                  \
+      "Names the files of --output-dir as the outputs: DIR/NAME.npy, '_' for what a file's name should not hold.")    \
+    X(log_level, WORD, "log-level", V_ALL, "error|warning|info|verbose",                                              \
+      "The most that is said on stderr; verbose adds the log of the library. Default: info, and what SINTER_LOG asks " \
+      "for.")                                                                                                         \
+    X(log_file, TEXT, "log-file", V_ALL, "FILE", "Adds all that is said to a file, with times.")                      \
+    X(log_times, FLAG, "log-times", V_ALL, "", "Begins each line on stderr with the time and the severity.")          \
+    X(expect, PAIRS, "expect", V_REPORT, "NAME=FILE",                                                                 \
+      "What an output should be, .npy or .pb: adds a table of differences. May be repeated.")                         \
+    X(no_run, FLAG, "no-run", V_REPORT, "", "Runs nothing: a report without times, on any machine.")                  \
+    X(json, FLAG, "json", V_ALL & ~V_REPORT, "", "Reports as JSON.")
 
 #define ARG_FIELD_FLAG(field) bool field;
 #define ARG_FIELD_TEXT(field) const char *field;
+#define ARG_FIELD_WORD(field) const char *field;
 #define ARG_FIELD_PAIRS(field) arg_list field;
 #define ARG_FIELD_DIMS(field) arg_list field;
 #define ARG_FIELD_RANGES(field) arg_list field;
@@ -119,6 +132,11 @@ bool args_parse(const cli_verb *verb, int argc, char **argv, args *out);
 /* --help of a verb, and the option table as Markdown. */
 void args_help(const cli_verb *verb, FILE *to);
 void args_markdown(const cli_verb *verb, uint32_t count, FILE *to);
+/* The option of this index, of all verbs. False: there are no more. */
+typedef struct arg_info { const char *name, *value, *help; unsigned verbs; } arg_info;
+bool args_info(uint32_t index, arg_info *out);
+/* Is it one of the words of "a|b|c"? */
+bool args_is_word_of(const char *list, const char *word);
 /* The candidate that differs least from `word`, or NULL where none is near. */
 const char *args_nearest(const char *word, const char *const *candidate, uint32_t count);
 
@@ -131,6 +149,9 @@ int verb_test(const args *a);
 int verb_inspect(const args *a);
 int verb_ops(const args *a);
 int verb_doctor(const args *a);
+int verb_report(const args *a);
+int verb_completion(const args *a);
+int verb_man(const args *a);
 int verb_exec(int argc, char **argv, int first);    /* its flags are those of exec_flags.def: argv[first …] */
 extern const cli_verb cli_verbs[];
 extern const uint32_t cli_verb_count;

@@ -141,52 +141,13 @@ static void phases_print(const series *list)
 
 /* ---- steps ---- */
 
-typedef struct steps {
-    sinter_step_time *at;
-    uint32_t count;
-    uint64_t total_ns;
-} steps;
-
 static int by_total(const void *a, const void *b)
 {
     const sinter_step_time *x = a, *y = b;
     return (x->total_ns < y->total_ns) - (x->total_ns > y->total_ns);
 }
 
-/* The names belong to the engine. */
-static sinter_status measure_steps(const args *a, const model_engine *m, double run_s, steps *out, sinter_error *error)
-{
-    sinter_context *c = NULL;
-    model_inputs made;
-    sinter_status s = model_context(m, a->seed, MODEL_STEPS, &made, &c, error);
-    const double duration = run_s * 20 < 1 ? 1 : 3 * run_s, start = cli_seconds();
-    while (s == SINTER_OK) {
-        s = measure_once(c, error);
-        if (cli_seconds() - start > duration) break;
-    }
-    out->count = s == SINTER_OK ? sinter_context_step_count(c) : 0;
-    out->at = cli_alloc(out->count, sizeof *out->at);
-    for (uint32_t i = 0; s == SINTER_OK && i < out->count; i++) {
-        s = sinter_context_step(c, i, &out->at[i]);
-        out->total_ns += out->at[i].total_ns;
-    }
-    qsort(out->at, out->count, sizeof *out->at, by_total);
-    sinter_context_destroy(c);
-    model_inputs_free(&made);
-    return s;
-}
-
-static double mean_us(const sinter_step_time *t)
-{
-    return t->runs ? 1e-3 * (double)t->total_ns / (double)t->runs : 0;
-}
-
-static double share_of(const steps *p, const sinter_step_time *t)
-{
-    return p->total_ns ? (double)t->total_ns / (double)p->total_ns : 0;
-}
-
-static void steps_json(const steps *p, json *j)
+static void steps_json(const step_list *p, json *j)
 {
     json_open(j, "steps", '[');
     for (uint32_t i = 0; i < p->count; i++) {
@@ -196,15 +157,15 @@ static void steps_json(const steps *p, json *j)
         json_text(j, "problem", t->problem);
         json_text(j, "kernel", t->kernel);
         json_count(j, "runs", (int64_t)t->runs);
-        json_real(j, "mean_us", mean_us(t));
+        json_real(j, "mean_us", step_mean_us(t));
         json_real(j, "min_us", 1e-3 * (double)t->min_ns);
-        json_real(j, "share", share_of(p, t));
+        json_real(j, "share", step_share(p, t));
         json_close(j, '}');
     }
     json_close(j, ']');
 }
 
-static void steps_print(const steps *p)
+static void steps_print(const step_list *p)
 {
     static const char *const title[] = { ">mean us", ">min us", ">share", "kernel", "node", "problem" };
     table t;
@@ -212,9 +173,9 @@ static void steps_print(const steps *p)
     for (uint32_t i = 0; i < p->count; i++) {
         const sinter_step_time *step = &p->at[i];
         if (!step->runs) continue;
-        table_cell(&t, 0, "%.1f", mean_us(step));
+        table_cell(&t, 0, "%.1f", step_mean_us(step));
         table_cell(&t, 1, "%.1f", 1e-3 * (double)step->min_ns);
-        table_cell(&t, 2, "%.1f %%", 100 * share_of(p, step));
+        table_cell(&t, 2, "%.1f %%", 100 * step_share(p, step));
         table_cell(&t, 3, "%s", step->kernel);
         table_cell(&t, 4, "%s", step->name);
         table_cell(&t, 5, strlen(step->problem) > PROBLEM_SHOWN ? "%.*s..." : "%.*s", PROBLEM_SHOWN, step->problem);
@@ -282,7 +243,7 @@ static void percent_print(void *user, const series *s, double percent)
     (void)printf("p%g %.4f ms   ", percent, 1e3 * series_percentile(s, percent / 100));
 }
 
-static void print_json(const args *a, const model_engine *m, const figures *f, const steps *p)
+static void print_json(const args *a, const model_engine *m, const figures *f, const step_list *p)
 {
     json j = { .to = stdout };
     json_open(&j, NULL, '{');
@@ -307,7 +268,7 @@ static void print_json(const args *a, const model_engine *m, const figures *f, c
     json_close(&j, '}');
 }
 
-static void print_text(const args *a, const model_engine *m, const figures *f, const steps *p)
+static void print_text(const args *a, const model_engine *m, const figures *f, const step_list *p)
 {
     if (m->was_built) (void)printf("built in %.2f s, ", m->build_s);
     (void)printf("opened in %.1f ms (engine %s, context %s), first run %.3f ms\n", 1e3 * (m->open_s + f->ready_s),
@@ -337,13 +298,14 @@ int verb_bench(const args *a)
     if (is_good) {
         sinter_error error = { 0 };
         figures f = { 0 };
-        steps p = { 0 };
+        step_list p = { 0 };
         const double duration = a->has_duration ? a->duration : 3;
         const bool is_host = strcmp(sinter_engine_device(m.engine), "cpu") == 0;
         sinter_status s = measure_runs(a, &m, duration, &setup.bar, &f, &error);
         if (s == SINTER_OK && !is_host)
             s = measure_phases(a, &m, duration < phases_s ? duration : phases_s, &f, &error);
-        if (s == SINTER_OK && (a->json || a->steps)) s = measure_steps(a, &m, f.median, &p, &error);
+        if (s == SINTER_OK && (a->json || a->steps)) s = measure_steps(&m, a->seed, f.median, &p, &error);
+        if (p.count) qsort(p.at, p.count, sizeof *p.at, by_total);
         if (s == SINTER_OK && a->json) print_json(a, &m, &f, &p);
         else if (s == SINTER_OK) print_text(a, &m, &f, &p);
         error.status = s;

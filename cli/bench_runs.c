@@ -370,6 +370,39 @@ void measured_free(measured *out)
     *out = (measured){ 0 };
 }
 
+/* ---- steps ---- */
+
+sinter_status measure_steps(const model_engine *m, uint64_t seed, double run_s, step_list *out, sinter_error *error)
+{
+    sinter_context *c = NULL;
+    model_inputs made;
+    sinter_status s = model_context(m, seed, MODEL_STEPS, &made, &c, error);
+    const double duration = run_s * 20 < 1 ? 1 : 3 * run_s, start = cli_seconds();
+    while (s == SINTER_OK) {
+        s = measure_once(c, error);
+        if (cli_seconds() - start > duration) break;
+    }
+    out->count = s == SINTER_OK ? sinter_context_step_count(c) : 0;
+    out->at = cli_alloc(out->count, sizeof *out->at);
+    for (uint32_t i = 0; s == SINTER_OK && i < out->count; i++) {
+        s = sinter_context_step(c, i, &out->at[i]);
+        out->total_ns += out->at[i].total_ns;
+    }
+    sinter_context_destroy(c);
+    model_inputs_free(&made);
+    return s;
+}
+
+double step_mean_us(const sinter_step_time *t)
+{
+    return t->runs ? 1e-3 * (double)t->total_ns / (double)t->runs : 0;
+}
+
+double step_share(const step_list *p, const sinter_step_time *t)
+{
+    return p->total_ns ? (double)t->total_ns / (double)p->total_ns : 0;
+}
+
 /* ---- numbers ---- */
 
 static int by_size(const void *a, const void *b)

@@ -50,6 +50,14 @@ void measured_free(measured *out);
 /* One more run of a context, with room made in its state for as many rows as it takes. */
 sinter_status measure_once(sinter_context *c, sinter_error *error);
 
+/* The steps of the chosen profile in the order of their execution, with their times. The names belong to the engine. */
+typedef struct step_list { sinter_step_time *at; uint32_t count; uint64_t total_ns; } step_list;
+/* Runs in a context of its own for a second at least, or until three runs of `run_s` seconds are over. The caller frees
+ * out->at. */
+sinter_status measure_steps(const model_engine *m, uint64_t seed, double run_s, step_list *out, sinter_error *error);
+double        step_mean_us(const sinter_step_time *t);
+double        step_share(const step_list *p, const sinter_step_time *t);
+
 /* Sorted numbers. */
 typedef struct series { double *at; uint32_t count; } series;
 void   series_sort(series *s);

@@ -169,6 +169,7 @@ bool model_setup_make(const args *a, model_setup *out)
     if (!limits_read(a, &out->limits) || !engine_takes(a, &out->build)) return false;
     out->env.log = log_line;
     out->env.limits = &out->limits;
+    if (a->log_level && !strcmp(a->log_level, "verbose")) out->env.log_topics = "all";
     out->report = (sinter_build_report)SINTER_BUILD_REPORT;
     out->build.env = out->load.env = &out->env;
     out->build.report = &out->report;

@@ -51,8 +51,10 @@ bool model_setup_make(const args *a, model_setup *out);
 /* ---- outputs.c: before anything is built. False: reported. ---- */
 bool  outputs_check_engine(const args *a);                      /* --output and --timing-cache */
 bool  outputs_check_cache(const args *a);                       /* that cannot be written: a warning */
-bool  outputs_check_folder(const args *a, uint32_t count);      /* makes --output-dir; its files output_0 … count - 1 */
-char *outputs_path(const args *a, uint32_t index);              /* DIR/output_I.npy; the caller frees it */
+/* Makes --output-dir, and looks at the files of `count` outputs. */
+bool  outputs_check_folder(const args *a, const char *const *names, uint32_t count);
+/* DIR/output_I.npy, or DIR/NAME.npy with --output-names. The caller frees it. */
+char *outputs_path(const args *a, const char *const *names, uint32_t index);
 bool  outputs_is_stdout(const char *path);                      /* the same pipe or file */
 /* sinter_build_file, or where `engine` names a file sinter_build_save, which SIGINT and SIGTERM end early: what was
  * measured is kept, then the signal takes its course. Of an engine in a file `out` has the size alone. */

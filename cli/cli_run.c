@@ -63,7 +63,8 @@ static void report_output(report *r, const sinter_io *io, const sinter_tensor *t
     table_row(&r->t);
 }
 
-static sinter_status run(const args *a, const model_engine *m, sinter_context *c, report *r, sinter_error *error)
+static sinter_status run(const args *a, const model_engine *m, const char *const *names, sinter_context *c, report *r,
+                         sinter_error *error)
 {
     sinter_status s = sinter_context_run(c, error);
     uint32_t index = 0;
@@ -76,7 +77,7 @@ static sinter_status run(const args *a, const model_engine *m, sinter_context *c
         s = sinter_context_output(c, io.name, &t, error);
         char *file = NULL;
         if (s == SINTER_OK && a->output_dir) {
-            file = outputs_path(a, index);
+            file = outputs_path(a, names, index);
             s = sinter_tensor_write(file, &t, error);
         }
         if (s == SINTER_OK) report_output(r, &io, &t, file);
@@ -86,12 +87,15 @@ static sinter_status run(const args *a, const model_engine *m, sinter_context *c
     return s;
 }
 
-static uint32_t outputs_of(const sinter_engine *engine)
+/* The outputs' names, which belong to the engine. The caller frees the list. */
+static const char **outputs_of(const sinter_engine *engine, uint32_t *count)
 {
-    uint32_t count = 0;
     sinter_io io;
-    for (uint32_t i = 0; sinter_engine_io(engine, i, 0, &io) == SINTER_OK; i++) count += !io.is_input;
-    return count;
+    const char **names = cli_alloc(sinter_engine_io_count(engine), sizeof *names);
+    *count = 0;
+    for (uint32_t i = 0; sinter_engine_io(engine, i, 0, &io) == SINTER_OK; i++)
+        if (!io.is_input) names[(*count)++] = io.name;
+    return names;
 }
 
 /* A model may take long to build: what it will write is looked at before. */
@@ -101,7 +105,12 @@ static bool check_outputs(const args *a, const model_setup *setup)
     sinter_error error = { 0 };
     if (!a->output_dir || model_is_engine(a->file.at[0])) return true;
     const bool is_read = model_face_read(a->file.at[0], &setup->env, &face, &error) == SINTER_OK;
-    const bool is_good = is_read ? outputs_check_folder(a, face.count - face.inputs) : cli_error(&error) == 0;
+    const char **names = cli_alloc(face.count, sizeof *names);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < face.count; i++)
+        if (!face.at[i].io.is_input) names[count++] = face.at[i].name;
+    const bool is_good = is_read ? outputs_check_folder(a, names, count) : cli_error(&error) == 0;
+    free(names);
     model_face_free(&face);
     return is_good;
 }
@@ -114,7 +123,9 @@ int verb_run(const args *a)
     if (!check_outputs(a, &setup)) return STATUS_FAILED;
     bool is_good = model_engine_open(a, &setup, &m);
     if (is_good) is_good = model_choose(a, &m);
-    if (is_good) is_good = outputs_check_folder(a, outputs_of(m.engine));
+    uint32_t outputs = 0;
+    const char **names = is_good ? outputs_of(m.engine, &outputs) : NULL;
+    if (is_good) is_good = outputs_check_folder(a, names, outputs);
     if (is_good) {
         static const char *const title[] = { "output", "type", "shape", ">min", ">max", ">mean", "" };
         report r = { .is_json = a->json, .j.to = stdout };
@@ -128,7 +139,7 @@ int verb_run(const args *a)
         model_inputs made;
         sinter_error error = { 0 };
         sinter_status s = model_context(&m, a->seed, MODEL_ONCE, &made, &c, &error);
-        if (s == SINTER_OK) s = run(a, &m, c, &r, &error);
+        if (s == SINTER_OK) s = run(a, &m, names, c, &r, &error);
         error.status = s;
         if (a->json) {
             json_close(&r.j, ']');
@@ -142,6 +153,7 @@ int verb_run(const args *a)
         sinter_context_destroy(c);
         model_inputs_free(&made);
     }
+    free(names);
     model_engine_close(&m);
     return is_good ? STATUS_OK : STATUS_FAILED;
 }

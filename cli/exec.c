@@ -90,6 +90,7 @@ int verb_exec(int argc, char **argv, int first)
         exec_free(e);
         return STATUS_OK;
     }
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* so that lines of both streams stay whole where they share a pipe */
     log_style style = *log_get();
     style.has_time = style.is_split = true;
     style.most = exec_has(&e->x, FLAG_verbose) ? LOG_VERBOSE : LOG_INFO;

@@ -2,6 +2,7 @@
 /* exec_flags.c - the flags of `sinter exec`: parsing, what becomes of each, --help and the page. */
 #include "exec_flags.h"
 
+#include "args.h"
 #include "log.h"
 #include "print.h"
 #include <stdarg.h>
@@ -56,17 +57,6 @@ bool exec_is(const exec_args *x, exec_id id, const char *word)
 
 /* ---- parsing ---- */
 
-static bool is_word_of(const char *list, const char *word)
-{
-    const size_t length = strlen(word);
-    while (*list) {
-        const size_t n = strcspn(list, "|");
-        if (n == length && !memcmp(list, word, n)) return true;
-        list += n + (list[n] == '|');
-    }
-    return false;
-}
-
 /* Decimal digits, with a point and an exponent where is_real; `least`: -1 permits -1 alone below 0. */
 static bool is_number(const char *text, bool is_real, int least)
 {
@@ -111,7 +101,7 @@ static const char *wrong_value(const exec_flag *f, const char *value)
     case EXEC_SECONDS: return value && is_number(value, true, -1) ? NULL : "expected a number, 0 or more, or -1";
     case EXEC_PERCENTS: return value && is_percents(value) ? NULL : "expected numbers from 0 to 100 with commas";
     case EXEC_DEVICE: return value && is_device(value) ? NULL : "expected the number of a GPU, or a device of sinter's";
-    case EXEC_WORD: return value && is_word_of(f->value, value) ? NULL : "expected one of";
+    case EXEC_WORD: return value && args_is_word_of(f->value, value) ? NULL : "expected one of";
     case EXEC_TEXT:
     case EXEC_SHAPES:
     case EXEC_FILES:

@@ -46,6 +46,7 @@ static char *member_text(json_value object, const char *key)
 
 typedef struct layer {
     char *name, *kernel, *tactic, *problem, *node, *where;
+    json_value step;
 } layer;
 
 static void layer_free(layer *l)
@@ -64,7 +65,8 @@ static layer layer_of(json_value step)
                     .tactic = member_text(step, "tactic"),
                     .problem = member_text(step, "problem"),
                     .node = member_text(step, "name"),
-                    .where = member_text(step, "where") };
+                    .where = member_text(step, "where"),
+                    .step = step };
 }
 
 /* FNV-1a of kernel and tactic: equal values, equal code. */
@@ -93,6 +95,49 @@ static void metadata(json *j, const char *node)
     free(text.at);
 }
 
+/* TensorRT's word for a type. */
+static const char *type_word(const char *dtype)
+{
+    static const char *const words[][2] = { { "f32", "Float" },    { "f16", "Half" },  { "bf16", "BFloat16" },
+                                            { "i8", "Int8" },      { "u8", "UInt8" },  { "i32", "Int32" },
+                                            { "i64", "Int64" },    { "bool", "Bool" }, { "i4", "Int4" },
+                                            { "f8e4m3fn", "FP8" }, { "f4e2m1", "FP4" } };
+    for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!strcmp(words[i][0], dtype)) return words[i][1];
+    return dtype;
+}
+
+static void tensor_json(json *j, json_value tensor)
+{
+    char *name = member_text(tensor, "name"), *dtype = member_text(tensor, "dtype"),
+         *place = member_text(tensor, "place");
+    json_value dims, dim;
+    double value = 0;
+    json_open(j, NULL, '{');
+    json_text(j, "Name", name);
+    json_text(j, "Location", !strcmp(place, "host") ? "Host" : "Device");
+    json_open(j, "Dimensions", '[');
+    bool has_dim = json_member(tensor, "dims", &dims) && json_item(dims, 0, &dim);
+    for (; has_dim && json_number(dim, &value); has_dim = json_next(dim, &dim)) json_count(j, NULL, (int64_t)value);
+    json_close(j, ']');
+    json_text(j, "Format/Datatype", type_word(dtype));
+    json_close(j, '}');
+    free(name);
+    free(dtype);
+    free(place);
+}
+
+/* The tensors of "in" or "out": weights, or all but weights. */
+static void tensors_json(json *j, const char *key, json_value step, const char *list, bool is_weights)
+{
+    json_value tensors, tensor, kind;
+    json_open(j, key, '[');
+    bool has_tensor = json_member(step, list, &tensors) && json_item(tensors, 0, &tensor);
+    for (; has_tensor; has_tensor = json_next(tensor, &tensor))
+        if (json_member(tensor, "kind", &kind) && json_is_text(kind, "weight") == is_weights) tensor_json(j, tensor);
+    json_close(j, ']');
+}
+
 static void layer_json(json *j, const layer *l)
 {
     char type[64], value[24];
@@ -101,10 +146,9 @@ static void layer_json(json *j, const layer *l)
     json_open(j, NULL, '{');
     json_text(j, "Name", l->name);
     json_text(j, "LayerType", type);
-    json_open(j, "Inputs", '[');
-    json_close(j, ']');
-    json_open(j, "Outputs", '[');
-    json_close(j, ']');
+    tensors_json(j, "Inputs", l->step, "in", false);
+    tensors_json(j, "Outputs", l->step, "out", false);
+    tensors_json(j, "Constants", l->step, "in", true);
     json_text(j, "ParameterType", type);
     json_text(j, "TacticName", l->kernel);
     json_text(j, "TacticValue", value);
@@ -227,7 +271,7 @@ typedef struct step_times {
     double total;
 } step_times;
 
-static sinter_status measure_steps(const exec *e, sinter_context *c, step_times *t, sinter_error *error)
+static sinter_status steps_measure(const exec *e, sinter_context *c, step_times *t, sinter_error *error)
 {
     const double start = cli_seconds(), least = exec_number(&e->x, FLAG_iterations, 10),
                  duration = exec_number(&e->x, FLAG_duration, 3);
@@ -342,7 +386,7 @@ bool exec_profile_steps(exec *e)
     step_times t = { 0 };
     sinter_status s = model_context(&e->m, 0, MODEL_STEPS, &made, &c, &error);
     if (s == SINTER_OK) s = times_make(e, c, &t);
-    if (s == SINTER_OK) s = measure_steps(e, c, &t, &error);
+    if (s == SINTER_OK) s = steps_measure(e, c, &t, &error);
     error.status = s;
     bool is_good = s == SINTER_OK || cli_error(&error) == 0;
     for (uint32_t k = 0; is_good && k < t.steps; k++) t.total += sum_of(&t, k);

@@ -20,6 +20,14 @@ const log_style *log_get(void)
     return &current;
 }
 
+log_level log_level_of(const char *word)
+{
+    static const char *const words[LOG_LEVELS] = { "error", "warning", "info", "verbose" };
+    uint32_t i = 0;
+    while (i < LOG_VERBOSE && strcmp(words[i], word) != 0) i++;
+    return (log_level)i;
+}
+
 /* In plain style only the first line of a text says what it is. */
 static void line(FILE *to, log_level level, bool has_time, bool is_first, const char *text, size_t length)
 {

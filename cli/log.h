@@ -18,6 +18,8 @@ typedef struct log_style {
     FILE     *file;         /* NULL, or a file that gets all lines, with the time, whatever the level */
 } log_style;
 void log_set(const log_style *style);
+/* The level of "error", "warning", "info" or "verbose"; LOG_VERBOSE for any other word. */
+log_level log_level_of(const char *word);
 const log_style *log_get(void);
 
 /* One line for each line of the text. Any thread. */

@@ -3,6 +3,7 @@
 #include "args.h"
 #include "print.h"
 
+#include <errno.h>
 #include <string.h>
 
 const cli_verb cli_verbs[] = {
@@ -73,6 +74,16 @@ const cli_verb cli_verbs[] = {
       .file_min = 1,
       .file_max = 1,
       .run = verb_refit },
+    { .name = "report",
+      .usage = "MODEL.onnx|ENGINE -o FILE.html [options]",
+      .about =
+          "Writes one page of HTML, which needs nothing else: the graph of steps, kernels, times, and memory over the\n"
+          "steps; with --expect how far outputs are from what they should be.",
+      .bit = V_REPORT,
+      .file_min = 1,
+      .file_max = 1,
+      .tune = SINTER_TUNE_FAST,
+      .run = verb_report },
     { .name = "ops",
       .usage = "[options]",
       .about = "Lists the ONNX operators that are taken, and the canonical ops that they become.",
@@ -80,6 +91,23 @@ const cli_verb cli_verbs[] = {
       .file_min = 0,
       .file_max = 0,
       .run = verb_ops },
+    { .name = "completion",
+      .usage = "bash|zsh|fish",
+      .about = "Prints what a shell has to read so that it completes verbs, options and their words:\n"
+               "  bash: source <(sinter completion bash)\n"
+               "  zsh:  sinter completion zsh >\"${fpath[1]}/_sinter\"\n"
+               "  fish: sinter completion fish | source",
+      .bit = V_COMPLETION,
+      .file_min = 1,
+      .file_max = 1,
+      .run = verb_completion },
+    { .name = "man",
+      .usage = "[options]",
+      .about = "Prints the manual page: sinter man | man -l -",
+      .bit = V_MAN,
+      .file_min = 0,
+      .file_max = 0,
+      .run = verb_man },
     { .name = "doctor",
       .usage = "[options]",
       .about = "Shows the machine as the library sees it, what is missing and what to do.",
@@ -125,6 +153,18 @@ static int finish(int status)
     return cli_fail("cannot write the report to stdout");
 }
 
+/* False: reported. The file stays open until the process ends. */
+static bool log_begin(const args *a)
+{
+    log_style style = *log_get();
+    if (a->log_level) style.most = log_level_of(a->log_level);
+    style.has_time = a->log_times;
+    if (a->log_file && !(style.file = fopen(a->log_file, "ae")))
+        return cli_fail("--log-file: cannot write '%s': %s", a->log_file, strerror(errno)) == 0;
+    log_set(&style);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     if (argc && is_called(argv[0], "trtexec")) return finish(verb_exec(argc, argv, 1));
@@ -150,6 +190,7 @@ int main(int argc, char **argv)
             args_help(v, stdout);
             return STATUS_OK;
         }
+        if (!log_begin(&a)) return STATUS_FAILED;
         return finish(v->run(&a));
     }
     return unknown(argv[1]);

@@ -58,14 +58,40 @@ bool outputs_check_cache(const args *a)
     return !a->build.timing_cache || a->build.cache_only || check(a, a->build.timing_cache, SINTER_FILE_TIMINGS);
 }
 
-char *outputs_path(const args *a, uint32_t index)
+/* A name that no file system and no shell minds; two outputs that become one name are told apart by their index. */
+static char *safe_path(const char *folder, const char *name, uint32_t index, bool is_taken)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    enum { NAME_MAX_USED = 200 };
+    char file[NAME_MAX_USED + 24];
+    if (is_taken) (void)snprintf(file, sizeof file, "%.*s_%u.npy", NAME_MAX_USED, name, index);
+    else (void)snprintf(file, sizeof file, "%.*s.npy", NAME_MAX_USED, name);
+    for (char *c = file; *c; c++)
+        if (!strchr(safe, *c)) *c = '_';
+    if (file[0] == '.' || file[0] == '-') file[0] = '_';
+    return cli_join(folder, file);
+}
+
+char *outputs_path(const args *a, const char *const *names, uint32_t index)
 {
     char name[32];
+    if (a->output_names) {
+        char *path = safe_path(a->output_dir, names[index], index, false);
+        bool is_taken = false;
+        for (uint32_t i = 0; i < index && !is_taken; i++) {
+            char *earlier = safe_path(a->output_dir, names[i], i, false);
+            is_taken = !strcmp(earlier, path);
+            free(earlier);
+        }
+        if (!is_taken) return path;
+        free(path);
+        return safe_path(a->output_dir, names[index], index, true);
+    }
     (void)snprintf(name, sizeof name, "output_%u.npy", index);
     return cli_join(a->output_dir, name);
 }
 
-bool outputs_check_folder(const args *a, uint32_t count)
+bool outputs_check_folder(const args *a, const char *const *names, uint32_t count)
 {
     struct stat st;
     if (!a->output_dir) return true;
@@ -73,7 +99,7 @@ bool outputs_check_folder(const args *a, uint32_t count)
         return cli_fail("cannot make the folder '%s': %s", a->output_dir, strerror(errno)) == 0;
     bool is_good = true;
     for (uint32_t i = 0; i < count && is_good; i++) {
-        char *path = outputs_path(a, i);
+        char *path = outputs_path(a, names, i);
         is_good = check(a, path, SINTER_FILE_NPY);
         free(path);
     }

@@ -129,6 +129,12 @@ uint32_t      engine_program_count(const engine *g, uint32_t profile);
 
 /* engine_print.c: what `sinter inspect` shows, and an input or output in public words. */
 void          engine_print(const engine *g, bool json, text *out);
+void          engine_json_text(text *out, const char *s);           /* as a JSON string */
+/* engine_tensors.c, of the JSON report: what a step reads and writes, and the storages of a profile's slab. `name` is
+ * what engine_storage_names made, or NULL. */
+const uint32_t *engine_storage_names(const engine *g, uint32_t profile, arena *a);
+void          engine_print_tensors(const engine *g, uint32_t profile, uint32_t step, const uint32_t *name, text *out);
+void          engine_print_slab(const engine *g, uint32_t profile, text *out);
 sinter_status engine_io_describe(const engine *g, uint32_t index, uint32_t profile, sinter_io *out);
 /* An expression in a profile: at the symbols' min, opt and max. What is no number and no symbol has no range. */
 dim_range     engine_range_of(const engine *g, uint32_t d, uint32_t profile);

@@ -322,7 +322,7 @@ static void print_text(const engine *g, text *out)
 
 /* ---- JSON ---- */
 
-static void json_text(text *out, const char *s)
+void engine_json_text(text *out, const char *s)
 {
     text_append(out, "\"", 1);
     for (; *s; s++) {
@@ -340,9 +340,9 @@ static void json_text(text *out, const char *s)
 
 static void json_field(text *out, const char *name, const char *value, bool more)
 {
-    json_text(out, name);
+    engine_json_text(out, name);
     text_append(out, ":", 1);
-    json_text(out, value);
+    engine_json_text(out, value);
     if (more) text_append(out, ",", 1);
 }
 
@@ -351,6 +351,7 @@ static void json_steps(const engine *g, uint32_t profile, text *out)
     const engine_profile *p = &g->profile[profile];
     after w;
     after_init(&w, g, profile, out);
+    const uint32_t *names = engine_storage_names(g, profile, &w.a);
     for (uint32_t i = 0; i < p->step_count; i++) {
         const uint32_t id = p->step_first + i;
         text_append(out, i ? ",\n{" : "\n{", i ? 3 : 2);
@@ -364,6 +365,7 @@ static void json_steps(const engine *g, uint32_t profile, text *out)
         json_field(out, "problem", engine_text(g, g->step[id].problem), true);
         json_field(out, "name", engine_text(g, g->step[id].name), false);
         json_after(&w, i, out);
+        engine_print_tensors(g, profile, id, names, out);
         text_append(out, "}", 1);
     }
     arena_deinit(&w.a);
@@ -381,7 +383,7 @@ static void json_states(const engine *g, text *out)
         text_append(out, "\"dims\":[", 8);
         for (uint32_t k = 0; k < io.rank; k++) {
             if (k) text_append(out, ",", 1);
-            json_text(out, io.dim_text[k]);
+            engine_json_text(out, io.dim_text[k]);
         }
         text_append(out, "]}", 2);
     }
@@ -423,7 +425,7 @@ static void print_json(const engine *g, text *out)
         text_append(out, "\"dims\":[", 8);
         for (uint32_t k = 0; k < g->io[i].rank; k++) {
             if (k) text_append(out, ",", 1);
-            json_text(out, g->io_text[i * SINTER_RANK_MAX + k]);
+            engine_json_text(out, g->io_text[i * SINTER_RANK_MAX + k]);
         }
         text_append(out, "]", 1);
         if (g->input && g->io[i].is_input && g->input[i].min != INT64_MIN)
@@ -441,10 +443,12 @@ static void print_json(const engine *g, text *out)
         if (engine_describe_profile(out->e, g, k, &info) != SINTER_OK) out->failed = true;
         text_printf(out,
                     "%s\n{\"slab_bytes\":%llu,\"host_slab_bytes\":%llu,\"workspace_bytes\":%llu,\"weight_bytes\":%llu,"
-                    "\"memory_bytes\":%llu,\"segments\":%u,\"branches\":\"%s\",\"steps\":[",
+                    "\"memory_bytes\":%llu,\"segments\":%u,\"branches\":\"%s\",",
                     k ? "," : "", (unsigned long long)info.slab_size, (unsigned long long)info.host_slab_size,
                     (unsigned long long)info.workspace_size, (unsigned long long)info.weights_size,
                     (unsigned long long)info.memory_size, info.program_count, order_name(&g->profile[k]));
+        engine_print_slab(g, k, out);
+        text_printf(out, "\"steps\":[");
         json_steps(g, k, out);
         text_append(out, "]}", 2);
     }
