@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes python/sinter/_abi.py, the ctypes declarations of include/sinter, from the headers themselves.
+"""Writes python/sinter/_abi.py, the ctypes declarations of include/sinter, from the headers themselves, and the options in
+python/sinter/__init__.pyi.
 
 The C preprocessor expands the headers; a small parser reads what is left: structs, enums, functions, callbacks. A form
 that the parser does not know is an error. Comments become docstrings, tables of options become tuples.
 
-    write_python.py            writes the file
-    write_python.py --check    changes nothing; fails if the file is out of date"""
+    write_python.py            writes the files
+    write_python.py --check    changes nothing; fails if a file is out of date"""
 import argparse
 import difflib
 import os
@@ -21,6 +22,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
 OUTPUT = ROOT / "python" / "sinter" / "_abi.py"
+STUB = ROOT / "python" / "sinter" / "__init__.pyi"
 LIMITS = {"INT32_MAX": 2**31 - 1, "INT64_MAX": 2**63 - 1, "UINT8_MAX": 255, "UINT16_MAX": 65535,
           "UINT32_MAX": 2**32 - 1, "UINT64_MAX": 2**64 - 1, "SIZE_MAX": 2**64 - 1}
 BASE = {"void": None, "char": "c_char", "int": "c_int", "unsigned": "c_uint", "float": "c_float", "double": "c_double",
@@ -313,18 +315,30 @@ def write(h):
     return "\n".join(out) + "\n"
 
 
+def write_stub(h, text):
+    """The stub with the keywords of the tables of options."""
+    types = {"FLAG": "bool", "COUNT": "int", "REAL": "float", "SET": "Words"}
+    tables = {name[:-len("_OPTIONS")]: rows for name, rows in h.option_tables().items()}
+
+    def keywords(match):
+        rows = [r for r in tables[match.group(2)] if r[0] != "profile"]
+        lines = [f"{match.group(1)}{r[0]}: {types.get(r[1], 'str')} = ...,\n" for r in rows]
+        return f"{match.group(1)}# OPTIONS {match.group(2)}\n{''.join(lines)}{match.group(1)}# END\n"
+    return re.sub(r"( +)# OPTIONS (\w+)\n.*? +# END\n", keywords, text, flags=re.S)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="only compares")
     options = parser.parse_args()
-    text = write(Headers())
-    old = OUTPUT.read_text() if OUTPUT.exists() else ""
-    if options.check:
-        if text != old:
-            sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), text.splitlines(True), str(OUTPUT), "the headers", n=1))
-            fail("python/sinter/_abi.py is out of date: tools/write_python.py writes it again")
-        return
-    OUTPUT.write_text(text)
+    headers = Headers()
+    for path, text in ((OUTPUT, write(headers)), (STUB, write_stub(headers, STUB.read_text()))):
+        old = path.read_text() if path.exists() else ""
+        if not options.check:
+            path.write_text(text)
+        elif text != old:
+            sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), text.splitlines(True), str(path), "the headers", n=1))
+            fail(f"{path.relative_to(ROOT)} is out of date: tools/write_python.py writes it again")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ docs/python.md is the guide. `import sinter.tensorrt as trt` serves scripts that
 import ctypes as _ctypes
 
 from . import _abi
-from ._abi import Dtype, Place, Status
+from ._abi import Dtype, LayerKind, Place, Status
 from ._build import ModelIO, build, build_save, model_inputs
 from ._context import Context, RunTime, State, StepTime
 from ._engine import IO, Engine, Plan, WeightInfo, load
@@ -18,10 +18,11 @@ from ._library import (Cancelled, DeviceError, Error, FileError, Incompatible, I
                        NoMemory, Unsupported)
 from ._library import path as library_path
 from ._library import version as __version__
+from ._network import Layer, Network, NetworkTensor
 from ._tensor import Tensor, read, write
 
 __all__ = ["Cancelled", "Context", "DeviceError", "Dtype", "Engine", "Error", "FileError", "IO", "Incompatible",
-           "InternalError", "InvalidArgument", "InvalidModel", "ModelIO", "NoMemory", "Place", "Plan", "RunTime", "State",
+           "InternalError", "InvalidArgument", "InvalidModel", "Layer", "LayerKind", "ModelIO", "Network", "NetworkTensor", "NoMemory", "Place", "Plan", "RunTime", "State",
            "Status", "StepTime", "Tensor", "Unsupported", "WeightInfo", "build", "build_save", "library_path", "load",
            "machine", "model_inputs", "operators", "read", "write"]
 

@@ -10,6 +10,7 @@ from . import _abi
 from ._abi import Dtype
 from ._engine import Plan
 from ._library import Env, call, describe_options, set_options
+from ._network import Network
 from ._tensor import Buffer, host_struct
 
 ModelIO = namedtuple("ModelIO", "name is_input dtype shape dim_names part")
@@ -40,6 +41,9 @@ def model_bytes(model):
 def model_inputs(model):
     """The inputs and outputs of a model, without building: a list of ModelIO. `model` as for build().
     Errors: FileError, InvalidModel, Unsupported."""
+    if isinstance(model, Network):
+        return [ModelIO(t.name, is_input, t.dtype, t.shape, t.dim_names, _abi.Part.WHOLE)
+                for is_input, tensors in ((True, model.inputs), (False, model.outputs)) for t in tensors]
     found = []
 
     @_abi.FUNCTIONS["sinter_model_inputs"][1][2]
@@ -194,9 +198,9 @@ class _Call:
 
 def build(model, *, profiles=None, values=None, samples=None, state=None, equal=None, progress=None, stage=None, log=None,
           log_topics=None, limits=None, **options):
-    """Builds an engine from an ONNX model and gives its bytes: a Plan.
+    """Builds an engine from an ONNX model or a Network and gives its bytes: a Plan.
 
-    model       a path, bytes, or an onnx.ModelProto; external data is read from the path's folder only
+    model       a path, bytes, an onnx.ModelProto, or a Network; external data is read from the path's folder only
     profiles    a dict, or a list of them, one for each profile: input -> shape, or (min, opt, max) of shapes;
                 named size -> number, or (min, opt, max). What is not given is 1
     values      input -> array: what it holds in every run
@@ -216,7 +220,9 @@ def build(model, *, profiles=None, values=None, samples=None, state=None, equal=
 """
     setup = _Call(model, profiles, values, samples, state, equal, progress, stage, Env(log, log_topics, limits), options)
     made = Buffer()
-    if isinstance(model, (str, os.PathLike)):
+    if isinstance(model, Network):
+        setup.run("sinter_network_build", model.handle, byref(setup.struct), byref(made.struct))
+    elif isinstance(model, (str, os.PathLike)):
         setup.run("sinter_build_file", os.fsencode(model), byref(setup.struct), byref(made.struct))
     else:
         data = memoryview(model_bytes(model)).cast("B")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import rig
+import sinter
 from sinter import _abi, _library
 
 
@@ -77,6 +78,22 @@ def test_syntax_is_that_of_python_3_9():
     for file in files:
         ast.parse(file.read_text(), str(file), feature_version=(3, 9))
     assert len(files) > 10
+
+
+def test_stub_names_what_is_there():
+    """Every name, and every member of a class, that __init__.pyi has types for exists; and no public name lacks types."""
+    tree = ast.parse((rig.ROOT / "python" / "sinter" / "__init__.pyi").read_text(), feature_version=(3, 9))
+    named = set()
+    for item in tree.body:
+        if isinstance(item, (ast.FunctionDef, ast.ClassDef)):
+            named.add(item.name)
+            found = getattr(sinter, item.name)
+            for member in item.body if isinstance(item, ast.ClassDef) and hasattr(found, "__dict__") else ():
+                if isinstance(member, ast.FunctionDef):
+                    assert hasattr(found, member.name), f"{item.name}.{member.name}"
+        elif isinstance(item, ast.ImportFrom):
+            named.update(a.asname for a in item.names if a.asname)
+    assert set(sinter.__all__) <= named | {"library_path"}, set(sinter.__all__) - named
 
 
 def test_version():

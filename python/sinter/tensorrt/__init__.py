@@ -14,7 +14,9 @@ from ._interfaces import (FallbackString, IDebugListener, IErrorRecorder, IGpuAl
                           IInt8EntropyCalibrator, IInt8EntropyCalibrator2, IInt8LegacyCalibrator, IInt8MinMaxCalibrator,
                           InterfaceInfo, IOutputAllocator, IProfiler, IProgressMonitor, IStreamReader, IStreamReaderV2,
                           IStreamWriter, IVersionedInterface, Profiler)
-from ._network import ILayer, INetworkDefinition, ITensor
+from ._layers import BY_NAME as _LAYER_CLASSES
+from ._layers import INetworkDefinition
+from ._network import ILayer, ITensor
 from ._parser import OnnxParser, ParserError
 from ._refitter import OnnxParserRefitter, Refitter
 from ._registry import (IPluginRegistry, PluginField, PluginFieldCollection_, get_builder_plugin_registry,
@@ -25,6 +27,7 @@ __version__ = _os.environ.get("SINTER_TENSORRT_VERSION") or "10.16.0"
 _package_name = "tensorrt"
 
 globals().update({name: value for name, value in vars(_names).items() if isinstance(value, type) and issubclass(value, _names.Enum)})
+globals().update(_LAYER_CLASSES)
 PluginFieldCollection = PluginFieldCollection_
 ResizeMode, SliceMode = _names.InterpolationMode, _names.SampleMode
 _plugin_registry = get_plugin_registry()

@@ -8,9 +8,9 @@ import time
 from .._library import Error
 from .._tensor import Tensor
 from ._core import FROM_TRT, Dims, ILogger, Managed, Missing, NotAvailable, Reporter, bytes_memory, default_device, plan_memory
+from ._layers import INetworkDefinition
 from ._names import (BuilderFlag, DeviceType, EngineCapability, HardwareCompatibilityLevel, MemoryPoolType, ProfilingVerbosity,
                       RuntimePlatform, Severity, TacticSource, TilingOptimizationLevel)
-from ._network import INetworkDefinition
 
 
 class IOptimizationProfile:

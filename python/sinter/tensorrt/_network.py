@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks: what OnnxParser reads."""
+"""Networks: what OnnxParser reads, or what scripts make by calls (_layers.py)."""
 import mmap
 import os
 
 from .. import _build
-from .._library import Cancelled, Error
+from .._library import Cancelled, Error, InvalidArgument
 from ._core import FROM_TRT, Dims, Managed, Reporter, to_trt
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, TensorFormat, TensorLocation
 
@@ -172,15 +172,16 @@ class ILayer:
         self.output_types.pop(index, None)
 
 
-class INetworkDefinition(Managed, Reporter):
-    """A network. OnnxParser fills it."""
+class NetworkDefinition(Managed, Reporter):
+    """A network. OnnxParser fills it, or layers are added."""
     ATTRIBUTES = "builder flags name"
     has_implicit_batch_dimension = False
     has_explicit_precision = False
 
     def __init__(self, builder, flags):
         self.builder, self.flags, self.logger, self.name = builder, flags, builder.logger, "Unnamed Network 0"
-        self._model, self._io, self._fixed, self._layers, self._tensors = None, [], {}, None, {}
+        self._model, self._parsed, self._fixed, self._layers, self._tensors = None, [], {}, None, {}
+        self._net, self._made_layers = None, {}
 
     def get_flag(self, flag):
         if flag == NetworkDefinitionCreationFlag.EXPLICIT_BATCH:
@@ -189,20 +190,28 @@ class INetworkDefinition(Managed, Reporter):
 
     # ---- the model ----
 
+    @property
+    def _io(self):
+        """The inputs and outputs."""
+        return self._parsed if self._net is None else _build.model_inputs(self._net)
+
     def _set_model(self, model):
-        self._io = _build.model_inputs(model)
+        if self._net is not None:
+            raise InvalidArgument("the network has layers already: parse into a network of its own")
+        self._parsed = _build.model_inputs(model)
         self._model, self._layers, self._tensors = model, None, {}
 
     def _problem(self):
         """The exception with which the import of the model fails, or None."""
-        if self._model is None:
+        model = self._model if self._net is None else self._net
+        if model is None:
             return ValueError("the network is empty: OnnxParser.parse, or layers, come first")
         free = {n for io in self._io for n in io.dim_names if n and io.is_input}
 
         def only_import(phase, done):
             return phase != "import"
         try:
-            _build.build(self._model, tune="off", profiles={n: (1, 64, 4096) for n in free} or None, progress=only_import)
+            _build.build(model, tune="off", profiles={n: (1, 64, 4096) for n in free} or None, progress=only_import)
         except Cancelled:
             return None
         except Error as e:
@@ -229,17 +238,21 @@ class INetworkDefinition(Managed, Reporter):
         return [p for p in made if p] or None
 
     def _build(self, options):
-        if self._model is None:
+        model = self._model if self._net is None else self._net
+        if model is None:
             raise ValueError("the network is empty: OnnxParser.parse, or layers, come first")
-        return _build.build(self._model, **options)
+        return _build.build(model, **options)
 
     def _is_quantized(self):
-        return any(layer.operator in ("QuantizeLinear", "DequantizeLinear") for layer in self._all_layers())
+        return any(layer.type in (LayerType.QUANTIZE, LayerType.DEQUANTIZE) for layer in self._all_layers())
 
     def _precisions(self):
-        return [layer.name for layer in self._layers or () if layer.precision_is_set or layer.output_types]
+        layers = self._made_layers.values() if self._net is not None else self._layers or ()
+        return [layer.name for layer in layers if layer.precision_is_set or layer.output_types]
 
     def _all_layers(self):
+        if self._net is not None:
+            return [self._wrap_layer(layer) for layer in self._net.layers]
         if self._layers is None:
             if self._model is None:
                 nodes = []
@@ -264,10 +277,16 @@ class INetworkDefinition(Managed, Reporter):
     num_layers = property(lambda self: len(self._all_layers()))
 
     def get_input(self, index):
+        if self._net is not None:
+            found = self._net.inputs
+            return self._wrap(found[index]) if 0 <= index < len(found) else None
         found = [io for io in self._io if io.is_input]
         return self._tensor(found[index].name) if 0 <= index < len(found) else None
 
     def get_output(self, index):
+        if self._net is not None:
+            found = self._net.outputs
+            return self._wrap(found[index]) if 0 <= index < len(found) else None
         found = [io for io in self._io if not io.is_input]
         return self._tensor(found[index].name) if 0 <= index < len(found) else None
 

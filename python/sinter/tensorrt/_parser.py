@@ -105,7 +105,7 @@ class OnnxParser(Managed, Reporter):
             problem = e
         if problem is None:
             return True
-        self.network._model, self.network._io = None, []
+        self.network._model, self.network._parsed = None, []
         found = parser_errors(problem)
         self._errors += found
         for error in found:
@@ -132,7 +132,8 @@ class OnnxParser(Managed, Reporter):
         return taken, [(list(nodes), is_supported) for nodes, is_supported in self._subgraphs]
 
     def supports_model_v2(self, model, path=None):
-        from ._network import INetworkDefinition, nodes_of
+        from ._layers import INetworkDefinition
+        from ._network import nodes_of
         probe = OnnxParser(INetworkDefinition(self.network.builder, 0), Silent())
         taken = probe.parse(model, path)
         count = len(nodes_of(bytes(model)))

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+# Types of the package. What stands between the lines OPTIONS and END is written by tools/write_python.py.
+from concurrent.futures import Future
+from os import PathLike
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ._abi import Dtype as Dtype
+from ._abi import LayerKind as LayerKind
+from ._abi import Part, ParamKind
+from ._abi import Place as Place
+from ._abi import Status as Status
+
+__version__: str
+library_path: str
+__all__: List[str]
+
+Path = Union[str, "PathLike[str]"]
+Array = Any                     # NumPy arrays, Tensors, DLPack, __cuda_array_interface__, buffers, lists, numbers
+Shape = Sequence[int]
+Range = Union[int, Tuple[int, int, int], Shape, Tuple[Shape, Shape, Shape], Mapping[str, Shape]]
+Profile = Mapping[str, Range]
+Words = Union[str, Iterable[str], int]
+Log = Callable[[str, str], Any]
+
+class Error(Exception):
+    status: Status
+    causes: List[Tuple[str, str]]
+class InvalidArgument(Error, ValueError): ...
+class InvalidModel(Error, ValueError): ...
+class Unsupported(Error, NotImplementedError): ...
+class NoMemory(Error, MemoryError): ...
+class DeviceError(Error, RuntimeError): ...
+class FileError(Error, OSError): ...
+class Incompatible(Error, RuntimeError): ...
+class InternalError(Error, RuntimeError): ...
+class Cancelled(Error, RuntimeError): ...
+
+class ModelIO(NamedTuple):
+    name: str
+    is_input: bool
+    dtype: Dtype
+    shape: Tuple[int, ...]
+    dim_names: Tuple[Optional[str], ...]
+    part: Part
+
+class IO(NamedTuple):
+    name: str
+    is_input: bool
+    dtype: Dtype
+    shape: Tuple[int, ...]
+    dim_text: Tuple[str, ...]
+    min: Tuple[int, ...]
+    opt: Tuple[int, ...]
+    max: Tuple[int, ...]
+    value_range: Optional[Tuple[int, int]]
+
+class WeightInfo(NamedTuple):
+    name: str
+    dtype: Dtype
+    size: int
+    is_fixed: bool
+
+class StepTime(NamedTuple):
+    name: str
+    problem: str
+    kernel: str
+    runs: int
+    total_ns: int
+    min_ns: int
+
+class RunTime(NamedTuple):
+    copy_in_ns: int
+    compute_ns: int
+    copy_out_ns: int
+
+class State(NamedTuple):
+    bytes: int
+    rows: int
+    capacity: int
+
+class Tensor:
+    dtype: Dtype
+    shape: Tuple[int, ...]
+    data: int
+    place: Place
+    owner: Any
+    engine: Optional[Engine]
+    def __init__(self, source: Array, dtype: Any = ..., shape: Optional[Shape] = ...) -> None: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def ndim(self) -> int: ...
+    def __len__(self) -> int: ...
+    def tobytes(self) -> bytes: ...
+    def memoryview(self) -> memoryview: ...
+    def numpy(self) -> Any: ...
+    def copy_from(self, source: Array) -> None: ...
+    def __dlpack__(self, *, stream: Any = ..., max_version: Any = ..., dl_device: Any = ..., copy: Any = ...) -> Any: ...
+    def __dlpack_device__(self) -> Tuple[int, int]: ...
+
+class Plan:
+    report: Dict[str, Any]
+    def __len__(self) -> int: ...
+    def __bytes__(self) -> bytes: ...
+    @property
+    def view(self) -> memoryview: ...
+    def save(self, path: Path) -> None: ...
+    def load(self, **options: Any) -> Engine: ...
+
+class Engine:
+    device: str
+    ordinal: int
+    profile_count: int
+    inputs: Tuple[IO, ...]
+    outputs: Tuple[IO, ...]
+    def io(self, profile: int = ...) -> List[IO]: ...
+    def context(
+        self,
+        profile: int = ...,
+        stream: Optional[int] = ...,
+        *,
+        # OPTIONS CONTEXT
+        timing: bool = ...,
+        phases: bool = ...,
+        lazy: bool = ...,
+        # END
+    ) -> Context: ...
+    def empty(self, shape: Shape, dtype: Any, place: str = ...) -> Tensor: ...
+    def put(self, source: Array, place: str = ...) -> Tensor: ...
+    def inspect(self, format: str = ...) -> Any: ...
+    @property
+    def info(self) -> Dict[str, Any]: ...
+    def weights(self) -> List[WeightInfo]: ...
+    def refit(self, weights: Union[Path, Mapping[str, Array]]) -> Plan: ...
+    def strip(self) -> Plan: ...
+    def plan(self) -> Plan: ...
+    def save(self, path: Path) -> None: ...
+
+class Context:
+    engine: Engine
+    profile: int
+    def __init__(
+        self,
+        engine: Engine,
+        profile: int = ...,
+        stream: Optional[int] = ...,
+        *,
+        # OPTIONS CONTEXT
+        timing: bool = ...,
+        phases: bool = ...,
+        lazy: bool = ...,
+        # END
+    ) -> None: ...
+    def __enter__(self) -> Context: ...
+    def __exit__(self, *_: Any) -> None: ...
+    def close(self) -> None: ...
+    def set_input(self, name: str, value: Array) -> None: ...
+    def set_output(self, name: str, value: Optional[Array]) -> None: ...
+    def output(self, name: str) -> Tensor: ...
+    def run(self, inputs: Any = ..., outputs: Optional[Mapping[str, Array]] = ..., **named: Array) -> Dict[str, Any]: ...
+    def __call__(self, inputs: Any = ..., outputs: Optional[Mapping[str, Array]] = ..., **named: Array) -> Dict[str, Any]: ...
+    def run_async(self, inputs: Any = ..., outputs: Optional[Mapping[str, Array]] = ..., **named: Array) -> Future[Dict[str, Any]]: ...
+    def start(self, inputs: Any = ..., outputs: Optional[Mapping[str, Array]] = ..., **named: Array) -> None: ...
+    def wait(self) -> Dict[str, Any]: ...
+    @property
+    def is_done(self) -> bool: ...
+    def cancel(self) -> None: ...
+    @property
+    def state(self) -> State: ...
+    def reset_state(self) -> None: ...
+    def set_rows(self, rows: int) -> None: ...
+    @property
+    def steps(self) -> List[StepTime]: ...
+    @property
+    def run_time(self) -> RunTime: ...
+    @property
+    def memory(self) -> int: ...
+
+class NetworkTensor:
+    network: Network
+    name: str
+    shape: Tuple[int, ...]
+    dtype: Dtype
+    is_input: bool
+    is_output: bool
+    @property
+    def dim_names(self) -> Tuple[Optional[str], ...]: ...
+    @property
+    def producer(self) -> Optional[Layer]: ...
+    def set_dim_name(self, axis: int, name: Optional[str]) -> None: ...
+    def values(self, count: int) -> List[int]: ...
+
+class Layer:
+    network: Network
+    kind: LayerKind
+    inputs: List[Optional[NetworkTensor]]
+    outputs: List[NetworkTensor]
+    output: NetworkTensor
+    name: str
+    metadata: str
+    def parameters(self) -> Dict[str, Tuple[ParamKind, str, str]]: ...
+    def set_input(self, index: int, tensor: Optional[NetworkTensor]) -> None: ...
+    def set_output_type(self, index: int, dtype: Any) -> None: ...
+    def output_type(self, index: int) -> Optional[Dtype]: ...
+    def set(self, name: str, value: Any) -> None: ...
+    def get(self, name: str) -> Any: ...
+    def __getattr__(self, name: str) -> Any: ...
+    def __setattr__(self, name: str, value: Any) -> None: ...
+
+class Network:
+    name: str
+    layers: List[Layer]
+    inputs: List[NetworkTensor]
+    outputs: List[NetworkTensor]
+    def __init__(self) -> None: ...
+    def add_input(self, name: str, dtype: Any, shape: Shape, dim_names: Optional[Sequence[Optional[str]]] = ...) -> NetworkTensor: ...
+    def add(self, kind: str, *inputs: Optional[NetworkTensor], **parameters: Any) -> Layer: ...
+    def add_constant(self, value: Array) -> NetworkTensor: ...
+    def mark_output(self, tensor: NetworkTensor, is_marked: bool = ...) -> None: ...
+    def remove(self, thing: Union[Layer, NetworkTensor]) -> None: ...
+
+def build(
+    model: Any,
+    *,
+    profiles: Union[Profile, Sequence[Profile], None] = ...,
+    values: Optional[Mapping[str, Array]] = ...,
+    samples: Optional[Sequence[Mapping[str, Array]]] = ...,
+    state: Union[Mapping[str, str], Sequence[Tuple[str, str]], None] = ...,
+    equal: Optional[Mapping[str, str]] = ...,
+    progress: Optional[Callable[[str, float], Any]] = ...,
+    stage: Optional[Log] = ...,
+    log: Optional[Log] = ...,
+    log_topics: Optional[Words] = ...,
+    limits: Optional[Mapping[str, int]] = ...,
+    # OPTIONS BUILD
+    device: str = ...,
+    threads: int = ...,
+    tune: str = ...,
+    timing_cache: str = ...,
+    cache_only: bool = ...,
+    kernel_cache: str = ...,
+    branches: str = ...,
+    no_code: bool = ...,
+    math: str = ...,
+    allow: Words = ...,
+    lower: str = ...,
+    budget: float = ...,
+    capacity: int = ...,
+    rules: str = ...,
+    rule_limit: int = ...,
+    isa: str = ...,
+    refittable: bool = ...,
+    verify: bool = ...,
+    workspace: int = ...,
+    # END
+) -> Plan: ...
+def build_save(
+    model: Any,
+    path: Path,
+    *,
+    profiles: Union[Profile, Sequence[Profile], None] = ...,
+    values: Optional[Mapping[str, Array]] = ...,
+    samples: Optional[Sequence[Mapping[str, Array]]] = ...,
+    state: Union[Mapping[str, str], Sequence[Tuple[str, str]], None] = ...,
+    equal: Optional[Mapping[str, str]] = ...,
+    progress: Optional[Callable[[str, float], Any]] = ...,
+    stage: Optional[Log] = ...,
+    log: Optional[Log] = ...,
+    log_topics: Optional[Words] = ...,
+    limits: Optional[Mapping[str, int]] = ...,
+    # OPTIONS BUILD
+    device: str = ...,
+    threads: int = ...,
+    tune: str = ...,
+    timing_cache: str = ...,
+    cache_only: bool = ...,
+    kernel_cache: str = ...,
+    branches: str = ...,
+    no_code: bool = ...,
+    math: str = ...,
+    allow: Words = ...,
+    lower: str = ...,
+    budget: float = ...,
+    capacity: int = ...,
+    rules: str = ...,
+    rule_limit: int = ...,
+    isa: str = ...,
+    refittable: bool = ...,
+    verify: bool = ...,
+    workspace: int = ...,
+    # END
+) -> Dict[str, Any]: ...
+def load(
+    source: Union[Path, bytes, bytearray, memoryview, Plan],
+    *,
+    log: Optional[Log] = ...,
+    log_topics: Optional[Words] = ...,
+    limits: Optional[Mapping[str, int]] = ...,
+    # OPTIONS ENGINE
+    device: str = ...,
+    threads: int = ...,
+    kernel_cache: str = ...,
+    isa: str = ...,
+    trust_code: bool = ...,
+    no_device: bool = ...,
+    # END
+) -> Engine: ...
+def model_inputs(model: Any) -> List[ModelIO]: ...
+def machine() -> Dict[str, Any]: ...
+def operators() -> Dict[str, Any]: ...
+def read(path: Path) -> Tensor: ...
+def write(path: Path, tensor: Array) -> None: ...

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks made by calls (network.h). The library says which kinds of layers there are and which parameters each has; nothing
+of that is listed here."""
+import ctypes
+from ctypes import byref
+
+from . import _abi
+from ._abi import Dtype
+from ._dtype import dtype_of
+from ._library import call, failure, lib
+from ._tensor import Tensor, to_struct
+
+KINDS = {kind.name.lower(): kind for kind in _abi.LayerKind}
+
+
+def made(function, *arguments):
+    """Calls a function that gives a handle, or NULL and an error."""
+    error = _abi.sinter_error()
+    handle = getattr(lib, function)(*arguments, byref(error))
+    if not handle:
+        raise failure(error.status or 1, error)
+    return handle
+
+
+def ints(values):
+    values = [int(v) for v in values]
+    return (ctypes.c_int64 * max(len(values), 1))(*values), len(values)
+
+
+class NetworkTensor:
+    """A tensor of a network: an edge, without data. `name` and, of inputs, `shape` and `dtype` can be set."""
+    __slots__ = ("network", "handle")
+
+    def __init__(self, network, handle):
+        self.network, self.handle = network, handle
+
+    def _describe(self):
+        found = _abi.sinter_network_shape()
+        call("sinter_network_tensor_shape", self.handle, byref(found))
+        return found
+
+    @property
+    def shape(self):
+        """Sizes; -1 where a size is not known before the run. Errors: those of the layers that the tensor depends on."""
+        found = self._describe()
+        return tuple(found.dim[:found.rank])
+
+    @shape.setter
+    def shape(self, shape):
+        dims, rank = ints(shape)
+        call("sinter_network_tensor_set_shape", self.handle, rank, dims)
+
+    @property
+    def dim_names(self):
+        """The expression of each free size, else None."""
+        found = self._describe()
+        return tuple(n.decode() if n else None for n in found.dim_name[:found.rank])
+
+    def set_dim_name(self, axis, name):
+        call("sinter_network_tensor_set_dim_name", self.handle, axis, None if name is None else name.encode())
+
+    @property
+    def dtype(self):
+        return Dtype(self._describe().dtype)
+
+    @dtype.setter
+    def dtype(self, dtype):
+        call("sinter_network_tensor_set_type", self.handle, dtype_of(dtype))
+
+    @property
+    def name(self):
+        return lib.sinter_network_tensor_name(self.handle).decode()
+
+    @name.setter
+    def name(self, name):
+        call("sinter_network_tensor_set_name", self.handle, name.encode())
+
+    @property
+    def producer(self):
+        """The Layer that makes the tensor; None for an input."""
+        found = lib.sinter_network_tensor_producer(self.handle)
+        return Layer(self.network, found) if found else None
+
+    is_input = property(lambda self: bool(lib.sinter_network_tensor_is_input(self.handle)))
+    is_output = property(lambda self: bool(lib.sinter_network_tensor_is_output(self.handle)))
+
+    def values(self, count):
+        """The first `count` values of a tensor of integers that is known while building. Errors: InvalidArgument."""
+        found = (ctypes.c_int64 * count)()
+        call("sinter_network_tensor_values", self.handle, found, count)
+        return list(found)
+
+    def __eq__(self, other):
+        return isinstance(other, NetworkTensor) and self.handle == other.handle
+
+    def __hash__(self):
+        return hash(self.handle)
+
+    def __repr__(self):
+        return f"<sinter.NetworkTensor '{self.name}'>"
+
+
+class Layer:
+    """A layer of a network. Its parameters are attributes: layer.stride = (2, 2); `parameters()` lists them."""
+    __slots__ = ("network", "handle", "_params")
+
+    def __init__(self, network, handle):
+        object.__setattr__(self, "network", network)
+        object.__setattr__(self, "handle", handle)
+        object.__setattr__(self, "_params", None)
+
+    def parameters(self):
+        """name -> (kind, words, meaning) of each parameter."""
+        if self._params is None:
+            found, index = {}, 0
+            while True:
+                row = lib.sinter_layer_param(self.handle, index)
+                if not row:
+                    break
+                p = row.contents
+                found[p.name.decode()] = (_abi.ParamKind(p.kind), (p.words or b"").decode(), (p.text or b"").decode())
+                index += 1
+            object.__setattr__(self, "_params", found)
+        return self._params
+
+    kind = property(lambda self: _abi.LayerKind(lib.sinter_layer_get_kind(self.handle)))
+    inputs = property(lambda self: [self._tensor(lib.sinter_layer_input(self.handle, i))
+                                    for i in range(lib.sinter_layer_input_count(self.handle))])
+    outputs = property(lambda self: [self._tensor(lib.sinter_layer_output(self.handle, i))
+                                     for i in range(lib.sinter_layer_output_count(self.handle))])
+    output = property(lambda self: self.outputs[0])
+
+    def _tensor(self, handle):
+        return NetworkTensor(self.network, handle) if handle else None
+
+    def set_input(self, index, tensor):
+        """Replaces an input, or gives an optional one; None takes it away."""
+        call("sinter_layer_set_input", self.handle, index, None if tensor is None else tensor.handle)
+
+    def set_output_type(self, index, dtype):
+        """Converts output `index` behind the layer; None: the layer's own type."""
+        call("sinter_layer_set_output_type", self.handle, index, Dtype.NONE if dtype is None else dtype_of(dtype))
+
+    def output_type(self, index):
+        found = Dtype(lib.sinter_layer_output_type(self.handle, index))
+        return None if found == Dtype.NONE else found
+
+    @property
+    def name(self):
+        return lib.sinter_layer_name(self.handle).decode()
+
+    @property
+    def metadata(self):
+        return lib.sinter_layer_metadata(self.handle).decode()
+
+    def set(self, name, value):
+        """Sets a parameter: a number, a word of a choice, a list, an element type, text, or an array of weights."""
+        if name not in self.parameters():
+            raise AttributeError(f"a layer of kind {self.kind.name.lower()} has no parameter '{name}'; it has "
+                                 f"{', '.join(self.parameters())}")
+        kind = self.parameters()[name][0]
+        key, k = name.encode(), _abi.ParamKind
+        if kind in (k.INT, k.FLAG):
+            call("sinter_layer_set_int", self.handle, key, int(value))
+        elif kind == k.REAL:
+            call("sinter_layer_set_real", self.handle, key, float(value))
+        elif kind == k.INTS:
+            values, count = ints(value)
+            call("sinter_layer_set_ints", self.handle, key, values, count)
+        elif kind == k.REALS:
+            values = [float(v) for v in value]
+            call("sinter_layer_set_reals", self.handle, key, (ctypes.c_double * max(len(values), 1))(*values), len(values))
+        elif kind == k.WEIGHTS:
+            keep = []
+            call("sinter_layer_set_weights", self.handle, key, byref(weights_struct(value, keep)))
+        elif kind == k.TYPE:
+            call("sinter_layer_set_int", self.handle, key, dtype_of(value))
+        elif isinstance(value, str):
+            call("sinter_layer_set_text", self.handle, key, value.encode())
+        else:
+            call("sinter_layer_set_int", self.handle, key, int(value))
+
+    def get(self, name):
+        """A parameter: a number, a list, a word, a Dtype, or a Tensor of weights."""
+        kind, words, _ = self.parameters()[name]
+        key, k = name.encode(), _abi.ParamKind
+        if kind in (k.INTS, k.REALS):
+            count = ctypes.c_uint32()
+            room = ((ctypes.c_int64 if kind == k.INTS else ctypes.c_double) * _abi.PARAM_INTS_MAX)()
+            function = "sinter_layer_get_ints" if kind == k.INTS else "sinter_layer_get_reals"
+            call(function, self.handle, key, room, _abi.PARAM_INTS_MAX, byref(count))
+            return list(room[:count.value])
+        if kind == k.REAL:
+            found = ctypes.c_double()
+            call("sinter_layer_get_real", self.handle, key, byref(found))
+            return found.value
+        if kind == k.TEXT:
+            found = ctypes.c_char_p()
+            call("sinter_layer_get_text", self.handle, key, byref(found))
+            return (found.value or b"").decode()
+        if kind == k.WEIGHTS:
+            found = _abi.sinter_weights()
+            call("sinter_layer_get_weights", self.handle, key, byref(found))
+            return Tensor._make(Dtype(found.dtype), (found.count,), found.data or 0, _abi.Place.HOST, self) if found.count else None
+        found = ctypes.c_int64()
+        call("sinter_layer_get_int", self.handle, key, byref(found))
+        if kind == k.TYPE:
+            return Dtype(found.value)
+        if kind == k.FLAG:
+            return bool(found.value)
+        if kind == k.CHOICE:
+            return words.split("|")[found.value]
+        return found.value
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name not in self.parameters():
+            raise AttributeError(f"a layer has no '{name}'")
+        return self.get(name)
+
+    def __setattr__(self, name, value):
+        if name in ("name", "metadata"):
+            call(f"sinter_layer_set_{name}", self.handle, value.encode())
+        else:
+            self.set(name, value)
+
+    def __eq__(self, other):
+        return isinstance(other, Layer) and self.handle == other.handle
+
+    def __hash__(self):
+        return hash(self.handle)
+
+    def __repr__(self):
+        return f"<sinter.Layer '{self.name}', {self.kind.name.lower()}>"
+
+
+def weights_struct(value, keep):
+    """The sinter_weights of an array; None: no weights. The library copies the elements."""
+    if value is None:
+        return _abi.sinter_weights(dtype=Dtype.F32)
+    tensor = value if isinstance(value, Tensor) else Tensor(value)
+    keep.append(tensor)
+    count = 1
+    for dim in tensor.shape:
+        count *= dim
+    return _abi.sinter_weights(dtype=tensor.dtype, count=count, data=tensor.data)
+
+
+class Network:
+    """A network made by calls; sinter.build takes it like a model.
+
+        net = sinter.Network()
+        x = net.add_input("x", "f32", (1, 3, 224, 224))
+        conv = net.add("convolution", x, maps=64, kernel_size=(3, 3), kernel=weights)
+        net.mark_output(conv.output)
+
+    It belongs to one thread at a time. Layer.parameters() lists what a layer takes, network.h says what it means."""
+
+    def __init__(self):
+        handle = ctypes.c_void_p()
+        call("sinter_network_create", None, byref(handle))
+        self.handle = handle.value
+
+    def __del__(self):
+        handle, self.handle = getattr(self, "handle", None), None
+        if handle:
+            lib.sinter_network_destroy(handle)
+
+    def add_input(self, name, dtype, shape, dim_names=None):
+        """An input; -1 is a free size, for which profiles give ranges. Free axes of one name have one size."""
+        dims, rank = ints(shape)
+        names = None
+        if dim_names is not None:
+            names = (ctypes.c_char_p * max(rank, 1))(*(None if n is None else n.encode() for n in dim_names))
+        return NetworkTensor(self, made("sinter_network_add_input", self.handle, name.encode(), dtype_of(dtype), rank, dims, names))
+
+    def add(self, kind, *inputs, **parameters):
+        """Adds a layer of a kind ("convolution"). `inputs` may hold None where one is optional. What a parameter refuses is
+        raised, and the layer is not there."""
+        if kind not in KINDS:
+            raise ValueError(f"there is no layer '{kind}': {', '.join(KINDS)}")
+        handles = (ctypes.c_void_p * max(len(inputs), 1))(*(None if t is None else t.handle for t in inputs))
+        layer = Layer(self, made("sinter_network_add", self.handle, KINDS[kind], handles, len(inputs)))
+        try:
+            for name, value in parameters.items():
+                layer.set(name, value)
+        except Exception:
+            self.remove(layer)
+            raise
+        return layer
+
+    def add_constant(self, value):
+        """A constant: an array, copied."""
+        tensor = value if isinstance(value, Tensor) else Tensor(value)
+        struct = to_struct(tensor.dtype, tensor.shape, tensor.data, tensor.place)
+        return Layer(self, made("sinter_add_constant", self.handle, byref(struct), 0)).output
+
+    def mark_output(self, tensor, is_marked=True):
+        """Makes a tensor an output of the engine, or takes that back."""
+        call("sinter_network_mark_output" if is_marked else "sinter_network_unmark_output", self.handle, tensor.handle)
+
+    def remove(self, thing):
+        """Removes a Layer with its outputs, or an input that nothing reads."""
+        is_layer = isinstance(thing, Layer)
+        call("sinter_network_remove_layer" if is_layer else "sinter_network_remove_input", self.handle, thing.handle)
+
+    layers = property(lambda self: [Layer(self, lib.sinter_network_layer(self.handle, i))
+                                    for i in range(lib.sinter_network_layer_count(self.handle))])
+    inputs = property(lambda self: [NetworkTensor(self, lib.sinter_network_input(self.handle, i))
+                                    for i in range(lib.sinter_network_input_count(self.handle))])
+    outputs = property(lambda self: [NetworkTensor(self, lib.sinter_network_output(self.handle, i))
+                                     for i in range(lib.sinter_network_output_count(self.handle))])
+
+    @property
+    def name(self):
+        return lib.sinter_network_name(self.handle).decode()
+
+    @name.setter
+    def name(self, name):
+        call("sinter_network_set_name", self.handle, name.encode())
+
+    def __repr__(self):
+        return f"<sinter.Network of {len(self.layers)} layers>"

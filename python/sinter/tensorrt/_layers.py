@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers that scripts add to a network. Tables say which kind of sinter.Network each call makes, and how properties and
+arguments are called there; the library knows the kinds and their parameters."""
+from .. import _abi
+from .._network import Network
+from .._tensor import Tensor
+from . import _names
+from ._core import FROM_TRT, Dims, NotAvailable, Weights, to_trt
+from ._names import DataType, LayerType
+from ._network import ILayer, ITensor, NetworkDefinition
+
+# add_NAME: the kind, then the arguments in order. ARGUMENT:t is a tensor, ARGUMENT:l a list of them, ARGUMENT:PARAMETER a
+# parameter that has another name; "=" has the value of an argument that was not given.
+METHODS = """
+activation: activation input:t type
+assertion: assertion condition:t message
+attention: attention query:t key:t value:t norm_op:op causal:is_causal
+attention_v2: attention query:t key:t value:t norm_op:op causal_kind:causal
+cast: cast input:t to_type
+concatenation: concatenation inputs:l
+constant: constant shape weights
+convolution: convolution input:t num_output_maps:maps kernel_shape:kernel_size kernel bias=
+convolution_nd: convolution input:t num_output_maps:maps kernel_shape:kernel_size kernel bias=
+cumulative: cumulative input:t axis:t op exclusive reverse
+deconvolution: deconvolution input:t num_output_maps:maps kernel_shape:kernel_size kernel bias=
+deconvolution_nd: deconvolution input:t num_output_maps:maps kernel_shape:kernel_size kernel bias=
+dequantize: dequantize input:t scale:t output_type:to_type=FLOAT
+einsum: einsum inputs:l equation
+elementwise: elementwise input1:t input2:t op
+fill: fill shape op output_type:to_type=FLOAT
+gather: gather input:t indices:t axis
+gather_v2: gather input:t indices:t mode
+grid_sample: grid_sample input:t grid:t
+identity: identity input:t
+kv_cache_update: kv_cache_update cache:t update:t write_indices:t cache_mode
+lrn: lrn input:t window alpha beta k
+matrix_multiply: matrix_multiply input0:t op0 input1:t op1
+moe: moe hidden_states:t selected_experts_for_tokens:t scores_for_selected_experts:t
+nms: nms boxes:t scores:t max_output_boxes_per_class:t indices_type=INT32
+non_zero: non_zero input:t indices_type=INT32
+normalization: normalization input:t scale:t bias:t axesMask:axes
+normalization_v2: normalization input:t scale:t bias:t axesMask:axes
+one_hot: one_hot indices:t values:t depth:t axis
+padding: padding input:t pre_padding post_padding
+padding_nd: padding input:t pre_padding post_padding
+parametric_relu: parametric_relu input:t slopes:t
+pooling: pooling input:t type window_size
+pooling_nd: pooling input:t type window_size
+quantize: quantize input:t scale:t output_type:to_type=INT8
+ragged_softmax: ragged_softmax input:t bounds:t
+reduce: reduce input:t op axes keep_dims
+resize: resize input:t
+reverse_sequence: reverse_sequence input:t sequence_lens:t
+rotary_embedding: rotary_embedding input:t cos_cache:t sin_cache:t interleaved rotary_embedding_dim
+scale: scale input:t mode shift= scale= power=
+scale_nd: scale input:t mode shift= scale= power= channel_axis=1
+scatter: scatter data:t indices:t updates:t mode
+select: select condition:t then_input:t else_input:t
+shape: shape input:t
+shuffle: shuffle input:t
+slice: slice input:t start shape:size stride
+softmax: softmax input:t
+squeeze: squeeze input:t axes:t
+topk: topk input:t op k axes indices_type=INT32
+unary: unary input:t op
+unsqueeze: unsqueeze input:t axes:t
+"""
+
+# The class of each kind whose name does not follow from the kind's.
+CLASS_OF = {"lrn": "ILRNLayer", "softmax": "ISoftMaxLayer", "ragged_softmax": "IRaggedSoftMaxLayer", "topk": "ITopKLayer",
+            "elementwise": "IElementWiseLayer", "parametric_relu": "IParametricReLULayer", "nms": "INMSLayer",
+            "kv_cache_update": "IKVCacheUpdateLayer", "moe": "IMoELayer", "attention": "IAttention"}
+# Properties with another name than their parameter; "padding" is pre_padding and post_padding.
+RENAMED = {"num_output_maps": "maps", "kernel_size_nd": "kernel_size", "stride_nd": "stride", "dilation_nd": "dilation",
+           "num_groups": "groups", "window_size_nd": "window_size", "padding_nd": "padding", "pre_padding_nd": "pre_padding",
+           "post_padding_nd": "post_padding", "reshape_dims": "reshape", "resize_mode": "mode", "operation": "op"}
+RENAMED_OF = {("slice", "shape"): "size", ("resize", "shape"): "size", ("lrn", "window_size"): "window", ("attention", "norm_op"): "op",
+              ("attention", "causal_kind"): "causal"}
+# The enum of a parameter that is a choice.
+ENUM_OF = {("activation", "type"): "ActivationType", ("pooling", "type"): "PoolingType", ("elementwise", "op"): "ElementWiseOperation",
+           ("unary", "op"): "UnaryOperation", ("reduce", "op"): "ReduceOperation", ("topk", "op"): "TopKOperation",
+           ("scale", "mode"): "ScaleMode", ("gather", "mode"): "GatherMode", ("scatter", "mode"): "ScatterMode",
+           ("slice", "mode"): "SampleMode", ("grid_sample", "sample_mode"): "SampleMode", ("resize", "mode"): "InterpolationMode",
+           ("grid_sample", "interpolation_mode"): "InterpolationMode", ("fill", "op"): "FillOperation",
+           ("resize", "coordinate_transformation"): "ResizeCoordinateTransformation", ("cumulative", "op"): "CumulativeOperation",
+           ("resize", "selector_for_single_pixel"): "ResizeSelector", ("resize", "nearest_rounding"): "ResizeRoundMode",
+           ("matrix_multiply", "op0"): "MatrixOperation", ("matrix_multiply", "op1"): "MatrixOperation",
+           ("attention", "op"): "AttentionNormalizationOp", ("attention", "causal"): "CausalMaskKind",
+           ("nms", "bounding_box_format"): "BoundingBoxFormat", ("kv_cache_update", "cache_mode"): "KVCacheMode"}
+
+
+class MadeTensor(ITensor):
+    """A tensor of a network that is made by calls."""
+
+    def __init__(self, network, tensor):
+        self.network, self.tensor, self._range = network, tensor, None
+
+    name = property(lambda self: self.tensor.name, lambda self, name: setattr(self.tensor, "name", name))
+    shape = property(lambda self: Dims(self.tensor.shape), lambda self, shape: setattr(self.tensor, "shape", shape))
+    dtype = property(lambda self: to_trt(self.tensor.dtype, self.name), lambda self, dtype: self._set_type(dtype))
+    is_network_input = property(lambda self: self.tensor.is_input)
+    is_network_output = property(lambda self: self.tensor.is_output)
+
+    def _set_type(self, dtype):
+        """Of an input its type; of another tensor the type behind its layer."""
+        if self.tensor.is_input:
+            self.tensor.dtype = FROM_TRT[dtype]
+            return
+        producer = self.tensor.producer
+        producer.set_output_type([t.handle for t in producer.outputs].index(self.tensor.handle), FROM_TRT[dtype])
+
+    def get_dimension_name(self, index):
+        return self.tensor.dim_names[index] or ""
+
+    def set_dimension_name(self, index, name):
+        self.tensor.set_dim_name(index, name)
+
+    def __eq__(self, other):
+        return isinstance(other, MadeTensor) and self.tensor == other.tensor
+
+    def __hash__(self):
+        return hash(self.tensor)
+
+
+class MadeLayer(ILayer):
+    """A layer of a network that is made by calls."""
+
+    def __init__(self, network, layer):
+        self.network, self.layer, self._precision, self.output_types = network, layer, None, {}
+        self.kind_name = layer.kind.name.lower()
+
+    # Of activations and of poolings `type` is their function, as upstream has it.
+    type = property(lambda self: LayerType.__members__.get(self.layer.kind.name, LayerType.IDENTITY))
+    name = property(lambda self: self.layer.name, lambda self, name: setattr(self.layer, "name", name))
+    metadata = property(lambda self: self.layer.metadata, lambda self, text: setattr(self.layer, "metadata", text))
+    num_inputs = property(lambda self: len(self.layer.inputs))
+    num_outputs = property(lambda self: len(self.layer.outputs))
+
+    def get_input(self, index):
+        found = self.layer.inputs
+        return self.network._wrap(found[index]) if index < len(found) else None
+
+    def get_output(self, index):
+        found = self.layer.outputs
+        return self.network._wrap(found[index]) if index < len(found) else None
+
+    def set_input(self, index, tensor):
+        self.layer.set_input(index, None if tensor is None else tensor.tensor)
+
+    def set_output_type(self, index, dtype):
+        self.layer.set_output_type(index, FROM_TRT[dtype])
+
+    def get_output_type(self, index):
+        return to_trt(self.layer.output_type(index) or self.layer.outputs[index].dtype, self.name)
+
+    def output_type_is_set(self, index):
+        return self.layer.output_type(index) is not None
+
+    def reset_output_type(self, index):
+        self.layer.set_output_type(index, None)
+
+    def __eq__(self, other):
+        return isinstance(other, MadeLayer) and self.layer == other.layer
+
+    def __hash__(self):
+        return hash(self.layer)
+
+
+def to_parameter(value):
+    """A value of upstream's as the parameter takes it."""
+    if isinstance(value, Weights):
+        return value.tensor
+    if isinstance(value, DataType):
+        return FROM_TRT[value]
+    return value
+
+
+def layer_property(kind, name):
+    """The property `name` of a class of layers."""
+    parameter = RENAMED_OF.get((kind, name)) or RENAMED.get(name, name)
+
+    def get(self):
+        if parameter == "padding":
+            return self.layer_value("pre_padding")
+        return self.layer_value(parameter)
+
+    def set(self, value):
+        for each in ("pre_padding", "post_padding") if parameter == "padding" else (parameter,):
+            if each not in self.layer.parameters():
+                raise NotAvailable(f"{type(self).__name__}.{name} is not available in sinter.tensorrt")
+            self.layer.set(each, to_parameter(value))
+    return property(get, set)
+
+
+def layer_value(self, parameter):
+    rows = self.layer.parameters()
+    if parameter not in rows:
+        raise NotAvailable(f"{type(self).__name__} has no {parameter} in sinter.tensorrt")
+    kind, value, k = rows[parameter][0], self.layer.get(parameter), _abi.ParamKind
+    if kind == k.CHOICE:
+        enum = ENUM_OF.get((self.kind_name, parameter)) or ("PaddingMode" if parameter == "padding_mode" else None)
+        return getattr(_names, enum)[value.upper()] if enum else value
+    if kind == k.TYPE:
+        return to_trt(value, self.name)
+    if kind == k.WEIGHTS:
+        return Weights() if value is None else Weights(value)
+    if kind == k.INTS:
+        if not value and parameter in ("stride", "dilation", "pre_padding", "post_padding"):
+            spatial = self.layer.get("kernel_size" if "kernel_size" in rows else "window_size")
+            value = [1 if parameter in ("stride", "dilation") else 0] * len(spatial)
+        return Dims(value)
+    return value
+
+
+MadeLayer.layer_value = layer_value
+
+
+def class_name(kind):
+    return CLASS_OF.get(kind) or "I" + "".join(p.capitalize() for p in kind.split("_")) + "Layer"
+
+
+def layer_classes():
+    """The classes of layers by name, and the class of each kind."""
+    by_name, by_kind = {}, {}
+    members = dict(_names.rows(_names.CLASSES))
+    for kind in (k.name.lower() for k in _abi.LayerKind):
+        name = class_name(kind)
+        if name not in members:
+            continue
+        body = {m: layer_property(kind, m) for m in members[name] if m not in dir(MadeLayer) or m == "type"}
+        by_kind[kind] = by_name[name] = type(name, (MadeLayer,), dict(body, __module__="sinter.tensorrt"))
+    return by_name, by_kind
+
+
+BY_NAME, BY_KIND = layer_classes()
+
+
+def make_method(name, kind, words):
+    arguments = []
+    for word in words:
+        head, equals, default = word.partition("=")
+        argument, _, role = head.partition(":")
+        given = None if default == "" else int(default) if default.isdigit() else DataType[default]
+        arguments.append((argument, role or argument, bool(equals), given))
+
+    def method(self, *values, **named):
+        if len(values) > len(arguments):
+            raise TypeError(f"add_{name} takes {len(arguments)} arguments, not {len(values)}")
+        given = dict(zip((a[0] for a in arguments), values))
+        for key, value in named.items():
+            if key in given or key not in (a[0] for a in arguments):
+                raise TypeError(f"add_{name} takes {', '.join(a[0] for a in arguments)}; '{key}' is not one of them, or was given twice")
+            given[key] = value
+        tensors, parameters = [], {}
+        for argument, role, is_optional, default in arguments:
+            if argument not in given and not is_optional:
+                raise TypeError(f"add_{name} needs '{argument}'")
+            value = given.get(argument, default)
+            if role == "t":
+                tensors.append(None if value is None else value.tensor)
+            elif role == "l":
+                tensors += [t.tensor for t in value]
+            elif role == "is_causal":
+                parameters["causal"] = _names.CausalMaskKind.UPPER_LEFT if value else _names.CausalMaskKind.NONE
+            elif value is not None:
+                parameters[role] = to_parameter(value)
+        while tensors and tensors[-1] is None:
+            tensors.pop()
+        return self._add(kind, tensors, parameters)
+    method.__name__ = f"add_{name}"
+    method.__doc__ = f"Adds a layer: add_{name}({', '.join(a[0] for a in arguments)})."
+    return method
+
+
+def methods():
+    return {f"add_{name}": make_method(name, words[0], words[1:]) for name, words in _names.rows(METHODS)}
+
+
+class INetworkDefinition(NetworkDefinition):
+    """A network. OnnxParser fills it, or layers are added: add_NAME for each row of METHODS."""
+
+    def _network(self):
+        if self._model is not None:
+            raise NotAvailable("layers cannot be added to a network that OnnxParser filled: change the model (onnx-graphsurgeon), or "
+                               "make the whole network by calls")
+        if self._net is None:
+            self._net = Network()
+        return self._net
+
+    def _wrap(self, tensor):
+        return None if tensor is None else MadeTensor(self, tensor)
+
+    def _wrap_layer(self, layer):
+        """The object of a layer: one for each, since scripts set attributes on them."""
+        if layer not in self._made_layers:
+            self._made_layers[layer] = BY_KIND.get(layer.kind.name.lower(), MadeLayer)(self, layer)
+        return self._made_layers[layer]
+
+    def _add(self, kind, tensors, parameters):
+        net = self._network()
+        if kind == "constant":
+            shape, value = tuple(int(d) for d in parameters["shape"]), parameters["weights"]
+            value = value if isinstance(value, Tensor) else Tensor(value)
+            # An array of the same number of elements takes the shape that is given.
+            return self._wrap_layer(net.add_constant(Tensor._make(value.dtype, shape, value.data, value.place, value)).producer)
+        return self._wrap_layer(net.add(kind, *tensors, **parameters))
+
+    def add_input(self, name, dtype, shape):
+        """An input; -1 is a free size, for which optimization profiles give ranges."""
+        return self._wrap(self._network().add_input(name, FROM_TRT[dtype], tuple(shape)))
+
+    def mark_output(self, tensor):
+        self._network().mark_output(tensor.tensor)
+
+    def unmark_output(self, tensor):
+        self._network().mark_output(tensor.tensor, False)
+
+    def remove_tensor(self, tensor):
+        self._network().remove(tensor.tensor)
+
+
+for _name, _method in methods().items():
+    setattr(INetworkDefinition, _name, _method)
