@@ -50,9 +50,12 @@ static bool work(exec *e)
 {
     if (!exec_explain(&e->x) || !exec_check(e) || !exec_device(e)) return false;
     if (exec_has(&e->x, FLAG_getPlanVersionOnly)) return exec_engine_make(e) && print_version_of_plan(e);
+    const bool is_loaded = exec_has(&e->x, FLAG_loadEngine); /* then the engine says which kind of device serves */
     exec_print_options(e);
-    exec_print_device(e);
-    if (!exec_engine_make(e) || !exec_layers(e)) return false;
+    if (!is_loaded) exec_print_device(e);
+    if (!exec_engine_make(e)) return false;
+    if (is_loaded) exec_print_device(e);
+    if (!exec_layers(e)) return false;
     if (!skipped(e)) return exec_infer(e);
     cli_say(LOG_INFO, "Skipped inference phase since %s is added.", skipped(e));
     return true;

@@ -180,15 +180,19 @@ static bool types_check(const exec *e, exec_id id, bool is_input)
 
 /* ---- engines ---- */
 
+/* Where the engine is to be loaded. NULL: the engine knows its kind, and the first device of the kind serves. */
+static const char *device_to_load(const exec *e)
+{
+    const char *text = exec_text(&e->x, FLAG_device);
+    if (exec_has(&e->x, FLAG_loadEngine)) return e->gpu > 0 || !strcmp(text, "cpu") ? e->device : NULL;
+    return e->gpu >= 0 ? e->device : NULL;
+}
+
 static bool engine_open(exec *e, const sinter_buffer *bytes, const char *path, bool is_own)
 {
     sinter_error error = { 0 };
     sinter_engine_options options = e->setup.load;
-    char device[32];
-    if (e->gpu >= 0) {
-        (void)snprintf(device, sizeof device, "cuda:%d", e->gpu);
-        options.device = device;
-    }
+    options.device = device_to_load(e);
     options.trust_code = options.trust_code || is_own;
     options.no_device = exec_skips_inference(e) || exec_has(&e->x, FLAG_getPlanVersionOnly);
     if (options.no_device) options.device = NULL;
@@ -198,22 +202,12 @@ static bool engine_open(exec *e, const sinter_buffer *bytes, const char *path, b
     e->m.open_s = cli_seconds() - start;
     if (s != SINTER_OK) return fail(&error);
     cli_say(LOG_INFO, "Engine deserialized in %g sec.", e->m.open_s);
-    return true;
-}
-
-/* An engine knows its kind of device; which of several GPUs is what --device says. */
-static bool engine_kind(exec *e, const char *path)
-{
-    sinter_error error = { 0 };
-    sinter_engine *engine = NULL;
-    sinter_engine_options options = e->setup.load;
-    options.no_device = 1;
-    if (sinter_engine_load(path, &options, &engine, &error) != SINTER_OK) return fail(&error);
-    const bool is_cuda = !strcmp(sinter_engine_device(engine), "cuda");
-    sinter_engine_release(engine);
-    if (!is_cuda && e->gpu >= 0 && exec_has(&e->x, FLAG_device))
-        cli_say(LOG_WARNING, "--device=%s changes nothing: the engine is for the CPU", exec_text(&e->x, FLAG_device));
-    if (!is_cuda) e->gpu = -1;
+    if (strcmp(sinter_engine_device(e->m.engine), "cuda") != 0) {
+        if (e->gpu >= 0 && exec_has(&e->x, FLAG_device))
+            cli_say(LOG_WARNING, "--device=%s changes nothing: the engine is for the CPU",
+                    exec_text(&e->x, FLAG_device));
+        e->gpu = -1;
+    }
     return true;
 }
 
@@ -327,8 +321,7 @@ bool exec_engine_make(exec *e)
     const bool is_checked = exec_has(x, FLAG_inputIOFormats) || exec_has(x, FLAG_outputIOFormats);
     const bool is_saved = e->a.output && !is_stripping(x) && !is_checked;
     const char *path = exec_text(x, FLAG_loadEngine);
-    bool is_good = exec_has(x, FLAG_loadEngine) ? engine_kind(e, path) && engine_open(e, NULL, path, false)
-                                                : build(e, is_saved, &bytes);
+    bool is_good = exec_has(x, FLAG_loadEngine) ? engine_open(e, NULL, path, false) : build(e, is_saved, &bytes);
     is_good = is_good && engine_check(e) && save(e, &bytes);
     sinter_buffer_free(&bytes);
     if (is_good && exec_has(x, FLAG_monitorMemory)) say_memory();

@@ -314,6 +314,16 @@ def main():
         check(("%s=%s %s" % (name, word, effect if effect != "refused" else "is refused")) in done.err, name, word, done.err)
         check(done.status == (1 if effect == "refused" else 0), name, word, done.status)
 
+    # The files of layers and of times name the same steps; each tensor that a layer reads is made before it.
+    good(*BUILD, *QUICK, "--profilingVerbosity=detailed", "--exportLayerInfo=" + path("l"), "--exportProfile=" + path("p"))
+    layers, bindings = (json.load(open(path("l")))[key] for key in ("Layers", "Bindings"))
+    check([layer["Name"] for layer in layers] == [step["name"] for step in json.load(open(path("p")))[1:]], "names of layers and of times")
+    made = set(bindings)
+    for layer in layers:
+        check(all(tensor["Name"] in made for tensor in layer["Inputs"]) and layer["Outputs"], "tensors", layer)
+        check(len(layer["TacticValue"]) == 18 and layer["Metadata"].startswith("[ONNX Layer: "), layer)
+        made.update(tensor["Name"] for tensor in layer["Outputs"])
+
     # The command line as such.
     done = run()
     check(done.status == 0 and "&&&& PASSED" in done.out and "usage:" in done.out, "no arguments")
