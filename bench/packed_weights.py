@@ -24,7 +24,8 @@ import numpy as np
 SIDES = {"sinter": "packed", "sinter f32": "plain", "ort level 0": "level0", "ort level 4": "level4", "ort f32": "plain"}
 
 
-def make_models(folder, k, n, block, layers, with_zero):
+def make_models(folder, k, n, block, layers, with_zero, dtype=np.float32):
+    """Models "packed", "plain", "level0" and "level4" in `folder`; returns the bytes of the packed weights."""
     import onnx
     from onnx import TensorProto as T, helper as h, numpy_helper as nh
     r = np.random.default_rng(1)
@@ -34,7 +35,7 @@ def make_models(folder, k, n, block, layers, with_zero):
         rows, cols = (k, n) if i % 2 == 0 else (n, k)
         blocks = rows // block
         q = r.integers(0, 256, (cols, blocks, block // 2), dtype=np.uint8)
-        scale = ((r.random(cols * blocks, dtype=np.float32) + 0.5) * (0.3 / rows**0.5)).astype(np.float32)
+        scale = ((r.random(cols * blocks, dtype=np.float32) + 0.5) * (0.3 / rows**0.5)).astype(dtype)
         codes = np.stack([q & 15, q >> 4], -1).reshape(cols, blocks, block).astype(np.float32)
         at = [f"x{i}", f"q{i}", f"s{i}"]
         packed = [nh.from_array(q, f"q{i}"), nh.from_array(scale, f"s{i}")]
@@ -45,16 +46,16 @@ def make_models(folder, k, n, block, layers, with_zero):
             packed.append(nh.from_array(z.reshape(-1), f"z{i}"))
             at.append(f"z{i}")
         w = ((codes - zeros) * scale.reshape(cols, blocks, 1)).reshape(cols, rows).T
-        inits["plain"].append(nh.from_array(np.ascontiguousarray(w), f"w{i}"))
+        inits["plain"].append(nh.from_array(np.ascontiguousarray(w, dtype), f"w{i}"))
         nodes["plain"].append(h.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]))
         for name in ("packed", "level0", "level4"):
             inits[name] += packed
             nodes[name].append(h.make_node("MatMulNBits", at, [f"x{i + 1}"], domain="com.microsoft", K=rows, N=cols, bits=4,
                                            block_size=block, accuracy_level=4 if name == "level4" else 0))
-    last = k if layers % 2 == 0 else n
+    last, kind = k if layers % 2 == 0 else n, T.FLOAT16 if dtype == np.float16 else T.FLOAT
     for name in nodes:
-        g = h.make_graph(nodes[name], name, [h.make_tensor_value_info("x0", T.FLOAT, ["M", k])],
-                         [h.make_tensor_value_info(f"x{layers}", T.FLOAT, ["M", last])], inits[name])
+        g = h.make_graph(nodes[name], name, [h.make_tensor_value_info("x0", kind, ["M", k])],
+                         [h.make_tensor_value_info(f"x{layers}", kind, ["M", last])], inits[name])
         m = h.make_model(g, opset_imports=[h.make_opsetid("", 21), h.make_opsetid("com.microsoft", 1)])
         m.ir_version = 10
         onnx.save(m, str(folder / f"{name}.onnx"), save_as_external_data=name == "plain", location=f"{name}.bin")

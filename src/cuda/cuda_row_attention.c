@@ -35,9 +35,8 @@ bool attention_has_length(const problem *p)
     return p->count_in > 4 && p->in[4].dtype != SINTER_DTYPE_NONE;
 }
 
-static const char *reject_any(const problem *p, const kernel_target *t)
+const char *attention_reject_any(const problem *p)
 {
-    (void)t;
     REJECT_UNLESS(p->op == OP_attention, "not attention");
     REJECT_UNLESS(!p->prologue && !p->epilogue && p->count_out == 1, "takes no programs");
     REJECT_UNLESS(!attention_has_length(p) || p->in[4].dtype == SINTER_DTYPE_I64, "the length is no i64");
@@ -61,7 +60,7 @@ static const char *reject_any(const problem *p, const kernel_target *t)
 
 const char *attention_reject_matrix(const problem *p, const kernel_target *t)
 {
-    const char *why = reject_any(p, t);
+    const char *why = attention_reject_any(p);
     if (why) return why;
     REJECT_UNLESS(p->in[0].dtype != SINTER_DTYPE_F32, "f32 has no exact matrix units");
     REJECT_UNLESS(p->in[0].dtype == SINTER_DTYPE_F16 || t->isa >= 80, "bf16 begins with sm_80");
@@ -267,6 +266,12 @@ const cuda_kernel cuda_attention = {
 };
 
 /* ---- any float ---- */
+
+static const char *reject_any(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    return attention_reject_any(p);
+}
 
 static uint32_t any_shared(const problem *p)
 {

@@ -129,9 +129,11 @@ static double cost_of(const problem *p, const packed *g, packed_tactic x, const 
     const double steps = (double)cuda_ceil_div(tiles_of(g), x.split), held = steps < x.pre ? steps : x.pre;
     double under_way = all / units * 512 * held / 32768;
     under_way = under_way > 1 ? 1 : under_way < 0.02 ? 0.02 : under_way;
-    const double block = x.groups * x.split, most = 48 / block < 1 ? 1 : (double)(int)(48 / block);
-    double waves = all / block / (units * most);
-    if (waves < 1) waves = 1;
+    /* Registers, of which a multiprocessor has 65536, say how many blocks there are at once. */
+    const double registers = 40 + 12.0 * x.pre + 24.0 * (x.tiles - 1), block = 32.0 * x.groups * x.split,
+                 most = (double)(int)(65536 / (registers * block));
+    double waves = all * 32 / block / (units * (most < 1 ? 1 : most));
+    waves = waves < 1 ? 1 : (double)(int64_t)(waves + 0.999);
     const double memory =
         cuda_problem_bytes(p) / (t->bandwidth > 0 ? t->bandwidth : 1e12) * 1e9 / (0.3 + 0.7 * under_way);
     /* Instructions of a warp for a tile: codes become floats, then products, three times as many in f32. */
@@ -156,7 +158,7 @@ static uint32_t shared_of(packed_tactic x)
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    enum { BEST = 8 };
+    enum { BEST = 24 };
     packed g;
     if (packed_at(p, &g)) return;
     struct {

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_attention_few.c - attention of few queries over many keys, as decoders have it for each token. The keys of a head
+ * are split among the warps of a block, and from sm_90 on among a cluster of blocks. */
+#include "cuda/cuda_kernels.h"
+#include "cuda/cuda_row_attention.h"
+
+#include <string.h>
+
+enum { ROWS_USUAL = 64, TURNS = 4 };
+typedef struct few_tactic {
+    uint8_t warps, cluster, rows, zero[TACTIC_SIZE - 3];
+} few_tactic;
+_Static_assert(sizeof(few_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+static few_tactic tactic_of(const tactic *t)
+{
+    few_tactic x;
+    memcpy(&x, t, sizeof x);
+    return x;
+}
+
+static uint32_t each_of(const problem *p)
+{
+    return p->in[0].dtype == SINTER_DTYPE_F32 ? 4 : 8;
+}
+
+/* Lanes that share a key: a power of two. */
+static uint32_t lanes_of(const problem *p)
+{
+    const int64_t depth = attention_depth(p), width = attention_width(p), most = depth > width ? depth : width;
+    uint32_t lanes = 1;
+    while (lanes * each_of(p) < (uint32_t)most) lanes *= 2;
+    return lanes;
+}
+
+/* Rows that share a key head, at opt. */
+static int64_t rows_of(const problem *p)
+{
+    const int64_t heads = p->in[1].dim[1].opt, group = heads > 0 ? p->in[0].dim[1].opt / heads : 1;
+    return (group > 0 ? group : 1) * p->in[0].dim[2].opt;
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    const char *why = attention_reject_any(p);
+    if (why) return why;
+    for (uint32_t i = 0; i < 4; i++) {
+        const problem_operand *o = i < 3 ? &p->in[i] : &p->out[0];
+        REJECT_UNLESS(!o->is_gapped && o->order[3] == 3, "heads do not lie innermost");
+        REJECT_UNLESS(problem_dim_is_static(o->dim[3]) && o->dim[3].max % 8 == 0, "head size is no multiple of 8");
+    }
+    REJECT_UNLESS(lanes_of(p) <= 32, "heads of more than 32 lanes");
+    REJECT_UNLESS(rows_of(p) <= ROWS_USUAL, "many queries");
+    return NULL;
+}
+
+static uint32_t line_of(const problem *p)
+{
+    return lanes_of(p) * each_of(p);
+}
+
+static uint32_t shared_of(const problem *p, few_tactic x)
+{
+    return (uint32_t)x.warps * x.rows * (line_of(p) + 2) * 4;
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const few_tactic x = tactic_of(t);
+    const problem_operand *k = &p->in[1];
+    const double units = target->units ? target->units : 100, keys = (double)k->dim[2].opt;
+    const double blocks =
+        (double)k->dim[0].opt * (double)k->dim[1].opt * x.cluster * (double)((rows_of(p) + x.rows - 1) / x.rows);
+    const double at_once = 32.0 / lanes_of(p) * TURNS * x.warps * x.cluster,
+                 rounds = keys / at_once < 1 ? 1 : keys / at_once;
+    double waves = blocks * x.warps / (units * 32);
+    if (waves < 1) waves = 1;
+    return 2200 + waves * rounds * (700 + 60.0 * x.rows) + (x.cluster > 1 ? 500 + 60.0 * x.cluster : 0) +
+           20.0 * x.warps;
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    static const uint8_t shapes[][2] = {
+        { 8, 1 }, { 8, 4 }, { 8, 8 }, { 16, 1 }, { 8, 2 }, { 4, 8 }, { 4, 4 }, { 4, 1 }
+    };
+    const int64_t rows = rows_of(p);
+    uint8_t of_rows = rows <= 1 ? 1 : rows <= 2 ? 2 : rows <= 4 ? 4 : 8;
+    while (of_rows > 1 && of_rows * line_of(p) > 1024) of_rows /= 2;
+    for (uint32_t i = 0; i < COUNT_OF(shapes) && out->count < COUNT_OF(out->at); i++) {
+        const few_tactic x = { .warps = shapes[i][0], .cluster = shapes[i][1], .rows = of_rows };
+        if ((x.cluster > 1 && t->isa < 90) || shared_of(p, x) > 48 * 1024) continue;
+        memcpy(&out->at[out->count++], &x, sizeof x);
+    }
+}
+
+static bool is_power(uint32_t n, uint32_t most)
+{
+    return n && n <= most && !(n & (n - 1));
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    static const uint8_t zero[sizeof(few_tactic)];
+    const few_tactic x = tactic_of(t);
+    return is_power(x.warps, 16) && is_power(x.cluster, 8) && is_power(x.rows, 8) && shared_of(p, x) <= 48 * 1024 &&
+           memcmp(x.zero, zero, sizeof x.zero) == 0;
+}
+
+static void print(const tactic *t, text *out)
+{
+    const few_tactic x = tactic_of(t);
+    text_printf(out, "warps %u cluster %u rows %u", x.warps, x.cluster, x.rows);
+}
+
+static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+{
+    const few_tactic x = tactic_of(t);
+    if (index || (x.cluster > 1 && target->isa < 90)) return false;
+    c->source = "attention_few.cu";
+    c->entry = "attention_few";
+    c->may_spill = target->isa != 90 || x.rows > 4;
+    attention_define(p, c);
+    cuda_code_define(c, "TYPE", p->in[0].dtype == SINTER_DTYPE_F16 ? 1 : p->in[0].dtype == SINTER_DTYPE_BF16 ? 2 : 0);
+    cuda_code_define(c, "LANES", lanes_of(p));
+    cuda_code_define(c, "ROWS", x.rows);
+    cuda_code_define(c, "WARPS", x.warps);
+    cuda_code_define(c, "CLUSTER", x.cluster);
+    return true;
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    const few_tactic x = tactic_of(t);
+    const int64_t heads = in[1].dim[1], rows = heads ? in[0].dim[1] / heads * in[0].dim[2] : 0;
+    cuda_launch *l = cuda_launch_add(to, 0, (uint64_t)((rows + x.rows - 1) / x.rows) * x.cluster, (uint64_t)heads,
+                                     (uint64_t)in[0].dim[0], 32u * x.warps, shared_of(p, x));
+    if (!l)
+        return FAIL(e, UNSUPPORTED, "attention over %lld heads of %lld tokens passes what a grid can be",
+                    (long long)in[0].dim[1], (long long)in[0].dim[2]);
+    l->cluster = x.cluster;
+    struct attention_args *a = cuda_param_add(to, sizeof *a);
+    if (!a) return FAIL(e, INTERNAL, "attention's parameters do not fit");
+    return attention_fill(e, p, attrs, in, out, to, a);
+}
+
+const cuda_kernel cuda_attention_few = {
+    .base = { .name = "cuda_attention_few",
+              .abi = 1,
+              .is_strided_out = true,
+              .reject = reject,
+              .tactics = tactics,
+              .check = check,
+              .print = print,
+              .cost_ns = cost_ns,
+              .record_size = cuda_record_size,
+              .bind = bind },
+    .code = code,
+};
