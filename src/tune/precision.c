@@ -262,8 +262,8 @@ static sinter_status narrow_states(narrowing *w)
     const uint32_t count = w->g->states.count;
     for (uint32_t i = 0; i < count; i++) {
         const ir_region *main = ir_region_at(w->g, IR_MAIN);
-        const ir_value_id past = main->param.at[main->param.count - count + i],
-                          present = main->result.at[main->result.count - count + i];
+        const ir_value_id past = main->param.at[ir_input_count(w->g) + i],
+                          present = main->result.at[ir_output_count(w->g) + i];
         const ir_value *x = ir_value_at(w->g, past), *y = ir_value_at(w->g, present);
         if (x->dtype != SINTER_DTYPE_F32 || !y->producer) continue;
         const ir_node *n = ir_node_at(w->g, y->producer);

@@ -52,6 +52,14 @@ static double tolerance_of(const decoder *model, uint32_t allow)
     return allow & SINTER_ALLOW_FP16 || model->type == 10 ? 2e-2 : 2e-4;
 }
 
+/* A cache of f32 is kept in the narrow type. */
+static void check_size(const decoder *m, const decode *d, const decode_report *r)
+{
+    if (m->type != 1 || !d->allow || m->has_recurrence || !strcmp(d->device, "reference")) return;
+    const int64_t one = m->batch * m->heads * (int64_t)d->capacity * m->size * 2;
+    CHECK((int64_t)r->state_bytes <= m->layers * 2 * (one + 64) + 64);
+}
+
 static void compare_one(uint64_t number, const char *device, bool checks_growth)
 {
     uint64_t seed = 1000 + number;
@@ -78,6 +86,7 @@ static void compare_one(uint64_t number, const char *device, bool checks_growth)
         printf("decoder %llu (%s; capacity %llu, allowed %u) on %s: %s\n", (unsigned long long)number, text,
                (unsigned long long)d.capacity, d.allow, device, wrong);
     CHECK(!wrong);
+    if (!wrong) check_size(&model, &d, &r);
 }
 
 static void compare_all(const char *device, long count, bool checks_growth)
