@@ -263,3 +263,30 @@ def modules():
     top.bindings, top.__path__, bindings.__path__ = bindings, [], []
     return {"cuda": top, "cuda.cudart": runtime, "cuda.cuda": driver, "cuda.bindings": bindings, "cuda.bindings.runtime": runtime,
             "cuda.bindings.driver": driver}
+
+
+class Library:
+    """The C functions, for callers that open libcudart by ctypes: results go to what byref() points to."""
+
+    @staticmethod
+    def number(value):
+        return int(getattr(value, "value", value) or 0)
+
+    def __getattr__(self, name):
+        function = globals().get(name)
+        if not name.startswith("cuda") or function is None:
+            raise AttributeError(f"there is no {name} where engines run on the CPU")
+        outputs = RESULTS.get(name, 0)
+
+        def call(*arguments):
+            status, *results = function(*(self.number(a) for a in arguments[outputs:]))
+            for place, result in zip(arguments[:outputs], results):
+                place._obj.value = result
+            return int(status)
+        return call
+
+
+# How many of the first arguments receive results.
+RESULTS = {"cudaMalloc": 1, "cudaMallocHost": 1, "cudaHostAlloc": 1, "cudaMallocManaged": 1, "cudaMallocAsync": 1, "cudaMemGetInfo": 2,
+           "cudaStreamCreate": 1, "cudaStreamCreateWithFlags": 1, "cudaEventCreate": 1, "cudaEventCreateWithFlags": 1,
+           "cudaEventElapsedTime": 1, "cudaGetDeviceCount": 1, "cudaGetDevice": 1, "cudaRuntimeGetVersion": 1, "cudaDriverGetVersion": 1}

@@ -6,6 +6,7 @@
 
 The names tensorrt, pycuda and cuda are sinter's from then on. Where engines are built for the CPU, memory of the device is
 memory of the host."""
+import importlib.abc
 import importlib.util
 import sys
 
@@ -29,6 +30,28 @@ def install():
                 raise ImportError(f"{top} is not installed, and its place is only taken where engines run on the CPU "
                                   "(SINTER_TENSORRT_DEVICE=cpu)")
             sys.modules.update(module.modules())
+    if is_host() and HostMemoryForPolygraphy.NAME not in sys.modules:
+        sys.meta_path.insert(0, HostMemoryForPolygraphy())
+
+
+class HostMemoryForPolygraphy(importlib.abc.MetaPathFinder):
+    """Polygraphy opens libcudart itself: its wrapper gets the host's functions when it is imported."""
+    NAME = "polygraphy.cuda.cuda"
+
+    def find_spec(self, name, path, target=None):
+        if name != self.NAME:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None:
+            run = spec.loader.exec_module
+
+            def exec_module(module):
+                from ._shim_cudart import Library
+                run(module)
+                module.Cuda.__init__ = lambda self: setattr(self, "handle", Library())
+            spec.loader.exec_module = exec_module
+        return spec
 
 
 def main():

@@ -286,6 +286,30 @@ def test_script_output_allocator():
     assert run_script("output_allocator.py", path).endswith("done\n")
 
 
+def test_polygraphys_wrapper():
+    """What Polygraphy does with libcudart, which it opens by ctypes, works on the host."""
+    folder = rig.FOLDER / "polygraphy" / "cuda"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").write_text("")
+    (folder / "__init__.py").write_text("")
+    (folder / "cuda.py").write_text("class Cuda:\n    def __init__(self):\n        raise OSError('there is no libcudart')\n")
+    script = rig.FOLDER / "use_wrapper.py"
+    script.write_text("""
+import ctypes
+from polygraphy.cuda.cuda import Cuda
+handle, at, stream = Cuda().handle, ctypes.c_void_p(), ctypes.c_void_p()
+assert handle.cudaMalloc(ctypes.byref(at), 16) == 0 and handle.cudaStreamCreate(ctypes.byref(stream)) == 0
+source, target = ctypes.create_string_buffer(b"fifteen letters"), ctypes.create_string_buffer(16)
+assert handle.cudaMemcpyAsync(at, ctypes.c_void_p(ctypes.addressof(source)), 16, 1, stream) == 0
+assert handle.cudaMemcpy(ctypes.c_void_p(ctypes.addressof(target)), at, 16, ctypes.c_int(2)) == 0
+assert target.raw == source.raw and handle.cudaMemcpy(at, at, 17, 1) == 1
+assert handle.cudaStreamSynchronize(stream) == handle.cudaStreamDestroy(stream) == handle.cudaFree(at) == 0
+print("done")
+""")
+    done = subprocess.run([sys.executable, "-m", "sinter.shim", str(script)], capture_output=True, text=True)
+    assert done.stdout == "done\n", done.stdout + done.stderr
+
+
 def test_script_calibration():
     assert run_script("calibrate_int8.py", rig.DIGITS, rig.SEVEN) == "class 7\n"
 
