@@ -127,7 +127,12 @@ typedef struct sinter_profile_info {
 SINTER_API sinter_status sinter_engine_describe_profile(const sinter_engine *engine, uint32_t profile,
                                                         sinter_profile_info *out, sinter_error *error) SINTER_MUST_USE;
 
-/* Allocates `size` bytes for inputs and outputs of the engine's contexts. Size 0 gives a valid, unique address. The
+/* Bytes of activation memory that a context needs for any shape of `profile`; SINTER_ALL_PROFILES: for any profile. 0 if
+ * there is no such profile. */
+#define SINTER_ALL_PROFILES UINT32_MAX
+SINTER_API size_t sinter_engine_memory_size(const sinter_engine *engine, uint32_t profile);
+
+/* Allocates `size` bytes for inputs, outputs and activations of the engine's contexts. Size 0 gives a valid, unique address. The
  * memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees the memory
  * with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread may call
  * both. Each call asks the driver, so do not call them in every run. Errors: NO_MEMORY, DEVICE, INVALID_ARG. */

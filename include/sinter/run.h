@@ -12,6 +12,15 @@ extern "C" {
 /* A context belongs to one thread at a time. Any number of contexts of one engine may run at the same time. */
 typedef struct sinter_context sinter_context;
 
+/* Who provides the activation memory of a context: the memory for results between steps and for the scratch memory of
+ * kernels. The states, the buffers of outputs and of data-dependent sizes, and what a GPU's engine needs on the host are
+ * always the context's own. */
+typedef enum sinter_memory {
+    SINTER_MEMORY_PROFILE = 0,      /* the context: what its profile needs; again after a change of profile */
+    SINTER_MEMORY_STATIC = 1,       /* the context: the most that any profile needs, once */
+    SINTER_MEMORY_USER = 2          /* the caller: sinter_context_set_memory */
+} sinter_memory;
+
 /* X(kind, type, field, initial, most, words, text): option.h says how to read it. */
 #define SINTER_CONTEXT_SCALARS(X)                                                                                    \
     X(COUNT, uint32_t, profile, 0, UINT32_MAX, "N", "The optimisation profile.")                                     \
@@ -28,8 +37,10 @@ typedef struct sinter_context_options {
      * it. */
     void  *stream;
     SINTER_CONTEXT_SCALARS(SINTER_FIELD)
+    sinter_memory memory;           /* who provides the activation memory */
 } sinter_context_options;
-#define SINTER_CONTEXT_OPTIONS { sizeof(sinter_context_options), 0, SINTER_CONTEXT_SCALARS(SINTER_INITIAL) }
+#define SINTER_CONTEXT_OPTIONS \
+    { sizeof(sinter_context_options), 0, SINTER_CONTEXT_SCALARS(SINTER_INITIAL) SINTER_MEMORY_PROFILE }
 
 /* Creates a context and allocates its memory. Unless options.lazy is set, a GPU then runs the engine once on the
  * stream, and the call waits for that run. The caller's first run is then as fast as later runs. The context holds a
@@ -37,6 +48,38 @@ typedef struct sinter_context_options {
 SINTER_API sinter_status sinter_context_create(sinter_engine *engine, const sinter_context_options *options,
                                                sinter_context **out, sinter_error *error) SINTER_MUST_USE;
 SINTER_API void sinter_context_destroy(sinter_context *context);                /* NULL is accepted */
+
+/* Changes the profile. The call waits for the current run. Inputs and outputs stay as they were set; a run fails if an
+ * input lies outside the new profile's ranges. Results of earlier runs are gone. The activation memory stays if its
+ * strategy is STATIC or USER. States keep their contents; a state that has other sizes in the new profile has to be
+ * reset first. After a failure no run is possible before another change succeeds, and states have lost their contents.
+ * Errors: INVALID_ARG, NO_MEMORY. */
+SINTER_API sinter_status sinter_context_set_profile(sinter_context *context, uint32_t profile,
+                                                    sinter_error *error) SINTER_MUST_USE;
+SINTER_API uint32_t sinter_context_profile(const sinter_context *context);
+
+/* Gives the context the caller's activation memory (options.memory USER): `size` bytes at `data`, aligned to 64 bytes,
+ * in the memory of the engine's device: host memory for "cpu", device memory for "cuda". The memory may hold anything.
+ * The call waits for the current run. The memory must stay until the next call, or until the context is destroyed.
+ * NULL takes it back. sinter_engine_memory_size is enough for all shapes of a profile, sinter_context_memory_size for
+ * the shapes that are set.
+ *
+ * Contexts may share one block if they do not run at the same time. Runs that are ordered on one stream of the caller
+ * count as one after the other. A run that overlaps a run of another context of the same engine fails with INVALID_ARG;
+ * between contexts of different engines nothing is checked, and results are wrong.
+ * Errors: INVALID_ARG (other strategies; misaligned; too small for any shape). A run states the size that it needs if
+ * its shapes need more. A call that fails takes the memory away. */
+SINTER_API sinter_status sinter_context_set_memory(sinter_context *context, void *data, size_t size,
+                                                   sinter_error *error) SINTER_MUST_USE;
+/* Bytes of activation memory for the shapes of the inputs. All inputs need shapes. With options.memory USER small shapes
+ * need less than large ones; otherwise this is the size of the context's own block. Cost: evaluating the shapes. */
+SINTER_API sinter_status sinter_context_memory_size(sinter_context *context, size_t *out,
+                                                    sinter_error *error) SINTER_MUST_USE;
+
+/* Sets the dims of input `name` without data: for the calls that need shapes alone. A run needs the data, too. Errors:
+ * as for sinter_context_set_input. */
+SINTER_API sinter_status sinter_context_set_input_shape(sinter_context *context, const char *name, const int64_t *dim,
+                                                        uint32_t rank, sinter_error *error) SINTER_MUST_USE;
 
 /* Sets the data of input `name`: dense, row-major. Every run reads the caller's memory again. The caller keeps the
  * memory valid until the next call for this input, or until the context is destroyed. A call that fails clears the
@@ -54,6 +97,42 @@ SINTER_API sinter_status sinter_context_set_input(sinter_context *context, const
  * states the size wanted. The memory must not overlap the memory of an input or of another output. */
 SINTER_API sinter_status sinter_context_set_output(sinter_context *context, const char *name, void *data, size_t size,
                                                    sinter_place place, sinter_error *error) SINTER_MUST_USE;
+
+/* Provides the memory of an output during a run, as soon as the run knows the size.
+ *
+ *   resize   returns `size` bytes (at least 1), aligned to `align`: new memory, or `memory` if it is large enough.
+ *            `memory` is what the call before for this output returned, or what sinter_context_set_output gave, or NULL.
+ *            NULL: the run fails with NO_MEMORY. It is called once in each run, for each output that has an allocator.
+ *            `stream`: the stream of the run (CUstream) on which the memory will be written; NULL on the CPU.
+ *   notify   receives the exact dims when they are known, once in each run that does not fail; NULL: not wanted.
+ *
+ * Both run on the thread that runs the context, and must not call functions of this context. */
+typedef struct sinter_output_allocator {
+    void *user;
+    void *(*resize)(void *user, const char *name, void *memory, size_t size, size_t align, void *stream);
+    void (*notify)(void *user, const char *name, const int64_t *dim, uint32_t rank);
+} sinter_output_allocator;
+
+/* Has output `name` allocated by the caller, at `place`. The struct is copied. NULL removes the allocator; the output
+ * then lies in memory of the context. sinter_context_set_output removes it, too. Errors: INVALID_ARG. */
+SINTER_API sinter_status sinter_context_set_output_allocator(sinter_context *context, const char *name,
+                                                             const sinter_output_allocator *allocator,
+                                                             sinter_place place, sinter_error *error) SINTER_MUST_USE;
+
+/* The names of the inputs that miss a shape, or whose missing value decides the shape of an output: the first `room` of
+ * them, and in *count how many there are. 0: sinter_context_output_shape gives all shapes that no other data decides.
+ * The names are valid as long as the engine. Errors: INVALID_ARG if shapes disagree. */
+SINTER_API sinter_status sinter_context_infer_shapes(sinter_context *context, const char **missing, uint32_t room,
+                                                     uint32_t *count, sinter_error *error) SINTER_MUST_USE;
+/* The dims that output `name` will have, without a run: out->dtype, out->rank and out->dim; out->data is NULL. A dim is
+ * -1 if only the run can know it, or if an input has no shape. Values of inputs that are read as sizes (of a Reshape, for
+ * example) are used if they are on the host. Errors: INVALID_ARG. */
+SINTER_API sinter_status sinter_context_output_shape(sinter_context *context, const char *name, sinter_tensor *out,
+                                                     sinter_error *error) SINTER_MUST_USE;
+/* The most bytes that output `name` can have with the inputs' shapes; inputs without shapes count with the profile's
+ * ranges. Errors: INVALID_ARG; UNSUPPORTED if there is no bound. */
+SINTER_API sinter_status sinter_context_max_output_size(sinter_context *context, const char *name, size_t *out,
+                                                        sinter_error *error) SINTER_MUST_USE;
 
 /* Runs once and waits. The first run with a shape may allocate memory; later runs with that shape allocate nothing.
  * Results stay valid until the next run. After an error the context can be used again.

@@ -180,6 +180,17 @@ const char *sinter_engine_device(const sinter_engine *g)
 
 /* ---- memory ---- */
 
+size_t sinter_engine_memory_size(const sinter_engine *handle, uint32_t profile)
+{
+    const engine *g = inner(handle);
+    size_t most = 0;
+    for (uint32_t i = 0; g && i < g->profile_count; i++) {
+        const size_t size = i == profile || profile == SINTER_ALL_PROFILES ? engine_memory_size(g, i) : 0;
+        if (size > most) most = size;
+    }
+    return most;
+}
+
 static sinter_status check_memory(const sinter_engine *g, const char *null, sinter_place a, sinter_place b,
                                   sinter_error *error)
 {

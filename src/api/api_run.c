@@ -23,11 +23,14 @@ sinter_status sinter_context_create(sinter_engine *engine_handle, const sinter_c
     sinter_context_options o = SINTER_CONTEXT_OPTIONS;
     TRY(api_options(&e, &o, sizeof o, options));
     TRY(options_check(&e, context_option_rows, &o));
+    if ((unsigned)o.memory > SINTER_MEMORY_USER)
+        return FAIL(&e, INVALID_ARG, "memory is %d, expected 0 (profile), 1 (static) or 2 (user)", (int)o.memory);
     context *c = NULL;
     const context_options inside = { .profile = o.profile,
                                      .has_clock = o.timing != 0,
                                      .has_phases = o.phases != 0,
                                      .is_lazy = o.lazy != 0,
+                                     .strategy = (memory_strategy)o.memory,
                                      .native_stream = o.stream };
     const sinter_status s = context_create((engine *)(void *)engine_handle, &inside, &c, error);
     *out = (sinter_context *)(void *)c;
@@ -60,6 +63,12 @@ static sinter_status no_context(sinter_error *error, const char *what)
     return FAIL(&e, INVALID_ARG, "%s is NULL", what);
 }
 
+static sinter_status ready(context *c)
+{
+    if (c->is_ready) return SINTER_OK;
+    return FAIL(&c->e, INVALID_ARG, "the context has no profile: a change of profile failed");
+}
+
 /* The io of that name among inputs or outputs; the error lists those that exist. */
 static sinter_status find(context *c, const char *name, bool is_input, uint32_t *out)
 {
@@ -80,24 +89,14 @@ static sinter_status find(context *c, const char *name, bool is_input, uint32_t 
     return s;
 }
 
-/* Where it fails, the input is not set any more: the caller may have given up what it was before. */
-static sinter_status set_input(context *c, const char *name, const sinter_tensor *t)
+/* Are these dims within the profile's ranges? What several axes have in common, the run looks at. */
+static sinter_status check_dims(context *c, uint32_t i, const char *name, const int64_t *dim_at, uint32_t rank)
 {
-    uint32_t i;
-    TRY(find(c, name, true, &i));
     const engine_io *io = &c->g->io[i];
-    c->input[i].is_set = false;
-    c->input[i].data = NULL;
-    if ((uint32_t)t->dtype != io->dtype)
-        return FAIL(&c->e, INVALID_ARG, "input '%s' is %s, expected %s", name, sinter_dtype_name(t->dtype),
-                    sinter_dtype_name((sinter_dtype)io->dtype));
-    if (t->rank != io->rank)
-        return FAIL(&c->e, INVALID_ARG, "input '%s' has rank %u, expected %u", name, t->rank, io->rank);
-    bool is_empty = false;
-    for (uint32_t k = 0; k < t->rank; k++) {
-        if (t->dim[k] < 0)
-            return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld", k, name, (long long)t->dim[k]);
-        is_empty = is_empty || t->dim[k] == 0;
+    if (rank != io->rank) return FAIL(&c->e, INVALID_ARG, "input '%s' has rank %u, expected %u", name, rank, io->rank);
+    for (uint32_t k = 0; k < rank; k++) {
+        if (dim_at[k] < 0)
+            return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld", k, name, (long long)dim_at[k]);
         const dim_node *d = &c->g->dim[io->dim[k]];
         int64_t min = d->value, max = d->value;
         if (d->kind == DIM_SYMBOL) {
@@ -105,10 +104,33 @@ static sinter_status set_input(context *c, const char *name, const sinter_tensor
             min = r->min;
             max = r->max;
         }
-        if ((d->kind == DIM_SYMBOL || d->kind == DIM_CONST) && (t->dim[k] < min || t->dim[k] > max))
+        if ((d->kind == DIM_SYMBOL || d->kind == DIM_CONST) && (dim_at[k] < min || dim_at[k] > max))
             return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, profile %u permits %lld to %lld", k, name,
-                        (long long)t->dim[k], c->profile, (long long)min, (long long)max);
+                        (long long)dim_at[k], c->profile, (long long)min, (long long)max);
     }
+    return SINTER_OK;
+}
+
+static void clear_input(context *c, uint32_t i)
+{
+    c->input[i].is_set = c->input[i].has_shape = false;
+    c->input[i].data = NULL;
+    c->input[i].place = SINTER_PLACE_HOST;
+}
+
+/* Where it fails, the input is not set any more: the caller may have given up what it was before. */
+static sinter_status set_input(context *c, const char *name, const sinter_tensor *t)
+{
+    uint32_t i;
+    TRY(find(c, name, true, &i));
+    const engine_io *io = &c->g->io[i];
+    clear_input(c, i);
+    if ((uint32_t)t->dtype != io->dtype)
+        return FAIL(&c->e, INVALID_ARG, "input '%s' is %s, expected %s", name, sinter_dtype_name(t->dtype),
+                    sinter_dtype_name((sinter_dtype)io->dtype));
+    TRY(check_dims(c, i, name, t->dim, t->rank));
+    bool is_empty = false;
+    for (uint32_t k = 0; k < t->rank; k++) is_empty = is_empty || t->dim[k] == 0;
     if ((unsigned)t->place > SINTER_PLACE_PINNED)
         return FAIL(&c->e, INVALID_ARG, "the place of input '%s' is %d, expected 0 (host), 1 (device) or 2 (pinned)",
                     name, (int)t->place);
@@ -116,7 +138,18 @@ static sinter_status set_input(context *c, const char *name, const sinter_tensor
     c->input[i].data = t->data;
     c->input[i].place = t->place;
     memcpy(c->input[i].dim, t->dim, sizeof t->dim);
-    c->input[i].is_set = true;
+    c->input[i].is_set = c->input[i].has_shape = true;
+    return SINTER_OK;
+}
+
+static sinter_status set_input_shape(context *c, const char *name, const int64_t *dim_at, uint32_t rank)
+{
+    uint32_t i;
+    TRY(find(c, name, true, &i));
+    clear_input(c, i);
+    TRY(check_dims(c, i, name, dim_at, rank));
+    for (uint32_t k = 0; k < rank; k++) c->input[i].dim[k] = dim_at[k];
+    c->input[i].has_shape = true;
     return SINTER_OK;
 }
 
@@ -128,16 +161,28 @@ sinter_status sinter_context_set_input(sinter_context *handle, const char *name,
     return leave(c, set_input(c, name, tensor));
 }
 
+sinter_status sinter_context_set_input_shape(sinter_context *handle, const char *name, const int64_t *dim_at,
+                                             uint32_t rank, sinter_error *error)
+{
+    if (!handle || !name || (rank && !dim_at)) return no_context(error, !handle ? "context" : !name ? "name" : "dim");
+    context *c = enter(handle, error);
+    return leave(c, set_input_shape(c, name, dim_at, rank));
+}
+
+static void clear_output(context *c, uint32_t out)
+{
+    memset(&c->output[out], 0, sizeof c->output[out]);
+    c->output[out].place = SINTER_PLACE_HOST;
+    c->result[out].is_ready = false;
+}
+
 /* Where it fails, the output is the context's own memory, as at first. */
 static sinter_status set_output(context *c, const char *name, void *data, size_t size, sinter_place place)
 {
     uint32_t i;
     TRY(find(c, name, false, &i));
     const uint32_t out = i - c->g->input_count, align = sinter_dtype_bits((sinter_dtype)c->g->io[i].dtype) / 8;
-    c->output[out].data = NULL;
-    c->output[out].size = 0;
-    c->output[out].place = SINTER_PLACE_HOST;
-    c->result[out].is_ready = false;
+    clear_output(c, out);
     if (align > 1 && (uintptr_t)data % align)
         return FAIL(&c->e, INVALID_ARG, "the place for output '%s' is not aligned to its elements of %u bytes", name,
                     align);
@@ -157,6 +202,128 @@ sinter_status sinter_context_set_output(sinter_context *handle, const char *name
     context *c = enter(handle, error);
     return leave(c, set_output(c, name, data, size, place));
 }
+
+static sinter_status set_output_allocator(context *c, const char *name, const sinter_output_allocator *a,
+                                          sinter_place place)
+{
+    uint32_t i;
+    TRY(find(c, name, false, &i));
+    const uint32_t out = i - c->g->input_count;
+    clear_output(c, out);
+    if (!a) return SINTER_OK;
+    if (!a->resize) return FAIL(&c->e, INVALID_ARG, "the allocator of output '%s' has no function", name);
+    if ((unsigned)place > SINTER_PLACE_PINNED)
+        return FAIL(&c->e, INVALID_ARG, "the place of output '%s' is %d, expected 0 (host), 1 (device) or 2 (pinned)",
+                    name, (int)place);
+    c->output[out].allocator = *a;
+    c->output[out].place = place;
+    return SINTER_OK;
+}
+
+sinter_status sinter_context_set_output_allocator(sinter_context *handle, const char *name,
+                                                  const sinter_output_allocator *allocator, sinter_place place,
+                                                  sinter_error *error)
+{
+    if (!handle || !name) return no_context(error, handle ? "name" : "context");
+    context *c = enter(handle, error);
+    return leave(c, set_output_allocator(c, name, allocator, place));
+}
+
+/* ---- sizes before a run ---- */
+
+sinter_status sinter_context_infer_shapes(sinter_context *handle, const char **missing, uint32_t room, uint32_t *count,
+                                          sinter_error *error)
+{
+    if (!handle || !count || (room && !missing))
+        return no_context(error, !handle ? "context" : !count ? "count" : "missing");
+    context *c = enter(handle, error);
+    *count = 0;
+    int64_t dim_at[SINTER_RANK_MAX];
+    const sinter_status s = ready(c);
+    if (s != SINTER_OK) return leave(c, s);
+    for (uint32_t i = 0; i < c->g->input_count; i++) {
+        if (!context_input_is_missing(c, i)) continue;
+        if (*count < room) missing[*count] = engine_text(c->g, c->g->io[i].name);
+        ++*count;
+    }
+    if (c->g->io_count == c->g->input_count) return leave(c, SINTER_OK);
+    return leave(c, context_output_dims(c, c->g->input_count, dim_at)); /* says if shapes disagree */
+}
+
+static sinter_status output_shape(context *c, const char *name, sinter_tensor *out)
+{
+    uint32_t i;
+    TRY(ready(c));
+    TRY(find(c, name, false, &i));
+    out->dtype = (sinter_dtype)c->g->io[i].dtype;
+    out->rank = c->g->io[i].rank;
+    return context_output_dims(c, i, out->dim);
+}
+
+sinter_status sinter_context_output_shape(sinter_context *handle, const char *name, sinter_tensor *out,
+                                          sinter_error *error)
+{
+    if (!handle || !name || !out) return no_context(error, !handle ? "context" : !name ? "name" : "out");
+    context *c = enter(handle, error);
+    *out = (sinter_tensor){ 0 };
+    return leave(c, output_shape(c, name, out));
+}
+
+static sinter_status max_output_size(context *c, const char *name, size_t *out)
+{
+    uint32_t i;
+    TRY(ready(c));
+    TRY(find(c, name, false, &i));
+    return context_output_bound(c, i, out);
+}
+
+sinter_status sinter_context_max_output_size(sinter_context *handle, const char *name, size_t *out, sinter_error *error)
+{
+    if (!handle || !name || !out) return no_context(error, !handle ? "context" : !name ? "name" : "out");
+    context *c = enter(handle, error);
+    *out = 0;
+    return leave(c, max_output_size(c, name, out));
+}
+
+/* ---- profile and memory ---- */
+
+sinter_status sinter_context_set_profile(sinter_context *handle, uint32_t profile, sinter_error *error)
+{
+    if (!handle) return no_context(error, "context");
+    context *c = enter(handle, error);
+    return leave(c, context_set_profile(c, profile));
+}
+
+uint32_t sinter_context_profile(const sinter_context *handle)
+{
+    return handle ? inner(handle)->profile : 0;
+}
+
+sinter_status sinter_context_set_memory(sinter_context *handle, void *data, size_t size, sinter_error *error)
+{
+    if (!handle) return no_context(error, "context");
+    context *c = enter(handle, error);
+    return leave(c, context_set_memory(c, data, size));
+}
+
+static sinter_status memory_size(context *c, size_t *out)
+{
+    TRY(ready(c));
+    for (uint32_t i = 0; i < c->g->input_count; i++)
+        if (!c->input[i].has_shape)
+            return FAIL(&c->e, INVALID_ARG, "input '%s' has no shape", engine_text(c->g, c->g->io[i].name));
+    return context_memory_wanted(c, out);
+}
+
+sinter_status sinter_context_memory_size(sinter_context *handle, size_t *out, sinter_error *error)
+{
+    if (!handle || !out) return no_context(error, handle ? "out" : "context");
+    context *c = enter(handle, error);
+    *out = 0;
+    return leave(c, memory_size(c, out));
+}
+
+/* ---- running ---- */
 
 sinter_status sinter_context_run(sinter_context *handle, sinter_error *error)
 {

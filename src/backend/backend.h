@@ -112,6 +112,8 @@ typedef struct backend {
     /* native: the caller's own stream (CUstream), used and never destroyed; NULL: a new one. */
     sinter_status (*stream_create)(env *e, device *d, void *native, stream **out);
     void          (*stream_destroy)(env *e, device *d, stream *s);
+    /* The driver's handle of a stream (CUstream). */
+    void         *(*stream_native)(const stream *s);
     /* Waits for all work on the stream; what a kernel found wrong in the data is put into `fault` and forgotten. */
     sinter_status (*stream_wait)(env *e, device *d, stream *s, data_fault *fault);
     /* Marks where the work on the stream is when it gets there, and the time between two marks that were reached. NULL:

@@ -83,17 +83,7 @@ static fact fact_of(const dim_table *t, const dim_node *n)
     }
     const dim_range a = at[n->a].range, b = at[n->b].range;
     fact f = { .range = { .divisor = 1 }, .is_late = at[n->a].is_late || at[n->b].is_late };
-    switch ((dim_kind)n->kind) {
-    case DIM_ADD: f.range = dim_range_add(a, b); break;
-    case DIM_MUL: f.range = dim_range_mul(a, b); break;
-    case DIM_FLOORDIV: f.range = dim_range_floordiv(a, b); break;
-    case DIM_CEILDIV: f.range = dim_range_neg(dim_range_floordiv(dim_range_neg(a), b)); break;
-    case DIM_MOD: f.range = dim_range_mod(a, b); break;
-    case DIM_MIN: f.range = dim_range_pick(a, b, i64_min); break;
-    case DIM_MAX: f.range = dim_range_pick(a, b, i64_max); break;
-    case DIM_BROADCAST: f.range = dim_range_broadcast(a, b); break;
-    default: break;
-    }
+    f.range = dim_range_apply(n->kind, a, b);
     f.range.opt = i64_max(f.range.min, i64_min(f.range.opt, f.range.max));
     return f;
 }

@@ -107,3 +107,18 @@ dim_range dim_range_pick(dim_range a, dim_range b, int64_t (*pick)(int64_t, int6
                         .opt = pick(a.opt, b.opt),
                         .divisor = i64_gcd(a.divisor, b.divisor) };
 }
+
+dim_range dim_range_apply(uint32_t kind, dim_range a, dim_range b)
+{
+    switch ((dim_kind)kind) {
+    case DIM_ADD: return dim_range_add(a, b);
+    case DIM_MUL: return dim_range_mul(a, b);
+    case DIM_FLOORDIV: return dim_range_floordiv(a, b);
+    case DIM_CEILDIV: return dim_range_neg(dim_range_floordiv(dim_range_neg(a), b));
+    case DIM_MOD: return dim_range_mod(a, b);
+    case DIM_MIN: return dim_range_pick(a, b, i64_min);
+    case DIM_MAX: return dim_range_pick(a, b, i64_max);
+    case DIM_BROADCAST: return dim_range_broadcast(a, b);
+    default: return (dim_range){ .divisor = 1 };
+    }
+}

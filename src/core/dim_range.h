@@ -52,5 +52,7 @@ dim_range dim_range_floordiv(dim_range a, dim_range b);
 dim_range dim_range_mod(dim_range a, dim_range b);
 dim_range dim_range_broadcast(dim_range a, dim_range b);
 dim_range dim_range_pick(dim_range a, dim_range b, int64_t (*pick)(int64_t, int64_t));   /* min or max */
+/* The range of an expression of this kind (dim_kind) whose operands have these ranges. */
+dim_range dim_range_apply(uint32_t kind, dim_range a, dim_range b);
 
 #endif

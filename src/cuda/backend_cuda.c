@@ -53,6 +53,7 @@ const backend cuda_backend = {
     .host_free = cuda_host_free,
     .stream_create = cuda_stream_create,
     .stream_destroy = cuda_stream_destroy,
+    .stream_native = cuda_stream_native,
     .stream_wait = cuda_stream_wait,
     .stream_mark = cuda_stream_mark,
     .stream_elapsed = cuda_stream_elapsed,

@@ -49,6 +49,11 @@ void cuda_stream_destroy(env *e, device *d, stream *s)
     mem_free(e, s, sizeof *s, _Alignof(stream));
 }
 
+void *cuda_stream_native(const stream *s)
+{
+    return s->handle;
+}
+
 static sinter_status wait(env *e, device *d, stream *s, data_fault *fault)
 {
     if (s->may_have_fault)

@@ -17,6 +17,7 @@ struct stream {
 
 sinter_status cuda_stream_create(env *e, device *d, void *native, stream **out);
 void          cuda_stream_destroy(env *e, device *d, stream *s);
+void         *cuda_stream_native(const stream *s);
 sinter_status cuda_stream_wait(env *e, device *d, stream *s, data_fault *fault);
 sinter_status cuda_stream_mark(env *e, device *d, stream *s, uint32_t mark);
 sinter_status cuda_stream_elapsed(env *e, device *d, stream *s, uint32_t from, uint32_t to, double *ns);

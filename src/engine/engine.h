@@ -27,6 +27,8 @@ typedef struct engine {
     env_budget           budget;        /* the file, tables, weights on the device */
     sinter_error         error;         /* where e.error points between calls */
     uint32_t             references;    /* atomic */
+    uint32_t             lock;          /* of `taken` */
+    struct engine_block *taken;
     uint8_t             *bytes;         /* the file, in memory of our own */
     size_t               size;
     bool                 is_mapped;     /* only while a build checks its file: pages are given up once they were read */
@@ -191,6 +193,18 @@ void          recipe_player_destroy(recipe_player *r);                          
 sinter_status recipe_play(recipe_player *r, uint32_t recipe, const uint8_t **bytes, uint64_t *size);
 
 /* ---- engine_memory.c: from any thread ---- */
+/* Memory of the caller that runs of a context use. native: the caller's stream on which they are ordered, or NULL. */
+typedef struct engine_block {
+    const uint8_t *at;
+    size_t         size;
+    stream        *stream;
+    const void    *native;
+    bool           is_taken;
+    struct engine_block *next;
+} engine_block;
+/* false: another block overlaps it, whose runs have not ended and are not ordered with this one's. */
+bool          engine_block_take(engine *g, engine_block *b);
+void          engine_block_give(engine *g, engine_block *b);
 sinter_status engine_memory_alloc(engine *g, sinter_place place, size_t size, void **out, sinter_error *error);
 void          engine_memory_free(engine *g, sinter_place place, void *data, size_t size);
 sinter_status engine_memory_copy(engine *g, void *to, sinter_place to_place, const void *from, sinter_place from_place,

@@ -18,7 +18,9 @@ size_t engine_slab_at(const engine *g, uint32_t profile)
 size_t engine_memory_size(const engine *g, uint32_t profile)
 {
     const uint64_t slab = g->profile[profile].slab_size;
-    return size_add(engine_slab_at(g, profile), size_add(slab > SIZE_MAX ? SIZE_MAX : (size_t)slab, BEHIND));
+    const size_t whole =
+        size_add(engine_slab_at(g, profile), size_add(slab > SIZE_MAX ? SIZE_MAX : (size_t)slab, BEHIND));
+    return size_align(whole, ENGINE_ALIGN);
 }
 
 /* ---- states ---- */

@@ -1,8 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_memory.c - memory of an engine's device, for callers who have no other way to it. */
+/* engine_memory.c - memory of an engine's device, for callers who have no other way to it; and who uses which memory of
+ * theirs at the moment. */
+#include "base/os.h"
 #include "engine/engine.h"
 
 #include <string.h>
+
+/* ---- memory of callers in use ---- */
+
+static void lock(engine *g)
+{
+    while (__atomic_exchange_n(&g->lock, 1, __ATOMIC_ACQUIRE)) os_wait(&g->lock, 1, 0);
+}
+
+static void unlock(engine *g)
+{
+    __atomic_store_n(&g->lock, 0, __ATOMIC_RELEASE);
+    os_wake_all(&g->lock);
+}
+
+/* The stream cannot go away: who destroys it gives the block back before. */
+static bool is_idle(const engine *g, const engine_block *b)
+{
+    return b->stream && g->backend->stream_is_done && g->backend->stream_is_done(g->device, b->stream);
+}
+
+static bool is_in_the_way(const engine *g, const engine_block *b, const engine_block *other)
+{
+    const uintptr_t first = (uintptr_t)b->at, second = (uintptr_t)other->at;
+    if (first >= second + other->size || second >= first + b->size) return false;
+    return !(b->native && b->native == other->native) && !is_idle(g, other);
+}
+
+bool engine_block_take(engine *g, engine_block *b)
+{
+    bool is_free = true;
+    if (b->is_taken) return true;
+    lock(g);
+    for (const engine_block *x = g->taken; x && is_free; x = x->next) is_free = !is_in_the_way(g, b, x);
+    if (is_free) {
+        b->next = g->taken;
+        g->taken = b;
+        b->is_taken = true;
+    }
+    unlock(g);
+    return is_free;
+}
+
+void engine_block_give(engine *g, engine_block *b)
+{
+    if (!b->is_taken) return;
+    lock(g);
+    engine_block **at = &g->taken;
+    while (*at != b) at = &(*at)->next;
+    *at = b->next;
+    b->is_taken = false;
+    unlock(g);
+}
+
+/* ---- memory for callers ---- */
 
 static sinter_status begin(const engine *g, env *e, sinter_error *error)
 {

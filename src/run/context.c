@@ -40,7 +40,17 @@ static sinter_status make_items(context *c, uint32_t region)
     return SINTER_OK;
 }
 
-static sinter_status make_arrays(context *c, bool timing)
+static sinter_status make_fixed(context *c)
+{
+    const engine *g = c->g;
+    const uint32_t outputs = g->io_count - g->input_count;
+    c->input = arena_alloc(&c->fixed, sizeof *c->input * g->input_count, 8);
+    c->output = ARENA_NEW(&c->fixed, run_output, outputs);
+    c->result = ARENA_NEW(&c->fixed, run_result, outputs);
+    return c->fixed.failed ? FAIL_MEMORY(&c->e, "a context") : SINTER_OK;
+}
+
+static sinter_status make_arrays(context *c)
 {
     engine *g = c->g;
     uint32_t widest = 1;
@@ -57,10 +67,7 @@ static sinter_status make_arrays(context *c, bool timing)
     c->moving = ARENA_NEW(&c->a, uint32_t, c->p->value_count);
     c->moving_first = ARENA_NEW(&c->a, uint32_t, (size_t)c->p->storage_count + 1);
     c->address = ARENA_NEW(&c->a, void *, c->p->value_count);
-    c->input = arena_alloc(&c->a, sizeof *c->input * g->input_count, 8);
-    c->output = arena_alloc(&c->a, sizeof *c->output * (g->io_count - g->input_count), 8);
-    c->result = ARENA_NEW(&c->a, run_result, g->io_count - g->input_count);
-    if (timing) c->clock = ARENA_NEW(&c->a, step_clock, c->p->step_count);
+    if (c->has_clock) c->clock = ARENA_NEW(&c->a, step_clock, c->p->step_count);
     return c->a.failed ? FAIL_MEMORY(&c->e, "a context") : SINTER_OK;
 }
 
@@ -88,12 +95,7 @@ static void list_moving(context *c)
 static sinter_status make_memory(context *c)
 {
     engine *g = c->g;
-    c->slab = context_alloc(c, PLACE_DEVICE, c->p->slab_size + 64);
-    c->workspace_size = g->workspace[c->profile] + 64;
-    c->workspace = context_alloc(c, PLACE_DEVICE, c->workspace_size);
-    if (!c->slab || !c->workspace)
-        return NOTE(&c->e, c->e.error->status, "making a context of %llu bytes of activations and %zu of workspace",
-                    (unsigned long long)c->p->slab_size, c->workspace_size);
+    TRY(context_make_memory(c));
     if (context_has_places(c)) {
         c->host_slab = context_alloc(c, PLACE_HOST, c->p->host_slab_size + 64);
         c->host_workspace_size = g->host_workspace[c->profile] + 64;
@@ -105,7 +107,8 @@ static sinter_status make_memory(context *c)
     for (uint32_t i = 1; i < c->p->storage_count; i++) {
         const engine_storage *s = context_storage(c, i);
         const bool is_host = s->place == PLACE_HOST;
-        if (s->kind == STORAGE_SLAB) c->base[i] = (is_host ? c->host_slab : c->slab) + s->at;
+        uint8_t *const slab = is_host && context_has_places(c) ? c->host_slab : c->slab;
+        if (s->kind == STORAGE_SLAB && slab) c->base[i] = slab + s->at;
         if (s->kind == STORAGE_WEIGHT)
             c->base[i] =
                 is_host || !context_has_places(c)
@@ -130,9 +133,8 @@ static sinter_status make_all_ready(context *c)
 /* A static shape is known before the first run, and of others the usual one is. Where making its programs takes long,
  * they are made now. Nobody has asked for the usual one yet: where there is no memory for it, say, that is no failure.
  */
-static sinter_status prepare(context *c)
+static sinter_status prepare_usual(context *c)
 {
-    if (!c->g->backend->program_ready || c->clock) return SINTER_OK;
     bool is_static = true;
     for (uint32_t i = 0; i < c->g->input_count; i++) {
         sinter_io io;
@@ -152,17 +154,71 @@ static sinter_status prepare(context *c)
     return SINTER_OK;
 }
 
-static sinter_status build(context *c, const context_options *o)
+/* What the caller has given is put aside meanwhile: it is of other sizes. */
+static sinter_status prepare(context *c)
 {
-    TRY(make_arrays(c, o->has_clock));
+    const bool is_wanted = c->g->backend->program_ready && !c->clock && c->strategy != MEMORY_CALLER && !c->is_lazy;
+    if (!is_wanted || c->is_state_kept) return SINTER_OK;
+    const size_t inputs = sizeof *c->input * c->g->input_count,
+                 outputs = sizeof *c->output * (c->g->io_count - c->g->input_count);
+    void *const input = mem_alloc(&c->e, inputs + outputs + 1, 8);
+    if (!input) return FAIL_MEMORY(&c->e, "a context");
+    void *const output = (char *)input + inputs;
+    if (inputs) memcpy(input, c->input, inputs), memset(c->input, 0, inputs);
+    if (outputs) memcpy(output, c->output, outputs), memset(c->output, 0, outputs);
+    const sinter_status s = prepare_usual(c);
+    if (inputs) memcpy(c->input, input, inputs);
+    if (outputs) memcpy(c->output, output, outputs);
+    mem_free(&c->e, input, inputs + outputs + 1, 8);
+    return s;
+}
+
+/* ---- what a profile needs ---- */
+
+static sinter_status build_profile(context *c)
+{
+    arena_init(&c->a, &c->e);
+    c->stops_at = UINT32_MAX;
+    TRY(make_arrays(c));
     TRY(context_make_users(c));
-    if (c->g->backend->stream_create)
-        TRY(c->g->backend->stream_create(&c->e, c->g->device, o->native_stream, &c->stream));
     for (uint32_t i = 1; i < c->p->region_count; i++) TRY(make_items(c, i));
     TRY(make_memory(c));
-    c->has_phases = o->has_phases;
+    TRY(NOTE(&c->e, prepare(c), "preparing a context"));
+    c->is_ready = true;
+    return SINTER_OK;
+}
+
+static void drop_profile(context *c, bool is_memory_kept)
+{
+    c->is_ready = false;
+    context_give_memory(c);
+    context_drop_shapes(c);
+    for (uint32_t i = 0; c->own && i < c->p->storage_count; i++)
+        context_free(c, (storage_place)context_storage(c, i)->place, c->own[i].at, c->own[i].size);
+    for (uint32_t i = 0; c->stage && i < c->p->storage_count; i++)
+        context_free(c, PLACE_HOST, c->stage[i].at, c->stage[i].size);
+    context_drop_memory(c, is_memory_kept);
+    context_free(c, PLACE_HOST, c->host_slab, c->p->host_slab_size + 64);
+    context_free(c, PLACE_HOST, c->host_workspace, c->host_workspace_size);
+    for (uint32_t i = 0; c->result && i < c->g->io_count - c->g->input_count; i++) c->result[i] = (run_result){ 0 };
+    arena_deinit(&c->a);
+    c->region = NULL;
+    c->own = c->stage = NULL;
+    c->feed_count = c->program_count = 0;
+    c->host_slab = NULL;
+    c->host_workspace = NULL;
+    c->clock = NULL;
+    c->users = (run_users){ 0 };
+    c->has_times = false;
+}
+
+static sinter_status build(context *c, const context_options *o)
+{
+    TRY(make_fixed(c));
+    if (c->g->backend->stream_create)
+        TRY(c->g->backend->stream_create(&c->e, c->g->device, o->native_stream, &c->stream));
     for (uint32_t i = 0; i < STREAM_MARKS; i++) TRY(context_mark(c, i)); /* the first use of a mark makes it */
-    return o->is_lazy ? SINTER_OK : NOTE(&c->e, prepare(c), "preparing a context");
+    return build_profile(c);
 }
 
 sinter_status context_create(engine *g, const context_options *options, context **out, sinter_error *error)
@@ -184,8 +240,13 @@ sinter_status context_create(engine *g, const context_options *options, context 
     c->g = g;
     c->profile = profile;
     c->p = &g->profile[profile];
-    c->stops_at = UINT32_MAX;
+    c->strategy = options->strategy;
+    c->is_lazy = options->is_lazy;
+    c->has_clock = options->has_clock;
+    c->has_phases = options->has_phases;
+    c->block.native = options->native_stream;
     engine_retain(g);
+    arena_init(&c->fixed, &c->e);
     arena_init(&c->a, &c->e);
     arena_init(&c->scratch, &c->e);
     c->scratch.is_kept = true;
@@ -207,33 +268,43 @@ void context_destroy(context *c)
     e.error = &e.error_own;
     c->e.error = &c->e.error_own;
     (void)context_settle(c);
-    for (uint32_t i = 0; i < SHAPES_KEPT; i++) {
-        shape *s = &c->kept[i];
-        for (uint32_t k = 0; s->program && k < c->program_count; k++)
-            if (s->program[k]) g->backend->program_destroy(&e, g->device, s->program[k]);
-        arena_deinit(&s->a);
-    }
-    for (uint32_t i = 0; c->own && i < c->p->storage_count; i++)
-        context_free(c, (storage_place)context_storage(c, i)->place, c->own[i].at, c->own[i].size);
-    for (uint32_t i = 0; c->stage && i < c->p->storage_count; i++)
-        context_free(c, PLACE_HOST, c->stage[i].at, c->stage[i].size);
-    context_free(c, PLACE_DEVICE, c->slab, c->p->slab_size + 64);
-    context_free(c, PLACE_DEVICE, c->workspace, c->workspace_size);
-    context_free(c, PLACE_HOST, c->host_slab, c->p->host_slab_size + 64);
-    context_free(c, PLACE_HOST, c->host_workspace, c->host_workspace_size);
+    drop_profile(c, false);
     if (c->stream) g->backend->stream_destroy(&e, g->device, c->stream);
     arena_deinit(&c->scratch);
-    arena_deinit(&c->a);
+    arena_deinit(&c->fixed);
     e.budget = g->budget.outer;
     mem_free(&e, c, sizeof *c, _Alignof(context));
     engine_release(g);
 }
 
+sinter_status context_set_profile(context *c, uint32_t profile)
+{
+    if (profile >= c->g->profile_count)
+        return FAIL(&c->e, INVALID_ARG, "profile %u, the engine has %u", profile, c->g->profile_count);
+    TRY(context_end(c));
+    if (profile == c->profile && c->is_ready) return SINTER_OK;
+    kept_states kept = { 0 };
+    TRY(context_keep_states(c, profile, &kept));
+    TRY(context_settle(c));
+    drop_profile(c, c->strategy != MEMORY_PROFILE);
+    c->profile = profile;
+    c->p = &c->g->profile[profile];
+    c->scratch.failed = false;
+    c->is_state_kept = kept.count > 0;
+    sinter_status s = build_profile(c);
+    c->is_state_kept = false;
+    if (s == SINTER_OK) context_adopt_states(c, &kept);
+    else drop_profile(c, c->strategy != MEMORY_PROFILE);
+    context_free_states(c, &kept);
+    return NOTE(&c->e, s, "changing to profile %u", profile);
+}
+
 size_t context_memory(const context *c)
 {
-    size_t size = c->p->slab_size + c->workspace_size + c->a.total + c->scratch.total;
+    size_t size = c->fixed.total + c->a.total + c->scratch.total;
+    if (c->strategy != MEMORY_CALLER) size += c->memory.size;
     if (c->host_slab) size += c->p->host_slab_size + c->host_workspace_size;
-    for (uint32_t i = 0; i < c->p->storage_count; i++) size += c->own[i].size + c->stage[i].size;
+    for (uint32_t i = 0; c->own && c->stage && i < c->p->storage_count; i++) size += c->own[i].size + c->stage[i].size;
     for (uint32_t i = 0; i < SHAPES_KEPT; i++) {
         if (!c->kept[i].used) continue;
         size += c->kept[i].a.total;

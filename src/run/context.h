@@ -9,6 +9,7 @@
 
 #include "core/storage.h"
 #include "engine/engine.h"
+#include "sinter/run.h"
 
 enum { SHAPES_KEPT = 8 };
 #define UNBOUND INT64_MIN
@@ -27,6 +28,13 @@ typedef struct run_region {
     uint32_t  count;
 } run_region;
 
+/* Whose activation memory a context uses, and how much. */
+typedef enum memory_strategy {
+    MEMORY_PROFILE,                 /* its own, for the profile in use */
+    MEMORY_STATIC,                  /* its own, for the largest profile */
+    MEMORY_CALLER                   /* the caller's, for the shapes in use */
+} memory_strategy;
+
 /* Everything that a shape decides. */
 typedef struct shape {
     arena     a;
@@ -39,6 +47,9 @@ typedef struct shape {
     program **program;
     void    **record;               /* by step: what a kernel on the host bound */
     uint8_t  *is_bound;             /* by the first step of an item */
+    uint8_t  *slab;                 /* MEMORY_CALLER: where the slab was when addresses were made */
+    uint64_t  slab_size;            /* MEMORY_CALLER: bytes of it that the shape needs */
+    uint64_t *slab_at;              /* MEMORY_CALLER: by storage, the offset in it */
 } shape;
 
 typedef struct buffer { void *at; size_t size; } buffer;
@@ -54,6 +65,15 @@ typedef struct run_result {
     sinter_place place;
 } run_result;
 
+/* What the caller has said of an output: where it goes, or who gives it memory. */
+typedef struct run_output {
+    void        *data;
+    size_t       size;
+    sinter_place place;
+    sinter_output_allocator allocator;      /* resize NULL: none */
+    bool         is_asked;          /* in this run */
+} run_output;
+
 /* Who uses each expression and each symbol (`list` from first[id] on, to first[id + 1]), and the expressions that wait
  * to be evaluated. NULL where no symbol is late. */
 typedef struct run_users {
@@ -68,18 +88,26 @@ typedef struct context {
     engine       *g;
     const engine_profile *p;
     uint32_t      profile;
-    arena         a, scratch;
+    bool          is_lazy, has_clock;
+    bool          is_ready;         /* there is all that the profile needs: false after a change that failed */
+    /* fixed: what all profiles have in common; a: what the profile in use needs */
+    arena         fixed, a, scratch;
     run_region   *region;
     uint32_t      program_count;
     stream       *stream;           /* NULL: programs end before their launch returns */
     bool          is_busy;          /* something may be under way on the stream */
     bool          is_copying;       /* and a copy that reads or writes host memory among it */
     bool          is_running;       /* a run was begun and not waited for */
+    bool          is_beginning;     /* a run is being begun: allocators of outputs may be asked */
     uint32_t      is_cancelled;     /* atomic: another thread wants the run to end */
     uint32_t      stops_at;         /* the step before which the host must wait; UINT32_MAX: none */
     uint8_t      *slab, *host_slab; /* host_slab: NULL where there is one place */
     void         *workspace, *host_workspace;
-    size_t        workspace_size, host_workspace_size;
+    size_t        host_workspace_size;
+    memory_strategy strategy;
+    buffer        memory;           /* [workspace | slab] where programs run; of MEMORY_CALLER: the caller's */
+    engine_block  block;            /* MEMORY_CALLER: what this context's runs use, for others to see */
+    uint32_t     *slab_by_at, *slab_by_end, slab_count;     /* MEMORY_CALLER: storages in the slab, in two orders */
     buffer       *own;              /* by storage: inputs that cannot stay where they are, outputs, grown buffers */
     buffer       *stage;            /* by storage: host memory that the caller's data goes through */
     void        **base;             /* by storage */
@@ -87,6 +115,8 @@ typedef struct context {
     uint32_t     *moving_first;     /* by storage: where its values begin in `moving`; one entry more than storages */
     uint32_t      moving_count;
     bool          has_state;
+    bool          is_state_fresh;   /* all zeros: no run has written it */
+    bool          is_state_kept;    /* another profile is being made, and the state goes on in it */
     bool          is_state_torn;    /* a run that writes it was begun and has not ended well */
     int64_t       rows;             /* of the state, from earlier runs */
     uint32_t      next_io;          /* where the search for a name begins */
@@ -94,8 +124,8 @@ typedef struct context {
     run_feed     *feed;
     uint32_t      feed_count;
     void        **pointer;          /* room for the operands of the widest step on the host */
-    struct { void *data; sinter_place place; bool is_set; int64_t dim[SINTER_RANK_MAX]; } *input;
-    struct { void *data; size_t size; sinter_place place; } *output;  /* the caller's; by io - input_count */
+    struct { void *data; sinter_place place; bool is_set, has_shape; int64_t dim[SINTER_RANK_MAX]; } *input;
+    run_output   *output;           /* by io - input_count */
     run_result   *result;           /* by output */
     shape         kept[SHAPES_KEPT];
     shape        *now;
@@ -131,6 +161,7 @@ typedef struct context_options {
     bool     has_clock;             /* of steps */
     bool     has_phases;
     bool     is_lazy;               /* nothing is made ready for a first run */
+    memory_strategy strategy;
     void    *native_stream;         /* of the caller, or NULL */
 } context_options;
 sinter_status context_create(engine *g, const context_options *options, context **out, sinter_error *error);
@@ -148,10 +179,28 @@ sinter_status context_rehearse(context *c);
  * program_time. What they find wrong in the data is nothing. */
 sinter_status context_time(context *c, program_order order, uint32_t repeats, double *ns);
 size_t        context_memory(const context *c);
+/* Ends the current run, and makes all that another profile needs. If that fails, only another change is possible. */
+sinter_status context_set_profile(context *c, uint32_t profile);
+
+/* ---- run_memory.c: activation memory ---- */
+sinter_status context_make_memory(context *c);
+void          context_drop_memory(context *c, bool is_kept);        /* is_kept: a block of its own stays, where it fits */
+/* MEMORY_CALLER: waits for the current run. NULL: none. */
+sinter_status context_set_memory(context *c, void *data, size_t size);
+/* Bytes that the inputs' shapes need. */
+sinter_status context_memory_wanted(context *c, size_t *out);
+/* MEMORY_CALLER: gives the storages of a shape their places in the caller's memory. INVALID_ARG: it is too small. */
+sinter_status context_lay_out(context *c, shape *s);
+/* MEMORY_CALLER: from now on, until the second, the memory must be nobody else's. */
+sinter_status context_take_memory(context *c);
+void          context_give_memory(context *c);
 
 /* ---- shape_cache.c ---- */
 /* Makes the shape of the inputs current: found, or evaluated, checked and bound. */
 sinter_status context_set_shape(context *c);
+void          context_drop_shapes(context *c);
+/* The numbers of symbols and expressions that the inputs' dims decide; inputs without dims decide none. */
+sinter_status context_eval_inputs(context *c, int64_t *symbol, int64_t *dim_at, bool all);
 /* Prepares the steps of a program and binds it, in place where it was bound before. */
 sinter_status context_bind_item(context *c, const run_item *item);
 static inline bool context_item_is_bound(const context *c, const run_item *item)
@@ -221,6 +270,24 @@ void          context_end_state(context *c);        /* all steps were begun, and
 /* Zeros, and no rows. */
 sinter_status context_reset_state(context *c);
 sinter_status context_set_rows(context *c, int64_t rows);
+/* The states on their way from one profile to another: none, if they are all zeros. INVALID_ARG: the other profile has
+ * states of other sizes. Adopting takes them over, and leaves those that the profile had made; both are freed. */
+typedef struct kept_states {
+    buffer       *at;
+    storage_place *place;
+    uint32_t      count;
+} kept_states;
+sinter_status context_keep_states(context *c, uint32_t profile, kept_states *out);
+void          context_adopt_states(context *c, kept_states *kept);
+void          context_free_states(context *c, kept_states *kept);
+
+/* ---- run_infer.c: sizes before a run ---- */
+/* An output's dims, -1 where data decides or an input has no shape yet. */
+sinter_status context_output_dims(context *c, uint32_t io, int64_t *dim_at);
+/* At most so many bytes, for the inputs that have shapes and the profile's ranges of the others. UNSUPPORTED: no bound. */
+sinter_status context_output_bound(context *c, uint32_t io, size_t *out);
+/* Has it no shape, or does its value decide sizes, and it has none? */
+bool          context_input_is_missing(const context *c, uint32_t io);
 
 /* ---- execute.c ---- */
 sinter_status context_run_region(context *c, uint32_t region);

@@ -236,10 +236,12 @@ static sinter_status collect(context *c)
 static sinter_status begin(context *c)
 {
     const uint32_t outputs = c->g->io_count - c->g->input_count;
-    for (uint32_t i = 0; i < outputs; i++) c->result[i].is_ready = false;
+    for (uint32_t i = 0; i < outputs; i++) c->result[i].is_ready = c->output[i].is_asked = false;
     for (uint32_t i = 0; i < c->g->input_count; i++)
         if (!c->input[i].is_set)
-            return FAIL(&c->e, INVALID_ARG, "input '%s' has not been set", engine_text(c->g, c->g->io[i].name));
+            return FAIL(&c->e, INVALID_ARG, "input '%s' has %s", engine_text(c->g, c->g->io[i].name),
+                        c->input[i].has_shape ? "a shape and no data" : "not been set");
+    TRY(context_take_memory(c));
     c->scratch.failed = false; /* memory may be there again since a run that found none */
     c->fault = (data_fault){ 0 };
     TRY(context_set_shape(c));
@@ -284,6 +286,7 @@ static void abandon(context *c)
     sinter_error *const error = c->e.error;
     c->e.error = &quiet;
     (void)context_settle(c);
+    context_give_memory(c);
     c->e.error = error;
 }
 
@@ -312,8 +315,11 @@ sinter_status context_begin(context *c, bool must_not_stop)
     if (must_not_stop && context_has_places(c) && c->stops_at != UINT32_MAX)
         return FAIL(&c->e, UNSUPPORTED, "step '%s' needs the host in the middle of a run: it cannot be asynchronous",
                     engine_text(c->g, context_step(c, c->stops_at)->name));
+    if (!c->is_ready) return FAIL(&c->e, INVALID_ARG, "the context has no profile: a change of profile failed");
     __atomic_store_n(&c->is_cancelled, 0, __ATOMIC_RELAXED);
+    c->is_beginning = true;
     const sinter_status s = begin(c);
+    c->is_beginning = false;
     if (s == SINTER_OK) c->is_running = true;
     else abandon(c);
     return s;
@@ -324,6 +330,7 @@ sinter_status context_end(context *c)
     if (!c->is_running) return SINTER_OK;
     c->is_running = false;
     const sinter_status settled = context_settle(c);
+    context_give_memory(c);
     c->is_state_torn = c->is_state_torn || (c->has_state && settled != SINTER_OK);
     TRY(settled);
     context_deliver(c);

@@ -178,9 +178,33 @@ sinter_status context_transfer(context *c, uint32_t step)
 
 /* ---- outputs ---- */
 
+enum { ALIGN_HOST = 64, ALIGN_DEVICE = 256 };
+
+/* Once a run, as soon as the size is known. */
+static sinter_status ask_allocator(context *c, uint32_t io, size_t bytes)
+{
+    run_output *o = &c->output[io - c->g->input_count];
+    const char *name = engine_text(c->g, c->g->io[io].name);
+    const size_t size = bytes ? bytes : 1, align = o->place == SINTER_PLACE_HOST ? ALIGN_HOST : ALIGN_DEVICE;
+    const uint32_t element = sinter_dtype_bits((sinter_dtype)c->g->io[io].dtype) / 8;
+    void *const native = c->stream && c->g->backend->stream_native ? c->g->backend->stream_native(c->stream) : NULL;
+    if (o->data) TRY(context_settle(c)); /* a copy of the run before may still go there */
+    o->is_asked = true;
+    o->data = o->allocator.resize(o->allocator.user, name, o->data, size, align, native);
+    o->size = o->data ? size : 0;
+    if (!o->data) return FAIL(&c->e, NO_MEMORY, "the allocator of output '%s' gives no %zu bytes", name, size);
+    if (element < 2 || (uintptr_t)o->data % element == 0) return SINTER_OK;
+    o->data = NULL;
+    return FAIL(&c->e, INVALID_ARG, "the memory for output '%s' is not aligned to its elements of %u bytes", name,
+                element);
+}
+
 sinter_status context_place_output(context *c, uint32_t storage, size_t bytes)
 {
     const uint32_t io = (uint32_t)context_storage(c, storage)->at, out = io - c->g->input_count;
+    if (c->output[out].allocator.resize && c->is_beginning &&
+        !(c->output[out].is_asked && c->output[out].size >= bytes))
+        TRY(ask_allocator(c, io, bytes));
     void *const data = c->output[out].data;
     const sinter_place place = place_of(c, storage);
     if (data && c->output[out].size < bytes)
@@ -208,7 +232,11 @@ sinter_status context_collect(context *c, uint32_t output)
     r->at = data ? data : from;
     r->place = wanted;
     r->deliver = NULL;
-    r->size = dense_bytes(&c->now->value[context_args(c, c->p->io_first)[c->g->input_count + output]]);
+    const view *v = &c->now->value[context_args(c, c->p->io_first)[c->g->input_count + output]];
+    r->size = dense_bytes(v);
+    const sinter_output_allocator *a = &c->output[output].allocator;
+    if (a->resize && a->notify && c->is_beginning)
+        a->notify(a->user, engine_text(c->g, c->g->io[c->g->input_count + output].name), v->dim, v->rank);
     if (from == data || !context_has_places(c)) return SINTER_OK;
     if (wanted == SINTER_PLACE_DEVICE)
         return context_copy(c, place == SINTER_PLACE_DEVICE ? COPY_ON_DEVICE : COPY_TO_DEVICE, data, from, r->size);

@@ -16,6 +16,12 @@ static bool is_kept(const engine_storage *s)
 
 sinter_status context_make_state(context *c)
 {
+    c->has_state = false;
+    if (!c->is_state_kept) {
+        c->rows = 0;
+        c->is_state_torn = false;
+    }
+    c->is_state_fresh = !c->is_state_kept;
     for (uint32_t i = 1; i < c->p->storage_count; i++) {
         const engine_storage *s = context_storage(c, i);
         if (!is_kept(s)) continue;
@@ -64,6 +70,7 @@ sinter_status context_begin_state(context *c)
                     (long long)c->rows, (long long)more, (long long)capacity);
     TRY(tell_rows(c, c->rows, after));
     c->is_state_torn = true;
+    c->is_state_fresh = false;
     return SINTER_OK;
 }
 
@@ -93,6 +100,8 @@ static sinter_status fill_zeros(context *c, uint32_t storage)
 
 sinter_status context_reset_state(context *c)
 {
+    if (!c->is_ready && !c->own)
+        return FAIL(&c->e, INVALID_ARG, "the context has no profile: a change of profile failed");
     TRY(context_settle(c));
     c->is_state_torn = true;
     for (uint32_t i = 1; i < c->p->storage_count; i++)
@@ -100,7 +109,62 @@ sinter_status context_reset_state(context *c)
     TRY(context_settle(c));
     c->rows = 0;
     c->is_state_torn = false;
+    c->is_state_fresh = true;
     return SINTER_OK;
+}
+
+/* ---- from one profile to another ---- */
+
+static const engine_storage *state_of(const context *c, uint32_t profile, uint32_t i, uint32_t *storage)
+{
+    const engine_profile *p = &c->g->profile[profile];
+    *storage = c->g->value[c->g->state_value[c->g->state_first[profile] + i]].storage;
+    return &c->g->storage[p->storage_first + *storage];
+}
+
+sinter_status context_keep_states(context *c, uint32_t profile, kept_states *out)
+{
+    const uint32_t count = engine_state_count(c->g, c->profile);
+    uint32_t here, there;
+    *out = (kept_states){ 0 };
+    if (!c->is_ready || !c->has_state || (c->is_state_fresh && !c->rows)) return SINTER_OK;
+    bool is_same = count == engine_state_count(c->g, profile);
+    for (uint32_t i = 0; i < count && is_same; i++) {
+        const engine_storage *a = state_of(c, c->profile, i, &here), *b = state_of(c, profile, i, &there);
+        is_same = a->bound == b->bound && a->place == b->place;
+    }
+    if (!is_same)
+        return FAIL(&c->e, INVALID_ARG, "profile %u has states of other sizes than profile %u: reset the state first",
+                    profile, c->profile);
+    out->at = mem_zalloc(&c->e, size_mul(count, sizeof *out->at + sizeof *out->place), _Alignof(buffer));
+    if (!out->at) return FAIL_MEMORY(&c->e, "states");
+    out->place = (storage_place *)(void *)(out->at + count);
+    out->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        out->place[i] = (storage_place)state_of(c, c->profile, i, &here)->place;
+        out->at[i] = c->own[here];
+        c->own[here] = (buffer){ 0 };
+    }
+    return SINTER_OK;
+}
+
+void context_adopt_states(context *c, kept_states *kept)
+{
+    for (uint32_t i = 0; i < kept->count; i++) {
+        uint32_t storage;
+        (void)state_of(c, c->profile, i, &storage);
+        const buffer made = c->own[storage];
+        c->own[storage] = kept->at[i];
+        c->base[storage] = kept->at[i].at;
+        kept->at[i] = made;
+    }
+}
+
+void context_free_states(context *c, kept_states *kept)
+{
+    for (uint32_t i = 0; i < kept->count; i++) context_free(c, kept->place[i], kept->at[i].at, kept->at[i].size);
+    if (kept->at) mem_free(&c->e, kept->at, kept->count * (sizeof *kept->at + sizeof *kept->place), _Alignof(buffer));
+    *kept = (kept_states){ 0 };
 }
 
 sinter_status context_set_rows(context *c, int64_t rows)
@@ -109,6 +173,7 @@ sinter_status context_set_rows(context *c, int64_t rows)
     if (rows < 0 || rows > capacity)
         return FAIL(&c->e, INVALID_ARG, "%lld rows, the state has 0 to %lld", (long long)rows, (long long)capacity);
     TRY(context_end(c));
+    if (!c->is_ready) return FAIL(&c->e, INVALID_ARG, "the context has no profile: a change of profile failed");
     c->rows = rows;
     return SINTER_OK;
 }

@@ -7,34 +7,54 @@
 
 #include <string.h>
 
-/* The inputs' dims bind the symbols that name them; the rest must agree. */
-static sinter_status bind_inputs(context *c)
+/* What the inputs' dims say of the symbols. */
+static sinter_status read_symbols(context *c, int64_t *symbol, bool all)
 {
-    shape *s = c->now;
-    for (uint32_t i = 0; i < c->g->symbol_count; i++) s->symbol[i] = UNBOUND;
+    for (uint32_t i = 0; i < c->g->symbol_count; i++) symbol[i] = UNBOUND;
     for (uint32_t i = 0; i < c->g->input_count; i++) {
         const engine_io *io = &c->g->io[i];
-        for (uint32_t k = 0; k < io->rank; k++) {
+        for (uint32_t k = 0; k < io->rank && (all || c->input[i].has_shape); k++) {
             const dim_node *d = &c->g->dim[io->dim[k]];
-            if (d->kind != DIM_SYMBOL || s->symbol[d->value] != UNBOUND) continue;
+            if (d->kind != DIM_SYMBOL || symbol[d->value] != UNBOUND) continue;
             const engine_range *r = &c->g->range[(size_t)c->profile * c->g->symbol_count + (size_t)d->value];
             const int64_t x = c->input[i].dim[k];
             if (x < r->min || x > r->max || x % r->divisor)
                 return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, profile %u permits %lld to %lld", k,
                             engine_text(c->g, io->name), (long long)x, c->profile, (long long)r->min,
                             (long long)r->max);
-            s->symbol[d->value] = x;
+            symbol[d->value] = x;
         }
     }
-    context_evaluate_all(c);
+    return SINTER_OK;
+}
+
+/* Sizes that are no symbols of their own must agree. */
+static sinter_status check_inputs(context *c, const int64_t *dim_at, bool all)
+{
     for (uint32_t i = 0; i < c->g->input_count; i++) {
         const engine_io *io = &c->g->io[i];
-        for (uint32_t k = 0; k < io->rank; k++)
-            if (s->dim[io->dim[k]] != c->input[i].dim[k])
-                return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, expected %lld", k,
-                            engine_text(c->g, io->name), (long long)c->input[i].dim[k], (long long)s->dim[io->dim[k]]);
+        for (uint32_t k = 0; k < io->rank && (all || c->input[i].has_shape); k++) {
+            const int64_t wanted = dim_at[io->dim[k]];
+            if (wanted == c->input[i].dim[k] || (!all && wanted == UNBOUND)) continue;
+            return FAIL(&c->e, INVALID_ARG, "axis %u of input '%s' is %lld, expected %lld", k,
+                        engine_text(c->g, io->name), (long long)c->input[i].dim[k], (long long)wanted);
+        }
     }
     return SINTER_OK;
+}
+
+sinter_status context_eval_inputs(context *c, int64_t *symbol, int64_t *dim_at, bool all)
+{
+    TRY(read_symbols(c, symbol, all));
+    (void)dim_eval_all(c->g->dim, c->g->dim_count, symbol, c->g->symbol_count, dim_at);
+    return check_inputs(c, dim_at, all);
+}
+
+static sinter_status bind_inputs(context *c)
+{
+    TRY(read_symbols(c, c->now->symbol, true));
+    context_evaluate_all(c);
+    return check_inputs(c, c->now->dim, true);
 }
 
 /* A step's arrays, so that preparing it, also again and again, allocates nothing. */
@@ -76,6 +96,12 @@ static void drop_shape(context *c, shape *s)
         if (s->program[i]) c->g->backend->program_destroy(&c->e, c->g->device, s->program[i]);
     arena_deinit(&s->a);
     *s = (shape){ 0 };
+}
+
+void context_drop_shapes(context *c)
+{
+    for (uint32_t i = 0; i < SHAPES_KEPT; i++) drop_shape(c, &c->kept[i]);
+    c->now = NULL;
 }
 
 /* A branch that will not be taken may have shapes that make no sense. What is wrong there is said when it is run. */
@@ -153,6 +179,7 @@ static sinter_status make_shape(context *c, shape *s, const int64_t *key, size_t
     memcpy(s->key, key, key_count * sizeof *key);
     TRY(bind_inputs(c));
     TRY(NOTE(&c->e, engine_check_shape(&c->e, c->g, c->profile, &c->scratch, s->symbol), "checking a shape"));
+    TRY(context_lay_out(c, s));
     for (uint32_t i = 0; i < c->p->step_count; i++) TRY(make_step(c, s, i));
     TRY(prepare_values(c, false));
     for (uint32_t r = 1; r < c->p->region_count; r++)
@@ -201,9 +228,9 @@ sinter_status context_set_shape(context *c)
         if (s->used && memcmp(s->key, key, key_count * sizeof *key) == 0) found = s;
         if (s->used < oldest->used) oldest = s;
     }
-    if (found && found != c->now)
+    sinter_status s = found ? context_lay_out(c, found) : SINTER_OK;
+    if (s == SINTER_OK && found && found != c->now)
         for (uint32_t i = 1; i < c->p->value_count; i++) c->address[i] = found->value[i].data;
-    sinter_status s = SINTER_OK;
     if (!found) {
         drop_shape(c, oldest);
         c->now = found = oldest;

@@ -32,6 +32,42 @@ static sinter_status run_sized(sinter_engine *g, sinter_context *c, sample_size 
     return s;
 }
 
+/* Sizes told before a run, memory of the caller, and a change of profile. After a change that failed, the context says
+ * so in every run, and another change mends it. */
+static sinter_status move_on(sinter_engine *g, sinter_error *error)
+{
+    sinter_context *c = NULL;
+    sinter_context_options o = SINTER_CONTEXT_OPTIONS;
+    const size_t room = sinter_engine_memory_size(g, SINTER_ALL_PROFILES);
+    const uint32_t last = sinter_engine_profile_count(g) - 1;
+    size_t wanted = 0;
+    sample_data d;
+    void *memory = aligned_alloc(64, room);
+    sinter_engine_info info = SINTER_ENGINE_INFO;
+    o.memory = SINTER_MEMORY_USER;
+    sinter_status s = sinter_engine_describe(g, &info, error);
+    if (s == SINTER_OK) s = sinter_context_create(g, &o, &c, error);
+    if (s == SINTER_OK) s = sinter_context_set_memory(c, memory, room, error);
+    if (s == SINTER_OK) s = run_sized(g, c, SAMPLE_OPT, error);
+    if (s == SINTER_OK && CHECK(sample_data_make(g, 0, SAMPLE_MAX, 5, 1u << 20, &d))) {
+        s = sample_data_set(&d, c, error);
+        if (s == SINTER_OK) s = sinter_context_memory_size(c, &wanted, error);
+        CHECK(s != SINTER_OK || (wanted > 0 && wanted <= room));
+        sample_data_free(&d);
+    }
+    if (s == SINTER_OK && last) {
+        s = sinter_context_set_profile(c, last, error);
+        sinter_error why = { 0 };
+        if (s != SINTER_OK) CHECK_EQ(sinter_context_run(c, &why), SINTER_INVALID_ARG);
+        if (s != SINTER_OK) CHECK_HAS(why.text, "a change of profile failed");
+    }
+    if (c && s == SINTER_NO_MEMORY && last && sinter_context_set_profile(c, 0, NULL) == SINTER_OK)
+        CHECK_EQ(sinter_context_profile(c), 0);
+    sinter_context_destroy(c);
+    free(memory);
+    return s;
+}
+
 static sinter_status work_on(sinter_engine *g, sinter_error *error)
 {
     sinter_context *c = NULL;
@@ -41,7 +77,7 @@ static sinter_status work_on(sinter_engine *g, sinter_error *error)
     if (s == SINTER_OK) s = run_sized(g, c, SAMPLE_MAX, error);
     if (s == SINTER_OK) s = run_sized(g, c, SAMPLE_OPT, error);
     sinter_context_destroy(c);
-    return s;
+    return s == SINTER_OK ? move_on(g, error) : s;
 }
 
 /* One whole life. Builds, or loads `engine` and runs it. */

@@ -4,6 +4,7 @@
  * Each round makes a random sequence of calls on one engine. All memory of the caller lies at pages without access, and
  * nobody may touch it any more once it was replaced. Each run is judged by a fresh context that gets the same inputs
  * and has all outputs in its own memory. CALL_ORDERS=round repeats a round alone. */
+#include "caller.h"
 #include "campaign.h"
 #include "base/hash.h"
 #include "cuda_fake.h"
@@ -13,7 +14,7 @@
 #include "sinter/sinter.h"
 #include "test.h"
 
-enum { IO_MAX = 16, CALLS = 40, SLACK = 64 };
+enum { CALLS = 40, SLACK = 64 };
 
 typedef struct subjects {
     image file[SEED_MAX];
@@ -22,68 +23,11 @@ typedef struct subjects {
     bool has_places, has_kernels;
 } subjects;
 
-typedef struct caller {
-    sinter_engine *g;
-    sinter_context *c;
-    uint32_t profile, ios;
-    bool has_places, has_kernels; /* memory of the device, too; kernels that do something */
-    uint64_t random;
-    sinter_io io[IO_MAX];
-    bool is_set[IO_MAX];
-    sinter_tensor input[IO_MAX];
-    uint64_t sum[IO_MAX]; /* of an input's bytes */
-    void *output[IO_MAX];
-    sinter_place place[IO_MAX];        /* of the memory given for an output */
-    size_t room[IO_MAX], last[IO_MAX]; /* of the memory given for an output, and of its last result */
-    rig_count *count;
-} caller;
-
-static bool expect(caller *x, bool is_true, const char *what, const char *name)
-{
-    if (is_true) return true;
-    x->count->failed++;
-    printf("%s: '%s'\n", what, name);
-    return false;
-}
-
-/* ---- memory ---- */
-
-static void *take(caller *x, size_t size, sinter_place place)
-{
-    void *at = NULL;
-    if (place == SINTER_PLACE_HOST) return guarded_take(size, test_below(&x->random, 3) == 0);
-    return sinter_engine_alloc(x->g, place, size, &at, NULL) == SINTER_OK ? at : NULL;
-}
-
-static void give(caller *x, void *at, size_t size, sinter_place place)
-{
-    if (place == SINTER_PLACE_HOST) guarded_give(at);
-    else sinter_engine_free(x->g, place, at, size);
-}
-
-static sinter_place any_place(caller *x)
-{
-    return x->has_places && test_below(&x->random, 2) ? SINTER_PLACE_DEVICE : SINTER_PLACE_HOST;
-}
-
-static void copy(caller *x, void *to, sinter_place to_place, const void *from, sinter_place from_place, size_t size)
-{
-    expect(x, sinter_engine_copy(x->g, to, to_place, from, from_place, size, NULL) == SINTER_OK, "no copy", "");
-}
-
-/* A tensor's bytes on the host (malloc). */
-static uint8_t *read(caller *x, const sinter_tensor *t)
-{
-    const size_t size = sinter_tensor_size(t);
-    uint8_t *bytes_at = malloc(size + 1);
-    if (!bytes_at) abort();
-    copy(x, bytes_at, SINTER_PLACE_HOST, t->data, t->place, size);
-    return bytes_at;
-}
+/* ---- inputs ---- */
 
 static uint64_t sum_of(caller *x, const sinter_tensor *t)
 {
-    uint8_t *bytes_at = read(x, t);
+    uint8_t *bytes_at = caller_read(x, t);
     const uint64_t sum = hash64(bytes_at, sinter_tensor_size(t), 0);
     free(bytes_at);
     return sum;
@@ -91,17 +35,15 @@ static uint64_t sum_of(caller *x, const sinter_tensor *t)
 
 static void fill(caller *x, const sinter_tensor *t)
 {
-    uint8_t *bytes_at = read(x, t);
+    uint8_t *bytes_at = caller_read(x, t);
     rig_fill(bytes_at, sinter_tensor_size(t), t->dtype, &x->random);
-    copy(x, t->data, t->place, bytes_at, SINTER_PLACE_HOST, sinter_tensor_size(t));
+    caller_copy(x, t->data, t->place, bytes_at, SINTER_PLACE_HOST, sinter_tensor_size(t));
     free(bytes_at);
 }
 
-/* ---- inputs ---- */
-
 static void forget_input(caller *x, uint32_t i)
 {
-    if (x->input[i].data) give(x, x->input[i].data, sinter_tensor_size(&x->input[i]), x->input[i].place);
+    if (x->input[i].data) caller_give(x, x->input[i].data, sinter_tensor_size(&x->input[i]), x->input[i].place);
     x->input[i] = (sinter_tensor){ 0 };
     x->is_set[i] = false;
 }
@@ -110,19 +52,20 @@ static void forget_input(caller *x, uint32_t i)
 static void give_input(caller *x, uint32_t i, uint32_t which)
 {
     const sinter_io *io = &x->io[i];
-    sinter_tensor t = { .dtype = io->dtype, .rank = io->rank, .place = any_place(x) };
+    sinter_tensor t = { .dtype = io->dtype, .rank = io->rank, .place = caller_any_place(x) };
     for (uint32_t k = 0; k < io->rank; k++) {
         const int64_t list[] = { io->opt[k], io->min[k], io->max[k], io->min[k] + (io->max[k] > io->min[k]) };
         t.dim[k] = io->dim[k] >= 0 ? io->dim[k] : list[which % (sizeof list / sizeof *list)];
     }
-    t.data = take(x, sinter_tensor_size(&t), t.place);
+    t.data = caller_take(x, sinter_tensor_size(&t), t.place);
     if (!t.data) return;
     fill(x, &t);
     const bool is_wrong = io->rank && test_below(&x->random, 10) == 0;
     sinter_tensor given = t;
     if (is_wrong) given.dim[test_below(&x->random, io->rank)] = -1;
     const sinter_status s = sinter_context_set_input(x->c, io->name, &given, NULL);
-    expect(x, s == (is_wrong ? SINTER_INVALID_ARG : SINTER_OK), "an input was taken or refused wrongly", io->name);
+    caller_expect(x, s == (is_wrong ? SINTER_INVALID_ARG : SINTER_OK), "an input was taken or refused wrongly",
+                  io->name);
     forget_input(x, i);
     x->input[i] = t;
     if (s != SINTER_OK) {
@@ -150,27 +93,22 @@ static void give_shape(caller *x)
 
 /* ---- outputs ---- */
 
-static void forget_output(caller *x, uint32_t i)
-{
-    if (x->output[i]) give(x, x->output[i], x->room[i], x->place[i]);
-    x->output[i] = NULL;
-}
-
 static void give_output(caller *x, uint32_t i)
 {
     const size_t last = x->last[i], list[] = { last, last, last + SLACK, last / 2, 4096 };
     const size_t size = list[test_below(&x->random, (sizeof list / sizeof *list))];
-    const sinter_place place = any_place(x);
-    void *at = test_below(&x->random, 3) ? take(x, size, place) : NULL;
+    const sinter_place place = caller_any_place(x);
+    void *at = test_below(&x->random, 3) ? caller_take(x, size, place) : NULL;
     const sinter_status s = sinter_context_set_output(x->c, x->io[i].name, at, at ? size : 0, place, NULL);
-    forget_output(x, i);
+    caller_forget_output(x, i);
     x->output[i] = at;
     x->room[i] = size;
     x->place[i] = place;
     if (s == SINTER_OK) return;
     /* A block that ends at a guard page may begin at any byte. */
-    expect(x, (uintptr_t)at % (sinter_dtype_bits(x->io[i].dtype) / 8) != 0, "an output was refused", x->io[i].name);
-    forget_output(x, i);
+    caller_expect(x, (uintptr_t)at % (sinter_dtype_bits(x->io[i].dtype) / 8) != 0, "an output was refused",
+                  x->io[i].name);
+    caller_forget_output(x, i);
 }
 
 /* ---- contexts ---- */
@@ -179,9 +117,10 @@ static void leave(caller *x)
 {
     sinter_context_destroy(x->c);
     x->c = NULL;
+    caller_forget_memory(x);
     for (uint32_t i = 0; i < x->ios; i++) {
         forget_input(x, i);
-        forget_output(x, i);
+        caller_forget_output(x, i);
     }
 }
 
@@ -190,67 +129,102 @@ static bool enter(caller *x)
     x->profile = (uint32_t)test_below(&x->random, sinter_engine_profile_count(x->g));
     for (uint32_t i = 0; i < x->ios; i++)
         if (sinter_engine_io(x->g, i, x->profile, &x->io[i]) != SINTER_OK) return false;
-    const sinter_context_options o = { .struct_size = sizeof o, .profile = x->profile };
+    sinter_context_options o = SINTER_CONTEXT_OPTIONS;
     sinter_error error = { 0 };
+    o.profile = x->profile;
+    o.memory = x->strategy = (sinter_memory)test_below(&x->random, SINTER_MEMORY_USER + 1);
     x->count->contexts++;
-    return expect(x, sinter_context_create(x->g, &o, &x->c, &error) == SINTER_OK, "no context", error.text);
+    const sinter_status s = sinter_context_create(x->g, &o, &x->c, &error);
+    if (!caller_expect(x, s == SINTER_OK, "no context", error.text)) return false;
+    if (x->strategy == SINTER_MEMORY_USER) caller_give_memory(x);
+    return true;
 }
 
 /* ---- runs ---- */
 
+static bool all_set(const caller *x)
+{
+    for (uint32_t i = 0; i < x->ios; i++)
+        if (x->io[i].is_input && !x->is_set[i]) return false;
+    return true;
+}
+
+/* Now and then in the memory of the other context, which rests. */
 static sinter_status run_fresh(caller *x, sinter_context **c)
 {
-    const sinter_context_options o = { .struct_size = sizeof o, .profile = x->profile, .lazy = 1 };
+    sinter_context_options o = SINTER_CONTEXT_OPTIONS;
+    o.profile = x->profile;
+    o.lazy = 1;
+    const bool is_shared = x->memory && all_set(x) && caller_has_memory(x) && test_below(&x->random, 2);
+    if (is_shared) o.memory = SINTER_MEMORY_USER;
     sinter_status s = sinter_context_create(x->g, &o, c, NULL);
+    if (s == SINTER_OK && is_shared) s = sinter_context_set_memory(*c, x->memory, x->memory_size, NULL);
     for (uint32_t i = 0; i < x->ios && s == SINTER_OK; i++)
         if (x->is_set[i]) s = sinter_context_set_input(*c, x->io[i].name, &x->input[i], NULL);
     return s == SINTER_OK ? sinter_context_run(*c, NULL) : s;
 }
 
-static void compare(caller *x, sinter_context *fresh, uint32_t i)
+static void compare(caller *x, sinter_context *fresh, const caller_sizes *told, uint32_t i)
 {
     const char *name = x->io[i].name;
     sinter_tensor t, want;
-    if (!expect(x,
-                sinter_context_output(fresh, name, &want, NULL) == SINTER_OK &&
-                    sinter_context_output(x->c, name, &t, NULL) == SINTER_OK,
-                "no result", name))
+    if (!caller_expect(x,
+                       sinter_context_output(fresh, name, &want, NULL) == SINTER_OK &&
+                           sinter_context_output(x->c, name, &t, NULL) == SINTER_OK,
+                       "no result", name))
         return;
     const size_t size = sinter_tensor_size(&want);
-    uint8_t *bytes_at = read(x, &t);
+    uint8_t *bytes_at = caller_read(x, &t);
     x->last[i] = size;
-    expect(x, !x->output[i] || t.data == x->output[i], "the result lies elsewhere", name);
-    expect(x, sinter_tensor_size(&t) == size && !memcmp(t.dim, want.dim, sizeof *t.dim * t.rank), "another size", name);
+    caller_expect(x, !x->output[i] || t.data == x->output[i], "the result lies elsewhere", name);
+    caller_expect(x, sinter_tensor_size(&t) == size && !memcmp(t.dim, want.dim, sizeof *t.dim * t.rank), "another size",
+                  name);
     if (sinter_tensor_size(&t) == size)
-        expect(x, !memcmp(bytes_at, want.data, size), "another result than that of a fresh context", name);
+        caller_expect(x, !memcmp(bytes_at, want.data, size), "another result than that of a fresh context", name);
     free(bytes_at);
+    caller_check_request(x, i, &t);
+    caller_check_sizes(x, told, i, &t);
+}
+
+static bool ends_well(const caller *x, sinter_status want, sinter_status s, bool fits, bool has_memory)
+{
+    bool is_refused = false;
+    for (uint32_t i = 0; i < x->ios; i++) is_refused = is_refused || x->request[i].refused;
+    /* Memory that is too small may be met before what else is wrong. */
+    if (want != SINTER_OK) return s == want || s == SINTER_INVALID_ARG || (is_refused && s == SINTER_NO_MEMORY);
+    if (is_refused && s == SINTER_NO_MEMORY) return true;
+    return s == (fits && has_memory && !is_refused ? SINTER_OK : SINTER_INVALID_ARG);
 }
 
 static void run(caller *x)
 {
     sinter_context *fresh = NULL;
     sinter_error error = { 0 };
+    caller_sizes told[CALLER_IO_MAX];
+    caller_foretell(x, told);
     const sinter_status want = run_fresh(x, &fresh);
     bool fits = true;
     for (uint32_t i = 0; i < x->ios && want == SINTER_OK; i++) {
         sinter_tensor t;
         if (x->io[i].is_input || sinter_context_output(fresh, x->io[i].name, &t, NULL) != SINTER_OK) continue;
-        fits = fits && (!x->output[i] || sinter_tensor_size(&t) <= x->room[i]);
+        fits = fits && (x->request[i].is_used || !x->output[i] || sinter_tensor_size(&t) <= x->room[i]);
         x->last[i] = sinter_tensor_size(&t);
     }
     /* The fresh context has a state without rows. */
-    expect(x, sinter_context_reset_state(x->c, &error) == SINTER_OK, "a state is not reset", error.text);
+    caller_expect(x, sinter_context_reset_state(x->c, &error) == SINTER_OK, "a state is not reset", error.text);
+    const bool has_memory = caller_has_memory(x);
+    caller_poison(x);
+    caller_begin_run(x);
     const sinter_status s = sinter_context_run(x->c, &error);
     x->count->ran += s == SINTER_OK;
     x->count->refused_runs += s != SINTER_OK;
-    /* Memory that is too small may be met before what else is wrong. */
-    const bool ok =
-        want == SINTER_OK ? s == (fits ? SINTER_OK : SINTER_INVALID_ARG) : s == want || s == SINTER_INVALID_ARG;
-    if (x->has_kernels && !expect(x, ok, "a run ends otherwise than in a fresh context", error.text))
+    const bool ok = ends_well(x, want, s, fits, has_memory);
+    if (x->has_kernels && !caller_expect(x, ok, "a run ends otherwise than in a fresh context", error.text))
         printf("status %d, that of a fresh context %d\n", s, want);
     for (uint32_t i = 0; i < x->ios; i++) {
-        if (!x->io[i].is_input && s == SINTER_OK && want == SINTER_OK && x->has_kernels) compare(x, fresh, i);
-        if (x->is_set[i]) expect(x, sum_of(x, &x->input[i]) == x->sum[i], "a run changed an input", x->io[i].name);
+        if (!x->io[i].is_input && s == SINTER_OK && want == SINTER_OK && x->has_kernels) compare(x, fresh, told, i);
+        if (x->is_set[i])
+            caller_expect(x, sum_of(x, &x->input[i]) == x->sum[i], "a run changed an input", x->io[i].name);
     }
     sinter_context_destroy(fresh);
 }
@@ -264,14 +238,17 @@ static void try_round(void *user, long round, rig_count *count)
                  .has_kernels = s->has_kernels,
                  .count = count };
     x.ios = sinter_engine_io_count(x.g);
-    if (!CHECK(x.ios <= IO_MAX) || !enter(&x)) return;
+    if (!CHECK(x.ios <= CALLER_IO_MAX) || !enter(&x)) return;
     for (uint32_t i = 0; i < CALLS && x.c; i++) {
         const uint32_t io = (uint32_t)test_below(&x.random, x.ios);
-        const uint64_t what = i ? test_below(&x.random, 16) : 15;
+        const uint64_t what = i ? test_below(&x.random, 20) : 15;
         if (what < 6) run(&x);
         else if (what < 12 && !x.io[io].is_input) give_output(&x, io);
         else if (what < 9) give_input(&x, io, (uint32_t)test_below(&x.random, 4));
         else if (what < 12) change_input(&x, io);
+        else if (what == 16) caller_give_memory(&x);
+        else if (what == 17 && i % 2 == 0) caller_change_profile(&x);
+        else if (what >= 18 && !x.io[io].is_input) caller_answer_requests(&x, io);
         else if (what == 12 && i % 4 == 0) leave(&x), enter(&x);
         else give_shape(&x);
     }
