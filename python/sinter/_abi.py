@@ -755,6 +755,16 @@ class sinter_weight_info(Structure):
                 ("is_fixed", c_uint32)]
 
 
+class Memory(IntEnum):
+    """Who provides the activation memory of a context: the memory for results between steps and for the scratch memory of
+    kernels. The states, the buffers of outputs and of data-dependent sizes, and what a GPU's engine needs on the host are
+    always the context's own.
+    """
+    PROFILE = 0
+    STATIC = 1
+    USER = 2
+
+
 class sinter_context_options(Structure):
     """The struct sinter_context_options."""
     _fields_ = [("struct_size", c_size_t),
@@ -762,7 +772,24 @@ class sinter_context_options(Structure):
                 ("profile", c_uint32),
                 ("timing", c_uint32),
                 ("phases", c_uint32),
-                ("lazy", c_uint32)]
+                ("lazy", c_uint32),
+                ("memory", c_int)]
+
+
+class sinter_output_allocator(Structure):
+    """Provides the memory of an output during a run, as soon as the run knows the size.
+
+      resize   returns `size` bytes (at least 1), aligned to `align`: new memory, or `memory` if it is large enough.
+               `memory` is what the call before for this output returned, or what sinter_context_set_output gave, or NULL.
+               NULL: the run fails with NO_MEMORY. It is called once in each run, for each output that has an allocator.
+               `stream`: the stream of the run (CUstream) on which the memory will be written; NULL on the CPU.
+      notify   receives the exact dims when they are known, once in each run that does not fail; NULL: not wanted.
+
+    Both run on the thread that runs the context, and must not call functions of this context.
+    """
+    _fields_ = [("user", c_void_p),
+                ("resize", CFUNCTYPE(c_void_p, c_void_p, c_char_p, c_void_p, c_size_t, c_size_t, c_void_p)),
+                ("notify", CFUNCTYPE(None, c_void_p, c_char_p, POINTER(c_int64), c_uint32))]
 
 
 class sinter_state_info(Structure):
@@ -904,16 +931,41 @@ reference to the engine. Errors: INVALID_ARG (no such profile), NO_MEMORY.
 stream, and the call waits for that run. The caller's first run is then as fast as later runs. The context holds a
 reference to the engine. Errors: INVALID_ARG (no such profile), NO_MEMORY.
 """),
+    "sinter_context_infer_shapes": (c_int, [c_void_p, POINTER(c_char_p), c_uint32, POINTER(c_uint32), POINTER(sinter_error)], "context missing room count error",
+"""The names of the inputs that miss a shape, or whose missing value decides the shape of an output: the first `room` of
+them, and in *count how many there are. 0: sinter_context_output_shape gives all shapes that no other data decides.
+The names are valid as long as the engine. Errors: INVALID_ARG if shapes disagree.
+"""),
     "sinter_context_is_done": (c_int, [c_void_p], "context",
 """Non-zero: no run is active, so sinter_context_wait would return immediately."""),
+    "sinter_context_max_output_size": (c_int, [c_void_p, c_char_p, POINTER(c_size_t), POINTER(sinter_error)], "context name out error",
+"""The most bytes that output `name` can have with the inputs' shapes; inputs without shapes count with the profile's
+ranges. Errors: INVALID_ARG; UNSUPPORTED if there is no bound.
+"""),
     "sinter_context_memory": (c_size_t, [c_void_p], "context",
 """Bytes that the context has allocated: activations, buffers of data-dependent size, bound steps."""),
+    "sinter_context_memory_size": (c_int, [c_void_p, POINTER(c_size_t), POINTER(sinter_error)], "context out error",
+"""Bytes of activation memory for the shapes of the inputs. All inputs need shapes. With options.memory USER small shapes
+need less than large ones; otherwise this is the size of the context's own block. Cost: evaluating the shapes.
+"""),
     "sinter_context_option": (POINTER(sinter_option), [c_uint32], "index",
 """Row `index` of a table; NULL behind the last. The library's own memory."""),
     "sinter_context_output": (c_int, [c_void_p, c_char_p, POINTER(sinter_tensor), POINTER(sinter_error)], "context name out error",
 """Describes the result of output `name` of the last run: dense, row-major. out->data points into the memory that
 sinter_context_set_output received, or into memory of the context. out->place says where the data is: in host memory,
 unless the caller gave device memory.
+"""),
+    "sinter_context_output_shape": (c_int, [c_void_p, c_char_p, POINTER(sinter_tensor), POINTER(sinter_error)], "context name out error",
+"""The dims that output `name` will have, without a run: out->dtype, out->rank and out->dim; out->data is NULL. A dim is
+-1 if only the run can know it, or if an input has no shape. Values of inputs that are read as sizes (of a Reshape, for
+example) are used if they are on the host. Errors: INVALID_ARG.
+"""),
+    "sinter_context_profile": (c_uint32, [c_void_p], "context",
+"""Changes the profile. The call waits for the current run. Inputs and outputs stay as they were set; a run fails if an
+input lies outside the new profile's ranges. Results of earlier runs are gone. The activation memory stays if its
+strategy is STATIC or USER. States keep their contents; a state that has other sizes in the new profile has to be
+reset first. After a failure no run is possible before another change succeeds, and states have lost their contents.
+Errors: INVALID_ARG, NO_MEMORY.
 """),
     "sinter_context_reset_state": (c_int, [c_void_p, POINTER(sinter_error)], "context error",
 """Begins a new sequence: all tensors of the state become zero, and have no rows. The call waits for the current run. A
@@ -946,12 +998,40 @@ bytes is the fastest. tensor->place says where the memory is. Device memory that
 place. Host memory is copied to the device; memory that is not pinned is copied through a buffer of the context.
 Errors: INVALID_ARG, which names the input, the value found and the value wanted.
 """),
+    "sinter_context_set_input_shape": (c_int, [c_void_p, c_char_p, POINTER(c_int64), c_uint32, POINTER(sinter_error)], "context name dim rank error",
+"""Sets the dims of input `name` without data: for the calls that need shapes alone. A run needs the data, too. Errors:
+as for sinter_context_set_input.
+"""),
+    "sinter_context_set_memory": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(sinter_error)], "context data size error",
+"""Gives the context the caller's activation memory (options.memory USER): `size` bytes at `data`, aligned to 64 bytes,
+in the memory of the engine's device: host memory for "cpu", device memory for "cuda". The memory may hold anything.
+The call waits for the current run. The memory must stay until the next call, or until the context is destroyed.
+NULL takes it back. sinter_engine_memory_size is enough for all shapes of a profile, sinter_context_memory_size for
+the shapes that are set.
+
+Contexts may share one block if they do not run at the same time. Runs that are ordered on one stream of the caller
+count as one after the other. A run that overlaps a run of another context of the same engine fails with INVALID_ARG;
+between contexts of different engines nothing is checked, and results are wrong.
+Errors: INVALID_ARG (other strategies; misaligned; too small for any shape). A run states the size that it needs if
+its shapes need more. A call that fails takes the memory away.
+"""),
     "sinter_context_set_output": (c_int, [c_void_p, c_char_p, c_void_p, c_size_t, c_int, POINTER(sinter_error)], "context name data size place error",
 """Sets the memory of output `name`: `size` bytes at `data`, on the host or on the device. The caller keeps the memory
 valid until the next call for this output, or until the context is destroyed. If `data` is NULL, or if the call
 fails, the output lies in host memory of the context. `data` must be aligned to the element's size. Device memory
 that is aligned to 16 bytes is written directly. If a result does not fit, the run fails with INVALID_ARG, which
 states the size wanted. The memory must not overlap the memory of an input or of another output.
+"""),
+    "sinter_context_set_output_allocator": (c_int, [c_void_p, c_char_p, POINTER(sinter_output_allocator), c_int, POINTER(sinter_error)], "context name allocator place error",
+"""Has output `name` allocated by the caller, at `place`. The struct is copied. NULL removes the allocator; the output
+then lies in memory of the context. sinter_context_set_output removes it, too. Errors: INVALID_ARG.
+"""),
+    "sinter_context_set_profile": (c_int, [c_void_p, c_uint32, POINTER(sinter_error)], "context profile error",
+"""Changes the profile. The call waits for the current run. Inputs and outputs stay as they were set; a run fails if an
+input lies outside the new profile's ranges. Results of earlier runs are gone. The activation memory stays if its
+strategy is STATIC or USER. States keep their contents; a state that has other sizes in the new profile has to be
+reset first. After a failure no run is possible before another change succeeds, and states have lost their contents.
+Errors: INVALID_ARG, NO_MEMORY.
 """),
     "sinter_context_set_rows": (c_int, [c_void_p, c_int64, POINTER(sinter_error)], "context rows error",
 """Sets the number of rows, from 0 to the capacity. Fewer: the last rows are forgotten, and the next run writes over
@@ -977,7 +1057,7 @@ run, as for sinter_context_run.
     "sinter_dtype_name": (c_char_p, [c_int], "dtype",
 """The short name ("f32") and the bits of one element. A value that is no type gives "none" and 0."""),
     "sinter_engine_alloc": (c_int, [c_void_p, c_int, c_size_t, POINTER(c_void_p), POINTER(sinter_error)], "engine place size out error",
-"""Allocates `size` bytes for inputs and outputs of the engine's contexts. Size 0 gives a valid, unique address. The
+"""Allocates `size` bytes for inputs, outputs and activations of the engine's contexts. Size 0 gives a valid, unique address. The
 memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees the memory
 with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread may call
 both. Each call asks the driver, so do not call them in every run. Errors: NO_MEMORY, DEVICE, INVALID_ARG.
@@ -994,7 +1074,7 @@ Errors: DEVICE, NO_MEMORY, INVALID_ARG.
 """The kind of device that the engine was built for: "cpu" or "cuda"; "" if `engine` is NULL. The text is static.
 """),
     "sinter_engine_free": (None, [c_void_p, c_int, c_void_p, c_size_t], "engine place data size",
-"""Allocates `size` bytes for inputs and outputs of the engine's contexts. Size 0 gives a valid, unique address. The
+"""Allocates `size` bytes for inputs, outputs and activations of the engine's contexts. Size 0 gives a valid, unique address. The
 memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees the memory
 with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread may call
 both. Each call asks the driver, so do not call them in every run. Errors: NO_MEMORY, DEVICE, INVALID_ARG.
@@ -1017,6 +1097,10 @@ kind of device that this build does not have), DEVICE, NO_MEMORY.
 """),
     "sinter_engine_load_memory": (c_int, [c_void_p, c_size_t, POINTER(sinter_engine_options), POINTER(c_void_p), POINTER(sinter_error)], "bytes size options out error",
 """Loads an engine as sinter_engine_load does, from bytes in memory. The bytes are copied."""),
+    "sinter_engine_memory_size": (c_size_t, [c_void_p, c_uint32], "engine profile",
+"""Bytes of activation memory that a context needs for any shape of `profile`; SINTER_ALL_PROFILES: for any profile. 0 if
+there is no such profile.
+"""),
     "sinter_engine_option": (POINTER(sinter_option), [c_uint32], "index",
 """Row `index` of a table; NULL behind the last. The library's own memory."""),
     "sinter_engine_print": (c_int, [c_void_p, c_int, sinter_write_fn, c_void_p, POINTER(sinter_error)], "engine format write user error",
@@ -1417,6 +1501,7 @@ STRUCTS = (sinter_error,
            sinter_weight,
            sinter_weight_info,
            sinter_context_options,
+           sinter_output_allocator,
            sinter_state_info,
            sinter_step_time,
            sinter_run_time)
@@ -1458,4 +1543,5 @@ ENUMS = {"sinter_status": Status,
          "sinter_form": Form,
          "sinter_cache_mode": CacheMode,
          "sinter_moe": Moe,
-         "sinter_param_kind": ParamKind}
+         "sinter_param_kind": ParamKind,
+         "sinter_memory": Memory}
