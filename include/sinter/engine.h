@@ -30,12 +30,35 @@ typedef struct sinter_engine sinter_engine;
       "The engine is verified and can be described on any machine, whatever CPU level or GPU it was built for. "     \
       "Contexts cannot be created.")
 
+/* Memory of a GPU from the caller: weights, activations, states, buffers and what sinter_engine_alloc gives, of one
+ * engine and all its contexts. What the driver allocates for itself (code, graphs, streams) is not in it. Any thread
+ * that uses the engine calls these functions, several at once. The device's context is current during a call.
+ *
+ *   allocate     `size` bytes, aligned to `align`; NULL: there is none. flags: SINTER_DEVICE_...
+ *   reallocate   a block of `size` bytes that begins with the first bytes of `memory`, which is freed unless it is the
+ *                result. NULL: `memory` stays as it is, and the library allocates and copies itself. The function may
+ *                be NULL. Only blocks that were allocated with SINTER_DEVICE_RESIZABLE are reallocated.
+ *   release      frees a block. No work on the device uses it any more.
+ *
+ * `stream` (CUstream) is a stream of the library. An allocator may allocate and free in the order of that stream
+ * (cuMemAllocAsync). The library waits for the stream before it uses the memory elsewhere. */
+enum { SINTER_DEVICE_RESIZABLE = 1 };           /* the block may have to grow */
+typedef struct sinter_device_allocator {
+    void *user;
+    void *(*allocate)(void *user, size_t size, size_t align, uint32_t flags, void *stream);
+    void *(*reallocate)(void *user, void *memory, size_t old_size, size_t size, size_t align, void *stream);
+    void (*release)(void *user, void *memory, size_t size, void *stream);
+} sinter_device_allocator;
+
 typedef struct sinter_engine_options {
     size_t                    struct_size;
     const sinter_env_options *env;              /* NULL: defaults; kept by the engine and its contexts */
     SINTER_ENGINE_SCALARS(SINTER_FIELD)
+    /* NULL: the driver allocates. Copied; `user` must outlive the engine. Devices that work in host memory ignore it:
+     * their memory comes from env->allocator. */
+    const sinter_device_allocator *device_allocator;
 } sinter_engine_options;
-#define SINTER_ENGINE_OPTIONS { sizeof(sinter_engine_options), 0, SINTER_ENGINE_SCALARS(SINTER_INITIAL) }
+#define SINTER_ENGINE_OPTIONS { sizeof(sinter_engine_options), 0, SINTER_ENGINE_SCALARS(SINTER_INITIAL) 0 }
 
 /* Reads `path` into memory of our own, verifies every byte of it that matters and prepares it to run.
  *
@@ -127,15 +150,15 @@ typedef struct sinter_profile_info {
 SINTER_API sinter_status sinter_engine_describe_profile(const sinter_engine *engine, uint32_t profile,
                                                         sinter_profile_info *out, sinter_error *error) SINTER_MUST_USE;
 
-/* Bytes of activation memory that a context needs for any shape of `profile`; SINTER_ALL_PROFILES: for any profile. 0 if
- * there is no such profile. */
+/* Bytes of activation memory that a context needs for any shape of `profile`. SINTER_ALL_PROFILES: for any profile. The
+ * result is 0 if there is no such profile. */
 #define SINTER_ALL_PROFILES UINT32_MAX
 SINTER_API size_t sinter_engine_memory_size(const sinter_engine *engine, uint32_t profile);
 
-/* Allocates `size` bytes for inputs, outputs and activations of the engine's contexts. Size 0 gives a valid, unique address. The
- * memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees the memory
- * with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread may call
- * both. Each call asks the driver, so do not call them in every run. Errors: NO_MEMORY, DEVICE, INVALID_ARG. */
+/* Allocates `size` bytes for inputs, outputs and activations of the engine's contexts. Size 0 gives a valid, unique
+ * address. The memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees
+ * the memory with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread
+ * may call both. Each call asks the driver: do not call them in every run. Errors: NO_MEMORY, DEVICE, INVALID_ARG. */
 SINTER_API sinter_status sinter_engine_alloc(sinter_engine *engine, sinter_place place, size_t size, void **out,
                                              sinter_error *error) SINTER_MUST_USE;
 SINTER_API void          sinter_engine_free(sinter_engine *engine, sinter_place place, void *data, size_t size);
@@ -143,6 +166,18 @@ SINTER_API void          sinter_engine_free(sinter_engine *engine, sinter_place 
  * Errors: DEVICE, NO_MEMORY, INVALID_ARG. */
 SINTER_API sinter_status sinter_engine_copy(sinter_engine *engine, void *to, sinter_place to_place, const void *from,
                                             sinter_place from_place, size_t size, sinter_error *error) SINTER_MUST_USE;
+
+/* What the engine and its contexts have of the device's memory: of a GPU's, or on the CPU of the host memory in which
+ * programs run. Pinned memory is not in it. The caller sets struct_size (SINTER_MEMORY_INFO does it). */
+typedef struct sinter_memory_info {
+    size_t   struct_size;
+    uint64_t live, peak;            /* bytes now, and at most at any time */
+    uint64_t total;                 /* bytes of all allocations so far */
+    uint64_t allocations, frees;
+} sinter_memory_info;
+#define SINTER_MEMORY_INFO { sizeof(sinter_memory_info), 0, 0, 0, 0, 0 }
+SINTER_API sinter_status sinter_engine_memory(const sinter_engine *engine, sinter_memory_info *out,
+                                              sinter_error *error) SINTER_MUST_USE;
 
 /* Prints the report of `sinter inspect`. */
 typedef enum sinter_print { SINTER_PRINT_TEXT = 0, SINTER_PRINT_JSON = 1 } sinter_print;

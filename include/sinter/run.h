@@ -13,8 +13,8 @@ extern "C" {
 typedef struct sinter_context sinter_context;
 
 /* Who provides the activation memory of a context: the memory for results between steps and for the scratch memory of
- * kernels. The states, the buffers of outputs and of data-dependent sizes, and what a GPU's engine needs on the host are
- * always the context's own. */
+ * kernels. The states, the buffers of outputs and of data-dependent sizes, and what a GPU's engine needs on the host
+ * are always the context's own. */
 typedef enum sinter_memory {
     SINTER_MEMORY_PROFILE = 0,      /* the context: what its profile needs; again after a change of profile */
     SINTER_MEMORY_STATIC = 1,       /* the context: the most that any profile needs, once */
@@ -71,8 +71,9 @@ SINTER_API uint32_t sinter_context_profile(const sinter_context *context);
  * its shapes need more. A call that fails takes the memory away. */
 SINTER_API sinter_status sinter_context_set_memory(sinter_context *context, void *data, size_t size,
                                                    sinter_error *error) SINTER_MUST_USE;
-/* Bytes of activation memory for the shapes of the inputs. All inputs need shapes. With options.memory USER small shapes
- * need less than large ones; otherwise this is the size of the context's own block. Cost: evaluating the shapes. */
+/* Bytes of activation memory for the shapes of the inputs. All inputs need shapes. With options.memory USER small
+ * shapes need less than large ones; otherwise this is the size of the context's own block. Cost: that of evaluating the
+ * shapes. */
 SINTER_API sinter_status sinter_context_memory_size(sinter_context *context, size_t *out,
                                                     sinter_error *error) SINTER_MUST_USE;
 
@@ -101,8 +102,9 @@ SINTER_API sinter_status sinter_context_set_output(sinter_context *context, cons
 /* Provides the memory of an output during a run, as soon as the run knows the size.
  *
  *   resize   returns `size` bytes (at least 1), aligned to `align`: new memory, or `memory` if it is large enough.
- *            `memory` is what the call before for this output returned, or what sinter_context_set_output gave, or NULL.
- *            NULL: the run fails with NO_MEMORY. It is called once in each run, for each output that has an allocator.
+ *            `memory` is what the call before for this output returned; NULL before the first call.
+ *            A result of NULL: the run fails with NO_MEMORY. It is called once in each run, for each output that has an
+ *            allocator.
  *            `stream`: the stream of the run (CUstream) on which the memory will be written; NULL on the CPU.
  *   notify   receives the exact dims when they are known, once in each run that does not fail; NULL: not wanted.
  *
@@ -125,8 +127,8 @@ SINTER_API sinter_status sinter_context_set_output_allocator(sinter_context *con
 SINTER_API sinter_status sinter_context_infer_shapes(sinter_context *context, const char **missing, uint32_t room,
                                                      uint32_t *count, sinter_error *error) SINTER_MUST_USE;
 /* The dims that output `name` will have, without a run: out->dtype, out->rank and out->dim; out->data is NULL. A dim is
- * -1 if only the run can know it, or if an input has no shape. Values of inputs that are read as sizes (of a Reshape, for
- * example) are used if they are on the host. Errors: INVALID_ARG. */
+ * -1 if only the run can know it, or if an input has no shape. Values of inputs that are read as sizes (of a Reshape,
+ * for example) are used if they are on the host. Errors: INVALID_ARG. */
 SINTER_API sinter_status sinter_context_output_shape(sinter_context *context, const char *name, sinter_tensor *out,
                                                      sinter_error *error) SINTER_MUST_USE;
 /* The most bytes that output `name` can have with the inputs' shapes; inputs without shapes count with the profile's

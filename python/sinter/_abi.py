@@ -15,6 +15,7 @@ ALLOW_FP16 = 1
 ALLOW_BF16 = 2
 ALLOW_TF32 = 4
 ALLOW_INT8 = 8
+DEVICE_RESIZABLE = 1
 PARAM_INTS_MAX = 32
 
 
@@ -340,6 +341,14 @@ class sinter_model_io(Structure):
                 ("part", c_int)]
 
 
+class sinter_device_allocator(Structure):
+    """The struct sinter_device_allocator."""
+    _fields_ = [("user", c_void_p),
+                ("allocate", CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t, c_uint32, c_void_p)),
+                ("reallocate", CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t, c_size_t, c_size_t, c_void_p)),
+                ("release", CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p))]
+
+
 class sinter_engine_options(Structure):
     """The struct sinter_engine_options."""
     _fields_ = [("struct_size", c_size_t),
@@ -349,7 +358,8 @@ class sinter_engine_options(Structure):
                 ("kernel_cache", c_char_p),
                 ("isa", c_char_p),
                 ("trust_code", c_uint32),
-                ("no_device", c_uint32)]
+                ("no_device", c_uint32),
+                ("device_allocator", POINTER(sinter_device_allocator))]
 
 
 class sinter_io(Structure):
@@ -399,6 +409,18 @@ class sinter_profile_info(Structure):
                 ("state_size", c_uint64),
                 ("step_count", c_uint32),
                 ("program_count", c_uint32)]
+
+
+class sinter_memory_info(Structure):
+    """What the engine and its contexts have of the device's memory: of a GPU's, or on the CPU of the host memory in which
+    programs run. Pinned memory is not in it. The caller sets struct_size (SINTER_MEMORY_INFO does it).
+    """
+    _fields_ = [("struct_size", c_size_t),
+                ("live", c_uint64),
+                ("peak", c_uint64),
+                ("total", c_uint64),
+                ("allocations", c_uint64),
+                ("frees", c_uint64)]
 
 
 class Print(IntEnum):
@@ -757,8 +779,8 @@ class sinter_weight_info(Structure):
 
 class Memory(IntEnum):
     """Who provides the activation memory of a context: the memory for results between steps and for the scratch memory of
-    kernels. The states, the buffers of outputs and of data-dependent sizes, and what a GPU's engine needs on the host are
-    always the context's own.
+    kernels. The states, the buffers of outputs and of data-dependent sizes, and what a GPU's engine needs on the host
+    are always the context's own.
     """
     PROFILE = 0
     STATIC = 1
@@ -780,8 +802,9 @@ class sinter_output_allocator(Structure):
     """Provides the memory of an output during a run, as soon as the run knows the size.
 
       resize   returns `size` bytes (at least 1), aligned to `align`: new memory, or `memory` if it is large enough.
-               `memory` is what the call before for this output returned, or what sinter_context_set_output gave, or NULL.
-               NULL: the run fails with NO_MEMORY. It is called once in each run, for each output that has an allocator.
+               `memory` is what the call before for this output returned; NULL before the first call.
+               A result of NULL: the run fails with NO_MEMORY. It is called once in each run, for each output that has an
+               allocator.
                `stream`: the stream of the run (CUstream) on which the memory will be written; NULL on the CPU.
       notify   receives the exact dims when they are known, once in each run that does not fail; NULL: not wanted.
 
@@ -945,8 +968,9 @@ ranges. Errors: INVALID_ARG; UNSUPPORTED if there is no bound.
     "sinter_context_memory": (c_size_t, [c_void_p], "context",
 """Bytes that the context has allocated: activations, buffers of data-dependent size, bound steps."""),
     "sinter_context_memory_size": (c_int, [c_void_p, POINTER(c_size_t), POINTER(sinter_error)], "context out error",
-"""Bytes of activation memory for the shapes of the inputs. All inputs need shapes. With options.memory USER small shapes
-need less than large ones; otherwise this is the size of the context's own block. Cost: evaluating the shapes.
+"""Bytes of activation memory for the shapes of the inputs. All inputs need shapes. With options.memory USER small
+shapes need less than large ones; otherwise this is the size of the context's own block. Cost: that of evaluating the
+shapes.
 """),
     "sinter_context_option": (POINTER(sinter_option), [c_uint32], "index",
 """Row `index` of a table; NULL behind the last. The library's own memory."""),
@@ -957,8 +981,8 @@ unless the caller gave device memory.
 """),
     "sinter_context_output_shape": (c_int, [c_void_p, c_char_p, POINTER(sinter_tensor), POINTER(sinter_error)], "context name out error",
 """The dims that output `name` will have, without a run: out->dtype, out->rank and out->dim; out->data is NULL. A dim is
--1 if only the run can know it, or if an input has no shape. Values of inputs that are read as sizes (of a Reshape, for
-example) are used if they are on the host. Errors: INVALID_ARG.
+-1 if only the run can know it, or if an input has no shape. Values of inputs that are read as sizes (of a Reshape,
+for example) are used if they are on the host. Errors: INVALID_ARG.
 """),
     "sinter_context_profile": (c_uint32, [c_void_p], "context",
 """Changes the profile. The call waits for the current run. Inputs and outputs stay as they were set; a run fails if an
@@ -1057,10 +1081,10 @@ run, as for sinter_context_run.
     "sinter_dtype_name": (c_char_p, [c_int], "dtype",
 """The short name ("f32") and the bits of one element. A value that is no type gives "none" and 0."""),
     "sinter_engine_alloc": (c_int, [c_void_p, c_int, c_size_t, POINTER(c_void_p), POINTER(sinter_error)], "engine place size out error",
-"""Allocates `size` bytes for inputs, outputs and activations of the engine's contexts. Size 0 gives a valid, unique address. The
-memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees the memory
-with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread may call
-both. Each call asks the driver, so do not call them in every run. Errors: NO_MEMORY, DEVICE, INVALID_ARG.
+"""Allocates `size` bytes for inputs, outputs and activations of the engine's contexts. Size 0 gives a valid, unique
+address. The memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees
+the memory with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread
+may call both. Each call asks the driver: do not call them in every run. Errors: NO_MEMORY, DEVICE, INVALID_ARG.
 """),
     "sinter_engine_copy": (c_int, [c_void_p, c_void_p, c_int, c_void_p, c_int, c_size_t, POINTER(sinter_error)], "engine to to_place from from_place size error",
 """Copies `size` bytes between any two places, and waits. The copy is not ordered with the runs of any context.
@@ -1074,10 +1098,10 @@ Errors: DEVICE, NO_MEMORY, INVALID_ARG.
 """The kind of device that the engine was built for: "cpu" or "cuda"; "" if `engine` is NULL. The text is static.
 """),
     "sinter_engine_free": (None, [c_void_p, c_int, c_void_p, c_size_t], "engine place data size",
-"""Allocates `size` bytes for inputs, outputs and activations of the engine's contexts. Size 0 gives a valid, unique address. The
-memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees the memory
-with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread may call
-both. Each call asks the driver, so do not call them in every run. Errors: NO_MEMORY, DEVICE, INVALID_ARG.
+"""Allocates `size` bytes for inputs, outputs and activations of the engine's contexts. Size 0 gives a valid, unique
+address. The memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees
+the memory with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread
+may call both. Each call asks the driver: do not call them in every run. Errors: NO_MEMORY, DEVICE, INVALID_ARG.
 """),
     "sinter_engine_io": (c_int, [c_void_p, c_uint32, c_uint32, POINTER(sinter_io)], "engine index profile out",
 """Errors: INVALID_ARG if `index` or `profile` is out of range."""),
@@ -1097,9 +1121,11 @@ kind of device that this build does not have), DEVICE, NO_MEMORY.
 """),
     "sinter_engine_load_memory": (c_int, [c_void_p, c_size_t, POINTER(sinter_engine_options), POINTER(c_void_p), POINTER(sinter_error)], "bytes size options out error",
 """Loads an engine as sinter_engine_load does, from bytes in memory. The bytes are copied."""),
+    "sinter_engine_memory": (c_int, [c_void_p, POINTER(sinter_memory_info), POINTER(sinter_error)], "engine out error",
+""""""),
     "sinter_engine_memory_size": (c_size_t, [c_void_p, c_uint32], "engine profile",
-"""Bytes of activation memory that a context needs for any shape of `profile`; SINTER_ALL_PROFILES: for any profile. 0 if
-there is no such profile.
+"""Bytes of activation memory that a context needs for any shape of `profile`. SINTER_ALL_PROFILES: for any profile. The
+result is 0 if there is no such profile.
 """),
     "sinter_engine_option": (POINTER(sinter_option), [c_uint32], "index",
 """Row `index` of a table; NULL behind the last. The library's own memory."""),
@@ -1491,10 +1517,12 @@ STRUCTS = (sinter_error,
            sinter_build_options,
            sinter_buffer,
            sinter_model_io,
+           sinter_device_allocator,
            sinter_engine_options,
            sinter_io,
            sinter_engine_info,
            sinter_profile_info,
+           sinter_memory_info,
            sinter_weights,
            sinter_network_shape,
            sinter_param,

@@ -24,6 +24,9 @@ static sinter_status begin(env *e, const sinter_engine_options *from, sinter_eng
     TRY(api_options(e, o, sizeof *o, from));
     env_init(e, o->env, error);
     TRY(env_check(e));
+    const sinter_device_allocator *a = o->device_allocator;
+    if (a && (!a->allocate || !a->release))
+        return FAIL(e, INVALID_ARG, "device_allocator has no function '%s'", a->allocate ? "release" : "allocate");
     return options_check(e, engine_option_rows, o);
 }
 
@@ -51,7 +54,8 @@ static sinter_status open(env *e, const sinter_engine_options *o, uint8_t *bytes
                                                           : cpus,
                          .isa = o->isa ? o->isa : os_env("SINTER_ISA"),
                          .kernel_cache = o->kernel_cache,
-                         .trusts_code = o->trust_code != 0 };
+                         .trusts_code = o->trust_code != 0,
+                         .allocator = o->device_allocator };
     sinter_status s =
         b ? device_of(e, o->device, b, &d.name)
           : FAIL(e, UNSUPPORTED, "this build has no backend '%s', which the engine was built for", hint.backend);
@@ -200,6 +204,24 @@ static sinter_status check_memory(const sinter_engine *g, const char *null, sint
     const sinter_place wrong = (unsigned)a > SINTER_PLACE_PINNED ? a : b;
     if ((unsigned)wrong <= SINTER_PLACE_PINNED) return SINTER_OK;
     return FAIL(&e, INVALID_ARG, "a place is %d, expected 0 (host), 1 (device) or 2 (pinned)", (int)wrong);
+}
+
+sinter_status sinter_engine_memory(const sinter_engine *handle, sinter_memory_info *out, sinter_error *error)
+{
+    env e;
+    const engine *g = inner(handle);
+    TRY(begin_info(&e, g, out, error));
+    sinter_memory_info info = { .struct_size = sizeof info };
+    const memory_counts *c = g->device && g->backend->memory_counts ? g->backend->memory_counts(g->device) : NULL;
+    if (c) {
+        info.live = __atomic_load_n(&c->live, __ATOMIC_RELAXED);
+        info.peak = __atomic_load_n(&c->peak, __ATOMIC_RELAXED);
+        info.total = __atomic_load_n(&c->total, __ATOMIC_RELAXED);
+        info.allocations = __atomic_load_n(&c->allocations, __ATOMIC_RELAXED);
+        info.frees = __atomic_load_n(&c->frees, __ATOMIC_RELAXED);
+    }
+    give(out, &info, sizeof info);
+    return SINTER_OK;
 }
 
 sinter_status sinter_engine_alloc(sinter_engine *g, sinter_place place, size_t size, void **out, sinter_error *error)

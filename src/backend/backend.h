@@ -7,6 +7,7 @@
 #define BACKEND_BACKEND_H
 
 #include "backend/kernel.h"
+#include "sinter/engine.h"
 
 typedef struct device device;           /* each backend's own */
 typedef struct program program;
@@ -23,7 +24,13 @@ typedef struct device_options {
     bool        trusts_code;            /* code that the engine carries may run */
     bool        is_shown;               /* an engine is shown and never run: the device is as one of `shown_isa` */
     uint32_t    shown_isa;              /* what the engine was built for, as its notes say */
+    const sinter_device_allocator *allocator;           /* of its memory; NULL: its own. Copied */
 } device_options;
+
+/* Bytes and calls. Changed and read atomically, each by itself. */
+typedef struct memory_counts { uint64_t live, peak, total, allocations, frees; } memory_counts;
+void memory_count_take(memory_counts *c, size_t size);
+void memory_count_give(memory_counts *c, size_t size);
 
 /* How fast a device runs at this moment. is_throttled: less than it could, for want of power or for heat. */
 typedef struct device_clock { uint32_t mhz; bool is_throttled; } device_clock;
@@ -99,6 +106,7 @@ typedef struct backend {
     /* Memory of the place where programs read and write, zeroed. NULL: `e` says why; so for host_alloc. */
     void         *(*memory_alloc)(env *e, device *d, size_t size);
     void          (*memory_free)(env *e, device *d, void *ptr, size_t size);
+    const memory_counts *(*memory_counts)(const device *d);
 
     /* What follows up to `program_create` is NULL where programs read and write host memory and end before
      * program_launch returns: there is one place then, and no stream. */
@@ -106,6 +114,9 @@ typedef struct backend {
     /* Views whose offset, or pitch of any axis but the innermost, is not known to be a multiple of so many bytes are
      * stated as gapped; 0: any will do. Dense operands at an aligned offset always qualify. */
     uint32_t      alignment;
+    /* ptr NULL and old_size 0: memory_alloc for a block that may have to grow. Else makes such a block larger: its
+     * bytes stay, new ones are zero. NULL: it stays as it is. NULL function: blocks do not grow. */
+    void         *(*memory_grow)(env *e, device *d, void *ptr, size_t old_size, size_t size);
     /* Host memory that copies to and from the device at full speed and asynchronously. */
     void         *(*host_alloc)(env *e, device *d, size_t size);
     void          (*host_free)(env *e, device *d, void *ptr, size_t size);

@@ -12,6 +12,7 @@
 
 struct device {
     cpu_device cpu;
+    memory_counts counts;
 };
 
 typedef struct launch {
@@ -72,18 +73,24 @@ static void describe(const device *d, text *out)
 
 static void *memory_alloc(env *e, device *d, size_t size)
 {
-    (void)d;
     void *block = mem_alloc(e, size, 64);
     os_memory_hint_large(block, size);
     if (block) memset(block, 0, size);
     else (void)FAIL_MEMORY(e, "what a run holds");
+    if (block) memory_count_take(&d->counts, size);
     return block;
 }
 
 static void memory_free(env *e, device *d, void *ptr, size_t size)
 {
-    (void)d;
+    if (!ptr) return;
     mem_free(e, ptr, size, 64);
+    memory_count_give(&d->counts, size);
+}
+
+static const memory_counts *counts(const device *d)
+{
+    return &d->counts;
 }
 
 /* ---- programs ---- */
@@ -217,6 +224,7 @@ const backend cpu_backend = {
     .describe = describe,
     .memory_alloc = memory_alloc,
     .memory_free = memory_free,
+    .memory_counts = counts,
     .program_create = program_create,
     .program_launch = program_launch,
     .program_destroy = program_destroy,

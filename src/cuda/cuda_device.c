@@ -207,6 +207,7 @@ sinter_status cuda_device_open(env *e, const device_options *options, device **o
     d->own = *e;
     d->own.error = &d->own.error_own;
     d->trusts_code = options->trusts_code;
+    if (options->allocator) d->allocator = *options->allocator;
     cuda_driver_open(&d->driver);
     int ordinal = 0;
     const bool is_here = !options->name || ordinal_of(options->name, &ordinal);
@@ -240,75 +241,4 @@ void cuda_device_describe(const device *d, text *out)
 {
     text_printf(out, "%s sm_%u %u SMs kernels=%s nvrtc=%d", d->is_present ? d->name : "absent", d->target.isa,
                 d->target.units, SINTER_CUDA_KERNEL_HASH, d->driver.nvrtc_version);
-}
-
-/* ---- memory ---- */
-
-static double mib(size_t bytes)
-{
-    return (double)bytes / (1 << 20);
-}
-
-/* The driver's own words for "no memory" say nothing of how much. */
-static sinter_status fail_alloc(env *e, device *d, CUresult r, size_t size)
-{
-    if (r != CUDA_ERROR_OUT_OF_MEMORY) return cuda_device_fail(e, d, r, "allocating device memory");
-    size_t free_size = 0, total = 0;
-    if (d->driver.cuMemGetInfo(&free_size, &total) != CUDA_SUCCESS)
-        return FAIL(e, NO_MEMORY, "device '%s' has no memory for %zu bytes (%.1f MiB)", d->name, size, mib(size));
-    return FAIL(e, NO_MEMORY, "device '%s' has no memory for %zu bytes (%.1f MiB): %.1f MiB are free of %.1f MiB",
-                d->name, size, mib(size), mib(free_size), mib(total));
-}
-
-static sinter_status clear(env *e, device *d, CUdeviceptr at, size_t size)
-{
-    DEVICE_TRY(e, d, cuMemsetD8Async(at, 0, size, d->setup), "clearing device memory");
-    DEVICE_TRY(e, d, cuStreamSynchronize(d->setup), "clearing device memory");
-    return SINTER_OK;
-}
-
-void *cuda_memory_alloc(env *e, device *d, size_t size)
-{
-    if (!size || cuda_device_enter(e, d) != SINTER_OK) return NULL;
-    CUdeviceptr at = 0;
-    const CUresult r = d->driver.cuMemAlloc(&at, size);
-    if (r != CUDA_SUCCESS) {
-        (void)fail_alloc(e, d, r, size);
-        at = 0;
-    } else if (clear(e, d, at, size) != SINTER_OK) {
-        (void)d->driver.cuMemFree(at);
-        at = 0;
-    }
-    cuda_device_leave(d);
-    return (void *)(uintptr_t)at;
-}
-
-void cuda_memory_free(env *e, device *d, void *ptr, size_t size)
-{
-    (void)e, (void)size;
-    if (!ptr) return;
-    const bool is_current = cuda_device_enter_any(d);
-    (void)d->driver.cuMemFree((CUdeviceptr)(uintptr_t)ptr);
-    if (is_current) cuda_device_leave(d);
-}
-
-void *cuda_host_alloc(env *e, device *d, size_t size)
-{
-    if (!size || cuda_device_enter(e, d) != SINTER_OK) return NULL;
-    void *at = NULL;
-    const CUresult r = d->driver.cuMemHostAlloc(&at, size, CU_MEMHOSTALLOC_PORTABLE);
-    if (r == CUDA_ERROR_OUT_OF_MEMORY)
-        (void)FAIL(e, NO_MEMORY, "no pinned host memory for %zu bytes (%.1f MiB)", size, mib(size));
-    else if (r != CUDA_SUCCESS) (void)cuda_device_fail(e, d, r, "allocating pinned host memory");
-    cuda_device_leave(d);
-    return r == CUDA_SUCCESS ? at : NULL;
-}
-
-void cuda_host_free(env *e, device *d, void *ptr, size_t size)
-{
-    (void)e, (void)size;
-    if (!ptr) return;
-    const bool is_current = cuda_device_enter_any(d);
-    (void)d->driver.cuMemFreeHost(ptr);
-    if (is_current) cuda_device_leave(d);
 }

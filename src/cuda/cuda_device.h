@@ -22,6 +22,8 @@ struct device {
     CUdevice      handle;
     CUcontext     context;              /* the primary one, retained */
     CUstream      setup;                /* clears fresh memory */
+    sinter_device_allocator allocator;  /* the caller's; allocate NULL: the driver's */
+    memory_counts counts;
     env           own;
     cuda_lock     lock;                 /* of `table`, `own` and `death` */
     code_table    table;
@@ -41,6 +43,11 @@ void          cuda_device_describe(const device *d, text *out);
 
 void *cuda_memory_alloc(env *e, device *d, size_t size);
 void  cuda_memory_free(env *e, device *d, void *ptr, size_t size);
+void *cuda_memory_grow(env *e, device *d, void *ptr, size_t old_size, size_t size);
+const memory_counts *cuda_memory_counts(const device *d);
+/* Without clearing it, and with the device's context current. */
+CUresult cuda_memory_take(device *d, size_t size, uint32_t flags, CUdeviceptr *out);
+void  cuda_memory_give(device *d, CUdeviceptr at, size_t size);
 void *cuda_host_alloc(env *e, device *d, size_t size);
 void  cuda_host_free(env *e, device *d, void *ptr, size_t size);
 

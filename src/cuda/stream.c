@@ -14,7 +14,8 @@ static sinter_status fill(env *e, device *d, void *native, stream *s)
         DEVICE_TRY(e, d, cuStreamCreate(&s->handle, CU_STREAM_NON_BLOCKING), "making a stream");
         s->is_own = true;
     }
-    DEVICE_TRY(e, d, cuMemAlloc(&s->fault, sizeof *s->seen), "allocating a stream's record of faults");
+    const CUresult r = cuda_memory_take(d, sizeof *s->seen, 0, &s->fault);
+    if (r != CUDA_SUCCESS) return cuda_device_fail(e, d, r, "allocating a stream's record of faults");
     void *seen = NULL;
     DEVICE_TRY(e, d, cuMemHostAlloc(&seen, sizeof *s->seen, CU_MEMHOSTALLOC_PORTABLE),
                "allocating a stream's record of faults");
@@ -43,7 +44,7 @@ void cuda_stream_destroy(env *e, device *d, stream *s)
     for (uint32_t i = 0; i < STREAM_MARKS; i++)
         if (s->mark[i]) (void)d->driver.cuEventDestroy(s->mark[i]);
     if (s->seen) (void)d->driver.cuMemFreeHost(s->seen);
-    if (s->fault) (void)d->driver.cuMemFree(s->fault);
+    if (s->fault) cuda_memory_give(d, s->fault, sizeof *s->seen);
     if (s->is_own) (void)d->driver.cuStreamDestroy(s->handle);
     if (is_current) cuda_device_leave(d);
     mem_free(e, s, sizeof *s, _Alignof(stream));

@@ -28,9 +28,13 @@ sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool kee
     TRY(context_settle(c));
     size_t wanted = keep ? size_add(size, size / 2) : size;
     wanted = size_align(wanted ? wanted : 1, 4096);
-    void *at = context_alloc(c, place, wanted);
+    void *at = b->at ? context_grow(c, place, b->at, b->size, wanted) : NULL;
+    const bool has_grown = at != NULL;
+    if (!at) at = context_alloc_growing(c, place, wanted);
     if (!at) return NOTE(&c->e, c->e.error->status, "making room for a result of %zu bytes", wanted);
-    if (b->at) {
+    if (has_grown) {
+        move_values(c, storage, b, at);
+    } else if (b->at) {
         if (keep) memcpy(at, b->at, b->size);
         move_values(c, storage, b, at);
         context_free(c, place, b->at, b->size);

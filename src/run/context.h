@@ -184,7 +184,7 @@ sinter_status context_set_profile(context *c, uint32_t profile);
 
 /* ---- run_memory.c: activation memory ---- */
 sinter_status context_make_memory(context *c);
-void          context_drop_memory(context *c, bool is_kept);        /* is_kept: a block of its own stays, where it fits */
+void          context_drop_memory(context *c, bool is_kept);        /* is_kept: the block stays, where it fits */
 /* MEMORY_CALLER: waits for the current run. NULL: none. */
 sinter_status context_set_memory(context *c, void *data, size_t size);
 /* Bytes that the inputs' shapes need. */
@@ -238,6 +238,9 @@ void          context_evaluate_all(context *c);
 /* ---- run_place.c: whose memory, and copies from one place to the other ---- */
 static inline bool context_has_places(const context *c) { return c->g->backend->copy != NULL; }
 void         *context_alloc(context *c, storage_place place, size_t size);
+void         *context_alloc_growing(context *c, storage_place place, size_t size);
+/* A block of context_alloc_growing, larger: its bytes stay. NULL: it stays as it is; that is no failure. */
+void         *context_grow(context *c, storage_place place, void *at, size_t old_size, size_t size);
 void          context_free(context *c, storage_place place, void *at, size_t size);
 /* Where kernels find each input, and room for those that cannot stay where they are. */
 sinter_status context_place_inputs(context *c);
@@ -284,7 +287,8 @@ void          context_free_states(context *c, kept_states *kept);
 /* ---- run_infer.c: sizes before a run ---- */
 /* An output's dims, -1 where data decides or an input has no shape yet. */
 sinter_status context_output_dims(context *c, uint32_t io, int64_t *dim_at);
-/* At most so many bytes, for the inputs that have shapes and the profile's ranges of the others. UNSUPPORTED: no bound. */
+/* At most so many bytes, for the inputs that have shapes and the profile's ranges of the others. UNSUPPORTED: there is
+ * no bound. */
 sinter_status context_output_bound(context *c, uint32_t io, size_t *out);
 /* Has it no shape, or does its value decide sizes, and it has none? */
 bool          context_input_is_missing(const context *c, uint32_t io);

@@ -7,8 +7,16 @@
 
 #include <string.h>
 
+static void *take(context *c, storage_place place, size_t size, bool grows)
+{
+    const backend *b = c->g->backend;
+    if (place == PLACE_HOST) return b->host_alloc(&c->e, c->g->device, size);
+    if (grows && b->memory_grow) return b->memory_grow(&c->e, c->g->device, NULL, 0, size);
+    return b->memory_alloc(&c->e, c->g->device, size);
+}
+
 /* What a driver gives is counted here, what the caller's allocator gives where it is asked. */
-void *context_alloc(context *c, storage_place place, size_t size)
+static void *alloc(context *c, storage_place place, size_t size, bool grows)
 {
     const backend *b = c->g->backend;
     if (!b->copy) return b->memory_alloc(&c->e, c->g->device, size);
@@ -16,9 +24,31 @@ void *context_alloc(context *c, storage_place place, size_t size)
         (void)FAIL_MEMORY(&c->e, "a context");
         return NULL;
     }
-    void *at = (place == PLACE_HOST ? b->host_alloc : b->memory_alloc)(&c->e, c->g->device, size);
+    void *at = take(c, place, size, grows);
     if (!at) env_give(&c->e, size);
     return at;
+}
+
+void *context_alloc(context *c, storage_place place, size_t size)
+{
+    return alloc(c, place, size, false);
+}
+
+void *context_alloc_growing(context *c, storage_place place, size_t size)
+{
+    return alloc(c, place, size, true);
+}
+
+void *context_grow(context *c, storage_place place, void *at, size_t old_size, size_t size)
+{
+    const backend *b = c->g->backend;
+    if (!b->memory_grow || place == PLACE_HOST || !env_take(&c->e, size - old_size)) return NULL;
+    sinter_error quiet = { 0 }, *const error = c->e.error;
+    c->e.error = &quiet;
+    void *grown = b->memory_grow(&c->e, c->g->device, at, old_size, size);
+    c->e.error = error;
+    if (!grown) env_give(&c->e, size - old_size);
+    return grown;
 }
 
 void context_free(context *c, storage_place place, void *at, size_t size)

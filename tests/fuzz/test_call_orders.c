@@ -8,6 +8,7 @@
 #include "campaign.h"
 #include "base/hash.h"
 #include "cuda_fake.h"
+#include "device_hook.h"
 #include "guarded.h"
 #include "places.h"
 #include "seeds.h"
@@ -19,6 +20,7 @@ enum { CALLS = 40, SLACK = 64 };
 typedef struct subjects {
     image file[SEED_MAX];
     sinter_engine *g[SEED_MAX];
+    device_hook hook[SEED_MAX]; /* where there is memory of a device: all that the engine has */
     uint32_t count;
     bool has_places, has_kernels;
 } subjects;
@@ -254,15 +256,18 @@ static void try_round(void *user, long round, rig_count *count)
     }
     leave(&x);
     if (!s->has_places) return;
+    caller_expect(&x, device_hook_agrees(&s->hook[round % s->count], x.g), "device memory is counted otherwise", "");
     count->failed += !CHECK_EQ(cuda_fake()->misuse(), 0);
     if (cuda_fake()->misuse()) printf("%s\n", cuda_fake()->misuse_text());
 }
 
-static sinter_engine *load(const image *file)
+static sinter_engine *load(const image *file, const sinter_device_allocator *allocator)
 {
     const sinter_limits limits = { .memory_max = 4u << 20, .loop_max = 16 };
     const sinter_env_options given = { .struct_size = sizeof given, .limits = &limits };
-    const sinter_engine_options o = { .struct_size = sizeof o, .env = &given, .threads = 1, .kernel_cache = "" };
+    const sinter_engine_options o = {
+        .struct_size = sizeof o, .env = &given, .threads = 1, .kernel_cache = "", .device_allocator = allocator
+    };
     sinter_engine *g = NULL;
     CHECK_EQ(sinter_engine_load_memory(file->at, file->size, &o, &g, NULL), SINTER_OK);
     return g;
@@ -270,14 +275,25 @@ static sinter_engine *load(const image *file)
 
 static void in_any_order(subjects s, const char *name, long rounds)
 {
-    for (uint32_t i = 0; i < s.count; i++) s.g[i] = load(&s.file[i]);
+    sinter_engine *plain = load(&s.file[0], NULL);
+    for (uint32_t i = 0; i < s.count; i++) {
+        s.hook[i] = (device_hook){ .from = plain, .budget = -1, .random = i };
+        const sinter_device_allocator a = device_hook_of(&s.hook[i], i % 2);
+        s.g[i] = load(&s.file[i], s.has_places ? &a : NULL);
+    }
     if (test_failures) return;
     campaign c = { .name = name, .rounds = rounds, .round = try_round, .user = &s };
     campaign_run(&c);
     CHECK_EQ(c.died, 0);
     CHECK_EQ(c.count.failed, 0);
     if (!getenv(c.name) && s.has_kernels) CHECK(c.count.ran > c.count.rounds);
-    for (uint32_t i = 0; i < s.count; i++) sinter_engine_release(s.g[i]), free(s.file[i].at);
+    for (uint32_t i = 0; i < s.count; i++) {
+        sinter_engine_release(s.g[i]);
+        CHECK_EQ(s.hook[i].live, 0);
+        CHECK_EQ(s.hook[i].misuse, 0);
+        free(s.file[i].at);
+    }
+    sinter_engine_release(plain);
 }
 
 static void calls_in_any_order(void)

@@ -391,11 +391,35 @@ static void states_go_on(void)
     sinter_engine_release(g);
 }
 
-static const test tests[] = { T(small_shapes_need_less),
-                              T(shared_memory_is_watched),
-                              T(callers_allocate_outputs),
-                              T(sizes_are_told),
-                              T(profiles_change),
-                              T(states_go_on),
-                              { 0 } };
+/* ---- counts ---- */
+
+static void memory_is_counted(void)
+{
+    sinter_engine *g = engine_of(chain, 3, NULL);
+    sinter_memory_info none = SINTER_MEMORY_INFO, one = SINTER_MEMORY_INFO, two = SINTER_MEMORY_INFO;
+    CHECK_EQ(sinter_engine_memory(g, &none, NULL), SINTER_OK);
+    CHECK_EQ(none.live, 0);
+    sinter_context *c = context_of(g, SINTER_MEMORY_STATIC);
+    CHECK_EQ(sinter_engine_memory(g, &one, NULL), SINTER_OK);
+    CHECK_EQ(one.live, sinter_engine_memory_size(g, SINTER_ALL_PROFILES));
+    sinter_context *user = context_of(g, SINTER_MEMORY_USER);
+    CHECK_EQ(sinter_engine_memory(g, &two, NULL), SINTER_OK);
+    CHECK_EQ(two.live, one.live); /* it has none of its own */
+    CHECK_EQ(sinter_context_set_profile(c, 2, NULL), SINTER_OK);
+    CHECK_EQ(sinter_engine_memory(g, &two, NULL), SINTER_OK);
+    CHECK_EQ(two.live, one.live);
+    CHECK_EQ(two.allocations, one.allocations);
+    sinter_context_destroy(c);
+    sinter_context_destroy(user);
+    CHECK_EQ(sinter_engine_memory(g, &two, NULL), SINTER_OK);
+    CHECK_EQ(two.live, 0);
+    CHECK_EQ(two.peak, one.peak);
+    CHECK_EQ(two.frees, two.allocations);
+    sinter_engine_release(g);
+}
+
+static const test tests[] = { T(small_shapes_need_less),   T(shared_memory_is_watched),
+                              T(callers_allocate_outputs), T(sizes_are_told),
+                              T(profiles_change),          T(states_go_on),
+                              T(memory_is_counted),        { 0 } };
 TEST_MAIN(tests)
