@@ -28,7 +28,10 @@ typedef struct sinter_engine sinter_engine;
       "are checked for damage, not for what they do. Otherwise the cache serves, or the library's own sources do.")  \
     X(FLAG, uint32_t, no_device, 0, 1, "",                                                                           \
       "The engine is verified and can be described on any machine, whatever CPU level or GPU it was built for. "     \
-      "Contexts cannot be created.")
+      "Contexts cannot be created.")                                                                                 \
+    X(COUNT, uint64_t, weight_budget, 0, 1e18, "N",                                                                  \
+      "Bytes of a GPU's memory for weights. Runs copy the others from pinned memory of the host before the steps "   \
+      "that need them. 0: all weights are on the GPU.")
 
 /* Memory of a GPU from the caller: weights, activations, states, buffers and what sinter_engine_alloc gives, of one
  * engine and all its contexts. What the driver allocates for itself (code, graphs, streams) is not in it. Any thread
@@ -128,13 +131,17 @@ typedef struct sinter_engine_info {
     uint32_t kernel_count;          /* different kernels */
     uint32_t tactic_count;          /* different pairs of kernel and tactic */
     uint32_t node_count;            /* nodes of the model */
+    uint64_t streamable_size;       /* weights that a budget may keep off the device; 0 on the CPU */
+    uint64_t weight_budget;         /* 0: none */
+    uint64_t streamed_size;         /* weights that each run copies to the device */
+    uint64_t weight_scratch_size;   /* part of memory_size: where runs copy them to */
 } sinter_engine_info;
-#define SINTER_ENGINE_INFO { sizeof(sinter_engine_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define SINTER_ENGINE_INFO { sizeof(sinter_engine_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* Cost: one pass over the engine. Errors: INVALID_ARG, NO_MEMORY. */
 SINTER_API sinter_status sinter_engine_describe(const sinter_engine *engine, sinter_engine_info *out,
                                                 sinter_error *error) SINTER_MUST_USE;
 
-/* The same for one profile. memory_size holds the slab, the workspace and their padding. On a GPU the host sizes are
+/* The same for one profile. memory_size holds the slab, the workspace, weight_scratch_size and padding. On a GPU the host sizes are
  * those of steps that run on the host; elsewhere they are 0. */
 typedef struct sinter_profile_info {
     size_t   struct_size;
@@ -144,9 +151,10 @@ typedef struct sinter_profile_info {
     uint64_t host_slab_size, host_workspace_size;
     uint64_t weights_size, state_size;
     uint32_t step_count;
-    uint32_t program_count;         /* on a GPU: graph launches of a run without loops */
+    uint32_t program_count;         /* on a GPU: graph launches of a run without loops, if no weights are streamed */
+    uint64_t weight_scratch_size;   /* part of memory_size: two slots, to which runs copy the weights that are streamed */
 } sinter_profile_info;
-#define SINTER_PROFILE_INFO { sizeof(sinter_profile_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define SINTER_PROFILE_INFO { sizeof(sinter_profile_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 SINTER_API sinter_status sinter_engine_describe_profile(const sinter_engine *engine, uint32_t profile,
                                                         sinter_profile_info *out, sinter_error *error) SINTER_MUST_USE;
 
@@ -178,6 +186,16 @@ typedef struct sinter_memory_info {
 #define SINTER_MEMORY_INFO { sizeof(sinter_memory_info), 0, 0, 0, 0, 0 }
 SINTER_API sinter_status sinter_engine_memory(const sinter_engine *engine, sinter_memory_info *out,
                                               sinter_error *error) SINTER_MUST_USE;
+
+/* Changes options.weight_budget. The engine must have no context. After an error the engine has no weights, and only
+ * another call of this function is possible. Cost: copying the weights.
+ * Errors: INVALID_ARG (a context exists; no device), NO_MEMORY, DEVICE. */
+SINTER_API sinter_status sinter_engine_set_weight_budget(sinter_engine *engine, uint64_t budget,
+                                                         sinter_error *error) SINTER_MUST_USE;
+/* A budget that leaves room on the device, as its memory is now, for one context of the largest profile and for a
+ * sixteenth of the device's memory. At most streamable_size, at least 1; 0 on the CPU. Errors: INVALID_ARG, DEVICE. */
+SINTER_API sinter_status sinter_engine_automatic_weight_budget(const sinter_engine *engine, uint64_t *out,
+                                                               sinter_error *error) SINTER_MUST_USE;
 
 /* Prints the report of `sinter inspect`. */
 typedef enum sinter_print { SINTER_PRINT_TEXT = 0, SINTER_PRINT_JSON = 1 } sinter_print;

@@ -359,6 +359,7 @@ class sinter_engine_options(Structure):
                 ("isa", c_char_p),
                 ("trust_code", c_uint32),
                 ("no_device", c_uint32),
+                ("weight_budget", c_uint64),
                 ("device_allocator", POINTER(sinter_device_allocator))]
 
 
@@ -392,11 +393,15 @@ class sinter_engine_info(Structure):
                 ("step_count", c_uint32),
                 ("kernel_count", c_uint32),
                 ("tactic_count", c_uint32),
-                ("node_count", c_uint32)]
+                ("node_count", c_uint32),
+                ("streamable_size", c_uint64),
+                ("weight_budget", c_uint64),
+                ("streamed_size", c_uint64),
+                ("weight_scratch_size", c_uint64)]
 
 
 class sinter_profile_info(Structure):
-    """The same for one profile. memory_size holds the slab, the workspace and their padding. On a GPU the host sizes are
+    """The same for one profile. memory_size holds the slab, the workspace, weight_scratch_size and padding. On a GPU the host sizes are
     those of steps that run on the host; elsewhere they are 0.
     """
     _fields_ = [("struct_size", c_size_t),
@@ -408,7 +413,8 @@ class sinter_profile_info(Structure):
                 ("weights_size", c_uint64),
                 ("state_size", c_uint64),
                 ("step_count", c_uint32),
-                ("program_count", c_uint32)]
+                ("program_count", c_uint32),
+                ("weight_scratch_size", c_uint64)]
 
 
 class sinter_memory_info(Structure):
@@ -1086,6 +1092,10 @@ address. The memory is aligned to at least 64 bytes. Device memory is zeroed; ho
 the memory with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread
 may call both. Each call asks the driver: do not call them in every run. Errors: NO_MEMORY, DEVICE, INVALID_ARG.
 """),
+    "sinter_engine_automatic_weight_budget": (c_int, [c_void_p, POINTER(c_uint64), POINTER(sinter_error)], "engine out error",
+"""A budget that leaves room on the device, as its memory is now, for one context of the largest profile and for a
+sixteenth of the device's memory. At most streamable_size, at least 1; 0 on the CPU. Errors: INVALID_ARG, DEVICE.
+"""),
     "sinter_engine_copy": (c_int, [c_void_p, c_void_p, c_int, c_void_p, c_int, c_size_t, POINTER(sinter_error)], "engine to to_place from from_place size error",
 """Copies `size` bytes between any two places, and waits. The copy is not ordered with the runs of any context.
 Errors: DEVICE, NO_MEMORY, INVALID_ARG.
@@ -1155,6 +1165,11 @@ only from the folder of `path`. Errors: as above, and IO, INVALID_MODEL.
 """"""),
     "sinter_engine_retain": (None, [c_void_p], "engine",
 """Adds and removes a reference. The count is atomic. A context holds one reference. NULL is accepted."""),
+    "sinter_engine_set_weight_budget": (c_int, [c_void_p, c_uint64, POINTER(sinter_error)], "engine budget error",
+"""Changes options.weight_budget. The engine must have no context. After an error the engine has no weights, and only
+another call of this function is possible. Cost: copying the weights.
+Errors: INVALID_ARG (a context exists; no device), NO_MEMORY, DEVICE.
+"""),
     "sinter_engine_state": (c_int, [c_void_p, c_uint32, c_uint32, POINTER(sinter_io)], "engine index profile out",
 """The tensors that stay in a context between runs (build.h: sinter_state). `out` describes a state like an input: name,
 type and dims. out->is_input is 0, and no range of values is known. The order is the same in all profiles.
@@ -1442,6 +1457,8 @@ ENGINE_OPTIONS = (
      "Runs the compiled GPU kernels that an engine carries: for files of those whose programs you would run. They are checked for damage, not for what they do. Otherwise the cache serves, or the library's own sources do."),
     ("no_device", "FLAG", c_uint32, 0, 1, '',
      'The engine is verified and can be described on any machine, whatever CPU level or GPU it was built for. Contexts cannot be created.'),
+    ("weight_budget", "COUNT", c_uint64, 0, 1e+18, 'N',
+     "Bytes of a GPU's memory for weights. Runs copy the others from pinned memory of the host before the steps that need them. 0: all weights are on the GPU."),
 )
 CONTEXT_OPTIONS = (
     ("profile", "COUNT", c_uint32, 0, 4294967295, 'N',

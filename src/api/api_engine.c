@@ -61,7 +61,8 @@ static sinter_status open(env *e, const sinter_engine_options *o, uint8_t *bytes
           : FAIL(e, UNSUPPORTED, "this build has no backend '%s', which the engine was built for", hint.backend);
     engine *g = NULL;
     if (s != SINTER_OK) mem_free(e, bytes, size, ENGINE_ALIGN);
-    else s = (o->no_device ? engine_open_offline : engine_open)(e, bytes, size, b, &d, &g, e->error);
+    else if (o->no_device) s = engine_open_offline(e, bytes, size, b, &d, &g, e->error);
+    else s = engine_open(e, bytes, size, b, &d, o->weight_budget, &g, e->error);
     *out = (sinter_engine *)(void *)g;
     return s;
 }
@@ -180,6 +181,44 @@ sinter_status sinter_engine_describe_profile(const sinter_engine *handle, uint32
 const char *sinter_engine_device(const sinter_engine *g)
 {
     return g ? inner(g)->backend->name : "";
+}
+
+/* ---- weights ---- */
+
+sinter_status sinter_engine_set_weight_budget(sinter_engine *handle, uint64_t budget, sinter_error *error)
+{
+    env e;
+    engine *g = inner(handle);
+    env_init(&e, NULL, error);
+    if (!g) return FAIL(&e, INVALID_ARG, "engine is NULL");
+    if (g->is_offline || g->is_stripped) return FAIL(&e, INVALID_ARG, "the engine cannot run: it has no device");
+    const uint32_t contexts = __atomic_load_n(&g->contexts, __ATOMIC_ACQUIRE);
+    if (contexts) return FAIL(&e, INVALID_ARG, "the engine has %u contexts: their weights cannot move", contexts);
+    if (!g->backend->copy) return SINTER_OK;
+    g->e.error = e.error;
+    const sinter_status s = engine_place_weights(g, budget);
+    g->e.error = &g->e.error_own;
+    g->has_no_weights = s != SINTER_OK;
+    return s;
+}
+
+sinter_status sinter_engine_automatic_weight_budget(const sinter_engine *handle, uint64_t *out, sinter_error *error)
+{
+    env e;
+    const engine *g = inner(handle);
+    env_init(&e, NULL, error);
+    if (!g || !out) return FAIL(&e, INVALID_ARG, "%s is NULL", g ? "out" : "engine");
+    *out = 0;
+    if (g->is_offline) return FAIL(&e, INVALID_ARG, "the engine was opened without a device: it has no memory");
+    if (!g->backend->memory_left) return SINTER_OK;
+    uint64_t left, all;
+    TRY(g->backend->memory_left(&e, g->device, &left, &all));
+    const uint64_t streamable = engine_streamable_size(&e, g), held = left + g->device_size,
+                   wanted = sinter_engine_memory_size(handle, SINTER_ALL_PROFILES) + all / 16;
+    const uint64_t room = held > wanted ? held - wanted : 0;
+    *out = room > streamable ? streamable : room;
+    if (!*out && streamable) *out = 1;
+    return SINTER_OK;
 }
 
 /* ---- memory ---- */

@@ -125,6 +125,10 @@ typedef struct backend {
     void          (*stream_destroy)(env *e, device *d, stream *s);
     /* The driver's handle of a stream (CUstream). */
     void         *(*stream_native)(const stream *s);
+    /* What is put on stream `s` from now on begins after all that is on `before` now. NULL: weights are not streamed */
+    sinter_status (*stream_order)(env *e, device *d, stream *s, stream *before);
+    /* Bytes of the device's memory: free, and all. */
+    sinter_status (*memory_left)(env *e, device *d, uint64_t *left, uint64_t *all);
     /* Waits for all work on the stream; what a kernel found wrong in the data is put into `fault` and forgotten. */
     sinter_status (*stream_wait)(env *e, device *d, stream *s, data_fault *fault);
     /* Marks where the work on the stream is when it gets there, and the time between two marks that were reached. NULL:

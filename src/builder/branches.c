@@ -159,7 +159,7 @@ sinter_status branches_measure(env *e, const tune_options *o, const device_optio
     engine *g = NULL;
     device_options trusting = *wanted; /* it is the code that was measured a moment ago */
     trusting.trusts_code = true;
-    sinter_status s = engine_open(e, bytes, size, o->backend, &trusting, &g, e->error);
+    sinter_status s = engine_open(e, bytes, size, o->backend, &trusting, 0, &g, e->error);
     for (uint32_t i = 0; i < profiles && s == SINTER_OK; i++)
         if (!is_known[i]) s = measure_profile(e, o, g, i, &t[i]);
     engine_release(g);

@@ -317,7 +317,7 @@ static sinter_status build_and_run(trial *t, build_lowering *lowering, trial_see
     if (!t->base) TRY(build_begin(t->e, t->m, &t->o, &t->base));
     TRY(build_once(t->e, t->base, &t->o, lowering, &out));
     const device_options d = { .threads = t->o.threads };
-    TRY(engine_open(t->e, out.bytes, out.size, backend_find("cpu"), &d, &g, t->e->error));
+    TRY(engine_open(t->e, out.bytes, out.size, backend_find("cpu"), &d, 0, &g, t->e->error));
     sinter_status s = SINTER_OK;
     for (uint32_t i = 0; i < t->samples && s == SINTER_OK; i++) s = run(t, g, i, see, user);
     engine_release(g);

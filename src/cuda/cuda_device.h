@@ -44,6 +44,7 @@ void          cuda_device_describe(const device *d, text *out);
 void *cuda_memory_alloc(env *e, device *d, size_t size);
 void  cuda_memory_free(env *e, device *d, void *ptr, size_t size);
 void *cuda_memory_grow(env *e, device *d, void *ptr, size_t old_size, size_t size);
+sinter_status cuda_memory_left(env *e, device *d, uint64_t *left, uint64_t *all);
 const memory_counts *cuda_memory_counts(const device *d);
 /* Without clearing it, and with the device's context current. */
 CUresult cuda_memory_take(device *d, size_t size, uint32_t flags, CUdeviceptr *out);

@@ -45,6 +45,17 @@ void cuda_memory_give(device *d, CUdeviceptr at, size_t size)
     memory_count_give(&d->counts, size);
 }
 
+sinter_status cuda_memory_left(env *e, device *d, uint64_t *left, uint64_t *all)
+{
+    size_t free_size = 0, total = 0;
+    TRY(cuda_device_enter(e, d));
+    const CUresult r = d->driver.cuMemGetInfo(&free_size, &total);
+    cuda_device_leave(d);
+    *left = free_size;
+    *all = total;
+    return r == CUDA_SUCCESS ? SINTER_OK : cuda_device_fail(e, d, r, "asking for the device's free memory");
+}
+
 const memory_counts *cuda_memory_counts(const device *d)
 {
     return &d->counts;

@@ -43,6 +43,7 @@ void cuda_stream_destroy(env *e, device *d, stream *s)
     const bool is_current = cuda_device_enter_any(d);
     for (uint32_t i = 0; i < STREAM_MARKS; i++)
         if (s->mark[i]) (void)d->driver.cuEventDestroy(s->mark[i]);
+    if (s->here) (void)d->driver.cuEventDestroy(s->here);
     if (s->seen) (void)d->driver.cuMemFreeHost(s->seen);
     if (s->fault) cuda_memory_give(d, s->fault, sizeof *s->seen);
     if (s->is_own) (void)d->driver.cuStreamDestroy(s->handle);
@@ -80,6 +81,23 @@ sinter_status cuda_stream_wait(env *e, device *d, stream *s, data_fault *fault)
 {
     TRY(cuda_device_enter(e, d));
     const sinter_status status = wait(e, d, s, fault);
+    cuda_device_leave(d);
+    return status;
+}
+
+/* The event may be recorded again at once: who waits for it waits for what it was then. */
+static sinter_status order(env *e, device *d, stream *s, stream *before)
+{
+    if (!before->here) DEVICE_TRY(e, d, cuEventCreate(&before->here, CU_EVENT_DISABLE_TIMING), "making an event");
+    DEVICE_TRY(e, d, cuEventRecord(before->here, before->handle), "recording an event");
+    DEVICE_TRY(e, d, cuStreamWaitEvent(s->handle, before->here, 0), "ordering two streams");
+    return SINTER_OK;
+}
+
+sinter_status cuda_stream_order(env *e, device *d, stream *s, stream *before)
+{
+    TRY(cuda_device_enter(e, d));
+    const sinter_status status = order(e, d, s, before);
     cuda_device_leave(d);
     return status;
 }

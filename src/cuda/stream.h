@@ -13,12 +13,14 @@ struct stream {
     CUdeviceptr fault;                  /* struct device_fault */
     struct device_fault *seen;          /* pinned: its copy */
     CUevent     mark[STREAM_MARKS];     /* NULL until first used */
+    CUevent     here;                   /* for other streams to wait for; NULL until first used */
 };
 
 sinter_status cuda_stream_create(env *e, device *d, void *native, stream **out);
 void          cuda_stream_destroy(env *e, device *d, stream *s);
 void         *cuda_stream_native(const stream *s);
 sinter_status cuda_stream_wait(env *e, device *d, stream *s, data_fault *fault);
+sinter_status cuda_stream_order(env *e, device *d, stream *s, stream *before);
 sinter_status cuda_stream_mark(env *e, device *d, stream *s, uint32_t mark);
 sinter_status cuda_stream_elapsed(env *e, device *d, stream *s, uint32_t from, uint32_t to, double *ns);
 bool          cuda_stream_is_done(device *d, stream *s);

@@ -22,6 +22,12 @@ typedef struct engine_code {
     bool           is_inferred;         /* static, and its output dims follow from its input dims */
 } engine_code;
 
+/* Where a weight is: in device_weights, or streamed from host_weights. */
+typedef struct engine_weight_place {
+    uint64_t at;
+    bool     is_streamed;
+} engine_weight_place;
+
 typedef struct engine {
     env                  e;             /* the loader's, kept */
     env_budget           budget;        /* the file, tables, weights on the device */
@@ -70,9 +76,13 @@ typedef struct engine {
     const engine_state   *state;        /* SECTION_STATE; NULL: there is no state */
     bool                  is_stripped;  /* weights are missing: it has to be refitted before it runs */
     bool                  is_offline;   /* there is no device: for looking at, not for running */
-    /* Where the backend has memory of its own: weights [device_at, device_at + device_size) of the section. */
-    uint8_t              *device_weights;
-    uint64_t              device_at, device_size;
+    /* Where the backend has memory of its own: the weights there, and those that runs stream from the host. */
+    uint8_t              *device_weights, *host_weights;        /* host_weights: pinned; NULL: there is no room */
+    uint64_t              device_size, streamed_size, weight_budget;
+    engine_weight_place  *weight_place; /* [storage_count] */
+    size_t               *slot_size;    /* [profile_count]: bytes of one of two slots for streamed weights; 0: none */
+    uint32_t              contexts;     /* atomic: how many there are */
+    bool                  has_no_weights;       /* a change of the budget failed */
 } engine;
 
 /* What a file says of itself before anything in it is verified: wishes, on which nothing but the choice of a device may
@@ -83,7 +93,7 @@ bool engine_peek(const uint8_t *bytes, size_t size, engine_hint *out);
 /* Verifies `bytes` (taken over on success and on failure: freed with the engine) and loads them for `b`: weights are
  * copied to the device where it has memory of its own, and code is imported where the options trust it. */
 sinter_status engine_open(const env *e, uint8_t *bytes, size_t size, const backend *b, const device_options *options,
-                          engine **out, sinter_error *error);
+                          uint64_t weight_budget, engine **out, sinter_error *error);
 /* The same to look at: no device is needed, and no context can be made. A backend with memory of its own is asked for
  * the class of device that the engine was built for. */
 sinter_status engine_open_offline(const env *e, uint8_t *bytes, size_t size, const backend *b,
@@ -123,11 +133,19 @@ static inline uint32_t engine_state_count(const engine *g, uint32_t profile)
     return g->state_first[profile + 1] - g->state_first[profile];
 }
 void          engine_state_describe(const engine *g, uint32_t index, uint32_t profile, sinter_io *out);
-/* Bytes of a context's activation memory where programs run: [workspace | slab]; and where the slab begins. */
+/* Bytes of a context's activation memory where programs run: [workspace | slots | slab]; and where the two slots for
+ * streamed weights and the slab begin. */
 size_t        engine_memory_size(const engine *g, uint32_t profile);
+size_t        engine_slots_at(const engine *g, uint32_t profile);
 size_t        engine_slab_at(const engine *g, uint32_t profile);
 /* Programs of a profile: launches of a run without repetitions. */
 uint32_t      engine_program_count(const engine *g, uint32_t profile);
+
+/* engine_weights.c: puts weights on the device: at most `budget` bytes, the others are streamed. 0: all. There must be
+ * no context. */
+sinter_status engine_place_weights(engine *g, uint64_t budget);
+void          engine_drop_weights(engine *g);
+uint64_t      engine_streamable_size(env *e, const engine *g);
 
 /* engine_print.c: what `sinter inspect` shows, and an input or output in public words. */
 void          engine_print(const engine *g, bool json, text *out);

@@ -10,9 +10,14 @@
 /* Every block is followed by 64 bytes that nothing is planned for. */
 enum { BEHIND = 64 };
 
-size_t engine_slab_at(const engine *g, uint32_t profile)
+size_t engine_slots_at(const engine *g, uint32_t profile)
 {
     return size_align(size_add(g->workspace[profile], BEHIND), ENGINE_ALIGN);
+}
+
+size_t engine_slab_at(const engine *g, uint32_t profile)
+{
+    return size_add(engine_slots_at(g, profile), g->slot_size ? size_mul(2, g->slot_size[profile]) : 0);
 }
 
 size_t engine_memory_size(const engine *g, uint32_t profile)
@@ -97,6 +102,7 @@ sinter_status engine_describe_profile(env *e, const engine *g, uint32_t profile,
                                   .workspace_size = g->workspace[profile],
                                   .host_slab_size = p->host_slab_size,
                                   .host_workspace_size = g->host_workspace[profile],
+                                  .weight_scratch_size = g->slot_size ? 2 * (uint64_t)g->slot_size[profile] : 0,
                                   .step_count = p->step_count,
                                   .program_count = engine_program_count(g, profile) };
     for (uint32_t i = 1; i < p->storage_count; i++) {
@@ -158,7 +164,10 @@ sinter_status engine_describe(env *e, const engine *g, sinter_engine_info *out)
                                  .device_weights_size = g->device_size,
                                  .profile_count = g->profile_count,
                                  .step_count = g->step_count,
-                                 .node_count = g->notes->node_count };
+                                 .node_count = g->notes->node_count,
+                                 .streamable_size = engine_streamable_size(e, g),
+                                 .weight_budget = g->weight_budget,
+                                 .streamed_size = g->streamed_size };
     arena a;
     arena_init(&a, e);
     const uint32_t most = g->storage_count > g->step_count ? g->storage_count : g->step_count;
@@ -172,6 +181,7 @@ sinter_status engine_describe(env *e, const engine *g, sinter_engine_info *out)
     for (uint32_t i = 0; i < g->profile_count && s == SINTER_OK; i++) {
         sinter_profile_info p;
         s = engine_describe_profile(e, g, i, &p);
+        if (p.weight_scratch_size > out->weight_scratch_size) out->weight_scratch_size = p.weight_scratch_size;
         if (p.state_size > out->state_size) out->state_size = p.state_size;
         if (p.memory_size > out->memory_size) out->memory_size = p.memory_size;
     }

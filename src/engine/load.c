@@ -9,7 +9,7 @@ static void destroy(engine *g)
 {
     env e = g->e;
     e.error = &e.error_own;
-    if (g->device_weights) g->backend->memory_free(&e, g->device, g->device_weights, (size_t)g->device_size);
+    engine_drop_weights(g);
     if (g->device) g->backend->close(&e, g->device);
     arena_deinit(&g->a);
     e.budget = g->budget.outer;
@@ -45,67 +45,9 @@ bool engine_peek(const uint8_t *bytes, size_t size, engine_hint *out)
     return true;
 }
 
-/* ---- weights on the device ---- */
-
-static sinter_status copy_and_wait(engine *g, stream *s, void *to, const void *from, size_t size)
-{
-    data_fault none = { 0 };
-    TRY(g->backend->copy(&g->e, g->device, s, COPY_TO_DEVICE, to, from, size));
-    return g->backend->stream_wait(&g->e, g->device, s, &none);
-}
-
-/* Through two halves of pinned memory: one is filled while the other is under way. */
-static sinter_status copy_staged(engine *g, stream *s, uint8_t *stage, size_t half)
-{
-    data_fault none = { 0 };
-    const uint8_t *from = g->weights + g->device_at;
-    for (uint64_t at = 0, i = 0; at < g->device_size; i++) {
-        const size_t size = g->device_size - at < half ? (size_t)(g->device_size - at) : half;
-        uint8_t *part = stage + (i & 1) * half;
-        memcpy(part, from + at, size);
-        TRY(g->backend->stream_wait(&g->e, g->device, s, &none));
-        TRY(g->backend->copy(&g->e, g->device, s, COPY_TO_DEVICE, g->device_weights + at, part, size));
-        at += size;
-    }
-    return g->backend->stream_wait(&g->e, g->device, s, &none);
-}
-
-static sinter_status upload_weights(engine *g)
-{
-    enum { HALF = 4 << 20 };
-    uint64_t first = UINT64_MAX, end = 0;
-    for (uint32_t i = 0; i < g->storage_count; i++) {
-        const engine_storage *x = &g->storage[i];
-        if (x->kind != STORAGE_WEIGHT || x->place != PLACE_DEVICE) continue;
-        if (x->at < first) first = x->at;
-        if (x->at + x->bound > end) end = x->at + x->bound;
-    }
-    if (first >= end) return SINTER_OK;
-    const uint64_t size = end - first;
-    if (size > SIZE_MAX || !env_take(&g->e, size))
-        return FAIL(&g->e, NO_MEMORY, "%llu bytes of weights pass the limit memory_max, %llu", (unsigned long long)size,
-                    (unsigned long long)g->e.limits.memory_max);
-    g->device_weights = g->backend->memory_alloc(&g->e, g->device, (size_t)size);
-    if (!g->device_weights)
-        return NOTE(&g->e, g->e.error->status, "moving %llu bytes of weights to the device", (unsigned long long)size);
-    g->device_at = first;
-    g->device_size = size;
-    stream *s = NULL;
-    TRY(g->backend->stream_create(&g->e, g->device, NULL, &s));
-    const size_t half = size_align(size < HALF ? (size_t)size : HALF, ENGINE_ALIGN);
-    env quiet = g->e; /* it goes without, too */
-    quiet.error = &quiet.error_own;
-    uint8_t *stage = g->backend->host_alloc(&quiet, g->device, 2 * half);
-    const sinter_status status = stage ? copy_staged(g, s, stage, half)
-                                       : copy_and_wait(g, s, g->device_weights, g->weights + first, (size_t)size);
-    if (stage) g->backend->host_free(&g->e, g->device, stage, 2 * half);
-    g->backend->stream_destroy(&g->e, g->device, s);
-    return NOTE(&g->e, status, "copying %llu bytes of weights to the device", (unsigned long long)size);
-}
-
 /* ---- opening ---- */
 
-static sinter_status start(engine *g, const device_options *options)
+static sinter_status start(engine *g, const device_options *options, uint64_t weight_budget)
 {
     device_options d = *options;
     engine_hint hint;
@@ -115,13 +57,16 @@ static sinter_status start(engine *g, const device_options *options)
     g->backend->target(g->device, &g->target);
     g->threads = g->target.threads;
     TRY(engine_verify(&g->e, g));
+    g->weight_place = ARENA_NEW(&g->a, engine_weight_place, g->storage_count);
+    g->slot_size = ARENA_NEW(&g->a, size_t, g->profile_count);
+    if (!g->weight_place || !g->slot_size) return FAIL_MEMORY(&g->e, "an engine");
     if (g->is_offline || g->is_stripped) return SINTER_OK;
     if (options->trusts_code) TRY(NOTE(&g->e, engine_import_code(&g->e, g), "taking the engine's compiled kernels"));
-    return g->backend->copy ? upload_weights(g) : SINTER_OK;
+    return g->backend->copy ? engine_place_weights(g, weight_budget) : SINTER_OK;
 }
 
 static sinter_status open(const env *from, uint8_t *bytes, size_t size, const backend *b, const device_options *options,
-                          bool is_offline, engine **out, sinter_error *error)
+                          bool is_offline, uint64_t weight_budget, engine **out, sinter_error *error)
 {
     env e = *from;
     e.error = error ? error : &e.error_own;
@@ -140,7 +85,7 @@ static sinter_status open(const env *from, uint8_t *bytes, size_t size, const ba
     g->backend = b;
     g->is_offline = is_offline;
     arena_init(&g->a, &g->e);
-    const sinter_status s = start(g, options);
+    const sinter_status s = start(g, options, weight_budget);
     g->e.error = &g->e.error_own;
     if (s == SINTER_OK) {
         *out = g;
@@ -170,15 +115,15 @@ sinter_status engine_check(env *e, const uint8_t *bytes, size_t size, bool is_ma
 }
 
 sinter_status engine_open(const env *e, uint8_t *bytes, size_t size, const backend *b, const device_options *options,
-                          engine **out, sinter_error *error)
+                          uint64_t weight_budget, engine **out, sinter_error *error)
 {
-    return open(e, bytes, size, b, options, false, out, error);
+    return open(e, bytes, size, b, options, false, weight_budget, out, error);
 }
 
 sinter_status engine_open_offline(const env *e, uint8_t *bytes, size_t size, const backend *b,
                                   const device_options *options, engine **out, sinter_error *error)
 {
-    return open(e, bytes, size, b, options, true, out, error);
+    return open(e, bytes, size, b, options, true, 0, out, error);
 }
 
 void engine_retain(engine *g)

@@ -306,7 +306,7 @@ static sinter_status check_places(context *c, uint32_t step)
 static void *const_data(const context *c, uint32_t v)
 {
     const uint32_t storage = context_value(c, v)->storage;
-    const size_t offset = (size_t)((uint8_t *)c->address[v] - (uint8_t *)c->base[storage]);
+    const size_t offset = (size_t)((uint8_t *)c->now->value[v].data - (uint8_t *)c->base[storage]);
     return (uint8_t *)(uintptr_t)(c->g->weights + context_storage(c, storage)->at + offset);
 }
 

@@ -27,8 +27,10 @@ static sinter_status make_items(context *c, uint32_t region)
         run_item *last = to->count ? &to->item[to->count - 1] : NULL;
         if ((kind > ITEM_TRANSFER || is_late || region > 1) && c->stops_at == UINT32_MAX) c->stops_at = step;
         if (kind == ITEM_HOST && c->stops_at == UINT32_MAX) c->stops_at = step;
-        if (kind <= ITEM_HOST && last && last->kind == kind && last->is_late == is_late) {
+        if (kind <= ITEM_HOST && last && last->kind == kind && last->is_late == is_late &&
+            context_weights_fit(c, last, step)) {
             last->count++;
+            TRY(context_weights_add(c, last, step));
             continue;
         }
         to->item[to->count++] = (run_item){ .first = step,
@@ -36,6 +38,7 @@ static sinter_status make_items(context *c, uint32_t region)
                                             .kind = kind,
                                             .is_late = is_late,
                                             .program = kind == ITEM_PROGRAM ? c->program_count++ : 0 };
+        if (kind <= ITEM_TRANSFER) TRY(context_weights_add(c, &to->item[to->count - 1], step));
     }
     return SINTER_OK;
 }
@@ -63,6 +66,7 @@ static sinter_status make_arrays(context *c)
     c->stage = ARENA_NEW(&c->a, buffer, c->p->storage_count);
     c->feed = ARENA_NEW(&c->a, run_feed, (size_t)PLACE_COUNT * g->input_count);
     c->pointer = ARENA_NEW(&c->a, void *, widest);
+    c->weight_first = ARENA_NEW(&c->a, run_place, c->p->storage_count);
     c->base = ARENA_NEW(&c->a, void *, c->p->storage_count);
     c->moving = ARENA_NEW(&c->a, uint32_t, c->p->value_count);
     c->moving_first = ARENA_NEW(&c->a, uint32_t, (size_t)c->p->storage_count + 1);
@@ -113,7 +117,7 @@ static sinter_status make_memory(context *c)
             c->base[i] =
                 is_host || !context_has_places(c)
                     ? (uint8_t *)(uintptr_t)(g->weights + s->at) /* the verifier saw that nothing writes there */
-                    : g->device_weights + (s->at - g->device_at);
+                    : context_weight_base(c, i);
         if (s->kind == STORAGE_INPUT) c->feed[c->feed_count++] = (run_feed){ .io = (uint32_t)s->at, .storage = i };
         if (s->kind == STORAGE_OUTPUT) c->result[s->at - g->input_count].storage = i;
     }
@@ -204,7 +208,9 @@ static void drop_profile(context *c, bool is_memory_kept)
     arena_deinit(&c->a);
     c->region = NULL;
     c->own = c->stage = NULL;
-    c->feed_count = c->program_count = 0;
+    c->feed_count = c->program_count = c->slots_used = 0;
+    memset(&c->weight, 0, sizeof c->weight);
+    c->fetched = NULL;
     c->host_slab = NULL;
     c->host_workspace = NULL;
     c->clock = NULL;
@@ -230,6 +236,7 @@ sinter_status context_create(engine *g, const context_options *options, context 
     *out = NULL;
     if (g->is_stripped) return FAIL(&e, INVALID_ARG, "the engine was stripped of its weights: refit it before it runs");
     if (g->is_offline) return FAIL(&e, INVALID_ARG, "the engine was opened without a device: it cannot run");
+    if (g->has_no_weights) return FAIL(&e, INVALID_ARG, "the engine has no weights: a change of their budget failed");
     if (profile >= g->profile_count)
         return FAIL(&e, INVALID_ARG, "profile %u, the engine has %u", profile, g->profile_count);
     context *c = mem_zalloc(&e, sizeof *c, _Alignof(context));
@@ -246,6 +253,7 @@ sinter_status context_create(engine *g, const context_options *options, context 
     c->has_phases = options->has_phases;
     c->block.native = options->native_stream;
     engine_retain(g);
+    __atomic_add_fetch(&g->contexts, 1, __ATOMIC_ACQ_REL);
     arena_init(&c->fixed, &c->e);
     arena_init(&c->a, &c->e);
     arena_init(&c->scratch, &c->e);
@@ -269,7 +277,9 @@ void context_destroy(context *c)
     c->e.error = &c->e.error_own;
     (void)context_settle(c);
     drop_profile(c, false);
+    if (c->weight_stream) g->backend->stream_destroy(&e, g->device, c->weight_stream);
     if (c->stream) g->backend->stream_destroy(&e, g->device, c->stream);
+    __atomic_sub_fetch(&g->contexts, 1, __ATOMIC_ACQ_REL);
     arena_deinit(&c->scratch);
     arena_deinit(&c->fixed);
     e.budget = g->budget.outer;

@@ -21,7 +21,12 @@ typedef struct run_item {
     item_kind kind;
     bool      is_late;
     uint32_t  program;              /* of ITEM_PROGRAM: its index in a shape */
+    uint32_t  weight_first, weight_count, slot;         /* streamed weights, of context.weight; and where they go */
 } run_item;
+
+/* A streamed weight of an item: its place in the slot. And where a weight is for the first item that reads it. */
+typedef struct run_weight { uint32_t storage; uint64_t at; } run_weight;
+typedef struct run_place { uint32_t slot; uint64_t at; bool is_set; } run_place;
 
 typedef struct run_region {
     run_item *item;
@@ -47,7 +52,7 @@ typedef struct shape {
     program **program;
     void    **record;               /* by step: what a kernel on the host bound */
     uint8_t  *is_bound;             /* by the first step of an item */
-    uint8_t  *slab;                 /* MEMORY_CALLER: where the slab was when addresses were made */
+    uint8_t  *block;                /* MEMORY_CALLER: where the memory was when addresses were made */
     uint64_t  slab_size;            /* MEMORY_CALLER: bytes of it that the shape needs */
     uint64_t *slab_at;              /* MEMORY_CALLER: by storage, the offset in it */
 } shape;
@@ -119,6 +124,12 @@ typedef struct context {
     bool          is_state_kept;    /* another profile is being made, and the state goes on in it */
     bool          is_state_torn;    /* a run that writes it was begun and has not ended well */
     int64_t       rows;             /* of the state, from earlier runs */
+    VEC(run_weight) weight;         /* streamed, item by item */
+    run_place    *weight_first;     /* by storage */
+    uint32_t      slots_used;
+    stream       *weight_stream;    /* of their copies; NULL until first used */
+    const run_item *fetched;        /* its weights are on their way; NULL: none are */
+    bool          is_fetching;      /* copies may be under way on weight_stream */
     uint32_t      next_io;          /* where the search for a name begins */
     run_users     users;
     run_feed     *feed;
@@ -283,6 +294,18 @@ typedef struct kept_states {
 sinter_status context_keep_states(context *c, uint32_t profile, kept_states *out);
 void          context_adopt_states(context *c, kept_states *kept);
 void          context_free_states(context *c, kept_states *kept);
+
+/* ---- run_weights.c: weights that do not stay on the device ---- */
+bool          context_is_streamed(const context *c, uint32_t storage);
+/* Where kernels find a weight of the device: for streamed ones, in the first item that reads it. */
+uint8_t      *context_weight_base(const context *c, uint32_t storage);
+/* While items are made: does a slot hold the weights of the item and of one step more? And adds the step's. */
+bool          context_weights_fit(const context *c, const run_item *item, uint32_t step);
+sinter_status context_weights_add(context *c, run_item *item, uint32_t step);
+/* Before item `i` of a region is launched: its weights are in its slot by then, and those of the next are sent. */
+sinter_status context_weights_take(context *c, const run_region *r, uint32_t i);
+/* Operands of an item have the addresses that they will have in its slot. */
+void          context_weights_address(context *c, const run_item *item);
 
 /* ---- run_infer.c: sizes before a run ---- */
 /* An output's dims, -1 where data decides or an input has no shape yet. */

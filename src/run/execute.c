@@ -31,6 +31,7 @@ sinter_status context_make_ready(context *c)
     for (uint32_t i = 0; i < c->region[1].count; i++) {
         const run_item *item = &c->region[1].item[i];
         program *p = item->kind == ITEM_PROGRAM && !item->is_late ? c->now->program[item->program] : NULL;
+        context_weights_address(c, item);
         if (p) TRY(c->g->backend->program_ready(c->g->device, p, &run));
     }
     return SINTER_OK;
@@ -45,6 +46,7 @@ sinter_status context_time(context *c, program_order order, uint32_t repeats, do
         const run_item *item = &c->region[1].item[i];
         if (item->kind != ITEM_PROGRAM || item->is_late || !c->now->program[item->program]) continue;
         double took = 0;
+        TRY(context_weights_take(c, &c->region[1], i));
         c->is_busy = c->stream != NULL;
         TRY(c->g->backend->program_time(c->g->device, c->now->program[item->program], &run, repeats, &took));
         *ns += took;
@@ -169,9 +171,11 @@ static sinter_status run_late(context *c, uint32_t step)
     return status;
 }
 
-static sinter_status run_item_of(context *c, const run_item *item)
+static sinter_status run_item_of(context *c, const run_region *r, uint32_t index)
 {
+    const run_item *item = &r->item[index];
     if (item->kind < ITEM_LATE && !context_item_is_bound(c, item)) TRY(context_bind_item(c, item));
+    TRY(context_weights_take(c, r, index));
     if (item->kind == ITEM_PROGRAM) return run_program(c, item);
     if (item->kind == ITEM_TRANSFER) return context_transfer(c, item->first);
     TRY(context_before_host(c));
@@ -194,7 +198,7 @@ sinter_status context_run_region(context *c, uint32_t region)
     for (uint32_t i = 0; i < r->count; i++) {
         const run_item *item = &r->item[i];
         if (i) TRY(check_cancelled(c));
-        const sinter_status s = run_item_of(c, item);
+        const sinter_status s = run_item_of(c, r, i);
         if (s != SINTER_OK && item->kind != ITEM_PROGRAM)
             return NOTE(&c->e, s, "running step '%s'", engine_text(c->g, context_step(c, item->first)->name));
         TRY(s);
@@ -244,6 +248,7 @@ static sinter_status begin(context *c)
     TRY(context_take_memory(c));
     c->scratch.failed = false; /* memory may be there again since a run that found none */
     c->fault = (data_fault){ 0 };
+    c->fetched = NULL;
     TRY(context_set_shape(c));
     TRY(check_promises(c));
     TRY(context_mark(c, 0));

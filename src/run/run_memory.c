@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_memory.c - activation memory: one block, [workspace | slab], of the context or of the caller.
+/* run_memory.c - activation memory: one block, [workspace | slots | slab], of the context or of the caller.
  *
  * In a block of the context, storages lie where the plan has put them, for the largest sizes. In a caller's block they
  * move down as far as the sizes in use permit: a storage lies behind all those that the plan has put wholly below it.
@@ -128,15 +128,17 @@ sinter_status context_memory_wanted(context *c, size_t *out)
 
 /* ---- shapes ---- */
 
-/* Values that were prepared for another place of the slab go with it. */
+/* Values that were prepared for another place of the memory go with it. */
 static void move_shape(context *c, shape *s)
 {
-    for (uint32_t i = 1; i < c->p->value_count && s->slab != c->slab; i++) {
-        if (!s->value[i].data || !is_planned(c, context_value(c, i)->storage)) continue;
-        s->value[i].data = c->slab + ((uint8_t *)s->value[i].data - s->slab);
+    uint8_t *const block = c->memory.at;
+    for (uint32_t i = 1; i < c->p->value_count && s->block != block; i++) {
+        const uint32_t storage = context_value(c, i)->storage;
+        if (!s->value[i].data || !(is_planned(c, storage) || context_is_streamed(c, storage))) continue;
+        s->value[i].data = block + ((uint8_t *)s->value[i].data - s->block);
         if (s == c->now) c->address[i] = s->value[i].data;
     }
-    s->slab = c->slab;
+    s->block = block;
 }
 
 sinter_status context_lay_out(context *c, shape *s)
@@ -146,7 +148,7 @@ sinter_status context_lay_out(context *c, shape *s)
         s->slab_at = ARENA_NEW(&s->a, uint64_t, c->p->storage_count);
         if (!s->slab_at) return FAIL_MEMORY(&c->e, "a shape");
         s->slab_size = lay_out(c, s->dim, s->slab_at);
-        s->slab = c->slab;
+        s->block = c->memory.at;
     }
     if (c->memory.size < block_of(c, s->slab_size))
         return FAIL(&c->e, INVALID_ARG, "the context has %zu bytes of memory, these shapes need %zu", c->memory.size,
@@ -155,6 +157,8 @@ sinter_status context_lay_out(context *c, shape *s)
         const uint32_t storage = c->slab_by_at[i];
         c->base[storage] = c->slab + s->slab_at[storage];
     }
+    for (uint32_t i = 1; i < c->p->storage_count && c->weight.count; i++)
+        if (context_is_streamed(c, i)) c->base[i] = context_weight_base(c, i);
     move_shape(c, s);
     return SINTER_OK;
 }

@@ -64,8 +64,15 @@ sinter_status context_settle(context *c)
 {
     if (!c->is_busy) return SINTER_OK;
     data_fault fault = { 0 };
-    c->is_busy = c->is_copying = false;
-    const sinter_status s = c->g->backend->stream_wait(&c->e, c->g->device, c->stream, &fault);
+    const bool is_fetching = c->is_fetching;
+    c->is_busy = c->is_copying = c->is_fetching = false;
+    sinter_status s = c->g->backend->stream_wait(&c->e, c->g->device, c->stream, &fault);
+    /* Copies for a step that was not reached. */
+    if (is_fetching) {
+        data_fault none = { 0 };
+        const sinter_status fetched = c->g->backend->stream_wait(&c->e, c->g->device, c->weight_stream, &none);
+        if (s == SINTER_OK) s = fetched;
+    }
     if (fault.is_set && !c->fault.is_set) c->fault = fault;
     return s;
 }

@@ -28,12 +28,12 @@ static bool all_have_shapes(const caller *x)
     return true;
 }
 
-/* The least that any shape needs: the workspace, and what is behind blocks. */
+/* The least that any shape needs: the workspace, slots for streamed weights, and what is behind blocks. */
 static size_t least_of(const caller *x)
 {
     sinter_profile_info p = SINTER_PROFILE_INFO;
     if (sinter_engine_describe_profile(x->g, x->profile, &p, NULL) != SINTER_OK) return 0;
-    return ((size_t)p.workspace_size + ALIGN + ALIGN - 1) / ALIGN * ALIGN + ALIGN;
+    return ((size_t)p.workspace_size + ALIGN + ALIGN - 1) / ALIGN * ALIGN + (size_t)p.weight_scratch_size + ALIGN;
 }
 
 void caller_give_memory(caller *x)

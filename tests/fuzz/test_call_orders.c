@@ -261,13 +261,16 @@ static void try_round(void *user, long round, rig_count *count)
     if (cuda_fake()->misuse()) printf("%s\n", cuda_fake()->misuse_text());
 }
 
-static sinter_engine *load(const image *file, const sinter_device_allocator *allocator)
+static sinter_engine *load(const image *file, const sinter_device_allocator *allocator, uint64_t weight_budget)
 {
     const sinter_limits limits = { .memory_max = 4u << 20, .loop_max = 16 };
     const sinter_env_options given = { .struct_size = sizeof given, .limits = &limits };
-    const sinter_engine_options o = {
-        .struct_size = sizeof o, .env = &given, .threads = 1, .kernel_cache = "", .device_allocator = allocator
-    };
+    const sinter_engine_options o = { .struct_size = sizeof o,
+                                      .env = &given,
+                                      .threads = 1,
+                                      .kernel_cache = "",
+                                      .weight_budget = weight_budget,
+                                      .device_allocator = allocator };
     sinter_engine *g = NULL;
     CHECK_EQ(sinter_engine_load_memory(file->at, file->size, &o, &g, NULL), SINTER_OK);
     return g;
@@ -275,11 +278,11 @@ static sinter_engine *load(const image *file, const sinter_device_allocator *all
 
 static void in_any_order(subjects s, const char *name, long rounds)
 {
-    sinter_engine *plain = load(&s.file[0], NULL);
+    sinter_engine *plain = load(&s.file[0], NULL, 0);
     for (uint32_t i = 0; i < s.count; i++) {
         s.hook[i] = (device_hook){ .from = plain, .budget = -1, .random = i };
         const sinter_device_allocator a = device_hook_of(&s.hook[i], i % 2);
-        s.g[i] = load(&s.file[i], s.has_places ? &a : NULL);
+        s.g[i] = load(&s.file[i], s.has_places ? &a : NULL, (uint64_t[]){ 0, 1, 700 }[i % 3]);
     }
     if (test_failures) return;
     campaign c = { .name = name, .rounds = rounds, .round = try_round, .user = &s };

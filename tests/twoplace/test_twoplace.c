@@ -3,6 +3,7 @@
  * the work the host does; the caller's memory in both places; asynchronous runs; failures of the device; and wrong
  * places refused. */
 #include "../fuzz/engine_rig.h"
+#include "base/env.h"
 #include "base/hash.h"
 #include "engine/format.h"
 #include "faulty.h"
@@ -113,6 +114,82 @@ static void same_as_on_the_cpu(void)
         }
         twoplace.hidden = 0;
         rig_close(&cpu);
+    }
+}
+
+/* ---- weights that are streamed ---- */
+
+static bool load_with(const sinter_buffer *file, uint64_t budget, rig *r)
+{
+    sinter_engine_options o = SINTER_ENGINE_OPTIONS;
+    o.threads = 1;
+    o.weight_budget = budget;
+    *r = (rig){ 0 };
+    return CHECK_EQ(sinter_engine_load_memory(file->data, file->size, &o, &r->g, &r->error), SINTER_OK) &&
+           CHECK_EQ(sinter_context_create(r->g, NULL, &r->c, &r->error), SINTER_OK);
+}
+
+static void check_info(const sinter_engine *g, uint64_t budget)
+{
+    sinter_engine_info info = SINTER_ENGINE_INFO;
+    CHECK_EQ(sinter_engine_describe(g, &info, NULL), SINTER_OK);
+    CHECK(info.device_weights_size <= budget || !budget);
+    CHECK_EQ(info.device_weights_size + info.streamed_size, info.streamable_size);
+    CHECK_EQ(info.streamed_size != 0, info.weight_scratch_size != 0);
+    CHECK(info.weight_scratch_size <= 2 * info.streamable_size);
+}
+
+static void compare_runs(sample s, rig *cpu, rig *two, uint64_t budget)
+{
+    for (int round = 0; round < 4; round++) {
+        sample_data d;
+        if (!CHECK(sample_data_make(cpu->g, 0, (sample_size)(round % 3), 3, 1u << 20, &d))) continue;
+        CHECK_EQ(sample_data_set(&d, cpu->c, NULL), SINTER_OK);
+        CHECK_EQ(sample_data_set(&d, two->c, NULL), SINTER_OK);
+        CHECK_EQ(sinter_context_run(cpu->c, &cpu->error), SINTER_OK);
+        bool ok = CHECK_EQ(sinter_context_run(two->c, &two->error), SINTER_OK);
+        ok = ok && CHECK(same_results(cpu, two));
+        if (!ok) printf("%s, budget %llu: %s\n", sample_name(s), (unsigned long long)budget, two->error.text);
+        sample_data_free(&d);
+    }
+}
+
+static void run_streamed(sample s, const sinter_buffer *file, uint64_t budget, long *copies)
+{
+    rig two, cpu;
+    if (!rig_open(&cpu, s, "cpu")) return;
+    if (load_with(file, budget, &two)) {
+        const long before = twoplace.copies;
+        check_info(two.g, budget);
+        compare_runs(s, &cpu, &two, budget);
+        *copies = twoplace.copies - before;
+        CHECK_EQ(sinter_engine_set_weight_budget(two.g, 0, &two.error), SINTER_INVALID_ARG);
+        CHECK_HAS(two.error.text, "the engine has 1 contexts");
+    }
+    sinter_context_destroy(two.c);
+    two.c = NULL;
+    CHECK_EQ(sinter_engine_set_weight_budget(two.g, budget / 2, &two.error), SINTER_OK);
+    check_info(two.g, budget / 2);
+    CHECK_EQ(sinter_context_create(two.g, NULL, &two.c, NULL), SINTER_OK);
+    compare_runs(s, &cpu, &two, budget / 2);
+    rig_close(&two);
+    sinter_context_destroy(cpu.c);
+    sinter_engine_release(cpu.g);
+}
+
+static void weights_are_streamed(void)
+{
+    for (int s = 0; s < SAMPLE_COUNT; s++) {
+        static const uint64_t budgets[] = { 0, 1, 200, 2000, 1 << 20 };
+        sinter_buffer file = { 0 };
+        sinter_error error;
+        long copies[COUNT_OF(budgets)] = { 0 };
+        if (!CHECK_EQ(build((sample)s, "cuda", &file, &error), SINTER_OK)) continue;
+        for (size_t i = 0; i < COUNT_OF(budgets); i++) run_streamed((sample)s, &file, budgets[i], &copies[i]);
+        CHECK_EQ(copies[0], copies[4]);
+        CHECK(copies[1] >= copies[2] && copies[2] >= copies[3] && copies[3] >= copies[0]);
+        if (s == SAMPLE_CONV || s == SAMPLE_LSTM) CHECK(copies[1] > copies[0]);
+        sinter_buffer_free(&file);
     }
 }
 
@@ -583,6 +660,7 @@ static void damaged_engines(void)
 }
 
 static const test tests[] = { T(same_as_on_the_cpu),
+                              T(weights_are_streamed),
                               T(steady_runs_allocate_nothing),
                               T(memory_of_the_device),
                               T(host_buffers),

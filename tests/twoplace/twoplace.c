@@ -121,11 +121,14 @@ typedef struct task {
     void *to;
     const void *from;
     size_t size;
+    stream *before; /* of which `upto` tasks come first */
+    uint64_t upto;
     void *address[];
 } task;
 
 struct stream {
     task *first, **last;
+    uint64_t pushed, done; /* tasks */
     data_fault fault;
     struct stream *next;
 };
@@ -270,8 +273,24 @@ static void stream_destroy(env *e, device *d, stream *s)
     free(s);
 }
 
+static sinter_status perform(env *e, device *d, stream *s, const task *t, arena *scratch);
+
+static sinter_status perform_upto(env *e, device *d, stream *s, uint64_t upto, arena *scratch)
+{
+    sinter_status status = SINTER_OK;
+    while (s->done < upto) {
+        task *t = take(s);
+        if (!t) break;
+        s->done++;
+        if (status == SINTER_OK) status = perform(e, d, s, t, scratch);
+        free(t);
+    }
+    return status;
+}
+
 static sinter_status perform(env *e, device *d, stream *s, const task *t, arena *scratch)
 {
+    if (t->before) return perform_upto(e, d, t->before, t->upto, scratch);
     if (!t->p) return memcpy(t->to, t->from, t->size), SINTER_OK;
     const program_run run = { .address = t->address,
                               .workspace = t->workspace,
@@ -289,10 +308,8 @@ static sinter_status stream_wait(env *e, device *d, stream *s, data_fault *fault
     arena_init(&scratch, e);
     twoplace.waits++;
     enter();
-    for (task *t = take(s); t; t = take(s)) {
-        if (status == SINTER_OK) status = perform(e, d, s, t, &scratch);
-        free(t);
-    }
+    if (status == SINTER_OK) status = perform_upto(e, d, s, s->pushed, &scratch);
+    for (task *t = take(s); t; t = take(s)) s->done++, free(t);
     leave();
     arena_deinit(&scratch);
     if (fault && s->fault.is_set) *fault = s->fault;
@@ -311,7 +328,17 @@ static sinter_status push(env *e, stream *s, task *t)
     if (!t) return FAIL_MEMORY(e, "a task");
     *s->last = t;
     s->last = &t->next;
+    s->pushed++;
     return SINTER_OK;
+}
+
+static sinter_status stream_order(env *e, device *d, stream *s, stream *before)
+{
+    (void)d;
+    if (fails()) return FAIL(e, DEVICE, "the device orders nothing");
+    task *t = calloc(1, sizeof *t);
+    if (t) *t = (task){ .before = before, .upto = before->pushed };
+    return push(e, s, t);
 }
 
 static sinter_status copy(env *e, device *d, stream *s, copy_kind kind, void *to, const void *from, size_t size)
@@ -413,6 +440,7 @@ const backend twoplace_backend = { .name = "cuda",
                                    .host_free = host_free,
                                    .stream_create = stream_create,
                                    .stream_destroy = stream_destroy,
+                                   .stream_order = stream_order,
                                    .stream_wait = stream_wait,
                                    .stream_is_done = stream_is_done,
                                    .copy = copy,

@@ -69,7 +69,7 @@ static sinter_status load(rig *r, const uint8_t *at, size_t size, engine **out)
     if (!copy) return SINTER_NO_MEMORY;
     memcpy(copy, at, size);
     r->error = (sinter_error){ 0 };
-    return engine_open(&r->e, copy, size, backend_find("cpu"), &(device_options){ .threads = 1 }, out, &r->error);
+    return engine_open(&r->e, copy, size, backend_find("cpu"), &(device_options){ .threads = 1 }, 0, out, &r->error);
 }
 
 static void round_trip(void)
