@@ -41,6 +41,7 @@ static const struct {
     { "kernel-cache", V_MODEL | V_TEST },
     { "isa", V_MODEL | V_TEST },
     { "trust-code", V_RUN | V_BENCH | V_REPORT },
+    { "weight-budget", V_RUN | V_BENCH | V_TEST },
     { "no-code", V_BUILD },
 };
 

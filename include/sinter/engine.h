@@ -141,8 +141,8 @@ typedef struct sinter_engine_info {
 SINTER_API sinter_status sinter_engine_describe(const sinter_engine *engine, sinter_engine_info *out,
                                                 sinter_error *error) SINTER_MUST_USE;
 
-/* The same for one profile. memory_size holds the slab, the workspace, weight_scratch_size and padding. On a GPU the host sizes are
- * those of steps that run on the host; elsewhere they are 0. */
+/* The same for one profile. memory_size holds the slab, the workspace, weight_scratch_size and padding. On a GPU the
+ * host sizes are those of steps that run on the host; elsewhere they are 0. */
 typedef struct sinter_profile_info {
     size_t   struct_size;
     uint64_t memory_size;           /* activation memory of a context */
@@ -152,7 +152,7 @@ typedef struct sinter_profile_info {
     uint64_t weights_size, state_size;
     uint32_t step_count;
     uint32_t program_count;         /* on a GPU: graph launches of a run without loops, if no weights are streamed */
-    uint64_t weight_scratch_size;   /* part of memory_size: two slots, to which runs copy the weights that are streamed */
+    uint64_t weight_scratch_size;   /* part of memory_size: two slots for the weights that are streamed */
 } sinter_profile_info;
 #define SINTER_PROFILE_INFO { sizeof(sinter_profile_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 SINTER_API sinter_status sinter_engine_describe_profile(const sinter_engine *engine, uint32_t profile,
