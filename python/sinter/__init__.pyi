@@ -303,6 +303,7 @@ def load(
     isa: str = ...,
     trust_code: bool = ...,
     no_device: bool = ...,
+    weight_budget: int = ...,
     # END
 ) -> Engine: ...
 def model_inputs(model: Any) -> List[ModelIO]: ...

@@ -401,8 +401,8 @@ class sinter_engine_info(Structure):
 
 
 class sinter_profile_info(Structure):
-    """The same for one profile. memory_size holds the slab, the workspace, weight_scratch_size and padding. On a GPU the host sizes are
-    those of steps that run on the host; elsewhere they are 0.
+    """The same for one profile. memory_size holds the slab, the workspace, weight_scratch_size and padding. On a GPU the
+    host sizes are those of steps that run on the host; elsewhere they are 0.
     """
     _fields_ = [("struct_size", c_size_t),
                 ("memory_size", c_uint64),
