@@ -11,8 +11,9 @@ typedef struct option {
     arg_kind kind;
     unsigned verbs;
     const char *value, *help;
-    size_t at, extra;                  /* offsets in args: the field, and its has_… or …_at */
-    const sinter_option *build, *load; /* rows of the library, whose names these are; NULL: it is the command's own */
+    size_t at, extra; /* offsets in args: the field, and its has_… or …_at */
+    /* Rows of the library, whose names these are; NULL: the option is the command's own. */
+    const sinter_option *build, *load, *simplify;
 } option;
 
 /* clang-format off */
@@ -21,12 +22,13 @@ typedef struct option {
 #define EXTRA_WORD(field) 0
 #define EXTRA_PAIRS(field) 0
 #define EXTRA_DIMS(field) 0
+#define EXTRA_COLONS(field) 0
 #define EXTRA_RANGES(field) 0
 #define EXTRA_LIMITS(field) 0
 #define EXTRA_COUNT(field) offsetof(args, has_##field)
 #define EXTRA_REAL(field) offsetof(args, has_##field)
 #define X(field, kind, name, verbs, value, help) \
-    { name, ARG_##kind, verbs, value, help, offsetof(args, field), EXTRA_##kind(field), NULL, NULL },
+    { name, ARG_##kind, verbs, value, help, offsetof(args, field), EXTRA_##kind(field), NULL, NULL, NULL },
 static const option own[] = { CLI_OPTIONS(X) };
 #undef X
 /* clang-format on */
@@ -63,7 +65,8 @@ static option *library_option(const sinter_option *row)
     char *name = names[option_count];
     translate(name, row->name, '_', '-');
     for (uint32_t i = 0; i < option_count; i++)
-        if ((options[i].build || options[i].load) && !strcmp(options[i].name, name)) return &options[i];
+        if ((options[i].build || options[i].load || options[i].simplify) && !strcmp(options[i].name, name))
+            return &options[i];
     option *o = &options[option_count];
     translate(values[option_count], row->words, row->kind == SINTER_OPTION_SET ? '|' : 0, ',');
     *o = (option){ .name = name,
@@ -85,6 +88,11 @@ static void options_init(void)
         o->verbs = V_MADE;
     }
     for (uint32_t i = 0; (row = sinter_engine_option(i)) != NULL; i++) library_option(row)->load = row;
+    for (uint32_t i = 0; (row = sinter_simplify_option(i)) != NULL; i++) {
+        option *o = library_option(row);
+        o->simplify = row;
+        o->verbs = V_SIMPLIFY;
+    }
     for (uint32_t i = 0; i < option_count; i++)
         for (uint32_t k = 0; k < sizeof placed / sizeof placed[0]; k++)
             if (!strcmp(options[i].name, placed[k].name)) options[i].verbs = placed[k].verbs;
@@ -208,6 +216,21 @@ bool args_dims_read(const char *text, args_dims *out)
     return false;
 }
 
+bool args_colons_read(const char *text, uint32_t *rank, int64_t *dim)
+{
+    const char *colon = strrchr(text, ':');
+    *rank = 0;
+    if (!colon || colon == text) return false;
+    for (const char *p = colon + 1; *p;) {
+        char *end = NULL;
+        if (*p < '0' || *p > '9' || *rank == SINTER_RANK_MAX) return false;
+        dim[(*rank)++] = (int64_t)strtoull(p, &end, 10);
+        if (end - p > 12 || (*end && *end != ',' && *end != 'x') || (*end && !end[1])) return false;
+        p = *end ? end + 1 : end;
+    }
+    return true;
+}
+
 static bool is_ascending(const args_dims *d)
 {
     for (uint32_t k = 0; k < d->rank; k++) {
@@ -221,6 +244,8 @@ static bool is_item(arg_kind kind, const char *text)
 {
     const char *equals = strrchr(text, '=');
     args_dims dims;
+    int64_t dim[SINTER_RANK_MAX];
+    if (kind == ARG_COLONS) return args_colons_read(text, &dims.rank, dim);
     if (!equals || equals == text) return false;
     const char *value = equals + 1;
     if (kind == ARG_DIMS) return !*value || (args_dims_read(value, &dims) && dims.count == 1);
@@ -231,9 +256,9 @@ static bool is_item(arg_kind kind, const char *text)
 static bool store_item(const cli_verb *verb, const option *o, const char *word, const char *value, arg_list *list)
 {
     char wanted[128];
-    const char *also = o->kind == ARG_DIMS     ? " (whole numbers)"
-                       : o->kind == ARG_RANGES ? " (whole numbers, min <= opt <= max)"
-                                               : "";
+    const char *also = o->kind == ARG_DIMS || o->kind == ARG_COLONS ? " (whole numbers)"
+                       : o->kind == ARG_RANGES                      ? " (whole numbers, min <= opt <= max)"
+                                                                    : "";
     (void)snprintf(wanted, sizeof wanted, "expected %s%s", o->value, also);
     if (!is_item(o->kind, value)) return complain_of(verb, word, value, wanted);
     if (list->count == ARG_LIST_MAX) return complain(verb, "given too often:", word, NULL);
@@ -248,6 +273,7 @@ static bool store_library(const cli_verb *verb, const option *o, const char *wor
     sinter_status s = SINTER_OK;
     if (o->build) s = sinter_option_set(o->build, &a->build, value, &error);
     if (o->load && s == SINTER_OK) s = sinter_option_set(o->load, &a->load, value, &error);
+    if (o->simplify && s == SINTER_OK) s = sinter_option_set(o->simplify, &a->simplify, value, &error);
     return s == SINTER_OK || complain_of(verb, word, value, error.text);
 }
 
@@ -272,7 +298,7 @@ static bool store_word(const cli_verb *verb, const option *o, const char *word, 
 
 static bool store(const cli_verb *verb, const option *o, const char *word, const char *value, args *a)
 {
-    if (o->build || o->load) return store_library(verb, o, word, o->kind == ARG_FLAG ? "1" : value, a);
+    if (o->build || o->load || o->simplify) return store_library(verb, o, word, o->kind == ARG_FLAG ? "1" : value, a);
     void *field = field_of(a, o->at);
     switch (o->kind) {
     case ARG_FLAG: *(bool *)field = true; return true;
@@ -280,6 +306,7 @@ static bool store(const cli_verb *verb, const option *o, const char *word, const
     case ARG_WORD: return store_word(verb, o, word, value, field);
     case ARG_PAIRS:
     case ARG_DIMS:
+    case ARG_COLONS:
     case ARG_RANGES:
     case ARG_LIMITS: return store_item(verb, o, word, value, field);
     case ARG_COUNT:
@@ -308,6 +335,7 @@ bool args_parse(const cli_verb *verb, int argc, char **argv, args *out)
     out->build = (sinter_build_options)SINTER_BUILD_OPTIONS;
     out->build.tune = verb->tune;
     out->load = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
+    out->simplify = (sinter_simplify_options)SINTER_SIMPLIFY_OPTIONS;
     out->verb = verb->name;
     out->verb_bit = verb->bit;
     bool is_over = false;

@@ -16,17 +16,17 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 /* Verbs as bits: which options a verb takes. */
 enum {
     V_BUILD = 1, V_RUN = 2, V_BENCH = 4, V_TEST = 8, V_INSPECT = 16, V_OPS = 32, V_DOCTOR = 64,
-    V_REFIT = 256, V_REPORT = 512, V_COMPLETION = 1024, V_MAN = 2048,
+    V_REFIT = 256, V_REPORT = 512, V_COMPLETION = 1024, V_MAN = 2048, V_SIMPLIFY = 4096,
     V_MODEL = V_BUILD | V_RUN | V_BENCH | V_INSPECT | V_REPORT,     /* build one model */
-    V_ALL = 127 | V_REFIT | V_REPORT,
+    V_ALL = 127 | V_REFIT | V_REPORT | V_SIMPLIFY,
     V_BUILDING = 128,                   /* no verb: of building alone, so an engine cannot honour it */
     V_MADE = V_MODEL | V_TEST | V_BUILDING
 };
 
-/* TEXT is not empty; WORD is one of the words of its row. The last four are lists: PAIRS name files, DIMS a shape,
- * RANGES a profile, LIMITS numbers. */
+/* TEXT is not empty; WORD is one of the words of its row. The last five are lists: PAIRS name files, DIMS a shape, COLONS
+ * a shape as other tools write it, RANGES a profile, LIMITS numbers. */
 typedef enum arg_kind {
-    ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL, ARG_PAIRS, ARG_DIMS, ARG_RANGES, ARG_LIMITS
+    ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL, ARG_PAIRS, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS
 } arg_kind;
 
 enum { ARG_LIST_MAX = 256 };
@@ -34,11 +34,17 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 
 /* X(field, kind, "--name", verbs, "METAVAR" or its choices, "help"). In `bench`, --profile is a flag of its own. */
 #define CLI_OPTIONS(X)                                                                                                \
-    X(output, TEXT, "output", V_BUILD | V_REFIT | V_REPORT, "FILE",                                                   \
-      "The file to write (also -o): the engine, or the report.")                                                      \
-    X(shape, DIMS, "shape", V_MODEL, "NAME=1x3x224x224",                                                              \
-      "Fixes the dims of an input, or the value of a named dim (N=4); of an engine, within its ranges. May be "       \
-      "repeated.")                                                                                                    \
+    X(output, TEXT, "output", V_BUILD | V_REFIT | V_REPORT | V_SIMPLIFY, "FILE",                                      \
+      "The file to write (also -o): the engine, the report, or the model.")                                           \
+    X(shape, DIMS, "shape", V_MODEL | V_SIMPLIFY, "NAME=1x3x224x224",                                                 \
+      "Fixes the dims of an input, or the value of a named dim (N=4); of an engine, within its ranges; of simplify, " \
+      "in the runs of --check. May be repeated.")                                                                     \
+    X(overwrite_input_shape, COLONS, "overwrite-input-shape", V_SIMPLIFY, "NAME:1,3,224,224",                         \
+      "Gives an input of the model a fixed shape. May be repeated.")                                                  \
+    X(check, COUNT, "check", V_SIMPLIFY, "N",                                                                         \
+      "Runs both models on N sets of random inputs, here, and compares the outputs.")                                 \
+    X(input_data_path, PAIRS, "input-data-path", V_SIMPLIFY, "NAME=FILE",                                             \
+      "Data of an input for --check, .npy or .pb; random where not given. May be repeated.")                          \
     X(profile, RANGES, "profile", V_BUILD | V_RUN | V_INSPECT | V_REPORT | V_BUILDING, "NAME=MIN,OPT,MAX",            \
       "The range of an input's dims (each as 1x3x224x224) or of a named dim. May be repeated; naming one a "          \
       "second time starts the next profile.")                                                                         \
@@ -62,9 +68,9 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(weights, TEXT, "weights", V_REFIT, "FILE",                                                                      \
       "The model that the engine was built from, with other weights.")                                                \
     X(strip, FLAG, "strip", V_REFIT, "", "Leaves the weights out: the engine has to be refitted before it runs.")     \
-    X(limit, LIMITS, "limit", V_MODEL | V_TEST, "NAME=N",                                                             \
+    X(limit, LIMITS, "limit", V_MODEL | V_TEST | V_SIMPLIFY, "NAME=N",                                                \
       "Raises or lowers a limit on what a model may cost. May be repeated.")                                          \
-    X(seed, COUNT, "seed", V_RUN | V_BENCH | V_REPORT, "N", "Of random inputs. Default 0.")                           \
+    X(seed, COUNT, "seed", V_RUN | V_BENCH | V_REPORT | V_SIMPLIFY, "N", "Of random inputs. Default 0.")              \
     X(duration, REAL, "duration", V_BENCH | V_REPORT, "S", "Seconds to measure, after a warm-up. Default 3.")         \
     X(warmup, REAL, "warmup", V_BENCH, "S", "Seconds of runs before it measures. Default 0.2.")                       \
     X(iterations, COUNT, "iterations", V_BENCH, "N", "Runs at least, of each stream.")                                \
@@ -97,6 +103,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 #define ARG_FIELD_WORD(field) const char *field;
 #define ARG_FIELD_PAIRS(field) arg_list field;
 #define ARG_FIELD_DIMS(field) arg_list field;
+#define ARG_FIELD_COLONS(field) arg_list field;
 #define ARG_FIELD_RANGES(field) arg_list field;
 #define ARG_FIELD_LIMITS(field) arg_list field;
 #define ARG_FIELD_COUNT(field) uint64_t field; bool has_##field;
@@ -111,6 +118,7 @@ typedef struct args {
     bool        help;
     sinter_build_options  build;    /* with the options of the library that were given */
     sinter_engine_options load;
+    sinter_simplify_options simplify;
     const char *building;           /* the first option given that is of building alone; NULL: none */
     arg_list    file;               /* what is no option */
 } args;
@@ -126,6 +134,8 @@ typedef struct cli_verb {
 /* What stands behind the '=': "1x3x224x224", or min, opt and max of that rank with commas. False: neither. */
 typedef struct args_dims { uint32_t rank, count; int64_t at[3][SINTER_RANK_MAX]; } args_dims;
 bool args_dims_read(const char *text, args_dims *out);
+/* The dims behind the ':', with commas or 'x' between them; none: a scalar. */
+bool args_colons_read(const char *text, uint32_t *rank, int64_t *dim);
 
 /* Reads argv[2…] of that verb. False: a message has been written to stderr. */
 bool args_parse(const cli_verb *verb, int argc, char **argv, args *out);
@@ -143,6 +153,7 @@ const char *args_nearest(const char *word, const char *const *candidate, uint32_
 /* The verbs, one file each. */
 int verb_build(const args *a);
 int verb_refit(const args *a);
+int verb_simplify(const args *a);
 int verb_run(const args *a);
 int verb_bench(const args *a);
 int verb_test(const args *a);

@@ -50,6 +50,7 @@ bool model_setup_make(const args *a, model_setup *out);
 
 /* ---- outputs.c: before anything is built. False: reported. ---- */
 bool  outputs_check_engine(const args *a);                      /* --output and --timing-cache */
+bool  outputs_check_model(const args *a, const char *path);     /* a model to write */
 bool  outputs_check_cache(const args *a);                       /* that cannot be written: a warning */
 /* Makes --output-dir, and looks at the files of `count` outputs. */
 bool  outputs_check_folder(const args *a, const char *const *names, uint32_t count);

@@ -20,10 +20,13 @@ static const char *file_of(const char *pair)
 /* All files that the command line reads, and the timing cache where that is not the file in question. */
 static const char **files_in_use(const args *a, bool has_cache, uint32_t *count)
 {
-    const arg_list *const list[] = { &a->input, &a->value, &a->calib };
-    const char **file = cli_alloc(3 + a->file.count + a->input.count + a->value.count + a->calib.count, sizeof *file);
+    const arg_list *const list[] = { &a->input, &a->value, &a->calib, &a->input_data_path };
+    const uint32_t files = a->verb_bit == V_SIMPLIFY ? 1 : a->file.count; /* the others say where to write */
+    uint32_t all = 3 + files;
+    for (uint32_t k = 0; k < sizeof list / sizeof list[0]; k++) all += list[k]->count;
+    const char **file = cli_alloc(all, sizeof *file);
     *count = 0;
-    for (uint32_t i = 0; i < a->file.count; i++) file[(*count)++] = a->file.at[i];
+    for (uint32_t i = 0; i < files; i++) file[(*count)++] = a->file.at[i];
     for (uint32_t k = 0; k < sizeof list / sizeof list[0]; k++) {
         for (uint32_t i = 0; i < list[k]->count; i++) file[(*count)++] = file_of(list[k]->at[i]);
     }
@@ -51,6 +54,11 @@ static bool check(const args *a, const char *path, sinter_file_kind kind)
 bool outputs_check_engine(const args *a)
 {
     return check(a, a->output, SINTER_FILE_ENGINE) && outputs_check_cache(a);
+}
+
+bool outputs_check_model(const args *a, const char *path)
+{
+    return check(a, path, SINTER_FILE_MODEL);
 }
 
 bool outputs_check_cache(const args *a)

@@ -36,7 +36,8 @@ SINTER_API sinter_status sinter_tensor_write(const char *path, const sinter_tens
 typedef enum sinter_file_kind {
     SINTER_FILE_ENGINE = 0,
     SINTER_FILE_NPY = 1,
-    SINTER_FILE_TIMINGS = 2                         /* a timing cache */
+    SINTER_FILE_TIMINGS = 2,                        /* a timing cache */
+    SINTER_FILE_MODEL = 3                           /* an ONNX model */
 } sinter_file_kind;
 
 /* Checks that a file of `kind` can be written to `path`. Call it before long work. The file at `path` is not changed.

@@ -11,6 +11,7 @@
 #include "option.h"
 #include "refit.h"
 #include "run.h"
+#include "simplify.h"
 #include "status.h"
 #include "tensor.h"
 #include "version.h"

@@ -445,6 +445,7 @@ class FileKind(IntEnum):
     ENGINE = 0
     NPY = 1
     TIMINGS = 2
+    MODEL = 3
 
 
 class LayerKind(IntEnum):
@@ -848,6 +849,22 @@ class sinter_run_time(Structure):
     _fields_ = [("copy_in_ns", c_uint64),
                 ("compute_ns", c_uint64),
                 ("copy_out_ns", c_uint64)]
+
+
+class sinter_simplify_options(Structure):
+    """The struct sinter_simplify_options."""
+    _fields_ = [("struct_size", c_size_t),
+                ("env", POINTER(sinter_env_options)),
+                ("opset", c_uint32),
+                ("skip_optimization", c_uint32),
+                ("skip_constant_folding", c_uint32),
+                ("no_large_tensor", c_uint64),
+                ("external_data", c_uint32),
+                ("skip_rules", c_char_p),
+                ("shape", POINTER(sinter_shape_range)),
+                ("shape_count", c_uint32),
+                ("counted", CFUNCTYPE(None, c_void_p, c_char_p, c_uint64, c_uint64)),
+                ("user", c_void_p)]
 
 
 # name: (type of the result, types of the arguments, names of the arguments, documentation)
@@ -1374,6 +1391,24 @@ missing and how to add it.
 """Prints the ONNX operators that the importer supports, and the operations of sinter that they become. `format`: 0
 plain, 1 Markdown (docs/ops.md), 2 JSON.
 """),
+    "sinter_simplify_file": (c_int, [c_char_p, POINTER(sinter_simplify_options), c_char_p, POINTER(sinter_error)], "path options to error",
+"""Reads the ONNX file `path` and writes the simplified model to the file `to`, which may be the same. External data is
+read only from the folder of `path`. The old content of `to` stays until the new model is complete. An existing file
+is replaced only if it is an ONNX model or empty.
+
+  options   NULL for defaults.
+  error     NULL, or receives the chain of causes.
+
+Cost: seconds; weights that do not change are copied from file to file. Any thread; several at once.
+Errors: IO, INVALID_MODEL, UNSUPPORTED (an operator that sinter does not take, or a result that ONNX cannot express),
+INVALID_ARG (shapes that do not fit the model), NO_MEMORY.
+"""),
+    "sinter_simplify_memory": (c_int, [c_void_p, c_size_t, POINTER(sinter_simplify_options), POINTER(sinter_buffer), POINTER(sinter_error)], "model size options out error",
+"""The same from memory to memory. The bytes are borrowed for the call. Neither model can have external data.
+  out   receives the model; the caller frees it. Empty on failure.
+"""),
+    "sinter_simplify_option": (POINTER(sinter_option), [c_uint32], "index",
+"""Row `index` of the table; NULL behind the last. The library's own memory."""),
     "sinter_status_text": (c_char_p, [c_int], "status",
 """The meaning of a status, in a few lower-case words. Never NULL, even if the value is no status."""),
     "sinter_tensor_read": (c_int, [c_char_p, POINTER(sinter_env_options), POINTER(sinter_tensor), POINTER(sinter_buffer), POINTER(sinter_error)], "path env out memory error",
@@ -1470,6 +1505,20 @@ CONTEXT_OPTIONS = (
     ("lazy", "FLAG", c_uint32, 0, 1, '',
      "Defers all preparation to the first run. Use it for a context that runs once. Otherwise creating the context prepares the profile's opt shape, and runs it once on zeros if no step of it runs on the host."),
 )
+SIMPLIFY_OPTIONS = (
+    ("opset", "COUNT", c_uint32, 0, 28, 'N',
+     'The opset to write, 21 to 28; 0: the lowest that has every operator of the model, at least 21.'),
+    ("skip_optimization", "FLAG", c_uint32, 0, 1, '',
+     'Reads and writes the model, and rewrites nothing.'),
+    ("skip_constant_folding", "FLAG", c_uint32, 0, 1, '',
+     'Writes the nodes that make constants where importing folded such nodes.'),
+    ("no_large_tensor", "COUNT", c_uint64, 1024, 1000000000000000.0, 'N',
+     'A constant that folding made is written as its nodes where it has more bytes than this, and than 1.5 times what it is made of. Default 1024.'),
+    ("external_data", "FLAG", c_uint32, 0, 1, '',
+     'Writes large weights to FILE.data beside the model; above 2 GiB always.'),
+    ("skip_rules", "RULES", c_char_p, 0, 0, '-NAME,-NAME',
+     'Rewrite rules not to use.'),
+)
 
 # (name, default, text)
 LIMITS = (('nodes_max', 1048576, 'Nodes of a graph after functions are expanded.'),
@@ -1549,7 +1598,8 @@ STRUCTS = (sinter_error,
            sinter_output_allocator,
            sinter_state_info,
            sinter_step_time,
-           sinter_run_time)
+           sinter_run_time,
+           sinter_simplify_options)
 ENUMS = {"sinter_status": Status,
          "sinter_option_kind": OptionKind,
          "sinter_dtype": Dtype,

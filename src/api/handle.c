@@ -3,6 +3,7 @@
 #include "api/handle.h"
 
 #include "engine/format.h"
+#include "onnx/export.h"
 #include "tune/tune.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@ const os_file_kind api_file_kind[API_FILE_KINDS] = {
     [SINTER_FILE_ENGINE] = { "an engine", ENGINE_MAGIC, sizeof ENGINE_MAGIC - 1 },
     [SINTER_FILE_NPY] = { "a .npy file", "\x93NUMPY", 6 },
     [SINTER_FILE_TIMINGS] = { "a timing cache", TIMING_CACHE_MAGIC, sizeof TIMING_CACHE_MAGIC - 1 },
+    [SINTER_FILE_MODEL] = ONNX_FILE_KIND,
 };
 
 sinter_status api_options(env *e, void *out, size_t out_size, const void *options)

@@ -29,6 +29,16 @@ const pass opt_pipeline[] = {
     { "groups",               .run = pass_groups, .stage = IR_STAGE_GROUPED },
     { .name = NULL },
 };
+
+const pass opt_portable[] = {
+    { "canonicalize",         .rules = { rules_shape } },
+    { "cse",                  .run = pass_cse },
+    { "recognize",            .rules = { rules_activation, rules_norm, rules_shape } },
+    { "linear",               .rules = { rules_arith, rules_linear, rules_activation, rules_shape } },
+    { "norm",                 .rules = { rules_norm, rules_arith, rules_shape } },
+    { "cse-again",            .run = pass_cse },
+    { .name = NULL },
+};
 /* clang-format on */
 
 static bool is_wanted(const opt_state *s, const pass *p)
@@ -57,18 +67,17 @@ static sinter_status run_one(opt_state *s, const pass *p)
     return SINTER_OK;
 }
 
-static const pass *pass_find(const char *name)
+static const pass *pass_find(const pass *p, const char *name)
 {
-    const pass *p = opt_pipeline;
     while (p->name && strcmp(p->name, name)) p++;
     return p->name ? p : NULL;
 }
 
 sinter_status opt_run(env *e, ir_graph *g, const opt_options *options)
 {
-    const pass *first = opt_pipeline, *last = NULL;
-    if (options->after) first = pass_find(options->after);
-    if (options->stop_after) last = pass_find(options->stop_after);
+    const pass *list = options->is_portable ? opt_portable : opt_pipeline, *first = list, *last = NULL;
+    if (options->after) first = pass_find(list, options->after);
+    if (options->stop_after) last = pass_find(list, options->stop_after);
     if (!first) return FAIL(e, INVALID_ARG, "there is no pass named %s", options->after);
     if (options->stop_after && !last) return FAIL(e, INVALID_ARG, "there is no pass named %s", options->stop_after);
     opt_state s = { .e = e, .g = g, .o = options, .integers = options->integers, .fired = options->fired_before };

@@ -26,6 +26,7 @@ typedef struct opt_options {
     void       *point_user;
     bool        integers;               /* products of quantised numbers are done on the integers */
     bool        prologues;              /* contractions take them, too */
+    bool        is_portable;            /* runs opt_portable in the place of opt_pipeline */
     bool        verify;                 /* after each pass */
     void      (*dump)(void *user, const char *pass, const ir_graph *g);   /* after each pass; NULL: none */
     void       *dump_user;
@@ -53,6 +54,8 @@ typedef struct pass {
     ir_stage            stage;                   /* what the graph satisfies afterwards */
 } pass;
 extern const pass opt_pipeline[];                /* ends with name NULL */
+/* The passes that make a graph smaller on every runtime: what a simplified model is made by. */
+extern const pass opt_portable[];
 /* The last pass that depends on no device and no lowering: what builds of one model have in common ends here. */
 extern const char opt_common_end[];
 

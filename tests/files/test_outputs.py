@@ -234,6 +234,7 @@ def inputs_stay(top):
                  lambda p: ["run", rig.MODEL, "--value", f"image={top}/in/output_0.npy", "--output-dir", p.parent]),
                 ("weights", rig.MODEL, "m.onnx",
                  lambda p: ["refit", top / "in/m.onnx", "--weights", top / "in/m.onnx", "-o", p]),
+                ("simplified", rig.MODEL, "m.onnx", lambda p: ["simplify", top / "in/m.onnx", "-o", p]),
                 ("cache", None, "c.txt", lambda p: ["build", rig.MODEL, "--timing-cache", top / "in/c.txt", "-o", p])):
             (top / "in").mkdir()
             (top / "out").mkdir()

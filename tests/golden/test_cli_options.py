@@ -24,6 +24,7 @@ FORMS = {
     "INPUT=OUTPUT": (["", "x", "=f", "x=", "="], "x=f"),
     "NAME=EXPRESSION": (["", "x", "=f", "x=", "="], "x=f"),
     "NAME=1x3x224x224": (["", *SHAPE, "x=1,2,3", "x=1,"], "x=1x2"),
+    "NAME:1,3,224,224": (["", "x", ":1", "x:-1", "x:1,", "x:,1", "x:1.5", "x:a", "x: 1", "x:1,,2", "x:" + ",".join(["1"] * 99), "x:" + HUGE], "x:1,2"),
     "NAME=MIN,OPT,MAX": (["", *SHAPE, "x=", "x=1", "x=1,2", "x=1,2,", "x=1,2,3,4", "x=2,1,3", "x=1,3,2", "x=1x2,1,1", "x=,1,2", "x=1,,2"], "x=1,2,3"),
     "NAME=N": (["", "memory_max", "=1", "memory_max=", "x=1", "memory_max=-1", "memory_max=+1", "memory_max=1x", "memory_max= 1", "memory_max=1",
                 "nodes_max=0", "nodes_max=" + HUGE, "depth_max=65", "memory_max=two"], "memory_max=1000000"),
@@ -37,7 +38,8 @@ FORMS = {
 FORMS["S"] = FORMS["A"] = FORMS["R"]
 MAY_BE_EMPTY = {"kernel-cache"}
 VERBS = {"report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
-         "test": ["no/such/folder"], "refit": ["no/such.sinter", "--strip", "-o", "no/such/out"], "ops": [], "doctor": []}
+         "test": ["no/such/folder"], "refit": ["no/such.sinter", "--strip", "-o", "no/such/out"], 
+         "simplify": ["no/such.onnx", "-o", "no/such/out"], "ops": [], "doctor": []}
 
 NEEDS_NO_FILE = {"ops", "doctor"}
 WORK = tempfile.mkdtemp()

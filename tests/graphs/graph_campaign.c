@@ -82,7 +82,9 @@ static uint64_t mix(uint64_t a, uint64_t b)
 
 static grun run_of(const campaign *c, long graph)
 {
-    return grun_random(mix(c->seed, (uint64_t)graph) ^ 77, c->device);
+    grun o = grun_random(mix(c->seed, (uint64_t)graph) ^ 77, c->device);
+    o.rewrite = c->rewrite;
+    return o;
 }
 
 static void flags_of(const campaign *c, long graph, char *out, size_t size)

@@ -16,6 +16,7 @@ typedef struct campaign {
     uint32_t seconds;           /* of all; 0: until `count` graphs are done */
     uint32_t every;             /* seconds between lines of counts */
     const char *device;
+    grewrite rewrite;           /* each model is written as ONNX first */
     const char *only, *save, *dump;
     bool prints, reduces;
 } campaign;

@@ -5,6 +5,7 @@
 
 #include "graph_judge.h"
 
+typedef enum grewrite { G_AS_IT_IS, G_EXPORTED, G_SIMPLIFIED } grewrite;
 typedef struct grun {
     const char *device;
     const char *isa;                /* NULL: what the machine has */
@@ -14,10 +15,11 @@ typedef struct grun {
     uint64_t seed;                  /* of the order of runs, and of where buffers stand */
     uint32_t refittable;            /* and refitted with other weights */
     sinter_stage_fn stage;          /* sees the graph after each pass; NULL: nobody does */
+    grewrite rewrite;               /* the model is written as ONNX first, and read again */
 } grun;
 
 typedef struct gverdict {
-    /* "": all is well; "judge", "build", "load", "recipe", "refit", "context", "run", "wrong", "memory" */
+    /* "": all is well; "judge", "write", "build", "load", "recipe", "refit", "context", "run", "wrong", "memory" */
     char stage[16];
     char text[1400];
     uint32_t compared, doubtful;    /* results */

@@ -9,6 +9,7 @@ typedef union any_options {
     sinter_build_options build;
     sinter_engine_options engine;
     sinter_context_options context;
+    sinter_simplify_options simplify;
 } any_options;
 
 static const struct {
@@ -17,7 +18,8 @@ static const struct {
     const sinter_option *rows;
 } tables[] = { { "build", sinter_build_option, build_option_rows },
                { "engine", sinter_engine_option, engine_option_rows },
-               { "context", sinter_context_option, context_option_rows } };
+               { "context", sinter_context_option, context_option_rows },
+               { "simplify", sinter_simplify_option, simplify_option_rows } };
 
 static any_options initial(uint32_t table)
 {
@@ -26,6 +28,7 @@ static any_options initial(uint32_t table)
     if (table == 0) o.build = (sinter_build_options)SINTER_BUILD_OPTIONS;
     if (table == 1) o.engine = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
     if (table == 2) o.context = (sinter_context_options)SINTER_CONTEXT_OPTIONS;
+    if (table == 3) o.simplify = (sinter_simplify_options)SINTER_SIMPLIFY_OPTIONS;
     return o;
 }
 
