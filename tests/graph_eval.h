@@ -13,6 +13,8 @@ sinter_status graph_eval(const ir_graph *g, const view *in, arena *a, view *out)
 sinter_status graph_inputs(const ir_graph *g, uint64_t seed, arena *a, view *in);
 /* Puts zeros, infinities, NaN, subnormals and (far) large numbers among floats; all values of integers of 8 bits. */
 void graph_inputs_special(const ir_graph *g, uint64_t seed, bool far, view *in);
+/* The graph written as ONNX and imported again. The bytes live in `a`, and so do constants of the new graph. */
+sinter_status graph_written(const ir_graph *g, arena *a, ir_graph **out);
 /* Equal types, shapes and bits; all NaN are one. signs: of zeros, too. */
 bool graph_same(const view *a, const view *b, bool signs);
 /* The largest |a - b| / max(1, |b|) over all elements; infinite where shapes or types differ, or one alone is NaN. */

@@ -18,7 +18,8 @@ typedef struct lowering {
     const void *attrs;
     ir_value_id in[8];
     uint32_t count_in, count_out;
-    ir_value_id out[4]; /* the values that stand for the outputs; set by the functions */
+    ir_value_id out[8]; /* the values that stand for the outputs; set by the functions */
+    ir_value_id old[8]; /* the outputs */
 } lowering;
 
 static const ir_value *value_of(const lowering *l, ir_value_id v)
@@ -464,9 +465,12 @@ static const struct { op_id op; ir_value_id (*lower)(lowering *l); } table[] = {
  * between. */
 static void put_result(lowering *l, uint32_t i, ir_value_id to, uint32_t node_first)
 {
-    const ir_value_id old = ir_node_at(l->g, l->id)->out[i];
+    const ir_value_id old = l->old[i] = ir_node_at(l->g, l->id)->out[i];
+    for (uint32_t k = 0; k < i; k++)
+        if (l->out[k] == to) to = l->old[k]; /* what its producer gives now */
     const ir_value *v = value_of(l, to);
-    if (!v->producer || v->producer < node_first || v->use_count) to = build_identity(l->b, to);
+    l->b->fold_max = 0;
+    if (!v->producer || v->producer < node_first || v->use_count || l->out[i] != to) to = build_identity(l->b, to);
     if (l->b->status) return;
     v = value_of(l, to);
     l->b->status = ir_node_set_out(l->g, v->producer, v->producer_out, old);
@@ -488,11 +492,23 @@ static void lower_node(exporter *x, ir_node_id id, ir_value_id (*lower)(lowering
     else ir_node_kill(x->g, id);
 }
 
+static ir_value_id low_program(lowering *l)
+{
+    const ir_node n = *ir_node_at(l->g, l->id);
+    export_program(l->b, &n, l->out);
+    return l->out[0];
+}
+
 sinter_status export_lower(exporter *x)
 {
+    export_unfold(x);
     for (ir_node_id id = 1; id < x->g->node.count && !x->status; id++) {
         const ir_node *n = ir_node_at(x->g, id);
         if (n->is_dead) continue;
+        if (n->prologue || n->epilogue) {
+            lower_node(x, id, low_program);
+            continue;
+        }
         for (uint32_t i = 0; i < COUNT_OF(table); i++) {
             if (table[i].op != n->op) continue;
             lower_node(x, id, table[i].lower);

@@ -122,6 +122,10 @@ dim         export_dim(const attr_dims *list, uint32_t i);
 /* ---- the rest ---- */
 /* Rewrites ops that ONNX has not, in the clone (export_lower.c, export_program.c). */
 sinter_status export_lower(exporter *x);
+/* The results of a node that has programs, as single ops. `n` is a copy of the node. */
+void          export_program(ir_builder *b, const ir_node *n, ir_value_id *out);
+/* Makes nodes of constants that folding made large, as the options say (export_unfold.c). */
+void          export_unfold(exporter *x);
 /* Writes a region as a GraphProto. param[i]: the outer name of a captured value; NULL: a parameter of its own. */
 void          export_value_info(exporter *x, wire_out *to, uint32_t field, ir_value_id v, const char *name,
                                 bool with_late);

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_onnx.c - hostile models under tight limits: refused, or imported into a graph that verifies.
+/* fuzz_onnx.c - hostile models under tight limits: refused, or imported into a graph that verifies, and that can be
+ * written as ONNX unless ONNX cannot express it.
  *
  * With libFuzzer, define FUZZ_LIBRARY. By itself the program damages models of its own and those named as arguments,
  * with seeds that are the same everywhere. */
+#include "onnx/export.h"
 #include "onnx/import.h"
 #include "onnx_bytes.h"
 #include "test.h"
+
+static sinter_status swallow(void *user, const void *data, size_t size)
+{
+    (void)user;
+    (void)data;
+    (void)size;
+    return SINTER_OK;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -16,7 +26,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ir_graph *g = NULL;
     env_init(&e, &(sinter_env_options){ .struct_size = sizeof(sinter_env_options), .limits = &limits }, &error);
     const sinter_status s = onnx_import(&e, NULL, data, size, &g);
-    if (s == SINTER_OK) (void)CHECK_EQ(ir_verify(g, IR_STAGE_IMPORTED), SINTER_OK);
+    if (s == SINTER_OK) {
+        const onnx_write_options o = { .unfold_min = 1, .unfold_all = true };
+        const onnx_sink nowhere = { swallow, NULL };
+        (void)CHECK_EQ(ir_verify(g, IR_STAGE_IMPORTED), SINTER_OK);
+        const sinter_status written = onnx_write(&e, g, &o, &nowhere, NULL);
+        if (!CHECK(written == SINTER_OK || written == SINTER_UNSUPPORTED || written == SINTER_NO_MEMORY))
+            printf("%s\n", error.text);
+    }
     if (g) ir_graph_destroy(g);
     return 0;
 }

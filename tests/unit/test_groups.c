@@ -11,7 +11,7 @@
 /* Forms groups, checks that results stay, and gives the text. */
 static void grouped(const char *s, text *out, env *e)
 {
-    ir_graph *before, *g;
+    ir_graph *before, *g, *written = NULL;
     text_init(out, e);
     const bool parsed =
         CHECK(ir_parse(e, s, strlen(s), &before) == SINTER_OK) && CHECK(ir_parse(e, s, strlen(s), &g) == SINTER_OK);
@@ -30,7 +30,11 @@ static void grouped(const char *s, text *out, env *e)
     if (!CHECK(graph_eval(before, in, &a, x) == SINTER_OK) || !CHECK(graph_eval(g, in, &a, y) == SINTER_OK))
         printf("%s\n", e->error->text);
     for (uint32_t i = 0; i < ir_region_at(g, IR_MAIN)->result.count; i++) CHECK_NEAR(graph_gap(&y[i], &x[i]), 0, 1e-6);
+    if (!CHECK(graph_written(g, &a, &written) == SINTER_OK) || !CHECK(graph_eval(written, in, &a, y) == SINTER_OK))
+        printf("%s\n", e->error->text);
+    for (uint32_t i = 0; i < ir_region_at(g, IR_MAIN)->result.count; i++) CHECK_NEAR(graph_gap(&y[i], &x[i]), 0, 1e-6);
     ir_print(g, out);
+    ir_graph_destroy(written);
     arena_deinit(&a);
     ir_graph_destroy(before);
     ir_graph_destroy(g);

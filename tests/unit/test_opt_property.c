@@ -93,7 +93,7 @@ static void one_graph(uint64_t seed)
     uint32_t outputs = 0;
     for (uint32_t i = m.count; i-- > 2 && outputs < 3; outputs++)
         text_printf(&m.out, "output %%%u name=\"y%u\"\n", m.id[i], i);
-    ir_graph *before = NULL, *g = NULL;
+    ir_graph *before = NULL, *g = NULL, *written = NULL;
     arena a;
     arena_init(&a, &e);
     view in[2] = { { 0 } }, x[4] = { { 0 } }, y[4] = { { 0 } };
@@ -104,8 +104,11 @@ static void one_graph(uint64_t seed)
     ok = ok && CHECK(graph_inputs(before, seed, &a, in) == SINTER_OK) &&
          CHECK(graph_eval(before, in, &a, x) == SINTER_OK) && CHECK(graph_eval(g, in, &a, y) == SINTER_OK);
     for (uint32_t i = 0; ok && i < outputs; i++) ok = CHECK_NEAR(graph_gap(&y[i], &x[i]), 0, 1e-4);
+    ok = ok && CHECK(graph_written(g, &a, &written) == SINTER_OK) && CHECK(graph_eval(written, in, &a, y) == SINTER_OK);
+    for (uint32_t i = 0; ok && i < outputs; i++) ok = CHECK_NEAR(graph_gap(&y[i], &x[i]), 0, 1e-4);
     if (!ok) printf("seed %llu: %s\n%s\n", (unsigned long long)seed, error.text, m.out.at);
     arena_deinit(&a);
+    ir_graph_destroy(written);
     ir_graph_destroy(g);
     ir_graph_destroy(before);
     text_deinit(&m.out);
