@@ -30,6 +30,7 @@ typedef struct onnx_scope {
     bool              *is_done;         /* by place: converted ahead, or inside an if */
     bool               is_ahead;        /* a node is being converted ahead of its place */
     onnx_names         wanted;          /* names that are read when all nodes are done */
+    struct tail_index *tails;           /* tail.c: who makes and who reads the names; NULL until an If asks */
 } onnx_scope;
 
 /* Exporters compute sizes, pads and conditions with chains of ordinary operators. What such a chain says decides ranks

@@ -11,8 +11,8 @@
  *
  * An If inside a branch can itself give two ranks. Then the tail is written behind the branch's own nodes (`merged`).
  * There the inner If finds it behind itself, and takes what it needs into its own branches. */
-#include "onnx/importer.h"
 #include "onnx/quirks.h"
+#include "onnx/tail.h"
 
 #include <string.h>
 
@@ -138,178 +138,49 @@ static bool differs(const onnx_call *c, const branches *b, uint32_t i)
 
 /* ---- the tail ---- */
 enum { TAIL_MAX = 256, ROUNDS_MAX = 16 };
-/* A place is an index into the order of the scope's nodes. */
-typedef struct search {
-    onnx_scope *s;
-    arena a;            /* dies with the search, which looks at all nodes behind the If */
-    name_map maker;     /* of each name that the If or a later node makes: the maker's place */
-    name_map varying;   /* names whose rank differs from branch to branch */
-    onnx_names varied;  /* the same, as a list */
-    onnx_names *reads;  /* by place: the names that the node reads */
-    bool *depends, *in; /* by place: the node depends on the If; the node is in the tail */
-} search;
-
-static const onnx_node *node_at(const search *x, uint32_t place)
-{
-    return &x->s->nodes->at[x->s->order[place]];
-}
-
-static void note_maker(search *x, const char *name, uint32_t place)
-{
-    bool is_new;
-    uint32_t *slot = name_map_add(&x->maker, name, &is_new);
-    if (slot && is_new) *slot = place;
-}
-
-static void note_varying(importer *im, search *x, const char *name)
-{
-    bool is_new = false;
-    const char **slot = name_map_add(&x->varying, name, &is_new) && is_new ? VEC_PUSH(&im->a, &x->varied) : NULL;
-    if (slot) *slot = name;
-}
-
-/* Fills `maker`, `reads` and `depends`. */
-static sinter_status search_init(importer *im, onnx_scope *s, search *x)
-{
-    x->s = s;
-    x->maker.a = x->varying.a = &x->a;
-    x->reads = ARENA_NEW(&x->a, onnx_names, s->count);
-    x->depends = ARENA_NEW(&x->a, bool, s->count);
-    x->in = ARENA_NEW(&x->a, bool, s->count);
-    if (!x->reads || !x->depends || !x->in) return FAIL_MEMORY(im->e, "an if");
-    x->depends[s->at] = true;
-    for (uint32_t p = s->at; p < s->count; p++) {
-        if (s->is_done[p]) continue;
-        const onnx_node *n = node_at(x, p);
-        for (uint32_t i = 0; i < n->out.count; i++)
-            if (n->out.at[i][0]) note_maker(x, n->out.at[i], p);
-        if (p == s->at) continue;
-        const onnx_graph alone = { .node = { .count = 1, .at = &s->nodes->at[s->order[p]] } };
-        if (!onnx_nodes_read(&x->a, &x->a, &alone, &x->reads[p])) return FAIL_MEMORY(im->e, "an if");
-        for (uint32_t i = 0; i < x->reads[p].count; i++) {
-            const uint32_t *from = name_map_find(&x->maker, x->reads[p].at[i]);
-            x->depends[p] = x->depends[p] || (from && x->depends[*from]);
-        }
-    }
-    return x->a.failed ? FAIL_MEMORY(im->e, "an if") : SINTER_OK;
-}
-
-/* Puts each reader of a varying name into the tail, and each node that lies between the If and the tail. Says how many
- * nodes the tail has. What Identity gives varies as what it reads. */
-static uint32_t tail_close(importer *im, search *x)
-{
-    uint32_t count = 0;
-    for (uint32_t p = x->s->at + 1; p < x->s->count; p++) {
-        for (uint32_t i = 0; i < x->reads[p].count && !x->in[p]; i++)
-            x->in[p] = name_map_find(&x->varying, x->reads[p].at[i]) != NULL;
-        const onnx_node *n = node_at(x, p);
-        const bool is_same = x->in[p] && strcmp(n->type, "Identity") == 0 && n->in.count == 1 && n->out.count == 1;
-        if (is_same && name_map_find(&x->varying, n->in.at[0])) note_varying(im, x, n->out.at[0]);
-    }
-    for (uint32_t p = x->s->count; p-- > x->s->at + 1;) {
-        for (uint32_t i = 0; i < x->reads[p].count && x->in[p]; i++) {
-            const uint32_t *from = name_map_find(&x->maker, x->reads[p].at[i]);
-            if (from && *from != x->s->at && x->depends[*from]) x->in[*from] = true;
-        }
-        count += x->in[p];
-    }
-    return count;
-}
-
-/* The tail also reads values that do not depend on the If but are made behind it. Their nodes are converted now. */
-static sinter_status tail_prepare(importer *im, search *x)
-{
-    onnx_scope *s = x->s;
-    bool *wanted = ARENA_NEW(&x->a, bool, s->count);
-    if (!wanted) return FAIL_MEMORY(im->e, "an if");
-    for (uint32_t p = s->count; p-- > s->at + 1;) {
-        for (uint32_t i = 0; i < x->reads[p].count && (x->in[p] || wanted[p]); i++) {
-            const uint32_t *from = name_map_find(&x->maker, x->reads[p].at[i]);
-            if (from && !x->depends[*from]) wanted[*from] = true;
-        }
-    }
-    for (uint32_t p = s->at + 1; p < s->count; p++)
-        if (wanted[p] && !s->is_done[p]) TRY(scope_convert_ahead(im, s, p));
-    return SINTER_OK;
-}
-
-/* Does a node outside the tail read the name, or is it wanted when all nodes are done? */
-static bool is_exported(const search *x, const char *name)
-{
-    for (uint32_t i = 0; i < x->s->wanted.count; i++)
-        if (strcmp(x->s->wanted.at[i], name) == 0) return true;
-    for (uint32_t p = x->s->at + 1; p < x->s->count; p++)
-        for (uint32_t i = 0; i < x->reads[p].count && !x->in[p]; i++)
-            if (strcmp(x->reads[p].at[i], name) == 0) return true;
-    return false;
-}
-
-/* Makes the list of the tail's nodes, and of the names that leave the branches: those of the If and of the tail that
- * something else reads. */
-static sinter_status tail_list(importer *im, const search *x, call_tail *out)
-{
-    *out = (call_tail){ 0 };
-    for (uint32_t p = x->s->at; p < x->s->count; p++) {
-        const onnx_node *n = node_at(x, p);
-        if (p != x->s->at && !x->in[p]) continue;
-        onnx_node *slot = p == x->s->at ? NULL : VEC_PUSH(&im->a, &out->graph.node);
-        if (slot) *slot = *n;
-        for (uint32_t i = 0; i < n->out.count; i++) {
-            if (!n->out.at[i][0] || !is_exported(x, n->out.at[i])) continue;
-            const char **name = VEC_PUSH(&im->a, &out->exports);
-            if (name) *name = n->out.at[i];
-        }
-    }
-    const bool is_good = onnx_nodes_read(&im->a, &im->a, &out->graph, &out->graph.reads);
-    return !is_good || im->a.failed ? FAIL_MEMORY(im->e, "an if") : SINTER_OK;
-}
 
 /* The If with its tail is good: its results become the values of the names that leave the branches, and the tail's
  * nodes count as converted. */
-static sinter_status tail_accept(onnx_call *c, const search *x, const branches *b, const call_tail *tail)
+static sinter_status tail_accept(onnx_call *c, tail_search *x, const branches *b, const call_tail *tail)
 {
-    onnx_scope *s = x->s;
     build_close(&c->b, b->node);
     for (uint32_t i = 0; i < tail->exports.count && !c->b.status; i++) {
         const ir_value_id v = build_result(&c->b, b->node, i);
         uint32_t own = 0;
         while (own < c->count_out && strcmp(c->node->out.at[own], tail->exports.at[i]) != 0) own++;
         if (own < c->count_out) c->out[own] = v;
-        else c->b.status = scope_set(c->im, s, tail->exports.at[i], v);
+        else c->b.status = scope_set(c->im, c->scope, tail->exports.at[i], v);
     }
-    for (uint32_t p = s->at + 1; p < s->count; p++) s->is_done[p] = s->is_done[p] || x->in[p];
+    tail_done(x);
     return c->b.status;
 }
 
 /* The names to begin with: what varied when this If was converted before, or else the outputs that differ now. */
-static void varying_first(onnx_call *c, const branches *b, const learned *known, search *x)
+static void varying_first(onnx_call *c, const branches *b, const learned *known, tail_search *x)
 {
-    for (uint32_t i = 0; known && i < known->varying.count; i++)
-        if (name_map_find(&x->maker, known->varying.at[i])) note_varying(c->im, x, known->varying.at[i]);
+    for (uint32_t i = 0; known && i < known->varying.count; i++) tail_varies(c->im, x, known->varying.at[i]);
     for (uint32_t i = 0; i < c->count_out && !known; i++)
-        if ((b->is_merged || differs(c, b, i)) && c->node->out.at[i][0]) note_varying(c->im, x, c->node->out.at[i]);
+        if ((b->is_merged || differs(c, b, i)) && c->node->out.at[i][0]) tail_varies(c->im, x, c->node->out.at[i]);
 }
 
 /* Converts the If with a tail in its branches. False: no tail makes the ranks equal, and nothing is left of the tries.
  * known: what this If learned earlier; NULL: nothing, and it was converted without a tail just now. */
-static bool find_tail(onnx_call *c, branches *b, const learned *known, search *x)
+static bool find_tail(onnx_call *c, branches *b, const learned *known, tail_search *x)
 {
     uint32_t count = 0;
     call_tail tail;
-    onnx_scope *s = c->scope;
-    if (s->is_ahead || !s->nodes || &s->nodes->at[s->order[s->at]] != c->node) return false;
-    c->b.status = search_init(c->im, s, x);
-    if (!c->b.status) varying_first(c, b, known, x);
+    varying_first(c, b, known, x);
     if (!known) quirk_discard(c, b->node_first, b->region_first);
     for (uint32_t round = 0; round < ROUNDS_MAX && !c->b.status; round++) {
         bool is_equal = true;
         const uint32_t before = count;
-        count = tail_close(c->im, x);
-        if (count > TAIL_MAX || (round && count == before)) return false;
-        for (uint32_t i = 0; i < s->wanted.count; i++)
-            if (name_map_find(&x->varying, s->wanted.at[i])) return false;
+        c->b.status = tail_close(c->im, x);
+        if (c->b.status) break;
+        count = x->in.count;
+        if (count > TAIL_MAX || (round && count == before) || tail_is_stuck(x)) return false;
         c->b.status = tail_prepare(c->im, x);
         if (!c->b.status) c->b.status = tail_list(c->im, x, &tail);
+        if (c->b.status) break;
         c->im->wants_tail = false;
         branches_try(c, b, &tail);
         if (c->b.status) break;
@@ -318,7 +189,7 @@ static bool find_tail(onnx_call *c, branches *b, const learned *known, search *x
         for (uint32_t i = 0; i < tail.exports.count && (is_unclear || (b->is_yes && b->is_no)); i++) {
             if (!is_unclear && !differs(c, b, i)) continue;
             is_equal = false;
-            note_varying(c->im, x, tail.exports.at[i]);
+            tail_varies(c->im, x, tail.exports.at[i]);
         }
         if (b->is_yes && b->is_no && is_equal) {
             c->b.status = tail_accept(c, x, b, &tail);
@@ -332,13 +203,16 @@ static bool find_tail(onnx_call *c, branches *b, const learned *known, search *x
     return c->b.status != SINTER_OK;
 }
 
+/* known: as for find_tail. A node that is converted ahead of its place has no tail. */
 static bool with_tail(onnx_call *c, branches *b, const learned *known)
 {
+    onnx_scope *s = c->scope;
     const bool wanted_tail = c->im->wants_tail;
-    search x = { .s = NULL };
-    arena_init(&x.a, c->e);
-    const bool is_done = find_tail(c, b, known, &x);
-    arena_deinit(&x.a);
+    if (s->is_ahead || !s->nodes || &s->nodes->at[s->order[s->at]] != c->node) return false;
+    tail_search x;
+    c->b.status = tail_begin(c->im, s, &x);
+    const bool is_done = c->b.status || find_tail(c, b, known, &x);
+    tail_end(&x);
     c->im->wants_tail = wanted_tail;
     return is_done;
 }
