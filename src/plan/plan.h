@@ -71,6 +71,8 @@ typedef struct plan {
 
 sinter_status plan_create(env *e, arena *a, dim_table *dims, plan **out);
 uint32_t      plan_storage_new(plan *p, storage_kind kind, dim size);
+/* Bytes of a dense value of this type and these dims. */
+dim           plan_dense_size(plan *p, sinter_dtype dtype, uint32_t rank, const dim *d);
 /* A value dense in `order` (axes from outermost to innermost; NULL: row-major) on its own new storage. */
 uint32_t      plan_value_dense(plan *p, storage_kind kind, const char *name, sinter_dtype dtype, uint32_t rank,
                                const dim *d, const uint8_t *order);

@@ -30,6 +30,15 @@ uint32_t plan_storage_new(plan *p, storage_kind kind, dim size)
     return p->storage.count - 1;
 }
 
+dim plan_dense_size(plan *p, sinter_dtype dtype, uint32_t rank, const dim *d)
+{
+    dim count = dim_const(p->dims, 1);
+    for (uint32_t i = rank; i-- > 0;) count = dim_mul(p->dims, count, d[i]);
+    const uint32_t bits = sinter_dtype_bits(dtype);
+    return bits >= 8 ? dim_mul(p->dims, count, dim_const(p->dims, bits / 8))
+                     : dim_ceildiv(p->dims, dim_mul(p->dims, count, dim_const(p->dims, bits)), dim_const(p->dims, 8));
+}
+
 uint32_t plan_value_dense(plan *p, storage_kind kind, const char *name, sinter_dtype dtype, uint32_t rank, const dim *d,
                           const uint8_t *order)
 {
@@ -41,11 +50,7 @@ uint32_t plan_value_dense(plan *p, storage_kind kind, const char *name, sinter_d
         v.stride[axis] = run;
         run = dim_mul(p->dims, run, d[axis]);
     }
-    const uint32_t bits = sinter_dtype_bits(dtype);
-    const dim size = bits >= 8
-                         ? dim_mul(p->dims, run, dim_const(p->dims, bits / 8))
-                         : dim_ceildiv(p->dims, dim_mul(p->dims, run, dim_const(p->dims, bits)), dim_const(p->dims, 8));
-    v.storage = plan_storage_new(p, kind, size);
+    v.storage = plan_storage_new(p, kind, plan_dense_size(p, dtype, rank, d));
     plan_value *slot = v.storage ? VEC_PUSH(p->a, &p->value) : NULL;
     if (!slot) return 0;
     *slot = v;

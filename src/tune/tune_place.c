@@ -117,7 +117,9 @@ static int64_t elements_of(const lowering *l, const plan_value *v)
     return count;
 }
 
-/* The dense value that `value` is a view of, if it has no more elements, as where `value` repeats them; 0: none. */
+/* A dense value that fills the storage of `value` and has no more elements than `value`, as where `value` repeats them;
+ * 0: there is none. A dense value may also fill only a part, as an operand of a concatenation does: what is moved then
+ * need not hold all that `value` reads. */
 static uint32_t source_of(lowering *l, uint32_t value)
 {
     const plan_value *v = &l->p->value.at[value];
@@ -130,7 +132,9 @@ static uint32_t source_of(lowering *l, uint32_t value)
         if (i == value || x->dtype != v->dtype) continue;
         if (!dim_is_const(l->p->dims, x->offset, &offset) || offset) continue;
         view_dims_order(l->p->dims, x, order, &is_dense);
-        if (is_dense && elements_of(l, x) <= elements_of(l, v)) return i;
+        if (!is_dense || plan_dense_size(l->p, x->dtype, x->rank, x->dim) != l->p->storage.at[x->storage].size)
+            continue;
+        if (elements_of(l, x) <= elements_of(l, v)) return i;
     }
     return 0;
 }

@@ -36,7 +36,19 @@ static void nothing(void)
     same("sym N 0 2 4; in x f32 2,N; y = Slice x {0} {-1} {1}; z = Neg y; out y; out z", 4);
 }
 
-static const test tests[] = { T(broadcasts), T(concats), T(nothing), { 0 } };
+/* A body's results are seen on the host. What is moved there has to hold the whole slice, not one operand of the
+ * Concat. */
+static void slices_of_concats(void)
+{
+    same("sym N 1 4 9; in k i64 ; in c bool ; in x f32 N,5; in w f32 N,5; s = Loop k c body=(in i i64 ; in p bool ;"
+         "q = Identity p; a = Concat x w x axis=0; b = Slice a {2} {9223372036854775807} {1} {2}; out q; out b); out s",
+         3);
+    same("in k i64 ; in c bool ; in x f32 4,5; in w f32 4,5; s = Loop k c body=(in i i64 ; in p bool ;"
+         "q = Identity p; a = Concat x w axis=0; b = Slice a {0} {4} {1}; out q; out b); out s",
+         1);
+}
+
+static const test tests[] = { T(broadcasts), T(concats), T(nothing), T(slices_of_concats), { 0 } };
 
 int main(int argc, char **argv)
 {
