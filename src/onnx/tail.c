@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { FLAG_IN = 1, FLAG_SEEN = 2 };
-enum { NO_READER = UINT32_MAX };
+#define NO_READER UINT32_MAX
 
 typedef struct name_use {
     uint32_t maker;  /* place */
