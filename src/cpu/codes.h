@@ -64,7 +64,7 @@ typedef struct codes_set {
     /* b[term][vectors * lanes] = f32 values of `vectors` vectors of the panel from `first` on, of `terms` terms. */
     void (*expand[CODE_KINDS])(const codes_tile *t, int32_t first, int32_t vectors, int64_t terms, float *b);
     /* A row of A, with its sums. Integers of 4 bits are read in place, so that x is divided by 16 for each place.
-     * False: a number, or a sum, is not finite, or near it. */
+     * False: a number, or a sum, is not finite, or near it; or all numbers are so small that x loses bits. */
     bool (*prepare)(const float *a, int64_t stride, int64_t k, int64_t terms, int64_t chunk, bool is_4, float *x,
                     float *sum);
 } codes_set;
@@ -89,7 +89,8 @@ size_t codes_scratch_size(const gemm_params *p, int64_t rows);
 int64_t codes_depth(const gemm_params *p);
 /* Panels of B as gemm_pack makes them, of columns [col, end), and of the terms [k, k + terms) of one such depth. */
 void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end, int64_t k, int64_t terms, float *b);
-/* Rows [0, m) of one matrix times panel `panel`. False: a number is not finite, so that expanded values are wanted. */
+/* Rows [0, m) of one matrix times panel `panel`. False: the numbers of A are too large or too small for codes, and the
+ * weight has to be expanded. */
 bool codes_prepare(const gemm_params *p, const float *a, void *scratch);
 void codes_panel(const gemm_params *p, int64_t batch, int64_t panel, int64_t residual_at, float *c, void *scratch,
                  void *post_user);

@@ -227,7 +227,7 @@ static bool prepare(const float *a, int64_t stride, int64_t k, int64_t terms, in
     }
     float all = 0;
     for (int j = 0; j < CODES_UNIT; j++) all += size[j];
-    return all < 0x1p96f; /* false for NaN */
+    return all < 0x1p96f && (all > 0x1p-90f || all == 0); /* false for NaN */
 }
 
 #define TILE_NAME(name, r, kind) name##_##r,
