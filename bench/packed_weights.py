@@ -35,7 +35,9 @@ def make_models(folder, k, n, block, layers, with_zero, dtype=np.float32):
         rows, cols = (k, n) if i % 2 == 0 else (n, k)
         blocks = rows // block
         q = r.integers(0, 256, (cols, blocks, block // 2), dtype=np.uint8)
-        scale = ((r.random(cols * blocks, dtype=np.float32) + 0.5) * (0.3 / rows**0.5)).astype(dtype)
+        # Of both signs, and so large that a product leaves its input's size as it was: chains stay finite in f16.
+        scale = (r.random(cols * blocks, dtype=np.float32) + 0.5) * (0.2 / rows**0.5)
+        scale = (scale * r.choice(np.float32([-1, 1]), cols * blocks)).astype(dtype)
         codes = np.stack([q & 15, q >> 4], -1).reshape(cols, blocks, block).astype(np.float32)
         at = [f"x{i}", f"q{i}", f"s{i}"]
         packed = [nh.from_array(q, f"q{i}"), nh.from_array(scale, f"s{i}")]
