@@ -139,7 +139,7 @@ static double cost_of(const problem *p, const gemv *g, gemv_tactic x, const kern
     if (p->prologue) work *= 1 + (p->prologue->count + 3.0) / x.cols;
     double most = memory > chain ? memory : chain;
     if (work > most) most = work;
-    return 1500 + most + idle + 40.0 * x.split + 20.0 * x.cols;
+    return 1500 + most + idle + 30.0 * runs + 40.0 * x.split + 20.0 * x.cols;
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)

@@ -20,8 +20,9 @@ typedef struct candidate {
  * different ways. */
 enum { CANDIDATES_MAX = 96, FAST_LEAST = 2, FAST_MAX = 6, FAST_EACH = 3 };
 static const double worth_trying = 6, worth_nothing = 20; /* times the model's best */
-/* Below this the clock's resolution and the caches' state decide more than the tactic does. */
-static const double worth_measuring_ns = 3000;
+/* Below this the clock's resolution and the caches' state decide more than the tactic does. A device that times whole
+ * chains resolves less, and small products are where models are furthest off. */
+static const double worth_measuring_ns = 3000, worth_measuring_chains_ns = 2000;
 
 static int by_model(const void *a, const void *b)
 {
@@ -267,12 +268,18 @@ static void log_choice(env *e, const problem *p, const tune_options *o, uint32_t
     text_deinit(&line);
 }
 
+static bool is_worth_measuring(const problem *p, const tune_options *o, double model_ns)
+{
+    const bool in_chains = o->backend->program_time && op_has(p->op, CONTRACTION);
+    return o->mode != TUNE_FAST || model_ns >= (in_chains ? worth_measuring_chains_ns : worth_measuring_ns);
+}
+
 static sinter_status choose(env *e, const problem *p, const tune_options *o, candidate *list, uint32_t count,
                             choice *out)
 {
     *out = (choice){ .kernel = list[0].kernel, .tactic = list[0].tactic, .ns = list[0].model_ns };
-    const bool is_clear = o->mode == TUNE_OFF || count == 1 ||
-                          (o->mode == TUNE_FAST && list[0].model_ns < worth_measuring_ns) || !is_measurable(e, p);
+    const bool is_clear =
+        o->mode == TUNE_OFF || count == 1 || !is_worth_measuring(p, o, list[0].model_ns) || !is_measurable(e, p);
     if (is_clear) return o->scout ? note_use(e, p, &list[0], o->scout) : SINTER_OK;
     const uint32_t asked = o->mode == TUNE_FAST ? most_promising(list, count) : count;
     uint32_t best = 0;

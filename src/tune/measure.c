@@ -2,12 +2,12 @@
 /* measure.c - the time of kernels on one problem, on the device that will run it.
  *
  * Operands are made once a problem, at its opt shapes with the layouts it states, filled with small random values
- * (zeros for wide integers: they may be indices). A few warm-up runs, then batches of at least 200 us; the median batch
- * counts. One thread's time is what it had on a processor: what other programs take does not decide. Where the device
- * has memory of its own, operands are made there, its own clock is read, and a program is a chain of launches: the
- * boundary between two is a part of a kernel's time. A step of a network finds its activations in the cache, since the
- * step before has just written them, but its weights only if those of the whole network stay there: else the chain's
- * steps take turns with copies of them. */
+ * (zeros for wide integers: they may be indices; a cache's length is all of it). A few warm-up runs, then batches of at
+ * least 200 us; the median batch counts. One thread's time is what it had on a processor: what other programs take does
+ * not decide. Where the device has memory of its own, operands are made there, its own clock is read, and a program is
+ * a chain of launches: the boundary between two is a part of a kernel's time. A step of a network finds its activations
+ * in the cache, since the step before has just written them, but its weights only if those of the whole network stay
+ * there: else the chain's steps take turns with copies of them. */
 #include "base/os.h"
 #include "tune/tune.h"
 
@@ -35,6 +35,7 @@ typedef struct operand {
     buffer *use;     /* which of the two; NULL: `host` */
     const void *host;
     uint32_t first_id;
+    int64_t length; /* how many keys count, where the operand says that */
 } operand;
 
 struct tune_bench {
@@ -82,6 +83,13 @@ static size_t count_of(const operand *x)
     size_t count = 1;
     for (uint32_t i = 0; i < x->v.rank; i++) count = size_mul(count, x->v.dim[i] > 0 ? (size_t)x->v.dim[i] : 1);
     return count;
+}
+
+/* Attention over a cache is measured when that is full. */
+static int64_t length_of(const problem *p, uint32_t i)
+{
+    const bool is_length = p->op == OP_attention && i == 4 && i < p->count_in && p->in[i].dtype == SINTER_DTYPE_I64;
+    return is_length ? p->in[1].dim[2].opt : 0;
 }
 
 static bool describe(const problem_operand *o, operand *x)
@@ -137,6 +145,7 @@ static sinter_status make_activation(tune_bench *b, operand *x, bool is_read)
     void *some = arena_alloc(&b->a, bytes + 8, 64);
     if (!some) return FAIL_MEMORY(b->e, "measuring");
     fill(x->v.dtype, some, count);
+    if (x->length) *(int64_t *)some = x->length;
     TRY(send(b, COPY_TO_DEVICE, x->plain.at, some, bytes));
     return repeat(b, x->plain.at, bytes, x->size);
 }
@@ -148,6 +157,7 @@ static sinter_status make_operand(tune_bench *b, operand *x, bool is_const, bool
     x->v.data = arena_alloc(&b->a, x->size, 64);
     if (!x->v.data) return FAIL_MEMORY(b->e, "measuring");
     fill(x->v.dtype, x->v.data, count_of(x));
+    if (x->length) *(int64_t *)x->v.data = x->length;
     return SINTER_OK;
 }
 
@@ -187,6 +197,7 @@ static sinter_status create(tune_bench *b, double estimate_ns)
     for (uint32_t i = 0; i < b->count; i++) {
         const bool is_in = i < p->count_in;
         if (!describe(is_in ? &p->in[i] : &p->out[i - p->count_in], &b->at[i])) return FAIL_MEMORY(b->e, "measuring");
+        b->at[i].length = length_of(p, i);
         TRY(make_operand(b, &b->at[i], is_in && p->in[i].is_const, is_in));
     }
     choose_chain(b, estimate_ns);

@@ -18,10 +18,12 @@
 enum { UNIT = 16 / (i32)sizeof(type_w), WARPS = GROUPS * SPLIT, THREADS = WARPS * 32 };
 /* Registers that a thread needs to have all its loads under way, and so the blocks to ask for. */
 enum {
+    /* One row is asked for as a whole, too, else each run waits for its own part. */
+    X_HELD = ROWS == 1 && X_VECTOR && !PROLOGUE,
 #if PROLOGUE
     OWN = 32 + ROWS * ((i32)sizeof(pro_regs<UNIT>) / 4 + PRO_RANK),
 #else
-    OWN = 0,
+    OWN = X_HELD ? PRE * 4 : 0,
 #endif
     REGISTERS = PRE * COLS * 4 + ROWS * COLS + (COLS + 1) * UNIT + ROWS * 2 + 44 + OWN,
     FIT = 65536 / (THREADS * (REGISTERS < 255 ? REGISTERS : 255)), BLOCKS = FIT > 0 ? FIT : 1
@@ -85,24 +87,34 @@ DEVICE void x_read(const simt_args &a, const row_place &m, i32 k, float (&y)[UNI
 }
 #endif
 
-/* Adds the products of one chunk of W of every column with X. */
-DEVICE void multiply(const simt_args &a PRO_TYPE, const row_place (&row)[ROWS], i32 k, const chunk (&w)[COLS],
-                     float (&acc)[ROWS][COLS])
+/* Adds the products of one chunk of W of every column with what X has there. */
+DEVICE void multiply_row(const float (&y)[UNIT], const float (&wide)[COLS][UNIT], float (&acc)[COLS])
 {
-    float wide[COLS][UNIT];
+#pragma unroll
+    for (i32 c = 0; c < COLS; c++)
+#pragma unroll
+        for (i32 u = 0; u < UNIT; u++) acc[c] += y[u] * wide[c][u];
+}
+
+DEVICE void widen_all(const chunk (&w)[COLS], float (&wide)[COLS][UNIT])
+{
 #pragma unroll
     for (i32 c = 0; c < COLS; c++)
 #pragma unroll
         for (i32 u = 0; u < UNIT; u++) wide[c][u] = widen(w[c].at[u]);
+}
+
+DEVICE void multiply(const simt_args &a PRO_TYPE, const row_place (&row)[ROWS], i32 k, const chunk (&w)[COLS],
+                     float (&acc)[ROWS][COLS])
+{
+    float wide[COLS][UNIT];
+    widen_all(w, wide);
 #pragma unroll
     for (i32 m = 0; m < ROWS; m++) {
         if (m >= a.row.count) break;
         float y[UNIT];
         x_read(a PRO_PASS, row[m], k, y);
-#pragma unroll
-        for (i32 c = 0; c < COLS; c++)
-#pragma unroll
-            for (i32 u = 0; u < UNIT; u++) acc[m][c] += y[u] * wide[c][u];
+        multiply_row(y, wide, acc[m]);
     }
 }
 
@@ -149,11 +161,30 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS)
     }
     float acc[ROWS][COLS] = {};
     grid_wait();
+#if ROWS == 1 && X_VECTOR && !PROLOGUE
+    chunk x_held[PRE];
+#pragma unroll
+    for (i32 i = 0; i < PRE; i++) {
+        const i32 at = (i * SPLIT + split) * 32 + lane;
+        x_held[i].raw = {};
+        if (at < chunks)
+            x_held[i].raw = *(const u32x4 *)((const type_w *)a.p.data + row_at[0].at + depth_at(a, at * UNIT));
+    }
+#pragma unroll
+    for (i32 i = 0; i < PRE; i++) {
+        float y[UNIT], wide[COLS][UNIT];
+#pragma unroll
+        for (i32 u = 0; u < UNIT; u++) y[u] = widen(x_held[i].at[u]);
+        widen_all(held[i], wide);
+        multiply_row(y, wide, acc[0]);
+    }
+#else
 #pragma unroll
     for (i32 i = 0; i < PRE; i++) {
         const i32 at = (i * SPLIT + split) * 32 + lane;
         if (at < chunks) multiply(a PRO_PASS, row_at, at * UNIT, held[i], acc);
     }
+#endif
     for (i32 i = PRE; i * SPLIT * 32 < chunks; i += 2) {
         chunk next[2][COLS];
 #pragma unroll
