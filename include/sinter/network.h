@@ -39,6 +39,8 @@ extern "C" {
 typedef struct sinter_network sinter_network;
 typedef struct sinter_layer sinter_layer;
 typedef struct sinter_network_tensor sinter_network_tensor;     /* an edge of the network; it holds no data */
+typedef struct sinter_loop sinter_loop;
+typedef struct sinter_conditional sinter_conditional;
 
 /* ---- kinds and choices. X(name, value, word); values never change ---- */
 
@@ -320,12 +322,15 @@ SINTER_API sinter_network_tensor *sinter_layer_input(const sinter_layer *layer, 
 SINTER_API uint32_t               sinter_layer_output_count(const sinter_layer *layer);
 SINTER_API sinter_network_tensor *sinter_layer_output(const sinter_layer *layer, uint32_t index);
 SINTER_API uint32_t               sinter_layer_is_removed(const sinter_layer *layer);
+/* The loop or the conditional that a layer is a part of; NULL: none. */
+SINTER_API sinter_loop           *sinter_layer_loop(const sinter_layer *layer);
+SINTER_API sinter_conditional    *sinter_layer_conditional(const sinter_layer *layer);
 
 SINTER_API sinter_status sinter_layer_set_name(sinter_layer *layer, const char *name, sinter_error *error);
 /* Any text. The engine's description of the layer's steps does not contain it. */
 SINTER_API sinter_status sinter_layer_set_metadata(sinter_layer *layer, const char *text, sinter_error *error);
-/* Replaces an input, or gives an optional one. NULL takes an optional input away. Kinds with a list of inputs grow by
- * one with index == count. A cycle of layers is refused when shapes are asked for, or at the build. */
+/* Replaces an input, or gives an optional one. NULL takes an optional input away. Kinds with a list of inputs grow
+ * by one with index == count. A cycle of layers is refused when shapes are asked for, or at the build. */
 SINTER_API sinter_status sinter_layer_set_input(sinter_layer *layer, uint32_t index, sinter_network_tensor *tensor,
                                                 sinter_error *error);
 
@@ -333,6 +338,29 @@ SINTER_API sinter_status sinter_layer_set_input(sinter_layer *layer, uint32_t in
 SINTER_API sinter_status sinter_layer_set_output_type(sinter_layer *layer, uint32_t index, sinter_dtype dtype,
                                                       sinter_error *error);
 SINTER_API sinter_dtype  sinter_layer_output_type(const sinter_layer *layer, uint32_t index);  /* NONE: its own */
+
+/* The type that a layer is to be computed in: F32, F16, BF16; NONE: not said. The network's mode says what that
+ * means. */
+SINTER_API sinter_status sinter_layer_set_precision(sinter_layer *layer, sinter_dtype dtype, sinter_error *error);
+SINTER_API sinter_dtype  sinter_layer_precision(const sinter_layer *layer);
+
+/* What precisions of layers mean. A layer of F32 is never lowered to a narrower type, whatever the build allows
+ * (OBEY and PREFER). With OBEY, a layer of F16 or BF16 is computed in that type: its f32 inputs and weights are
+ * converted to it, and its results back to f32. With PREFER, such layers are lowered as far as the build's option
+ * `allow` and its budget permit. */
+typedef enum sinter_precision_mode {
+    SINTER_PRECISION_OBEY = 0,      /* default */
+    SINTER_PRECISION_PREFER = 1,
+    SINTER_PRECISION_IGNORE = 2
+} sinter_precision_mode;
+SINTER_API sinter_status sinter_network_set_precision_mode(sinter_network *network, sinter_precision_mode mode,
+                                                           sinter_error *error);
+
+/* A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
+ * layers are refused, and so are builds that allow narrower types. Refused while a layer has one of these. */
+SINTER_API sinter_status sinter_network_set_strongly_typed(sinter_network *network, uint32_t is_strongly_typed,
+                                                           sinter_error *error);
+SINTER_API uint32_t      sinter_network_is_strongly_typed(const sinter_network *network);
 
 /* ---- parameters by name ---- */
 
@@ -361,8 +389,8 @@ typedef struct sinter_param {
 SINTER_API const sinter_param *sinter_layer_kind_param(sinter_layer_kind kind, uint32_t index);
 SINTER_API const sinter_param *sinter_layer_param(const sinter_layer *layer, uint32_t index);
 
-/* Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
- * out of range. Lists may be empty, which is their default. */
+/* Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a
+ * value out of range. Lists may be empty, which is their default. */
 SINTER_API sinter_status sinter_layer_set_int(sinter_layer *layer, const char *name, int64_t value,
                                               sinter_error *error);
 SINTER_API sinter_status sinter_layer_set_real(sinter_layer *layer, const char *name, double value,
@@ -375,6 +403,9 @@ SINTER_API sinter_status sinter_layer_set_text(sinter_layer *layer, const char *
                                                sinter_error *error);
 SINTER_API sinter_status sinter_layer_set_weights(sinter_layer *layer, const char *name, const sinter_weights *value,
                                                   sinter_error *error);
+/* The name under which a refit finds the weights of parameter `name`. Without this call: LAYER.PARAMETER. */
+SINTER_API sinter_status sinter_layer_set_weights_name(sinter_layer *layer, const char *name, const char *value,
+                                                       sinter_error *error);
 /* Read a parameter. Lists: writes at most `capacity` values, and the list's length to *count. Text and weights stay
  * valid until the parameter changes. */
 SINTER_API sinter_status sinter_layer_get_int(const sinter_layer *layer, const char *name, int64_t *out,
@@ -392,9 +423,19 @@ SINTER_API sinter_status sinter_layer_get_weights(const sinter_layer *layer, con
 
 /* ---- any layer ---- */
 
-/* Adds a layer of a kind with all parameters at their defaults. Inputs that are optional may be NULL. */
+/* Adds a layer of a kind with all parameters at their defaults. Inputs that are optional may be NULL. Layers of
+ * loops and conditionals are added by the calls below only. */
 SINTER_API sinter_layer *sinter_network_add(sinter_network *network, sinter_layer_kind kind,
                                             sinter_network_tensor *const *input, uint32_t count, sinter_error *error);
+/* Adds a layer that is an ONNX operator: `domain` "" is ONNX's own, version 0 the newest. Attributes are set by name
+ * with the set calls, which add them; docs/ops.md lists the operators. */
+SINTER_API sinter_layer *sinter_add_op(sinter_network *network, const char *domain, const char *type, int64_t version,
+                                       sinter_network_tensor *const *input, uint32_t count, uint32_t count_out,
+                                       sinter_error *error);
+
+/* What a layer of kind OP is. Errors: INVALID_ARG where the layer is of another kind. */
+SINTER_API sinter_status sinter_layer_operator(const sinter_layer *layer, const char **domain, const char **type,
+                                               int64_t *version);
 
 /* ---- layers with one typed call each. Axis masks: bit i is axis i ---- */
 
@@ -417,6 +458,11 @@ SINTER_API sinter_layer *sinter_add_pooling(sinter_network *network, sinter_netw
                                             uint32_t spatial, const int64_t *window, sinter_error *error);
 SINTER_API sinter_layer *sinter_add_activation(sinter_network *network, sinter_network_tensor *input,
                                                sinter_activation type, sinter_error *error);
+SINTER_API sinter_layer *sinter_add_parametric_relu(sinter_network *network, sinter_network_tensor *input,
+                                                    sinter_network_tensor *slopes, sinter_error *error);
+/* Local response normalisation over channels: x / (k + alpha * mean of squares in the window) ^ beta. */
+SINTER_API sinter_layer *sinter_add_lrn(sinter_network *network, sinter_network_tensor *input, int64_t window,
+                                        double alpha, double beta, double k, sinter_error *error);
 /* (x * scale + shift) ^ power. Weights of one element, of the size of the channel axis, or of the input's shape
  * without its first axis. NULL: 0 for shift, 1 for scale and power. */
 SINTER_API sinter_layer *sinter_add_scale(sinter_network *network, sinter_network_tensor *input,
@@ -426,6 +472,10 @@ SINTER_API sinter_layer *sinter_add_scale(sinter_network *network, sinter_networ
 /* Over the axes of the mask; mask 0: axis max(0, rank - 3). */
 SINTER_API sinter_layer *sinter_add_softmax(sinter_network *network, sinter_network_tensor *input, uint32_t axes,
                                             sinter_error *error);
+/* Over the first bounds[row] elements of each row of the last axis; 0 behind them. bounds: the input's shape with
+ * a last axis of 1. */
+SINTER_API sinter_layer *sinter_add_ragged_softmax(sinter_network *network, sinter_network_tensor *input,
+                                                   sinter_network_tensor *bounds, sinter_error *error);
 /* (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
  * groups > 1: group normalisation. scale and bias broadcast to the input. */
 SINTER_API sinter_layer *sinter_add_normalization(sinter_network *network, sinter_network_tensor *input,
@@ -437,9 +487,15 @@ SINTER_API sinter_layer *sinter_add_unary(sinter_network *network, sinter_networ
                                           sinter_error *error);
 SINTER_API sinter_layer *sinter_add_reduce(sinter_network *network, sinter_network_tensor *input, sinter_reduction op,
                                            uint32_t axes, uint32_t keeps_axes, sinter_error *error);
+/* axis: a scalar tensor that is known while building. */
+SINTER_API sinter_layer *sinter_add_cumulative(sinter_network *network, sinter_network_tensor *input,
+                                               sinter_network_tensor *axis, sinter_cumulative op, uint32_t exclusive,
+                                               uint32_t reverse, sinter_error *error);
 SINTER_API sinter_layer *sinter_add_matrix_multiply(sinter_network *network, sinter_network_tensor *a,
                                                     sinter_matrix op_a, sinter_network_tensor *b, sinter_matrix op_b,
                                                     sinter_error *error);
+SINTER_API sinter_layer *sinter_add_einsum(sinter_network *network, sinter_network_tensor *const *input,
+                                           uint32_t count, const char *equation, sinter_error *error);
 SINTER_API sinter_layer *sinter_add_concatenation(sinter_network *network, sinter_network_tensor *const *input,
                                                   uint32_t count, int64_t axis, sinter_error *error);
 /* start, size and stride have `rank` numbers, one for each axis of the input, or of the parameter `axes`. Inputs 1
@@ -453,16 +509,45 @@ SINTER_API sinter_layer *sinter_add_padding(sinter_network *network, sinter_netw
 /* Transposes, reshapes, transposes: parameters first_transpose, reshape, second_transpose. */
 SINTER_API sinter_layer *sinter_add_shuffle(sinter_network *network, sinter_network_tensor *input,
                                             sinter_error *error);
+/* axes: a tensor that is known while building; NULL (squeeze): all axes of size 1. */
+SINTER_API sinter_layer *sinter_add_squeeze(sinter_network *network, sinter_network_tensor *input,
+                                            sinter_network_tensor *axes, sinter_error *error);
+SINTER_API sinter_layer *sinter_add_unsqueeze(sinter_network *network, sinter_network_tensor *input,
+                                              sinter_network_tensor *axes, sinter_error *error);
 SINTER_API sinter_layer *sinter_add_shape(sinter_network *network, sinter_network_tensor *input, sinter_error *error);
 SINTER_API sinter_layer *sinter_add_gather(sinter_network *network, sinter_network_tensor *data,
                                            sinter_network_tensor *indices, sinter_gather mode, int64_t axis,
                                            sinter_error *error);
+SINTER_API sinter_layer *sinter_add_scatter(sinter_network *network, sinter_network_tensor *data,
+                                            sinter_network_tensor *indices, sinter_network_tensor *updates,
+                                            sinter_scatter mode, sinter_error *error);
+/* values: [off, on]; depth: a scalar. */
+SINTER_API sinter_layer *sinter_add_one_hot(sinter_network *network, sinter_network_tensor *indices,
+                                            sinter_network_tensor *values, sinter_network_tensor *depth, int64_t axis,
+                                            sinter_error *error);
+/* indices_type: I32 or I64. The output is [rank, count]. */
+SINTER_API sinter_layer *sinter_add_non_zero(sinter_network *network, sinter_network_tensor *input,
+                                             sinter_dtype indices_type, sinter_error *error);
 /* Outputs: values and indices. axes: a mask of one axis. Input 1 replaces k. */
 SINTER_API sinter_layer *sinter_add_topk(sinter_network *network, sinter_network_tensor *input, sinter_topk op,
                                          int64_t k, uint32_t axes, sinter_dtype indices_type, sinter_error *error);
+/* boxes [batch, count, 4] or [batch, count, classes, 4], scores [batch, count, classes]. Outputs: indices [found, 3]
+ * (batch, class, box) and their number. Inputs 3 and 4: thresholds of overlap and of score. */
+SINTER_API sinter_layer *sinter_add_nms(sinter_network *network, sinter_network_tensor *boxes,
+                                        sinter_network_tensor *scores, sinter_network_tensor *most_per_class,
+                                        sinter_dtype indices_type, sinter_error *error);
+SINTER_API sinter_layer *sinter_add_reverse_sequence(sinter_network *network, sinter_network_tensor *input,
+                                                     sinter_network_tensor *lengths, sinter_error *error);
 /* Parameters `size` or `scales`, or input 1 for the size. */
 SINTER_API sinter_layer *sinter_add_resize(sinter_network *network, sinter_network_tensor *input,
                                            sinter_error *error);
+SINTER_API sinter_layer *sinter_add_grid_sample(sinter_network *network, sinter_network_tensor *input,
+                                                sinter_network_tensor *grid, sinter_error *error);
+/* A tensor of the shape `dim` (or input 0). LINSPACE: alpha + beta * index; several axes: beta has one number for
+ * each (input 2). RANDOM_UNIFORM: between alpha and beta; RANDOM_NORMAL: mean alpha, deviation beta. Inputs 1 and
+ * 2 replace alpha and beta. */
+SINTER_API sinter_layer *sinter_add_fill(sinter_network *network, uint32_t rank, const int64_t *dim, sinter_fill op,
+                                         sinter_dtype dtype, sinter_error *error);
 SINTER_API sinter_layer *sinter_add_identity(sinter_network *network, sinter_network_tensor *input,
                                              sinter_error *error);
 SINTER_API sinter_layer *sinter_add_cast(sinter_network *network, sinter_network_tensor *input, sinter_dtype dtype,
@@ -470,6 +555,128 @@ SINTER_API sinter_layer *sinter_add_cast(sinter_network *network, sinter_network
 SINTER_API sinter_layer *sinter_add_select(sinter_network *network, sinter_network_tensor *condition,
                                            sinter_network_tensor *then_value, sinter_network_tensor *else_value,
                                            sinter_error *error);
+/* The build fails with the message where the condition is known to be false; a run fails where it is false. */
+SINTER_API sinter_layer *sinter_add_assertion(sinter_network *network, sinter_network_tensor *condition,
+                                              const char *message, sinter_error *error);
+/* Symmetric: round(x / scale), and back. scale: a scalar, one number for each index of `axis`, or one for each block
+ * (its shape is the input's divided by the blocks). Input 2: zero points. */
+SINTER_API sinter_layer *sinter_add_quantize(sinter_network *network, sinter_network_tensor *input,
+                                             sinter_network_tensor *scale, sinter_dtype dtype, sinter_error *error);
+SINTER_API sinter_layer *sinter_add_dequantize(sinter_network *network, sinter_network_tensor *input,
+                                               sinter_network_tensor *scale, sinter_dtype dtype, sinter_error *error);
+/* Outputs: blocks of the axis quantised to `dtype` by the largest magnitude of each block, and the blocks' scales.
+ * double_scale: a scalar that the scales are divided by; NULL: none. */
+SINTER_API sinter_layer *sinter_add_dynamic_quantize(sinter_network *network, sinter_network_tensor *input,
+                                                     sinter_network_tensor *double_scale, int64_t axis,
+                                                     int64_t block_size, sinter_dtype dtype, sinter_dtype scale_type,
+                                                     sinter_error *error);
+/* query [B, H, N, D], key and value [B, H or fewer, S, D]: op(query * key^T) * value. No scale is applied. Input
+ * 3: a mask (bool: where true; else added); input 4: the scale of the normalised weights where they are quantised;
+ * inputs 5 and 6: lengths of queries and of keys. */
+SINTER_API sinter_layer *sinter_add_attention(sinter_network *network, sinter_network_tensor *query,
+                                              sinter_network_tensor *key, sinter_network_tensor *value,
+                                              sinter_norm_op op, sinter_causal causal, sinter_error *error);
+/* input [B, H, N, D]; caches [positions, dim / 2] with input 3 = position ids [B, N], or [B, N, dim / 2] without. */
+SINTER_API sinter_layer *sinter_add_rotary_embedding(sinter_network *network, sinter_network_tensor *input,
+                                                     sinter_network_tensor *cos_cache,
+                                                     sinter_network_tensor *sin_cache, uint32_t interleaved,
+                                                     int64_t rotary_dim, sinter_error *error);
+/* Writes update [B, H, n, D] into cache [B, H, S, D] at row write_indices[b]. */
+SINTER_API sinter_layer *sinter_add_kv_cache_update(sinter_network *network, sinter_network_tensor *cache,
+                                                    sinter_network_tensor *update,
+                                                    sinter_network_tensor *write_indices, sinter_cache_mode mode,
+                                                    sinter_error *error);
+/* Mixture of experts: hidden [B, N, D], experts [B, N, K] (indices), scores [B, N, K]. Inputs 3 to 5: weights of
+ * gate and up [E, D, F] and down [E, F, D]; inputs 6 to 8: their biases [E, F], [E, F], [E, D]. */
+SINTER_API sinter_layer *sinter_add_moe(sinter_network *network, sinter_network_tensor *hidden,
+                                        sinter_network_tensor *experts, sinter_network_tensor *scores,
+                                        sinter_error *error);
+
+/* An engine runs on one device: SINTER_LAYER_DIST_COLLECTIVE is refused (UNSUPPORTED). */
+
+/* ---- loops ----
+ *
+ * A loop repeats the layers that depend on its recurrences and iterators; nobody has to say which these are. Layers
+ * that do not depend on them are outside, and the loop reads their outputs. Every loop needs a trip limit. */
+
+SINTER_API sinter_loop *sinter_network_add_loop(sinter_network *network, sinter_error *error);
+SINTER_API const char  *sinter_loop_name(const sinter_loop *loop);
+SINTER_API sinter_status sinter_loop_set_name(sinter_loop *loop, const char *name, sinter_error *error);
+/* COUNT: a scalar integer from outside, the number of turns. WHILE: a scalar bool that depends on recurrences; the
+ * loop ends before the first turn for which it is false. A loop can have one limit of each kind. */
+SINTER_API sinter_layer *sinter_loop_add_trip_limit(sinter_loop *loop, sinter_network_tensor *tensor,
+                                                    sinter_trip_limit kind, sinter_error *error);
+/* A value that goes from turn to turn: `initial` in the first one, then what sinter_layer_set_input(layer, 1, …)
+ * gives, of the same type and shape. */
+SINTER_API sinter_layer *sinter_loop_add_recurrence(sinter_loop *loop, sinter_network_tensor *initial,
+                                                    sinter_error *error);
+/* One slice of the tensor along the axis in each turn, from the end if reverse is not 0. */
+SINTER_API sinter_layer *sinter_loop_add_iterator(sinter_loop *loop, sinter_network_tensor *tensor, int64_t axis,
+                                                  uint32_t reverse, sinter_error *error);
+/* A result of the loop. LAST_VALUE: the tensor after the last turn. CONCATENATE and REVERSE: the values of all
+ * turns along a new axis, `axis`. Input 1 can say the length of that axis: zeros fill it up where the loop has
+ * fewer turns. */
+SINTER_API sinter_layer *sinter_loop_add_output(sinter_loop *loop, sinter_network_tensor *tensor,
+                                                sinter_loop_output kind, int64_t axis, sinter_error *error);
+
+/* ---- conditionals ----
+ *
+ * Only the chosen branch runs. A layer belongs to a branch if it depends on an input of the conditional. */
+
+SINTER_API sinter_conditional *sinter_network_add_conditional(sinter_network *network, sinter_error *error);
+SINTER_API const char  *sinter_conditional_name(const sinter_conditional *conditional);
+SINTER_API sinter_status sinter_conditional_set_name(sinter_conditional *conditional, const char *name,
+                                                     sinter_error *error);
+/* A scalar bool from outside. Once for each conditional. */
+SINTER_API sinter_layer *sinter_conditional_set_condition(sinter_conditional *conditional,
+                                                          sinter_network_tensor *condition, sinter_error *error);
+/* Makes a tensor an input of both branches; the branches read the layer's output. */
+SINTER_API sinter_layer *sinter_conditional_add_input(sinter_conditional *conditional, sinter_network_tensor *input,
+                                                      sinter_error *error);
+/* A result: then_value where the condition is true, else else_value; of one type and rank. */
+SINTER_API sinter_layer *sinter_conditional_add_output(sinter_conditional *conditional,
+                                                       sinter_network_tensor *then_value,
+                                                       sinter_network_tensor *else_value, sinter_error *error);
+
+/* ---- the parser: an ONNX model becomes layers ----
+ *
+ * Nodes that a kind of layer stands for become layers of this kind. All others become layers of kind OP, whose
+ * parameters are the node's attributes. Layers have the names of the nodes, tensors the names of the model. */
+
+typedef struct sinter_parser sinter_parser;
+
+/* One thing that is wrong with a model. Strings live as long as the parser. */
+typedef struct sinter_parser_error {
+    sinter_status status;
+    uint32_t      node;             /* index in the model's graph; UINT32_MAX: it is no node */
+    const char   *node_name, *op_type, *message;
+} sinter_parser_error;
+
+/* A parser adds models to one network, which must outlive it. The network's thread uses the parser, too. */
+SINTER_API sinter_status sinter_parser_create(sinter_network *network, sinter_parser **out,
+                                              sinter_error *error) SINTER_MUST_USE;
+SINTER_API void          sinter_parser_destroy(sinter_parser *parser);          /* NULL is fine */
+
+/* Adds a model to the network and marks its outputs. The network keeps what it needs of the bytes: of memory a
+ * copy, of a file a mapping, so the file must not change while the network lives. External data is read from the
+ * file's folder. Nodes that cannot be taken are left out, and the rest is added; the call then fails, and the
+ * parser's errors say everything that is wrong. Errors: UNSUPPORTED, INVALID_MODEL, INVALID_ARG, IO, NO_MEMORY.
+ * Cost: that of an import. */
+SINTER_API sinter_status sinter_parser_parse_file(sinter_parser *parser, const char *path,
+                                                  sinter_error *error) SINTER_MUST_USE;
+SINTER_API sinter_status sinter_parser_parse_memory(sinter_parser *parser, const void *model, size_t size,
+                                                    sinter_error *error) SINTER_MUST_USE;
+
+/* The errors of all calls, in order. INVALID_ARG: there is no such error. */
+SINTER_API uint32_t      sinter_parser_error_count(const sinter_parser *parser);
+SINTER_API sinter_status sinter_parser_error_at(const sinter_parser *parser, uint32_t index, sinter_parser_error *out);
+SINTER_API void          sinter_parser_clear_errors(sinter_parser *parser);
+
+/* The last model's nodes, in the order in which they run, split where supported nodes and others meet. Writes at most
+ * `capacity` indices of nodes, and their number to *count. INVALID_ARG: there is no such subgraph. */
+SINTER_API uint32_t      sinter_parser_subgraph_count(const sinter_parser *parser);
+SINTER_API sinter_status sinter_parser_subgraph(const sinter_parser *parser, uint32_t index, uint32_t *node,
+                                                uint32_t capacity, uint32_t *count, uint32_t *is_supported);
 
 #ifdef __cplusplus
 }

@@ -65,6 +65,8 @@ sinter_status sinter_network_build(sinter_network *network, const sinter_build_o
     env_budget budget = { 0 };
     e.budget = &budget;
     if (!network) return FAIL(&e, INVALID_ARG, "network is NULL");
+    if (network->is_strongly_typed && o.allow)
+        return FAIL(&e, INVALID_ARG, "the network is strongly typed, and options.allow permits narrower types");
     build_output got = { 0 };
     const build_model m = { .name = network->name, .network = network };
     const sinter_status s = build_engine(&e, &m, &o, &got);

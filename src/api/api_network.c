@@ -33,6 +33,7 @@ void sinter_network_destroy(sinter_network *net)
     network_changed(net);
     arena_deinit(&net->answers);
     arena_deinit(&net->a);
+    onnx_files_close(&net->e, &net->files);
     env e = net->e;
     e.budget = NULL;
     mem_free(&e, net, sizeof *net, _Alignof(sinter_network));
@@ -277,6 +278,16 @@ uint32_t sinter_layer_is_removed(const sinter_layer *layer)
     return layer && layer->is_removed;
 }
 
+sinter_loop *sinter_layer_loop(const sinter_layer *layer)
+{
+    return layer && layer->control && layer->control->is_loop ? (sinter_loop *)(void *)layer->control : NULL;
+}
+
+sinter_conditional *sinter_layer_conditional(const sinter_layer *layer)
+{
+    return layer && layer->control && !layer->control->is_loop ? (sinter_conditional *)(void *)layer->control : NULL;
+}
+
 #define LAYER_CALL(call)                                                                                               \
     env *e = network_env(layer ? layer->net : NULL, error);                                                            \
     return e ? (call) : SINTER_INVALID_ARG
@@ -304,6 +315,46 @@ sinter_status sinter_layer_set_output_type(sinter_layer *layer, uint32_t index, 
 sinter_dtype sinter_layer_output_type(const sinter_layer *layer, uint32_t index)
 {
     return layer && index < layer->count_out ? layer->out[index]->dtype : SINTER_DTYPE_NONE;
+}
+
+sinter_status sinter_layer_set_precision(sinter_layer *layer, sinter_dtype dtype, sinter_error *error)
+{
+    LAYER_CALL(network_set_precision(layer, e, dtype));
+}
+
+sinter_dtype sinter_layer_precision(const sinter_layer *layer)
+{
+    return layer ? layer->precision : SINTER_DTYPE_NONE;
+}
+
+sinter_status sinter_network_set_precision_mode(sinter_network *net, sinter_precision_mode mode, sinter_error *error)
+{
+    env *e = network_env(net, error);
+    if (!e) return SINTER_INVALID_ARG;
+    if (mode < SINTER_PRECISION_OBEY || mode > SINTER_PRECISION_IGNORE)
+        return FAIL(e, INVALID_ARG, "mode %d of precisions", (int)mode);
+    net->precision = mode;
+    network_changed(net);
+    return SINTER_OK;
+}
+
+sinter_status sinter_network_set_strongly_typed(sinter_network *net, uint32_t is_strongly_typed, sinter_error *error)
+{
+    env *e = network_env(net, error);
+    if (!e) return SINTER_INVALID_ARG;
+    for (uint32_t i = 0; i < net->layer.count && is_strongly_typed; i++) {
+        const sinter_layer *layer = net->layer.at[i];
+        bool has_type = layer->precision != SINTER_DTYPE_NONE;
+        for (uint32_t k = 0; k < layer->count_out; k++) has_type = has_type || layer->out[k]->dtype;
+        if (has_type) return FAIL(e, INVALID_ARG, "layer '%s' has a precision or an output type", layer->name);
+    }
+    net->is_strongly_typed = is_strongly_typed != 0;
+    return SINTER_OK;
+}
+
+uint32_t sinter_network_is_strongly_typed(const sinter_network *net)
+{
+    return net && net->is_strongly_typed;
 }
 
 /* ---- parameters ---- */
@@ -354,6 +405,12 @@ sinter_status sinter_layer_set_weights(sinter_layer *layer, const char *name, co
     LAYER_CALL(network_set_weights(layer, e, name, value));
 }
 
+sinter_status sinter_layer_set_weights_name(sinter_layer *layer, const char *name, const char *value,
+                                            sinter_error *error)
+{
+    LAYER_CALL(network_set_weights_name(layer, e, name, value));
+}
+
 #define LAYER_READ(call)                                                                                               \
     env *e = network_env(layer ? layer->net : NULL, error);                                                            \
     return !e ? SINTER_INVALID_ARG : !out ? FAIL(e, INVALID_ARG, "out is NULL") : (call)
@@ -389,6 +446,15 @@ sinter_status sinter_layer_get_weights(const sinter_layer *layer, const char *na
                                        sinter_error *error)
 {
     LAYER_READ(network_get_weights(layer, e, name, out));
+}
+
+sinter_status sinter_layer_operator(const sinter_layer *layer, const char **domain, const char **type, int64_t *version)
+{
+    if (!layer || layer->kind != SINTER_LAYER_OP) return SINTER_INVALID_ARG;
+    if (domain) *domain = layer->op.domain;
+    if (type) *type = layer->op.type;
+    if (version) *version = layer->op.version;
+    return SINTER_OK;
 }
 
 sinter_layer *sinter_network_add(sinter_network *net, sinter_layer_kind kind, sinter_network_tensor *const *in,

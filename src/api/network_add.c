@@ -1,50 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_add.c - the typed calls of sinter/network.h: a layer of the kind, then its parameters. A layer of which a
- * parameter is refused is removed. */
-#include "network/network.h"
-
-#include <string.h>
-
-/* One call while it goes on. */
-typedef struct adding {
-    env *e;
-    sinter_network *net;
-    sinter_layer *layer;
-    sinter_status status;
-} adding;
-
-static adding begin(sinter_network *net, sinter_layer_kind kind, sinter_network_tensor *const *in, uint32_t count,
-                    sinter_error *error)
-{
-    adding a = { .e = network_env(net, error), .net = net };
-    if (a.e) a.layer = network_add(net, a.e, kind, in, count);
-    a.status = a.layer ? SINTER_OK : SINTER_INVALID_ARG;
-    return a;
-}
-
-static void set_int(adding *a, const char *name, int64_t value)
-{
-    if (!a->status) a->status = network_set_int(a->layer, a->e, name, value);
-}
-
-static void set_ints(adding *a, const char *name, const int64_t *value, uint32_t count)
-{
-    if (!a->status) a->status = network_set_ints(a->layer, a->e, name, value, count);
-}
-
-static void set_weights(adding *a, const char *name, const sinter_weights *value)
-{
-    if (!a->status && value) a->status = network_set_weights(a->layer, a->e, name, value);
-}
-
-static sinter_layer *end(adding *a)
-{
-    if (!a->status || !a->layer) return a->layer;
-    const sinter_error kept = *a->e->error;
-    (void)network_remove(a->net, a->e, a->layer);
-    *a->e->error = kept;
-    return NULL;
-}
+/* network_add.c - typed calls of sinter/network.h, first part: layers of dense networks. */
+#include "api/network_adding.h"
 
 sinter_layer *sinter_add_constant(sinter_network *net, const sinter_tensor *value, uint32_t is_borrowed,
                                   sinter_error *error)

@@ -209,6 +209,7 @@ sinter_status ir_node_add_in(ir_graph *g, ir_node_id n, const ir_value_id *in, u
     if (count) memcpy(at + x->count_in, in, count * sizeof(*at));
     x->in = at;
     x->count_in += count;
+    if (x->count_region) x->count_anchor += count; /* captures */
     for (uint32_t i = 0; i < count; i++) use_add(g, in[i], n * 2);
     return g->a.failed ? FAIL_MEMORY(g->e, "a node's inputs") : SINTER_OK;
 }

@@ -213,6 +213,20 @@ bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out)
     return true;
 }
 
+bool ir_keeps_types(const ir_graph *g, const ir_node *n)
+{
+    for (uint32_t i = 0; i < n->count_origin && g->kept_origin.count; i++) {
+        uint32_t first = 0, end = g->kept_origin.count;
+        while (first < end) {
+            const uint32_t middle = first + (end - first) / 2;
+            if (g->kept_origin.at[middle] == n->origin[i]) return true;
+            if (g->kept_origin.at[middle] < n->origin[i]) first = middle + 1;
+            else end = middle;
+        }
+    }
+    return false;
+}
+
 const char *ir_node_label(const ir_graph *g, ir_node_id n)
 {
     const ir_node *x = ir_node_at(g, n);

@@ -90,6 +90,7 @@ typedef struct ir_graph {
     VEC(ir_node)      node;
     VEC(ir_region)    region;           /* 1 is main */
     VEC(const char *) origin_name;
+    VEC(uint32_t)     kept_origin;      /* sorted origins: nodes that come from them keep their types */
     /* Large memory of mem_alloc, freed with the graph: {pointer, size} in graph.c */
     VEC(void *)       blob;
     bool              is_blob_sorted;
@@ -194,6 +195,8 @@ bool ir_const_view(const ir_graph *g, ir_value_id v, view *out);                
 bool ir_look(const ir_graph *g, ir_value_id v);
 /* Marks what the constants were folded from that were looked at. */
 sinter_status ir_look_back(ir_graph *g);
+/* Does the node come from a model node that no lowering of types may touch? */
+bool ir_keeps_types(const ir_graph *g, const ir_node *n);
 /* The node's name, or its first origin's, or "". */
 const char *ir_node_label(const ir_graph *g, ir_node_id n);
 /* Readers of a value in its region: nodes (each once), in id order; allocated in `a`. */

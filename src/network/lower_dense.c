@@ -165,10 +165,7 @@ void lower_matrix_multiply(network_call *n)
     const int64_t op0 = network_int(n, "op0"), op1 = network_int(n, "op1");
     const bool is_row = op0 == SINTER_MATRIX_VECTOR, is_column = op1 == SINTER_MATRIX_VECTOR;
     ir_value_id x = n->c.in[0], y = n->c.in[1];
-    const uint32_t least0 = is_row ? 1 : 2, least1 = is_column ? 1 : 2;
-    if (call_rank(&n->c, x) < least0 || call_rank(&n->c, y) < least1)
-        REJECT(&n->c, INVALID_ARG, "inputs of ranks %u and %u: a matrix has 2 or more axes, a vector 1 or more",
-               call_rank(&n->c, x), call_rank(&n->c, y));
+    if (!call_rank(&n->c, x) || !call_rank(&n->c, y)) REJECT(&n->c, INVALID_ARG, "an input is a scalar");
     if (is_row) x = build_unsqueezed(b, x, call_rank(&n->c, x) - 1);
     if (is_column) y = build_unsqueezed(b, y, call_rank(&n->c, y));
     attrs_matmul *a = DEFAULTS(matmul);

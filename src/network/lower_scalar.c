@@ -74,7 +74,7 @@ void lower_elementwise(network_call *n)
     };
     const int64_t which = network_int(n, "op");
     const ir_value_id x = n->c.in[0], y = n->c.in[1];
-    if (call_type(&n->c, x) != call_type(&n->c, y))
+    if (call_type(&n->c, x) != call_type(&n->c, y) && which != SINTER_ELEMENTWISE_POW)
         REJECT(&n->c, INVALID_ARG, "inputs of types %s and %s, wanted are equal types",
                sinter_dtype_name(call_type(&n->c, x)), sinter_dtype_name(call_type(&n->c, y)));
     if (n->c.b.status) return;

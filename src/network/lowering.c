@@ -65,6 +65,7 @@ sinter_status lowering_begin(sinter_network *net, env *e, const onnx_import_opti
     if (!l) return FAIL_MEMORY(e, "a network's graph");
     l->e = e;
     l->net = net;
+    l->is_flat = !options;
     if (options) l->options = *options;
     l->im = (importer){ .e = e, .options = &l->options, .node_max = e->limits.nodes_max };
     l->im.files = &l->im.files_own;
@@ -73,7 +74,10 @@ sinter_status lowering_begin(sinter_network *net, env *e, const onnx_import_opti
     sinter_status s = ir_graph_create(e, &l->im.g);
     if (s == SINTER_OK) s = network_face(net, e, &l->im.a, &l->im.model);
     l->main.scope.graph = &l->im.model.graph;
+    if (s == SINTER_OK && net->functions) l->im.model.function = net->functions->function;
+    l->im.model.graph_count = net->graph_count;
     if (s == SINTER_OK) s = inputs_make(l);
+    if (s == SINTER_OK && !l->is_flat) s = lowering_controls(l);
     if (s == SINTER_OK) *out = l;
     else lowering_end(l);
     return s;
@@ -86,6 +90,11 @@ void lowering_end(lowering *l)
     arena_deinit(&l->im.a);
     onnx_files_close(l->e, &l->im.files_own);
     mem_free(l->e, l, sizeof *l, _Alignof(lowering));
+}
+
+bool lowering_saw(const lowering *l, const sinter_layer *layer)
+{
+    return l && layer->id < l->main.state_size && l->main.state[layer->id] != LAYER_NEW;
 }
 
 ir_graph *lowering_graph(lowering *l)
@@ -120,14 +129,30 @@ sinter_status context_room(context *x)
 
 /* ---- one layer ---- */
 
-static sinter_status finish_layer(context *x, network_call *n, uint32_t node_first)
+/* Converts the f32 inputs of a layer that has to be computed in a narrower type. False: there are none. */
+static bool narrow_inputs(network_call *n, ir_value_id *in)
+{
+    const sinter_dtype type = network_obeyed(n->layer);
+    bool is_any = false;
+    for (uint32_t i = 0; i < n->c.count_in && type && type != SINTER_DTYPE_F32; i++) {
+        if (!in[i] || name_is_list(in[i]) || call_type(&n->c, in[i]) != SINTER_DTYPE_F32) continue;
+        in[i] = build_cast(&n->c.b, in[i], type);
+        is_any = true;
+    }
+    return is_any;
+}
+
+static sinter_status finish_layer(context *x, network_call *n, uint32_t node_first, bool is_narrowed)
 {
     ir_graph *g = x->l->im.g;
     const sinter_layer *layer = n->layer;
     for (uint32_t i = 0; i < layer->count_out && !n->c.b.status; i++) {
         const sinter_network_tensor *t = layer->out[i];
         ir_value_id v = n->c.out[i];
+        if (!v && layer->kind == SINTER_LAYER_OP) continue; /* one that the model does not want */
         if (!v) return FAIL(x->l->e, INTERNAL, "output %u was not made", i);
+        if (is_narrowed && !name_is_list(v) && ir_value_at(g, v)->dtype == network_obeyed(layer))
+            v = build_typed(&n->c.b, v, SINTER_DTYPE_F32);
         if (t->dtype && !name_is_list(v)) v = build_typed(&n->c.b, v, t->dtype);
         x->value[t->id] = v;
         ir_value *made = n->c.b.status || name_is_list(v) ? NULL : ir_value_at(g, v);
@@ -135,6 +160,10 @@ static sinter_status finish_layer(context *x, network_call *n, uint32_t node_fir
     }
     TRY(n->c.b.status);
     importer_name_nodes(&x->l->im, layer->name, node_first);
+    if (network_obeyed(layer) && node_first != g->node.count) {
+        uint32_t *slot = VEC_PUSH(&g->a, &g->kept_origin);
+        if (slot) *slot = g->origin_name.count - 1;
+    }
     return g->a.failed || x->l->im.a.failed ? FAIL_MEMORY(x->l->e, "a network's graph") : SINTER_OK;
 }
 
@@ -162,21 +191,14 @@ static sinter_status lower_layer(context *x, sinter_layer *layer)
                        .x = x,
                        .layer = layer };
     const uint32_t node_first = g->node.count;
-    layer->row->lower(&n);
-    return finish_layer(x, &n, node_first);
+    const bool is_narrowed = narrow_inputs(&n, in);
+    if (!n.c.b.status) layer->row->lower(&n);
+    return finish_layer(x, &n, node_first, is_narrowed);
 }
 
 /* ---- layers in order ---- */
 
 typedef VEC(sinter_layer *) layer_stack;
-
-/* An input of the layer that has no value yet; NULL: all have. */
-static sinter_network_tensor *missing_input(const context *x, const sinter_layer *layer)
-{
-    for (uint32_t i = 0; i < layer->count_in; i++)
-        if (layer->in[i] && !x->value[layer->in[i]->id]) return layer->in[i];
-    return NULL;
-}
 
 static sinter_status failed(context *x, sinter_layer *layer, sinter_status s)
 {
@@ -199,9 +221,14 @@ static sinter_status step(context *x, layer_stack *stack)
 {
     lowering *l = x->l;
     sinter_layer *layer = stack->at[stack->count - 1];
-    sinter_network_tensor *t = missing_input(x, layer);
+    sinter_network_tensor *t = NULL;
+    sinter_status s = context_inputs(x, layer, &t);
+    if (s) return failed(x, layer, s);
     if (!t) {
-        const sinter_status s = lower_layer(x, layer);
+        const bool is_control = network_gives_results(layer) && !l->is_flat;
+        s = is_control ? context_control(x, layer) : lower_layer(x, layer);
+        for (uint32_t i = 0; s && is_control && i < layer->control->layer.count; i++)
+            x->state[layer->control->layer.at[i]->id] = LAYER_FAILED;
         if (s) return failed(x, layer, NOTE(l->e, s, "converting layer '%s' (%s)", layer->name, layer->row->name));
         x->state[layer->id] = LAYER_DONE;
         stack->count--;
@@ -224,6 +251,10 @@ sinter_status context_layer(context *x, sinter_layer *layer)
     layer_stack stack = { 0 };
     TRY(context_room(x));
     if (x->state[layer->id] == LAYER_DONE) return SINTER_OK;
+    if (x->state[layer->id] == LAYER_OPEN)
+        return FAIL(x->l->e, INVALID_MODEL, "layer '%s' depends on itself", layer->name);
+    if (x->state[layer->id] == LAYER_FAILED)
+        return FAIL(x->l->e, INVALID_MODEL, "layer '%s' could not be converted", layer->name);
     sinter_status s = push(x, &stack, layer);
     while (s == SINTER_OK && stack.count) s = step(x, &stack);
     for (uint32_t i = 0; i < stack.count; i++) /* those that wait for one that failed */
@@ -234,6 +265,7 @@ sinter_status context_layer(context *x, sinter_layer *layer)
 sinter_status context_value(context *x, sinter_network_tensor *t, ir_value_id *out)
 {
     TRY(context_room(x));
+    if (!x->value[t->id] && !context_owns(x, t)) TRY(context_capture(x, t));
     if (!x->value[t->id] && t->producer) TRY(context_layer(x, t->producer));
     *out = x->value[t->id];
     return *out ? SINTER_OK : FAIL(x->l->e, INTERNAL, "tensor '%s' has no value", t->name);
@@ -251,7 +283,8 @@ static sinter_status lower_all(lowering *l)
 {
     for (uint32_t i = 0; i < l->net->layer.count; i++) {
         sinter_layer *layer = l->net->layer.at[i];
-        if (l->main.state && layer->id < l->main.state_size && l->main.state[layer->id] == LAYER_FAILED) continue;
+        TRY(context_room(&l->main));
+        if (l->main.state[layer->id] == LAYER_FAILED || (!l->is_flat && l->is_inner[layer->id])) continue;
         l->failed = NULL;
         const sinter_status s = context_layer(&l->main, layer);
         if (s == SINTER_OK) continue;
@@ -395,6 +428,21 @@ static void hash_param(sha256 *h, const sinter_param *row, const network_param *
     if (p->weights.count) sha256_update(h, p->weights.data, sinter_tensor_size(&shape));
 }
 
+static void hash_op(sha256 *h, const sinter_layer *layer)
+{
+    const uint32_t control = layer->control ? layer->control->id + 1 : 0;
+    sha256_update(h, &control, sizeof control);
+    if (layer->kind != SINTER_LAYER_OP) return;
+    hash_text(h, layer->op.domain);
+    hash_text(h, layer->op.type);
+    sha256_update(h, &layer->op.version, sizeof layer->op.version);
+    for (uint32_t i = 0; i < layer->op.count_attr; i++) {
+        const onnx_attr *a = &layer->op.attr[i];
+        hash_text(h, a->name);
+        if (a->t) sha256_update(h, a->t->span, a->t->span_size);
+    }
+}
+
 static void hash_tensors(sha256 *h, const network_tensors *list)
 {
     sha256_update(h, &list->count, sizeof list->count);
@@ -418,7 +466,10 @@ void network_digest(const sinter_network *net, uint8_t digest[32])
     for (uint32_t i = 0; i < net->layer.count; i++) {
         const sinter_layer *layer = net->layer.at[i];
         sha256_update(&h, &layer->kind, sizeof layer->kind);
+        const sinter_dtype precision = network_obeyed(layer);
+        sha256_update(&h, &precision, sizeof precision);
         hash_text(&h, layer->name);
+        hash_op(&h, layer);
         for (uint32_t k = 0; k < layer->count_in; k++) {
             const uint32_t id = layer->in[k] ? layer->in[k]->id : UINT32_MAX;
             sha256_update(&h, &id, sizeof id);

@@ -27,6 +27,11 @@ void network_changed(sinter_network *net)
     arena_init(&net->answers, &net->e);
 }
 
+void network_layer_changed(const sinter_layer *layer)
+{
+    if (lowering_saw(layer->net->asked, layer)) network_changed(layer->net);
+}
+
 const char *network_text(sinter_network *net, const char *words)
 {
     return arena_text(&net->a, words, strlen(words));
@@ -184,7 +189,6 @@ sinter_status network_tensor_set_name(sinter_network_tensor *t, env *e, const ch
     const char *own = network_text(t->net, name);
     if (!own) return FAIL_MEMORY(e, "a name");
     t->name = own;
-    network_changed(t->net);
     return SINTER_OK;
 }
 
@@ -217,6 +221,11 @@ static bool layer_room(sinter_layer *layer, uint32_t count)
     return true;
 }
 
+static bool may_miss(const network_row *row, uint32_t input)
+{
+    return row->kind == SINTER_LAYER_OP || (input >= row->in_min && row->in_max != NETWORK_LIST);
+}
+
 static sinter_status check_inputs(env *e, const sinter_network *net, const network_row *row,
                                   sinter_network_tensor *const *in, uint32_t count)
 {
@@ -225,20 +234,21 @@ static sinter_status check_inputs(env *e, const sinter_network *net, const netwo
                     row->in_min, row->in_max);
     if (count && !in) return FAIL(e, INVALID_ARG, "the list of inputs is NULL");
     for (uint32_t i = 0; i < count; i++) {
-        if (!in[i] && i >= row->in_min && row->in_max != NETWORK_LIST) continue;
+        if (!in[i] && may_miss(row, i)) continue;
         sinter_status s = network_tensor_check(e, net, in[i], "a tensor");
         if (s) return NOTE(e, s, "while giving input %u of a layer of kind %s", i, row->name);
     }
     return SINTER_OK;
 }
 
-static bool fill_layer(sinter_layer *layer, const network_row *row, sinter_network_tensor *const *in, uint32_t count)
+static bool fill_layer(sinter_layer *layer, const network_row *row, sinter_network_tensor *const *in, uint32_t count,
+                       uint32_t outs)
 {
     sinter_network *net = layer->net;
     while (row->param[layer->count_param].name) layer->count_param++;
     layer->param_row = row->param;
     layer->param = ARENA_NEW(&net->a, network_param, layer->count_param);
-    layer->out = ARENA_NEW(&net->a, sinter_network_tensor *, row->outs);
+    layer->out = ARENA_NEW(&net->a, sinter_network_tensor *, outs);
     layer->name = arena_printf(&net->a, "%s_%u", row->name, layer->id);
     layer->metadata = "";
     if (!layer->param || !layer->out || !layer->name || !layer_room(layer, count)) return false;
@@ -247,7 +257,7 @@ static bool fill_layer(sinter_layer *layer, const network_row *row, sinter_netwo
         layer->param[i].i = (int64_t)row->param[i].initial;
         layer->param[i].text = "";
     }
-    for (uint32_t i = 0; i < row->outs; i++) {
+    for (uint32_t i = 0; i < outs; i++) {
         const char *name = arena_printf(&net->a, "%s.%u", layer->name, i);
         layer->out[i] = name ? network_tensor_new(net, layer, i, name) : NULL;
         if (!layer->out[i]) return false;
@@ -265,10 +275,22 @@ sinter_layer *network_add(sinter_network *net, env *e, sinter_layer_kind kind, s
                           uint32_t count)
 {
     const network_row *row = network_row_of(kind);
+    const bool joins =
+        row && (strncmp(row->call, "sinter_loop_", 12) == 0 || strncmp(row->call, "sinter_cond", 11) == 0);
+    if (kind == SINTER_LAYER_DIST_COLLECTIVE)
+        return (void)FAIL(e, UNSUPPORTED, "dist_collective: an engine runs on one device"), NULL;
+    if (row && (joins || kind == SINTER_LAYER_OP))
+        return (void)FAIL(e, INVALID_ARG, "a layer of kind %s is made by %s", row->name, row->call), NULL;
+    return network_make(net, e, kind, in, count, 0);
+}
+
+sinter_layer *network_make(sinter_network *net, env *e, sinter_layer_kind kind, sinter_network_tensor *const *in,
+                           uint32_t count, uint32_t count_out)
+{
+    const network_row *row = network_row_of(kind);
     if (!row) {
         const char *name = network_kind_name(kind);
-        (void)FAIL(e, INVALID_ARG, "%d%s%s is no kind of layer that can be added by itself", (int)kind,
-                   *name ? ", " : "", name);
+        (void)FAIL(e, INVALID_ARG, "%d%s%s is no kind of layer that can be added", (int)kind, *name ? ", " : "", name);
         return NULL;
     }
     if (check_inputs(e, net, row, in, count)) return NULL;
@@ -280,10 +302,60 @@ sinter_layer *network_add(sinter_network *net, env *e, sinter_layer_kind kind, s
     sinter_layer **slot = layer ? VEC_PUSH(&net->a, &net->layer) : NULL;
     if (!slot) return (void)FAIL_MEMORY(e, "a layer"), NULL;
     *layer = (sinter_layer){ .net = net, .kind = kind, .row = row, .id = net->layer_count++ };
-    if (!fill_layer(layer, row, in, count)) {
+    if (!fill_layer(layer, row, in, count, kind == SINTER_LAYER_OP ? count_out : row->outs)) {
         net->layer.count--;
         return (void)FAIL_MEMORY(e, "a layer"), NULL;
     }
+    return *slot = layer;
+}
+
+sinter_layer *network_add_op(sinter_network *net, env *e, const char *domain, const char *type, int64_t version,
+                             sinter_network_tensor *const *in, uint32_t count, uint32_t count_out)
+{
+    enum { OUT_MAX = 64 };
+    if (!domain || !type || !*type)
+        return (void)FAIL(e, INVALID_ARG, "the operator's domain or type is NULL or empty"), NULL;
+    if (count_out < 1 || count_out > OUT_MAX)
+        return (void)FAIL(e, INVALID_ARG, "%u outputs, wanted are 1 to %d", count_out, OUT_MAX), NULL;
+    if (version < 0) return (void)FAIL(e, INVALID_ARG, "version %lld", (long long)version), NULL;
+    const char *own_domain = network_text(net, strcmp(domain, "ai.onnx") ? domain : ""), *own = network_text(net, type);
+    if (!own_domain || !own) return (void)FAIL_MEMORY(e, "a layer"), NULL;
+    sinter_layer *layer = network_make(net, e, SINTER_LAYER_OP, in, count, count_out);
+    if (layer)
+        layer->op = (network_op_info){
+            .domain = own_domain, .type = own, .version = version ? version : ONNX_OPSET_MAX, .count_in = count
+        };
+    return layer;
+}
+
+/* ---- loops and conditionals ---- */
+
+network_control *network_control_add(sinter_network *net, env *e, bool is_loop)
+{
+    network_control *c = ARENA_NEW(&net->a, network_control, 1);
+    const char *name = arena_printf(&net->a, "%s_%u", is_loop ? "loop" : "conditional", net->control_count);
+    if (!c || !name) return (void)FAIL_MEMORY(e, "a loop"), NULL;
+    *c = (network_control){ .net = net, .name = name, .is_loop = is_loop, .id = net->control_count++ };
+    return c;
+}
+
+static bool has_kind(const network_control *c, sinter_layer_kind kind, int64_t of)
+{
+    for (uint32_t i = 0; i < c->layer.count; i++)
+        if (c->layer.at[i]->kind == kind && network_param_of(c->layer.at[i], "kind")->i == of) return true;
+    return false;
+}
+
+sinter_layer *network_join(network_control *c, env *e, sinter_layer_kind kind, sinter_network_tensor *const *in,
+                           uint32_t count)
+{
+    if (kind == SINTER_LAYER_CONDITION && has_kind(c, kind, 0))
+        return (void)FAIL(e, INVALID_ARG, "conditional '%s' has a condition already", c->name), NULL;
+    sinter_layer *layer = network_make(c->net, e, kind, in, count, 0);
+    sinter_layer **slot = layer ? VEC_PUSH(&c->net->a, &c->layer) : NULL;
+    if (layer && !slot) return (void)FAIL_MEMORY(e, "a loop"), NULL;
+    if (!layer) return NULL;
+    layer->control = c;
     return *slot = layer;
 }
 
@@ -309,6 +381,11 @@ sinter_status network_remove(sinter_network *net, env *e, sinter_layer *layer)
     for (uint32_t i = 0; i < net->layer.count; i++)
         if (net->layer.at[i] != layer) net->layer.at[kept++] = net->layer.at[i];
     net->layer.count = kept;
+    network_control *c = layer->control;
+    kept = 0;
+    for (uint32_t i = 0; c && i < c->layer.count; i++)
+        if (c->layer.at[i] != layer) c->layer.at[kept++] = c->layer.at[i];
+    if (c) c->layer.count = kept;
     network_changed(net);
     return SINTER_OK;
 }
@@ -334,15 +411,14 @@ sinter_status network_set_input(sinter_layer *layer, env *e, uint32_t index, sin
     if (index >= most || index >= NETWORK_LIST)
         return FAIL(e, INVALID_ARG, "input %u of layer '%s' (%s), which has at most %u", index, layer->name, row->name,
                     most);
-    const bool may_miss = index >= row->in_min && row->in_max != NETWORK_LIST;
-    if (t || !may_miss) TRY(network_tensor_check(e, layer->net, t, "the tensor"));
+    if (t || !may_miss(row, index)) TRY(network_tensor_check(e, layer->net, t, "the tensor"));
     if (!layer_room(layer, index + 1)) return FAIL_MEMORY(e, "an input");
     for (; layer->count_in <= index; layer->count_in++) layer->in[layer->count_in] = NULL;
     if (layer->in[index]) layer->in[index]->use_count--;
     if (t) t->use_count++;
     layer->in[index] = t;
     while (layer->count_in > row->in_min && !layer->in[layer->count_in - 1]) layer->count_in--;
-    network_changed(layer->net);
+    network_layer_changed(layer);
     return SINTER_OK;
 }
 
@@ -358,14 +434,39 @@ sinter_status network_set_layer_text(sinter_layer *layer, env *e, const char *wo
     return SINTER_OK;
 }
 
+sinter_status network_set_precision(sinter_layer *layer, env *e, sinter_dtype dtype)
+{
+    TRY(network_layer_check(e, layer));
+    if (layer->net->is_strongly_typed)
+        return FAIL(e, INVALID_ARG, "the network is strongly typed: layer '%s' has the types of its inputs",
+                    layer->name);
+    if (dtype != SINTER_DTYPE_NONE && dtype != SINTER_DTYPE_F32 && dtype != SINTER_DTYPE_F16 &&
+        dtype != SINTER_DTYPE_BF16)
+        return FAIL(e, INVALID_ARG, "precision %d of layer '%s', wanted is f32, f16, bf16 or none", (int)dtype,
+                    layer->name);
+    layer->precision = dtype;
+    network_layer_changed(layer);
+    return SINTER_OK;
+}
+
+sinter_dtype network_obeyed(const sinter_layer *layer)
+{
+    const sinter_precision_mode mode = layer->net->precision;
+    if (mode == SINTER_PRECISION_IGNORE || layer->control) return SINTER_DTYPE_NONE;
+    return mode == SINTER_PRECISION_OBEY || layer->precision == SINTER_DTYPE_F32 ? layer->precision : SINTER_DTYPE_NONE;
+}
+
 sinter_status network_set_output_type(sinter_layer *layer, env *e, uint32_t index, sinter_dtype dtype)
 {
     TRY(network_layer_check(e, layer));
     if (index >= layer->count_out)
         return FAIL(e, INVALID_ARG, "output %u of layer '%s', which has %u", index, layer->name, layer->count_out);
+    if (layer->net->is_strongly_typed && dtype != SINTER_DTYPE_NONE)
+        return FAIL(e, INVALID_ARG, "the network is strongly typed: layer '%s' has the types of its inputs",
+                    layer->name);
     if (dtype != SINTER_DTYPE_NONE && !dtype_is_valid((int)dtype))
         return FAIL(e, INVALID_ARG, "type %d for an output of layer '%s', which is no type", (int)dtype, layer->name);
     layer->out[index]->dtype = dtype;
-    network_changed(layer->net);
+    network_layer_changed(layer);
     return SINTER_OK;
 }

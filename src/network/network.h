@@ -36,10 +36,36 @@ typedef struct network_param {
     int64_t       *ints;                /* [SINTER_PARAM_INTS_MAX], made when first set */
     double        *reals;
     sinter_weights weights;
+    const char    *name;                /* of the weights, for refits; NULL: LAYER.PARAMETER */
 } network_param;
+
+/* A loop or a conditional: the layers that join it to what is around it. */
+typedef struct network_control {
+    sinter_network *net;
+    const char     *name;
+    bool            is_loop;
+    uint32_t        id;
+    VEC(sinter_layer *) layer;
+} network_control;
+struct sinter_loop { network_control c; };
+struct sinter_conditional { network_control c; };
+
+/* What a layer of kind OP is. */
+typedef struct network_op_info {
+    const char        *domain, *type;
+    const onnx_opsets *opset;           /* NULL: `version` of the domain */
+    int64_t            version;
+    onnx_attr         *attr;            /* those that are no parameters: tensors, graphs, lists of text */
+    uint32_t           count_attr, count_in;        /* inputs behind these are captured by subgraphs, under `reads` */
+    const char *const *reads;
+    const char *const *out;             /* the model's names of outputs; "" not wanted. NULL: all are */
+} network_op_info;
 
 struct sinter_layer {
     sinter_network         *net;
+    network_control        *control;    /* the loop or conditional that it joins; NULL: none */
+    network_op_info         op;
+    sinter_dtype            precision;  /* that it is to be computed in; NONE: not said */
     sinter_layer_kind       kind;
     const network_row      *row;
     const char             *name, *metadata;
@@ -74,7 +100,12 @@ struct sinter_network {
     VEC(sinter_layer *) layer;          /* live ones, in order */
     network_tensors  input, output, shape_output, debug;
     VEC(sinter_network_tensor *) tensor;    /* all ever made, by id */
-    uint32_t         layer_count;       /* ever made */
+    uint32_t         layer_count, control_count;    /* ever made */
+    const onnx_model *functions;        /* the model whose functions layers of kind OP may call; NULL: none */
+    uint32_t         graph_count;       /* the most subgraphs that a parsed model has */
+    sinter_precision_mode precision;
+    bool             is_strongly_typed;
+    onnx_files       files;             /* that weights of parsed models lie in */
     struct lowering *asked;             /* of questions; NULL: none since the last change */
     arena            answers;           /* text of answers; dies with the next change */
 };
@@ -83,13 +114,23 @@ struct sinter_network {
 /* Begins a call: errors go to `error`. NULL network: the failure is in `error`, and NULL is returned. */
 env *network_env(sinter_network *net, sinter_error *error);
 void network_changed(sinter_network *net);                         /* ends the lowering of questions */
+void network_layer_changed(const sinter_layer *layer);             /* the same, if they have seen the layer */
 const char *network_text(sinter_network *net, const char *words);  /* a copy; NULL: no memory */
 sinter_network_tensor *network_tensor_new(sinter_network *net, sinter_layer *producer, uint32_t index,
                                           const char *name);
 sinter_status network_tensor_check(env *e, const sinter_network *net, const sinter_network_tensor *t, const char *what);
 sinter_status network_layer_check(env *e, const sinter_layer *layer);
+/* network_add: of kinds that stand alone. network_make: of all; count_out counts for kind OP. */
 sinter_layer *network_add(sinter_network *net, env *e, sinter_layer_kind kind, sinter_network_tensor *const *in,
                           uint32_t count);
+sinter_layer *network_make(sinter_network *net, env *e, sinter_layer_kind kind, sinter_network_tensor *const *in,
+                           uint32_t count, uint32_t count_out);
+sinter_layer *network_add_op(sinter_network *net, env *e, const char *domain, const char *type, int64_t version,
+                             sinter_network_tensor *const *in, uint32_t count, uint32_t count_out);
+/* A layer that joins a loop or conditional. */
+sinter_layer *network_join(network_control *c, env *e, sinter_layer_kind kind, sinter_network_tensor *const *in,
+                           uint32_t count);
+network_control *network_control_add(sinter_network *net, env *e, bool is_loop);
 sinter_status network_remove(sinter_network *net, env *e, sinter_layer *layer);
 sinter_status network_remove_input(sinter_network *net, env *e, sinter_network_tensor *t);
 bool network_name_is_free(const sinter_network *net, const sinter_network_tensor *but, const char *name);
@@ -104,6 +145,9 @@ sinter_status network_mark(sinter_network *net, env *e, sinter_network_tensor *t
                            bool is_marked, const char *what);
 sinter_status network_set_input(sinter_layer *layer, env *e, uint32_t index, sinter_network_tensor *t);
 sinter_status network_set_layer_text(sinter_layer *layer, env *e, const char *words, bool is_name);
+sinter_status network_set_precision(sinter_layer *layer, env *e, sinter_dtype dtype);
+/* The type that a layer has to be computed in; NONE: the build decides. */
+sinter_dtype network_obeyed(const sinter_layer *layer);
 sinter_status network_set_output_type(sinter_layer *layer, env *e, uint32_t index, sinter_dtype dtype);
 sinter_status network_set_int(sinter_layer *layer, env *e, const char *name, int64_t value);
 sinter_status network_set_real(sinter_layer *layer, env *e, const char *name, double value);
@@ -112,6 +156,7 @@ sinter_status network_set_reals(sinter_layer *layer, env *e, const char *name, c
 sinter_status network_set_text(sinter_layer *layer, env *e, const char *name, const char *value);
 sinter_status network_set_weights(sinter_layer *layer, env *e, const char *name, const sinter_weights *value);
 sinter_status network_weights_copy(sinter_network *net, env *e, const sinter_weights *from, sinter_weights *out);
+sinter_status network_set_weights_name(sinter_layer *layer, env *e, const char *name, const char *value);
 sinter_status network_get_int(const sinter_layer *layer, env *e, const char *name, int64_t *out);
 sinter_status network_get_real(const sinter_layer *layer, env *e, const char *name, double *out);
 sinter_status network_get_ints(const sinter_layer *layer, env *e, const char *name, int64_t *out, uint32_t capacity,
@@ -137,6 +182,7 @@ struct network_call {
 /* A graph with the network's inputs. `options` may be NULL. */
 sinter_status lowering_begin(sinter_network *net, env *e, const onnx_import_options *options, lowering **out);
 void          lowering_end(lowering *l);
+bool          lowering_saw(const lowering *l, const sinter_layer *layer);      /* NULL: no */
 ir_graph     *lowering_graph(lowering *l);
 /* The value of a tensor: lowers what the tensor depends on. */
 sinter_status lowering_value(lowering *l, sinter_network_tensor *t, ir_value_id *out);

@@ -14,10 +14,13 @@ ir_value_id network_weights(network_call *n, const char *name, uint32_t rank, co
                (long long)w->count, (long long)view_count(&v));
         return 0;
     }
-    const char *own = arena_printf(&n->c.b.g->a, "%s.%s", n->layer->name, name);
+    const char *given = network_param_of(n->layer, name)->name;
+    const char *own = given ? given : arena_printf(&n->c.b.g->a, "%s.%s", n->layer->name, name);
     const ir_value_id id = build_const(&n->c.b, own, &v);
     if (id) ir_value_at(n->c.b.g, id)->initializer = w->dtype;
-    return id;
+    const sinter_dtype type = network_obeyed(n->layer);
+    const bool is_narrow = type && type != SINTER_DTYPE_F32 && w->dtype == SINTER_DTYPE_F32;
+    return id && is_narrow ? build_folded(&n->c.b, build_cast(&n->c.b, id, type)) : id;
 }
 
 ir_value_id network_i64s(network_call *n, const int64_t *at, uint32_t count)

@@ -20,6 +20,29 @@ static network_param *find(env *e, const sinter_layer *layer, const char *name, 
            NULL;
 }
 
+/* A parameter that a layer of kind OP gets: an attribute of its operator. */
+static sinter_status param_add(sinter_layer *layer, env *e, const char *name, sinter_param_kind kind)
+{
+    sinter_network *net = layer->net;
+    if (layer->kind != SINTER_LAYER_OP || !name || !*name) return SINTER_OK;
+    for (uint32_t i = 0; i < layer->count_param; i++)
+        if (strcmp(layer->param_row[i].name, name) == 0) return SINTER_OK;
+    sinter_param *row = ARENA_NEW(&net->a, sinter_param, layer->count_param + 2u);
+    network_param *value = ARENA_NEW(&net->a, network_param, layer->count_param + 1u);
+    const char *own = network_text(net, name);
+    if (!row || !value || !own) return FAIL_MEMORY(e, "a parameter");
+    if (layer->count_param) {
+        memcpy(row, layer->param_row, layer->count_param * sizeof *row);
+        memcpy(value, layer->param, layer->count_param * sizeof *value);
+    }
+    row[layer->count_param] = (sinter_param){ .name = own, .kind = kind, .text = "An attribute of the operator." };
+    value[layer->count_param].text = "";
+    layer->param_row = row;
+    layer->param = value;
+    layer->count_param++;
+    return SINTER_OK;
+}
+
 #define BIT(kind) (UINT32_C(1) << SINTER_PARAM_##kind)
 enum { INTEGERS = 1 << SINTER_PARAM_INT | 1 << SINTER_PARAM_FLAG | 1 << SINTER_PARAM_CHOICE | 1 << SINTER_PARAM_TYPE };
 
@@ -45,7 +68,7 @@ static int64_t word_count(const char *words)
 static sinter_status changed(sinter_layer *layer, network_param *p)
 {
     p->is_set = true;
-    network_changed(layer->net);
+    network_layer_changed(layer);
     return SINTER_OK;
 }
 
@@ -53,6 +76,7 @@ sinter_status network_set_int(sinter_layer *layer, env *e, const char *name, int
 {
     const sinter_param *row = NULL;
     TRY(network_layer_check(e, layer));
+    TRY(param_add(layer, e, name, SINTER_PARAM_INT));
     network_param *p = find(e, layer, name, INTEGERS | BIT(REAL), "number", &row);
     if (!p) return SINTER_INVALID_ARG;
     if (row->kind == SINTER_PARAM_FLAG && value != 0 && value != 1)
@@ -73,6 +97,7 @@ sinter_status network_set_real(sinter_layer *layer, env *e, const char *name, do
 {
     const sinter_param *row = NULL;
     TRY(network_layer_check(e, layer));
+    TRY(param_add(layer, e, name, SINTER_PARAM_REAL));
     network_param *p = find(e, layer, name, BIT(REAL), "real number", &row);
     if (!p) return SINTER_INVALID_ARG;
     if (isnan(value)) return FAIL(e, INVALID_ARG, "parameter %s of layer '%s' is no number", name, layer->name);
@@ -84,6 +109,7 @@ sinter_status network_set_ints(sinter_layer *layer, env *e, const char *name, co
 {
     const sinter_param *row = NULL;
     TRY(network_layer_check(e, layer));
+    TRY(param_add(layer, e, name, SINTER_PARAM_INTS));
     network_param *p = find(e, layer, name, BIT(INTS), "list of integers", &row);
     if (!p) return SINTER_INVALID_ARG;
     if (count > SINTER_PARAM_INTS_MAX || (count && !value))
@@ -100,6 +126,7 @@ sinter_status network_set_reals(sinter_layer *layer, env *e, const char *name, c
 {
     const sinter_param *row = NULL;
     TRY(network_layer_check(e, layer));
+    TRY(param_add(layer, e, name, SINTER_PARAM_REALS));
     network_param *p = find(e, layer, name, BIT(REALS), "list of numbers", &row);
     if (!p) return SINTER_INVALID_ARG;
     if (count > SINTER_PARAM_INTS_MAX || (count && !value))
@@ -123,6 +150,7 @@ sinter_status network_set_text(sinter_layer *layer, env *e, const char *name, co
 {
     const sinter_param *row = NULL;
     TRY(network_layer_check(e, layer));
+    TRY(param_add(layer, e, name, SINTER_PARAM_TEXT));
     network_param *p = find(e, layer, name, BIT(TEXT) | BIT(CHOICE) | BIT(TYPE), "text or word", &row);
     if (!p) return SINTER_INVALID_ARG;
     if (!value) return FAIL(e, INVALID_ARG, "the value of parameter %s is NULL", name);
@@ -163,6 +191,19 @@ sinter_status network_weights_copy(sinter_network *net, env *e, const sinter_wei
     if (!copy) return FAIL_MEMORY(e, "weights");
     memcpy(copy, from->data, sinter_tensor_size(&shape));
     out->data = copy;
+    return SINTER_OK;
+}
+
+sinter_status network_set_weights_name(sinter_layer *layer, env *e, const char *name, const char *value)
+{
+    const sinter_param *row = NULL;
+    TRY(network_layer_check(e, layer));
+    network_param *p = find(e, layer, name, BIT(WEIGHTS), "weights", &row);
+    if (!p) return SINTER_INVALID_ARG;
+    if (!value || !*value) return FAIL(e, INVALID_ARG, "the name of the weights is NULL or empty");
+    const char *own = network_text(layer->net, value);
+    if (!own) return FAIL_MEMORY(e, "a name");
+    p->name = own;
     return SINTER_OK;
 }
 

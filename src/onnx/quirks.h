@@ -37,7 +37,9 @@ void        quirk_owner_done(onnx_call *c, ir_node_id n);
 void        quirk_discard(onnx_call *c, uint32_t node_first, uint32_t region_first);
 ir_value_id quirk_scalar_in(onnx_call *c, ir_value_id v);               /* of one element in any rank */
 /* Makes the run fail where the condition is not `wanted`; the kind says what was relied on, for the message. */
-typedef enum quirk_guard_kind { GUARD_BRANCH = 1, GUARD_SCALE, GUARD_ASCII, GUARD_OPTIONAL } quirk_guard_kind;
+typedef enum quirk_guard_kind {
+    GUARD_BRANCH = 1, GUARD_SCALE, GUARD_ASCII, GUARD_OPTIONAL, GUARD_ASSERTION
+} quirk_guard_kind;
 void        quirk_guard(onnx_call *c, ir_value_id condition, bool wanted, quirk_guard_kind kind);
 /* 1 over the root of a head's size, f32, which may be known when it runs only. */
 ir_value_id quirk_head_scale(onnx_call *c, dim size);

@@ -52,6 +52,7 @@ static bool is_product(const ir_graph *g, ir_node_id id)
 {
     const ir_node *n = ir_node_at(g, id);
     if (n->is_dead || !op_has(n->op, QUANTIZES) || n->parent != IR_MAIN || n->count_in < 2) return false;
+    if (ir_keeps_types(g, n)) return false;
     const ir_value *x = ir_value_at(g, n->in[0]), *w = ir_value_at(g, n->in[1]);
     if (x->dtype != SINTER_DTYPE_F32 || w->dtype != SINTER_DTYPE_F32 || x->data || !w->data) return false;
     if (is_dequantized(g, n->in[0]) || is_dequantized(g, n->in[1])) return false;

@@ -130,7 +130,7 @@ static bool is_between_integers(narrowing *w, const ir_node *n)
 
 static bool wants(narrowing *w, const ir_node *n)
 {
-    if (n->is_dead || n->count_region || !op_has(n->op, NARROWS)) return false;
+    if (n->is_dead || n->count_region || !op_has(n->op, NARROWS) || ir_keeps_types(w->g, n)) return false;
     if (n->op == OP_reduce) { /* sums and products may pass what the type holds, means and extremes do not */
         const int64_t kind = ((const attrs_reduce *)n->attrs)->kind;
         if (kind != reduce_kind_mean && kind != reduce_kind_max && kind != reduce_kind_min) return false;

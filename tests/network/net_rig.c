@@ -69,27 +69,50 @@ static sinter_status run_context(sinter_engine *engine, sinter_context *c, const
     return s;
 }
 
-sinter_status net_run(sinter_network *net, const sinter_build_options *options, const char *device,
-                      const net_data *data, uint32_t count, uint64_t seed, net_result *out, sinter_error *error)
+static sinter_build_options options_for(const sinter_build_options *options, const char *device)
 {
     sinter_build_options o = SINTER_BUILD_OPTIONS;
     if (options) o = *options;
-    sinter_buffer file = { 0 };
-    sinter_engine *engine = NULL;
-    sinter_context *context = NULL;
-    *out = (net_result){ 0 };
     o.device = device;
     o.tune = SINTER_TUNE_OFF;
     o.verify = 1;
     o.threads = 1;
-    sinter_status s = sinter_network_build(net, &o, &file, error);
-    if (!s) s = sinter_engine_load_memory(file.data, file.size, NULL, &engine, error);
+    return o;
+}
+
+/* Runs the engine and frees its file. */
+static sinter_status run_file(sinter_buffer *file, const net_data *data, uint32_t count, uint64_t seed, net_result *out,
+                              sinter_error *error)
+{
+    sinter_engine *engine = NULL;
+    sinter_context *context = NULL;
+    sinter_status s = sinter_engine_load_memory(file->data, file->size, NULL, &engine, error);
     if (!s) s = sinter_context_create(engine, NULL, &context, error);
     if (!s) s = run_context(engine, context, data, count, seed, out, error);
     sinter_context_destroy(context);
     sinter_engine_release(engine);
-    sinter_buffer_free(&file);
+    sinter_buffer_free(file);
     return s;
+}
+
+sinter_status net_run(sinter_network *net, const sinter_build_options *options, const char *device,
+                      const net_data *data, uint32_t count, uint64_t seed, net_result *out, sinter_error *error)
+{
+    const sinter_build_options o = options_for(options, device);
+    sinter_buffer file = { 0 };
+    *out = (net_result){ 0 };
+    const sinter_status s = sinter_network_build(net, &o, &file, error);
+    return s ? s : run_file(&file, data, count, seed, out, error);
+}
+
+sinter_status net_run_model(const void *model, size_t size, const sinter_build_options *options, const char *device,
+                            uint64_t seed, net_result *out, sinter_error *error)
+{
+    const sinter_build_options o = options_for(options, device);
+    sinter_buffer file = { 0 };
+    *out = (net_result){ 0 };
+    const sinter_status s = sinter_build_memory(model, size, &o, &file, error);
+    return s ? s : run_file(&file, NULL, 0, seed, out, error);
 }
 
 void net_result_free(net_result *r)

@@ -20,6 +20,9 @@ typedef struct net_data { const char *name; sinter_tensor tensor; } net_data;
  * seeded numbers (quarters between -2 and 2; indices that fit). Returns what failed, in `error`; free the result. */
 sinter_status net_run(sinter_network *net, const sinter_build_options *options, const char *device,
                       const net_data *data, uint32_t count, uint64_t seed, net_result *out, sinter_error *error);
+/* The same for a model. */
+sinter_status net_run_model(const void *model, size_t size, const sinter_build_options *options, const char *device,
+                            uint64_t seed, net_result *out, sinter_error *error);
 void   net_result_free(net_result *r);
 double net_value(const sinter_tensor *t, int64_t i);        /* element i of any type */
 int64_t net_count(const sinter_tensor *t);

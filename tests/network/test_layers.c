@@ -565,7 +565,7 @@ static void refuses_handles(void)
     REFUSED(sinter_add_unary(net, x, (sinter_unary)25, &error), "wanted is one of exp|log");
     REFUSED(sinter_add_concatenation(net, NULL, 2, 0, &error), "is NULL");
     REFUSED(sinter_add_concatenation(net, &x, 0, 0, &error), "0 inputs");
-    REFUSED(sinter_network_add(net, SINTER_LAYER_RECURRENCE, &x, 1, &error), "can be added by itself");
+    REFUSED(sinter_network_add(net, SINTER_LAYER_RECURRENCE, &x, 1, &error), "is made by sinter_loop_add_recurrence");
     REFUSED(sinter_network_add(net, (sinter_layer_kind)77, &x, 1, &error), "is no kind");
     REFUSED(sinter_network_add_input(net, "x", F32, 1, DIMS(2), NULL, &error), "another input");
     REFUSED(sinter_network_add_input(net, NULL, F32, 1, DIMS(2), NULL, &error), "is NULL");

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* raise.c - which kind of layer an ONNX node is, where one has the same meaning; all others stay operators.
+ *
+ * A row names the operator, the first version whose meaning is the kind's, and the function that makes the layer. A
+ * function checks everything before it adds a layer, and gives NULL where an attribute has no parameter. */
+#include "network/network_parse.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct raising {
+    parsing *s;
+    const onnx_node *n;
+    sinter_network_tensor **in; /* NULL: absent, or an initializer that is no tensor yet */
+    int64_t version, arg;
+    bool is_wrong;
+} raising;
+
+/* ---- the node ---- */
+
+static const onnx_attr *attr(const raising *r, const char *name, int32_t type)
+{
+    for (uint32_t i = 0; i < r->n->attr.count; i++)
+        if (!strcmp(r->n->attr.at[i].name, name))
+            return r->n->attr.at[i].type == type && !r->n->attr.at[i].ref[0] ? &r->n->attr.at[i] : NULL;
+    return NULL;
+}
+
+static bool has(const raising *r, const char *name)
+{
+    for (uint32_t i = 0; i < r->n->attr.count; i++)
+        if (!strcmp(r->n->attr.at[i].name, name)) return true;
+    return false;
+}
+
+static int64_t integer(const raising *r, const char *name, int64_t initial)
+{
+    const onnx_attr *a = attr(r, name, ONNX_INT);
+    return a ? a->i : initial;
+}
+
+static const char *words(const raising *r, const char *name, const char *initial)
+{
+    const onnx_attr *a = attr(r, name, ONNX_STRING);
+    return a ? a->s.at : initial;
+}
+
+/* Does the node have as many inputs and outputs as that, and no other attributes than these ("a b c")? */
+static bool shaped(const raising *r, uint32_t in_min, uint32_t in_max, uint32_t outs, const char *attrs)
+{
+    uint32_t count = r->n->in.count, named = 0;
+    while (count && !r->n->in.at[count - 1][0]) count--;
+    if (count < in_min || count > in_max) return false;
+    for (uint32_t i = 0; i < in_min; i++)
+        if (!r->n->in.at[i][0]) return false;
+    for (uint32_t i = 0; i < r->n->out.count; i++)
+        if (r->n->out.at[i][0]) named = i + 1;
+    if (named != outs) return false;
+    for (uint32_t i = 0; i < r->n->attr.count; i++) {
+        const size_t length = strlen(r->n->attr.at[i].name);
+        bool is_known = false;
+        for (const char *at = attrs; *at && !is_known; at += strcspn(at, " ") + (at[strcspn(at, " ")] != 0))
+            is_known = strcspn(at, " ") == length && !memcmp(at, r->n->attr.at[i].name, length);
+        if (!is_known || r->n->attr.at[i].ref[0]) return false;
+    }
+    return true;
+}
+
+static bool has_input(const raising *r, uint32_t i)
+{
+    return i < r->n->in.count && r->n->in.at[i][0];
+}
+
+static const onnx_tensor *initializer(const raising *r, uint32_t i)
+{
+    return has_input(r, i) && !r->in[i] ? parsed_initializer(r->s, r->n->in.at[i], NULL) : NULL;
+}
+
+/* Input i as a tensor: an initializer becomes a layer. */
+static sinter_network_tensor *tensor(raising *r, uint32_t i)
+{
+    if (!has_input(r, i)) return NULL;
+    if (r->in[i]) return r->in[i];
+    const char *name = r->n->in.at[i];
+    uint32_t *slot = name_map_find(&r->s->names, name);
+    if (slot && *slot >= PARSED_TENSOR && *slot != PARSED_BAD) {
+        sinter_layer *layer = parsed_constant(r->s, initializer(r, i), name);
+        if (!layer || network_set_layer_text(layer, r->s->e, name, true) ||
+            network_tensor_set_name(layer->out[0], r->s->e, name)) {
+            r->is_wrong = true;
+            return NULL;
+        }
+        *slot = layer->out[0]->id + 1;
+    }
+    return r->in[i] = slot && *slot != PARSED_BAD ? r->s->net->tensor.at[*slot - 1] : NULL;
+}
+
+/* The integers of an initializer. */
+static bool known_ints(raising *r, uint32_t i, attr_ints *out)
+{
+    view v;
+    const onnx_tensor *t = initializer(r, i);
+    out->count = 0;
+    if (!t || t->rank > 1 || !parsed_weights(r->s, t, &v) || !dtype_is_int(v.dtype) || view_count(&v) > ATTR_INTS_MAX)
+        return false;
+    for (int64_t k = 0; k < view_count(&v); k++) out->at[out->count++] = dtype_load_i64(v.dtype, v.data, k);
+    return true;
+}
+
+/* The rank and type of an input; false where they cannot be told before ranges of sizes are known. */
+static bool input_is(raising *r, uint32_t i, uint32_t *rank, sinter_dtype *type)
+{
+    const onnx_tensor *t = initializer(r, i);
+    sinter_network_shape shape = { 0 };
+    if (t) {
+        *rank = t->rank;
+        return onnx_dtype_of(t->type, type);
+    }
+    if (!r->in[i] || r->s->has_loose_ranks || network_shape(r->in[i], r->s->e, &shape)) return false;
+    *rank = shape.rank;
+    *type = shape.dtype;
+    return true;
+}
+
+static bool rank_of(raising *r, uint32_t i, uint32_t *rank)
+{
+    sinter_dtype type;
+    return input_is(r, i, rank, &type);
+}
+
+/* ---- the layer ---- */
+
+static sinter_layer *make(raising *r, sinter_layer_kind kind, uint32_t count)
+{
+    sinter_network_tensor *in[8] = { 0 };
+    for (uint32_t i = 0; i < count && i < COUNT_OF(in); i++) in[i] = tensor(r, i);
+    return r->is_wrong ? NULL : network_make(r->s->net, r->s->e, kind, in, count, 0);
+}
+
+static void set(raising *r, sinter_layer *layer, const char *name, int64_t value)
+{
+    if (layer && network_set_int(layer, r->s->e, name, value)) r->is_wrong = true;
+}
+
+static void set_list(raising *r, sinter_layer *layer, const char *name, const int64_t *at, uint32_t count)
+{
+    if (layer && network_set_ints(layer, r->s->e, name, at, count)) r->is_wrong = true;
+}
+
+static void set_float(raising *r, sinter_layer *layer, const char *to, const char *from)
+{
+    const onnx_attr *a = attr(r, from, ONNX_FLOAT);
+    if (layer && a && network_set_real(layer, r->s->e, to, (double)a->f)) r->is_wrong = true;
+}
+
+/* ---- scalar functions ---- */
+
+static sinter_layer *raise_unary(raising *r)
+{
+    uint32_t rank;
+    sinter_dtype type = SINTER_DTYPE_F32;
+    if (r->arg == SINTER_UNARY_ERF && (!input_is(r, 0, &rank, &type) || !dtype_is_float(type))) return NULL;
+    sinter_layer *layer = shaped(r, 1, 1, 1, "") ? make(r, SINTER_LAYER_UNARY, 1) : NULL;
+    set(r, layer, "op", r->arg);
+    return layer;
+}
+
+static sinter_layer *raise_elementwise(raising *r)
+{
+    sinter_layer *layer = shaped(r, 2, 2, 1, "") ? make(r, SINTER_LAYER_ELEMENTWISE, 2) : NULL;
+    set(r, layer, "op", r->arg);
+    return layer;
+}
+
+static sinter_layer *raise_activation(raising *r)
+{
+    static const struct {
+        const char *attrs;
+        double alpha, beta;
+    } usual[] = {
+        [SINTER_ACTIVATION_RELU] = { "", 0, 0 },
+        [SINTER_ACTIVATION_LEAKY_RELU] = { "alpha", 0.01, 0 },
+        [SINTER_ACTIVATION_ELU] = { "alpha", 1, 0 },
+        [SINTER_ACTIVATION_HARD_SIGMOID] = { "alpha beta", 0.2, 0.5 },
+        [SINTER_ACTIVATION_THRESHOLDED_RELU] = { "alpha", 1, 0 },
+        [SINTER_ACTIVATION_GELU_TANH] = { "", 0, 0 },
+    };
+    const char *attrs = usual[r->arg].attrs ? usual[r->arg].attrs : "";
+    const bool is_gelu = r->arg == SINTER_ACTIVATION_GELU_ERF;
+    if (!shaped(r, 1, 1, 1, is_gelu ? "approximate" : attrs)) return NULL;
+    sinter_layer *layer = make(r, SINTER_LAYER_ACTIVATION, 1);
+    const bool is_tanh = is_gelu && !strcmp(words(r, "approximate", "none"), "tanh");
+    set(r, layer, "type", is_tanh ? SINTER_ACTIVATION_GELU_TANH : r->arg);
+    if (!layer || !*attrs) return layer;
+    const onnx_attr *a = attr(r, "alpha", ONNX_FLOAT), *b = attr(r, "beta", ONNX_FLOAT);
+    const double alpha = a ? (double)a->f : (double)(float)usual[r->arg].alpha;
+    const double beta = b ? (double)b->f : (double)(float)usual[r->arg].beta;
+    if (network_set_real(layer, r->s->e, "alpha", alpha) || network_set_real(layer, r->s->e, "beta", beta))
+        r->is_wrong = true;
+    return layer;
+}
+
+static sinter_layer *raise_cast(raising *r)
+{
+    sinter_dtype type;
+    const int64_t to = integer(r, "to", 0);
+    if (!shaped(r, 1, 1, 1, "to") || to < 1 || to > 1000 || !onnx_dtype_of((int32_t)to, &type)) return NULL;
+    sinter_layer *layer = make(r, SINTER_LAYER_CAST, 1);
+    set(r, layer, "to_type", type);
+    return layer;
+}
+
+static sinter_layer *raise_plain(raising *r) /* arg: kind * 8 + inputs */
+{
+    return shaped(r, (uint32_t)(r->arg & 7), (uint32_t)(r->arg & 7), 1, "")
+               ? make(r, (sinter_layer_kind)(r->arg >> 3), (uint32_t)(r->arg & 7))
+               : NULL;
+}
+
+/* ---- convolutions and pools ---- */
+
+/* Stride, dilation, pads and auto_pad, which windows share. False: there is no parameter for it. */
+static bool window(raising *r, sinter_layer *layer, uint32_t spatial)
+{
+    static const char *const from[] = { "strides", "dilations" }, *const to[] = { "stride", "dilation" };
+    const char *mode = words(r, "auto_pad", "NOTSET");
+    for (uint32_t i = 0; i < 2; i++) {
+        const onnx_attr *a = attr(r, from[i], ONNX_INTS);
+        if (!a || !a->ints.count) continue;
+        bool is_one = true;
+        for (uint32_t k = 0; k < a->ints.count; k++) is_one = is_one && a->ints.at[k] == 1;
+        if (!is_one) set_list(r, layer, to[i], a->ints.at, a->ints.count);
+    }
+    const onnx_attr *pads = attr(r, "pads", ONNX_INTS);
+    if (!strcmp(mode, "NOTSET") && pads && pads->ints.count == 2 * spatial) {
+        set_list(r, layer, "pre_padding", pads->ints.at, spatial);
+        set_list(r, layer, "post_padding", pads->ints.at + spatial, spatial);
+    }
+    if (!strncmp(mode, "SAME_", 5))
+        set(r, layer, "padding_mode",
+            !strcmp(mode, "SAME_UPPER") ? SINTER_PADDING_SAME_UPPER : SINTER_PADDING_SAME_LOWER);
+    return !r->is_wrong;
+}
+
+static sinter_layer *raise_conv(raising *r) /* arg: 1 is transposed */
+{
+    const onnx_tensor *weight[2] = { initializer(r, 1), initializer(r, 2) };
+    view v[2];
+    const char *const name[2] = { "kernel", "bias" };
+    if (!shaped(r, 2, 3, 1, "auto_pad dilations group kernel_shape pads strides")) return NULL;
+    const onnx_attr *pads = attr(r, "pads", ONNX_INTS);
+    if (!weight[0] || weight[0]->rank < 3 || (has_input(r, 2) && !weight[1]) || !r->in[0]) return NULL;
+    if (r->arg && strcmp(words(r, "auto_pad", "NOTSET"), "NOTSET") != 0) return NULL;
+    if (pads && pads->ints.count != 2 * (weight[0]->rank - 2)) return NULL;
+    const int64_t groups = integer(r, "group", 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t index = 0;
+        if (!weight[i]) continue;
+        (void)parsed_initializer(r->s, r->n->in.at[i + 1], &index);
+        if (r->s->uses[index] != 1 || weight[i]->type == ONNX_TYPE_STRING || !parsed_weights(r->s, weight[i], &v[i]))
+            return NULL;
+    }
+    sinter_layer *layer = make(r, r->arg ? SINTER_LAYER_DECONVOLUTION : SINTER_LAYER_CONVOLUTION, 1);
+    if (!layer) return NULL;
+    const uint32_t spatial = v[0].rank - 2;
+    set(r, layer, "maps", r->arg ? v[0].dim[1] * groups : v[0].dim[0]);
+    set(r, layer, "groups", groups);
+    set_list(r, layer, "kernel_size", v[0].dim + 2, spatial);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!weight[i]) continue;
+        const sinter_weights w = { v[i].dtype, 1, view_count(&v[i]), v[i].data };
+        if (network_set_weights(layer, r->s->e, name[i], &w) ||
+            network_set_weights_name(layer, r->s->e, name[i], r->n->in.at[i + 1]))
+            r->is_wrong = true;
+    }
+    return window(r, layer, spatial) ? layer : NULL;
+}
+
+static sinter_layer *raise_pool(raising *r) /* arg: sinter_pooling */
+{
+    const onnx_attr *kernel = attr(r, "kernel_shape", ONNX_INTS), *dilation = attr(r, "dilations", ONNX_INTS);
+    const bool is_ceil = integer(r, "ceil_mode", 0) != 0,
+               is_auto = strcmp(words(r, "auto_pad", "NOTSET"), "NOTSET") != 0;
+    if (!shaped(r, 1, 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads storage_order strides") ||
+        !kernel || (is_ceil && is_auto))
+        return NULL;
+    for (uint32_t i = 0; dilation && i < dilation->ints.count; i++)
+        if (dilation->ints.at[i] != 1) return NULL;
+    sinter_layer *layer = make(r, SINTER_LAYER_POOLING, 1);
+    set(r, layer, "type", r->arg);
+    set_list(r, layer, "window_size", kernel->ints.at, kernel->ints.count);
+    if (is_ceil) set(r, layer, "padding_mode", SINTER_PADDING_EXPLICIT_ROUND_UP);
+    if (r->arg == SINTER_POOLING_AVERAGE)
+        set(r, layer, "average_count_excludes_padding", !integer(r, "count_include_pad", 0));
+    return layer && window(r, layer, kernel->ints.count) ? layer : NULL;
+}
+
+/* ---- axes ---- */
+
+static bool mask_of(const attr_ints *axes, uint32_t rank, int64_t *mask)
+{
+    *mask = 0;
+    for (uint32_t i = 0; i < axes->count; i++) {
+        const int64_t axis = axes->at[i] < 0 ? axes->at[i] + rank : axes->at[i];
+        if (axis < 0 || axis >= (int64_t)rank) return false;
+        *mask |= INT64_C(1) << axis;
+    }
+    return *mask != 0;
+}
+
+static sinter_layer *raise_reduce(raising *r) /* arg: sinter_reduction, plus 16 where axes are an input from 13 on */
+{
+    attr_ints axes = { 0 };
+    uint32_t rank;
+    int64_t mask;
+    const bool is_input = r->version >= (r->arg & 16 ? 13 : 18);
+    if (!shaped(r, 1, 2, 1, "axes keepdims") || !rank_of(r, 0, &rank) || !rank) return NULL;
+    const onnx_attr *a = attr(r, "axes", ONNX_INTS);
+    if (is_input && has_input(r, 1) && !known_ints(r, 1, &axes)) return NULL;
+    if (!is_input && a && a->ints.count > ATTR_INTS_MAX) return NULL;
+    for (uint32_t i = 0; !is_input && a && i < a->ints.count; i++) axes.at[axes.count++] = a->ints.at[i];
+    if (!axes.count)
+        for (uint32_t i = 0; i < rank; i++) axes.at[axes.count++] = i;
+    if (!mask_of(&axes, rank, &mask)) return NULL;
+    sinter_layer *layer = make(r, SINTER_LAYER_REDUCE, 1);
+    set(r, layer, "op", r->arg & 15);
+    set(r, layer, "axes", mask);
+    set(r, layer, "keep_dims", integer(r, "keepdims", 1) != 0);
+    return layer;
+}
+
+static sinter_layer *raise_global(raising *r) /* arg: sinter_reduction */
+{
+    uint32_t rank;
+    if (!shaped(r, 1, 1, 1, "") || !rank_of(r, 0, &rank) || rank < 3) return NULL;
+    sinter_layer *layer = make(r, SINTER_LAYER_REDUCE, 1);
+    set(r, layer, "op", r->arg);
+    set(r, layer, "axes", (INT64_C(1) << rank) - 4);
+    set(r, layer, "keep_dims", 1);
+    return layer;
+}
+
+static sinter_layer *raise_axis(raising *r, sinter_layer_kind kind, const char *param, int64_t initial, bool as_mask)
+{
+    uint32_t rank;
+    const attr_ints axis = { .count = 1, .at = { integer(r, "axis", initial) } };
+    int64_t mask;
+    if (!shaped(r, 1, 1, 1, "axis") || !rank_of(r, 0, &rank) || !mask_of(&axis, rank, &mask)) return NULL;
+    sinter_layer *layer = make(r, kind, 1);
+    set(r, layer, param, as_mask ? mask : axis.at[0]);
+    return layer;
+}
+
+static sinter_layer *raise_softmax(raising *r)
+{
+    return raise_axis(r, SINTER_LAYER_SOFTMAX, "axes", -1, true);
+}
+
+static sinter_layer *raise_layer_norm(raising *r)
+{
+    uint32_t rank;
+    int64_t axis = integer(r, "axis", -1);
+    if (!shaped(r, 3, 3, 1, "axis epsilon stash_type") || integer(r, "stash_type", 1) != 1) return NULL;
+    if (!rank_of(r, 0, &rank)) return NULL;
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= (int64_t)rank) return NULL;
+    sinter_layer *layer = make(r, SINTER_LAYER_NORMALIZATION, 3);
+    set(r, layer, "axes", (INT64_C(1) << rank) - (INT64_C(1) << axis));
+    if (layer && network_set_real(layer, r->s->e, "epsilon", (double)1e-5f)) r->is_wrong = true;
+    set_float(r, layer, "epsilon", "epsilon");
+    return layer;
+}
+
+/* ---- moves ---- */
+
+static sinter_layer *raise_concat(raising *r)
+{
+    network_tensors in = { 0 };
+    if (!r->n->in.count || !has(r, "axis") || !shaped(r, r->n->in.count, r->n->in.count, 1, "axis")) return NULL;
+    for (uint32_t i = 0; i < r->n->in.count; i++) {
+        sinter_network_tensor **slot = VEC_PUSH(&r->s->p->a, &in);
+        if (slot) *slot = tensor(r, i);
+    }
+    if (r->is_wrong || in.count != r->n->in.count) return NULL;
+    sinter_layer *layer = network_make(r->s->net, r->s->e, SINTER_LAYER_CONCATENATION, in.at, in.count, 0);
+    set(r, layer, "axis", integer(r, "axis", 0));
+    return layer;
+}
+
+static sinter_layer *raise_transpose(raising *r)
+{
+    const onnx_attr *perm = attr(r, "perm", ONNX_INTS);
+    if (!shaped(r, 1, 1, 1, "perm") || !perm || !perm->ints.count || perm->ints.count > SINTER_RANK_MAX) return NULL;
+    sinter_layer *layer = make(r, SINTER_LAYER_SHUFFLE, 1);
+    set_list(r, layer, "first_transpose", perm->ints.at, perm->ints.count);
+    return layer;
+}
+
+static sinter_layer *raise_reshape(raising *r)
+{
+    attr_ints shape;
+    if (!shaped(r, 2, 2, 1, "allowzero")) return NULL;
+    const bool is_known = known_ints(r, 1, &shape) && initializer(r, 1)->rank == 1;
+    sinter_layer *layer = make(r, SINTER_LAYER_SHUFFLE, is_known ? 1 : 2);
+    if (is_known) set_list(r, layer, "reshape", shape.at, shape.count);
+    set(r, layer, "zero_is_placeholder", !integer(r, "allowzero", 0));
+    return layer;
+}
+
+static sinter_layer *raise_gather(raising *r) /* arg: sinter_gather */
+{
+    if (!shaped(r, 2, 2, 1, r->arg == SINTER_GATHER_ND ? "batch_dims" : "axis")) return NULL;
+    sinter_layer *layer = make(r, SINTER_LAYER_GATHER, 2);
+    set(r, layer, "mode", r->arg);
+    set(r, layer, "axis", integer(r, "axis", 0));
+    set(r, layer, "num_elementwise_dims", integer(r, "batch_dims", 0));
+    return layer;
+}
+
+static sinter_layer *raise_scatter(raising *r) /* arg: sinter_scatter */
+{
+    if (!shaped(r, 3, 3, 1, r->arg == SINTER_SCATTER_ND ? "reduction" : "axis reduction") ||
+        strcmp(words(r, "reduction", "none"), "none") != 0)
+        return NULL;
+    sinter_layer *layer = make(r, SINTER_LAYER_SCATTER, 3);
+    set(r, layer, "mode", r->arg);
+    set(r, layer, "axis", integer(r, "axis", 0));
+    return layer;
+}
+
+static sinter_layer *raise_einsum(raising *r)
+{
+    sinter_layer *layer = shaped(r, 2, 2, 1, "equation") ? make(r, SINTER_LAYER_EINSUM, 2) : NULL;
+    if (layer && network_set_text(layer, r->s->e, "equation", words(r, "equation", ""))) r->is_wrong = true;
+    return layer;
+}
+
+static sinter_layer *raise_cumulative(raising *r) /* arg: sinter_cumulative */
+{
+    sinter_layer *layer = shaped(r, 2, 2, 1, "exclusive reverse") ? make(r, SINTER_LAYER_CUMULATIVE, 2) : NULL;
+    set(r, layer, "op", r->arg);
+    set(r, layer, "exclusive", integer(r, "exclusive", 0) != 0);
+    set(r, layer, "reverse", integer(r, "reverse", 0) != 0);
+    return layer;
+}
+
+static sinter_layer *raise_constant(raising *r)
+{
+    const onnx_attr *a = attr(r, "value", ONNX_TENSOR);
+    if (!shaped(r, 0, 0, 1, "value") || !a || !a->t || a->t->type == ONNX_TYPE_STRING) return NULL;
+    return parsed_constant(r->s, a->t, "");
+}
+
+/* ---- the table ---- */
+
+typedef struct raise_row {
+    const char *type;
+    int64_t since, arg;
+    sinter_layer *(*raise)(raising *r);
+} raise_row;
+
+static const raise_row rows[] = {
+    { "Conv", 1, 0, raise_conv },
+    { "ConvTranspose", 1, 1, raise_conv },
+    { "MaxPool", 1, SINTER_POOLING_MAX, raise_pool },
+    { "AveragePool", 1, SINTER_POOLING_AVERAGE, raise_pool },
+    { "GlobalAveragePool", 1, SINTER_REDUCTION_AVG, raise_global },
+    { "GlobalMaxPool", 1, SINTER_REDUCTION_MAX, raise_global },
+    { "Relu", 6, SINTER_ACTIVATION_RELU, raise_activation },
+    { "Sigmoid", 6, SINTER_ACTIVATION_SIGMOID, raise_activation },
+    { "Tanh", 6, SINTER_ACTIVATION_TANH, raise_activation },
+    { "LeakyRelu", 6, SINTER_ACTIVATION_LEAKY_RELU, raise_activation },
+    { "Elu", 6, SINTER_ACTIVATION_ELU, raise_activation },
+    { "Softsign", 1, SINTER_ACTIVATION_SOFTSIGN, raise_activation },
+    { "HardSigmoid", 6, SINTER_ACTIVATION_HARD_SIGMOID, raise_activation },
+    { "ThresholdedRelu", 10, SINTER_ACTIVATION_THRESHOLDED_RELU, raise_activation },
+    { "Gelu", 20, SINTER_ACTIVATION_GELU_ERF, raise_activation },
+    { "Add", 7, SINTER_ELEMENTWISE_SUM, raise_elementwise },
+    { "Mul", 7, SINTER_ELEMENTWISE_PROD, raise_elementwise },
+    { "Max", 8, SINTER_ELEMENTWISE_MAX, raise_elementwise },
+    { "Min", 8, SINTER_ELEMENTWISE_MIN, raise_elementwise },
+    { "Sub", 7, SINTER_ELEMENTWISE_SUB, raise_elementwise },
+    { "Div", 7, SINTER_ELEMENTWISE_DIV, raise_elementwise },
+    { "And", 7, SINTER_ELEMENTWISE_AND, raise_elementwise },
+    { "Or", 7, SINTER_ELEMENTWISE_OR, raise_elementwise },
+    { "Xor", 7, SINTER_ELEMENTWISE_XOR, raise_elementwise },
+    { "Equal", 7, SINTER_ELEMENTWISE_EQUAL, raise_elementwise },
+    { "Greater", 7, SINTER_ELEMENTWISE_GREATER, raise_elementwise },
+    { "Less", 7, SINTER_ELEMENTWISE_LESS, raise_elementwise },
+    { "Exp", 6, SINTER_UNARY_EXP, raise_unary },
+    { "Log", 6, SINTER_UNARY_LOG, raise_unary },
+    { "Sqrt", 6, SINTER_UNARY_SQRT, raise_unary },
+    { "Reciprocal", 6, SINTER_UNARY_RECIP, raise_unary },
+    { "Abs", 6, SINTER_UNARY_ABS, raise_unary },
+    { "Neg", 6, SINTER_UNARY_NEG, raise_unary },
+    { "Sin", 7, SINTER_UNARY_SIN, raise_unary },
+    { "Cos", 7, SINTER_UNARY_COS, raise_unary },
+    { "Tan", 7, SINTER_UNARY_TAN, raise_unary },
+    { "Sinh", 9, SINTER_UNARY_SINH, raise_unary },
+    { "Cosh", 9, SINTER_UNARY_COSH, raise_unary },
+    { "Asin", 7, SINTER_UNARY_ASIN, raise_unary },
+    { "Acos", 7, SINTER_UNARY_ACOS, raise_unary },
+    { "Atan", 7, SINTER_UNARY_ATAN, raise_unary },
+    { "Asinh", 9, SINTER_UNARY_ASINH, raise_unary },
+    { "Acosh", 9, SINTER_UNARY_ACOSH, raise_unary },
+    { "Atanh", 9, SINTER_UNARY_ATANH, raise_unary },
+    { "Ceil", 6, SINTER_UNARY_CEIL, raise_unary },
+    { "Floor", 6, SINTER_UNARY_FLOOR, raise_unary },
+    { "Erf", 9, SINTER_UNARY_ERF, raise_unary },
+    { "Not", 1, SINTER_UNARY_NOT, raise_unary },
+    { "Sign", 9, SINTER_UNARY_SIGN, raise_unary },
+    { "Round", 11, SINTER_UNARY_ROUND, raise_unary },
+    { "IsNaN", 9, SINTER_UNARY_ISNAN, raise_unary },
+    { "MatMul", 1, SINTER_LAYER_MATRIX_MULTIPLY << 3 | 2, raise_plain },
+    { "Where", 9, SINTER_LAYER_SELECT << 3 | 3, raise_plain },
+    { "Identity", 1, SINTER_LAYER_IDENTITY << 3 | 1, raise_plain },
+    { "Shape", 1, SINTER_LAYER_SHAPE << 3 | 1, raise_plain },
+    { "Unsqueeze", 13, SINTER_LAYER_UNSQUEEZE << 3 | 2, raise_plain },
+    { "Squeeze", 13, SINTER_LAYER_SQUEEZE << 3 | 2, raise_plain },
+    { "Cast", 6, 0, raise_cast },
+    { "ReduceSum", 1, SINTER_REDUCTION_SUM | 16, raise_reduce },
+    { "ReduceMean", 1, SINTER_REDUCTION_AVG, raise_reduce },
+    { "ReduceMax", 1, SINTER_REDUCTION_MAX, raise_reduce },
+    { "ReduceMin", 1, SINTER_REDUCTION_MIN, raise_reduce },
+    { "ReduceProd", 1, SINTER_REDUCTION_PROD, raise_reduce },
+    { "Softmax", 13, 0, raise_softmax },
+    { "LayerNormalization", 17, 0, raise_layer_norm },
+    { "Concat", 4, 0, raise_concat },
+    { "Transpose", 1, 0, raise_transpose },
+    { "Reshape", 5, 0, raise_reshape },
+    { "Gather", 1, SINTER_GATHER_DEFAULT, raise_gather },
+    { "GatherElements", 11, SINTER_GATHER_ELEMENT, raise_gather },
+    { "GatherND", 11, SINTER_GATHER_ND, raise_gather },
+    { "ScatterElements", 11, SINTER_SCATTER_ELEMENT, raise_scatter },
+    { "ScatterND", 11, SINTER_SCATTER_ND, raise_scatter },
+    { "Einsum", 12, 0, raise_einsum },
+    { "CumSum", 11, SINTER_CUMULATIVE_SUM, raise_cumulative },
+    { "Constant", 1, 0, raise_constant },
+};
+
+sinter_layer *raise_node(parsing *s, const onnx_node *n, int64_t version, sinter_network_tensor **in)
+{
+    if (*n->domain && strcmp(n->domain, "ai.onnx") != 0) return NULL;
+    for (uint32_t i = 0; i < COUNT_OF(rows); i++) {
+        if (strcmp(rows[i].type, n->type) != 0 || version < rows[i].since) continue;
+        raising r = { .s = s, .n = n, .in = in, .version = version, .arg = rows[i].arg };
+        const uint32_t layers = s->net->layer.count;
+        sinter_layer *layer = rows[i].raise(&r);
+        if (layer && !r.is_wrong) return layer;
+        /* A layer that was half made goes again; constants stay, for the operator. */
+        sinter_layer *last = s->net->layer.count > layers ? s->net->layer.at[s->net->layer.count - 1] : NULL;
+        if (last && (last == layer || last->kind != SINTER_LAYER_CONSTANT)) (void)network_remove(s->net, s->e, last);
+        return NULL;
+    }
+    return NULL;
+}
