@@ -2,10 +2,11 @@
 /* test_graph_matrix.c - each operator in the places where shapes meet: one tensor as several operands, axes of size 0,
  * operands turned in memory with axes of size 1, and symbols that are k or 1.
  *
- *     graphs_test_graph_matrix [--device cpu|reference|cuda] [--only OPERATOR] [--seeds N] [--save DIR]
+ *     graphs_test_graph_matrix [--device cpu|reference|cuda] [--only OPERATOR] [--seeds N] [--save DIR] [--written N]
  *
- * The operators are the rows of graph_ops_*.c: a row grows a model of one node, which is changed in each way. A change
- * that the operator does not allow is one that the judge refuses. */
+ * --written: one model of so many (4) is also written as ONNX, as it is or simplified, and run on the reference
+ * kernels. The operators are the rows of graph_ops_*.c: a row grows a model of one node, which is changed in each way.
+ * A change that the operator does not allow is one that the judge refuses. */
 #define _DEFAULT_SOURCE
 #include "graph_ops.h"
 #include "graph_reduce.h"
@@ -19,7 +20,7 @@
 typedef struct matrix {
     const char *device;
     const char *only, *save;
-    long seeds;
+    long seeds, written;
     /* of one operator */
     const gop *op;
     env e;
@@ -47,8 +48,14 @@ static void try_model(matrix *x, gmodel *m, const char *what)
         return;
     }
     total->tried++;
-    const grun o = grun_random(test_random(&x->seed), x->device);
-    if (grun_model(m, &o, &v)) return;
+    grun o = grun_random(test_random(&x->seed), x->device);
+    bool is_fine = grun_model(m, &o, &v);
+    if (is_fine && total->tried % x->written == 0) {
+        o.device = "reference";
+        o.rewrite = total->tried / x->written % 2 ? G_EXPORTED : G_SIMPLIFIED;
+        is_fine = grun_model(m, &o, &v);
+    }
+    if (is_fine) return;
     total->failed++;
     char about[128];
     grun_print(&o, about, sizeof about);
@@ -259,11 +266,12 @@ static void run_op(matrix *x)
 
 int main(int argc, char **argv)
 {
-    matrix x = { .seeds = test_scale(3, 60) };
+    matrix x = { .seeds = test_scale(3, 60), .written = 4 };
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!strcmp(argv[i], "--only")) x.only = argv[i + 1];
         else if (!strcmp(argv[i], "--save")) x.save = argv[i + 1];
         else if (!strcmp(argv[i], "--seeds")) x.seeds = atol(argv[i + 1]);
+        else if (!strcmp(argv[i], "--written") && atol(argv[i + 1]) > 0) x.written = atol(argv[i + 1]);
         else if (!strcmp(argv[i], "--device")) x.device = argv[i + 1];
     }
     total = mmap(NULL, sizeof *total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
