@@ -15,7 +15,7 @@ extern "C" {
 /* X(kind, type, field, initial, most, words, text): option.h says how to read it. */
 #define SINTER_SIMPLIFY_SCALARS(X)                                                                                   \
     X(COUNT, uint32_t, opset, 0, 28, "N",                                                                            \
-      "The opset to write, 21 to 28; 0: the lowest that has every operator of the model, at least 21.")              \
+      "The opset to write, 21 to 28; 0: the model's own, or the lowest above it that is needed, at least 21.")       \
     X(FLAG, uint32_t, skip_optimization, 0, 1, "", "Reads and writes the model, and rewrites nothing.")              \
     X(FLAG, uint32_t, skip_constant_folding, 0, 1, "",                                                               \
       "Writes the nodes that make constants where importing folded such nodes.")                                     \

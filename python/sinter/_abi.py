@@ -1507,7 +1507,7 @@ CONTEXT_OPTIONS = (
 )
 SIMPLIFY_OPTIONS = (
     ("opset", "COUNT", c_uint32, 0, 28, 'N',
-     'The opset to write, 21 to 28; 0: the lowest that has every operator of the model, at least 21.'),
+     "The opset to write, 21 to 28; 0: the model's own, or the lowest above it that is needed, at least 21."),
     ("skip_optimization", "FLAG", c_uint32, 0, 1, '',
      'Reads and writes the model, and rewrites nothing.'),
     ("skip_constant_folding", "FLAG", c_uint32, 0, 1, '',

@@ -124,7 +124,12 @@ static sinter_status simplify(env *e, arena *a, const build_model *m, const sint
     TRY(shapes_read(e, a, o, &options));
     TRY(onnx_import(e, &options, m->bytes, m->size, &g));
     sinter_status s = optimize(e, g, o);
+    int64_t opset = 0;
+    for (uint32_t i = 0; i < model.opset.count; i++)
+        if (!*model.opset.at[i].domain || strcmp(model.opset.at[i].domain, "ai.onnx") == 0)
+            opset = model.opset.at[i].version;
     const onnx_write_options write = { .opset = o->opset,
+                                       .opset_min = opset,
                                        .graph_name = *model.graph.name ? model.graph.name : NULL,
                                        .unfold_min = o->skip_constant_folding ? 1 : (size_t)o->no_large_tensor,
                                        .unfold_all = o->skip_constant_folding != 0,

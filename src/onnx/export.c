@@ -246,7 +246,9 @@ sinter_status onnx_write(env *e, const ir_graph *g, const onnx_write_options *op
                          const onnx_sink *data)
 {
     static const onnx_write_options defaults = { 0 };
-    exporter x = { .e = e, .o = options ? options : &defaults, .opset = ONNX_WRITE_OPSET_MIN };
+    exporter x = { .e = e, .o = options ? options : &defaults };
+    x.opset = x.o->opset ? x.o->opset : x.o->opset_min;
+    if (x.opset < ONNX_WRITE_OPSET_MIN && !x.o->opset) x.opset = ONNX_WRITE_OPSET_MIN;
     if (x.o->opset && (x.o->opset < ONNX_WRITE_OPSET_MIN || x.o->opset > ONNX_WRITE_OPSET_MAX))
         return FAIL(e, UNSUPPORTED, "opset %lld is asked for; %d to %d can be written", (long long)x.o->opset,
                     ONNX_WRITE_OPSET_MIN, ONNX_WRITE_OPSET_MAX);

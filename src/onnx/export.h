@@ -27,6 +27,8 @@ typedef struct onnx_sink {
 typedef struct onnx_write_options {
     int64_t     opset;          /* of the default domain; 0: the lowest that has every operator of the model, at least
                                    ONNX_WRITE_OPSET_MIN */
+    int64_t     opset_min;      /* with opset 0: the model's opset is not below this one, and operators up to it are
+                                   used in the place of compositions; 0: ONNX_WRITE_OPSET_MIN */
     const char *graph_name;     /* NULL: "sinter" */
     /* The file of external data, as the model names it: a path relative to the model's folder. NULL: all constants are
      * in the model, which may then have 2 GiB at most. */

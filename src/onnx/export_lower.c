@@ -340,7 +340,7 @@ static ir_value_id low_rms_norm(lowering *l)
 {
     const attrs_rms_norm a = *(const attrs_rms_norm *)l->attrs;
     const sinter_dtype from = value_of(l, l->in[0])->dtype;
-    const bool is_new = l->x->o->opset >= export_row_at(OP_rms_norm)->since;
+    const bool is_new = l->x->opset >= export_row_at(OP_rms_norm)->since;
     if (is_new && from != SINTER_DTYPE_F64 && is_affine_form(l, a.axis)) return 0;
     const sinter_dtype type = from == SINTER_DTYPE_F64 ? from : SINTER_DTYPE_F32;
     ir_builder *b = l->b;

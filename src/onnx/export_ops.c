@@ -251,13 +251,22 @@ void export_attention(exporter *x, const ir_node *n, const export_row *row)
 
 /* ---- windows ---- */
 
+/* Before opset 22, a last window that begins in the padding counts too. */
+static void ceil_mode(exporter *x, export_node *to, bool is_ceil)
+{
+    enum { SINCE = 22 };
+    if (!is_ceil) return;
+    export_need(x, SINCE);
+    node_int(x, to, "ceil_mode", 1);
+}
+
 void export_max_pool(exporter *x, const ir_node *n, const export_row *row)
 {
     const attrs_max_pool *a = n->attrs;
     export_node to = begin(x, n, row->type);
     node_list(x, &to, "kernel_shape", &a->kernel);
     window(x, &to, &a->stride, &a->dilation, &a->pad);
-    if (a->ceil) node_int(x, &to, "ceil_mode", 1);
+    ceil_mode(x, &to, a->ceil != 0);
     if (a->column_major) node_int(x, &to, "storage_order", 1);
     end(x, &to);
 }
@@ -268,7 +277,7 @@ void export_avg_pool(exporter *x, const ir_node *n, const export_row *row)
     export_node to = begin(x, n, row->type);
     node_list(x, &to, "kernel_shape", &a->kernel);
     window(x, &to, &a->stride, &a->dilation, &a->pad);
-    if (a->ceil) node_int(x, &to, "ceil_mode", 1);
+    ceil_mode(x, &to, a->ceil != 0);
     if (a->count_pad) node_int(x, &to, "count_include_pad", 1);
     end(x, &to);
 }
@@ -279,7 +288,7 @@ void export_lp_pool(exporter *x, const ir_node *n, const export_row *row)
     export_node to = begin(x, n, row->type);
     node_list(x, &to, "kernel_shape", &a->kernel);
     window(x, &to, &a->stride, &a->dilation, &a->pad);
-    if (a->ceil) node_int(x, &to, "ceil_mode", 1);
+    ceil_mode(x, &to, a->ceil != 0);
     node_int(x, &to, "p", a->p);
     end(x, &to);
 }

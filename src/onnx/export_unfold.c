@@ -41,7 +41,7 @@ static void collect(unfold *u, ir_value_id v)
     const ir_value *value = ir_value_at(u->x->g, v);
     if (!v || !u->is_fit) return;
     if (!made_as(u->x, v)) {
-        u->leaves += value->data_size;
+        if (!value->use_count) u->leaves += value->data_size; /* what others read is in the model anyway */
         u->is_fit = value->data && !value->is_released;
         return;
     }
