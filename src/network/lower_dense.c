@@ -68,6 +68,17 @@ static uint32_t window_attrs(network_call *n, uint32_t spatial, bool rounds_by_p
     return count;
 }
 
+/* The channels of an input whose size is not known, as the number of weights tells. */
+static int64_t channels_of(network_call *n, bool is_transposed, const attr_ints *size)
+{
+    const int64_t count = network_param_of(n->layer, "kernel")->weights.count;
+    const int64_t maps = network_int(n, "maps"), groups = network_int(n, "groups");
+    int64_t each = is_transposed ? maps / groups : maps;
+    for (uint32_t i = 0; i < size->count; i++)
+        if (!i64_mul(each, size->at[i], &each)) each = 0;
+    return each < 1 ? 0 : is_transposed ? count / each : count / each * groups;
+}
+
 /* Kernel and bias: weights of the layer, or inputs. */
 static bool kernel_of(network_call *n, bool is_transposed, ir_value_id *kernel, ir_value_id *bias)
 {
@@ -86,9 +97,8 @@ static bool kernel_of(network_call *n, bool is_transposed, ir_value_id *kernel, 
     if (n->c.b.status) return false;
     if (!*kernel) {
         check_list(n, "kernel_size", &size, rank - 2);
-        if (!call_size(&n->c, n->c.in[0], 1, &channels))
-            REJECT(&n->c, INVALID_ARG, "the number of channels of the input is not known");
-        if (maps < 1 || channels % groups || maps % groups)
+        if (!call_size(&n->c, n->c.in[0], 1, &channels)) channels = channels_of(n, is_transposed, &size);
+        if (maps < 1 || channels < 1 || channels % groups || maps % groups)
             REJECT(&n->c, INVALID_ARG, "%lld channels to %lld maps in %lld groups", (long long)channels,
                    (long long)maps, (long long)groups);
         if (n->c.b.status) return false;

@@ -178,7 +178,9 @@ sinter_status network_set_text(sinter_layer *layer, env *e, const char *name, co
 sinter_status network_weights_copy(sinter_network *net, env *e, const sinter_weights *from, sinter_weights *out)
 {
     *out = (sinter_weights){ .is_borrowed = 0 };
-    if (!from || !from->count) return SINTER_OK;
+    if (!from || (!from->count && !from->dtype)) return SINTER_OK;
+    out->dtype = from->dtype; /* that of a constant without elements */
+    if (!from->count) return dtype_is_valid((int)from->dtype) ? SINTER_OK : FAIL(e, INVALID_ARG, "weights of no type");
     if (!dtype_is_valid((int)from->dtype))
         return FAIL(e, INVALID_ARG, "weights of type %d, which is no type", (int)from->dtype);
     const sinter_tensor shape = { .dtype = from->dtype, .rank = 1, .dim = { from->count } };

@@ -5,7 +5,7 @@
 
 #include "sinter/sinter.h"
 
-enum { NET_OUTPUTS = 24, NET_INPUTS = 8 };
+enum { NET_OUTPUTS = 24, NET_INPUTS = 64 };
 
 /* The outputs of one run, as copies. */
 typedef struct net_result {

@@ -393,6 +393,18 @@ static void experts(void)
     end();
 }
 
+static void constants_without_elements(void)
+{
+    begin();
+    tensor none = constant(I64, 1, DIMS(0), NULL);
+    sinter_network_shape shape;
+    CHECK_EQ(sinter_network_tensor_shape(none, &shape, &error), SINTER_OK);
+    CHECK_EQ(shape.dtype, I64);
+    CHECK_EQ(shape.dim[0], 0);
+    EXPECT(out(sinter_add_op(net, "", "ConstantOfShape", 0, &none, 1, 1, &error)), NULL, 0, 0, NULL, 0);
+    end();
+}
+
 static void operators(void)
 {
     const net_data data = data_of("x", 2, DIMS(2, 3), six);
@@ -565,6 +577,7 @@ static const test tests[] = { T(one_operator_layers),
                               T(attention),
                               T(caches_and_positions),
                               T(experts),
+                              T(constants_without_elements),
                               T(operators),
                               T(loop_that_counts),
                               T(loop_with_a_condition),
