@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "engine/format.h"
 #include "faulty.h"
+#include "model_text.h"
 #include "samples.h"
 #include "test.h"
 #include "twoplace.h"
@@ -191,6 +192,55 @@ static void weights_are_streamed(void)
         if (s == SAMPLE_CONV || s == SAMPLE_LSTM) CHECK(copies[1] > copies[0]);
         sinter_buffer_free(&file);
     }
+}
+
+/* Slots are used again and again, in the model and in a body that repeats; a weight that two steps read is in both.
+ * Work that nobody has ordered is done early or late: both show. */
+static void slots_are_used_again(void)
+{
+    /* Weights of one shape would be one weight. */
+    static const char *const line =
+        "in x f32 4,32; in n i64 ; in c bool ; a = MatMul x %32,33; b = Tanh a; d = MatMul b %33,34; e = Tanh d;"
+        "f = MatMul e %34,35; g = Tanh f; h = MatMul g %35,36; i = Tanh h; j = MatMul i %36,40; k = Tanh j;"
+        "l, s = Loop n c k body=(in o i64 ; in p bool ; in q f32 4,40; r = Identity p; t = MatMul q %40,41; u = Tanh t;"
+        "v = MatMul u %41,40; w = Tanh v; out r; out w; out w);"
+        "m = MatMul l %40,32; y = Tanh m; out y; out s";
+    sinter_buffer made = model_build(line, (model_device){ .kind = "cuda" });
+    rig whole;
+    float x[4 * 32];
+    int64_t n = 5;
+    uint8_t more = 1;
+    const sinter_tensor given[] = {
+        { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { 4, 32 }, .data = x },
+        { .dtype = SINTER_DTYPE_I64, .data = &n },
+        { .dtype = SINTER_DTYPE_BOOL, .data = &more },
+    };
+    static const char *const name[] = { "x", "n", "c" };
+    uint64_t seed = 2;
+    if (!load_with(&made, 0, &whole)) return;
+    for (int eager = 0; eager < 2; eager++) {
+        for (uint64_t budget = 1; budget < 40000; budget = budget * 2 + 700) {
+            rig two;
+            twoplace.is_eager = eager;
+            if (!load_with(&made, budget, &two)) continue;
+            for (int round = 0; round < 3; round++) {
+                sample_fill(x, sizeof x, SINTER_DTYPE_F32, &seed);
+                for (int i = 0; i < 3; i++) {
+                    CHECK_EQ(sinter_context_set_input(whole.c, name[i], &given[i], NULL), SINTER_OK);
+                    CHECK_EQ(sinter_context_set_input(two.c, name[i], &given[i], NULL), SINTER_OK);
+                }
+                CHECK_EQ(sinter_context_run(whole.c, &whole.error), SINTER_OK);
+                CHECK_EQ(sinter_context_run(two.c, &two.error), SINTER_OK);
+                if (!CHECK(same_results(&whole, &two)))
+                    printf("budget %llu, eager %d\n", (unsigned long long)budget, eager);
+            }
+            sinter_context_destroy(two.c);
+            sinter_engine_release(two.g);
+        }
+    }
+    twoplace.is_eager = false;
+    rig_close(&whole);
+    sinter_buffer_free(&made);
 }
 
 /* The first run with a shape may allocate; no later one does, on either side. */
@@ -661,6 +711,7 @@ static void damaged_engines(void)
 
 static const test tests[] = { T(same_as_on_the_cpu),
                               T(weights_are_streamed),
+                              T(slots_are_used_again),
                               T(steady_runs_allocate_nothing),
                               T(memory_of_the_device),
                               T(host_buffers),

@@ -17,6 +17,7 @@ typedef struct twoplace_state {
     long        budget;             /* calls to the device that succeed; negative: all */
     uint64_t    hidden;             /* bit k: kernel k of the CPU (but the copy) is not there: the host does its work */
     const void *native;             /* the last stream that a caller gave */
+    bool        is_eager;           /* work on a stream that others are ordered with is done as early as possible */
 } twoplace_state;
 extern twoplace_state twoplace;
 
