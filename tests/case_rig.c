@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* case_rig.c - operands for problems, and what results may differ by. */
 #include "case_rig.h"
+#include "plugin_set.h"
 
 #include "backend/bound.h"
 
@@ -212,7 +213,9 @@ static bool is_mostly_zero(const view *v)
 void case_rig_init(case_rig *r)
 {
     *r = (case_rig){ .seed = 1 };
-    env_init(&r->e, NULL, NULL);
+    sinter_env_options options = SINTER_ENV_OPTIONS;
+    options.plugins = r->plugins = plugin_set_new();
+    env_init(&r->e, &options, NULL);
     arena_init(&r->a, &r->e);
     arena_init(&r->scratch, &r->e);
 }
@@ -221,6 +224,7 @@ void case_rig_deinit(case_rig *r)
 {
     arena_deinit(&r->scratch);
     arena_deinit(&r->a);
+    sinter_plugins_destroy(r->plugins);
 }
 
 const problem *case_parse(case_rig *r, const char *line, size_t length, const char **why)

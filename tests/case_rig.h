@@ -18,6 +18,7 @@ typedef enum case_data { CASE_INTEGERS, CASE_RANDOM, CASE_SPECIAL } case_data;
 typedef struct case_rig {
     env e;
     arena a, scratch;
+    sinter_plugins *plugins;                        /* plugin_set.h */
     uint64_t seed;
     bool is_small;
     bool is_any;                                    /* results may be mostly zero: sizes are, too */

@@ -302,7 +302,10 @@ typedef struct side {
 static sinter_status build(const model_text *m, model_device d, sinter_buffer *out, sinter_error *error)
 {
     const sinter_profile profile = { m->range, m->count_input };
+    sinter_env_options given = SINTER_ENV_OPTIONS;
+    given.plugins = d.plugins;
     sinter_build_options o = SINTER_BUILD_OPTIONS;
+    o.env = &given;
     o.device = d.kind;
     o.isa = d.isa;
     o.math = d.is_exact ? SINTER_MATH_EXACT : SINTER_MATH_FP32;
@@ -330,7 +333,10 @@ sinter_buffer model_build(const char *text, model_device device)
 
 static bool side_open(const model_text *m, model_device d, side *s)
 {
-    const sinter_engine_options load = SINTER_ENGINE_OPTIONS;
+    sinter_env_options given = SINTER_ENV_OPTIONS;
+    given.plugins = d.plugins;
+    sinter_engine_options load = SINTER_ENGINE_OPTIONS;
+    load.env = &given;
     *s = (side){ 0 };
     if (d.engine) {
         if (sinter_engine_load(d.engine, &load, &s->engine, &s->error) != SINTER_OK) return false;
@@ -421,11 +427,17 @@ static const char *compare_run(const model_text *m, side *want, side *got, const
 
 const char *model_compare(const char *text, model_device device, char *why, long *runs)
 {
-    model_text m;
+    return model_compare_with(text, text, device, why, runs);
+}
+
+const char *model_compare_with(const char *plain, const char *text, model_device device, char *why, long *runs)
+{
+    model_text m, other;
     side want, got;
     const char *wrong_at = NULL;
     model_read(text, &m);
-    const bool is_open = side_open(&m, (model_device){ .kind = "reference" }, &want);
+    model_read(plain, &other);
+    const bool is_open = side_open(&other, (model_device){ .kind = "reference", .plugins = device.plugins }, &want);
     const bool is_open_too = side_open(&m, device, &got);
     if (is_open != is_open_too) {
         (void)snprintf(why, 1024, "%s open: %.900s", is_open ? "does not" : "the reference does not",
@@ -453,6 +465,7 @@ const char *model_compare(const char *text, model_device device, char *why, long
     }
     side_close(&got);
     side_close(&want);
+    free(other.model.at);
     free(m.model.at);
     return wrong_at;
 }

@@ -39,10 +39,13 @@ typedef struct model_device {
     const char *isa;
     const char *engine;         /* a file: this engine runs, and none is built; NULL: builds */
     bool is_exact;              /* math=exact, and the reference's numbers are wanted, not such as are near */
+    const sinter_plugins *plugins;
 } model_device;
 /* NULL, or what is wrong; `why` has room for 1024. Sizes take their min, 1, opt and max in all combinations; runs
  * counts those that are not refused. What the reference refuses has to be refused. */
 const char *model_compare(const char *text, model_device device, char *why, long *runs);
+/* The same, but the reference runs the model `plain`, which has inputs and outputs of the same names and types. */
+const char *model_compare_with(const char *plain, const char *text, model_device device, char *why, long *runs);
 /* The engine that model_compare builds. The caller frees it; the test ends where it cannot be built. */
 sinter_buffer model_build(const char *text, model_device device);
 

@@ -70,7 +70,7 @@ typedef struct sinter_engine_options {
  * The file may change or vanish afterwards. Nothing in it is believed before it is checked; nothing in it runs unless
  * options.trust_code says so. The file says which kind of device it is for; weights are put there once.
  * Cost: O(file) once. Errors: IO, INVALID_MODEL (damaged), INCOMPATIBLE (other version, other device), UNSUPPORTED (a
- * kind of device that this build does not have), DEVICE, NO_MEMORY. */
+ * kind of device that this build does not have, or a plugin that options.env does not have), DEVICE, NO_MEMORY. */
 SINTER_API sinter_status sinter_engine_load(const char *path, const sinter_engine_options *options, sinter_engine **out,
                                             sinter_error *error) SINTER_MUST_USE;
 

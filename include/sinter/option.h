@@ -45,6 +45,9 @@ typedef struct sinter_limits {
 #undef SINTER_X
 } sinter_limits;
 
+/* Ops from outside: plugin.h. */
+typedef struct sinter_plugins sinter_plugins;
+
 typedef struct sinter_env_options {
     size_t                  struct_size;   /* sizeof this struct in the caller's headers */
     const sinter_allocator *allocator;     /* NULL: malloc. Copied; `user` must outlive the object */
@@ -54,8 +57,9 @@ typedef struct sinter_env_options {
      * INVALID_ARG. */
     const char             *log_topics;
     const sinter_limits    *limits;        /* NULL: defaults; a field of 0 means its default. Copied */
+    const sinter_plugins   *plugins;       /* NULL: none. Borrowed; must outlive the object */
 } sinter_env_options;
-#define SINTER_ENV_OPTIONS { sizeof(sinter_env_options), 0, 0, 0, 0, 0 }
+#define SINTER_ENV_OPTIONS { sizeof(sinter_env_options), 0, 0, 0, 0, 0, 0 }
 
 /* Tables of options: SINTER_BUILD_SCALARS (build.h), SINTER_ENGINE_SCALARS (engine.h), SINTER_CONTEXT_SCALARS (run.h).
  * X(kind, type, field, initial, most, words, text). A row makes the field of the options' struct and its initial value,

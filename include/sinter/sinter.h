@@ -9,6 +9,7 @@
 #include "info.h"
 #include "network.h"
 #include "option.h"
+#include "plugin.h"
 #include "refit.h"
 #include "run.h"
 #include "simplify.h"

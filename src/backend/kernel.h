@@ -89,6 +89,9 @@ typedef struct kernel {
     sinter_status (*bind)(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                           const view *out, void *record);
     sinter_status (*run)(const kernel_run *r);
+    /* Frees what `bind` made besides the record: before the record is bound again, and before its memory goes. A zeroed
+     * record is accepted. NULL: nothing. */
+    void   (*unbind)(void *record);
 } kernel;
 
 #define REJECT_UNLESS(condition, reason)      \

@@ -2,6 +2,8 @@
 /* reference.c - the last row of every backend: any problem, by the reference of its op. Slow, and always right. */
 #include "backend/reference.h"
 
+#include "ops/plugin.h"
+
 #include <string.h>
 
 typedef struct record {
@@ -12,7 +14,10 @@ typedef struct record {
 
 const char *reference_row_reject(const problem *p, const kernel_target *t)
 {
-    (void)p, (void)t;
+    (void)t;
+    if (p->op != OP_plugin) return NULL;
+    REJECT_UNLESS(p->plugin, "its plugin is not registered");
+    REJECT_UNLESS(p->plugin->plugin->run, "its plugin has no function for the CPU");
     return NULL;
 }
 

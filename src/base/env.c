@@ -56,7 +56,7 @@ void env_init(env *e, const sinter_env_options *options, sinter_error *error)
     sinter_limits limits = { 0 };
     if (given.limits) limits = *given.limits;
 
-    *e = (env){ .log = given.log, .log_user = given.log_user };
+    *e = (env){ .log = given.log, .log_user = given.log_user, .plugins = given.plugins };
     if (given.allocator && given.allocator->resize) e->alloc = *given.allocator;
     else e->alloc = (sinter_allocator){ .resize = alloc_resize_default };
 #define SINTER_X(name, initial, min, max, text) e->limits.name = limit_clamp(limits.name, initial, min, max);

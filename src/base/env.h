@@ -28,6 +28,7 @@ typedef struct env {
     env_budget      *budget;               /* NULL: nothing is counted */
     sinter_log_fn    log;                  /* NULL: nobody listens */
     void            *log_user;
+    const sinter_plugins *plugins;         /* NULL: none; ops/plugin.h knows what it is */
     uint32_t         log_topics;           /* bit per log_topic */
     uint32_t         isa_asked;            /* 1 + the CPU's level, kept by cpu/isa.c; 0: not asked yet */
     bool             met_limit;            /* memory_max refused memory */

@@ -17,7 +17,7 @@ struct device {
 
 typedef struct launch {
     const kernel *kernel;
-    void *record;
+    void *record; /* zeroed before it is bound */
     uint32_t count_in, count_out, index;
     bool is_small; /* not worth waking another thread for */
     bool is_empty; /* no result has an element: nothing is to be done */
@@ -130,10 +130,17 @@ static program *allocate(env *e, const program_step *step, uint32_t count)
     return p;
 }
 
+static void unbind(const launch *l)
+{
+    if (l->kernel->unbind) l->kernel->unbind(l->record);
+}
+
 static void program_destroy(env *e, device *d, program *p)
 {
     (void)d;
-    if (p) mem_free(e, p, p->size, 64);
+    if (!p) return;
+    for (uint32_t i = 0; i < p->count; i++) unbind(&p->at[i]);
+    mem_free(e, p, p->size, 64);
 }
 
 /* A hand-over costs 0.3 us and the inputs' way to another core; below about 5 us a thread it gains nothing. The sums
@@ -153,6 +160,7 @@ static sinter_status program_create(env *e, device *d, const program_step *step,
     if (!p) return FAIL_MEMORY(e, "a program");
     for (uint32_t i = 0; i < count; i++) {
         const program_step *s = &step[i];
+        unbind(&p->at[i]);
         p->at[i].is_small = is_small(d, s);
         p->at[i].is_empty = !program_step_has_results(s);
         if (p->at[i].is_empty) continue;

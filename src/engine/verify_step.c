@@ -429,6 +429,7 @@ static sinter_status read_problem(const check *c, problem **out)
     const char *why = "trailing text";
     if (!problem_parse(&c->g->a, &at, out, &why) || at.at != at.end)
         return c->g->a.failed ? FAIL_MEMORY(c->e, "a problem") : BAD(c->e, "'%.200s' is no problem: %s", line, why);
+    TRY(problem_need(c->e, &c->g->a, *out));
     *known = (parsed){ .text = c->s->problem, .p = *out };
     return SINTER_OK;
 }

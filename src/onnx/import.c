@@ -5,6 +5,7 @@
  * said at once. Only exhaustion stops it. */
 #include "onnx/importer.h"
 #include "onnx/quirks.h"
+#include "ops/plugin.h"
 
 #include <string.h>
 
@@ -261,7 +262,8 @@ sinter_status importer_convert(importer *im, onnx_scope *s, const onnx_node *n, 
         im->functions.count ? name_map_find(&im->functions, key_of(im, domain, n->type, n->overload)) : NULL;
     bool is_known = false;
     const op_row *row = fn ? NULL : importer_row(im, domain, n->type, version, &is_known);
-    if (!fn && !row)
+    const bool is_plugin = !fn && !row && plugin_is_known(e, n->type);
+    if (!fn && !row && !is_plugin)
         return is_known ? FAIL(e, UNSUPPORTED, "this version of the operator is not supported")
                         : FAIL(e, UNSUPPORTED, "the operator is not supported");
     ir_value_id *in = ARENA_NEW(&im->a, ir_value_id, n->in.count);
@@ -274,7 +276,8 @@ sinter_status importer_convert(importer *im, onnx_scope *s, const onnx_node *n, 
         return SINTER_OK;
     }
     if (fn) return function_expand(im, s, n, &im->model.function.at[*fn], in, mark, out);
-    return importer_run(im, s, n, row, version, in, out);
+    static const op_row plugin = { .name = "a plugin", .convert = quirk_plugin };
+    return importer_run(im, s, n, is_plugin ? &plugin : row, version, in, out);
 }
 
 static sinter_status node_import(importer *im, onnx_scope *s, const onnx_node *n)

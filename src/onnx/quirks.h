@@ -29,6 +29,8 @@
 #undef PT
 /* clang-format on */
 
+void quirk_plugin(onnx_call *c);        /* an operator that the table does not have, as a call of a plugin */
+
 typedef struct quirk_window_attrs { attr_ints kernel, stride, dilation, pad; } quirk_window_attrs;
 const onnx_graph *quirk_graph(onnx_call *c, const char *name);          /* the subgraph in an attribute */
 /* Closes a node whose regions are made; its outputs are the call's. */

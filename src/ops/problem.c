@@ -428,6 +428,7 @@ bool problem_parse(arena *a, scan *s, problem **out, const char **why)
         *why = wrong;
         return false;
     }
+    problem_resolve(a, p);
     *s = own;
     *out = p;
     return true;

@@ -41,6 +41,7 @@ typedef struct problem {
     const expr  *prologue;              /* feeds the anchor's input 0; NULL: none */
     const expr  *weight;                /* feeds the anchor's input 1, a constant; NULL: it is as it is */
     const expr  *epilogue;              /* NULL: none; of pointwise: the program itself */
+    const struct plugin_use *plugin;    /* of a plugin's op: what its attributes name; NULL: it is not registered */
 } problem;
 
 static inline bool problem_dim_is_static(dim_range d) { return d.min == d.max; }
@@ -55,6 +56,10 @@ void problem_operand_calm(problem_operand *o);
  * sizes of the other operand. */
 void problem_unify(problem *p);
 void problem_print(const problem *p, text *out);
+/* Looks up the plugin of a plugin's op, in the registry of the arena's env. Parsing does it. */
+void problem_resolve(arena *a, problem *p);
+/* UNSUPPORTED or INVALID_MODEL where the op is of a plugin that was not found, or whose fields cannot be read. */
+sinter_status problem_need(env *e, arena *a, const problem *p);
 /* NULL, or why no kernel takes such sizes: parsing refuses them, too. */
 const char *problem_check_sizes(const problem *p);
 /* The inverse; checks counts, attributes, programs and ranges. Everything lives in `a`. */

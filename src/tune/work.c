@@ -169,6 +169,9 @@ sinter_status work_reference(lowering *l, const work *w, step_kind kind, uint32_
     work_trial t;
     TRY(work_in_place(l, w, place_of(l, c.kernel, kind), &placed));
     TRY(work_trial_make(l, &placed, is_fixed ? MODE_ROW : MODE_FIRST, false, &t));
+    const char *why = c.kernel->reject(t.p, NULL);
+    if (why)
+        return FAIL(l->e, UNSUPPORTED, "'%s' cannot run on the backend '%s': %s", w->name, l->o->backend->name, why);
     return emit(l, &placed, &t, &c, kind, value);
 }
 

@@ -174,9 +174,11 @@ sinter_status work_trial_make(lowering *l, const work *w, work_mode m, bool conv
                     .weight = w->weight,
                     .epilogue = w->epilogue };
     p->attrs = problem_attrs(l, w);
+    problem_resolve(l->a, p);
     p->in = ARENA_NEW(l->a, problem_operand, w->count_in);
     p->out = ARENA_NEW(l->a, problem_operand, w->count_out);
-    if (!p->in || !p->out || (op_at(w->op)->attrs_size && !p->attrs)) return FAIL_MEMORY(l->e, "a problem");
+    if (!p->in || !p->out || l->a->failed || (op_at(w->op)->attrs_size && !p->attrs))
+        return FAIL_MEMORY(l->e, "a problem");
     *t = (work_trial){ .p = p, .m = m };
     for (uint32_t i = 0; i < w->count_in; i++) {
         if (!w->in[i]) continue;

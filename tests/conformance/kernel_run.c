@@ -56,6 +56,7 @@ static const char *run_on(case_rig *r, const kernel *k, const tactic *t, const p
     const size_t book = k->workspace ? k->workspace(p, t, workers ? workers->threads : 1) : 0,
                  record = k->record_size(p, t);
     void *workspace = case_guarded(r, book, 0xFF), *to = case_guarded(r, record, 0xAB);
+    if (k->unbind) memset(to, 0, record);
     if (k->bind(&r->e, p, t, x->p->attrs, o->view_in, o->view_out, to) != SINTER_OK) return r->e.error->text;
     if (!case_guards_hold(to, record, 0xAB)) return "bind wrote beyond the record";
     data_fault fault = { 0 };
@@ -69,6 +70,7 @@ static const char *run_on(case_rig *r, const kernel *k, const tactic *t, const p
                              .scratch = &r->scratch };
     const arena_mark mark = arena_save(&r->scratch);
     const sinter_status s = k->run(&run);
+    if (k->unbind) k->unbind(to);
     arena_rewind(&r->scratch, mark);
     if (s != SINTER_OK) return r->e.error->text;
     if (!case_guards_hold(workspace, book, 0xFF)) return "wrote beyond the workspace";

@@ -4,6 +4,7 @@
  * Inputs, counts, attributes and regions are random, and often wrong. A call that succeeds gives a value with a type
  * and leaves a graph that the verifier passes. A call that fails says why, names its op, and changes nothing. */
 #include "ir/build.h"
+#include "plugin_set.h"
 #include "test.h"
 
 typedef struct rig {
@@ -76,9 +77,23 @@ static int64_t some_number(rig *r)
     return below(r, 20) ? (int64_t)below(r, 4) : extreme[below(r, COUNT_OF(extreme))];
 }
 
+static void *plugin_attrs_new(rig *r)
+{
+    static const char *const fields[] = { "", "scale=2 bias=1", "k=3", "k=1 mode=\"a\" table=x", "k=", "bias=[1", "x" };
+    const sinter_plugin *p = &plugin_set[below(r, PLUGIN_SET_COUNT)];
+    attrs_plugin *attrs = op_attrs_new(&r->g->a, OP_plugin);
+    if (!attrs) return NULL;
+    *attrs = (attrs_plugin){ .name = below(r, 20) ? p->name : "Custom",
+                             .version = p->version && below(r, 20) ? p->version : "1",
+                             .space = p->space && below(r, 20) ? p->space : "",
+                             .fields = below(r, 2) ? "" : fields[below(r, COUNT_OF(fields))] };
+    return attrs;
+}
+
 /* Attributes near their defaults, some of them nonsense. */
 static void *some_attrs(rig *r, op_id op)
 {
+    if (op == OP_plugin) return plugin_attrs_new(r);
     char *attrs = op_attrs_new(&r->g->a, op);
     const bool is_window = below(r, 2); /* lists as windows want them, the rest as it is */
     for (const attr_info *a = op_at(op)->attr; attrs && a->name; a++) {
@@ -146,7 +161,8 @@ static bool call_once(rig *r)
     if (!below(r, 40)) count = below(r, 12);
     const ir_value_id first = some_value(r);
     for (uint32_t i = 0; i < count; i++) in[i] = below(r, 3) ? first : some_value(r);
-    const uint32_t outs = below(r, 40) ? row->out_min + below(r, row->out_max - row->out_min + 1) : below(r, 6);
+    const uint32_t out_max = row->out_max < OP_OUT_MAX ? row->out_max : 2; /* a plugin has as many as it says */
+    const uint32_t outs = below(r, 40) ? row->out_min + below(r, out_max - row->out_min + 1) : below(r, 6);
     const uint32_t before = live_nodes(r->g);
     const ir_node_id n = build_node(&r->b, op, some_attrs(r, op), in, count, outs);
     if (!r->b.status) {
@@ -178,9 +194,11 @@ static void calls_are_right_or_refused(void)
 {
     static uint32_t refused[OP_COUNT], taken[OP_COUNT], folded[OP_COUNT];
     const long graphs = test_scale(1500, 50000);
+    sinter_plugins *plugins = plugin_set_new();
     for (long k = 0; k < graphs; k++) {
         rig r = { .seed = (uint64_t)k };
         env_init(&r.e, NULL, &r.error);
+        r.e.plugins = plugins;
         if (!CHECK(ir_graph_create(&r.e, &r.g) == SINTER_OK)) return;
         r.b = (ir_builder){ .g = r.g, .region = IR_MAIN };
         r.n = dim_symbol_named(r.g->dims, "N");
@@ -202,6 +220,7 @@ static void calls_are_right_or_refused(void)
             return;
         }
     }
+    sinter_plugins_destroy(plugins);
     /* The generator reaches both outcomes of (nearly) every op. */
     uint32_t ops = 0, both = 0, computed = 0;
     for (uint32_t op = 0; op < OP_COUNT; op++) {
