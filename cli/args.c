@@ -20,6 +20,7 @@ typedef struct option {
 #define EXTRA_FLAG(field) 0
 #define EXTRA_TEXT(field) 0
 #define EXTRA_WORD(field) 0
+#define EXTRA_PATHS(field) 0
 #define EXTRA_PAIRS(field) 0
 #define EXTRA_DIMS(field) 0
 #define EXTRA_COLONS(field) 0
@@ -246,6 +247,7 @@ static bool is_item(arg_kind kind, const char *text)
     args_dims dims;
     int64_t dim[SINTER_RANK_MAX];
     if (kind == ARG_COLONS) return args_colons_read(text, &dims.rank, dim);
+    if (kind == ARG_PATHS) return *text != 0;
     if (!equals || equals == text) return false;
     const char *value = equals + 1;
     if (kind == ARG_DIMS) return !*value || (args_dims_read(value, &dims) && dims.count == 1);
@@ -304,6 +306,7 @@ static bool store(const cli_verb *verb, const option *o, const char *word, const
     case ARG_FLAG: *(bool *)field = true; return true;
     case ARG_TEXT: *(const char **)field = value; return *value || complain_of(verb, word, value, o->value);
     case ARG_WORD: return store_word(verb, o, word, value, field);
+    case ARG_PATHS:
     case ARG_PAIRS:
     case ARG_DIMS:
     case ARG_COLONS:

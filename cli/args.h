@@ -16,17 +16,17 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 /* Verbs as bits: which options a verb takes. */
 enum {
     V_BUILD = 1, V_RUN = 2, V_BENCH = 4, V_TEST = 8, V_INSPECT = 16, V_OPS = 32, V_DOCTOR = 64,
-    V_REFIT = 256, V_REPORT = 512, V_COMPLETION = 1024, V_MAN = 2048, V_SIMPLIFY = 4096,
+    V_REFIT = 256, V_REPORT = 512, V_COMPLETION = 1024, V_MAN = 2048, V_SIMPLIFY = 4096, V_PLUGIN = 8192,
     V_MODEL = V_BUILD | V_RUN | V_BENCH | V_INSPECT | V_REPORT,     /* build one model */
-    V_ALL = 127 | V_REFIT | V_REPORT | V_SIMPLIFY,
+    V_ALL = 127 | V_REFIT | V_REPORT | V_SIMPLIFY | V_PLUGIN,
     V_BUILDING = 128,                   /* no verb: of building alone, so an engine cannot honour it */
     V_MADE = V_MODEL | V_TEST | V_BUILDING
 };
 
-/* TEXT is not empty; WORD is one of the words of its row. The last five are lists: PAIRS name files, DIMS a shape,
+/* TEXT is not empty; WORD is one of the words of its row. The last six are lists: PATHS of files, PAIRS name files, DIMS a shape,
  * COLONS a shape as other tools write it, RANGES a profile, LIMITS numbers. */
 typedef enum arg_kind {
-    ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL, ARG_PAIRS, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS
+    ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL, ARG_PATHS, ARG_PAIRS, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS
 } arg_kind;
 
 enum { ARG_LIST_MAX = 256 };
@@ -68,6 +68,12 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(weights, TEXT, "weights", V_REFIT, "FILE",                                                                      \
       "The model that the engine was built from, with other weights.")                                                \
     X(strip, FLAG, "strip", V_REFIT, "", "Leaves the weights out: the engine has to be refitted before it runs.")     \
+    X(plugin, PATHS, "plugin", V_MODEL | V_TEST | V_REFIT, "LIB",                                                     \
+      "A shared library with plugins for operators that sinter does not have, or a CUDA source file that is a "       \
+      "plugin (.cu). Its code runs in this process. May be repeated.")                                                \
+    X(check_plugins, FLAG, "check-plugins", V_MODEL | V_TEST, "",                                                     \
+      "Finds plugins that write past a buffer or to an input. Slower.")                                               \
+    X(cu, FLAG, "cu", V_PLUGIN, "", "new: writes a plugin that is a CUDA source alone.")                              \
     X(limit, LIMITS, "limit", V_MODEL | V_TEST | V_SIMPLIFY, "NAME=N",                                                \
       "Raises or lowers a limit on what a model may cost. May be repeated.")                                          \
     X(seed, COUNT, "seed", V_RUN | V_BENCH | V_REPORT | V_SIMPLIFY, "N", "Of random inputs. Default 0.")              \
@@ -101,6 +107,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 #define ARG_FIELD_FLAG(field) bool field;
 #define ARG_FIELD_TEXT(field) const char *field;
 #define ARG_FIELD_WORD(field) const char *field;
+#define ARG_FIELD_PATHS(field) arg_list field;
 #define ARG_FIELD_PAIRS(field) arg_list field;
 #define ARG_FIELD_DIMS(field) arg_list field;
 #define ARG_FIELD_COLONS(field) arg_list field;
@@ -158,6 +165,7 @@ int verb_run(const args *a);
 int verb_bench(const args *a);
 int verb_test(const args *a);
 int verb_inspect(const args *a);
+int verb_plugin(const args *a);
 int verb_ops(const args *a);
 int verb_doctor(const args *a);
 int verb_report(const args *a);

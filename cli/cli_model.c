@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli_model.c - options into build options, files into engines, engines into contexts that are ready to run. */
 #include "cli_model.h"
+#include "cli_plugin.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -170,6 +171,7 @@ bool model_setup_make(const args *a, model_setup *out)
     out->env.log = log_line;
     out->env.limits = &out->limits;
     if (a->log_level && !strcmp(a->log_level, "verbose")) out->env.log_topics = "all";
+    out->env.plugins = cli_plugins();
     out->report = (sinter_build_report)SINTER_BUILD_REPORT;
     out->build.env = out->load.env = &out->env;
     out->build.report = &out->report;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli_refit.c - `sinter refit`: an engine with other weights, or without. No device is needed. */
 #include "cli_model.h"
+#include "cli_plugin.h"
 
 int verb_refit(const args *a)
 {
@@ -19,6 +20,9 @@ int verb_refit(const args *a)
     sinter_engine_options options = SINTER_ENGINE_OPTIONS;
     sinter_engine *engine = NULL;
     sinter_buffer bytes = { 0 };
+    sinter_env_options env = SINTER_ENV_OPTIONS;
+    env.plugins = cli_plugins();
+    options.env = &env;
     options.no_device = 1;
     sinter_status s = sinter_engine_load(a->file.at[0], &options, &engine, &error);
     if (s == SINTER_OK)

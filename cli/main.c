@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - the command `sinter`: a table of verbs. Exit status 0: done; 1: it failed; 2: the command line is wrong. */
 #include "args.h"
+#include "cli_plugin.h"
 #include "print.h"
 
 #include <errno.h>
@@ -92,6 +93,15 @@ const cli_verb cli_verbs[] = {
       .file_min = 1,
       .file_max = 3,
       .run = verb_simplify },
+    { .name = "plugin",
+      .usage = "new NAME [--cu] | list LIB",
+      .about =
+          "new: writes a folder NAME with a plugin, its CMakeLists.txt and a test of it, which builds and passes.\n"
+          "list: shows the plugins of a shared library or of a CUDA source file.",
+      .bit = V_PLUGIN,
+      .file_min = 2,
+      .file_max = 2,
+      .run = verb_plugin },
     { .name = "ops",
       .usage = "[options]",
       .about = "Lists the ONNX operators that are taken, and the canonical ops that they become.",
@@ -199,6 +209,7 @@ int main(int argc, char **argv)
             return STATUS_OK;
         }
         if (!log_begin(&a)) return STATUS_FAILED;
+        if (!cli_plugins_open(&a.plugin, a.check_plugins)) return STATUS_FAILED;
         return finish(v->run(&a));
     }
     return unknown(argv[1]);

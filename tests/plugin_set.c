@@ -170,6 +170,37 @@ static sinter_status kernel_run(const sinter_plugin_run *r)
     return SINTER_OK;
 }
 
+/* The same on a GPU: a thread for each row. */
+static const char kernel_source[] =
+    "extern \"C\" __global__ void custom_kernel(const float *x, float *y, float *mean, long long rows, long long "
+    "columns)\n"
+    "{\n"
+    "    const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    if (row >= rows) return;\n"
+    "    double sum = 0;\n"
+    "    for (long long k = 0; k < columns; k++) sum += x[row * columns + k];\n"
+    "    mean[row] = (float)(sum / (double)columns);\n"
+    "    for (long long k = 0; k < columns; k++) y[row * columns + k] = x[row * columns + k] - mean[row];\n"
+    "}\n";
+
+static sinter_status kernel_launch(const sinter_plugin_problem *p, sinter_plugin_launch *l)
+{
+    int64_t rows = 1;
+    for (uint32_t i = 0; i + 1 < p->in[0].rank; i++) {
+        if (p->in[0].opt[i] && rows > INT32_MAX / p->in[0].opt[i]) return SINTER_UNSUPPORTED;
+        rows *= p->in[0].opt[i];
+    }
+    l->block = 32;
+    l->grid[0] = (uint64_t)(rows + 31) / 32;
+    l->count_arg = 5;
+    l->arg[0].kind = SINTER_PLUGIN_ARG_IN;
+    l->arg[1].kind = SINTER_PLUGIN_ARG_OUT;
+    l->arg[2].kind = SINTER_PLUGIN_ARG_WORKSPACE;
+    l->arg[3] = (sinter_plugin_arg){ .kind = SINTER_PLUGIN_ARG_INT, .integer = rows };
+    l->arg[4] = (sinter_plugin_arg){ .kind = SINTER_PLUGIN_ARG_INT, .integer = p->in[0].opt[p->in[0].rank - 1] };
+    return SINTER_OK;
+}
+
 /* ---- CustomQuantized ---- */
 
 static int quantized_supports(const sinter_plugin_problem *p)
@@ -281,7 +312,10 @@ const sinter_plugin plugin_set[PLUGIN_SET_COUNT] = {
       .out_max = 1,
       .shapes = kernel_shapes,
       .workspace = kernel_workspace,
-      .run = kernel_run },
+      .run = kernel_run,
+      .cuda_source = kernel_source,
+      .cuda_kernel = "custom_kernel",
+      .cuda_launch = kernel_launch },
     { .struct_size = sizeof(sinter_plugin),
       .name = "CustomQuantized",
       .space = "quant",

@@ -2,7 +2,7 @@
 /* plugin_set.h - plugins for tests, through the public interface alone. tests/plugins makes a shared library of them.
  *
  *   CustomPlugin     y = x * scale + bias. f32 and f16, any layout, a state made of its parameters, two tactics
- *   CustomKernel     y = x - mean of its row (last axis). f32, row-major, a workspace with a number for each row
+ *   CustomKernel     y = x - mean of its row (last axis). f32, row-major, a workspace of a number a row, a kernel
  *   CustomQuantized  y = relu(x), f32, f16 or i8 with scales; channels-last, too
  *   CustomPairs      x[N,C]: two outputs of sizes [2*N+1, ceildiv(C,k)] and [min(N,C)]; fields of every type */
 #ifndef PLUGIN_SET_H

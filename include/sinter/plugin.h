@@ -102,6 +102,8 @@ typedef struct sinter_plugin_problem {
     const sinter_plugin_operand *in, *out;
     char                        *error;         /* used by `create` alone */
     size_t                       error_size;
+    /* create: the library's memory, for the state; valid until `destroy` returns. NULL elsewhere. */
+    const sinter_allocator      *allocator;
 } sinter_plugin_problem;
 
 /* ---- runs ---- */
@@ -135,7 +137,37 @@ typedef struct sinter_plugin_run {
     void                      (*parallel)(const void *pool, uint32_t count, sinter_plugin_body_fn body, void *arg);
     char                       *error;
     size_t                      error_size;
+    const sinter_allocator     *allocator;      /* the library's memory; a run that allocates is refused by checks */
 } sinter_plugin_run;
+
+/* ---- kernels for GPUs ---- */
+
+typedef enum sinter_plugin_arg_kind {
+    SINTER_PLUGIN_ARG_IN = 0, SINTER_PLUGIN_ARG_OUT = 1,    /* the address of input or output `index`; NULL: absent */
+    SINTER_PLUGIN_ARG_WORKSPACE = 2,                        /* the address of the workspace */
+    SINTER_PLUGIN_ARG_INT = 3,                              /* `integer`, for a parameter of any integer type */
+    SINTER_PLUGIN_ARG_F32 = 4, SINTER_PLUGIN_ARG_F64 = 5    /* `real`, for a parameter of type float or double */
+} sinter_plugin_arg_kind;
+
+typedef struct sinter_plugin_arg {
+    sinter_plugin_arg_kind kind;
+    uint32_t index;
+    int64_t  integer;
+    double   real;
+} sinter_plugin_arg;
+
+enum { SINTER_PLUGIN_ARGS = 24 };
+
+/* How the kernel is launched for the sizes of a run. */
+typedef struct sinter_plugin_launch {
+    size_t            struct_size;
+    uint32_t          tactic;                   /* given */
+    uint64_t          grid[3];                  /* blocks; the second and third at most 65535; 0: nothing is launched */
+    uint32_t          block;                    /* threads, 1 to 1024, along x */
+    uint32_t          shared;                   /* bytes of dynamic shared memory */
+    uint32_t          count_arg;
+    sinter_plugin_arg arg[SINTER_PLUGIN_ARGS];  /* the parameters of the kernel, in order */
+} sinter_plugin_launch;
 
 /* ---- plugins ---- */
 
@@ -170,6 +202,13 @@ typedef struct sinter_plugin {
     void          (*destroy)(void *user, void *state);
     /* Computes the outputs on the CPU. It allocates nothing. NULL: the plugin does not run on the CPU. */
     sinter_status (*run)(const sinter_plugin_run *r);
+
+    /* A kernel for NVIDIA GPUs: the text of a CUDA C++ source, which is compiled for the GPU in use (by NVRTC, once for
+     * all shapes), the name of its `extern "C" __global__` function, and the function that says how the kernel is
+     * launched for the sizes in p->in and p->out (min, opt and max are equal). The source includes no files, and its
+     * static names are its own. NULL, all three: on a GPU, `run` runs on the host between copies. */
+    const char    *cuda_source, *cuda_kernel;
+    sinter_status (*cuda_launch)(const sinter_plugin_problem *p, sinter_plugin_launch *l);
 } sinter_plugin;
 
 /* Makes an empty registry. The registry must outlive every object whose sinter_env_options name it. Plugins are added
@@ -186,6 +225,12 @@ SINTER_API void          sinter_plugins_destroy(sinter_plugins *plugins);
 SINTER_API sinter_status sinter_plugins_add(sinter_plugins *plugins, const sinter_plugin *plugin,
                                             sinter_error *error) SINTER_MUST_USE;
 
+/* Turns checks on (non-zero) or off: every function `run` then works on copies of its operands, between guards.
+ * A run that writes past an output or its workspace, that writes to an input, or that allocates from the library's
+ * memory fails with INTERNAL, which names the plugin and the operand. Call it before the registry is used. Cost: copies
+ * of all operands. Functions that run on a GPU are not checked. */
+SINTER_API void                 sinter_plugins_check(sinter_plugins *plugins, int is_on);
+
 SINTER_API uint32_t             sinter_plugins_count(const sinter_plugins *plugins);
 /* The registry's copy of plugin `index`, in the order of adding. NULL: there is no such plugin. */
 SINTER_API const sinter_plugin *sinter_plugins_at(const sinter_plugins *plugins, uint32_t index);
@@ -201,7 +246,8 @@ typedef struct sinter_plugin_host {
 typedef sinter_status (*sinter_plugin_entry_fn)(const sinter_plugin_host *host);
 #define SINTER_PLUGIN_ENTRY "sinter_plugin_entry"
 
-/* Opens a shared library and calls its entry function. The library's code runs with the rights of the process: load
+/* Opens a shared library and calls its entry function; or, where the name ends with ".cu", adds the plugin that a CUDA
+ * source file describes in a comment (docs/plugins.md). The library's code runs with the rights of the process: load
  * only libraries whose programs you would run. Errors: IO (it cannot be opened, or exports no entry function), and what
  * the entry function returns. */
 SINTER_API sinter_status sinter_plugins_load(sinter_plugins *plugins, const char *path,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_plugin.c - sinter/plugin.h: registries, and shared libraries with plugins. */
 #include "base/os.h"
-#include "ops/plugin.h"
+#include "ops/plugin_cu.h"
 
 #include <string.h>
 
@@ -39,6 +39,11 @@ sinter_status sinter_plugins_add(sinter_plugins *r, const sinter_plugin *plugin,
     return plugin_add(&e, r, plugin);
 }
 
+void sinter_plugins_check(sinter_plugins *r, int is_on)
+{
+    if (r) r->is_checked = is_on != 0;
+}
+
 uint32_t sinter_plugins_count(const sinter_plugins *r)
 {
     return r ? r->plugin.count : 0;
@@ -61,11 +66,24 @@ static sinter_status enter(env *e, struct sinter_plugins *r, const char *path, s
                     "the plugins of '%s' cannot be added: %s", path, why.text[0] ? why.text : sinter_status_text(s));
 }
 
+/* A CUDA source file is a plugin by itself. */
+static sinter_status load_source(env *e, struct sinter_plugins *r, const char *path)
+{
+    enum { SOURCE_MAX = 1 << 24 };
+    os_file file = { 0 };
+    TRY(os_file_read(e, path, SOURCE_MAX, &file));
+    const sinter_status s = plugin_cu_add(e, r, path, (const char *)file.data, file.size);
+    os_file_close(e, &file);
+    return s;
+}
+
 sinter_status sinter_plugins_load(sinter_plugins *r, const char *path, sinter_error *error)
 {
     env e;
     env_init(&e, NULL, error);
     if (!r || !path) return FAIL(&e, INVALID_ARG, "the registry or the path is NULL");
+    const size_t length = strlen(path);
+    if (length > 3 && strcmp(path + length - 3, ".cu") == 0) return load_source(&e, r, path);
     /* A name without a slash would be searched in the system's folders. */
     char local[4096], why[256];
     const bool is_bare = !strchr(path, '/');

@@ -61,6 +61,10 @@ static sinter_status check(env *e, const sinter_plugin *p)
     if (!p->shapes) return FAIL(e, INVALID_ARG, "plugin '%s' has no function `shapes`", p->name);
     if (!p->create != !p->destroy)
         return FAIL(e, INVALID_ARG, "plugin '%s' has only one of the functions `create` and `destroy`", p->name);
+    if (!p->cuda_source != !p->cuda_kernel || !p->cuda_source != !p->cuda_launch)
+        return FAIL(e, INVALID_ARG, "plugin '%s' has only some of cuda_source, cuda_kernel and cuda_launch", p->name);
+    if (p->cuda_kernel && (!is_name(p->cuda_kernel, true) || !p->cuda_kernel[0]))
+        return FAIL(e, INVALID_ARG, "plugin '%s' has the kernel '%.64s', which is no name", p->name, p->cuda_kernel);
     if (p->in_min > p->in_max || p->in_max > PLUGIN_OPERANDS_MAX)
         return FAIL(e, INVALID_ARG, "plugin '%s' takes %u to %u inputs; at most %d are supported", p->name, p->in_min,
                     p->in_max, PLUGIN_OPERANDS_MAX);
@@ -115,6 +119,10 @@ static sinter_status add(struct sinter_plugins *r, const sinter_plugin *from, en
         if (p->field[i].type <= SINTER_PLUGIN_REAL) field[i].count = 1;
     }
     p->field = field;
+    if (p->cuda_source) {
+        p->cuda_source = arena_text(a, p->cuda_source, strlen(p->cuda_source));
+        p->cuda_kernel = arena_text(a, p->cuda_kernel, strlen(p->cuda_kernel));
+    }
     p->name = arena_text(a, p->name, strlen(p->name));
     p->version = arena_text(a, p->version, strlen(p->version));
     p->space = arena_text(a, p->space, strlen(p->space));

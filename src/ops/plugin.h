@@ -25,6 +25,7 @@ struct sinter_plugins {
     arena a;
     VEC(sinter_plugin *) plugin;
     VEC(void *)          library;
+    bool                 is_checked;    /* runs are on copies between guards */
 };
 
 /* A call of a plugin: what the attributes of a node or problem name. */
@@ -76,7 +77,11 @@ void          plugin_problem_set(plugin_problem *x, const problem *p, const view
 const char   *plugin_reject(const problem *p);
 bool          plugin_is_bounded(const problem *p);                      /* the largest size of each operand is known */
 size_t        plugin_workspace(const problem *p);                       /* bytes */
+/* The numbers of its tactics: one at least. */
+uint32_t      plugin_tactics(const problem *p, uint32_t *list, uint32_t room);
 void          plugin_tensor_of(const view *v, sinter_plugin_tensor *out);
+/* Calls `run`, or where the registry says so, checks it. r: all but the error. The caller rewinds the scratch. */
+sinter_status plugin_run(env *e, arena *scratch, const sinter_plugin *plugin, sinter_plugin_run *r);
 /* FAILs with the text that a plugin's function left, or without. */
 sinter_status plugin_failed(env *e, const sinter_plugin *plugin, sinter_status s, const char *what, char *error);
 

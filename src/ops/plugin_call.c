@@ -218,6 +218,17 @@ size_t plugin_workspace(const problem *p)
     return plugin->workspace(&x.p);
 }
 
+uint32_t plugin_tactics(const problem *p, uint32_t *list, uint32_t room)
+{
+    const sinter_plugin *plugin = p->plugin->plugin;
+    list[0] = 0;
+    if (!plugin->tactics) return 1;
+    plugin_problem x;
+    plugin_problem_init(&x, p);
+    const uint32_t count = plugin->tactics(&x.p, list, room);
+    return count == 0 ? 1 : count < room ? count : room;
+}
+
 void plugin_tensor_of(const view *v, sinter_plugin_tensor *out)
 {
     *out = (sinter_plugin_tensor){ .dtype = v->dtype, .rank = v->rank, .data = v->data };
@@ -297,8 +308,7 @@ static sinter_status run_on(ref_call *c, const plugin_use *u, const problem *p, 
     plugin_problem_init(x, p);
     const size_t size = plugin_workspace(p);
     uint32_t tactic = 0;
-    if (plugin->tactics && !plugin->tactics(&x->p, &tactic, 1)) tactic = 0;
-    char error[PLUGIN_ERROR_SIZE] = "";
+    (void)plugin_tactics(p, &tactic, 1);
     sinter_plugin_run r = { .struct_size = sizeof r,
                             .user = plugin->user,
                             .count_field = plugin->count_field,
@@ -310,15 +320,14 @@ static sinter_status run_on(ref_call *c, const plugin_use *u, const problem *p, 
                             .workspace = size ? arena_alloc(c->scratch, size, 64) : NULL,
                             .workspace_size = size,
                             .tactic = tactic,
-                            .parallel = serial,
-                            .error = error,
-                            .error_size = sizeof error };
+                            .parallel = serial };
     if (size && !r.workspace) return FAIL_MEMORY(c->e, "a plugin's workspace");
+    x->p.allocator = &c->e->alloc;
     sinter_status s = plugin->create ? plugin->create(&x->p, &r.state) : SINTER_OK;
     if (s) return plugin_failed(c->e, plugin, s, "cannot make its state", x->error);
-    s = plugin->run(&r);
+    s = plugin_run(c->e, c->scratch, plugin, &r);
     if (plugin->destroy) plugin->destroy(plugin->user, r.state);
-    return s ? plugin_failed(c->e, plugin, s, "failed", error) : SINTER_OK;
+    return s;
 }
 
 sinter_status reference_plugin(ref_call *c)

@@ -325,9 +325,23 @@ bool work_redirect(lowering *l, uint32_t value, uint32_t target)
 
 /* ---- the choice ---- */
 
+/* Small work on what lies on the host stays there, where the host can do it: a plugin may have a function for GPUs
+ * alone. */
+static sinter_status stays_on_host(lowering *l, const work *w, bool *out)
+{
+    const problem *p = NULL;
+    *out = work_is_for_host(l, w);
+    if (!*out) return SINTER_OK;
+    TRY(work_problem(l, w, &p));
+    *out = !reference_kernel(l)->reject(p, NULL);
+    return SINTER_OK;
+}
+
 sinter_status work_lower(lowering *l, const work *original, uint32_t *value)
 {
-    if (l->o->reference_only || work_is_for_host(l, original)) return work_reference(l, original, STEP_KERNEL, value);
+    bool is_for_host = false;
+    TRY(stays_on_host(l, original, &is_for_host));
+    if (l->o->reference_only || is_for_host) return work_reference(l, original, STEP_KERNEL, value);
     work placed;
     TRY(work_in_place(l, original, PLACE_DEVICE, &placed));
     const work *w = &placed;

@@ -19,6 +19,7 @@ FORMS = {
     "R": (["", "-1", "+1", "nan", "inf", "-0.1", "1e999", "1x", " 1", "1 ", "0x1", "1,5", ".", "e5", "two"], "0.5"),
     "FILE": ([""], "f"),
     "DIR": ([""], "d"),
+    "LIB": ([""], "no_such_library.so"),
     "NAME": ([""], "import"),
     "NAME=FILE": (["", "x", "=f", "x=", "="], "x=f"),
     "INPUT=OUTPUT": (["", "x", "=f", "x=", "="], "x=f"),
@@ -39,7 +40,7 @@ FORMS["S"] = FORMS["A"] = FORMS["R"]
 MAY_BE_EMPTY = {"kernel-cache"}
 VERBS = {"report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
          "test": ["no/such/folder"], "refit": ["no/such.sinter", "--strip", "-o", "no/such/out"], 
-         "simplify": ["no/such.onnx", "-o", "no/such/out"], "ops": [], "doctor": []}
+         "simplify": ["no/such.onnx", "-o", "no/such/out"], "ops": [], "doctor": [], "plugin": ["list", "no/such.so"]}
 
 NEEDS_NO_FILE = {"ops", "doctor"}
 WORK = tempfile.mkdtemp()

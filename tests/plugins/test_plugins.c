@@ -308,6 +308,95 @@ static void failures_are_named(void)
     sinter_plugins_destroy(r);
 }
 
+/* ---- checks ---- */
+
+static sinter_status writes_behind(const sinter_plugin_run *r)
+{
+    ((float *)r->out[0].data)[6] = 1;
+    return SINTER_OK;
+}
+
+static sinter_status writes_before(const sinter_plugin_run *r)
+{
+    ((float *)r->out[0].data)[-2] = 1;
+    return SINTER_OK;
+}
+
+static sinter_status writes_input(const sinter_plugin_run *r)
+{
+    ((float *)r->in[0].data)[5] += 1;
+    return SINTER_OK;
+}
+
+static sinter_status writes_workspace(const sinter_plugin_run *r)
+{
+    ((char *)r->workspace)[r->workspace_size] = 1;
+    return SINTER_OK;
+}
+
+static sinter_status allocates(const sinter_plugin_run *r)
+{
+    const sinter_allocator *a = r->allocator;
+    void *p = a->resize(a->user, NULL, 0, 100, 8);
+    if (p) (void)a->resize(a->user, p, 100, 0, 8);
+    return SINTER_OK;
+}
+
+static size_t some_workspace(const sinter_plugin_problem *p)
+{
+    (void)p;
+    return 100;
+}
+
+static void offenders_are_named(void)
+{
+    static const struct {
+        sinter_status (*run)(const sinter_plugin_run *r);
+        const char *text;
+    } each[] = { { writes_behind,
+                   "'Offends' version '1' wrote 1 bytes behind the end of output 0, which has 24 bytes" },
+                 { writes_before, "wrote 5 bytes before output 0" },
+                 { writes_input, "wrote to its input 0" },
+                 { writes_workspace, "wrote 1 bytes behind the end of workspace 0, which has 100 bytes" },
+                 { allocates, "allocated during a run, 2 times" },
+                 { nothing, NULL } };
+    static const char *const device[] = { "cpu", "reference" };
+    for (uint32_t i = 0; i < 2 * sizeof each / sizeof each[0]; i++) {
+        sinter_plugins *r = plugin_set_new();
+        sinter_plugin p = usual("Offends");
+        p.run = each[i / 2].run;
+        p.workspace = some_workspace;
+        CHECK_EQ(sinter_plugins_add(r, &p, NULL), SINTER_OK);
+        const sinter_env_options given = { .struct_size = sizeof given, .plugins = r };
+        const sinter_engine_options o = { .struct_size = sizeof o, .env = &given };
+        sinter_buffer built =
+            model_build("in x f32 2,3; y = Offends x; out y", (model_device){ .kind = device[i % 2], .plugins = r });
+        sinter_plugins_check(r, 1);
+        sinter_engine *g = NULL;
+        sinter_context *c = NULL;
+        sinter_error error = { 0 };
+        float x[6] = { 1, 2, 3, 4, 5, 6 };
+        const sinter_tensor in = { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { 2, 3 }, .data = x };
+        const sinter_context_options lazy = { .struct_size = sizeof lazy, .lazy = 1 };
+        CHECK_EQ(sinter_engine_load_memory(built.data, built.size, &o, &g, &error), SINTER_OK);
+        CHECK_EQ(sinter_context_create(g, &lazy, &c, &error), SINTER_OK);
+        CHECK_EQ(sinter_context_set_input(c, "x", &in, &error), SINTER_OK);
+        CHECK_EQ(sinter_context_run(c, &error), each[i / 2].text ? SINTER_INTERNAL : SINTER_OK);
+        if (each[i / 2].text) CHECK_HAS(error.text, each[i / 2].text);
+        sinter_context_destroy(c);
+        sinter_engine_release(g);
+        sinter_buffer_free(&built);
+        sinter_plugins_destroy(r);
+    }
+    /* Checked plugins that do nothing wrong give the same results. */
+    sinter_plugins *r = plugin_set_new();
+    sinter_plugins_check(r, 1);
+    same(r, "sym N 1 3 9; in x f32 N,40; a = Relu x; b = Mul a #2.5; c = Add b #0.5; y = Neg c; out y", scaled);
+    same(r, "sym N 0 2 5; in x f32 N,3,7; m = ReduceMean x {-1}; y = Sub x m; out y",
+         "sym N 0 2 5; in x f32 N,3,7; y = CustomKernel x; out y");
+    sinter_plugins_destroy(r);
+}
+
 /* ---- memory ---- */
 
 static void memory_runs_out(void)
@@ -357,8 +446,7 @@ static void memory_runs_out(void)
     sinter_plugins_destroy(r);
 }
 
-static const test tests[] = { T(registry_checks),    T(models_agree),
-                              T(fields_and_sizes),   T(models_are_refused),
-                              T(failures_are_named), T(engines_need_their_plugins),
-                              T(memory_runs_out),    { 0 } };
+static const test tests[] = { T(registry_checks),     T(models_agree),       T(fields_and_sizes),
+                              T(models_are_refused),  T(failures_are_named), T(engines_need_their_plugins),
+                              T(offenders_are_named), T(memory_runs_out),    { 0 } };
 TEST_MAIN(tests)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_plugin.c - a plugin's own function for the CPU, in the layouts and with the tactics that the plugin names. */
+/* cpu_row_plugin.c - a plugin's own function for the CPU, in the layouts and with the tactics that the plugin names. */
 #include "ops/plugin.h"
 
 #include "cpu/row.h"
@@ -25,25 +25,14 @@ static const char *reject(const problem *p, const kernel_target *t)
     return plugin_reject(p);
 }
 
-static uint32_t numbers(const problem *p, uint32_t *list, uint32_t room)
-{
-    const sinter_plugin *plugin = p->plugin->plugin;
-    list[0] = 0;
-    if (!plugin->tactics) return 1;
-    plugin_problem x;
-    plugin_problem_init(&x, p);
-    const uint32_t count = plugin->tactics(&x.p, list, room);
-    return count < room ? count : room;
-}
-
 enum { TACTICS = COUNT_OF(((tactic_sink *)0)->at) };
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     (void)t;
     uint32_t list[TACTICS] = { 0 };
-    const uint32_t count = numbers(p, list, TACTICS);
-    for (uint32_t i = 0; (i < count || i == 0) && out->count < TACTICS; i++) {
+    const uint32_t count = plugin_tactics(p, list, TACTICS);
+    for (uint32_t i = 0; i < count && out->count < TACTICS; i++) {
         row_tactic x = { .isa = ISA_PLAIN };
         memcpy(x.own, &list[i], sizeof list[i]);
         memcpy(&out->at[out->count++], &x, sizeof x);
@@ -61,8 +50,8 @@ static bool check(const problem *p, const tactic *t)
 {
     if (!row_tactic_check(t, sizeof(uint32_t)) || row_isa(t) != ISA_PLAIN) return false;
     uint32_t list[TACTICS] = { 0 };
-    const uint32_t count = numbers(p, list, TACTICS);
-    for (uint32_t i = 0; i < count || i == 0; i++)
+    const uint32_t count = plugin_tactics(p, list, TACTICS);
+    for (uint32_t i = 0; i < count; i++)
         if (list[i] == number_of(t)) return true;
     return false;
 }
@@ -105,6 +94,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         plugin_problem x;
         plugin_problem_init(&x, p);
         plugin_problem_set(&x, p, in, out);
+        x.p.allocator = &e->alloc;
         const sinter_status s = plugin->create(&x.p, &r->state);
         if (s) return plugin_failed(e, plugin, s, "cannot make its state", x.error);
     }
@@ -148,25 +138,21 @@ static sinter_status run(const kernel_run *k)
     memcpy(at, r->at, sizeof *at * (p->count_in + p->count_out));
     for (uint32_t i = 0; i < p->count_in; i++) at[i].data = k->in[i];
     for (uint32_t i = 0; i < p->count_out; i++) at[p->count_in + i].data = k->out[i];
-    char error[PLUGIN_ERROR_SIZE] = "";
-    const sinter_plugin_run call = { .struct_size = sizeof call,
-                                     .user = plugin->user,
-                                     .count_field = plugin->count_field,
-                                     .count_in = p->count_in,
-                                     .count_out = p->count_out,
-                                     .field = p->plugin->field,
-                                     .in = at,
-                                     .out = at + p->count_in,
-                                     .workspace = r->workspace ? k->workspace : NULL,
-                                     .workspace_size = r->workspace,
-                                     .state = r->state,
-                                     .tactic = r->tactic,
-                                     .parallel = spread,
-                                     .pool = k,
-                                     .error = error,
-                                     .error_size = sizeof error };
-    const sinter_status s = plugin->run(&call);
-    return s ? plugin_failed(k->e, plugin, s, "failed", error) : SINTER_OK;
+    sinter_plugin_run call = { .struct_size = sizeof call,
+                               .user = plugin->user,
+                               .count_field = plugin->count_field,
+                               .count_in = p->count_in,
+                               .count_out = p->count_out,
+                               .field = p->plugin->field,
+                               .in = at,
+                               .out = at + p->count_in,
+                               .workspace = r->workspace ? k->workspace : NULL,
+                               .workspace_size = r->workspace,
+                               .state = r->state,
+                               .tactic = r->tactic,
+                               .parallel = spread,
+                               .pool = k };
+    return plugin_run(k->e, k->scratch, plugin, &call);
 }
 
 const kernel cpu_plugin = {
