@@ -15,3 +15,19 @@ sinter_plugins *plugin_set_new(void)
     (void)fprintf(stderr, "%s\n", error.text);
     exit(2);
 }
+
+static sinter_plugins *shared;
+
+static void drop(void)
+{
+    sinter_plugins_destroy(shared);
+}
+
+const sinter_plugins *plugin_set_shared(void)
+{
+    if (!shared) {
+        shared = plugin_set_new();
+        (void)atexit(drop);
+    }
+    return shared;
+}

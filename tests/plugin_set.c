@@ -186,6 +186,7 @@ static const char kernel_source[] =
 static sinter_status kernel_launch(const sinter_plugin_problem *p, sinter_plugin_launch *l)
 {
     int64_t rows = 1;
+    if (p->in[0].rank < 1) return SINTER_UNSUPPORTED;
     for (uint32_t i = 0; i + 1 < p->in[0].rank; i++) {
         if (p->in[0].opt[i] && rows > INT32_MAX / p->in[0].opt[i]) return SINTER_UNSUPPORTED;
         rows *= p->in[0].opt[i];

@@ -15,5 +15,7 @@ extern const sinter_plugin plugin_set[PLUGIN_SET_COUNT];
 
 /* A registry with all of them. The test ends where there is no memory. */
 sinter_plugins *plugin_set_new(void);
+/* One that all of a program shares, freed at its end. Not for several threads that ask first. */
+const sinter_plugins *plugin_set_shared(void);
 
 #endif

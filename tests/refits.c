@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* refits.c - changes every weight of a model that may change: floats are multiplied by numbers from 0.9 to 1.1, so that
  * variances stay positive. */
+#include "plugin_set.h"
 #include "refits.h"
 
 #include "base/env.h"
@@ -154,8 +155,10 @@ static bool compare(other *x, sinter_engine *first, const sinter_buffer *fresh, 
 {
     sinter_error error = { 0 };
     sinter_engine_options offline = SINTER_ENGINE_OPTIONS;
+    const sinter_env_options given = { .struct_size = sizeof given, .plugins = plugin_set_shared() };
     sinter_buffer refitted = { 0 }, stripped = { 0 }, filled = { 0 };
     sinter_engine *bare = NULL;
+    offline.env = &given;
     offline.no_device = 1;
     bool ok = sinter_engine_refit_file(first, path, &refitted, &error) == SINTER_OK &&
               sinter_engine_strip(first, &stripped, &error) == SINTER_OK &&

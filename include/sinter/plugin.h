@@ -13,8 +13,8 @@
  *   - They depend on their arguments alone: equal arguments give equal answers. Loading an engine asks again what
  *     building has asked.
  *   - They must accept any types, ranks, sizes and fields: these can come from a damaged or hostile engine file. They
- *     refuse what they do not support. Only `run` and `launch` can rely on sizes: the shapes of their operands are
- *     those that `shapes` gives.
+ *     refuse what they do not support. Only `run` can rely on shapes: those of its operands are the ones that
+ *     `shapes` gives.
  *   - They must not call sinter.
  *   - Functions that return sinter_status may write a reason to `error`: NUL-terminated text of at most `error_size`
  *     bytes. The caller of sinter then sees the reason together with the names of the plugin and of the node. */

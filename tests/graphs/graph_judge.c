@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "graph_ops.h"
+#include "plugin_set.h"
 #include "test.h"
 
 #include <math.h>
@@ -42,6 +43,7 @@ static kept *engine_of(bytes model, sinter_error *error)
     const sinter_limits limits = { .memory_max = (uint64_t)1 << 28 };
     sinter_env_options few = SINTER_ENV_OPTIONS;
     few.limits = &limits;
+    few.plugins = plugin_set_shared();
     sinter_build_options o = SINTER_BUILD_OPTIONS;
     o.env = &few;
     o.device = "reference";

@@ -185,6 +185,24 @@ static bool gated(grow *g, const gop *op)
 /* clang-format off */
 #define TF (T_F32 | T_OF(F64) | T_OF(F16) | T_OF(BF16))
 #define TS (T_OF(I32) | T_OF(I64) | T_OF(I8))
+/* A plugin of tests/plugin_set.c: any layout, a state, tactics. */
+static bool plugin(grow *g, const gop *op)
+{
+    const uint32_t x = grow_pick(g, op->types, 0, SINTER_RANK_MAX);
+    if (x == G_NONE) return false;
+    const uint32_t n = grow_begin(g, op->name);
+    grow_in(g, n, x);
+    if (grow_one_in(g, 2)) grow_real(g, n, "scale", 0.25 * (double)grow_between(g, -6, 6));
+    if (grow_one_in(g, 2)) grow_real(g, n, "bias", 0.5 * (double)grow_between(g, -3, 3));
+    return grow_end(g, n, 1) != G_NONE;
+}
+
+/* Another: rows, row-major alone, a workspace. */
+static bool plugin_of_rows(grow *g, const gop *op)
+{
+    return grow_1(g, op->name, grow_pick(g, op->types, 1, SINTER_RANK_MAX)) != G_NONE;
+}
+
 const gop gops_elementwise[] = {
     { "Abs", 13, 0, 3, unary, 0, T_N, 0 },        { "Neg", 13, 0, 4, unary, 0, TF | TS, 0 },
     { "Relu", 14, 0, 6, unary, 0, TF | TS, 0 },   { "Sigmoid", 13, 0, 5, unary, 0, TF, 0 },
@@ -224,6 +242,8 @@ const gop gops_elementwise[] = {
     { "Sum", 13, 0, 3, variadic, 0, TF, 0 },      { "Mean", 13, 0, 3, variadic, 0, TF, 0 },
     { "Where", 16, 0, 5, where, 0, T_ALL, 0 },    { "Clip", 13, 0, 4, clip, 0, T_N, 0 },
     { "Cast", 13, 0, 6, cast, 0, T_ALL | T_SMALL, 0 },      { "CastLike", 15, 0, 2, cast_like, 0, 0, 0 },
+    { "CustomPlugin", 7, 0, 2, plugin, 0, T_F32 | T_OF(F16), 0 },
+    { "CustomKernel", 7, 0, 1, plugin_of_rows, 0, T_F32, 0 },
     { 0 },
 };
 /* clang-format on */

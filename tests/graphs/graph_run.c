@@ -4,6 +4,7 @@
 #define _DEFAULT_SOURCE
 #include "graph_run.h"
 
+#include "plugin_set.h"
 #include "recipes.h"
 #include "refits.h"
 #include "test.h"
@@ -114,6 +115,7 @@ static sinter_status build(const gmodel *m, const void *model, size_t size, cons
         }
         profile[p] = (sinter_profile){ range[p], count };
     }
+    log.plugins = plugin_set_shared();
     log.log = count_kernels;
     log.log_user = v;
     log.log_topics = "jit";
@@ -275,6 +277,9 @@ bool grun_model(const gmodel *m, const grun *o, gverdict *v)
         return v->is_refused || fail(v, "build", error.text);
     }
     sinter_engine_options options = SINTER_ENGINE_OPTIONS;
+    sinter_env_options given = SINTER_ENV_OPTIONS;
+    given.plugins = plugin_set_shared();
+    options.env = &given;
     options.threads = o->threads;
     options.isa = o->isa;
     const sinter_status s = sinter_engine_load_memory(file.data, file.size, &options, &r.engine, &error);

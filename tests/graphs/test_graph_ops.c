@@ -14,7 +14,6 @@ static const struct {
     const char *name, *reason;
 } exceptions[] = {
     { "random", "its numbers are nothing to compare" },
-    { "plugin", "stands for no operator: tests/plugins" },
     { "copy", "made where an output's value is another output, or behind the passes" },
 };
 
