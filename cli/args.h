@@ -23,10 +23,11 @@ enum {
     V_MADE = V_MODEL | V_TEST | V_BUILDING
 };
 
-/* TEXT is not empty; WORD is one of the words of its row. The last six are lists: PATHS of files, PAIRS name files, DIMS a shape,
- * COLONS a shape as other tools write it, RANGES a profile, LIMITS numbers. */
+/* TEXT is not empty; WORD is one of the words of its row. The last six are lists: PATHS of files, PAIRS name files,
+ * DIMS a shape, COLONS a shape as other tools write it, RANGES a profile, LIMITS numbers. */
 typedef enum arg_kind {
-    ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL, ARG_PATHS, ARG_PAIRS, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS
+    ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL,
+    ARG_PATHS, ARG_PAIRS, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS
 } arg_kind;
 
 enum { ARG_LIST_MAX = 256 };

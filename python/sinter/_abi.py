@@ -17,6 +17,7 @@ ALLOW_TF32 = 4
 ALLOW_INT8 = 8
 DEVICE_RESIZABLE = 1
 PARAM_INTS_MAX = 32
+PLUGIN_ARGS = 24
 
 
 class Status(IntEnum):
@@ -71,7 +72,8 @@ class sinter_env_options(Structure):
                 ("log", sinter_log_fn),
                 ("log_user", c_void_p),
                 ("log_topics", c_char_p),
-                ("limits", POINTER(sinter_limits))]
+                ("limits", POINTER(sinter_limits)),
+                ("plugins", c_void_p)]
 
 
 class OptionKind(IntEnum):
@@ -748,6 +750,17 @@ class sinter_network_shape(Structure):
                 ("dim_name", c_char_p * 16)]
 
 
+class PrecisionMode(IntEnum):
+    """What precisions of layers mean. A layer of F32 is never lowered to a narrower type, whatever the build allows
+    (OBEY and PREFER). With OBEY, a layer of F16 or BF16 is computed in that type: its f32 inputs and weights are
+    converted to it, and its results back to f32. With PREFER, such layers are lowered as far as the build's option
+    `allow` and its budget permit.
+    """
+    OBEY = 0
+    PREFER = 1
+    IGNORE = 2
+
+
 class ParamKind(IntEnum):
     """The values of sinter_param_kind."""
     INT = 0
@@ -768,6 +781,202 @@ class sinter_param(Structure):
                 ("initial", c_double),
                 ("words", c_char_p),
                 ("text", c_char_p)]
+
+
+class sinter_parser_error(Structure):
+    """One thing that is wrong with a model. Strings live as long as the parser."""
+    _fields_ = [("status", c_int),
+                ("node", c_uint32),
+                ("node_name", c_char_p),
+                ("op_type", c_char_p),
+                ("message", c_char_p)]
+
+
+class PluginType(IntEnum):
+    """The values of sinter_plugin_type."""
+    INT = 1
+    REAL = 2
+    TEXT = 3
+    BYTES = 4
+    INTS = 5
+    REALS = 6
+
+
+class sinter_plugin_field(Structure):
+    """A field as a plugin declares it (data: the default value; NULL: the node must give a value), and as its functions
+    receive it (data is never NULL). `count` of INT and REAL is 1. Names are letters, digits and '_', and begin with a
+    letter or '_'.
+    """
+    _fields_ = [("name", c_char_p),
+                ("type", c_int),
+                ("count", c_uint64),
+                ("data", c_void_p)]
+
+
+class DimOp(IntEnum):
+    """An expression is a number, which has a meaning only in the call that gave it. 0: an operation failed, and so
+    does each operation on it.
+    """
+    ADD = 0
+    SUB = 1
+    MUL = 2
+    FLOORDIV = 3
+    CEILDIV = 4
+    MOD = 5
+    MIN = 6
+    MAX = 7
+    BROADCAST = 8
+
+
+class sinter_plugin_value(Structure):
+    """The struct sinter_plugin_value."""
+    _fields_ = [("dtype", c_int),
+                ("rank", c_uint32),
+                ("dim", c_uint32 * 16)]
+
+
+class sinter_plugin_shapes(Structure):
+    """The struct sinter_plugin_shapes."""
+    _fields_ = [("struct_size", c_size_t),
+                ("user", c_void_p),
+                ("count_field", c_uint32),
+                ("count_in", c_uint32),
+                ("count_out", c_uint32),
+                ("field", POINTER(sinter_plugin_field)),
+                ("in", POINTER(sinter_plugin_value)),
+                ("out", POINTER(sinter_plugin_value)),
+                ("dims", c_void_p),
+                ("constant", CFUNCTYPE(c_uint32, c_void_p, c_int64)),
+                ("apply", CFUNCTYPE(c_uint32, c_void_p, c_int, c_uint32, c_uint32)),
+                ("known", CFUNCTYPE(c_int, c_void_p, c_uint32, POINTER(c_int64))),
+                ("error", c_char_p),
+                ("error_size", c_size_t)]
+
+
+class sinter_plugin_operand(Structure):
+    """The struct sinter_plugin_operand."""
+    _fields_ = [("dtype", c_int),
+                ("rank", c_uint32),
+                ("min", c_int64 * 16),
+                ("opt", c_int64 * 16),
+                ("max", c_int64 * 16),
+                ("order", c_uint32 * 16)]
+
+
+class sinter_plugin_problem(Structure):
+    """The struct sinter_plugin_problem."""
+    _fields_ = [("struct_size", c_size_t),
+                ("user", c_void_p),
+                ("count_field", c_uint32),
+                ("count_in", c_uint32),
+                ("count_out", c_uint32),
+                ("field", POINTER(sinter_plugin_field)),
+                ("in", POINTER(sinter_plugin_operand)),
+                ("out", POINTER(sinter_plugin_operand)),
+                ("error", c_char_p),
+                ("error_size", c_size_t),
+                ("allocator", POINTER(sinter_allocator))]
+
+
+class sinter_plugin_tensor(Structure):
+    """The struct sinter_plugin_tensor."""
+    _fields_ = [("dtype", c_int),
+                ("rank", c_uint32),
+                ("dim", c_int64 * 16),
+                ("stride", c_int64 * 16),
+                ("data", c_void_p)]
+
+
+# A part of a run's work: [begin, end) of a count.
+sinter_plugin_body_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_uint32)
+
+
+class sinter_plugin_run(Structure):
+    """The struct sinter_plugin_run."""
+    _fields_ = [("struct_size", c_size_t),
+                ("user", c_void_p),
+                ("count_field", c_uint32),
+                ("count_in", c_uint32),
+                ("count_out", c_uint32),
+                ("field", POINTER(sinter_plugin_field)),
+                ("in", POINTER(sinter_plugin_tensor)),
+                ("out", POINTER(sinter_plugin_tensor)),
+                ("workspace", c_void_p),
+                ("workspace_size", c_size_t),
+                ("state", c_void_p),
+                ("tactic", c_uint32),
+                ("stream", c_void_p),
+                ("pool", c_void_p),
+                ("parallel", CFUNCTYPE(None, c_void_p, c_uint32, sinter_plugin_body_fn, c_void_p)),
+                ("error", c_char_p),
+                ("error_size", c_size_t),
+                ("allocator", POINTER(sinter_allocator))]
+
+
+class PluginArgKind(IntEnum):
+    """The values of sinter_plugin_arg_kind."""
+    IN = 0
+    OUT = 1
+    WORKSPACE = 2
+    INT = 3
+    F32 = 4
+    F64 = 5
+
+
+class sinter_plugin_arg(Structure):
+    """The struct sinter_plugin_arg."""
+    _fields_ = [("kind", c_int),
+                ("index", c_uint32),
+                ("integer", c_int64),
+                ("real", c_double)]
+
+
+class sinter_plugin_launch(Structure):
+    """How the kernel is launched for the sizes of a run."""
+    _fields_ = [("struct_size", c_size_t),
+                ("tactic", c_uint32),
+                ("grid", c_uint64 * 3),
+                ("block", c_uint32),
+                ("shared", c_uint32),
+                ("count_arg", c_uint32),
+                ("arg", sinter_plugin_arg * 24)]
+
+
+class sinter_plugin(Structure):
+    """The struct sinter_plugin."""
+    _fields_ = [("struct_size", c_size_t),
+                ("name", c_char_p),
+                ("version", c_char_p),
+                ("space", c_char_p),
+                ("user", c_void_p),
+                ("field", POINTER(sinter_plugin_field)),
+                ("count_field", c_uint32),
+                ("in_min", c_uint32),
+                ("in_max", c_uint32),
+                ("out_min", c_uint32),
+                ("out_max", c_uint32),
+                ("shapes", CFUNCTYPE(c_int, POINTER(sinter_plugin_shapes))),
+                ("supports", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem))),
+                ("workspace", CFUNCTYPE(c_size_t, POINTER(sinter_plugin_problem))),
+                ("tactics", CFUNCTYPE(c_uint32, POINTER(sinter_plugin_problem), POINTER(c_uint32), c_uint32)),
+                ("create", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(c_void_p))),
+                ("destroy", CFUNCTYPE(None, c_void_p, c_void_p)),
+                ("run", CFUNCTYPE(c_int, POINTER(sinter_plugin_run))),
+                ("cuda_source", c_char_p),
+                ("cuda_kernel", c_char_p),
+                ("cuda_launch", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(sinter_plugin_launch)))]
+
+
+class sinter_plugin_host(Structure):
+    """What a shared library's entry function receives."""
+    _fields_ = [("struct_size", c_size_t),
+                ("plugins", c_void_p),
+                ("add", CFUNCTYPE(c_int, c_void_p, POINTER(sinter_plugin), POINTER(sinter_error))),
+                ("error", POINTER(sinter_error))]
+
+
+# The one function that a shared library with plugins exports: adds its plugins, and returns the first failure.
+sinter_plugin_entry_fn = CFUNCTYPE(c_int, POINTER(sinter_plugin_host))
 
 
 class sinter_weight(Structure):
@@ -871,51 +1080,124 @@ class sinter_simplify_options(Structure):
 FUNCTIONS = {
     "sinter_add_activation": (c_void_p, [c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network input type error",
 """The same, transposed; kernel [C, maps / groups, kernel_size…]."""),
+    "sinter_add_assertion": (c_void_p, [c_void_p, c_void_p, c_char_p, POINTER(sinter_error)], "network condition message error",
+"""The build fails with the message where the condition is known to be false; a run fails where it is false.
+"""),
+    "sinter_add_attention": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int, POINTER(sinter_error)], "network query key value op causal error",
+"""query [B, H, N, D], key and value [B, H or fewer, S, D]: op(query * key^T) * value. No scale is applied. Input
+3: a mask (bool: where true; else added); input 4: the scale of the normalised weights where they are quantised;
+inputs 5 and 6: lengths of queries and of keys.
+"""),
     "sinter_add_cast": (c_void_p, [c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network input dtype error",
-"""Parameters `size` or `scales`, or input 1 for the size."""),
+"""A tensor of the shape `dim` (or input 0). LINSPACE: alpha + beta * index; several axes: beta has one number for
+each (input 2). RANDOM_UNIFORM: between alpha and beta; RANDOM_NORMAL: mean alpha, deviation beta. Inputs 1 and
+2 replace alpha and beta.
+"""),
     "sinter_add_concatenation": (c_void_p, [c_void_p, POINTER(c_void_p), c_uint32, c_int64, POINTER(sinter_error)], "network input count axis error",
-""""""),
+"""axis: a scalar tensor that is known while building."""),
     "sinter_add_constant": (c_void_p, [c_void_p, POINTER(sinter_tensor), c_uint32, POINTER(sinter_error)], "network value is_borrowed error",
 """value: a dense tensor on the host, copied, or borrowed until the network is destroyed if is_borrowed is not 0.
 """),
     "sinter_add_convolution": (c_void_p, [c_void_p, c_void_p, c_int64, c_uint32, POINTER(c_int64), POINTER(sinter_weights), POINTER(sinter_weights), POINTER(sinter_error)], "network input maps spatial kernel_size kernel bias error",
 """"""),
+    "sinter_add_cumulative": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int, c_uint32, c_uint32, POINTER(sinter_error)], "network input axis op exclusive reverse error",
+"""axis: a scalar tensor that is known while building."""),
     "sinter_add_deconvolution": (c_void_p, [c_void_p, c_void_p, c_int64, c_uint32, POINTER(c_int64), POINTER(sinter_weights), POINTER(sinter_weights), POINTER(sinter_error)], "network input maps spatial kernel_size kernel bias error",
 """The same, transposed; kernel [C, maps / groups, kernel_size…]."""),
+    "sinter_add_dequantize": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network input scale dtype error",
+"""Symmetric: round(x / scale), and back. scale: a scalar, one number for each index of `axis`, or one for each block
+(its shape is the input's divided by the blocks). Input 2: zero points.
+"""),
+    "sinter_add_dynamic_quantize": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_int, c_int, POINTER(sinter_error)], "network input double_scale axis block_size dtype scale_type error",
+"""Outputs: blocks of the axis quantised to `dtype` by the largest magnitude of each block, and the blocks' scales.
+double_scale: a scalar that the scales are divided by; NULL: none.
+"""),
+    "sinter_add_einsum": (c_void_p, [c_void_p, POINTER(c_void_p), c_uint32, c_char_p, POINTER(sinter_error)], "network input count equation error",
+"""axis: a scalar tensor that is known while building."""),
     "sinter_add_elementwise": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network a b op error",
 """(x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
 groups > 1: group normalisation. scale and bias broadcast to the input.
 """),
-    "sinter_add_gather": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int, c_int64, POINTER(sinter_error)], "network data indices mode axis error",
-"""Transposes, reshapes, transposes: parameters first_transpose, reshape, second_transpose."""),
-    "sinter_add_identity": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "network input error",
-"""Parameters `size` or `scales`, or input 1 for the size."""),
-    "sinter_add_matrix_multiply": (c_void_p, [c_void_p, c_void_p, c_int, c_void_p, c_int, POINTER(sinter_error)], "network a op_a b op_b error",
-"""(x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
-groups > 1: group normalisation. scale and bias broadcast to the input.
+    "sinter_add_fill": (c_void_p, [c_void_p, c_uint32, POINTER(c_int64), c_int, c_int, POINTER(sinter_error)], "network rank dim op dtype error",
+"""A tensor of the shape `dim` (or input 0). LINSPACE: alpha + beta * index; several axes: beta has one number for
+each (input 2). RANDOM_UNIFORM: between alpha and beta; RANDOM_NORMAL: mean alpha, deviation beta. Inputs 1 and
+2 replace alpha and beta.
 """),
+    "sinter_add_gather": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int, c_int64, POINTER(sinter_error)], "network data indices mode axis error",
+"""axes: a tensor that is known while building; NULL (squeeze): all axes of size 1."""),
+    "sinter_add_grid_sample": (c_void_p, [c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "network input grid error",
+"""Parameters `size` or `scales`, or input 1 for the size."""),
+    "sinter_add_identity": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "network input error",
+"""A tensor of the shape `dim` (or input 0). LINSPACE: alpha + beta * index; several axes: beta has one number for
+each (input 2). RANDOM_UNIFORM: between alpha and beta; RANDOM_NORMAL: mean alpha, deviation beta. Inputs 1 and
+2 replace alpha and beta.
+"""),
+    "sinter_add_kv_cache_update": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network cache update write_indices mode error",
+"""Writes update [B, H, n, D] into cache [B, H, S, D] at row write_indices[b]."""),
+    "sinter_add_lrn": (c_void_p, [c_void_p, c_void_p, c_int64, c_double, c_double, c_double, POINTER(sinter_error)], "network input window alpha beta k error",
+"""Local response normalisation over channels: x / (k + alpha * mean of squares in the window) ^ beta."""),
+    "sinter_add_matrix_multiply": (c_void_p, [c_void_p, c_void_p, c_int, c_void_p, c_int, POINTER(sinter_error)], "network a op_a b op_b error",
+"""axis: a scalar tensor that is known while building."""),
+    "sinter_add_moe": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "network hidden experts scores error",
+"""Mixture of experts: hidden [B, N, D], experts [B, N, K] (indices), scores [B, N, K]. Inputs 3 to 5: weights of
+gate and up [E, D, F] and down [E, F, D]; inputs 6 to 8: their biases [E, F], [E, F], [E, D].
+"""),
+    "sinter_add_nms": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network boxes scores most_per_class indices_type error",
+"""boxes [batch, count, 4] or [batch, count, classes, 4], scores [batch, count, classes]. Outputs: indices [found, 3]
+(batch, class, box) and their number. Inputs 3 and 4: thresholds of overlap and of score.
+"""),
+    "sinter_add_non_zero": (c_void_p, [c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network input indices_type error",
+"""indices_type: I32 or I64. The output is [rank, count]."""),
     "sinter_add_normalization": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_uint32, POINTER(sinter_error)], "network input scale bias axes error",
 """(x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
 groups > 1: group normalisation. scale and bias broadcast to the input.
 """),
+    "sinter_add_one_hot": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, POINTER(sinter_error)], "network indices values depth axis error",
+"""values: [off, on]; depth: a scalar."""),
+    "sinter_add_op": (c_void_p, [c_void_p, c_char_p, c_char_p, c_int64, POINTER(c_void_p), c_uint32, c_uint32, POINTER(sinter_error)], "network domain type version input count count_out error",
+"""Adds a layer that is an ONNX operator: `domain` "" is ONNX's own, version 0 the newest. Attributes are set by name
+with the set calls, which add them; docs/ops.md lists the operators.
+"""),
     "sinter_add_padding": (c_void_p, [c_void_p, c_void_p, c_uint32, POINTER(c_int64), POINTER(c_int64), POINTER(sinter_error)], "network input count pre post error",
 """Zeros around the last `count` axes, or elements cut off where the number is negative."""),
+    "sinter_add_parametric_relu": (c_void_p, [c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "network input slopes error",
+"""The same, transposed; kernel [C, maps / groups, kernel_size…]."""),
     "sinter_add_pooling": (c_void_p, [c_void_p, c_void_p, c_int, c_uint32, POINTER(c_int64), POINTER(sinter_error)], "network input type spatial window error",
 """The same, transposed; kernel [C, maps / groups, kernel_size…]."""),
+    "sinter_add_quantize": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network input scale dtype error",
+"""Symmetric: round(x / scale), and back. scale: a scalar, one number for each index of `axis`, or one for each block
+(its shape is the input's divided by the blocks). Input 2: zero points.
+"""),
+    "sinter_add_ragged_softmax": (c_void_p, [c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "network input bounds error",
+"""Over the first bounds[row] elements of each row of the last axis; 0 behind them. bounds: the input's shape with
+a last axis of 1.
+"""),
     "sinter_add_reduce": (c_void_p, [c_void_p, c_void_p, c_int, c_uint32, c_uint32, POINTER(sinter_error)], "network input op axes keeps_axes error",
 """(x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
 groups > 1: group normalisation. scale and bias broadcast to the input.
 """),
     "sinter_add_resize": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "network input error",
 """Parameters `size` or `scales`, or input 1 for the size."""),
+    "sinter_add_reverse_sequence": (c_void_p, [c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "network input lengths error",
+"""boxes [batch, count, 4] or [batch, count, classes, 4], scores [batch, count, classes]. Outputs: indices [found, 3]
+(batch, class, box) and their number. Inputs 3 and 4: thresholds of overlap and of score.
+"""),
+    "sinter_add_rotary_embedding": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_uint32, c_int64, POINTER(sinter_error)], "network input cos_cache sin_cache interleaved rotary_dim error",
+"""input [B, H, N, D]; caches [positions, dim / 2] with input 3 = position ids [B, N], or [B, N, dim / 2] without.
+"""),
     "sinter_add_scale": (c_void_p, [c_void_p, c_void_p, c_int, POINTER(sinter_weights), POINTER(sinter_weights), POINTER(sinter_weights), c_int64, POINTER(sinter_error)], "network input mode shift scale power channel_axis error",
 """(x * scale + shift) ^ power. Weights of one element, of the size of the channel axis, or of the input's shape
 without its first axis. NULL: 0 for shift, 1 for scale and power.
 """),
+    "sinter_add_scatter": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network data indices updates mode error",
+"""axes: a tensor that is known while building; NULL (squeeze): all axes of size 1."""),
     "sinter_add_select": (c_void_p, [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "network condition then_value else_value error",
-"""Parameters `size` or `scales`, or input 1 for the size."""),
+"""A tensor of the shape `dim` (or input 0). LINSPACE: alpha + beta * index; several axes: beta has one number for
+each (input 2). RANDOM_UNIFORM: between alpha and beta; RANDOM_NORMAL: mean alpha, deviation beta. Inputs 1 and
+2 replace alpha and beta.
+"""),
     "sinter_add_shape": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "network input error",
-"""Transposes, reshapes, transposes: parameters first_transpose, reshape, second_transpose."""),
+"""axes: a tensor that is known while building; NULL (squeeze): all axes of size 1."""),
     "sinter_add_shuffle": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "network input error",
 """Transposes, reshapes, transposes: parameters first_transpose, reshape, second_transpose."""),
     "sinter_add_slice": (c_void_p, [c_void_p, c_void_p, c_uint32, POINTER(c_int64), POINTER(c_int64), POINTER(c_int64), POINTER(sinter_error)], "network input rank start size stride error",
@@ -924,12 +1206,16 @@ to 5 replace them: start, size, stride, the value for mode FILL, axes.
 """),
     "sinter_add_softmax": (c_void_p, [c_void_p, c_void_p, c_uint32, POINTER(sinter_error)], "network input axes error",
 """Over the axes of the mask; mask 0: axis max(0, rank - 3)."""),
+    "sinter_add_squeeze": (c_void_p, [c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "network input axes error",
+"""axes: a tensor that is known while building; NULL (squeeze): all axes of size 1."""),
     "sinter_add_topk": (c_void_p, [c_void_p, c_void_p, c_int, c_int64, c_uint32, c_int, POINTER(sinter_error)], "network input op k axes indices_type error",
 """Outputs: values and indices. axes: a mask of one axis. Input 1 replaces k."""),
     "sinter_add_unary": (c_void_p, [c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network input op error",
 """(x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the axes of the mask. Parameter
 groups > 1: group normalisation. scale and bias broadcast to the input.
 """),
+    "sinter_add_unsqueeze": (c_void_p, [c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "network input axes error",
+"""axes: a tensor that is known while building; NULL (squeeze): all axes of size 1."""),
     "sinter_buffer_free": (None, [POINTER(sinter_buffer)], "buffer",
 """"""),
     "sinter_buffer_save": (c_int, [POINTER(sinter_buffer), c_char_p, POINTER(sinter_error)], "buffer path error",
@@ -960,6 +1246,16 @@ Weights are packed and written one after the other, so the engine is never in me
 that are large compared with the machine's memory. The old content of the file stays until the new engine is
 complete. *size receives the number of bytes of the engine; NULL: not wanted.
 """),
+    "sinter_conditional_add_input": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "conditional input error",
+"""Makes a tensor an input of both branches; the branches read the layer's output."""),
+    "sinter_conditional_add_output": (c_void_p, [c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "conditional then_value else_value error",
+"""A result: then_value where the condition is true, else else_value; of one type and rank."""),
+    "sinter_conditional_name": (c_char_p, [c_void_p], "conditional",
+""""""),
+    "sinter_conditional_set_condition": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "conditional condition error",
+"""A scalar bool from outside. Once for each conditional."""),
+    "sinter_conditional_set_name": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "conditional name error",
+""""""),
     "sinter_context_cancel": (None, [c_void_p], "context",
 """Ends the current run with CANCELLED. Any thread may call it; the context must not be destroyed during the call. A run
 stops between two iterations of a Loop or Scan, or between two programs. (A program is a series of steps without
@@ -1144,7 +1440,7 @@ A value that a model lists several times as an output is one output, at the plac
 The file may change or vanish afterwards. Nothing in it is believed before it is checked; nothing in it runs unless
 options.trust_code says so. The file says which kind of device it is for; weights are put there once.
 Cost: O(file) once. Errors: IO, INVALID_MODEL (damaged), INCOMPATIBLE (other version, other device), UNSUPPORTED (a
-kind of device that this build does not have), DEVICE, NO_MEMORY.
+kind of device that this build does not have, or a plugin that options.env does not have), DEVICE, NO_MEMORY.
 """),
     "sinter_engine_load_memory": (c_int, [c_void_p, c_size_t, POINTER(sinter_engine_options), POINTER(c_void_p), POINTER(sinter_error)], "bytes size options out error",
 """Loads an engine as sinter_engine_load does, from bytes in memory. The bytes are copied."""),
@@ -1210,6 +1506,8 @@ Errors: INVALID_ARG, INCOMPATIBLE, NO_MEMORY.
 `keep`: `count` paths of files that must not be overwritten, such as inputs; NULL entries are skipped.
 Errors: INVALID_ARG (a folder, one of `keep`, an existing file of another kind), IO (the path cannot be written).
 """),
+    "sinter_layer_conditional": (c_void_p, [c_void_p], "layer",
+"""The loop or the conditional that a layer is a part of; NULL: none."""),
     "sinter_layer_get_int": (c_int, [c_void_p, c_char_p, POINTER(c_int64), POINTER(sinter_error)], "layer name out error",
 """Read a parameter. Lists: writes at most `capacity` values, and the list's length to *count. Text and weights stay
 valid until the parameter changes.
@@ -1247,10 +1545,14 @@ valid until the parameter changes.
     "sinter_layer_kind_param": (POINTER(sinter_param), [c_int, c_uint32], "kind index",
 """Parameter `index` of a kind; NULL behind the last. Layers of kind OP have their own (sinter_layer_param).
 """),
+    "sinter_layer_loop": (c_void_p, [c_void_p], "layer",
+"""The loop or the conditional that a layer is a part of; NULL: none."""),
     "sinter_layer_metadata": (c_char_p, [c_void_p], "layer",
 """"""),
     "sinter_layer_name": (c_char_p, [c_void_p], "layer",
 """"""),
+    "sinter_layer_operator": (c_int, [c_void_p, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_int64)], "layer domain type version",
+"""What a layer of kind OP is. Errors: INVALID_ARG where the layer is of another kind."""),
     "sinter_layer_output": (c_void_p, [c_void_p, c_uint32], "layer index",
 """"""),
     "sinter_layer_output_count": (c_uint32, [c_void_p], "layer",
@@ -1260,13 +1562,17 @@ valid until the parameter changes.
     "sinter_layer_param": (POINTER(sinter_param), [c_void_p, c_uint32], "layer index",
 """Parameter `index` of a kind; NULL behind the last. Layers of kind OP have their own (sinter_layer_param).
 """),
+    "sinter_layer_precision": (c_int, [c_void_p], "layer",
+"""The type that a layer is to be computed in: F32, F16, BF16; NONE: not said. The network's mode says what that
+means.
+"""),
     "sinter_layer_set_input": (c_int, [c_void_p, c_uint32, c_void_p, POINTER(sinter_error)], "layer index tensor error",
-"""Replaces an input, or gives an optional one. NULL takes an optional input away. Kinds with a list of inputs grow by
-one with index == count. A cycle of layers is refused when shapes are asked for, or at the build.
+"""Replaces an input, or gives an optional one. NULL takes an optional input away. Kinds with a list of inputs grow
+by one with index == count. A cycle of layers is refused when shapes are asked for, or at the build.
 """),
     "sinter_layer_set_int": (c_int, [c_void_p, c_char_p, c_int64, POINTER(sinter_error)], "layer name value error",
-"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
-out of range. Lists may be empty, which is their default.
+"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a
+value out of range. Lists may be empty, which is their default.
 """),
     "sinter_layer_set_ints": (c_int, [c_void_p, c_char_p, POINTER(c_int64), c_uint32, POINTER(sinter_error)], "layer name value count error",
 """"""),
@@ -1276,27 +1582,59 @@ out of range. Lists may be empty, which is their default.
 """"""),
     "sinter_layer_set_output_type": (c_int, [c_void_p, c_uint32, c_int, POINTER(sinter_error)], "layer index dtype error",
 """Converts output `index` to the type behind the layer; NONE: the layer's own type."""),
+    "sinter_layer_set_precision": (c_int, [c_void_p, c_int, POINTER(sinter_error)], "layer dtype error",
+"""The type that a layer is to be computed in: F32, F16, BF16; NONE: not said. The network's mode says what that
+means.
+"""),
     "sinter_layer_set_real": (c_int, [c_void_p, c_char_p, c_double, POINTER(sinter_error)], "layer name value error",
-"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
-out of range. Lists may be empty, which is their default.
+"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a
+value out of range. Lists may be empty, which is their default.
 """),
     "sinter_layer_set_reals": (c_int, [c_void_p, c_char_p, POINTER(c_double), c_uint32, POINTER(sinter_error)], "layer name value count error",
-"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
-out of range. Lists may be empty, which is their default.
+"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a
+value out of range. Lists may be empty, which is their default.
 """),
     "sinter_layer_set_text": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(sinter_error)], "layer name value error",
-"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
-out of range. Lists may be empty, which is their default.
+"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a
+value out of range. Lists may be empty, which is their default.
 """),
     "sinter_layer_set_weights": (c_int, [c_void_p, c_char_p, POINTER(sinter_weights), POINTER(sinter_error)], "layer name value error",
-"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a value
-out of range. Lists may be empty, which is their default.
+"""Set a parameter. Values are copied (weights: see sinter_weights). Refused: no such parameter, another kind, a
+value out of range. Lists may be empty, which is their default.
 """),
+    "sinter_layer_set_weights_name": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(sinter_error)], "layer name value error",
+"""The name under which a refit finds the weights of parameter `name`. Without this call: LAYER.PARAMETER.
+"""),
+    "sinter_loop_add_iterator": (c_void_p, [c_void_p, c_void_p, c_int64, c_uint32, POINTER(sinter_error)], "loop tensor axis reverse error",
+"""One slice of the tensor along the axis in each turn, from the end if reverse is not 0."""),
+    "sinter_loop_add_output": (c_void_p, [c_void_p, c_void_p, c_int, c_int64, POINTER(sinter_error)], "loop tensor kind axis error",
+"""A result of the loop. LAST_VALUE: the tensor after the last turn. CONCATENATE and REVERSE: the values of all
+turns along a new axis, `axis`. Input 1 can say the length of that axis: zeros fill it up where the loop has
+fewer turns.
+"""),
+    "sinter_loop_add_recurrence": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "loop initial error",
+"""A value that goes from turn to turn: `initial` in the first one, then what sinter_layer_set_input(layer, 1, …)
+gives, of the same type and shape.
+"""),
+    "sinter_loop_add_trip_limit": (c_void_p, [c_void_p, c_void_p, c_int, POINTER(sinter_error)], "loop tensor kind error",
+"""COUNT: a scalar integer from outside, the number of turns. WHILE: a scalar bool that depends on recurrences; the
+loop ends before the first turn for which it is false. A loop can have one limit of each kind.
+"""),
+    "sinter_loop_name": (c_char_p, [c_void_p], "loop",
+""""""),
+    "sinter_loop_set_name": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "loop name error",
+""""""),
     "sinter_model_inputs": (c_int, [c_char_p, POINTER(sinter_env_options), CFUNCTYPE(c_int, c_void_p, POINTER(sinter_model_io)), c_void_p, POINTER(sinter_error)], "path env visit user error",
 """"""),
     "sinter_network_add": (c_void_p, [c_void_p, c_int, POINTER(c_void_p), c_uint32, POINTER(sinter_error)], "network kind input count error",
-"""Adds a layer of a kind with all parameters at their defaults. Inputs that are optional may be NULL."""),
+"""Adds a layer of a kind with all parameters at their defaults. Inputs that are optional may be NULL. Layers of
+loops and conditionals are added by the calls below only.
+"""),
+    "sinter_network_add_conditional": (c_void_p, [c_void_p, POINTER(sinter_error)], "network error",
+""""""),
     "sinter_network_add_input": (c_void_p, [c_void_p, c_char_p, c_int, c_uint32, POINTER(c_int64), POINTER(c_char_p), POINTER(sinter_error)], "network name dtype rank dim dim_name error",
+""""""),
+    "sinter_network_add_loop": (c_void_p, [c_void_p, POINTER(sinter_error)], "network error",
 """"""),
     "sinter_network_build": (c_int, [c_void_p, POINTER(sinter_build_options), POINTER(sinter_buffer), POINTER(sinter_error)], "network options out error",
 """"""),
@@ -1312,6 +1650,10 @@ out of range. Lists may be empty, which is their default.
 """Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
     "sinter_network_input_count": (c_uint32, [c_void_p], "network",
 """Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
+    "sinter_network_is_strongly_typed": (c_uint32, [c_void_p], "network",
+"""A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
+layers are refused, and so are builds that allow narrower types. Refused while a layer has one of these.
+"""),
     "sinter_network_layer": (c_void_p, [c_void_p, c_uint32], "network index",
 """Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
     "sinter_network_layer_count": (c_uint32, [c_void_p], "network",
@@ -1336,6 +1678,12 @@ out of range. Lists may be empty, which is their default.
 """),
     "sinter_network_set_name": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "network name error",
 """The network's name, "" at first. Copied. It becomes the engine's name."""),
+    "sinter_network_set_precision_mode": (c_int, [c_void_p, c_int, POINTER(sinter_error)], "network mode error",
+""""""),
+    "sinter_network_set_strongly_typed": (c_int, [c_void_p, c_uint32, POINTER(sinter_error)], "network is_strongly_typed error",
+"""A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
+layers are refused, and so are builds that allow narrower types. Refused while a layer has one of these.
+"""),
     "sinter_network_tensor_is_debug": (c_uint32, [c_void_p], "tensor",
 """"""),
     "sinter_network_tensor_is_input": (c_uint32, [c_void_p], "tensor",
@@ -1382,6 +1730,69 @@ tensor's name is the output's name. Marking twice is refused.
 """Reads the text of a value into the option's field of `options`, the struct that the row belongs to: what command
 lines and bindings share. FLAG takes "0" and "1". Strings are borrowed. Errors: INVALID_ARG, and the field keeps its
 value.
+"""),
+    "sinter_parser_clear_errors": (None, [c_void_p], "parser",
+"""The errors of all calls, in order. INVALID_ARG: there is no such error."""),
+    "sinter_parser_create": (c_int, [c_void_p, POINTER(c_void_p), POINTER(sinter_error)], "network out error",
+"""A parser adds models to one network, which must outlive it. The network's thread uses the parser, too.
+"""),
+    "sinter_parser_destroy": (None, [c_void_p], "parser",
+"""A parser adds models to one network, which must outlive it. The network's thread uses the parser, too.
+"""),
+    "sinter_parser_error_at": (c_int, [c_void_p, c_uint32, POINTER(sinter_parser_error)], "parser index out",
+"""The errors of all calls, in order. INVALID_ARG: there is no such error."""),
+    "sinter_parser_error_count": (c_uint32, [c_void_p], "parser",
+"""The errors of all calls, in order. INVALID_ARG: there is no such error."""),
+    "sinter_parser_parse_file": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "parser path error",
+"""Adds a model to the network and marks its outputs. The network keeps what it needs of the bytes: of memory a
+copy, of a file a mapping, so the file must not change while the network lives. External data is read from the
+file's folder. Nodes that cannot be taken are left out, and the rest is added; the call then fails, and the
+parser's errors say everything that is wrong. Errors: UNSUPPORTED, INVALID_MODEL, INVALID_ARG, IO, NO_MEMORY.
+Cost: that of an import.
+"""),
+    "sinter_parser_parse_memory": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(sinter_error)], "parser model size error",
+"""Adds a model to the network and marks its outputs. The network keeps what it needs of the bytes: of memory a
+copy, of a file a mapping, so the file must not change while the network lives. External data is read from the
+file's folder. Nodes that cannot be taken are left out, and the rest is added; the call then fails, and the
+parser's errors say everything that is wrong. Errors: UNSUPPORTED, INVALID_MODEL, INVALID_ARG, IO, NO_MEMORY.
+Cost: that of an import.
+"""),
+    "sinter_parser_subgraph": (c_int, [c_void_p, c_uint32, POINTER(c_uint32), c_uint32, POINTER(c_uint32), POINTER(c_uint32)], "parser index node capacity count is_supported",
+"""The last model's nodes, in the order in which they run, split where supported nodes and others meet. Writes at most
+`capacity` indices of nodes, and their number to *count. INVALID_ARG: there is no such subgraph.
+"""),
+    "sinter_parser_subgraph_count": (c_uint32, [c_void_p], "parser",
+"""The last model's nodes, in the order in which they run, split where supported nodes and others meet. Writes at most
+`capacity` indices of nodes, and their number to *count. INVALID_ARG: there is no such subgraph.
+"""),
+    "sinter_plugins_add": (c_int, [c_void_p, POINTER(sinter_plugin), POINTER(sinter_error)], "plugins plugin error",
+"""Adds a plugin. Its struct, strings, fields and default values are copied; `user` is not. Errors: INVALID_ARG (a name
+that is not permitted, a missing function, or a plugin of this name, version and namespace is there already),
+NO_MEMORY.
+"""),
+    "sinter_plugins_at": (POINTER(sinter_plugin), [c_void_p, c_uint32], "plugins index",
+"""The registry's copy of plugin `index`, in the order of adding. NULL: there is no such plugin."""),
+    "sinter_plugins_check": (None, [c_void_p, c_int], "plugins is_on",
+"""Turns checks on (non-zero) or off: every function `run` then works on copies of its operands, between guards.
+A run that writes past an output or its workspace, that writes to an input, or that allocates from the library's
+memory fails with INTERNAL, which names the plugin and the operand. Call it before the registry is used. Cost: copies
+of all operands. Functions that run on a GPU are not checked.
+"""),
+    "sinter_plugins_count": (c_uint32, [c_void_p], "plugins",
+""""""),
+    "sinter_plugins_create": (c_int, [POINTER(sinter_env_options), POINTER(c_void_p), POINTER(sinter_error)], "env out error",
+"""Makes an empty registry. The registry must outlive every object whose sinter_env_options name it. Plugins are added
+by one thread, before the registry is used; afterwards any number of threads may use it. env: allocator and limits;
+its `plugins` is ignored. NULL: defaults. Errors: INVALID_ARG, NO_MEMORY.
+"""),
+    "sinter_plugins_destroy": (None, [c_void_p], "plugins",
+"""No object that uses the registry may exist any more. Closes the libraries that were loaded. NULL is accepted.
+"""),
+    "sinter_plugins_load": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "plugins path error",
+"""Opens a shared library and calls its entry function; or, where the name ends with ".cu", adds the plugin that a CUDA
+source file describes in a comment (docs/plugins.md). The library's code runs with the rights of the process: load
+only libraries whose programs you would run. Errors: IO (it cannot be opened, or exports no entry function), and what
+the entry function returns.
 """),
     "sinter_print_machine": (c_int, [c_int, sinter_write_fn, c_void_p], "format write user",
 """Prints the CPU's features and caches, threads, GPUs and their libraries, and environment variables. States what is
@@ -1592,6 +2003,18 @@ STRUCTS = (sinter_error,
            sinter_weights,
            sinter_network_shape,
            sinter_param,
+           sinter_parser_error,
+           sinter_plugin_field,
+           sinter_plugin_value,
+           sinter_plugin_shapes,
+           sinter_plugin_operand,
+           sinter_plugin_problem,
+           sinter_plugin_tensor,
+           sinter_plugin_run,
+           sinter_plugin_arg,
+           sinter_plugin_launch,
+           sinter_plugin,
+           sinter_plugin_host,
            sinter_weight,
            sinter_weight_info,
            sinter_context_options,
@@ -1638,5 +2061,9 @@ ENUMS = {"sinter_status": Status,
          "sinter_form": Form,
          "sinter_cache_mode": CacheMode,
          "sinter_moe": Moe,
+         "sinter_precision_mode": PrecisionMode,
          "sinter_param_kind": ParamKind,
+         "sinter_plugin_type": PluginType,
+         "sinter_dim_op": DimOp,
+         "sinter_plugin_arg_kind": PluginArgKind,
          "sinter_memory": Memory}
