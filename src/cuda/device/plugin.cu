@@ -7,8 +7,9 @@
 #include "prelude.cuh"
 #include "plugin_args.h"
 
+#ifndef __CUDACC_RTC__
 #pragma push_macro("__global__")
-#pragma push_macro("__launch_bounds__")
+#endif
 #undef __global__
 #undef __launch_bounds__
 #define __global__ __device__
@@ -16,8 +17,13 @@
 namespace plugin_source {
 #include "generated.cuh"
 }
-#pragma pop_macro("__launch_bounds__")
+#undef __launch_bounds__
+#undef __global__
+#ifdef __CUDACC_RTC__
+#define __global__ __attribute__((global))  /* NVRTC defines it so, and does not bring it back by pop_macro */
+#else
 #pragma pop_macro("__global__")
+#endif
 
 /* A word as a parameter of type T: addresses, integers, floats. */
 template <class T> struct plugin_word { static __device__ __forceinline__ T of(u64 x) { return (T)x; } };

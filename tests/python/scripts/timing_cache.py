@@ -33,6 +33,7 @@ def build(logger, cache_file, monitor, only_cached):
     config = builder.create_builder_config()
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     config.progress_monitor = monitor
+    config.builder_optimization_level = 5           # a small model is measured, too
     buffer = b""
     if os.path.exists(cache_file):
         with open(cache_file, mode="rb") as f:
