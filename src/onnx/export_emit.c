@@ -210,12 +210,23 @@ void node_float(exporter *x, export_node *n, const char *name, double value)
     attr_end(n, &a, ONNX_FLOAT);
 }
 
+void node_reals(exporter *x, export_node *n, const char *name, const double *at, uint32_t count)
+{
+    wire_out a = attr_begin(x, name);
+    for (uint32_t i = 0; i < count; i++) wire_put_float(&a, ATTR_FS, (float)at[i]);
+    attr_end(n, &a, ONNX_FLOATS);
+}
+
 void node_floats(exporter *x, export_node *n, const char *name, const attr_reals *list)
 {
-    if (!list->count) return;
+    if (list->count) node_reals(x, n, name, list->at, list->count);
+}
+
+void node_bytes(exporter *x, export_node *n, const char *name, const void *at, size_t size)
+{
     wire_out a = attr_begin(x, name);
-    for (uint32_t i = 0; i < list->count; i++) wire_put_float(&a, ATTR_FS, (float)list->at[i]);
-    attr_end(n, &a, ONNX_FLOATS);
+    wire_put_bytes(&a, ATTR_S, at, size);
+    attr_end(n, &a, ONNX_STRING);
 }
 
 void node_text(exporter *x, export_node *n, const char *name, const char *value)

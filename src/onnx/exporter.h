@@ -100,6 +100,8 @@ void node_ints(exporter *x, export_node *n, const char *name, const int64_t *at,
 void node_list(exporter *x, export_node *n, const char *name, const attr_ints *list);       /* nothing where empty */
 void node_float(exporter *x, export_node *n, const char *name, double value);
 void node_floats(exporter *x, export_node *n, const char *name, const attr_reals *list);    /* nothing where empty */
+void node_reals(exporter *x, export_node *n, const char *name, const double *at, uint32_t count);
+void node_bytes(exporter *x, export_node *n, const char *name, const void *at, size_t size);     /* a string */
 void node_text(exporter *x, export_node *n, const char *name, const char *value);
 void node_texts(exporter *x, export_node *n, const char *name, const char *words);          /* separated by commas */
 void node_graph(exporter *x, export_node *n, const char *name, const wire_out *graph);

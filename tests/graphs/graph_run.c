@@ -246,6 +246,9 @@ static bool rewritten(const grun *o, gverdict *v, bytes *model)
     sinter_simplify_options s = SINTER_SIMPLIFY_OPTIONS;
     sinter_buffer out = { 0 };
     sinter_error error = { 0 };
+    sinter_env_options given = SINTER_ENV_OPTIONS;
+    given.plugins = plugin_set_shared();
+    s.env = &given;
     s.skip_optimization = o->rewrite == G_EXPORTED;
     s.skip_constant_folding = o->rewrite == G_EXPORTED && o->seed % 2;
     if (sinter_simplify_memory(model->at, model->size, &s, &out, &error) != SINTER_OK) {
