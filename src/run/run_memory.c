@@ -68,7 +68,7 @@ static sinter_status make_orders(context *c)
     }
     const arena_mark mark = arena_save(&c->scratch);
     ordered *list = ARENA_NEW(&c->scratch, ordered, c->slab_count);
-    if (list || !c->slab_count) {
+    if (list) {
         sort_into(c, list, false, c->slab_by_at);
         sort_into(c, list, true, c->slab_by_end);
     }
