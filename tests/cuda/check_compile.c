@@ -13,6 +13,7 @@
 #include "base/os.h"
 #include "cuda/cuda_device.h"
 #include "cuda/cuda_kernels.h"
+#include "plugin_set.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -244,7 +245,9 @@ static long print(checker *k, uint32_t found, double seconds)
 int main(int argc, char **argv)
 {
     static checker k;
-    env_init(&k.e, NULL, NULL);
+    sinter_env_options options = SINTER_ENV_OPTIONS;
+    options.plugins = plugin_set_shared();
+    env_init(&k.e, &options, NULL);
     arena_init(&k.a, &k.e);
     uint32_t max = 200;
     cuda_driver_open(&k.driver);
