@@ -25,6 +25,16 @@ static places lengths_of(const problem *p)
     return (places){ queries < keys ? queries : keys, keys + 1 };
 }
 
+/* The smallest axis that the tuples of gather_nd name: each number fits them all. */
+static places tuples_of(const problem *p)
+{
+    const int64_t first = ((const attrs_gather_nd *)p->attrs)->batch_dims, count = p->in[1].dim[p->in[1].rank - 1].opt;
+    int64_t least = INT64_MAX;
+    for (int64_t i = 0; i < count; i++)
+        if (p->in[0].dim[first + i].opt < least) least = p->in[0].dim[first + i].opt;
+    return count ? (places){ -least, least } : (places){ 0 };
+}
+
 static places places_of(const problem *p, uint32_t input)
 {
     if (p->op == OP_tensor_scatter && input == 2) return starts_of(p);
@@ -32,6 +42,11 @@ static places places_of(const problem *p, uint32_t input)
     if (p->op == OP_roi_align && input == 2) return (places){ 0, p->in[0].dim[0].opt };
     if (p->op == OP_reverse_sequence && input == 1)
         return (places){ 0, p->in[0].dim[((const attrs_reverse_sequence *)p->attrs)->time_axis].opt + 1 };
+    if (p->op == OP_gather_elements && input == 1) {
+        const int64_t size = p->in[0].dim[((const attrs_gather_elements *)p->attrs)->axis].opt;
+        return (places){ -size, size };
+    }
+    if (p->op == OP_gather_nd && input == 1) return tuples_of(p);
     if (p->op != OP_max_unpool || input != 1) return (places){ 0 };
     places all = { 0, 1 };
     for (uint32_t i = 0; i < p->out[0].rank; i++) all.limit *= p->out[0].dim[i].opt;
