@@ -45,8 +45,8 @@ def cached(*verb):
 WRITERS = [Writer("build --output", rig.ENGINE, "out.sinter", build), Writer("run --output-dir", rig.NPY, "output_0.npy", run)]
 for verb in (["build", "-o", "/dev/null"], ["run"], ["bench", "--duration", "0"], ["inspect"]):
     WRITERS.append(Writer(verb[0] + " --timing-cache", rig.TIMINGS, "timings.txt", cached(*verb)))
-# Options of this kind that read, and the folder of GPU kernels, which no CPU build writes to.
-OTHERS = {"input", "value", "calib", "kernel-cache", "weights"}
+# Options of this kind that read; the folder of GPU kernels, which no CPU build writes to; a log, to which lines are added.
+OTHERS = {"input", "value", "calib", "kernel-cache", "weights", "expect", "input-data-path", "log-file"}
 
 
 def every_writer_is_known():
