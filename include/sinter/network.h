@@ -271,6 +271,13 @@ SINTER_API sinter_status sinter_network_remove_input(sinter_network *network, si
 SINTER_API sinter_status sinter_network_build(sinter_network *network, const sinter_build_options *options,
                                               sinter_buffer *out, sinter_error *error) SINTER_MUST_USE;
 
+/* Writes the network as the ONNX model `path`, which is replaced as a whole; nothing is optimised. Layers become
+ * operators of ONNX's own. Weights of more than 2 GiB go to "<path>.data" beside it. Precisions of layers are not
+ * expressed. Cost: that of reading and writing the weights.
+ * Errors: those of a build; UNSUPPORTED for a layer without a form in ONNX; IO. */
+SINTER_API sinter_status sinter_network_write_onnx(sinter_network *network, const char *path,
+                                                   sinter_error *error) SINTER_MUST_USE;
+
 /* ---- tensors ---- */
 
 /* Getters of a NULL handle return "", 0 or NULL. Strings stay valid until the name changes or the network is

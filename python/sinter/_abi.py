@@ -1726,6 +1726,12 @@ most `count` integers; -1 where a value is a free size. Errors: INVALID_ARG wher
 """Makes the tensor an output of the engine, after the outputs that are marked already; or takes that back. The
 tensor's name is the output's name. Marking twice is refused.
 """),
+    "sinter_network_write_onnx": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "network path error",
+"""Writes the network as the ONNX model `path`, which is replaced as a whole; nothing is optimised. Layers become
+operators of ONNX's own. Weights of more than 2 GiB go to "<path>.data" beside it. Precisions of layers are not
+expressed. Cost: that of reading and writing the weights.
+Errors: those of a build; UNSUPPORTED for a layer without a form in ONNX; IO.
+"""),
     "sinter_option_set": (c_int, [POINTER(sinter_option), c_void_p, c_char_p, POINTER(sinter_error)], "option options text error",
 """Reads the text of a value into the option's field of `options`, the struct that the row belongs to: what command
 lines and bindings share. FLAG takes "0" and "1". Strings are borrowed. Errors: INVALID_ARG, and the field keeps its

@@ -3,6 +3,7 @@
 #include "api/handle.h"
 #include "builder/builder.h"
 #include "network/network.h"
+#include "onnx/export.h"
 
 #include <string.h>
 
@@ -61,6 +62,20 @@ sinter_network_tensor *sinter_network_add_input(sinter_network *net, const char 
 {
     env *e = network_env(net, error);
     return e ? network_add_input(net, e, name, dtype, rank, d, dim_name) : NULL;
+}
+
+sinter_status sinter_network_write_onnx(sinter_network *net, const char *path, sinter_error *error)
+{
+    env *e = network_env(net, error);
+    if (!e) return SINTER_INVALID_ARG;
+    if (!path) return FAIL(e, INVALID_ARG, "path is NULL");
+    ir_graph *g = NULL;
+    TRY(NOTE(e, network_lower(net, e, NULL, &g), "writing a network as ONNX"));
+    const onnx_write_options options = { .graph_name = *net->name ? net->name : NULL };
+    sinter_status s = ir_sweep(g);
+    if (s == SINTER_OK) s = onnx_write_file(e, g, &options, false, path);
+    ir_graph_destroy(g);
+    return NOTE(e, s, "writing '%s'", path);
 }
 
 /* ---- marks ---- */

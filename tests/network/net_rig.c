@@ -115,6 +115,15 @@ sinter_status net_run_model(const void *model, size_t size, const sinter_build_o
     return s ? s : run_file(&file, NULL, 0, seed, out, error);
 }
 
+sinter_status net_run_file(const char *path, const char *device, uint64_t seed, net_result *out, sinter_error *error)
+{
+    const sinter_build_options o = options_for(NULL, device);
+    sinter_buffer file = { 0 };
+    *out = (net_result){ 0 };
+    const sinter_status s = sinter_build_file(path, &o, &file, error);
+    return s ? s : run_file(&file, NULL, 0, seed, out, error);
+}
+
 void net_result_free(net_result *r)
 {
     for (uint32_t i = 0; i < r->count; i++) free(r->out[i].data);

@@ -5,6 +5,8 @@
 #include "test.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 enum { POOL = 48 };
 typedef sinter_network_tensor *tensor;
@@ -194,6 +196,28 @@ static void grow(grower *g)
     g->pool[g->count++] = sinter_layer_output(l, 0);
 }
 
+/* As ONNX and back: the reference computes the same. */
+static void check_written(const grower *g, long n, const net_result *plain)
+{
+    char path[] = "/tmp/sinter_network_XXXXXX", why[256] = "";
+    sinter_error error = { 0 };
+    const int file = mkstemp(path);
+    if (!CHECK(file >= 0)) return;
+    (void)close(file);
+    (void)unlink(path);
+    net_result again;
+    sinter_status s = sinter_network_write_onnx(g->net, path, &error);
+    if (s == SINTER_OK) s = net_run_file(path, "reference", g->seed, &again, &error);
+    if (CHECK_EQ(s, SINTER_OK)) {
+        const double gap = net_difference(&again, plain, why);
+        if (!CHECK(gap < 1e-5)) printf("network %ld, written: %g at %s\n", n, gap, why);
+        net_result_free(&again);
+    } else {
+        printf("network %ld, written: %s\n", n, error.text);
+    }
+    (void)unlink(path);
+}
+
 static void random_networks(void)
 {
     uint32_t added = 0, refused = 0;
@@ -215,6 +239,7 @@ static void random_networks(void)
             CHECK_EQ(net_run(g.net, NULL, "reference", NULL, 0, g.seed, &plain, &error), SINTER_OK);
             const double gap = net_difference(&fast, &plain, why);
             if (!CHECK(gap < 1e-3)) printf("network %ld: %g at %s\n", n, gap, why);
+            check_written(&g, n, &plain);
             net_result_free(&fast);
             net_result_free(&plain);
         } else if (marked) {
