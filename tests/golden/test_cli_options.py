@@ -39,7 +39,7 @@ FORMS = {
 FORMS["S"] = FORMS["A"] = FORMS["R"]
 MAY_BE_EMPTY = {"kernel-cache"}
 VERBS = {"report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
-         "test": ["no/such/folder"], "refit": ["no/such.sinter", "--strip", "-o", "no/such/out"], 
+         "test": ["no/such/folder"], "refit": ["no/such.sinter", "--strip", "-o", "no/such/out"],
          "simplify": ["no/such.onnx", "-o", "no/such/out"], "ops": [], "doctor": [], "plugin": ["list", "no/such.so"]}
 
 NEEDS_NO_FILE = {"ops", "doctor"}
@@ -64,12 +64,13 @@ def rows():
         yield name, value.strip().replace("\\|", "|"), verbs.split(", ")
 
 
-def one(name, form, verb):
+def one(name, form, verb, is_thorough):
+    """Values are read alike for all verbs: bad ones are tried for some alone."""
     option = "--" + name
     wants(2, option, verb, option + "x")
     wants(2, option[:-1], verb, option[:-1] + "_")
     if not form:
-        for value in ("=", "=1", "=yes"):
+        for value in ("=", "=1", "=yes") if is_thorough else ("=",):
             wants(2, option, verb, option + value)
         return
     if form in FORMS:
@@ -81,7 +82,7 @@ def one(name, form, verb):
         sys.exit(1)
     wants(2, option, verb, option)
     wants(2, option, verb, option, "--json")
-    for value in bad:
+    for value in bad if is_thorough else bad[:1]:
         if value == "" and name in MAY_BE_EMPTY:
             continue
         wants(2, option, verb, option, value)
@@ -93,8 +94,8 @@ def one(name, form, verb):
 found = 0
 for name, form, verbs in rows():
     found += 1
-    for verb in verbs:
-        one(name, form, verb)
+    for place, verb in enumerate(verbs):
+        one(name, form, verb, place in (found % len(verbs), 0))
 if found < 30:
     print("FAIL only", found, "options were found")
     failures += 1

@@ -235,7 +235,10 @@ static void check_on(const model_case *c, const char *device, const char *device
     sinter_context *context = NULL;
     sinter_status s = is_parsed ? build_parsed(c, &options, &built, &is_skipped, &error)
                                 : sinter_build_memory(c->model.at, c->model.size, &options, &built, &error);
-    if (is_skipped) return;
+    if (is_skipped) {
+        sinter_buffer_free(&built);
+        return;
+    }
     if (c->refused[0]) {
         if (!s || !strstr(error.text, c->refused)) {
             (void)printf("%s: expected to be refused with \"%s\", got: %s\n", where, c->refused,
