@@ -114,7 +114,7 @@ class RandomModel:
 def widened(array, dtype):
     """What the command writes into .npy files: bf16 and 8-bit floats as f32."""
     if dtype == "bf16":
-        return (array.astype("u4") << 16).view("f4")
+        return np.asarray(array.astype("u4") << np.uint32(16), "u4").view("f4")
     if dtype in ("f8e4m3fn", "f8e5m2"):
         return np.array([f8_value(int(b), dtype) for b in array.reshape(-1)], "f4").reshape(array.shape)
     return array
