@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles sinter.hpp and its test as C++17 and C++20 with every compiler there is, without a warning, and runs the test
+and the code of docs/cpp.md.
+
+With a library that has sanitizers, g++ compiles the test once, with the same sanitizers."""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(os.environ["SINTER_SOURCE_DIR"])
+BUILD = pathlib.Path(os.environ["SINTER_BIN"]).parent
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror", "-I", str(ROOT / "include")]
+
+
+def sanitizers():
+    needed = subprocess.run(["ldd", str(BUILD / "libsinter.so")], capture_output=True, text=True).stdout
+    return [flag for library, flag in (("libasan", "-fsanitize=address"), ("libubsan", "-fsanitize=undefined"), ("libtsan", "-fsanitize=thread"))
+            if library in needed]
+
+
+# What the code blocks of docs/cpp.md rely on.
+RIG = """#include <cstdio>
+static void block{0}()
+{{
+    std::vector<float> kernel(72, 0.5f);
+    sinter::tensor image = sinter::tensor::read("seven.npy");
+    sinter::network net;
+    sinter::context context(sinter::engine::build("digits.onnx", sinter::build_options().set("tune", "off")));
+    (void)kernel; (void)image;
+    {{
+{1}
+    }}
+}}
+"""
+
+
+def documented(folder):
+    """The blocks of docs/cpp.md as one program, which runs all of them."""
+    blocks = re.findall(r"```cpp\n(.*?)```", (ROOT / "docs/cpp.md").read_text(), re.S)
+    whole, parts = blocks[0].replace("int main()", "static void whole()"), [b.replace("\n...\n", "\n") for b in blocks[1:]]
+    text = "#include <cstdio>\n" + whole + "".join(RIG.format(i, b) for i, b in enumerate(parts))
+    text += "int main()\n{\n    whole();\n" + "".join(f"    block{i}();\n" for i in range(len(parts))) + "}\n"
+    (folder / "documented.cpp").write_text(text)
+    for name in ("digits.onnx", "seven.npy"):
+        shutil.copy(ROOT / "examples/digits" / name, folder)
+    done = subprocess.run(["g++", "-std=c++20", "-I", ROOT / "include", folder / "documented.cpp", "-o", folder / "documented", "-L", BUILD,
+                           "-lsinter", "-lpthread"], capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr
+    done = subprocess.run([folder / "documented"], capture_output=True, text=True, cwd=folder, env=dict(os.environ, LD_LIBRARY_PATH=str(BUILD)))
+    return done.stdout + done.stderr if done.returncode or len(done.stdout.split()) < 10 else ""
+
+
+def compile_and_run(job):
+    """The output of what failed; empty: nothing did."""
+    compiler, standard, runs, flags, folder = job
+    folder.mkdir()
+    command = [compiler, f"-std=c++{standard}", *STRICT, *flags, str(ROOT / "tests/cpp/use_sinter.cpp")]
+    command += ["-o", str(folder / "use"), "-L", str(BUILD), "-lsinter", "-lpthread"] if runs else ["-fsyntax-only"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode or not runs:
+        return done.stderr
+    digits = ROOT / "examples/digits"
+    done = subprocess.run([folder / "use", digits / "digits.onnx", digits / "seven.npy", folder], capture_output=True, text=True,
+                          env=dict(os.environ, LD_LIBRARY_PATH=str(BUILD)))
+    return done.stdout + done.stderr if done.returncode else ""
+
+
+def main():
+    flags = sanitizers()
+    compilers = [c for c in ("g++", "clang++") if shutil.which(c)]
+    jobs = [(c, s, s == "17") for c in compilers for s in ("17", "20")] if not flags else [("g++", "17", True)]
+    if not compilers or flags and "g++" not in compilers:
+        print("no C++ compiler")
+        return 77
+    failed = 0
+    with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        todo = [job + (flags, pathlib.Path(scratch, f"{job[0]}{job[1]}")) for job in jobs]
+        for job, output in zip(jobs, pool.map(compile_and_run, todo)):
+            failed += bool(output)
+            print(f"{'FAIL' if output else 'ok  '} {job[0]} -std=c++{job[1]}\n{output}", end="")
+        if not flags and "g++" in compilers:
+            output = documented(pathlib.Path(scratch))
+            failed += bool(output)
+            print(f"{'FAIL' if output else 'ok  '} docs/cpp.md\n{output}", end="")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
