@@ -31,9 +31,8 @@ def tables():
     out.append("| addInput | `sinter_network_add_input` | | 0 | 1 |")
     for kind, name, least, most, outs, tensorrt, call in rows:
         inputs = least if least == most else f"{least} or more" if most == "LIST" else f"{least} to {most}"
-        out.append(f"| {tensorrt} | `{call}` | `{name}` | {inputs} | {outs if name != 'op' else 'any'} |")
+        out.append(f"| {tensorrt} | `{call}` | `{name}` | {inputs} | {outs if name not in ('op', 'plugin') else 'any'} |")
     out.append("| addDistCollective | refused: an engine runs on one device | `dist_collective` | | |")
-    out.append("| addPlugin, addPluginV2, addPluginV3 | none: a layer is a kind of this table or an operator of docs/ops.md | | | |")
     out += ["", "| kind | parameter | form | default | meaning |", "|---|---|---|---|---|"]
     for kind, name, *_ in rows:
         for form, field, initial, words, meaning in params[name]:

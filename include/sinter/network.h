@@ -31,6 +31,7 @@
 #define SINTER_NETWORK_H
 
 #include "build.h"
+#include "plugin.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,7 +60,8 @@ typedef struct sinter_conditional sinter_conditional;
     X(CONDITIONAL_OUTPUT, 36, "conditional_output") X(SCATTER, 37, "scatter") X(EINSUM, 38, "einsum")                \
     X(ASSERTION, 39, "assertion") X(ONE_HOT, 40, "one_hot") X(NON_ZERO, 41, "non_zero")                              \
     X(GRID_SAMPLE, 42, "grid_sample") X(NMS, 43, "nms") X(REVERSE_SEQUENCE, 44, "reverse_sequence")                  \
-    X(NORMALIZATION, 45, "normalization") X(SQUEEZE, 47, "squeeze") X(UNSQUEEZE, 48, "unsqueeze")                    \
+    X(NORMALIZATION, 45, "normalization") X(PLUGIN, 46, "plugin") X(SQUEEZE, 47, "squeeze")                          \
+    X(UNSQUEEZE, 48, "unsqueeze")                                                                                    \
     X(CUMULATIVE, 49, "cumulative") X(DYNAMIC_QUANTIZE, 50, "dynamic_quantize") X(ATTENTION, 51, "attention")        \
     X(ROTARY_EMBEDDING, 53, "rotary_embedding") X(KV_CACHE_UPDATE, 54, "kv_cache_update") X(MOE, 55, "moe")          \
     X(DIST_COLLECTIVE, 56, "dist_collective") X(OP, 100, "op")
@@ -439,6 +441,24 @@ SINTER_API sinter_layer *sinter_network_add(sinter_network *network, sinter_laye
 SINTER_API sinter_layer *sinter_add_op(sinter_network *network, const char *domain, const char *type, int64_t version,
                                        sinter_network_tensor *const *input, uint32_t count, uint32_t count_out,
                                        sinter_error *error);
+
+/* Adds a call of a plugin (plugin.h) with `count_out` outputs. version, space NULL: any, where only one plugin fits.
+ * `field` has values of the plugin's fields in any order; they are copied, and those that are not given have the
+ * plugin's defaults. The plugin is looked up when shapes are asked for, in the registry of sinter_network_create, and
+ * at the build, in the registry of the build's env, or the network's where that names none. A plugin that is not
+ * there, and fields that it does not take, are errors then. */
+SINTER_API sinter_layer *sinter_add_plugin(sinter_network *network, const char *name, const char *version,
+                                           const char *space, sinter_network_tensor *const *input, uint32_t count,
+                                           uint32_t count_out, const sinter_plugin_field *field,
+                                           uint32_t count_field, sinter_error *error);
+/* Gives a field of a layer of kind PLUGIN another value, or adds it. Copied. Errors: INVALID_ARG, NO_MEMORY. */
+SINTER_API sinter_status sinter_layer_set_field(sinter_layer *layer, const sinter_plugin_field *field,
+                                                sinter_error *error);
+/* Field `index` of those that were given; valid until it is set again. NULL: past the last, or no PLUGIN. */
+SINTER_API const sinter_plugin_field *sinter_layer_field(const sinter_layer *layer, uint32_t index);
+/* What a layer of kind PLUGIN calls, as it was given. Errors: INVALID_ARG where the layer is of another kind. */
+SINTER_API sinter_status sinter_layer_plugin(const sinter_layer *layer, const char **name, const char **version,
+                                             const char **space);
 
 /* What a layer of kind OP is. Errors: INVALID_ARG where the layer is of another kind. */
 SINTER_API sinter_status sinter_layer_operator(const sinter_layer *layer, const char **domain, const char **type,

@@ -67,6 +67,7 @@ sinter_status sinter_network_build(sinter_network *network, const sinter_build_o
     if (!network) return FAIL(&e, INVALID_ARG, "network is NULL");
     if (network->is_strongly_typed && o.allow)
         return FAIL(&e, INVALID_ARG, "the network is strongly typed, and options.allow permits narrower types");
+    if (!e.plugins) e.plugins = network->e.plugins;
     build_output got = { 0 };
     const build_model m = { .name = network->name, .network = network };
     const sinter_status s = build_engine(&e, &m, &o, &got);

@@ -472,6 +472,26 @@ sinter_status sinter_layer_operator(const sinter_layer *layer, const char **doma
     return SINTER_OK;
 }
 
+sinter_status sinter_layer_set_field(sinter_layer *layer, const sinter_plugin_field *field, sinter_error *error)
+{
+    LAYER_CALL(network_set_field(layer, e, field));
+}
+
+const sinter_plugin_field *sinter_layer_field(const sinter_layer *layer, uint32_t index)
+{
+    return layer && index < layer->plugin.count_field ? &layer->plugin.field[index] : NULL;
+}
+
+sinter_status sinter_layer_plugin(const sinter_layer *layer, const char **name, const char **version,
+                                  const char **space)
+{
+    if (!layer || layer->kind != SINTER_LAYER_PLUGIN) return SINTER_INVALID_ARG;
+    if (name) *name = layer->plugin.name;
+    if (version) *version = layer->plugin.version;
+    if (space) *space = layer->plugin.space;
+    return SINTER_OK;
+}
+
 sinter_layer *sinter_network_add(sinter_network *net, sinter_layer_kind kind, sinter_network_tensor *const *in,
                                  uint32_t count, sinter_error *error)
 {

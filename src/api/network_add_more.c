@@ -197,6 +197,20 @@ sinter_layer *sinter_add_op(sinter_network *net, const char *domain, const char 
     return e ? network_add_op(net, e, domain, type, version, input, count, count_out) : NULL;
 }
 
+sinter_layer *sinter_add_plugin(sinter_network *net, const char *name, const char *version, const char *space,
+                                sinter_network_tensor *const *input, uint32_t count, uint32_t count_out,
+                                const sinter_plugin_field *field, uint32_t count_field, sinter_error *error)
+{
+    env *e = network_env(net, error);
+    if (!e) return NULL;
+    if (count_field && !field) return (void)FAIL(e, INVALID_ARG, "%u fields at NULL", count_field), NULL;
+    const network_plugin_info plugin = { name, version, space, NULL, 0 };
+    sinter_layer *layer = network_add_plugin(net, e, &plugin, input, count, count_out);
+    adding a = { .e = e, .net = net, .layer = layer, .status = layer ? SINTER_OK : SINTER_INVALID_ARG };
+    for (uint32_t i = 0; i < count_field && !a.status; i++) a.status = network_set_field(layer, e, &field[i]);
+    return end(&a);
+}
+
 /* ---- loops and conditionals ---- */
 
 static adding join(network_control *c, sinter_layer_kind kind, sinter_network_tensor *const *in, uint32_t count,

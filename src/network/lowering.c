@@ -6,8 +6,6 @@
  * silently, so that each failure is reported once. */
 #include "network/lowering.h"
 
-#include "base/hash.h"
-
 #include <string.h>
 
 _Static_assert((int)ATTR_INTS_MAX == (int)SINTER_PARAM_INTS_MAX, "lists of parameters are lists of attributes");
@@ -408,7 +406,7 @@ sinter_status network_values(sinter_network_tensor *t, env *e, int64_t *out, uin
 
 /* ---- digest ---- */
 
-static void hash_text(sha256 *h, const char *words)
+void network_hash_text(sha256 *h, const char *words)
 {
     sha256_update(h, words, strlen(words) + 1);
 }
@@ -416,11 +414,11 @@ static void hash_text(sha256 *h, const char *words)
 static void hash_param(sha256 *h, const sinter_param *row, const network_param *p)
 {
     const sinter_tensor shape = { .dtype = p->weights.dtype, .rank = 1, .dim = { p->weights.count } };
-    hash_text(h, row->name);
+    network_hash_text(h, row->name);
     sha256_update(h, &p->i, sizeof p->i);
     sha256_update(h, &p->r, sizeof p->r);
     sha256_update(h, &p->is_set, sizeof p->is_set);
-    hash_text(h, p->text ? p->text : "");
+    network_hash_text(h, p->text ? p->text : "");
     sha256_update(h, &p->count, sizeof p->count);
     if (p->ints && p->count) sha256_update(h, p->ints, p->count * sizeof *p->ints);
     if (p->reals && p->count) sha256_update(h, p->reals, p->count * sizeof *p->reals);
@@ -432,13 +430,14 @@ static void hash_op(sha256 *h, const sinter_layer *layer)
 {
     const uint32_t control = layer->control ? layer->control->id + 1 : 0;
     sha256_update(h, &control, sizeof control);
+    if (layer->kind == SINTER_LAYER_PLUGIN) network_hash_plugin(h, &layer->plugin);
     if (layer->kind != SINTER_LAYER_OP) return;
-    hash_text(h, layer->op.domain);
-    hash_text(h, layer->op.type);
+    network_hash_text(h, layer->op.domain);
+    network_hash_text(h, layer->op.type);
     sha256_update(h, &layer->op.version, sizeof layer->op.version);
     for (uint32_t i = 0; i < layer->op.count_attr; i++) {
         const onnx_attr *a = &layer->op.attr[i];
-        hash_text(h, a->name);
+        network_hash_text(h, a->name);
         if (a->t) sha256_update(h, a->t->span, a->t->span_size);
     }
 }
@@ -449,11 +448,11 @@ static void hash_tensors(sha256 *h, const network_tensors *list)
     for (uint32_t i = 0; i < list->count; i++) {
         const sinter_network_tensor *t = list->at[i];
         sha256_update(h, &t->id, sizeof t->id);
-        hash_text(h, t->name);
+        network_hash_text(h, t->name);
         sha256_update(h, &t->dtype, sizeof t->dtype);
         sha256_update(h, &t->rank, sizeof t->rank);
         sha256_update(h, t->dim, t->rank * sizeof *t->dim);
-        for (uint32_t k = 0; k < t->rank; k++) hash_text(h, t->dim_name[k] ? t->dim_name[k] : "");
+        for (uint32_t k = 0; k < t->rank; k++) network_hash_text(h, t->dim_name[k] ? t->dim_name[k] : "");
     }
 }
 
@@ -468,7 +467,7 @@ void network_digest(const sinter_network *net, uint8_t digest[32])
         sha256_update(&h, &layer->kind, sizeof layer->kind);
         const sinter_dtype precision = network_obeyed(layer);
         sha256_update(&h, &precision, sizeof precision);
-        hash_text(&h, layer->name);
+        network_hash_text(&h, layer->name);
         hash_op(&h, layer);
         for (uint32_t k = 0; k < layer->count_in; k++) {
             const uint32_t id = layer->in[k] ? layer->in[k]->id : UINT32_MAX;

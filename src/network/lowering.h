@@ -3,6 +3,7 @@
 #ifndef NETWORK_LOWERING_H
 #define NETWORK_LOWERING_H
 
+#include "base/hash.h"
 #include "network/network.h"
 
 enum { LAYER_NEW = 0, LAYER_OPEN, LAYER_DONE, LAYER_FAILED };
@@ -43,5 +44,9 @@ sinter_status context_inputs(context *x, const sinter_layer *layer, sinter_netwo
 bool          network_gives_results(const sinter_layer *layer);
 sinter_status context_control(context *x, const sinter_layer *layer);
 sinter_status context_value(context *x, sinter_network_tensor *t, ir_value_id *out);
+
+/* Parts of network_digest: a text with its end; what a layer of kind PLUGIN calls. */
+void network_hash_text(sha256 *h, const char *words);
+void network_hash_plugin(sha256 *h, const network_plugin_info *plugin);
 
 #endif

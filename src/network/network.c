@@ -223,7 +223,7 @@ static bool layer_room(sinter_layer *layer, uint32_t count)
 
 static bool may_miss(const network_row *row, uint32_t input)
 {
-    return row->kind == SINTER_LAYER_OP || (input >= row->in_min && row->in_max != NETWORK_LIST);
+    return network_is_call(row->kind) || (input >= row->in_min && row->in_max != NETWORK_LIST);
 }
 
 static sinter_status check_inputs(env *e, const sinter_network *net, const network_row *row,
@@ -279,7 +279,7 @@ sinter_layer *network_add(sinter_network *net, env *e, sinter_layer_kind kind, s
         row && (strncmp(row->call, "sinter_loop_", 12) == 0 || strncmp(row->call, "sinter_cond", 11) == 0);
     if (kind == SINTER_LAYER_DIST_COLLECTIVE)
         return (void)FAIL(e, UNSUPPORTED, "dist_collective: an engine runs on one device"), NULL;
-    if (row && (joins || kind == SINTER_LAYER_OP))
+    if (row && (joins || network_is_call(kind)))
         return (void)FAIL(e, INVALID_ARG, "a layer of kind %s is made by %s", row->name, row->call), NULL;
     return network_make(net, e, kind, in, count, 0);
 }
@@ -302,7 +302,7 @@ sinter_layer *network_make(sinter_network *net, env *e, sinter_layer_kind kind, 
     sinter_layer **slot = layer ? VEC_PUSH(&net->a, &net->layer) : NULL;
     if (!slot) return (void)FAIL_MEMORY(e, "a layer"), NULL;
     *layer = (sinter_layer){ .net = net, .kind = kind, .row = row, .id = net->layer_count++ };
-    if (!fill_layer(layer, row, in, count, kind == SINTER_LAYER_OP ? count_out : row->outs)) {
+    if (!fill_layer(layer, row, in, count, network_is_call(kind) ? count_out : row->outs)) {
         net->layer.count--;
         return (void)FAIL_MEMORY(e, "a layer"), NULL;
     }
@@ -312,11 +312,10 @@ sinter_layer *network_make(sinter_network *net, env *e, sinter_layer_kind kind, 
 sinter_layer *network_add_op(sinter_network *net, env *e, const char *domain, const char *type, int64_t version,
                              sinter_network_tensor *const *in, uint32_t count, uint32_t count_out)
 {
-    enum { OUT_MAX = 64 };
     if (!domain || !type || !*type)
         return (void)FAIL(e, INVALID_ARG, "the operator's domain or type is NULL or empty"), NULL;
-    if (count_out < 1 || count_out > OUT_MAX)
-        return (void)FAIL(e, INVALID_ARG, "%u outputs, wanted are 1 to %d", count_out, OUT_MAX), NULL;
+    if (count_out < 1 || count_out > NETWORK_OUT_MAX)
+        return (void)FAIL(e, INVALID_ARG, "%u outputs, wanted are 1 to %d", count_out, NETWORK_OUT_MAX), NULL;
     if (version < 0) return (void)FAIL(e, INVALID_ARG, "version %lld", (long long)version), NULL;
     const char *own_domain = network_text(net, strcmp(domain, "ai.onnx") ? domain : ""), *own = network_text(net, type);
     if (!own_domain || !own) return (void)FAIL_MEMORY(e, "a layer"), NULL;

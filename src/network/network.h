@@ -11,7 +11,7 @@
 #include "onnx/importer.h"
 #include "sinter/network.h"
 
-enum { NETWORK_LIST = 1 << 16, NETWORK_SPATIAL_MAX = 3 };
+enum { NETWORK_LIST = 1 << 16, NETWORK_SPATIAL_MAX = 3, NETWORK_OUT_MAX = 64 };
 
 typedef struct network_call network_call;
 /* A row of layers.def. */
@@ -26,6 +26,12 @@ typedef struct network_row {
 const network_row *network_row_of(sinter_layer_kind kind);         /* NULL: no kind that can be added */
 const network_row *network_row_at(uint32_t i);                     /* NULL past the end */
 const char        *network_kind_name(sinter_layer_kind kind);
+
+/* Kinds whose operator the caller names, with any number of outputs. */
+static inline bool network_is_call(sinter_layer_kind kind)
+{
+    return kind == SINTER_LAYER_OP || kind == SINTER_LAYER_PLUGIN;
+}
 
 typedef struct network_param {
     bool           is_set;
@@ -61,10 +67,18 @@ typedef struct network_op_info {
     const char *const *out;             /* the model's names of outputs; "" not wanted. NULL: all are */
 } network_op_info;
 
+/* What a layer of kind PLUGIN calls. */
+typedef struct network_plugin_info {
+    const char          *name, *version, *space;    /* version, space NULL: any */
+    sinter_plugin_field *field;
+    uint32_t             count_field;
+} network_plugin_info;
+
 struct sinter_layer {
     sinter_network         *net;
     network_control        *control;    /* the loop or conditional that it joins; NULL: none */
     network_op_info         op;
+    network_plugin_info     plugin;
     sinter_dtype            precision;  /* that it is to be computed in; NONE: not said */
     sinter_layer_kind       kind;
     const network_row      *row;
@@ -127,6 +141,11 @@ sinter_layer *network_make(sinter_network *net, env *e, sinter_layer_kind kind, 
                            uint32_t count, uint32_t count_out);
 sinter_layer *network_add_op(sinter_network *net, env *e, const char *domain, const char *type, int64_t version,
                              sinter_network_tensor *const *in, uint32_t count, uint32_t count_out);
+/* ---- plugin_layer.c ---- */
+sinter_layer *network_add_plugin(sinter_network *net, env *e, const network_plugin_info *plugin,
+                                 sinter_network_tensor *const *in, uint32_t count, uint32_t count_out);
+sinter_status network_set_field(sinter_layer *layer, env *e, const sinter_plugin_field *field);
+
 /* A layer that joins a loop or conditional. */
 sinter_layer *network_join(network_control *c, env *e, sinter_layer_kind kind, sinter_network_tensor *const *in,
                            uint32_t count);

@@ -81,12 +81,14 @@ static sinter_build_options options_for(const sinter_build_options *options, con
 }
 
 /* Runs the engine and frees its file. */
-static sinter_status run_file(sinter_buffer *file, const net_data *data, uint32_t count, uint64_t seed, net_result *out,
-                              sinter_error *error)
+static sinter_status run_file(sinter_buffer *file, const sinter_env_options *env, const net_data *data, uint32_t count,
+                              uint64_t seed, net_result *out, sinter_error *error)
 {
     sinter_engine *engine = NULL;
     sinter_context *context = NULL;
-    sinter_status s = sinter_engine_load_memory(file->data, file->size, NULL, &engine, error);
+    sinter_engine_options o = SINTER_ENGINE_OPTIONS;
+    o.env = env;
+    sinter_status s = sinter_engine_load_memory(file->data, file->size, &o, &engine, error);
     if (!s) s = sinter_context_create(engine, NULL, &context, error);
     if (!s) s = run_context(engine, context, data, count, seed, out, error);
     sinter_context_destroy(context);
@@ -102,7 +104,7 @@ sinter_status net_run(sinter_network *net, const sinter_build_options *options, 
     sinter_buffer file = { 0 };
     *out = (net_result){ 0 };
     const sinter_status s = sinter_network_build(net, &o, &file, error);
-    return s ? s : run_file(&file, data, count, seed, out, error);
+    return s ? s : run_file(&file, o.env, data, count, seed, out, error);
 }
 
 sinter_status net_run_model(const void *model, size_t size, const sinter_build_options *options, const char *device,
@@ -112,16 +114,17 @@ sinter_status net_run_model(const void *model, size_t size, const sinter_build_o
     sinter_buffer file = { 0 };
     *out = (net_result){ 0 };
     const sinter_status s = sinter_build_memory(model, size, &o, &file, error);
-    return s ? s : run_file(&file, NULL, 0, seed, out, error);
+    return s ? s : run_file(&file, o.env, NULL, 0, seed, out, error);
 }
 
-sinter_status net_run_file(const char *path, const char *device, uint64_t seed, net_result *out, sinter_error *error)
+sinter_status net_run_file(const char *path, const sinter_build_options *options, const char *device, uint64_t seed,
+                           net_result *out, sinter_error *error)
 {
-    const sinter_build_options o = options_for(NULL, device);
+    const sinter_build_options o = options_for(options, device);
     sinter_buffer file = { 0 };
     *out = (net_result){ 0 };
     const sinter_status s = sinter_build_file(path, &o, &file, error);
-    return s ? s : run_file(&file, NULL, 0, seed, out, error);
+    return s ? s : run_file(&file, o.env, NULL, 0, seed, out, error);
 }
 
 void net_result_free(net_result *r)

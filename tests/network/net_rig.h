@@ -23,7 +23,8 @@ sinter_status net_run(sinter_network *net, const sinter_build_options *options, 
 /* The same for a model. */
 sinter_status net_run_model(const void *model, size_t size, const sinter_build_options *options, const char *device,
                             uint64_t seed, net_result *out, sinter_error *error);
-sinter_status net_run_file(const char *path, const char *device, uint64_t seed, net_result *out, sinter_error *error);
+sinter_status net_run_file(const char *path, const sinter_build_options *options, const char *device, uint64_t seed,
+                           net_result *out, sinter_error *error);
 void   net_result_free(net_result *r);
 double net_value(const sinter_tensor *t, int64_t i);        /* element i of any type */
 int64_t net_count(const sinter_tensor *t);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_random_networks.c - random layers with random parameters: built and run on the CPU and on the reference device,
- * which must agree; and random orders of calls with arguments that are often wrong, which must be refused. */
+ * which must agree with each other, with the network written as ONNX, and with the same network that has layers in the
+ * place of its plugins; and random orders of calls with arguments that are often wrong, which must be refused. */
 #include "net_rig.h"
+#include "plugin_set.h"
 #include "test.h"
 
 #include <math.h>
@@ -17,6 +19,7 @@ typedef struct grower {
     tensor pool[POOL]; /* f32, finite for the data that tests use */
     uint32_t count;
     uint32_t added, refused;
+    int is_plain; /* layers in the place of plugins */
 } grower;
 
 static uint32_t below(grower *g, uint32_t limit)
@@ -142,6 +145,29 @@ static sinter_layer *add_norm(grower *g, tensor t, const sinter_network_shape *s
     return l;
 }
 
+static sinter_layer *add_plugin(grower *g, tensor t, const sinter_network_shape *s)
+{
+    const double scale = (double)below(g, 9) / 4 - 1, bias = (double)below(g, 5) / 8;
+    const float scale_plain = (float)scale, bias_plain = (float)bias;
+    const sinter_plugin_field field[] = { { "bias", SINTER_PLUGIN_REAL, 1, &bias },
+                                          { "scale", SINTER_PLUGIN_REALS, 1, &scale } };
+    const sinter_weights w = { SINTER_DTYPE_F32, 0, 1, &scale_plain }, b = { SINTER_DTYPE_F32, 0, 1, &bias_plain };
+    switch (below(g, 3)) {
+    case 0:
+        if (g->is_plain) return sinter_add_scale(g->net, t, SINTER_SCALE_UNIFORM, &b, &w, NULL, 1, NULL);
+        return sinter_add_plugin(g->net, "CustomPlugin", NULL, NULL, &t, 1, 1, field, 2, NULL);
+    case 1: {
+        if (!g->is_plain) return sinter_add_plugin(g->net, "CustomKernel", "2", "", &t, 1, 1, NULL, 0, NULL);
+        const uint32_t last = s->rank ? 1u << (s->rank - 1) : 0;
+        sinter_layer *mean = sinter_add_reduce(g->net, t, SINTER_REDUCTION_AVG, last, 1, NULL);
+        return sinter_add_elementwise(g->net, t, sinter_layer_output(mean, 0), SINTER_ELEMENTWISE_SUB, NULL);
+    }
+    default:
+        if (g->is_plain) return sinter_add_activation(g->net, t, SINTER_ACTIVATION_RELU, NULL);
+        return sinter_add_plugin(g->net, "CustomQuantized", NULL, "quant", &t, 1, 1, NULL, 0, NULL);
+    }
+}
+
 static sinter_layer *add_random(grower *g)
 {
     static const sinter_activation smooth[] = { SINTER_ACTIVATION_RELU,     SINTER_ACTIVATION_SIGMOID,
@@ -157,7 +183,7 @@ static sinter_layer *add_random(grower *g)
     const sinter_network_shape s = shape_of(t);
     const uint32_t mask = s.rank ? 1u << below(g, s.rank) : 0;
     const int64_t wide[2] = { s.rank ? s.dim[s.rank - 1] : 1, 1 + (int64_t)below(g, 6) };
-    switch (below(g, 14)) {
+    switch (below(g, 16)) {
     case 0:
     case 1: return add_window(g, t, &s, below(g, 2));
     case 2: return add_window(g, t, &s, 2);
@@ -172,6 +198,8 @@ static sinter_layer *add_random(grower *g)
                                           (sinter_matrix)below(g, 3), NULL);
     case 10: return s.rank ? add_norm(g, t, &s) : NULL;
     case 11: return sinter_add_topk(g->net, t, SINTER_TOPK_MAX, 1, mask, SINTER_DTYPE_I32, NULL);
+    case 12:
+    case 13: return s.rank ? add_plugin(g, t, &s) : NULL;
     default: return s.rank ? add_move(g, t, &s) : NULL;
     }
 }
@@ -197,7 +225,7 @@ static void grow(grower *g)
 }
 
 /* As ONNX and back: the reference computes the same. */
-static void check_written(const grower *g, long n, const net_result *plain)
+static void check_written(const grower *g, long n, const sinter_build_options *o, const net_result *plain)
 {
     char path[] = "/tmp/sinter_network_XXXXXX", why[256] = "";
     sinter_error error = { 0 };
@@ -207,7 +235,7 @@ static void check_written(const grower *g, long n, const net_result *plain)
     (void)unlink(path);
     net_result again;
     sinter_status s = sinter_network_write_onnx(g->net, path, &error);
-    if (s == SINTER_OK) s = net_run_file(path, "reference", g->seed, &again, &error);
+    if (s == SINTER_OK) s = net_run_file(path, o, "reference", g->seed, &again, &error);
     if (CHECK_EQ(s, SINTER_OK)) {
         const double gap = net_difference(&again, plain, why);
         if (!CHECK(gap < 1e-5)) printf("network %ld, written: %g at %s\n", n, gap, why);
@@ -218,32 +246,61 @@ static void check_written(const grower *g, long n, const net_result *plain)
     (void)unlink(path);
 }
 
+/* A network with its last layers marked; returns how many. */
+static uint32_t grown(grower *g, long n, int is_plain, const sinter_env_options *env)
+{
+    sinter_error error = { 0 };
+    *g = (grower){ .seed = (uint64_t)n * 977 + 5, .is_plain = is_plain };
+    CHECK_EQ(sinter_network_create(env, &g->net, &error), SINTER_OK);
+    const int64_t image[] = { 1 + below(g, 2), 2, 3 + below(g, 4), 4 }, rows[] = { 2, 4 };
+    g->pool[g->count++] = sinter_network_add_input(g->net, "x", SINTER_DTYPE_F32, 4, image, NULL, &error);
+    g->pool[g->count++] = sinter_network_add_input(g->net, "y", SINTER_DTYPE_F32, 2, rows, NULL, &error);
+    for (int i = 0; i < 10; i++) grow(g);
+    uint32_t marked = 0;
+    for (uint32_t i = g->count; i-- > 2 && marked < 4;)
+        marked += sinter_network_mark_output(g->net, g->pool[i], &error) == SINTER_OK;
+    return marked;
+}
+
+/* The network runs like `plain`, up to the names of layers. */
+static void check_runs(const grower *g, long n, const sinter_build_options *o, const char *device, net_result *plain)
+{
+    net_result got;
+    sinter_error error = { 0 };
+    char why[256] = "";
+    if (!CHECK_EQ(net_run(g->net, o, device, NULL, 0, g->seed, &got, &error), SINTER_OK)) {
+        printf("network %ld, %s: %s\n", n, device, error.text);
+        return;
+    }
+    const double gap = net_difference(&got, plain, why);
+    if (!CHECK(gap < 1e-3)) printf("network %ld, %s: %g at %s\n", n, device, gap, why);
+    net_result_free(&got);
+}
+
 static void random_networks(void)
 {
     uint32_t added = 0, refused = 0;
+    sinter_env_options env = SINTER_ENV_OPTIONS;
+    sinter_build_options o = SINTER_BUILD_OPTIONS;
+    env.plugins = plugin_set_shared();
+    o.env = &env;
     const long networks = test_scale(120, 3000);
     for (long n = 0; n < networks; n++) {
-        grower g = { .seed = (uint64_t)n * 977 + 5 };
+        grower g, same;
+        net_result plain;
         sinter_error error = { 0 };
-        CHECK_EQ(sinter_network_create(NULL, &g.net, &error), SINTER_OK);
-        const int64_t image[] = { 1 + below(&g, 2), 2, 3 + below(&g, 4), 4 }, rows[] = { 2, 4 };
-        g.pool[g.count++] = sinter_network_add_input(g.net, "x", SINTER_DTYPE_F32, 4, image, NULL, &error);
-        g.pool[g.count++] = sinter_network_add_input(g.net, "y", SINTER_DTYPE_F32, 2, rows, NULL, &error);
-        for (int i = 0; i < 10; i++) grow(&g);
-        uint32_t marked = 0;
-        for (uint32_t i = g.count; i-- > 2 && marked < 4;)
-            marked += sinter_network_mark_output(g.net, g.pool[i], &error) == SINTER_OK;
-        net_result fast, plain;
-        char why[256] = "";
-        if (marked && CHECK_EQ(net_run(g.net, NULL, "cpu", NULL, 0, g.seed, &fast, &error), SINTER_OK)) {
-            CHECK_EQ(net_run(g.net, NULL, "reference", NULL, 0, g.seed, &plain, &error), SINTER_OK);
-            const double gap = net_difference(&fast, &plain, why);
-            if (!CHECK(gap < 1e-3)) printf("network %ld: %g at %s\n", n, gap, why);
-            check_written(&g, n, &plain);
-            net_result_free(&fast);
-            net_result_free(&plain);
-        } else if (marked) {
-            printf("network %ld: %s\n", n, error.text);
+        if (grown(&g, n, 0, &env)) {
+            (void)grown(&same, n, 1, NULL);
+            CHECK_EQ(g.count, same.count);
+            if (CHECK_EQ(net_run(same.net, NULL, "reference", NULL, 0, g.seed, &plain, &error), SINTER_OK)) {
+                check_runs(&g, n, &o, "cpu", &plain);
+                check_runs(&g, n, &o, "reference", &plain);
+                check_written(&g, n, &o, &plain);
+                net_result_free(&plain);
+            } else {
+                printf("network %ld: %s\n", n, error.text);
+            }
+            sinter_network_destroy(same.net);
         }
         sinter_network_destroy(g.net);
         added += g.added;
@@ -293,8 +350,10 @@ static void call(caller *c)
     sinter_network_shape shape;
     sinter_buffer file = { 0 };
     int64_t out[2];
+    const sinter_plugin_field field = { any(c, 9) ? "k" : what, (sinter_plugin_type)any(c, 8), any(c, 3),
+                                        any(c, 9) ? d : NULL };
     const uint32_t k = any(c, HANDLES);
-    switch (any(c, 26)) {
+    switch (any(c, 28)) {
     case 0:
         c->t[k] = sinter_network_add_input(net, any(c, 9) ? "x" : "y", SINTER_DTYPE_F32, any(c, 4), d, NULL, &error);
         break;
@@ -336,6 +395,11 @@ static void call(caller *c)
                 : any(c, 2) ? sinter_conditional_set_condition(c->conditional[any(c, 2)], in[0], &error)
                             : sinter_conditional_add_output(c->conditional[any(c, 2)], in[0], in[1], &error));
         break;
+    case 25:
+        keep(c, sinter_add_plugin(net, any(c, 5) ? "CustomPairs" : "", any(c, 3) ? NULL : "1", any(c, 2) ? NULL : "",
+                                  in, any(c, 4), any(c, 4), &field, any(c, 2), &error));
+        break;
+    case 26: (void)sinter_layer_set_field(l, any(c, 9) ? &field : NULL, &error); break;
     default:
         if (any(c, 4)) break;
         if (sinter_network_build(net, NULL, &file, &error) != SINTER_OK) CHECK(error.text[0] != 0);
@@ -345,11 +409,13 @@ static void call(caller *c)
 
 static void orders_of_calls(void)
 {
+    sinter_env_options env = SINTER_ENV_OPTIONS;
+    env.plugins = plugin_set_shared();
     const long rounds = test_scale(150, 5000);
     for (long n = 0; n < rounds; n++) {
         caller c = { .seed = (uint64_t)n };
         for (int i = 0; i < 2; i++) {
-            CHECK_EQ(sinter_network_create(NULL, &c.net[i], NULL), SINTER_OK);
+            CHECK_EQ(sinter_network_create(i ? NULL : &env, &c.net[i], NULL), SINTER_OK);
             c.t[i] = sinter_network_add_input(c.net[i], "first", SINTER_DTYPE_F32, 2, (int64_t[]){ 2, 3 }, NULL, NULL);
             c.loop[i] = sinter_network_add_loop(c.net[i], NULL);
             c.conditional[i] = sinter_network_add_conditional(c.net[i], NULL);
