@@ -27,6 +27,23 @@ def ints(values):
     return (ctypes.c_int64 * max(len(values), 1))(*values), len(values)
 
 
+def param_rows(function, which):
+    """name -> (kind, words, meaning) of each parameter that a function of the library lists for `which`."""
+    found, index = {}, 0
+    while True:
+        row = function(which, index)
+        if not row:
+            return found
+        p = row.contents
+        found[p.name.decode()] = (_abi.ParamKind(p.kind), (p.words or b"").decode(), (p.text or b"").decode())
+        index += 1
+
+
+def kind_parameters(kind):
+    """name -> (kind, words, meaning) of each parameter of a kind of layers."""
+    return param_rows(lib.sinter_layer_kind_param, kind)
+
+
 class NetworkTensor:
     """A tensor of a network: an edge, without data. `name` and, of inputs, `shape` and `dtype` can be set."""
     __slots__ = ("network", "handle")
@@ -112,15 +129,7 @@ class Layer:
     def parameters(self):
         """name -> (kind, words, meaning) of each parameter."""
         if self._params is None:
-            found, index = {}, 0
-            while True:
-                row = lib.sinter_layer_param(self.handle, index)
-                if not row:
-                    break
-                p = row.contents
-                found[p.name.decode()] = (_abi.ParamKind(p.kind), (p.words or b"").decode(), (p.text or b"").decode())
-                index += 1
-            object.__setattr__(self, "_params", found)
+            object.__setattr__(self, "_params", param_rows(lib.sinter_layer_param, self.handle))
         return self._params
 
     kind = property(lambda self: _abi.LayerKind(lib.sinter_layer_get_kind(self.handle)))

@@ -113,12 +113,6 @@ def test_random_chains():
         assert np.allclose(y, wanted, rtol=1e-4, atol=1e-4), (seed, np.abs(y - wanted).max())
 
 
-def test_every_call_is_of_a_kind_that_is_there():
-    from sinter.tensorrt import _layers, _names
-    for name, words in _names.rows(_layers.METHODS):
-        assert words[0].upper() in sinter.LayerKind.__members__, name
-
-
 def test_refusals():
     network = trt.Builder(QUIET).create_network(0)
     x = network.add_input("x", trt.float32, (2, 3))

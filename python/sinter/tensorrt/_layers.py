@@ -2,9 +2,10 @@
 """Layers that scripts add to a network. Tables say which kind of sinter.Network each call makes, and how properties and
 arguments are called there; the library knows the kinds and their parameters."""
 from .. import _abi
-from .._network import Network
+from .._network import Network, kind_parameters
 from .._tensor import Tensor
 from . import _names
+from ._layer_extras import EXTRA, blocks, causal_kind
 from ._core import FROM_TRT, Dims, NotAvailable, Weights, to_trt
 from ._names import DataType, LayerType
 from ._network import ILayer, ITensor, NetworkDefinition
@@ -14,8 +15,8 @@ from ._network import ILayer, ITensor, NetworkDefinition
 METHODS = """
 activation: activation input:t type
 assertion: assertion condition:t message
-attention: attention query:t key:t value:t norm_op:op causal:is_causal
-attention_v2: attention query:t key:t value:t norm_op:op causal_kind:causal
+attention: attention query:t key:t value:t norm_op causal:is_causal
+attention_v2: attention query:t key:t value:t norm_op causal_kind
 cast: cast input:t to_type
 concatenation: concatenation inputs:l
 constant: constant shape weights
@@ -25,15 +26,17 @@ cumulative: cumulative input:t axis:t op exclusive reverse
 deconvolution: deconvolution input:t num_output_maps:maps kernel_shape:kernel_size kernel bias=
 deconvolution_nd: deconvolution input:t num_output_maps:maps kernel_shape:kernel_size kernel bias=
 dequantize: dequantize input:t scale:t output_type:to_type=FLOAT
+dynamic_quantize: dynamic_quantize input:t axis block_size output_type:to_type scale_type
+dynamic_quantize_v2: dynamic_quantize input:t block_shape:blocks output_type:to_type scale_type
 einsum: einsum inputs:l equation
 elementwise: elementwise input1:t input2:t op
-fill: fill shape op output_type:to_type=FLOAT
+fill: fill shape:dim op output_type:to_type=FLOAT
 gather: gather input:t indices:t axis
 gather_v2: gather input:t indices:t mode
 grid_sample: grid_sample input:t grid:t
 identity: identity input:t
 kv_cache_update: kv_cache_update cache:t update:t write_indices:t cache_mode
-lrn: lrn input:t window alpha beta k
+lrn: lrn input:t window:window_size alpha beta k
 matrix_multiply: matrix_multiply input0:t op0 input1:t op1
 moe: moe hidden_states:t selected_experts_for_tokens:t scores_for_selected_experts:t
 nms: nms boxes:t scores:t max_output_boxes_per_class:t indices_type=INT32
@@ -73,20 +76,20 @@ CLASS_OF = {"lrn": "ILRNLayer", "softmax": "ISoftMaxLayer", "ragged_softmax": "I
 # Properties with another name than their parameter; "padding" is pre_padding and post_padding.
 RENAMED = {"num_output_maps": "maps", "kernel_size_nd": "kernel_size", "stride_nd": "stride", "dilation_nd": "dilation",
            "num_groups": "groups", "window_size_nd": "window_size", "padding_nd": "padding", "pre_padding_nd": "pre_padding",
-           "post_padding_nd": "post_padding", "reshape_dims": "reshape", "resize_mode": "mode", "operation": "op"}
-RENAMED_OF = {("slice", "shape"): "size", ("resize", "shape"): "size", ("lrn", "window_size"): "window", ("attention", "norm_op"): "op",
-              ("attention", "causal_kind"): "causal"}
-# The enum of a parameter that is a choice.
-ENUM_OF = {("activation", "type"): "ActivationType", ("pooling", "type"): "PoolingType", ("elementwise", "op"): "ElementWiseOperation",
+           "post_padding_nd": "post_padding", "reshape_dims": "reshape", "resize_mode": "mode", "operation": "op",
+           "swiglu_param_limit": "swiglu_limit", "swiglu_param_alpha": "swiglu_alpha", "swiglu_param_beta": "swiglu_beta"}
+RENAMED_OF = {("slice", "shape"): "size", ("resize", "shape"): "size", ("fill", "shape"): "dim"}
+# The enum of a parameter that is a choice: by its name in all kinds, or in one kind.
+ENUM_OF = {"padding_mode": "PaddingMode", "sample_mode": "SampleMode", "interpolation_mode": "InterpolationMode",
+           "op0": "MatrixOperation", "op1": "MatrixOperation", "coordinate_transformation": "ResizeCoordinateTransformation",
+           "selector_for_single_pixel": "ResizeSelector", "nearest_rounding": "ResizeRoundMode", "norm_op": "AttentionNormalizationOp",
+           "causal_kind": "CausalMaskKind", "query_form": "AttentionIOForm", "key_value_form": "AttentionIOForm",
+           "bounding_box_format": "BoundingBoxFormat", "cache_mode": "KVCacheMode", "activation_type": "MoEActType",
+           ("activation", "type"): "ActivationType", ("pooling", "type"): "PoolingType", ("elementwise", "op"): "ElementWiseOperation",
            ("unary", "op"): "UnaryOperation", ("reduce", "op"): "ReduceOperation", ("topk", "op"): "TopKOperation",
            ("scale", "mode"): "ScaleMode", ("gather", "mode"): "GatherMode", ("scatter", "mode"): "ScatterMode",
-           ("slice", "mode"): "SampleMode", ("grid_sample", "sample_mode"): "SampleMode", ("resize", "mode"): "InterpolationMode",
-           ("grid_sample", "interpolation_mode"): "InterpolationMode", ("fill", "op"): "FillOperation",
-           ("resize", "coordinate_transformation"): "ResizeCoordinateTransformation", ("cumulative", "op"): "CumulativeOperation",
-           ("resize", "selector_for_single_pixel"): "ResizeSelector", ("resize", "nearest_rounding"): "ResizeRoundMode",
-           ("matrix_multiply", "op0"): "MatrixOperation", ("matrix_multiply", "op1"): "MatrixOperation",
-           ("attention", "op"): "AttentionNormalizationOp", ("attention", "causal"): "CausalMaskKind",
-           ("nms", "bounding_box_format"): "BoundingBoxFormat", ("kv_cache_update", "cache_mode"): "KVCacheMode"}
+           ("slice", "mode"): "SampleMode", ("resize", "mode"): "InterpolationMode", ("fill", "op"): "FillOperation",
+           ("cumulative", "op"): "CumulativeOperation"}
 
 
 class MadeTensor(ITensor):
@@ -127,7 +130,7 @@ class MadeLayer(ILayer):
 
     def __init__(self, network, layer):
         self.network, self.layer, self._precision, self.output_types = network, layer, None, {}
-        self.kind_name = layer.kind.name.lower()
+        self.kind_name = self.added_by = layer.kind.name.lower()
 
     # Of activations and of poolings `type` is their function, as upstream has it.
     type = property(lambda self: LayerType.__members__.get(self.layer.kind.name, LayerType.IDENTITY))
@@ -175,44 +178,38 @@ def to_parameter(value):
     return value
 
 
+def parameter_of(kind, name):
+    """The parameters that the property `name` of a kind stands for."""
+    parameter = RENAMED_OF.get((kind, name)) or RENAMED.get(name, name)
+    return ("pre_padding", "post_padding") if parameter == "padding" else (parameter,)
+
+
 def layer_property(kind, name):
     """The property `name` of a class of layers."""
-    parameter = RENAMED_OF.get((kind, name)) or RENAMED.get(name, name)
-
-    def get(self):
-        if parameter == "padding":
-            return self.layer_value("pre_padding")
-        return self.layer_value(parameter)
+    parameters = parameter_of(kind, name)
 
     def set(self, value):
-        for each in ("pre_padding", "post_padding") if parameter == "padding" else (parameter,):
-            if each not in self.layer.parameters():
-                raise NotAvailable(f"{type(self).__name__}.{name} is not available in sinter.tensorrt")
+        for each in parameters:
             self.layer.set(each, to_parameter(value))
-    return property(get, set)
+    return property(lambda self: layer_value(self, parameters[0]), set)
 
 
 def layer_value(self, parameter):
     rows = self.layer.parameters()
-    if parameter not in rows:
-        raise NotAvailable(f"{type(self).__name__} has no {parameter} in sinter.tensorrt")
     kind, value, k = rows[parameter][0], self.layer.get(parameter), _abi.ParamKind
     if kind == k.CHOICE:
-        enum = ENUM_OF.get((self.kind_name, parameter)) or ("PaddingMode" if parameter == "padding_mode" else None)
-        return getattr(_names, enum)[value.upper()] if enum else value
+        enum = ENUM_OF.get((self.kind_name, parameter)) or ENUM_OF[parameter]
+        return getattr(_names, enum)[value.upper()]
     if kind == k.TYPE:
-        return to_trt(value, self.name)
+        return to_trt(value, self.name) if value else None
     if kind == k.WEIGHTS:
         return Weights() if value is None else Weights(value)
     if kind == k.INTS:
-        if not value and parameter in ("stride", "dilation", "pre_padding", "post_padding"):
-            spatial = self.layer.get("kernel_size" if "kernel_size" in rows else "window_size")
-            value = [1 if parameter in ("stride", "dilation") else 0] * len(spatial)
+        spatial = "kernel_size" if "kernel_size" in rows else "window_size"
+        if not value and parameter in ("stride", "dilation", "pre_padding", "post_padding") and spatial in rows:
+            value = [1 if parameter in ("stride", "dilation") else 0] * len(self.layer.get(spatial))
         return Dims(value)
     return value
-
-
-MadeLayer.layer_value = layer_value
 
 
 def class_name(kind):
@@ -227,8 +224,9 @@ def layer_classes():
         name = class_name(kind)
         if name not in members:
             continue
-        body = {m: layer_property(kind, m) for m in members[name] if m not in dir(MadeLayer) or m == "type"}
-        by_kind[kind] = by_name[name] = type(name, (MadeLayer,), dict(body, __module__="sinter.tensorrt"))
+        rows = kind_parameters(_abi.LayerKind[kind.upper()])
+        body = {m: layer_property(kind, m) for m in members[name] if all(p in rows for p in parameter_of(kind, m))}
+        by_kind[kind] = by_name[name] = type(name, (MadeLayer,), dict(body, **EXTRA.get(kind, {}), __module__="sinter.tensorrt"))
     return by_name, by_kind
 
 
@@ -261,12 +259,16 @@ def make_method(name, kind, words):
             elif role == "l":
                 tensors += [t.tensor for t in value]
             elif role == "is_causal":
-                parameters["causal"] = _names.CausalMaskKind.UPPER_LEFT if value else _names.CausalMaskKind.NONE
+                parameters["causal_kind"] = causal_kind(value)
+            elif role == "blocks":
+                parameters.update(blocks(value))
             elif value is not None:
                 parameters[role] = to_parameter(value)
         while tensors and tensors[-1] is None:
             tensors.pop()
-        return self._add(kind, tensors, parameters)
+        layer = self._add(kind, tensors, parameters)
+        layer.added_by = name
+        return layer
     method.__name__ = f"add_{name}"
     method.__doc__ = f"Adds a layer: add_{name}({', '.join(a[0] for a in arguments)})."
     return method
