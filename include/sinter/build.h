@@ -68,6 +68,9 @@ typedef struct sinter_sample {
     uint32_t                  count;    /* inputs that are not named are filled with seeded numbers */
 } sinter_sample;
 
+/* The ranges of tensors: calibrate.h. One thread at a time; a build only reads them. */
+typedef struct sinter_calibration sinter_calibration;
+
 /* Called after each pass, with the graph as text. */
 typedef void (*sinter_stage_fn)(void *user, const char *stage, const char *text, size_t length);
 /* Called during the build with the name of the phase, and the part of the phase that is done, from 0 to 1. Return
@@ -161,8 +164,8 @@ typedef struct sinter_build_options {
     const sinter_input_value *value;            /* inputs that have the same value in every run */
     uint32_t                  value_count;
     /* The effect of `allow` is measured on these samples, in the samples' own shapes. All samples give the ranges of
-     * 8-bit numbers; outputs are compared for the first four. Without samples the build uses seeded numbers, which may
-     * be far from real data. */
+     * 8-bit numbers unless `calibration` does; outputs are compared for the first four. Without samples the build uses
+     * seeded numbers, which may be far from real data. */
     const sinter_sample      *sample;
     uint32_t                  sample_count;
     const sinter_state       *state;            /* tensors that stay in the context */
@@ -173,9 +176,13 @@ typedef struct sinter_build_options {
     sinter_progress_fn        progress;         /* NULL: none */
     void                     *user;             /* passed to stage and to progress */
     sinter_build_report      *report;           /* filled when the build ends, also after a failure; NULL: none */
+    /* What 8-bit numbers hold, with int8 allowed: a product whose data has a range there is quantised where that is
+     * faster; others keep their type. Without samples the effect on outputs is not measured. Borrowed for the call;
+     * NULL: the build finds ranges itself. */
+    const sinter_calibration *calibration;
 } sinter_build_options;
 #define SINTER_BUILD_OPTIONS \
-    { sizeof(sinter_build_options), 0, SINTER_BUILD_SCALARS(SINTER_INITIAL) 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(sinter_build_options), 0, SINTER_BUILD_SCALARS(SINTER_INITIAL) 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Bytes that the library allocated. The caller frees them with sinter_buffer_free. A zeroed struct is an empty
  * buffer. */

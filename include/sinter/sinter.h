@@ -4,6 +4,7 @@
 #define SINTER_SINTER_H
 
 #include "build.h"
+#include "calibrate.h"
 #include "engine.h"
 #include "file.h"
 #include "info.h"

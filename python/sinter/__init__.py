@@ -12,6 +12,7 @@ import ctypes as _ctypes
 from . import _abi
 from ._abi import Dtype, LayerKind, Place, Status
 from ._build import ModelIO, build, build_save, model_inputs
+from ._calibration import Calibration, calibrate
 from ._context import Context, RunTime, State, StepTime
 from ._engine import IO, Engine, Plan, WeightInfo, load
 from ._library import (Cancelled, DeviceError, Error, FileError, Incompatible, InternalError, InvalidArgument, InvalidModel,
@@ -21,9 +22,9 @@ from ._library import version as __version__
 from ._network import Layer, Network, NetworkTensor
 from ._tensor import Tensor, read, write
 
-__all__ = ["Cancelled", "Context", "DeviceError", "Dtype", "Engine", "Error", "FileError", "IO", "Incompatible",
+__all__ = ["Calibration", "Cancelled", "Context", "DeviceError", "Dtype", "Engine", "Error", "FileError", "IO", "Incompatible",
            "InternalError", "InvalidArgument", "InvalidModel", "Layer", "LayerKind", "ModelIO", "Network", "NetworkTensor", "NoMemory", "Place", "Plan", "RunTime", "State",
-           "Status", "StepTime", "Tensor", "Unsupported", "WeightInfo", "build", "build_save", "library_path", "load",
+           "Status", "StepTime", "Tensor", "Unsupported", "WeightInfo", "build", "build_save", "calibrate", "library_path", "load",
            "machine", "model_inputs", "operators", "read", "write"]
 
 

@@ -2,7 +2,7 @@
 # Types of the package. What stands between the lines OPTIONS and END is written by tools/write_python.py.
 from concurrent.futures import Future
 from os import PathLike
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, MutableMapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._abi import Dtype as Dtype
 from ._abi import LayerKind as LayerKind
@@ -225,6 +225,7 @@ def build(
     profiles: Union[Profile, Sequence[Profile], None] = ...,
     values: Optional[Mapping[str, Array]] = ...,
     samples: Optional[Sequence[Mapping[str, Array]]] = ...,
+    calibration: Union["Calibration", bytes, Path, None] = ...,
     state: Union[Mapping[str, str], Sequence[Tuple[str, str]], None] = ...,
     equal: Optional[Mapping[str, str]] = ...,
     progress: Optional[Callable[[str, float], Any]] = ...,
@@ -261,6 +262,7 @@ def build_save(
     profiles: Union[Profile, Sequence[Profile], None] = ...,
     values: Optional[Mapping[str, Array]] = ...,
     samples: Optional[Sequence[Mapping[str, Array]]] = ...,
+    calibration: Union["Calibration", bytes, Path, None] = ...,
     state: Union[Mapping[str, str], Sequence[Tuple[str, str]], None] = ...,
     equal: Optional[Mapping[str, str]] = ...,
     progress: Optional[Callable[[str, float], Any]] = ...,
@@ -290,6 +292,58 @@ def build_save(
     workspace: int = ...,
     # END
 ) -> Dict[str, Any]: ...
+class Calibration(MutableMapping[str, float]):
+    header: str
+    scales: Dict[str, float]
+    def __init__(self, cache: Union[bytes, bytearray, Path, None] = ...) -> None: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __getitem__(self, name: str) -> float: ...
+    def __setitem__(self, name: str, value: float) -> None: ...
+    def __delitem__(self, name: str) -> None: ...
+    def __bytes__(self) -> bytes: ...
+    def save(self, path: Path) -> None: ...
+
+def calibrate(
+    model: Any,
+    samples: Iterable[Mapping[str, Array]],
+    *,
+    profile: Optional[Profile] = ...,
+    values: Optional[Mapping[str, Array]] = ...,
+    state: Union[Mapping[str, str], Sequence[Tuple[str, str]], None] = ...,
+    equal: Optional[Mapping[str, str]] = ...,
+    progress: Optional[Callable[[str, float], Any]] = ...,
+    log: Optional[Log] = ...,
+    log_topics: Optional[Words] = ...,
+    limits: Optional[Mapping[str, int]] = ...,
+    # OPTIONS CALIBRATE
+    method: str = ...,
+    percentile: float = ...,
+    quantile: float = ...,
+    cutoff: float = ...,
+    # END
+    # OPTIONS BUILD
+    device: str = ...,
+    threads: int = ...,
+    tune: str = ...,
+    timing_cache: str = ...,
+    cache_only: bool = ...,
+    kernel_cache: str = ...,
+    branches: str = ...,
+    no_code: bool = ...,
+    math: str = ...,
+    allow: Words = ...,
+    lower: str = ...,
+    budget: float = ...,
+    capacity: int = ...,
+    rules: str = ...,
+    rule_limit: int = ...,
+    isa: str = ...,
+    refittable: bool = ...,
+    verify: bool = ...,
+    workspace: int = ...,
+    # END
+) -> Calibration: ...
 def load(
     source: Union[Path, bytes, bytearray, memoryview, Plan],
     *,

@@ -15,9 +15,9 @@ ALLOW_FP16 = 1
 ALLOW_BF16 = 2
 ALLOW_TF32 = 4
 ALLOW_INT8 = 8
+PARAM_INTS_MAX = 32
 DEVICE_RESIZABLE = 1
 PLUGIN_ARGS = 24
-PARAM_INTS_MAX = 32
 
 
 class Status(IntEnum):
@@ -306,7 +306,8 @@ class sinter_build_options(Structure):
                 ("stage", sinter_stage_fn),
                 ("progress", sinter_progress_fn),
                 ("user", c_void_p),
-                ("report", POINTER(sinter_build_report))]
+                ("report", POINTER(sinter_build_report)),
+                ("calibration", c_void_p)]
 
 
 class sinter_buffer(Structure):
@@ -341,300 +342,6 @@ class sinter_model_io(Structure):
                 ("dim", c_int64 * 16),
                 ("dim_name", c_char_p * 16),
                 ("part", c_int)]
-
-
-class sinter_device_allocator(Structure):
-    """The struct sinter_device_allocator."""
-    _fields_ = [("user", c_void_p),
-                ("allocate", CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t, c_uint32, c_void_p)),
-                ("reallocate", CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t, c_size_t, c_size_t, c_void_p)),
-                ("release", CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p))]
-
-
-class sinter_engine_options(Structure):
-    """The struct sinter_engine_options."""
-    _fields_ = [("struct_size", c_size_t),
-                ("env", POINTER(sinter_env_options)),
-                ("device", c_char_p),
-                ("threads", c_uint32),
-                ("kernel_cache", c_char_p),
-                ("isa", c_char_p),
-                ("trust_code", c_uint32),
-                ("no_device", c_uint32),
-                ("weight_budget", c_uint64),
-                ("device_allocator", POINTER(sinter_device_allocator))]
-
-
-class sinter_io(Structure):
-    """An input or an output. Its strings are valid as long as the engine."""
-    _fields_ = [("name", c_char_p),
-                ("is_input", c_uint32),
-                ("dtype", c_int),
-                ("rank", c_uint32),
-                ("dim", c_int64 * 16),
-                ("dim_text", c_char_p * 16),
-                ("min", c_int64 * 16),
-                ("opt", c_int64 * 16),
-                ("max", c_int64 * 16),
-                ("value_min", c_int64),
-                ("value_max", c_int64)]
-
-
-class sinter_engine_info(Structure):
-    """What an engine holds, and what its contexts need. All sizes are in bytes. The caller sets struct_size
-    (SINTER_ENGINE_INFO does it).
-    """
-    _fields_ = [("struct_size", c_size_t),
-                ("file_size", c_uint64),
-                ("weights_size", c_uint64),
-                ("stripped_size", c_uint64),
-                ("device_weights_size", c_uint64),
-                ("state_size", c_uint64),
-                ("memory_size", c_uint64),
-                ("profile_count", c_uint32),
-                ("step_count", c_uint32),
-                ("kernel_count", c_uint32),
-                ("tactic_count", c_uint32),
-                ("node_count", c_uint32),
-                ("streamable_size", c_uint64),
-                ("weight_budget", c_uint64),
-                ("streamed_size", c_uint64),
-                ("weight_scratch_size", c_uint64)]
-
-
-class sinter_profile_info(Structure):
-    """The same for one profile. memory_size holds the slab, the workspace, weight_scratch_size and padding. On a GPU the
-    host sizes are those of steps that run on the host; elsewhere they are 0.
-    """
-    _fields_ = [("struct_size", c_size_t),
-                ("memory_size", c_uint64),
-                ("slab_size", c_uint64),
-                ("workspace_size", c_uint64),
-                ("host_slab_size", c_uint64),
-                ("host_workspace_size", c_uint64),
-                ("weights_size", c_uint64),
-                ("state_size", c_uint64),
-                ("step_count", c_uint32),
-                ("program_count", c_uint32),
-                ("weight_scratch_size", c_uint64)]
-
-
-class sinter_memory_info(Structure):
-    """What the engine and its contexts have of the device's memory: of a GPU's, or on the CPU of the host memory in which
-    programs run. Pinned memory is not in it. The caller sets struct_size (SINTER_MEMORY_INFO does it).
-    """
-    _fields_ = [("struct_size", c_size_t),
-                ("live", c_uint64),
-                ("peak", c_uint64),
-                ("total", c_uint64),
-                ("allocations", c_uint64),
-                ("frees", c_uint64)]
-
-
-class Print(IntEnum):
-    """Prints the report of `sinter inspect`."""
-    TEXT = 0
-    JSON = 1
-
-
-sinter_write_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
-
-
-class FileKind(IntEnum):
-    """Kinds of files. The library recognises a kind by the first bytes of a file. A file replaces only a file of its own
-    kind, or an empty file.
-    """
-    ENGINE = 0
-    NPY = 1
-    TIMINGS = 2
-    MODEL = 3
-
-
-class PluginType(IntEnum):
-    """The values of sinter_plugin_type."""
-    INT = 1
-    REAL = 2
-    TEXT = 3
-    BYTES = 4
-    INTS = 5
-    REALS = 6
-
-
-class sinter_plugin_field(Structure):
-    """A field as a plugin declares it (data: the default value; NULL: the node must give a value), and as its functions
-    receive it (data is never NULL). `count` of INT and REAL is 1. Names are letters, digits and '_', and begin with a
-    letter or '_'.
-    """
-    _fields_ = [("name", c_char_p),
-                ("type", c_int),
-                ("count", c_uint64),
-                ("data", c_void_p)]
-
-
-class DimOp(IntEnum):
-    """An expression is a number, which has a meaning only in the call that gave it. 0: an operation failed, and so
-    does each operation on it.
-    """
-    ADD = 0
-    SUB = 1
-    MUL = 2
-    FLOORDIV = 3
-    CEILDIV = 4
-    MOD = 5
-    MIN = 6
-    MAX = 7
-    BROADCAST = 8
-
-
-class sinter_plugin_value(Structure):
-    """The struct sinter_plugin_value."""
-    _fields_ = [("dtype", c_int),
-                ("rank", c_uint32),
-                ("dim", c_uint32 * 16)]
-
-
-class sinter_plugin_shapes(Structure):
-    """The struct sinter_plugin_shapes."""
-    _fields_ = [("struct_size", c_size_t),
-                ("user", c_void_p),
-                ("count_field", c_uint32),
-                ("count_in", c_uint32),
-                ("count_out", c_uint32),
-                ("field", POINTER(sinter_plugin_field)),
-                ("in", POINTER(sinter_plugin_value)),
-                ("out", POINTER(sinter_plugin_value)),
-                ("dims", c_void_p),
-                ("constant", CFUNCTYPE(c_uint32, c_void_p, c_int64)),
-                ("apply", CFUNCTYPE(c_uint32, c_void_p, c_int, c_uint32, c_uint32)),
-                ("known", CFUNCTYPE(c_int, c_void_p, c_uint32, POINTER(c_int64))),
-                ("error", c_char_p),
-                ("error_size", c_size_t)]
-
-
-class sinter_plugin_operand(Structure):
-    """The struct sinter_plugin_operand."""
-    _fields_ = [("dtype", c_int),
-                ("rank", c_uint32),
-                ("min", c_int64 * 16),
-                ("opt", c_int64 * 16),
-                ("max", c_int64 * 16),
-                ("order", c_uint32 * 16)]
-
-
-class sinter_plugin_problem(Structure):
-    """The struct sinter_plugin_problem."""
-    _fields_ = [("struct_size", c_size_t),
-                ("user", c_void_p),
-                ("count_field", c_uint32),
-                ("count_in", c_uint32),
-                ("count_out", c_uint32),
-                ("field", POINTER(sinter_plugin_field)),
-                ("in", POINTER(sinter_plugin_operand)),
-                ("out", POINTER(sinter_plugin_operand)),
-                ("error", c_char_p),
-                ("error_size", c_size_t),
-                ("allocator", POINTER(sinter_allocator))]
-
-
-class sinter_plugin_tensor(Structure):
-    """The struct sinter_plugin_tensor."""
-    _fields_ = [("dtype", c_int),
-                ("rank", c_uint32),
-                ("dim", c_int64 * 16),
-                ("stride", c_int64 * 16),
-                ("data", c_void_p)]
-
-
-# A part of a run's work: [begin, end) of a count.
-sinter_plugin_body_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_uint32)
-
-
-class sinter_plugin_run(Structure):
-    """The struct sinter_plugin_run."""
-    _fields_ = [("struct_size", c_size_t),
-                ("user", c_void_p),
-                ("count_field", c_uint32),
-                ("count_in", c_uint32),
-                ("count_out", c_uint32),
-                ("field", POINTER(sinter_plugin_field)),
-                ("in", POINTER(sinter_plugin_tensor)),
-                ("out", POINTER(sinter_plugin_tensor)),
-                ("workspace", c_void_p),
-                ("workspace_size", c_size_t),
-                ("state", c_void_p),
-                ("tactic", c_uint32),
-                ("stream", c_void_p),
-                ("pool", c_void_p),
-                ("parallel", CFUNCTYPE(None, c_void_p, c_uint32, sinter_plugin_body_fn, c_void_p)),
-                ("error", c_char_p),
-                ("error_size", c_size_t),
-                ("allocator", POINTER(sinter_allocator))]
-
-
-class PluginArgKind(IntEnum):
-    """The values of sinter_plugin_arg_kind."""
-    IN = 0
-    OUT = 1
-    WORKSPACE = 2
-    INT = 3
-    F32 = 4
-    F64 = 5
-
-
-class sinter_plugin_arg(Structure):
-    """The struct sinter_plugin_arg."""
-    _fields_ = [("kind", c_int),
-                ("index", c_uint32),
-                ("integer", c_int64),
-                ("real", c_double)]
-
-
-class sinter_plugin_launch(Structure):
-    """How the kernel is launched for the sizes of a run."""
-    _fields_ = [("struct_size", c_size_t),
-                ("tactic", c_uint32),
-                ("grid", c_uint64 * 3),
-                ("block", c_uint32),
-                ("shared", c_uint32),
-                ("count_arg", c_uint32),
-                ("arg", sinter_plugin_arg * 24)]
-
-
-class sinter_plugin(Structure):
-    """The struct sinter_plugin."""
-    _fields_ = [("struct_size", c_size_t),
-                ("name", c_char_p),
-                ("version", c_char_p),
-                ("space", c_char_p),
-                ("user", c_void_p),
-                ("field", POINTER(sinter_plugin_field)),
-                ("count_field", c_uint32),
-                ("in_min", c_uint32),
-                ("in_max", c_uint32),
-                ("out_min", c_uint32),
-                ("out_max", c_uint32),
-                ("shapes", CFUNCTYPE(c_int, POINTER(sinter_plugin_shapes))),
-                ("supports", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem))),
-                ("workspace", CFUNCTYPE(c_size_t, POINTER(sinter_plugin_problem))),
-                ("tactics", CFUNCTYPE(c_uint32, POINTER(sinter_plugin_problem), POINTER(c_uint32), c_uint32)),
-                ("create", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(c_void_p))),
-                ("destroy", CFUNCTYPE(None, c_void_p, c_void_p)),
-                ("run", CFUNCTYPE(c_int, POINTER(sinter_plugin_run))),
-                ("cuda_source", c_char_p),
-                ("cuda_kernel", c_char_p),
-                ("cuda_launch", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(sinter_plugin_launch)))]
-
-
-class sinter_plugin_host(Structure):
-    """What a shared library's entry function receives."""
-    _fields_ = [("struct_size", c_size_t),
-                ("plugins", c_void_p),
-                ("add", CFUNCTYPE(c_int, c_void_p, POINTER(sinter_plugin), POINTER(sinter_error))),
-                ("error", POINTER(sinter_error))]
-
-
-# The one function that a shared library with plugins exports: adds its plugins, and returns the first failure.
-sinter_plugin_entry_fn = CFUNCTYPE(c_int, POINTER(sinter_plugin_host))
 
 
 class LayerKind(IntEnum):
@@ -683,7 +390,6 @@ class LayerKind(IntEnum):
     NMS = 43
     REVERSE_SEQUENCE = 44
     NORMALIZATION = 45
-    PLUGIN = 46
     SQUEEZE = 47
     UNSQUEEZE = 48
     CUMULATIVE = 49
@@ -980,6 +686,324 @@ class sinter_parser_error(Structure):
                 ("message", c_char_p)]
 
 
+class CalibrationMethod(IntEnum):
+    """How a range is chosen from the magnitudes |x| of a tensor over all batches. All methods but MINMAX look at a histogram
+    of 2,048 equal bins between 0 and the largest magnitude.
+    """
+    ENTROPY_2 = 0
+    ENTROPY = 1
+    MINMAX = 2
+    PERCENTILE = 3
+    LEGACY = 4
+    ERROR = 5
+
+
+class sinter_calibrate_options(Structure):
+    """The struct sinter_calibrate_options."""
+    _fields_ = [("struct_size", c_size_t),
+                ("method", c_int),
+                ("percentile", c_double),
+                ("quantile", c_double),
+                ("cutoff", c_double),
+                ("build", POINTER(sinter_build_options)),
+                ("next", CFUNCTYPE(c_int, c_void_p, POINTER(sinter_sample))),
+                ("user", c_void_p)]
+
+
+class sinter_device_allocator(Structure):
+    """The struct sinter_device_allocator."""
+    _fields_ = [("user", c_void_p),
+                ("allocate", CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t, c_uint32, c_void_p)),
+                ("reallocate", CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t, c_size_t, c_size_t, c_void_p)),
+                ("release", CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p))]
+
+
+class sinter_engine_options(Structure):
+    """The struct sinter_engine_options."""
+    _fields_ = [("struct_size", c_size_t),
+                ("env", POINTER(sinter_env_options)),
+                ("device", c_char_p),
+                ("threads", c_uint32),
+                ("kernel_cache", c_char_p),
+                ("isa", c_char_p),
+                ("trust_code", c_uint32),
+                ("no_device", c_uint32),
+                ("weight_budget", c_uint64),
+                ("device_allocator", POINTER(sinter_device_allocator))]
+
+
+class sinter_io(Structure):
+    """An input or an output. Its strings are valid as long as the engine."""
+    _fields_ = [("name", c_char_p),
+                ("is_input", c_uint32),
+                ("dtype", c_int),
+                ("rank", c_uint32),
+                ("dim", c_int64 * 16),
+                ("dim_text", c_char_p * 16),
+                ("min", c_int64 * 16),
+                ("opt", c_int64 * 16),
+                ("max", c_int64 * 16),
+                ("value_min", c_int64),
+                ("value_max", c_int64)]
+
+
+class sinter_engine_info(Structure):
+    """What an engine holds, and what its contexts need. All sizes are in bytes. The caller sets struct_size
+    (SINTER_ENGINE_INFO does it).
+    """
+    _fields_ = [("struct_size", c_size_t),
+                ("file_size", c_uint64),
+                ("weights_size", c_uint64),
+                ("stripped_size", c_uint64),
+                ("device_weights_size", c_uint64),
+                ("state_size", c_uint64),
+                ("memory_size", c_uint64),
+                ("profile_count", c_uint32),
+                ("step_count", c_uint32),
+                ("kernel_count", c_uint32),
+                ("tactic_count", c_uint32),
+                ("node_count", c_uint32),
+                ("streamable_size", c_uint64),
+                ("weight_budget", c_uint64),
+                ("streamed_size", c_uint64),
+                ("weight_scratch_size", c_uint64)]
+
+
+class sinter_profile_info(Structure):
+    """The same for one profile. memory_size holds the slab, the workspace, weight_scratch_size and padding. On a GPU the
+    host sizes are those of steps that run on the host; elsewhere they are 0.
+    """
+    _fields_ = [("struct_size", c_size_t),
+                ("memory_size", c_uint64),
+                ("slab_size", c_uint64),
+                ("workspace_size", c_uint64),
+                ("host_slab_size", c_uint64),
+                ("host_workspace_size", c_uint64),
+                ("weights_size", c_uint64),
+                ("state_size", c_uint64),
+                ("step_count", c_uint32),
+                ("program_count", c_uint32),
+                ("weight_scratch_size", c_uint64)]
+
+
+class sinter_memory_info(Structure):
+    """What the engine and its contexts have of the device's memory: of a GPU's, or on the CPU of the host memory in which
+    programs run. Pinned memory is not in it. The caller sets struct_size (SINTER_MEMORY_INFO does it).
+    """
+    _fields_ = [("struct_size", c_size_t),
+                ("live", c_uint64),
+                ("peak", c_uint64),
+                ("total", c_uint64),
+                ("allocations", c_uint64),
+                ("frees", c_uint64)]
+
+
+class Print(IntEnum):
+    """Prints the report of `sinter inspect`."""
+    TEXT = 0
+    JSON = 1
+
+
+sinter_write_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
+
+
+class FileKind(IntEnum):
+    """Kinds of files. The library recognises a kind by the first bytes of a file. A file replaces only a file of its own
+    kind, or an empty file.
+    """
+    ENGINE = 0
+    NPY = 1
+    TIMINGS = 2
+    MODEL = 3
+
+
+class PluginType(IntEnum):
+    """The values of sinter_plugin_type."""
+    INT = 1
+    REAL = 2
+    TEXT = 3
+    BYTES = 4
+    INTS = 5
+    REALS = 6
+
+
+class sinter_plugin_field(Structure):
+    """A field as a plugin declares it (data: the default value; NULL: the node must give a value), and as its functions
+    receive it (data is never NULL). `count` of INT and REAL is 1. Names are letters, digits and '_', and begin with a
+    letter or '_'.
+    """
+    _fields_ = [("name", c_char_p),
+                ("type", c_int),
+                ("count", c_uint64),
+                ("data", c_void_p)]
+
+
+class DimOp(IntEnum):
+    """An expression is a number, which has a meaning only in the call that gave it. 0: an operation failed, and so
+    does each operation on it.
+    """
+    ADD = 0
+    SUB = 1
+    MUL = 2
+    FLOORDIV = 3
+    CEILDIV = 4
+    MOD = 5
+    MIN = 6
+    MAX = 7
+    BROADCAST = 8
+
+
+class sinter_plugin_value(Structure):
+    """The struct sinter_plugin_value."""
+    _fields_ = [("dtype", c_int),
+                ("rank", c_uint32),
+                ("dim", c_uint32 * 16)]
+
+
+class sinter_plugin_shapes(Structure):
+    """The struct sinter_plugin_shapes."""
+    _fields_ = [("struct_size", c_size_t),
+                ("user", c_void_p),
+                ("count_field", c_uint32),
+                ("count_in", c_uint32),
+                ("count_out", c_uint32),
+                ("field", POINTER(sinter_plugin_field)),
+                ("in", POINTER(sinter_plugin_value)),
+                ("out", POINTER(sinter_plugin_value)),
+                ("dims", c_void_p),
+                ("constant", CFUNCTYPE(c_uint32, c_void_p, c_int64)),
+                ("apply", CFUNCTYPE(c_uint32, c_void_p, c_int, c_uint32, c_uint32)),
+                ("known", CFUNCTYPE(c_int, c_void_p, c_uint32, POINTER(c_int64))),
+                ("error", c_char_p),
+                ("error_size", c_size_t)]
+
+
+class sinter_plugin_operand(Structure):
+    """The struct sinter_plugin_operand."""
+    _fields_ = [("dtype", c_int),
+                ("rank", c_uint32),
+                ("min", c_int64 * 16),
+                ("opt", c_int64 * 16),
+                ("max", c_int64 * 16),
+                ("order", c_uint32 * 16)]
+
+
+class sinter_plugin_problem(Structure):
+    """The struct sinter_plugin_problem."""
+    _fields_ = [("struct_size", c_size_t),
+                ("user", c_void_p),
+                ("count_field", c_uint32),
+                ("count_in", c_uint32),
+                ("count_out", c_uint32),
+                ("field", POINTER(sinter_plugin_field)),
+                ("in", POINTER(sinter_plugin_operand)),
+                ("out", POINTER(sinter_plugin_operand)),
+                ("error", c_char_p),
+                ("error_size", c_size_t),
+                ("allocator", POINTER(sinter_allocator))]
+
+
+class sinter_plugin_tensor(Structure):
+    """The struct sinter_plugin_tensor."""
+    _fields_ = [("dtype", c_int),
+                ("rank", c_uint32),
+                ("dim", c_int64 * 16),
+                ("stride", c_int64 * 16),
+                ("data", c_void_p)]
+
+
+# A part of a run's work: [begin, end) of a count.
+sinter_plugin_body_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_uint32)
+
+
+class sinter_plugin_run(Structure):
+    """The struct sinter_plugin_run."""
+    _fields_ = [("struct_size", c_size_t),
+                ("user", c_void_p),
+                ("count_field", c_uint32),
+                ("count_in", c_uint32),
+                ("count_out", c_uint32),
+                ("field", POINTER(sinter_plugin_field)),
+                ("in", POINTER(sinter_plugin_tensor)),
+                ("out", POINTER(sinter_plugin_tensor)),
+                ("workspace", c_void_p),
+                ("workspace_size", c_size_t),
+                ("state", c_void_p),
+                ("tactic", c_uint32),
+                ("stream", c_void_p),
+                ("pool", c_void_p),
+                ("parallel", CFUNCTYPE(None, c_void_p, c_uint32, sinter_plugin_body_fn, c_void_p)),
+                ("error", c_char_p),
+                ("error_size", c_size_t),
+                ("allocator", POINTER(sinter_allocator))]
+
+
+class PluginArgKind(IntEnum):
+    """The values of sinter_plugin_arg_kind."""
+    IN = 0
+    OUT = 1
+    WORKSPACE = 2
+    INT = 3
+    F32 = 4
+    F64 = 5
+
+
+class sinter_plugin_arg(Structure):
+    """The struct sinter_plugin_arg."""
+    _fields_ = [("kind", c_int),
+                ("index", c_uint32),
+                ("integer", c_int64),
+                ("real", c_double)]
+
+
+class sinter_plugin_launch(Structure):
+    """How the kernel is launched for the sizes of a run."""
+    _fields_ = [("struct_size", c_size_t),
+                ("tactic", c_uint32),
+                ("grid", c_uint64 * 3),
+                ("block", c_uint32),
+                ("shared", c_uint32),
+                ("count_arg", c_uint32),
+                ("arg", sinter_plugin_arg * 24)]
+
+
+class sinter_plugin(Structure):
+    """The struct sinter_plugin."""
+    _fields_ = [("struct_size", c_size_t),
+                ("name", c_char_p),
+                ("version", c_char_p),
+                ("space", c_char_p),
+                ("user", c_void_p),
+                ("field", POINTER(sinter_plugin_field)),
+                ("count_field", c_uint32),
+                ("in_min", c_uint32),
+                ("in_max", c_uint32),
+                ("out_min", c_uint32),
+                ("out_max", c_uint32),
+                ("shapes", CFUNCTYPE(c_int, POINTER(sinter_plugin_shapes))),
+                ("supports", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem))),
+                ("workspace", CFUNCTYPE(c_size_t, POINTER(sinter_plugin_problem))),
+                ("tactics", CFUNCTYPE(c_uint32, POINTER(sinter_plugin_problem), POINTER(c_uint32), c_uint32)),
+                ("create", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(c_void_p))),
+                ("destroy", CFUNCTYPE(None, c_void_p, c_void_p)),
+                ("run", CFUNCTYPE(c_int, POINTER(sinter_plugin_run))),
+                ("cuda_source", c_char_p),
+                ("cuda_kernel", c_char_p),
+                ("cuda_launch", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(sinter_plugin_launch)))]
+
+
+class sinter_plugin_host(Structure):
+    """What a shared library's entry function receives."""
+    _fields_ = [("struct_size", c_size_t),
+                ("plugins", c_void_p),
+                ("add", CFUNCTYPE(c_int, c_void_p, POINTER(sinter_plugin), POINTER(sinter_error))),
+                ("error", POINTER(sinter_error))]
+
+
+# The one function that a shared library with plugins exports: adds its plugins, and returns the first failure.
+sinter_plugin_entry_fn = CFUNCTYPE(c_int, POINTER(sinter_plugin_host))
+
+
 class sinter_weight(Structure):
     """An initializer of the model, or the tensor of a Constant node with this output."""
     _fields_ = [("name", c_char_p),
@@ -1163,13 +1187,6 @@ with the set calls, which add them; docs/ops.md lists the operators.
 """Zeros around the last `count` axes, or elements cut off where the number is negative."""),
     "sinter_add_parametric_relu": (c_void_p, [c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "network input slopes error",
 """The same, transposed; kernel [C, maps / groups, kernel_size…]."""),
-    "sinter_add_plugin": (c_void_p, [c_void_p, c_char_p, c_char_p, c_char_p, POINTER(c_void_p), c_uint32, c_uint32, POINTER(sinter_plugin_field), c_uint32, POINTER(sinter_error)], "network name version space input count count_out field count_field error",
-"""Adds a call of a plugin (plugin.h) with `count_out` outputs. version, space NULL: any, where only one plugin fits.
-`field` has values of the plugin's fields in any order; they are copied, and those that are not given have the
-plugin's defaults. The plugin is looked up when shapes are asked for, in the registry of sinter_network_create, and
-at the build, in the registry of the build's env, or the network's where that names none. A plugin that is not
-there, and fields that it does not take, are errors then.
-"""),
     "sinter_add_pooling": (c_void_p, [c_void_p, c_void_p, c_int, c_uint32, POINTER(c_int64), POINTER(sinter_error)], "network input type spatial window error",
 """The same, transposed; kernel [C, maps / groups, kernel_size…]."""),
     "sinter_add_quantize": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network input scale dtype error",
@@ -1253,6 +1270,73 @@ cannot have external data.
 Weights are packed and written one after the other, so the engine is never in memory as a whole. Use it for models
 that are large compared with the machine's memory. The old content of the file stays until the new engine is
 complete. *size receives the number of bytes of the engine; NULL: not wanted.
+"""),
+    "sinter_calibrate_file": (c_int, [c_char_p, POINTER(sinter_calibrate_options), POINTER(c_void_p), POINTER(sinter_error)], "path options out error",
+"""Runs the model in f32 on the CPU and finds the range of each f32 tensor that the optimised model computes, inputs
+included; constants and what is inside of If, Loop and Scan are left out. Names are the model's. What a product reads
+that has no name in the model is named after the product. Tensors that are all 0, or not finite, get no range.
+The same data gives the same ranges on one machine, in any order of batches.
+
+  options   without batches the call fails.
+  out       receives the ranges; the caller destroys them. NULL on failure.
+
+Cost: the batches in memory, and two runs of each (MINMAX: one); more where the tensors together are above 512 MiB.
+Errors: as sinter_build_file; INVALID_ARG (a batch that does not fit the model); CANCELLED.
+"""),
+    "sinter_calibrate_memory": (c_int, [c_void_p, c_size_t, POINTER(sinter_calibrate_options), POINTER(c_void_p), POINTER(sinter_error)], "model size options out error",
+"""Runs the model in f32 on the CPU and finds the range of each f32 tensor that the optimised model computes, inputs
+included; constants and what is inside of If, Loop and Scan are left out. Names are the model's. What a product reads
+that has no name in the model is named after the product. Tensors that are all 0, or not finite, get no range.
+The same data gives the same ranges on one machine, in any order of batches.
+
+  options   without batches the call fails.
+  out       receives the ranges; the caller destroys them. NULL on failure.
+
+Cost: the batches in memory, and two runs of each (MINMAX: one); more where the tensors together are above 512 MiB.
+Errors: as sinter_build_file; INVALID_ARG (a batch that does not fit the model); CANCELLED.
+"""),
+    "sinter_calibrate_network": (c_int, [c_void_p, POINTER(sinter_calibrate_options), POINTER(c_void_p), POINTER(sinter_error)], "network options out error",
+"""Runs the model in f32 on the CPU and finds the range of each f32 tensor that the optimised model computes, inputs
+included; constants and what is inside of If, Loop and Scan are left out. Names are the model's. What a product reads
+that has no name in the model is named after the product. Tensors that are all 0, or not finite, get no range.
+The same data gives the same ranges on one machine, in any order of batches.
+
+  options   without batches the call fails.
+  out       receives the ranges; the caller destroys them. NULL on failure.
+
+Cost: the batches in memory, and two runs of each (MINMAX: one); more where the tensors together are above 512 MiB.
+Errors: as sinter_build_file; INVALID_ARG (a batch that does not fit the model); CANCELLED.
+"""),
+    "sinter_calibrate_option": (POINTER(sinter_option), [c_uint32], "index",
+"""Row `index` of the table; NULL behind the last. The library's own memory."""),
+    "sinter_calibration_count": (c_uint32, [c_void_p], "calibration",
+"""The tensor of this index and its scale (range / 127). The name lives as long as the calibration.
+Errors: INVALID_ARG where the index is not below the count.
+"""),
+    "sinter_calibration_create": (c_int, [POINTER(sinter_env_options), POINTER(c_void_p), POINTER(sinter_error)], "env out error",
+"""Without ranges. The header of its cache says ENTROPY_2. Errors: INVALID_ARG, NO_MEMORY."""),
+    "sinter_calibration_destroy": (None, [c_void_p], "calibration",
+"""Without ranges. The header of its cache says ENTROPY_2. Errors: INVALID_ARG, NO_MEMORY."""),
+    "sinter_calibration_get": (c_int, [c_void_p, c_uint32, POINTER(c_char_p), POINTER(c_float), POINTER(sinter_error)], "calibration index name scale error",
+"""The tensor of this index and its scale (range / 127). The name lives as long as the calibration.
+Errors: INVALID_ARG where the index is not below the count.
+"""),
+    "sinter_calibration_header": (c_char_p, [c_void_p], "calibration",
+"""Line 1 of the cache, such as "TRT-101600-EntropyCalibration2". Lives as long as the calibration."""),
+    "sinter_calibration_read": (c_int, [c_void_p, c_size_t, POINTER(sinter_env_options), POINTER(c_void_p), POINTER(sinter_error)], "cache size env out error",
+"""Reads the text of a calibration cache. Line 1 is "TRT-VERSION-METHOD", for any version and method. Each other line is
+"NAME: HEX", where HEX is eight hexadecimal digits: the bits of the f32 scale, which is the range / 127. A scale of 0
+is a tensor without a range.
+Errors: INVALID_MODEL names the line and what is wrong with it; NO_MEMORY.
+"""),
+    "sinter_calibration_set": (c_int, [c_void_p, c_char_p, c_double, POINTER(sinter_error)], "calibration name range error",
+"""Says that a tensor's magnitudes reach `range`; 0: it has no range, and products that read it keep their type.
+Errors: INVALID_ARG (a name that a cache cannot hold, a range below 0, not finite or above f32), NO_MEMORY.
+"""),
+    "sinter_calibration_write": (c_int, [c_void_p, POINTER(sinter_buffer), POINTER(sinter_error)], "calibration out error",
+"""The text of the cache: the same ranges in the same order give the same bytes. A cache that was read and not changed
+gives its own bytes, where its lines end in "\\n" and its digits are in lower case. A new header begins with
+"TRT-101600-". The caller frees the buffer. Errors: INVALID_ARG, NO_MEMORY.
 """),
     "sinter_conditional_add_input": (c_void_p, [c_void_p, c_void_p, POINTER(sinter_error)], "conditional input error",
 """Makes a tensor an input of both branches; the branches read the layer's output."""),
@@ -1516,9 +1600,6 @@ Errors: INVALID_ARG (a folder, one of `keep`, an existing file of another kind),
 """),
     "sinter_layer_conditional": (c_void_p, [c_void_p], "layer",
 """The loop or the conditional that a layer is a part of; NULL: none."""),
-    "sinter_layer_field": (POINTER(sinter_plugin_field), [c_void_p, c_uint32], "layer index",
-"""Field `index` of those that were given; valid until it is set again. NULL: past the last, or no PLUGIN.
-"""),
     "sinter_layer_get_int": (c_int, [c_void_p, c_char_p, POINTER(c_int64), POINTER(sinter_error)], "layer name out error",
 """Read a parameter. Lists: writes at most `capacity` values, and the list's length to *count. Text and weights stay
 valid until the parameter changes.
@@ -1573,15 +1654,9 @@ valid until the parameter changes.
     "sinter_layer_param": (POINTER(sinter_param), [c_void_p, c_uint32], "layer index",
 """Parameter `index` of a kind; NULL behind the last. Layers of kind OP have their own (sinter_layer_param).
 """),
-    "sinter_layer_plugin": (c_int, [c_void_p, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_char_p)], "layer name version space",
-"""What a layer of kind PLUGIN calls, as it was given. Errors: INVALID_ARG where the layer is of another kind.
-"""),
     "sinter_layer_precision": (c_int, [c_void_p], "layer",
 """The type that a layer is to be computed in: F32, F16, BF16; NONE: not said. The network's mode says what that
 means.
-"""),
-    "sinter_layer_set_field": (c_int, [c_void_p, POINTER(sinter_plugin_field), POINTER(sinter_error)], "layer field error",
-"""Gives a field of a layer of kind PLUGIN another value, or adds it. Copied. Errors: INVALID_ARG, NO_MEMORY.
 """),
     "sinter_layer_set_input": (c_int, [c_void_p, c_uint32, c_void_p, POINTER(sinter_error)], "layer index tensor error",
 """Replaces an input, or gives an optional one. NULL takes an optional input away. Kinds with a list of inputs grow
@@ -1913,6 +1988,16 @@ BUILD_OPTIONS = (
     ("workspace", "COUNT", c_uint64, 0, 1e+18, 'N',
      'Bytes of scratch memory that one kernel may ask for: tactics that need more are not taken. 0: no limit but a quarter of memory_max.'),
 )
+CALIBRATE_OPTIONS = (
+    ("method", "CHOICE", c_int, 0, 5, 'entropy2|entropy|minmax|percentile|legacy|error',
+     "How a tensor's range follows from its magnitudes. Default entropy2; error: the least squared error."),
+    ("percentile", "REAL", c_double, 99.99, 100, 'P',
+     'Of the method percentile: numbers inside the range. Default 99.99.'),
+    ("quantile", "REAL", c_double, 0.9999, 1, 'Q',
+     'Of the method legacy: the part of numbers inside the range. Default 0.9999.'),
+    ("cutoff", "REAL", c_double, 1, 1, 'C',
+     'Of the method legacy: magnitudes above this part of the largest do not count. Default 1.'),
+)
 ENGINE_OPTIONS = (
     ("device", "DEVICE", c_char_p, 0, 0, 'cpu|cuda[:N]',
      'Which of several: the kind must be the one that the engine was built for. Default: the first.'),
@@ -2017,6 +2102,11 @@ STRUCTS = (sinter_error,
            sinter_build_options,
            sinter_buffer,
            sinter_model_io,
+           sinter_weights,
+           sinter_network_shape,
+           sinter_param,
+           sinter_parser_error,
+           sinter_calibrate_options,
            sinter_device_allocator,
            sinter_engine_options,
            sinter_io,
@@ -2034,10 +2124,6 @@ STRUCTS = (sinter_error,
            sinter_plugin_launch,
            sinter_plugin,
            sinter_plugin_host,
-           sinter_weights,
-           sinter_network_shape,
-           sinter_param,
-           sinter_parser_error,
            sinter_weight,
            sinter_weight_info,
            sinter_context_options,
@@ -2055,11 +2141,6 @@ ENUMS = {"sinter_status": Status,
          "sinter_branches": Branches,
          "sinter_lower": Lower,
          "sinter_part": Part,
-         "sinter_print": Print,
-         "sinter_file_kind": FileKind,
-         "sinter_plugin_type": PluginType,
-         "sinter_dim_op": DimOp,
-         "sinter_plugin_arg_kind": PluginArgKind,
          "sinter_layer_kind": LayerKind,
          "sinter_activation": Activation,
          "sinter_pooling": Pooling,
@@ -2089,4 +2170,10 @@ ENUMS = {"sinter_status": Status,
          "sinter_moe": Moe,
          "sinter_precision_mode": PrecisionMode,
          "sinter_param_kind": ParamKind,
+         "sinter_calibration_method": CalibrationMethod,
+         "sinter_print": Print,
+         "sinter_file_kind": FileKind,
+         "sinter_plugin_type": PluginType,
+         "sinter_dim_op": DimOp,
+         "sinter_plugin_arg_kind": PluginArgKind,
          "sinter_memory": Memory}

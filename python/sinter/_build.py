@@ -8,6 +8,7 @@ from ctypes import byref
 
 from . import _abi
 from ._abi import Dtype
+from ._calibration import Calibration
 from ._engine import Plan
 from ._library import Env, call, describe_options, set_options
 from ._network import Network
@@ -110,7 +111,7 @@ def complete_profile(given, inputs):
 class _Call:
     """The options of one build, with all that they borrow."""
 
-    def __init__(self, model, profiles, values, samples, state, equal, progress, stage, env, options):
+    def __init__(self, model, profiles, values, samples, state, equal, progress, stage, calibration, env, options):
         self.keep, self.failure = [env], None
         self.report = _abi.sinter_build_report(struct_size=ctypes.sizeof(_abi.sinter_build_report))
         self.struct = s = _abi.sinter_build_options(struct_size=ctypes.sizeof(_abi.sinter_build_options))
@@ -126,6 +127,10 @@ class _Call:
         for item, sample in zip(array, samples):
             item.value, item.count = self.tensors(sample)
         s.sample, s.sample_count = array, len(samples)
+        if calibration is not None:
+            given = calibration if isinstance(calibration, Calibration) else Calibration(calibration)
+            self.keep.append(given)
+            s.calibration = given.handle
         pairs = list((state.items() if hasattr(state, "items") else state) or ())
         array = self.array(_abi.sinter_state, pairs)
         for item, (before, after) in zip(array, pairs):
@@ -196,8 +201,8 @@ class _Call:
         return found
 
 
-def build(model, *, profiles=None, values=None, samples=None, state=None, equal=None, progress=None, stage=None, log=None,
-          log_topics=None, limits=None, **options):
+def build(model, *, profiles=None, values=None, samples=None, calibration=None, state=None, equal=None, progress=None, stage=None,
+          log=None, log_topics=None, limits=None, **options):
     """Builds an engine from an ONNX model or a Network and gives its bytes: a Plan.
 
     model       a path, bytes, an onnx.ModelProto, or a Network; external data is read from the path's folder only
@@ -205,6 +210,7 @@ def build(model, *, profiles=None, values=None, samples=None, state=None, equal=
                 named size -> number, or (min, opt, max). What is not given is 1
     values      input -> array: what it holds in every run
     samples     a list of dicts input -> array: representative data, on which what `allow` does is measured
+    calibration what 8 bits hold of tensors: a Calibration, or the bytes or the path of a calibration cache
     state       pairs {input: output} that stay in the context; '*' stands for the same text in both
     equal       named sizes that are computed from others: {"T": "P+S"}
     progress    a function (phase, part done from 0 to 1); a true result cancels the build
@@ -218,7 +224,7 @@ def build(model, *, profiles=None, values=None, samples=None, state=None, equal=
 
     Options:
 """
-    setup = _Call(model, profiles, values, samples, state, equal, progress, stage, Env(log, log_topics, limits), options)
+    setup = _Call(model, profiles, values, samples, state, equal, progress, stage, calibration, Env(log, log_topics, limits), options)
     made = Buffer()
     if isinstance(model, Network):
         setup.run("sinter_network_build", model.handle, byref(setup.struct), byref(made.struct))
@@ -235,11 +241,11 @@ def build(model, *, profiles=None, values=None, samples=None, state=None, equal=
 build.__doc__ += describe_options("BUILD_OPTIONS")
 
 
-def build_save(model, path, *, profiles=None, values=None, samples=None, state=None, equal=None, progress=None, stage=None,
-               log=None, log_topics=None, limits=None, **options):
+def build_save(model, path, *, profiles=None, values=None, samples=None, calibration=None, state=None, equal=None, progress=None,
+               stage=None, log=None, log_topics=None, limits=None, **options):
     """Builds as build() does, and writes the engine to the file `path` weight after weight, so that it is never in memory
     as a whole. Gives the report of the build, with "size", the engine's bytes."""
-    setup = _Call(model, profiles, values, samples, state, equal, progress, stage, Env(log, log_topics, limits), options)
+    setup = _Call(model, profiles, values, samples, state, equal, progress, stage, calibration, Env(log, log_topics, limits), options)
     size = ctypes.c_uint64()
     with path_of(model) as source:
         setup.run("sinter_build_save", source, byref(setup.struct), os.fsencode(path), byref(size))

@@ -3,6 +3,7 @@
 #include "sinter/build.h"
 
 #include "api/handle.h"
+#include "api/model_file.h"
 #include "base/options.h"
 #include "base/os.h"
 #include "builder/builder.h"
@@ -26,6 +27,8 @@ static sinter_status begin(env *e, const sinter_build_options *from, sinter_buil
     TRY(options_check(e, build_option_rows, o));
     if ((o->allow & SINTER_ALLOW_INT8) && o->math == SINTER_MATH_EXACT)
         return FAIL(e, INVALID_ARG, "math is exact and int8 is allowed: exact products cannot be of 8 bits");
+    if (o->calibration && !(o->allow & SINTER_ALLOW_INT8))
+        return FAIL(e, INVALID_ARG, "a calibration is given and int8 is not allowed");
     if (o->sample_count && !o->sample) return FAIL(e, INVALID_ARG, "%u samples at NULL", o->sample_count);
     if (o->value_count && !o->value) return FAIL(e, INVALID_ARG, "%u values of inputs at NULL", o->value_count);
     if (o->report && o->report->struct_size < sizeof o->report->struct_size)
@@ -74,31 +77,41 @@ sinter_status sinter_network_build(sinter_network *network, const sinter_build_o
     return finish(&e, s, &got, out);
 }
 
-/* The folder of `path`, with memory of the environment; "." where it has none. */
-static char *folder_of(env *e, const char *path, size_t *size)
+sinter_status api_model_file(env *e, const char *path, sinter_status (*use)(void *user, const build_model *m),
+                             void *user)
 {
+    os_file file = { 0 };
+    if (!path) return FAIL(e, INVALID_ARG, "path is NULL");
+    TRY(os_file_map(e, path, &file));
     const char *slash = strrchr(path, '/');
-    const size_t length = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
-    char *folder = mem_zalloc(e, *size = length + 1, 1);
+    const size_t length = !slash || slash == path ? 1 : (size_t)(slash - path);
+    char *folder = mem_zalloc(e, length + 1, 1);
     if (folder) memcpy(folder, slash ? path : ".", length);
-    return folder;
+    const build_model m = {
+        .bytes = file.data, .size = file.size, .folder = folder, .name = slash ? slash + 1 : path, .is_mapped = true
+    };
+    const sinter_status s = folder ? use(user, &m) : FAIL_MEMORY(e, "a path");
+    if (folder) mem_free(e, folder, length + 1, 1);
+    os_file_close(e, &file);
+    return s;
+}
+
+typedef struct to_build {
+    env *e;
+    const sinter_build_options *o;
+    build_output *out;
+} to_build;
+
+static sinter_status build_mapped(void *user, const build_model *m)
+{
+    const to_build *t = user;
+    return build_engine(t->e, m, t->o, t->out);
 }
 
 static sinter_status build_path(env *e, const char *path, const sinter_build_options *o, build_output *out)
 {
-    os_file file = { 0 };
-    size_t folder_size = 0;
-    if (!path) return FAIL(e, INVALID_ARG, "path is NULL");
-    TRY(NOTE(e, os_file_map(e, path, &file), "building '%s'", path));
-    char *folder = folder_of(e, path, &folder_size);
-    const char *slash = strrchr(path, '/');
-    const build_model m = {
-        .bytes = file.data, .size = file.size, .folder = folder, .name = slash ? slash + 1 : path, .is_mapped = true
-    };
-    const sinter_status s = folder ? build_engine(e, &m, o, out) : FAIL_MEMORY(e, "a path");
-    if (folder) mem_free(e, folder, folder_size, 1);
-    os_file_close(e, &file);
-    return NOTE(e, s, "building '%s'", path);
+    to_build t = { e, o, out };
+    return NOTE(e, api_model_file(e, path, build_mapped, &t), "building '%s'", path ? path : "");
 }
 
 sinter_status sinter_build_file(const char *path, const sinter_build_options *options, sinter_buffer *out,

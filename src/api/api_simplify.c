@@ -3,6 +3,7 @@
 #include "sinter/simplify.h"
 
 #include "api/handle.h"
+#include "api/model_file.h"
 #include "base/options.h"
 #include "builder/simplify.h"
 #include "engine/format.h"
@@ -24,25 +25,28 @@ static sinter_status begin(env *e, const sinter_simplify_options *from, sinter_s
     return SINTER_OK;
 }
 
+typedef struct to_file {
+    env *e;
+    const sinter_simplify_options *o;
+    const char *path;
+} to_file;
+
+static sinter_status simplify_mapped(void *user, const build_model *m)
+{
+    const to_file *t = user;
+    return simplify_model(t->e, m, t->o, t->path, NULL);
+}
+
 sinter_status sinter_simplify_file(const char *path, const sinter_simplify_options *options, const char *to,
                                    sinter_error *error)
 {
     env e;
     sinter_simplify_options o;
     env_budget budget;
-    os_file file = { 0 };
     TRY(begin(&e, options, &o, &budget, error));
     if (!path || !to) return FAIL(&e, INVALID_ARG, "%s is NULL", path ? "to" : "path");
-    TRY(NOTE(&e, os_file_map(&e, path, &file), "simplifying '%s'", path));
-    const char *slash = strrchr(path, '/');
-    const size_t length = !slash || slash == path ? 1 : (size_t)(slash - path);
-    char *folder = mem_zalloc(&e, length + 1, 1);
-    if (folder) memcpy(folder, slash ? path : ".", length);
-    const build_model m = { .bytes = file.data, .size = file.size, .folder = folder, .name = slash ? slash + 1 : path };
-    const sinter_status s = folder ? simplify_model(&e, &m, &o, to, NULL) : FAIL_MEMORY(&e, "a path");
-    if (folder) mem_free(&e, folder, length + 1, 1);
-    os_file_close(&e, &file);
-    return NOTE(&e, s, "simplifying '%s'", path);
+    to_file t = { &e, &o, to };
+    return NOTE(&e, api_model_file(&e, path, simplify_mapped, &t), "simplifying '%s'", path);
 }
 
 /* ---- to memory ---- */

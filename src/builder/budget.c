@@ -5,7 +5,8 @@
  * the difference is within the budget, which is the rule, nothing is kept. Else parts of the graph are lowered one at a
  * time, the dearest of them in halves again and again. Then as many of the cheapest are taken together as stay within
  * the budget; what was not tried is not taken.
- * Products are chosen for 8 bits first, then other ops for narrower floats beside them.
+ * Products are chosen for 8 bits first, then other ops for narrower floats beside them. Ranges that the caller gives
+ * without samples are taken: seeded inputs would say nothing of them.
  *
  * Models that round their data to a few bits move by themselves: where the last bit of an input changes, some of these
  * roundings flip, and flips beget flips. No run of such a model is nearer to another one than that, so that half as
@@ -13,6 +14,7 @@
  * Where data decide how many results there are, what these choices are made from is compared (selections.c).
  * A verdict without anything kept goes into the timing cache. */
 #include "base/hash.h"
+#include "builder/calibration.h"
 #include "builder/trial.h"
 #include "tune/tune.h"
 
@@ -32,6 +34,7 @@ typedef struct budget {
     double limit, worst;
     uint32_t compared; /* outputs of the first run that others are compared with */
     bool is_wanted;    /* outputs are kept as what is wanted, else compared with that */
+    uint32_t given;    /* INT8 where the caller gave its ranges and no samples: it is part of what is wanted */
 } budget;
 
 /* ---- one run ---- */
@@ -189,10 +192,10 @@ static sinter_status raise_limit(budget *b, build_lowering *l)
                    as_it_is = { .is_trial = true, .has_integers = l->has_integers, .moved = -1 };
     double floor = 0, other = 0;
     b->t.jitter = last_bit;
-    const sinter_status s = spend(b, 0, &as_it_is, &floor);
+    const sinter_status s = spend(b, b->given, b->given ? l : &as_it_is, &floor);
     b->t.jitter = 0;
     TRY(s);
-    if (l->has_integers) TRY(spend(b, 0, &as_floats, &other));
+    if (l->has_integers && !b->given) TRY(spend(b, 0, &as_floats, &other));
     if (other > floor) floor = other;
     env_log(b->e, LOG_OPT, "outputs move by %.2g as the last bits of inputs do", floor);
     if (margin * floor > b->limit) b->limit = margin * floor;
@@ -229,12 +232,11 @@ static sinter_status judge(budget *b, uint32_t allow, build_lowering *l)
 {
     build_lowering as_it_is = { .is_trial = true, .has_integers = l->has_integers, .moved = -1 };
     bool is_raised = false;
-    b->is_wanted = true;
-    TRY(trial_run(&b->t, 0, &as_it_is, see, b));
+    b->is_wanted = l->is_trial = true;
+    sinter_status s = trial_run(&b->t, b->given, b->given ? l : &as_it_is, see, b);
     b->is_wanted = false;
-    l->is_trial = true;
-    sinter_status s = SINTER_OK;
-    if (allow & SINTER_ALLOW_INT8) s = choose(b, SINTER_ALLOW_INT8, l, &l->quantize, "products", &is_raised);
+    if (s == SINTER_OK && (allow & SINTER_ALLOW_INT8) && !b->given)
+        s = choose(b, SINTER_ALLOW_INT8, l, &l->quantize, "products", &is_raised);
     /* What stands between integers, and so what gains, is another matter where some products are none. */
     const bool is_other = l->quantize.is_cut && l->narrow.gains;
     if (s == SINTER_OK && is_other) {
@@ -274,7 +276,13 @@ static sinter_status key_of(budget *b, uint32_t allow, const build_lowering *l, 
     hash_values(&h, o->value, o->value_count);
     for (uint32_t i = 0; i < b->t.samples && i < o->sample_count; i++)
         hash_values(&h, o->sample[i].value, o->sample[i].count);
-    if (l->range) sha256_update(&h, l->range, l->range_count * sizeof *l->range);
+    text ranges;
+    text_init(&ranges, b->e);
+    if (l->calibration) calibration_write(l->calibration, &ranges);
+    if (ranges.length) sha256_update(&h, ranges.at, ranges.length);
+    const bool is_short = ranges.failed;
+    text_deinit(&ranges);
+    if (is_short) return FAIL_MEMORY(b->e, "a key");
     if (l->narrow.is_kept) sha256_update(&h, l->narrow.is_kept, l->narrow.size);
     if (l->quantize.is_kept) sha256_update(&h, l->quantize.is_kept, l->quantize.size);
     sha256_final(&h, digest);
@@ -315,10 +323,15 @@ sinter_status build_budget(env *e, const build_model *m, const sinter_build_opti
     budget *b = mem_zalloc(e, sizeof *b, 64);
     if (!b) return FAIL_MEMORY(e, "looking at what narrower types do to the outputs");
     b->e = e;
+    b->given = o->calibration && !o->sample_count ? allow & SINTER_ALLOW_INT8 : 0;
     b->limit = o->budget > 0                  ? o->budget
                : o->allow & SINTER_ALLOW_INT8 ? budget_int8
                : o->allow & SINTER_ALLOW_FP16 ? budget_fp16
                                               : budget_bf16;
+    if (allow == b->given) {
+        mem_free(e, b, sizeof *b, 64);
+        return SINTER_OK;
+    }
     lowering->is_judged = true;
     arena_init(&b->a, e);
     sinter_status s = trial_init(&b->t, e, m, o, SAMPLES_MAX);

@@ -121,9 +121,10 @@ static sinter_status quantize(builder *b, opt_state *s, bool *is_changed)
     build_lowering *l = b->lowering;
     if (l->is_trial) TRY(tune_tap_selections(b->e, b->g));
     if (l->asking) TRY(ask_quantize(b));
-    if (l->taps) return tune_tap(b->e, b->g, l->taps->size_max, l->taps->first, &l->taps->end, &l->taps->count);
+    if (l->taps) return tune_tap(b->e, b->g, l->taps);
     s->integers = l->has_integers;
-    if (!(b->o->allow & SINTER_ALLOW_INT8) || !l->range) return SINTER_OK;
+    if (!(b->o->allow & SINTER_ALLOW_INT8) || !l->calibration) return SINTER_OK;
+    if (!l->range) TRY(build_ranges(b->e, b->g, l));
     l->quantize.count = l->range_count;
     *is_changed = true;
     return tune_quantize(b->e, b->g, l->range, l->quantize.is_kept, &l->quantize.count);
@@ -433,7 +434,7 @@ sinter_status build_once(env *e, build_base *base, const sinter_build_options *o
 
 sinter_status build_engine(env *e, const build_model *m, const sinter_build_options *o, build_output *out)
 {
-    build_lowering l = { .has_integers = build_has(o, BACKEND_INTEGERS), .moved = -1 };
+    build_lowering l = { .has_integers = build_has(o, BACKEND_INTEGERS), .calibration = o->calibration, .moved = -1 };
     sinter_build_report report = { 0 };
     sinter_build_options own = *o;
     sinter_status s = SINTER_OK;
@@ -457,6 +458,7 @@ sinter_status build_engine(env *e, const build_model *m, const sinter_build_opti
     build_base_end(l.base);
     if (l.narrow.is_kept) mem_free(e, l.narrow.is_kept, l.narrow.size, 1);
     if (l.quantize.is_kept) mem_free(e, l.quantize.is_kept, l.quantize.size, 1);
+    sinter_calibration_destroy(l.found);
     if (l.range) mem_free(e, l.range, l.range_count * sizeof *l.range, sizeof *l.range);
     start = begin;
     build_time_add(&start, &report.total_s);

@@ -3,7 +3,7 @@
 #ifndef BUILD_BUILD_H
 #define BUILD_BUILD_H
 
-#include "sinter/build.h"
+#include "sinter/calibrate.h"
 #include "base/arena.h"
 
 typedef struct build_model {
@@ -38,12 +38,6 @@ typedef struct build_asking {
     struct tune_gains *quantize, *narrow;
 } build_asking;
 
-/* Products whose data become outputs, behind the model's own: [first, end) of `count`; build_once sets the last two. */
-typedef struct build_taps {
-    size_t   size_max;                  /* bytes of all of them; one is always taken */
-    uint32_t first, end, count;
-} build_taps;
-
 /* The model imported, and optimised as far as all of its builds have it in common (begin.h). */
 typedef struct build_base build_base;
 
@@ -51,9 +45,11 @@ typedef struct build_base build_base;
 typedef struct build_lowering {
     build_base  *base;                  /* of builds for the target */
     build_choice narrow, quantize;      /* to a narrower float; products with constant weights to 8 bits */
-    float       *range;                 /* [range_count], of all such products: what 8 bits are to hold of the data */
+    const sinter_calibration *calibration; /* what 8 bits are to hold; NULL: nothing is quantised */
+    sinter_calibration *found;          /* the same, where the build made it */
+    double      *range;                 /* [range_count], of all such products: build_ranges; NULL: not looked up yet */
     uint32_t     range_count;
-    build_taps  *taps;                  /* NULL: none */
+    struct tune_taps *taps;             /* tensors that become outputs; NULL: none */
     build_target *target;               /* NULL: build_once opens its own, as it does for trials and taps */
     build_asking *asking;               /* NULL: it is a build */
     bool         is_last;               /* the build takes the base's graph: no other follows */
@@ -114,8 +110,15 @@ void          build_permit_count(const struct plan *p, build_lowering *lowering)
 /* A line for each permitted type: how many ops use it, and why the others do not. */
 void          build_permit_print(const sinter_build_options *o, const build_lowering *lowering, char *out, size_t size);
 
-/* calibrate.c: the ranges. */
-sinter_status build_calibrate(env *e, const build_model *m, const sinter_build_options *o, build_lowering *lowering);
+/* calibrate.c: runs the samples of `o` and adds the ranges of the tensors to `out`: of all, or of what products read. */
+sinter_status build_calibrate(env *e, const build_model *m, const sinter_build_options *o,
+                              const sinter_calibrate_options *how, bool is_whole, sinter_calibration *out);
+/* The same with the batches of `how` and the options of how->build. */
+sinter_status build_calibration(env *e, const build_model *m, const sinter_calibrate_options *how,
+                                sinter_calibration *out);
+/* Looks up what the products of a graph read. */
+struct ir_graph;
+sinter_status build_ranges(env *e, struct ir_graph *g, build_lowering *lowering);
 /* budget.c: marks what may not be lowered if the outputs are to stay within the budget. allow: what is left of the
  * permissions. */
 sinter_status build_budget(env *e, const build_model *m, const sinter_build_options *o, uint32_t allow,

@@ -1,50 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calibrate.c - how far 8-bit numbers are to reach: the model runs in f32 with the data of its products as outputs.
+/* calibrate.c - how far 8-bit numbers are to reach: the model runs in f32 with its tensors as outputs.
  *
- * A histogram of magnitudes is kept of each, over all samples; of the ranges that it offers, the one with the smallest
- * squared error is taken: what is cut off against steps that grow with the range. That is the error which the budget
- * measures, it has no parameter, it keeps rare large numbers that carry much (a percentile would not), and where
- * numbers end sharply it is their maximum. */
+ * The first pass over the samples finds the largest magnitude of each tensor, the second one counts a histogram below
+ * it; ranges.c chooses a range of that. Tensors that do not fit into memory together are looked at in turn. */
+#include "builder/calibration.h"
+#include "builder/ranges.h"
 #include "builder/trial.h"
+#include "tune/tune.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { BINS = 2048, STEPS = 256 };
 static const size_t taps_size_max = (size_t)1 << 29;
-
-typedef struct histogram {
-    double most, least; /* the bins' end; the lowest number seen */
-    uint32_t *bin;      /* [BINS]: magnitudes above 0 */
-    bool is_odd;        /* something was not finite */
-} histogram;
 
 typedef struct calibration {
     env *e;
-    arena a;
-    const build_taps *taps;
-    histogram *of; /* by product */
+    arena a, work;
+    trial t;
+    tune_taps taps;
+    histogram *of; /* by tensor */
 } calibration;
 
-/* How many products there are is known once the first engine has been built. */
+/* How many tensors there are is known once the first engine has been built. */
 static sinter_status begin(calibration *c)
 {
-    c->of = ARENA_NEW(&c->a, histogram, c->taps->count);
-    for (uint32_t i = 0; c->of && i < c->taps->count; i++) {
-        c->of[i].bin = ARENA_NEW(&c->a, uint32_t, BINS);
-        if (!c->of[i].bin) return FAIL_MEMORY(c->e, "calibrating");
-    }
+    c->of = ARENA_NEW(&c->a, histogram, c->taps.count);
     return c->of ? SINTER_OK : FAIL_MEMORY(c->e, "calibrating");
-}
-
-static void reach(histogram *h, double most)
-{
-    if (h->most <= 0) h->most = most;
-    while (h->most < most) {
-        for (uint32_t i = 0; i < BINS / 2; i++) h->bin[i] = h->bin[2 * i] + h->bin[2 * i + 1];
-        memset(h->bin + BINS / 2, 0, BINS / 2 * sizeof *h->bin);
-        h->most *= 2;
-    }
 }
 
 static sinter_status see(void *user, uint32_t sample, uint32_t output, uint32_t comes_last, bool is_compared,
@@ -53,73 +33,144 @@ static sinter_status see(void *user, uint32_t sample, uint32_t output, uint32_t 
     calibration *c = user;
     (void)sample, (void)output, (void)is_compared;
     if (!c->of) TRY(begin(c));
-    if (comes_last >= c->taps->end - c->taps->first) return SINTER_OK;
-    histogram *h = &c->of[c->taps->end - 1 - comes_last];
-    const float *at = v->data;
-    const int64_t elements = view_count(v);
-    float most = 0, least = 0;
-    for (int64_t i = 0; i < elements; i++) {
-        const float x = fabsf(at[i]);
-        if (!isfinite(x)) h->is_odd = true;
-        else if (x > most) most = x;
-        if (at[i] < least) least = at[i];
+    if (comes_last >= c->taps.end - c->taps.first) return SINTER_OK;
+    histogram *h = &c->of[c->taps.end - 1 - comes_last];
+    if (c->t.pass == 0) {
+        histogram_reach(h, v->data, view_count(v));
+        return SINTER_OK;
     }
-    if ((double)least < h->least) h->least = (double)least;
-    if (most < 1e-30f || h->is_odd) return SINTER_OK;
-    reach(h, (double)most);
-    const double scale = BINS / h->most;
-    for (int64_t i = 0; i < elements; i++) {
-        const double x = fabs((double)at[i]) * scale;
-        const uint32_t bin = x < BINS ? (uint32_t)x : BINS - 1;
-        if (x > 0 && h->bin[bin] < UINT32_MAX) h->bin[bin]++;
+    if (!h->bin) h->bin = ARENA_NEW(&c->a, uint64_t, RANGE_BINS);
+    if (!h->bin) return FAIL_MEMORY(c->e, "calibrating");
+    histogram_count(h, v->data, view_count(v));
+    return SINTER_OK;
+}
+
+static sinter_status ranges_find(calibration *c, const sinter_calibrate_options *how, sinter_calibration *out)
+{
+    for (uint32_t i = 0; i < c->taps.count; i++) {
+        const histogram *h = &c->of[i];
+        const char *name = c->taps.name[i], *wrong = calibration_name_wrong(name);
+        const double range = histogram_range(h, how, &c->work);
+        if (c->work.failed) return FAIL_MEMORY(c->e, "calibrating");
+        env_log(c->e, LOG_OPT, "tensor %s: data reaches %.4g, 8 bits %.4g%s%s%s", name, h->most, range,
+                h->is_odd ? ", not all is finite" : "", wrong ? ", left out because its name " : "",
+                wrong ? wrong : "");
+        if (range > 0 && !wrong) TRY(calibration_set(out, c->e, name, range));
     }
     return SINTER_OK;
 }
 
-/* Zeros are exact with any range and do not count. */
-static double best_range(const histogram *h)
+static sinter_status calibrate(calibration *c, const sinter_calibrate_options *how, sinter_calibration *out)
 {
-    if (h->is_odd || h->most <= 0) return 0;
-    const double width = h->most / BINS, levels = h->least < 0 ? 127 : 255;
-    double best = 0, least = INFINITY;
-    for (uint32_t k = 1; k <= STEPS; k++) {
-        const double range = h->most * k / STEPS, step = range / levels;
-        double error = 0;
-        for (uint32_t i = 0; i < BINS; i++) {
-            const double x = (i + 0.5) * width;
-            if (h->bin[i]) error += h->bin[i] * (x <= range ? step * step / 12 : (x - range) * (x - range));
-        }
-        if (error >= least) continue;
-        least = error;
-        best = range;
+    build_lowering l = { .taps = &c->taps, .moved = -1 };
+    c->t.passes = how->method == SINTER_CALIBRATION_MINMAX ? 1 : 2;
+    c->t.phase = "calibrate";
+    while (!c->taps.count || c->taps.end < c->taps.count) {
+        c->taps.first = c->taps.end;
+        TRY(trial_run(&c->t, 0, &l, see, c));
+        if (c->taps.end == c->taps.first) break;
     }
-    return best;
+    return c->of ? ranges_find(c, how, out) : SINTER_OK;
 }
 
-sinter_status build_calibrate(env *e, const build_model *m, const sinter_build_options *o, build_lowering *l)
+sinter_status build_calibrate(env *e, const build_model *m, const sinter_build_options *o,
+                              const sinter_calibrate_options *how, bool is_whole, sinter_calibration *out)
 {
-    trial t;
-    sinter_status s = trial_init(&t, e, m, o, UINT32_MAX);
-    build_taps taps = { .size_max = taps_size_max };
-    calibration c = { .e = e, .taps = &taps };
+    calibration c = { .e = e };
     arena_init(&c.a, e);
-    l->taps = &taps;
-    while (s == SINTER_OK && (!taps.count || taps.end < taps.count)) {
-        taps.first = taps.end;
-        s = trial_run(&t, 0, l, see, &c);
-        if (taps.end == taps.first) break;
-    }
-    l->taps = NULL;
-    if (s == SINTER_OK && taps.count) {
-        l->range = mem_zalloc(e, taps.count * sizeof *l->range, sizeof *l->range);
-        l->range_count = taps.count;
-        if (!l->range) s = FAIL_MEMORY(e, "calibrating");
-    }
-    for (uint32_t i = 0; s == SINTER_OK && i < taps.count; i++) {
-        l->range[i] = (float)best_range(&c.of[i]);
-        env_log(e, LOG_OPT, "product %u: data reaches %.4g, 8 bits %.4g", i, c.of[i].most, (double)l->range[i]);
-    }
+    arena_init(&c.work, e);
+    c.taps = (tune_taps){ .a = &c.a, .size_max = taps_size_max, .is_whole = is_whole };
+    sinter_status s = trial_init(&c.t, e, m, o, UINT32_MAX);
+    if (s == SINTER_OK) s = calibrate(&c, how, out);
+    trial_deinit(&c.t);
+    arena_deinit(&c.work);
     arena_deinit(&c.a);
-    trial_deinit(&t);
     return NOTE(e, s, "looking at the ranges of what 8 bits are to hold");
+}
+
+/* ---- batches that a function gives ---- */
+
+typedef struct batches {
+    arena a;
+    VEC(sinter_sample) sample;
+} batches;
+
+static sinter_status batch_copy(env *e, batches *b, const sinter_sample *from)
+{
+    sinter_sample *to = VEC_PUSH(&b->a, &b->sample);
+    sinter_input_value *value = ARENA_NEW(&b->a, sinter_input_value, from->count);
+    sinter_tensor *tensor = ARENA_NEW(&b->a, sinter_tensor, from->count);
+    if (from->count && !from->value) return FAIL(e, INVALID_ARG, "batch %u is at NULL", b->sample.count - 1);
+    if (!to || !value || !tensor) return FAIL_MEMORY(e, "a batch");
+    for (uint32_t i = 0; i < from->count; i++) {
+        const sinter_tensor *x = from->value[i].value;
+        if (!from->value[i].input || !x || !x->data || x->rank > SINTER_RANK_MAX || x->place == SINTER_PLACE_DEVICE)
+            return FAIL(e, INVALID_ARG, "value %u of batch %u is NULL, no tensor, or not on the host", i,
+                        b->sample.count - 1);
+        const size_t size = sinter_tensor_size(x);
+        void *data = size == SIZE_MAX ? NULL : arena_alloc(&b->a, size + 64, 64);
+        const char *name = arena_text(&b->a, from->value[i].input, strlen(from->value[i].input));
+        if (!data || !name) return FAIL_MEMORY(e, "a batch");
+        memcpy(data, x->data, size);
+        tensor[i] = *x;
+        tensor[i].data = data;
+        value[i] = (sinter_input_value){ name, &tensor[i] };
+    }
+    *to = (sinter_sample){ value, from->count };
+    return SINTER_OK;
+}
+
+static sinter_status batches_take(env *e, batches *b, const sinter_calibrate_options *how)
+{
+    for (;;) {
+        sinter_sample batch = { 0 };
+        const int more = how->next(how->user, &batch);
+        if (more < 0) return FAIL(e, CANCELLED, "the calibration was cancelled at batch %u", b->sample.count);
+        if (!more) return SINTER_OK;
+        TRY(batch_copy(e, b, &batch));
+    }
+}
+
+sinter_status build_calibration(env *e, const build_model *m, const sinter_calibrate_options *how,
+                                sinter_calibration *out)
+{
+    const sinter_build_options *from = how->build;
+    batches b = { 0 };
+    arena_init(&b.a, e);
+    sinter_build_options o = SINTER_BUILD_OPTIONS;
+    o.env = from->env, o.threads = from->threads, o.isa = from->isa, o.progress = from->progress, o.user = from->user;
+    o.profile = from->profile, o.profile_count = from->profile_count ? 1 : 0;
+    o.value = from->value, o.value_count = from->value_count;
+    o.sample = from->sample, o.sample_count = from->sample_count;
+    o.state = from->state, o.state_count = from->state_count, o.capacity = from->capacity;
+    o.equal = from->equal, o.equal_count = from->equal_count;
+    o.rules = from->rules, o.verify = from->verify;
+    sinter_status s = how->next ? batches_take(e, &b, how) : SINTER_OK;
+    if (how->next) o.sample = b.sample.at, o.sample_count = b.sample.count;
+    if (s == SINTER_OK && !o.sample_count)
+        s = FAIL(e, INVALID_ARG, "there is no batch to calibrate with: %s",
+                 how->next ? "`next` gave none" : "0 samples");
+    if (s == SINTER_OK) s = build_calibrate(e, m, &o, how, true, out);
+    arena_deinit(&b.a);
+    return s;
+}
+
+/* ---- what products read ---- */
+
+sinter_status build_ranges(env *e, ir_graph *g, build_lowering *l)
+{
+    arena a;
+    const char **name = NULL;
+    arena_init(&a, e);
+    sinter_status s = tune_data_names(e, &a, g, &name, &l->range_count);
+    if (s == SINTER_OK && l->range_count) {
+        l->range = mem_zalloc(e, l->range_count * sizeof *l->range, sizeof *l->range);
+        if (!l->range) s = FAIL_MEMORY(e, "ranges");
+    }
+    for (uint32_t i = 0; s == SINTER_OK && i < l->range_count; i++) {
+        l->range[i] = calibration_range(l->calibration, name[i]);
+        env_log(e, LOG_OPT, "product %u reads '%s': 8 bits hold %.4g", i, name[i], l->range[i]);
+    }
+    arena_deinit(&a);
+    return s;
 }

@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "base/os.h"
 #include "builder/builder.h"
+#include "builder/calibration.h"
 #include "run/context.h"
 #include "tune/tune.h"
 
@@ -136,6 +137,16 @@ static bool may_gain(const build_choice *c)
     return !c->gains || c->gains->lowered;
 }
 
+/* Ranges that nobody gave: those of the least error. */
+static sinter_status calibrate(env *e, const build_model *m, const sinter_build_options *o, build_lowering *l)
+{
+    sinter_calibrate_options how = SINTER_CALIBRATE_OPTIONS;
+    how.method = SINTER_CALIBRATION_ERROR;
+    TRY(calibration_create(e, how.method, &l->found));
+    l->calibration = l->found;
+    return build_calibrate(e, m, o, &how, false, l->found);
+}
+
 sinter_status build_permit(env *e, const build_model *m, const sinter_build_options *o, build_lowering *l)
 {
     const bool is_order = o->lower == SINTER_LOWER_ALWAYS;
@@ -145,7 +156,7 @@ sinter_status build_permit(env *e, const build_model *m, const sinter_build_opti
     l->has_integers = l->has_integers || (is_order && allow & SINTER_ALLOW_INT8);
     if (!is_order) TRY(NOTE(e, ask(e, o, l, &x), "asking what narrower types gain"));
     if (!may_gain(&l->quantize)) allow &= ~(uint32_t)SINTER_ALLOW_INT8;
-    if (allow & SINTER_ALLOW_INT8) TRY(build_calibrate(e, m, o, l));
+    if (allow & SINTER_ALLOW_INT8 && !l->calibration) TRY(calibrate(e, m, o, l));
     if (allow & floats && !is_order && !x.wants_narrow)
         TRY(NOTE(e, build_ask_narrow(e, o, l), "asking what narrower types gain"));
     if (!may_gain(&l->narrow)) allow &= ~floats;

@@ -279,18 +279,18 @@ static sinter_status fit_samples(trial *t)
     return SINTER_OK;
 }
 
-/* A trial is a part of the phase "budget", and can be cancelled. */
+/* A trial is a part of a phase, and can be cancelled. */
 static int on_progress(void *user, const char *phase, double done)
 {
     const trial *t = user;
     (void)phase;
     (void)done;
-    return t->asked->progress(t->asked->user, "budget", 0);
+    return t->asked->progress(t->asked->user, t->phase, 0);
 }
 
 sinter_status trial_init(trial *t, env *e, const build_model *m, const sinter_build_options *o, uint32_t samples_max)
 {
-    *t = (trial){ .e = e, .m = m, .asked = o, .o = *o };
+    *t = (trial){ .e = e, .m = m, .asked = o, .o = *o, .passes = 1, .phase = "budget" };
     t->o.device = NULL;
     t->o.tune = SINTER_TUNE_OFF;
     t->o.timing_cache = NULL;
@@ -319,7 +319,8 @@ static sinter_status build_and_run(trial *t, build_lowering *lowering, trial_see
     const device_options d = { .threads = t->o.threads };
     TRY(engine_open(t->e, out.bytes, out.size, backend_find("cpu"), &d, 0, &g, t->e->error));
     sinter_status s = SINTER_OK;
-    for (uint32_t i = 0; i < t->samples && s == SINTER_OK; i++) s = run(t, g, i, see, user);
+    for (t->pass = 0; t->pass < t->passes; t->pass++)
+        for (uint32_t i = 0; i < t->samples && s == SINTER_OK; i++) s = run(t, g, i, see, user);
     engine_release(g);
     return s;
 }

@@ -13,7 +13,9 @@ typedef struct trial {
     const build_model   *m;
     const sinter_build_options *asked;  /* the caller's */
     sinter_build_options o;             /* of the CPU's builds; .sample: what is run, none: one run on seeded inputs */
-    uint32_t             samples;       /* runs of an engine, at least one */
+    uint32_t             samples;       /* runs of an engine in a pass, at least one */
+    uint32_t             passes, pass;  /* how often an engine runs all samples, and which time it is */
+    const char          *phase;         /* of progress */
     double               jitter;        /* inputs that are floats are moved by such a share of themselves */
     uint32_t             builds;
     build_base          *base;          /* what they begin with; NULL: none was built */
@@ -29,7 +31,7 @@ typedef sinter_status (*trial_see)(void *user, uint32_t sample, uint32_t output,
 /* The most samples that are run; UINT32_MAX: all. */
 sinter_status trial_init(trial *t, env *e, const build_model *m, const sinter_build_options *o, uint32_t samples_max);
 void          trial_deinit(trial *t);
-/* Builds with these permissions and runs each sample once. */
+/* Builds with these permissions and runs each sample `passes` times, in order. */
 sinter_status trial_run(trial *t, uint32_t allow, build_lowering *lowering, trial_see see, void *user);
 
 #endif

@@ -288,6 +288,9 @@ void ir_value_replace(ir_graph *g, ir_value_id from, ir_value_id to)
 {
     if (from == to || !from || !to) return;
     if (!g->value.at[from].is_output) {
+        /* What has no name takes the name of what it stands for. */
+        if (!g->value.at[to].name && !g->value.at[to].data && !g->value.at[from].data)
+            g->value.at[to].name = g->value.at[from].name;
         uses_move(g, from, to, true);
         return;
     }

@@ -102,40 +102,6 @@ sinter_status quantize_candidates(env *e, arena *a, ir_graph *g, ir_node_id **li
     return SINTER_OK;
 }
 
-/* ---- taps ---- */
-
-static size_t size_of(const ir_graph *g, ir_value_id v)
-{
-    const ir_value *x = ir_value_at(g, v);
-    size_t size = 4;
-    for (uint32_t i = 0; i < x->rank; i++) size = size_mul(size, (size_t)dim_range_of(g->dims, x->dim[i]).opt);
-    return size;
-}
-
-sinter_status tune_tap(env *e, ir_graph *g, size_t size_max, uint32_t first, uint32_t *end, uint32_t *count)
-{
-    const uint32_t nodes = g->node.count;
-    ir_builder b = { .g = g, .region = IR_MAIN };
-    size_t size = 0;
-    *count = 0;
-    *end = first;
-    for (ir_node_id id = 1; id < nodes; id++) {
-        if (!is_product(g, id)) continue;
-        const uint32_t index = (*count)++;
-        const ir_value_id x = ir_node_at(g, id)->in[0];
-        if (index != *end || (index > first && size_add(size, size_of(g, x)) > size_max)) continue;
-        size = size_add(size, size_of(g, x));
-        const ir_value_id out = build_copy(&b, x, NULL);
-        if (b.status) return NOTE(e, b.status, "adding tap %u", index);
-        ir_value *y = ir_value_at(g, out);
-        y->name = arena_printf(&g->a, "tap %u", index);
-        y->is_output = true;
-        ir_result(g, IR_MAIN, out);
-        (*end)++;
-    }
-    return SINTER_OK;
-}
-
 /* ---- quantising ---- */
 
 typedef struct quantizing {
@@ -190,7 +156,7 @@ static ir_value_id quantized_weight(quantizing *q, ir_node_id id)
     return build_dequantize(b, code, scale, zero, SINTER_DTYPE_F32);
 }
 
-sinter_status tune_quantize(env *e, ir_graph *g, const float *range, const uint8_t *is_kept, uint32_t *count)
+sinter_status tune_quantize(env *e, ir_graph *g, const double *range, const uint8_t *is_kept, uint32_t *count)
 {
     const uint32_t known = *count;
     quantizing q = { .g = g, .b = { .g = g, .region = IR_MAIN }, .of_count = g->value.count };
@@ -211,7 +177,7 @@ sinter_status tune_quantize(env *e, ir_graph *g, const float *range, const uint8
         if (!is_one[id]) continue;
         const uint32_t index = next++;
         if (known != *count || !(range[index] > 0) || (is_kept && is_kept[index])) continue;
-        const ir_value_id x = quantized_data(&q, id, (double)range[index]), w = x ? quantized_weight(&q, id) : 0;
+        const ir_value_id x = quantized_data(&q, id, range[index]), w = x ? quantized_weight(&q, id) : 0;
         if (!w) s = q.b.status;
         if (w) ir_node_set_in(g, id, 0, x);
         if (w) ir_node_set_in(g, id, 1, w);

@@ -108,13 +108,31 @@ sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype ot
 sinter_status tune_tap_selections(env *e, ir_graph *g);
 
 /* ---- integers.c: f32 products with constant weights, in 8 bits; in a graph before the rules for integers ---- */
-/* Makes the data of such products outputs of the graph, from product `first` on as long as they are not larger than
- * size_max together. *end: the first that is not; *count: how many there are. */
-sinter_status tune_tap(env *e, ir_graph *g, size_t size_max, uint32_t first, uint32_t *end, uint32_t *count);
 /* Quantises them. range: by product, the largest magnitude of its data that 8 bits are to hold; 0: it stays in f32.
  * is_kept: those that stay; NULL: none. *count is at first how long both are: if they are not of this graph, nothing is
  * quantised. */
-sinter_status tune_quantize(env *e, ir_graph *g, const float *range, const uint8_t *is_kept, uint32_t *count);
+sinter_status tune_quantize(env *e, ir_graph *g, const double *range, const uint8_t *is_kept, uint32_t *count);
+
+/* ---- tap.c: tensors that calibration looks at, in a graph before the rules for integers ---- */
+typedef struct tune_tensor {
+    const char *name;
+    ir_value_id value;
+    bool        is_data;                /* a product that tune_quantize takes reads it */
+} tune_tensor;
+/* The f32 tensors of the main region that are not constants, with names that differ; in `a`. */
+sinter_status tune_tensors(env *e, arena *a, ir_graph *g, tune_tensor **list, uint32_t *count);
+/* The names of what the products read that tune_quantize takes, in their order; in `a`. */
+sinter_status tune_data_names(env *e, arena *a, ir_graph *g, const char ***list, uint32_t *count);
+/* Makes such tensors outputs, behind the graph's own: from `first` on as long as they are not larger than size_max
+ * together, at least one. */
+typedef struct tune_taps {
+    arena       *a;                     /* of the names */
+    size_t       size_max;
+    bool         is_whole;              /* all tensors; else what products read */
+    uint32_t     first, end, count;     /* end: the first that is no output; count: of all. tune_tap sets both */
+    const char **name;                  /* [count]; tune_tap sets it */
+} tune_taps;
+sinter_status tune_tap(env *e, ir_graph *g, tune_taps *taps);
 
 /* ---- choose.c ---- */
 typedef struct choice {

@@ -10,6 +10,7 @@ typedef union any_options {
     sinter_engine_options engine;
     sinter_context_options context;
     sinter_simplify_options simplify;
+    sinter_calibrate_options calibrate;
 } any_options;
 
 static const struct {
@@ -19,7 +20,8 @@ static const struct {
 } tables[] = { { "build", sinter_build_option, build_option_rows },
                { "engine", sinter_engine_option, engine_option_rows },
                { "context", sinter_context_option, context_option_rows },
-               { "simplify", sinter_simplify_option, simplify_option_rows } };
+               { "simplify", sinter_simplify_option, simplify_option_rows },
+               { "calibrate", sinter_calibrate_option, calibrate_option_rows } };
 
 static any_options initial(uint32_t table)
 {
@@ -29,6 +31,7 @@ static any_options initial(uint32_t table)
     if (table == 1) o.engine = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
     if (table == 2) o.context = (sinter_context_options)SINTER_CONTEXT_OPTIONS;
     if (table == 3) o.simplify = (sinter_simplify_options)SINTER_SIMPLIFY_OPTIONS;
+    if (table == 4) o.calibrate = (sinter_calibrate_options)SINTER_CALIBRATE_OPTIONS;
     return o;
 }
 
