@@ -182,7 +182,8 @@ typedef struct sinter_build_options {
     const sinter_calibration *calibration;
 } sinter_build_options;
 #define SINTER_BUILD_OPTIONS \
-    { sizeof(sinter_build_options), 0, SINTER_BUILD_SCALARS(SINTER_INITIAL) 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(sinter_build_options), 0, SINTER_BUILD_SCALARS(SINTER_INITIAL) 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+      0 }
 
 /* Bytes that the library allocated. The caller frees them with sinter_buffer_free. A zeroed struct is an empty
  * buffer. */

@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* How a range is chosen from the magnitudes |x| of a tensor over all batches. All methods but MINMAX look at a histogram
- * of 2,048 equal bins between 0 and the largest magnitude. */
+/* How a range is chosen from the magnitudes |x| of a tensor over all batches. All methods but MINMAX look at a
+ * histogram of 2,048 equal bins between 0 and the largest magnitude. */
 typedef enum sinter_calibration_method {
     /* As ENTROPY, with three differences: bin 0 counts as many as bin 1, so numbers at 0 do not matter; the last of
      * equal candidates wins; the range ends where the candidate's bins end. */
@@ -61,7 +61,7 @@ SINTER_API sinter_status sinter_calibration_set(sinter_calibration *calibration,
 
 /* X(kind, type, field, initial, most, words, text): option.h says how to read it. */
 #define SINTER_CALIBRATE_SCALARS(X)                                                                                  \
-    X(CHOICE, sinter_calibration_method, method, 0, SINTER_CALIBRATION_ERROR,                                        \
+    X(CHOICE, sinter_calibration_method, method, SINTER_CALIBRATION_ENTROPY_2, SINTER_CALIBRATION_ERROR,             \
       "entropy2|entropy|minmax|percentile|legacy|error",                                                            \
       "How a tensor's range follows from its magnitudes. Default entropy2; error: the least squared error.")         \
     X(REAL, double, percentile, 99.99, 100, "P",                                                                     \

@@ -687,8 +687,8 @@ class sinter_parser_error(Structure):
 
 
 class CalibrationMethod(IntEnum):
-    """How a range is chosen from the magnitudes |x| of a tensor over all batches. All methods but MINMAX look at a histogram
-    of 2,048 equal bins between 0 and the largest magnitude.
+    """How a range is chosen from the magnitudes |x| of a tensor over all batches. All methods but MINMAX look at a
+    histogram of 2,048 equal bins between 0 and the largest magnitude.
     """
     ENTROPY_2 = 0
     ENTROPY = 1

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "builder/builder.h"
 #include "builder/calibration.h"
+#include "engine/format.h"
 #include "network/network.h"
 
 /* ---- the ranges ---- */
@@ -61,7 +62,7 @@ sinter_status sinter_calibration_write(const sinter_calibration *c, sinter_buffe
     text t;
     text_init(&t, &e);
     calibration_write(c, &t);
-    void *data = t.failed ? NULL : mem_alloc(&e, t.length, 1);
+    void *data = t.failed ? NULL : mem_alloc(&e, t.length, ENGINE_ALIGN);
     if (data) {
         memcpy(data, t.at, t.length);
         *out = (sinter_buffer){ .data = data, .size = t.length, .allocator = e.alloc };

@@ -110,7 +110,7 @@ void          build_permit_count(const struct plan *p, build_lowering *lowering)
 /* A line for each permitted type: how many ops use it, and why the others do not. */
 void          build_permit_print(const sinter_build_options *o, const build_lowering *lowering, char *out, size_t size);
 
-/* calibrate.c: runs the samples of `o` and adds the ranges of the tensors to `out`: of all, or of what products read. */
+/* calibrate.c: runs the samples of `o` and adds ranges to `out`: those of all tensors, or of what products read. */
 sinter_status build_calibrate(env *e, const build_model *m, const sinter_build_options *o,
                               const sinter_calibrate_options *how, bool is_whole, sinter_calibration *out);
 /* The same with the batches of `how` and the options of how->build. */
