@@ -15,9 +15,9 @@ ALLOW_FP16 = 1
 ALLOW_BF16 = 2
 ALLOW_TF32 = 4
 ALLOW_INT8 = 8
+PLUGIN_ARGS = 24
 PARAM_INTS_MAX = 32
 DEVICE_RESIZABLE = 1
-PLUGIN_ARGS = 24
 
 
 class Status(IntEnum):
@@ -344,6 +344,193 @@ class sinter_model_io(Structure):
                 ("part", c_int)]
 
 
+class PluginType(IntEnum):
+    """The values of sinter_plugin_type."""
+    INT = 1
+    REAL = 2
+    TEXT = 3
+    BYTES = 4
+    INTS = 5
+    REALS = 6
+
+
+class sinter_plugin_field(Structure):
+    """A field as a plugin declares it (data: the default value; NULL: the node must give a value), and as its functions
+    receive it (data is never NULL). `count` of INT and REAL is 1. Names are letters, digits and '_', and begin with a
+    letter or '_'.
+    """
+    _fields_ = [("name", c_char_p),
+                ("type", c_int),
+                ("count", c_uint64),
+                ("data", c_void_p)]
+
+
+class DimOp(IntEnum):
+    """An expression is a number, which has a meaning only in the call that gave it. 0: an operation failed, and so
+    does each operation on it.
+    """
+    ADD = 0
+    SUB = 1
+    MUL = 2
+    FLOORDIV = 3
+    CEILDIV = 4
+    MOD = 5
+    MIN = 6
+    MAX = 7
+    BROADCAST = 8
+
+
+class sinter_plugin_value(Structure):
+    """The struct sinter_plugin_value."""
+    _fields_ = [("dtype", c_int),
+                ("rank", c_uint32),
+                ("dim", c_uint32 * 16)]
+
+
+class sinter_plugin_shapes(Structure):
+    """The struct sinter_plugin_shapes."""
+    _fields_ = [("struct_size", c_size_t),
+                ("user", c_void_p),
+                ("count_field", c_uint32),
+                ("count_in", c_uint32),
+                ("count_out", c_uint32),
+                ("field", POINTER(sinter_plugin_field)),
+                ("in", POINTER(sinter_plugin_value)),
+                ("out", POINTER(sinter_plugin_value)),
+                ("dims", c_void_p),
+                ("constant", CFUNCTYPE(c_uint32, c_void_p, c_int64)),
+                ("apply", CFUNCTYPE(c_uint32, c_void_p, c_int, c_uint32, c_uint32)),
+                ("known", CFUNCTYPE(c_int, c_void_p, c_uint32, POINTER(c_int64))),
+                ("error", c_char_p),
+                ("error_size", c_size_t)]
+
+
+class sinter_plugin_operand(Structure):
+    """The struct sinter_plugin_operand."""
+    _fields_ = [("dtype", c_int),
+                ("rank", c_uint32),
+                ("min", c_int64 * 16),
+                ("opt", c_int64 * 16),
+                ("max", c_int64 * 16),
+                ("order", c_uint32 * 16)]
+
+
+class sinter_plugin_problem(Structure):
+    """The struct sinter_plugin_problem."""
+    _fields_ = [("struct_size", c_size_t),
+                ("user", c_void_p),
+                ("count_field", c_uint32),
+                ("count_in", c_uint32),
+                ("count_out", c_uint32),
+                ("field", POINTER(sinter_plugin_field)),
+                ("in", POINTER(sinter_plugin_operand)),
+                ("out", POINTER(sinter_plugin_operand)),
+                ("error", c_char_p),
+                ("error_size", c_size_t),
+                ("allocator", POINTER(sinter_allocator))]
+
+
+class sinter_plugin_tensor(Structure):
+    """The struct sinter_plugin_tensor."""
+    _fields_ = [("dtype", c_int),
+                ("rank", c_uint32),
+                ("dim", c_int64 * 16),
+                ("stride", c_int64 * 16),
+                ("data", c_void_p)]
+
+
+# A part of a run's work: [begin, end) of a count.
+sinter_plugin_body_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_uint32)
+
+
+class sinter_plugin_run(Structure):
+    """The struct sinter_plugin_run."""
+    _fields_ = [("struct_size", c_size_t),
+                ("user", c_void_p),
+                ("count_field", c_uint32),
+                ("count_in", c_uint32),
+                ("count_out", c_uint32),
+                ("field", POINTER(sinter_plugin_field)),
+                ("in", POINTER(sinter_plugin_tensor)),
+                ("out", POINTER(sinter_plugin_tensor)),
+                ("workspace", c_void_p),
+                ("workspace_size", c_size_t),
+                ("state", c_void_p),
+                ("tactic", c_uint32),
+                ("stream", c_void_p),
+                ("pool", c_void_p),
+                ("parallel", CFUNCTYPE(None, c_void_p, c_uint32, sinter_plugin_body_fn, c_void_p)),
+                ("error", c_char_p),
+                ("error_size", c_size_t),
+                ("allocator", POINTER(sinter_allocator))]
+
+
+class PluginArgKind(IntEnum):
+    """The values of sinter_plugin_arg_kind."""
+    IN = 0
+    OUT = 1
+    WORKSPACE = 2
+    INT = 3
+    F32 = 4
+    F64 = 5
+
+
+class sinter_plugin_arg(Structure):
+    """The struct sinter_plugin_arg."""
+    _fields_ = [("kind", c_int),
+                ("index", c_uint32),
+                ("integer", c_int64),
+                ("real", c_double)]
+
+
+class sinter_plugin_launch(Structure):
+    """How the kernel is launched for the sizes of a run."""
+    _fields_ = [("struct_size", c_size_t),
+                ("tactic", c_uint32),
+                ("grid", c_uint64 * 3),
+                ("block", c_uint32),
+                ("shared", c_uint32),
+                ("count_arg", c_uint32),
+                ("arg", sinter_plugin_arg * 24)]
+
+
+class sinter_plugin(Structure):
+    """The struct sinter_plugin."""
+    _fields_ = [("struct_size", c_size_t),
+                ("name", c_char_p),
+                ("version", c_char_p),
+                ("space", c_char_p),
+                ("user", c_void_p),
+                ("field", POINTER(sinter_plugin_field)),
+                ("count_field", c_uint32),
+                ("in_min", c_uint32),
+                ("in_max", c_uint32),
+                ("out_min", c_uint32),
+                ("out_max", c_uint32),
+                ("shapes", CFUNCTYPE(c_int, POINTER(sinter_plugin_shapes))),
+                ("supports", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem))),
+                ("workspace", CFUNCTYPE(c_size_t, POINTER(sinter_plugin_problem))),
+                ("tactics", CFUNCTYPE(c_uint32, POINTER(sinter_plugin_problem), POINTER(c_uint32), c_uint32)),
+                ("create", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(c_void_p))),
+                ("destroy", CFUNCTYPE(None, c_void_p, c_void_p)),
+                ("run", CFUNCTYPE(c_int, POINTER(sinter_plugin_run))),
+                ("cuda_source", c_char_p),
+                ("cuda_kernel", c_char_p),
+                ("cuda_launch", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(sinter_plugin_launch)))]
+
+
+class sinter_plugin_host(Structure):
+    """What a shared library's entry function receives."""
+    _fields_ = [("struct_size", c_size_t),
+                ("plugins", c_void_p),
+                ("add", CFUNCTYPE(c_int, c_void_p, POINTER(sinter_plugin), POINTER(sinter_error))),
+                ("error", POINTER(sinter_error))]
+
+
+# The one function that a shared library with plugins exports: adds its plugins, and returns the first failure.
+sinter_plugin_entry_fn = CFUNCTYPE(c_int, POINTER(sinter_plugin_host))
+
+
 class LayerKind(IntEnum):
     """The values of sinter_layer_kind."""
     CONVOLUTION = 0
@@ -390,6 +577,7 @@ class LayerKind(IntEnum):
     NMS = 43
     REVERSE_SEQUENCE = 44
     NORMALIZATION = 45
+    PLUGIN = 46
     SQUEEZE = 47
     UNSQUEEZE = 48
     CUMULATIVE = 49
@@ -817,193 +1005,6 @@ class FileKind(IntEnum):
     MODEL = 3
 
 
-class PluginType(IntEnum):
-    """The values of sinter_plugin_type."""
-    INT = 1
-    REAL = 2
-    TEXT = 3
-    BYTES = 4
-    INTS = 5
-    REALS = 6
-
-
-class sinter_plugin_field(Structure):
-    """A field as a plugin declares it (data: the default value; NULL: the node must give a value), and as its functions
-    receive it (data is never NULL). `count` of INT and REAL is 1. Names are letters, digits and '_', and begin with a
-    letter or '_'.
-    """
-    _fields_ = [("name", c_char_p),
-                ("type", c_int),
-                ("count", c_uint64),
-                ("data", c_void_p)]
-
-
-class DimOp(IntEnum):
-    """An expression is a number, which has a meaning only in the call that gave it. 0: an operation failed, and so
-    does each operation on it.
-    """
-    ADD = 0
-    SUB = 1
-    MUL = 2
-    FLOORDIV = 3
-    CEILDIV = 4
-    MOD = 5
-    MIN = 6
-    MAX = 7
-    BROADCAST = 8
-
-
-class sinter_plugin_value(Structure):
-    """The struct sinter_plugin_value."""
-    _fields_ = [("dtype", c_int),
-                ("rank", c_uint32),
-                ("dim", c_uint32 * 16)]
-
-
-class sinter_plugin_shapes(Structure):
-    """The struct sinter_plugin_shapes."""
-    _fields_ = [("struct_size", c_size_t),
-                ("user", c_void_p),
-                ("count_field", c_uint32),
-                ("count_in", c_uint32),
-                ("count_out", c_uint32),
-                ("field", POINTER(sinter_plugin_field)),
-                ("in", POINTER(sinter_plugin_value)),
-                ("out", POINTER(sinter_plugin_value)),
-                ("dims", c_void_p),
-                ("constant", CFUNCTYPE(c_uint32, c_void_p, c_int64)),
-                ("apply", CFUNCTYPE(c_uint32, c_void_p, c_int, c_uint32, c_uint32)),
-                ("known", CFUNCTYPE(c_int, c_void_p, c_uint32, POINTER(c_int64))),
-                ("error", c_char_p),
-                ("error_size", c_size_t)]
-
-
-class sinter_plugin_operand(Structure):
-    """The struct sinter_plugin_operand."""
-    _fields_ = [("dtype", c_int),
-                ("rank", c_uint32),
-                ("min", c_int64 * 16),
-                ("opt", c_int64 * 16),
-                ("max", c_int64 * 16),
-                ("order", c_uint32 * 16)]
-
-
-class sinter_plugin_problem(Structure):
-    """The struct sinter_plugin_problem."""
-    _fields_ = [("struct_size", c_size_t),
-                ("user", c_void_p),
-                ("count_field", c_uint32),
-                ("count_in", c_uint32),
-                ("count_out", c_uint32),
-                ("field", POINTER(sinter_plugin_field)),
-                ("in", POINTER(sinter_plugin_operand)),
-                ("out", POINTER(sinter_plugin_operand)),
-                ("error", c_char_p),
-                ("error_size", c_size_t),
-                ("allocator", POINTER(sinter_allocator))]
-
-
-class sinter_plugin_tensor(Structure):
-    """The struct sinter_plugin_tensor."""
-    _fields_ = [("dtype", c_int),
-                ("rank", c_uint32),
-                ("dim", c_int64 * 16),
-                ("stride", c_int64 * 16),
-                ("data", c_void_p)]
-
-
-# A part of a run's work: [begin, end) of a count.
-sinter_plugin_body_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_uint32)
-
-
-class sinter_plugin_run(Structure):
-    """The struct sinter_plugin_run."""
-    _fields_ = [("struct_size", c_size_t),
-                ("user", c_void_p),
-                ("count_field", c_uint32),
-                ("count_in", c_uint32),
-                ("count_out", c_uint32),
-                ("field", POINTER(sinter_plugin_field)),
-                ("in", POINTER(sinter_plugin_tensor)),
-                ("out", POINTER(sinter_plugin_tensor)),
-                ("workspace", c_void_p),
-                ("workspace_size", c_size_t),
-                ("state", c_void_p),
-                ("tactic", c_uint32),
-                ("stream", c_void_p),
-                ("pool", c_void_p),
-                ("parallel", CFUNCTYPE(None, c_void_p, c_uint32, sinter_plugin_body_fn, c_void_p)),
-                ("error", c_char_p),
-                ("error_size", c_size_t),
-                ("allocator", POINTER(sinter_allocator))]
-
-
-class PluginArgKind(IntEnum):
-    """The values of sinter_plugin_arg_kind."""
-    IN = 0
-    OUT = 1
-    WORKSPACE = 2
-    INT = 3
-    F32 = 4
-    F64 = 5
-
-
-class sinter_plugin_arg(Structure):
-    """The struct sinter_plugin_arg."""
-    _fields_ = [("kind", c_int),
-                ("index", c_uint32),
-                ("integer", c_int64),
-                ("real", c_double)]
-
-
-class sinter_plugin_launch(Structure):
-    """How the kernel is launched for the sizes of a run."""
-    _fields_ = [("struct_size", c_size_t),
-                ("tactic", c_uint32),
-                ("grid", c_uint64 * 3),
-                ("block", c_uint32),
-                ("shared", c_uint32),
-                ("count_arg", c_uint32),
-                ("arg", sinter_plugin_arg * 24)]
-
-
-class sinter_plugin(Structure):
-    """The struct sinter_plugin."""
-    _fields_ = [("struct_size", c_size_t),
-                ("name", c_char_p),
-                ("version", c_char_p),
-                ("space", c_char_p),
-                ("user", c_void_p),
-                ("field", POINTER(sinter_plugin_field)),
-                ("count_field", c_uint32),
-                ("in_min", c_uint32),
-                ("in_max", c_uint32),
-                ("out_min", c_uint32),
-                ("out_max", c_uint32),
-                ("shapes", CFUNCTYPE(c_int, POINTER(sinter_plugin_shapes))),
-                ("supports", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem))),
-                ("workspace", CFUNCTYPE(c_size_t, POINTER(sinter_plugin_problem))),
-                ("tactics", CFUNCTYPE(c_uint32, POINTER(sinter_plugin_problem), POINTER(c_uint32), c_uint32)),
-                ("create", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(c_void_p))),
-                ("destroy", CFUNCTYPE(None, c_void_p, c_void_p)),
-                ("run", CFUNCTYPE(c_int, POINTER(sinter_plugin_run))),
-                ("cuda_source", c_char_p),
-                ("cuda_kernel", c_char_p),
-                ("cuda_launch", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(sinter_plugin_launch)))]
-
-
-class sinter_plugin_host(Structure):
-    """What a shared library's entry function receives."""
-    _fields_ = [("struct_size", c_size_t),
-                ("plugins", c_void_p),
-                ("add", CFUNCTYPE(c_int, c_void_p, POINTER(sinter_plugin), POINTER(sinter_error))),
-                ("error", POINTER(sinter_error))]
-
-
-# The one function that a shared library with plugins exports: adds its plugins, and returns the first failure.
-sinter_plugin_entry_fn = CFUNCTYPE(c_int, POINTER(sinter_plugin_host))
-
-
 class sinter_weight(Structure):
     """An initializer of the model, or the tensor of a Constant node with this output."""
     _fields_ = [("name", c_char_p),
@@ -1187,6 +1188,13 @@ with the set calls, which add them; docs/ops.md lists the operators.
 """Zeros around the last `count` axes, or elements cut off where the number is negative."""),
     "sinter_add_parametric_relu": (c_void_p, [c_void_p, c_void_p, c_void_p, POINTER(sinter_error)], "network input slopes error",
 """The same, transposed; kernel [C, maps / groups, kernel_size…]."""),
+    "sinter_add_plugin": (c_void_p, [c_void_p, c_char_p, c_char_p, c_char_p, POINTER(c_void_p), c_uint32, c_uint32, POINTER(sinter_plugin_field), c_uint32, POINTER(sinter_error)], "network name version space input count count_out field count_field error",
+"""Adds a call of a plugin (plugin.h) with `count_out` outputs. version, space NULL: any, where only one plugin fits.
+`field` has values of the plugin's fields in any order; they are copied, and those that are not given have the
+plugin's defaults. The plugin is looked up when shapes are asked for, in the registry of sinter_network_create, and
+at the build, in the registry of the build's env, or the network's where that names none. A plugin that is not
+there, and fields that it does not take, are errors then.
+"""),
     "sinter_add_pooling": (c_void_p, [c_void_p, c_void_p, c_int, c_uint32, POINTER(c_int64), POINTER(sinter_error)], "network input type spatial window error",
 """The same, transposed; kernel [C, maps / groups, kernel_size…]."""),
     "sinter_add_quantize": (c_void_p, [c_void_p, c_void_p, c_void_p, c_int, POINTER(sinter_error)], "network input scale dtype error",
@@ -1600,6 +1608,9 @@ Errors: INVALID_ARG (a folder, one of `keep`, an existing file of another kind),
 """),
     "sinter_layer_conditional": (c_void_p, [c_void_p], "layer",
 """The loop or the conditional that a layer is a part of; NULL: none."""),
+    "sinter_layer_field": (POINTER(sinter_plugin_field), [c_void_p, c_uint32], "layer index",
+"""Field `index` of those that were given; valid until it is set again. NULL: past the last, or no PLUGIN.
+"""),
     "sinter_layer_get_int": (c_int, [c_void_p, c_char_p, POINTER(c_int64), POINTER(sinter_error)], "layer name out error",
 """Read a parameter. Lists: writes at most `capacity` values, and the list's length to *count. Text and weights stay
 valid until the parameter changes.
@@ -1654,9 +1665,15 @@ valid until the parameter changes.
     "sinter_layer_param": (POINTER(sinter_param), [c_void_p, c_uint32], "layer index",
 """Parameter `index` of a kind; NULL behind the last. Layers of kind OP have their own (sinter_layer_param).
 """),
+    "sinter_layer_plugin": (c_int, [c_void_p, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_char_p)], "layer name version space",
+"""What a layer of kind PLUGIN calls, as it was given. Errors: INVALID_ARG where the layer is of another kind.
+"""),
     "sinter_layer_precision": (c_int, [c_void_p], "layer",
 """The type that a layer is to be computed in: F32, F16, BF16; NONE: not said. The network's mode says what that
 means.
+"""),
+    "sinter_layer_set_field": (c_int, [c_void_p, POINTER(sinter_plugin_field), POINTER(sinter_error)], "layer field error",
+"""Gives a field of a layer of kind PLUGIN another value, or adds it. Copied. Errors: INVALID_ARG, NO_MEMORY.
 """),
     "sinter_layer_set_input": (c_int, [c_void_p, c_uint32, c_void_p, POINTER(sinter_error)], "layer index tensor error",
 """Replaces an input, or gives an optional one. NULL takes an optional input away. Kinds with a list of inputs grow
@@ -2102,17 +2119,6 @@ STRUCTS = (sinter_error,
            sinter_build_options,
            sinter_buffer,
            sinter_model_io,
-           sinter_weights,
-           sinter_network_shape,
-           sinter_param,
-           sinter_parser_error,
-           sinter_calibrate_options,
-           sinter_device_allocator,
-           sinter_engine_options,
-           sinter_io,
-           sinter_engine_info,
-           sinter_profile_info,
-           sinter_memory_info,
            sinter_plugin_field,
            sinter_plugin_value,
            sinter_plugin_shapes,
@@ -2124,6 +2130,17 @@ STRUCTS = (sinter_error,
            sinter_plugin_launch,
            sinter_plugin,
            sinter_plugin_host,
+           sinter_weights,
+           sinter_network_shape,
+           sinter_param,
+           sinter_parser_error,
+           sinter_calibrate_options,
+           sinter_device_allocator,
+           sinter_engine_options,
+           sinter_io,
+           sinter_engine_info,
+           sinter_profile_info,
+           sinter_memory_info,
            sinter_weight,
            sinter_weight_info,
            sinter_context_options,
@@ -2141,6 +2158,9 @@ ENUMS = {"sinter_status": Status,
          "sinter_branches": Branches,
          "sinter_lower": Lower,
          "sinter_part": Part,
+         "sinter_plugin_type": PluginType,
+         "sinter_dim_op": DimOp,
+         "sinter_plugin_arg_kind": PluginArgKind,
          "sinter_layer_kind": LayerKind,
          "sinter_activation": Activation,
          "sinter_pooling": Pooling,
@@ -2173,7 +2193,4 @@ ENUMS = {"sinter_status": Status,
          "sinter_calibration_method": CalibrationMethod,
          "sinter_print": Print,
          "sinter_file_kind": FileKind,
-         "sinter_plugin_type": PluginType,
-         "sinter_dim_op": DimOp,
-         "sinter_plugin_arg_kind": PluginArgKind,
          "sinter_memory": Memory}
