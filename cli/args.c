@@ -26,6 +26,8 @@ typedef struct option {
 #define EXTRA_COLONS(field) 0
 #define EXTRA_RANGES(field) 0
 #define EXTRA_LIMITS(field) 0
+#define EXTRA_NUMBERS(field) 0
+#define EXTRA_WORDS(field) 0
 #define EXTRA_COUNT(field) offsetof(args, has_##field)
 #define EXTRA_REAL(field) offsetof(args, has_##field)
 #define X(field, kind, name, verbs, value, help) \
@@ -43,8 +45,8 @@ static const struct {
     { "threads", V_MODEL | V_TEST },
     { "kernel-cache", V_MODEL | V_TEST },
     { "isa", V_MODEL | V_TEST },
-    { "trust-code", V_RUN | V_BENCH | V_REPORT },
-    { "weight-budget", V_RUN | V_BENCH | V_TEST },
+    { "trust-code", V_RUN | V_BENCH | V_REPORT | V_COMPARE },
+    { "weight-budget", V_RUN | V_BENCH | V_TEST | V_COMPARE },
     { "no-code", V_BUILD },
 };
 
@@ -232,6 +234,17 @@ bool args_colons_read(const char *text, uint32_t *rank, int64_t *dim)
     return true;
 }
 
+bool args_is_word_of(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    while (*list) {
+        const size_t n = strcspn(list, "|");
+        if (n == length && !memcmp(list, word, n)) return true;
+        list += n + (list[n] == '|');
+    }
+    return false;
+}
+
 static bool is_ascending(const args_dims *d)
 {
     for (uint32_t k = 0; k < d->rank; k++) {
@@ -241,13 +254,19 @@ static bool is_ascending(const args_dims *d)
 }
 
 /* "NAME=..." in the form of its kind. Names may hold '=', values do not: the last one divides. A scalar has no dims. */
-static bool is_item(arg_kind kind, const char *text)
+static bool is_item(const option *o, const char *text)
 {
+    const arg_kind kind = o->kind;
     const char *equals = strrchr(text, '=');
     args_dims dims;
     int64_t dim[SINTER_RANK_MAX];
     if (kind == ARG_COLONS) return args_colons_read(text, &dims.rank, dim);
     if (kind == ARG_PATHS) return *text != 0;
+    if (kind == ARG_NUMBERS || kind == ARG_WORDS) {
+        const char *colon = strrchr(text, ':'), *last = colon ? colon + 1 : text;
+        double number = 0;
+        return colon != text && (kind == ARG_WORDS ? args_is_word_of(o->value, last) : store_real(last, &number));
+    }
     if (!equals || equals == text) return false;
     const char *value = equals + 1;
     if (kind == ARG_DIMS) return !*value || (args_dims_read(value, &dims) && dims.count == 1);
@@ -262,7 +281,7 @@ static bool store_item(const cli_verb *verb, const option *o, const char *word, 
                        : o->kind == ARG_RANGES                      ? " (whole numbers, min <= opt <= max)"
                                                                     : "";
     (void)snprintf(wanted, sizeof wanted, "expected %s%s", o->value, also);
-    if (!is_item(o->kind, value)) return complain_of(verb, word, value, wanted);
+    if (!is_item(o, value)) return complain_of(verb, word, value, wanted);
     if (list->count == ARG_LIST_MAX) return complain(verb, "given too often:", word, NULL);
     list->at[list->count++] = value;
     return true;
@@ -277,17 +296,6 @@ static bool store_library(const cli_verb *verb, const option *o, const char *wor
     if (o->load && s == SINTER_OK) s = sinter_option_set(o->load, &a->load, value, &error);
     if (o->simplify && s == SINTER_OK) s = sinter_option_set(o->simplify, &a->simplify, value, &error);
     return s == SINTER_OK || complain_of(verb, word, value, error.text);
-}
-
-bool args_is_word_of(const char *list, const char *word)
-{
-    const size_t length = strlen(word);
-    while (*list) {
-        const size_t n = strcspn(list, "|");
-        if (n == length && !memcmp(list, word, n)) return true;
-        list += n + (list[n] == '|');
-    }
-    return false;
 }
 
 static bool store_word(const cli_verb *verb, const option *o, const char *word, const char *value, const char **out)
@@ -311,6 +319,8 @@ static bool store(const cli_verb *verb, const option *o, const char *word, const
     case ARG_DIMS:
     case ARG_COLONS:
     case ARG_RANGES:
+    case ARG_NUMBERS:
+    case ARG_WORDS:
     case ARG_LIMITS: return store_item(verb, o, word, value, field);
     case ARG_COUNT:
         *(bool *)field_of(a, o->extra) = true;

@@ -17,17 +17,19 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 enum {
     V_BUILD = 1, V_RUN = 2, V_BENCH = 4, V_TEST = 8, V_INSPECT = 16, V_OPS = 32, V_DOCTOR = 64,
     V_REFIT = 256, V_REPORT = 512, V_COMPLETION = 1024, V_MAN = 2048, V_SIMPLIFY = 4096, V_PLUGIN = 8192,
-    V_MODEL = V_BUILD | V_RUN | V_BENCH | V_INSPECT | V_REPORT,     /* build one model */
-    V_ALL = 127 | V_REFIT | V_REPORT | V_SIMPLIFY | V_PLUGIN,
+    V_COMPARE = 16384, V_DEBUG = 32768,
+    V_MODEL = V_BUILD | V_RUN | V_BENCH | V_INSPECT | V_REPORT | V_COMPARE | V_DEBUG,       /* build a model */
+    V_ALL = 127 | V_REFIT | V_REPORT | V_SIMPLIFY | V_PLUGIN | V_COMPARE | V_DEBUG,
     V_BUILDING = 128,                   /* no verb: of building alone, so an engine cannot honour it */
     V_MADE = V_MODEL | V_TEST | V_BUILDING
 };
 
-/* TEXT is not empty; WORD is one of the words of its row. The last six are lists: PATHS of files, PAIRS name files,
- * DIMS a shape, COLONS a shape as other tools write it, RANGES a profile, LIMITS numbers. */
+/* TEXT is not empty; WORD is one of the words of its row. The others are lists: PATHS of files, PAIRS name files,
+ * DIMS a shape, COLONS a shape as other tools write it, RANGES a profile, LIMITS numbers; NUMBERS and WORDS are for all
+ * outputs, or NAME:... for one. */
 typedef enum arg_kind {
     ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL,
-    ARG_PATHS, ARG_PAIRS, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS
+    ARG_PATHS, ARG_PAIRS, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS, ARG_NUMBERS, ARG_WORDS
 } arg_kind;
 
 enum { ARG_LIST_MAX = 256 };
@@ -35,8 +37,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 
 /* X(field, kind, "--name", verbs, "METAVAR" or its choices, "help"). In `bench`, --profile is a flag of its own. */
 #define CLI_OPTIONS(X)                                                                                                \
-    X(output, TEXT, "output", V_BUILD | V_REFIT | V_REPORT | V_SIMPLIFY, "FILE",                                      \
-      "The file to write (also -o): the engine, the report, or the model.")                                           \
+    X(output, TEXT, "output", V_BUILD | V_REFIT | V_REPORT | V_SIMPLIFY | V_COMPARE | V_DEBUG, "FILE",                \
+      "The file to write (also -o): the engine, the model, or the report as a page of HTML.")                         \
     X(shape, DIMS, "shape", V_MODEL | V_SIMPLIFY, "NAME=1x3x224x224",                                                 \
       "Fixes the dims of an input, or the value of a named dim (N=4); of an engine, within its ranges; of simplify, " \
       "in the runs of --check. May be repeated.")                                                                     \
@@ -50,9 +52,9 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       "The range of an input's dims (each as 1x3x224x224) or of a named dim. May be repeated; naming one a "          \
       "second time starts the next profile.")                                                                         \
     X(steps, FLAG, "profile", V_BENCH, "", "Adds a table of steps, sorted by time.")                                  \
-    X(use_profile, COUNT, "use-profile", V_RUN | V_BENCH | V_REPORT, "N",                                             \
+    X(use_profile, COUNT, "use-profile", V_RUN | V_BENCH | V_REPORT | V_COMPARE, "N",                                 \
       "Runs profile N. Default: the first that takes the shapes.")                                                    \
-    X(input, PAIRS, "input", V_RUN | V_BENCH | V_REPORT, "NAME=FILE",                                                 \
+    X(input, PAIRS, "input", V_RUN | V_BENCH | V_REPORT | V_COMPARE | V_DEBUG, "NAME=FILE",                           \
       "Data of an input, .npy or .pb; random where not given. May be repeated.")                                      \
     X(state, PAIRS, "state", V_MODEL | V_BUILDING, "INPUT=OUTPUT",                                                    \
       "A tensor that stays in the context between runs: the input before a run and the output after it, such as "     \
@@ -77,7 +79,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(cu, FLAG, "cu", V_PLUGIN, "", "new: writes a plugin that is a CUDA source alone.")                              \
     X(limit, LIMITS, "limit", V_MODEL | V_TEST | V_SIMPLIFY, "NAME=N",                                                \
       "Raises or lowers a limit on what a model may cost. May be repeated.")                                          \
-    X(seed, COUNT, "seed", V_RUN | V_BENCH | V_REPORT | V_SIMPLIFY, "N", "Of random inputs. Default 0.")              \
+    X(seed, COUNT, "seed", V_RUN | V_BENCH | V_REPORT | V_SIMPLIFY | V_COMPARE | V_DEBUG, "N",                        \
+      "Of random inputs. Default 0.")                                                                                 \
     X(duration, REAL, "duration", V_BENCH | V_REPORT, "S", "Seconds to measure, after a warm-up. Default 3.")         \
     X(warmup, REAL, "warmup", V_BENCH, "S", "Seconds of runs before it measures. Default 0.2.")                       \
     X(iterations, COUNT, "iterations", V_BENCH, "N", "Runs at least, of each stream.")                                \
@@ -86,8 +89,24 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       "Contexts that run at the same time, each in a thread of its own. Default 1.")                                  \
     X(no_data_transfers, FLAG, "no-data-transfers", V_BENCH, "",                                                      \
       "Keeps inputs and outputs in the device's memory, so that runs copy neither.")                                  \
-    X(rtol, REAL, "rtol", V_TEST, "R", "Relative tolerance of every output without a tolerance.json.")                \
-    X(atol, REAL, "atol", V_TEST, "A", "Absolute tolerance of every output without a tolerance.json.")                \
+    X(rtol, NUMBERS, "rtol", V_TEST | V_COMPARE | V_DEBUG, "[NAME:]R",                                                \
+      "Relative tolerance of all outputs, or of one: |got - want| <= atol + rtol * |want|. A tolerance.json wins. May "\
+      "be repeated.")                                                                                                 \
+    X(atol, NUMBERS, "atol", V_TEST | V_COMPARE | V_DEBUG, "[NAME:]A",                                                \
+      "Absolute tolerance of all outputs, or of one. A tolerance.json wins. May be repeated.")                        \
+    X(check_error_stat, WORDS, "check-error-stat", V_COMPARE | V_DEBUG, "elemwise|max|mean|median|quantile",          \
+      "elemwise (default): each value is within the tolerances; else this figure of the absolute errors is within "   \
+      "atol, or that of the relative errors within rtol. NAME:STAT for one output. May be repeated.")                 \
+    X(error_quantile, NUMBERS, "error-quantile", V_COMPARE | V_DEBUG, "[NAME:]Q",                                     \
+      "Which quantile of the errors is shown and checked, 0 to 1. Default 0.99. May be repeated.")                    \
+    X(cosine_similarity_threshold, NUMBERS, "cosine-similarity-threshold", V_COMPARE | V_DEBUG, "[NAME:]C",           \
+      "The cosine similarity of both results has to be this at least. May be repeated.")                              \
+    X(psnr_threshold, NUMBERS, "psnr-threshold", V_COMPARE | V_DEBUG, "[NAME:]DB",                                    \
+      "The ratio of the range of what is wanted to the error has to be this at least. May be repeated.")              \
+    X(validate, FLAG, "validate", V_COMPARE | V_DEBUG, "", "A NaN or an infinite value in an output is a failure.")   \
+    X(all_layers, FLAG, "all-layers", V_COMPARE, "",                                                                  \
+      "Makes all values of the models outputs, compares those that both sides have, and names the first layer that "  \
+      "diverges. Fusions are fewer then.")                                                                            \
     X(why, FLAG, "why", V_INSPECT, "",                                                                                \
       "Adds the kernels that were considered: rejected and why, measured, or taken. Needs a model.")                  \
     X(stage, TEXT, "stage", V_INSPECT, "NAME", "Prints the graph after that pass, and nothing else. Needs a model.")  \
@@ -96,7 +115,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(output_names, FLAG, "output-names", V_RUN, "",                                                                  \
       "Names the files of --output-dir as the outputs: DIR/NAME.npy, '_' for what a file's name should not hold.")    \
     X(log_level, WORD, "log-level", V_ALL, "error|warning|info|verbose",                                              \
-      "The most that is said on stderr; verbose adds the log of the library. Default: info, and what SINTER_LOG asks " \
+      "The most that is said on stderr; verbose adds the log of the library. Default: info, and what SINTER_LOG asks "\
       "for.")                                                                                                         \
     X(log_file, TEXT, "log-file", V_ALL, "FILE", "Adds all that is said to a file, with times.")                      \
     X(log_times, FLAG, "log-times", V_ALL, "", "Begins each line on stderr with the time and the severity.")          \
@@ -114,6 +133,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 #define ARG_FIELD_COLONS(field) arg_list field;
 #define ARG_FIELD_RANGES(field) arg_list field;
 #define ARG_FIELD_LIMITS(field) arg_list field;
+#define ARG_FIELD_NUMBERS(field) arg_list field;
+#define ARG_FIELD_WORDS(field) arg_list field;
 #define ARG_FIELD_COUNT(field) uint64_t field; bool has_##field;
 #define ARG_FIELD_REAL(field) double field; bool has_##field;
 
@@ -161,6 +182,7 @@ const char *args_nearest(const char *word, const char *const *candidate, uint32_
 /* The verbs, one file each. */
 int verb_build(const args *a);
 int verb_refit(const args *a);
+int verb_compare(const args *a);
 int verb_simplify(const args *a);
 int verb_run(const args *a);
 int verb_bench(const args *a);

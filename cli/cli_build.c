@@ -15,8 +15,7 @@ int verb_build(const args *a)
     FILE *to = outputs_is_stdout(a->output) ? stderr : stdout;
     sinter_buffer bytes = { 0 };
     double seconds = 0;
-    const model_inputs none = { 0 };
-    const bool is_good = model_build(a, &setup, &none, a->output, &bytes, &seconds);
+    const bool is_good = model_build(a, &setup, NULL, a->output, &bytes, &seconds);
     if (is_good && a->json) {
         json j = { .to = to };
         json_open(&j, NULL, '{');

@@ -253,7 +253,7 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, c
     bool is_good = model_face_read(path, &setup->env, &face, &error) == SINTER_OK;
     if (!is_good) (void)cli_error(&error);
     is_good = is_good && model_inputs_read(&a->calib, &setup->env, &calib);
-    is_good = is_good && model_shapes_make(a, &face, a->input.count ? given : &calib, &shapes);
+    is_good = is_good && model_shapes_make(a, &face, given ? given : &calib, &shapes);
     is_good = is_good && model_inputs_read(&a->value, &setup->env, &promised);
     uint32_t samples = 0;
     sinter_sample *sample = samples_make(&calib, &samples);
@@ -332,8 +332,23 @@ void model_report_json(const sinter_build_report *r, json *j)
 
 bool model_engine_open(const args *a, model_setup *setup, model_engine *out)
 {
+    return model_engine_open_given(a, setup, NULL, out);
+}
+
+/* What is not given is read from the files of --input. */
+static bool inputs_make(const args *a, const model_setup *setup, const model_inputs *given, model_engine *out)
+{
+    if (!given) return model_inputs_read(&a->input, &setup->env, &out->inputs);
+    out->is_given = true;
+    out->inputs = (model_inputs){ .at = cli_alloc(given->count, sizeof *given->at), .count = given->count };
+    if (given->count) memcpy(out->inputs.at, given->at, given->count * sizeof *given->at);
+    return true;
+}
+
+bool model_engine_open_given(const args *a, model_setup *setup, const model_inputs *given, model_engine *out)
+{
     *out = (model_engine){ 0 };
-    if (!model_inputs_read(&a->input, &setup->env, &out->inputs)) return false;
+    if (!inputs_make(a, setup, given, out)) return false;
     const char *path = a->file.at[0];
     sinter_engine_options options = setup->load;
     sinter_error error = { 0 };
@@ -348,9 +363,10 @@ bool model_engine_open(const args *a, model_setup *setup, model_engine *out)
         out->open_s = cli_seconds() - start;
     } else {
         sinter_buffer bytes = { 0 };
-        if (!model_inputs_read(&a->value, &setup->env, &out->inputs))
+        if (!given && !model_inputs_read(&a->value, &setup->env, &out->inputs))
             return false; /* runs must hold what is promised */
-        if (!model_build(a, setup, &out->inputs, NULL, &bytes, &out->build_s)) return false;
+        if (!model_build(a, setup, a->input.count || given ? &out->inputs : NULL, NULL, &bytes, &out->build_s))
+            return false;
         out->was_built = true;
         options.trust_code = 1; /* it is our own */
         out->size = bytes.size;
@@ -366,7 +382,8 @@ bool model_engine_open(const args *a, model_setup *setup, model_engine *out)
 void model_engine_close(model_engine *m)
 {
     sinter_engine_release(m->engine);
-    model_inputs_free(&m->inputs);
+    if (m->is_given) free(m->inputs.at);
+    else model_inputs_free(&m->inputs);
     free(m->shape);
     *m = (model_engine){ 0 };
 }

@@ -64,7 +64,7 @@ sinter_status build_interruptible(const char *path, const sinter_build_options *
 bool          build_is_interrupted(void);                       /* for functions that report progress */
 
 /* Builds the model that the command line names, with the shapes it gives, into the file `engine` (NULL: into memory).
- * False: reported. */
+ * `given`: inputs whose shapes count; NULL: those of --calib do. False: reported. */
 bool model_build(const args *a, model_setup *setup, const model_inputs *given, const char *engine, sinter_buffer *out,
                  double *seconds);
 /* Where the build's time went: a line or two, or members of an object. */
@@ -77,11 +77,14 @@ typedef struct model_engine {
     sinter_tensor *shape;           /* by io; without data */
     sinter_engine *engine;
     model_inputs   inputs;          /* those of --input */
+    bool           is_given;        /* the inputs are somebody else's */
     bool           was_built;
     double         build_s, open_s;
     size_t         size;            /* bytes of the engine file */
 } model_engine;
 bool model_engine_open(const args *a, model_setup *setup, model_engine *out);   /* false: reported */
+/* The same with `given` in place of --input: borrowed until the engine is closed. NULL: --input. */
+bool model_engine_open_given(const args *a, model_setup *setup, const model_inputs *given, model_engine *out);
 void model_engine_close(model_engine *m);
 /* Takes --use-profile or the first profile that takes the shapes of --input and --shape. False: reported. */
 bool model_choose(const args *a, model_engine *m);

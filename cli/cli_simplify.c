@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli_simplify.c - `sinter simplify`: a smaller model, a table of operators before and after, and a comparison of both
  * models on the same data. */
-#include "cli_model.h"
-
 #include "compare.h"
+#include "sides.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,77 +44,38 @@ static uint64_t file_size(const char *path)
 
 /* ---- --check ---- */
 
-typedef struct side {
-    args a;
-    model_setup setup;
-    model_engine m;
-    bool is_open;
-} side;
-
-static bool side_open(const args *a, const char *path, side *out)
+/* Compares all outputs of both models. Fusions and foldings add up in other orders. */
+static bool outputs_agree(side s[SIDES], uint64_t round)
 {
-    *out = (side){ .a = *a };
-    out->a.file = (arg_list){ .at = { path }, .count = 1 };
-    out->a.input = a->input_data_path;
-    out->a.build.tune = SINTER_TUNE_OFF;
-    out->a.verb_bit = V_RUN;
-    if (!model_setup_make(&out->a, &out->setup)) return false;
-    out->is_open = model_engine_open(&out->a, &out->setup, &out->m);
-    return out->is_open && model_choose(&out->a, &out->m);
-}
-
-/* Compares all outputs of two contexts that have run. */
-static bool outputs_agree(const side *first, sinter_context *want_of, sinter_context *got_of, uint64_t round)
-{
-    sinter_io io;
-    for (uint32_t i = 0; sinter_engine_io(first->m.engine, i, 0, &io) == SINTER_OK; i++) {
-        sinter_tensor want, got;
-        sinter_error error = { 0 };
+    for (uint32_t i = 0; i < s[1].names; i++) {
+        sinter_tensor got, want;
         char why[512];
         double worst = 0;
-        if (io.is_input) continue;
-        if (sinter_context_output(want_of, io.name, &want, &error) != SINTER_OK ||
-            sinter_context_output(got_of, io.name, &got, &error) != SINTER_OK)
-            return cli_error(&error) == 0;
-        tolerance t = tolerance_of(want.dtype);
-        if (t.atol < 1e-5) t.atol = 1e-5;
-        if (!compare_tensors(&got, &want, 1, &t, why, sizeof why, &worst))
-            return cli_fail("check %llu: output '%s' differs: %s", (unsigned long long)round + 1, io.name, why) == 0;
+        const sinter_tensor *t = side_result(&s[0], s[1].name[i], i);
+        if (!t) return cli_fail("check %llu: output '%s' is gone", (unsigned long long)round + 1, s[1].name[i]) == 0;
+        got = *t;
+        want = *side_result(&s[1], s[1].name[i], i);
+        tolerance limit = tolerance_of(want.dtype);
+        if (limit.atol < 1e-5) limit.atol = 1e-5;
+        if (!compare_tensors(&got, &want, 1, &limit, why, sizeof why, &worst))
+            return cli_fail("check %llu: output '%s' differs: %s", (unsigned long long)round + 1, s[1].name[i], why) ==
+                   0;
     }
     return true;
 }
 
-static bool round_agrees(const side *first, const side *second, uint64_t seed, uint64_t round)
-{
-    model_inputs made, none;
-    sinter_context *want = NULL, *got = NULL;
-    sinter_error error = { 0 };
-    sinter_status s = model_context(&first->m, seed, MODEL_ONCE, &made, &want, &error);
-    model_engine other = second->m; /* the same data: none of its inputs is left to be made */
-    other.inputs = (model_inputs){ .count = made.count + first->m.inputs.count };
-    other.inputs.at = cli_alloc(other.inputs.count, sizeof *other.inputs.at);
-    for (uint32_t i = 0; i < other.inputs.count; i++)
-        other.inputs.at[i] = i < made.count ? made.at[i] : first->m.inputs.at[i - made.count];
-    if (s == SINTER_OK) s = model_context(&other, seed, MODEL_ONCE, &none, &got, &error);
-    else none = (model_inputs){ 0 };
-    if (s == SINTER_OK) s = sinter_context_run(want, &error);
-    if (s == SINTER_OK) s = sinter_context_run(got, &error);
-    const bool is_good = s == SINTER_OK ? outputs_agree(first, want, got, round) : cli_error(&error) == 0;
-    sinter_context_destroy(want);
-    sinter_context_destroy(got);
-    free(other.inputs.at);
-    model_inputs_free(&made);
-    model_inputs_free(&none);
-    return is_good;
-}
-
 static bool check(const args *a, const char *output, uint64_t rounds)
 {
-    side first, second = { .is_open = false };
-    bool is_good = side_open(a, a->file.at[0], &first) && side_open(a, output, &second);
-    for (uint64_t i = 0; i < rounds && is_good; i++) is_good = round_agrees(&first, &second, a->seed + 1000 * i, i);
-    if (first.is_open) model_engine_close(&first.m);
-    if (second.is_open) model_engine_close(&second.m);
+    const char *const text[SIDES] = { output, a->file.at[0] };
+    args own = *a;
+    side s[SIDES];
+    own.input = a->input_data_path;
+    own.build.tune = SINTER_TUNE_OFF;
+    own.verb_bit = V_COMPARE;
+    bool is_good = sides_run(&own, text, false, s) && outputs_agree(s, 0);
+    for (uint64_t i = 1; i < rounds && is_good; i++)
+        is_good = sides_again(s, a->seed + 1000 * i) && outputs_agree(s, i);
+    sides_close(s);
     return is_good;
 }
 

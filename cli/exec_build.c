@@ -250,7 +250,6 @@ static bool build(exec *e, bool is_saved, sinter_buffer *bytes)
 {
     sinter_error error = { 0 };
     model_face face = { 0 };
-    const model_inputs none = { 0 };
     if (e->a.output && !outputs_check_engine(&e->a)) return false;
     if (!e->a.output && !outputs_check_cache(&e->a)) return false;
     cli_say(LOG_INFO, "Start parsing network model.");
@@ -258,7 +257,7 @@ static bool build(exec *e, bool is_saved, sinter_buffer *bytes)
     if (!is_good) cli_say(LOG_ERROR, "%s", error.text), cli_say(LOG_ERROR, "Failed to parse onnx file");
     is_good = is_good && exec_profiles_make(e, &face);
     const char *to = is_saved ? e->a.output : NULL;
-    if (is_good && !model_build(&e->a, &e->setup, &none, to, bytes, &e->m.build_s)) {
+    if (is_good && !model_build(&e->a, &e->setup, NULL, to, bytes, &e->m.build_s)) {
         cli_say(LOG_ERROR, "Engine could not be created from network");
         is_good = false;
     }

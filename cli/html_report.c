@@ -6,37 +6,12 @@
 #include "html_report.h"
 
 #include "compare.h"
+#include "html_page.h"
 #include "json_text.h"
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char style[] =
-    "body{font:14px/1.5 system-ui,sans-serif;margin:2em auto;max-width:1100px;padding:0 "
-    "1em;color:#1c2330;background:#fff}"
-    "h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em;border-bottom:1px solid #d5dbe5}"
-    "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.2em .6em;border-bottom:1px solid #e6eaf1;"
-    "vertical-align:top}th{cursor:pointer;background:#f3f5f9;position:sticky;top:0}td.n,th.n{text-align:right;"
-    "font-variant-numeric:tabular-nums;white-space:nowrap}td.p{font-family:ui-monospace,monospace;font-size:11px;"
-    "color:#56617a;word-break:break-word}.cards{display:flex;flex-wrap:wrap;gap:.8em}.card{border:1px solid #d5dbe5;"
-    "border-radius:8px;padding:.5em 1em}.card b{display:block;font-size:1.3em}.scroll{overflow:auto;max-height:600px;"
-    "border:1px solid #e6eaf1;padding:8px}svg text{font:12px system-ui,sans-serif;fill:#1c2330}svg "
-    ".small{font-size:10px;"
-    "fill:#56617a}svg.plot{width:100%}.box{fill:#2f6fde;stroke:#2f6fde}.edge{fill:none;stroke:#9aa6bd}.frame{fill:none;"
-    "stroke:#d5dbe5}.block{fill:#2f6fde;fill-opacity:.25;stroke:#2f6fde;stroke-width:.5}.live{fill:none;stroke:#d2452f;"
-    "stroke-width:1.5}.bar{fill:#2f6fde}.meter{display:inline-block;height:8px;background:#2f6fde;border-radius:2px}"
-    ".bad{color:#d2452f}";
-
-/* Sorts a table by the column whose head is clicked. */
-static const char script[] = "document.querySelectorAll('th').forEach(function(h){h.onclick=function(){var "
-                             "t=h.closest('table'),i=[].indexOf.call("
-                             "h.parentNode.children,h),b=t.tBodies[0],r=[].slice.call(b.rows),n=h.className=='n',d=h."
-                             "dataset.d=h.dataset.d=='1'?-1:1;"
-                             "r.sort(function(x,y){var a=x.cells[i].textContent,c=y.cells[i].textContent;return "
-                             "d*(n?parseFloat(c)-parseFloat(a):"
-                             "a.localeCompare(c))});r.forEach(function(x){b.appendChild(x)})}})";
 
 /* ---- what the engine says ---- */
 
@@ -131,7 +106,7 @@ static void card(FILE *to, const char *title, const char *format, ...)
     (void)vsnprintf(text, sizeof text, format, list);
     va_end(list);
     (void)fprintf(to, "<div class=\"card\">%s<b>", title);
-    report_text(to, text);
+    html_text(to, text);
     (void)fprintf(to, "</b></div>\n");
 }
 
@@ -140,25 +115,22 @@ static void head_print(const args *a, const model_engine *m, json_value engine, 
     static const char *const key[] = { "model", "version", "target" };
     static const char *const title[] = { "Model", "Written by sinter", "Built for" };
     sinter_io io;
-    (void)fprintf(to, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>sinter: ");
-    report_text(to, a->file.at[0]);
-    (void)fprintf(to, "</title><style>%s</style></head><body>\n<h1>", style);
-    report_text(to, a->file.at[0]);
-    (void)fprintf(to, "</h1>\n<table><tbody>\n");
+    html_begin(to, a->file.at[0]);
+    (void)fprintf(to, "<table><tbody>\n");
     for (uint32_t i = 0; i < 3; i++) {
         char *text = member_text(engine, key[i]);
         (void)fprintf(to, "<tr><td>%s</td><td>", title[i]);
-        report_text(to, text);
+        html_text(to, text);
         (void)fprintf(to, "</td></tr>\n");
         free(text);
     }
     for (uint32_t i = 0; sinter_engine_io(m->engine, i, m->profile, &io) == SINTER_OK; i++) {
         (void)fprintf(to, "<tr><td>%s</td><td>", io.is_input ? "Input" : "Output");
-        report_text(to, io.name);
+        html_text(to, io.name);
         (void)fprintf(to, " %s [", sinter_dtype_name(io.dtype));
         for (uint32_t k = 0; k < io.rank; k++) {
             if (k) (void)fputs(", ", to);
-            report_text(to, io.dim_text[k]);
+            html_text(to, io.dim_text[k]);
         }
         (void)fprintf(to, "]");
         if (io.is_input && m->shape) (void)fprintf(to, ", here %s", cli_shape(m->shape[i].rank, m->shape[i].dim).at);
@@ -201,13 +173,13 @@ static void steps_print(const report_page *p)
                           "style=\"width:%.0fpx\"></span></td>",
                           s->mean_us, 100 * s->share, 120 * s->share);
         (void)fprintf(p->to, "<td>");
-        report_text(p->to, s->name);
+        html_text(p->to, s->name);
         (void)fprintf(p->to, "</td><td>");
-        report_text(p->to, s->kernel);
+        html_text(p->to, s->kernel);
         (void)fprintf(p->to, " ");
-        report_text(p->to, s->tactic);
+        html_text(p->to, s->tactic);
         (void)fprintf(p->to, "</td><td class=\"p\">");
-        report_text(p->to, s->problem);
+        html_text(p->to, s->problem);
         (void)fprintf(p->to, "</td></tr>\n");
     }
     (void)fprintf(p->to, "</tbody></table></div>\n");
@@ -231,7 +203,7 @@ static void kernels_print(const report_page *p)
         }
         if (before) continue;
         (void)fprintf(p->to, "<tr><td>");
-        report_text(p->to, p->step[i].kernel);
+        html_text(p->to, p->step[i].kernel);
         (void)fprintf(p->to, "</td><td class=\"n\">%u</td>", count);
         if (p->has_times) (void)fprintf(p->to, "<td class=\"n\">%.2f</td><td class=\"n\">%.2f</td>", us, 100 * share);
         (void)fprintf(p->to, "</tr>\n");
@@ -248,7 +220,7 @@ static void output_print(FILE *to, const char *name, const sinter_tensor *got, c
     double most = 0, square = 0, size = 0;
     int64_t odd = 0;
     (void)fprintf(to, "<tr><td>");
-    report_text(to, name);
+    html_text(to, name);
     if (compare_count(want) != count || want->dtype != got->dtype) {
         (void)fprintf(to, "</td><td class=\"bad\" colspan=\"3\">%s %s, wanted %s %s</td></tr>\n",
                       sinter_dtype_name(got->dtype), cli_shape(got->rank, got->dim).at, sinter_dtype_name(want->dtype),
@@ -327,23 +299,6 @@ static sinter_status times_make(const args *a, const model_engine *m, report_pag
     return s;
 }
 
-/* A file that is there is replaced where it is a page, too. */
-static FILE *page_open(const char *path)
-{
-    static const char begin[] = "<!DOCTYPE html>";
-    char first[sizeof begin] = { 0 };
-    FILE *old = fopen(path, "rbe");
-    const size_t got = old ? fread(first, 1, sizeof begin - 1, old) : 0;
-    if (old) (void)fclose(old);
-    if (got && strcmp(first, begin) != 0) {
-        (void)cli_fail("'%s' is there, and is no page of HTML", path);
-        return NULL;
-    }
-    FILE *to = fopen(path, "we");
-    if (!to) (void)cli_fail("cannot write '%s': %s", path, strerror(errno));
-    return to;
-}
-
 static sinter_status page_make(const args *a, const model_engine *m, const model_inputs *want, report_page *p,
                                sinter_error *error)
 {
@@ -367,7 +322,7 @@ static sinter_status page_make(const args *a, const model_engine *m, const model
         (void)fprintf(p->to, "<h2>Graph</h2>\n");
         report_graph(p);
         steps_print(p);
-        (void)fprintf(p->to, "<script>%s</script>\n</body></html>\n", script);
+        html_end(p->to);
     }
     free(run.at);
     free(text.at);
@@ -392,12 +347,11 @@ int verb_report(const args *a)
     if (a->no_run) setup.load.no_device = 1;
     bool is_good =
         model_inputs_read(&a->expect, &setup.env, &want) && model_engine_open(a, &setup, &m) && model_choose(a, &m);
-    report_page p = { .to = is_good ? page_open(a->output) : NULL };
+    report_page p = { .to = is_good ? html_open(a->output) : NULL };
     if (p.to) {
         error.status = page_make(a, &m, &want, &p, &error);
         is_good = error.status == SINTER_OK || cli_error(&error) == 0;
-        const bool had_error = ferror(p.to) != 0;
-        if (fclose(p.to) != 0 || had_error) is_good = cli_fail("cannot write all of '%s'", a->output) == 0;
+        is_good = html_close(p.to, a->output) && is_good;
     }
     page_free(&p);
     model_engine_close(&m);

@@ -4,6 +4,7 @@
 #define CLI_HTML_REPORT_H
 
 #include "bench_runs.h"
+#include "html_page.h"
 
 /* A storage that a step reads or writes. */
 typedef struct report_use { uint32_t storage; bool is_result, is_weight; } report_use;
@@ -28,8 +29,6 @@ typedef struct report_page {
     bool          has_times;
 } report_page;
 
-/* Text with the characters that HTML gives a meaning. */
-void report_text(FILE *to, const char *text);
 /* SVG: boxes for steps, lines from the step that writes a storage to those that read it; at most GRAPH_MAX steps. */
 enum { GRAPH_MAX = 1500 };
 void report_graph(const report_page *p);

@@ -5,20 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void report_text(FILE *to, const char *text)
-{
-    for (; *text; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c == '<') (void)fputs("&lt;", to);
-        else if (c == '>') (void)fputs("&gt;", to);
-        else if (c == '&') (void)fputs("&amp;", to);
-        else if (c == '"') (void)fputs("&quot;", to);
-        else if (c == '\'') (void)fputs("&#39;", to);
-        else if (c >= 0x20 || c == '\n' || c == '\t') (void)fputc(c, to);
-        else (void)fprintf(to, "&#xfffd;"); /* HTML has no such character */
-    }
-}
-
 /* ---- graph ---- */
 
 enum { BOX_WIDTH = 190, BOX_HEIGHT = 36, GAP_X = 20, GAP_Y = 26, LABEL_MAX = 26 };
@@ -83,19 +69,19 @@ static void box_draw(const report_page *p, const place *at, uint32_t i)
     char label[LABEL_MAX + 4];
     (void)snprintf(label, sizeof label, strlen(s->name) > LABEL_MAX ? "%.*s..." : "%.*s", LABEL_MAX, s->name);
     (void)fprintf(p->to, "<g><title>%u: ", i);
-    report_text(p->to, s->name);
+    html_text(p->to, s->name);
     (void)fprintf(p->to, "\n%s ", s->kernel);
-    report_text(p->to, s->tactic);
+    html_text(p->to, s->tactic);
     (void)fprintf(p->to, "\n");
-    report_text(p->to, s->problem);
+    html_text(p->to, s->problem);
     if (p->has_times) (void)fprintf(p->to, "\n%.1f us, %.1f %%", s->mean_us, 100 * s->share);
     (void)fprintf(p->to,
                   "</title><rect class=\"box\" x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\" rx=\"5\" "
                   "fill-opacity=\"%.3f\"/><text x=\"%u\" y=\"%u\">",
                   x, y, BOX_WIDTH, BOX_HEIGHT, 0.08 + 0.6 * strength, x + 8, y + 15);
-    report_text(p->to, label);
+    html_text(p->to, label);
     (void)fprintf(p->to, "</text><text class=\"small\" x=\"%u\" y=\"%u\">", x + 8, y + 29);
-    report_text(p->to, s->kernel);
+    html_text(p->to, s->kernel);
     if (p->has_times) (void)fprintf(p->to, " %.1f us", s->mean_us);
     (void)fprintf(p->to, "</text></g>\n");
 }

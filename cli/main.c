@@ -85,6 +85,25 @@ const cli_verb cli_verbs[] = {
       .file_max = 1,
       .tune = SINTER_TUNE_FAST,
       .run = verb_report },
+    { .name = "compare",
+      .usage = "A B [options]",
+      .about =
+          "Gives A and B the same inputs and says how far the outputs of A are from those of B, what is right. Each is "
+          "one of\n"
+          "  MODEL.onnx                 built here\n"
+          "  ENGINE                     loaded\n"
+          "  reference:MODEL.onnx       the reference kernels, without optimisation\n"
+          "  onnxruntime:MODEL.onnx     ONNX Runtime, where python3 has it\n"
+          "  DIR                        saved outputs: NAME.npy, or output_0.npy ... in the order of the other side\n"
+          "Options of building are for A. B is built without them, for the CPU, but with the same shapes and "
+          "states.\n\n"
+          "Without --atol and --rtol the types decide, as in `sinter test`, but atol is 1e-5 at least. NaN equals NaN. "
+          "Exit status\n"
+          "1: outputs differ. With -o FILE.html the report is a page with plots, too.",
+      .bit = V_COMPARE,
+      .file_min = 2,
+      .file_max = 2,
+      .run = verb_compare },
     { .name = "simplify",
       .usage = "MODEL.onnx -o OUT.onnx|OUT.onnx [N] [options]",
       .about = "Writes a smaller model that any runtime takes: constants folded, nodes merged and removed, nothing "

@@ -5,8 +5,8 @@
  * models with free dims are tested on changing shapes. Where the folders' shapes cannot be one profile, each has its
  * own engine. */
 #include "cases.h"
-#include "compare.h"
 #include "cli_model.h"
+#include "difference.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,11 +147,12 @@ static int64_t stride_of(const case_model *m, const case_set *set, uint32_t outp
     return compare_stride(count, samples);
 }
 
-static tolerance tolerance_for(const tester *t, const char *tolerances, uint32_t output, sinter_dtype dtype)
+static tolerance tolerance_for(const tester *t, const char *tolerances, uint32_t output, const char *name,
+                               sinter_dtype dtype)
 {
     tolerance limit = tolerance_of(dtype);
-    if (t->a->has_rtol) limit.rtol = t->a->rtol;
-    if (t->a->has_atol) limit.atol = t->a->atol;
+    (void)difference_number(&t->a->rtol, name, &limit.rtol);
+    (void)difference_number(&t->a->atol, name, &limit.atol);
     char key[32];
     (void)snprintf(key, sizeof key, "output_%u", output);
     json_value entry;
@@ -191,7 +192,7 @@ static bool check_part(tester *t, output *o, const sinter_model_io *io, const si
     if (io->part == SINTER_PART_TEXT) return compare_text(got, want, o->cause, sizeof o->cause);
     const int64_t count = compare_count(got), samples = compare_count(want);
     const int64_t stride = o->is_sample ? stride_of(o->m, o->set, o->index, count, samples) : 1;
-    const tolerance limit = tolerance_for(t, o->tolerances, o->index, got->dtype);
+    const tolerance limit = tolerance_for(t, o->tolerances, o->index, io->name, got->dtype);
     double worst = 0;
     bool is_good = stride > 0;
     if (!is_good)

@@ -36,9 +36,12 @@ FORMS = {
     "cpu|reference|cuda[:N|:sm_XX]": (["", "cpus", "CPU", "cpu:0", "cuda:", "cuda:x", "cuda:1x", "cuda:-1", "cuda:99999", "cuda:sm_", "cuda:sm_9",
                                        "cuda:sm_9x", "cuda:sm_90ab", "cuda0", "reference:1"], "cpu"),
 }
-FORMS["S"] = FORMS["A"] = FORMS["R"]
+FORMS["S"] = FORMS["R"]
+for name in "RAQC":
+    FORMS[f"[NAME:]{name}"] = (FORMS["R"][0] + [":1", "x:", "x:y", "x:-1", "x:1:", "x: 1"], "x:y:0.5")
+FORMS["[NAME:]DB"] = FORMS["[NAME:]R"]
 MAY_BE_EMPTY = {"kernel-cache"}
-VERBS = {"report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
+VERBS = {"compare": ["no/such.onnx", "no/such.onnx"], "report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
          "test": ["no/such/folder"], "refit": ["no/such.sinter", "--strip", "-o", "no/such/out"],
          "simplify": ["no/such.onnx", "-o", "no/such/out"], "ops": [], "doctor": [], "plugin": ["list", "no/such.so"]}
 
