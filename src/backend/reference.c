@@ -88,6 +88,7 @@ sinter_status reference_row_run(const kernel_run *k)
         .in = at,
         .out = at + p->count_in,
         .program = p->op == OP_pointwise ? p->epilogue : NULL,
+        .in_f32 = true,
         .scratch = k->scratch,
         .fault = k->fault,
     };

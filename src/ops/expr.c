@@ -234,6 +234,7 @@ typedef struct machine {
     view load[EXPR_MAX];  /* of loads and acc: the operand in the shape of the space, or of its blocks */
     int64_t at[EXPR_MAX]; /* of loads and acc: where it is read now */
     int64_t last;         /* the index along the last axis */
+    bool in_f32;
     scalar value[EXPR_MAX];
 } machine;
 
@@ -297,13 +298,15 @@ static void machine_eval(machine *m)
             for (uint32_t k = 0; k < 3; k++) arg[k] = m->value[n->arg[k] < i ? n->arg[k] : 0];
             const sinter_dtype from = (sinter_dtype)m->x->at[n->arg[n->op == OP_where ? 1 : 0]].dtype;
             m->value[i] = scalar_eval((op_id)n->op, from, own, arg);
+            if (m->in_f32 && dtype_is_float(own) && own != SINTER_DTYPE_F64) m->value[i].f = (float)m->value[i].f;
         }
     }
 }
 
 static bool machine_init(machine *m, const expr *x, uint32_t rank, const int64_t *dim_at, const view *acc,
-                         const view *in)
+                         const view *in, bool in_f32)
 {
+    m->in_f32 = in_f32;
     m->x = x;
     m->rank = rank;
     for (uint32_t i = 0; i < x->count; i++) {
@@ -444,12 +447,12 @@ static void run_reduce(machine *m, const int64_t *dim_at, const expr_instr *n, c
 }
 
 sinter_status expr_run(const expr *x, uint32_t rank, const int64_t *dim_at, const view *acc, const view *in,
-                       const view *out)
+                       const view *out, bool in_f32)
 {
     machine m;
     if (x->count > EXPR_MAX || rank > SINTER_RANK_MAX) return SINTER_INVALID_ARG;
     memset(m.value, 0, sizeof(m.value));
-    if (!machine_init(&m, x, rank, dim_at, acc, in)) return SINTER_INVALID_ARG;
+    if (!machine_init(&m, x, rank, dim_at, acc, in, in_f32)) return SINTER_INVALID_ARG;
     bool has_store = false;
     for (uint32_t i = 0; i < x->count; i++) {
         const expr_instr *n = &x->at[i];

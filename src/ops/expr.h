@@ -59,8 +59,9 @@ void  expr_print_short(const expr *x, text *out);
 void  expr_print(const expr *x, text *out);
 bool  expr_parse(arena *a, scan *s, expr **out, const char **why);
 
-/* The reference: runs the program over the space `dim`. acc: the anchor's result in the space (NULL: none). */
+/* The reference: runs the program over the space `dim`. acc: the anchor's result in the space (NULL: none).
+ * in_f32: floats but f64 are rounded to f32 after each instruction, as kernels do; else only results are rounded. */
 sinter_status expr_run(const expr *x, uint32_t rank, const int64_t *dim_at, const view *acc, const view *in,
-                       const view *out);
+                       const view *out, bool in_f32);
 
 #endif

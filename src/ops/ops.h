@@ -158,6 +158,7 @@ typedef struct ref_call {
     /* allocated, any strides; of LATE ops only dtype and rank are set before resize */
     view       *out;
     const struct expr *program;         /* of pointwise */
+    bool        in_f32;                 /* as in expr_run */
     arena      *scratch;                /* rewound by the caller after the call */
     data_fault *fault;                  /* may be NULL */
     /* LATE ops: gives out[i] dims and memory (dense). Also for bind: dims are the symbols' values, i is 0,

@@ -75,6 +75,6 @@ sinter_status reference_pointwise(ref_call *c)
     uint32_t rank;
     int64_t dim_at[SINTER_RANK_MAX];
     TRY(space_of(c, &rank, dim_at));
-    if (expr_run(c->program, rank, dim_at, NULL, c->in, c->out) == SINTER_OK) return SINTER_OK;
+    if (expr_run(c->program, rank, dim_at, NULL, c->in, c->out, c->in_f32) == SINTER_OK) return SINTER_OK;
     return FAIL(c->e, INVALID_ARG, "the operands of the program do not fit its space");
 }

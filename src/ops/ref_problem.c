@@ -2,16 +2,18 @@
 /* ref_problem.c - the oracle: runs any problem on views, the anchor by its reference and the programs in double.
  *
  * What flows between prologue, anchor and epilogue is kept in double where it is a float, so that nothing is rounded
- * but the results. Everything fast is compared with this. */
+ * but the results. Everything fast is compared with this. As a step of an engine (in_f32) it is kept in f32: a model
+ * may round or compare such a value, and 127.5 in double is 127.49999 in f32. */
 #include "ops/problem.h"
 
 #include <string.h>
 
-/* A dense view of scratch memory. Floats become f64. */
+/* A dense view of scratch memory. Floats become f64, or f32 at the least. */
 static sinter_status scratch_view(ref_call *c, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at, view *out)
 {
     /* A gather copies elements as they are: there is nothing to keep unrounded. */
-    const sinter_dtype wide = dtype_is_float(dtype) && c->op != OP_gather ? SINTER_DTYPE_F64 : dtype;
+    const bool is_wide = dtype_is_float(dtype) && c->op != OP_gather, is_f32 = c->in_f32 && dtype != SINTER_DTYPE_F64;
+    const sinter_dtype wide = !is_wide ? dtype : is_f32 ? SINTER_DTYPE_F32 : SINTER_DTYPE_F64;
     if (!view_init(out, wide, rank, dim_at, NULL)) return FAIL(c->e, NO_MEMORY, "an intermediate result is too large");
     sinter_tensor t = { .dtype = wide, .rank = rank };
     memcpy(t.dim, out->dim, sizeof(t.dim));
@@ -48,7 +50,7 @@ static sinter_status run_prologue(const problem *p, ref_call *c, view *out)
         }
     }
     TRY(scratch_view(c, (sinter_dtype)store->dtype, rank, dim_at, out));
-    if (expr_run(p->prologue, rank, dim_at, NULL, c->in, out) == SINTER_OK) return SINTER_OK;
+    if (expr_run(p->prologue, rank, dim_at, NULL, c->in, out, c->in_f32) == SINTER_OK) return SINTER_OK;
     return FAIL(c->e, INVALID_ARG, "the operands of the prologue do not fit its space");
 }
 
@@ -59,7 +61,7 @@ static sinter_status run_weight(const problem *p, ref_call *c, view *out)
     const expr_instr *store = find(p->weight, EXPR_STORE);
     if (!store) return FAIL(c->e, INVALID_ARG, "the program of a weight stores nothing");
     TRY(scratch_view(c, (sinter_dtype)store->dtype, packed.rank, packed.dim, out));
-    if (expr_run(p->weight, packed.rank, packed.dim, NULL, c->in, out) == SINTER_OK) return SINTER_OK;
+    if (expr_run(p->weight, packed.rank, packed.dim, NULL, c->in, out, c->in_f32) == SINTER_OK) return SINTER_OK;
     return FAIL(c->e, INVALID_ARG, "the operands of a packed weight do not fit it");
 }
 
@@ -164,6 +166,6 @@ sinter_status problem_reference(const problem *p, ref_call *c)
         TRY(run_anchor(p, c, in, &result, 1));
         acc_view = &result;
     }
-    if (expr_run(p->epilogue, rank, dim_at, acc_view, c->in, c->out) == SINTER_OK) return SINTER_OK;
+    if (expr_run(p->epilogue, rank, dim_at, acc_view, c->in, c->out, c->in_f32) == SINTER_OK) return SINTER_OK;
     return FAIL(c->e, INVALID_ARG, "the operands of the epilogue do not fit the result of op '%s'", op_at(p->op)->name);
 }

@@ -135,7 +135,7 @@ static bool run_case(fixture *f, isa_level isa, const char *program, uint32_t co
     view out = make_view(f, type_out, rank, dim_at, false, &bytes, &buffer), want;
     (void)view_init(&want, type_out, rank, dim_at, NULL);
     want.data = arena_alloc(&f->a, (size_t)view_count(&want) * 8, 64);
-    CHECK_EQ(expr_run(x, rank, dim_at, NULL, in, &want), SINTER_OK);
+    CHECK_EQ(expr_run(x, rank, dim_at, NULL, in, &want, false), SINTER_OK);
     vm_program *p = arena_alloc(&f->a, sizeof *p + vm_room(x), 64);
     CHECK_EQ(vm_bind(&f->e, p, p + 1, isa, x, rank, dim_at, NULL, false, in, &out), SINTER_OK);
     vm_io io = { in_data, &out.data };
@@ -362,7 +362,7 @@ static void runs_blocks(void)
         full_view,
         { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { H, W }, .stride = { W, 1 }, .data = plane }
     };
-    CHECK_EQ(expr_run(x, 4, dim_at, &acc_view, in, &want_view), SINTER_OK);
+    CHECK_EQ(expr_run(x, 4, dim_at, &acc_view, in, &want_view, false), SINTER_OK);
     void *in_data[5], *out_data = got;
     for (uint32_t i = 0; i < 5; i++) in_data[i] = in[i].data;
     const uint8_t order[4] = { 0, 2, 3, 1 };

@@ -155,14 +155,14 @@ static void the_reference_runs(void)
               "d=imm 10; e=mul c d : f32; f=cast e : i8; store 3 f",
               &why);
     if (CHECK(p != NULL) && CHECK(expr_check(p, 2, 4, true) == NULL)) {
-        CHECK_EQ(expr_run(p, 2, space, &in[0], in, out), SINTER_OK);
+        CHECK_EQ(expr_run(p, 2, space, &in[0], in, out, false), SINTER_OK);
         CHECK(y[0] == 11 && y[4] == 25 && y[5] == 24);
         CHECK(sum[0] == 17 && sum[2] == 57);
         CHECK_NEAR(lse[0], log(exp(1) + exp(-2) + exp(3)), 1e-6);
         CHECK(q[0] == 110 && q[1] == 127);
-        CHECK_EQ(expr_run(p, 2, space, NULL, in, out), SINTER_INVALID_ARG);
+        CHECK_EQ(expr_run(p, 2, space, NULL, in, out, false), SINTER_INVALID_ARG);
         out[0].dim[1] = 2;
-        CHECK_EQ(expr_run(p, 2, space, &in[0], in, out), SINTER_INVALID_ARG);
+        CHECK_EQ(expr_run(p, 2, space, &in[0], in, out, false), SINTER_INVALID_ARG);
     }
     int32_t n[3] = { 7, -3, 2 }, least = 0, mean = 0, none = 0;
     view v, r[3];
@@ -171,7 +171,7 @@ static void the_reference_runs(void)
     for (uint32_t i = 0; i < 3; i++) CHECK(view_init(&r[i], SINTER_DTYPE_I32, 1, (const int64_t[]){ 1 }, at[i]));
     p = parse(&f, "a=load 0 : i32; reduce min [0] 0 a; reduce mean [0] 1 a; reduce l1 [0] 2 a", &why);
     if (CHECK(p != NULL)) {
-        CHECK_EQ(expr_run(p, 1, &space[1], NULL, &v, r), SINTER_OK);
+        CHECK_EQ(expr_run(p, 1, &space[1], NULL, &v, r, false), SINTER_OK);
         CHECK(least == -3 && mean == 2 && none == 12);
     }
     arena_deinit(&f.a);
@@ -201,16 +201,44 @@ static void loads_in_blocks(void)
         CHECK(view_init(&in[0], SINTER_DTYPE_F32, 2, space, x));
         CHECK(view_init(&in[1], SINTER_DTYPE_F32, 2, at[i].size, scale));
         CHECK(view_init(&out, SINTER_DTYPE_F32, 2, space, y));
-        CHECK_EQ(expr_run(p, 2, space, NULL, in, &out), SINTER_OK);
+        CHECK_EQ(expr_run(p, 2, space, NULL, in, &out, false), SINTER_OK);
         for (uint32_t k = 0; k < 6; k++) CHECK_NEAR(y[k], at[i].want[k], 0);
         in[1].dim[1] = 4;
-        CHECK_EQ(expr_run(p, 2, space, NULL, in, &out), SINTER_INVALID_ARG);
+        CHECK_EQ(expr_run(p, 2, space, NULL, in, &out, false), SINTER_INVALID_ARG);
         CHECK_HAS(expr_check(p, 2, 1, false), "outside the program of a weight");
     }
     arena_deinit(&f.a);
 }
 
+/* 2 / (4 / 255) is 127.5 in double, and less in f32. */
+static void f32_after_each_instruction(void)
+{
+    fixture f;
+    const char *why;
+    setup(&f);
+    float span = 4, at_zero = 2, y = 0;
+    view in[2], out;
+    const expr *p =
+        parse(&f, "a=load 0; b=imm 255; c=div a b : f32; d=load 1; e=div d c : f32; f=round e : f32; store 0 f", &why);
+    CHECK(view_init(&in[0], SINTER_DTYPE_F32, 0, NULL, &span) &&
+          view_init(&in[1], SINTER_DTYPE_F32, 0, NULL, &at_zero));
+    CHECK(view_init(&out, SINTER_DTYPE_F32, 0, NULL, &y));
+    if (CHECK(p != NULL)) {
+        CHECK_EQ(expr_run(p, 0, NULL, NULL, in, &out, false), SINTER_OK);
+        CHECK_NEAR(y, 128, 0);
+        CHECK_EQ(expr_run(p, 0, NULL, NULL, in, &out, true), SINTER_OK);
+        CHECK_NEAR(y, 127, 0);
+    }
+    arena_deinit(&f.a);
+}
+
 static const test tests[] = {
-    T(text_round_trips), T(what_is_wrong_is_said), T(canonical_order), T(the_reference_runs), T(loads_in_blocks), { 0 },
+    T(text_round_trips),
+    T(what_is_wrong_is_said),
+    T(canonical_order),
+    T(the_reference_runs),
+    T(loads_in_blocks),
+    T(f32_after_each_instruction),
+    { 0 },
 };
 TEST_MAIN(tests)

@@ -198,7 +198,7 @@ static void chains(void)
     (void)view_init(&out, SINTER_DTYPE_F32, 1, dim_at, got);
     (void)view_init(&expected, SINTER_DTYPE_F32, 1, dim_at, want);
     if (CHECK(expr_parse(&a, &s, &x, &why))) {
-        CHECK_EQ(expr_run(x, 1, dim_at, NULL, in, &expected), SINTER_OK);
+        CHECK_EQ(expr_run(x, 1, dim_at, NULL, in, &expected, false), SINTER_OK);
         for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
             vm_program *p = arena_alloc(&a, sizeof *p + vm_room(x), 64);
             void *data[2] = { left, right }, *to = got;
