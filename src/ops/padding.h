@@ -13,7 +13,7 @@ typedef enum padding_fate {
     PADDING_IS_CUT,     /* it stays unless the sizes of the slice say otherwise */
     PADDING_IS_SIZE,    /* the op gives sizes as data */
     PADDING_MASKED,     /* it stays where what softmax reads there is -infinity; it is 0 then */
-    PADDING_SUMMED,     /* it stays where it is 0 in one of two factors, and finite in the other */
+    PADDING_SUMMED,     /* it stays where it is 0 in both factors */
     PADDING_LIMITED     /* attention: it stays where a length is given */
 } padding_fate;
 

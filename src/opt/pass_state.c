@@ -16,9 +16,6 @@
 #include <math.h>
 #include <string.h>
 
-/* What is known of the padding of a value. */
-enum { PADDING_ZERO = 1, PADDING_FINITE = 2 };
-
 typedef struct growth {
     opt_state *s;
     ir_graph *g;
@@ -27,7 +24,7 @@ typedef struct growth {
     uint32_t past;                        /* the symbol P */
     dim total;                            /* T */
     ir_value_id before, after, positions; /* P and T as data, i64[]; 0, 1, … C - 1, i64[C]; 0: not made so far */
-    uint8_t *padding;                     /* [values] of the graph as it was */
+    bool *is_zero;                        /* [values] of the graph as it was: what lies in its padding is 0 */
     uint32_t values;
 } growth;
 
@@ -89,9 +86,9 @@ static bool padded_axes(const growth *w, ir_value_id v, uint32_t *out)
     return true;
 }
 
-static uint8_t padding_of(const growth *w, ir_value_id v)
+static bool is_zero(const growth *w, ir_value_id v)
 {
-    return v < w->values ? w->padding[v] : 0;
+    return v < w->values && w->is_zero[v];
 }
 
 static bool has_past_attribute(const growth *w, const ir_node *n)
@@ -107,18 +104,37 @@ static bool has_past_attribute(const growth *w, const ir_node *n)
 
 /* ---- nodes that change ---- */
 
+/* `by` behind the first T elements of `axis`. */
+static ir_value_id masked(growth *w, ir_value_id v, uint32_t axis, double by)
+{
+    if (!w->positions) w->positions = build_iota(&w->b, w->total);
+    const ir_value_id along = build_along(&w->b, w->positions, axis, ir_value_at(w->g, v)->rank);
+    return build_where(&w->b, build_lt(&w->b, along, w->after), v, build_scalar_like(&w->b, v, by));
+}
+
 /* Scores that do not count are -infinity, so their weights are 0. */
 static sinter_status mask_softmax(growth *w, ir_node_id id)
 {
     const ir_node n = *ir_node_at(w->g, id);
-    const uint32_t axis = (uint32_t)((const attrs_softmax *)n.attrs)->axis, rank = ir_value_at(w->g, n.in[0])->rank;
-    if (!w->positions) w->positions = build_iota(&w->b, w->total);
-    const ir_value_id counts = build_lt(&w->b, build_along(&w->b, w->positions, axis, rank), w->after);
-    const ir_value_id lowest = build_scalar_like(&w->b, n.in[0], -INFINITY);
-    const ir_value_id masked = build_where(&w->b, counts, n.in[0], lowest);
+    const ir_value_id scores = masked(w, n.in[0], (uint32_t)((const attrs_softmax *)n.attrs)->axis, -INFINITY);
     TRY(made(w));
-    ir_node_set_in(w->g, id, 0, masked);
-    w->padding[n.out[0]] = PADDING_ZERO | PADDING_FINITE;
+    ir_node_set_in(w->g, id, 0, scores);
+    w->is_zero[n.out[0]] = true;
+    return SINTER_OK;
+}
+
+/* A sum over rows counts 0 for the padding of both factors: rows that were taken back may hold NaN. */
+static sinter_status mask_factors(growth *w, ir_node_id id, const uint32_t *padded)
+{
+    const ir_node n = *ir_node_at(w->g, id);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (is_zero(w, n.in[i])) continue;
+        ir_value_id v = n.in[i];
+        for (uint32_t axis = 0; axis < ir_value_at(w->g, n.in[i])->rank; axis++)
+            if (padded[i] >> axis & 1) v = masked(w, v, axis, 0);
+        TRY(made(w));
+        ir_node_set_in(w->g, id, i, v);
+    }
     return SINTER_OK;
 }
 
@@ -186,12 +202,6 @@ static sinter_status cut(growth *w, ir_node_id id, uint32_t padded)
     return SINTER_OK;
 }
 
-static bool is_zero_in_one(const growth *w, const ir_node *n)
-{
-    const uint8_t p = padding_of(w, n->in[0]), q = padding_of(w, n->in[1]);
-    return ((p & PADDING_ZERO) && (q & PADDING_FINITE)) || ((q & PADDING_ZERO) && (p & PADDING_FINITE));
-}
-
 static sinter_status visit(growth *w, ir_node_id id)
 {
     const ir_node *n = ir_node_at(w->g, id);
@@ -211,13 +221,13 @@ static sinter_status visit(growth *w, ir_node_id id)
     if (n->count_region) return refuse(w, n, "has a body that sees the state");
     padding_call c = { .op = n->op, .attrs = n->attrs, .count_in = n->count_in, .rank = rank, .padded = padded };
     const padding_fate fate = op_padding(&c);
-    if (fate == PADDING_PASSES || fate == PADDING_IS_CUT) w->padding[n->out[0]] = padding_of(w, n->in[0]);
+    if (fate == PADDING_PASSES || fate == PADDING_IS_CUT) w->is_zero[n->out[0]] = is_zero(w, n->in[0]);
     if (fate == PADDING_REACHES) return refuse(w, n, c.why);
     if (fate == PADDING_IS_CUT) return cut(w, id, padded[0]);
     if (fate == PADDING_IS_SIZE) return number_of(w, id);
     if (fate == PADDING_MASKED) return mask_softmax(w, id);
     if (fate == PADDING_LIMITED) return limit_attention(w, id);
-    if (fate == PADDING_SUMMED && !is_zero_in_one(w, n)) return refuse(w, n, "sums over rows that may not be 0");
+    if (fate == PADDING_SUMMED) return mask_factors(w, id, padded);
     return SINTER_OK;
 }
 
@@ -271,7 +281,6 @@ static sinter_status append_rows(growth *w, ir_value_id past, ir_value_id presen
     const ir_value_id start = build_shaped(&w->b, w->before, &one, 1);
     const ir_value_id starts = build_expanded(&w->b, start, &ir_value_at(w->g, past)->dim[0], 1);
     ir_value_at(w->g, past)->dim[axis] = w->total;
-    w->padding[present] = PADDING_FINITE;
     const attrs_tensor_scatter a = { .axis = axis };
     return replace(w, present, build_tensor_scatter(&w->b, past, n.in[1], starts, &a), id);
 }
@@ -349,8 +358,8 @@ static sinter_status run(growth *w)
     TRY(ir_order(g, IR_MAIN, &w->a, &order, &nodes));
     TRY(check_outputs(w));
     w->values = g->value.count;
-    w->padding = ARENA_NEW(&w->a, uint8_t, w->values);
-    if (!w->padding) return FAIL_MEMORY(w->s->e, "a state");
+    w->is_zero = ARENA_NEW(&w->a, bool, w->values);
+    if (!w->is_zero) return FAIL_MEMORY(w->s->e, "a state");
     TRY(make_rows(w));
     for (uint32_t i = 0; i < count; i++)
         if (grows[i]) TRY(append_rows(w, pair[2 * i], pair[2 * i + 1]));

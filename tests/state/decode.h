@@ -9,7 +9,9 @@
 #include "sinter/sinter.h"
 #include <stdbool.h>
 
-enum { DECODE_RUNS = 512, DECODE_WHY = 4096 };
+/* Tokens are below DECODE_TOKENS. DECODE_NAN, added to a number of rows: all of them are token DECODE_TOKENS, whose
+ * embedding is NaN in the models of grow_decoder.h. */
+enum { DECODE_RUNS = 512, DECODE_WHY = 4096, DECODE_TOKENS = 60, DECODE_NAN = 1 << 20 };
 
 typedef struct decode {
     const char *path;               /* of the model */

@@ -3,11 +3,13 @@
  * Shape nodes, positions from Range, heads from Reshape and Transpose. */
 #include "grow_decoder.h"
 
+#include "decode.h"
 #include "test.h"
 
+#include <math.h>
 #include <stdio.h>
 
-enum { WORDS = 61, POSITIONS = 128, OPSET = 18 };
+enum { WORDS = DECODE_TOKENS + 1, POSITIONS = 128, OPSET = 18 };
 
 typedef struct writer {
     const decoder *d;
@@ -76,17 +78,23 @@ static const char *real(writer *w, float x)
     return name;
 }
 
-static const char *weights(writer *w, int64_t rows, int64_t columns)
+static const char *table(writer *w, int64_t rows, int64_t columns, bool ends_in_nan)
 {
     const char *name = new_name(w);
     float *at = malloc((size_t)(rows * columns) * sizeof *at);
     const float scale = 2.0f / (float)(rows < 4 ? 2 : rows > 16 ? 8 : 4);
     for (int64_t i = 0; i < rows * columns; i++)
         at[i] = scale * ((float)(test_random(&w->seed) % 2001) / 1000.0f - 1.0f);
+    for (int64_t i = 0; i < columns && ends_in_nan; i++) at[(rows - 1) * columns + i] = NAN;
     bytes_put(&w->graph, 5,
               onnx_tensor_bytes(name, 1, (int64_t[]){ rows, columns }, 2, at, (size_t)(rows * columns) * sizeof *at));
     free(at);
     return name;
+}
+
+static const char *weights(writer *w, int64_t rows, int64_t columns)
+{
+    return table(w, rows, columns, false);
 }
 
 /* A dim below 0 is a size with a name: -1 S, -2 P, -3 T, -4 an unnamed sum. */
@@ -216,7 +224,7 @@ bytes decoder_model(const decoder *d, uint64_t seed)
     w->seed = seed;
     bytes_text(&w->graph, 2, "decoder");
     interface(w, 11, "input_ids", 7, (int64_t[]){ d->batch, -1 }, 2);
-    const char *x = apply2(w, "Gather", weights(w, WORDS, d->width), "input_ids");
+    const char *x = apply2(w, "Gather", table(w, WORDS, d->width, true), "input_ids");
     if (d->has_positions) {
         interface(w, 11, "position_ids", 7, (int64_t[]){ d->batch, -1 }, 2);
         x = apply2(w, "Add", x, apply2(w, "Gather", weights(w, POSITIONS, d->width), "position_ids"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_random_decoders.c - random decoders run random sequences with their state in the context: one row, many rows,
- * rows taken back, a reset in the middle, a full state. The engine without state, on the reference kernels, is the
- * judge.
+ * rows taken back (of NaN, too), a reset in the middle, a full state. The engine without state, on the reference
+ * kernels, is the judge.
  *
  *     build/tests/state_test_random_decoders                 SINTER_TEST_SCALE=full: many more
  *     DECODER=17 build/tests/state_test_random_decoders      one of them */
@@ -23,8 +23,8 @@ static bool write_model(const decoder *d, uint64_t seed)
     return CHECK(is_good);
 }
 
-/* Rows so that they fit; 0 resets, fewer than 0 takes rows back. */
-static void random_runs(decode *d, uint64_t *seed)
+/* Rows so that they fit; 0 resets, fewer than 0 takes rows back. With nan, some rows are NaN, and are taken back. */
+static void random_runs(decode *d, bool nan, uint64_t *seed)
 {
     int64_t rows = 0;
     for (d->runs = 0; d->runs < 24; d->runs++) {
@@ -33,7 +33,12 @@ static void random_runs(decode *d, uint64_t *seed)
         if (!most || (d->runs && test_below(seed, 10) == 0)) more = 0;
         else if (rows && test_below(seed, 8) == 0) more = -1 - (int64_t)test_below(seed, (uint64_t)rows);
         else if (more > most) more = most;
-        rows = more ? rows + more : 0;
+        if (nan && more > 0 && d->runs < 23 && test_below(seed, 5) == 0) {
+            d->rows[d->runs++] = DECODE_NAN + more;
+            more = -more;
+        } else {
+            rows = more ? rows + more : 0;
+        }
         d->rows[d->runs] = more;
     }
 }
@@ -78,7 +83,7 @@ static void compare_one(uint64_t number, const char *device, bool checks_growth)
                  .seed = number,
                  .checks_growth = checks_growth };
     d.most = model.mask == MASK_NONE ? 1 : 1 + (int64_t)test_below(&seed, d.capacity < 9 ? d.capacity : 9);
-    random_runs(&d, &seed);
+    random_runs(&d, !model.has_recurrence, &seed);
     if (!write_model(&model, number)) return;
     const char *wrong = decode_compare(&d, &r, why);
     decoder_print(&model, text, sizeof text);
