@@ -90,13 +90,13 @@ static void list_table(void)
         for (uint32_t k = 0; k < p->count_field && at + 1 < sizeof fields; k++)
             at += (size_t)snprintf(fields + at, sizeof fields - at, "%s%s:%s%s", k ? " " : "", p->field[k].name,
                                    type_name(p->field[k].type), p->field[k].data ? "" : "!");
+        const int has_cuda = p->cuda_source || p->cuda_run;
         table_cell(&t, 0, "%s", p->name);
         table_cell(&t, 1, "%s", p->version);
         table_cell(&t, 2, "%s", p->space);
         table_cell(&t, 3, "%u..%u", p->in_min, p->in_max);
         table_cell(&t, 4, "%u..%u", p->out_min, p->out_max);
-        table_cell(&t, 5, "%s%s%s", p->run ? "cpu" : "", p->run && p->cuda_source ? ", " : "",
-                   p->cuda_source ? "cuda" : "");
+        table_cell(&t, 5, "%s%s%s", p->run ? "cpu" : "", p->run && has_cuda ? ", " : "", has_cuda ? "cuda" : "");
         table_cell(&t, 6, "%s", fields);
         table_row(&t);
     }

@@ -104,6 +104,7 @@ typedef struct sinter_plugin_problem {
     size_t                       error_size;
     /* create: the library's memory, for the state; valid until `destroy` returns. NULL elsewhere. */
     const sinter_allocator      *allocator;
+    uint32_t                     is_cuda;       /* create: non-zero where the state is for `cuda_run` */
 } sinter_plugin_problem;
 
 /* ---- runs ---- */
@@ -113,7 +114,7 @@ typedef struct sinter_plugin_tensor {
     uint32_t     rank;
     int64_t      dim[SINTER_RANK_MAX];
     int64_t      stride[SINTER_RANK_MAX];       /* elements; dense in the order that `supports` accepted */
-    void        *data;                          /* run: host memory; launch: device memory. Inputs are read only */
+    void        *data;                          /* run: host memory; cuda_run: device memory. Inputs are read only */
 } sinter_plugin_tensor;
 
 /* A part of a run's work: [begin, end) of a count. */
@@ -129,7 +130,7 @@ typedef struct sinter_plugin_run {
     size_t                      workspace_size;
     void                       *state;          /* what `create` made, or NULL */
     uint32_t                    tactic;         /* one that `tactics` listed; 0 if there is no `tactics` */
-    void                       *stream;         /* launch: the CUstream on which the work goes; run: NULL */
+    void                       *stream;         /* cuda_run: the CUstream on which the work goes; run: NULL */
     /* run: calls body(arg, begin, end) for disjoint ranges that cover [0, count), on several threads if the machine and
      * the caller permit it, and returns when all calls have returned. Results must not depend on the ranges. `pool` is
      * the first argument. */
@@ -206,9 +207,18 @@ typedef struct sinter_plugin {
     /* A kernel for NVIDIA GPUs: the text of a CUDA C++ source, which is compiled for the GPU in use (by NVRTC, once for
      * all shapes), the name of its `extern "C" __global__` function, and the function that says how the kernel is
      * launched for the sizes in p->in and p->out (min, opt and max are equal). The source includes no files, and its
-     * static names are its own. NULL, all three: on a GPU, `run` runs on the host between copies. */
+     * static names are its own. NULL, all three: there is no such kernel. */
     const char    *cuda_source, *cuda_kernel;
     sinter_status (*cuda_launch)(const sinter_plugin_problem *p, sinter_plugin_launch *l);
+
+    /* Another way to run on NVIDIA GPUs: puts the work on r->stream, by any means, and returns without waiting for it.
+     * Operands and workspace are device memory; addresses and the stream may change from run to run. Called in each run
+     * and while kernels are timed, with the context of the GPU current. The stream may be the caller's own
+     * (sinter_context_options.stream); it is not captured by the library: the work stands between CUDA graphs, so it
+     * may do what a graph cannot hold. `create` may have put its state into device memory; when `destroy` is called,
+     * work on the stream may not have ended. NULL: there is no such function. If there is a source, too, the tuner
+     * times both. Where a plugin has neither, `run` runs on the host between copies. */
+    sinter_status (*cuda_run)(const sinter_plugin_run *r);
 } sinter_plugin;
 
 /* Makes an empty registry. The registry must outlive every object whose sinter_env_options name it. Plugins are added

@@ -427,7 +427,8 @@ class sinter_plugin_problem(Structure):
                 ("out", POINTER(sinter_plugin_operand)),
                 ("error", c_char_p),
                 ("error_size", c_size_t),
-                ("allocator", POINTER(sinter_allocator))]
+                ("allocator", POINTER(sinter_allocator)),
+                ("is_cuda", c_uint32)]
 
 
 class sinter_plugin_tensor(Structure):
@@ -516,7 +517,8 @@ class sinter_plugin(Structure):
                 ("run", CFUNCTYPE(c_int, POINTER(sinter_plugin_run))),
                 ("cuda_source", c_char_p),
                 ("cuda_kernel", c_char_p),
-                ("cuda_launch", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(sinter_plugin_launch)))]
+                ("cuda_launch", CFUNCTYPE(c_int, POINTER(sinter_plugin_problem), POINTER(sinter_plugin_launch))),
+                ("cuda_run", CFUNCTYPE(c_int, POINTER(sinter_plugin_run)))]
 
 
 class sinter_plugin_host(Structure):

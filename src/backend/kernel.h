@@ -42,7 +42,8 @@ typedef struct kernel_run {
     void           *workspace;          /* 64-byte aligned, as booked */
     const parallel *parallel;
     data_fault     *fault;
-    env            *e;                  /* reference kernels only: errors and scratch */
+    void           *stream;             /* KERNEL_ON_STREAM: the driver's handle */
+    env            *e;                  /* reference kernels and plugins: errors and scratch */
     arena          *scratch;
 } kernel_run;
 
@@ -57,6 +58,9 @@ typedef enum kernel_numerics {
 typedef enum kernel_where {
     KERNEL_ON_DEVICE,                   /* in a program of the backend */
     KERNEL_ON_HOST,                     /* by `run`, on host memory, between programs: all operands in PLACE_HOST */
+    /* by `run`, which puts work on the stream; operands as on the device. Such steps are programs of their own, and
+     * `run` is called in each launch */
+    KERNEL_ON_STREAM,
     KERNEL_TRANSFER                     /* one dense operand from one place to the other: backend.copy */
 } kernel_where;
 

@@ -11,4 +11,11 @@
 extern const kernel *const cuda_kernels[];
 extern const uint32_t cuda_kernels_count;
 
+/* Tactics of plugins, by number: for the rows of both ways in which a plugin runs on a GPU. */
+void     cuda_plugin_tactics(const problem *p, const kernel_target *t, tactic_sink *out);
+uint32_t cuda_plugin_number(const tactic *t);
+bool     cuda_plugin_check(const problem *p, const tactic *t);
+void     cuda_plugin_print(const tactic *t, text *out);
+double   cuda_plugin_cost_ns(const problem *p, const tactic *t, const kernel_target *target);
+
 #endif

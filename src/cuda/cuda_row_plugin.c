@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_row_plugin.c - a plugin's own kernel, compiled from its text. The plugin says for each shape how it is launched.
  */
-#include "ops/plugin.h"
+#include "backend/plugin_row.h"
 
 #include "cuda/cuda_kernels.h"
 
@@ -16,59 +16,44 @@ static const char *reject(const problem *p, const kernel_target *t)
     (void)t;
     REJECT_UNLESS(p->op == OP_plugin, "not a plugin");
     REJECT_UNLESS(p->plugin, "its plugin is not registered");
-    REJECT_UNLESS(p->plugin->plugin->cuda_source, "its plugin has no CUDA source");
-    REJECT_UNLESS(!p->plugin->plugin->workspace || plugin_is_bounded(p),
-                  "its plugin wants a workspace, and a size has no upper bound");
-    return plugin_reject(p);
+    return plugin_row_reject(p, p->plugin->plugin->cuda_source != NULL, "its plugin has no CUDA source");
 }
 
-enum { TACTICS = COUNT_OF(((tactic_sink *)0)->at) };
-
-static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+void cuda_plugin_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     (void)t;
-    uint32_t list[TACTICS] = { 0 };
-    const uint32_t count = plugin_tactics(p, list, TACTICS);
-    for (uint32_t i = 0; i < count && out->count < TACTICS; i++) {
+    uint32_t list[PLUGIN_TACTICS] = { 0 };
+    const uint32_t count = plugin_tactics(p, list, PLUGIN_TACTICS);
+    for (uint32_t i = 0; i < count && out->count < PLUGIN_TACTICS; i++) {
         tactic x = { 0 };
         memcpy(x.at, &list[i], sizeof list[i]);
         out->at[out->count++] = x;
     }
 }
 
-static uint32_t number_of(const tactic *t)
+uint32_t cuda_plugin_number(const tactic *t)
 {
     uint32_t number;
     memcpy(&number, t->at, sizeof number);
     return number;
 }
 
-static bool check(const problem *p, const tactic *t)
+bool cuda_plugin_check(const problem *p, const tactic *t)
 {
     const tactic none = { 0 };
-    uint32_t list[TACTICS] = { 0 };
     if (memcmp(t->at + 4, none.at + 4, sizeof none - 4) != 0) return false;
-    const uint32_t count = plugin_tactics(p, list, TACTICS);
-    for (uint32_t i = 0; i < count; i++)
-        if (list[i] == number_of(t)) return true;
-    return false;
+    return plugin_row_has_tactic(p, cuda_plugin_number(t));
 }
 
-static void print(const tactic *t, text *out)
+void cuda_plugin_print(const tactic *t, text *out)
 {
-    text_printf(out, "%u", number_of(t));
+    text_printf(out, "%u", cuda_plugin_number(t));
 }
 
-static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+double cuda_plugin_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
     return cuda_cost_ns(target, cuda_problem_bytes(p), 0);
-}
-
-static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
-{
-    (void)t, (void)threads;
-    return plugin_workspace(p);
 }
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
@@ -116,7 +101,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     memset(r, 0, sizeof *r);
     const sinter_plugin *plugin = p->plugin->plugin;
     plugin_problem x;
-    sinter_plugin_launch l = { .struct_size = sizeof l, .tactic = number_of(t), .grid = { 1, 1, 1 }, .block = 1 };
+    sinter_plugin_launch l = {
+        .struct_size = sizeof l, .tactic = cuda_plugin_number(t), .grid = { 1, 1, 1 }, .block = 1
+    };
     plugin_problem_init(&x, p);
     plugin_problem_set(&x, p, in, out);
     const sinter_status s = plugin->cuda_launch(&x.p, &l);
@@ -138,11 +125,11 @@ const cuda_kernel cuda_plugin = {
     .base = { .name = "cuda_plugin",
               .abi = 1,
               .reject = reject,
-              .tactics = tactics,
-              .check = check,
-              .print = print,
-              .cost_ns = cost_ns,
-              .workspace = workspace,
+              .tactics = cuda_plugin_tactics,
+              .check = cuda_plugin_check,
+              .print = cuda_plugin_print,
+              .cost_ns = cuda_plugin_cost_ns,
+              .workspace = plugin_row_workspace,
               .record_size = cuda_record_size,
               .bind = bind },
     .code = code,

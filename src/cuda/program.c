@@ -28,7 +28,7 @@ static sinter_status fill(env *e, device *d, const program_step *step, uint32_t 
     p->code = ARENA_NEW(&p->a, use_code, count);
     if (count && (!p->name || !p->index || !p->code)) return FAIL_MEMORY(e, "a program");
     for (uint32_t i = 0; i < count; i++) {
-        if (step[i].kernel->where != KERNEL_ON_DEVICE)
+        if (step[i].kernel->where != step[0].kernel->where || step[i].kernel->where == KERNEL_ON_HOST)
             return FAIL(e, INTERNAL, "kernel '%s' does not run in a program", step[i].kernel->name);
         p->name[i] = step[i].kernel->name;
         p->index[i] = step[i].index;
@@ -36,6 +36,11 @@ static sinter_status fill(env *e, device *d, const program_step *step, uint32_t 
     if (count) TRY(find_code(e, d, step, count, p));
     p->bound = arena_save(&p->a);
     return SINTER_OK;
+}
+
+static sinter_status bind(env *e, device *d, const program_step *step, program *p)
+{
+    return program_has_calls(step, p->step_count) ? program_calls_bind(e, step, p) : program_bind(e, d, step, p);
 }
 
 static sinter_status create(env *e, device *d, const program_step *step, uint32_t count, bool is_once, program **out)
@@ -46,7 +51,7 @@ static sinter_status create(env *e, device *d, const program_step *step, uint32_
     p->a.is_kept = is_once;
     p->is_once = is_once;
     sinter_status s = fill(e, d, step, count, p);
-    if (s == SINTER_OK) s = program_bind(e, d, step, p);
+    if (s == SINTER_OK) s = bind(e, d, step, p);
     if (s == SINTER_OK) *out = p;
     else cuda_program_destroy(e, d, p);
     return s;
@@ -57,8 +62,9 @@ static sinter_status bind_again(env *e, device *d, const program_step *step, pro
 {
     p->a.e = e;
     program_graph_drop(d, p);
+    program_calls_drop(p);
     arena_rewind(&p->a, p->bound);
-    return program_bind(e, d, step, p);
+    return bind(e, d, step, p);
 }
 
 sinter_status cuda_program_create(env *e, device *d, const program_step *step, uint32_t count, bool is_once,
@@ -75,9 +81,10 @@ sinter_status cuda_program_create(env *e, device *d, const program_step *step, u
 void cuda_program_destroy(env *e, device *d, program *p)
 {
     if (!p) return;
-    if (p->graph || p->event_count) {
+    if (p->graph || p->event_count || p->call) {
         const bool is_current = cuda_device_enter_any(d);
         program_graph_drop(d, p);
+        program_calls_drop(p);
         for (uint32_t i = 0; i < p->event_count; i++) (void)d->driver.cuEventDestroy(p->event[i]);
         if (is_current) cuda_device_leave(d);
     }
@@ -192,6 +199,12 @@ static sinter_status launch_graph(env *e, device *d, program *p, const program_r
     return SINTER_OK;
 }
 
+static sinter_status launch(env *e, device *d, program *p, const program_run *run)
+{
+    if (p->call) return program_calls_run(e, d, p, run, NULL);
+    return p->is_once ? launch_one_by_one(e, d, p, run) : launch_graph(e, d, p, run);
+}
+
 static sinter_status make_events(env *e, device *d, program *p, uint32_t count)
 {
     const size_t room = p->step_count + 2;
@@ -213,8 +226,14 @@ static sinter_status elapsed_ns(env *e, device *d, CUevent from, CUevent to, dou
 static sinter_status launch_timed(env *e, device *d, program *p, const program_run *run)
 {
     TRY(make_events(e, d, p, p->step_count + 1));
-    TRY(patch_all(e, d, p, run));
-    TRY(program_graph_time(e, d, p, run->stream->handle));
+    if (p->call) {
+        DEVICE_TRY(e, d, cuEventRecord(p->event[0], run->stream->handle), "recording an event");
+        TRY(program_calls_run(e, d, p, run, p->event + 1));
+        DEVICE_TRY(e, d, cuEventSynchronize(p->event[p->step_count]), "waiting for the device");
+    } else {
+        TRY(patch_all(e, d, p, run));
+        TRY(program_graph_time(e, d, p, run->stream->handle));
+    }
     for (uint32_t i = 0; i < p->step_count; i++) {
         double ns = 0;
         TRY(elapsed_ns(e, d, p->event[i], p->event[i + 1], &ns));
@@ -244,14 +263,12 @@ sinter_status cuda_program_launch(device *d, program *p, const program_run *run)
     CUresult r = CUDA_SUCCESS;
     if (!run->stream) return FAIL(e, INTERNAL, "a program is launched without a stream");
     TRY(cuda_device_check(e, d));
-    if (!p->node_count && !run->clock) return SINTER_OK;
+    if (!p->node_count && !p->call && !run->clock) return SINTER_OK;
     if (p->has_fault) run->stream->may_have_fault = true;
     if (p->exec && !run->clock && launch_again(d, p, run, &r))
         return r == CUDA_SUCCESS ? SINTER_OK : cuda_device_fail(e, d, r, "launching a graph");
     TRY(cuda_device_enter(e, d));
-    const sinter_status s = run->clock   ? launch_timed(e, d, p, run)
-                            : p->is_once ? launch_one_by_one(e, d, p, run)
-                                         : launch_graph(e, d, p, run);
+    const sinter_status s = run->clock ? launch_timed(e, d, p, run) : launch(e, d, p, run);
     cuda_device_leave(d);
     if (s == SINTER_OK && r != CUDA_SUCCESS) __atomic_store_n(&d->launch_needs_context, 1, __ATOMIC_RELAXED);
     return s;
@@ -274,10 +291,9 @@ static sinter_status measure(env *e, device *d, program *p, const program_run *r
 {
     const CUstream s = run->stream->handle;
     TRY(make_events(e, d, p, 2));
-    if (!p->is_once) TRY(prepare_graph(e, d, p, run));
+    if (p->node_count && !p->is_once) TRY(prepare_graph(e, d, p, run));
     DEVICE_TRY(e, d, cuEventRecord(p->event[0], s), "recording an event");
-    for (uint32_t i = 0; i < repeats; i++)
-        TRY(p->is_once ? launch_one_by_one(e, d, p, run) : launch_graph(e, d, p, run));
+    for (uint32_t i = 0; i < repeats; i++) TRY(launch(e, d, p, run));
     DEVICE_TRY(e, d, cuEventRecord(p->event[1], s), "recording an event");
     DEVICE_TRY(e, d, cuEventSynchronize(p->event[1]), "waiting for the device");
     TRY(elapsed_ns(e, d, p->event[0], p->event[1], ns));
@@ -292,7 +308,7 @@ sinter_status cuda_program_time(device *d, program *p, const program_run *run, u
     if (!run->stream) return FAIL(e, INTERNAL, "a program is timed without a stream");
     TRY(cuda_device_enter(e, d));
     if (p->has_fault) run->stream->may_have_fault = true;
-    const sinter_status s = p->node_count && repeats ? measure(e, d, p, run, repeats, ns) : SINTER_OK;
+    const sinter_status s = (p->node_count || p->call) && repeats ? measure(e, d, p, run, repeats, ns) : SINTER_OK;
     cuda_device_leave(d);
     return s;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program.h - a program: launches with their parameters, and the graph that was made of them.
  *
- * bind.c fills the launches, cuda_graph.c makes and updates the graph, program.c runs. */
+ * bind.c fills the launches, cuda_graph.c makes and updates the graph, program.c runs; program_call.c has programs that
+ * the host launches by calling functions. */
 #ifndef CUDA_PROGRAM_H
 #define CUDA_PROGRAM_H
 
@@ -44,6 +45,8 @@ typedef struct program_extent {
     uintptr_t begin, end;               /* counted from the address, around 0 */
 } program_extent;
 
+typedef struct program_call program_call;
+
 struct program {
     arena      a;
     arena_mark bound;                   /* what lies after it is bound again */
@@ -62,12 +65,21 @@ struct program {
     CUgraphExec exec;                   /* NULL: not made yet */
     CUevent   *event;                   /* step_count + 1, made when first timed; at least two */
     uint32_t   event_count;
+    program_call *call;                 /* by step: the program is made of calls, and has no nodes. NULL: it is not */
+    void     **pointer;                 /* of calls: room for the addresses of one */
 };
 
 /* bind.c: fills nodes, patches and slots. A bound program is bound again in place. */
 sinter_status program_bind(env *e, device *d, const program_step *step, program *p);
 /* Puts the addresses of this run where they belong; *is_changed[node] where one of its bytes is another now. */
 sinter_status program_patch_node(env *e, device *d, const program *p, const program_node *n, bool *is_changed);
+
+/* program_call.c: a program of steps whose kernels are called; all or none of a program's are. */
+bool          program_has_calls(const program_step *step, uint32_t count);
+sinter_status program_calls_bind(env *e, const program_step *step, program *p);
+void          program_calls_drop(program *p);
+/* after: NULL, or an event for each step, recorded behind it. */
+sinter_status program_calls_run(env *e, device *d, program *p, const program_run *run, const CUevent *after);
 
 /* graph.c */
 typedef struct program_edge { uint32_t from, to; bool is_programmatic; } program_edge;

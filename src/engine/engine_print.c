@@ -60,12 +60,13 @@ static const engine_storage *storage_of(const engine *g, const engine_profile *p
     return &g->storage[p->storage_first + g->value[p->value_first + value].storage];
 }
 
-/* Where a step runs: "device" for programs of the backend. */
+/* Where a step runs: "device" for launches of a graph, "call" for a function that puts work on the stream. */
 static const char *where_of(const engine *g, const engine_profile *p, uint32_t id)
 {
     const kernel *k = g->code[id].kernel;
     if (!g->backend->copy || (g->step[id].kind == STEP_KERNEL && k->where == KERNEL_ON_DEVICE)) return "device";
     if (g->step[id].kind != STEP_KERNEL || k->where == KERNEL_ON_HOST) return "host";
+    if (k->where == KERNEL_ON_STREAM) return "call";
     return storage_of(g, p, g->arg[g->step[id].out_at])->place == PLACE_HOST ? "to host" : "to device";
 }
 
@@ -197,10 +198,13 @@ static void print_segments(const engine *g, uint32_t profile, text *out)
         const uint32_t id = p->step_first + i;
         if (is_program(g, p, id) || ++others > SHOWN) continue;
         const char *where = where_of(g, p, id), *name = engine_text(g, g->step[id].name);
-        const bool is_copy = strcmp(where, "host") != 0;
+        const bool is_call = strcmp(where, "call") == 0, is_copy = !is_call && strcmp(where, "host") != 0;
         const uint32_t moved = is_copy ? g->value[p->value_first + g->arg[g->step[id].in_at]].name : 0;
         if (moved) name = engine_text(g, moved);
-        text_printf(out, "%s%s '%s'", others == 1 ? "; by the host: " : ", ", is_copy ? "copy of" : "step",
+        text_printf(out, "%s%s '%s'", others == 1 ? "; by the host: " : ", ",
+                    is_copy   ? "copy of"
+                    : is_call ? "call of"
+                              : "step",
                     *name ? name : kernel_name(g, id));
         if (is_copy) text_printf(out, " %s", where);
     }

@@ -318,7 +318,8 @@ sinter_status context_prepare_step(context *c, uint32_t step)
     view *in = (view *)(uintptr_t)s->in, *out = (view *)(uintptr_t)s->out;
     TRY(prepare_attrs(c, step, s));
     const bool prepares = code->is_late,
-               is_on_device = from->kind == STEP_KERNEL && code->kernel->where == KERNEL_ON_DEVICE;
+               is_on_device = from->kind == STEP_KERNEL &&
+                              (code->kernel->where == KERNEL_ON_DEVICE || code->kernel->where == KERNEL_ON_STREAM);
     for (uint32_t i = 0; i < from->in_count; i++) {
         const uint32_t v = s->in_id[i];
         if (!v) continue;

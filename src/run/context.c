@@ -9,8 +9,14 @@ static item_kind kind_of(const context *c, uint32_t step)
     const uint32_t kind = context_step(c, step)->kind;
     if (kind != STEP_KERNEL) return kind == STEP_LATE ? ITEM_LATE : ITEM_CALL;
     const kernel_where where = context_code(c, step)->kernel->where;
-    if (!context_has_places(c) || where == KERNEL_ON_DEVICE) return ITEM_PROGRAM;
+    if (!context_has_places(c) || where == KERNEL_ON_DEVICE || where == KERNEL_ON_STREAM) return ITEM_PROGRAM;
     return where == KERNEL_ON_HOST ? ITEM_HOST : ITEM_TRANSFER;
+}
+
+/* Steps that a program holds are all launched by the device, or all by calls. */
+static bool runs_alike(const context *c, uint32_t step, uint32_t other)
+{
+    return context_code(c, step)->kernel->where == context_code(c, other)->kernel->where;
 }
 
 /* Consecutive kernel steps of one kind (all late or none) become one program, or a run of steps on the host. */
@@ -28,7 +34,7 @@ static sinter_status make_items(context *c, uint32_t region)
         if ((kind > ITEM_TRANSFER || is_late || region > 1) && c->stops_at == UINT32_MAX) c->stops_at = step;
         if (kind == ITEM_HOST && c->stops_at == UINT32_MAX) c->stops_at = step;
         if (kind <= ITEM_HOST && last && last->kind == kind && last->is_late == is_late &&
-            context_weights_fit(c, last, step)) {
+            runs_alike(c, last->first, step) && context_weights_fit(c, last, step)) {
             last->count++;
             TRY(context_weights_add(c, last, step));
             continue;
