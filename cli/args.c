@@ -341,6 +341,16 @@ static const option *option_find(const cli_verb *verb, const char *name, size_t 
     return NULL;
 }
 
+/* Options for another run of this command. The text lives as long as the command. */
+static void said_add(const option *o, const char *value, args *out)
+{
+    if (out->said.count == ARG_LIST_MAX) return;
+    const size_t size = strlen(o->name) + (value ? strlen(value) : 0) + sizeof "--=";
+    char *text = cli_alloc(size, 1);
+    (void)snprintf(text, size, "--%s%s%s", o->name, value ? "=" : "", value ? value : "");
+    out->said.at[out->said.count++] = text;
+}
+
 bool args_parse(const cli_verb *verb, int argc, char **argv, args *out)
 {
     options_init();
@@ -383,6 +393,7 @@ bool args_parse(const cli_verb *verb, int argc, char **argv, args *out)
         }
         if ((o->verbs & V_BUILDING) && !out->building) out->building = o->name;
         if (!store(verb, o, word, value, out)) return false;
+        said_add(o, value, out);
     }
     if (out->file.count < verb->file_min || out->file.count > verb->file_max) {
         (void)fprintf(stderr, "sinter %s: %s\nusage: sinter %s %s\n", verb->name,

@@ -90,8 +90,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(no_data_transfers, FLAG, "no-data-transfers", V_BENCH, "",                                                      \
       "Keeps inputs and outputs in the device's memory, so that runs copy neither.")                                  \
     X(rtol, NUMBERS, "rtol", V_TEST | V_COMPARE | V_DEBUG, "[NAME:]R",                                                \
-      "Relative tolerance of all outputs, or of one: |got - want| <= atol + rtol * |want|. A tolerance.json wins. May "\
-      "be repeated.")                                                                                                 \
+      "Relative tolerance of all outputs, or of one: |got - want| <= atol + rtol * |want|. A tolerance.json wins. "    \
+      "May be repeated.")                                                                                             \
     X(atol, NUMBERS, "atol", V_TEST | V_COMPARE | V_DEBUG, "[NAME:]A",                                                \
       "Absolute tolerance of all outputs, or of one. A tolerance.json wins. May be repeated.")                        \
     X(check_error_stat, WORDS, "check-error-stat", V_COMPARE | V_DEBUG, "elemwise|max|mean|median|quantile",          \
@@ -104,6 +104,17 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(psnr_threshold, NUMBERS, "psnr-threshold", V_COMPARE | V_DEBUG, "[NAME:]DB",                                    \
       "The ratio of the range of what is wanted to the error has to be this at least. May be repeated.")              \
     X(validate, FLAG, "validate", V_COMPARE | V_DEBUG, "", "A NaN or an infinite value in an output is a failure.")   \
+    X(mode, WORD, "mode", V_DEBUG, "bisect|linear",                                                                   \
+      "bisect (default): layers are tried in halves, then in ever smaller groups; linear: one by one.")               \
+    X(dir, WORD, "dir", V_DEBUG, "forward|reverse",                                                                   \
+      "Which layers are tried first: those near the inputs, or those near the outputs. Default: forward; of reduce, " \
+      "reverse.")                                                                                                     \
+    X(precision, WORD, "precision", V_DEBUG, "fp16|bf16", "precision: the narrower type. Default fp16.")              \
+    X(check_with, TEXT, "check", V_DEBUG, "CMD",                                                                      \
+      "reduce: a shell command that fails where the model fails. {} in it is the model's file, {data} the folder with "\
+      "its inputs, input_0.pb and so on. Default: sinter compare with the reference kernels.")                        \
+    X(fail_regex, TEXT, "fail-regex", V_DEBUG, "REGEX",                                                               \
+      "reduce: a failure counts only if what the check prints has a match.")                                          \
     X(all_layers, FLAG, "all-layers", V_COMPARE, "",                                                                  \
       "Makes all values of the models outputs, compares those that both sides have, and names the first layer that "  \
       "diverges. Fusions are fewer then.")                                                                            \
@@ -150,6 +161,7 @@ typedef struct args {
     sinter_simplify_options simplify;
     const char *building;           /* the first option given that is of building alone; NULL: none */
     arg_list    file;               /* what is no option */
+    arg_list    said;               /* the options as "--name=value" or "--name" */
 } args;
 
 typedef struct cli_verb {
@@ -183,6 +195,7 @@ const char *args_nearest(const char *word, const char *const *candidate, uint32_
 int verb_build(const args *a);
 int verb_refit(const args *a);
 int verb_compare(const args *a);
+int verb_debug(const args *a);
 int verb_simplify(const args *a);
 int verb_run(const args *a);
 int verb_bench(const args *a);

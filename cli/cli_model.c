@@ -241,6 +241,19 @@ static void words_free(model_words *w, sinter_build_options *build)
     build->state_count = build->equal_count = 0;
 }
 
+/* The model's file, or the network that was made of it. */
+static sinter_status build_made(const char *path, const model_setup *setup, const char *engine, sinter_buffer *out,
+                                sinter_error *error)
+{
+    if (!setup->network) return build_interruptible(path, &setup->build, engine, out, error);
+    sinter_status s = sinter_network_build(setup->network, &setup->build, out, error);
+    if (s == SINTER_OK && engine) {
+        s = sinter_buffer_save(out, engine, error);
+        sinter_buffer_free(out);
+    }
+    return s;
+}
+
 bool model_build(const args *a, model_setup *setup, const model_inputs *given, const char *engine, sinter_buffer *out,
                  double *seconds)
 {
@@ -271,7 +284,7 @@ bool model_build(const args *a, model_setup *setup, const model_inputs *given, c
         if ((setup->build.allow & SINTER_ALLOW_INT8) && !samples)
             cli_say(LOG_INFO, "8 bits hold what seeded inputs need, which may be far from your data: --calib");
         const double start = cli_seconds();
-        is_good = build_interruptible(path, &setup->build, engine, out, &error) == SINTER_OK;
+        is_good = build_made(path, setup, engine, out, &error) == SINTER_OK;
         *seconds = cli_seconds() - start;
         progress_end(&setup->bar);
         if (!is_good) (void)cli_error(&error);

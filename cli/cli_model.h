@@ -45,6 +45,7 @@ typedef struct model_setup {
     sinter_build_report  report;
     sinter_engine_options load;
     progress             bar;
+    sinter_network      *network;   /* what is built in place of the model's file; NULL: the file */
 } model_setup;
 bool model_setup_make(const args *a, model_setup *out);
 

@@ -132,7 +132,8 @@ static void value_add(difference *d, uint32_t side, double x, int64_t *seen)
 
 static void shares_make(difference *d, const sums *s)
 {
-    const double range = d->most[1] - d->least[1], mse = s->count ? s->gap / (double)s->count : 0;
+    const double spread = d->most[1] - d->least[1], range = spread > 0 ? spread : fabs(d->most[1]);
+    const double mse = s->count ? s->gap / (double)s->count : 0;
     d->cosine = s->got > 0 && s->want > 0 ? s->dot / (sqrt(s->got) * sqrt(s->want)) : s->got == s->want ? 1 : 0;
     d->psnr = mse > 0 ? 10 * log10(range * range / mse) : INFINITY;
     d->nrms = s->want > 0 ? sqrt(s->gap / s->want) : s->gap > 0 ? INFINITY : 0;

@@ -104,6 +104,20 @@ const cli_verb cli_verbs[] = {
       .file_min = 2,
       .file_max = 2,
       .run = verb_compare },
+    { .name = "debug",
+      .usage = "precision MODEL.onnx [-o ENGINE] | reduce MODEL.onnx -o OUT.onnx [--check CMD]",
+      .about =
+          "precision: says which layers have to stay f32 so that the outputs stay within the tolerances (those of "
+          "compare) while\n"
+          "all others are computed in fp16 or bf16, and writes the engine that is built so.\n"
+          "reduce: writes the smallest part of a model that still fails in the same way. Without --check the failure "
+          "is "
+          "what\n"
+          "sinter compare MODEL reference:MODEL says with the same options: an error, a crash, or outputs that differ.",
+      .bit = V_DEBUG,
+      .file_min = 2,
+      .file_max = 2,
+      .run = verb_debug },
     { .name = "simplify",
       .usage = "MODEL.onnx -o OUT.onnx|OUT.onnx [N] [options]",
       .about = "Writes a smaller model that any runtime takes: constants folded, nodes merged and removed, nothing "

@@ -219,6 +219,21 @@ static bool onnxruntime_run(side *s, const side *other, const args *a)
     return is_good;
 }
 
+void side_inputs(const side *s, model_inputs *out)
+{
+    *out = (model_inputs){ .at = cli_alloc(s->m.inputs.count + s->made.count, sizeof *out->at) };
+    for (uint32_t i = 0; i < s->m.inputs.count; i++) out->at[out->count++] = s->m.inputs.at[i];
+    for (uint32_t i = 0; i < s->made.count; i++) out->at[out->count++] = s->made.at[i];
+}
+
+bool side_alone(const args *a, const char *text, bool is_wanted, bool has_all, side *out)
+{
+    *out = side_of(text);
+    if (has_all && !mark_all(out)) return false;
+    args_make(a, out, is_wanted);
+    return side_open(out, NULL) && side_run(out, a->seed);
+}
+
 bool sides_run(const args *a, const char *const text[SIDES], bool has_all, side out[SIDES])
 {
     bool is_good = true;
@@ -232,9 +247,8 @@ bool sides_run(const args *a, const char *const text[SIDES], bool has_all, side 
     if (!side_open(first, NULL) || (runs_here(first) && !side_run(first, a->seed))) return false;
     if (runs_here(second)) {
         /* The same data: no input is left to be made. */
-        model_inputs all = { .at = cli_alloc(first->m.inputs.count + first->made.count, sizeof *all.at) };
-        for (uint32_t i = 0; i < first->m.inputs.count; i++) all.at[all.count++] = first->m.inputs.at[i];
-        for (uint32_t i = 0; i < first->made.count; i++) all.at[all.count++] = first->made.at[i];
+        model_inputs all;
+        side_inputs(first, &all);
         is_good = side_open(second, &all) && side_run(second, a->seed);
         free(all.at);
     } else is_good = side_open(second, NULL);
@@ -245,17 +259,27 @@ bool sides_run(const args *a, const char *const text[SIDES], bool has_all, side 
     return is_good;
 }
 
+static void rest_close(side *s)
+{
+    sinter_context_destroy(s->c);
+    if (s->is_open) model_engine_close(&s->m);
+    if (s->is_beside) (void)remove(s->path);
+    for (uint32_t i = 0; i < s->names; i++) free(s->name[i]);
+    free(s->name);
+    free(s->path);
+    folder_remove(s->folder);
+    model_inputs_free(&s->result);
+}
+
+void side_close(side *s)
+{
+    rest_close(s);
+    model_inputs_free(&s->made);
+}
+
+/* The inputs of one side are those of the other: they go last. */
 void sides_close(side s[SIDES])
 {
-    for (uint32_t k = 0; k < SIDES; k++) {
-        sinter_context_destroy(s[k].c);
-        if (s[k].is_open) model_engine_close(&s[k].m);
-        if (s[k].is_beside) (void)remove(s[k].path);
-        for (uint32_t i = 0; i < s[k].names; i++) free(s[k].name[i]);
-        free(s[k].name);
-        free(s[k].path);
-        folder_remove(s[k].folder);
-        model_inputs_free(&s[k].result);
-    }
-    for (uint32_t k = 0; k < SIDES; k++) model_inputs_free(&s[k].made); /* which the other context read */
+    for (uint32_t k = SIDES; k-- > 0;) rest_close(&s[k]);
+    for (uint32_t k = 0; k < SIDES; k++) model_inputs_free(&s[k].made);
 }

@@ -35,6 +35,12 @@ bool sides_run(const args *a, const char *const text[SIDES], bool has_all, side 
 bool sides_again(side s[SIDES], uint64_t seed);
 void sides_close(side s[SIDES]);
 
+/* One side by itself; `is_wanted`: built as B is. */
+bool side_alone(const args *a, const char *text, bool is_wanted, bool has_all, side *out);
+/* All its inputs, given and random ones: borrowed. The caller frees the list. */
+void side_inputs(const side *s, model_inputs *out);
+void side_close(side *s);
+
 /* The model behind a side: the file of a MODEL, REFERENCE or ONNXRUNTIME side. NULL: it has none. */
 const char *side_model(const side *s);
 /* The output of that name; `index`: its place among the outputs of the other side, which a SAVED side may be ordered

@@ -39,9 +39,10 @@ FORMS = {
 FORMS["S"] = FORMS["R"]
 for name in "RAQC":
     FORMS[f"[NAME:]{name}"] = (FORMS["R"][0] + [":1", "x:", "x:y", "x:-1", "x:1:", "x: 1"], "x:y:0.5")
+FORMS["CMD"] = FORMS["REGEX"] = ([""], "false")
 FORMS["[NAME:]DB"] = FORMS["[NAME:]R"]
 MAY_BE_EMPTY = {"kernel-cache"}
-VERBS = {"compare": ["no/such.onnx", "no/such.onnx"], "report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
+VERBS = {"debug": ["reduce", "no/such.onnx", "-o", "no/such/out"], "compare": ["no/such.onnx", "no/such.onnx"], "report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
          "test": ["no/such/folder"], "refit": ["no/such.sinter", "--strip", "-o", "no/such/out"],
          "simplify": ["no/such.onnx", "-o", "no/such/out"], "ops": [], "doctor": [], "plugin": ["list", "no/such.so"]}
 
