@@ -3,7 +3,8 @@
  *
  * Products, convolutions and attention decide. Each distinct one is priced in both types by itself (price.c): first by
  * the cost model, and where that is not sure by the clock, as far as the tune mode measures at all. Times within
- * `noise` of each other are even. Everything else follows: ops that hang together by values, and products that are
+ * `noise` of each other are even, and so is a loss that is smaller than the casts around attention would be. Everything
+ * else follows: ops that hang together by values, and products that are
  * even, are lowered where faster products stand around them, and no fewer of those than of slower ones. So no cast is
  * left that only serves itself. Where there are no such products around (products of integers, say, have another type
  * anyhow) the cost model of the norms, softmaxes and pools among them decides; what only moves numbers goes with the
@@ -60,17 +61,36 @@ static sinter_status price_both(finder *f, ir_node_id id, bool is_timed, finding
     return price_op(&f->p, id, f->type, is_timed, &x->narrow);
 }
 
+/* What changing the type of all that an op reads and writes takes, where no kernel beside it can do that as well. */
+static sinter_status price_casts(finder *f, ir_node_id id, double *sum)
+{
+    const ir_node n = *ir_node_at(f->p.g, id);
+    *sum = 0;
+    if (f->type == SINTER_DTYPE_I8 || op_has(n.op, FUSES_AFTER)) return SINTER_OK;
+    for (uint32_t i = 0; i < n.count_in + n.count_out; i++) {
+        const ir_value_id v = i < n.count_in ? n.in[i] : n.out[i - n.count_in];
+        double ns = 0;
+        if (!v || ir_value_at(f->p.g, v)->dtype != SINTER_DTYPE_F32 || ir_is_const(f->p.g, v)) continue;
+        if (i < n.count_in && narrow_stays(&n, i)) continue;
+        TRY(price_cast(&f->p, v, f->type, &ns));
+        *sum += ns;
+    }
+    return SINTER_OK;
+}
+
 static sinter_status judge(finder *f, ir_node_id id, finding *x)
 {
+    double casts = 0;
     TRY(price_both(f, id, false, x));
     if (!is_anchor(ir_node_at(f->p.g, id)->op)) return SINTER_OK;
     const double times = x->wide.ns / (x->narrow.ns + 1e-9);
     const bool is_sure = x->narrow.is_converted || times >= sure || times * worth_comparing <= 1;
     if (!is_sure && f->p.o->mode != TUNE_OFF) TRY(price_both(f, id, true, x));
-    x->is = x->narrow.is_converted               ? LOSES
-            : x->narrow.ns * noise <= x->wide.ns ? GAINS
-            : x->narrow.ns > x->wide.ns * noise  ? LOSES
-                                                 : FOLLOWS;
+    TRY(price_casts(f, id, &casts));
+    x->is = x->narrow.is_converted                      ? LOSES
+            : x->narrow.ns * noise <= x->wide.ns        ? GAINS
+            : x->narrow.ns > x->wide.ns * noise + casts ? LOSES
+                                                        : FOLLOWS;
     return SINTER_OK;
 }
 
@@ -279,7 +299,7 @@ static sinter_status price_rounding(finder *f, const ir_node_id *list, uint32_t 
         double ns = 0;
         const ir_value_id data = ir_node_at(f->p.g, list[i])->in[0];
         if (of[i].is != GAINS || is_rounded_where_made(f->p.g, data)) continue;
-        s = price_quantize(&f->p, data, &ns);
+        s = price_cast(&f->p, data, SINTER_DTYPE_I8, &ns);
         *sum += ns;
     }
     arena_deinit(&scratch);

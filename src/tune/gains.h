@@ -30,8 +30,8 @@ typedef struct pricing {
 } pricing;
 /* `type`: F32, F16 or BF16 as tune_narrow lowers to it; I8: the product in 8 bits, from 8 bits to 8 bits. */
 sinter_status price_op(const pricing *p, ir_node_id id, sinter_dtype type, bool is_timed, op_price *out);
-/* Rounding a value in f32 to 8 bits, by itself, by the cost model. */
-sinter_status price_quantize(const pricing *p, ir_value_id v, double *ns);
+/* Rounding a value in f32 to the type by itself, by the cost model. I8: quantising. */
+sinter_status price_cast(const pricing *p, ir_value_id v, sinter_dtype type, double *ns);
 /* What decides the price of an op in f32: equal text, equal price. */
 sinter_status price_key(const pricing *p, ir_node_id id, text *key);
 

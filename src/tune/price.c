@@ -257,10 +257,14 @@ sinter_status price_op(const pricing *p, ir_node_id id, sinter_dtype type, bool 
     return s;
 }
 
-sinter_status price_quantize(const pricing *p, ir_value_id v, double *ns)
+sinter_status price_cast(const pricing *p, ir_value_id v, sinter_dtype type, double *ns)
 {
-    static const char *const rounding = "a=load 0; b=imm 0.5 : f32; c=imm 0 : i8; d=quantize a b c : i8; store 0 d";
     const arena_mark mark = arena_save(p->scratch);
+    const char *rounding =
+        type == SINTER_DTYPE_I8
+            ? "a=load 0; b=imm 0.5 : f32; c=imm 0 : i8; d=quantize a b c : i8; store 0 d"
+            : arena_printf(p->scratch, "a=load 0; b=cast a : %s; store 0 b", sinter_dtype_name(type));
+    if (!rounding) return FAIL_MEMORY(p->e, "a price");
     const ir_value *x = ir_value_at(p->g, v);
     expr *made = NULL;
     const char *why;
@@ -270,7 +274,7 @@ sinter_status price_quantize(const pricing *p, ir_value_id v, double *ns)
     op_price price_of = { 0 };
     TRY(begin(p, &l, &unused));
     uint32_t in = operand(&l, v, SINTER_DTYPE_F32, NULL);
-    work_out out = { .dtype = SINTER_DTYPE_I8, .rank = x->rank };
+    work_out out = { .dtype = type, .rank = x->rank };
     memcpy(out.dim, x->dim, sizeof out.dim);
     work w = {
         .op = OP_pointwise, .count_in = 1, .count_anchor = 1, .count_out = 1, .in = &in, .out = &out, .name = ""
