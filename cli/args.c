@@ -13,7 +13,7 @@ typedef struct option {
     const char *value, *help;
     size_t at, extra; /* offsets in args: the field, and its has_… or …_at */
     /* Rows of the library, whose names these are; NULL: the option is the command's own. */
-    const sinter_option *build, *load, *simplify;
+    const sinter_option *build, *load, *simplify, *calibrate;
 } option;
 
 /* clang-format off */
@@ -31,7 +31,7 @@ typedef struct option {
 #define EXTRA_COUNT(field) offsetof(args, has_##field)
 #define EXTRA_REAL(field) offsetof(args, has_##field)
 #define X(field, kind, name, verbs, value, help) \
-    { name, ARG_##kind, verbs, value, help, offsetof(args, field), EXTRA_##kind(field), NULL, NULL, NULL },
+    { name, ARG_##kind, verbs, value, help, offsetof(args, field), EXTRA_##kind(field), NULL, NULL, NULL, NULL },
 static const option own[] = { CLI_OPTIONS(X) };
 #undef X
 /* clang-format on */
@@ -42,15 +42,15 @@ static const struct {
     unsigned verbs;
 } placed[] = {
     { "device", V_MODEL | V_TEST },
-    { "threads", V_MODEL | V_TEST },
+    { "threads", V_MODEL | V_TEST | V_CALIBRATE },
     { "kernel-cache", V_MODEL | V_TEST },
-    { "isa", V_MODEL | V_TEST },
+    { "isa", V_MODEL | V_TEST | V_CALIBRATE },
     { "trust-code", V_RUN | V_BENCH | V_REPORT | V_COMPARE },
     { "weight-budget", V_RUN | V_BENCH | V_TEST | V_COMPARE },
     { "no-code", V_BUILD },
 };
 
-enum { OPTIONS_MAX = 96, WORD_MAX = 64 };
+enum { OPTIONS_MAX = 128, WORD_MAX = 64 };
 static option options[OPTIONS_MAX];
 static uint32_t option_count;
 static char names[OPTIONS_MAX][WORD_MAX], values[OPTIONS_MAX][WORD_MAX];
@@ -63,13 +63,17 @@ static void translate(char *out, const char *text, char from, char to)
     out[i] = 0;
 }
 
+static bool is_library(const option *o)
+{
+    return o->build || o->load || o->simplify || o->calibrate;
+}
+
 static option *library_option(const sinter_option *row)
 {
     char *name = names[option_count];
     translate(name, row->name, '_', '-');
     for (uint32_t i = 0; i < option_count; i++)
-        if ((options[i].build || options[i].load || options[i].simplify) && !strcmp(options[i].name, name))
-            return &options[i];
+        if (is_library(&options[i]) && !strcmp(options[i].name, name)) return &options[i];
     option *o = &options[option_count];
     translate(values[option_count], row->words, row->kind == SINTER_OPTION_SET ? '|' : 0, ',');
     *o = (option){ .name = name,
@@ -95,6 +99,11 @@ static void options_init(void)
         option *o = library_option(row);
         o->simplify = row;
         o->verbs = V_SIMPLIFY;
+    }
+    for (uint32_t i = 0; (row = sinter_calibrate_option(i)) != NULL; i++) {
+        option *o = library_option(row);
+        o->calibrate = row;
+        o->verbs = V_CALIBRATE;
     }
     for (uint32_t i = 0; i < option_count; i++)
         for (uint32_t k = 0; k < sizeof placed / sizeof placed[0]; k++)
@@ -295,6 +304,7 @@ static bool store_library(const cli_verb *verb, const option *o, const char *wor
     if (o->build) s = sinter_option_set(o->build, &a->build, value, &error);
     if (o->load && s == SINTER_OK) s = sinter_option_set(o->load, &a->load, value, &error);
     if (o->simplify && s == SINTER_OK) s = sinter_option_set(o->simplify, &a->simplify, value, &error);
+    if (o->calibrate && s == SINTER_OK) s = sinter_option_set(o->calibrate, &a->calibrate, value, &error);
     return s == SINTER_OK || complain_of(verb, word, value, error.text);
 }
 
@@ -308,7 +318,7 @@ static bool store_word(const cli_verb *verb, const option *o, const char *word, 
 
 static bool store(const cli_verb *verb, const option *o, const char *word, const char *value, args *a)
 {
-    if (o->build || o->load || o->simplify) return store_library(verb, o, word, o->kind == ARG_FLAG ? "1" : value, a);
+    if (is_library(o)) return store_library(verb, o, word, o->kind == ARG_FLAG ? "1" : value, a);
     void *field = field_of(a, o->at);
     switch (o->kind) {
     case ARG_FLAG: *(bool *)field = true; return true;
@@ -359,6 +369,7 @@ bool args_parse(const cli_verb *verb, int argc, char **argv, args *out)
     out->build.tune = verb->tune;
     out->load = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
     out->simplify = (sinter_simplify_options)SINTER_SIMPLIFY_OPTIONS;
+    out->calibrate = (sinter_calibrate_options)SINTER_CALIBRATE_OPTIONS;
     out->verb = verb->name;
     out->verb_bit = verb->bit;
     bool is_over = false;

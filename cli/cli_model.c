@@ -184,63 +184,6 @@ bool model_setup_make(const args *a, model_setup *out)
 
 /* ---- engines ---- */
 
-/* The n-th file of an input is of the n-th sample. */
-static sinter_sample *samples_make(const model_inputs *in, uint32_t *count)
-{
-    sinter_sample *list = cli_alloc(in->count, sizeof *list);
-    *count = 0;
-    for (uint32_t i = 0; i < in->count; i++) {
-        uint32_t at = 0;
-        for (uint32_t k = 0; k < i; k++) at += !strcmp(in->at[k].name, in->at[i].name);
-        sinter_sample *s = &list[at];
-        if (at == *count) *s = (sinter_sample){ .value = cli_alloc(in->count, sizeof *s->value) }, (*count)++;
-        ((sinter_input_value *)(uintptr_t)s->value)[s->count++] =
-            (sinter_input_value){ .input = in->at[i].name, .value = &in->at[i].tensor };
-    }
-    return list;
-}
-
-/* "A=B" becomes "A"; returns "B". */
-static const char *split(char *text)
-{
-    char *equals = strrchr(text, '=');
-    *equals = 0;
-    return equals + 1;
-}
-
-/* What --state and --equal say, in memory of its own. */
-typedef struct model_words {
-    sinter_state *state;
-    sinter_dim_equal *equal;
-} model_words;
-
-static void words_make(const args *a, model_words *out, sinter_build_options *build)
-{
-    *out = (model_words){ .state = cli_alloc(a->state.count, sizeof *out->state),
-                          .equal = cli_alloc(a->equal.count, sizeof *out->equal) };
-    for (uint32_t i = 0; i < a->state.count; i++) {
-        char *text = cli_copy(a->state.at[i]);
-        out->state[i] = (sinter_state){ .output = split(text), .input = text };
-    }
-    for (uint32_t i = 0; i < a->equal.count; i++) {
-        char *text = cli_copy(a->equal.at[i]);
-        out->equal[i] = (sinter_dim_equal){ .equals = split(text), .dim = text };
-    }
-    build->state = out->state;
-    build->state_count = a->state.count;
-    build->equal = out->equal;
-    build->equal_count = a->equal.count;
-}
-
-static void words_free(model_words *w, sinter_build_options *build)
-{
-    for (uint32_t i = 0; i < build->state_count; i++) free((void *)(uintptr_t)w->state[i].input);
-    for (uint32_t i = 0; i < build->equal_count; i++) free((void *)(uintptr_t)w->equal[i].dim);
-    free(w->state);
-    free(w->equal);
-    build->state_count = build->equal_count = 0;
-}
-
 /* The model's file, or the network that was made of it. */
 static sinter_status build_made(const char *path, const model_setup *setup, const char *engine, sinter_buffer *out,
                                 sinter_error *error)
@@ -257,51 +200,20 @@ static sinter_status build_made(const char *path, const model_setup *setup, cons
 bool model_build(const args *a, model_setup *setup, const model_inputs *given, const char *engine, sinter_buffer *out,
                  double *seconds)
 {
-    const char *path = a->file.at[0];
+    model_given g;
     sinter_error error = { 0 };
-    model_face face;
-    model_shapes shapes = { 0 };
-    model_inputs promised = { 0 }, calib = { 0 };
-    sinter_input_value *value = cli_alloc(a->value.count, sizeof *value);
-    bool is_good = model_face_read(path, &setup->env, &face, &error) == SINTER_OK;
-    if (!is_good) (void)cli_error(&error);
-    is_good = is_good && model_inputs_read(&a->calib, &setup->env, &calib);
-    is_good = is_good && model_shapes_make(a, &face, given ? given : &calib, &shapes);
-    is_good = is_good && model_inputs_read(&a->value, &setup->env, &promised);
-    uint32_t samples = 0;
-    sinter_sample *sample = samples_make(&calib, &samples);
-    model_words words;
-    words_make(a, &words, &setup->build);
+    bool is_good = model_given_make(a, setup, given, &g);
     if (is_good) {
-        setup->build.profile = shapes.profile;
-        setup->build.profile_count = shapes.count;
-        for (uint32_t i = 0; i < promised.count; i++)
-            value[i] = (sinter_input_value){ .input = promised.at[i].name, .value = &promised.at[i].tensor };
-        setup->build.value = value;
-        setup->build.value_count = promised.count;
-        setup->build.sample = sample;
-        setup->build.sample_count = samples;
-        if ((setup->build.allow & SINTER_ALLOW_INT8) && !samples)
-            cli_say(LOG_INFO, "8 bits hold what seeded inputs need, which may be far from your data: --calib");
+        if ((setup->build.allow & SINTER_ALLOW_INT8) && !setup->build.sample_count && !setup->build.calibration)
+            cli_say(LOG_INFO, "8 bits hold what seeded inputs need, which may be far from yours: --data, --calib");
         const double start = cli_seconds();
-        is_good = build_made(path, setup, engine, out, &error) == SINTER_OK;
+        is_good = build_made(a->file.at[0], setup, engine, out, &error) == SINTER_OK;
         *seconds = cli_seconds() - start;
         progress_end(&setup->bar);
         if (!is_good) (void)cli_error(&error);
         if (*setup->report.cache_warning) cli_say(LOG_WARNING, "%s", setup->report.cache_warning);
-        setup->build.value = NULL;
-        setup->build.value_count = 0;
-        setup->build.sample = NULL;
-        setup->build.sample_count = 0;
     }
-    for (uint32_t i = 0; i < samples; i++) free((void *)(uintptr_t)sample[i].value);
-    words_free(&words, &setup->build);
-    free(sample);
-    free(value);
-    model_inputs_free(&calib);
-    model_inputs_free(&promised);
-    model_shapes_free(&shapes);
-    model_face_free(&face);
+    model_given_free(&g, setup);
     return is_good;
 }
 

@@ -27,7 +27,7 @@ typedef struct model_input {
     void         *own;              /* random data */
 } model_input;
 typedef struct model_inputs { model_input *at; uint32_t count; } model_inputs;
-/* Adds what --input, --value or --calib name. False: reported. */
+/* Adds what --input or --value name. False: reported. */
 bool model_inputs_read(const arg_list *list, const sinter_env_options *env, model_inputs *out);
 void model_inputs_free(model_inputs *in);
 const model_input *model_inputs_find(const model_inputs *in, const char *name);
@@ -51,6 +51,7 @@ bool model_setup_make(const args *a, model_setup *out);
 
 /* ---- outputs.c: before anything is built. False: reported. ---- */
 bool  outputs_check_engine(const args *a);                      /* --output and --timing-cache */
+bool  outputs_check_calibration(const args *a);                 /* --output */
 bool  outputs_check_model(const args *a, const char *path);     /* a model to write */
 bool  outputs_check_cache(const args *a);                       /* that cannot be written: a warning */
 /* Makes --output-dir, and looks at the files of `count` outputs. */
@@ -64,8 +65,24 @@ sinter_status build_interruptible(const char *path, const sinter_build_options *
                                   sinter_buffer *out, sinter_error *error);
 bool          build_is_interrupted(void);                       /* for functions that report progress */
 
+/* What the command line gives beside options; setup->build points to it. */
+typedef struct model_words { sinter_state *state; sinter_dim_equal *equal; } model_words;
+typedef struct model_given {
+    model_face          face;
+    model_shapes        shapes;
+    model_inputs        promised, data;
+    sinter_input_value *value;
+    sinter_sample      *sample;
+    uint32_t            samples;
+    model_words         words;
+    sinter_calibration *calibration;
+} model_given;
+/* given: inputs whose shapes count; NULL: those of --data do. False: reported; free it anyway. */
+bool model_given_make(const args *a, model_setup *setup, const model_inputs *given, model_given *g);
+void model_given_free(model_given *g, model_setup *setup);
+
 /* Builds the model that the command line names, with the shapes it gives, into the file `engine` (NULL: into memory).
- * `given`: inputs whose shapes count; NULL: those of --calib do. False: reported. */
+ * `given`: inputs whose shapes count; NULL: those of --data do. False: reported. */
 bool model_build(const args *a, model_setup *setup, const model_inputs *given, const char *engine, sinter_buffer *out,
                  double *seconds);
 /* Where the build's time went: a line or two, or members of an object. */

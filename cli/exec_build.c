@@ -100,6 +100,8 @@ static bool options_make(exec *e)
     if (exec_has(x, FLAG_noCompilationCache)) a->build.kernel_cache = a->load.kernel_cache = "";
     if (exec_has(x, FLAG_maxAuxStreams) && exec_number(x, FLAG_maxAuxStreams, 0) < 1)
         a->build.branches = SINTER_BRANCHES_OFF;
+    if (exec_has(x, FLAG_calib) && a->build.allow & SINTER_ALLOW_INT8) a->calib = exec_text(x, FLAG_calib);
+    else if (exec_has(x, FLAG_calib)) cli_say(LOG_WARNING, "--calib changes nothing without --int8 or --best");
     if (exec_has(x, FLAG_saveEngine)) a->output = exec_text(x, FLAG_saveEngine);
     if (exec_has(x, FLAG_onnx)) a->file.at[a->file.count++] = exec_text(x, FLAG_onnx);
     if (exec_has(x, FLAG_loadEngine)) a->file.at[a->file.count++] = exec_text(x, FLAG_loadEngine);
@@ -111,39 +113,6 @@ static bool options_make(exec *e)
 }
 
 /* ---- what is said of files ---- */
-
-/* "Line 1 names the calibrator; then NAME: 8 hexadecimal digits". */
-static bool calib_check(const exec *e)
-{
-    enum { CACHE_MAX = 1 << 26 };
-    if (!exec_has(&e->x, FLAG_calib)) return true;
-    const char *path = exec_text(&e->x, FLAG_calib);
-    char *text = cli_read(path, CACHE_MAX);
-    uint32_t line = 1, ranges = 0;
-    bool is_good = text && !strncmp(text, "TRT-", 4);
-    const char *at = is_good ? text + strcspn(text, "\n") : "";
-    for (; is_good && *at == '\n' && at[1]; line++) {
-        const char *start = ++at;
-        at += strcspn(at, "\n");
-        const char *end = at;
-        while (end > start && end[-1] == '\r') end--;
-        if (end == start) continue;
-        is_good =
-            end - start > 10 && end[-9] == ' ' && end[-10] == ':' && strspn(end - 8, "0123456789abcdefABCDEF") >= 8;
-        ranges += is_good;
-    }
-    free(text);
-    if (!is_good)
-        cli_say(LOG_ERROR, "--calib: '%s' is no calibration cache: line %u is not %s", path, line,
-                line == 1 ? "'TRT-…'" : "'NAME: 8 hexadecimal digits'");
-    else
-        cli_say(
-            LOG_WARNING,
-            "--calib: the %u ranges of '%s' are not used: 8-bit products find the ranges of weights and activations "
-            "by themselves",
-            ranges, path);
-    return is_good;
-}
 
 /* --inputIOFormats: the type of each input, in its order; one for all. */
 static bool types_check(const exec *e, exec_id id, bool is_input)
@@ -316,7 +285,7 @@ bool exec_engine_make(exec *e)
 {
     const exec_args *x = &e->x;
     sinter_buffer bytes = { 0 };
-    if (!options_make(e) || !calib_check(e)) return false;
+    if (!options_make(e)) return false;
     const bool is_checked = exec_has(x, FLAG_inputIOFormats) || exec_has(x, FLAG_outputIOFormats);
     const bool is_saved = e->a.output && !is_stripping(x) && !is_checked;
     const char *path = exec_text(x, FLAG_loadEngine);

@@ -126,6 +126,14 @@ const cli_verb cli_verbs[] = {
       .file_min = 1,
       .file_max = 3,
       .run = verb_simplify },
+    { .name = "calibrate",
+      .usage = "MODEL.onnx --data NAME=FILE... -o CACHE [options]",
+      .about = "Runs a model on data and writes how far 8-bit numbers are to reach for each tensor, as a calibration "
+               "cache that\n`sinter build --calib` and TensorRT read. The same data gives the same file.",
+      .bit = V_CALIBRATE,
+      .file_min = 1,
+      .file_max = 1,
+      .run = verb_calibrate },
     { .name = "plugin",
       .usage = "new NAME [--cu] | list LIB",
       .about =

@@ -20,9 +20,9 @@ static const char *file_of(const char *pair)
 /* All files that the command line reads, and the timing cache where that is not the file in question. */
 static const char **files_in_use(const args *a, bool has_cache, uint32_t *count)
 {
-    const arg_list *const list[] = { &a->input, &a->value, &a->calib, &a->input_data_path };
+    const arg_list *const list[] = { &a->input, &a->value, &a->data, &a->input_data_path };
     const uint32_t files = a->verb_bit == V_SIMPLIFY ? 1 : a->file.count; /* the others say where to write */
-    uint32_t all = 3 + files;
+    uint32_t all = 4 + files;
     for (uint32_t k = 0; k < sizeof list / sizeof list[0]; k++) all += list[k]->count;
     const char **file = cli_alloc(all, sizeof *file);
     *count = 0;
@@ -31,6 +31,7 @@ static const char **files_in_use(const args *a, bool has_cache, uint32_t *count)
         for (uint32_t i = 0; i < list[k]->count; i++) file[(*count)++] = file_of(list[k]->at[i]);
     }
     if (has_cache) file[(*count)++] = a->build.timing_cache;
+    if (a->calib) file[(*count)++] = a->calib;
     if (a->weights) file[(*count)++] = a->weights;
     return file;
 }
@@ -59,6 +60,11 @@ bool outputs_check_engine(const args *a)
 bool outputs_check_model(const args *a, const char *path)
 {
     return check(a, path, SINTER_FILE_MODEL);
+}
+
+bool outputs_check_calibration(const args *a)
+{
+    return check(a, a->output, SINTER_FILE_CALIBRATION);
 }
 
 bool outputs_check_cache(const args *a)

@@ -45,6 +45,13 @@ SINTER_API sinter_status sinter_calibration_read(const void *cache, size_t size,
 SINTER_API sinter_status sinter_calibration_write(const sinter_calibration *calibration, sinter_buffer *out,
                                                   sinter_error *error) SINTER_MUST_USE;
 
+/* The same from a file and to a file. A file is replaced only by a complete one, and only if it is a calibration cache
+ * or empty. Errors: as above; IO. */
+SINTER_API sinter_status sinter_calibration_load(const char *path, const sinter_env_options *env,
+                                                 sinter_calibration **out, sinter_error *error) SINTER_MUST_USE;
+SINTER_API sinter_status sinter_calibration_save(const sinter_calibration *calibration, const char *path,
+                                                 sinter_error *error) SINTER_MUST_USE;
+
 /* Line 1 of the cache, such as "TRT-101600-EntropyCalibration2". Lives as long as the calibration. */
 SINTER_API const char *sinter_calibration_header(const sinter_calibration *calibration);
 

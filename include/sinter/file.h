@@ -37,7 +37,8 @@ typedef enum sinter_file_kind {
     SINTER_FILE_ENGINE = 0,
     SINTER_FILE_NPY = 1,
     SINTER_FILE_TIMINGS = 2,                        /* a timing cache */
-    SINTER_FILE_MODEL = 3                           /* an ONNX model */
+    SINTER_FILE_MODEL = 3,                          /* an ONNX model */
+    SINTER_FILE_CALIBRATION = 4                     /* a calibration cache: it begins with "TRT-" */
 } sinter_file_kind;
 
 /* Checks that a file of `kind` can be written to `path`. Call it before long work. The file at `path` is not changed.

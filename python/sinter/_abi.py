@@ -1005,6 +1005,7 @@ class FileKind(IntEnum):
     NPY = 1
     TIMINGS = 2
     MODEL = 3
+    CALIBRATION = 4
 
 
 class sinter_weight(Structure):
@@ -1333,11 +1334,19 @@ Errors: INVALID_ARG where the index is not below the count.
 """),
     "sinter_calibration_header": (c_char_p, [c_void_p], "calibration",
 """Line 1 of the cache, such as "TRT-101600-EntropyCalibration2". Lives as long as the calibration."""),
+    "sinter_calibration_load": (c_int, [c_char_p, POINTER(sinter_env_options), POINTER(c_void_p), POINTER(sinter_error)], "path env out error",
+"""The same from a file and to a file. A file is replaced only by a complete one, and only if it is a calibration cache
+or empty. Errors: as above; IO.
+"""),
     "sinter_calibration_read": (c_int, [c_void_p, c_size_t, POINTER(sinter_env_options), POINTER(c_void_p), POINTER(sinter_error)], "cache size env out error",
 """Reads the text of a calibration cache. Line 1 is "TRT-VERSION-METHOD", for any version and method. Each other line is
 "NAME: HEX", where HEX is eight hexadecimal digits: the bits of the f32 scale, which is the range / 127. A scale of 0
 is a tensor without a range.
 Errors: INVALID_MODEL names the line and what is wrong with it; NO_MEMORY.
+"""),
+    "sinter_calibration_save": (c_int, [c_void_p, c_char_p, POINTER(sinter_error)], "calibration path error",
+"""The same from a file and to a file. A file is replaced only by a complete one, and only if it is a calibration cache
+or empty. Errors: as above; IO.
 """),
     "sinter_calibration_set": (c_int, [c_void_p, c_char_p, c_double, POINTER(sinter_error)], "calibration name range error",
 """Says that a tensor's magnitudes reach `range`; 0: it has no range, and products that read it keep their type.

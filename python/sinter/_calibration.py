@@ -26,8 +26,8 @@ class Calibration(MutableMapping):
             call("sinter_calibration_create", None, byref(self.handle))
             return
         if isinstance(cache, (str, os.PathLike)):
-            with open(cache, "rb") as file:
-                cache = file.read()
+            call("sinter_calibration_load", os.fsencode(cache), None, byref(self.handle))
+            return
         cache = bytes(cache)
         call("sinter_calibration_read", ctypes.cast(ctypes.c_char_p(cache), ctypes.c_void_p), len(cache), None,
              byref(self.handle))
@@ -78,9 +78,8 @@ class Calibration(MutableMapping):
         return ctypes.string_at(made.struct.data, made.struct.size)
 
     def save(self, path):
-        """Writes the calibration cache to a file."""
-        with open(path, "wb") as file:
-            file.write(bytes(self))
+        """Writes the calibration cache to a file, which is replaced only if it is one. Errors: FileError, InvalidArgument."""
+        call("sinter_calibration_save", self.handle, os.fsencode(path))
 
 
 METHOD_OPTIONS = [row[0] for row in _abi.CALIBRATE_OPTIONS]

@@ -71,6 +71,31 @@ sinter_status sinter_calibration_write(const sinter_calibration *c, sinter_buffe
     return data ? SINTER_OK : FAIL_MEMORY(&e, "a calibration cache");
 }
 
+sinter_status sinter_calibration_load(const char *path, const sinter_env_options *options, sinter_calibration **out,
+                                      sinter_error *error)
+{
+    env e;
+    os_file file = { 0 };
+    TRY(env_make(&e, options, out, error));
+    if (!path) return FAIL(&e, INVALID_ARG, "path is NULL");
+    TRY(os_file_map(&e, path, &file));
+    const sinter_status s = sinter_calibration_read(file.data, file.size, options, out, error);
+    os_file_close(&e, &file);
+    return NOTE(&e, s, "reading '%s'", path);
+}
+
+sinter_status sinter_calibration_save(const sinter_calibration *c, const char *path, sinter_error *error)
+{
+    env e;
+    sinter_buffer cache;
+    env_init(&e, NULL, error);
+    if (!path) return FAIL(&e, INVALID_ARG, "path is NULL");
+    TRY(sinter_calibration_write(c, &cache, error));
+    const sinter_status s = os_file_write(&e, path, &api_file_kind[SINTER_FILE_CALIBRATION], cache.data, cache.size);
+    sinter_buffer_free(&cache);
+    return s;
+}
+
 const char *sinter_calibration_header(const sinter_calibration *c)
 {
     return c ? c->header : "";

@@ -13,6 +13,7 @@ const os_file_kind api_file_kind[API_FILE_KINDS] = {
     [SINTER_FILE_NPY] = { "a .npy file", "\x93NUMPY", 6 },
     [SINTER_FILE_TIMINGS] = { "a timing cache", TIMING_CACHE_MAGIC, sizeof TIMING_CACHE_MAGIC - 1 },
     [SINTER_FILE_MODEL] = ONNX_FILE_KIND,
+    [SINTER_FILE_CALIBRATION] = { "a calibration cache", "TRT-", 4 },
 };
 
 sinter_status api_options(env *e, void *out, size_t out_size, const void *options)

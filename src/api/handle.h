@@ -11,7 +11,7 @@
 sinter_status api_options(env *e, void *out, size_t out_size, const void *options);
 
 /* What files begin with, by sinter_file_kind. */
-enum { API_FILE_KINDS = SINTER_FILE_MODEL + 1 };
+enum { API_FILE_KINDS = SINTER_FILE_CALIBRATION + 1 };
 extern const os_file_kind api_file_kind[API_FILE_KINDS];
 
 #endif

@@ -40,7 +40,7 @@ wants 2 'auto|off|small|all' run "$model" --branches some
 for r in -1 nan inf a ''; do wants 2 'expected a number' run "$model" --budget "$r"; done
 wants 2 "takes no value: '--no-data-transfers=1'" bench "$model" --no-data-transfers=1
 wants 2 "unknown option '--no-data-transfers'" run "$model" --no-data-transfers
-wants 2 "unknown option '--calib'" test "$work" --calib image=x.npy
+wants 2 "unknown option '--data'" test "$work" --data image=x.npy
 wants 2 'expected fp16|bf16|tf32|int8' run "$model" --allow fp16,int4
 wants 2 'cuda[:N|:sm_XX]' run "$model" --device cudb
 wants 2 'cuda[:N|:sm_XX]' run "$model" --device cuda:x
@@ -69,8 +69,8 @@ wants 2 'min <= opt <= max' build "$model" -o "$work/e" --profile N=4,2,8
 wants 2 'expected NAME=MIN,OPT,MAX' build "$model" -o "$work/e" --profile N=1,2
 wants 2 'expected NAME=FILE' run "$model" --input image
 wants 1 'no/such.npy' run "$model" --input image=no/such.npy
-wants 2 'expected NAME=FILE' build "$model" -o "$work/e" --allow int8 --calib image
-wants 1 'no/such.npy' build "$model" -o "$work/e" --allow int8 --calib image=no/such.npy
+wants 2 'expected NAME=FILE' build "$model" -o "$work/e" --allow int8 --data image
+wants 1 'no/such.npy' build "$model" -o "$work/e" --allow int8 --data image=no/such.npy
 wants 0 'median' bench "$model" --tune off --duration 0 --no-data-transfers
 wants 1 "no input 'picture'" run "$model" --input picture="$source/examples/digits/seven.npy"
 
@@ -85,7 +85,7 @@ wants 1 'while making profile 1' build "$model" -o "$work/e" --tune off --profil
 wants 1 'the limit memory_max, 70000 bytes' run "$work/d.sinter" --limit memory_max=70000
 wants 1 'more than 3 nodes, the limit nodes_max' build "$model" -o "$work/e" --limit nodes_max=3
 # What only a build can honour; and shapes and profiles of an engine.
-for option in '--tune off' '--profile N=1,1,1' '--value image=x' '--calib image=x' '--allow fp16' '--math exact' '--rules -add-zero' '--rule-limit 3' \
+for option in '--tune off' '--profile N=1,1,1' '--value image=x' '--data image=x' '--allow fp16' '--math exact' '--rules -add-zero' '--rule-limit 3' \
     '--timing-cache t' --cache-only --verify '--branches off' '--budget 1' '--device reference' '--device cuda:sm_90a'; do
     # shellcheck disable=SC2086
     wants 2 "goes with a model: '$work/d.sinter' is an engine" run "$work/d.sinter" $option

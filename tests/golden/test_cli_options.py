@@ -19,6 +19,10 @@ FORMS = {
     "R": (["", "-1", "+1", "nan", "inf", "-0.1", "1e999", "1x", " 1", "1 ", "0x1", "1,5", ".", "e5", "two"], "0.5"),
     "FILE": ([""], "f"),
     "DIR": ([""], "d"),
+    "CACHE": ([""], "f"),
+    "P": (["", "-1", "101", "nan", "x"], "99.9"),
+    "Q": (["", "-1", "1.5", "nan", "x"], "0.5"),
+    "C": (["", "-1", "1.5", "nan", "x"], "0.5"),
     "LIB": ([""], "no_such_library.so"),
     "NAME": ([""], "import"),
     "NAME=FILE": (["", "x", "=f", "x=", "="], "x=f"),
@@ -44,6 +48,7 @@ FORMS["[NAME:]DB"] = FORMS["[NAME:]R"]
 MAY_BE_EMPTY = {"kernel-cache"}
 VERBS = {"debug": ["reduce", "no/such.onnx", "-o", "no/such/out"], "compare": ["no/such.onnx", "no/such.onnx"], "report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
          "test": ["no/such/folder"], "refit": ["no/such.sinter", "--strip", "-o", "no/such/out"],
+         "calibrate": ["no/such.onnx", "--data", "x=no/such.npy", "-o", "no/such/out"],
          "simplify": ["no/such.onnx", "-o", "no/such/out"], "ops": [], "doctor": [], "plugin": ["list", "no/such.so"]}
 
 NEEDS_NO_FILE = {"ops", "doctor"}

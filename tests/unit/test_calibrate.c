@@ -224,5 +224,37 @@ static void damaged_caches(void)
     CHECK(taken > rounds / 8 && taken < rounds);
 }
 
-static const test tests[] = { T(a_function_gives_batches), T(refuses), T(out_of_memory), T(damaged_caches), { 0 } };
+static void files(void)
+{
+    static const char path[] = "test_calibrate.cache", other[] = "test_calibrate.text";
+    sinter_error error = { 0 };
+    sinter_calibration *c = NULL, *again = NULL;
+    sinter_buffer first, second;
+    (void)remove(path);
+    CHECK_EQ(sinter_calibration_load(path, NULL, &c, &error), SINTER_IO);
+    CHECK_EQ(sinter_calibration_create(NULL, &c, &error), SINTER_OK);
+    CHECK_EQ(sinter_calibration_set(c, "x", 3, &error), SINTER_OK);
+    CHECK_EQ(sinter_calibration_save(c, path, &error), SINTER_OK);
+    CHECK_EQ(sinter_calibration_save(c, path, &error), SINTER_OK);
+    CHECK_EQ(sinter_calibration_load(path, NULL, &again, &error), SINTER_OK);
+    CHECK_EQ(sinter_calibration_write(c, &first, &error), SINTER_OK);
+    CHECK_EQ(sinter_calibration_write(again, &second, &error), SINTER_OK);
+    CHECK(first.size == second.size && memcmp(first.data, second.data, first.size) == 0);
+    FILE *f = fopen(other, "wb");
+    CHECK(f && fwrite("notes\n", 1, 6, f) == 6 && fclose(f) == 0);
+    CHECK_EQ(sinter_calibration_save(c, other, &error), SINTER_INVALID_ARG);
+    CHECK_HAS(error.text, "a calibration cache");
+    sinter_calibration_destroy(again);
+    CHECK_EQ(sinter_calibration_load(other, NULL, &again, &error), SINTER_INVALID_MODEL);
+    CHECK_HAS(error.text, other);
+    sinter_buffer_free(&first);
+    sinter_buffer_free(&second);
+    sinter_calibration_destroy(again);
+    sinter_calibration_destroy(c);
+    (void)remove(path);
+    (void)remove(other);
+}
+
+static const test tests[] = { T(files),         T(a_function_gives_batches), T(refuses),
+                              T(out_of_memory), T(damaged_caches),           { 0 } };
 TEST_MAIN(tests)
