@@ -93,7 +93,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(no_data_transfers, FLAG, "no-data-transfers", V_BENCH, "",                                                      \
       "Keeps inputs and outputs in the device's memory, so that runs copy neither.")                                  \
     X(rtol, NUMBERS, "rtol", V_TEST | V_COMPARE | V_DEBUG, "[NAME:]R",                                                \
-      "Relative tolerance of all outputs, or of one: |got - want| <= atol + rtol * |want|. A tolerance.json wins. "    \
+      "Relative tolerance of all outputs, or of one: |got - want| <= atol + rtol * |want|. A tolerance.json wins. "   \
       "May be repeated.")                                                                                             \
     X(atol, NUMBERS, "atol", V_TEST | V_COMPARE | V_DEBUG, "[NAME:]A",                                                \
       "Absolute tolerance of all outputs, or of one. A tolerance.json wins. May be repeated.")                        \
@@ -135,6 +135,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(log_times, FLAG, "log-times", V_ALL, "", "Begins each line on stderr with the time and the severity.")          \
     X(expect, PAIRS, "expect", V_REPORT, "NAME=FILE",                                                                 \
       "What an output should be, .npy or .pb: adds a table of differences. May be repeated.")                         \
+    X(against, TEXT, "against", V_REPORT, "SIDE",                                                                     \
+      "What is right, as B of sinter compare: adds how far the outputs are from it.")                                 \
     X(no_run, FLAG, "no-run", V_REPORT, "", "Runs nothing: a report without times, on any machine.")                  \
     X(json, FLAG, "json", V_ALL & ~V_REPORT, "", "Reports as JSON.")
 

@@ -91,7 +91,7 @@ static void decades_plot(const compare_row *r, FILE *to)
                   r->d.least[0], r->d.most[0], r->d.mean[0], (long long)r->d.nans[0], (long long)r->d.infinities[0],
                   r->d.least[1], r->d.most[1], r->d.mean[1], (long long)r->d.nans[1], (long long)r->d.infinities[1],
                   (long long)r->d.mismatched, (long long)r->d.count);
-    (void)fprintf(to, "<svg class=\"plot\" viewBox=\"0 0 %d %d\">\n", WIDTH, TALL + 24);
+    (void)fprintf(to, "<svg class=\"plot\" viewBox=\"0 0 %d %d\">\n", WIDTH + 20, TALL + 24);
     for (uint32_t i = 0; i < DIFFERENCE_DECADES; i++) {
         const double height = (double)TALL * (double)r->d.decade[i] / (double)most;
         (void)fprintf(to, "<rect class=\"bar\" x=\"%u\" y=\"%.2f\" width=\"%d\" height=\"%.2f\"><title>", i * BAR,

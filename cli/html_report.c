@@ -5,7 +5,7 @@
  * escaped: a model's names are the model's. */
 #include "html_report.h"
 
-#include "compare.h"
+#include "compare_page.h"
 #include "html_page.h"
 #include "json_text.h"
 #include <math.h>
@@ -171,7 +171,7 @@ static void steps_print(const report_page *p)
             (void)fprintf(p->to,
                           "<td class=\"n\">%.2f</td><td class=\"n\">%.2f</td><td><span class=\"meter\" "
                           "style=\"width:%.0fpx\"></span></td>",
-                          s->mean_us, 100 * s->share, 120 * s->share);
+                          s->mean_us, 100 * s->share, p->most_share > 0 ? 120 * s->share / p->most_share : 0);
         (void)fprintf(p->to, "<td>");
         html_text(p->to, s->name);
         (void)fprintf(p->to, "</td><td>");
@@ -250,6 +250,10 @@ static sinter_status accuracy_print(const args *a, const model_engine *m, const 
 {
     sinter_context *c = NULL;
     model_inputs made = { 0 };
+    if (!a->expect.count && !a->against) {
+        (void)fprintf(to, "<h2>Accuracy</h2>\n<p>Nothing was given to compare with: --against or --expect.</p>\n");
+        return SINTER_OK;
+    }
     if (!want->count) return SINTER_OK;
     sinter_status s = model_context(m, a->seed, MODEL_ONCE, &made, &c, error);
     if (s == SINTER_OK) s = sinter_context_run(c, error);
@@ -265,6 +269,21 @@ static sinter_status accuracy_print(const args *a, const model_engine *m, const 
     sinter_context_destroy(c);
     model_inputs_free(&made);
     return s;
+}
+
+/* The comparison with another side, with an engine of its own. */
+static bool against_print(const args *a, FILE *to)
+{
+    const char *const text[SIDES] = { a->file.at[0], a->against };
+    comparison c;
+    const bool is_good = !a->against || compare_make(a, text, &c);
+    if (!a->against) return true;
+    if (is_good) {
+        (void)fprintf(to, "<h2>Accuracy</h2>\n");
+        compare_page_body(&c, to);
+    }
+    compare_free(&c);
+    return is_good;
 }
 
 /* ---- the whole ---- */
@@ -292,6 +311,7 @@ static sinter_status times_make(const args *a, const model_engine *m, report_pag
     for (uint32_t i = 0; p->has_times && i < list.count; i++) {
         p->step[i].mean_us = step_mean_us(&list.at[i]);
         p->step[i].share = step_share(&list, &list.at[i]);
+        if (p->step[i].share > p->most_share) p->most_share = p->step[i].share;
     }
     free(list.at);
     measure_close(set);
@@ -300,7 +320,7 @@ static sinter_status times_make(const args *a, const model_engine *m, report_pag
 }
 
 static sinter_status page_make(const args *a, const model_engine *m, const model_inputs *want, report_page *p,
-                               sinter_error *error)
+                               bool *has_failed, sinter_error *error)
 {
     kept_text text = { 0 };
     series run = { 0 };
@@ -316,6 +336,7 @@ static sinter_status page_make(const args *a, const model_engine *m, const model
         head_print(a, m, engine, p->to);
         cards_print(p, engine, profile, &run, per_second);
         if (s == SINTER_OK) s = accuracy_print(a, m, want, p->to, error);
+        if (s == SINTER_OK && !against_print(a, p->to)) *has_failed = true;
         kernels_print(p);
         (void)fprintf(p->to, "<h2>Memory over the steps</h2>\n");
         report_memory(p);
@@ -339,8 +360,8 @@ int verb_report(const args *a)
         (void)cli_fail("where to? -o FILE.html is missing");
         return STATUS_USAGE;
     }
-    if (a->no_run && a->expect.count) {
-        (void)cli_fail("--expect needs a run, --no-run has none");
+    if (a->no_run && (a->expect.count || a->against)) {
+        (void)cli_fail("--%s needs a run, --no-run has none", a->against ? "against" : "expect");
         return STATUS_USAGE;
     }
     if (!model_setup_make(a, &setup)) return STATUS_USAGE;
@@ -349,8 +370,9 @@ int verb_report(const args *a)
         model_inputs_read(&a->expect, &setup.env, &want) && model_engine_open(a, &setup, &m) && model_choose(a, &m);
     report_page p = { .to = is_good ? html_open(a->output) : NULL };
     if (p.to) {
-        error.status = page_make(a, &m, &want, &p, &error);
-        is_good = error.status == SINTER_OK || cli_error(&error) == 0;
+        bool has_failed = false;
+        error.status = page_make(a, &m, &want, &p, &has_failed, &error);
+        is_good = (error.status == SINTER_OK || cli_error(&error) == 0) && !has_failed;
         is_good = html_close(p.to, a->output) && is_good;
     }
     page_free(&p);

@@ -26,6 +26,7 @@ typedef struct report_page {
     report_block *block;
     uint32_t      blocks;
     double        slab;                 /* bytes */
+    double        most_share;           /* of a step */
     bool          has_times;
 } report_page;
 

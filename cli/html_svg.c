@@ -7,7 +7,7 @@
 
 /* ---- graph ---- */
 
-enum { BOX_WIDTH = 190, BOX_HEIGHT = 36, GAP_X = 20, GAP_Y = 26, LABEL_MAX = 26 };
+enum { BOX_WIDTH = 190, BOX_HEIGHT = 36, GAP_X = 44, GAP_Y = 26, LABEL_MAX = 23 };
 
 /* Row and column of a step's box. */
 typedef struct place {
@@ -43,6 +43,18 @@ static place *places_make(const report_page *p, uint32_t count, uint32_t *rows, 
     return at;
 }
 
+/* A line over several rows passes the boxes between in the gap beside their column. */
+static void edge_draw(FILE *to, uint32_t x0, uint32_t y0, uint32_t x1, uint32_t y1, uint32_t rows, uint32_t step)
+{
+    const uint32_t aside = (x0 > x1 ? x0 : x1) + BOX_WIDTH / 2 + 6 + 6 * (step % 6);
+    (void)fprintf(to, "<path class=\"edge\" d=\"M%u %uC%u %u ", x0, y0, x0, y0 + GAP_Y);
+    if (rows > 1)
+        (void)fprintf(to, "%u %u %u %uL%u %uC%u %u %u %u ", aside, y0, aside, y0 + 2 * GAP_Y, aside, y1 - 2 * GAP_Y,
+                      aside, y1, x1, y1 - GAP_Y);
+    else (void)fprintf(to, "%u %u ", x1, y1 - GAP_Y);
+    (void)fprintf(to, "%u %u\"/>\n", x1, y1);
+}
+
 static void edges_draw(const report_page *p, const place *at, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -54,8 +66,7 @@ static void edges_draw(const report_page *p, const place *at, uint32_t count)
                            y0 = at[from].row * (BOX_HEIGHT + GAP_Y) + BOX_HEIGHT,
                            x1 = at[i].column * (BOX_WIDTH + GAP_X) + BOX_WIDTH / 2,
                            y1 = at[i].row * (BOX_HEIGHT + GAP_Y);
-            (void)fprintf(p->to, "<path class=\"edge\" d=\"M%u %uC%u %u %u %u %u %u\"/>\n", x0, y0, x0, y0 + GAP_Y, x1,
-                          y1 - GAP_Y, x1, y1);
+            edge_draw(p->to, x0, y0, x1, y1, at[i].row - at[from].row, i);
         }
     }
 }
@@ -66,8 +77,9 @@ static void box_draw(const report_page *p, const place *at, uint32_t i)
     const report_step *s = &p->step[i];
     const uint32_t x = at[i].column * (BOX_WIDTH + GAP_X), y = at[i].row * (BOX_HEIGHT + GAP_Y);
     const double strength = s->share > 0.25 ? 1 : 4 * s->share;
-    char label[LABEL_MAX + 4];
-    (void)snprintf(label, sizeof label, strlen(s->name) > LABEL_MAX ? "%.*s..." : "%.*s", LABEL_MAX, s->name);
+    const uint32_t cut = html_cut(s->name, LABEL_MAX);
+    char label[4 * LABEL_MAX + 4];
+    (void)snprintf(label, sizeof label, s->name[cut] ? "%.*s..." : "%.*s", (int)cut, s->name);
     (void)fprintf(p->to, "<g><title>%u: ", i);
     html_text(p->to, s->name);
     (void)fprintf(p->to, "\n%s ", s->kernel);
@@ -75,10 +87,11 @@ static void box_draw(const report_page *p, const place *at, uint32_t i)
     (void)fprintf(p->to, "\n");
     html_text(p->to, s->problem);
     if (p->has_times) (void)fprintf(p->to, "\n%.1f us, %.1f %%", s->mean_us, 100 * s->share);
-    (void)fprintf(p->to,
-                  "</title><rect class=\"box\" x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\" rx=\"5\" "
-                  "fill-opacity=\"%.3f\"/><text x=\"%u\" y=\"%u\">",
-                  x, y, BOX_WIDTH, BOX_HEIGHT, 0.08 + 0.6 * strength, x + 8, y + 15);
+    (void)fprintf(
+        p->to,
+        "</title><rect class=\"paper\" x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\" rx=\"5\"/><rect class=\"box\" "
+        "x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\" rx=\"5\" fill-opacity=\"%.3f\"/><text x=\"%u\" y=\"%u\">",
+        x, y, BOX_WIDTH, BOX_HEIGHT, x, y, BOX_WIDTH, BOX_HEIGHT, 0.08 + 0.6 * strength, x + 8, y + 15);
     html_text(p->to, label);
     (void)fprintf(p->to, "</text><text class=\"small\" x=\"%u\" y=\"%u\">", x + 8, y + 29);
     html_text(p->to, s->kernel);
@@ -136,7 +149,8 @@ void report_memory(const report_page *p)
         (void)fprintf(p->to, "%.2f,%.2f %.2f,%.2f ", MARGIN + k * across, PLOT_HEIGHT - live * up,
                       MARGIN + (k + 1) * across, PLOT_HEIGHT - live * up);
     }
-    (void)fprintf(p->to, "\"/>\n</svg>\n");
+    (void)fprintf(p->to, "\"/>\n</svg>\n<p>Boxes: a result, the steps that it lives in, its place in the memory of a "
+                         "context. Red: the bytes that are in use.</p>\n");
 }
 
 /* ---- times ---- */

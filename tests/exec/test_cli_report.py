@@ -13,19 +13,12 @@ import xml.etree.ElementTree
 
 sys.path.insert(0, os.environ["SINTER_SOURCE_DIR"] + "/tests/golden")
 import onnx_bytes as onnx
+from cli_rig import SINTER, check, failures
 
-SINTER, SOURCE = os.environ["SINTER_BIN"], os.environ["SINTER_SOURCE_DIR"]
+SOURCE = os.environ["SINTER_SOURCE_DIR"]
 VOID = {"meta", "br"}
 NAMES = ["<b>", "</title>", "a&b", "\"q\"", "'s'", "x</script>y", "<svg>", "-->", "&amp;", "\u00fc", "a b", "\t"]
 random.seed(int(os.environ.get("SINTER_TEST_SEED", 1)))
-failures = 0
-
-
-def check(holds, *what):
-    global failures
-    if not holds:
-        failures += 1
-        print("FAIL", *what)
 
 
 class Page(html.parser.HTMLParser):
@@ -93,7 +86,7 @@ def look(path, steps, has_times, has_accuracy):
         check(step["kernel"] in shown and step["problem"] in shown, path, step)
         check(step["name"].strip() in shown or not step["name"].isprintable(), path, step["name"])
     check(("share %" in shown) == has_times, path, "times")
-    check(("Accuracy" in shown) == has_accuracy, path, "accuracy")
+    check("Accuracy" in shown and ("Nothing was given to compare with" not in shown) == has_accuracy, path, "accuracy")
     for start in range(len(text)):
         start = text.find("<svg", start)
         if start < 0:
@@ -122,15 +115,16 @@ def main():
             words = ["--duration", "0.02"] if has_times else ["--no-run"]
             if has_times and "\t" not in name:
                 onnx.write_npy(work + "/want.npy", [2, 8], onnx.numbers(16))
-                words += ["--expect=" + name + "=" + work + "/want.npy"]
+                words += ["--expect=" + name + "=" + work + "/want.npy"] if index % 4 else ["--against=reference:" + path]
             report(path, "-o", out, *words)
-            look(out, steps, has_times, any(word.startswith("--expect") for word in words))
+            look(out, steps, has_times, any(word.startswith(("--expect", "--against")) for word in words))
         report(SOURCE + "/examples/digits/digits.onnx", "-o", work + "/d.html", "--shape", "N=2", "--duration", "0.02")
         check("page of HTML" in report(path, "-o", path, status=1), "a model is overwritten")
         check("-o FILE" in report(path, status=2), "no -o")
         report(path, "-o", work + "/no/such.html", "--no-run", status=1)
         report(path, "-o", work + "/x.html", "--no-run", "--expect", "y=z", status=2)
-    print("%d failures" % failures)
+        check("needs a run" in report(path, "-o", work + "/x.html", "--no-run", "--against", path, status=2), "--against without a run")
+    print("%d failures" % len(failures))
     return 1 if failures else 0
 
 

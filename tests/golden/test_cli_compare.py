@@ -6,34 +6,20 @@ import html.parser
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 
 import onnx_bytes as onnx
+from cli_rig import check, failures, sinter
 
 try:
     import numpy as np
 except ImportError:
     sys.exit(77)
 
-SINTER = os.environ["SINTER_BIN"]
 ROUNDS = 200 if os.environ.get("SINTER_TEST_SCALE") == "full" else 12
 rng = np.random.default_rng(int(os.environ.get("SINTER_TEST_SEED", 1)))
 random.seed(int(os.environ.get("SINTER_TEST_SEED", 1)))
-failures = 0
-
-
-def check(holds, *what):
-    global failures
-    if not holds:
-        failures += 1
-        print("FAIL", *what)
-
-
-def sinter(*words):
-    done = subprocess.run([SINTER, *map(str, words)], capture_output=True, text=True)
-    return done.returncode, done.stdout, done.stderr
 
 
 def compared(*words):
@@ -242,4 +228,4 @@ with tempfile.TemporaryDirectory() as work:
     for test in (figures_are_numpys, the_first_layer_is_named, sides_of_all_kinds, what_is_refused):
         os.makedirs(f"{work}/{test.__name__}")
         test(f"{work}/{test.__name__}")
-sys.exit(failures != 0)
+sys.exit(1 if failures else 0)

@@ -10,23 +10,10 @@ import sys
 import tempfile
 
 import onnx_bytes as onnx
+from cli_rig import check, failures, sinter
 
-SINTER = os.environ["SINTER_BIN"]
 ROUNDS = 40 if os.environ.get("SINTER_TEST_SCALE") == "full" else 4
 random.seed(int(os.environ.get("SINTER_TEST_SEED", 1)))
-failures = 0
-
-
-def check(holds, *what):
-    global failures
-    if not holds:
-        failures += 1
-        print("FAIL", *what)
-
-
-def sinter(*words):
-    done = subprocess.run([SINTER, *map(str, words)], capture_output=True, text=True)
-    return done.returncode, done.stdout, done.stderr
 
 
 class Graph:
@@ -170,4 +157,4 @@ with tempfile.TemporaryDirectory() as work:
         os.makedirs(f"{work}/{test.__name__}")
         test(f"{work}/{test.__name__}")
         check(not [f for f in os.listdir(work) if f.startswith(".sinter")], test.__name__, "left files")
-sys.exit(failures != 0)
+sys.exit(1 if failures else 0)

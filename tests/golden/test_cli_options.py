@@ -43,7 +43,7 @@ FORMS = {
 FORMS["S"] = FORMS["R"]
 for name in "RAQC":
     FORMS[f"[NAME:]{name}"] = (FORMS["R"][0] + [":1", "x:", "x:y", "x:-1", "x:1:", "x: 1"], "x:y:0.5")
-FORMS["CMD"] = FORMS["REGEX"] = ([""], "false")
+FORMS["SIDE"] = FORMS["CMD"] = FORMS["REGEX"] = ([""], "false")
 FORMS["[NAME:]DB"] = FORMS["[NAME:]R"]
 MAY_BE_EMPTY = {"kernel-cache"}
 VERBS = {"debug": ["reduce", "no/such.onnx", "-o", "no/such/out"], "compare": ["no/such.onnx", "no/such.onnx"], "report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
