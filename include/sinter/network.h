@@ -366,7 +366,8 @@ SINTER_API sinter_status sinter_network_set_precision_mode(sinter_network *netwo
                                                            sinter_error *error);
 
 /* A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
- * layers are refused, and so are builds that allow narrower types. Refused while a layer has one of these. */
+ * layers are refused, and so are builds that allow narrower types; tf32 is no type of a tensor, and is permitted.
+ * Refused while a layer has one of these. */
 SINTER_API sinter_status sinter_network_set_strongly_typed(sinter_network *network, uint32_t is_strongly_typed,
                                                            sinter_error *error);
 SINTER_API uint32_t      sinter_network_is_strongly_typed(const sinter_network *network);

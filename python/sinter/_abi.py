@@ -1772,7 +1772,8 @@ loops and conditionals are added by the calls below only.
 """Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
     "sinter_network_is_strongly_typed": (c_uint32, [c_void_p], "network",
 """A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
-layers are refused, and so are builds that allow narrower types. Refused while a layer has one of these.
+layers are refused, and so are builds that allow narrower types; tf32 is no type of a tensor, and is permitted.
+Refused while a layer has one of these.
 """),
     "sinter_network_layer": (c_void_p, [c_void_p, c_uint32], "network index",
 """Layers in the order in which they were added, inputs and outputs. Index out of range, or NULL: NULL."""),
@@ -1802,7 +1803,8 @@ layers are refused, and so are builds that allow narrower types. Refused while a
 """"""),
     "sinter_network_set_strongly_typed": (c_int, [c_void_p, c_uint32, POINTER(sinter_error)], "network is_strongly_typed error",
 """A strongly typed network has the types that its inputs, constants and casts say: precisions and output types of
-layers are refused, and so are builds that allow narrower types. Refused while a layer has one of these.
+layers are refused, and so are builds that allow narrower types; tf32 is no type of a tensor, and is permitted.
+Refused while a layer has one of these.
 """),
     "sinter_network_tensor_is_debug": (c_uint32, [c_void_p], "tensor",
 """"""),

@@ -68,7 +68,7 @@ sinter_status sinter_network_build(sinter_network *network, const sinter_build_o
     env_budget budget = { 0 };
     e.budget = &budget;
     if (!network) return FAIL(&e, INVALID_ARG, "network is NULL");
-    if (network->is_strongly_typed && o.allow)
+    if (network->is_strongly_typed && o.allow & ~(uint32_t)SINTER_ALLOW_TF32)
         return FAIL(&e, INVALID_ARG, "the network is strongly typed, and options.allow permits narrower types");
     if (!e.plugins) e.plugins = network->e.plugins;
     build_output got = { 0 };

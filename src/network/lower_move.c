@@ -150,13 +150,20 @@ static ir_value_id number(network_call *n, dim d)
     return build_sizes(&n->c.b, &d, 1, true);
 }
 
+/* Without an element there is none to clamp to: slice_outside adds one that no index inside meets. */
+static bool may_be_empty(network_call *n, const slice_plan *p, uint32_t axis, int64_t mode)
+{
+    return mode == SINTER_SAMPLE_FILL && dim_range_of(n->c.b.g->dims, p->from[axis]).min < 1;
+}
+
 /* The indices that an axis takes, moved into the axis as the mode says; *inside: which of them were in it. */
 static ir_value_id slice_indices(network_call *n, const slice_plan *p, uint32_t axis, int64_t mode, ir_value_id *inside)
 {
     ir_builder *b = &n->c.b;
     dim_table *t = b->g->dims;
     const ir_value_id zero = build_scalar_i64(b, SINTER_DTYPE_I64, 0), length = number(n, p->from[axis]);
-    const ir_value_id last = number(n, dim_sub(t, p->from[axis], call_k(&n->c, 1)));
+    const ir_value_id last =
+        number(n, dim_sub(t, p->from[axis], call_k(&n->c, may_be_empty(n, p, axis, mode) ? 0 : 1)));
     attrs_range *a = DEFAULTS(range);
     a->count = build_dims(b, &p->size[axis], 1);
     const ir_value_id i =
@@ -171,6 +178,16 @@ static ir_value_id slice_indices(network_call *n, const slice_plan *p, uint32_t 
     return build_min(b, at, build_sub(b, number(n, period), at));
 }
 
+static ir_value_id one_more(network_call *n, ir_value_id y, uint32_t axis)
+{
+    dim begin[SINTER_RANK_MAX], end[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < SINTER_RANK_MAX; i++) {
+        begin[i] = call_k(&n->c, 0);
+        end[i] = call_k(&n->c, i == axis ? 1 : 0);
+    }
+    return build_padded(&n->c.b, y, pad_mode_constant, begin, end, 0);
+}
+
 static ir_value_id slice_outside(network_call *n, const slice_plan *p, int64_t mode)
 {
     ir_builder *b = &n->c.b;
@@ -181,6 +198,7 @@ static ir_value_id slice_outside(network_call *n, const slice_plan *p, int64_t m
         if (p->stride[i] == 1 && p->size[i] == p->from[i] && dim_is(b->g->dims, p->start[i], 0)) continue;
         ir_value_id inside = 0;
         const ir_value_id index = slice_indices(n, p, i, mode, &inside);
+        if (may_be_empty(n, p, i, mode)) y = one_more(n, y, i);
         y = build_gather(b, y, index, &(attrs_gather){ .axis = i });
         if (inside) y = build_where(b, build_along(b, inside, i, p->rank), y, fill);
     }
