@@ -19,12 +19,14 @@ from ._library import (Cancelled, DeviceError, Error, FileError, Incompatible, I
                        NoMemory, Unsupported)
 from ._library import path as library_path
 from ._library import version as __version__
-from ._network import Layer, Network, NetworkTensor
+from ._network import Conditional, Layer, Loop, Network, NetworkTensor
+from ._parser import Parser, ParserError
 from ._tensor import Tensor, read, write
 
-__all__ = ["Calibration", "Cancelled", "Context", "DeviceError", "Dtype", "Engine", "Error", "FileError", "IO", "Incompatible",
-           "InternalError", "InvalidArgument", "InvalidModel", "Layer", "LayerKind", "ModelIO", "Network", "NetworkTensor", "NoMemory", "Place", "Plan", "RunTime", "State",
-           "Status", "StepTime", "Tensor", "Unsupported", "WeightInfo", "build", "build_save", "calibrate", "library_path", "load",
+__all__ = ["Calibration", "Cancelled", "Conditional", "Context", "DeviceError", "Dtype", "Engine", "Error", "FileError", "IO",
+           "Incompatible", "InternalError", "InvalidArgument", "InvalidModel", "Layer", "LayerKind", "Loop", "ModelIO", "Network",
+           "NetworkTensor", "NoMemory", "Parser", "ParserError", "Place", "Plan", "RunTime", "State", "Status", "StepTime", "Tensor",
+           "Unsupported", "WeightInfo", "build", "build_save", "calibrate", "library_path", "load",
            "machine", "model_inputs", "operators", "read", "write"]
 
 

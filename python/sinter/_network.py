@@ -2,6 +2,7 @@
 """Networks made by calls (network.h). The library says which kinds of layers there are and which parameters each has; nothing
 of that is listed here."""
 import ctypes
+import os
 from ctypes import byref
 
 from . import _abi
@@ -100,6 +101,8 @@ class NetworkTensor:
 
     is_input = property(lambda self: bool(lib.sinter_network_tensor_is_input(self.handle)))
     is_output = property(lambda self: bool(lib.sinter_network_tensor_is_output(self.handle)))
+    is_shape_output = property(lambda self: bool(lib.sinter_network_tensor_is_shape_output(self.handle)))
+    is_debug = property(lambda self: bool(lib.sinter_network_tensor_is_debug(self.handle)))
 
     def values(self, count):
         """The first `count` values of a tensor of integers that is known while building. Errors: InvalidArgument."""
@@ -118,7 +121,8 @@ class NetworkTensor:
 
 
 class Layer:
-    """A layer of a network. Its parameters are attributes: layer.stride = (2, 2); `parameters()` lists them."""
+    """A layer of a network. Its parameters are attributes: layer.stride = (2, 2); `parameters()` lists them. `name`, `metadata`
+    and `precision` (an element type, or None) can be set, too."""
     __slots__ = ("network", "handle", "_params")
 
     def __init__(self, network, handle):
@@ -161,6 +165,35 @@ class Layer:
     @property
     def metadata(self):
         return lib.sinter_layer_metadata(self.handle).decode()
+
+    @property
+    def precision(self):
+        """The type that the layer is to be computed in: f32, f16, bf16, or None. Network.precision_mode says what it means."""
+        found = Dtype(lib.sinter_layer_precision(self.handle))
+        return None if found == Dtype.NONE else found
+
+    @property
+    def loop(self):
+        """The Loop that the layer is a part of, or None."""
+        found = lib.sinter_layer_loop(self.handle)
+        return Loop(self.network, found) if found else None
+
+    @property
+    def conditional(self):
+        """The Conditional that the layer is a part of, or None."""
+        found = lib.sinter_layer_conditional(self.handle)
+        return Conditional(self.network, found) if found else None
+
+    @property
+    def operator(self):
+        """(domain, type, version) of a layer of kind op. Errors: InvalidArgument for other kinds."""
+        domain, type_, version = ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_int64()
+        call("sinter_layer_operator", self.handle, byref(domain), byref(type_), byref(version))
+        return domain.value.decode(), type_.value.decode(), version.value
+
+    def set_weights_name(self, name, text):
+        """The name under which a refit finds the weights of parameter `name`."""
+        call("sinter_layer_set_weights_name", self.handle, name.encode(), text.encode())
 
     def set(self, name, value):
         """Sets a parameter: a number, a word of a choice, a list, an element type, text, or an array of weights."""
@@ -229,6 +262,8 @@ class Layer:
     def __setattr__(self, name, value):
         if name in ("name", "metadata"):
             call(f"sinter_layer_set_{name}", self.handle, value.encode())
+        elif name == "precision":
+            call("sinter_layer_set_precision", self.handle, Dtype.NONE if value is None else dtype_of(value))
         else:
             self.set(name, value)
 
@@ -242,6 +277,22 @@ class Layer:
         return f"<sinter.Layer '{self.name}', {self.kind.name.lower()}>"
 
 
+def set_attribute(layer, key, value):
+    """Sets an attribute of a layer of kind op, whose kind follows from the value."""
+    if isinstance(value, str):
+        call("sinter_layer_set_text", layer.handle, key, value.encode())
+    elif hasattr(value, "__iter__"):
+        values = list(value)
+        is_real = any(isinstance(v, float) for v in values)
+        array = (ctypes.c_double if is_real else ctypes.c_int64) * max(len(values), 1)
+        call(f"sinter_layer_set_{'reals' if is_real else 'ints'}", layer.handle, key, array(*values), len(values))
+    elif isinstance(value, float):
+        call("sinter_layer_set_real", layer.handle, key, value)
+    else:
+        call("sinter_layer_set_int", layer.handle, key, int(value))
+    object.__setattr__(layer, "_params", None)
+
+
 def weights_struct(value, keep):
     """The sinter_weights of an array; None: no weights. The library copies the elements."""
     if value is None:
@@ -252,6 +303,84 @@ def weights_struct(value, keep):
     for dim in tensor.shape:
         count *= dim
     return _abi.sinter_weights(dtype=tensor.dtype, count=count, data=tensor.data)
+
+
+class Control:
+    """A loop or a conditional: a part of a network with a name of its own."""
+    __slots__ = ("network", "handle")
+    WORD = ""
+
+    def __init__(self, network, handle):
+        self.network, self.handle = network, handle
+
+    @property
+    def name(self):
+        return getattr(lib, f"sinter_{self.WORD}_name")(self.handle).decode()
+
+    @name.setter
+    def name(self, name):
+        call(f"sinter_{self.WORD}_set_name", self.handle, name.encode())
+
+    def _layer(self, function, *arguments):
+        return Layer(self.network, made(f"sinter_{self.WORD}_{function}", self.handle, *arguments))
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self.handle == other.handle
+
+    def __hash__(self):
+        return hash(self.handle)
+
+    def __repr__(self):
+        return f"<sinter.{type(self).__name__} '{self.name}'>"
+
+
+def choice(enum, value):
+    """A member of an enum for a member, a number or a word."""
+    if isinstance(value, str):
+        if value.upper() not in enum.__members__:
+            raise ValueError(f"'{value}' is none of {', '.join(m.lower() for m in enum.__members__)}")
+        return enum[value.upper()]
+    return int(value)
+
+
+class Loop(Control):
+    """A loop. It repeats the layers that depend on its recurrences and iterators. Its calls give layers."""
+    __slots__ = ()
+    WORD = "loop"
+
+    def add_trip_limit(self, tensor, kind="count"):
+        """count: a scalar integer from outside; while: a scalar bool that depends on recurrences. One of each kind."""
+        return self._layer("add_trip_limit", tensor.handle, choice(_abi.TripLimit, kind))
+
+    def add_recurrence(self, initial):
+        """A value that goes from turn to turn; set_input(1, tensor) says what the next turn has."""
+        return self._layer("add_recurrence", initial.handle)
+
+    def add_iterator(self, tensor, axis=0, reverse=False):
+        """One slice of the tensor along the axis in each turn."""
+        return self._layer("add_iterator", tensor.handle, axis, int(reverse))
+
+    def add_output(self, tensor, kind="last_value", axis=0):
+        """A result: last_value, or concatenate and reverse with the values of all turns along a new axis."""
+        return self._layer("add_output", tensor.handle, choice(_abi.LoopOutput, kind), axis)
+
+
+class Conditional(Control):
+    """Two branches, of which one runs. A layer belongs to a branch if it depends on an input of the conditional."""
+    __slots__ = ()
+    WORD = "conditional"
+
+    def set_condition(self, condition):
+        """A scalar bool from outside. Once for each conditional."""
+        return self._layer("set_condition", condition.handle)
+
+    def add_input(self, tensor):
+        """Makes a tensor an input of both branches: they read the layer's output."""
+        return self._layer("add_input", tensor.handle)
+
+    def add_output(self, then_value, else_value):
+        """A result, of one type and rank in both branches."""
+        return self._layer("add_output", then_value.handle, else_value.handle)
 
 
 class Network:
@@ -302,6 +431,61 @@ class Network:
         tensor = value if isinstance(value, Tensor) else Tensor(value)
         struct = to_struct(tensor.dtype, tensor.shape, tensor.data, tensor.place)
         return Layer(self, made("sinter_add_constant", self.handle, byref(struct), 0)).output
+
+    def add_op(self, type, *inputs, outputs=1, domain="", version=0, **attributes):
+        """Adds a layer that is an ONNX operator; version 0 is the newest. Attributes are numbers, texts, or lists of numbers."""
+        handles = (ctypes.c_void_p * max(len(inputs), 1))(*(None if t is None else t.handle for t in inputs))
+        layer = Layer(self, made("sinter_add_op", self.handle, domain.encode(), type.encode(), version, handles, len(inputs), outputs))
+        try:
+            for name, value in attributes.items():
+                set_attribute(layer, name.encode(), value)
+        except Exception:
+            self.remove(layer)
+            raise
+        return layer
+
+    def add_loop(self):
+        """A Loop. Every loop needs a trip limit."""
+        return Loop(self, made("sinter_network_add_loop", self.handle))
+
+    def add_conditional(self):
+        """A Conditional. It needs a condition."""
+        return Conditional(self, made("sinter_network_add_conditional", self.handle))
+
+    def mark_shape_output(self, tensor, is_marked=True):
+        """Makes the shape of a tensor an output, i64[rank], named "NAME.shape"; or takes that back."""
+        call("sinter_network_mark_shape_output", self.handle, tensor.handle, int(is_marked))
+
+    def mark_debug(self, tensor, is_marked=True):
+        """Makes a tensor an output behind all others; or takes that back."""
+        call("sinter_network_mark_debug", self.handle, tensor.handle, int(is_marked))
+
+    def set_precision_mode(self, mode):
+        """What precisions of layers mean: "obey" (at first), "prefer" or "ignore"."""
+        call("sinter_network_set_precision_mode", self.handle, choice(_abi.PrecisionMode, mode))
+
+    @property
+    def strongly_typed(self):
+        """Are types those of inputs, constants and casts alone? Then layers have no precision, and builds allow no narrower types."""
+        return bool(lib.sinter_network_is_strongly_typed(self.handle))
+
+    @strongly_typed.setter
+    def strongly_typed(self, is_strong):
+        call("sinter_network_set_strongly_typed", self.handle, int(is_strong))
+
+    def write_onnx(self, path):
+        """Writes the network as an ONNX model. Precisions of layers are not expressed. Errors: Unsupported, FileError."""
+        call("sinter_network_write_onnx", self.handle, os.fsencode(path))
+
+    def find_layer(self, name):
+        """The first layer of that name, or None."""
+        found = lib.sinter_network_find_layer(self.handle, name.encode())
+        return Layer(self, found) if found else None
+
+    def find_tensor(self, name):
+        """The first tensor of that name, or None."""
+        found = lib.sinter_network_find_tensor(self.handle, name.encode())
+        return NetworkTensor(self, found) if found else None
 
     def mark_output(self, tensor, is_marked=True):
         """Makes a tensor an output of the engine, or takes that back."""

@@ -16,8 +16,8 @@ from sinter.tensorrt import _layer_extras, _layers, _names  # noqa: E402
 QUIET = trt.Logger(trt.Logger.INTERNAL_ERROR)
 SCALE = 20 if os.environ.get("SINTER_TEST_SCALE") == "full" else 1
 CONTROL = "TRIP_LIMIT RECURRENCE ITERATOR LOOP_OUTPUT CONDITION CONDITIONAL_INPUT CONDITIONAL_OUTPUT"
-# Kinds that no call of upstream's adds: collectives need several devices, OP is what OnnxParser makes.
-OTHERS = "DIST_COLLECTIVE OP"
+# Kinds that are tested elsewhere: collectives need several devices, OnnxParser makes OP, plugins have tests of their own.
+OTHERS = "DIST_COLLECTIVE OP PLUGIN"
 # Members of upstream's layers that are there by name only.
 MISSING = {"IMoELayer.dyn_q_output_scale_type", "IMoELayer.quantization_block_shape", "IMoELayer.set_quantization_dynamic_dbl_q",
            "IKVCacheUpdateLayer.update_form", "IKVCacheUpdateLayer.update_lengths"}
@@ -37,7 +37,7 @@ def test_every_argument_is_a_parameter():
 
 def test_every_choice_has_its_enum():
     used = set()
-    for kind in CASES:
+    for kind in list(CASES) + CONTROL.lower().split():
         for name, (what, words, _) in rows(kind).items():
             if what != _abi.ParamKind.CHOICE:
                 continue
@@ -82,7 +82,7 @@ def test_every_property_is_set_and_read():
             if f"{class_}.{name}" in MISSING:
                 rig.raises(NotImplementedError, lambda: getattr(layer, name), says=name)
                 continue
-            if isinstance(getattr(type(layer), name, None), property) and not hasattr(_layers.MadeLayer, name) or name == "type":
+            if isinstance(getattr(type(layer), name, None), property) and not hasattr(trt.ILayer, name) or name == "type":
                 if name in _layer_extras.EXTRA.get(kind, {}):
                     getattr(layer, name)                    # each has a case of its own
                 else:
@@ -92,7 +92,7 @@ def test_every_property_is_set_and_read():
                         assert np.array_equal(np.asarray(found), np.asarray(value)), (class_, name, found, value)
                 count += 1
             else:
-                assert callable(getattr(layer, name)) or hasattr(_layers.MadeLayer, name), (class_, name)
+                assert callable(getattr(layer, name)) or hasattr(trt.ILayer, name), (class_, name)
     assert count > 100, count
 
 

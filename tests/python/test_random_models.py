@@ -66,6 +66,11 @@ def check(seed):
         context.start(arrays)
         again = context.wait()
         assert all(again[k].tobytes() == found[k].tobytes() for k in found)
+        # As layers of a network, the model computes the same.
+        net = sinter.Network()
+        sinter.Parser(net).parse(random.bytes if seed % 3 else path)
+        parsed = sinter.build(net, profiles=[named] if named else None, tune="off").load().context().run(arrays)
+        assert list(parsed) == list(found) and all(parsed[k].tobytes() == found[k].tobytes() for k in found)
         shared = context.output(next(iter(found)))
         assert shared.tobytes() == found[next(iter(found))].tobytes() and shared.nbytes == len(shared.tobytes())
 

@@ -271,6 +271,9 @@ class Builder(Managed, Reporter):
             options["branches"] = "off"
         if MemoryPoolType.WORKSPACE in config.pools:
             options["workspace"] = config.pools[MemoryPoolType.WORKSPACE]
+        network._net.set_precision_mode("obey" if config.get_flag(BuilderFlag.OBEY_PRECISION_CONSTRAINTS) or
+                                        config.get_flag(BuilderFlag.STRICT_TYPES) else
+                                        "prefer" if config.get_flag(BuilderFlag.PREFER_PRECISION_CONSTRAINTS) else "ignore")
         self._explain(network, config)
         options["log"] = lambda topic, line: self.logger.log(Severity.VERBOSE, f"{topic}: {line}")
         # Lines are asked for only where they would be seen.
@@ -313,12 +316,10 @@ class Builder(Managed, Reporter):
         if config.get_flag(BuilderFlag.INT8) and config.int8_calibrator is None and not network._is_quantized():
             self.say(Severity.WARNING, "BuilderFlag.INT8 changes nothing without a calibrator: give int8_calibrator, or a model "
                      "with QuantizeLinear and DequantizeLinear")
-        set_types = network._precisions()
-        if set_types and (config.get_flag(BuilderFlag.FP16) or config.get_flag(BuilderFlag.BF16) or config.get_flag(BuilderFlag.INT8)):
-            text = f"types were set for {len(set_types)} layers ({', '.join(set_types[:3])}, ...); they cannot be kept"
-            if config.get_flag(BuilderFlag.OBEY_PRECISION_CONSTRAINTS) or config.get_flag(BuilderFlag.STRICT_TYPES):
-                raise NotImplementedError(text + ": clear FP16, BF16 and INT8, or OBEY_PRECISION_CONSTRAINTS")
-            self.say(Severity.WARNING, text)
+        set_types = [layer.name for layer in network._net.layers if layer.precision is not None]
+        if set_types and not (config.flags & KEEPS_PRECISIONS):
+            self.say(Severity.WARNING, f"the precisions of {len(set_types)} layers ({', '.join(set_types[:3])}) change nothing: set "
+                     "OBEY_PRECISION_CONSTRAINTS or PREFER_PRECISION_CONSTRAINTS")
 
     def _calibrate(self, network, config):
         """Batches of a calibrator as samples."""
@@ -387,6 +388,8 @@ class Progress:
 
 REFITS = sum(1 << int(f) for f in (BuilderFlag.REFIT, BuilderFlag.REFIT_IDENTICAL, BuilderFlag.REFIT_INDIVIDUAL,
                                    BuilderFlag.STRIP_PLAN, BuilderFlag.WEIGHTLESS))
+KEEPS_PRECISIONS = sum(1 << int(f) for f in (BuilderFlag.OBEY_PRECISION_CONSTRAINTS, BuilderFlag.PREFER_PRECISION_CONSTRAINTS,
+                                             BuilderFlag.STRICT_TYPES))
 UNUSED = {
     BuilderFlag.SPARSE_WEIGHTS: "there are no kernels for 2:4 sparse weights",
     BuilderFlag.VERSION_COMPATIBLE: "an engine is for one version of sinter; build it again, or keep the model",

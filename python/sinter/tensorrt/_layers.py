@@ -2,13 +2,14 @@
 """Layers that scripts add to a network. Tables say which kind of sinter.Network each call makes, and how properties and
 arguments are called there; the library knows the kinds and their parameters."""
 from .. import _abi
-from .._network import Network, kind_parameters
+from .._network import kind_parameters
 from .._tensor import Tensor
 from . import _names
+from ._control import BOUNDARY, IIfConditional, ILoop
 from ._layer_extras import EXTRA, blocks, causal_kind
-from ._core import FROM_TRT, Dims, NotAvailable, Weights, to_trt
-from ._names import DataType, LayerType
-from ._network import ILayer, ITensor, NetworkDefinition
+from ._core import FROM_TRT, Dims, Weights, to_trt
+from ._names import DataType
+from ._network import ILayer, NetworkDefinition, address_of
 
 # add_NAME: the kind, then the arguments in order. ARGUMENT:t is a tensor, ARGUMENT:l a list of them, ARGUMENT:PARAMETER a
 # parameter that has another name; "=" has the value of an argument that was not given.
@@ -72,7 +73,8 @@ unsqueeze: unsqueeze input:t axes:t
 # The class of each kind whose name does not follow from the kind's.
 CLASS_OF = {"lrn": "ILRNLayer", "softmax": "ISoftMaxLayer", "ragged_softmax": "IRaggedSoftMaxLayer", "topk": "ITopKLayer",
             "elementwise": "IElementWiseLayer", "parametric_relu": "IParametricReLULayer", "nms": "INMSLayer",
-            "kv_cache_update": "IKVCacheUpdateLayer", "moe": "IMoELayer", "attention": "IAttention"}
+            "kv_cache_update": "IKVCacheUpdateLayer", "moe": "IMoELayer", "attention": "IAttention", "conditional_input": "IIfConditionalInputLayer",
+            "conditional_output": "IIfConditionalOutputLayer"}
 # Properties with another name than their parameter; "padding" is pre_padding and post_padding.
 RENAMED = {"num_output_maps": "maps", "kernel_size_nd": "kernel_size", "stride_nd": "stride", "dilation_nd": "dilation",
            "num_groups": "groups", "window_size_nd": "window_size", "padding_nd": "padding", "pre_padding_nd": "pre_padding",
@@ -85,88 +87,12 @@ ENUM_OF = {"padding_mode": "PaddingMode", "sample_mode": "SampleMode", "interpol
            "selector_for_single_pixel": "ResizeSelector", "nearest_rounding": "ResizeRoundMode", "norm_op": "AttentionNormalizationOp",
            "causal_kind": "CausalMaskKind", "query_form": "AttentionIOForm", "key_value_form": "AttentionIOForm",
            "bounding_box_format": "BoundingBoxFormat", "cache_mode": "KVCacheMode", "activation_type": "MoEActType",
+           ("trip_limit", "kind"): "TripLimit", ("loop_output", "kind"): "LoopOutput",
            ("activation", "type"): "ActivationType", ("pooling", "type"): "PoolingType", ("elementwise", "op"): "ElementWiseOperation",
            ("unary", "op"): "UnaryOperation", ("reduce", "op"): "ReduceOperation", ("topk", "op"): "TopKOperation",
            ("scale", "mode"): "ScaleMode", ("gather", "mode"): "GatherMode", ("scatter", "mode"): "ScatterMode",
            ("slice", "mode"): "SampleMode", ("resize", "mode"): "InterpolationMode", ("fill", "op"): "FillOperation",
            ("cumulative", "op"): "CumulativeOperation"}
-
-
-class MadeTensor(ITensor):
-    """A tensor of a network that is made by calls."""
-
-    def __init__(self, network, tensor):
-        self.network, self.tensor, self._range = network, tensor, None
-
-    name = property(lambda self: self.tensor.name, lambda self, name: setattr(self.tensor, "name", name))
-    shape = property(lambda self: Dims(self.tensor.shape), lambda self, shape: setattr(self.tensor, "shape", shape))
-    dtype = property(lambda self: to_trt(self.tensor.dtype, self.name), lambda self, dtype: self._set_type(dtype))
-    is_network_input = property(lambda self: self.tensor.is_input)
-    is_network_output = property(lambda self: self.tensor.is_output)
-
-    def _set_type(self, dtype):
-        """Of an input its type; of another tensor the type behind its layer."""
-        if self.tensor.is_input:
-            self.tensor.dtype = FROM_TRT[dtype]
-            return
-        producer = self.tensor.producer
-        producer.set_output_type([t.handle for t in producer.outputs].index(self.tensor.handle), FROM_TRT[dtype])
-
-    def get_dimension_name(self, index):
-        return self.tensor.dim_names[index] or ""
-
-    def set_dimension_name(self, index, name):
-        self.tensor.set_dim_name(index, name)
-
-    def __eq__(self, other):
-        return isinstance(other, MadeTensor) and self.tensor == other.tensor
-
-    def __hash__(self):
-        return hash(self.tensor)
-
-
-class MadeLayer(ILayer):
-    """A layer of a network that is made by calls."""
-
-    def __init__(self, network, layer):
-        self.network, self.layer, self._precision, self.output_types = network, layer, None, {}
-        self.kind_name = self.added_by = layer.kind.name.lower()
-
-    # Of activations and of poolings `type` is their function, as upstream has it.
-    type = property(lambda self: LayerType.__members__.get(self.layer.kind.name, LayerType.IDENTITY))
-    name = property(lambda self: self.layer.name, lambda self, name: setattr(self.layer, "name", name))
-    metadata = property(lambda self: self.layer.metadata, lambda self, text: setattr(self.layer, "metadata", text))
-    num_inputs = property(lambda self: len(self.layer.inputs))
-    num_outputs = property(lambda self: len(self.layer.outputs))
-
-    def get_input(self, index):
-        found = self.layer.inputs
-        return self.network._wrap(found[index]) if index < len(found) else None
-
-    def get_output(self, index):
-        found = self.layer.outputs
-        return self.network._wrap(found[index]) if index < len(found) else None
-
-    def set_input(self, index, tensor):
-        self.layer.set_input(index, None if tensor is None else tensor.tensor)
-
-    def set_output_type(self, index, dtype):
-        self.layer.set_output_type(index, FROM_TRT[dtype])
-
-    def get_output_type(self, index):
-        return to_trt(self.layer.output_type(index) or self.layer.outputs[index].dtype, self.name)
-
-    def output_type_is_set(self, index):
-        return self.layer.output_type(index) is not None
-
-    def reset_output_type(self, index):
-        self.layer.set_output_type(index, None)
-
-    def __eq__(self, other):
-        return isinstance(other, MadeLayer) and self.layer == other.layer
-
-    def __hash__(self):
-        return hash(self.layer)
 
 
 def to_parameter(value):
@@ -226,7 +152,7 @@ def layer_classes():
             continue
         rows = kind_parameters(_abi.LayerKind[kind.upper()])
         body = {m: layer_property(kind, m) for m in members[name] if all(p in rows for p in parameter_of(kind, m))}
-        by_kind[kind] = by_name[name] = type(name, (MadeLayer,), dict(body, **EXTRA.get(kind, {}), __module__="sinter.tensorrt"))
+        by_kind[kind] = by_name[name] = type(name, (BOUNDARY.get(kind, ILayer),), dict(body, **EXTRA.get(kind, {}), __module__="sinter.tensorrt"))
     return by_name, by_kind
 
 
@@ -279,46 +205,28 @@ def methods():
 
 
 class INetworkDefinition(NetworkDefinition):
-    """A network. OnnxParser fills it, or layers are added: add_NAME for each row of METHODS."""
-
-    def _network(self):
-        if self._model is not None:
-            raise NotAvailable("layers cannot be added to a network that OnnxParser filled: change the model (onnx-graphsurgeon), or "
-                               "make the whole network by calls")
-        if self._net is None:
-            self._net = Network()
-        return self._net
-
-    def _wrap(self, tensor):
-        return None if tensor is None else MadeTensor(self, tensor)
-
-    def _wrap_layer(self, layer):
-        """The object of a layer: one for each, since scripts set attributes on them."""
-        if layer not in self._made_layers:
-            self._made_layers[layer] = BY_KIND.get(layer.kind.name.lower(), MadeLayer)(self, layer)
-        return self._made_layers[layer]
+    """A network: OnnxParser fills it, layers are added and changed: add_NAME for each row of METHODS, add_loop, add_if_conditional."""
+    LAYERS = BY_KIND
 
     def _add(self, kind, tensors, parameters):
-        net = self._network()
         if kind == "constant":
             shape, value = tuple(int(d) for d in parameters["shape"]), parameters["weights"]
             value = value if isinstance(value, Tensor) else Tensor(value)
             # An array of the same number of elements takes the shape that is given.
-            return self._wrap_layer(net.add_constant(Tensor._make(value.dtype, shape, value.data, value.place, value)).producer)
-        return self._wrap_layer(net.add(kind, *tensors, **parameters))
+            layer = self._net.add_constant(Tensor._make(value.dtype, shape, value.data, value.place, value)).producer
+            parameters = {"weights": value}
+        else:
+            layer = self._net.add(kind, *tensors, **parameters)
+        for name, value in parameters.items():
+            if layer.parameters()[name][0] == _abi.ParamKind.WEIGHTS and value is not None:
+                self._weights[address_of(value)] = layer, name
+        return self._wrap_layer(layer)
 
-    def add_input(self, name, dtype, shape):
-        """An input; -1 is a free size, for which optimization profiles give ranges."""
-        return self._wrap(self._network().add_input(name, FROM_TRT[dtype], tuple(shape)))
+    def add_loop(self):
+        return ILoop(self, self._net.add_loop())
 
-    def mark_output(self, tensor):
-        self._network().mark_output(tensor.tensor)
-
-    def unmark_output(self, tensor):
-        self._network().mark_output(tensor.tensor, False)
-
-    def remove_tensor(self, tensor):
-        self._network().remove(tensor.tensor)
+    def add_if_conditional(self):
+        return IIfConditional(self, self._net.add_conditional())
 
 
 for _name, _method in methods().items():

@@ -1,72 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks: what OnnxParser reads, or what scripts make by calls (_layers.py)."""
-import mmap
-import os
-
+"""Networks: tensors, layers, and what can be asked. OnnxParser fills a network, or scripts add layers (_layers.py)."""
 from .. import _build
-from .._library import Cancelled, Error, InvalidArgument
-from ._core import FROM_TRT, Dims, Managed, Reporter, to_trt
+from .._library import Cancelled, Error
+from .._network import Network
+from .._tensor import Tensor
+from ._core import FROM_TRT, Dims, Managed, Reporter, Weights, to_trt
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, TensorFormat, TensorLocation
-
-# ONNX's operators by the layer that upstream makes of them; all others are IDENTITY here, since only names are shown.
-LAYERS = {"Conv": "CONVOLUTION", "ConvTranspose": "DECONVOLUTION", "MaxPool": "POOLING", "AveragePool": "POOLING",
-          "GlobalAveragePool": "REDUCE", "GlobalMaxPool": "REDUCE", "Relu": "ACTIVATION", "Sigmoid": "ACTIVATION",
-          "Tanh": "ACTIVATION", "LeakyRelu": "ACTIVATION", "Elu": "ACTIVATION", "Selu": "ACTIVATION", "Clip": "ACTIVATION",
-          "Softplus": "ACTIVATION", "Gelu": "ACTIVATION", "HardSigmoid": "ACTIVATION", "Softmax": "SOFTMAX",
-          "Add": "ELEMENTWISE", "Sub": "ELEMENTWISE", "Mul": "ELEMENTWISE", "Div": "ELEMENTWISE", "Pow": "ELEMENTWISE",
-          "Max": "ELEMENTWISE", "Min": "ELEMENTWISE", "And": "ELEMENTWISE", "Or": "ELEMENTWISE", "Xor": "ELEMENTWISE",
-          "Equal": "ELEMENTWISE", "Less": "ELEMENTWISE", "Greater": "ELEMENTWISE", "MatMul": "MATRIX_MULTIPLY",
-          "Gemm": "MATRIX_MULTIPLY", "Concat": "CONCATENATION", "Reshape": "SHUFFLE", "Transpose": "SHUFFLE",
-          "Flatten": "SHUFFLE", "Slice": "SLICE", "Pad": "SLICE", "Split": "SLICE", "Gather": "GATHER", "GatherND": "GATHER",
-          "GatherElements": "GATHER", "ScatterND": "SCATTER", "ScatterElements": "SCATTER", "Shape": "SHAPE", "Cast": "CAST",
-          "Constant": "CONSTANT", "TopK": "TOPK", "Resize": "RESIZE", "Upsample": "RESIZE", "Where": "SELECT",
-          "QuantizeLinear": "QUANTIZE", "DequantizeLinear": "DEQUANTIZE", "Einsum": "EINSUM", "OneHot": "ONE_HOT",
-          "NonZero": "NON_ZERO", "NonMaxSuppression": "NMS", "BatchNormalization": "SCALE", "LRN": "LRN",
-          "InstanceNormalization": "NORMALIZATION", "LayerNormalization": "NORMALIZATION",
-          "GroupNormalization": "NORMALIZATION", "PRelu": "PARAMETRIC_RELU", "GridSample": "GRID_SAMPLE",
-          "Squeeze": "SQUEEZE", "Unsqueeze": "UNSQUEEZE", "CumSum": "CUMULATIVE"}
-LAYERS.update({f"Reduce{k}": "REDUCE" for k in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare")})
-LAYERS.update({k: "UNARY" for k in ("Exp", "Log", "Sqrt", "Reciprocal", "Abs", "Neg", "Sin", "Cos", "Tan", "Sinh", "Cosh",
-                                    "Asin", "Acos", "Atan", "Ceil", "Floor", "Erf", "Not", "Sign", "Round", "IsInf", "IsNaN")})
-
-
-def messages(data, at, end):
-    """(field, start, end) of each field of a protobuf message that has a length; others are skipped."""
-    def varint(at):
-        value = shift = 0
-        while True:
-            byte = data[at]
-            value |= (byte & 127) << shift
-            at, shift = at + 1, shift + 7
-            if byte < 128:
-                return value, at
-    while at < end:
-        key, at = varint(at)
-        if key & 7 == 2:
-            size, at = varint(at)
-            yield key >> 3, at, min(at + size, end)
-            at += size
-        elif key & 7 == 0:
-            at = varint(at)[1]
-        else:
-            at += 8 if key & 7 == 1 else 4
-
-
-def nodes_of(data):
-    """(operator, name, inputs, outputs) of each node of a model's graph. The model has been read by the library before."""
-    found = []
-    for field, start, end in messages(data, 0, len(data)):
-        if field != 7:
-            continue
-        for inner, begin, stop in messages(data, start, end):
-            if inner != 1:
-                continue
-            parts = {1: [], 2: [], 3: [], 4: []}
-            for k, a, b in messages(data, begin, stop):
-                if k in parts:
-                    parts[k].append(bytes(data[a:b]).decode(errors="replace"))
-            found.append(("".join(parts[4]), "".join(parts[3]), parts[1], parts[2]))
-    return found
 
 
 class ITensor:
@@ -78,157 +17,169 @@ class ITensor:
     location = TensorLocation.DEVICE
     allowed_formats = 1 << int(TensorFormat.LINEAR)
 
-    def __init__(self, network, name, io=None, is_output=False):
-        self.network, self._name, self._io, self.is_network_output = network, name, io, is_output
-        self.is_network_input = io is not None and not is_output
-        self._range = None
+    def __init__(self, network, tensor):
+        self.network, self.tensor = network, tensor
 
-    @property
-    def name(self):
-        return self._name
+    name = property(lambda self: self.tensor.name, lambda self, name: setattr(self.tensor, "name", name))
+    shape = property(lambda self: Dims(self.tensor.shape), lambda self, shape: setattr(self.tensor, "shape", shape))
+    dtype = property(lambda self: to_trt(self.tensor.dtype, self.name), lambda self, dtype: self._set_type(dtype))
+    is_network_input = property(lambda self: self.tensor.is_input)
+    is_network_output = property(lambda self: self.tensor.is_output)
 
-    @property
-    def shape(self):
-        return Dims(self.network._fixed.get(self._name, self._io.shape if self._io is not None else ()))
-
-    @shape.setter
-    def shape(self, shape):
-        """Of an input: fixes its sizes; -1 leaves one free."""
-        self.network._fixed[self._name] = Dims(shape)
-
-    @property
-    def dtype(self):
-        return to_trt(self._io.dtype, self._name) if self._io is not None else DataType.FLOAT
-
-    @dtype.setter
-    def dtype(self, dtype):
-        if FROM_TRT[dtype] != self._io.dtype:
-            raise NotImplementedError(f"'{self._name}' has the type that the model gives it, {self.dtype}: add a Cast to the model")
+    def _set_type(self, dtype):
+        """Of an input its type; of another tensor the type behind its layer."""
+        if self.tensor.is_input:
+            self.tensor.dtype = FROM_TRT[dtype]
+            return
+        producer = self.tensor.producer
+        producer.set_output_type([t.handle for t in producer.outputs].index(self.tensor.handle), FROM_TRT[dtype])
 
     def get_dimension_name(self, index):
-        return (self._io.dim_names[index] or "") if self._io is not None else ""
+        return self.tensor.dim_names[index] or ""
+
+    def set_dimension_name(self, index, name):
+        self.tensor.set_dim_name(index, name)
 
     @property
     def dynamic_range(self):
-        return self._range
+        return self.network._ranges.get(self.tensor)
 
     @dynamic_range.setter
     def dynamic_range(self, value):
-        self._range = tuple(value)
+        self.set_dynamic_range(*value)
 
     def set_dynamic_range(self, min, max):
-        self._range = (min, max)
+        self.network._ranges[self.tensor] = (min, max)
         return True
 
     def reset_dynamic_range(self):
-        self._range = None
+        self.network._ranges.pop(self.tensor, None)
+
+    def __eq__(self, other):
+        return isinstance(other, ITensor) and self.tensor == other.tensor
+
+    def __hash__(self):
+        return hash(self.tensor)
 
     def __repr__(self):
         return f"<sinter.tensorrt.ITensor '{self.name}'>"
 
 
 class ILayer:
-    """A node of the model that was parsed."""
+    """A layer of a network. A layer that no kind of upstream's stands for has the type IDENTITY; `operator` is what ONNX calls it."""
     ATTRIBUTES = "name metadata type"
     num_ranks = 1
 
-    def __init__(self, network, operator, name, inputs, outputs):
-        self.network, self.operator, self.name, self.metadata = network, operator, name or (outputs[0] if outputs else operator), name
-        self.inputs, self.outputs, self.output_types, self._precision = inputs, outputs, {}, None
-        self.type = LayerType[LAYERS.get(operator, "IDENTITY")]
+    def __init__(self, network, layer):
+        self.network, self.layer = network, layer
+        self.kind_name = self.added_by = layer.kind.name.lower()
 
-    num_inputs = property(lambda self: len(self.inputs))
-    num_outputs = property(lambda self: len(self.outputs))
+    # Of activations and of poolings `type` is their function, as upstream has it.
+    type = property(lambda self: LayerType.__members__.get(self.layer.kind.name, LayerType.IDENTITY))
+    name = property(lambda self: self.layer.name, lambda self, name: setattr(self.layer, "name", name))
+    metadata = property(lambda self: self.layer.metadata, lambda self, text: setattr(self.layer, "metadata", text))
+    num_inputs = property(lambda self: len(self.layer.inputs))
+    num_outputs = property(lambda self: len(self.layer.outputs))
 
-    def get_input(self, index):
-        return self.network._tensor(self.inputs[index]) if index < len(self.inputs) else None
-
-    def get_output(self, index):
-        return self.network._tensor(self.outputs[index]) if index < len(self.outputs) else None
+    precision_is_set = property(lambda self: self.layer.precision is not None)
 
     @property
     def precision(self):
-        return self._precision or DataType.FLOAT
+        """What the layer is computed in: FLOAT, HALF or BF16. BuilderFlag says whether it is obeyed."""
+        return DataType.FLOAT if self.layer.precision is None else to_trt(self.layer.precision, self.name)
 
     @precision.setter
     def precision(self, dtype):
-        self._precision = dtype
-
-    precision_is_set = property(lambda self: self._precision is not None)
+        self.layer.precision = FROM_TRT[dtype]
 
     def reset_precision(self):
-        self._precision = None
+        self.layer.precision = None
+
+    @property
+    def operator(self):
+        return self.layer.operator[1] if self.kind_name == "op" else None
+
+    def get_input(self, index):
+        found = self.layer.inputs
+        return self.network._wrap(found[index]) if index < len(found) else None
+
+    def get_output(self, index):
+        found = self.layer.outputs
+        return self.network._wrap(found[index]) if index < len(found) else None
+
+    def set_input(self, index, tensor):
+        self.layer.set_input(index, None if tensor is None else tensor.tensor)
 
     def set_output_type(self, index, dtype):
-        self.output_types[index] = dtype
+        self.layer.set_output_type(index, FROM_TRT[dtype])
 
     def get_output_type(self, index):
-        return self.output_types.get(index, DataType.FLOAT)
+        return to_trt(self.layer.output_type(index) or self.layer.outputs[index].dtype, self.name)
 
     def output_type_is_set(self, index):
-        return index in self.output_types
+        return self.layer.output_type(index) is not None
 
     def reset_output_type(self, index):
-        self.output_types.pop(index, None)
+        self.layer.set_output_type(index, None)
+
+    def __eq__(self, other):
+        return isinstance(other, ILayer) and self.layer == other.layer
+
+    def __hash__(self):
+        return hash(self.layer)
+
+
+def address_of(weights):
+    """Where the elements of weights lie: of the caller's memory, by which set_weights_name knows them."""
+    tensor = weights.tensor if isinstance(weights, Weights) else Tensor(weights)
+    return None if tensor is None else tensor.data
 
 
 class NetworkDefinition(Managed, Reporter):
-    """A network. OnnxParser fills it, or layers are added."""
-    ATTRIBUTES = "builder flags name"
+    """A network: OnnxParser fills it, layers are added and changed."""
+    ATTRIBUTES = "builder flags"
     has_implicit_batch_dimension = False
     has_explicit_precision = False
+    LAYERS = {}                         # kind -> class
 
     def __init__(self, builder, flags):
-        self.builder, self.flags, self.logger, self.name = builder, flags, builder.logger, "Unnamed Network 0"
-        self._model, self._parsed, self._fixed, self._layers, self._tensors = None, [], {}, None, {}
-        self._net, self._made_layers = None, {}
+        self.builder, self.flags, self.logger = builder, flags, builder.logger
+        self._restart()
+
+    def _restart(self):
+        """Begins with an empty network."""
+        self._net = Network()
+        self._net.strongly_typed = self.get_flag(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+        self._made, self._ranges, self._weights = {}, {}, {}
+        self.name = "Unnamed Network 0"
 
     def get_flag(self, flag):
         if flag == NetworkDefinitionCreationFlag.EXPLICIT_BATCH:
             return True
         return bool(self.flags >> int(flag) & 1)
 
-    # ---- the model ----
+    name = property(lambda self: self._net.name, lambda self, name: setattr(self._net, "name", name))
 
-    @property
-    def _io(self):
-        """The inputs and outputs."""
-        return self._parsed if self._net is None else _build.model_inputs(self._net)
+    def _wrap(self, tensor):
+        return None if tensor is None else ITensor(self, tensor)
 
-    def _set_model(self, model):
-        if self._net is not None:
-            raise InvalidArgument("the network has layers already: parse into a network of its own")
-        self._parsed = _build.model_inputs(model)
-        self._model, self._layers, self._tensors = model, None, {}
+    def _wrap_layer(self, layer):
+        """The object of a layer: one for each, since scripts set attributes on them."""
+        if layer not in self._made:
+            self._made[layer] = self.LAYERS.get(layer.kind.name.lower(), ILayer)(self, layer)
+        return self._made[layer]
 
-    def _problem(self):
-        """The exception with which the import of the model fails, or None."""
-        model = self._model if self._net is None else self._net
-        if model is None:
-            return ValueError("the network is empty: OnnxParser.parse, or layers, come first")
-        free = {n for io in self._io for n in io.dim_names if n and io.is_input}
-
-        def only_import(phase, done):
-            return phase != "import"
-        try:
-            _build.build(model, tune="off", profiles={n: (1, 64, 4096) for n in free} or None, progress=only_import)
-        except Cancelled:
-            return None
-        except Error as e:
-            return e
-        return None
+    # ---- building ----
 
     def _profiles(self, profiles):
-        inputs = {io.name: io for io in self._io if io.is_input}
+        inputs = {io.name: io for io in _build.model_inputs(self._net) if io.is_input}
         made = []
         for shapes in profiles or [{}]:
             ranges = {}
             for name, io in inputs.items():
                 if name in shapes:
                     ranges[name] = tuple(tuple(s) for s in shapes[name])
-                elif name in self._fixed and tuple(self._fixed[name]) != io.shape and -1 not in self._fixed[name]:
-                    ranges[name] = (tuple(self._fixed[name]),) * 3
-                elif -1 in self._fixed.get(name, io.shape):
+                elif -1 in io.shape:
                     raise ValueError(f"input '{name}' has the shape {Dims(io.shape)}, and no optimization profile has a range for it: "
                                      "IOptimizationProfile.set_shape, then IBuilderConfig.add_optimization_profile")
             for name in shapes:
@@ -237,64 +188,82 @@ class NetworkDefinition(Managed, Reporter):
             made.append(ranges)
         return [p for p in made if p] or None
 
+    def _problem(self):
+        """The exception with which the import of the network fails, or None."""
+        free = {n for t in self._net.inputs for n in t.dim_names if n}
+
+        def only_import(phase, done):
+            return phase != "import"
+        try:
+            _build.build(self._net, tune="off", profiles={n: (1, 64, 4096) for n in free} or None, progress=only_import)
+        except Cancelled:
+            return None
+        except Error as e:
+            return e
+        return None
+
     def _build(self, options):
-        model = self._model if self._net is None else self._net
-        if model is None:
-            raise ValueError("the network is empty: OnnxParser.parse, or layers, come first")
-        return _build.build(model, **options)
+        return _build.build(self._net, **options)
 
     def _is_quantized(self):
-        return any(layer.type in (LayerType.QUANTIZE, LayerType.DEQUANTIZE) for layer in self._all_layers())
+        return any(layer.kind.name in ("QUANTIZE", "DEQUANTIZE") for layer in self._net.layers)
 
-    def _precisions(self):
-        layers = self._made_layers.values() if self._net is not None else self._layers or ()
-        return [layer.name for layer in layers if layer.precision_is_set or layer.output_types]
+    # ---- inputs and outputs ----
 
-    def _all_layers(self):
-        if self._net is not None:
-            return [self._wrap_layer(layer) for layer in self._net.layers]
-        if self._layers is None:
-            if self._model is None:
-                nodes = []
-            elif isinstance(self._model, (str, os.PathLike)):
-                with open(self._model, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                    nodes = nodes_of(data)
-            else:
-                nodes = nodes_of(self._model)
-            self._layers = [ILayer(self, *node) for node in nodes]
-        return self._layers
+    def add_input(self, name, dtype, shape):
+        """An input; -1 is a free size, for which optimization profiles give ranges."""
+        return self._wrap(self._net.add_input(name, FROM_TRT[dtype], tuple(shape)))
 
-    def _tensor(self, name):
-        if name not in self._tensors:
-            io = next((io for io in self._io if io.name == name), None)
-            self._tensors[name] = ITensor(self, name, io, io is not None and not io.is_input)
-        return self._tensors[name] if name else None
+    def mark_output(self, tensor):
+        self._net.mark_output(tensor.tensor)
+
+    def unmark_output(self, tensor):
+        self._net.mark_output(tensor.tensor, False)
+
+    def mark_output_for_shapes(self, tensor):
+        """Any tensor can be an output: the same as mark_output."""
+        self._net.mark_output(tensor.tensor)
+        return True
+
+    def unmark_output_for_shapes(self, tensor):
+        self._net.mark_output(tensor.tensor, False)
+        return True
+
+    def remove_tensor(self, tensor):
+        """Removes an input that nothing reads."""
+        self._net.remove(tensor.tensor)
+
+    def set_weights_name(self, weights, name):
+        """The name under which a refit finds weights that were given to a layer."""
+        found = self._weights.get(address_of(weights))
+        if found is None:
+            return False
+        layer, parameter = found
+        layer.set_weights_name(parameter, name)
+        return True
 
     # ---- what scripts ask ----
 
-    num_inputs = property(lambda self: sum(io.is_input for io in self._io))
-    num_outputs = property(lambda self: sum(not io.is_input for io in self._io))
-    num_layers = property(lambda self: len(self._all_layers()))
+    num_inputs = property(lambda self: len(self._net.inputs))
+    num_outputs = property(lambda self: len(self._net.outputs))
+    num_layers = property(lambda self: len(self._net.layers))
 
     def get_input(self, index):
-        if self._net is not None:
-            found = self._net.inputs
-            return self._wrap(found[index]) if 0 <= index < len(found) else None
-        found = [io for io in self._io if io.is_input]
-        return self._tensor(found[index].name) if 0 <= index < len(found) else None
+        found = self._net.inputs
+        return self._wrap(found[index]) if 0 <= index < len(found) else None
 
     def get_output(self, index):
-        if self._net is not None:
-            found = self._net.outputs
-            return self._wrap(found[index]) if 0 <= index < len(found) else None
-        found = [io for io in self._io if not io.is_input]
-        return self._tensor(found[index].name) if 0 <= index < len(found) else None
+        found = self._net.outputs
+        return self._wrap(found[index]) if 0 <= index < len(found) else None
 
     def get_layer(self, index):
-        return self._all_layers()[index]
+        return self._wrap_layer(self._net.layers[index])
 
     def __len__(self):
         return self.num_layers
 
     def __getitem__(self, index):
         return self.get_layer(index)
+
+    def __iter__(self):
+        return iter([self._wrap_layer(layer) for layer in self._net.layers])

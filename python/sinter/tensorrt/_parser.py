@@ -4,6 +4,7 @@ import os
 import re
 
 from .._library import Error
+from .._parser import Parser
 from ._core import ILogger, Managed, Reporter
 from ._names import ErrorCode, OnnxParserFlag, Severity
 
@@ -56,17 +57,12 @@ class ParserError:
     __repr__ = __str__
 
 
-def parser_errors(error):
-    """A ParserError for each cause of a failed import."""
-    code = CODES.get(int(getattr(error, "status", 0)), ErrorCode.INTERNAL_ERROR)
-    found = []
-    for text, place in getattr(error, "causes", None) or [(str(error), "")]:
-        if text.startswith("while "):
-            continue
-        node = re.match(r"node #(\d+) '([^']*)' \((\w+)", text)
-        found.append(ParserError(code, text, int(node.group(1)), node.group(2), node.group(3), place) if node else
-                     ParserError(code, text, place=place))
-    return found
+def parser_error(status, text, node=None, name="", operator=""):
+    """A ParserError of a message that ends in its place, [FILE:LINE]."""
+    found = re.fullmatch(r"(?:error: )?(.*?)(?:\s+\[([^]]*:\d+)\])?\s*", text, re.DOTALL)
+    text = f"{operator}: {found.group(1)}" if operator and operator not in found.group(1) else found.group(1)
+    return ParserError(CODES.get(int(status), ErrorCode.INTERNAL_ERROR), text, -1 if node is None else node, name, operator,
+                       found.group(2) or "")
 
 
 class OnnxParser(Managed, Reporter):
@@ -78,7 +74,7 @@ class OnnxParser(Managed, Reporter):
             raise TypeError(f"a {type(logger).__name__} is no ILogger")
         self.network, self.logger, self._errors = network, logger, []
         self.flags = 1 << int(OnnxParserFlag.NATIVE_INSTANCENORM)
-        self._subgraphs, self._proto = [], None
+        self._subgraphs, self._parts, self._proto = [], [], None
 
     def parse(self, model, path=None):
         """Reads a model from bytes. `path`: the file it comes from, beside which external data lies. False after a failure:
@@ -98,15 +94,19 @@ class OnnxParser(Managed, Reporter):
         return self.parse(model)
 
     def _take(self, model):
+        network = self.network
+        is_new = not network._net.layers and not network._net.inputs
+        parser = Parser(network._net)
         try:
-            self.network._set_model(model)
-            problem = self.network._problem()
-        except Error as e:
-            problem = e
-        if problem is None:
+            parser.parse(model)
             return True
-        self.network._model, self.network._parsed = None, []
-        found = parser_errors(problem)
+        except Error as e:
+            found = [parser_error(p.status, p.message, p.node, p.node_name, p.op_type) for p in parser.errors]
+            found = found or [parser_error(e.status, str(e).split("\n")[0])]
+        finally:
+            self._parts = parser.subgraphs
+        if is_new:
+            network._restart()
         self._errors += found
         for error in found:
             self.say(Severity.ERROR, str(error))
@@ -133,23 +133,10 @@ class OnnxParser(Managed, Reporter):
 
     def supports_model_v2(self, model, path=None):
         from ._layers import INetworkDefinition
-        from ._network import nodes_of
         probe = OnnxParser(INetworkDefinition(self.network.builder, 0), Silent())
         taken = probe.parse(model, path)
-        count = len(nodes_of(bytes(model)))
-        bad = {e.node() for e in probe._errors}
         self._errors += probe._errors
-        if taken:
-            self._subgraphs = [(list(range(count)), True)]
-        else:
-            self._subgraphs, run = [], []
-            for index in range(count + 1):
-                if index == count or index in bad:
-                    if run:
-                        self._subgraphs.append((run, bool(bad - {-1})))
-                    run = []
-                else:
-                    run.append(index)
+        self._subgraphs = [part for part in probe._parts if part[1]]
         return taken
 
     num_subgraphs = property(lambda self: len(self._subgraphs))
@@ -185,10 +172,8 @@ class OnnxParser(Managed, Reporter):
         return self.parse(*self._proto)
 
     def get_layer_output_tensor(self, name, i):
-        for layer in self.network._all_layers():
-            if layer.name == name:
-                return layer.get_output(i)
-        return None
+        layer = self.network._net.find_layer(name)
+        return None if layer is None else self.network._wrap_layer(layer).get_output(i)
 
 
 class Silent(ILogger):

@@ -2,12 +2,13 @@
 """Other weights for an engine that is loaded."""
 import os
 
+from .._abi import Status
 from .._build import path_of
 from .._engine import load
 from .._library import Error
 from ._core import FROM_TRT, ILogger, Managed, Reporter, Weights, to_trt
 from ._names import TensorLocation, WeightsRole
-from ._parser import parser_errors
+from ._parser import parser_error
 
 
 class Refitter(Managed, Reporter):
@@ -111,7 +112,7 @@ class OnnxParserRefitter(Reporter):
     def _take(self, model):
         self.refitter._model = model
         if isinstance(model, str) and not os.path.exists(model):
-            self._errors += parser_errors(FileNotFoundError(f"{model} does not exist"))
+            self._errors.append(parser_error(Status.IO, f"{model} does not exist"))
             self.refitter._model = None
             return False
         return True

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops and conditionals of networks."""
+from ._network import ILayer
+
+
+class Part:
+    """A loop or a conditional of a network."""
+
+    def __init__(self, network, part):
+        self.network, self.part = network, part
+
+    name = property(lambda self: self.part.name, lambda self, name: setattr(self.part, "name", name))
+
+    def _layer(self, layer):
+        return self.network._wrap_layer(layer)
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self.part == other.part
+
+    def __hash__(self):
+        return hash(self.part)
+
+
+class ILoop(Part):
+    """A loop: it repeats the layers that depend on its recurrences and iterators."""
+
+    def add_trip_limit(self, tensor, kind):
+        return self._layer(self.part.add_trip_limit(tensor.tensor, kind))
+
+    def add_recurrence(self, initial_value):
+        return self._layer(self.part.add_recurrence(initial_value.tensor))
+
+    def add_iterator(self, tensor, axis=0, reverse=False):
+        return self._layer(self.part.add_iterator(tensor.tensor, axis, reverse))
+
+    def add_loop_output(self, tensor, kind, axis=0):
+        return self._layer(self.part.add_output(tensor.tensor, kind, axis))
+
+
+class IIfConditional(Part):
+    """Two branches, of which one runs."""
+
+    def set_condition(self, condition):
+        return self._layer(self.part.set_condition(condition.tensor))
+
+    def add_input(self, input):
+        return self._layer(self.part.add_input(input.tensor))
+
+    def add_output(self, true_subgraph_output, false_subgraph_output):
+        return self._layer(self.part.add_output(true_subgraph_output.tensor, false_subgraph_output.tensor))
+
+
+class ILoopBoundaryLayer(ILayer):
+    """A layer at the border of a loop."""
+    loop = property(lambda self: ILoop(self.network, self.layer.loop))
+
+
+class IIfConditionalBoundaryLayer(ILayer):
+    """A layer at the border of a conditional."""
+    conditional = property(lambda self: IIfConditional(self.network, self.layer.conditional))
+
+
+BOUNDARY = dict.fromkeys(("trip_limit", "recurrence", "iterator", "loop_output"), ILoopBoundaryLayer)
+BOUNDARY.update(dict.fromkeys(("condition", "conditional_input", "conditional_output"), IIfConditionalBoundaryLayer))
