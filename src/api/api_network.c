@@ -70,7 +70,7 @@ sinter_status sinter_network_write_onnx(sinter_network *net, const char *path, s
     if (!e) return SINTER_INVALID_ARG;
     if (!path) return FAIL(e, INVALID_ARG, "path is NULL");
     ir_graph *g = NULL;
-    const onnx_import_options whole = { 0 };    /* NULL: loops and conditionals without their regions */
+    const onnx_import_options whole = { 0 }; /* NULL: loops and conditionals without their regions */
     TRY(NOTE(e, network_lower(net, e, &whole, &g), "writing a network as ONNX"));
     const onnx_write_options options = { .graph_name = *net->name ? net->name : NULL };
     sinter_status s = ir_sweep(g);
