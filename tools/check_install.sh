@@ -11,7 +11,7 @@ cmake --install "$build" --prefix "$scratch/prefix" >/dev/null
 # Every public function; those that build engines are not in the runtime library.
 every=$(grep -ho '\bsinter_[a-z_]*(' "$scratch"/prefix/include/sinter/*.h | tr -d '(' | sort -u)
 build_only="sinter_build_file sinter_build_memory sinter_build_save sinter_model_inputs sinter_print_operators $(
-    cd "$scratch/prefix/include/sinter" && grep -ho '\bsinter_[a-z_]*(' network.h simplify.h | tr -d '(' | tr '\n' ' ')"
+    cd "$scratch/prefix/include/sinter" && grep -ho '\bsinter_[a-z_]*(' network.h simplify.h calibrate.h | tr -d '(' | tr '\n' ' ')"
 for list in every run; do
     {
         echo '#include <sinter/sinter.h>'
@@ -65,4 +65,7 @@ if grep -q "$scratch\|@" "$package/sinter.pc"; then echo "sinter.pc holds a fixe
 if command -v g++ >/dev/null; then
     for header in "$scratch"/moved/include/sinter/*.h; do echo "#include <sinter/$(basename "$header")>"; done |
         g++ -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$scratch/moved/include" -
+    printf '#include <%s>\n' sinter/sinter.hpp NvOnnxParser.h NvInferPlugin.h cuda_runtime_api.h |
+        g++ -x c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$scratch/moved/include" \
+            -I"$scratch/moved/include/sinter/compat" -I"$scratch/moved/include/sinter/compat/host" -
 fi

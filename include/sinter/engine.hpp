@@ -22,6 +22,14 @@ struct io {
     std::int64_t value_min, value_max;      /* integers that are safe as indices */
 };
 
+/* An initializer that weights of an engine are made of. */
+struct weight {
+    std::string   name;
+    sinter_dtype  dtype;
+    std::uint64_t size;                     /* bytes */
+    bool          is_fixed;                 /* it cannot be replaced */
+};
+
 /* A loaded engine. Copies are references to one engine; any number of threads may use it. */
 class engine {
 public:
@@ -98,12 +106,11 @@ public:
         return text;
     }
 
-    /* Names of weights; is_fixed: they cannot be replaced. */
-    std::vector<std::pair<std::string, bool>> weights() const
+    std::vector<weight> weights() const
     {
-        std::vector<std::pair<std::string, bool>> made;
+        std::vector<weight> made;
         const auto visit = [](void *user, const sinter_weight_info *w) -> int {
-            static_cast<decltype(&made)>(user)->emplace_back(w->name, w->is_fixed != 0);
+            static_cast<decltype(&made)>(user)->push_back({ w->name, w->dtype, w->size, w->is_fixed != 0 });
             return 0;
         };
         call(sinter_engine_weights, get(), static_cast<int (*)(void *, const sinter_weight_info *)>(visit), &made);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles sinter.hpp and its test as C++17 and C++20 with every compiler there is, without a warning, and runs the test
-and the code of docs/cpp.md.
+"""Compiles sinter.hpp, the headers of sinter/compat and their tests as C++17 and C++20 with every compiler there is, without
+a warning, and runs the tests and the code of docs/cpp.md.
 
 With a library that has sanitizers, g++ compiles the test once, with the same sanitizers."""
 import concurrent.futures
@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,10 @@ import tempfile
 ROOT = pathlib.Path(os.environ["SINTER_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["SINTER_BIN"]).parent
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror", "-I", str(ROOT / "include")]
+QUICK = {("g++", "17"), ("clang++", "20")}
+COMPAT = ["-I", str(ROOT / "include/sinter/compat"), "-I", str(ROOT / "include/sinter/compat/host")]
+sys.path.insert(0, str(ROOT / "tests/golden"))
+import onnx_bytes as ob  # noqa: E402
 
 
 def sanitizers():
@@ -59,15 +64,21 @@ def documented(folder):
 
 def compile_and_run(job):
     """The output of what failed; empty: nothing did."""
-    compiler, standard, runs, flags, folder = job
+    compiler, standard, test, runs, flags, folder = job
     folder.mkdir()
-    command = [compiler, f"-std=c++{standard}", *STRICT, *flags, str(ROOT / "tests/cpp/use_sinter.cpp")]
+    command = [compiler, f"-std=c++{standard}", *STRICT, *COMPAT, *flags, str(ROOT / f"tests/cpp/{test}.cpp")]
     command += ["-o", str(folder / "use"), "-L", str(BUILD), "-lsinter", "-lpthread"] if runs else ["-fsyntax-only"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode or not runs:
         return done.stderr
     digits = ROOT / "examples/digits"
-    done = subprocess.run([folder / "use", digits / "digits.onnx", digits / "seven.npy", folder], capture_output=True, text=True,
+    last = folder
+    if test == "use_tensorrt":
+        last = folder / "plugin.onnx"
+        factor = ob.data(5, ob.data(1, "factor") + ob.varint(2 << 3 | 5) + struct.pack("<f", 2.5) + ob.num(20, 1))
+        ob.write_model(last, ob.node("Scaled", ["x"], "y", factor) + ob.data(11, ob.value("x", ["N", 2])) +
+                       ob.data(12, ob.value("y", ["N", 2])))
+    done = subprocess.run([folder / "use", digits / "digits.onnx", digits / "seven.npy", last], capture_output=True, text=True,
                           env=dict(os.environ, LD_LIBRARY_PATH=str(BUILD)))
     return done.stdout + done.stderr if done.returncode else ""
 
@@ -75,16 +86,21 @@ def compile_and_run(job):
 def main():
     flags = sanitizers()
     compilers = [c for c in ("g++", "clang++") if shutil.which(c)]
-    jobs = [(c, s, s == "17") for c in compilers for s in ("17", "20")] if not flags else [("g++", "17", True)]
+    # The other pairs of compiler and standard take a minute: with SINTER_TEST_SCALE=full.
+    tests = ("use_sinter", "use_tensorrt")
+    is_full = os.environ.get("SINTER_TEST_SCALE") == "full"
+    jobs = [(c, s, t, (c, s) == ("g++", "17")) for t in tests for c in compilers for s in ("17", "20") if is_full or (c, s) in QUICK]
+    if flags:
+        jobs = [("g++", "17", t, True) for t in tests]
     if not compilers or flags and "g++" not in compilers:
         print("no C++ compiler")
         return 77
     failed = 0
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        todo = [job + (flags, pathlib.Path(scratch, f"{job[0]}{job[1]}")) for job in jobs]
+        todo = [job + (flags, pathlib.Path(scratch, f"{job[0]}{job[1]}{job[2]}")) for job in jobs]
         for job, output in zip(jobs, pool.map(compile_and_run, todo)):
             failed += bool(output)
-            print(f"{'FAIL' if output else 'ok  '} {job[0]} -std=c++{job[1]}\n{output}", end="")
+            print(f"{'FAIL' if output else 'ok  '} {job[0]} -std=c++{job[1]} {job[2]}\n{output}", end="")
         if not flags and "g++" in compilers:
             output = documented(pathlib.Path(scratch))
             failed += bool(output)

@@ -45,7 +45,8 @@ static void models(const std::string &path, const std::string &image, const std:
     std::string phases;
     sinter::environment env;
     env.log([&](std::string_view, std::string_view) { lines++; }).limit(&sinter_limits::nodes_max, 1000);
-    sinter::build_options options = quick().use(env).add({ { "image", { 1, 1, 28, 28 }, { 2, 1, 28, 28 }, { 4, 1, 28, 28 } } });
+    sinter::build_options options =
+        quick().use(env).add({ { "image", { 1, 1, 28, 28 }, { 2, 1, 28, 28 }, { 4, 1, 28, 28 } } });
     options.progress = [&](std::string_view phase, double done) {
         if (done == 0.0) phases += std::string(phase) + " ";
         return true;
@@ -126,7 +127,8 @@ static void networks(const std::string &folder)
 {
     sinter::network net;
     const sinter::edge x = net.add_input("x", SINTER_DTYPE_F32, { -1, 1, 3, 3 }, { "N", nullptr, nullptr, nullptr });
-    sinter::layer conv = net.add_convolution(x, 1, sinter::dims{ 3, 3 }, sinter::weights(std::vector<float>(9, 1.0f)), nullptr);
+    sinter::layer conv =
+        net.add_convolution(x, 1, sinter::dims{ 3, 3 }, sinter::weights(std::vector<float>(9, 1.0f)), nullptr);
     conv.set("pre_padding", sinter::dims{ 1, 1 }).set("post_padding", sinter::dims{ 1, 1 }).set_name("sum of 9");
     CHECK((conv.get_ints("pre_padding") == sinter::dims{ 1, 1 }));
     const sinter::layer both = net.add_concatenation(std::vector<sinter::edge>{ conv, x }, 1);
@@ -144,7 +146,8 @@ static void networks(const std::string &folder)
 
     CHECK(net.layers().size() >= 8 && net.inputs().size() == 1 && net.outputs().size() == 2);
     net.write_onnx(folder + "/net.onnx");
-    const sinter::engine e = sinter::engine::load(net.build(quick().add({ { "x", { 1, 1, 3, 3 }, { 1, 1, 3, 3 }, { 2, 1, 3, 3 } } })));
+    const sinter::engine e =
+        sinter::engine::load(net.build(quick().add({ { "x", { 1, 1, 3, 3 }, { 1, 1, 3, 3 }, { 2, 1, 3, 3 } } })));
     sinter::context c(e);
     auto out = c({ { "x", sinter::tensor(std::vector<float>{ 1, 2, 3, 4, 5, 6, 7, 8, -9 }, { 1, 1, 3, 3 }) } });
     CHECK((out["y"].shape() == sinter::dims{ 1, 2, 3, 3 }));
@@ -185,7 +188,8 @@ static void plugged()
     env.use(registry);
     sinter::network net(env);
     const sinter::edge x = net.add_input("x", SINTER_DTYPE_F32, { 3 });
-    const sinter::layer call = net.add_op(std::string(), std::string("Twice"), std::int64_t(1), std::vector<sinter::edge>{ x }, 1u);
+    const sinter::layer call =
+        net.add_op(std::string(), std::string("Twice"), std::int64_t(1), std::vector<sinter::edge>{ x }, 1u);
     net.mark_output(call, "y");
     const sinter::engine e = sinter::engine::load(net.build(quick().use(env)), sinter::engine_options().use(env));
     sinter::context c(e);

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NvInfer.h - networks and the builder, in the shape of TensorRT's header of this name (NvInferRuntimeBase.h). */
+#ifndef NV_INFER_H
+#define NV_INFER_H
+
+#include "NvInferLayers.h"
+
+namespace nvinfer1 {
+
+enum class NetworkDefinitionCreationFlag : int32_t {
+    kEXPLICIT_BATCH = 0, kSTRONGLY_TYPED = 1, kPREFER_JIT_PYTHON_PLUGINS = 2, kPREFER_AOT_PYTHON_PLUGINS = 3
+};
+using NetworkDefinitionCreationFlags = uint32_t;
+
+class INetworkDefinition;
+class IBuilder;
+
+class ILoop : public detail::reporter {
+  public:
+    ILoop(INetworkDefinition *network, sinter_loop *c, ILogger *logger) : reporter(logger), network_(network), c_(c) {}
+    inline ITripLimitLayer *addTripLimit(ITensor &tensor, TripLimit limit) noexcept;
+    inline IRecurrenceLayer *addRecurrence(ITensor &initial) noexcept;
+    inline IIteratorLayer *addIterator(ITensor &tensor, int32_t axis = 0, bool reverse = false) noexcept;
+    inline ILoopOutputLayer *addLoopOutput(ITensor &tensor, LoopOutput output, int32_t axis = 0) noexcept;
+    void setName(char const *name) noexcept
+    {
+        (void)attempt([&] { sinter::call(sinter_loop_set_name, c_, name); });
+    }
+    char const *getName() const noexcept { return sinter_loop_name(c_); }
+
+  private:
+    INetworkDefinition *network_;
+    sinter_loop *c_;
+};
+class IIfConditional : public detail::reporter {
+  public:
+    IIfConditional(INetworkDefinition *network, sinter_conditional *c, ILogger *logger)
+        : reporter(logger), network_(network), c_(c)
+    {
+    }
+    inline IConditionLayer *setCondition(ITensor &condition) noexcept;
+    inline IIfConditionalInputLayer *addInput(ITensor &input) noexcept;
+    inline IIfConditionalOutputLayer *addOutput(ITensor &then_value, ITensor &else_value) noexcept;
+    void setName(char const *name) noexcept
+    {
+        (void)attempt([&] { sinter::call(sinter_conditional_set_name, c_, name); });
+    }
+    char const *getName() const noexcept { return sinter_conditional_name(c_); }
+
+  private:
+    INetworkDefinition *network_;
+    sinter_conditional *c_;
+};
+
+/* A network: its layers and tensors live as long as it does. */
+class INetworkDefinition : public detail::reporter {
+  public:
+    INetworkDefinition(IBuilder &builder, ILogger *logger, NetworkDefinitionCreationFlags flags)
+        : reporter(logger), builder_(builder), flags_(flags), net_(::getPluginRegistry()->environment())
+    {
+        if (getFlag(NetworkDefinitionCreationFlag::kSTRONGLY_TYPED))
+            sinter::call(sinter_network_set_strongly_typed, net_.get(), 1u);
+        else sinter::call(sinter_network_set_precision_mode, net_.get(), SINTER_PRECISION_IGNORE);
+    }
+
+    ITensor *addInput(char const *name, DataType type, Dims const &dims) noexcept
+    {
+        return guard(static_cast<ITensor *>(nullptr),
+                     [&] { return wrap(net_.add_input(name, detail::from(type), detail::from(dims)).get()); });
+    }
+    void markOutput(ITensor &t) noexcept
+    {
+        (void)attempt([&] { net_.mark_output(t.get()); });
+    }
+    void unmarkOutput(ITensor &t) noexcept
+    {
+        (void)attempt([&] { sinter::call(sinter_network_unmark_output, net_.get(), t.get()); });
+    }
+    bool markOutputForShapes(ITensor &t) noexcept { return mark(sinter_network_mark_shape_output, t, 1); }
+    bool unmarkOutputForShapes(ITensor &t) noexcept { return mark(sinter_network_mark_shape_output, t, 0); }
+    bool markDebug(ITensor &t) noexcept { return mark(sinter_network_mark_debug, t, 1); }
+    bool unmarkDebug(ITensor &t) noexcept { return mark(sinter_network_mark_debug, t, 0); }
+    bool isDebugTensor(ITensor const &t) const noexcept { return sinter_network_tensor_is_debug(t.get()); }
+
+/* clang-format off */
+#define ADD(Class, Name, parameters, kind, ...) \
+    Class *add##Name parameters noexcept { return add<Class>([&] { return net_.add_##kind(__VA_ARGS__); }); }
+    ADD(IConvolutionLayer, ConvolutionNd, (ITensor &x, int64_t maps, Dims const &kernel, Weights w, Weights bias),
+        convolution,
+        edge(x), maps, detail::from(kernel), weights(w), weights(bias))
+    ADD(IDeconvolutionLayer, DeconvolutionNd, (ITensor &x, int64_t maps, Dims const &kernel, Weights w, Weights bias),
+        deconvolution, edge(x), maps, detail::from(kernel), weights(w), weights(bias))
+    ADD(IActivationLayer, Activation, (ITensor &x, ActivationType type), activation, edge(x),
+        to<sinter_activation>(type))
+    ADD(IPoolingLayer, PoolingNd, (ITensor &x, PoolingType type, Dims const &window), pooling, edge(x),
+        to<sinter_pooling>(type), detail::from(window))
+    ADD(ILRNLayer, LRN, (ITensor &x, int64_t window, float alpha, float beta, float k), lrn, edge(x), window, alpha,
+        beta, k)
+    ADD(IScaleLayer, Scale, (ITensor &x, ScaleMode mode, Weights shift, Weights scale, Weights power), scale, edge(x),
+        to<sinter_scale_mode>(mode), weights(shift), weights(scale), weights(power), 1)
+    ADD(IScaleLayer, ScaleNd, (ITensor &x, ScaleMode mode, Weights shift, Weights scale, Weights power, int32_t axis),
+        scale,
+        edge(x), to<sinter_scale_mode>(mode), weights(shift), weights(scale), weights(power), axis)
+    ADD(ISoftMaxLayer, SoftMax, (ITensor &x), softmax, edge(x), 0)
+    ADD(IRaggedSoftMaxLayer, RaggedSoftMax, (ITensor &x, ITensor &bounds), ragged_softmax, edge(x), edge(bounds))
+    ADD(IConcatenationLayer, Concatenation, (ITensor *const *x, int32_t count), concatenation, edges(x, count), 1)
+    ADD(IElementWiseLayer, ElementWise, (ITensor &a, ITensor &b, ElementWiseOperation op), elementwise, edge(a),
+        edge(b),
+        to<sinter_elementwise>(op))
+    ADD(IUnaryLayer, Unary, (ITensor &x, UnaryOperation op), unary, edge(x), to<sinter_unary>(op))
+    ADD(IPaddingLayer, PaddingNd, (ITensor &x, Dims const &pre, Dims const &post), padding, edge(x), detail::from(pre),
+        detail::from(post).data())
+    ADD(IShuffleLayer, Shuffle, (ITensor &x), shuffle, edge(x))
+    ADD(IReduceLayer, Reduce, (ITensor &x, ReduceOperation op, uint32_t axes, bool keep), reduce, edge(x),
+        to<sinter_reduction>(op), axes, keep)
+    ADD(ITopKLayer, TopK, (ITensor &x, TopKOperation op, int32_t k, uint32_t axes,
+        DataType indices = DataType::kINT32), topk,
+        edge(x), to<sinter_topk>(op), k, axes, detail::from(indices))
+    ADD(IGatherLayer, Gather, (ITensor &data, ITensor &indices, int32_t axis), gather, edge(data), edge(indices),
+        SINTER_GATHER_DEFAULT, axis)
+    ADD(IGatherLayer, GatherV2, (ITensor &data, ITensor &indices, GatherMode mode), gather, edge(data), edge(indices),
+        to<sinter_gather>(mode), 0)
+    ADD(IMatrixMultiplyLayer, MatrixMultiply, (ITensor &a, MatrixOperation op_a, ITensor &b, MatrixOperation op_b),
+        matrix_multiply, edge(a), to<sinter_matrix>(op_a), edge(b), to<sinter_matrix>(op_b))
+    ADD(IConstantLayer, Constant, (Dims const &dims, Weights w), constant, constant(dims, w), 0)
+    ADD(ISliceLayer, Slice, (ITensor &x, Dims const &start, Dims const &size, Dims const &stride), slice, edge(x),
+        detail::from(start), detail::from(size).data(), detail::from(stride).data())
+    ADD(IShapeLayer, Shape, (ITensor &x), shape, edge(x))
+    ADD(IIdentityLayer, Identity, (ITensor &x), identity, edge(x))
+    ADD(ICastLayer, Cast, (ITensor &x, DataType type), cast, edge(x), detail::from(type))
+    ADD(IParametricReLULayer, ParametricReLU, (ITensor &x, ITensor &slopes), parametric_relu, edge(x), edge(slopes))
+    ADD(ISelectLayer, Select, (ITensor &condition, ITensor &a, ITensor &b), select, edge(condition), edge(a), edge(b))
+    ADD(ISqueezeLayer, Squeeze, (ITensor &x, ITensor &axes), squeeze, edge(x), edge(axes))
+    ADD(IUnsqueezeLayer, Unsqueeze, (ITensor &x, ITensor &axes), unsqueeze, edge(x), edge(axes))
+    ADD(IResizeLayer, Resize, (ITensor &x), resize, edge(x))
+    ADD(IFillLayer, Fill, (Dims const &dims, FillOperation op, DataType type = DataType::kFLOAT), fill,
+        detail::from(dims),
+        to<sinter_fill>(op), detail::from(type))
+    ADD(IAssertionLayer, Assertion, (ITensor &condition, char const *message), assertion, edge(condition),
+        std::string(message))
+    ADD(IQuantizeLayer, Quantize, (ITensor &x, ITensor &scale, DataType type = DataType::kINT8), quantize, edge(x),
+        edge(scale),
+        detail::from(type))
+    ADD(IDequantizeLayer, Dequantize, (ITensor &x, ITensor &scale, DataType type = DataType::kFLOAT), dequantize,
+        edge(x),
+        edge(scale), detail::from(type))
+    ADD(IDynamicQuantizeLayer, DynamicQuantize, (ITensor &x, int32_t axis, int32_t block, DataType type,
+        DataType scale),
+        dynamic_quantize, edge(x), sinter::edge(), axis, block, detail::from(type), detail::from(scale))
+    ADD(IScatterLayer, Scatter, (ITensor &data, ITensor &indices, ITensor &updates, ScatterMode mode), scatter,
+        edge(data),
+        edge(indices), edge(updates), to<sinter_scatter>(mode))
+    ADD(IEinsumLayer, Einsum, (ITensor *const *x, int32_t count, char const *equation), einsum, edges(x, count),
+        std::string(equation))
+    ADD(IOneHotLayer, OneHot, (ITensor &indices, ITensor &values, ITensor &depth, int32_t axis), one_hot, edge(indices),
+        edge(values), edge(depth), axis)
+    ADD(INonZeroLayer, NonZero, (ITensor &x, DataType indices = DataType::kINT32), non_zero, edge(x),
+        detail::from(indices))
+    ADD(IGridSampleLayer, GridSample, (ITensor &x, ITensor &grid), grid_sample, edge(x), edge(grid))
+    ADD(INMSLayer, NMS, (ITensor &boxes, ITensor &scores, ITensor &most, DataType indices = DataType::kINT32), nms,
+        edge(boxes),
+        edge(scores), edge(most), detail::from(indices))
+    ADD(IReverseSequenceLayer, ReverseSequence, (ITensor &x, ITensor &lengths), reverse_sequence, edge(x),
+        edge(lengths))
+    ADD(INormalizationLayer, Normalization, (ITensor &x, ITensor &scale, ITensor &bias, uint32_t axes), normalization,
+        edge(x),
+        edge(scale), edge(bias), axes)
+    ADD(INormalizationLayer, NormalizationV2, (ITensor &x, ITensor &scale, ITensor &bias, uint32_t axes), normalization,
+        edge(x), edge(scale), edge(bias), axes)
+    ADD(ICumulativeLayer, Cumulative, (ITensor &x, ITensor &axis, CumulativeOperation op, bool exclusive, bool reverse),
+        cumulative, edge(x), edge(axis), to<sinter_cumulative>(op), exclusive, reverse)
+    ADD(IAttention, Attention, (ITensor &q, ITensor &k, ITensor &v, AttentionNormalizationOp op, bool is_causal),
+        attention,
+        edge(q), edge(k), edge(v), to<sinter_norm_op>(op), is_causal ? SINTER_CAUSAL_UPPER_LEFT : SINTER_CAUSAL_NONE)
+    ADD(IRotaryEmbeddingLayer, RotaryEmbedding, (ITensor &x, ITensor &cos, ITensor &sin, bool interleaved, int32_t dim),
+        rotary_embedding, edge(x), edge(cos), edge(sin), interleaved, dim)
+    ADD(IKVCacheUpdateLayer, KVCacheUpdate, (ITensor &cache, ITensor &update, ITensor &rows, KVCacheMode mode),
+        kv_cache_update, edge(cache), edge(update), edge(rows), to<sinter_cache_mode>(mode))
+#undef ADD
+    /* clang-format on */
+    /* The plugin's creator has to be registered. The network keeps the plugin's serialised state, not the object. */
+    IPluginV2Layer *addPluginV2(ITensor *const *inputs, int32_t count, IPluginV2 &plugin) noexcept
+    {
+        return add<IPluginV2Layer>([&] {
+            std::string bytes(plugin.getSerializationSize(), '\0');
+            plugin.serialize(bytes.data());
+            return call_plugin(plugin.getPluginType(), plugin.getPluginVersion(), plugin.getPluginNamespace(), inputs,
+                               count, plugin.getNbOutputs(), bytes);
+        });
+    }
+    IPluginV3Layer *addPluginV3(ITensor *const *inputs, int32_t count, ITensor *const *, int32_t shapes,
+                                IPluginV3 &plugin) noexcept
+    {
+        return add<IPluginV3Layer>([&] {
+            if (shapes) throw sinter::error(SINTER_UNSUPPORTED, "plugins take no shape inputs: give them as inputs");
+            auto *core = static_cast<IPluginV3OneCore *>(plugin.getCapabilityInterface(PluginCapabilityType::kCORE));
+            auto *build = static_cast<IPluginV3OneBuild *>(plugin.getCapabilityInterface(PluginCapabilityType::kBUILD));
+            if (!core || !build)
+                throw sinter::error(SINTER_INVALID_ARG, "the plugin has no capability kCORE or kBUILD");
+            const std::string bytes =
+                detail::to_bytes(detail::instance_v3::runtime_of(&plugin)->getFieldsToSerialize());
+            return call_plugin(core->getPluginName(), core->getPluginVersion(), core->getPluginNamespace(), inputs,
+                               count, build->getNbOutputs(), bytes);
+        });
+    }
+    ILoop *addLoop() noexcept
+    {
+        return guard(static_cast<ILoop *>(nullptr), [&] {
+            loops_.push_back(std::make_unique<ILoop>(this, net_.add_loop().get(), logger_));
+            return loops_.back().get();
+        });
+    }
+    IIfConditional *addIfConditional() noexcept
+    {
+        return guard(static_cast<IIfConditional *>(nullptr), [&] {
+            conditionals_.push_back(std::make_unique<IIfConditional>(this, net_.add_conditional().get(), logger_));
+            return conditionals_.back().get();
+        });
+    }
+
+    int32_t getNbLayers() const noexcept { return static_cast<int32_t>(sinter_network_layer_count(net_.get())); }
+    ILayer *getLayer(int32_t i) noexcept { return wrap(sinter_network_layer(net_.get(), static_cast<uint32_t>(i))); }
+    int32_t getNbInputs() const noexcept { return static_cast<int32_t>(sinter_network_input_count(net_.get())); }
+    ITensor *getInput(int32_t i) noexcept { return wrap(sinter_network_input(net_.get(), static_cast<uint32_t>(i))); }
+    int32_t getNbOutputs() const noexcept { return static_cast<int32_t>(sinter_network_output_count(net_.get())); }
+    ITensor *getOutput(int32_t i) noexcept { return wrap(sinter_network_output(net_.get(), static_cast<uint32_t>(i))); }
+    void removeTensor(ITensor &t) noexcept
+    {
+        (void)attempt([&] { sinter::call(sinter_network_remove_input, net_.get(), t.get()); });
+    }
+    void setName(char const *name) noexcept
+    {
+        (void)attempt([&] { sinter::call(sinter_network_set_name, net_.get(), name); });
+    }
+    char const *getName() const noexcept { return sinter_network_name(net_.get()); }
+    bool hasImplicitBatchDimension() const noexcept { return false; }
+    NetworkDefinitionCreationFlags getFlags() const noexcept { return flags_; }
+    bool getFlag(NetworkDefinitionCreationFlag f) const noexcept { return flags_ >> static_cast<int>(f) & 1; }
+    IBuilder &getBuilder() const noexcept { return builder_; }
+    void destroy() noexcept { delete this; }
+
+    /* ---- for the other classes ---- */
+    sinter::network &net() { return net_; }
+    ITensor *wrap(sinter_network_tensor *c)
+    {
+        if (!c) return nullptr;
+        auto &made = tensors_[c];
+        if (!made) made = std::make_unique<ITensor>(c, logger_);
+        return made.get();
+    }
+    ILayer *wrap(sinter_layer *c);
+    /* The object of a new layer; nullptr after a failure. */
+    template <class Class, class F> Class *add(F f) noexcept
+    {
+        return guard(static_cast<Class *>(nullptr), [&] {
+            const sinter::layer made = f();
+            auto object = std::make_unique<Class>(this, made.get(), logger_);
+            Class *const p = object.get();
+            layers_[made.get()] = std::move(object);
+            return p;
+        });
+    }
+    std::map<sinter_network_tensor *, std::unique_ptr<ITensor>> const &tensors() const { return tensors_; }
+    std::map<sinter_layer *, std::unique_ptr<ILayer>> const &layers() const { return layers_; }
+
+  private:
+    static sinter::edge edge(ITensor const &t) { return t.get(); }
+    static std::vector<sinter::edge> edges(ITensor *const *t, int32_t count)
+    {
+        std::vector<sinter::edge> made;
+        for (int32_t i = 0; i < count; i++) made.emplace_back(t[i] ? t[i]->get() : nullptr);
+        return made;
+    }
+    static sinter::weights weights(Weights const &w)
+    {
+        return sinter::weights(detail::from(w.type), w.values, w.count);
+    }
+    static sinter::tensor constant(Dims const &dims, Weights const &w)
+    {
+        sinter::tensor made(detail::from(w.type), detail::from(dims));
+        if (made.count() != w.count)
+            throw sinter::error(SINTER_INVALID_ARG, "a constant of " + std::to_string(made.count()) +
+                                                        " elements, weights of " + std::to_string(w.count));
+        if (w.count) std::memcpy(made.data(), w.values, made.size_bytes());
+        return made;
+    }
+    template <class To, class From> static To to(From value) { return static_cast<To>(value); }
+    template <class F> bool mark(F function, ITensor &t, uint32_t is_marked) noexcept
+    {
+        return attempt([&] { sinter::call(function, net_.get(), t.get(), is_marked); });
+    }
+    sinter::layer call_plugin(char const *name, char const *version, char const *space, ITensor *const *inputs,
+                              int32_t count, int32_t outputs, std::string const &bytes)
+    {
+        if (!::getPluginRegistry()->getCreator(name, version, space))
+            throw sinter::error(SINTER_INVALID_ARG, std::string("plugin '") + name + "' version '" + version +
+                                                        "' has no registered creator: REGISTER_TENSORRT_PLUGIN");
+        const std::string kept = "S" + bytes; /* never empty: detail::adapter::make */
+        const sinter_plugin_field field = { detail::SERIALIZED, SINTER_PLUGIN_BYTES, kept.size(), kept.data() };
+        const std::vector<sinter::edge> in = edges(inputs, count);
+        std::vector<sinter_network_tensor *> list;
+        for (sinter::edge const &e : in) list.push_back(e.get());
+        return sinter::call(sinter_add_plugin, net_.get(), name, version, space, list.data(),
+                            static_cast<uint32_t>(count), static_cast<uint32_t>(outputs), &field, 1u);
+    }
+    IBuilder &builder_;
+    NetworkDefinitionCreationFlags flags_;
+    sinter::network net_;
+    std::map<sinter_network_tensor *, std::unique_ptr<ITensor>> tensors_;
+    std::map<sinter_layer *, std::unique_ptr<ILayer>> layers_;
+    std::vector<std::unique_ptr<ILoop>> loops_;
+    std::vector<std::unique_ptr<IIfConditional>> conditionals_;
+};
+
+inline ITensor *ILayer::getInput(int32_t i) const noexcept
+{
+    return network_->wrap(sinter_layer_input(c_, static_cast<uint32_t>(i)));
+}
+inline ITensor *ILayer::getOutput(int32_t i) const noexcept
+{
+    return network_->wrap(sinter_layer_output(c_, static_cast<uint32_t>(i)));
+}
+
+/* Layers that the parser made become objects of their class when they are asked for. */
+inline ILayer *INetworkDefinition::wrap(sinter_layer *c)
+{
+    if (!c) return nullptr;
+    auto &made = layers_[c];
+    if (made) return made.get();
+    switch (static_cast<LayerType>(sinter_layer_get_kind(c))) {
+/* clang-format off */
+#define CLASS_OF(kind, Class) case LayerType::kind: made = std::make_unique<Class>(this, c, logger_); break;
+    CLASS_OF(kCONVOLUTION, IConvolutionLayer) CLASS_OF(kDECONVOLUTION, IDeconvolutionLayer)
+    CLASS_OF(kPOOLING, IPoolingLayer)
+    CLASS_OF(kACTIVATION, IActivationLayer) CLASS_OF(kLRN, ILRNLayer) CLASS_OF(kSCALE, IScaleLayer)
+    CLASS_OF(kTOPK, ITopKLayer)
+    CLASS_OF(kSOFTMAX, ISoftMaxLayer) CLASS_OF(kCONCATENATION, IConcatenationLayer) CLASS_OF(kSELECT, ISelectLayer)
+    CLASS_OF(kELEMENTWISE, IElementWiseLayer) CLASS_OF(kUNARY, IUnaryLayer) CLASS_OF(kPADDING, IPaddingLayer)
+    CLASS_OF(kSHUFFLE, IShuffleLayer) CLASS_OF(kREDUCE, IReduceLayer) CLASS_OF(kGATHER, IGatherLayer)
+    CLASS_OF(kMATRIX_MULTIPLY, IMatrixMultiplyLayer) CLASS_OF(kCONSTANT, IConstantLayer) CLASS_OF(kSLICE, ISliceLayer)
+    CLASS_OF(kCAST, ICastLayer) CLASS_OF(kSHAPE, IShapeLayer) CLASS_OF(kRESIZE, IResizeLayer)
+    CLASS_OF(kFILL, IFillLayer)
+    CLASS_OF(kIDENTITY, IIdentityLayer) CLASS_OF(kPARAMETRIC_RELU, IParametricReLULayer) CLASS_OF(kEINSUM, IEinsumLayer)
+    CLASS_OF(kQUANTIZE, IQuantizeLayer) CLASS_OF(kDEQUANTIZE, IDequantizeLayer) CLASS_OF(kSCATTER, IScatterLayer)
+    CLASS_OF(kNORMALIZATION, INormalizationLayer) CLASS_OF(kONE_HOT, IOneHotLayer) CLASS_OF(kNON_ZERO, INonZeroLayer)
+    CLASS_OF(kGRID_SAMPLE, IGridSampleLayer) CLASS_OF(kNMS, INMSLayer)
+    CLASS_OF(kREVERSE_SEQUENCE, IReverseSequenceLayer)
+    CLASS_OF(kSQUEEZE, ISqueezeLayer) CLASS_OF(kUNSQUEEZE, IUnsqueezeLayer) CLASS_OF(kCUMULATIVE, ICumulativeLayer)
+#undef CLASS_OF
+            /* clang-format on */
+            default : made = std::make_unique<ILayer>(this, c, logger_);
+        break;
+    }
+    return made.get();
+}
+
+inline ITripLimitLayer *ILoop::addTripLimit(ITensor &t, TripLimit limit) noexcept
+{
+    return network_->add<ITripLimitLayer>(
+        [&] { return sinter::loop(c_).trip_limit(t.get(), static_cast<sinter_trip_limit>(limit)); });
+}
+inline IRecurrenceLayer *ILoop::addRecurrence(ITensor &initial) noexcept
+{
+    return network_->add<IRecurrenceLayer>([&] { return sinter::loop(c_).recurrence(initial.get()); });
+}
+inline IIteratorLayer *ILoop::addIterator(ITensor &t, int32_t axis, bool reverse) noexcept
+{
+    return network_->add<IIteratorLayer>([&] { return sinter::loop(c_).iterator(t.get(), axis, reverse); });
+}
+inline ILoopOutputLayer *ILoop::addLoopOutput(ITensor &t, LoopOutput output, int32_t axis) noexcept
+{
+    return network_->add<ILoopOutputLayer>(
+        [&] { return sinter::loop(c_).output(t.get(), static_cast<sinter_loop_output>(output), axis); });
+}
+inline IConditionLayer *IIfConditional::setCondition(ITensor &t) noexcept
+{
+    return network_->add<IConditionLayer>([&] { return sinter::conditional(c_).condition(t.get()); });
+}
+inline IIfConditionalInputLayer *IIfConditional::addInput(ITensor &t) noexcept
+{
+    return network_->add<IIfConditionalInputLayer>([&] { return sinter::conditional(c_).input(t.get()); });
+}
+inline IIfConditionalOutputLayer *IIfConditional::addOutput(ITensor &a, ITensor &b) noexcept
+{
+    return network_->add<IIfConditionalOutputLayer>([&] { return sinter::conditional(c_).output(a.get(), b.get()); });
+}
+
+} // namespace nvinfer1
+
+#include "NvInferBuilder.h"
+
+#endif

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NvInferBuilder.h - IBuilder, its configuration, calibrators. Included by NvInfer.h. */
+#ifndef NV_INFER_BUILDER_H
+#define NV_INFER_BUILDER_H
+
+#include "NvInfer.h"
+
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+namespace nvinfer1 {
+
+enum class BuilderFlag : int32_t {
+    kFP16 = 0, kINT8 = 1, kDEBUG = 2, kGPU_FALLBACK = 3, kREFIT = 4, kDISABLE_TIMING_CACHE = 5, kTF32 = 6,
+    kSPARSE_WEIGHTS = 7, kSAFETY_SCOPE = 8, kOBEY_PRECISION_CONSTRAINTS = 9, kPREFER_PRECISION_CONSTRAINTS = 10,
+    kDIRECT_IO = 11, kREJECT_EMPTY_ALGORITHMS = 12, kVERSION_COMPATIBLE = 13, kEXCLUDE_LEAN_RUNTIME = 14, kFP8 = 15,
+    kERROR_ON_TIMING_CACHE_MISS = 16, kBF16 = 17, kDISABLE_COMPILATION_CACHE = 18, kSTRIP_PLAN = 19, kWEIGHTLESS = 19,
+    kREFIT_IDENTICAL = 20, kWEIGHT_STREAMING = 21, kINT4 = 22, kREFIT_INDIVIDUAL = 23, kSTRICT_NANS = 24,
+    kMONITOR_MEMORY = 25, kFP4 = 26, kEDITABLE_TIMING_CACHE = 27, kDISTRIBUTIVE_INDEPENDENCE = 28, kSTRICT_TYPES = 40
+};
+using BuilderFlags = uint32_t;
+enum class MemoryPoolType : int32_t {
+    kWORKSPACE = 0, kDLA_MANAGED_SRAM = 1, kDLA_LOCAL_DRAM = 2, kDLA_GLOBAL_DRAM = 3, kTACTIC_DRAM = 4,
+    kTACTIC_SHARED_MEMORY = 5
+};
+enum class DeviceType : int32_t { kGPU = 0, kDLA = 1 };
+enum class QuantizationFlag : int32_t { kCALIBRATE_BEFORE_FUSION = 0 };
+enum class PreviewFeature : int32_t { kPROFILE_SHARING_0806 = 0, kALIASED_PLUGIN_IO_10_03 = 1 };
+enum class TilingOptimizationLevel : int32_t { kNONE = 0, kFAST = 1, kMODERATE = 2, kFULL = 3 };
+enum class RuntimePlatform : int32_t { kSAME_AS_BUILD = 0, kWINDOWS_AMD64 = 1 };
+enum class TacticSource : int32_t {
+    kCUBLAS = 0, kCUBLAS_LT = 1, kCUDNN = 2, kEDGE_MASK_CONVOLUTIONS = 3, kJIT_CONVOLUTIONS = 4
+};
+using TacticSources = uint32_t;
+enum class CalibrationAlgoType : int32_t {
+    kLEGACY_CALIBRATION = 0, kENTROPY_CALIBRATION = 1, kENTROPY_CALIBRATION_2 = 2, kMINMAX_CALIBRATION = 3
+};
+
+/* Data on which ranges of 8-bit numbers are found: getBatch gives a device pointer for each input, until it is false.
+ */
+class IInt8Calibrator : public IVersionedInterface {
+  public:
+    virtual int32_t getBatchSize() const = 0;
+    virtual bool getBatch(void *bindings[], char const *names[], int32_t nbBindings) = 0;
+    virtual void const *readCalibrationCache(std::size_t &length) = 0;
+    virtual void writeCalibrationCache(void const *data, std::size_t length) = 0;
+    virtual CalibrationAlgoType getAlgorithm() = 0;
+};
+class IInt8EntropyCalibrator2 : public IInt8Calibrator {
+  public:
+    CalibrationAlgoType getAlgorithm() override { return CalibrationAlgoType::kENTROPY_CALIBRATION_2; }
+};
+class IInt8EntropyCalibrator : public IInt8Calibrator {
+  public:
+    CalibrationAlgoType getAlgorithm() override { return CalibrationAlgoType::kENTROPY_CALIBRATION; }
+};
+class IInt8MinMaxCalibrator : public IInt8Calibrator {
+  public:
+    CalibrationAlgoType getAlgorithm() override { return CalibrationAlgoType::kMINMAX_CALIBRATION; }
+};
+
+class IProgressMonitor : public IVersionedInterface {
+  public:
+    virtual void phaseStart(char const *phaseName, char const *parentPhase, int32_t nbSteps) = 0;
+    virtual bool stepComplete(char const *phaseName, int32_t step) = 0; /* false: the build is cancelled */
+    virtual void phaseFinish(char const *phaseName) = 0;
+};
+
+class IOptimizationProfile {
+  public:
+    bool setDimensions(char const *input, OptProfileSelector select, Dims const &dims) noexcept
+    {
+        shapes_[input][static_cast<int>(select)] = dims;
+        return true;
+    }
+    Dims getDimensions(char const *input, OptProfileSelector select) const noexcept
+    {
+        const auto found = shapes_.find(input);
+        return found == shapes_.end() ? ICudaEngine::none() : found->second[static_cast<int>(select)];
+    }
+    /* Values from which shapes are computed: any serve here. */
+    bool setShapeValues(char const *, OptProfileSelector, int32_t const *, int32_t) noexcept { return true; }
+    bool setShapeValuesV2(char const *, OptProfileSelector, int64_t const *, int32_t) noexcept { return true; }
+    bool setExtraMemoryTarget(float) noexcept { return true; }
+    float getExtraMemoryTarget() const noexcept { return 1; }
+    bool isValid() const noexcept
+    {
+        for (auto const &s : shapes_)
+            for (int k = 0; k < 2; k++) {
+                if (s.second[k].nbDims != s.second[k + 1].nbDims) return false;
+                for (int32_t i = 0; i < s.second[k].nbDims; i++)
+                    if (s.second[k].d[i] > s.second[k + 1].d[i]) return false;
+            }
+        return true;
+    }
+    std::map<std::string, Dims[3]> const &shapes() const { return shapes_; }
+
+  private:
+    std::map<std::string, Dims[3]> shapes_;
+};
+
+/* Measurements that builds use again. */
+class ITimingCache {
+  public:
+    explicit ITimingCache(std::string text) : text_(std::move(text)) {}
+    IHostMemory *serialize() const noexcept { return new detail::text_memory(text_); }
+    bool combine(ITimingCache const &other, bool) noexcept
+    {
+        std::set<std::string> seen;
+        std::string made;
+        for (std::string const *from : { static_cast<std::string const *>(&text_), &other.text_ })
+            for (size_t at = 0; at < from->size();) {
+                const size_t end = std::min(from->find('\n', at), from->size() - 1) + 1;
+                const std::string line = from->substr(at, end - at);
+                if (seen.insert(line).second) made += line;
+                at = end;
+            }
+        text_ = made;
+        return true;
+    }
+    bool reset() noexcept
+    {
+        text_.clear();
+        return true;
+    }
+    std::string &text() { return text_; }
+
+  private:
+    std::string text_;
+};
+
+/* How an engine is built. kTF32 is on, as upstream has it. */
+class IBuilderConfig {
+  public:
+    void setFlag(BuilderFlag f) noexcept { flags_ |= uint64_t(1) << static_cast<int>(f); }
+    void clearFlag(BuilderFlag f) noexcept { flags_ &= ~(uint64_t(1) << static_cast<int>(f)); }
+    bool getFlag(BuilderFlag f) const noexcept { return flags_ >> static_cast<int>(f) & 1; }
+    void setFlags(BuilderFlags flags) noexcept { flags_ = flags; }
+    BuilderFlags getFlags() const noexcept { return static_cast<BuilderFlags>(flags_); }
+    void setQuantizationFlag(QuantizationFlag) noexcept {}
+    void setPreviewFeature(PreviewFeature, bool) noexcept {}
+    bool getPreviewFeature(PreviewFeature) const noexcept { return false; }
+    int32_t addOptimizationProfile(IOptimizationProfile const *profile) noexcept
+    {
+        if (!profile || !profile->isValid()) return -1;
+        profiles_.push_back(profile);
+        return static_cast<int32_t>(profiles_.size()) - 1;
+    }
+    int32_t getNbOptimizationProfiles() const noexcept { return static_cast<int32_t>(profiles_.size()); }
+    bool setCalibrationProfile(IOptimizationProfile const *profile) noexcept
+    {
+        calibration_profile_ = profile;
+        return true;
+    }
+    IOptimizationProfile const *getCalibrationProfile() noexcept { return calibration_profile_; }
+    void setInt8Calibrator(IInt8Calibrator *c) noexcept { calibrator_ = c; }
+    IInt8Calibrator *getInt8Calibrator() const noexcept { return calibrator_; }
+    void setMemoryPoolLimit(MemoryPoolType pool, std::size_t size) noexcept { pools_[pool] = size; }
+    std::size_t getMemoryPoolLimit(MemoryPoolType pool) const noexcept
+    {
+        const auto found = pools_.find(pool);
+        return found == pools_.end() ? std::size_t(1) << 40 : found->second;
+    }
+    void setMaxWorkspaceSize(std::size_t size) noexcept { setMemoryPoolLimit(MemoryPoolType::kWORKSPACE, size); }
+    std::size_t getMaxWorkspaceSize() const noexcept { return getMemoryPoolLimit(MemoryPoolType::kWORKSPACE); }
+    ITimingCache *createTimingCache(void const *blob, std::size_t size) const noexcept
+    {
+        return new (std::nothrow) ITimingCache(std::string(static_cast<char const *>(blob), blob ? size : 0));
+    }
+    bool setTimingCache(ITimingCache const &cache, bool) noexcept
+    {
+        cache_ = const_cast<ITimingCache *>(&cache);
+        return true;
+    }
+    ITimingCache const *getTimingCache() const noexcept { return cache_; }
+    void setProgressMonitor(IProgressMonitor *monitor) noexcept { monitor_ = monitor; }
+    IProgressMonitor *getProgressMonitor() const noexcept { return monitor_; }
+    /* 0: the cost model chooses; 1 to 3: the best few kernels are measured; 4 and 5: all. */
+    void setBuilderOptimizationLevel(int32_t level) noexcept { level_ = level; }
+    int32_t getBuilderOptimizationLevel() noexcept { return level_; }
+    /* 0: steps run one after the other. Other numbers: branches of a GPU's engine run beside each other where that
+     * pays. */
+    void setMaxAuxStreams(int32_t count) noexcept { aux_streams_ = count; }
+    int32_t getMaxAuxStreams() const noexcept { return aux_streams_; }
+    /* Kept: how often a kernel is timed follows from the spread of its times. */
+    void setAvgTimingIterations(int32_t count) noexcept { average_ = count; }
+    int32_t getAvgTimingIterations() const noexcept { return average_; }
+    void setMinTimingIterations(int32_t) noexcept {}
+    void setProfilingVerbosity(ProfilingVerbosity v) noexcept { verbosity_ = v; }
+    ProfilingVerbosity getProfilingVerbosity() const noexcept { return verbosity_; }
+    void setProfileStream(cudaStream_t stream) noexcept { stream_ = stream; }
+    cudaStream_t getProfileStream() const noexcept { return stream_; }
+    void setHardwareCompatibilityLevel(HardwareCompatibilityLevel) noexcept {}
+    void setTilingOptimizationLevel(TilingOptimizationLevel) noexcept {}
+    void setRuntimePlatform(RuntimePlatform) noexcept {}
+    void setEngineCapability(EngineCapability) noexcept {}
+    EngineCapability getEngineCapability() const noexcept { return EngineCapability::kSTANDARD; }
+    bool setTacticSources(TacticSources) noexcept { return true; }
+    void setDefaultDeviceType(DeviceType type) noexcept { uses_dla_ = type == DeviceType::kDLA; }
+    DeviceType getDefaultDeviceType() const noexcept { return uses_dla_ ? DeviceType::kDLA : DeviceType::kGPU; }
+    void setDLACore(int32_t) noexcept {}
+    int32_t getDLACore() const noexcept { return -1; }
+    void reset() noexcept { *this = IBuilderConfig(); }
+    void destroy() noexcept { delete this; }
+
+  private:
+    friend class IBuilder;
+    uint64_t flags_ = uint64_t(1) << static_cast<int>(BuilderFlag::kTF32);
+    std::vector<IOptimizationProfile const *> profiles_;
+    IOptimizationProfile const *calibration_profile_ = nullptr;
+    IInt8Calibrator *calibrator_ = nullptr;
+    ITimingCache *cache_ = nullptr;
+    IProgressMonitor *monitor_ = nullptr;
+    std::map<MemoryPoolType, std::size_t> pools_;
+    int32_t level_ = 3, aux_streams_ = -1, average_ = 1;
+    ProfilingVerbosity verbosity_ = ProfilingVerbosity::kLAYER_NAMES_ONLY;
+    cudaStream_t stream_ = nullptr;
+    bool uses_dla_ = false;
+};
+
+class IBuilder : public detail::reporter {
+  public:
+    explicit IBuilder(ILogger &logger) : reporter(&logger) { detail::last_logger() = &logger; }
+    INetworkDefinition *createNetworkV2(NetworkDefinitionCreationFlags flags) noexcept
+    {
+        return guard(static_cast<INetworkDefinition *>(nullptr),
+                     [&] { return new INetworkDefinition(*this, logger_, flags); });
+    }
+    IBuilderConfig *createBuilderConfig() noexcept { return new (std::nothrow) IBuilderConfig(); }
+    /* Owned by the builder. */
+    IOptimizationProfile *createOptimizationProfile() noexcept
+    {
+        return guard(static_cast<IOptimizationProfile *>(nullptr), [&] {
+            profiles_.push_back(std::make_unique<IOptimizationProfile>());
+            return profiles_.back().get();
+        });
+    }
+    bool platformHasFastFp16() const noexcept { return true; }
+    bool platformHasFastInt8() const noexcept { return true; }
+    bool platformHasTf32() const noexcept { return detail::device() != "cpu"; }
+    int32_t getMaxDLABatchSize() const noexcept { return 0; }
+    int32_t getNbDLACores() const noexcept { return 0; }
+    void setGpuAllocator(IGpuAllocator *) noexcept
+    {
+        say(ILogger::Severity::kWARNING, "setGpuAllocator changes nothing while building: memory is the library's");
+    }
+    bool setMaxThreads(int32_t) noexcept { return true; }
+    int32_t getMaxThreads() const noexcept { return 1; }
+    void reset() noexcept {}
+    IPluginRegistry &getPluginRegistry() noexcept { return *::getPluginRegistry(); }
+    bool isNetworkSupported(INetworkDefinition const &network, IBuilderConfig const &config) const noexcept
+    {
+        return guard(false, [&] {
+            sinter::build_options o;
+            o->tune = SINTER_TUNE_OFF;
+            fill(const_cast<INetworkDefinition &>(network), config, o);
+            const_cast<INetworkDefinition &>(network).net().build(o);
+            return true;
+        });
+    }
+    /* nullptr after a failure, which the logger has. */
+    IHostMemory *buildSerializedNetwork(INetworkDefinition &network, IBuilderConfig &config) noexcept
+    {
+        return guard(static_cast<IHostMemory *>(nullptr), [&]() -> IHostMemory * {
+            sinter::buffer made = build(network, config);
+            if (!config.getFlag(BuilderFlag::kSTRIP_PLAN)) return new detail::plan(std::move(made));
+            sinter::engine_options o;
+            o.use(::getPluginRegistry()->environment());
+            o->no_device = 1;
+            return new detail::plan(sinter::engine::load(made, o).strip());
+        });
+    }
+    bool buildSerializedNetworkToStream(INetworkDefinition &network, IBuilderConfig &config,
+                                        IStreamWriter &writer) noexcept
+    {
+        const std::unique_ptr<IHostMemory> made(buildSerializedNetwork(network, config));
+        if (!made) return false;
+        int64_t at = 0, size = static_cast<int64_t>(made->size());
+        while (at < size) {
+            const int64_t written = writer.write(static_cast<char const *>(made->data()) + at, size - at);
+            if (written <= 0) return fail(SINTER_IO, "the stream takes no more bytes"), false;
+            at += written;
+        }
+        return true;
+    }
+    ICudaEngine *buildEngineWithConfig(INetworkDefinition &network, IBuilderConfig &config) noexcept
+    {
+        const std::unique_ptr<IHostMemory> made(buildSerializedNetwork(network, config));
+        if (!made) return nullptr;
+        IRuntime runtime(*logger_);
+        return runtime.deserializeCudaEngine(made->data(), made->size());
+    }
+    void destroy() noexcept { delete this; }
+
+  private:
+    struct named_flag {
+        BuilderFlag flag;
+        char const *text;
+    };
+    void warn(std::string const &text) const { say(ILogger::Severity::kWARNING, text); }
+    /* Says what of a configuration changes nothing. */
+    void explain(INetworkDefinition const &network, IBuilderConfig const &config) const
+    {
+        static const named_flag unused[] = {
+            { BuilderFlag::kSPARSE_WEIGHTS,
+              "SPARSE_WEIGHTS changes nothing: there are no kernels for 2:4 sparse weights" },
+            { BuilderFlag::kVERSION_COMPATIBLE,
+              "VERSION_COMPATIBLE changes nothing: an engine is for one version of sinter" },
+            { BuilderFlag::kSAFETY_SCOPE, "SAFETY_SCOPE changes nothing: there is no safety runtime" },
+            { BuilderFlag::kFP8, "FP8 changes nothing: 8-bit floats are used where the model quantises to them" },
+            { BuilderFlag::kINT4, "INT4 changes nothing: 4-bit weights are used where the model quantises to them" },
+        };
+        for (named_flag const &f : unused)
+            if (config.getFlag(f.flag)) warn(f.text);
+        if (config.uses_dla_)
+            warn("DeviceType::kDLA changes nothing: there is no DLA, everything runs on the GPU or the CPU");
+        if (config.getFlag(BuilderFlag::kINT8) && !config.calibrator_ && ranges(network).empty())
+            warn("INT8 changes nothing without a calibrator, dynamic ranges, or a model with QuantizeLinear and "
+                 "DequantizeLinear");
+    }
+    /* Dynamic ranges that were set, by tensor. */
+    static std::map<std::string, float> ranges(INetworkDefinition const &network)
+    {
+        std::map<std::string, float> made;
+        for (auto const &t : network.tensors())
+            if (t.second->dynamicRangeIsSet())
+                made[t.second->getName()] =
+                    std::max(std::fabs(t.second->getDynamicRangeMin()), std::fabs(t.second->getDynamicRangeMax()));
+        return made;
+    }
+    void fill(INetworkDefinition &network, IBuilderConfig const &config, sinter::build_options &o) const
+    {
+        o.set("device", detail::device());
+        uint32_t allow = 0;
+        if (config.getFlag(BuilderFlag::kFP16)) allow |= SINTER_ALLOW_FP16;
+        if (config.getFlag(BuilderFlag::kBF16)) allow |= SINTER_ALLOW_BF16;
+        if (config.getFlag(BuilderFlag::kTF32) && detail::device() != "cpu") allow |= SINTER_ALLOW_TF32;
+        if (config.getFlag(BuilderFlag::kINT8) && (config.calibrator_ || !ranges(network).empty()))
+            allow |= SINTER_ALLOW_INT8;
+        if (network.getFlag(NetworkDefinitionCreationFlag::kSTRONGLY_TYPED)) allow = 0;
+        else
+            sinter::call(sinter_network_set_precision_mode, network.net().get(),
+                         config.getFlag(BuilderFlag::kOBEY_PRECISION_CONSTRAINTS) ||
+                                 config.getFlag(BuilderFlag::kSTRICT_TYPES)
+                             ? SINTER_PRECISION_OBEY
+                         : config.getFlag(BuilderFlag::kPREFER_PRECISION_CONSTRAINTS) ? SINTER_PRECISION_PREFER
+                                                                                      : SINTER_PRECISION_IGNORE);
+        o->allow = allow;
+        for (const BuilderFlag f : { BuilderFlag::kREFIT, BuilderFlag::kREFIT_IDENTICAL, BuilderFlag::kREFIT_INDIVIDUAL,
+                                     BuilderFlag::kSTRIP_PLAN })
+            if (config.getFlag(f)) o->refittable = 1;
+        if (config.aux_streams_ == 0) o->branches = SINTER_BRANCHES_OFF;
+        const auto workspace = config.pools_.find(MemoryPoolType::kWORKSPACE);
+        if (workspace != config.pools_.end()) o->workspace = workspace->second;
+        for (IOptimizationProfile const *p : config.profiles_) {
+            o.profiles.emplace_back();
+            for (auto const &s : p->shapes())
+                o.profiles.back().push_back(
+                    { s.first, detail::from(s.second[0]), detail::from(s.second[1]), detail::from(s.second[2]) });
+        }
+    }
+    /* The shapes in which a calibrator's batches are. */
+    sinter::dims batch_shape(ITensor const &input, IBuilderConfig const &config) const
+    {
+        sinter::dims shape = detail::from(input.getDimensions());
+        IOptimizationProfile const *p = config.calibration_profile_ ? config.calibration_profile_
+                                        : config.profiles_.empty()  ? nullptr
+                                                                    : config.profiles_[0];
+        const Dims usual = p ? p->getDimensions(input.getName(), OptProfileSelector::kOPT) : ICudaEngine::none();
+        for (size_t i = 0; i < shape.size(); i++)
+            if (shape[i] < 0)
+                shape[i] = static_cast<int32_t>(i) < usual.nbDims ? usual.d[i]
+                           : i == 0                               ? config.calibrator_->getBatchSize()
+                                                                  : 1;
+        return shape;
+    }
+    struct calibration_end {
+        void operator()(sinter_calibration *c) const { sinter_calibration_destroy(c); }
+    };
+    using calibration = std::unique_ptr<sinter_calibration, calibration_end>;
+    /* Batches of a calibrator as samples of a build. */
+    void batches(INetworkDefinition &network, IBuilderConfig const &config, sinter::build_options &o) const
+    {
+        const int32_t count = network.getNbInputs();
+        std::vector<char const *> names;
+        for (int32_t i = 0; i < count; i++) names.push_back(network.getInput(i)->getName());
+        std::vector<void *> at(static_cast<size_t>(count));
+        while (config.calibrator_->getBatch(at.data(), names.data(), count)) {
+            sinter::inputs sample;
+            for (int32_t i = 0; i < count; i++) {
+                ITensor const &input = *network.getInput(i);
+                const sinter::tensor t(detail::from(input.getType()), batch_shape(input, config));
+                if (cudaMemcpy(t.data(), at[static_cast<size_t>(i)], t.size_bytes(), cudaMemcpyDeviceToHost) !=
+                    cudaSuccess)
+                    throw sinter::error(SINTER_INVALID_ARG, "the calibrator's batch of '" +
+                                                                std::string(input.getName()) + "' is not " +
+                                                                std::to_string(t.size_bytes()) + " bytes");
+                sample.emplace(input.getName(), t);
+            }
+            o.samples.push_back(sample);
+        }
+    }
+    /* The ranges of 8-bit numbers: of the calibrator's cache, else of its batches; and dynamic ranges over them. */
+    calibration calibrate(INetworkDefinition &network, IBuilderConfig const &config,
+                          sinter::build_options const &o) const
+    {
+        sinter_calibration *made = nullptr;
+        std::size_t length = 0;
+        void const *cache = config.calibrator_ ? config.calibrator_->readCalibrationCache(length) : nullptr;
+        if (!config.calibrator_) {
+            sinter::call(sinter_calibration_create, nullptr, &made);
+        } else if (cache && length) {
+            sinter::call(sinter_calibration_read, cache, length, nullptr, &made);
+        } else {
+            static const sinter_calibration_method methods[] = {
+                SINTER_CALIBRATION_LEGACY, SINTER_CALIBRATION_ENTROPY, SINTER_CALIBRATION_ENTROPY_2,
+                SINTER_CALIBRATION_MINMAX
+            };
+            sinter::build_options data = o;
+            batches(network, config, data);
+            const sinter::lowered_options lowered(data);
+            sinter_calibrate_options options = SINTER_CALIBRATE_OPTIONS;
+            options.method = methods[static_cast<int>(config.calibrator_->getAlgorithm())];
+            options.build = &lowered.c;
+            sinter::call(sinter_calibrate_network, network.net().get(), &options, &made);
+            calibration held(made);
+            sinter::buffer text;
+            sinter::call(sinter_calibration_write, made, text.get());
+            config.calibrator_->writeCalibrationCache(text.data(), text.size());
+            say(ILogger::Severity::kINFO, "Calibrated with " + std::to_string(data.samples.size()) + " batches.");
+            made = held.release();
+        }
+        calibration held(made);
+        for (auto const &r : ranges(network))
+            sinter::call(sinter_calibration_set, made, r.first.c_str(), static_cast<double>(r.second));
+        return held;
+    }
+    sinter::buffer build(INetworkDefinition &network, IBuilderConfig &config)
+    {
+        explain(network, config);
+        sinter::environment env = ::getPluginRegistry()->environment();
+        sinter::build_options o;
+        o.use(env);
+        fill(network, config, o);
+        o->tune = config.level_ == 0 ? SINTER_TUNE_OFF : config.level_ < 4 ? SINTER_TUNE_FAST : SINTER_TUNE_FULL;
+        calibration ranges_of_8_bits;
+        if (o->allow & SINTER_ALLOW_INT8) {
+            ranges_of_8_bits = calibrate(network, config, o);
+            o->calibration = ranges_of_8_bits.get();
+        }
+        std::string phase;
+        if (config.monitor_)
+            o.progress = [&](std::string_view name, double) {
+                if (phase == name) return true;
+                if (!phase.empty()) config.monitor_->phaseFinish(phase.c_str());
+                phase = name;
+                config.monitor_->phaseStart(phase.c_str(), nullptr, 1);
+                return config.monitor_->stepComplete(phase.c_str(), 0);
+            };
+        cache_file cache(config, o);
+        sinter::buffer made = network.net().build(o);
+        if (!phase.empty()) config.monitor_->phaseFinish(phase.c_str());
+        say(ILogger::Severity::kINFO, "Engine generation completed: " + std::to_string(made.size()) + " bytes.");
+        return made;
+    }
+    /* The timing cache as a file, while a build lasts. */
+    class cache_file {
+      public:
+        cache_file(IBuilderConfig &config, sinter::build_options &o) : cache_(config.cache_)
+        {
+            if (!cache_ || config.getFlag(BuilderFlag::kDISABLE_TIMING_CACHE)) return;
+            char const *folder = std::getenv("TMPDIR");
+            path_ = std::string(folder && *folder ? folder : "/tmp") + "/sinter-timings-XXXXXX";
+            const int file = mkstemp(path_.data());
+            if (file < 0) throw sinter::error(SINTER_IO, "no file can be made for the timing cache: " + path_);
+            FILE *f = fdopen(file, "wb");
+            std::fwrite(cache_->text().data(), 1, cache_->text().size(), f);
+            std::fclose(f);
+            o.set("timing_cache", path_);
+            o->cache_only = config.getFlag(BuilderFlag::kERROR_ON_TIMING_CACHE_MISS);
+        }
+        ~cache_file()
+        {
+            if (path_.empty()) return;
+            if (FILE *f = std::fopen(path_.c_str(), "rb")) {
+                cache_->text().clear();
+                char part[4096];
+                for (size_t n; (n = std::fread(part, 1, sizeof part, f)) > 0;) cache_->text().append(part, n);
+                std::fclose(f);
+            }
+            std::remove(path_.c_str());
+        }
+
+      private:
+        ITimingCache *cache_;
+        std::string path_;
+    };
+    std::vector<std::unique_ptr<IOptimizationProfile>> profiles_;
+};
+
+inline IBuilder *createInferBuilder(ILogger &logger) noexcept { return new (std::nothrow) IBuilder(logger); }
+
+} // namespace nvinfer1
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NvInferContext.h - IExecutionContext. Included by NvInferRuntime.h. */
+#ifndef NV_INFER_CONTEXT_H
+#define NV_INFER_CONTEXT_H
+
+#include "NvInferRuntime.h"
+
+namespace nvinfer1 {
+
+/* What one caller runs an engine with. On the CPU device pointers are host pointers, and runs end before calls return.
+ */
+class IExecutionContext : public detail::reporter {
+  public:
+    IExecutionContext(ICudaEngine *engine, sinter_memory memory)
+        : reporter(engine->getLogger()), engine_(engine), memory_(memory)
+    {
+        place_ = engine->engine().device() == "cuda" ? SINTER_PLACE_DEVICE : SINTER_PLACE_HOST;
+        context(nullptr); /* memory is there from the start */
+    }
+
+    ICudaEngine const &getEngine() const noexcept { return *engine_; }
+    void setName(char const *name) noexcept { name_ = name; }
+    char const *getName() const noexcept { return name_.c_str(); }
+    void setDebugSync(bool) noexcept {}
+    bool getDebugSync() const noexcept { return false; }
+
+    /* ---- profiles and shapes ---- */
+    bool setOptimizationProfileAsync(int32_t profile, cudaStream_t) noexcept
+    {
+        return attempt([&] {
+            if (profile < 0 || profile >= engine_->getNbOptimizationProfiles())
+                throw sinter::error(SINTER_INVALID_ARG, "profile " + std::to_string(profile) + " of " +
+                                                            std::to_string(engine_->getNbOptimizationProfiles()));
+            if (profile == profile_) return;
+            profile_ = profile;
+            forget();
+            shapes_.clear();
+            context(nullptr);
+        });
+    }
+    int32_t getOptimizationProfile() const noexcept { return profile_; }
+    bool setInputShape(char const *name, Dims const &dims) noexcept
+    {
+        return attempt([&] {
+            const sinter::dims shape = detail::from(dims);
+            context(nullptr).set_input_shape(name, shape);
+            shapes_[name] = shape;
+        });
+    }
+    Dims getTensorShape(char const *name) const noexcept
+    {
+        return guard(ICudaEngine::none(), [&] {
+            sinter::io const &io = engine_->known(name);
+            if (!io.is_input) return detail::to_dims(shaped().output_shape(name));
+            const auto set = shapes_.find(name);
+            return detail::to_dims(set == shapes_.end() ? io.shape : set->second);
+        });
+    }
+    Dims getTensorStrides(char const *name) const noexcept
+    {
+        Dims made = getTensorShape(name);
+        int64_t stride = 1;
+        for (int32_t i = made.nbDims - 1; i >= 0; i--) {
+            const int64_t size = made.d[i];
+            made.d[i] = stride;
+            stride *= size > 0 ? size : 1;
+        }
+        return made;
+    }
+    /* How many inputs have no shape; their names. */
+    int32_t inferShapes(int32_t room, char const **names) const noexcept
+    {
+        return guard(-1, [&] {
+            int32_t count = 0;
+            for (sinter::io const &io : engine_->io()) {
+                if (!io.is_input || is_fixed(io) || shapes_.count(io.name)) continue;
+                if (count < room && names) names[count] = io.name.c_str();
+                count++;
+            }
+            return count;
+        });
+    }
+    bool allInputDimensionsSpecified() const noexcept { return inferShapes(0, nullptr) == 0; }
+    bool allInputShapesSpecified() const noexcept { return true; }
+    int64_t getMaxOutputSize(char const *name) const noexcept
+    {
+        return guard(int64_t(-1), [&] { return static_cast<int64_t>(shaped().max_output_size(name)); });
+    }
+
+    /* ---- addresses ---- */
+    bool setTensorAddress(char const *name, void *data) noexcept
+    {
+        return attempt([&] { addresses_[engine_->known(name).name] = data; });
+    }
+    bool setInputTensorAddress(char const *name, void const *data) noexcept
+    {
+        return setTensorAddress(name, const_cast<void *>(data));
+    }
+    bool setOutputTensorAddress(char const *name, void *data) noexcept { return setTensorAddress(name, data); }
+    void const *getTensorAddress(char const *name) const noexcept
+    {
+        const auto set = addresses_.find(name);
+        return set == addresses_.end() ? nullptr : set->second;
+    }
+    void *getOutputTensorAddress(char const *name) const noexcept { return const_cast<void *>(getTensorAddress(name)); }
+    bool setOutputAllocator(char const *name, IOutputAllocator *allocator) noexcept
+    {
+        return attempt([&] { allocators_[engine_->known(name).name] = allocator; });
+    }
+    IOutputAllocator *getOutputAllocator(char const *name) const noexcept
+    {
+        const auto set = allocators_.find(name);
+        return set == allocators_.end() ? nullptr : set->second;
+    }
+
+    /* ---- runs ---- */
+    bool enqueueV3(cudaStream_t stream) noexcept
+    {
+#ifdef SINTER_HOST_CUDA
+        if (stream && stream->capture) {
+            const std::map<std::string, void *> addresses = addresses_;
+            stream->capture->steps.push_back(
+                [this, addresses] { return run(addresses, nullptr, true) ? cudaSuccess : cudaErrorUnknown; });
+            return true;
+        }
+#endif
+        return run(addresses_, stream, false);
+    }
+    /* An address for each input and output, in the engine's order. */
+    bool executeV2(void *const *bindings) noexcept { return run(bound(bindings), nullptr, true); }
+    bool enqueueV2(void *const *bindings, cudaStream_t stream, cudaEvent_t *) noexcept
+    {
+        return run(bound(bindings), stream, false);
+    }
+
+    /* ---- profiling ---- */
+    void setProfiler(IProfiler *profiler) noexcept
+    {
+        profiler_ = profiler;
+        forget();
+        (void)attempt([&] { context(nullptr); });
+    }
+    IProfiler *getProfiler() const noexcept { return profiler_; }
+    void setEnqueueEmitsProfile(bool is_on) noexcept { emits_ = is_on; }
+    bool getEnqueueEmitsProfile() const noexcept { return emits_; }
+    bool reportToProfiler() const noexcept
+    {
+        if (!profiler_ || !last_) return false;
+        return attempt([&] {
+            std::vector<std::pair<uint64_t, uint64_t>> &before = reported_;
+            const std::vector<sinter_step_time> steps = last_->steps();
+            before.resize(steps.size());
+            for (size_t i = 0; i < steps.size(); i++) {
+                if (steps[i].runs > before[i].first)
+                    profiler_->reportLayerTime(
+                        *steps[i].name ? steps[i].name : steps[i].kernel,
+                        static_cast<float>(static_cast<double>(steps[i].total_ns - before[i].second) / 1e6));
+                before[i] = { steps[i].runs, steps[i].total_ns };
+            }
+        });
+    }
+
+    /* Activation memory of the program, where the context was made without device memory. */
+    void setDeviceMemory(void *memory) noexcept
+    {
+        setDeviceMemoryV2(memory, static_cast<int64_t>(engine_->getDeviceMemorySize()));
+    }
+    void setDeviceMemoryV2(void *memory, int64_t size) noexcept
+    {
+        (void)attempt([&] { context(nullptr).set_memory(memory, static_cast<size_t>(size)); });
+        given_ = { memory, static_cast<size_t>(size) };
+    }
+    size_t updateDeviceMemorySizeForShapes() noexcept
+    {
+        return guard(size_t(0), [&] { return shaped().memory_size(); });
+    }
+    /* A GPU's engine uses branches of its own streams; streams of the program are not needed, and stay as they are. */
+    void setAuxStreams(cudaStream_t *, int32_t) noexcept {}
+    bool setInputConsumedEvent(cudaEvent_t event) noexcept
+    {
+        consumed_ = event;
+        return true;
+    }
+    cudaEvent_t getInputConsumedEvent() const noexcept { return consumed_; }
+    void setPersistentCacheLimit(size_t) noexcept {}
+    size_t getPersistentCacheLimit() const noexcept { return 0; }
+    bool setNvtxVerbosity(ProfilingVerbosity) noexcept { return true; }
+    ProfilingVerbosity getNvtxVerbosity() const noexcept { return ProfilingVerbosity::kLAYER_NAMES_ONLY; }
+    void destroy() noexcept { delete this; }
+
+  private:
+    void forget() const
+    {
+        contexts_.clear();
+        last_ = nullptr;
+    }
+    static bool is_fixed(sinter::io const &io)
+    {
+        for (const int64_t d : io.shape)
+            if (d < 0) return false;
+        return true;
+    }
+    /* The context of a stream: on the CPU, and where everything waits, there is one. */
+    sinter::context &context(cudaStream_t stream) const
+    {
+        if (generation_ != engine_->generation()) forget();
+        generation_ = engine_->generation();
+        if (place_ == SINTER_PLACE_HOST) stream = nullptr;
+        const auto found = contexts_.find(stream);
+        if (found != contexts_.end()) return found->second;
+        sinter::context_options o;
+        o->profile = static_cast<uint32_t>(profile_);
+        o->timing = profiler_ != nullptr;
+        o->stream = stream;
+        o->memory = memory_;
+        sinter::context &made = contexts_.emplace(stream, sinter::context(engine_->engine(), o)).first->second;
+        for (auto const &s : shapes_) made.set_input_shape(s.first, s.second);
+        if (given_.first) made.set_memory(given_.first, given_.second);
+        reported_.clear();
+        return made;
+    }
+    /* The context with the shapes of all inputs that have one. */
+    sinter::context &shaped() const
+    {
+        sinter::context &c = context(nullptr);
+        for (sinter::io const &io : engine_->io())
+            if (io.is_input && is_fixed(io)) c.set_input_shape(io.name, io.shape);
+        for (auto const &s : shapes_) c.set_input_shape(s.first, s.second);
+        return c;
+    }
+    std::map<std::string, void *> bound(void *const *bindings) const
+    {
+        std::map<std::string, void *> made;
+        size_t i = 0;
+        for (sinter::io const &io : engine_->io()) made[io.name] = bindings[i++];
+        return made;
+    }
+    bool run(std::map<std::string, void *> const &addresses, cudaStream_t stream, bool waits) noexcept
+    {
+        return attempt([&] {
+            sinter::context &c = context(stream);
+            for (sinter::io const &io : engine_->io()) {
+                const auto at = addresses.find(io.name);
+                void *const data = at == addresses.end() ? nullptr : at->second;
+                if (io.is_input) {
+                    const auto set = shapes_.find(io.name);
+                    if (set == shapes_.end() && !is_fixed(io))
+                        throw sinter::error(SINTER_INVALID_ARG,
+                                            "the shape of '" + io.name + "' is not set: setInputShape");
+                    const sinter::view v(io.dtype, data, set == shapes_.end() ? io.shape : set->second, place_);
+                    if (!data && v.size_bytes())
+                        throw sinter::error(SINTER_INVALID_ARG,
+                                            "input '" + io.name + "' has no address: setTensorAddress");
+                    c.set_input(io.name, v);
+                    continue;
+                }
+                IOutputAllocator *const allocator = getOutputAllocator(io.name.c_str());
+                if (allocator) {
+                    const sinter_output_allocator a = { allocator, resize, notify };
+                    c.set_output_allocator(io.name, &a, place_);
+                } else if (!data) {
+                    throw sinter::error(SINTER_INVALID_ARG,
+                                        "output '" + io.name + "' has no address: setTensorAddress");
+                }
+            }
+            for (sinter::io const &io : engine_->io()) {
+                if (io.is_input || getOutputAllocator(io.name.c_str())) continue;
+                const size_t size = c.max_output_size(io.name);
+                c.set_output(io.name, size ? addresses.at(io.name) : nullptr, size, place_);
+            }
+            if (waits || place_ == SINTER_PLACE_HOST || profiler_) {
+                c.run();
+            } else {
+                const auto started = sinter::attempt([&] { sinter::call(sinter_context_run_async, c.get()); });
+                if (started.status == SINTER_UNSUPPORTED) c.run();
+                else if (!started) throw sinter::error(started.status, started.message);
+            }
+            last_ = &c;
+            if (profiler_ && emits_) reportToProfiler();
+        });
+    }
+    static void *resize(void *user, const char *name, void *memory, size_t size, size_t align, void *stream)
+    {
+        return static_cast<IOutputAllocator *>(user)->reallocateOutputAsync(name, memory, size, align,
+                                                                            static_cast<cudaStream_t>(stream));
+    }
+    static void notify(void *user, const char *name, const int64_t *dim, uint32_t rank)
+    {
+        static_cast<IOutputAllocator *>(user)->notifyShape(name, detail::to_dims(dim, rank));
+    }
+    ICudaEngine *engine_;
+    sinter_memory memory_;
+    sinter_place place_;
+    std::string name_;
+    int32_t profile_ = 0;
+    mutable uint64_t generation_ = 0;
+    mutable std::map<cudaStream_t, sinter::context> contexts_;
+    std::map<std::string, sinter::dims> shapes_;
+    std::map<std::string, void *> addresses_;
+    std::map<std::string, IOutputAllocator *> allocators_;
+    std::pair<void *, size_t> given_{ nullptr, 0 };
+    IProfiler *profiler_ = nullptr;
+    bool emits_ = true;
+    cudaEvent_t consumed_ = nullptr;
+    mutable sinter::context *last_ = nullptr;
+    mutable std::vector<std::pair<uint64_t, uint64_t>> reported_;
+};
+
+inline IExecutionContext *ICudaEngine::createExecutionContext(ExecutionContextAllocationStrategy strategy) noexcept
+{
+    const sinter_memory memory = strategy == ExecutionContextAllocationStrategy::kUSER_MANAGED ? SINTER_MEMORY_USER
+                                 : strategy == ExecutionContextAllocationStrategy::kSTATIC     ? SINTER_MEMORY_STATIC
+                                                                                               : SINTER_MEMORY_PROFILE;
+    return guard(static_cast<IExecutionContext *>(nullptr), [&] { return new IExecutionContext(this, memory); });
+}
+inline IExecutionContext *ICudaEngine::createExecutionContextWithoutDeviceMemory() noexcept
+{
+    return createExecutionContext(ExecutionContextAllocationStrategy::kUSER_MANAGED);
+}
+
+} // namespace nvinfer1
+
+#endif

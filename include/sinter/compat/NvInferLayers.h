@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NvInferLayers.h - tensors and layers of a network: what INetworkDefinition (NvInfer.h) gives. Values of enums are
+ * those of sinter/network.h, and parameters of layers go by its names (docs/network.md). */
+#ifndef NV_INFER_LAYERS_H
+#define NV_INFER_LAYERS_H
+
+#include "NvInferRuntime.h"
+
+namespace nvinfer1 {
+
+/* clang-format off */
+#define SINTER_TRT_VALUE(name, value, word) k##name = value,
+#define SINTER_TRT_ONE(name, value, word) +1
+#define SINTER_TRT_ENUM(Name, MAP)                         \
+    enum class Name : int32_t { MAP(SINTER_TRT_VALUE) };   \
+    template <> constexpr int32_t EnumMax<Name>() noexcept \
+    {                                                      \
+        return 0 MAP(SINTER_TRT_ONE);                      \
+    }
+SINTER_TRT_ENUM(ActivationType, SINTER_ACTIVATION_MAP)
+SINTER_TRT_ENUM(PoolingType, SINTER_POOLING_MAP)
+SINTER_TRT_ENUM(ElementWiseOperation, SINTER_ELEMENTWISE_MAP)
+SINTER_TRT_ENUM(UnaryOperation, SINTER_UNARY_MAP)
+SINTER_TRT_ENUM(ReduceOperation, SINTER_REDUCTION_MAP)
+SINTER_TRT_ENUM(ScaleMode, SINTER_SCALE_MODE_MAP)
+SINTER_TRT_ENUM(MatrixOperation, SINTER_MATRIX_MAP)
+SINTER_TRT_ENUM(TopKOperation, SINTER_TOPK_MAP)
+SINTER_TRT_ENUM(GatherMode, SINTER_GATHER_MAP)
+SINTER_TRT_ENUM(ScatterMode, SINTER_SCATTER_MAP)
+SINTER_TRT_ENUM(SampleMode, SINTER_SAMPLE_MAP)
+SINTER_TRT_ENUM(InterpolationMode, SINTER_INTERPOLATION_MAP)
+SINTER_TRT_ENUM(ResizeCoordinateTransformation, SINTER_COORDINATE_MAP)
+SINTER_TRT_ENUM(ResizeSelector, SINTER_SELECTOR_MAP)
+SINTER_TRT_ENUM(ResizeRoundMode, SINTER_ROUNDING_MAP)
+SINTER_TRT_ENUM(PaddingMode, SINTER_PADDING_MODE_MAP)
+SINTER_TRT_ENUM(FillOperation, SINTER_FILL_MAP)
+SINTER_TRT_ENUM(TripLimit, SINTER_TRIP_LIMIT_MAP)
+SINTER_TRT_ENUM(LoopOutput, SINTER_LOOP_OUTPUT_MAP)
+SINTER_TRT_ENUM(BoundingBoxFormat, SINTER_BOX_MAP)
+SINTER_TRT_ENUM(CumulativeOperation, SINTER_CUMULATIVE_MAP)
+SINTER_TRT_ENUM(AttentionNormalizationOp, SINTER_NORM_OP_MAP)
+SINTER_TRT_ENUM(CausalMaskKind, SINTER_CAUSAL_MAP)
+SINTER_TRT_ENUM(KVCacheMode, SINTER_CACHE_MODE_MAP)
+enum class LayerType : int32_t { SINTER_LAYER_KIND_MAP(SINTER_TRT_VALUE) kPLUGIN_V2 = 21, kPLUGIN_V3 = 46 };
+#undef SINTER_TRT_ENUM
+#undef SINTER_TRT_ONE
+#undef SINTER_TRT_VALUE
+using ResizeMode = InterpolationMode;
+/* clang-format on */
+
+class INetworkDefinition;
+class ILayer;
+
+/* A tensor of a network. */
+class ITensor : public detail::reporter {
+  public:
+    ITensor(sinter_network_tensor *c, ILogger *logger) : reporter(logger), c_(c) {}
+    void setName(char const *name) noexcept
+    {
+        (void)attempt([&] { sinter::edge(c_).set_name(name); });
+    }
+    char const *getName() const noexcept { return sinter_network_tensor_name(c_); }
+    void setDimensions(Dims const &dims) noexcept
+    {
+        (void)attempt([&] {
+            const sinter::dims d = detail::from(dims);
+            sinter::call(sinter_network_tensor_set_shape, c_, static_cast<uint32_t>(d.size()), d.data());
+        });
+    }
+    Dims getDimensions() const noexcept
+    {
+        return guard(ICudaEngine::none(), [&] {
+            const sinter_network_shape s = sinter::edge(c_).shape();
+            return detail::to_dims(s.dim, s.rank);
+        });
+    }
+    /* Of an input its type; of another tensor the type behind its layer. */
+    void setType(DataType type) noexcept
+    {
+        (void)attempt([&] {
+            if (isNetworkInput()) return sinter::call(sinter_network_tensor_set_type, c_, detail::from(type));
+            sinter_layer *producer = sinter_network_tensor_producer(c_);
+            for (uint32_t i = 0; i < sinter_layer_output_count(producer); i++)
+                if (sinter_layer_output(producer, i) == c_)
+                    sinter::call(sinter_layer_set_output_type, producer, i, detail::from(type));
+        });
+    }
+    DataType getType() const noexcept
+    {
+        return guard(DataType::kFLOAT, [&] { return detail::from(sinter::edge(c_).shape().dtype); });
+    }
+    bool isNetworkInput() const noexcept { return sinter_network_tensor_is_input(c_); }
+    bool isNetworkOutput() const noexcept { return sinter_network_tensor_is_output(c_); }
+    bool isShapeTensor() const noexcept { return false; }
+    bool isExecutionTensor() const noexcept { return true; }
+    void setDimensionName(int32_t axis, char const *name) noexcept
+    {
+        (void)attempt([&] { sinter::call(sinter_network_tensor_set_dim_name, c_, static_cast<uint32_t>(axis), name); });
+    }
+    char const *getDimensionName(int32_t axis) const noexcept
+    {
+        return guard(static_cast<char const *>(nullptr), [&]() -> char const * {
+            const sinter_network_shape s = sinter::edge(c_).shape();
+            return axis >= 0 && static_cast<uint32_t>(axis) < s.rank ? s.dim_name[axis] : nullptr;
+        });
+    }
+    /* The range of the values, for builds with BuilderFlag::kINT8. It is symmetric: the larger magnitude counts. */
+    bool setDynamicRange(float low, float high) noexcept
+    {
+        if (!(low <= high)) return fail(SINTER_INVALID_ARG, "the dynamic range is not low <= high"), false;
+        low_ = low;
+        high_ = high;
+        has_range_ = true;
+        return true;
+    }
+    bool dynamicRangeIsSet() const noexcept { return has_range_; }
+    void resetDynamicRange() noexcept { has_range_ = false; }
+    float getDynamicRangeMin() const noexcept { return low_; }
+    float getDynamicRangeMax() const noexcept { return high_; }
+    void setBroadcastAcrossBatch(bool) noexcept {}
+    bool getBroadcastAcrossBatch() const noexcept { return false; }
+    void setLocation(TensorLocation) noexcept {}
+    TensorLocation getLocation() const noexcept { return TensorLocation::kDEVICE; }
+    /* Inputs and outputs are row-major. */
+    void setAllowedFormats(TensorFormats formats) noexcept
+    {
+        if (!(formats & 1))
+            fail(SINTER_UNSUPPORTED, std::string("tensor '") + getName() + "' can only be TensorFormat::kLINEAR");
+    }
+    TensorFormats getAllowedFormats() const noexcept { return 1; }
+    sinter_network_tensor *get() const { return c_; }
+
+  private:
+    sinter_network_tensor *c_;
+    float low_ = 0, high_ = 0;
+    bool has_range_ = false;
+};
+
+/* A layer. Its parameters are those of docs/network.md. */
+class ILayer : public detail::reporter {
+  public:
+    ILayer(INetworkDefinition *network, sinter_layer *c, ILogger *logger) : reporter(logger), network_(network), c_(c)
+    {
+    }
+    LayerType getType() const noexcept { return static_cast<LayerType>(sinter_layer_get_kind(c_)); }
+    void setName(char const *name) noexcept
+    {
+        (void)attempt([&] { sinter::call(sinter_layer_set_name, c_, name); });
+    }
+    char const *getName() const noexcept { return sinter_layer_name(c_); }
+    int32_t getNbInputs() const noexcept { return static_cast<int32_t>(sinter_layer_input_count(c_)); }
+    int32_t getNbOutputs() const noexcept { return static_cast<int32_t>(sinter_layer_output_count(c_)); }
+    inline ITensor *getInput(int32_t index) const noexcept;
+    inline ITensor *getOutput(int32_t index) const noexcept;
+    void setInput(int32_t index, ITensor &tensor) noexcept
+    {
+        (void)attempt([&] { sinter::call(sinter_layer_set_input, c_, static_cast<uint32_t>(index), tensor.get()); });
+    }
+    /* kFLOAT, kHALF and kBF16 are what the layer is computed in, as far as the flags of the configuration say. kINT8 is
+     * kept, and says nothing: 8 bits come of a calibrator, of dynamic ranges, or of Q/DQ layers. */
+    void setPrecision(DataType type) noexcept
+    {
+        if (type != DataType::kINT8 &&
+            !attempt([&] { sinter::call(sinter_layer_set_precision, c_, detail::from(type)); }))
+            return;
+        precision_ = type;
+        has_precision_ = true;
+    }
+    DataType getPrecision() const noexcept { return precision_; }
+    bool precisionIsSet() const noexcept { return has_precision_; }
+    void resetPrecision() noexcept
+    {
+        has_precision_ = false;
+        (void)attempt([&] { sinter::call(sinter_layer_set_precision, c_, SINTER_DTYPE_NONE); });
+    }
+    /* kINT8 of a layer that computes with floats is kept, as a precision is. */
+    void setOutputType(int32_t index, DataType type) noexcept
+    {
+        if (type == DataType::kINT8 && getType() != LayerType::kQUANTIZE && getType() != LayerType::kCAST) {
+            kept_types_[index] = type;
+            return;
+        }
+        (void)attempt(
+            [&] { sinter::call(sinter_layer_set_output_type, c_, static_cast<uint32_t>(index), detail::from(type)); });
+    }
+    DataType getOutputType(int32_t index) const noexcept
+    {
+        const auto kept = kept_types_.find(index);
+        if (kept != kept_types_.end()) return kept->second;
+        return guard(DataType::kFLOAT, [&] {
+            const sinter_dtype set = sinter_layer_output_type(c_, static_cast<uint32_t>(index));
+            return detail::from(
+                set != SINTER_DTYPE_NONE ? set : sinter::layer(c_).output(static_cast<uint32_t>(index)).shape().dtype);
+        });
+    }
+    bool outputTypeIsSet(int32_t index) const noexcept
+    {
+        return kept_types_.count(index) ||
+               sinter_layer_output_type(c_, static_cast<uint32_t>(index)) != SINTER_DTYPE_NONE;
+    }
+    void resetOutputType(int32_t index) noexcept
+    {
+        kept_types_.erase(index);
+        (void)attempt(
+            [&] { sinter::call(sinter_layer_set_output_type, c_, static_cast<uint32_t>(index), SINTER_DTYPE_NONE); });
+    }
+    void setMetadata(char const *text) noexcept
+    {
+        (void)attempt([&] { sinter::call(sinter_layer_set_metadata, c_, text); });
+    }
+    char const *getMetadata() const noexcept { return sinter_layer_metadata(c_); }
+    sinter_layer *get() const { return c_; }
+
+  protected:
+    template <class T> bool put(char const *name, T const &value) const noexcept
+    {
+        return attempt([&] { sinter::layer(c_).set(name, value); });
+    }
+    int64_t integer(char const *name) const noexcept
+    {
+        return guard(int64_t(0), [&] { return sinter::layer(c_).get_int(name); });
+    }
+    double real(char const *name) const noexcept
+    {
+        return guard(0.0, [&] { return sinter::layer(c_).get_real(name); });
+    }
+    bool put_dims(char const *name, Dims const &dims) const noexcept
+    {
+        return attempt([&] { sinter::layer(c_).set(name, detail::from(dims)); });
+    }
+    Dims get_dims(char const *name) const noexcept
+    {
+        return guard(ICudaEngine::none(), [&] { return detail::to_dims(sinter::layer(c_).get_ints(name)); });
+    }
+    /* A list for the spatial axes, whose default is the same number for each. */
+    Dims spatial(char const *name, char const *window, int64_t initial) const noexcept
+    {
+        Dims made = get_dims(name);
+        if (made.nbDims != 0) return made;
+        made.nbDims = get_dims(window).nbDims;
+        for (int32_t i = 0; i < made.nbDims; i++) made.d[i] = initial;
+        return made;
+    }
+    void put_weights(char const *name, Weights const &w) const noexcept
+    {
+        (void)attempt([&] { sinter::layer(c_).set(name, sinter::weights(detail::from(w.type), w.values, w.count)); });
+    }
+    Weights get_weights(char const *name) const noexcept
+    {
+        return guard(Weights(), [&] {
+            sinter_weights w;
+            sinter::call(sinter_layer_get_weights, c_, name, &w);
+            Weights made;
+            if (w.count == 0) return made;
+            made.type = detail::from(w.dtype);
+            made.values = w.data;
+            made.count = w.count;
+            return made;
+        });
+    }
+
+  private:
+    INetworkDefinition *network_;
+    sinter_layer *c_;
+    DataType precision_ = DataType::kFLOAT;
+    bool has_precision_ = false;
+    std::map<int32_t, DataType> kept_types_;
+};
+
+/* clang-format off */
+/* Rows of the classes below: setNAME and getNAME of one parameter. */
+#define INTEGER(Type, Name, param)                                                                   \
+    void set##Name(Type value) noexcept { (void)put(param, static_cast<int64_t>(value)); }           \
+    Type get##Name() const noexcept { return static_cast<Type>(integer(param)); }
+#define REAL(Name, param)                                                                            \
+    void  set##Name(float value) noexcept { (void)put(param, static_cast<double>(value)); }          \
+    float get##Name() const noexcept { return static_cast<float>(real(param)); }
+#define SIZES(Name, param)                                                                           \
+    void set##Name(Dims const &value) noexcept { (void)put_dims(param, value); }                     \
+    Dims get##Name() const noexcept { return get_dims(param); }
+#define SPATIAL(Name, param, window, initial)                                                        \
+    void set##Name(Dims const &value) noexcept { (void)put_dims(param, value); }                     \
+    Dims get##Name() const noexcept { return spatial(param, window, initial); }
+#define WEIGHTS(Name, param)                                                                         \
+    void    set##Name(Weights value) noexcept { put_weights(param, value); }                         \
+    Weights get##Name() const noexcept { return get_weights(param); }
+#define TYPE(Name, param)                                                                            \
+    void     set##Name(DataType value) noexcept                                                      \
+    {                                                                                                \
+        (void)attempt([&] { sinter::layer(get()).set(param, detail::from(value)); });                \
+    }                                                                                                \
+    DataType get##Name() const noexcept                                                              \
+    {                                                                                                \
+        return guard(DataType::kFLOAT, [&] { return detail::from(static_cast<sinter_dtype>(integer(param))); }); \
+    }
+#define PADDING(window)                                                                              \
+    SPATIAL(PrePadding, "pre_padding", window, 0)                                                    \
+    SPATIAL(PostPadding, "post_padding", window, 0)                                                  \
+    INTEGER(PaddingMode, PaddingMode, "padding_mode")                                                \
+    void setPaddingNd(Dims const &value) noexcept                                                    \
+    {                                                                                                \
+        setPrePadding(value);                                                                        \
+        setPostPadding(value);                                                                       \
+    }                                                                                                \
+    Dims getPaddingNd() const noexcept { return getPrePadding(); }
+#define LAYER_CLASS(Name, ...)                                                                       \
+    class Name : public ILayer {                                                                     \
+    public:                                                                                          \
+        using ILayer::ILayer;                                                                        \
+        __VA_ARGS__                                                                                  \
+    };
+#define CONVOLVES                                                                                    \
+    INTEGER(int64_t, NbOutputMaps, "maps") INTEGER(int64_t, NbGroups, "groups")                      \
+    SIZES(KernelSizeNd, "kernel_size") SPATIAL(StrideNd, "stride", "kernel_size", 1)                 \
+    SPATIAL(DilationNd, "dilation", "kernel_size", 1) PADDING("kernel_size")                         \
+    WEIGHTS(KernelWeights, "kernel") WEIGHTS(BiasWeights, "bias")
+
+LAYER_CLASS(IConvolutionLayer, CONVOLVES)
+LAYER_CLASS(IDeconvolutionLayer, CONVOLVES)
+LAYER_CLASS(IActivationLayer, INTEGER(ActivationType, ActivationType, "type") REAL(Alpha, "alpha") REAL(Beta, "beta"))
+LAYER_CLASS(IPoolingLayer, INTEGER(PoolingType, PoolingType, "type") SIZES(WindowSizeNd, "window_size")
+    SPATIAL(StrideNd, "stride", "window_size", 1) PADDING("window_size") REAL(BlendFactor, "blend_factor")
+    INTEGER(bool, AverageCountExcludesPadding, "average_count_excludes_padding"))
+LAYER_CLASS(ILRNLayer, INTEGER(int64_t, WindowSize, "window_size") REAL(Alpha, "alpha") REAL(Beta, "beta") REAL(K, "k"))
+LAYER_CLASS(IScaleLayer, INTEGER(ScaleMode, Mode, "mode") INTEGER(int32_t, ChannelAxis, "channel_axis")
+    WEIGHTS(Shift, "shift") WEIGHTS(Scale, "scale") WEIGHTS(Power, "power"))
+LAYER_CLASS(ISoftMaxLayer, INTEGER(uint32_t, Axes, "axes"))
+LAYER_CLASS(IRaggedSoftMaxLayer, )
+LAYER_CLASS(IConcatenationLayer, INTEGER(int32_t, Axis, "axis"))
+LAYER_CLASS(IElementWiseLayer, INTEGER(ElementWiseOperation, Operation, "op"))
+LAYER_CLASS(IUnaryLayer, INTEGER(UnaryOperation, Operation, "op"))
+LAYER_CLASS(IPaddingLayer, SIZES(PrePaddingNd, "pre_padding") SIZES(PostPaddingNd, "post_padding"))
+LAYER_CLASS(IReduceLayer, INTEGER(ReduceOperation, Operation, "op") INTEGER(uint32_t, ReduceAxes, "axes")
+    INTEGER(bool, KeepDimensions, "keep_dims"))
+LAYER_CLASS(ITopKLayer, INTEGER(TopKOperation, Operation, "op") INTEGER(int32_t, K, "k")
+    INTEGER(uint32_t, ReduceAxes, "axes") TYPE(IndicesType, "indices_type"))
+LAYER_CLASS(IGatherLayer, INTEGER(GatherMode, Mode, "mode") INTEGER(int32_t, GatherAxis, "axis")
+    INTEGER(int32_t, NbElementWiseDims, "num_elementwise_dims"))
+LAYER_CLASS(IMatrixMultiplyLayer,
+    void setOperation(int32_t index, MatrixOperation op) noexcept { (void)put(index ? "op1" : "op0", op); }
+    MatrixOperation getOperation(int32_t index) const noexcept
+    {
+        return static_cast<MatrixOperation>(integer(index ? "op1" : "op0"));
+    })
+LAYER_CLASS(IConstantLayer, SIZES(Dimensions, "shape") WEIGHTS(Weights, "weights"))
+LAYER_CLASS(ISliceLayer, SIZES(Start, "start") SIZES(Size, "size") SIZES(Stride, "stride") SIZES(Axes, "axes")
+    INTEGER(SampleMode, Mode, "mode"))
+LAYER_CLASS(IShapeLayer, )
+LAYER_CLASS(IIdentityLayer, )
+LAYER_CLASS(ICastLayer, TYPE(ToType, "to_type"))
+LAYER_CLASS(IParametricReLULayer, )
+LAYER_CLASS(ISelectLayer, )
+LAYER_CLASS(ISqueezeLayer, )
+LAYER_CLASS(IUnsqueezeLayer, )
+LAYER_CLASS(IResizeLayer, SIZES(OutputDimensions, "size") INTEGER(InterpolationMode, ResizeMode, "mode")
+    INTEGER(ResizeCoordinateTransformation, CoordinateTransformation, "coordinate_transformation")
+    INTEGER(ResizeSelector, SelectorForSinglePixel, "selector_for_single_pixel")
+    INTEGER(ResizeRoundMode, NearestRounding, "nearest_rounding") REAL(CubicCoeff, "cubic_coeff")
+    INTEGER(bool, ExcludeOutside, "exclude_outside")
+    void setScales(float const *scales, int32_t count) noexcept
+    {
+        (void)put("scales", std::vector<double>(scales, scales + count));
+    })
+LAYER_CLASS(IFillLayer, SIZES(Dimensions, "dim") INTEGER(FillOperation, Operation, "op") TYPE(ToType, "to_type")
+    void setAlpha(double value) noexcept { (void)put("alpha", value); }
+    double getAlpha() const noexcept { return real("alpha"); }
+    void setBeta(double value) noexcept { (void)put("beta", value); }
+    double getBeta() const noexcept { return real("beta"); })
+LAYER_CLASS(IAssertionLayer, void setMessage(char const *text) noexcept { (void)put("message", text); })
+LAYER_CLASS(IQuantizeLayer, INTEGER(int32_t, Axis, "axis") SIZES(BlockShape, "block_shape") TYPE(ToType, "to_type"))
+LAYER_CLASS(IDequantizeLayer, INTEGER(int32_t, Axis, "axis") SIZES(BlockShape, "block_shape") TYPE(ToType, "to_type"))
+LAYER_CLASS(IDynamicQuantizeLayer, INTEGER(int32_t, Axis, "axis") INTEGER(int32_t, BlockSize, "block_size")
+    TYPE(ToType, "to_type") TYPE(ScaleType, "scale_type"))
+LAYER_CLASS(IScatterLayer, INTEGER(ScatterMode, Mode, "mode") INTEGER(int32_t, Axis, "axis"))
+LAYER_CLASS(IEinsumLayer, bool setEquation(char const *text) noexcept { return put("equation", text); })
+LAYER_CLASS(IOneHotLayer, INTEGER(int32_t, Axis, "axis"))
+LAYER_CLASS(INonZeroLayer, TYPE(IndicesType, "indices_type"))
+LAYER_CLASS(IGridSampleLayer, INTEGER(InterpolationMode, InterpolationMode, "interpolation_mode")
+    INTEGER(SampleMode, SampleMode, "sample_mode") INTEGER(bool, AlignCorners, "align_corners"))
+LAYER_CLASS(INMSLayer, INTEGER(BoundingBoxFormat, BoundingBoxFormat, "bounding_box_format")
+    INTEGER(int32_t, TopKBoxLimit, "topk_box_limit") TYPE(IndicesType, "indices_type"))
+LAYER_CLASS(IReverseSequenceLayer, INTEGER(int32_t, BatchAxis, "batch_axis")
+    INTEGER(int32_t, SequenceAxis, "sequence_axis"))
+LAYER_CLASS(INormalizationLayer, INTEGER(uint32_t, Axes, "axes") REAL(Epsilon, "epsilon")
+    INTEGER(int64_t, NbGroups, "groups"))
+LAYER_CLASS(ICumulativeLayer, INTEGER(CumulativeOperation, Operation, "op") INTEGER(bool, Exclusive, "exclusive")
+    INTEGER(bool, Reverse, "reverse"))
+LAYER_CLASS(IAttention, INTEGER(AttentionNormalizationOp, NormalizationOperation, "norm_op")
+    INTEGER(CausalMaskKind, CausalKind, "causal_kind") INTEGER(bool, Decomposable, "decomposable")
+    bool setCausal(bool is_causal) noexcept
+    {
+        return put("causal_kind", is_causal ? CausalMaskKind::kUPPER_LEFT : CausalMaskKind::kNONE);
+    }
+    bool setMask(ITensor &mask) noexcept { setInput(3, mask); return true; })
+LAYER_CLASS(IRotaryEmbeddingLayer, INTEGER(bool, Interleaved, "interleaved")
+    INTEGER(int32_t, RotaryEmbeddingDim, "rotary_embedding_dim"))
+LAYER_CLASS(IKVCacheUpdateLayer, INTEGER(KVCacheMode, CacheMode, "cache_mode"))
+LAYER_CLASS(IShuffleLayer, SIZES(ReshapeDimensions, "reshape") INTEGER(bool, ZeroIsPlaceholder, "zero_is_placeholder")
+    void setFirstTranspose(Permutation p) noexcept { transpose("first_transpose", p); }
+    void setSecondTranspose(Permutation p) noexcept { transpose("second_transpose", p); }
+    Permutation getFirstTranspose() const noexcept { return transposed("first_transpose"); }
+    Permutation getSecondTranspose() const noexcept { return transposed("second_transpose"); }
+private:
+    void transpose(char const *name, Permutation const &p) noexcept
+    {
+        (void)attempt([&] {
+            const uint32_t rank = sinter::layer(get()).input(0).shape().rank;
+            sinter::layer(get()).set(name, sinter::dims(p.order, p.order + std::min(rank, uint32_t(Dims::MAX_DIMS))));
+        });
+    }
+    Permutation transposed(char const *name) const noexcept
+    {
+        const Dims d = get_dims(name);
+        Permutation made;
+        for (int32_t i = 0; i < d.nbDims; i++) made.order[i] = static_cast<int32_t>(d.d[i]);
+        return made;
+    })
+LAYER_CLASS(IPluginV2Layer, )
+LAYER_CLASS(IPluginV3Layer, )
+LAYER_CLASS(ITripLimitLayer, )
+LAYER_CLASS(IRecurrenceLayer, )
+LAYER_CLASS(IIteratorLayer, INTEGER(int32_t, Axis, "axis") INTEGER(bool, Reverse, "reverse"))
+LAYER_CLASS(ILoopOutputLayer, INTEGER(int32_t, Axis, "axis"))
+LAYER_CLASS(IConditionLayer, )
+LAYER_CLASS(IIfConditionalInputLayer, )
+LAYER_CLASS(IIfConditionalOutputLayer, )
+
+#undef INTEGER
+#undef REAL
+#undef SIZES
+#undef SPATIAL
+#undef WEIGHTS
+#undef TYPE
+#undef PADDING
+#undef LAYER_CLASS
+#undef CONVOLVES
+/* clang-format on */
+
+} // namespace nvinfer1
+
+#endif

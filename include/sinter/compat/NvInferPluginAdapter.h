@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NvInferPluginAdapter.h - creators of plugins as sinter_plugins, and the registry. Included by NvInferRuntime.h.
+ */
+#ifndef NV_INFER_PLUGIN_ADAPTER_H
+#define NV_INFER_PLUGIN_ADAPTER_H
+
+#include "NvInferPluginInstances.h"
+
+#include <deque>
+
+namespace nvinfer1 {
+namespace detail {
+
+/* The field that has a serialised plugin. */
+inline constexpr char SERIALIZED[] = "_serialized";
+/* Defaults of fields that say: the node does not give it. */
+inline constexpr int64_t ABSENT_INT = INT64_MIN;
+inline constexpr double ABSENT_REAL = -1.7976931348623157e308;
+
+/* Expressions of a call of `shapes`. */
+class expressions : public IExprBuilder {
+  public:
+    explicit expressions(sinter_plugin_shapes *s) : s_(s) {}
+    class one : public IDimensionExpr {
+      public:
+        one(sinter_plugin_shapes *s, uint32_t number) : id(number), s_(s) {}
+        bool isConstant() const override
+        {
+            int64_t value;
+            return id != 0 && s_->known(s_->dims, id, &value) != 0;
+        }
+        int64_t getConstantValue() const override
+        {
+            int64_t value = 0;
+            return id != 0 && s_->known(s_->dims, id, &value) != 0 ? value : INT32_MIN;
+        }
+        uint32_t id;
+
+      private:
+        sinter_plugin_shapes *s_;
+    };
+    IDimensionExpr const *make(uint32_t id)
+    {
+        made_.emplace_back(s_, id);
+        return &made_.back();
+    }
+    IDimensionExpr const *constant(int64_t value) override { return make(s_->constant(s_->dims, value)); }
+    IDimensionExpr const *operation(DimensionOperation op, IDimensionExpr const &a, IDimensionExpr const &b) override
+    {
+        static const int to[] = {
+            SINTER_DIM_ADD,      SINTER_DIM_MUL,    SINTER_DIM_MAX, SINTER_DIM_MIN, SINTER_DIM_SUB, -1, -1,
+            SINTER_DIM_FLOORDIV, SINTER_DIM_CEILDIV
+        };
+        const int index = static_cast<int>(op);
+        const uint32_t x = static_cast<one const &>(a).id, y = static_cast<one const &>(b).id;
+        if (index < 0 || index > 8) return nullptr;
+        if (to[index] >= 0) return make(s_->apply(s_->dims, static_cast<sinter_dim_op>(to[index]), x, y));
+        /* kEQUAL and kLESS: of constants only. */
+        if (!a.isConstant() || !b.isConstant()) return make(0);
+        const int64_t p = a.getConstantValue(), q = b.getConstantValue();
+        return constant(op == DimensionOperation::kEQUAL ? p == q : p < q);
+    }
+    DimsExprs of(sinter_plugin_value const &v)
+    {
+        DimsExprs made;
+        if (v.rank > static_cast<uint32_t>(Dims::MAX_DIMS))
+            throw sinter::error(SINTER_UNSUPPORTED,
+                                "an input of rank " + std::to_string(v.rank) + ": Dims have 8 axes");
+        made.nbDims = static_cast<int32_t>(v.rank);
+        for (uint32_t i = 0; i < v.rank; i++) made.d[i] = make(v.dim[i]);
+        return made;
+    }
+
+  private:
+    sinter_plugin_shapes *s_;
+    std::deque<one> made_;
+};
+
+/* Fields as a creator takes them, with memory of their own. */
+class field_list {
+  public:
+    void add(std::string const &name, PluginFieldType type, void const *data, size_t size, int32_t length)
+    {
+        names_.push_back(name);
+        bytes_.emplace_back(static_cast<char const *>(data), size);
+        fields_.emplace_back(names_.back().c_str(), bytes_.back().data(), type, length);
+    }
+    template <class T> void numbers(std::string const &name, PluginFieldType type, sinter_plugin_field const &f)
+    {
+        const bool is_real = f.type == SINTER_PLUGIN_REAL || f.type == SINTER_PLUGIN_REALS;
+        std::vector<T> values;
+        for (uint64_t i = 0; i < f.count; i++)
+            values.push_back(is_real ? static_cast<T>(static_cast<double const *>(f.data)[i])
+                                     : static_cast<T>(static_cast<int64_t const *>(f.data)[i]));
+        add(name, type, values.data(), values.size() * sizeof(T), static_cast<int32_t>(f.count));
+    }
+    PluginFieldCollection get()
+    {
+        PluginFieldCollection made;
+        made.nbFields = static_cast<int32_t>(fields_.size());
+        made.fields = fields_.data();
+        return made;
+    }
+
+  private:
+    std::deque<std::string> names_, bytes_;
+    std::vector<PluginField> fields_;
+};
+
+inline size_t size_of(PluginFieldType type)
+{
+    switch (type) {
+    case PluginFieldType::kFLOAT64:
+    case PluginFieldType::kINT64: return 8;
+    case PluginFieldType::kFLOAT32:
+    case PluginFieldType::kINT32: return 4;
+    case PluginFieldType::kFLOAT16:
+    case PluginFieldType::kINT16:
+    case PluginFieldType::kBF16: return 2;
+    case PluginFieldType::kDIMS: return sizeof(Dims);
+    default: return 1;
+    }
+}
+inline void put(std::string &to, void const *data, size_t size) { to.append(static_cast<char const *>(data), size); }
+/* Fields of a plugin of version 3 as bytes: for each its type, its length, its name and its data. */
+inline std::string to_bytes(PluginFieldCollection const *fc)
+{
+    std::string made;
+    for (int32_t i = 0; fc && i < fc->nbFields; i++) {
+        PluginField const &f = fc->fields[i];
+        const std::string name = f.name ? f.name : "";
+        const uint32_t head[3] = { static_cast<uint32_t>(f.type), static_cast<uint32_t>(f.length),
+                                   static_cast<uint32_t>(name.size()) };
+        put(made, head, sizeof head);
+        made += name;
+        put(made, f.data, static_cast<size_t>(f.length) * size_of(f.type));
+    }
+    return made;
+}
+inline void from_bytes(char const *at, size_t size, field_list &to)
+{
+    const char *const end = at + size;
+    while (at != end) {
+        uint32_t head[3];
+        if (static_cast<size_t>(end - at) < sizeof head)
+            throw sinter::error(SINTER_INVALID_MODEL, "fields are cut off");
+        std::memcpy(head, at, sizeof head);
+        at += sizeof head;
+        const auto type = static_cast<PluginFieldType>(head[0]);
+        const uint64_t data = static_cast<uint64_t>(head[1]) * size_of(type);
+        if (head[2] > static_cast<uint64_t>(end - at) || data > static_cast<uint64_t>(end - at) - head[2])
+            throw sinter::error(SINTER_INVALID_MODEL, "fields are cut off");
+        to.add(std::string(at, head[2]), type, at + head[2], static_cast<size_t>(data), static_cast<int32_t>(head[1]));
+        at += head[2] + data;
+    }
+}
+
+/* A creator as a sinter_plugin. */
+class adapter {
+  public:
+    adapter(IPluginCreatorInterface *creator, std::string space)
+        : creator_(creator), v2_(dynamic_cast<IPluginCreator *>(creator)),
+          v3_(dynamic_cast<IPluginCreatorV3One *>(creator)), space_(std::move(space))
+    {
+        if (!v2_ && !v3_)
+            throw sinter::error(SINTER_INVALID_ARG, "the creator is no IPluginCreator and no IPluginCreatorV3One");
+        name_ = v2_ ? v2_->getPluginName() : v3_->getPluginName();
+        version_ = v2_ ? v2_->getPluginVersion() : v3_->getPluginVersion();
+        const PluginFieldCollection *fc = v2_ ? v2_->getFieldNames() : v3_->getFieldNames();
+        for (int32_t i = 0; fc && i < fc->nbFields; i++) declare(fc->fields[i]);
+        declared_.push_back({ SERIALIZED, SINTER_PLUGIN_BYTES, 0, "" });
+    }
+    IPluginCreatorInterface *creator() const { return creator_; }
+    std::string const &name() const { return name_; }
+    std::string const &version() const { return version_; }
+    std::string const &space() const { return space_; }
+    sinter_plugin describe()
+    {
+        sinter_plugin p = {};
+        p.struct_size = sizeof p;
+        p.name = name_.c_str();
+        p.version = version_.c_str();
+        p.space = space_.c_str();
+        p.user = this;
+        p.field = declared_.data();
+        p.count_field = static_cast<uint32_t>(declared_.size());
+        p.in_max = p.out_max = 32;
+        p.out_min = 1;
+        p.shapes = shapes;
+        p.supports = supports;
+        p.workspace = workspace;
+        p.tactics = tactics;
+        p.create = create;
+        p.destroy = [](void *, void *state) { delete static_cast<plugin_instance *>(state); };
+        p.run = run;
+        return p;
+    }
+
+  private:
+    void declare(PluginField const &f)
+    {
+        const bool is_one = f.length == 1;
+        types_.push_back(f.type);
+        names_.emplace_back(f.name);
+        sinter_plugin_field made = { names_.back().c_str(), SINTER_PLUGIN_BYTES, 0, nullptr };
+        switch (f.type) {
+        case PluginFieldType::kFLOAT32:
+        case PluginFieldType::kFLOAT64: made.type = is_one ? SINTER_PLUGIN_REAL : SINTER_PLUGIN_REALS; break;
+        case PluginFieldType::kINT8:
+        case PluginFieldType::kINT16:
+        case PluginFieldType::kINT32:
+        case PluginFieldType::kINT64: made.type = is_one ? SINTER_PLUGIN_INT : SINTER_PLUGIN_INTS; break;
+        case PluginFieldType::kCHAR: made.type = SINTER_PLUGIN_TEXT; break;
+        default: break;
+        }
+        const bool is_number = made.type == SINTER_PLUGIN_INT || made.type == SINTER_PLUGIN_REAL;
+        made.count = is_number ? 1 : 0;
+        made.data = made.type == SINTER_PLUGIN_REAL ? static_cast<void const *>(&ABSENT_REAL) : &ABSENT_INT;
+        declared_.push_back(made);
+    }
+    /* The fields that a node gives; the creator knows the defaults of the others. */
+    void fields_of(sinter_plugin_field const *field, field_list &to) const
+    {
+        for (size_t i = 0; i < types_.size(); i++) {
+            sinter_plugin_field const &f = field[i];
+            const std::string name = names_[i];
+            const bool is_absent =
+                f.count == 0 || (f.type == SINTER_PLUGIN_INT && *static_cast<int64_t const *>(f.data) == ABSENT_INT) ||
+                (f.type == SINTER_PLUGIN_REAL && *static_cast<double const *>(f.data) == ABSENT_REAL);
+            if (is_absent) continue;
+            switch (types_[i]) {
+            case PluginFieldType::kFLOAT32: to.numbers<float>(name, types_[i], f); break;
+            case PluginFieldType::kFLOAT64: to.numbers<double>(name, types_[i], f); break;
+            case PluginFieldType::kINT8: to.numbers<int8_t>(name, types_[i], f); break;
+            case PluginFieldType::kINT16: to.numbers<int16_t>(name, types_[i], f); break;
+            case PluginFieldType::kINT32: to.numbers<int32_t>(name, types_[i], f); break;
+            case PluginFieldType::kINT64: to.numbers<int64_t>(name, types_[i], f); break;
+            default:
+                to.add(name, types_[i], f.data, static_cast<size_t>(f.count), static_cast<int32_t>(f.count));
+                break;
+            }
+        }
+    }
+    std::unique_ptr<plugin_instance> make(sinter_plugin_field const *field) const
+    {
+        /* A node has no serialised bytes; those of a plugin that was added by calls begin with a mark. */
+        sinter_plugin_field const &bytes = field[types_.size()];
+        auto const *const data = static_cast<char const *>(bytes.data) + 1;
+        const size_t size = bytes.count ? static_cast<size_t>(bytes.count) - 1 : 0;
+        field_list list;
+        if (bytes.count == 0) fields_of(field, list);
+        else if (v3_) from_bytes(data, size, list);
+        const PluginFieldCollection fc = list.get();
+        if (v3_) return std::make_unique<instance_v3>(v3_->createPlugin(name_.c_str(), &fc, TensorRTPhase::kBUILD));
+        return std::make_unique<instance_v2>(bytes.count ? v2_->deserializePlugin(name_.c_str(), data, size)
+                                                         : v2_->createPlugin(name_.c_str(), &fc));
+    }
+    static adapter const &of(void *user) { return *static_cast<adapter const *>(user); }
+
+    /* f(), whose exceptions become a status and a text. */
+    template <class F> static sinter_status guard(char *text, size_t size, F &&f) noexcept
+    {
+        const auto done = sinter::attempt(f);
+        if (done) return SINTER_OK;
+        if (text && size) {
+            const size_t length = std::min(size - 1, done.message.size());
+            std::memcpy(text, done.message.data(), length);
+            text[length] = 0;
+        }
+        return done.status == SINTER_OK ? SINTER_INTERNAL : done.status;
+    }
+    static sinter_status shapes(sinter_plugin_shapes *s)
+    {
+        return guard(s->error, s->error_size, [&] {
+            const auto p = of(s->user).make(s->field);
+            if (s->count_out > p->outputs())
+                throw sinter::error(SINTER_INVALID_MODEL, std::to_string(s->count_out) + " outputs, the plugin has " +
+                                                              std::to_string(p->outputs()));
+            expressions e(s);
+            std::vector<DimsExprs> in, out(s->count_out);
+            std::vector<DataType> types, out_types(s->count_out, DataType::kFLOAT);
+            for (uint32_t i = 0; i < s->count_in; i++) {
+                in.push_back(e.of(s->in[i]));
+                types.push_back(from(s->in[i].dtype));
+            }
+            p->shapes(in.data(), s->count_in, types.data(), out.data(), out_types.data(), s->count_out, e);
+            for (uint32_t i = 0; i < s->count_out; i++) {
+                s->out[i].dtype = from(out_types[i]);
+                if (out[i].nbDims < 0 || out[i].nbDims > Dims::MAX_DIMS)
+                    throw sinter::error(SINTER_UNSUPPORTED, "an output of " + std::to_string(out[i].nbDims) + " axes");
+                s->out[i].rank = static_cast<uint32_t>(out[i].nbDims);
+                for (int32_t k = 0; k < out[i].nbDims; k++) {
+                    if (!out[i].d[k]) throw sinter::error(SINTER_UNSUPPORTED, "a size of an output is nullptr");
+                    s->out[i].dim[k] = static_cast<expressions::one const *>(out[i].d[k])->id;
+                }
+            }
+        });
+    }
+    static std::vector<DynamicPluginTensorDesc> io_of(sinter_plugin_problem const *p)
+    {
+        std::vector<DynamicPluginTensorDesc> made;
+        for (uint32_t i = 0; i < p->count_in + p->count_out; i++) {
+            sinter_plugin_operand const &o = i < p->count_in ? p->in[i] : p->out[i - p->count_in];
+            for (uint32_t k = 0; k < o.rank; k++)
+                if (o.order[k] != k) throw sinter::error(SINTER_UNSUPPORTED, "plugins take row-major operands");
+            DynamicPluginTensorDesc d;
+            d.desc.type = from(o.dtype);
+            d.min = to_dims(o.min, o.rank);
+            d.opt = to_dims(o.opt, o.rank);
+            d.max = to_dims(o.max, o.rank);
+            d.desc.dims = d.opt;
+            for (uint32_t k = 0; k < o.rank; k++)
+                if (o.min[k] != o.max[k]) d.desc.dims.d[k] = -1;
+            made.push_back(d);
+        }
+        return made;
+    }
+    static int supports(sinter_plugin_problem const *p)
+    {
+        bool is_supported = false;
+        const sinter_status s =
+            guard(nullptr, 0, [&] { is_supported = of(p->user).make(p->field)->supports(io_of(p), p->count_in); });
+        return s == SINTER_OK && is_supported;
+    }
+    static size_t workspace(sinter_plugin_problem const *p)
+    {
+        size_t size = 0;
+        const sinter_status s =
+            guard(nullptr, 0, [&] { size = of(p->user).make(p->field)->workspace(io_of(p), p->count_in); });
+        return s == SINTER_OK ? size : SIZE_MAX;
+    }
+    static uint32_t tactics(sinter_plugin_problem const *p, uint32_t *list, uint32_t room)
+    {
+        std::vector<uint32_t> found;
+        (void)guard(nullptr, 0, [&] { found = of(p->user).make(p->field)->tactics(); });
+        if (found.empty()) found.push_back(0);
+        if (found.size() > room) found.resize(room);
+        std::copy(found.begin(), found.end(), list);
+        return static_cast<uint32_t>(found.size());
+    }
+    static sinter_status create(sinter_plugin_problem const *p, void **state)
+    {
+        return guard(p->error, p->error_size, [&] {
+            auto made = of(p->user).make(p->field);
+            made->prepare(io_of(p), p->count_in);
+            *state = made.release();
+        });
+    }
+    static sinter_status run(sinter_plugin_run const *r)
+    {
+        return guard(r->error, r->error_size, [&] {
+#ifndef SINTER_HOST_CUDA
+            if (r->stream) throw sinter::error(SINTER_UNSUPPORTED, "plugins of these headers run in host memory");
+#endif
+            PluginTensorDesc desc[64];
+            void const *in[32];
+            void *out[32];
+            for (uint32_t i = 0; i < r->count_in + r->count_out; i++) {
+                sinter_plugin_tensor const &t = i < r->count_in ? r->in[i] : r->out[i - r->count_in];
+                desc[i].dims = to_dims(t.dim, t.rank);
+                desc[i].type = from(t.dtype);
+                if (i < r->count_in) in[i] = t.data;
+                else out[i - r->count_in] = t.data;
+            }
+            const int code = static_cast<plugin_instance *>(r->state)->enqueue(desc, desc + r->count_in, in, out,
+                                                                               r->workspace, r->tactic);
+            if (code != 0) throw sinter::error(SINTER_DEVICE, "enqueue() returned " + std::to_string(code));
+        });
+    }
+
+    IPluginCreatorInterface *creator_;
+    IPluginCreator *v2_;
+    IPluginCreatorV3One *v3_;
+    std::string name_, version_, space_;
+    std::deque<std::string> names_;
+    std::vector<PluginFieldType> types_;
+    std::vector<sinter_plugin_field> declared_;
+};
+
+} // namespace detail
+
+/* All creators of the process. Creators are registered before networks are made and engines are loaded that use them.
+ */
+class IPluginRegistry {
+  public:
+    using PluginLibraryHandle = void *;
+    bool registerCreator(IPluginCreatorInterface &creator, AsciiChar const *space) noexcept
+    {
+        const auto done = sinter::attempt([&] {
+            auto made = std::make_unique<detail::adapter>(&creator, space ? space : "");
+            if (find(made->name().c_str(), made->version().c_str(), made->space().c_str()))
+                throw sinter::error(SINTER_INVALID_ARG, "plugin '" + made->name() + "' is registered already");
+            if (auto *v2 = dynamic_cast<IPluginCreator *>(&creator)) v2->setPluginNamespace(space ? space : "");
+            adapters_.push_back(std::move(made));
+            env_.reset();
+        });
+        if (!done && getLogger()) getLogger()->log(ILogger::Severity::kERROR, done.message.c_str());
+        return static_cast<bool>(done);
+    }
+    bool deregisterCreator(IPluginCreatorInterface const &creator) noexcept
+    {
+        for (auto it = adapters_.begin(); it != adapters_.end(); ++it) {
+            if ((*it)->creator() != &creator) continue;
+            retired_.push_back(std::move(*it)); /* engines may still use it */
+            adapters_.erase(it);
+            env_.reset();
+            return true;
+        }
+        return false;
+    }
+    IPluginCreatorInterface *getCreator(AsciiChar const *name, AsciiChar const *version,
+                                        AsciiChar const *space = "") noexcept
+    {
+        detail::adapter const *found = find(name, version, space);
+        return found ? found->creator() : nullptr;
+    }
+    IPluginCreator *getPluginCreator(AsciiChar const *name, AsciiChar const *version,
+                                     AsciiChar const *space = "") noexcept
+    {
+        return dynamic_cast<IPluginCreator *>(getCreator(name, version, space));
+    }
+    IPluginCreatorInterface *const *getAllCreators(int32_t *count) const noexcept
+    {
+        listed_.clear();
+        for (auto const &a : adapters_) listed_.push_back(a->creator());
+        *count = static_cast<int32_t>(listed_.size());
+        return listed_.data();
+    }
+    IPluginCreator *const *getPluginCreatorList(int32_t *count) const noexcept
+    {
+        listed_v2_.clear();
+        for (auto const &a : adapters_)
+            if (auto *v2 = dynamic_cast<IPluginCreator *>(a->creator())) listed_v2_.push_back(v2);
+        *count = static_cast<int32_t>(listed_v2_.size());
+        return listed_v2_.data();
+    }
+    /* A shared library with plugins of sinter (docs/plugins.md). */
+    PluginLibraryHandle loadLibrary(AsciiChar const *path) noexcept
+    {
+        libraries_.emplace_back(path);
+        env_.reset();
+        return sinter::attempt([&] { environment(); }) ? &libraries_.back() : (libraries_.pop_back(), nullptr);
+    }
+    void setErrorRecorder(IErrorRecorder *recorder) noexcept { recorder_ = recorder; }
+    IErrorRecorder *getErrorRecorder() const noexcept { return recorder_; }
+    bool isParentSearchEnabled() const noexcept { return true; }
+    void setParentSearchEnabled(bool) noexcept {}
+
+    /* What networks and engines are made with. */
+    sinter::environment environment()
+    {
+        if (!env_) {
+            sinter::plugins made;
+            for (auto const &a : adapters_) made.add(a->describe());
+            for (std::string const &path : libraries_) made.load(path);
+            env_.emplace();
+            env_->use(made);
+            plugins_ = made.share();
+        }
+        return *env_;
+    }
+    std::shared_ptr<sinter_plugins> plugins()
+    {
+        environment();
+        return plugins_;
+    }
+
+  private:
+    detail::adapter const *find(AsciiChar const *name, AsciiChar const *version, AsciiChar const *space) const
+    {
+        for (auto const &a : adapters_)
+            if (a->name() == name && a->version() == version && a->space() == (space ? space : "")) return a.get();
+        return nullptr;
+    }
+    std::vector<std::unique_ptr<detail::adapter>> adapters_, retired_;
+    std::deque<std::string> libraries_;
+    std::optional<sinter::environment> env_;
+    std::shared_ptr<sinter_plugins> plugins_;
+    mutable std::vector<IPluginCreatorInterface *> listed_;
+    mutable std::vector<IPluginCreator *> listed_v2_;
+    IErrorRecorder *recorder_ = nullptr;
+};
+
+} // namespace nvinfer1
+
+inline nvinfer1::IPluginRegistry *getPluginRegistry() noexcept
+{
+    static nvinfer1::IPluginRegistry registry;
+    return &registry;
+}
+
+namespace nvinfer1 {
+/* Registers a creator when the program, or the shared library that has it, begins. */
+template <class T> class PluginRegistrar {
+  public:
+    PluginRegistrar() { getPluginRegistry()->registerCreator(instance_, ""); }
+
+  private:
+    T instance_{};
+};
+} // namespace nvinfer1
+
+#define REGISTER_TENSORRT_PLUGIN(name)                                                                                 \
+    static nvinfer1::PluginRegistrar<name> pluginRegistrar##name {}
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NvInferPluginInstances.h - plugins of version 2 and of version 3 behind one interface, for NvInferPluginAdapter.h. */
+#ifndef NV_INFER_PLUGIN_INSTANCES_H
+#define NV_INFER_PLUGIN_INSTANCES_H
+
+#include "NvInferRuntimePlugin.h"
+
+#include <algorithm>
+
+namespace nvinfer1 {
+namespace detail {
+
+/* One plugin of either version. */
+class plugin_instance {
+  public:
+    virtual ~plugin_instance() = default;
+    virtual uint32_t outputs() = 0;
+    virtual void shapes(DimsExprs const *in, uint32_t count_in, DataType const *types, DimsExprs *out,
+                        DataType *out_types, uint32_t count_out, IExprBuilder &e) = 0;
+    virtual bool supports(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) = 0;
+    virtual size_t workspace(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) = 0;
+    virtual std::vector<uint32_t> tactics() { return {}; }
+    /* For the sizes of a run. */
+    virtual void prepare(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) = 0;
+    virtual int enqueue(PluginTensorDesc const *in, PluginTensorDesc const *out, void const *const *inputs,
+                        void *const *outputs, void *workspace, uint32_t tactic) = 0;
+};
+inline std::vector<PluginTensorDesc> plain(std::vector<DynamicPluginTensorDesc> const &io)
+{
+    std::vector<PluginTensorDesc> made;
+    for (DynamicPluginTensorDesc const &d : io) {
+        made.push_back(d.desc);
+        made.back().dims = d.max;
+    }
+    return made;
+}
+inline int32_t count_of(size_t n) { return static_cast<int32_t>(n); }
+
+class instance_v2 : public plugin_instance {
+  public:
+    explicit instance_v2(IPluginV2 *made) : base_(made), p_(dynamic_cast<IPluginV2DynamicExt *>(made))
+    {
+        if (!made) throw sinter::error(SINTER_INVALID_MODEL, "the creator made no plugin");
+        if (p_) return;
+        made->destroy();
+        throw sinter::error(SINTER_UNSUPPORTED,
+                            "the plugin is no IPluginV2DynamicExt: derive it from that class or IPluginV3");
+    }
+    ~instance_v2() override
+    {
+        if (is_initialized_) p_->terminate();
+        base_->destroy();
+    }
+    uint32_t outputs() override { return static_cast<uint32_t>(p_->getNbOutputs()); }
+    void shapes(DimsExprs const *in, uint32_t count_in, DataType const *types, DimsExprs *out, DataType *out_types,
+                uint32_t count_out, IExprBuilder &e) override
+    {
+        for (uint32_t i = 0; i < count_out; i++) {
+            out[i] = p_->getOutputDimensions(count_of(i), in, count_of(count_in), e);
+            out_types[i] = p_->getOutputDataType(count_of(i), types, count_of(count_in));
+        }
+    }
+    bool supports(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
+    {
+        const std::vector<PluginTensorDesc> d = plain(io);
+        for (size_t i = 0; i < d.size(); i++)
+            if (!p_->supportsFormatCombination(count_of(i), d.data(), count_of(count_in),
+                                               count_of(d.size() - count_in)))
+                return false;
+        return true;
+    }
+    size_t workspace(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
+    {
+        const std::vector<PluginTensorDesc> d = plain(io);
+        p_->configurePlugin(io.data(), count_of(count_in), io.data() + count_in, count_of(io.size() - count_in));
+        return p_->getWorkspaceSize(d.data(), count_of(count_in), d.data() + count_in, count_of(d.size() - count_in));
+    }
+    void prepare(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
+    {
+        p_->configurePlugin(io.data(), count_of(count_in), io.data() + count_in, count_of(io.size() - count_in));
+        if (p_->initialize() != 0) throw sinter::error(SINTER_DEVICE, "initialize() failed");
+        is_initialized_ = true;
+    }
+    int enqueue(PluginTensorDesc const *in, PluginTensorDesc const *out, void const *const *inputs,
+                void *const *outputs, void *workspace, uint32_t) override
+    {
+        return p_->enqueue(in, out, inputs, outputs, workspace, nullptr);
+    }
+
+  private:
+    IPluginV2 *base_;
+    IPluginV2DynamicExt *p_;
+    bool is_initialized_ = false;
+};
+
+class instance_v3 : public plugin_instance {
+  public:
+    explicit instance_v3(IPluginV3 *made) : p_(made)
+    {
+        if (!made) throw sinter::error(SINTER_INVALID_MODEL, "the creator made no plugin");
+    }
+    uint32_t outputs() override { return static_cast<uint32_t>(build()->getNbOutputs()); }
+    void shapes(DimsExprs const *in, uint32_t count_in, DataType const *types, DimsExprs *out, DataType *out_types,
+                uint32_t count_out, IExprBuilder &e) override
+    {
+        IPluginV3OneBuild *b = build();
+        if (b->getOutputDataTypes(out_types, count_of(count_out), types, count_of(count_in)) != 0 ||
+            b->getOutputShapes(in, count_of(count_in), nullptr, 0, out, count_of(count_out), e) != 0)
+            throw sinter::error(SINTER_UNSUPPORTED, "the plugin gives no types or shapes for these inputs");
+    }
+    bool supports(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
+    {
+        for (size_t i = 0; i < io.size(); i++)
+            if (!build()->supportsFormatCombination(count_of(i), io.data(), count_of(count_in),
+                                                    count_of(io.size() - count_in)))
+                return false;
+        return true;
+    }
+    size_t workspace(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
+    {
+        configure(io, count_in);
+        return build()->getWorkspaceSize(io.data(), count_of(count_in), io.data() + count_in,
+                                         count_of(io.size() - count_in));
+    }
+    std::vector<uint32_t> tactics() override
+    {
+        std::vector<int32_t> made(static_cast<size_t>(std::max(build()->getNbTactics(), 0)));
+        if (!made.empty() && build()->getValidTactics(made.data(), count_of(made.size())) != 0) made.clear();
+        return std::vector<uint32_t>(made.begin(), made.end());
+    }
+    void prepare(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in) override
+    {
+        configure(io, count_in);
+        attached_.reset(runtime_of(p_.get())->attachToContext(nullptr));
+        run_ = runtime_of(attached_ ? attached_.get() : p_.get());
+        const std::vector<PluginTensorDesc> d = plain(io);
+        if (run_->onShapeChange(d.data(), count_of(count_in), d.data() + count_in, count_of(d.size() - count_in)) != 0)
+            throw sinter::error(SINTER_DEVICE, "onShapeChange() failed");
+    }
+    int enqueue(PluginTensorDesc const *in, PluginTensorDesc const *out, void const *const *inputs,
+                void *const *outputs, void *workspace, uint32_t tactic) override
+    {
+        if (tactic != 0 && run_->setTactic(static_cast<int32_t>(tactic)) != 0) return -1;
+        return run_->enqueue(in, out, inputs, outputs, workspace, nullptr);
+    }
+    static IPluginV3OneRuntime *runtime_of(IPluginV3 *p)
+    {
+        auto *made = static_cast<IPluginV3OneRuntime *>(p->getCapabilityInterface(PluginCapabilityType::kRUNTIME));
+        if (!made) throw sinter::error(SINTER_UNSUPPORTED, "the plugin has no capability kRUNTIME");
+        return made;
+    }
+
+  private:
+    IPluginV3OneBuild *build()
+    {
+        auto *made = static_cast<IPluginV3OneBuild *>(p_->getCapabilityInterface(PluginCapabilityType::kBUILD));
+        if (!made) throw sinter::error(SINTER_UNSUPPORTED, "the plugin has no capability kBUILD");
+        return made;
+    }
+    void configure(std::vector<DynamicPluginTensorDesc> const &io, uint32_t count_in)
+    {
+        if (build()->configurePlugin(io.data(), count_of(count_in), io.data() + count_in,
+                                     count_of(io.size() - count_in)) != 0)
+            throw sinter::error(SINTER_UNSUPPORTED, "configurePlugin() failed");
+    }
+    std::unique_ptr<IPluginV3> p_, attached_;
+    IPluginV3OneRuntime *run_ = nullptr;
+};
+
+} // namespace detail
+} // namespace nvinfer1
+
+#endif

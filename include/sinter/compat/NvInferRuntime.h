@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NvInferRuntime.h - IRuntime, ICudaEngine, IExecutionContext, IRefitter, IEngineInspector. */
+#ifndef NV_INFER_RUNTIME_H
+#define NV_INFER_RUNTIME_H
+
+#include "NvInferPluginAdapter.h"
+
+namespace nvinfer1 {
+
+enum class EngineCapability : int32_t { kSTANDARD = 0, kSAFETY = 1, kDLA_STANDALONE = 2 };
+enum class ProfilingVerbosity : int32_t { kLAYER_NAMES_ONLY = 0, kNONE = 1, kDETAILED = 2 };
+enum class LayerInformationFormat : int32_t { kONELINE = 0, kJSON = 1 };
+enum class OptProfileSelector : int32_t { kMIN = 0, kOPT = 1, kMAX = 2 };
+enum class ExecutionContextAllocationStrategy : int32_t { kSTATIC = 0, kON_PROFILE_CHANGE = 1, kUSER_MANAGED = 2 };
+enum class HardwareCompatibilityLevel : int32_t { kNONE = 0, kAMPERE_PLUS = 1, kSAME_COMPUTE_CAPABILITY = 2 };
+enum class SerializationFlag : int32_t { kEXCLUDE_WEIGHTS = 0, kEXCLUDE_LEAN_RUNTIME = 1, kINCLUDE_REFIT = 2 };
+enum class EngineStat : int32_t { kTOTAL_WEIGHTS_SIZE = 0, kSTRIPPED_WEIGHTS_SIZE = 1 };
+enum class WeightsRole : int32_t { kKERNEL = 0, kBIAS = 1, kSHIFT = 2, kSCALE = 3, kCONSTANT = 4, kANY = 5 };
+using SerializationFlags = uint32_t;
+
+/* Receives the time of each step, once a run. */
+class IProfiler {
+  public:
+    virtual ~IProfiler() = default;
+    virtual void reportLayerTime(char const *layerName, float ms) = 0;
+};
+
+/* Gives memory to outputs whose size the run decides. */
+class IOutputAllocator : public IVersionedInterface {
+  public:
+    virtual void *reallocateOutput(char const *, void *, uint64_t, uint64_t) { return nullptr; }
+    virtual void *reallocateOutputAsync(char const *tensorName, void *currentMemory, uint64_t size, uint64_t alignment,
+                                        cudaStream_t)
+    {
+        return reallocateOutput(tensorName, currentMemory, size, alignment);
+    }
+    virtual void notifyShape(char const *tensorName, Dims const &dims) = 0;
+};
+class IDebugListener : public IVersionedInterface {
+  public:
+    virtual bool processDebugTensor(void const *addr, TensorLocation location, DataType type, Dims const &shape,
+                                    char const *name, cudaStream_t stream) = 0;
+};
+
+class ISerializationConfig {
+  public:
+    bool setFlags(SerializationFlags flags) noexcept
+    {
+        flags_ = flags;
+        return true;
+    }
+    SerializationFlags getFlags() const noexcept { return flags_; }
+    bool setFlag(SerializationFlag f) noexcept
+    {
+        flags_ |= 1u << static_cast<int>(f);
+        return true;
+    }
+    bool clearFlag(SerializationFlag f) noexcept
+    {
+        flags_ &= ~(1u << static_cast<int>(f));
+        return true;
+    }
+    bool getFlag(SerializationFlag f) const noexcept { return flags_ >> static_cast<int>(f) & 1; }
+
+  private:
+    SerializationFlags flags_ = 0;
+};
+
+class IExecutionContext;
+class IEngineInspector;
+
+/* A loaded engine. Any number of threads may make contexts of it. */
+class ICudaEngine : public detail::reporter {
+  public:
+    ICudaEngine(sinter::engine engine, ILogger *logger) : reporter(logger), engine_(std::move(engine)) { read(); }
+
+    int32_t getNbIOTensors() const noexcept { return static_cast<int32_t>(io_->size()); }
+    char const *getIOTensorName(int32_t index) const noexcept
+    {
+        return index < 0 || index >= getNbIOTensors() ? nullptr : (*io_)[static_cast<size_t>(index)].name.c_str();
+    }
+    TensorIOMode getTensorIOMode(char const *name) const noexcept
+    {
+        sinter::io const *io = find(name);
+        return !io ? TensorIOMode::kNONE : io->is_input ? TensorIOMode::kINPUT : TensorIOMode::kOUTPUT;
+    }
+    Dims getTensorShape(char const *name) const noexcept
+    {
+        return guard(none(), [&] { return detail::to_dims(known(name).shape); });
+    }
+    DataType getTensorDataType(char const *name) const noexcept
+    {
+        return guard(DataType::kFLOAT, [&] { return detail::from(known(name).dtype); });
+    }
+    TensorLocation getTensorLocation(char const *) const noexcept { return TensorLocation::kDEVICE; }
+    bool isShapeInferenceIO(char const *) const noexcept { return false; }
+    TensorFormat getTensorFormat(char const *, int32_t = 0) const noexcept { return TensorFormat::kLINEAR; }
+    char const *getTensorFormatDesc(char const *, int32_t = 0) const noexcept { return "Row major linear format"; }
+    int32_t getTensorBytesPerComponent(char const *, int32_t = 0) const noexcept { return -1; }
+    int32_t getTensorComponentsPerElement(char const *, int32_t = 0) const noexcept { return -1; }
+    int32_t getTensorVectorizedDim(char const *, int32_t = 0) const noexcept { return -1; }
+    Dims getProfileShape(char const *name, int32_t profile, OptProfileSelector select) const noexcept
+    {
+        return guard(none(), [&] {
+            for (sinter::io const &io : engine_.inputs(static_cast<uint32_t>(profile)))
+                if (io.name == name)
+                    return detail::to_dims(select == OptProfileSelector::kMIN   ? io.min
+                                           : select == OptProfileSelector::kOPT ? io.opt
+                                                                                : io.max);
+            throw sinter::error(SINTER_INVALID_ARG, std::string("the engine has no input '") + name + "'");
+        });
+    }
+    int32_t getNbOptimizationProfiles() const noexcept { return static_cast<int32_t>(engine_.profile_count()); }
+    int32_t getNbLayers() const noexcept
+    {
+        return guard(0, [&] { return static_cast<int32_t>(engine_.info().step_count); });
+    }
+    char const *getName() const noexcept { return ""; }
+    bool isRefittable() const noexcept
+    {
+        return guard(false, [&] {
+            for (auto const &w : engine_.weights())
+                if (!w.is_fixed) return true;
+            return false;
+        });
+    }
+    EngineCapability getEngineCapability() const noexcept { return EngineCapability::kSTANDARD; }
+    bool hasImplicitBatchDimension() const noexcept { return false; }
+    ProfilingVerbosity getProfilingVerbosity() const noexcept { return ProfilingVerbosity::kDETAILED; }
+    HardwareCompatibilityLevel getHardwareCompatibilityLevel() const noexcept
+    {
+        return HardwareCompatibilityLevel::kNONE;
+    }
+    int32_t getNbAuxStreams() const noexcept { return 0; }
+    size_t getDeviceMemorySize() const noexcept { return engine_.memory_size(); }
+    int64_t getDeviceMemorySizeV2() const noexcept { return static_cast<int64_t>(engine_.memory_size()); }
+    size_t getDeviceMemorySizeForProfile(int32_t p) const noexcept
+    {
+        return engine_.memory_size(static_cast<uint32_t>(p));
+    }
+    int64_t getDeviceMemorySizeForProfileV2(int32_t p) const noexcept
+    {
+        return static_cast<int64_t>(getDeviceMemorySizeForProfile(p));
+    }
+    int64_t getStreamableWeightsSize() const noexcept { return stat(&sinter_engine_info::streamable_size); }
+    int64_t getWeightStreamingBudgetV2() const noexcept { return stat(&sinter_engine_info::weight_budget); }
+    int64_t getWeightStreamingAutomaticBudget() const noexcept
+    {
+        return guard(int64_t(0), [&] {
+            uint64_t made = 0;
+            sinter::call(sinter_engine_automatic_weight_budget, engine_.get(), &made);
+            return static_cast<int64_t>(made);
+        });
+    }
+    bool setWeightStreamingBudgetV2(int64_t bytes) noexcept
+    {
+        return attempt([&] { engine_.set_weight_budget(static_cast<uint64_t>(bytes)); });
+    }
+    int64_t getEngineStat(EngineStat s) const noexcept
+    {
+        return stat(s == EngineStat::kTOTAL_WEIGHTS_SIZE ? &sinter_engine_info::weights_size
+                                                         : &sinter_engine_info::stripped_size);
+    }
+
+    /* The engine's bytes, as they were loaded. */
+    IHostMemory *serialize() const noexcept
+    {
+        return guard(static_cast<IHostMemory *>(nullptr),
+                     [&]() -> IHostMemory * { return new detail::text_memory(*bytes_); });
+    }
+    ISerializationConfig *createSerializationConfig() const noexcept { return new ISerializationConfig(); }
+    IHostMemory *serializeWithConfig(ISerializationConfig &config) const noexcept
+    {
+        if (!config.getFlag(SerializationFlag::kEXCLUDE_WEIGHTS)) return serialize();
+        return guard(static_cast<IHostMemory *>(nullptr),
+                     [&]() -> IHostMemory * { return new detail::plan(engine_.strip()); });
+    }
+    inline IExecutionContext *createExecutionContext(
+        ExecutionContextAllocationStrategy strategy = ExecutionContextAllocationStrategy::kSTATIC) noexcept;
+    inline IExecutionContext *createExecutionContextWithoutDeviceMemory() noexcept;
+    inline IEngineInspector *createEngineInspector() const noexcept;
+    void destroy() noexcept { delete this; }
+
+    /* ---- for the other classes ---- */
+    sinter::engine const &engine() const { return engine_; }
+    sinter::io const *find(char const *name) const
+    {
+        for (sinter::io const &io : *io_)
+            if (name && io.name == name) return &io;
+        return nullptr;
+    }
+    sinter::io const &known(char const *name) const
+    {
+        sinter::io const *io = find(name);
+        if (io) return *io;
+        std::string names;
+        for (sinter::io const &i : *io_) names += (names.empty() ? "" : ", ") + i.name;
+        throw sinter::error(SINTER_INVALID_ARG,
+                            std::string("the engine has no tensor '") + (name ? name : "") + "': it has " + names);
+    }
+    std::vector<sinter::io> const &io() const { return *io_; }
+    uint64_t generation() const { return generation_; }
+    void replace(sinter::engine engine)
+    {
+        engine_ = std::move(engine);
+        generation_++;
+        read();
+    }
+    void keep(void const *bytes, size_t size)
+    {
+        bytes_ = std::make_shared<std::string>(static_cast<char const *>(bytes), size);
+    }
+    static Dims none()
+    {
+        Dims made;
+        made.nbDims = -1;
+        return made;
+    }
+
+  private:
+    void read() { io_ = std::make_shared<std::vector<sinter::io>>(engine_.values()); }
+    int64_t stat(uint64_t sinter_engine_info::*field) const noexcept
+    {
+        return guard(int64_t(0), [&] { return static_cast<int64_t>(engine_.info().*field); });
+    }
+    sinter::engine engine_;
+    std::shared_ptr<std::vector<sinter::io>> io_;
+    std::shared_ptr<std::string> bytes_ = std::make_shared<std::string>();
+    uint64_t generation_ = 0;
+};
+
+} // namespace nvinfer1
+
+#include "NvInferContext.h"
+
+namespace nvinfer1 {
+
+/* Describes an engine: the report of `sinter inspect`. */
+class IEngineInspector : public detail::reporter {
+  public:
+    explicit IEngineInspector(ICudaEngine const *engine) : reporter(engine->getLogger()), engine_(engine) {}
+    bool setExecutionContext(IExecutionContext const *context) noexcept
+    {
+        context_ = context;
+        return true;
+    }
+    IExecutionContext const *getExecutionContext() const noexcept { return context_; }
+    char const *getEngineInformation(LayerInformationFormat format) const noexcept
+    {
+        return guard(static_cast<char const *>(nullptr), [&] {
+            text_ = engine_->engine().print(format == LayerInformationFormat::kJSON ? SINTER_PRINT_JSON
+                                                                                    : SINTER_PRINT_TEXT);
+            return text_.c_str();
+        });
+    }
+    void destroy() noexcept { delete this; }
+
+  private:
+    ICudaEngine const *engine_;
+    IExecutionContext const *context_ = nullptr;
+    mutable std::string text_;
+};
+inline IEngineInspector *ICudaEngine::createEngineInspector() const noexcept { return new IEngineInspector(this); }
+
+/* Other weights for an engine. Contexts of it take them at their next run. */
+class IRefitter : public detail::reporter {
+  public:
+    IRefitter(ICudaEngine &engine, ILogger &logger) : reporter(&logger), engine_(engine) {}
+    bool setNamedWeights(char const *name, Weights weights) noexcept
+    {
+        return attempt([&] {
+            /* An engine knows weights by type and size: a list of elements serves. */
+            sinter::tensor value(detail::from(weights.type), { weights.count });
+            if (value.size_bytes()) std::memcpy(value.data(), weights.values, value.size_bytes());
+            (void)find(name);
+            weights_[name] = value;
+        });
+    }
+    bool setNamedWeights(char const *name, Weights weights, TensorLocation) noexcept
+    {
+        return setNamedWeights(name, weights);
+    }
+    bool setWeights(char const *layer, WeightsRole role, Weights weights) noexcept
+    {
+        static char const *const words[] = { "kernel", "bias", "shift", "scale", "weights", "" };
+        return setNamedWeights((std::string(layer) + "." + words[static_cast<int>(role)]).c_str(), weights);
+    }
+    /* The type and the count that new weights need. */
+    Weights getWeightsPrototype(char const *name) const noexcept
+    {
+        return guard(Weights(), [&] {
+            const sinter::weight w = find(name);
+            Weights made;
+            made.type = detail::from(w.dtype);
+            made.count = static_cast<int64_t>(w.size * 8 / sinter_dtype_bits(w.dtype));
+            return made;
+        });
+    }
+    int32_t getAllWeights(int32_t room, char const **names) noexcept { return list(room, names, false); }
+    /* Names that have no new value yet: of a stripped engine all are needed. */
+    int32_t getMissingWeights(int32_t room, char const **names) noexcept { return list(room, names, true); }
+    bool refitCudaEngine() noexcept
+    {
+        return attempt([&] {
+            const sinter::buffer bytes = engine_.engine().refit(weights_);
+            sinter::engine_options o;
+            o.use(::getPluginRegistry()->environment());
+            engine_.replace(sinter::engine::load(bytes, o));
+            engine_.keep(bytes.data(), bytes.size());
+        });
+    }
+    bool refitCudaEngineAsync(cudaStream_t) noexcept { return refitCudaEngine(); }
+    void destroy() noexcept { delete this; }
+
+  private:
+    sinter::weight find(char const *name) const
+    {
+        for (sinter::weight const &w : engine_.engine().weights())
+            if (w.name == name) return w;
+        throw sinter::error(SINTER_INVALID_ARG, std::string("the engine has no weights '") + name + "'");
+    }
+    int32_t list(int32_t room, char const **names, bool missing) noexcept
+    {
+        return guard(0, [&] {
+            if (names_.empty())
+                for (auto const &w : engine_.engine().weights())
+                    if (!w.is_fixed) names_.push_back(w.name);
+            const bool is_whole = engine_.engine().info().stripped_size != engine_.engine().info().weights_size;
+            int32_t count = 0;
+            for (std::string const &n : names_) {
+                if (missing && (is_whole || weights_.count(n))) continue;
+                if (count < room && names) names[count] = n.c_str();
+                count++;
+            }
+            return count;
+        });
+    }
+    ICudaEngine &engine_;
+    std::map<std::string, sinter::tensor> weights_;
+    std::deque<std::string> names_;
+};
+
+class IRuntime : public detail::reporter {
+  public:
+    explicit IRuntime(ILogger &logger) : reporter(&logger) { detail::last_logger() = &logger; }
+    ICudaEngine *deserializeCudaEngine(void const *blob, size_t size) noexcept
+    {
+        return guard(static_cast<ICudaEngine *>(nullptr), [&] {
+            sinter::engine_options o;
+            o.use(::getPluginRegistry()->environment());
+            o->trust_code = is_trusted_;
+            auto made = std::make_unique<ICudaEngine>(sinter::engine::load(blob, size, o), logger_);
+            made->keep(blob, size);
+            return made.release();
+        });
+    }
+    ICudaEngine *deserializeCudaEngine(void const *blob, size_t size, void *) noexcept
+    {
+        return deserializeCudaEngine(blob, size);
+    }
+    ICudaEngine *deserializeCudaEngine(IStreamReader &reader) noexcept
+    {
+        return from_stream([&](void *to, int64_t n) { return reader.read(to, n); });
+    }
+    ICudaEngine *deserializeCudaEngine(IStreamReaderV2 &reader) noexcept
+    {
+        return from_stream([&](void *to, int64_t n) { return reader.read(to, n, nullptr); });
+    }
+    /* Runs GPU kernels that an engine carries: for files of those whose programs you would run. */
+    void setEngineHostCodeAllowed(bool is_allowed) noexcept { is_trusted_ = is_allowed; }
+    bool getEngineHostCodeAllowed() const noexcept { return is_trusted_; }
+    void setDLACore(int32_t) noexcept {}
+    int32_t getDLACore() const noexcept { return -1; }
+    int32_t getNbDLACores() const noexcept { return 0; }
+    bool setMaxThreads(int32_t) noexcept { return true; }
+    int32_t getMaxThreads() const noexcept { return 1; }
+    void setGpuAllocator(IGpuAllocator *) noexcept
+    {
+        say(ILogger::Severity::kWARNING, "setGpuAllocator changes nothing on the CPU: memory is the library's");
+    }
+    IPluginRegistry &getPluginRegistry() noexcept { return *::getPluginRegistry(); }
+    void destroy() noexcept { delete this; }
+
+  private:
+    template <class F> ICudaEngine *from_stream(F read) noexcept
+    {
+        std::string bytes;
+        const bool is_read = attempt([&] {
+            std::vector<char> part(1 << 20);
+            for (;;) {
+                const int64_t got = read(part.data(), static_cast<int64_t>(part.size()));
+                if (got <= 0) return;
+                bytes.append(part.data(), static_cast<size_t>(got));
+            }
+        });
+        return is_read ? deserializeCudaEngine(bytes.data(), bytes.size()) : nullptr;
+    }
+    bool is_trusted_ = false;
+};
+
+inline IRuntime *createInferRuntime(ILogger &logger) noexcept { return new (std::nothrow) IRuntime(logger); }
+inline IRefitter *createInferRefitter(ICudaEngine &engine, ILogger &logger) noexcept
+{
+    return new (std::nothrow) IRefitter(engine, logger);
+}
+
+} // namespace nvinfer1
+
+#endif

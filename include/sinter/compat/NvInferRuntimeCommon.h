@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NvInferRuntimeCommon.h - another name of NvInferRuntime.h. */
+#include "NvInferRuntime.h"

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NvOnnxParser.h - the parser of ONNX models, in the shape of TensorRT's header of this name. */
+#ifndef NV_ONNX_PARSER_H
+#define NV_ONNX_PARSER_H
+
+#include "NvInfer.h"
+
+#define NV_ONNX_PARSER_MAJOR 0
+#define NV_ONNX_PARSER_MINOR 1
+#define NV_ONNX_PARSER_PATCH 0
+
+namespace nvonnxparser {
+
+enum class ErrorCode : int {
+    kSUCCESS = 0, kINTERNAL_ERROR = 1, kMEM_ALLOC_FAILED = 2, kMODEL_DESERIALIZE_FAILED = 3, kINVALID_VALUE = 4,
+    kINVALID_GRAPH = 5, kINVALID_NODE = 6, kUNSUPPORTED_GRAPH = 7, kUNSUPPORTED_NODE = 8
+};
+enum class OnnxParserFlag : int32_t { kNATIVE_INSTANCENORM = 0 };
+using OnnxParserFlags = uint32_t;
+
+class IParserError {
+  public:
+    virtual ~IParserError() = default;
+    virtual ErrorCode code() const = 0;
+    virtual char const *desc() const = 0;
+    virtual char const *file() const = 0;
+    virtual int line() const = 0;
+    virtual char const *func() const = 0;
+    virtual int node() const = 0; /* -1: it is no node */
+    virtual char const *nodeName() const = 0;
+    virtual char const *nodeOperator() const = 0;
+};
+
+/* Adds models to a network. The network may outlive it. */
+class IParser : public nvinfer1::detail::reporter {
+  public:
+    IParser(nvinfer1::INetworkDefinition &network, nvinfer1::ILogger &logger) : reporter(&logger)
+    {
+        sinter_parser *made = nullptr;
+        sinter::call(sinter_parser_create, network.net().get(), &made);
+        c_ = std::shared_ptr<sinter_parser>(made, sinter_parser_destroy);
+    }
+    /* External data is read from the folder of the file. */
+    bool parseFromFile(char const *path, int) noexcept
+    {
+        return done([&](sinter_error *e) { return sinter_parser_parse_file(c_.get(), path, e); });
+    }
+    bool parse(void const *model, size_t size, char const *path = nullptr) noexcept
+    {
+        (void)path;
+        return done([&](sinter_error *e) { return sinter_parser_parse_memory(c_.get(), model, size, e); });
+    }
+    int getNbErrors() const noexcept { return static_cast<int>(errors_.size()); }
+    IParserError const *getError(int i) const noexcept
+    {
+        return i >= 0 && i < getNbErrors() ? &errors_[static_cast<size_t>(i)] : nullptr;
+    }
+    void clearErrors() noexcept
+    {
+        sinter_parser_clear_errors(c_.get());
+        errors_.clear();
+    }
+    void setFlags(OnnxParserFlags flags) noexcept { flags_ = flags; }
+    OnnxParserFlags getFlags() const noexcept { return flags_; }
+    void setFlag(OnnxParserFlag f) noexcept { flags_ |= 1u << static_cast<int>(f); }
+    void clearFlag(OnnxParserFlag f) noexcept { flags_ &= ~(1u << static_cast<int>(f)); }
+    bool getFlag(OnnxParserFlag f) const noexcept { return flags_ >> static_cast<int>(f) & 1; }
+    int64_t getNbSubgraphs() const noexcept { return sinter_parser_subgraph_count(c_.get()); }
+    bool isSubgraphSupported(int64_t index) const noexcept
+    {
+        uint32_t count = 0, is_supported = 0;
+        return sinter_parser_subgraph(c_.get(), static_cast<uint32_t>(index), nullptr, 0, &count, &is_supported) ==
+                   SINTER_OK &&
+               is_supported;
+    }
+    void destroy() noexcept { delete this; }
+
+  private:
+    class one : public IParserError {
+      public:
+        one(ErrorCode code, std::string text, int node, std::string name, std::string op)
+            : code_(code), text_(std::move(text)), node_(node), name_(std::move(name)), op_(std::move(op))
+        {
+        }
+        ErrorCode code() const override { return code_; }
+        char const *desc() const override { return text_.c_str(); }
+        char const *file() const override { return ""; }
+        int line() const override { return 0; }
+        char const *func() const override { return ""; }
+        int node() const override { return node_; }
+        char const *nodeName() const override { return name_.c_str(); }
+        char const *nodeOperator() const override { return op_.c_str(); }
+
+      private:
+        ErrorCode code_;
+        std::string text_;
+        int node_;
+        std::string name_, op_;
+    };
+    static ErrorCode code_of(sinter_status s)
+    {
+        switch (s) {
+        case SINTER_INVALID_MODEL: return ErrorCode::kINVALID_GRAPH;
+        case SINTER_UNSUPPORTED: return ErrorCode::kUNSUPPORTED_NODE;
+        case SINTER_NO_MEMORY: return ErrorCode::kMEM_ALLOC_FAILED;
+        case SINTER_IO: return ErrorCode::kMODEL_DESERIALIZE_FAILED;
+        default: return ErrorCode::kINTERNAL_ERROR;
+        }
+    }
+    template <class F> bool done(F parse) noexcept
+    {
+        sinter_error e = {};
+        const sinter_status s = parse(&e);
+        errors_.clear();
+        for (uint32_t i = 0; i < sinter_parser_error_count(c_.get()); i++) {
+            sinter_parser_error p;
+            if (sinter_parser_error_at(c_.get(), i, &p) != SINTER_OK) continue;
+            errors_.emplace_back(code_of(p.status), p.message, p.node == UINT32_MAX ? -1 : static_cast<int>(p.node),
+                                 p.node_name, p.op_type);
+        }
+        if (s == SINTER_OK) return true;
+        if (errors_.empty()) errors_.emplace_back(code_of(s), e.text, -1, "", "");
+        fail(s, e.text);
+        return false;
+    }
+    std::shared_ptr<sinter_parser> c_;
+    std::deque<one> errors_;
+    OnnxParserFlags flags_ = 1;
+};
+
+inline IParser *createParser(nvinfer1::INetworkDefinition &network, nvinfer1::ILogger &logger) noexcept
+{
+    IParser *made = nullptr;
+    (void)network.attempt([&] { made = new IParser(network, logger); });
+    return made;
+}
+
+} // namespace nvonnxparser
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_runtime_api.h - the CUDA runtime's calls of programs for TensorRT, on a machine without a GPU: device memory is
+ * memory of the host, streams run what they are given at once, a captured graph is a list of what was called.
+ *
+ * Put this folder on the include path only where NVIDIA's own header is not. Memory is checked: a copy that leaves its
+ * block, and an address that was never allocated, are cudaErrorInvalidValue. Device memory begins as 0xCD bytes. There
+ * is one device. Any thread may call these functions; a stream belongs to one thread at a time. */
+#ifndef SINTER_HOST_CUDA
+#define SINTER_HOST_CUDA 1
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+enum cudaError_t {
+    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidDevice = 101,
+    cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600, cudaErrorNotSupported = 801,
+    cudaErrorStreamCaptureUnsupported = 900, cudaErrorStreamCaptureInvalidated = 901, cudaErrorUnknown = 999
+};
+typedef cudaError_t cudaError;
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost = 0, cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3,
+    cudaMemcpyDefault = 4
+};
+enum cudaStreamCaptureMode {
+    cudaStreamCaptureModeGlobal = 0, cudaStreamCaptureModeThreadLocal = 1, cudaStreamCaptureModeRelaxed = 2
+};
+enum cudaStreamCaptureStatus {
+    cudaStreamCaptureStatusNone = 0, cudaStreamCaptureStatusActive = 1, cudaStreamCaptureStatusInvalidated = 2
+};
+enum : unsigned {
+    cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventBlockingSync = 1,
+    cudaEventDisableTiming = 2, cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2,
+    cudaHostAllocWriteCombined = 4, cudaMemAttachGlobal = 1
+};
+
+namespace sinter_host_cuda {
+using work = std::function<cudaError_t()>;
+}
+struct CUgraph_st {
+    std::vector<sinter_host_cuda::work> steps;
+};
+struct CUgraphExec_st {
+    std::vector<sinter_host_cuda::work> steps;
+};
+struct CUstream_st {
+    CUgraph_st *capture = nullptr;
+};
+struct CUevent_st {
+    std::chrono::steady_clock::time_point time;
+    bool is_recorded = false;
+};
+typedef CUstream_st *cudaStream_t;
+typedef CUevent_st *cudaEvent_t;
+typedef CUgraph_st *cudaGraph_t;
+typedef CUgraphExec_st *cudaGraphExec_t;
+typedef void (*cudaHostFn_t)(void *user);
+
+struct cudaDeviceProp {
+    char name[256];
+    std::size_t totalGlobalMem, sharedMemPerBlock;
+    int major, minor, multiProcessorCount, maxThreadsPerBlock, warpSize, clockRate, memoryClockRate, memoryBusWidth,
+        l2CacheSize, integrated;
+};
+
+namespace sinter_host_cuda {
+
+struct state {
+    std::mutex lock;
+    std::map<std::uintptr_t, std::size_t> blocks; /* of the device, by address */
+    cudaError_t last = cudaSuccess;
+};
+inline state &shared()
+{
+    static state s;
+    return s;
+}
+inline cudaError_t say(cudaError_t e)
+{
+    if (e != cudaSuccess) shared().last = e;
+    return e;
+}
+inline cudaError_t allocate(void **out, std::size_t size, bool is_device)
+{
+    if (!out) return say(cudaErrorInvalidValue);
+    *out = nullptr;
+    if (size == 0) return cudaSuccess;
+    if (size > SIZE_MAX - 255) return say(cudaErrorMemoryAllocation);
+    *out = std::aligned_alloc(256, (size + 255) / 256 * 256);
+    if (!*out) return say(cudaErrorMemoryAllocation);
+    if (!is_device) return cudaSuccess;
+    std::memset(*out, 0xCD, size);
+    const std::lock_guard<std::mutex> held(shared().lock);
+    shared().blocks[reinterpret_cast<std::uintptr_t>(*out)] = size;
+    return cudaSuccess;
+}
+inline cudaError_t release(void *p)
+{
+    if (!p) return cudaSuccess;
+    {
+        const std::lock_guard<std::mutex> held(shared().lock);
+        if (!shared().blocks.erase(reinterpret_cast<std::uintptr_t>(p))) return say(cudaErrorInvalidValue);
+    }
+    std::free(p);
+    return cudaSuccess;
+}
+/* Does [p, p + size) lie in one block of the device? */
+inline bool holds(const void *p, std::size_t size)
+{
+    const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(p);
+    const std::lock_guard<std::mutex> held(shared().lock);
+    auto next = shared().blocks.upper_bound(at);
+    if (next == shared().blocks.begin()) return false;
+    const auto &block = *--next;
+    return at - block.first <= block.second && size <= block.second - (at - block.first);
+}
+inline cudaError_t copy(void *to, const void *from, std::size_t size, cudaMemcpyKind kind)
+{
+    if (size == 0) return cudaSuccess;
+    if (!to || !from) return say(cudaErrorInvalidValue);
+    if ((kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice) && !holds(to, size))
+        return say(cudaErrorInvalidValue);
+    if ((kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice) && !holds(from, size))
+        return say(cudaErrorInvalidValue);
+    std::memmove(to, from, size);
+    return cudaSuccess;
+}
+/* Does the work, or adds it to the graph that the stream captures. */
+inline cudaError_t enqueue(cudaStream_t stream, const work &w)
+{
+    if (stream && stream->capture) {
+        stream->capture->steps.push_back(w);
+        return cudaSuccess;
+    }
+    return w();
+}
+} // namespace sinter_host_cuda
+
+/* ---- memory ---- */
+template <class T> inline cudaError_t cudaMalloc(T **out, std::size_t size)
+{
+    return sinter_host_cuda::allocate(reinterpret_cast<void **>(out), size, true);
+}
+template <class T> inline cudaError_t cudaMallocManaged(T **out, std::size_t size, unsigned = cudaMemAttachGlobal)
+{
+    return cudaMalloc(out, size);
+}
+template <class T> inline cudaError_t cudaMallocAsync(T **out, std::size_t size, cudaStream_t)
+{
+    return cudaMalloc(out, size);
+}
+inline cudaError_t cudaFree(void *p) { return sinter_host_cuda::release(p); }
+inline cudaError_t cudaFreeAsync(void *p, cudaStream_t) { return cudaFree(p); }
+template <class T> inline cudaError_t cudaMallocHost(T **out, std::size_t size, unsigned = 0)
+{
+    return sinter_host_cuda::allocate(reinterpret_cast<void **>(out), size, false);
+}
+template <class T> inline cudaError_t cudaHostAlloc(T **out, std::size_t size, unsigned)
+{
+    return cudaMallocHost(out, size);
+}
+inline cudaError_t cudaFreeHost(void *p)
+{
+    std::free(p);
+    return cudaSuccess;
+}
+inline cudaError_t cudaHostRegister(void *, std::size_t, unsigned) { return cudaSuccess; }
+inline cudaError_t cudaHostUnregister(void *) { return cudaSuccess; }
+inline cudaError_t cudaMemcpy(void *to, const void *from, std::size_t size, cudaMemcpyKind kind)
+{
+    return sinter_host_cuda::copy(to, from, size, kind);
+}
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, std::size_t size, cudaMemcpyKind kind,
+                                   cudaStream_t stream = nullptr)
+{
+    return sinter_host_cuda::enqueue(stream, [=] { return sinter_host_cuda::copy(to, from, size, kind); });
+}
+inline cudaError_t cudaMemset(void *p, int value, std::size_t size)
+{
+    if (!sinter_host_cuda::holds(p, size)) return sinter_host_cuda::say(cudaErrorInvalidValue);
+    std::memset(p, value, size);
+    return cudaSuccess;
+}
+inline cudaError_t cudaMemsetAsync(void *p, int value, std::size_t size, cudaStream_t stream = nullptr)
+{
+    return sinter_host_cuda::enqueue(stream, [=] { return cudaMemset(p, value, size); });
+}
+inline cudaError_t cudaMemGetInfo(std::size_t *free_bytes, std::size_t *total)
+{
+    *total = static_cast<std::size_t>(8) << 30;
+    *free_bytes = *total;
+    const std::lock_guard<std::mutex> held(sinter_host_cuda::shared().lock);
+    for (const auto &b : sinter_host_cuda::shared().blocks)
+        *free_bytes -= b.second < *free_bytes ? b.second : *free_bytes;
+    return cudaSuccess;
+}
+
+/* ---- streams and graphs ---- */
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
+{
+    *out = new CUstream_st();
+    return cudaSuccess;
+}
+inline cudaError_t cudaStreamCreate(cudaStream_t *out) { return cudaStreamCreateWithFlags(out, 0); }
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int)
+{
+    return cudaStreamCreateWithFlags(out, flags);
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    if (!stream) return sinter_host_cuda::say(cudaErrorInvalidResourceHandle);
+    delete stream->capture;
+    delete stream;
+    return cudaSuccess;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    return stream && stream->capture ? sinter_host_cuda::say(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
+}
+inline cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
+inline cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f, void *user)
+{
+    return sinter_host_cuda::enqueue(stream, [=] {
+        f(user);
+        return cudaSuccess;
+    });
+}
+inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
+{
+    if (!stream || stream->capture) return sinter_host_cuda::say(cudaErrorStreamCaptureUnsupported);
+    stream->capture = new CUgraph_st();
+    return cudaSuccess;
+}
+inline cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
+{
+    *out = stream ? stream->capture : nullptr;
+    if (!*out) return sinter_host_cuda::say(cudaErrorStreamCaptureInvalidated);
+    stream->capture = nullptr;
+    return cudaSuccess;
+}
+inline cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *out)
+{
+    *out = stream && stream->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long = 0)
+{
+    *out = nullptr;
+    if (!graph) return sinter_host_cuda::say(cudaErrorInvalidValue);
+    *out = new CUgraphExec_st{ graph->steps };
+    return cudaSuccess;
+}
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, void *, char *, std::size_t)
+{
+    return cudaGraphInstantiate(out, graph);
+}
+inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
+{
+    if (!graph) return sinter_host_cuda::say(cudaErrorInvalidValue);
+    for (const auto &step : graph->steps) {
+        const cudaError_t e = sinter_host_cuda::enqueue(stream, step);
+        if (e != cudaSuccess) return e;
+    }
+    return cudaSuccess;
+}
+inline cudaError_t cudaGraphGetNodes(cudaGraph_t graph, void *, std::size_t *count)
+{
+    *count = graph->steps.size();
+    return cudaSuccess;
+}
+inline cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
+inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
+
+/* ---- events ---- */
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned)
+{
+    *out = new CUevent_st();
+    return cudaSuccess;
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t *out) { return cudaEventCreateWithFlags(out, 0); }
+inline cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    delete event;
+    return cudaSuccess;
+}
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr)
+{
+    return sinter_host_cuda::enqueue(stream, [event] {
+        event->time = std::chrono::steady_clock::now();
+        event->is_recorded = true;
+        return cudaSuccess;
+    });
+}
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+    if (!from->is_recorded || !to->is_recorded) return sinter_host_cuda::say(cudaErrorInvalidResourceHandle);
+    *ms = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+    return cudaSuccess;
+}
+
+/* ---- the device ---- */
+inline cudaError_t cudaGetDeviceCount(int *out)
+{
+    *out = 1;
+    return cudaSuccess;
+}
+inline cudaError_t cudaSetDevice(int device)
+{
+    return device == 0 ? cudaSuccess : sinter_host_cuda::say(cudaErrorInvalidDevice);
+}
+inline cudaError_t cudaGetDevice(int *out)
+{
+    *out = 0;
+    return cudaSuccess;
+}
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device)
+{
+    if (device != 0) return sinter_host_cuda::say(cudaErrorInvalidDevice);
+    *out = cudaDeviceProp();
+    std::strcpy(out->name, "sinter on the CPU");
+    std::size_t free_bytes;
+    out->maxThreadsPerBlock = 1024;
+    out->warpSize = 32;
+    out->multiProcessorCount = 1;
+    out->integrated = 1;
+    return cudaMemGetInfo(&free_bytes, &out->totalGlobalMem);
+}
+inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
+inline cudaError_t cudaRuntimeGetVersion(int *out)
+{
+    *out = 0;
+    return cudaSuccess;
+}
+inline cudaError_t cudaDriverGetVersion(int *out) { return cudaRuntimeGetVersion(out); }
+inline cudaError_t cudaPeekAtLastError() { return sinter_host_cuda::shared().last; }
+inline cudaError_t cudaGetLastError()
+{
+    const cudaError_t e = sinter_host_cuda::shared().last;
+    sinter_host_cuda::shared().last = cudaSuccess;
+    return e;
+}
+inline const char *cudaGetErrorName(cudaError_t e)
+{
+    switch (e) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
+    case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorNotSupported: return "cudaErrorNotSupported";
+    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
+    default: return "cudaErrorUnknown";
+    }
+}
+inline const char *cudaGetErrorString(cudaError_t e) { return e == cudaSuccess ? "no error" : cudaGetErrorName(e); }
+
+#endif
