@@ -28,8 +28,16 @@ def version():
 def metadata():
     return (f"Metadata-Version: 2.1\nName: sinter\nVersion: {version()}\nSummary: Turns a trained network into an engine and "
             "runs it\nLicense: Apache-2.0\nRequires-Python: >=3.9\nProvides-Extra: numpy\n"
-            "Requires-Dist: numpy; extra == 'numpy'\nDescription-Content-Type: text/markdown\n\n"
+            "Requires-Dist: numpy; extra == 'numpy'\nProvides-Extra: torch\nRequires-Dist: torch>=2.6; extra == 'torch'\n"
+            "Requires-Dist: numpy; extra == 'torch'\nDescription-Content-Type: text/markdown\n\n"
             + (ROOT / "docs" / "python.md").read_text())
+
+
+def entry_points():
+    """What pyproject.toml says of them: Python 3.9 and 3.10 have no reader of TOML."""
+    text = (HERE / "pyproject.toml").read_text()
+    found = re.findall(r"^\[project\.entry-points\.(\w+)\]\n((?:\w+ = .*\n)+)", text, re.M)
+    return "".join(f"[{group}]\n" + lines.replace('"', "") for group, lines in found)
 
 
 def built_library(folder):
@@ -77,6 +85,7 @@ class Wheel:
 
     def close(self, info, tag):
         self.add(f"{info}/METADATA", metadata())
+        self.add(f"{info}/entry_points.txt", entry_points())
         self.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: sinter\nRoot-Is-Purelib: false\nTag: {tag}\n")
         self.add(f"{info}/licenses/LICENSE", (ROOT / "LICENSE").read_text())
         self.add(f"{info}/RECORD", "\n".join(self.records + [f"{info}/RECORD,,", ""]))

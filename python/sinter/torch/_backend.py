@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.compile(model, backend="sinter")."""
+import collections
+import itertools
+import warnings
+
+import torch
+from torch._decomp import core_aten_decompositions
+from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
+
+from ._graph import CompiledGraph
+from ._lowering import converter_of
+from ._settings import Settings
+
+compiled = collections.deque(maxlen=64)     # the last graphs, for reports
+NUMBERS, WARNED = itertools.count(), set()
+
+
+def decompositions():
+    """torch's decompositions of all operators that have no conversion of their own."""
+    return {op: function for op, function in core_aten_decompositions().items() if converter_of(op)[0] is None}
+
+
+def warn_once(text):
+    if text not in WARNED:
+        WARNED.add(text)
+        warnings.warn(text, stacklevel=3)
+
+
+def static_inputs():
+    """Indices of the graph's inputs that are parameters or buffers."""
+    context = torch._guards.TracingContext.try_get()
+    metadata = context.fw_metadata if context is not None else None
+    return list(metadata.static_input_indices or ()) if metadata is not None else []
+
+
+def in_torch(graph_module, example_inputs):
+    return make_boxed_func(graph_module.forward)
+
+
+def backend(graph_module, example_inputs, options=None, **keywords):
+    """The backend of torch.compile. `options`: the fields of sinter.torch.Settings."""
+    return compile_fx(graph_module, example_inputs, Settings.make(options, **keywords))
+
+
+def tensorrt_backend(graph_module, example_inputs, options=None, **keywords):
+    """The same under torch_tensorrt's names: no gradients, whatever parameters want."""
+    return compile_fx(graph_module, example_inputs, Settings.make(dict({"inference": True}, **(options or {})), **keywords))
+
+
+def compile_fx(graph_module, example_inputs, settings):
+    def inference(module, inputs):
+        made = CompiledGraph(module, static_inputs(), settings, f"graph{next(NUMBERS)}")
+        compiled.append(made)
+        return make_boxed_func(made)
+
+    def forward(module, inputs):
+        warn_once("sinter.torch: gradients are wanted, so this graph runs in PyTorch; call it under torch.no_grad() or "
+                  "torch.inference_mode(), or compile with options={'inference': True}")
+        return in_torch(module, inputs)
+
+    def call():
+        return aot_module_simplified(graph_module, example_inputs, fw_compiler=forward, bw_compiler=in_torch,
+                                     inference_compiler=inference, decompositions=decompositions())
+
+    if not settings.inference:
+        return torch._dynamo.disable(call(), reason="runs engines of sinter")
+    with torch.no_grad():
+        function = call()
+
+    def without_gradients(*args):
+        with torch.no_grad():
+            return function(*args)
+    return torch._dynamo.disable(without_gradients, reason="runs engines of sinter")
+
+
+def register(name, function):
+    """Registers a backend, unless torch has found it through the package's entry point: then torch does that."""
+    from torch._dynamo.backends import registry
+    if name not in registry._COMPILER_FNS and registry._BACKENDS.get(name) is None:
+        registry.register_backend(function, name=name)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch_tensorrt's functions: compile, convert_method_to_trt_engine, save, load."""
+import io
+import json
+import zipfile
+
+import torch
+
+from ._backend import decompositions
+from ._input import Input, dims_of, example_of
+from ._lowering import as_int, expr_of
+from ._module import CompiledModule, warn_training
+from ._settings import Settings
+
+FORMAT = "sinter.torch 1"
+
+
+def device_of(module):
+    """The device of a module's first parameter or buffer; the CPU where it has none."""
+    if isinstance(module, torch.nn.Module):
+        for tensor in [*module.parameters(), *module.buffers()]:
+            return tensor.device
+    return torch.device("cpu")
+
+
+def mapped(function, value):
+    if isinstance(value, (list, tuple)):
+        return type(value)(mapped(function, v) for v in value)
+    if isinstance(value, dict):
+        return {k: mapped(function, v) for k, v in value.items()}
+    return function(value)
+
+
+def exported(module, inputs, arg_inputs, kwarg_inputs):
+    """(ExportedProgram, bounds): bounds are symbol -> (min, opt, max) of what Inputs say."""
+    if isinstance(module, torch.export.ExportedProgram):
+        return module, bounds_of(module, inputs if inputs is not None else arg_inputs, kwarg_inputs)
+    given = inputs if inputs is not None else arg_inputs
+    if given is None and kwarg_inputs is None:
+        raise ValueError("inputs (or arg_inputs, kwarg_inputs) are needed: tensors, or sinter.torch.Input")
+    given, named = tuple(given or ()), dict(kwarg_inputs or {})
+    warn_training(module)
+    device = device_of(module)
+    if not isinstance(module, torch.nn.Module):
+        module = FunctionModule(module)
+    args = mapped(lambda v: example_of(v, device), given)
+    keywords = mapped(lambda v: example_of(v, device), named)
+    dims = (mapped(dims_of, given), mapped(dims_of, named))
+    dynamic = None
+    if any(d is not None for d in torch.utils._pytree.tree_leaves(dims, is_leaf=lambda v: v is None)):
+        dynamic = list(dims[0]) + list(dims[1].values()) if not named else None
+        dynamic = dynamic if dynamic is not None else by_name(module, given, dims)
+    with torch.no_grad():
+        program = torch.export.export(module, tuple(args), keywords or None, dynamic_shapes=dynamic, strict=False)
+    return program, bounds_of(program, given, named)
+
+
+def by_name(module, given, dims):
+    """dynamic_shapes as a dict, for calls with keywords."""
+    import inspect
+    names = list(inspect.signature(module.forward).parameters)
+    return dict(zip(names[:len(given)], dims[0]), **dims[1])
+
+
+class FunctionModule(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+def bounds_of(program, given, named=None):
+    leaves = torch.utils._pytree.tree_leaves((tuple(given or ()), dict(named or {})))
+    nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
+    found = {}
+    for value, name in zip(leaves, program.graph_signature.user_inputs):
+        if not isinstance(value, Input) or name not in nodes:
+            continue
+        for axis, size in enumerate(nodes[name].meta["val"].shape):
+            if as_int(size) is None and expr_of(size).is_Symbol:
+                found[expr_of(size)] = (value.min_shape[axis], value.opt_shape[axis], value.max_shape[axis])
+    return found
+
+
+def compile(module, ir="default", inputs=None, *, arg_inputs=None, kwarg_inputs=None, enabled_precisions=None, name="model",
+            **options):
+    """Compiles a module for inference: a CompiledModule, which is called like the module.
+
+    module      a torch.nn.Module (in eval mode), a function of tensors, or a torch.export.ExportedProgram
+    ir          "default", "dynamo", "exported_program": the module is exported as a whole, and compiled now.
+                "torch_compile": torch.compile(module, backend="sinter"), compiled at the first call
+    inputs      example tensors or sinter.torch.Input, in the order of the arguments; arg_inputs is the same; kwarg_inputs: a
+                dict of keywords
+    options     the fields of sinter.torch.Settings
+
+    Cost: seconds to minutes, for the engines. Errors: what torch.export raises; ValueError for options; with
+    require_full_compilation, what stays in PyTorch is an error."""
+    settings = Settings.make(options, **({"enabled_precisions": enabled_precisions} if enabled_precisions else {}))
+    if ir == "torch_compile":
+        from ._backend import compile_fx
+        return torch.compile(module, backend=lambda graph, examples: compile_fx(graph, examples, settings))
+    if ir not in ("default", "dynamo", "exported_program"):
+        raise ValueError(f"ir is {ir!r}; it may be default, dynamo, exported_program, torch_compile. TorchScript is not read")
+    program, bounds = exported(module, inputs, arg_inputs, kwarg_inputs)
+    return CompiledModule(program.run_decompositions(decompositions()), settings, bounds, name).build()
+
+
+def convert_exported_program_to_engine(program, inputs=None, *, kwarg_inputs=None, enabled_precisions=None, **options):
+    """The bytes of an engine file that computes a whole ExportedProgram: sinter.load, sinter_engine_load and `sinter run` take
+    it. Inputs have the names of the program's arguments, outputs those of its results; sizes that Inputs leave free are
+    profiles. Errors: NotImplementedError, which lists every operator that an engine cannot compute."""
+    return convert_method_to_trt_engine(program, inputs=inputs, kwarg_inputs=kwarg_inputs,
+                                        enabled_precisions=enabled_precisions, **options)
+
+
+def convert_method_to_trt_engine(module, method_name="forward", inputs=None, ir="default", *, arg_inputs=None,
+                                 kwarg_inputs=None, enabled_precisions=None, **options):
+    """The bytes of an engine file for a module: convert_exported_program_to_engine of its export."""
+    if ir not in ("default", "dynamo", "exported_program"):
+        raise ValueError(f"ir is {ir!r}; it may be default, dynamo, exported_program")
+    if method_name != "forward":
+        module = getattr(module, method_name)
+    options = dict(options, require_full_compilation=True, pass_through_build_failures=True)
+    settings = Settings.make(options, **({"enabled_precisions": enabled_precisions} if enabled_precisions else {}))
+    program, bounds = exported(module, inputs, arg_inputs, kwarg_inputs)
+    program = program.run_decompositions(decompositions())
+    made = CompiledModule(program, settings, bounds)
+    if made.writes:
+        raise NotImplementedError("the program writes to buffers or inputs, an engine cannot")
+    made.graph.is_file = True
+    made.build()
+    if len(made.graph.partitions) != 1:
+        raise NotImplementedError(f"the program is no single engine:\n{made.report}")
+    return bytes(made.graph.partitions[0].plan)
+
+
+def save(module, path, output_format="exported_program", **unused):
+    """Writes a CompiledModule with its engines and its exported program to one file. Other formats are refused.
+    Errors: TypeError, ValueError, OSError."""
+    if output_format != "exported_program":
+        raise ValueError(f"output_format is {output_format!r}; only exported_program is written")
+    if not isinstance(module, CompiledModule):
+        raise TypeError(f"a {type(module).__name__} is no compiled model: sinter.torch.compile with ir='dynamo' makes one")
+    program = io.BytesIO()
+    torch.export.save(module.program, program)
+    about = {"format": FORMAT, "bounds": {str(s): b for s, b in module.graph.bounds.items()},
+             "settings": module.settings.as_json(), "name": module.graph.name}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file:
+        file.writestr("about.json", json.dumps(about))
+        file.writestr("program.pt2", program.getvalue())
+        for partition in module.graph.partitions:
+            file.writestr(f"{partition.name}.sinter", bytes(partition.plan))
+
+
+def load(path):
+    """A CompiledModule of a file that save wrote. Its engines are loaded, not built. Errors: OSError, ValueError (no such
+    file), sinter.Incompatible (engines of another version or machine)."""
+    with zipfile.ZipFile(path) as file:
+        if "about.json" not in file.namelist():
+            raise ValueError(f"'{path}' was not written by sinter.torch.save")
+        about = json.loads(file.read("about.json"))
+        if about.get("format") != FORMAT:
+            raise ValueError(f"'{path}' has the format {about.get('format')!r}, {FORMAT!r} is wanted")
+        program = torch.export.load(io.BytesIO(file.read("program.pt2")))
+        plans = {n[:-len(".sinter")]: file.read(n) for n in file.namelist() if n.endswith(".sinter")}
+    symbols = {str(s): s for s in program.range_constraints}
+    bounds = {symbols[s]: tuple(b) for s, b in about["bounds"].items() if s in symbols}
+    made = CompiledModule(program, Settings.from_json(about["settings"]), bounds, about["name"])
+    made.graph.plans = plans
+    return made.build()

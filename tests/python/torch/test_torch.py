@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sinter.torch against eager PyTorch: random modules, dynamic sizes, weights that change, files, options, threads.
+
+    python3 tests/python/torch/test_torch.py [TEST...]          SINTER_TEST_SCALE=full: more seeds
+
+Without PyTorch it says so and ends with 77."""
+import copy
+import os
+import pathlib
+import sys
+import threading
+import warnings
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
+import rig                                                          # noqa: E402
+from rig import FOLDER, raises                                      # noqa: E402
+
+try:
+    import torch
+except ImportError:
+    print("PyTorch is not installed")
+    sys.exit(77)
+
+import models                                                       # noqa: E402
+import numpy as np                                                  # noqa: E402
+from random_modules import TOLERANCE, RandomModule                  # noqa: E402
+
+import sinter                                                       # noqa: E402
+import sinter.torch                                                 # noqa: E402
+from sinter.torch import Input, _backend, _runtime                  # noqa: E402
+
+MANY = 10 if os.environ.get("SINTER_TEST_SCALE") == "full" else 1
+warnings.filterwarnings("ignore")
+
+
+def same(expected, found, note=""):
+    """Equal structure, element types, shapes and strides of dense tensors; close numbers."""
+    assert type(expected) is type(found) or isinstance(expected, (list, tuple)), f"{note}: {type(found)}"
+    if isinstance(expected, (list, tuple)):
+        assert len(expected) == len(found), note
+        for e, f in zip(expected, found):
+            same(e, f, note)
+    elif isinstance(expected, dict):
+        assert list(expected) == list(found), note
+        for key in expected:
+            same(expected[key], found[key], note)
+    elif isinstance(expected, torch.Tensor):
+        assert expected.dtype == found.dtype, f"{note}: {found.dtype}, wanted {expected.dtype}"
+        assert expected.shape == found.shape, f"{note}: {found.shape}, wanted {expected.shape}"
+        tolerance = TOLERANCE.get(expected.dtype, 0)
+        finite = expected[torch.isfinite(expected)].double() if expected.is_floating_point() else expected.new_zeros(0)
+        scale = max(1.0, float(finite.abs().max())) if finite.numel() else 1.0
+        torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance * scale, equal_nan=True,
+                                   msg=lambda m: f"{note}: {m}")
+    else:
+        assert expected == found, f"{note}: {found}, wanted {expected}"
+
+
+def fast(**options):
+    return dict({"tune": "off", "min_block_size": 1}, **options)
+
+
+def compile_fast(module, **options):
+    return torch.compile(module, backend="sinter", options=fast(**options))
+
+
+def small_net():
+    torch.manual_seed(1)
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(),
+                               torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(8, 10)).eval()
+
+
+def test_random_modules():
+    engines = 0
+    for seed in range(40 * MANY):
+        torch._dynamo.reset()
+        _backend.compiled.clear()
+        module = RandomModule(seed)
+        inputs = module.inputs()
+        theirs, ours = copy.deepcopy(inputs), copy.deepcopy(inputs)
+        compiled = compile_fast(module)
+        with torch.no_grad():
+            expected = module(*theirs)
+            for _ in range(2):
+                found = compiled(*ours)
+                same(expected, found, f"seed {seed}")
+                same(theirs, ours, f"inputs of seed {seed}")
+                theirs, ours = copy.deepcopy(inputs), copy.deepcopy(inputs)
+                expected = module(*theirs)
+        engines += sum(len(c.partitions) for c in _backend.compiled)
+    assert engines > 20 * MANY, f"only {engines} engines were built"
+
+
+def test_random_modules_of_dynamic_sizes():
+    for seed in range(1000, 1000 + 15 * MANY):
+        torch._dynamo.reset()
+        module = RandomModule(seed, is_dynamic=True)
+        module.writes_input = False
+        compiled = torch.compile(module, backend="sinter", dynamic=True, options=fast())
+        with torch.no_grad():
+            for scale in (2, 3, 5):
+                torch.manual_seed(seed)
+                inputs = module.inputs(scale)
+                same(module(*inputs), compiled(*inputs), f"seed {seed}, scale {scale}")
+
+
+def test_exported_modules():
+    for seed in range(2000, 2000 + 15 * MANY):
+        module = RandomModule(seed)
+        inputs = module.inputs()
+        with torch.no_grad():
+            expected = module(*copy.deepcopy(inputs))
+        compiled = sinter.torch.compile(module, inputs=copy.deepcopy(inputs), **fast())
+        same(expected, compiled(*copy.deepcopy(inputs)), f"seed {seed}")
+
+
+def test_one_engine_serves_all_sizes():
+    net = small_net()
+    compiled = sinter.torch.compile(net, inputs=[Input(min_shape=(1, 3, 8, 8), opt_shape=(4, 3, 16, 16), max_shape=(8, 3, 32, 32))],
+                                    **fast())
+    before = _runtime.builds
+    with torch.no_grad():
+        for batch, size in ((1, 8), (8, 32), (3, 17), (1, 8)):
+            x = torch.randn(batch, 3, size, size + (size < 32))
+            same(net(x), compiled(x), f"{x.shape}")
+    assert _runtime.builds == before
+    raises(ValueError, compiled, torch.randn(9, 3, 8, 8), says="1 to 8")
+    raises(ValueError, compiled, torch.randn(1, 4, 8, 8), says="is wanted")
+    raises(TypeError, compiled, torch.randn(1, 3, 8, 8).double(), says="float32")
+
+
+def test_free_sizes_grow():
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    torch._dynamo.reset()
+    compiled = torch.compile(net, backend="sinter", dynamic=True, options=fast(growth=2))
+    before = _runtime.builds
+    with torch.no_grad():
+        for rows in (8, 16, 5, 17, 33, 300, 2):
+            x = torch.randn(rows, 4)
+            same(net(x), compiled(x), f"{rows} rows")
+    assert _runtime.builds - before == 3, _runtime.builds - before         # 8 (to 16), 17 (to 34), 300
+
+
+def test_same_sizes_build_once():
+    net, x = small_net(), torch.randn(2, 3, 16, 16)
+    torch._dynamo.reset()
+    compiled = compile_fast(net)
+    with torch.no_grad():
+        compiled(x)
+        before = _runtime.builds
+        for _ in range(3):
+            same(net(x), compiled(torch.randn(2, 3, 16, 16).copy_(x)))
+    assert _runtime.builds == before
+
+
+def change_weights(options, is_export):
+    net, x = small_net(), torch.randn(2, 3, 16, 16)
+    torch._dynamo.reset()
+    compiled = sinter.torch.compile(net, inputs=[x], **options) if is_export else \
+        torch.compile(net, backend="sinter", options=options)
+    with torch.no_grad():
+        same(net(x), compiled(x), "before")
+        net[0].weight.mul_(3)
+        same(net(x), compiled(x), "in place")
+        net[5].bias.data = torch.randn(10)
+        same(net(x), compiled(x), "new memory")
+        net[1].running_mean.add_(1)
+        same(net(x), compiled(x), "a buffer")
+        net.load_state_dict({k: v * 2 for k, v in net.state_dict().items()})
+        same(net(x), compiled(x), "load_state_dict")
+        if not is_export:
+            net[5].weight = torch.nn.Parameter(torch.randn(10, 8))
+            same(net(x), compiled(x), "another parameter")
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    net(x).square().mean().backward()
+    optimizer.step()
+    with torch.no_grad():
+        same(net(x), compiled(x), "a step of an optimiser")
+
+
+def test_changed_weights_are_seen():
+    for is_export in (False, True):
+        change_weights(fast(), is_export)
+    before = _runtime.builds
+    change_weights(fast(immutable_weights=False), True)
+    assert _runtime.builds - before == 1, "engines are refitted, not built again"
+    change_weights(fast(immutable_weights=False), False)
+
+
+def test_parameters_of_inference_mode():
+    """Their changes cannot be counted, so engines take them as inputs."""
+    with torch.inference_mode():
+        net, x = small_net(), torch.randn(2, 3, 16, 16)
+        torch._dynamo.reset()
+        compiled = compile_fast(net)
+        same(net(x), compiled(x))
+        net[0].weight.mul_(3)
+        same(net(x), compiled(x))
+
+
+def test_gradients():
+    net, x = small_net(), torch.randn(2, 3, 16, 16)
+    torch._dynamo.reset()
+    compiled = compile_fast(net)
+    compiled(x).sum().backward()
+    wanted = [p.grad.clone() for p in net.parameters()]
+    net.zero_grad()
+    net(x).sum().backward()
+    same([p.grad for p in net.parameters()], wanted)
+    torch._dynamo.reset()
+    assert not compile_fast(net, inference=True)(x).requires_grad
+    exported = sinter.torch.compile(net, inputs=[x], **fast())
+    raises(RuntimeError, exported, x.clone().requires_grad_(), says="requires gradients")
+
+
+class Odd(torch.nn.Module):
+    """What is left to PyTorch, between what engines compute; state; odd outputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x, scale=1.0):
+        self.calls += 1
+        y = torch.relu(self.a(x)) * scale + 1
+        y = torch.special.bessel_j1(y)
+        y = torch.sigmoid(self.b(y) - 1)
+        return {"y": y, "same": y, "view": y.t(), "none": None, "rows": x.shape[0], "calls": self.calls.clone(), "input": x}
+
+
+def test_fallback_and_report():
+    odd, x = Odd().eval(), torch.randn(3, 4)
+    compiled = sinter.torch.compile(odd, inputs=[x], **fast())
+    assert len(compiled.report.partitions) == 2, str(compiled.report)
+    assert "bessel_j1" in str(compiled.report)
+    found = compiled(x)
+    odd.calls.fill_(0)
+    with torch.no_grad():
+        same(odd(x), found)
+    assert found["view"].stride() == (1, 4)
+    torch._dynamo.reset()
+    compiled = compile_fast(odd)
+    with torch.no_grad():
+        odd.calls.fill_(0)
+        expected = odd(x, 2.0)
+        odd.calls.fill_(0)
+        same(expected, compiled(x, 2.0))
+    executed = sinter.torch.compile(odd, inputs=[x], torch_executed_ops={torch.ops.aten.relu.default, "aten.sigmoid"}, **fast())
+    assert any("torch_executed_ops" in r for _, r in executed.report.fallback.values())
+    raises(Exception, sinter.torch.compile, odd, inputs=[x], require_full_compilation=True, says="bessel_j1", **fast())
+    assert not sinter.torch.compile(odd, inputs=[x], dryrun=True).graph.partitions
+
+
+def test_save_and_load():
+    odd, x = Odd().eval(), torch.randn(3, 4)
+    compiled = sinter.torch.compile(odd, inputs=[Input(min_shape=(1, 4), opt_shape=(3, 4), max_shape=(9, 4))], **fast())
+    path = FOLDER / "odd.sinter_torch"
+    sinter.torch.save(compiled, path)
+    before = _runtime.builds
+    loaded = sinter.torch.load(path)
+    assert _runtime.builds == before and len(loaded.graph.partitions) == 2
+    for rows in (1, 3, 9):
+        x = torch.randn(rows, 4)
+        odd.calls.fill_(0)
+        loaded.names["calls"].fill_(0)
+        with torch.no_grad():
+            same(odd(x), loaded(x), f"{rows} rows")
+    raises(ValueError, sinter.torch.save, compiled, path, output_format="torchscript", says="exported_program")
+    raises(TypeError, sinter.torch.save, odd, path, says="no compiled model")
+
+
+def test_engine_files():
+    net, x = small_net(), torch.randn(2, 3, 16, 16)
+    data = sinter.torch.convert_method_to_trt_engine(net, inputs=[Input((2, 3, 16, 16))], tune="off")
+    path = FOLDER / "net.sinter"
+    path.write_bytes(data)
+    assert "conv" in rig.command("inspect", path)
+    engine = sinter.load(path)
+    assert {"0.weight", "5.bias"} <= {w.name for w in engine.weights()}
+    with engine.context() as context:
+        found = list(context.run([x.numpy()]).values())[0]
+    assert np.allclose(found, net(x).detach().numpy(), atol=1e-5)
+    program = torch.export.export(net, (x,))
+    assert sinter.torch.convert_exported_program_to_engine(program, tune="off") == \
+        sinter.torch.convert_exported_program_to_engine(program, tune="off")
+    raises(Exception, sinter.torch.convert_method_to_trt_engine, torch.special.bessel_j1, inputs=[torch.randn(3, 4)],
+           says="bessel_j1")
+    raises(NotImplementedError, sinter.torch.convert_method_to_trt_engine, Odd().eval(), inputs=[torch.randn(3, 4)], says="writes")
+
+
+def test_threads():
+    net = small_net()
+    inputs = [torch.randn(2, 3, 16, 16) for _ in range(4)]
+    compiled = sinter.torch.compile(net, inputs=[inputs[0]], **fast())
+    with torch.no_grad():
+        expected = [net(x) for x in inputs]
+    failures = []
+
+    def run(k):
+        try:
+            for _ in range(30):
+                same(expected[k], compiled(inputs[k]))
+        except Exception as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures, failures[0]
+
+
+def test_names_and_options():
+    from torch._dynamo.backends import registry
+    assert "tensorrt" not in registry._COMPILER_FNS
+    sinter.torch.install_as_tensorrt()
+    net, x = small_net(), torch.randn(1, 3, 16, 16)
+    for name in ("tensorrt", "torch_tensorrt"):
+        torch._dynamo.reset()
+        found = torch.compile(net, backend=name, options={"truncate_long_and_double": True, "precision": torch.float32,
+                                                          "min_block_size": 1, "optimization_level": 0})(x)
+        assert not found.requires_grad
+        same(net(x).detach(), found)
+    raises(ValueError, sinter.torch.Settings.make, {"no_such_option": 1}, says="no_such_option")
+    raises(ValueError, sinter.torch.Settings.make, enabled_precisions={torch.int32}, says="int32")
+    raises(ValueError, sinter.torch.compile, net, ir="torchscript", inputs=[x], says="torchscript")
+    raises(ValueError, Input, (1, 2), min_shape=(1, 2), says="min_shape")
+    raises(ValueError, Input, min_shape=(3,), opt_shape=(2,), max_shape=(4,), says="does not hold")
+
+
+def test_models():
+    """One convolutional net and one transformer of the usual sizes: all of each in one engine."""
+    for name, make in (("unet", models.unet), ("gpt2", lambda: models.text(
+            "GPT2LMHeadModel", "GPT2Config", 12, "logits", use_cache=False, n_layer=2, n_embd=64, n_head=4, vocab_size=99)())):
+        try:
+            model, inputs = make()
+        except ImportError as e:
+            print(f"     {name}: {e}")
+            continue
+        compiled = sinter.torch.compile(model, inputs=list(inputs), tune="off")
+        assert len(compiled.report.partitions) == 1 and not compiled.report.fallback, f"{name}: {compiled.report}"
+        with torch.no_grad():
+            same(model(*inputs), compiled(*inputs), name)
+
+
+if __name__ == "__main__":
+    rig.main(__name__)
