@@ -27,7 +27,7 @@ typedef struct lent {
 typedef struct stream {
     sinter_context *context;
     model_inputs made;
-    lent memory;
+    lent memory, activations;
     query now;
     int64_t rows;
 } stream;
@@ -89,6 +89,17 @@ static sinter_status lend(lent *l, size_t size, void **out, sinter_error *error)
     return SINTER_OK;
 }
 
+/* As much as the shapes of the inputs need. */
+static sinter_status lend_memory(stream *s, sinter_error *error)
+{
+    size_t size = 0;
+    void *at = NULL;
+    sinter_status status = sinter_context_memory_size(s->context, &size, error);
+    s->activations = (lent){ .engine = s->memory.engine, .place = SINTER_PLACE_DEVICE };
+    if (status == SINTER_OK) status = lend(&s->activations, size, &at, error);
+    return status == SINTER_OK ? sinter_context_set_memory(s->context, at, size, error) : status;
+}
+
 static void lent_free(lent *l)
 {
     for (uint32_t i = 0; i < l->count; i++) sinter_engine_free(l->engine, l->place, l->list[i].at, l->list[i].size);
@@ -143,6 +154,7 @@ static sinter_status stream_open(const model_engine *m, const measure_plan *plan
     sinter_status status =
         model_context(m, plan->seed, plan->has_phases ? MODEL_PHASES : MODEL_OFTEN, &s->made, &s->context, error);
     const double ready = cli_seconds() - start;
+    if (status == SINTER_OK && m->memory == SINTER_MEMORY_USER) status = lend_memory(s, error);
     if (status == SINTER_OK) status = lend_inputs(m, s, error);
     const double first = cli_seconds();
     if (status == SINTER_OK) status = measure_once(s->context, error);
@@ -358,6 +370,7 @@ void measure_close(measure_set *set)
     for (uint32_t i = 0; i < set->count; i++) {
         sinter_context_destroy(set->at[i].context);
         lent_free(&set->at[i].memory);
+        lent_free(&set->at[i].activations);
         model_inputs_free(&set->at[i].made);
     }
     free(set->at);

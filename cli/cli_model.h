@@ -95,6 +95,7 @@ typedef struct model_engine {
     sinter_tensor *shape;           /* by io; without data */
     sinter_engine *engine;
     model_inputs   inputs;          /* those of --input */
+    sinter_memory  memory;          /* of contexts that run often; USER: bench_runs.c lends it */
     bool           is_given;        /* the inputs are somebody else's */
     bool           was_built;
     double         build_s, open_s;

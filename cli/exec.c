@@ -64,6 +64,7 @@ static bool work(exec *e)
 static void exec_free(exec *e)
 {
     model_engine_close(&e->m);
+    sinter_network_destroy(e->setup.network);
     for (uint32_t i = 0; i < e->a.profile.count; i++) free((void *)(uintptr_t)e->a.profile.at[i]);
     for (uint32_t i = 0; i < e->a.shape.count; i++) free((void *)(uintptr_t)e->a.shape.at[i]);
     exec_args_free(&e->x);

@@ -42,6 +42,12 @@ const char *exec_verbosity(const exec *e);      /* "names", "detailed" or "none"
 bool exec_skips_inference(const exec *e);
 double exec_percent(const char **at);           /* the next of --percentile; advances */
 
+/* ---- exec_network.c ---- */
+/* Where flags change the model: the changed model as e->setup.network. False: reported. */
+bool exec_network_make(exec *e);
+/* "fp16" and the like. */
+bool exec_type_read(const char *word, size_t length, sinter_dtype *out);
+
 /* ---- exec_build.c: from files to e->m.engine ---- */
 bool exec_engine_make(exec *e);
 

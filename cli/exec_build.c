@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exec_build.c - an engine from --onnx or --loadEngine: what the flags say, as options of the builder. */
+#include "cli_plugin.h"
 #include "exec.h"
 
 #include <stdlib.h>
@@ -83,6 +84,17 @@ static bool workspace_of(const exec *e, uint64_t *out)
     return is_good;
 }
 
+static bool plugins_open(const exec_args *x)
+{
+    arg_list paths = { 0 };
+    for (uint32_t i = 0; i < x->count; i++) {
+        const exec_id id = x->given[i].id;
+        const bool is_one = id == FLAG_plugins || id == FLAG_staticPlugins || id == FLAG_dynamicPlugins;
+        if (is_one && paths.count < ARG_LIST_MAX) paths.at[paths.count++] = x->given[i].value;
+    }
+    return cli_plugins_open(&paths, false);
+}
+
 static bool options_make(exec *e)
 {
     const exec_args *x = &e->x;
@@ -103,10 +115,12 @@ static bool options_make(exec *e)
     if (exec_has(x, FLAG_calib) && a->build.allow & SINTER_ALLOW_INT8) a->calib = exec_text(x, FLAG_calib);
     else if (exec_has(x, FLAG_calib)) cli_say(LOG_WARNING, "--calib changes nothing without --int8 or --best");
     if (exec_has(x, FLAG_saveEngine)) a->output = exec_text(x, FLAG_saveEngine);
+    if (exec_is(x, FLAG_allocationStrategy, "static")) e->m.memory = SINTER_MEMORY_STATIC;
+    if (exec_is(x, FLAG_allocationStrategy, "runtime")) e->m.memory = SINTER_MEMORY_USER;
     if (exec_has(x, FLAG_onnx)) a->file.at[a->file.count++] = exec_text(x, FLAG_onnx);
     if (exec_has(x, FLAG_loadEngine)) a->file.at[a->file.count++] = exec_text(x, FLAG_loadEngine);
     a->load.trust_code = exec_has(x, FLAG_trustCode);
-    if (!workspace_of(e, &a->build.workspace)) return false;
+    if (!workspace_of(e, &a->build.workspace) || !plugins_open(x)) return false;
     if (!model_setup_make(a, &e->setup)) return false;
     if (exec_has(x, FLAG_verbose)) e->setup.env.log_topics = "all";
     return true;
@@ -117,22 +131,14 @@ static bool options_make(exec *e)
 /* --inputIOFormats: the type of each input, in its order; one for all. */
 static bool types_check(const exec *e, exec_id id, bool is_input)
 {
-    static const struct {
-        const char *word;
-        sinter_dtype dtype;
-    } types[] = { { "fp32", SINTER_DTYPE_F32 },  { "fp16", SINTER_DTYPE_F16 },  { "bf16", SINTER_DTYPE_BF16 },
-                  { "int32", SINTER_DTYPE_I32 }, { "int64", SINTER_DTYPE_I64 }, { "int8", SINTER_DTYPE_I8 },
-                  { "uint8", SINTER_DTYPE_U8 },  { "bool", SINTER_DTYPE_BOOL }, { "fp8", SINTER_DTYPE_F8E4M3FN },
-                  { "int4", SINTER_DTYPE_I4 } };
     const char *text = exec_text(&e->x, id), *at = text;
     sinter_io io;
     uint32_t ios = 0;
     for (uint32_t i = 0; *text && sinter_engine_io(e->m.engine, i, 0, &io) == SINTER_OK; i++) {
         if ((io.is_input != 0) != is_input) continue;
         const size_t n = strcspn(at, ":");
-        uint32_t k = 0;
-        while (k < 10 && (strlen(types[k].word) != n || memcmp(types[k].word, at, n) != 0)) k++;
-        if (k == 10 || types[k].dtype != io.dtype) {
+        sinter_dtype type;
+        if (!exec_type_read(at, n, &type) || type != io.dtype) {
             cli_say(LOG_ERROR, "--%s: '%.*s' is refused: '%s' has type %s in the model, and keeps it",
                     exec_flags[id].name, (int)n, at, io.name, sinter_dtype_name(io.dtype));
             return false;
@@ -157,6 +163,36 @@ static const char *device_to_load(const exec *e)
     return e->gpu >= 0 ? e->device : NULL;
 }
 
+/* --weightStreamingBudget: -2 none, -1 chosen here, a share of the weights, or bytes. */
+static bool budget_set(const exec *e)
+{
+    const char *text = exec_text(&e->x, FLAG_weightStreamingBudget);
+    sinter_engine_info info = SINTER_ENGINE_INFO;
+    sinter_error error = { 0 };
+    uint64_t budget = 0;
+    char *end = NULL;
+    if (!*text || !strcmp(text, "-2") || exec_skips_inference(e) || exec_has(&e->x, FLAG_getPlanVersionOnly))
+        return true;
+    if (sinter_engine_describe(e->m.engine, &info, &error) != SINTER_OK) return fail(&error);
+    if (!info.streamable_size) {
+        cli_say(LOG_WARNING, "--weightStreamingBudget changes nothing: the engine has no weights in a GPU's memory");
+        return true;
+    }
+    if (!strcmp(text, "-1")) {
+        if (sinter_engine_automatic_weight_budget(e->m.engine, &budget, &error) != SINTER_OK) return fail(&error);
+    } else {
+        double bytes = strtod(text, &end);
+        if (*end == '%') bytes *= (double)info.streamable_size / 100;
+        else
+            for (const char *c = "BKMG"; *end && *c != *end; c++) bytes *= 1024;
+        budget = bytes < 1 ? 1 : bytes < (double)info.streamable_size ? (uint64_t)bytes : info.streamable_size;
+    }
+    if (sinter_engine_set_weight_budget(e->m.engine, budget, &error) != SINTER_OK) return fail(&error);
+    cli_say(LOG_INFO, "Weight streaming budget: %.3f of %.3f MiB", (double)budget / 1048576,
+            (double)info.streamable_size / 1048576);
+    return true;
+}
+
 static bool engine_open(exec *e, const sinter_buffer *bytes, const char *path, bool is_own)
 {
     sinter_error error = { 0 };
@@ -171,6 +207,7 @@ static bool engine_open(exec *e, const sinter_buffer *bytes, const char *path, b
     e->m.open_s = cli_seconds() - start;
     if (s != SINTER_OK) return fail(&error);
     cli_say(LOG_INFO, "Engine deserialized in %g sec.", e->m.open_s);
+    if (!budget_set(e)) return false;
     if (strcmp(sinter_engine_device(e->m.engine), "cuda") != 0) {
         if (e->gpu >= 0 && exec_has(&e->x, FLAG_device))
             cli_say(LOG_WARNING, "--device=%s changes nothing: the engine is for the CPU",
@@ -224,7 +261,7 @@ static bool build(exec *e, bool is_saved, sinter_buffer *bytes)
     cli_say(LOG_INFO, "Start parsing network model.");
     bool is_good = model_face_read(e->a.file.at[0], &e->setup.env, &face, &error) == SINTER_OK;
     if (!is_good) cli_say(LOG_ERROR, "%s", error.text), cli_say(LOG_ERROR, "Failed to parse onnx file");
-    is_good = is_good && exec_profiles_make(e, &face);
+    is_good = is_good && exec_profiles_make(e, &face) && exec_network_make(e);
     const char *to = is_saved ? e->a.output : NULL;
     if (is_good && !model_build(&e->a, &e->setup, NULL, to, bytes, &e->m.build_s)) {
         cli_say(LOG_ERROR, "Engine could not be created from network");

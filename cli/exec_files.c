@@ -135,6 +135,16 @@ static const char *raw_type(sinter_dtype dtype)
     }
 }
 
+static bool bytes_write(const char *name, const char *path, const sinter_tensor *t)
+{
+    FILE *file = exec_file_open(path);
+    if (!file) return false;
+    (void)fwrite(t->data, 1, sinter_tensor_size(t), file);
+    if (!exec_file_close(file, path)) return false;
+    cli_say(LOG_INFO, "Dumped tensor %s to %s", name, path);
+    return true;
+}
+
 /* NAME.output.1.10.Float.raw, with '_' for what a file's name should not hold. */
 static bool raw_write(const char *name, const char *kind, const sinter_tensor *t)
 {
@@ -148,12 +158,7 @@ static bool raw_write(const char *name, const char *kind, const sinter_tensor *t
     for (char *c = path; *c; c++)
         if (!strchr(safe, *c)) *c = '_';
     if (path[0] == '.' || path[0] == '-') path[0] = '_';
-    FILE *file = exec_file_open(path);
-    if (!file) return false;
-    (void)fwrite(t->data, 1, sinter_tensor_size(t), file);
-    if (!exec_file_close(file, path)) return false;
-    cli_say(LOG_INFO, "Dumped tensor %s to %s", name, path);
-    return true;
+    return bytes_write(name, path, t);
 }
 
 static bool raw_inputs(const model_inputs *in)
@@ -163,8 +168,36 @@ static bool raw_inputs(const model_inputs *in)
     return is_good;
 }
 
+/* --saveDebugTensors: the bytes of outputs, each to a file of its own. */
+static bool debug_save(const exec *e, sinter_context *c)
+{
+    exec_pairs files = { 0 };
+    bool is_good = true;
+    sinter_io io;
+    for (uint32_t i = 0; is_good && i < e->x.count; i++)
+        if (e->x.given[i].id == FLAG_saveDebugTensors)
+            is_good = exec_pairs_read(FLAG_saveDebugTensors, e->x.given[i].value, &files);
+    for (uint32_t i = 0; is_good && files.count && sinter_engine_io(e->m.engine, i, 0, &io) == SINTER_OK; i++) {
+        const exec_pair *pair = io.is_input ? NULL : exec_pairs_find(&files, io.name);
+        sinter_tensor t;
+        void *own = NULL;
+        if (!pair) continue;
+        is_good = tensor_get(e, c, io.name, &t, &own) && bytes_write(io.name, pair->value, &t);
+        free(own);
+    }
+    for (uint32_t i = 0; is_good && i < files.count; i++) {
+        is_good = files.at[i].is_used;
+        if (!is_good)
+            cli_say(LOG_ERROR, "--saveDebugTensors: the engine has no debug tensor '%s': --markDebug",
+                    files.at[i].name);
+    }
+    exec_pairs_free(&files);
+    return is_good;
+}
+
 bool exec_outputs(const exec *e, const measure_set *set)
 {
+    if (exec_has(&e->x, FLAG_saveDebugTensors) && !debug_save(e, measure_context(set, 0))) return false;
     sinter_context *c = measure_context(set, 0);
     const exec_args *x = &e->x;
     const bool is_dumped = exec_has(x, FLAG_dumpOutput), is_raw = exec_has(x, FLAG_dumpRawBindingsToFile);

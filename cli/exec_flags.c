@@ -133,7 +133,8 @@ static exec_id flag_find(const char *name, size_t length)
 static bool may_repeat(exec_id id)
 {
     return id == FLAG_profile || exec_flags[id].kind == EXEC_SHAPES || exec_flags[id].kind == EXEC_FILES ||
-           id == FLAG_memPoolSize || exec_flags[id].effect == EXEC_REFUSED;
+           id == FLAG_memPoolSize || id == FLAG_plugins || id == FLAG_staticPlugins || id == FLAG_dynamicPlugins ||
+           exec_flags[id].effect == EXEC_REFUSED;
 }
 
 static void one_word(const char *word, exec_args *out, kept_text *wrong)

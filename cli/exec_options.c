@@ -78,6 +78,18 @@ static bool check_accuracy(const exec_args *x)
     return true;
 }
 
+static bool check_budget(const exec_args *x)
+{
+    const char *text = exec_text(x, FLAG_weightStreamingBudget);
+    char *end = NULL;
+    if (!*text || !strcmp(text, "-1") || !strcmp(text, "-2")) return true;
+    const double value = *text >= '0' && *text <= '9' ? strtod(text, &end) : -1;
+    const bool is_share = end && !strcmp(end, "%") && value <= 100;
+    if (is_share || (end && value < 1e18 && (!*end || (strchr("BKMG", *end) && !end[1])))) return true;
+    cli_say(LOG_ERROR, "--weightStreamingBudget=%s: expected -2, -1, 0%% to 100%%, or bytes as in 512M", text);
+    return false;
+}
+
 static bool check_inference(const exec_args *x)
 {
     if (exec_has(x, FLAG_noDataTransfers) && exec_has(x, FLAG_includeDataTransfers))
@@ -94,9 +106,7 @@ static bool check_inference(const exec_args *x)
         }
     }
     if (exec_number(x, FLAG_avgRuns, 10) < 1) return refuse("--avgRuns: expected 1 or more");
-    if (exec_has(x, FLAG_weightStreamingBudget) && strcmp(exec_text(x, FLAG_weightStreamingBudget), "-2") != 0)
-        return refuse("--weightStreamingBudget is refused: all weights lie in the memory of the device");
-    return check_accuracy(x);
+    return check_budget(x) && check_accuracy(x);
 }
 
 static bool check_engine(const exec_args *x)
@@ -258,7 +268,12 @@ static void print_precision(const exec *e)
         (void)snprintf(text, sizeof text, "FP32%s%s%s", is_best || exec_has(x, FLAG_fp16) ? "+FP16" : "",
                        is_best || exec_has(x, FLAG_bf16) ? "+BF16" : "",
                        is_best || exec_has(x, FLAG_int8) ? "+INT8" : "");
-    item("Precision", "%s", text);
+    const char *constraints =
+        exec_is(x, FLAG_precisionConstraints, "none") ? "" : exec_text(x, FLAG_precisionConstraints);
+    if (*constraints) item("Precision", "%s (%s precision constraints)", text, constraints);
+    else item("Precision", "%s", text);
+    if (exec_has(x, FLAG_layerPrecisions)) item("LayerPrecisions", "%s", exec_text(x, FLAG_layerPrecisions));
+    if (exec_has(x, FLAG_layerOutputTypes)) item("LayerOutputTypes", "%s", exec_text(x, FLAG_layerOutputTypes));
 }
 
 static void print_shapes(const exec *e, const char *label, exec_id first, exec_id last)
@@ -362,7 +377,7 @@ void exec_print_options(const exec *e)
     cli_say(LOG_INFO, "=== System Options ===");
     item("Device", "%s", *e->device ? e->device : "cpu");
     item("DLACore", "%s", "");
-    item("Plugins", "%s", "");
+    item("Plugins", "%s", exec_text(x, FLAG_plugins));
     print_inference(e);
     print_reporting(e);
 }

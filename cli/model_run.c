@@ -132,6 +132,7 @@ sinter_status model_context(const model_engine *m, uint64_t seed, model_use use,
     options.timing = use == MODEL_STEPS;
     options.lazy = use == MODEL_ONCE;
     options.phases = use == MODEL_PHASES;
+    if (use == MODEL_OFTEN || use == MODEL_PHASES) options.memory = m->memory;
     *out = NULL;
     *made = (model_inputs){ 0 };
     sinter_status s = sinter_context_create(m->engine, &options, out, error);

@@ -32,6 +32,17 @@ quick="--builderOptimizationLevel=0 --duration=0 --warmUp=0"
     "$sinter" exec --onnx=m.onnx $quick --builderOptimizationLevel=0 --shapes=x:4x8 --device=cpu --saveEngine=c.engine --skipInference >log
     "$sinter" exec --loadEngine=c.engine $quick --iterations=1 >log || fail "an engine for the CPU where a GPU is"
     grep -q 'Selected Device: cpu' log || fail "an engine knows its device"
+    "$sinter" exec --onnx="$source/examples/digits/digits.onnx" $quick --iterations=1 --saveEngine=d.engine --exportOutput=all.json >log
+    for budget in -1 0% 50% 1K; do
+        "$sinter" exec --loadEngine=d.engine $quick --iterations=1 --weightStreamingBudget=$budget --exportOutput=part.json >log || fail "budget $budget"
+        grep -q 'Weight streaming budget: ' log || fail "nothing is said of the budget $budget"
+        cmp all.json part.json || fail "the results with the budget $budget differ"
+    done
+    for strategy in static runtime; do
+        "$sinter" exec --loadEngine=d.engine $quick --iterations=2 --infStreams=2 --allocationStrategy=$strategy --exportOutput=part.json >log ||
+            fail "the strategy $strategy"
+        cmp all.json part.json || fail "the results with the strategy $strategy differ"
+    done
 }
 python3 - <<'TEXT' || fail "exportTimes"
 import json

@@ -4,6 +4,7 @@
 that changes nothing warns; one that is refused fails; and a malformed value of any is an error that names the flag."""
 import json
 import os
+import re
 import struct
 import sys
 import tempfile
@@ -179,6 +180,79 @@ def accuracy(flag):
     bad("needs --accuracyThreshold", *BUILD, *QUICK, "--loadRefOutputs=scores:" + wanted)
 
 
+def outputs(*words, failing=None):
+    """name -> values of a run."""
+    ask = [*BUILD, *QUICK, "--exportOutput=" + path("o"), *words]
+    if failing:
+        bad(failing, *ask)
+        return None
+    good(*ask)
+    return {row["name"]: row["values"] for row in json.load(open(path("o")))}
+
+
+def differs(a, b):
+    return max(abs(x - y) for x, y in zip(a["scores"], b["scores"]))
+
+
+def precisions(flag):
+    """Of a layer that is computed in f16 the results move, and by little; nothing moves where types are not asked for."""
+    plain, ask = outputs(), "--precisionConstraints=obey"
+    half = outputs("--layerPrecisions=*:fp16", ask)
+    check(0 < differs(plain, half) < 0.1, flag, differs(plain, half))
+    check(differs(plain, outputs("--layerPrecisions=*conv:fp16,conv*:bf16,*:fp32", ask)) == 0, flag)
+    check(differs(half, outputs("--layerPrecisions=conv2_conv:bf16", ask)) > 0, flag)
+    check(differs(plain, outputs("--layerPrecisions=*:fp16", "--precisionConstraints=prefer")) == 0, flag, "fp16 is not permitted")
+    out = good(*BUILD, *QUICK, "--layerPrecisions=*:fp16", "--layerOutputTypes=*:fp16", "--exportOutput=" + path("o"))
+    check("change nothing without --precisionConstraints" in out.err, flag)
+    check(differs(plain, {r["name"]: r["values"] for r in json.load(open(path("o")))}) == 0, flag)
+    check(differs(plain, outputs("--layerOutputTypes=*_conv:fp16,norm*:fp32", ask)) > 0, flag)
+    check(differs(plain, outputs("--layerOutputTypes=pool2_maxpool:fp32", ask)) == 0, flag)
+    for text, word in (("there is no layer", "--layerPrecisions=none:fp16"), ("expected fp32, fp16 or bf16", "--layerPrecisions=*:int8"),
+                       ("expected a type for each", "--layerOutputTypes=conv1_conv:fp16+fp16"), ("expected a type", "--layerOutputTypes=conv1_conv:x"),
+                       ("NAME:VALUE", "--layerPrecisions=fp16")):
+        outputs(word, ask, failing=text)
+    outputs("--layerPrecisions=*:fp16", ask, "--stronglyTyped", failing="strongly typed")
+
+
+def io_formats(flag):
+    plain = outputs()
+    good(*BUILD, *QUICK, "--inputIOFormats=fp16:chw", "--outputIOFormats=bf16:chw", "--exportOutput=" + path("o"), "--dumpRawBindingsToFile")
+    check(os.path.getsize(path("image.input.1.1.28.28.Half.raw")) == 2 * 784, flag)
+    check(os.path.getsize(path("scores.output.1.10.BFloat16.raw")) == 20, flag, os.listdir(work))
+    good(*BUILD, *QUICK, "--inputIOFormats=fp16:chw", "--outputIOFormats=fp32:chw", "--exportOutput=" + path("o"))
+    check(differs(plain, {r["name"]: r["values"] for r in json.load(open(path("o")))}) < 0.1, flag)
+    for text, word in (("keeps it", "--inputIOFormats=int8:chw"), ("row-major", "--outputIOFormats=fp32:hwc8"), ("entries", "--inputIOFormats=fp32:chw,fp32:chw")):
+        bad(text, *BUILD, "--skipInference", word)
+
+
+def debug(flag):
+    plain = outputs()
+    marked = outputs("--markDebug=relu1,pool2", "--saveDebugTensors=relu1:%s,pool2:%s" % (path("r"), path("p2")))
+    check(list(marked) == ["scores", "relu1", "pool2"] and differs(plain, marked) < 1e-5 and min(marked["relu1"]) == 0, flag, list(marked))
+    check(os.path.getsize(path("r")) == 4 * len(marked["relu1"]), flag)
+    outputs("--markDebug=nothing", failing="there is no tensor 'nothing'")
+    outputs("--saveDebugTensors=relu1:" + path("r"), failing="no debug tensor 'relu1'")
+
+
+def plugin_library(flag):
+    library = os.path.join(os.path.dirname(SINTER), "tests", "libsinter_plugin_library.so")
+    good(*BUILD, "--skipInference", flag.split("=")[0] + "=" + library)
+    bad("cannot be opened", *BUILD, "--skipInference", flag.split("=")[0] + "=" + path("none.so"))
+    with open(path("text.so"), "w") as file:
+        file.write("text")
+    bad("text.so", *BUILD, "--skipInference", flag.split("=")[0] + "=" + path("text.so"))
+
+
+def allocation(flag):
+    ranges = ["--profile=0", "--minShapes=image:1x1x28x28", "--maxShapes=image:4x1x28x28", "--optShapes=image:4x1x28x28",
+              "--profile=1", "--minShapes=image:1x1x28x28", "--maxShapes=image:64x1x28x28", "--optShapes=image:64x1x28x28"]
+    sizes = {}
+    for word in ("static", "profile", "runtime"):
+        out = good(*BUILD, *QUICK, *ranges, "--shapes=image:1x1x28x28", "--infStreams=2", "--allocationStrategy=" + word).out
+        sizes[word] = float(re.search(r"device memory size: ([0-9.e+-]+) MiB", out).group(1))
+    check(sizes["static"] > sizes["profile"] > sizes["runtime"] > 0, flag, sizes)
+
+
 def page(flag):
     done = run(flag)
     check(done.status == 0 and done.out and "RUNNING" not in done.out, flag)
@@ -190,15 +264,22 @@ EFFECTS = {
     "optShapes": ("=image:1x1x28x28", has_profile("opt = 2x1x28x28")),
     "maxShapes": ("=image:1x1x28x28", has_profile("max = 4x1x28x28")),
     "profile": ("=1", profile_block),
-    "inputIOFormats": ("=fp32:chw", refused_value("keeps it", "--inputIOFormats=fp16:chw")),
-    "outputIOFormats": ("=fp32:chw", refused_value("row-major", "--outputIOFormats=fp32:hwc8")),
+    "inputIOFormats": ("=fp32:chw", io_formats),
+    "outputIOFormats": ("=fp32:chw", option("Output(s)s format: fp32:chw")),
     "fp16": ("", option("Precision: FP32+FP16")),
     "bf16": ("", option("Precision: FP32+BF16")),
     "int8": ("", option("Precision: FP32+INT8")),
     "best": ("", option("Precision: FP32+FP16+BF16+INT8")),
     "noTF32": ("", option("Precision: FP32")),
     "stronglyTyped": ("", says("--fp16 is disabled", *BUILD, "--fp16", "--skipInference", "FLAG")),
-    "precisionConstraints": ("=none", option("Precision: FP32")),
+    "precisionConstraints": ("=obey", option("Precision: FP32 (obey precision constraints)")),
+    "layerPrecisions": ("=*:fp16", precisions),
+    "layerOutputTypes": ("=*:fp16", option("LayerOutputTypes: *:fp16")),
+    "markDebug": ("=relu1", debug),
+    "saveDebugTensors": ("=relu1:f", says("Dumped tensor relu1 to f", *BUILD, *QUICK, "--markDebug=relu1", "FLAG")),
+    "plugins": ("=x.so", plugin_library),
+    "staticPlugins": ("=x.so", plugin_library),
+    "dynamicPlugins": ("=x.so", plugin_library),
     "layerDeviceTypes": ("=conv1:GPU", refused_value("no backend for it", "--layerDeviceTypes=conv1:DLA")),
     "calib": ("=" + path("good.cache"), calib),
     "memPoolSize": ("=workspace:1G", workspace),
@@ -248,8 +329,8 @@ EFFECTS = {
     "timeRefit": ("", says("Engine refitted in", "--loadEngine=" + ENGINE, "--onnx=" + MODEL, "FLAG")),
     "refitFromOnnx": ("=" + MODEL, loaded("Engine refitted in")),
     "useProfile": ("=0", runs("Optimization Profile Index: 0")),
-    "allocationStrategy": ("=profile", None),
-    "weightStreamingBudget": ("=-2", refused_value("is refused", "--weightStreamingBudget=50%")),
+    "allocationStrategy": ("=profile", allocation),
+    "weightStreamingBudget": ("=50%", runs("no weights in a GPU's memory")),
     "loadRefOutputs": ("", accuracy),
     "verbose": ("", runs("=== Explanations of the performance metrics ===")),
     "avgRuns": ("=2", says("Average on 2 runs - GPU latency: ", *BUILD, "--warmUp=0", "--duration=0", "--iterations=4", "FLAG")),
@@ -275,7 +356,7 @@ MALFORMED = {"N": ["", "-3", "1.5", "x", "1x", "99999999999"], "MS": ["", "-1", 
                                                       "image:1x1x28x28,image:1x1x28x28", "image:axb", "other:1x1x28x28"],
              "NAME:FILE,...": ["", "image", ":f", "image:f,"], "POOL:SIZE[B|K|M|G],...": ["", "workspace", "workspace:", "workspace:x", "workspace:1T", "x:1"],
              "TYPE:FORMAT,...": ["", "fp32", "fp32:chw,", "chw", "fp32:chw,fp32:chw"], "LAYER:GPU|DLA,...": ["", "conv", "conv:CPU"],
-             "-2|-1|N[%|B|K|M|G]": ["", "x"], "N|cpu|cuda[:N|:sm_XX]": ["", "gpu", "-1", "999"]}
+             "-2|-1|N[%|B|K|M|G]": ["", "x", "-3", "101%", "1T", "1MB", "%"], "N|cpu|cuda[:N|:sm_XX]": ["", "gpu", "-1", "999"]}
 
 
 def malformed(name, form):
@@ -291,7 +372,7 @@ def malformed(name, form):
     for value in values:
         if name in ("minShapes", "optShapes", "maxShapes", "shapes") and value == "image:":
             continue                        # a scalar: the build refuses it
-        bad("--" + name, *base, *(QUICK if name in ("loadInputs",) else ["--skipInference"] if name not in ("shapes", "useProfile") else QUICK),
+        bad("--" + name, *base, *(QUICK if name in ("loadInputs", "saveDebugTensors") else ["--skipInference"] if name not in ("shapes", "useProfile") else QUICK),
             "--%s=%s" % (name, value))
 
 

@@ -13,7 +13,7 @@ CASES = {
     "build": ["--onnx=digits.onnx", "--saveEngine=d.engine", "--builderOptimizationLevel=0", "--minShapes=image:1x1x28x28", "--optShapes=image:2x1x28x28",
               "--maxShapes=image:4x1x28x28", "--profilingVerbosity=detailed", "--dumpLayerInfo", "--skipInference", "--fp16", "--avgTiming=4"],
     "run": ["--loadEngine=d.engine", "--shapes=image:1x1x28x28", "--iterations=20", "--duration=0", "--warmUp=0", "--dumpProfile", "--dumpOutput", "--useCudaGraph"],
-    "refused": ["--onnx=digits.onnx", "--useDLACore=0", "--safe", "--plugins=x.so"],
+    "refused": ["--onnx=digits.onnx", "--useDLACore=0", "--safe", "--batch=2"],
 }
 
 
