@@ -8,7 +8,7 @@ from ctypes import byref
 from . import _abi
 from ._abi import Dtype, Place
 from ._dtype import BITS, TEXT, is_same_view, numpy, numpy_type, size_of
-from ._library import call, describe_options, failure, lib, quick, set_options
+from ._library import call, choice, describe_options, failure, lib, quick, set_options
 from ._tensor import Tensor
 
 StepTime = namedtuple("StepTime", "name problem kernel runs total_ns min_ns")
@@ -52,15 +52,18 @@ class Context:
     of one engine run at the same time. Runs release Python's lock.
 
     profile: the optimisation profile. stream: an int, a stream of the caller's on a GPU (cudaStream_t); it must live as long
-    as the context. Errors: InvalidArgument (no such profile), NoMemory.
+    as the context. memory: who provides the memory for results between steps: "profile" (the context; what its profile needs),
+    "static" (the context; what the largest profile needs), "user" (set_memory). Errors: InvalidArgument (no such profile), NoMemory.
 
     Options:
 """
 
-    def __init__(self, engine, profile=0, stream=None, **options):
+    def __init__(self, engine, profile=0, stream=None, memory="profile", **options):
         self.engine, self.profile, self._handle = engine, profile, ctypes.c_void_p()
         struct, keep = _abi.sinter_context_options(struct_size=ctypes.sizeof(_abi.sinter_context_options)), []
         struct.stream = None if stream is None else int(stream)
+        struct.memory = choice(_abi.Memory, memory)
+        self._lent = None
         set_options(struct, "context", dict(options, profile=profile), keep)
         call("sinter_context_create", engine._handle, byref(struct), byref(self._handle))
         self._address, self._error = self._handle.value, _abi.sinter_error()
@@ -362,6 +365,33 @@ class Context:
         if status:
             raise failure(status)
         return RunTime(found.copy_in_ns, found.compute_ns, found.copy_out_ns)
+
+    def set_profile(self, profile):
+        """Changes the profile: waits for the current run; inputs and outputs stay. Errors: InvalidArgument, NoMemory."""
+        with self._lock:
+            call("sinter_context_set_profile", self._handle, profile)
+            self.profile = profile
+
+    def set_input_shape(self, name, shape):
+        """Sets the shape of an input without data, for memory_size. Errors: InvalidArgument."""
+        dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
+        with self._lock:
+            call("sinter_context_set_input_shape", self._handle, name.encode(), dims, len(shape))
+
+    def memory_size(self):
+        """Bytes for results between steps, for the shapes that are set (memory="user"). Errors: InvalidArgument."""
+        size = ctypes.c_size_t()
+        with self._lock:
+            call("sinter_context_memory_size", self._handle, byref(size))
+        return size.value
+
+    def set_memory(self, tensor):
+        """Lends memory of the engine's device to a context with memory="user": a Tensor, whose type does not matter; None takes it
+        back. Contexts may share it if they do not run at the same time. Errors: InvalidArgument (too small, misaligned)."""
+        with self._lock:
+            call("sinter_context_set_memory", self._handle, None if tensor is None else tensor.data,
+                 0 if tensor is None else tensor.nbytes)
+            self._lent = tensor
 
     @property
     def memory(self):

@@ -149,6 +149,27 @@ class Engine:
     def _copy(self, to, to_place, source, from_place, size):
         call("sinter_engine_copy", self._handle, to, to_place, source, from_place, size)
 
+    def describe(self, profile=None):
+        """Sizes in bytes and counts, as a dict: of the engine (weights_size, memory_size, streamable_size, weight_budget, ...), or of
+        one profile."""
+        of_engine = profile is None
+        struct = _abi.sinter_engine_info() if of_engine else _abi.sinter_profile_info()
+        struct.struct_size = ctypes.sizeof(struct)
+        call("sinter_engine_describe" if of_engine else "sinter_engine_describe_profile", self._handle,
+             *(() if of_engine else (profile,)), byref(struct))
+        return {name: getattr(struct, name) for name, _ in struct._fields_[1:]}
+
+    def set_weight_budget(self, size):
+        """How many bytes of a GPU's memory weights may take: runs copy the others from the host. 0: all weights are on the GPU. The
+        engine must have no context. Errors: InvalidArgument, NoMemory, DeviceError."""
+        call("sinter_engine_set_weight_budget", self._handle, size)
+
+    def automatic_weight_budget(self):
+        """A budget that leaves room for one context of the largest profile; 0 on the CPU. Errors: DeviceError."""
+        size = ctypes.c_uint64()
+        call("sinter_engine_automatic_weight_budget", self._handle, byref(size))
+        return size.value
+
     # ---- reports ----
 
     def inspect(self, format="text"):

@@ -153,6 +153,15 @@ def collect_text(function, *arguments):
     return b"".join(parts).decode(errors="replace")
 
 
+def choice(enum, value):
+    """A member of an enum for a member, a number or a word."""
+    if isinstance(value, str):
+        if value.upper() not in enum.__members__:
+            raise ValueError(f"'{value}' is none of {', '.join(m.lower() for m in enum.__members__)}")
+        return enum[value.upper()]
+    return int(value)
+
+
 # ---- options ----
 
 def option_rows(function):

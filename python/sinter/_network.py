@@ -8,7 +8,7 @@ from ctypes import byref
 from . import _abi
 from ._abi import Dtype
 from ._dtype import dtype_of
-from ._library import call, failure, lib
+from ._library import call, choice, failure, lib
 from ._tensor import Tensor, to_struct
 
 KINDS = {kind.name.lower(): kind for kind in _abi.LayerKind}
@@ -332,15 +332,6 @@ class Control:
 
     def __repr__(self):
         return f"<sinter.{type(self).__name__} '{self.name}'>"
-
-
-def choice(enum, value):
-    """A member of an enum for a member, a number or a word."""
-    if isinstance(value, str):
-        if value.upper() not in enum.__members__:
-            raise ValueError(f"'{value}' is none of {', '.join(m.lower() for m in enum.__members__)}")
-        return enum[value.upper()]
-    return int(value)
 
 
 class Loop(Control):

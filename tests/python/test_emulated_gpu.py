@@ -82,6 +82,37 @@ def test_tensorrt_with_device_pointers():
     assert context.execute_v2([x.data, y.data]) and np.array_equal(y.numpy(), WANTED)
 
 
+def test_weights_on_the_host():
+    """With any budget the results are the same; a budget needs an engine without contexts."""
+    import sinter.tensorrt as trt
+    made = sinter.build(rig.DIGITS, device="cuda", profiles={"N": 1}, tune="off").load()
+    image = np.load(rig.SEVEN)
+    wanted, all_weights = made.context().run(image=image)["scores"], made.describe()["streamable_size"]
+    assert 0 < made.automatic_weight_budget() <= all_weights and made.describe(0)["weight_scratch_size"] == 0
+    for budget in (1, all_weights // 2, all_weights):
+        made.set_weight_budget(budget)
+        info = made.describe()
+        assert info["weight_budget"] == budget and (info["streamed_size"] > 0) == (budget < all_weights)
+        context = made.context()
+        assert np.array_equal(context.run(image=image)["scores"], wanted), budget
+        rig.raises(sinter.InvalidArgument, made.set_weight_budget, 0, says="context")
+        context.close()
+    engine = trt.Runtime(trt.Logger(trt.Logger.ERROR)).deserialize_cuda_engine(bytes(made.plan()))
+    assert engine.weight_streaming_budget_v2 == engine.streamable_weights_size == all_weights and engine.weight_streaming_budget == 0
+    engine.weight_streaming_budget_v2 = 0
+    assert engine.weight_streaming_budget_v2 == 1 and engine.weight_streaming_scratch_memory_size > 0
+    engine.weight_streaming_budget = -1
+    assert engine.weight_streaming_budget == engine.get_weight_streaming_automatic_budget()
+    engine.weight_streaming_budget_v2 = all_weights + 1
+    assert engine.weight_streaming_budget == 0
+    lent = made.empty((made.describe()["memory_size"],), "u8")
+    context = made.context(memory="user")
+    rig.raises(sinter.InvalidArgument, context.run, image=image)
+    context.set_memory(lent)
+    assert np.array_equal(context.run(image=image)["scores"], wanted) and context.memory_size() <= lent.nbytes
+    rig.raises(ValueError, made.context, memory="mine", says="static")
+
+
 if EMULATED.exists() and not os.environ.get("SINTER_TEST_PRELOADED"):
     rig.main(__name__)
 sys.exit(0 if os.environ.get("SINTER_TEST_PRELOADED") else f"{EMULATED} is not built")

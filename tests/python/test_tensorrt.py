@@ -217,6 +217,45 @@ def test_runs_equal_sinters():
     assert not fresh.execute_async_v3(0)                    # no addresses
 
 
+def test_memory_of_contexts():
+    builder = trt.Builder(QUIET)
+    network, config = builder.create_network(0), builder.create_builder_config()
+    assert trt.OnnxParser(network, QUIET).parse_from_file(str(rig.DIGITS))
+    for most in (2, 64):
+        profile = builder.create_optimization_profile()
+        profile.set_shape("image", (1, 1, 28, 28), (most, 1, 28, 28), (most, 1, 28, 28))
+        config.add_optimization_profile(profile)
+    config.builder_optimization_level = 0
+    engine = builder.build_engine_with_config(network, config)
+    strategy = trt.ExecutionContextAllocationStrategy
+    small, large = (engine.get_device_memory_size_for_profile(p) for p in (0, 1))
+    assert 0 < small < large == engine.device_memory_size and engine.streamable_weights_size == 0
+    image, wanted = np.repeat(SEVEN, 2, 0), None
+    lent = np.zeros(large + 64, "u1")
+    address = (lent.ctypes.data + 63) // 64 * 64
+    for kind in strategy:
+        context = engine.create_execution_context(kind)
+        assert context.get_runtime_config().get_execution_context_allocation_strategy() == kind
+        for index in (0, 1, 0):
+            assert context.set_optimization_profile_async(index, 0) and context.set_input_shape("image", image.shape)
+            scores = np.zeros((2, 10), "f4")
+            if kind == strategy.USER_MANAGED and not context.device_memory:
+                assert not context.execute_v2([image.ctypes.data, scores.ctypes.data])       # no memory
+                need = context.update_device_memory_size_for_shapes()
+                assert 0 < need <= small
+                context.set_device_memory(address, need - 1)
+                assert not context.execute_v2([image.ctypes.data, scores.ctypes.data])
+                context.device_memory = address
+                assert context.device_memory == address
+            assert context.execute_v2([image.ctypes.data, scores.ctypes.data]), (kind, index)
+            wanted = scores if wanted is None else wanted
+            assert np.array_equal(scores, wanted), (kind, index)
+    assert engine.create_execution_context_without_device_memory().device_memory == 0
+    config = engine.create_runtime_config()
+    config.set_execution_context_allocation_strategy(strategy.USER_MANAGED)
+    assert not engine.create_execution_context(config).execute_v2([image.ctypes.data] * 4)
+
+
 def test_eight_at_once():
     engine = digits_engine()
     failures = []

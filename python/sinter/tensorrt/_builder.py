@@ -393,7 +393,7 @@ KEEPS_PRECISIONS = sum(1 << int(f) for f in (BuilderFlag.OBEY_PRECISION_CONSTRAI
 UNUSED = {
     BuilderFlag.SPARSE_WEIGHTS: "there are no kernels for 2:4 sparse weights",
     BuilderFlag.VERSION_COMPATIBLE: "an engine is for one version of sinter; build it again, or keep the model",
-    BuilderFlag.WEIGHT_STREAMING: "weights lie in the device's memory",
+    BuilderFlag.WEIGHT_STREAMING: "every engine for a GPU can stream weights: ICudaEngine.weight_streaming_budget_v2",
     BuilderFlag.SAFETY_SCOPE: "there is no safety runtime",
     BuilderFlag.FP8: "8-bit floats are used where the model quantises to them",
     BuilderFlag.INT4: "4-bit weights are used where the model quantises to them",

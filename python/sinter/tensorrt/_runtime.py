@@ -3,7 +3,7 @@
 import json
 
 from .. import _library
-from .._abi import Place
+from .._abi import Dtype, Place
 from .._dtype import BITS as SINTER_BITS
 from .._dtype import size_of
 from .._context import c_run as context_run
@@ -99,8 +99,7 @@ class ICudaEngine(Managed, Reporter):
     hardware_compatibility_level = HardwareCompatibilityLevel.NONE
     profiling_verbosity = ProfilingVerbosity.DETAILED
     tactic_sources = num_aux_streams = 0
-    streamable_weights_size = minimum_weight_streaming_budget = weight_streaming_scratch_memory_size = 0
-    weight_streaming_budget = weight_streaming_budget_v2 = 0
+    minimum_weight_streaming_budget = 0
 
     def __init__(self, engine, logger):
         self._engine, self.logger = engine, logger
@@ -143,11 +142,36 @@ class ICudaEngine(Managed, Reporter):
     def refittable(self):
         return any(not w.is_fixed for w in self._engine.weights())
 
-    def _memory(self, profile):
-        return self._engine.info["profiles"][profile]["memory_bytes"]
+    # ---- memory ----
 
-    device_memory_size = device_memory_size_v2 = property(
-        lambda self: max(self._memory(p) for p in range(self._engine.profile_count)))
+    def _memory(self, profile):
+        return self._engine.describe(profile)["memory_size"]
+
+    device_memory_size = device_memory_size_v2 = property(lambda self: self._engine.describe()["memory_size"])
+    streamable_weights_size = property(lambda self: self._engine.describe()["streamable_size"])
+    weight_streaming_scratch_memory_size = property(lambda self: self._engine.describe()["weight_scratch_size"])
+
+    @property
+    def weight_streaming_budget_v2(self):
+        """Bytes of a GPU's memory for weights; streamable_weights_size or more: all of them lie there. Contexts come after it."""
+        info = self._engine.describe()
+        return info["weight_budget"] or info["streamable_size"]
+
+    @weight_streaming_budget_v2.setter
+    def weight_streaming_budget_v2(self, size):
+        self._engine.set_weight_budget(0 if size >= self.streamable_weights_size else max(int(size), 1))
+
+    @property
+    def weight_streaming_budget(self):
+        """The same, where 0 means that all weights lie in the GPU's memory, and -1 asks for a budget."""
+        return self._engine.describe()["weight_budget"]
+
+    @weight_streaming_budget.setter
+    def weight_streaming_budget(self, size):
+        self._engine.set_weight_budget(self._engine.automatic_weight_budget() if size < 0 else int(size))
+
+    def get_weight_streaming_automatic_budget(self):
+        return self._engine.automatic_weight_budget()
 
     def get_device_memory_size_for_profile(self, profile_index):
         return self._memory(profile_index)
@@ -156,9 +180,6 @@ class ICudaEngine(Managed, Reporter):
 
     def get_engine_stat(self, stat):
         return self._engine.info["weight_bytes" if stat == EngineStat.TOTAL_WEIGHTS_SIZE else "stripped_bytes"]
-
-    def get_weight_streaming_automatic_budget(self):
-        return 0
 
     def serialize(self):
         return plan_memory(self._engine.plan())
@@ -178,14 +199,14 @@ class ICudaEngine(Managed, Reporter):
         return EngineInspector(self)
 
     def create_execution_context(self, strategy=ExecutionContextAllocationStrategy.STATIC):
-        """An IExecutionContext; None after a failure."""
+        """An IExecutionContext; None after a failure. strategy: who provides the memory of activations; an IRuntimeConfig has one."""
         try:
-            return IExecutionContext(self)
+            return IExecutionContext(self, getattr(strategy, "strategy", strategy))
         except Error as e:
             return self.fail(e)
 
     def create_execution_context_without_device_memory(self):
-        return self.create_execution_context()
+        return self.create_execution_context(ExecutionContextAllocationStrategy.USER_MANAGED)
 
     # ---- tensors ----
 
@@ -302,6 +323,10 @@ class ICudaEngine(Managed, Reporter):
         return -1
 
 
+MEMORY = {ExecutionContextAllocationStrategy.STATIC: "static", ExecutionContextAllocationStrategy.ON_PROFILE_CHANGE: "profile",
+          ExecutionContextAllocationStrategy.USER_MANAGED: "user"}
+
+
 class IExecutionContext(Managed, Reporter):
     """What one caller runs an engine with. Device pointers are host pointers on the CPU, where runs end before calls return."""
     ATTRIBUTES = "engine name"
@@ -309,10 +334,10 @@ class IExecutionContext(Managed, Reporter):
     debug_sync = enqueue_emits_profile = True
     persistent_cache_limit = 0
     unfused_tensors_debug_state = False
-    device_memory = None
     temporary_allocator = None
 
-    def __init__(self, engine):
+    def __init__(self, engine, strategy=ExecutionContextAllocationStrategy.STATIC):
+        self._strategy, self._lent = ExecutionContextAllocationStrategy(strategy), None
         self.engine, self.logger, self.name = engine, engine.logger, ""
         self._profile, self._contexts, self._generation = 0, {}, engine._generation
         self._shapes, self._addresses, self._allocators, self._streams = {}, {}, {}, {}
@@ -325,10 +350,16 @@ class IExecutionContext(Managed, Reporter):
             self._contexts, self._generation = {}, self.engine._generation
         if self.engine._engine.device == "cpu":
             stream = 0
-        key = stream, self._profile, self._profiler is not None
+        key = stream, self._profiler is not None
         if key not in self._contexts:
-            self._contexts[key] = self.engine._engine.context(self._profile, stream or None, timing=self._profiler is not None)
-        return self._contexts[key]
+            self._contexts[key] = self.engine._engine.context(self._profile, stream or None, memory=MEMORY[self._strategy],
+                                                              timing=self._profiler is not None)
+        found = self._contexts[key]
+        if found.profile != self._profile:
+            found.set_profile(self._profile)
+        if self._lent is not found._lent:
+            found.set_memory(self._lent)
+        return found
 
     # ---- profiles and shapes ----
 
@@ -429,6 +460,30 @@ class IExecutionContext(Managed, Reporter):
 
     def get_output_allocator(self, name):
         return self._allocators.get(name)
+
+    # ---- memory of activations ----
+
+    def set_device_memory(self, memory, size):
+        """Lends `size` bytes at an address of the device to a context that was created without memory."""
+        if self._strategy != ExecutionContextAllocationStrategy.USER_MANAGED:
+            return self.fail("the context has memory of its own: create_execution_context(USER_MANAGED)")
+        place = Place.HOST if self.engine._engine.device == "cpu" else Place.DEVICE
+        self._lent = Tensor._make(Dtype.U8, (int(size),), int(memory), place, None) if memory else None
+
+    @property
+    def device_memory(self):
+        return 0 if self._lent is None else self._lent.data
+
+    @device_memory.setter
+    def device_memory(self, memory):
+        self.set_device_memory(memory, self.engine.device_memory_size)
+
+    def update_device_memory_size_for_shapes(self):
+        """Bytes that the shapes need that are set."""
+        context = self._context(0)
+        for name, shape in self._input_shapes().items():
+            context.set_input_shape(name, shape)
+        return context.memory_size()
 
     # ---- runs ----
 
@@ -541,14 +596,10 @@ class IExecutionContext(Managed, Reporter):
     def set_aux_streams(self, aux_streams):
         return None
 
-    def set_device_memory(self, memory, size):
-        self.device_memory = memory
-
-    def update_device_memory_size_for_shapes(self):
-        return self.engine._memory(self._profile)
-
     def get_runtime_config(self):
-        return IRuntimeConfig()
+        config = IRuntimeConfig()
+        config.strategy = self._strategy
+        return config
 
     def get_debug_listener(self):
         return None
