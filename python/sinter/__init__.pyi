@@ -119,6 +119,7 @@ class Engine:
         profile: int = ...,
         stream: Optional[int] = ...,
         *,
+        memory: Union[str, int] = ...,
         # OPTIONS CONTEXT
         timing: bool = ...,
         phases: bool = ...,
