@@ -350,7 +350,7 @@ print("done")
 
 
 def test_script_calibration():
-    assert run_script("calibrate_int8.py", rig.DIGITS, rig.SEVEN) == "class 7\n"
+    assert run_script("calibrate_int8.py", rig.DIGITS, rig.SEVEN, rig.FOLDER / "digits.cache") == "class 7 ranges 10\n"
 
 
 rig.main(__name__)

@@ -6,8 +6,8 @@ import tempfile
 import time
 
 from .._library import Error
-from .._tensor import Tensor
-from ._core import FROM_TRT, Dims, ILogger, Managed, Missing, NotAvailable, Reporter, bytes_memory, default_device, plan_memory
+from ._calibrate import ranges_of
+from ._core import Dims, ILogger, Managed, Missing, NotAvailable, Reporter, bytes_memory, default_device, plan_memory
 from ._layers import INetworkDefinition
 from ._names import (BuilderFlag, DeviceType, EngineCapability, HardwareCompatibilityLevel, MemoryPoolType, ProfilingVerbosity,
                       RuntimePlatform, Severity, TacticSource, TilingOptimizationLevel)
@@ -262,9 +262,10 @@ class Builder(Managed, Reporter):
         allow = [name for name, flag in (("fp16", BuilderFlag.FP16), ("bf16", BuilderFlag.BF16)) if config.get_flag(flag)]
         if config.get_flag(BuilderFlag.TF32) and self.device != "cpu":
             allow.append("tf32")
-        if config.get_flag(BuilderFlag.INT8) and config.int8_calibrator is not None:
+        ranges = ranges_of(self, network, config) if config.get_flag(BuilderFlag.INT8) else None
+        if ranges is not None:
             allow.append("int8")
-            options["samples"] = self._calibrate(network, config)
+            options["calibration"] = ranges
         if allow:
             options["allow"] = allow
         if config.max_aux_streams == 0:
@@ -313,47 +314,14 @@ class Builder(Managed, Reporter):
         for flag, text in UNUSED.items():
             if config.get_flag(flag):
                 self.say(Severity.WARNING, f"{flag} changes nothing: {text}")
-        if config.get_flag(BuilderFlag.INT8) and config.int8_calibrator is None and not network._is_quantized():
-            self.say(Severity.WARNING, "BuilderFlag.INT8 changes nothing without a calibrator: give int8_calibrator, or a model "
-                     "with QuantizeLinear and DequantizeLinear")
+        if config.get_flag(BuilderFlag.INT8) and config.int8_calibrator is None and not network._ranges and \
+                not network._is_quantized():
+            self.say(Severity.WARNING, "BuilderFlag.INT8 changes nothing without ranges: give int8_calibrator, ITensor.dynamic_range, "
+                     "or a model with QuantizeLinear and DequantizeLinear")
         set_types = [layer.name for layer in network._net.layers if layer.precision is not None]
         if set_types and not (config.flags & KEEPS_PRECISIONS):
             self.say(Severity.WARNING, f"the precisions of {len(set_types)} layers ({', '.join(set_types[:3])}) change nothing: set "
                      "OBEY_PRECISION_CONSTRAINTS or PREFER_PRECISION_CONSTRAINTS")
-
-    def _calibrate(self, network, config):
-        """Batches of a calibrator as samples."""
-        calibrator = config.int8_calibrator
-        profile = config.calibration_profile or (config.profiles[0] if config.profiles else None)
-        inputs = [network.get_input(i) for i in range(network.num_inputs)]
-        shapes = {}
-        for tensor in inputs:
-            shape = list(tensor.shape)
-            usual = profile.shapes[tensor.name][1] if profile is not None and tensor.name in profile.shapes else None
-            for i, dim in enumerate(shape):
-                if dim < 0:
-                    shape[i] = usual[i] if usual is not None else calibrator.get_batch_size() if i == 0 else 1
-            shapes[tensor.name] = tuple(shape)
-        if calibrator.read_calibration_cache():
-            self.say(Severity.INFO, "the calibration cache is not read: ranges are found in the batches")
-        samples, names = [], list(shapes)
-        while True:
-            try:
-                given = calibrator.get_batch(names)
-            except TypeError:
-                given = calibrator.get_batch(names, None)       # of scripts for old versions
-            if not given:
-                break
-            sample = {}
-            for tensor, address in zip(inputs, given):
-                dtype = FROM_TRT[tensor.dtype]
-                view = Tensor(int(address), dtype, shapes[tensor.name])
-                sample[tensor.name] = Tensor(bytearray(self._read(view)), dtype, shapes[tensor.name])
-            samples.append(sample)
-        self.say(Severity.INFO, f"Calibrated with {len(samples)} batches.")
-        if not samples:
-            raise ValueError("the calibrator gave no batch")
-        return samples
 
     def _read(self, view):
         if self.device == "cpu":

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks: tensors, layers, and what can be asked. OnnxParser fills a network, or scripts add layers (_layers.py)."""
+import math
+
 from .. import _build
+from .._calibration import calibrate
 from .._library import Cancelled, Error
 from .._network import Network
 from .._tensor import Tensor
@@ -42,14 +45,22 @@ class ITensor:
 
     @property
     def dynamic_range(self):
+        """(min, max) of what INT8 holds of the tensor, or None. As upstream, the larger magnitude counts for both signs."""
         return self.network._ranges.get(self.tensor)
 
     @dynamic_range.setter
     def dynamic_range(self, value):
-        self.set_dynamic_range(*value)
+        least, most = map(float, value)
+        if not (math.isfinite(least) and math.isfinite(most) and least <= most and (least, most) != (0, 0)):
+            raise ValueError(f"the dynamic range of '{self.name}' is {value!r}: two finite numbers are wanted, min <= max, not both 0")
+        self.network._ranges[self.tensor] = least, most
 
     def set_dynamic_range(self, min, max):
-        self.network._ranges[self.tensor] = (min, max)
+        """True: the range was taken."""
+        try:
+            self.dynamic_range = min, max
+        except (TypeError, ValueError):
+            return False
         return True
 
     def reset_dynamic_range(self):
@@ -204,6 +215,13 @@ class NetworkDefinition(Managed, Reporter):
 
     def _build(self, options):
         return _build.build(self._net, **options)
+
+    def _calibrate(self, batches, **options):
+        return calibrate(self._net, batches, **options)
+
+    def _dynamic_ranges(self):
+        """name -> the largest magnitude, of tensors whose range was set."""
+        return {tensor.name: max(map(abs, both)) for tensor, both in self._ranges.items()}
 
     def _is_quantized(self):
         return any(layer.kind.name in ("QUANTIZE", "DEQUANTIZE") for layer in self._net.layers)
