@@ -38,14 +38,15 @@ static void row_print(const compare_row *r, FILE *to)
         (void)fprintf(to, "</td><td colspan=\"8\">only %s has it</td></tr>\n", r->only == 1 ? "A" : "B");
         return;
     }
-    (void)fprintf(to, "</td><td>%s %s</td>", sinter_dtype_name(r->type.dtype), cli_shape(r->type.rank, r->type.dim).at);
+    (void)fprintf(to, "</td><td class=\"w\">%s %s</td>", sinter_dtype_name(r->type.dtype),
+                  cli_shape(r->type.rank, r->type.dim).at);
     cell(to, "%.3g", r->d.absolute.max);
     cell(to, "%.3g", r->d.absolute.mean);
     cell(to, "%.3g", r->d.absolute.median);
     cell(to, "%.3g", r->d.relative.max);
     cell(to, "%.7g", r->d.cosine);
     cell(to, "%.4g", r->d.psnr);
-    (void)fprintf(to, "<td%s>", r->d.is_good ? "" : " class=\"bad\"");
+    (void)fprintf(to, "<td class=\"%s\">", r->d.is_good ? "w" : "bad");
     html_text(to, r->d.is_good ? "passed" : r->d.why);
     (void)fprintf(to, "</td></tr>\n");
 }
@@ -141,7 +142,7 @@ void compare_page_body(const comparison *c, FILE *to)
         (void)fprintf(to, "</p>\n");
     }
     (void)fprintf(to,
-                  "<div class=\"scroll\"><table><thead><tr><th>output</th><th>node</th><th>type</th>"
+                  "<div class=\"scroll\"><table><thead><tr><th>output</th><th>node</th><th class=\"w\">type</th>"
                   "<th class=\"n\">max abs</th><th class=\"n\">mean abs</th><th class=\"n\">median</th>"
                   "<th class=\"n\">max rel</th><th class=\"n\">cosine</th><th class=\"n\">PSNR dB</th><th></th></tr>"
                   "</thead><tbody>\n");

@@ -22,7 +22,7 @@ static const char style[] =
     ".frame{fill:none;"
     "stroke:#d5dbe5}.block{fill:#2f6fde;fill-opacity:.25;stroke:#2f6fde;stroke-width:.5}.live{fill:none;stroke:#d2452f;"
     "stroke-width:1.5}.bar{fill:#2f6fde}.meter{display:inline-block;height:8px;background:#2f6fde;border-radius:2px}"
-    ".bad{color:#d2452f}.wrong{fill:#d2452f}";
+    ".bad{color:#d2452f}.w{white-space:nowrap}.wrong{fill:#d2452f}";
 
 /* Sorts a table by the column whose head is clicked. */
 static const char script[] = "document.querySelectorAll('th').forEach(function(h){h.onclick=function(){var "

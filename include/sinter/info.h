@@ -16,6 +16,9 @@ extern "C" {
     X(SINTER_LIBCUDA, "The file of NVIDIA's driver library, instead of libcuda.so.1.") \
     X(SINTER_LIBNVRTC, "The file of the CUDA compiler, instead of the newest libnvrtc.so that is found.") \
     X(SINTER_LIBNVML, "The file of the GPU management library, instead of libnvidia-ml.so.1.") \
+    X(SINTER_LIBNVTX, "The file of NVIDIA's library of profiler ranges (libnvToolsExt.so.1): runs are ranges, and so " \
+                      "are their steps on the host. Unset: opened where a profiler asks for it " \
+                      "(NVTX_INJECTION64_PATH); empty: never.") \
     X(SINTER_KERNEL_CACHE, "The folder of compiled GPU kernels, instead of sinter/kernels below ~/.cache; empty: none.")
 
 /* Prints the ONNX operators that the importer supports, and the operations of sinter that they become. `format`: 0

@@ -70,6 +70,13 @@ typedef struct step_clock { uint64_t runs, total_ns, min_ns; } step_clock;
  * which neither fills the device; all that share no bytes. Stored in engines: numbers stay. */
 typedef enum program_order { ORDER_CHAIN = 0, ORDER_SMALL = 1, ORDER_FREE = 2, ORDER_COUNT } program_order;
 
+/* Told when the work of a step begins and ends, in the thread that launches it. */
+typedef struct step_watch {
+    void (*begin)(void *user, uint32_t step);
+    void (*end)(void *user);
+    void *user;
+} step_watch;
+
 typedef struct program_run {
     void *const *address;               /* of each value's element [0, 0, …] */
     void        *workspace;
@@ -79,6 +86,7 @@ typedef struct program_run {
     arena       *scratch;               /* of the caller's thread; rewound after each step */
     stream      *stream;                /* NULL where the backend has none */
     program_order order;
+    const step_watch *watch;            /* NULL: nobody. Backends that launch many steps at once do not call it */
 } program_run;
 
 /* Receives one fact about the machine. */

@@ -194,6 +194,15 @@ static sinter_status run_step(const program *p, const launch *l, kernel_run *r, 
     return NOTE(run->e, s, "running kernel '%s'", l->kernel->name);
 }
 
+static sinter_status run_watched(const program *p, const launch *l, kernel_run *r, const program_run *run)
+{
+    if (!run->watch) return run_step(p, l, r, run);
+    run->watch->begin(run->watch->user, l->index);
+    const sinter_status s = run_step(p, l, r, run);
+    run->watch->end(run->watch->user);
+    return s;
+}
+
 static sinter_status program_launch(device *d, program *p, const program_run *run)
 {
     kernel_run r = { .workspace = run->workspace,
@@ -205,11 +214,11 @@ static sinter_status program_launch(device *d, program *p, const program_run *ru
         const launch *l = &p->at[i];
         if (l->is_empty) continue;
         if (!run->clock) {
-            TRY(run_step(p, l, &r, run));
+            TRY(run_watched(p, l, &r, run));
             continue;
         }
         const uint64_t start = os_time_ns();
-        TRY(run_step(p, l, &r, run));
+        TRY(run_watched(p, l, &r, run));
         const uint64_t ns = os_time_ns() - start;
         step_clock *c = &run->clock[l->index];
         c->total_ns += ns;

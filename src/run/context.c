@@ -226,6 +226,8 @@ static void drop_profile(context *c, bool is_memory_kept)
 
 static sinter_status build(context *c, const context_options *o)
 {
+    TRY(nvtx_open(&c->e, &c->nvtx));
+    context_watch(c);
     TRY(make_fixed(c));
     if (c->g->backend->stream_create)
         TRY(c->g->backend->stream_create(&c->e, c->g->device, o->native_stream, &c->stream));
@@ -286,6 +288,7 @@ void context_destroy(context *c)
     if (c->weight_stream) g->backend->stream_destroy(&e, g->device, c->weight_stream);
     if (c->stream) g->backend->stream_destroy(&e, g->device, c->stream);
     __atomic_sub_fetch(&g->contexts, 1, __ATOMIC_ACQ_REL);
+    nvtx_close(&c->nvtx);
     arena_deinit(&c->scratch);
     arena_deinit(&c->fixed);
     e.budget = g->budget.outer;

@@ -7,6 +7,7 @@
 #ifndef RUN_CONTEXT_H
 #define RUN_CONTEXT_H
 
+#include "base/nvtx.h"
 #include "core/storage.h"
 #include "engine/engine.h"
 #include "sinter/run.h"
@@ -143,6 +144,8 @@ typedef struct context {
     uint64_t      tick, binds;      /* of shapes in use; programs bound so far */
     void        **address;          /* by value, of the shape in use */
     step_clock   *clock;            /* by step; NULL: not measured */
+    nvtx          nvtx;             /* for profilers */
+    step_watch    watch;            /* of steps that a program runs, for the ranges */
     bool          has_phases, has_times;    /* phases are timed; there are times of a run */
     uint64_t      mark[STREAM_MARKS];       /* before the copies in, the steps, the copies out; at the end */
     uint64_t      phase_ns[STREAM_MARKS - 1];
@@ -183,6 +186,7 @@ sinter_status context_end(context *c);
 /* Notes when the stream gets here, where phases are timed. */
 sinter_status context_mark(context *c, uint32_t mark);
 /* Has the backend make the main region's programs ready to be launched in the shape in use. */
+void          context_watch(context *c);           /* makes c->watch, which names the steps for profilers */
 sinter_status context_make_ready(context *c);
 /* Runs on zeros and forgets it, where the host takes no part: what happens on a first run has happened. */
 sinter_status context_rehearse(context *c);

@@ -15,7 +15,27 @@ static program_run run_of(context *c)
                           .e = &c->e,
                           .scratch = &c->scratch,
                           .stream = c->stream,
-                          .order = (program_order)c->p->order };
+                          .order = (program_order)c->p->order,
+                          .watch = c->nvtx.push ? &c->watch : NULL };
+}
+
+/* ---- ranges for profilers ---- */
+
+static void range_begin(void *user, uint32_t step)
+{
+    context *c = user;
+    if (c->nvtx.push) (void)c->nvtx.push(engine_text(c->g, context_step(c, step)->name));
+}
+
+static void range_end(void *user)
+{
+    const context *c = user;
+    if (c->nvtx.pop) (void)c->nvtx.pop();
+}
+
+void context_watch(context *c)
+{
+    c->watch = (step_watch){ .begin = range_begin, .end = range_end, .user = c };
 }
 
 static sinter_status run_program(context *c, const run_item *item)
@@ -180,9 +200,15 @@ static sinter_status run_item_of(context *c, const run_region *r, uint32_t index
     if (item->kind == ITEM_PROGRAM) return run_program(c, item);
     if (item->kind == ITEM_TRANSFER) return context_transfer(c, item->first);
     TRY(context_before_host(c));
-    if (item->kind == ITEM_LATE) return run_late(c, item->first);
-    if (item->kind == ITEM_CALL) return context_run_call(c, item->first);
-    for (uint32_t i = item->first; i < item->first + item->count; i++) TRY(run_host_step(c, i));
+    const uint32_t count = item->kind == ITEM_LATE || item->kind == ITEM_CALL ? 1 : item->count;
+    for (uint32_t i = item->first; i < item->first + count; i++) {
+        range_begin(c, i);
+        const sinter_status s = item->kind == ITEM_LATE   ? run_late(c, i)
+                                : item->kind == ITEM_CALL ? context_run_call(c, i)
+                                                          : run_host_step(c, i);
+        range_end(c);
+        TRY(s);
+    }
     return SINTER_OK;
 }
 
@@ -324,7 +350,9 @@ sinter_status context_begin(context *c, bool must_not_stop)
     if (!c->is_ready) return FAIL(&c->e, INVALID_ARG, "the context has no profile: a change of profile failed");
     __atomic_store_n(&c->is_cancelled, 0, __ATOMIC_RELAXED);
     c->is_beginning = true;
+    if (c->nvtx.push) (void)c->nvtx.push("sinter run");
     const sinter_status s = begin(c);
+    range_end(c);
     c->is_beginning = false;
     if (s == SINTER_OK) c->is_running = true;
     else abandon(c);
