@@ -390,13 +390,31 @@ static ir_value_id low_range(lowering *l)
     return build_typed(b, build_add(b, build_mul(b, count, pace), first), type);
 }
 
+static ir_value_id wide_index(lowering *l, uint32_t at, bool may_be_i32)
+{
+    const sinter_dtype type = value_of(l, l->in[at])->dtype;
+    if (type == SINTER_DTYPE_I64 || (type == SINTER_DTYPE_I32 && may_be_i32)) return 0;
+    ir_value_id in[3] = { l->in[0], l->in[1], l->in[2] };
+    in[at] = build_typed(l->b, in[at], SINTER_DTYPE_I64);
+    return build_again(l->b, l->id, in, l->count_in);
+}
+
 /* Gather and its kin take i32 and i64. */
 static ir_value_id low_index(lowering *l)
 {
-    const sinter_dtype type = value_of(l, l->in[1])->dtype;
-    if (type == SINTER_DTYPE_I64 || type == SINTER_DTYPE_I32) return 0;
-    ir_value_id in[3] = { l->in[0], build_typed(l->b, l->in[1], SINTER_DTYPE_I64), l->in[2] };
-    return build_again(l->b, l->id, in, l->count_in);
+    return wide_index(l, 1, true);
+}
+
+/* GatherND and ScatterND take i64 alone. */
+static ir_value_id low_index_nd(lowering *l)
+{
+    return wide_index(l, 1, false);
+}
+
+/* The depth is i64. OneHot takes indices of other types, but runtimes have it for few combinations. */
+static ir_value_id low_one_hot(lowering *l)
+{
+    return wide_index(l, 0, false);
 }
 
 static ir_value_id low_nms(lowering *l)
@@ -454,9 +472,10 @@ static const struct { op_id op; ir_value_id (*lower)(lowering *l); } table[] = {
     { OP_range,            low_range },
     { OP_gather,           low_index },
     { OP_gather_elements,  low_index },
-    { OP_gather_nd,        low_index },
+    { OP_gather_nd,        low_index_nd },
     { OP_scatter_elements, low_index },
-    { OP_scatter_nd,       low_index },
+    { OP_scatter_nd,       low_index_nd },
+    { OP_one_hot,          low_one_hot },
     { OP_nms,              low_nms },
 };
 /* clang-format on */
