@@ -330,8 +330,11 @@ static bool store(const cli_verb *verb, const option *o, const char *word, const
     case ARG_COLONS:
     case ARG_RANGES:
     case ARG_NUMBERS:
-    case ARG_WORDS:
-    case ARG_LIMITS: return store_item(verb, o, word, value, field);
+    case ARG_WORDS: return store_item(verb, o, word, value, field);
+    case ARG_LIMITS: {
+        char wanted[256];
+        return args_limit_read(value, field, wanted, sizeof wanted) || complain_of(verb, word, value, wanted);
+    }
     case ARG_COUNT:
         *(bool *)field_of(a, o->extra) = true;
         return store_count(value, field) || complain_of(verb, word, value, "expected a whole number");

@@ -24,9 +24,9 @@ enum {
     V_MADE = V_MODEL | V_TEST | V_BUILDING
 };
 
-/* TEXT is not empty; WORD is one of the words of its row. The others are lists: PATHS of files, PAIRS name files,
- * DIMS a shape, COLONS a shape as other tools write it, RANGES a profile, LIMITS numbers; NUMBERS and WORDS are for all
- * outputs, or NAME:... for one. */
+/* TEXT is not empty; WORD is one of the words of its row; LIMITS are a sinter_limits. The others are lists: PATHS of
+ * files, PAIRS name files, DIMS a shape, COLONS a shape as other tools write it, RANGES a profile; NUMBERS and WORDS are
+ * for all outputs, or NAME:... for one. */
 typedef enum arg_kind {
     ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL,
     ARG_PATHS, ARG_PAIRS, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS, ARG_NUMBERS, ARG_WORDS
@@ -148,7 +148,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 #define ARG_FIELD_DIMS(field) arg_list field;
 #define ARG_FIELD_COLONS(field) arg_list field;
 #define ARG_FIELD_RANGES(field) arg_list field;
-#define ARG_FIELD_LIMITS(field) arg_list field;
+#define ARG_FIELD_LIMITS(field) sinter_limits field;
 #define ARG_FIELD_NUMBERS(field) arg_list field;
 #define ARG_FIELD_WORDS(field) arg_list field;
 #define ARG_FIELD_COUNT(field) uint64_t field; bool has_##field;
@@ -181,6 +181,8 @@ typedef struct cli_verb {
 /* What stands behind the '=': "1x3x224x224", or min, opt and max of that rank with commas. False: neither. */
 typedef struct args_dims { uint32_t rank, count; int64_t at[3][SINTER_RANK_MAX]; } args_dims;
 bool args_dims_read(const char *text, args_dims *out);
+/* "NAME=N" of a limit. False: `wanted` (of `size` bytes) receives what was expected. */
+bool args_limit_read(const char *text, sinter_limits *out, char *wanted, size_t size);
 /* The dims behind the ':', with commas or 'x' between them; none: a scalar. */
 bool args_colons_read(const char *text, uint32_t *rank, int64_t *dim);
 

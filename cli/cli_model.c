@@ -101,42 +101,6 @@ static void log_line(void *user, const char *topic, const char *line)
     cli_say(LOG_VERBOSE, "%s: %s", topic, line);
 }
 
-typedef struct limit_row {
-    const char *name;
-    uint64_t least, most, *field;
-} limit_row;
-
-static bool limits_read(const args *a, sinter_limits *limits)
-{
-    const limit_row rows[] = {
-#define SINTER_X(name, initial, min, max, text) { #name, (min) > 1 ? (min) : 1, (max), &limits->name },
-        SINTER_LIMITS(SINTER_X)
-#undef SINTER_X
-    };
-    const uint32_t count = sizeof rows / sizeof rows[0];
-    for (uint32_t i = 0; i < a->limit.count; i++) {
-        const char *text = a->limit.at[i], *number = strrchr(text, '=') + 1;
-        const size_t length = (size_t)(number - 1 - text);
-        const limit_row *row = rows;
-        while (row < rows + count && (strlen(row->name) != length || memcmp(row->name, text, length) != 0)) row++;
-        if (row == rows + count) {
-            char names[256] = { 0 };
-            for (row = rows; row < rows + count; row++) {
-                const size_t at = strlen(names);
-                (void)snprintf(names + at, sizeof names - at, " %s", row->name);
-            }
-            return cli_fail("--limit %s: expected NAME=N, where NAME is one of%s", text, names) == 0;
-        }
-        char *end = NULL;
-        errno = 0;
-        *row->field = strtoull(number, &end, 10);
-        if (*number < '0' || *number > '9' || *end || errno || *row->field < row->least || *row->field > row->most)
-            return cli_fail("--limit %s: expected a whole number from %llu to %llu", text,
-                            (unsigned long long)row->least, (unsigned long long)row->most) == 0;
-    }
-    return true;
-}
-
 static int on_progress(void *user, const char *phase, double done)
 {
     progress_show(user, phase, done);
@@ -166,8 +130,8 @@ static bool engine_takes(const args *a, const sinter_build_options *build)
 
 bool model_setup_make(const args *a, model_setup *out)
 {
-    *out = (model_setup){ .env = SINTER_ENV_OPTIONS, .build = a->build, .load = a->load };
-    if (!limits_read(a, &out->limits) || !engine_takes(a, &out->build)) return false;
+    *out = (model_setup){ .env = SINTER_ENV_OPTIONS, .limits = a->limit, .build = a->build, .load = a->load };
+    if (!engine_takes(a, &out->build)) return false;
     out->env.log = log_line;
     out->env.limits = &out->limits;
     if (a->log_level && !strcmp(a->log_level, "verbose")) out->env.log_topics = "all";
