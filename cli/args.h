@@ -25,8 +25,8 @@ enum {
 };
 
 /* TEXT is not empty; WORD is one of the words of its row; LIMITS are a sinter_limits. The others are lists: PATHS of
- * files, PAIRS name files, DIMS a shape, COLONS a shape as other tools write it, RANGES a profile; NUMBERS and WORDS are
- * for all outputs, or NAME:... for one. */
+ * files, PAIRS name files, DIMS a shape, COLONS a shape as other tools write it, RANGES a profile; NUMBERS and WORDS
+ * are for all outputs, or NAME:... for one. */
 typedef enum arg_kind {
     ARG_FLAG, ARG_TEXT, ARG_WORD, ARG_COUNT, ARG_REAL,
     ARG_PATHS, ARG_PAIRS, ARG_DIMS, ARG_COLONS, ARG_RANGES, ARG_LIMITS, ARG_NUMBERS, ARG_WORDS

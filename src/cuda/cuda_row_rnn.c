@@ -4,6 +4,7 @@
  * The steps want a cluster of blocks (sm_90 and later) that shares the units, so that the rows of R stay in shared
  * memory; elsewhere one block takes all units and reads R from the cache at each step. */
 #include "cuda/cuda_kernels.h"
+#include "cuda/ranking.h"
 #include "ops/rnn.h"
 
 #include "cuda/device/line_args.h"
@@ -117,7 +118,7 @@ static double cost_of(const problem *p, const rnn_tactic *t, const kernel_target
 
 static void tactics(const problem *p, const kernel_target *target, tactic_sink *out)
 {
-    double best[4];
+    ranking best = { .most = 4 };
     for (uint32_t cluster = 1; cluster <= (target->isa >= 90 ? 8u : 1u); cluster *= 2) {
         for (uint32_t batch = 1; batch <= 8; batch *= 2) {
             for (int holds = 1; holds >= 0; holds--) {
@@ -127,19 +128,11 @@ static void tactics(const problem *p, const kernel_target *target, tactic_sink *
                 if (batch > 1 && batch / 2 >= p->in[0].dim[1].opt) continue;
                 if (cluster > 1 && hidden_of(p) < cluster * 8) continue;
                 if (!is_sound(p, &t, target->shared ? target->shared : 48 * 1024)) continue;
-                const double ns = cost_of(p, &t, target);
-                uint32_t at = out->count < 4 ? out->count++ : 4;
-                for (; at > 0 && best[at - 1] > ns; at--) {
-                    if (at == 4) continue;
-                    best[at] = best[at - 1];
-                    out->at[at] = out->at[at - 1];
-                }
-                if (at == 4) continue;
-                best[at] = ns;
-                memcpy(&out->at[at], &t, sizeof t);
+                ranking_add(&best, cost_of(p, &t, target), &t);
             }
         }
     }
+    ranking_take(&best, out);
 }
 
 static const char *reject(const problem *p, const kernel_target *t)

@@ -3,6 +3,7 @@
  * are split among the warps of a block, and from sm_90 on among a cluster of blocks. */
 #include "cuda/cuda_kernels.h"
 #include "cuda/cuda_row_attention.h"
+#include "cuda/ranking.h"
 
 #include <string.h>
 
@@ -93,11 +94,6 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
         if ((x.cluster > 1 && t->isa < 90) || shared_of(p, x) > 48 * 1024) continue;
         memcpy(&out->at[out->count++], &x, sizeof x);
     }
-}
-
-static bool is_power(uint32_t n, uint32_t most)
-{
-    return n && n <= most && !(n & (n - 1));
 }
 
 static bool check(const problem *p, const tactic *t)

@@ -5,6 +5,7 @@
 #include "cuda/device/simt_args.h"
 #include "cuda/cuda_emit.h"
 #include "cuda/cuda_kernels.h"
+#include "cuda/ranking.h"
 
 #include <stddef.h>
 
@@ -150,14 +151,9 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    enum { BEST = 6 };
     gemv g;
     if (gemv_at(p, &g)) return;
-    struct {
-        double cost;
-        gemv_tactic at;
-    } best[BEST + 1];
-    uint32_t count = 0;
+    ranking best = { .most = 6 };
     const int64_t cols = contract_size(&g.c, g.w_lines), chunks = chunks_of(&g);
     for (uint8_t c = 1; c <= 4; c = (uint8_t)(c * 2))
         for (uint8_t split = 1; split <= 8; split = (uint8_t)(split * 2)) {
@@ -169,21 +165,9 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
             x.pre = (uint8_t)(runs < 1 ? 1 : runs < most ? runs : most);
             if (cols / (c * x.groups) <= 2 * (int64_t)(t->units ? t->units : 100)) x.trigger = 1;
             const double cost = cost_of(p, &g, x, t);
-            uint32_t at = count < BEST ? count++ : BEST;
-            while (at > 0 && best[at - 1].cost > cost) {
-                best[at] = best[at - 1];
-                at--;
-            }
-            best[at].cost = cost;
-            best[at].at = x;
+            ranking_add(&best, cost, &x);
         }
-    for (uint32_t i = 0; i < count && out->count < COUNT_OF(out->at); i++)
-        memcpy(&out->at[out->count++], &best[i].at, sizeof best[i].at);
-}
-
-static bool is_power(uint32_t n, uint32_t most)
-{
-    return n && n <= most && !(n & (n - 1));
+    ranking_take(&best, out);
 }
 
 static bool check(const problem *p, const tactic *t)

@@ -6,6 +6,7 @@
 #include "cuda/cuda_kernels.h"
 #include "cuda/device/packed_args.h"
 #include "cuda/device/simt_args.h"
+#include "cuda/ranking.h"
 #include "ops/packed.h"
 
 #include <stddef.h>
@@ -158,14 +159,9 @@ static uint32_t shared_of(packed_tactic x)
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    enum { BEST = 24 };
     packed g;
     if (packed_at(p, &g)) return;
-    struct {
-        double cost;
-        packed_tactic at;
-    } best[BEST + 1];
-    uint32_t count = 0;
+    ranking best = { .most = 24 };
     const int64_t rows = contract_size(&g.c, CONTRACT_LEFT), tiles = tiles_of(&g);
     const uint8_t of_rows = rows <= 8 ? 1 : rows <= 16 ? 2 : 4;
     for (uint8_t split = 1; split <= 16; split = (uint8_t)(split * 2)) {
@@ -182,22 +178,10 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
             if (blocks <= 2 * (int64_t)(t->units ? t->units : 100)) x.trigger = 1;
             if (shared_of(x) > 48 * 1024) continue;
             const double cost = cost_of(p, &g, x, t);
-            uint32_t at = count < BEST ? count++ : BEST;
-            while (at > 0 && best[at - 1].cost > cost) {
-                best[at] = best[at - 1];
-                at--;
-            }
-            best[at].cost = cost;
-            best[at].at = x;
+            ranking_add(&best, cost, &x);
         }
     }
-    for (uint32_t i = 0; i < count && out->count < COUNT_OF(out->at); i++)
-        memcpy(&out->at[out->count++], &best[i].at, sizeof best[i].at);
-}
-
-static bool is_power(uint32_t n, uint32_t most)
-{
-    return n && n <= most && !(n & (n - 1));
+    ranking_take(&best, out);
 }
 
 static bool check(const problem *p, const tactic *t)

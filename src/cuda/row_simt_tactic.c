@@ -2,6 +2,7 @@
 /* row_simt_tactic.c - tiles and splits of depth for simt.cu, by an estimate of what each costs: the multiplications at
  * the rate that a tile's inner loop reaches with the warps that there are, or the chain of its loads, or memory. */
 #include "cuda/row_simt.h"
+#include "cuda/ranking.h"
 
 #include <string.h>
 
@@ -133,14 +134,9 @@ static bool fits(const simt_shape *s, simt_tactic x)
 
 void simt_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    enum { BEST = 10 };
     simt_shape s;
     if (simt_shape_at(p, CONTRACT_OPT, &s)) return;
-    struct {
-        double cost;
-        simt_tactic at;
-    } best[BEST + 1];
-    uint32_t count = 0;
+    ranking best = { .most = 10 };
     const double units = t->units ? t->units : 100;
     const int64_t depth = contract_size(&s.c, CONTRACT_DEPTH);
     for (uint8_t i = 0; i < COUNT_OF(tiles); i++)
@@ -158,20 +154,14 @@ void simt_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
                 if (!fits(&s, x) || (t->shared && simt_shared(&s, x) > t->shared)) continue;
                 if (mode == SPLIT_WORKSPACE && part_bytes(p, x) > (size_t)256 << 20) continue;
                 const double cost = cost_of(p, &s, x, t);
-                uint32_t at = count < BEST ? count++ : BEST;
-                while (at > 0 && best[at - 1].cost > cost) {
-                    best[at] = best[at - 1];
-                    at--;
-                }
-                best[at].cost = cost;
-                best[at].at = x;
+                ranking_add(&best, cost, &x);
             }
-    for (uint32_t i = 0; i < count && out->count < COUNT_OF(out->at); i++)
-        memcpy(&out->at[out->count++], &best[i].at, sizeof best[i].at);
+    ranking_take(&best, out);
     /* Where the next grid may start depends on what it holds while it waits: the clock decides for the best. */
-    if (!count || out->count == COUNT_OF(out->at)) return;
-    best[0].at.trigger = 3;
-    memcpy(&out->at[out->count++], &best[0].at, sizeof best[0].at);
+    if (!best.count || out->count == COUNT_OF(out->at)) return;
+    simt_tactic again = simt_tactic_of(&best.at[0]);
+    again.trigger = 3;
+    memcpy(&out->at[out->count++], &again, sizeof again);
 }
 
 bool simt_check(const problem *p, const tactic *t)

@@ -2,6 +2,7 @@
 /* row_window.c - tactics, defines and launches of depthwise and grouped convolutions. */
 #include "cuda/row_window.h"
 #include "cuda/contract.h"
+#include "cuda/ranking.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -16,11 +17,6 @@ window_tactic window_tactic_of(const tactic *t)
     window_tactic x;
     memcpy(&x, t, sizeof x);
     return x;
-}
-
-static bool is_power(uint32_t n, uint32_t most)
-{
-    return n && n <= most && !(n & (n - 1));
 }
 
 bool window_check(window_tactic x, uint32_t pix_most)
@@ -51,15 +47,10 @@ static extent extent_of(const problem *p)
 void window_tactics(const problem *p, const kernel_target *t, uint32_t width, uint32_t pix_most, window_cost_fn cost,
                     tactic_sink *out)
 {
-    enum { BEST = 6 };
     static const uint8_t shape[][2] = {
         { 1, 8 }, { 2, 8 }, { 4, 8 }, { 4, 4 }, { 2, 4 }, { 1, 4 }, { 8, 1 }, { 2, 2 }
     };
-    struct {
-        double cost;
-        window_tactic at;
-    } best[BEST + 1];
-    uint32_t count = 0;
+    ranking best = { .most = 6 };
     const extent n = extent_of(p);
     for (uint8_t pix = 1; pix <= pix_most; pix = (uint8_t)(pix * 2))
         for (uint8_t c = 4; c <= 16; c = (uint8_t)(c * 2))
@@ -73,17 +64,10 @@ void window_tactics(const problem *p, const kernel_target *t, uint32_t width, ui
                 if (threads % 32 || threads > 512) continue;
                 const double ns = cost(p, &x, t);
                 if (!isfinite(ns)) continue;
-                uint32_t at = count < BEST ? count++ : BEST;
-                while (at > 0 && best[at - 1].cost > ns) {
-                    best[at] = best[at - 1];
-                    at--;
-                }
-                best[at].cost = ns;
-                best[at].at = x;
+                ranking_add(&best, ns, &x);
             }
-    if (!count) best[count++].at = (window_tactic){ .pix = 1, .c = 4, .x = 8, .y = 1, .trigger = 1 };
-    for (uint32_t i = 0; i < count && out->count < COUNT_OF(out->at); i++)
-        memcpy(&out->at[out->count++], &best[i].at, sizeof best[i].at);
+    if (!best.count) ranking_add(&best, 0, &(window_tactic){ .pix = 1, .c = 4, .x = 8, .y = 1, .trigger = 1 });
+    ranking_take(&best, out);
 }
 
 /* ---- the window ---- */
