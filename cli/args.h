@@ -35,23 +35,21 @@ typedef enum arg_kind {
 enum { ARG_LIST_MAX = 256 };
 typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_list;
 
-/* X(field, kind, "--name", verbs, "METAVAR" or its choices, "help"). In `bench`, --profile is a flag of its own. */
+/* X(field, kind, "--name", verbs, "METAVAR" or its choices, "help"). */
 #define CLI_OPTIONS(X)                                                                                                \
     X(output, TEXT, "output", V_BUILD | V_REFIT | V_REPORT | V_SIMPLIFY | V_COMPARE | V_DEBUG | V_CALIBRATE, "FILE",  \
       "The file to write (also -o): the engine, the model, the calibration cache, or the report as a page of HTML.")  \
     X(shape, DIMS, "shape", V_MODEL | V_SIMPLIFY | V_CALIBRATE, "NAME=1x3x224x224",                                   \
       "Fixes the dims of an input, or the value of a named dim (N=4); of an engine, within its ranges; of simplify, " \
-      "in the runs of --check. May be repeated.")                                                                     \
+      "in the comparison. May be repeated.")                                                                          \
     X(overwrite_input_shape, COLONS, "overwrite-input-shape", V_SIMPLIFY, "NAME:1,3,224,224",                         \
       "Gives an input of the model a fixed shape. May be repeated.")                                                  \
-    X(check, COUNT, "check", V_SIMPLIFY, "N",                                                                         \
-      "Runs both models on N sets of random inputs, here, and compares the outputs.")                                 \
     X(input_data_path, PAIRS, "input-data-path", V_SIMPLIFY, "NAME=FILE",                                             \
-      "Data of an input for --check, .npy or .pb; random where not given. May be repeated.")                          \
-    X(profile, RANGES, "profile", V_BUILD | V_RUN | V_INSPECT | V_REPORT | V_BUILDING, "NAME=MIN,OPT,MAX",            \
+      "Data of an input for the comparison, .npy or .pb; random where not given. May be repeated.")                   \
+    X(profile, RANGES, "profile", V_BUILD | V_RUN | V_BENCH | V_INSPECT | V_REPORT | V_BUILDING, "NAME=MIN,OPT,MAX",  \
       "The range of an input's dims (each as 1x3x224x224) or of a named dim. May be repeated; naming one a "          \
       "second time starts the next profile.")                                                                         \
-    X(steps, FLAG, "profile", V_BENCH, "", "Adds a table of steps, sorted by time.")                                  \
+    X(steps, FLAG, "steps", V_BENCH, "", "Adds a table of steps, sorted by time.")                                    \
     X(use_profile, COUNT, "use-profile", V_RUN | V_BENCH | V_REPORT | V_COMPARE, "N",                                 \
       "Runs profile N. Default: the first that takes the shapes.")                                                    \
     X(input, PAIRS, "input", V_RUN | V_BENCH | V_REPORT | V_COMPARE | V_DEBUG, "NAME=FILE",                           \

@@ -42,23 +42,23 @@ static uint64_t file_size(const char *path)
     return size > 0 ? (uint64_t)size : 0;
 }
 
-/* ---- --check ---- */
+/* ---- N: a comparison ---- */
 
 /* Compares all outputs of both models. Fusions and foldings add up in other orders. */
 static bool outputs_agree(side s[SIDES], uint64_t round)
 {
-    for (uint32_t i = 0; i < s[1].names; i++) {
+    for (uint32_t i = 0; i < s[0].names; i++) {
         sinter_tensor got, want;
         char why[512];
         double worst = 0;
-        const sinter_tensor *t = side_result(&s[0], s[1].name[i], i);
-        if (!t) return cli_fail("check %llu: output '%s' is gone", (unsigned long long)round + 1, s[1].name[i]) == 0;
+        const sinter_tensor *t = side_result(&s[1], s[0].name[i], i);
+        if (!t) return cli_fail("check %llu: output '%s' is gone", (unsigned long long)round + 1, s[0].name[i]) == 0;
         got = *t;
-        want = *side_result(&s[1], s[1].name[i], i);
+        want = *side_result(&s[0], s[0].name[i], i);
         tolerance limit = tolerance_of(want.dtype);
         if (limit.atol < 1e-5) limit.atol = 1e-5;
         if (!compare_tensors(&got, &want, 1, &limit, why, sizeof why, &worst))
-            return cli_fail("check %llu: output '%s' differs: %s", (unsigned long long)round + 1, s[1].name[i], why) ==
+            return cli_fail("check %llu: output '%s' differs: %s", (unsigned long long)round + 1, s[0].name[i], why) ==
                    0;
     }
     return true;
@@ -66,7 +66,7 @@ static bool outputs_agree(side s[SIDES], uint64_t round)
 
 static bool check(const args *a, const char *output, uint64_t rounds)
 {
-    const char *const text[SIDES] = { output, a->file.at[0] };
+    const char *const text[SIDES] = { a->file.at[0], output };
     args own = *a;
     side s[SIDES];
     own.input = a->input_data_path;
@@ -124,7 +124,7 @@ int verb_simplify(const args *a)
 {
     static const char *const title[] = { "operator", ">before", ">after" };
     const char *output = a->output ? a->output : a->file.count > 1 ? a->file.at[1] : NULL;
-    uint64_t rounds = a->has_check ? a->check : 0;
+    uint64_t rounds = 0;
     if (!output) {
         (void)cli_fail("where to? -o OUT.onnx is missing");
         return STATUS_USAGE;

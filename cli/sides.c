@@ -94,7 +94,7 @@ static void args_make(const args *a, side *s, bool is_wanted)
     s->a.build.tune = SINTER_TUNE_OFF;
     s->a.build.threads = a->build.threads;
     s->a.build.capacity = a->build.capacity;
-    s->a.load.device = s->kind == SIDE_ENGINE ? a->load.device : NULL;
+    s->a.load.device = NULL;
     if (s->kind == SIDE_REFERENCE) s->a.build.device = "reference";
 }
 

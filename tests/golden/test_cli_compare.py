@@ -205,6 +205,15 @@ def sides_of_all_kinds(folder):
         check(status == 0 and len(out["outputs"]) > 1, "onnxruntime", "--all-layers")
 
 
+def simplified_models_are_compared(folder):
+    model, small = f"{folder}/m.onnx", f"{folder}/small.onnx"
+    for turn in range(3):
+        random_model(model)
+        status, out, err = sinter("simplify", model, small, 3, "--shape", "N=2")
+        check(status == 0 and "the same outputs on 3 sets of inputs" in out, turn, out, err)
+        check(compared(small, model)[0] == 0, turn, "the simplified model differs")
+
+
 def what_is_refused(folder):
     model, engine, empty = f"{folder}/m.onnx", f"{folder}/m.sinter", f"{folder}/empty"
     random_model(model)
@@ -225,7 +234,8 @@ def what_is_refused(folder):
 
 
 with tempfile.TemporaryDirectory() as work:
-    for test in (figures_are_numpys, the_first_layer_is_named, sides_of_all_kinds, what_is_refused):
+    for test in (figures_are_numpys, the_first_layer_is_named, sides_of_all_kinds, simplified_models_are_compared,
+                 what_is_refused):
         os.makedirs(f"{work}/{test.__name__}")
         test(f"{work}/{test.__name__}")
 sys.exit(1 if failures else 0)
