@@ -78,6 +78,9 @@ class RandomNetwork:
 
 
 def convolution(r, transposed=False):
+    if not transposed and r.int(0, 5) == 0:
+        fully_connected(r)
+        return
     spatial, groups = r.pick(1, 2, 2, 3), r.pick(1, 1, 2)
     ins, outs = r.int(1, 3) * groups, r.int(1, 3) * groups
     x, v = r.smooth(r.int(1, 2), ins, *r.dims(spatial, 3, 6))
@@ -108,6 +111,16 @@ def convolution(r, transposed=False):
         layer.padding_mode = trt.PaddingMode[mode]
         value = judge.convolution(*arguments, mode)
     r.want(layer.get_output(0), value)
+
+
+def fully_connected(r):
+    x, v = r.smooth(r.int(1, 2), *r.dims(3, 1, 4))
+    weights, bias = r.numbers((3, v[0].size), -1, 1), r.pick(None, r.numbers(3))
+    layer = r.net.add_fully_connected(x, 3, weights, bias)
+    assert layer.type == trt.LayerType.FULLY_CONNECTED and isinstance(layer, trt.IFullyConnectedLayer) and layer.num_output_channels == 3
+    assert layer.kernel.size == weights.size and r.net[len(r.net) - 1] is layer
+    value = v.reshape(len(v), -1) @ weights.T.astype("f8") + (0 if bias is None else bias)
+    r.want(layer.get_output(0), value.reshape(-1, 3, 1, 1))
 
 
 def pooling(r):

@@ -86,6 +86,7 @@ class Nest:
         carried = [self.source(r.get_output(0)) for r in recurrences]
         reverse = bool(self.int(0, 1))
         iterator = loop.add_iterator(rows[0], 0, reverse)
+        assert isinstance(loop, trt.ILoop) and isinstance(iterator, trt.ILoopBoundaryLayer) and isinstance(iterator, trt.IIteratorLayer)
         assert iterator.axis == 0 and iterator.reverse == reverse and iterator.loop == loop
         row = self.source(iterator.get_output(0))
         if self.int(0, 1):
@@ -138,7 +139,9 @@ class Nest:
         self.counts["if"] += 1
         part = self.net.add_if_conditional()
         go = self.binary("GREATER", self.total(self.pick(values)), self.constant(np.array(self.int(-2, 2), "f4")), np.greater)
-        assert part.set_condition(go[0]).conditional == part
+        condition = part.set_condition(go[0])
+        assert condition.conditional == part and isinstance(part, trt.IIfConditional)
+        assert isinstance(condition, trt.IConditionLayer) and isinstance(condition, trt.IIfConditionalBoundaryLayer)
         outer = [self.pick(values) for _ in range(self.int(1, 2))]
         inputs = [(part.add_input(v[0]).get_output(0), v[1]) for v in outer]
         branches = [self.block(inputs, depth - 1), self.block(inputs, depth - 1)]
@@ -335,6 +338,8 @@ def test_outputs_operators_and_names_of_weights():
     layer = network.add_convolution_nd(network.add_input("x", trt.float32, (1, 1, 3, 3)), 1, (3, 3), weights, None)
     assert network.set_weights_name(weights, "mine") and not network.set_weights_name(np.ones(3, "f4"), "other")
     network.mark_output(layer.get_output(0))
+    assert network.mark_weights_refittable("mine") and network.are_weights_marked_refittable("mine")
+    assert network.unmark_weights_refittable("mine") and not network.are_weights_marked_refittable("mine")
     config = network.builder.create_builder_config()
     config.set_flag(trt.BuilderFlag.REFIT)
     engine = sinter.load(bytes(network.builder.build_serialized_network(network, config)))

@@ -8,6 +8,7 @@ import os as _os
 
 from . import _names
 from ._builder import Builder, IBuilderConfig, IOptimizationProfile, ITimingCache
+from ._control import IIfConditional, IIfConditionalBoundaryLayer, ILoop, ILoopBoundaryLayer
 from ._core import (Dims, Dims2, Dims3, Dims4, DimsHW, IHostMemory, ILogger, Logger, Managed, Missing, NotAvailable, Permutation, Weights,
                     nptype, volume)
 from ._interfaces import (FallbackString, IDebugListener, IErrorRecorder, IGpuAllocator, IGpuAsyncAllocator, IInt8Calibrator,
@@ -15,7 +16,7 @@ from ._interfaces import (FallbackString, IDebugListener, IErrorRecorder, IGpuAl
                           InterfaceInfo, IOutputAllocator, IProfiler, IProgressMonitor, IStreamReader, IStreamReaderV2,
                           IStreamWriter, IVersionedInterface, Profiler)
 from ._layers import BY_NAME as _LAYER_CLASSES
-from ._layers import INetworkDefinition
+from ._layers import IFullyConnectedLayer, INetworkDefinition
 from ._network import ILayer, ITensor
 from ._parser import OnnxParser, ParserError
 from ._refitter import OnnxParserRefitter, Refitter

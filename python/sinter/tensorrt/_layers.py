@@ -8,7 +8,7 @@ from . import _names
 from ._control import BOUNDARY, IIfConditional, ILoop
 from ._layer_extras import EXTRA, blocks, causal_kind
 from ._core import FROM_TRT, Dims, Weights, to_trt
-from ._names import DataType
+from ._names import DataType, LayerType
 from ._network import ILayer, NetworkDefinition, address_of
 
 # add_NAME: the kind, then the arguments in order. ARGUMENT:t is a tensor, ARGUMENT:l a list of them, ARGUMENT:PARAMETER a
@@ -204,6 +204,12 @@ def methods():
     return {f"add_{name}": make_method(name, words[0], words[1:]) for name, words in _names.rows(METHODS)}
 
 
+class IFullyConnectedLayer(BY_NAME["IConvolutionLayer"]):
+    """A convolution whose window is the whole of its input."""
+    type = property(lambda self: LayerType.FULLY_CONNECTED)
+    num_output_channels = layer_property("convolution", "num_output_maps")
+
+
 class INetworkDefinition(NetworkDefinition):
     """A network: OnnxParser fills it, layers are added and changed: add_NAME for each row of METHODS, add_loop, add_if_conditional."""
     LAYERS = BY_KIND
@@ -221,6 +227,14 @@ class INetworkDefinition(NetworkDefinition):
             if layer.parameters()[name][0] == _abi.ParamKind.WEIGHTS and value is not None:
                 self._weights[address_of(value)] = layer, name
         return self._wrap_layer(layer)
+
+    def add_fully_connected(self, input, num_outputs, kernel, bias=None):
+        """A product of all elements of a batch's item, [N, C, ...], with a matrix [num_outputs, C * ...]: [N, num_outputs, 1, ...]."""
+        parameters = {"maps": num_outputs, "kernel_size": tuple(input.shape[2:]), "kernel": to_parameter(kernel),
+                      "bias": to_parameter(bias)}
+        made = self._add("convolution", [input.tensor], {name: value for name, value in parameters.items() if value is not None})
+        self._made[made.layer] = IFullyConnectedLayer(self, made.layer)
+        return self._made[made.layer]
 
     def add_loop(self):
         return ILoop(self, self._net.add_loop())

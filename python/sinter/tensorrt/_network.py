@@ -161,7 +161,7 @@ class NetworkDefinition(Managed, Reporter):
         """Begins with an empty network."""
         self._net = Network()
         self._net.strongly_typed = self.get_flag(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
-        self._made, self._ranges, self._weights = {}, {}, {}
+        self._made, self._ranges, self._weights, self._refittable = {}, {}, {}, set()
         self.name = "Unnamed Network 0"
 
     def get_flag(self, flag):
@@ -259,6 +259,18 @@ class NetworkDefinition(Managed, Reporter):
         layer, parameter = found
         layer.set_weights_name(parameter, name)
         return True
+
+    def mark_weights_refittable(self, name):
+        """Every weight of a refittable engine can be replaced: those that are marked are among them."""
+        self._refittable.add(name)
+        return True
+
+    def unmark_weights_refittable(self, name):
+        self._refittable.discard(name)
+        return True
+
+    def are_weights_marked_refittable(self, name):
+        return name in self._refittable
 
     # ---- what scripts ask ----
 
