@@ -28,10 +28,13 @@ def warn_once(text):
 
 
 def static_inputs():
-    """Indices of the graph's inputs that are parameters or buffers."""
+    """Indices of the graph's inputs that are parameters or buffers, and that the graph does not write."""
     context = torch._guards.TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
-    return list(metadata.static_input_indices or ()) if metadata is not None else []
+    if metadata is None:
+        return []
+    written = {i for i, info in enumerate(metadata.input_info) if info.mutates_data or info.mutates_metadata}
+    return [i for i in metadata.static_input_indices or () if i not in written]
 
 
 def in_torch(graph_module, example_inputs):

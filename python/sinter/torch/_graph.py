@@ -15,7 +15,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 import sinter
 
 from ._lowering import SYMBOLIC, Unsupported, converter_of, is_view, why_not
-from ._runtime import Partition
+from ._partition import Partition
 
 log = logging.getLogger("sinter.torch")
 
@@ -92,7 +92,7 @@ def spread(graph, found):
         if node.target is operator.getitem and node.args[0].name in found:
             found[node.name] = found[node.args[0].name]
     for node in reversed(list(graph.nodes)):
-        if node.op == "call_function" and target_name(node).startswith(("aten.as_strided", "aten.set_")):
+        if node.name in found and target_name(node).startswith(("aten.as_strided", "aten.set_")):
             for arg in node.all_input_nodes:
                 while arg.op == "call_function" and arg.name not in found:
                     found[arg.name] = f"'{node.name}' reads its memory by strides"

@@ -3,7 +3,7 @@
 import torch
 from torch import fx
 
-from ._lowering import Unsupported, as_int, converts, expr_of
+from ._lowering import Unsupported, as_int, converts, expr_of, is_static
 
 LAST = 2**63 - 1
 
@@ -51,6 +51,17 @@ def transpose(c, n, x, a, b):
 @converts("aten.t", view=True)
 def t(c, n, x):
     return c.op("Transpose", c.x(x), perm=list(reversed(range(c.rank(x)))))
+
+
+@converts("aten.as_strided", view=True)
+def as_strided(c, n, x, size, stride, offset=None):
+    """Only where it says what the tensor's strides are already; torch's decompositions end with such."""
+    have = c.meta(x)
+    if not is_static(size) or not is_static(have.shape) or offset not in (None, 0) or have.storage_offset() != 0:
+        raise Unsupported("reads memory by strides")
+    if list(size) != list(have.shape) or any(a != b and d != 1 for a, b, d in zip(stride, have.stride(), size)):
+        raise Unsupported("reads memory by strides")
+    return c.op("Identity", c.x(x))
 
 
 @converts("aten.slice.Tensor", "aten.slice_copy", view=True)

@@ -27,7 +27,7 @@ from random_modules import TOLERANCE, RandomModule                  # noqa: E402
 
 import sinter                                                       # noqa: E402
 import sinter.torch                                                 # noqa: E402
-from sinter.torch import Input, _backend, _runtime                  # noqa: E402
+from sinter.torch import Input, _backend, _partition                  # noqa: E402
 
 MANY = 10 if os.environ.get("SINTER_TEST_SCALE") == "full" else 1
 warnings.filterwarnings("ignore")
@@ -118,12 +118,12 @@ def test_one_engine_serves_all_sizes():
     net = small_net()
     compiled = sinter.torch.compile(net, inputs=[Input(min_shape=(1, 3, 8, 8), opt_shape=(4, 3, 16, 16), max_shape=(8, 3, 32, 32))],
                                     **fast())
-    before = _runtime.builds
+    before = _partition.builds
     with torch.no_grad():
         for batch, size in ((1, 8), (8, 32), (3, 17), (1, 8)):
             x = torch.randn(batch, 3, size, size + (size < 32))
             same(net(x), compiled(x), f"{x.shape}")
-    assert _runtime.builds == before
+    assert _partition.builds == before
     raises(ValueError, compiled, torch.randn(9, 3, 8, 8), says="1 to 8")
     raises(ValueError, compiled, torch.randn(1, 4, 8, 8), says="is wanted")
     raises(TypeError, compiled, torch.randn(1, 3, 8, 8).double(), says="float32")
@@ -133,12 +133,12 @@ def test_free_sizes_grow():
     net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
     torch._dynamo.reset()
     compiled = torch.compile(net, backend="sinter", dynamic=True, options=fast(growth=2))
-    before = _runtime.builds
+    before = _partition.builds
     with torch.no_grad():
         for rows in (8, 16, 5, 17, 33, 300, 2):
             x = torch.randn(rows, 4)
             same(net(x), compiled(x), f"{rows} rows")
-    assert _runtime.builds - before == 3, _runtime.builds - before         # 8 (to 16), 17 (to 34), 300
+    assert _partition.builds - before == 3, _partition.builds - before         # 8 (to 16), 17 (to 34), 300
 
 
 def test_same_sizes_build_once():
@@ -147,10 +147,10 @@ def test_same_sizes_build_once():
     compiled = compile_fast(net)
     with torch.no_grad():
         compiled(x)
-        before = _runtime.builds
+        before = _partition.builds
         for _ in range(3):
             same(net(x), compiled(torch.randn(2, 3, 16, 16).copy_(x)))
-    assert _runtime.builds == before
+    assert _partition.builds == before
 
 
 def change_weights(options, is_export):
@@ -181,10 +181,23 @@ def change_weights(options, is_export):
 def test_changed_weights_are_seen():
     for is_export in (False, True):
         change_weights(fast(), is_export)
-    before = _runtime.builds
+    before = _partition.builds
     change_weights(fast(immutable_weights=False), True)
-    assert _runtime.builds - before == 1, "engines are refitted, not built again"
+    assert _partition.builds - before == 1, "engines are refitted, not built again"
     change_weights(fast(immutable_weights=False), False)
+
+
+def test_a_buffer_that_changes_with_each_call_is_an_input():
+    net, x = torch.nn.Linear(4, 4), torch.randn(2, 4)
+    net.register_buffer("shift", torch.zeros(4))
+    net.forward = lambda x: torch.relu(torch.nn.functional.linear(x, net.weight, net.bias) + net.shift)
+    compiled = sinter.torch.compile(net, inputs=[x], **fast())
+    before = _partition.builds
+    with torch.no_grad():
+        for _ in range(8):
+            net.shift.add_(1)
+            same(net(x), compiled(x))
+    assert _partition.builds - before == 2, _partition.builds - before
 
 
 def test_parameters_of_inference_mode():
@@ -257,9 +270,9 @@ def test_save_and_load():
     compiled = sinter.torch.compile(odd, inputs=[Input(min_shape=(1, 4), opt_shape=(3, 4), max_shape=(9, 4))], **fast())
     path = FOLDER / "odd.sinter_torch"
     sinter.torch.save(compiled, path)
-    before = _runtime.builds
+    before = _partition.builds
     loaded = sinter.torch.load(path)
-    assert _runtime.builds == before and len(loaded.graph.partitions) == 2
+    assert _partition.builds == before and len(loaded.graph.partitions) == 2
     for rows in (1, 3, 9):
         x = torch.randn(rows, 4)
         odd.calls.fill_(0)
