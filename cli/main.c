@@ -243,7 +243,7 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < cli_verb_count; i++) {
         const cli_verb *v = &cli_verbs[i];
         if (strcmp(argv[1], v->name) != 0) continue;
-        args a;
+        static args a; /* with texts of its own, which live as long as the command */
         if (!args_parse(v, argc, argv, &a)) return STATUS_USAGE;
         if (a.help) {
             args_help(v, stdout);

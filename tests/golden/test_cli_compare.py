@@ -205,6 +205,22 @@ def sides_of_all_kinds(folder):
         check(status == 0 and len(out["outputs"]) > 1, "onnxruntime", "--all-layers")
 
 
+def weights_in_other_files(folder):
+    """Copies of such a model have to stand beside it; nothing of them is left."""
+    model = f"{folder}/m.onnx"
+    weights = rng.random(6).astype("f4")
+    weights.tofile(f"{folder}/w.bin")
+    where = b"".join(onnx.data(13, onnx.data(1, k) + onnx.data(2, v)) for k, v in (("location", "w.bin"), ("length", "24")))
+    tensor = onnx.data(5, onnx.num(1, 6) + onnx.num(2, onnx.FLOAT) + onnx.data(8, "w") + where + onnx.num(14, 1))
+    onnx.write_model(model, tensor + onnx.node("Mul", ["x", "w"], "a") + onnx.node("Exp", ["a"], "y") +
+                     onnx.data(11, onnx.value("x", ["N", 6])) + onnx.data(12, onnx.value("y", ["N", 6])))
+    status, out = compared(model, "reference:" + model, "--all-layers")
+    check(status == 0 and [r["name"] for r in out["outputs"]] == ["a", "y"], out)
+    check(sorted(os.listdir(folder)) == ["m.onnx", "w.bin"], os.listdir(folder))
+    status, _, err = sinter("debug", "reduce", model, "-o", f"{folder}/small.onnx", "--check", "false")
+    check(status == 1 and "weights in other files" in err, err)
+
+
 def simplified_models_are_compared(folder):
     model, small = f"{folder}/m.onnx", f"{folder}/small.onnx"
     for turn in range(3):
@@ -234,8 +250,8 @@ def what_is_refused(folder):
 
 
 with tempfile.TemporaryDirectory() as work:
-    for test in (figures_are_numpys, the_first_layer_is_named, sides_of_all_kinds, simplified_models_are_compared,
-                 what_is_refused):
+    for test in (figures_are_numpys, the_first_layer_is_named, sides_of_all_kinds, weights_in_other_files,
+                 simplified_models_are_compared, what_is_refused):
         os.makedirs(f"{work}/{test.__name__}")
         test(f"{work}/{test.__name__}")
 sys.exit(1 if failures else 0)
