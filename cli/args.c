@@ -13,7 +13,7 @@ typedef struct option {
     const char *value, *help;
     size_t at, extra; /* offsets in args: the field, and its has_… or …_at */
     /* Rows of the library, whose names these are; NULL: the option is the command's own. */
-    const sinter_option *build, *load, *simplify, *calibrate;
+    const sinter_option *build, *load, *simplify, *calibrate, *quantize;
 } option;
 
 /* clang-format off */
@@ -31,7 +31,7 @@ typedef struct option {
 #define EXTRA_COUNT(field) offsetof(args, has_##field)
 #define EXTRA_REAL(field) offsetof(args, has_##field)
 #define X(field, kind, name, verbs, value, help) \
-    { name, ARG_##kind, verbs, value, help, offsetof(args, field), EXTRA_##kind(field), NULL, NULL, NULL, NULL },
+    { name, ARG_##kind, verbs, value, help, offsetof(args, field), EXTRA_##kind(field), NULL, NULL, NULL, NULL, NULL },
 static const option own[] = { CLI_OPTIONS(X) };
 #undef X
 /* clang-format on */
@@ -42,9 +42,9 @@ static const struct {
     unsigned verbs;
 } placed[] = {
     { "device", V_MODEL | V_TEST },
-    { "threads", V_MODEL | V_TEST | V_CALIBRATE },
+    { "threads", V_MODEL | V_TEST | V_GIVEN },
     { "kernel-cache", V_MODEL | V_TEST },
-    { "isa", V_MODEL | V_TEST | V_CALIBRATE },
+    { "isa", V_MODEL | V_TEST | V_GIVEN },
     { "trust-code", V_RUN | V_BENCH | V_REPORT | V_COMPARE },
     { "weight-budget", V_RUN | V_BENCH | V_TEST | V_COMPARE },
     { "no-code", V_BUILD },
@@ -65,7 +65,7 @@ static void translate(char *out, const char *text, char from, char to)
 
 static bool is_library(const option *o)
 {
-    return o->build || o->load || o->simplify || o->calibrate;
+    return o->build || o->load || o->simplify || o->calibrate || o->quantize;
 }
 
 static option *library_option(const sinter_option *row)
@@ -103,7 +103,12 @@ static void options_init(void)
     for (uint32_t i = 0; (row = sinter_calibrate_option(i)) != NULL; i++) {
         option *o = library_option(row);
         o->calibrate = row;
-        o->verbs = V_CALIBRATE;
+        o->verbs = V_GIVEN;
+    }
+    for (uint32_t i = 0; (row = sinter_quantize_option(i)) != NULL; i++) {
+        option *o = library_option(row);
+        o->quantize = row;
+        o->verbs = V_QUANTIZE;
     }
     for (uint32_t i = 0; i < option_count; i++)
         for (uint32_t k = 0; k < sizeof placed / sizeof placed[0]; k++)
@@ -305,6 +310,7 @@ static bool store_library(const cli_verb *verb, const option *o, const char *wor
     if (o->load && s == SINTER_OK) s = sinter_option_set(o->load, &a->load, value, &error);
     if (o->simplify && s == SINTER_OK) s = sinter_option_set(o->simplify, &a->simplify, value, &error);
     if (o->calibrate && s == SINTER_OK) s = sinter_option_set(o->calibrate, &a->calibrate, value, &error);
+    if (o->quantize && s == SINTER_OK) s = sinter_option_set(o->quantize, &a->quantize, value, &error);
     return s == SINTER_OK || complain_of(verb, word, value, error.text);
 }
 
@@ -345,11 +351,19 @@ static bool store(const cli_verb *verb, const option *o, const char *word, const
     return false;
 }
 
+/* Other tools write --calibration_method where this one has --calibration-method: both serve. */
+static bool is_name(const char *name, const char *word, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (word[i] != name[i] && !(name[i] == '-' && word[i] == '_')) return false;
+    return true;
+}
+
 static const option *option_find(const cli_verb *verb, const char *name, size_t length)
 {
     for (uint32_t i = 0; i < option_count; i++) {
         const option *o = &options[i];
-        if ((o->verbs & verb->bit) && strlen(o->name) == length && !memcmp(o->name, name, length)) return o;
+        if ((o->verbs & verb->bit) && strlen(o->name) == length && is_name(o->name, name, length)) return o;
     }
     return NULL;
 }
@@ -373,6 +387,7 @@ bool args_parse(const cli_verb *verb, int argc, char **argv, args *out)
     out->load = (sinter_engine_options)SINTER_ENGINE_OPTIONS;
     out->simplify = (sinter_simplify_options)SINTER_SIMPLIFY_OPTIONS;
     out->calibrate = (sinter_calibrate_options)SINTER_CALIBRATE_OPTIONS;
+    out->quantize = (sinter_quantize_options)SINTER_QUANTIZE_OPTIONS;
     out->verb = verb->name;
     out->verb_bit = verb->bit;
     bool is_over = false;

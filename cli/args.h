@@ -17,9 +17,10 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 enum {
     V_BUILD = 1, V_RUN = 2, V_BENCH = 4, V_TEST = 8, V_INSPECT = 16, V_OPS = 32, V_DOCTOR = 64,
     V_REFIT = 256, V_REPORT = 512, V_COMPLETION = 1024, V_MAN = 2048, V_SIMPLIFY = 4096, V_PLUGIN = 8192,
-    V_COMPARE = 16384, V_DEBUG = 32768, V_CALIBRATE = 65536,
+    V_COMPARE = 16384, V_DEBUG = 32768, V_CALIBRATE = 65536, V_QUANTIZE = 1 << 17,
     V_MODEL = V_BUILD | V_RUN | V_BENCH | V_INSPECT | V_REPORT | V_COMPARE | V_DEBUG,       /* build a model */
-    V_ALL = 127 | V_REFIT | V_REPORT | V_SIMPLIFY | V_PLUGIN | V_COMPARE | V_DEBUG | V_CALIBRATE,
+    V_ALL = 127 | V_REFIT | V_REPORT | V_SIMPLIFY | V_PLUGIN | V_COMPARE | V_DEBUG | V_CALIBRATE | V_QUANTIZE,
+    V_GIVEN = V_CALIBRATE | V_QUANTIZE,
     V_BUILDING = 128,                   /* no verb: of building alone, so an engine cannot honour it */
     V_MADE = V_MODEL | V_TEST | V_BUILDING
 };
@@ -37,9 +38,9 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 
 /* X(field, kind, "--name", verbs, "METAVAR" or its choices, "help"). */
 #define CLI_OPTIONS(X)                                                                                                \
-    X(output, TEXT, "output", V_BUILD | V_REFIT | V_REPORT | V_SIMPLIFY | V_COMPARE | V_DEBUG | V_CALIBRATE, "FILE",  \
+    X(output, TEXT, "output", V_BUILD | V_REFIT | V_REPORT | V_SIMPLIFY | V_COMPARE | V_DEBUG | V_GIVEN, "FILE",      \
       "The file to write (also -o): the engine, the model, the calibration cache, or the report as a page of HTML.")  \
-    X(shape, DIMS, "shape", V_MODEL | V_SIMPLIFY | V_CALIBRATE, "NAME=1x3x224x224",                                   \
+    X(shape, DIMS, "shape", V_MODEL | V_SIMPLIFY | V_GIVEN, "NAME=1x3x224x224",                                       \
       "Fixes the dims of an input, or the value of a named dim (N=4); of an engine, within its ranges; of simplify, " \
       "in the comparison. May be repeated.")                                                                          \
     X(overwrite_input_shape, COLONS, "overwrite-input-shape", V_SIMPLIFY, "NAME:1,3,224,224",                         \
@@ -54,31 +55,46 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       "Runs profile N. Default: the first that takes the shapes.")                                                    \
     X(input, PAIRS, "input", V_RUN | V_BENCH | V_REPORT | V_COMPARE | V_DEBUG, "NAME=FILE",                           \
       "Data of an input, .npy or .pb; random where not given. May be repeated.")                                      \
-    X(state, PAIRS, "state", V_MODEL | V_CALIBRATE | V_BUILDING, "INPUT=OUTPUT",                                      \
+    X(state, PAIRS, "state", V_MODEL | V_GIVEN | V_BUILDING, "INPUT=OUTPUT",                                          \
       "A tensor that stays in the context between runs: the input before a run and the output after it, such as "     \
       "'past_key_values.*=present.*' ('*' stands for the same text in both). May be repeated.")                       \
-    X(equal, PAIRS, "equal", V_MODEL | V_CALIBRATE | V_BUILDING, "NAME=EXPRESSION",                                   \
+    X(equal, PAIRS, "equal", V_MODEL | V_GIVEN | V_BUILDING, "NAME=EXPRESSION",                                       \
       "A named dim that is always computed from others, such as T=P+S. May be repeated.")                             \
-    X(value, PAIRS, "value", V_MODEL | V_CALIBRATE | V_BUILDING, "NAME=FILE",                                         \
+    X(value, PAIRS, "value", V_MODEL | V_GIVEN | V_BUILDING, "NAME=FILE",                                             \
       "Builds for an input that always holds this: axes or scales that operators must know. May be repeated.")        \
     X(output_dir, TEXT, "output-dir", V_RUN, "DIR",                                                                   \
       "Writes each output to DIR/output_I.npy, as `sinter test` reads them.")                                         \
-    X(data, PAIRS, "data", V_MODEL | V_CALIBRATE | V_BUILDING, "NAME=FILE",                                           \
+    X(data, PAIRS, "data", V_MODEL | V_GIVEN | V_BUILDING, "NAME=FILE",                                               \
       "Data of an input on which --allow finds ranges of 8-bit numbers and measures what it does to the outputs; "    \
       "else it is seeded. A .npy or .pb file, a .bin or .raw file of the numbers alone, or a folder of such files, "  \
       "in the order of their names. The n-th file of each input is of the n-th sample. May be repeated.")             \
-    X(calib, TEXT, "calib", V_MODEL | V_BUILDING, "CACHE",                                                            \
+    X(calib, TEXT, "calib", V_MODEL | V_QUANTIZE | V_BUILDING, "CACHE",                                               \
       "A calibration cache, as `sinter calibrate` and TensorRT write it: with --allow int8 its ranges are taken.")    \
+    X(onnx_path, TEXT, "onnx-path", V_QUANTIZE, "MODEL", "The model; the same as MODEL.onnx.")                        \
+    X(output_path, TEXT, "output-path", V_QUANTIZE, "OUT", "The file to write; the same as --output.")                \
+    X(calibration_method, WORD, "calibration-method", V_QUANTIZE, "max|entropy",                                      \
+      "max is --method minmax, entropy is --method entropy2. Default: entropy for int8, max for fp8.")                \
+    X(calibration_cache_path, TEXT, "calibration-cache-path", V_QUANTIZE, "CACHE", "The same as --calib.")            \
+    X(op_types_to_quantize, TEXT, "op-types-to-quantize", V_QUANTIZE, "OP,OP",                                        \
+      "Conv, MatMul, Gemm: what is quantised. Default: all.")                                                         \
+    X(op_types_to_exclude, TEXT, "op-types-to-exclude", V_QUANTIZE, "OP,OP", "What stays in f32.")                    \
+    X(nodes_to_quantize, PATHS, "nodes-to-quantize", V_QUANTIZE, "REGEX",                                             \
+      "Nodes that are quantised, by name. May be repeated.")                                                          \
+    X(nodes_to_exclude, PATHS, "nodes-to-exclude", V_QUANTIZE, "REGEX",                                               \
+      "Nodes that stay in f32, by name. May be repeated.")                                                            \
+    X(dq_only, FLAG, "dq-only", V_QUANTIZE, "", "Weights are stored in 8 bits before a DequantizeLinear: always so.") \
+    X(high_precision_dtype, WORD, "high-precision-dtype", V_QUANTIZE, "fp32",                                         \
+      "What is not quantised stays in fp32: no other type is written.")                                               \
     X(weights, TEXT, "weights", V_REFIT, "FILE",                                                                      \
       "The model that the engine was built from, with other weights.")                                                \
     X(strip, FLAG, "strip", V_REFIT, "", "Leaves the weights out: the engine has to be refitted before it runs.")     \
-    X(plugin, PATHS, "plugin", V_MODEL | V_TEST | V_REFIT | V_CALIBRATE, "LIB",                                       \
+    X(plugin, PATHS, "plugin", V_MODEL | V_TEST | V_REFIT | V_GIVEN, "LIB",                                           \
       "A shared library with plugins for operators that sinter does not have, or a CUDA source file that is a "       \
       "plugin (.cu). Its code runs in this process. May be repeated.")                                                \
     X(check_plugins, FLAG, "check-plugins", V_MODEL | V_TEST, "",                                                     \
       "Finds plugins that write past a buffer or to an input. Slower.")                                               \
     X(cu, FLAG, "cu", V_PLUGIN, "", "new: writes a plugin that is a CUDA source alone.")                              \
-    X(limit, LIMITS, "limit", V_MODEL | V_TEST | V_SIMPLIFY | V_CALIBRATE, "NAME=N",                                  \
+    X(limit, LIMITS, "limit", V_MODEL | V_TEST | V_SIMPLIFY | V_GIVEN, "NAME=N",                                      \
       "Raises or lowers a limit on what a model may cost. May be repeated.")                                          \
     X(seed, COUNT, "seed", V_RUN | V_BENCH | V_REPORT | V_SIMPLIFY | V_COMPARE | V_DEBUG, "N",                        \
       "Of random inputs. Default 0.")                                                                                 \
@@ -163,6 +179,7 @@ typedef struct args {
     sinter_engine_options load;
     sinter_simplify_options simplify;
     sinter_calibrate_options calibrate;
+    sinter_quantize_options quantize;
     const char *building;           /* the first option given that is of building alone; NULL: none */
     arg_list    file;               /* what is no option */
     arg_list    said;               /* the options as "--name=value" or "--name" */
@@ -204,6 +221,7 @@ int verb_compare(const args *a);
 int verb_debug(const args *a);
 int verb_simplify(const args *a);
 int verb_calibrate(const args *a);
+int verb_quantize(const args *a);
 int verb_run(const args *a);
 int verb_bench(const args *a);
 int verb_test(const args *a);

@@ -11,6 +11,7 @@
 #include "network.h"
 #include "option.h"
 #include "plugin.h"
+#include "quantize.h"
 #include "refit.h"
 #include "run.h"
 #include "simplify.h"

@@ -1008,6 +1008,26 @@ class FileKind(IntEnum):
     CALIBRATION = 4
 
 
+class QuantizeMode(IntEnum):
+    """The values of sinter_quantize_mode."""
+    INT8 = 0
+    FP8 = 1
+
+
+class sinter_quantize_options(Structure):
+    """The struct sinter_quantize_options."""
+    _fields_ = [("struct_size", c_size_t),
+                ("env", POINTER(sinter_env_options)),
+                ("quantize_mode", c_int),
+                ("use_external_data_format", c_uint32),
+                ("calibration", c_void_p),
+                ("shape", POINTER(sinter_shape_range)),
+                ("shape_count", c_uint32),
+                ("chosen", CFUNCTYPE(c_int, c_void_p, c_char_p, c_char_p)),
+                ("told", CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_char_p)),
+                ("user", c_void_p)]
+
+
 class sinter_weight(Structure):
     """An initializer of the model, or the tensor of a Constant node with this output."""
     _fields_ = [("name", c_char_p),
@@ -1930,6 +1950,18 @@ missing and how to add it.
 """Prints the ONNX operators that the importer supports, and the operations of sinter that they become. `format`: 0
 plain, 1 Markdown (docs/ops.md), 2 JSON.
 """),
+    "sinter_quantize_file": (c_int, [c_char_p, POINTER(sinter_quantize_options), c_char_p, POINTER(sinter_error)], "path options to error",
+"""Reads the ONNX file `path`, simplifies it as sinter_simplify_file does, puts QuantizeLinear and DequantizeLinear before
+the data of each f32 product and convolution with constant weights, stores the weights in 8 bits before a
+DequantizeLinear, and writes the model to the file `to`. Data has one scale, range / 127 (fp8: range / 448); weights
+have one for each output channel; zero points are 0. Outputs of products stay f32. Opset 21 or above.
+
+  options   the calibration is needed.
+
+Errors: as sinter_simplify_file; INVALID_ARG (no calibration; no product was quantised).
+"""),
+    "sinter_quantize_option": (POINTER(sinter_option), [c_uint32], "index",
+"""Row `index` of the table; NULL behind the last. The library's own memory."""),
     "sinter_simplify_file": (c_int, [c_char_p, POINTER(sinter_simplify_options), c_char_p, POINTER(sinter_error)], "path options to error",
 """Reads the ONNX file `path` and writes the simplified model to the file `to`, which may be the same. External data is
 read only from the folder of `path`. The old content of `to` stays until the new model is complete. An existing file
@@ -2044,6 +2076,12 @@ ENGINE_OPTIONS = (
     ("weight_budget", "COUNT", c_uint64, 0, 1e+18, 'N',
      "Bytes of a GPU's memory for weights. Runs copy the others from pinned memory of the host before the steps that need them. 0: all weights are on the GPU."),
 )
+QUANTIZE_OPTIONS = (
+    ("quantize_mode", "CHOICE", c_int, 0, 1, 'int8|fp8',
+     'The type of quantised data and weights: int8 (default), or fp8 (f8e4m3fn).'),
+    ("use_external_data_format", "FLAG", c_uint32, 0, 1, '',
+     'Writes large weights to FILE.data beside the model; above 2 GiB always.'),
+)
 CONTEXT_OPTIONS = (
     ("profile", "COUNT", c_uint32, 0, 4294967295, 'N',
      'The optimisation profile.'),
@@ -2154,6 +2192,7 @@ STRUCTS = (sinter_error,
            sinter_engine_info,
            sinter_profile_info,
            sinter_memory_info,
+           sinter_quantize_options,
            sinter_weight,
            sinter_weight_info,
            sinter_context_options,
@@ -2206,4 +2245,5 @@ ENUMS = {"sinter_status": Status,
          "sinter_calibration_method": CalibrationMethod,
          "sinter_print": Print,
          "sinter_file_kind": FileKind,
+         "sinter_quantize_mode": QuantizeMode,
          "sinter_memory": Memory}

@@ -34,7 +34,7 @@ typedef struct to_file {
 static sinter_status simplify_mapped(void *user, const build_model *m)
 {
     const to_file *t = user;
-    return simplify_model(t->e, m, t->o, t->path, NULL);
+    return simplify_model(t->e, m, t->o, NULL, t->path, NULL);
 }
 
 sinter_status sinter_simplify_file(const char *path, const sinter_simplify_options *options, const char *to,
@@ -87,7 +87,7 @@ sinter_status sinter_simplify_memory(const void *model, size_t size, const sinte
     memory got = { .e = &e };
     const onnx_sink to = { memory_put, &got };
     const build_model m = { .bytes = model, .size = size, .name = "" };
-    sinter_status s = simplify_model(&e, &m, &o, NULL, &to);
+    sinter_status s = simplify_model(&e, &m, &o, NULL, NULL, &to);
     uint8_t *exact = s == SINTER_OK ? mem_resize(&e, got.at, got.capacity, got.size, ENGINE_ALIGN) : NULL;
     if (s == SINTER_OK && !exact) s = FAIL_MEMORY(&e, "a model");
     if (s == SINTER_OK) *out = (sinter_buffer){ .data = exact, .size = got.size, .allocator = e.alloc };

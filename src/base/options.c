@@ -15,11 +15,13 @@
 #define ENGINE_ROW(...) ROW(sinter_engine_options, __VA_ARGS__)
 #define CONTEXT_ROW(...) ROW(sinter_context_options, __VA_ARGS__)
 #define SIMPLIFY_ROW(...) ROW(sinter_simplify_options, __VA_ARGS__)
+#define QUANTIZE_ROW(...) ROW(sinter_quantize_options, __VA_ARGS__)
 #define CALIBRATE_ROW(...) ROW(sinter_calibrate_options, __VA_ARGS__)
 const sinter_option build_option_rows[] = { SINTER_BUILD_SCALARS(BUILD_ROW) { 0 } };
 const sinter_option engine_option_rows[] = { SINTER_ENGINE_SCALARS(ENGINE_ROW) { 0 } };
 const sinter_option context_option_rows[] = { SINTER_CONTEXT_SCALARS(CONTEXT_ROW) { 0 } };
 const sinter_option simplify_option_rows[] = { SINTER_SIMPLIFY_SCALARS(SIMPLIFY_ROW) { 0 } };
+const sinter_option quantize_option_rows[] = { SINTER_QUANTIZE_SCALARS(QUANTIZE_ROW) { 0 } };
 const sinter_option calibrate_option_rows[] = { SINTER_CALIBRATE_SCALARS(CALIBRATE_ROW) { 0 } };
 /* clang-format on */
 
@@ -52,6 +54,11 @@ const sinter_option *sinter_simplify_option(uint32_t index)
 const sinter_option *sinter_calibrate_option(uint32_t index)
 {
     return row_at(calibrate_option_rows, index);
+}
+
+const sinter_option *sinter_quantize_option(uint32_t index)
+{
+    return row_at(quantize_option_rows, index);
 }
 
 /* ---- values as text ---- */

@@ -4,13 +4,13 @@
 #define BASE_OPTIONS_H
 
 #include "base/text.h"
-#include "sinter/calibrate.h"
+#include "sinter/quantize.h"
 #include "sinter/run.h"
 #include "sinter/simplify.h"
 
 /* A table; its last row has no name. */
 extern const sinter_option build_option_rows[], engine_option_rows[], context_option_rows[], simplify_option_rows[],
-    calibrate_option_rows[];
+    calibrate_option_rows[], quantize_option_rows[];
 
 /* INVALID_ARG names the first option of the struct `options` whose value is none of its kind. */
 sinter_status options_check(env *e, const sinter_option *rows, const void *options);

@@ -127,7 +127,7 @@ static sinter_status quantize(builder *b, opt_state *s, bool *is_changed)
     if (!l->range) TRY(build_ranges(b->e, b->g, l));
     l->quantize.count = l->range_count;
     *is_changed = true;
-    return tune_quantize(b->e, b->g, l->range, l->quantize.is_kept, &l->quantize.count);
+    return tune_quantize(b->e, b->g, TUNE_CODES_ENGINE, l->range, l->quantize.is_kept, &l->quantize.count);
 }
 
 /* Types of other ops. */

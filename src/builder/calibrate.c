@@ -160,16 +160,16 @@ sinter_status build_calibration(env *e, const build_model *m, const sinter_calib
 sinter_status build_ranges(env *e, ir_graph *g, build_lowering *l)
 {
     arena a;
-    const char **name = NULL;
+    tune_product *product = NULL;
     arena_init(&a, e);
-    sinter_status s = tune_data_names(e, &a, g, &name, &l->range_count);
+    sinter_status s = tune_products(e, &a, g, &product, &l->range_count);
     if (s == SINTER_OK && l->range_count) {
         l->range = mem_zalloc(e, l->range_count * sizeof *l->range, sizeof *l->range);
         if (!l->range) s = FAIL_MEMORY(e, "ranges");
     }
     for (uint32_t i = 0; s == SINTER_OK && i < l->range_count; i++) {
-        l->range[i] = calibration_range(l->calibration, name[i]);
-        env_log(e, LOG_OPT, "product %u reads '%s': 8 bits hold %.4g", i, name[i], l->range[i]);
+        l->range[i] = calibration_range(l->calibration, product[i].data);
+        env_log(e, LOG_OPT, "product %u reads '%s': 8 bits hold %.4g", i, product[i].data, l->range[i]);
     }
     arena_deinit(&a);
     return s;

@@ -111,7 +111,7 @@ static sinter_status optimize(env *e, ir_graph *g, const sinter_simplify_options
 }
 
 static sinter_status simplify(env *e, arena *a, const build_model *m, const sinter_simplify_options *o,
-                              onnx_files *files, const char *path, const onnx_sink *to)
+                              const simplify_change *change, onnx_files *files, const char *path, const onnx_sink *to)
 {
     onnx_model model;
     ir_graph *g = NULL;
@@ -124,6 +124,7 @@ static sinter_status simplify(env *e, arena *a, const build_model *m, const sint
     TRY(shapes_read(e, a, o, &options));
     TRY(onnx_import(e, &options, m->bytes, m->size, &g));
     sinter_status s = optimize(e, g, o);
+    if (s == SINTER_OK && change) s = change->run(change->user, e, g);
     int64_t opset = 0;
     for (uint32_t i = 0; i < model.opset.count; i++)
         if (!*model.opset.at[i].domain || strcmp(model.opset.at[i].domain, "ai.onnx") == 0)
@@ -143,13 +144,13 @@ static sinter_status simplify(env *e, arena *a, const build_model *m, const sint
     return s;
 }
 
-sinter_status simplify_model(env *e, const build_model *m, const sinter_simplify_options *o, const char *path,
-                             const onnx_sink *to)
+sinter_status simplify_model(env *e, const build_model *m, const sinter_simplify_options *o,
+                             const simplify_change *change, const char *path, const onnx_sink *to)
 {
     arena a;
     onnx_files files = { 0 };
     arena_init(&a, e);
-    const sinter_status s = simplify(e, &a, m, o, &files, path, to);
+    const sinter_status s = simplify(e, &a, m, o, change, &files, path, to);
     arena_deinit(&a);
     onnx_files_close(e, &files);
     return s;

@@ -7,8 +7,14 @@
 #include "onnx/export.h"
 #include "sinter/simplify.h"
 
-/* Writes the simplified model to the file `path`, or, where that is NULL, to the sink. */
-sinter_status simplify_model(env *e, const build_model *m, const sinter_simplify_options *o, const char *path,
-                             const onnx_sink *to);
+/* What else is done to the simplified graph. */
+typedef struct simplify_change {
+    sinter_status (*run)(void *user, env *e, ir_graph *g);
+    void          *user;
+} simplify_change;
+
+/* Writes the simplified model to the file `path`, or, where that is NULL, to the sink. change: NULL: nothing. */
+sinter_status simplify_model(env *e, const build_model *m, const sinter_simplify_options *o,
+                             const simplify_change *change, const char *path, const onnx_sink *to);
 
 #endif

@@ -107,28 +107,32 @@ sinter_status quantize_candidates(env *e, arena *a, ir_graph *g, ir_node_id **li
 typedef struct quantizing {
     ir_graph *g;
     ir_builder b;
+    tune_codes codes;
     ir_value_id *of; /* by value: the same, quantised and dequantised; 0: not made yet */
     uint32_t of_count;
 } quantizing;
+
+static const double most_i8 = 127, most_u8 = 255, most_f8 = 448;
 
 static ir_value_id quantized_data(quantizing *q, ir_node_id id, double range)
 {
     const ir_value_id x = ir_node_at(q->g, id)->in[0];
     if (x < q->of_count && q->of[x]) return q->of[x];
-    const bool has_sign = !is_unsigned(q->g, x);
-    const sinter_dtype type = has_sign ? SINTER_DTYPE_I8 : SINTER_DTYPE_U8;
+    const bool is_float = q->codes == TUNE_CODES_F8;
+    const bool has_sign = q->codes == TUNE_CODES_I8 || !is_unsigned(q->g, x);
+    const sinter_dtype type = is_float ? SINTER_DTYPE_F8E4M3FN : has_sign ? SINTER_DTYPE_I8 : SINTER_DTYPE_U8;
+    const double most = is_float ? most_f8 : has_sign ? most_i8 : most_u8;
     build_from(&q->b, &id, 1);
-    const ir_value_id scale = build_scalar(&q->b, SINTER_DTYPE_F32, range / (has_sign ? 127 : 255)),
-                      zero = build_scalar(&q->b, type, 0);
+    const ir_value_id scale = build_scalar(&q->b, SINTER_DTYPE_F32, range / most), zero = build_scalar(&q->b, type, 0);
     const ir_value_id y = build_quantize(&q->b, x, scale, zero, type);
     const ir_value_id z = build_dequantize(&q->b, y, scale, zero, SINTER_DTYPE_F32);
     if (x < q->of_count) q->of[x] = z;
     return z;
 }
 
-/* The scale of each channel: its largest number is 127. A channel of zeros, or of numbers too small for their scale,
- * takes any. */
-static ir_value_id scale_of(ir_builder *b, ir_value_id w, uint32_t axis)
+/* The scale of each channel: its largest number is the code `largest`. A channel of zeros, or of numbers too small for
+ * their scale, takes any. */
+static ir_value_id scale_of(ir_builder *b, ir_value_id w, uint32_t axis, double largest)
 {
     int64_t others[SINTER_RANK_MAX];
     uint32_t count = 0;
@@ -140,8 +144,22 @@ static ir_value_id scale_of(ir_builder *b, ir_value_id w, uint32_t axis)
                       is_finite =
                           build_folded(b, build_le(b, most, build_scalar(b, SINTER_DTYPE_F32, (double)FLT_MAX))),
                       is = build_folded(b, build_and(b, is_large, is_finite)),
-                      scale = build_folded(b, build_div(b, most, build_scalar(b, SINTER_DTYPE_F32, 127)));
+                      scale = build_folded(b, build_div(b, most, build_scalar(b, SINTER_DTYPE_F32, largest)));
     return build_folded(b, build_where(b, is, scale, build_scalar(b, SINTER_DTYPE_F32, 1)));
+}
+
+/* Zeros of the shape of a constant. */
+static ir_value_id zeros_like(ir_builder *b, ir_value_id v, sinter_dtype type)
+{
+    int64_t d[SINTER_RANK_MAX];
+    const ir_value *x = ir_value_at(b->g, v);
+    size_t count = 1;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        (void)dim_is_const(b->g->dims, x->dim[i], &d[i]);
+        count *= (size_t)d[i];
+    }
+    void *zeros = arena_alloc(&b->g->a, count, 8);
+    return zeros ? ir_const(b->g, NULL, type, x->rank, d, zeros) : 0;
 }
 
 /* Folded nodes, so that the weight's recipe says how it was quantised. */
@@ -150,16 +168,20 @@ static ir_value_id quantized_weight(quantizing *q, ir_node_id id)
     ir_builder *b = &q->b;
     const ir_value_id w = ir_node_at(q->g, id)->in[1];
     build_from(b, &id, 1);
-    const ir_value_id scale = scale_of(b, w, channels_axis(q->g, ir_node_at(q->g, id))),
-                      zero = build_scalar(b, SINTER_DTYPE_I8, 0);
-    const ir_value_id code = build_folded(b, build_quantize(b, w, scale, zero, SINTER_DTYPE_I8));
+    const sinter_dtype type = q->codes == TUNE_CODES_F8 ? SINTER_DTYPE_F8E4M3FN : SINTER_DTYPE_I8;
+    const ir_value_id scale =
+        scale_of(b, w, channels_axis(q->g, ir_node_at(q->g, id)), q->codes == TUNE_CODES_F8 ? most_f8 : most_i8);
+    if (!scale) return 0;
+    const ir_value_id zero = q->codes == TUNE_CODES_ENGINE ? build_scalar(b, type, 0) : zeros_like(b, scale, type);
+    const ir_value_id code = build_folded(b, build_quantize(b, w, scale, zero, type));
     return build_dequantize(b, code, scale, zero, SINTER_DTYPE_F32);
 }
 
-sinter_status tune_quantize(env *e, ir_graph *g, const double *range, const uint8_t *is_kept, uint32_t *count)
+sinter_status tune_quantize(env *e, ir_graph *g, tune_codes codes, const double *range, const uint8_t *is_kept,
+                            uint32_t *count)
 {
     const uint32_t known = *count;
-    quantizing q = { .g = g, .b = { .g = g, .region = IR_MAIN }, .of_count = g->value.count };
+    quantizing q = { .g = g, .b = { .g = g, .region = IR_MAIN }, .codes = codes, .of_count = g->value.count };
     const uint32_t nodes = g->node.count;
     arena scratch;
     arena_init(&scratch, e);

@@ -64,18 +64,21 @@ sinter_status tune_tensors(env *e, arena *a, ir_graph *g, tune_tensor **list, ui
     return a->failed ? FAIL_MEMORY(e, "names of tensors") : SINTER_OK;
 }
 
-sinter_status tune_data_names(env *e, arena *a, ir_graph *g, const char ***list, uint32_t *count)
+sinter_status tune_products(env *e, arena *a, ir_graph *g, tune_product **list, uint32_t *count)
 {
     tune_tensor *tensor;
     ir_node_id *product;
     uint32_t tensors, all;
     TRY(tune_tensors(e, a, g, &tensor, &tensors));
     TRY(quantize_candidates(e, a, g, &product, count, &all));
-    const char **of = ARENA_NEW(a, const char *, g->value.count), **name = ARENA_NEW(a, const char *, *count);
-    if (!of || !name) return FAIL_MEMORY(e, "names of tensors");
+    const char **of = ARENA_NEW(a, const char *, g->value.count);
+    tune_product *p = *list = ARENA_NEW(a, tune_product, *count);
+    if (!of || !p) return FAIL_MEMORY(e, "names of tensors");
     for (uint32_t i = 0; i < tensors; i++) of[tensor[i].value] = tensor[i].name;
-    for (uint32_t i = 0; i < *count; i++) name[i] = of[ir_node_at(g, product[i])->in[0]];
-    *list = name;
+    for (uint32_t i = 0; i < *count; i++) {
+        const ir_node *n = ir_node_at(g, product[i]);
+        p[i] = (tune_product){ op_at(n->op)->name, ir_node_label(g, product[i]), of[n->in[0]] };
+    }
     return SINTER_OK;
 }
 

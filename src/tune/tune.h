@@ -108,10 +108,14 @@ sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype ot
 sinter_status tune_tap_selections(env *e, ir_graph *g);
 
 /* ---- integers.c: f32 products with constant weights, in 8 bits; in a graph before the rules for integers ---- */
+/* How codes are: those that engines take (i8, and u8 for data that cannot be negative), or those of a model that is
+ * written: all in i8 or in f8e4m3fn, weights with a list of zero points as ONNX wants them. */
+typedef enum tune_codes { TUNE_CODES_ENGINE, TUNE_CODES_I8, TUNE_CODES_F8 } tune_codes;
 /* Quantises them. range: by product, the largest magnitude of its data that 8 bits are to hold; 0: it stays in f32.
  * is_kept: those that stay; NULL: none. *count is at first how long both are: if they are not of this graph, nothing is
  * quantised. */
-sinter_status tune_quantize(env *e, ir_graph *g, const double *range, const uint8_t *is_kept, uint32_t *count);
+sinter_status tune_quantize(env *e, ir_graph *g, tune_codes codes, const double *range, const uint8_t *is_kept,
+                            uint32_t *count);
 
 /* ---- tap.c: tensors that calibration looks at, in a graph before the rules for integers ---- */
 typedef struct tune_tensor {
@@ -121,8 +125,9 @@ typedef struct tune_tensor {
 } tune_tensor;
 /* The f32 tensors of the main region that are not constants, with names that differ; in `a`. */
 sinter_status tune_tensors(env *e, arena *a, ir_graph *g, tune_tensor **list, uint32_t *count);
-/* The names of what the products read that tune_quantize takes, in their order; in `a`. */
-sinter_status tune_data_names(env *e, arena *a, ir_graph *g, const char ***list, uint32_t *count);
+/* The products that tune_quantize takes, in their order: the op, the node, and the name of what it reads; in `a`. */
+typedef struct tune_product { const char *op, *node, *data; } tune_product;
+sinter_status tune_products(env *e, arena *a, ir_graph *g, tune_product **list, uint32_t *count);
 /* Makes such tensors outputs, behind the graph's own: from `first` on as long as they are not larger than size_max
  * together, at least one. */
 typedef struct tune_taps {

@@ -20,6 +20,11 @@ FORMS = {
     "FILE": ([""], "f"),
     "DIR": ([""], "d"),
     "CACHE": ([""], "f"),
+    "MODEL": ([""], "f"),
+    "OUT": ([""], "f"),
+    "OP,OP": ([""], "Conv,Gemm"),
+    "REGEX": ([""], "x.*"),
+    "fp32": (["", "fp16", "bf16"], "fp32"),
     "P": (["", "-1", "101", "nan", "x"], "99.9"),
     "Q": (["", "-1", "1.5", "nan", "x"], "0.5"),
     "C": (["", "-1", "1.5", "nan", "x"], "0.5"),
@@ -49,6 +54,7 @@ MAY_BE_EMPTY = {"kernel-cache"}
 VERBS = {"debug": ["reduce", "no/such.onnx", "-o", "no/such/out"], "compare": ["no/such.onnx", "no/such.onnx"], "report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
          "test": ["no/such/folder"], "refit": ["no/such.sinter", "--strip", "-o", "no/such/out"],
          "calibrate": ["no/such.onnx", "--data", "x=no/such.npy", "-o", "no/such/out"],
+         "quantize": ["no/such.onnx", "--data", "x=no/such.npy", "-o", "no/such/out"],
          "simplify": ["no/such.onnx", "-o", "no/such/out"], "ops": [], "doctor": [], "plugin": ["list", "no/such.so"]}
 
 NEEDS_NO_FILE = {"ops", "doctor"}

@@ -60,7 +60,7 @@ static void quantizes(void)
     parse(&e, &g);
     const double range[3] = { 1, 20, 20 };
     uint32_t count = 3;
-    CHECK(tune_quantize(&e, g, range, NULL, &count) == SINTER_OK);
+    CHECK(tune_quantize(&e, g, TUNE_CODES_ENGINE, range, NULL, &count) == SINTER_OK);
     CHECK_EQ(count, 3);
     uint32_t data = 0;
     for (ir_node_id id = 1; id < g->node.count; id++) {
@@ -84,7 +84,7 @@ static void quantizes(void)
     uint32_t narrow = 0;
     ir_graph *h;
     parse(&e, &h);
-    CHECK(tune_quantize(&e, h, range, NULL, &count) == SINTER_OK);
+    CHECK(tune_quantize(&e, h, TUNE_CODES_ENGINE, range, NULL, &count) == SINTER_OK);
     opt_options all_but_groups = o;
     all_but_groups.stop_after = "cse-again";
     CHECK(opt_run(&e, h, &all_but_groups) == SINTER_OK);
@@ -187,7 +187,7 @@ static void keeps_and_taps(void)
     ir_graph *g;
     parse(&e, &g);
     uint32_t count = 2;
-    CHECK(tune_quantize(&e, g, (double[]){ 1, 0 }, (uint8_t[]){ 1, 0 }, &count) == SINTER_OK);
+    CHECK(tune_quantize(&e, g, TUNE_CODES_ENGINE, (double[]){ 1, 0 }, (uint8_t[]){ 1, 0 }, &count) == SINTER_OK);
     CHECK_EQ(count, 3);
     CHECK_EQ(count_of(g, OP_quantize), 0);
 

@@ -11,6 +11,7 @@ typedef union any_options {
     sinter_context_options context;
     sinter_simplify_options simplify;
     sinter_calibrate_options calibrate;
+    sinter_quantize_options quantize;
 } any_options;
 
 static const struct {
@@ -21,7 +22,8 @@ static const struct {
                { "engine", sinter_engine_option, engine_option_rows },
                { "context", sinter_context_option, context_option_rows },
                { "simplify", sinter_simplify_option, simplify_option_rows },
-               { "calibrate", sinter_calibrate_option, calibrate_option_rows } };
+               { "calibrate", sinter_calibrate_option, calibrate_option_rows },
+               { "quantize", sinter_quantize_option, quantize_option_rows } };
 
 static any_options initial(uint32_t table)
 {
@@ -32,6 +34,7 @@ static any_options initial(uint32_t table)
     if (table == 2) o.context = (sinter_context_options)SINTER_CONTEXT_OPTIONS;
     if (table == 3) o.simplify = (sinter_simplify_options)SINTER_SIMPLIFY_OPTIONS;
     if (table == 4) o.calibrate = (sinter_calibrate_options)SINTER_CALIBRATE_OPTIONS;
+    if (table == 5) o.quantize = (sinter_quantize_options)SINTER_QUANTIZE_OPTIONS;
     return o;
 }
 

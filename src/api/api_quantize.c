@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_quantize.c - sinter/quantize.h: arguments are checked here, the work is in builder/quantize.c. */
+#include "api/handle.h"
+#include "api/model_file.h"
+#include "base/options.h"
+#include "builder/quantize.h"
+
+typedef struct to_file {
+    env *e;
+    const sinter_quantize_options *o;
+    const char *path;
+} to_file;
+
+static sinter_status quantize_mapped(void *user, const build_model *m)
+{
+    const to_file *t = user;
+    return quantize_model(t->e, m, t->o, t->path);
+}
+
+sinter_status sinter_quantize_file(const char *path, const sinter_quantize_options *options, const char *to,
+                                   sinter_error *error)
+{
+    env e;
+    sinter_quantize_options o = SINTER_QUANTIZE_OPTIONS;
+    env_budget budget = { 0 };
+    env_init(&e, NULL, error);
+    TRY(api_options(&e, &o, sizeof o, options));
+    env_init(&e, o.env, error);
+    TRY(env_check(&e));
+    TRY(options_check(&e, quantize_option_rows, &o));
+    if (!path || !to) return FAIL(&e, INVALID_ARG, "%s is NULL", path ? "to" : "path");
+    if (!o.calibration) return FAIL(&e, INVALID_ARG, "the calibration is NULL: sinter_calibrate_file finds one");
+    if (o.shape_count && !o.shape) return FAIL(&e, INVALID_ARG, "%u shapes at NULL", o.shape_count);
+    e.budget = &budget;
+    to_file t = { &e, &o, to };
+    return NOTE(&e, api_model_file(&e, path, quantize_mapped, &t), "quantising '%s'", path);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quantize.c - quantize.h has the contract: a model is simplified, and its products are quantised before it is written.
+ */
+#include "builder/quantize.h"
+
+#include "builder/calibration.h"
+#include "builder/simplify.h"
+#include "tune/tune.h"
+
+/* Why a product stays as it is; NULL: it is quantised. */
+static const char *refusal(const sinter_quantize_options *o, const tune_product *p, double range)
+{
+    if (o->chosen && !o->chosen(o->user, p->op, p->node)) return "it was not chosen";
+    return range > 0 ? NULL : "the calibration has no range of its data";
+}
+
+static sinter_status quantize(void *user, env *e, ir_graph *g)
+{
+    static const tune_codes codes[] = { TUNE_CODES_I8, TUNE_CODES_F8 };
+    const sinter_quantize_options *o = user;
+    tune_product *product = NULL;
+    uint32_t count = 0, taken = 0;
+    arena a;
+    arena_init(&a, e);
+    sinter_status s = tune_products(e, &a, g, &product, &count);
+    double *range = s == SINTER_OK ? ARENA_NEW(&a, double, count) : NULL;
+    if (s == SINTER_OK && !range) s = FAIL_MEMORY(e, "ranges");
+    for (uint32_t i = 0; s == SINTER_OK && i < count; i++) {
+        const double found = calibration_range(o->calibration, product[i].data);
+        const char *why = refusal(o, &product[i], found);
+        range[i] = why ? 0 : found;
+        taken += !why;
+        if (o->told) o->told(o->user, product[i].op, product[i].node, why);
+    }
+    if (s == SINTER_OK && !taken)
+        s = FAIL(e, INVALID_ARG, "of %u products with constant weights none is quantised: %s", count,
+                 !count ? "there are none in f32" : "none was chosen that has a range in the calibration");
+    if (s == SINTER_OK) s = tune_quantize(e, g, codes[o->quantize_mode], range, NULL, &count);
+    if (s == SINTER_OK) s = ir_sweep(g);
+    arena_deinit(&a);
+    return NOTE(e, s, "quantising the model");
+}
+
+sinter_status quantize_model(env *e, const build_model *m, const sinter_quantize_options *o, const char *path)
+{
+    sinter_simplify_options how = SINTER_SIMPLIFY_OPTIONS;
+    how.shape = o->shape;
+    how.shape_count = o->shape_count;
+    how.external_data = o->use_external_data_format;
+    const simplify_change change = { quantize, (void *)(uintptr_t)o };
+    return simplify_model(e, m, &how, &change, path, NULL);
+}

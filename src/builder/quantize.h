@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quantize.h - a model becomes a model with QuantizeLinear and DequantizeLinear around its products. */
+#ifndef BUILD_QUANTIZE_H
+#define BUILD_QUANTIZE_H
+
+#include "builder/builder.h"
+#include "sinter/quantize.h"
+
+/* Writes the quantised model to the file `path`. */
+sinter_status quantize_model(env *e, const build_model *m, const sinter_quantize_options *o, const char *path);
+
+#endif
