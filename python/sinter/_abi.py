@@ -1951,8 +1951,8 @@ missing and how to add it.
 plain, 1 Markdown (docs/ops.md), 2 JSON.
 """),
     "sinter_quantize_file": (c_int, [c_char_p, POINTER(sinter_quantize_options), c_char_p, POINTER(sinter_error)], "path options to error",
-"""Reads the ONNX file `path`, simplifies it as sinter_simplify_file does, puts QuantizeLinear and DequantizeLinear before
-the data of each f32 product and convolution with constant weights, stores the weights in 8 bits before a
+"""Reads the ONNX file `path`, simplifies it as sinter_simplify_file does, puts QuantizeLinear and DequantizeLinear
+before the data of each f32 product and convolution with constant weights, stores the weights in 8 bits before a
 DequantizeLinear, and writes the model to the file `to`. Data has one scale, range / 127 (fp8: range / 448); weights
 have one for each output channel; zero points are 0. Outputs of products stay f32. Opset 21 or above.
 
