@@ -75,7 +75,6 @@ void          os_wake_all(uint32_t *word);
 uint64_t      os_time_ns(void);                                          /* monotonic */
 uint64_t      os_busy_ns(void);                                          /* of this thread on a processor */
 const char   *os_env(const char *name);                                  /* NULL where unset */
-bool          os_library_exists(const char *name);                       /* can this shared library be opened? */
 /* A shared library, by name or path; NULL: `why` says why not. It stays in memory when closed: drivers keep threads. */
 void         *os_library_open(const char *name, char *why, size_t why_size);
 void          os_library_close(void *library);

@@ -359,13 +359,6 @@ const char *os_env(const char *name)
     return getenv(name);
 }
 
-bool os_library_exists(const char *name)
-{
-    void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    if (library) (void)dlclose(library);
-    return library != NULL;
-}
-
 void *os_library_open(const char *name, char *why, size_t why_size)
 {
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -104,11 +104,6 @@ int64_t row_count_max(const problem_operand *o)
     return n;
 }
 
-bool row_is_order(const problem_operand *o, const uint8_t *order)
-{
-    return !o->is_strided && !memcmp(o->order, order, o->rank);
-}
-
 void row_order_channels_last(uint32_t rank, uint8_t *order)
 {
     order[0] = 0;

@@ -47,7 +47,6 @@ double  row_bytes(const problem *p);                                     /* of a
 double  row_memory_ns(const problem *p, const kernel_target *target, double weight);
 /* elements at the upper bounds; INT64_MAX: unbounded */
 int64_t row_count_max(const problem_operand *o);
-bool    row_is_order(const problem_operand *o, const uint8_t *order);    /* dense in that order of axes */
 bool    row_is_channels_last(const problem_operand *o);                  /* 0, 2, 3, …, 1 and dense */
 bool    row_has_channels_last(const problem_operand *o);                 /* in that order, dense or not */
 void    row_order_channels_last(uint32_t rank, uint8_t *order);

@@ -126,14 +126,6 @@ ir_value_id ir_const_as(ir_graph *g, ir_value_id v, sinter_dtype dtype, uint32_t
     return made;
 }
 
-ir_value_id ir_const_f64(ir_graph *g, sinter_dtype dtype, double value)
-{
-    void *at = arena_alloc(&g->a, 8, 8);
-    if (!at) return 0;
-    dtype_store_f64(dtype, at, 0, value);
-    return ir_const(g, NULL, dtype, 0, NULL, at);
-}
-
 ir_value_id ir_const_i64s(ir_graph *g, const int64_t *at, uint32_t count)
 {
     int64_t *copy = ARENA_NEW(&g->a, int64_t, count);

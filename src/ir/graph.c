@@ -151,14 +151,6 @@ void ir_release_unused(ir_graph *g)
     }
 }
 
-bool ir_shape_is_static(const ir_graph *g, ir_value_id v)
-{
-    const ir_value *x = ir_value_at(g, v);
-    for (uint32_t i = 0; i < x->rank; i++)
-        if (!dim_is_const(g->dims, x->dim[i], NULL)) return false;
-    return true;
-}
-
 bool ir_const_view(const ir_graph *g, ir_value_id v, view *out)
 {
     const ir_value *x = ir_value_at(g, v);

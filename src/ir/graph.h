@@ -117,7 +117,6 @@ ir_value_id  ir_const(ir_graph *g, const char *name, sinter_dtype dtype, uint32_
                       const void *data);
 /* The bytes of constant `v` as another type or shape; it has the same recipe. */
 ir_value_id  ir_const_as(ir_graph *g, ir_value_id v, sinter_dtype dtype, uint32_t rank, const int64_t *dim_at);
-ir_value_id  ir_const_f64(ir_graph *g, sinter_dtype dtype, double value);              /* a scalar */
 ir_value_id  ir_const_i64s(ir_graph *g, const int64_t *at, uint32_t count);            /* i64[count] */
 void        *ir_blob(ir_graph *g, size_t size);                                        /* 64-byte aligned, zeroed */
 /* Frees a blob before the graph goes; nothing happens where `at` is none. */
@@ -189,7 +188,6 @@ static inline uint32_t ir_output_count(const ir_graph *g)
 bool ir_const_scalar(const ir_graph *g, ir_value_id v, double *out);                   /* one element, any type */
 /* The same, also where ops on constants and on known sizes decide it (fold.c): computed, not folded. */
 bool ir_known_scalar(const ir_graph *g, ir_value_id v, double *out);
-bool ir_shape_is_static(const ir_graph *g, ir_value_id v);
 bool ir_const_view(const ir_graph *g, ir_value_id v, view *out);                       /* static dims and data */
 /* To be asked before values of a constant decide what the graph is; folding need not ask. False: they may change. */
 bool ir_look(const ir_graph *g, ir_value_id v);

@@ -24,7 +24,6 @@ typedef struct network_row {
     void              (*lower)(network_call *n);
 } network_row;
 const network_row *network_row_of(sinter_layer_kind kind);         /* NULL: no kind that can be added */
-const network_row *network_row_at(uint32_t i);                     /* NULL past the end */
 const char        *network_kind_name(sinter_layer_kind kind);
 
 /* Kinds whose operator the caller names, with any number of outputs. */

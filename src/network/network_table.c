@@ -48,11 +48,6 @@ static const network_row rows[] = {
 #undef LAYER
 /* clang-format on */
 
-const network_row *network_row_at(uint32_t i)
-{
-    return i < COUNT_OF(rows) ? &rows[i] : NULL;
-}
-
 const network_row *network_row_of(sinter_layer_kind kind)
 {
     for (uint32_t i = 0; i < COUNT_OF(rows); i++)

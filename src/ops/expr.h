@@ -54,8 +54,6 @@ static inline int64_t expr_blocks(const expr_instr *load, uint32_t axis, int64_t
 }
 /* Canonical: dead instructions dropped, equal ones merged, order of first use. In place; never grows. */
 void  expr_canonicalize(expr *x);
-/* "bias, relu"-like short form for tables: names of the scalar functions in order. */
-void  expr_print_short(const expr *x, text *out);
 void  expr_print(const expr *x, text *out);
 bool  expr_parse(arena *a, scan *s, expr **out, const char **why);
 

@@ -25,17 +25,6 @@ static bool is_root(const expr_instr *x)
     return x->op == EXPR_STORE || x->op == EXPR_REDUCE;
 }
 
-void expr_print_short(const expr *x, text *out)
-{
-    bool is_first = true;
-    for (uint32_t i = 0; i < x->count; i++) {
-        const uint16_t op = x->at[i].op;
-        if (op >= OP_SCALAR_COUNT && op != EXPR_REDUCE) continue;
-        text_printf(out, "%s%s", is_first ? "" : ", ", op == EXPR_REDUCE ? "reduce" : scalar_at((op_id)op)->name);
-        is_first = false;
-    }
-}
-
 static void print_root(const expr_instr *n, const char *value, text *out)
 {
     if (n->op == EXPR_STORE) {
