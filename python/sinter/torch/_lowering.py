@@ -286,8 +286,8 @@ class Lowering:
             raise Unsupported("has no conversion")
         results = val if isinstance(val, (list, tuple)) else [val]
         for result in results:
-            if result is not None and (not isinstance(result, torch.Tensor) or result.dtype not in ONNX):
-                raise Unsupported(f"gives {getattr(result, 'dtype', type(result).__name__)}")
+            if isinstance(result, torch.Tensor) and result.dtype not in ONNX:
+                raise Unsupported(f"gives {result.dtype}")
         self.model.label = node.name
         made = function(self, node, *self.arguments(node))
         if self.is_dry and isinstance(made, (list, tuple)):

@@ -265,6 +265,22 @@ def test_fallback_and_report():
     assert not sinter.torch.compile(odd, inputs=[x], dryrun=True).graph.partitions
 
 
+def test_attention_of_gpus():
+    """What torch makes of attention on a GPU, traced without one."""
+    from sinter.torch._lowering import why_not
+    from torch.fx.experimental.proxy_tensor import make_fx
+    aten, q = torch.ops.aten, torch.empty(1, 4, 8, 16, device="meta", dtype=torch.float16)
+    for op, more in ((aten._scaled_dot_product_cudnn_attention, (None, False)), (aten._scaled_dot_product_flash_attention, ()),
+                     (aten._scaled_dot_product_efficient_attention, (None, False))):
+        graph = make_fx(lambda q, k, v: op(q, k, v, *more)[0])(q, q, q).graph
+        graph.eliminate_dead_code()
+        reasons = [why_not(n) for n in graph.nodes if n.op == "call_function"]
+        assert len(reasons) == 2 and not any(reasons), (op, reasons)
+        graph = make_fx(lambda q, k, v: op(q, k, v, *more)[1])(q, q, q).graph
+        graph.eliminate_dead_code()
+        assert any("output 1" in (why_not(n) or "") for n in graph.nodes if n.op == "call_function"), op
+
+
 def test_save_and_load():
     odd, x = Odd().eval(), torch.randn(3, 4)
     compiled = sinter.torch.compile(odd, inputs=[Input(min_shape=(1, 4), opt_shape=(3, 4), max_shape=(9, 4))], **fast())
