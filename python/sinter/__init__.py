@@ -21,13 +21,14 @@ from ._library import path as library_path
 from ._library import version as __version__
 from ._network import Conditional, Layer, Loop, Network, NetworkTensor
 from ._parser import Parser, ParserError
+from ._plugin import Dim, Launch, Operand, Plugin, Plugins, Spec, plugin
 from ._tensor import Tensor, read, write
 
-__all__ = ["Calibration", "Cancelled", "Conditional", "Context", "DeviceError", "Dtype", "Engine", "Error", "FileError", "IO",
-           "Incompatible", "InternalError", "InvalidArgument", "InvalidModel", "Layer", "LayerKind", "Loop", "ModelIO", "Network",
-           "NetworkTensor", "NoMemory", "Parser", "ParserError", "Place", "Plan", "RunTime", "State", "Status", "StepTime", "Tensor",
-           "Unsupported", "WeightInfo", "build", "build_save", "calibrate", "library_path", "load",
-           "machine", "model_inputs", "operators", "read", "write"]
+__all__ = ["Calibration", "Cancelled", "Conditional", "Context", "DeviceError", "Dim", "Dtype", "Engine", "Error", "FileError",
+           "IO", "Incompatible", "InternalError", "InvalidArgument", "InvalidModel", "Launch", "Layer", "LayerKind", "Loop",
+           "ModelIO", "Network", "NetworkTensor", "NoMemory", "Operand", "Parser", "ParserError", "Place", "Plan", "Plugin",
+           "Plugins", "RunTime", "Spec", "State", "Status", "StepTime", "Tensor", "Unsupported", "WeightInfo", "build",
+           "build_save", "calibrate", "library_path", "load", "machine", "model_inputs", "operators", "plugin", "read", "write"]
 
 
 def _printed(function, *arguments):

@@ -185,6 +185,57 @@ class Context:
     @property
     def memory(self) -> int: ...
 
+class Dim:
+    value: Optional[int]
+    def ceildiv(self, other: Union[int, "Dim"]) -> "Dim": ...
+    def min(self, other: Union[int, "Dim"]) -> "Dim": ...
+    def max(self, other: Union[int, "Dim"]) -> "Dim": ...
+    def broadcast(self, other: Union[int, "Dim"]) -> "Dim": ...
+    def __add__(self, other: Union[int, "Dim"]) -> "Dim": ...
+    def __sub__(self, other: Union[int, "Dim"]) -> "Dim": ...
+    def __mul__(self, other: Union[int, "Dim"]) -> "Dim": ...
+    def __floordiv__(self, other: Union[int, "Dim"]) -> "Dim": ...
+    def __mod__(self, other: Union[int, "Dim"]) -> "Dim": ...
+    def __index__(self) -> int: ...
+
+class Spec(NamedTuple):
+    dtype: Any
+    shape: Sequence[Union[int, Dim]]
+
+class Operand(NamedTuple):
+    dtype: Dtype
+    min: Tuple[int, ...]
+    opt: Tuple[int, ...]
+    max: Tuple[int, ...]
+    order: Tuple[int, ...]
+
+class Launch(NamedTuple):
+    grid: Union[int, Sequence[int]]
+    block: int
+    args: Sequence[Any]
+    shared: int = ...
+
+class Plugin:
+    name: str
+    version: str
+    namespace: str
+    def __init__(self, name: str, shapes: Callable[..., Any], *, run: Optional[Callable[..., Any]] = ...,
+                 torch: Optional[Callable[..., Any]] = ..., tensors: Optional[Callable[..., Any]] = ...,
+                 cuda: Optional[Callable[..., Any]] = ..., cuda_source: Optional[str] = ..., cuda_kernel: Optional[str] = ...,
+                 cuda_launch: Optional[Callable[..., Any]] = ..., supports: Optional[Callable[..., Any]] = ...,
+                 workspace: Optional[Callable[..., int]] = ..., tactics: Optional[Callable[..., Iterable[int]]] = ...,
+                 state: Optional[Callable[..., Any]] = ..., version: str = ..., namespace: str = ...,
+                 fields: Optional[Mapping[str, Any]] = ..., inputs: Union[int, Tuple[int, int]] = ...,
+                 outputs: Union[int, Tuple[int, int]] = ...) -> None: ...
+
+def plugin(name: str, **options: Any) -> Callable[[Callable[..., Any]], Plugin]: ...
+
+class Plugins:
+    names: List[Tuple[str, str, str]]
+    def __init__(self, *plugins: Union[Plugin, Path], check: bool = ...) -> None: ...
+    def add(self, plugin: Union[Plugin, Path]) -> None: ...
+    def check(self, is_on: bool = ...) -> None: ...
+
 class NetworkTensor:
     network: Network
     name: str
@@ -240,14 +291,17 @@ class Conditional:
     def add_output(self, then_value: NetworkTensor, else_value: NetworkTensor) -> Layer: ...
 
 class Network:
+    plugins: Optional[Plugins]
+    def __init__(self, plugins: Any = ...) -> None: ...
     name: str
     strongly_typed: bool
     layers: List[Layer]
     inputs: List[NetworkTensor]
     outputs: List[NetworkTensor]
-    def __init__(self) -> None: ...
     def add_input(self, name: str, dtype: Any, shape: Shape, dim_names: Optional[Sequence[Optional[str]]] = ...) -> NetworkTensor: ...
     def add(self, kind: str, *inputs: Optional[NetworkTensor], **parameters: Any) -> Layer: ...
+    def add_plugin(self, name: str, *inputs: Optional[NetworkTensor], outputs: int = ..., version: Optional[str] = ...,
+                   namespace: Optional[str] = ..., **fields: Any) -> Layer: ...
     def add_constant(self, value: Array) -> NetworkTensor: ...
     def add_op(
         self, type: str, *inputs: Optional[NetworkTensor], outputs: int = ..., domain: str = ..., version: int = ..., **attributes: Any
@@ -292,6 +346,8 @@ def build(
     log: Optional[Log] = ...,
     log_topics: Optional[Words] = ...,
     limits: Optional[Mapping[str, int]] = ...,
+    plugins: Any = ...,
+    plugins: Any = ...,
     # OPTIONS BUILD
     device: str = ...,
     threads: int = ...,
@@ -329,6 +385,7 @@ def build_save(
     log: Optional[Log] = ...,
     log_topics: Optional[Words] = ...,
     limits: Optional[Mapping[str, int]] = ...,
+    plugins: Any = ...,
     # OPTIONS BUILD
     device: str = ...,
     threads: int = ...,

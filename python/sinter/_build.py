@@ -187,7 +187,8 @@ class _Call:
 
     def run(self, function, *arguments):
         try:
-            call(function, *arguments)
+            with self.keep[0].callbacks():
+                call(function, *arguments)
         except Exception:
             if self.failure is not None:
                 raise self.failure from None
@@ -202,7 +203,7 @@ class _Call:
 
 
 def build(model, *, profiles=None, values=None, samples=None, calibration=None, state=None, equal=None, progress=None, stage=None,
-          log=None, log_topics=None, limits=None, **options):
+          log=None, log_topics=None, limits=None, plugins=None, **options):
     """Builds an engine from an ONNX model or a Network and gives its bytes: a Plan.
 
     model       a path, bytes, an onnx.ModelProto, or a Network; external data is read from the path's folder only
@@ -217,6 +218,7 @@ def build(model, *, profiles=None, values=None, samples=None, calibration=None, 
     stage       a function (name of the pass, graph as text)
     log         a function (topic, line); log_topics: "import,opt,select,plan,jit,run"; SINTER_LOG logs to stderr
     limits      {"nodes_max": ..., "memory_max": ...}: what a model may cost (docs/usage.md)
+    plugins     a Plugins, a Plugin, or a list of Plugin and paths of libraries: operators from outside (docs/plugins.md)
 
     Cost: seconds, memory less than twice the weights'. Any thread; several at once; Ctrl-C ends it.
     Errors: FileError, InvalidModel, Unsupported (all nodes at once), InvalidArgument (shapes that do not fit), NoMemory,
@@ -224,7 +226,7 @@ def build(model, *, profiles=None, values=None, samples=None, calibration=None, 
 
     Options:
 """
-    setup = _Call(model, profiles, values, samples, state, equal, progress, stage, calibration, Env(log, log_topics, limits), options)
+    setup = _Call(model, profiles, values, samples, state, equal, progress, stage, calibration, Env(log, log_topics, limits, plugins), options)
     made = Buffer()
     if isinstance(model, Network):
         setup.run("sinter_network_build", model.handle, byref(setup.struct), byref(made.struct))
@@ -242,10 +244,10 @@ build.__doc__ += describe_options("BUILD_OPTIONS")
 
 
 def build_save(model, path, *, profiles=None, values=None, samples=None, calibration=None, state=None, equal=None, progress=None,
-               stage=None, log=None, log_topics=None, limits=None, **options):
+               stage=None, log=None, log_topics=None, limits=None, plugins=None, **options):
     """Builds as build() does, and writes the engine to the file `path` weight after weight, so that it is never in memory
     as a whole. Gives the report of the build, with "size", the engine's bytes."""
-    setup = _Call(model, profiles, values, samples, state, equal, progress, stage, calibration, Env(log, log_topics, limits), options)
+    setup = _Call(model, profiles, values, samples, state, equal, progress, stage, calibration, Env(log, log_topics, limits, plugins), options)
     size = ctypes.c_uint64()
     with path_of(model) as source:
         setup.run("sinter_build_save", source, byref(setup.struct), os.fsencode(path), byref(size))

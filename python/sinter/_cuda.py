@@ -9,7 +9,7 @@ POINTER, CONTEXT = ctypes.c_void_p, ctypes.c_void_p
 # name: (the version whose signature stands here, types)
 FUNCTIONS = {"cuInit": (2000, ctypes.c_uint), "cuDeviceGetCount": (2000, POINTER), "cuDeviceGet": (2000, POINTER, ctypes.c_int),
              "cuDevicePrimaryCtxRetain": (7000, POINTER, ctypes.c_int), "cuDevicePrimaryCtxRelease": (11000, ctypes.c_int),
-             "cuCtxPushCurrent": (4000, CONTEXT), "cuCtxPopCurrent": (4000, POINTER),
+             "cuCtxGetCurrent": (4000, POINTER), "cuCtxPushCurrent": (4000, CONTEXT), "cuCtxPopCurrent": (4000, POINTER),
              "cuStreamSynchronize": (2000, POINTER),
              "cuMemcpyDtoHAsync": (3020, POINTER, ctypes.c_uint64, ctypes.c_size_t, POINTER)}
 
@@ -74,6 +74,19 @@ def is_there():
         return driver().count() > 0
     except RuntimeError:
         return False
+
+
+def current():
+    """The number of the device whose primary context is current; 0 where none is."""
+    found = CONTEXT()
+    driver().cuCtxGetCurrent(ctypes.byref(found))
+    for ordinal in range(driver().count()):
+        with driver().context(ordinal):
+            own = CONTEXT()
+            driver().cuCtxGetCurrent(ctypes.byref(own))
+        if own.value == found.value:
+            return ordinal
+    return 0
 
 
 def synchronize(stream, ordinal=0):

@@ -54,24 +54,25 @@ class Plan:
         return f"<sinter.Plan of {len(self)} bytes>"
 
 
-def load(source, *, log=None, log_topics=None, limits=None, **options):
+def load(source, *, log=None, log_topics=None, limits=None, plugins=None, **options):
     """Loads an engine from a file's path, from bytes, or from a Plan, and verifies it.
 
     The memory or the file may change afterwards. An engine may be used by any number of threads.
 
     log: a function (topic, line); log_topics: "import,opt,select,plan,jit,run"; limits: a dict such as
-    {"memory_max": 2**30}.
+    {"memory_max": 2**30}; plugins: those of the engine, as for sinter.build.
     Errors: FileError, InvalidModel (damaged), Incompatible (another version or machine), Unsupported, DeviceError, NoMemory.
 
     Options:
 """
-    env, keep = Env(log, log_topics, limits), []
+    env, keep = Env(log, log_topics, limits, plugins), []
     struct = _abi.sinter_engine_options(struct_size=ctypes.sizeof(_abi.sinter_engine_options))
     struct.env = ctypes.pointer(env.struct)
     set_options(struct, "engine", options, keep)
     handle = ctypes.c_void_p()
     if isinstance(source, (str, os.PathLike)):
-        call("sinter_engine_load", os.fsencode(source), byref(struct), byref(handle))
+        with env.callbacks():
+            call("sinter_engine_load", os.fsencode(source), byref(struct), byref(handle))
     else:
         if isinstance(source, Plan):
             address, size, owner = source._buffer.struct.data, len(source), source
@@ -82,7 +83,8 @@ def load(source, *, log=None, log_topics=None, limits=None, **options):
                 address, size = ctypes.cast(ctypes.c_char_p(owner), ctypes.c_void_p), len(owner)
             else:
                 address, size = ctypes.addressof(owner), view.nbytes
-        call("sinter_engine_load_memory", address, size, byref(struct), byref(handle))
+        with env.callbacks():
+            call("sinter_engine_load_memory", address, size, byref(struct), byref(handle))
         del owner
     return Engine(handle, env, str(options.get("device") or ""))
 

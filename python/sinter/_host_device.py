@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A device that is the host: its memory, checked. What pycuda and cudart are made of where there is no GPU."""
 import bisect
+import contextlib
 import ctypes
 import threading
 import time
@@ -10,7 +11,7 @@ class HostDevice:
     """Blocks of memory, by address. A copy that leaves a block is an error, as it would be on a GPU."""
 
     def __init__(self):
-        self.blocks, self.starts, self.lock = {}, [], threading.Lock()
+        self.blocks, self.starts, self.lock, self.own = {}, [], threading.Lock(), threading.local()
 
     def alloc(self, size):
         if size < 0:
@@ -33,9 +34,20 @@ class HostDevice:
 
     def holds(self, at, size):
         """Does the memory lie in one block?"""
+        if any(start <= at and at + size <= start + most for start, most in getattr(self.own, "borrowed", ())):
+            return True
         with self.lock:
             index = bisect.bisect_right(self.starts, at) - 1
             return index >= 0 and at + size <= self.starts[index] + self.blocks[self.starts[index]][1]
+
+    @contextlib.contextmanager
+    def borrowed(self, blocks):
+        """Memory of others, as (address, bytes), that this thread may copy for a while: the operands of a plugin."""
+        self.own.borrowed = list(blocks)
+        try:
+            yield
+        finally:
+            self.own.borrowed = ()
 
     def copy(self, to, source, size, to_device, from_device):
         """False: the memory of the device is not as large."""

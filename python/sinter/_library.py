@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds and opens libsinter.so, gives its functions their types, and turns failures into exceptions."""
+import collections
+import contextlib
 import ctypes
 import os
 from ctypes import byref
@@ -125,12 +127,24 @@ def quick(function, *types):
 version = lib.sinter_version().decode()
 
 
+# What functions of plugins raised lately: (its text as the library was given it, "plugin 'NAME'", the exception).
+recent_failures = collections.deque(maxlen=16)
+
+
 def failure(status, error=None):
-    """The exception for a status that is not OK."""
+    """The exception for a status that is not OK. What a callback raised is its cause."""
     text = error.text.decode(errors="replace").strip() if error is not None else ""
     if not text:
         text = lib.sinter_status_text(status).decode()
-    return ERRORS.get(status, InternalError)(text, _abi.Status(status) if status in ERRORS else None)
+    made = ERRORS.get(status, InternalError)(text, _abi.Status(status) if status in ERRORS else None)
+    for part in (0, 1):                                 # in the text itself; else that of the plugin that the text names
+        for row in list(recent_failures):
+            if row[part] in text and made.__cause__ is None:
+                recent_failures.remove(row)
+                if not isinstance(row[2], Exception):   # Ctrl-C
+                    return row[2]
+                made.__cause__ = row[2]
+    return made
 
 
 def call(function, *arguments):
@@ -222,11 +236,16 @@ def describe_options(table):
 
 
 class Env:
-    """Log and limits, as the C structs that objects keep."""
+    """Log, limits and plugins, as the C structs that objects keep."""
 
-    def __init__(self, log=None, log_topics=None, limits=None):
+    def __init__(self, log=None, log_topics=None, limits=None, plugins=None):
         self.struct = struct = _abi.sinter_env_options()
         struct.struct_size = ctypes.sizeof(struct)
+        self.plugins = None
+        if plugins is not None:
+            from ._plugin import registry
+            self.plugins = registry(plugins)
+            struct.plugins = self.plugins._handle
         if log is None and os.environ.get("SINTER_LOG"):
             log = log_to_stderr
         if log is not None:
@@ -245,6 +264,15 @@ class Env:
                     raise TypeError(f"there is no limit '{name}'; limits are {', '.join(n for n, _, _ in _abi.LIMITS)}")
                 setattr(self.limits, name, value)
             struct.limits = ctypes.pointer(self.limits)
+
+    @contextlib.contextmanager
+    def callbacks(self):
+        """A call in which functions of plugins may fail that have no status of their own."""
+        try:
+            yield
+        finally:
+            if self.plugins is not None:
+                self.plugins.raise_failures()
 
 
 def log_to_stderr(topic, line):

@@ -8,7 +8,7 @@ from ctypes import byref
 from . import _abi
 from ._abi import Dtype
 from ._dtype import dtype_of
-from ._library import call, choice, failure, lib
+from ._library import Env, call, choice, failure, lib
 from ._tensor import Tensor, to_struct
 
 KINDS = {kind.name.lower(): kind for kind in _abi.LayerKind}
@@ -384,10 +384,14 @@ class Network:
 
     It belongs to one thread at a time. Layer.parameters() lists what a layer takes, network.h says what it means."""
 
-    def __init__(self):
+    def __init__(self, plugins=None):
+        """plugins: as for sinter.build, which uses them, too, if it is not given others."""
         handle = ctypes.c_void_p()
-        call("sinter_network_create", None, byref(handle))
+        self._env = Env(plugins=plugins)
+        call("sinter_network_create", byref(self._env.struct), byref(handle))
         self.handle = handle.value
+
+    plugins = property(lambda self: self._env.plugins)
 
     def __del__(self):
         handle, self.handle = getattr(self, "handle", None), None
@@ -416,6 +420,14 @@ class Network:
             self.remove(layer)
             raise
         return layer
+
+    def add_plugin(self, name, *inputs, outputs=1, version=None, namespace=None, **fields):
+        """A layer that calls a plugin, with values of its fields. version, namespace None: any, where only one plugin fits."""
+        from ._plugin import given_fields
+        handles = (ctypes.c_void_p * max(len(inputs), 1))(*(None if t is None else t.handle for t in inputs))
+        values, count, _keep = given_fields(fields)
+        texts = (None if text is None else text.encode() for text in (version, namespace))
+        return Layer(self, made("sinter_add_plugin", self.handle, name.encode(), *texts, handles, len(inputs), outputs, values, count))
 
     def add_constant(self, value):
         """A constant: an array, copied."""

@@ -321,7 +321,9 @@ static sinter_status run_on(ref_call *c, const plugin_use *u, const problem *p, 
                             .workspace_size = size,
                             .tactic = tactic,
                             .parallel = serial };
-    if (size && !r.workspace) return FAIL_MEMORY(c->e, "a plugin's workspace");
+    if (size && !r.workspace)
+        return NOTE(c->e, FAIL_MEMORY(c->e, "a plugin's workspace"),
+                    "running plugin '%s' version '%s', which wants %zu bytes", plugin->name, plugin->version, size);
     x->p.allocator = &c->e->alloc;
     sinter_status s = plugin->create ? plugin->create(&x->p, &r.state) : SINTER_OK;
     if (s) return plugin_failed(c->e, plugin, s, "cannot make its state", x->error);

@@ -246,8 +246,9 @@ static sinter_status check_follows(context *c, const problem *p, const program_s
     print_shapes(s->in, p->count_in, &line);
     text_printf(&line, " do not give ");
     print_shapes(s->out, p->count_out, &line);
-    const sinter_status status =
-        FAIL(&c->e, INVALID_MODEL, "'%s': %.*s", op_at(p->op)->name, (int)line.length, line.at ? line.at : "");
+    const sinter_status status = FAIL(&c->e, INVALID_MODEL, "%s'%s': %.*s", p->plugin ? "plugin " : "",
+                                      p->plugin ? ((const attrs_plugin *)s->attrs)->name : op_at(p->op)->name,
+                                      (int)line.length, line.at ? line.at : "");
     text_deinit(&line);
     return status;
 }

@@ -273,8 +273,8 @@ static own_stream stream_make(void)
     return s;
 }
 
-/* Builds with measuring, and loads. */
-static sinter_engine *stream_engine(sinter_plugins *r, const char *text)
+/* Builds and loads. */
+static sinter_engine *stream_engine(sinter_plugins *r, const char *text, sinter_tune tune)
 {
     sinter_error error = { 0 };
     sinter_env_options env = SINTER_ENV_OPTIONS;
@@ -286,7 +286,7 @@ static sinter_engine *stream_engine(sinter_plugins *r, const char *text)
     env.plugins = r;
     build.env = load.env = &env;
     build.device = "cuda";
-    build.tune = SINTER_TUNE_FULL;
+    build.tune = tune;
     model_read(text, &m);
     if (!CHECK_EQ(sinter_build_memory(m.model.at, m.model.size, &build, &file, &error), SINTER_OK) ||
         !CHECK_EQ(sinter_engine_load_memory(file.data, file.size, &load, &engine, &error), SINTER_OK))
@@ -302,7 +302,7 @@ static void on_the_callers_stream(void)
     enum { COUNT = 64, RUNS = 3 };
     sinter_plugins *r = stream_registry();
     sinter_error error = { 0 };
-    sinter_engine *engine = stream_engine(r, "in x f32 64; y = StreamCopy x; out y");
+    sinter_engine *engine = stream_engine(r, "in x f32 64; y = StreamCopy x; out y", SINTER_TUNE_FULL);
     CHECK(seen.runs > 0); /* the tuner's */
     const own_stream stream = stream_make();
     sinter_context_options options = SINTER_CONTEXT_OPTIONS;
@@ -354,7 +354,8 @@ static void is_shown(void)
     static char shown[1 << 16];
     sinter_plugins *r = stream_registry();
     sinter_error error = { 0 };
-    sinter_engine *engine = stream_engine(r, "in x f32 64; a = Exp x; b = StreamCopy a; y = Neg b; out y");
+    sinter_engine *engine =
+        stream_engine(r, "in x f32 64; a = Exp x; b = StreamCopy a; y = Neg b; out y", SINTER_TUNE_OFF);
     shown[0] = 0;
     CHECK_EQ(sinter_engine_print(engine, SINTER_PRINT_TEXT, print_to, shown, &error), SINTER_OK);
     CHECK_HAS(shown, "2 graph launches");

@@ -113,6 +113,43 @@ def test_weights_on_the_host():
     rig.raises(ValueError, made.context, memory="mine", says="static")
 
 
+def test_plugins():
+    """A CUDA source, a body on the stream, and a NumPy body between copies: in one network."""
+    import ctypes
+    source = """extern "C" __global__ void scale(const float *x, float *y, long long count, float factor)
+{
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) y[i] = x[i] * factor;
+}
+"""
+    def launch(inputs, outputs, factor):
+        count = inputs[0].opt[0] * inputs[0].opt[1]
+        return sinter.Launch(-(-count // 64), 64, ("in0", "out0", count, factor))
+
+    def copy(inputs, outputs, stream):                       # memory of the emulated GPU is the host's
+        assert stream and inputs[0].__cuda_array_interface__["shape"] == inputs[0].shape and inputs[0].__dlpack_device__() == (2, 0)
+        seen.append(stream)
+        ctypes.memmove(outputs[0].data, inputs[0].data, inputs[0].nbytes)
+
+    seen, same = [], lambda x, **fields: x
+    plugins = sinter.Plugins(
+        sinter.Plugin("Scale", same, cuda_source=source, cuda_kernel="scale", cuda_launch=launch, fields={"factor": 2.0}),
+        sinter.Plugin("Copy", same, cuda=copy), sinter.Plugin("Add", same, run=lambda inputs, outputs: inputs[0] + 1),
+        sinter.Plugin("Bad", same, cuda=lambda inputs, outputs: 1 // 0))
+    net = sinter.Network(plugins=plugins)
+    x = y = net.add_input("x", "f32", (-1, 8), ("N", None))
+    for name, fields in (("Scale", {"factor": 1.5}), ("Copy", {}), ("Add", {}), ("Copy", {})):
+        y = net.add_plugin(name, y, **fields).output
+    net.mark_output(y)
+    options = {"device": "cuda", "tune": "off", "profiles": {"N": (1, 2, 4)}}
+    made = sinter.build(net, plugins=plugins, **options).load(plugins=plugins)
+    assert np.array_equal(list(made.context().run(x=X).values())[0], X * 1.5 + 1) and len(seen) == 2
+    net.mark_output(net.add_plugin("Bad", x).output)
+    error = rig.raises(sinter.InternalError, lambda: sinter.build(net, plugins=plugins, **options).load(plugins=plugins).context().run(x=X),
+                       says="plugin 'Bad' version '1' failed: ZeroDivisionError")
+    assert isinstance(error.__cause__, ZeroDivisionError)
+
+
 if EMULATED.exists() and not os.environ.get("SINTER_TEST_PRELOADED"):
     rig.main(__name__)
 sys.exit(0 if os.environ.get("SINTER_TEST_PRELOADED") else f"{EMULATED} is not built")
