@@ -138,11 +138,13 @@ def failure(status, error=None):
         text = lib.sinter_status_text(status).decode()
     made = ERRORS.get(status, InternalError)(text, _abi.Status(status) if status in ERRORS else None)
     for part in (0, 1):                                 # in the text itself; else that of the plugin that the text names
-        for row in list(recent_failures):
+        for row in reversed(list(recent_failures)):     # the newest first
             if row[part] in text and made.__cause__ is None:
                 recent_failures.remove(row)
                 if not isinstance(row[2], Exception):   # Ctrl-C
                     return row[2]
+                if part:
+                    made = type(made)(f"{text}\n  {row[1]} failed with {row[0]}", made.status)
                 made.__cause__ = row[2]
     return made
 
@@ -268,11 +270,14 @@ class Env:
     @contextlib.contextmanager
     def callbacks(self):
         """A call in which functions of plugins may fail that have no status of their own."""
+        if self.plugins is None:
+            yield
+            return
+        self.plugins.forget_failures()
         try:
             yield
         finally:
-            if self.plugins is not None:
-                self.plugins.raise_failures()
+            self.plugins.raise_failures()
 
 
 def log_to_stderr(topic, line):

@@ -357,6 +357,7 @@ class Plugin:
             return function(*arguments)
         except BaseException as e:
             self.failures.append((name, e))
+            recent_failures.append((text_of(e)[:400], f"plugin '{self.name}'", e))
             return result
 
     # ---- the functions ----
@@ -554,7 +555,11 @@ class Plugins:
             found.append((p.name.decode(), p.version.decode(), p.space.decode()))
         return found
 
-    def raise_failures(self, cause=None):
+    def forget_failures(self):
+        for p in self._keep:
+            p.failures.clear()
+
+    def raise_failures(self):
         """Raises what a function without a status of its own has failed with."""
         for p in self._keep:
             if p.failures:

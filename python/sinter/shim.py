@@ -23,6 +23,7 @@ def install():
     for name in ("tensorrt_dispatch", "tensorrt_lean"):
         sys.modules[name] = tensorrt
     tensorrt.tensorrt = tensorrt
+    sys.modules["tensorrt.plugin"] = tensorrt.plugin
     for module in (_shim_pycuda, _shim_cudart):
         top = module.NAME
         if is_host() or importlib.util.find_spec(top) is None:

@@ -19,6 +19,7 @@ from ._layers import BY_NAME as _LAYER_CLASSES
 from ._layers import IFullyConnectedLayer, INetworkDefinition
 from ._network import ILayer, ITensor
 from ._parser import OnnxParser, ParserError
+from ._plugin_classes import CLASSES as _PLUGIN_CLASSES
 from ._refitter import OnnxParserRefitter, Refitter
 from ._registry import (IPluginRegistry, PluginField, PluginFieldCollection_, get_builder_plugin_registry,
                         get_plugin_registry, init_libnvinfer_plugins)
@@ -29,6 +30,7 @@ _package_name = "tensorrt"
 
 globals().update({name: value for name, value in vars(_names).items() if isinstance(value, type) and issubclass(value, _names.Enum)})
 globals().update(_LAYER_CLASSES)
+globals().update({_kind.__name__: _kind for _kind in _PLUGIN_CLASSES})
 PluginFieldCollection = PluginFieldCollection_
 ResizeMode, SliceMode = _names.InterpolationMode, _names.SampleMode
 _plugin_registry = get_plugin_registry()
@@ -72,6 +74,9 @@ _complete()
 
 
 def __getattr__(name):
+    if name == "plugin":
+        import importlib
+        return importlib.import_module(__name__ + ".plugin")
     raise AttributeError(f"sinter.tensorrt has no '{name}', and neither have TensorRT 8.6, 10.16 and 11.1 (docs/python.md)")
 
 

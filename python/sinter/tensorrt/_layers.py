@@ -7,9 +7,10 @@ from .._tensor import Tensor
 from . import _names
 from ._control import BOUNDARY, IIfConditional, ILoop
 from ._layer_extras import EXTRA, blocks, causal_kind
-from ._core import FROM_TRT, Dims, Weights, to_trt
+from ._core import FROM_TRT, Dims, NotAvailable, Weights, to_trt
 from ._names import DataType, LayerType
 from ._network import ILayer, NetworkDefinition, address_of
+from ._plugin_classes import BUILD, part
 
 # add_NAME: the kind, then the arguments in order. ARGUMENT:t is a tensor, ARGUMENT:l a list of them, ARGUMENT:PARAMETER a
 # parameter that has another name; "=" has the value of an argument that was not given.
@@ -157,6 +158,9 @@ def layer_classes():
 
 
 BY_NAME, BY_KIND = layer_classes()
+for _name, _type in (("IPluginV2Layer", LayerType.PLUGIN_V2), ("IPluginV3Layer", LayerType.PLUGIN_V3)):
+    BY_NAME[_name] = type(_name, (ILayer,), {"__module__": "sinter.tensorrt", "plugin": None, "type": _type})
+BY_KIND["plugin"] = BY_NAME["IPluginV3Layer"]
 
 
 def make_method(name, kind, words):
@@ -235,6 +239,35 @@ class INetworkDefinition(NetworkDefinition):
         made = self._add("convolution", [input.tensor], {name: value for name, value in parameters.items() if value is not None})
         self._made[made.layer] = IFullyConnectedLayer(self, made.layer)
         return self._made[made.layer]
+
+    def _add_plugin(self, name, tensors, plugin, kind, outputs, **fields):
+        layer = self._net.add_plugin(name, *(t.tensor for t in tensors), outputs=outputs, **fields)
+        self._made[layer] = found = BY_NAME[kind](self, layer)
+        found.plugin = plugin
+        return found
+
+    def add_plugin_v2(self, inputs, plugin):
+        """Adds a layer that calls an IPluginV2DynamicExt."""
+        name, fields = self._bridges.live(plugin)
+        return self._add_plugin(name, inputs, plugin, "IPluginV2Layer", int(plugin.num_outputs), **fields)
+
+    def add_plugin_v3(self, inputs, shape_inputs, plugin):
+        """Adds a layer that calls an IPluginV3."""
+        if shape_inputs:
+            raise NotAvailable(f"add_plugin_v3 with {len(shape_inputs)} shape inputs is not available: sizes of a plugin's outputs follow from "
+                               "the sizes of its inputs")
+        name, fields = self._bridges.live(plugin)
+        return self._add_plugin(name, inputs, plugin, "IPluginV3Layer", int(part(plugin, BUILD).num_outputs), **fields)
+
+    def add_plugin(self, call, aot=None):
+        """Adds a layer for a call of tensorrt.plugin.op."""
+        if aot:
+            raise NotAvailable("kernels that were compiled beforehand are not launched: aot=False")
+        self._bridges.current()
+        definition = call.definition
+        count = definition.count_outputs([(len(t.shape), t.dtype) for t in call.tensors], call.attributes)
+        return self._add_plugin(definition.name, call.tensors, call, "IPluginV3Layer", count, version="1", namespace=definition.namespace,
+                                **call.attributes)
 
     def add_loop(self):
         return ILoop(self, self._net.add_loop())

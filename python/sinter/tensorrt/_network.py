@@ -8,6 +8,7 @@ from .._library import Cancelled, Error
 from .._network import Network
 from .._tensor import Tensor
 from ._core import FROM_TRT, Dims, Managed, Reporter, Weights, to_trt
+from ._plugin_bridge import Bridges
 from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, TensorFormat, TensorLocation
 
 
@@ -159,7 +160,8 @@ class NetworkDefinition(Managed, Reporter):
 
     def _restart(self):
         """Begins with an empty network."""
-        self._net = Network()
+        self._bridges = Bridges(is_runtime=False)
+        self._net = Network(plugins=self._bridges.plugins)
         self._net.strongly_typed = self.get_flag(NetworkDefinitionCreationFlag.STRONGLY_TYPED)
         self._made, self._ranges, self._weights, self._refittable = {}, {}, {}, set()
         self.name = "Unnamed Network 0"
@@ -206,7 +208,8 @@ class NetworkDefinition(Managed, Reporter):
         def only_import(phase, done):
             return phase != "import"
         try:
-            _build.build(self._net, tune="off", profiles={n: (1, 64, 4096) for n in free} or None, progress=only_import)
+            _build.build(self._net, tune="off", profiles={n: (1, 64, 4096) for n in free} or None, progress=only_import,
+                         plugins=self._bridges.current())
         except Cancelled:
             return None
         except Error as e:
@@ -214,7 +217,7 @@ class NetworkDefinition(Managed, Reporter):
         return None
 
     def _build(self, options):
-        return _build.build(self._net, **options)
+        return _build.build(self._net, plugins=self._bridges.current(), **options)
 
     def _calibrate(self, batches, **options):
         return calibrate(self._net, batches, **options)

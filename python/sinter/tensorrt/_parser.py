@@ -96,6 +96,7 @@ class OnnxParser(Managed, Reporter):
     def _take(self, model):
         network = self.network
         is_new = not network._net.layers and not network._net.inputs
+        network._bridges.current()
         parser = Parser(network._net)
         try:
             parser.parse(model)

@@ -29,10 +29,11 @@ class IPluginRegistry(Managed, Reporter):
 
     def __init__(self):
         self._creators, self._resources, self.error_recorder, self.parent_search_enabled = {}, {}, None, True
+        self._libraries = []
 
     @staticmethod
     def _key(creator, namespace):
-        return creator.name, creator.plugin_version, namespace or getattr(creator, "plugin_namespace", "") or ""
+        return creator.name, str(creator.plugin_version), namespace or getattr(creator, "plugin_namespace", "") or ""
 
     def register_creator(self, creator, plugin_namespace=""):
         key = self._key(creator, plugin_namespace)
@@ -48,7 +49,18 @@ class IPluginRegistry(Managed, Reporter):
         return bool(found)
 
     def get_creator(self, type, version, plugin_namespace=""):
-        return self._creators.get((type, version, plugin_namespace))
+        return self._creators.get((type, str(version), plugin_namespace))
+
+    def load_library(self, plugin_path):
+        """Plugins of sinter's own interface (plugin.h), from a shared library or a .cu file. A handle for deregister_library."""
+        from .._plugin import Plugins
+        Plugins(plugin_path)                    # what is wrong with it is said now
+        self._libraries.append(plugin_path)
+        return plugin_path
+
+    def deregister_library(self, handle):
+        if handle in self._libraries:
+            self._libraries.remove(handle)
 
     get_plugin_creator = get_creator
     plugin_creator_list = all_creators = all_creators_recursive = property(lambda self: list(self._creators.values()))

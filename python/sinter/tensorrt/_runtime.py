@@ -47,9 +47,10 @@ class Runtime(Managed, Reporter):
     def deserialize_cuda_engine(self, serialized_engine):
         """An ICudaEngine of bytes or of a stream reader; None after a failure, which the logger has."""
         try:
+            from ._plugin_bridge import Bridges
             if hasattr(serialized_engine, "read"):
                 serialized_engine = read_stream(serialized_engine)
-            return ICudaEngine(load(serialized_engine, trust_code=bool(self.engine_host_code_allowed)), self.logger)
+            return ICudaEngine(load(serialized_engine, plugins=Bridges(is_runtime=True).current(), trust_code=bool(self.engine_host_code_allowed)), self.logger)
         except (Error, TypeError) as e:
             return self.fail(e)
 

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module tensorrt.plugin: plugins as functions.
+
+    import tensorrt.plugin as trtp
+
+    @trtp.register("sample::scale")
+    def scale_desc(x: trtp.TensorDesc, factor: float) -> trtp.TensorDesc:
+        return x.like()
+
+    @trtp.impl("sample::scale")
+    def scale_impl(x: trtp.Tensor, factor: float, outputs: Tuple[trtp.Tensor], stream: int):
+        ...
+
+    layer = network.add_plugin(trtp.op.sample.scale(tensor, factor=2.0))"""
+import inspect
+import itertools
+import typing
+
+from .._dtype import numpy
+from .._plugin import Dim, Plugin
+from ._core import FROM_TRT, TO_TRT, NotAvailable, to_trt
+from ._names import DataType, TensorFormat
+
+registered = {}                 # (name, version, namespace) -> Definition
+
+
+class ShapeExpr:
+    """A size as an expression: + - * // and cdiv. A number of Python's in its place is a constant."""
+
+    def __init__(self, dim):
+        self.dim = dim
+
+    def _apply(self, function, other):
+        return ShapeExpr(function(self.dim, other.dim if isinstance(other, ShapeExpr) else other))
+
+    is_fake = is_size_tensor = False
+    is_constant = property(lambda self: isinstance(self.dim, int) or self.dim.value is not None)
+    __add__ = __radd__ = lambda self, other: self._apply(lambda a, b: a + b, other)
+    __mul__ = __rmul__ = lambda self, other: self._apply(lambda a, b: a * b, other)
+    __sub__ = lambda self, other: self._apply(lambda a, b: a - b, other)
+    __rsub__ = lambda self, other: self._apply(lambda a, b: b - a, other)
+    __floordiv__ = lambda self, other: self._apply(lambda a, b: a // b, other)
+
+    def constant_value(self):
+        if not self.is_constant:
+            raise RuntimeError("the size is not known while building")
+        return self.dim if isinstance(self.dim, int) else self.dim.value
+
+    __index__ = __int__ = constant_value
+
+
+class SymIntExpr(ShapeExpr):
+    pass
+
+
+class ShapeExprs(list):
+    """Sizes of a tensor as expressions."""
+
+    def numel(self):
+        found = 1
+        for each in self:
+            found = each * found
+        return found
+
+
+def cdiv(a, b):
+    """a / b, rounded up."""
+    if isinstance(a, int) and isinstance(b, int):
+        return -(-a // b)
+    return (a if isinstance(a, ShapeExpr) else ShapeExpr(a))._apply(
+        lambda x, y: x.ceildiv(y) if isinstance(x, Dim) else -(-x // y), b)
+
+
+class TensorDesc:
+    """A tensor while shapes are found or types chosen: dtype, shape_expr (or shape, where it is known), format, scale."""
+    is_shape_tensor, scale, format = False, 0.0, TensorFormat.LINEAR
+
+    def __init__(self, shape_expr=None, dtype=DataType.FLOAT, format=None, scale=None):
+        self.shape_expr, self.dtype = ShapeExprs(shape_expr or ()), dtype
+        if format is not None and format != TensorFormat.LINEAR:
+            raise NotAvailable(f"{format}: plugins get tensors in the format LINEAR")
+
+    ndim = property(lambda self: len(self.shape_expr))
+    shape = property(lambda self: tuple(d.constant_value() if isinstance(d, ShapeExpr) else d for d in self.shape_expr))
+
+    def like(self):
+        return TensorDesc(self.shape_expr, self.dtype)
+
+    def aliased(self):
+        raise NotAvailable("outputs that share the memory of an input are not available: return x.like(), and copy")
+
+
+def from_shape_expr(shape_expr, dtype):
+    """A description of that shape and type."""
+    return TensorDesc(shape_expr, dtype)
+
+
+def size_tensor(opt, upper_bound):
+    raise NotAvailable("size tensors are not available: sizes of a plugin's outputs follow from the sizes of its inputs. Give the output "
+                       "its largest size, and a further output with the count")
+
+
+class Tensor:
+    """A tensor of a run: data_ptr, shape, strides (elements), dtype. On the CPU it has __array_interface__, on a GPU
+    __cuda_array_interface__; both have DLPack."""
+    format, scale, aliased_input = TensorFormat.LINEAR, 0.0, None
+
+    def __init__(self, tensor):
+        self._tensor = tensor
+        self.data_ptr, self.shape, self.dtype = tensor.data, tuple(tensor.shape), to_trt(tensor.dtype, "a plugin's operand")
+        self.strides, step = [], 1
+        for dim in reversed(self.shape):
+            self.strides.insert(0, step)
+            step *= dim
+        self.strides = tuple(self.strides)
+
+    ndim = property(lambda self: len(self.shape))
+    __cuda_array_interface__ = property(lambda self: self._tensor.__cuda_array_interface__)
+    __dlpack__ = property(lambda self: self._tensor.__dlpack__)
+    __dlpack_device__ = property(lambda self: self._tensor.__dlpack_device__)
+
+    @property
+    def __array_interface__(self):
+        self._tensor._need_host()
+        return self._tensor._interface()
+
+    def numel(self):
+        count = 1
+        for dim in self.shape:
+            count *= dim
+        return count
+
+
+class AutoTuneCombination:
+    """Types of the operands, inputs before outputs ("FP32|FP16, FP32|FP16"), their formats, and tactics to time."""
+
+    def __init__(self, types="", formats="", tactics=None):
+        self.types, self.formats, self.tactics = types, formats, list(tactics or [])
+
+    def pos(self, positions, spec):
+        raise NotAvailable("AutoTuneCombination.pos is not available: give the types of all operands as text")
+
+    def takes(self, dtypes):
+        words = [w.strip() for w in self.types.split(",")]
+        formats = [w.strip() for w in self.formats.split(",")] if self.formats else ["LINEAR"] * len(words)
+        if len(words) != len(dtypes) or len(formats) != len(dtypes):
+            raise ValueError(f"the combination '{self.types}' '{self.formats}' is for {len(words)} operands, the call has {len(dtypes)}")
+        return all(any(WORDS.get(t.strip()) == d for t in w.split("|")) for w, d in zip(words, dtypes)) and \
+            all("LINEAR" in f.replace("*", "|").split("|") for f in formats)
+
+    def tactic(self, tactic):
+        self.tactics.append(int(tactic))
+
+
+WORDS = {"FP32": DataType.FLOAT, "FP16": DataType.HALF, "BF16": DataType.BF16, "INT8": DataType.INT8, "INT32": DataType.INT32,
+         "INT64": DataType.INT64, "BOOL": DataType.BOOL, "UINT8": DataType.UINT8, "FP8": DataType.FP8}
+
+
+def fields_of(signature):
+    """(names of tensors, name -> declaration of each attribute) of a function's parameters."""
+    tensors, fields = [], {}
+    for name, p in signature.parameters.items():
+        kind = p.annotation
+        if kind is TensorDesc or kind == "trtp.TensorDesc":
+            tensors.append(name)
+            continue
+        origin = typing.get_origin(kind)
+        if origin is not None and getattr(origin, "__name__", "") == "ndarray":
+            arguments = [a for a in typing.get_args(kind) if a is not typing.Any]
+            element = typing.get_args(arguments[-1]) if arguments else ()
+            whole = bool(element) and numpy().dtype(element[0]).kind in "iub"
+            fields[name] = list[int] if whole else list[float]
+        elif kind in (int, float, str, bytes):
+            fields[name] = kind if p.default is p.empty else (kind, p.default)
+        elif kind is bool:
+            fields[name] = int if p.default is p.empty else (int, int(p.default))
+        else:
+            raise TypeError(f"the parameter '{name}' is annotated with {kind!r}: TensorDesc, int, float, bool, str, bytes and NumPy arrays "
+                            "are possible")
+    return tensors, fields
+
+
+class Definition:
+    """A plugin that was registered by its function of shapes."""
+
+    def __init__(self, name, namespace, function):
+        self.name, self.namespace, self.function = name, namespace, function
+        self.signature = inspect.signature(function)
+        self.kinds = {n: p.annotation for n, p in self.signature.parameters.items()}
+        self.tensors, self.fields = fields_of(self.signature)
+        self.body = self.choose = None
+
+    def _values(self, values):
+        """The attributes as functions get them."""
+        found = {}
+        for name, value in values.items():
+            kind = self.kinds[name]
+            found[name] = bool(value) if kind is bool else numpy().array(value) if isinstance(value, list) else value
+        return found
+
+    def _shapes(self, *inputs, table, count, **values):
+        given = [TensorDesc([ShapeExpr(d) for d in x.shape], to_trt(x.dtype, "a plugin's input")) for x in inputs]
+        found = self.function(*given, **self._values(values))
+        found = list(found) if isinstance(found, (tuple, list)) else [found]
+        if len(found) != count:
+            raise ValueError(f"{self.function.__name__} describes {len(found)} outputs, the node has {count}")
+        return [(FROM_TRT[d.dtype], [e.dim if isinstance(e, ShapeExpr) else e for e in d.shape_expr]) for d in found]
+
+    def count_outputs(self, ranks, values):
+        """How many outputs a call has: the function is asked with sizes of 1."""
+        given = [TensorDesc([ShapeExpr(1)] * rank, dtype) for rank, dtype in ranks]
+        found = self.function(*given, **self._values(values))
+        return len(found) if isinstance(found, (tuple, list)) else 1
+
+    def _combinations(self, inputs, outputs, values):
+        described = [[TensorDesc([ShapeExpr(n) for n in o.opt], to_trt(o.dtype, "a plugin's operand")) for o in part] for part in (inputs, outputs)]
+        return list(self.choose(*described[0], **self._values(values), outputs=tuple(described[1])))
+
+    def _supports(self, inputs, outputs, **values):
+        operands = inputs + outputs
+        if any(o is None or list(o.order) != sorted(o.order) or o.dtype not in TO_TRT for o in operands):
+            return False
+        if self.choose is None:
+            return True
+        return any(c.takes([TO_TRT[o.dtype] for o in operands]) for c in self._combinations(inputs, outputs, values))
+
+    def _tactics(self, inputs, outputs, **values):
+        if self.choose is None:
+            return [0]
+        dtypes = [TO_TRT[o.dtype] for o in inputs + outputs]
+        lists = [c.tactics for c in self._combinations(inputs, outputs, values) if c.takes(dtypes)]
+        return list(dict.fromkeys(int(t) for t in itertools.chain(*lists))) or [0]
+
+    def _run(self, inputs, outputs, stream, tactic, **values):
+        extra = {"tactic": tactic} if "tactic" in inspect.signature(self.body).parameters else {}
+        from ._plugin_bridge import borrowed
+        with borrowed(inputs + outputs):
+            self.body(*(Tensor(t) for t in inputs), **self._values(values), outputs=tuple(Tensor(t) for t in outputs), stream=stream or 0, **extra)
+
+    def plugin(self):
+        if self.body is None:
+            raise LookupError(f"plugin '{self.namespace}::{self.name}' has no function: trtp.impl makes one")
+        count = len(self.tensors)
+        return Plugin(self.name, self._shapes, tensors=self._run, supports=self._supports, tactics=self._tactics, namespace=self.namespace,
+                      fields=self.fields, inputs=count, outputs=(1, 32))
+
+
+def split(plugin_id):
+    parts = str(plugin_id).split("::")
+    if len(parts) != 2 or not all(parts):
+        raise ValueError(f"the plugin is named '{plugin_id}': NAMESPACE::NAME is wanted")
+    return parts[1], "1", parts[0]
+
+
+def find(plugin_id):
+    key = split(plugin_id)
+    if key not in registered:
+        raise ValueError(f"there is no plugin '{plugin_id}': trtp.register comes first")
+    return registered[key]
+
+
+def register(plugin_id, lazy_register=False):
+    """A decorator for the function that describes the outputs. Its parameters are the inputs (trtp.TensorDesc) and attributes."""
+    def decorate(function):
+        name, version, namespace = split(plugin_id)
+        if (name, version, namespace) in registered:
+            raise ValueError(f"plugin '{plugin_id}' is registered already")
+        registered[name, version, namespace] = Definition(name, namespace, function)
+        return function
+    return decorate
+
+
+def impl(plugin_id):
+    """A decorator for the function that computes: inputs (trtp.Tensor), attributes, outputs, stream, and tactic where it wants it."""
+    def decorate(function):
+        find(plugin_id).body = function
+        return function
+    return decorate
+
+
+def autotune(plugin_id):
+    """A decorator for the function that gives the AutoTuneCombinations that are possible."""
+    def decorate(function):
+        find(plugin_id).choose = function
+        return function
+    return decorate
+
+
+def aot_impl(plugin_id):
+    """Kernels that were compiled beforehand are not launched."""
+    raise NotAvailable("trtp.aot_impl is not available: trtp.impl launches any kernel in the stream that it gets; sinter.Plugin takes CUDA "
+                       "sources (cuda_source)")
+
+
+class Call:
+    """A call of a plugin, for INetworkDefinition.add_plugin."""
+
+    def __init__(self, definition, tensors, attributes):
+        self.definition, self.tensors, self.attributes = definition, tensors, attributes
+
+
+class Namespace:
+    def __init__(self, namespace=None):
+        self._namespace = namespace
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._namespace is None:
+            return Namespace(name)
+        key = name, "1", self._namespace
+        if key not in registered:
+            raise AttributeError(f"there is no plugin '{self._namespace}::{name}'")
+        definition = registered[key]
+
+        def call(*values, **named):
+            bound = definition.signature.bind(*values, **named)
+            bound.apply_defaults()
+            tensors = [bound.arguments[n] for n in definition.tensors]
+            attributes = {}
+            for n in definition.fields:
+                value = bound.arguments[n]
+                attributes[n] = int(value) if isinstance(value, bool) else value
+            return Call(definition, tensors, attributes)
+        return call
+
+
+op = Namespace()
+__all__ = ["AutoTuneCombination", "ShapeExpr", "ShapeExprs", "SymIntExpr", "Tensor", "TensorDesc", "aot_impl", "autotune", "cdiv",
+           "from_shape_expr", "impl", "op", "register", "size_tensor"]

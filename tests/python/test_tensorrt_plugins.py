@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins of sinter.tensorrt: classes of versions 2 and 3, creators, the module tensorrt.plugin; scripts that are wrong."""
+import random
+import subprocess
+import sys
+from typing import List, Tuple
+
+import rig
+
+import numpy as np
+import sinter.tensorrt as trt
+import sinter.tensorrt.plugin as trtp
+from onnx_bytes import data, num
+from random_models import model, node, value
+from sinter._host_device import device
+
+X = np.random.default_rng(3).standard_normal((2, 3, 4, 5)).astype("f4")
+
+
+class Log(trt.ILogger):
+    def __init__(self):
+        super().__init__()
+        self.lines = []
+
+    def log(self, severity, msg):
+        if severity <= trt.Logger.ERROR:
+            self.lines.append(msg)
+
+
+def pad_model(kind, shape=("N", 3, 4, 5), pads=(2, 3, 1, 1)):
+    attribute = data(5, data(1, "pads") + b"".join(num(8, v) for v in pads) + num(20, 7))
+    return model(data(2, "g") + data(11, value("x", "f32", list(shape))) + data(12, value("y", "f32", [])) +
+                 node(kind, ["x"], ["y"], attribute))
+
+
+def execute(engine, *arrays):
+    """The outputs; device pointers are host pointers."""
+    context = engine.create_execution_context()
+    held, outputs = [], []
+    names = [engine.get_tensor_name(i) for i in range(engine.num_io_tensors)]
+    inputs = [n for n in names if engine.get_tensor_mode(n) == trt.TensorIOMode.INPUT]
+    for name, array in zip(inputs, arrays):
+        held.append(np.ascontiguousarray(array))
+        assert context.set_input_shape(name, array.shape)
+        context.set_tensor_address(name, held[-1].ctypes.data)
+    for name in names:
+        if name not in inputs:
+            outputs.append(np.zeros(tuple(context.get_tensor_shape(name)), trt.nptype(engine.get_tensor_dtype(name))))
+            context.set_tensor_address(name, outputs[-1].ctypes.data)
+    return outputs if context.execute_async_v3(0) else None
+
+
+def at(address, desc):
+    """Memory of the device as an array: on the CPU it is the host's."""
+    import ctypes
+    dtype = np.dtype(trt.nptype(desc.type))
+    count = trt.volume(desc.dims)
+    raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
+    return np.frombuffer(raw, dtype).reshape(tuple(desc.dims))
+
+
+def engine_of(network, log=None, profile=((1, 3, 4, 5), (2, 3, 4, 5), (3, 3, 4, 5)), name="x"):
+    builder = network.builder
+    config = builder.create_builder_config()
+    config.builder_optimization_level = 0
+    if profile:
+        ranges = builder.create_optimization_profile()
+        ranges.set_shape(name, *profile)
+        config.add_optimization_profile(ranges)
+    plan = builder.build_serialized_network(network, config)
+    return None if plan is None else trt.Runtime(builder.logger).deserialize_cuda_engine(plan)
+
+
+def new_network(log=None):
+    return trt.Builder(log or trt.Logger(trt.Logger.INTERNAL_ERROR)).create_network(0)
+
+
+# ---- version 2 ----
+
+class Pad2(trt.IPluginV2DynamicExt):
+    plugin_type, plugin_version, plugin_namespace, num_outputs = "PadTwo", "1", "mine", 1
+    alive = 0
+
+    def __init__(self, pads):
+        trt.IPluginV2DynamicExt.__init__(self)
+        self.pads, self.started = list(pads), False
+
+    def get_output_datatype(self, index, input_types):
+        return input_types[0]
+
+    def get_output_dimensions(self, output_index, inputs, builder):
+        dims = trt.DimsExprs(inputs[0])
+        for i in range(len(self.pads) // 2):
+            total = builder.operation(trt.DimensionOperation.SUM, builder.constant(self.pads[2 * i]), builder.constant(self.pads[2 * i + 1]))
+            dims[-1 - i] = builder.operation(trt.DimensionOperation.SUM, dims[-1 - i], total)
+        return dims
+
+    def serialize(self):
+        return bytes(self.pads)
+
+    def configure_plugin(self, inp, out):
+        assert isinstance(inp[0], trt.DynamicPluginTensorDesc) and len(inp) == len(out) == 1
+
+    def initialize(self):
+        Pad2.alive += 1
+        self.started = True
+
+    def terminate(self):
+        Pad2.alive -= 1
+
+    def get_workspace_size(self, inp, out):
+        return trt.volume(out[0].dims) * 4
+
+    def supports_format_combination(self, pos, in_out, num_inputs):
+        return in_out[pos].format == trt.TensorFormat.LINEAR and in_out[pos].type == trt.DataType.FLOAT
+
+    def enqueue(self, input_desc, output_desc, inputs, outputs, workspace, stream):
+        assert self.started and workspace
+        x = at(inputs[0], input_desc[0])
+        widths = [(0, 0)] * x.ndim
+        for i in range(len(self.pads) // 2):
+            widths[-1 - i] = self.pads[2 * i], self.pads[2 * i + 1]
+        at(outputs[0], output_desc[0])[...] = np.pad(x, widths, "wrap")
+        return 0
+
+    def clone(self):
+        return Pad2(self.pads)
+
+
+class Pad2Creator(trt.IPluginCreator):
+    def __init__(self):
+        trt.IPluginCreator.__init__(self)
+        self.name, self.plugin_version, self.plugin_namespace = "PadTwo", "1", "mine"
+        self.field_names = trt.PluginFieldCollection([trt.PluginField("pads", None, trt.PluginFieldType.INT32)])
+        self.restored = 0
+
+    def create_plugin(self, name, fc):
+        return Pad2([int(p) for p in fc[0].data])
+
+    def deserialize_plugin(self, name, serialized):
+        self.restored += 1
+        return Pad2(serialized)
+
+
+def test_version_2():
+    creator = Pad2Creator()
+    registry = trt.get_plugin_registry()
+    assert registry.register_creator(creator, "mine") and not registry.register_creator(creator, "mine")
+    wanted = np.pad(X, ((0, 0), (0, 0), (1, 1), (2, 3)), "wrap")
+    try:
+        network = new_network()
+        parser = trt.OnnxParser(network, network.builder.logger)
+        assert parser.parse(pad_model("PadTwo")), parser.get_error(0)
+        assert np.array_equal(execute(engine_of(network), X)[0], wanted) and creator.restored
+        network = new_network()
+        x = network.add_input("x", trt.float32, (-1, 3, 4, 5))
+        layer = network.add_plugin_v2([x], Pad2([2, 3, 1, 1]))
+        assert layer.type == trt.LayerType.PLUGIN_V2 and isinstance(layer.plugin, Pad2) and isinstance(layer, trt.IPluginV2Layer)
+        assert tuple(layer.get_output(0).shape) == (-1, 3, 6, 10)
+        second = network.add_plugin_v2([layer.get_output(0)], Pad2([0, 1]))
+        network.mark_output(second.get_output(0))
+        engine = engine_of(network)
+        assert np.array_equal(execute(engine, X)[0], np.pad(wanted, ((0, 0),) * 3 + ((0, 1),), "wrap"))
+        del engine
+        assert Pad2.alive == 0
+    finally:
+        assert registry.deregister_creator(creator)
+    log = Log()
+    network = new_network(log)
+    assert not trt.OnnxParser(network, log).parse(pad_model("PadTwo")) and any("PadTwo" in line for line in log.lines)
+
+
+def test_version_3_script():
+    path = rig.FOLDER / "pad.onnx"
+    path.write_bytes(pad_model("CircPadPlugin", ("N", 3, "H", "W")))
+    script = rig.ROOT / "tests" / "python" / "scripts" / "python_plugin.py"
+    done = subprocess.run([sys.executable, "-m", "sinter.shim", str(script), str(path), str(rig.FOLDER / "pad.engine")], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stdout + done.stderr
+
+
+# ---- tensorrt.plugin ----
+
+@trtp.register("sample::pool")
+def pool_desc(x: trtp.TensorDesc, y: trtp.TensorDesc, k: int, scale: float = 2.0, mode: str = "max",
+              keep: bool = False) -> Tuple[trtp.TensorDesc, trtp.TensorDesc]:
+    out = x.like()
+    out.shape_expr[-1] = trtp.cdiv(out.shape_expr[-1], k)
+    return out, trtp.from_shape_expr((x.shape_expr.numel(), 2 * y.shape_expr[0] + 1), trt.int32)
+
+
+@trtp.autotune("sample::pool")
+def pool_tune(x: trtp.TensorDesc, y: trtp.TensorDesc, k: int, scale: float, mode: str, keep: bool,
+              outputs: Tuple[trtp.TensorDesc, trtp.TensorDesc]) -> List[trtp.AutoTuneCombination]:
+    return [trtp.AutoTuneCombination("FP32|FP16, FP32, FP32|FP16, INT32", "LINEAR, LINEAR, LINEAR, LINEAR", [5, 7])]
+
+
+SEEN = set()
+
+
+@trtp.impl("sample::pool")
+def pool_impl(x: trtp.Tensor, y: trtp.Tensor, k: int, scale: float, mode: str, keep: bool, outputs: Tuple[trtp.Tensor, trtp.Tensor],
+              stream: int, tactic: int) -> None:
+    assert isinstance(keep, bool) and mode in ("max", "sum") and stream == 0
+    SEEN.add(tactic)
+    a, b = np.asarray(x), np.asarray(outputs[0])
+    assert a.ctypes.data == x.data_ptr and device.holds(x.data_ptr, a.nbytes)
+    for j in range(b.shape[-1]):
+        part = a[..., j * k:(j + 1) * k]
+        b[..., j] = (part.max(-1) if mode == "max" else part.sum(-1)) * scale
+    np.asarray(outputs[1])[...] = 3 if keep else 4
+
+
+def test_functions():
+    network = new_network()
+    x = network.add_input("x", trt.float32, (-1, 3, 4, 5))
+    y = network.add_input("y", trt.float32, (6,))
+    layer = network.add_plugin(trtp.op.sample.pool(x, y, k=2, mode="sum", keep=True))
+    assert layer.num_outputs == 2 and tuple(layer.get_output(0).shape) == (-1, 3, 4, 3) and tuple(layer.get_output(1).shape) == (-1, 13)
+    assert layer.get_output(1).dtype == trt.int32 and layer.type == trt.LayerType.PLUGIN_V3
+    for i in range(2):
+        network.mark_output(layer.get_output(i))
+    first, second = execute(engine_of(network), X, np.zeros(6, "f4"))
+    wanted = np.stack([X[..., :2].sum(-1), X[..., 2:4].sum(-1), X[..., 4]], -1) * 2
+    assert np.allclose(first, wanted) and (second == 3).all() and second.shape == (120, 13) and SEEN <= {5, 7} and SEEN
+    rig.raises(TypeError, trtp.op.sample.pool, x, y, says="k")
+    rig.raises(AttributeError, lambda: trtp.op.sample.nothing, says="sample::nothing")
+    rig.raises(ValueError, trtp.register("sample::pool"), pool_desc, says="registered already")
+    rig.raises(ValueError, trtp.impl("sample::other"), pool_impl, says="trtp.register comes first")
+    rig.raises(ValueError, trtp.register("noname"), pool_desc, says="NAMESPACE::NAME")
+    rig.raises(NotImplementedError, trtp.aot_impl, "sample::pool", says="trtp.impl")
+    # an integer type that autotune does not name
+    log = Log()
+    network = new_network(log)
+    layer = network.add_plugin(trtp.op.sample.pool(network.add_input("x", trt.int32, (2, 4)), network.add_input("y", trt.float32, (6,)), k=2))
+    network.mark_output(layer.get_output(0))
+    assert engine_of(network, profile=None) is None and "does not take operands of the types" in log.lines[-1], log.lines
+
+
+# ---- what goes wrong ----
+
+class Odd(Exception):
+    pass
+
+
+METHODS = ("get_output_datatype", "get_output_dimensions", "supports_format_combination", "get_workspace_size", "configure_plugin",
+           "initialize", "enqueue", "clone", "num_outputs", "serialize")
+
+
+def wrong(rng):
+    """A plugin of version 2 one method of which does what it should not: (object, method, how)."""
+    method = rng.choice(METHODS)
+    how = rng.choice(["raises", "none", "text", "negative", "huge"])
+
+    def bad(self, *_):
+        if how == "raises":
+            raise Odd("of no use")
+        return {"none": None, "text": "text", "negative": -1, "huge": 2**40}[how]
+    made = type("Wrong", (Pad2,), {method: bad if method != "num_outputs" else {"raises": 9, "none": None, "text": "t", "negative": -1, "huge": 2**40}[how],
+                                   "clone": lambda self: type(self)(self.pads)} if method != "clone" else {"clone": bad})
+    return made([1, 1]), method, how
+
+
+def test_wrong_plugins():
+    """Each mistake is reported and names the plugin; what does no harm runs."""
+    rng, reported = random.Random(5), {}
+    registry, creator = trt.get_plugin_registry(), Pad2Creator()
+    assert registry.register_creator(creator, "mine")
+    wanted = np.pad(X, ((0, 0),) * 3 + ((1, 1),), "wrap")
+    try:
+        for _ in range(100):
+            plugin, method, how = wrong(rng)
+            creator.deserialize_plugin = lambda name, raw, kind=type(plugin): kind(raw)
+            log = Log()
+            network = new_network(log)
+            x = network.add_input("x", trt.float32, (-1, 3, 4, 5))
+            try:
+                layer = network.add_plugin_v2([x], plugin)
+                network.mark_output(layer.get_output(0))
+                engine = engine_of(network)
+                got = None if engine is None else execute(engine, X)
+            except Exception as e:                              # what add_plugin_v2 itself refuses
+                log.lines.append(f"{type(e).__name__}: {e}: PadTwo")
+                got = None
+            if got is not None:
+                reported[method, how] = "runs"
+                assert np.array_equal(got[0], wanted) or (method, how) == ("enqueue", "none"), (method, how)
+                continue
+            text = "\n".join(log.lines)
+            reported[method, how] = text
+            assert "PadTwo" in text, (method, how, text)
+            if how == "raises" and method != "num_outputs":
+                assert "of no use" in text, (method, text)
+    finally:
+        registry.deregister_creator(creator)
+    harmless = {key for key, text in reported.items() if text == "runs"}
+    assert harmless <= {("configure_plugin", h) for h in ("none", "text", "negative", "huge")} | {
+        ("initialize", "none"), ("enqueue", "none"), ("supports_format_combination", "text"),
+        ("supports_format_combination", "negative"), ("supports_format_combination", "huge"), ("get_workspace_size", "none"),
+        ("serialize", "none")}, harmless
+    assert len(reported) > 25 and len(harmless) < len(reported) / 2
+
+
+rig.main(__name__)
