@@ -80,6 +80,15 @@ def current():
     """The number of the device whose primary context is current; 0 where none is."""
     found = CONTEXT()
     driver().cuCtxGetCurrent(ctypes.byref(found))
+    if found.value not in _ordinals:
+        _ordinals[found.value] = _ordinal_of(found)
+    return _ordinals[found.value]
+
+
+_ordinals = {}
+
+
+def _ordinal_of(found):
     for ordinal in range(driver().count()):
         with driver().context(ordinal):
             own = CONTEXT()
