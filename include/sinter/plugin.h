@@ -82,6 +82,12 @@ typedef struct sinter_plugin_shapes {
     int                      (*known)(void *dims, uint32_t d, int64_t *value);
     char                      *error;
     size_t                     error_size;
+    /* A size that the data decide, and that is at most `most`: `run` writes it to output `output`, a scalar of type I32
+     * or I64 whose type and rank the function states like those of others. The expression may stand in the sizes of
+     * the other outputs. The memory of such an output has the sizes that `most` gives (`out[i].dim` in a run), its
+     * elements lie as in a tensor of that shape, and what is behind the size is cut off. A size that is negative or
+     * larger fails the run. */
+    uint32_t                 (*declare_size)(void *dims, uint32_t output, uint32_t most);
 } sinter_plugin_shapes;
 
 /* ---- problems: a call as it is while kernels are chosen ---- */
@@ -183,8 +189,7 @@ typedef struct sinter_plugin {
     uint32_t                   in_min, in_max;  /* how many inputs a node has; at most 32 */
     uint32_t                   out_min, out_max;/* how many outputs; from 1 to 32 */
 
-    /* Types and sizes of the outputs. A size that depends on data cannot be stated: refuse such calls. Any status but
-     * OK refuses the node: UNSUPPORTED or INVALID_MODEL. Required. */
+    /* Types and sizes of the outputs. Any status but OK refuses the node: UNSUPPORTED or INVALID_MODEL. Required. */
     sinter_status (*shapes)(sinter_plugin_shapes *s);
     /* Non-zero: the plugin takes these types in these layouts. Asked with row-major operands when a node is made, so
      * that a combination of types can be refused, and with other layouts when kernels are chosen. A plugin that takes

@@ -402,7 +402,8 @@ class sinter_plugin_shapes(Structure):
                 ("apply", CFUNCTYPE(c_uint32, c_void_p, c_int, c_uint32, c_uint32)),
                 ("known", CFUNCTYPE(c_int, c_void_p, c_uint32, POINTER(c_int64))),
                 ("error", c_char_p),
-                ("error_size", c_size_t)]
+                ("error_size", c_size_t),
+                ("declare_size", CFUNCTYPE(c_uint32, c_void_p, c_uint32, c_uint32))]
 
 
 class sinter_plugin_operand(Structure):

@@ -87,6 +87,11 @@ class DimTable:
             return value
         return Dim(self, self._live().constant(self.struct.dims, int(value)))
 
+    def size(self, output, most):
+        """A size that the run tells, at most `most`: the body writes it to output `output`, a scalar of i32 or i64. Outputs have
+        room for the largest sizes in a run, and are cut afterwards."""
+        return Dim(self, self._live().declare_size(self.struct.dims, int(output), self.dim(most).id))
+
     def apply(self, op, a, b):
         return self._live().apply(self.struct.dims, op, a, b)
 
@@ -295,7 +300,8 @@ class Plugin:
     inputs, outputs     how many; or (least, most)
 
     Bodies may also take the keywords workspace (an address), workspace_size, tactic, state and stream. shapes may take
-    `count`, the number of outputs, and `table`, whose dim(number) makes a size. Functions may be called by any thread; an exception becomes a failure of the build or run,
+    `count`, the number of outputs, and `table`: table.dim(number) makes a size, table.size(output, most) one that the run tells.
+    Functions may be called by any thread; an exception becomes a failure of the build or run,
     of which it is the __cause__. Functions that are not given: see plugin.h."""
 
     def __init__(self, name, shapes, *, run=None, torch=None, tensors=None, cuda=None, cuda_source=None, cuda_kernel=None, cuda_launch=None,

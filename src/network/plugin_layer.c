@@ -2,6 +2,7 @@
 /* plugin_layer.c - layers that call a plugin: what they call, the values of fields, and the node. */
 #include "network/lowering.h"
 
+#include "onnx/quirks.h"
 #include "ops/plugin.h"
 
 #include <string.h>
@@ -87,14 +88,9 @@ void lower_plugin(network_call *n)
     const plugin_request r = {
         .name = p->name, .version = p->version, .space = p->space, .field = p->field, .count_field = p->count_field
     };
-    attrs_plugin attrs;
     for (uint32_t i = 0; i < n->c.count_in; i++)
         if (name_is_list(n->c.in[i])) REJECT(&n->c, UNSUPPORTED, "input %u is no tensor of numbers", i);
-    if (n->c.b.status) return;
-    build_fail(&n->c.b, plugin_attrs(n->c.e, &n->c.b.g->a, &r, &attrs));
-    if (n->c.b.status) return;
-    const ir_node_id node = build_plugin(&n->c.b, n->c.in, n->c.count_in, &attrs, n->c.count_out);
-    for (uint32_t i = 0; i < n->c.count_out; i++) n->c.out[i] = build_result(&n->c.b, node, i);
+    if (!n->c.b.status) call_plugin(&n->c, &r);
 }
 
 void network_hash_plugin(sha256 *h, const network_plugin_info *plugin)

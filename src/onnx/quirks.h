@@ -30,6 +30,9 @@
 /* clang-format on */
 
 void quirk_plugin(onnx_call *c);        /* an operator that the table does not have, as a call of a plugin */
+/* A call of a plugin; outputs whose sizes the run tells are cut to them. */
+struct plugin_request;
+void call_plugin(onnx_call *c, const struct plugin_request *r);
 
 typedef struct quirk_window_attrs { attr_ints kernel, stride, dilation, pad; } quirk_window_attrs;
 const onnx_graph *quirk_graph(onnx_call *c, const char *name);          /* the subgraph in an attribute */

@@ -73,6 +73,64 @@ static bool field_of(onnx_call *c, const onnx_attr *a, sinter_plugin_field *out)
     return false;
 }
 
+/* ---- the call ---- */
+
+/* Cuts an output that has room for the largest sizes down to those that it has. */
+static ir_value_id cut_to(onnx_call *c, ir_value_id v, const infer_value *want)
+{
+    bool is_whole = true;
+    attrs_slice *a = DEFAULTS(slice);
+    dim start[SINTER_RANK_MAX];
+    const ir_value x = *ir_value_at(c->b.g, v);
+    a->step.count = x.rank;
+    for (uint32_t i = 0; i < x.rank; i++) {
+        start[i] = call_k(c, 0);
+        a->step.at[i] = 1;
+        is_whole = is_whole && x.dim[i] == want->dim[i];
+    }
+    if (is_whole) return v;
+    a->start = build_dims(&c->b, start, x.rank);
+    a->size = build_dims(&c->b, want->dim, x.rank);
+    return build_slice(&c->b, v, a);
+}
+
+/* Sizes that the run tells are read from the outputs that have them; the other outputs are cut to them. */
+static void cut_outputs(onnx_call *c, const attrs_plugin *attrs)
+{
+    infer_value in[PLUGIN_OPERANDS_MAX], out[PLUGIN_OPERANDS_MAX] = { { 0 } };
+    plugin_sizes sizes = { 0 };
+    plugin_use u = { 0 };
+    ir_graph *g = c->b.g;
+    for (uint32_t i = 0; i < c->count_in; i++) {
+        const ir_value *v = c->in[i] ? ir_value_at(g, c->in[i]) : NULL;
+        in[i] = (infer_value){ .dtype = v ? v->dtype : SINTER_DTYPE_NONE, .rank = v ? v->rank : 0 };
+        if (v) memcpy(in[i].dim, v->dim, v->rank * sizeof *v->dim);
+    }
+    build_fail(&c->b, plugin_resolve(c->e, &g->a, attrs, &u));
+    if (c->b.status) return;
+    build_fail(&c->b, plugin_shapes_of(c->e, g->dims, &u, in, c->count_in, out, c->count_out, &sizes));
+    if (c->b.status || !sizes.count) return;
+    for (uint32_t i = 0; i < sizes.count; i++) {
+        uint32_t count = 0;
+        const uint32_t k = sizes.at[i].output;
+        if (!call_sizes(c, c->out[k], "a plugin's size", sizes.at[i].most, &sizes.at[i].size, 1, &count)) return;
+    }
+    build_fail(&c->b, plugin_shapes_of(c->e, g->dims, &u, in, c->count_in, out, c->count_out, &sizes));
+    for (uint32_t i = 0; i < c->count_out && !c->b.status; i++) c->out[i] = cut_to(c, c->out[i], &out[i]);
+}
+
+void call_plugin(onnx_call *c, const plugin_request *r)
+{
+    attrs_plugin attrs;
+    if (!c->b.status) build_fail(&c->b, plugin_attrs(c->e, &c->b.g->a, r, &attrs));
+    if (c->b.status) return;
+    const ir_node_id node = build_plugin(&c->b, c->in, c->count_in, &attrs, c->count_out);
+    for (uint32_t i = 0; i < c->count_out; i++) c->out[i] = build_result(&c->b, node, i);
+    if (!c->b.status) cut_outputs(c, &attrs);
+}
+
+/* ---- nodes of models ---- */
+
 /* A version may be written as a number. */
 static const char *words(onnx_call *c, const char *name)
 {
@@ -97,9 +155,5 @@ void quirk_plugin(onnx_call *c)
         field[r.count_field].name = name;
         if (a && field_of(c, a, &field[r.count_field])) r.count_field++;
     }
-    attrs_plugin attrs;
-    if (!c->b.status) build_fail(&c->b, plugin_attrs(c->e, &c->b.g->a, &r, &attrs));
-    if (c->b.status) return;
-    const ir_node_id node = build_plugin(&c->b, c->in, c->count_in, &attrs, c->count_out);
-    for (uint32_t i = 0; i < c->count_out; i++) c->out[i] = build_result(&c->b, node, i);
+    call_plugin(c, &r);
 }

@@ -55,6 +55,18 @@ bool          plugin_is_known(const env *e, const char *name);
  * (no plugin, or several, fit), INVALID_MODEL (fields). */
 sinter_status plugin_attrs(env *e, arena *a, const plugin_request *r, attrs_plugin *out);
 
+/* ---- shapes (plugin_shapes.c) ---- */
+/* Sizes that the data decide: the plugin writes each to an output, a scalar. `size` stands for it in the sizes of other
+ * outputs: `most`, as infer_plugin has it, or what a caller has put there before. */
+enum { PLUGIN_SIZES_MAX = 8 };
+typedef struct plugin_sizes {
+    uint32_t count;
+    struct { uint32_t output; dim most, size; } at[PLUGIN_SIZES_MAX];
+} plugin_sizes;
+/* Calls `shapes`. out: types, ranks and sizes. sizes: read and filled. */
+sinter_status plugin_shapes_of(env *e, dim_table *t, const plugin_use *u, const infer_value *in, uint32_t count_in,
+                               infer_value *out, uint32_t count_out, plugin_sizes *sizes);
+
 /* ---- fields as text (plugin_fields.c) ---- */
 /* `given` in any order, and the plugin's defaults for the rest; text of `a`. */
 sinter_status plugin_fields_write(env *e, arena *a, const sinter_plugin *plugin, const sinter_plugin_field *given,

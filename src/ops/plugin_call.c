@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plugin_call.c - the functions of a plugin, called from the op table and from kernels: shapes, layouts, workspace, and
+/* plugin_call.c - the functions of a plugin, called from the op table and from kernels: types, layouts, workspace, and
  * the reference, which calls the plugin itself on dense copies. */
 #include "ops/plugin.h"
 
@@ -23,40 +23,6 @@ static sinter_status check_count(env *e, const sinter_plugin *p, const char *wha
 }
 
 /* ---- shapes ---- */
-
-static uint32_t constant(void *dims, int64_t value)
-{
-    return dim_const(dims, value);
-}
-
-static uint32_t apply(void *dims, sinter_dim_op op, uint32_t a, uint32_t b)
-{
-    dim_table *t = dims;
-    if (a >= dim_count(t) || b >= dim_count(t)) return DIM_NONE;
-    switch (op) {
-    case SINTER_DIM_ADD: return dim_add(t, a, b);
-    case SINTER_DIM_SUB: return dim_sub(t, a, b);
-    case SINTER_DIM_MUL: return dim_mul(t, a, b);
-    case SINTER_DIM_FLOORDIV: return dim_floordiv(t, a, b);
-    case SINTER_DIM_CEILDIV: return dim_ceildiv(t, a, b);
-    case SINTER_DIM_MOD: return dim_mod(t, a, b);
-    case SINTER_DIM_MIN: return dim_min(t, a, b);
-    case SINTER_DIM_MAX: return dim_max(t, a, b);
-    case SINTER_DIM_BROADCAST: return dim_broadcast(t, a, b);
-    }
-    return DIM_NONE;
-}
-
-static int known(void *dims, uint32_t d, int64_t *value)
-{
-    return d < dim_count(dims) && dim_is_const(dims, d, value);
-}
-
-static void value_of(const infer_value *v, sinter_plugin_value *out)
-{
-    *out = (sinter_plugin_value){ .dtype = v->dtype, .rank = v->rank };
-    for (uint32_t i = 0; i < v->rank; i++) out->dim[i] = v->dim[i];
-}
 
 static void operand_of(const infer_ctx *c, const infer_value *v, problem_operand *out)
 {
@@ -97,45 +63,11 @@ static sinter_status check_types(infer_ctx *c, const plugin_use *u)
 sinter_status infer_plugin(infer_ctx *c)
 {
     plugin_use u = { 0 };
+    plugin_sizes sizes = { 0 };
     TRY(plugin_resolve(c->e, c->a, c->attrs, &u));
     TRY(check_count(c->e, u.plugin, "inputs", c->count_in, u.plugin->in_min, u.plugin->in_max));
     TRY(check_count(c->e, u.plugin, "outputs", c->count_out, u.plugin->out_min, u.plugin->out_max));
-    sinter_plugin_value in[PLUGIN_OPERANDS_MAX], out[PLUGIN_OPERANDS_MAX];
-    for (uint32_t i = 0; i < c->count_in; i++) value_of(&c->in[i], &in[i]);
-    memset(out, 0, sizeof out);
-    char error[PLUGIN_ERROR_SIZE] = "";
-    sinter_plugin_shapes s = { .struct_size = sizeof s,
-                               .user = u.plugin->user,
-                               .count_field = u.plugin->count_field,
-                               .count_in = c->count_in,
-                               .count_out = c->count_out,
-                               .field = u.field,
-                               .in = in,
-                               .out = out,
-                               .dims = c->dims,
-                               .constant = constant,
-                               .apply = apply,
-                               .known = known,
-                               .error = error,
-                               .error_size = sizeof error };
-    const sinter_status status = u.plugin->shapes(&s);
-    if (status) return plugin_failed(c->e, u.plugin, status, "refuses the call", error);
-    for (uint32_t i = 0; i < c->count_out; i++) {
-        const sinter_plugin_value *v = &out[i];
-        if (!dtype_is_valid((int)v->dtype) || v->rank > SINTER_RANK_MAX)
-            return FAIL(c->e, INVALID_ARG, "plugin '%s' gives output %u the type %d and the rank %u", u.plugin->name, i,
-                        (int)v->dtype, v->rank);
-        c->out[i].dtype = v->dtype;
-        c->out[i].rank = v->rank;
-        for (uint32_t k = 0; k < v->rank; k++) {
-            if (v->dim[k] == DIM_NONE || v->dim[k] >= dim_count(c->dims))
-                return dim_table_failed(c->dims)
-                           ? FAIL_MEMORY(c->e, "dimension expressions")
-                           : FAIL(c->e, INVALID_ARG, "plugin '%s' gives axis %u of output %u no size", u.plugin->name,
-                                  k, i);
-            c->out[i].dim[k] = v->dim[k];
-        }
-    }
+    TRY(plugin_shapes_of(c->e, c->dims, &u, c->in, c->count_in, c->out, c->count_out, &sizes));
     return check_types(c, &u);
 }
 

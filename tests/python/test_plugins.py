@@ -142,6 +142,30 @@ def test_state_tactics_workspace():
     assert not made
 
 
+def test_sizes_of_the_data():
+    """Rows above a limit, twice each, and how many there are."""
+    def shapes(x, limit, table):
+        kept = table.size(1, x.shape[0])
+        return [("f32", (2 * kept, x.shape[1])), ("i64", ())]
+
+    def body(inputs, outputs, limit):
+        x, y = inputs[0], outputs[0]
+        assert y.shape == (2 * len(x), 8)                                    # room for all
+        rows = np.repeat(x[x[:, 0] > limit], 2, 0)
+        y[:len(rows)] = rows
+        outputs[1][...] = len(rows) // 2 if limit < 5 else 10**6
+    plugins = sinter.Plugins(sinter.Plugin("Above", shapes, run=body, fields={"limit": 0.0}, outputs=2))
+    for limit in (0.0, -9.0, 3.0):
+        plan = build(one("Above", ("y", "n"), limit=limit), plugins)
+        for n in (1, 2, 3):
+            got = run(plan, plugins, x=X[:n])
+            wanted = np.repeat(X[:n][X[:n, 0] > limit], 2, 0)
+            assert np.array_equal(got["y"], wanted) and got["n"] == len(wanted) // 2
+    rig.raises(sinter.Error, run, build(one("Above", ("y", "n"), limit=9.0), plugins), plugins, x=X, says="1000000")
+    lost = sinter.Plugins(sinter.Plugin("Lost", lambda x, table: [x, ("f32", (table.size(5, 3),))], run=body, outputs=2))
+    rig.raises(sinter.Error, build, one("Lost", ("y", "n")), lost, says="plugin 'Lost' declares output 5 as a size")
+
+
 def test_layouts():
     """A plugin that takes channels-last images sees them so."""
     seen = set()

@@ -236,6 +236,84 @@ def test_functions():
     assert engine_of(network, profile=None) is None and "does not take operands of the types" in log.lines[-1], log.lines
 
 
+# ---- sizes that data decide ----
+
+@trtp.register("sample::above")
+def above_desc(x: trtp.TensorDesc) -> Tuple[trtp.TensorDesc, trtp.TensorDesc]:
+    count = trtp.size_tensor(x.shape_expr[0] // 2, x.shape_expr[0])
+    return trtp.from_shape_expr((2 * count.expr(), x.shape_expr[1]), x.dtype), count
+
+
+@trtp.impl("sample::above")
+def above_impl(x: trtp.Tensor, outputs: Tuple[trtp.Tensor, trtp.Tensor], stream: int) -> None:
+    rows = np.asarray(x)[np.asarray(x)[:, 0] > 0]
+    np.asarray(outputs[0])[:2 * len(rows)] = np.repeat(rows, 2, 0)
+    np.asarray(outputs[1])[...] = len(rows)
+
+
+class Above(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, trt.IPluginV3OneRuntime):
+    plugin_name, plugin_version, plugin_namespace, num_outputs = "Above", "1", "", 2
+
+    def get_capability_interface(self, type):
+        return self
+
+    def get_output_data_types(self, types):
+        return [types[0], trt.int32]
+
+    def get_output_shapes(self, inputs, shape_inputs, builder):
+        count = builder.declare_size_tensor(1, builder.operation(trt.DimensionOperation.FLOOR_DIV, inputs[0][0], builder.constant(2)), inputs[0][0])
+        assert count.is_size_tensor() and not inputs[0][0].is_size_tensor()
+        return [trt.DimsExprs([builder.operation(trt.DimensionOperation.PROD, count, builder.constant(2)), inputs[0][1]]), trt.DimsExprs(0)]
+
+    def supports_format_combination(self, pos, in_out, num_inputs):
+        return True
+
+    def enqueue(self, input_desc, output_desc, inputs, outputs, workspace, stream):
+        x = at(inputs[0], input_desc[0])
+        rows = x[x[:, 0] > 0]
+        at(outputs[0], output_desc[0])[:2 * len(rows)] = np.repeat(rows, 2, 0)
+        at(outputs[1], output_desc[1])[...] = len(rows)
+
+    def clone(self):
+        return Above()
+
+
+class AboveCreator(trt.IPluginCreatorV3One):
+    name, plugin_version, plugin_namespace = "Above", "1", ""
+
+    def create_plugin(self, name, fc, phase):
+        return Above()
+
+
+class Allocator(trt.IOutputAllocator):
+    def reallocate_output(self, tensor_name, memory, size, alignment):
+        self.memory = device.alloc(max(size, 1))
+        return self.memory
+
+    def notify_shape(self, tensor_name, shape):
+        self.shape = tuple(shape)
+
+
+def test_sizes_of_the_data():
+    registry, creator = trt.get_plugin_registry(), AboveCreator()
+    registry.register_creator(creator, "")
+    for is_new in (False, True):
+        network = new_network()
+        x = network.add_input("x", trt.float32, (-1, 5))
+        layer = network.add_plugin(trtp.op.sample.above(x)) if is_new else network.add_plugin_v3([x], [], Above())
+        network.mark_output(layer.get_output(0))
+        assert tuple(layer.get_output(0).shape) == (-1, 5)
+        context = engine_of(network, profile=((1, 5), (4, 5), (9, 5))).create_execution_context()
+        given, taken = np.random.default_rng(4).standard_normal((7, 5)).astype("f4"), Allocator()
+        context.set_input_shape("x", given.shape)
+        context.set_tensor_address("x", given.ctypes.data)
+        assert context.set_output_allocator(layer.get_output(0).name, taken) and context.execute_async_v3(0)
+        wanted = np.repeat(given[given[:, 0] > 0], 2, 0)
+        assert taken.shape == wanted.shape and len(wanted)
+        assert np.array_equal(at(taken.memory, trt.PluginTensorDesc(taken.shape)), wanted)
+    registry.deregister_creator(creator)
+
+
 # ---- what goes wrong ----
 
 class Odd(Exception):

@@ -71,8 +71,10 @@ class IExprBuilder:
                                DimensionOperation.CEIL_DIV: Dim.ceildiv}[op](a, b))
 
     def declare_size_tensor(self, output_index, opt, upper):
-        raise NotAvailable("IExprBuilder.declare_size_tensor is not available: sizes of a plugin's outputs follow from the sizes of "
-                           "its inputs. Give the output its largest size and a further output with the count")
+        """A size that the run tells: enqueue writes it to that output, a scalar."""
+        made = IDimensionExpr(self._table.size(output_index, upper.dim))
+        made.is_size_tensor = lambda: True
+        return made
 
 
 # ---- version 2 ----

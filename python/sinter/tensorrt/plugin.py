@@ -27,13 +27,18 @@ registered = {}                 # (name, version, namespace) -> Definition
 class ShapeExpr:
     """A size as an expression: + - * // and cdiv. A number of Python's in its place is a constant."""
 
+    is_fake = is_size_tensor = False
+
     def __init__(self, dim):
-        self.dim = dim
+        self._dim = dim                         # a size; or a function that gives it, once outputs have their numbers
+
+    dim = property(lambda self: self._dim() if callable(self._dim) else self._dim)
 
     def _apply(self, function, other):
+        if callable(self._dim) or isinstance(other, ShapeExpr) and callable(other._dim):
+            return ShapeExpr(lambda: function(self.dim, other.dim if isinstance(other, ShapeExpr) else other))
         return ShapeExpr(function(self.dim, other.dim if isinstance(other, ShapeExpr) else other))
 
-    is_fake = is_size_tensor = False
     is_constant = property(lambda self: isinstance(self.dim, int) or self.dim.value is not None)
     __add__ = __radd__ = lambda self, other: self._apply(lambda a, b: a + b, other)
     __mul__ = __rmul__ = lambda self, other: self._apply(lambda a, b: a * b, other)
@@ -95,9 +100,22 @@ def from_shape_expr(shape_expr, dtype):
     return TensorDesc(shape_expr, dtype)
 
 
+class SizeTensorDesc(TensorDesc):
+    """An output that holds a size, which the run tells: expr() is the size."""
+
+    def __init__(self, opt, upper_bound):
+        super().__init__((), DataType.INT32)
+        self.opt, self.upper_bound, self.size = opt, upper_bound, None
+
+    def expr(self):
+        made = ShapeExpr(lambda: self.size)
+        made.is_size_tensor = True
+        return made
+
+
 def size_tensor(opt, upper_bound):
-    raise NotAvailable("size tensors are not available: sizes of a plugin's outputs follow from the sizes of its inputs. Give the output "
-                       "its largest size, and a further output with the count")
+    """A further output, a scalar of int32, to which the function writes a size of at most upper_bound."""
+    return SizeTensorDesc(opt, upper_bound)
 
 
 class Tensor:
@@ -202,6 +220,10 @@ class Definition:
         given = [TensorDesc([ShapeExpr(d) for d in x.shape], to_trt(x.dtype, "a plugin's input")) for x in inputs]
         found = self.function(*given, **self._values(values))
         found = list(found) if isinstance(found, (tuple, list)) else [found]
+        for i, d in enumerate(found):
+            if isinstance(d, SizeTensorDesc):
+                most = d.upper_bound.dim if isinstance(d.upper_bound, ShapeExpr) else d.upper_bound
+                d.size = table.size(i, most)
         if len(found) != count:
             raise ValueError(f"{self.function.__name__} describes {len(found)} outputs, the node has {count}")
         return [(FROM_TRT[d.dtype], [e.dim if isinstance(e, ShapeExpr) else e for e in d.shape_expr]) for d in found]
