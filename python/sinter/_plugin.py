@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators written in Python: a plugin of the C interface (plugin.h) whose functions are called back."""
 import ctypes
-import inspect
 import threading
 from collections import namedtuple
 
@@ -270,6 +269,7 @@ def write_error(struct, text):
 
 def accepted(function, names):
     """Those of `names` that a function names as its parameters."""
+    import inspect                                      # it takes long, and few use it
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
