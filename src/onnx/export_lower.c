@@ -259,6 +259,16 @@ static ir_value_id low_conv_transpose(lowering *l)
     return build_padded(l->b, y, pad_mode_constant, begin, end, build_scalar_like(l->b, y, 0));
 }
 
+/* Runtimes want a row of the mask for each query. */
+static ir_value_id with_rows(lowering *l, ir_value_id mask, dim rows)
+{
+    ir_value v = *value_of(l, mask);
+    dim_table *t = l->g->dims;
+    if (v.rank < 2 || v.dim[v.rank - 2] == rows || !dim_is(t, v.dim[v.rank - 2], 1)) return mask;
+    v.dim[v.rank - 2] = rows;
+    return build_expanded(l->b, mask, v.dim, v.rank);
+}
+
 /* A mask of ONNX has two axes at least and the type of the query, or is bool. Causal counts from the last key. */
 static ir_value_id low_attention(lowering *l)
 {
@@ -272,6 +282,7 @@ static ir_value_id low_attention(lowering *l)
     if (l->count_in > 4 && l->in[4]) return 0;
     if (mask && value_of(l, mask)->dtype != SINTER_DTYPE_BOOL) mask = build_typed(b, mask, type);
     while (mask && value_of(l, mask)->rank < 2) mask = build_unsqueezed(b, mask, 0);
+    if (mask) mask = with_rows(l, mask, rows);
     if (a.causal && rows != keys) {
         a.causal = 0;
         const ir_value_id ahead = build_sizes(b, &(dim){ dim_sub(l->g->dims, keys, rows) }, 1, true);
