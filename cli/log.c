@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static log_style current = { .most = LOG_VERBOSE };
 
@@ -28,6 +29,14 @@ log_level log_level_of(const char *word)
     return (log_level)i;
 }
 
+/* What stands before the kind of a line on a terminal, and behind it; "": no colour. trtexec's lines have none. */
+static const char *colour_of(FILE *to, log_level level)
+{
+    static const char *const code[LOG_LEVELS] = { "\x1b[1;31m", "\x1b[33m", "", "" };
+    const char *off = getenv("NO_COLOR");
+    return !current.is_split && isatty(fileno(to)) && !(off && *off) ? code[level] : "";
+}
+
 /* In plain style only the first line of a text says what it is. */
 static void line(FILE *to, log_level level, bool has_time, bool is_first, const char *text, size_t length)
 {
@@ -37,9 +46,10 @@ static void line(FILE *to, log_level level, bool has_time, bool is_first, const 
     struct tm parts;
     const time_t now = time(NULL);
     if (has_time && localtime_r(&now, &parts)) (void)strftime(stamp, sizeof stamp, "%m/%d/%Y-%H:%M:%S", &parts);
+    const char *colour = colour_of(to, level), *plain = *colour ? "\x1b[0m" : "";
     flockfile(to);
-    if (has_time) (void)fprintf(to, "[%s] [%c] ", stamp, letter[level]);
-    else if (is_first) (void)fputs(word[level], to);
+    if (has_time) (void)fprintf(to, "%s[%s] [%c]%s ", colour, stamp, letter[level], plain);
+    else if (is_first) (void)fprintf(to, "%s%s%s", colour, word[level], plain);
     (void)fwrite(text, 1, length, to);
     (void)fputc('\n', to);
     funlockfile(to);
