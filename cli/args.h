@@ -82,6 +82,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       "Nodes that are quantised, by name. May be repeated.")                                                          \
     X(nodes_to_exclude, PATHS, "nodes-to-exclude", V_QUANTIZE, "REGEX",                                               \
       "Nodes that stay in f32, by name. May be repeated.")                                                            \
+    X(lint, FLAG, "lint", V_QUANTIZE, "",                                                                             \
+      "Writes nothing, and says which rules for QuantizeLinear and DequantizeLinear the nodes of a model break.")     \
     X(dq_only, FLAG, "dq-only", V_QUANTIZE, "", "Weights are stored in 8 bits before a DequantizeLinear: always so.") \
     X(high_precision_dtype, WORD, "high-precision-dtype", V_QUANTIZE, "fp32",                                         \
       "What is not quantised stays in fp32: no other type is written.")                                               \

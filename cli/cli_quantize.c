@@ -135,12 +135,50 @@ static bool quantize(const args *a, model_setup *setup, const model_given *g, co
     return sinter_quantize_file(a->file.at[0], &o, a->output, &error) == SINTER_OK || cli_error(&error) == 0;
 }
 
+/* ---- --lint ---- */
+
+typedef struct lint {
+    uint32_t count;
+    bool is_json;
+    json j;
+} lint;
+
+static void on_broken(void *user, const char *rule, const char *node, const char *text)
+{
+    lint *l = user;
+    l->count++;
+    if (!l->is_json) {
+        (void)printf("%s: '%s': %s\n", rule, node, text);
+        return;
+    }
+    json_open(&l->j, NULL, '{');
+    json_text(&l->j, "rule", rule);
+    json_text(&l->j, "node", node);
+    json_text(&l->j, "text", text);
+    json_close(&l->j, '}');
+}
+
+static int check(const args *a)
+{
+    model_setup setup;
+    sinter_error error = { 0 };
+    lint l = { .is_json = a->json, .j.to = stdout };
+    if (!model_setup_make(a, &setup)) return STATUS_USAGE;
+    if (l.is_json) json_open(&l.j, NULL, '{'), json_open(&l.j, "broken", '[');
+    const sinter_status s = sinter_quantize_check_file(a->file.at[0], &setup.env, on_broken, &l, &error);
+    if (l.is_json) json_close(&l.j, ']'), json_close(&l.j, '}');
+    if (s != SINTER_OK) return cli_error(&error);
+    if (!l.is_json) (void)printf("%s: %u broken rules\n", a->file.at[0], l.count);
+    return l.count ? STATUS_FAILED : STATUS_OK;
+}
+
 int verb_quantize(const args *given)
 {
     args a = *given;
     if (a.onnx_path) a.file.at[a.file.count++] = a.onnx_path;
     if (a.output_path) a.output = a.output_path;
     if (a.calibration_cache_path) a.calib = a.calibration_cache_path;
+    if (a.lint && a.file.count == 1) return check(&a);
     if (!a.file.count || !a.output) {
         (void)cli_fail(a.output ? "which model? MODEL.onnx is missing" : "where to? -o OUT.onnx is missing");
         return STATUS_USAGE;

@@ -45,13 +45,27 @@ SINTER_API const sinter_option *sinter_quantize_option(uint32_t index);
 /* Reads the ONNX file `path`, simplifies it as sinter_simplify_file does, puts QuantizeLinear and DequantizeLinear
  * before the data of each f32 product and convolution with constant weights, stores the weights in 8 bits before a
  * DequantizeLinear, and writes the model to the file `to`. Data has one scale, range / 127 (fp8: range / 448); weights
- * have one for each output channel; zero points are 0. Outputs of products stay f32. Opset 21 or above.
+ * have one for each output channel; zero points are 0. What a sum adds to such a product is quantised,
+ * too, where it has a range. Outputs of products stay f32. Opset 21 or above.
  *
  *   options   the calibration is needed.
  *
  * Errors: as sinter_simplify_file; INVALID_ARG (no calibration; no product was quantised). */
 SINTER_API sinter_status sinter_quantize_file(const char *path, const sinter_quantize_options *options, const char *to,
                                               sinter_error *error) SINTER_MUST_USE;
+
+/* Reads a model with QuantizeLinear and DequantizeLinear and calls `told` for each rule that a node breaks. Rules:
+ *   inputs       both operands of a product are quantised, or neither; weights of 4 bits are an exception
+ *   output       the output of a quantised product is not quantised at once
+ *   activation   nothing is quantised between a quantised product and its activation
+ *   residual     what is added to a quantised product is quantised
+ *   scales       data has one scale; weights have one for each output channel
+ *   zero         data is i8, not u8; zero points are 0
+ * Errors: as sinter_simplify_file; INVALID_ARG. */
+SINTER_API sinter_status sinter_quantize_check_file(const char *path, const sinter_env_options *env,
+                                                    void (*told)(void *user, const char *rule, const char *node,
+                                                                 const char *text),
+                                                    void *user, sinter_error *error) SINTER_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -1951,11 +1951,22 @@ missing and how to add it.
 """Prints the ONNX operators that the importer supports, and the operations of sinter that they become. `format`: 0
 plain, 1 Markdown (docs/ops.md), 2 JSON.
 """),
+    "sinter_quantize_check_file": (c_int, [c_char_p, POINTER(sinter_env_options), CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_char_p), c_void_p, POINTER(sinter_error)], "path env told user error",
+"""Reads a model with QuantizeLinear and DequantizeLinear and calls `told` for each rule that a node breaks. Rules:
+  inputs       both operands of a product are quantised, or neither; weights of 4 bits are an exception
+  output       the output of a quantised product is not quantised at once
+  activation   nothing is quantised between a quantised product and its activation
+  residual     what is added to a quantised product is quantised
+  scales       data has one scale; weights have one for each output channel
+  zero         data is i8, not u8; zero points are 0
+Errors: as sinter_simplify_file; INVALID_ARG.
+"""),
     "sinter_quantize_file": (c_int, [c_char_p, POINTER(sinter_quantize_options), c_char_p, POINTER(sinter_error)], "path options to error",
 """Reads the ONNX file `path`, simplifies it as sinter_simplify_file does, puts QuantizeLinear and DequantizeLinear
 before the data of each f32 product and convolution with constant weights, stores the weights in 8 bits before a
 DequantizeLinear, and writes the model to the file `to`. Data has one scale, range / 127 (fp8: range / 448); weights
-have one for each output channel; zero points are 0. Outputs of products stay f32. Opset 21 or above.
+have one for each output channel; zero points are 0. What a sum adds to such a product is quantised,
+too, where it has a range. Outputs of products stay f32. Opset 21 or above.
 
   options   the calibration is needed.
 

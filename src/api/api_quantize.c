@@ -35,3 +35,29 @@ sinter_status sinter_quantize_file(const char *path, const sinter_quantize_optio
     to_file t = { &e, &o, to };
     return NOTE(&e, api_model_file(&e, path, quantize_mapped, &t), "quantising '%s'", path);
 }
+
+typedef struct to_check {
+    env *e;
+    void (*told)(void *user, const char *rule, const char *node, const char *text);
+    void *user;
+} to_check;
+
+static sinter_status check_mapped(void *user, const build_model *m)
+{
+    const to_check *t = user;
+    return quantize_check(t->e, m, t->told, t->user);
+}
+
+sinter_status sinter_quantize_check_file(const char *path, const sinter_env_options *options,
+                                         void (*told)(void *user, const char *rule, const char *node, const char *text),
+                                         void *user, sinter_error *error)
+{
+    env e;
+    env_budget budget = { 0 };
+    env_init(&e, options, error);
+    TRY(env_check(&e));
+    if (!path || !told) return FAIL(&e, INVALID_ARG, "%s is NULL", path ? "told" : "path");
+    e.budget = &budget;
+    to_check t = { &e, told, user };
+    return NOTE(&e, api_model_file(&e, path, check_mapped, &t), "looking at '%s'", path);
+}

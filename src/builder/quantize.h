@@ -9,4 +9,9 @@
 /* Writes the quantised model to the file `path`. */
 sinter_status quantize_model(env *e, const build_model *m, const sinter_quantize_options *o, const char *path);
 
+/* Tells which rules the nodes of a model break. */
+sinter_status quantize_check(env *e, const build_model *m,
+                             void (*told)(void *user, const char *rule, const char *node, const char *text),
+                             void *user);
+
 #endif

@@ -13,6 +13,8 @@ bool          narrow_stays(const ir_node *n, uint32_t input);
 /* The products that tune_quantize takes, in order; behind them, from `own` on, those that are of dequantised numbers
  * already. */
 sinter_status quantize_candidates(env *e, arena *a, ir_graph *g, ir_node_id **list, uint32_t *own, uint32_t *count);
+/* The dequantize that makes the value, or what a constant was folded from; views are looked through. NULL: none. */
+const ir_node *quantize_source(const ir_graph *g, ir_value_id v);
 /* The type of the data of a product in 8 bits. */
 sinter_dtype  quantize_data_type(const ir_graph *g, const ir_node *n);
 

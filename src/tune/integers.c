@@ -34,17 +34,21 @@ static uint32_t channels_axis(const ir_graph *g, const ir_node *n)
     return d[1 - axis] >= TERMS_MIN && d[axis] >= COLUMNS_MIN ? axis : UINT32_MAX;
 }
 
-/* Is the value, or what a constant was folded from, dequantised already? */
-static bool is_dequantized(const ir_graph *g, ir_value_id v)
+const ir_node *quantize_source(const ir_graph *g, ir_value_id v)
 {
     for (uint32_t depth = 0; depth < DEPTH; depth++) {
         const ir_value *x = ir_value_at(g, v);
         const ir_node *n = ir_node_at(g, x->producer ? x->producer : x->recipe);
-        if (n->op == OP_dequantize && (x->producer || x->recipe)) return true;
-        if ((!x->producer && !x->recipe) || !op_has(n->op, VIEW)) return false;
+        if (n->op == OP_dequantize && (x->producer || x->recipe)) return n;
+        if ((!x->producer && !x->recipe) || !op_has(n->op, VIEW)) return NULL;
         v = n->in[0];
     }
-    return false;
+    return NULL;
+}
+
+static bool is_dequantized(const ir_graph *g, ir_value_id v)
+{
+    return quantize_source(g, v) != NULL;
 }
 
 /* Products of the main region: what is inside another one may run any number of times. */

@@ -117,6 +117,13 @@ typedef enum tune_codes { TUNE_CODES_ENGINE, TUNE_CODES_I8, TUNE_CODES_F8 } tune
 sinter_status tune_quantize(env *e, ir_graph *g, tune_codes codes, const double *range, const uint8_t *is_kept,
                             uint32_t *count);
 
+/* ---- placement.c: where quantize and dequantize stand in a model ---- */
+/* Sums behind quantised products: what is added to them is quantised, too. range: by value; 0: it stays. */
+sinter_status tune_quantize_sums(env *e, ir_graph *g, tune_codes codes, const double *range, uint32_t count);
+/* Calls `told` for each rule that a node breaks. */
+typedef void (*tune_told)(void *user, const char *rule, const char *node, const char *text);
+sinter_status tune_placement(env *e, ir_graph *g, tune_told told, void *user);
+
 /* ---- tap.c: tensors that calibration looks at, in a graph before the rules for integers ---- */
 typedef struct tune_tensor {
     const char *name;

@@ -7,7 +7,8 @@ import json
 import rig  # noqa: I001
 import numpy as np
 import sinter
-from random_models import data, ints, initializer, model, node, value
+from onnx_bytes import ints
+from random_models import data, initializer, integer, model, node, value
 
 try:
     import onnx
@@ -63,7 +64,9 @@ class Net:
         others = [b for b in before if b[1].shape == exact.shape]
         other = others[self.rng.integers(len(others))]
         self.graph += node("Add", [name, other[0]], [made])
-        return made, exact + other[1], bound + other[2]
+        # One of the two may be quantised behind a product.
+        step = max(np.abs(exact).max(), np.abs(other[1]).max()) / 127
+        return made, exact + other[1], bound + other[2] + step / 2
 
     def product(self, name, exact, bound):
         """Both factors move by at most half a step. A range that is the largest magnitude cuts nothing off that was inside."""
@@ -193,6 +196,74 @@ def test_flags():
     assert "1 of 2 products" in rig.command("quantize", source, "-o", out, "--calib", cache)
     # What is quantised is left alone.
     rig.raises(AssertionError, rig.command, "quantize", quantize(file, x, "two")[0], "-o", out, "--calib", cache, says="there are none in f32")
+
+
+def lint(graph):
+    path = rig.FOLDER / "lint.onnx"
+    path.write_bytes(model(graph))
+    done = rig.subprocess.run([str(rig.BIN), "quantize", str(path), "--lint", "--json"], capture_output=True, text=True)
+    broken = [b["rule"] for b in json.loads(done.stdout)["broken"]]
+    assert done.returncode == bool(broken), done.stderr
+    return sorted(broken)
+
+
+def test_rules():
+    """A model with two quantised products, each rule broken in turn."""
+    rng = np.random.default_rng(4)
+    codes = rng.integers(-127, 128, (32, 32)).astype("i1")
+
+    def build(data_zero=0, data_type="i8", data_scales=1, weight_scales=32, weight_zero=0, plain_weight=False, plain_data=False,
+              behind="", residual=None):
+        graph = data(11, value("x", "f32", [4, 32])) + data(12, value("y", "f32", [4, 32]))
+        graph += initializer("s", np.full(data_scales, 0.05, "f4") if data_scales > 1 else np.array(0.05, "f4"))
+        kind = {"i8": "i1", "u8": "u1"}[data_type]
+        graph += initializer("z", np.full(data_scales, data_zero, kind) if data_scales > 1 else np.array(data_zero, kind), data_type)
+        graph += initializer("t", np.full(weight_scales, 0.01, "f4") if weight_scales > 1 else np.array(0.01, "f4"))
+        graph += initializer("u", np.full(weight_scales, weight_zero, "i1") if weight_scales > 1 else np.array(weight_zero, "i1"), "i8")
+        graph += initializer("one", np.array(0.05, "f4")) + initializer("none", np.array(0, "i1"), "i8")
+        graph += initializer("c", codes, "i8") + initializer("w", codes.astype("f4") * np.float32(0.01))
+        if plain_data:
+            graph += node("Identity", ["x"], ["xd"])
+        else:
+            graph += node("QuantizeLinear", ["x", "s", "z"], ["xq"], integer("axis", 1)) + node("DequantizeLinear", ["xq", "s", "z"], ["xd"], integer("axis", 1))
+        weight = "w" if plain_weight else "wd"
+        graph += node("DequantizeLinear", ["c", "t", "u"], ["wd"], integer("axis", 1)) + node("MatMul", ["xd", weight], ["a"])
+        last = "a"
+        if behind:
+            graph += node("QuantizeLinear", ["a", "one", "none"], ["aq"]) + node("DequantizeLinear", ["aq", "one", "none"], ["ad"])
+            graph += node(behind, ["ad"], ["b"])
+            last = "b"
+        if residual == "plain":
+            graph += node("Tanh", ["x"], ["r"]) + node("Add", [last, "r"], ["sum"])
+            last = "sum"
+        elif residual == "quantized":
+            graph += node("Tanh", ["x"], ["t0"]) + node("QuantizeLinear", ["t0", "one", "none"], ["t1"])
+            graph += node("DequantizeLinear", ["t1", "one", "none"], ["r"]) + node("Add", [last, "r"], ["sum"])
+            last = "sum"
+        return graph + node("Relu", [last], ["y"])
+
+    assert lint(build()) == [] and lint(build(residual="quantized")) == []
+    assert lint(build(plain_weight=True)) == ["inputs"] and lint(build(plain_data=True)) == ["inputs"]
+    assert lint(build(plain_data=True, plain_weight=True)) == []
+    assert lint(build(weight_scales=1)) == ["scales"] and lint(build(data_scales=32)) == ["scales"]
+    assert lint(build(data_type="u8")) == ["zero"] and lint(build(data_zero=3)) == ["zero"] and lint(build(weight_zero=1)) == ["zero"]
+    assert lint(build(behind="Relu")) == ["activation"] and lint(build(behind="Tanh")) == ["output"]
+    assert lint(build(residual="plain")) == ["residual"]
+    assert lint(build(weight_scales=1, data_type="u8", residual="plain")) == ["residual", "scales", "zero"]
+
+
+def test_what_quantize_writes_keeps_the_rules():
+    sums = 0
+    for seed in range(12):
+        net = Net(100 + seed)
+        net.grow()
+        out, _ = quantize(model(net.graph), net.x, "kept", "--method", "minmax")
+        done = rig.subprocess.run([str(rig.BIN), "quantize", str(out), "--lint", "--json"], capture_output=True, text=True)
+        broken = {b["rule"] for b in json.loads(done.stdout)["broken"]}
+        # Where a product's result is the data of the next product, it is quantised at once.
+        assert broken <= {"output"}, (seed, done.stdout)
+        sums += b"Add" in net.graph
+    assert sums > 2
 
 
 if __name__ == "__main__":
