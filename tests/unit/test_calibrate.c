@@ -158,6 +158,76 @@ static void out_of_memory(void)
     }
 }
 
+/* ---- quantising ---- */
+
+typedef struct said {
+    uint32_t quantized, left, broken;
+} said;
+
+static void told(void *user, const char *op, const char *node, const char *why)
+{
+    said *s = user;
+    CHECK(strcmp(op, "matmul") == 0 && strcmp(node, "first") == 0);
+    if (why) s->left++;
+    else s->quantized++;
+}
+
+static void on_broken(void *user, const char *rule, const char *node, const char *what)
+{
+    CHECK(*rule && *node && *what);
+    ((said *)user)->broken++;
+}
+
+/* Memory is refused at each of some requests: no file is left, nothing is lost. */
+static void quantizes(void)
+{
+    enum { TRIES = 60 };
+    static const char path[] = "test_calibrate.onnx", to[] = "test_calibrate_q.onnx";
+    sinter_error error = { 0 };
+    sinter_calibration *c = NULL;
+    bytes m = model_bytes();
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(m.at, 1, m.size, f) == m.size && fclose(f) == 0);
+    CHECK_EQ(sinter_calibration_create(NULL, &c, &error), SINTER_OK);
+    sinter_quantize_options o = SINTER_QUANTIZE_OPTIONS;
+    CHECK_EQ(sinter_quantize_file(path, &o, to, &error), SINTER_INVALID_ARG);
+    CHECK_HAS(error.text, "calibration is NULL");
+    o.calibration = c;
+    CHECK_EQ(sinter_quantize_file(path, &o, to, &error), SINTER_INVALID_ARG);
+    CHECK_HAS(error.text, "of 1 products with constant weights none is quantised");
+    CHECK_EQ(sinter_quantize_file(NULL, &o, to, &error), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_quantize_check_file(path, NULL, NULL, NULL, &error), SINTER_INVALID_ARG);
+    CHECK_EQ(sinter_calibration_set(c, "x", 3, &error), SINTER_OK);
+    long requests = 1;
+    for (long i = 0; i <= TRIES; i++) {
+        faulty memory = { .budget = i ? (i - 1) * requests / TRIES : -1 };
+        const sinter_allocator allocator = { &memory, faulty_resize };
+        const sinter_env_options e = { .struct_size = sizeof e, .allocator = &allocator };
+        said s = { 0 };
+        o.env = &e;
+        o.told = told;
+        o.user = &s;
+        (void)remove(to);
+        sinter_status status = sinter_quantize_file(path, &o, to, &error);
+        f = fopen(to, "rb");
+        CHECK((f != NULL) == (status == SINTER_OK));
+        if (f) CHECK(fclose(f) == 0);
+        if (status == SINTER_OK) {
+            CHECK(s.quantized == 1 && s.left == 0);
+            status = sinter_quantize_check_file(to, &e, on_broken, &s, &error);
+            CHECK_EQ(s.broken, 0);
+        }
+        if (!CHECK(status == SINTER_OK || (i && status == SINTER_NO_MEMORY))) printf("%s\n", error.text);
+        CHECK_EQ(memory.live, 0);
+        CHECK_EQ(memory.misuse, 0);
+        if (!i) requests = memory.requests;
+    }
+    sinter_calibration_destroy(c);
+    free(m.at);
+    (void)remove(path);
+    (void)remove(to);
+}
+
 /* ---- damaged caches ---- */
 
 static size_t cache_make(char *out, size_t size, uint64_t *random)
@@ -255,6 +325,6 @@ static void files(void)
     (void)remove(other);
 }
 
-static const test tests[] = { T(files),         T(a_function_gives_batches), T(refuses),
-                              T(out_of_memory), T(damaged_caches),           { 0 } };
+static const test tests[] = { T(files),     T(a_function_gives_batches), T(refuses), T(out_of_memory),
+                              T(quantizes), T(damaged_caches),           { 0 } };
 TEST_MAIN(tests)
