@@ -112,7 +112,7 @@ class CompiledModule(torch.nn.Module):
             flat, spec = pytree.tree_flatten((args, kwargs))
             if spec != self.in_spec:
                 raise TypeError(f"the arguments are {spec}, the program was made for {self.in_spec}")
-        shapes = tuple([(x.shape, x.dtype, x.device) if isinstance(x, torch.Tensor) else x for x in flat])
+        shapes = tuple([(x.shape, x.dtype, x.device) if isinstance(x, torch.Tensor) else (type(x), x) for x in flat])
         if shapes not in self.valid:
             self.check(flat, shapes)
         if torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in flat):

@@ -160,6 +160,9 @@ class Partition:
 
     # ---- the engine ----
 
+    def has_convolution(self):
+        return any(n.target is torch.ops.aten.convolution.default for n in self.graph.nodes)
+
     def build(self, plan=None):
         """Makes `built`. `plan`: the engine, if it is there already. Errors: sinter.Error, Unsupported."""
         global builds
@@ -178,7 +181,7 @@ class Partition:
         noted = Built(None, self.device, inputs, names, outputs, where, limits, sizes, weights, self.is_single)
         if plan is None:
             plan = sinter.build(lowering.model.serialize(), profiles=profile or None,
-                                **self.settings.build_options(self.device))
+                                **self.settings.build_options(self.device, self.has_convolution()))
             builds += 1
         engine = load_engine(plan, self.device)
         if [i.name for i in engine.inputs] != [name for _, name, _ in inputs]:

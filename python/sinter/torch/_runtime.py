@@ -17,6 +17,8 @@ c_run_async = quick("sinter_context_run_async", ctypes.c_void_p, ctypes.c_void_p
 # What the text of a sympy expression of sizes calls.
 NAMES = {"FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv, "Mod": operator.mod, "PythonMod": operator.mod, "Max": max,
          "Min": min, "IntTrueDiv": operator.truediv, "CeilToInt": lambda a: -int(-a // 1), "FloorToInt": lambda a: int(a // 1)}
+# CUDA's default stream, for which torch's handle is 0: of 0, sinter would make a stream of its own, in no order with torch's.
+LEGACY_STREAM = 1
 UNSUPPORTED, DEVICE = int(_abi.Status.UNSUPPORTED), int(_abi.Place.DEVICE)
 version_of = operator.attrgetter("_version")
 address_of = torch.Tensor.data_ptr
@@ -142,7 +144,7 @@ class Built:
 
     def runner(self):
         """A context that nobody uses, on the current stream, and the list to put it back to."""
-        stream = torch._C._cuda_getCurrentRawStream(self.ordinal) if self.is_cuda else None
+        stream = (torch._C._cuda_getCurrentRawStream(self.ordinal) or LEGACY_STREAM) if self.is_cuda else None
         pool = self.pools.get(stream)
         if pool is None:
             pool = self.pools.setdefault(stream, [])

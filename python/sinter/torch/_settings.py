@@ -92,13 +92,14 @@ class Settings:
     def from_json(cls, given):
         return cls.make(given)
 
-    def build_options(self, device):
+    def build_options(self, device, has_convolution):
         """Options of sinter.build for a torch.device."""
         made = {"tune": self.tune}
         allow = [a for a in map(precision_of, self.enabled_precisions) if a]
         if device.type == "cuda":
             made["device"] = f"cuda:{device.index or 0}"
-            if not self.disable_tf32 and (torch.backends.cudnn.allow_tf32 or torch.backends.cuda.matmul.allow_tf32):
+            if not self.disable_tf32 and (permits_tf32(torch.backends.cuda.matmul) or
+                                          has_convolution and permits_tf32(torch.backends.cudnn)):
                 allow.append("tf32")
         else:
             made["device"], made["threads"] = "cpu", self.threads or torch.get_num_threads()
@@ -111,6 +112,14 @@ class Settings:
         if self.timing_cache_path:
             made["timing_cache"] = os.fspath(self.timing_cache_path)
         return dict(made, **self.options)
+
+
+def permits_tf32(flags):
+    """torch's flag, under its old or its new name."""
+    try:
+        return bool(flags.allow_tf32)
+    except RuntimeError:                        # the new names were used, and the old ones cannot say it
+        return getattr(flags, "fp32_precision", "") == "tf32"
 
 
 def precision_of(value):
