@@ -67,10 +67,12 @@ def compile_and_run(job):
     compiler, standard, test, runs, flags, folder = job
     folder.mkdir()
     command = [compiler, f"-std=c++{standard}", *STRICT, *COMPAT, *flags, str(ROOT / f"tests/cpp/{test}.cpp")]
-    command += ["-o", str(folder / "use"), "-L", str(BUILD), "-lsinter", "-lpthread"] if runs else ["-fsyntax-only"]
+    command += ["-fPIC", "-c", "-o", str(folder / "use.o")] if runs else ["-fsyntax-only"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode or not runs:
         return done.stderr
+    link = [compiler, *flags, folder / "use.o", "-L", BUILD, "-lsinter", "-lpthread", "-o"]
+    subprocess.run([*link, folder / "use"], check=True)
     digits = ROOT / "examples/digits"
     last = folder
     if test == "use_tensorrt":
@@ -80,7 +82,22 @@ def compile_and_run(job):
                        ob.data(12, ob.value("y", ["N", 2])))
     done = subprocess.run([folder / "use", digits / "digits.onnx", digits / "seven.npy", last], capture_output=True, text=True,
                           env=dict(os.environ, LD_LIBRARY_PATH=str(BUILD)))
-    return done.stdout + done.stderr if done.returncode else ""
+    if done.returncode or test != "use_tensorrt" or flags:
+        return done.stdout + done.stderr if done.returncode else ""
+    return load_plugins(link, folder)
+
+
+def load_plugins(link, folder):
+    """As a shared library the test is a library of plugins: the command runs the model with it."""
+    subprocess.run([*link, folder / "libuse.so", "-shared"], check=True)
+    ob.write_npy(folder / "x.npy", [2, 2], [1, 2, 3, 4])
+    done = subprocess.run([os.environ["SINTER_BIN"], "run", folder / "plugin.onnx", "--plugin", folder / "libuse.so", "--input",
+                           f"x={folder / 'x.npy'}", "--output-dir", folder], capture_output=True, text=True,
+                          env=dict(os.environ, LD_LIBRARY_PATH=str(BUILD)))
+    if done.returncode:
+        return done.stdout + done.stderr
+    values = struct.unpack("<4f", (folder / "output_0.npy").read_bytes()[-16:])
+    return "" if values == (3.5, 6, 8.5, 11) else f"the plugin gives {values}"
 
 
 def main():

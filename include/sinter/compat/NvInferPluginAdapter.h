@@ -446,6 +446,16 @@ class IPluginRegistry {
     bool isParentSearchEnabled() const noexcept { return true; }
     void setParentSearchEnabled(bool) noexcept {}
 
+    /* Gives all creators to the process that loads this library: `--plugin`, sinter_plugins_load. */
+    sinter_status give(sinter_plugin_host const *host) noexcept
+    {
+        for (auto const &a : adapters_) {
+            sinter_plugin const p = a->describe();
+            sinter_status const s = host->add(host->plugins, &p, host->error);
+            if (s != SINTER_OK) return s;
+        }
+        return SINTER_OK;
+    }
     /* What networks and engines are made with. */
     sinter::environment environment()
     {
@@ -499,6 +509,15 @@ template <class T> class PluginRegistrar {
     T instance_{};
 };
 } // namespace nvinfer1
+
+#if defined(__GNUC__)
+/* A shared library whose sources include this header is a library of plugins for sinter, too. */
+extern "C" __attribute__((weak, used, visibility("default"))) sinter_status sinter_plugin_entry(
+    sinter_plugin_host const *host)
+{
+    return getPluginRegistry()->give(host);
+}
+#endif
 
 #define REGISTER_TENSORRT_PLUGIN(name)                                                                                 \
     static nvinfer1::PluginRegistrar<name> pluginRegistrar##name {}
