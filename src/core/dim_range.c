@@ -85,8 +85,8 @@ dim_range dim_range_mod(dim_range a, dim_range b)
         r.opt = b.opt == -1 ? 0 : a.opt % b.opt;
         if (r.opt && (r.opt < 0) != (b.opt < 0)) r.opt += b.opt;
     }
-    r.max = b.max == INT64_MAX ? INT64_MAX : i64_max(b.max - 1, 0);
-    r.min = b.min == INT64_MIN ? INT64_MIN : i64_min(b.min + 1, 0);
+    r.max = b.max == INT64_MAX ? INT64_MAX : b.max > 0 ? b.max - 1 : 0;
+    r.min = b.min == INT64_MIN ? INT64_MIN : b.min < 0 ? b.min + 1 : 0;
     if (a.min >= 0 && b.min >= 0) r.max = i64_min(r.max, a.max);
     return r;
 }

@@ -273,6 +273,14 @@ static own_stream stream_make(void)
     return s;
 }
 
+static void own_stream_free(own_stream s)
+{
+    CUresult (*destroy)(CUstream);
+    void *const symbol = driver_function("cuStreamDestroy");
+    memcpy(&destroy, &symbol, sizeof destroy);
+    CHECK(!destroy(s.handle));
+}
+
 /* Builds and loads. */
 static sinter_engine *stream_engine(sinter_plugins *r, const char *text, sinter_tune tune)
 {
@@ -340,6 +348,7 @@ static void on_the_callers_stream(void)
     sinter_engine_free(engine, SINTER_PLACE_DEVICE, device, 2 * RUNS * sizeof host);
     sinter_context_destroy(context);
     sinter_engine_release(engine);
+    own_stream_free(stream);
     CHECK_EQ(seen.states, 0);
     sinter_plugins_destroy(r);
 }

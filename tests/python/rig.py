@@ -23,7 +23,7 @@ def begin_with_sanitizers():
     found = [line.split("=>")[1].split()[0] for line in needed.splitlines() if "=>" in line and ("asan" in line or "tsan" in line)]
     if found:
         environment = dict(os.environ, LD_PRELOAD=":".join(found), SINTER_TEST_PRELOADED="1",
-                           ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
+                           ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0:allocator_may_return_null=1")
         os.execve(sys.executable, [sys.executable] + sys.argv, environment)
 
 

@@ -2,6 +2,7 @@
 /* test_dim.c - dimension expressions: one id for equal ones, known simplifications, ranges, text, and random
  * expressions that must evaluate to what plain arithmetic says. */
 #include "core/dim.h"
+#include "core/dim_range.h"
 #include "test.h"
 
 typedef struct fixture {
@@ -350,7 +351,26 @@ static void broadcasts_of_many_symbols_are_one_list(void)
     teardown(&f);
 }
 
+/* Ranges of forged engines: infinity and its neighbours at either end, in every combination. */
+static void ranges_at_the_ends(void)
+{
+    static const int64_t at[] = { INT64_MIN, INT64_MIN + 1, -2, -1, 0, 1, 2, INT64_MAX - 1, INT64_MAX };
+    dim_range of[256];
+    uint32_t count = 0, wrong = 0;
+    for (uint32_t i = 0; i < COUNT_OF(at); i++)
+        for (uint32_t k = i; k < COUNT_OF(at); k++)
+            for (uint32_t o = i; o <= k; o++) of[count++] = (dim_range){ at[i], at[k], at[o], 1 };
+    for (uint32_t kind = DIM_ADD; kind <= DIM_BROADCAST; kind++)
+        for (uint32_t i = 0; i < count; i++)
+            for (uint32_t k = 0; k < count; k++) {
+                const dim_range r = dim_range_apply(kind, of[i], of[k]);
+                wrong += r.min > r.max;
+            }
+    CHECK_EQ(wrong, 0);
+}
+
 static const test tests[] = {
+    T(ranges_at_the_ends),
     T(broadcasts_are_sets),
     T(broadcasts_of_many_symbols_are_one_list),
     T(equal_expressions_have_one_id),

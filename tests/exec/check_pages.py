@@ -18,7 +18,8 @@ from cli_rig import check, failures, sinter
 
 SOURCE = os.environ["SINTER_SOURCE_DIR"]
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-if os.environ.get("SINTER_TEST_SCALE") != "full" or not BROWSER:
+if not BROWSER:
+    print("there is no Chromium")
     sys.exit(77)
 HOSTILE = ["</title><script>window.taken=1</script>", "<img src=x onerror=window.taken=1>", "'\"><svg onload=window.taken=1>",
            "</text></svg><script>window.taken=1</script>", "&lt;script&gt;", "javascript:taken=1", "\u202eabc", "a\u0001b", "</script><b>"]
