@@ -353,6 +353,7 @@ gtensor *judge_stack(gmodel *m, const gtensors *t, uint32_t axis, bool is_revers
 typedef struct repeat {
     gtensors scanned[G_OUT][G_LANES];
     bool is_open;
+    bool is_unsized; /* nothing was stacked, and nobody knows the shape of what it would have been */
 } repeat;
 
 /* False: shapes of slices differ, which no model may do. */
@@ -379,7 +380,7 @@ static void finish_scans(gmodel *m, repeat *r, const gnode *n, uint32_t carried,
                                          turns && turns->ints[which], m->value.at[result[which]].at[k][0]);
         v->dtype = v->at[k][0]->dtype;
         v->rank = v->at[k][0]->rank;
-        v->is_chaotic[k] = false;
+        v->is_chaotic[k] = r->is_unsized;
     }
     if (r->is_open) spoil(m, n, k);
 }
@@ -396,7 +397,7 @@ void judge_scalar(gmodel *m, uint32_t value, sinter_dtype dtype, int64_t x, uint
 
 enum { TRIPS_MAX = 64 };
 
-/* Does data decide a size in the body? Then nobody knows the shape of slices of which there are none. */
+/* Does data decide a size in the body? */
 static bool has_late_sizes(const gmodel *m, uint32_t scope)
 {
     static const char *const late[] = { "NonZero", "Compress", "Unique", "NonMaxSuppression", "If", "Loop", "Scan" };
@@ -409,6 +410,15 @@ static bool has_late_sizes(const gmodel *m, uint32_t scope)
             if (n->in[k] != G_NONE && gop_is_param(n->op, k) && m->value.at[n->in[k]].kind != G_CONST) return true;
     }
     return false;
+}
+
+/* No turn was taken: a carried value that turns compute may change its shape, and so may slices that depend on it. */
+static bool is_of_unknown_shape(const gmodel *m, uint32_t scope, const uint32_t *param, const uint32_t *result,
+                                uint32_t carried)
+{
+    bool is = has_late_sizes(m, scope);
+    for (uint32_t i = 0; i < carried; i++) is = is || (param[i] != result[i] && m->value.at[param[i]].rank);
+    return is;
 }
 
 /* Data decides whether all turns of such a body fit together: that they do not is no fault of what is tested. */
@@ -470,7 +480,7 @@ static bool run_loop(gmodel *m, const gnode *n, uint32_t k)
         }
     }
     if (!ran) {
-        r.is_open |= s->result.count > 1 + carried && has_late_sizes(m, scope);
+        r.is_unsized = is_of_unknown_shape(m, scope, &s->param.at[2], &s->result.at[1], carried);
         /* The body is run for the shapes of what nothing was stacked on. */
         judge_scalar(m, s->param.at[0], SINTER_DTYPE_I64, 0, k);
         judge_scalar(m, s->param.at[1], SINTER_DTYPE_BOOL, true, k);
@@ -508,7 +518,7 @@ static bool run_scan(gmodel *m, const gnode *n, uint32_t k)
         }
     }
     if (trips == 0) {
-        r.is_open |= s->result.count > carried && has_late_sizes(m, scope);
+        r.is_unsized = is_of_unknown_shape(m, scope, s->param.at, s->result.at, carried);
         for (uint32_t i = 0; i < scanned; i++)
             judge_slice(m, s->param.at[carried + i], n->in[carried + i], axes ? (uint32_t)axes->ints[i] : 0, 0, k);
         if (!judge_scope(m, scope, k)) return refuse_turn(m, scope);
