@@ -11,7 +11,7 @@ cmake --install "$build" --prefix "$scratch/prefix" >/dev/null
 # Every public function; those that build engines are not in the runtime library.
 every=$(grep -ho '\bsinter_[a-z_]*(' "$scratch"/prefix/include/sinter/*.h | tr -d '(' | sort -u)
 build_only="sinter_build_file sinter_build_memory sinter_build_save sinter_model_inputs sinter_print_operators $(
-    cd "$scratch/prefix/include/sinter" && grep -ho '\bsinter_[a-z_]*(' network.h simplify.h calibrate.h | tr -d '(' | tr '\n' ' ')"
+    cd "$scratch/prefix/include/sinter" && grep -ho '\bsinter_[a-z_]*(' network.h simplify.h calibrate.h quantize.h | tr -d '(' | tr '\n' ' ')"
 for list in every run; do
     {
         echo '#include <sinter/sinter.h>'

@@ -137,13 +137,19 @@ def calib(flag):
     with open(path("good.cache"), "w") as file:
         file.write("TRT-101600-EntropyCalibration2\npool1: 3d0efe3c\nscores: 3c010a14\n")
     out = good(*BUILD, "--skipInference", "--int8", "--calib=" + path("good.cache"))
-    # A GPU that is not here: there 8 bits are faster, and the convolution's range is in the cache.
-    words = ["--onnx=" + MODEL, "--device=cuda:sm_90", "--heuristic", "--skipInference", "--int8", "--calib=" + path("good.cache")]
+    # On kernels for a GPU 8 bits are faster, and the convolution's range is in the cache.
+    emulated = os.path.join(os.path.dirname(os.environ["SINTER_BIN"]), "tests", "libsinter_emulated_cuda.so")
+    gpu = {"SINTER_LIBCUDA": emulated, "SINTER_LIBNVRTC": emulated, "SINTER_KERNEL_CACHE": "", "SINTER_FAKE_SM": "90",
+           "SINTER_FAKE_DEVICES": "1"}
+    os.environ.update(gpu)
+    words = ["--onnx=" + MODEL, "--device=cuda", "--heuristic", "--skipInference", "--int8", "--calib=" + path("good.cache")]
     out = good(*words)
     check("int8: 1 of 2 products" in out.out, flag, out.out)
     with open(path("good.cache"), "w") as file:
         file.write("TRT-101600-EntropyCalibration2\nother: 3c010a14\n")
     check("1 without a range" in good(*words).out, flag)
+    for name in gpu:
+        del os.environ[name]
     check("changes nothing without --int8" in good(*BUILD, "--skipInference", "--calib=" + path("good.cache")).err, flag)
     for text in ("", "TRT", "image: 3c010a14\n", "TRT-8-X\nimage: 3c010a1\n", "TRT-8-X\nimage 3c010a14\n", "TRT-8-X\nimage: 3c010a1g\n"):
         with open(path("bad.cache"), "w") as file:
