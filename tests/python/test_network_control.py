@@ -274,6 +274,9 @@ def product(precision, *flags, strong=False, out=None):
     if precision is not None:
         layer.precision = precision
         assert layer.precision_is_set and layer.precision == precision
+        layer.reset_precision()
+        assert not layer.precision_is_set and layer.precision == trt.float32
+        layer.precision = precision
     if out is not None:
         layer.set_output_type(0, out)
         assert layer.output_type_is_set(0) and layer.get_output_type(0) == out
@@ -293,6 +296,7 @@ def product(precision, *flags, strong=False, out=None):
 
 def test_precisions():
     flag, exact, rounded = trt.BuilderFlag, 1e-5, 1e-4
+    assert product(trt.int8, flag.OBEY_PRECISION_CONSTRAINTS) < exact                       # kept, and no constraint
     assert product(None) < exact and product(trt.float16) < exact           # without a flag, precisions are ignored
     assert rounded < product(trt.float16, flag.OBEY_PRECISION_CONSTRAINTS) < 0.1
     assert rounded < product(trt.float16, flag.STRICT_TYPES) < 0.1

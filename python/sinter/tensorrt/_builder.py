@@ -9,8 +9,8 @@ from .._library import Error
 from ._calibrate import ranges_of
 from ._core import Dims, ILogger, Managed, Missing, NotAvailable, Reporter, bytes_memory, default_device, plan_memory
 from ._layers import INetworkDefinition
-from ._names import (BuilderFlag, DeviceType, EngineCapability, HardwareCompatibilityLevel, MemoryPoolType, ProfilingVerbosity,
-                      RuntimePlatform, Severity, TacticSource, TilingOptimizationLevel)
+from ._names import (BuilderFlag, DeviceType, EngineCapability, HardwareCompatibilityLevel, MemoryPoolType, PreviewFeature,
+                      ProfilingVerbosity, RuntimePlatform, Severity, TacticSource, TilingOptimizationLevel)
 
 
 class IOptimizationProfile:
@@ -86,7 +86,7 @@ class IBuilderConfig(Managed):
         self.tiling_optimization_level, self.l2_limit_for_tiling = TilingOptimizationLevel.NONE, -1
         self.plugins_to_serialize, self.profile_stream, self.remote_auto_tuning_config = [], 0, ""
         self.build_route, self.algorithm_selector = "", None
-        self.tactic_sources = sum(1 << int(s) for s in TacticSource)
+        self.tactic_sources = 1 << TacticSource.EDGE_MASK_CONVOLUTIONS | 1 << TacticSource.JIT_CONVOLUTIONS
 
     # ---- flags ----
 
@@ -112,7 +112,7 @@ class IBuilderConfig(Managed):
         self.previews[feature] = bool(enable)
 
     def get_preview_feature(self, feature):
-        return self.previews.get(feature, False)
+        return self.previews.get(feature, feature == PreviewFeature.PROFILE_SHARING_0806)
 
     # ---- profiles, memory, caches ----
 
@@ -137,7 +137,8 @@ class IBuilderConfig(Managed):
     def get_memory_pool_limit(self, pool):
         if pool in self.pools:
             return self.pools[pool]
-        usual = {MemoryPoolType.DLA_MANAGED_SRAM: 0, MemoryPoolType.DLA_LOCAL_DRAM: 1 << 30, MemoryPoolType.DLA_GLOBAL_DRAM: 1 << 29}
+        usual = {MemoryPoolType.DLA_MANAGED_SRAM: 0, MemoryPoolType.DLA_LOCAL_DRAM: 1 << 30, MemoryPoolType.DLA_GLOBAL_DRAM: 1 << 29,
+                 MemoryPoolType.TACTIC_SHARED_MEMORY: 1 << 30}
         return usual.get(pool, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
     max_workspace_size = property(lambda self: self.get_memory_pool_limit(MemoryPoolType.WORKSPACE),

@@ -9,7 +9,7 @@ from .._network import Network
 from .._tensor import Tensor
 from ._core import FROM_TRT, Dims, Managed, Reporter, Weights, to_trt
 from ._plugin_bridge import Bridges
-from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, TensorFormat, TensorLocation
+from ._names import DataType, LayerType, NetworkDefinitionCreationFlag, Severity, TensorFormat, TensorLocation
 
 
 class ITensor:
@@ -86,6 +86,10 @@ class ILayer:
         self.network, self.layer = network, layer
         self.kind_name = self.added_by = layer.kind.name.lower()
 
+    def __dir__(self):
+        """What upstream's layers have: tools list the attributes of layers by it."""
+        return [n for n in super().__dir__() if hasattr(type(self), n)]
+
     # Of activations and of poolings `type` is their function, as upstream has it.
     type = property(lambda self: LayerType.__members__.get(self.layer.kind.name, LayerType.IDENTITY))
     name = property(lambda self: self.layer.name, lambda self, name: setattr(self.layer, "name", name))
@@ -93,19 +97,28 @@ class ILayer:
     num_inputs = property(lambda self: len(self.layer.inputs))
     num_outputs = property(lambda self: len(self.layer.outputs))
 
-    precision_is_set = property(lambda self: self.layer.precision is not None)
+    _other_precision = None     # INT8 or another type that is no constraint here
+    precision_is_set = property(lambda self: self.layer.precision is not None or self._other_precision is not None)
 
     @property
     def precision(self):
-        """What the layer is computed in: FLOAT, HALF or BF16. BuilderFlag says whether it is obeyed."""
+        """What the layer is computed in: FLOAT, HALF or BF16; BuilderFlag says whether it is obeyed. INT8 and the other
+        types are kept, with a warning: 8 bits come of ranges, or of the layers that quantise."""
+        if self._other_precision is not None:
+            return self._other_precision
         return DataType.FLOAT if self.layer.precision is None else to_trt(self.layer.precision, self.name)
 
     @precision.setter
     def precision(self, dtype):
-        self.layer.precision = FROM_TRT[dtype]
+        is_float = dtype in (DataType.FLOAT, DataType.HALF, DataType.BF16)
+        self.layer.precision = FROM_TRT[dtype] if is_float else None
+        self._other_precision = None if is_float else DataType(dtype)
+        if not is_float:
+            self.network.say(Severity.WARNING, f"the precision {self._other_precision.name} of layer '{self.name}' changes nothing: "
+                                               "FLOAT, HALF and BF16 are constraints; 8 bits come of ranges or of Q/DQ layers")
 
     def reset_precision(self):
-        self.layer.precision = None
+        self.layer.precision = self._other_precision = None
 
     @property
     def operator(self):

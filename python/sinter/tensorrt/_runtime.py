@@ -12,7 +12,7 @@ from .._library import Error
 from .._shapes import infer
 from .._tensor import Tensor
 from ._core import Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
-from ._interfaces import TEMPFILES
+from ._interfaces import TEMPFILES, IStreamReader, IStreamReaderV2
 from ._names import (EngineCapability, EngineStat, ExecutionContextAllocationStrategy, HardwareCompatibilityLevel,
                      LayerInformationFormat, ProfilingVerbosity, SeekPosition, SerializationFlag, TensorFormat, TensorIOMode,
                      TensorLocation)
@@ -23,7 +23,7 @@ FORMAT_WORDS = {32: "FP32", 16: "FP16", 8: "Int8", 64: "Int64"}
 def read_stream(reader):
     """All bytes of a stream reader, old or new."""
     parts, size = [], 1 << 20
-    is_new = hasattr(reader, "seek")
+    is_new = isinstance(reader, IStreamReaderV2) or hasattr(reader, "seek") and not isinstance(reader, IStreamReader)
     if is_new:
         reader.seek(0, SeekPosition.SET)
     while True:
