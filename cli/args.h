@@ -135,7 +135,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
     X(fail_regex, TEXT, "fail-regex", V_DEBUG, "REGEX",                                                               \
       "reduce: a failure counts only if what the check prints has a match.")                                          \
     X(all_layers, FLAG, "all-layers", V_COMPARE, "",                                                                  \
-      "Makes all values of the models outputs, compares those that both sides have, and names the first layer that "  \
+      "Makes every value of both models an output, compares those that both have, and names the first layer that "    \
       "diverges. Fusions are fewer then.")                                                                            \
     X(why, FLAG, "why", V_INSPECT, "",                                                                                \
       "Adds the kernels that were considered: rejected and why, measured, or taken. Needs a model.")                  \
