@@ -113,13 +113,14 @@ static ir_value_id masked(growth *w, ir_value_id v, uint32_t axis, double by)
 }
 
 /* Scores that do not count are -infinity, so their weights are 0. */
-static sinter_status mask_softmax(growth *w, ir_node_id id)
+static sinter_status mask_softmax(growth *w, ir_node_id id, uint32_t padded)
 {
     const ir_node n = *ir_node_at(w->g, id);
-    const ir_value_id scores = masked(w, n.in[0], (uint32_t)((const attrs_softmax *)n.attrs)->axis, -INFINITY);
+    const uint32_t axis = (uint32_t)((const attrs_softmax *)n.attrs)->axis;
+    const ir_value_id scores = masked(w, n.in[0], axis, -INFINITY);
     TRY(made(w));
     ir_node_set_in(w->g, id, 0, scores);
-    w->is_zero[n.out[0]] = true;
+    w->is_zero[n.out[0]] = padded == 1u << axis; /* of rows by rows, only one axis is masked */
     return SINTER_OK;
 }
 
@@ -225,7 +226,7 @@ static sinter_status visit(growth *w, ir_node_id id)
     if (fate == PADDING_REACHES) return refuse(w, n, c.why);
     if (fate == PADDING_IS_CUT) return cut(w, id, padded[0]);
     if (fate == PADDING_IS_SIZE) return number_of(w, id);
-    if (fate == PADDING_MASKED) return mask_softmax(w, id);
+    if (fate == PADDING_MASKED) return mask_softmax(w, id, padded[0]);
     if (fate == PADDING_LIMITED) return limit_attention(w, id);
     if (fate == PADDING_SUMMED) return mask_factors(w, id, padded);
     return SINTER_OK;
