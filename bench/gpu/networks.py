@@ -16,10 +16,124 @@ def vision(model, batch, size):
     return getattr(torchvision.models, model)(weights=None), image(batch, size)
 
 
-def bert(length):
+def bert(length, batch=1):
     from transformers import BertConfig, BertModel
-    ids = torch.randint(0, 30000, (1, length), device="cuda")
+    ids = torch.randint(0, 30000, (batch, length), device="cuda")
     return BertModel(BertConfig(attn_implementation="sdpa")), (ids, torch.ones_like(ids))
+
+
+def distilbert(length, batch):
+    from transformers import DistilBertConfig, DistilBertForSequenceClassification
+    ids = torch.randint(0, 30000, (batch, length), device="cuda")
+    net = DistilBertForSequenceClassification(DistilBertConfig(attn_implementation="sdpa"))
+    return Fields(net, "logits"), (ids, torch.ones_like(ids))
+
+
+class Fields(nn.Module):
+    """`module` with one field of its result."""
+
+    def __init__(self, module, field, **fixed):
+        super().__init__()
+        self.module, self.field, self.fixed = module, field, fixed
+
+    def forward(self, *inputs):
+        out = self.module(*inputs, **self.fixed)
+        return out[self.field] if isinstance(out, dict) or isinstance(self.field, int) else getattr(out, self.field)
+
+
+def deeplab(size):
+    from torchvision.models.segmentation import deeplabv3_resnet50
+    return Fields(deeplabv3_resnet50(weights=None, weights_backbone=None, num_classes=21), "out"), image(1, size)
+
+
+def inception(batch):
+    from torchvision.models import inception_v3
+    return inception_v3(weights=None, aux_logits=False, init_weights=False), image(batch, 299)
+
+
+class Clip(nn.Module):
+    def __init__(self):
+        from transformers import CLIPConfig, CLIPModel
+        super().__init__()
+        self.net = CLIPModel(CLIPConfig(attn_implementation="sdpa"))
+
+    def forward(self, pixels, ids, mask):
+        return self.net(input_ids=ids, pixel_values=pixels, attention_mask=mask).logits_per_image
+
+
+def clip():
+    ids = torch.randint(0, 49000, (2, 16), device="cuda")
+    return Clip(), (*image(1, 224), ids, torch.ones_like(ids))
+
+
+class Llama(nn.Module):
+    def __init__(self, past):
+        from transformers import LlamaConfig, LlamaForCausalLM
+        super().__init__()
+        self.past = past
+        self.net = LlamaForCausalLM(LlamaConfig(
+            vocab_size=8000, hidden_size=512, intermediate_size=1376, num_hidden_layers=8, num_attention_heads=8,
+            num_key_value_heads=4, attn_implementation="sdpa"))
+
+    def forward(self, ids, positions, *keys_and_values):
+        from transformers import DynamicCache
+        cache = DynamicCache()
+        if self.past:
+            for layer in range(8):
+                cache.update(keys_and_values[2 * layer], keys_and_values[2 * layer + 1], layer)
+        return self.net(ids, position_ids=positions, past_key_values=cache, use_cache=True).logits
+
+
+def llama(tokens, past):
+    ids = torch.randint(0, 8000, (1, tokens), device="cuda")
+    positions = torch.arange(past, past + tokens, device="cuda")[None]
+    kept = [torch.randn(1, 4, past, 64, device="cuda", dtype=torch.half) for _ in range(16)] if past else []
+    return Llama(past), (ids, positions, *kept)
+
+
+def t5_encoder(batch, length):
+    from transformers import T5Config, T5EncoderModel
+    ids = torch.randint(0, 32000, (batch, length), device="cuda")
+    return Fields(T5EncoderModel(T5Config()), "last_hidden_state"), (ids, torch.ones_like(ids))
+
+
+def wav2vec2():
+    from transformers import Wav2Vec2Config, Wav2Vec2ForCTC
+    net = Wav2Vec2ForCTC(Wav2Vec2Config(num_hidden_layers=4, attn_implementation="sdpa"))
+    return Fields(net, "logits"), (torch.randn(1, 16000, device="cuda", dtype=torch.half),)
+
+
+def whisper_encoder():
+    from transformers import WhisperConfig, WhisperModel
+    net = WhisperModel(WhisperConfig(num_mel_bins=80, encoder_layers=4, decoder_layers=4, d_model=384,
+                                     encoder_attention_heads=6, decoder_attention_heads=6, encoder_ffn_dim=1536,
+                                     decoder_ffn_dim=1536, attn_implementation="sdpa"))
+    features = torch.randn(1, 80, 3000, device="cuda", dtype=torch.half)
+    return Fields(net.encoder, "last_hidden_state"), (features,)
+
+
+class Unet(nn.Module):
+    """The classic U-Net, 64 to 1024 channels."""
+
+    def __init__(self):
+        super().__init__()
+        def pair(inputs, outputs):
+            return nn.Sequential(nn.Conv2d(inputs, outputs, 3, padding=1), nn.ReLU(inplace=True),
+                                 nn.Conv2d(outputs, outputs, 3, padding=1), nn.ReLU(inplace=True))
+        sizes = (64, 128, 256, 512, 1024)
+        self.down = nn.ModuleList(pair(a, b) for a, b in zip((3, *sizes), sizes))
+        self.up = nn.ModuleList(nn.ConvTranspose2d(2 * c, c, 2, 2) for c in sizes[-2::-1])
+        self.join = nn.ModuleList(pair(2 * c, c) for c in sizes[-2::-1])
+        self.pool, self.last = nn.MaxPool2d(2), nn.Conv2d(64, 2, 1)
+
+    def forward(self, x):
+        kept = []
+        for i, down in enumerate(self.down):
+            x = down(self.pool(x) if i else x)
+            kept.append(x)
+        for up, join, skip in zip(self.up, self.join, kept[-2::-1]):
+            x = join(torch.cat((skip, up(x)), 1))
+        return self.last(x)
 
 
 class Gpt2(nn.Module):
@@ -143,6 +257,37 @@ NETWORKS = {
     "yolov5s": lambda: (Yolo(640), image(1, 640)),
     "gpt2_s128": lambda: gpt2(128, 0),
     "gpt2_decode": lambda: gpt2(1, 127),
+    "bert_s128_b32": lambda: bert(128, 32),
+    "vit_b_16_b32": lambda: vision("vit_b_16", 32, 224),
+    "swin_t": lambda: vision("swin_t", 1, 224),
+    "convnext_tiny": lambda: vision("convnext_tiny", 1, 224),
+    "deeplabv3_resnet50": lambda: deeplab(256),
+    "resnet50_qdq": lambda: vision("resnet50", 1, 224),
+    "resnet50_qdq_b32": lambda: vision("resnet50", 32, 224),
+    "resnet50_qdq_b128": lambda: vision("resnet50", 128, 224),
+    "bert_qdq_s128": lambda: bert(128),
+    "bert_qdq_s128_b32": lambda: bert(128, 32),
+    "bert_base_fp16": lambda: bert(128),
+    "clip_vit_b32": clip,
+    "densenet121": lambda: vision("densenet121", 1, 224),
+    "distilbert": lambda: distilbert(128, 1),
+    "distilbert_b32": lambda: distilbert(128, 32),
+    "efficientnet_b0": lambda: vision("efficientnet_b0", 1, 224),
+    "efficientnet_b0_b32": lambda: vision("efficientnet_b0", 32, 224),
+    "inception_v3": lambda: inception(1),
+    "inception_v3_b32": lambda: inception(32),
+    "llama_s128": lambda: llama(128, 0),
+    "llama_decode": lambda: llama(1, 127),
+    "mobilenet_v2": lambda: vision("mobilenet_v2", 1, 224),
+    "mobilenet_v2_b32": lambda: vision("mobilenet_v2", 32, 224),
+    "mobilenet_v2_qdq": lambda: vision("mobilenet_v2", 1, 224),
+    "shufflenet_v2": lambda: vision("shufflenet_v2_x1_0", 1, 224),
+    "shufflenet_v2_b32": lambda: vision("shufflenet_v2_x1_0", 32, 224),
+    "t5_small_encoder": lambda: t5_encoder(1, 70),
+    "unet": lambda: (Unet(), image(1, 256)),
+    "vgg16": lambda: vision("vgg16", 1, 224),
+    "wav2vec2": wav2vec2,
+    "whisper_tiny_encoder": whisper_encoder,
 }
 
 
