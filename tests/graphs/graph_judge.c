@@ -82,7 +82,7 @@ static void fill_lanes(gmodel *m, gvalue *v, uint32_t k, gtensor *t)
     const uint32_t salt = (uint32_t)(v - m->value.at);
     v->is_chaotic[k] = false;
     v->at[k][0] = t;
-    for (uint32_t lane = 1; lane < G_LANES; lane++) v->at[k][lane] = judge_moved(m, t, lane, salt, false);
+    for (uint32_t lane = 1; lane < G_LANES; lane++) v->at[k][lane] = judge_moved(m, t, NULL, lane, salt, false);
 }
 
 void judge_leaf(gmodel *m, uint32_t value)
@@ -140,7 +140,7 @@ static bool run_lane(gmodel *m, const gnode *n, uint32_t k, uint32_t lane, kept 
     for (uint32_t i = 0; i < n->count_in; i++) {
         if (n->in[i] == G_NONE) continue;
         in[i] = m->value.at[n->in[i]].at[k][lane];
-        if (lane && strstr(n->op, "Normalization")) in[i] = judge_moved(m, in[i], lane, n->in[i], true);
+        if (lane && strstr(n->op, "Normalization")) in[i] = judge_moved(m, in[i], NULL, lane, n->in[i], true);
     }
     if (!run_engine(e, n, in, error)) return false;
     for (uint32_t i = 0; i < n->count_out; i++) {

@@ -43,8 +43,9 @@ double judge_unit(sinter_dtype dtype);
 double judge_largest(const gtensor *t);
 /* What lane 1 is moved by, lane 2 is moved by in the other direction, and never by hardly anything: of two numbers that
  * rounding may put in either order, or on either side of a step, one lane has the other order. `salt` keeps the moves
- * of two tensors apart. all: no number is taken for exact, and what is small beside others moves with those. */
-gtensor *judge_moved(gmodel *m, const gtensor *t, uint32_t lane, uint32_t salt, bool all);
+ * of two tensors apart. all: no number is taken for exact, and what is small beside others moves with those.
+ * first: NULL, or the first lane, from which `t` may be away already: it moves on in that direction. */
+gtensor *judge_moved(gmodel *m, const gtensor *t, const gtensor *first, uint32_t lane, uint32_t salt, bool all);
 /* `t`, which a lane's operands gave, as that lane has it. */
 gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t env_index, uint32_t lane, gtensor *t);
 /* The factors of a product that are smaller than 1, or that are not, and 1 for the others. */

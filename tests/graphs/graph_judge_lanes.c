@@ -70,7 +70,7 @@ double judge_largest(const gtensor *t)
     return most;
 }
 
-gtensor *judge_moved(gmodel *m, const gtensor *t, uint32_t lane, uint32_t salt, bool all)
+gtensor *judge_moved(gmodel *m, const gtensor *t, const gtensor *first, uint32_t lane, uint32_t salt, bool all)
 {
     if (!dtype_is_float(t->dtype) || sinter_dtype_bits(t->dtype) <= 8) return (gtensor *)(uintptr_t)t;
     gtensor *to = gtensor_new(m->a, t->dtype, t->rank, t->dim);
@@ -82,7 +82,9 @@ gtensor *judge_moved(gmodel *m, const gtensor *t, uint32_t lane, uint32_t salt, 
         const double x = gtensor_at(t, i);
         if (!isfinite(x) || (!all && is_exact(x, t->dtype))) continue;
         const uint64_t random = test_random(&seed);
-        const double by = (random & 1 ? most : -most) * (0.5 + 0.5 * (double)(random >> 11) * 0x1p-53);
+        double by = (random & 1 ? most : -most) * (0.5 + 0.5 * (double)(random >> 11) * 0x1p-53);
+        /* What the operands' lanes have moved already is moved further: back again, it might be as if nothing was. */
+        if (first && (x - gtensor_at(first, i)) * by * x < 0) by = -by;
         /* Away from 0 or towards it, both parts: they must not cancel. */
         dtype_store_f64(t->dtype, to->data, i, x * (1 + by) + by * copysign(largest / 4, x));
     }
@@ -174,7 +176,7 @@ gtensor *judge_lane(gmodel *m, const gnode *n, uint32_t output, uint32_t k, uint
     for (int64_t j = 0; j < t->count && by > 0; j++)
         dtype_store_f64(t->dtype, t->data, j, gtensor_at(t, j) + (j % 2 == lane % 2 ? by : -by));
     const bool all = !is_exact_op(n->op) || (is_sum(n->op) && dtype_is_float(t->dtype) && !all_exact(first));
-    gtensor *to = judge_moved(m, t, lane, n->out[output], all);
+    gtensor *to = judge_moved(m, t, first->count == t->count ? first : NULL, lane, n->out[output], all);
     if (first->count == t->count) move_faint(m, n, k, first, to, lane);
     return to;
 }
