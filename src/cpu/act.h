@@ -21,13 +21,9 @@ typedef struct act_block {
 
 /* c = f(c, y, z) [+ added] */
 typedef void act_fn(const act_block *b);
-typedef act_fn *act_find(op_id op);
-
-act_find act_of_plain;
-#if CPU_HAS_X86
-act_find act_of_avx2, act_of_avx512;
-#endif
-/* NULL where there is no such loop. OP_dequantize: a round trip by the inverse. */
-act_fn *act_of(isa_level isa, op_id op);
+/* The loops of one instruction set by op; NULL where there is none. OP_dequantize: a round trip by the inverse. */
+typedef struct act_set {
+    act_fn *run[OP_COUNT];
+} act_set;
 
 #endif

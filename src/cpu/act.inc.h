@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* act.inc.h - the loops of activations, included once by each instruction set's file after its simd_*.h.
+/* act.inc.h - the loops of activations, included once by each instruction set's file.
  *
  * Whole vectors and one masked step a row; blocks without gaps are one long row. */
-#include "cpu/simd_math.inc.h"
-
 #define ACT(name, value)                                                                                               \
     static void act_##name(const act_block *b)                                                                         \
     {                                                                                                                  \
@@ -53,20 +51,18 @@ ACT(prelu, v_prelu(x, y))
 ACT(hard_sigmoid, v_hard_sigmoid(x, y, z))
 ACT(round_trip, v_round_trip(v_div_by(v_between(x, low, high), scale, inverse), back))
 
-act_fn *VEC_SUFFIX(act_of)(op_id op)
-{
-    switch (op) {
-    case OP_identity: return act_identity;
-    case OP_sigmoid: return act_sigmoid;
-    case OP_tanh: return act_tanh;
-    case OP_silu: return act_silu;
-    case OP_gelu: return act_gelu;
-    case OP_gelu_tanh: return act_gelu_tanh;
-    case OP_hardswish: return act_hardswish;
-    case OP_mish: return act_mish;
-    case OP_prelu: return act_prelu;
-    case OP_hard_sigmoid: return act_hard_sigmoid;
-    case OP_dequantize: return act_round_trip;
-    default: return NULL;
-    }
-}
+static const act_set act_loops = {
+    .run = {
+        [OP_identity] = act_identity,
+        [OP_sigmoid] = act_sigmoid,
+        [OP_tanh] = act_tanh,
+        [OP_silu] = act_silu,
+        [OP_gelu] = act_gelu,
+        [OP_gelu_tanh] = act_gelu_tanh,
+        [OP_hardswish] = act_hardswish,
+        [OP_mish] = act_mish,
+        [OP_prelu] = act_prelu,
+        [OP_hard_sigmoid] = act_hard_sigmoid,
+        [OP_dequantize] = act_round_trip,
+    },
+};

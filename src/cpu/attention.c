@@ -5,6 +5,7 @@
  * and multiplies them with the values at once. Rows run over the queries of one head, then over the next head that
  * shares the keys. Weights are never divided: the sum is taken out of the finished row. */
 #include "cpu/attention.h"
+#include "cpu/level.h"
 #include "base/env.h"
 
 #include <math.h>
@@ -31,16 +32,6 @@ static int64_t ceil_div(int64_t a, int64_t b)
 static int64_t round_up(int64_t a, int64_t b)
 {
     return ceil_div(a, b) * b;
-}
-
-const attention_set *attention_set_of(isa_level isa)
-{
-#if CPU_HAS_X86
-    if (isa >= ISA_AVX512) return &attention_set_avx512;
-    if (isa == ISA_AVX2) return &attention_set_avx2;
-#endif
-    (void)isa;
-    return &attention_set_plain;
 }
 
 const char *attention_bounds_check(const attention_bounds *b)
@@ -97,7 +88,7 @@ static layout layout_of(const gemm_tile_set *set, const attention_bounds *b)
 
 size_t attention_scratch_size(isa_level isa, const attention_bounds *b)
 {
-    return layout_of(gemm_tile_set_of(isa), b).total;
+    return layout_of(level_of(isa)->gemm, b).total;
 }
 
 /* ---- tiles ---- */

@@ -27,12 +27,6 @@ typedef struct attention_set {
     void (*weigh)(float *y, const float *w, const float *v, int64_t stride, int64_t keys, int64_t n);
 } attention_set;
 
-extern const attention_set attention_set_plain;
-#if CPU_HAS_X86
-extern const attention_set attention_set_avx2, attention_set_avx512;
-#endif
-const attention_set *attention_set_of(isa_level isa);
-
 /* What scratch is booked for: upper bounds of the sizes. */
 typedef struct attention_bounds {
     int64_t depth, width;               /* of a key and of a value */

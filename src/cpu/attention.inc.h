@@ -3,13 +3,7 @@
  *
  * Beside the products themselves: what happens to a row of scores before its exponentials, and products for rows so few
  * that packing would cost more than it saves. */
-#include "cpu/attention.h"
-#include "cpu/simd_math.inc.h"
-#include <string.h>
-
-enum { L = VEC_LANES, KEYS = 4 };
-
-static inline vec nan_most(vec acc, vec x) { return v_blend(v_is_nan(acc), acc, v_max(acc, x)); }
+enum { KEYS = 4 };
 
 static inline vec finish_vec(vec x, float cap, const float *add, const uint8_t *allow, int left)
 {
@@ -167,4 +161,4 @@ static void weigh(float *y, const float *w, const float *v, int64_t stride, int6
     }
 }
 
-const attention_set VEC_SUFFIX(attention_set) = { .finish = finish, .exp_sum = exp_sum, .dots = dots, .weigh = weigh };
+static const attention_set attention_loops = { .finish = finish, .exp_sum = exp_sum, .dots = dots, .weigh = weigh };

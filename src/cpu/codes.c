@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codes.c - weights in codes: what their program says, how they are packed, and one panel of a product. */
 #include "cpu/codes.h"
+#include "cpu/level.h"
 
 #include "backend/kernel.h"
 #include "cpu/gemm_core.h"
 
 #include <string.h>
 
-const codes_set *codes_set_of(isa_level isa)
-{
-#if CPU_HAS_X86
-    if (isa >= ISA_AVX512) return &codes_set_avx512;
-    if (isa >= ISA_AVX2) return &codes_set_avx2;
-#else
-    (void)isa;
-#endif
-    return &codes_set_plain;
-}
-
 static int64_t width_of(isa_level isa)
 {
-    return (int64_t)CODES_VECTORS * codes_set_of(isa)->lanes;
+    return (int64_t)CODES_VECTORS * level_of(isa)->codes->lanes;
 }
 
 static int64_t round_up(int64_t a, int64_t unit)
@@ -218,7 +208,7 @@ int64_t codes_depth(const gemm_params *p)
 void codes_expand(const gemm_params *p, int64_t width, int64_t col, int64_t end, int64_t k, int64_t terms, float *b)
 {
     const codes_form *f = &p->codes->form;
-    const codes_set *set = codes_set_of(p->isa);
+    const codes_set *set = level_of(p->isa)->codes;
     const int64_t panel_width = width_of(p->isa), block = k / f->w.block;
     while (col < end) {
         const int64_t left = end - col < width ? end - col : width;
@@ -239,8 +229,8 @@ bool codes_prepare(const gemm_params *p, const float *a, void *scratch)
     float *x = scratch, *sum = (float *)(void *)((char *)scratch + x_size(f, p->m));
     bool is_finite = true;
     for (int64_t r = 0; r < p->m; r++)
-        is_finite = codes_set_of(p->isa)->prepare(a + r * p->a_row, p->a_col, p->k, terms_of(f), chunk_of(f),
-                                                  f->kind == CODE_4, x + r * terms_of(f), sum + r * chunks_of(f)) &&
+        is_finite = level_of(p->isa)->codes->prepare(a + r * p->a_row, p->a_col, p->k, terms_of(f), chunk_of(f),
+                                                     f->kind == CODE_4, x + r * terms_of(f), sum + r * chunks_of(f)) &&
                     is_finite;
     return is_finite || f->kind != CODE_4;
 }
@@ -271,7 +261,7 @@ void codes_panel(const gemm_params *p, int64_t batch, int64_t panel, int64_t res
                  void *post_user)
 {
     const codes_form *f = &p->codes->form;
-    const codes_set *set = codes_set_of(p->isa);
+    const codes_set *set = level_of(p->isa)->codes;
     codes_tile_fn *const *run = set->run[f->kind];
     const float *x = scratch, *sum = (const float *)(const void *)((const char *)scratch + x_size(f, p->m));
     const int64_t width = width_of(p->isa), col = panel * width, cols = f->w.n - col < width ? f->w.n - col : width;

@@ -69,12 +69,6 @@ typedef struct codes_set {
                     float *sum);
 } codes_set;
 
-extern const codes_set codes_set_plain;
-#if CPU_HAS_X86
-extern const codes_set codes_set_avx2, codes_set_avx512;
-#endif
-const codes_set *codes_set_of(isa_level isa);
-
 /* The B of a product (gemm_params.codes), and whether its rows are few enough to be multiplied with codes. */
 typedef struct gemm_codes {
     codes_form form;

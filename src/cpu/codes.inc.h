@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codes.inc.h - the text of the loops over weights in codes, included once by each instruction set's file. */
-#include "cpu/codes.h"
-#include <string.h>
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
+/* ROWS_MOST, VECTORS_ONCE: sums of so many rows and vectors fit the registers. */
+enum { CODES_WIDTH = CODES_VECTORS * L, LINE = 64, AHEAD = 4096 };
+#if VEC_REGISTERS == 32
+enum { ROWS_MOST = 6, VECTORS_ONCE = 4 };
+#define ROWS_EACH(F, name, kind)                                                                                       \
+    F(name, 1, kind) F(name, 2, kind) F(name, 3, kind) F(name, 4, kind) F(name, 5, kind) F(name, 6, kind)
 #else
-#define UNROLL _Pragma("GCC unroll 16")
+enum { ROWS_MOST = 4, VECTORS_ONCE = 2 };
+#define ROWS_EACH(F, name, kind) F(name, 1, kind) F(name, 2, kind) F(name, 3, kind) F(name, 4, kind)
 #endif
-
-enum { L = VEC_LANES, WIDTH = CODES_VECTORS * L, LINE = 64, AHEAD = 4096 };
 
 static inline int terms_of_word(const code_kind kind)
 {
@@ -87,7 +88,7 @@ static inline __attribute__((always_inline)) void tile_part(const codes_tile *t,
             UNROLL for (int r = 0; r < rows; r++)
                 acc[r][v] = kind == CODE_4 ? v_mul(less, v_set(t->sum[r * t->chunks + chunk])) : v_zero();
         }
-        for (int64_t k = 0; k < size; k += terms, code += WIDTH, x += terms) {
+        for (int64_t k = 0; k < size; k += terms, code += CODES_WIDTH, x += terms) {
             veci word[CODES_VECTORS];
             UNROLL for (int v = 0; v < vectors; v++)
             {
@@ -108,7 +109,7 @@ static inline __attribute__((always_inline)) void tile_part(const codes_tile *t,
             const vec s = scale_at(t->scale, t->scale_type, scale_from + v * L);
             UNROLL for (int r = 0; r < rows; r++)
             {
-                float *at = c + r * WIDTH + v * L;
+                float *at = c + r * CODES_WIDTH + v * L;
                 v_store(at, begin ? v_fma(s, acc[r][v], v_load(at)) : v_mul(s, acc[r][v]));
             }
         }
@@ -121,20 +122,20 @@ static inline __attribute__((always_inline)) void tile_part(const codes_tile *t,
     }
 }
 
-#define TILE(name, r, kind)                                                                                            \
+#define CODES_TILE(name, r, kind)                                                                                            \
     static void name##_##r(const codes_tile *t)                                                                        \
     {                                                                                                                  \
         const int most = r == 1 ? CODES_VECTORS : VECTORS_ONCE;                                                        \
         for (int first = 0; first < CODES_VECTORS; first += most) tile_part(t, r, first, most, kind);                  \
     }
-#define TILES(name, kind) ROWS_EACH(TILE, name, kind)
+#define CODES_TILES(name, kind) ROWS_EACH(CODES_TILE, name, kind)
 
-TILES(tile_4, CODE_4)
-TILES(tile_s8, CODE_S8)
-TILES(tile_u8, CODE_U8)
-TILES(tile_f4, CODE_F4)
-TILES(tile_f8_3, CODE_F8_3)
-TILES(tile_f8_2, CODE_F8_2)
+CODES_TILES(tile_4, CODE_4)
+CODES_TILES(tile_s8, CODE_S8)
+CODES_TILES(tile_u8, CODE_U8)
+CODES_TILES(tile_f4, CODE_F4)
+CODES_TILES(tile_f8_3, CODE_F8_3)
+CODES_TILES(tile_f8_2, CODE_F8_2)
 
 /* The factor itself, without its scale. */
 static inline __attribute__((always_inline)) vec whole_of(veci word, const int i, const code_kind kind, veci zero,
@@ -161,7 +162,7 @@ static inline __attribute__((always_inline)) void expand_part(const codes_tile *
             zero[v] = zero_at(t, zero_from + v * L, kind);
         }
         int64_t k = begin;
-        for (; k + each <= end; k += each, code += WIDTH, b += each * width) {
+        for (; k + each <= end; k += each, code += CODES_WIDTH, b += each * width) {
             UNROLL for (int v = 0; v < vectors; v++)
             {
                 const veci word = vi_load(code + v * L);
@@ -171,7 +172,7 @@ static inline __attribute__((always_inline)) void expand_part(const codes_tile *
             }
         }
         if (k < end) { /* a part of a word: the last one */
-            float last[8 * WIDTH];
+            float last[8 * CODES_WIDTH];
             for (int v = 0; v < vectors; v++) {
                 const veci word = vi_load(code + v * L);
                 UNROLL for (int i = 0; i < each; i++)
@@ -230,16 +231,16 @@ static bool prepare(const float *a, int64_t stride, int64_t k, int64_t terms, in
     return all < 0x1p96f && (all > 0x1p-90f || all == 0); /* false for NaN */
 }
 
-#define TILE_NAME(name, r, kind) name##_##r,
-const codes_set VEC_SUFFIX(codes_set) = {
+#define CODES_NAME(name, r, kind) name##_##r,
+static const codes_set codes_loops = {
     .lanes = L,
     .rows = ROWS_MOST,
-    .run = { [CODE_4] = { ROWS_EACH(TILE_NAME, tile_4, CODE_4) },
-             [CODE_S8] = { ROWS_EACH(TILE_NAME, tile_s8, CODE_S8) },
-             [CODE_U8] = { ROWS_EACH(TILE_NAME, tile_u8, CODE_U8) },
-             [CODE_F4] = { ROWS_EACH(TILE_NAME, tile_f4, CODE_F4) },
-             [CODE_F8_3] = { ROWS_EACH(TILE_NAME, tile_f8_3, CODE_F8_3) },
-             [CODE_F8_2] = { ROWS_EACH(TILE_NAME, tile_f8_2, CODE_F8_2) } },
+    .run = { [CODE_4] = { ROWS_EACH(CODES_NAME, tile_4, CODE_4) },
+             [CODE_S8] = { ROWS_EACH(CODES_NAME, tile_s8, CODE_S8) },
+             [CODE_U8] = { ROWS_EACH(CODES_NAME, tile_u8, CODE_U8) },
+             [CODE_F4] = { ROWS_EACH(CODES_NAME, tile_f4, CODE_F4) },
+             [CODE_F8_3] = { ROWS_EACH(CODES_NAME, tile_f8_3, CODE_F8_3) },
+             [CODE_F8_2] = { ROWS_EACH(CODES_NAME, tile_f8_2, CODE_F8_2) } },
     .expand = { expand_4, expand_s8, expand_u8, expand_f4, expand_f8_3, expand_f8_2 },
     .prepare = prepare,
 };

@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "cpu/conv.h"
 #include "cpu/gemm_core.h"
+#include "cpu/level.h"
 #include <string.h>
 
 static int64_t volume(const int64_t d[3])
@@ -48,7 +49,7 @@ static conv_inner inner_of(const conv_params *p)
 static gemm_grid grid_of(const conv_params *p)
 {
     const conv_shape *s = &p->shape;
-    return gemm_grid_of(gemm_tile_set_of(p->isa), p->tactic.gemm, pixel_count(s), s->c_out / s->groups);
+    return gemm_grid_of(level_of(p->isa)->gemm, p->tactic.gemm, pixel_count(s), s->c_out / s->groups);
 }
 
 size_t conv_pack_size(isa_level isa, const conv_shape *s, conv_tactic tactic)
@@ -60,7 +61,7 @@ size_t conv_pack_size(isa_level isa, const conv_shape *s, conv_tactic tactic)
 void conv_pack(isa_level isa, const conv_shape *s, conv_tactic tactic, const float *w, const int64_t w_stride[5],
                float *dst)
 {
-    const gemm_tile_set *set = gemm_tile_set_of(isa);
+    const gemm_tile_set *set = level_of(isa)->gemm;
     const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups;
     const gemm_grid g = gemm_grid_of(set, tactic.gemm, 1, n);
     const size_t group_size = gemm_pack_size(isa, tactic.gemm, volume(s->kernel), k, n) / sizeof(float);
@@ -101,8 +102,7 @@ static size_t zeros_size(const conv_params *p)
 size_t conv_scratch_size(const conv_params *p)
 {
     const conv_inner inner = inner_of(p);
-    return size_add(zeros_size(p),
-                    gemm_core_scratch_size(gemm_tile_set_of(p->isa), p->tactic.gemm, inner.taps, inner.k));
+    return size_add(zeros_size(p), gemm_core_scratch_size(level_of(p->isa)->gemm, p->tactic.gemm, inner.taps, inner.k));
 }
 
 int conv_phase_count(const conv_params *p)
@@ -267,7 +267,7 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
         const int64_t group = tile / blocks, n_block = tile % blocks / g.m_blocks, m_block = tile % g.m_blocks;
         rows.x = image + group * k;
         const gemm_core core = {
-            .set = gemm_tile_set_of(p->isa),
+            .set = level_of(p->isa)->gemm,
             .tactic = p->tactic.gemm,
             .rows = conv_rows_fill,
             .source = &rows,

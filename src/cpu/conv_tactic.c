@@ -2,6 +2,7 @@
 /* conv_tactic.c - which tactics are worth measuring for a convolution: the product's, on each path that applies. */
 #include "cpu/conv.h"
 #include "cpu/gemm_core.h"
+#include "cpu/level.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -95,8 +96,7 @@ double conv_cost(isa_level isa, const conv_shape *s, conv_tactic t)
         cost += copied * (s->x_c == 1 ? 0.1 : 0.3);
     }
     /* Every tap of every register tile reloads its pointers. */
-    const double tiles =
-        (double)g.m / t.gemm.rows * (double)(g.n / (t.gemm.vectors * gemm_tile_set_of(isa)->lanes) + 1);
+    const double tiles = (double)g.m / t.gemm.rows * (double)(g.n / (t.gemm.vectors * level_of(isa)->gemm->lanes) + 1);
     return cost + 0.15 * tiles * (double)g.taps * t.gemm.rows * (double)s->groups;
 }
 

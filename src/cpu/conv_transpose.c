@@ -4,6 +4,7 @@
  * Output o gets x[i] * w[k] wherever o + pad == i * stride + k * dilation. So with q = (o + pad) mod stride, the taps
  * of o are those with k * dilation mod stride == q, and neighbours of a class read neighbouring inputs. */
 #include "cpu/conv_transpose.h"
+#include "cpu/level.h"
 #include "base/env.h"
 #include "cpu/gemm_core.h"
 #include <string.h>
@@ -112,7 +113,7 @@ static void class_pack(const gemm_tile_set *set, const gemm_grid *g, const conv_
 void conv_transpose_pack(isa_level isa, const conv_shape *s, gemm_tactic tactic, const float *w,
                          const int64_t w_stride[5], float *dst)
 {
-    const gemm_tile_set *set = gemm_tile_set_of(isa);
+    const gemm_tile_set *set = level_of(isa)->gemm;
     const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups;
     const gemm_grid g = gemm_grid_of(set, tactic, 1, n);
     const size_t group_size = gemm_pack_size(isa, tactic, taps_total(s), k, n) / sizeof(float);
@@ -137,12 +138,12 @@ size_t conv_transpose_scratch_size(const conv_transpose_params *p)
 {
     const conv_shape *s = &p->shape;
     return size_add(zeros_size(s),
-                    gemm_core_scratch_size(gemm_tile_set_of(p->isa), p->tactic, taps_total(s), s->c_in / s->groups));
+                    gemm_core_scratch_size(level_of(p->isa)->gemm, p->tactic, taps_total(s), s->c_in / s->groups));
 }
 
 static gemm_grid columns_of(const conv_transpose_params *p)
 {
-    return gemm_grid_of(gemm_tile_set_of(p->isa), p->tactic, 1, p->shape.c_out / p->shape.groups);
+    return gemm_grid_of(level_of(p->isa)->gemm, p->tactic, 1, p->shape.c_out / p->shape.groups);
 }
 
 int64_t conv_transpose_tile_count(const conv_transpose_params *p)
@@ -198,7 +199,7 @@ static void row_run(const conv_transpose_params *p, const gemm_grid *columns, in
                     void *post_user)
 {
     const conv_shape *s = &p->shape;
-    const gemm_tile_set *set = gemm_tile_set_of(p->isa);
+    const gemm_tile_set *set = level_of(p->isa)->gemm;
     const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups, per_row = s->images * s->out[0];
     const int64_t image = tile % s->images, z = tile / s->images % s->out[0];
     const int64_t y = row_in_class_order(s, 1, tile / per_row % s->out[1]);

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_rnn.c - recurrent layers: packing, memory, and the walk over chunks of steps. */
 #include "cpu/cpu_rnn.h"
+#include "cpu/level.h"
 
 #include "base/env.h"
 
 #include <string.h>
-
-const rnn_set *rnn_set_of(isa_level isa)
-{
-#if CPU_HAS_X86
-    if (isa == ISA_AVX512) return &rnn_set_avx512;
-    if (isa == ISA_AVX2) return &rnn_set_avx2;
-#endif
-    (void)isa;
-    return &rnn_set_plain;
-}
 
 int64_t rnn_gates(rnn_kind kind)
 {
@@ -295,7 +286,7 @@ void rnn_run(const rnn_params *p, const rnn_params *bound, void *workspace, uint
              const void *how)
 {
     if (!p->batch || !p->hidden) return;
-    job j = { .p = p, .loop = rnn_set_of(p->isa), .at = layout_of(bound, threads), .base = workspace };
+    job j = { .p = p, .loop = level_of(p->isa)->rnn, .at = layout_of(bound, threads), .base = workspace };
     float *h = (float *)(void *)(j.base + j.at.h), *c = (float *)(void *)(j.base + j.at.c);
     state_load(p, p->h_in, p->h_in_stride, h);
     if (p->kind == RNN_LSTM) state_load(p, p->c_in, p->c_in_stride, c);

@@ -27,12 +27,6 @@ typedef struct rnn_set {
     void (*relu)(const float *gate, float *h, int64_t n);
 } rnn_set;
 
-extern const rnn_set rnn_set_plain;
-#if CPU_HAS_X86
-extern const rnn_set rnn_set_avx2, rnn_set_avx512;
-#endif
-const rnn_set *rnn_set_of(isa_level isa);
-
 typedef enum rnn_kind { RNN_TANH, RNN_RELU, RNN_LSTM, RNN_GRU, RNN_GRU_LINEAR } rnn_kind;
 
 typedef struct rnn_params {

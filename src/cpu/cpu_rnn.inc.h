@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_rnn.inc.h - the text of the cells of recurrent layers, included once by each instruction set's file. */
-#include "cpu/cpu_rnn.h"
-#include "cpu/simd_math.inc.h"
-
-enum { L = VEC_LANES };
-
 static inline int lanes_left(int64_t i, int64_t n) { return n - i < L ? (int)(n - i) : L; }
 static inline vec load(const float *p, int left) { return left == L ? v_load(p) : v_load_n(p, left); }
 static inline void store(float *p, vec v, int left)
@@ -77,7 +72,7 @@ static void cell_relu(const float *gate, float *h, int64_t n)
     }
 }
 
-const rnn_set VEC_SUFFIX(rnn_set) = { .lstm = lstm,
+static const rnn_set rnn_loops = { .lstm = lstm,
                                       .gru_linear = gru_linear,
                                       .gru_reset = gru_reset,
                                       .gru_mix = gru_mix,

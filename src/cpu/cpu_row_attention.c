@@ -5,6 +5,7 @@
  * asked for; between tokens and head sizes ({0,2,1,3}) the transpose that follows costs nothing. */
 #include "cpu/attention.h"
 #include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
 #include "cpu/row.h"
 
 typedef struct record {
@@ -94,9 +95,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         k->dim[3] != q->dim[3] || v->dim[2] != k->dim[2])
         return FAIL(e, INTERNAL, "the operands of attention do not fit each other");
     r->params = (attention_params){
-        .tile = gemm_tile_set_of(isa),
-        .loop = attention_set_of(isa),
-        .row = rows_set_of(isa),
+        .tile = level_of(isa)->gemm,
+        .loop = level_of(isa)->attention,
+        .row = level_of(isa)->rows,
         .bounds = bounds_of(p),
         .batch = q->dim[0],
         .heads = heads,

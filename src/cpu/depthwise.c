@@ -4,6 +4,7 @@
  * A row is done in runs of pixels of all channels: memory is read in order, and a run is still in L1 when the hook sees
  * it. */
 #include "cpu/depthwise.h"
+#include "cpu/level.h"
 #include "base/env.h"
 #include "cpu/gemm_core.h"
 
@@ -50,17 +51,6 @@ int64_t depthwise_tile_count(const depthwise_params *p)
     return p->shape.images * p->shape.out[0];
 }
 
-static depthwise_row_fn *row_kernel_of(isa_level level)
-{
-#if CPU_HAS_X86
-    if (level >= ISA_AVX512) return depthwise_row_avx512;
-    if (level >= ISA_AVX2) return depthwise_row_avx2;
-#else
-    (void)level;
-#endif
-    return depthwise_row_plain;
-}
-
 void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *post_user)
 {
     const depthwise_shape *s = &p->shape;
@@ -69,7 +59,7 @@ void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *
     if (cols == 0) return;
     int64_t run = RUN_FLOATS / cols / RUN_PIXELS * RUN_PIXELS;
     if (run < RUN_PIXELS) run = RUN_PIXELS;
-    depthwise_row_fn *kernel = row_kernel_of(p->isa);
+    void (*const kernel)(const depthwise_row *) = level_of(p->isa)->depthwise;
     for (int64_t tile = begin; tile < end; tile++) {
         for (int64_t x = 0; x < s->out[1]; x += run) {
             const int64_t pixel = tile * s->out[1] + x, pixels = s->out[1] - x < run ? s->out[1] - x : run;

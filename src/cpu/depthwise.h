@@ -47,10 +47,5 @@ typedef struct depthwise_row {
     int64_t out_y, out_x, pixels;
 } depthwise_row;
 typedef void depthwise_row_fn(const depthwise_row *r);
-depthwise_row_fn depthwise_row_plain;
-#if CPU_HAS_X86
-depthwise_row_fn depthwise_row_avx2;
-depthwise_row_fn depthwise_row_avx512;
-#endif
 
 #endif

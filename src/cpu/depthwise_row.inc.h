@@ -5,12 +5,6 @@
  * window is loaded once and meets every output that it belongs to. Blocks at the borders and the last, partial vector
  * of channels take the same body with each load guarded. Everything else takes one pixel at a time. */
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* What blocks of outputs beside each other need, for one or more vectors of channels. */
 typedef struct dw_block {
     const float *x; /* row 0 of the window, column 0: may lie outside the image         */
@@ -232,7 +226,7 @@ static void dw_multiplied(const depthwise_row *r, const dw_block *rows)
     }
 }
 
-void VEC_SUFFIX(depthwise_row)(const depthwise_row *r)
+static void depthwise_row_run(const depthwise_row *r)
 {
     const depthwise_params *p = r->p;
     const depthwise_shape *s = &p->shape;

@@ -9,17 +9,6 @@
 
 enum { SCRATCH_ALIGN = 64, POST_BYTES = 4096 };
 
-const gemm_tile_set *gemm_tile_set_of(isa_level level)
-{
-#if CPU_HAS_X86
-    if (level >= ISA_AVX512) return &gemm_tile_avx512;
-    if (level >= ISA_AVX2) return &gemm_tile_avx2;
-#else
-    (void)level;
-#endif
-    return &gemm_tile_plain;
-}
-
 static int64_t i64_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -3,10 +3,11 @@
 #include "base/env.h"
 #include "cpu/codes.h"
 #include "cpu/gemm_core.h"
+#include "cpu/level.h"
 
 size_t gemm_pack_size(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k, int64_t n)
 {
-    const size_t lanes = (size_t)gemm_tile_set_of(isa)->lanes;
+    const size_t lanes = (size_t)level_of(isa)->gemm->lanes;
     const size_t cols = size_align((size_t)n, lanes);
     const size_t floats = size_mul(size_mul((size_t)taps, (size_t)k), cols);
     (void)tactic; /* whatever the width of a panel, only the last vector is padded */
@@ -30,7 +31,7 @@ static void pack_panels(const gemm_tile_set *set, const gemm_grid *g, int64_t ta
 void gemm_pack(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k, int64_t n, const float *src,
                int64_t tap_stride, int64_t row_stride, int64_t col_stride, float *dst)
 {
-    const gemm_tile_set *set = gemm_tile_set_of(isa);
+    const gemm_tile_set *set = level_of(isa)->gemm;
     const gemm_grid g = gemm_grid_of(set, tactic, 1, n);
     pack_panels(set, &g, taps, k, n, 0, g.panels, src, tap_stride, row_stride, col_stride, dst);
 }
@@ -53,7 +54,7 @@ static int64_t batch_count(const gemm_params *p)
 
 size_t gemm_scratch_size(const gemm_params *p)
 {
-    const gemm_tile_set *set = gemm_tile_set_of(p->isa);
+    const gemm_tile_set *set = level_of(p->isa)->gemm;
     const gemm_grid g = gemm_grid_of(set, p->tactic, p->m, p->n);
     size_t own = size_align(raw_size(p, &g), 64);
     if (p->codes) { /* for few rows, too, of which one panel of f32 may be wanted all the same */
@@ -68,7 +69,7 @@ size_t gemm_scratch_size(const gemm_params *p)
 int64_t gemm_tile_count(const gemm_params *p)
 {
     if (p->codes && p->codes->is_direct) return batch_count(p) * codes_panels(p);
-    const gemm_grid g = gemm_grid_of(gemm_tile_set_of(p->isa), p->tactic, p->m, p->n);
+    const gemm_grid g = gemm_grid_of(level_of(p->isa)->gemm, p->tactic, p->m, p->n);
     return batch_count(p) * g.m_blocks * g.n_blocks;
 }
 
@@ -121,7 +122,7 @@ static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, i
         e.post = NULL;
     }
     const gemm_core core = {
-        .set = gemm_tile_set_of(p->isa),
+        .set = level_of(p->isa)->gemm,
         .tactic = p->tactic,
         .rows = dense_rows_fill,
         .source = &rows,
@@ -182,7 +183,7 @@ static void run_codes(const gemm_params *p, const gemm_grid *g, int64_t begin, i
 
 void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, void *post_user)
 {
-    const gemm_tile_set *set = gemm_tile_set_of(p->isa);
+    const gemm_tile_set *set = level_of(p->isa)->gemm;
     const gemm_grid g = gemm_grid_of(set, p->tactic, p->m, p->n);
     char *own = (char *)scratch + gemm_core_scratch_size(set, p->tactic, 1, p->k);
     if (p->codes && p->codes->is_direct) {

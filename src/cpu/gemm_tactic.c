@@ -4,6 +4,7 @@
  * The model counts what no machine escapes: multiply-adds with the lanes that padding wastes, loads, the latency of a
  * short accumulator chain. It knows no clock and no vendor. Two sizes of block stand for two sizes of L2 cache. */
 #include "cpu/gemm_core.h"
+#include "cpu/level.h"
 #include <stdio.h>
 
 enum { BLOCK_SMALL = 192 << 10, BLOCK_LARGE = 512 << 10, CACHE_WAY = 4096, WAYS = 8 };
@@ -53,7 +54,7 @@ static double step_cost(int64_t rows, int64_t vectors)
 
 double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
 {
-    const gemm_tile_set *set = gemm_tile_set_of(isa);
+    const gemm_tile_set *set = level_of(isa)->gemm;
     const gemm_grid g = gemm_grid_of(set, t, s->m, s->n);
     if (g.m_tiles == 0 || g.panels == 0) return 0.0;
     const int64_t vectors = (s->n + g.lanes - 1) / g.lanes, full = s->n / g.width;
@@ -80,7 +81,7 @@ double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
 
 const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
 {
-    const gemm_tile_set *set = gemm_tile_set_of(isa);
+    const gemm_tile_set *set = level_of(isa)->gemm;
     if (t.direct != 0 || t.copy_a > 1) return "reserved bits are set";
     if (t.vectors < 1 || t.vectors > GEMM_VECTORS_MAX) return "panel width is not 1 to 4 vectors";
     if (t.rows < 1 || t.rows > set->rows_max[t.vectors - 1])
@@ -91,8 +92,8 @@ const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
 
 int gemm_tactic_print(char *text, size_t size, isa_level isa, gemm_tactic t)
 {
-    return snprintf(text, size, "%ux%d m%u n%u%s", t.rows, t.vectors * gemm_tile_set_of(isa)->lanes, t.block_m,
-                    t.block_n, t.copy_a ? " copy" : "");
+    return snprintf(text, size, "%ux%d m%u n%u%s", t.rows, t.vectors * level_of(isa)->gemm->lanes, t.block_m, t.block_n,
+                    t.copy_a ? " copy" : "");
 }
 
 static uint16_t block_of(int64_t bytes, int64_t panel_bytes, int64_t panels)
@@ -134,7 +135,7 @@ static void candidates_add(candidates *c, isa_level isa, const gemm_shape *s, ge
 
 int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTICS_MAX])
 {
-    const gemm_tile_set *set = gemm_tile_set_of(isa);
+    const gemm_tile_set *set = level_of(isa)->gemm;
     candidates c = { .count = 0 };
     for (int v = 1; v <= GEMM_VECTORS_MAX; v++) {
         if (v > 1 && s->n <= (int64_t)(v - 1) * set->lanes) break;

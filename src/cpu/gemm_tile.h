@@ -42,13 +42,5 @@ typedef struct gemm_tile_set {
                  int64_t col_stride);
 } gemm_tile_set;
 
-extern const gemm_tile_set gemm_tile_plain;
-#if CPU_HAS_X86
-extern const gemm_tile_set gemm_tile_avx2;
-extern const gemm_tile_set gemm_tile_avx512;
-#endif
-
-/* The set of a level; levels that this build lacks give the best one below. */
-const gemm_tile_set *gemm_tile_set_of(isa_level level);
 
 #endif

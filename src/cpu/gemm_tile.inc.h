@@ -4,13 +4,6 @@
  * One always-inlined body with constant `rows` and `vectors`, instantiated for every pair whose accumulators fit the
  * registers beside one broadcast of A and a row of B. The accumulators never leave the registers before the epilogue.
  */
-#include <string.h>
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 
 /* How far ahead of use B is asked for: a stream from far memory gains, one from the caches does not lose. */
 enum { PREFETCH_AHEAD = 512, FLOATS_PER_LINE = 16 };
@@ -229,7 +222,7 @@ TILES_3(TILE)
 TILES_4(TILE)
 
 #define TILE_NAME(r, v) tile_##r##x##v,
-const gemm_tile_set VEC_SUFFIX(gemm_tile) = {
+static const gemm_tile_set gemm_tiles = {
     .lanes = VEC_LANES,
     .rows_max = TILE_ROWS_MAX,
     .run = { { TILES_1(TILE_NAME) }, { TILES_2(TILE_NAME) }, { TILES_3(TILE_NAME) }, { TILES_4(TILE_NAME) } },

@@ -5,16 +5,6 @@
 #include "base/env.h"
 #include <string.h>
 
-const integer_set *integer_set_of(isa_level isa)
-{
-#if CPU_HAS_X86
-    if (isa == ISA_AVX512) return &integer_set_avx512;
-    if (isa == ISA_AVX2) return &integer_set_avx2;
-#endif
-    (void)isa;
-    return &integer_set_plain;
-}
-
 static int64_t count_of(const int64_t *dim, uint32_t rank)
 {
     int64_t n = 1;

@@ -27,12 +27,6 @@ typedef struct integer_set {
     void (*finish)(int32_t *c, const int32_t *zero, uint32_t sum, int64_t n);
 } integer_set;
 
-extern const integer_set integer_set_plain;
-#if CPU_HAS_X86
-extern const integer_set integer_set_avx2, integer_set_avx512;
-#endif
-const integer_set *integer_set_of(isa_level isa);
-
 /* Strides are in elements. Terms of a sum are walked as three loops, of which a matrix product has the last alone. */
 typedef struct integer_params {
     const integer_set *set;

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* integer.inc.h - the text of the loops of integer products, included once by each instruction set's file. */
-#include "cpu/integer.h"
-#include <string.h>
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
-enum { L = VEC_LANES, WIDTH = 2 * L };
+enum { WIDTH = 2 * L, TILE_ROWS = VEC_REGISTERS / 4 };
 
 static inline veci pair_at(const int16_t *p)
 {
@@ -76,11 +68,11 @@ static int32_t widen_i8(int16_t *restrict dst, const int8_t *restrict src, int64
     return sum;
 }
 
-static void finish(int32_t *restrict c, const int32_t *restrict zero, uint32_t sum, int64_t n)
+static void integer_finish(int32_t *restrict c, const int32_t *restrict zero, uint32_t sum, int64_t n)
 {
     for (int64_t j = 0; j < n; j++) c[j] = (int32_t)((uint32_t)c[j] - (uint32_t)zero[j] * sum);
 }
 
-const integer_set VEC_SUFFIX(integer_set) = {
-    .width = WIDTH, .tile = tile, .widen_u8 = widen_u8, .widen_i8 = widen_i8, .finish = finish
+static const integer_set integer_loops = {
+    .width = WIDTH, .tile = tile, .widen_u8 = widen_u8, .widen_i8 = widen_i8, .finish = integer_finish
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row.c - helpers of the kernel rows: tactics that name an ISA, sizes, and epilogues taken apart. */
 #include "cpu/row.h"
+#include "cpu/level.h"
 
 #include <math.h>
 
@@ -282,14 +283,15 @@ static bool take_round_trip(chain *c, round_trip *trip)
 
 static act_fn *take_function(chain *c, isa_level isa, row_epilogue *r)
 {
-    if (take_round_trip(c, &r->trip)) return act_of(isa, OP_dequantize);
+    if (take_round_trip(c, &r->trip)) return level_of(isa)->act->run[OP_dequantize];
     const expr_instr *n = chain_next(c);
     const uint32_t arity = n && n->op < OP_SCALAR_COUNT ? expr_arity(n) : 0;
     act_fn *act = NULL;
-    if (arity && n->op != OP_identity && n->op != OP_dequantize && n->arg[0] == c->at) act = act_of(isa, (op_id)n->op);
+    if (arity && n->op != OP_identity && n->op != OP_dequantize && n->arg[0] == c->at)
+        act = level_of(isa)->act->run[n->op];
     if (!act || (arity > 1 && !imm_of(c->x, n->arg[1], &r->act_y)) ||
         (arity > 2 && !imm_of(c->x, n->arg[2], &r->act_z)))
-        return act_of(isa, OP_identity);
+        return level_of(isa)->act->run[OP_identity];
     c->at = c->reader[c->at];
     return act;
 }

@@ -5,6 +5,7 @@
  * rest are at most three. Bias, residual and clip go into the micro-kernel's store, everything else into its hook. */
 #include "cpu/codes.h"
 #include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
 #include "cpu/row.h"
 
 #include <math.h>
@@ -364,7 +365,7 @@ static double codes_cost_ns(const problem *p, const tactic *t, const kernel_targ
     static const double vector_ns = 0.15, expand_steps = 3, direct_steps = 1.2;
     const gemm_shape s = shape_of(p, AT_OPT);
     const gemm_tactic own = tactic_of(t);
-    const int32_t lanes = gemm_tile_set_of(row_isa(t))->lanes;
+    const int32_t lanes = level_of(row_isa(t))->gemm->lanes;
     const double vectors = (double)((s.n + lanes - 1) / lanes) * (double)s.k;
     gemm_shape packed = s;
     packed.b_raw = false;

@@ -5,6 +5,7 @@
  * are rows. Programs are left to kernels of their own: sums of integers are exact, so that nothing is lost. */
 #include "cpu/integer.h"
 #include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
 #include "cpu/row.h"
 
 typedef struct record {
@@ -122,7 +123,7 @@ static size_t scratch_max(const problem *p, const tactic *t)
 {
     int64_t terms, n;
     sizes_of(p, &terms, &n);
-    return integer_scratch_size(integer_set_of((isa_level)t->at[0]), terms, n, !is_packed(p));
+    return integer_scratch_size(level_of((isa_level)t->at[0])->integer, terms, n, !is_packed(p));
 }
 
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
@@ -135,7 +136,7 @@ static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
     if (input != 1 || !is_packed(p)) return 0;
     int64_t terms, n;
     sizes_of(p, &terms, &n);
-    return size_mul(integer_pack_size(integer_set_of((isa_level)t->at[0]), terms, n), (size_t)groups_of(p));
+    return size_mul(integer_pack_size(level_of((isa_level)t->at[0])->integer, terms, n), (size_t)groups_of(p));
 }
 
 /* How a sum walks over B. */
@@ -164,7 +165,7 @@ static void terms_bind(const problem *p, const view *b, integer_params *g)
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
-    integer_params g = { .set = integer_set_of((isa_level)t->at[0]) };
+    integer_params g = { .set = level_of((isa_level)t->at[0])->integer };
     terms_bind(p, src, &g);
     const size_t each = integer_pack_size(g.set, g.terms[0] * g.terms[1] * g.terms[2], g.n);
     for (int64_t i = 0; i < groups_of(p); i++)
@@ -189,7 +190,7 @@ static sinter_status common_bind(env *e, const problem *p, const tactic *t, cons
     TRY(row_isa_bind(e, p, t, &isa));
     memset(r, 0, sizeof *r);
     integer_params *g = &r->params;
-    g->set = integer_set_of(isa);
+    g->set = level_of(isa)->integer;
     g->a_signed = in[0].dtype == SINTER_DTYPE_I8;
     g->b_raw = !is_packed(p);
     terms_bind(p, &in[1], g);

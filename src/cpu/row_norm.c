@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_norm.c - softmax, log_softmax, layer_norm and rms_norm in f32 over rows, group_norm in both image orders. */
 #include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 
@@ -73,7 +74,7 @@ static sinter_status softmax_bind(env *e, const problem *p, const tactic *t, con
     TRY(row_isa_bind(e, p, t, &isa));
     const int64_t axis =
         p->op == OP_softmax ? ((const attrs_softmax *)attrs)->axis : ((const attrs_log_softmax *)attrs)->axis;
-    r->set = rows_set_of(isa);
+    r->set = level_of(isa)->rows;
     r->is_log = p->op == OP_log_softmax;
     r->outer = r->inner = 1;
     r->n = out[0].dim[axis];
@@ -201,7 +202,7 @@ static sinter_status norm_bind(env *e, const problem *p, const tactic *t, const 
     record *r = to;
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
-    r->set = rows_set_of(isa);
+    r->set = level_of(isa)->rows;
     r->outer = r->n = r->inner = 1;
     const int64_t axis = norm_axis(p, attrs);
     r->epsilon = (float)(p->op == OP_layer_norm ? ((const attrs_layer_norm *)attrs)->epsilon
@@ -328,7 +329,7 @@ static sinter_status group_norm_bind(env *e, const problem *p, const tactic *t, 
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
     const attrs_group_norm *a = attrs;
-    r->set = rows_set_of(isa);
+    r->set = level_of(isa)->rows;
     r->images = in[0].dim[0];
     r->channels = in[0].dim[1];
     r->groups = a->groups ? a->groups : r->channels;

@@ -2,6 +2,7 @@
 /* row_pool.c - max and average pooling in f32. Channels-last: vectors along channels over pointers to the window's
  * pixels. Any other order: element by element, channels outside. */
 #include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 
@@ -86,7 +87,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const pool_attrs a = attrs_of(p, attrs);
     const view *x = &in[0], *y = &out[0];
     const uint32_t spatial = x->rank - 2;
-    r->set = rows_set_of(isa);
+    r->set = level_of(isa)->rows;
     r->is_max = p->op == OP_max_pool;
     r->counts_pad = a.counts_pad;
     r->images = x->dim[0];

@@ -5,6 +5,7 @@
  * columns are, several rows at a time, so that both read memory in order. Long sums are cut and the parts added in
  * double. */
 #include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 
@@ -109,7 +110,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         [reduce_kind_min] = ROWS_MIN,   [reduce_kind_prod] = ROWS_PROD,   [reduce_kind_l1] = ROWS_ABS,
         [reduce_kind_l2] = ROWS_SQUARE, [reduce_kind_log_sum] = ROWS_SUM, [reduce_kind_sum_square] = ROWS_SQUARE,
     };
-    r->set = rows_set_of(isa);
+    r->set = level_of(isa)->rows;
     r->kind = a->kind;
     r->fold = folds[a->kind];
     r->kept_count = r->gone_count = 0;

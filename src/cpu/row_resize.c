@@ -2,6 +2,7 @@
 /* row_resize.c - nearest and linear resize of images in f32, any strides. Where channels are adjacent a pixel is a copy
  * or a blend of four rows; else elements are blended one by one. Coordinates are computed as they are needed. */
 #include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 #include "ops/move.h"
@@ -56,7 +57,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     TRY(row_isa_bind(e, p, t, &isa));
     const attrs_resize *a = attrs;
     const view *x = &in[0], *y = &out[0];
-    r->set = rows_set_of(isa);
+    r->set = level_of(isa)->rows;
     r->is_nearest = a->mode == resize_mode_nearest;
     r->coordinate = a->coordinate;
     r->nearest = a->nearest;

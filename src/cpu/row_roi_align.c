@@ -4,6 +4,7 @@
  * to lie inside the image. */
 #include "core/dtype.h"
 #include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 
@@ -68,7 +69,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         return FAIL(e, INVALID_ARG, "roi_align: %lld boxes of %lld numbers, %lld batch indices, %lld results",
                     (long long)in[1].dim[0], (long long)in[1].dim[1], (long long)in[2].dim[0], (long long)y->dim[0]);
     *r = (record){
-        .set = rows_set_of(isa),
+        .set = level_of(isa)->rows,
         .images = x->dim[0],
         .channels = x->dim[1],
         .in = { x->dim[2], x->dim[3] },

@@ -40,10 +40,4 @@ typedef struct rows_set {
     void (*blend4)(float *y, const float *const x[4], const float w[4], int64_t n);
 } rows_set;
 
-extern const rows_set rows_set_plain;
-#if CPU_HAS_X86
-extern const rows_set rows_set_avx2, rows_set_avx512;
-#endif
-const rows_set *rows_set_of(isa_level isa);
-
 #endif

@@ -2,13 +2,6 @@
 /* rows.inc.h - the text of the row kernels, included once by each instruction set's file.
  *
  * Reductions keep four vectors in flight, so that latency does not set their pace. */
-#include "cpu/rows.h"
-#include "cpu/simd_math.inc.h"
-
-enum { L = VEC_LANES };
-
-static inline vec nan_most(vec acc, vec x) { return v_blend(v_is_nan(acc), acc, v_max(acc, x)); }
-static inline vec nan_least(vec acc, vec x) { return v_blend(v_is_nan(acc), acc, v_min(acc, x)); }
 static inline vec fill_tail(const float *x, int left, float with)
 {
     float t[VEC_LANES];
@@ -321,7 +314,7 @@ static void blend4(float *y, const float *const x[4], const float w[4], int64_t 
     }
 }
 
-const rows_set VEC_SUFFIX(rows_set) = {
+static const rows_set rows_loops = {
     .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
     .affine_each = affine_each, .moments = moments, .fold = fold, .fold_cols = fold_cols, .max_of = max_of,
     .sum_of = sum_of,

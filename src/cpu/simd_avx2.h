@@ -110,5 +110,10 @@ static inline void vi_store_8(uint8_t *p, veci v)
     const __m128i x = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
     _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(x, x));
 }
+/* Sums of the products of the two 16-bit halves of each lane. */
+static inline veci vi_madd_16(veci a, veci b)
+{
+    return _mm256_madd_epi16(a, b);
+}
 
 #endif

@@ -90,5 +90,10 @@ static inline void vi_store_16(uint16_t *p, veci v)
 {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(v));
 }
+/* Sums of the products of the two 16-bit halves of each lane. */
+static inline veci vi_madd_16(veci a, veci b)
+{
+    return _mm512_madd_epi16(a, b);
+}
 
 #endif

@@ -116,5 +116,18 @@ static inline void vi_store_16(uint16_t *p, veci v)
 {
     for (int i = 0; i < 4; i++) p[i] = (uint16_t)v[i];
 }
+/* Sums of the products of the two 16-bit halves of each lane. */
+static inline veci vi_madd_16(veci a, veci b)
+{
+    veci r;
+    for (int i = 0; i < VEC_LANES; i++) {
+        int16_t x[2], y[2];
+        const int32_t p = a[i], q = b[i];
+        memcpy(x, &p, sizeof x);
+        memcpy(y, &q, sizeof y);
+        r[i] = x[0] * y[0] + x[1] * y[1];
+    }
+    return r;
+}
 
 #endif

@@ -349,13 +349,3 @@ void vm_run(const vm_program *p, const vm_io *io, int64_t begin, int64_t end)
         block(&w, row, rows, col, cols, NULL);
     }
 }
-
-const vm_set *vm_set_of(isa_level isa)
-{
-#if CPU_HAS_X86
-    if (isa >= ISA_AVX512) return &vm_set_avx512;
-    if (isa == ISA_AVX2) return &vm_set_avx2;
-#endif
-    (void)isa;
-    return &vm_set_plain;
-}

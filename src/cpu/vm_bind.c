@@ -4,6 +4,7 @@
  * What depends on scalars alone comes first and is computed once a call. Stores come last, and only the last computing
  * instruction may write into memory itself: a result may lie where an operand does, which is read until then. */
 #include "cpu/vm.h"
+#include "cpu/level.h"
 
 #include "core/dtype.h"
 #include <string.h>
@@ -397,7 +398,7 @@ sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const ex
     memset(p, 0, sizeof *p);
     p->op = room;
     p->operand = (vm_operand *)(void *)(p->op + x->count);
-    p->set = vm_set_of(isa);
+    p->set = level_of(isa)->vm;
     binder b = { .p = p, .x = x, .in = in, .out = out, .rank = rank };
     if (x->count > EXPR_MAX)
         return FAIL(e, INTERNAL, "a program has %u instructions, at most %d are possible", x->count, EXPR_MAX);

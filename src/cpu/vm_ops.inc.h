@@ -3,9 +3,6 @@
  *
  * Each is a loop over whole vectors and one masked step: operands may be the caller's memory, of which no byte beyond
  * the tile is touched. */
-#include "cpu/simd_math.inc.h"
-#include "cpu/vm.h"
-
 #define ARGS const vm_op *op, void *d_, const void *a_, const void *b_, const void *c_, int64_t n
 #define UNUSED(...) (void)op, (void)a_, (void)b_, (void)c_
 
@@ -92,8 +89,6 @@ static inline void store_mask(int32_t *d, vecm m, int n)
     TERNARY_VSS(name, value)
 
 /* NaN wins from either side. */
-static inline vec nan_max(vec x, vec y) { return v_blend(v_is_nan(x), x, v_max(x, y)); }
-static inline vec nan_min(vec x, vec y) { return v_blend(v_is_nan(x), x, v_min(x, y)); }
 
 UNARY(identity, x)
 UNARY(neg, v_neg(x))
@@ -121,8 +116,8 @@ BINARY(add, v_add(x, y))
 BINARY(sub, v_sub(x, y))
 BINARY(mul, v_mul(x, y))
 BINARY(div, v_div(x, y))
-BINARY(min, nan_min(x, y))
-BINARY(max, nan_max(x, y))
+BINARY(min, nan_least(x, y))
+BINARY(max, nan_most(x, y))
 BINARY(prelu, v_prelu(x, y))
 BINARY(elu, v_blend(v_lt(x, v_zero()), v_mul(y, v_expm1(x)), x))
 BINARY(thresholded_relu, v_blend(v_lt(y, x), x, v_zero()))
@@ -350,7 +345,7 @@ STORE(16, int32_t, uint16_t, vi_load, vi_store_16)
 #define B(name) [OP_##name] = { b_##name##_vv, b_##name##_vs, b_##name##_sv }
 #define U(name) [OP_##name] = u_##name
 #define T3(name) [OP_##name] = { t_##name##_vvv, t_##name##_vss }
-const vm_set VEC_SUFFIX(vm_set) = {
+static const vm_set vm_loops = {
     .unary = { U(identity), U(neg), U(abs), U(ceil), U(floor), U(round), U(sqrt), U(rsqrt), U(reciprocal), U(exp),
                U(log), U(sin), U(cos), U(tanh), U(erf), U(sigmoid), U(relu), U(softplus), U(softsign), U(hardswish),
                U(mish), U(silu), U(gelu), U(gelu_tanh) },
@@ -373,3 +368,5 @@ const vm_set VEC_SUFFIX(vm_set) = {
                [SINTER_DTYPE_U8] = load_to_8, [SINTER_DTYPE_BOOL] = load_to_8, [SINTER_DTYPE_I16] = load_to_16,
                [SINTER_DTYPE_U16] = load_to_16 },
 };
+#undef B
+#undef U

@@ -5,6 +5,7 @@
  * while filters of few channels do, too. Or (phased) each stage is a phase over all tiles in shared memory: big filters
  * are then read once, and small images still give work to every thread. */
 #include "cpu/winograd.h"
+#include "cpu/level.h"
 #include "base/env.h"
 #include "cpu/gemm_core.h"
 #include <stdio.h>
@@ -23,17 +24,6 @@ static int64_t i64_min(int64_t a, int64_t b)
 static int64_t ceil_div(int64_t a, int64_t b)
 {
     return a / b + (a % b != 0);
-}
-
-static const winograd_set *set_of(isa_level level)
-{
-#if CPU_HAS_X86
-    if (level >= ISA_AVX512) return &winograd_set_avx512;
-    if (level >= ISA_AVX2) return &winograd_set_avx2;
-#else
-    (void)level;
-#endif
-    return &winograd_set_plain;
 }
 
 static int64_t point_count(winograd_tactic t)
@@ -118,7 +108,7 @@ const char *winograd_tactic_check(isa_level isa, const winograd_shape *s, winogr
 
 int winograd_tactic_print(char *text, size_t size, isa_level isa, winograd_tactic t)
 {
-    const int width = t.gemm.vectors * gemm_tile_set_of(isa)->lanes;
+    const int width = t.gemm.vectors * level_of(isa)->gemm->lanes;
     if (t.phased)
         return snprintf(text, size, "f%ux%u %ux%d n%u phased", t.out, t.out, t.gemm.rows, width, t.gemm.block_n);
     return snprintf(text, size, "f%ux%u %ux%d n%u t%u", t.out, t.out, t.gemm.rows, width, t.gemm.block_n, t.tiles);
@@ -156,7 +146,7 @@ size_t winograd_pack_size(isa_level isa, const winograd_shape *s, winograd_tacti
 void winograd_pack(isa_level isa, const winograd_shape *s, winograd_tactic t, const float *w, const int64_t w_stride[4],
                    float *dst)
 {
-    const gemm_grid g = gemm_grid_of(gemm_tile_set_of(isa), t.gemm, 1, s->c_out);
+    const gemm_grid g = gemm_grid_of(level_of(isa)->gemm, t.gemm, 1, s->c_out);
     const int64_t points = point_count(t), size = t.out + 2;
     const size_t point = gemm_pack_size(isa, t.gemm, 1, s->c_in, s->c_out) / sizeof(float);
     memset(dst, 0, point * (size_t)points * sizeof(float));
@@ -187,7 +177,7 @@ size_t winograd_workspace_size(const winograd_params *p)
 
 static size_t core_scratch(const winograd_params *p)
 {
-    return gemm_core_scratch_size(gemm_tile_set_of(p->isa), p->tactic.gemm, 1, p->shape.c_in);
+    return gemm_core_scratch_size(level_of(p->isa)->gemm, p->tactic.gemm, 1, p->shape.c_in);
 }
 
 size_t winograd_scratch_size(const winograd_params *p)
@@ -207,7 +197,7 @@ static gemm_grid product_grid(const winograd_params *p, int64_t tiles)
 {
     gemm_tactic t = p->tactic.gemm;
     t.block_m = 0;
-    return gemm_grid_of(gemm_tile_set_of(p->isa), t, tiles, p->shape.c_out);
+    return gemm_grid_of(level_of(p->isa)->gemm, t, tiles, p->shape.c_out);
 }
 
 int64_t winograd_tile_count(const winograd_params *p, int phase)
@@ -253,7 +243,7 @@ static void stage_input(const stage *t, int64_t begin, int64_t end, float *v)
     const winograd_params *p = t->p;
     const winograd_shape *s = &p->shape;
     const int64_t size = p->tactic.out + 2, row = winograd_row_size(s->c_in), point = point_size(t->held, s->c_in);
-    const winograd_set *set = set_of(p->isa);
+    const winograd_set *set = level_of(p->isa)->winograd;
     for (int64_t tile = begin; tile < end; tile++, v += row) {
         const tile_at at = tile_of(t, tile);
         const float *image = p->x + at.image * s->x_image;
@@ -292,7 +282,7 @@ static void stage_product(const stage *t, int64_t point, int64_t tiles, int64_t 
     const size_t packed = gemm_pack_size(p->isa, p->tactic.gemm, 1, s->c_in, s->c_out) / sizeof(float);
     const gemm_grid g = product_grid(p, tiles);
     const gemm_core core = {
-        .set = gemm_tile_set_of(p->isa),
+        .set = level_of(p->isa)->gemm,
         .tactic = p->tactic.gemm,
         .rows = product_rows_fill,
         .source = &rows,
@@ -331,7 +321,7 @@ static void stage_output(const stage *t, int64_t begin, int64_t end, const float
     const winograd_params *p = t->p;
     const winograd_shape *s = &p->shape;
     const gemm_epilogue *e = &p->epilogue;
-    const winograd_set *set = set_of(p->isa);
+    const winograd_set *set = level_of(p->isa)->winograd;
     winograd_out o = {
         .m = m,
         .m_point = point_size(t->held, s->c_out),

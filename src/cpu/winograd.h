@@ -106,10 +106,4 @@ typedef struct winograd_set {
     void (*output[2])(const winograd_out *o);
 } winograd_set;
 
-extern const winograd_set winograd_set_plain;
-#if CPU_HAS_X86
-extern const winograd_set winograd_set_avx2;
-extern const winograd_set winograd_set_avx512;
-#endif
-
 #endif

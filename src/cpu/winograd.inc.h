@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd.inc.h - the text of the transforms of data and results, included once by each instruction set's file after
- * its simd_*.h.
+/* winograd.inc.h - the text of the transforms of data and results, included once by each
+ * level.
  *
  * A transform of a square is the one-dimensional one over its columns, then over its rows, for one vector of channels
  * at a time. The rows of Bt are the polynomials M(x) / (x - p), those of At the powers of the points p. */
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
-#define INLINE static inline __attribute__((always_inline))
-
 /* The points 0, +-P, +-Q and infinity. */
 #define P 0.625f
 #define Q 1.5f
@@ -138,4 +130,6 @@ static void output_4(const winograd_out *o)
     output_run(o, 4);
 }
 
-const winograd_set VEC_SUFFIX(winograd_set) = { .input = { input_2, input_4 }, .output = { output_2, output_4 } };
+static const winograd_set winograd_loops = { .input = { input_2, input_4 }, .output = { output_2, output_4 } };
+#undef P
+#undef Q

@@ -4,6 +4,7 @@
  * Counted in the unit of gemm_cost: the products, the transforms' vector operations, and what has to come from beyond
  * the L2 cache: filters once for each block of tiles, and data and products where a block is too big for it. */
 #include "cpu/gemm_core.h"
+#include "cpu/level.h"
 #include "cpu/winograd.h"
 
 enum { NEAR_BYTES = 512 << 10, FAR_BYTES = 2 << 20, PHASED_BYTES = 16 << 20, PHASED_BYTES_MOST = 64 << 20 };
@@ -27,8 +28,7 @@ static double tile_bytes(const winograd_shape *s, int out)
 
 double winograd_cost(isa_level isa, const winograd_shape *s, winograd_tactic t, uint32_t threads)
 {
-    const int64_t tiles = tiles_count(s, t.out), points = (t.out + 2) * (t.out + 2),
-                  lanes = gemm_tile_set_of(isa)->lanes;
+    const int64_t tiles = tiles_count(s, t.out), points = (t.out + 2) * (t.out + 2), lanes = level_of(isa)->gemm->lanes;
     if (tiles == 0) return 0.0;
     const int64_t blocks = t.phased ? 1 : (tiles + t.tiles - 1) / t.tiles, held = (tiles + blocks - 1) / blocks;
     const gemm_shape g = {

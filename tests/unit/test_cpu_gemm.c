@@ -2,6 +2,7 @@
 /* test_cpu_gemm.c - matrix products of every level and tactic against sums in double. */
 #include "../cpu_numeric.h"
 #include "cpu/gemm.h"
+#include "cpu/level.h"
 
 typedef struct product {
     int64_t m, n, k, batch, heads;
@@ -143,7 +144,7 @@ static void every_tile(void)
 {
     numbers r = { .state = 1 };
     for (int isa = ISA_PLAIN; isa <= (int)isa_level_detect(); isa++) {
-        const gemm_tile_set *set = gemm_tile_set_of((isa_level)isa);
+        const gemm_tile_set *set = level_of((isa_level)isa)->gemm;
         for (int v = 1; v <= GEMM_VECTORS_MAX; v++) {
             for (int rows = 1; rows <= set->rows_max[v - 1]; rows++) {
                 const gemm_tactic t = { .vectors = (uint8_t)v,

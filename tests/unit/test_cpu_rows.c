@@ -2,6 +2,7 @@
 /* test_cpu_rows.c - row kernels and copies by themselves: every length around the vectors, against sums in double; NaN;
  * results in place; copies between random strides by tiles in any order. */
 #include "cpu/cpu_move.h"
+#include "cpu/level.h"
 #include "cpu/rows.h"
 #include "test.h"
 
@@ -20,7 +21,7 @@ static void folds_every_length(void)
     uint64_t seed = 3;
     float x[N];
     for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
-        const rows_set *set = rows_set_of(isa);
+        const rows_set *set = level_of(isa)->rows;
         for (int64_t n = 1; n <= N; n++) {
             fill(x, n, &seed);
             double sum = 0, size = 0, square = 0, most = -INFINITY, least = INFINITY;
@@ -50,7 +51,7 @@ static void rows_of_every_length(void)
     uint64_t seed = 5;
     float x[N + GUARD], y[N + GUARD], scale[N], bias[N];
     for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
-        const rows_set *set = rows_set_of(isa);
+        const rows_set *set = level_of(isa)->rows;
         for (int64_t n = 1; n <= N; n += 1 + n / 40) {
             fill(x, n, &seed);
             fill(scale, n, &seed);

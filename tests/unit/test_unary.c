@@ -8,6 +8,7 @@
  * two. SINTER_TEST_SCALE=full takes every value and prints the largest errors that it found: some 50 core minutes for
  * all functions. --part takes the I-th of N equal ranges of them, from 1 on. */
 #include "cpu/vm.h"
+#include "cpu/level.h"
 #include "test.h"
 
 #include <math.h>
@@ -113,7 +114,7 @@ static void *run_share(void *arg)
             want[i] = exact(s->op, bits);
         }
         for (isa_level isa = ISA_PLAIN; isa <= s->most; isa++) {
-            vm_set_of(isa)->unary[s->op](&op, got, x, x, x, (int64_t)n);
+            level_of(isa)->vm->unary[s->op](&op, got, x, x, x, (int64_t)n);
             compare(&s->found[isa], s, start, got, want, n);
         }
     }
@@ -189,7 +190,7 @@ int main(int argc, char **argv)
     }
     const range values = range_of(part, parts);
     for (uint32_t op = 0; op < OP_SCALAR_COUNT; op++) {
-        if (!vm_set_of(ISA_PLAIN)->unary[op]) continue;
+        if (!level_of(ISA_PLAIN)->vm->unary[op]) continue;
         if (!test_is_wanted(scalar_at((op_id)op)->name, argc - first + 1, argv + first - 1)) continue;
         run_function((op_id)op, values, test_is_full());
         ran++;

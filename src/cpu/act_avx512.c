@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* act_avx512.c - activations for this instruction set: the text is in act.inc.h. */
-#include "cpu/act.h"
-#include <math.h>
-#include "cpu/simd_avx512.h"
-#include "cpu/act.inc.h"

@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* attention_avx2.c - the loops of attention for this instruction set: the text is in attention.inc.h. */
-#include <math.h>
-#include <stdbool.h>
-
-#include "cpu/simd_avx2.h"
-#include "cpu/attention.inc.h"

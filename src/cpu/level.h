@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* level.h - every loop that is compiled once for each instruction-set level, in one struct a level.
+ *
+ * level_plain.c, level_avx2.c, ... each include the vectors of their level and then level.inc.h, which includes the text
+ * of all loops. A new family of loops is a *.inc.h and a field here. */
+#ifndef CPU_LEVEL_H
+#define CPU_LEVEL_H
+
+#include "cpu/isa.h"
+
+struct depthwise_row;
+
+typedef struct cpu_level {
+    const struct act_set       *act;
+    const struct gemm_tile_set *gemm;
+    const struct rows_set      *rows;
+    const struct vm_set        *vm;
+    const struct attention_set *attention;
+    const struct winograd_set  *winograd;
+    const struct codes_set     *codes;
+    const struct integer_set   *integer;
+    const struct rnn_set       *rnn;
+    void (*depthwise)(const struct depthwise_row *r);
+} cpu_level;
+
+extern const cpu_level level_plain;
+#if CPU_HAS_X86
+extern const cpu_level level_avx2, level_avx512;
+#endif
+
+/* The loops of a level. A level that this build lacks gives the best one below it. */
+const cpu_level *level_of(isa_level isa);
+
+#endif

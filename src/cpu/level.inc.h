@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* level.inc.h - the loops of one instruction-set level: included once by each level_*.c after its simd_*.h.
+ *
+ * All names in the included texts are static and share one file, so each text needs names of its own. What several texts
+ * use stands here. */
+#include "cpu/level.h"
+
+#include "cpu/act.h"
+#include "cpu/attention.h"
+#include "cpu/codes.h"
+#include "cpu/cpu_rnn.h"
+#include "cpu/depthwise.h"
+#include "cpu/gemm_tile.h"
+#include "cpu/integer.h"
+#include "cpu/rows.h"
+#include "cpu/vm.h"
+#include "cpu/winograd.h"
+
+#include <string.h>
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+enum { L = VEC_LANES };
+
+#include "cpu/simd_math.inc.h"
+
+/* The larger or the smaller one; a NaN wins. */
+static inline vec nan_most(vec a, vec b) { return v_blend(v_is_nan(a), a, v_max(a, b)); }
+static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min(a, b)); }
+
+#include "cpu/act.inc.h"
+#include "cpu/attention.inc.h"
+#include "cpu/codes.inc.h"
+#include "cpu/cpu_rnn.inc.h"
+#include "cpu/depthwise_row.inc.h"
+#include "cpu/gemm_tile.inc.h"
+#include "cpu/integer.inc.h"
+#include "cpu/rows.inc.h"
+#include "cpu/vm_ops.inc.h"
+#include "cpu/winograd.inc.h"
+
+const cpu_level VEC_SUFFIX(level) = {
+    .act = &act_loops,
+    .gemm = &gemm_tiles,
+    .rows = &rows_loops,
+    .vm = &vm_loops,
+    .attention = &attention_loops,
+    .winograd = &winograd_loops,
+    .codes = &codes_loops,
+    .integer = &integer_loops,
+    .rnn = &rnn_loops,
+    .depthwise = depthwise_row_run,
+};

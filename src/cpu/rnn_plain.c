@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* rnn_plain.c - the cells of recurrent layers for this instruction set: the text is in cpu_rnn.inc.h. */
-#include <math.h>
-#include <stdbool.h>
-
-#include "cpu/simd_plain.h"
-#include "cpu/cpu_rnn.inc.h"

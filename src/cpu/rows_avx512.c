@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* rows_avx512.c - the row kernels for this instruction set: the text is in rows.inc.h. */
-#include <math.h>
-#include <stdbool.h>
-
-#include "cpu/simd_avx512.h"
-#include "cpu/rows.inc.h"
