@@ -71,6 +71,12 @@ static void describe(const device *d, text *out)
     cpu_device_describe(&d->cpu, out);
 }
 
+static void describe_use(const device *d, const kernel_use *use, text *out)
+{
+    (void)d;
+    text_printf(out, "kernel=%s", cpu_kernel_hash(use->kernel));
+}
+
 static void *memory_alloc(env *e, device *d, size_t size)
 {
     void *block = mem_alloc(e, size, 64);
@@ -239,6 +245,7 @@ const backend cpu_backend = {
     .target = target,
     .kernels = kernels,
     .describe = describe,
+    .describe_use = describe_use,
     .memory_alloc = memory_alloc,
     .memory_free = memory_free,
     .memory_counts = counts,

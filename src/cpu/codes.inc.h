@@ -122,7 +122,7 @@ static inline __attribute__((always_inline)) void tile_part(const codes_tile *t,
     }
 }
 
-#define CODES_TILE(name, r, kind)                                                                                            \
+#define CODES_TILE(name, r, kind)                                                                                      \
     static void name##_##r(const codes_tile *t)                                                                        \
     {                                                                                                                  \
         const int most = r == 1 ? CODES_VECTORS : VECTORS_ONCE;                                                        \

@@ -3,17 +3,6 @@
  * candidates; the clock decides. */
 #include "cpu/cpu_device.h"
 
-/* The build makes it from the sources of the kernels, the compiler and its flags; a build without it cannot tell
- * kernels apart by their timings. */
-#if defined(__has_include)
-#if __has_include("generated/kernel_hash.h")
-#include "generated/kernel_hash.h"
-#endif
-#endif
-#ifndef SINTER_KERNEL_HASH
-#define SINTER_KERNEL_HASH "unknown"
-#endif
-
 #include <unistd.h>
 #if CPU_HAS_X86
 #include <cpuid.h>
@@ -75,6 +64,6 @@ void cpu_device_describe(const cpu_device *d, text *out)
         text_printf(out, " %u/%u/%u", family, model, a & 15);
     }
 #endif
-    text_printf(out, " l1=%llu l2=%llu kernels=%s", (unsigned long long)d->target.cache_l1,
-                (unsigned long long)d->target.cache_l2, SINTER_KERNEL_HASH);
+    text_printf(out, " l1=%llu l2=%llu", (unsigned long long)d->target.cache_l1,
+                (unsigned long long)d->target.cache_l2);
 }

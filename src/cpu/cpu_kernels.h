@@ -11,4 +11,7 @@
 extern const kernel *const cpu_kernels[];
 extern const uint32_t cpu_kernels_count;
 
+/* A hash of all sources that decide how long a kernel takes, for the timing cache. */
+const char *cpu_kernel_hash(const kernel *k);
+
 #endif

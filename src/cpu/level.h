@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* level.h - every loop that is compiled once for each instruction-set level, in one struct a level.
  *
- * level_plain.c, level_avx2.c, ... each include the vectors of their level and then level.inc.h, which includes the text
- * of all loops. A new family of loops is a *.inc.h and a field here. */
+ * level_plain.c, level_avx2.c, ... each include the vectors of their level and then level.inc.h. That file includes the
+ * text of all loops. A new family of loops is a *.inc.h and a field here. */
 #ifndef CPU_LEVEL_H
 #define CPU_LEVEL_H
 

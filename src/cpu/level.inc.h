@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* level.inc.h - the loops of one instruction-set level: included once by each level_*.c after its simd_*.h.
  *
- * All names in the included texts are static and share one file, so each text needs names of its own. What several texts
- * use stands here. */
+ * All names in the included texts are static and share one file, so each text needs names of its own. This file has
+ * the names that several texts use. */
 #include "cpu/level.h"
 
 #include "cpu/act.h"

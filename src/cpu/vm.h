@@ -102,7 +102,8 @@ typedef struct vm_set {
     vm_fn *float_to_int, *float_to_bool, *int_to_float, *round_f16, *round_bf16;   /* casts */
     vm_convert_fn *load[SINTER_DTYPE_COUNT];   /* memory to register; NULL: element by element */
     vm_convert_fn *store[SINTER_DTYPE_COUNT];
-} vm_set;vm_class      vm_class_of(sinter_dtype dtype);
+} vm_set;
+vm_class      vm_class_of(sinter_dtype dtype);
 /* The loop of an op on f64, int32 or int64, or the one that calls scalar_eval. */
 vm_fn        *vm_basic_of(const vm_op *op);
 

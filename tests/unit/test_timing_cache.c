@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_timing_cache.c - measurements in a file: missing, torn, malformed and merged. */
 #include "base/os.h"
+#include "cpu/cpu_kernels.h"
 #include "test.h"
 #include "tune/tune.h"
 
@@ -212,9 +213,21 @@ static void leaves_other_files(void)
     timing_cache_destroy(r.c);
 }
 
+/* Each kernel has a hash of its own sources: a change of one kernel leaves the times of the others. */
+static void kernels_have_hashes(void)
+{
+    for (uint32_t i = 0; i < cpu_kernels_count; i++) {
+        CHECK_EQ(strlen(cpu_kernel_hash(cpu_kernels[i])), 16);
+        for (uint32_t k = 0; k < i; k++) {
+            const bool same_file = strcmp(cpu_kernel_hash(cpu_kernels[i]), cpu_kernel_hash(cpu_kernels[k])) == 0;
+            if (cpu_kernels[i] == &cpu_gemm || cpu_kernels[i] == &cpu_winograd) CHECK(!same_file);
+        }
+    }
+}
+
 static const test tests[] = {
-    T(missing_files),      T(lines), T(damage), T(merging), T(many_entries), T(writers_lose_nothing),
-    T(leaves_other_files), { 0 },
+    T(kernels_have_hashes),  T(missing_files),      T(lines), T(damage), T(merging), T(many_entries),
+    T(writers_lose_nothing), T(leaves_other_files), { 0 },
 };
 
 int main(int argc, char **argv)
