@@ -10,7 +10,7 @@
 
 static const gop *const tables[] = { gops_elementwise, gops_move,  gops_index,  gops_compute,
                                      gops_layers,      gops_quant, gops_fused,  gops_control,
-                                     gops_sequence,    gops_old,   gops_chains, gops_values };
+                                     gops_sequence,    gops_old,   gops_chains, gops_values,  gops_qdq };
 
 const gop *gop_at(uint32_t i)
 {
@@ -35,8 +35,10 @@ bool gop_is_param(const char *name, uint32_t input)
 
 bool gop_is_chain(const char *name)
 {
-    for (const gop *op = gops_chains; op->name; op++)
-        if (!strcmp(op->name, name)) return true;
+    const gop *const list[] = { gops_chains, gops_qdq };
+    for (uint32_t i = 0; i < COUNT_OF(list); i++)
+        for (const gop *op = list[i]; op->name; op++)
+            if (!strcmp(op->name, name)) return true;
     return false;
 }
 
