@@ -128,7 +128,7 @@ static void block_store(const int32_t *c, int64_t width, int32_t *y, const int64
         for (int64_t r = 0; r < rows; r++) y[y_at[r] + j * y_col] = c[r * width + j];
 }
 
-void integer_run(const integer_params *p, int64_t begin, int64_t end, void *scratch)
+void integer_run(const integer_params *p, int64_t begin, int64_t end, void *scratch, void *user)
 {
     const int64_t blocks = blocks_of(p), count = count_of(p->row, p->row_rank), terms = terms_of(p),
                   pairs = (terms + 1) / 2, width = p->set->width;
@@ -184,7 +184,8 @@ void integer_run(const integer_params *p, int64_t begin, int64_t end, void *scra
                 }
                 for (int64_t r = 0; r < rows && any; r++) p->set->finish(c + r * width, zero, sum[r], cols);
             }
-            block_store(c, width, p->y + col * p->y_col, y_at, rows, cols, p->y_col);
+            if (p->post) p->post(user, matrix, first, rows, col, cols, c, width);
+            else block_store(c, width, p->y + col * p->y_col, y_at, rows, cols, p->y_col);
         }
     }
 }

@@ -27,6 +27,10 @@ typedef struct integer_set {
     void (*finish)(int32_t *c, const int32_t *zero, uint32_t sum, int64_t n);
 } integer_set;
 
+/* Takes finished sums of rows [row, row + rows) x columns [col, col + cols) of a matrix. */
+typedef void integer_post_fn(void *user, int64_t matrix, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                             const int32_t *sums, int64_t ld);
+
 /* Strides are in elements. Terms of a sum are walked as three loops, of which a matrix product has the last alone. */
 typedef struct integer_params {
     const integer_set *set;
@@ -44,6 +48,7 @@ typedef struct integer_params {
     int64_t limit[2], step[2], dilation[2], before[2];
     const uint8_t *a, *b, *za, *zb; /* b: packed or not; zero points may be NULL */
     int32_t *y;
+    integer_post_fn *post; /* NULL: the sums are the result */
 } integer_params;
 
 int64_t integer_matrix_count(const integer_params *p);
@@ -51,6 +56,6 @@ size_t integer_pack_size(const integer_set *set, int64_t terms, int64_t n); /* o
 void integer_pack(const integer_params *p, const uint8_t *src, int16_t *dst);
 size_t integer_scratch_size(const integer_set *set, int64_t terms, int64_t n, bool b_raw);
 int64_t integer_tile_count(const integer_params *p);
-void integer_run(const integer_params *p, int64_t begin, int64_t end, void *scratch);
+void integer_run(const integer_params *p, int64_t begin, int64_t end, void *scratch, void *user);
 
 #endif

@@ -2,7 +2,7 @@
 /* row_integer.c - matmul_integer and conv_integer: the kernel rows of integer.h.
  *
  * Constant matrices are packed at build, others by whoever computes with them. Where B is one matrix, all batch axes
- * are rows. Programs are left to kernels of their own: sums of integers are exact, so that nothing is lost. */
+ * are rows. Programs run over sums while these are still in the L1 cache. */
 #include "cpu/integer.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
@@ -12,6 +12,8 @@ typedef struct record {
     integer_params params;
     size_t scratch;
     bool has_za, has_zb;
+    int64_t matrix_rows, matrix_cols; /* how far the next matrix is in the space of the program */
+    row_epilogue epilogue;
 } record;
 
 static bool has_in(const problem *p, uint32_t i)
@@ -34,13 +36,13 @@ static bool is_one(const problem_operand *o)
 static const char *common_reject(const problem *p)
 {
     REJECT_UNLESS(is_byte(&p->in[0]) && is_byte(&p->in[1]), "not in 8 bits");
-    REJECT_UNLESS(p->out[0].dtype == SINTER_DTYPE_I32, "the result is not i32");
+    REJECT_UNLESS(p->epilogue || p->out[0].dtype == SINTER_DTYPE_I32, "the result is not i32");
     for (uint32_t i = 2; i < 4; i++) {
         REJECT_UNLESS(!has_in(p, i) || is_byte(&p->in[i]), "zero points are not in 8 bits");
         REJECT_UNLESS(!has_in(p, i) || p->in[i].rank < 2 || is_one(&p->in[i]), "zero points have several axes");
         REJECT_UNLESS(!has_in(p, i) || p->in[i].dtype == p->in[i - 2].dtype, "zero points are of another type");
     }
-    return p->prologue || p->epilogue || p->count_out > 1 ? "has a program" : NULL;
+    return row_epilogue_reject(p);
 }
 
 static bool is_conv(const problem *p)
@@ -115,8 +117,9 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     int64_t terms, n;
     sizes_of(p, &terms, &n);
     const double flops = target->flops > 0 ? target->flops : 1e10, threads = target->threads ? target->threads : 1;
-    const double results = row_operand_bytes(&p->out[0]) / 4;
-    return (2.5 * results * (double)terms / flops * 1e9 + results) / threads + row_memory_ns(p, target, 1.0);
+    const double results = row_operand_bytes(&p->out[0]) / (sinter_dtype_bits(p->out[0].dtype) / 8);
+    return (2.5 * results * (double)terms / flops * 1e9 + results + row_epilogue_ns(p)) / threads +
+           row_memory_ns(p, target, 1.0);
 }
 
 static size_t scratch_max(const problem *p, const tactic *t)
@@ -175,8 +178,8 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
 
 static size_t record_size(const problem *p, const tactic *t)
 {
-    (void)p, (void)t;
-    return sizeof(record);
+    (void)t;
+    return sizeof(record) + row_room(p);
 }
 
 static int64_t zero_stride(const view *z)
@@ -200,6 +203,13 @@ static sinter_status common_bind(env *e, const problem *p, const tactic *t, cons
     if (r->has_zb) g->zb_col = zero_stride(&in[3]);
     r->scratch = scratch_max(p, t);
     return SINTER_OK;
+}
+
+/* order: of the axes, columns last. */
+static sinter_status program_bind(env *e, const problem *p, const tactic *t, const view *in, const view *out,
+                                  const uint8_t *order, record *r)
+{
+    return row_epilogue_bind(e, p, row_isa(t), in, out, order, false, &r->epilogue, r + 1);
 }
 
 static sinter_status matmul_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
@@ -240,7 +250,10 @@ static sinter_status matmul_bind(env *e, const problem *p, const tactic *t, cons
     g->y_row[at] = y->stride[rank];
     g->row_rank = at + 1;
     g->y_col = y->stride[rank + 1];
-    return SINTER_OK;
+    r->matrix_rows = m;
+    uint8_t order[SINTER_RANK_MAX];
+    for (uint32_t i = 0; i < y->rank; i++) order[i] = (uint8_t)i;
+    return program_bind(e, p, t, in, out, order, r);
 }
 
 static sinter_status conv_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
@@ -276,30 +289,44 @@ static sinter_status conv_bind(env *e, const problem *p, const tactic *t, const 
         g->before[k] = c->pad.at[i];
     }
     g->y_col = y->stride[1];
-    return SINTER_OK;
+    r->matrix_cols = g->n;
+    uint8_t order[SINTER_RANK_MAX];
+    row_order_channels_last(y->rank, order);
+    return program_bind(e, p, t, in, out, order, r);
 }
 
 typedef struct job {
     integer_params p;
+    const record *r;
+    vm_io io;
     char *workspace;
     size_t scratch;
 } job;
 
+static void post(void *user, int64_t matrix, int64_t row, int64_t rows, int64_t col, int64_t cols, const int32_t *sums,
+                 int64_t ld)
+{
+    const job *j = user;
+    vm_block(&j->r->epilogue.program, &j->io, matrix * j->r->matrix_rows + row, rows, matrix * j->r->matrix_cols + col,
+             cols, sums, ld);
+}
+
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
-    const job *j = arg;
-    integer_run(&j->p, begin, end, j->workspace + worker * j->scratch);
+    job *j = arg;
+    integer_run(&j->p, begin, end, j->workspace + worker * j->scratch, j);
 }
 
 static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
-    job j = { .p = r->params, .workspace = k->workspace, .scratch = r->scratch };
+    job j = { .p = r->params, .r = r, .io = { k->in, k->out }, .workspace = k->workspace, .scratch = r->scratch };
     j.p.a = k->in[0];
     j.p.b = k->in[1];
     if (r->has_za) j.p.za = k->in[2];
     if (r->has_zb) j.p.zb = k->in[3];
     j.p.y = k->out[0];
+    j.p.post = r->epilogue.has_program ? post : NULL;
     row_parallel(k, integer_tile_count(&j.p), body, &j);
     return SINTER_OK;
 }

@@ -8,11 +8,13 @@
 #include "core/dtype.h"
 #include <string.h>
 
+enum { ACC_SIZE = 4 }; /* sums are f32 or i32 */
+
 typedef struct walk {
     const vm_program *p;
     char *base[EXPR_MAX]; /* element (row 0, column 0) of each operand */
     char *at[EXPR_MAX];   /* the tile's corner in each operand */
-    const float *acc;     /* of the tile */
+    const char *acc;      /* of the tile */
     int64_t acc_ld;
     void *value[EXPR_MAX];
     _Alignas(64) unsigned char slot[VM_SLOT_BYTES];
@@ -120,8 +122,8 @@ static void fill(void *dst, int64_t from, int64_t n, uint32_t size)
 static void strides_of(const walk *w, const vm_operand *o, int64_t *row, int64_t *col)
 {
     const uint32_t last = w->p->axes - 1;
-    *col = o->index == VM_ACC ? 4 : o->stride[last] * o->size;
-    *row = o->index == VM_ACC ? w->acc_ld * 4 : last ? o->stride[last - 1] * o->size : 0;
+    *col = o->index == VM_ACC ? ACC_SIZE : o->stride[last] * o->size;
+    *row = o->index == VM_ACC ? w->acc_ld * ACC_SIZE : last ? o->stride[last - 1] * o->size : 0;
 }
 
 /* Rows of a few 4-byte elements, for which a call each would be most of the work. */
@@ -279,7 +281,7 @@ static void walk_init(walk *w, const vm_program *p, const vm_io *io)
 }
 
 /* Rows [row, row + rows) x columns [col, col + cols); acc is at (row, col). */
-static void block(walk *w, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *acc)
+static void block(walk *w, int64_t row, int64_t rows, int64_t col, int64_t cols, const char *acc)
 {
     const vm_program *p = w->p;
     const uint32_t last = p->axes - 1, inner = last ? last - 1 : 0;
@@ -309,18 +311,18 @@ static void block(walk *w, int64_t row, int64_t rows, int64_t col, int64_t cols,
                     if (o->index == VM_ACC) continue;
                     w->at[k] = corner[k] + ((last ? r * o->stride[inner] : 0) + c * o->stride[last]) * o->size;
                 }
-                if (acc) w->acc = acc + r * w->acc_ld + c;
+                if (acc) w->acc = acc + (r * w->acc_ld + c) * ACC_SIZE;
                 tile(w, r_count, c_count);
             }
         }
-        if (acc) acc += run * w->acc_ld;
+        if (acc) acc += run * w->acc_ld * ACC_SIZE;
         row += run;
         rows -= run;
     }
 }
 
 void vm_block(const vm_program *p, const vm_io *io, int64_t row, int64_t rows, int64_t col, int64_t cols,
-              const float *acc, int64_t ld)
+              const void *acc, int64_t ld)
 {
     if (rows <= 0 || cols <= 0) return;
     walk w;

@@ -85,9 +85,10 @@ sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const ex
 int64_t vm_tile_count(const vm_program *p);
 void    vm_run(const vm_program *p, const vm_io *io, int64_t begin, int64_t end);
 /* Rows [row, row + rows) x columns [col, col + cols) of a split space. acc: element (row, col) of the anchor's result,
- * rows `ld` apart; NULL: the program has none. It may be where result 0 lies. */
+ * rows `ld` apart, in i32 where the program says so and else in f32; NULL: the program has none. It may be where
+ * result 0 lies. */
 void    vm_block(const vm_program *p, const vm_io *io, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                 const float *acc, int64_t ld);
+                 const void *acc, int64_t ld);
 
 /* ---- the loops of one instruction set ---- */
 typedef void vm_convert_fn(void *dst, const void *src, int64_t n);

@@ -125,6 +125,12 @@ static void lengthen(vm_program *p)
     }
 }
 
+/* What a sum arrives in. */
+static sinter_dtype acc_type(const expr_instr *acc)
+{
+    return acc->dtype == SINTER_DTYPE_I32 ? SINTER_DTYPE_I32 : SINTER_DTYPE_F32;
+}
+
 static void operands_find(binder *b)
 {
     vm_program *p = b->p;
@@ -132,7 +138,7 @@ static void operands_find(binder *b)
         const expr_instr *n = &b->x->at[i];
         if (n->op != EXPR_LOAD && n->op != EXPR_STORE && n->op != EXPR_ACC) continue;
         const view *v = n->op == EXPR_LOAD ? &b->in[n->operand] : n->op == EXPR_STORE ? &b->out[n->operand] : NULL;
-        const sinter_dtype type = v ? v->dtype : SINTER_DTYPE_F32;
+        const sinter_dtype type = v ? v->dtype : acc_type(n);
         p->operand[p->operand_count++] = (vm_operand){
             .index = v ? n->operand : VM_ACC,
             .dtype = (uint8_t)type,
@@ -263,7 +269,7 @@ static sinter_status emit(env *e, binder *b)
     for (uint32_t i = 0; i < x->count; i++) {
         const expr_instr *n = &x->at[i];
         if (n->op == EXPR_LOAD || n->op == EXPR_STORE || n->op == EXPR_ACC) operand_of[i] = next++;
-        b->type[i] = n->op == EXPR_ACC    ? SINTER_DTYPE_F32
+        b->type[i] = n->op == EXPR_ACC    ? (uint8_t)acc_type(n)
                      : n->op == EXPR_LOAD ? (uint8_t)b->in[n->operand].dtype
                                           : n->dtype;
         if (n->op == EXPR_IMM) {

@@ -219,8 +219,9 @@ static bool moved(grow *g, const gop *op)
         gsize d[4];
         for (uint32_t i = 0; i < 4; i++) d[i] = grow_dim(g, x, i);
         d[1] = grow_size(g);
-        const uint32_t other = grow_shaped(g, SINTER_DTYPE_F32, d, 4),
-                       r = other == G_NONE ? G_NONE : grow_one_in(g, 2) ? through(g, other, s) : through_any(g, other);
+        const uint32_t other = grow_shaped(g, SINTER_DTYPE_F32, d, 4), r = other == G_NONE     ? G_NONE
+                                                                           : grow_one_in(g, 2) ? through(g, other, s)
+                                                                                               : through_any(g, other);
         if (r == G_NONE) return false;
         const uint32_t n = grow_begin(g, "Concat");
         grow_in(g, n, q);
