@@ -20,6 +20,7 @@ typedef struct kernel_target {
     double   flops;                     /* f32 per second and thread (cuda: device), roughly: for the cost model */
     double   bandwidth;                 /* bytes per second and thread from the last cache (cuda: device memory) */
     uint64_t cache_l1, cache_l2;        /* bytes a core; cuda: l2 of the device */
+    uint64_t cache_last;                /* bytes of the last level, which cores share; cuda: as l2 */
     uint32_t units;                     /* cuda: multiprocessors */
     uint32_t shared;                    /* cuda: bytes of shared memory that one block may have */
 } kernel_target;

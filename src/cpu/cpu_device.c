@@ -26,6 +26,11 @@ kernel_target cpu_target_of(isa_level isa, uint32_t threads)
     t.cache_l1 = 32 << 10;
     t.cache_l2 = 512 << 10;
 #endif
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+    t.cache_last = cache_size(_SC_LEVEL3_CACHE_SIZE, 32 << 20);
+#else
+    t.cache_last = 32 << 20;
+#endif
     return t;
 }
 

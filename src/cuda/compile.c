@@ -311,8 +311,9 @@ typedef struct compile_job {
 typedef struct compile_worker {
     compile_job *job;
     env e;
-    sinter_error error;
+    sinter_error error; /* of the first code that it could not compile */
     sinter_status status;
+    uint32_t failed; /* which code that is */
     os_thread *thread;
 } compile_worker;
 
@@ -324,10 +325,16 @@ static void worker_run(void *arg)
         const uint32_t i = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
         if (i >= job->count) return;
         if (job->first[i] != i) continue;
-        w->status = cuda_compile(&w->e, job->compiler, &job->code[i], &job->out[i]);
-        if (w->status == SINTER_OK) continue;
-        __atomic_store_n(&job->stop, 1, __ATOMIC_RELEASE);
-        return;
+        sinter_error error = { 0 };
+        w->e.error = &error;
+        const sinter_status s = cuda_compile(&w->e, job->compiler, &job->code[i], &job->out[i]);
+        if (s == SINTER_OK) continue;
+        if (w->status == SINTER_OK || s == SINTER_NO_MEMORY) {
+            w->status = s;
+            w->error = error;
+            w->failed = i;
+        }
+        if (s == SINTER_NO_MEMORY) __atomic_store_n(&job->stop, 1, __ATOMIC_RELEASE);
     }
 }
 
@@ -362,6 +369,7 @@ static sinter_status copy_equal(env *e, const uint32_t *first, uint32_t count, c
     for (uint32_t i = 0; i < count; i++) {
         if (first[i] == i) continue;
         const cuda_binary *same = &out[first[i]];
+        if (!same->image) continue;
         void *image = mem_alloc(e, same->size, BINARY_ALIGN);
         if (!image) return FAIL_MEMORY(e, "a kernel's machine code");
         out[i] = *same;
@@ -386,12 +394,16 @@ static sinter_status run_workers(env *e, compile_job *job, compile_worker *worke
     }
     worker_run(&workers[0]);
     for (uint32_t i = 1; i < count; i++) os_thread_join(&workers[i].e, workers[i].thread);
+    const compile_worker *worst = NULL;
     for (uint32_t i = 0; i < count; i++) {
-        if (workers[i].status == SINTER_OK) continue;
-        *e->error = workers[i].error;
-        return workers[i].status;
+        const compile_worker *w = &workers[i];
+        if (w->status == SINTER_OK) continue;
+        const bool is_memory = w->status == SINTER_NO_MEMORY, was_memory = worst && worst->status == SINTER_NO_MEMORY;
+        if (!worst || (is_memory && !was_memory) || (is_memory == was_memory && w->failed < worst->failed)) worst = w;
     }
-    return SINTER_OK;
+    if (!worst) return SINTER_OK;
+    *e->error = worst->error;
+    return worst->status;
 }
 
 sinter_status cuda_compile_all(env *e, const cuda_compiler *c, const cuda_code *code, uint32_t count, cuda_binary *out)
@@ -412,7 +424,8 @@ sinter_status cuda_compile_all(env *e, const cuda_compiler *c, const cuda_code *
         find_first(c, code, count, keys, first);
         compile_job job = { .compiler = c, .code = code, .out = out, .first = first, .count = count };
         status = run_workers(e, &job, workers, threads);
-        if (status == SINTER_OK) status = copy_equal(e, first, count, out);
+        const sinter_status copied = status == SINTER_NO_MEMORY ? status : copy_equal(e, first, count, out);
+        if (copied != SINTER_OK) status = copied;
     } else {
         status = FAIL_MEMORY(e, "the list of kernels to compile");
     }
@@ -422,7 +435,7 @@ sinter_status cuda_compile_all(env *e, const cuda_compiler *c, const cuda_code *
     uint32_t cached = 0;
     for (uint32_t i = 0; i < count; i++) {
         cached += out[i].was_cached;
-        if (status != SINTER_OK) cuda_binary_free(e, &out[i]);
+        if (status == SINTER_NO_MEMORY) cuda_binary_free(e, &out[i]);
     }
     if (status == SINTER_OK)
         env_log(e, LOG_JIT, "%" PRIu32 " kernels, %" PRIu32 " of them cached, %" PRIu32 " threads, %.0f ms", count,

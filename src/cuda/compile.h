@@ -44,7 +44,8 @@ void          cuda_code_key(const cuda_compiler *c, const cuda_code *code, uint8
 /* From the cache, or compiled and put there. A failure shows the compiler's log. Without NVRTC, what any version of it
  * put into the cache is taken. */
 sinter_status cuda_compile(env *e, const cuda_compiler *c, const cuda_code *code, cuda_binary *out);
-/* Many, in parallel: out[i] is for code[i]; the first failure is the status and ends the rest. */
+/* Many, in parallel: out[i] is for code[i]. The status is the first failure in the list's order; the codes that do
+ * compile are in `out` all the same, and the others have no image. NO_MEMORY ends the rest, and nothing is left. */
 sinter_status cuda_compile_all(env *e, const cuda_compiler *c, const cuda_code *code, uint32_t count,
                                cuda_binary *out);
 void          cuda_binary_free(env *e, cuda_binary *b);

@@ -45,6 +45,7 @@ bool cuda_chip_target(uint32_t isa, kernel_target *out)
         *out = chips[i].target;
         out->threads = 1;
         out->cache_l1 = out->shared;
+        out->cache_last = out->cache_l2;
         return true;
     }
     return false;
@@ -123,7 +124,7 @@ static sinter_status read_target(env *e, device *d)
     const uint32_t cores = t->isa <= 80 ? 64 : 128;
     t->threads = 1;
     t->cache_l1 = shared_all;
-    t->cache_l2 = l2;
+    t->cache_l2 = t->cache_last = l2;
     t->flops = 2e3 * cores * t->units * clock;
     t->bandwidth = 2e3 * memory_clock * bus / 8;
     return SINTER_OK;

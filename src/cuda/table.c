@@ -90,6 +90,11 @@ void code_table_deinit(device *d)
             mem_free(&d->own, x, sizeof *x, _Alignof(carried_code));
         }
     }
+    while (t->failed) {
+        failed_code *x = t->failed;
+        t->failed = x->next;
+        mem_free(&d->own, x, sizeof *x, _Alignof(failed_code));
+    }
 }
 
 /* ---- asking ---- */
@@ -169,39 +174,90 @@ static sinter_status keep(env *e, device *d, wanted_code *w, cuda_binary *b)
     return w->made ? SINTER_OK : FAIL_MEMORY(e, "a kernel");
 }
 
-/* Several were compiled at once and one of them failed: finds which, by compiling them one after the other. */
-static sinter_status find_culprit(env *e, device *d, const wanted_list *wanted, sinter_status s)
+/* Why the code does not compile, where that is known from before. */
+static sinter_status failed_before(env *e, device *d, const wanted_code *w)
 {
-    if (s == SINTER_NO_MEMORY || !d->driver.nvrtc) return note_use(e, s, wanted->first->use);
-    for (const wanted_code *w = wanted->first; w; w = w->next) {
-        cuda_binary one = { 0 };
-        const sinter_status again = cuda_compile(e, &d->compiler, &w->code, &one);
-        cuda_binary_free(e, &one);
-        if (again != SINTER_OK) return note_use(e, again, w->use);
-    }
-    return NOTE(e, s, "making %u kernels", wanted->count);
+    sinter_status s = SINTER_OK;
+    cuda_lock_take(&d->lock);
+    const failed_code *x = d->table.failed;
+    while (x && memcmp(x->key, w->key, CUDA_KEY) != 0) x = x->next;
+    if (x) s = x->status;
+    if (x) *e->error = x->why;
+    cuda_lock_give(&d->lock);
+    if (s == SINTER_OK || e->error->length) return s;
+    return env_fail(e, s, __FILE__, __LINE__, "kernel '%s' did not compile before", w->code.source);
 }
 
+/* No memory for the note: it will be compiled once more. */
+static void note_failure(device *d, const wanted_code *w, sinter_status status, const sinter_error *why)
+{
+    if (status == SINTER_NO_MEMORY || !d->driver.nvrtc) return;
+    cuda_lock_take(&d->lock);
+    failed_code *x = mem_zalloc(&d->own, sizeof *x, _Alignof(failed_code));
+    if (x) {
+        memcpy(x->key, w->key, CUDA_KEY);
+        x->status = status;
+        if (why) x->why = *why;
+        x->next = d->table.failed;
+        d->table.failed = x;
+    }
+    cuda_lock_give(&d->lock);
+}
+
+/* Keeps the codes that compiled, and notes those that did not. *culprit: whose the first of these was. */
+static sinter_status keep_made(env *e, device *d, wanted_code *const *w, cuda_binary *made, uint32_t count,
+                               sinter_status status, const kernel_use **culprit)
+{
+    sinter_status kept = SINTER_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        if (made[i].image) {
+            if (kept == SINTER_OK) kept = keep(e, d, w[i], &made[i]);
+        } else if (status != SINTER_OK) {
+            note_failure(d, w[i], status, *culprit ? NULL : e->error);
+            if (!*culprit) *culprit = w[i]->use;
+        }
+    }
+    return kept;
+}
+
+/* Codes that compile are kept even where others do not. */
 static sinter_status compile_wanted(env *e, device *d, const wanted_list *wanted, arena *a)
 {
     if (!wanted->count) return SINTER_OK;
     cuda_code *code = ARENA_NEW(a, cuda_code, wanted->count);
     cuda_binary *made = ARENA_NEW(a, cuda_binary, wanted->count);
-    if (!code || !made) return FAIL_MEMORY(e, "kernels");
-    uint32_t i = 0;
-    for (const wanted_code *w = wanted->first; w; w = w->next) code[i++] = w->code;
+    wanted_code **of = ARENA_NEW(a, wanted_code *, wanted->count);
+    if (!code || !made || !of) return FAIL_MEMORY(e, "kernels");
     /* Images stay with the device: they come from its allocator, and errors go where the caller wants them. */
     env own = *e;
     own.alloc = d->own.alloc;
-    sinter_status s = wanted->count == 1 ? cuda_compile(&own, &d->compiler, code, made)
-                                         : cuda_compile_all(&own, &d->compiler, code, wanted->count, made);
-    if (s != SINTER_OK) s = wanted->count == 1 ? note_use(e, s, wanted->first->use) : find_culprit(&own, d, wanted, s);
-    i = 0;
-    for (wanted_code *w = wanted->first; w; w = w->next, i++) {
-        if (s == SINTER_OK) s = keep(e, d, w, &made[i]);
-        cuda_binary_free(&own, &made[i]);
+    const kernel_use *culprit = NULL;
+    sinter_status s = SINTER_OK;
+    uint32_t count = 0;
+    for (wanted_code *w = wanted->first; w; w = w->next) {
+        sinter_error quiet = { 0 };
+        own.error = s == SINTER_OK ? e->error : &quiet;
+        const sinter_status before = failed_before(&own, d, w);
+        if (before == SINTER_OK) {
+            of[count] = w;
+            code[count++] = w->code;
+        } else if (s == SINTER_OK) {
+            s = before;
+            culprit = w->use;
+        }
     }
-    return s;
+    sinter_error unread = { 0 };
+    own.error = s == SINTER_OK ? e->error : &unread;
+    const sinter_status now = count == 1 ? cuda_compile(&own, &d->compiler, code, made)
+                                         : cuda_compile_all(&own, &d->compiler, code, count, made);
+    const kernel_use *first = NULL;
+    const sinter_status kept = keep_made(&own, d, of, made, count, now, &first);
+    for (uint32_t i = 0; i < count; i++) cuda_binary_free(&own, &made[i]);
+    if (s == SINTER_OK && now != SINTER_OK) {
+        s = now;
+        culprit = first ? first : wanted->first->use;
+    }
+    return s == SINTER_OK ? kept : note_use(e, s, culprit);
 }
 
 /* ---- loading ---- */

@@ -34,9 +34,18 @@ typedef struct carried_code {
     size_t      size;
 } carried_code;
 
+/* Code that did not compile: it is not compiled again. */
+typedef struct failed_code {
+    struct failed_code *next;
+    uint8_t       key[CUDA_KEY];
+    sinter_status status;
+    sinter_error  why;                  /* length 0: another code failed at the same moment, and its log was shown */
+} failed_code;
+
 typedef struct code_table {
     loaded_code  *at[TABLE_BUCKETS];
     carried_code *carried[TABLE_BUCKETS];
+    failed_code  *failed;
 } code_table;
 
 /* The codes of one use, by the index that launches name. */

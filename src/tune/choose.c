@@ -2,7 +2,9 @@
 /* choose.c - which kernel, with which tactic: every row is asked, the model orders, the clock decides.
  *
  * A time is taken from the cache or measured and put there before it is used, so the same model, options and cache make
- * the same choices. Times within 1 % go to the earlier candidate: noise must not decide. */
+ * the same choices. Candidates that are about as fast as the best one are measured again, in turns. A candidate is
+ * preferred to one that the model puts before it only if it is faster by more than the noise of the clock. A candidate
+ * that cannot be compiled or launched is named in the log and skipped; the cache remembers it. */
 #include "base/os.h"
 #include "tune/tune.h"
 
@@ -12,7 +14,8 @@
 typedef struct candidate {
     const kernel *kernel;
     tactic tactic;
-    double model_ns, ns;
+    double model_ns;
+    tune_time time;
     uint32_t id;
 } candidate;
 
@@ -20,9 +23,8 @@ typedef struct candidate {
  * different ways. */
 enum { CANDIDATES_MAX = 96, FAST_LEAST = 2, FAST_MAX = 6, FAST_EACH = 3 };
 static const double worth_trying = 6, worth_nothing = 20; /* times the model's best */
-/* Below this the clock's resolution and the caches' state decide more than the tactic does. A device that times whole
- * chains resolves less, and small products are where models are furthest off. */
-static const double worth_measuring_ns = 3000, worth_measuring_chains_ns = 2000;
+/* What is slower than the best one by more than this is not measured again; long kernels are timed well at once. */
+static const double worth_a_race = 1.1, worth_a_long_race = 1.04, long_ns = 1e6;
 
 static int by_model(const void *a, const void *b)
 {
@@ -114,7 +116,8 @@ static void key_print(const problem *p, const candidate *c, const tune_options *
 {
     text_printf(key, "%s | ", problem_text);
     o->backend->describe(o->device, key);
-    if (o->backend->program_time) text_printf(key, " %s weights", tune_weights_are_cold(o) ? "cold" : "warm");
+    const bool is_cold = tune_weights_are_cold(o);
+    if (o->backend->program_time || is_cold) text_printf(key, " %s weights", is_cold ? "cold" : "warm");
     text_printf(key, " | %u threads | %s.%u", o->threads, c->kernel->name, c->kernel->abi);
     if (c->kernel->print) {
         text_append(key, " ", 1);
@@ -134,6 +137,9 @@ typedef struct asking {
     const char *text;
     double estimate_ns;
     tune_bench *bench;
+    bool is_new;          /* something was measured */
+    sinter_status failed; /* of the first candidate that failed */
+    sinter_error why;
 } asking;
 
 /* Only what can be run at opt is measured, and what fits into memory beside all else. */
@@ -149,13 +155,40 @@ static bool is_measurable(const env *e, const problem *p)
     return bytes <= e->limits.memory_max / 2 && problem_sizes_agree(e, p);
 }
 
-static sinter_status measure(asking *a, const candidate *c, double best_ns, double *ns)
+static sinter_status measure(asking *a, const candidate *c, double best_ns, tune_time *out)
 {
     if (!a->bench) TRY(tune_bench_create(a->e, a->p, a->o, a->estimate_ns, &a->bench));
-    return tune_bench_time(a->bench, c->kernel, &c->tactic, best_ns, ns);
+    return tune_bench_time(a->bench, c->kernel, &c->tactic, best_ns, out);
 }
 
-static sinter_status time_of(asking *a, const candidate *c, double best_ns, double *ns)
+/* A failure that says nothing of the candidate ends the build: no memory, a user who cancelled it, no compiler. */
+static bool ends_build(sinter_status s)
+{
+    return s == SINTER_NO_MEMORY || s == SINTER_CANCELLED || s == SINTER_INCOMPATIBLE;
+}
+
+/* Measured, or INFINITY where the candidate cannot run. */
+static sinter_status measure_or_skip(asking *a, const candidate *c, double best_ns, const char *key, tune_time *out)
+{
+    env *e = a->e;
+    sinter_error own = { 0 }, *const error = e->error;
+    e->error = &own;
+    const sinter_status s = measure(a, c, best_ns, out);
+    e->error = error;
+    if (s == SINTER_OK) return SINTER_OK;
+    if (ends_build(s)) {
+        *error = own;
+        return s;
+    }
+    env_log(e, LOG_SELECT, "skipped %s: %s", key, own.text);
+    if (!a->failed) a->why = own;
+    if (!a->failed) a->failed = s;
+    out->ns = INFINITY;
+    out->spread = 0;
+    return SINTER_OK;
+}
+
+static sinter_status time_of(asking *a, candidate *c, double best_ns)
 {
     env *e = a->e;
     const tune_options *o = a->o;
@@ -163,15 +196,87 @@ static sinter_status time_of(asking *a, const candidate *c, double best_ns, doub
     text_init(&key, e);
     key_print(a->p, c, o, a->text, &key);
     sinter_status s = key.failed ? FAIL_MEMORY(e, "a timing key") : SINTER_OK;
-    if (s == SINTER_OK && !timing_cache_find(o->cache, key.at, ns)) {
+    if (s == SINTER_OK && !timing_cache_find_time(o->cache, key.at, &c->time)) {
         if (o->cache_only)
             s = FAIL(e, INVALID_ARG, "the timing cache has no entry for '%s', and measuring is not permitted", key.at);
-        if (s == SINTER_OK) s = measure(a, c, best_ns, ns);
-        if (s == SINTER_OK) s = timing_cache_add(o->cache, key.at, *ns);
+        if (s == SINTER_OK) s = measure_or_skip(a, c, best_ns, key.at, &c->time);
+        if (s == SINTER_OK) s = timing_cache_add_time(o->cache, key.at, c->time);
+        a->is_new = true;
     }
-    if (s == SINTER_OK) env_log(e, LOG_SELECT, "%s | %.1f us", key.at, *ns / 1e3);
+    if (s == SINTER_OK) env_log(e, LOG_SELECT, "%s | %.1f us", key.at, c->time.ns / 1e3);
     text_deinit(&key);
     return s;
+}
+
+/* The model's favourite, unless another one is faster beyond doubt. `count` is not 0. */
+static uint32_t fastest(const candidate *list, uint32_t count)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        const tune_time t = list[i].time, b = list[best].time;
+        if (isinf(t.ns)) continue;
+        if (isinf(b.ns) || t.ns < b.ns - tune_margin(b, t)) best = i;
+    }
+    return best;
+}
+
+static sinter_status keep_time(const asking *a, const candidate *c)
+{
+    text key;
+    text_init(&key, a->e);
+    key_print(a->p, c, a->o, a->text, &key);
+    const sinter_status s =
+        key.failed ? FAIL_MEMORY(a->e, "a timing key") : timing_cache_add_time(a->o->cache, key.at, c->time);
+    if (s == SINTER_OK)
+        env_log(a->e, LOG_SELECT, "%s | %.2f us +- %.2f in turns", key.at, c->time.ns / 1e3, c->time.spread / 1e3);
+    text_deinit(&key);
+    return s;
+}
+
+/* The best few that are close to each other, measured in turns. */
+static sinter_status run_race(asking *a, candidate *list, uint32_t count)
+{
+    tune_entrant at[TUNE_RACE_MAX];
+    candidate *of[TUNE_RACE_MAX];
+    uint32_t entrants = 0;
+    double least = INFINITY;
+    for (uint32_t i = 0; i < count; i++) least = fmin(least, list[i].time.ns);
+    const double most = least * (least >= long_ns ? worth_a_long_race : worth_a_race);
+    for (uint32_t i = 0; i < count; i++) {
+        candidate *c = &list[i];
+        if (!(c->time.ns <= most)) continue;
+        uint32_t k = entrants < TUNE_RACE_MAX ? entrants++ : TUNE_RACE_MAX;
+        /* The fastest ones have a place; equal ones in the order of the model. */
+        for (; k > 0 && of[k - 1]->time.ns > c->time.ns; k--)
+            if (k < TUNE_RACE_MAX) of[k] = of[k - 1];
+        if (k < TUNE_RACE_MAX) of[k] = c;
+    }
+    if (entrants < 2) return SINTER_OK;
+    for (uint32_t i = 0; i < entrants; i++)
+        at[i] = (tune_entrant){ .kernel = of[i]->kernel, .tactic = &of[i]->tactic, .time = of[i]->time };
+    if (!a->bench) TRY(tune_bench_create(a->e, a->p, a->o, a->estimate_ns, &a->bench));
+    TRY(tune_bench_race(a->bench, at, entrants));
+    for (uint32_t i = 0; i < entrants; i++) {
+        of[i]->time = at[i].time;
+        TRY(keep_time(a, of[i]));
+    }
+    return SINTER_OK;
+}
+
+/* Fills the times of all in the list. */
+static sinter_status times_of(asking *a, candidate *list, uint32_t count)
+{
+    double best = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(time_of(a, &list[i], best));
+        if (isfinite(list[i].time.ns) && (best <= 0 || list[i].time.ns < best)) best = list[i].time.ns;
+    }
+    if (best > 0) return a->is_new ? run_race(a, list, count) : SINTER_OK;
+    if (a->failed) {
+        *a->e->error = a->why;
+        return NOTE(a->e, a->failed, "each of the %u kernels that were tried for '%s' failed", count, a->text);
+    }
+    return FAIL(a->e, INTERNAL, "the timing cache says that each kernel for '%s' fails", a->text);
 }
 
 /* Moves those that are worth measuring to the front, in order; how many. */
@@ -191,6 +296,21 @@ static uint32_t most_promising(candidate *list, uint32_t count)
     return taken;
 }
 
+sinter_status tune_compile(env *e, const tune_options *o, const kernel_use *use, uint32_t count)
+{
+    sinter_error own = { 0 }, *const error = e->error;
+    e->error = &own;
+    const sinter_status s = o->backend->prepare(e, o->device, use, count);
+    e->error = error;
+    if (s == SINTER_OK) return SINTER_OK;
+    if (ends_build(s)) {
+        *error = own;
+        return s;
+    }
+    env_log(e, LOG_SELECT, "compiling ahead: %s", own.text);
+    return SINTER_OK;
+}
+
 /* The code of all candidates that are to be measured at once, where it has to be made. */
 static sinter_status prepare(env *e, const problem *p, const tune_options *o, const char *problem_text,
                              const candidate *list, uint32_t count)
@@ -201,15 +321,15 @@ static sinter_status prepare(env *e, const problem *p, const tune_options *o, co
     if (!o->backend->prepare || o->cache_only) return SINTER_OK;
     text_init(&key, e);
     for (uint32_t i = 0; i < count; i++) {
-        double known;
+        tune_time known;
         text_clear(&key);
         key_print(p, &list[i], o, problem_text, &key);
-        if (!key.failed && timing_cache_find(o->cache, key.at, &known)) continue;
+        if (!key.failed && timing_cache_find_time(o->cache, key.at, &known)) continue;
         use[missing++] = (kernel_use){ .kernel = list[i].kernel, .problem = p, .tactic = &list[i].tactic };
     }
     text_deinit(&key);
     const uint64_t start = os_time_ns();
-    const sinter_status s = missing ? o->backend->prepare(e, o->device, use, missing) : SINTER_OK;
+    const sinter_status s = missing ? tune_compile(e, o, use, missing) : SINTER_OK;
     if (o->stats) o->stats->compile_ns += os_time_ns() - start;
     return s;
 }
@@ -226,11 +346,15 @@ static sinter_status note_use(env *e, const problem *p, const candidate *c, tune
     return SINTER_OK;
 }
 
+static choice measured(const candidate *c)
+{
+    return (choice){ .kernel = c->kernel, .tactic = c->tactic, .ns = c->time.ns, .is_measured = true };
+}
+
 /* Candidates whose times are not known; where all are, the best one, which is the choice. */
 static sinter_status note_uses(env *e, const problem *p, const tune_options *o, candidate *list, uint32_t asked,
                                choice *out)
 {
-    uint32_t best = 0;
     text problem_text, key;
     uint32_t missing = 0;
     text_init(&problem_text, e);
@@ -240,19 +364,16 @@ static sinter_status note_uses(env *e, const problem *p, const tune_options *o, 
     for (uint32_t i = 0; i < asked && s == SINTER_OK; i++) {
         text_clear(&key);
         key_print(p, &list[i], o, problem_text.at, &key);
-        if (!key.failed && timing_cache_find(o->cache, key.at, &list[i].ns)) {
-            if (list[i].ns < list[best].ns * 0.99) best = i;
-            continue;
-        }
+        if (!key.failed && timing_cache_find_time(o->cache, key.at, &list[i].time)) continue;
         missing++;
         s = note_use(e, p, &list[i], o->scout);
     }
     text_deinit(&key);
     text_deinit(&problem_text);
-    if (missing) return s;
-    *out =
-        (choice){ .kernel = list[best].kernel, .tactic = list[best].tactic, .ns = list[best].ns, .is_measured = true };
-    return s == SINTER_OK ? note_use(e, p, &list[best], o->scout) : s;
+    if (missing || s != SINTER_OK) return s;
+    const candidate *c = &list[fastest(list, asked)];
+    *out = measured(c);
+    return note_use(e, p, c, o->scout);
 }
 
 static void log_choice(env *e, const problem *p, const tune_options *o, uint32_t count, const choice *c)
@@ -268,21 +389,13 @@ static void log_choice(env *e, const problem *p, const tune_options *o, uint32_t
     text_deinit(&line);
 }
 
-static bool is_worth_measuring(const problem *p, const tune_options *o, double model_ns)
-{
-    const bool in_chains = o->backend->program_time && op_has(p->op, CONTRACTION);
-    return o->mode != TUNE_FAST || model_ns >= (in_chains ? worth_measuring_chains_ns : worth_measuring_ns);
-}
-
 static sinter_status choose(env *e, const problem *p, const tune_options *o, candidate *list, uint32_t count,
                             choice *out)
 {
     *out = (choice){ .kernel = list[0].kernel, .tactic = list[0].tactic, .ns = list[0].model_ns };
-    const bool is_clear =
-        o->mode == TUNE_OFF || count == 1 || !is_worth_measuring(p, o, list[0].model_ns) || !is_measurable(e, p);
+    const bool is_clear = o->mode == TUNE_OFF || count == 1 || !is_measurable(e, p);
     if (is_clear) return o->scout ? note_use(e, p, &list[0], o->scout) : SINTER_OK;
     const uint32_t asked = o->mode == TUNE_FAST ? most_promising(list, count) : count;
-    uint32_t best = 0;
     if (o->scout) return note_uses(e, p, o, list, asked, out);
     text problem_text;
     text_init(&problem_text, e);
@@ -290,15 +403,11 @@ static sinter_status choose(env *e, const problem *p, const tune_options *o, can
     sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
     if (s == SINTER_OK) s = prepare(e, p, o, problem_text.at, list, asked);
     asking a = { .e = e, .p = p, .o = o, .text = problem_text.at, .estimate_ns = list[0].model_ns };
-    for (uint32_t i = 0; i < asked && s == SINTER_OK; i++) {
-        s = time_of(&a, &list[i], list[best].ns, &list[i].ns);
-        if (list[i].ns < list[best].ns * 0.99) best = i;
-    }
+    if (s == SINTER_OK) s = times_of(&a, list, asked);
     tune_bench_destroy(a.bench);
     text_deinit(&problem_text);
     TRY(s);
-    *out =
-        (choice){ .kernel = list[best].kernel, .tactic = list[best].tactic, .ns = list[best].ns, .is_measured = true };
+    *out = measured(&list[fastest(list, asked)]);
     return SINTER_OK;
 }
 
@@ -319,17 +428,18 @@ sinter_status tune_choice_time(env *e, const problem *p, const tune_options *o, 
     text_init(&problem_text, e);
     text_init(&key, e);
     problem_print(p, &problem_text);
-    const candidate own = { .kernel = c->kernel, .tactic = c->tactic, .model_ns = c->ns };
+    candidate own = { .kernel = c->kernel, .tactic = c->tactic, .model_ns = c->ns };
     sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
     if (s == SINTER_OK && o->scout) {
         key_print(p, &own, o, problem_text.at, &key);
-        c->is_measured = !key.failed && timing_cache_find(o->cache, key.at, &c->ns);
+        c->is_measured = !key.failed && timing_cache_find_time(o->cache, key.at, &own.time);
     } else if (s == SINTER_OK) {
         asking a = { .e = e, .p = p, .o = o, .text = problem_text.at, .estimate_ns = c->ns };
-        s = time_of(&a, &own, 0, &c->ns);
+        s = times_of(&a, &own, 1);
         tune_bench_destroy(a.bench);
         c->is_measured = s == SINTER_OK;
     }
+    if (c->is_measured) c->ns = own.time.ns;
     text_deinit(&key);
     text_deinit(&problem_text);
     return s;

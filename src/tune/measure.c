@@ -1,54 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure.c - the time of kernels on one problem, on the device that will run it.
+/* measure.c - the operands on which the kernels of one problem are timed, and the programs that time.c times.
  *
  * Operands are made once a problem, at its opt shapes with the layouts it states, filled with small random values
- * (zeros for wide integers: they may be indices; a cache's length is all of it). A few warm-up runs, then batches of at
- * least 200 us; the median batch counts. One thread's time is what it had on a processor: what other programs take does
- * not decide. Where the device has memory of its own, operands are made there, its own clock is read, and a program is
- * a chain of launches: the boundary between two is a part of a kernel's time. A step of a network finds its activations
- * in the cache, since the step before has just written them, but its weights only if those of the whole network stay
- * there: else the chain's steps take turns with copies of them. */
+ * (zeros for wide integers: they may be indices; a cache's length is all of it). Where the device has memory of its
+ * own, operands are made there, and a program is a chain of launches: the boundary between two launches is a part of a
+ * kernel's time. A step of a network finds its activations in the cache, since the step before has just written them.
+ * It finds its weights there only if the weights of the whole network stay there. If they do not, each launch of the
+ * chain reads another copy of the weights. */
 #include "base/os.h"
-#include "tune/tune.h"
+#include "tune/bench.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCHES = 5, BATCHES_LONG = 3, BATCH_TRIES = 4, CHAIN = 16, CHAIN_MAX = 64, PATTERN = 1 << 16 };
-static const double batch_ns = 2e5, chain_ns = 1e6;
-static const uint64_t wake_ns = 50000000;
-/* A kernel that takes so many times what the best one does is no candidate: one look is enough. */
-static const double hopeless = 2;
-
-typedef struct buffer {
-    void *at;
-    size_t size;
-} buffer;
-
-typedef struct operand {
-    view v;          /* data: host memory, of constants and where that is the device's */
-    size_t size;     /* of one copy */
-    uint32_t copies; /* 0: absent */
-    buffer plain;    /* on the device, as it is */
-    buffer packed;   /* on the device, as the kernel in question wants it: reused while large enough */
-    buffer *use;     /* which of the two; NULL: `host` */
-    const void *host;
-    uint32_t first_id;
-    int64_t length; /* how many keys count, where the operand says that */
-} operand;
-
-struct tune_bench {
-    env *e;
-    arena a, t; /* of the problem, of one kernel */
-    const problem *p;
-    const tune_options *o;
-    bool is_on_device;
-    stream *stream;
-    operand *at;
-    uint32_t count, chain;
-    buffer workspace;
-};
+enum { CHAIN = 16, CHAIN_MAX = 64, PATTERN = 1 << 16 };
+/* Bytes of the copies of one problem's weights on the host: enough for the last cache of a desktop. */
+static const uint64_t copies_on_host_max = 64 << 20;
 
 /* ---- operands ---- */
 
@@ -110,12 +78,12 @@ static bool describe(const problem_operand *o, operand *x)
     return true;
 }
 
-static sinter_status reserve(const tune_bench *b, buffer *to, size_t size)
+static sinter_status reserve(const tune_bench *b, bench_buffer *to, size_t size)
 {
     const backend *d = b->o->backend;
     if (to->size >= size) return SINTER_OK;
     if (to->at) d->memory_free(b->e, b->o->device, to->at, to->size);
-    *to = (buffer){ .at = d->memory_alloc(b->e, b->o->device, size), .size = size };
+    *to = (bench_buffer){ .at = d->memory_alloc(b->e, b->o->device, size), .size = size };
     if (to->at) return SINTER_OK;
     to->size = 0;
     return NOTE(b->e, b->e->error->status, "measuring");
@@ -140,7 +108,6 @@ static sinter_status make_activation(tune_bench *b, operand *x, bool is_read)
     const size_t all = count_of(x), count = all < PATTERN ? all : PATTERN;
     const size_t bytes = count * sinter_dtype_bits(x->v.dtype) / 8;
     TRY(reserve(b, &x->plain, x->size));
-    x->use = &x->plain;
     if (!is_read || !bytes) return SINTER_OK;
     void *some = arena_alloc(&b->a, bytes + 8, 64);
     if (!some) return FAIL_MEMORY(b->e, "measuring");
@@ -154,27 +121,34 @@ static sinter_status make_operand(tune_bench *b, operand *x, bool is_const, bool
 {
     if (!x->copies) return SINTER_OK;
     if (b->is_on_device && !is_const) return make_activation(b, x, is_read);
-    x->v.data = arena_alloc(&b->a, x->size, 64);
+    const size_t pitch = size_align(x->size, BENCH_PITCH);
+    x->v.data = arena_alloc(&b->a, b->is_on_device ? x->size : size_mul(pitch, x->copies), 64);
     if (!x->v.data) return FAIL_MEMORY(b->e, "measuring");
     fill(x->v.dtype, x->v.data, count_of(x));
     if (x->length) *(int64_t *)x->v.data = x->length;
+    for (uint32_t c = 1; !b->is_on_device && c < x->copies; c++)
+        memcpy((char *)x->v.data + c * pitch, x->v.data, x->size);
     return SINTER_OK;
 }
 
-/* As long a chain as takes about a millisecond; longer than usual where small weights need many copies. */
+/* How long the chain is, and how many copies of the weights its launches read. On a device: as long as takes about a
+ * millisecond, longer than usual where small weights need many copies. On the host one launch, or one for each copy. */
 static void choose_chain(tune_bench *b, double estimate_ns)
 {
     size_t weights = 0;
     kernel_target target;
-    b->chain = 1;
-    if (!b->is_on_device) return;
     b->o->backend->target(b->o->device, &target);
     for (uint32_t i = 0; i < b->p->count_in; i++)
         if (b->p->in[i].is_const) weights += b->at[i].size;
     const double affordable = chain_ns / (estimate_ns + 1);
-    const size_t cold = tune_weights_are_cold(b->o) && weights ? (size_t)target.cache_l2 * 3 / 2 / weights + 1 : 1;
-    const uint32_t wanted = cold < CHAIN ? CHAIN : cold > CHAIN_MAX ? CHAIN_MAX : (uint32_t)cold;
+    const bool is_cold = tune_weights_are_cold(b->o) && weights;
+    const uint64_t room = target.cache_last * 3 / 2;
+    const uint64_t wanted_bytes = b->is_on_device || room < copies_on_host_max ? room : copies_on_host_max;
+    const size_t cold = is_cold ? (size_t)(wanted_bytes / weights) + 1 : 1;
+    const uint32_t least = b->is_on_device ? CHAIN : 1;
+    const uint32_t wanted = cold < least ? least : cold > CHAIN_MAX ? CHAIN_MAX : (uint32_t)cold;
     b->chain = affordable < 1 ? 1 : affordable < wanted ? (uint32_t)affordable : wanted;
+    if (!b->is_on_device) b->chain = wanted;
     const uint32_t copies = cold < b->chain ? (uint32_t)cold : b->chain;
     for (uint32_t i = 0; i < b->p->count_in; i++)
         if (b->p->in[i].is_const && b->at[i].copies) b->at[i].copies = copies;
@@ -184,7 +158,7 @@ bool tune_weights_are_cold(const tune_options *o)
 {
     kernel_target target;
     o->backend->target(o->device, &target);
-    return o->weights > target.cache_l2 / 2; /* the rest is for activations */
+    return o->weights > target.cache_last / 2; /* the rest is for activations */
 }
 
 static sinter_status create(tune_bench *b, double estimate_ns)
@@ -192,15 +166,19 @@ static sinter_status create(tune_bench *b, double estimate_ns)
     const problem *p = b->p;
     b->count = p->count_in + p->count_out;
     b->at = ARENA_NEW(&b->a, operand, b->count + 1);
-    if (!b->at) return FAIL_MEMORY(b->e, "measuring");
+    b->packed = ARENA_NEW(&b->a, bench_buffer, b->count + 1);
+    if (!b->at || !b->packed) return FAIL_MEMORY(b->e, "measuring");
     if (b->is_on_device) TRY(b->o->backend->stream_create(b->e, b->o->device, NULL, &b->stream));
     for (uint32_t i = 0; i < b->count; i++) {
         const bool is_in = i < p->count_in;
         if (!describe(is_in ? &p->in[i] : &p->out[i - p->count_in], &b->at[i])) return FAIL_MEMORY(b->e, "measuring");
         b->at[i].length = length_of(p, i);
-        TRY(make_operand(b, &b->at[i], is_in && p->in[i].is_const, is_in));
     }
     choose_chain(b, estimate_ns);
+    for (uint32_t i = 0; i < b->count; i++) {
+        const bool is_in = i < p->count_in;
+        TRY(make_operand(b, &b->at[i], is_in && p->in[i].is_const, is_in));
+    }
     return b->is_on_device ? b->o->backend->stream_wait(b->e, b->o->device, b->stream, NULL) : SINTER_OK;
 }
 
@@ -214,7 +192,6 @@ sinter_status tune_bench_create(env *e, const problem *p, const tune_options *o,
     b->o = o;
     b->is_on_device = o->backend->copy != NULL;
     arena_init(&b->a, e);
-    arena_init(&b->t, e);
     const uint64_t start = os_time_ns();
     const sinter_status s = create(b, estimate_ns);
     if (o->stats) o->stats->measure_ns += os_time_ns() - start;
@@ -224,7 +201,7 @@ sinter_status tune_bench_create(env *e, const problem *p, const tune_options *o,
     return s;
 }
 
-static void release(const tune_bench *b, const buffer *x)
+static void release(const tune_bench *b, const bench_buffer *x)
 {
     if (x->at) b->o->backend->memory_free(b->e, b->o->device, x->at, x->size);
 }
@@ -232,90 +209,104 @@ static void release(const tune_bench *b, const buffer *x)
 void tune_bench_destroy(tune_bench *b)
 {
     if (!b) return;
-    for (uint32_t i = 0; b->at && i < b->count; i++) {
+    for (uint32_t i = 0; b->at && b->packed && i < b->count; i++) {
         release(b, &b->at[i].plain);
-        release(b, &b->at[i].packed);
+        release(b, &b->packed[i]);
     }
     if (b->is_on_device) release(b, &b->workspace);
     if (b->stream) b->o->backend->stream_destroy(b->e, b->o->device, b->stream);
-    arena_deinit(&b->t);
     arena_deinit(&b->a);
     mem_free(b->e, b, sizeof *b, _Alignof(tune_bench));
 }
 
 /* ---- one kernel ---- */
 
-static uint32_t copies_of(const operand *x)
+/* How many addresses an operand has: constants one for each copy. */
+static uint32_t copies_of(const tune_bench *b, uint32_t i)
 {
-    return x->use ? x->copies : x->copies != 0;
+    const bool is_const = i < b->p->count_in && b->p->in[i].is_const;
+    return is_const ? b->at[i].copies : b->at[i].copies != 0;
 }
 
-/* A constant as the kernel reads it. */
-static sinter_status make_constant(tune_bench *b, const kernel *k, const tactic *t, uint32_t i)
+/* Constants of a device: at l->use. */
+static sinter_status send_constant(tune_bench *b, bench_lane *l, uint32_t i, const void *bytes, size_t packed)
 {
     operand *x = &b->at[i];
-    const size_t packed = k->pack_size ? k->pack_size(b->p, t, i) : 0;
-    const void *bytes = x->v.data;
-    x->use = NULL;
-    if (packed) {
-        void *to = arena_alloc(&b->t, packed, 64);
-        if (!to) return FAIL_MEMORY(b->e, "measuring");
-        k->pack(b->p, t, i, &x->v, to);
-        bytes = to;
-    }
-    x->host = bytes;
-    if (!b->is_on_device) return SINTER_OK;
     const bool is_there = !packed && x->plain.at;
-    const size_t pitch = size_align(packed ? packed : x->size, 256);
-    x->use = packed ? &x->packed : &x->plain;
-    if (is_there) return SINTER_OK;
-    TRY(reserve(b, x->use, size_mul(pitch, x->copies)));
-    TRY(send(b, COPY_TO_DEVICE, x->use->at, bytes, packed ? packed : x->size));
-    return repeat(b, x->use->at, pitch, pitch * x->copies);
-}
-
-/* The address of each copy of each operand, by id, and the views that a binding sees. */
-static sinter_status make_addresses(tune_bench *b, const kernel *k, const tactic *t, void ***out, view **views)
-{
-    uint32_t ids = 1;
-    *views = ARENA_NEW(&b->t, view, b->count + 1);
-    if (!*views) return FAIL_MEMORY(b->e, "measuring");
-    for (uint32_t i = 0; i < b->count; i++) {
-        operand *x = &b->at[i];
-        const bool is_const = i < b->p->count_in && b->p->in[i].is_const;
-        if (is_const && x->copies) TRY(make_constant(b, k, t, i));
-        else x->host = x->v.data;
-        (*views)[i] = x->v;
-        if (!is_const || (k->pack_size && k->pack_size(b->p, t, i))) (*views)[i].data = NULL;
-        x->first_id = x->copies ? ids : 0;
-        ids += copies_of(x);
+    const size_t pitch = size_align(packed ? packed : x->size, BENCH_PITCH);
+    bench_buffer *to = packed ? &l->packed[i] : &x->plain;
+    if (!is_there) {
+        TRY(reserve(b, to, size_mul(pitch, x->copies)));
+        TRY(send(b, COPY_TO_DEVICE, to->at, bytes, packed ? packed : x->size));
+        TRY(repeat(b, to->at, pitch, pitch * x->copies));
     }
-    *out = ARENA_NEW(&b->t, void *, ids);
-    if (!*out) return FAIL_MEMORY(b->e, "measuring");
-    for (uint32_t i = 0; i < b->count; i++) {
-        const operand *x = &b->at[i];
-        const size_t packed = i < b->p->count_in && b->p->in[i].is_const && k->pack_size ? k->pack_size(b->p, t, i) : 0;
-        const size_t pitch = size_align(packed ? packed : x->size, 256);
-        for (uint32_t c = 0; c < copies_of(x); c++)
-            (*out)[x->first_id + c] = x->use ? (char *)x->use->at + c * pitch : (void *)(uintptr_t)x->host;
-    }
+    l->base[i] = to->at;
     return SINTER_OK;
 }
 
-static sinter_status make_program(tune_bench *b, const kernel *k, const tactic *t, const view *views, program **out)
+/* A constant as the kernel reads it. */
+static sinter_status make_constant(tune_bench *b, bench_lane *l, uint32_t i)
+{
+    operand *x = &b->at[i];
+    const kernel *k = l->kernel;
+    const size_t packed = k->pack_size ? k->pack_size(b->p, l->tactic, i) : 0;
+    const size_t pitch = size_align(packed ? packed : x->size, BENCH_PITCH);
+    void *bytes = x->v.data;
+    l->pitch[i] = pitch;
+    l->base[i] = bytes;
+    if (packed) {
+        const size_t size = b->is_on_device ? packed : size_mul(pitch, x->copies);
+        bytes = arena_alloc(&l->a, size, 64);
+        if (!bytes) return FAIL_MEMORY(b->e, "measuring");
+        k->pack(b->p, l->tactic, i, &x->v, bytes);
+        for (uint32_t c = 1; !b->is_on_device && c < x->copies; c++) memcpy((char *)bytes + c * pitch, bytes, packed);
+        l->base[i] = bytes;
+    }
+    return b->is_on_device ? send_constant(b, l, i, bytes, packed) : SINTER_OK;
+}
+
+/* The address of each copy of each operand, by id, and the views that a binding sees. */
+static sinter_status make_addresses(tune_bench *b, bench_lane *l, void ***out, view **views)
+{
+    uint32_t ids = 1;
+    const kernel *k = l->kernel;
+    *views = ARENA_NEW(&l->a, view, b->count + 1);
+    l->base = ARENA_NEW(&l->a, void *, b->count + 1);
+    l->pitch = ARENA_NEW(&l->a, size_t, b->count + 1);
+    l->first_id = ARENA_NEW(&l->a, uint32_t, b->count + 1);
+    if (!*views || !l->base || !l->pitch || !l->first_id) return FAIL_MEMORY(b->e, "measuring");
+    for (uint32_t i = 0; i < b->count; i++) {
+        const operand *x = &b->at[i];
+        const bool is_const = i < b->p->count_in && b->p->in[i].is_const;
+        l->base[i] = b->is_on_device && !is_const ? x->plain.at : x->v.data;
+        if (is_const && x->copies) TRY(make_constant(b, l, i));
+        (*views)[i] = x->v;
+        if (!is_const || (k->pack_size && k->pack_size(b->p, l->tactic, i))) (*views)[i].data = NULL;
+        l->first_id[i] = x->copies ? ids : 0;
+        ids += copies_of(b, i);
+    }
+    *out = ARENA_NEW(&l->a, void *, ids);
+    if (!*out) return FAIL_MEMORY(b->e, "measuring");
+    for (uint32_t i = 0; i < b->count; i++)
+        for (uint32_t c = 0; c < copies_of(b, i); c++)
+            (*out)[l->first_id[i] + c] = (char *)l->base[i] + c * l->pitch[i];
+    return SINTER_OK;
+}
+
+static sinter_status make_program(tune_bench *b, bench_lane *l, const view *views)
 {
     const problem *p = b->p;
-    program_step *step = ARENA_NEW(&b->t, program_step, b->chain);
-    uint32_t *id = ARENA_NEW(&b->t, uint32_t, (size_t)b->chain * b->count + 1);
+    program_step *step = ARENA_NEW(&l->a, program_step, b->chain);
+    uint32_t *id = ARENA_NEW(&l->a, uint32_t, (size_t)b->chain * b->count + 1);
     if (!step || !id) return FAIL_MEMORY(b->e, "measuring");
     for (uint32_t s = 0; s < b->chain; s++, id += b->count) {
         for (uint32_t i = 0; i < b->count; i++) {
-            const uint32_t copies = copies_of(&b->at[i]);
-            id[i] = copies ? b->at[i].first_id + s % copies : 0;
+            const uint32_t copies = copies_of(b, i);
+            id[i] = copies ? l->first_id[i] + s % copies : 0;
         }
-        step[s] = (program_step){ .kernel = k,
+        step[s] = (program_step){ .kernel = l->kernel,
                                   .problem = p,
-                                  .tactic = t,
+                                  .tactic = l->tactic,
                                   .attrs = p->attrs,
                                   .count_in = p->count_in,
                                   .count_out = p->count_out,
@@ -325,139 +316,47 @@ static sinter_status make_program(tune_bench *b, const kernel *k, const tactic *
                                   .out_id = id + p->count_in,
                                   .index = s };
     }
-    return b->o->backend->program_create(b->e, b->o->device, step, b->chain, false, NULL, out);
+    return b->o->backend->program_create(b->e, b->o->device, step, b->chain, false, NULL, &l->program);
 }
 
-/* ---- the clock ---- */
-
-typedef struct timing {
-    const tune_bench *b;
-    program *program;
-    program_run run;
-    double limit_ns; /* of one launch of the program */
-} timing;
-
-/* The mean of `repeats` launches. */
-static sinter_status time_once(const timing *t, uint32_t repeats, double *ns)
-{
-    const tune_options *o = t->b->o;
-    if (o->backend->program_time) return o->backend->program_time(o->device, t->program, &t->run, repeats, ns);
-    const bool is_alone = o->threads == 1;
-    const uint64_t start = is_alone ? os_busy_ns() : os_time_ns();
-    for (uint32_t k = 0; k < repeats; k++) TRY(o->backend->program_launch(o->device, t->program, &t->run));
-    *ns = (double)((is_alone ? os_busy_ns() : os_time_ns()) - start) / repeats;
-    return SINTER_OK;
-}
-
-/* Does the device run slower now than it did before? Then times of now are not those of then. */
-static bool is_slowed(const tune_options *o)
-{
-    device_clock now;
-    tune_stats *s = o->stats;
-    if (!s || !o->backend->clock || !o->backend->clock(o->device, &now)) return false;
-    if (!s->clock_low || now.mhz < s->clock_low) s->clock_low = now.mhz;
-    if (now.mhz > s->clock_high) s->clock_high = now.mhz;
-    s->was_throttled = s->was_throttled || now.is_throttled;
-    return now.mhz * 100ull < s->clock_high * (now.is_throttled ? 97ull : 90ull);
-}
-
-/* Measured again while the clock is low, a few times. */
-static sinter_status time_batch(const timing *t, uint32_t repeats, double *ns)
-{
-    for (uint32_t i = 0; i < BATCH_TRIES; i++) {
-        TRY(time_once(t, repeats, ns));
-        if (!is_slowed(t->b->o)) return SINTER_OK;
-        if (i + 1 < BATCH_TRIES) t->b->o->stats->repeated++;
-    }
-    t->b->o->stats->doubtful++;
-    return SINTER_OK;
-}
-
-/* While kernels were compiled the device had nothing to do and slowed down; getting up takes it longer than a kernel's
- * warm-up lasts. So the first one of a build keeps it busy for a while. */
-static sinter_status wake_up(const timing *t)
-{
-    const tune_stats *s = t->b->o->stats;
-    const uint64_t start = os_time_ns();
-    double ns = 0;
-    while (s && !s->measured && os_time_ns() - start < wake_ns)
-        TRY(time_once(t, ns > 0 && ns < chain_ns ? (uint32_t)(chain_ns / (ns + 1)) + 1 : 1, &ns));
-    return SINTER_OK;
-}
-
-/* A device that was idle runs slowly at first: batches until two in a row agree within 2 %, a few at most. */
-static sinter_status warm_up(const timing *t, double *once)
-{
-    const bool has_clock = t->b->o->backend->program_time != NULL;
-    double before = 0;
-    if (has_clock) TRY(wake_up(t));
-    if (has_clock) TRY(time_once(t, 1, once));
-    TRY(time_once(t, 2, once));
-    for (uint32_t i = 0; has_clock && i < 8 && fabs(*once - before) > 0.02 * before && *once < t->limit_ns; i++) {
-        before = *once;
-        const double wanted = chain_ns / (before + 1);
-        TRY(time_once(t, wanted < 1 ? 1 : (uint32_t)wanted + 1, once));
-    }
-    return SINTER_OK;
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static sinter_status run_batches(const timing *t, double *ns)
-{
-    double once, time[BATCHES];
-    TRY(warm_up(t, &once));
-    *ns = once;
-    if (once >= t->limit_ns) return SINTER_OK;
-    const uint32_t repeats = once >= batch_ns ? 1 : (uint32_t)(batch_ns / (once + 1)) + 1;
-    const uint32_t batches = once >= 5 * batch_ns ? BATCHES_LONG : BATCHES;
-    for (uint32_t i = 0; i < batches; i++) TRY(time_batch(t, repeats, &time[i]));
-    qsort(time, batches, sizeof *time, by_time);
-    *ns = time[batches / 2];
-    return SINTER_OK;
-}
-
-static sinter_status measure(tune_bench *b, const kernel *k, const tactic *t, double best_ns, timing *x, double *ns)
+static sinter_status lane_make(tune_bench *b, bench_lane *l)
 {
     void **address = NULL;
     view *views = NULL;
-    const size_t workspace = (k->workspace ? k->workspace(b->p, t, b->o->threads) : 0) + 64;
-    TRY(make_addresses(b, k, t, &address, &views));
+    const size_t workspace = (l->kernel->workspace ? l->kernel->workspace(b->p, l->tactic, b->o->threads) : 0) + 64;
+    if (l->is_own) l->packed = ARENA_NEW(&l->a, bench_buffer, b->count + 1);
+    else l->packed = b->packed;
+    if (!l->packed) return FAIL_MEMORY(b->e, "measuring");
+    TRY(make_addresses(b, l, &address, &views));
     if (b->is_on_device) {
         TRY(reserve(b, &b->workspace, workspace));
         TRY(b->o->backend->stream_wait(b->e, b->o->device, b->stream, NULL)); /* the packed bytes have left */
     } else {
-        b->workspace = (buffer){ .at = arena_alloc(&b->t, workspace, 64), .size = workspace };
-        if (!b->workspace.at) return FAIL_MEMORY(b->e, "measuring");
+        l->run.workspace = arena_alloc(&l->a, workspace, 64);
+        if (!l->run.workspace) return FAIL_MEMORY(b->e, "measuring");
     }
-    TRY(make_program(b, k, t, views, &x->program));
-    x->b = b;
-    x->limit_ns = best_ns > 0 ? hopeless * best_ns * b->chain : INFINITY;
-    arena scratch;
-    arena_init(&scratch, b->e);
-    x->run = (program_run){
-        .address = address, .workspace = b->workspace.at, .e = b->e, .scratch = &scratch, .stream = b->stream
-    };
-    const sinter_status s = run_batches(x, ns);
-    arena_deinit(&scratch);
-    *ns /= b->chain;
-    return s;
+    l->run.address = address;
+    l->run.e = b->e;
+    l->run.scratch = &l->scratch;
+    l->run.stream = b->stream;
+    return make_program(b, l, views);
 }
 
-sinter_status tune_bench_time(tune_bench *b, const kernel *k, const tactic *t, double best_ns, double *ns)
+sinter_status bench_lane_open(tune_bench *b, bench_lane *l, const kernel *k, const tactic *t, bool is_own)
 {
-    timing x = { 0 };
-    const uint64_t start = os_time_ns();
-    const arena_mark mark = arena_save(&b->t);
-    const sinter_status s = measure(b, k, t, best_ns, &x, ns);
-    if (x.program) b->o->backend->program_destroy(b->e, b->o->device, x.program);
-    if (!b->is_on_device) b->workspace = (buffer){ 0 };
-    arena_rewind(&b->t, mark);
-    if (b->o->stats) b->o->stats->measured++;
-    if (b->o->stats) b->o->stats->measure_ns += os_time_ns() - start;
-    return NOTE(b->e, s, "measuring %s", k->name);
+    *l = (bench_lane){ .bench = b, .kernel = k, .tactic = t, .is_own = is_own };
+    arena_init(&l->a, b->e);
+    arena_init(&l->scratch, b->e);
+    return lane_make(b, l);
+}
+
+void bench_lane_close(bench_lane *l)
+{
+    tune_bench *b = l->bench;
+    if (!b) return;
+    if (l->program) b->o->backend->program_destroy(b->e, b->o->device, l->program);
+    for (uint32_t i = 0; l->is_own && l->packed && i < b->count; i++) release(b, &l->packed[i]);
+    arena_deinit(&l->scratch);
+    arena_deinit(&l->a);
+    *l = (bench_lane){ 0 };
 }

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timing_cache.c - measurements as text, one a line: "key | nanoseconds".
+/* timing_cache.c - measurements as text, one a line: "key | nanoseconds spread", or "key | fails".
  *
  * The key holds everything that a time depends on (choose.c makes it); it is compared whole, so a changed kernel or
  * machine is a miss, never an error. Lines that cannot be read are dropped: a damaged cache costs time, not
- * correctness. */
+ * correctness. A spread of 0 is not written, and a reader that knows no spread reads the nanoseconds.
+ *
+ * A kernel that kills the device makes every later one fail, too. So a failure is written only if it is the first one
+ * after a success, or if a success came after it. */
 #include "base/hash.h"
 #include "base/os.h"
 #include "tune/tune.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct entry {
     const char *key;
-    double ns;
-    uint32_t next; /* of the same bucket; 0: none */
+    tune_time time;
+    uint32_t next;    /* of the same bucket; 0: none */
+    bool is_doubtful; /* a failure that may be the consequence of another one */
 } entry;
 
 static const os_file_kind timings = { "a timing cache", TIMING_CACHE_MAGIC, sizeof TIMING_CACHE_MAGIC - 1 };
@@ -25,7 +30,8 @@ struct timing_cache {
     arena a;
     VEC(entry) list;
     uint32_t bucket[BUCKETS];
-    bool is_new; /* something was added since the last write */
+    bool is_new;     /* something was added since the last write */
+    bool has_failed; /* no success since the last failure */
 };
 
 sinter_status timing_cache_create(env *e, timing_cache **out)
@@ -57,34 +63,85 @@ static uint32_t find(const timing_cache *c, const char *key, size_t length, uint
     return 0;
 }
 
-static bool put(timing_cache *c, const char *key, size_t length, double ns, bool replace)
+/* The entry of the key; NULL: no memory. replace: an entry that is there gets this time. */
+static entry *put(timing_cache *c, const char *key, size_t length, tune_time time, bool replace)
 {
     uint32_t bucket;
     const uint32_t found = find(c, key, length, &bucket);
     if (found) {
-        if (replace) c->list.at[found].ns = ns;
-        return true;
+        entry *x = &c->list.at[found];
+        if (replace) x->time = time;
+        if (replace) x->is_doubtful = false;
+        return x;
     }
     const char *copy = arena_text(&c->a, key, length);
     entry *slot = copy ? VEC_PUSH(&c->a, &c->list) : NULL;
-    if (!slot) return false;
-    *slot = (entry){ .key = copy, .ns = ns, .next = c->bucket[bucket] };
+    if (!slot) return NULL;
+    *slot = (entry){ .key = copy, .time = time, .next = c->bucket[bucket] };
     c->bucket[bucket] = c->list.count - 1;
-    return true;
+    return slot;
 }
 
-bool timing_cache_find(const timing_cache *c, const char *key, double *ns)
+bool timing_cache_find_time(const timing_cache *c, const char *key, tune_time *time)
 {
     uint32_t bucket;
     const uint32_t i = find(c, key, strlen(key), &bucket);
-    if (i) *ns = c->list.at[i].ns;
+    if (i) *time = c->list.at[i].time;
     return i != 0;
 }
 
-sinter_status timing_cache_add(timing_cache *c, const char *key, double ns)
+bool timing_cache_find(const timing_cache *c, const char *key, double *number)
 {
+    tune_time time;
+    const bool is_found = timing_cache_find_time(c, key, &time);
+    if (is_found) *number = time.ns;
+    return is_found;
+}
+
+sinter_status timing_cache_add(timing_cache *c, const char *key, double number)
+{
+    return timing_cache_add_time(c, key, (tune_time){ .ns = number });
+}
+
+sinter_status timing_cache_add_time(timing_cache *c, const char *key, tune_time time)
+{
+    const bool is_failure = isinf(time.ns) != 0;
     c->is_new = true;
-    return put(c, key, strlen(key), ns, true) ? SINTER_OK : FAIL_MEMORY(c->e, "the timing cache");
+    entry *x = put(c, key, strlen(key), time, true);
+    if (!x) return FAIL_MEMORY(c->e, "the timing cache");
+    x->is_doubtful = is_failure && c->has_failed;
+    if (!is_failure && c->has_failed)
+        for (uint32_t i = 1; i < c->list.count; i++) c->list.at[i].is_doubtful = false;
+    c->has_failed = is_failure;
+    return SINTER_OK;
+}
+
+/* "12.5", "12.5 0.3" or "fails"; false: neither. */
+static bool time_read(const char *at, size_t length, tune_time *out)
+{
+    scan s = scan_of(at, length);
+    *out = (tune_time){ 0 };
+    scan_space(&s);
+    if (scan_word(&s, "fails")) {
+        out->ns = INFINITY;
+        return s.at == s.end;
+    }
+    if (!scan_f64(&s, &out->ns) || !(out->ns > 0 && out->ns < 1e15)) return false;
+    scan_space(&s);
+    if (!scan_f64(&s, &out->spread) || !(out->spread >= 0 && out->spread < 1e15)) out->spread = 0;
+    return true;
+}
+
+static void time_write(tune_time time, text *out)
+{
+    if (isinf(time.ns)) {
+        text_printf(out, "fails");
+        return;
+    }
+    text_f64(out, time.ns);
+    if (time.spread <= 0) return;
+    text_append(out, " ", 1);
+    text_f64(out, time.spread);
 }
 
 static bool merge(timing_cache *c, const os_file *file)
@@ -98,11 +155,9 @@ static bool merge(timing_cache *c, const os_file *file)
         if (!stop) break; /* a torn last line */
         const char *bar = stop;
         while (bar > at && bar[-1] != '|') bar--;
-        double ns;
-        scan number = scan_of(bar, (size_t)(stop - bar));
-        scan_space(&number);
-        if (bar - at > 2 && bar[-2] == ' ' && scan_f64(&number, &ns) && ns > 0 && ns < 1e15)
-            ok = put(c, at, (size_t)(bar - at) - 2, ns, false);
+        tune_time time;
+        if (bar - at > 2 && bar[-2] == ' ' && time_read(bar, (size_t)(stop - bar), &time))
+            ok = put(c, at, (size_t)(bar - at) - 2, time, false) != NULL;
         at = stop + 1;
     }
     return ok;
@@ -146,8 +201,9 @@ static sinter_status write_sorted(timing_cache *c, const char *path)
     text_init(&t, c->e);
     text_append(&t, timings.magic, timings.size);
     for (uint32_t i = 1; i < c->list.count; i++) {
+        if (sorted[i].is_doubtful) continue;
         text_printf(&t, "%s | ", sorted[i].key);
-        text_f64(&t, sorted[i].ns);
+        time_write(sorted[i].time, &t);
         text_append(&t, "\n", 1);
     }
     const sinter_status s =

@@ -14,7 +14,10 @@ typedef enum tune_mode { TUNE_OFF, TUNE_FAST, TUNE_FULL } tune_mode;
 
 typedef struct timing_cache timing_cache;
 #define TIMING_CACHE_MAGIC "sinter timing cache 1\n"
-/* Text, one measurement a line: "problem | device | threads | kernel tactic abi | ns". Malformed lines are dropped. */
+/* A measured time, and how far its median may be off. ns is INFINITY where a kernel failed. */
+typedef struct tune_time { double ns, spread; } tune_time;
+/* Text, one measurement a line: "problem | device | threads | kernel tactic abi | ns spread", or "fails" for the
+ * numbers. Malformed lines are dropped. */
 sinter_status timing_cache_create(env *e, timing_cache **out);
 void          timing_cache_destroy(timing_cache *c);
 sinter_status timing_cache_read(timing_cache *c, const char *path);              /* a missing file is an empty cache */
@@ -22,8 +25,11 @@ sinter_status timing_cache_read(timing_cache *c, const char *path);             
 sinter_status timing_cache_write(timing_cache *c, const char *path);
 /* Can the file be written? INVALID_ARG where it is something else: then nothing may be written there. */
 sinter_status timing_cache_check(env *e, const char *path);
-bool          timing_cache_find(const timing_cache *c, const char *key, double *ns);
-sinter_status timing_cache_add(timing_cache *c, const char *key, double ns);
+bool          timing_cache_find_time(const timing_cache *c, const char *key, tune_time *time);
+sinter_status timing_cache_add_time(timing_cache *c, const char *key, tune_time time);
+/* The same without a spread: whole programs, and other numbers that were found out. */
+bool          timing_cache_find(const timing_cache *c, const char *key, double *number);
+sinter_status timing_cache_add(timing_cache *c, const char *key, double number);
 
 /* What choosing took, over all of a build. */
 typedef struct tune_stats {
@@ -157,19 +163,32 @@ typedef struct choice {
 sinter_status tune_choose(env *e, const problem *p, const tune_options *options, choice *out);
 /* Measures a choice that was clear without, for comparing it with others. Nothing where nothing is measured. */
 sinter_status tune_choice_time(env *e, const problem *p, const tune_options *options, choice *c);
+/* Compiles ahead. Code that does not compile is no failure yet: nobody may choose it. */
+sinter_status tune_compile(env *e, const tune_options *options, const kernel_use *use, uint32_t count);
 /* The cost model's best without any measuring; kernel NULL where only the reference takes it and want_fast is set. */
 void tune_estimate(const problem *p, const tune_options *options, bool want_fast, choice *out);
 
-/* ---- measure.c: the operands of one problem, on which its kernels are timed one after the other ---- */
+/* ---- measure.c: the operands of one problem, on which its kernels are timed ---- */
 typedef struct tune_bench tune_bench;
 /* Random data at the problem's opt shapes. estimate_ns: roughly what one launch will take. */
 sinter_status tune_bench_create(env *e, const problem *p, const tune_options *options, double estimate_ns,
                                 tune_bench **out);
 void          tune_bench_destroy(tune_bench *b);                /* NULL is accepted */
-/* Median time of a kernel. best_ns: of the best one so far (0: none); what is far worse gets a rough time only. */
-sinter_status tune_bench_time(tune_bench *b, const kernel *k, const tactic *t, double best_ns, double *ns);
 /* Are the network's weights too many to stay in the device's cache from run to run? */
 bool          tune_weights_are_cold(const tune_options *options);
+/* ---- time.c: the clock ---- */
+/* The time of a kernel. best_ns: of the best one so far (0: none); what is far worse gets a rough time only. */
+sinter_status tune_bench_time(tune_bench *b, const kernel *k, const tactic *t, double best_ns, tune_time *out);
+/* Times several kernels in turns, and replaces their times. */
+enum { TUNE_RACE_MAX = 4 };
+typedef struct tune_entrant {
+    const kernel *kernel;
+    const tactic *tactic;
+    tune_time     time;
+} tune_entrant;
+sinter_status tune_bench_race(tune_bench *b, tune_entrant *list, uint32_t count);
+/* By how much `b` must be faster than `a` to be taken instead of it: one per cent, and more than the noise of both. */
+double        tune_margin(tune_time a, tune_time b);
 
 /* ---- tune_view.c: views over symbolic strides ---- */
 /* Has it one element at most, in every run? Then its stride decides nothing: here, and where a run checks layouts. */

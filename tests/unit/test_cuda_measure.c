@@ -115,9 +115,9 @@ static bool finish(trial *x)
 static double time_of(trial *x, const cuda_kernel *k, double best_ns)
 {
     const tactic t = { 0 };
-    double ns = 0;
-    CHECK_EQ(tune_bench_time(x->bench, &k->base, &t, best_ns, &ns), SINTER_OK);
-    return ns;
+    tune_time time = { 0 };
+    CHECK_EQ(tune_bench_time(x->bench, &k->base, &t, best_ns, &time), SINTER_OK);
+    return time.ns;
 }
 
 static void cold_weights_take_turns(void)
@@ -238,11 +238,11 @@ static void every_call_may_fail(void)
         memset(&x, 0, sizeof x);
         if (!start(&x, (uint64_t)1 << 40, 5000)) return;
         const tactic t = { 0 };
-        double ns = 0;
+        tune_time time = { 0 };
         fake->fail_at(n, n % 2 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE);
         tune_bench *other = NULL;
         sinter_status s = tune_bench_create(&x.r.e, x.r.p, &x.o, 5000, &other);
-        if (s == SINTER_OK) s = tune_bench_time(other, &packed_sums.base, &t, 0, &ns);
+        if (s == SINTER_OK) s = tune_bench_time(other, &packed_sums.base, &t, 0, &time);
         is_done = fake->failed() == NULL;
         CHECK(!is_done || s == SINTER_OK); /* what releases something may fail unseen */
         CHECK((s == SINTER_OK) == (x.r.error.length == 0));

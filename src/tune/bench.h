@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench.h - what measure.c and time.c share: the operands of one problem, and one kernel's program on them. */
+#ifndef TUNE_BENCH_H
+#define TUNE_BENCH_H
+
+#include "tune/tune.h"
+
+enum { BENCH_PITCH = 256 }; /* between copies of a weight */
+/* About how long a chain of launches runs. */
+static const double chain_ns = 1e6;
+
+typedef struct bench_buffer {
+    void *at;
+    size_t size;
+} bench_buffer;
+
+typedef struct operand {
+    view v;             /* data: host memory, of constants and where that is the device's */
+    size_t size;        /* of one copy */
+    uint32_t copies;    /* 0: absent */
+    bench_buffer plain; /* on the device, as it is */
+    int64_t length;     /* how many keys count, where the operand says that */
+} operand;
+
+struct tune_bench {
+    env *e;
+    arena a; /* of the problem */
+    const problem *p;
+    const tune_options *o;
+    bool is_on_device;
+    stream *stream;
+    operand *at;
+    bench_buffer *packed; /* by operand: weights as the kernel in question wants them, reused while large enough */
+    uint32_t count, chain;
+    bench_buffer workspace; /* on a device: of all lanes */
+};
+
+/* One kernel with a tactic, its weights and its program. */
+typedef struct bench_lane {
+    tune_bench *bench; /* NULL: it was not opened */
+    const kernel *kernel;
+    const tactic *tactic;
+    bool is_own; /* its packed weights lie in buffers of its own, beside those of other lanes */
+    arena a, scratch;
+    bench_buffer *packed;
+    void **base;               /* by operand: the first copy */
+    size_t *pitch;             /* by operand: bytes from copy to copy */
+    uint32_t *first_id;        /* by operand: of its first copy's address */
+    program *program;
+    program_run run;
+} bench_lane;
+
+/* Close the lane whether or not it opened. The bench's own buffers serve one lane at a time (is_own false). */
+sinter_status bench_lane_open(tune_bench *b, bench_lane *l, const kernel *k, const tactic *t, bool is_own);
+void          bench_lane_close(bench_lane *l);
+
+#endif
