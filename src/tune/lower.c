@@ -366,8 +366,7 @@ sinter_status tune_prepare(env *e, ir_graph *g, const tune_options *options)
     arena_init(&a, e);
     sinter_status s = tune_graph(e, &a, g, &dry, &unused);
     const uint64_t start = os_time_ns();
-    if (s == SINTER_OK && scout.use.count)
-        s = tune_compile(e, options, scout.use.at, scout.use.count);
+    if (s == SINTER_OK && scout.use.count) s = tune_compile(e, options, scout.use.at, scout.use.count);
     if (options->stats) options->stats->compile_ns += os_time_ns() - start;
     arena_deinit(&a);
     return s;
