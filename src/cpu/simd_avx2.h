@@ -30,6 +30,9 @@ static inline vec  v_div_by(vec a, vec b, vec inverse)
     return v_fma(v_fma(q, minus, a), inverse, q);
 }
 
+/* -(a * b) - c */
+static inline vec  v_fnms(vec a, vec b, vec c) { return _mm256_fnmsub_ps(a, b, c); }
+
 static inline veci vi_set(int32_t x) { return _mm256_set1_epi32(x); }
 static inline veci vi_load(const int32_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
 static inline void vi_store(int32_t *p, veci v) { _mm256_storeu_si256((__m256i *)(void *)p, v); }
@@ -43,6 +46,10 @@ static inline veci vi_xor(veci a, veci b) { return _mm256_xor_si256(a, b); }
 static inline veci v_to_int(vec a) { return _mm256_cvtps_epi32(a); }          /* nearest, ties to even */
 static inline veci v_to_int_cut(vec a) { return _mm256_cvttps_epi32(a); }     /* towards zero          */
 static inline vec  vi_to_f32(veci a) { return _mm256_cvtepi32_ps(a); }
+
+/* Entry i mod 8 of a table. */
+#define SIMD_TABLE_BITS 3
+static inline vec  v_lookup(const float *table, veci i) { return _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), i); }
 
 static inline vecm v_lt(vec a, vec b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 static inline vecm v_le(vec a, vec b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_LE_OQ)); }

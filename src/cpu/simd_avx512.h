@@ -30,6 +30,9 @@ static inline vec  v_div_by(vec a, vec b, vec inverse)
     return v_fma(v_fma(q, minus, a), inverse, q);
 }
 
+/* -(a * b) - c */
+static inline vec  v_fnms(vec a, vec b, vec c) { return _mm512_fnmsub_ps(a, b, c); }
+
 static inline veci vi_set(int32_t x) { return _mm512_set1_epi32(x); }
 static inline veci vi_load(const int32_t *p) { return _mm512_loadu_si512(p); }
 static inline void vi_store(int32_t *p, veci v) { _mm512_storeu_si512(p, v); }
@@ -44,7 +47,13 @@ static inline veci v_to_int(vec a) { return _mm512_cvtps_epi32(a); }          /*
 static inline veci v_to_int_cut(vec a) { return _mm512_cvttps_epi32(a); }     /* towards zero          */
 static inline vec  vi_to_f32(veci a) { return _mm512_cvtepi32_ps(a); }
 
-#define SIMD_SCALE2(p, n) _mm512_scalef_ps((p), (n))      /* p * 2^n for a whole n, with all that rounding does */
+/* p * 2^floor(n) with all that rounding does; 0 where x < least. */
+#define SIMD_SCALE2(p, n)                _mm512_scalef_ps((p), (n))
+#define SIMD_SCALE2_FROM(least, x, p, n) _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask((x), (least), _CMP_NLT_UQ), (p), (n))
+
+/* Entry i mod 16 of a table. */
+#define SIMD_TABLE_BITS 4
+static inline vec  v_lookup(const float *table, veci i) { return _mm512_permutexvar_ps(i, _mm512_loadu_ps(table)); }
 
 static inline vecm v_lt(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline vecm v_le(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }

@@ -22,6 +22,85 @@ static inline vec v_scale2(vec p, vec n)
 #endif
 }
 
+#ifdef SIMD_TABLE_BITS
+/* exp with a table: c = ln2 * n + r, where n is a multiple of 1 / 2^SIMD_TABLE_BITS and |r| is so small that a cubic is
+ * exact enough. The sum with `magic` rounds c / ln2 to such a multiple: its lowest bits are the fraction of n, by which
+ * the table is read, and those above are floor(n) + 127, the exponent of 2^floor(n). */
+enum { EXP_ENTRIES = 1 << SIMD_TABLE_BITS };
+#define EXP_MAGIC (12582912.0f / EXP_ENTRIES + 127.0f)
+#if SIMD_TABLE_BITS == 4
+#define EXP_QUADRATIC 0.5000163f
+#define EXP_CUBIC     0.1666704f
+static const float exp_table[EXP_ENTRIES] = {
+    1.0f,        1.04427378f, 1.09050773f, 1.13878863f, 1.18920712f, 1.24185781f, 1.29683955f, 1.35425555f,
+    1.41421356f, 1.47682615f, 1.54221083f, 1.61049033f, 1.68179283f, 1.75625216f, 1.83400809f, 1.91520656f,
+};
+#else
+#define EXP_QUADRATIC 0.50006497f
+#define EXP_CUBIC     0.16668224f
+static const float exp_table[EXP_ENTRIES] = {
+    1.0f, 1.09050773f, 1.18920712f, 1.29683955f, 1.41421356f, 1.54221083f, 1.68179283f, 1.83400809f,
+};
+#endif
+
+/* The result times 2^floor(n) is exp(c), or exp(-c) where `minus`; sum: n + magic. exact: to about one unit of the last
+ * place. Else a step of the reduction is left out, which costs 2e-9 * |c| of the result. */
+static inline vec v_exp_part(vec c, bool minus, bool exact, vec *sum)
+{
+    const vec magic = v_set(EXP_MAGIC);
+    *sum = v_fma(c, v_set(minus ? -1.44269504f : 1.44269504f), magic);
+    const vec n = v_sub(*sum, magic);
+    vec       r = minus ? v_fnms(n, v_set(0.693147182f), c) : v_fma(n, v_set(-0.693147182f), c);
+    if (exact) r = v_fma(n, v_set(1.90465421e-9f), r);
+    const vec t = v_lookup(exp_table, v_bits(*sum));
+    const vec p = v_fma(v_fma(v_set(EXP_CUBIC), r, v_set(EXP_QUADRATIC)), v_mul(r, r), r);
+    return v_fma(t, p, t);
+}
+#ifdef SIMD_SCALE2
+/* p * 2^floor(n) with all that rounding does. */
+static inline vec v_exp_scale(vec p, vec sum) { return SIMD_SCALE2(p, v_sub(sum, v_set(EXP_MAGIC))); }
+#define v_exp_scale_all v_exp_scale
+#else
+/* p * 2^floor(n): 0 for floor(n) = -127, infinity for 128, undefined beyond. */
+static inline vec v_exp_scale(vec p, vec sum)
+{
+    return v_mul(p, v_of_bits(vi_sll(vi_sra(v_bits(sum), SIMD_TABLE_BITS), 23)));
+}
+static inline vec v_exp_scale_all(vec p, vec sum)
+{
+    return v_scale2(p, v_floor(v_sub(sum, v_set(EXP_MAGIC))));
+}
+#endif
+
+static inline vec v_exp(vec x)
+{
+    /* Bounds first: a NaN passes both. */
+    vec       sum;
+    const vec p = v_exp_part(v_min(v_set(88.8f), v_max(v_set(-104.0f), x)), false, true, &sum);
+    return v_exp_scale_all(p, sum);
+}
+
+/* exp(-x) to add 1 to: infinity where it overflows or nearly does, anything small where it is far below 1. */
+static inline vec v_exp_minus(vec x)
+{
+    vec       sum;
+    const vec p = v_exp_part(v_min(v_set(87.9f), v_max(v_set(-88.8f), x)), true, true, &sum);
+    return v_exp_scale(p, sum);
+}
+
+/* For x <= 0, as in softmax: smaller, and exact zero below the smallest normal result. */
+static inline vec v_exp_neg(vec x)
+{
+    vec sum;
+#ifdef SIMD_SCALE2_FROM
+    const vec p = v_exp_part(x, false, false, &sum);
+    return SIMD_SCALE2_FROM(v_set(-87.3f), x, p, v_sub(sum, v_set(EXP_MAGIC)));
+#else
+    const vec p = v_exp_part(v_max(v_set(-88.0f), x), false, false, &sum);
+    return v_blend(v_lt(x, v_set(-87.3f)), v_zero(), v_exp_scale(p, sum));
+#endif
+}
+#else
 static inline vec v_exp(vec x)
 {
     /* Bounds first: a NaN passes both. */
@@ -38,7 +117,6 @@ static inline vec v_exp(vec x)
     return v_scale2(p, n);
 }
 
-/* For x <= 0, as in softmax and every sigmoid: smaller, and exact zero below the smallest normal result. */
 static inline vec v_exp_neg(vec x)
 {
     const vec c = v_max(v_set(-87.3f), x);
@@ -51,13 +129,11 @@ static inline vec v_exp_neg(vec x)
     p = v_fma(p, r, v_set(0.166665172f));
     p = v_fma(p, r, v_set(0.5f));
     p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
-#ifdef SIMD_SCALE2
-    return v_blend(v_lt(x, v_set(-87.3f)), v_zero(), SIMD_SCALE2(p, n));
-#else
     p = v_of_bits(vi_add(v_bits(p), vi_sll(v_to_int(n), 23)));
     return v_blend(v_is_nan(x), x, v_blend(v_lt(x, v_set(-87.3f)), v_zero(), p));
-#endif
 }
+static inline vec v_exp_minus(vec x) { return v_exp(v_neg(x)); }
+#endif
 
 static inline vec v_log(vec x)
 {
@@ -128,16 +204,11 @@ static inline vec v_tanh(vec x)
  * accuracy down to the smallest normal result. Of minus infinity silu and gelu are NaN, as infinity times zero is. */
 static inline vec v_sigmoid(vec x)
 {
-    return v_div(v_set(1.0f), v_add(v_set(1.0f), v_exp(v_neg(x))));
+    return v_div(v_set(1.0f), v_add(v_set(1.0f), v_exp_minus(x)));
 }
 static inline vec v_silu(vec x)
 {
-    return v_div(x, v_add(v_set(1.0f), v_exp(v_neg(x))));
-}
-static inline vec v_gelu_tanh(vec x)
-{
-    const vec u = v_mul(v_mul(x, v_set(-1.59576912f)), v_fma(v_mul(x, x), v_set(0.044715f), v_set(1.0f)));
-    return v_div(x, v_add(v_set(1.0f), v_exp(u)));
+    return v_div(x, v_add(v_set(1.0f), v_exp_minus(x)));
 }
 static inline vec v_clip01(vec x) { return v_min(v_set(1.0f), v_max(v_zero(), x)); }
 static inline vec v_hardswish(vec x)
@@ -148,6 +219,98 @@ static inline vec v_hardswish(vec x)
 static inline vec v_hard_sigmoid(vec x, vec alpha, vec beta) { return v_clip01(v_fma(x, alpha, beta)); }
 static inline vec v_prelu(vec x, vec slope) { return v_blend(v_lt(x, v_zero()), v_mul(x, slope), x); }
 
+#if SIMD_TABLE_BITS == 4
+/* Sixteen polynomials of degree 5, one about each multiple of a step; the coefficients are looked up in registers. */
+typedef struct piece_table {
+    float at[6][16];
+} piece_table;
+#define ERF_STEP 0.2625f
+static const piece_table erf_pieces = { {
+    { 0.0f, 0.289534539f, 0.542192578f, 0.734589159f, 0.862436116f, 0.936568558f, 0.974078536f, 0.990639985f,
+      0.997020543f, 0.999165475f, 0.999794602f, 0.999955654f, 0.999991596f, 0.999998629f, 0.999999821f, 1.0f },
+    { 1.12837923f, 1.05324519f, 0.856550038f, 0.606910467f, 0.374666989f, 0.201518551f, 0.0944350883f, 0.0385567658f,
+      0.0137156555f, 0.00425090455f, 0.0011478758f, 0.000270058139f, 5.53564787e-05f, 9.88617739e-06f, 1.53828637e-06f,
+      2.08542573e-07f },
+    { 2.43223326e-07f, -0.276469648f, -0.449680746f, -0.477946341f, -0.393414408f, -0.264494628f, -0.148740008f,
+      -0.0708445162f, -0.0288075563f, -0.0100464178f, -0.00300279073f, -0.000783629366f, -0.000171520616f,
+      -4.39362993e-05f, -1.64993144e-05f, -1.27059593e-05f },
+    { -0.376140714f, -0.302718818f, -0.128159344f, 0.0486126952f, 0.150489375f, 0.164258331f, 0.124694213f,
+      0.0739374682f, 0.0357524678f, 0.0144003723f, 0.00489032967f, 0.00141100353f, 0.000347694731f, 7.34423083e-05f,
+      1.33339236e-05f, 2.08513165e-06f },
+    { 0.000278096035f, 0.130800158f, 0.182280257f, 0.140043691f, 0.0531050973f, -0.0191616677f, -0.0480582751f,
+      -0.0444233529f, -0.0276927073f, -0.0135048172f, -0.00605436368f, -0.00157408556f, -0.000661793514f,
+      0.000474454777f, 0.000604946283f, 0.000684300612f },
+    { 0.11098773f, 0.0775730982f, 0.00152145594f, -0.0582197197f, -0.0667078719f, -0.0389418304f, -0.00691033807f,
+      0.0102471076f, 0.0126866717f, 0.00859273784f, 0.00423533609f, 0.00164289621f, 0.000518845511f, 0.000135950962f,
+      2.98895211e-05f, 5.55634006e-06f },
+} };
+#define GELU_STEP 0.42f
+static const piece_table gelu_pieces = { {
+    { 0.0f, 0.14164193f, 0.168381527f, 0.130831718f, 0.0780841634f, 0.0375152864f, 0.0147867082f, 0.00482471846f,
+      0.00130943372f, 0.000296406157f, 5.60524823e-05f, 8.8645229e-06f, 1.17317506e-06f, 1.29991918e-07f,
+      1.20629897e-08f, 0.0f },
+    { 0.49999997f, 0.183832616f, -0.0350345671f, -0.123432785f, -0.116955556f, -0.0745011792f, -0.0361409634f,
+      -0.0139301987f, -0.00434991252f, -0.00111204712f, -0.000234215608f, -4.08058513e-05f, -5.8972355e-06f,
+      -7.0836154e-07f, -7.08237735e-08f, 0.0f },
+    { -0.398939192f, -0.33304131f, -0.181442246f, -0.0371995457f, 0.039998427f, 0.0530013144f, 0.0362627693f,
+      0.0175943989f, 0.00655206246f, 0.00193486665f, 0.000460810086f, 8.93956749e-05f, 1.4217313e-05f, 1.86179091e-06f,
+      2.01382633e-07f, 0.0f },
+    { -9.15743294e-05f, 0.0977439582f, 0.129294068f, 0.0913610607f, 0.032078851f, -0.00630713347f, -0.0164526049f,
+      -0.0120506864f, -0.00575850019f, -0.00204138248f, -0.000562734553f, -0.000123465055f, -2.18507776e-05f,
+      -3.14613158e-06f, -3.7068267e-07f, 0.0f },
+    { 0.0675668344f, 0.0422415845f, -0.0049020499f, -0.0340819247f, -0.0313678719f, -0.0136728128f, -0.000211440798f,
+      0.00395706668f, 0.00307576661f, 0.00142935547f, 0.00047832838f, 0.000122513346f, 2.47205517e-05f, 3.99432747e-06f,
+      5.22190419e-07f, 0.0f },
+    { -0.00544886291f, -0.0200916044f, -0.0208703894f, -0.00554301916f, 0.00678818906f, 0.00839625392f, 0.00398103055f,
+      0.000314220582f, -0.000828539662f, -0.00064289436f, -0.000280996959f, -8.65342372e-05f, -2.01464354e-05f,
+      -3.66440804e-06f, -5.30395482e-07f, 0.0f },
+} };
+#define GELU_TANH_STEP 0.387f
+static const piece_table gelu_tanh_pieces = { {
+    { 0.0f, 0.135215953f, 0.169942215f, 0.142799124f, 0.0943395421f, 0.0512260534f, 0.0231378023f, 0.00866786763f,
+      0.00266177021f, 0.000658639765f, 0.000128681408f, 1.94176991e-05f, 2.21170149e-06f, 1.85746785e-07f,
+      1.12324683e-08f, 0.0f },
+    { 0.49999997f, 0.206191629f, -0.00909029413f, -0.112985551f, -0.125870243f, -0.0930784866f, -0.0530289002f,
+      -0.0241612401f, -0.0088410452f, -0.00257181935f, -0.000584628142f, -0.000101750382f, -1.3263556e-05f,
+      -1.26584189e-06f, -8.64256933e-08f, 0.0f },
+    { -0.398939252f, -0.342210501f, -0.206847623f, -0.0667481646f, 0.0229221527f, 0.0532710962f, 0.0463739f,
+      0.0279356856f, 0.0127666052f, 0.00450194441f, 0.00121696689f, 0.000248261f, 3.74840274e-05f, 4.10096663e-06f,
+      3.17967533e-07f, 0.0f },
+    { -8.61032677e-05f, 0.0921946838f, 0.12940678f, 0.103595853f, 0.0498975292f, 0.00599842751f, -0.0139845861f,
+      -0.0156654846f, -0.0100372434f, -0.00454889005f, -0.00151557056f, -0.000371366652f, -6.61253871e-05f,
+      -8.41184374e-06f, -7.49759465e-07f, 0.0f },
+    { 0.0678399354f, 0.0454516895f, 0.0017027423f, -0.0301378649f, -0.0342798419f, -0.0207735058f, -0.00591032859f,
+      0.00228651636f, 0.00405299803f, 0.00278189406f, 0.00123500032f, 0.000382096739f, 8.34033126e-05f, 1.27706853e-05f,
+      1.35423534e-06f, 0.0f },
+    { -0.00533033768f, -0.019714497f, -0.0222949628f, -0.00913609099f, 0.0039526592f, 0.00849999487f, 0.00615436118f,
+      0.00231079618f, -0.00018867453f, -0.000888108858f, -0.000636347802f, -0.000265953364f, -7.30879256e-05f,
+      -1.35554092e-05f, -1.697887e-06f, 0.0f },
+} };
+
+static inline vec v_pieces(const piece_table *t, veci i, vec s)
+{
+    vec p = v_lookup(t->at[5], i);
+    for (int k = 4; k >= 0; k--) p = v_fma(p, s, v_lookup(t->at[k], i));
+    return p;
+}
+static inline vec v_erf(vec x)
+{
+    const vec magic = v_set(12582912.0f), a = v_min(v_set(4.0625f), v_abs(x));
+    const vec sum = v_fma(a, v_set(1 / ERF_STEP), magic);
+    return v_sign_of(x, v_pieces(&erf_pieces, v_bits(sum), v_fma(v_sub(sum, magic), v_set(-ERF_STEP), a)));
+}
+/* max(x, 0) less a function of |x| that fades out. The last piece is 0, which makes minus infinity NaN. */
+static inline vec v_gelu_by(const piece_table *t, float step, vec x)
+{
+    const vec magic = v_set(12582912.0f), a = v_abs(x);
+    const vec sum = v_min(v_set(12582912.0f + 15.0f), v_fma(a, v_set(1 / step), magic));
+    const vec tail = v_pieces(t, v_bits(sum), v_fma(v_sub(sum, magic), v_set(-step), a));
+    const vec top = v_max(v_set(-0.0f), x); /* the sign of a result that is 0 */
+    return v_blend(v_lt(x, v_set(14.5f * step)), v_sub(top, tail), top);
+}
+static inline vec v_gelu(vec x) { return v_gelu_by(&gelu_pieces, GELU_STEP, x); }
+static inline vec v_gelu_tanh(vec x) { return v_gelu_by(&gelu_tanh_pieces, GELU_TANH_STEP, x); }
+#else
 /* erfc(t) for t >= 0, as exp(-t * S(t)). */
 static inline vec v_erfc_pos(vec t)
 {
@@ -182,6 +345,12 @@ static inline vec v_gelu(vec x)
     const vec q = v_mul(v_erfc_pos(v_mul(v_abs(x), v_set(0.707106781f))), v_set(0.5f));
     return v_mul(x, v_blend(v_lt(x, v_zero()), q, v_sub(v_set(1.0f), q)));
 }
+static inline vec v_gelu_tanh(vec x)
+{
+    const vec u = v_mul(v_mul(x, v_set(1.59576912f)), v_fma(v_mul(x, x), v_set(0.044715f), v_set(1.0f)));
+    return v_div(x, v_add(v_set(1.0f), v_exp_minus(u)));
+}
+#endif
 
 static inline vec v_softplus(vec x)
 {
