@@ -43,6 +43,8 @@ static const struct {
 } placed[] = {
     { "device", V_MODEL | V_TEST },
     { "threads", V_MODEL | V_TEST | V_GIVEN },
+    { "spin", V_RUN | V_BENCH | V_TEST | V_COMPARE },
+    { "pin", V_RUN | V_BENCH | V_TEST | V_COMPARE },
     { "kernel-cache", V_MODEL | V_TEST },
     { "isa", V_MODEL | V_TEST | V_GIVEN },
     { "trust-code", V_RUN | V_BENCH | V_REPORT | V_COMPARE },

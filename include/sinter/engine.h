@@ -19,6 +19,10 @@ typedef struct sinter_engine sinter_engine;
       "Which of several: the kind must be the one that the engine was built for. Default: the first.")               \
     X(COUNT, uint32_t, threads, 0, 4096, "N",                                                                        \
       "Threads of the pool that all contexts share; 0: what the engine was tuned for.")                              \
+    X(COUNT, uint32_t, spin, 100, 1000000, "US",                                                                     \
+      "Microseconds for which idle threads of the pool watch for the next run before they sleep; a sleeping one "    \
+      "takes some 40 to wake. 0 where a container's processor time is limited or shared.")                           \
+    X(FLAG, uint32_t, pin, 0, 1, "", "Keeps each thread of the pool on a core of its own.")                          \
     X(ANY, const char *, kernel_cache, 0, 0, "DIR",                                                                  \
       "The folder of compiled GPU kernels (also SINTER_KERNEL_CACHE); \"\": none.")                                  \
     X(WORD, const char *, isa, 0, 0, "plain|avx2|avx512",                                                            \

@@ -52,6 +52,8 @@ static sinter_status open(env *e, const sinter_engine_options *o, uint8_t *bytes
     device_options d = { .threads = o->threads            ? o->threads
                                     : hint.threads < cpus ? hint.threads
                                                           : cpus,
+                         .spin_us = o->spin,
+                         .is_pinned = o->pin != 0,
                          .isa = o->isa ? o->isa : os_env("SINTER_ISA"),
                          .kernel_cache = o->kernel_cache,
                          .trusts_code = o->trust_code != 0,
@@ -80,6 +82,7 @@ sinter_status sinter_engine_load_memory(const void *bytes, size_t size, const si
     e.budget = NULL;
     if (!copy) return FAIL_MEMORY(&e, "an engine");
     os_memory_hint_large(copy, size);
+    os_memory_spread(copy, size);
     memcpy(copy, bytes, size);
     return open(&e, &o, copy, size, out);
 }

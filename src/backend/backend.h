@@ -18,6 +18,8 @@ enum { STREAM_MARKS = 4 };
 
 typedef struct device_options {
     uint32_t    threads;                /* 0: as many as there are CPUs */
+    uint32_t    spin_us;                /* how long idle workers watch after a run before they sleep */
+    bool        is_pinned;              /* each worker stays on a core of its own */
     const char *isa;                    /* a cap, or NULL */
     const char *name;                   /* which one: cuda: "0", "1" …, or "sm_90a" (build only); NULL: the first */
     const char *kernel_cache;           /* folder of compiled kernels; NULL: the user's; "": none */

@@ -66,7 +66,17 @@ bool          os_folder_make(const char *path);
 typedef struct os_thread os_thread;
 sinter_status os_thread_start(env *e, void (*body)(void *), void *arg, os_thread **out);
 void          os_thread_join(env *e, os_thread *thread);
-unsigned      os_cpu_count(void);                                        /* usable by this process; at least 1 */
+/* os_cpu.c. Cores that this process may use, at least 1: its affinity mask, two logical CPUs of one core counted once,
+ * and at most what the quota of its control group is worth. */
+unsigned      os_cpu_count(void);
+/* One logical CPU of each core in the affinity mask, in rising order; returns how many there are, which may be more
+ * than `most`. 0: unknown. */
+unsigned      os_core_list(uint32_t *cpu, unsigned most);
+void          os_thread_pin(uint32_t cpu);                               /* this thread runs there alone; a hint */
+unsigned      os_node_count(void);                                       /* NUMA nodes with memory; at least 1 */
+/* Spreads the pages of a fresh block of 4 MiB or more over all nodes. Nothing where there is one. A hint. */
+void          os_memory_spread(void *data, size_t size);
+uint32_t      os_process_id(void);
 void          os_thread_yield(void);
 /* Sleeps while *word == expected, or until woken or after timeout_ns (0: none). Spurious returns are possible. */
 void          os_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns);

@@ -56,6 +56,7 @@ static sinter_status fd_read(env *e, int fd, const char *path, size_t size_max, 
     uint8_t *data = mem_alloc(e, size, FILE_ALIGN);
     if (!data) return NOTE(e, FAIL_MEMORY(e, "a file"), "reading the %zu bytes of '%s'", size, path);
     os_memory_hint_large(data, size);
+    os_memory_spread(data, size);
     size_t have = 0;
     while (have < size) {
         const ssize_t got = read(fd, data + have, size - have);
@@ -253,72 +254,6 @@ void os_thread_join(env *e, os_thread *thread)
     if (!thread) return;
     (void)pthread_join(thread->handle, NULL);
     mem_free(e, thread, sizeof *thread, _Alignof(os_thread));
-}
-
-/* A short file of the kernel's, NUL-terminated; false where there is none. */
-static bool small_read(const char *path, char *buffer, size_t size)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    const ssize_t got = read(fd, buffer, size - 1);
-    (void)close(fd);
-    if (got < 0) return false;
-    buffer[got] = 0;
-    return true;
-}
-
-/* CPUs' worth of time that "quota period" grants, rounded up; UINT_MAX where it grants all. */
-static unsigned quota_cpus(long long quota, long long period)
-{
-    if (quota <= 0 || period <= 0) return UINT_MAX;
-    const long long cpus = quota / period + (quota % period != 0);
-    return cpus < 1 ? 1u : cpus > 65536 ? UINT_MAX : (unsigned)cpus;
-}
-
-static unsigned cgroup_cpus(void)
-{
-    char buffer[4096];
-    char path[4096 + 64];
-    long long quota = 0;
-    long long period = 0;
-    unsigned cpus = UINT_MAX;
-    /* Version 1 has one place as containers see it; version 2 may limit at every level up to the root. */
-    if (small_read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", buffer, sizeof buffer)) {
-        quota = strtoll(buffer, NULL, 10);
-        if (small_read("/sys/fs/cgroup/cpu/cpu.cfs_period_us", buffer, sizeof buffer))
-            period = strtoll(buffer, NULL, 10);
-        cpus = quota_cpus(quota, period);
-    }
-    char group[4096] = "";
-    if (small_read("/proc/self/cgroup", buffer, sizeof buffer)) {
-        const char *line = strstr(buffer, "0::/");
-        if (line) (void)snprintf(group, sizeof group, "%.*s", (int)strcspn(line + 3, "\n"), line + 3);
-    }
-    for (;;) {
-        (void)snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-        if (small_read(path, buffer, sizeof buffer) && sscanf(buffer, "%lld %lld", &quota, &period) == 2) {
-            const unsigned here = quota_cpus(quota, period);
-            if (here < cpus) cpus = here;
-        }
-        char *slash = strrchr(group, '/');
-        if (!slash) return cpus;
-        *slash = 0;
-    }
-}
-
-unsigned os_cpu_count(void)
-{
-    cpu_set_t sets[8]; /* 8192 CPUs */
-    unsigned count = 1;
-    if (sched_getaffinity(0, sizeof sets, sets) == 0) {
-        const int set = CPU_COUNT_S(sizeof sets, sets);
-        if (set > 0) count = (unsigned)set;
-    } else {
-        const long online = sysconf(_SC_NPROCESSORS_ONLN);
-        if (online > 0) count = (unsigned)online;
-    }
-    const unsigned granted = cgroup_cpus();
-    return granted < count ? granted : count;
 }
 
 void os_thread_yield(void)

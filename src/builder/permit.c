@@ -41,6 +41,7 @@ bool build_is_reference(const sinter_build_options *o)
 device_options build_device_wanted(const sinter_build_options *o)
 {
     return (device_options){ .threads = o->threads,
+                             .spin_us = 100,
                              .isa = o->isa ? o->isa : os_env("SINTER_ISA"),
                              .name = device_of(o).which,
                              .kernel_cache = o->kernel_cache };

@@ -27,6 +27,7 @@ typedef struct launch {
 struct program {
     size_t size;
     uint32_t count;
+    bool is_small;  /* no step is worth waking another thread for */
     void **pointer; /* room for the operands of the widest step */
     launch at[];
 };
@@ -36,7 +37,10 @@ static sinter_status open(env *e, const device_options *options, device **out)
     device *d = mem_zalloc(e, sizeof *d, _Alignof(device));
     *out = NULL;
     if (!d) return FAIL_MEMORY(e, "a device");
-    const sinter_status s = cpu_device_init(e, options->isa, options->threads, &d->cpu);
+    const cpu_pool_options pool = { .threads = options->threads,
+                                    .spin_ns = (uint64_t)options->spin_us * 1000,
+                                    .is_pinned = options->is_pinned };
+    const sinter_status s = cpu_device_init(e, options->isa, &pool, &d->cpu);
     if (s != SINTER_OK) {
         mem_free(e, d, sizeof *d, _Alignof(device));
         return s;
@@ -51,7 +55,7 @@ static sinter_status open(env *e, const device_options *options, device **out)
 static void close(env *e, device *d)
 {
     if (!d) return;
-    cpu_device_deinit(e, &d->cpu);
+    cpu_device_deinit(&d->cpu);
     mem_free(e, d, sizeof *d, _Alignof(device));
 }
 
@@ -77,11 +81,34 @@ static void describe_use(const device *d, const kernel_use *use, text *out)
     text_printf(out, "kernel=%s", cpu_kernel_hash(use->kernel));
 }
 
+/* The thread that first writes a page decides which NUMA node it is on: each worker clears the part whose rows it will
+ * have. */
+enum { CLEAR_UNIT = 1 << 21 };
+typedef struct clearing { uint8_t *at; size_t size; } clearing;
+
+static void clear_units(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const clearing *c = arg;
+    const size_t from = (size_t)begin * CLEAR_UNIT, to = (size_t)end * CLEAR_UNIT;
+    memset(c->at + from, 0, (to < c->size ? to : c->size) - from);
+}
+
+static void clear(const device *d, void *block, size_t size)
+{
+    clearing c = { block, size };
+    const size_t units = size / CLEAR_UNIT + (size % CLEAR_UNIT != 0);
+    const parallel *p = cpu_pool_parallel(d->cpu.pool);
+    if (units > 1 && units <= UINT32_MAX && p->threads > 1 && os_node_count() > 1)
+        p->run(p, (uint32_t)units, clear_units, &c);
+    else memset(block, 0, size);
+}
+
 static void *memory_alloc(env *e, device *d, size_t size)
 {
     void *block = mem_alloc(e, size, 64);
     os_memory_hint_large(block, size);
-    if (block) memset(block, 0, size);
+    if (block) clear(d, block, size);
     else (void)FAIL_MEMORY(e, "what a run holds");
     if (block) memory_count_take(&d->counts, size);
     return block;
@@ -164,11 +191,13 @@ static sinter_status program_create(env *e, device *d, const program_step *step,
     (void)is_once;
     program *p = reuse ? reuse : allocate(e, step, count);
     if (!p) return FAIL_MEMORY(e, "a program");
+    p->is_small = true;
     for (uint32_t i = 0; i < count; i++) {
         const program_step *s = &step[i];
         unbind(&p->at[i]);
         p->at[i].is_small = is_small(d, s);
         p->at[i].is_empty = !program_step_has_results(s);
+        p->is_small = p->is_small && (p->at[i].is_small || p->at[i].is_empty);
         if (p->at[i].is_empty) continue;
         const sinter_status status =
             s->kernel->bind(e, s->problem, s->tactic, s->attrs, s->in, s->out, p->at[i].record);
@@ -209,10 +238,10 @@ static sinter_status run_watched(const program *p, const launch *l, kernel_run *
     return s;
 }
 
-static sinter_status program_launch(device *d, program *p, const program_run *run)
+static sinter_status run_steps(program *p, const program_run *run, const parallel *pool)
 {
     kernel_run r = { .workspace = run->workspace,
-                     .parallel = cpu_pool_parallel(d->cpu.pool),
+                     .parallel = pool,
                      .fault = run->fault,
                      .e = run->e,
                      .scratch = run->scratch };
@@ -231,6 +260,14 @@ static sinter_status program_launch(device *d, program *p, const program_run *ru
         if (!c->runs++ || ns < c->min_ns) c->min_ns = ns;
     }
     return SINTER_OK;
+}
+
+static sinter_status program_launch(device *d, program *p, const program_run *run)
+{
+    if (p->is_small) return run_steps(p, run, NULL);
+    const sinter_status s = run_steps(p, run, cpu_pool_begin(d->cpu.pool));
+    cpu_pool_end(d->cpu.pool);
+    return s;
 }
 
 static size_t program_memory(const program *p)

@@ -34,21 +34,21 @@ kernel_target cpu_target_of(isa_level isa, uint32_t threads)
     return t;
 }
 
-sinter_status cpu_device_init(env *e, const char *isa_cap, uint32_t threads, cpu_device *out)
+sinter_status cpu_device_init(env *e, const char *isa_cap, const cpu_pool_options *pool, cpu_device *out)
 {
     *out = (cpu_device){ .isa = isa_level_detect() };
     isa_level cap = out->isa;
     if (isa_cap && *isa_cap && !isa_level_parse(isa_cap, &cap))
         return FAIL(e, INVALID_ARG, "the instruction set '%s' is not one of plain, avx2, avx512", isa_cap);
     if (cap < out->isa) out->isa = cap;
-    TRY(cpu_pool_create(e, threads, CPU_POOL_SPIN_NS, &out->pool));
-    out->target = cpu_target_of(out->isa, cpu_pool_parallel(out->pool)->threads);
+    TRY(cpu_pool_take(e, pool, &out->pool));
+    out->target = cpu_target_of(out->isa, cpu_pool_threads(out->pool));
     return SINTER_OK;
 }
 
-void cpu_device_deinit(env *e, cpu_device *d)
+void cpu_device_deinit(cpu_device *d)
 {
-    cpu_pool_destroy(e, d->pool);
+    cpu_pool_give(d->pool);
     d->pool = NULL;
 }
 

@@ -12,10 +12,10 @@ typedef struct cpu_device {
     cpu_pool     *pool;
 } cpu_device;
 
-/* isa_cap: "plain", "avx2", "avx512", or NULL for what the machine has; a level above that is lowered to it. threads:
- * 0: one a usable CPU. */
-sinter_status cpu_device_init(env *e, const char *isa_cap, uint32_t threads, cpu_device *out);
-void          cpu_device_deinit(env *e, cpu_device *d);                  /* a zeroed one too */
+/* isa_cap: "plain", "avx2", "avx512", or NULL for what the machine has; a level above that is lowered to it. The pool
+ * is the one that all devices of the process with these options share. */
+sinter_status cpu_device_init(env *e, const char *isa_cap, const cpu_pool_options *pool, cpu_device *out);
+void          cpu_device_deinit(cpu_device *d);                          /* a zeroed one too */
 /* The machine's class as text for the timing cache: ISA in use, vendor, family, model, stepping, caches. */
 void          cpu_device_describe(const cpu_device *d, text *out);
 /* The target of a level with this machine's caches: what cpu_device_init fills. */

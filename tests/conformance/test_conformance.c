@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     static runner r;
     case_rig_init(&r.rig);
     case_lines lines = { 0 };
-    if (cpu_pool_create(&r.rig.e, 3, 0, &r.pool) != SINTER_OK) return 2;
+    if (cpu_pool_create(&r.rig.e, &(cpu_pool_options){ .threads = 3 }, &r.pool) != SINTER_OK) return 2;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-v")) {
             r.is_verbose = true;

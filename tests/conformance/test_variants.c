@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     case_rig_init(&r.rig);
     r.random = test_is_full() ? 40 : 2;
     r.seed = 1;
-    if (cpu_pool_create(&r.rig.e, 3, 0, &r.pool) != SINTER_OK) return 2;
+    if (cpu_pool_create(&r.rig.e, &(cpu_pool_options){ .threads = 3 }, &r.pool) != SINTER_OK) return 2;
     for (int i = 1; i < argc; i++) {
         const bool has_next = i + 1 < argc;
         if (!strcmp(argv[i], "-v")) r.is_verbose = true;

@@ -272,7 +272,11 @@ static void counts_busy_time(void)
 
 static void counts_cpus(void)
 {
-    CHECK(os_cpu_count() >= 1);
+    uint32_t cpu[4] = { 0 };
+    const unsigned cores = os_core_list(cpu, 4);
+    CHECK(os_cpu_count() >= 1 && os_cpu_count() <= (cores ? cores : UINT32_MAX));
+    for (unsigned i = 1; i < 4 && i < cores; i++) CHECK(cpu[i] > cpu[i - 1]);
+    CHECK(os_node_count() >= 1);
     CHECK(os_env("SINTER_SURELY_UNSET") == NULL);
 }
 
