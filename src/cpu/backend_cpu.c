@@ -84,7 +84,10 @@ static void describe_use(const device *d, const kernel_use *use, text *out)
 /* The thread that first writes a page decides which NUMA node it is on: each worker clears the part whose rows it will
  * have. */
 enum { CLEAR_UNIT = 1 << 21 };
-typedef struct clearing { uint8_t *at; size_t size; } clearing;
+typedef struct clearing {
+    uint8_t *at;
+    size_t size;
+} clearing;
 
 static void clear_units(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
@@ -240,11 +243,9 @@ static sinter_status run_watched(const program *p, const launch *l, kernel_run *
 
 static sinter_status run_steps(program *p, const program_run *run, const parallel *pool)
 {
-    kernel_run r = { .workspace = run->workspace,
-                     .parallel = pool,
-                     .fault = run->fault,
-                     .e = run->e,
-                     .scratch = run->scratch };
+    kernel_run r = {
+        .workspace = run->workspace, .parallel = pool, .fault = run->fault, .e = run->e, .scratch = run->scratch
+    };
     for (uint32_t i = 0; i < p->count; i++) {
         const launch *l = &p->at[i];
         if (l->is_empty) continue;

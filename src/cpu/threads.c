@@ -20,7 +20,9 @@ enum { NEIGHBOURS = 8, STAND_DOWN_NS = 2000000 };
 enum { GATE_INSIDE = 0xffff, GATE_WANTED_SHIFT = 16 };
 #define GATE_OPEN 0x80000000u
 
-typedef struct tiles { _Alignas(LINE) uint64_t at; } tiles; /* begin in the high half, end in the low one */
+typedef struct tiles {
+    _Alignas(LINE) uint64_t at;
+} tiles; /* begin in the high half, end in the low one */
 
 typedef struct job {
     _Alignas(LINE) uint32_t is_taken;
@@ -251,8 +253,8 @@ static void run(const parallel *p, uint32_t count,
     j->arg = arg;
     j->parts = parts;
     for (uint32_t i = 0; i < parts; i++)
-        __atomic_store_n(&j->range[i].at,
-                         range_of((uint64_t)count * i / parts, (uint64_t)count * (i + 1) / parts), __ATOMIC_RELAXED);
+        __atomic_store_n(&j->range[i].at, range_of((uint64_t)count * i / parts, (uint64_t)count * (i + 1) / parts),
+                         __ATOMIC_RELAXED);
     /* Added, not stored: a worker that found the gate closed may still be on its way out. */
     const uint32_t open = GATE_OPEN | (parts - 1) << GATE_WANTED_SHIFT;
     __atomic_add_fetch(&j->gate, open, __ATOMIC_SEQ_CST);
@@ -355,8 +357,8 @@ static cpu_pool *shared_first;
 static void shared_enter(void)
 {
     const uint32_t mine = os_process_id();
-    for (uint32_t held = 0; !__atomic_compare_exchange_n(&shared_lock, &held, mine, false, __ATOMIC_ACQUIRE,
-                                                         __ATOMIC_RELAXED);) {
+    for (uint32_t held = 0;
+         !__atomic_compare_exchange_n(&shared_lock, &held, mine, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);) {
         if (held == mine) held = 0;
         if (!held) os_thread_yield();
     }

@@ -291,12 +291,7 @@ static void refuses_too_many(void)
     cpu_pool_give(pool);
 }
 
-static const test tests[] = { T(covers_every_tile_once),
-                              T(nests),
-                              T(serves_several_callers),
-                              T(outlives_its_callers),
-                              T(is_shared),
-                              T(survives_a_fork),
-                              T(refuses_too_many),
-                              { 0 } };
+static const test tests[] = { T(covers_every_tile_once), T(nests),     T(serves_several_callers),
+                              T(outlives_its_callers),   T(is_shared), T(survives_a_fork),
+                              T(refuses_too_many),       { 0 } };
 TEST_MAIN(tests)
