@@ -469,6 +469,8 @@ def load(
     # OPTIONS ENGINE
     device: str = ...,
     threads: int = ...,
+    spin: int = ...,
+    pin: bool = ...,
     kernel_cache: str = ...,
     isa: str = ...,
     trust_code: bool = ...,
