@@ -19,7 +19,7 @@ typedef struct sinter_engine sinter_engine;
       "Which of several: the kind must be the one that the engine was built for. Default: the first.")               \
     X(COUNT, uint32_t, threads, 0, 4096, "N",                                                                        \
       "Threads of the pool that all contexts share; 0: what the engine was tuned for.")                              \
-    X(COUNT, uint32_t, spin, 100, 1000000, "US",                                                                     \
+    X(COUNT, uint32_t, spin, 100, 1000000, "N",                                                                      \
       "Microseconds for which idle threads of the pool watch for the next run before they sleep; a sleeping one "    \
       "takes some 40 to wake. 0 where a container's processor time is limited or shared.")                           \
     X(FLAG, uint32_t, pin, 0, 1, "", "Keeps each thread of the pool on a core of its own.")                          \
