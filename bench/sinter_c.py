@@ -15,6 +15,7 @@ _spec.loader.exec_module(abi)
 
 ALLOW = {"fp16": 1, "bf16": 2, "tf32": 4, "int8": 8}
 HOST, DEVICE = 0, 1
+SPIN_US = 100   # the initial value of the engine's option
 TUNES = {"off": 0, "fast": 1, "full": 2}
 BRANCHES = {"auto": 0, "off": 1, "small": 2, "all": 3}
 DTYPES = {"float32": 1, "float64": 2, "float16": 3, "int8": 5, "int16": 6, "int32": 7, "int64": 8,
@@ -83,14 +84,20 @@ class Library:
     def load(self, engine_bytes, threads=1, trust_code=False):
         return Engine(self, engine_bytes, threads, trust_code)
 
+    def load_file(self, path, threads=1):
+        return Engine(self, None, threads, path=path)
+
 
 class Engine:
-    def __init__(self, library, engine_bytes, threads, trust_code=False):
+    def __init__(self, library, engine_bytes, threads, trust_code=False, path=None):
         self.library, self.handle = library, C.c_void_p()
         options = abi.sinter_engine_options(struct_size=C.sizeof(abi.sinter_engine_options), threads=threads,
-                                            trust_code=int(trust_code))
-        library.call("sinter_engine_load_memory", engine_bytes, len(engine_bytes), C.byref(options),
-                     C.byref(self.handle))
+                                            spin=SPIN_US, trust_code=int(trust_code))
+        if path:
+            library.call("sinter_engine_load", os.fsencode(path), C.byref(options), C.byref(self.handle))
+        else:
+            library.call("sinter_engine_load_memory", engine_bytes, len(engine_bytes), C.byref(options),
+                         C.byref(self.handle))
         self.inputs, self.outputs = [], []
         for i in range(library.c.sinter_engine_io_count(self.handle)):
             io = abi.sinter_io()
