@@ -2079,7 +2079,7 @@ ENGINE_OPTIONS = (
      'Which of several: the kind must be the one that the engine was built for. Default: the first.'),
     ("threads", "COUNT", c_uint32, 0, 4096, 'N',
      'Threads of the pool that all contexts share; 0: what the engine was tuned for.'),
-    ("spin", "COUNT", c_uint32, 100, 1000000, 'US',
+    ("spin", "COUNT", c_uint32, 100, 1000000, 'N',
      "Microseconds for which idle threads of the pool watch for the next run before they sleep; a sleeping one takes some 40 to wake. 0 where a container's processor time is limited or shared."),
     ("pin", "FLAG", c_uint32, 0, 1, '',
      'Keeps each thread of the pool on a core of its own.'),
