@@ -15,6 +15,7 @@ set(families
     "depthwise.*|cpu_depthwise"
     "conv_transpose.*|cpu_conv_transpose"
     "attention.*|cpu_attention"
+    "choose.*|cpu_arg_reduce"
     "codes.*|cpu_gemm_codes"
     "integer.*|cpu_matmul_integer cpu_conv_integer"
     "cpu_rnn.*|cpu_rnn")

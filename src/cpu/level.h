@@ -16,6 +16,7 @@ typedef struct cpu_level {
     const struct rows_set      *rows;
     const struct vm_set        *vm;
     const struct attention_set *attention;
+    const struct choose_set    *choose;
     const struct winograd_set  *winograd;
     const struct codes_set     *codes;
     const struct integer_set   *integer;

@@ -7,6 +7,7 @@
 
 #include "cpu/act.h"
 #include "cpu/attention.h"
+#include "cpu/choose.h"
 #include "cpu/codes.h"
 #include "cpu/cpu_rnn.h"
 #include "cpu/depthwise.h"
@@ -35,6 +36,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 
 #include "cpu/act.inc.h"
 #include "cpu/attention.inc.h"
+#include "cpu/choose.inc.h"
 #include "cpu/codes.inc.h"
 #include "cpu/cpu_rnn.inc.h"
 #include "cpu/depthwise_row.inc.h"
@@ -50,6 +52,7 @@ const cpu_level VEC_SUFFIX(level) = {
     .rows = &rows_loops,
     .vm = &vm_loops,
     .attention = &attention_loops,
+    .choose = &choose_loops,
     .winograd = &winograd_loops,
     .codes = &codes_loops,
     .integer = &integer_loops,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_gather.c - gather of any type by blocks: what an index selects is copied as a run of bytes. */
-#include "core/dtype.h"
+#include "cpu/cpu_index.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/row.h"
 
@@ -13,19 +13,13 @@ typedef struct record {
     row_after after;
 } record;
 
-static bool is_dense(const problem_operand *o)
-{
-    for (uint32_t i = 0; i < o->rank; i++)
-        if (o->order[i] != i) return false;
-    return !o->is_strided;
-}
-
 static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_gather, "not a gather");
     REJECT_UNLESS(sinter_dtype_bits(p->in[0].dtype) >= 8, "a type under a byte");
-    REJECT_UNLESS(is_dense(&p->in[0]) && is_dense(&p->in[1]) && is_dense(&p->out[0]),
+    REJECT_UNLESS(problem_operand_is_row_major(&p->in[0]) && problem_operand_is_row_major(&p->in[1]) &&
+                      problem_operand_is_row_major(&p->out[0]),
                   "operands are not dense and row-major");
     REJECT_UNLESS(sinter_dtype_bits(p->in[1].dtype) >= 8, "indices of a type under a byte");
     if (p->epilogue) return p->in[0].dtype == SINTER_DTYPE_F32 ? row_after_reject(p) : "an epilogue, and not f32";
@@ -71,25 +65,6 @@ typedef struct job {
     const kernel_run *k;
 } job;
 
-/* The first fault of a run stays; workers may race for it. */
-static void fault_set(const kernel_run *k, int64_t index, int64_t value, int64_t limit)
-{
-    uint32_t none = 0;
-    if (!k->fault ||
-        !__atomic_compare_exchange_n(&k->fault->is_set, &none, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        return;
-    k->fault->index = index;
-    k->fault->value = value;
-    k->fault->limit = limit;
-}
-
-static int64_t index_at(const record *r, const void *at, int64_t i)
-{
-    if (r->type == SINTER_DTYPE_I64) return ((const int64_t *)at)[i];
-    if (r->type == SINTER_DTYPE_I32) return ((const int32_t *)at)[i];
-    return dtype_load_i64(r->type, at, i);
-}
-
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
@@ -97,14 +72,12 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const record *r = j->r;
     const int64_t total = r->outer * r->count, stop = end * r->unit < total ? end * r->unit : total;
     for (int64_t i = begin * r->unit; i < stop; i++) {
-        const int64_t position = i % r->count, value = index_at(r, j->k->in[1], position),
-                      pick = value < 0 ? value + r->axis : value;
+        int64_t pick = 0;
         char *to = (char *)j->k->out[0] + i * r->block;
-        if (pick >= 0 && pick < r->axis) {
+        if (index_pick(j->k, r->type, j->k->in[1], i % r->count, r->axis, &pick)) {
             memcpy(to, (const char *)j->k->in[0] + (i / r->count * r->axis + pick) * r->block, (size_t)r->block);
         } else {
             memset(to, 0, (size_t)r->block);
-            fault_set(j->k, position, value, r->axis);
         }
     }
 }

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choose.inc.h - the text of the loops that look for extremes, included once by each instruction set's file.
+ *
+ * Each lane keeps its own extreme and the place of that extreme. The lanes are compared at the end. */
+
+/* Lanes of x that beat `best`. A NaN beats numbers; where equals count, it beats another NaN. */
+INLINE vecm choose_beats(vec x, vec best, const bool is_max, const bool last)
+{
+    const vec a = is_max ? best : x, b = is_max ? x : best;
+    if (last) return m_or(v_le(a, b), v_is_nan(x));
+    return m_or(v_lt(a, b), m_and(v_is_nan(x), m_not(v_is_nan(best))));
+}
+
+static inline bool choose_one_beats(float x, float best, bool is_max, bool last)
+{
+    if (isnan(x) || isnan(best)) return isnan(x) && (last || !isnan(best));
+    return (is_max ? x > best : x < best) || (last && x == best);
+}
+
+INLINE int64_t choose_run_of(const float *x, int64_t n, const bool is_max, const bool last)
+{
+    float value[2 * L];
+    int32_t at[2 * L];
+    int64_t i = 0, found = 0;
+    if (n >= 2 * L) {
+        int32_t first[L];
+        for (int j = 0; j < L; j++) first[j] = j;
+        vec best0 = v_load(x), best1 = v_load(x + L);
+        veci place0 = vi_load(first), place1 = vi_add(place0, vi_set(L)), here0 = place0, here1 = place1;
+        const veci step = vi_set(2 * L);
+        for (i = 2 * L; i + 2 * L <= n; i += 2 * L) {
+            const vec x0 = v_load(x + i), x1 = v_load(x + i + L);
+            here0 = vi_add(here0, step);
+            here1 = vi_add(here1, step);
+            const vecm m0 = choose_beats(x0, best0, is_max, last), m1 = choose_beats(x1, best1, is_max, last);
+            best0 = v_blend(m0, x0, best0);
+            best1 = v_blend(m1, x1, best1);
+            place0 = vi_blend(m0, here0, place0);
+            place1 = vi_blend(m1, here1, place1);
+        }
+        v_store(value, best0);
+        v_store(value + L, best1);
+        vi_store(at, place0);
+        vi_store(at + L, place1);
+        found = at[0];
+        float best = value[0];
+        for (int j = 1; j < 2 * L; j++) {
+            /* Of equal values the lane with the lower place wins, or the one with the higher place. */
+            const bool is_equal = value[j] == best || (isnan(value[j]) && isnan(best));
+            const bool wins = is_equal ? (last ? at[j] > found : at[j] < found)
+                                       : choose_one_beats(value[j], best, is_max, last);
+            if (!wins) continue;
+            best = value[j];
+            found = at[j];
+        }
+    }
+    for (; i < n; i++) {
+        if (i && choose_one_beats(x[i], x[found], is_max, last)) found = i;
+    }
+    return found;
+}
+
+static int64_t choose_run(const float *x, int64_t n, bool is_max, bool last)
+{
+    if (is_max) return last ? choose_run_of(x, n, true, true) : choose_run_of(x, n, true, false);
+    return last ? choose_run_of(x, n, false, true) : choose_run_of(x, n, false, false);
+}
+
+INLINE void choose_row_of(float *best, int32_t *place, const float *x, int32_t row, int64_t n, const bool is_max,
+                          const bool last)
+{
+    const veci here = vi_set(row);
+    int64_t i = 0;
+    for (; i + L <= n; i += L) {
+        const vec v = v_load(x + i), b = v_load(best + i);
+        const vecm m = choose_beats(v, b, is_max, last);
+        v_store(best + i, v_blend(m, v, b));
+        vi_store(place + i, vi_blend(m, here, vi_load(place + i)));
+    }
+    for (; i < n; i++) {
+        if (!choose_one_beats(x[i], best[i], is_max, last)) continue;
+        best[i] = x[i];
+        place[i] = row;
+    }
+}
+
+static void choose_row(float *best, int32_t *place, const float *x, int32_t row, int64_t n, bool is_max, bool last)
+{
+    if (is_max && last) choose_row_of(best, place, x, row, n, true, true);
+    else if (is_max) choose_row_of(best, place, x, row, n, true, false);
+    else if (last) choose_row_of(best, place, x, row, n, false, true);
+    else choose_row_of(best, place, x, row, n, false, false);
+}
+
+static const choose_set choose_loops = { .run = choose_run, .row = choose_row };

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_choose.c - arg_reduce and top_k of f32, over any axis of any strides.
+ *
+ * arg_reduce reads runs along the axis where these are contiguous, else columns beside each other. top_k makes a key of
+ * 64 bits of each value and its index: the order of keys is the order of the result. It keeps a buffer of the smallest
+ * keys, and sorts the buffer when the buffer is full. */
+#include "cpu/choose.h"
+#include "cpu/cpu_kernels.h"
+#include "cpu/level.h"
+#include "cpu/row.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COLS = 512, LINES = 16, SPARE = 32, RUN_MAX = 1 << 30 };
+
+/* The axes beside the one that is looked along; the last is the one with the smallest stride in x. */
+typedef struct lines {
+    uint32_t rank;
+    int64_t dim[SINTER_RANK_MAX], x[SINTER_RANK_MAX], y[SINTER_RANK_MAX], z[SINTER_RANK_MAX];
+    int64_t count;    /* lines in all */
+    int64_t n, along; /* elements of a line, and the stride between them */
+} lines;
+
+static int64_t magnitude(int64_t v)
+{
+    return v < 0 ? -v : v;
+}
+
+/* y, z: the results, or NULL; each has the axis unless `keep` is false. */
+static void lines_init(lines *l, const view *x, const view *y, const view *z, int64_t axis, bool keep)
+{
+    *l = (lines){ .count = 1, .n = x->dim[axis], .along = x->stride[axis] };
+    for (uint32_t i = 0; i < x->rank; i++) {
+        const uint32_t k = keep || i < axis ? i : i - 1;
+        if (i == axis) continue;
+        l->count *= x->dim[i];
+        if (x->dim[i] == 1) continue;
+        uint32_t at = l->rank++;
+        for (; at > 0 && magnitude(l->x[at - 1]) < magnitude(x->stride[i]); at--) {
+            l->dim[at] = l->dim[at - 1];
+            l->x[at] = l->x[at - 1];
+            l->y[at] = l->y[at - 1];
+            l->z[at] = l->z[at - 1];
+        }
+        l->dim[at] = x->dim[i];
+        l->x[at] = x->stride[i];
+        l->y[at] = y ? y->stride[k] : 0;
+        l->z[at] = z ? z->stride[k] : 0;
+    }
+    if (!l->rank) l->dim[l->rank++] = 1;
+}
+
+/* Offsets of line number `at`. */
+static void line_at(const lines *l, int64_t at, int64_t *x, int64_t *y, int64_t *z)
+{
+    *x = *y = *z = 0;
+    for (uint32_t i = l->rank; i-- > 0;) {
+        const int64_t k = at % l->dim[i];
+        at /= l->dim[i];
+        *x += k * l->x[i];
+        *y += k * l->y[i];
+        *z += k * l->z[i];
+    }
+}
+
+static const char *reject(const problem *p, op_id op)
+{
+    REJECT_UNLESS(p->op == op, "another op");
+    REJECT_UNLESS(p->in[0].dtype == SINTER_DTYPE_F32, "not in f32");
+    REJECT_UNLESS(!p->prologue && !p->epilogue, "takes no programs");
+    return NULL;
+}
+
+/* ---- arg_reduce ---- */
+
+typedef struct arg_record {
+    const choose_set *set;
+    lines at;
+    bool is_max, last, is_cols;
+    int64_t unit;   /* lines of a tile: of columns, those beside each other */
+    int64_t blocks; /* of columns: tiles along the innermost axis */
+} arg_record;
+
+static const char *arg_reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    return reject(p, OP_arg_reduce);
+}
+
+static double arg_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    (void)t;
+    return row_memory_ns(p, target, 1);
+}
+
+static size_t arg_record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(arg_record);
+}
+
+static sinter_status arg_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                              const view *out, void *to)
+{
+    arg_record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    const attrs_arg_reduce *a = attrs;
+    const uint32_t rank = in[0].rank;
+    bool fits = a->axis >= 0 && a->axis < rank && out[0].rank == rank - !a->keep && in[0].dim[a->axis] > 0;
+    for (uint32_t i = 0; fits && i < rank; i++) {
+        if (i != a->axis) fits = out[0].dim[a->keep || i < a->axis ? i : i - 1] == in[0].dim[i];
+    }
+    if (!fits) return FAIL(e, INVALID_ARG, "arg_reduce: the shapes of input and output do not go together");
+    r->set = level_of(isa)->choose;
+    r->is_max = a->is_max != 0;
+    r->last = a->last != 0;
+    lines_init(&r->at, &in[0], &out[0], NULL, a->axis, a->keep != 0);
+    const uint32_t inner = r->at.rank - 1;
+    r->is_cols = r->at.along != 1 && r->at.x[inner] == 1 && r->at.n <= RUN_MAX;
+    if (r->is_cols) {
+        r->unit = COLS;
+        r->blocks = (r->at.dim[inner] + COLS - 1) / COLS;
+    } else {
+        r->unit = r->at.n < 8192 ? 8192 / r->at.n : 1;
+    }
+    return SINTER_OK;
+}
+
+typedef struct arg_job {
+    const arg_record *r;
+    const kernel_run *k;
+} arg_job;
+
+static void cols(const arg_record *r, const kernel_run *k, int64_t tile)
+{
+    const lines *l = &r->at;
+    const int64_t inner = l->dim[l->rank - 1], first = tile % r->blocks * COLS;
+    const int64_t n = inner - first < COLS ? inner - first : COLS;
+    int64_t from = 0, to = 0, none = 0;
+    line_at(l, tile / r->blocks * inner + first, &from, &to, &none);
+    const float *x = (const float *)k->in[0] + from;
+    int64_t *y = (int64_t *)k->out[0] + to;
+    float best[COLS];
+    int32_t place[COLS];
+    memcpy(best, x, (size_t)n * sizeof *best);
+    memset(place, 0, sizeof place);
+    for (int64_t i = 1; i < l->n; i++) r->set->row(best, place, x + i * l->along, (int32_t)i, n, r->is_max, r->last);
+    for (int64_t i = 0; i < n; i++) y[i * l->y[l->rank - 1]] = place[i];
+}
+
+static bool beats(float x, float best, bool is_max, bool last)
+{
+    if (isnan(x) || isnan(best)) return isnan(x) && (last || !isnan(best));
+    return (is_max ? x > best : x < best) || (last && x == best);
+}
+
+static int64_t along(const arg_record *r, const float *x)
+{
+    const int64_t n = r->at.n, step = r->at.along;
+    int64_t found = 0;
+    for (int64_t i = 0; step == 1 && i < n; i += RUN_MAX) {
+        const int64_t at = i + r->set->run(x + i, n - i < RUN_MAX ? n - i : RUN_MAX, r->is_max, r->last);
+        if (i == 0 || beats(x[at], x[found], r->is_max, r->last)) found = at;
+    }
+    for (int64_t i = 1; step != 1 && i < n; i++) {
+        if (beats(x[i * step], x[found * step], r->is_max, r->last)) found = i;
+    }
+    return found;
+}
+
+static void arg_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const arg_job *j = arg;
+    const arg_record *r = j->r;
+    for (int64_t tile = begin; tile < end && r->is_cols; tile++) cols(r, j->k, tile);
+    if (r->is_cols) return;
+    const int64_t stop = end * r->unit < r->at.count ? end * r->unit : r->at.count;
+    for (int64_t i = begin * r->unit; i < stop; i++) {
+        int64_t from = 0, to = 0, none = 0;
+        line_at(&r->at, i, &from, &to, &none);
+        ((int64_t *)j->k->out[0])[to] = along(r, (const float *)j->k->in[0] + from);
+    }
+}
+
+static sinter_status arg_run(const kernel_run *k)
+{
+    const arg_record *r = k->record;
+    arg_job j = { r, k };
+    const lines *l = &r->at;
+    if (!l->count) return SINTER_OK;
+    const int64_t tiles = r->is_cols ? l->count / l->dim[l->rank - 1] * r->blocks : (l->count + r->unit - 1) / r->unit;
+    row_parallel(k, tiles, arg_body, &j);
+    return SINTER_OK;
+}
+
+const kernel cpu_arg_reduce = {
+    .name = "cpu_arg_reduce",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = arg_reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = arg_cost_ns,
+    .record_size = arg_record_size,
+    .bind = arg_bind,
+    .run = arg_run,
+};
+
+/* ---- top_k ---- */
+
+typedef struct top_record {
+    lines at;
+    int64_t k, value_step, index_step; /* k: elements of a result's line */
+    int64_t room;                      /* keys of the buffer */
+    int64_t group;                     /* lines that are read together */
+    bool largest, has_value, has_index;
+} top_record;
+
+/* Bounds of sizes, or false: without them there is no workspace. */
+static bool top_bounds(const problem *p, int64_t *n, int64_t *k)
+{
+    const attrs_top_k *a = p->attrs;
+    const problem_operand *y = p->out[0].dtype != SINTER_DTYPE_NONE ? &p->out[0] : p->count_out > 1 ? &p->out[1] : NULL;
+    if (!y || a->axis < 0 || a->axis >= p->in[0].rank || a->axis >= y->rank) return false;
+    *n = p->in[0].dim[a->axis].max;
+    *k = y->dim[a->axis].max < *n ? y->dim[a->axis].max : *n;
+    return *n <= INT32_MAX;
+}
+
+static const char *top_reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    const char *why = reject(p, OP_top_k);
+    int64_t n, k;
+    if (why) return why;
+    REJECT_UNLESS(top_bounds(p, &n, &k), "the length of a line has no bound");
+    return NULL;
+}
+
+static int64_t room_of(int64_t k)
+{
+    return 2 * k + SPARE;
+}
+
+/* One worker's: the buffer of keys and as much to sort it with, then a group of lines. */
+static size_t worker_size(int64_t n, int64_t k)
+{
+    const size_t keys = size_mul(size_mul((size_t)room_of(k), 2), sizeof(uint64_t));
+    return size_align(size_add(keys, size_mul(size_mul((size_t)n, LINES), sizeof(float))), 64);
+}
+
+static size_t top_workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    (void)t;
+    int64_t n, k;
+    return top_bounds(p, &n, &k) ? size_mul(worker_size(n, k), threads ? threads : 1) : SIZE_MAX;
+}
+
+static double top_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    (void)t;
+    return row_memory_ns(p, target, 4);
+}
+
+static size_t top_record_size(const problem *p, const tactic *t)
+{
+    (void)p, (void)t;
+    return sizeof(top_record);
+}
+
+static sinter_status top_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                              const view *out, void *to)
+{
+    top_record *r = to;
+    isa_level isa;
+    TRY(row_isa_bind(e, p, t, &isa));
+    const attrs_top_k *a = attrs;
+    const view *value = out[0].dtype != SINTER_DTYPE_NONE ? &out[0] : NULL;
+    const view *index = p->count_out > 1 && out[1].dtype != SINTER_DTYPE_NONE ? &out[1] : NULL;
+    const view *y = value ? value : index;
+    bool fits =
+        y && a->axis >= 0 && a->axis < in[0].rank && y->rank == in[0].rank && (!index || index->rank == y->rank);
+    for (uint32_t i = 0; fits && i < y->rank; i++)
+        fits = (i == a->axis ? y->dim[i] <= in[0].dim[i] : y->dim[i] == in[0].dim[i]) &&
+               (!index || index->dim[i] == y->dim[i]);
+    if (!fits) return FAIL(e, INVALID_ARG, "top_k: the shapes of input and outputs do not go together");
+    lines_init(&r->at, &in[0], value, index, a->axis, true);
+    r->k = y->dim[a->axis];
+    r->value_step = value ? value->stride[a->axis] : 0;
+    r->index_step = index ? index->stride[a->axis] : 0;
+    r->has_value = value != NULL;
+    r->has_index = index != NULL;
+    r->room = room_of(r->k);
+    r->group = r->at.along == 1 ? 1 : LINES;
+    r->largest = a->largest != 0;
+    return SINTER_OK;
+}
+
+/* Sorts by merging from the bottom up; runs of 8 are sorted by insertion. */
+static void sort(uint64_t *at, uint64_t *spare, int64_t n)
+{
+    for (int64_t start = 0; start < n; start += 8) {
+        const int64_t end = start + 8 < n ? start + 8 : n;
+        for (int64_t i = start + 1; i < end; i++) {
+            const uint64_t x = at[i];
+            int64_t k = i;
+            for (; k > start && at[k - 1] > x; k--) at[k] = at[k - 1];
+            at[k] = x;
+        }
+    }
+    uint64_t *from = at, *to = spare;
+    for (int64_t width = 8; width < n; width *= 2) {
+        for (int64_t start = 0; start < n; start += 2 * width) {
+            const int64_t middle = start + width < n ? start + width : n;
+            const int64_t end = middle + width < n ? middle + width : n;
+            int64_t a = start, b = middle, i = start;
+            while (a < middle && b < end) {
+                const uint64_t x = from[a], y = from[b];
+                const bool takes_a = x < y;
+                to[i++] = takes_a ? x : y;
+                a += takes_a;
+                b += !takes_a;
+            }
+            memcpy(to + i, from + a, (size_t)(middle - a) * sizeof *to);
+            memcpy(to + i + (middle - a), from + b, (size_t)(end - b) * sizeof *to);
+        }
+        uint64_t *was = from;
+        from = to;
+        to = was;
+    }
+    if (from != at) memcpy(at, from, (size_t)n * sizeof *at);
+}
+
+/* Sorts as numbers do: -0 is 0, all NaN are equal and above infinity. Turned over for the largest. */
+static inline uint32_t key_of(float x, uint32_t turn)
+{
+    const float v = x + 0.0f;
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    bits = bits >> 31 ? ~bits : bits | 1u << 31;
+    return (v != v ? UINT32_MAX : bits) ^ turn;
+}
+
+static void line(const top_record *r, const kernel_run *k, const float *x, int64_t value_at, int64_t index_at,
+                 uint64_t *keys)
+{
+    const uint32_t turn = r->largest ? UINT32_MAX : 0;
+    const int64_t n = r->at.n;
+    uint64_t *spare = keys + r->room, most = UINT64_MAX;
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t key = (uint64_t)key_of(x[i], turn) << 32 | (uint64_t)i;
+        if (key > most) continue;
+        keys[count++] = key;
+        if (count < r->room) continue;
+        sort(keys, spare, count);
+        count = r->k;
+        most = keys[count - 1];
+    }
+    sort(keys, spare, count);
+    for (int64_t i = 0; i < r->k; i++) {
+        const int64_t at = (int64_t)(keys[i] & UINT32_MAX);
+        if (r->has_value) ((float *)k->out[0])[value_at + i * r->value_step] = x[at];
+        if (r->has_index) ((int64_t *)k->out[1])[index_at + i * r->index_step] = at;
+    }
+}
+
+typedef struct top_job {
+    const top_record *r;
+    const kernel_run *k;
+    size_t worker;
+} top_job;
+
+static void top_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    const top_job *j = arg;
+    const top_record *r = j->r;
+    const lines *l = &r->at;
+    uint64_t *keys = (uint64_t *)(void *)((char *)j->k->workspace + worker * j->worker);
+    float *copy = (float *)(void *)(keys + 2 * r->room);
+    for (int64_t group = begin; group < end; group++) {
+        const int64_t first = group * r->group, left = l->count - first, some = left < r->group ? left : r->group;
+        int64_t x_at[LINES], y_at[LINES], z_at[LINES];
+        for (int64_t i = 0; i < some; i++) line_at(l, first + i, &x_at[i], &y_at[i], &z_at[i]);
+        const float *x = j->k->in[0];
+        if (l->along != 1) {
+            for (int64_t i = 0; i < l->n; i++)
+                for (int64_t g = 0; g < some; g++) copy[g * l->n + i] = x[x_at[g] + i * l->along];
+        }
+        for (int64_t g = 0; g < some; g++)
+            line(r, j->k, l->along == 1 ? x + x_at[g] : copy + g * l->n, y_at[g], z_at[g], keys);
+    }
+}
+
+static sinter_status top_run(const kernel_run *k)
+{
+    const top_record *r = k->record;
+    top_job j = { r, k, worker_size(r->at.n, r->k) };
+    if (r->at.count && r->k) row_parallel(k, (r->at.count + r->group - 1) / r->group, top_body, &j);
+    return SINTER_OK;
+}
+
+const kernel cpu_top_k = {
+    .name = "cpu_top_k",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = top_reject,
+    .tactics = row_tactics_isa,
+    .check = row_check_isa,
+    .print = row_print_isa,
+    .cost_ns = top_cost_ns,
+    .workspace = top_workspace,
+    .record_size = top_record_size,
+    .bind = top_bind,
+    .run = top_run,
+};
