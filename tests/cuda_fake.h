@@ -11,7 +11,7 @@
     X(set_compile) X(set_launch) X(reset) X(set_devices) X(set_memory) X(set_launch_needs_context) X(set_order) \
     X(calls)                                                                                                    \
     X(fail_at) X(fail_calls) X(failed) X(live) X(live_text) X(misuse) X(misuse_text) X(launches) X(graph_nodes) \
-    X(graph_edges) X(set_clock) X(clock_opened)
+    X(graph_edges) X(set_clock) X(clock_opened) X(set_clusters) X(set_version)
 
 typedef struct fake_control {
 #define FAKE_X(name) __typeof__(&fake_##name) name;

@@ -23,6 +23,7 @@ typedef struct kernel_target {
     uint64_t cache_last;                /* bytes of the last level, which cores share; cuda: as l2 */
     uint32_t units;                     /* cuda: multiprocessors */
     uint32_t shared;                    /* cuda: bytes of shared memory that one block may have */
+    uint32_t cluster;                   /* cuda: the most blocks of that much shared memory in a cluster; 0: none */
 } kernel_target;
 
 typedef struct tactic_sink { tactic at[32]; uint32_t count; } tactic_sink;

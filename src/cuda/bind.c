@@ -198,6 +198,9 @@ static sinter_status check(env *e, const cuda_launch *l, const use_code *code, c
         return FAIL(e, INTERNAL, "a block wants %u bytes of shared memory, it can have %u", l->shared, t->shared);
     if (l->cluster > 1 && (t->isa < 90 || l->cluster > 16 || l->grid[0] % l->cluster))
         return FAIL(e, INTERNAL, "clusters of %u blocks in a grid of %u on sm_%u", l->cluster, l->grid[0], t->isa);
+    if (l->cluster > 1 && l->cluster > t->cluster)
+        return FAIL(e, UNSUPPORTED, "a cluster of %u blocks is wanted, this GPU has room for %u at most", l->cluster,
+                    t->cluster);
     return SINTER_OK;
 }
 

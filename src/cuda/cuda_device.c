@@ -46,6 +46,7 @@ bool cuda_chip_target(uint32_t isa, kernel_target *out)
         out->threads = 1;
         out->cache_l1 = out->shared;
         out->cache_last = out->cache_l2;
+        out->cluster = isa >= 90 ? 8 : 0;
         return true;
     }
     return false;
@@ -134,6 +135,7 @@ static sinter_status open_present(env *e, device *d, int ordinal)
 {
     int count = 0;
     if (!d->driver.cuda) return FAIL(e, DEVICE, "no NVIDIA GPU can be used: %s", d->driver.why_cuda);
+    cuda_driver_match(&d->driver);
     DEVICE_TRY(e, d, cuInit(0), "starting the NVIDIA driver");
     DEVICE_TRY(e, d, cuDeviceGetCount(&count), "counting GPUs");
     if (ordinal >= count) return FAIL(e, INVALID_ARG, "there is no GPU %d: the driver shows %d", ordinal, count);
@@ -148,6 +150,7 @@ static sinter_status open_present(env *e, device *d, int ordinal)
     TRY(cuda_device_enter(e, d));
     const CUresult r = d->driver.cuStreamCreate(&d->setup, CU_STREAM_NON_BLOCKING);
     if (r != CUDA_SUCCESS) d->setup = NULL;
+    cuda_device_ask_clusters(d);
     cuda_device_leave(d);
     return r == CUDA_SUCCESS ? SINTER_OK : cuda_device_fail(e, d, r, "making a stream");
 }
@@ -240,6 +243,9 @@ void cuda_device_close(env *e, device *d)
 
 void cuda_device_describe(const device *d, text *out)
 {
-    text_printf(out, "%s sm_%u %u SMs kernels=%s nvrtc=%d", d->is_present ? d->name : "absent", d->target.isa,
-                d->target.units, SINTER_CUDA_KERNEL_HASH, d->driver.nvrtc_version);
+    text_printf(out, "%s sm_%u %u SMs", d->is_present ? d->name : "absent", d->target.isa, d->target.units);
+    if (d->clusters[0]) text_printf(out, " clusters");
+    for (uint32_t i = 0; d->clusters[0] && i < CLUSTER_SIZES; i++)
+        text_printf(out, "%c%u", i ? '/' : ' ', d->clusters[i]);
+    text_printf(out, " kernels=%s nvrtc=%d", SINTER_CUDA_KERNEL_HASH, d->driver.nvrtc_version);
 }

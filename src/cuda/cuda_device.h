@@ -13,12 +13,15 @@
 #include "cuda/lock.h"
 #include "cuda/table.h"
 
+enum { CLUSTER_SIZES = 4 };             /* 2, 4, 8 and 16 blocks */
+
 struct device {
     cuda_driver   driver;
     cuda_compiler compiler;
     kernel_target target;
     bool          is_present, trusts_code;
     char          name[96];             /* "NVIDIA H200", or "sm_90a" */
+    uint32_t      clusters[CLUSTER_SIZES];          /* how many it holds at once; 0: none, or the driver cannot say */
     CUdevice      handle;
     CUcontext     context;              /* the primary one, retained */
     CUstream      setup;                /* clears fresh memory */
@@ -51,6 +54,9 @@ CUresult cuda_memory_take(device *d, size_t size, uint32_t flags, CUdeviceptr *o
 void  cuda_memory_give(device *d, CUdeviceptr at, size_t size);
 void *cuda_host_alloc(env *e, device *d, size_t size);
 void  cuda_host_free(env *e, device *d, void *ptr, size_t size);
+
+/* clusters.c: fills `clusters` and target.cluster, with the context current. */
+void  cuda_device_ask_clusters(device *d);
 
 /* clock.c: false where NVML is not there or does not tell. */
 bool  cuda_device_clock(device *d, device_clock *out);

@@ -212,6 +212,18 @@ static void nvrtc_open(cuda_driver *d)
     d->nvrtc_version = major * 1000 + minor * 10;
 }
 
+void cuda_driver_match(cuda_driver *d)
+{
+    const int mine = d->nvrtc_version, its = d->cuda_version;
+    if (!d->nvrtc || !d->cuda || mine / 1000 <= its / 1000) return;
+    (void)snprintf(
+        d->why_nvrtc, sizeof d->why_nvrtc,
+        "NVRTC %d.%d is newer than the driver, which is of CUDA %d.%d and cannot load its code: install NVRTC "
+        "%d (SINTER_LIBNVRTC names the file), or a newer driver",
+        mine / 1000, mine % 1000 / 10, its / 1000, its % 1000 / 10, its / 1000);
+    nvrtc_forget(d);
+}
+
 /* ---- NVML ---- */
 
 static void nvml_open(cuda_driver *d)

@@ -27,6 +27,9 @@ typedef struct cuda_driver {
 /* Opens what is there. Never fails for want of a library: what is missing is NULL and `why_*` says so. */
 void cuda_driver_open(cuda_driver *d);
 void cuda_driver_close(cuda_driver *d);
+/* For code that runs on the GPU here: an NVRTC of a later major version than the driver is forgotten, and why_nvrtc
+ * says so. The driver could not load its code. */
+void cuda_driver_match(cuda_driver *d);
 
 /* Turns a CUresult into a status: NO_MEMORY for out of memory, DEVICE for what kills a context or says that no device
  * works, INCOMPATIBLE for code of another chip, else INTERNAL, with the driver's own name for it. `what` says what was

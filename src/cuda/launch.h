@@ -103,6 +103,8 @@ int64_t  cuda_operand_count(const problem_operand *o);          /* elements at o
 double   cuda_cost_ns(const kernel_target *t, double bytes, double ops);
 /* The most that a size can be; where nothing bounds it, what is usual: more is refused when it comes. */
 int64_t  cuda_range_most(dim_range d);
+/* The most blocks of a cluster; for tactics, which may not know the chip. */
+static inline uint32_t cuda_cluster_most(const kernel_target *t) { return t->cluster ? t->cluster : 8; }
 /* The largest power of two <= most that divides n. */
 uint32_t cuda_power_in(int64_t n, uint32_t most);
 /* The axis along which elements are adjacent: the innermost that can have more than one. UINT32_MAX: there is none. */

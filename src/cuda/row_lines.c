@@ -79,13 +79,14 @@ enum line_acc line_acc_of(const problem *p)
 static void size_times(line_size *s, dim_range d)
 {
     if (!i64_mul(s->max, d.max, &s->max)) s->max = INT64_MAX;
+    if (!i64_mul(s->most, cuda_range_most(d), &s->most)) s->most = INT64_MAX;
     if (!i64_mul(s->opt, d.opt, &s->opt)) s->opt = INT64_MAX;
 }
 
 void line_shape_of(const lines *l, line_shape *s)
 {
     const problem_operand *x = &l->in[0];
-    const line_size one = { 1, 1 };
+    const line_size one = { 1, 1, 1 };
     s->inner = s->length = s->lines = s->rows = one;
     s->bytes = sinter_dtype_bits(x->dtype) / 8;
     size_times(&s->inner, x->dim[l->inner]);
@@ -148,8 +149,7 @@ static const char *reject_lines(const problem *p, const lines *l)
                           "statistics of another type");
     line_shape s;
     line_shape_of(l, &s);
-    REJECT_UNLESS(line_size_most(s.length) < INT32_MAX && line_size_most(s.lines) < INT32_MAX,
-                  "more than 2^31 elements or lines");
+    REJECT_UNLESS(s.length.most < INT32_MAX && s.lines.most < INT32_MAX, "more than 2^31 elements or lines");
     return NULL;
 }
 

@@ -26,9 +26,8 @@ typedef struct line_tactic {
 } line_tactic;
 _Static_assert(sizeof(line_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
-typedef struct line_size { int64_t max, opt; } line_size;
-/* As cuda_range_most. */
-static inline int64_t line_size_most(line_size s) { return s.max == INT64_MAX ? s.opt : s.max; }
+/* Products of sizes, INT64_MAX where they are too large to count. most: of what cuda_range_most says of each axis. */
+typedef struct line_size { int64_t max, most, opt; } line_size;
 typedef struct line_shape {
     /* length: elements of a line; rows: lines, of columns without the innermost axis */
     line_size inner, length, lines, rows;

@@ -101,10 +101,10 @@ bool line_is_sound(const problem *p, const lines *l, const line_tactic *t)
     if (t->form == FORM_GROUPS) {
         const int64_t groups = ((const attrs_group_norm *)p->attrs)->groups;
         if (p->op != OP_group_norm || groups < 2 || t->splits < 2 || t->items) return false;
-        if (!channels_are_inner(l) || line_size_most(s.length) > INT32_MAX / GROUP_MOST) return false;
+        if (!channels_are_inner(l) || s.length.most > INT32_MAX / GROUP_MOST) return false;
         if (!problem_dim_is_static(p->in[0].dim[1]) || p->in[0].dim[1].max / groups > GROUP_MOST) return false;
     }
-    if (line_blocks(t, line_size_most(s.inner), line_size_most(s.rows)) > INT32_MAX) return false;
+    if (line_blocks(t, s.inner.most, s.rows.most) > INT32_MAX) return false;
     if (line_shared_bytes(p, t) > (t->ahead ? SHARED_STAYING : SHARED_MOST)) return false;
     if (!t->items) return true;
     if (line_is_reduction(p)) return false;

@@ -182,12 +182,13 @@ void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out
     form list[FORMS];
     uint32_t count = 0;
     const bool is_hopper = target->isa >= 90;
+    const uint32_t cluster = is_hopper ? cuda_cluster_most(target) : 1;
     for (uint32_t pass = 0; pass < 2 && !count; pass++) /* at least one, whatever the sizes */
         for (uint32_t i = 0; i < TILES; i++) {
             const mma_tile *x = &tiles[i];
             if (s.b_kind == MMA_B_KN && x->bn < 64) continue;
             if (!pass && !is_tile_wanted(&s, x)) continue;
-            for (uint32_t log = 0; log <= (is_hopper ? SPLIT_LOG_MAX : 0u) && 1 << log <= x->bm; log++) {
+            for (uint32_t log = 0; log <= SPLIT_LOG_MAX && 1u << log <= cluster && 1 << log <= x->bm; log++) {
                 const uint32_t steps = steps_of(&s, log);
                 if (log && (steps_of(&s, 0) < 2u << log || x->bm > 128 || x->bn > 128)) break;
                 mma_tactic t = { .tile = (uint8_t)i, .split_log = (uint8_t)log, .trigger = 2, .is_hopper = is_hopper };

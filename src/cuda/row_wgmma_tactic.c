@@ -200,7 +200,7 @@ static void add_once(choices *c, const shape *s, const kernel_target *t, wgmma_t
 {
     const int64_t tm = wgmma_tm(&w), tn = wgmma_tn(&w), steps = (int64_t)s->steps;
     if (!is_size(&w) || tn >= 2 * s->n + 8 || (tm > 8 && s->m * 2 <= tm) || (w.is_swapped && s->m > 2 * tm)) return;
-    for (uint8_t log = 0; log <= SPLIT_LOG_MAX && 1 << log <= tm; log++) {
+    for (uint8_t log = 0; log <= SPLIT_LOG_MAX && 1u << log <= cuda_cluster_most(t) && 1 << log <= tm; log++) {
         w.split_log = log;
         if ((log || w.groups > 1) && steps < (int64_t)w.groups * 2 << log) break;
         if (log && tiles_of(s, &w) << log > 4 * (int64_t)(t->units ? t->units : 132)) break;

@@ -15,7 +15,13 @@ static struct {
     fake_launch_fn launch;
     void *user;
     long launches;
-} code;
+    unsigned clusters; /* the most blocks of one */
+} code = { .clusters = 16 };
+
+void fake_set_clusters(unsigned most)
+{
+    code.clusters = most;
+}
 
 void fake_set_launch(fake_launch_fn launch, void *user)
 {
@@ -32,6 +38,7 @@ void fake_code_reset(void)
 {
     code.launch = NULL;
     code.launches = 0;
+    code.clusters = 16;
     fake_set_compile(NULL);
 }
 
@@ -67,6 +74,8 @@ CUresult fake_cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option 
     const fake_image *i = image;
     if (jit_count || count > 1 || (count && options[0] != CU_LIBRARY_BINARY_IS_PRESERVED))
         return fake_wrong(CUDA_ERROR_INVALID_VALUE, "options of a library that are unknown here");
+    static const fake_image text = { .magic = FAKE_IMAGE_MAGIC, .size = sizeof text, .param_count = -1 };
+    if (i && !memcmp(i, ".version", 8)) i = &text; /* PTX: a kernel of any name, which is never launched */
     if (!i || i->magic != FAKE_IMAGE_MAGIC) return CUDA_ERROR_INVALID_IMAGE;
     library *l = fake_make(FAKE_LIBRARY, sizeof *l);
     l->image = i;
@@ -163,8 +172,8 @@ CUresult fake_cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunct
 CUresult fake_cuOccupancyMaxActiveClusters(int *count, CUfunction f, const CUlaunchConfig *config)
 {
     CALL("cuOccupancyMaxActiveClusters");
-    (void)config;
-    *count = 16;
+    const unsigned blocks = config && config->numAttrs ? config->attrs[0].value.clusterDim.x : 1;
+    *count = blocks <= code.clusters ? (int)(132 / blocks) : 0;
     return fake_is(f, FAKE_KERNEL) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 

@@ -63,6 +63,9 @@ FAKE_API void fake_set_devices(int count, int sm);
 FAKE_API void fake_set_memory(size_t bytes);                        /* of each device */
 FAKE_API void fake_set_launch_needs_context(bool needs);            /* cuGraphLaunch without a current one fails */
 
+FAKE_API void fake_set_version(int version);                        /* of the driver; not forgotten by fake_reset */
+FAKE_API void fake_set_clusters(unsigned most);                     /* blocks for which there is room (16) */
+
 /* Nodes of graphs run in an order that their edges permit: another for each seed; 0: as they were added, as far as
  * possible. The environment's SINTER_FAKE_ORDER (1). */
 FAKE_API void fake_set_order(uint32_t seed);

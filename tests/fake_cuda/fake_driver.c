@@ -46,6 +46,13 @@ FAKE_EXPORT CUresult cuGetProcAddress_v2(const char *name, void **out, int versi
 
 /* ---- the driver and its devices ---- */
 
+static int driver_version = 13000;
+
+void fake_set_version(int version)
+{
+    driver_version = version;
+}
+
 CUresult fake_cuInit(unsigned flags)
 {
     CALL("cuInit");
@@ -54,7 +61,7 @@ CUresult fake_cuInit(unsigned flags)
 
 CUresult fake_cuDriverGetVersion(int *version)
 {
-    *version = 13000;
+    *version = driver_version;
     return CUDA_SUCCESS;
 }
 

@@ -22,7 +22,8 @@ static void opens(void)
     CHECK_NEAR(t.flops / 1e13, 6.69, 0.1);
     CHECK_NEAR(t.bandwidth / 1e12, 4.9, 0.1);
     b->describe(x->d, &line);
-    CHECK_HAS(line.at, "Fake GPU 1 sm_90 132 SMs kernels=");
+    CHECK_HAS(line.at, "Fake GPU 1 sm_90 132 SMs clusters 66/33/16/8 kernels=");
+    CHECK_EQ(t.cluster, 16);
     CHECK_HAS(line.at, " nvrtc=13000");
     text_deinit(&line);
     CHECK(rig_close(x));
@@ -45,6 +46,69 @@ static void refuses_devices(void)
     CHECK_EQ(rig_open(x, NULL), SINTER_INVALID_ARG);
     CHECK(!x->d);
     CHECK(rig_close(x));
+}
+
+/* A chip whose groups of multiprocessors are too small for 16 blocks; one whose driver cannot say; one before Hopper.
+ */
+static void clusters(void)
+{
+    static const struct {
+        unsigned most;
+        int sm;
+        const char *fails;
+        uint32_t cluster;
+        const char *shown;
+    } cases[] = {
+        { 8, 90, NULL, 8, "SMs clusters 66/33/16/0 kernels" },
+        { 16, 90, "cuLibraryLoadData", 8, "SMs kernels" },
+        { 16, 90, "cuOccupancyMaxActiveClusters", 8, "SMs kernels" },
+        { 16, 86, NULL, 0, "SMs kernels" },
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        rig r, *x = &r;
+        kernel_target t;
+        text line;
+        rig_init(x, -1);
+        arena_init(&x->a, &x->e);
+        text_init(&line, &x->e);
+        fake->set_clusters(cases[i].most);
+        fake->set_devices(2, cases[i].sm);
+        fake->fail_calls(cases[i].fails, CUDA_ERROR_NOT_SUPPORTED);
+        CHECK_EQ(rig_open(x, NULL), SINTER_OK);
+        fake->fail_calls(NULL, CUDA_SUCCESS);
+        b->target(x->d, &t);
+        CHECK_EQ(t.cluster, cases[i].cluster);
+        b->describe(x->d, &line);
+        CHECK_HAS(line.at, cases[i].shown);
+        text_deinit(&line);
+        const wish wishes[] = { { .cluster = 16 } };
+        if (cases[i].sm == 90) {
+            CHECK_EQ(rig_steps(x, wishes, 1, false, NULL), SINTER_UNSUPPORTED);
+            CHECK_HAS(x->error.text, "a cluster of 16 blocks is wanted, this GPU has room for 8 at most");
+        }
+        CHECK(rig_close(x));
+    }
+}
+
+/* Machine code of a later major version does not load: the compiler is not used, and an error says why. */
+static void a_driver_older_than_the_compiler(void)
+{
+    rig r, *x = &r;
+    const wish wishes[] = { { .variant = 1 } };
+    rig_init(x, -1);
+    arena_init(&x->a, &x->e);
+    fake->set_version(12080);
+    CHECK_EQ(rig_open(x, NULL), SINTER_OK);
+    CHECK_EQ(rig_steps(x, wishes, 1, false, NULL), SINTER_INCOMPATIBLE);
+    CHECK_HAS(x->error.text, "NVRTC 13.0 is newer than the driver, which is of CUDA 12.8");
+    CHECK(rig_close(x));
+    /* For a chip that is not here it may compile. */
+    rig_init(x, -1);
+    arena_init(&x->a, &x->e);
+    CHECK_EQ(rig_open(x, "sm_90a"), SINTER_OK);
+    CHECK(x->d->driver.nvrtc != NULL);
+    CHECK(rig_close(x));
+    fake->set_version(13000);
 }
 
 /* Code is made for a chip that is not there; nothing runs. */
@@ -426,6 +490,8 @@ static void every_allocation_may_fail(void)
 static const test tests[] = {
     T(opens),
     T(refuses_devices),
+    T(clusters),
+    T(a_driver_older_than_the_compiler),
     T(builds_for_an_absent_chip),
     T(memory_is_clear_and_counted),
     T(faults_of_data),
