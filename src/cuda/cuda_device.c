@@ -150,9 +150,10 @@ static sinter_status open_present(env *e, device *d, int ordinal)
     TRY(cuda_device_enter(e, d));
     const CUresult r = d->driver.cuStreamCreate(&d->setup, CU_STREAM_NON_BLOCKING);
     if (r != CUDA_SUCCESS) d->setup = NULL;
-    cuda_device_ask_clusters(d);
+    const sinter_status s =
+        r == CUDA_SUCCESS ? cuda_device_ask_clusters(e, d) : cuda_device_fail(e, d, r, "making a stream");
     cuda_device_leave(d);
-    return r == CUDA_SUCCESS ? SINTER_OK : cuda_device_fail(e, d, r, "making a stream");
+    return s;
 }
 
 static sinter_status open_absent(env *e, device *d, const char *name)

@@ -56,7 +56,7 @@ void *cuda_host_alloc(env *e, device *d, size_t size);
 void  cuda_host_free(env *e, device *d, void *ptr, size_t size);
 
 /* clusters.c: fills `clusters` and target.cluster, with the context current. */
-void  cuda_device_ask_clusters(device *d);
+sinter_status cuda_device_ask_clusters(env *e, device *d);
 
 /* clock.c: false where NVML is not there or does not tell. */
 bool  cuda_device_clock(device *d, device_clock *out);

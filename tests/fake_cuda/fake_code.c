@@ -115,7 +115,8 @@ CUresult fake_cuKernelGetFunction(CUfunction *out, CUkernel k)
     if (!fake_is(k, FAKE_KERNEL) || fake_current() < 0)
         return fake_wrong(CUDA_ERROR_INVALID_HANDLE, "a function of what is no kernel, or without a context");
     /* Code runs on the chip that it was made for. */
-    if ((int)((fake_kernel *)(void *)k)->image->sm != fake_sm()) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    const uint32_t sm = ((fake_kernel *)(void *)k)->image->sm;
+    if (sm && (int)sm != fake_sm()) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     *out = (CUfunction)(void *)k;
     return CUDA_SUCCESS;
 }
