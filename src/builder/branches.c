@@ -4,6 +4,7 @@
 #include "builder/branches.h"
 
 #include "base/hash.h"
+#include "builder/descent.h"
 #include "engine/engine.h"
 #include "run/context.h"
 
@@ -24,8 +25,7 @@ static void choose(const double *ns, tune_result *t)
 
 /* ---- the timing cache ---- */
 
-/* All that the times depend on: kernels, what they are given, and which of their bytes are the same. */
-static sinter_status hash_of(env *e, const tune_options *o, const plan *p, uint64_t *out)
+sinter_status branches_hash(env *e, const tune_options *o, const plan *p, uint64_t *out)
 {
     uint64_t hash = 0;
     bool has_failed = false;
@@ -67,7 +67,7 @@ static sinter_status key_print(env *e, const tune_options *o, uint64_t hash, uin
 static sinter_status find(env *e, const tune_options *o, const tune_result *t, text *key, double *ns, bool *is_known)
 {
     uint64_t hash;
-    TRY(hash_of(e, o, t->plan, &hash));
+    TRY(branches_hash(e, o, t->plan, &hash));
     *is_known = true;
     for (uint32_t i = 0; i < ORDER_COUNT; i++) {
         TRY(key_print(e, o, hash, i, key));
@@ -94,7 +94,7 @@ sinter_status branches_find(env *e, const tune_options *o, tune_result *t, bool 
 static sinter_status keep(env *e, const tune_options *o, const tune_result *t, const double *ns)
 {
     uint64_t hash;
-    TRY(hash_of(e, o, t->plan, &hash));
+    TRY(branches_hash(e, o, t->plan, &hash));
     text key;
     text_init(&key, e);
     sinter_status s = SINTER_OK;
@@ -121,7 +121,6 @@ static sinter_status set_shape(context *c)
 static sinter_status measure(context *c, double *ns)
 {
     double once = 0;
-    TRY(set_shape(c));
     TRY(context_time(c, ORDER_CHAIN, 2, &once)); /* the first launches make what is needed */
     TRY(context_time(c, ORDER_CHAIN, 2, &once));
     const double wanted = round_ns / (once + 1);
@@ -136,32 +135,40 @@ static sinter_status measure(context *c, double *ns)
     return SINTER_OK;
 }
 
-static sinter_status measure_profile(env *e, const tune_options *o, engine *g, uint32_t profile, tune_result *t)
+static sinter_status measure_order(env *e, const tune_options *o, context *c, tune_result *t)
 {
     double ns[ORDER_COUNT] = { 0 };
+    TRY(measure(c, ns));
+    choose(ns, t);
+    env_log(e, LOG_SELECT, "profile %u: one after the other %.1f us, small steps side by side %.1f, all %.1f: %s",
+            c->profile, ns[ORDER_CHAIN] / 1e3, ns[ORDER_SMALL] / 1e3, ns[ORDER_FREE] / 1e3, order_names[t->order]);
+    return keep(e, o, t, ns);
+}
+
+static sinter_status measure_profile(env *e, const tune_options *o, engine *g, uint32_t profile, tune_result *t,
+                                     branches_work *w)
+{
     context *c = NULL;
     TRY(context_create(g, &(context_options){ .profile = profile, .is_lazy = true }, &c, e->error));
     sinter_error *const own = c->e.error;
     c->e.error = e->error;
-    const sinter_status s = measure(c, ns);
+    sinter_status s = set_shape(c);
+    if (s == SINTER_OK && w->wants_order) s = measure_order(e, o, c, t);
+    if (s == SINTER_OK && w->wants_descent) s = descent_measure(e, o, c, t, &w->is_changed);
     c->e.error = own;
     context_destroy(c);
-    TRY(s);
-    choose(ns, t);
-    env_log(e, LOG_SELECT, "profile %u: one after the other %.1f us, small steps side by side %.1f, all %.1f: %s",
-            profile, ns[ORDER_CHAIN] / 1e3, ns[ORDER_SMALL] / 1e3, ns[ORDER_FREE] / 1e3, order_names[t->order]);
-    return keep(e, o, t, ns);
+    return s;
 }
 
 sinter_status branches_measure(env *e, const tune_options *o, const device_options *wanted, uint8_t *bytes, size_t size,
-                               tune_result *t, const bool *is_known, uint32_t profiles)
+                               tune_result *t, branches_work *work, uint32_t profiles)
 {
     engine *g = NULL;
     device_options trusting = *wanted; /* it is the code that was measured a moment ago */
     trusting.trusts_code = true;
     sinter_status s = engine_open(e, bytes, size, o->backend, &trusting, 0, &g, e->error);
     for (uint32_t i = 0; i < profiles && s == SINTER_OK; i++)
-        if (!is_known[i]) s = measure_profile(e, o, g, i, &t[i]);
+        if (work[i].wants_order || work[i].wants_descent) s = measure_profile(e, o, g, i, &t[i], &work[i]);
     engine_release(g);
-    return NOTE(e, s, "measuring whether steps run faster side by side");
+    return NOTE(e, s, "measuring whole programs");
 }

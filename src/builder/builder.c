@@ -7,6 +7,7 @@
 #include "base/os.h"
 #include "builder/begin.h"
 #include "builder/branches.h"
+#include "builder/descent.h"
 #include "builder/emit.h"
 #include "builder/profiles.h"
 #include "builder/states.h"
@@ -223,27 +224,44 @@ static sinter_status write_code(builder *b)
     return b->backend->code_export(b->e, b->device, use, count, add_code, b);
 }
 
-/* ---- branches ---- */
+/* ---- whole programs ---- */
 
 /* Where nothing is measured, steps whose kernels leave room for others run side by side. */
-static sinter_status decide_orders(builder *b, bool *is_known, bool *is_open)
+static sinter_status decide_orders(builder *b, branches_work *work)
 {
     static const program_order forced[] = { ORDER_SMALL, ORDER_CHAIN, ORDER_SMALL, ORDER_FREE };
     const tune_options options = tuning(b);
-    *is_open = false;
     for (uint32_t i = 0; i < b->profiles; i++) {
-        is_known[i] = true;
+        bool is_known = true;
         const bool has_branches = b->backend->program_time && b->tuned[i].plan->has_branches;
         b->tuned[i].order = has_branches ? forced[b->o->branches] : ORDER_CHAIN;
         if (!has_branches || b->o->branches != SINTER_BRANCHES_AUTO || options.mode == TUNE_OFF) continue;
-        TRY(branches_find(b->e, &options, &b->tuned[i], &is_known[i]));
-        *is_open = *is_open || !is_known[i];
+        TRY(branches_find(b->e, &options, &b->tuned[i], &is_known));
+        work[i].wants_order = !is_known;
     }
     return SINTER_OK;
 }
 
-static sinter_status measure_orders(builder *b, const device_options *wanted, const uint8_t *digest,
-                                    const bool *is_known)
+/* What the timing cache says of tactics in whole programs, and of orders. The tactics depend on the order. A model
+ * whose engine and weights do not both fit into half of the memory is not tried. */
+static sinter_status decide(builder *b, branches_work *work, bool *is_open)
+{
+    const tune_options options = tuning(b);
+    const bool is_small = options.weights < b->e->limits.memory_max / 4;
+    *is_open = false;
+    TRY(decide_orders(b, work));
+    for (uint32_t i = 0; i < b->profiles; i++) {
+        bool is_known = true;
+        if (is_small && !work[i].wants_order)
+            TRY(descent_find(b->e, &options, &b->tuned[i], &is_known, &work[i].is_changed));
+        work[i].wants_descent = is_small && (!is_known || work[i].wants_order) && descent_seconds(&options) > 0;
+        *is_open = *is_open || work[i].wants_order || work[i].wants_descent;
+    }
+    return SINTER_OK;
+}
+
+static sinter_status measure_programs(builder *b, const device_options *wanted, const uint8_t *digest,
+                                      branches_work *work)
 {
     uint8_t *bytes = NULL;
     size_t size = 0;
@@ -251,7 +269,7 @@ static sinter_status measure_orders(builder *b, const device_options *wanted, co
     TRY(report(b, "order", 0));
     TRY(engine_writer_finish(&b->out.w, digest, &bytes, &size));
     uint64_t start = os_time_ns();
-    const sinter_status s = branches_measure(b->e, &options, wanted, bytes, size, b->tuned, is_known, b->profiles);
+    const sinter_status s = branches_measure(b->e, &options, wanted, bytes, size, b->tuned, work, b->profiles);
     build_time_add(&start, &b->report->measure_s);
     TRY(s);
     for (uint32_t i = 0; i < b->profiles; i++) emit_order(&b->out, i, b->tuned[i].order);
@@ -341,22 +359,46 @@ static sinter_status check_engine(builder *b, build_output *out, bool is_in_file
     return s;
 }
 
+static sinter_status fill_code(builder *b, bool is_wanted)
+{
+    if (!b->backend->code_export || !is_wanted) return SINTER_OK;
+    uint64_t start = os_time_ns();
+    const sinter_status s = write_code(b);
+    build_time_add(&start, &b->report->compile_s);
+    return s;
+}
+
+/* An engine in memory, whose programs are timed. Where that changes steps, it is written once more. */
+static sinter_status fill_measured(builder *b, const device_options *wanted, const char *name, branches_work *work,
+                                   os_output *to)
+{
+    bool is_changed = false;
+    TRY(fill_engine(b, name, NULL));
+    TRY(fill_code(b, true));
+    TRY(measure_programs(b, wanted, b->base->digest, work));
+    for (uint32_t i = 0; i < b->profiles; i++) is_changed = is_changed || (work[i].wants_descent && work[i].is_changed);
+    if (!is_changed) return SINTER_OK;
+    b->stats.pack_ns += b->out.pack_ns;
+    engine_writer_deinit(&b->out.w);
+    TRY(fill_engine(b, name, to));
+    return fill_code(b, !b->o->no_code);
+}
+
 static sinter_status write_engine(builder *b, const device_options *wanted, const char *name, build_output *out)
 {
-    bool *is_known = ARENA_NEW(&b->a, bool, b->profiles), is_open;
-    if (!is_known) return FAIL_MEMORY(b->e, "profiles");
-    TRY(decide_orders(b, is_known, &is_open));
-    /* An engine that is going to be measured is in memory anyway. */
-    const bool is_in_file = out->file && !is_open;
-    TRY(fill_engine(b, name, is_in_file ? out->file : NULL));
-    b->stats.pack_ns += b->out.pack_ns;
-    if (b->backend->code_export && (!b->o->no_code || is_open)) {
-        uint64_t start = os_time_ns();
-        const sinter_status s = write_code(b);
-        build_time_add(&start, &b->report->compile_s);
-        TRY(s);
+    branches_work *work = ARENA_NEW(&b->a, branches_work, b->profiles);
+    bool is_open;
+    if (!work) return FAIL_MEMORY(b->e, "profiles");
+    TRY(decide(b, work, &is_open));
+    if (is_open) {
+        TRY(fill_measured(b, wanted, name, work, out->file));
+    } else {
+        TRY(fill_engine(b, name, out->file));
+        TRY(fill_code(b, !b->o->no_code));
     }
-    if (is_open) TRY(measure_orders(b, wanted, b->base->digest, is_known));
+    /* An engine that was measured and did not change is in memory. */
+    const bool is_in_file = out->file && b->out.w.to;
+    b->stats.pack_ns += b->out.pack_ns;
     if (b->o->no_code) b->out.w.section[SECTION_CODE].size = 0;
     b->out.w.release = release_weight;
     b->out.w.user = b;

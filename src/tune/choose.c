@@ -444,3 +444,39 @@ sinter_status tune_choice_time(env *e, const problem *p, const tune_options *o, 
     text_deinit(&problem_text);
     return s;
 }
+
+static int by_time(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    if (x->time.ns != y->time.ns) return x->time.ns < y->time.ns ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+sinter_status tune_alternatives(env *e, const problem *p, const tune_options *o, double worth, choice *out,
+                                uint32_t room, uint32_t *count)
+{
+    candidate list[CANDIDATES_MAX];
+    const uint32_t all = collect(NULL, p, o, list);
+    uint32_t known = 0;
+    text problem_text, key;
+    *count = 0;
+    text_init(&problem_text, e);
+    text_init(&key, e);
+    problem_print(p, &problem_text);
+    for (uint32_t i = 0; i < all && !problem_text.failed; i++) {
+        text_clear(&key);
+        key_print(p, &list[i], o, problem_text.at, &key);
+        tune_time time;
+        if (key.failed || !timing_cache_find_time(o->cache, key.at, &time) || isinf(time.ns)) continue;
+        list[i].time = time;
+        list[known++] = list[i];
+    }
+    const bool has_failed = problem_text.failed || key.failed;
+    text_deinit(&key);
+    text_deinit(&problem_text);
+    if (has_failed) return FAIL_MEMORY(e, "a timing key");
+    qsort(list, known, sizeof *list, by_time);
+    for (uint32_t i = 0; i < known && *count < room && list[i].time.ns <= worth * list[0].time.ns; i++)
+        out[(*count)++] = measured(&list[i]);
+    return SINTER_OK;
+}

@@ -163,10 +163,21 @@ typedef struct choice {
 sinter_status tune_choose(env *e, const problem *p, const tune_options *options, choice *out);
 /* Measures a choice that was clear without, for comparing it with others. Nothing where nothing is measured. */
 sinter_status tune_choice_time(env *e, const problem *p, const tune_options *options, choice *c);
+/* The other candidates for a problem whose times are known and at most `worth` times the best one's: fastest first. */
+sinter_status tune_alternatives(env *e, const problem *p, const tune_options *options, double worth, choice *out,
+                                uint32_t room, uint32_t *count);
 /* Compiles ahead. Code that does not compile is no failure yet: nobody may choose it. */
 sinter_status tune_compile(env *e, const tune_options *options, const kernel_use *use, uint32_t count);
 /* The cost model's best without any measuring; kernel NULL where only the reference takes it and want_fast is set. */
 void tune_estimate(const problem *p, const tune_options *options, bool want_fast, choice *out);
+
+/* ---- swap.c: another kernel or tactic for a step of a finished plan ---- */
+/* The value that was packed for a step; of others, the value itself. */
+uint32_t      tune_swap_source(const tune_result *t, uint32_t value);
+/* Can it stand in this step, and leave everything around it as it is? */
+bool          tune_swap_fits(const tune_result *t, const plan_step *s, const kernel *k, const tactic *x);
+/* Puts it in. It fits. */
+sinter_status tune_swap(env *e, tune_result *t, uint32_t step, const kernel *k, const tactic *x);
 
 /* ---- measure.c: the operands of one problem, on which its kernels are timed ---- */
 typedef struct tune_bench tune_bench;
