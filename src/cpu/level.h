@@ -15,6 +15,7 @@ typedef struct cpu_level {
     const struct gemm_tile_set *gemm;
     const struct rows_set      *rows;
     const struct vm_set        *vm;
+    const struct vm_chain_set  *chain;
     const struct attention_set *attention;
     const struct choose_set    *choose;
     const struct winograd_set  *winograd;

@@ -14,7 +14,7 @@
 #include "cpu/gemm_tile.h"
 #include "cpu/integer.h"
 #include "cpu/rows.h"
-#include "cpu/vm.h"
+#include "cpu/vm_chain.h"
 #include "cpu/winograd.h"
 
 #include <string.h>
@@ -46,11 +46,14 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/vm_ops.inc.h"
 #include "cpu/winograd.inc.h"
 
+#include "cpu/vm_chain.inc.h"
+
 const cpu_level VEC_SUFFIX(level) = {
     .act = &act_loops,
     .gemm = &gemm_tiles,
     .rows = &rows_loops,
     .vm = &vm_loops,
+    .chain = &chain_steps,
     .attention = &attention_loops,
     .choose = &choose_loops,
     .winograd = &winograd_loops,

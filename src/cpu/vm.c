@@ -3,7 +3,7 @@
  *
  * A tile is some whole rows, or a piece of one row. A table of addresses, one a value, says where each value of the
  * tile lies: in a slot of the stack buffer, or straight in an operand's memory. */
-#include "cpu/vm.h"
+#include "cpu/vm_chain.h"
 
 #include "core/dtype.h"
 #include <string.h>
@@ -17,6 +17,7 @@ typedef struct walk {
     const char *acc;      /* of the tile */
     int64_t acc_ld;
     void *value[EXPR_MAX];
+    vm_chunk chunk;
     _Alignas(64) unsigned char slot[VM_SLOT_BYTES];
 } walk;
 
@@ -277,7 +278,23 @@ static void walk_init(walk *w, const vm_program *p, const vm_io *io)
         const vm_operand *o = &p->operand[op->operand];
         w->base[op->operand] = o->index == VM_ACC ? NULL : op->kind == VM_LOAD ? io->in[o->index] : io->out[o->index];
     }
-    once(w);
+    if (!p->has_chain || p->chain_once) once(w);
+    if (p->has_chain) vm_chain_begin(p, &w->chunk, w->slot, w->value);
+}
+
+/* A run of rows along the last axis but one: `corner` has the operands' first elements, acc its own. */
+static void chain_block(walk *w, char *const *corner, int64_t rows, int64_t cols, const char *acc)
+{
+    const vm_program *p = w->p;
+    vm_corner c[EXPR_MAX];
+    for (uint32_t k = 0; k < p->operand_count; k++) {
+        const vm_operand *o = &p->operand[k];
+        const bool is_acc = o->index == VM_ACC;
+        c[k].at = is_acc ? (char *)(uintptr_t)acc : corner[k];
+        strides_of(w, o, &c[k].row, &c[k].col);
+        if (p->cols == 1 && !o->is_scalar) c[k].col = o->size;
+    }
+    vm_chain_block(p, &w->chunk, c, rows, cols);
 }
 
 /* Rows [row, row + rows) x columns [col, col + cols); acc is at (row, col). */
@@ -300,6 +317,13 @@ static void block(walk *w, int64_t row, int64_t rows, int64_t col, int64_t cols,
             int64_t at = col * o->stride[last];
             for (uint32_t a = 0; a < last; a++) at += index[a] * o->stride[a];
             corner[k] = w->base[k] + at * o->size;
+        }
+        if (p->has_chain) {
+            chain_block(w, corner, run, cols, acc);
+            if (acc) acc += 4 * run * w->acc_ld;
+            row += run;
+            rows -= run;
+            continue;
         }
         const int64_t c_step = cols < p->tile_cols ? cols : p->tile_cols, r_step = p->tile / c_step;
         for (int64_t r = 0; r < run; r += r_step) {

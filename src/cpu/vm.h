@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vm.h - expression programs over tiles that stay in the L1 cache.
  *
+ * Programs of f32 and 32-bit integers over adjacent elements run as chains of steps whose running value stays in
+ * registers (vm_chain.h). What follows is said of all others.
+ *
  * A program is compiled when shapes are known: the space becomes rows x columns (axes that walk alike are merged, the
  * last is the one along which vectors run), every instruction a vector loop over at most VM_TILE elements. A load of
  * f32 that is contiguous over a tile is a pointer into memory, and the last instruction writes straight into the
@@ -48,6 +51,9 @@ typedef struct vm_operand {
 } vm_operand;
 
 struct vm_set;
+struct vm_step;
+struct vm_chain_set;
+enum { VM_LIES = 3 };                   /* ways in which a chunk lies in memory: vm_chain.h */
 typedef struct vm_program {
     const struct vm_set *set;
     uint32_t   axes;                    /* >= 1; the last is the columns */
@@ -60,6 +66,11 @@ typedef struct vm_program {
     uint32_t   operand_count;
     uint32_t   slot_size;               /* bytes */
     uint8_t    slot[EXPR_MAX];          /* of each value */
+    bool       has_chain;               /* else the loops over slots run it */
+    bool       chain_once;              /* the chain reads scalars that are computed once a call */
+    uint32_t   chain_slots, chain_slot_count;   /* where they begin, in bytes */
+    const struct vm_chain_set *chain_set;
+    const struct vm_step *chain[VM_LIES];
     vm_operand *operand;                /* in the room that vm_bind was given, as are the instructions */
     vm_op      *op;
 } vm_program;
@@ -74,7 +85,7 @@ const char *vm_reject(const expr *x, uint32_t count_in, const sinter_dtype *in, 
                       const sinter_dtype *out);
 
 /* The bytes of room, aligned to 8, that a program of `x` needs beside its vm_program; x NULL: none. */
-static inline size_t vm_room(const expr *x) { return x ? x->count * (sizeof(vm_operand) + sizeof(vm_op)) : 0; }
+size_t vm_room(const expr *x);
 /* Compiles for the space `dim_at`. order: its axes from outermost to innermost in the order of work; NULL: the memory
  * order of result 0. split: columns are the last axis of `order` alone, rows are all others (blocks); else axes merge
  * freely. */

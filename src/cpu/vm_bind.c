@@ -3,7 +3,7 @@
  *
  * What depends on scalars alone comes first and is computed once a call. Stores come last, and only the last computing
  * instruction may write into memory itself: a result may lie where an operand does, which is read until then. */
-#include "cpu/vm.h"
+#include "cpu/vm_chain.h"
 #include "cpu/level.h"
 
 #include "core/dtype.h"
@@ -398,12 +398,24 @@ static void units(vm_program *p)
     p->unit_rows = UNIT / p->unit_cols;
 }
 
+/* Steps of the three chains of a program: a load, a function and a spill for each instruction at most. */
+static uint32_t chain_room(uint32_t count)
+{
+    return VM_LIES * (3 * count + 2);
+}
+
+size_t vm_room(const expr *x)
+{
+    return x ? x->count * (sizeof(vm_operand) + sizeof(vm_op)) + chain_room(x->count) * sizeof(vm_step) : 0;
+}
+
 sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const expr *x, uint32_t rank,
                       const int64_t *dim_at, const uint8_t *order, bool split, const view *in, const view *out)
 {
     memset(p, 0, sizeof *p);
     p->op = room;
     p->operand = (vm_operand *)(void *)(p->op + x->count);
+    vm_step *step = (vm_step *)(void *)(p->operand + x->count);
     p->set = level_of(isa)->vm;
     binder b = { .p = p, .x = x, .in = in, .out = out, .rank = rank };
     if (x->count > EXPR_MAX)
@@ -437,5 +449,6 @@ sinter_status vm_bind(env *e, vm_program *p, void *room, isa_level isa, const ex
     place(&b);
     direct_find(p);
     units(p);
+    vm_chain_bind(p, isa, step, chain_room(x->count));
     return SINTER_OK;
 }

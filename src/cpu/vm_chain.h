@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vm_chain.h - programs of f32 and 32-bit integers as chains of steps whose running value stays in registers.
+ *
+ * A chain works on a chunk: eight vectors. It is bound three times, once for each way in which a chunk may lie in
+ * memory: dense (eight vectors behind each other), rows (one vector in each of eight rows), part (as rows, or as the end
+ * of a dense run, with vectors that are not whole). Where fewer than eight vectors are left, the last is computed
+ * several times: a chain loads everything that it needs of a vector before it stores any, so that results may lie where
+ * operands do.
+ *
+ * Values that are read later than by the next step lie in slots: eight vectors of scratch in the L1 cache. */
+#ifndef CPU_VM_CHAIN_H
+#define CPU_VM_CHAIN_H
+
+#include "cpu/vm.h"
+
+enum { VM_CHAIN_VECTORS = 8 };
+/* How a chunk lies in memory; splat: one element for a whole vector. */
+typedef enum vm_lie { VM_DENSE, VM_ROWS, VM_PART, VM_SPLAT, VM_GETS } vm_lie;
+typedef enum vm_in { VM_IN_F32, VM_IN_F16, VM_IN_BF16, VM_IN_I8, VM_IN_U8, VM_INS } vm_in;  /* f32: and i32 */
+typedef enum vm_step_id {
+    VM_STEP_END, VM_STEP_FILL, VM_STEP_SPLAT, VM_STEP_SQUARE, VM_STEP_MUL_ADD, VM_STEP_CLIP, VM_STEP_HARD_SIGMOID,
+    VM_STEP_TRIP_DIVIDE, VM_STEP_TRIP_INVERSE, VM_STEP_QUANTIZE, VM_STEP_DEQUANTIZE, VM_STEP_INT_TO_FLOAT,
+    VM_STEP_FLOAT_TO_INT, VM_STEP_ROUND_F16, VM_STEP_ROUND_BF16, VM_STEP_WHERE, VM_STEP_CALL, VM_STEPS
+} vm_step_id;
+
+typedef void vm_step_fn(void);          /* of the instruction set's own type */
+
+typedef struct vm_step {
+    vm_step_fn *fn;
+    uint8_t     a, b, c, d;             /* references: operands, then slots, then scalars */
+    uint16_t    op;                     /* call: the instruction */
+    int32_t     top;
+    float       imm[5];
+} vm_step;
+
+enum { VM_REFS = 3 * EXPR_MAX };
+
+typedef struct vm_chunk {
+    const vm_program *program;
+    char    *at[VM_REFS];               /* of the first vector */
+    int64_t  stride[VM_REFS];           /* bytes from vector to vector where vectors lie in rows */
+    int64_t  row[VM_CHAIN_VECTORS];     /* 0 to 7, the last one repeated */
+    uint8_t  count[VM_CHAIN_VECTORS];   /* part: elements of each vector */
+} vm_chunk;
+
+typedef struct vm_chain_set {
+    int32_t lanes;
+    void (*run)(const vm_step *first, const vm_chunk *k);
+    vm_step_fn *load[VM_INS][VM_GETS], *stage[VM_INS][VM_GETS], *store[VM_INS][VM_LIES];
+    vm_step_fn *unary[OP_SCALAR_COUNT];
+    vm_step_fn *binary[OP_SCALAR_COUNT][4];     /* with an immediate, reversed, with memory, reversed */
+    vm_step_fn *direct[OP_SCALAR_COUNT][4];     /* memory in rows, reversed, one element a row, reversed */
+    vm_step_fn *step[VM_STEPS];
+} vm_chain_set;
+
+/* Binds the chains of a bound program, where it can have any and they fit in `room` steps. */
+void vm_chain_bind(vm_program *p, isa_level isa, vm_step *step, uint32_t room);
+/* Prepares a chunk: its slots, and the scalars, whose values lie at `value`. */
+void vm_chain_begin(const vm_program *p, vm_chunk *k, unsigned char *slots, void *const *value);
+/* An operand's first element, and its strides in bytes. */
+typedef struct vm_corner {
+    char *at;
+    int64_t row, col;
+} vm_corner;
+/* Runs the chain over rows x columns. Moves the corners. */
+void vm_chain_block(const vm_program *p, vm_chunk *k, vm_corner *operand, int64_t rows, int64_t cols);
+
+#endif
