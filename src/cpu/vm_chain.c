@@ -148,6 +148,7 @@ static void stage(maker *m, uint32_t v)
     } else if (m->home[v] == HOME_SCALAR) {
         s = push(m, m->set->stage[VM_IN_F32][VM_SPLAT]);
         s->a = m->ref[v];
+        m->p->chain_once = true;
     } else {
         (void)in_of(&m->p->operand[m->ref[v]], &in);
         s = push(m, m->set->stage[in][get_of(m, m->ref[v])]);
@@ -189,6 +190,7 @@ static void into(maker *m, uint32_t v)
         get = get_of(m, m->ref[v]);
     }
     if (m->home[v] == HOME_NONE) m->has_failed = true;
+    if (m->home[v] == HOME_SCALAR) m->p->chain_once = true;
     push(m, m->set->load[in][get])->a = m->ref[v];
 }
 
@@ -242,7 +244,8 @@ static void binary(maker *m, const vm_op *op)
         return;
     }
     /* The running value is one that is in registers already, or the first that is no scalar. */
-    const bool a_scalar = is_imm(m, a) || m->home[a] == HOME_SCALAR, b_scalar = is_imm(m, b) || m->home[b] == HOME_SCALAR;
+    const bool a_scalar = is_imm(m, a) || m->home[a] == HOME_SCALAR,
+               b_scalar = is_imm(m, b) || m->home[b] == HOME_SCALAR;
     const bool is_reversed = a_scalar || (!b_scalar && a != b && m->running == (int32_t)b);
     const uint16_t x = is_reversed ? b : a, y = is_reversed ? a : b;
     const uint32_t turn = is_reversed;
@@ -261,7 +264,6 @@ static void binary(maker *m, const vm_op *op)
         if (m->home[y] == HOME_SCALAR) m->p->chain_once = true;
         return;
     }
-    if (m->home[y] == HOME_SCALAR) m->p->chain_once = true;
     if (a == b) into(m, x);
     const uint8_t ref = memory_of(m, y);
     into(m, x);
@@ -432,10 +434,10 @@ static bool make(maker *m, vm_lie lie)
         if (op->kind != VM_STORE) continue;
         if (!has_stored) stage_stored(m, i);
         has_stored = true;
-        if (m->home[op->arg[0]] == HOME_SCALAR) m->p->chain_once = true;
         store(m, op);
     }
-    (void)push(m, m->set->step[VM_STEP_END]);
+    vm_step *end = push(m, m->set->step[lie == VM_DENSE ? VM_STEP_AGAIN : VM_STEP_END]);
+    end->op = (uint16_t)(m->count - 1);
     return !m->has_failed;
 }
 
@@ -489,14 +491,19 @@ static void run_along(const vm_program *p, vm_chunk *k, const vm_corner *c, int6
     const int64_t lanes = p->chain_set->lanes, size = lanes * VM_CHAIN_VECTORS;
     for (uint32_t i = 0; i < p->operand_count; i++) {
         k->at[i] = c[i].at;
+        k->bump[i] = size * c[i].col;
         k->stride[i] = 0;
     }
-    for (; n >= size; n -= size) {
-        p->chain_set->run(p->chain[VM_DENSE], k);
-        for (uint32_t i = 0; i < p->operand_count; i++) k->at[i] += size * c[i].col;
-    }
+    k->left = n / size;
+    k->operands = p->operand_count;
+    if (k->left) p->chain_set->run(p->chain[VM_DENSE], k);
+    const int64_t done = n / size * size;
+    n -= done;
     if (!n) return;
-    for (uint32_t i = 0; i < p->operand_count; i++) k->stride[i] = lanes * c[i].col;
+    for (uint32_t i = 0; i < p->operand_count; i++) {
+        k->at[i] = c[i].at + done * c[i].col;
+        k->stride[i] = lanes * c[i].col;
+    }
     const int64_t vectors = (n + lanes - 1) / lanes;
     rows_set(k, vectors);
     for (int64_t j = 0; j < VM_CHAIN_VECTORS; j++)

@@ -7,7 +7,7 @@
 #include "cpu/vm_chain.h"
 
 #define STEP_ARGS                                                                                                  \
-    const vm_step *p, const vm_chunk *k, vec x0, vec x1, vec x2, vec x3, vec x4, vec x5, vec x6, vec x7
+    const vm_step *p, vm_chunk *k, vec x0, vec x1, vec x2, vec x3, vec x4, vec x5, vec x6, vec x7
 typedef void step_fn(STEP_ARGS);
 #define NEXT ((step_fn *)p[1].fn)(p + 1, k, x0, x1, x2, x3, x4, x5, x6, x7)
 #define EACH_ONE(r, i, value)        \
@@ -139,6 +139,15 @@ static void s_end(STEP_ARGS)
     (void)p, (void)k, (void)x0, (void)x1, (void)x2, (void)x3, (void)x4, (void)x5, (void)x6, (void)x7;
 }
 
+/* The next chunk of a dense run: from the first step again. */
+static void s_again(STEP_ARGS)
+{
+    if (--k->left == 0) return;
+    for (uint32_t i = 0; i < k->operands; i++) k->at[i] += k->bump[i];
+    p -= p->op;
+    ((step_fn *)p->fn)(p, k, x0, x1, x2, x3, x4, x5, x6, x7);
+}
+
 /* ---- functions of one value ---- */
 #define STEP_UNARY(name, value) STEP(u_##name, , value)
 STEP_UNARY(neg, v_neg(x))
@@ -260,7 +269,7 @@ static void s_call(STEP_ARGS)
     NEXT;
 }
 
-static void chain_run(const vm_step *p, const vm_chunk *k)
+static void chain_run(const vm_step *p, vm_chunk *k)
 {
     const vec z = v_zero();
     ((step_fn *)p->fn)(p, k, z, z, z, z, z, z, z, z);
@@ -289,7 +298,7 @@ static const vm_chain_set chain_steps = {
     .binary = { SB(add), SB(sub), SB(mul), SB(div), SB(min), SB(max), SB(prelu), SB(elu), SB(thresholded_relu), SB(eq),
                 SB(lt), SB(le), SB(gt), SB(ge) },
     .direct = { SD(add), SD(sub), SD(mul) },
-    .step = { [VM_STEP_END] = S1(end), [VM_STEP_FILL] = S1(fill), [VM_STEP_SPLAT] = S1(splat),
+    .step = { [VM_STEP_END] = S1(end), [VM_STEP_AGAIN] = S1(again), [VM_STEP_FILL] = S1(fill), [VM_STEP_SPLAT] = S1(splat),
               [VM_STEP_SQUARE] = S1(square), [VM_STEP_MUL_ADD] = S1(mul_add), [VM_STEP_CLIP] = S1(clip),
               [VM_STEP_HARD_SIGMOID] = S1(hard_sigmoid), [VM_STEP_TRIP_DIVIDE] = S1(trip_divide),
               [VM_STEP_TRIP_INVERSE] = S1(trip_inverse), [VM_STEP_QUANTIZE] = S1(quantize),

@@ -114,10 +114,13 @@ static bool run_case(fixture *f, isa_level isa, const char *program, uint32_t co
     scan s = scan_of(program, strlen(program));
     expr *x = NULL;
     const char *why = NULL;
-    if (!CHECK(expr_parse(&f->a, &s, &x, &why))) {
+    const bool is_parsed = expr_parse(&f->a, &s, &x, &why);
+    if (!is_parsed && why && strstr(why, "more than 64")) return true;
+    if (!CHECK(is_parsed)) {
         (void)printf("%s: %s\n", program, why);
         return false;
     }
+    expr_canonicalize(x);
     why = expr_check(x, count_in, 1, false);
     if (why) {
         (void)printf("%s: %s\n", program, why);
@@ -142,6 +145,13 @@ static bool run_case(fixture *f, isa_level isa, const char *program, uint32_t co
     const int64_t tiles = vm_tile_count(p);
     for (int64_t i = 0; i < tiles; i++) vm_run(p, &io, i, i + 1);
     bool ok = compare(&out, &want, tolerance(type_out), size);
+    if (p->has_chain) { /* the loops over slots give the same bits */
+        void *chained = arena_alloc(&f->a, bytes, 64);
+        memcpy(chained, buffer, bytes);
+        p->has_chain = false;
+        for (int64_t i = 0; i < tiles; i++) vm_run(p, &io, i, i + 1);
+        ok = CHECK(memcmp(chained, buffer, bytes) == 0) && ok;
+    }
     ok = CHECK(is_untouched(f, &out, buffer, bytes)) && ok;
     if (!ok) {
         test_failures++;
@@ -301,6 +311,51 @@ static void runs_random_programs(void)
     arena_deinit(&f.a);
 }
 
+/* Operands and results of several types, adjacent or not: conversions at both ends of a chain. */
+static void runs_types(void)
+{
+    fixture f;
+    fixture_init(&f);
+    static const sinter_dtype type[] = { SINTER_DTYPE_F32, SINTER_DTYPE_F16, SINTER_DTYPE_BF16, SINTER_DTYPE_U8,
+                                         SINTER_DTYPE_I8,  SINTER_DTYPE_I32, SINTER_DTYPE_BOOL };
+    static const char *const middle[] = {
+        "v=mul x y : f32; w=add v z : f32",
+        "m=imm 1.25 : f32; n=imm -0.5 : f32; v=mul x m : f32; u=add v n : f32; t=sub y u : f32; w=mul t z : f32",
+        "v=where c x y : f32; t=relu v : f32; w=add t z : f32",
+        "v=sub z x : f32; t=mul v v : f32; u=add t y : f32; w=sub u v : f32",
+        "l=imm -2 : f32; h=imm 2 : f32; v=clip x l h : f32; t=max v y : f32; w=min t z : f32",
+    };
+    const long count = test_scale(600, 20000);
+    for (long c = 0; c < count; c++) {
+        sinter_dtype in[4];
+        for (uint32_t k = 0; k < 3; k++) in[k] = type[below(&f, COUNT_OF(type))];
+        in[3] = SINTER_DTYPE_BOOL;
+        const sinter_dtype out = type[below(&f, 6)];
+        char program[600];
+        int at = snprintf(program, sizeof program,
+                          "a=load 0 : %s; b=load 1 : %s; d=load 2 : %s; c=load 3 : bool; x=cast a : f32; "
+                          "y=cast b : f32; z=cast d : f32; %s; ",
+                          sinter_dtype_name(in[0]), sinter_dtype_name(in[1]), sinter_dtype_name(in[2]),
+                          middle[below(&f, COUNT_OF(middle))]);
+        const bool quantizes = below(&f, 2) && (out == SINTER_DTYPE_U8 || out == SINTER_DTYPE_I8);
+        if (quantizes)
+            (void)snprintf(program + at, sizeof program - (size_t)at,
+                           "s=imm 0.5 : f32; p=imm 3 : %s; q=quantize w s p : %s; store 0 q", sinter_dtype_name(out),
+                           sinter_dtype_name(out));
+        else
+            (void)snprintf(program + at, sizeof program - (size_t)at, "q=cast w : %s; store 0 q",
+                           sinter_dtype_name(out));
+        /* Squares reach 65,000, and an integer may be one beside the reference's. */
+        const double size = dtype_is_float(out) ? 4000 : 4e5;
+        const uint32_t rank = 1 + below(&f, 3);
+        int64_t dim_at[3];
+        for (uint32_t k = 0; k < rank; k++) dim_at[k] = 1 + below(&f, k + 1 == rank ? 300 : 13);
+        for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++)
+            if (!run_case(&f, isa, program, 4, in, out, rank, dim_at, 2, size)) return;
+    }
+    arena_deinit(&f.a);
+}
+
 static void runs_integers(void)
 {
     fixture f;
@@ -380,7 +435,56 @@ static void runs_blocks(void)
     arena_deinit(&f.a);
 }
 
+/* Sums of integers drained to u8: scaled by columns, rounded, in blocks of any size. */
+static void runs_integer_blocks(void)
+{
+    fixture f;
+    fixture_init(&f);
+    enum { R = 23, C = 203 };
+    static const char program[] =
+        "a=acc : i32; b=cast a : f32; c=load 1 : f32; d=mul b c : f32; e=load 2 : f32; g=add d e : f32; "
+        "s=imm 0.75 : f32; z=imm 7 : u8; q=quantize g s z : u8; store 0 q";
+    scan s = scan_of(program, sizeof program - 1);
+    expr *x = NULL;
+    const char *why = NULL;
+    if (!CHECK(expr_parse(&f.a, &s, &x, &why))) return;
+    const int64_t dim_at[2] = { R, C };
+    static int32_t acc[R * C];
+    static float scale[C], bias[C];
+    static uint8_t want[R * C], got[R * C];
+    for (size_t i = 0; i < R * C; i++) acc[i] = (int32_t)below(&f, 20000) - 10000;
+    for (size_t i = 0; i < C; i++) scale[i] = (float)(below(&f, 100) + 1) / 4096, bias[i] = (float)below(&f, 50) - 10;
+    view full = { .dtype = SINTER_DTYPE_U8, .rank = 2, .dim = { R, C }, .stride = { C, 1 }, .data = want };
+    view sums = full, out = full;
+    sums.dtype = SINTER_DTYPE_I32;
+    sums.data = acc;
+    out.data = got;
+    view in[3] = { full, { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { 1, C }, .stride = { C, 1 }, .data = scale } };
+    in[2] = in[1];
+    in[2].data = bias;
+    CHECK_EQ(expr_run(x, 2, dim_at, &sums, in, &full, true), SINTER_OK);
+    void *in_data[3] = { want, scale, bias }, *out_data = got;
+    const uint8_t order[2] = { 0, 1 };
+    vm_program *p = arena_alloc(&f.a, sizeof *p + vm_room(x), 64);
+    for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
+        CHECK_EQ(vm_bind(&f.e, p, p + 1, isa, x, 2, dim_at, order, true, in, &out), SINTER_OK);
+        CHECK(p->has_chain);
+        const vm_io io = { in_data, &out_data };
+        for (int64_t step = 1; step < 300; step += 1 + (int64_t)below(&f, 40)) {
+            const int64_t high = 1 + (int64_t)below(&f, R);
+            memset(got, 0xA5, sizeof got);
+            for (int64_t row = 0; row < R; row += high)
+                for (int64_t col = 0; col < C; col += step)
+                    vm_block(p, &io, row, R - row < high ? R - row : high, col, C - col < step ? C - col : step,
+                             acc + row * C + col, C);
+            CHECK(compare(&out, &full, 0, 0));
+        }
+    }
+    arena_deinit(&f.a);
+}
+
 static const test tests[] = { T(runs_every_function),  T(runs_casts_and_quantisation),
-                              T(runs_random_programs), T(runs_integers),
-                              T(runs_blocks),          { 0 } };
+                              T(runs_random_programs), T(runs_types),
+                              T(runs_integers),        T(runs_blocks),
+                              T(runs_integer_blocks),  { 0 } };
 TEST_MAIN(tests)
