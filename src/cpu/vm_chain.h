@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vm_chain.h - programs of f32 and 32-bit integers as chains of steps whose running value stays in registers.
  *
- * A chain works on a chunk: eight vectors. It is bound three times, once for each way in which a chunk may lie in
- * memory: dense (eight vectors behind each other), rows (one vector in each of eight rows), part (as rows, or as the end
- * of a dense run, with vectors that are not whole). Where fewer than eight vectors are left, the last is computed
- * several times: a chain loads everything that it needs of a vector before it stores any, so that results may lie where
- * operands do.
+ * A chain works on a chunk of eight vectors. A chunk lies in memory in one of three ways; a chain is bound for each.
+ * Dense: eight vectors behind each other. Rows: one vector in each of eight rows. Part: as rows, or as the end of a
+ * dense run, and the vectors are not whole. Where fewer than eight vectors are left the last one is computed several
+ * times. This is safe where a result lies over an operand: a chain loads all that it needs before its first store.
  *
- * Values that are read later than by the next step lie in slots: eight vectors of scratch in the L1 cache. */
+ * A value that a later step than the next one reads lies in a slot: eight vectors of scratch in the L1 cache. */
 #ifndef CPU_VM_CHAIN_H
 #define CPU_VM_CHAIN_H
 
@@ -18,9 +17,10 @@ enum { VM_CHAIN_VECTORS = 8 };
 typedef enum vm_lie { VM_DENSE, VM_ROWS, VM_PART, VM_SPLAT, VM_GETS } vm_lie;
 typedef enum vm_in { VM_IN_F32, VM_IN_F16, VM_IN_BF16, VM_IN_I8, VM_IN_U8, VM_INS } vm_in;  /* f32: and i32 */
 typedef enum vm_step_id {
-    VM_STEP_END, VM_STEP_AGAIN, VM_STEP_FILL, VM_STEP_SPLAT, VM_STEP_SQUARE, VM_STEP_MUL_ADD, VM_STEP_CLIP, VM_STEP_HARD_SIGMOID,
-    VM_STEP_TRIP_DIVIDE, VM_STEP_TRIP_INVERSE, VM_STEP_QUANTIZE, VM_STEP_DEQUANTIZE, VM_STEP_INT_TO_FLOAT,
-    VM_STEP_FLOAT_TO_INT, VM_STEP_ROUND_F16, VM_STEP_ROUND_BF16, VM_STEP_WHERE, VM_STEP_CALL, VM_STEPS
+    VM_STEP_END, VM_STEP_AGAIN, VM_STEP_FILL, VM_STEP_SPLAT, VM_STEP_SQUARE, VM_STEP_MUL_ADD, VM_STEP_CLIP,
+    VM_STEP_HARD_SIGMOID, VM_STEP_TRIP_DIVIDE, VM_STEP_TRIP_INVERSE, VM_STEP_QUANTIZE, VM_STEP_DEQUANTIZE,
+    VM_STEP_INT_TO_FLOAT, VM_STEP_FLOAT_TO_INT, VM_STEP_ROUND_F16, VM_STEP_ROUND_BF16, VM_STEP_WHERE,
+    VM_STEP_CALL, VM_STEPS
 } vm_step_id;
 
 typedef void vm_step_fn(void);          /* of the instruction set's own type */

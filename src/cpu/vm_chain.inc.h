@@ -256,7 +256,8 @@ static inline vec step_where(vec x, const float *a, const float *b)
 {
     return v_blend(vi_eq(v_bits(x), vi_set(0)), v_load(b), v_load(a));
 }
-STEP(where, const float *a = (const float *)(const void *)AT; const float *b = (const float *)(const void *)k->at[p->b],
+STEP(where, const float *a = (const float *)(const void *)AT;
+     const float *b = (const float *)(const void *)k->at[p->b],
      step_where(x, a + j * VEC_LANES, b + j * VEC_LANES))
 
 /* Any other function, by its loop over slots. */
@@ -298,7 +299,8 @@ static const vm_chain_set chain_steps = {
     .binary = { SB(add), SB(sub), SB(mul), SB(div), SB(min), SB(max), SB(prelu), SB(elu), SB(thresholded_relu), SB(eq),
                 SB(lt), SB(le), SB(gt), SB(ge) },
     .direct = { SD(add), SD(sub), SD(mul) },
-    .step = { [VM_STEP_END] = S1(end), [VM_STEP_AGAIN] = S1(again), [VM_STEP_FILL] = S1(fill), [VM_STEP_SPLAT] = S1(splat),
+    .step = { [VM_STEP_END] = S1(end), [VM_STEP_AGAIN] = S1(again), [VM_STEP_FILL] = S1(fill),
+              [VM_STEP_SPLAT] = S1(splat),
               [VM_STEP_SQUARE] = S1(square), [VM_STEP_MUL_ADD] = S1(mul_add), [VM_STEP_CLIP] = S1(clip),
               [VM_STEP_HARD_SIGMOID] = S1(hard_sigmoid), [VM_STEP_TRIP_DIVIDE] = S1(trip_divide),
               [VM_STEP_TRIP_INVERSE] = S1(trip_inverse), [VM_STEP_QUANTIZE] = S1(quantize),
