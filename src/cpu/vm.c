@@ -304,11 +304,12 @@ static void block(walk *w, int64_t row, int64_t rows, int64_t col, int64_t cols,
     const uint32_t last = p->axes - 1, inner = last ? last - 1 : 0;
     const int64_t inner_dim = last ? p->dim[inner] : 1;
     while (rows > 0) {
-        int64_t index[VM_AXES_MAX] = { 0 }, rest = row;
-        for (uint32_t a = last; a-- > 0;) {
+        int64_t index[VM_AXES_MAX], rest = row;
+        for (uint32_t a = last; a-- > 1;) {
             index[a] = rest % p->dim[a];
             rest /= p->dim[a];
         }
+        index[0] = last ? rest : 0;
         const int64_t left = inner_dim - (last ? index[inner] : 0), run = rows < left ? rows : left;
         char *corner[EXPR_MAX];
         for (uint32_t k = 0; k < p->operand_count; k++) {

@@ -436,7 +436,7 @@ static bool make(maker *m, vm_lie lie)
         has_stored = true;
         store(m, op);
     }
-    vm_step *end = push(m, m->set->step[lie == VM_DENSE ? VM_STEP_AGAIN : VM_STEP_END]);
+    vm_step *end = push(m, m->set->step[VM_STEP_AGAIN]);
     end->op = (uint16_t)(m->count - 1);
     return !m->has_failed;
 }
@@ -476,6 +476,7 @@ void vm_chain_begin(const vm_program *p, vm_chunk *k, unsigned char *slots, void
 {
     const int64_t size = p->chain_set->lanes * VM_CHAIN_VECTORS * (int64_t)sizeof(float);
     k->program = p;
+    k->operands = p->operand_count;
     rows_set(k, VM_CHAIN_VECTORS);
     for (uint32_t s = 0; s < p->chain_slot_count; s++) k->at[SLOT_REF + s] = (char *)slots + p->chain_slots + s * size;
     for (uint32_t i = 0; p->chain_once && i < p->once_count; i++) {
@@ -485,47 +486,54 @@ void vm_chain_begin(const vm_program *p, vm_chunk *k, unsigned char *slots, void
     }
 }
 
+static void run(const vm_program *p, vm_chunk *k, vm_lie lie, int64_t chunks)
+{
+    k->left = chunks;
+    p->chain_set->run(p->chain[lie], k);
+}
+
 /* n columns of one row, or of rows that lie behind each other. */
 static void run_along(const vm_program *p, vm_chunk *k, const vm_corner *c, int64_t n)
 {
+    const int32_t shift = p->chain_set->shift;
     const int64_t lanes = p->chain_set->lanes, size = lanes * VM_CHAIN_VECTORS;
     for (uint32_t i = 0; i < p->operand_count; i++) {
         k->at[i] = c[i].at;
         k->bump[i] = size * c[i].col;
         k->stride[i] = 0;
     }
-    k->left = n / size;
-    k->operands = p->operand_count;
-    if (k->left) p->chain_set->run(p->chain[VM_DENSE], k);
-    const int64_t done = n / size * size;
+    const int64_t done = n & -size;
+    if (done) run(p, k, VM_DENSE, n >> (shift + 3));
     n -= done;
     if (!n) return;
     for (uint32_t i = 0; i < p->operand_count; i++) {
         k->at[i] = c[i].at + done * c[i].col;
         k->stride[i] = lanes * c[i].col;
     }
-    const int64_t vectors = (n + lanes - 1) / lanes;
+    const int64_t vectors = (n + lanes - 1) >> shift, last = n - ((vectors - 1) << shift);
     rows_set(k, vectors);
-    for (int64_t j = 0; j < VM_CHAIN_VECTORS; j++)
-        k->count[j] = (uint8_t)(j < vectors - 1 ? lanes : n - (vectors - 1) * lanes);
-    p->chain_set->run(p->chain[n % lanes ? VM_PART : VM_ROWS], k);
+    for (int64_t j = 0; j < VM_CHAIN_VECTORS; j++) k->count[j] = (uint8_t)(j < vectors - 1 ? lanes : last);
+    run(p, k, last < lanes ? VM_PART : VM_ROWS, 1);
+    rows_set(k, VM_CHAIN_VECTORS);
 }
 
 /* A column of vectors, eight rows at a time. */
 static void run_down(const vm_program *p, vm_chunk *k, const vm_corner *c, int64_t rows, int64_t col, int64_t n)
 {
+    const vm_lie lie = n < p->chain_set->lanes ? VM_PART : VM_ROWS;
     for (uint32_t i = 0; i < p->operand_count; i++) {
         k->at[i] = c[i].at + col * c[i].col;
         k->stride[i] = c[i].row;
+        k->bump[i] = VM_CHAIN_VECTORS * c[i].row;
     }
     memset(k->count, (int)n, sizeof k->count);
-    const vm_step *chain = p->chain[n < p->chain_set->lanes ? VM_PART : VM_ROWS];
-    for (int64_t row = 0; row < rows; row += VM_CHAIN_VECTORS) {
-        if (row == 0 || rows - row < VM_CHAIN_VECTORS)
-            rows_set(k, rows - row < VM_CHAIN_VECTORS ? rows - row : VM_CHAIN_VECTORS);
-        p->chain_set->run(chain, k);
-        for (uint32_t i = 0; i < p->operand_count; i++) k->at[i] += VM_CHAIN_VECTORS * c[i].row;
-    }
+    const int64_t done = rows & -VM_CHAIN_VECTORS;
+    if (done) run(p, k, lie, rows / VM_CHAIN_VECTORS);
+    if (done == rows) return;
+    for (uint32_t i = 0; i < p->operand_count; i++) k->at[i] = c[i].at + col * c[i].col + done * c[i].row;
+    rows_set(k, rows - done);
+    run(p, k, lie, 1);
+    rows_set(k, VM_CHAIN_VECTORS);
 }
 
 void vm_chain_block(const vm_program *p, vm_chunk *k, vm_corner *c, int64_t rows, int64_t cols)
@@ -539,7 +547,7 @@ void vm_chain_block(const vm_program *p, vm_chunk *k, vm_corner *c, int64_t rows
         return;
     }
     /* What is left of a row beside whole chunks: along each row, or down the columns, in fewer chunks. */
-    const int64_t rest = cols % size, vectors = (rest + lanes - 1) / lanes;
+    const int64_t rest = cols & (size - 1), vectors = (rest + lanes - 1) >> p->chain_set->shift;
     const bool is_down = rest && vectors * ((rows + VM_CHAIN_VECTORS - 1) / VM_CHAIN_VECTORS) <= rows;
     const int64_t wide = is_down ? cols - rest : cols;
     for (int64_t col = wide; col < cols; col += lanes)

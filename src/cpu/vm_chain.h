@@ -17,7 +17,7 @@ enum { VM_CHAIN_VECTORS = 8 };
 typedef enum vm_lie { VM_DENSE, VM_ROWS, VM_PART, VM_SPLAT, VM_GETS } vm_lie;
 typedef enum vm_in { VM_IN_F32, VM_IN_F16, VM_IN_BF16, VM_IN_I8, VM_IN_U8, VM_INS } vm_in;  /* f32: and i32 */
 typedef enum vm_step_id {
-    VM_STEP_END, VM_STEP_AGAIN, VM_STEP_FILL, VM_STEP_SPLAT, VM_STEP_SQUARE, VM_STEP_MUL_ADD, VM_STEP_CLIP,
+    VM_STEP_AGAIN, VM_STEP_FILL, VM_STEP_SPLAT, VM_STEP_SQUARE, VM_STEP_MUL_ADD, VM_STEP_CLIP,
     VM_STEP_HARD_SIGMOID, VM_STEP_TRIP_DIVIDE, VM_STEP_TRIP_INVERSE, VM_STEP_QUANTIZE, VM_STEP_DEQUANTIZE,
     VM_STEP_INT_TO_FLOAT, VM_STEP_FLOAT_TO_INT, VM_STEP_ROUND_F16, VM_STEP_ROUND_BF16, VM_STEP_WHERE,
     VM_STEP_CALL, VM_STEPS
@@ -39,15 +39,15 @@ typedef struct vm_chunk {
     const vm_program *program;
     char    *at[VM_REFS];               /* of the first vector */
     int64_t  stride[VM_REFS];           /* bytes from vector to vector where vectors lie in rows */
-    int64_t  left;                      /* dense: chunks of the run that are to come, this one among them */
-    int64_t  bump[EXPR_MAX];            /* dense: bytes from chunk to chunk of each operand */
+    int64_t  left;                      /* chunks of the run that are to come, this one among them */
+    int64_t  bump[EXPR_MAX];            /* bytes from chunk to chunk of each operand */
     uint32_t operands;
     int64_t  row[VM_CHAIN_VECTORS];     /* 0 to 7, the last one repeated */
     uint8_t  count[VM_CHAIN_VECTORS];   /* part: elements of each vector */
 } vm_chunk;
 
 typedef struct vm_chain_set {
-    int32_t lanes;
+    int32_t lanes, shift;               /* lanes = 1 << shift */
     void (*run)(const vm_step *first, vm_chunk *k);
     vm_step_fn *load[VM_INS][VM_GETS], *stage[VM_INS][VM_GETS], *store[VM_INS][VM_LIES];
     vm_step_fn *unary[OP_SCALAR_COUNT];

@@ -134,12 +134,7 @@ STORES(f16, uint16_t)
 STORES(bf16, uint16_t)
 STORES(8, uint8_t)
 
-static void s_end(STEP_ARGS)
-{
-    (void)p, (void)k, (void)x0, (void)x1, (void)x2, (void)x3, (void)x4, (void)x5, (void)x6, (void)x7;
-}
-
-/* The next chunk of a dense run: from the first step again. */
+/* The next chunk of a run: from the first step again. */
 static void s_again(STEP_ARGS)
 {
     if (--k->left == 0) return;
@@ -286,6 +281,7 @@ static void chain_run(const vm_step *p, vm_chunk *k)
                                  S1(b_##name##_splat_r) }
 static const vm_chain_set chain_steps = {
     .lanes = VEC_LANES,
+    .shift = VEC_LANES == 16 ? 4 : VEC_LANES == 8 ? 3 : 2,
     .run = chain_run,
     .load = { [VM_IN_F32] = G4(load_f32), [VM_IN_F16] = G4(load_f16), [VM_IN_BF16] = G4(load_bf16),
               [VM_IN_I8] = G4(load_i8), [VM_IN_U8] = G4(load_u8) },
@@ -299,7 +295,7 @@ static const vm_chain_set chain_steps = {
     .binary = { SB(add), SB(sub), SB(mul), SB(div), SB(min), SB(max), SB(prelu), SB(elu), SB(thresholded_relu), SB(eq),
                 SB(lt), SB(le), SB(gt), SB(ge) },
     .direct = { SD(add), SD(sub), SD(mul) },
-    .step = { [VM_STEP_END] = S1(end), [VM_STEP_AGAIN] = S1(again), [VM_STEP_FILL] = S1(fill),
+    .step = { [VM_STEP_AGAIN] = S1(again), [VM_STEP_FILL] = S1(fill),
               [VM_STEP_SPLAT] = S1(splat),
               [VM_STEP_SQUARE] = S1(square), [VM_STEP_MUL_ADD] = S1(mul_add), [VM_STEP_CLIP] = S1(clip),
               [VM_STEP_HARD_SIGMOID] = S1(hard_sigmoid), [VM_STEP_TRIP_DIVIDE] = S1(trip_divide),
