@@ -274,20 +274,28 @@ static void bench_depthwise(const char *name, int64_t size, int64_t channels, in
     };
     float *x = floats((size_t)(size * size * channels)), *w = floats((size_t)(channels * kernel * kernel));
     float *y = floats((size_t)(out * out * channels)), *bias = floats((size_t)channels);
-    float *packed = floats(depthwise_pack_size(&s) / sizeof(float));
+    float *packed = floats(depthwise_pack_size(level, &s) / sizeof(float));
     const int64_t w_stride[3] = { kernel * kernel, kernel, 1 };
-    depthwise_pack(&s, w, w_stride, packed);
-    depthwise_params p = { .isa = level,
-                           .shape = s,
-                           .x = x,
-                           .w = packed,
-                           .y = y,
-                           .ldy = channels,
-                           .epilogue = { .bias = bias, .clip = true, .hi = 6.0f } };
-    const double time = best_time(depthwise_job_run, &p);
+    depthwise_pack(level, &s, w, w_stride, packed);
+    depthwise_tactic list[DEPTHWISE_TACTICS_MAX];
+    const int tactics = depthwise_tactics(&s, 1 << 20, list);
     const double flop = 2.0 * (double)(out * out * channels * kernel * kernel);
     const double bytes = 4.0 * (double)(size * size * channels + out * out * channels);
-    printf("%-30s %9.1f us  %6.1f GFLOP/s  %6.1f GB/s\n", name, time * 1e6, flop / time * 1e-9, bytes / time * 1e-9);
+    for (int i = 0; i < tactics; i++) {
+        depthwise_params p = { .isa = level,
+                               .tactic = list[i],
+                               .shape = s,
+                               .x = x,
+                               .w = packed,
+                               .y = y,
+                               .ldy = channels,
+                               .epilogue = { .bias = bias, .clip = true, .hi = 6.0f } };
+        const double time = best_time(depthwise_job_run, &p);
+        char tactic[24];
+        (void)depthwise_tactic_print(tactic, sizeof tactic, list[i]);
+        printf("%-26s %-9s %9.1f us  %6.1f GFLOP/s  %6.1f GB/s\n", name, tactic, time * 1e6,
+               flop / time * 1e-9, bytes / time * 1e-9);
+    }
     free(x);
     free(w);
     free(y);

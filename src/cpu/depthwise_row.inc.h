@@ -1,36 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* depthwise_row.inc.h - the text of the depthwise row kernels, included once by each instruction set's file.
  *
- * For the usual kernels (3, 5, 7 wide, stride 1 or 2) up to four output pixels are computed at once: a column of the
- * window is loaded once and meets every output that it belongs to. Blocks at the borders and the last, partial vector
- * of channels take the same body with each load guarded. Everything else takes one pixel at a time. */
+ * For the usual kernels (3, 5, 7 wide) a block of outputs is computed at once, one or two rows high and four or seven
+ * pixels wide: an input is loaded once and meets every output of the block that it belongs to. At the borders of the
+ * image and of the result the block is the same, with inputs left out and outputs not stored. Everything else takes one
+ * pixel at a time. */
 
-/* What blocks of outputs beside each other need, for one or more vectors of channels. */
+/* The widest window has 19 columns. */
+#if defined(__clang__)
+#define UNROLL_WINDOW UNROLL
+#else
+#define UNROLL_WINDOW _Pragma("GCC unroll 19")
+#endif
+
+/* Blocks beside each other, for one or more vectors of channels. */
 typedef struct dw_block {
-    const float *x; /* row 0 of the window, column 0: may lie outside the image         */
-    const float *w; /* tap (0, 0)                                                       */
+    const float *x; /* row 0 of the window, column 0: may lie outside the image           */
+    const float *w; /* [vector][tap][lanes]                                               */
     float *y;
     const float *residual, *bias;
     const gemm_epilogue *e;
-    int64_t x_row, x_col; /* distance of window rows and columns                              */
-    int64_t w_row, w_col;
+    int64_t x_row, x_col; /* distance of window rows and columns                                */
+    int64_t y_row, y_col; /* distance of outputs in pixels                                      */
     int64_t ldy;
-    int64_t row_begin, row_end; /* window rows inside the image                                     */
-    int64_t col_begin, col_end; /* window columns inside the image, counted from this block's first  */
-    int64_t blocks, vectors;    /* how many of both                                                 */
-    int lanes;                  /* channels of each vector: all lanes where there are several       */
+    int64_t height;             /* taps of a column                                                   */
+    int64_t shift;              /* window rows from the first output row's window to the second's     */
+    /* Prefetching: window rows from the first inside to those that the next tile adds, and how many those are. */
+    int64_t ahead, ahead_rows;
+    int64_t row_begin, row_end; /* window rows inside the image                                       */
+    uint32_t cols;              /* bit i: window column i lies inside the image and has an output     */
+    int32_t rows_out, cols_out; /* outputs of a block that there are                                  */
+    int64_t blocks, vectors;    /* how many of both                                                   */
+    int32_t lanes;              /* channels of each vector: all lanes where there are several         */
 } dw_block;
 
 /* The epilogue, read once: stores to y could otherwise be taken to change it. */
 typedef struct dw_end {
     bool scale, clip;
     float alpha, lo, hi;
-    int64_t ldr;
 } dw_end;
 
 static inline dw_end dw_end_of(const gemm_epilogue *e)
 {
-    return (dw_end){ .scale = e->scale, .clip = e->clip, .alpha = e->alpha, .lo = e->lo, .hi = e->hi, .ldr = e->ldr };
+    return (dw_end){ .scale = e->scale, .clip = e->clip, .alpha = e->alpha, .lo = e->lo, .hi = e->hi };
 }
 
 static inline __attribute__((always_inline)) void dw_finish(const dw_end *e, vec acc, vec bias, float *y,
@@ -47,89 +59,108 @@ static inline __attribute__((always_inline)) void dw_finish(const dw_end *e, vec
     }
 }
 
-/* How a block lies: inside the image; the same with all rows of the window; with columns or rows outside; and with a
- * partial vector of channels. */
-enum { DW_INSIDE, DW_WHOLE, DW_EDGE, DW_PARTIAL, DW_KINDS };
-
-/* `rows` is the number of window rows where it is the whole window and its weights are to stay in registers, else 0. */
-static inline __attribute__((always_inline)) void dw_run(const dw_block *b, const int kernel, const int stride,
-                                                         const int outputs, const int rows, const int kind)
+/* One row of the window. first, second: the output rows that it belongs to, with their rows of weights. */
+static inline __attribute__((always_inline)) void dw_line(const dw_block *b, const float *x, const float *w0,
+                                                          const float *w1, vec *acc0, vec *acc1, const int kernel,
+                                                          const int stride, const int outputs, const int first,
+                                                          const int second, const int masked)
 {
-    const int guarded = kind == DW_EDGE || kind == DW_PARTIAL, masked = kind == DW_PARTIAL;
-    const dw_end e = dw_end_of(b->e);
+    const uint32_t inside = b->cols;
+    const int64_t x_col = b->x_col;
     const int lanes = b->lanes;
-    const int64_t x_row = b->x_row, x_col = b->x_col, w_row = b->w_row, w_col = b->w_col, ldy = b->ldy;
-    const int64_t row_begin = b->row_begin, row_end = b->row_end, col_begin = b->col_begin, col_end = b->col_end;
-    for (int64_t v = 0; v < b->vectors; v++) {
-        const int64_t at = v * VEC_LANES;
-        const float *bias_at = b->bias ? b->bias + at : NULL, *weights = b->w + at;
-        const vec bias = !bias_at ? v_zero() : masked ? v_load_n(bias_at, lanes) : v_load(bias_at);
-        const float *x = b->x + at, *residual = b->residual ? b->residual + at : NULL;
-        float *y = b->y + at;
-        vec held[25];
-        UNROLL for (int i = 0; i < rows; i++)
+    vec wv0[7], wv1[7];
+    UNROLL for (int i = 0; i < kernel; i++)
+    {
+        if (first) wv0[i] = v_load(w0 + i * VEC_LANES);
+        if (second) wv1[i] = v_load(w1 + i * VEC_LANES);
+    }
+    UNROLL_WINDOW for (int col = 0; col < (outputs - 1) * stride + kernel; col++, x += x_col)
+    {
+        if (!(inside >> col & 1u)) continue;
+        const vec in = masked ? v_load_n(x, lanes) : v_load(x);
+        UNROLL for (int u = 0; u < outputs; u++)
         {
-            UNROLL for (int j = 0; j < kernel; j++) held[i * kernel + j] = v_load(weights + i * w_row + j * w_col);
-        }
-        for (int64_t block = b->blocks; block > 0; block--) {
-            vec acc[4];
-            UNROLL for (int u = 0; u < outputs; u++) acc[u] = v_zero();
-            if (rows > 0) {
-                const float *line = x;
-                UNROLL for (int row = 0; row < rows; row++, line += x_row)
-                {
-                    UNROLL for (int col = 0; col < (outputs - 1) * stride + kernel; col++)
-                    {
-                        const vec in = v_load(line + col * x_col);
-                        UNROLL for (int u = 0; u < outputs; u++)
-                        {
-                            const int tap = col - u * stride;
-                            if (tap >= 0 && tap < kernel) acc[u] = v_fma(in, held[row * kernel + tap], acc[u]);
-                        }
-                    }
-                }
-            } else {
-                const float *line = x + row_begin * x_row, *w = weights + row_begin * w_row;
-                for (int64_t row = row_begin; row < row_end; row++, line += x_row, w += w_row) {
-                    vec wv[7];
-                    UNROLL for (int i = 0; i < kernel; i++)
-                    {
-                        wv[i] = masked ? v_load_n(w + i * w_col, lanes) : v_load(w + i * w_col);
-                    }
-                    UNROLL for (int col = 0; col < (outputs - 1) * stride + kernel; col++)
-                    {
-                        if (guarded && (col < col_begin || col >= col_end)) continue;
-                        const vec in = masked ? v_load_n(line + col * x_col, lanes) : v_load(line + col * x_col);
-                        UNROLL for (int u = 0; u < outputs; u++)
-                        {
-                            const int tap = col - u * stride;
-                            if (tap >= 0 && tap < kernel) acc[u] = v_fma(in, wv[tap], acc[u]);
-                        }
-                    }
-                }
-            }
-            UNROLL for (int u = 0; u < outputs; u++)
-            {
-                dw_finish(&e, acc[u], bias, y + u * ldy, residual ? residual + u * e.ldr : NULL, lanes, masked);
-            }
-            x += outputs * stride * x_col;
-            y += outputs * ldy;
-            if (residual) residual += outputs * e.ldr;
+            const int tap = col - u * stride;
+            if (tap < 0 || tap >= kernel) continue;
+            if (first) acc0[u] = v_fma(in, wv0[tap], acc0[u]);
+            if (second) acc1[u] = v_fma(in, wv1[tap], acc1[u]);
         }
     }
 }
 
-/* One output with any kernel; x_col is the distance of taps here. */
-static void dw_any(const dw_block *b)
+/* The rows that the next tile adds are still far away, and so are this block's results. A call, so that blocks without
+ * prefetching keep their registers. */
+static __attribute__((noinline)) void dw_prefetch(const dw_block *b, const float *line, const float *y, int outputs,
+                                                  int stride)
+{
+    const int64_t columns = (int64_t)outputs * stride, y_col = b->y_col * b->ldy;
+    __asm__ volatile("" : : "r"(line)); /* a function that only prefetches is taken for one without effect */
+    for (int64_t i = 0; i < b->ahead_rows; i++) {
+        const float *x = line + (b->ahead + i) * b->x_row;
+        for (int64_t u = 0; u < columns; u++, x += b->x_col) __builtin_prefetch(x, 0, 2);
+    }
+    for (int64_t r = 0; r < b->rows_out; r++) {
+        const float *result = y + r * b->y_row * b->ldy;
+        for (int64_t u = 0; u < outputs; u++, result += y_col) __builtin_prefetch(result, 1);
+    }
+}
+
+static inline __attribute__((always_inline)) void dw_run(const dw_block *b, const int kernel, const int stride,
+                                                         const int rows, const int outputs, const int masked)
 {
     const dw_end e = dw_end_of(b->e);
+    const int lanes = b->lanes;
+    const int64_t x_row = b->x_row, taps = b->height * kernel, shift = b->shift, height = b->height;
+    const int64_t row_end = b->row_end, ldy = b->ldy, ldr = b->e->ldr;
+    const float *weights = b->w;
+    for (int64_t v = 0; v < b->vectors; v++, weights += taps * VEC_LANES) {
+        for (int64_t block = 0; block < b->blocks; block++) {
+            const int64_t at = v * VEC_LANES, pixel = block * outputs * b->y_col;
+            const float *line = b->x + block * outputs * stride * b->x_col + b->row_begin * x_row + at;
+            if (b->ahead_rows) dw_prefetch(b, line, b->y + pixel * ldy + at, outputs, stride);
+            vec acc0[7], acc1[7];
+            UNROLL for (int u = 0; u < outputs; u++) acc0[u] = acc1[u] = v_zero();
+            for (int64_t i = b->row_begin; i < row_end; i++, line += x_row) {
+                const float *w0 = weights + i * kernel * VEC_LANES, *w1 = w0 - shift * kernel * VEC_LANES;
+                if (rows == 1 || i < shift || b->rows_out == 1) {
+                    if (i < height) dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 1, 0, masked);
+                } else if (i < height) {
+                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 1, 1, masked);
+                } else {
+                    dw_line(b, line, w0, w1, acc0, acc1, kernel, stride, outputs, 0, 1, masked);
+                }
+            }
+            const float *bias_at = b->bias ? b->bias + at : NULL;
+            const vec bias = !bias_at ? v_zero() : masked ? v_load_n(bias_at, lanes) : v_load(bias_at);
+            UNROLL for (int r = 0; r < rows; r++)
+            {
+                if (r >= b->rows_out) break;
+                float *y = b->y + (pixel + r * b->y_row) * ldy + at;
+                const float *residual = b->residual ? b->residual + (pixel + r * b->y_row) * ldr + at : NULL;
+                UNROLL for (int u = 0; u < outputs; u++)
+                {
+                    if (u >= b->cols_out) break;
+                    dw_finish(&e, r ? acc1[u] : acc0[u], bias, y, residual, lanes, masked);
+                    y += b->y_col * ldy;
+                    if (residual) residual += b->y_col * ldr;
+                }
+            }
+        }
+    }
+}
+
+/* One output with any kernel, `width` taps wide. */
+static void dw_any(const dw_block *b, int64_t width, int64_t col_begin, int64_t col_end)
+{
+    const dw_end e = dw_end_of(b->e);
+    const int64_t taps = b->height * width;
     for (int64_t v = 0; v < b->vectors; v++) {
         const int64_t at = v * VEC_LANES;
         vec acc = v_zero();
         for (int64_t row = b->row_begin; row < b->row_end; row++) {
-            const float *x = b->x + row * b->x_row + at, *w = b->w + row * b->w_row + at;
-            for (int64_t col = b->col_begin; col < b->col_end; col++) {
-                acc = v_fma(v_load_n(x + col * b->x_col, b->lanes), v_load_n(w + col * b->w_col, b->lanes), acc);
+            const float *x = b->x + row * b->x_row + at, *w = b->w + (v * taps + row * width) * VEC_LANES;
+            for (int64_t col = col_begin; col < col_end; col++) {
+                acc = v_fma(v_load_n(x + col * b->x_col, b->lanes), v_load(w + col * VEC_LANES), acc);
             }
         }
         dw_finish(&e, acc, b->bias ? v_load_n(b->bias + at, b->lanes) : v_zero(), b->y + at,
@@ -138,49 +169,33 @@ static void dw_any(const dw_block *b)
 }
 
 typedef void dw_block_fn(const dw_block *b);
-/* The weights of a whole window stay in registers where they fit beside four sums and an input. */
-#define DW_HELD(k) ((k) * (k) + 5 <= VEC_REGISTERS ? (k) : 0)
-#define DW(k, s, u)                                                                                                    \
-    static void dw_##k##_##s##_##u(const dw_block *b)                                                                  \
+#define DW(k, s, r, u)                                                                                                 \
+    static void dw_##k##_##s##_##r##_##u(const dw_block *b)                                                            \
     {                                                                                                                  \
-        dw_run(b, k, s, u, 0, DW_INSIDE);                                                                              \
+        dw_run(b, k, s, r, u, 0);                                                                                      \
     }                                                                                                                  \
-    static void dw_##k##_##s##_##u##_edge(const dw_block *b)                                                           \
+    static void dw_##k##_##s##_##r##_##u##_partial(const dw_block *b)                                                  \
     {                                                                                                                  \
-        dw_run(b, k, s, u, 0, DW_EDGE);                                                                                \
-    }                                                                                                                  \
-    static void dw_##k##_##s##_##u##_partial(const dw_block *b)                                                        \
-    {                                                                                                                  \
-        dw_run(b, k, s, u, 0, DW_PARTIAL);                                                                             \
+        dw_run(b, k, s, r, u, 1);                                                                                      \
     }
-#define DW_OUTPUTS(k, s)                                                                                               \
-    DW(k, s, 1)                                                                                                        \
-    DW(k, s, 2)                                                                                                        \
-    DW(k, s, 4) static void dw_##k##_##s##_4_whole(const dw_block *b)                                                  \
-    {                                                                                                                  \
-        dw_run(b, k, s, 4, DW_HELD(k), DW_WHOLE);                                                                      \
-    }
-DW_OUTPUTS(3, 1)
-DW_OUTPUTS(3, 2)
-DW_OUTPUTS(5, 1)
-DW_OUTPUTS(5, 2)
-DW_OUTPUTS(7, 1)
-DW_OUTPUTS(7, 2)
+#define DW_SHAPES(k, s) DW(k, s, 1, 4) DW(k, s, 1, 7) DW(k, s, 2, 4) DW(k, s, 2, 7)
+DW_SHAPES(3, 1)
+DW_SHAPES(3, 2)
+DW_SHAPES(5, 1)
+DW_SHAPES(5, 2)
+DW_SHAPES(7, 1)
+DW_SHAPES(7, 2)
 
-#define DW_NAMES(k, s)                                                                                                 \
-    {                                                                                                                  \
-        { dw_##k##_##s##_1, dw_##k##_##s##_1, dw_##k##_##s##_1_edge, dw_##k##_##s##_1_partial },                       \
-            { dw_##k##_##s##_2, dw_##k##_##s##_2, dw_##k##_##s##_2_edge, dw_##k##_##s##_2_partial },                   \
-        {                                                                                                              \
-            dw_##k##_##s##_4, dw_##k##_##s##_4_whole, dw_##k##_##s##_4_edge, dw_##k##_##s##_4_partial                  \
-        }                                                                                                              \
-    }
-/* [(kernel - 3) / 2][stride - 1][log2 outputs][kind] */
-static dw_block_fn *const dw_blocks[3][2][3][DW_KINDS] = {
+/* clang-format off */
+#define DW_PAIR(k, s, r, u) { dw_##k##_##s##_##r##_##u, dw_##k##_##s##_##r##_##u##_partial }
+#define DW_NAMES(k, s) { { DW_PAIR(k, s, 1, 4), DW_PAIR(k, s, 1, 7) }, { DW_PAIR(k, s, 2, 4), DW_PAIR(k, s, 2, 7) } }
+/* [(kernel - 3) / 2][stride - 1][rows - 1][seven pixels][partial] */
+static dw_block_fn *const dw_blocks[3][2][2][2][2] = {
     { DW_NAMES(3, 1), DW_NAMES(3, 2) },
     { DW_NAMES(5, 1), DW_NAMES(5, 2) },
     { DW_NAMES(7, 1), DW_NAMES(7, 2) },
 };
+/* clang-format on */
 
 static int64_t dw_ceil_div(int64_t a, int64_t b)
 {
@@ -197,90 +212,139 @@ static void dw_clip(int64_t at, int64_t kernel, int64_t dilation, int64_t size, 
 }
 
 /* Several outputs a channel: a scalar loop, since no network that matters for speed has them. */
-static void dw_multiplied(const depthwise_row *r, const dw_block *rows)
+static void dw_multiplied(const depthwise_rows *r, const dw_block *b, int64_t out_x)
 {
     const depthwise_shape *s = &r->p->shape;
     const gemm_epilogue *e = &r->p->epilogue;
-    const int64_t cols = s->channels * s->multiplier;
-    for (int64_t i = 0; i < r->pixels; i++) {
-        int64_t col_begin = 0, col_end = 0;
-        const int64_t at = (r->out_x + i) * s->stride[1] - s->pad[1];
-        dw_clip(at, s->kernel[1], s->dilation[1], s->in[1], &col_begin, &col_end);
-        for (int64_t c = 0; c < cols; c++) {
-            float sum = 0.0f;
-            for (int64_t h = rows->row_begin; h < rows->row_end; h++) {
-                const float *x = rows->x + h * rows->x_row + at * s->x_dim[1] + c / s->multiplier;
-                for (int64_t w = col_begin; w < col_end; w++) {
-                    sum += x[w * s->dilation[1] * s->x_dim[1]] * r->p->w[(h * s->kernel[1] + w) * cols + c];
-                }
-            }
-            if (e->scale) sum *= e->alpha;
-            if (e->bias) sum += e->bias[c];
-            if (r->residual) sum += r->residual[i * e->ldr + c];
-            if (e->clip) {
-                sum = e->lo > sum ? e->lo : sum;
-                sum = e->hi < sum ? e->hi : sum;
-            }
-            r->y[i * r->p->ldy + c] = sum;
+    const int64_t taps = s->kernel[0] * s->kernel[1];
+    int64_t col_begin = 0, col_end = 0;
+    dw_clip(out_x * s->stride[1] - s->pad[1], s->kernel[1], s->dilation[1], s->in[1], &col_begin, &col_end);
+    for (int64_t c = 0; c < s->channels * s->multiplier; c++) {
+        const float *w = b->w + c / VEC_LANES * taps * VEC_LANES + c % VEC_LANES;
+        float sum = 0.0f;
+        for (int64_t h = b->row_begin; h < b->row_end; h++) {
+            const float *x = b->x + h * b->x_row + c / s->multiplier;
+            for (int64_t i = col_begin; i < col_end; i++)
+                sum += x[i * b->x_col] * w[(h * s->kernel[1] + i) * VEC_LANES];
         }
+        if (e->scale) sum *= e->alpha;
+        if (e->bias) sum += e->bias[c];
+        if (b->residual) sum += b->residual[c];
+        if (e->clip) {
+            sum = e->lo > sum ? e->lo : sum;
+            sum = e->hi < sum ? e->hi : sum;
+        }
+        b->y[c] = sum;
     }
 }
 
-static void depthwise_row_run(const depthwise_row *r)
+/* Every pixel by itself. */
+static void dw_pixels(const depthwise_rows *r, const dw_block *all)
+{
+    const depthwise_shape *s = &r->p->shape;
+    const int64_t cols = s->channels * s->multiplier;
+    for (int64_t i = 0; i < r->pixels; i++) {
+        const int64_t at = (r->out_x + i) * s->stride[1] - s->pad[1];
+        dw_block b = *all;
+        b.x += at * s->x_dim[1];
+        b.y += i * b.ldy;
+        if (b.residual) b.residual += i * b.e->ldr;
+        if (s->multiplier != 1) {
+            dw_multiplied(r, &b, r->out_x + i);
+            continue;
+        }
+        int64_t col_begin, col_end;
+        dw_clip(at, s->kernel[1], s->dilation[1], s->in[1], &col_begin, &col_end);
+        const int64_t whole = cols / VEC_LANES * VEC_LANES;
+        b.vectors = cols / VEC_LANES;
+        b.lanes = VEC_LANES;
+        dw_any(&b, s->kernel[1], col_begin, col_end);
+        if (whole == cols) continue;
+        b.w += whole * s->kernel[0] * s->kernel[1];
+        b.x += whole;
+        b.y += whole;
+        if (b.residual) b.residual += whole;
+        if (b.bias) b.bias += whole;
+        b.vectors = 1;
+        b.lanes = (int32_t)(cols - whole);
+        dw_any(&b, s->kernel[1], col_begin, col_end);
+    }
+}
+
+/* Blocks of whole vectors of channels first, then the same blocks of the last channels. */
+static void dw_both(const dw_block *b, dw_block_fn *const fn[2], int64_t cols, int64_t taps)
+{
+    const int64_t whole = cols / VEC_LANES * VEC_LANES;
+    dw_block part = *b;
+    part.vectors = cols / VEC_LANES;
+    part.lanes = VEC_LANES;
+    if (whole) fn[0](&part);
+    if (whole == cols) return;
+    part.w += whole * taps;
+    part.x += whole;
+    part.y += whole;
+    if (part.residual) part.residual += whole;
+    if (part.bias) part.bias += whole;
+    part.vectors = 1;
+    part.lanes = (int32_t)(cols - whole);
+    fn[1](&part);
+}
+
+static void depthwise_rows_run(const depthwise_rows *r)
 {
     const depthwise_params *p = r->p;
     const depthwise_shape *s = &p->shape;
-    const int64_t cols = s->channels * s->multiplier;
+    const int64_t cols = s->channels * s->multiplier, taps = s->kernel[0] * s->kernel[1];
     const int64_t at_y = r->out_y * s->stride[0] - s->pad[0];
+    const int64_t step = depthwise_step(s, 1), stride = s->stride[1] * step / s->dilation[1];
+    const int64_t outputs = p->tactic.cols;
     dw_block b = {
         .x = r->x + at_y * s->x_dim[0],
+        .w = p->w,
+        .y = r->y,
+        .residual = r->residual,
+        .bias = p->epilogue.bias,
         .e = &p->epilogue,
         .x_row = s->dilation[0] * s->x_dim[0],
-        .w_row = s->kernel[1] * cols,
-        .w_col = cols,
+        .x_col = s->dilation[1] * s->x_dim[1],
+        .y_row = depthwise_step(s, 0) * s->out[1],
+        .y_col = step,
         .ldy = p->ldy,
+        .height = s->kernel[0],
+        .shift = s->stride[0] * depthwise_step(s, 0) / s->dilation[0],
+        .rows_out = (int32_t)r->rows,
     };
-    dw_clip(at_y, s->kernel[0], s->dilation[0], s->in[0], &b.row_begin, &b.row_end);
-    if (s->multiplier != 1) {
-        dw_multiplied(r, &b);
+    dw_clip(at_y, (r->rows - 1) * b.shift + s->kernel[0], s->dilation[0], s->in[0], &b.row_begin, &b.row_end);
+    b.ahead = b.row_end - b.row_begin;
+    b.ahead_rows = p->tactic.ahead ? b.shift * r->rows : 0;
+    if (!depthwise_has_blocks(s)) {
+        dw_pixels(r, &b);
         return;
     }
+    dw_block_fn *const *fn = dw_blocks[(s->kernel[1] - 3) / 2][stride - 1][p->tactic.rows - 1][outputs == 7];
     const float *x = b.x;
-    const bool whole = s->kernel[0] == s->kernel[1] && b.row_begin == 0 && b.row_end == s->kernel[0];
-    const bool usual = (s->kernel[1] == 3 || s->kernel[1] == 5 || s->kernel[1] == 7) && s->dilation[1] == 1 &&
-                       (s->stride[1] == 1 || s->stride[1] == 2);
-    b.x_col = s->dilation[1] * s->x_dim[1];
-    /* All whole vectors of channels first, then what is left. */
-    for (int64_t c = 0, whole_cols = cols / VEC_LANES * VEC_LANES; c < cols; c = whole_cols) {
-        const bool partial = c == whole_cols;
-        b.lanes = partial ? (int)(cols - c) : VEC_LANES;
-        b.vectors = partial ? 1 : whole_cols / VEC_LANES;
-        b.w = p->w + c;
-        b.bias = p->epilogue.bias ? p->epilogue.bias + c : NULL;
-        for (int64_t i = 0; i < r->pixels;) {
-            const int64_t at = (r->out_x + i) * s->stride[1] - s->pad[1], left = r->pixels - i;
-            b.x = x + at * s->x_dim[1] + c;
-            b.y = r->y + i * p->ldy + c;
-            b.residual = r->residual ? r->residual + i * p->epilogue.ldr + c : NULL;
-            if (!usual) {
-                dw_clip(at, s->kernel[1], s->dilation[1], s->in[1], &b.col_begin, &b.col_end);
-                dw_any(&b);
-                i++;
-                continue;
-            }
-            const int log = left >= 4 ? 2 : left >= 2 ? 1 : 0;
-            const int64_t outputs = (int64_t)1 << log, window = (outputs - 1) * s->stride[1] + s->kernel[1];
-            dw_clip(at, window, 1, s->in[1], &b.col_begin, &b.col_end);
-            const bool edge = b.col_begin > 0 || b.col_end < window;
+    for (int64_t phase = 0; phase < step && phase < r->pixels; phase++) {
+        /* Outputs phase, phase + step, … of this run; it is all of a row where step > 1. */
+        const int64_t count = (r->pixels - phase - 1) / step + 1;
+        for (int64_t i = 0; i < count;) {
+            const int64_t pixel = phase + i * step, at = (r->out_x + pixel) * s->stride[1] - s->pad[1];
+            const int64_t there = count - i < outputs ? count - i : outputs;
+            const int64_t window = (outputs - 1) * stride + s->kernel[1];
+            int64_t begin, end;
+            b.x = x + at * s->x_dim[1];
+            b.y = r->y + pixel * p->ldy;
+            b.residual = r->residual ? r->residual + pixel * p->epilogue.ldr : NULL;
+            dw_clip(at, (there - 1) * stride + s->kernel[1], s->dilation[1], s->in[1], &begin, &end);
+            b.cols = (uint32_t)(((uint64_t)1 << end) - ((uint64_t)1 << begin));
+            b.cols_out = (int32_t)there;
             b.blocks = 1;
-            if (!edge) { /* and as many more as lie inside */
-                const int64_t inside = (s->in[1] - at - window) / (outputs * s->stride[1]) + 1;
-                b.blocks = left / outputs < inside ? left / outputs : inside;
+            if (begin == 0 && end == window) { /* and as many more as lie inside */
+                const int64_t left = (s->in[1] - 1 - at) / s->dilation[1] + 1 - window;
+                const int64_t inside = left / (outputs * stride) + 1;
+                b.blocks = (count - i) / outputs < inside ? (count - i) / outputs : inside;
             }
-            const int kind = partial ? DW_PARTIAL : edge ? DW_EDGE : whole ? DW_WHOLE : DW_INSIDE;
-            dw_blocks[(s->kernel[1] - 3) / 2][s->stride[1] - 1][log][kind](&b);
-            i += outputs * b.blocks;
+            dw_both(&b, fn, cols, taps);
+            i += there * b.blocks;
         }
-        if (partial) break;
     }
 }

@@ -8,7 +8,7 @@
 
 #include "cpu/isa.h"
 
-struct depthwise_row;
+struct depthwise_rows;
 
 typedef struct cpu_level {
     const struct act_set       *act;
@@ -22,7 +22,7 @@ typedef struct cpu_level {
     const struct codes_set     *codes;
     const struct integer_set   *integer;
     const struct rnn_set       *rnn;
-    void (*depthwise)(const struct depthwise_row *r);
+    void (*depthwise)(const struct depthwise_rows *r);
 } cpu_level;
 
 extern const cpu_level level_plain;

@@ -60,5 +60,5 @@ const cpu_level VEC_SUFFIX(level) = {
     .codes = &codes_loops,
     .integer = &integer_loops,
     .rnn = &rnn_loops,
-    .depthwise = depthwise_row_run,
+    .depthwise = depthwise_rows_run,
 };

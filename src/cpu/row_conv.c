@@ -303,33 +303,66 @@ static const char *depthwise_reject(const problem *p, const kernel_target *t)
     return NULL;
 }
 
+static depthwise_tactic depthwise_tactic_of(const tactic *t)
+{
+    depthwise_tactic own;
+    row_tactic_own(t, &own, sizeof own);
+    return own;
+}
+
+static depthwise_shape depthwise_shape_of(const problem *p)
+{
+    const conv_shape s = shape_of(p, AT_OPT);
+    return depthwise_of(&s);
+}
+
+static void depthwise_tactics_add(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    depthwise_tactic list[DEPTHWISE_TACTICS_MAX];
+    const depthwise_shape s = depthwise_shape_of(p);
+    const int count = depthwise_tactics(&s, t->cache_l2, list);
+    row_tactics_add(t, list, count, sizeof *list, out);
+}
+
+static bool depthwise_check(const problem *p, const tactic *t)
+{
+    const depthwise_shape s = depthwise_shape_of(p);
+    return row_tactic_check(t, sizeof(depthwise_tactic)) && !depthwise_tactic_check(&s, depthwise_tactic_of(t));
+}
+
+static void depthwise_print(const tactic *t, text *out)
+{
+    char name[24];
+    (void)depthwise_tactic_print(name, sizeof name, depthwise_tactic_of(t));
+    row_tactic_print(t, name, out);
+}
+
 static double depthwise_cost(const problem *p, const tactic *t, const kernel_target *target)
 {
-    (void)t;
+    const depthwise_tactic own = depthwise_tactic_of(t);
     const conv_shape s = shape_of(p, AT_OPT);
     const double threads = target->threads ? target->threads : 1, flops = target->flops > 0 ? target->flops : 1e10;
     const double work = row_operand_bytes(&p->out[0]) / 4 * 2 * (double)(s.kernel[1] * s.kernel[2]);
-    return row_memory_ns(p, target, 0.5) + work / flops * 4 * 1e9 / threads;
+    /* The multiply-adds, and the inputs that a block loads for them. */
+    const double reuse = 2.0 + 4.0 / own.rows + 4.0 / own.cols;
+    return row_memory_ns(p, target, 0.5) + work / flops * reuse / 2 * 1e9 / threads;
 }
 
 static size_t depthwise_packed(const problem *p, const tactic *t, uint32_t input)
 {
-    (void)t;
     if (input != 1) return 0;
-    const conv_shape s = shape_of(p, AT_OPT);
-    const depthwise_shape d = depthwise_of(&s);
-    return depthwise_pack_size(&d);
+    const depthwise_shape s = depthwise_shape_of(p);
+    return depthwise_pack_size(row_isa(t), &s);
 }
 
 static void depthwise_pack_to(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
-    (void)t, (void)input;
-    const conv_shape s = shape_of(p, AT_OPT);
-    const depthwise_shape d = depthwise_of(&s);
+    (void)input;
+    const depthwise_shape s = depthwise_shape_of(p);
     int64_t stride[5];
     filter_strides(src, stride);
     const int64_t of[3] = { stride[0], stride[3], stride[4] };
-    depthwise_pack(&d, src->data, of, dst);
+    depthwise_pack(row_isa(t), &s, src->data, of, dst);
 }
 
 static size_t depthwise_record_size(const problem *p, const tactic *t)
@@ -355,6 +388,7 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
                     (long long)s.x_c);
     memset(&r->params, 0, sizeof r->params);
     r->params.isa = isa;
+    r->params.tactic = depthwise_tactic_of(t);
     r->params.shape = depthwise_of(&s);
     TRY(row_pitch(e, &out[0], &r->params.ldy));
     uint8_t order[SINTER_RANK_MAX];
@@ -385,7 +419,7 @@ static void depthwise_body(void *arg, uint32_t begin, uint32_t end, uint32_t wor
     depthwise_run(&j->d, begin, end, j);
 }
 
-static sinter_status depthwise_step(const kernel_run *k)
+static sinter_status depthwise_run_step(const kernel_run *k)
 {
     const depthwise_record *r = k->record;
     depthwise_job j = { .d = r->params, .r = r, .io = { k->in, k->out } };
@@ -399,16 +433,16 @@ static sinter_status depthwise_step(const kernel_run *k)
 
 const kernel cpu_depthwise = {
     .name = "cpu_depthwise",
-    .abi = 1,
+    .abi = 2,
     .is_strided_out = true,
     .reject = depthwise_reject,
-    .tactics = row_tactics_isa,
-    .check = row_check_isa,
-    .print = row_print_isa,
+    .tactics = depthwise_tactics_add,
+    .check = depthwise_check,
+    .print = depthwise_print,
     .cost_ns = depthwise_cost,
     .pack_size = depthwise_packed,
     .pack = depthwise_pack_to,
     .record_size = depthwise_record_size,
     .bind = depthwise_bind,
-    .run = depthwise_step,
+    .run = depthwise_run_step,
 };

@@ -15,11 +15,16 @@ static void depthwise_check(const depthwise_shape *s, bool bias_used, bool resid
     const int64_t taps = s->kernel[0] * s->kernel[1], w_stride[3] = { taps, s->kernel[1], 1 };
     guarded w = guarded_random(r, (size_t)(cols * taps), 0), bias = guarded_random(r, (size_t)cols, 0);
     guarded residual = guarded_random(r, (size_t)(pixels * ldy), 0);
-    guarded packed = guarded_create(depthwise_pack_size(s) / sizeof(float), 0);
-    depthwise_pack(s, w.data, w_stride, packed.data);
-    for (int isa = ISA_PLAIN; isa <= (int)isa_level_detect(); isa++) {
+    depthwise_tactic list[DEPTHWISE_TACTICS_MAX];
+    const int tactics = depthwise_tactics(s, numbers_in(r, 0, 1) ? 0 : 1 << 20, list);
+    for (int each = 0; each < tactics * ((int)isa_level_detect() + 1); each++) {
+        const isa_level isa = (isa_level)(each / tactics);
+        CHECK(depthwise_tactic_check(s, list[each % tactics]) == NULL);
+        guarded packed = guarded_create(depthwise_pack_size(isa, s) / sizeof(float), 0);
+        depthwise_pack(isa, s, w.data, w_stride, packed.data);
         guarded y = guarded_create((size_t)(pixels * ldy), 2);
-        depthwise_params p = { .isa = (isa_level)isa,
+        depthwise_params p = { .isa = isa,
+                               .tactic = list[each % tactics],
                                .shape = *s,
                                .x = x.data,
                                .w = packed.data,
@@ -54,19 +59,20 @@ static void depthwise_check(const depthwise_shape *s, bool bias_used, bool resid
                 }
                 e = exact_finish(e, &p.epilogue, c, residual_used ? (double)residual.data[i * ldy + c] : 0.0);
                 if (!exact_near(e, post ? -got : got) && bad++ == 0) {
-                    printf("%s pixel %d channel %d: %g, not %g\n", isa_level_name(p.isa), (int)i, (int)c, (double)got,
+                    printf("%s %ux%u pixel %d channel %d: %g, not %g\n", isa_level_name(p.isa), p.tactic.rows,
+                           p.tactic.cols, (int)i, (int)c, (double)got,
                            e.sum);
                 }
             }
         }
         CHECK_EQ(bad, 0);
         guarded_destroy(&y);
+        guarded_destroy(&packed);
     }
     guarded_destroy(&x);
     guarded_destroy(&w);
     guarded_destroy(&bias);
     guarded_destroy(&residual);
-    guarded_destroy(&packed);
 }
 
 static void random_depthwise(void)
@@ -85,7 +91,7 @@ static void random_depthwise(void)
             s.in[d] = flat ? 1 : numbers_in(&r, 1, 24);
             s.kernel[d] = flat ? 1 : kernel;
             s.stride[d] = flat ? 1 : numbers_in(&r, 1, 3);
-            s.dilation[d] = flat || bits & 6 ? 1 : numbers_in(&r, 1, 2);
+            s.dilation[d] = flat || bits & 6 ? 1 : numbers_in(&r, 1, 3);
             s.pad[d] = flat ? 0 : numbers_in(&r, 0, 4);
             const int64_t after = flat ? 0 : numbers_in(&r, 0, 4);
             const int64_t room = s.in[d] + s.pad[d] + after - (s.kernel[d] - 1) * s.dilation[d] - 1;
