@@ -293,8 +293,8 @@ static void bench_depthwise(const char *name, int64_t size, int64_t channels, in
         const double time = best_time(depthwise_job_run, &p);
         char tactic[24];
         (void)depthwise_tactic_print(tactic, sizeof tactic, list[i]);
-        printf("%-26s %-9s %9.1f us  %6.1f GFLOP/s  %6.1f GB/s\n", name, tactic, time * 1e6,
-               flop / time * 1e-9, bytes / time * 1e-9);
+        printf("%-26s %-9s %9.1f us  %6.1f GFLOP/s  %6.1f GB/s\n", name, tactic, time * 1e6, flop / time * 1e-9,
+               bytes / time * 1e-9);
     }
     free(x);
     free(w);

@@ -32,7 +32,9 @@ const char *depthwise_shape_check(const depthwise_shape *s)
 
 int depthwise_tactics(const depthwise_shape *s, uint64_t cache, depthwise_tactic out[DEPTHWISE_TACTICS_MAX])
 {
-    static const depthwise_tactic blocks[] = { { .rows = 2, .cols = 7 }, { .rows = 2, .cols = 4 }, { .rows = 1, .cols = 7 } };
+    static const depthwise_tactic blocks[] = { { .rows = 2, .cols = 7 },
+                                               { .rows = 2, .cols = 4 },
+                                               { .rows = 1, .cols = 7 } };
     int count = 0;
     const bool is_low = s->out[0] <= depthwise_step(s, 0), has_blocks = depthwise_has_blocks(s);
     const double pixels = (double)s->in[0] * (double)s->in[1] + (double)s->out[0] * (double)s->out[1];
@@ -60,14 +62,14 @@ int depthwise_tactic_print(char *text, size_t size, depthwise_tactic t)
 size_t depthwise_pack_size(isa_level isa, const depthwise_shape *s)
 {
     const size_t taps = size_mul((size_t)s->kernel[0], (size_t)s->kernel[1]);
-    const size_t cols = size_align(size_mul((size_t)s->channels, (size_t)s->multiplier),
-                                   (size_t)gemm_tile_set_of(isa)->lanes);
+    const size_t cols =
+        size_align(size_mul((size_t)s->channels, (size_t)s->multiplier), (size_t)level_of(isa)->gemm->lanes);
     return size_align(size_mul(size_mul(taps, cols), sizeof(float)), 64);
 }
 
 void depthwise_pack(isa_level isa, const depthwise_shape *s, const float *w, const int64_t w_stride[3], float *dst)
 {
-    const int64_t cols = s->channels * s->multiplier, lanes = gemm_tile_set_of(isa)->lanes;
+    const int64_t cols = s->channels * s->multiplier, lanes = level_of(isa)->gemm->lanes;
     memset(dst, 0, depthwise_pack_size(isa, s));
     for (int64_t c = 0; c < cols; c += lanes) {
         const int64_t count = cols - c < lanes ? cols - c : lanes;
@@ -115,7 +117,8 @@ void depthwise_run(const depthwise_params *p, int64_t begin, int64_t end, void *
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t image = tile / tiles, at = tile % tiles;
         const int64_t row = at % step + at / step * step * each;
-        const int64_t left = s->out[0] > row ? (s->out[0] - row + step - 1) / step : 0, rows = left < each ? left : each;
+        const int64_t left = s->out[0] > row ? (s->out[0] - row + step - 1) / step : 0,
+                      rows = left < each ? left : each;
         if (rows == 0) continue;
         for (int64_t x = 0; x < s->out[1]; x += run) {
             const int64_t pixel = (image * s->out[0] + row) * s->out[1] + x;

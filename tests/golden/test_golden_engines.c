@@ -18,7 +18,7 @@
 static const struct {
     const char *name, *text; /* name: behind the number of the format that wrote it */
 } golden[] = {
-    { "2.0/conv",
+    { "2.2/conv",
       "sym N 1 2 3; in x f32 N,3,12,12;"
       "a = Conv x %16,3,3,3 %16 pads=[1,1,1,1]; b = Relu a; c = Conv b %16,16,3,3 pads=[1,1,1,1]; d = Add b c;"
       "e = Conv d %16,1,3,3 group=16 strides=[2,2] pads=[1,1,1,1]; f = Conv e %8,16,1,1; y = Sigmoid f; out y" },

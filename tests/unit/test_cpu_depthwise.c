@@ -60,8 +60,7 @@ static void depthwise_check(const depthwise_shape *s, bool bias_used, bool resid
                 e = exact_finish(e, &p.epilogue, c, residual_used ? (double)residual.data[i * ldy + c] : 0.0);
                 if (!exact_near(e, post ? -got : got) && bad++ == 0) {
                     printf("%s %ux%u pixel %d channel %d: %g, not %g\n", isa_level_name(p.isa), p.tactic.rows,
-                           p.tactic.cols, (int)i, (int)c, (double)got,
-                           e.sum);
+                           p.tactic.cols, (int)i, (int)c, (double)got, e.sum);
                 }
             }
         }
