@@ -17,8 +17,8 @@ typedef struct depthwise_shape {
     int64_t x_image, x_dim[2]; /* strides in elements; channels are adjacent         */
 } depthwise_shape;
 
-/* The block of outputs: 1 or 2 rows, 4 or 7 pixels of each. ahead: 1 where inputs and results are prefetched, which pays
- * where they come from beyond the L2 cache. */
+/* The block of outputs: 1 or 2 rows, 4 or 7 pixels of each. ahead: 1 where inputs and results are prefetched, which
+ * pays where they come from beyond the L2 cache. */
 typedef struct depthwise_tactic {
     uint8_t rows, cols, ahead;
     uint8_t zero[5]; /* always 0 */
@@ -59,8 +59,8 @@ static inline bool depthwise_has_blocks(const depthwise_shape *s)
     return s->multiplier == 1 && (width == 3 || width == 5 || width == 7) && stride <= 2;
 }
 
-/* Lists the tactics. Returns their number, at least 1. cache: bytes of the L2 cache; whether prefetching pays is not left
- * to the clock, since a kernel that is measured finds its operands nearer than a network's step does. check: NULL where
+/* Lists the tactics. Returns their number, at least 1. cache: bytes of the L2 cache. Whether prefetching pays is not
+ * left to the clock: a kernel that is measured finds its operands nearer than a network's step does. check: NULL where
  * the tactic can run the shape, or why not. */
 int depthwise_tactics(const depthwise_shape *s, uint64_t cache, depthwise_tactic out[DEPTHWISE_TACTICS_MAX]);
 const char *depthwise_tactic_check(const depthwise_shape *s, depthwise_tactic t);
