@@ -19,6 +19,7 @@ typedef struct cpu_level {
     const struct attention_set *attention;
     const struct choose_set    *choose;
     const struct winograd_set  *winograd;
+    const struct strassen_set  *strassen;
     const struct codes_set     *codes;
     const struct integer_set   *integer;
     const struct rnn_set       *rnn;
