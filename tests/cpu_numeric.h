@@ -110,9 +110,10 @@ typedef struct post_seen {
 } post_seen;
 
 static inline void post_negate(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                               float *c, int64_t ldc)
+                               void *at, int64_t ldc)
 {
     post_seen *s = user;
+    float *c = at;
     if (batch == 0 && c != s->y + row * ldc + col) s->wrong = true;
     s->elements += rows * cols;
     if (rows * cols > s->largest) s->largest = rows * cols;

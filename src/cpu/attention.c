@@ -173,7 +173,7 @@ static void pack_block(worker *w, int64_t block, int64_t key, int64_t keys)
 static void product(const gemm_tile_set *set, const float *a, int64_t lda, const float *b, float *c, int64_t ldc,
                     int32_t rows, int64_t n, int64_t k, int64_t k_packed, float alpha, bool adds)
 {
-    const float *row[GEMM_ROWS_MAX];
+    const void *row[GEMM_ROWS_MAX];
     for (int32_t i = 0; i < rows; i++) row[i] = a + i * lda;
     const int64_t panel = (int64_t)set->lanes * VECTORS;
     gemm_tile t = { .a = row,
@@ -190,7 +190,7 @@ static void product(const gemm_tile_set *set, const float *a, int64_t lda, const
         t.c = c + col;
         t.residual = adds ? t.c : NULL;
         set->run[vectors - 1][rows - 1](&t);
-        t.b += k_packed * vectors * set->lanes;
+        t.b = (const float *)t.b + k_packed * vectors * set->lanes;
     }
 }
 

@@ -47,7 +47,8 @@ static sinter_status open(env *e, const device_options *options, device **out)
     }
     /* What is only shown is checked for the CPU that it was built for. */
     if (options->is_shown && options->shown_isa < ISA_LEVEL_COUNT)
-        d->cpu.target = cpu_target_of((isa_level)options->shown_isa, d->cpu.target.threads);
+        d->cpu.target =
+            cpu_target_of((isa_choice){ (isa_level)options->shown_isa, ISA_FEATURES_ALL }, d->cpu.target.threads);
     *out = d;
     return SINTER_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv.h - fp32 convolution of one to three spatial dimensions, channels-last out, by taps on the batch-reduce product.
+/* conv.h - convolution of one to three spatial dimensions, channels-last out, by taps on the batch-reduce product.
  *
  * Nothing is unrolled into columns. Path `taps`: every output pixel's input rows are pointers, one a tap; taps that
  * fall into the padding point to zeros. Path `rows`: the input is first copied into a zero-padded channels-last image
@@ -28,15 +28,21 @@ typedef struct conv_shape {
     int64_t kernel[3], stride[3], dilation[3];
     int64_t pad[3];                 /* before each axis; what follows is implied by `out`        */
     int64_t x_image, x_dim[3], x_c; /* strides of the input in elements                          */
+    gemm_unit unit;                 /* that tactics are listed for                               */
+    bool is_converted;              /* the input is in another type than the unit's terms        */
 } conv_shape;
 
 typedef struct conv_params {
     isa_level isa;
     conv_tactic tactic;
     conv_shape shape;
-    const float *x;
-    const float *w; /* packed by conv_pack                                       */
-    float *y;       /* pixels in order (image, depth, height, width), `ldy` apart */
+    sinter_dtype x_type; /* in memory; NONE: as the terms of the tactic's unit. Others are converted by path `rows`,
+                          * and by taps that copy */
+    uint8_t pad_byte;    /* what padding is filled with: the zero point of 8-bit integers */
+    bool narrow_y;       /* bf16, as gemm_params.narrow_c                                 */
+    const void *x;
+    const void *w; /* packed by conv_pack                                       */
+    void *y;       /* pixels in order (image, depth, height, width), `ldy` apart */
     int64_t ldy;
     gemm_epilogue epilogue; /* bias [c_out]; residual laid out as y with stride ldr      */
 } conv_params;
@@ -49,10 +55,10 @@ const char *conv_tactic_check(isa_level isa, const conv_shape *s, conv_tactic ta
 int conv_tactic_print(char *text, size_t size, isa_level isa, conv_tactic tactic);
 double conv_cost(isa_level isa, const conv_shape *s, conv_tactic tactic);
 
-/* Weights w[o][i][d][h][w] (i within the group) at strides {o, i, d, h, w} of `w_stride`. `dst` 64-byte aligned. */
+/* Weights w[o][i][d][h][w] (i within the group), in the type of the terms (s8 for u8), at strides {o, i, d, h, w} of `w_stride`. `dst` 64-byte aligned. */
 size_t conv_pack_size(isa_level isa, const conv_shape *s, conv_tactic tactic);
-void conv_pack(isa_level isa, const conv_shape *s, conv_tactic tactic, const float *w, const int64_t w_stride[5],
-               float *dst);
+void conv_pack(isa_level isa, const conv_shape *s, conv_tactic tactic, const void *w, const int64_t w_stride[5],
+               void *dst);
 
 /* Memory that all workers share over all phases, and memory of each worker; both 64-byte aligned. */
 size_t conv_workspace_size(const conv_params *p);

@@ -7,7 +7,6 @@
 #include "base/env.h"
 #include "cpu/conv.h"
 #include "cpu/gemm_core.h"
-#include "cpu/level.h"
 #include <string.h>
 
 static int64_t volume(const int64_t d[3])
@@ -36,47 +35,81 @@ typedef struct conv_inner {
     int64_t taps, k; /* as the micro-kernel sees them */
 } conv_inner;
 
-static conv_inner inner_of(const conv_params *p)
+static conv_inner inner_of(const conv_shape *s, conv_tactic t)
 {
-    const conv_shape *s = &p->shape;
     const int64_t k = s->c_in / s->groups;
-    if (p->tactic.path == CONV_ROWS && runs_merge(s)) {
+    if (t.path == CONV_ROWS && runs_merge(s))
         return (conv_inner){ .taps = s->kernel[0] * s->kernel[1], .k = s->kernel[2] * k };
-    }
     return (conv_inner){ .taps = volume(s->kernel), .k = k };
+}
+
+static int64_t term_size(conv_tactic t)
+{
+    return sinter_dtype_bits(gemm_unit_type((gemm_unit)t.gemm.unit)) / 8;
+}
+
+/* Bytes of an element of the input where it lies. */
+static int64_t x_size_of(const conv_params *p)
+{
+    return p->x_type == SINTER_DTYPE_NONE ? term_size(p->tactic) : sinter_dtype_bits(p->x_type) / 8;
 }
 
 static gemm_grid grid_of(const conv_params *p)
 {
     const conv_shape *s = &p->shape;
-    return gemm_grid_of(level_of(p->isa)->gemm, p->tactic.gemm, pixel_count(s), s->c_out / s->groups);
+    return gemm_grid_of(gemm_set_of(p->isa, p->tactic.gemm), p->tactic.gemm, pixel_count(s), s->c_out / s->groups);
+}
+
+static size_t group_size_of(isa_level isa, const conv_shape *s, conv_tactic tactic)
+{
+    const conv_inner inner = inner_of(s, tactic);
+    return gemm_pack_size(isa, tactic.gemm, inner.taps, inner.k, s->c_out / s->groups);
 }
 
 size_t conv_pack_size(isa_level isa, const conv_shape *s, conv_tactic tactic)
 {
-    const size_t group = gemm_pack_size(isa, tactic.gemm, volume(s->kernel), s->c_in / s->groups, s->c_out / s->groups);
-    return size_mul(group, (size_t)s->groups);
+    return size_mul(group_size_of(isa, s, tactic), (size_t)s->groups);
 }
 
-void conv_pack(isa_level isa, const conv_shape *s, conv_tactic tactic, const float *w, const int64_t w_stride[5],
-               float *dst)
+/* Words whose terms belong to neighbouring taps of a row. w: the first column's first term. */
+static void pack_run(const gemm_tile_set *set, const conv_shape *s, const char *w, const int64_t w_stride[5],
+                     int64_t cols, int64_t width, char *to)
 {
-    const gemm_tile_set *set = level_of(isa)->gemm;
-    const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups;
+    const int64_t size = 4 / set->terms, k = s->c_in / s->groups, all = k * s->kernel[2];
+    for (int64_t i = 0; i < all; i += set->terms, to += width * 4) {
+        memset(to, 0, (size_t)width * 4);
+        for (int64_t t = 0; t < set->terms && i + t < all; t++) {
+            const char *from = w + ((i + t) / k * w_stride[4] + (i + t) % k * w_stride[1]) * size;
+            for (int64_t j = 0; j < cols; j++)
+                memcpy(to + j * 4 + t * size, from + j * w_stride[0] * size, (size_t)size);
+        }
+    }
+}
+
+void conv_pack(isa_level isa, const conv_shape *s, conv_tactic tactic, const void *w, const int64_t w_stride[5],
+               void *dst)
+{
+    const gemm_tile_set *set = gemm_set_of(isa, tactic.gemm);
+    const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups, size = term_size(tactic);
     const gemm_grid g = gemm_grid_of(set, tactic.gemm, 1, n);
-    const size_t group_size = gemm_pack_size(isa, tactic.gemm, volume(s->kernel), k, n) / sizeof(float);
+    const bool is_run = set->terms > 1 && inner_of(s, tactic).k != k;
     for (int64_t group = 0; group < s->groups; group++) {
-        float *to = dst + (size_t)group * group_size;
+        char *to = (char *)dst + (size_t)group * group_size_of(isa, s, tactic);
         for (int64_t panel = 0; panel < g.panels; panel++) {
             const int64_t col = panel * g.width, left = n - col < g.width ? n - col : g.width;
             const int64_t width = (left + g.lanes - 1) / g.lanes * g.lanes;
-            const float *from = w + (group * n + col) * w_stride[0];
+            const char *from = (const char *)w + (group * n + col) * w_stride[0] * size;
             for (int64_t d = 0; d < s->kernel[0]; d++) {
                 for (int64_t h = 0; h < s->kernel[1]; h++) {
-                    for (int64_t x = 0; x < s->kernel[2]; x++, to += k * width) {
-                        set->pack(to, from + d * w_stride[2] + h * w_stride[3] + x * w_stride[4], k, (int32_t)left,
-                                  (int32_t)width, w_stride[1], w_stride[0]);
+                    const char *row = from + (d * w_stride[2] + h * w_stride[3]) * size;
+                    if (is_run) {
+                        pack_run(set, s, row, w_stride, left, width, to);
+                        to += gemm_words(set, k * s->kernel[2]) * width * 4;
+                        continue;
                     }
+                    for (int64_t x = 0; x < s->kernel[2]; x++, to += gemm_words(set, k) * width * 4)
+                        set->pack(to, row + x * w_stride[4] * size, k, (int32_t)left, (int32_t)width, w_stride[1],
+                                  w_stride[0]);
                 }
             }
         }
@@ -88,7 +121,7 @@ size_t conv_workspace_size(const conv_params *p)
     if (p->tactic.path != CONV_ROWS) return 0;
     int64_t dims[3];
     padded_dims(&p->shape, dims);
-    size_t size = size_mul((size_t)p->shape.images, sizeof(float));
+    size_t size = size_mul((size_t)p->shape.images, (size_t)term_size(p->tactic));
     for (int i = 0; i < 3; i++) size = size_mul(size, (size_t)dims[i]);
     return size_align(size_mul(size, (size_t)p->shape.c_in), 64);
 }
@@ -101,8 +134,9 @@ static size_t zeros_size(const conv_params *p)
 
 size_t conv_scratch_size(const conv_params *p)
 {
-    const conv_inner inner = inner_of(p);
-    return size_add(zeros_size(p), gemm_core_scratch_size(level_of(p->isa)->gemm, p->tactic.gemm, inner.taps, inner.k));
+    const conv_inner inner = inner_of(&p->shape, p->tactic);
+    return size_add(zeros_size(p), gemm_core_scratch_size(gemm_set_of(p->isa, p->tactic.gemm), p->tactic.gemm,
+                                                          inner.taps, inner.k, p->epilogue.drain));
 }
 
 int conv_phase_count(const conv_params *p)
@@ -121,72 +155,119 @@ int64_t conv_tile_count(const conv_params *p, int phase)
     return p->shape.groups * g.m_blocks * g.n_blocks;
 }
 
-/* Copies `count` pixels of any strides; in blocks, so that lines written to are still near for the next channel. */
-static void row_gather(const conv_shape *s, const float *from, int64_t count, float *to)
+/* Channels [0, channels) of `count` pixels of any strides; in blocks, so that lines written to are still near for the
+ * next channel. to_step: elements from pixel to pixel. */
+#define PIXELS_GATHER(type)                                                                                            \
+    static void pixels_gather_##type(const type *from, int64_t x_step, int64_t c_step, int64_t count,                  \
+                                     int64_t channels, type *to, int64_t to_step)                                      \
+    {                                                                                                                  \
+        if (channels == 3) {                                                                                           \
+            const type *r = from, *g = from + c_step, *b = g + c_step;                                                 \
+            for (int64_t x = 0; x < count; x++, to += to_step) {                                                       \
+                to[0] = r[x * x_step];                                                                                 \
+                to[1] = g[x * x_step];                                                                                 \
+                to[2] = b[x * x_step];                                                                                 \
+            }                                                                                                          \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (int64_t x = 0; x < count; x += PIXELS) {                                                                  \
+            const int64_t end = count - x < PIXELS ? count : x + PIXELS;                                               \
+            for (int64_t c = 0; c < channels; c++)                                                                     \
+                for (int64_t i = x; i < end; i++) to[i * to_step + c] = from[c * c_step + i * x_step];                 \
+        }                                                                                                              \
+    }
+enum { PIXELS = 16, CHANNELS = 64 };
+PIXELS_GATHER(uint32_t)
+PIXELS_GATHER(uint16_t)
+PIXELS_GATHER(uint8_t)
+
+static void pixels_gather(const conv_shape *s, const char *from, int64_t size, int64_t count, int64_t channels,
+                          char *to, int64_t to_step)
 {
-    enum { BLOCK = 16 };
-    const int64_t channels = s->c_in, step = s->x_dim[2];
-    if (channels == 3) {
-        const float *r = from, *g = from + s->x_c, *b = g + s->x_c;
-        for (int64_t x = 0; x < count; x++, to += 3) {
-            to[0] = r[x * step];
-            to[1] = g[x * step];
-            to[2] = b[x * step];
-        }
+    const int64_t step = s->x_dim[2];
+    if (size == 4)
+        pixels_gather_uint32_t((const uint32_t *)(const void *)from, step, s->x_c, count, channels,
+                               (uint32_t *)(void *)to, to_step);
+    else if (size == 2)
+        pixels_gather_uint16_t((const uint16_t *)(const void *)from, step, s->x_c, count, channels,
+                               (uint16_t *)(void *)to, to_step);
+    else pixels_gather_uint8_t((const uint8_t *)from, step, s->x_c, count, channels, (uint8_t *)to, to_step);
+}
+
+/* Copies `count` pixels into a dense row, in the type of the terms. */
+static void row_gather(const conv_params *p, gemm_load_fn *load, const char *from, int64_t count, char *to)
+{
+    const conv_shape *s = &p->shape;
+    const int64_t size = x_size_of(p), term = term_size(p->tactic), channels = s->c_in;
+    if (s->x_c == 1 && s->x_dim[2] == channels) {
+        if (load) load(to, from, count * channels);
+        else memcpy(to, from, (size_t)(count * channels * size));
         return;
     }
-    for (int64_t x = 0; x < count; x += BLOCK) {
-        const int64_t end = count - x < BLOCK ? count : x + BLOCK;
-        for (int64_t c = 0; c < channels; c++) {
-            for (int64_t i = x; i < end; i++) to[i * channels + c] = from[c * s->x_c + i * step];
+    if (!load) {
+        pixels_gather(s, from, size, count, channels, to, channels);
+        return;
+    }
+    _Alignas(64) char part[PIXELS * CHANNELS * sizeof(float)];
+    for (int64_t x = 0; x < count; x += PIXELS) {
+        const int64_t pixels = count - x < PIXELS ? count - x : PIXELS;
+        for (int64_t c = 0; c < channels; c += CHANNELS) {
+            const int64_t some = channels - c < CHANNELS ? channels - c : CHANNELS;
+            pixels_gather(s, from + (x * s->x_dim[2] + c * s->x_c) * size, size, pixels, some, part, some);
+            if (some == channels) {
+                load(to + x * channels * term, part, pixels * channels);
+                continue;
+            }
+            for (int64_t i = 0; i < pixels; i++)
+                load(to + ((x + i) * channels + c) * term, part + i * some * size, some);
         }
     }
 }
 
 /* Copies rows [begin, end) of the padded image, whatever the strides of the input. */
-static void pad_rows(const conv_params *p, int64_t begin, int64_t end, float *padded)
+static void pad_rows(const conv_params *p, int64_t begin, int64_t end, char *padded)
 {
     const conv_shape *s = &p->shape;
     int64_t dims[3];
     padded_dims(s, dims);
-    const int64_t channels = s->c_in, row_size = dims[2] * channels;
+    gemm_load_fn *load;
+    (void)gemm_load_of(p->isa, (gemm_unit)p->tactic.gemm.unit, p->x_type, &load);
+    uint8_t fill = p->pad_byte;
+    if (p->x_type == SINTER_DTYPE_I8 && load) load(&fill, &p->pad_byte, 1);
+    const int64_t pixel = s->c_in * term_size(p->tactic), row_size = dims[2] * pixel, size = x_size_of(p);
     for (int64_t row = begin; row < end; row++) {
         const int64_t image = row / (dims[0] * dims[1]);
         const int64_t d = row / dims[1] % dims[0] - s->pad[0], h = row % dims[1] - s->pad[1];
-        float *to = padded + row * row_size;
+        char *to = padded + row * row_size;
         if (d < 0 || d >= s->in[0] || h < 0 || h >= s->in[1]) {
-            memset(to, 0, (size_t)row_size * sizeof(float));
+            memset(to, fill, (size_t)row_size);
             continue;
         }
-        const float *from = p->x + image * s->x_image + d * s->x_dim[0] + h * s->x_dim[1];
+        const char *from = (const char *)p->x + (image * s->x_image + d * s->x_dim[0] + h * s->x_dim[1]) * size;
         const int64_t before = s->pad[2] < dims[2] ? s->pad[2] : dims[2];
         const int64_t inside = s->in[2] < dims[2] - before ? s->in[2] : dims[2] - before;
         const int64_t after = dims[2] - before - inside;
-        memset(to, 0, (size_t)(before * channels) * sizeof(float));
-        to += before * channels;
-        if (s->x_c == 1 && s->x_dim[2] == channels) {
-            memcpy(to, from, (size_t)(inside * channels) * sizeof(float));
-        } else {
-            row_gather(s, from, inside, to);
-        }
-        memset(to + inside * channels, 0, (size_t)(after * channels) * sizeof(float));
+        memset(to, fill, (size_t)(before * pixel));
+        to += before * pixel;
+        row_gather(p, load, from, inside, to);
+        memset(to + inside * pixel, fill, (size_t)(after * pixel));
     }
 }
 
 /* Where the rows of A lie: an image (padded or not) and the walk over output pixels. */
 typedef struct conv_rows {
     const conv_shape *s;
-    const float *x, *zeros;
-    int64_t image, dim[3]; /* strides of x                          */
+    const char *x, *zeros;
+    int64_t image, dim[3]; /* strides of x in bytes                 */
     int64_t in[3], pad[3]; /* of x: the padded copy has no padding  */
     int64_t kernel[3];     /* taps that are told apart              */
 } conv_rows;
 
 /* The pointers of one tap for `count` neighbouring output pixels of a row; input column of the first is `x`. */
-static void tap_fill(const conv_rows *r, const float *line, int64_t x, int64_t count, const float **out)
+static void tap_fill(const conv_rows *r, const char *line, int64_t x, int64_t count, const void **out)
 {
     const int64_t stride = r->s->stride[2], step = stride * r->dim[2];
-    const float *pixel = line + x * r->dim[2];
+    const char *pixel = line + x * r->dim[2];
     if (x >= 0 && x + (count - 1) * stride < r->in[2]) {
         for (int64_t i = 0; i < count; i++) out[i] = pixel + i * step;
         return;
@@ -194,7 +275,7 @@ static void tap_fill(const conv_rows *r, const float *line, int64_t x, int64_t c
     for (int64_t i = 0; i < count; i++, x += stride) out[i] = x >= 0 && x < r->in[2] ? line + x * r->dim[2] : r->zeros;
 }
 
-static void conv_rows_fill(const void *source, int64_t row, int32_t rows, const float **out)
+static void conv_rows_fill(const void *source, int64_t row, int32_t rows, const void **out)
 {
     const conv_rows *r = source;
     const conv_shape *s = r->s;
@@ -204,14 +285,14 @@ static void conv_rows_fill(const void *source, int64_t row, int32_t rows, const 
         const int64_t z = y / s->out[1];
         const int64_t in_z = z % s->out[0] * s->stride[0] - r->pad[0], in_y = y % s->out[1] * s->stride[1] - r->pad[1];
         const int64_t in_x = x * s->stride[2] - r->pad[2];
-        const float *plane = r->x + z / s->out[0] * r->image;
-        const float **to = out + done;
+        const char *plane = r->x + z / s->out[0] * r->image;
+        const void **to = out + done;
         for (int64_t d = 0; d < r->kernel[0]; d++) {
             const int64_t at_z = in_z + d * s->dilation[0];
             for (int64_t h = 0; h < r->kernel[1]; h++) {
                 const int64_t at_y = in_y + h * s->dilation[1];
                 const bool inside = at_z >= 0 && at_z < r->in[0] && at_y >= 0 && at_y < r->in[1];
-                const float *line = inside ? plane + at_z * r->dim[0] + at_y * r->dim[1] : NULL;
+                const char *line = inside ? plane + at_z * r->dim[0] + at_y * r->dim[1] : NULL;
                 for (int64_t w = 0; w < r->kernel[2]; w++, to += rows) {
                     if (inside) {
                         tap_fill(r, line, in_x + w * s->dilation[2], count, to);
@@ -225,6 +306,12 @@ static void conv_rows_fill(const void *source, int64_t row, int32_t rows, const 
     }
 }
 
+/* The column's element of that of the two that there is; else NULL. */
+static const void *column(const float *wide, const uint16_t *narrow, int64_t col)
+{
+    return narrow ? (const void *)(narrow + col) : wide ? wide + col : NULL;
+}
+
 void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void *workspace, void *scratch,
               void *post_user)
 {
@@ -234,25 +321,29 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
         return;
     }
     const conv_shape *s = &p->shape;
-    const conv_inner inner = inner_of(p);
+    const conv_inner inner = inner_of(&p->shape, p->tactic);
     const gemm_grid g = grid_of(p);
     const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups, blocks = g.m_blocks * g.n_blocks;
-    const size_t pack_size = gemm_pack_size(p->isa, p->tactic.gemm, volume(s->kernel), k, n) / sizeof(float);
-    float *zeros = scratch;
-    memset(zeros, 0, zeros_size(p));
+    const size_t pack_size = group_size_of(p->isa, s, p->tactic);
+    const bool is_copied = p->tactic.path == CONV_ROWS;
+    const int64_t term = term_size(p->tactic), size = is_copied ? term : x_size_of(p);
+    char *zeros = scratch;
+    if (!is_copied) memset(zeros, p->pad_byte, (size_t)k * sizeof(float));
+    gemm_load_fn *load = NULL;
+    if (!is_copied) (void)gemm_load_of(p->isa, (gemm_unit)p->tactic.gemm.unit, p->x_type, &load);
 
-    conv_rows rows = { .s = s, .x = p->x, .zeros = zeros, .image = s->x_image };
+    conv_rows rows = { .s = s, .x = p->x, .zeros = zeros, .image = s->x_image * size };
     for (int i = 0; i < 3; i++) {
-        rows.dim[i] = s->x_dim[i];
+        rows.dim[i] = s->x_dim[i] * size;
         rows.in[i] = s->in[i];
         rows.pad[i] = s->pad[i];
         rows.kernel[i] = s->kernel[i];
     }
-    if (p->tactic.path == CONV_ROWS) {
+    if (is_copied) {
         int64_t dims[3];
         padded_dims(s, dims);
         rows.x = workspace;
-        rows.dim[2] = s->c_in;
+        rows.dim[2] = s->c_in * size;
         rows.dim[1] = dims[2] * rows.dim[2];
         rows.dim[0] = dims[1] * rows.dim[1];
         rows.image = dims[0] * rows.dim[0];
@@ -262,12 +353,14 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
         }
         if (runs_merge(s)) rows.kernel[2] = 1;
     }
-    const float *image = rows.x;
+    /* Signed integers have 128 added where they are copied. */
+    const bool adds_nothing = !p->pad_byte && p->x_type != SINTER_DTYPE_I8;
+    const char *image = rows.x;
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t group = tile / blocks, n_block = tile % blocks / g.m_blocks, m_block = tile % g.m_blocks;
-        rows.x = image + group * k;
+        rows.x = image + group * k * size;
         const gemm_core core = {
-            .set = level_of(p->isa)->gemm,
+            .set = gemm_set_of(p->isa, p->tactic.gemm),
             .tactic = p->tactic.gemm,
             .rows = conv_rows_fill,
             .source = &rows,
@@ -275,16 +368,19 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
             .n = n,
             .k = inner.k,
             .taps = inner.taps,
-            .a_row = s->stride[2] * rows.dim[2],
+            .a_row = s->stride[2] * rows.dim[2] / size,
             .a_col = 1,
-            .b = p->w + (size_t)group * pack_size,
-            .c = p->y + group * n,
+            .load = load,
+            .a_size = size,
+            .b = (const char *)p->w + (size_t)group * pack_size,
+            .c = (char *)p->y + group * n * (p->narrow_y ? 2 : 4),
             .ldc = p->ldy,
-            .bias = p->epilogue.bias ? p->epilogue.bias + group * n : NULL,
-            .residual = p->epilogue.residual ? p->epilogue.residual + group * n : NULL,
+            .narrow_c = p->narrow_y,
+            .bias = column(p->epilogue.bias, p->epilogue.narrow_bias, group * n),
+            .residual = column(p->epilogue.residual, p->epilogue.narrow_residual, group * n),
             .epilogue = &p->epilogue,
             .col = group * n,
-            .zeros = p->tactic.path == CONV_TAPS && inner.taps > 1 ? zeros : NULL,
+            .zeros = !is_copied && inner.taps > 1 && adds_nothing ? zeros : NULL,
         };
         gemm_core_block(&core, &g, m_block, n_block, 0, (char *)scratch + zeros_size(p), post_user);
     }

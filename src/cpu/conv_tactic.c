@@ -2,7 +2,6 @@
 /* conv_tactic.c - which tactics are worth measuring for a convolution: the product's, on each path that applies. */
 #include "cpu/conv.h"
 #include "cpu/gemm_core.h"
-#include "cpu/level.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +21,8 @@ static gemm_shape product_of(const conv_shape *s, conv_path path)
         .taps = s->kernel[0] * s->kernel[1] * s->kernel[2],
         .a_row = s->stride[2] * s->x_dim[2],
         .a_col = 1,
+        .unit = s->unit,
+        .is_converted = s->is_converted && path == CONV_TAPS,
     };
     if (path == CONV_ROWS) {
         g.a_row = s->stride[2] * s->c_in;
@@ -96,7 +97,8 @@ double conv_cost(isa_level isa, const conv_shape *s, conv_tactic t)
         cost += copied * (s->x_c == 1 ? 0.1 : 0.3);
     }
     /* Every tap of every register tile reloads its pointers. */
-    const double tiles = (double)g.m / t.gemm.rows * (double)(g.n / (t.gemm.vectors * level_of(isa)->gemm->lanes) + 1);
+    const double tiles =
+        (double)g.m / t.gemm.rows * (double)(g.n / (t.gemm.vectors * gemm_set_of(isa, t.gemm)->lanes) + 1);
     return cost + 0.15 * tiles * (double)g.taps * t.gemm.rows * (double)s->groups;
 }
 

@@ -137,8 +137,8 @@ static size_t zeros_size(const conv_shape *s)
 size_t conv_transpose_scratch_size(const conv_transpose_params *p)
 {
     const conv_shape *s = &p->shape;
-    return size_add(zeros_size(s),
-                    gemm_core_scratch_size(level_of(p->isa)->gemm, p->tactic, taps_total(s), s->c_in / s->groups));
+    return size_add(zeros_size(s), gemm_core_scratch_size(level_of(p->isa)->gemm, p->tactic, taps_total(s),
+                                                          s->c_in / s->groups, false));
 }
 
 static gemm_grid columns_of(const conv_transpose_params *p)
@@ -160,7 +160,7 @@ typedef struct gather_rows {
     int64_t z, y;           /* of the output */
 } gather_rows;
 
-static void gather_rows_fill(const void *source, int64_t row, int32_t rows, const float **out)
+static void gather_rows_fill(const void *source, int64_t row, int32_t rows, const void **out)
 {
     const gather_rows *r = source;
     const conv_shape *s = r->s;

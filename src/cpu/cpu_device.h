@@ -8,7 +8,7 @@
 
 typedef struct cpu_device {
     kernel_target target;
-    isa_level     isa;                  /* in use: what the machine has, under the cap */
+    isa_choice    isa;                  /* in use: what the machine has, under the cap */
     cpu_pool     *pool;
 } cpu_device;
 
@@ -19,6 +19,6 @@ void          cpu_device_deinit(cpu_device *d);                          /* a ze
 /* The machine's class as text for the timing cache: ISA in use, vendor, family, model, stepping, caches. */
 void          cpu_device_describe(const cpu_device *d, text *out);
 /* The target of a level with this machine's caches: what cpu_device_init fills. */
-kernel_target cpu_target_of(isa_level isa, uint32_t threads);
+kernel_target cpu_target_of(isa_choice isa, uint32_t threads);
 
 #endif

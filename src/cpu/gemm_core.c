@@ -5,9 +5,67 @@
  * rows pass by, and one tile's rows of A stay in L1 while the panels pass by. K is never cut, so C is written once. */
 #include "cpu/gemm_core.h"
 #include "base/env.h"
+#include "cpu/level.h"
+#include "cpu/vm.h"
 #include <string.h>
 
 enum { SCRATCH_ALIGN = 64, POST_BYTES = 4096 };
+
+const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit)
+{
+    if ((unsigned)unit >= GEMM_UNITS) return NULL;
+#if CPU_HAS_X86
+    if (level >= ISA_AVX512 && unit == GEMM_BF16_DOT) return level_avx512_bf16;
+    if (level >= ISA_AVX512 && unit == GEMM_U8_DOT) return level_avx512_vnni;
+    if (level == ISA_AVX2 && unit == GEMM_U8_DOT) return level_avx2_vnni;
+#endif
+    return level_of(level)->unit[unit];
+}
+
+isa_features gemm_unit_needs(isa_level level, gemm_unit unit)
+{
+    if (unit == GEMM_BF16_DOT) return ISA_BF16;
+    if (unit == GEMM_U8_DOT) return level >= ISA_AVX512 ? ISA_VNNI : ISA_AVX_VNNI;
+    return 0;
+}
+
+gemm_unit gemm_unit_best(isa_choice machine, gemm_unit unit)
+{
+    const gemm_unit dot = unit == GEMM_BF16 ? GEMM_BF16_DOT : unit == GEMM_U8 ? GEMM_U8_DOT : unit;
+    const bool has = gemm_unit_set(machine.level, dot) && !(gemm_unit_needs(machine.level, dot) & ~machine.features);
+    return has ? dot : unit;
+}
+
+sinter_dtype gemm_unit_type(gemm_unit unit)
+{
+    return unit == GEMM_F32 ? SINTER_DTYPE_F32 : gemm_unit_is_integer(unit) ? SINTER_DTYPE_U8 : SINTER_DTYPE_BF16;
+}
+
+const char *gemm_unit_name(gemm_unit unit)
+{
+    static const char *const names[GEMM_UNITS] = { "", "bf16", "u8", "bf16_dot", "u8_dot" };
+    return (unsigned)unit < GEMM_UNITS ? names[unit] : "unknown";
+}
+
+/* Signed numbers with 128 added. */
+static void load_signed(void *dst, const void *src, int64_t n)
+{
+    uint8_t *to = dst;
+    const uint8_t *from = src;
+    for (int64_t i = 0; i < n; i++) to[i] = from[i] ^ 0x80u;
+}
+
+bool gemm_load_of(isa_level isa, gemm_unit unit, sinter_dtype from, gemm_load_fn **out)
+{
+    const sinter_dtype to = gemm_unit_type(unit);
+    const vm_set *set = level_of(isa)->vm;
+    *out = NULL;
+    if (from == SINTER_DTYPE_NONE || from == to) return true;
+    if (to == SINTER_DTYPE_F32 && (from == SINTER_DTYPE_F16 || from == SINTER_DTYPE_BF16)) *out = set->load[from];
+    if (to == SINTER_DTYPE_BF16 && from == SINTER_DTYPE_F32) *out = set->store[to];
+    if (to == SINTER_DTYPE_U8 && from == SINTER_DTYPE_I8) *out = load_signed;
+    return *out != NULL;
+}
 
 static int64_t i64_min(int64_t a, int64_t b)
 {
@@ -20,10 +78,11 @@ static int64_t ceil_div(int64_t a, int64_t b)
 
 gemm_grid gemm_grid_of(const gemm_tile_set *set, gemm_tactic t, int64_t m, int64_t n)
 {
-    gemm_grid g = { .lanes = set->lanes, .width = (int64_t)set->lanes * t.vectors };
+    const gemm_grid none = { .lanes = set->lanes, .width = (int64_t)set->lanes * t.vectors, .terms = set->terms };
+    gemm_grid g = none;
     g.m_tiles = ceil_div(m, t.rows);
     g.panels = ceil_div(n, g.width);
-    if (g.m_tiles == 0 || g.panels == 0) return (gemm_grid){ .lanes = g.lanes, .width = g.width };
+    if (g.m_tiles == 0 || g.panels == 0) return none;
     g.rows_small = m / g.m_tiles;
     g.rows_extra = m % g.m_tiles;
     g.m_blocks = t.block_m ? ceil_div(g.m_tiles, t.block_m) : 1;
@@ -41,54 +100,95 @@ static int64_t panel_width(const gemm_grid *g, int64_t n, int64_t panel)
 int64_t gemm_panel_at(const gemm_grid *g, int64_t taps, int64_t k, int64_t n, int64_t panel)
 {
     if (panel == 0) return 0;
-    return taps * k * ((panel - 1) * g->width + panel_width(g, n, panel - 1));
+    return taps * ceil_div(k, g->terms) * ((panel - 1) * g->width + panel_width(g, n, panel - 1));
 }
 
 static size_t rows_size(gemm_tactic t, int64_t taps)
 {
-    return size_align(size_mul(size_mul((size_t)taps, t.rows), sizeof(const float *)), SCRATCH_ALIGN);
+    return size_align(size_mul(size_mul((size_t)taps, t.rows), sizeof(const void *)), SCRATCH_ALIGN);
 }
 
 /* Rows of a copied A lie an odd number of cache lines apart, so no two collide in the L1 cache. */
-static int64_t copy_stride(int64_t k)
+static int64_t copy_stride(int64_t words)
 {
-    return (k + 15) / 16 * 16 | 16;
+    return (words + 15) / 16 * 16 | 16;
 }
 
-size_t gemm_core_scratch_size(const gemm_tile_set *set, gemm_tactic t, int64_t taps, int64_t k)
+/* Bytes of the copies of a register tile's rows. */
+static size_t copy_size(const gemm_tile_set *set, gemm_tactic t, int64_t taps, int64_t k)
 {
-    (void)set;
-    size_t size = rows_size(t, taps);
-    if (t.copy_a) {
-        const size_t row = size_mul((size_t)copy_stride(k), sizeof(float));
-        size = size_add(size, size_mul(size_mul((size_t)taps, t.rows), row));
-    }
+    if (!t.copy_a) return 0;
+    const size_t row = size_mul((size_t)copy_stride(gemm_words(set, k)), sizeof(float));
+    return size_align(size_mul(size_mul((size_t)taps, t.rows), row), SCRATCH_ALIGN);
+}
+
+/* Panels whose sums are drained at once. */
+static int64_t drain_panels(const gemm_tile_set *set, gemm_tactic t)
+{
+    return ceil_div(POST_BYTES, (int64_t)t.rows * t.vectors * set->lanes * (int64_t)sizeof(float));
+}
+
+size_t gemm_core_scratch_size(const gemm_tile_set *set, gemm_tactic t, int64_t taps, int64_t k, bool drain)
+{
+    size_t size = size_add(rows_size(t, taps), copy_size(set, t, taps, k));
+    if (drain) size = size_add(size, (size_t)(drain_panels(set, t) * t.rows * t.vectors * set->lanes) * sizeof(float));
     return size_align(size, SCRATCH_ALIGN);
 }
 
-/* Replaces row pointers by pointers to copies in `to`. */
-static void rows_copy(const gemm_core *core, int32_t rows, const float **from, float *to)
+/* Elements of a transposed A: rows next to each other in memory, so that the inner loop runs along them. */
+#define ROWS_GATHER(type)                                                                                              \
+    static void rows_gather_##type(type *to, int64_t stride, const void *const *from, int32_t rows, int64_t begin,     \
+                                   int64_t count, int64_t step)                                                        \
+    {                                                                                                                  \
+        for (int64_t k = 0; k < count; k++)                                                                            \
+            for (int32_t i = 0; i < rows; i++) to[i * stride + k] = ((const type *)from[i])[(begin + k) * step];       \
+    }
+ROWS_GATHER(uint32_t)
+ROWS_GATHER(uint16_t)
+ROWS_GATHER(uint8_t)
+
+static void rows_gather(void *to, int64_t stride, const void *const *from, int32_t rows, int64_t begin, int64_t count,
+                        int64_t step, int64_t size)
 {
-    const int64_t stride = copy_stride(core->k), count = core->taps * rows;
+    if (size == 4) rows_gather_uint32_t(to, stride / 4, from, rows, begin, count, step);
+    else if (size == 2) rows_gather_uint16_t(to, stride / 2, from, rows, begin, count, step);
+    else rows_gather_uint8_t(to, stride, from, rows, begin, count, step);
+}
+
+enum { GATHERED = 64 };
+
+/* Replaces row pointers by pointers to copies in `to`, in the type of the terms. */
+static void rows_copy(const gemm_core *core, int32_t rows, const void **from, char *to)
+{
+    const int64_t stride = copy_stride(gemm_words(core->set, core->k)) * (int64_t)sizeof(float);
+    const int64_t term = (int64_t)sizeof(float) / core->set->terms, size = core->a_size ? core->a_size : term;
     const int64_t step = core->a_col;
     if (step == 1) {
-        for (int64_t i = 0; i < count; i++, to += stride) {
-            memcpy(to, from[i], (size_t)core->k * sizeof(float));
+        for (int64_t i = 0; i < core->taps * rows; i++, to += stride) {
+            if (core->load) core->load(to, from[i], core->k);
+            else memcpy(to, from[i], (size_t)(core->k * size));
             from[i] = to;
         }
         return;
     }
-    /* With rows next to each other in memory (a transposed A) the inner loop runs along them. */
     for (int64_t tap = 0; tap < core->taps; tap++, from += rows, to += stride * rows) {
-        for (int64_t k = 0; k < core->k; k++) {
-            for (int32_t i = 0; i < rows; i++) to[i * stride + k] = from[i][k * step];
+        if (!core->load) {
+            rows_gather(to, stride, from, rows, 0, core->k, step, size);
+        } else {
+            _Alignas(64) char part[GEMM_ROWS_MAX * GATHERED * sizeof(float)];
+            for (int64_t k = 0; k < core->k; k += GATHERED) {
+                const int64_t count = i64_min(core->k - k, GATHERED);
+                rows_gather(part, GATHERED * size, from, rows, k, count, step, size);
+                for (int32_t i = 0; i < rows; i++)
+                    core->load(to + i * stride + k * term, part + i * GATHERED * size, count);
+            }
         }
         for (int32_t i = 0; i < rows; i++) from[i] = to + i * stride;
     }
 }
 
 /* The taps from the first to the last that have a row beside the zeros; one at least. */
-static void taps_trim(const gemm_core *core, int32_t rows, const float *const *at, int64_t *begin, int64_t *end)
+static void taps_trim(const gemm_core *core, int32_t rows, const void *const *at, int64_t *begin, int64_t *end)
 {
     *begin = 0;
     *end = core->taps;
@@ -104,13 +204,18 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
                      void *scratch, void *post_user)
 {
     const gemm_epilogue *e = core->epilogue;
-    const float **rows_at = scratch;
-    float *copy = (float *)((char *)scratch + rows_size(core->tactic, core->taps));
+    const void **rows_at = scratch;
+    char *copy = (char *)scratch + rows_size(core->tactic, core->taps);
+    char *drained = copy + copy_size(core->set, core->tactic, core->taps, core->k);
+    const int64_t words = gemm_words(core->set, core->k), a_size = core->a_size ? core->a_size : 4 / core->set->terms;
+    const int64_t c_size = core->narrow_c ? 2 : 4, bias_size = e->narrow_bias ? 2 : 4,
+                  residual_size = e->narrow_residual ? 2 : 4;
+    const int64_t drain_width = drain_panels(core->set, core->tactic) * g->width;
     /* Blocks are cut evenly: products of counts fit, both are bounded by the number of elements in memory. */
     const int64_t tile_end = g->m_tiles * (m_block + 1) / g->m_blocks;
     const int64_t panel_begin = g->panels * n_block / g->n_blocks;
     const int64_t panel_end = g->panels * (n_block + 1) / g->n_blocks;
-    const float *b_begin = core->b + gemm_panel_at(g, core->taps, core->k, core->n, panel_begin) -
+    const float *b_begin = (const float *)core->b + gemm_panel_at(g, core->taps, core->k, core->n, panel_begin) -
                            gemm_panel_at(g, core->taps, core->k, core->n, b_first);
     for (int64_t i = g->m_tiles * m_block / g->m_blocks; i < tile_end; i++) {
         const int64_t row = i * g->rows_small + i64_min(i, g->rows_extra);
@@ -121,12 +226,15 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
         if (core->tactic.copy_a) rows_copy(core, rows, rows_at, copy);
         gemm_tile t = {
             .a = rows_at + tap_begin * rows,
-            .ldc = core->ldc,
+            .ldc = e->drain ? drain_width : core->ldc,
             .ldr = e->ldr,
             .taps = tap_end - tap_begin,
             .k = core->k,
-            .ahead = core->tactic.copy_a ? 0 : core->a_row * rows,
-            .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u),
+            .ahead = core->tactic.copy_a ? 0 : core->a_row * rows * a_size,
+            .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u) |
+                     (core->narrow_c && !e->drain ? GEMM_TILE_NARROW_C : 0u) |
+                     (e->narrow_bias ? GEMM_TILE_NARROW_BIAS : 0u) |
+                     (e->narrow_residual ? GEMM_TILE_NARROW_RESIDUAL : 0u),
             .alpha = e->alpha,
             .lo = e->lo,
             .hi = e->hi,
@@ -136,17 +244,20 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
         for (int64_t panel = panel_begin; panel < panel_end; panel++) {
             const int64_t col = panel * g->width, width = panel_width(g, core->n, panel);
             t.cols = (int32_t)i64_min(core->n - col, width);
-            t.c = core->c + row * core->ldc + col;
-            t.bias = core->bias ? core->bias + col : NULL;
-            t.residual = core->residual ? core->residual + row * e->ldr + col : NULL;
-            t.b = b + tap_begin * core->k * width;
+            t.c = e->drain ? drained + (col - done) * (int64_t)sizeof(float)
+                           : (char *)core->c + (row * core->ldc + col) * c_size;
+            t.bias = core->bias ? (const char *)core->bias + col * bias_size : NULL;
+            t.residual = core->residual ? (const char *)core->residual + (row * e->ldr + col) * residual_size : NULL;
+            t.b = b + tap_begin * words * width;
             core->set->run[width / g->lanes - 1][rows - 1](&t);
-            b += core->taps * core->k * width;
+            b += core->taps * words * width;
             t.ahead = 0;
             const int64_t cols = col + t.cols - done;
-            if (e->post && (panel + 1 == panel_end || cols * rows * (int64_t)sizeof(float) >= POST_BYTES)) {
-                e->post(post_user, core->batch, row, rows, core->col + done, cols, core->c + row * core->ldc + done,
-                        core->ldc);
+            const bool is_full =
+                e->drain ? cols + g->width > drain_width : cols * rows * (int64_t)sizeof(float) >= POST_BYTES;
+            if (e->post && (panel + 1 == panel_end || is_full)) {
+                void *at = e->drain ? drained : (char *)core->c + (row * core->ldc + done) * c_size;
+                e->post(post_user, core->batch, row, rows, core->col + done, cols, at, t.ldc);
                 done += cols;
             }
         }

@@ -9,7 +9,12 @@
 #include "cpu/gemm.h"
 
 /* Fills out[tap * rows + i] for rows [row, row + rows) of A. */
-typedef void gemm_rows_fn(const void *source, int64_t row, int32_t rows, const float **out);
+typedef void gemm_rows_fn(const void *source, int64_t row, int32_t rows, const void **out);
+/* Converts n adjacent elements. */
+typedef void gemm_load_fn(void *dst, const void *src, int64_t n);
+/* From a type in memory to that of a unit's terms; NULL where they are one, or where there is no way (false). */
+bool gemm_load_of(isa_level isa, gemm_unit unit, sinter_dtype from, gemm_load_fn **out);
+
 
 typedef struct gemm_core {
     const gemm_tile_set *set;
@@ -18,13 +23,16 @@ typedef struct gemm_core {
     const void *source;
     int64_t m, n, k, taps;
     int64_t a_row, a_col; /* a_row: usual distance of rows, for prefetching only */
-    const float *b;       /* packed, panel 0                          */
-    float *c;
+    gemm_load_fn *load;   /* NULL, or what converts rows as they are copied */
+    int64_t a_size;       /* bytes of an element where rows lie; 0: those of a term */
+    const void *b;        /* packed, panel 0                          */
+    void *c;
     int64_t ldc;
-    const float *bias, *residual;
+    bool narrow_c;
+    const void *bias, *residual; /* of the first column, of the type that the epilogue has them in */
     const gemm_epilogue *epilogue; /* bias and residual of it are not read     */
     int64_t batch, col;            /* what the hook is told                    */
-    const float *zeros;            /* NULL, or a row of A that adds nothing: first and last taps of that alone are left
+    const void *zeros;             /* NULL, or a row of A that adds nothing: first and last taps of that alone are left
                                     * out */
 } gemm_core;
 
@@ -32,18 +40,30 @@ typedef struct gemm_core {
 typedef struct gemm_grid {
     int64_t rows_small, rows_extra; /* the first `rows_extra` register tiles are one row higher */
     int64_t m_tiles, panels, m_blocks, n_blocks;
-    int64_t lanes, width; /* floats of a vector and of a full panel */
+    int64_t lanes, width; /* words of a vector and of a full panel */
+    int64_t terms;        /* in a word                             */
 } gemm_grid;
 
 gemm_grid gemm_grid_of(const gemm_tile_set *set, gemm_tactic t, int64_t m, int64_t n);
-/* Floats of a packed matrix before panel `panel` (panel == panels: all of it). Exact only below INT64_MAX. */
+/* Words of a packed matrix before panel `panel` (panel == panels: all of it). Exact only below INT64_MAX. */
 int64_t gemm_panel_at(const gemm_grid *g, int64_t taps, int64_t k, int64_t n, int64_t panel);
-/* Bytes of scratch for one work tile without a raw B. */
-size_t gemm_core_scratch_size(const gemm_tile_set *set, gemm_tactic t, int64_t taps, int64_t k);
+/* Bytes of scratch for one work tile without a raw B. drain: its sums stay there, too. */
+size_t gemm_core_scratch_size(const gemm_tile_set *set, gemm_tactic t, int64_t taps, int64_t k, bool drain);
 /* Runs block (m_block, n_block); `b_first` is the panel that core->b points at (0 unless B was packed for this block).
  */
 void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block, int64_t n_block, int64_t b_first,
                      void *scratch, void *post_user);
+
+/* The set of a tactic that was checked. */
+static inline const gemm_tile_set *gemm_set_of(isa_level isa, gemm_tactic t)
+{
+    return gemm_unit_set(isa, (gemm_unit)t.unit);
+}
+/* Words of K. */
+static inline int64_t gemm_words(const gemm_tile_set *set, int64_t k)
+{
+    return k / set->terms + (k % set->terms != 0);
+}
 
 /* Whether every count is 1 or more (0 too where `empty`) and their product is a number of floats that memory could
  * hold, so that no arithmetic on sizes here can overflow. */

@@ -3,45 +3,46 @@
 #include "base/env.h"
 #include "cpu/codes.h"
 #include "cpu/gemm_core.h"
-#include "cpu/level.h"
 
 size_t gemm_pack_size(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k, int64_t n)
 {
-    const size_t lanes = (size_t)level_of(isa)->gemm->lanes;
-    const size_t cols = size_align((size_t)n, lanes);
-    const size_t floats = size_mul(size_mul((size_t)taps, (size_t)k), cols);
-    (void)tactic; /* whatever the width of a panel, only the last vector is padded */
-    return size_align(size_mul(floats, sizeof(float)), 64);
+    const gemm_tile_set *set = gemm_set_of(isa, tactic);
+    const size_t cols = size_align((size_t)n, (size_t)set->lanes);
+    /* Whatever the width of a panel, only the last vector is padded. */
+    const size_t words = size_mul(size_mul((size_t)taps, (size_t)gemm_words(set, k)), cols);
+    return size_align(size_mul(words, sizeof(float)), 64);
 }
 
 static void pack_panels(const gemm_tile_set *set, const gemm_grid *g, int64_t taps, int64_t k, int64_t n,
-                        int64_t panel_begin, int64_t panel_end, const float *src, int64_t tap_stride,
-                        int64_t row_stride, int64_t col_stride, float *dst)
+                        int64_t panel_begin, int64_t panel_end, const void *src, int64_t tap_stride, int64_t row_stride,
+                        int64_t col_stride, float *dst)
 {
+    const int64_t size = 4 / set->terms, words = gemm_words(set, k);
     for (int64_t panel = panel_begin; panel < panel_end; panel++) {
         const int64_t col = panel * g->width, left = n - col < g->width ? n - col : g->width;
         const int64_t width = (left + g->lanes - 1) / g->lanes * g->lanes;
-        for (int64_t tap = 0; tap < taps; tap++, dst += k * width) {
-            set->pack(dst, src + tap * tap_stride + col * col_stride, k, (int32_t)left, (int32_t)width, row_stride,
-                      col_stride);
+        for (int64_t tap = 0; tap < taps; tap++, dst += words * width) {
+            set->pack(dst, (const char *)src + (tap * tap_stride + col * col_stride) * size, k, (int32_t)left,
+                      (int32_t)width, row_stride, col_stride);
         }
     }
 }
 
-void gemm_pack(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k, int64_t n, const float *src,
-               int64_t tap_stride, int64_t row_stride, int64_t col_stride, float *dst)
+void gemm_pack(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k, int64_t n, const void *src,
+               int64_t tap_stride, int64_t row_stride, int64_t col_stride, void *dst)
 {
-    const gemm_tile_set *set = level_of(isa)->gemm;
+    const gemm_tile_set *set = gemm_set_of(isa, tactic);
     const gemm_grid g = gemm_grid_of(set, tactic, 1, n);
     pack_panels(set, &g, taps, k, n, 0, g.panels, src, tap_stride, row_stride, col_stride, dst);
 }
 
-/* Floats of scratch for the panels of one block of a raw B, or of one in codes. */
+/* Bytes of scratch for the panels of one block of a raw B, or of one in codes. */
 static size_t raw_size(const gemm_params *p, const gemm_grid *g)
 {
     if ((!p->b_raw && !p->codes) || g->n_blocks == 0) return 0;
     const size_t panels = (size_t)((g->panels + g->n_blocks - 1) / g->n_blocks);
-    const int64_t depth = p->codes && codes_depth(p) < p->k ? codes_depth(p) : p->k;
+    const int64_t depth =
+        p->codes && codes_depth(p) < p->k ? codes_depth(p) : gemm_words(gemm_set_of(p->isa, p->tactic), p->k);
     return size_mul(size_mul(size_mul(panels, (size_t)g->width), (size_t)depth), sizeof(float));
 }
 
@@ -54,7 +55,7 @@ static int64_t batch_count(const gemm_params *p)
 
 size_t gemm_scratch_size(const gemm_params *p)
 {
-    const gemm_tile_set *set = level_of(p->isa)->gemm;
+    const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic);
     const gemm_grid g = gemm_grid_of(set, p->tactic, p->m, p->n);
     size_t own = size_align(raw_size(p, &g), 64);
     if (p->codes) { /* for few rows, too, of which one panel of f32 may be wanted all the same */
@@ -63,26 +64,33 @@ size_t gemm_scratch_size(const gemm_params *p)
         if (own < direct) own = size_align(direct, 64);
         if (own < panel) own = size_align(panel, 64);
     }
-    return size_add(gemm_core_scratch_size(set, p->tactic, 1, p->k), own);
+    return size_add(gemm_core_scratch_size(set, p->tactic, 1, p->k, p->epilogue.drain), own);
 }
 
 int64_t gemm_tile_count(const gemm_params *p)
 {
     if (p->codes && p->codes->is_direct) return batch_count(p) * codes_panels(p);
-    const gemm_grid g = gemm_grid_of(level_of(p->isa)->gemm, p->tactic, p->m, p->n);
+    const gemm_grid g = gemm_grid_of(gemm_set_of(p->isa, p->tactic), p->tactic, p->m, p->n);
     return batch_count(p) * g.m_blocks * g.n_blocks;
 }
 
 typedef struct dense_rows {
-    const float *a;
-    int64_t stride;
+    const char *a;
+    int64_t stride; /* bytes */
 } dense_rows;
 
-static void dense_rows_fill(const void *source, int64_t row, int32_t rows, const float **out)
+static void dense_rows_fill(const void *source, int64_t row, int32_t rows, const void **out)
 {
     const dense_rows *s = source;
-    const float *a = s->a + row * s->stride;
+    const char *a = s->a + row * s->stride;
     for (int32_t i = 0; i < rows; i++) out[i] = a + i * s->stride;
+}
+
+/* Bytes of an element of A in memory. */
+static int64_t a_size_of(const gemm_params *p)
+{
+    const sinter_dtype t = p->a_type == SINTER_DTYPE_NONE ? gemm_unit_type((gemm_unit)p->tactic.unit) : p->a_type;
+    return sinter_dtype_bits(t) / 8;
 }
 
 typedef struct matrix_at {
@@ -109,10 +117,13 @@ static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, i
                       int64_t k, int64_t terms, const float *packed, void *scratch, void *post_user)
 {
     const matrix_at at = matrix_of(p, batch);
-    const dense_rows rows = { .a = p->a + at.a + k * p->a_col, .stride = p->a_row };
+    const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic);
+    const int64_t term = 4 / set->terms, a_size = a_size_of(p);
+    const dense_rows rows = { .a = (const char *)p->a + (at.a + k * p->a_col) * a_size, .stride = p->a_row * a_size };
     gemm_epilogue e = p->epilogue;
-    float *c = p->c + at.c;
-    const float *residual = e.residual ? e.residual + at.residual : NULL;
+    void *c = (char *)p->c + at.c * (p->narrow_c ? 2 : 4);
+    const void *residual = e.residual ? e.residual + at.residual : NULL;
+    if (e.narrow_residual) residual = e.narrow_residual + at.residual;
     if (k) {
         e.ldr = p->ldc;
         residual = c;
@@ -121,8 +132,10 @@ static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, i
         e.clip = false;
         e.post = NULL;
     }
+    gemm_load_fn *load;
+    (void)gemm_load_of(p->isa, (gemm_unit)p->tactic.unit, p->a_type, &load);
     const gemm_core core = {
-        .set = level_of(p->isa)->gemm,
+        .set = set,
         .tactic = p->tactic,
         .rows = dense_rows_fill,
         .source = &rows,
@@ -132,10 +145,15 @@ static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, i
         .taps = 1,
         .a_row = p->a_row,
         .a_col = p->a_col,
-        .b = packed ? packed : p->b + at.b,
+        .load = load,
+        .a_size = a_size,
+        .b = packed ? (const void *)packed : (const char *)p->b + at.b * term,
         .c = c,
         .ldc = p->ldc,
-        .bias = k ? NULL : e.bias,
+        .narrow_c = p->narrow_c,
+        .bias = k               ? NULL
+                : e.narrow_bias ? (const void *)e.narrow_bias
+                                : (const void *)e.bias,
         .residual = residual,
         .epilogue = &e,
         .batch = batch,
@@ -169,10 +187,10 @@ static void run_codes(const gemm_params *p, const gemm_grid *g, int64_t begin, i
     for (int64_t tile = begin, seen = -1; tile < end; tile++) {
         const int64_t batch = tile / panels, panel = tile % panels;
         const matrix_at at = matrix_of(p, batch);
-        if (batch != seen) is_finite = codes_prepare(p, p->a + at.a, own);
+        if (batch != seen) is_finite = codes_prepare(p, (const float *)p->a + at.a, own);
         seen = batch;
         if (is_finite) {
-            codes_panel(p, batch, panel, at.residual, p->c + at.c, own, post_user);
+            codes_panel(p, batch, panel, at.residual, (float *)p->c + at.c, own, post_user);
             continue;
         }
         for (int64_t i = panel * wide; i < (panel + 1) * wide && i < each.panels; i++)
@@ -183,9 +201,9 @@ static void run_codes(const gemm_params *p, const gemm_grid *g, int64_t begin, i
 
 void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, void *post_user)
 {
-    const gemm_tile_set *set = level_of(p->isa)->gemm;
+    const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic);
     const gemm_grid g = gemm_grid_of(set, p->tactic, p->m, p->n);
-    char *own = (char *)scratch + gemm_core_scratch_size(set, p->tactic, 1, p->k);
+    char *own = (char *)scratch + gemm_core_scratch_size(set, p->tactic, 1, p->k, p->epilogue.drain);
     if (p->codes && p->codes->is_direct) {
         run_codes(p, &g, begin, end, scratch, own, post_user);
         return;
@@ -202,7 +220,7 @@ void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, v
         if (p->b_raw && packed_key != batch * g.n_blocks + n_block) {
             packed_key = batch * g.n_blocks + n_block;
             pack_panels(set, &g, 1, p->k, p->n, g.panels * n_block / g.n_blocks, g.panels * (n_block + 1) / g.n_blocks,
-                        p->b + matrix_of(p, batch).b, 0, p->b_row, p->b_col, packed);
+                        (const char *)p->b + matrix_of(p, batch).b * (4 / set->terms), 0, p->b_row, p->b_col, packed);
         }
         run_block(p, &g, batch, m_block, n_block, 0, p->k, packed, scratch, post_user);
     }

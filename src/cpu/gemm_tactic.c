@@ -4,7 +4,6 @@
  * The model counts what no machine escapes: multiply-adds with the lanes that padding wastes, loads, the latency of a
  * short accumulator chain. It knows no clock and no vendor. Two sizes of block stand for two sizes of L2 cache. */
 #include "cpu/gemm_core.h"
-#include "cpu/level.h"
 #include <stdio.h>
 
 enum { BLOCK_SMALL = 192 << 10, BLOCK_LARGE = 512 << 10, CACHE_WAY = 4096, WAYS = 8 };
@@ -12,8 +11,8 @@ enum { BLOCK_SMALL = 192 << 10, BLOCK_LARGE = 512 << 10, CACHE_WAY = 4096, WAYS 
 /* Rows whose distance is a multiple of the size of an L1 way all compete for one set of, at least, eight lines. */
 static bool rows_collide(const gemm_shape *s, int rows)
 {
-    return rows >= WAYS && s->m >= WAYS && s->taps == 1 && s->k >= 64 &&
-           s->a_row * (int64_t)sizeof(float) % CACHE_WAY == 0;
+    const int64_t size = sinter_dtype_bits(gemm_unit_type(s->unit)) / 8;
+    return rows >= WAYS && s->m >= WAYS && s->taps == 1 && s->k * size >= 256 && s->a_row * size % CACHE_WAY == 0;
 }
 
 bool gemm_counts_fit(const int64_t *counts, int count, bool empty)
@@ -52,14 +51,20 @@ static double step_cost(int64_t rows, int64_t vectors)
     return max3(fma, loads, chain) + 0.5 * loads;
 }
 
+/* What multiplying a word takes, in multiply-adds of f32. */
+static double unit_cost(gemm_unit unit)
+{
+    return unit == GEMM_BF16 ? 2.5 : unit == GEMM_U8 ? 4.5 : 1.0;
+}
+
 double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
 {
-    const gemm_tile_set *set = level_of(isa)->gemm;
+    const gemm_tile_set *set = gemm_set_of(isa, t);
     const gemm_grid g = gemm_grid_of(set, t, s->m, s->n);
     if (g.m_tiles == 0 || g.panels == 0) return 0.0;
     const int64_t vectors = (s->n + g.lanes - 1) / g.lanes, full = s->n / g.width;
     const int64_t rest = vectors - full * t.vectors;
-    const double deep = (double)s->k * (double)s->taps;
+    const double deep = (double)gemm_words(set, s->k) * (double)s->taps;
     double step = 0.0;
     for (int high = 0; high < 2; high++) {
         const int64_t rows = g.rows_small + high;
@@ -71,29 +76,34 @@ double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
     const double passes = (double)g.n_blocks;
     double extra = tiles * 40.0 + (double)g.m_tiles * passes * (double)(s->taps * t.rows) * 2.0;
     if (t.copy_a) {
-        extra += (double)s->m * deep * passes * (s->a_col == 1 ? 0.25 : 1.5);
+        const double each = (s->is_converted ? 0.5 : 0.25) + (s->a_col == 1 ? 0 : 1.25 * set->terms);
+        extra += (double)s->m * deep * passes * each;
     } else if (rows_collide(s, t.rows)) {
         extra += step * deep * 0.3;
     }
     if (s->b_raw) extra += deep * (double)s->n * (double)g.m_blocks * 0.5;
-    return 0.15 * (step * deep + extra);
+    return 0.15 * (step * deep * unit_cost((gemm_unit)t.unit) + extra);
 }
 
 const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
 {
-    const gemm_tile_set *set = level_of(isa)->gemm;
+    const gemm_tile_set *set = gemm_set_of(isa, t);
+    if (!set) return "the instruction set has no such unit";
+    if (t.unit != s->unit) return "the tactic is of another unit";
     if (t.direct != 0 || t.copy_a > 1) return "reserved bits are set";
     if (t.vectors < 1 || t.vectors > GEMM_VECTORS_MAX) return "panel width is not 1 to 4 vectors";
     if (t.rows < 1 || t.rows > set->rows_max[t.vectors - 1])
         return "the register tile is higher than the registers allow";
     if (s->a_col != 1 && !t.copy_a) return "rows of A without unit stride have to be copied";
+    if (s->is_converted && !t.copy_a) return "rows of A in another type have to be copied";
     return NULL;
 }
 
 int gemm_tactic_print(char *text, size_t size, isa_level isa, gemm_tactic t)
 {
-    return snprintf(text, size, "%ux%d m%u n%u%s", t.rows, t.vectors * level_of(isa)->gemm->lanes, t.block_m, t.block_n,
-                    t.copy_a ? " copy" : "");
+    const gemm_tile_set *set = gemm_set_of(isa, t);
+    return snprintf(text, size, "%ux%d m%u n%u%s%s%s", t.rows, set ? t.vectors * set->lanes : 0, t.block_m, t.block_n,
+                    t.copy_a ? " copy" : "", t.unit ? " " : "", gemm_unit_name((gemm_unit)t.unit));
 }
 
 static uint16_t block_of(int64_t bytes, int64_t panel_bytes, int64_t panels)
@@ -135,21 +145,22 @@ static void candidates_add(candidates *c, isa_level isa, const gemm_shape *s, ge
 
 int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTICS_MAX])
 {
-    const gemm_tile_set *set = level_of(isa)->gemm;
+    const gemm_tile_set *set = gemm_unit_set(isa, s->unit);
     candidates c = { .count = 0 };
-    for (int v = 1; v <= GEMM_VECTORS_MAX; v++) {
+    for (int v = 1; v <= GEMM_VECTORS_MAX && set->rows_max[v - 1]; v++) {
         if (v > 1 && s->n <= (int64_t)(v - 1) * set->lanes) break;
         const int64_t width = (int64_t)v * set->lanes;
         const int64_t panels = s->n / width + (s->n % width != 0);
-        const double panel_bytes = (double)s->taps * (double)s->k * (double)width * (double)sizeof(float);
+        const double panel_bytes =
+            (double)s->taps * (double)gemm_words(set, s->k) * (double)width * (double)sizeof(float);
         const int64_t bytes = panel_bytes > (double)BLOCK_LARGE ? BLOCK_LARGE : (int64_t)panel_bytes;
-        gemm_tactic t = { .vectors = (uint8_t)v, .rows = (uint8_t)set->rows_max[v - 1] };
-        t.copy_a = s->a_col != 1 || rows_collide(s, t.rows);
+        gemm_tactic t = { .vectors = (uint8_t)v & 15u, .unit = s->unit, .rows = (uint8_t)set->rows_max[v - 1] };
+        t.copy_a = s->a_col != 1 || s->is_converted || rows_collide(s, t.rows);
         /* A raw B is packed by whoever computes with it: a block then takes all rows, so that it is packed once. */
         t.block_m = s->b_raw ? 0 : 1;
         t.block_n = block_of(BLOCK_LARGE, bytes, panels);
         candidates_add(&c, isa, s, t);
-        if (t.copy_a && s->a_col == 1) {
+        if (t.copy_a && s->a_col == 1 && !s->is_converted) {
             gemm_tactic direct = t;
             direct.copy_a = 0;
             candidates_add(&c, isa, s, direct);

@@ -5,42 +5,83 @@
  *
  * The rows of A are pointers, one per tap and row. That one indirection is what makes a matrix product, a strided or
  * padded convolution and a gathered product the same kernel: who calls decides where the rows lie, and rows that fall
- * into padding point to zeros. B is a packed panel. There is one function for each count of rows and of vectors. */
+ * into padding point to zeros. B is a packed panel. There is one function for each count of rows and of vectors.
+ *
+ * The inner step broadcasts one 32-bit word of A and multiplies it with vectors of words of B. What a word holds is the
+ * unit: one f32, two bf16 or four 8-bit integers, neighbours along K. Sums are f32, or i32 for integers. */
 #ifndef CPU_GEMM_TILE_H
 #define CPU_GEMM_TILE_H
 
+#include "core/dtype.h"
 #include "cpu/isa.h"
 #include <stdint.h>
 
 enum { GEMM_ROWS_MAX = 14, GEMM_VECTORS_MAX = 4, GEMM_LANES_MAX = 16 };
 
-enum { GEMM_TILE_ALPHA = 1, GEMM_TILE_CLIP = 2 };
+/* What a word of A and B holds, and how words are multiplied. GEMM_BF16 and GEMM_U8 widen terms in registers and run at
+ * every level. */
+typedef enum gemm_unit {
+    GEMM_F32,      /* 1 term                                                              */
+    GEMM_BF16,     /* 2 terms of bf16; products and sums in f32                           */
+    GEMM_U8,       /* 4 terms, u8 in A and s8 in B; exact sums in i32, which wrap         */
+    GEMM_BF16_DOT, /* as GEMM_BF16, by vdpbf16ps: subnormal numbers of bf16 and f32 are 0 */
+    GEMM_U8_DOT,   /* as GEMM_U8, by vpdpbusd                                             */
+    GEMM_UNITS
+} gemm_unit;
+
+/* narrow: in bf16. C of an integer unit is i32, and takes no flag. */
+enum {
+    GEMM_TILE_ALPHA = 1,
+    GEMM_TILE_CLIP = 2,
+    GEMM_TILE_NARROW_C = 4,
+    GEMM_TILE_NARROW_BIAS = 8,
+    GEMM_TILE_NARROW_RESIDUAL = 16
+};
 
 typedef struct gemm_tile {
-    const float *const *a; /* [taps][rows]: where the k values of each tap and row begin              */
-    const float *b;        /* panel [taps][k][vectors * lanes]; lanes past `cols` hold zeros          */
-    float *c;
-    const float *bias;     /* NULL or [cols]                                                          */
-    const float *residual; /* NULL or rows of `ldr`                                                   */
-    int64_t ldc, ldr;
-    int64_t taps, k;
-    int64_t ahead; /* 0, or how far from each row lies one that is wanted soon                */
-    int32_t cols;  /* columns to write, in the last vector of the panel                       */
+    const void *const *a; /* [taps][rows]: where the terms of each tap and row begin                  */
+    const void *b;        /* panel [taps][words of k][vectors * lanes]; zeros past `cols` and past k  */
+    void *c;
+    const void *bias;     /* NULL or [cols]                                                           */
+    const void *residual; /* NULL or rows of `ldr`                                                    */
+    int64_t ldc, ldr;     /* elements                                                                 */
+    int64_t taps, k;      /* k: terms                                                                 */
+    int64_t ahead;        /* 0, or how many bytes from each row lies one that is wanted soon          */
+    int32_t cols;         /* columns to write, in the last vector of the panel                        */
     uint32_t flags;
     float alpha, lo, hi;
 } gemm_tile;
 
 typedef void gemm_tile_fn(const gemm_tile *t);
+/* Packs b[k][j] at src[k * row_stride + j * col_stride], of the unit's own type, into dst[word of k][width]; zeros past
+ * `cols` and past k. Strides are in elements. */
+typedef void gemm_pack_fn(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
+                          int64_t col_stride);
 
-/* The kernels of one instruction set. */
+/* The kernels of one unit at one level. */
 typedef struct gemm_tile_set {
-    int32_t lanes;                      /* floats in a vector */
-    int32_t rows_max[GEMM_VECTORS_MAX]; /* the largest tile for each count of vectors (index: vectors - 1) */
-    gemm_tile_fn *run[GEMM_VECTORS_MAX][GEMM_ROWS_MAX];
-    /* Packs b[k][j] at src[k * row_stride + j * col_stride] into dst[k][width], zeros past `cols`. */
-    void (*pack)(float *dst, const float *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
-                 int64_t col_stride);
+    int32_t lanes;                      /* words in a vector */
+    int32_t terms;                      /* in a word         */
+    int32_t rows_max[GEMM_VECTORS_MAX]; /* the largest tile for each count of vectors (index: vectors - 1); 0: none */
+    gemm_tile_fn *run[GEMM_VECTORS_MAX][GEMM_ROWS_MAX + 1];
+    gemm_pack_fn *pack;
 } gemm_tile_set;
 
+#if CPU_HAS_X86
+extern const gemm_tile_set *const level_avx2_vnni, *const level_avx512_vnni, *const level_avx512_bf16;
+#endif
+
+/* The set of a level and unit; NULL where there is none. A level that this build lacks gives the best one below. */
+const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit);
+/* The features that a unit needs beside the level. */
+isa_features gemm_unit_needs(isa_level level, gemm_unit unit);
+/* The fastest unit for the same terms as GEMM_F32, GEMM_BF16 or GEMM_U8 that a machine can run. */
+gemm_unit gemm_unit_best(isa_choice machine, gemm_unit unit);
+/* Type of the terms in A. */
+sinter_dtype gemm_unit_type(gemm_unit unit);
+/* "", "bf16", "bf16_dot", "u8", "u8_dot". */
+const char *gemm_unit_name(gemm_unit unit);
+
+static inline bool gemm_unit_is_integer(gemm_unit unit) { return unit == GEMM_U8 || unit == GEMM_U8_DOT; }
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.h - the instruction-set levels that kernels are compiled for, and what this CPU and its system allow.
+/* isa.h - the instruction-set levels that kernels are compiled for, the features beside them, and what this CPU allows.
  *
- * A level counts only where both CPUID and XGETBV say so: the operating system must save the registers, too. Model and
- * brand are never asked: virtual machines lie about them. Capping a level (for tests) is the caller's business. */
+ * Levels are a ladder. Features are not: two CPUs of one level may have different ones. A level or a feature counts
+ * only where both CPUID and XGETBV say so: the operating system must save the registers, too. Model and brand are never
+ * asked: virtual machines lie about them. Capping (for tests) is the caller's business. */
 #ifndef CPU_ISA_H
 #define CPU_ISA_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #if defined(__x86_64__)
 #define CPU_HAS_X86 1
@@ -21,15 +23,53 @@ typedef enum isa_level {
     ISA_LEVEL_COUNT
 } isa_level;
 
-/* The highest level that this machine can run. From any thread. In a virtual machine CPUID leaves to the host and takes
- * tens of microseconds. */
-isa_level isa_level_detect(void);
+/* Features: bits of a mask. */
+typedef uint32_t isa_features;
+enum {
+    ISA_AVX_VNNI = 1,                   /* vpdpbusd on 256 bits, of the level avx2   */
+    ISA_VNNI = 2,                       /* vpdpbusd on 512 bits, of the level avx512 */
+    ISA_BF16 = 4,                       /* vdpbf16ps on 512 bits                     */
+    ISA_FP16 = 8,                       /* arithmetic in f16 on 512 bits             */
+    ISA_AMX_TILE = 16,
+    ISA_AMX_BF16 = 32,
+    ISA_AMX_INT8 = 64,
+    ISA_AMX_FP16 = 128,
+    ISA_FEATURES_ALL = 255
+};
+
+/* What code may use: a level, and features beside it. */
+typedef struct isa_choice {
+    isa_level    level;
+    isa_features features;
+} isa_choice;
+
+/* All that this machine can run. From any thread. In a virtual machine CPUID leaves to the host and takes tens of
+ * microseconds. */
+isa_choice isa_detect(void);
+isa_level  isa_level_detect(void);
 /* The same. Asks the CPU once and keeps the answer in `e`. */
 typedef struct env env;
-isa_level isa_level_of(env *e);
+isa_choice isa_of(env *e);
+isa_level  isa_level_of(env *e);
 /* "plain", "avx2", "avx512". */
 const char *isa_level_name(isa_level level);
 /* The level of that name; false where there is none. */
 bool isa_level_parse(const char *name, isa_level *out);
+
+/* Named choices, from the least to the most: the levels, and levels with features. NULL past the last. */
+const char *isa_choice_at(uint32_t index, isa_choice *out);
+/* Those among them that this machine can run, with the features that it has. False past the last. */
+bool        isa_detected_at(uint32_t index, isa_choice *out);
+/* The choice of that name: the most that may be used. False where there is none. */
+bool        isa_choice_parse(const char *name, isa_choice *out);
+/* The last named choice that `c` has all of. */
+const char *isa_choice_name(isa_choice c);
+/* Both: the lower level, and the features that both have. */
+isa_choice  isa_choice_cap(isa_choice a, isa_choice b);
+/* Whether a machine with `have` can run code made for `want`. */
+static inline bool isa_choice_runs(isa_choice have, isa_choice want)
+{
+    return want.level <= have.level && !(want.features & ~have.features);
+}
 
 #endif

@@ -12,7 +12,8 @@ struct depthwise_rows;
 
 typedef struct cpu_level {
     const struct act_set       *act;
-    const struct gemm_tile_set *gemm;
+    const struct gemm_tile_set *gemm;           /* of f32 */
+    const struct gemm_tile_set *const *unit;    /* by gemm_unit; NULL: not by this level alone */
     const struct rows_set      *rows;
     const struct vm_set        *vm;
     const struct vm_chain_set  *chain;

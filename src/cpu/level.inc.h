@@ -18,13 +18,10 @@
 #include "cpu/vm_chain.h"
 #include "cpu/winograd.h"
 
+#include "cpu/unroll.h"
+
 #include <string.h>
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 #define INLINE static inline __attribute__((always_inline))
 
 enum { L = VEC_LANES };
@@ -52,7 +49,8 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 
 const cpu_level VEC_SUFFIX(level) = {
     .act = &act_loops,
-    .gemm = &gemm_tiles,
+    .gemm = &unit_set_f32,
+    .unit = gemm_units,
     .rows = &rows_loops,
     .vm = &vm_loops,
     .chain = &chain_steps,

@@ -226,7 +226,7 @@ typedef struct job {
     int phase;
 } job;
 
-static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *y, int64_t ldy)
+static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *y, int64_t ldy)
 {
     (void)batch;
     const job *j = user;
@@ -404,7 +404,7 @@ typedef struct depthwise_job {
     vm_io io;
 } depthwise_job;
 
-static void depthwise_post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *y,
+static void depthwise_post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *y,
                            int64_t ldy)
 {
     (void)batch;

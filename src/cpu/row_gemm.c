@@ -260,7 +260,7 @@ typedef struct job {
     char *workspace;
 } job;
 
-static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *c, int64_t ldc)
+static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *c, int64_t ldc)
 {
     const job *j = user;
     row_epilogue_block(&j->r->epilogue, &j->io, batch * j->g.m + row, rows, col, cols, c, ldc);

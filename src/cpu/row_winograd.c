@@ -172,7 +172,7 @@ typedef struct job {
     int phase;
 } job;
 
-static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *y, int64_t ldy)
+static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *y, int64_t ldy)
 {
     (void)batch;
     const job *j = user;

@@ -43,6 +43,10 @@ static inline veci vi_or(veci a, veci b) { return _mm512_or_si512(a, b); }
 static inline veci vi_xor(veci a, veci b) { return _mm512_xor_si512(a, b); }
 #define vi_sll(a, n) _mm512_slli_epi32((a), (unsigned)(n))
 #define vi_sra(a, n) _mm512_srai_epi32((a), (unsigned)(n))
+/* Pairs of 16-bit numbers: shifted each; multiplied, and the two products added. */
+#define vi_sll16(a, n) _mm512_slli_epi16((a), (unsigned)(n))
+#define vi_sra16(a, n) _mm512_srai_epi16((a), (unsigned)(n))
+static inline veci vi_madd16(veci a, veci b) { return _mm512_madd_epi16(a, b); }
 static inline veci v_to_int(vec a) { return _mm512_cvtps_epi32(a); }          /* nearest, ties to even */
 static inline veci v_to_int_cut(vec a) { return _mm512_cvttps_epi32(a); }     /* towards zero          */
 static inline vec  vi_to_f32(veci a) { return _mm512_cvtepi32_ps(a); }

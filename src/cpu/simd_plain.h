@@ -61,6 +61,16 @@ static inline veci vi_or(veci a, veci b) { return a | b; }
 static inline veci vi_xor(veci a, veci b) { return a ^ b; }
 #define vi_sll(a, n) ((veci)((vec_unsigned)(a) << (n)))
 #define vi_sra(a, n) ((veci)(a) >> (n))
+/* Pairs of 16-bit numbers: shifted each; multiplied, and the two products added. */
+typedef int16_t vec_short __attribute__((vector_size(16)));
+typedef uint16_t vec_ushort __attribute__((vector_size(16)));
+#define vi_sll16(a, n) ((veci)((vec_ushort)(a) << (n)))
+#define vi_sra16(a, n) ((veci)((vec_short)(a) >> (n)))
+static inline veci vi_madd16(veci a, veci b)
+{
+    const veci first = vi_sra(vi_sll(a, 16), 16) * vi_sra(vi_sll(b, 16), 16);
+    return vi_add(first, vi_sra(a, 16) * vi_sra(b, 16));
+}
 /* As the x86 instructions do: what does not fit, and NaN, is INT32_MIN. */
 static inline int32_t to_int_cut(float x) { return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN; }
 static inline veci v_to_int_cut(vec a)

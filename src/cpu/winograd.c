@@ -177,7 +177,7 @@ size_t winograd_workspace_size(const winograd_params *p)
 
 static size_t core_scratch(const winograd_params *p)
 {
-    return gemm_core_scratch_size(level_of(p->isa)->gemm, p->tactic.gemm, 1, p->shape.c_in);
+    return gemm_core_scratch_size(level_of(p->isa)->gemm, p->tactic.gemm, 1, p->shape.c_in, false);
 }
 
 size_t winograd_scratch_size(const winograd_params *p)
@@ -266,7 +266,7 @@ typedef struct product_rows {
     int64_t row;
 } product_rows;
 
-static void product_rows_fill(const void *source, int64_t row, int32_t rows, const float **out)
+static void product_rows_fill(const void *source, int64_t row, int32_t rows, const void **out)
 {
     const product_rows *r = source;
     for (int32_t i = 0; i < rows; i++) out[i] = r->v + (row + i) * r->row;

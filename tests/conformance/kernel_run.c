@@ -84,7 +84,7 @@ const char *kernel_run_case(case_rig *r, const kernel *k, const tactic *t, const
 {
     if (!k->check(p, t)) return "check refuses a tactic that tactics gave";
     if (k->cost_ns) {
-        const kernel_target target = cpu_target_of(isa_level_detect(), 1);
+        const kernel_target target = cpu_target_of(isa_detect(), 1);
         const double cost = k->cost_ns(p, t, &target);
         if (!(cost > 0) || isinf(cost)) return "the cost is no positive number";
     }

@@ -43,11 +43,12 @@ static void run_kernels(runner *r, const char *line, case_trial *x)
         const kernel *k = cpu_kernels[ki];
         /* An infinity makes NaN of all results of its tile: docs/numerics.md says so. */
         if (x->is_special && k->numerics == KERNEL_TRANSFORMED) continue;
-        for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++) {
+        isa_choice isa;
+        for (uint32_t at = 0; isa_detected_at(at, &isa); at++) {
             const kernel_target target = cpu_target_of(isa, 1);
             const char *rejected = k->reject(p, &target);
             if (rejected) {
-                if (r->is_verbose && isa == ISA_PLAIN) (void)printf("  %s rejects: %s\n", k->name, rejected);
+                if (r->is_verbose && isa.level == ISA_PLAIN) (void)printf("  %s rejects: %s\n", k->name, rejected);
                 continue;
             }
             tactic_sink sink = { .count = 0 };

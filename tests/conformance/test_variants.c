@@ -45,7 +45,7 @@ static void report(runner *r, const case_line *l, const case_variant *v, const c
     (void)printf("     %s %s: %s\n     (%s:%u)\n", kernel_name, tactic_text, why, l->from ? l->from : "", l->number);
 }
 
-static void run_kernel(runner *r, const case_line *l, const case_variant *v, uint32_t ki, isa_level isa, case_trial *x,
+static void run_kernel(runner *r, const case_line *l, const case_variant *v, uint32_t ki, isa_choice isa, case_trial *x,
                        bool has_threads)
 {
     const kernel *k = cpu_kernels[ki];
@@ -87,9 +87,9 @@ static void run_variant(runner *r, const case_line *l, const case_variant *v, ui
     *r->rig.e.error = (sinter_error){ 0 };
     if (why || x->is_faulty) return;
     r->variants++;
+    isa_choice isa;
     for (uint32_t ki = 0; ki + 1 < cpu_kernels_count; ki++)
-        for (isa_level isa = ISA_PLAIN; isa <= isa_level_detect(); isa++)
-            run_kernel(r, l, v, ki, isa, x, number % 3 == 0);
+        for (uint32_t at = 0; isa_detected_at(at, &isa); at++) run_kernel(r, l, v, ki, isa, x, number % 3 == 0);
 }
 
 static void run_line(runner *r, const case_line *l)

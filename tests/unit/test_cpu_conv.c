@@ -21,7 +21,7 @@ static exact pixel_reference(const conv_params *p, const float *w, int64_t image
     for (int64_t tap = 0; tap < volume(s->kernel); tap++) {
         const int64_t kernel[3] = { tap / (s->kernel[1] * s->kernel[2]), tap / s->kernel[2] % s->kernel[1],
                                     tap % s->kernel[2] };
-        const float *from = p->x + image * s->x_image;
+        const float *from = (const float *)p->x + image * s->x_image;
         bool inside = true;
         for (int i = 0; i < 3; i++) {
             const int64_t in = at[i] * s->stride[i] - s->pad[i] + kernel[i] * s->dilation[i];

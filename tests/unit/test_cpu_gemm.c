@@ -147,7 +147,7 @@ static void every_tile(void)
         const gemm_tile_set *set = level_of((isa_level)isa)->gemm;
         for (int v = 1; v <= GEMM_VECTORS_MAX; v++) {
             for (int rows = 1; rows <= set->rows_max[v - 1]; rows++) {
-                const gemm_tactic t = { .vectors = (uint8_t)v,
+                const gemm_tactic t = { .vectors = (uint8_t)v & 15u,
                                         .rows = (uint8_t)rows,
                                         .block_m = 1,
                                         .block_n = 1,

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_unit.inc.h - the text of the micro-kernels of one unit, included once for each unit that a level has.
+ *
+ * One always-inlined body with constant `rows` and `vectors`, instantiated for every pair whose accumulators fit the
+ * registers beside one broadcast of A and a row of B. The accumulators never leave the registers before the epilogue.
+ *
+ * Who includes this defines, and finds undefined afterwards:
+ *   UNIT           the unit's name, of which names here are made
+ *   UNIT_TERMS     terms in a word
+ *   UNIT_ROWS_1..4 the largest tile for each count of vectors; 0: none
+ *   UNIT_A, UNIT_B what a broadcast word of A, and a vector of words of B, are in registers
+ *   UNIT_SPLAT(w)  UNIT_A of a word
+ *   UNIT_LOAD(p)   UNIT_B of VEC_LANES words at p
+ *   UNIT_MUL(s, a, b)  s + a * b
+ *   UNIT_IS_UNROLLED  four words a turn: worth its code where a word is an instruction or two
+ *   UNIT_IS_INTEGER, UNIT_IS_NARROW   sums are i32; C, bias and residual may be bf16
+ *   UNIT_STORE_NARROW(p, v)           where the unit is narrow: stores a vector as bf16 */
+#define UNIT_PASTE_(a, b) a##_##b
+#define UNIT_PASTE(a, b) UNIT_PASTE_(a, b)
+#define UNIT_NAME(name) UNIT_PASTE(name, UNIT)
+
+#if UNIT_IS_INTEGER
+#define UNIT_SUM veci
+#define UNIT_ZERO() vi_set(0)
+#else
+#define UNIT_SUM vec
+#define UNIT_ZERO() v_zero()
+#endif
+
+/* The last word of a row that has fewer terms. Nothing past them is read. */
+static inline uint32_t UNIT_NAME(part)(const char *p, int64_t terms)
+{
+    uint32_t w = 0;
+    memcpy(&w, p, (size_t)terms * (4 / UNIT_TERMS));
+    return w;
+}
+
+#define TILE_STEP(kk, word)                                                                                            \
+    do {                                                                                                               \
+        UNIT_B bv[GEMM_VECTORS_MAX];                                                                                   \
+        UNROLL for (int j = 0; j < vectors; j++) bv[j] = UNIT_LOAD(b + (kk)*width + j * VEC_LANES);                    \
+        if (rows <= 4) {                                                                                               \
+            UNROLL for (int j = 0; j < width; j += WORDS_PER_LINE)                                                     \
+                __builtin_prefetch(b + (kk)*width + j + PREFETCH_AHEAD);                                               \
+        }                                                                                                              \
+        UNROLL for (int i = 0; i < rows; i++)                                                                          \
+        {                                                                                                              \
+            const UNIT_A av = UNIT_SPLAT(word);                                                                        \
+            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = UNIT_MUL(acc[i][j], av, bv[j]);                       \
+        }                                                                                                              \
+    } while (0)
+
+static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm_tile *t, const int rows,
+                                                                      const int vectors)
+{
+    const int width = vectors * VEC_LANES;
+    UNIT_SUM acc[GEMM_ROWS_MAX][GEMM_VECTORS_MAX];
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = UNIT_ZERO();
+    }
+    const float *b = t->b; /* words */
+    const void *const *from = t->a;
+    const int64_t k_count = t->k / UNIT_TERMS;
+#if UNIT_IS_UNROLLED
+    const int64_t ahead = t->ahead;
+#endif
+    const int64_t c_size = UNIT_IS_NARROW && t->flags & GEMM_TILE_NARROW_C ? 2 : 4;
+    /* The sums take long enough for C and the residual to arrive from far memory meanwhile. */
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        const char *line = (const char *)t->c + i * t->ldc * c_size;
+        UNROLL for (int j = 0; j < width; j += WORDS_PER_LINE) __builtin_prefetch(line + j * c_size, 1);
+    }
+    if (t->residual) {
+        const int64_t r_size = UNIT_IS_NARROW && t->flags & GEMM_TILE_NARROW_RESIDUAL ? 2 : 4;
+        UNROLL for (int i = 0; i < rows; i++)
+        {
+            const char *line = (const char *)t->residual + i * t->ldr * r_size;
+            UNROLL for (int j = 0; j < width; j += WORDS_PER_LINE) __builtin_prefetch(line + j * r_size);
+        }
+    }
+    for (int64_t tap = t->taps; tap > 0; tap--, from += rows) {
+        const char *a[GEMM_ROWS_MAX];
+        UNROLL for (int i = 0; i < rows; i++) a[i] = from[i];
+        int64_t k = 0;
+#if UNIT_IS_UNROLLED
+        for (; k + 4 <= k_count; k += 4, b += 4 * width) {
+            if (ahead && k % WORDS_PER_LINE == 0) {
+                UNROLL for (int i = 0; i < rows; i++) __builtin_prefetch(a[i] + 4 * k + ahead);
+            }
+            TILE_STEP(0, a[i] + 4 * k);
+            TILE_STEP(1, a[i] + 4 * k + 4);
+            TILE_STEP(2, a[i] + 4 * k + 8);
+            TILE_STEP(3, a[i] + 4 * k + 12);
+        }
+#endif
+        for (; k < k_count; k++, b += width) TILE_STEP(0, a[i] + 4 * k);
+#if UNIT_TERMS > 1
+        const int64_t left = t->k % UNIT_TERMS;
+        if (left) {
+            uint32_t last[GEMM_ROWS_MAX];
+            UNROLL for (int i = 0; i < rows; i++) last[i] = UNIT_NAME(part)(a[i] + 4 * k, left);
+            TILE_STEP(0, (const char *)&last[i]);
+            b += width;
+        }
+#endif
+    }
+
+    const int last = vectors - 1, tail = t->cols - last * VEC_LANES;
+#if UNIT_IS_INTEGER
+    int32_t *c = t->c;
+    UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
+    {
+        UNROLL for (int j = 0; j < last; j++) vi_store(c + j * VEC_LANES, acc[i][j]);
+        if (tail == VEC_LANES) {
+            vi_store(c + last * VEC_LANES, acc[i][last]);
+        } else {
+            int32_t end[VEC_LANES];
+            vi_store(end, acc[i][last]);
+            memcpy(c + last * VEC_LANES, end, (size_t)tail * sizeof *c);
+        }
+    }
+#else
+    if (t->flags & GEMM_TILE_ALPHA) {
+        const vec alpha = v_set(t->alpha);
+        UNROLL for (int i = 0; i < rows; i++)
+        {
+            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_mul(alpha, acc[i][j]);
+        }
+    }
+    vec bias[GEMM_VECTORS_MAX];
+    UNROLL for (int j = 0; j < vectors; j++) bias[j] = v_zero();
+#if UNIT_IS_NARROW
+    if (t->bias && t->flags & GEMM_TILE_NARROW_BIAS) {
+        const uint16_t *from_bias = t->bias;
+        UNROLL for (int j = 0; j < last; j++) bias[j] = v_load_bf16(from_bias + j * VEC_LANES);
+        bias[last] = narrow_load_n(from_bias + last * VEC_LANES, tail);
+    } else
+#endif
+        if (t->bias) {
+        const float *from_bias = t->bias;
+        UNROLL for (int j = 0; j < last; j++) bias[j] = v_load(from_bias + j * VEC_LANES);
+        bias[last] = v_load_n(from_bias + last * VEC_LANES, tail);
+    }
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_add(acc[i][j], bias[j]);
+    }
+#if UNIT_IS_NARROW
+    if (t->residual && t->flags & GEMM_TILE_NARROW_RESIDUAL) {
+        const uint16_t *residual = t->residual;
+        UNROLL for (int i = 0; i < rows; i++, residual += t->ldr)
+        {
+            UNROLL for (int j = 0; j < last; j++) acc[i][j] = v_add(acc[i][j], v_load_bf16(residual + j * VEC_LANES));
+            acc[i][last] = v_add(acc[i][last], narrow_load_n(residual + last * VEC_LANES, tail));
+        }
+    } else
+#endif
+        if (t->residual) {
+        const float *residual = t->residual;
+        UNROLL for (int i = 0; i < rows; i++, residual += t->ldr)
+        {
+            UNROLL for (int j = 0; j < last; j++) acc[i][j] = v_add(acc[i][j], v_load(residual + j * VEC_LANES));
+            acc[i][last] = v_add(acc[i][last], v_load_n(residual + last * VEC_LANES, tail));
+        }
+    }
+    if (t->flags & GEMM_TILE_CLIP) {
+        const vec lo = v_set(t->lo), hi = v_set(t->hi);
+        UNROLL for (int i = 0; i < rows; i++)
+        {
+            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_min(hi, v_max(lo, acc[i][j]));
+        }
+    }
+#if UNIT_IS_NARROW
+    if (t->flags & GEMM_TILE_NARROW_C) {
+        uint16_t *c = t->c;
+        UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
+        {
+            UNROLL for (int j = 0; j < last; j++) UNIT_STORE_NARROW(c + j * VEC_LANES, acc[i][j]);
+            if (tail == VEC_LANES) {
+                UNIT_STORE_NARROW(c + last * VEC_LANES, acc[i][last]);
+            } else {
+                uint16_t end[VEC_LANES];
+                UNIT_STORE_NARROW(end, acc[i][last]);
+                memcpy(c + last * VEC_LANES, end, (size_t)tail * sizeof *c);
+            }
+        }
+        return;
+    }
+#endif
+    float *c = t->c;
+    if (tail == VEC_LANES) {
+        UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
+        {
+            UNROLL for (int j = 0; j < vectors; j++) v_store(c + j * VEC_LANES, acc[i][j]);
+        }
+    } else {
+        UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
+        {
+            UNROLL for (int j = 0; j < last; j++) v_store(c + j * VEC_LANES, acc[i][j]);
+            v_store_n(c + last * VEC_LANES, acc[i][last], tail);
+        }
+    }
+#endif
+}
+
+#define TILE(r, v)                                                                                                     \
+    static void UNIT_NAME(tile_##r##x##v)(const gemm_tile *t)                                                          \
+    {                                                                                                                  \
+        UNIT_NAME(tile_run)(t, r, v);                                                                                  \
+    }
+#define TILE_NAME(r, v) UNIT_NAME(tile_##r##x##v),
+
+UNIT_PASTE(TILES_TO, UNIT_ROWS_1)(TILE, 1)
+UNIT_PASTE(TILES_TO, UNIT_ROWS_2)(TILE, 2)
+UNIT_PASTE(TILES_TO, UNIT_ROWS_3)(TILE, 3)
+UNIT_PASTE(TILES_TO, UNIT_ROWS_4)(TILE, 4)
+
+/* Terms of a column become words. */
+static void UNIT_NAME(pack)(void *dst, const void *src, int64_t k, int32_t cols, int32_t width, int64_t row_stride,
+                            int64_t col_stride)
+{
+#if UNIT_TERMS == 1
+    pack_words(dst, src, k, cols, width, row_stride, col_stride);
+#else
+    pack_terms(dst, src, k, cols, width, row_stride, col_stride, 4 / UNIT_TERMS);
+#endif
+}
+
+static const gemm_tile_set UNIT_NAME(unit_set) = {
+    .lanes = VEC_LANES,
+    .terms = UNIT_TERMS,
+    .rows_max = { UNIT_ROWS_1, UNIT_ROWS_2, UNIT_ROWS_3, UNIT_ROWS_4 },
+    .run = { { UNIT_PASTE(TILES_TO, UNIT_ROWS_1)(TILE_NAME, 1) NULL },
+             { UNIT_PASTE(TILES_TO, UNIT_ROWS_2)(TILE_NAME, 2) NULL },
+             { UNIT_PASTE(TILES_TO, UNIT_ROWS_3)(TILE_NAME, 3) NULL },
+             { UNIT_PASTE(TILES_TO, UNIT_ROWS_4)(TILE_NAME, 4) NULL } },
+    .pack = UNIT_NAME(pack),
+};
+
+#undef UNIT
+#undef UNIT_TERMS
+#undef UNIT_ROWS_1
+#undef UNIT_ROWS_2
+#undef UNIT_ROWS_3
+#undef UNIT_ROWS_4
+#undef UNIT_A
+#undef UNIT_B
+#undef UNIT_SPLAT
+#undef UNIT_LOAD
+#undef UNIT_MUL
+#undef UNIT_IS_UNROLLED
+#undef UNIT_IS_INTEGER
+#undef UNIT_IS_NARROW
+#undef UNIT_STORE_NARROW
+#undef UNIT_PASTE_
+#undef UNIT_PASTE
+#undef UNIT_NAME
+#undef UNIT_SUM
+#undef UNIT_ZERO
+#undef TILE_STEP
+#undef TILE
+#undef TILE_NAME
