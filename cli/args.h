@@ -38,7 +38,7 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 
 /* X(field, kind, "--name", verbs, "METAVAR" or its choices, "help"). */
 #define CLI_OPTIONS(X)                                                                                                \
-    X(output, TEXT, "output", V_BUILD | V_REFIT | V_REPORT | V_SIMPLIFY | V_COMPARE | V_DEBUG | V_GIVEN, "FILE",      \
+    X(output, TEXT, "output", V_BUILD | V_BENCH | V_REFIT | V_REPORT | V_SIMPLIFY | V_COMPARE | V_DEBUG | V_GIVEN, "FILE", \
       "The file to write (also -o): the engine, the model, the calibration cache, or the report as a page of HTML.")  \
     X(shape, DIMS, "shape", V_MODEL | V_SIMPLIFY | V_GIVEN, "NAME=1x3x224x224",                                       \
       "Fixes the dims of an input, or the value of a named dim (N=4); of an engine, within its ranges; of simplify, " \
@@ -51,6 +51,9 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
       "The range of an input's dims (each as 1x3x224x224) or of a named dim. May be repeated; naming one a "          \
       "second time starts the next profile.")                                                                         \
     X(steps, FLAG, "steps", V_BENCH, "", "Adds a table of steps, sorted by time.")                                    \
+    X(roofline, FLAG, "roofline", V_BENCH, "",                                                                        \
+      "Adds a table of steps in order, each with the least time that its operations and bytes could take on this "    \
+      "machine, which is measured first. With -o FILE the table is a page of HTML, too.")                             \
     X(use_profile, COUNT, "use-profile", V_RUN | V_BENCH | V_REPORT | V_COMPARE, "N",                                 \
       "Runs profile N. Default: the first that takes the shapes.")                                                    \
     X(input, PAIRS, "input", V_RUN | V_BENCH | V_REPORT | V_COMPARE | V_DEBUG, "NAME=FILE",                           \

@@ -4,6 +4,7 @@
  * Phases (of a GPU) and steps are timed in contexts of their own after the measurement, so that their clocks cost the
  * figures nothing. */
 #include "bench_runs.h"
+#include "roofline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -243,7 +244,7 @@ static void percent_print(void *user, const series *s, double percent)
     (void)printf("p%g %.4f ms   ", percent, 1e3 * series_percentile(s, percent / 100));
 }
 
-static void print_json(const args *a, const model_engine *m, const figures *f, const step_list *p)
+static void print_json(const args *a, const model_engine *m, const figures *f, const step_list *p, const roofline *roof)
 {
     json j = { .to = stdout };
     json_open(&j, NULL, '{');
@@ -265,10 +266,11 @@ static void print_json(const args *a, const model_engine *m, const figures *f, c
     shapes_json(m, &j);
     phases_json(f->phase, &j);
     steps_json(p, &j);
+    if (roof) roofline_json(roof, &j);
     json_close(&j, '}');
 }
 
-static void print_text(const args *a, const model_engine *m, const figures *f, const step_list *p)
+static void print_text(const args *a, const model_engine *m, const figures *f, const step_list *p, const roofline *roof)
 {
     if (m->was_built) (void)printf("built in %.2f s, ", m->build_s);
     (void)printf("opened in %.1f ms (engine %s, context %s), first run %.3f ms\n", 1e3 * (m->open_s + f->ready_s),
@@ -278,7 +280,8 @@ static void print_text(const args *a, const model_engine *m, const figures *f, c
                  1e3 * f->min, 1e3 * f->p99, f->per_second, f->runs);
     if (percents_read(a->percentile, percent_print, NULL, &f->run) && a->percentile) (void)putchar('\n');
     phases_print(f->phase);
-    if (p->count) steps_print(p);
+    if (a->steps && p->count) steps_print(p);
+    if (roof) roofline_print(roof);
 }
 
 int verb_bench(const args *a)
@@ -290,6 +293,10 @@ int verb_bench(const args *a)
         (void)cli_fail("--streams: expected 1 to %d", STREAMS_MAX);
         return STATUS_USAGE;
     }
+    if (a->output && !a->roofline) {
+        (void)cli_fail("-o is the page of --roofline");
+        return STATUS_USAGE;
+    }
     if (!percents_read(a->percentile, NULL, NULL, NULL)) {
         (void)cli_fail("--percentile: expected numbers from 0 to 100 with commas");
         return STATUS_USAGE;
@@ -299,19 +306,24 @@ int verb_bench(const args *a)
         sinter_error error = { 0 };
         figures f = { 0 };
         step_list p = { 0 };
+        roofline roof = { 0 };
         const double duration = a->has_duration ? a->duration : 3;
         const bool is_host = strcmp(sinter_engine_device(m.engine), "cpu") == 0;
         sinter_status s = measure_runs(a, &m, duration, &setup.bar, &f, &error);
         if (s == SINTER_OK && !is_host)
             s = measure_phases(a, &m, duration < phases_s ? duration : phases_s, &f, &error);
-        if (s == SINTER_OK && (a->json || a->steps)) s = measure_steps(&m, a->seed, f.median, &p, &error);
+        if (s == SINTER_OK && (a->json || a->steps || a->roofline)) s = measure_steps(&m, a->seed, f.median, &p, &error);
+        if (s == SINTER_OK && a->roofline) s = roofline_make(&m, &p, &roof, &error);
+        const roofline *shown = s == SINTER_OK && a->roofline ? &roof : NULL;
         if (p.count) qsort(p.at, p.count, sizeof *p.at, by_total);
-        if (s == SINTER_OK && a->json) print_json(a, &m, &f, &p);
-        else if (s == SINTER_OK) print_text(a, &m, &f, &p);
+        if (s == SINTER_OK && a->json) print_json(a, &m, &f, &p, shown);
+        else if (s == SINTER_OK) print_text(a, &m, &f, &p, shown);
         error.status = s;
         if (s != SINTER_OK) (void)cli_error(&error);
-        is_good = s == SINTER_OK;
+        is_good = s == SINTER_OK && (!shown || !a->output || roofline_page(shown, a->file.at[0], a->output));
+        roofline_free(&roof);
         free(p.at);
+        free(p.work);
         free(f.run.at);
         for (uint32_t k = 0; k < PHASES; k++) free(f.phase[k].at);
     }

@@ -397,8 +397,10 @@ sinter_status measure_steps(const model_engine *m, uint64_t seed, double run_s, 
     }
     out->count = s == SINTER_OK ? sinter_context_step_count(c) : 0;
     out->at = cli_alloc(out->count, sizeof *out->at);
+    out->work = cli_alloc(out->count, sizeof *out->work);
     for (uint32_t i = 0; s == SINTER_OK && i < out->count; i++) {
         s = sinter_context_step(c, i, &out->at[i]);
+        if (s == SINTER_OK) s = sinter_context_step_work(c, i, &out->work[i]);
         out->total_ns += out->at[i].total_ns;
     }
     sinter_context_destroy(c);

@@ -51,9 +51,9 @@ void measured_free(measured *out);
 sinter_status measure_once(sinter_context *c, sinter_error *error);
 
 /* The steps of the chosen profile in the order of their execution, with their times. The names belong to the engine. */
-typedef struct step_list { sinter_step_time *at; uint32_t count; uint64_t total_ns; } step_list;
+typedef struct step_list { sinter_step_time *at; sinter_step_work *work; uint32_t count; uint64_t total_ns; } step_list;
 /* Runs in a context of its own for a second at least, or until three runs of `run_s` seconds are over. The caller frees
- * out->at. */
+ * out->at and out->work. */
 sinter_status measure_steps(const model_engine *m, uint64_t seed, double run_s, step_list *out, sinter_error *error);
 double        step_mean_us(const sinter_step_time *t);
 double        step_share(const step_list *p, const sinter_step_time *t);

@@ -314,6 +314,7 @@ static sinter_status times_make(const args *a, const model_engine *m, report_pag
         if (p->step[i].share > p->most_share) p->most_share = p->step[i].share;
     }
     free(list.at);
+    free(list.work);
     measure_close(set);
     measured_free(&r);
     return s;

@@ -168,6 +168,15 @@ SINTER_API sinter_status sinter_engine_describe_profile(const sinter_engine *eng
 #define SINTER_ALL_PROFILES UINT32_MAX
 SINTER_API size_t sinter_engine_memory_size(const sinter_engine *engine, uint32_t profile);
 
+/* What the engine's device can do at most in a second, with all of its threads: operations on f32; multiply-adds of
+ * 16-bit floats and of 8-bit integers, two operations each; bytes from memory, and from the caches beside its units. */
+typedef struct sinter_rates { double f32, f16, int8, memory, cache; } sinter_rates;
+/* A CPU is measured, for at most a second: multiply-adds of f32 in registers, reads of a block of `touched` bytes (all
+ * that one run reads and writes) and of half of L2. Products of 16 and 8 bits count as two and four times f32. A GPU's
+ * rates are those of its clocks, units and bus. Errors: INVALID_ARG (no device), UNSUPPORTED, NO_MEMORY. */
+SINTER_API sinter_status sinter_engine_rates(const sinter_engine *engine, size_t touched, sinter_rates *out,
+                                             sinter_error *error) SINTER_MUST_USE;
+
 /* Allocates `size` bytes for inputs, outputs and activations of the engine's contexts. Size 0 gives a valid, unique
  * address. The memory is aligned to at least 64 bytes. Device memory is zeroed; host memory is pinned. The caller frees
  * the memory with the same place and size, before it releases the engine; sinter_engine_free accepts NULL. Any thread

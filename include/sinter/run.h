@@ -196,6 +196,18 @@ SINTER_API uint32_t sinter_context_step_count(const sinter_context *context);
 SINTER_API sinter_status sinter_context_step(const sinter_context *context, uint32_t index,
                                              sinter_step_time *out) SINTER_MUST_USE;
 
+/* What a step has to do at least, in the shapes that were prepared last: operations of the op's definition (a
+ * multiply-add is two), and the bytes of each operand once. products: most operations are multiply-adds of numbers of
+ * type `dtype`. All 0 for steps that launch no kernel. */
+typedef struct sinter_step_work {
+    double       operations, weight_bytes, read_bytes, written_bytes;
+    uint32_t     products;
+    sinter_dtype dtype;
+} sinter_step_work;
+/* Errors: INVALID_ARG if `index` is out of range, or if no run has ended. */
+SINTER_API sinter_status sinter_context_step_work(const sinter_context *context, uint32_t index,
+                                                  sinter_step_work *out) SINTER_MUST_USE;
+
 /* The phases of the last run that has ended (options.phases), by the device's clock if it has one. Host steps within a
  * run count as compute_ns. Errors: INVALID_ARG if no run has ended, or if options.phases was not set. */
 typedef struct sinter_run_time {

@@ -266,6 +266,21 @@ sinter_status sinter_engine_memory(const sinter_engine *handle, sinter_memory_in
     return SINTER_OK;
 }
 
+sinter_status sinter_engine_rates(const sinter_engine *handle, size_t touched, sinter_rates *out, sinter_error *error)
+{
+    env e;
+    const engine *g = inner(handle);
+    env_init(&e, NULL, error);
+    if (!g || !out) return FAIL(&e, INVALID_ARG, "%s is NULL", g ? "out" : "engine");
+    *out = (sinter_rates){ 0 };
+    if (g->is_offline) return FAIL(&e, INVALID_ARG, "the engine was opened without a device: it has no rates");
+    if (!g->backend->rates) return FAIL(&e, UNSUPPORTED, "the rates of '%s' are not known", g->backend->name);
+    device_rates r = { 0 };
+    TRY(g->backend->rates(&e, g->device, touched, &r));
+    *out = (sinter_rates){ .f32 = r.f32, .f16 = r.f16, .int8 = r.int8, .memory = r.memory, .cache = r.cache };
+    return SINTER_OK;
+}
+
 sinter_status sinter_engine_alloc(sinter_engine *g, sinter_place place, size_t size, void **out, sinter_error *error)
 {
     if (out) *out = NULL;

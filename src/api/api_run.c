@@ -406,6 +406,28 @@ sinter_status sinter_context_step(const sinter_context *handle, uint32_t index, 
     return SINTER_OK;
 }
 
+sinter_status sinter_context_step_work(const sinter_context *handle, uint32_t index, sinter_step_work *out)
+{
+    const context *c = inner(handle);
+    if (!c || !out || index >= c->p->step_count || !c->now) return SINTER_INVALID_ARG;
+    const program_step *s = &c->now->step[index];
+    *out = (sinter_step_work){ 0 };
+    if (context_step(c, index)->kind != STEP_KERNEL || !s->problem || s->problem->count_in != s->count_in ||
+        s->problem->count_out != s->count_out || !program_step_has_results(s))
+        return SINTER_OK;
+    problem at = *s->problem;
+    work_counts w;
+    if (s->attrs) at.attrs = s->attrs;
+    problem_work(&at, s->in, s->out, &w);
+    *out = (sinter_step_work){ .operations = w.operations,
+                               .weight_bytes = w.weights,
+                               .read_bytes = w.read,
+                               .written_bytes = w.written,
+                               .products = w.products,
+                               .dtype = w.dtype };
+    return SINTER_OK;
+}
+
 sinter_status sinter_context_run_time(const sinter_context *handle, sinter_run_time *out)
 {
     const context *c = inner(handle);

@@ -34,6 +34,10 @@ typedef struct memory_counts { uint64_t live, peak, total, allocations, frees; }
 void memory_count_take(memory_counts *c, size_t size);
 void memory_count_give(memory_counts *c, size_t size);
 
+/* What a device can do at most, with all of its threads, in a second: operations on f32; on 16-bit floats and on 8-bit
+ * integers in products; bytes from its memory, and from the caches beside its units. */
+typedef struct device_rates { double f32, f16, int8, memory, cache; } device_rates;
+
 /* How fast a device runs at this moment. is_throttled: less than it could, for want of power or for heat. */
 typedef struct device_clock { uint32_t mhz; bool is_throttled; } device_clock;
 
@@ -152,6 +156,8 @@ typedef struct backend {
     sinter_status (*prepare)(env *e, device *d, const kernel_use *use, uint32_t count);
     /* Mean time of one of `repeats` launches one after the other, by the device's clock. */
     sinter_status (*program_time)(device *d, program *p, const program_run *run, uint32_t repeats, double *ns);
+    /* The rates, measured or as the device states them. touched: bytes of one run; caches may hold them. */
+    sinter_status (*rates)(env *e, device *d, size_t touched, device_rates *out);
     /* false, or NULL: cannot be told. */
     bool          (*clock)(device *d, device_clock *out);
     /* Code for engines: everything that `use` needs, handed to `add` by key. import: what an engine carries; borrowed

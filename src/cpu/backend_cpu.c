@@ -7,6 +7,7 @@
 #include "base/os.h"
 #include "cpu/cpu_device.h"
 #include "cpu/cpu_kernels.h"
+#include "cpu/probe.h"
 
 #include <string.h>
 
@@ -272,6 +273,11 @@ static sinter_status program_launch(device *d, program *p, const program_run *ru
     return s;
 }
 
+static sinter_status rates(env *e, device *d, size_t touched, device_rates *out)
+{
+    return cpu_rates(e, &d->cpu, touched, out);
+}
+
 static size_t program_memory(const program *p)
 {
     return p->size;
@@ -288,6 +294,7 @@ const backend cpu_backend = {
     .memory_alloc = memory_alloc,
     .memory_free = memory_free,
     .memory_counts = counts,
+    .rates = rates,
     .program_create = program_create,
     .program_launch = program_launch,
     .program_destroy = program_destroy,

@@ -65,6 +65,7 @@ const backend cuda_backend = {
     .copy = cuda_stream_copy,
     .prepare = prepare,
     .program_time = cuda_program_time,
+    .rates = cuda_device_rates,
     .clock = cuda_device_clock,
     .code_export = code_table_export,
     .code_import = code_table_import,

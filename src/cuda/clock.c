@@ -58,6 +58,21 @@ bool cuda_device_clock(device *d, device_clock *out)
     return true;
 }
 
+sinter_status cuda_device_rates(env *e, device *d, size_t touched, device_rates *out)
+{
+    const kernel_target *t = &d->target;
+    /* Multiply-adds of f16 in tensor cores, over those of f32 in the others. */
+    const double more = t->isa == 75 ? 8 : t->isa == 80 || t->isa == 90 || t->isa == 100 ? 16 : 4;
+    (void)e;
+    (void)touched;
+    *out = (device_rates){ .f32 = t->flops,
+                           .f16 = more * t->flops,
+                           .int8 = 2 * more * t->flops,
+                           .memory = t->bandwidth,
+                           .cache = t->bandwidth };
+    return SINTER_OK;
+}
+
 void cuda_device_clock_close(device *d)
 {
     if (d->nvml_state == NVML_OPEN) (void)d->driver.nvmlShutdown();

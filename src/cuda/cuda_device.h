@@ -60,6 +60,8 @@ sinter_status cuda_device_ask_clusters(env *e, device *d);
 
 /* clock.c: false where NVML is not there or does not tell. */
 bool  cuda_device_clock(device *d, device_clock *out);
+/* As the driver states the chip; products of 16 and 8 bits are those of its tensor cores. */
+sinter_status cuda_device_rates(env *e, device *d, size_t touched, device_rates *out);
 void  cuda_device_clock_close(device *d);
 
 /* Between these two the device's context is current. enter fails where there is no device, and where it is dead. */

@@ -78,5 +78,14 @@ sinter_status problem_reference(const problem *p, ref_call *c);
 /* How many products, or other terms, are summed into one result: roughly, and over all steps of a recurrent layer. in:
  * the problem's inputs. */
 double problem_terms(const problem *p, const view *in);
+/* What has to be computed and moved at least: operations of the op's definition (a multiply-add is two, a scalar
+ * function of a program one an element), and the bytes of each operand once. Estimates where they depend on data. */
+typedef struct work_counts {
+    double       operations;
+    double       weights, read, written;        /* bytes: constant inputs, other inputs, results */
+    bool         products;                      /* mostly multiply-adds of `dtype` */
+    sinter_dtype dtype;
+} work_counts;
+void problem_work(const problem *p, const view *in, const view *out, work_counts *w);
 
 #endif
