@@ -312,7 +312,8 @@ int verb_bench(const args *a)
         sinter_status s = measure_runs(a, &m, duration, &setup.bar, &f, &error);
         if (s == SINTER_OK && !is_host)
             s = measure_phases(a, &m, duration < phases_s ? duration : phases_s, &f, &error);
-        if (s == SINTER_OK && (a->json || a->steps || a->roofline)) s = measure_steps(&m, a->seed, f.median, &p, &error);
+        if (s == SINTER_OK && (a->json || a->steps || a->roofline))
+            s = measure_steps(&m, a->seed, f.median, &p, &error);
         if (s == SINTER_OK && a->roofline) s = roofline_make(&m, &p, &roof, &error);
         const roofline *shown = s == SINTER_OK && a->roofline ? &roof : NULL;
         if (p.count) qsort(p.at, p.count, sizeof *p.at, by_total);

@@ -28,8 +28,7 @@ static void floor_of(const sinter_rates *r, roof_step *s)
 {
     const double rate = rate_of(r, &s->work), compute = rate > 0 ? s->work.operations / rate : 0;
     const double near = s->work.read_bytes + s->work.written_bytes;
-    const double memory =
-        (r->memory > 0 ? s->work.weight_bytes / r->memory : 0) + (r->cache > 0 ? near / r->cache : 0);
+    const double memory = (r->memory > 0 ? s->work.weight_bytes / r->memory : 0) + (r->cache > 0 ? near / r->cache : 0);
     s->floor_us = 1e6 * (compute > memory ? compute : memory);
     s->bound = s->floor_us <= 0 ? "" : compute > memory ? "compute" : "memory";
     s->share = s->us > 0 ? s->floor_us / s->us : 0;
@@ -42,7 +41,7 @@ sinter_status roofline_make(const model_engine *m, const step_list *list, roofli
     for (uint32_t i = 0; i < list->count; i++) {
         out->at[i].step = list->at[i];
         out->at[i].work = list->work[i];
-        out->at[i].us = step_mean_us(&list->at[i]);
+        out->at[i].us = 1e-3 * (double)list->at[i].min_ns;
         touched += list->work[i].weight_bytes + list->work[i].written_bytes;
     }
     const sinter_status s = sinter_engine_rates(m->engine, (size_t)touched, &out->rates, error);
@@ -64,11 +63,11 @@ void roofline_free(roofline *r)
 
 void roofline_print(const roofline *r)
 {
-    static const char *const title[] = { ">us", ">floor us", ">share", "bound", ">MFLOP", ">weight KB", ">other KB",
-                                         "kernel", "problem" };
+    static const char *const title[] = { ">us",        ">floor us", ">share", "bound",  ">MFLOP",
+                                         ">weight KB", ">other KB", "kernel", "problem" };
     table t;
-    (void)printf("\nrates: %.1f GFLOP/s in f32, %.1f GB/s from memory, %.1f GB/s from the caches\n", 1e-9 * r->rates.f32,
-                 1e-9 * r->rates.memory, 1e-9 * r->rates.cache);
+    (void)printf("\nrates: %.1f GFLOP/s in f32, %.1f GB/s from memory, %.1f GB/s from the caches\n",
+                 1e-9 * r->rates.f32, 1e-9 * r->rates.memory, 1e-9 * r->rates.cache);
     table_begin(&t, title, 9);
     for (uint32_t i = 0; i < r->count; i++) {
         const roof_step *s = &r->at[i];
@@ -81,8 +80,7 @@ void roofline_print(const roofline *r)
         table_cell(&t, 5, "%.1f", 1e-3 * s->work.weight_bytes);
         table_cell(&t, 6, "%.1f", 1e-3 * (s->work.read_bytes + s->work.written_bytes));
         table_cell(&t, 7, "%s", s->step.kernel);
-        table_cell(&t, 8, strlen(s->step.problem) > PROBLEM_SHOWN ? "%.*s..." : "%.*s", PROBLEM_SHOWN,
-                   s->step.problem);
+        table_cell(&t, 8, strlen(s->step.problem) > PROBLEM_SHOWN ? "%.*s..." : "%.*s", PROBLEM_SHOWN, s->step.problem);
         table_row(&t);
     }
     table_end(&t, stdout);
@@ -134,12 +132,12 @@ bool roofline_page(const roofline *r, const char *title, const char *path)
     for (uint32_t i = 0; i < r->count; i++)
         if (r->at[i].us > most) most = r->at[i].us;
     html_begin(to, title);
-    (void)fprintf(to,
-                  "<h2>Roofline</h2>\n<p>All steps take %.1f us. Their floors are %.1f us, %.1f %% of that. A floor is the "
-                  "time that a step's operations take at %.1f GFLOP/s (f32), or its weights at %.1f GB/s and its other "
-                  "operands at %.1f GB/s, whichever is longer.</p>\n",
-                  r->us, r->floor_us, 100 * r->share, 1e-9 * r->rates.f32, 1e-9 * r->rates.memory,
-                  1e-9 * r->rates.cache);
+    (void)fprintf(
+        to,
+        "<h2>Roofline</h2>\n<p>All steps take %.1f us. Their floors are %.1f us, %.1f %% of that. A floor is the "
+        "time that a step's operations take at %.1f GFLOP/s (f32), or its weights at %.1f GB/s and its other "
+        "operands at %.1f GB/s, whichever is longer.</p>\n",
+        r->us, r->floor_us, 100 * r->share, 1e-9 * r->rates.f32, 1e-9 * r->rates.memory, 1e-9 * r->rates.cache);
     (void)fprintf(to, "<div class=\"scroll\"><table><thead><tr><th class=\"n\">#</th><th class=\"n\">us</th>"
                       "<th class=\"n\">floor us</th><th class=\"n\">share %%</th><th></th><th>bound</th>"
                       "<th class=\"n\">MFLOP</th><th class=\"n\">weight KB</th><th class=\"n\">other KB</th>"

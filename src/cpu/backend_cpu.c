@@ -7,7 +7,6 @@
 #include "base/os.h"
 #include "cpu/cpu_device.h"
 #include "cpu/cpu_kernels.h"
-#include "cpu/probe.h"
 
 #include <string.h>
 

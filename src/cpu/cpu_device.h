@@ -3,6 +3,7 @@
 #ifndef CPU_DEVICE_H
 #define CPU_DEVICE_H
 
+#include "backend/backend.h"
 #include "cpu/isa.h"
 #include "cpu/threads.h"
 
@@ -20,5 +21,9 @@ void          cpu_device_deinit(cpu_device *d);                          /* a ze
 void          cpu_device_describe(const cpu_device *d, text *out);
 /* The target of a level with this machine's caches: what cpu_device_init fills. */
 kernel_target cpu_target_of(isa_choice isa, uint32_t threads);
+
+/* probe.c. `touched`: bytes that a run reads and writes; the bandwidth of memory is that of a block of this size. Takes
+ * 0.1 to 0.5 s. */
+sinter_status cpu_rates(env *e, const cpu_device *d, size_t touched, device_rates *out);
 
 #endif

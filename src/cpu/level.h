@@ -24,6 +24,7 @@ typedef struct cpu_level {
     const struct codes_set     *codes;
     const struct integer_set   *integer;
     const struct rnn_set       *rnn;
+    const struct probe_set     *probe;
     void (*depthwise)(const struct depthwise_rows *r);
 } cpu_level;
 

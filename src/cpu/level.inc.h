@@ -13,6 +13,7 @@
 #include "cpu/depthwise.h"
 #include "cpu/gemm_tile.h"
 #include "cpu/integer.h"
+#include "cpu/probe.h"
 #include "cpu/rows.h"
 #include "cpu/strassen.h"
 #include "cpu/vm_chain.h"
@@ -40,6 +41,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/depthwise_row.inc.h"
 #include "cpu/gemm_tile.inc.h"
 #include "cpu/integer.inc.h"
+#include "cpu/probe.inc.h"
 #include "cpu/rows.inc.h"
 #include "cpu/vm_ops.inc.h"
 #include "cpu/strassen.inc.h"
@@ -61,5 +63,6 @@ const cpu_level VEC_SUFFIX(level) = {
     .codes = &codes_loops,
     .integer = &integer_loops,
     .rnn = &rnn_loops,
+    .probe = &probe_loops,
     .depthwise = depthwise_rows_run,
 };

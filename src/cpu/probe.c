@@ -4,6 +4,7 @@
 #include "cpu/probe.h"
 
 #include "base/os.h"
+#include "cpu/cpu_device.h"
 #include "cpu/level.h"
 
 enum { REPEATS = 5, TURNS = 1 << 18, PIECE = 1 << 16, LEAST_TOUCHED = 1 << 20, MOST_TOUCHED = 1 << 28 };

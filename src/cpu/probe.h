@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.h - how fast this machine multiplies and reads: loops that do nothing else, timed for a moment on the pool. */
+/* probe.h - how fast this machine multiplies and reads: loops that do nothing else, timed for a moment on the pool (probe.c). */
 #ifndef CPU_PROBE_H
 #define CPU_PROBE_H
 
-#include "backend/backend.h"
-#include "cpu/cpu_device.h"
+#include <stddef.h>
+#include <stdint.h>
 
 /* The loops of a level. Results are of no use: they keep the compiler from leaving the work out. */
 typedef struct probe_set {
@@ -12,8 +12,4 @@ typedef struct probe_set {
     float (*read)(const float *at, size_t count);       /* a multiple of `unit` */
     uint32_t width, unit;
 } probe_set;
-
-/* `touched`: bytes that a run reads and writes; the bandwidth is that of a block of this size. Takes 0.1 to 0.5 s. */
-sinter_status cpu_rates(env *e, const cpu_device *d, size_t touched, device_rates *out);
-
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work.c - what a problem has to compute and to move at least: the floor that its time is compared with.
  *
- * Operations are those of the op's definition. A kernel that transforms its sums (Winograd) does fewer. Bytes count each
- * element once: a kernel that reads an operand several times is slower than this floor. */
+ * Operations are those of the op's definition. A kernel that transforms its sums (Winograd) does fewer. Bytes count
+ * each element once: a kernel that reads an operand several times is slower than this floor. */
 #include "ops/problem.h"
 
 static double elements(const view *v)
@@ -27,7 +27,8 @@ static double matmul_operations(const problem *p, const view *a, const view *b)
     if (a->rank < 2 || b->rank < 2) return 0;
     double batch = 1;
     for (uint32_t i = 0; i + 2 < a->rank || i + 2 < b->rank; i++) { /* counted from the right, as they broadcast */
-        const int64_t x = i + 2 < a->rank ? a->dim[a->rank - 3 - i] : 1, y = i + 2 < b->rank ? b->dim[b->rank - 3 - i] : 1;
+        const int64_t x = i + 2 < a->rank ? a->dim[a->rank - 3 - i] : 1,
+                      y = i + 2 < b->rank ? b->dim[b->rank - 3 - i] : 1;
         batch *= (double)(x == 1 ? y : x);
     }
     const bool a_turned = at && at->trans_a, b_turned = at && at->trans_b;
@@ -36,7 +37,8 @@ static double matmul_operations(const problem *p, const view *a, const view *b)
     return 2 * batch * m * k * n;
 }
 
-/* Pixels, with padding, that a kernel axis of a convolution meets are `out` times `kernel`: padding is multiplied too. */
+/* Pixels, with padding, that a kernel axis of a convolution meets are `out` times `kernel`: padding is multiplied too.
+ */
 static double conv_operations(const view *w, const view *y)
 {
     double each = 2; /* of one result */
@@ -57,7 +59,8 @@ static double attention_operations(const problem *p, const view *in)
 /* Every step multiplies every weight once with each row of the batch. */
 static double rnn_operations(const view *in)
 {
-    return in[0].rank == 3 ? 2 * (double)in[0].dim[0] * (double)in[0].dim[1] * (elements(&in[1]) + elements(&in[2])) : 0;
+    return in[0].rank == 3 ? 2 * (double)in[0].dim[0] * (double)in[0].dim[1] * (elements(&in[1]) + elements(&in[2]))
+                           : 0;
 }
 
 static double window(const attr_ints *kernel)
@@ -104,7 +107,7 @@ static double read_share(const problem *p, uint32_t input, const view *in, const
 {
     const double have = elements(&in[input]), wanted = elements(&out[0]);
     if (input || !have) return 1;
-    if (op_has(p->op, MOVES) && !op_has(p->op, CHOOSES)) return wanted < have ? wanted / have : 1;
+    if (op_has(p->op, MOVES) && !op_has(p->op, CHOOSES | REDUCTION)) return wanted < have ? wanted / have : 1;
     if (p->op != OP_conv) return 1;
     const attrs_conv *a = p->attrs;
     double share = 1;

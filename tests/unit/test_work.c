@@ -38,11 +38,11 @@ static bool work_of(fixture *f, const char *form, work_counts *w)
     for (uint32_t side = 0; side < 2; side++) {
         const problem_operand *o = side ? p->out : p->in;
         for (uint32_t i = 0; i < (side ? p->count_out : p->count_in); i++) {
-            int64_t dim[SINTER_RANK_MAX];
+            int64_t size[SINTER_RANK_MAX];
             view *v = side ? &out[i] : &in[i];
             *v = (view){ 0 };
-            for (uint32_t k = 0; k < o[i].rank; k++) dim[k] = o[i].dim[k].opt;
-            if (o[i].dtype != SINTER_DTYPE_NONE && !view_init(v, o[i].dtype, o[i].rank, dim, NULL)) return false;
+            for (uint32_t k = 0; k < o[i].rank; k++) size[k] = o[i].dim[k].opt;
+            if (o[i].dtype != SINTER_DTYPE_NONE && !view_init(v, o[i].dtype, o[i].rank, size, NULL)) return false;
         }
     }
     problem_work(p, in, out, w);
