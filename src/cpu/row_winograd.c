@@ -74,7 +74,7 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     winograd_tactic list[WINOGRAD_TACTICS_MAX];
     const winograd_shape s = shape_of(p, false), most = shape_of(p, true);
-    const int count = winograd_tactics((isa_level)t->isa, &s, &most, list);
+    const int count = winograd_tactics((isa_level)t->isa, &s, &most, t->threads, list);
     row_tactics_add(t, list, count, sizeof *list, out);
 }
 

@@ -24,7 +24,7 @@ typedef struct winograd_tactic {
     uint8_t     zero[4];
 } winograd_tactic;
 
-enum { WINOGRAD_TACTICS_MAX = 4, WINOGRAD_POINTS_MAX = 36, WINOGRAD_STEP_MAX = 64 };
+enum { WINOGRAD_TACTICS_MAX = 12, WINOGRAD_POINTS_MAX = 36, WINOGRAD_STEP_MAX = 64 };
 
 /* Sizes; spatial arrays are height, width. Filters are 3x3, strides 1, one group. A dilated filter is a plain one on
  * each of the images that every dilation-th pixel makes. */
@@ -63,7 +63,7 @@ typedef struct winograd_params {
 const char *winograd_shape_check(const winograd_shape *s);
 /* Lists the sensible tactics, the one expected to be fastest first. Returns their number, at least 1. `most`: the sizes
  * that memory must hold. */
-int winograd_tactics(isa_level isa, const winograd_shape *s, const winograd_shape *most,
+int winograd_tactics(isa_level isa, const winograd_shape *s, const winograd_shape *most, uint32_t threads,
                      winograd_tactic out[WINOGRAD_TACTICS_MAX]);
 const char *winograd_tactic_check(isa_level isa, const winograd_shape *s, winograd_tactic tactic);
 int winograd_tactic_print(char *text, size_t size, isa_level isa, winograd_tactic tactic);

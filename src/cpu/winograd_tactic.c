@@ -62,7 +62,25 @@ static int add(isa_level isa, const winograd_shape *s, winograd_tactic *out, int
     return count + 1;
 }
 
-int winograd_tactics(isa_level isa, const winograd_shape *s, const winograd_shape *most,
+/* The same with as many blocks as threads share evenly, a few more or a few less. Blocks are of one size: one too many
+ * keeps all threads but one waiting. */
+static int add_even(isa_level isa, const winograd_shape *s, winograd_tactic *out, int count, winograd_tactic t,
+                    uint32_t threads)
+{
+    const int64_t tiles = tiles_count(s, t.out), workers = threads;
+    const int64_t blocks = t.tiles ? (tiles + t.tiles - 1) / t.tiles : 0, low = blocks / workers * workers;
+    if (workers < 2 || !blocks || blocks == low || blocks > 8 * workers) return count;
+    for (int64_t even = low; even <= low + workers; even += workers) {
+        if (even < 1 || even > tiles || count == WINOGRAD_TACTICS_MAX) continue;
+        const int64_t block = (tiles + even - 1) / even;
+        if (block > UINT16_MAX / 2) continue;
+        t.tiles = (uint16_t)block;
+        count = add(isa, s, out, count, t);
+    }
+    return count;
+}
+
+int winograd_tactics(isa_level isa, const winograd_shape *s, const winograd_shape *most, uint32_t threads,
                      winograd_tactic out[WINOGRAD_TACTICS_MAX])
 {
     int count = 0;
@@ -97,6 +115,7 @@ int winograd_tactics(isa_level isa, const winograd_shape *s, const winograd_shap
                 t.tiles = (uint16_t)(block > UINT16_MAX / 2 ? UINT16_MAX / 2 : block);
             }
             count = add(isa, s, out, count, t);
+            count = add_even(isa, s, out, count, t, threads);
         }
     }
     return count;
