@@ -46,6 +46,52 @@ static sinter_status fd_size(env *e, int fd, const char *path, size_t *size)
     return SINTER_OK;
 }
 
+/* A part of a file that one thread reads. */
+typedef struct file_part {
+    int fd;
+    uint8_t *data; /* of the whole file */
+    size_t at, end;
+    int code; /* what failed; 0 with at < end: the file ended */
+} file_part;
+
+static void *part_read(void *arg)
+{
+    file_part *p = arg;
+    while (p->at < p->end) {
+        const ssize_t got = pread(p->fd, p->data + p->at, p->end - p->at, (off_t)p->at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) p->code = errno;
+        if (got <= 0) break;
+        p->at += (size_t)got;
+    }
+    return NULL;
+}
+
+/* Fresh memory is the slow part of reading a large file: several threads take their share of its pages. Returns the
+ * part that failed, or the last one. */
+enum { PARTS_MOST = 4, PART_SIZE = 1 << 25 };
+static file_part parts_read(int fd, uint8_t *data, size_t size)
+{
+    const size_t wanted = size / PART_SIZE, cpus = wanted > 1 ? os_cpu_count() : 1,
+                 most = cpus < wanted ? cpus : wanted;
+    const size_t count = most < 1 ? 1 : most < PARTS_MOST ? most : PARTS_MOST;
+    file_part part[PARTS_MOST];
+    pthread_t thread[PARTS_MOST];
+    bool is_apart[PARTS_MOST] = { 0 };
+    for (size_t i = 0; i < count; i++)
+        part[i] = (file_part){ .fd = fd, .data = data, .at = size / count * i, .end = size / count * (i + 1) };
+    part[count - 1].end = size;
+    for (size_t i = 1; i < count; i++) is_apart[i] = pthread_create(&thread[i], NULL, part_read, &part[i]) == 0;
+    (void)part_read(&part[0]);
+    for (size_t i = 1; i < count; i++) {
+        if (is_apart[i]) (void)pthread_join(thread[i], NULL);
+        else (void)part_read(&part[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (part[i].at < part[i].end) return part[i];
+    return part[count - 1];
+}
+
 static sinter_status fd_read(env *e, int fd, const char *path, size_t size_max, os_file *out)
 {
     size_t size = 0;
@@ -57,17 +103,11 @@ static sinter_status fd_read(env *e, int fd, const char *path, size_t size_max, 
     if (!data) return NOTE(e, FAIL_MEMORY(e, "a file"), "reading the %zu bytes of '%s'", size, path);
     os_memory_hint_large(data, size);
     os_memory_spread(data, size);
-    size_t have = 0;
-    while (have < size) {
-        const ssize_t got = read(fd, data + have, size - have);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) {
-            const int code = errno;
-            mem_free(e, data, size, FILE_ALIGN);
-            if (got == 0) return FAIL(e, IO, "'%s' shrank from %zu to %zu bytes while it was read", path, size, have);
-            return FAIL(e, IO, "cannot read '%s': %s", path, os_errno_text(code).at);
-        }
-        have += (size_t)got;
+    const file_part done = parts_read(fd, data, size);
+    if (done.at < done.end) {
+        mem_free(e, data, size, FILE_ALIGN);
+        if (done.code) return FAIL(e, IO, "cannot read '%s': %s", path, os_errno_text(done.code).at);
+        return FAIL(e, IO, "'%s' shrank from %zu to %zu bytes while it was read", path, size, done.at);
     }
     *out = (os_file){ .data = data, .size = size };
     return SINTER_OK;

@@ -280,6 +280,27 @@ static void counts_cpus(void)
     CHECK(os_env("SINTER_SURELY_UNSET") == NULL);
 }
 
+/* Files that several threads read: every byte is where it was. */
+static void reads_large_files(void)
+{
+    static const size_t sizes[] = { (1 << 26) - 1, 1 << 26, (1 << 26) + 12345, 3 * ((1 << 25) + 1) + 7 };
+    place p;
+    place_make(&p);
+    const char *path = in(&p, "large.bin");
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        uint8_t *data = malloc(sizes[k]);
+        os_file file = { 0 };
+        if (!CHECK(data != NULL)) return;
+        for (size_t i = 0; i < sizes[k]; i++) data[i] = (uint8_t)(i * 2654435761u >> 13);
+        CHECK_EQ(os_file_write(&p.e, path, NULL, data, sizes[k]), SINTER_OK);
+        CHECK_EQ(os_file_read(&p.e, path, SIZE_MAX, &file), SINTER_OK);
+        CHECK(file.size == sizes[k] && !memcmp(file.data, data, sizes[k]));
+        os_file_close(&p.e, &file);
+        free(data);
+    }
+    place_drop(&p);
+}
+
 static void writes_in_pieces(void)
 {
     place p;
@@ -318,6 +339,7 @@ static void writes_in_pieces(void)
 static const test tests[] = {
     T(writes_and_reads),
     T(refuses_what_is_no_file),
+    T(reads_large_files),
     T(writes_in_pieces),
     T(fails_writes_cleanly),
     T(stays_beneath),
