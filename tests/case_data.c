@@ -47,6 +47,10 @@ static places places_of(const problem *p, uint32_t input)
         return (places){ -size, size };
     }
     if (p->op == OP_gather_nd && input == 1) return tuples_of(p);
+    if (p->op == OP_nms_rows && input == 2) {
+        const int64_t most = ((const attrs_nms_rows *)p->attrs)->most.at[0];
+        return (places){ most / 2, most + 3 };
+    }
     if (p->op != OP_max_unpool || input != 1) return (places){ 0 };
     places all = { 0, 1 };
     for (uint32_t i = 0; i < p->out[0].rank; i++) all.limit *= p->out[0].dim[i].opt;
@@ -187,6 +191,7 @@ void case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, cas
     int64_t i[SINTER_RANK_MAX] = { 0 };
     const bool is_index = (p->op == OP_gather || p->op == OP_scatter_elements) && input == 1;
     const bool is_box = p->op == OP_roi_align && input == 1;
+    const bool is_nms = p->op == OP_nms_rows && input != 1;
     /* Weights of recurrent layers are small, or else the layer amplifies what its first step rounded. */
     const bool is_weight = op_has(p->op, RECURRENT) && (input == 1 || input == 2);
     const double scale = is_weight ? 0.4 / sqrt((double)(v->dim[2] > 0 ? v->dim[2] : 1)) : 1;
@@ -207,6 +212,9 @@ void case_fill(case_rig *r, const problem *p, uint32_t input, const view *v, cas
         }
         const double u = case_unit(r);
         if (is_index) view_store_i64(v, at, (int64_t)(u * 2 * (double)limit) - limit);
+        else if (is_nms && input == 3) view_store_f64(v, at, kind == CASE_INTEGERS ? 0.25 : u * 0.7 - 0.1);
+        else if (is_nms && input == 4) view_store_f64(v, at, u - 1.5);
+        else if (is_nms && input == 0) view_store_f64(v, at, kind == CASE_INTEGERS ? (double)(int)(u * 12) : u * 20);
         else if (is_box) view_store_f64(v, at, i[1] < 2 ? u * 10 - 3 : u * 20); /* some reach out of the image */
         else if (place.limit) view_store_i64(v, at, place.least + (int64_t)(u * (double)(place.limit - place.least)));
         else if (v->dtype == SINTER_DTYPE_BOOL) view_store_i64(v, at, u < 0.6);

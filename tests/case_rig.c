@@ -283,7 +283,7 @@ const char *case_make_chosen(case_rig *r, const problem *p, const problem *chose
     x->is_exact = kind == CASE_INTEGERS && is_exact(p);
     x->is_special = kind == CASE_SPECIAL;
     x->terms = problem_terms(p, x->in);
-    bool is_any = x->is_special || r->is_any; /* sums of nothing are zero */
+    bool is_any = x->is_special || r->is_any || p->op == OP_nms_rows; /* sums of nothing are zero */
     for (uint32_t i = 0; i < p->count_in; i++)
         is_any = is_any || (p->in[i].dtype != SINTER_DTYPE_NONE && view_count(&x->in[i]) == 0);
     return is_any || !is_mostly_zero(&x->want[0])

@@ -134,7 +134,6 @@ static sinter_status quantize(builder *b, opt_state *s, bool *is_changed)
 /* Types of other ops. */
 static sinter_status narrow(builder *b, bool *is_changed)
 {
-    if (b->lowering->asking) return ask_narrow(b);
     if (!(b->o->allow & (SINTER_ALLOW_FP16 | SINTER_ALLOW_BF16))) return SINTER_OK;
     build_choice *c = &b->lowering->narrow;
     c->count = c->size;
@@ -144,10 +143,20 @@ static sinter_status narrow(builder *b, bool *is_changed)
     return ir_sweep(b->g);
 }
 
+/* Behind the types: what decides those counts ops. */
+static sinter_status lower(builder *b, bool *is_changed)
+{
+    if (b->lowering->asking) return ask_narrow(b);
+    TRY(narrow(b, is_changed));
+    TRY(profiles_apply(b->e, b->g, b->o, 0));
+    const tune_options options = tuning(b);
+    return tune_find_on_device(b->e, b->g, &options, is_changed);
+}
+
 static sinter_status at_point(void *user, opt_point point, opt_state *s, bool *is_changed)
 {
     builder *b = user;
-    return point == OPT_QUANTIZE ? quantize(b, s, is_changed) : narrow(b, is_changed);
+    return point == OPT_QUANTIZE ? quantize(b, s, is_changed) : lower(b, is_changed);
 }
 
 /* The passes behind those of the base. Who asks what a type gains stops where types are lowered. */
@@ -426,15 +435,15 @@ static sinter_status build(builder *b, build_output *out)
     if (!borrow_target(b)) TRY(build_backend(b->e, b->o, &b->backend));
     TRY(build_base_graph(b->base, b->lowering->is_last, &b->g));
     build_time_add(&start, &b->report->import_s);
-    TRY(optimize(b));
-    ir_release_unused(b->g);
-    build_time_add(&start, &b->report->optimise_s);
-    if (b->lowering->asking) return SINTER_OK;
-    if (!b->is_borrowed) {
+    if (!b->is_borrowed && !b->lowering->asking) {
         TRY(b->backend->open(b->e, &wanted, &b->device));
         TRY(timing_cache_create(b->e, &b->cache));
         if (b->o->timing_cache) TRY(timing_cache_read(b->cache, b->o->timing_cache));
     }
+    TRY(optimize(b));
+    ir_release_unused(b->g);
+    build_time_add(&start, &b->report->optimise_s);
+    if (b->lowering->asking) return SINTER_OK;
     b->profiles = b->o->profile_count ? b->o->profile_count : 1;
     b->tuned = ARENA_NEW(&b->a, tune_result, b->profiles);
     if (!b->tuned) return FAIL_MEMORY(b->e, "profiles");

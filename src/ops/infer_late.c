@@ -93,28 +93,77 @@ sinter_status infer_compress(infer_ctx *c)
     return SINTER_OK;
 }
 
-sinter_status infer_nms(infer_ctx *c)
+static sinter_status nms_check(infer_ctx *c, dim *boxes_of_image)
 {
     const infer_value *boxes = &c->in[0], *scores = &c->in[1];
-    infer_value *out = &c->out[0];
     dim_table *t = c->dims;
-    dim n = DIM_NONE, ignored = DIM_NONE;
+    dim ignored = DIM_NONE;
     TRY(move_rank_check(c, 0, "boxes", 3, 3));
     TRY(move_rank_check(c, 1, "scores", 3, 3));
     TRY(move_same_check(c, "boxes", 2, dim_const(t, 4), boxes->dim[2], &ignored));
     TRY(move_same_check(c, "scores", 0, boxes->dim[0], scores->dim[0], &ignored));
-    TRY(move_same_check(c, "scores", 2, boxes->dim[1], scores->dim[2], &n));
+    TRY(move_same_check(c, "scores", 2, boxes->dim[1], scores->dim[2], boxes_of_image));
     for (uint32_t k = 2; k < c->count_in; k++) {
         if (!infer_has(c, k)) continue;
         TRY(move_rank_check(c, k, "a limit", 0, 1));
         if (k == 2) TRY(move_int_check(c, k, "max_output_boxes_per_class"));
     }
-    int64_t most = 0;
-    if (infer_has(c, 2) && move_const_i64(c, 2, &most)) n = dim_min(t, n, dim_const(t, most > 0 ? most : 0));
-    if (!infer_has(c, 2)) n = dim_const(t, 0);
+    return SINTER_OK;
+}
+
+static void rows_of(infer_ctx *c, dim rows, dim columns)
+{
+    infer_value *out = &c->out[0];
     out->dtype = SINTER_DTYPE_I64;
     out->rank = 2;
-    out->dim[0] = dim_symbol_late(t, "nms", dim_mul(t, dim_mul(t, scores->dim[0], scores->dim[1]), n));
-    out->dim[1] = dim_const(t, 3);
+    out->dim[0] = rows;
+    out->dim[1] = columns;
+}
+
+/* `most` rows of each class of each image. */
+static dim nms_rows(infer_ctx *c, dim most)
+{
+    const infer_value *scores = &c->in[1];
+    return dim_mul(c->dims, dim_mul(c->dims, scores->dim[0], scores->dim[1]), most);
+}
+
+sinter_status infer_nms(infer_ctx *c)
+{
+    dim n = DIM_NONE;
+    int64_t most = 0;
+    TRY(nms_check(c, &n));
+    if (infer_has(c, 2) && move_const_i64(c, 2, &most))
+        n = dim_min(c->dims, n, dim_const(c->dims, most > 0 ? most : 0));
+    if (!infer_has(c, 2)) n = dim_const(c->dims, 0);
+    rows_of(c, dim_symbol_late(c->dims, "nms", nms_rows(c, n)), dim_const(c->dims, 3));
+    return SINTER_OK;
+}
+
+/* ---- the same at their bounds, with the number of rows that are there ---- */
+
+static void count_of(infer_ctx *c)
+{
+    c->out[1].dtype = SINTER_DTYPE_I64;
+    c->out[1].rank = 1;
+    c->out[1].dim[0] = dim_const(c->dims, 1);
+}
+
+sinter_status infer_nms_rows(infer_ctx *c)
+{
+    const attrs_nms_rows *a = c->attrs;
+    dim n = DIM_NONE;
+    TRY(nms_check(c, &n));
+    TRY(move_dims_check(c, "most", &a->most, 1));
+    TRY(move_dim_not_negative(c, "most", 0, move_dim(&a->most, 0)));
+    rows_of(c, nms_rows(c, move_dim(&a->most, 0)), dim_const(c->dims, 3));
+    count_of(c);
+    return SINTER_OK;
+}
+
+sinter_status infer_non_zero_rows(infer_ctx *c)
+{
+    const infer_value *in = &c->in[0];
+    rows_of(c, dim_product(c->dims, in->dim, in->rank), dim_const(c->dims, in->rank));
+    count_of(c);
     return SINTER_OK;
 }

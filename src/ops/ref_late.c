@@ -348,10 +348,9 @@ typedef struct picks {
     uint32_t count, capacity;
 } picks;
 
-static sinter_status nms_class(ref_call *c, int64_t batch, int64_t class_at, int64_t most, int64_t *id, box *kept,
-                               picks *out)
+static sinter_status nms_class(ref_call *c, bool is_center, int64_t batch, int64_t class_at, int64_t most, int64_t *id,
+                               box *kept, picks *out)
 {
-    const attrs_nms *a = c->attrs;
     const view *boxes = &c->in[0], *scores = &c->in[1];
     const double iou = move_given(c, 3) && view_count(&c->in[3]) > 0 ? view_load_f64(&c->in[3], 0) : 0;
     const bool has_floor = move_given(c, 4) && view_count(&c->in[4]) > 0;
@@ -365,7 +364,7 @@ static sinter_status nms_class(ref_call *c, int64_t batch, int64_t class_at, int
     }
     move_sort(id, id + n, candidates, score_before, &s);
     for (int64_t i = 0; i < candidates && count < most; i++) {
-        const box b = box_at(boxes, batch, id[i], a->center_box != 0);
+        const box b = box_at(boxes, batch, id[i], is_center);
         bool is_free = true;
         for (int64_t k = 0; k < count && is_free; k++) is_free = !(overlap(&b, &kept[k]) > iou);
         if (!is_free) continue;
@@ -379,7 +378,8 @@ static sinter_status nms_class(ref_call *c, int64_t batch, int64_t class_at, int
     return SINTER_OK;
 }
 
-sinter_status reference_nms(ref_call *c)
+/* limit: rows of a class at most. */
+static sinter_status suppress(ref_call *c, bool is_center, int64_t limit)
 {
     const view *boxes = &c->in[0], *scores = &c->in[1];
     if (boxes->rank != 3 || scores->rank != 3 || boxes->dim[2] != 4 || boxes->dim[0] != scores->dim[0] ||
@@ -388,14 +388,15 @@ sinter_status reference_nms(ref_call *c)
     }
     const int64_t n = boxes->dim[1];
     const int64_t asked = move_given(c, 2) && view_count(&c->in[2]) > 0 ? view_load_i64(&c->in[2], 0) : 0;
-    const int64_t most = asked < n ? asked : n;
+    int64_t most = asked < n ? asked : n;
+    if (most > limit) most = limit;
     picks out = { 0 };
     if (most > 0) {
         int64_t *id = ARENA_NEW(c->scratch, int64_t, size_mul(2, (size_t)n));
         box *kept = ARENA_NEW(c->scratch, box, (size_t)most);
         if (!id || !kept) return FAIL_MEMORY(c->e, "the candidates");
         for (int64_t b = 0; b < scores->dim[0]; b++) {
-            for (int64_t k = 0; k < scores->dim[1]; k++) TRY(nms_class(c, b, k, most, id, kept, &out));
+            for (int64_t k = 0; k < scores->dim[1]; k++) TRY(nms_class(c, is_center, b, k, most, id, kept, &out));
         }
     }
     TRY(c->resize(c, 0, (const int64_t[]){ out.count, 3 }, 2));
@@ -404,6 +405,70 @@ sinter_status reference_nms(ref_call *c)
         for (int64_t k = 0; k < 3; k++) view_store_i64(to, i * to->stride[0] + k * to->stride[1], out.at[i][k]);
     }
     return SINTER_OK;
+}
+
+sinter_status reference_nms(ref_call *c)
+{
+    return suppress(c, ((const attrs_nms *)c->attrs)->center_box != 0, INT64_MAX);
+}
+
+/* ---- results at their bounds ---- */
+
+typedef struct bounded {
+    ref_call *outer;
+    view *out;
+    int64_t count;
+} bounded;
+
+/* What a reference calls once it knows its size: it gets the first rows of the larger result. */
+static sinter_status take_rows(ref_call *inner, uint32_t i, const int64_t *dim_at, uint32_t rank)
+{
+    bounded *b = inner->user;
+    const view *whole = &b->outer->out[0];
+    const bool is_turned = inner->op == OP_non_zero;
+    if (i || rank != 2 || dim_at[is_turned] > whole->dim[0] || dim_at[!is_turned] != whole->dim[1])
+        return move_shape_fault(b->outer, "more rows are found than there can be");
+    b->count = dim_at[is_turned];
+    *b->out = *whole;
+    for (uint32_t k = 0; k < 2; k++) {
+        b->out->dim[k] = dim_at[k];
+        b->out->stride[k] = whole->stride[is_turned ? 1 - k : k];
+    }
+    return SINTER_OK;
+}
+
+static sinter_status found_boxes(ref_call *c)
+{
+    const attrs_nms_rows *a = c->attrs;
+    return suppress(c, a->center_box != 0, a->most.count ? a->most.at[0] : 0);
+}
+
+static sinter_status rows_at_bound(ref_call *c, op_id op, sinter_status (*find)(ref_call *))
+{
+    view out = { 0 };
+    bounded b = { .outer = c, .out = &out };
+    ref_call inner = *c;
+    inner.op = op;
+    inner.count_out = 1;
+    inner.out = &out;
+    inner.resize = take_rows;
+    inner.user = &b;
+    for (int64_t k = 0; k < c->out[0].dim[0]; k++)
+        for (int64_t i = 0; i < c->out[0].dim[1]; i++)
+            view_store_i64(&c->out[0], k * c->out[0].stride[0] + i * c->out[0].stride[1], 0);
+    TRY(find(&inner));
+    view_store_i64(&c->out[1], 0, b.count);
+    return SINTER_OK;
+}
+
+sinter_status reference_non_zero_rows(ref_call *c)
+{
+    return rows_at_bound(c, OP_non_zero, reference_non_zero);
+}
+
+sinter_status reference_nms_rows(ref_call *c)
+{
+    return rows_at_bound(c, OP_nms, found_boxes);
 }
 
 sinter_status reference_region(ref_call *c)

@@ -34,6 +34,8 @@ typedef struct pricing {
 sinter_status price_op(const pricing *p, ir_node_id id, sinter_dtype type, bool is_timed, op_price *out);
 /* Rounding a value in f32 to the type by itself, by the cost model. I8: quantising. */
 sinter_status price_cast(const pricing *p, ir_value_id v, sinter_dtype type, double *ns);
+/* Does a kernel of the device take the op as it is? */
+sinter_status price_is_on_device(const pricing *p, ir_node_id id, bool *out);
 /* What decides the price of an op in f32: equal text, equal price. */
 sinter_status price_key(const pricing *p, ir_node_id id, text *key);
 

@@ -303,3 +303,25 @@ sinter_status price_key(const pricing *p, ir_node_id id, text *key)
     arena_rewind(p->scratch, mark);
     return s == SINTER_OK && key->failed ? FAIL_MEMORY(p->e, "a price") : s;
 }
+
+sinter_status price_is_on_device(const pricing *p, ir_node_id id, bool *out)
+{
+    const arena_mark mark = arena_save(p->scratch);
+    lowering l;
+    tune_result unused;
+    work w;
+    const problem *made = NULL;
+    uint32_t kernels = 0;
+    kernel_target machine;
+    *out = false;
+    TRY(begin(p, &l, &unused));
+    sinter_status s =
+        make_float(&l, ir_node_at(p->g, id), SINTER_DTYPE_F32, false, &w) ? SINTER_OK : FAIL_MEMORY(p->e, "a price");
+    if (s == SINTER_OK) s = work_problem(&l, &w, &made);
+    const kernel *const *list = p->o->backend->kernels(&kernels);
+    p->o->backend->target(p->o->device, &machine);
+    for (uint32_t i = 0; s == SINTER_OK && i < kernels && !*out; i++)
+        *out = list[i]->where == KERNEL_ON_DEVICE && !list[i]->reject(made, &machine);
+    arena_rewind(p->scratch, mark);
+    return s;
+}

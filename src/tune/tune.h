@@ -109,6 +109,11 @@ sinter_status tune_narrow_gains(env *e, arena *a, ir_graph *g, sinter_dtype type
 sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype otherwise, const tune_options *options,
                                   tune_gains *out);
 
+/* ---- found.c ---- */
+/* Ops whose results' sizes data decide, where kernels of the device can do them: all but the sizes stays there. In an
+ * optimised graph before it is grouped, at the sizes that symbols have now. */
+sinter_status tune_find_on_device(env *e, ir_graph *g, const tune_options *options, bool *is_changed);
+
 /* ---- selections.c: of a graph whose results' sizes its data decide; else nothing changes ---- */
 /* Makes outputs, behind the graph's own, of the floats that choices are made from. */
 sinter_status tune_tap_selections(env *e, ir_graph *g);

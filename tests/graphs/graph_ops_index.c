@@ -189,7 +189,8 @@ static bool compress(grow *g, const gop *op)
     if (x == G_NONE) return false;
     const uint32_t axis = grow_below(g, grow_rank(g, x));
     const bool is_flat = grow_one_in(g, 3);
-    const gsize d = grow_dim(g, x, axis);
+    /* Now and then of another length than the axis. */
+    const gsize d = grow_one_in(g, 4) ? grow_size(g) : grow_dim(g, x, axis);
     const uint32_t condition = grow_shaped(g, SINTER_DTYPE_BOOL, &d, 1), n = grow_begin(g, op->name);
     grow_in(g, n, x);
     grow_in(g, n, condition);

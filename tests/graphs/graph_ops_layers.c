@@ -126,16 +126,32 @@ static bool roi_align(grow *g, const gop *op)
     return grow_end(g, n, 1) != G_NONE;
 }
 
+/* Scores of few values are often equal, and some are no numbers; limits are left out, keep nothing, or keep all. */
 static bool nms(grow *g, const gop *op)
 {
-    const gsize n_boxes = gsize_of(grow_between(g, 1, 9)), batch = gsize_of(grow_between(g, 1, 2)),
-                b[3] = { batch, n_boxes, gsize_of(4) }, s[3] = { batch, gsize_of(grow_between(g, 1, 3)), n_boxes };
+    static const double overlap[] = { 0, 0.3, 0.5, 1, -0.5 }, least[] = { 0.25, 0.5, -1, 2 };
+    static const int64_t count[] = { 3, 0, 1, 200, -2 };
+    const bool is_long = grow_one_in(g, 6), has_ties = grow_one_in(g, 2);
+    const gsize n_boxes = gsize_of(is_long ? grow_between(g, 60, 140) : grow_between(g, 1, 9)),
+                batch = gsize_of(grow_between(g, 1, 2)), b[3] = { batch, n_boxes, gsize_of(4) },
+                s[3] = { batch, gsize_of(grow_between(g, 1, 3)), n_boxes };
+    const uint64_t seed = grow_below(g, 999) | (grow_one_in(g, 4) ? G_SPECIAL : 0);
     const uint32_t boxes = grow_leaf(g, SINTER_DTYPE_F32, b, 3, false, (gfill){ 0, 4, 0, grow_below(g, 999) }),
-                   scores = grow_leaf(g, SINTER_DTYPE_F32, s, 3, false, (gfill){ 0, 1, 0, grow_below(g, 999) }),
-                   most = grow_const_scalar(g, SINTER_DTYPE_I64, 3), n = grow_begin(g, op->name);
+                   scores = grow_leaf(g, SINTER_DTYPE_F32, s, 3, false, (gfill){ 0, 1, has_ties ? 0.25 : 0, seed }),
+                   most = grow_const_scalar(g, SINTER_DTYPE_I64, (double)count[grow_below(g, COUNT_OF(count))]),
+                   iou = grow_one_in(g, 3)
+                             ? G_ABSENT
+                             : grow_const_scalar(g, SINTER_DTYPE_F32, overlap[grow_below(g, COUNT_OF(overlap))]),
+                   floor_score = grow_one_in(g, 2)
+                                     ? G_ABSENT
+                                     : grow_const_scalar(g, SINTER_DTYPE_F32, least[grow_below(g, COUNT_OF(least))]),
+                   n = grow_begin(g, op->name);
     grow_in(g, n, boxes);
     grow_in(g, n, scores);
     grow_in(g, n, most);
+    if (iou != G_ABSENT || floor_score != G_ABSENT) grow_in(g, n, iou);
+    if (floor_score != G_ABSENT) grow_in(g, n, floor_score);
+    if (grow_one_in(g, 3)) grow_int(g, n, "center_point_box", 1);
     return grow_end(g, n, 1) != G_NONE;
 }
 
