@@ -361,6 +361,13 @@ static sinter_status check_places(const check *c)
                                                        : SINTER_OK;
 }
 
+/* What a call copies may lie in either place. A weight is copied from the host: on the device it may be streamed. */
+static sinter_status check_copied(const check *c, uint32_t v, const char *what, uint32_t i)
+{
+    if (!v || storage_of(c, v)->kind != STORAGE_WEIGHT) return SINTER_OK;
+    return check_place(c, v, engine_host_place(c->g), what, i);
+}
+
 /* Counts and types around a region; dims are checked as they are copied. */
 static sinter_status check_call(const check *c)
 {
@@ -382,11 +389,11 @@ static sinter_status check_call(const check *c)
     if (carried > s->in_count || own > s->in_count || own < carried || carried > s->out_count)
         return BAD(c->e, "a call with %u inputs and %llu carried values", s->in_count, (unsigned long long)carried);
     if (s->in_count == 0 || (s->kind == STEP_IF && !in[0])) return BAD(c->e, "a call without a condition");
-    /* What the executor reads and copies itself; captures may lie anywhere. */
+    /* The executor reads conditions and counts on the host. Captures may lie anywhere. */
     const storage_place host = engine_host_place(c->g);
-    const uint32_t read = s->kind == STEP_IF ? 1 : (uint32_t)own;
+    const uint32_t read = s->kind == STEP_IF ? 1 : s->kind == STEP_LOOP ? 2 : 0;
     for (uint32_t i = 0; i < read; i++) TRY(check_place(c, in[i], host, "input", i));
-    for (uint32_t i = 0; i < s->out_count; i++) TRY(check_place(c, out[i], host, "output", i));
+    for (uint32_t i = read; i < own; i++) TRY(check_copied(c, in[i], "input", i));
     for (uint32_t k = 0; k < 2 && s->region[k]; k++) {
         const engine_region *r = &c->g->region[c->p->region_first + s->region[k]];
         const uint32_t *param = c->g->arg + r->param_at, *result = c->g->arg + r->result_at;
@@ -395,8 +402,8 @@ static sinter_status check_call(const check *c)
             return BAD(c->e, "a body with %u parameters and %u results", r->param_count, r->result_count);
         for (uint32_t i = 0; i < r->param_count; i++) {
             if ((param[i] != 0) != (i < own)) return BAD(c->e, "parameter %u of a body is of the wrong kind", i);
-            TRY(check_place(c, param[i], host, "parameter", i));
             const bool is_own_kind = s->kind == STEP_LOOP && i < 2;
+            if (is_own_kind) TRY(check_place(c, param[i], host, "parameter", i));
             if (param[i] && is_own_kind && value_at(c, param[i])->dtype != (i ? SINTER_DTYPE_BOOL : SINTER_DTYPE_I64))
                 return BAD(c->e, "parameter %u of a loop has the wrong type", i);
             if (param[i] && !is_own_kind && !same_kind(c, param[i], in[i]))
@@ -404,8 +411,9 @@ static sinter_status check_call(const check *c)
         }
         for (uint32_t i = 0; i < r->result_count; i++) {
             if (!result[i]) return BAD(c->e, "result %u of a body is missing", i);
-            TRY(check_place(c, result[i], host, "result", i));
             const bool is_condition = extra && i == 0;
+            if (is_condition) TRY(check_place(c, result[i], host, "result", i));
+            else TRY(check_copied(c, result[i], "result", i));
             if (is_condition ? value_at(c, result[i])->dtype != SINTER_DTYPE_BOOL
                              : !same_kind(c, result[i], out[i - extra]))
                 return BAD(c->e, "result %u of a body has the wrong type", i);

@@ -20,13 +20,25 @@ static void move_values(context *c, uint32_t storage, const buffer *from, uint8_
     }
 }
 
+/* What a buffer holds goes to a larger one, before the old one is freed. */
+static sinter_status keep_bytes(context *c, storage_place place, void *to, const buffer *from)
+{
+    if (context_has_places(c) && place != PLACE_HOST) {
+        TRY(context_copy(c, COPY_ON_DEVICE, to, from->at, from->size));
+        return context_settle(c);
+    }
+    memcpy(to, from->at, from->size);
+    return SINTER_OK;
+}
+
 sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool keep)
 {
     buffer *b = &c->own[storage];
     const storage_place place = (storage_place)context_storage(c, storage)->place;
     if (size <= b->size && b->at) return SINTER_OK;
     TRY(context_settle(c));
-    size_t wanted = keep ? size_add(size, size / 2) : size;
+    /* What grows again, as a carried value that takes up a row each turn, grows by more than is asked. */
+    size_t wanted = keep || b->at ? size_add(size, size / 2) : size;
     wanted = size_align(wanted ? wanted : 1, 4096);
     void *at = b->at ? context_grow(c, place, b->at, b->size, wanted) : NULL;
     const bool has_grown = at != NULL;
@@ -35,7 +47,9 @@ sinter_status context_ensure(context *c, uint32_t storage, size_t size, bool kee
     if (has_grown) {
         move_values(c, storage, b, at);
     } else if (b->at) {
-        if (keep) memcpy(at, b->at, b->size);
+        const sinter_status s = keep ? keep_bytes(c, place, at, b) : SINTER_OK;
+        if (s != SINTER_OK) context_free(c, place, at, wanted);
+        TRY(s);
         move_values(c, storage, b, at);
         context_free(c, place, b->at, b->size);
     }

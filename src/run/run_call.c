@@ -2,7 +2,8 @@
 /* run_call.c - If, Loop and Scan: bodies are regions; values go in and out of their storages by copies.
  *
  * Captured values are the same values inside and cost nothing. Sizes that a body decides bind late symbols on the way
- * out. */
+ * out. Copies of values on the device are put on the stream and not waited for: the host waits where it reads a
+ * condition or a value of its own memory that a copy may be at. */
 #include "run/context.h"
 
 #include <string.h>
@@ -23,13 +24,42 @@ static sinter_status current(context *c, uint32_t v, view *out)
     return SINTER_OK;
 }
 
-/* Elements into the place that was made for them; what already lies there stays. */
-static sinter_status copy(context *c, const view *to, const view *from, const char *what)
+static bool is_on_device(const context *c, uint32_t v)
 {
-    if (view_is_same(to, from)) return SINTER_OK;
-    if (view_overlaps(to, from)) return FAIL(&c->e, INVALID_MODEL, "'%s' copies a value over itself", what);
-    view_copy(to, from);
-    return SINTER_OK;
+    return context_has_places(c) && context_storage(c, context_value(c, v)->storage)->place != PLACE_HOST;
+}
+
+static size_t view_bytes(const view *v)
+{
+    return (size_t)view_count(v) * sinter_dtype_bits(v->dtype) / 8;
+}
+
+/* A view of value `v`, or of a part of it. */
+typedef struct part {
+    view v;
+    bool is_on_device;
+} part;
+
+/* Elements into the place that was made for them; what already lies there stays. */
+static sinter_status copy(context *c, const part *to, const part *from, const char *what)
+{
+    if (to->is_on_device == from->is_on_device) {
+        if (view_is_same(&to->v, &from->v)) return SINTER_OK;
+        if (view_overlaps(&to->v, &from->v)) return FAIL(&c->e, INVALID_MODEL, "'%s' copies a value over itself", what);
+    }
+    if (!to->is_on_device && !from->is_on_device) {
+        TRY(context_before_host(c));
+        view_copy(&to->v, &from->v);
+        return SINTER_OK;
+    }
+    if (!view_is_dense(&to->v) || !view_is_dense(&from->v) || view_bytes(&to->v) != view_bytes(&from->v) ||
+        sinter_dtype_bits(to->v.dtype) < 8)
+        return FAIL(&c->e, INVALID_MODEL, "'%s' copies a value of the device that is not dense", what);
+    return context_copy(c,
+                        !to->is_on_device    ? COPY_FROM_DEVICE
+                        : from->is_on_device ? COPY_ON_DEVICE
+                                             : COPY_TO_DEVICE,
+                        to->v.data, from->v.data, view_bytes(&to->v));
 }
 
 /* Is the expression a late symbol that the step binds? All other sizes were decided before it. */
@@ -65,12 +95,18 @@ static sinter_status bind_dims(context *c, uint32_t step, uint32_t v, const int6
     return SINTER_OK;
 }
 
-/* Gives `to` the dims of `from`, then its elements. */
-static sinter_status assign(context *c, uint32_t step, uint32_t to, const view *from)
+static sinter_status current_part(context *c, uint32_t v, part *out)
 {
-    view target;
-    TRY(bind_dims(c, step, to, from->dim, from->rank));
-    TRY(current(c, to, &target));
+    out->is_on_device = is_on_device(c, v);
+    return current(c, v, &out->v);
+}
+
+/* Gives `to` the dims of `from`, then its elements. */
+static sinter_status assign(context *c, uint32_t step, uint32_t to, const part *from)
+{
+    part target;
+    TRY(bind_dims(c, step, to, from->v.dim, from->v.rank));
+    TRY(current_part(c, to, &target));
     return copy(c, &target, from, step_name(c, step));
 }
 
@@ -80,6 +116,7 @@ static sinter_status read_bool(context *c, uint32_t v, bool *out)
     TRY(current(c, v, &x));
     if (view_count(&x) != 1)
         return FAIL(&c->e, INVALID_MODEL, "a condition has %lld elements, expected 1", (long long)view_count(&x));
+    TRY(context_before_host(c));
     *out = view_load_i64(&x, 0) != 0;
     return SINTER_OK;
 }
@@ -91,6 +128,7 @@ static sinter_status write_scalar(context *c, uint32_t v, int64_t value)
     if (view_count(&x) != 1)
         return FAIL(&c->e, INVALID_MODEL, "a loop's own parameter has %lld elements, expected 1",
                     (long long)view_count(&x));
+    TRY(context_before_host(c));
     view_store_i64(&x, 0, value);
     return SINTER_OK;
 }
@@ -105,8 +143,8 @@ static sinter_status run_if(context *c, uint32_t step)
     const engine_region *body = &c->g->region[c->p->region_first + region];
     for (uint32_t i = 0; i < s->out_count; i++) {
         const uint32_t out = context_args(c, s->out_at)[i];
-        view from;
-        TRY(current(c, context_args(c, body->result_at)[i], &from));
+        part from;
+        TRY(current_part(c, context_args(c, body->result_at)[i], &from));
         if (out) TRY(assign(c, step, out, &from));
     }
     return SINTER_OK;
@@ -143,9 +181,9 @@ static repeat repeat_of(context *c, uint32_t step, int64_t carried, uint32_t ski
 static sinter_status start_carried(const repeat *r, uint32_t own)
 {
     for (uint32_t i = 0; i < r->carried; i++) {
-        view from;
+        part from;
         if (!r->in[own + i]) return FAIL(&r->c->e, INVALID_MODEL, "carried value %u is missing", i);
-        TRY(current(r->c, r->in[own + i], &from));
+        TRY(current_part(r->c, r->in[own + i], &from));
         TRY(assign(r->c, r->step, r->param[own + i], &from));
     }
     return SINTER_OK;
@@ -157,9 +195,9 @@ static sinter_status next_carried(const repeat *r, uint32_t own)
 {
     context *c = r->c;
     const arena_mark mark = arena_save(&c->scratch);
-    view *from = ARENA_NEW(&c->scratch, view, r->carried);
+    part *from = ARENA_NEW(&c->scratch, part, r->carried);
     sinter_status s = from ? SINTER_OK : FAIL_MEMORY(&c->e, "carried values");
-    for (uint32_t i = 0; s == SINTER_OK && i < r->carried; i++) s = current(c, r->result[r->skip + i], &from[i]);
+    for (uint32_t i = 0; s == SINTER_OK && i < r->carried; i++) s = current_part(c, r->result[r->skip + i], &from[i]);
     for (uint32_t i = 0; s == SINTER_OK && i < r->carried; i++) s = assign(c, r->step, r->param[own + i], &from[i]);
     arena_rewind(&c->scratch, mark);
     return s;
@@ -169,16 +207,11 @@ static sinter_status finish_carried(const repeat *r, uint32_t own)
 {
     for (uint32_t i = 0; i < r->carried; i++) {
         if (!r->out[i]) continue;
-        view from;
-        TRY(current(r->c, r->param[own + i], &from));
+        part from;
+        TRY(current_part(r->c, r->param[own + i], &from));
         TRY(assign(r->c, r->step, r->out[i], &from));
     }
     return SINTER_OK;
-}
-
-static size_t view_bytes(const view *v)
-{
-    return (size_t)view_count(v) * sinter_dtype_bits(v->dtype) / 8;
 }
 
 /* Appends one iteration's slice to the dense rows that output `i` of a Loop will be. */
@@ -187,29 +220,29 @@ static sinter_status append(const repeat *r, uint32_t i, uint64_t iteration)
     context *c = r->c;
     const uint32_t out = r->out[r->carried + i];
     if (!out) return SINTER_OK;
-    view from;
-    TRY(current(c, r->result[r->skip + r->carried + i], &from));
+    part from, to = { .is_on_device = is_on_device(c, out) };
+    TRY(current_part(c, r->result[r->skip + r->carried + i], &from));
     const engine_value *x = context_value(c, out);
     const engine_storage *s = context_storage(c, x->storage);
-    if (from.rank + 1 != x->rank || sinter_dtype_bits(from.dtype) < 8)
-        return FAIL(&c->e, INVALID_MODEL, "a slice of rank %u is appended to a result of rank %u", from.rank, x->rank);
+    if (from.v.rank + 1 != x->rank || sinter_dtype_bits(from.v.dtype) < 8)
+        return FAIL(&c->e, INVALID_MODEL, "a slice of rank %u is appended to a result of rank %u", from.v.rank,
+                    x->rank);
     if (!iteration) {
-        for (uint32_t k = 0; k < from.rank; k++)
+        for (uint32_t k = 0; k < from.v.rank; k++)
             if (binds(c, r->step, x->dim[k + 1]))
-                TRY(context_bind_symbol(c, r->step, x->dim[k + 1], from.dim[k], step_name(c, r->step)));
+                TRY(context_bind_symbol(c, r->step, x->dim[k + 1], from.v.dim[k], step_name(c, r->step)));
         context_evaluate(c);
     }
-    for (uint32_t k = 0; k < from.rank; k++)
-        if (c->now->dim[x->dim[k + 1]] != from.dim[k])
+    for (uint32_t k = 0; k < from.v.rank; k++)
+        if (c->now->dim[x->dim[k + 1]] != from.v.dim[k])
             return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' differ in shape: %lld and %lld elements on axis %u",
-                        step_name(c, r->step), (long long)from.dim[k], (long long)c->now->dim[x->dim[k + 1]], k);
-    const size_t size = view_bytes(&from), wanted = size_mul(size, iteration + 1);
+                        step_name(c, r->step), (long long)from.v.dim[k], (long long)c->now->dim[x->dim[k + 1]], k);
+    const size_t size = view_bytes(&from.v), wanted = size_mul(size, iteration + 1);
     if (s->kind == STORAGE_SLAB ? wanted > s->bound : s->kind != STORAGE_GROWN)
         return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' need %zu bytes, planned were %llu", step_name(c, r->step),
                     wanted, (unsigned long long)s->bound);
     if (s->kind == STORAGE_GROWN) TRY(context_ensure(c, x->storage, wanted, true));
-    view to;
-    if (!view_init(&to, from.dtype, from.rank, from.dim, (uint8_t *)c->base[x->storage] + size * iteration))
+    if (!view_init(&to.v, from.v.dtype, from.v.rank, from.v.dim, (uint8_t *)c->base[x->storage] + size * iteration))
         return FAIL(&c->e, NO_MEMORY, "a result is too large");
     return copy(c, &to, &from, step_name(c, r->step));
 }
@@ -243,6 +276,7 @@ static sinter_status trip_count(const repeat *r, uint64_t *out)
     TRY(current(c, r->in[0], &x));
     if (view_count(&x) != 1)
         return FAIL(&c->e, INVALID_MODEL, "a trip count has %lld elements, expected 1", (long long)view_count(&x));
+    TRY(context_before_host(c));
     const int64_t wanted = view_load_i64(&x, 0);
     *out = wanted > 0 ? (uint64_t)wanted : 0;
     return SINTER_OK;
@@ -307,7 +341,10 @@ static sinter_status scan_in(const repeat *r, const attrs_scan *a, uint32_t i, i
         return FAIL(&c->e, INVALID_MODEL, "scanned input %u has %lld slices, the first has %lld", i,
                     (long long)whole.dim[axis], (long long)trip);
     if (iteration == trip) return SINTER_OK;
-    const view slice = slice_of(&whole, (uint32_t)axis, listed(&a->in_reverse, i) ? trip - 1 - iteration : iteration);
+    const part slice = {
+        .v = slice_of(&whole, (uint32_t)axis, listed(&a->in_reverse, i) ? trip - 1 - iteration : iteration),
+        .is_on_device = is_on_device(c, r->in[r->carried + i]),
+    };
     return assign(c, r->step, r->param[r->carried + i], &slice);
 }
 
@@ -316,20 +353,25 @@ static sinter_status scan_out(const repeat *r, const attrs_scan *a, uint32_t i, 
     context *c = r->c;
     const uint32_t out = r->out[r->carried + i];
     if (!out) return SINTER_OK;
-    view from, whole;
-    TRY(current(c, r->result[r->carried + i], &from));
+    view whole;
+    part from;
+    TRY(current_part(c, r->result[r->carried + i], &from));
     const int64_t axis = listed(&a->out_axis, i);
-    if (axis < 0 || axis > (int64_t)from.rank || from.rank >= SINTER_RANK_MAX || sinter_dtype_bits(from.dtype) < 8)
+    if (axis < 0 || axis > (int64_t)from.v.rank || from.v.rank >= SINTER_RANK_MAX ||
+        sinter_dtype_bits(from.v.dtype) < 8)
         return FAIL(&c->e, INVALID_MODEL, "scanned output %u has no axis %lld", i, (long long)axis);
     int64_t dim_at[SINTER_RANK_MAX];
-    for (uint32_t k = 0, n = 0; k < from.rank + 1; k++) dim_at[k] = k == (uint32_t)axis ? trip : from.dim[n++];
-    if (iteration == 0) TRY(bind_dims(c, r->step, out, dim_at, from.rank + 1));
+    for (uint32_t k = 0, n = 0; k < from.v.rank + 1; k++) dim_at[k] = k == (uint32_t)axis ? trip : from.v.dim[n++];
+    if (iteration == 0) TRY(bind_dims(c, r->step, out, dim_at, from.v.rank + 1));
     TRY(current(c, out, &whole));
     for (uint32_t k = 0; k < whole.rank;
          k++) /* in each iteration: the body may have changed what the sizes are made of */
-        if (whole.rank != from.rank + 1 || whole.dim[k] != dim_at[k])
+        if (whole.rank != from.v.rank + 1 || whole.dim[k] != dim_at[k])
             return FAIL(&c->e, INVALID_MODEL, "the slices of '%s' differ in shape", step_name(c, r->step));
-    const view slice = slice_of(&whole, (uint32_t)axis, listed(&a->out_reverse, i) ? trip - 1 - iteration : iteration);
+    const part slice = {
+        .v = slice_of(&whole, (uint32_t)axis, listed(&a->out_reverse, i) ? trip - 1 - iteration : iteration),
+        .is_on_device = is_on_device(c, out),
+    };
     return copy(c, &slice, &from, step_name(c, r->step));
 }
 

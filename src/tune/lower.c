@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower.c - walks a graph in order and turns it into a plan: views cost nothing, everything else is work for a kernel.
- *
- * Bodies of If, Loop and Scan become regions of the plan. A captured value is the same plan value inside, so captures
- * cost nothing; carried values and slices have storages of their own, into which the executor copies. */
+ * Bodies of If, Loop and Scan become regions of the plan (lower_call.c). */
 #include "base/os.h"
 #include "tune/lower.h"
 
 #include <string.h>
-
-static sinter_status lower_region(lowering *l, ir_region_id from, uint32_t to);
-
-/* Values that go in and out of regions: the executor copies them, on the host. */
-static uint32_t new_row_value(lowering *l, ir_value_id v)
-{
-    const ir_value *x = ir_value_at(l->g, v);
-    const uint32_t made = plan_value_dense(l->p, STORAGE_SLAB, x->name, x->dtype, x->rank, x->dim, NULL);
-    if (made && l->o->backend->copy) l->p->storage.at[l->p->value.at[made].storage].place = PLACE_HOST;
-    return made;
-}
 
 sinter_status lower_value(lowering *l, ir_value_id v, uint32_t *out)
 {
@@ -114,7 +101,7 @@ static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint8_t *order)
     return perm->count == x->rank;
 }
 
-static sinter_status make_work(lowering *l, const ir_node *n, work *w)
+sinter_status lower_work(lowering *l, const ir_node *n, work *w)
 {
     *w = (work){ .op = n->op,
                  .attrs = n->attrs,
@@ -139,65 +126,6 @@ static sinter_status make_work(lowering *l, const ir_node *n, work *w)
     return SINTER_OK;
 }
 
-static sinter_status lower_call(lowering *l, const ir_node *n)
-{
-    plan_step s = { .kind = n->op == OP_if     ? STEP_IF
-                            : n->op == OP_loop ? STEP_LOOP
-                                               : STEP_SCAN,
-                    .count_in = n->count_in,
-                    .count_out = n->count_out,
-                    .in_place_from = UINT32_MAX,
-                    .name = name_of(l, n) };
-    uint32_t *in = ARENA_NEW(l->a, uint32_t, n->count_in), *out = ARENA_NEW(l->a, uint32_t, n->count_out);
-    if (!in || !out) return FAIL_MEMORY(l->e, "a call");
-    work w;
-    const problem *p;
-    TRY(make_work(l, n, &w));
-    TRY(work_problem(l, &w, &p));
-    const uint64_t first_capture = n->op == OP_if     ? 1
-                                   : n->op == OP_loop ? 2 + (uint64_t)((const attrs_loop *)n->attrs)->carried
-                                                      : (uint64_t)((const attrs_scan *)n->attrs)->carried +
-                                                            (uint64_t)((const attrs_scan *)n->attrs)->scanned;
-    for (uint32_t i = 0; i < n->count_in; i++) {
-        TRY(lower_value(l, n->in[i], &in[i]));
-        if (i < first_capture) TRY(work_place(l, in[i], PLACE_HOST, s.name, &in[i]));
-    }
-    const uint32_t region = l->region;
-    for (uint32_t k = 0; k < n->count_region; k++) {
-        /* What a body converts or moves is not there where the body did not run. */
-        const uint32_t converted = l->converted.count, placed = l->placed.count;
-        const ir_region *body = ir_region_at(l->g, n->region[k]);
-        if (!VEC_PUSH(l->a, &l->p->region)) return FAIL_MEMORY(l->e, "a region");
-        const uint32_t to = s.region[k] = l->p->region.count - 1;
-        uint32_t *param = ARENA_NEW(l->a, uint32_t, body->param.count);
-        if (!param) return FAIL_MEMORY(l->e, "a region");
-        for (uint32_t i = 0; i < body->param.count; i++) {
-            const ir_value_id v = body->param.at[i];
-            const uint64_t input = n->op == OP_if ? i + 1u : i;
-            if (input >= first_capture) {
-                l->map[v] = input < n->count_in ? in[input] : 0;
-            } else {
-                param[i] = l->map[v] = new_row_value(l, v);
-                if (!param[i]) return FAIL_MEMORY(l->e, "a parameter");
-            }
-        }
-        l->p->region.at[to].param = param;
-        l->p->region.at[to].count_param = body->param.count;
-        TRY(lower_region(l, n->region[k], to));
-        lower_forget(l, converted, placed);
-    }
-    l->region = region;
-    for (uint32_t i = 0; i < n->count_out; i++) {
-        out[i] = l->map[n->out[i]] = new_row_value(l, n->out[i]);
-        if (!out[i]) return FAIL_MEMORY(l->e, "a result");
-    }
-    s.in = in;
-    s.out = out;
-    s.problem = p;
-    s.dim_at = work_dims(l, &w, &s.count_dim);
-    return s.dim_at && lower_step_new(l, &s) ? SINTER_OK : FAIL_MEMORY(l->e, "a call");
-}
-
 static sinter_status lower_node(lowering *l, ir_node_id id)
 {
     const ir_node *n = ir_node_at(l->g, id);
@@ -207,7 +135,7 @@ static sinter_status lower_node(lowering *l, ir_node_id id)
     if ((traits & VIEW) && !l->o->reference_only && !n->epilogue) TRY(lower_view(l, n, &done));
     if (done) return SINTER_OK;
     work w;
-    TRY(make_work(l, n, &w));
+    TRY(lower_work(l, n, &w));
     uint32_t *value = ARENA_NEW(l->a, uint32_t, n->count_out);
     if (!value) return FAIL_MEMORY(l->e, "a node");
     if (traits & LATE) {
@@ -227,32 +155,6 @@ static sinter_status lower_node(lowering *l, ir_node_id id)
 }
 
 /* ---- regions ---- */
-
-static bool is_param_storage(const lowering *l, const plan_region *r, uint32_t storage)
-{
-    for (uint32_t i = 0; i < r->count_param; i++)
-        if (r->param[i] && l->p->value.at[r->param[i]].storage == storage) return true;
-    return false;
-}
-
-/* Results of a body are copied out one by one while parameters are overwritten: a result must not lie in a parameter.
- */
-static sinter_status lower_results(lowering *l, ir_region_id from, uint32_t to)
-{
-    const ir_region *body = ir_region_at(l->g, from);
-    uint32_t *result = ARENA_NEW(l->a, uint32_t, body->result.count);
-    if (!result) return FAIL_MEMORY(l->e, "results");
-    for (uint32_t i = 0; i < body->result.count; i++) {
-        TRY(lower_value(l, body->result.at[i], &result[i]));
-        if (l->o->backend->copy) TRY(work_place(l, result[i], PLACE_HOST, "", &result[i]));
-        const uint32_t storage = l->p->value.at[result[i]].storage;
-        if (is_param_storage(l, &l->p->region.at[to], storage))
-            TRY(work_copy(l, result[i], NULL, true, 0, "", &result[i]));
-    }
-    l->p->region.at[to].result = result;
-    l->p->region.at[to].count_result = body->result.count;
-    return SINTER_OK;
-}
 
 /* The outputs of the engine: dense row-major, each in a storage of its own. */
 static sinter_status lower_outputs(lowering *l, uint32_t *io)
@@ -274,7 +176,7 @@ static sinter_status lower_outputs(lowering *l, uint32_t *io)
     return SINTER_OK;
 }
 
-static sinter_status lower_region(lowering *l, ir_region_id from, uint32_t to)
+sinter_status lower_nodes(lowering *l, ir_region_id from, uint32_t to)
 {
     l->region = to;
     ir_node_id *order;
@@ -289,7 +191,7 @@ static sinter_status lower_region(lowering *l, ir_region_id from, uint32_t to)
         if (l->o->progress && l->o->progress(l->o->user, "tune", (double)l->done / (double)(l->total ? l->total : 1)))
             return FAIL(l->e, CANCELLED, "the build was cancelled");
     }
-    return to == 1 ? SINTER_OK : lower_results(l, from, to);
+    return SINTER_OK;
 }
 
 /* An input that only the host reads is not wanted on the device. */
@@ -332,7 +234,7 @@ static sinter_status lower_main(lowering *l)
     l->p->io = io;
     l->p->count_io = inputs + outputs;
     TRY(lower_states_begin(l));
-    TRY(lower_region(l, IR_MAIN, 1));
+    TRY(lower_nodes(l, IR_MAIN, 1));
     TRY(lower_states_end(l));
     TRY(lower_outputs(l, io + inputs));
     return lower_inputs(l, io, inputs);

@@ -78,6 +78,8 @@ sinter_status work_lower(lowering *l, const work *w, uint32_t *value);
 sinter_status work_reference(lowering *l, const work *w, step_kind kind, uint32_t *value);
 /* `value` where steps in `place` can read it: itself, the same weight or input there, or what a transfer moved. */
 sinter_status work_place(lowering *l, uint32_t value, storage_place place, const char *name, uint32_t *out);
+/* Are sizes such that the host computes a value as well as the device? */
+bool work_is_small(const lowering *l, uint32_t rank, const dim *d);
 /* Work on small values that all lie on the host already, better done there than moved. */
 bool work_is_for_host(const lowering *l, const work *w);
 /* The problem of a work that no kernel runs: a call. */
@@ -101,6 +103,12 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value);
 /* The plan's value of a graph's; a constant gets a weight where it has none yet. */
 sinter_status lower_value(lowering *l, ir_value_id v, uint32_t *out);
 uint32_t lower_step_new(lowering *l, const plan_step *s);       /* appends to the current region; 0 on failure */
+
+/* ---- lower_call.c: If, Loop and Scan ---- */
+sinter_status lower_call(lowering *l, const ir_node *n);
+/* lower.c's, for bodies: nodes of a region, and the inputs and results of a node. */
+sinter_status lower_nodes(lowering *l, ir_region_id from, uint32_t to);
+sinter_status lower_work(lowering *l, const ir_node *n, work *w);
 
 /* ---- lower_state.c ---- */
 /* The plan's values of the states before a run, and of the number of their rows. */

@@ -12,6 +12,16 @@
 /* So many elements are as well computed on the host as moved to the device and back. */
 static const int64_t host_elements_max = 4096;
 
+bool work_is_small(const lowering *l, uint32_t rank, const dim *d)
+{
+    int64_t count = 1;
+    for (uint32_t k = 0; k < rank; k++) {
+        const dim_range r = dim_range_of(l->p->dims, d[k]);
+        if (r.max > host_elements_max || !i64_mul(count, r.max > 0 ? r.max : 1, &count)) return false;
+    }
+    return count <= host_elements_max;
+}
+
 bool work_is_for_host(const lowering *l, const work *w)
 {
     if (!l->o->backend->copy) return false;
@@ -22,17 +32,10 @@ bool work_is_for_host(const lowering *l, const work *w)
         if (s->place != PLACE_HOST && s->kind != STORAGE_INPUT) return false;
         is_any = is_any || s->place == PLACE_HOST;
     }
-    for (uint32_t i = 0; is_any && i < w->count_in + w->count_out; i++) {
-        const bool is_in = i < w->count_in;
-        const plan_value *v = is_in ? &l->p->value.at[w->in[i]] : NULL;
-        const work_out *o = is_in ? NULL : &w->out[i - w->count_in];
-        int64_t count = 1;
-        for (uint32_t k = 0; k < (is_in ? v->rank : o->rank); k++) {
-            const dim_range r = dim_range_of(l->p->dims, is_in ? v->dim[k] : o->dim[k]);
-            if (r.max > host_elements_max || !i64_mul(count, r.max > 0 ? r.max : 1, &count)) return false;
-        }
-        if (count > host_elements_max) return false;
-    }
+    for (uint32_t i = 0; is_any && i < w->count_in; i++)
+        if (w->in[i] && !work_is_small(l, l->p->value.at[w->in[i]].rank, l->p->value.at[w->in[i]].dim)) return false;
+    for (uint32_t i = 0; is_any && i < w->count_out; i++)
+        if (!work_is_small(l, w->out[i].rank, w->out[i].dim)) return false;
     return is_any;
 }
 
