@@ -38,7 +38,7 @@ static sinter_status prepare(env *e, device *d, const kernel_use *use, uint32_t 
 
 const backend cuda_backend = {
     .name = "cuda",
-    .traits = BACKEND_INTEGERS | BACKEND_PROLOGUES,
+    .traits = BACKEND_INTEGERS | BACKEND_PROLOGUES | BACKEND_REBINDS,
     .open = cuda_device_open,
     .close = cuda_device_close,
     .target = target,

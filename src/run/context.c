@@ -207,6 +207,9 @@ static void drop_profile(context *c, bool is_memory_kept)
         context_free(c, (storage_place)context_storage(c, i)->place, c->own[i].at, c->own[i].size);
     for (uint32_t i = 0; c->stage && i < c->p->storage_count; i++)
         context_free(c, PLACE_HOST, c->stage[i].at, c->stage[i].size);
+    context_free(c, PLACE_HOST, c->mail.at, c->mail.size);
+    c->mail = (buffer){ 0 };
+    c->mail_at = 0;
     context_drop_memory(c, is_memory_kept);
     context_free(c, PLACE_HOST, c->host_slab, c->p->host_slab_size + 64);
     context_free(c, PLACE_HOST, c->host_workspace, c->host_workspace_size);
@@ -324,6 +327,7 @@ size_t context_memory(const context *c)
     if (c->strategy != MEMORY_CALLER) size += c->memory.size;
     if (c->host_slab) size += c->p->host_slab_size + c->host_workspace_size;
     for (uint32_t i = 0; c->own && c->stage && i < c->p->storage_count; i++) size += c->own[i].size + c->stage[i].size;
+    size += c->mail.size;
     for (uint32_t i = 0; i < SHAPES_KEPT; i++) {
         if (!c->kept[i].used) continue;
         size += c->kept[i].a.total;

@@ -103,6 +103,7 @@ typedef struct context {
     stream       *stream;           /* NULL: programs end before their launch returns */
     bool          is_busy;          /* something may be under way on the stream */
     bool          is_copying;       /* and a copy that reads or writes host memory among it */
+    bool          is_receiving;     /* and one that writes it */
     bool          is_running;       /* a run was begun and not waited for */
     bool          is_beginning;     /* a run is being begun: allocators of outputs may be asked */
     uint32_t      is_cancelled;     /* atomic: another thread wants the run to end */
@@ -116,6 +117,8 @@ typedef struct context {
     uint32_t     *slab_by_at, *slab_by_end, slab_count;     /* MEMORY_CALLER: storages in the slab, in two orders */
     buffer       *own;              /* by storage: inputs that cannot stay where they are, outputs, grown buffers */
     buffer       *stage;            /* by storage: host memory that the caller's data goes through */
+    buffer        mail;             /* pinned memory that small values go to the device through, in turns */
+    size_t        mail_at;          /* where the next one goes */
     void        **base;             /* by storage */
     uint32_t     *moving;           /* values in storages whose base may change from run to run, by storage */
     uint32_t     *moving_first;     /* by storage: where its values begin in `moving`; one entry more than storages */

@@ -65,7 +65,7 @@ sinter_status context_settle(context *c)
     if (!c->is_busy) return SINTER_OK;
     data_fault fault = { 0 };
     const bool is_fetching = c->is_fetching;
-    c->is_busy = c->is_copying = c->is_fetching = false;
+    c->is_busy = c->is_copying = c->is_receiving = c->is_fetching = false;
     sinter_status s = c->g->backend->stream_wait(&c->e, c->g->device, c->stream, &fault);
     /* Copies for a step that was not reached. */
     if (is_fetching) {
@@ -82,6 +82,7 @@ sinter_status context_copy(context *c, copy_kind kind, void *to, const void *fro
     if (!size) return SINTER_OK;
     c->is_busy = true;
     c->is_copying = c->is_copying || kind != COPY_ON_DEVICE;
+    c->is_receiving = c->is_receiving || kind == COPY_FROM_DEVICE;
     return c->g->backend->copy(&c->e, c->g->device, c->stream, kind, to, from, size);
 }
 
@@ -204,13 +205,39 @@ static size_t dense_bytes(const view *v)
     return ((size_t)view_count(v) * sinter_dtype_bits(v->dtype) + 7) / 8;
 }
 
+/* Counters and sizes: each goes through a slot of its own, so that the host need not wait before it writes the value
+ * again. */
+enum { MAIL_SLOT = 64, MAIL_SLOTS = 2048 };
+
+static sinter_status send_small(context *c, void *to, const void *from, size_t size)
+{
+    if (!c->mail.at) {
+        void *at = context_alloc(c, PLACE_HOST, (size_t)MAIL_SLOT * MAIL_SLOTS);
+        if (!at) return NOTE(&c->e, c->e.error->status, "making room for small values that go to the device");
+        c->mail = (buffer){ .at = at, .size = (size_t)MAIL_SLOT * MAIL_SLOTS };
+    }
+    if (c->mail_at == c->mail.size) {
+        TRY(context_settle(c));
+        c->mail_at = 0;
+    }
+    uint8_t *slot = (uint8_t *)c->mail.at + c->mail_at;
+    c->mail_at += MAIL_SLOT;
+    memcpy(slot, from, size);
+    c->is_busy = true;
+    return c->g->backend->copy(&c->e, c->g->device, c->stream, COPY_TO_DEVICE, to, slot, size);
+}
+
 sinter_status context_transfer(context *c, uint32_t step)
 {
     const program_step *s = &c->now->step[step];
     const uint32_t in = s->in_id[0], out = s->out_id[0];
     const bool is_up = context_storage(c, context_value(c, in)->storage)->place == PLACE_HOST;
-    return context_copy(c, is_up ? COPY_TO_DEVICE : COPY_FROM_DEVICE, c->address[out], c->address[in],
-                        dense_bytes(&c->now->value[out]));
+    const size_t size = dense_bytes(&c->now->value[out]);
+    if (is_up && size && size <= MAIL_SLOT) {
+        if (c->is_receiving) TRY(context_settle(c)); /* perhaps what is sent */
+        return send_small(c, c->address[out], c->address[in], size);
+    }
+    return context_copy(c, is_up ? COPY_TO_DEVICE : COPY_FROM_DEVICE, c->address[out], c->address[in], size);
 }
 
 /* ---- outputs ---- */

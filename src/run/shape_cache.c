@@ -139,6 +139,13 @@ static sinter_status prepare_values(context *c, bool only_moving)
     return SINTER_OK;
 }
 
+/* Can the program be bound while its last launch may still run? Functions of plugins may look at their records then. */
+static bool may_rebind(const context *c, const run_item *item)
+{
+    return item->is_late && (c->g->backend->traits & BACKEND_REBINDS) &&
+           context_code(c, item->first)->kernel->where == KERNEL_ON_DEVICE;
+}
+
 sinter_status context_bind_item(context *c, const run_item *item)
 {
     shape *s = c->now;
@@ -152,7 +159,7 @@ sinter_status context_bind_item(context *c, const run_item *item)
                      "binding kernel '%s'", x->kernel->name));
     }
     if (item->kind == ITEM_PROGRAM) {
-        if (s->program[item->program]) TRY(context_settle(c)); /* its last launch may not have ended */
+        if (s->program[item->program] && !may_rebind(c, item)) TRY(context_settle(c));
         TRY(c->g->backend->program_create(&c->e, c->g->device, &s->step[item->first], item->count, item->is_late,
                                           s->program[item->program], &s->program[item->program]));
     }

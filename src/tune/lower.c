@@ -48,6 +48,7 @@ static sinter_status lower_view(lowering *l, const ir_node *n, bool *done)
     *done = false;
     uint32_t in;
     TRY(lower_value(l, n->in[0], &in));
+    if (l->is_counting[n - l->g->node.at]) TRY(work_place(l, in, PLACE_HOST, name_of(l, n), &in));
     const ir_value *o = ir_value_at(l->g, n->out[0]);
     if (sinter_dtype_bits(o->dtype) < 8) return SINTER_OK;
     plan_value v = { 0 }, source = l->p->value.at[in];
@@ -110,7 +111,8 @@ sinter_status lower_work(lowering *l, const ir_node *n, work *w)
                  .count_out = n->count_out,
                  .prologue = n->prologue,
                  .epilogue = n->epilogue,
-                 .name = name_of(l, n) };
+                 .name = name_of(l, n),
+                 .is_counting = l->is_counting[n - l->g->node.at] };
     w->in = ARENA_NEW(l->a, uint32_t, n->count_in);
     w->out = ARENA_NEW(l->a, work_out, n->count_out);
     if (!w->in || !w->out) return FAIL_MEMORY(l->e, "a node");
@@ -249,6 +251,7 @@ sinter_status tune_graph(env *e, arena *a, ir_graph *g, const tune_options *opti
     l.map = ARENA_NEW(a, uint32_t, g->value.count);
     l.io = ARENA_NEW(a, uint32_t, g->value.count);
     if (!l.map || !l.io || !VEC_PUSH(a, &out->recipe)) return FAIL_MEMORY(e, "a plan");
+    TRY(lower_find_counts(&l));
     for (uint32_t i = 1; i < g->node.count; i++) l.total += !g->node.at[i].is_dead && !g->node.at[i].is_folded;
     TRY(lower_main(&l));
     return a->failed || dim_table_failed(g->dims) ? FAIL_MEMORY(e, "a plan") : SINTER_OK;

@@ -47,6 +47,8 @@ typedef struct lowering {
     uint32_t            twin_size, twin_count, twin_seen;
     uint32_t            region;         /* the plan's region that is being filled */
     uint32_t            done, total;    /* nodes, for progress */
+    bool               *is_wanted;      /* by graph value: the host reads it, see counts.c */
+    bool               *is_counting;    /* by node: it makes such values of others, and runs on the host */
 } lowering;
 
 /* What an output will be; the storage is made once the layout is chosen. */
@@ -69,6 +71,7 @@ typedef struct work {
     work_out   *out;
     const expr *prologue, *weight, *epilogue;
     const char *name;
+    bool        is_counting;            /* on the host, wherever its inputs lie */
 } work;
 
 /* Chooses layouts, cut and kernel, emits the steps; `value` receives the outputs' plan values. */
@@ -103,6 +106,10 @@ sinter_status concat_lower(lowering *l, const work *w, uint32_t *value);
 /* The plan's value of a graph's; a constant gets a weight where it has none yet. */
 sinter_status lower_value(lowering *l, ir_value_id v, uint32_t *out);
 uint32_t lower_step_new(lowering *l, const plan_step *s);       /* appends to the current region; 0 on failure */
+
+/* ---- counts.c ---- */
+/* Finds the integers that the host reads, and the nodes that make them of other small integers. */
+sinter_status lower_find_counts(lowering *l);
 
 /* ---- lower_call.c: If, Loop and Scan ---- */
 sinter_status lower_call(lowering *l, const ir_node *n);

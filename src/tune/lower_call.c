@@ -3,12 +3,9 @@
  *
  * A captured value is the same plan value inside, so captures cost nothing. Carried values, slices and results have
  * storages of their own, into which the executor copies. They lie on the device, so that a turn of a loop needs no
- * transfer, but for what the host is likely to read: small integers that shapes and counters are made of. A body that
- * only computes with small values of the host runs on the host as a whole. */
+ * transfer, but for the integers that the host reads (counts.c). A body that only computes with small values of the
+ * host runs on the host as a whole. */
 #include "tune/lower.h"
-
-/* So many integers may be sizes or positions. */
-static const int64_t list_most = 64;
 
 /* ---- where what a call copies lies ---- */
 
@@ -47,39 +44,11 @@ static bool is_for_host(const lowering *l, const ir_node *n, const uint32_t *in)
     return has_small_nodes(l, n);
 }
 
-static bool is_list(const lowering *l, ir_value_id v)
-{
-    const ir_value *x = ir_value_at(l->g, v);
-    int64_t count = 1;
-    if (dtype_is_float(x->dtype)) return false;
-    for (uint32_t k = 0; k < x->rank; k++) {
-        const int64_t most = dim_range_of(l->p->dims, x->dim[k]).max;
-        if (!i64_mul(count, most > 0 ? most : 1, &count) || count > list_most) return false;
-    }
-    return true;
-}
-
-/* Is the list of integers read by the host, or by what makes such lists? Not where it is an index of large data. */
-static bool counts(const lowering *l, ir_value_id v)
-{
-    bool is_read = false;
-    for (uint32_t i = 1; i < l->g->node.count; i++) {
-        const ir_node *n = &l->g->node.at[i];
-        bool reads = false, makes_lists = true;
-        for (uint32_t k = 0; k < n->count_in && !n->is_dead && !n->is_folded; k++) reads = reads || n->in[k] == v;
-        if (!reads) continue;
-        is_read = true;
-        for (uint32_t k = 0; k < n->count_out; k++) makes_lists = makes_lists && is_list(l, n->out[k]);
-        if (makes_lists || n->count_region || op_has(n->op, HOST)) return true;
-    }
-    return !is_read;
-}
-
 static storage_place place_of(const lowering *l, ir_value_id v, bool is_host_call)
 {
     if (!l->o->backend->copy) return PLACE_DEVICE;
     if (is_host_call || sinter_dtype_bits(ir_value_at(l->g, v)->dtype) < 8) return PLACE_HOST;
-    return is_list(l, v) && counts(l, v) ? PLACE_HOST : PLACE_DEVICE;
+    return l->is_wanted[v] ? PLACE_HOST : PLACE_DEVICE;
 }
 
 /* `value` where the executor copies it from: on the device dense, since its bytes are copied as they are. */
@@ -193,6 +162,23 @@ static sinter_status lower_body(lowering *l, const call *c, uint32_t k, const ui
     return lower_results(l, c, n->region[k], to);
 }
 
+/* Captured integers that a body reads on the host are moved once, before it. */
+static sinter_status place_captures(lowering *l, const call *c, const uint32_t *in)
+{
+    const ir_node *n = c->n;
+    const uint32_t shift = n->op == OP_if;
+    if (!l->o->backend->copy) return SINTER_OK;
+    for (uint32_t k = 0; k < n->count_region; k++) {
+        const ir_region *body = ir_region_at(l->g, n->region[k]);
+        for (uint32_t i = c->own; i < n->count_in; i++) {
+            uint32_t unused;
+            if (i >= shift && i - shift < body->param.count && l->is_wanted[body->param.at[i - shift]])
+                TRY(work_place(l, in[i], PLACE_HOST, n->name ? n->name : "", &unused));
+        }
+    }
+    return SINTER_OK;
+}
+
 sinter_status lower_call(lowering *l, const ir_node *n)
 {
     plan_step s = { .kind = n->op == OP_if     ? STEP_IF
@@ -225,6 +211,7 @@ sinter_status lower_call(lowering *l, const ir_node *n)
     for (uint32_t i = 0; i < n->count_in; i++) TRY(lower_value(l, n->in[i], &in[i]));
     places_of(l, &c, in);
     for (uint32_t i = 0; i < c.own && i < n->count_in; i++) TRY(place_source(l, in[i], c.in[i], s.name, &in[i]));
+    TRY(place_captures(l, &c, in));
     const uint32_t region = l->region;
     for (uint32_t k = 0; k < n->count_region; k++) {
         /* What a body converts or moves is not there where the body did not run. */

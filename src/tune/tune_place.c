@@ -25,6 +25,7 @@ bool work_is_small(const lowering *l, uint32_t rank, const dim *d)
 bool work_is_for_host(const lowering *l, const work *w)
 {
     if (!l->o->backend->copy) return false;
+    if (w->is_counting) return true;
     bool is_any = false;
     for (uint32_t i = 0; i < w->count_in; i++) {
         if (!w->in[i] || lower_is_const(l, w->in[i])) continue;
