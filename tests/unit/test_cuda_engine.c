@@ -3,6 +3,7 @@
  * back, whichever of its calls fails, and what it demands of its callers is kept. */
 #include "cuda_fake.h"
 #include "faulty.h"
+#include "model_text.h"
 #include "places.h"
 #include "samples.h"
 #include "test.h"
@@ -273,10 +274,66 @@ static void tuning_compiles_first(void)
     (void)remove(cache);
 }
 
+/* How often the host waits in a run of `turns` turns, behind the first run. */
+static long waits_of(const char *line, int64_t turns)
+{
+    sinter_build_options b = { .struct_size = sizeof b, .tune = SINTER_TUNE_OFF, .device = "cuda", .kernel_cache = "" };
+    const sinter_engine_options o = { .struct_size = sizeof o, .trust_code = 1, .kernel_cache = "" };
+    enum { ROWS = 64, COLUMNS = 100 };
+    static float x[ROWS * COLUMNS];
+    const sinter_tensor trip = { .dtype = SINTER_DTYPE_I64, .data = &turns },
+                        data = { .dtype = SINTER_DTYPE_F32, .rank = 2, .dim = { ROWS, COLUMNS }, .data = x };
+    model_text m;
+    sinter_buffer file = { 0 };
+    sinter_error error = { 0 };
+    sinter_engine *g = NULL;
+    sinter_context *c = NULL;
+    long waits = -1;
+    cuda_fake()->reset();
+    model_read(line, &m);
+    sinter_status s = sinter_build_memory(m.model.at, m.model.size, &b, &file, &error);
+    if (s == SINTER_OK) s = sinter_engine_load_memory(file.data, file.size, &o, &g, &error);
+    if (s == SINTER_OK) s = sinter_context_create(g, NULL, &c, &error);
+    if (s == SINTER_OK) s = sinter_context_set_input(c, "n", &trip, &error);
+    if (s == SINTER_OK) s = sinter_context_set_input(c, "x", &data, &error);
+    for (int i = 0; i < 2 && s == SINTER_OK; i++) {
+        const long before = cuda_fake()->calls("cuStreamSynchronize");
+        s = sinter_context_run(c, &error);
+        waits = cuda_fake()->calls("cuStreamSynchronize") - before;
+    }
+    if (!CHECK_EQ(s, SINTER_OK)) printf("%s\n", error.text);
+    sinter_context_destroy(c);
+    sinter_engine_release(g);
+    sinter_buffer_free(&file);
+    free(m.model.at);
+    CHECK(all_given_back());
+    return waits;
+}
+
+/* What a loop carries stays on the device, and its counter is sent there without a wait. */
+static void a_loop_does_not_wait(void)
+{
+    static const char *const lines[] = {
+        "in n i64 ; in x f32 64,100; y = Loop n - x body=(in o i64 ; in p bool ; in q f32 64,100; r = Identity p;"
+        "t = Tanh q; out r; out t); out y",
+        "in n i64 ; in x f32 64,100; y, z = Loop n - x body=(in o i64 ; in p bool ; in q f32 64,100; r = Identity p;"
+        "g = Gather q o; t = Tanh q; out r; out t; out g); out y",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const long few = waits_of(lines[i], 10);
+        CHECK(few >= 1 && few <= 4);
+        CHECK_EQ(waits_of(lines[i], i ? 60 : 1000), few);
+    }
+}
+
 static const test tests[] = {
-    T(engines_run),          T(the_first_run_is_like_the_others),
-    T(memory_of_the_device), T(tuning_compiles_first),
-    T(every_call_may_fail),  { 0 },
+    T(a_loop_does_not_wait),
+    T(engines_run),
+    T(the_first_run_is_like_the_others),
+    T(memory_of_the_device),
+    T(tuning_compiles_first),
+    T(every_call_may_fail),
+    { 0 },
 };
 
 TEST_MAIN(tests)
