@@ -99,8 +99,8 @@ typedef struct program_run {
 typedef void (*backend_line_fn)(void *user, const char *name, const char *value);
 
 /* What a backend does well, for passes that have a choice. INTEGERS: products of 8-bit numbers are faster than those
- * of the floats that they stand for. PROLOGUES: contractions run programs on their operands. REBINDS: a program that is made
- * for one launch may be bound again while that launch is under way. */
+ * of the floats that they stand for. PROLOGUES: contractions run programs on their operands. REBINDS: a program that is
+ * made for one launch may be bound again while that launch is under way. */
 enum { BACKEND_INTEGERS = 1, BACKEND_PROLOGUES = 2, BACKEND_REBINDS = 4 };
 
 typedef struct backend {
