@@ -148,9 +148,17 @@ static sinter_status lower(builder *b, bool *is_changed)
 {
     if (b->lowering->asking) return ask_narrow(b);
     TRY(narrow(b, is_changed));
-    TRY(profiles_apply(b->e, b->g, b->o, 0));
+    if (!b->backend->copy) return SINTER_OK;
     const tune_options options = tuning(b);
-    return tune_find_on_device(b->e, b->g, &options, is_changed);
+    const uint32_t count = dim_symbol_count(b->g->dims);
+    dim_symbol *own = ARENA_NEW(&b->a, dim_symbol, count), *first = ARENA_NEW(&b->a, dim_symbol, count);
+    if (!own || !first) return FAIL_MEMORY(b->e, "the first profile");
+    /* The graph is for all profiles: only kernels are asked at the sizes of the first. */
+    for (uint32_t i = 0; i < count; i++) own[i] = *dim_symbol_at(b->g->dims, i);
+    TRY(profiles_apply(b->e, b->g, b->o, 0));
+    for (uint32_t i = 0; i < count; i++) first[i] = *dim_symbol_at(b->g->dims, i);
+    for (uint32_t i = 0; i < count; i++) dim_symbol_set(b->g->dims, i, &own[i]);
+    return tune_find_on_device(b->e, b->g, &options, first, count, is_changed);
 }
 
 static sinter_status at_point(void *user, opt_point point, opt_state *s, bool *is_changed)

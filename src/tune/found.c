@@ -11,6 +11,9 @@
 typedef struct finder {
     ir_builder b;
     pricing p;
+    const dim_symbol *asked; /* the ranges that kernels are asked with */
+    dim_symbol *own;         /* and those that the graph has */
+    uint32_t count;
     bool is_any;
 } finder;
 
@@ -23,13 +26,21 @@ static ir_value_id first_rows(ir_builder *b, ir_node_id n, dim size)
     return build_part(b, build_result(b, n, 0), 0, dim_const(b->g->dims, 0), 1, size);
 }
 
+static void set_ranges(const finder *f, const dim_symbol *to)
+{
+    for (uint32_t i = 0; i < f->count; i++) dim_symbol_set(f->b.g->dims, i, &to[i]);
+}
+
 /* The node, or 0 where the device has no kernel for it. */
 static sinter_status kept(finder *f, ir_node_id made, ir_node_id *out)
 {
     bool is_fast = false;
     *out = 0;
     TRY(f->b.status);
-    TRY(price_is_on_device(&f->p, made, &is_fast));
+    set_ranges(f, f->asked);
+    const sinter_status s = price_is_on_device(&f->p, made, &is_fast);
+    set_ranges(f, f->own);
+    TRY(s);
     if (is_fast) *out = made;
     else ir_node_kill(f->b.g, made);
     return SINTER_OK;
@@ -119,14 +130,20 @@ static sinter_status find(finder *f, ir_node_id id)
     return SINTER_OK;
 }
 
-sinter_status tune_find_on_device(env *e, ir_graph *g, const tune_options *options, bool *is_changed)
+sinter_status tune_find_on_device(env *e, ir_graph *g, const tune_options *options, const dim_symbol *asked,
+                                  uint32_t count, bool *is_changed)
 {
     if (!options->backend->copy || options->reference_only) return SINTER_OK;
     arena a;
     arena_init(&a, e);
-    finder f = { .b = { .g = g }, .p = { .e = e, .g = g, .o = options, .scratch = &a } };
-    sinter_status s = SINTER_OK;
-    for (ir_node_id id = 1, count = g->node.count; id < count && s == SINTER_OK; id++) s = find(&f, id);
+    finder f = { .b = { .g = g },
+                 .p = { .e = e, .g = g, .o = options, .scratch = &a },
+                 .asked = asked,
+                 .own = ARENA_NEW(&a, dim_symbol, count),
+                 .count = count };
+    sinter_status s = f.own ? SINTER_OK : FAIL_MEMORY(e, "what data decide");
+    for (uint32_t i = 0; i < count && f.own; i++) f.own[i] = *dim_symbol_at(g->dims, i);
+    for (ir_node_id id = 1, nodes = g->node.count; id < nodes && s == SINTER_OK; id++) s = find(&f, id);
     arena_deinit(&a);
     *is_changed = *is_changed || f.is_any;
     return s || !f.is_any ? s : ir_sweep(g);

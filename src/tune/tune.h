@@ -111,8 +111,9 @@ sinter_status tune_quantize_gains(env *e, arena *a, ir_graph *g, sinter_dtype ot
 
 /* ---- found.c ---- */
 /* Ops whose results' sizes data decide, where kernels of the device can do them: all but the sizes stays there. In an
- * optimised graph before it is grouped, at the sizes that symbols have now. */
-sinter_status tune_find_on_device(env *e, ir_graph *g, const tune_options *options, bool *is_changed);
+ * optimised graph before it is grouped. Kernels are asked with these ranges of the first `count` symbols. */
+sinter_status tune_find_on_device(env *e, ir_graph *g, const tune_options *options, const dim_symbol *asked,
+                                  uint32_t count, bool *is_changed);
 
 /* ---- selections.c: of a graph whose results' sizes its data decide; else nothing changes ---- */
 /* Makes outputs, behind the graph's own, of the floats that choices are made from. */
