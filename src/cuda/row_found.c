@@ -274,9 +274,12 @@ static sinter_status nms_bind(env *e, const problem *p, const tactic *t, const v
     const view *boxes = &in[0], *scores = &in[1];
     const attrs_nms_rows *own = attrs;
     const int64_t limit = own->most.count ? own->most.at[0] : -1, images = scores->dim[0], classes = scores->dim[1];
+    int64_t rows = 0;
     const bool is_sound = boxes->rank == 3 && scores->rank == 3 && boxes->dim[2] == 4 && boxes->dim[0] == images &&
-                          boxes->dim[1] == scores->dim[2] && limit >= 0 && out[0].dim[0] == images * classes * limit;
-    if (!is_sound || view_count(scores) > INT32_MAX || images > UINT16_MAX || view_count(&out[0]) > INT32_MAX)
+                          boxes->dim[1] == scores->dim[2] && limit >= 0 && i64_mul(images, classes, &rows) &&
+                          i64_mul(rows, limit, &rows) && out[0].dim[0] == rows;
+    if (!is_sound || limit > INT32_MAX || view_count(scores) > INT32_MAX || images > UINT16_MAX ||
+        view_count(&out[0]) > INT32_MAX)
         return FAIL(e, UNSUPPORTED, "nms_rows of %lld images, %lld classes and %lld boxes", (long long)images,
                     (long long)classes, (long long)boxes->dim[1]);
     nms_args a = { .images = (small)images,
