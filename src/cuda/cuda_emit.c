@@ -7,6 +7,7 @@
 #include "cuda/cuda_emit.h"
 
 #include "cuda/device/device_args.h"
+#include "cuda/emit_codes.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -374,34 +375,18 @@ static const char *infix_of(op_id op)
     }
 }
 
-/* Sizes up to which an integer is exact in f32. */
-static bool is_exact_in_f32(sinter_dtype dtype)
-{
-    return dtype != SINTER_DTYPE_F64 && (dtype_is_float(dtype) || sinter_dtype_bits(dtype) <= 16);
-}
-
-/* Is a scale a constant by whose reciprocal emit_quotient divides as exactly? */
-static bool has_reciprocal(const expr_instr *scale, float *reciprocal)
-{
-    if (scale->op != EXPR_IMM || !dtype_is_float((sinter_dtype)scale->dtype)) return false;
-    const float d = (float)scale->imm.f;
-    if (!(d > 0x1p-60f && d < 0x1p60f)) return false;
-    *reciprocal = 1.0f / d;
-    return true;
-}
-
 static void put_quantize(const expr *x, const expr_instr *n, text *out)
 {
     const uint32_t a = n->arg[0], b = n->arg[1], c = n->arg[2];
     const sinter_dtype from = (sinter_dtype)x->at[a].dtype, to = (sinter_dtype)n->dtype;
     const char *name = sinter_dtype_name(to);
     const bool is_f64 = from == SINTER_DTYPE_F64;
-    const bool is_plain = is_exact_in_f32(from) && x->at[b].dtype != SINTER_DTYPE_F64;
+    const bool is_plain = emit_is_exact_in_f32(from) && x->at[b].dtype != SINTER_DTYPE_F64;
     text_printf(out, "emit_%s_%s(", dtype_is_float(to) ? "cast" : "quantized", name);
-    const char *sum = !is_f64 && is_exact_in_f32(to) && !dtype_is_float(to) ? "float" : "double";
+    const char *sum = !is_f64 && emit_is_exact_in_f32(to) && !dtype_is_float(to) ? "float" : "double";
     if (!dtype_is_float(to)) text_printf(out, "op_round(");
     float reciprocal;
-    if (is_plain && !dtype_is_float(to) && sinter_dtype_bits(to) <= 16 && has_reciprocal(&x->at[b], &reciprocal)) {
+    if (is_plain && !dtype_is_float(to) && sinter_dtype_bits(to) <= 16 && emit_has_reciprocal(&x->at[b], &reciprocal)) {
         uint32_t bits;
         memcpy(&bits, &reciprocal, sizeof bits);
         text_printf(out, "emit_quotient((float)t%u, t%u, float_of_bits(0x%08" PRIx32 "u))", a, b, bits);
@@ -415,7 +400,7 @@ static void put_dequantize(const expr *x, const expr_instr *n, text *out)
 {
     const uint32_t a = n->arg[0], b = n->arg[1], c = n->arg[2];
     const sinter_dtype from = (sinter_dtype)x->at[a].dtype, to = (sinter_dtype)n->dtype;
-    const bool is_plain = is_exact_in_f32(from) && to != SINTER_DTYPE_F64 && x->at[b].dtype != SINTER_DTYPE_F64;
+    const bool is_plain = emit_is_exact_in_f32(from) && to != SINTER_DTYPE_F64 && x->at[b].dtype != SINTER_DTYPE_F64;
     const char *name = sinter_dtype_name(to);
     if (is_plain) text_printf(out, "emit_cast_%s((float)(t%u - t%u) * t%u)", name, a, c, b);
     else text_printf(out, "emit_cast_%s(((double)t%u - (double)t%u) * (double)t%u)", name, a, c, b);
@@ -485,6 +470,8 @@ static void put_acc(sinter_dtype dtype, text *out)
 static void put_element(const emit_space *s, const walks *w, text *out)
 {
     const expr *x = s->program;
+    emit_codes codes;
+    emit_codes_find(x, !is_prologue(s), &codes);
     if (!x) {
         text_printf(out, "        y0[k] = ");
         put_acc(s->p->out[0].dtype, out);
@@ -501,19 +488,27 @@ static void put_element(const emit_space *s, const walks *w, text *out)
                                  strcmp(emit_carrier((sinter_dtype)x->at[last->arg[0]].dtype), "float") == 0 &&
                                  (s->is_rounded || !is_prologue(s));
             const uint32_t from = is_cast ? last->arg[0] : n->arg[0];
-            if (is_prologue(s)) text_printf(out, "        v[k] = (%s_acc)t%u;\n", s->prefix, from);
+            if (codes.is_code[n->arg[0]]) {
+                text_printf(out, "        y%u[k] = ", walk_find(w, true, n->operand));
+                emit_code_store(x, n, out);
+                text_printf(out, ";\n");
+            } else if (is_prologue(s)) text_printf(out, "        v[k] = (%s_acc)t%u;\n", s->prefix, from);
             else text_printf(out, "        y%u[k] = t%u;\n", walk_find(w, true, n->operand), from);
             continue;
         }
-        text_printf(out, "        const %s t%u = ", emit_carrier(dtype), i);
+        text_printf(out, "        const %s t%u = ", codes.is_code[i] ? "float" : emit_carrier(dtype), i);
         if (n->op == EXPR_ACC) {
             put_acc(dtype, out);
         } else if (n->op == EXPR_LOAD) {
             const uint32_t id = walk_find(w, false, n->operand);
-            text_printf(out, "emit_get_%s(x.w%u, %s)", sinter_dtype_name(w->at[id].o->dtype), id,
-                        w->at[id].kind[s->inner] == STEP_NONE ? "0" : "k");
+            text_printf(out, "emit_%s_%s(x.w%u, %s)", codes.is_code[i] ? "code" : "get",
+                        sinter_dtype_name(w->at[id].o->dtype), id, w->at[id].kind[s->inner] == STEP_NONE ? "0" : "k");
         } else if (n->op == EXPR_IMM) {
             put_imm(n, out);
+        } else if (codes.is_code[i]) {
+            emit_code_quantize(x, n, out);
+        } else if (n->op == OP_dequantize && codes.is_code[n->arg[0]]) {
+            emit_code_dequantize(x, n, out);
         } else {
             put_function(x, n, out);
         }
@@ -615,8 +610,16 @@ static void put_apply(const emit_space *s, const walks *w, text *out)
                 "%s_regs<V> &x, %s_acc (&v)[V])\n"
                 "{\n",
                 s->prefix, s->prefix, s->prefix, s->prefix, s->prefix);
+    bool is_code[2 * EXPR_MAX] = { false };
+    emit_codes codes;
+    emit_codes_find(s->program, !is_prologue(s), &codes);
+    for (uint32_t i = 0; s->program && i < s->program->count; i++) {
+        const expr_instr *n = &s->program->at[i];
+        if (n->op == EXPR_STORE && codes.is_code[n->arg[0]]) is_code[walk_find(w, true, n->operand)] = true;
+    }
     for (uint32_t i = 0; i < w->count; i++)
-        if (w->at[i].is_out) text_printf(out, "    %s y%u[V];\n", emit_carrier(w->at[i].o->dtype), i);
+        if (w->at[i].is_out)
+            text_printf(out, "    %s y%u[V];\n", is_code[i] ? "float" : emit_carrier(w->at[i].o->dtype), i);
     text_printf(out, "#pragma unroll\n"
                      "    for (int k = 0; k < V; k++) {\n");
     put_element(s, w, out);
@@ -628,7 +631,8 @@ static void put_apply(const emit_space *s, const walks *w, text *out)
                     "    u32 z%u[EMIT_WORDS(%u, V)];\n"
                     "    emit_pack_%s<V>(z%u, y%u);\n"
                     "    emit_store<%u, V, %u>(z%u, ",
-                    i, own->size, sinter_dtype_name(own->o->dtype), i, i, own->size, own->vector, i);
+                    i, own->size, is_code[i] ? "code" : sinter_dtype_name(own->o->dtype), i, i, own->size, own->vector,
+                    i);
         put_position(s, own, i, out);
         text_printf(out, ", n);\n");
     }

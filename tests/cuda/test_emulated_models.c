@@ -3,8 +3,13 @@
  * knows whether they are equal, 1 or 0. */
 #include "emulate.h"
 #include "model_text.h"
+#include "onnx_bytes.h"
+#include "sinter/build.h"
+#include "sinter/engine.h"
+#include "sinter/run.h"
 #include "test.h"
 
+#include <math.h>
 #include <unistd.h>
 
 static void same(const char *line, long least)
@@ -48,7 +53,95 @@ static void slices_of_concats(void)
          1);
 }
 
-static const test tests[] = { T(broadcasts), T(concats), T(nothing), T(slices_of_concats), { 0 } };
+/* ---- numbers of 8 bits ---- */
+
+enum { VALUES = 4096 };
+
+/* x quantised, and that dequantised and quantised again with another scale. */
+static bytes code_model(float scale, int zero, int type, float other)
+{
+    bytes g = { 0 };
+    const int64_t size[] = { VALUES };
+    const int8_t z = (int8_t)zero;
+    bytes_put(&g, 11, onnx_value("x", 1, size, 1, ""));
+    bytes_put(&g, 5, onnx_tensor_bytes("s", 1, NULL, 0, &scale, sizeof scale));
+    bytes_put(&g, 5, onnx_tensor_bytes("t", 1, NULL, 0, &other, sizeof other));
+    bytes_put(&g, 5, onnx_tensor_bytes("z", type, NULL, 0, &z, 1));
+    bytes_put(&g, 1, onnx_node_bytes("QuantizeLinear", "", "x,s,z", "a"));
+    bytes_put(&g, 1, onnx_node_bytes("DequantizeLinear", "", "a,s,z", "b"));
+    bytes_put(&g, 1, onnx_node_bytes("Add", "", "b,x", "c"));
+    bytes_put(&g, 1, onnx_node_bytes("QuantizeLinear", "", "c,t,z", "d"));
+    bytes_put(&g, 12, onnx_value("a", type, size, 1, ""));
+    bytes_put(&g, 12, onnx_value("b", 1, size, 1, ""));
+    bytes_put(&g, 12, onnx_value("d", type, size, 1, ""));
+    return onnx_model_bytes(g, 18);
+}
+
+static bool run_codes(bytes model, const char *device, float *x, uint8_t *a, float *b, uint8_t *d)
+{
+    const sinter_build_options o = { .struct_size = sizeof o, .device = device, .threads = 1, .tune = SINTER_TUNE_OFF };
+    sinter_buffer file = { 0 };
+    sinter_engine *g = NULL;
+    sinter_context *c = NULL;
+    sinter_error error = { 0 };
+    sinter_tensor t = { .dtype = SINTER_DTYPE_F32, .rank = 1, .dim = { VALUES }, .data = x }, y = { 0 };
+    sinter_status s = sinter_build_memory(model.at, model.size, &o, &file, &error);
+    if (s == SINTER_OK) s = sinter_engine_load_memory(file.data, file.size, NULL, &g, &error);
+    if (s == SINTER_OK) s = sinter_context_create(g, NULL, &c, &error);
+    if (s == SINTER_OK) s = sinter_context_set_input(c, "x", &t, &error);
+    if (s == SINTER_OK) s = sinter_context_run(c, &error);
+    if (s == SINTER_OK) s = sinter_context_output(c, "a", &y, &error);
+    if (s == SINTER_OK) memcpy(a, y.data, VALUES);
+    if (s == SINTER_OK) s = sinter_context_output(c, "b", &y, &error);
+    if (s == SINTER_OK) memcpy(b, y.data, VALUES * sizeof *b);
+    if (s == SINTER_OK) s = sinter_context_output(c, "d", &y, &error);
+    if (s == SINTER_OK) memcpy(d, y.data, VALUES);
+    if (!CHECK_EQ(s, SINTER_OK)) printf("%s: %s\n", device, error.text);
+    sinter_context_destroy(c);
+    sinter_engine_release(g);
+    sinter_buffer_free(&file);
+    return s == SINTER_OK;
+}
+
+/* Halves, their neighbours, the ends of the range and what is no number: all bytes are the reference's. */
+static void codes_of_hard_values(void)
+{
+    static const float scales[] = { 0.0263466015458107f, 1, 0.3f, 7.1e-5f, 3e10f };
+    static const struct {
+        int type, zero;
+    } kinds[] = { { 2, 0 }, { 2, 127 }, { 2, 120 }, { 2, 255 }, { 3, 0 }, { 3, -3 }, { 3, -128 }, { 3, 127 } };
+    static const float special[] = { NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-40f, -1e-40f, 0, -0.0f, 1e9f, -1e9f };
+    static float x[VALUES], b[2][VALUES];
+    static uint8_t a[2][VALUES], d[2][VALUES];
+    for (size_t i = 0; i < COUNT_OF(scales) * COUNT_OF(kinds); i++) {
+        const float scale = scales[i / COUNT_OF(kinds)];
+        const int zero = kinds[i % COUNT_OF(kinds)].zero, type = kinds[i % COUNT_OF(kinds)].type;
+        for (int k = 0; k < VALUES; k++) {
+            const float n = (float)(k / 7 - 290), part = k % 7 < 3 ? 0 : 0.5f;
+            const float near = (n + part) * scale;
+            x[k] = k % 7 == 1 || k % 7 == 4   ? nextafterf(near, INFINITY)
+                   : k % 7 == 2 || k % 7 == 5 ? nextafterf(near, -INFINITY)
+                   : k % 7 == 6               ? near * (1 + 1e-6f)
+                                              : near;
+        }
+        memcpy(x, special, sizeof special);
+        const bytes m = code_model(scale, zero, type, scale * 1.7f);
+        if (run_codes(m, "reference", x, a[0], b[0], d[0]) && run_codes(m, "cuda", x, a[1], b[1], d[1])) {
+            int wrong = 0;
+            for (int k = 0; k < VALUES; k++) {
+                const bool is_same = a[0][k] == a[1][k] && b[0][k] == b[1][k] && d[0][k] == d[1][k];
+                if (!is_same && !wrong++)
+                    printf("scale %g, zero %d, type %d, x %.9g: %d %g %d, wanted %d %g %d\n", (double)scale, zero, type,
+                           (double)x[k], a[1][k], (double)b[1][k], d[1][k], a[0][k], (double)b[0][k], d[0][k]);
+            }
+            CHECK_EQ(wrong, 0);
+        }
+        free(m.at);
+    }
+}
+
+static const test tests[] = { T(codes_of_hard_values), T(broadcasts), T(concats), T(nothing),
+                              T(slices_of_concats),    { 0 } };
 
 int main(int argc, char **argv)
 {

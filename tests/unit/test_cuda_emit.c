@@ -44,6 +44,41 @@ static bool has(const fixture *f, const char *part)
     return strstr(f->t.at, part) != NULL;
 }
 
+/* Numbers of 8 bits that are only quantised, dequantised and stored are never integers. */
+static void codes_are_floats(void)
+{
+    static const struct {
+        const char *program, *has, *has_not;
+    } cases[] = {
+        { "a=acc : i32; b=cast a : f32; c=imm 0.05; d=imm 11 : u8; e=quantize b c d : u8; store 0 e",
+          "y0[k] = t4 + 1.0f;", "emit_quantized" },
+        { "a=load 2 : u8; b=imm 0.05; c=imm 120 : u8; d=dequantize a b c : f32; e=quantize d b c : u8; f=dequantize e "
+          "b "
+          "c : f32; g=quantize f b c : u8; store 0 g",
+          "emit_code_u8(x.w0, k)", "emit_quantized" },
+        /* It is the operand of a maximum, too. */
+        { "a=load 2 : u8; b=imm 0.05; c=imm 120 : u8; d=dequantize a b c : f32; e=quantize d b c : u8; f=max e a : u8; "
+          "store 0 f",
+          "emit_get_u8(x.w0, k)", "emit_code" },
+        /* A scale that only a run knows; a zero point that is an operand. */
+        { "a=acc : i32; b=cast a : f32; c=load 3; d=imm 11 : u8; e=quantize b c d : u8; store 0 e", "emit_quantized_u8",
+          "emit_code" },
+        { "a=acc : i32; b=cast a : f32; c=imm 0.05; d=load 2 : u8; e=quantize b c d : u8; store 0 e",
+          "emit_quantized_u8", "emit_code" },
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char line[1024];
+        fixture f;
+        (void)snprintf(line, sizeof line,
+                       "matmul_integer:u8[8,32] w:i8[32,16] + u8[8,16] f32[16] -> u8[8,16] epi=\"%s\"",
+                       cases[i].program);
+        if (!setup(&f, line)) return;
+        emit(&f);
+        if (!CHECK(has(&f, cases[i].has)) | !CHECK(!has(&f, cases[i].has_not))) printf("%s\n", f.t.at);
+        teardown(&f);
+    }
+}
+
 static void static_shapes_are_numbers(void)
 {
     fixture f;
@@ -148,7 +183,11 @@ static void what_cannot_be_said_is_refused(void)
     }
 }
 
-static const test tests[] = { T(static_shapes_are_numbers),      T(sizes_that_vary_are_fields),
-                              T(broadcasts_are_read_once),       T(strides_are_not_guessed),
-                              T(what_cannot_be_said_is_refused), { 0 } };
+static const test tests[] = { T(codes_are_floats),
+                              T(static_shapes_are_numbers),
+                              T(sizes_that_vary_are_fields),
+                              T(broadcasts_are_read_once),
+                              T(strides_are_not_guessed),
+                              T(what_cannot_be_said_is_refused),
+                              { 0 } };
 TEST_MAIN(tests)

@@ -223,7 +223,33 @@ template <class T> DEVICE float emit_cast_f32(T x) { return (float)x; }
 DEVICE float emit_quotient(float x, float d, float r)
 {
     const float q = x * r;
-    return fabsf(q) < 1e9f ? fmaf(fmaf(-q, d, x), r, q) : q;
+    return fabsf(q) < 1e9f ? fmaf(fmaf(q, -d, x), r, q) : q;
+}
+/* x / d rounded to an integer, halves to even, behind a large number, as emit_quotient rounds it (cuda/emit_codes.h). lo
+ * and hi: what the least and the most code stand for. */
+DEVICE float emit_code(float x, float lo, float hi, float d, float r, float large)
+{
+    const float c = fminf(fmaxf(x, lo), hi), q = c * r;
+    return fmaf(fmaf(q, -d, c), r, q) + large; /* of -q the compiler would make another product */
+}
+/* 2^23 and the byte; of i8, and 128. */
+template <int N> DEVICE float emit_code_u8(const u32 (&w)[N], int k)
+{
+    return float_of_bits(permute_bytes(w[k / 4], 0x4b000000u, 0x7440u + (u32)(k & 3)));
+}
+template <int N> DEVICE float emit_code_i8(const u32 (&w)[N], int k)
+{
+    return float_of_bits(permute_bytes(w[k / 4] ^ 0x80808080u, 0x4b000000u, 0x7440u + (u32)(k & 3)));
+}
+template <int V> DEVICE void emit_pack_code(u32 (&w)[EMIT_WORDS(1, V)], const float (&y)[V])
+{
+#pragma unroll
+    for (int k = 0; k < V; k += 4) {
+        u32 low = bits_of_float(y[k]), high = 0;
+        if constexpr (V > 1) low = permute_bytes(low, bits_of_float(y[k + 1]), 0x0040u);
+        if constexpr (V > 2) high = permute_bytes(bits_of_float(y[k + 2]), bits_of_float(y[k + 3]), 0x0040u);
+        w[k / 4] = V > 2 ? permute_bytes(low, high, 0x5410u) : low;
+    }
 }
 template <class T> DEVICE double emit_cast_f64(T x) { return (double)x; }
 template <class T> DEVICE float emit_cast_f16(T x) { return to_float(to_f16((float)x)); }
