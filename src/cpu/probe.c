@@ -21,7 +21,7 @@ static void multiply(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     probe *p = arg;
     (void)worker;
     for (uint32_t i = begin; i < end; i++) {
-        const float sum = p->set->multiply(TURNS / 8);
+        float sum = p->set->multiply(TURNS / 8);
         __atomic_store(&p->sink, &sum, __ATOMIC_RELAXED);
     }
 }
@@ -32,7 +32,7 @@ static void read(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     (void)worker;
     for (uint32_t i = begin; i < end; i++) {
         for (size_t pass = 0; pass < p->passes; pass++) {
-            const float sum = p->set->read(p->at + i * p->piece, p->piece);
+            float sum = p->set->read(p->at + i * p->piece, p->piece);
             __atomic_store(&p->sink, &sum, __ATOMIC_RELAXED);
         }
     }
