@@ -979,6 +979,17 @@ class sinter_profile_info(Structure):
                 ("weight_scratch_size", c_uint64)]
 
 
+class sinter_rates(Structure):
+    """What the engine's device can do at most in a second, with all of its threads: operations on f32; multiply-adds of
+    16-bit floats and of 8-bit integers, two operations each; bytes from memory, and from the caches beside its units.
+    """
+    _fields_ = [("f32", c_double),
+                ("f16", c_double),
+                ("int8", c_double),
+                ("memory", c_double),
+                ("cache", c_double)]
+
+
 class sinter_memory_info(Structure):
     """What the engine and its contexts have of the device's memory: of a GPU's, or on the CPU of the host memory in which
     programs run. Pinned memory is not in it. The caller sets struct_size (SINTER_MEMORY_INFO does it).
@@ -1101,6 +1112,19 @@ class sinter_step_time(Structure):
                 ("runs", c_uint64),
                 ("total_ns", c_uint64),
                 ("min_ns", c_uint64)]
+
+
+class sinter_step_work(Structure):
+    """What a step has to do at least, in the shapes that were prepared last: operations of the op's definition (a
+    multiply-add is two), and the bytes of each operand once. products: most operations are multiply-adds of numbers of
+    type `dtype`. All 0 for steps that launch no kernel.
+    """
+    _fields_ = [("operations", c_double),
+                ("weight_bytes", c_double),
+                ("read_bytes", c_double),
+                ("written_bytes", c_double),
+                ("products", c_uint32),
+                ("dtype", c_int)]
 
 
 class sinter_run_time(Structure):
@@ -1525,6 +1549,8 @@ is the kernel that ran it.
 """Times of one step, over all runs since the context was created (options.timing). `name` is the model's node; `kernel`
 is the kernel that ran it.
 """),
+    "sinter_context_step_work": (c_int, [c_void_p, c_uint32, POINTER(sinter_step_work)], "context index out",
+"""Errors: INVALID_ARG if `index` is out of range, or if no run has ended."""),
     "sinter_context_wait": (c_int, [c_void_p, POINTER(sinter_error)], "context error",
 """Waits until the last run has ended and its results are complete. Returns OK if no run is active. Errors: those of the
 run, as for sinter_context_run.
@@ -1591,6 +1617,11 @@ result is 0 if there is no such profile.
     "sinter_engine_profile_count": (c_uint32, [c_void_p], "engine",
 """Inputs come first, then outputs, each in the model's order. All inputs have different names, and so have all outputs.
 A value that a model lists several times as an output is one output, at the place of its first listing.
+"""),
+    "sinter_engine_rates": (c_int, [c_void_p, c_size_t, POINTER(sinter_rates), POINTER(sinter_error)], "engine touched out error",
+"""A CPU is measured, for at most a second: multiply-adds of f32 in registers, reads of a block of `touched` bytes (all
+that one run reads and writes) and of half of L2. Products of 16 and 8 bits count as two and four times f32. A GPU's
+rates are those of its clocks, units and bus. Errors: INVALID_ARG (no device), UNSUPPORTED, NO_MEMORY.
 """),
     "sinter_engine_refit": (c_int, [c_void_p, POINTER(sinter_weight), c_uint32, POINTER(sinter_buffer), POINTER(sinter_error)], "engine weight count out error",
 """Makes an engine with other weights. `engine` stays as it is; contexts of it go on.
@@ -2209,6 +2240,7 @@ STRUCTS = (sinter_error,
            sinter_io,
            sinter_engine_info,
            sinter_profile_info,
+           sinter_rates,
            sinter_memory_info,
            sinter_quantize_options,
            sinter_weight,
@@ -2217,6 +2249,7 @@ STRUCTS = (sinter_error,
            sinter_output_allocator,
            sinter_state_info,
            sinter_step_time,
+           sinter_step_work,
            sinter_run_time,
            sinter_simplify_options)
 ENUMS = {"sinter_status": Status,
