@@ -12,12 +12,15 @@
 # Name of a file (a pattern), then the kernels that use the file. A file is listed only where no other kernel calls it.
 set(families
     "winograd.*|cpu_winograd"
-    "depthwise.*|cpu_depthwise"
+    "depthwise_byte.*|cpu_depthwise_integer"
+    "depthwise[.].*|cpu_depthwise"
+    "depthwise_row.*|cpu_depthwise"
     "conv_transpose.*|cpu_conv_transpose"
     "attention.*|cpu_attention"
     "choose.*|cpu_arg_reduce"
     "codes.*|cpu_gemm_codes"
-    "integer.*|cpu_matmul_integer cpu_conv_integer"
+    "integer.*|cpu_matmul_integer cpu_conv_integer cpu_depthwise_integer"
+    "requant.*|cpu_matmul_integer cpu_conv_integer cpu_depthwise_integer"
     "cpu_rnn.*|cpu_rnn")
 # These only list kernels, or carry kernels to a GPU.
 set(no_time "/cpu/cpu_kernels\\.(c|h|def)$"

@@ -1,191 +1,173 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* integer.c - products of 8-bit integers: packing, gathering rows, and walking tiles. */
+/* integer.c - zero points of 8-bit products, and what becomes of their sums. */
 #include "cpu/integer.h"
 
 #include "base/env.h"
+#include "cpu/level.h"
 #include <string.h>
 
-static int64_t count_of(const int64_t *dim, uint32_t rank)
+static bool has_in(const problem *p, uint32_t i)
 {
-    int64_t n = 1;
-    for (uint32_t i = 0; i < rank; i++) n *= dim[i];
-    return n;
+    return i < p->count_anchor && p->in[i].dtype != SINTER_DTYPE_NONE;
 }
 
-static int64_t terms_of(const integer_params *p)
+static bool is_byte(const problem_operand *o)
 {
-    return count_of(p->terms, 3);
+    return o->dtype == SINTER_DTYPE_U8 || o->dtype == SINTER_DTYPE_I8;
 }
 
-int64_t integer_matrix_count(const integer_params *p)
+static bool is_one(const problem_operand *o)
 {
-    return count_of(p->matrix, p->matrix_rank);
+    for (uint32_t i = 0; i < o->rank; i++)
+        if (o->dim[i].max != 1) return false;
+    return true;
 }
 
-static int32_t value_of(uint8_t bits, bool is_signed)
+/* Sums that nothing follows are stored by a program, too: they may go to rows of any strides. */
+static const expr *stored(void *memory)
 {
-    return is_signed ? (int8_t)bits : bits;
+    expr *x = memory;
+    x->count = 2;
+    x->at[0] = (expr_instr){ .op = EXPR_ACC, .dtype = SINTER_DTYPE_I32 };
+    x->at[1] = (expr_instr){ .op = EXPR_STORE, .dtype = SINTER_DTYPE_I32 };
+    return x;
 }
 
-size_t integer_pack_size(const integer_set *set, int64_t terms, int64_t n)
+const char *integer_reject(const problem *p)
 {
-    const size_t pairs = ((size_t)terms + 1) / 2, cols = size_align((size_t)n, (size_t)set->width);
-    return size_align(size_mul(size_mul(pairs, cols), 2 * sizeof(int16_t)), 64);
-}
-
-void integer_pack(const integer_params *p, const uint8_t *src, int16_t *dst)
-{
-    const int64_t width = p->set->width, pairs = (terms_of(p) + 1) / 2;
-    memset(dst, 0, integer_pack_size(p->set, terms_of(p), p->n));
-    for (int64_t col = 0; col < p->n; col += width, dst += pairs * width * 2) {
-        const int64_t left = p->n - col < width ? p->n - col : width;
-        int64_t at = 0;
-        for (int64_t i = 0; i < p->terms[0]; i++)
-            for (int64_t j = 0; j < p->terms[1]; j++)
-                for (int64_t k = 0; k < p->terms[2]; k++, at++) {
-                    const uint8_t *from = src + i * p->b_term[0] + j * p->b_term[1] + k * p->b_term[2] + col * p->b_col;
-                    int16_t *to = dst + at / 2 * width * 2 + at % 2;
-                    for (int64_t c = 0; c < left; c++) to[2 * c] = (int16_t)value_of(from[c * p->b_col], p->b_signed);
-                }
+    REJECT_UNLESS(is_byte(&p->in[0]) && is_byte(&p->in[1]), "not in 8 bits");
+    REJECT_UNLESS(p->epilogue || p->out[0].dtype == SINTER_DTYPE_I32, "the result is not i32");
+    for (uint32_t i = 2; i < 4; i++) {
+        REJECT_UNLESS(!has_in(p, i) || is_byte(&p->in[i]), "zero points are not in 8 bits");
+        REJECT_UNLESS(!has_in(p, i) || p->in[i].rank < 2 || is_one(&p->in[i]), "zero points have several axes");
+        REJECT_UNLESS(!has_in(p, i) || p->in[i].dtype == p->in[i - 2].dtype, "zero points are of another type");
     }
+    return row_epilogue_reject(p);
 }
 
-typedef struct scratch_at {
-    size_t a, c, zero, b, total;
-} scratch_at;
-
-static scratch_at scratch_of(const integer_set *set, int64_t terms, int64_t n, bool b_raw)
+double integer_end_ns(const problem *p)
 {
-    scratch_at s = { .a = 0 };
-    s.c = size_align(size_mul(((size_t)terms + 1) / 2, INTEGER_ROWS * 2 * sizeof(int16_t)), 64);
-    s.zero = size_add(s.c, (size_t)INTEGER_ROWS * (size_t)set->width * sizeof(int32_t));
-    s.b = size_add(s.zero, size_align((size_t)set->width * sizeof(int32_t), 64));
-    s.total = size_add(s.b, b_raw ? integer_pack_size(set, terms, n) : 0);
-    return s;
+    const double results = row_operand_bytes(&p->out[0]) / (sinter_dtype_bits(p->out[0].dtype) / 8);
+    return results * (0.1 + 0.01 * (p->epilogue ? p->epilogue->count : 0));
 }
 
-size_t integer_scratch_size(const integer_set *set, int64_t terms, int64_t n, bool b_raw)
+size_t integer_room(const problem *p)
 {
-    return scratch_of(set, terms, n, b_raw).total;
+    _Alignas(expr) unsigned char memory[sizeof(expr) + 2 * sizeof(expr_instr)];
+    return vm_room(p->epilogue ? p->epilogue : stored(memory));
 }
 
-static int64_t blocks_of(const integer_params *p)
+sinter_status integer_end_bind(env *e, const problem *p, const tactic *t, const view *in, const view *out,
+                               const uint8_t *order, void *room, integer_end *x)
 {
-    return (count_of(p->row, p->row_rank) + INTEGER_ROWS - 1) / INTEGER_ROWS;
+    _Alignas(expr) unsigned char memory[sizeof(expr) + 2 * sizeof(expr_instr)];
+    memset(x, 0, sizeof *x);
+    x->fn = level_of(row_isa(t))->requant;
+    x->has_za = has_in(p, 2);
+    x->has_zb = has_in(p, 3);
+    x->a_flip = p->in[0].dtype == SINTER_DTYPE_I8 ? 128 : 0;
+    x->b_flip = p->in[1].dtype == SINTER_DTYPE_U8 ? 128 : 0;
+    if (x->has_za && in[2].rank == 1 && in[2].dim[0] > 1) x->za_step = in[2].stride[0], x->za_rows = in[2].dim[0];
+    if (x->has_zb && in[3].rank == 1 && in[3].dim[0] > 1) x->zb_step = in[3].stride[0];
+    requant_bind(p, in, out, order, &x->requant);
+    if (x->requant.is_on) return SINTER_OK;
+    if (p->epilogue) return row_epilogue_bind(e, p, row_isa(t), in, out, order, false, &x->epilogue, room);
+    x->epilogue.has_program = true;
+    return vm_bind(e, &x->epilogue.program, room, row_isa(t), stored(memory), out[0].rank, out[0].dim, order, true, in,
+                   out);
 }
 
-int64_t integer_tile_count(const integer_params *p)
+size_t integer_work_size(int64_t n, int64_t matrices)
 {
-    return integer_matrix_count(p) * blocks_of(p);
+    const size_t count = size_add(size_mul((size_t)n, (size_t)matrices), (size_t)n);
+    return size_align(size_mul(count, sizeof(int32_t)), 64);
 }
 
-static int32_t run_widen(const integer_params *p, int16_t *dst, const uint8_t *src, int64_t n, int64_t stride,
-                         int32_t zero)
+static int32_t za_at(const integer_run *r, int64_t row)
 {
-    if (stride == 1 || n == 1)
-        return p->a_signed ? p->set->widen_i8(dst, (const int8_t *)src, n, zero) : p->set->widen_u8(dst, src, n, zero);
-    int32_t sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const int32_t x = value_of(src[i * stride], p->a_signed) - zero;
-        dst[i] = (int16_t)x;
-        sum += x;
+    const integer_end *x = r->end;
+    return r->za ? r->za[x->za_step ? row % x->za_rows * x->za_step : 0] ^ x->a_flip : x->a_flip;
+}
+
+void integer_begin(const integer_end *x, const kernel_run *k, const int32_t *sum, int64_t matrices, void *work,
+                   integer_run *r)
+{
+    *r = (integer_run){ .end = x,
+                        .io = { k->in, k->out },
+                        .sum = sum,
+                        .less = work,
+                        .za = x->has_za ? k->in[2] : NULL,
+                        .has_rows = x->za_step != 0 };
+    const uint32_t za = (uint32_t)za_at(r, 0);
+    for (int64_t i = 0; i < matrices * x->n; i++) r->less[i] = (int32_t)(za * (uint32_t)sum[i]);
+    int32_t *zb = r->less + matrices * x->n, any = 0;
+    const uint8_t *from = x->has_zb ? k->in[3] : NULL;
+    for (int64_t i = 0; i < x->n; i++) {
+        /* As codes of B are: without a zero point theirs is 0, which is 128 less for those without a sign. */
+        zb[i] = (int8_t)((from ? from[i * x->zb_step] : 0) ^ x->b_flip);
+        any |= zb[i];
     }
-    return sum;
+    if (!any) return;
+    r->zb = zb;
+    r->has_rows = true;
 }
 
-/* A row of A less its zero point; returns the sum. at: of the last two axes of rows. */
-static int32_t row_fill(const integer_params *p, const uint8_t *a, const int64_t *at, int32_t zero, int16_t *dst)
+uint8_t integer_pad(const integer_run *r)
 {
-    int32_t sum = 0;
-    for (int64_t i = 0; i < p->terms[0]; i++) {
-        for (int64_t j = 0; j < p->terms[1]; j++, dst += p->terms[2]) {
-            if (p->has_window) {
-                const int64_t y = at[0] * p->step[0] - p->before[0] + i * p->dilation[0],
-                              x = at[1] * p->step[1] - p->before[1] + j * p->dilation[1];
-                if (y < 0 || y >= p->limit[0] || x < 0 || x >= p->limit[1]) {
-                    memset(dst, 0, (size_t)p->terms[2] * sizeof *dst);
-                    continue;
-                }
-                sum += run_widen(p, dst, a + y * p->a_term[0] + x * p->a_term[1], p->terms[2], p->a_term[2], zero);
-            } else {
-                sum += run_widen(p, dst, a + i * p->a_term[0] + j * p->a_term[1], p->terms[2], p->a_term[2], zero);
-            }
+    return r->za ? r->za[0] : 0;
+}
+
+/* Takes off what zero points add, row by row. */
+static void rows_finish(const integer_run *r, int64_t matrix, int64_t batch, int64_t first, int64_t row, int64_t rows,
+                        int64_t col, int64_t cols, int32_t *c, int64_t ldc)
+{
+    const integer_end *x = r->end;
+    int64_t sum[INTEGER_ROWS_MAX] = { 0 };
+    const int32_t *of_b = r->sum + matrix * x->n + col;
+    if (r->zb) r->rows(r->user, batch, first, rows, col, sum);
+    for (int64_t i = 0; i < rows; i++) {
+        const uint32_t za = (uint32_t)za_at(r, row + i), other = (uint32_t)sum[i] - (uint32_t)x->k * za;
+        int32_t *at = c + i * ldc;
+        for (int64_t j = 0; j < cols; j++) {
+            uint32_t less = za * (uint32_t)of_b[j];
+            if (r->zb) less += (uint32_t)r->zb[col + j] * other;
+            at[j] = (int32_t)((uint32_t)at[j] - less);
         }
     }
-    if (terms_of(p) % 2) *dst = 0;
-    return sum;
 }
 
-/* Finished sums, by rows or by columns, whichever are adjacent. */
-static void block_store(const int32_t *c, int64_t width, int32_t *y, const int64_t *y_at, int64_t rows, int64_t cols,
-                        int64_t y_col)
+static void less_off(int32_t *restrict c, const int32_t *restrict less, int64_t n)
 {
-    if (y_col == 1) {
-        for (int64_t r = 0; r < rows; r++) memcpy(y + y_at[r], c + r * width, (size_t)cols * sizeof *y);
+    for (int64_t j = 0; j < n; j++) c[j] = (int32_t)((uint32_t)c[j] - (uint32_t)less[j]);
+}
+
+static void end_sums(const integer_run *r, int64_t row, int64_t rows, int64_t col, int64_t cols, int32_t *c,
+                     int64_t ldc, const int32_t *less)
+{
+    const integer_end *x = r->end;
+    if (x->requant.is_on) {
+        requant_run(&x->requant, x->fn, r->io.in, r->io.out, row, rows, col, cols, c, ldc, less);
         return;
     }
-    for (int64_t j = 0; j < cols; j++)
-        for (int64_t r = 0; r < rows; r++) y[y_at[r] + j * y_col] = c[r * width + j];
+    for (int64_t i = 0; i < rows && less; i++) less_off(c + i * ldc, less, cols);
+    vm_block(&x->epilogue.program, &r->io, row, rows, col, cols, c, ldc);
 }
 
-void integer_run(const integer_params *p, int64_t begin, int64_t end, void *scratch, void *user)
+void integer_ended(const integer_run *r, int64_t row, int64_t rows, int64_t col, int64_t cols, int32_t *c, int64_t ldc)
 {
-    const int64_t blocks = blocks_of(p), count = count_of(p->row, p->row_rank), terms = terms_of(p),
-                  pairs = (terms + 1) / 2, width = p->set->width;
-    const size_t packed_size = integer_pack_size(p->set, terms, p->n);
-    const scratch_at s = scratch_of(p->set, terms, p->n, p->b_raw);
-    char *base = scratch;
-    int16_t *a = (int16_t *)(void *)(base + s.a), *raw = (int16_t *)(void *)(base + s.b);
-    int32_t *c = (int32_t *)(void *)(base + s.c), *zero = (int32_t *)(void *)(base + s.zero);
-    int64_t packed_key = -1;
-    for (int64_t t = begin; t < end; t++) {
-        const int64_t matrix = t / blocks, first = t % blocks * INTEGER_ROWS,
-                      rows = count - first < INTEGER_ROWS ? count - first : INTEGER_ROWS;
-        int64_t a_at = 0, b_at = 0, y_base = 0, left = matrix, last = 0;
-        for (uint32_t i = p->matrix_rank; i-- > 0;) {
-            const int64_t at = left % p->matrix[i];
-            left /= p->matrix[i];
-            a_at += at * p->a_matrix[i];
-            b_at += at * p->b_matrix[i];
-            y_base += at * p->y_matrix[i];
-            if (i + 1 == p->matrix_rank) last = at;
-        }
-        const int16_t *b = (const int16_t *)(const void *)(p->b + (size_t)matrix * packed_size);
-        if (p->b_raw) {
-            if (packed_key != matrix) integer_pack(p, p->b + b_at, raw);
-            packed_key = matrix;
-            b = raw;
-        }
-        int64_t y_at[INTEGER_ROWS];
-        uint32_t sum[INTEGER_ROWS];
-        for (int64_t r = 0; r < rows; r++) {
-            int64_t index[SINTER_RANK_MAX + 2] = { 0 }, from = a_at;
-            y_at[r] = y_base;
-            left = first + r;
-            for (uint32_t i = p->row_rank; i-- > 0;) {
-                index[i] = left % p->row[i];
-                left /= p->row[i];
-                from += index[i] * p->a_row[i];
-                y_at[r] += index[i] * p->y_row[i];
-            }
-            const int64_t za_at = p->row_rank ? index[p->row_rank - 1] * p->za_row : 0;
-            const int32_t za = p->za ? value_of(p->za[za_at], p->a_signed) : 0;
-            sum[r] = (uint32_t)row_fill(p, p->a + from, p->has_window ? index + p->row_rank - 2 : index, za,
-                                        a + r * 2 * pairs);
-        }
-        for (int64_t col = 0; col < p->n; col += width, b += pairs * width * 2) {
-            const int64_t cols = p->n - col < width ? p->n - col : width;
-            p->set->tile(c, a, 2 * pairs, b, pairs, rows);
-            if (p->zb) {
-                int32_t any = 0;
-                for (int64_t j = 0; j < cols; j++) {
-                    zero[j] = value_of(p->zb[last * p->zero_matrix + (col + j) * p->zb_col], p->b_signed);
-                    any |= zero[j];
-                }
-                for (int64_t r = 0; r < rows && any; r++) p->set->finish(c + r * width, zero, sum[r], cols);
-            }
-            if (p->post) p->post(user, matrix, first, rows, col, cols, c, width);
-            else block_store(c, width, p->y + col * p->y_col, y_at, rows, cols, p->y_col);
-        }
+    end_sums(r, row, rows, col, cols, c, ldc, NULL);
+}
+
+void integer_finish(const integer_run *r, int64_t matrix, int64_t batch, int64_t first, int64_t row, int64_t rows,
+                    int64_t col, int64_t cols, int32_t *c, int64_t ldc)
+{
+    if (!r->has_rows) {
+        end_sums(r, row, rows, col, cols, c, ldc, r->less + matrix * r->end->n + col);
+        return;
     }
+    for (int64_t i = 0; i < rows; i += INTEGER_ROWS_MAX) {
+        const int64_t some = rows - i < INTEGER_ROWS_MAX ? rows - i : INTEGER_ROWS_MAX;
+        rows_finish(r, matrix, batch, first + i, row + i, some, col, cols, c + i * ldc, ldc);
+    }
+    end_sums(r, row, rows, col, cols, c, ldc, NULL);
 }

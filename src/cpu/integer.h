@@ -1,61 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* integer.h - products of 8-bit integers, summed in 32 bits: (a - za) (b - zb), exactly.
+/* integer.h - what the kernel rows of 8-bit products share: zero points, and the end of sums.
  *
- * a - za fits 16 bits, and two such products at a time are what every vector unit sums. B is packed as it is: its zero
- * points come off the sums afterwards, as zb times the sum of a row of A, which holds modulo 2^32. A convolution is the
- * same product; its rows are gathered. */
+ * The tiles multiply a, as u8, with b, as s8 (gemm_tile.h). Codes of A that have a sign are seen as 128 more, and so is
+ * their zero point; codes of B that have none as 128 less. Then
+ *
+ *   sum (a - za) (b - zb)  =  sum a b  -  za sum b  -  zb sum a  +  k za zb
+ *
+ * modulo 2^32. Sums of B's columns lie packed behind B. Sums of A's rows are wanted only where a zero point of B is not
+ * 0, which hardly a model has, and are made then. */
 #ifndef CPU_INTEGER_H
 #define CPU_INTEGER_H
 
-#include "core/view.h"
-#include "cpu/isa.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "cpu/requant.h"
+#include "cpu/row.h"
 
-enum { INTEGER_ROWS = 32, INTEGER_TERMS_MAX = 32768 }; /* of a work tile; so that sums fit */
+enum { INTEGER_TERMS_MAX = 32768, INTEGER_ROWS_MAX = 64 }; /* so that sums fit; rows that are finished at once */
 
-/* The loops of one instruction set. */
-typedef struct integer_set {
-    int64_t width; /* columns of a panel */
-    /* c[rows][width] = a[rows][lda] times the panel b[pairs][width][2]. */
-    void (*tile)(int32_t *c, const int16_t *a, int64_t lda, const int16_t *b, int64_t pairs, int64_t rows);
-    /* dst[i] = src[i] - zero; returns their sum. */
-    int32_t (*widen_u8)(int16_t *dst, const uint8_t *src, int64_t n, int32_t zero);
-    int32_t (*widen_i8)(int16_t *dst, const int8_t *src, int64_t n, int32_t zero);
-    /* c[j] -= zero[j] * sum, modulo 2^32. */
-    void (*finish)(int32_t *c, const int32_t *zero, uint32_t sum, int64_t n);
-} integer_set;
+/* Bound with the problem. */
+typedef struct integer_end {
+    requant requant;       /* is_on: the epilogue has the usual form */
+    row_epilogue epilogue; /* otherwise: a program, if only to store sums */
+    requant_fn *fn;
+    bool has_za, has_zb;
+    uint8_t a_flip, b_flip;
+    int64_t za_step, za_rows; /* za_step not 0: a zero point for each of so many rows, again and again */
+    int64_t zb_step;
+    int64_t n, k;             /* columns of all groups; terms of a sum */
+} integer_end;
 
-/* Takes finished sums of rows [row, row + rows) x columns [col, col + cols) of a matrix. */
-typedef void integer_post_fn(void *user, int64_t matrix, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                             const int32_t *sums, int64_t ld);
+typedef struct integer_run integer_run;
+/* Sums of the codes (flipped) of rows [row, row + rows) of A, for a batch and the columns from `col` on. */
+typedef void integer_rows_fn(const void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t *sum);
 
-/* Strides are in elements. Terms of a sum are walked as three loops, of which a matrix product has the last alone. */
-typedef struct integer_params {
-    const integer_set *set;
-    bool a_signed, b_signed, b_raw; /* b_raw: packed by whoever computes with it */
-    int64_t n, terms[3], a_term[3], b_term[3], b_col;
-    /* Matrices of B: a batch, or the groups of a convolution. */
-    uint32_t matrix_rank, row_rank;
-    int64_t matrix[SINTER_RANK_MAX], a_matrix[SINTER_RANK_MAX], b_matrix[SINTER_RANK_MAX], y_matrix[SINTER_RANK_MAX];
-    int64_t zero_matrix; /* of the zero points of B, by the last axis of matrices */
-    int64_t row[SINTER_RANK_MAX], a_row[SINTER_RANK_MAX], y_row[SINTER_RANK_MAX];
-    int64_t y_col;
-    int64_t za_row, zb_col; /* 0: one zero point; za: by the last axis of rows */
-    /* Padding: of the last two axes of rows and the first two of terms. */
-    bool has_window;
-    int64_t limit[2], step[2], dilation[2], before[2];
-    const uint8_t *a, *b, *za, *zb; /* b: packed or not; zero points may be NULL */
-    int32_t *y;
-    integer_post_fn *post; /* NULL: the sums are the result */
-} integer_params;
+/* Of one run. */
+struct integer_run {
+    const integer_end *end;
+    vm_io io;
+    const int32_t *sum;  /* of B's columns: [n] for each matrix of B */
+    int32_t *less;       /* za * sum, as many */
+    int32_t *zb;         /* NULL where all are 0; else [n] */
+    const uint8_t *za;
+    bool has_rows;       /* sums of A's rows, or their zero points, are wanted */
+    integer_rows_fn *rows;
+    const void *user;
+};
 
-int64_t integer_matrix_count(const integer_params *p);
-size_t integer_pack_size(const integer_set *set, int64_t terms, int64_t n); /* of one matrix; SIZE_MAX: too large */
-void integer_pack(const integer_params *p, const uint8_t *src, int16_t *dst);
-size_t integer_scratch_size(const integer_set *set, int64_t terms, int64_t n, bool b_raw);
-int64_t integer_tile_count(const integer_params *p);
-void integer_run(const integer_params *p, int64_t begin, int64_t end, void *scratch, void *user);
+/* Why the types and zero points of a problem cannot be taken; NULL: they can. */
+const char *integer_reject(const problem *p);
+/* What ending all sums costs, on one thread. */
+double integer_end_ns(const problem *p);
+/* Bytes behind a record. */
+size_t integer_room(const problem *p);
+/* order: of the result's axes, columns last. */
+sinter_status integer_end_bind(env *e, const problem *p, const tactic *t, const view *in, const view *out,
+                               const uint8_t *order, void *room, integer_end *x);
+/* Bytes of workspace for `matrices` matrices of B. */
+size_t integer_work_size(int64_t n, int64_t matrices);
+/* sum: of the columns of `matrices` matrices. work: of integer_work_size bytes. */
+void integer_begin(const integer_end *x, const kernel_run *k, const int32_t *sum, int64_t matrices, void *work,
+                   integer_run *r);
+/* The one zero point of A as it lies in memory. */
+uint8_t integer_pad(const integer_run *r);
+/* Ends sums of rows [row, row + rows) of the space and columns [col, col + cols), which it may change. matrix: of B;
+ * first: the row within the batch. */
+void integer_finish(const integer_run *r, int64_t matrix, int64_t batch, int64_t first, int64_t row, int64_t rows,
+                    int64_t col, int64_t cols, int32_t *c, int64_t ldc);
+/* The same for sums that zero points have been taken off. */
+void integer_ended(const integer_run *r, int64_t row, int64_t rows, int64_t col, int64_t cols, int32_t *c, int64_t ldc);
 
 #endif

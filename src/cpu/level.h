@@ -9,6 +9,7 @@
 #include "cpu/isa.h"
 
 struct depthwise_rows;
+struct requant_block;
 
 typedef struct cpu_level {
     const struct act_set       *act;
@@ -22,10 +23,12 @@ typedef struct cpu_level {
     const struct winograd_set  *winograd;
     const struct strassen_set  *strassen;
     const struct codes_set     *codes;
-    const struct integer_set   *integer;
     const struct rnn_set       *rnn;
     const struct probe_set     *probe;
     void (*depthwise)(const struct depthwise_rows *r);
+    void (*depthwise_byte)(int32_t *sum, const uint8_t *const *tap, int64_t groups, const void *w, int64_t channels,
+                           uint8_t flip);
+    void (*requant)(const struct requant_block *b);
 } cpu_level;
 
 extern const cpu_level level_plain;

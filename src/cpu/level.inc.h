@@ -12,7 +12,6 @@
 #include "cpu/cpu_rnn.h"
 #include "cpu/depthwise.h"
 #include "cpu/gemm_tile.h"
-#include "cpu/integer.h"
 #include "cpu/probe.h"
 #include "cpu/rows.h"
 #include "cpu/strassen.h"
@@ -38,10 +37,11 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/choose.inc.h"
 #include "cpu/codes.inc.h"
 #include "cpu/cpu_rnn.inc.h"
+#include "cpu/depthwise_byte.inc.h"
 #include "cpu/depthwise_row.inc.h"
 #include "cpu/gemm_tile.inc.h"
-#include "cpu/integer.inc.h"
 #include "cpu/probe.inc.h"
+#include "cpu/requant.inc.h"
 #include "cpu/rows.inc.h"
 #include "cpu/vm_ops.inc.h"
 #include "cpu/strassen.inc.h"
@@ -61,8 +61,9 @@ const cpu_level VEC_SUFFIX(level) = {
     .winograd = &winograd_loops,
     .strassen = &strassen_loops,
     .codes = &codes_loops,
-    .integer = &integer_loops,
     .rnn = &rnn_loops,
     .probe = &probe_loops,
     .depthwise = depthwise_rows_run,
+    .depthwise_byte = depthwise_byte_pairs,
+    .requant = requant_rows,
 };

@@ -29,4 +29,6 @@
 #define UNIT_IS_NARROW 0
 #include "cpu/gemm_unit.inc.h"
 
+#include "cpu/depthwise_byte_quads.inc.h"
+
 const gemm_tile_set *const level_avx512_vnni = &unit_set_u8_dot;

@@ -60,6 +60,16 @@ sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level 
     return SINTER_OK;
 }
 
+sinter_status row_unit_bind(env *e, const problem *p, const tactic *t, gemm_unit unit, isa_level *out)
+{
+    TRY(row_isa_bind(e, p, t, out));
+    const isa_features want = gemm_unit_needs(row_isa(t), unit);
+    if (want & ~isa_of(e).features)
+        return FAIL(e, INCOMPATIBLE, "a %s step was built for %s products in %s, which this machine has not",
+                    op_at(p->op)->name, isa_level_name(row_isa(t)), gemm_unit_name(unit));
+    return SINTER_OK;
+}
+
 void row_parallel(const kernel_run *r, int64_t count,
                   void (*body)(void *arg, uint32_t begin, uint32_t end, uint32_t worker), void *arg)
 {

@@ -31,6 +31,7 @@ bool row_check_isa(const problem *p, const tactic *t);
 void row_print_isa(const tactic *t, text *out);
 /* INCOMPATIBLE where this machine cannot run the tactic. */
 sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level *out);
+sinter_status row_unit_bind(env *e, const problem *p, const tactic *t, gemm_unit unit, isa_level *out);
 
 /* NULL parallel runs everything in the caller. body: as parallel's. */
 void row_parallel(const kernel_run *r, int64_t count,

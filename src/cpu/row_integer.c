@@ -1,333 +1,402 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_integer.c - matmul_integer and conv_integer: the kernel rows of integer.h.
+/* row_integer.c - matmul_integer on the tiles of 8-bit words.
  *
- * Constant matrices are packed at build, others by whoever computes with them. Where B is one matrix, all batch axes
- * are rows. Programs run over sums while these are still in the L1 cache. */
-#include "cpu/integer.h"
+ * A constant B is packed once, with the sums of its columns behind it. Any other B is first copied, as codes with a
+ * sign, while the sums are made. Batches of A against one B are rows. */
 #include "cpu/cpu_kernels.h"
-#include "cpu/level.h"
-#include "cpu/row.h"
+#include "cpu/integer.h"
+
+#include "base/env.h"
+#include <string.h>
 
 typedef struct record {
-    integer_params params;
-    size_t scratch;
-    bool has_za, has_zb;
-    int64_t matrix_rows, matrix_cols; /* how far the next matrix is in the space of the program */
-    row_epilogue epilogue;
+    gemm_params params;
+    int64_t rows;                                          /* of a matrix of A before batches became rows */
+    int64_t copies;                                        /* matrices of B that are copied; 0: it is packed */
+    size_t copy_at, sums_at, work_at, scratch_at, scratch; /* in the workspace */
+    integer_end end;
 } record;
 
-static bool has_in(const problem *p, uint32_t i)
+static gemm_tactic tactic_of(const tactic *t)
 {
-    return i < p->count_anchor && p->in[i].dtype != SINTER_DTYPE_NONE;
-}
-
-static bool is_byte(const problem_operand *o)
-{
-    return o->dtype == SINTER_DTYPE_U8 || o->dtype == SINTER_DTYPE_I8;
-}
-
-static bool is_one(const problem_operand *o)
-{
-    for (uint32_t i = 0; i < o->rank; i++)
-        if (o->dim[i].max != 1) return false;
-    return true;
-}
-
-static const char *common_reject(const problem *p)
-{
-    REJECT_UNLESS(is_byte(&p->in[0]) && is_byte(&p->in[1]), "not in 8 bits");
-    REJECT_UNLESS(p->epilogue || p->out[0].dtype == SINTER_DTYPE_I32, "the result is not i32");
-    for (uint32_t i = 2; i < 4; i++) {
-        REJECT_UNLESS(!has_in(p, i) || is_byte(&p->in[i]), "zero points are not in 8 bits");
-        REJECT_UNLESS(!has_in(p, i) || p->in[i].rank < 2 || is_one(&p->in[i]), "zero points have several axes");
-        REJECT_UNLESS(!has_in(p, i) || p->in[i].dtype == p->in[i - 2].dtype, "zero points are of another type");
-    }
-    return row_epilogue_reject(p);
-}
-
-static bool is_conv(const problem *p)
-{
-    return p->op == OP_conv_integer;
-}
-
-static int64_t groups_of(const problem *p)
-{
-    return is_conv(p) ? ((const attrs_conv_integer *)p->attrs)->groups : 1;
+    gemm_tactic own;
+    row_tactic_own(t, &own, sizeof own);
+    return own;
 }
 
 static bool is_packed(const problem *p)
 {
-    if (is_conv(p)) return true;
-    if (!p->in[1].is_const) return false;
+    if (!p->in[1].is_const || p->in[1].is_strided) return false;
     for (uint32_t i = 0; i + 2 < p->in[1].rank; i++)
         if (p->in[1].dim[i].max != 1) return false;
     return true;
 }
 
-/* Upper bounds of the terms of a sum and of the columns of a matrix. */
-static void sizes_of(const problem *p, int64_t *terms, int64_t *n)
+static bool is_inner(const problem_operand *o)
 {
-    const problem_operand *b = &p->in[1];
-    if (!is_conv(p)) {
-        *terms = b->dim[b->rank - 2].max < p->in[0].dim[p->in[0].rank - 1].max ? b->dim[b->rank - 2].max
-                                                                               : p->in[0].dim[p->in[0].rank - 1].max;
-        *n = b->dim[b->rank - 1].max;
-        return;
-    }
-    *terms = 1;
-    for (uint32_t i = 1; i < b->rank; i++)
-        if (!i64_mul(*terms, b->dim[i].max, terms)) *terms = INT64_MAX;
-    *n = b->dim[0].max / (groups_of(p) > 0 ? groups_of(p) : 1);
+    uint32_t i = o->rank - 1u;
+    while (i && o->order[i] != o->rank - 1u && o->dim[o->order[i]].max == 1) i--;
+    return !o->is_strided && o->order[i] == o->rank - 1u;
 }
 
-static const char *sizes_reject(const problem *p)
+static gemm_shape shape_of(const problem *p, row_bound b)
 {
-    int64_t terms, n;
-    sizes_of(p, &terms, &n);
-    REJECT_UNLESS(terms <= INTEGER_TERMS_MAX, "a sum has no bound of terms, or too large a one");
-    REJECT_UNLESS(n < INT32_MAX / 4, "a size has no bound, or too large a one");
-    return NULL;
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    gemm_shape s = { .m = row_size(x->dim[x->rank - 2], b),
+                     .n = row_size(w->dim[w->rank - 1], b),
+                     .k = row_size(x->dim[x->rank - 1], b),
+                     .taps = 1,
+                     .b_raw = !is_packed(p),
+                     .unit = GEMM_U8,
+                     .is_converted = x->dtype == SINTER_DTYPE_I8 };
+    if (is_packed(p))
+        for (uint32_t i = 0; i + 2 < y->rank; i++)
+            if (!i64_mul(s.m, row_size(y->dim[i], b), &s.m)) s.m = INT64_MAX / 4;
+    s.a_col = is_inner(x) || s.k <= 1 ? 1 : s.m > 2 ? s.m : 2;
+    s.a_row = s.a_col == 1 ? s.k : 1;
+    return s;
 }
 
-static const char *matmul_reject(const problem *p, const kernel_target *t)
+static int64_t batch_of(const problem *p, row_bound b)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i + 2 < p->out[0].rank && !is_packed(p); i++)
+        if (!i64_mul(n, row_size(p->out[0].dim[i], b), &n)) n = INT64_MAX / 4;
+    return n;
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_matmul_integer, "not a product of integers");
-    const char *why = common_reject(p);
-    if (why) return why;
     REJECT_UNLESS(p->in[0].rank >= 2 && p->in[1].rank >= 2, "an operand is a vector");
-    return sizes_reject(p);
+    const char *why = integer_reject(p);
+    if (why) return why;
+    const gemm_shape s = shape_of(p, AT_MAX);
+    REJECT_UNLESS(s.k <= INTEGER_TERMS_MAX, "a sum has no bound of terms, or too large a one");
+    REJECT_UNLESS(s.n < INT32_MAX / 4 && batch_of(p, AT_MAX) < INT32_MAX, "a size has no bound, or too large a one");
+    REJECT_UNLESS(p->in[1].dim[p->in[1].rank - 2].max == s.k || !is_packed(p), "the operands do not fit each other");
+    REJECT_UNLESS(p->out[0].rank <= 2 + GEMM_BATCH_RANK || is_packed(p), "has too many batch axes");
+    REJECT_UNLESS(p->out[0].rank <= 2 + GEMM_BATCH_RANK || !p->in[0].is_strided, "has too many batch axes");
+    return NULL;
 }
 
-static const char *conv_reject(const problem *p, const kernel_target *t)
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
-    (void)t;
-    REJECT_UNLESS(p->op == OP_conv_integer, "not a convolution of integers");
-    const char *why = common_reject(p);
-    if (why) return why;
-    REJECT_UNLESS(p->in[0].rank == 3 || p->in[0].rank == 4, "not of one or two spatial axes");
-    REJECT_UNLESS(p->in[1].is_const, "the weight is no constant");
-    REJECT_UNLESS(groups_of(p) > 0 && p->in[1].dim[0].max % groups_of(p) == 0, "groups do not divide the filters");
-    return sizes_reject(p);
+    gemm_tactic list[GEMM_TACTICS_MAX];
+    gemm_shape s = shape_of(p, AT_OPT);
+    s.unit = gemm_unit_best((isa_choice){ (isa_level)t->isa, t->features }, GEMM_U8);
+    const int count = gemm_tactics((isa_level)t->isa, &s, list);
+    row_tactics_add(t, list, count, sizeof *list, out);
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    gemm_shape s = shape_of(p, AT_OPT);
+    if (!row_tactic_check(t, sizeof(gemm_tactic))) return false;
+    s.unit = (gemm_unit)tactic_of(t).unit;
+    return gemm_unit_is_integer(s.unit) && !gemm_tactic_check(row_isa(t), &s, tactic_of(t));
+}
+
+static void print(const tactic *t, text *out)
+{
+    char name[48];
+    (void)gemm_tactic_print(name, sizeof name, row_isa(t), tactic_of(t));
+    row_tactic_print(t, name, out);
 }
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    (void)t;
-    int64_t terms, n;
-    sizes_of(p, &terms, &n);
-    const double flops = target->flops > 0 ? target->flops : 1e10, threads = target->threads ? target->threads : 1;
-    const double results = row_operand_bytes(&p->out[0]) / (sinter_dtype_bits(p->out[0].dtype) / 8);
-    return (2.5 * results * (double)terms / flops * 1e9 + results + row_epilogue_ns(p)) / threads +
-           row_memory_ns(p, target, 1.0);
+    gemm_shape s = shape_of(p, AT_OPT);
+    s.unit = (gemm_unit)tactic_of(t).unit;
+    return (gemm_cost(row_isa(t), &s, tactic_of(t)) * (double)batch_of(p, AT_OPT) + integer_end_ns(p)) /
+               (target->threads ? target->threads : 1) +
+           500;
 }
 
-static size_t scratch_max(const problem *p, const tactic *t)
+static gemm_params params_max(const problem *p, const tactic *t)
 {
-    int64_t terms, n;
-    sizes_of(p, &terms, &n);
-    return integer_scratch_size(level_of((isa_level)t->at[0])->integer, terms, n, !is_packed(p));
+    const gemm_shape s = shape_of(p, AT_MAX);
+    return (gemm_params){ .isa = row_isa(t),
+                          .tactic = tactic_of(t),
+                          .m = s.m,
+                          .n = s.n,
+                          .k = s.k,
+                          .a_type = p->in[0].dtype,
+                          .b_raw = s.b_raw,
+                          .epilogue = { .drain = true } };
+}
+
+/* Matrices of B at most that are copied. */
+static int64_t copies_max(const problem *p)
+{
+    if (is_packed(p)) return 0;
+    for (uint32_t i = 0; i + 2 < p->in[1].rank; i++)
+        if (p->in[1].dim[i].max != 1) return batch_of(p, AT_MAX);
+    return 1;
+}
+
+typedef struct rooms {
+    size_t copy_at, sums_at, work_at, scratch_at, scratch;
+} rooms;
+
+static rooms rooms_of(const problem *p, const tactic *t)
+{
+    const gemm_params g = params_max(p, t);
+    const size_t copies = (size_t)copies_max(p), n = (size_t)g.n;
+    rooms r = { .copy_at = 0 };
+    r.sums_at = size_align(size_mul(size_mul(copies, n), (size_t)g.k), 64);
+    r.work_at = size_add(r.sums_at, size_align(size_mul(size_mul(copies, n), sizeof(int32_t)), 64));
+    r.scratch_at = size_add(r.work_at, integer_work_size(g.n, copies ? (int64_t)copies : 1));
+    r.scratch = size_align(gemm_scratch_size(&g), 64);
+    return r;
 }
 
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 {
-    return size_mul(scratch_max(p, t), threads);
+    const rooms r = rooms_of(p, t);
+    return size_add(r.scratch_at, size_mul(r.scratch, threads));
+}
+
+static size_t panels_size(const problem *p, const tactic *t)
+{
+    const gemm_params g = params_max(p, t);
+    return gemm_pack_size(g.isa, g.tactic, 1, g.k, g.n);
 }
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     if (input != 1 || !is_packed(p)) return 0;
-    int64_t terms, n;
-    sizes_of(p, &terms, &n);
-    return size_mul(integer_pack_size(level_of((isa_level)t->at[0])->integer, terms, n), (size_t)groups_of(p));
+    return size_add(panels_size(p, t), size_align(size_mul((size_t)shape_of(p, AT_MAX).n, sizeof(int32_t)), 64));
 }
 
-/* How a sum walks over B. */
-static void terms_bind(const problem *p, const view *b, integer_params *g)
+static int32_t code_of(uint8_t bits, uint8_t flip)
 {
-    g->b_signed = b->dtype == SINTER_DTYPE_I8;
-    if (!is_conv(p)) {
-        g->n = b->dim[b->rank - 1];
-        g->terms[0] = g->terms[1] = 1;
-        g->terms[2] = b->dim[b->rank - 2];
-        g->b_term[2] = b->stride[b->rank - 2];
-        g->b_col = b->stride[b->rank - 1];
-        return;
-    }
-    const bool is_2d = b->rank == 4;
-    g->n = b->dim[0] / groups_of(p);
-    g->terms[0] = is_2d ? b->dim[2] : 1;
-    g->terms[1] = b->dim[b->rank - 1];
-    g->terms[2] = b->dim[1];
-    g->b_term[0] = is_2d ? b->stride[2] : 0;
-    g->b_term[1] = b->stride[b->rank - 1];
-    g->b_term[2] = b->stride[1];
-    g->b_col = b->stride[0];
+    return (int8_t)(bits ^ flip);
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
-    integer_params g = { .set = level_of((isa_level)t->at[0])->integer };
-    terms_bind(p, src, &g);
-    const size_t each = integer_pack_size(g.set, g.terms[0] * g.terms[1] * g.terms[2], g.n);
-    for (int64_t i = 0; i < groups_of(p); i++)
-        integer_pack(&g, (const uint8_t *)src->data + i * g.n * g.b_col,
-                     (int16_t *)(void *)((char *)dst + (size_t)i * each));
+    const uint8_t flip = src->dtype == SINTER_DTYPE_U8 ? 128 : 0, *from = src->data;
+    const int64_t k = src->dim[src->rank - 2], n = src->dim[src->rank - 1], row = src->stride[src->rank - 2],
+                  col = src->stride[src->rank - 1];
+    const size_t size = panels_size(p, t);
+    gemm_pack(row_isa(t), tactic_of(t), 1, k, n, from, 0, row, col, dst);
+    uint8_t *code = dst;
+    for (size_t i = 0; i < size && flip; i++) code[i] ^= flip;
+    int32_t *sum = (int32_t *)(void *)(code + size);
+    for (int64_t j = 0; j < n; j++) {
+        sum[j] = 0;
+        for (int64_t i = 0; i < k; i++) sum[j] += code_of(from[i * row + j * col], flip);
+    }
 }
 
 static size_t record_size(const problem *p, const tactic *t)
 {
     (void)t;
-    return sizeof(record) + row_room(p);
+    return sizeof(record) + integer_room(p);
 }
 
-static int64_t zero_stride(const view *z)
+typedef struct axis {
+    int64_t size, a, b;
+} axis;
+
+/* The batch axes, outermost first; neighbours that walk alike are merged, and the innermost into M where B stays. */
+static uint32_t batch_axes(const view *a, const view *b, const view *y, gemm_params *g, axis *out)
 {
-    return z->rank == 1 && z->dim[0] > 1 ? z->stride[0] : 0;
+    const uint32_t rank = y->rank - 2;
+    view va = *a, vb = *b, wa, wb;
+    va.rank -= 2;
+    vb.rank -= 2;
+    uint32_t n = 0;
+    if (!view_broadcast(&va, rank, y->dim, &wa) || !view_broadcast(&vb, rank, y->dim, &wb)) return UINT32_MAX;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (y->dim[i] == 1) continue;
+        const axis x = { y->dim[i], wa.stride[i], wb.stride[i] };
+        axis *last = n ? &out[n - 1] : NULL;
+        if (last && last->a == x.a * x.size && last->b == x.b * x.size) *last = (axis){ last->size * x.size, x.a, x.b };
+        else out[n++] = x;
+    }
+    if (n && !out[n - 1].b && (g->m == 1 || out[n - 1].a == g->a_row * g->m)) {
+        if (g->m == 1) g->a_row = out[n - 1].a;
+        g->m *= out[n - 1].size;
+        n--;
+    }
+    return n;
 }
 
-static sinter_status common_bind(env *e, const problem *p, const tactic *t, const view *in, record *r)
-{
-    isa_level isa;
-    TRY(row_isa_bind(e, p, t, &isa));
-    memset(r, 0, sizeof *r);
-    integer_params *g = &r->params;
-    g->set = level_of(isa)->integer;
-    g->a_signed = in[0].dtype == SINTER_DTYPE_I8;
-    g->b_raw = !is_packed(p);
-    terms_bind(p, &in[1], g);
-    r->has_za = has_in(p, 2);
-    r->has_zb = has_in(p, 3);
-    if (r->has_za) g->za_row = zero_stride(&in[2]);
-    if (r->has_zb) g->zb_col = zero_stride(&in[3]);
-    r->scratch = scratch_max(p, t);
-    return SINTER_OK;
-}
-
-/* order: of the axes, columns last. */
-static sinter_status program_bind(env *e, const problem *p, const tactic *t, const view *in, const view *out,
-                                  const uint8_t *order, record *r)
-{
-    return row_epilogue_bind(e, p, row_isa(t), in, out, order, false, &r->epilogue, r + 1);
-}
-
-static sinter_status matmul_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
-                                 const view *out, void *to)
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
 {
     (void)attrs;
     record *r = to;
-    TRY(common_bind(e, p, t, in, r));
-    integer_params *g = &r->params;
-    const view *y = &out[0];
-    const uint32_t rank = y->rank - 2;
-    view a = in[0], b = in[1], wa, wb;
-    g->a_term[2] = a.stride[a.rank - 1];
-    const int64_t m = a.dim[a.rank - 2], a_row = a.stride[a.rank - 2];
-    if (a.dim[a.rank - 1] != g->terms[2]) return FAIL(e, INTERNAL, "the operands of a product do not fit each other");
-    a.rank -= 2;
-    b.rank -= 2;
-    if (!view_broadcast(&a, rank, y->dim, &wa) || !view_broadcast(&b, rank, y->dim, &wb))
-        return FAIL(e, INTERNAL, "batch dims of a product do not broadcast");
+    isa_level isa;
+    TRY(row_unit_bind(e, p, t, (gemm_unit)tactic_of(t).unit, &isa));
+    const view *a = &in[0], *b = &in[1], *y = &out[0];
+    memset(r, 0, sizeof *r);
+    gemm_params *g = &r->params;
+    *g = (gemm_params){
+        .isa = isa,
+        .tactic = tactic_of(t),
+        .m = a->dim[a->rank - 2],
+        .n = b->dim[b->rank - 1],
+        .k = a->dim[a->rank - 1],
+        .a_type = a->dtype,
+        .a_row = a->stride[a->rank - 2],
+        .a_col = a->stride[a->rank - 1],
+        .b_raw = !is_packed(p),
+        .ldc = y->dim[y->rank - 1],
+        .epilogue = { .drain = true },
+    };
+    if (b->dim[b->rank - 2] != g->k) return FAIL(e, INTERNAL, "the operands of a product do not fit each other");
+    r->rows = g->m;
+    if (g->k <= 1) g->a_col = 1;
+    axis axes[SINTER_RANK_MAX];
+    const uint32_t n = batch_axes(a, b, y, g, axes);
+    if (n > GEMM_BATCH_RANK)
+        return FAIL(e, INTERNAL, "a matrix product has %u batch axes that do not merge; at most %d are taken", n,
+                    GEMM_BATCH_RANK);
+    for (uint32_t i = 0; i < GEMM_BATCH_RANK; i++) g->batch[i] = 1;
     bool is_shared = true;
-    for (uint32_t i = 0; i < rank; i++) is_shared = is_shared && (y->dim[i] == 1 || !wb.stride[i]);
-    for (uint32_t i = 0; i < rank; i++) {
-        if (is_shared) {
-            g->row[i] = y->dim[i];
-            g->a_row[i] = wa.stride[i];
-            g->y_row[i] = y->stride[i];
-        } else {
-            g->matrix[i] = y->dim[i];
-            g->a_matrix[i] = wa.stride[i];
-            g->b_matrix[i] = wb.stride[i];
-            g->y_matrix[i] = y->stride[i];
-        }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = GEMM_BATCH_RANK - n + i;
+        g->batch[k] = axes[i].size;
+        g->a_batch[k] = axes[i].a;
+        g->b_batch[k] = axes[i].b;
+        is_shared = is_shared && !axes[i].b;
     }
-    g->matrix_rank = is_shared ? 0 : rank;
-    const uint32_t at = is_shared ? rank : 0;
-    g->row[at] = m;
-    g->a_row[at] = a_row;
-    g->y_row[at] = y->stride[rank];
-    g->row_rank = at + 1;
-    g->y_col = y->stride[rank + 1];
-    r->matrix_rows = m;
-    uint8_t order[SINTER_RANK_MAX];
-    for (uint32_t i = 0; i < y->rank; i++) order[i] = (uint8_t)i;
-    return program_bind(e, p, t, in, out, order, r);
-}
-
-static sinter_status conv_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
-                               const view *out, void *to)
-{
-    record *r = to;
-    TRY(common_bind(e, p, t, in, r));
-    const attrs_conv_integer *c = attrs;
-    integer_params *g = &r->params;
-    const view *x = &in[0], *y = &out[0];
-    const uint32_t spatial = x->rank - 2;
-    g->matrix_rank = 1;
-    g->matrix[0] = c->groups;
-    g->a_matrix[0] = g->terms[2] * x->stride[1];
-    g->y_matrix[0] = g->n * y->stride[1];
-    g->zero_matrix = g->n * g->zb_col;
-    g->a_term[2] = x->stride[1];
-    g->has_window = true;
-    g->row_rank = 3;
-    g->row[0] = y->dim[0];
-    g->a_row[0] = x->stride[0];
-    g->y_row[0] = y->stride[0];
-    g->row[1] = g->limit[0] = g->step[0] = g->dilation[0] = 1;
-    g->za_row = 0;
-    for (uint32_t i = 0; i < spatial; i++) {
-        const uint32_t k = 2 - spatial + i;
-        g->row[1 + k] = y->dim[2 + i];
-        g->y_row[1 + k] = y->stride[2 + i];
-        g->limit[k] = x->dim[2 + i];
-        g->a_term[k] = x->stride[2 + i];
-        g->step[k] = c->stride.at[i];
-        g->dilation[k] = c->dilation.at[i];
-        g->before[k] = c->pad.at[i];
+    if (g->a_col != 1 && !g->tactic.copy_a)
+        return FAIL(e, INTERNAL, "a matrix product's rows are not adjacent, and the tactic does not copy");
+    if (g->b_raw) {
+        r->copies = is_shared ? 1 : g->batch[0] * g->batch[1] * g->batch[2];
+        g->b_row = b->stride[b->rank - 2];
+        g->b_col = b->stride[b->rank - 1];
     }
-    g->y_col = y->stride[1];
-    r->matrix_cols = g->n;
+    const rooms at = rooms_of(p, t);
+    r->copy_at = at.copy_at;
+    r->sums_at = at.sums_at;
+    r->work_at = at.work_at;
+    r->scratch_at = at.scratch_at;
+    r->scratch = at.scratch;
     uint8_t order[SINTER_RANK_MAX];
-    row_order_channels_last(y->rank, order);
-    return program_bind(e, p, t, in, out, order, r);
+    for (uint8_t i = 0; i < SINTER_RANK_MAX; i++) order[i] = i;
+    TRY(integer_end_bind(e, p, t, in, out, order, r + 1, &r->end));
+    r->end.n = g->n;
+    r->end.k = g->k;
+    return SINTER_OK;
 }
 
 typedef struct job {
-    integer_params p;
+    gemm_params g;
     const record *r;
-    vm_io io;
-    char *workspace;
-    size_t scratch;
+    integer_run end;
+    const uint8_t *a, *b;
+    uint8_t *copy;
+    int32_t *sums;
+    char *scratch;
 } job;
 
-static void post(void *user, int64_t matrix, int64_t row, int64_t rows, int64_t col, int64_t cols, const int32_t *sums,
-                 int64_t ld)
+static int64_t batch_at(const gemm_params *g, const int64_t stride[GEMM_BATCH_RANK], int64_t batch)
+{
+    int64_t at = 0;
+    for (int i = GEMM_BATCH_RANK - 1; i >= 0; i--) {
+        at += batch % g->batch[i] * stride[i];
+        batch /= g->batch[i];
+    }
+    return at;
+}
+
+/* A matrix of B, with a sign, in the order in which it lies, and the sums of its columns. */
+static void copy(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const job *j = arg;
+    const gemm_params *g = &j->r->params;
+    const int64_t k = g->k, n = g->n;
+    const uint8_t flip = j->r->end.b_flip;
+    for (int64_t m = begin; m < end; m++) {
+        const uint8_t *from = j->b + (j->r->copies > 1 ? batch_at(g, g->b_batch, m) : 0);
+        uint8_t *to = j->copy + m * k * n;
+        int32_t *sum = j->sums + m * n;
+        memset(sum, 0, (size_t)n * sizeof *sum);
+        if (g->b_row == 1 && g->b_col != 1) { /* columns are adjacent terms: they stay so */
+            for (int64_t c = 0; c < n; c++, to += k)
+                for (int64_t i = 0; i < k; i++) {
+                    to[i] = from[c * g->b_col + i] ^ flip;
+                    sum[c] += (int8_t)to[i];
+                }
+            continue;
+        }
+        for (int64_t i = 0; i < k; i++, to += n)
+            for (int64_t c = 0; c < n; c++) {
+                to[c] = from[i * g->b_row + c * g->b_col] ^ flip;
+                sum[c] += (int8_t)to[c];
+            }
+    }
+}
+
+static void row_sums(const void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t *sum)
+{
+    (void)col;
+    const job *j = user;
+    const gemm_params *g = &j->g;
+    const uint8_t *from = j->a + batch_at(g, g->a_batch, batch) + row * g->a_row, flip = j->r->end.a_flip;
+    for (int64_t i = 0; i < rows; i++, from += g->a_row) {
+        uint32_t all = 0;
+        if (g->a_col == 1)
+            for (int64_t k = 0; k < g->k; k++) all += (uint8_t)(from[k] ^ flip);
+        else
+            for (int64_t k = 0; k < g->k; k++) all += (uint8_t)(from[k * g->a_col] ^ flip);
+        sum[i] = all;
+    }
+}
+
+static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *c, int64_t ldc)
 {
     const job *j = user;
-    vm_block(&j->r->epilogue.program, &j->io, matrix * j->r->matrix_rows + row, rows, matrix * j->r->matrix_cols + col,
-             cols, sums, ld);
+    integer_finish(&j->end, j->r->copies > 1 ? batch : 0, batch, row, batch * j->g.m + row, rows, col, cols, c, ldc);
 }
 
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     job *j = arg;
-    integer_run(&j->p, begin, end, j->workspace + worker * j->scratch, j);
+    gemm_run(&j->g, begin, end, j->scratch + worker * j->r->scratch, j);
 }
 
 static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
-    job j = { .p = r->params, .r = r, .io = { k->in, k->out }, .workspace = k->workspace, .scratch = r->scratch };
-    j.p.a = k->in[0];
-    j.p.b = k->in[1];
-    if (r->has_za) j.p.za = k->in[2];
-    if (r->has_zb) j.p.zb = k->in[3];
-    j.p.y = k->out[0];
-    j.p.post = r->epilogue.has_program ? post : NULL;
-    row_parallel(k, integer_tile_count(&j.p), body, &j);
+    char *work = k->workspace;
+    job j = { .g = r->params,
+              .r = r,
+              .a = k->in[0],
+              .b = k->in[1],
+              .copy = (uint8_t *)work + r->copy_at,
+              .sums = (int32_t *)(void *)(work + r->sums_at),
+              .scratch = work + r->scratch_at };
+    const int32_t *sums = j.sums;
+    j.g.a = k->in[0];
+    j.g.b = k->in[1];
+    j.g.epilogue.post = post;
+    if (r->copies) {
+        row_parallel(k, r->copies, copy, &j);
+        const bool is_turned = r->params.b_row == 1 && r->params.b_col != 1;
+        j.g.b = j.copy;
+        j.g.b_row = is_turned ? 1 : j.g.n;
+        j.g.b_col = is_turned ? j.g.k : 1;
+        const int64_t each = r->copies > 1 ? j.g.n * j.g.k : 0;
+        j.g.b_batch[2] = each;
+        j.g.b_batch[1] = each * j.g.batch[2];
+        j.g.b_batch[0] = each * j.g.batch[2] * j.g.batch[1];
+    } else {
+        sums = (const int32_t *)(const void *)((const char *)k->in[1] +
+                                               gemm_pack_size(j.g.isa, j.g.tactic, 1, j.g.k, j.g.n));
+    }
+    integer_begin(&r->end, k, sums, r->copies ? r->copies : 1, work + r->work_at, &j.end);
+    j.end.rows = row_sums;
+    j.end.user = &j;
+    row_parallel(k, gemm_tile_count(&j.g), body, &j);
     return SINTER_OK;
 }
 
@@ -335,32 +404,15 @@ const kernel cpu_matmul_integer = {
     .name = "cpu_matmul_integer",
     .abi = 1,
     .is_strided_out = true,
-    .reject = matmul_reject,
-    .tactics = row_tactics_isa,
-    .check = row_check_isa,
-    .print = row_print_isa,
+    .reject = reject,
+    .tactics = tactics,
+    .check = check,
+    .print = print,
     .cost_ns = cost_ns,
     .workspace = workspace,
     .pack_size = pack_size,
     .pack = pack,
     .record_size = record_size,
-    .bind = matmul_bind,
-    .run = run,
-};
-
-const kernel cpu_conv_integer = {
-    .name = "cpu_conv_integer",
-    .abi = 1,
-    .is_strided_out = true,
-    .reject = conv_reject,
-    .tactics = row_tactics_isa,
-    .check = row_check_isa,
-    .print = row_print_isa,
-    .cost_ns = cost_ns,
-    .workspace = workspace,
-    .pack_size = pack_size,
-    .pack = pack,
-    .record_size = record_size,
-    .bind = conv_bind,
+    .bind = bind,
     .run = run,
 };

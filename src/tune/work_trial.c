@@ -234,20 +234,21 @@ double work_trial_copies_ns(lowering *l, const work_trial *t)
     return ns;
 }
 
-/* Images of bytes lie as images of floats do where there are devices, whose kernels want them so. */
-static bool mode_applies(const lowering *l, const work *w, work_mode m)
+/* Images of codes, and sums of codes, lie as images of floats do: kernels want them so. */
+static bool mode_applies(const work *w, work_mode m)
 {
     if (m == MODE_WISH) return w->count_out && w->out[0].has_wish;
     if (m != MODE_CHANNELS_LAST) return true;
     return w->count_out && w->out[0].rank >= 3 && w->out[0].rank <= 5 &&
-           (dtype_is_float(w->out[0].dtype) || (l->o->backend->copy && sinter_dtype_bits(w->out[0].dtype) == 8));
+           (dtype_is_float(w->out[0].dtype) || w->out[0].dtype == SINTER_DTYPE_I32 ||
+            sinter_dtype_bits(w->out[0].dtype) == 8);
 }
 
 sinter_status work_trial_best(lowering *l, const work *w, work_trial *best)
 {
     *best = (work_trial){ 0 };
     for (work_mode m = MODE_WISH; m < MODE_COUNT; m++) {
-        if (!mode_applies(l, w, m)) continue;
+        if (!mode_applies(w, m)) continue;
         for (uint32_t convert = 0; convert < 2; convert++) {
             work_trial t;
             const arena_mark mark = arena_save(l->a);

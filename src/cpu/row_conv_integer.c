@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_conv_integer.c - conv_integer on the tiles of 8-bit words, and by channels where filters are depthwise.
+ *
+ * Weights are packed as codes with a sign, with the sums of each filter behind them. Padding is filled with the zero
+ * point of the data, so that what zero points add is the same for all pixels. */
+#include "cpu/cpu_kernels.h"
+#include "cpu/depthwise_byte.h"
+#include "cpu/integer.h"
+#include "cpu/level.h"
+
+#include "base/env.h"
+#include <string.h>
+
+static bool is_channel_inner(const problem_operand *o)
+{
+    return o->order[o->rank - 1] == 1 && !o->is_gapped;
+}
+
+/* Kernel, stride and the like, right-aligned to depth, height, width. */
+static void shape_fill(conv_shape *s, const attrs_conv_integer *a, uint32_t spatial)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        s->in[i] = s->out[i] = s->kernel[i] = s->stride[i] = s->dilation[i] = 1;
+        s->pad[i] = 0;
+    }
+    for (uint32_t i = 0; i < spatial; i++) {
+        const uint32_t to = 3 - spatial + i;
+        s->stride[to] = a->stride.at[i];
+        s->dilation[to] = a->dilation.at[i];
+        s->pad[to] = a->pad.at[i];
+    }
+    s->groups = a->groups;
+}
+
+static conv_shape shape_of(const problem *p, row_bound b)
+{
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    const uint32_t spatial = x->rank - 2;
+    conv_shape s = { .images = row_size(x->dim[0], b),
+                     .c_in = x->dim[1].max,
+                     .c_out = w->dim[0].max,
+                     .unit = GEMM_U8,
+                     .is_converted = x->dtype == SINTER_DTYPE_I8 };
+    shape_fill(&s, p->attrs, spatial);
+    for (uint32_t i = 0; i < spatial; i++) {
+        s.in[3 - spatial + i] = row_size(x->dim[2 + i], b);
+        s.out[3 - spatial + i] = row_size(y->dim[2 + i], b);
+        s.kernel[3 - spatial + i] = w->dim[2 + i].max;
+    }
+    /* Exact strides do not matter for choosing: only whether channels are adjacent. */
+    const bool is_last = is_channel_inner(x) || s.c_in == 1;
+    s.x_c = is_last ? 1 : s.in[0] * s.in[1] * s.in[2];
+    if (!is_last && s.x_c < 2) s.x_c = 2;
+    s.x_dim[2] = is_last ? s.c_in : 1;
+    s.x_dim[1] = s.x_dim[2] * s.in[2];
+    s.x_dim[0] = s.x_dim[1] * s.in[1];
+    s.x_image = s.c_in * s.in[0] * s.in[1] * s.in[2];
+    return s;
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    (void)t;
+    REJECT_UNLESS(p->op == OP_conv_integer, "not a convolution of integers");
+    const char *why = integer_reject(p);
+    if (why) return why;
+    const attrs_conv_integer *a = p->attrs;
+    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
+    REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
+    REJECT_UNLESS(w->is_const && !w->is_strided, "the filter is no constant");
+    int64_t terms = 1;
+    for (uint32_t i = 0; i < w->rank; i++) {
+        REJECT_UNLESS(problem_dim_is_static(w->dim[i]) && w->dim[i].max > 0, "the filter's size is not fixed");
+        if (i && !i64_mul(terms, w->dim[i].max, &terms)) terms = INT64_MAX;
+    }
+    REJECT_UNLESS(terms <= INTEGER_TERMS_MAX, "a sum has too many terms");
+    REJECT_UNLESS(problem_dim_is_static(x->dim[1]) && x->dim[1].max > 0, "the number of channels is not fixed");
+    REJECT_UNLESS(a->groups > 0 && x->dim[1].max % a->groups == 0 && w->dim[0].max % a->groups == 0,
+                  "the groups do not divide the channels");
+    REJECT_UNLESS(x->dim[1].max / a->groups == w->dim[1].max, "the filter has other channels");
+    REJECT_UNLESS(p->count_anchor < 3 || p->in[2].rank == 0 || p->in[2].dtype == SINTER_DTYPE_NONE ||
+                      p->in[2].dim[0].max == 1,
+                  "the data has several zero points");
+    REJECT_UNLESS(a->stride.count == x->rank - 2u && a->dilation.count == a->stride.count &&
+                      a->pad.count == 2 * a->stride.count,
+                  "an attribute list has another length");
+    REJECT_UNLESS(row_has_channels_last(y), "the result is not channels-last");
+    REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
+    return NULL;
+}
+
+/* Strides of a filter [o, i, spatial…] with depth and height added. */
+static void filter_strides(const view *w, int64_t stride[5])
+{
+    const uint32_t spatial = w->rank - 2;
+    for (uint32_t i = 0; i < 5; i++) stride[i] = 0;
+    stride[0] = w->stride[0];
+    stride[1] = w->stride[1];
+    for (uint32_t i = 0; i < spatial; i++) stride[5 - spatial + i] = w->stride[2 + i];
+}
+
+static void shape_bind(conv_shape *s, const attrs_conv_integer *a, const view *x, const problem *p, const view *y)
+{
+    const uint32_t spatial = x->rank - 2;
+    *s = (conv_shape){ .images = x->dim[0],
+                       .c_in = x->dim[1],
+                       .c_out = p->in[1].dim[0].max,
+                       .x_image = x->stride[0],
+                       .x_c = x->dim[1] > 1 ? x->stride[1] : 1 };
+    shape_fill(s, a, spatial);
+    for (uint32_t i = 0; i < spatial; i++) {
+        const uint32_t to = 3 - spatial + i;
+        s->in[to] = x->dim[2 + i];
+        s->out[to] = y->dim[2 + i];
+        s->kernel[to] = p->in[1].dim[2 + i].max;
+        s->x_dim[to] = x->stride[2 + i];
+    }
+}
+
+static int64_t taps_of(const conv_shape *s)
+{
+    return s->kernel[0] * s->kernel[1] * s->kernel[2];
+}
+
+/* Sums of the codes that a pixel's filter sees, of the group of a column. */
+static void window_sums(const conv_shape *s, const uint8_t *x, uint8_t flip, uint8_t pad, int64_t row, int64_t rows,
+                        int64_t col, int64_t *sum)
+{
+    const int64_t channels = s->c_in / s->groups, group = col / (s->c_out / s->groups);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t left = row + i, at[3], image;
+        for (int k = 2; k >= 0; k--) {
+            at[k] = left % s->out[k] * s->stride[k] - s->pad[k];
+            left /= s->out[k];
+        }
+        image = left;
+        uint32_t all = 0;
+        for (int64_t t = 0; t < taps_of(s); t++) {
+            const int64_t tap[3] = { t / s->kernel[2] / s->kernel[1], t / s->kernel[2] % s->kernel[1],
+                                     t % s->kernel[2] };
+            const uint8_t *from = x + image * s->x_image + group * channels * s->x_c;
+            bool is_in = true;
+            for (int k = 0; k < 3; k++) {
+                const int64_t y = at[k] + tap[k] * s->dilation[k];
+                is_in = is_in && y >= 0 && y < s->in[k];
+                from += y * s->x_dim[k];
+            }
+            if (!is_in) all += (uint32_t)channels * (uint8_t)(pad ^ flip);
+            for (int64_t c = 0; is_in && c < channels; c++) all += (uint8_t)(from[c * s->x_c] ^ flip);
+        }
+        sum[i] = all;
+    }
+}
+
+static size_t sums_size(const problem *p)
+{
+    return size_align(size_mul((size_t)p->in[1].dim[0].max, sizeof(int32_t)), 64);
+}
+
+/* ---- dense and grouped ---- */
+
+typedef struct record {
+    conv_params params;
+    size_t sums_at; /* behind the packed filter */
+    size_t work_at, scratch_at, scratch;
+    integer_end end;
+} record;
+
+static conv_tactic tactic_of(const tactic *t)
+{
+    conv_tactic own;
+    row_tactic_own(t, &own, sizeof own);
+    return own;
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    conv_tactic list[CONV_TACTICS_MAX];
+    conv_shape s = shape_of(p, AT_OPT);
+    s.unit = gemm_unit_best((isa_choice){ (isa_level)t->isa, t->features }, GEMM_U8);
+    const int count = conv_tactics((isa_level)t->isa, &s, list);
+    row_tactics_add(t, list, count, sizeof *list, out);
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    conv_shape s = shape_of(p, AT_OPT);
+    if (!row_tactic_check(t, sizeof(conv_tactic))) return false;
+    s.unit = (gemm_unit)tactic_of(t).gemm.unit;
+    return gemm_unit_is_integer(s.unit) && !conv_tactic_check(row_isa(t), &s, tactic_of(t));
+}
+
+static void print(const tactic *t, text *out)
+{
+    char name[64];
+    (void)conv_tactic_print(name, sizeof name, row_isa(t), tactic_of(t));
+    row_tactic_print(t, name, out);
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    conv_shape s = shape_of(p, AT_OPT);
+    s.unit = (gemm_unit)tactic_of(t).gemm.unit;
+    return (conv_cost(row_isa(t), &s, tactic_of(t)) + integer_end_ns(p)) / (target->threads ? target->threads : 1) +
+           500;
+}
+
+static conv_params params_max(const problem *p, const tactic *t)
+{
+    return (conv_params){ .isa = row_isa(t),
+                          .tactic = tactic_of(t),
+                          .shape = shape_of(p, AT_MAX),
+                          .x_type = p->in[0].dtype,
+                          .epilogue = { .drain = true } };
+}
+
+static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    const conv_params c = params_max(p, t);
+    const size_t shared = size_add(size_align(conv_workspace_size(&c), 64), integer_work_size(c.shape.c_out, 1));
+    return size_add(shared, size_mul(size_align(conv_scratch_size(&c), 64), threads));
+}
+
+static size_t panels_size(const problem *p, const tactic *t)
+{
+    const conv_shape s = shape_of(p, AT_OPT);
+    return conv_pack_size(row_isa(t), &s, tactic_of(t));
+}
+
+static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
+{
+    return input == 1 ? size_add(panels_size(p, t), sums_size(p)) : 0;
+}
+
+static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
+{
+    (void)input;
+    const conv_shape s = shape_of(p, AT_OPT);
+    const uint8_t flip = src->dtype == SINTER_DTYPE_U8 ? 128 : 0, *from = src->data;
+    const size_t size = panels_size(p, t);
+    int64_t stride[5];
+    filter_strides(src, stride);
+    conv_pack(row_isa(t), &s, tactic_of(t), from, stride, dst);
+    uint8_t *code = dst;
+    for (size_t i = 0; i < size && flip; i++) code[i] ^= flip;
+    int32_t *sum = (int32_t *)(void *)(code + size);
+    for (int64_t o = 0; o < s.c_out; o++) {
+        sum[o] = 0;
+        for (int64_t c = 0; c < s.c_in / s.groups; c++)
+            for (int64_t k = 0; k < taps_of(&s); k++) {
+                const int64_t d = k / s.kernel[2] / s.kernel[1], h = k / s.kernel[2] % s.kernel[1], w = k % s.kernel[2];
+                sum[o] += (int8_t)(from[o * stride[0] + c * stride[1] + d * stride[2] + h * stride[3] + w * stride[4]] ^
+                                   flip);
+            }
+    }
+}
+
+static size_t record_size(const problem *p, const tactic *t)
+{
+    (void)t;
+    return sizeof(record) + integer_room(p);
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    record *r = to;
+    isa_level isa;
+    TRY(row_unit_bind(e, p, t, (gemm_unit)tactic_of(t).gemm.unit, &isa));
+    memset(r, 0, sizeof *r);
+    conv_params *c = &r->params;
+    *c = params_max(p, t);
+    r->work_at = size_align(conv_workspace_size(c), 64);
+    r->scratch_at = size_add(r->work_at, integer_work_size(c->shape.c_out, 1));
+    r->scratch = size_align(conv_scratch_size(c), 64);
+    r->sums_at = panels_size(p, t);
+    shape_bind(&c->shape, attrs, &in[0], p, &out[0]);
+    if (c->tactic.path == CONV_TAPS && c->shape.x_c != 1)
+        return FAIL(e, UNSUPPORTED, "a convolution reads every %lldth channel of its input; adjacent ones are wanted",
+                    (long long)c->shape.x_c);
+    c->ldy = c->shape.c_out;
+    uint8_t order[SINTER_RANK_MAX];
+    row_order_channels_last(out[0].rank, order);
+    TRY(integer_end_bind(e, p, t, in, out, order, r + 1, &r->end));
+    r->end.n = c->shape.c_out;
+    r->end.k = c->shape.c_in / c->shape.groups * taps_of(&c->shape);
+    return SINTER_OK;
+}
+
+typedef struct job {
+    conv_params c;
+    const record *r;
+    integer_run end;
+    char *workspace;
+    int phase;
+} job;
+
+static void row_sums(const void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t *sum)
+{
+    (void)batch;
+    const job *j = user;
+    window_sums(&j->c.shape, j->c.x, j->r->end.a_flip, j->c.pad_byte, row, rows, col, sum);
+}
+
+static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *c, int64_t ldc)
+{
+    const job *j = user;
+    integer_finish(&j->end, 0, batch, row, row, rows, col, cols, c, ldc);
+}
+
+static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    job *j = arg;
+    conv_run(&j->c, j->phase, begin, end, j->workspace, j->workspace + j->r->scratch_at + worker * j->r->scratch, j);
+}
+
+static sinter_status run(const kernel_run *k)
+{
+    const record *r = k->record;
+    job j = { .c = r->params, .r = r, .workspace = k->workspace };
+    const char *packed = k->in[1];
+    integer_begin(&r->end, k, (const int32_t *)(const void *)(packed + r->sums_at), 1, j.workspace + r->work_at,
+                  &j.end);
+    j.end.rows = row_sums;
+    j.end.user = &j;
+    j.c.x = k->in[0];
+    j.c.w = packed;
+    j.c.pad_byte = integer_pad(&j.end);
+    j.c.epilogue.post = post;
+    const int phases = conv_phase_count(&j.c);
+    for (j.phase = 0; j.phase < phases; j.phase++) row_parallel(k, conv_tile_count(&j.c, j.phase), body, &j);
+    return SINTER_OK;
+}
+
+const kernel cpu_conv_integer = {
+    .name = "cpu_conv_integer",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = reject,
+    .tactics = tactics,
+    .check = check,
+    .print = print,
+    .cost_ns = cost_ns,
+    .workspace = workspace,
+    .pack_size = pack_size,
+    .pack = pack,
+    .record_size = record_size,
+    .bind = bind,
+    .run = run,
+};
+
+/* ---- depthwise ---- */
+
+typedef struct depthwise_tactic {
+    uint8_t form; /* depthwise_form */
+} depthwise_tactic;
+
+typedef struct depthwise_record {
+    depthwise_byte_params params;
+    size_t work_at, pad_at, scratch_at, scratch;
+    integer_end end;
+} depthwise_record;
+
+static depthwise_form form_of(const tactic *t)
+{
+    depthwise_tactic own;
+    row_tactic_own(t, &own, sizeof own);
+    return (depthwise_form)own.form;
+}
+
+static const char *depthwise_reject(const problem *p, const kernel_target *t)
+{
+    const char *why = reject(p, t);
+    if (why) return why;
+    const attrs_conv_integer *a = p->attrs;
+    REJECT_UNLESS(a->groups == p->in[0].dim[1].max && p->in[1].dim[0].max == a->groups && a->groups > 1,
+                  "not depthwise");
+    REJECT_UNLESS(p->in[0].rank <= 4, "has more than two spatial axes");
+    REJECT_UNLESS(is_channel_inner(&p->in[0]), "the input is not channels-last");
+    return NULL;
+}
+
+static bool has_quads(isa_choice isa)
+{
+    return CPU_HAS_X86 && isa.level >= ISA_AVX512 && isa.features & ISA_VNNI;
+}
+
+static void depthwise_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    (void)p;
+    const bool quads = has_quads((isa_choice){ (isa_level)t->isa, t->features });
+    const depthwise_tactic own = { quads ? DEPTHWISE_QUADS : DEPTHWISE_PAIRS };
+    row_tactics_add(t, &own, 1, sizeof own, out);
+}
+
+static bool depthwise_check(const problem *p, const tactic *t)
+{
+    (void)p;
+    return row_tactic_check(t, sizeof(depthwise_tactic)) &&
+           (form_of(t) == DEPTHWISE_PAIRS || (form_of(t) == DEPTHWISE_QUADS && row_isa(t) >= ISA_AVX512));
+}
+
+static void depthwise_print(const tactic *t, text *out)
+{
+    row_tactic_print(t, form_of(t) == DEPTHWISE_QUADS ? "quads" : "pairs", out);
+}
+
+static double depthwise_cost(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const conv_shape s = shape_of(p, AT_OPT);
+    const double results = (double)s.images * (double)s.out[1] * (double)s.out[2] * (double)s.c_in;
+    const double tap_ns = form_of(t) == DEPTHWISE_QUADS ? 0.025 : 0.06;
+    return (results * tap_ns * (double)taps_of(&s) + integer_end_ns(p)) / (target->threads ? target->threads : 1) + 500;
+}
+
+static size_t depthwise_panels(const problem *p, const tactic *t)
+{
+    const conv_shape s = shape_of(p, AT_OPT);
+    return depthwise_byte_pack_size(form_of(t), &s);
+}
+
+static size_t depthwise_pack_size(const problem *p, const tactic *t, uint32_t input)
+{
+    return input == 1 ? size_add(depthwise_panels(p, t), sums_size(p)) : 0;
+}
+
+static void depthwise_pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
+{
+    (void)input;
+    const conv_shape s = shape_of(p, AT_OPT);
+    int64_t stride[5];
+    filter_strides(src, stride);
+    depthwise_byte_pack(form_of(t), &s, src->data, (const int64_t[]){ stride[0], stride[3], stride[4] },
+                        src->dtype == SINTER_DTYPE_U8 ? 128 : 0, dst,
+                        (int32_t *)(void *)((char *)dst + depthwise_panels(p, t)));
+}
+
+static size_t depthwise_workspace(const problem *p, const tactic *t, uint32_t threads)
+{
+    (void)t;
+    const conv_shape s = shape_of(p, AT_MAX);
+    const size_t shared = size_add(integer_work_size(s.c_out, 1), size_align((size_t)s.c_in, 64));
+    return size_add(shared, size_mul(depthwise_byte_scratch_size(&s), threads));
+}
+
+static size_t depthwise_record_size(const problem *p, const tactic *t)
+{
+    (void)t;
+    return sizeof(depthwise_record) + integer_room(p);
+}
+
+static void depthwise_post(void *user, int64_t row, int64_t rows, int32_t *sum, int64_t ld);
+
+static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
+                                    const view *out, void *to)
+{
+    depthwise_record *r = to;
+    isa_level isa;
+    TRY(row_unit_bind(e, p, t, form_of(t) == DEPTHWISE_QUADS ? GEMM_U8_DOT : GEMM_U8, &isa));
+    memset(r, 0, sizeof *r);
+    const conv_shape max = shape_of(p, AT_MAX);
+    r->pad_at = integer_work_size(max.c_out, 1);
+    r->scratch_at = size_add(r->pad_at, size_align((size_t)max.c_in, 64));
+    r->scratch = depthwise_byte_scratch_size(&max);
+    r->params.form = form_of(t);
+    r->params.fn = level_of(isa)->depthwise_byte;
+#if CPU_HAS_X86
+    if (form_of(t) == DEPTHWISE_QUADS) r->params.fn = level_depthwise_quads;
+#endif
+    r->params.post = depthwise_post;
+    shape_bind(&r->params.shape, attrs, &in[0], p, &out[0]);
+    if (r->params.shape.x_c != 1)
+        return FAIL(e, UNSUPPORTED,
+                    "a depthwise convolution reads every %lldth channel of its input; adjacent ones are wanted",
+                    (long long)r->params.shape.x_c);
+    uint8_t order[SINTER_RANK_MAX];
+    row_order_channels_last(out[0].rank, order);
+    TRY(integer_end_bind(e, p, t, in, out, order, r + 1, &r->end));
+    r->params.flip = r->end.a_flip;
+    r->end.n = r->params.shape.c_out;
+    r->end.k = taps_of(&r->params.shape);
+    return SINTER_OK;
+}
+
+typedef struct depthwise_job {
+    depthwise_byte_params p;
+    const depthwise_record *r;
+    integer_run end;
+    char *scratch;
+} depthwise_job;
+
+/* Every channel is a group of its own: zero points of weights are taken off a channel at a time. */
+static void depthwise_post(void *user, int64_t row, int64_t rows, int32_t *sum, int64_t ld)
+{
+    const depthwise_job *j = user;
+    const conv_shape *s = &j->p.shape;
+    if (!j->end.has_rows) {
+        integer_finish(&j->end, 0, 0, row, row, rows, 0, s->c_in, sum, ld);
+        return;
+    }
+    const uint32_t za = (uint8_t)(j->p.pad[0] ^ j->p.flip), k = (uint32_t)j->r->end.k;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t c = 0; c < s->c_in; c++) {
+            int64_t seen = 0;
+            window_sums(s, j->p.x, j->p.flip, j->p.pad[0], row + i, 1, c, &seen);
+            sum[i * ld + c] = (int32_t)((uint32_t)sum[i * ld + c] - (uint32_t)j->end.less[c] -
+                                        (uint32_t)j->end.zb[c] * ((uint32_t)seen - k * za));
+        }
+    integer_ended(&j->end, row, rows, 0, s->c_in, sum, ld);
+}
+
+static void depthwise_body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    depthwise_job *j = arg;
+    depthwise_byte_run(&j->p, begin, end, j->scratch + worker * j->r->scratch, j);
+}
+
+static sinter_status depthwise_run(const kernel_run *k)
+{
+    const depthwise_record *r = k->record;
+    char *work = k->workspace;
+    depthwise_job j = { .p = r->params, .r = r, .scratch = work + r->scratch_at };
+    const char *packed = k->in[1];
+    const size_t panels = depthwise_byte_pack_size(r->params.form, &r->params.shape);
+    integer_begin(&r->end, k, (const int32_t *)(const void *)(packed + panels), 1, work, &j.end);
+    memset(work + r->pad_at, integer_pad(&j.end), (size_t)j.p.shape.c_in);
+    j.p.pad = (const uint8_t *)work + r->pad_at;
+    j.p.x = k->in[0];
+    j.p.w = packed;
+    row_parallel(k, depthwise_byte_tile_count(&j.p), depthwise_body, &j);
+    return SINTER_OK;
+}
+
+const kernel cpu_depthwise_integer = {
+    .name = "cpu_depthwise_integer",
+    .abi = 1,
+    .is_strided_out = true,
+    .reject = depthwise_reject,
+    .tactics = depthwise_tactics,
+    .check = depthwise_check,
+    .print = depthwise_print,
+    .cost_ns = depthwise_cost,
+    .workspace = depthwise_workspace,
+    .pack_size = depthwise_pack_size,
+    .pack = depthwise_pack,
+    .record_size = depthwise_record_size,
+    .bind = depthwise_bind,
+    .run = depthwise_run,
+};
