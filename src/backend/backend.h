@@ -99,9 +99,10 @@ typedef struct program_run {
 typedef void (*backend_line_fn)(void *user, const char *name, const char *value);
 
 /* What a backend does well, for passes that have a choice. INTEGERS: products of 8-bit numbers are faster than those
- * of the floats that they stand for. PROLOGUES: contractions run programs on their operands. REBINDS: a program that is
- * made for one launch may be bound again while that launch is under way. */
-enum { BACKEND_INTEGERS = 1, BACKEND_PROLOGUES = 2, BACKEND_REBINDS = 4 };
+ * of the floats that they stand for. UNSIGNED: they want data without a sign, and take zero points of both factors.
+ * PROLOGUES: contractions run programs on their operands. REBINDS: a program that is made for one launch may be bound
+ * again while that launch is under way. */
+enum { BACKEND_INTEGERS = 1, BACKEND_PROLOGUES = 2, BACKEND_REBINDS = 4, BACKEND_UNSIGNED = 8 };
 
 typedef struct backend {
     const char *name;

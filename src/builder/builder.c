@@ -176,6 +176,7 @@ static sinter_status optimize(builder *b)
     options.after = opt_common_end;
     options.stop_after = b->lowering->asking ? "lower" : NULL;
     options.integers = b->lowering->has_integers;
+    options.is_unsigned = (b->backend->traits & BACKEND_UNSIGNED) != 0;
     options.prologues = (b->backend->traits & BACKEND_PROLOGUES) != 0;
     options.at_point = at_point;
     options.point_user = b;

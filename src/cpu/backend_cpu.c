@@ -284,6 +284,7 @@ static size_t program_memory(const program *p)
 
 const backend cpu_backend = {
     .name = "cpu",
+    .traits = BACKEND_INTEGERS | BACKEND_UNSIGNED,
     .open = open,
     .close = close,
     .target = target,

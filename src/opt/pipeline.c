@@ -20,6 +20,7 @@ const pass opt_pipeline[] = {
                                          rules_shape } },
     { "state",                .run = pass_state },
     { "quantize",             .point = OPT_QUANTIZE },
+    { "unsigned",             .rules = { rules_unsigned, rules_requantize, rules_shape }, .when = FOR_UNSIGNED },
     { "integers",             .rules = { rules_integer, rules_requantize, rules_shape }, .when = FOR_INTEGERS },
     { "horizontal",           .run = pass_horizontal },
     { "cse-again",            .run = pass_cse },
@@ -44,6 +45,7 @@ const pass opt_portable[] = {
 static bool is_wanted(const opt_state *s, const pass *p)
 {
     if (p->point) return s->o->at_point != NULL;
+    if (p->when == FOR_UNSIGNED) return s->integers && s->o->is_unsigned;
     return p->when == ALWAYS || (p->when == FOR_INTEGERS ? s->integers : s->is_lowered);
 }
 

@@ -25,6 +25,7 @@ typedef struct opt_options {
     sinter_status (*at_point)(void *user, opt_point point, struct opt_state *s, bool *is_changed);
     void       *point_user;
     bool        integers;               /* products of quantised numbers are done on the integers */
+    bool        is_unsigned;            /* where integers: data without a sign, and zero points of both factors */
     bool        prologues;              /* contractions take them, too */
     bool        is_portable;            /* runs opt_portable in the place of opt_pipeline */
     bool        verify;                 /* after each pass */
@@ -43,7 +44,7 @@ typedef struct opt_state {
     bool integers;                               /* of the options, or as a point sets it */
     bool is_lowered;                             /* OPT_LOWER changed the graph */
 } opt_state;
-typedef enum pass_when { ALWAYS, FOR_INTEGERS, WHEN_LOWERED } pass_when;
+typedef enum pass_when { ALWAYS, FOR_INTEGERS, FOR_UNSIGNED, WHEN_LOWERED } pass_when;
 enum { PASS_TABLES = 8 };
 typedef struct pass {
     const char         *name;

@@ -3,6 +3,8 @@
  *
  *   product(dequantize(q, s, z), dequantize(w, t, u)) -> cast(product_integer(q, w, z, u)) * (s * t)    w constant
  *   matmul(dequantize(q, s, z), dequantize(k, t, u))  -> matmul(f16(q - z), f16(k - u)) in f32 * (s * t)
+ *                                                     or cast(matmul_integer(q, k, z, u)) * (s * t)
+ *   dequantize(quantize(x, s, z), s, z)               -> the same without a sign, where z is i8
  *   move(dequantize(q, s, z))                         -> dequantize(move(q), s, z)
  *   quantize(move(x), s, z)                           -> move(quantize(x, s, z))
  *   quantize(concat(x, ...), s, z)                    -> concat(quantize(x, s, z), ...)
@@ -234,6 +236,66 @@ static ir_value_id half_matmul(rewriter *r, const match *m)
     return build_mul(r->b, sum, build_scalar(r->b, SINTER_DTYPE_F32, x.scale * y.scale));
 }
 
+/* The codes, moved as the numbers are. */
+static ir_value_id codes_made(rewriter *r, const half *h)
+{
+    ir_value_id y = h->x.q;
+    for (uint32_t i = h->count; y && i-- > 0;) y = build_again(r->b, h->move[i], &y, 1);
+    return y;
+}
+
+/* Both factors are computed, and zero points of both cost little. */
+static ir_value_id both_matmul(rewriter *r, const match *m)
+{
+    const ir_node *n = rw_node(r, m->root);
+    const attrs_matmul at = *(const attrs_matmul *)n->attrs;
+    const uint32_t rank = rw_value(r, n->in[1])->rank;
+    half x, y;
+    if (at.trans_a || rank < 2 || rw_value(r, n->in[0])->rank < 2) return 0;
+    if (!half_of(r, n->in[0], &x) || !half_of(r, n->in[1], &y)) return 0;
+    const ir_value_id a = codes_made(r, &x);
+    ir_value_id b = codes_made(r, &y);
+    if (at.trans_b) {
+        int64_t perm[SINTER_RANK_MAX];
+        for (uint32_t i = 0; i < rank; i++) perm[i] = i + 2 < rank ? i : i + 2 == rank ? i + 1 : i - 1;
+        b = transposed(r, b, rank, perm);
+    }
+    if (!a || !b) return 0;
+    const ir_value_id sum = build_emit(r->b, OP_matmul_integer, NULL,
+                                       (ir_value_id[]){ a, b, as_scalar(r, x.x.zero), as_scalar(r, y.x.zero) }, 4);
+    return build_mul(r->b, build_typed(r->b, sum, SINTER_DTYPE_F32),
+                     build_scalar(r->b, SINTER_DTYPE_F32, x.scale * y.scale));
+}
+
+/* Codes with a sign are 128 more without one, and so is their zero point. */
+static ir_value_id unsigned_data(rewriter *r, const match *m)
+{
+    enum { CLIPS = 4 };
+    const double more = 128;
+    quantized x;
+    double bound[CLIPS][2], zero = 0, own_zero = 0;
+    uint32_t clips = 0;
+    if (!dequantized(r, rw_node(r, m->root)->out[0], &x) || rw_value(r, x.q)->dtype != SINTER_DTYPE_I8) return 0;
+    ir_value_id v = x.q;
+    for (const ir_node *c = rw_def(r, v, OP_clip); c && clips < CLIPS; c = rw_def(r, v, OP_clip)) {
+        if (!rw_scalar(r, c->in[1], &bound[clips][0]) || !rw_scalar(r, c->in[2], &bound[clips][1])) return 0;
+        clips++;
+        v = c->in[0];
+    }
+    const ir_node *q = rw_def(r, v, OP_quantize);
+    if (!q) return 0;
+    const quantized own = { v, q->in[1], q->count_in > 2 ? q->in[2] : 0 };
+    if (!is_uniform(r, &own)) return 0;
+    if ((x.zero && !rw_scalar(r, x.zero, &zero)) || (own.zero && !rw_scalar(r, own.zero, &own_zero))) return 0;
+    const sinter_dtype type = SINTER_DTYPE_U8;
+    ir_value_id y =
+        build_quantize(r->b, q->in[0], as_scalar(r, own.scale), build_scalar(r->b, type, own_zero + more), type);
+    while (y && clips-- > 0)
+        y = build_clip(r->b, y, build_scalar(r->b, type, bound[clips][0] + more),
+                       build_scalar(r->b, type, bound[clips][1] + more));
+    return build_dequantize(r->b, y, as_scalar(r, x.scale), build_scalar(r->b, type, zero + more), SINTER_DTYPE_F32);
+}
+
 /* Scales that are computed while the model runs multiply the sums in the product's epilogue. */
 static ir_value_id scale_late(rewriter *r, const match *m)
 {
@@ -429,6 +491,11 @@ static ir_value_id quantize_cut(rewriter *r, const match *m)
 const rule rules_requantize[] = {
     { "integer-again",     ROOT(quantize),  quantize_again, EXACT },
     { "integer-cut",       ROOT(quantize),  quantize_cut,   EXACT },
+    { .name = NULL },
+};
+const rule rules_unsigned[] = {
+    { "integer-unsigned",  ROOT(dequantize), unsigned_data, EXACT },
+    { "integer-both",      ROOT(matmul),    both_matmul,    REASSOC },
     { .name = NULL },
 };
 const rule rules_integer[] = {
