@@ -505,6 +505,9 @@ static void put_element(const emit_space *s, const walks *w, text *out)
                         sinter_dtype_name(w->at[id].o->dtype), id, w->at[id].kind[s->inner] == STEP_NONE ? "0" : "k");
         } else if (n->op == EXPR_IMM) {
             put_imm(n, out);
+        } else if (n->op == OP_cast && dtype == SINTER_DTYPE_F32 && s->acc == SINTER_DTYPE_F32 &&
+                   x->at[n->arg[0]].op == EXPR_ACC && x->at[n->arg[0]].dtype == SINTER_DTYPE_I32) {
+            text_printf(out, "v[k]"); /* an integer that the kernel summed up in f32 */
         } else if (codes.is_code[i]) {
             emit_code_quantize(x, n, out);
         } else if (n->op == OP_dequantize && codes.is_code[n->arg[0]]) {

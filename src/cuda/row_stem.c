@@ -3,8 +3,12 @@
  *
  * The first layers of networks of images: too few channels for the rows that take them sixteen at a time. A block reads
  * what its pixels see once, in the order in which it lies and through the prologue (a cast, a normalisation), so that
- * no kernel has to prepare the image. Everything but the sizes of the image is a constant of the compilation. */
+ * no kernel has to prepare the image. Everything but the sizes of the image is a constant of the compilation.
+ *
+ * A convolution of integers of 8 bits is one of f16: the image without its zero point and the weights are exact there,
+ * and so are sums in f32 as long as they stay below 2^23. */
 #include "cuda/device/stem_args.h"
+#include "cuda/contract.h"
 #include "cuda/cuda_emit.h"
 #include "cuda/cuda_kernels.h"
 
@@ -24,8 +28,9 @@ _Static_assert(sizeof(stem_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 /* ---- the problem ---- */
 
 typedef struct stem_shape {
-    uint8_t type, rank, size, per; /* bytes of an element, elements of a word */
-    bool is_planes, is_disjoint, by_rows;
+    uint8_t type, rank, size, per; /* bytes of an element in the patch, elements of a word */
+    uint8_t from;                  /* STEM_FROM_…: the image's elements */
+    bool is_planes, is_disjoint, by_rows, has_zero;
     uint32_t vec; /* elements of a line that are read at once */
     int64_t c, cp, kh, kw, sh, sw, dh, pad_y, pad_x, cols;
     int64_t kr, steps; /* rows of the filter of a chunk, its steps of 8 words */
@@ -70,34 +75,58 @@ static void lines_of(const problem *p, stem_shape *s)
     const int64_t width = problem_dim_is_static(d) ? d.max : d.divisor;
     /* A row of pixels of all channels is one line where nothing lies between them. */
     s->is_planes = p->prologue || inner != 1 || s->c != s->cp || x->is_strided || x->order[last - 1] != last;
-    if (!s->is_planes) s->vec = cuda_power_in(width * s->c, 16u / s->size);
+    const uint32_t size = s->from && !p->prologue ? 1 : s->size;
+    if (!s->is_planes) s->vec = cuda_power_in(width * s->c, 16u / size);
     else s->vec = inner == last ? cuda_power_in(width, cuda_operand_vector(x, 4)) : 1;
     const int64_t from = s->pad_x * (s->is_planes ? 1 : s->c);
     s->lead = cuda_ceil_div(from, s->vec) * s->vec - from;
 }
 
+/* The types of the factors, and the image's zero point. */
+static const char *types_of(const problem *p, stem_shape *s)
+{
+    sinter_dtype type;
+    const sinter_dtype weight = p->in[1].dtype;
+    const char *why = type_of(p, &type);
+    if (why) return why;
+    if (p->op == OP_conv) {
+        REJECT_UNLESS(type == weight, "the factors differ in type");
+        REJECT_UNLESS(type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16 || type == SINTER_DTYPE_F32,
+                      "not in f16, bf16 or f32");
+        s->type = type == SINTER_DTYPE_F16 ? STEM_F16 : type == SINTER_DTYPE_BF16 ? STEM_BF16 : STEM_TF32;
+        return NULL;
+    }
+    s->type = STEM_F16;
+    s->from = type == SINTER_DTYPE_U8 ? STEM_FROM_U8 : STEM_FROM_I8;
+    s->has_zero = p->count_anchor > 2 && p->in[2].dtype != SINTER_DTYPE_NONE;
+    REJECT_UNLESS((type == SINTER_DTYPE_U8 || type == SINTER_DTYPE_I8) &&
+                      (weight == SINTER_DTYPE_U8 || weight == SINTER_DTYPE_I8),
+                  "not in i8 or u8");
+    REJECT_UNLESS(p->count_anchor <= 3 || p->in[3].dtype == SINTER_DTYPE_NONE, "the weights have zero points");
+    if (!s->has_zero) return NULL;
+    REJECT_UNLESS(p->in[2].dtype == type, "a zero point of another type");
+    for (uint32_t i = 0; i < p->in[2].rank; i++)
+        REJECT_UNLESS(p->in[2].dim[i].min == 1 && p->in[2].dim[i].max == 1, "several zero points");
+    return NULL;
+}
+
 static const char *stem_shape_of(const problem *p, stem_shape *s)
 {
     *s = (stem_shape){ 0 };
-    REJECT_UNLESS(p->op == OP_conv, "not a convolution");
-    const attrs_conv *a = p->attrs;
+    REJECT_UNLESS(p->op == OP_conv || p->op == OP_conv_integer, "not a convolution");
+    const contract_slide slide = contract_slide_of(p->op, p->attrs), *const a = &slide;
     const problem_operand *x = &p->in[0], *w = &p->in[1];
     REJECT_UNLESS(x->rank == 3 || x->rank == 4, "has no or more than two spatial axes");
     REJECT_UNLESS(w->is_const && w->rank == x->rank, "the filter is no constant");
     for (uint32_t i = 0; i < w->rank; i++) REJECT_UNLESS(is_static(w->dim[i]), "the filter's size is not fixed");
     REJECT_UNLESS(a->groups == 1 && is_static(x->dim[1]) && x->dim[1].max == w->dim[1].max, "has groups");
     REJECT_UNLESS(x->dim[1].max <= CHANNELS_MOST, "more than 8 input channels");
-    sinter_dtype type;
-    const char *why = type_of(p, &type);
+    const char *why = types_of(p, s);
     if (why) return why;
-    REJECT_UNLESS(type == w->dtype, "the factors differ in type");
-    REJECT_UNLESS(type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16 || type == SINTER_DTYPE_F32,
-                  "not in f16, bf16 or f32");
     const uint32_t spatial = x->rank - 2u;
-    REJECT_UNLESS(a->stride.count == spatial && a->dilation.count == spatial && a->pad.count == 2 * spatial,
+    REJECT_UNLESS(a->stride->count == spatial && a->dilation->count == spatial && a->pad->count == 2 * spatial,
                   "an attribute list has another length");
     const bool is_plane = spatial == 2;
-    s->type = type == SINTER_DTYPE_F16 ? STEM_F16 : type == SINTER_DTYPE_BF16 ? STEM_BF16 : STEM_TF32;
     s->size = s->type == STEM_TF32 ? 4 : 2;
     s->per = (uint8_t)(4 / s->size);
     s->rank = x->rank;
@@ -105,17 +134,19 @@ static const char *stem_shape_of(const problem *p, stem_shape *s)
     s->cols = w->dim[0].max;
     s->kh = is_plane ? w->dim[2].max : 1;
     s->kw = w->dim[x->rank - 1].max;
-    s->sh = is_plane ? a->stride.at[0] : 1;
-    s->sw = a->stride.at[spatial - 1];
-    s->dh = is_plane ? a->dilation.at[0] : 1;
-    s->pad_y = is_plane ? a->pad.at[0] : 0;
-    s->pad_x = a->pad.at[spatial - 1];
-    REJECT_UNLESS(s->kw == 1 || a->dilation.at[spatial - 1] == 1, "dilated along rows");
+    s->sh = is_plane ? a->stride->at[0] : 1;
+    s->sw = a->stride->at[spatial - 1];
+    s->dh = is_plane ? a->dilation->at[0] : 1;
+    s->pad_y = is_plane ? a->pad->at[0] : 0;
+    s->pad_x = a->pad->at[spatial - 1];
+    REJECT_UNLESS(s->kw == 1 || a->dilation->at[spatial - 1] == 1, "dilated along rows");
     REJECT_UNLESS(s->sh >= 1 && s->sw >= 1 && s->sh <= 64 && s->sw <= 64 && s->dh >= 1 && s->dh <= 64 &&
                       s->pad_y >= 0 && s->pad_x >= 0 && s->pad_y <= 4096 && s->pad_x <= 4096,
                   "a stride, dilation or pad out of range");
     s->cp = s->sw * s->c % s->per ? s->c + 1 : s->c;
     REJECT_UNLESS(s->kw <= 512 && s->kh <= 64, "more than 512 taps across or 64 down");
+    const int64_t largest = w->dtype == SINTER_DTYPE_I8 ? 128 * 255 : 255 * 255;
+    REJECT_UNLESS(!s->from || s->kh * s->kw * s->c * largest < 1 << 23, "sums that f32 does not hold exactly");
     const int64_t words = cuda_ceil_div(s->kw * s->cp, s->per);
     s->kr = s->kh;
     if (cuda_ceil_div(s->kr * words, 8) > STEPS_MOST)
@@ -165,10 +196,12 @@ static int64_t shared_of(const stem_shape *s, const stem_tactic *t)
     return weight_bytes(s, t) * (s->kr < s->kh ? 2 : 1) + patch_of(s, t).bytes;
 }
 
+/* Sums of integers are handed over as the floats that they are. */
 static void space_of(const problem *p, emit_space *s)
 {
     emit_space_of(p, s);
     s->width = 8;
+    s->acc = SINTER_DTYPE_F32;
 }
 
 static emit_space prologue_of(const problem *p, const stem_shape *s)
@@ -432,6 +465,12 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
             if (row >= s.kr || tap >= s.kw || c >= s.c || n >= s.cols) continue;
             const int64_t at =
                 n * src->stride[0] + c * src->stride[1] + (block % chunks * s.kr + row) * stride_y + tap * stride_x;
+            if (s.from) {
+                const uint8_t byte = ((const uint8_t *)src->data)[at];
+                const uint16_t half = dtype_f16_of_f64(src->dtype == SINTER_DTYPE_I8 ? (int8_t)byte : byte);
+                memcpy(to, &half, sizeof half);
+                continue;
+            }
             memcpy(to, (const uint8_t *)src->data + at * s.size, s.size);
             if (s.type == STEM_TF32) to_tf32(to);
         }
@@ -476,6 +515,8 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         { "PITCH", patch.pitch },
         { "PIX", patch.pix },
         { "PRO", p->prologue != NULL },
+        { "FROM", s.from },
+        { "HAS_ZERO", s.has_zero },
         { "MANY", x.loops > 1 || s.kr < s.kh },
         { "RANK", s.rank },
         { "COLS", s.cols },
@@ -542,6 +583,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     };
     CUDA_PATCH(r, a, x, PATCH_IN, 0);
     CUDA_PATCH(r, a, w, PATCH_IN, 1);
+    if (s.has_zero) CUDA_PATCH(r, a, zero, PATCH_IN, 2);
     emit_space space;
     space_of(p, &space);
     TRY(emit_bind(e, &space, in, out, r));
@@ -552,7 +594,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 
 #define STEM_ROW(id, rejects, of)                                                                                      \
     const cuda_kernel id = { .base = { .name = #id,                                                                    \
-                                       .abi = 1,                                                                       \
+                                       .abi = 2,                                                                       \
                                        .is_strided_out = true,                                                         \
                                        .numerics = of,                                                                 \
                                        .reject = rejects,                                                              \

@@ -17,7 +17,7 @@
  * else channels are innermost and lines hold all), X_VEC (elements of a line read at once), LEAD (elements read
  * before the first of a line that is used); ROWS GROUPS (of the patch: rows, what is read at once of a row), PITCH
  * PIX (elements from row to row and from pixel to pixel); STEPS (of 8 words of k, of a chunk); MANY (a block has
- * several patches); COLS (channels of the result); PRO; RANK; MIN_BLOCKS. */
+ * several patches); COLS (channels of the result); PRO; FROM HAS_ZERO (of an image of bytes); RANK; MIN_BLOCKS. */
 #include "prelude.cuh"
 
 #include "stem_args.h"
@@ -69,11 +69,18 @@ typedef u32 cell;
 typedef u16 cell;
 #endif
 
+/* And as the image has it. */
+#if FROM
+typedef u8 raw;
+#else
+typedef cell raw;
+#endif
+
 struct unit {
 #if PRO
     pro_regs<X_VEC> x[UC];
 #else
-    vec<cell, X_VEC> x[UC];
+    vec<raw, X_VEC> x[UC];
 #endif
     bool is_inside;
 };
@@ -82,13 +89,33 @@ struct unit {
 #define PRO_PARAM , const __grid_constant__ pro_args q
 #define PRO_TYPE , const pro_args &q
 #define PRO_PASS , q
-typedef float element;
 #else
 #define PRO_PARAM
 #define PRO_TYPE
 #define PRO_PASS
+#endif
+#if PRO || FROM
+typedef float element;
+#else
 typedef cell element;
 #endif
+
+#if FROM
+/* A byte behind 2^23; one of i8 has 128 more. */
+DEVICE float behind(u8 x) { return float_of_bits(0x4b000000u | (FROM == STEM_FROM_I8 ? x ^ 0x80u : x)); }
+#endif
+/* What is to be subtracted: from a byte behind 2^23, or from what a prologue made of it. */
+DEVICE float zero_of(const stem_args &a)
+{
+#if FROM && HAS_ZERO
+    const u8 z = *(const u8 *)a.zero;
+    return PRO ? behind(z) - behind(0) : behind(z);
+#elif FROM
+    return PRO ? 0.0f : behind(0);
+#else
+    return 0;
+#endif
+}
 
 DEVICE void unit_fetch(const stem_args &a PRO_TYPE, const place &p, i32 chunk, i32 u, unit &to)
 {
@@ -109,9 +136,9 @@ DEVICE void unit_fetch(const stem_args &a PRO_TYPE, const place &p, i32 chunk, i
         pro_fetch<X_VEC>(q, r, e, X_VEC, to.x[c]);
     }
 #else
-    const cell *from = (const cell *)a.x + p.image * a.x_image + y * a.x_row + (X_VEC > 1 ? (i64)e : e * a.x_step);
+    const raw *from = (const raw *)a.x + p.image * a.x_image + y * a.x_row + (X_VEC > 1 ? (i64)e : e * a.x_step);
 #pragma unroll
-    for (i32 c = 0; c < UC; c++, from += a.x_channel) to.x[c] = *(const vec<cell, X_VEC> *)from;
+    for (i32 c = 0; c < UC; c++, from += a.x_channel) to.x[c] = *(const vec<raw, X_VEC> *)from;
 #endif
 }
 
@@ -140,7 +167,7 @@ DEVICE u32 word_at(const element (&x)[RUN], i32 k)
 #endif
 }
 
-DEVICE void unit_store(const stem_args &a PRO_TYPE, i32 u, const unit &from, cell *patch)
+DEVICE void unit_store(const stem_args &a PRO_TYPE, i32 u, const unit &from, cell *patch, float zero)
 {
     const i32 row = u / GROUPS, group = u - row * GROUPS;
     if (row >= ROWS) return;
@@ -155,7 +182,10 @@ DEVICE void unit_store(const stem_args &a PRO_TYPE, i32 u, const unit &from, cel
             pro_acc v[X_VEC];
             pro_apply<X_VEC>(q, r, 0, X_VEC, from.x[c], v);
 #pragma unroll
-            for (i32 k = 0; k < X_VEC; k++) x[k * EC + c] = (float)v[k];
+            for (i32 k = 0; k < X_VEC; k++) x[k * EC + c] = (float)v[k] - zero;
+#elif FROM
+#pragma unroll
+            for (i32 k = 0; k < X_VEC; k++) x[k * EC + c] = behind(from.x[c].at[k]) - zero;
 #else
 #pragma unroll
             for (i32 k = 0; k < X_VEC; k++) x[k * EC + c] = from.x[c].at[k];
@@ -318,6 +348,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
     w_load(0);
     grid_wait();
 
+    const float zero = zero_of(a);
     place p = place_of(a, first);
     unit held[BATCH];
     const auto fetch = [&](const place &at, i32 chunk, i32 from) {
@@ -326,7 +357,7 @@ KERNEL void __launch_bounds__(THREADS, MIN_BLOCKS)
     };
     const auto store = [&](i32 from) {
 #pragma unroll
-        for (i32 i = 0; i < BATCH; i++) unit_store(a PRO_PASS, t + (from + i) * THREADS, held[i], patch);
+        for (i32 i = 0; i < BATCH; i++) unit_store(a PRO_PASS, t + (from + i) * THREADS, held[i], patch, zero);
     };
     if (IS_AHEAD) fetch(p, 0, 0);
     float acc[MT][NT][4] = {};

@@ -10,8 +10,13 @@
 #define STEM_BF16 1
 #define STEM_TF32 2
 
+/* -DFROM: the image's elements. Bytes become f16 without their zero point. */
+#define STEM_FROM_FLOAT 0
+#define STEM_FROM_U8 1
+#define STEM_FROM_I8 2
+
 typedef struct stem_args {
-    address x, w;
+    address x, w, zero;
     wide x_image, x_channel, x_row, x_step;     /* elements */
     small in_h, in_line;                        /* rows of the image; elements of a line that is read */
     small out_h, out_w;
