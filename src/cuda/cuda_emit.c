@@ -466,12 +466,18 @@ static void put_acc(sinter_dtype dtype, text *out)
     else text_printf(out, "emit_cast_%s(v[k])", sinter_dtype_name(dtype));
 }
 
+/* Whether results may be codes: bytes in memory, or the floats that a prologue hands over. */
+static bool stores_codes(const emit_space *s)
+{
+    return !is_prologue(s) || s->acc == SINTER_DTYPE_F32;
+}
+
 /* The instructions of one element, then y (or v) of it. */
 static void put_element(const emit_space *s, const walks *w, text *out)
 {
     const expr *x = s->program;
     emit_codes codes;
-    emit_codes_find(x, !is_prologue(s), &codes);
+    emit_codes_find(x, stores_codes(s), &codes);
     if (!x) {
         text_printf(out, "        y0[k] = ");
         put_acc(s->p->out[0].dtype, out);
@@ -489,8 +495,9 @@ static void put_element(const emit_space *s, const walks *w, text *out)
                                  (s->is_rounded || !is_prologue(s));
             const uint32_t from = is_cast ? last->arg[0] : n->arg[0];
             if (codes.is_code[n->arg[0]]) {
-                text_printf(out, "        y%u[k] = ", walk_find(w, true, n->operand));
-                emit_code_store(x, n, out);
+                if (is_prologue(s)) text_printf(out, "        v[k] = ");
+                else text_printf(out, "        y%u[k] = ", walk_find(w, true, n->operand));
+                (is_prologue(s) ? emit_code_value : emit_code_store)(x, n, out);
                 text_printf(out, ";\n");
             } else if (is_prologue(s)) text_printf(out, "        v[k] = (%s_acc)t%u;\n", s->prefix, from);
             else text_printf(out, "        y%u[k] = t%u;\n", walk_find(w, true, n->operand), from);
@@ -615,10 +622,11 @@ static void put_apply(const emit_space *s, const walks *w, text *out)
                 s->prefix, s->prefix, s->prefix, s->prefix, s->prefix);
     bool is_code[2 * EXPR_MAX] = { false };
     emit_codes codes;
-    emit_codes_find(s->program, !is_prologue(s), &codes);
+    emit_codes_find(s->program, stores_codes(s), &codes);
     for (uint32_t i = 0; s->program && i < s->program->count; i++) {
         const expr_instr *n = &s->program->at[i];
-        if (n->op == EXPR_STORE && codes.is_code[n->arg[0]]) is_code[walk_find(w, true, n->operand)] = true;
+        if (n->op == EXPR_STORE && !is_prologue(s) && codes.is_code[n->arg[0]])
+            is_code[walk_find(w, true, n->operand)] = true;
     }
     for (uint32_t i = 0; i < w->count; i++)
         if (w->at[i].is_out)

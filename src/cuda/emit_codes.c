@@ -123,3 +123,9 @@ void emit_code_store(const expr *x, const expr_instr *n, text *out)
     const int32_t z = zero_of(x, &x->at[n->arg[0]]);
     text_printf(out, z & 1 ? "t%u + 1.0f" : "t%u", n->arg[0]);
 }
+
+void emit_code_value(const expr *x, const expr_instr *n, text *out)
+{
+    text_printf(out, "t%u - ", n->arg[0]);
+    put_float((float)offset_of(x, &x->at[n->arg[0]]), out);
+}

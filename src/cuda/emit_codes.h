@@ -23,6 +23,8 @@ void emit_code_quantize(const expr *x, const expr_instr *n, text *out);
 void emit_code_dequantize(const expr *x, const expr_instr *n, text *out);
 /* The float whose low byte is stored. */
 void emit_code_store(const expr *x, const expr_instr *n, text *out);
+/* The number that would be stored, as a float. */
+void emit_code_value(const expr *x, const expr_instr *n, text *out);
 
 /* Is a scale a constant by whose reciprocal emit_quotient and emit_code divide as exactly as a division? */
 bool emit_has_reciprocal(const expr_instr *scale, float *reciprocal);
