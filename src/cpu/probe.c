@@ -56,7 +56,7 @@ static double best_of(const parallel *pool, uint32_t count, void (*body)(void *,
 sinter_status cpu_rates(env *e, const cpu_device *d, size_t touched, device_rates *out)
 {
     const uint32_t threads = cpu_pool_threads(d->pool);
-    probe p = { .set = level_of(d->isa)->probe };
+    probe p = { .set = level_of(d->isa.level)->probe };
     touched = touched < LEAST_TOUCHED ? LEAST_TOUCHED : touched > MOST_TOUCHED ? MOST_TOUCHED : touched;
     const size_t unit = PIECE / sizeof(float) / p.set->unit * p.set->unit, unit_size = unit * sizeof(float);
     const uint32_t pieces = (uint32_t)(touched / unit_size) + threads;

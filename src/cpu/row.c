@@ -63,11 +63,38 @@ sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level 
 sinter_status row_unit_bind(env *e, const problem *p, const tactic *t, gemm_unit unit, isa_level *out)
 {
     TRY(row_isa_bind(e, p, t, out));
-    const isa_features want = gemm_unit_needs(row_isa(t), unit);
-    if (want & ~isa_of(e).features)
-        return FAIL(e, INCOMPATIBLE, "a %s step was built for %s products in %s, which this machine has not",
-                    op_at(p->op)->name, isa_level_name(row_isa(t)), gemm_unit_name(unit));
+    const isa_choice have = isa_of(e), want = { *out, gemm_unit_needs(*out, unit) };
+    if (!isa_choice_runs(have, want))
+        return FAIL(e, INCOMPATIBLE, "a %s step was built for a CPU with %s products (%s), this machine has %s",
+                    op_at(p->op)->name, gemm_unit_name(unit), unit == GEMM_BF16_DOT ? "avx512_bf16" : "vnni",
+                    isa_choice_name(have));
     return SINTER_OK;
+}
+
+gemm_unit row_unit_of(sinter_dtype operand, const kernel_target *t)
+{
+    const isa_choice machine = { (isa_level)t->isa, t->features };
+    return gemm_unit_best(machine, operand == SINTER_DTYPE_BF16 ? GEMM_BF16 : GEMM_F32);
+}
+
+bool row_unit_fits(sinter_dtype operand, uint32_t unit)
+{
+    return operand == SINTER_DTYPE_BF16 ? unit == GEMM_BF16 || unit == GEMM_BF16_DOT : unit == GEMM_F32;
+}
+
+const char *row_unit_reject(const problem *p)
+{
+    const sinter_dtype type = p->in[0].dtype;
+    if (type != SINTER_DTYPE_BF16) return row_is_f32(p, p->count_anchor) ? NULL : "not in f32 or bf16";
+    for (uint32_t i = 1; i < p->count_anchor && i < p->count_in; i++)
+        REJECT_UNLESS(p->in[i].dtype == type || p->in[i].dtype == SINTER_DTYPE_NONE, "operands of several types");
+    REJECT_UNLESS(p->count_out && (p->epilogue || p->out[0].dtype == type), "the result is of another type");
+    return NULL;
+}
+
+bool row_may_drain(const problem *p)
+{
+    return p->in[0].dtype == SINTER_DTYPE_BF16 && p->epilogue;
 }
 
 void row_parallel(const kernel_run *r, int64_t count,
@@ -181,19 +208,25 @@ const char *row_epilogue_reject(const problem *p)
 
 /* ---- bias, residual and clip, in this order, out of a program ---- */
 
+/* What the micro-kernels read and write beside f32, in products of bf16. */
+static bool type_is_taken(sinter_dtype t, bool is_narrow)
+{
+    return t == SINTER_DTYPE_F32 || (is_narrow && t == SINTER_DTYPE_BF16);
+}
+
 /* A load along columns alone, contiguous. */
-static bool is_bias(const view *v, uint32_t rank, const int64_t *dim_at, uint32_t col)
+static bool is_bias(const view *v, uint32_t rank, const int64_t *dim_at, uint32_t col, bool is_narrow)
 {
     view b;
-    if (v->dtype != SINTER_DTYPE_F32 || !view_broadcast(v, rank, dim_at, &b)) return false;
+    if (!type_is_taken(v->dtype, is_narrow) || !view_broadcast(v, rank, dim_at, &b)) return false;
     for (uint32_t i = 0; i < rank; i++)
         if (dim_at[i] > 1 && b.stride[i] != (i == col ? 1 : 0)) return false;
     return true;
 }
 
-static bool is_like(const view *v, const view *out)
+static bool is_like(const view *v, const view *out, bool is_narrow)
 {
-    if (v->dtype != SINTER_DTYPE_F32 || v->rank != out->rank) return false;
+    if (!type_is_taken(v->dtype, is_narrow) || v->rank != out->rank) return false;
     for (uint32_t i = 0; i < out->rank; i++)
         if (v->dim[i] != out->dim[i] || (out->dim[i] > 1 && v->stride[i] != out->stride[i])) return false;
     return true;
@@ -202,7 +235,7 @@ static bool is_like(const view *v, const view *out)
 static bool imm_of(const expr *x, uint16_t at, float *value)
 {
     *value = (float)x->at[at].imm.f;
-    return x->at[at].op == EXPR_IMM && x->at[at].dtype == SINTER_DTYPE_F32;
+    return x->at[at].op == EXPR_IMM && type_is_taken((sinter_dtype)x->at[at].dtype, true);
 }
 
 /* A program seen from its accumulator on, where values have one reader each. */
@@ -212,12 +245,13 @@ typedef struct chain {
     uint32_t uses[EXPR_MAX];
     uint32_t reader[EXPR_MAX]; /* the last one */
     uint32_t stores;
-    uint32_t at; /* how far it has been taken */
+    uint32_t at;    /* how far it has been taken */
+    bool is_narrow; /* values in bf16, too: they are not rounded before the store */
 } chain;
 
-static bool chain_init(chain *c, const expr *x, const view *in, const view *out)
+static bool chain_init(chain *c, const expr *x, const view *in, const view *out, bool is_narrow)
 {
-    *c = (chain){ .x = x, .in = in, .out = out };
+    *c = (chain){ .x = x, .in = in, .out = out, .is_narrow = is_narrow };
     uint32_t accs = 0;
     for (uint32_t i = 0; i < x->count; i++) {
         const expr_instr *n = &x->at[i];
@@ -230,20 +264,31 @@ static bool chain_init(chain *c, const expr *x, const view *in, const view *out)
         accs++;
         c->at = i;
     }
-    return accs == 1 && x->at[c->at].dtype == SINTER_DTYPE_F32;
+    return accs == 1 && type_is_taken((sinter_dtype)x->at[c->at].dtype, is_narrow);
 }
 
 /* The one reader of the value, NULL where there are several or its result is no f32. */
 static const expr_instr *chain_next(const chain *c)
 {
     const expr_instr *n = c->uses[c->at] == 1 ? &c->x->at[c->reader[c->at]] : NULL;
-    return n && n->dtype == SINTER_DTYPE_F32 ? n : NULL;
+    return n && type_is_taken((sinter_dtype)n->dtype, c->is_narrow) ? n : NULL;
 }
 
 static bool chain_is_end(const chain *c)
 {
     const expr_instr *n = chain_next(c);
-    return n && n->op == EXPR_STORE && n->operand == 0 && c->stores == 1;
+    return n && n->op == EXPR_STORE && n->operand == 0 && c->stores == 1 && type_is_taken(c->out->dtype, c->is_narrow);
+}
+
+/* A cast that changes nothing: to f32, in which values are held, or to bf16 right before the store that rounds to it.
+ */
+static bool chain_is_idle(const chain *c, const expr_instr *n)
+{
+    if (!c->is_narrow || n->op != OP_cast) return false;
+    if (n->dtype == SINTER_DTYPE_F32) return true;
+    chain next = *c;
+    next.at = c->reader[c->at];
+    return c->out->dtype == SINTER_DTYPE_BF16 && chain_is_end(&next);
 }
 
 /* The operand that `n` adds to the value; 0: it adds none. Input 0 is always the anchor's. */
@@ -259,10 +304,14 @@ static void take_prefix(chain *c, uint32_t col, row_epilogue *r)
 {
     for (const expr_instr *n = chain_next(c); n; n = chain_next(c)) {
         const uint16_t k = r->has_clip ? 0 : chain_added(c, n);
-        if (k && !r->bias && !r->residual && is_bias(&c->in[k], c->out->rank, c->out->dim, col)) {
+        if (k && !r->bias && !r->residual && is_bias(&c->in[k], c->out->rank, c->out->dim, col, c->is_narrow)) {
             r->bias = k;
-        } else if (k && !r->residual && is_like(&c->in[k], c->out)) {
+            r->narrow_bias = c->in[k].dtype == SINTER_DTYPE_BF16;
+        } else if (k && !r->residual && is_like(&c->in[k], c->out, c->is_narrow)) {
             r->residual = k;
+            r->narrow_residual = c->in[k].dtype == SINTER_DTYPE_BF16;
+        } else if (chain_is_idle(c, n)) {
+            /* nothing to do */
         } else if (n->op == OP_relu && !r->has_clip) {
             r->has_clip = true;
             r->lo = 0;
@@ -312,7 +361,7 @@ static bool take_act(chain *c, isa_level isa, row_epilogue *r)
     act_fn *act = take_function(c, isa, r);
     const expr_instr *n = chain_next(c);
     const uint16_t k = n ? chain_added(c, n) : 0;
-    if (k && is_like(&c->in[k], c->out)) {
+    if (k && is_like(&c->in[k], c->out, false)) {
         r->added = k;
         c->at = c->reader[c->at];
     }
@@ -324,19 +373,20 @@ static bool take_act(chain *c, isa_level isa, row_epilogue *r)
 sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const view *in, const view *out,
                                 const uint8_t *order, bool fast, row_epilogue *x, void *room)
 {
-    x->has_program = x->has_clip = x->has_scale = false;
+    x->has_program = x->has_clip = x->has_scale = x->drain = x->narrow_bias = x->narrow_residual = false;
     x->bias = x->residual = x->added = 0;
     x->act = NULL;
     x->act_y = x->act_z = 0;
     if (!p->epilogue) return SINTER_OK;
     const expr *program = p->epilogue;
     _Alignas(expr) unsigned char rest_memory[sizeof(expr) + EXPR_MAX * sizeof(expr_instr)];
+    const bool is_narrow = p->in[0].dtype == SINTER_DTYPE_BF16;
     chain c;
-    if (fast && program->count <= EXPR_MAX && chain_init(&c, program, in, &out[0])) {
+    if (fast && program->count <= EXPR_MAX && chain_init(&c, program, in, &out[0], is_narrow)) {
         take_prefix(&c, order[out[0].rank - 1], x);
         if (chain_is_end(&c)) return SINTER_OK;
         const uint32_t left = c.at;
-        if (take_act(&c, isa, x)) return SINTER_OK;
+        if (!is_narrow && take_act(&c, isa, x)) return SINTER_OK;
         x->added = 0;
         /* The program of what is left: its accumulator is the value so far. */
         expr *rest = (expr *)(void *)rest_memory;
@@ -346,6 +396,7 @@ sinter_status row_epilogue_bind(env *e, const problem *p, isa_level isa, const v
         program = rest;
     }
     x->has_program = true;
+    x->drain = is_narrow;
     return vm_bind(e, &x->program, room, isa, program, out[0].rank, out[0].dim, order, true, in, out);
 }
 
@@ -355,12 +406,15 @@ void row_gemm_epilogue_bind(const row_epilogue *x, int64_t ldr, gemm_epilogue *g
     g->lo = x->lo;
     g->hi = x->hi;
     g->ldr = ldr;
+    g->drain = x->drain;
 }
 
 void row_gemm_epilogue_run(const row_epilogue *x, const kernel_run *k, gemm_post_fn *post, gemm_epilogue *g)
 {
-    if (x->bias) g->bias = k->in[x->bias];
-    if (x->residual) g->residual = k->in[x->residual];
+    if (x->bias && x->narrow_bias) g->narrow_bias = k->in[x->bias];
+    else if (x->bias) g->bias = k->in[x->bias];
+    if (x->residual && x->narrow_residual) g->narrow_residual = k->in[x->residual];
+    else if (x->residual) g->residual = k->in[x->residual];
     if (row_epilogue_has_block(x)) g->post = post;
 }
 

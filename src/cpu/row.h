@@ -31,7 +31,13 @@ bool row_check_isa(const problem *p, const tactic *t);
 void row_print_isa(const tactic *t, text *out);
 /* INCOMPATIBLE where this machine cannot run the tactic. */
 sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level *out);
+/* The same of a tactic whose products are of that unit. */
 sinter_status row_unit_bind(env *e, const problem *p, const tactic *t, gemm_unit unit, isa_level *out);
+/* The unit for two operands of one type: the fastest on the target; whether a tactic's unit is for that type. */
+gemm_unit row_unit_of(sinter_dtype operand, const kernel_target *t);
+bool      row_unit_fits(sinter_dtype operand, uint32_t unit);
+/* NULL where both anchors are f32 and so is the result, or both are bf16 and the result is any float. */
+const char *row_unit_reject(const problem *p);
 
 /* NULL parallel runs everything in the caller. body: as parallel's. */
 void row_parallel(const kernel_run *r, int64_t count,
@@ -62,6 +68,8 @@ bool    row_is_f32(const problem *p, uint32_t count);
 typedef struct row_epilogue {
     bool       has_program;
     bool       has_clip, has_scale;
+    bool       drain;                   /* the program reads sums in scratch and writes the results itself */
+    bool       narrow_bias, narrow_residual;    /* operands in bf16 */
     float      lo, hi, alpha;
     uint16_t   bias, residual;          /* inputs; 0: none (input 0 is the anchor's) */
     uint16_t   added;                   /* the same, by the activation               */
@@ -72,7 +80,10 @@ typedef struct row_epilogue {
 } row_epilogue;
 /* The bytes behind a record that binding its epilogue, in either of the two ways, takes as `room`. */
 static inline size_t row_room(const problem *p) { return vm_room(p->epilogue); }
-/* NULL where `row_epilogue_bind` can take the problem's epilogue over its result 0, which must be f32. */
+/* Whether sums may have to be drained: what a kernel of bf16 operands books scratch for. */
+bool          row_may_drain(const problem *p);
+/* NULL where `row_epilogue_bind` can take the problem's epilogue over its result 0, which must be f32 unless the kernel
+ * drains. */
 const char   *row_epilogue_reject(const problem *p);
 /* Binds for result 0 in the axis order given, whose last is the columns. fast: recognise bias, residual, clip and
  * activations; the caller then reads those fields, and calls row_epilogue_block where row_epilogue_has_block. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_conv.c - convolution in f32: channels-last results, weights packed; one row for dense and grouped filters, one
- * for depthwise ones. The input may lie in any order where the kernel copies it into padded rows anyway. */
+/* row_conv.c - convolution in f32 and, but for depthwise filters, bf16: channels-last results, weights packed; one row
+ * for dense and grouped filters, one for depthwise ones. The input may lie in any order where the kernel copies it into
+ * padded rows anyway. */
 #include "cpu/conv.h"
 #include "cpu/depthwise.h"
 #include "cpu/cpu_kernels.h"
@@ -60,7 +61,6 @@ static conv_shape shape_of(const problem *p, row_bound b)
 static const char *reject_common(const problem *p)
 {
     REJECT_UNLESS(p->op == OP_conv, "not a convolution");
-    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
     REJECT_UNLESS(x->rank >= 3 && x->rank <= 5, "has no or more than three spatial axes");
     REJECT_UNLESS(w->is_const && !w->is_strided, "the filter is no constant");
@@ -119,18 +119,41 @@ static const char *reject(const problem *p, const kernel_target *t)
     return NULL;
 }
 
+/* Groups of fewer channels waste most of a product in bf16. */
+enum { NARROW_GROUP_MIN = 8 };
+
+static const char *dense_reject(const problem *p, const kernel_target *t)
+{
+    const char *why = reject(p, t);
+    if (!why) why = row_unit_reject(p);
+    if (why) return why;
+    const attrs_conv *a = p->attrs;
+    REJECT_UNLESS(p->in[0].dtype == SINTER_DTYPE_F32 || a->groups == 1 ||
+                      p->in[0].dim[1].max / a->groups >= NARROW_GROUP_MIN,
+                  "groups of a few channels in bf16");
+    return NULL;
+}
+
+static conv_shape shape_in(const problem *p, row_bound b, uint32_t unit)
+{
+    conv_shape s = shape_of(p, b);
+    s.unit = (gemm_unit)unit;
+    return s;
+}
+
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     conv_tactic list[CONV_TACTICS_MAX];
-    const conv_shape s = shape_of(p, AT_OPT);
+    const conv_shape s = shape_in(p, AT_OPT, row_unit_of(p->in[0].dtype, t));
     const int count = conv_tactics((isa_level)t->isa, &s, list);
     row_tactics_add(t, list, count, sizeof *list, out);
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    const conv_shape s = shape_of(p, AT_OPT);
-    return row_tactic_check(t, sizeof(conv_tactic)) && !conv_tactic_check(row_isa(t), &s, tactic_of(t));
+    const conv_shape s = shape_in(p, AT_OPT, tactic_of(t).gemm.unit);
+    return row_tactic_check(t, sizeof(conv_tactic)) && row_unit_fits(p->in[0].dtype, s.unit) &&
+           !conv_tactic_check(row_isa(t), &s, tactic_of(t));
 }
 
 static void print(const tactic *t, text *out)
@@ -142,14 +165,17 @@ static void print(const tactic *t, text *out)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const conv_shape s = shape_of(p, AT_OPT);
+    const conv_shape s = shape_in(p, AT_OPT, tactic_of(t).gemm.unit);
     return (conv_cost(row_isa(t), &s, tactic_of(t)) + row_epilogue_ns(p)) / (target->threads ? target->threads : 1) +
            500;
 }
 
 static conv_params params_max(const problem *p, const tactic *t)
 {
-    return (conv_params){ .isa = row_isa(t), .tactic = tactic_of(t), .shape = shape_of(p, AT_MAX) };
+    return (conv_params){ .isa = row_isa(t),
+                          .tactic = tactic_of(t),
+                          .shape = shape_in(p, AT_MAX, tactic_of(t).gemm.unit),
+                          .epilogue.drain = row_may_drain(p) };
 }
 
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
@@ -195,7 +221,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     record *r = to;
     isa_level isa;
-    TRY(row_isa_bind(e, p, t, &isa));
+    TRY(row_unit_bind(e, p, t, (gemm_unit)tactic_of(t).gemm.unit, &isa));
     memset(&r->params, 0, sizeof r->params);
     conv_params *c = &r->params;
     c->isa = isa;
@@ -212,6 +238,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     row_order_channels_last(out[0].rank, order);
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue, r + 1));
     row_gemm_epilogue_bind(&r->epilogue, c->ldy, &c->epilogue);
+    c->narrow_y = out[0].dtype == SINTER_DTYPE_BF16 && !r->epilogue.drain;
     const conv_params max = params_max(p, t);
     r->shared = size_align(conv_workspace_size(&max), 64);
     r->scratch = size_align(conv_scratch_size(&max), 64);
@@ -256,7 +283,7 @@ const kernel cpu_conv = {
     .name = "cpu_conv",
     .abi = 1,
     .is_strided_out = true,
-    .reject = reject,
+    .reject = dense_reject,
     .tactics = tactics,
     .check = check,
     .print = print,
@@ -297,6 +324,7 @@ static const char *depthwise_reject(const problem *p, const kernel_target *t)
 {
     const char *why = reject(p, t);
     if (why) return why;
+    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
     REJECT_UNLESS(is_depthwise(p), "not depthwise");
     REJECT_UNLESS(p->in[0].rank <= 4, "has more than two spatial axes");
     REJECT_UNLESS(is_channel_inner(&p->in[0]), "the input is not channels-last");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_gemm.c - matmul in f32 on the packed products: constant matrices packed once, others tile by tile.
+/* row_gemm.c - matmul in f32 and bf16 on the packed products: constant matrices packed once, others tile by tile.
  *
  * Axes of the batch are merged into M where memory allows (any number of tokens against one weight is one product), the
  * rest are at most three. Bias, residual and clip go into the micro-kernel's store, everything else into its hook. */
@@ -22,6 +22,11 @@ static gemm_tactic tactic_of(const tactic *t)
     gemm_tactic own;
     row_tactic_own(t, &own, sizeof own);
     return own;
+}
+
+static gemm_unit unit_of(const tactic *t)
+{
+    return (gemm_unit)tactic_of(t).unit;
 }
 
 static bool is_packed(const problem *p)
@@ -50,7 +55,7 @@ static bool is_inner(const problem_operand *o, uint32_t axis)
 }
 
 /* The product that tactics are chosen for. Strides are only as exact as choosing needs. */
-static gemm_shape shape_of(const problem *p, row_bound b)
+static gemm_shape shape_of(const problem *p, row_bound b, gemm_unit unit)
 {
     const attrs_matmul *a = p->attrs;
     const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
@@ -59,7 +64,8 @@ static gemm_shape shape_of(const problem *p, row_bound b)
                      .n = row_size(w->dim[n], b),
                      .k = row_size(x->dim[k], b),
                      .taps = 1,
-                     .b_raw = !is_packed(p) || p->weight };
+                     .b_raw = !is_packed(p) || p->weight,
+                     .unit = unit };
     if (is_packed(p))
         for (uint32_t i = 0; i + 2 < y->rank; i++)
             if (!i64_mul(s.m, row_size(y->dim[i], b), &s.m)) s.m = INT64_MAX / 4;
@@ -82,7 +88,7 @@ static const char *product_reject(const problem *p)
     const problem_operand *y = &p->out[0];
     for (uint32_t i = 0; i < y->rank; i++) REJECT_UNLESS(y->order[i] == i, "the result is not row-major");
     REJECT_UNLESS(!y->is_gapped, "the result's columns are not adjacent");
-    const gemm_shape s = shape_of(p, AT_MAX);
+    const gemm_shape s = shape_of(p, AT_MAX, GEMM_F32);
     REJECT_UNLESS(s.k < INT32_MAX && s.n < INT32_MAX, "a size has no bound, or too large a one");
     REJECT_UNLESS(y->rank <= 2 + GEMM_BATCH_RANK || is_packed(p), "has too many batch axes");
     REJECT_UNLESS(y->rank <= 2 + GEMM_BATCH_RANK || (!p->in[0].is_strided && !y->is_strided),
@@ -95,22 +101,23 @@ static const char *reject(const problem *p, const kernel_target *t)
     (void)t;
     REJECT_UNLESS(p->op == OP_matmul, "not a matrix product");
     REJECT_UNLESS(!p->weight, "its weight is packed");
-    REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
-    return product_reject(p);
+    const char *why = row_unit_reject(p);
+    return why ? why : product_reject(p);
 }
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     gemm_tactic list[GEMM_TACTICS_MAX];
-    const gemm_shape s = shape_of(p, AT_OPT);
+    const gemm_shape s = shape_of(p, AT_OPT, row_unit_of(p->in[0].dtype, t));
     const int count = gemm_tactics((isa_level)t->isa, &s, list);
     row_tactics_add(t, list, count, sizeof *list, out);
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    const gemm_shape s = shape_of(p, AT_OPT);
-    return row_tactic_check(t, sizeof(gemm_tactic)) && !gemm_tactic_check(row_isa(t), &s, tactic_of(t));
+    const gemm_shape s = shape_of(p, AT_OPT, unit_of(t));
+    return row_tactic_check(t, sizeof(gemm_tactic)) && row_unit_fits(p->in[0].dtype, s.unit) &&
+           !gemm_tactic_check(row_isa(t), &s, tactic_of(t));
 }
 
 static void print(const tactic *t, text *out)
@@ -122,7 +129,7 @@ static void print(const tactic *t, text *out)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const gemm_shape s = shape_of(p, AT_OPT);
+    const gemm_shape s = shape_of(p, AT_OPT, unit_of(t));
     return (gemm_cost(row_isa(t), &s, tactic_of(t)) * (double)batch_of(p) + row_epilogue_ns(p)) /
                (target->threads ? target->threads : 1) +
            500;
@@ -130,9 +137,15 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 
 static size_t scratch_max(const problem *p, const tactic *t)
 {
-    const gemm_shape s = shape_of(p, AT_MAX);
+    const gemm_shape s = shape_of(p, AT_MAX, unit_of(t));
     gemm_codes codes;
-    gemm_params g = { .isa = row_isa(t), .tactic = tactic_of(t), .m = s.m, .n = s.n, .k = s.k, .b_raw = s.b_raw };
+    gemm_params g = { .epilogue.drain = row_may_drain(p),
+                      .isa = row_isa(t),
+                      .tactic = tactic_of(t),
+                      .m = s.m,
+                      .n = s.n,
+                      .k = s.k,
+                      .b_raw = s.b_raw };
     if (p->weight && !codes_form_of(p, &codes.form)) g.codes = &codes;
     return size_align(gemm_scratch_size(&g), 64);
 }
@@ -145,7 +158,7 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     if (input != 1 || !is_packed(p)) return 0;
-    const gemm_shape s = shape_of(p, AT_MAX);
+    const gemm_shape s = shape_of(p, AT_MAX, unit_of(t));
     return gemm_pack_size(row_isa(t), tactic_of(t), 1, s.k, s.n);
 }
 
@@ -201,7 +214,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     record *r = to;
     const attrs_matmul *at = attrs;
     isa_level isa;
-    TRY(row_isa_bind(e, p, t, &isa));
+    TRY(row_unit_bind(e, p, t, unit_of(t), &isa));
     memset(&r->params, 0, sizeof r->params);
     gemm_params *g = &r->params;
     const view *a = &in[0], *b = &in[1], *y = &out[0];
@@ -242,6 +255,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     for (uint8_t i = 0; i < SINTER_RANK_MAX; i++) order[i] = i;
     TRY(row_epilogue_bind(e, p, isa, in, out, order, true, &r->epilogue, r + 1));
     row_gemm_epilogue_bind(&r->epilogue, g->ldc, &g->epilogue);
+    g->narrow_c = y->dtype == SINTER_DTYPE_BF16 && !r->epilogue.drain;
     if (p->weight) {
         const char *why = codes_form_of(p, &r->codes.form);
         if (why) return FAIL(e, INTERNAL, "a packed weight: %s", why);
@@ -326,7 +340,7 @@ static const uint8_t direct_rows[] = { 12, 24, GEMM_DIRECT_MAX };
 static void codes_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     gemm_tactic list[GEMM_TACTICS_MAX], kept[2 * GEMM_TACTICS_MAX];
-    const gemm_shape s = shape_of(p, AT_OPT);
+    const gemm_shape s = shape_of(p, AT_OPT, GEMM_F32);
     const int count = gemm_tactics((isa_level)t->isa, &s, list);
     int kept_count = 0;
     bool has_direct = false;
@@ -346,7 +360,7 @@ static void codes_tactics(const problem *p, const kernel_target *t, tactic_sink 
 
 static bool codes_check(const problem *p, const tactic *t)
 {
-    const gemm_shape s = shape_of(p, AT_OPT);
+    const gemm_shape s = shape_of(p, AT_OPT, GEMM_F32);
     gemm_tactic own = tactic_of(t);
     if (!row_tactic_check(t, sizeof own) || own.direct > GEMM_DIRECT_MAX || !own.vectors) return false;
     own.direct = 0;
@@ -363,7 +377,7 @@ static void codes_print(const tactic *t, text *out)
 static double codes_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     static const double vector_ns = 0.15, expand_steps = 3, direct_steps = 1.2;
-    const gemm_shape s = shape_of(p, AT_OPT);
+    const gemm_shape s = shape_of(p, AT_OPT, GEMM_F32);
     const gemm_tactic own = tactic_of(t);
     const int32_t lanes = level_of(row_isa(t))->gemm->lanes;
     const double vectors = (double)((s.n + lanes - 1) / lanes) * (double)s.k;
