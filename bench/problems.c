@@ -34,13 +34,14 @@ static sinter_status time_all(env *e, const tune_options *o, const char *line)
     for (uint32_t i = cpu_kernels_count; i-- > 0 && status == SINTER_OK;) {
         const kernel *k = cpu_kernels[i];
         tactic_sink sink = { .count = 0 };
-        double ns = 0;
+        tune_time time = { 0 };
         if (k->reject(p, &target)) continue;
         k->tactics(p, &target, &sink);
         if (!sink.count) continue;
-        status = tune_bench_time(b, k, &sink.at[0], 0, &ns);
-        if (i + 1 == cpu_kernels_count) reference = ns;
-        if (status == SINTER_OK) (void)printf("    %12.1f us  %7.1f x  %s\n", ns / 1e3, reference / ns, k->name);
+        status = tune_bench_time(b, k, &sink.at[0], 0, &time);
+        if (i + 1 == cpu_kernels_count) reference = time.ns;
+        if (status == SINTER_OK)
+            (void)printf("    %12.1f us  %7.1f x  %s\n", time.ns / 1e3, reference / time.ns, k->name);
     }
     tune_bench_destroy(b);
     arena_deinit(&a);

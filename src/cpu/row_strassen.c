@@ -201,7 +201,7 @@ typedef struct job {
     int phase;
 } job;
 
-static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *c, int64_t ldc)
+static void post(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *c, int64_t ldc)
 {
     (void)batch;
     const job *j = user;

@@ -137,7 +137,7 @@ static int64_t tile_cols(const strassen_params *p)
 
 static size_t core_size(const strassen_params *p)
 {
-    return size_align(gemm_core_scratch_size(level_of(p->isa)->gemm, p->tactic, 1, p->k / 2), 64);
+    return size_align(gemm_core_scratch_size(level_of(p->isa)->gemm, p->tactic, 1, p->k / 2, false), 64);
 }
 
 static size_t held_size(const strassen_params *p)
@@ -177,7 +177,7 @@ typedef struct matrix {
     int64_t row;
 } matrix;
 
-static void rows_fill(const void *source, int64_t row, int32_t rows, const float **out)
+static void rows_fill(const void *source, int64_t row, int32_t rows, const void **out)
 {
     const matrix *a = source;
     for (int32_t i = 0; i < rows; i++) out[i] = a->at + (row + i) * a->row;
@@ -213,11 +213,12 @@ static void product(const tile *t, matrix a, int64_t rows, int by, float *c, int
 }
 
 /* Rows [row, row + rows) x [col, col + cols) of a quarter of C are sums with bias: what is left of the epilogue. */
-static void finish(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *c,
+static void finish(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *at,
                    int64_t ldc)
 {
     (void)batch;
     const tile *t = user;
+    float *c = at;
     const gemm_epilogue *e = &t->p->epilogue;
     const int64_t at_row = t->row_at + row, at_col = t->col_at + col;
     for (int64_t i = 0; e->residual && i < rows; i++)
@@ -242,11 +243,12 @@ static void quarter(tile *t, matrix a, int64_t rows, int by, bool is_low, bool i
 }
 
 /* z is final there: x += z, and C22 = y + z. */
-static void middle(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, float *z,
+static void middle(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *sums,
                    int64_t ldz)
 {
     (void)batch;
     const tile *t = user;
+    const float *z = sums;
     const strassen_params *p = t->p;
     const gemm_epilogue *e = &p->epilogue;
     const int64_t at_row = high_of(p) + t->row + row, at_col = p->n / 2 + t->col + col;
