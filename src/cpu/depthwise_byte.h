@@ -12,8 +12,8 @@
 /* How weights are packed. Both have 16-bit or 8-bit factors of taps beside each other for each channel. */
 typedef enum depthwise_form { DEPTHWISE_PAIRS, DEPTHWISE_QUADS } depthwise_form;
 
-/* sum[c] = the products of `groups` groups of taps (2 or 4 taps each) with packed weights; bytes are xored with flip. */
-typedef void depthwise_byte_fn(int32_t *sum, const uint8_t *const *tap, int64_t groups, const void *w, int64_t channels,
+/* sum[c] = the products of `sets` sets of 2 or 4 taps with packed weights. Bytes are xored with flip. */
+typedef void depthwise_byte_fn(int32_t *sum, const uint8_t *const *tap, int64_t sets, const void *w, int64_t channels,
                                uint8_t flip);
 
 #if CPU_HAS_X86
