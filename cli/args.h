@@ -38,7 +38,8 @@ typedef struct arg_list { const char *at[ARG_LIST_MAX]; uint32_t count; } arg_li
 
 /* X(field, kind, "--name", verbs, "METAVAR" or its choices, "help"). */
 #define CLI_OPTIONS(X)                                                                                                \
-    X(output, TEXT, "output", V_BUILD | V_BENCH | V_REFIT | V_REPORT | V_SIMPLIFY | V_COMPARE | V_DEBUG | V_GIVEN, "FILE", \
+    X(output, TEXT, "output",                                                                                         \
+      V_BUILD | V_BENCH | V_REFIT | V_REPORT | V_SIMPLIFY | V_COMPARE | V_DEBUG | V_GIVEN, "FILE",                    \
       "The file to write (also -o): the engine, the model, the calibration cache, or the report as a page of HTML.")  \
     X(shape, DIMS, "shape", V_MODEL | V_SIMPLIFY | V_GIVEN, "NAME=1x3x224x224",                                       \
       "Fixes the dims of an input, or the value of a named dim (N=4); of an engine, within its ranges; of simplify, " \

@@ -9,7 +9,7 @@
 typedef struct roof_step {
     sinter_step_time step;
     sinter_step_work work;
-    double      us, floor_us, share;    /* us: least of all runs; share: floor over time; 0 where the step did not run */
+    double      us, floor_us, share;    /* us: least of all runs; share: floor over time; 0: the step did not run */
     const char *bound;                  /* what the floor comes from: "compute", "memory", "" where there is no work */
 } roof_step;
 

@@ -55,7 +55,8 @@ const char *conv_tactic_check(isa_level isa, const conv_shape *s, conv_tactic ta
 int conv_tactic_print(char *text, size_t size, isa_level isa, conv_tactic tactic);
 double conv_cost(isa_level isa, const conv_shape *s, conv_tactic tactic);
 
-/* Weights w[o][i][d][h][w] (i within the group), in the type of the terms (s8 for u8), at strides {o, i, d, h, w} of `w_stride`. `dst` 64-byte aligned. */
+/* Weights w[o][i][d][h][w] (i within the group), in the type of the terms (s8 for u8), at strides {o, i, d, h, w} of
+ * `w_stride`. `dst`: 64-byte aligned. */
 size_t conv_pack_size(isa_level isa, const conv_shape *s, conv_tactic tactic);
 void conv_pack(isa_level isa, const conv_shape *s, conv_tactic tactic, const void *w, const int64_t w_stride[5],
                void *dst);

@@ -31,7 +31,8 @@ typedef struct gemm_tactic {
 } gemm_tactic;
 
 /* Called after rows [row, row + rows) x columns [col, col + cols) of matrix `batch` are final; `c` points at the first
- * of them, in C or, to be drained, in scratch. It is f32, or i32 of an integer unit. For convolutions rows are output pixels counted over the whole batch of images, columns are channels. */
+ * of them, in C or, to be drained, in scratch. It is f32, or i32 of an integer unit. For convolutions rows are output
+ * pixels counted over the whole batch of images, columns are channels. */
 typedef void gemm_post_fn(void *user, int64_t batch, int64_t row, int64_t rows, int64_t col, int64_t cols, void *c,
                           int64_t ldc);
 
@@ -92,7 +93,8 @@ double gemm_cost(isa_level isa, const gemm_shape *shape, gemm_tactic tactic);
 /* Bytes of a packed B of taps * k rows and n columns; depends on isa and the tactic's unit alone. SIZE_MAX: too large.
  */
 size_t gemm_pack_size(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k, int64_t n);
-/* Packs b[t][i][j] at src[t * tap_stride + i * row_stride + j * col_stride], in the type of the terms. `dst` should be 64-byte aligned. */
+/* Packs b[t][i][j] at src[t * tap_stride + i * row_stride + j * col_stride], in the type of the terms. `dst` should be
+ * 64-byte aligned. */
 void gemm_pack(isa_level isa, gemm_tactic tactic, int64_t taps, int64_t k, int64_t n, const void *src,
                int64_t tap_stride, int64_t row_stride, int64_t col_stride, void *dst);
 

@@ -56,7 +56,8 @@ static inline void pack_across(float *dst, const char *src, int64_t k, int32_t c
         int64_t i = 0;
         for (; i + 4 <= words; i += 4, d += 4 * width) {
             const quad zero = { 0, 0, 0, 0 };
-            const quad a = left > 0 ? quad_load(s + 4 * i) : zero, b = left > 1 ? quad_load(s + col_size + 4 * i) : zero;
+            const quad a = left > 0 ? quad_load(s + 4 * i) : zero;
+            const quad b = left > 1 ? quad_load(s + col_size + 4 * i) : zero;
             const quad c = left > 2 ? quad_load(s + 2 * col_size + 4 * i) : zero;
             const quad e = left > 3 ? quad_load(s + 3 * col_size + 4 * i) : zero;
             const quad ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);

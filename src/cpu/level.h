@@ -21,7 +21,6 @@ typedef struct cpu_level {
     const struct attention_set *attention;
     const struct choose_set    *choose;
     const struct winograd_set  *winograd;
-    const struct strassen_set  *strassen;
     const struct codes_set     *codes;
     const struct rnn_set       *rnn;
     const struct probe_set     *probe;

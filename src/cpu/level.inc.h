@@ -14,7 +14,6 @@
 #include "cpu/gemm_tile.h"
 #include "cpu/probe.h"
 #include "cpu/rows.h"
-#include "cpu/strassen.h"
 #include "cpu/vm_chain.h"
 #include "cpu/winograd.h"
 
@@ -44,7 +43,6 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/requant.inc.h"
 #include "cpu/rows.inc.h"
 #include "cpu/vm_ops.inc.h"
-#include "cpu/strassen.inc.h"
 #include "cpu/winograd.inc.h"
 
 #include "cpu/vm_chain.inc.h"
@@ -59,7 +57,6 @@ const cpu_level VEC_SUFFIX(level) = {
     .attention = &attention_loops,
     .choose = &choose_loops,
     .winograd = &winograd_loops,
-    .strassen = &strassen_loops,
     .codes = &codes_loops,
     .rnn = &rnn_loops,
     .probe = &probe_loops,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.h - how fast this machine multiplies and reads: loops that do nothing else, timed for a moment on the pool (probe.c). */
+/* probe.h - how fast this machine multiplies and reads: loops that do nothing else, timed for a moment on the pool
+ * (probe.c). */
 #ifndef CPU_PROBE_H
 #define CPU_PROBE_H
 

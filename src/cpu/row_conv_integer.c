@@ -334,7 +334,7 @@ static sinter_status run(const kernel_run *k)
 
 const kernel cpu_conv_integer = {
     .name = "cpu_conv_integer",
-    .abi = 1,
+    .abi = 2,
     .is_strided_out = true,
     .reject = reject,
     .tactics = tactics,

@@ -402,7 +402,7 @@ static sinter_status run(const kernel_run *k)
 
 const kernel cpu_matmul_integer = {
     .name = "cpu_matmul_integer",
-    .abi = 1,
+    .abi = 2,
     .is_strided_out = true,
     .reject = reject,
     .tactics = tactics,

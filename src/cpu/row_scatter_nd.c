@@ -12,11 +12,11 @@
 enum { PART_BYTES = 1024, COPY_BYTES = 65536 };
 
 typedef struct record {
-    int64_t bytes;           /* of the data */
-    int64_t tuples, block;   /* block: bytes under one tuple */
-    uint32_t parts;          /* indices of a tuple */
+    int64_t bytes;                                         /* of the data */
+    int64_t tuples, block;                                 /* block: bytes under one tuple */
+    uint32_t parts;                                        /* indices of a tuple */
     int64_t limit[SINTER_RANK_MAX], step[SINTER_RANK_MAX]; /* of each part; step: bytes */
-    sinter_dtype type;       /* of indices */
+    sinter_dtype type;                                     /* of indices */
     bool adds;
 } record;
 

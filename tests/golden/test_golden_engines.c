@@ -26,8 +26,10 @@ static const struct {
     { "2.0/product", "sym N 1 4 9; in x f32 N,24; a = MatMul x %24,40; b = Add a %40; c = Erf b; d = MatMul c %40,8;"
                      "y = Softmax d axis=1; out y" },
     { "2.0/recurrent", "sym S 1 3 5; in x f32 S,2,6; h, k, c = LSTM x %1,20,6 %1,20,5 hidden_size=5; out h; out c" },
-    { "2.0/integers", "in x u8 3,12; w = Cast %12,7 to=3; a = MatMulInteger x w; y = Cast a to=1; out y" },
-    { "2.0/integer_conv", "in x u8 1,4,6,6; w = Cast %5,4,3,3 to=3; y = ConvInteger x w; out y" },
+    { "2.2/integers", "in x u8 3,12; w = Cast %12,7 to=3; a = MatMulInteger x w; y = Cast a to=1; out y" },
+    { "2.2/integer_conv", "in x u8 1,4,6,6; w = Cast %5,4,3,3 to=3; y = ConvInteger x w; out y" },
+    { "2.2/integer_depthwise",
+      "in x u8 1,16,6,6; w = Cast %16,1,3,3 to=3; y = ConvInteger x w group=16 pads=[1,1,1,1]; out y" },
     { "2.0/late",
       "sym N 1 3 6; in x f32 N,4; a = NonZero x; b = Transpose a perm=[1,0]; y = GatherND x b; z = Concat y y axis=0;"
       "out y; out z" },
@@ -44,7 +46,6 @@ static const struct {
     { "2.1/codes", "sym N 1 4 40; in x f32 N,64; q = Cast %64,80 to=22; r = Cast %80,80 to=3;"
                    "v = DequantizeLinear q %2,80 axis=0 block_size=32; w = DequantizeLinear r %80 axis=1;"
                    "a = MatMul x v; b = Relu a; y = MatMul b w; out y" },
-    { "2.2/strassen", "in x f32 160,160; a = MatMul x %160,96; b = Relu a; y = Mul b #0.0625; out y" },
     { "2.2/recipes", "in x f32 5,16; w = Mul %16,32 %32; a = MatMul x w; y = Add a %32; out y" },
 };
 enum { GOLDEN = sizeof golden / sizeof *golden };

@@ -297,11 +297,9 @@ static double conv_reference(const conv_case *k, const conv_params *p, sinter_dt
                           ix = ox * s->stride[2] - s->pad[2] + x * s->dilation[2];
             const bool inside = iy >= 0 && iy < s->in[1] && ix >= 0 && ix < s->in[2];
             for (int64_t c = 0; c < c_in; c++) {
-                double v =
-                    inside                    ? get(k->x, p->x,
-                                                    image * s->x_image + iy * s->x_dim[1] + ix * s->x_dim[2] + (group * c_in + c) * s->x_c)
-                    : k->x == SINTER_DTYPE_I8 ? (double)(int8_t)k->pad_byte
-                                              : (double)k->pad_byte;
+                const int64_t from = image * s->x_image + iy * s->x_dim[1] + ix * s->x_dim[2];
+                double v = k->x == SINTER_DTYPE_I8 ? (double)(int8_t)k->pad_byte : (double)k->pad_byte;
+                if (inside) v = get(k->x, p->x, from + (group * c_in + c) * s->x_c);
                 if (k->x == SINTER_DTYPE_I8) v += 128;
                 const int64_t at = ((channel * c_in + c) * s->kernel[1] + h) * s->kernel[2] + x;
                 exact_add(&e, v, get(w_type, w, at));
