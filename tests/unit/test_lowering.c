@@ -297,12 +297,12 @@ static void samples_and_budget(void)
 
     sinter_build_report report = SINTER_BUILD_REPORT;
     o.report = &report;
-    o.allow = SINTER_ALLOW_INT8 | SINTER_ALLOW_BF16;
+    o.allow = SINTER_ALLOW_INT8 | SINTER_ALLOW_FP16;
     CHECK(build_and_run(&o, x, &got));
     CHECK(memcmp(got.y, want.y, sizeof got.y) == 0);
-    says(&got, "allow=bf16,int8 (0 of 3 ops) (0 of 2 products in 8 bits)");
+    says(&got, "allow=fp16,int8 (0 of 3 ops) (0 of 2 products in 8 bits)");
     CHECK(strstr(got.options, "moved") == NULL);
-    CHECK(!strncmp(report.lowered, "bf16: 0 of 3 ops, 2 not faster, 1 beside them (matmul ", 54));
+    CHECK(!strncmp(report.lowered, "fp16: 0 of 3 ops, 2 not faster, 1 beside them (matmul ", 54));
     CHECK(strstr(report.lowered, "\nint8: 0 of 2 products, ") != NULL);
     o.report = NULL;
     o.lower = SINTER_LOWER_ALWAYS; /* in 8 bits, though the CPU is slower at it */
