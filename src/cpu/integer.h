@@ -61,6 +61,12 @@ void integer_begin(const integer_end *x, const kernel_run *k, const int32_t *sum
                    integer_run *r);
 /* The one zero point of A as it lies in memory. */
 uint8_t integer_pad(const integer_run *r);
+/* to = from ^ flip, for n codes; returns the sum of what that is as codes with a sign. */
+int32_t integer_codes_copy(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip);
+/* The same; adds each code to its own sum. */
+void integer_codes_add(uint8_t *to, const uint8_t *from, int64_t n, uint8_t flip, int32_t *sum);
+/* The sum of codes ^ flip, without a sign. */
+uint32_t integer_codes_sum(const uint8_t *from, int64_t n, uint8_t flip);
 /* Ends sums of rows [row, row + rows) of the space and columns [col, col + cols), which it may change. matrix: of B;
  * first: the row within the batch. */
 void integer_finish(const integer_run *r, int64_t matrix, int64_t batch, int64_t first, int64_t row, int64_t rows,

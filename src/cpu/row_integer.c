@@ -52,7 +52,8 @@ static gemm_shape shape_of(const problem *p, row_bound b)
     if (is_packed(p))
         for (uint32_t i = 0; i + 2 < y->rank; i++)
             if (!i64_mul(s.m, row_size(y->dim[i], b), &s.m)) s.m = INT64_MAX / 4;
-    s.a_col = is_inner(x) || s.k <= 1 ? 1 : s.m > 2 ? s.m : 2;
+    /* 1 only where no run can bring another stride. */
+    s.a_col = is_inner(x) || x->dim[x->rank - 1].max <= 1 ? 1 : s.m > 2 ? s.m : 2;
     s.a_row = s.a_col == 1 ? s.k : 1;
     return s;
 }
@@ -321,18 +322,19 @@ static void copy(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         int32_t *sum = j->sums + m * n;
         memset(sum, 0, (size_t)n * sizeof *sum);
         if (g->b_row == 1 && g->b_col != 1) { /* columns are adjacent terms: they stay so */
-            for (int64_t c = 0; c < n; c++, to += k)
-                for (int64_t i = 0; i < k; i++) {
-                    to[i] = from[c * g->b_col + i] ^ flip;
-                    sum[c] += (int8_t)to[i];
-                }
+            for (int64_t c = 0; c < n; c++, to += k) sum[c] = integer_codes_copy(to, from + c * g->b_col, k, flip);
             continue;
         }
-        for (int64_t i = 0; i < k; i++, to += n)
+        for (int64_t i = 0; i < k; i++, to += n) {
+            if (g->b_col == 1) {
+                integer_codes_add(to, from + i * g->b_row, n, flip, sum);
+                continue;
+            }
             for (int64_t c = 0; c < n; c++) {
                 to[c] = from[i * g->b_row + c * g->b_col] ^ flip;
                 sum[c] += (int8_t)to[c];
             }
+        }
     }
 }
 
@@ -344,10 +346,8 @@ static void row_sums(const void *user, int64_t batch, int64_t row, int64_t rows,
     const uint8_t *from = j->a + batch_at(g, g->a_batch, batch) + row * g->a_row, flip = j->r->end.a_flip;
     for (int64_t i = 0; i < rows; i++, from += g->a_row) {
         uint32_t all = 0;
-        if (g->a_col == 1)
-            for (int64_t k = 0; k < g->k; k++) all += (uint8_t)(from[k] ^ flip);
-        else
-            for (int64_t k = 0; k < g->k; k++) all += (uint8_t)(from[k * g->a_col] ^ flip);
+        if (g->a_col == 1) all = integer_codes_sum(from, g->k, flip);
+        for (int64_t k = 0; g->a_col != 1 && k < g->k; k++) all += (uint8_t)(from[k * g->a_col] ^ flip);
         sum[i] = all;
     }
 }

@@ -78,14 +78,21 @@ typedef struct job {
     uint8_t *y;
 } job;
 
-static void most_u8(uint8_t *restrict y, const uint8_t *restrict x, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) y[i] = y[i] < x[i] ? x[i] : y[i];
-}
+typedef int8_t codes16 __attribute__((vector_size(16)));
 
-static void most_i8(int8_t *restrict y, const int8_t *restrict x, int64_t n)
+/* y = the larger of y and x. sign: 0x80 where codes have none, for vectors compare numbers with a sign. */
+static void most(uint8_t *y, const uint8_t *x, int64_t n, uint8_t sign)
 {
-    for (int64_t i = 0; i < n; i++) y[i] = y[i] < x[i] ? x[i] : y[i];
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        codes16 a, b;
+        memcpy(&a, x + i, sizeof a);
+        memcpy(&b, y + i, sizeof b);
+        const codes16 flip = (codes16){ 0 } + (int8_t)sign, is_more = (a ^ flip) > (b ^ flip);
+        b = (a & is_more) | (b & ~is_more);
+        memcpy(y + i, &b, sizeof b);
+    }
+    for (; i < n; i++) y[i] = (int8_t)(x[i] ^ sign) > (int8_t)(y[i] ^ sign) ? x[i] : y[i];
 }
 
 /* One row of pixels; windows of padding alone give the least code. */
@@ -107,8 +114,7 @@ static void rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
                                       u = w * r->stride[2] - r->pad[2] + c * r->dilation[2];
                         if (z < 0 || z >= r->in[0] || v < 0 || v >= r->in[1] || u < 0 || u >= r->in[2]) continue;
                         const uint8_t *x = j->x + n * r->x_image + z * r->x_dim[0] + v * r->x_dim[1] + u * r->x_dim[2];
-                        if (r->is_signed) most_i8((int8_t *)y, (const int8_t *)x, r->channels);
-                        else most_u8(y, x, r->channels);
+                        most(y, x, r->channels, r->is_signed ? 0 : 0x80);
                     }
         }
     }
