@@ -51,7 +51,7 @@ for name in "RAQC":
 FORMS["SIDE"] = FORMS["CMD"] = FORMS["REGEX"] = ([""], "false")
 FORMS["[NAME:]DB"] = FORMS["[NAME:]R"]
 MAY_BE_EMPTY = {"kernel-cache"}
-VERBS = {"debug": ["reduce", "no/such.onnx", "-o", "no/such/out"], "compare": ["no/such.onnx", "no/such.onnx"], "report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx"], "inspect": ["no/such.onnx"],
+VERBS = {"debug": ["reduce", "no/such.onnx", "-o", "no/such/out"], "compare": ["no/such.onnx", "no/such.onnx"], "report": ["no/such.onnx", "-o", "no/such/out"], "build": ["no/such.onnx", "-o", "no/such/out"], "run": ["no/such.onnx"], "bench": ["no/such.onnx", "--roofline"], "inspect": ["no/such.onnx"],
          "test": ["no/such/folder"], "refit": ["no/such.sinter", "--strip", "-o", "no/such/out"],
          "calibrate": ["no/such.onnx", "--data", "x=no/such.npy", "-o", "no/such/out"],
          "quantize": ["no/such.onnx", "--data", "x=no/such.npy", "-o", "no/such/out"],
@@ -89,7 +89,7 @@ def one(name, form, verb, is_thorough):
         return
     if form in FORMS:
         bad, good = FORMS[form]
-    elif re.fullmatch(r"[a-z0-9]+(\|[a-z0-9]+)+", form):
+    elif re.fullmatch(r"[a-z0-9_]+(\|[a-z0-9_]+)+", form):
         bad, good = ["", "zzz", form, form.split("|")[0].upper(), form.split("|")[0] + " "], form.split("|")[-1]
     else:
         print("FAIL", option, "has a value of a form unknown to this test:", form)
