@@ -154,7 +154,9 @@ int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTIC
         const double panel_bytes =
             (double)s->taps * (double)gemm_words(set, s->k) * (double)width * (double)sizeof(float);
         const int64_t bytes = panel_bytes > (double)BLOCK_LARGE ? BLOCK_LARGE : (int64_t)panel_bytes;
-        gemm_tactic t = { .vectors = (uint8_t)v & 15u, .unit = s->unit, .rows = (uint8_t)set->rows_max[v - 1] };
+        gemm_tactic t = { .vectors = (uint8_t)v & 15u,
+                          .unit = (uint8_t)s->unit & 15u,
+                          .rows = (uint8_t)set->rows_max[v - 1] };
         t.copy_a = s->a_col != 1 || s->is_converted || rows_collide(s, t.rows);
         /* A raw B is packed by whoever computes with it: a block then takes all rows, so that it is packed once. */
         t.block_m = s->b_raw ? 0 : 1;

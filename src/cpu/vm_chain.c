@@ -20,6 +20,7 @@ typedef struct maker {
     vm_step *step;
     uint32_t count, room;
     bool has_failed;
+    vm_step spare;   /* where steps go that have no room */
     int32_t running; /* a value, or NOTHING */
     home_kind home[EXPR_MAX];
     uint8_t ref[EXPR_MAX];
@@ -93,10 +94,9 @@ static bool is_possible(const vm_program *p)
 
 static vm_step *push(maker *m, vm_step_fn *fn)
 {
-    static vm_step spare;
     if (!fn || m->count == m->room) {
         m->has_failed = true;
-        return &spare;
+        return &m->spare;
     }
     vm_step *s = &m->step[m->count++];
     *s = (vm_step){ .fn = fn };

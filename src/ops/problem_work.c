@@ -15,7 +15,7 @@ static double elements(const view *v)
 /* Broadcast elements lie in memory once. */
 static double stored_bytes(const view *v)
 {
-    double n = elements(v) ? sinter_dtype_bits(v->dtype) / 8.0 : 0;
+    double n = elements(v) > 0 ? sinter_dtype_bits(v->dtype) / 8.0 : 0;
     for (uint32_t i = 0; i < v->rank; i++)
         if (v->dim[i] > 1 && v->stride[i] != 0) n *= (double)v->dim[i];
     return n;
@@ -106,7 +106,7 @@ static double program_operations(const expr *x, double space)
 static double read_share(const problem *p, uint32_t input, const view *in, const view *out)
 {
     const double have = elements(&in[input]), wanted = elements(&out[0]);
-    if (input || !have) return 1;
+    if (input || have <= 0) return 1;
     if (op_has(p->op, MOVES) && !op_has(p->op, CHOOSES | REDUCTION)) return wanted < have ? wanted / have : 1;
     if (p->op != OP_conv) return 1;
     const attrs_conv *a = p->attrs;

@@ -74,7 +74,8 @@ static void codes_are_floats(void)
                        cases[i].program);
         if (!setup(&f, line)) return;
         emit(&f);
-        if (!CHECK(has(&f, cases[i].has)) | !CHECK(!has(&f, cases[i].has_not))) printf("%s\n", f.t.at);
+        const bool is_there = CHECK(has(&f, cases[i].has)), is_alone = CHECK(!has(&f, cases[i].has_not));
+        if (!is_there || !is_alone) printf("%s\n", f.t.at);
         teardown(&f);
     }
 }
