@@ -255,7 +255,7 @@ static void survives_a_fork(void)
 {
     env e;
     env_init(&e, NULL, NULL);
-    cpu_pool *pool = NULL, *own = NULL;
+    cpu_pool *pool = NULL;
     static job j;
     const cpu_pool_options o = { .threads = 3, .spin_ns = 1000 };
     if (!CHECK_EQ(cpu_pool_take(&e, &o, &pool), SINTER_OK)) return;
@@ -265,6 +265,7 @@ static void survives_a_fork(void)
         bool ok = cpu_pool_begin(pool) == NULL;
         cpu_pool_end(pool);
 #if !defined(__SANITIZE_THREAD__) /* which starts no threads after a fork of many */
+        cpu_pool *own = NULL;
         ok = cpu_pool_take(&e, &o, &own) == SINTER_OK && own != pool && ok;
         ok = ok && run_once(&j, cpu_pool_parallel(own), 100, LOAD_EVEN, 1);
         cpu_pool_give(own);
