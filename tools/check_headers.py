@@ -3,7 +3,7 @@
 """Compiles each header alone: public ones as C11 and as C++, inner ones as C11. Compiles each macro that initialises
 options as C11 and as C++11 to C++20.
 
-Headers of one instruction set (*_avx2.h, *_avx512.h) and templates (*.inc.h) are included only by their own sources and
+Headers of one instruction set (*_avx2.h, *_avx512.h, *_neon.h) and templates (*.inc.h) are included only by their own sources and
 are left out. C++ is skipped with a note where there is no C++ compiler."""
 import concurrent.futures
 import os
@@ -52,7 +52,7 @@ def main():
         print(f"{options} macros initialise options, {made} of them begin with the struct's size: {{ sizeof(struct), ... }}")
         return 1
     for header in sorted((ROOT / "src").rglob("*.h")):
-        if header.name.endswith((".inc.h", "_avx2.h", "_avx512.h")):
+        if header.name.endswith((".inc.h", "_avx2.h", "_avx512.h", "_neon.h")):
             continue
         name = str(header.relative_to(ROOT / "src"))
         jobs.append((c11 + ["-Wno-unused-function", "-I", str(ROOT / "src")], "c", name, ""))

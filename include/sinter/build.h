@@ -147,7 +147,8 @@ typedef enum sinter_lower {
     X(RULES, const char *, rules, 0, 0, "-NAME,-NAME", "Rewrite rules not to use.")                                  \
     X(COUNT, uint64_t, rule_limit, 0, 1e18, "N", "Stops rewriting after N firings; 0: never.")                       \
     X(WORD, const char *, isa, 0, 0,                                                                                 \
-      "plain|avx2|avx2_vnni|avx512|avx512_vnni|avx512_bf16|avx512_fp16|avx512_amx",                                  \
+      "plain|avx2|avx2_vnni|avx512|avx512_vnni|avx512_bf16|avx512_fp16|avx512_amx|"                                    \
+      "neon|neon_dot|neon_i8mm|neon_bf16",                                                                             \
       "The highest instruction set to use (also SINTER_ISA).")                                                       \
     X(FLAG, uint32_t, refittable, 0, 1, "",                                                                          \
       "Weights of several elements can be replaced later: no rule looks at their values.")                           \

@@ -26,7 +26,8 @@ typedef struct sinter_engine sinter_engine;
     X(ANY, const char *, kernel_cache, 0, 0, "DIR",                                                                  \
       "The folder of compiled GPU kernels (also SINTER_KERNEL_CACHE); \"\": none.")                                  \
     X(WORD, const char *, isa, 0, 0,                                                                                 \
-      "plain|avx2|avx2_vnni|avx512|avx512_vnni|avx512_bf16|avx512_fp16|avx512_amx",                                  \
+      "plain|avx2|avx2_vnni|avx512|avx512_vnni|avx512_bf16|avx512_fp16|avx512_amx|"                                    \
+      "neon|neon_dot|neon_i8mm|neon_bf16",                                                                             \
       "The highest instruction set to use (also SINTER_ISA).")                                                       \
     X(FLAG, uint32_t, trust_code, 0, 1, "",                                                                          \
       "Runs the compiled GPU kernels that an engine carries: for files of those whose programs you would run. They " \

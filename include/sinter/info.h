@@ -12,7 +12,7 @@ extern "C" {
 /* X(name, text): the environment variables that the library reads. An option overrides its variable. */
 #define SINTER_VARIABLES(X) \
     X(SINTER_LOG, "Topics to log: import,opt,select,plan,jit,run, or all. The command logs to stderr.") \
-    X(SINTER_ISA, "The most to use of the CPU: plain, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16 and on.") \
+    X(SINTER_ISA, "The most to use of the CPU, as --isa has it: plain, avx2, avx512, neon, neon_dot and others.") \
     X(SINTER_LIBCUDA, "The file of NVIDIA's driver library, instead of libcuda.so.1.") \
     X(SINTER_LIBNVRTC, "The file of the CUDA compiler, instead of the newest libnvrtc.so that is found.") \
     X(SINTER_LIBNVML, "The file of the GPU management library, instead of libnvidia-ml.so.1.") \

@@ -110,6 +110,8 @@ typedef struct backend {
     sinter_status (*open)(env *e, const device_options *options, device **out);
     void          (*close)(env *e, device *d);
     void          (*target)(const device *d, kernel_target *out);
+    /* FAILs with INCOMPATIBLE where this target cannot run an engine whose notes state `isa`, and names both. */
+    sinter_status (*admit)(env *e, uint32_t isa, const kernel_target *target);
     const kernel *const *(*kernels)(uint32_t *count);
     /* NULL, or why a kernel's `bind` refuses a tactic at sizes in the problem's ranges: the text of `error`. For
      * tactics that `check` accepts. NULL: kernels count in 64 bits. */

@@ -282,12 +282,21 @@ static size_t program_memory(const program *p)
     return p->size;
 }
 
+static sinter_status admit(env *e, uint32_t isa, const kernel_target *target)
+{
+    const isa_level want = (isa_level)isa, have = (isa_level)target->isa;
+    if (isa_level_runs(have, want)) return SINTER_OK;
+    return FAIL(e, INCOMPATIBLE, "the engine needs CPU level %s (%s), %s (%s) is in use here: build it for this one",
+                isa_level_name(want), isa_level_architecture(want), isa_level_name(have), isa_level_architecture(have));
+}
+
 const backend cpu_backend = {
     .name = "cpu",
     .traits = BACKEND_INTEGERS | BACKEND_UNSIGNED,
     .open = open,
     .close = close,
     .target = target,
+    .admit = admit,
     .kernels = kernels,
     .describe = describe,
     .describe_use = describe_use,

@@ -17,7 +17,9 @@ static uint64_t cache_size(int name, uint64_t otherwise)
 kernel_target cpu_target_of(isa_choice isa, uint32_t threads)
 {
     /* Two multiply-adds a cycle at 2.5 GHz, half of that for the plain level, which has no multiply-add. */
-    const double flops[ISA_LEVEL_COUNT] = { [ISA_PLAIN] = 2e10, [ISA_AVX2] = 8e10, [ISA_AVX512] = 1.2e11 };
+    const double flops[ISA_LEVEL_COUNT] = {
+        [ISA_PLAIN] = 2e10, [ISA_AVX2] = 8e10, [ISA_AVX512] = 1.2e11, [ISA_NEON] = 4e10
+    };
     kernel_target t = { .isa = (uint32_t)isa.level,
                         .features = isa.features,
                         .threads = threads,
@@ -45,7 +47,7 @@ sinter_status cpu_device_init(env *e, const char *isa_cap, const cpu_pool_option
     if (isa_cap && *isa_cap && !isa_choice_parse(isa_cap, &cap))
         return FAIL(e, INVALID_ARG,
                     "the instruction set '%s' is not one of plain, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16, "
-                    "avx512_fp16, avx512_amx",
+                    "avx512_fp16, avx512_amx, neon, neon_dot, neon_i8mm, neon_bf16",
                     isa_cap);
     out->isa = isa_choice_cap(out->isa, cap);
     TRY(cpu_pool_take(e, pool, &out->pool));

@@ -19,7 +19,7 @@ INLINE veci dwb_pairs(const uint8_t *const *tap, int64_t groups,
             a = vi_load_u8(tap[0] + c);
             b = vi_load_u8(tap[1] + c);
         }
-        sum = vi_add(sum, vi_madd_16(vi_or(vi_xor(a, flip), vi_sll(vi_xor(b, flip), 16)), vi_load(w)));
+        sum = vi_add(sum, vi_madd16(vi_or(vi_xor(a, flip), vi_sll(vi_xor(b, flip), 16)), vi_load(w)));
     }
     return sum;
 }

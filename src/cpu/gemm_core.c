@@ -15,8 +15,8 @@ const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit)
 {
     if ((unsigned)unit >= GEMM_UNITS) return NULL;
 #if CPU_HAS_X86
-    if (level >= ISA_AVX512 && unit == GEMM_BF16_DOT) return level_avx512_bf16;
-    if (level >= ISA_AVX512 && unit == GEMM_U8_DOT) return level_avx512_vnni;
+    if (level == ISA_AVX512 && unit == GEMM_BF16_DOT) return level_avx512_bf16;
+    if (level == ISA_AVX512 && unit == GEMM_U8_DOT) return level_avx512_vnni;
     if (level == ISA_AVX2 && unit == GEMM_U8_DOT) return level_avx2_vnni;
 #endif
     return level_of(level)->unit[unit];
@@ -25,7 +25,7 @@ const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit)
 isa_features gemm_unit_needs(isa_level level, gemm_unit unit)
 {
     if (unit == GEMM_BF16_DOT) return ISA_BF16;
-    if (unit == GEMM_U8_DOT) return level >= ISA_AVX512 ? ISA_VNNI : ISA_AVX_VNNI;
+    if (unit == GEMM_U8_DOT) return level == ISA_AVX512 ? ISA_VNNI : ISA_AVX_VNNI;
     return 0;
 }
 

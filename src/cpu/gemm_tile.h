@@ -71,7 +71,7 @@ typedef struct gemm_tile_set {
 extern const gemm_tile_set *const level_avx2_vnni, *const level_avx512_vnni, *const level_avx512_bf16;
 #endif
 
-/* The set of a level and unit; NULL where there is none. A level that this build lacks gives the best one below. */
+/* The set of a level and unit; NULL where there is none. A level of another architecture gives the plain one's. */
 const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit);
 /* The features that a unit needs beside the level. */
 isa_features gemm_unit_needs(isa_level level, gemm_unit unit);

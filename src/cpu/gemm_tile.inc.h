@@ -88,7 +88,7 @@ static inline u8_two s8_widen(veci words)
 }
 static inline veci u8_mul(veci s, u8_two a, u8_two b)
 {
-    return vi_add(s, vi_add(vi_madd16(a.low, b.low), vi_madd16(a.high, b.high)));
+    return vi_madd16_two(s, a.low, b.low, a.high, b.high);
 }
 
 #define UNIT u8

@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.c - CPUID and XGETBV. */
+/* isa.c - CPUID and XGETBV on x86-64, the auxiliary vector on Arm. */
 #include "cpu/isa.h"
 
 #include "base/env.h"
 
 #include <string.h>
 
+/* What each level stands on. */
+static const struct {
+    const char *name, *architecture;
+    isa_level below;
+} levels[ISA_LEVEL_COUNT] = {
+#if CPU_HAS_X86
+    [ISA_PLAIN] = { "plain", "x86-64", ISA_PLAIN },
+#elif CPU_HAS_NEON
+    [ISA_PLAIN] = { "plain", "aarch64", ISA_PLAIN },
+#else
+    [ISA_PLAIN] = { "plain", "another architecture", ISA_PLAIN },
+#endif
+    [ISA_AVX2] = { "avx2", "x86-64", ISA_PLAIN },
+    [ISA_AVX512] = { "avx512", "x86-64", ISA_AVX2 },
+    [ISA_NEON] = { "neon", "aarch64", ISA_PLAIN },
+};
+
 enum {
     OF_AVX512_VNNI = ISA_AVX_VNNI | ISA_VNNI,
     OF_AVX512_BF16 = OF_AVX512_VNNI | ISA_BF16,
-    OF_AVX512_FP16 = OF_AVX512_BF16 | ISA_FP16
+    OF_AVX512_FP16 = OF_AVX512_BF16 | ISA_FP16,
+    OF_AVX512_AMX = OF_AVX512_FP16 | ISA_AMX_TILE | ISA_AMX_BF16 | ISA_AMX_INT8 | ISA_AMX_FP16,
+    OF_NEON_I8MM = ISA_DOT | ISA_I8MM
 };
 
 static const struct {
@@ -23,7 +42,11 @@ static const struct {
     { "avx512_vnni", { ISA_AVX512, OF_AVX512_VNNI } },
     { "avx512_bf16", { ISA_AVX512, OF_AVX512_BF16 } },
     { "avx512_fp16", { ISA_AVX512, OF_AVX512_FP16 } },
-    { "avx512_amx", { ISA_AVX512, ISA_FEATURES_ALL } },
+    { "avx512_amx", { ISA_AVX512, OF_AVX512_AMX } },
+    { "neon", { ISA_NEON, 0 } },
+    { "neon_dot", { ISA_NEON, ISA_DOT } },
+    { "neon_i8mm", { ISA_NEON, OF_NEON_I8MM } },
+    { "neon_bf16", { ISA_NEON, OF_NEON_I8MM | ISA_NEON_BF16 } },
 };
 
 #if CPU_HAS_X86
@@ -64,6 +87,18 @@ isa_choice isa_detect(void)
         is.features |= ISA_AMX_TILE | bit(d, 22, ISA_AMX_BF16) | bit(d, 25, ISA_AMX_INT8) | bit(a1, 21, ISA_AMX_FP16);
     return is;
 }
+#elif CPU_HAS_NEON
+#include <sys/auxv.h>
+
+isa_choice isa_detect(void)
+{
+    const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+    isa_choice is = { ISA_NEON, 0 };
+    if (first >> 20 & 1) is.features |= ISA_DOT;
+    if (second >> 13 & 1) is.features |= ISA_I8MM;
+    if (second >> 14 & 1) is.features |= ISA_NEON_BF16;
+    return is;
+}
 #else
 isa_choice isa_detect(void)
 {
@@ -92,7 +127,12 @@ isa_level isa_level_of(env *e)
 
 const char *isa_level_name(isa_level level)
 {
-    return (unsigned)level < ISA_LEVEL_COUNT ? isa_choice_name((isa_choice){ level, 0 }) : "unknown";
+    return (unsigned)level < ISA_LEVEL_COUNT ? levels[level].name : "unknown";
+}
+
+const char *isa_level_architecture(isa_level level)
+{
+    return (unsigned)level < ISA_LEVEL_COUNT ? levels[level].architecture : "unknown";
 }
 
 bool isa_level_parse(const char *name, isa_level *out)
@@ -101,6 +141,20 @@ bool isa_level_parse(const char *name, isa_level *out)
     if (!isa_choice_parse(name, &c) || strcmp(isa_level_name(c.level), name) != 0) return false;
     *out = c.level;
     return true;
+}
+
+bool isa_level_runs(isa_level have, isa_level want)
+{
+    if ((unsigned)have >= ISA_LEVEL_COUNT || (unsigned)want >= ISA_LEVEL_COUNT) return false;
+    while (have != want && have != ISA_PLAIN) have = levels[have].below;
+    return have == want;
+}
+
+isa_level isa_level_next(isa_level level)
+{
+    const isa_level most = isa_level_detect();
+    while (++level < ISA_LEVEL_COUNT && !isa_level_runs(most, level)) continue;
+    return level;
 }
 
 const char *isa_choice_at(uint32_t index, isa_choice *out)
@@ -145,5 +199,6 @@ const char *isa_choice_name(isa_choice c)
 
 isa_choice isa_choice_cap(isa_choice a, isa_choice b)
 {
-    return (isa_choice){ a.level < b.level ? a.level : b.level, a.features & b.features };
+    while (!isa_level_runs(b.level, a.level)) a.level = levels[a.level].below;
+    return (isa_choice){ a.level, a.features & b.features };
 }

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* isa.h - the instruction-set levels that kernels are compiled for, the features beside them, and what this CPU allows.
  *
- * Levels are a ladder. Features are not: two CPUs of one level may have different ones. A level or a feature counts
- * only where both CPUID and XGETBV say so: the operating system must save the registers, too. Model and brand are never
- * asked: virtual machines lie about them. Capping (for tests) is the caller's business. */
+ * Levels are a tree: each stands on one other and runs all that was made for that one.
+ *
+ *     plain <- avx2 <- avx512      x86-64
+ *     plain <- neon                64-bit Arm
+ *
+ * Features are not ordered: two CPUs of one level may have different ones. On x86-64 a level or a feature counts only
+ * where both CPUID and XGETBV say so: the operating system must save the registers, too. On Arm the operating system
+ * says what there is. Model and brand are never asked: virtual machines lie about them. Capping (for tests) is the
+ * caller's business. */
 #ifndef CPU_ISA_H
 #define CPU_ISA_H
 
@@ -15,11 +21,18 @@
 #else
 #define CPU_HAS_X86 0
 #endif
+#if defined(__aarch64__)
+#define CPU_HAS_NEON 1
+#else
+#define CPU_HAS_NEON 0
+#endif
 
+/* Engines store these numbers: they stay. */
 typedef enum isa_level {
     ISA_PLAIN,  /* what the compiler's baseline has */
     ISA_AVX2,   /* AVX2, FMA, F16C                  */
     ISA_AVX512, /* F, BW, DQ, VL, CD                */
+    ISA_NEON,   /* every 64-bit Arm CPU             */
     ISA_LEVEL_COUNT
 } isa_level;
 
@@ -34,7 +47,10 @@ enum {
     ISA_AMX_BF16 = 32,
     ISA_AMX_INT8 = 64,
     ISA_AMX_FP16 = 128,
-    ISA_FEATURES_ALL = 255
+    ISA_DOT = 256,                      /* udot and sdot, of the level neon          */
+    ISA_I8MM = 512,                     /* usdot                                     */
+    ISA_NEON_BF16 = 1024,               /* bfdot                                     */
+    ISA_FEATURES_ALL = 2047
 };
 
 /* What code may use: a level, and features beside it. */
@@ -51,25 +67,33 @@ isa_level  isa_level_detect(void);
 typedef struct env env;
 isa_choice isa_of(env *e);
 isa_level  isa_level_of(env *e);
-/* "plain", "avx2", "avx512". */
+/* "plain", "avx2", "avx512", "neon". */
 const char *isa_level_name(isa_level level);
+/* "x86-64", "aarch64"; of plain that of this build, which may be "another architecture". */
+const char *isa_level_architecture(isa_level level);
+/* Whether a machine of level `have` can run what was made for `want`. */
+bool isa_level_runs(isa_level have, isa_level want);
+/* The next level after `level` that this machine can run; ISA_LEVEL_COUNT past the last. The first is ISA_PLAIN. */
+isa_level isa_level_next(isa_level level);
 /* The level of that name; false where there is none. */
 bool isa_level_parse(const char *name, isa_level *out);
 
-/* Named choices, from the least to the most: the levels, and levels with features. NULL past the last. */
+/* Named choices, from the least to the most for each architecture: the levels, and levels with features. NULL past the
+ * last. */
 const char *isa_choice_at(uint32_t index, isa_choice *out);
 /* Those among them that this machine can run, with the features that it has. False past the last. */
 bool        isa_detected_at(uint32_t index, isa_choice *out);
-/* The choice of that name: the most that may be used. False where there is none. */
+/* The choice of that name: the most that may be used. False where there is none. A name of another architecture leaves
+ * "plain" (isa_choice_cap). */
 bool        isa_choice_parse(const char *name, isa_choice *out);
 /* The last named choice that `c` has all of. */
 const char *isa_choice_name(isa_choice c);
-/* Both: the lower level, and the features that both have. */
+/* The highest level that both can run, and the features that both have. */
 isa_choice  isa_choice_cap(isa_choice a, isa_choice b);
 /* Whether a machine with `have` can run code made for `want`. */
 static inline bool isa_choice_runs(isa_choice have, isa_choice want)
 {
-    return want.level <= have.level && !(want.features & ~have.features);
+    return isa_level_runs(have.level, want.level) && !(want.features & ~have.features);
 }
 
 #endif

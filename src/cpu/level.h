@@ -34,8 +34,11 @@ extern const cpu_level level_plain;
 #if CPU_HAS_X86
 extern const cpu_level level_avx2, level_avx512;
 #endif
+#if CPU_HAS_NEON
+extern const cpu_level level_neon;
+#endif
 
-/* The loops of a level. A level that this build lacks gives the best one below it. */
+/* The loops of a level. A level of another architecture gives the plain one. */
 const cpu_level *level_of(isa_level isa);
 
 #endif

@@ -53,7 +53,7 @@ void row_print_isa(const tactic *t, text *out)
 sinter_status row_isa_bind(env *e, const problem *p, const tactic *t, isa_level *out)
 {
     const isa_level have = isa_level_of(e), want = row_isa(t);
-    if (want > have)
+    if (!isa_level_runs(have, want))
         return FAIL(e, INCOMPATIBLE, "a %s step was built for %s, this machine has %s", op_at(p->op)->name,
                     isa_level_name(want), isa_level_name(have));
     *out = want;

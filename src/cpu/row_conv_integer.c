@@ -382,7 +382,7 @@ static const char *depthwise_reject(const problem *p, const kernel_target *t)
 
 static bool has_quads(isa_choice isa)
 {
-    return CPU_HAS_X86 && isa.level >= ISA_AVX512 && isa.features & ISA_VNNI;
+    return CPU_HAS_X86 && isa.level == ISA_AVX512 && isa.features & ISA_VNNI;
 }
 
 static void depthwise_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
@@ -397,7 +397,7 @@ static bool depthwise_check(const problem *p, const tactic *t)
 {
     (void)p;
     return row_tactic_check(t, sizeof(depthwise_tactic)) &&
-           (form_of(t) == DEPTHWISE_PAIRS || (form_of(t) == DEPTHWISE_QUADS && row_isa(t) >= ISA_AVX512));
+           (form_of(t) == DEPTHWISE_PAIRS || (form_of(t) == DEPTHWISE_QUADS && row_isa(t) == ISA_AVX512));
 }
 
 static void depthwise_print(const tactic *t, text *out)

@@ -47,6 +47,11 @@ static inline veci vi_xor(veci a, veci b) { return _mm256_xor_si256(a, b); }
 #define vi_sll16(a, n) _mm256_slli_epi16((a), (n))
 #define vi_sra16(a, n) _mm256_srai_epi16((a), (n))
 static inline veci vi_madd16(veci a, veci b) { return _mm256_madd_epi16(a, b); }
+/* s + vi_madd16(a, b) + vi_madd16(c, d), of products that fit 16 bits. */
+static inline veci vi_madd16_two(veci s, veci a, veci b, veci c, veci d)
+{
+    return vi_add(s, vi_add(vi_madd16(a, b), vi_madd16(c, d)));
+}
 static inline veci v_to_int(vec a) { return _mm256_cvtps_epi32(a); }          /* nearest, ties to even */
 static inline veci v_to_int_cut(vec a) { return _mm256_cvttps_epi32(a); }     /* towards zero          */
 static inline vec  vi_to_f32(veci a) { return _mm256_cvtepi32_ps(a); }
@@ -120,11 +125,6 @@ static inline void vi_store_8(uint8_t *p, veci v)
     const __m256i low = _mm256_and_si256(v, _mm256_set1_epi32(0xFF));
     const __m128i x = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
     _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(x, x));
-}
-/* Sums of the products of the two 16-bit halves of each lane. */
-static inline veci vi_madd_16(veci a, veci b)
-{
-    return _mm256_madd_epi16(a, b);
 }
 
 #endif

@@ -71,6 +71,11 @@ static inline veci vi_madd16(veci a, veci b)
     const veci first = vi_sra(vi_sll(a, 16), 16) * vi_sra(vi_sll(b, 16), 16);
     return vi_add(first, vi_sra(a, 16) * vi_sra(b, 16));
 }
+/* s + vi_madd16(a, b) + vi_madd16(c, d), of products that fit 16 bits. */
+static inline veci vi_madd16_two(veci s, veci a, veci b, veci c, veci d)
+{
+    return vi_add(s, vi_add(vi_madd16(a, b), vi_madd16(c, d)));
+}
 /* As the x86 instructions do: what does not fit, and NaN, is INT32_MIN. */
 static inline int32_t to_int_cut(float x) { return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN; }
 static inline veci v_to_int_cut(vec a)
@@ -125,19 +130,6 @@ static inline void vi_store_8(uint8_t *p, veci v)
 static inline void vi_store_16(uint16_t *p, veci v)
 {
     for (int i = 0; i < 4; i++) p[i] = (uint16_t)v[i];
-}
-/* Sums of the products of the two 16-bit halves of each lane. */
-static inline veci vi_madd_16(veci a, veci b)
-{
-    veci r;
-    for (int i = 0; i < VEC_LANES; i++) {
-        int16_t x[2], y[2];
-        const int32_t p = a[i], q = b[i];
-        memcpy(x, &p, sizeof x);
-        memcpy(y, &q, sizeof y);
-        r[i] = x[0] * y[0] + x[1] * y[1];
-    }
-    return r;
 }
 
 #endif

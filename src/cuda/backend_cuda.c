@@ -36,12 +36,26 @@ static sinter_status prepare(env *e, device *d, const kernel_use *use, uint32_t 
     return s;
 }
 
+/* Tuned tactics and compiled code go with a family: 8.x takes what was made for a lesser 8.x, and from 9.0 on each has
+ * features of its own. */
+static sinter_status admit(env *e, uint32_t wanted, const kernel_target *target)
+{
+    const uint32_t found = target->isa;
+    if (!wanted || wanted == found) return SINTER_OK; /* 0: the reference, on the host */
+    if (wanted < 90 && wanted / 10 == found / 10 && wanted < found) return SINTER_OK;
+    return FAIL(e, INCOMPATIBLE,
+                "the engine was built for compute capability %u.%u, this device has %u.%u: build it "
+                "for this one",
+                wanted / 10, wanted % 10, found / 10, found % 10);
+}
+
 const backend cuda_backend = {
     .name = "cuda",
     .traits = BACKEND_INTEGERS | BACKEND_PROLOGUES | BACKEND_REBINDS,
     .open = cuda_device_open,
     .close = cuda_device_close,
     .target = target,
+    .admit = admit,
     .kernels = kernels,
     .fit = cuda_fit,
     .describe = cuda_device_describe,

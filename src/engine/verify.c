@@ -393,18 +393,6 @@ static sinter_status check_profiles(env *e, engine *g, arena *scratch)
     return SINTER_OK;
 }
 
-/* Tuned tactics and compiled code go with a family: 8.x takes what was made for a lesser 8.x, and from 9.0 on each has
- * features of its own. */
-static sinter_status check_capability(env *e, uint32_t wanted, uint32_t found)
-{
-    if (!wanted || wanted == found) return SINTER_OK; /* 0: the reference, on the host */
-    if (wanted < 90 && wanted / 10 == found / 10 && wanted < found) return SINTER_OK;
-    return FAIL(e, INCOMPATIBLE,
-                "the engine was built for compute capability %u.%u, this device has %u.%u: build it "
-                "for this one",
-                wanted / 10, wanted % 10, found / 10, found % 10);
-}
-
 static sinter_status check_others(env *e, const engine *g)
 {
     for (uint32_t i = 0; i < g->kernel_count; i++)
@@ -425,13 +413,7 @@ static sinter_status check_others(env *e, const engine *g)
     if (strcmp(engine_text(g, n->backend), g->backend->name) != 0)
         return FAIL(e, INCOMPATIBLE, "the engine was built for '%.32s', it is opened for '%s'",
                     engine_text(g, n->backend), g->backend->name);
-    if (g->backend->copy) return check_capability(e, n->isa, g->target.isa);
-    if (n->isa > g->target.isa)
-        return FAIL(e, INCOMPATIBLE,
-                    "the engine needs CPU level %u (0 plain, 1 AVX2, 2 AVX-512), level %u is in use here: build it for "
-                    "this one",
-                    n->isa, g->target.isa);
-    return SINTER_OK;
+    return g->backend->admit(e, n->isa, &g->target);
 }
 
 sinter_status engine_verify(env *e, engine *g)

@@ -11,6 +11,7 @@
 #include "graph_ops.h"
 #include "graph_reduce.h"
 #include "test.h"
+#include "isas.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -365,7 +366,7 @@ long campaign_run(const campaign *c)
     u = (supervisor){ .c = c };
     u.s = mmap(NULL, sizeof *u.s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (u.s == MAP_FAILED) return 1;
-    static const char *const isas[] = { "plain", "avx2", "avx512", NULL };
+    static const char *const isas[] = { TEST_ISAS, NULL };
     for (uint32_t i = 0; i < (!c->device || !strcmp(c->device, "cpu") ? COUNT_OF(isas) : 1); i++) {
         const grun o = { .device = c->device, .isa = isas[i] };
         (void)snprintf(u.s->by[i].name, sizeof u.s->by[i].name, "%s", kind_of(&o));

@@ -8,6 +8,7 @@
 #include "recipes.h"
 #include "refits.h"
 #include "test.h"
+#include "isas.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -308,7 +309,7 @@ bool grun_is_cuda(const char *device)
 
 grun grun_random(uint64_t seed, const char *device)
 {
-    static const char *const isas[] = { "plain", "avx2", "avx512", NULL };
+    static const char *const isas[] = { TEST_ISAS, NULL };
     grun o = { .device = device, .seed = test_random(&seed) };
     o.isa = isas[test_random(&seed) % 4];
     o.tune = test_random(&seed) % 4 ? SINTER_TUNE_OFF : SINTER_TUNE_FAST;
@@ -345,7 +346,7 @@ void gverdict_class(const gverdict *v, char *out, size_t size)
 
 bool grun_file(const char *path, const char *device)
 {
-    static const char *const isas[] = { "plain", "avx2", "avx512" };
+    static const char *const isas[] = { TEST_ISAS };
     enum { FILE_MAX = 1 << 20 };
     env e;
     arena a;

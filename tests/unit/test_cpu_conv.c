@@ -127,13 +127,13 @@ static bool shape_finish(conv_shape *s, const int64_t pad_after[3], const option
 static void conv_check_all(conv_shape s, const int64_t pad_after[3], const options *o, numbers *r)
 {
     if (!shape_finish(&s, pad_after, o)) return;
-    for (int isa = ISA_PLAIN; isa <= (int)isa_level_detect(); isa++) {
+    for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
         conv_tactic list[CONV_TACTICS_MAX];
-        const int count = conv_tactics((isa_level)isa, &s, list);
+        const int count = conv_tactics(isa, &s, list);
         CHECK(count >= 1);
         bool rows = false;
         for (int i = 0; i < count; i++) {
-            conv_check((isa_level)isa, &s, list[i], o, r);
+            conv_check(isa, &s, list[i], o, r);
             rows = rows || list[i].path == CONV_ROWS;
         }
         conv_tactic narrow = list[count - 1]; /* many work tiles */
@@ -141,11 +141,11 @@ static void conv_check_all(conv_shape s, const int64_t pad_after[3], const optio
         narrow.gemm.rows = 3;
         narrow.gemm.block_n = 1;
         narrow.gemm.block_m = 2;
-        conv_check((isa_level)isa, &s, narrow, o, r);
+        conv_check(isa, &s, narrow, o, r);
         if (!rows) { /* the copying path is right for every problem, listed or not */
             conv_tactic t = list[0];
             t.path = CONV_ROWS;
-            conv_check((isa_level)isa, &s, t, o, r);
+            conv_check(isa, &s, t, o, r);
         }
     }
 }

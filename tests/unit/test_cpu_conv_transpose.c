@@ -123,13 +123,13 @@ static void random_transposed(void)
         s.x_dim[0] = s.in[1] * s.x_dim[1];
         s.x_image = s.in[0] * s.x_dim[0];
         if (!fits) continue;
-        for (int isa = ISA_PLAIN; isa <= (int)isa_level_detect(); isa++) {
+        for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
             gemm_tactic list[GEMM_TACTICS_MAX];
-            const int count = conv_transpose_tactics((isa_level)isa, &s, list);
+            const int count = conv_transpose_tactics(isa, &s, list);
             CHECK(count >= 1);
-            for (int t = 0; t < count; t++) transpose_check((isa_level)isa, &s, list[t], bits, &r);
+            for (int t = 0; t < count; t++) transpose_check(isa, &s, list[t], bits, &r);
             const gemm_tactic narrow = { .vectors = 1, .rows = 2, .block_m = 1, .block_n = 1 }; /* many work tiles */
-            transpose_check((isa_level)isa, &s, narrow, bits, &r);
+            transpose_check(isa, &s, narrow, bits, &r);
         }
     }
 }

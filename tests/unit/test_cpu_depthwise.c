@@ -17,8 +17,8 @@ static void depthwise_check(const depthwise_shape *s, bool bias_used, bool resid
     guarded residual = guarded_random(r, (size_t)(pixels * ldy), 0);
     depthwise_tactic list[DEPTHWISE_TACTICS_MAX];
     const int tactics = depthwise_tactics(s, numbers_in(r, 0, 1) ? 0 : 1 << 20, list);
-    for (int each = 0; each < tactics * ((int)isa_level_detect() + 1); each++) {
-        const isa_level isa = (isa_level)(each / tactics);
+    isa_level isa = ISA_PLAIN;
+    for (int each = 0; isa < ISA_LEVEL_COUNT; isa = ++each % tactics ? isa : isa_level_next(isa)) {
         CHECK(depthwise_tactic_check(s, list[each % tactics]) == NULL);
         guarded packed = guarded_create(depthwise_pack_size(isa, s) / sizeof(float), 0);
         depthwise_pack(isa, s, w.data, w_stride, packed.data);

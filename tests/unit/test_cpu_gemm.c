@@ -121,7 +121,7 @@ static void product_check(isa_level isa, const product *s, gemm_tactic tactic, n
 
 static void product_check_all(const product *s, numbers *r)
 {
-    for (int isa = ISA_PLAIN; isa <= (int)isa_level_detect(); isa++) {
+    for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
         const gemm_shape shape = { .m = s->m,
                                    .n = s->n,
                                    .k = s->k,
@@ -130,11 +130,11 @@ static void product_check_all(const product *s, numbers *r)
                                    .a_col = s->a_turned ? s->m + 1 : 1,
                                    .b_raw = s->raw };
         gemm_tactic list[GEMM_TACTICS_MAX];
-        const int count = gemm_tactics((isa_level)isa, &shape, list);
+        const int count = gemm_tactics(isa, &shape, list);
         CHECK(count >= 1);
         for (int i = 0; i < count; i++) {
-            CHECK(gemm_tactic_check((isa_level)isa, &shape, list[i]) == NULL);
-            product_check((isa_level)isa, s, list[i], r);
+            CHECK(gemm_tactic_check(isa, &shape, list[i]) == NULL);
+            product_check(isa, s, list[i], r);
         }
     }
 }
@@ -143,8 +143,8 @@ static void product_check_all(const product *s, numbers *r)
 static void every_tile(void)
 {
     numbers r = { .state = 1 };
-    for (int isa = ISA_PLAIN; isa <= (int)isa_level_detect(); isa++) {
-        const gemm_tile_set *set = level_of((isa_level)isa)->gemm;
+    for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
+        const gemm_tile_set *set = level_of(isa)->gemm;
         for (int v = 1; v <= GEMM_VECTORS_MAX; v++) {
             for (int rows = 1; rows <= set->rows_max[v - 1]; rows++) {
                 const gemm_tactic t = { .vectors = (uint8_t)v & 15u,
@@ -163,7 +163,7 @@ static void every_tile(void)
                                         .clip = tail % 3 == 1,
                                         .scale = rows % 4 == 2,
                                         .post = rows % 2 == 1 };
-                    product_check((isa_level)isa, &s, t, &r);
+                    product_check(isa, &s, t, &r);
                 }
             }
         }
@@ -210,13 +210,13 @@ static void larger_products(void)
 
 static void infinities_and_nan(void)
 {
-    for (int isa = ISA_PLAIN; isa <= (int)isa_level_detect(); isa++) {
+    for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
         const gemm_tactic t = { .vectors = 1, .rows = 2, .block_m = 1, .block_n = 1 };
         const float a[3] = { 1.0f, NAN, -5.0f }, one = 1.0f;
         float c[3] = { 0 };
-        guarded packed = guarded_create(gemm_pack_size((isa_level)isa, t, 1, 1, 1) / sizeof(float), 0);
-        gemm_pack((isa_level)isa, t, 1, 1, 1, &one, 0, 1, 1, packed.data);
-        const gemm_params p = { .isa = (isa_level)isa,
+        guarded packed = guarded_create(gemm_pack_size(isa, t, 1, 1, 1) / sizeof(float), 0);
+        gemm_pack(isa, t, 1, 1, 1, &one, 0, 1, 1, packed.data);
+        const gemm_params p = { .isa = isa,
                                 .tactic = t,
                                 .m = 3,
                                 .n = 1,

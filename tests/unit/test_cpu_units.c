@@ -219,8 +219,7 @@ static void random_products(void)
 {
     numbers r = { .state = 11 };
     for (int i = 0; i < (test_is_full() ? 2000 : 150); i++) {
-        for (int level = ISA_PLAIN; level <= (int)isa_level_detect(); level++) {
-            const isa_level isa = (isa_level)level;
+        for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
             for (int u = 0; u < GEMM_UNITS; u++) {
                 if (!has_unit(isa, (gemm_unit)u)) continue;
                 const product s = product_of((gemm_unit)u, numbers_next(&r), &r);
@@ -249,9 +248,8 @@ static void random_products(void)
 static void every_tile(void)
 {
     numbers r = { .state = 12 };
-    for (int level = ISA_PLAIN; level <= (int)isa_level_detect(); level++) {
+    for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
         for (int u = 0; u < GEMM_UNITS; u++) {
-            const isa_level isa = (isa_level)level;
             if (!has_unit(isa, (gemm_unit)u)) continue;
             const gemm_tile_set *set = gemm_unit_set(isa, (gemm_unit)u);
             for (int v = 1; v <= GEMM_VECTORS_MAX; v++) {
@@ -397,8 +395,7 @@ static void random_convolutions(void)
 {
     numbers r = { .state = 13 };
     for (int i = 0; i < (test_is_full() ? 1000 : 60); i++) {
-        for (int level = ISA_PLAIN; level <= (int)isa_level_detect(); level++) {
-            const isa_level isa = (isa_level)level;
+        for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
             for (int u = 0; u < GEMM_UNITS; u++) {
                 if (!has_unit(isa, (gemm_unit)u)) continue;
                 const conv_case k = conv_of((gemm_unit)u, &r);
@@ -429,6 +426,10 @@ static void choices_have_names(void)
     }
     CHECK(!isa_choice_parse("avx512_", &c));
     CHECK(!isa_choice_runs((isa_choice){ ISA_AVX512, ISA_VNNI }, (isa_choice){ ISA_AVX512, ISA_BF16 }));
+    CHECK(isa_level_runs(ISA_AVX512, ISA_AVX2) && isa_level_runs(ISA_NEON, ISA_PLAIN));
+    CHECK(!isa_level_runs(ISA_NEON, ISA_AVX2) && !isa_level_runs(ISA_AVX512, ISA_NEON));
+    CHECK(!isa_level_runs(ISA_AVX2, ISA_AVX512) && !isa_level_runs(ISA_AVX512, ISA_LEVEL_COUNT));
+    CHECK_EQ(isa_choice_cap((isa_choice){ ISA_NEON, ISA_DOT }, (isa_choice){ ISA_AVX512, ISA_VNNI }).level, ISA_PLAIN);
     CHECK_EQ(gemm_unit_best((isa_choice){ ISA_AVX512, 0 }, GEMM_BF16), GEMM_BF16);
     CHECK_EQ(gemm_unit_best((isa_choice){ ISA_PLAIN, ISA_FEATURES_ALL }, GEMM_U8), GEMM_U8);
 }

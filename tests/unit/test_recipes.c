@@ -5,8 +5,9 @@
 #include "recipes.h"
 #include "samples.h"
 #include "test.h"
+#include "isas.h"
 
-static const char *const isas[] = { "plain", "avx2", "avx512" };
+static const char *const isas[] = { TEST_ISAS };
 
 /* True where every weight has a recipe, and each makes the same bytes. */
 static bool holds(const bytes *model, const sinter_build_options *o, uint32_t *weights)

@@ -5,6 +5,7 @@
 #include "refits.h"
 #include "samples.h"
 #include "test.h"
+#include "isas.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,7 +44,7 @@ static bool holds(const bytes *model, const sinter_build_options *o, refits_size
 
 static void samples(void)
 {
-    static const char *const isas[] = { "plain", "avx2", "avx512" };
+    static const char *const isas[] = { TEST_ISAS };
     uint32_t changed = 0;
     for (uint32_t s = 0; s < SAMPLE_COUNT; s++) {
         bytes model = sample_model((sample)s);

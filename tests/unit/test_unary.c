@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { BLOCK = 2048, LEVELS = ISA_AVX512 + 1, WORKERS = 256, AROUND = 512 * 128 };
+enum { BLOCK = 2048, LEVELS = ISA_LEVEL_COUNT, WORKERS = 256, AROUND = 512 * 128 };
 
 typedef struct finding {
     double ulps; /* beyond what is permitted whatever the size */
@@ -32,7 +32,6 @@ typedef struct range {
 /* The values of one thread: blocks of the range, `step` values apart. */
 typedef struct share {
     op_id op;
-    isa_level most;
     range values;
     uint64_t step;
     finding found[LEVELS];
@@ -113,7 +112,7 @@ static void *run_share(void *arg)
             x[i] = float_of(bits);
             want[i] = exact(s->op, bits);
         }
-        for (isa_level isa = ISA_PLAIN; isa <= s->most; isa++) {
+        for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
             level_of(isa)->vm->unary[s->op](&op, got, x, x, x, (int64_t)n);
             compare(&s->found[isa], s, start, got, want, n);
         }
@@ -146,14 +145,13 @@ static void run_function(op_id op, range values, bool is_full)
     pthread_t thread[WORKERS];
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     const uint32_t workers = online < 1 ? 1 : online > WORKERS ? WORKERS : (uint32_t)online;
-    const isa_level most = isa_level_detect();
     for (uint32_t i = 0; i < workers; i++) {
-        shares[i] = (share){ .op = op, .most = most, .values = values, .step = (uint64_t)workers * BLOCK };
+        shares[i] = (share){ .op = op, .values = values, .step = (uint64_t)workers * BLOCK };
         shares[i].values.begin += (uint64_t)i * BLOCK;
         if (pthread_create(&thread[i], NULL, run_share, &shares[i])) exit(2);
     }
     for (uint32_t i = 0; i < workers; i++) (void)pthread_join(thread[i], NULL);
-    for (isa_level isa = ISA_PLAIN; isa <= most; isa++) {
+    for (isa_level isa = ISA_PLAIN; isa < ISA_LEVEL_COUNT; isa = isa_level_next(isa)) {
         finding all = shares[0].found[isa];
         for (uint32_t i = 1; i < workers; i++) {
             const finding *f = &shares[i].found[isa];
