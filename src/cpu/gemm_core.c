@@ -19,21 +19,31 @@ const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit)
     if (level == ISA_AVX512 && unit == GEMM_U8_DOT) return level_avx512_vnni;
     if (level == ISA_AVX2 && unit == GEMM_U8_DOT) return level_avx2_vnni;
 #endif
+#if CPU_HAS_NEON
+    if (level == ISA_NEON && unit == GEMM_BF16_DOT) return level_neon_bf16;
+    if (level == ISA_NEON && unit == GEMM_U8_DOT) return level_neon_dot;
+    if (level == ISA_NEON && unit == GEMM_U8_SUDOT) return level_neon_i8mm;
+#endif
     return level_of(level)->unit[unit];
 }
 
 isa_features gemm_unit_needs(isa_level level, gemm_unit unit)
 {
-    if (unit == GEMM_BF16_DOT) return ISA_BF16;
-    if (unit == GEMM_U8_DOT) return level == ISA_AVX512 ? ISA_VNNI : ISA_AVX_VNNI;
-    return 0;
+    if (unit == GEMM_BF16_DOT) return level == ISA_NEON ? ISA_NEON_BF16 : ISA_BF16;
+    if (unit == GEMM_U8_DOT) return level == ISA_NEON ? ISA_DOT : level == ISA_AVX512 ? ISA_VNNI : ISA_AVX_VNNI;
+    return unit == GEMM_U8_SUDOT ? ISA_I8MM : 0;
+}
+
+static bool has_unit(isa_choice machine, gemm_unit unit)
+{
+    return gemm_unit_set(machine.level, unit) && !(gemm_unit_needs(machine.level, unit) & ~machine.features);
 }
 
 gemm_unit gemm_unit_best(isa_choice machine, gemm_unit unit)
 {
-    const gemm_unit dot = unit == GEMM_BF16 ? GEMM_BF16_DOT : unit == GEMM_U8 ? GEMM_U8_DOT : unit;
-    const bool has = gemm_unit_set(machine.level, dot) && !(gemm_unit_needs(machine.level, dot) & ~machine.features);
-    return has ? dot : unit;
+    if (unit == GEMM_BF16) return has_unit(machine, GEMM_BF16_DOT) ? GEMM_BF16_DOT : unit;
+    if (unit != GEMM_U8) return unit;
+    return has_unit(machine, GEMM_U8_SUDOT) ? GEMM_U8_SUDOT : has_unit(machine, GEMM_U8_DOT) ? GEMM_U8_DOT : unit;
 }
 
 sinter_dtype gemm_unit_type(gemm_unit unit)
@@ -43,7 +53,7 @@ sinter_dtype gemm_unit_type(gemm_unit unit)
 
 const char *gemm_unit_name(gemm_unit unit)
 {
-    static const char *const names[GEMM_UNITS] = { "", "bf16", "u8", "bf16_dot", "u8_dot" };
+    static const char *const names[GEMM_UNITS] = { "", "bf16", "u8", "bf16_dot", "u8_dot", "u8_sudot" };
     return (unsigned)unit < GEMM_UNITS ? names[unit] : "unknown";
 }
 

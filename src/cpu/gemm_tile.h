@@ -24,8 +24,9 @@ typedef enum gemm_unit {
     GEMM_F32,      /* 1 term                                                              */
     GEMM_BF16,     /* 2 terms of bf16; products and sums in f32                           */
     GEMM_U8,       /* 4 terms, u8 in A and s8 in B; exact sums in i32, which wrap         */
-    GEMM_BF16_DOT, /* as GEMM_BF16, by vdpbf16ps: subnormal numbers of bf16 and f32 are 0 */
-    GEMM_U8_DOT,   /* as GEMM_U8, by vpdpbusd                                             */
+    GEMM_BF16_DOT, /* as GEMM_BF16, by vdpbf16ps or bfdot: subnormal numbers of bf16 and f32 are 0 */
+    GEMM_U8_DOT,   /* as GEMM_U8, by vpdpbusd or sdot                                              */
+    GEMM_U8_SUDOT, /* as GEMM_U8, by sudot                                                         */
     GEMM_UNITS
 } gemm_unit;
 
@@ -70,6 +71,9 @@ typedef struct gemm_tile_set {
 #if CPU_HAS_X86
 extern const gemm_tile_set *const level_avx2_vnni, *const level_avx512_vnni, *const level_avx512_bf16;
 #endif
+#if CPU_HAS_NEON
+extern const gemm_tile_set *const level_neon_dot, *const level_neon_i8mm, *const level_neon_bf16;
+#endif
 
 /* The set of a level and unit; NULL where there is none. A level of another architecture gives the plain one's. */
 const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit);
@@ -79,9 +83,12 @@ isa_features gemm_unit_needs(isa_level level, gemm_unit unit);
 gemm_unit gemm_unit_best(isa_choice machine, gemm_unit unit);
 /* Type of the terms in A. */
 sinter_dtype gemm_unit_type(gemm_unit unit);
-/* "", "bf16", "bf16_dot", "u8", "u8_dot". */
+/* "", "bf16", "bf16_dot", "u8", "u8_dot", "u8_sudot". */
 const char *gemm_unit_name(gemm_unit unit);
 
-static inline bool gemm_unit_is_integer(gemm_unit unit) { return unit == GEMM_U8 || unit == GEMM_U8_DOT; }
+static inline bool gemm_unit_is_integer(gemm_unit unit)
+{
+    return unit == GEMM_U8 || unit == GEMM_U8_DOT || unit == GEMM_U8_SUDOT;
+}
 
 #endif

@@ -13,6 +13,8 @@
  *   UNIT_LOAD(p)   UNIT_B of VEC_LANES words at p
  *   UNIT_MUL(s, a, b)  s + a * b
  *   UNIT_IS_UNROLLED  four words a turn: worth its code where a word is an instruction or two
+ *   UNIT_COLUMN(s, b)  not defined, or what is added to `s` for each vector of words of B and is taken off all sums of
+ *                  its columns at the end, where the products are of other integers than those of A
  *   UNIT_IS_INTEGER, UNIT_IS_NARROW   sums are i32; C, bias and residual may be bf16
  *   UNIT_STORE_NARROW(p, v)           where the unit is narrow: stores a vector as bf16 */
 #define UNIT_PASTE_(a, b) a##_##b
@@ -35,6 +37,12 @@ static inline uint32_t UNIT_NAME(part)(const char *p, int64_t terms)
     return w;
 }
 
+#ifdef UNIT_COLUMN
+#define COLUMN_STEP UNROLL for (int j = 0; j < vectors; j++) column[j] = UNIT_COLUMN(column[j], bv[j]);
+#else
+#define COLUMN_STEP
+#endif
+
 #define TILE_STEP(kk, word)                                                                                            \
     do {                                                                                                               \
         UNIT_B bv[GEMM_VECTORS_MAX];                                                                                   \
@@ -43,6 +51,7 @@ static inline uint32_t UNIT_NAME(part)(const char *p, int64_t terms)
             UNROLL for (int j = 0; j < width; j += WORDS_PER_LINE)                                                     \
                 __builtin_prefetch(b + (kk)*width + j + PREFETCH_AHEAD);                                               \
         }                                                                                                              \
+        COLUMN_STEP                                                                                                    \
         UNROLL for (int i = 0; i < rows; i++)                                                                          \
         {                                                                                                              \
             const UNIT_A av = UNIT_SPLAT(word);                                                                        \
@@ -59,6 +68,10 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
     {
         UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = UNIT_ZERO();
     }
+#ifdef UNIT_COLUMN
+    UNIT_SUM column[GEMM_VECTORS_MAX];
+    UNROLL for (int j = 0; j < vectors; j++) column[j] = UNIT_ZERO();
+#endif
     const float *b = t->b; /* words */
     const void *const *from = t->a;
     const int64_t k_count = t->k / UNIT_TERMS;
@@ -107,6 +120,12 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
 #endif
     }
 
+#ifdef UNIT_COLUMN
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = vi_sub(acc[i][j], column[j]);
+    }
+#endif
     const int last = vectors - 1, tail = t->cols - last * VEC_LANES;
 #if UNIT_IS_INTEGER
     int32_t *c = t->c;
@@ -250,6 +269,7 @@ static const gemm_tile_set UNIT_NAME(unit_set) = {
 #undef UNIT_SPLAT
 #undef UNIT_LOAD
 #undef UNIT_MUL
+#undef UNIT_COLUMN
 #undef UNIT_IS_UNROLLED
 #undef UNIT_IS_INTEGER
 #undef UNIT_IS_NARROW
@@ -260,5 +280,6 @@ static const gemm_tile_set UNIT_NAME(unit_set) = {
 #undef UNIT_SUM
 #undef UNIT_ZERO
 #undef TILE_STEP
+#undef COLUMN_STEP
 #undef TILE
 #undef TILE_NAME

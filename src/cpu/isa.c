@@ -186,6 +186,16 @@ bool isa_choice_parse(const char *name, isa_choice *out)
     return false;
 }
 
+const char *isa_feature_name(isa_features feature)
+{
+    static const char *const names[] = { "avx_vnni", "avx512_vnni", "avx512_bf16", "avx512_fp16",
+                                         "amx_tile", "amx_bf16",    "amx_int8",    "amx_fp16",
+                                         "asimddp",  "i8mm",        "bf16" };
+    for (uint32_t i = 0; i < COUNT_OF(names); i++)
+        if (feature == 1u << i) return names[i];
+    return "";
+}
+
 const char *isa_choice_name(isa_choice c)
 {
     uint32_t at = 0;

@@ -86,6 +86,8 @@ bool        isa_detected_at(uint32_t index, isa_choice *out);
 /* The choice of that name: the most that may be used. False where there is none. A name of another architecture leaves
  * "plain" (isa_choice_cap). */
 bool        isa_choice_parse(const char *name, isa_choice *out);
+/* A feature as /proc/cpuinfo has it; "" where it is none. */
+const char *isa_feature_name(isa_features feature);
 /* The last named choice that `c` has all of. */
 const char *isa_choice_name(isa_choice c);
 /* The highest level that both can run, and the features that both have. */

@@ -5,4 +5,6 @@
 
 #include "cpu/simd_neon.h"
 
+#include "cpu/gemm_wide_neon.h"
+
 #include "cpu/level.inc.h"

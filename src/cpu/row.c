@@ -66,8 +66,7 @@ sinter_status row_unit_bind(env *e, const problem *p, const tactic *t, gemm_unit
     const isa_choice have = isa_of(e), want = { *out, gemm_unit_needs(*out, unit) };
     if (!isa_choice_runs(have, want))
         return FAIL(e, INCOMPATIBLE, "a %s step was built for a CPU with %s products (%s), this machine has %s",
-                    op_at(p->op)->name, gemm_unit_name(unit), unit == GEMM_BF16_DOT ? "avx512_bf16" : "vnni",
-                    isa_choice_name(have));
+                    op_at(p->op)->name, gemm_unit_name(unit), isa_feature_name(want.features), isa_choice_name(have));
     return SINTER_OK;
 }
 

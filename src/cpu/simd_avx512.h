@@ -47,11 +47,6 @@ static inline veci vi_xor(veci a, veci b) { return _mm512_xor_si512(a, b); }
 #define vi_sll16(a, n) _mm512_slli_epi16((a), (unsigned)(n))
 #define vi_sra16(a, n) _mm512_srai_epi16((a), (unsigned)(n))
 static inline veci vi_madd16(veci a, veci b) { return _mm512_madd_epi16(a, b); }
-/* s + vi_madd16(a, b) + vi_madd16(c, d), of products that fit 16 bits. */
-static inline veci vi_madd16_two(veci s, veci a, veci b, veci c, veci d)
-{
-    return vi_add(s, vi_add(vi_madd16(a, b), vi_madd16(c, d)));
-}
 static inline veci v_to_int(vec a) { return _mm512_cvtps_epi32(a); }          /* nearest, ties to even */
 static inline veci v_to_int_cut(vec a) { return _mm512_cvttps_epi32(a); }     /* towards zero          */
 static inline vec  vi_to_f32(veci a) { return _mm512_cvtepi32_ps(a); }

@@ -48,12 +48,6 @@ static inline veci vi_madd16(veci a, veci b)
     const int16x8_t x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
     return vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
 }
-/* s + vi_madd16(a, b) + vi_madd16(c, d), of products that fit 16 bits. */
-static inline veci vi_madd16_two(veci s, veci a, veci b, veci c, veci d)
-{
-    const int16x8_t first = vmulq_s16(vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b));
-    return vpadalq_s16(vpadalq_s16(s, first), vmulq_s16(vreinterpretq_s16_s32(c), vreinterpretq_s16_s32(d)));
-}
 /* What does not fit, and NaN, is INT32_MIN, as the x86 instructions have it. */
 static inline veci int_or_least(vec a, veci x)
 {
@@ -91,6 +85,14 @@ static inline float v_least(vec a)
 {
     const vec x = v_min(a, vextq_f32(a, a, 2));
     return vgetq_lane_f32(v_min(x, vextq_f32(x, x, 1)), 0);
+}
+
+/* A word in the first lane, for products by element: one load, where a broadcast costs an operation more. */
+static inline float32x2_t word_lane(const char *p)
+{
+    float word;
+    memcpy(&word, p, sizeof word);
+    return (float32x2_t){ word, 0 };
 }
 
 static inline vec  v_load_f16(const uint16_t *p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }

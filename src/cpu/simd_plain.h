@@ -71,11 +71,6 @@ static inline veci vi_madd16(veci a, veci b)
     const veci first = vi_sra(vi_sll(a, 16), 16) * vi_sra(vi_sll(b, 16), 16);
     return vi_add(first, vi_sra(a, 16) * vi_sra(b, 16));
 }
-/* s + vi_madd16(a, b) + vi_madd16(c, d), of products that fit 16 bits. */
-static inline veci vi_madd16_two(veci s, veci a, veci b, veci c, veci d)
-{
-    return vi_add(s, vi_add(vi_madd16(a, b), vi_madd16(c, d)));
-}
 /* As the x86 instructions do: what does not fit, and NaN, is INT32_MIN. */
 static inline int32_t to_int_cut(float x) { return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN; }
 static inline veci v_to_int_cut(vec a)
