@@ -222,7 +222,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
         cuda_code_define(c, "MIN_BLOCKS", wgmma_resident(p, &w));
     } else {
         cuda_code_define(c, "STAGES", w.stages);
-        cuda_code_define(c, "PAIRED", w.is_pair);
+        cuda_code_define(c, "PINGPONG", w.is_pingpong);
         for (uint32_t i = 0; i < f.rows; i++) s.turns |= 1u << f.row[i];
         cuda_code_define(c, "STILL_WORDS", emit_operand_words(&s, false));
         cuda_code_define(c, "MOVING_WORDS", emit_operand_words(&s, true));
@@ -370,21 +370,18 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     int64_t m = 1;
     if (wgmma_form_of(p, &f)) return FAIL(e, INTERNAL, "no matrix product");
     for (uint32_t i = 0; i < f.rows; i++) m *= out[0].dim[f.row[i]];
-    const int64_t each = m / f.batch, tm = wgmma_tm(&w), tn = wgmma_tn(&w), pair = 1 + w.is_pair,
-                  tiles_m = (each + tm * pair - 1) / (tm * pair), tiles_n = (f.n + tn - 1) / tn,
-                  tiles = tiles_m * tiles_n * f.batch;
+    const int64_t each = m / f.batch, tm = wgmma_tm(&w), tn = wgmma_tn(&w), tiles_m = (each + tm - 1) / tm,
+                  tiles_n = (f.n + tn - 1) / tn, tiles = tiles_m * tiles_n * f.batch;
     if (m > INT32_MAX / 2 || f.n > INT32_MAX / 2 || tiles > INT32_MAX >> 3)
         return FAIL(e, UNSUPPORTED, "%lld rows by %lld columns are too many", (long long)m, (long long)f.n);
     uint32_t sums_at, barriers_at;
     const uint32_t shared = wgmma_shared(&w, &sums_at, &barriers_at), groups = w.lines * (w.is_once ? w.groups : 1u);
     /* Half as many threads and memory: two blocks share a multiprocessor. */
     const int64_t most = w.units * (w.lines == 1 && shared <= 113 * 1024 ? 2 : 1);
-    const uint64_t blocks = (uint64_t)(w.is_once             ? tiles << w.split_log
-                                       : tiles * pair < most ? tiles * pair
-                                                             : most / 2 * 2);
+    const uint64_t blocks = (uint64_t)(w.is_once ? tiles << w.split_log : tiles < most ? tiles : most);
     cuda_launch *l = cuda_launch_add(r, 0, blocks, 1, 1, groups * 128 + (w.is_once ? 32 : 128), shared);
     if (!l) return FAIL(e, INTERNAL, "a launch too many");
-    l->cluster = w.is_once ? 1u << w.split_log : 1u + w.is_pair;
+    l->cluster = 1u << w.split_log;
     struct wgmma_args *x = cuda_param_add(r, sizeof *x);
     if (!x) return FAIL(e, INTERNAL, "parameters do not fit");
     x->m = (small)each;
@@ -421,7 +418,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     } else {
         map = cuda_map_add(r, x, offsetof(struct wgmma_args, map_b));
         if (!map) return FAIL(e, INTERNAL, "a tensor map too many");
-        rows128(map, 1, &f, in[1].dtype, f.n, f.n == 1 ? f.k : in[1].stride[f.b_n], tn / pair);
+        rows128(map, 1, &f, in[1].dtype, f.n, f.n == 1 ? f.k : in[1].stride[f.b_n], tn);
     }
     x->sums = packed_rows(&f, &w) * wgmma_steps(&f) * STEP;
     if (f.has_zero) CUDA_PATCH(r, x, zero_x, PATCH_IN, 2);
@@ -432,7 +429,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 
 const cuda_kernel cuda_wgmma = {
     .base = { .name = "cuda_wgmma",
-              .abi = 6,
+              .abi = 7,
               .is_strided_out = true,
               .reject = reject,
               .tactics = wgmma_tactics,

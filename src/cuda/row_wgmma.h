@@ -32,7 +32,7 @@ typedef struct wgmma_tactic {
     uint8_t units;              /* wgmma.cu: multiprocessors of the chip: blocks stay on them; once: 0 */
     uint8_t is_once;            /* wgmma_once.cu, and only there what follows */
     uint8_t is_swapped, groups, split_log, trigger;
-    uint8_t is_pair; /* wgmma.cu: clusters of two blocks that fetch columns for each other */
+    uint8_t is_pingpong; /* wgmma.cu: one warpgroup multiplies a tile while another writes the one before */
     uint8_t zero[TACTIC_SIZE - 10];
 } wgmma_tactic;
 _Static_assert(sizeof(wgmma_tactic) == TACTIC_SIZE, "a tactic is overlaid");

@@ -40,7 +40,7 @@ uint32_t wgmma_shared(const wgmma_tactic *w, uint32_t *sums_at, uint32_t *barrie
         *sums_at = w->split_log ? slots : 0;
         *barriers_at = w->split_log ? slots + sums : slots > sums ? slots : sums;
     }
-    return *barriers_at + 16u * w->stages;
+    return *barriers_at + 16u * (w->stages + w->is_pingpong);
 }
 
 static uint32_t shared_of(const wgmma_tactic *w)
@@ -117,8 +117,10 @@ static double estimate(const shape *s, const wgmma_tactic *w, const kernel_targe
     /* Clocks of a step: 4096 operations a clock, of 8 bits twice that, nine tenths of it; an instruction reads both
      * sides from shared memory. */
     const double local = s->depth * w->lines * (16 + bn / 4) + tm + tn, math = s->depth * w->lines * bn / 2 / 0.9,
-                 far = (tm + tn / (1 + w->is_pair)) * 128 / (blocks >= units * 0.75 ? 38 : 48),
-                 own = 90.0 / (w->is_once ? w->groups : 1);
+                 rate = !w->is_once              ? 52
+                        : blocks >= units * 0.75 ? 38
+                                                 : 48,
+                 far = (tm + tn) * 128 / rate, own = 90.0 / (w->is_once ? w->groups : 1);
     double busy = larger(larger(math, local), far) * together;
     busy = (larger(busy, own) + 20) / ghz;
     const double steps = w->is_once ? s->steps / (1 << w->split_log) : s->steps;
@@ -134,7 +136,10 @@ static double estimate(const shape *s, const wgmma_tactic *w, const kernel_targe
         if (waves > 2 && resident > 1) total -= (waves - 2) * 0.5 * (latency + finish);
     } else {
         finish = 200 + tm * tn * 4 / 64 / ghz + stored;
-        total = 200 + latency + finish + (each - 1) * finish / (together > 1 ? 2 : 1) + each / together * steps * busy;
+        const double product = steps * busy;
+        /* By turns: the next tile's products hide what finishes a tile, or the other way round. */
+        if (w->is_pingpong) total = 200 + latency + finish + each * larger(product, (product + finish) / 2);
+        else total = 200 + latency + finish + (each - 1) * finish / (together > 1 ? 2 : 1) + each / together * product;
     }
     return launch + larger(total, memory + latency + finish);
 }
@@ -166,34 +171,49 @@ static void choice_add(choices *c, const shape *s, const kernel_target *t, wgmma
     c->at[i] = (choice_of){ w, cost };
 }
 
-/* Halves of the columns are copies of whole groups of rows; of batches only where they are packed. */
-static bool is_pair_possible(const problem *p, const wgmma_tactic *w)
-{
-    wgmma_form f;
-    return !wgmma_form_of(p, &f) && (p->in[1].is_const || !f.is_batched) && w->bn8 >= 8;
-}
-
-static void add_staying(choices *c, const shape *s, const kernel_target *t)
-{
-    static const uint8_t shapes[][3] = { { 32, 4, 2 }, { 24, 4, 2 }, { 16, 5, 2 }, { 8, 6, 2 }, { 16, 3, 2 },
-                                         { 8, 4, 2 },  { 8, 6, 1 },  { 16, 5, 1 }, { 8, 4, 1 }, { 16, 4, 1 },
-                                         { 4, 8, 2 },  { 4, 6, 1 },  { 2, 8, 2 },  { 2, 6, 1 } };
-    const uint8_t units = t->units == 0 || t->units > UINT8_MAX ? UINT8_MAX : (uint8_t)t->units;
-    for (uint32_t i = 0; i < COUNT_OF(shapes); i++) {
-        wgmma_tactic w = { .bn8 = shapes[i][0], .stages = shapes[i][1], .lines = shapes[i][2], .units = units };
-        if (i && (w.bn8 * 8 >= 2 * s->n || (w.lines == 2 && s->m <= 64) || s->m < 32)) continue;
-        choice_add(c, s, t, w);
-        w.is_pair = 1;
-        if (i < 5 && is_pair_possible(s->p, &w) && s->m > 2 * wgmma_tm(&w)) choice_add(c, s, t, w);
-    }
-}
-
 /* Lines, groups and columns for which there are registers: a thread holds half a column of sums for each. */
 static bool is_size(const wgmma_tactic *w)
 {
     const bool is_power = w->bn8 == 1 || w->bn8 == 2 || w->bn8 == 4 || w->bn8 == 8 || w->bn8 == 16;
-    if (!w->is_once) return (is_power && w->bn8 > 1) || w->bn8 == 24 || w->bn8 == 32;
+    if (w->is_pingpong) return !w->is_once && w->lines == 2 && (w->bn8 == 8 || w->bn8 == 16);
+    if (!w->is_once) return w->bn8 == 2 || (w->bn8 && w->bn8 % 4 == 0 && w->bn8 <= 32);
     return is_power && (w->is_swapped ? w->bn8 <= 8 : w->bn8 >= 2) && w->bn8 * w->groups <= 16;
+}
+
+/* Columns that the busiest block multiplies. */
+static int64_t columns_of(const shape *s, const wgmma_tactic *w, int64_t units)
+{
+    return divided(tiles_of(s, w), units) * wgmma_tn(w);
+}
+
+/* Is it worth a try? By turns is, where some blocks have several tiles, 64 wide only where there are no more columns.
+ * Widths between the others are, where blocks get by with fewer columns for it. */
+static bool is_promising(const shape *s, const wgmma_tactic *w, int64_t units)
+{
+    if (w->is_pingpong) return tiles_of(s, w) > units && (s->n > 64 ? w->bn8 == 16 : w->bn8 == 8);
+    if (w->bn8 < 8 || w->bn8 % 8 == 0) return true;
+    if (s->n <= 64 || tiles_of(s, w) <= units / 2) return false;
+    for (uint8_t bn8 = 16; bn8 <= 32; bn8 = (uint8_t)(bn8 + 8)) {
+        const wgmma_tactic x = { .bn8 = bn8, .lines = w->lines };
+        if (columns_of(s, &x, units) <= columns_of(s, w, units)) return false;
+    }
+    return true;
+}
+
+static void add_staying(choices *c, const shape *s, const kernel_target *t)
+{
+    static const uint8_t shapes[][4] = {
+        { 32, 4, 2 }, { 24, 4, 2 }, { 16, 5, 2 }, { 8, 6, 2 },     { 16, 3, 2 },   { 8, 4, 2 }, { 8, 6, 1 },
+        { 16, 5, 1 }, { 8, 4, 1 },  { 16, 4, 1 }, { 4, 8, 2 },     { 4, 6, 1 },    { 2, 8, 2 }, { 2, 6, 1 },
+        { 28, 4, 2 }, { 20, 5, 2 }, { 12, 6, 2 }, { 16, 6, 2, 1 }, { 8, 8, 2, 1 },
+    };
+    const uint8_t units = t->units == 0 || t->units > UINT8_MAX ? UINT8_MAX : (uint8_t)t->units;
+    for (uint32_t i = 0; i < COUNT_OF(shapes); i++) {
+        const uint8_t *x = shapes[i];
+        const wgmma_tactic w = { .bn8 = x[0], .stages = x[1], .lines = x[2], .units = units, .is_pingpong = x[3] };
+        if (i && (w.bn8 * 8 >= 2 * s->n || (w.lines == 2 && s->m <= 64) || s->m < 32)) continue;
+        if (is_promising(s, &w, units)) choice_add(c, s, t, w);
+    }
 }
 
 static void add_once(choices *c, const shape *s, const kernel_target *t, wgmma_tactic w)
@@ -240,19 +260,13 @@ void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
         for (uint32_t k = 0; k < i; k++) {
             const wgmma_tactic *x = &c.at[k].w;
             const bool is_alike = x->bn8 == w->bn8 && x->lines == w->lines && x->is_once == w->is_once &&
-                                  x->is_swapped == w->is_swapped && x->is_pair == w->is_pair && x->groups == w->groups;
+                                  x->is_swapped == w->is_swapped && x->is_pingpong == w->is_pingpong &&
+                                  x->groups == w->groups;
             alike += is_alike;
             seen += is_alike && x->split_log == w->split_log;
         }
         if ((seen && (seen > 1 || i > 3)) || alike > 4) continue;
         memcpy(&out->at[out->count++], w, sizeof *w);
-    }
-    /* The best pair, whatever the estimate thinks of pairs. */
-    for (uint32_t i = 0, found = 0; i < c.count && !found; i++) {
-        if (!c.at[i].w.is_pair) continue;
-        found = 1;
-        for (uint32_t k = first; k < out->count; k++) found += !memcmp(&out->at[k], &c.at[i].w, sizeof c.at[i].w);
-        if (found == 1) memcpy(&out->at[out->count++], &c.at[i].w, sizeof c.at[i].w);
     }
     if (!c.count || c.at[0].cost > 15000) return;
     uint32_t more = 0;
@@ -272,23 +286,19 @@ bool wgmma_check(const problem *p, const tactic *t)
     for (uint32_t i = 0; i < sizeof w.zero; i++)
         if (w.zero[i]) return false;
     if (wgmma_form_of(p, &f) || (w.lines != 1 && w.lines != 2) || w.is_once > 1 || w.is_swapped > 1) return false;
-    if (!w.is_once) {
-        return w.units > 1 && w.is_pair <= 1 && (!w.is_pair || is_pair_possible(p, &w)) && !w.is_swapped && !w.groups &&
-               !w.split_log && !w.trigger && is_size(&w) && w.stages >= 2 && w.stages <= 8 &&
-               shared_of(&w) <= SHARED_MOST;
-    }
-    if (w.units || w.is_pair || (w.groups != 1 && w.groups != 2) || w.split_log > SPLIT_LOG_MAX || !is_size(&w))
-        return false;
+    if (w.is_pingpong > 1 || !is_size(&w) || shared_of(&w) > SHARED_MOST) return false;
+    if (!w.is_once)
+        return w.units && !w.is_swapped && !w.groups && !w.split_log && !w.trigger && w.stages >= 2 && w.stages <= 8;
+    if (w.units || (w.groups != 1 && w.groups != 2) || w.split_log > SPLIT_LOG_MAX) return false;
     if (w.trigger < 1 || w.trigger > 3 || w.stages < w.groups || w.stages > STAGES_MAX) return false;
-    return 1 << w.split_log <= wgmma_tm(&w) && wgmma_steps(&f) >= (int64_t)w.groups << w.split_log &&
-           shared_of(&w) <= SHARED_MOST;
+    return 1 << w.split_log <= wgmma_tm(&w) && wgmma_steps(&f) >= (int64_t)w.groups << w.split_log;
 }
 
 void wgmma_print(const tactic *t, text *out)
 {
     const wgmma_tactic w = wgmma_tactic_of(t);
     text_printf(out, "%lldx%lld s%u", (long long)wgmma_tm(&w), (long long)wgmma_tn(&w), w.stages);
-    if (w.is_pair) text_printf(out, " pair");
+    if (w.is_pingpong) text_printf(out, " pingpong");
     if (w.is_once)
         text_printf(out, " once%s k%u x%u t%u", w.is_swapped ? " swapped" : "", w.groups, 1u << w.split_log, w.trigger);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_emulated.c - CUDA's kernels on a CPU against the reference, on problem lines.
  *
- *     cuda_test_emulated [-v] [--sm 75|80|90|120] [--kernel NAME] [--tactics N] [--damaged N] [--jobs N]
+ *     cuda_test_emulated [-v] [--sm 75|80|90|120] [--kernel NAME] [--tactics N] [--damaged N] [--units N] [--jobs N]
  *                        [--scalar] [--packed SEED,COUNT] [FILE | LINE ...]
  *
  * Files of problem lines and single lines ("matmul:f16[5,7] ..."); none: every file of tests/conformance/cases and
  * tests/cuda/cases, and --scalar, which is the lines of all scalar functions and types. Each problem runs on every row
  * that takes it (or on NAME) with its tactics (--tactics: at most so many; 2 unless a kernel is named; --damaged: and
  * with so many for each that differ from it in a byte or two, where the row's check lets them pass, as an engine's
- * might), on small integers and on random values, with threads in both orders. Lines of files that need more than 20
- * million operations are left out unless their file or kernel is named. Where nothing is named, at most 140 codes are
- * compiled for sm_90, and 40 for sm_80 and sm_75 each, taken in turns from the rows; SINTER_TEST_SCALE=full takes all.
+ * might; --units: as a chip of so many multiprocessors has them), on small integers and on random values, with threads
+ * in both orders. Lines of files that need more than 20 million operations are left out unless their file or kernel is
+ * named. Where nothing is named, at most 140 codes are compiled for sm_90, and 40 for sm_80 and sm_75 each, taken in
+ * turns from the rows; SINTER_TEST_SCALE=full takes all.
  *
  * -v says what runs and what rejects. --jobs 0 runs all in this process: for a debugger. A failure prints the line,
  * row, tactic and what is wrong; results stand at the end of their pages, so a read behind an operand is a failure,
@@ -54,7 +55,7 @@ typedef struct runner {
     case_rig rig;
     kernel_target target;
     const char *kernel_name;
-    uint32_t tactics, damaged, jobs;
+    uint32_t tactics, damaged, units, jobs;
     bool is_verbose, is_named;
     line *lines;
     combo *combos;
@@ -489,6 +490,7 @@ static void run_on(runner *r, uint32_t sm, uint32_t most)
 {
     const double begun = (double)os_time_ns() * 1e-9;
     r->target = target_of(sm);
+    if (r->units) r->target.units = r->units;
     r->combo_count = 0;
     memset(r->totals, 0, sizeof *r->totals);
     for (uint32_t i = 0; i < r->line_count; i++) plan_line(r, i);
@@ -539,6 +541,7 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "--kernel") && has_next) r.kernel_name = argv[++i];
         else if (!strcmp(argv[i], "--tactics") && has_next) r.tactics = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--damaged") && has_next) r.damaged = (uint32_t)atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--units") && has_next) r.units = (uint32_t)atoi(argv[++i]);
         else if (!strcmp(argv[i], "--jobs") && has_next) r.jobs = (uint32_t)atoi(argv[++i]);
         else if (strchr(argv[i], ':') && strstr(argv[i], "->")) case_lines_add(&lines, argv[i]);
         else wrong = case_lines_read(&r.rig, argv[i], &lines);

@@ -57,7 +57,8 @@ FAKE_API void fake_set_launch(fake_launch_fn launch, void *user);
 
 /* ---- what a test asks and sets ---- */
 
-/* Forgets all that was counted and set. Devices: the environment's SINTER_FAKE_DEVICES (2), of SINTER_FAKE_SM (90). */
+/* Forgets all that was counted and set. Devices: the environment's SINTER_FAKE_DEVICES (2), of SINTER_FAKE_SM (90),
+ * with SINTER_FAKE_UNITS multiprocessors (132). */
 FAKE_API void fake_reset(void);
 FAKE_API void fake_set_devices(int count, int sm);
 FAKE_API void fake_set_memory(size_t bytes);                        /* of each device */

@@ -43,6 +43,7 @@ bool  fake_is_device(int device);
 /* Is [at, at + size) inside one allocation of device memory? */
 bool  fake_in_memory(uint64_t at, size_t size);
 int   fake_sm(void);
+int   fake_units(void);
 bool  fake_wants_context(void);
 uint32_t fake_order(void);
 void  fake_clock_add(double ns);

@@ -33,7 +33,7 @@ typedef struct context {
 static struct {
     pthread_mutex_t lock;
     bool is_set;
-    int devices, sm;
+    int devices, sm, units;
     size_t memory, used[DEVICES_MAX];
     bool launch_needs_context;
     uint32_t order;
@@ -68,6 +68,7 @@ static void set_up(void)
     state.devices = from_env("SINTER_FAKE_DEVICES", 2);
     if (state.devices > DEVICES_MAX) state.devices = DEVICES_MAX;
     state.sm = from_env("SINTER_FAKE_SM", 90);
+    state.units = from_env("SINTER_FAKE_UNITS", 132);
     state.memory = (size_t)8 << 30;
     state.order = (uint32_t)from_env("SINTER_FAKE_ORDER", 1);
     for (int i = 0; i < DEVICES_MAX; i++) state.context[i].o = (fake_object){ MAGIC, FAKE_CONTEXT, i };
@@ -205,6 +206,11 @@ const char *fake_misuse_text(void)
 int fake_sm(void)
 {
     return state.sm;
+}
+
+int fake_units(void)
+{
+    return state.units;
 }
 
 void fake_clock_add(double ns)

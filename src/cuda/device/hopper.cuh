@@ -30,23 +30,6 @@ DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, i32 w, i
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};"
                  :: "r"(dst), "l"(map), "r"(bar), "r"(c), "r"(w), "r"(h), "r"(n), "h"(dx), "h"(dy) : "memory");
 }
-/* The same bytes into all blocks of the cluster whose bits are set, each at the same place, with the same barrier. */
-DEVICE void copy_tensor_to(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y, u16 blocks)
-{
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;"
-                 :: "r"(dst), "l"(map), "r"(bar), "r"(x), "r"(y), "h"(blocks) : "memory");
-}
-DEVICE void copy_bulk_to(u32 dst, const void *src, u32 bytes, u32 bar, u16 blocks)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;"
-                 :: "r"(dst), "l"(src), "r"(bytes), "r"(bar), "h"(blocks) : "memory");
-}
-/* At the barrier at the same place in block `rank` of the cluster. */
-DEVICE void barrier_arrive_in(u32 bar, u32 rank)
-{
-    asm volatile("{ .reg .b32 at; mapa.shared::cluster.u32 at, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [at]; }"
-                 :: "r"(bar), "r"(rank) : "memory");
-}
 /* What this thread has done to shared memory lies before copies that others begin later. */
 DEVICE void fence_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 DEVICE void prefetch_map(const tensor_map *map) { asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory"); }
@@ -136,13 +119,17 @@ PRODUCTS(128, 64, 64, 65, 66)
 PRODUCTS(160, 80, 80, 81, 82)
 PRODUCTS(176, 88, 88, 89, 90)
 PRODUCTS(192, 96, 96, 97, 98)
+PRODUCTS(224, 112, 112, 113, 114)
 PRODUCTS(256, 128, 128, 129, 130)
 PRODUCTS_INTEGERS(8, 4, 4, 5, 6)
 PRODUCTS_INTEGERS(16, 8, 8, 9, 10)
 PRODUCTS_INTEGERS(32, 16, 16, 17, 18)
 PRODUCTS_INTEGERS(64, 32, 32, 33, 34)
+PRODUCTS_INTEGERS(96, 48, 48, 49, 50)
 PRODUCTS_INTEGERS(128, 64, 64, 65, 66)
+PRODUCTS_INTEGERS(160, 80, 80, 81, 82)
 PRODUCTS_INTEGERS(192, 96, 96, 97, 98)
+PRODUCTS_INTEGERS(224, 112, 112, 113, 114)
 PRODUCTS_INTEGERS(256, 128, 128, 129, 130)
 
 /* ---- the same with a in registers and b turned: a as the sums of 16 columns lie in a thread, two to a register, lower

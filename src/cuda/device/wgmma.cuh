@@ -5,14 +5,13 @@
  * a's, or, SWAPPED, b's, so that a few rows of a do not leave most of it empty. Sums are float, of integers i32: there
  * the sum of (x - zero) w is that of x w, less zero times the sum of w, which is packed behind b.
  *
- *   BN       8, 16, 32, 64, 128, 192 or 256      TYPE      WGMMA_F16, …
+ *   BN       8, 16 or a multiple of 32 to 256    TYPE      WGMMA_F16, …
  *   DEPTH    32-byte slices of a step's 128 bytes that are not empty
  *   LINES    groups of 64 lines: 1 or 2          SWAPPED   the lines are columns of d
  *   PACKED   b is a constant, packed             BATCHED   many products: the outermost axes of d number them
  *   ROW_AXES, ROW_ORDER   how many axes of the space are rows, and which: a hex digit each, innermost lowest
  *   IM2COL   a convolution: rows are pixels [N, H, W], k runs over taps and the channels of each
- *   HAS_ZERO_X            a, of integers, has a zero point
- *   PAIRED   the two blocks of a cluster take tiles one below the other: each fetches half of the columns for both */
+ *   HAS_ZERO_X            a, of integers, has a zero point */
 #ifndef WGMMA_CUH
 #define WGMMA_CUH
 
@@ -45,14 +44,17 @@ DEVICE void product(sum (&c)[BN / 8][4], u64 lines, u64 others, bool adds)
 #endif
 }
 
-/* One step: the lines of warpgroup `line_group` by BN of the other side. */
-DEVICE void step_run(sum (&c)[BN / 8][4], u32 stage, u32 line_group, bool adds)
+/* One step: N groups of 64 lines, from `line_group` on, by BN of the other side. */
+template <int N> DEVICE void step_run(sum (&c)[N][BN / 8][4], u32 stage, u32 line_group, bool adds)
 {
-    const u64 x = matrix_rows128(stage + (SWAPPED ? A_BYTES : 0) + line_group * 64 * STEP_BYTES);
     const u64 y = matrix_rows128(stage + (SWAPPED ? 0 : A_BYTES));
     product_begin();
 #pragma unroll
-    for (int k = 0; k < DEPTH; k++) product(c, x + 2 * k, y + 2 * k, adds || k > 0);
+    for (int i = 0; i < N; i++) {
+        const u64 x = matrix_rows128(stage + (SWAPPED ? A_BYTES : 0) + (line_group + i) * 64 * STEP_BYTES);
+#pragma unroll
+        for (int k = 0; k < DEPTH; k++) product(c[i], x + 2 * k, y + 2 * k, adds || k > 0);
+    }
     product_commit();
 }
 
@@ -97,9 +99,8 @@ DEVICE void zero_take(epi_acc (&v)[8], [[maybe_unused]] const zero_terms &x)
 /* A tile: its first row and column, of product z; and, of a convolution, the pixel of its first row. */
 struct place { i32 m, n, z, x, y, image; };
 
-/* (Of a pair, `tile` and tiles_m count pairs.)
- * Tiles run down BAND rows of tiles before they go right, so that those at work at one time share a and b in L2. */
-DEVICE place place_of(const wgmma_args &a, i32 tile, i32 rank)
+/* Tiles run down BAND rows of tiles before they go right, so that those at work at one time share a and b in L2. */
+DEVICE place place_of(const wgmma_args &a, i32 tile)
 {
     place p = {};
 #if BATCHED
@@ -107,11 +108,11 @@ DEVICE place place_of(const wgmma_args &a, i32 tile, i32 rank)
 #endif
     const i32 band = tile / (BAND * a.tiles_n), first = band * BAND, rest = tile - band * BAND * a.tiles_n;
     const i32 rows = smaller((i32)BAND, a.tiles_m - first), column = rest / rows;
-    p.m = ((first + rest - column * rows) * (1 + PAIRED) + rank) * TM;
+    p.m = (first + rest - column * rows) * TM;
     p.n = column * TN;
 #if IM2COL
     i32 line;
-    divmod_fast(PAIRED ? smaller(p.m, a.m - 1) : p.m, a.row_div[0], line, p.x);
+    divmod_fast(p.m, a.row_div[0], line, p.x);
     divmod_fast(line, a.row_div[1], p.image, p.y);
     p.x = p.x * a.stride_x - a.pad_x;
     p.y = p.y * a.stride_y - a.pad_y;
@@ -154,16 +155,7 @@ DEVICE void fetch_b(const wgmma_args &a, u32 stage, u32 bar, i32 step, const pla
 #if PACKED
     const i64 tile = (BATCHED ? (i64)p.z * a.tiles_n : 0) + p.n / TN;
     const u8 *from = (const u8 *)a.b + (tile * a.steps + step) * B_BYTES;
-#if PAIRED
-    const u32 half = cluster_rank() * (B_BYTES / 2);
-    copy_bulk_to(stage + A_BYTES + half, from + half, B_BYTES / 2, bar, 3);
-#else
     copy_bulk(stage + A_BYTES, from, B_BYTES, bar);
-#endif
-#elif PAIRED
-    const u32 rank = cluster_rank();
-    copy_tensor_to(stage + A_BYTES + rank * (B_BYTES / 2), (const tensor_map *)a.map_b, bar, step * BK,
-                   p.n + (i32)rank * (TN / 2), 3);
 #elif BATCHED
     copy_tensor(stage + A_BYTES, (const tensor_map *)a.map_b, bar, step * BK, p.n, p.z);
 #else

@@ -8,7 +8,6 @@
  * before the products.
  *
  * Beside what wgmma.cuh lists: GROUPS, CLUSTER, MIN_BLOCKS. */
-#define PAIRED 0
 #include "wgmma.cuh"
 
 enum { CONSUMERS = 128 * LINES * GROUPS, THREADS = CONSUMERS + 32 };
@@ -84,7 +83,7 @@ wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_arg
     u8 *const shared = shared_base();
     const u32 base = shared_address(shared), full = base + (u32)a.barriers_at, empty = full + 8 * (u32)a.stages;
     const i32 split_log = CLUSTER ? a.split_log : 0, rank = CLUSTER ? (i32)cluster_rank() : 0;
-    const place p = place_of(a, (i32)blockIdx.x >> split_log, 0);
+    const place p = place_of(a, (i32)blockIdx.x >> split_log);
     const i32 first = rank * a.steps >> split_log, n = ((rank + 1) * a.steps >> split_log) - first;
     const i32 filled = smaller(n, a.stages);
     if (threadIdx.x == CONSUMERS) {
@@ -138,12 +137,13 @@ wgmma_once(const __grid_constant__ wgmma_args a, const __grid_constant__ epi_arg
     zero_terms zero;                    /* all items of a thread are of the same columns */
     if (p.n + t % ROW_ITEMS * 8 < a.n) zero_fetch(a, p.z, p.n + t % ROW_ITEMS * 8, zero);
 
-    sum c[BN / 8][4];
+    sum sums[1][BN / 8][4];
+    const sum (&c)[BN / 8][4] = sums[0];
     i32 slot = group, before = 0;
     u32 parity = 0;
     for (i32 i = group; i < n; i += GROUPS) {
         barrier_wait(full + 8 * slot, parity);
-        step_run(c, base + slot * STAGE, line_group, i >= GROUPS);
+        step_run(sums, base + slot * STAGE, line_group, i >= GROUPS);
         if (i >= GROUPS) {
             product_wait<1>();
             if (lane == 0) barrier_arrive(empty + 8 * before);

@@ -29,24 +29,6 @@ DEVICE void copy_im2col(u32 dst, const tensor_map *map, u32 bar, i32 c, i32 w, i
     const u16 offset[3] = { dx, dy, 0 };
     emulated_calls->copy_tensor(dst, map, bar, at, offset);
 }
-#if SM >= 90
-/* An address in shared memory of this block, in block `rank` of the cluster. */
-DEVICE u32 emulated_in(u32 at, u32 rank)
-{
-    return emulated_calls->shared_address(emulated_calls->cluster_map(emulated_calls->shared_pointer(at, 1, 1), rank));
-}
-DEVICE void copy_tensor_to(u32 dst, const tensor_map *map, u32 bar, i32 x, i32 y, u16 blocks)
-{
-    for (u32 i = 0; i < 16; i++)
-        if (blocks >> i & 1) copy_tensor(emulated_in(dst, i), map, emulated_in(bar, i), x, y);
-}
-DEVICE void copy_bulk_to(u32 dst, const void *src, u32 bytes, u32 bar, u16 blocks)
-{
-    for (u32 i = 0; i < 16; i++)
-        if (blocks >> i & 1) copy_bulk(emulated_in(dst, i), src, bytes, emulated_in(bar, i));
-}
-DEVICE void barrier_arrive_in(u32 bar, u32 rank) { barrier_arrive(emulated_in(bar, rank)); }
-#endif
 DEVICE void fence_copies() {}
 DEVICE void prefetch_map(const tensor_map *) {}
 
