@@ -2,60 +2,15 @@
 /* row_conv.c - convolution in f32 and, but for depthwise filters, bf16: channels-last results, weights packed; one row
  * for dense and grouped filters, one for depthwise ones. The input may lie in any order where the kernel copies it into
  * padded rows anyway. */
-#include "cpu/conv.h"
 #include "cpu/depthwise.h"
 #include "cpu/cpu_kernels.h"
-#include "cpu/row.h"
+#include "cpu/row_conv_shape.h"
 
 static conv_tactic tactic_of(const tactic *t)
 {
     conv_tactic own;
     row_tactic_own(t, &own, sizeof own);
     return own;
-}
-
-static bool is_channel_inner(const problem_operand *o)
-{
-    return o->order[o->rank - 1] == 1 && !o->is_gapped;
-}
-
-/* Kernel, stride and the like, right-aligned to depth, height, width. */
-static void shape_fill(conv_shape *s, const attrs_conv *a, uint32_t spatial)
-{
-    for (uint32_t i = 0; i < 3; i++) {
-        s->in[i] = s->out[i] = s->kernel[i] = s->stride[i] = s->dilation[i] = 1;
-        s->pad[i] = 0;
-    }
-    for (uint32_t i = 0; i < spatial; i++) {
-        const uint32_t to = 3 - spatial + i;
-        s->stride[to] = a->stride.at[i];
-        s->dilation[to] = a->dilation.at[i];
-        s->pad[to] = a->pad.at[i];
-    }
-    s->groups = a->groups;
-}
-
-static conv_shape shape_of(const problem *p, row_bound b)
-{
-    const attrs_conv *a = p->attrs;
-    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
-    const uint32_t spatial = x->rank - 2;
-    conv_shape s = { .images = row_size(x->dim[0], b), .c_in = x->dim[1].max, .c_out = w->dim[0].max };
-    shape_fill(&s, a, spatial);
-    for (uint32_t i = 0; i < spatial; i++) {
-        s.in[3 - spatial + i] = row_size(x->dim[2 + i], b);
-        s.out[3 - spatial + i] = row_size(y->dim[2 + i], b);
-        s.kernel[3 - spatial + i] = w->dim[2 + i].max;
-    }
-    /* Exact strides do not matter for choosing: only whether channels are adjacent. */
-    const bool is_last = is_channel_inner(x) || s.c_in == 1;
-    s.x_c = is_last ? 1 : s.in[0] * s.in[1] * s.in[2];
-    if (!is_last && s.x_c < 2) s.x_c = 2;
-    s.x_dim[2] = is_last ? s.c_in : 1;
-    s.x_dim[1] = s.x_dim[2] * s.in[2];
-    s.x_dim[0] = s.x_dim[1] * s.in[1];
-    s.x_image = s.c_in * s.in[0] * s.in[1] * s.in[2];
-    return s;
 }
 
 static const char *reject_common(const problem *p)
@@ -78,24 +33,6 @@ static bool is_depthwise(const problem *p)
 {
     const attrs_conv *a = p->attrs;
     return a->groups > 1 && a->groups == p->in[0].dim[1].max && p->in[1].dim[1].max == 1;
-}
-
-static void shape_bind(conv_shape *s, const view *x, const view *w, const view *y)
-{
-    const uint32_t spatial = x->rank - 2;
-    s->images = x->dim[0];
-    s->c_in = x->dim[1];
-    s->c_out = w->dim[0];
-    s->x_image = x->stride[0];
-    s->x_c = x->dim[1] > 1 ? x->stride[1] : 1;
-    for (uint32_t i = 0; i < 3; i++) s->x_dim[i] = 0;
-    for (uint32_t i = 0; i < spatial; i++) {
-        const uint32_t to = 3 - spatial + i;
-        s->in[to] = x->dim[2 + i];
-        s->out[to] = y->dim[2 + i];
-        s->kernel[to] = w->dim[2 + i];
-        s->x_dim[to] = x->stride[2 + i];
-    }
 }
 
 /* ---- dense and grouped ---- */
@@ -136,7 +73,7 @@ static const char *dense_reject(const problem *p, const kernel_target *t)
 
 static conv_shape shape_in(const problem *p, row_bound b, uint32_t unit)
 {
-    conv_shape s = shape_of(p, b);
+    conv_shape s = row_conv_shape(p, b);
     s.unit = (gemm_unit)unit;
     return s;
 }
@@ -187,26 +124,16 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     if (input != 1) return 0;
-    const conv_shape s = shape_of(p, AT_OPT);
+    const conv_shape s = row_conv_shape(p, AT_OPT);
     return conv_pack_size(row_isa(t), &s, tactic_of(t));
-}
-
-/* Strides of a filter [o, i, spatial…] with depth and height added. */
-static void filter_strides(const view *w, int64_t stride[5])
-{
-    const uint32_t spatial = w->rank - 2;
-    for (uint32_t i = 0; i < 5; i++) stride[i] = 0;
-    stride[0] = w->stride[0];
-    stride[1] = w->stride[1];
-    for (uint32_t i = 0; i < spatial; i++) stride[5 - spatial + i] = w->stride[2 + i];
 }
 
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     (void)input;
-    const conv_shape s = shape_of(p, AT_OPT);
+    const conv_shape s = row_conv_shape(p, AT_OPT);
     int64_t stride[5];
-    filter_strides(src, stride);
+    row_filter_strides(src, stride);
     conv_pack(row_isa(t), &s, tactic_of(t), src->data, stride, dst);
 }
 
@@ -226,10 +153,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     conv_params *c = &r->params;
     c->isa = isa;
     c->tactic = tactic_of(t);
-    shape_fill(&c->shape, attrs, in[0].rank - 2);
-    view w = in[1]; /* packed: its dims are those of the problem */
-    for (uint32_t i = 0; i < w.rank; i++) w.dim[i] = p->in[1].dim[i].max;
-    shape_bind(&c->shape, &in[0], &w, &out[0]);
+    c->shape = row_conv_bind(p, attrs, &in[0], &out[0]);
     if (c->tactic.path == CONV_TAPS && c->shape.x_c != 1)
         return FAIL(e, UNSUPPORTED, "a convolution reads every %lldth channel of its input; adjacent ones are wanted",
                     (long long)c->shape.x_c);
@@ -327,7 +251,7 @@ static const char *depthwise_reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(row_is_f32(p, p->count_anchor), "not in f32");
     REJECT_UNLESS(is_depthwise(p), "not depthwise");
     REJECT_UNLESS(p->in[0].rank <= 4, "has more than two spatial axes");
-    REJECT_UNLESS(is_channel_inner(&p->in[0]), "the input is not channels-last");
+    REJECT_UNLESS(row_is_channel_inner(&p->in[0]), "the input is not channels-last");
     return NULL;
 }
 
@@ -340,7 +264,7 @@ static depthwise_tactic depthwise_tactic_of(const tactic *t)
 
 static depthwise_shape depthwise_shape_of(const problem *p)
 {
-    const conv_shape s = shape_of(p, AT_OPT);
+    const conv_shape s = row_conv_shape(p, AT_OPT);
     return depthwise_of(&s);
 }
 
@@ -368,7 +292,7 @@ static void depthwise_print(const tactic *t, text *out)
 static double depthwise_cost(const problem *p, const tactic *t, const kernel_target *target)
 {
     const depthwise_tactic own = depthwise_tactic_of(t);
-    const conv_shape s = shape_of(p, AT_OPT);
+    const conv_shape s = row_conv_shape(p, AT_OPT);
     const double threads = target->threads ? target->threads : 1, flops = target->flops > 0 ? target->flops : 1e10;
     const double work = row_operand_bytes(&p->out[0]) / 4 * 2 * (double)(s.kernel[1] * s.kernel[2]);
     /* The multiply-adds, and the inputs that a block loads for them. */
@@ -388,7 +312,7 @@ static void depthwise_pack_to(const problem *p, const tactic *t, uint32_t input,
     (void)input;
     const depthwise_shape s = depthwise_shape_of(p);
     int64_t stride[5];
-    filter_strides(src, stride);
+    row_filter_strides(src, stride);
     const int64_t of[3] = { stride[0], stride[3], stride[4] };
     depthwise_pack(row_isa(t), &s, src->data, of, dst);
 }
@@ -405,11 +329,7 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
     depthwise_record *r = to;
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
-    conv_shape s = { 0 };
-    shape_fill(&s, attrs, in[0].rank - 2);
-    view w = in[1];
-    for (uint32_t i = 0; i < w.rank; i++) w.dim[i] = p->in[1].dim[i].max;
-    shape_bind(&s, &in[0], &w, &out[0]);
+    const conv_shape s = row_conv_bind(p, attrs, &in[0], &out[0]);
     if (s.x_c != 1)
         return FAIL(e, UNSUPPORTED,
                     "a depthwise convolution reads every %lldth channel of its input; adjacent ones are wanted",

@@ -7,54 +7,16 @@
 #include "cpu/depthwise_byte.h"
 #include "cpu/integer.h"
 #include "cpu/level.h"
+#include "cpu/row_conv_shape.h"
 
 #include "base/env.h"
 #include <string.h>
 
-static bool is_channel_inner(const problem_operand *o)
-{
-    return o->order[o->rank - 1] == 1 && !o->is_gapped;
-}
-
-/* Kernel, stride and the like, right-aligned to depth, height, width. */
-static void shape_fill(conv_shape *s, const attrs_conv_integer *a, uint32_t spatial)
-{
-    for (uint32_t i = 0; i < 3; i++) {
-        s->in[i] = s->out[i] = s->kernel[i] = s->stride[i] = s->dilation[i] = 1;
-        s->pad[i] = 0;
-    }
-    for (uint32_t i = 0; i < spatial; i++) {
-        const uint32_t to = 3 - spatial + i;
-        s->stride[to] = a->stride.at[i];
-        s->dilation[to] = a->dilation.at[i];
-        s->pad[to] = a->pad.at[i];
-    }
-    s->groups = a->groups;
-}
-
 static conv_shape shape_of(const problem *p, row_bound b)
 {
-    const problem_operand *x = &p->in[0], *w = &p->in[1], *y = &p->out[0];
-    const uint32_t spatial = x->rank - 2;
-    conv_shape s = { .images = row_size(x->dim[0], b),
-                     .c_in = x->dim[1].max,
-                     .c_out = w->dim[0].max,
-                     .unit = GEMM_U8,
-                     .is_converted = x->dtype == SINTER_DTYPE_I8 };
-    shape_fill(&s, p->attrs, spatial);
-    for (uint32_t i = 0; i < spatial; i++) {
-        s.in[3 - spatial + i] = row_size(x->dim[2 + i], b);
-        s.out[3 - spatial + i] = row_size(y->dim[2 + i], b);
-        s.kernel[3 - spatial + i] = w->dim[2 + i].max;
-    }
-    /* Exact strides do not matter for choosing: only whether channels are adjacent. */
-    const bool is_last = is_channel_inner(x) || s.c_in == 1;
-    s.x_c = is_last ? 1 : s.in[0] * s.in[1] * s.in[2];
-    if (!is_last && s.x_c < 2) s.x_c = 2;
-    s.x_dim[2] = is_last ? s.c_in : 1;
-    s.x_dim[1] = s.x_dim[2] * s.in[2];
-    s.x_dim[0] = s.x_dim[1] * s.in[1];
-    s.x_image = s.c_in * s.in[0] * s.in[1] * s.in[2];
+    conv_shape s = row_conv_shape(p, b);
+    s.unit = GEMM_U8;
+    s.is_converted = p->in[0].dtype == SINTER_DTYPE_I8;
     return s;
 }
 
@@ -89,39 +51,6 @@ static const char *reject(const problem *p, const kernel_target *t)
     return NULL;
 }
 
-/* Strides of a filter [o, i, spatial…] with depth and height added. */
-static void filter_strides(const view *w, int64_t stride[5])
-{
-    const uint32_t spatial = w->rank - 2;
-    for (uint32_t i = 0; i < 5; i++) stride[i] = 0;
-    stride[0] = w->stride[0];
-    stride[1] = w->stride[1];
-    for (uint32_t i = 0; i < spatial; i++) stride[5 - spatial + i] = w->stride[2 + i];
-}
-
-static void shape_bind(conv_shape *s, const attrs_conv_integer *a, const view *x, const problem *p, const view *y)
-{
-    const uint32_t spatial = x->rank - 2;
-    *s = (conv_shape){ .images = x->dim[0],
-                       .c_in = x->dim[1],
-                       .c_out = p->in[1].dim[0].max,
-                       .x_image = x->stride[0],
-                       .x_c = x->dim[1] > 1 ? x->stride[1] : 1 };
-    shape_fill(s, a, spatial);
-    for (uint32_t i = 0; i < spatial; i++) {
-        const uint32_t to = 3 - spatial + i;
-        s->in[to] = x->dim[2 + i];
-        s->out[to] = y->dim[2 + i];
-        s->kernel[to] = p->in[1].dim[2 + i].max;
-        s->x_dim[to] = x->stride[2 + i];
-    }
-}
-
-static int64_t taps_of(const conv_shape *s)
-{
-    return s->kernel[0] * s->kernel[1] * s->kernel[2];
-}
-
 /* Sums of the codes that a pixel's filter sees, of the group of a column. */
 static void window_sums(const conv_shape *s, const uint8_t *x, uint8_t flip, uint8_t pad, int64_t row, int64_t rows,
                         int64_t col, int64_t *sum)
@@ -135,7 +64,7 @@ static void window_sums(const conv_shape *s, const uint8_t *x, uint8_t flip, uin
         }
         image = left;
         uint32_t all = 0;
-        for (int64_t t = 0; t < taps_of(s); t++) {
+        for (int64_t t = 0; t < row_conv_taps(s); t++) {
             const int64_t tap[3] = { t / s->kernel[2] / s->kernel[1], t / s->kernel[2] % s->kernel[1],
                                      t % s->kernel[2] };
             const uint8_t *from = x + image * s->x_image + group * channels * s->x_c;
@@ -239,7 +168,7 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     const uint8_t flip = src->dtype == SINTER_DTYPE_U8 ? 128 : 0, *from = src->data;
     const size_t size = panels_size(p, t);
     int64_t stride[5];
-    filter_strides(src, stride);
+    row_filter_strides(src, stride);
     conv_pack(row_isa(t), &s, tactic_of(t), from, stride, dst);
     uint8_t *code = dst;
     for (size_t i = 0; i < size && flip; i++) code[i] ^= flip;
@@ -247,7 +176,7 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     for (int64_t o = 0; o < s.c_out; o++) {
         sum[o] = 0;
         for (int64_t c = 0; c < s.c_in / s.groups; c++)
-            for (int64_t k = 0; k < taps_of(&s); k++) {
+            for (int64_t k = 0; k < row_conv_taps(&s); k++) {
                 const int64_t d = k / s.kernel[2] / s.kernel[1], h = k / s.kernel[2] % s.kernel[1], w = k % s.kernel[2];
                 sum[o] += (int8_t)(from[o * stride[0] + c * stride[1] + d * stride[2] + h * stride[3] + w * stride[4]] ^
                                    flip);
@@ -274,7 +203,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->scratch_at = size_add(r->work_at, integer_work_size(c->shape.c_out, 1));
     r->scratch = size_align(conv_scratch_size(c), 64);
     r->sums_at = panels_size(p, t);
-    shape_bind(&c->shape, attrs, &in[0], p, &out[0]);
+    c->shape = row_conv_bind(p, attrs, &in[0], &out[0]);
     if (c->tactic.path == CONV_TAPS && c->shape.x_c != 1)
         return FAIL(e, UNSUPPORTED, "a convolution reads every %lldth channel of its input; adjacent ones are wanted",
                     (long long)c->shape.x_c);
@@ -283,7 +212,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     row_order_channels_last(out[0].rank, order);
     TRY(integer_end_bind(e, p, t, in, out, order, r + 1, &r->end));
     r->end.n = c->shape.c_out;
-    r->end.k = c->shape.c_in / c->shape.groups * taps_of(&c->shape);
+    r->end.k = c->shape.c_in / c->shape.groups * row_conv_taps(&c->shape);
     return SINTER_OK;
 }
 
@@ -376,7 +305,7 @@ static const char *depthwise_reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(a->groups == p->in[0].dim[1].max && p->in[1].dim[0].max == a->groups && a->groups > 1,
                   "not depthwise");
     REJECT_UNLESS(p->in[0].rank <= 4, "has more than two spatial axes");
-    REJECT_UNLESS(is_channel_inner(&p->in[0]), "the input is not channels-last");
+    REJECT_UNLESS(row_is_channel_inner(&p->in[0]), "the input is not channels-last");
     return NULL;
 }
 
@@ -410,7 +339,9 @@ static double depthwise_cost(const problem *p, const tactic *t, const kernel_tar
     const conv_shape s = shape_of(p, AT_OPT);
     const double results = (double)s.images * (double)s.out[1] * (double)s.out[2] * (double)s.c_in;
     const double tap_ns = form_of(t) == DEPTHWISE_QUADS ? 0.025 : 0.06;
-    return (results * tap_ns * (double)taps_of(&s) + integer_end_ns(p)) / (target->threads ? target->threads : 1) + 500;
+    return (results * tap_ns * (double)row_conv_taps(&s) + integer_end_ns(p)) /
+               (target->threads ? target->threads : 1) +
+           500;
 }
 
 static size_t depthwise_panels(const problem *p, const tactic *t)
@@ -429,7 +360,7 @@ static void depthwise_pack(const problem *p, const tactic *t, uint32_t input, co
     (void)input;
     const conv_shape s = shape_of(p, AT_OPT);
     int64_t stride[5];
-    filter_strides(src, stride);
+    row_filter_strides(src, stride);
     depthwise_byte_pack(form_of(t), &s, src->data, (const int64_t[]){ stride[0], stride[3], stride[4] },
                         src->dtype == SINTER_DTYPE_U8 ? 128 : 0, dst,
                         (int32_t *)(void *)((char *)dst + depthwise_panels(p, t)));
@@ -468,7 +399,7 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
     if (form_of(t) == DEPTHWISE_QUADS) r->params.fn = level_depthwise_quads;
 #endif
     r->params.post = depthwise_post;
-    shape_bind(&r->params.shape, attrs, &in[0], p, &out[0]);
+    r->params.shape = row_conv_bind(p, attrs, &in[0], &out[0]);
     if (r->params.shape.x_c != 1)
         return FAIL(e, UNSUPPORTED,
                     "a depthwise convolution reads every %lldth channel of its input; adjacent ones are wanted",
@@ -478,7 +409,7 @@ static sinter_status depthwise_bind(env *e, const problem *p, const tactic *t, c
     TRY(integer_end_bind(e, p, t, in, out, order, r + 1, &r->end));
     r->params.flip = r->end.a_flip;
     r->end.n = r->params.shape.c_out;
-    r->end.k = taps_of(&r->params.shape);
+    r->end.k = row_conv_taps(&r->params.shape);
     return SINTER_OK;
 }
 

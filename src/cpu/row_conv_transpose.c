@@ -83,7 +83,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     REJECT_UNLESS(row_has_channels_last(y), "the result is not channels-last");
     const char *why = row_pitch_reject(y);
     if (why) return why;
-    REJECT_UNLESS(x->order[x->rank - 1] == 1 && !x->is_gapped, "the input is not channels-last");
+    REJECT_UNLESS(row_is_channel_inner(x), "the input is not channels-last");
     REJECT_UNLESS(row_count_max(x) < INT64_MAX / 64 && row_count_max(y) < INT64_MAX / 64, "a size has no bound");
     return row_epilogue_reject(p);
 }

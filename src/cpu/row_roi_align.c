@@ -22,9 +22,9 @@ typedef struct record {
     bool is_at_least_one;
 } record;
 
-static bool is_channel_inner(const problem_operand *o)
+static bool has_channels_inner(const problem_operand *o)
 {
-    return (o->order[o->rank - 1] == 1 && !o->is_gapped) || o->dim[1].max == 1;
+    return row_is_channel_inner(o) || o->dim[1].max == 1;
 }
 
 static const char *reject(const problem *p, const kernel_target *t)
@@ -38,7 +38,7 @@ static const char *reject(const problem *p, const kernel_target *t)
     const attrs_roi_align *a = p->attrs;
     REJECT_UNLESS(!a->is_max, "takes maxima");
     REJECT_UNLESS(a->sampling <= SAMPLING_MAX, "takes too many samples");
-    REJECT_UNLESS(is_channel_inner(&p->in[0]) && is_channel_inner(&p->out[0]), "an image is not channels-last");
+    REJECT_UNLESS(has_channels_inner(&p->in[0]) && has_channels_inner(&p->out[0]), "an image is not channels-last");
     REJECT_UNLESS(!p->prologue && !p->epilogue && p->count_out == 1, "takes no programs");
     return NULL;
 }
