@@ -57,7 +57,10 @@ int64_t row_count_max(const problem_operand *o);
 bool    row_is_channels_last(const problem_operand *o);                  /* 0, 2, 3, …, 1 and dense */
 bool    row_has_channels_last(const problem_operand *o);                 /* in that order, dense or not */
 /* channels adjacent: axis 1 lies innermost, without gaps */
-static inline bool row_is_channel_inner(const problem_operand *o) { return o->order[o->rank - 1] == 1 && !o->is_gapped; }
+static inline bool row_is_channel_inner(const problem_operand *o)
+{
+    return o->order[o->rank - 1] == 1 && !o->is_gapped;
+}
 void    row_order_channels_last(uint32_t rank, uint8_t *order);
 /* A result whose pixels are rows of channels at one pitch: why a problem's is none, and the pitch of a view. */
 const char *row_pitch_reject(const problem_operand *y);

@@ -3,6 +3,7 @@
  * blend of four rows of channels. Boxes are data and may hold anything: coordinates stay floating until they are known
  * to lie inside the image. */
 #include "core/dtype.h"
+#include "cpu/cpu_index.h"
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/row.h"
@@ -193,17 +194,6 @@ static void bin(const record *r, const float *x, float *y, const samples *sh, co
     }
 }
 
-static void fault_set(const kernel_run *k, int64_t index, int64_t value, int64_t limit)
-{
-    uint32_t none = 0;
-    if (!k->fault ||
-        !__atomic_compare_exchange_n(&k->fault->is_set, &none, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        return;
-    k->fault->index = index;
-    k->fault->value = value;
-    k->fault->limit = limit;
-}
-
 typedef struct job {
     const record *r;
     const kernel_run *k;
@@ -219,7 +209,7 @@ static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
         const int64_t n = i / r->out[0], row = i % r->out[0];
         const int64_t image = dtype_load_i64(r->batch_type, j->k->in[2], n * r->batch_stride);
         const bool is_there = image >= 0 && image < r->images;
-        if (!is_there) fault_set(j->k, n, image, r->images);
+        if (!is_there) index_fault(j->k, n, image, r->images);
         const float *box = (const float *)j->k->in[1] + n * r->box_stride;
         box_axis h = { 0 }, w = { 0 };
         const bool is_near = box_axis_of(r, box, 0, &h) && box_axis_of(r, box, 1, &w);

@@ -94,3 +94,16 @@ const char *kernel_run_case(case_rig *r, const kernel *k, const tactic *t, const
     for (uint32_t i = 0; i < CASE_OPERANDS; i++) free(o.own[i]);
     return wrong ? wrong : case_check(r, x, k->numerics, why, size);
 }
+
+void kernel_new_tactics(tactic_sink *list, tactic_sink *before)
+{
+    const tactic_sink all = *list;
+    list->count = 0;
+    for (uint32_t i = 0; i < all.count; i++) {
+        bool is_known = false;
+        for (uint32_t k = 0; k < before->count && !is_known; k++)
+            is_known = !memcmp(&all.at[i], &before->at[k], sizeof all.at[i]);
+        if (!is_known) list->at[list->count++] = all.at[i];
+    }
+    *before = all;
+}

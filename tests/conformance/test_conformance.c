@@ -44,6 +44,7 @@ static void run_kernels(runner *r, const char *line, case_trial *x)
         /* An infinity makes NaN of all results of its tile: docs/numerics.md says so. */
         if (x->is_special && k->numerics == KERNEL_TRANSFORMED) continue;
         isa_choice isa;
+        tactic_sink before = { .count = 0 };
         for (uint32_t at = 0; isa_detected_at(at, &isa); at++) {
             const kernel_target target = cpu_target_of(isa, 1);
             const char *rejected = k->reject(p, &target);
@@ -55,6 +56,7 @@ static void run_kernels(runner *r, const char *line, case_trial *x)
             k->tactics(p, &target, &sink);
             r->reached[ki]++;
             if (!sink.count) report(r, line, k->name, "", "gives no tactic");
+            kernel_new_tactics(&sink, &before);
             for (uint32_t i = 0; i < sink.count; i++) {
                 const arena_mark mark = arena_save(&r->rig.a);
                 char why[256];

@@ -46,7 +46,7 @@ static void report(runner *r, const case_line *l, const case_variant *v, const c
 }
 
 static void run_kernel(runner *r, const case_line *l, const case_variant *v, uint32_t ki, isa_choice isa, case_trial *x,
-                       bool has_threads)
+                       bool has_threads, tactic_sink *before)
 {
     const kernel *k = cpu_kernels[ki];
     const kernel_target target = cpu_target_of(isa, 1);
@@ -55,6 +55,7 @@ static void run_kernel(runner *r, const case_line *l, const case_variant *v, uin
     k->tactics(v->chosen, &target, &sink);
     r->reached[ki]++;
     if (!sink.count) report(r, l, v, k->name, "", "gives no tactic");
+    kernel_new_tactics(&sink, before);
     for (uint32_t i = 0; i < sink.count; i++) {
         const arena_mark mark = arena_save(&r->rig.a);
         char why[256];
@@ -88,8 +89,11 @@ static void run_variant(runner *r, const case_line *l, const case_variant *v, ui
     if (why || x->is_faulty) return;
     r->variants++;
     isa_choice isa;
-    for (uint32_t ki = 0; ki + 1 < cpu_kernels_count; ki++)
-        for (uint32_t at = 0; isa_detected_at(at, &isa); at++) run_kernel(r, l, v, ki, isa, x, number % 3 == 0);
+    for (uint32_t ki = 0; ki + 1 < cpu_kernels_count; ki++) {
+        tactic_sink before = { .count = 0 };
+        for (uint32_t at = 0; isa_detected_at(at, &isa); at++)
+            run_kernel(r, l, v, ki, isa, x, number % 3 == 0, &before);
+    }
 }
 
 static void run_line(runner *r, const case_line *l)
