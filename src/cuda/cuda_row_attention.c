@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_row_attention.c - attention: on matrix units for f16 and bf16 whose head sizes lie innermost, else in f32
- * arithmetic. arithmetic.
+ * arithmetic.
  *
  * Operands may lie anyhow: views of [B, S, heads * D] are what models have. */
 #include "cuda/cuda_row_attention.h"
@@ -72,6 +72,12 @@ const char *attention_reject_matrix(const problem *p, const kernel_target *t)
     return NULL;
 }
 
+bool attention_is_keyed(const problem *p)
+{
+    const problem_operand *m = has_mask(p) ? &p->in[3] : NULL;
+    return m && (m->rank < 2 || m->dim[m->rank - 2].max <= 1);
+}
+
 /* Keys lie next to each other, and rows begin at even elements. */
 static bool mask_has_pairs(const problem *p)
 {
@@ -86,6 +92,7 @@ void attention_define(const problem *p, cuda_code *c)
     const attrs_attention *a = p->attrs;
     cuda_code_define(c, "MASK", mask_kind(p));
     cuda_code_define(c, "PAIRS", mask_has_pairs(p));
+    cuda_code_define(c, "KEYED", attention_is_keyed(p));
     cuda_code_define(c, "IS_BF16", p->in[0].dtype == SINTER_DTYPE_BF16);
     cuda_code_define(c, "CAP", a->softcap > 0);
     cuda_code_define(c, "CAUSAL", a->causal != 0);
@@ -135,7 +142,10 @@ static double mma_cost(const problem *p, const tactic *t, const kernel_target *t
     double waves = blocks / (units * at_once);
     if (waves < 1) waves = 1;
     const double share = blocks / units < at_once ? (blocks / units < 1 ? 1 : blocks / units) : at_once;
-    return 2500 + waves * tiles * (tile_ns + products * 6 * warps / 4 * (share - 1)) + (m.wn > 1 ? 300 : 0);
+    const double work =
+        2500 + waves * tiles * (tile_ns + products * 6 * warps / 4 * (share - 1)) + (m.wn > 1 ? 300 : 0);
+    const double memory = cuda_cost_ns(target, cuda_problem_bytes(p), 0);
+    return work > memory ? work : memory;
 }
 
 static void mma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
@@ -253,7 +263,7 @@ static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const v
 
 const cuda_kernel cuda_attention = {
     .base = { .name = "cuda_attention",
-              .abi = 4,
+              .abi = 5,
               .is_strided_out = true,
               .reject = attention_reject_matrix,
               .tactics = mma_tactics,

@@ -15,7 +15,21 @@ bool        attention_has_length(const problem *p);
 const char *attention_reject_any(const problem *p);
 /* Why no kernel on matrix units takes it; NULL: they may. */
 const char *attention_reject_matrix(const problem *p, const kernel_target *t);
-/* MASK, PAIRS, IS_BF16, CAP, CAUSAL and LENGTH of attention.cuh. */
+/* Has it a mask that is the same for all queries of a head? */
+bool        attention_is_keyed(const problem *p);
+/* Why no kernel on Hopper's warpgroups takes it; NULL: they may. */
+const char *attention_reject_group(const problem *p, const kernel_target *t);
+/* Scores are scaled, and that is all. */
+bool        attention_is_plain(const problem *p);
+/* Elements of a tensor copy's box, the bytes of a line of them, and how many boxes so many elements are. */
+enum { ATTENTION_BOX = 64, ATTENTION_LINE = 128 };
+uint32_t    attention_boxes(int64_t elements);
+/* The parameters of the kernels on warpgroups, behind a launch of `blocks` blocks, of which each takes `rows` queries at
+ * a time. most: as many blocks stay; 0: each has its own queries. */
+sinter_status attention_bind_group(env *e, const problem *p, const void *attrs, const view *in, const view *out,
+                                   int64_t rows, uint32_t bn, int64_t most, uint32_t threads, uint32_t shared,
+                                   cuda_record *r);
+/* MASK, PAIRS, KEYED, IS_BF16, CAP, CAUSAL and LENGTH of attention.cuh. */
 void        attention_define(const problem *p, cuda_code *c);
 /* Fills x, which lies in a parameter of the launch begun last, and patches its addresses. */
 sinter_status attention_fill(env *e, const problem *p, const void *attrs, const view *in, const view *out,

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BOX = 64, LINE = 128, SWIZZLE_128 = 3, BARRIERS = 10 * 8 }; /* BOX: elements; LINE: their bytes */
+enum { BOX = ATTENTION_BOX, LINE = ATTENTION_LINE, SWIZZLE_128 = 3, BARRIERS = 10 * 8 };
 
 typedef struct hopper_tactic {
     uint8_t consumers, bn8, blocks; /* warpgroups of 64 queries; keys a tile over 8; blocks a multiprocessor */
@@ -27,7 +27,7 @@ static hopper_tactic tactic_of(const tactic *t)
     return h;
 }
 
-static const char *reject(const problem *p, const kernel_target *t)
+const char *attention_reject_group(const problem *p, const kernel_target *t)
 {
     REJECT_UNLESS(t->isa == 90, "not Hopper");
     const char *why = attention_reject_matrix(p, t);
@@ -37,23 +37,23 @@ static const char *reject(const problem *p, const kernel_target *t)
     return NULL;
 }
 
-/* Scores are scaled, and that is all. */
-static bool is_plain(const problem *p)
+bool attention_is_plain(const problem *p)
 {
     const attrs_attention *a = p->attrs;
     return (p->count_anchor <= 3 || p->in[3].dtype == SINTER_DTYPE_NONE) && a->softcap <= 0;
 }
 
-static uint32_t boxes(int64_t elements)
+uint32_t attention_boxes(int64_t elements)
 {
     return (uint32_t)((elements + BOX - 1) / BOX);
 }
 
-/* Queries, where results are put together later, too; two tiles of keys and values. */
+/* Queries, where results are put together later, too; two tiles of keys and values; masks of four. */
 static uint32_t shared_of(const problem *p, hopper_tactic h)
 {
-    const uint32_t k = boxes(attention_depth(p)), v = boxes(attention_width(p)), y = k > v ? k : v;
-    return h.consumers * 64u * y * LINE + 2 * h.bn8 * 8u * (k + v) * LINE + BARRIERS;
+    const uint32_t k = attention_boxes(attention_depth(p)), v = attention_boxes(attention_width(p)), y = k > v ? k : v;
+    return h.consumers * 64u * y * LINE + 2 * h.bn8 * 8u * (k + v) * LINE + BARRIERS +
+           (attention_is_keyed(p) ? 4 * h.bn8 * 8u * 4 : 0);
 }
 
 static uint32_t threads_of(hopper_tactic h)
@@ -65,11 +65,14 @@ static uint32_t threads_of(hopper_tactic h)
  * need. */
 static bool fits(const problem *p, hopper_tactic h)
 {
-    const uint32_t bn = h.bn8 * 8u, scores = bn / 2, factors = bn / 4, sums = boxes(attention_width(p)) * BOX / 2;
+    const uint32_t bn = h.bn8 * 8u, scores = bn / 2, factors = bn / 4,
+                   sums = attention_boxes(attention_width(p)) * BOX / 2;
     /* Registers are shared out to four warps at a time; where a warpgroup produces, it hands its own over. */
     const uint32_t warps = (threads_of(h) / 32 * h.blocks + 3) / 4 * 4, even = 65536 / (32 * warps) / 8 * 8;
     const uint32_t there = h.blocks > 1 || h.consumers == 1 ? even : h.consumers == 3 ? 160 : 240;
-    const uint32_t work = (h.has_overlap ? 26 : 12) + (is_plain(p) ? 0 : bn / 4 + 8);
+    const uint32_t work = (h.has_overlap ? 26 : 12) + (attention_is_plain(p)   ? 0
+                                                       : attention_is_keyed(p) ? 8
+                                                                               : bn / 4 + 8);
     return scores + factors + sums + work <= (there < 255 ? there : 255) &&
            (h.consumers < 3 || attention_depth(p) <= 128) && shared_of(p, h) + 1024 <= 228u * 1024 / h.blocks;
 }
@@ -125,7 +128,8 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     const problem_operand *q = &p->in[0], *k = &p->in[1];
     const double heads = (double)q->dim[0].opt * (double)q->dim[1].opt, units = target->units ? target->units : 132;
     const double rows = 64.0 * h.consumers, bn = h.bn8 * 8.0, per = ceil((double)q->dim[2].opt / rows);
-    const double depth = ceil((double)attention_depth(p) / 16) * 16, width = BOX * (double)boxes(attention_width(p));
+    const double depth = ceil((double)attention_depth(p) / 16) * 16,
+                 width = BOX * (double)attention_boxes(attention_width(p));
     const double blocks = heads * per, at_once = units * h.blocks;
     double tiles = ceil((double)k->dim[2].opt / bn);
     /* 4096 operations a clock for products; a power takes as long as 256 of them, and other work of a score half that.
@@ -134,7 +138,7 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     const double is_hidden = (h.has_overlap ? 0.5 : 0) + (h.has_turns ? 0.1 : 0) + 0.15 * h.blocks;
     const double hidden = (products < powers ? products : powers) * (is_hidden < 0.8 ? is_hidden : 0.8);
     double tile = products + powers - hidden + 150;
-    if (!is_plain(p)) tile += 0.05 * bn * rows;
+    if (!attention_is_plain(p) && !attention_is_keyed(p)) tile += 0.05 * bn * rows;
     if (a->causal && (double)k->dim[2].opt > rows) tiles = tiles * 0.5 + rows / bn;
     /* Blocks that share a multiprocessor take their turns on it. */
     const double share = blocks / units < 1 ? 1 : blocks / units < h.blocks ? blocks / units : h.blocks;
@@ -152,11 +156,11 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     const attrs_attention *a = p->attrs;
     c->source = "attention_wgmma.cu";
     c->entry = "attention_wgmma";
-    c->may_spill = !is_plain(p);
+    c->may_spill = !attention_is_plain(p);
     attention_define(p, c);
     cuda_code_define(c, "DEPTH", (attention_depth(p) + 15) / 16 * 16);
-    cuda_code_define(c, "WIDTH", boxes(attention_width(p)) * BOX);
-    cuda_code_define(c, "FOLD", is_plain(p) && a->scale > 0);
+    cuda_code_define(c, "WIDTH", attention_boxes(attention_width(p)) * BOX);
+    cuda_code_define(c, "FOLD", attention_is_plain(p) && a->scale > 0);
     cuda_code_define(c, "CONSUMERS", h.consumers);
     cuda_code_define(c, "BN", h.bn8 * 8);
     cuda_code_define(c, "BLOCKS", h.blocks);
@@ -187,35 +191,45 @@ static bool map_heads(cuda_record *r, const void *param, size_t at, uint8_t oper
     return true;
 }
 
-static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
-                          void *to)
+sinter_status attention_bind_group(env *e, const problem *p, const void *attrs, const view *in, const view *out,
+                                   int64_t rows, uint32_t bn, int64_t most, uint32_t threads, uint32_t shared,
+                                   cuda_record *r)
 {
-    cuda_record *r = to;
-    const hopper_tactic h = tactic_of(t);
     const view *q = &in[0];
-    const int64_t rows = 64 * h.consumers, tiles = (q->dim[2] + rows - 1) / rows;
+    const int64_t tiles = (q->dim[2] + rows - 1) / rows;
     int64_t items;
     if (!i64_mul(tiles, q->dim[1], &items) || !i64_mul(items, q->dim[0], &items) || items > INT32_MAX / 2)
         return FAIL(e, UNSUPPORTED, "attention over %lld heads of %lld tokens passes what a grid can be",
                     (long long)q->dim[1], (long long)q->dim[2]);
-    const int64_t most = h.units * h.blocks, blocks = h.units && items > most ? most : items;
-    if (!cuda_launch_add(r, 0, (uint64_t)blocks, 1, 1, threads_of(h), shared_of(p, h)))
+    if (!cuda_launch_add(r, 0, (uint64_t)(most && items > most ? most : items), 1, 1, threads, shared))
         return FAIL(e, INTERNAL, "a launch too many");
     struct attention_wgmma_args *x = cuda_param_add(r, sizeof *x);
     if (!x || !map_heads(r, x, offsetof(struct attention_wgmma_args, map_q), 0, q, 64) ||
-        !map_heads(r, x, offsetof(struct attention_wgmma_args, map_k), 1, &in[1], h.bn8 * 8u) ||
-        !map_heads(r, x, offsetof(struct attention_wgmma_args, map_v), 2, &in[2], h.bn8 * 8u))
+        !map_heads(r, x, offsetof(struct attention_wgmma_args, map_k), 1, &in[1], bn) ||
+        !map_heads(r, x, offsetof(struct attention_wgmma_args, map_v), 2, &in[2], bn))
         return FAIL(e, INTERNAL, "attention's parameters do not fit");
     x->tiles = (small)tiles;
     x->items = (small)items;
-    return attention_fill(e, p, attrs, in, out, r, &x->rows);
+    TRY(attention_fill(e, p, attrs, in, out, r, &x->rows));
+    x->by_tiles = cuda_fast_div(tiles ? tiles : 1);
+    x->by_heads = cuda_fast_div(x->rows.heads ? x->rows.heads : 1);
+    x->by_group = cuda_fast_div(x->rows.group);
+    return SINTER_OK;
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    const hopper_tactic h = tactic_of(t);
+    return attention_bind_group(e, p, attrs, in, out, 64 * h.consumers, h.bn8 * 8u, h.units * h.blocks, threads_of(h),
+                                shared_of(p, h), to);
 }
 
 const cuda_kernel cuda_attention_wgmma = {
     .base = { .name = "cuda_attention_wgmma",
-              .abi = 1,
+              .abi = 2,
               .is_strided_out = true,
-              .reject = reject,
+              .reject = attention_reject_group,
               .tactics = tactics,
               .check = check,
               .print = print,

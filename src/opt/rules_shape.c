@@ -97,6 +97,56 @@ static ir_value_id transpose_to_reshape(rewriter *r, const match *m)
     return build_shaped(r->b, n->in[0], rw_value(r, n->out[0])->dim, rw_value(r, n->out[0])->rank);
 }
 
+/* The first of x's axes behind those, from `at` on, whose sizes make up `size`, ones among them; 0: there are none. */
+static uint32_t axes_of(const rewriter *r, const ir_value *x, uint32_t at, dim size)
+{
+    dim all = dim_const(r->g->dims, 1);
+    while (at < x->rank && (all != size || dim_is(r->g->dims, x->dim[at], 1)))
+        all = dim_mul(r->g->dims, all, x->dim[at++]);
+    return all == size ? at : 0;
+}
+
+/* Is each axis of x one of y's, or several next to each other? */
+static bool is_split(const rewriter *r, const ir_value *x, const ir_value *y)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (!dim_is(r->g->dims, x->dim[i], 1) && !(at = axes_of(r, y, at, x->dim[i]))) return false;
+    return at == y->rank;
+}
+
+/* reshape(transpose(reshape(x))), where the first joins axes and the last takes them apart again, needs no joined axes:
+ * exporters turn keys as matrices of all heads, and tokens first as [tokens, batch * heads, size]. */
+static ir_value_id transpose_joined(rewriter *r, const match *m)
+{
+    const ir_node *turned = rw_node(r, m->node[1]);
+    const attr_ints *p = &((const attrs_transpose *)turned->attrs)->perm;
+    const ir_value x = *rw_value(r, m->v[X]), joined = *rw_value(r, turned->in[0]);
+    const ir_value y = *rw_value(r, rw_node(r, m->root)->out[0]);
+    if (is_split(r, &x, &joined)) return 0;
+    /* Axes of y that a joined axis becomes. */
+    uint32_t from[SINTER_RANK_MAX] = { 0 }, to[SINTER_RANK_MAX] = { 0 }, at = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const uint32_t axis = (uint32_t)p->at[i];
+        if (dim_is(r->g->dims, joined.dim[axis], 1)) continue;
+        from[axis] = at;
+        at = to[axis] = axes_of(r, &y, at, joined.dim[axis]);
+        if (!at) return 0;
+    }
+    if (at != y.rank) return 0;
+    ir_value apart = { .rank = y.rank };
+    int64_t perm[SINTER_RANK_MAX];
+    at = 0;
+    for (uint32_t i = 0; i < joined.rank; i++)
+        for (uint32_t k = from[i]; k < to[i]; k++) {
+            perm[k] = at;
+            apart.dim[at++] = y.dim[k];
+        }
+    if (!is_split(r, &x, &apart)) return 0;
+    const ir_value_id whole = build_shaped(r->b, m->v[X], apart.dim, apart.rank);
+    return whole ? build_permuted(r->b, whole, perm, apart.rank) : 0;
+}
+
 static ir_value_id drop_slice(rewriter *r, const match *m)
 {
     const ir_node *n = rw_node(r, m->root);
@@ -365,6 +415,7 @@ const rule rules_shape[] = {
     { "reshape-reshape",      MATCH(reshape, MATCH(reshape, ANY(X))), fold_reshapes,          EXACT },
     { "transpose-transpose",  MATCH(transpose, MATCH(transpose, ANY(X))), fold_transposes,    EXACT },
     { "transpose-reshape",    MATCH(transpose, ANY(X)),               transpose_to_reshape,   EXACT },
+    { "transpose-joined",     MATCH(reshape, MATCH(transpose, MATCH(reshape, ANY(X)))), transpose_joined, EXACT },
     { "slice-noop",           MATCH(slice, ANY(X)),                   drop_slice,             EXACT },
     { "expand-noop",          MATCH(expand, ANY(X)),                  take_input,             EXACT },
     { "tile-noop",            MATCH(tile, ANY(X)),                    drop_tile,              EXACT },

@@ -7,7 +7,7 @@
  * running maximum and sum, one rescale a tile, in powers of two.
  *
  *   DEPTH, WIDTH   head sizes rounded up to 16        MASK   0 none, 1 f32, 2 bool, 3 of the operands' type
- *   PAIRS  two neighbours of the mask may be read at once
+ *   PAIRS  two neighbours of the mask may be read at once      KEYED  it is the same for all queries of a head
  *   LENGTH  how many keys count is in memory
  *   IS_BF16, CAP (a soft cap), CAUSAL, MI, WM, WN, BN (keys a warp and tile), TRIGGER */
 #include "attention.cuh"
@@ -81,14 +81,14 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
         const i32 key0 = t * TILE + wn * BN;
 #if MASK
         /* Asked for before the keys are waited for. */
-        float mask[MI][BN / 8][4];
+        float mask[KEYED ? 1 : MI][BN / 8][KEYED ? 2 : 4];
 #pragma unroll
-        for (int i = 0; i < MI; i++)
+        for (int i = 0; i < (KEYED ? 1 : MI); i++)
 #pragma unroll
             for (int j = 0; j < BN / 8; j++)
 #pragma unroll
-                for (int r = 0; r < 2; r++) {
-                    const i32 key = key0 + j * 8 + (lane & 3) * 2, query = row0 + i * 16 + 8 * r;
+                for (int r = 0; r < (KEYED ? 1 : 2); r++) {
+                    const i32 key = key0 + j * 8 + (lane & 3) * 2, query = KEYED ? 0 : row0 + i * 16 + 8 * r;
                     const bool is_row = query < a.queries;
                     mask_pair(a, batch * a.mask_stride[0] + head * a.mask_stride[1] + query * a.mask_stride[2] +
                                      key * a.mask_stride[3],
@@ -138,7 +138,7 @@ KERNEL void __launch_bounds__(THREADS) attention(const __grid_constant__ attenti
                     float x = s[i][j][c] * scale;
 #endif
 #if MASK
-                    x = masked(x, mask[i][j][c]);
+                    x = masked(x, mask[KEYED ? 0 : i][j][KEYED ? c & 1 : c]);
 #endif
                     s[i][j][c] = x;
                 }

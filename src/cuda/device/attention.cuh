@@ -2,7 +2,8 @@
 /* attention.cuh - what the kernels of attention on matrix units share: powers of two, packed pairs, masks.
  *
  *   MASK   0 none, 1 f32, 2 bool, 3 of the operands' type      IS_BF16
- *   PAIRS  two neighbours of the mask may be read at once */
+ *   PAIRS  two neighbours of the mask may be read at once
+ *   KEYED  the mask is the same for all queries of a head */
 #ifndef ATTENTION_CUH
 #define ATTENTION_CUH
 
@@ -60,6 +61,18 @@ DEVICE u32 pack(float lo, float hi)
     if (has_second) y = to_float(((const f16 *)a.mask)[next]) * LOG2E;
 #endif
 }
+
+#if KEYED
+/* The mask of a head at a key, in powers of two. */
+DEVICE float mask_at_key(const attention_args &a, i32 batch, i32 head, i32 key)
+{
+    const i64 at = batch * a.mask_stride[0] + head * a.mask_stride[1] + key * a.mask_stride[3];
+    float x, unused;
+    mask_pair(a, at, key < a.keys, false, x, unused);
+    return x;
+}
+#endif
+
 /* A score under its mask. What is forbidden is left out even where it is NaN; numbers are added. */
 [[maybe_unused]] DEVICE float masked(float x, float mask)
 {

@@ -12,61 +12,25 @@
  *
  *   DEPTH  head size of q and k, rounded up to 16      WIDTH  of v, rounded up to 64
  *   MASK   0 none, 1 f32, 2 bool, 3 of the operands' type      PAIRS  two neighbours of it may be read at once
+ *   KEYED  the mask is the same for all queries of a head: it comes to shared memory with each tile of keys
  *   FOLD   the scale is folded into the powers: it is positive, and there is neither mask nor soft cap
  *   IS_BF16, CAP (a soft cap), CAUSAL, CONSUMERS, BN (keys a tile), BLOCKS (of a multiprocessor), OVERLAP, TURNS,
  *   TRIGGER */
-#include "attention.cuh"
-#include "attention_wgmma_args.h"
-#include "hopper.cuh"
+#include "attention_group.cuh"
 
 /* Alone on its multiprocessor, a block has a warpgroup of producers, whose registers the consumers get; else a warp. */
 enum { ALONE = BLOCKS == 1 && CONSUMERS > 1, ROWS = 64 * CONSUMERS, THREADS = 128 * CONSUMERS + (ALONE ? 128 : 32) };
-enum { LINE = 128 };                            /* bytes of 64 elements */
-enum { BOXES_K = (DEPTH + 63) / 64, BOXES_V = WIDTH / 64, BOXES_Y = BOXES_K > BOXES_V ? BOXES_K : BOXES_V };
-enum { Q_BOX = 64 * LINE, Q_GROUP = BOXES_Y * Q_BOX };          /* Q_GROUP: a consumer's queries, or its results */
-enum { BOX = BN * LINE, K_BYTES = BOXES_K * BOX, V_BYTES = BOXES_V * BOX };
 enum { K_AT = CONSUMERS * Q_GROUP, V_AT = K_AT + 2 * K_BYTES, BARS_AT = V_AT + 2 * V_BYTES };
 /* Barriers in shared memory, 8 bytes each; those of two are a tile's of either parity. */
 enum { Q_FULL = BARS_AT, Q_EMPTY = Q_FULL + 8, K_FULL = Q_EMPTY + 8, K_EMPTY = K_FULL + 16 };
-enum { V_FULL = K_EMPTY + 16, V_EMPTY = V_FULL + 16 };
+enum { V_FULL = K_EMPTY + 16, V_EMPTY = V_FULL + 16, MASK_AT = V_EMPTY + 16 };
+/* At MASK_AT, BN floats each, those of the last four tiles: a consumer that has read a tile's keys still reads its mask,
+ * but none from before. */
 enum { TURN = 1, MEET = TURN + CONSUMERS };     /* named barriers, one a consumer */
-enum { KEPT = 24, TAKEN = CONSUMERS == 3 ? 160 : 240 };     /* registers */
+enum { KEPT = KEYED ? 32 : 24, TAKEN = CONSUMERS == 3 ? 160 : 240 };     /* registers */
 
 /* By so many powers of two may scores pass the maximum that they are relative to. */
 #define SLACK 8.0f
-
-DEVICE void multiply(float (&c)[BN / 8][4], u64 a, u64 b, i32 adds)
-{
-#if IS_BF16
-    product_bf16(c, a, b, adds);
-#else
-    product_f16(c, a, b, adds);
-#endif
-}
-
-/* Scores of 64 queries and a tile of keys; to be waited for. */
-DEVICE void start_scores(float (&s)[BN / 8][4], u32 q, u32 k)
-{
-    const u64 a = matrix_rows128(q), b = matrix_rows128(k);
-#pragma unroll
-    for (int d = 0; d < DEPTH / 16; d++)
-        multiply(s, a + d / 4 * (Q_BOX >> 4) + d % 4 * 2, b + d / 4 * (BOX >> 4) + d % 4 * 2, d > 0);
-    product_commit();
-}
-
-/* Adds probabilities by values of a tile; to be waited for. */
-DEVICE void start_sums(float (&o)[WIDTH / 8][4], const u32 (&p)[BN / 16][4], u32 v)
-{
-    const u64 b = matrix_columns128<BOX>(v);
-#pragma unroll
-    for (int j = 0; j < BN / 16; j++)
-#if IS_BF16
-        product_turned_bf16(o, p[j], b + j * (16 * LINE >> 4), 1);
-#else
-        product_turned_f16(o, p[j], b + j * (16 * LINE >> 4), 1);
-#endif
-    product_commit();
-}
 
 /* What a thread has of two rows of queries: row[0] and row[0] + 8. */
 struct rows {
@@ -78,13 +42,16 @@ struct rows {
 
 /* Scores become powers of two of their distance from the maximum. True: the maximum has moved, and earlier sums are to
  * be multiplied by `by`. */
-DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &row, float (&by)[2], i32 key0,
-                        bool is_whole)
+DEVICE bool take_powers(const attention_args &a, [[maybe_unused]] const float *mask, float (&s)[BN / 8][4], rows &row,
+                        float (&by)[2], i32 key0, bool is_whole)
 {
     [[maybe_unused]] const i32 column = key0 + (lane_id() & 3) * 2, ahead = a.keys - a.queries;
 #if !FOLD
 #pragma unroll
-    for (int j = 0; j < BN / 8; j++)
+    for (int j = 0; j < BN / 8; j++) {
+#if KEYED
+        const vec<float, 2> m = *(const vec<float, 2> *)(mask + (lane_id() & 3) * 2 + j * 8);
+#endif
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             float &x = s[j][2 * r], &y = s[j][2 * r + 1];
@@ -95,7 +62,10 @@ DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &ro
             x *= row.scale;
             y *= row.scale;
 #endif
-#if MASK
+#if KEYED
+            x = masked(x, m.at[0]);
+            y = masked(y, m.at[1]);
+#elif MASK
             const i32 key = column + j * 8;
             const bool is_row = row.first + 8 * r < a.queries;
             float m0, m1;
@@ -105,6 +75,7 @@ DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &ro
             y = masked(y, m1);
 #endif
         }
+    }
 #endif
     if (!is_whole)
 #pragma unroll
@@ -160,29 +131,12 @@ DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &ro
     return moves;
 }
 
-/* Powers into the factors of the second product, once the one before has been waited for. */
-DEVICE void take_factors(const float (&s)[BN / 8][4], u32 (&p)[BN / 16][4])
-{
-#pragma unroll
-    for (int j = 0; j < BN / 16; j++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            p[j][2 * h] = pack(s[2 * j + h][0], s[2 * j + h][1]);
-            p[j][2 * h + 1] = pack(s[2 * j + h][2], s[2 * j + h][3]);
-        }
-}
-
 DEVICE void rescale(float (&o)[WIDTH / 8][4], const float (&by)[2])
 {
 #pragma unroll
     for (int j = 0; j < WIDTH / 8; j++)
 #pragma unroll
         for (int c = 0; c < 4; c++) o[j][c] *= by[c >> 1];
-}
-
-DEVICE void fetch(const tensor_map *map, u32 to, u32 bar, i32 boxes, i32 box, i32 token, i32 head, i32 batch)
-{
-    for (i32 i = 0; i < boxes; i++) copy_tensor(to + i * box, map, bar, i * 64, token, head, batch);
 }
 
 /* A piece of the work: a block's queries. */
@@ -196,27 +150,46 @@ DEVICE piece piece_at(const attention_wgmma_args &w, i32 item)
     const i32 lines = w.items / w.tiles, tile = w.tiles - 1 - item / lines, line = item % lines;
     const i32 keys = smaller(a.keys, tile * ROWS + ROWS + a.keys - a.queries);  /* that any of the queries may see */
 #else
-    const i32 tile = item % w.tiles, line = item / w.tiles, keys = a.keys;
+    i32 tile, line;
+    divmod_fast(item, w.by_tiles, line, tile);
+    const i32 keys = a.keys;
 #endif
-    return { tile * ROWS, line % a.heads, line / a.heads, keys > 0 ? (keys + BN - 1) / BN : 0 };
+    i32 batch, head;
+    divmod_fast(line, w.by_heads, batch, head);
+    return { tile * ROWS, head, batch, keys > 0 ? (keys + BN - 1) / BN : 0 };
 }
 
-/* One thread of the producer. `n` counts tiles over all pieces, `turn` pieces. */
-DEVICE void produce(const attention_wgmma_args &w, u32 base)
+/* One thread of the producer, with KEYED one warp, whose first lane begins the copies. `n` counts tiles over all pieces,
+ * `turn` pieces. */
+DEVICE void produce(const attention_wgmma_args &w, u32 base, [[maybe_unused]] float *masks)
 {
+    const bool leads = !KEYED || lane_id() == 0;
     i32 n = 0, turn = 0;
     for (i32 item = blockIdx.x; item < w.items; item += gridDim.x, turn++) {
         const piece x = piece_at(w, item);
-        const i32 head_k = x.head / w.rows.group;
+        const i32 head_k = div_fast(x.head, w.by_group);
         /* Keys of a tile before values of the one before it: as they are taken. */
         for (i32 t = 0; t <= x.tiles; t++) {
             if (t < x.tiles) {
                 const u32 stage = (n + t) & 1, bar = base + K_FULL + 8 * stage;
+#if KEYED
+                float mask[(BN + 31) / 32];
+                for (i32 i = 0; i < (BN + 31) / 32; i++)
+                    mask[i] = mask_at_key(w.rows, x.batch, x.head, t * BN + i * 32 + (i32)lane_id());
+#endif
                 if (n + t >= 2) barrier_wait(base + K_EMPTY + 8 * stage, ((n + t) / 2 - 1) & 1);
-                barrier_expect(bar, K_BYTES);
-                fetch((const tensor_map *)w.map_k, base + K_AT + stage * K_BYTES, bar, BOXES_K, BOX, t * BN, head_k,
-                      x.batch);
+                if (leads) {
+                    barrier_expect(bar, K_BYTES);
+                    fetch((const tensor_map *)w.map_k, base + K_AT + stage * K_BYTES, bar, BOXES_K, BOX, t * BN, head_k,
+                          x.batch);
+                }
+#if KEYED
+                for (i32 i = 0; i < (BN + 31) / 32; i++)
+                    if (i * 32 + lane_id() < BN) masks[((n + t) & 3) * BN + i * 32 + lane_id()] = mask[i];
+                barrier_arrive(bar);
+#endif
             }
+            if (!leads) continue;
             if (t == 0) {
                 if (turn) barrier_wait(base + Q_EMPTY, (turn - 1) & 1);
                 barrier_expect(base + Q_FULL, CONSUMERS * BOXES_K * Q_BOX);
@@ -241,11 +214,12 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
     const attention_args &a = w.rows;
     u8 *const shared = shared_base();
     const u32 base = shared_address(shared);
+    float *const masks = (float *)(shared + MASK_AT);
     if (threadIdx.x == 0) {
         barrier_init(base + Q_FULL, 1);
         barrier_init(base + Q_EMPTY, 4 * CONSUMERS);
         for (int i = 0; i < 2; i++) {
-            barrier_init(base + K_FULL + 8 * i, 1);
+            barrier_init(base + K_FULL + 8 * i, KEYED ? 33 : 1);
             barrier_init(base + V_FULL + 8 * i, 1);
             barrier_init(base + K_EMPTY + 8 * i, 4 * CONSUMERS);
             barrier_init(base + V_EMPTY + 8 * i, 4 * CONSUMERS);
@@ -259,11 +233,11 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
     if (threadIdx.x >= 128 * CONSUMERS) {
         if (ALONE) registers_give<KEPT>();
         grid_wait();
-        if (threadIdx.x == 128 * CONSUMERS) {
+        if (threadIdx.x == 128 * CONSUMERS || (KEYED && threadIdx.x < 128 * CONSUMERS + 32)) {
 #if TRIGGER == 1
             grid_trigger();
 #endif
-            produce(w, base);
+            produce(w, base, masks);
 #if TRIGGER == 2
             grid_trigger();
 #endif
@@ -311,7 +285,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
             start_scores(s, q, base + K_AT + before * K_BYTES);
             product_wait<0>();
             if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * before);
-            take_powers(a, s, row, by, 0, BN <= whole);
+            take_powers(a, masks + (n & 3) * BN, s, row, by, 0, BN <= whole);
             take_factors(s, p);
             for (i32 t = 1; t < x.tiles; t++) {
                 const u32 stage = (n + t) & 1;
@@ -331,7 +305,8 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
 #endif
                 product_wait<1>();
                 if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * stage);
-                const bool moves = take_powers(a, s, row, by, t * BN, (t + 1) * BN <= whole);
+                const bool moves =
+                    take_powers(a, masks + ((n + t) & 3) * BN, s, row, by, t * BN, (t + 1) * BN <= whole);
                 product_after(row.sum[0] + row.sum[1]);
                 product_wait<0>();
                 if (lane == 0) barrier_arrive(base + V_EMPTY + 8 * before);
@@ -353,7 +328,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
             start_scores(s, q, base + K_AT + stage * K_BYTES);
             product_wait<0>();
             if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * stage);
-            if (take_powers(a, s, row, by, (t - n) * BN, (t - n + 1) * BN <= whole)) rescale(o, by);
+            if (take_powers(a, masks + (t & 3) * BN, s, row, by, (t - n) * BN, (t - n + 1) * BN <= whole)) rescale(o, by);
             take_factors(s, p);
             barrier_wait(base + V_FULL + 8 * stage, parity);
             product_begin();
@@ -363,32 +338,9 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
         }
 #endif
         n += x.tiles;
-        /* Results go through the queries' place, 16-byte units of a row exchanged by its number. */
+        /* Results go through the queries' place. */
         sync_some(MEET + group, 128);
-        u8 *const part = shared + group * Q_GROUP + warp * 16 * WIDTH * 2;
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            float total = row.sum[r];
-            total += shuffle_xor(total, 1);
-            total += shuffle_xor(total, 2);
-            const bool is_none = total == 0;
-            const float share = 1 / total; /* NaN is passed on */
-            const u32 line = (lane >> 2) + 8 * r;
-#pragma unroll
-            for (int j = 0; j < WIDTH / 8; j++)
-                *(u32 *)(part + line * WIDTH * 2 + ((j ^ (line & 7)) * 16) + (lane & 3) * 4) =
-                    pack(is_none ? 0.0f : o[j][2 * r] * share, is_none ? 0.0f : o[j][2 * r + 1] * share);
-        }
-        sync_warp();
-        u16 *const y = (u16 *)a.y + x.batch * a.y_stride[0] + x.head * a.y_stride[1];
-        enum { UNITS = WIDTH / 8 };
-#pragma unroll 4
-        for (i32 i = lane; i < 16 * UNITS; i += 32) {
-            const i32 line = i / UNITS, unit = i % UNITS;
-            if (row0 + line >= a.queries || unit * 8 >= a.width) continue;
-            *(u32x4 *)(y + (row0 + line) * a.y_stride[2] + unit * 8) =
-                *(const u32x4 *)(part + line * WIDTH * 2 + (unit ^ (line & 7)) * 16);
-        }
+        put_results(a, shared + group * Q_GROUP, o, row.sum, x.head, x.batch, row0);
         /* The next queries may come: all of the group have written and read their parts of this place. */
         fence_copies();
         sync_warp();

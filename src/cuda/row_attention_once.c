@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_attention_once.c - attention on Hopper's warpgroups over so few keys that one tile has them all. */
+#include "cuda/cuda_kernels.h"
+#include "cuda/cuda_row_attention.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BARRIERS = 6 * 8 };
+
+typedef struct once_tactic {
+    uint8_t groups, bn8, blocks; /* warpgroups of 64 queries; keys over 8; blocks a multiprocessor */
+    uint8_t trigger;
+    uint8_t units; /* multiprocessors of the chip on which blocks stay; 0: they do not */
+    uint8_t zero[TACTIC_SIZE - 5];
+} once_tactic;
+_Static_assert(sizeof(once_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+
+/* Of products of a warpgroup with as many columns. */
+static const uint16_t tiles[] = { 32, 64, 80, 96, 112, 128, 160, 176, 208, 256 };
+
+static once_tactic tactic_of(const tactic *t)
+{
+    once_tactic x;
+    memcpy(&x, t, sizeof x);
+    return x;
+}
+
+/* The tile that holds all keys; 0: there is none. */
+static uint32_t tile_of(const problem *p)
+{
+    for (uint32_t i = 0; i < COUNT_OF(tiles); i++)
+        if (p->in[1].dim[2].max <= tiles[i]) return tiles[i];
+    return 0;
+}
+
+static const char *reject(const problem *p, const kernel_target *t)
+{
+    const char *why = attention_reject_group(p, t);
+    if (why) return why;
+    REJECT_UNLESS(tile_of(p), "many keys");
+    REJECT_UNLESS(attention_depth(p) <= 128 && attention_width(p) <= 128, "large heads");
+    return NULL;
+}
+
+static uint32_t stages_of(once_tactic x)
+{
+    return x.units ? 2 : 1;
+}
+
+/* Queries, where results are put together later, too; keys and values; masks. */
+static uint32_t shared_of(const problem *p, once_tactic x)
+{
+    const uint32_t k = attention_boxes(attention_depth(p)), v = attention_boxes(attention_width(p)), y = k > v ? k : v;
+    return stages_of(x) * (x.groups * 64u * y + x.bn8 * 8u * (k + v)) * ATTENTION_LINE + BARRIERS +
+           (attention_is_keyed(p) ? x.groups * 2u * x.bn8 * 8u * 4 : 0);
+}
+
+/* Whether a warpgroup's scores, and then its factors and sums, leave registers to work with. */
+static bool fits(const problem *p, once_tactic x)
+{
+    const uint32_t bn = x.bn8 * 8u, sums = attention_boxes(attention_width(p)) * ATTENTION_BOX / 2;
+    const uint32_t there = 65536 / (128u * x.groups * x.blocks) / 8 * 8;
+    const uint32_t most = bn / 2 > bn / 4 + sums ? bn / 2 : bn / 4 + sums;
+    const uint32_t work = attention_is_plain(p) || attention_is_keyed(p) ? 32 : bn / 4 + 40;
+    return most + work <= (there < 255 ? there : 255) && shared_of(p, x) + 1024 <= 228u * 1024 / x.blocks;
+}
+
+static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
+{
+    /* Groups, blocks, whether they stay. */
+    static const uint8_t shapes[][3] = {
+        { 2, 2, 1 }, { 1, 4, 0 }, { 3, 1, 1 }, { 1, 3, 0 }, { 2, 2, 0 }, { 4, 1, 1 },
+        { 1, 1, 0 }, { 2, 1, 1 }, { 1, 2, 1 }, { 2, 1, 0 }, { 4, 1, 0 }, { 1, 2, 0 },
+    };
+    const uint8_t units = t->units == 0 || t->units > UINT8_MAX ? UINT8_MAX : (uint8_t)t->units;
+    for (uint32_t i = 0; i < COUNT_OF(shapes); i++)
+        for (uint8_t trigger = 2; trigger <= 3; trigger++) {
+            const once_tactic x = { .groups = shapes[i][0],
+                                    .bn8 = (uint8_t)(tile_of(p) / 8),
+                                    .blocks = shapes[i][1],
+                                    .trigger = trigger,
+                                    .units = shapes[i][2] ? units : 0 };
+            if (out->count < COUNT_OF(out->at) && fits(p, x) && shared_of(p, x) <= t->shared)
+                memcpy(&out->at[out->count++], &x, sizeof x);
+        }
+}
+
+static bool check(const problem *p, const tactic *t)
+{
+    static const uint8_t zero[sizeof(once_tactic)];
+    const once_tactic x = tactic_of(t);
+    return x.bn8 * 8u == tile_of(p) && x.groups >= 1 && x.groups <= 4 && x.blocks >= 1 && x.blocks <= 4 &&
+           x.trigger >= 1 && x.trigger <= 3 && fits(p, x) && shared_of(p, x) <= 227 * 1024 &&
+           memcmp(x.zero, zero, sizeof x.zero) == 0;
+}
+
+static void print(const tactic *t, text *out)
+{
+    const once_tactic x = tactic_of(t);
+    text_printf(out, "%ux%u b%u%s t%u", x.groups * 64u, x.bn8 * 8u, x.blocks, x.units ? " stay" : "", x.trigger);
+}
+
+static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
+{
+    const once_tactic x = tactic_of(t);
+    const problem_operand *q = &p->in[0];
+    const double heads = (double)q->dim[0].opt * (double)q->dim[1].opt, units = target->units ? target->units : 132;
+    const double rows = 64.0 * x.groups, bn = x.bn8 * 8.0;
+    const double blocks = heads * ceil((double)q->dim[2].opt / rows), at_once = units * x.blocks;
+    const double depth = ceil((double)attention_depth(p) / 16) * 16,
+                 width = ATTENTION_BOX * (double)attention_boxes(attention_width(p));
+    /* 4096 operations a clock for products, 16 powers; both at once where other warpgroups have their turn. */
+    const double products = 2 * bn * (depth + width) * rows / (4096 * 1.7), powers = 1.3 * bn * rows / (16 * 1.7);
+    const double others = x.groups * x.blocks > 1 ? 0.6 : 1;
+    const double share = blocks / units < 1 ? 1 : blocks / units < x.blocks ? blocks / units : x.blocks;
+    const double waves = blocks / at_once < 1 ? 1 : ceil(blocks / at_once);
+    double score = (products + powers) * others;
+    if (!attention_is_plain(p) && !attention_is_keyed(p)) score += 0.05 * bn * rows;
+    const double work = 2000 + waves * (score * share + (x.units ? 300 : 900));
+    const double memory = cuda_cost_ns(target, cuda_problem_bytes(p), 0);
+    return work > memory ? work : memory;
+}
+
+static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+{
+    (void)target;
+    if (index) return false;
+    const once_tactic x = tactic_of(t);
+    const attrs_attention *a = p->attrs;
+    c->source = "attention_once.cu";
+    c->entry = "attention_once";
+    c->may_spill = !attention_is_plain(p);
+    attention_define(p, c);
+    cuda_code_define(c, "DEPTH", (attention_depth(p) + 15) / 16 * 16);
+    cuda_code_define(c, "WIDTH", attention_boxes(attention_width(p)) * ATTENTION_BOX);
+    cuda_code_define(c, "FOLD", attention_is_plain(p) && a->scale > 0);
+    cuda_code_define(c, "GROUPS", x.groups);
+    cuda_code_define(c, "BN", x.bn8 * 8);
+    cuda_code_define(c, "BLOCKS", x.blocks);
+    cuda_code_define(c, "STAGES", stages_of(x));
+    cuda_code_define(c, "TRIGGER", x.trigger);
+    return true;
+}
+
+static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
+                          void *to)
+{
+    const once_tactic x = tactic_of(t);
+    if (in[1].dim[2] > x.bn8 * 8) return FAIL(e, INTERNAL, "more keys than a tile of attention has");
+    return attention_bind_group(e, p, attrs, in, out, 64 * x.groups, x.bn8 * 8u, x.units * x.blocks, 128u * x.groups,
+                                shared_of(p, x), to);
+}
+
+const cuda_kernel cuda_attention_once = {
+    .base = { .name = "cuda_attention_once",
+              .abi = 1,
+              .is_strided_out = true,
+              .reject = reject,
+              .tactics = tactics,
+              .check = check,
+              .print = print,
+              .cost_ns = cost_ns,
+              .record_size = cuda_record_size,
+              .bind = bind },
+    .code = code,
+};
