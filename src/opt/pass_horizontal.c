@@ -21,24 +21,28 @@ typedef struct horizontal {
     ir_graph *g;
     ir_builder b;
     arena a;
-    uint32_t looks; /* values that may still be looked at for one answer */
 } horizontal;
 
-/* Does `v` reach attention through what moves numbers or works on each alone? */
-static bool reaches_attention(horizontal *h, ir_value_id v, uint32_t depth)
+static bool reaches(const ir_graph *g, ir_value_id v, arena *a, uint32_t depth, uint32_t *looks)
 {
     ir_node_id *reader;
-    const arena_mark mark = arena_save(&h->a);
-    const uint32_t count = depth && h->looks ? ir_readers(h->g, v, &h->a, &reader) : 0;
-    h->looks -= h->looks > 0;
+    const arena_mark mark = arena_save(a);
+    const uint32_t count = depth && *looks ? ir_readers(g, v, a, &reader) : 0;
+    *looks -= *looks > 0;
     bool found = false;
     for (uint32_t i = 0; i < count && !found; i++) {
-        const ir_node *n = ir_node_at(h->g, reader[i]);
+        const ir_node *n = ir_node_at(g, reader[i]);
         found = n->op == OP_attention ||
-                (op_has(n->op, ELEMENTWISE | MOVES) && n->count_out == 1 && reaches_attention(h, n->out[0], depth - 1));
+                (op_has(n->op, ELEMENTWISE | MOVES) && n->count_out == 1 && reaches(g, n->out[0], a, depth - 1, looks));
     }
-    arena_rewind(&h->a, mark);
+    arena_rewind(a, mark);
     return found;
+}
+
+bool opt_reaches_attention(const ir_graph *g, ir_value_id v, arena *a)
+{
+    uint32_t looks = LOOKS_MAX;
+    return reaches(g, v, a, FAR, &looks);
 }
 
 static int64_t const_dim(const ir_graph *g, ir_value_id v, uint32_t axis)
@@ -67,8 +71,7 @@ static bool part_of(horizontal *h, ir_node_id id, ir_value_id x, part *out)
             *out = (part){ .matmul = id, .add = reader[0], .bias = bias, .out = add->out[0] };
     }
     arena_rewind(&h->a, mark);
-    h->looks = LOOKS_MAX;
-    return reaches_attention(h, out->out, FAR);
+    return opt_reaches_attention(h->g, out->out, &h->a);
 }
 
 static bool fits(const horizontal *h, const part *a, const part *b)

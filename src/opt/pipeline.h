@@ -69,6 +69,9 @@ sinter_status opt_rules_run(opt_state *s, const struct rule *const *tables);
 sinter_status pass_state(opt_state *s);
 sinter_status pass_cse(opt_state *s);
 sinter_status pass_horizontal(opt_state *s);
+sinter_status pass_rows(opt_state *s);
+/* Does `v` reach attention through what moves numbers or works on each alone? Found within some steps, or not. */
+bool          opt_reaches_attention(const ir_graph *g, ir_value_id v, arena *a);
 sinter_status pass_groups(opt_state *s);
 
 #endif

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { ATTENTION_FAR = 8 }; /* views between a value and attention */
+
 sinter_status lower_value(lowering *l, ir_value_id v, uint32_t *out)
 {
     *out = 0;
@@ -82,6 +84,20 @@ static sinter_status lower_view(lowering *l, const ir_node *n, bool *done)
 
 /* ---- nodes ---- */
 
+/* Is `v` read by nothing but attention, which takes any order of tokens and heads, and by views for it? */
+static bool is_for_attention(lowering *l, ir_value_id v, arena *scratch, uint32_t depth)
+{
+    ir_node_id *reader;
+    const uint32_t count = depth ? ir_readers(l->g, v, scratch, &reader) : 0;
+    bool is_all = count > 0 && !ir_value_at(l->g, v)->is_output;
+    for (uint32_t i = 0; i < count && is_all; i++) {
+        const ir_node *n = ir_node_at(l->g, reader[i]);
+        is_all = n->op == OP_attention ||
+                 ((op_at(n->op)->traits & VIEW) && is_for_attention(l, n->out[0], scratch, depth - 1));
+    }
+    return is_all;
+}
+
 /* A value that only a transpose reads is best written in the order in which the transposed value is dense, and one that
  * enters a network of images as its kernels want it. */
 static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint8_t *order)
@@ -98,6 +114,9 @@ static bool wish_of(lowering *l, ir_value_id v, arena *scratch, uint8_t *order)
     }
     if (n->op != OP_transpose) return false;
     const attr_ints *perm = &((const attrs_transpose *)n->attrs)->perm;
+    if (perm->count && perm->at[perm->count - 1] == (int64_t)perm->count - 1 &&
+        is_for_attention(l, n->out[0], scratch, ATTENTION_FAR))
+        return false;
     for (uint32_t i = 0; i < x->rank; i++) order[i] = (uint8_t)perm->at[i];
     return perm->count == x->rank;
 }
