@@ -513,6 +513,13 @@ static unsigned call_shared_address(const void *p)
     return 0;
 }
 
+static void call_registers(unsigned count)
+{
+    if (count % 8 || count < 24 || count > 256)
+        THREAD_FAIL("setmaxnreg of %u: 24 to 256 in steps of 8 are possible", count);
+    rt.current->block->registers += (int64_t)count - runtime_registers();
+}
+
 static void call_fail(const char *why, const char *file, int line)
 {
     THREAD_FAIL("%s:%d: %s", runtime_base_name(file), line, why);
@@ -544,5 +551,6 @@ const struct emulator_calls runtime_calls = {
     .product_turned = call_product_turned,
     .product_commit = call_product_commit,
     .product_wait = call_product_wait,
+    .registers = call_registers,
     .fail = call_fail,
 };

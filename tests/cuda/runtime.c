@@ -84,6 +84,12 @@ static void end_block(block *b)
     if (rt.cluster > 1) (void)mprotect(b->shared, SHARED_PLACE - PAGE, PROT_NONE);
 }
 
+int64_t runtime_registers(void)
+{
+    const int64_t even = 65536 / rt.threads / 8 * 8;
+    return even < 255 ? even : 255;
+}
+
 static void end_thread(void)
 {
     fiber *f = rt.current;
@@ -103,7 +109,12 @@ static void end_thread(void)
         runtime_wake_warp(w);
     }
     runtime_cluster_check();
-    if (!b->alive) end_block(b);
+    if (b->alive) return;
+    if (b->registers > 0) {
+        THREAD_FAIL("registers_take() waits for ever: %lld more are taken than given", (long long)b->registers);
+        return;
+    }
+    end_block(b);
 }
 
 static void body(void)

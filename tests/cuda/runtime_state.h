@@ -76,6 +76,7 @@ typedef struct block {
     } named[NAMED];
     phase_barrier phase[PHASES];
     uint32_t phase_count;
+    int64_t registers;                  /* that its threads take beyond those of the launch */
 } block;
 
 typedef struct fiber {
@@ -135,6 +136,9 @@ extern runtime rt;
 extern const struct emulator_calls runtime_calls;
 
 /* ---- runtime.c ---- */
+
+/* The most that a thread can be launched with: a block has 65536 at most. */
+int64_t runtime_registers(void);
 
 /* Adds to what is wrong. */
 void runtime_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -8,10 +8,12 @@
 
 enum { COUNT = 1 << 16, PAGES = COUNT * 4 };
 
-static const char *const entries[] = { "exchange_right",  "writes_early",  "waits_not",     "reads_behind",
-                                       "copies_unwaited", "threads_unmet", "one_more_sync", "writes_beyond_shared",
-                                       "warp_apart",      "misaligned",    "bulk_right",    "bulk_short",
-                                       "bulk_unwaited",   "cluster_right", "cluster_unmet", "cluster_left_early",
+static const char *const entries[] = { "exchange_right", "writes_early",         "waits_not",
+                                       "reads_behind",   "copies_unwaited",      "threads_unmet",
+                                       "one_more_sync",  "writes_beyond_shared", "warp_apart",
+                                       "misaligned",     "bulk_right",           "bulk_short",
+                                       "bulk_unwaited",  "registers_right",      "registers_not_given",
+                                       "cluster_right",  "cluster_unmet",        "cluster_left_early",
                                        "narrows" };
 
 struct fault_args {
@@ -85,6 +87,8 @@ static void runs_what_is_right(void)
         CHECK(is_exchanged(1, 64));
         if (!CHECK(run("bulk_right", 1, 64, order))) (void)printf("%s\n", why);
         CHECK(is_exchanged(1, 64));
+        if (!CHECK(run("registers_right", 1, 64, order))) (void)printf("%s\n", why);
+        CHECK(is_exchanged(1, 64));
         if (!CHECK(run("cluster_right", 2, 64, order))) (void)printf("%s\n", why);
         CHECK(is_exchanged(64, 128));
     }
@@ -104,6 +108,7 @@ static void says_what_is_wrong(void)
         { "writes_beyond_shared", 1, "byte 512 of shared memory" },
         { "warp_apart", 1, "others of its warp are in sync_warp at faults.cu:" },
         { "misaligned", 1, "not aligned for its type" },
+        { "registers_not_given", 1, "waits for ever: 32 more are taken than given" },
         { "bulk_short", 1, "lacks 0 arrivals and 256 bytes" },
     };
     for (size_t i = 0; i < COUNT_OF(faults); i++) {

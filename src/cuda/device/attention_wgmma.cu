@@ -12,7 +12,6 @@
  *
  *   DEPTH  head size of q and k, rounded up to 16      WIDTH  of v, rounded up to 64
  *   MASK   0 none, 1 f32, 2 bool, 3 of the operands' type      PAIRS  two neighbours of it may be read at once
- *   KEYED  the mask is the same for all queries of a head: it comes to shared memory with each tile of keys
  *   FOLD   the scale is folded into the powers: it is positive, and there is neither mask nor soft cap
  *   IS_BF16, CAP (a soft cap), CAUSAL, CONSUMERS, BN (keys a tile), BLOCKS (of a multiprocessor), OVERLAP, TURNS,
  *   TRIGGER */
@@ -23,11 +22,9 @@ enum { ALONE = BLOCKS == 1 && CONSUMERS > 1, ROWS = 64 * CONSUMERS, THREADS = 12
 enum { K_AT = CONSUMERS * Q_GROUP, V_AT = K_AT + 2 * K_BYTES, BARS_AT = V_AT + 2 * V_BYTES };
 /* Barriers in shared memory, 8 bytes each; those of two are a tile's of either parity. */
 enum { Q_FULL = BARS_AT, Q_EMPTY = Q_FULL + 8, K_FULL = Q_EMPTY + 8, K_EMPTY = K_FULL + 16 };
-enum { V_FULL = K_EMPTY + 16, V_EMPTY = V_FULL + 16, MASK_AT = V_EMPTY + 16 };
-/* At MASK_AT, BN floats each, those of the last four tiles: a consumer that has read a tile's keys still reads its mask,
- * but none from before. */
+enum { V_FULL = K_EMPTY + 16, V_EMPTY = V_FULL + 16 };
 enum { TURN = 1, MEET = TURN + CONSUMERS };     /* named barriers, one a consumer */
-enum { KEPT = KEYED ? 32 : 24, TAKEN = CONSUMERS == 3 ? 160 : 240 };     /* registers */
+enum { KEPT = 24, TAKEN = CONSUMERS == 3 ? 160 : 240 };     /* registers */
 
 /* By so many powers of two may scores pass the maximum that they are relative to. */
 #define SLACK 8.0f
@@ -42,16 +39,13 @@ struct rows {
 
 /* Scores become powers of two of their distance from the maximum. True: the maximum has moved, and earlier sums are to
  * be multiplied by `by`. */
-DEVICE bool take_powers(const attention_args &a, [[maybe_unused]] const float *mask, float (&s)[BN / 8][4], rows &row,
-                        float (&by)[2], i32 key0, bool is_whole)
+DEVICE bool take_powers(const attention_args &a, float (&s)[BN / 8][4], rows &row, float (&by)[2], i32 key0,
+                        bool is_whole)
 {
     [[maybe_unused]] const i32 column = key0 + (lane_id() & 3) * 2, ahead = a.keys - a.queries;
 #if !FOLD
 #pragma unroll
-    for (int j = 0; j < BN / 8; j++) {
-#if KEYED
-        const vec<float, 2> m = *(const vec<float, 2> *)(mask + (lane_id() & 3) * 2 + j * 8);
-#endif
+    for (int j = 0; j < BN / 8; j++)
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             float &x = s[j][2 * r], &y = s[j][2 * r + 1];
@@ -62,10 +56,7 @@ DEVICE bool take_powers(const attention_args &a, [[maybe_unused]] const float *m
             x *= row.scale;
             y *= row.scale;
 #endif
-#if KEYED
-            x = masked(x, m.at[0]);
-            y = masked(y, m.at[1]);
-#elif MASK
+#if MASK
             const i32 key = column + j * 8;
             const bool is_row = row.first + 8 * r < a.queries;
             float m0, m1;
@@ -75,7 +66,6 @@ DEVICE bool take_powers(const attention_args &a, [[maybe_unused]] const float *m
             y = masked(y, m1);
 #endif
         }
-    }
 #endif
     if (!is_whole)
 #pragma unroll
@@ -159,11 +149,9 @@ DEVICE piece piece_at(const attention_wgmma_args &w, i32 item)
     return { tile * ROWS, head, batch, keys > 0 ? (keys + BN - 1) / BN : 0 };
 }
 
-/* One thread of the producer, with KEYED one warp, whose first lane begins the copies. `n` counts tiles over all pieces,
- * `turn` pieces. */
-DEVICE void produce(const attention_wgmma_args &w, u32 base, [[maybe_unused]] float *masks)
+/* One thread of the producer. `n` counts tiles over all pieces, `turn` pieces. */
+DEVICE void produce(const attention_wgmma_args &w, u32 base)
 {
-    const bool leads = !KEYED || lane_id() == 0;
     i32 n = 0, turn = 0;
     for (i32 item = blockIdx.x; item < w.items; item += gridDim.x, turn++) {
         const piece x = piece_at(w, item);
@@ -172,24 +160,11 @@ DEVICE void produce(const attention_wgmma_args &w, u32 base, [[maybe_unused]] fl
         for (i32 t = 0; t <= x.tiles; t++) {
             if (t < x.tiles) {
                 const u32 stage = (n + t) & 1, bar = base + K_FULL + 8 * stage;
-#if KEYED
-                float mask[(BN + 31) / 32];
-                for (i32 i = 0; i < (BN + 31) / 32; i++)
-                    mask[i] = mask_at_key(w.rows, x.batch, x.head, t * BN + i * 32 + (i32)lane_id());
-#endif
                 if (n + t >= 2) barrier_wait(base + K_EMPTY + 8 * stage, ((n + t) / 2 - 1) & 1);
-                if (leads) {
-                    barrier_expect(bar, K_BYTES);
-                    fetch((const tensor_map *)w.map_k, base + K_AT + stage * K_BYTES, bar, BOXES_K, BOX, t * BN, head_k,
-                          x.batch);
-                }
-#if KEYED
-                for (i32 i = 0; i < (BN + 31) / 32; i++)
-                    if (i * 32 + lane_id() < BN) masks[((n + t) & 3) * BN + i * 32 + lane_id()] = mask[i];
-                barrier_arrive(bar);
-#endif
+                barrier_expect(bar, K_BYTES);
+                fetch((const tensor_map *)w.map_k, base + K_AT + stage * K_BYTES, bar, BOXES_K, BOX, t * BN, head_k,
+                      x.batch);
             }
-            if (!leads) continue;
             if (t == 0) {
                 if (turn) barrier_wait(base + Q_EMPTY, (turn - 1) & 1);
                 barrier_expect(base + Q_FULL, CONSUMERS * BOXES_K * Q_BOX);
@@ -214,12 +189,11 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
     const attention_args &a = w.rows;
     u8 *const shared = shared_base();
     const u32 base = shared_address(shared);
-    float *const masks = (float *)(shared + MASK_AT);
     if (threadIdx.x == 0) {
         barrier_init(base + Q_FULL, 1);
         barrier_init(base + Q_EMPTY, 4 * CONSUMERS);
         for (int i = 0; i < 2; i++) {
-            barrier_init(base + K_FULL + 8 * i, KEYED ? 33 : 1);
+            barrier_init(base + K_FULL + 8 * i, 1);
             barrier_init(base + V_FULL + 8 * i, 1);
             barrier_init(base + K_EMPTY + 8 * i, 4 * CONSUMERS);
             barrier_init(base + V_EMPTY + 8 * i, 4 * CONSUMERS);
@@ -233,11 +207,11 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
     if (threadIdx.x >= 128 * CONSUMERS) {
         if (ALONE) registers_give<KEPT>();
         grid_wait();
-        if (threadIdx.x == 128 * CONSUMERS || (KEYED && threadIdx.x < 128 * CONSUMERS + 32)) {
+        if (threadIdx.x == 128 * CONSUMERS) {
 #if TRIGGER == 1
             grid_trigger();
 #endif
-            produce(w, base, masks);
+            produce(w, base);
 #if TRIGGER == 2
             grid_trigger();
 #endif
@@ -285,7 +259,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
             start_scores(s, q, base + K_AT + before * K_BYTES);
             product_wait<0>();
             if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * before);
-            take_powers(a, masks + (n & 3) * BN, s, row, by, 0, BN <= whole);
+            take_powers(a, s, row, by, 0, BN <= whole);
             take_factors(s, p);
             for (i32 t = 1; t < x.tiles; t++) {
                 const u32 stage = (n + t) & 1;
@@ -305,8 +279,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
 #endif
                 product_wait<1>();
                 if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * stage);
-                const bool moves =
-                    take_powers(a, masks + ((n + t) & 3) * BN, s, row, by, t * BN, (t + 1) * BN <= whole);
+                const bool moves = take_powers(a, s, row, by, t * BN, (t + 1) * BN <= whole);
                 product_after(row.sum[0] + row.sum[1]);
                 product_wait<0>();
                 if (lane == 0) barrier_arrive(base + V_EMPTY + 8 * before);
@@ -328,7 +301,7 @@ KERNEL void __launch_bounds__(THREADS, BLOCKS) attention_wgmma(const __grid_cons
             start_scores(s, q, base + K_AT + stage * K_BYTES);
             product_wait<0>();
             if (lane == 0) barrier_arrive(base + K_EMPTY + 8 * stage);
-            if (take_powers(a, masks + (t & 3) * BN, s, row, by, (t - n) * BN, (t - n + 1) * BN <= whole)) rescale(o, by);
+            if (take_powers(a, s, row, by, (t - n) * BN, (t - n + 1) * BN <= whole)) rescale(o, by);
             take_factors(s, p);
             barrier_wait(base + V_FULL + 8 * stage, parity);
             product_begin();

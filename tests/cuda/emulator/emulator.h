@@ -74,6 +74,8 @@ struct emulator_calls {
                            unsigned long long b, int adds);
     void (*product_commit)(void);
     void (*product_wait)(unsigned groups, const char *file, int line);
+    /* setmaxnreg: this thread has `count` registers from now on */
+    void (*registers)(unsigned count);
     void (*fail)(const char *why, const char *file, int line);
 };
 

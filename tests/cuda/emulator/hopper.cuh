@@ -73,7 +73,7 @@ template <int N> DEVICE void product_turned_bf16(float (&c)[N][4], const u32 (&a
     emulated_calls->product_turned(EMULATOR_MMA_BF16, &c[0][0], 8 * N, a, b, adds);
 }
 
-template <int N> DEVICE void registers_give() {}
-template <int N> DEVICE void registers_take() {}
+template <int N> DEVICE void registers_give() { emulated_calls->registers(N); }
+template <int N> DEVICE void registers_take() { emulated_calls->registers(N); }
 
 #endif
