@@ -17,6 +17,7 @@ typedef struct tactic { uint8_t at[TACTIC_SIZE]; } tactic;
 typedef struct kernel_target {
     uint32_t isa;                       /* cpu: isa_level; cuda: compute capability, 75 to 120 */
     uint32_t features;                  /* cpu: isa_features beside the level */
+    bool     is_exact;                  /* math=exact: nothing that takes a number for another */
     uint32_t threads;                   /* tuned for this many; runs with any; cuda: 1 */
     double   flops;                     /* f32 per second and thread (cuda: device), roughly: for the cost model */
     double   bandwidth;                 /* bytes per second and thread from the last cache (cuda: device memory) */

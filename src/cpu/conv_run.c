@@ -76,7 +76,8 @@ static void pack_run(const gemm_tile_set *set, const conv_shape *s, const char *
                      int64_t cols, int64_t width, char *to)
 {
     const int64_t size = 4 / set->terms, k = s->c_in / s->groups, all = k * s->kernel[2];
-    for (int64_t i = 0; i < all; i += set->terms, to += width * 4) {
+    const int64_t padded = gemm_words(set, all) * set->terms;
+    for (int64_t i = 0; i < padded; i += set->terms, to += width * 4) {
         memset(to, 0, (size_t)width * 4);
         for (int64_t t = 0; t < set->terms && i + t < all; t++) {
             const char *from = w + ((i + t) / k * w_stride[4] + (i + t) % k * w_stride[1]) * size;
@@ -356,11 +357,14 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
     /* Signed integers have 128 added where they are copied. */
     const bool adds_nothing = !p->pad_byte && p->x_type != SINTER_DTYPE_I8;
     const char *image = rows.x;
+    const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic.gemm);
+    int32_t state = 0;
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t group = tile / blocks, n_block = tile % blocks / g.m_blocks, m_block = tile % g.m_blocks;
         rows.x = image + group * k * size;
         const gemm_core core = {
-            .set = gemm_set_of(p->isa, p->tactic.gemm),
+            .set = set,
+            .state = &state,
             .tactic = p->tactic.gemm,
             .rows = conv_rows_fill,
             .source = &rows,
@@ -384,4 +388,5 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
         };
         gemm_core_block(&core, &g, m_block, n_block, 0, (char *)scratch + zeros_size(p), post_user);
     }
+    if (state) set->give_back();
 }

@@ -24,6 +24,10 @@ static gemm_shape product_of(const conv_shape *s, conv_path path)
         .unit = s->unit,
         .is_converted = s->is_converted && path == CONV_TAPS,
     };
+    bool is_dense = true; /* pixels of the result are those of the input */
+    for (int i = 0; i < 3; i++)
+        is_dense = is_dense && s->kernel[i] == 1 && s->stride[i] == 1 && s->pad[i] == 0 && s->in[i] == s->out[i];
+    if (!is_dense) g.line = s->out[2];
     if (path == CONV_ROWS) {
         g.a_row = s->stride[2] * s->c_in;
         if (rows_path_merges(s)) {
@@ -122,8 +126,10 @@ int conv_tactics(isa_level isa, const conv_shape *s, conv_tactic out[CONV_TACTIC
 {
     int count = 0;
     if (s->x_c == 1) count += path_tactics(isa, s, CONV_TAPS, out);
-    /* A copy pays where runs of a few channels become longer ones; other inputs need it for their strides. */
-    const bool longer = rows_path_merges(s) && s->kernel[2] > 1 && s->c_in <= ROWS_CHANNELS_MAX;
+    /* A copy pays where runs of a few channels become longer ones, and for matrix registers, which load rows that lie
+     * at one distance; other inputs need it for their strides. */
+    const gemm_tile_set *set = gemm_unit_set(isa, s->unit);
+    const bool longer = rows_path_merges(s) && s->kernel[2] > 1 && (s->c_in <= ROWS_CHANNELS_MAX || set->set_up);
     if (s->x_c != 1 || longer) count += path_tactics(isa, s, CONV_ROWS, out + count);
     for (int i = 1; i < count; i++) { /* a short list: insertion keeps equals in order */
         const conv_tactic t = out[i];

@@ -76,6 +76,7 @@ typedef struct gemm_shape {
     int64_t a_row, a_col;
     bool b_raw;
     bool is_converted; /* A lies in another type than the unit's terms */
+    int64_t line;      /* so many rows of A, and again so many, lie at one distance; 0: all */
     gemm_unit unit;    /* that tactics are listed for                  */
 } gemm_shape;
 

@@ -17,6 +17,8 @@ const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit)
 #if CPU_HAS_X86
     if (level == ISA_AVX512 && unit == GEMM_BF16_DOT) return level_avx512_bf16;
     if (level == ISA_AVX512 && unit == GEMM_U8_DOT) return level_avx512_vnni;
+    if (level == ISA_AVX512 && unit == GEMM_BF16_AMX) return level_avx512_amx_bf16;
+    if (level == ISA_AVX512 && unit == GEMM_U8_AMX) return level_avx512_amx_u8;
     if (level == ISA_AVX2 && unit == GEMM_U8_DOT) return level_avx2_vnni;
 #endif
 #if CPU_HAS_NEON
@@ -31,6 +33,8 @@ isa_features gemm_unit_needs(isa_level level, gemm_unit unit)
 {
     if (unit == GEMM_BF16_DOT) return level == ISA_NEON ? ISA_NEON_BF16 : ISA_BF16;
     if (unit == GEMM_U8_DOT) return level == ISA_NEON ? ISA_DOT : level == ISA_AVX512 ? ISA_VNNI : ISA_AVX_VNNI;
+    if (unit == GEMM_BF16_AMX) return ISA_AMX_TILE | ISA_AMX_BF16 | ISA_BF16;
+    if (unit == GEMM_U8_AMX) return ISA_AMX_TILE | ISA_AMX_INT8;
     return unit == GEMM_U8_SUDOT ? ISA_I8MM : 0;
 }
 
@@ -39,11 +43,23 @@ static bool has_unit(isa_choice machine, gemm_unit unit)
     return gemm_unit_set(machine.level, unit) && !(gemm_unit_needs(machine.level, unit) & ~machine.features);
 }
 
-gemm_unit gemm_unit_best(isa_choice machine, gemm_unit unit)
+int gemm_units_best(isa_choice machine, gemm_unit unit, bool exact, gemm_unit out[2])
 {
-    if (unit == GEMM_BF16) return has_unit(machine, GEMM_BF16_DOT) ? GEMM_BF16_DOT : unit;
-    if (unit != GEMM_U8) return unit;
-    return has_unit(machine, GEMM_U8_SUDOT) ? GEMM_U8_SUDOT : has_unit(machine, GEMM_U8_DOT) ? GEMM_U8_DOT : unit;
+    /* The best first; what follows the last one runs everywhere. */
+    static const gemm_unit narrow[] = { GEMM_BF16_AMX, GEMM_BF16_DOT, GEMM_BF16 };
+    static const gemm_unit bytes[] = { GEMM_U8_AMX, GEMM_U8_SUDOT, GEMM_U8_DOT, GEMM_U8 };
+    const gemm_unit *list = unit == GEMM_BF16 ? narrow : bytes;
+    int count = 0;
+    if (unit != GEMM_BF16 && unit != GEMM_U8) {
+        out[0] = unit;
+        return 1;
+    }
+    for (uint32_t i = 0; count < 2; i++) {
+        if (list[i] != unit && (!has_unit(machine, list[i]) || (exact && gemm_unit_flushes(list[i])))) continue;
+        out[count++] = list[i];
+        if (list[i] != GEMM_BF16_AMX && list[i] != GEMM_U8_AMX) break;
+    }
+    return count;
 }
 
 sinter_dtype gemm_unit_type(gemm_unit unit)
@@ -53,7 +69,8 @@ sinter_dtype gemm_unit_type(gemm_unit unit)
 
 const char *gemm_unit_name(gemm_unit unit)
 {
-    static const char *const names[GEMM_UNITS] = { "", "bf16", "u8", "bf16_dot", "u8_dot", "u8_sudot" };
+    static const char *const names[GEMM_UNITS] = { "",       "bf16",     "u8",       "bf16_dot",
+                                                   "u8_dot", "u8_sudot", "bf16_amx", "u8_amx" };
     return (unsigned)unit < GEMM_UNITS ? names[unit] : "unknown";
 }
 
@@ -88,7 +105,9 @@ static int64_t ceil_div(int64_t a, int64_t b)
 
 gemm_grid gemm_grid_of(const gemm_tile_set *set, gemm_tactic t, int64_t m, int64_t n)
 {
-    const gemm_grid none = { .lanes = set->lanes, .width = (int64_t)set->lanes * t.vectors, .terms = set->terms };
+    const gemm_grid none = {
+        .lanes = set->lanes, .width = (int64_t)set->lanes * t.vectors, .terms = set->terms, .step = set->step
+    };
     gemm_grid g = none;
     g.m_tiles = ceil_div(m, t.rows);
     g.panels = ceil_div(n, g.width);
@@ -110,7 +129,7 @@ static int64_t panel_width(const gemm_grid *g, int64_t n, int64_t panel)
 int64_t gemm_panel_at(const gemm_grid *g, int64_t taps, int64_t k, int64_t n, int64_t panel)
 {
     if (panel == 0) return 0;
-    return taps * ceil_div(k, g->terms) * ((panel - 1) * g->width + panel_width(g, n, panel - 1));
+    return taps * gemm_words_of(g->terms, g->step, k) * ((panel - 1) * g->width + panel_width(g, n, panel - 1));
 }
 
 static size_t rows_size(gemm_tactic t, int64_t taps)
@@ -240,6 +259,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             .ldr = e->ldr,
             .taps = tap_end - tap_begin,
             .k = core->k,
+            .rows = rows,
             .ahead = core->tactic.copy_a ? 0 : core->a_row * rows * a_size,
             .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u) |
                      (core->narrow_c && !e->drain ? GEMM_TILE_NARROW_C : 0u) |
@@ -249,6 +269,7 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             .lo = e->lo,
             .hi = e->hi,
         };
+        if (core->set->set_up) core->set->set_up(rows, core->k, core->state);
         const float *b = b_begin;
         int64_t done = panel_begin * g->width; /* first column that the hook has not seen */
         for (int64_t panel = panel_begin; panel < panel_end; panel++) {
@@ -259,7 +280,9 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             t.bias = core->bias ? (const char *)core->bias + col * bias_size : NULL;
             t.residual = core->residual ? (const char *)core->residual + (row * e->ldr + col) * residual_size : NULL;
             t.b = b + tap_begin * words * width;
-            core->set->run[width / g->lanes - 1][rows - 1](&t);
+            const int64_t vectors = width / g->lanes;
+            if (core->set->set_up) core->set->any[vectors - 1](&t);
+            else core->set->run[vectors - 1][rows - 1](&t);
             b += core->taps * words * width;
             t.ahead = 0;
             const int64_t cols = col + t.cols - done;

@@ -32,6 +32,7 @@ typedef struct gemm_core {
     const void *bias, *residual; /* of the first column, of the type that the epilogue has them in */
     const gemm_epilogue *epilogue; /* bias and residual of it are not read     */
     int64_t batch, col;            /* what the hook is told                    */
+    int32_t *state;                /* of the set's registers; NULL where it has none of its own */
     const void *zeros;             /* NULL, or a row of A that adds nothing: first and last taps of that alone are left
                                     * out */
 } gemm_core;
@@ -41,7 +42,7 @@ typedef struct gemm_grid {
     int64_t rows_small, rows_extra; /* the first `rows_extra` register tiles are one row higher */
     int64_t m_tiles, panels, m_blocks, n_blocks;
     int64_t lanes, width; /* words of a vector and of a full panel */
-    int64_t terms;        /* in a word                             */
+    int64_t terms, step;  /* in a word; gemm_tile_set.step         */
 } gemm_grid;
 
 gemm_grid gemm_grid_of(const gemm_tile_set *set, gemm_tactic t, int64_t m, int64_t n);
@@ -62,7 +63,7 @@ static inline const gemm_tile_set *gemm_set_of(isa_level isa, gemm_tactic t)
 /* Words of K. */
 static inline int64_t gemm_words(const gemm_tile_set *set, int64_t k)
 {
-    return k / set->terms + (k % set->terms != 0);
+    return gemm_words_of(set->terms, set->step, k);
 }
 
 /* Whether every count is 1 or more (0 too where `empty`) and their product is a number of floats that memory could

@@ -114,7 +114,7 @@ static matrix_at matrix_of(const gemm_params *p, int64_t batch)
 /* Block (m_block, n_block) of one matrix, of terms [k, k + terms): what was summed before lies in C. packed: holds B of
  * that block, where B is not packed as a whole. */
 static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, int64_t m_block, int64_t n_block,
-                      int64_t k, int64_t terms, const float *packed, void *scratch, void *post_user)
+                      int64_t k, int64_t terms, const float *packed, int32_t *state, void *scratch, void *post_user)
 {
     const matrix_at at = matrix_of(p, batch);
     const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic);
@@ -157,6 +157,7 @@ static void run_block(const gemm_params *p, const gemm_grid *g, int64_t batch, i
         .residual = residual,
         .epilogue = &e,
         .batch = batch,
+        .state = state,
     };
     gemm_core_block(&core, g, m_block, n_block, packed ? g->panels * n_block / g->n_blocks : 0, scratch, post_user);
 }
@@ -170,7 +171,7 @@ static void run_expanded(const gemm_params *p, const gemm_grid *g, int64_t batch
     for (int64_t k = 0; k < p->k; k += depth) {
         const int64_t terms = p->k - k < depth ? p->k - k : depth;
         codes_expand(p, g->width, first * g->width, column_end, k, terms, packed);
-        run_block(p, g, batch, m_block, n_block, k, terms, packed, scratch, post_user);
+        run_block(p, g, batch, m_block, n_block, k, terms, packed, NULL, scratch, post_user);
     }
 }
 
@@ -210,6 +211,7 @@ void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, v
     }
     const int64_t blocks = g.m_blocks * g.n_blocks;
     float *packed = p->b_raw || p->codes ? (float *)(void *)own : NULL;
+    int32_t state = 0;
     int64_t packed_key = -1; /* the block of B that `packed` holds */
     for (int64_t tile = begin; tile < end; tile++) {
         const int64_t batch = tile / blocks, n_block = tile % blocks / g.m_blocks, m_block = tile % g.m_blocks;
@@ -222,6 +224,7 @@ void gemm_run(const gemm_params *p, int64_t begin, int64_t end, void *scratch, v
             pack_panels(set, &g, 1, p->k, p->n, g.panels * n_block / g.n_blocks, g.panels * (n_block + 1) / g.n_blocks,
                         (const char *)p->b + matrix_of(p, batch).b * (4 / set->terms), 0, p->b_row, p->b_col, packed);
         }
-        run_block(p, &g, batch, m_block, n_block, 0, p->k, packed, scratch, post_user);
+        run_block(p, &g, batch, m_block, n_block, 0, p->k, packed, &state, scratch, post_user);
     }
+    if (state) set->give_back();
 }

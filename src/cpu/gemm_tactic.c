@@ -4,6 +4,7 @@
  * The model counts what no machine escapes: multiply-adds with the lanes that padding wastes, loads, the latency of a
  * short accumulator chain. It knows no clock and no vendor. Two sizes of block stand for two sizes of L2 cache. */
 #include "cpu/gemm_core.h"
+#include <math.h>
 #include <stdio.h>
 
 enum { BLOCK_SMALL = 192 << 10, BLOCK_LARGE = 512 << 10, CACHE_WAY = 4096, WAYS = 8 };
@@ -57,6 +58,21 @@ static double unit_cost(gemm_unit unit)
     return unit == GEMM_BF16 ? 2.5 : unit == GEMM_U8 ? 4.5 : 1.0;
 }
 
+/* The same by matrix registers, in which every step takes as long whatever they hold. Registers of A whose rows do not
+ * lie at one distance are copied for each panel. */
+static double amx_cost(const gemm_shape *s, gemm_tactic t, double steps, int64_t rows, int64_t vectors)
+{
+    enum { HIGH = 16 };
+    const int64_t high = rows > HIGH ? 2 : 1, each = (rows + high - 1) / high;
+    const double product = 32.0 * (double)(high * vectors), loads = 20.0 * (double)(high + vectors);
+    double copied = 0;
+    if (s->line && !t.copy_a) {
+        const bool is_cut = s->line % each != 0 && each % s->line != 0;
+        copied = (is_cut || s->line < each ? 0.8 : s->taps > 1 ? 0.3 : 0.0) * 40.0 * (double)high;
+    }
+    return steps * (max3(product, loads, 0) + copied + 4.0) + 6.0 * (double)(rows * vectors);
+}
+
 double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
 {
     const gemm_tile_set *set = gemm_set_of(isa, t);
@@ -65,12 +81,19 @@ double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
     const int64_t vectors = (s->n + g.lanes - 1) / g.lanes, full = s->n / g.width;
     const int64_t rest = vectors - full * t.vectors;
     const double deep = (double)gemm_words(set, s->k) * (double)s->taps;
+    const double scale = deep * unit_cost((gemm_unit)t.unit);
     double step = 0.0;
     for (int high = 0; high < 2; high++) {
         const int64_t rows = g.rows_small + high;
         const double count = (double)(high ? g.rows_extra : g.m_tiles - g.rows_extra);
-        step += count * (double)full * step_cost(rows, t.vectors);
-        if (rest) step += count * step_cost(rows, rest);
+        if (set->set_up) {
+            const double steps = ceil((double)gemm_words(set, s->k) / set->step) * (double)s->taps;
+            step += count * (double)full * amx_cost(s, t, steps, rows, t.vectors);
+            if (rest) step += count * amx_cost(s, t, steps, rows, rest);
+            continue;
+        }
+        step += count * (double)full * step_cost(rows, t.vectors) * scale;
+        if (rest) step += count * step_cost(rows, rest) * scale;
     }
     const double tiles = (double)g.m_tiles * (double)g.panels;
     const double passes = (double)g.n_blocks;
@@ -79,10 +102,10 @@ double gemm_cost(isa_level isa, const gemm_shape *s, gemm_tactic t)
         const double each = (s->is_converted ? 0.5 : 0.25) + (s->a_col == 1 ? 0 : 1.25 * set->terms);
         extra += (double)s->m * deep * passes * each;
     } else if (rows_collide(s, t.rows)) {
-        extra += step * deep * 0.3;
+        extra += step * 0.3;
     }
     if (s->b_raw) extra += deep * (double)s->n * (double)g.m_blocks * 0.5;
-    return 0.15 * (step * deep * unit_cost((gemm_unit)t.unit) + extra);
+    return 0.15 * (step + extra);
 }
 
 const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
@@ -104,6 +127,15 @@ int gemm_tactic_print(char *text, size_t size, isa_level isa, gemm_tactic t)
     const gemm_tile_set *set = gemm_set_of(isa, t);
     return snprintf(text, size, "%ux%d m%u n%u%s%s%s", t.rows, set ? t.vectors * set->lanes : 0, t.block_m, t.block_n,
                     t.copy_a ? " copy" : "", t.unit ? " " : "", gemm_unit_name((gemm_unit)t.unit));
+}
+
+/* The highest tiles that no end of a line cuts, or as high as there are. */
+static uint8_t rows_in_lines(int64_t line, int32_t most)
+{
+    if (line < 1 || line >= INT32_MAX) return (uint8_t)most;
+    if (line <= most) return (uint8_t)(most / line * line);
+    const int64_t parts = (line + most - 1) / most;
+    return (uint8_t)(line % parts ? most : line / parts);
 }
 
 static uint16_t block_of(int64_t bytes, int64_t panel_bytes, int64_t panels)
@@ -168,6 +200,13 @@ int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTIC
             candidates_add(&c, isa, s, direct);
         }
         t.block_n = block_of(BLOCK_SMALL, bytes, panels);
+        candidates_add(&c, isa, s, t);
+        if (!set->set_up || !s->line) continue;
+        t.block_n = block_of(BLOCK_LARGE, bytes, panels);
+        t.copy_a = 1;
+        candidates_add(&c, isa, s, t);
+        t.copy_a = s->a_col != 1 || s->is_converted;
+        t.rows = rows_in_lines(s->line, set->rows_max[v - 1]);
         candidates_add(&c, isa, s, t);
     }
     for (int i = 0; i < c.count; i++) out[i] = c.list[i];

@@ -14,9 +14,11 @@
 
 #include "core/dtype.h"
 #include "cpu/isa.h"
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { GEMM_ROWS_MAX = 14, GEMM_VECTORS_MAX = 4, GEMM_LANES_MAX = 16 };
+/* UNIT_ROWS: of tiles in vector registers. */
+enum { GEMM_ROWS_MAX = 32, GEMM_UNIT_ROWS = 14, GEMM_VECTORS_MAX = 4, GEMM_LANES_MAX = 16 };
 
 /* What a word of A and B holds, and how words are multiplied. GEMM_BF16 and GEMM_U8 widen terms in registers and run at
  * every level. */
@@ -27,6 +29,8 @@ typedef enum gemm_unit {
     GEMM_BF16_DOT, /* as GEMM_BF16, by vdpbf16ps or bfdot: subnormal numbers of bf16 and f32 are 0 */
     GEMM_U8_DOT,   /* as GEMM_U8, by vpdpbusd or sdot                                              */
     GEMM_U8_SUDOT, /* as GEMM_U8, by sudot                                                         */
+    GEMM_BF16_AMX, /* as GEMM_BF16, by tdpbf16ps: subnormal numbers of bf16 and f32 are 0          */
+    GEMM_U8_AMX,   /* as GEMM_U8, by tdpbusd                                                       */
     GEMM_UNITS
 } gemm_unit;
 
@@ -48,6 +52,7 @@ typedef struct gemm_tile {
     int64_t ldc, ldr;     /* elements                                                                 */
     int64_t taps, k;      /* k: terms                                                                 */
     int64_t ahead;        /* 0, or how many bytes from each row lies one that is wanted soon          */
+    int32_t rows;
     int32_t cols;         /* columns to write, in the last vector of the panel                        */
     uint32_t flags;
     float alpha, lo, hi;
@@ -63,13 +68,21 @@ typedef void gemm_pack_fn(void *dst, const void *src, int64_t k, int32_t cols, i
 typedef struct gemm_tile_set {
     int32_t lanes;                      /* words in a vector */
     int32_t terms;                      /* in a word         */
+    int32_t step;                       /* words of K at most that are multiplied at once; 0: 1 */
     int32_t rows_max[GEMM_VECTORS_MAX]; /* the largest tile for each count of vectors (index: vectors - 1); 0: none */
-    gemm_tile_fn *run[GEMM_VECTORS_MAX][GEMM_ROWS_MAX + 1];
+    gemm_tile_fn *run[GEMM_VECTORS_MAX][GEMM_UNIT_ROWS + 1];
     gemm_pack_fn *pack;
+    /* Of units with registers of their own, which a thread sets up: one function for each count of vectors, for any
+     * count of rows. set_up: before tiles of so many rows and terms. `state` is 0 at first; give_back: when that is no
+     * longer so, and no tile follows. */
+    gemm_tile_fn *any[GEMM_VECTORS_MAX];
+    void (*set_up)(int32_t rows, int64_t k, int32_t *state);
+    void (*give_back)(void);
 } gemm_tile_set;
 
 #if CPU_HAS_X86
 extern const gemm_tile_set *const level_avx2_vnni, *const level_avx512_vnni, *const level_avx512_bf16;
+extern const gemm_tile_set *const level_avx512_amx_bf16, *const level_avx512_amx_u8;
 #endif
 #if CPU_HAS_NEON
 extern const gemm_tile_set *const level_neon_dot, *const level_neon_i8mm, *const level_neon_bf16;
@@ -79,16 +92,29 @@ extern const gemm_tile_set *const level_neon_dot, *const level_neon_i8mm, *const
 const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit);
 /* The features that a unit needs beside the level. */
 isa_features gemm_unit_needs(isa_level level, gemm_unit unit);
-/* The fastest unit for the same terms as GEMM_F32, GEMM_BF16 or GEMM_U8 that a machine can run. */
-gemm_unit gemm_unit_best(isa_choice machine, gemm_unit unit);
+/* Units for the same terms as GEMM_F32, GEMM_BF16 or GEMM_U8 that a machine can run, the fastest first. Returns their
+ * number: 2 where one is by matrix registers, for there are shapes that another is faster for, else 1. exact: only units
+ * that take no number for another. */
+int gemm_units_best(isa_choice machine, gemm_unit unit, bool exact, gemm_unit out[2]);
+/* Whether a unit takes subnormal numbers for 0. */
+static inline bool gemm_unit_flushes(gemm_unit unit) { return unit == GEMM_BF16_DOT || unit == GEMM_BF16_AMX; }
 /* Type of the terms in A. */
 sinter_dtype gemm_unit_type(gemm_unit unit);
-/* "", "bf16", "bf16_dot", "u8", "u8_dot", "u8_sudot". */
+/* "", "bf16", "bf16_dot", "bf16_amx", "u8", "u8_dot", "u8_sudot", "u8_amx". */
 const char *gemm_unit_name(gemm_unit unit);
 
 static inline bool gemm_unit_is_integer(gemm_unit unit)
 {
-    return unit == GEMM_U8 || unit == GEMM_U8_DOT || unit == GEMM_U8_SUDOT;
+    return unit == GEMM_U8 || unit == GEMM_U8_DOT || unit == GEMM_U8_SUDOT || unit == GEMM_U8_AMX;
+}
+
+/* Words of K that a panel has: as many steps of equal size as it takes. */
+static inline int64_t gemm_words_of(int64_t terms, int64_t step, int64_t k)
+{
+    const int64_t words = k / terms + (k % terms != 0);
+    if (step <= 1) return words;
+    const int64_t steps = words / step + (words % step != 0), each = steps ? words / steps + (words % steps != 0) : 0;
+    return steps * each;
 }
 
 #endif

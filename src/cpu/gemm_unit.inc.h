@@ -17,17 +17,7 @@
  *                  its columns at the end, where the products are of other integers than those of A
  *   UNIT_IS_INTEGER, UNIT_IS_NARROW   sums are i32; C, bias and residual may be bf16
  *   UNIT_STORE_NARROW(p, v)           where the unit is narrow: stores a vector as bf16 */
-#define UNIT_PASTE_(a, b) a##_##b
-#define UNIT_PASTE(a, b) UNIT_PASTE_(a, b)
-#define UNIT_NAME(name) UNIT_PASTE(name, UNIT)
-
-#if UNIT_IS_INTEGER
-#define UNIT_SUM veci
-#define UNIT_ZERO() vi_set(0)
-#else
-#define UNIT_SUM vec
-#define UNIT_ZERO() v_zero()
-#endif
+#include "cpu/gemm_end.inc.h"
 
 /* The last word of a row that has fewer terms. Nothing past them is read. */
 static inline uint32_t UNIT_NAME(part)(const char *p, int64_t terms)
@@ -63,7 +53,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
                                                                       const int vectors)
 {
     const int width = vectors * VEC_LANES;
-    UNIT_SUM acc[GEMM_ROWS_MAX][GEMM_VECTORS_MAX];
+    UNIT_SUM acc[GEMM_UNIT_ROWS][GEMM_VECTORS_MAX];
     UNROLL for (int i = 0; i < rows; i++)
     {
         UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = UNIT_ZERO();
@@ -94,7 +84,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
         }
     }
     for (int64_t tap = t->taps; tap > 0; tap--, from += rows) {
-        const char *a[GEMM_ROWS_MAX];
+        const char *a[GEMM_UNIT_ROWS];
         UNROLL for (int i = 0; i < rows; i++) a[i] = from[i];
         int64_t k = 0;
 #if UNIT_IS_UNROLLED
@@ -112,7 +102,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
 #if UNIT_TERMS > 1
         const int64_t left = t->k % UNIT_TERMS;
         if (left) {
-            uint32_t last[GEMM_ROWS_MAX];
+            uint32_t last[GEMM_UNIT_ROWS];
             UNROLL for (int i = 0; i < rows; i++) last[i] = UNIT_NAME(part)(a[i] + 4 * k, left);
             TILE_STEP(0, (const char *)&last[i]);
             b += width;
@@ -126,102 +116,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
         UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = vi_sub(acc[i][j], column[j]);
     }
 #endif
-    const int last = vectors - 1, tail = t->cols - last * VEC_LANES;
-#if UNIT_IS_INTEGER
-    int32_t *c = t->c;
-    UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
-    {
-        UNROLL for (int j = 0; j < last; j++) vi_store(c + j * VEC_LANES, acc[i][j]);
-        if (tail == VEC_LANES) {
-            vi_store(c + last * VEC_LANES, acc[i][last]);
-        } else {
-            int32_t end[VEC_LANES];
-            vi_store(end, acc[i][last]);
-            memcpy(c + last * VEC_LANES, end, (size_t)tail * sizeof *c);
-        }
-    }
-#else
-    if (t->flags & GEMM_TILE_ALPHA) {
-        const vec alpha = v_set(t->alpha);
-        UNROLL for (int i = 0; i < rows; i++)
-        {
-            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_mul(alpha, acc[i][j]);
-        }
-    }
-    vec bias[GEMM_VECTORS_MAX];
-    UNROLL for (int j = 0; j < vectors; j++) bias[j] = v_zero();
-#if UNIT_IS_NARROW
-    if (t->bias && t->flags & GEMM_TILE_NARROW_BIAS) {
-        const uint16_t *from_bias = t->bias;
-        UNROLL for (int j = 0; j < last; j++) bias[j] = v_load_bf16(from_bias + j * VEC_LANES);
-        bias[last] = narrow_load_n(from_bias + last * VEC_LANES, tail);
-    } else
-#endif
-        if (t->bias) {
-        const float *from_bias = t->bias;
-        UNROLL for (int j = 0; j < last; j++) bias[j] = v_load(from_bias + j * VEC_LANES);
-        bias[last] = v_load_n(from_bias + last * VEC_LANES, tail);
-    }
-    UNROLL for (int i = 0; i < rows; i++)
-    {
-        UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_add(acc[i][j], bias[j]);
-    }
-#if UNIT_IS_NARROW
-    if (t->residual && t->flags & GEMM_TILE_NARROW_RESIDUAL) {
-        const uint16_t *residual = t->residual;
-        UNROLL for (int i = 0; i < rows; i++, residual += t->ldr)
-        {
-            UNROLL for (int j = 0; j < last; j++) acc[i][j] = v_add(acc[i][j], v_load_bf16(residual + j * VEC_LANES));
-            acc[i][last] = v_add(acc[i][last], narrow_load_n(residual + last * VEC_LANES, tail));
-        }
-    } else
-#endif
-        if (t->residual) {
-        const float *residual = t->residual;
-        UNROLL for (int i = 0; i < rows; i++, residual += t->ldr)
-        {
-            UNROLL for (int j = 0; j < last; j++) acc[i][j] = v_add(acc[i][j], v_load(residual + j * VEC_LANES));
-            acc[i][last] = v_add(acc[i][last], v_load_n(residual + last * VEC_LANES, tail));
-        }
-    }
-    if (t->flags & GEMM_TILE_CLIP) {
-        const vec lo = v_set(t->lo), hi = v_set(t->hi);
-        UNROLL for (int i = 0; i < rows; i++)
-        {
-            UNROLL for (int j = 0; j < vectors; j++) acc[i][j] = v_min(hi, v_max(lo, acc[i][j]));
-        }
-    }
-#if UNIT_IS_NARROW
-    if (t->flags & GEMM_TILE_NARROW_C) {
-        uint16_t *c = t->c;
-        UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
-        {
-            UNROLL for (int j = 0; j < last; j++) UNIT_STORE_NARROW(c + j * VEC_LANES, acc[i][j]);
-            if (tail == VEC_LANES) {
-                UNIT_STORE_NARROW(c + last * VEC_LANES, acc[i][last]);
-            } else {
-                uint16_t end[VEC_LANES];
-                UNIT_STORE_NARROW(end, acc[i][last]);
-                memcpy(c + last * VEC_LANES, end, (size_t)tail * sizeof *c);
-            }
-        }
-        return;
-    }
-#endif
-    float *c = t->c;
-    if (tail == VEC_LANES) {
-        UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
-        {
-            UNROLL for (int j = 0; j < vectors; j++) v_store(c + j * VEC_LANES, acc[i][j]);
-        }
-    } else {
-        UNROLL for (int i = 0; i < rows; i++, c += t->ldc)
-        {
-            UNROLL for (int j = 0; j < last; j++) v_store(c + j * VEC_LANES, acc[i][j]);
-            v_store_n(c + last * VEC_LANES, acc[i][last], tail);
-        }
-    }
-#endif
+    UNIT_NAME(tile_end)(t, acc, rows, vectors);
 }
 
 #define TILE(r, v)                                                                                                     \
@@ -258,7 +153,9 @@ static const gemm_tile_set UNIT_NAME(unit_set) = {
     .pack = UNIT_NAME(pack),
 };
 
-#undef UNIT
+#undef TILE_STEP
+#undef TILE
+#undef TILE_NAME
 #undef UNIT_TERMS
 #undef UNIT_ROWS_1
 #undef UNIT_ROWS_2
@@ -271,15 +168,8 @@ static const gemm_tile_set UNIT_NAME(unit_set) = {
 #undef UNIT_MUL
 #undef UNIT_COLUMN
 #undef UNIT_IS_UNROLLED
-#undef UNIT_IS_INTEGER
-#undef UNIT_IS_NARROW
-#undef UNIT_STORE_NARROW
-#undef UNIT_PASTE_
-#undef UNIT_PASTE
-#undef UNIT_NAME
-#undef UNIT_SUM
-#undef UNIT_ZERO
 #undef TILE_STEP
 #undef COLUMN_STEP
 #undef TILE
 #undef TILE_NAME
+#include "cpu/gemm_unit_off.inc.h"

@@ -27,7 +27,7 @@ enum {
     OF_AVX512_VNNI = ISA_AVX_VNNI | ISA_VNNI,
     OF_AVX512_BF16 = OF_AVX512_VNNI | ISA_BF16,
     OF_AVX512_FP16 = OF_AVX512_BF16 | ISA_FP16,
-    OF_AVX512_AMX = OF_AVX512_FP16 | ISA_AMX_TILE | ISA_AMX_BF16 | ISA_AMX_INT8 | ISA_AMX_FP16,
+    OF_AVX512_AMX = OF_AVX512_FP16 | ISA_AMX_TILE | ISA_AMX_BF16 | ISA_AMX_INT8,
     OF_NEON_I8MM = ISA_DOT | ISA_I8MM
 };
 
@@ -84,7 +84,8 @@ isa_choice isa_detect(void)
     is.level = ISA_AVX512;
     is.features |= bit(c, 11, ISA_VNNI) | bit(a1, 5, ISA_BF16) | bit(d, 23, ISA_FP16);
     if ((saved & XCR0_TILE) == XCR0_TILE && bit(d, 24, ISA_AMX_TILE))
-        is.features |= ISA_AMX_TILE | bit(d, 22, ISA_AMX_BF16) | bit(d, 25, ISA_AMX_INT8) | bit(a1, 21, ISA_AMX_FP16);
+        is.features |= ISA_AMX_TILE | bit(d, 22, ISA_AMX_BF16) | bit(d, 25, ISA_AMX_INT8);
+    is.features = level_avx512_amx_permitted(is.features);
     return is;
 }
 #elif CPU_HAS_NEON
@@ -186,13 +187,13 @@ bool isa_choice_parse(const char *name, isa_choice *out)
     return false;
 }
 
-const char *isa_feature_name(isa_features feature)
+const char *isa_feature_name(isa_features features)
 {
     static const char *const names[] = { "avx_vnni", "avx512_vnni", "avx512_bf16", "avx512_fp16",
-                                         "amx_tile", "amx_bf16",    "amx_int8",    "amx_fp16",
-                                         "asimddp",  "i8mm",        "bf16" };
-    for (uint32_t i = 0; i < COUNT_OF(names); i++)
-        if (feature == 1u << i) return names[i];
+                                         "amx_tile", "amx_bf16",    "amx_int8",    "asimddp",
+                                         "i8mm",     "bf16" };
+    for (uint32_t i = COUNT_OF(names); i-- > 0;)
+        if (features & 1u << i) return names[i];
     return "";
 }
 

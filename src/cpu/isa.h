@@ -43,14 +43,13 @@ enum {
     ISA_VNNI = 2,                       /* vpdpbusd on 512 bits, of the level avx512 */
     ISA_BF16 = 4,                       /* vdpbf16ps on 512 bits                     */
     ISA_FP16 = 8,                       /* arithmetic in f16 on 512 bits             */
-    ISA_AMX_TILE = 16,
+    ISA_AMX_TILE = 16,                  /* matrix registers, and what multiplies them */
     ISA_AMX_BF16 = 32,
     ISA_AMX_INT8 = 64,
-    ISA_AMX_FP16 = 128,
-    ISA_DOT = 256,                      /* udot and sdot, of the level neon          */
-    ISA_I8MM = 512,                     /* usdot                                     */
-    ISA_NEON_BF16 = 1024,               /* bfdot                                     */
-    ISA_FEATURES_ALL = 2047
+    ISA_DOT = 128,                      /* udot and sdot, of the level neon          */
+    ISA_I8MM = 256,                     /* usdot                                     */
+    ISA_NEON_BF16 = 512,                /* bfdot                                     */
+    ISA_FEATURES_ALL = 1023
 };
 
 /* What code may use: a level, and features beside it. */
@@ -62,6 +61,10 @@ typedef struct isa_choice {
 /* All that this machine can run. From any thread. In a virtual machine CPUID leaves to the host and takes tens of
  * microseconds. */
 isa_choice isa_detect(void);
+#if CPU_HAS_X86
+/* `has` less what the operating system does not give this process; asks it for matrix registers. */
+isa_features level_avx512_amx_permitted(isa_features has);
+#endif
 isa_level  isa_level_detect(void);
 /* The same. Asks the CPU once and keeps the answer in `e`. */
 typedef struct env env;
@@ -86,8 +89,8 @@ bool        isa_detected_at(uint32_t index, isa_choice *out);
 /* The choice of that name: the most that may be used. False where there is none. A name of another architecture leaves
  * "plain" (isa_choice_cap). */
 bool        isa_choice_parse(const char *name, isa_choice *out);
-/* A feature as /proc/cpuinfo has it; "" where it is none. */
-const char *isa_feature_name(isa_features feature);
+/* The newest of some features as /proc/cpuinfo has it; "" where there is none. */
+const char *isa_feature_name(isa_features features);
 /* The last named choice that `c` has all of. */
 const char *isa_choice_name(isa_choice c);
 /* The highest level that both can run, and the features that both have. */

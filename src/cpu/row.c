@@ -70,15 +70,20 @@ sinter_status row_unit_bind(env *e, const problem *p, const tactic *t, gemm_unit
     return SINTER_OK;
 }
 
-gemm_unit row_unit_of(sinter_dtype operand, const kernel_target *t)
+int row_units_of(sinter_dtype operand, const kernel_target *t, gemm_unit out[2])
 {
-    const isa_choice machine = { (isa_level)t->isa, t->features };
-    return gemm_unit_best(machine, operand == SINTER_DTYPE_BF16 ? GEMM_BF16 : GEMM_F32);
+    const bool is_byte = operand == SINTER_DTYPE_U8 || operand == SINTER_DTYPE_I8;
+    return gemm_units_best((isa_choice){ (isa_level)t->isa, t->features },
+                           is_byte                        ? GEMM_U8
+                           : operand == SINTER_DTYPE_BF16 ? GEMM_BF16
+                                                          : GEMM_F32,
+                           t->is_exact, out);
 }
 
 bool row_unit_fits(sinter_dtype operand, uint32_t unit)
 {
-    return operand == SINTER_DTYPE_BF16 ? unit == GEMM_BF16 || unit == GEMM_BF16_DOT : unit == GEMM_F32;
+    const sinter_dtype type = operand == SINTER_DTYPE_BF16 ? operand : SINTER_DTYPE_F32;
+    return unit < GEMM_UNITS && gemm_unit_type((gemm_unit)unit) == type;
 }
 
 const char *row_unit_reject(const problem *p)

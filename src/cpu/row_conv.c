@@ -81,9 +81,12 @@ static conv_shape shape_in(const problem *p, row_bound b, uint32_t unit)
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     conv_tactic list[CONV_TACTICS_MAX];
-    const conv_shape s = shape_in(p, AT_OPT, row_unit_of(p->in[0].dtype, t));
-    const int count = conv_tactics((isa_level)t->isa, &s, list);
-    row_tactics_add(t, list, count, sizeof *list, out);
+    gemm_unit units[2];
+    const int count = row_units_of(p->in[0].dtype, t, units);
+    for (int i = 0; i < count; i++) {
+        const conv_shape s = shape_in(p, AT_OPT, units[i]);
+        row_tactics_add(t, list, conv_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
+    }
 }
 
 static bool check(const problem *p, const tactic *t)

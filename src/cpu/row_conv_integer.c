@@ -105,10 +105,13 @@ static conv_tactic tactic_of(const tactic *t)
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     conv_tactic list[CONV_TACTICS_MAX];
-    conv_shape s = shape_of(p, AT_OPT);
-    s.unit = gemm_unit_best((isa_choice){ (isa_level)t->isa, t->features }, GEMM_U8);
-    const int count = conv_tactics((isa_level)t->isa, &s, list);
-    row_tactics_add(t, list, count, sizeof *list, out);
+    gemm_unit units[2];
+    const int count = row_units_of(SINTER_DTYPE_U8, t, units);
+    for (int i = 0; i < count; i++) {
+        conv_shape s = shape_of(p, AT_OPT);
+        s.unit = units[i];
+        row_tactics_add(t, list, conv_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
+    }
 }
 
 static bool check(const problem *p, const tactic *t)

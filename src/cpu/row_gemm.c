@@ -108,9 +108,12 @@ static const char *reject(const problem *p, const kernel_target *t)
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 {
     gemm_tactic list[GEMM_TACTICS_MAX];
-    const gemm_shape s = shape_of(p, AT_OPT, row_unit_of(p->in[0].dtype, t));
-    const int count = gemm_tactics((isa_level)t->isa, &s, list);
-    row_tactics_add(t, list, count, sizeof *list, out);
+    gemm_unit units[2];
+    const int count = row_units_of(p->in[0].dtype, t, units);
+    for (int i = 0; i < count; i++) {
+        const gemm_shape s = shape_of(p, AT_OPT, units[i]);
+        row_tactics_add(t, list, gemm_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
+    }
 }
 
 static bool check(const problem *p, const tactic *t)

@@ -49,6 +49,7 @@ static uint32_t collect(env *e, const problem *p, const tune_options *o, candida
     kernel_target target;
     o->backend->target(o->device, &target);
     target.threads = o->threads;
+    target.is_exact = o->exact;
     const kernel *const *kernel_at = o->backend->kernels(&kernels);
     const uint32_t fast = o->reference_only ? 0 : kernels - 1;
     for (uint32_t i = 0; i < fast; i++) {

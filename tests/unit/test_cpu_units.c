@@ -199,7 +199,7 @@ static bool has_unit(isa_level isa, gemm_unit unit)
 static product product_of(gemm_unit unit, uint32_t bits, numbers *r)
 {
     const bool is_integer = gemm_unit_is_integer(unit), is_narrow = gemm_unit_type(unit) == SINTER_DTYPE_BF16;
-    product s = { .m = numbers_in(r, 1, bits >> 12 & 1 ? 40 : 9),
+    product s = { .m = numbers_in(r, 1, bits >> 12 & 1 ? 80 : 9),
                   .n = numbers_in(r, 1, bits >> 13 & 1 ? 200 : 40),
                   .k = numbers_in(r, 1, bits >> 14 & 1 ? 150 : 20),
                   .batch = numbers_in(r, 1, 2),
@@ -430,9 +430,21 @@ static void choices_have_names(void)
     CHECK(!isa_level_runs(ISA_NEON, ISA_AVX2) && !isa_level_runs(ISA_AVX512, ISA_NEON));
     CHECK(!isa_level_runs(ISA_AVX2, ISA_AVX512) && !isa_level_runs(ISA_AVX512, ISA_LEVEL_COUNT));
     CHECK_EQ(isa_choice_cap((isa_choice){ ISA_NEON, ISA_DOT }, (isa_choice){ ISA_AVX512, ISA_VNNI }).level, ISA_PLAIN);
-    CHECK_EQ(gemm_unit_best((isa_choice){ ISA_AVX512, 0 }, GEMM_BF16), GEMM_BF16);
-    CHECK_EQ(gemm_unit_best((isa_choice){ ISA_PLAIN, ISA_FEATURES_ALL }, GEMM_U8), GEMM_U8);
 }
 
-static const test tests[] = { T(every_tile), T(random_products), T(random_convolutions), T(choices_have_names), { 0 } };
+static void the_best_units(void)
+{
+    gemm_unit u[2];
+    CHECK(gemm_units_best((isa_choice){ ISA_AVX512, 0 }, GEMM_BF16, false, u) == 1 && u[0] == GEMM_BF16);
+    CHECK(gemm_units_best((isa_choice){ ISA_PLAIN, ISA_FEATURES_ALL }, GEMM_U8, false, u) == 1 && u[0] == GEMM_U8);
+    CHECK(gemm_units_best((isa_choice){ ISA_AVX512, ISA_FEATURES_ALL }, GEMM_F32, false, u) == 1 && u[0] == GEMM_F32);
+    if (!gemm_unit_set(ISA_AVX512, GEMM_U8_AMX)) return;
+    const isa_choice all = { ISA_AVX512, ISA_FEATURES_ALL };
+    CHECK(gemm_units_best(all, GEMM_BF16, false, u) == 2 && u[0] == GEMM_BF16_AMX && u[1] == GEMM_BF16_DOT);
+    CHECK(gemm_units_best(all, GEMM_U8, true, u) == 2 && u[0] == GEMM_U8_AMX && u[1] == GEMM_U8_DOT);
+    CHECK(gemm_units_best(all, GEMM_BF16, true, u) == 1 && u[0] == GEMM_BF16);
+}
+
+static const test tests[] = { T(every_tile),         T(random_products), T(random_convolutions),
+                              T(choices_have_names), T(the_best_units),  { 0 } };
 TEST_MAIN(tests)
