@@ -41,6 +41,8 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/gemm_tile.inc.h"
 #include "cpu/probe.inc.h"
 #include "cpu/requant.inc.h"
+#include "cpu/rows_image.inc.h"
+
 #include "cpu/rows.inc.h"
 #include "cpu/vm_ops.inc.h"
 #include "cpu/winograd.inc.h"

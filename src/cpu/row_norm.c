@@ -99,7 +99,13 @@ static void softmax_rows(void *arg, uint32_t begin, uint32_t end, uint32_t worke
     const job *j = arg;
     const record *r = j->r;
     const int64_t stop = end * r->step < r->outer ? end * r->step : r->outer;
-    for (int64_t i = begin * r->step; i < stop; i++) {
+    const int64_t at = begin * r->step;
+    if (r->n <= ROWS_SHORT) {
+        r->set->softmax_short(j->y + at * r->n, j->x + at * r->n, stop - at, r->n, r->is_log);
+        row_after_part(&r->after, j->k, j->y, at * r->n, stop * r->n);
+        return;
+    }
+    for (int64_t i = at; i < stop; i++) {
         r->set->softmax(j->y + i * r->n, j->x + i * r->n, r->n, r->is_log);
         row_after_part(&r->after, j->k, j->y, i * r->n, (i + 1) * r->n);
     }

@@ -1,21 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_pool.c - max and average pooling in f32. Channels-last: vectors along channels over pointers to the window's
- * pixels. Any other order: element by element, channels outside. */
+/* row_pool.c - max and average pooling in f32, max pooling of 8-bit codes: the largest code is that of the largest
+ * number.
+ *
+ * Channels-last: vectors along channels over pointers to the window's pixels. Adjacent widths: vectors along the width;
+ * the rows of a window are folded to one row, and that row is folded along the width. Where the stride is more than 1
+ * the row is split first, into one row for each remainder. Any other order: element by element. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/row.h"
 #include "cpu/rows.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { SPATIAL = 3, TAPS = 128 };
+/* TAPS: pointers that are folded at once. STAGE: elements of a folded row, STEP: the largest stride that is split. */
+enum { SPATIAL = 3, TAPS = 128, STAGE = 2048, STEP = 8 };
+
+typedef enum pool_way { POOL_LAST, POOL_WIDTH, POOL_ELEMENTS } pool_way;
 
 typedef struct record {
     const rows_set *set;
-    bool is_max, is_last, counts_pad;
+    pool_way way;
+    bool is_max, counts_pad;
+    uint8_t size; /* bytes of an element: 4 or 1 */
+    uint8_t flip; /* of codes: 0x80 where they have no sign */
     int64_t images, channels, in[SPATIAL], out[SPATIAL];
     int64_t kernel[SPATIAL], stride[SPATIAL], dilation[SPATIAL], pad[SPATIAL], pad_end[SPATIAL];
     int64_t x_image, x_channel, x_dim[SPATIAL], y_image, y_channel, y_dim[SPATIAL];
+    int64_t width;         /* results of a row that are made at once: their inputs fit in STAGE */
     row_epilogue epilogue; /* channels-last: by output rows */
     row_after after;
 } record;
@@ -35,11 +47,20 @@ static pool_attrs attrs_of(const problem *p, const void *attrs)
     return (pool_attrs){ &a->kernel, &a->stride, &a->dilation, &a->pad, a->count_pad != 0 };
 }
 
+static bool is_code(sinter_dtype type)
+{
+    return type == SINTER_DTYPE_U8 || type == SINTER_DTYPE_I8;
+}
+
 static const char *reject_common(const problem *p)
 {
-    REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
     REJECT_UNLESS(p->in[0].rank >= 3 && p->in[0].rank <= 2 + SPATIAL, "has no or more than three spatial axes");
     REJECT_UNLESS(p->epilogue || p->count_out == 1, "indices are wanted");
+    if (p->op == OP_max_pool && is_code(p->in[0].dtype)) {
+        REJECT_UNLESS(p->out[0].dtype == p->in[0].dtype && !p->prologue && !p->epilogue, "codes take no programs");
+        return NULL;
+    }
+    REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
     if (row_is_channels_last(&p->out[0]) || (p->out[0].is_strided && p->out[0].order[p->out[0].rank - 1] == 1)) {
         if (p->in[0].order[p->in[0].rank - 1] == 1 && !p->in[0].is_strided) return row_epilogue_reject(p);
     }
@@ -66,10 +87,11 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     const pool_attrs a = attrs_of(p, p->attrs);
     double taps = 1;
     for (uint32_t i = 0; i < a.kernel->count; i++) taps *= (double)a.kernel->at[i];
-    const bool is_last = p->in[0].order[p->in[0].rank - 1] == 1;
+    const uint32_t last = p->in[0].order[p->in[0].rank - 1];
+    const bool is_vector = last == 1 || last == p->in[0].rank - 1;
     const double threads = target->threads ? target->threads : 1, flops = target->flops > 0 ? target->flops : 1e10;
     return row_memory_ns(p, target, 1) +
-           row_operand_bytes(&p->out[0]) / 4 * taps * (is_last ? 4 : 60) / flops * 1e9 / threads;
+           row_operand_bytes(&p->out[0]) / 4 * taps * (is_vector ? 4 : 60) / flops * 1e9 / threads;
 }
 
 static size_t record_size(const problem *p, const tactic *t)
@@ -89,6 +111,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const uint32_t spatial = x->rank - 2;
     r->set = level_of(isa)->rows;
     r->is_max = p->op == OP_max_pool;
+    r->size = is_code(x->dtype) ? 1 : 4;
+    r->flip = x->dtype == SINTER_DTYPE_U8 ? 0x80 : 0;
     r->counts_pad = a.counts_pad;
     r->images = x->dim[0];
     r->channels = x->dim[1];
@@ -112,20 +136,27 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
         r->x_dim[k] = x->stride[2 + i];
         r->y_dim[k] = y->stride[2 + i];
     }
-    r->is_last = !row_epilogue_reject(p) && (r->x_channel == 1 || r->channels == 1) &&
-                 (r->y_channel == 1 || r->channels == 1) && p->out[0].order[y->rank - 1] == 1 &&
-                 p->out[0].order[0] == 0;
-    for (uint32_t i = 1; i + 1 < y->rank; i++) r->is_last = r->is_last && p->out[0].order[i] == i + 1;
+    const bool is_last = (r->x_channel == 1 && r->y_channel == 1) || r->channels == 1;
+    /* The epilogue counts rows of pixels in the order in which the result lies. */
+    bool is_order = p->out[0].order[y->rank - 1] == 1 && p->out[0].order[0] == 0;
+    for (uint32_t i = 1; i + 1 < y->rank; i++) is_order = is_order && p->out[0].order[i] == i + 1;
+    const int64_t step = r->stride[2], reach = (r->kernel[2] - 1) * r->dilation[2] + 1;
+    const bool is_width = (r->x_dim[2] == 1 || r->in[2] == 1) && (r->y_dim[2] == 1 || r->out[2] == 1);
+    r->width = step <= STEP && reach + step <= STAGE ? (STAGE - reach) / step : 0;
+    r->way = is_last && (is_order || !p->epilogue) && !row_epilogue_reject(p) ? POOL_LAST
+             : is_width && r->width                                           ? POOL_WIDTH
+                                                                              : POOL_ELEMENTS;
     r->epilogue.has_program = r->after.has_program = false;
-    if (r->is_last) return row_epilogue_bind(e, p, isa, in, out, p->out[0].order, false, &r->epilogue, r + 1);
+    if (r->way == POOL_LAST && p->epilogue)
+        return row_epilogue_bind(e, p, isa, in, out, p->out[0].order, false, &r->epilogue, r + 1);
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
 typedef struct job {
     const record *r;
     vm_io io;
-    const float *x;
-    float *y;
+    const char *x;
+    char *y;
 } job;
 
 /* Kernel positions [first, stop) that lie inside, and how many lie inside the padded input. */
@@ -152,32 +183,74 @@ static span span_of(const record *r, uint32_t i, int64_t o)
     return s;
 }
 
-/* One output pixel of all channels; windows larger than the list go in parts. */
-static void pixel_last(const record *r, float *y, const float *x, const span s[SPATIAL])
+/* What a result is divided by, of the kernel positions of its window. */
+static double divisor_of(const record *r, const span s[SPATIAL])
 {
-    const float *tap[TAPS + 1];
-    int64_t count = 0, seen = 0;
-    bool is_first = true;
-    const int64_t inside = (s[0].stop - s[0].first) * (s[1].stop - s[1].first) * (s[2].stop - s[2].first);
-    const double divisor = r->counts_pad ? (double)(s[0].padded * s[1].padded * s[2].padded) : (double)inside;
-    if (!inside) {
-        for (int64_t c = 0; c < r->channels; c++) y[c] = r->is_max ? -INFINITY : (float)(0 / divisor);
+    if (r->counts_pad) return (double)(s[0].padded * s[1].padded * s[2].padded);
+    return (double)((s[0].stop - s[0].first) * (s[1].stop - s[1].first) * (s[2].stop - s[2].first));
+}
+
+/* Operands that are folded into n elements at y, TAPS at a time. */
+typedef struct fold {
+    const record *r;
+    void *y;
+    int64_t n;
+    int64_t count;
+    const void *tap[TAPS];
+} fold;
+
+static void fold_begin(fold *f, const record *r, void *y, int64_t n)
+{
+    f->r = r;
+    f->y = y;
+    f->n = n;
+    f->count = 0;
+}
+
+static void fold_now(fold *f, float scale)
+{
+    const record *r = f->r;
+    const void *const *from = f->tap;
+    if (r->size == 1) r->set->max_bytes(f->y, (const uint8_t *const *)from, f->count, f->n, r->flip);
+    else if (r->is_max) r->set->max_of(f->y, (const float *const *)from, f->count, f->n);
+    else r->set->sum_of(f->y, (const float *const *)from, f->count, f->n, scale);
+}
+
+static void fold_add(fold *f, const void *x)
+{
+    if (f->count == TAPS) {
+        fold_now(f, 1.0f);
+        f->tap[0] = f->y; /* what was found so far */
+        f->count = 1;
+    }
+    f->tap[f->count++] = x;
+}
+
+/* n results of a window without elements. */
+static void fill(const record *r, void *y, int64_t n, double divisor)
+{
+    if (r->size == 1) {
+        memset(y, 0x80 ^ r->flip, (size_t)n);
         return;
     }
+    const float v = r->is_max ? -INFINITY : (float)(0 / divisor);
+    for (int64_t i = 0; i < n; i++) ((float *)y)[i] = v;
+}
+
+/* One output pixel of all channels. */
+static void pixel_last(const record *r, char *y, const char *x, const span s[SPATIAL])
+{
+    fold f;
+    fold_begin(&f, r, y, r->channels);
     for (int64_t d = s[0].first; d < s[0].stop; d++)
         for (int64_t h = s[1].first; h < s[1].stop; h++)
-            for (int64_t w = s[2].first; w < s[2].stop; w++) {
-                tap[count++] = x + (s[0].at + d * r->dilation[0]) * r->x_dim[0] +
-                               (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
-                               (s[2].at + w * r->dilation[2]) * r->x_dim[2];
-                seen++;
-                if (count < TAPS && seen < inside) continue;
-                if (!is_first) tap[count++] = y; /* what was found so far */
-                if (r->is_max) r->set->max_of(y, tap, count, r->channels);
-                else r->set->sum_of(y, tap, count, r->channels, seen == inside ? (float)(1 / divisor) : 1.0f);
-                is_first = false;
-                count = 0;
-            }
+            for (int64_t w = s[2].first; w < s[2].stop; w++)
+                fold_add(&f, x + ((s[0].at + d * r->dilation[0]) * r->x_dim[0] +
+                                  (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
+                                  (s[2].at + w * r->dilation[2]) * r->x_dim[2]) *
+                                     r->size);
+    if (f.count) fold_now(&f, (float)(1 / divisor_of(r, s)));
+    else fill(r, y, r->channels, divisor_of(r, s));
 }
 
 static void rows_last(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
@@ -188,31 +261,99 @@ static void rows_last(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     for (int64_t i = begin; i < end; i++) {
         const int64_t h = i % r->out[1], d = i / r->out[1] % r->out[0], n = i / r->out[1] / r->out[0];
         span s[SPATIAL] = { span_of(r, 0, d), span_of(r, 1, h) };
-        float *y = j->y + n * r->y_image + d * r->y_dim[0] + h * r->y_dim[1];
+        char *y = j->y + (n * r->y_image + d * r->y_dim[0] + h * r->y_dim[1]) * r->size;
         for (int64_t w = 0; w < r->out[2]; w++) {
             s[2] = span_of(r, 2, w);
-            pixel_last(r, y + w * r->y_dim[2], j->x + n * r->x_image, s);
+            pixel_last(r, y + w * r->y_dim[2] * r->size, j->x + n * r->x_image * r->size, s);
         }
         if (r->epilogue.has_program)
             vm_block(&r->epilogue.program, &j->io, i * r->out[2], r->out[2], 0, r->channels, y, r->y_dim[2]);
     }
 }
 
-static float element(const record *r, const float *x, const span s[SPATIAL])
+/* One row of inputs, folded, and with what padding counts as at both ends; its parts by remainder of the stride. */
+typedef struct stage {
+    _Alignas(64) float row[STAGE + STEP];
+    _Alignas(64) float part[STAGE + STEP];
+} stage;
+
+/* Results [w, w + n) of a row of one plane, n at most r->width. */
+static void width_part(const record *r, stage *t, char *y, const char *x, span s[SPATIAL], int64_t w, int64_t n)
+{
+    const int64_t step = r->stride[2], k = r->kernel[2], d = r->dilation[2], size = r->size;
+    const int64_t begin = w * step - r->pad[2], count = n * step + (k - 1) * d;
+    int64_t from = begin < 0 ? 0 : begin, to = begin + count < r->in[2] ? begin + count : r->in[2];
+    if (from >= to) from = to = begin + count;
+    char *row = (char *)t->row;
+    fill(r, row, from - begin, 1);
+    fill(r, row + (to - begin) * size, begin + count - to, 1);
+    fold f;
+    fold_begin(&f, r, row + (from - begin) * size, to - from);
+    for (int64_t i = s[0].first; from < to && i < s[0].stop; i++)
+        for (int64_t h = s[1].first; h < s[1].stop; h++)
+            fold_add(&f, x + ((s[0].at + i * r->dilation[0]) * r->x_dim[0] +
+                              (s[1].at + h * r->dilation[1]) * r->x_dim[1] + from) *
+                                 size);
+    if (f.count) fold_now(&f, 1.0f);
+    /* Position p of the row is element p / step of part p % step. */
+    const int64_t pitch = (count + step - 1) / step;
+    char *part = row;
+    if (step > 1) {
+        part = (char *)t->part;
+        for (int64_t i = 0; i < step; i++) {
+            const int64_t has = (count - i + step - 1) / step;
+            if (size == 4) {
+                r->set->split((float *)(void *)(part + i * pitch * 4), (const float *)(const void *)row + i, step, has);
+            } else {
+                for (int64_t c = 0; c < has; c++) part[i * pitch + c] = row[i + c * step];
+            }
+        }
+    }
+    for (int64_t c = 0; c < n;) {
+        /* All results are divided by the same where none is at an edge. */
+        s[2] = span_of(r, 2, w + c);
+        const double divisor = r->is_max ? 1 : divisor_of(r, s);
+        int64_t same = 1;
+        if (r->is_max) {
+            same = n;
+        } else if (s[2].at >= 0 || r->counts_pad) {
+            const int64_t end = r->in[2] + (r->counts_pad ? r->pad_end[2] : 0) - (k - 1) * d;
+            const int64_t fit = ceil_div(end - s[2].at, step);
+            same = fit < 1 ? 1 : fit < n - c ? fit : n - c;
+        }
+        fold g;
+        fold_begin(&g, r, y + c * size, same);
+        for (int64_t i = 0; i < k; i++) fold_add(&g, part + ((i * d) % step * pitch + (i * d) / step + c) * size);
+        fold_now(&g, (float)(1 / divisor));
+        if (divisor == 0) fill(r, g.y, same, 0);
+        c += same;
+    }
+}
+
+static double load(const record *r, const char *x, int64_t at)
+{
+    if (r->size == 4) return (double)((const float *)(const void *)x)[at];
+    return (int8_t)((uint8_t)x[at] ^ r->flip);
+}
+
+static void element(const record *r, char *y, const char *x, const span s[SPATIAL])
 {
     double v = r->is_max ? -INFINITY : 0;
+    bool is_any = false;
     for (int64_t d = s[0].first; d < s[0].stop; d++)
         for (int64_t h = s[1].first; h < s[1].stop; h++)
             for (int64_t w = s[2].first; w < s[2].stop; w++) {
-                const double u = (double)
-                    x[(s[0].at + d * r->dilation[0]) * r->x_dim[0] + (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
-                      (s[2].at + w * r->dilation[2]) * r->x_dim[2]];
+                const double u =
+                    load(r, x,
+                         (s[0].at + d * r->dilation[0]) * r->x_dim[0] + (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
+                             (s[2].at + w * r->dilation[2]) * r->x_dim[2]);
+                is_any = true;
                 if (!r->is_max) v += u;
                 else if (!(u <= v) && !isnan(v)) v = u;
             }
-    if (r->is_max) return (float)v;
-    const int64_t inside = (s[0].stop - s[0].first) * (s[1].stop - s[1].first) * (s[2].stop - s[2].first);
-    return (float)(v / (r->counts_pad ? (double)(s[0].padded * s[1].padded * s[2].padded) : (double)inside));
+    if (!is_any) fill(r, y, 1, divisor_of(r, s));
+    else if (r->size == 1) *(uint8_t *)y = (uint8_t)(int8_t)v ^ r->flip;
+    else *(float *)(void *)y = (float)(r->is_max ? v : v / divisor_of(r, s));
 }
 
 /* One plane of one channel. */
@@ -221,19 +362,23 @@ static void planes(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
+    stage t;
     for (int64_t i = begin; i < end; i++) {
         const int64_t n = i / r->channels, c = i % r->channels;
-        const float *x = j->x + n * r->x_image + c * r->x_channel;
-        float *y = j->y + n * r->y_image + c * r->y_channel;
-        span s[SPATIAL];
-        for (int64_t d = 0; d < r->out[0]; d++) {
-            s[0] = span_of(r, 0, d);
-            for (int64_t h = 0; h < r->out[1]; h++) {
-                s[1] = span_of(r, 1, h);
-                for (int64_t w = 0; w < r->out[2]; w++) {
-                    s[2] = span_of(r, 2, w);
-                    y[d * r->y_dim[0] + h * r->y_dim[1] + w * r->y_dim[2]] = element(r, x, s);
-                }
+        const char *x = j->x + (n * r->x_image + c * r->x_channel) * r->size;
+        char *y = j->y + (n * r->y_image + c * r->y_channel) * r->size;
+        for (int64_t row = 0; row < r->out[0] * r->out[1]; row++) {
+            const int64_t d = row / r->out[1], h = row % r->out[1];
+            char *to = y + (d * r->y_dim[0] + h * r->y_dim[1]) * r->size;
+            span s[SPATIAL] = { span_of(r, 0, d), span_of(r, 1, h) };
+            if (r->way == POOL_WIDTH && s[0].first < s[0].stop && s[1].first < s[1].stop) {
+                for (int64_t w = 0; w < r->out[2]; w += r->width)
+                    width_part(r, &t, to + w * r->size, x, s, w, r->out[2] - w < r->width ? r->out[2] - w : r->width);
+                continue;
+            }
+            for (int64_t w = 0; w < r->out[2]; w++) {
+                s[2] = span_of(r, 2, w);
+                element(r, to + w * r->y_dim[2] * r->size, x, s);
             }
         }
     }
@@ -244,12 +389,12 @@ static sinter_status run(const kernel_run *k)
     const record *r = k->record;
     job j = { r, { k->in, k->out }, k->in[0], k->out[0] };
     if (!r->images || !r->channels || !r->out[0] || !r->out[1] || !r->out[2]) return SINTER_OK;
-    if (r->is_last) {
+    if (r->way == POOL_LAST) {
         row_parallel(k, r->images * r->out[0] * r->out[1], rows_last, &j);
         return SINTER_OK;
     }
     row_parallel(k, r->images * r->channels, planes, &j);
-    row_after_all(&r->after, k, j.y);
+    row_after_all(&r->after, k, k->out[0]);
     return SINTER_OK;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* row_reduce.c - reductions in f32 over any axes of any strides.
  *
- * Axes are sorted by how they lie and merged. Where the innermost is reduced, runs are folded; where it is kept,
- * columns are, several rows at a time, so that both read memory in order. Long sums are cut and the parts added in
- * double. */
+ * Axes are sorted by how they lie and merged. Adjacent results are made together: where the innermost axis is kept,
+ * columns are folded, several rows at a time; where it is reduced, one run for each result. Both read memory in order.
+ * Long sums are cut and the parts added in double. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/row.h"
@@ -21,10 +21,12 @@ typedef struct record {
     const rows_set *set;
     axis kept[SINTER_RANK_MAX], gone[SINTER_RANK_MAX]; /* the last of each is the innermost in memory */
     uint32_t kept_count, gone_count;
-    int64_t kept_total, gone_total; /* of columns: without the columns */
+    int64_t kept_total, gone_total; /* kept: without the innermost */
+    axis inner;                     /* the innermost that is kept */
     bool is_cols;
-    int64_t unit; /* kept positions of a tile */
-    int64_t kind; /* reduce_kind */
+    int64_t piece; /* results along `inner` that are made together, at most COLS */
+    int64_t unit;  /* pieces of a tile */
+    int64_t kind;  /* reduce_kind */
     rows_fold fold;
     row_after after;
 } record;
@@ -126,12 +128,16 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     }
     r->kept_count = sort(r->kept, r->kept_count);
     r->gone_count = sort(r->gone, r->gone_count);
-    const axis *k = r->kept_count ? &r->kept[r->kept_count - 1] : NULL,
-               *g = r->gone_count ? &r->gone[r->gone_count - 1] : NULL;
-    r->is_cols = k && k->in == 1 && k->out == 1 && (!g || magnitude(g->in) != 1);
+    const axis *g = r->gone_count ? &r->gone[r->gone_count - 1] : NULL;
+    r->inner = r->kept_count ? r->kept[--r->kept_count] : (axis){ 1, 0, 0 };
+    r->is_cols = r->inner.in == 1 && r->inner.out == 1 && (!g || magnitude(g->in) != 1);
     r->gone_total = total(r->gone, r->gone_count);
-    r->kept_total = total(r->kept, r->kept_count - (r->is_cols ? 1 : 0));
-    r->unit = r->is_cols || r->gone_total >= TILE_ELEMENTS || !r->gone_total ? 1 : TILE_ELEMENTS / r->gone_total;
+    r->kept_total = total(r->kept, r->kept_count);
+    /* Results of long runs are made one at a time: there is work for all threads. */
+    const int64_t enough = r->gone_total > 0 ? TILE_ELEMENTS / r->gone_total : COLS;
+    r->piece = r->is_cols || enough > COLS ? COLS : enough < 1 ? 1 : enough;
+    const int64_t width = r->inner.dim < r->piece ? r->inner.dim : r->piece;
+    r->unit = width > 0 && enough > width ? enough / width : 1;
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
@@ -153,13 +159,21 @@ static double seed(rows_fold fold)
     return fold == ROWS_MAX ? -INFINITY : fold == ROWS_MIN ? INFINITY : fold == ROWS_PROD ? 1 : 0;
 }
 
-static double join(rows_fold fold, double a, double b)
+static void join(rows_fold fold, double *v, const float *part, int64_t n)
 {
     switch (fold) {
-    case ROWS_MAX: return isnan(a) || b <= a ? a : b;
-    case ROWS_MIN: return isnan(a) || b >= a ? a : b;
-    case ROWS_PROD: return a * b;
-    default: return a + b;
+    case ROWS_MAX:
+        for (int64_t i = 0; i < n; i++) v[i] = isnan(v[i]) || (double)part[i] <= v[i] ? v[i] : (double)part[i];
+        break;
+    case ROWS_MIN:
+        for (int64_t i = 0; i < n; i++) v[i] = isnan(v[i]) || (double)part[i] >= v[i] ? v[i] : (double)part[i];
+        break;
+    case ROWS_PROD:
+        for (int64_t i = 0; i < n; i++) v[i] *= (double)part[i];
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++) v[i] += (double)part[i];
+        break;
     }
 }
 
@@ -173,48 +187,42 @@ static float finish(const record *r, double v)
     }
 }
 
-/* One result: all runs of the innermost reduced axis. */
-static float fold_runs(const record *r, const float *x)
+/* The folds of n numbers of the innermost reduced axis, for `count` adjacent results. */
+static void fold_part(const record *r, float *part, const float *x, const axis *run, int64_t count, int64_t n)
 {
-    double v = seed(r->fold);
-    const axis one = { 1, 1, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
-    const int64_t outer = run->dim ? r->gone_total / run->dim : 0;
-    for (int64_t i = 0; i < outer; i++) {
-        int64_t none;
-        const float *at = x + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none);
-        for (int64_t k = 0; k < run->dim; k += RUN) {
-            const int64_t n = run->dim - k < RUN ? run->dim - k : RUN;
-            float part[RUN];
-            const float *from = at + k * run->in;
-            if (run->in != 1) {
-                for (int64_t c = 0; c < n; c++) part[c] = from[c * run->in];
-                from = part;
-            }
-            v = join(r->fold, v, (double)r->set->fold(r->fold, from, n));
-        }
+    if (r->is_cols) {
+        for (int64_t c = 0; c < count; c++) part[c] = (float)seed(r->fold);
+        r->set->fold_cols(r->fold, part, x, n, run->in, count);
+        return;
     }
-    return finish(r, v);
+    if (run->in == 1 || n == 1) {
+        r->set->fold_rows(r->fold, part, x, count, r->inner.in, n);
+        return;
+    }
+    float row[RUN];
+    for (int64_t c = 0; c < count; c++, x += r->inner.in) {
+        for (int64_t i = 0; i < n; i++) row[i] = x[i * run->in];
+        r->set->fold_rows(r->fold, part + c, row, 1, 0, n);
+    }
 }
 
 /* Up to COLS adjacent results. */
-static void fold_columns(const record *r, float *y, const float *x, int64_t cols)
+static void fold_results(const record *r, float *y, const float *x, int64_t count)
 {
     double v[COLS];
     float part[COLS];
-    for (int64_t c = 0; c < cols; c++) v[c] = seed(r->fold);
+    for (int64_t c = 0; c < count; c++) v[c] = seed(r->fold);
     const axis one = { 1, 0, 0 }, *run = r->gone_count ? &r->gone[r->gone_count - 1] : &one;
     const int64_t outer = run->dim ? r->gone_total / run->dim : 0;
     for (int64_t i = 0; i < outer; i++) {
         int64_t none;
         const float *at = x + seek(r->gone, r->gone_count ? r->gone_count - 1 : 0, i, &none);
         for (int64_t k = 0; k < run->dim; k += RUN) {
-            const int64_t n = run->dim - k < RUN ? run->dim - k : RUN;
-            for (int64_t c = 0; c < cols; c++) part[c] = (float)seed(r->fold);
-            r->set->fold_cols(r->fold, part, at + k * run->in, n, run->in, cols);
-            for (int64_t c = 0; c < cols; c++) v[c] = join(r->fold, v[c], (double)part[c]);
+            fold_part(r, part, at + k * run->in, run, count, run->dim - k < RUN ? run->dim - k : RUN);
+            join(r->fold, v, part, count);
         }
     }
-    for (int64_t c = 0; c < cols; c++) y[c] = finish(r, v[c]);
+    for (int64_t c = 0; c < count; c++) y[c * r->inner.out] = finish(r, v[c]);
 }
 
 typedef struct job {
@@ -223,24 +231,24 @@ typedef struct job {
     float *y;
 } job;
 
+static int64_t pieces_of(const record *r)
+{
+    return (r->inner.dim + r->piece - 1) / r->piece;
+}
+
 static void body(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
-    int64_t out;
-    if (!r->is_cols) {
-        const int64_t stop = end * r->unit < r->kept_total ? end * r->unit : r->kept_total;
-        for (int64_t i = begin * r->unit; i < stop; i++) {
-            const int64_t at = seek(r->kept, r->kept_count, i, &out);
-            j->y[out] = fold_runs(r, j->x + at);
-        }
-        return;
-    }
-    const int64_t width = r->kept[r->kept_count - 1].dim, pieces = (width + COLS - 1) / COLS;
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t at = seek(r->kept, r->kept_count - 1, i / pieces, &out), col = i % pieces * COLS;
-        fold_columns(r, j->y + out + col, j->x + at + col, width - col < COLS ? width - col : COLS);
+    const int64_t pieces = pieces_of(r), all = r->kept_total * pieces;
+    const int64_t stop = end * r->unit < all ? end * r->unit : all;
+    for (int64_t i = begin * r->unit; i < stop; i++) {
+        int64_t out;
+        const int64_t at = seek(r->kept, r->kept_count, i / pieces, &out), first = i % pieces * r->piece;
+        const int64_t left = r->inner.dim - first;
+        fold_results(r, j->y + out + first * r->inner.out, j->x + at + first * r->inner.in,
+                     left < r->piece ? left : r->piece);
     }
 }
 
@@ -248,9 +256,7 @@ static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
     job j = { r, k->in[0], k->out[0] };
-    const int64_t width = r->is_cols ? r->kept[r->kept_count - 1].dim : 0;
-    row_parallel(k, r->is_cols ? r->kept_total * ((width + COLS - 1) / COLS) : (r->kept_total + r->unit - 1) / r->unit,
-                 body, &j);
+    row_parallel(k, (r->kept_total * pieces_of(r) + r->unit - 1) / r->unit, body, &j);
     row_after_all(&r->after, k, j.y);
     return SINTER_OK;
 }

@@ -9,11 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { ROWS_SHORT = 32 };
 typedef enum rows_fold { ROWS_SUM, ROWS_ABS, ROWS_SQUARE, ROWS_MAX, ROWS_MIN, ROWS_PROD } rows_fold;
 
 typedef struct rows_set {
     /* y = softmax(x), or its logarithm, over one row. */
     void (*softmax)(float *y, const float *x, int64_t n, bool is_log);
+    /* The same of `rows` rows behind each other, of 1 to ROWS_SHORT numbers: lanes are rows. */
+    void (*softmax_short)(float *y, const float *x, int64_t rows, int64_t n, bool is_log);
     /* The same over the axis of `n` steps `stride` apart, for `cols` adjacent columns. */
     void (*softmax_cols)(float *y, const float *x, int64_t n, int64_t y_stride, int64_t x_stride, int64_t cols,
                          bool is_log);
@@ -29,13 +32,24 @@ typedef struct rows_set {
                         const float *bias);
     /* sum of x and of (x - shift)^2. */
     void (*moments)(const float *x, int64_t n, float shift, double *sum, double *square);
-    /* Folds a run to one value. */
-    float (*fold)(rows_fold kind, const float *x, int64_t n);
+    /* y[i] = the fold of n numbers at x + i * stride. */
+    void (*fold_rows)(rows_fold kind, float *y, const float *x, int64_t rows, int64_t stride, int64_t n);
     /* acc[i] folds with `rows` rows of x, `stride` apart. */
     void (*fold_cols)(rows_fold kind, float *acc, const float *x, int64_t rows, int64_t stride, int64_t n);
     /* y[i] = the largest x[k][i]; a NaN wins. y[i] = scale * sum of x[k][i]. */
     void (*max_of)(float *y, const float *const *x, int64_t count, int64_t n);
     void (*sum_of)(float *y, const float *const *x, int64_t count, int64_t n, float scale);
+    /* As max_of, of codes of 8 bits. flip: 0x80 where codes have no sign, else 0. */
+    void (*max_bytes)(uint8_t *y, const uint8_t *const *x, int64_t count, int64_t n, uint8_t flip);
+    /* y[i] = x[i * step], for step >= 1. Reads no more than n * step elements. */
+    void (*split)(float *y, const float *x, int64_t step, int64_t n);
+    /* y[i] = x[at[i]]: `at` rises, and lies in [0, width). */
+    void (*pick)(float *y, const float *x, int64_t width, const int32_t *at, int64_t n);
+    /* y[i] = x[at[0][i]] * (1 - weight[i]) + x[at[1][i]] * weight[i]; the first alone where its weight is 1. Both `at`
+     * rise, and lie in [0, width). */
+    void (*pick2)(float *y, const float *x, int64_t width, const int32_t *const at[2], const float *weight, int64_t n);
+    /* y = a * (1 - weight) + b * weight */
+    void (*blend2)(float *y, const float *a, const float *b, float weight, int64_t n);
     /* y[i] = sum of w[k] * x[k][i] over four rows. */
     void (*blend4)(float *y, const float *const x[4], const float w[4], int64_t n);
 } rows_set;

@@ -4,9 +4,7 @@
  * Reductions keep four vectors in flight, so that latency does not set their pace. */
 static inline vec fill_tail(const float *x, int left, float with)
 {
-    float t[VEC_LANES];
-    for (int i = 0; i < L; i++) t[i] = i < left ? x[i] : with;
-    return v_load(t);
+    return v_blend(m_first(left), v_load_n(x, left), v_set(with));
 }
 
 #define REDUCE(name, seed, join, map)                                                                       \
@@ -75,25 +73,93 @@ static void softmax(float *y, const float *x, int64_t n, bool is_log)
     if (i < n) v_store_n(y + i, v_mul(v_load_n(y + i, (int)(n - i)), r), (int)(n - i));
 }
 
+/* Many columns at a time: columns far apart in memory fall on few places of a cache. */
+enum { SOFTMAX_COLS = 256 };
+
 static void softmax_cols(float *y, const float *x, int64_t n, int64_t y_stride, int64_t x_stride, int64_t cols,
                          bool is_log)
 {
-    for (int64_t c = 0; c < cols; c += L) {
-        const int left = cols - c < L ? (int)(cols - c) : L;
-        const float *xs = x + c;
-        float *ys = y + c;
-        vec top = v_set(-INFINITY), sum = v_zero();
-        for (int64_t i = 0; i < n; i++) top = nan_most(top, v_load_n(xs + i * x_stride, left));
-        for (int64_t i = 0; i < n; i++) {
-            const vec d = v_sub(v_load_n(xs + i * x_stride, left), top), e = v_exp_neg(d);
-            sum = v_add(sum, e);
-            v_store_n(ys + i * y_stride, is_log ? d : e, left);
+    vec top[SOFTMAX_COLS / VEC_LANES], sum[SOFTMAX_COLS / VEC_LANES];
+    for (int64_t c = 0; c < cols; c += SOFTMAX_COLS, x += SOFTMAX_COLS, y += SOFTMAX_COLS) {
+        const int64_t width = cols - c < SOFTMAX_COLS ? cols - c : SOFTMAX_COLS, whole = width / L;
+        const int rest = (int)(width % L);
+        for (int64_t k = 0; k < whole + !!rest; k++) {
+            top[k] = v_set(-INFINITY);
+            sum[k] = v_zero();
         }
-        const vec r = is_log ? v_log(sum) : v_div(v_set(1.0f), sum);
         for (int64_t i = 0; i < n; i++) {
-            float *at = ys + i * y_stride;
-            v_store_n(at, is_log ? v_sub(v_load_n(at, left), r) : v_mul(v_load_n(at, left), r), left);
+            const float *xs = x + i * x_stride;
+            for (int64_t k = 0; k < whole; k++) top[k] = nan_most(top[k], v_load(xs + k * L));
+            if (rest) top[whole] = nan_most(top[whole], v_load_n(xs + whole * L, rest));
         }
+        for (int64_t i = 0; i < n; i++) {
+            const float *xs = x + i * x_stride;
+            float *ys = y + i * y_stride;
+            for (int64_t k = 0; k < whole; k++) {
+                const vec d = v_sub(v_load(xs + k * L), top[k]), e = v_exp_neg(d);
+                sum[k] = v_add(sum[k], e);
+                v_store(ys + k * L, is_log ? d : e);
+            }
+            if (!rest) continue;
+            const vec d = v_sub(v_load_n(xs + whole * L, rest), top[whole]), e = v_exp_neg(d);
+            sum[whole] = v_add(sum[whole], e);
+            v_store_n(ys + whole * L, is_log ? d : e, rest);
+        }
+        for (int64_t k = 0; k < whole + !!rest; k++) sum[k] = is_log ? v_log(sum[k]) : v_div(v_set(1.0f), sum[k]);
+        for (int64_t i = 0; i < n; i++) {
+            float *ys = y + i * y_stride;
+            for (int64_t k = 0; k < whole; k++) {
+                const vec v = v_load(ys + k * L);
+                v_store(ys + k * L, is_log ? v_sub(v, sum[k]) : v_mul(v, sum[k]));
+            }
+            if (!rest) continue;
+            const vec v = v_load_n(ys + whole * L, rest);
+            v_store_n(ys + whole * L, is_log ? v_sub(v, sum[whole]) : v_mul(v, sum[whole]), rest);
+        }
+    }
+}
+
+enum { SHORT_ROWS = 64 };
+typedef float quad __attribute__((vector_size(16)));
+/* to[c][r] = from[r][c]: four by four, then any number. */
+static inline void turn_quads(float *to, int64_t to_row, const float *from, int64_t from_row)
+{
+    quad a, b, c, d;
+    memcpy(&a, from, sizeof a);
+    memcpy(&b, from + from_row, sizeof b);
+    memcpy(&c, from + 2 * from_row, sizeof c);
+    memcpy(&d, from + 3 * from_row, sizeof d);
+    const quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const quad xy = __builtin_shufflevector(a, b, 2, 6, 3, 7), zw = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const quad r0 = __builtin_shufflevector(ab, cd, 0, 1, 4, 5), r1 = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    const quad r2 = __builtin_shufflevector(xy, zw, 0, 1, 4, 5), r3 = __builtin_shufflevector(xy, zw, 2, 3, 6, 7);
+    memcpy(to, &r0, sizeof r0);
+    memcpy(to + to_row, &r1, sizeof r1);
+    memcpy(to + 2 * to_row, &r2, sizeof r2);
+    memcpy(to + 3 * to_row, &r3, sizeof r3);
+}
+
+static inline void turn(float *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows, int64_t cols)
+{
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+        int64_t c = 0;
+        for (; c + 4 <= cols; c += 4) turn_quads(to + c * to_row + r, to_row, from + r * from_row + c, from_row);
+        for (; c < cols; c++)
+            for (int64_t i = r; i < r + 4; i++) to[c * to_row + i] = from[i * from_row + c];
+    }
+    for (; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++) to[c * to_row + r] = from[r * from_row + c];
+}
+
+static void softmax_short(float *y, const float *x, int64_t rows, int64_t n, bool is_log)
+{
+    float t[ROWS_SHORT * SHORT_ROWS];
+    for (int64_t r = 0; r < rows; r += SHORT_ROWS, x += SHORT_ROWS * n, y += SHORT_ROWS * n) {
+        const int64_t count = rows - r < SHORT_ROWS ? rows - r : SHORT_ROWS;
+        turn(t, SHORT_ROWS, x, n, count, n);
+        softmax_cols(t, t, n, SHORT_ROWS, SHORT_ROWS, count, is_log);
+        turn(y, n, t, SHORT_ROWS, n, count);
     }
 }
 
@@ -198,18 +264,20 @@ static float product(vec v)
     return p;
 }
 
-static float fold(rows_fold kind, const float *x, int64_t n)
+static float least(vec v) { return m_any(v_is_nan(v)) ? NAN : v_least(v); }
+
+#define FOLD_ROWS(value) \
+    for (int64_t i = 0; i < rows; i++, x += stride) y[i] = value
+
+static void fold_rows(rows_fold kind, float *y, const float *x, int64_t rows, int64_t stride, int64_t n)
 {
     switch (kind) {
-    case ROWS_ABS: return v_sum(reduce_abs(x, n));
-    case ROWS_SQUARE: return v_sum(reduce_square(x, n));
-    case ROWS_MAX: return most(reduce_max(x, n));
-    case ROWS_MIN: {
-        const vec v = reduce_min(x, n);
-        return m_any(v_is_nan(v)) ? NAN : v_least(v);
-    }
-    case ROWS_PROD: return product(reduce_prod(x, n));
-    default: return v_sum(reduce_sum(x, n));
+    case ROWS_ABS: FOLD_ROWS(v_sum(reduce_abs(x, n))); break;
+    case ROWS_SQUARE: FOLD_ROWS(v_sum(reduce_square(x, n))); break;
+    case ROWS_MAX: FOLD_ROWS(most(reduce_max(x, n))); break;
+    case ROWS_MIN: FOLD_ROWS(least(reduce_min(x, n))); break;
+    case ROWS_PROD: FOLD_ROWS(product(reduce_prod(x, n))); break;
+    default: FOLD_ROWS(v_sum(reduce_sum(x, n))); break;
     }
 }
 
@@ -261,62 +329,9 @@ static void fold_cols(rows_fold kind, float *acc, const float *x, int64_t rows, 
     }
 }
 
-static void max_of(float *y, const float *const *x, int64_t count, int64_t n)
-{
-    int64_t i = 0;
-    for (; i + 2 * L <= n; i += 2 * L) {
-        vec a = v_load(x[0] + i), b = v_load(x[0] + i + L);
-        for (int64_t k = 1; k < count; k++) {
-            a = nan_most(a, v_load(x[k] + i));
-            b = nan_most(b, v_load(x[k] + i + L));
-        }
-        v_store(y + i, a);
-        v_store(y + i + L, b);
-    }
-    for (; i < n; i += L) {
-        const int left = n - i < L ? (int)(n - i) : L;
-        vec a = v_load_n(x[0] + i, left);
-        for (int64_t k = 1; k < count; k++) a = nan_most(a, v_load_n(x[k] + i, left));
-        v_store_n(y + i, a, left);
-    }
-}
-
-static void sum_of(float *y, const float *const *x, int64_t count, int64_t n, float scale)
-{
-    const vec s = v_set(scale);
-    int64_t i = 0;
-    for (; i + 2 * L <= n; i += 2 * L) {
-        vec a = v_zero(), b = a;
-        for (int64_t k = 0; k < count; k++) {
-            a = v_add(a, v_load(x[k] + i));
-            b = v_add(b, v_load(x[k] + i + L));
-        }
-        v_store(y + i, v_mul(a, s));
-        v_store(y + i + L, v_mul(b, s));
-    }
-    for (; i < n; i += L) {
-        const int left = n - i < L ? (int)(n - i) : L;
-        vec a = v_zero();
-        for (int64_t k = 0; k < count; k++) a = v_add(a, v_load_n(x[k] + i, left));
-        v_store_n(y + i, v_mul(a, s), left);
-    }
-}
-
-static void blend4(float *y, const float *const x[4], const float w[4], int64_t n)
-{
-    const vec w0 = v_set(w[0]), w1 = v_set(w[1]), w2 = v_set(w[2]), w3 = v_set(w[3]);
-    for (int64_t i = 0; i < n; i += L) {
-        const int left = n - i < L ? (int)(n - i) : L;
-        vec a = v_mul(w0, v_load_n(x[0] + i, left));
-        a = v_fma(w1, v_load_n(x[1] + i, left), a);
-        a = v_fma(w2, v_load_n(x[2] + i, left), a);
-        v_store_n(y + i, v_fma(w3, v_load_n(x[3] + i, left), a), left);
-    }
-}
-
 static const rows_set rows_loops = {
     .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
-    .affine_each = affine_each, .moments = moments, .fold = fold, .fold_cols = fold_cols, .max_of = max_of,
-    .sum_of = sum_of,
-    .blend4 = blend4,
+    .affine_each = affine_each, .moments = moments, .fold_rows = fold_rows, .fold_cols = fold_cols,
+    .max_of = max_of, .sum_of = sum_of, .max_bytes = max_bytes, .split = split, .softmax_short = softmax_short,
+    .pick = pick, .pick2 = pick2, .blend2 = blend2, .blend4 = blend4,
 };

@@ -69,6 +69,20 @@ static inline vec  v_blend(vecm m, vec a, vec b) { return _mm256_blendv_ps(b, a,
 static inline veci vi_blend(vecm m, veci a, veci b) { return _mm256_blendv_epi8(b, a, m); }
 static inline veci vi_of_mask(vecm m) { return _mm256_and_si256(m, _mm256_set1_epi32(1)); }
 
+/* All bits of the first n lanes. */
+static inline vecm m_first(int n) { return v_mask(n); }
+/* The elements at even and at odd places of a, then of b. */
+static inline vec  v_even(vec a, vec b)
+{
+    const __m256d x = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(x, 0xD8));
+}
+static inline vec  v_odd(vec a, vec b)
+{
+    const __m256d x = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xDD));
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(x, 0xD8));
+}
+
 static inline float v_sum(vec a)
 {
     __m128 x = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));

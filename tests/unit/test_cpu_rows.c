@@ -33,14 +33,19 @@ static void folds_every_length(void)
                 most = v > most ? v : most;
                 least = v < least ? v : least;
             }
-            CHECK_NEAR(set->fold(ROWS_SUM, x, n), sum, 1e-5 * (double)n);
-            CHECK_NEAR(set->fold(ROWS_ABS, x, n), size, 1e-5 * (double)n);
-            CHECK_NEAR(set->fold(ROWS_SQUARE, x, n), square, 1e-4 * (double)n);
-            CHECK_EQ_F(set->fold(ROWS_MAX, x, n), most);
-            CHECK_EQ_F(set->fold(ROWS_MIN, x, n), least);
+            float y[3] = { 0, 0, 77 };
+#define FOLD(kind) (set->fold_rows(kind, y, x, 2, 0, n), y[0])
+            CHECK_NEAR(FOLD(ROWS_SUM), sum, 1e-5 * (double)n);
+            CHECK_EQ_F(y[1], y[0]);
+            CHECK_NEAR(FOLD(ROWS_ABS), size, 1e-5 * (double)n);
+            CHECK_NEAR(FOLD(ROWS_SQUARE), square, 1e-4 * (double)n);
+            CHECK_EQ_F(FOLD(ROWS_MAX), most);
+            CHECK_EQ_F(FOLD(ROWS_MIN), least);
             x[(n * 7) % n] = NAN;
-            CHECK(isnan(set->fold(ROWS_MAX, x, n)));
-            CHECK(isnan(set->fold(ROWS_MIN, x, n)));
+            CHECK(isnan(FOLD(ROWS_MAX)));
+            CHECK(isnan(FOLD(ROWS_MIN)));
+            CHECK_EQ_F(y[2], 77);
+#undef FOLD
         }
     }
 }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows_image.inc.h - the row kernels of pools and resizes, included once by each instruction set's file. */
+
+static void max_of(float *y, const float *const *x, int64_t count, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + 2 * L <= n; i += 2 * L) {
+        vec a = v_load(x[0] + i), b = v_load(x[0] + i + L);
+        for (int64_t k = 1; k < count; k++) {
+            a = nan_most(a, v_load(x[k] + i));
+            b = nan_most(b, v_load(x[k] + i + L));
+        }
+        v_store(y + i, a);
+        v_store(y + i + L, b);
+    }
+    for (; i < n; i += L) {
+        const int left = n - i < L ? (int)(n - i) : L;
+        vec a = v_load_n(x[0] + i, left);
+        for (int64_t k = 1; k < count; k++) a = nan_most(a, v_load_n(x[k] + i, left));
+        v_store_n(y + i, a, left);
+    }
+}
+
+static void sum_of(float *y, const float *const *x, int64_t count, int64_t n, float scale)
+{
+    const vec s = v_set(scale);
+    int64_t i = 0;
+    for (; i + 2 * L <= n; i += 2 * L) {
+        vec a = v_zero(), b = a;
+        for (int64_t k = 0; k < count; k++) {
+            a = v_add(a, v_load(x[k] + i));
+            b = v_add(b, v_load(x[k] + i + L));
+        }
+        v_store(y + i, v_mul(a, s));
+        v_store(y + i + L, v_mul(b, s));
+    }
+    for (; i < n; i += L) {
+        const int left = n - i < L ? (int)(n - i) : L;
+        vec a = v_zero();
+        for (int64_t k = 0; k < count; k++) a = v_add(a, v_load_n(x[k] + i, left));
+        v_store_n(y + i, v_mul(a, s), left);
+    }
+}
+
+typedef int8_t bytes __attribute__((vector_size(sizeof(vec))));
+static inline bytes bytes_most(bytes a, const uint8_t *x, bytes flip)
+{
+    bytes b;
+    memcpy(&b, x, sizeof b);
+    b ^= flip;
+    const bytes is_more = b > a;
+    return (b & is_more) | (a & ~is_more);
+}
+
+static void max_bytes(uint8_t *y, const uint8_t *const *x, int64_t count, int64_t n, uint8_t flip)
+{
+    const int64_t step = (int64_t)sizeof(bytes);
+    const bytes flips = (bytes){ 0 } + (int8_t)flip;
+    int64_t i = 0;
+    for (; i + step <= n; i += step) {
+        bytes a;
+        memcpy(&a, x[0] + i, sizeof a);
+        a ^= flips;
+        for (int64_t k = 1; k < count; k++) a = bytes_most(a, x[k] + i, flips);
+        a ^= flips;
+        memcpy(y + i, &a, sizeof a);
+    }
+    for (; i < n; i++) {
+        int8_t a = (int8_t)(x[0][i] ^ flip);
+        for (int64_t k = 1; k < count; k++) a = (int8_t)(x[k][i] ^ flip) > a ? (int8_t)(x[k][i] ^ flip) : a;
+        y[i] = (uint8_t)a ^ flip;
+    }
+}
+
+static void split(float *y, const float *x, int64_t step, int64_t n)
+{
+    int64_t i = 0;
+    for (; step == 1 && i + L <= n; i += L) v_store(y + i, v_load(x + i));
+    for (; step == 2 && i + L <= n; i += L) v_store(y + i, v_even(v_load(x + 2 * i), v_load(x + 2 * i + L)));
+    for (; step == 4 && i + L <= n; i += L) {
+        const float *at = x + 4 * i;
+        const vec a = v_even(v_load(at), v_load(at + L)), b = v_even(v_load(at + 2 * L), v_load(at + 3 * L));
+        v_store(y + i, v_even(a, b));
+    }
+    for (; i < n; i++) y[i] = x[i * step];
+}
+
+/* Where L numbers at `at` and behind, which rise to `last`, lie within one vector: where this one begins, else -1. */
+static inline int64_t pick_base(int64_t first, int64_t last, int64_t width)
+{
+    const int64_t base = first < width - L ? first : width - L;
+    return last - base < L ? base : -1;
+}
+
+/* A row of less than a vector, with zeros behind it. */
+static inline const float *pick_row(const float *x, int64_t *width, float t[VEC_LANES])
+{
+    if (*width >= L) return x;
+    v_store(t, v_load_n(x, (int)*width));
+    *width = L;
+    return t;
+}
+
+static void pick(float *y, const float *x, int64_t width, const int32_t *at, int64_t n)
+{
+    float t[VEC_LANES];
+    x = pick_row(x, &width, t);
+    int64_t i = 0;
+    for (; i + L <= n; i += L) {
+        const int64_t base = pick_base(at[i], at[i + L - 1], width);
+        if (base >= 0) v_store(y + i, v_lookup(x + base, vi_sub(vi_load(at + i), vi_set((int32_t)base))));
+        else
+            for (int64_t k = i; k < i + L; k++) y[k] = x[at[k]];
+    }
+    for (; i < n; i++) y[i] = x[at[i]];
+}
+
+static inline vec pick_blend(vec a, vec b, vec w)
+{
+    return v_blend(v_eq(w, v_zero()), a, v_fma(b, w, v_mul(a, v_sub(v_set(1.0f), w))));
+}
+
+static void pick2(float *y, const float *x, int64_t width, const int32_t *const at[2], const float *weight, int64_t n)
+{
+    float t[VEC_LANES];
+    x = pick_row(x, &width, t);
+    for (int64_t i = 0; i < n; i += L) {
+        const int left = n - i < L ? (int)(n - i) : L;
+        const int64_t base = left < L ? -1 : pick_base(at[0][i], at[1][i + L - 1], width);
+        vec a, b;
+        if (base >= 0) {
+            const veci from = vi_set((int32_t)base);
+            a = v_lookup(x + base, vi_sub(vi_load(at[0] + i), from));
+            b = v_lookup(x + base, vi_sub(vi_load(at[1] + i), from));
+        } else {
+            float p[VEC_LANES] = { 0 }, q[VEC_LANES] = { 0 };
+            for (int k = 0; k < left; k++) {
+                p[k] = x[at[0][i + k]];
+                q[k] = x[at[1][i + k]];
+            }
+            a = v_load(p);
+            b = v_load(q);
+        }
+        v_store_n(y + i, pick_blend(a, b, v_load_n(weight + i, left)), left);
+    }
+}
+
+static void blend2(float *y, const float *a, const float *b, float weight, int64_t n)
+{
+    const vec u = v_set(1 - weight), w = v_set(weight);
+    int64_t i = 0;
+    for (; i + L <= n; i += L) v_store(y + i, v_fma(v_load(b + i), w, v_mul(v_load(a + i), u)));
+    if (i < n) {
+        const int left = (int)(n - i);
+        v_store_n(y + i, v_fma(v_load_n(b + i, left), w, v_mul(v_load_n(a + i, left), u)), left);
+    }
+}
+
+static void blend4(float *y, const float *const x[4], const float w[4], int64_t n)
+{
+    const vec w0 = v_set(w[0]), w1 = v_set(w[1]), w2 = v_set(w[2]), w3 = v_set(w[3]);
+    for (int64_t i = 0; i < n; i += L) {
+        const int left = n - i < L ? (int)(n - i) : L;
+        vec a = v_mul(w0, v_load_n(x[0] + i, left));
+        a = v_fma(w1, v_load_n(x[1] + i, left), a);
+        a = v_fma(w2, v_load_n(x[2] + i, left), a);
+        v_store_n(y + i, v_fma(w3, v_load_n(x[3] + i, left), a), left);
+    }
+}
