@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_resize.c - nearest and linear resize of images in f32, any strides. Where channels are adjacent a pixel is a copy
- * or a blend of four rows; else elements are blended one by one. Coordinates are computed as they are needed. */
+/* row_resize.c - nearest and linear resize of images, any strides: linear in f32, nearest also of other types.
+ *
+ * The places that a column of results takes are computed once a run. Where channels are adjacent, a pixel is a copy or
+ * a blend of four rows. Where widths are adjacent, a row of results is picked from one row, or is the blend of two
+ * rows, which are kept for the next row. Else elements are blended one by one. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/row.h"
@@ -8,10 +11,18 @@
 #include "ops/move.h"
 
 #include <math.h>
+#include <string.h>
+
+/* COLS: results of a row whose places are computed at once; ROWS: rows of a plane that are one piece of work. */
+enum { COLS = 1024, ROWS = 32 };
+
+typedef enum resize_way { RESIZE_LAST, RESIZE_WIDTH, RESIZE_ELEMENTS } resize_way;
 
 typedef struct record {
     const rows_set *set;
-    bool is_nearest, is_last;
+    resize_way way;
+    bool is_nearest;
+    uint32_t size; /* bytes of an element */
     int64_t coordinate, nearest;
     double scale[2];
     int64_t images, channels, in[2], out[2];
@@ -23,9 +34,11 @@ static const char *reject(const problem *p, const kernel_target *t)
 {
     (void)t;
     REJECT_UNLESS(p->op == OP_resize, "not a resize");
-    REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
     REJECT_UNLESS(p->in[0].rank == 4, "not of rank 4");
     const attrs_resize *a = p->attrs;
+    const bool is_copy = a->mode == resize_mode_nearest && !p->epilogue && p->out[0].dtype == p->in[0].dtype &&
+                         sinter_dtype_bits(p->in[0].dtype) >= 8;
+    REJECT_UNLESS(is_copy || row_is_f32(p, 1), "not in f32");
     REJECT_UNLESS(a->mode == resize_mode_nearest || a->mode == resize_mode_linear, "neither nearest nor linear");
     REJECT_UNLESS(a->coordinate != resize_coordinate_tf_crop_and_resize, "crops");
     REJECT_UNLESS(!a->antialias && !a->exclude_outside, "antialias, or outside excluded");
@@ -40,7 +53,8 @@ static const char *reject(const problem *p, const kernel_target *t)
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     (void)t;
-    return row_memory_ns(p, target, p->out[0].order[3] == 1 ? 1.5 : 15);
+    const uint8_t in = p->in[0].order[3], out = p->out[0].order[3];
+    return row_memory_ns(p, target, in == out && (in == 1 || in == 3) ? 1.5 : 15);
 }
 
 static size_t record_size(const problem *p, const tactic *t)
@@ -59,6 +73,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const view *x = &in[0], *y = &out[0];
     r->set = level_of(isa)->rows;
     r->is_nearest = a->mode == resize_mode_nearest;
+    r->size = sinter_dtype_bits(x->dtype) / 8;
     r->coordinate = a->coordinate;
     r->nearest = a->nearest;
     r->images = x->dim[0];
@@ -67,7 +82,6 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->x_channel = x->stride[1];
     r->y_image = y->stride[0];
     r->y_channel = y->stride[1];
-    r->is_last = (r->x_channel == 1 && r->y_channel == 1) || r->channels == 1;
     for (uint32_t i = 0; i < 2; i++) {
         r->in[i] = x->dim[2 + i];
         r->out[i] = y->dim[2 + i];
@@ -78,6 +92,11 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
             return FAIL(e, INVALID_ARG, "resize: the scale of axis %u is %g, of %lld elements", 2 + i, r->scale[i],
                         (long long)r->in[i]);
     }
+    const bool is_width = (r->x_dim[1] == 1 || r->in[1] == 1) && (r->y_dim[1] == 1 || r->out[1] == 1);
+    r->way = r->x_channel == 1 && r->y_channel == 1 ? RESIZE_LAST
+             : is_width && r->in[1] <= INT32_MAX    ? RESIZE_WIDTH
+             : r->channels == 1                     ? RESIZE_LAST
+                                                    : RESIZE_ELEMENTS;
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
@@ -129,10 +148,18 @@ static pair pair_of(const record *r, uint32_t axis, int64_t i)
     return (pair){ { clamped(at, n), clamped(at, n) }, 0 };
 }
 
+/* Results [begin, begin + n) of every row: of each the two columns that it takes, and the weight of the second. */
+typedef struct columns {
+    int64_t begin, n;
+    int32_t at[2][COLS];
+    float weight[COLS];
+} columns;
+
 typedef struct job {
     const record *r;
-    const float *x;
-    float *y;
+    const columns *w;
+    const char *x;
+    char *y;
 } job;
 
 /* A weight of zero must not bring in an infinity, and a difference of large numbers would be one. */
@@ -141,23 +168,50 @@ static float blend(float a, float b, float weight)
     return weight == 0 ? a : a * (1 - weight) + b * weight;
 }
 
-static void pixel(const record *r, float *y, const float *x, pair h, pair w)
+static void copy_elements(char *y, int64_t y_step, const char *x, int64_t x_step, int64_t n, uint32_t size)
 {
+    switch (size) {
+    case 1:
+        for (int64_t i = 0; i < n; i++) y[i * y_step] = x[i * x_step];
+        break;
+    case 2:
+        for (int64_t i = 0; i < n; i++) memcpy(y + i * y_step * 2, x + i * x_step * 2, 2);
+        break;
+    case 4:
+        for (int64_t i = 0; i < n; i++) memcpy(y + i * y_step * 4, x + i * x_step * 4, 4);
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++) memcpy(y + i * y_step * size, x + i * x_step * size, size);
+        break;
+    }
+}
+
+/* One pixel of all channels. */
+static void pixel(const record *r, char *to, const char *from, pair h, pair w)
+{
+    if (r->is_nearest) {
+        from += (h.at[0] * r->x_dim[0] + w.at[0] * r->x_dim[1]) * r->size;
+        if (r->way == RESIZE_LAST) memcpy(to, from, (size_t)r->channels * r->size);
+        else copy_elements(to, r->y_channel, from, r->x_channel, r->channels, r->size);
+        return;
+    }
+    const float *x = (const float *)(const void *)from;
+    float *y = (float *)(void *)to;
     const float *row0 = x + h.at[0] * r->x_dim[0], *row1 = x + h.at[1] * r->x_dim[0];
     const int64_t w0 = w.at[0] * r->x_dim[1], w1 = w.at[1] * r->x_dim[1];
-    if (r->is_last && h.weight == 0 && w.weight == 0) {
+    if (r->way == RESIZE_LAST && h.weight == 0 && w.weight == 0) {
         memcpy(y, row0 + w0, (size_t)r->channels * sizeof *y);
         return;
     }
-    if (r->is_last) {
-        const float *from[4] = { row0 + w0, w.weight == 0 ? row0 + w0 : row0 + w1,
+    if (r->way == RESIZE_LAST) {
+        const float *rows[4] = { row0 + w0, w.weight == 0 ? row0 + w0 : row0 + w1,
                                  h.weight == 0 ? row0 + w0 : row1 + w0, row1 + w1 };
-        if (h.weight == 0) from[3] = from[1];
-        else if (w.weight == 0) from[3] = from[2];
+        if (h.weight == 0) rows[3] = rows[1];
+        else if (w.weight == 0) rows[3] = rows[2];
         /* A pixel that stands twice has half its weight twice: zero times an infinity would be NaN. */
         const float u = h.weight == 0 ? 0.5f : h.weight, v = w.weight == 0 ? 0.5f : w.weight;
         const float k[4] = { (1 - u) * (1 - v), (1 - u) * v, u * (1 - v), u * v };
-        r->set->blend4(y, from, k, r->channels);
+        r->set->blend4(y, rows, k, r->channels);
         return;
     }
     for (int64_t c = 0; c < r->channels; c++) {
@@ -167,26 +221,116 @@ static void pixel(const record *r, float *y, const float *x, pair h, pair w)
     }
 }
 
-static void rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+static void pixels(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
+    const columns *w = j->w;
+    const bool is_narrow = r->in[1] <= INT32_MAX; /* else the columns of w do not hold the places */
     for (int64_t i = begin; i < end; i++) {
         const int64_t n = i / r->out[0], h = i % r->out[0];
         const pair of_h = pair_of(r, 0, h);
-        float *y = j->y + n * r->y_image + h * r->y_dim[0];
-        for (int64_t w = 0; w < r->out[1]; w++)
-            pixel(r, y + w * r->y_dim[1], j->x + n * r->x_image, of_h, pair_of(r, 1, w));
+        char *y = j->y + (n * r->y_image + h * r->y_dim[0] + w->begin * r->y_dim[1]) * r->size;
+        for (int64_t k = 0; k < w->n; k++)
+            pixel(r, y + k * r->y_dim[1] * r->size, j->x + n * r->x_image * r->size, of_h,
+                  is_narrow ? (pair){ { w->at[0][k], w->at[1][k] }, w->weight[k] } : pair_of(r, 1, w->begin + k));
+    }
+}
+
+static void pick_elements(const record *r, const columns *w, char *y, const char *x)
+{
+    switch (r->size) {
+    case 1:
+        for (int64_t i = 0; i < w->n; i++) y[i] = x[w->at[0][i]];
+        break;
+    case 2:
+        for (int64_t i = 0; i < w->n; i++) memcpy(y + i * 2, x + w->at[0][i] * 2LL, 2);
+        break;
+    case 4: r->set->pick((float *)(void *)y, (const float *)(const void *)x, r->in[1], w->at[0], w->n); break;
+    default:
+        for (int64_t i = 0; i < w->n; i++) memcpy(y + i * r->size, x + w->at[0][i] * (int64_t)r->size, r->size);
+        break;
+    }
+}
+
+/* Two rows of inputs, blended along the width. */
+typedef struct blended {
+    int64_t at[2]; /* -1: none */
+    float row[2][COLS];
+} blended;
+
+/* The row `at` of a plane: the one that is kept, or made in the place of one that is not `other`. */
+static const float *blended_row(const record *r, const columns *w, blended *b, const char *x, int64_t at, int64_t other)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        if (b->at[i] == at) return b->row[i];
+    const uint32_t i = b->at[0] == other;
+    const int32_t *both[2] = { w->at[0], w->at[1] };
+    b->at[i] = at;
+    r->set->pick2(b->row[i], (const float *)(const void *)(x + at * r->x_dim[0] * r->size), r->in[1], both, w->weight,
+                  w->n);
+    return b->row[i];
+}
+
+/* Rows of a plane: ROWS rows a piece. */
+static void width_rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
+{
+    (void)worker;
+    const job *j = arg;
+    const record *r = j->r;
+    const columns *w = j->w;
+    const int64_t pieces = (r->out[0] + ROWS - 1) / ROWS, size = r->size;
+    const size_t row_size = (size_t)w->n * r->size;
+    blended b;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t plane = i / pieces, n = plane / r->channels, c = plane % r->channels, first = i % pieces * ROWS;
+        const int64_t stop = first + ROWS < r->out[0] ? first + ROWS : r->out[0];
+        const char *x = j->x + (n * r->x_image + c * r->x_channel) * size, *last = NULL;
+        char *y = j->y + (n * r->y_image + c * r->y_channel + first * r->y_dim[0] + w->begin * r->y_dim[1]) * size;
+        int64_t last_at = -1;
+        b.at[0] = b.at[1] = -1;
+        for (int64_t h = first; h < stop; h++, y += r->y_dim[0] * size) {
+            const pair p = pair_of(r, 0, h);
+            if (last_at == p.at[0] && p.weight == 0) {
+                memcpy(y, last, row_size);
+                continue;
+            }
+            last_at = p.weight == 0 ? p.at[0] : -1;
+            last = y;
+            if (r->is_nearest) {
+                pick_elements(r, w, y, x + p.at[0] * r->x_dim[0] * size);
+                continue;
+            }
+            const float *top = blended_row(r, w, &b, x, p.at[0], p.at[1]);
+            if (p.weight == 0) {
+                memcpy(y, top, row_size);
+                continue;
+            }
+            const float *low = blended_row(r, w, &b, x, p.at[1], p.at[0]);
+            r->set->blend2((float *)(void *)y, top, low, p.weight, w->n);
+        }
     }
 }
 
 static sinter_status run(const kernel_run *k)
 {
     const record *r = k->record;
-    job j = { r, k->in[0], k->out[0] };
-    if (r->channels && r->out[1]) row_parallel(k, r->images * r->out[0], rows, &j);
-    row_after_all(&r->after, k, j.y);
+    columns w;
+    job j = { r, &w, k->in[0], k->out[0] };
+    for (w.begin = 0; r->channels && r->out[0] && w.begin < r->out[1]; w.begin += w.n) {
+        w.n = r->out[1] - w.begin < COLS ? r->out[1] - w.begin : COLS;
+        for (int64_t i = 0; i < w.n; i++) {
+            const pair p = pair_of(r, 1, w.begin + i);
+            w.at[0][i] = (int32_t)p.at[0];
+            w.at[1][i] = (int32_t)p.at[1];
+            w.weight[i] = p.weight;
+        }
+        if (r->way == RESIZE_WIDTH)
+            row_parallel(k, r->images * r->channels * ((r->out[0] + ROWS - 1) / ROWS), width_rows, &j);
+        else row_parallel(k, r->images * r->out[0], pixels, &j);
+    }
+    row_after_all(&r->after, k, k->out[0]);
     return SINTER_OK;
 }
 
