@@ -57,7 +57,7 @@ static const char *reject(const problem *p, const kernel_target *t)
 }
 
 /* Groups of fewer channels waste most of a product in bf16. */
-enum { NARROW_GROUP_MIN = 8 };
+enum { NARROW_GROUP_MIN = 8, NARROW_LANES = 8 };
 
 static const char *dense_reject(const problem *p, const kernel_target *t)
 {
@@ -87,6 +87,12 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
         const conv_shape s = shape_in(p, AT_OPT, units[i]);
         row_tactics_add(t, list, conv_tactics((isa_level)t->isa, &s, list), sizeof *list, out);
     }
+    /* Groups that fill half a vector or less do as well with vectors of half the size. */
+    const conv_shape s = shape_in(p, AT_OPT, units[0]);
+    if (t->isa != ISA_AVX512 || s.unit != GEMM_F32 || s.c_out / s.groups > NARROW_LANES) return;
+    kernel_target narrow = *t;
+    narrow.isa = ISA_AVX2;
+    row_tactics_add(&narrow, list, conv_tactics(ISA_AVX2, &s, list), sizeof *list, out);
 }
 
 static bool check(const problem *p, const tactic *t)
@@ -106,8 +112,10 @@ static void print(const tactic *t, text *out)
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     const conv_shape s = shape_in(p, AT_OPT, tactic_of(t).gemm.unit);
-    return (conv_cost(row_isa(t), &s, tactic_of(t)) + row_epilogue_ns(p)) / (target->threads ? target->threads : 1) +
-           500;
+    /* Costs count vectors, whatever their size: shorter ones take less time each. */
+    const double share = row_isa(t) == ISA_AVX2 && target->isa == ISA_AVX512 ? 0.7 : 1;
+    const double threads = target->threads ? target->threads : 1;
+    return (share * conv_cost(row_isa(t), &s, tactic_of(t)) + row_epilogue_ns(p)) / threads + 500;
 }
 
 static conv_params params_max(const problem *p, const tactic *t)
