@@ -6,6 +6,7 @@
  */
 #include "base/env.h"
 #include "cpu/conv.h"
+#include "cpu/cpu_move.h"
 #include "cpu/gemm_core.h"
 #include <string.h>
 
@@ -186,6 +187,16 @@ static void pixels_gather(const conv_shape *s, const char *from, int64_t size, i
                           char *to, int64_t to_step)
 {
     const int64_t step = s->x_dim[2];
+    if (step == 1 && channels > 3) {
+        for (int64_t x = 0; x < count; x += PIXELS) {
+            const int64_t pixels = count - x < PIXELS ? count - x : PIXELS;
+            for (int64_t c = 0; c < channels; c += PIXELS)
+                move_transpose((uint32_t)size, to + (x * to_step + c) * size, to_step * size,
+                               from + (c * s->x_c + x) * size, s->x_c * size, pixels,
+                               channels - c < PIXELS ? channels - c : PIXELS);
+        }
+        return;
+    }
     if (size == 4)
         pixels_gather_uint32_t((const uint32_t *)(const void *)from, step, s->x_c, count, channels,
                                (uint32_t *)(void *)to, to_step);

@@ -109,8 +109,7 @@ TRANSPOSE(transpose_2, uint16_t)
 TRANSPOSE(transpose_4, uint32_t)
 TRANSPOSE(transpose_8, uint64_t)
 
-/* dst[r][c] = src[c][r]: rows of dst are `to` apart, columns of src `from`. */
-static void transpose(uint32_t size, char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols)
+void move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols)
 {
     switch (size) {
     case 1: transpose_1(dst, to, src, from, rows, cols); return;
@@ -179,8 +178,8 @@ static void inner(const move_plan *p, char *dst, const char *src, int64_t begin,
             const int64_t cols = end - begin - c < BLOCK ? end - begin - c : BLOCK;
             for (int64_t r = 0; r < p->dim[a]; r += BLOCK) {
                 const int64_t rows = p->dim[a] - r < BLOCK ? p->dim[a] - r : BLOCK;
-                transpose(p->size, dst + c * size + r * p->to[a], p->to[a], src + c * p->from[last] + r * size,
-                          p->from[last], rows, cols);
+                move_transpose(p->size, dst + c * size + r * p->to[a], p->to[a], src + c * p->from[last] + r * size,
+                               p->from[last], rows, cols);
             }
         }
     }

@@ -26,4 +26,7 @@ void    move_plan_init(move_plan *p, const view *dst, const view *src);
 int64_t move_tile_count(const move_plan *p);
 void    move_run(const move_plan *p, void *dst, const void *src, int64_t begin, int64_t end);
 
+/* dst[r][c] = src[c][r], elements of 1, 2, 4 or 8 bytes: rows of dst are `to` bytes apart, columns of src `from`. */
+void    move_transpose(uint32_t size, char *dst, int64_t to, const char *src, int64_t from, int64_t rows, int64_t cols);
+
 #endif
