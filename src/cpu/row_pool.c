@@ -3,8 +3,8 @@
  * number.
  *
  * Channels-last: vectors along channels over pointers to the window's pixels. Adjacent widths: vectors along the width;
- * the rows of a window are folded to one row, and that row is folded along the width. Where the stride is more than 1
- * the row is split first, into one row for each remainder. Any other order: element by element. */
+ * the rows of a window are folded to one row, and that row is folded along the width. Any other order: element by
+ * element. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
 #include "cpu/row.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* TAPS: pointers that are folded at once. STAGE: elements of a folded row, STEP: the largest stride that is split. */
+/* TAPS: pointers that are folded at once. STAGE: elements of a folded row, STEP: the largest stride along it. */
 enum { SPATIAL = 3, TAPS = 128, STAGE = 2048, STEP = 8 };
 
 typedef enum pool_way { POOL_LAST, POOL_WIDTH, POOL_ELEMENTS } pool_way;
@@ -87,8 +87,8 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     const pool_attrs a = attrs_of(p, p->attrs);
     double taps = 1;
     for (uint32_t i = 0; i < a.kernel->count; i++) taps *= (double)a.kernel->at[i];
-    const uint32_t last = p->in[0].order[p->in[0].rank - 1];
-    const bool is_vector = last == 1 || last == p->in[0].rank - 1;
+    const uint32_t last = p->in[0].order[p->in[0].rank - 1], inner = p->in[0].rank - 1u;
+    const bool is_vector = last == 1 || last == inner;
     const double threads = target->threads ? target->threads : 1, flops = target->flops > 0 ? target->flops : 1e10;
     return row_memory_ns(p, target, 1) +
            row_operand_bytes(&p->out[0]) / 4 * taps * (is_vector ? 4 : 60) / flops * 1e9 / threads;
@@ -166,6 +166,7 @@ typedef struct span {
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
+    if (b == 1) return a;
     return a > 0 ? (a + b - 1) / b : -(-a / b);
 }
 
@@ -194,16 +195,17 @@ static double divisor_of(const record *r, const span s[SPATIAL])
 typedef struct fold {
     const record *r;
     void *y;
-    int64_t n;
+    int64_t n, step;
     int64_t count;
     const void *tap[TAPS];
 } fold;
 
-static void fold_begin(fold *f, const record *r, void *y, int64_t n)
+static void fold_begin(fold *f, const record *r, void *y, int64_t n, int64_t step)
 {
     f->r = r;
     f->y = y;
     f->n = n;
+    f->step = step;
     f->count = 0;
 }
 
@@ -211,9 +213,11 @@ static void fold_now(fold *f, float scale)
 {
     const record *r = f->r;
     const void *const *from = f->tap;
-    if (r->size == 1) r->set->max_bytes(f->y, (const uint8_t *const *)from, f->count, f->n, r->flip);
-    else if (r->is_max) r->set->max_of(f->y, (const float *const *)from, f->count, f->n);
-    else r->set->sum_of(f->y, (const float *const *)from, f->count, f->n, scale);
+    if (r->size == 1) {
+        r->set->max_bytes(f->y, (const uint8_t *const *)from, f->count, f->n, r->flip);
+        return;
+    }
+    (r->is_max ? r->set->max_of : r->set->sum_of)(f->y, (const float *const *)from, f->count, f->n, f->step, scale);
 }
 
 static void fold_add(fold *f, const void *x)
@@ -241,7 +245,7 @@ static void fill(const record *r, void *y, int64_t n, double divisor)
 static void pixel_last(const record *r, char *y, const char *x, const span s[SPATIAL])
 {
     fold f;
-    fold_begin(&f, r, y, r->channels);
+    fold_begin(&f, r, y, r->channels, 1);
     for (int64_t d = s[0].first; d < s[0].stop; d++)
         for (int64_t h = s[1].first; h < s[1].stop; h++)
             for (int64_t w = s[2].first; w < s[2].stop; w++)
@@ -271,62 +275,69 @@ static void rows_last(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     }
 }
 
-/* One row of inputs, folded, and with what padding counts as at both ends; its parts by remainder of the stride. */
-typedef struct stage {
-    _Alignas(64) float row[STAGE + STEP];
-    _Alignas(64) float part[STAGE + STEP];
-} stage;
+/* Results of a row that are divided by the same number; along the width `taps` count. */
+typedef struct segment {
+    int64_t n, taps;
+} segment;
 
-/* Results [w, w + n) of a row of one plane, n at most r->width. */
-static void width_part(const record *r, stage *t, char *y, const char *x, span s[SPATIAL], int64_t w, int64_t n)
+/* Results [w, w + n) of every row: the inputs of one row that they take, [begin, begin + count), and those of them that
+ * are no padding. */
+typedef struct width_plan {
+    int64_t w, n, begin, count, from, to, segments;
+    segment segment[STAGE];
+    _Alignas(64) float row[STAGE + STEP * 16], wide[STAGE];
+} width_plan;
+
+static void width_plan_init(const record *r, width_plan *t, int64_t w)
+{
+    const int64_t step = r->stride[2], reach = (r->kernel[2] - 1) * r->dilation[2];
+    t->w = w;
+    t->n = r->out[2] - w < r->width ? r->out[2] - w : r->width;
+    t->begin = w * step - r->pad[2];
+    t->count = (t->n - 1) * step + reach + 1;
+    t->from = t->begin < 0 ? 0 : t->begin;
+    t->to = t->begin + t->count < r->in[2] ? t->begin + t->count : r->in[2];
+    if (t->from > t->to) t->from = t->to = t->begin < 0 ? t->begin + t->count : t->begin;
+    t->segments = 0;
+    for (int64_t i = 0; i < t->n; i++) {
+        const span s = span_of(r, 2, w + i);
+        const int64_t taps = r->is_max ? 1 : r->counts_pad ? s.padded : s.stop - s.first;
+        segment *last = t->segments ? &t->segment[t->segments - 1] : NULL;
+        if (last && last->taps == taps) last->n++;
+        else t->segment[t->segments++] = (segment){ 1, taps };
+    }
+    memset(t->row, 0, sizeof t->row);
+    fill(r, t->row, t->count, 1);
+}
+
+/* The plan's results of one row of a plane; taps: of a window, without those along the width. */
+static void width_part(const record *r, width_plan *t, char *y, const char *x, const span s[2], int64_t taps)
 {
     const int64_t step = r->stride[2], k = r->kernel[2], d = r->dilation[2], size = r->size;
-    const int64_t begin = w * step - r->pad[2], count = n * step + (k - 1) * d;
-    int64_t from = begin < 0 ? 0 : begin, to = begin + count < r->in[2] ? begin + count : r->in[2];
-    if (from >= to) from = to = begin + count;
     char *row = (char *)t->row;
-    fill(r, row, from - begin, 1);
-    fill(r, row + (to - begin) * size, begin + count - to, 1);
     fold f;
-    fold_begin(&f, r, row + (from - begin) * size, to - from);
-    for (int64_t i = s[0].first; from < to && i < s[0].stop; i++)
+    fold_begin(&f, r, row + (t->from - t->begin) * size, t->to - t->from, 1);
+    for (int64_t i = s[0].first; t->from < t->to && i < s[0].stop; i++)
         for (int64_t h = s[1].first; h < s[1].stop; h++)
             fold_add(&f, x + ((s[0].at + i * r->dilation[0]) * r->x_dim[0] +
-                              (s[1].at + h * r->dilation[1]) * r->x_dim[1] + from) *
+                              (s[1].at + h * r->dilation[1]) * r->x_dim[1] + t->from) *
                                  size);
     if (f.count) fold_now(&f, 1.0f);
-    /* Position p of the row is element p / step of part p % step. */
-    const int64_t pitch = (count + step - 1) / step;
-    char *part = row;
-    if (step > 1) {
-        part = (char *)t->part;
-        for (int64_t i = 0; i < step; i++) {
-            const int64_t has = (count - i + step - 1) / step;
-            if (size == 4) {
-                r->set->split((float *)(void *)(part + i * pitch * 4), (const float *)(const void *)row + i, step, has);
-            } else {
-                for (int64_t c = 0; c < has; c++) part[i * pitch + c] = row[i + c * step];
-            }
-        }
-    }
-    for (int64_t c = 0; c < n;) {
-        /* All results are divided by the same where none is at an edge. */
-        s[2] = span_of(r, 2, w + c);
-        const double divisor = r->is_max ? 1 : divisor_of(r, s);
-        int64_t same = 1;
-        if (r->is_max) {
-            same = n;
-        } else if (s[2].at >= 0 || r->counts_pad) {
-            const int64_t end = r->in[2] + (r->counts_pad ? r->pad_end[2] : 0) - (k - 1) * d;
-            const int64_t fit = ceil_div(end - s[2].at, step);
-            same = fit < 1 ? 1 : fit < n - c ? fit : n - c;
-        }
-        fold g;
-        fold_begin(&g, r, y + c * size, same);
-        for (int64_t i = 0; i < k; i++) fold_add(&g, part + ((i * d) % step * pitch + (i * d) / step + c) * size);
-        fold_now(&g, (float)(1 / divisor));
-        if (divisor == 0) fill(r, g.y, same, 0);
-        c += same;
+    /* Steps of other sizes: all positions are folded, and of these each step-th is taken. */
+    const bool is_direct = step == 1 || (step == 2 && size == 4 && k <= TAPS);
+    for (int64_t i = 0, c = 0; i < t->segments; c += t->segment[i++].n) {
+        const int64_t n = t->segment[i].n;
+        const double divisor = (double)(taps * t->segment[i].taps);
+        char *to = y + (t->w + c) * size;
+        if (is_direct) fold_begin(&f, r, to, n, step);
+        else fold_begin(&f, r, t->wide, (n - 1) * step + 1, 1);
+        for (int64_t j = 0; j < k; j++) fold_add(&f, row + (j * d + c * step) * size);
+        fold_now(&f, r->is_max ? 1.0f : (float)(1 / divisor));
+        if (!is_direct && size == 4)
+            for (int64_t j = 0; j < n; j++) ((float *)(void *)to)[j] = t->wide[j * step];
+        if (!is_direct && size == 1)
+            for (int64_t j = 0; j < n; j++) to[j] = ((const char *)t->wide)[j * step];
+        if (!r->is_max && divisor == 0) fill(r, to, n, 0);
     }
 }
 
@@ -356,31 +367,39 @@ static void element(const record *r, char *y, const char *x, const span s[SPATIA
     else *(float *)(void *)y = (float)(r->is_max ? v : v / divisor_of(r, s));
 }
 
-/* One plane of one channel. */
+/* Planes of one channel, one row of results after another. */
+static void plane_row(const job *j, int64_t i, int64_t d, int64_t h, width_plan *t)
+{
+    const record *r = j->r;
+    const int64_t n = i / r->channels, c = i % r->channels;
+    const char *x = j->x + (n * r->x_image + c * r->x_channel) * r->size;
+    char *y = j->y + (n * r->y_image + c * r->y_channel + d * r->y_dim[0] + h * r->y_dim[1]) * r->size;
+    span s[SPATIAL] = { span_of(r, 0, d), span_of(r, 1, h) };
+    const int64_t taps =
+        r->counts_pad ? s[0].padded * s[1].padded : (s[0].stop - s[0].first) * (s[1].stop - s[1].first);
+    if (t && s[0].first < s[0].stop && s[1].first < s[1].stop) {
+        width_part(r, t, y, x, s, taps);
+        return;
+    }
+    const int64_t begin = t ? t->w : 0, end = t ? t->w + t->n : r->out[2];
+    for (int64_t w = begin; w < end; w++) {
+        s[2] = span_of(r, 2, w);
+        element(r, y + w * r->y_dim[2] * r->size, x, s);
+    }
+}
+
 static void planes(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
-    stage t;
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t n = i / r->channels, c = i % r->channels;
-        const char *x = j->x + (n * r->x_image + c * r->x_channel) * r->size;
-        char *y = j->y + (n * r->y_image + c * r->y_channel) * r->size;
-        for (int64_t row = 0; row < r->out[0] * r->out[1]; row++) {
-            const int64_t d = row / r->out[1], h = row % r->out[1];
-            char *to = y + (d * r->y_dim[0] + h * r->y_dim[1]) * r->size;
-            span s[SPATIAL] = { span_of(r, 0, d), span_of(r, 1, h) };
-            if (r->way == POOL_WIDTH && s[0].first < s[0].stop && s[1].first < s[1].stop) {
-                for (int64_t w = 0; w < r->out[2]; w += r->width)
-                    width_part(r, &t, to + w * r->size, x, s, w, r->out[2] - w < r->width ? r->out[2] - w : r->width);
-                continue;
-            }
-            for (int64_t w = 0; w < r->out[2]; w++) {
-                s[2] = span_of(r, 2, w);
-                element(r, to + w * r->y_dim[2] * r->size, x, s);
-            }
-        }
+    width_plan t;
+    const bool is_width = r->way == POOL_WIDTH;
+    for (int64_t w = 0; w < r->out[2]; w += is_width ? r->width : r->out[2]) {
+        if (is_width) width_plan_init(r, &t, w);
+        for (int64_t i = begin; i < end; i++)
+            for (int64_t d = 0; d < r->out[0]; d++)
+                for (int64_t h = 0; h < r->out[1]; h++) plane_row(j, i, d, h, is_width ? &t : NULL);
     }
 }
 

@@ -36,13 +36,12 @@ typedef struct rows_set {
     void (*fold_rows)(rows_fold kind, float *y, const float *x, int64_t rows, int64_t stride, int64_t n);
     /* acc[i] folds with `rows` rows of x, `stride` apart. */
     void (*fold_cols)(rows_fold kind, float *acc, const float *x, int64_t rows, int64_t stride, int64_t n);
-    /* y[i] = the largest x[k][i]; a NaN wins. y[i] = scale * sum of x[k][i]. */
-    void (*max_of)(float *y, const float *const *x, int64_t count, int64_t n);
-    void (*sum_of)(float *y, const float *const *x, int64_t count, int64_t n, float scale);
+    /* y[i] = the largest x[k][step * i]; a NaN wins. y[i] = scale * sum of x[k][step * i]. step: 1, or 2: then operands
+     * are read as far as 2 vectors behind the last element. */
+    void (*max_of)(float *y, const float *const *x, int64_t count, int64_t n, int64_t step, float scale);
+    void (*sum_of)(float *y, const float *const *x, int64_t count, int64_t n, int64_t step, float scale);
     /* As max_of, of codes of 8 bits. flip: 0x80 where codes have no sign, else 0. */
     void (*max_bytes)(uint8_t *y, const uint8_t *const *x, int64_t count, int64_t n, uint8_t flip);
-    /* y[i] = x[i * step], for step >= 1. Reads no more than n * step elements. */
-    void (*split)(float *y, const float *x, int64_t step, int64_t n);
     /* y[i] = x[at[i]]: `at` rises, and lies in [0, width). */
     void (*pick)(float *y, const float *x, int64_t width, const int32_t *at, int64_t n);
     /* y[i] = x[at[0][i]] * (1 - weight[i]) + x[at[1][i]] * weight[i]; the first alone where its weight is 1. Both `at`

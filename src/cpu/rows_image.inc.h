@@ -1,46 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows_image.inc.h - the row kernels of pools and resizes, included once by each instruction set's file. */
 
-static void max_of(float *y, const float *const *x, int64_t count, int64_t n)
+/* Folds `count` operands; a step of 2 takes every second element, and may read as far as 2 vectors behind the last. */
+#define FOLD_OF(name, seed, join)                                                                           \
+    static inline void name##_steps(float *y, const float *const *x, int64_t count, int64_t n, float scale) \
+    {                                                                                                       \
+        for (int64_t i = 0; i < n; i += L) {                                                                \
+            vec a = seed;                                                                                   \
+            for (int64_t k = 0; k < count; k++) {                                                           \
+                const float *at = x[k] + 2 * i;                                                             \
+                a = join(a, v_even(v_load(at), v_load(at + L)));                                            \
+            }                                                                                               \
+            a = name##_end(a, scale);                                                                       \
+            if (i + L <= n) v_store(y + i, a);                                                              \
+            else v_store_n(y + i, a, (int)(n - i));                                                         \
+        }                                                                                                   \
+    }                                                                                                       \
+    static void name(float *y, const float *const *x, int64_t count, int64_t n, int64_t step, float scale)  \
+    {                                                                                                       \
+        int64_t i = 0;                                                                                      \
+        if (step == 2) {                                                                                    \
+            name##_steps(y, x, count, n, scale);                                                            \
+            return;                                                                                         \
+        }                                                                                                   \
+        for (; i + 2 * L <= n; i += 2 * L) {                                                                \
+            vec a = seed, b = seed;                                                                         \
+            for (int64_t k = 0; k < count; k++) {                                                           \
+                a = join(a, v_load(x[k] + i));                                                              \
+                b = join(b, v_load(x[k] + i + L));                                                          \
+            }                                                                                               \
+            v_store(y + i, name##_end(a, scale));                                                           \
+            v_store(y + i + L, name##_end(b, scale));                                                       \
+        }                                                                                                   \
+        for (; i + L <= n; i += L) {                                                                        \
+            vec a = seed;                                                                                   \
+            for (int64_t k = 0; k < count; k++) a = join(a, v_load(x[k] + i));                              \
+            v_store(y + i, name##_end(a, scale));                                                           \
+        }                                                                                                   \
+        if (i == n) return;                                                                                 \
+        const int left = (int)(n - i);                                                                      \
+        vec a = seed;                                                                                       \
+        for (int64_t k = 0; k < count; k++) a = join(a, v_load_n(x[k] + i, left));                          \
+        v_store_n(y + i, name##_end(a, scale), left);                                                       \
+    }
+static inline vec max_of_end(vec a, float scale)
 {
-    int64_t i = 0;
-    for (; i + 2 * L <= n; i += 2 * L) {
-        vec a = v_load(x[0] + i), b = v_load(x[0] + i + L);
-        for (int64_t k = 1; k < count; k++) {
-            a = nan_most(a, v_load(x[k] + i));
-            b = nan_most(b, v_load(x[k] + i + L));
-        }
-        v_store(y + i, a);
-        v_store(y + i + L, b);
-    }
-    for (; i < n; i += L) {
-        const int left = n - i < L ? (int)(n - i) : L;
-        vec a = v_load_n(x[0] + i, left);
-        for (int64_t k = 1; k < count; k++) a = nan_most(a, v_load_n(x[k] + i, left));
-        v_store_n(y + i, a, left);
-    }
+    (void)scale;
+    return a;
 }
-
-static void sum_of(float *y, const float *const *x, int64_t count, int64_t n, float scale)
-{
-    const vec s = v_set(scale);
-    int64_t i = 0;
-    for (; i + 2 * L <= n; i += 2 * L) {
-        vec a = v_zero(), b = a;
-        for (int64_t k = 0; k < count; k++) {
-            a = v_add(a, v_load(x[k] + i));
-            b = v_add(b, v_load(x[k] + i + L));
-        }
-        v_store(y + i, v_mul(a, s));
-        v_store(y + i + L, v_mul(b, s));
-    }
-    for (; i < n; i += L) {
-        const int left = n - i < L ? (int)(n - i) : L;
-        vec a = v_zero();
-        for (int64_t k = 0; k < count; k++) a = v_add(a, v_load_n(x[k] + i, left));
-        v_store_n(y + i, v_mul(a, s), left);
-    }
-}
+static inline vec sum_of_end(vec a, float scale) { return v_mul(a, v_set(scale)); }
+FOLD_OF(max_of, v_set(-INFINITY), nan_most)
+FOLD_OF(sum_of, v_zero(), v_add)
 
 typedef int8_t bytes __attribute__((vector_size(sizeof(vec))));
 static inline bytes bytes_most(bytes a, const uint8_t *x, bytes flip)
@@ -70,19 +80,6 @@ static void max_bytes(uint8_t *y, const uint8_t *const *x, int64_t count, int64_
         for (int64_t k = 1; k < count; k++) a = (int8_t)(x[k][i] ^ flip) > a ? (int8_t)(x[k][i] ^ flip) : a;
         y[i] = (uint8_t)a ^ flip;
     }
-}
-
-static void split(float *y, const float *x, int64_t step, int64_t n)
-{
-    int64_t i = 0;
-    for (; step == 1 && i + L <= n; i += L) v_store(y + i, v_load(x + i));
-    for (; step == 2 && i + L <= n; i += L) v_store(y + i, v_even(v_load(x + 2 * i), v_load(x + 2 * i + L)));
-    for (; step == 4 && i + L <= n; i += L) {
-        const float *at = x + 4 * i;
-        const vec a = v_even(v_load(at), v_load(at + L)), b = v_even(v_load(at + 2 * L), v_load(at + 3 * L));
-        v_store(y + i, v_even(a, b));
-    }
-    for (; i < n; i++) y[i] = x[i * step];
 }
 
 /* Where L numbers at `at` and behind, which rise to `last`, lie within one vector: where this one begins, else -1. */

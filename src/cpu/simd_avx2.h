@@ -71,15 +71,10 @@ static inline veci vi_of_mask(vecm m) { return _mm256_and_si256(m, _mm256_set1_e
 
 /* All bits of the first n lanes. */
 static inline vecm m_first(int n) { return v_mask(n); }
-/* The elements at even and at odd places of a, then of b. */
+/* The elements at even places of a, then of b. */
 static inline vec  v_even(vec a, vec b)
 {
     const __m256d x = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(x, 0xD8));
-}
-static inline vec  v_odd(vec a, vec b)
-{
-    const __m256d x = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xDD));
     return _mm256_castpd_ps(_mm256_permute4x64_pd(x, 0xD8));
 }
 

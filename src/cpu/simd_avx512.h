@@ -75,15 +75,10 @@ static inline veci vi_of_mask(vecm m) { return _mm512_maskz_set1_epi32(m, 1); }
 
 /* The first n lanes. */
 static inline vecm m_first(int n) { return (vecm)((1u << n) - 1); }
-/* The elements at even and at odd places of a, then of b. */
+/* The elements at even places of a, then of b. */
 static inline vec  v_even(vec a, vec b)
 {
     const veci at = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    return _mm512_permutex2var_ps(a, at, b);
-}
-static inline vec  v_odd(vec a, vec b)
-{
-    const veci at = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
     return _mm512_permutex2var_ps(a, at, b);
 }
 

@@ -96,9 +96,8 @@ static inline veci vi_of_mask(vecm m) { return m & vi_set(1); }
 
 /* All bits of the first n lanes. */
 static inline vecm m_first(int n) { return (veci){ 0, 1, 2, 3 } < vi_set(n); }
-/* The elements at even and at odd places of a, then of b. */
+/* The elements at even places of a, then of b. */
 static inline vec  v_even(vec a, vec b) { return (vec){ a[0], a[2], b[0], b[2] }; }
-static inline vec  v_odd(vec a, vec b) { return (vec){ a[1], a[3], b[1], b[3] }; }
 /* Entry i of a table. */
 static inline vec  v_lookup(const float *table, veci i)
 {
