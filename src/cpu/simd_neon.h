@@ -71,6 +71,21 @@ static inline vec  v_blend(vecm m, vec a, vec b) { return vbslq_f32(vreinterpret
 static inline veci vi_blend(vecm m, veci a, veci b) { return vbslq_s32(vreinterpretq_u32_s32(m), a, b); }
 static inline veci vi_of_mask(vecm m) { return vandq_s32(m, vdupq_n_s32(1)); }
 
+/* All bits of the first n lanes. */
+static inline vecm m_first(int n)
+{
+    static const int32_t lane[4] = { 0, 1, 2, 3 };
+    return vreinterpretq_s32_u32(vcltq_s32(vld1q_s32(lane), vdupq_n_s32(n)));
+}
+/* The elements at even places of a, then of b. */
+static inline vec  v_even(vec a, vec b) { return vuzp1q_f32(a, b); }
+/* Entry i of a table. */
+static inline vec  v_lookup(const float *table, veci i)
+{
+    const float found[4] = { table[i[0]], table[i[1]], table[i[2]], table[i[3]] };
+    return vld1q_f32(found);
+}
+
 static inline float v_sum(vec a)
 {
     const float32x2_t x = vadd_f32(vget_low_f32(a), vget_high_f32(a));
