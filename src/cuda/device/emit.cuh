@@ -342,27 +342,28 @@ template <class F> DEVICE i32 op_is_inf_pos(F x) { return x > 0 && x - x != x - 
 template <class F> DEVICE i32 op_is_inf_neg(F x) { return x < 0 && x - x != x - x && x == x; }
 template <class F> DEVICE i32 op_is_inf(F x) { return x - x != x - x && x == x; }
 
-/* Where the result is f16 or bf16: errors below a quarter of f16's last place. */
+/* Where the result is f16 or bf16: errors below a quarter of f16's last place. What is subnormal in f32 counts as 0, which
+ * takes three instructions less for each exponential and reciprocal. */
 DEVICE float op_exp_narrow(float x) { return exp2_fast(x * 1.44269504f); }
-DEVICE float op_sigmoid_narrow(float x) { return reciprocal_fast(1 + exp2_fast(x * -1.44269504f)); }
+DEVICE float op_sigmoid_narrow(float x) { return reciprocal_normal(1 + exp2_flush(x * -1.44269504f)); }
 DEVICE float op_silu_narrow(float x) { return x * op_sigmoid_narrow(x); }
 DEVICE float op_gelu_tanh_narrow(float x)
 {
     return x * op_sigmoid_narrow(1.59576912f * (x + 0.044715f * x * x * x));
 }
-/* erfc(z) exp(z * z) as a polynomial in 1 / (1 + z / 2), to 9e-5. */
+/* erfc(z) exp(z * z) / 2, for z = |x| / sqrt(2), as a polynomial in 1 / (1 + z / 2), to 9e-5 of it. */
 DEVICE float op_gelu_narrow(float x)
 {
-    const float z = fabsf(x) * 0.70710678f, t = reciprocal_normal(1 + 0.5f * z);
-    const float c = ((((-0.168533653f * t + 0.46620363f) * t + 0.112726487f) * t + 0.309639186f) * t + 0.280050635f) * t;
-    const float q = 0.5f * c * exp2_fast(x * x * -0.72134752f);
+    const float t = reciprocal_normal(1 + 0.35355339f * fabsf(x));
+    const float c = (((-0.0842668265f * t + 0.233101815f) * t + 0.0563632435f) * t + 0.154819593f) * t + 0.140025318f;
+    const float q = c * t * exp2_flush(x * x * -0.72134752f);
     return x > 0 ? x * (1 - q) : x * q;
 }
 DEVICE float op_tanh_narrow(float x)
 {
     const float s = x * x;
     const float small = x + x * s * (-0.33333333f + s * (0.13333333f - 0.05396825f * s));
-    const float e = exp2_fast(fabsf(x) * -2.88539008f), large = (1 - e) * reciprocal_normal(1 + e);
+    const float e = exp2_flush(fabsf(x) * -2.88539008f), large = (1 - e) * reciprocal_normal(1 + e);
     return s < 0.09f ? small : x < 0 ? -large : large;
 }
 

@@ -97,7 +97,6 @@ DEVICE u32 to_tf32(float x)
 DEVICE float exp2_fast(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 /* The same, 0 where the result would be subnormal: one instruction. */
 DEVICE float exp2_flush(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
-DEVICE float reciprocal_fast(float x) { float y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 /* 1 / x, 0 where that is subnormal: without the steps that care for those. */
 DEVICE float reciprocal_normal(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 

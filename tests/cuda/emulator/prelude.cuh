@@ -335,7 +335,6 @@ DEVICE u32 fma_pair_bf16(u32 x, u32 y, u32 z) { return emulated_fma_pair<bf16>(x
 #endif
 DEVICE float exp2_fast(float x) { return exp2f(x); }
 DEVICE float exp2_flush(float x) { const float y = exp2f(x); return y < 0x1p-126f ? 0.0f : y; }
-DEVICE float reciprocal_fast(float x) { return 1 / x; }
 DEVICE float reciprocal_normal(float x) { return 1 / x; }
 DEVICE u32 to_tf32(float x)
 {
