@@ -45,10 +45,10 @@ static sinter_status open(env *e, const device_options *options, device **out)
         mem_free(e, d, sizeof *d, _Alignof(device));
         return s;
     }
-    /* What is only shown is checked for the CPU that it was built for. */
-    if (options->is_shown && options->shown_isa < ISA_LEVEL_COUNT)
-        d->cpu.target =
-            cpu_target_of((isa_choice){ (isa_level)options->shown_isa, ISA_FEATURES_ALL }, d->cpu.target.threads);
+    /* What is only shown is checked for the CPU that it was built for: the tiles of this architecture are known. */
+    const isa_level shown = (isa_level)options->shown_isa;
+    if (options->is_shown && !strcmp(isa_level_architecture(shown), isa_level_architecture(ISA_PLAIN)))
+        d->cpu.target = cpu_target_of((isa_choice){ shown, ISA_FEATURES_ALL }, d->cpu.target.threads);
     *out = d;
     return SINTER_OK;
 }
