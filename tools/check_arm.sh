@@ -13,7 +13,11 @@ printf '#!/bin/sh\nexec qemu-aarch64 "%s" "$@"\n' "$PWD/$folder/sinter" >"$SINTE
 
 # The random products of test_cpu_units take a minute here, and its tiles are in every_tile.
 run() {
-    echo "$*: $("$@" 2>&1 || echo "FAIL $*")"
+    local said status
+    said=$("$@" 2>&1)
+    status=$?
+    printf '%s\n%s\n' "$*" "$said"
+    [ $status -eq 0 ] || printf 'FAIL %s: status %d\n' "$*" $status
 }
 export -f run
 xargs -P "$jobs" -I{} bash -c 'run {}' <<TEXT | tee "$folder/arm.out"
@@ -30,5 +34,5 @@ qemu-aarch64 $folder/tests/golden_test_golden_engines
 qemu-aarch64 $folder/tests/graphs_test_random_graphs --device cpu --seed 9 --count 60 --jobs 1
 bash tests/golden/test_cli_digits.sh
 TEXT
-grep '^FAIL' "$folder/arm.out" && exit 1
-echo "summary: $(grep -c ': ' "$folder/arm.out") programs"
+grep -q '^FAIL' "$folder/arm.out" && exit 1
+echo "summary: $(grep -cE '^(qemu-aarch64|bash) ' "$folder/arm.out") programs"
