@@ -367,18 +367,12 @@ static void element(const record *r, char *y, const char *x, const span s[SPATIA
     else *(float *)(void *)y = (float)(r->is_max ? v : v / divisor_of(r, s));
 }
 
-/* Planes of one channel, one row of results after another. */
-static void plane_row(const job *j, int64_t i, int64_t d, int64_t h, width_plan *t)
+/* One row of results of a plane; NULL t: element by element. */
+static void plane_row(const record *r, width_plan *t, char *y, const char *x, span s[SPATIAL])
 {
-    const record *r = j->r;
-    const int64_t n = i / r->channels, c = i % r->channels;
-    const char *x = j->x + (n * r->x_image + c * r->x_channel) * r->size;
-    char *y = j->y + (n * r->y_image + c * r->y_channel + d * r->y_dim[0] + h * r->y_dim[1]) * r->size;
-    span s[SPATIAL] = { span_of(r, 0, d), span_of(r, 1, h) };
-    const int64_t taps =
-        r->counts_pad ? s[0].padded * s[1].padded : (s[0].stop - s[0].first) * (s[1].stop - s[1].first);
     if (t && s[0].first < s[0].stop && s[1].first < s[1].stop) {
-        width_part(r, t, y, x, s, taps);
+        const int64_t inside = (s[0].stop - s[0].first) * (s[1].stop - s[1].first);
+        width_part(r, t, y, x, s, r->counts_pad ? s[0].padded * s[1].padded : inside);
         return;
     }
     const int64_t begin = t ? t->w : 0, end = t ? t->w + t->n : r->out[2];
@@ -388,6 +382,7 @@ static void plane_row(const job *j, int64_t i, int64_t d, int64_t h, width_plan 
     }
 }
 
+/* Planes of one channel. */
 static void planes(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
@@ -397,9 +392,19 @@ static void planes(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     const bool is_width = r->way == POOL_WIDTH;
     for (int64_t w = 0; w < r->out[2]; w += is_width ? r->width : r->out[2]) {
         if (is_width) width_plan_init(r, &t, w);
-        for (int64_t i = begin; i < end; i++)
-            for (int64_t d = 0; d < r->out[0]; d++)
-                for (int64_t h = 0; h < r->out[1]; h++) plane_row(j, i, d, h, is_width ? &t : NULL);
+        for (int64_t i = begin; i < end; i++) {
+            const int64_t n = i / r->channels, c = i % r->channels;
+            const char *x = j->x + (n * r->x_image + c * r->x_channel) * r->size;
+            char *y = j->y + (n * r->y_image + c * r->y_channel) * r->size;
+            span s[SPATIAL];
+            for (int64_t d = 0; d < r->out[0]; d++) {
+                s[0] = span_of(r, 0, d);
+                for (int64_t h = 0; h < r->out[1]; h++) {
+                    s[1] = span_of(r, 1, h);
+                    plane_row(r, is_width ? &t : NULL, y + (d * r->y_dim[0] + h * r->y_dim[1]) * r->size, x, s);
+                }
+            }
+        }
     }
 }
 

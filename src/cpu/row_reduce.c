@@ -135,7 +135,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->kept_total = total(r->kept, r->kept_count);
     /* Results of long runs are made one at a time: there is work for all threads. */
     const int64_t enough = r->gone_total > 0 ? TILE_ELEMENTS / r->gone_total : COLS;
-    r->piece = r->is_cols || enough > COLS ? COLS : enough < 1 ? 1 : enough;
+    /* Where runs lie in several places, those of a few results are read at each. */
+    const int64_t near = r->gone_count > 1 && g->dim > 0 ? RUN / g->dim : 1, least = near > enough ? near : enough;
+    r->piece = r->is_cols || least > COLS ? COLS : least < 1 ? 1 : least;
     const int64_t width = r->inner.dim < r->piece ? r->inner.dim : r->piece;
     r->unit = width > 0 && enough > width ? enough / width : 1;
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);

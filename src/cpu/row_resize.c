@@ -273,43 +273,54 @@ static const float *blended_row(const record *r, const columns *w, blended *b, c
     return b->row[i];
 }
 
-/* Rows of a plane: ROWS rows a piece. */
+/* Results of `count` rows of one plane; y: the first of them. */
+static void plane_rows(const record *r, const columns *w, blended *b, char *y, const char *x, const pair *h,
+                       int64_t count)
+{
+    const int64_t size = r->size;
+    const size_t row_size = (size_t)(w->n * size);
+    const char *last = NULL; /* of the row before, where it is a row of inputs */
+    b->at[0] = b->at[1] = -1;
+    for (int64_t i = 0; i < count; i++, y += r->y_dim[0] * size) {
+        const pair p = h[i];
+        if (last && h[i - 1].at[0] == p.at[0] && p.weight == 0) {
+            memcpy(y, last, row_size);
+            continue;
+        }
+        last = p.weight == 0 ? y : NULL;
+        if (r->is_nearest) {
+            pick_elements(r, w, y, x + p.at[0] * r->x_dim[0] * size);
+            continue;
+        }
+        const float *top = blended_row(r, w, b, x, p.at[0], p.at[1]);
+        if (p.weight == 0) {
+            memcpy(y, top, row_size);
+            continue;
+        }
+        const float *low = blended_row(r, w, b, x, p.at[1], p.at[0]);
+        r->set->blend2((float *)(void *)y, top, low, p.weight, w->n);
+    }
+}
+
+/* ROWS rows of a plane are a piece of work; the pieces of the same rows follow each other. */
 static void width_rows(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
     const job *j = arg;
     const record *r = j->r;
-    const columns *w = j->w;
-    const int64_t pieces = (r->out[0] + ROWS - 1) / ROWS, size = r->size;
-    const size_t row_size = (size_t)w->n * r->size;
+    const int64_t planes = r->images * r->channels;
+    int64_t known = -1;
+    pair h[ROWS];
     blended b;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t plane = i / pieces, n = plane / r->channels, c = plane % r->channels, first = i % pieces * ROWS;
-        const int64_t stop = first + ROWS < r->out[0] ? first + ROWS : r->out[0];
-        const char *x = j->x + (n * r->x_image + c * r->x_channel) * size, *last = NULL;
-        char *y = j->y + (n * r->y_image + c * r->y_channel + first * r->y_dim[0] + w->begin * r->y_dim[1]) * size;
-        int64_t last_at = -1;
-        b.at[0] = b.at[1] = -1;
-        for (int64_t h = first; h < stop; h++, y += r->y_dim[0] * size) {
-            const pair p = pair_of(r, 0, h);
-            if (last_at == p.at[0] && p.weight == 0) {
-                memcpy(y, last, row_size);
-                continue;
-            }
-            last_at = p.weight == 0 ? p.at[0] : -1;
-            last = y;
-            if (r->is_nearest) {
-                pick_elements(r, w, y, x + p.at[0] * r->x_dim[0] * size);
-                continue;
-            }
-            const float *top = blended_row(r, w, &b, x, p.at[0], p.at[1]);
-            if (p.weight == 0) {
-                memcpy(y, top, row_size);
-                continue;
-            }
-            const float *low = blended_row(r, w, &b, x, p.at[1], p.at[0]);
-            r->set->blend2((float *)(void *)y, top, low, p.weight, w->n);
-        }
+        const int64_t plane = i % planes, n = plane / r->channels, c = plane % r->channels, first = i / planes * ROWS;
+        const int64_t count = r->out[0] - first < ROWS ? r->out[0] - first : ROWS;
+        for (int64_t k = 0; k < count && known != first; k++) h[k] = pair_of(r, 0, first + k);
+        known = first;
+        plane_rows(r, j->w, &b,
+                   j->y +
+                       (n * r->y_image + c * r->y_channel + first * r->y_dim[0] + j->w->begin * r->y_dim[1]) * r->size,
+                   j->x + (n * r->x_image + c * r->x_channel) * r->size, h, count);
     }
 }
 

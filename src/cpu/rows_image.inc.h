@@ -2,12 +2,12 @@
 /* rows_image.inc.h - the row kernels of pools and resizes, included once by each instruction set's file. */
 
 /* Folds `count` operands; a step of 2 takes every second element, and may read as far as 2 vectors behind the last. */
-#define FOLD_OF(name, seed, join)                                                                           \
+#define FOLD_OF(name, join)                                                                                 \
     static inline void name##_steps(float *y, const float *const *x, int64_t count, int64_t n, float scale) \
     {                                                                                                       \
         for (int64_t i = 0; i < n; i += L) {                                                                \
-            vec a = seed;                                                                                   \
-            for (int64_t k = 0; k < count; k++) {                                                           \
+            vec a = v_even(v_load(x[0] + 2 * i), v_load(x[0] + 2 * i + L));                                 \
+            for (int64_t k = 1; k < count; k++) {                                                           \
                 const float *at = x[k] + 2 * i;                                                             \
                 a = join(a, v_even(v_load(at), v_load(at + L)));                                            \
             }                                                                                               \
@@ -24,24 +24,20 @@
             return;                                                                                         \
         }                                                                                                   \
         for (; i + 2 * L <= n; i += 2 * L) {                                                                \
-            vec a = seed, b = seed;                                                                         \
-            for (int64_t k = 0; k < count; k++) {                                                           \
+            vec a = v_load(x[0] + i), b = v_load(x[0] + i + L);                                             \
+            for (int64_t k = 1; k < count; k++) {                                                           \
                 a = join(a, v_load(x[k] + i));                                                              \
                 b = join(b, v_load(x[k] + i + L));                                                          \
             }                                                                                               \
             v_store(y + i, name##_end(a, scale));                                                           \
             v_store(y + i + L, name##_end(b, scale));                                                       \
         }                                                                                                   \
-        for (; i + L <= n; i += L) {                                                                        \
-            vec a = seed;                                                                                   \
-            for (int64_t k = 0; k < count; k++) a = join(a, v_load(x[k] + i));                              \
-            v_store(y + i, name##_end(a, scale));                                                           \
+        for (; i < n; i += L) {                                                                             \
+            const int left = n - i < L ? (int)(n - i) : L;                                                  \
+            vec a = v_load_n(x[0] + i, left);                                                               \
+            for (int64_t k = 1; k < count; k++) a = join(a, v_load_n(x[k] + i, left));                      \
+            v_store_n(y + i, name##_end(a, scale), left);                                                   \
         }                                                                                                   \
-        if (i == n) return;                                                                                 \
-        const int left = (int)(n - i);                                                                      \
-        vec a = seed;                                                                                       \
-        for (int64_t k = 0; k < count; k++) a = join(a, v_load_n(x[k] + i, left));                          \
-        v_store_n(y + i, name##_end(a, scale), left);                                                       \
     }
 static inline vec max_of_end(vec a, float scale)
 {
@@ -49,8 +45,8 @@ static inline vec max_of_end(vec a, float scale)
     return a;
 }
 static inline vec sum_of_end(vec a, float scale) { return v_mul(a, v_set(scale)); }
-FOLD_OF(max_of, v_set(-INFINITY), nan_most)
-FOLD_OF(sum_of, v_zero(), v_add)
+FOLD_OF(max_of, nan_most)
+FOLD_OF(sum_of, v_add)
 
 typedef int8_t bytes __attribute__((vector_size(sizeof(vec))));
 static inline bytes bytes_most(bytes a, const uint8_t *x, bytes flip)

@@ -546,9 +546,12 @@ void vm_chain_block(const vm_program *p, vm_chunk *k, vm_corner *c, int64_t rows
         run_along(p, k, c, rows * cols);
         return;
     }
-    /* What is left of a row beside whole chunks: along each row, or down the columns, in fewer chunks. */
+    /* What is left of a row beside whole chunks: along each row, or down the columns, in fewer chunks. Of long rows it
+     * is a small part, and is taken while the row is being fetched. */
+    enum { LONG = 8 };
     const int64_t rest = cols & (size - 1), vectors = (rest + lanes - 1) >> p->chain_set->shift;
-    const bool is_down = rest && vectors * ((rows + VM_CHAIN_VECTORS - 1) / VM_CHAIN_VECTORS) <= rows;
+    const bool is_down =
+        rest && cols < LONG * size && vectors * ((rows + VM_CHAIN_VECTORS - 1) / VM_CHAIN_VECTORS) <= rows;
     const int64_t wide = is_down ? cols - rest : cols;
     for (int64_t col = wide; col < cols; col += lanes)
         run_down(p, k, c, rows, col, cols - col < lanes ? cols - col : lanes);
