@@ -93,7 +93,7 @@ const gemm_tile_set *gemm_unit_set(isa_level level, gemm_unit unit);
 /* The features that a unit needs beside the level. */
 isa_features gemm_unit_needs(isa_level level, gemm_unit unit);
 /* Units for the same terms as GEMM_F32, GEMM_BF16 or GEMM_U8 that a machine can run, the fastest first. Returns their
- * number: 2 where one is by matrix registers, for there are shapes that another is faster for, else 1. exact: only units
+ * number: 2 where one is by matrix registers, since other units are faster for some shapes, else 1. exact: only units
  * that take no number for another. */
 int gemm_units_best(isa_choice machine, gemm_unit unit, bool exact, gemm_unit out[2]);
 /* Whether a unit takes subnormal numbers for 0. */

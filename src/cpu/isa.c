@@ -165,10 +165,10 @@ const char *isa_choice_at(uint32_t index, isa_choice *out)
     return choices[index].name;
 }
 
-bool isa_detected_at(uint32_t index, isa_choice *out)
+bool isa_choice_in(isa_choice machine, uint32_t index, isa_choice *out)
 {
     for (uint32_t i = 0; i < COUNT_OF(choices); i++) {
-        const isa_choice c = isa_choice_cap(isa_detect(), choices[i].is);
+        const isa_choice c = isa_choice_cap(machine, choices[i].is);
         if (strcmp(isa_choice_name(c), choices[i].name) != 0 || index--) continue;
         *out = c;
         return true;
@@ -189,9 +189,8 @@ bool isa_choice_parse(const char *name, isa_choice *out)
 
 const char *isa_feature_name(isa_features features)
 {
-    static const char *const names[] = { "avx_vnni", "avx512_vnni", "avx512_bf16", "avx512_fp16",
-                                         "amx_tile", "amx_bf16",    "amx_int8",    "asimddp",
-                                         "i8mm",     "bf16" };
+    static const char *const names[] = { "avx_vnni", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",
+                                         "amx_bf16", "amx_int8",    "asimddp",     "i8mm",        "bf16" };
     for (uint32_t i = COUNT_OF(names); i-- > 0;)
         if (features & 1u << i) return names[i];
     return "";

@@ -84,8 +84,8 @@ bool isa_level_parse(const char *name, isa_level *out);
 /* Named choices, from the least to the most for each architecture: the levels, and levels with features. NULL past the
  * last. */
 const char *isa_choice_at(uint32_t index, isa_choice *out);
-/* Those among them that this machine can run, with the features that it has. False past the last. */
-bool        isa_detected_at(uint32_t index, isa_choice *out);
+/* Those among them that a machine can run, with the features that it has. False past the last. */
+bool        isa_choice_in(isa_choice machine, uint32_t index, isa_choice *out);
 /* The choice of that name: the most that may be used. False where there is none. A name of another architecture leaves
  * "plain" (isa_choice_cap). */
 bool        isa_choice_parse(const char *name, isa_choice *out);

@@ -24,8 +24,8 @@ bool        attention_is_plain(const problem *p);
 /* Elements of a tensor copy's box, the bytes of a line of them, and how many boxes so many elements are. */
 enum { ATTENTION_BOX = 64, ATTENTION_LINE = 128 };
 uint32_t    attention_boxes(int64_t elements);
-/* The parameters of the kernels on warpgroups, behind a launch of `blocks` blocks, of which each takes `rows` queries at
- * a time. most: as many blocks stay; 0: each has its own queries. */
+/* The parameters of the kernels on warpgroups, behind the launch that they are for. A block takes `rows` queries at a
+ * time. most: that many blocks stay; 0: each has its own queries. */
 sinter_status attention_bind_group(env *e, const problem *p, const void *attrs, const view *in, const view *out,
                                    int64_t rows, uint32_t bn, int64_t most, uint32_t threads, uint32_t shared,
                                    cuda_record *r);
