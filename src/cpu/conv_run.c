@@ -266,6 +266,15 @@ static void pad_rows(const conv_params *p, int64_t begin, int64_t end, char *pad
     }
 }
 
+/* The pointers that were made last, for the group that begins at x. */
+enum { KEPT = 256 };
+typedef struct rows_kept {
+    int64_t row;
+    int32_t rows; /* 0: none */
+    const char *x;
+    const void *at[KEPT];
+} rows_kept;
+
 /* Where the rows of A lie: an image (padded or not) and the walk over output pixels. */
 typedef struct conv_rows {
     const conv_shape *s;
@@ -273,6 +282,7 @@ typedef struct conv_rows {
     int64_t image, dim[3]; /* strides of x in bytes                 */
     int64_t in[3], pad[3]; /* of x: the padded copy has no padding  */
     int64_t kernel[3];     /* taps that are told apart              */
+    rows_kept *kept;       /* NULL: there is one group              */
 } conv_rows;
 
 /* The pointers of one tap for `count` neighbouring output pixels of a row; input column of the first is `x`. */
@@ -287,9 +297,8 @@ static void tap_fill(const conv_rows *r, const char *line, int64_t x, int64_t co
     for (int64_t i = 0; i < count; i++, x += stride) out[i] = x >= 0 && x < r->in[2] ? line + x * r->dim[2] : r->zeros;
 }
 
-static void conv_rows_fill(const void *source, int64_t row, int32_t rows, const void **out)
+static void rows_make(const conv_rows *r, int64_t row, int32_t rows, const void **out)
 {
-    const conv_rows *r = source;
     const conv_shape *s = r->s;
     int64_t x = row % s->out[2], y = row / s->out[2];
     for (int64_t done = 0; done < rows; x = 0, y++) { /* a part of one output row at a time; y counts over images */
@@ -318,6 +327,29 @@ static void conv_rows_fill(const void *source, int64_t row, int32_t rows, const 
     }
 }
 
+/* The pointers of a group are those of the group before, moved by its channels. */
+static void conv_rows_fill(const void *source, int64_t row, int32_t rows, const void **out)
+{
+    const conv_rows *r = source;
+    rows_kept *kept = r->kept;
+    const int64_t count = rows * volume(r->kernel);
+    if (!kept || count > KEPT) {
+        rows_make(r, row, rows, out);
+        return;
+    }
+    if (kept->row != row || kept->rows != rows) {
+        rows_make(r, row, rows, kept->at);
+        kept->row = row;
+        kept->rows = rows;
+        kept->x = r->x;
+    }
+    const int64_t moved = r->x - kept->x;
+    for (int64_t i = 0; i < count; i++) {
+        const char *at = kept->at[i];
+        out[i] = at == r->zeros ? at : at + moved;
+    }
+}
+
 /* The column's element of that of the two that there is; else NULL. */
 static const void *column(const float *wide, const uint16_t *narrow, int64_t col)
 {
@@ -335,7 +367,7 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
     const conv_shape *s = &p->shape;
     const conv_inner inner = inner_of(&p->shape, p->tactic);
     const gemm_grid g = grid_of(p);
-    const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups, blocks = g.m_blocks * g.n_blocks;
+    const int64_t k = s->c_in / s->groups, n = s->c_out / s->groups;
     const size_t pack_size = group_size_of(p->isa, s, p->tactic);
     const bool is_copied = p->tactic.path == CONV_ROWS;
     const int64_t term = term_size(p->tactic), size = is_copied ? term : x_size_of(p);
@@ -370,8 +402,11 @@ void conv_run(const conv_params *p, int phase, int64_t begin, int64_t end, void 
     const char *image = rows.x;
     const gemm_tile_set *set = gemm_set_of(p->isa, p->tactic.gemm);
     int32_t state = 0;
+    rows_kept kept = { .rows = 0 };
+    if (s->groups > 1) rows.kept = &kept;
     for (int64_t tile = begin; tile < end; tile++) {
-        const int64_t group = tile / blocks, n_block = tile % blocks / g.m_blocks, m_block = tile % g.m_blocks;
+        const int64_t group = tile % s->groups, block = tile / s->groups;
+        const int64_t n_block = block / g.m_blocks, m_block = block % g.m_blocks;
         rows.x = image + group * k * size;
         const gemm_core core = {
             .set = set,
