@@ -163,8 +163,8 @@ void lower_pooling(network_call *n)
     if (!most || !mean) return;
     ir_builder *b = &n->c.b;
     const double factor = network_real(n, "blend_factor", 0);
-    n->c.out[0] = build_add(b, build_mul(b, most, build_scalar_like(b, x, 1 - factor)),
-                            build_mul(b, mean, build_scalar_like(b, x, factor)));
+    const ir_value_id share = build_mul(b, mean, build_scalar_like(b, x, factor));
+    n->c.out[0] = build_add(b, build_mul(b, most, build_scalar_like(b, x, 1 - factor)), share);
 }
 
 /* ---- products, reductions ---- */

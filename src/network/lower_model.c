@@ -153,8 +153,8 @@ static ir_value_id below_length(network_call *n, ir_value_id lengths, dim size, 
         return 0;
     }
     const ir_value_id at = build_iota(b, size);
-    return build_lt(b, is_row ? build_unsqueezed(b, at, 1) : at,
-                    build_shaped(b, build_typed(b, lengths, SINTER_DTYPE_I64), to, 4));
+    const ir_value_id length = build_shaped(b, build_typed(b, lengths, SINTER_DTYPE_I64), to, 4);
+    return build_lt(b, is_row ? build_unsqueezed(b, at, 1) : at, length);
 }
 
 static attention_mask attention_masks(network_call *n, ir_value_id q, ir_value_id k)
@@ -285,7 +285,8 @@ void lower_moe(network_call *n)
     ir_value_id gate = expert_product(n, flat, 3, 6), up = expert_product(n, flat, 4, 7);
     if (isfinite(limit)) {
         gate = build_min(b, gate, build_scalar_like(b, gate, limit));
-        up = build_clip(b, up, build_scalar_like(b, up, -limit), build_scalar_like(b, up, limit));
+        const ir_value_id most = build_scalar_like(b, up, limit);
+        up = build_clip(b, up, build_scalar_like(b, up, -limit), most);
     }
     if (network_int(n, "activation_type") == SINTER_MOE_SILU)
         gate = build_mul(b, gate, build_sigmoid(b, build_mul(b, gate, build_scalar_like(b, gate, alpha))));

@@ -146,8 +146,9 @@ void lower_nms(network_call *n)
     if (rank == 4) {
         const ir_value_id each = build_sizes(b, &classes, 1, true);
         const ir_value_id at = build_part(b, found, 1, call_k(&n->c, 0), 1, one);
-        const ir_value_id part[3] = { build_div(b, at, each), build_mod(b, at, each),
-                                      build_part(b, found, 1, call_k(&n->c, 2), 1, one) };
+        ir_value_id part[3] = { build_div(b, at, each) };
+        part[1] = build_mod(b, at, each);
+        part[2] = build_part(b, found, 1, call_k(&n->c, 2), 1, one);
         found = build_concat(b, part, 3, &(attrs_concat){ .axis = 1 });
     }
     n->c.out[0] = build_typed(b, found, type);

@@ -166,9 +166,13 @@ static ir_value_id slice_indices(network_call *n, const slice_plan *p, uint32_t 
         number(n, dim_sub(t, p->from[axis], call_k(&n->c, may_be_empty(n, p, axis, mode) ? 0 : 1)));
     attrs_range *a = DEFAULTS(range);
     a->count = build_dims(b, &p->size[axis], 1);
-    const ir_value_id i =
-        build_range(b, number(n, p->start[axis]), build_scalar_i64(b, SINTER_DTYPE_I64, p->stride[axis]), a);
-    *inside = mode == SINTER_SAMPLE_FILL ? build_and(b, build_ge(b, i, zero), build_lt(b, i, length)) : 0;
+    const ir_value_id step = build_scalar_i64(b, SINTER_DTYPE_I64, p->stride[axis]);
+    const ir_value_id i = build_range(b, number(n, p->start[axis]), step, a);
+    *inside = 0;
+    if (mode == SINTER_SAMPLE_FILL) {
+        const ir_value_id below = build_lt(b, i, length);
+        *inside = build_and(b, build_ge(b, i, zero), below);
+    }
     if (mode == SINTER_SAMPLE_WRAP) return build_mod(b, i, length);
     if (mode != SINTER_SAMPLE_REFLECT) return build_clip(b, i, zero, last);
     /* A walk there and back, without the ends twice: period 2 (length - 1), at least 1. */
@@ -235,7 +239,8 @@ static ir_value_id gather_batched(network_call *n, int64_t axis, uint32_t batch)
     perm[k++] = axis;
     for (uint32_t i = batch; i < rank; i++)
         if (i != axis) perm[k++] = i;
-    const ir_value_id in[2] = { build_permuted(b, n->c.in[0], perm, rank), build_unsqueezed(b, n->c.in[1], wide) };
+    ir_value_id in[2] = { build_permuted(b, n->c.in[0], perm, rank) };
+    in[1] = build_unsqueezed(b, n->c.in[1], wide);
     const onnx_attr a = network_attr_int("batch_dims", batch);
     const ir_value_id y = network_op(n, "GatherND", &a, 1, in, 2);
     /* Now: shared axes, axes of the indices, axes of the data. Those before `axis` go in front of the indices'. */

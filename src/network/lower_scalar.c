@@ -12,7 +12,8 @@ static ir_value_id with(network_call *n, op_id op, ir_value_id x, double alpha)
 static ir_value_id with_two(network_call *n, op_id op, ir_value_id x, double alpha, double beta)
 {
     ir_builder *b = &n->c.b;
-    const ir_value_id in[3] = { x, build_scalar_like(b, x, alpha), build_scalar_like(b, x, beta) };
+    ir_value_id in[3] = { x, build_scalar_like(b, x, alpha) };
+    in[2] = build_scalar_like(b, x, beta);
     return build_emit(b, op, NULL, in, 3);
 }
 

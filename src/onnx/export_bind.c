@@ -49,8 +49,10 @@ static const char *reshaped(exporter *x, const attrs_bind *a, const char *asked)
     dim from[SINTER_RANK_MAX];
     for (uint32_t i = 0; i < a->dims.count && i < SINTER_RANK_MAX; i++) from[i] = export_dim(&a->dims, i);
     const char *kept = asked;
-    if (!a->flag)
-        kept = where(x, emit2(x, "Equal", asked, k(x, 0)), dims_fit(x, &a->dims, a->symbols.count, false), asked);
+    if (!a->flag) {
+        const char *given = dims_fit(x, &a->dims, a->symbols.count, false);
+        kept = where(x, emit2(x, "Equal", asked, k(x, 0)), given, asked);
+    }
     const char *is_open = emit2(x, "Equal", kept, k(x, -1));
     const char *others = where(x, is_open, k(x, 1), kept);
     const char *product = export_emit(x, x->scope, "ReduceProd", &others, 1);
@@ -78,7 +80,8 @@ static const char *expanded(exporter *x, const ir_node *n, const attrs_bind *a, 
         node_end(x, &to, x->scope);
         asked = name;
     }
-    return where(x, emit2(x, "Equal", asked, k(x, 1)), dims_fit(x, &a->dims, a->symbols.count, true), asked);
+    const char *own = dims_fit(x, &a->dims, a->symbols.count, true);
+    return where(x, emit2(x, "Equal", asked, k(x, 1)), own, asked);
 }
 
 /* Start and size of one axis of a slice from [start, end, step]. */
@@ -88,11 +91,14 @@ static void sliced(exporter *x, const attrs_bind *a, const char *asked, const ch
     const char *from = emit2(x, "Gather", asked, k(x, 0)), *to = emit2(x, "Gather", asked, k(x, 1));
     const char *step = emit2(x, "Gather", asked, k(x, 2)), *is_forward = emit2(x, "Less", zero, step);
     const char *high = where(x, is_forward, d, emit2(x, "Sub", d, one));
-    const char *first = where(x, emit2(x, "Less", from, zero), emit2(x, "Max", emit2(x, "Add", from, d), zero), from);
+    const char *counted = emit2(x, "Max", emit2(x, "Add", from, d), zero);
+    const char *first = where(x, emit2(x, "Less", from, zero), counted, from);
     first = emit2(x, "Min", first, high);
-    const char *wrapped = emit2(x, "Max", emit2(x, "Add", to, d), where(x, is_forward, zero, k(x, -1)));
+    const char *least = where(x, is_forward, zero, k(x, -1));
+    const char *wrapped = emit2(x, "Max", emit2(x, "Add", to, d), least);
     const char *last = emit2(x, "Min", where(x, emit2(x, "Less", to, zero), wrapped, to), high);
-    const char *span = where(x, is_forward, emit2(x, "Sub", last, first), emit2(x, "Sub", first, last));
+    const char *back = emit2(x, "Sub", first, last);
+    const char *span = where(x, is_forward, emit2(x, "Sub", last, first), back);
     const char *pace = emit2(x, "Max", export_emit(x, x->scope, "Abs", &step, 1), one);
     const char *count = emit2(x, "Add", emit2(x, "Div", emit2(x, "Sub", span, one), pace), one);
     *size = where(x, emit2(x, "Less", zero, span), count, zero);

@@ -66,7 +66,8 @@ static ir_value_id low_mod(lowering *l)
     if (!dtype_is_float(value_of(l, l->in[0])->dtype)) return 0;
     ir_builder *b = l->b;
     const ir_value_id r = build_fmod(b, l->in[0], l->in[1]), zero = like(l, 0);
-    const ir_value_id differs = build_xor(b, build_lt(b, r, zero), build_lt(b, l->in[1], zero));
+    const ir_value_id is_negative = build_lt(b, l->in[1], zero);
+    const ir_value_id differs = build_xor(b, build_lt(b, r, zero), is_negative);
     const ir_value_id wrong = build_and(b, differs, build_not(b, build_eq(b, r, zero)));
     return build_where(b, wrong, build_add(b, r, l->in[1]), r);
 }
@@ -81,7 +82,8 @@ static ir_value_id low_prelu(lowering *l)
     for (uint32_t i = 0; i < COUNT_OF(types); i++) has_type = has_type || result(l)->dtype == types[i];
     if (is_taken && has_type) return 0;
     ir_builder *b = l->b;
-    return build_where(b, build_lt(b, l->in[0], like(l, 0)), build_mul(b, l->in[1], l->in[0]), l->in[0]);
+    const ir_value_id low = build_mul(b, l->in[1], l->in[0]);
+    return build_where(b, build_lt(b, l->in[0], like(l, 0)), low, l->in[0]);
 }
 
 /* Clip's bounds are scalars. */
@@ -106,13 +108,15 @@ static bool has_attributes(const lowering *l)
 /* alpha * (e^x - 1) */
 static ir_value_id exponential(lowering *l, ir_value_id x, ir_value_id alpha)
 {
-    return build_mul(l->b, alpha, build_sub(l->b, build_exp(l->b, x), like(l, 1)));
+    const ir_value_id one = like(l, 1);
+    return build_mul(l->b, alpha, build_sub(l->b, build_exp(l->b, x), one));
 }
 
 static ir_value_id low_elu(lowering *l)
 {
     if (has_attributes(l)) return 0;
-    return build_where(l->b, build_lt(l->b, l->in[0], like(l, 0)), exponential(l, l->in[0], l->in[1]), l->in[0]);
+    const ir_value_id low = exponential(l, l->in[0], l->in[1]);
+    return build_where(l->b, build_lt(l->b, l->in[0], like(l, 0)), low, l->in[0]);
 }
 
 static ir_value_id low_celu(lowering *l)
@@ -121,7 +125,8 @@ static ir_value_id low_celu(lowering *l)
     ir_builder *b = l->b;
     const ir_value_id zero = like(l, 0);
     const ir_value_id low = exponential(l, build_div(b, l->in[0], l->in[1]), l->in[1]);
-    return build_add(b, build_max(b, l->in[0], zero), build_min(b, low, zero));
+    const ir_value_id negative = build_min(b, low, zero);
+    return build_add(b, build_max(b, l->in[0], zero), negative);
 }
 
 static ir_value_id low_selu(lowering *l)
@@ -135,14 +140,16 @@ static ir_value_id low_selu(lowering *l)
 static ir_value_id low_thresholded(lowering *l)
 {
     if (has_attributes(l)) return 0;
-    return build_where(l->b, build_gt(l->b, l->in[0], l->in[1]), l->in[0], like(l, 0));
+    const ir_value_id zero = like(l, 0);
+    return build_where(l->b, build_gt(l->b, l->in[0], l->in[1]), l->in[0], zero);
 }
 
 static ir_value_id low_hard_sigmoid(lowering *l)
 {
     if (has_attributes(l)) return 0;
     ir_builder *b = l->b;
-    return build_clip(b, build_add(b, build_mul(b, l->in[1], l->in[0]), l->in[2]), like(l, 0), like(l, 1));
+    const ir_value_id one = like(l, 1), zero = like(l, 0);
+    return build_clip(b, build_add(b, build_mul(b, l->in[1], l->in[0]), l->in[2]), zero, one);
 }
 
 static ir_value_id low_shrink(lowering *l)
@@ -150,8 +157,9 @@ static ir_value_id low_shrink(lowering *l)
     if (has_attributes(l)) return 0;
     ir_builder *b = l->b;
     const ir_value_id x = l->in[0], bias = l->in[1], lambda = l->in[2];
-    const ir_value_id inner = build_where(b, build_gt(b, x, lambda), build_sub(b, x, bias), like(l, 0));
-    return build_where(b, build_lt(b, x, build_neg(b, lambda)), build_add(b, x, bias), inner);
+    const ir_value_id zero = like(l, 0), above = build_sub(b, x, bias);
+    const ir_value_id inner = build_where(b, build_gt(b, x, lambda), above, zero), below = build_add(b, x, bias);
+    return build_where(b, build_lt(b, x, build_neg(b, lambda)), below, inner);
 }
 
 /* ---- quantisation ---- */
@@ -204,7 +212,8 @@ static ir_value_id low_quantize(lowering *l)
     ir_builder *b = l->b;
     const sinter_dtype to = result(l)->dtype;
     const sinter_dtype type = value_of(l, l->in[0])->dtype == SINTER_DTYPE_F64 ? SINTER_DTYPE_F64 : SINTER_DTYPE_F32;
-    const ir_value_id x = build_div(b, build_typed(b, l->in[0], type), build_typed(b, l->in[1], type));
+    const ir_value_id scale = build_typed(b, l->in[1], type);
+    const ir_value_id x = build_div(b, build_typed(b, l->in[0], type), scale);
     const ir_value_id zero = build_typed(b, l->in[2], type);
     if (dtype_is_float(to)) return build_typed(b, build_add(b, x, zero), to);
     int64_t least, most;
@@ -356,7 +365,8 @@ static ir_value_id low_rms_norm(lowering *l)
     const sinter_dtype type = from == SINTER_DTYPE_F64 ? from : SINTER_DTYPE_F32;
     ir_builder *b = l->b;
     const ir_value_id x = build_typed(b, l->in[0], type);
-    const ir_value_id square = build_add(b, mean_of(l, build_mul(b, x, x), a.axis), build_scalar(b, type, a.epsilon));
+    const ir_value_id epsilon = build_scalar(b, type, a.epsilon);
+    const ir_value_id square = build_add(b, mean_of(l, build_mul(b, x, x), a.axis), epsilon);
     return affine(l, build_mul(b, x, build_rsqrt(b, square)), type, from);
 }
 
@@ -451,8 +461,8 @@ static ir_value_id low_max_unpool(lowering *l)
     const ir_value in = *value_of(l, l->in[0]), out = *result(l);
     const dim given = dim_product(t, in.dim, in.rank), all = dim_product(t, out.dim, out.rank);
     const ir_value_id zeros = build_expanded(b, build_scalar(b, in.dtype, 0), &all, 1);
-    const ir_value_id y = build_scatter_elements(b, zeros, build_shaped(b, l->in[1], &given, 1),
-                                                 build_shaped(b, l->in[0], &given, 1), NULL);
+    const ir_value_id data = build_shaped(b, l->in[0], &given, 1);
+    const ir_value_id y = build_scatter_elements(b, zeros, build_shaped(b, l->in[1], &given, 1), data, NULL);
     return build_shaped(b, y, out.dim, out.rank);
 }
 

@@ -153,7 +153,9 @@ void export_slice(exporter *x, const ir_node *n, const export_row *row)
     }
     for (uint32_t i = 0; is_backwards && i < count; i++)
         last[i] = step[i] < 0 ? end_backwards(x, stop[i]) : export_size(x, stop[i]);
-    const char *in[4] = { export_sizes(x, start, count), "", export_ints(x, axes, count), export_ints(x, step, count) };
+    const char *in[4] = { export_sizes(x, start, count) };
+    in[2] = export_ints(x, axes, count);
+    in[3] = export_ints(x, step, count);
     in[1] = is_backwards ? joined(x, last, count) : export_sizes(x, stop, count);
     bool has_steps = false;
     for (uint32_t i = 0; i < count; i++) has_steps = has_steps || step[i] != 1;

@@ -166,7 +166,8 @@ static sized size_of(exporter *x, dim d)
         EXPORT_FAIL(x, INTERNAL, "a size that is none");
         return number(x, 1);
     }
-    const sized a = size_one(x, n.a), b = size_one(x, n.b);
+    sized a = size_one(x, n.a);
+    const sized b = size_one(x, n.b);
     if (x->status) return number(x, 1);
     switch ((dim_kind)n.kind) {
     case DIM_ADD: return binary(x, "Add", a, b);
@@ -176,7 +177,8 @@ static sized size_of(exporter *x, dim d)
     case DIM_MAX: return binary(x, "Max", a, b);
     case DIM_FLOORDIV: return floor_div(x, n.a, a, n.b, b);
     case DIM_CEILDIV: /* -floor(-a / b) */
-        return binary(x, "Sub", number(x, 0), floor_div(x, DIM_NONE, binary(x, "Sub", number(x, 0), a), n.b, b));
+        a = floor_div(x, DIM_NONE, binary(x, "Sub", number(x, 0), a), n.b, b);
+        return binary(x, "Sub", number(x, 0), a);
     default: break;
     }
     /* A broadcast: the one that is not 1. */

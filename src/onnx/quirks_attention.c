@@ -134,9 +134,9 @@ static ir_value_id scores(onnx_call *c, const heads *h, int64_t mode, dim past)
 {
     const ir_value_id k = quirk_repeat_heads(c, h->k, h->q);
     const double root = sqrt(h->scale);
-    ir_value_id y =
-        build_matmul(&c->b, build_mul(&c->b, h->q, build_scalar_like(&c->b, h->q, root)),
-                     build_mul(&c->b, k, build_scalar_like(&c->b, k, root)), &(attrs_matmul){ .trans_b = true });
+    const ir_value_id keys = build_mul(&c->b, k, build_scalar_like(&c->b, k, root));
+    const ir_value_id queries = build_mul(&c->b, h->q, build_scalar_like(&c->b, h->q, root));
+    ir_value_id y = build_matmul(&c->b, queries, keys, &(attrs_matmul){ .trans_b = true });
     if (mode == 0) return y;
     if (h->softcap > 0) {
         const ir_value_id cap = build_scalar_like(&c->b, y, h->softcap);
@@ -158,20 +158,18 @@ static ir_value_id scores(onnx_call *c, const heads *h, int64_t mode, dim past)
     /* A row without an allowed key is all zero. */
     const int64_t last = 3;
     const ir_value_id best = build_reduced(&c->b, reduce_kind_max, y, &last, 1, true);
-    return build_where(&c->b, build_is_inf_neg(&c->b, best), build_scalar_like(&c->b, p, 0), p);
+    const ir_value_id zero = build_scalar_like(&c->b, p, 0);
+    return build_where(&c->b, build_is_inf_neg(&c->b, best), zero, p);
 }
 
 void convert_attention(onnx_call *c)
 {
     const bool flat = call_rank(c, call_in(c, 0)) == 3;
     const int64_t q_heads = call_int(c, "q_num_heads", 0), kv_heads = call_int(c, "kv_num_heads", q_heads);
-    heads h = { heads_apart(c, call_in(c, 0), q_heads),
-                heads_apart(c, call_in(c, 1), kv_heads),
-                heads_apart(c, call_in(c, 2), kv_heads),
-                call_in(c, 3),
-                0,
-                call_real(c, "softcap", 0),
-                false };
+    heads h = { .q = heads_apart(c, call_in(c, 0), q_heads), .mask = call_in(c, 3) };
+    h.k = heads_apart(c, call_in(c, 1), kv_heads);
+    h.v = heads_apart(c, call_in(c, 2), kv_heads);
+    h.softcap = call_real(c, "softcap", 0);
     if (h.mask && call_type(c, h.mask) != SINTER_DTYPE_BOOL)
         h.mask = build_typed(&c->b, h.mask, call_type(c, h.q)); /* is added */
     if (!h.q || !h.k || !h.v || call_rank(c, h.q) != 4 || call_rank(c, h.k) != 4 || call_rank(c, h.v) != 4)
@@ -220,7 +218,8 @@ static ir_value_id padding(onnx_call *c, ir_value_id mask, const heads *h)
         counts = build_gt(&c->b, wide, build_scalar_like(&c->b, mask, 0));
     }
     const double hidden = call_real(c, "mask_filter_value", -10000);
-    return build_where(&c->b, counts, build_scalar_like(&c->b, h->q, 0), build_scalar_like(&c->b, h->q, hidden));
+    const ir_value_id masked = build_scalar_like(&c->b, h->q, hidden);
+    return build_where(&c->b, counts, build_scalar_like(&c->b, h->q, 0), masked);
 }
 
 void convert_multi_head_attention(onnx_call *c) /* com.microsoft's */
@@ -301,10 +300,10 @@ void convert_attention_packed(onnx_call *c)
     if (!c->b.status && call_size(c, h.q, 3, &size) && h.scale == 0) h.scale = 1 / sqrt((double)size);
     h.mask = joined(c, h.mask, padding(c, call_in(c, 3), &h));
     c->out[0] = heads_together(c, attended(c, &h));
-    if (call_wants(c, 1))
-        c->out[1] =
-            build_concat(&c->b, (ir_value_id[]){ build_unsqueezed(&c->b, h.k, 0), build_unsqueezed(&c->b, h.v, 0) }, 2,
-                         &(attrs_concat){ .axis = 0 });
+    if (call_wants(c, 1)) {
+        const ir_value_id k = build_unsqueezed(&c->b, h.k, 0), v = build_unsqueezed(&c->b, h.v, 0);
+        c->out[1] = build_concat(&c->b, (ir_value_id[]){ k, v }, 2, &(attrs_concat){ .axis = 0 });
+    }
 }
 
 /* The same on quantised numbers: what they stand for goes in. */
@@ -316,10 +315,10 @@ void convert_qattention(onnx_call *c)
     for (uint32_t i = 0; i < 5; i++)
         if (!call_in(c, i) && i != 2) REJECT(c, INVALID_MODEL, "input %u is missing", i);
     if (c->b.status) return;
-    const ir_value_id in[4] = {
-        quirk_dequantize(c, call_in(c, 0), quirk_scalar_in(c, call_in(c, 3)), quirk_scalar_in(c, call_in(c, 6))),
-        quirk_dequantize(c, call_in(c, 1), call_in(c, 4), call_in(c, 7)), call_in(c, 2), call_in(c, 5)
-    };
+    const ir_value_id zero = quirk_scalar_in(c, call_in(c, 6)), scale = quirk_scalar_in(c, call_in(c, 3));
+    const ir_value_id x = quirk_dequantize(c, call_in(c, 0), scale, zero);
+    const ir_value_id w = quirk_dequantize(c, call_in(c, 1), call_in(c, 4), call_in(c, 7));
+    const ir_value_id in[4] = { x, w, call_in(c, 2), call_in(c, 5) };
     c->in = in;
     c->count_in = 4;
     if (!c->b.status) convert_attention_packed(c);
@@ -338,9 +337,10 @@ static ir_value_id rotated(onnx_call *c, ir_value_id x, ir_value_id cosine, ir_v
     const ir_value_id turning = whole ? x : build_part(&c->b, x, 3, zero, 1, width);
     const ir_value_id a = build_part(&c->b, turning, 3, zero, interleaved ? 2 : 1, half);
     const ir_value_id b = build_part(&c->b, turning, 3, interleaved ? call_k(c, 1) : half, interleaved ? 2 : 1, half);
-    ir_value_id part[2] = { build_sub(&c->b, build_mul(&c->b, a, cosine), build_mul(&c->b, b, sine)),
-                            build_add(&c->b, build_mul(&c->b, a, sine), build_mul(&c->b, b, cosine)) };
-    ir_value_id y;
+    ir_value_id part[2], y = build_mul(&c->b, b, sine);
+    part[0] = build_sub(&c->b, build_mul(&c->b, a, cosine), y);
+    y = build_mul(&c->b, b, cosine);
+    part[1] = build_add(&c->b, build_mul(&c->b, a, sine), y);
     if (interleaved) {
         for (uint32_t i = 0; i < 2; i++) part[i] = build_unsqueezed(&c->b, part[i], 4);
         const dim to[4] = { d[0], d[1], d[2], width };
@@ -386,8 +386,8 @@ void convert_rotary_embedding(onnx_call *c) /* arg: com.microsoft, whose positio
         if (place) {
             ir_value_id at = place;
             if (c->arg && call_rank(c, place) == 1) { /* one offset for all */
-                at = build_add(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, call_dim(c, in, 1)), 0),
-                               build_typed(&c->b, place, SINTER_DTYPE_I64));
+                at = build_typed(&c->b, place, SINTER_DTYPE_I64);
+                at = build_add(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, call_dim(c, in, 1)), 0), at);
             }
             cache[i] = build_gather(&c->b, cache[i], at, NULL);
         }
@@ -432,8 +432,8 @@ static cache cache_of(onnx_call *c)
     at.length = call_in(c, 3) ? call_clamp_max(c, total, call_dim(c, call_in(c, 3), 2)) : total;
     const ir_value_id last = build_typed(&c->b, build_shaped(&c->b, call_in(c, 5), &at.batch, 1), SINTER_DTYPE_I64);
     const dim before = dim_sub(c->b.g->dims, at.tokens, call_k(c, 1));
-    at.start = build_max(&c->b, build_sub(&c->b, last, build_sizes(&c->b, &before, 1, true)),
-                         build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0));
+    const ir_value_id zero = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0);
+    at.start = build_max(&c->b, build_sub(&c->b, last, build_sizes(&c->b, &before, 1, true)), zero);
     return at;
 }
 
@@ -472,9 +472,10 @@ void convert_group_query_attention(onnx_call *c)
         REJECT(c, INVALID_MODEL, "do_rotary without caches that fit");
     const dim column[2] = { at.batch, call_k(c, 1) };
     ir_value_id place = call_in(c, 9);
-    if (turns && !place)
-        place = build_add(&c->b, build_shaped(&c->b, at.start, column, 2),
-                          build_unsqueezed(&c->b, build_iota(&c->b, at.tokens), 0));
+    if (turns && !place) {
+        place = build_unsqueezed(&c->b, build_iota(&c->b, at.tokens), 0);
+        place = build_add(&c->b, build_shaped(&c->b, at.start, column, 2), place);
+    }
     for (uint32_t i = 0; i < 2 && turns; i++)
         angle[i] = build_unsqueezed(&c->b, build_gather(&c->b, angle[i], place, NULL), 2);
     dim from = call_k(c, 0);
@@ -488,18 +489,15 @@ void convert_group_query_attention(onnx_call *c)
         x[i] = build_permuted(&c->b, x[i], perm, 4);
     }
     if (c->b.status) return;
-    heads h = { x[0],
-                cached(c, &at, call_in(c, 3), x[1]),
-                cached(c, &at, call_in(c, 4), x[2]),
-                0,
-                call_real(c, "scale", 0),
-                call_real(c, "softcap", 0),
-                false };
+    heads h = { .q = x[0], .k = cached(c, &at, call_in(c, 3), x[1]) };
+    h.v = cached(c, &at, call_in(c, 4), x[2]);
+    h.scale = call_real(c, "scale", 0);
+    h.softcap = call_real(c, "softcap", 0);
     if (h.scale == 0) h.scale = 1 / sqrt((double)width);
     const dim each[4] = { at.batch, call_k(c, 1), call_k(c, 1), call_k(c, 1) };
-    h.mask =
-        band(c, build_unsqueezed(&c->b, build_iota(&c->b, at.tokens), 1),
-             build_unsqueezed(&c->b, build_iota(&c->b, at.length), 0), build_shaped(&c->b, at.start, each, 4), 0, true);
+    const ir_value_id start = build_shaped(&c->b, at.start, each, 4);
+    const ir_value_id columns = build_unsqueezed(&c->b, build_iota(&c->b, at.length), 0);
+    h.mask = band(c, build_unsqueezed(&c->b, build_iota(&c->b, at.tokens), 1), columns, start, 0, true);
     h.mask = joined(c, h.mask, call_in(c, 10));
     c->out[0] = heads_together(c, attended(c, &h));
     if (c->count_out > 1) c->out[1] = h.k;

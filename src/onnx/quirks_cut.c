@@ -50,8 +50,9 @@ static ir_value_id element(onnx_call *c, ir_value_id list, uint32_t i)
 
 static void cut_bind(onnx_call *c, dim d, ir_value_id starts, ir_value_id ends, uint32_t i, int64_t step, cut *out)
 {
-    const ir_value_id part[3] = { element(c, starts, i), element(c, ends, i),
-                                  build_unsqueezed(&c->b, build_scalar_i64(&c->b, SINTER_DTYPE_I64, step), 0) };
+    ir_value_id part[3] = { element(c, starts, i) };
+    part[1] = element(c, ends, i);
+    part[2] = build_unsqueezed(&c->b, build_scalar_i64(&c->b, SINTER_DTYPE_I64, step), 0);
     const ir_value_id all = build_concat(&c->b, part, 3, &(attrs_concat){ .axis = 0 });
     const dim symbol[2] = { dim_symbol_late(c->b.g->dims, "start", d), dim_symbol_late(c->b.g->dims, "size", d) };
     attrs_bind *b = DEFAULTS(bind);

@@ -96,21 +96,23 @@ void convert_selu(onnx_call *c)
     const ir_value_id x = call_in(c, 0);
     const double alpha = call_real(c, "alpha", c->version < 6 ? 1.6732 : 1.67326319217681884765625);
     const double gamma = call_real(c, "gamma", c->version < 6 ? 1.0507 : 1.05070102214813232421875);
-    c->out[0] = build_selu(&c->b, x, build_scalar_like(&c->b, x, alpha), build_scalar_like(&c->b, x, gamma));
+    const ir_value_id factor = build_scalar_like(&c->b, x, gamma);
+    c->out[0] = build_selu(&c->b, x, build_scalar_like(&c->b, x, alpha), factor);
 }
 
 void convert_hard_sigmoid(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
-    c->out[0] = build_hard_sigmoid(&c->b, x, build_scalar_like(&c->b, x, call_real(c, "alpha", (double)0.2f)),
-                                   build_scalar_like(&c->b, x, call_real(c, "beta", 0.5)));
+    const ir_value_id beta = build_scalar_like(&c->b, x, call_real(c, "beta", 0.5));
+    const ir_value_id alpha = build_scalar_like(&c->b, x, call_real(c, "alpha", (double)0.2f));
+    c->out[0] = build_hard_sigmoid(&c->b, x, alpha, beta);
 }
 
 void convert_shrink(onnx_call *c)
 {
     const ir_value_id x = call_in(c, 0);
-    c->out[0] = build_shrink(&c->b, x, build_scalar_like(&c->b, x, call_real(c, "bias", 0)),
-                             build_scalar_like(&c->b, x, call_real(c, "lambd", 0.5)));
+    const ir_value_id lambda = build_scalar_like(&c->b, x, call_real(c, "lambd", 0.5));
+    c->out[0] = build_shrink(&c->b, x, build_scalar_like(&c->b, x, call_real(c, "bias", 0)), lambda);
 }
 
 void convert_gelu(onnx_call *c)
@@ -193,11 +195,11 @@ static ir_value_id to_power(onnx_call *c, ir_value_id x, bool is_down, bool satu
     const ir_value_id bits = build_emit(&c->b, OP_bit_cast, in, &x, 1),
                       least = build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x800000);
     ir_value_id y = bits;
-    if (!is_down) /* ties go up, but for the least power, which is half of the least with an exponent of its own */
-        y = build_add(&c->b, bits,
-                      build_where(&c->b, build_lt(&c->b, bits, least),
-                                  build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x3fffff),
-                                  build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x400000)));
+    if (!is_down) { /* ties go up, but for the least power, which is half of the least with an exponent of its own */
+        const ir_value_id half = build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x400000),
+                          below_half = build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x3fffff);
+        y = build_add(&c->b, bits, build_where(&c->b, build_lt(&c->b, bits, least), below_half, half));
+    }
     y = build_bit_and(&c->b, y, build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x7f800000));
     if (saturates) y = build_min(&c->b, y, build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x7f000000));
     const ir_value_id special = build_ge(&c->b, bits, build_scalar_i64(&c->b, SINTER_DTYPE_U32, 0x7f800000));
@@ -255,10 +257,11 @@ void convert_is_inf(onnx_call *c)
 {
     const bool negative = call_int(c, "detect_negative", 1) != 0, positive = call_int(c, "detect_positive", 1) != 0;
     const ir_value_id x = call_in(c, 0);
+    const ir_value_id no = negative || positive ? 0 : build_scalar(&c->b, SINTER_DTYPE_BOOL, 0);
     if (negative && positive) c->out[0] = build_is_inf(&c->b, x);
     else if (negative) c->out[0] = build_is_inf_neg(&c->b, x);
     else if (positive) c->out[0] = build_is_inf_pos(&c->b, x);
-    else c->out[0] = build_and(&c->b, build_is_inf(&c->b, x), build_scalar(&c->b, SINTER_DTYPE_BOOL, 0));
+    else c->out[0] = build_and(&c->b, build_is_inf(&c->b, x), no);
 }
 
 void convert_bit_shift(onnx_call *c)

@@ -61,6 +61,7 @@ void convert_flex_attention(onnx_call *c)
     const ir_value_id scores = product(c, q, k, true, type),
                       wide = build_mul(&c->b, scores, build_scalar_like(&c->b, scores, scale)),
                       p = build_softmax(&c->b, modified(c, "score_mod", wide), &(attrs_softmax){ .axis = 3 }),
-                      y = product(c, modified(c, "prob_mod", p), build_typed(&c->b, v, type), false, type);
+                      values = build_typed(&c->b, v, type),
+                      y = product(c, modified(c, "prob_mod", p), values, false, type);
     c->out[0] = build_typed(&c->b, y, call_type(c, v));
 }

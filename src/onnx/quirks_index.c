@@ -254,7 +254,8 @@ void convert_range(onnx_call *c)
         count = call_k(c, n > 0 ? (int64_t)n : 0);
     } else {
         const sinter_dtype f64 = SINTER_DTYPE_F64;
-        const ir_value_id span = build_sub(&c->b, build_typed(&c->b, in[1], f64), build_typed(&c->b, in[0], f64));
+        const ir_value_id first = build_typed(&c->b, in[0], f64);
+        const ir_value_id span = build_sub(&c->b, build_typed(&c->b, in[1], f64), first);
         const ir_value_id n = build_typed(
             &c->b, build_ceil(&c->b, build_div(&c->b, span, build_typed(&c->b, in[2], f64))), SINTER_DTYPE_I64);
         const ir_value_id whole = build_max(&c->b, n, build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0));

@@ -101,8 +101,10 @@ static ir_value_id place_of(onnx_call *c, ir_value_id x, const labels *keys)
         const ir_value_id list = build_typed(&c->b, build_const(&c->b, NULL, &keys->number), call_type(c, x)),
                           wide = build_unsqueezed(&c->b, x, rank);
         ir_value_id same = build_eq(&c->b, wide, list);
-        if (!c->b.status && dtype_is_float(call_type(c, x)))
-            same = build_or(&c->b, same, build_and(&c->b, build_is_nan(&c->b, wide), build_is_nan(&c->b, list)));
+        if (!c->b.status && dtype_is_float(call_type(c, x))) {
+            const ir_value_id is_nan = build_is_nan(&c->b, list);
+            same = build_or(&c->b, same, build_and(&c->b, build_is_nan(&c->b, wide), is_nan));
+        }
         found = quirk_text_any(c, same, false);
         attrs_arg_reduce *a = DEFAULTS(arg_reduce);
         a->axis = rank;
@@ -131,9 +133,9 @@ static void pick(onnx_call *c, const labels *values, const labels *other, ir_val
     const bool fits = view_init(&flat, flat.dtype, 1, (const int64_t[]){ count }, flat.data) &&
                       view_init(&last, flat.dtype, 1, (const int64_t[]){ 1 }, last.data);
     if (!fits) REJECT(c, NO_MEMORY, "out of memory");
-    const ir_value_id table =
-        build_concat(&c->b, (ir_value_id[]){ build_const(&c->b, NULL, &flat), build_const(&c->b, NULL, &last) }, 2,
-                     &(attrs_concat){ .axis = 0 });
+    ir_value_id part[2] = { build_const(&c->b, NULL, &flat) };
+    part[1] = build_const(&c->b, NULL, &last);
+    const ir_value_id table = build_concat(&c->b, part, 2, &(attrs_concat){ .axis = 0 });
     c->out[0] = build_gather(&c->b, table, at, NULL);
 }
 

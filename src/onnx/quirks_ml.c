@@ -180,8 +180,8 @@ void convert_one_hot_encoder(onnx_call *c)
             REJECT(c, NO_MEMORY, "out of memory");
         if (c->b.status) return;
         memcpy(copy, ints->ints.at, ints->ints.count * sizeof *copy);
-        same = build_eq(&c->b, build_unsqueezed(&c->b, build_typed(&c->b, x, SINTER_DTYPE_I64), call_rank(c, x)),
-                        build_const(&c->b, NULL, &v));
+        same = build_const(&c->b, NULL, &v);
+        same = build_eq(&c->b, build_unsqueezed(&c->b, build_typed(&c->b, x, SINTER_DTYPE_I64), call_rank(c, x)), same);
     } else {
         REJECT(c, INVALID_MODEL, "there are no categories of the input's type");
     }

@@ -26,10 +26,10 @@ static void batch_statistics(onnx_call *c, ir_value_id x, ir_value_id *mean, ir_
         build_reduced(&c->b, reduce_kind_mean, build_mul(&c->b, off, off), axes, count, false);
     const double momentum = call_real(c, "momentum", (double)0.9f);
     const ir_value_id before = build_scalar(&c->b, own, momentum), now = build_scalar(&c->b, own, 1 - momentum);
-    c->out[1] = build_typed(&c->b, build_add(&c->b, build_mul(&c->b, *mean, before), build_mul(&c->b, batch_mean, now)),
-                            stored);
-    c->out[2] =
-        build_typed(&c->b, build_add(&c->b, build_mul(&c->b, *var, before), build_mul(&c->b, batch_var, now)), stored);
+    const ir_value_id mean_now = build_mul(&c->b, batch_mean, now);
+    c->out[1] = build_typed(&c->b, build_add(&c->b, build_mul(&c->b, *mean, before), mean_now), stored);
+    const ir_value_id var_now = build_mul(&c->b, batch_var, now);
+    c->out[2] = build_typed(&c->b, build_add(&c->b, build_mul(&c->b, *var, before), var_now), stored);
     *mean = batch_mean;
     *var = batch_var;
 }
@@ -55,10 +55,11 @@ void convert_batch_norm(onnx_call *c)
     const ir_value_id deviation =
         build_sqrt(&c->b, build_add(&c->b, var, build_scalar(&c->b, own, call_real(c, "epsilon", (double)1e-5f))));
     const ir_value_id s = build_div(&c->b, build_typed(&c->b, scale, own), deviation);
-    const ir_value_id t = build_sub(&c->b, build_typed(&c->b, bias, own), build_mul(&c->b, mean, s));
+    const ir_value_id moved = build_mul(&c->b, mean, s);
+    const ir_value_id t = build_sub(&c->b, build_typed(&c->b, bias, own), moved);
     const uint32_t axis = rank > 1 ? 1 : 0;
-    const ir_value_id scaled =
-        build_mul(&c->b, build_typed(&c->b, x, own), is_spatial ? build_along(&c->b, s, axis, rank) : s);
+    const ir_value_id factor = is_spatial ? build_along(&c->b, s, axis, rank) : s;
+    const ir_value_id scaled = build_mul(&c->b, build_typed(&c->b, x, own), factor);
     const ir_value_id y = build_add(&c->b, scaled, is_spatial ? build_along(&c->b, t, axis, rank) : t);
     c->out[0] = type == own ? y : build_typed(&c->b, y, type);
 }
@@ -174,7 +175,8 @@ void convert_mean_variance_norm(onnx_call *c)
     const ir_value_id off = build_sub(&c->b, x, mean);
     const ir_value_id var =
         build_reduced(&c->b, reduce_kind_mean, build_mul(&c->b, off, off), axes.at, axes.count, true);
-    c->out[0] = build_div(&c->b, off, build_add(&c->b, build_sqrt(&c->b, var), build_scalar_like(&c->b, x, 1e-9)));
+    const ir_value_id epsilon = build_scalar_like(&c->b, x, 1e-9);
+    c->out[0] = build_div(&c->b, off, build_add(&c->b, build_sqrt(&c->b, var), epsilon));
 }
 
 /* ---- softmax ---- */
@@ -208,8 +210,8 @@ void convert_softmax(onnx_call *c) /* arg: OP_softmax or OP_log_softmax */
 ir_value_id quirk_one_hot(onnx_call *c, ir_value_id index, sinter_dtype type, int64_t axis, dim depth)
 {
     attrs_one_hot *a = DEFAULTS(one_hot);
-    const ir_value_id pair[2] = { build_unsqueezed(&c->b, build_scalar(&c->b, type, 0), 0),
-                                  build_unsqueezed(&c->b, build_scalar(&c->b, type, 1), 0) };
+    ir_value_id pair[2];
+    for (uint32_t i = 0; i < 2; i++) pair[i] = build_unsqueezed(&c->b, build_scalar(&c->b, type, i), 0);
     a->axis = axis;
     a->depth = build_dims(&c->b, &depth, 1);
     return build_one_hot(&c->b, index, build_concat(&c->b, pair, 2, &(attrs_concat){ .axis = 0 }), a);

@@ -67,8 +67,8 @@ static void einsum_as_matmul(onnx_call *c, uint32_t rank, bool trans_a, bool tra
     (void)call_shape(c, c->in[1], b);
     if (!infer_broadcast(c->b.g->dims, a[k_a], b[k_b], &size))
         REJECT(c, INVALID_MODEL, "the label that is summed has different sizes in the two operands");
-    c->out[0] = build_matmul(&c->b, repeated(c, c->in[0], k_a, size), repeated(c, c->in[1], k_b, size),
-                             &(attrs_matmul){ .trans_a = trans_a, .trans_b = trans_b });
+    const ir_value_id second = repeated(c, c->in[1], k_b, size), first = repeated(c, c->in[0], k_a, size);
+    c->out[0] = build_matmul(&c->b, first, second, &(attrs_matmul){ .trans_a = trans_a, .trans_b = trans_b });
 }
 
 /* The explicit form without spaces: without "->", the labels that occur once, in alphabetic order, after the ellipsis.
@@ -149,12 +149,11 @@ void convert_fused_conv(onnx_call *c)
     if (!*what) c->out[0] = y;
     else if (strcmp(what, "LeakyRelu") == 0 && p.count == 1)
         c->out[0] = build_prelu(&c->b, y, build_scalar_like(&c->b, y, p.at[0]));
-    else if (strcmp(what, "Clip") == 0 && p.count == 2)
-        c->out[0] = build_clip(&c->b, y, build_scalar_like(&c->b, y, p.at[0]), build_scalar_like(&c->b, y, p.at[1]));
-    else if (strcmp(what, "HardSigmoid") == 0 && p.count == 2)
-        c->out[0] =
-            build_hard_sigmoid(&c->b, y, build_scalar_like(&c->b, y, p.at[0]), build_scalar_like(&c->b, y, p.at[1]));
-    else REJECT(c, UNSUPPORTED, "attribute activation is '%s'", what);
+    else if ((strcmp(what, "Clip") == 0 || strcmp(what, "HardSigmoid") == 0) && p.count == 2) {
+        const op_id op = *what == 'C' ? OP_clip : OP_hard_sigmoid;
+        const ir_value_id second = build_scalar_like(&c->b, y, p.at[1]), first = build_scalar_like(&c->b, y, p.at[0]);
+        c->out[0] = build_emit(&c->b, op, NULL, (ir_value_id[]){ y, first, second }, 3);
+    } else REJECT(c, UNSUPPORTED, "attribute activation is '%s'", what);
 }
 
 /* x + skip (+ bias), then a norm: LayerNormalization, or RMS where arg says so. The sum is output 3. */
@@ -185,8 +184,8 @@ void convert_embed_layer_norm(onnx_call *c)
     if (call_rank(c, call_in(c, 0)) != 2) REJECT(c, INVALID_MODEL, "words of rank %u", call_rank(c, call_in(c, 0)));
     const dim batch = call_dim(c, call_in(c, 0), 0), length = call_dim(c, call_in(c, 0), 1);
     const ir_value_id place = call_in(c, 8) ? call_in(c, 8) : build_iota(&c->b, length);
-    ir_value_id sum = build_add(&c->b, build_gather(&c->b, call_in(c, 2), call_in(c, 0), NULL),
-                                build_gather(&c->b, call_in(c, 3), place, NULL));
+    ir_value_id sum = build_gather(&c->b, call_in(c, 3), place, NULL);
+    sum = build_add(&c->b, build_gather(&c->b, call_in(c, 2), call_in(c, 0), NULL), sum);
     if (call_in(c, 1)) sum = build_add(&c->b, sum, build_gather(&c->b, call_in(c, 4), call_in(c, 1), NULL));
     if (c->b.status) return;
     ir_value_id out[3] = { 0 };

@@ -142,7 +142,8 @@ static ir_value_id dynamic_quantize(onnx_call *c, ir_value_id x, ir_value_id *sc
     const ir_value_id high =
         build_max(&c->b, rank ? build_reduced(&c->b, reduce_kind_max, x, axes, rank, false) : x, nil);
     const ir_value_id span = build_sub(&c->b, high, low), steps = build_scalar(&c->b, f32, 255);
-    *scale = build_where(&c->b, build_eq(&c->b, span, nil), build_scalar(&c->b, f32, 1), build_div(&c->b, span, steps));
+    const ir_value_id step = build_div(&c->b, span, steps), one = build_scalar(&c->b, f32, 1);
+    *scale = build_where(&c->b, build_eq(&c->b, span, nil), one, step);
     const ir_value_id at = build_round(&c->b, build_div(&c->b, build_sub(&c->b, nil, low), *scale));
     *zero = build_typed(&c->b, build_clip(&c->b, at, nil, steps), SINTER_DTYPE_U8);
     return quirk_quantize(c, x, *scale, *zero, SINTER_DTYPE_U8);
@@ -189,11 +190,11 @@ void convert_qlinear_matmul(onnx_call *c)
     if (c->b.status) return;
     const ir_value_id sum =
         build_typed(&c->b, product_integer(c, call_in(c, 0), call_in(c, 3), call_in(c, 2), call_in(c, 5)), f32);
-    const ir_value_id factor = build_mul(&c->b, build_typed(&c->b, by_rows(c, call_in(c, 1)), f32),
-                                         build_typed(&c->b, zero_in(c, call_in(c, 4)), f32));
+    const ir_value_id b_scale = build_typed(&c->b, zero_in(c, call_in(c, 4)), f32);
+    const ir_value_id factor = build_mul(&c->b, build_typed(&c->b, by_rows(c, call_in(c, 1)), f32), b_scale);
     const ir_value_id step = build_div(&c->b, factor, build_typed(&c->b, by_rows(c, call_in(c, 6)), f32));
-    c->out[0] = quirk_quantize(c, build_mul(&c->b, sum, step), build_scalar(&c->b, f32, 1), by_rows(c, call_in(c, 7)),
-                               call_type(c, call_in(c, 7)));
+    const ir_value_id zero = by_rows(c, call_in(c, 7)), one = build_scalar(&c->b, f32, 1);
+    c->out[0] = quirk_quantize(c, build_mul(&c->b, sum, step), one, zero, call_type(c, call_in(c, 7)));
 }
 
 void convert_qlinear_conv(onnx_call *c)
@@ -204,17 +205,19 @@ void convert_qlinear_conv(onnx_call *c)
     if (c->b.status) return;
     ir_value_id sum = quirk_conv_integer(c, call_in(c, 0), call_in(c, 3), call_in(c, 2), zero_in(c, call_in(c, 5)));
     sum = build_typed(&c->b, quirk_bias(c, sum, call_in(c, 8)), f32);
-    const ir_value_id factor = build_mul(&c->b, zero_in(c, call_in(c, 1)), zero_in(c, call_in(c, 4)));
+    const ir_value_id w_scale = zero_in(c, call_in(c, 4));
+    const ir_value_id factor = build_mul(&c->b, zero_in(c, call_in(c, 1)), w_scale);
     const ir_value_id step = build_div(&c->b, factor, zero_in(c, call_in(c, 6)));
     const ir_value_id y = build_mul(&c->b, sum, build_along(&c->b, step, 1, call_rank(c, sum)));
-    c->out[0] =
-        quirk_quantize(c, y, build_scalar(&c->b, f32, 1), zero_in(c, call_in(c, 7)), call_type(c, call_in(c, 7)));
+    const ir_value_id zero = zero_in(c, call_in(c, 7));
+    c->out[0] = quirk_quantize(c, y, build_scalar(&c->b, f32, 1), zero, call_type(c, call_in(c, 7)));
 }
 
 /* ---- com.microsoft ---- */
 static ir_value_id dequantized(onnx_call *c, uint32_t i)
 {
-    return quirk_dequantize(c, call_in(c, i), zero_in(c, call_in(c, i + 1)), zero_in(c, call_in(c, i + 2)));
+    const ir_value_id zero = zero_in(c, call_in(c, i + 2));
+    return quirk_dequantize(c, call_in(c, i), zero_in(c, call_in(c, i + 1)), zero);
 }
 
 static void requantize(onnx_call *c, ir_value_id y, uint32_t i, ir_value_id like)
@@ -226,7 +229,8 @@ static void requantize(onnx_call *c, ir_value_id y, uint32_t i, ir_value_id like
 void convert_qlinear_binary(onnx_call *c) /* arg: op */
 {
     if (!call_in(c, 4) || !call_in(c, 6)) REJECT(c, INVALID_MODEL, "an input is missing");
-    requantize(c, build_binary(&c->b, (op_id)c->arg, dequantized(c, 0), dequantized(c, 3)), 6, call_in(c, 0));
+    const ir_value_id second = dequantized(c, 3);
+    requantize(c, build_binary(&c->b, (op_id)c->arg, dequantized(c, 0), second), 6, call_in(c, 0));
 }
 
 void convert_qlinear_unary(onnx_call *c) /* arg: op; LeakyRelu is prelu */
@@ -280,7 +284,8 @@ void convert_qlinear_softmax(onnx_call *c)
 
 void convert_qlinear_where(onnx_call *c)
 {
-    const ir_value_id y = build_where(&c->b, call_in(c, 0), dequantized(c, 1), dequantized(c, 4));
+    const ir_value_id second = dequantized(c, 4);
+    const ir_value_id y = build_where(&c->b, call_in(c, 0), dequantized(c, 1), second);
     requantize(c, y, 7, call_in(c, 1));
 }
 
@@ -308,7 +313,8 @@ void convert_matmul_integer_to_float(onnx_call *c)
 {
     const ir_value_id sum = build_typed(
         &c->b, product_integer(c, call_in(c, 0), call_in(c, 1), call_in(c, 4), call_in(c, 5)), SINTER_DTYPE_F32);
-    const ir_value_id y = build_mul(&c->b, sum, build_mul(&c->b, by_rows(c, call_in(c, 2)), zero_in(c, call_in(c, 3))));
+    const ir_value_id b_scale = zero_in(c, call_in(c, 3));
+    const ir_value_id y = build_mul(&c->b, sum, build_mul(&c->b, by_rows(c, call_in(c, 2)), b_scale));
     c->out[0] = call_in(c, 6) ? build_add(&c->b, y, call_in(c, 6)) : y;
 }
 

@@ -49,8 +49,8 @@ void convert_stft(onnx_call *c)
     if (call_rank(c, x) != 3) REJECT(c, INVALID_MODEL, "a signal of rank %u", call_rank(c, x));
     const dim frames =
         dim_add(t, dim_floordiv(t, dim_sub(t, call_dim(c, x, 1), length), call_k(c, step)), call_k(c, 1));
-    const ir_value_id first = build_mul(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, frames), 1),
-                                        build_scalar_i64(&c->b, SINTER_DTYPE_I64, step));
+    const ir_value_id pace = build_scalar_i64(&c->b, SINTER_DTYPE_I64, step);
+    const ir_value_id first = build_mul(&c->b, build_unsqueezed(&c->b, build_iota(&c->b, frames), 1), pace);
     const ir_value_id at = build_add(&c->b, first, build_unsqueezed(&c->b, build_iota(&c->b, length), 0));
     attrs_gather *a = DEFAULTS(gather);
     a->axis = 1;
@@ -74,10 +74,11 @@ void convert_window(onnx_call *c)
     const dim span = periodic ? size : call_clamp_max(c, dim_sub(c->b.g->dims, size, call_k(c, 1)), call_k(c, 1));
     const ir_value_id n = build_typed(&c->b, build_iota(&c->b, size), f64),
                       whole = build_typed(&c->b, build_sizes(&c->b, &span, 1, true), f64);
-    const ir_value_id angle =
-        build_mul(&c->b, build_div(&c->b, n, whole), build_scalar(&c->b, f64, 2 * 3.14159265358979323846));
-    ir_value_id y = build_sub(&c->b, build_scalar(&c->b, f64, w[0]),
-                              build_mul(&c->b, build_cos(&c->b, angle), build_scalar(&c->b, f64, w[1])));
+    const ir_value_id turn = build_scalar(&c->b, f64, 2 * 3.14159265358979323846);
+    const ir_value_id angle = build_mul(&c->b, build_div(&c->b, n, whole), turn);
+    ir_value_id y = build_scalar(&c->b, f64, w[1]);
+    y = build_mul(&c->b, build_cos(&c->b, angle), y);
+    y = build_sub(&c->b, build_scalar(&c->b, f64, w[0]), y);
     if (w[2] != 0) {
         const ir_value_id twice = build_cos(&c->b, build_mul(&c->b, angle, build_scalar(&c->b, f64, 2)));
         y = build_add(&c->b, y, build_mul(&c->b, twice, build_scalar(&c->b, f64, w[2])));

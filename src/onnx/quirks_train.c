@@ -35,7 +35,8 @@ static ir_value_id scaled(onnx_call *c, ir_value_id x, double factor)
 /* a x + b y */
 static ir_value_id blend(onnx_call *c, double a, ir_value_id x, double b, ir_value_id y)
 {
-    return build_add(&c->b, scaled(c, x, a), scaled(c, y, b));
+    const ir_value_id second = scaled(c, y, b);
+    return build_add(&c->b, scaled(c, x, a), second);
 }
 
 /* The gradient with the regularisation's. */
@@ -56,12 +57,13 @@ void convert_adagrad(onnx_call *c)
     const training t = training_of(c, 1);
     const double decay = call_real(c, "decay_factor", 0), epsilon = call_real(c, "epsilon", 0);
     if (c->b.status) return;
-    const ir_value_id slow = build_add(&c->b, scaled(c, t.steps, decay), build_scalar_like(&c->b, t.steps, 1)),
-                      rate = build_div(&c->b, t.rate, slow);
+    const ir_value_id one = build_scalar_like(&c->b, t.steps, 1),
+                      slow = build_add(&c->b, scaled(c, t.steps, decay), one), rate = build_div(&c->b, t.rate, slow);
     for (uint32_t i = 0; i < t.n && !c->b.status; i++) {
         const ir_value_id x = call_in(c, 2 + i), g = gradient(c, &t, i),
                           h = build_add(&c->b, call_in(c, 2 + 2 * t.n + i), build_mul(&c->b, g, g)),
-                          root = build_add(&c->b, build_sqrt(&c->b, h), build_scalar_like(&c->b, h, epsilon)),
+                          least = build_scalar_like(&c->b, h, epsilon),
+                          root = build_add(&c->b, build_sqrt(&c->b, h), least),
                           step = build_mul(&c->b, build_typed(&c->b, rate, call_type(c, g)), g);
         c->out[i] = build_sub(&c->b, x, build_div(&c->b, step, root));
         c->out[t.n + i] = h;
@@ -81,15 +83,16 @@ void convert_adam(onnx_call *c)
     const double alpha = call_real(c, "alpha", (double)0.9f), beta = call_real(c, "beta", (double)0.999f),
                  epsilon = call_real(c, "epsilon", 0), after = call_real(c, "norm_coefficient_post", 0);
     if (c->b.status) return;
-    ir_value_id rate = build_div(&c->b, build_mul(&c->b, t.rate, build_sqrt(&c->b, correction(c, &t, beta))),
-                                 correction(c, &t, alpha));
+    ir_value_id rate = correction(c, &t, alpha);
+    rate = build_div(&c->b, build_mul(&c->b, t.rate, build_sqrt(&c->b, correction(c, &t, beta))), rate);
     rate = build_where(&c->b, is_first(c, &t), t.rate, rate);
     for (uint32_t i = 0; i < t.n && !c->b.status; i++) {
         const ir_value_id x = call_in(c, 2 + i), g = gradient(c, &t, i),
                           v = blend(c, alpha, call_in(c, 2 + 2 * t.n + i), 1 - alpha, g),
                           h = blend(c, beta, call_in(c, 2 + 3 * t.n + i), 1 - beta, build_mul(&c->b, g, g)),
-                          root = build_add(&c->b, build_sqrt(&c->b, h), build_scalar_like(&c->b, h, epsilon)),
-                          step = build_mul(&c->b, build_typed(&c->b, rate, call_type(c, g)), build_div(&c->b, v, root));
+                          least = build_scalar_like(&c->b, h, epsilon),
+                          root = build_add(&c->b, build_sqrt(&c->b, h), least), ratio = build_div(&c->b, v, root),
+                          step = build_mul(&c->b, build_typed(&c->b, rate, call_type(c, g)), ratio);
         c->out[i] = scaled(c, build_sub(&c->b, x, step), 1 - after);
         c->out[t.n + i] = v;
         c->out[2 * t.n + i] = h;
@@ -104,13 +107,13 @@ void convert_momentum(onnx_call *c)
     const double alpha = call_real(c, "alpha", 0), beta = call_real(c, "beta", 0);
     if (!nesterov && strcmp(mode, "standard") != 0) REJECT(c, INVALID_MODEL, "attribute mode is '%s'", mode);
     if (c->b.status) return;
-    const ir_value_id share = build_where(&c->b, is_first(c, &t), build_scalar_like(&c->b, t.steps, 1),
-                                          build_scalar_like(&c->b, t.steps, beta));
+    const ir_value_id later = build_scalar_like(&c->b, t.steps, beta), one = build_scalar_like(&c->b, t.steps, 1),
+                      share = build_where(&c->b, is_first(c, &t), one, later);
     for (uint32_t i = 0; i < t.n && !c->b.status; i++) {
         const ir_value_id x = call_in(c, 2 + i), g = gradient(c, &t, i);
         const sinter_dtype type = call_type(c, g);
-        const ir_value_id v = build_add(&c->b, scaled(c, call_in(c, 2 + 2 * t.n + i), alpha),
-                                        build_mul(&c->b, build_typed(&c->b, share, type), g)),
+        const ir_value_id added = build_mul(&c->b, build_typed(&c->b, share, type), g),
+                          v = build_add(&c->b, scaled(c, call_in(c, 2 + 2 * t.n + i), alpha), added),
                           step = nesterov ? build_add(&c->b, g, scaled(c, v, alpha)) : v;
         c->out[i] = build_sub(&c->b, x, build_mul(&c->b, build_typed(&c->b, t.rate, type), step));
         c->out[t.n + i] = v;

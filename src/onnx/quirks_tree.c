@@ -100,7 +100,7 @@ static ir_value_id compared(onnx_call *c, const forest *f, const tables *t, ir_v
         return mode == TREE_NEQ ? build_not(&c->b, y) : y;
     }
     if (!f->sets) return build_eq(&c->b, x, picked(c, t->split, at));
-    const ir_value_id same = build_eq(&c->b, build_unsqueezed(&c->b, x, 2), picked(c, t->set, at)),
+    const ir_value_id set = picked(c, t->set, at), same = build_eq(&c->b, build_unsqueezed(&c->b, x, 2), set),
                       any = build_reduced(&c->b, reduce_kind_max, build_typed(&c->b, same, SINTER_DTYPE_F32), &last, 1,
                                           false);
     return build_gt(&c->b, any, build_scalar_like(&c->b, any, 0));
@@ -116,19 +116,20 @@ static ir_value_id level(onnx_call *c, const forest *f, const tables *t, ir_valu
     for (uint32_t mode = TREE_LEQ; mode <= TREE_MEMBER && !c->b.status; mode++) {
         if (!f->has_mode[mode]) continue;
         const ir_value_id y = compared(c, f, t, seen, at, mode);
-        holds =
-            !holds
-                ? y
-                : build_where(&c->b,
-                              build_eq(&c->b, picked(c, t->mode, at), build_scalar_i64(&c->b, SINTER_DTYPE_U8, mode)),
-                              y, holds);
+        if (holds) {
+            const ir_value_id number = build_scalar_i64(&c->b, SINTER_DTYPE_U8, mode);
+            holds = build_where(&c->b, build_eq(&c->b, picked(c, t->mode, at), number), y, holds);
+        } else {
+            holds = y;
+        }
     }
     if (f->has_missing) {
         const ir_value_id goes = build_typed(&c->b, picked(c, t->missing, at), SINTER_DTYPE_BOOL);
         holds = build_or(&c->b, holds, build_and(&c->b, build_is_nan(&c->b, seen), goes));
     }
     const ir_value_id two = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 2),
-                      step = build_add(&c->b, build_mul(&c->b, at, two), build_typed(&c->b, holds, SINTER_DTYPE_I64));
+                      side = build_typed(&c->b, holds, SINTER_DTYPE_I64),
+                      step = build_add(&c->b, build_mul(&c->b, at, two), side);
     return picked(c, t->next, step);
 }
 
@@ -138,12 +139,12 @@ static ir_value_id leaves_of(onnx_call *c, const forest *f, ir_value_id x)
     const uint32_t inner = f->nodes - f->leaves, depth = depth_of(c, f);
     if (c->b.status) return 0;
     x = build_typed(&c->b, x, f->type);
-    const tables t = { ints(c, f->feature, f->nodes),
-                       ints(c, f->next, 2 * f->nodes),
-                       reals(c, f->type, f->split, f->nodes, 0),
-                       bytes(c, f->mode, f->nodes),
-                       bytes(c, f->missing, f->nodes),
-                       f->sets ? reals(c, f->type, f->set, f->nodes, f->sets) : 0 };
+    tables t = { .feature = ints(c, f->feature, f->nodes) };
+    t.next = ints(c, f->next, 2 * f->nodes);
+    t.split = reals(c, f->type, f->split, f->nodes, 0);
+    t.mode = bytes(c, f->mode, f->nodes);
+    t.missing = bytes(c, f->missing, f->nodes);
+    if (f->sets) t.set = reals(c, f->type, f->set, f->nodes, f->sets);
     const dim d[2] = { call_dim(c, x, 0), call_k(c, f->trees) };
     ir_value_id at = build_expanded(&c->b, ints(c, f->root, f->trees), d, 2);
     for (uint32_t i = 0; i < depth && !c->b.status; i++) at = level(c, f, &t, x, at);
@@ -159,7 +160,9 @@ static ir_value_id together(onnx_call *c, const forest *f, ir_value_id leaf, red
         if (isnan(f->weight[i])) f->weight[i] = none;
     const ir_value_id weight = reals(c, f->type, f->weight, f->leaves, f->width),
                       y = build_reduced(&c->b, kind, picked(c, weight, leaf), &trees, 1, false);
-    return none == 0 ? y : build_where(&c->b, build_is_inf(&c->b, y), build_scalar_like(&c->b, y, 0), y);
+    if (none == 0) return y;
+    const ir_value_id zero = build_scalar_like(&c->b, y, 0);
+    return build_where(&c->b, build_is_inf(&c->b, y), zero, y);
 }
 
 /* Every feature that a node looks at is one of the input's. */
@@ -194,7 +197,8 @@ ir_value_id quirk_post_transform(onnx_call *c, const char *how, ir_value_id y)
                           top = build_reduced(&c->b, reduce_kind_max, y, &last, 1, true),
                           e = build_where(&c->b, zero, nothing, build_exp(&c->b, build_sub(&c->b, y, top))),
                           sum = build_reduced(&c->b, reduce_kind_sum, e, &last, 1, true),
-                          safe = build_where(&c->b, build_eq(&c->b, sum, nothing), build_scalar_like(&c->b, y, 1), sum);
+                          one = build_scalar_like(&c->b, y, 1),
+                          safe = build_where(&c->b, build_eq(&c->b, sum, nothing), one, sum);
         return build_div(&c->b, e, safe);
     }
     REJECT(c, UNSUPPORTED, "attribute post_transform is '%s'", how);

@@ -363,9 +363,10 @@ void convert_global_lp_pool(onnx_call *c)
         return;
     }
     if (p == 0) REJECT(c, INVALID_MODEL, "attribute p is 0");
-    const ir_value_id power = build_pow(&c->b, build_abs(&c->b, x), build_scalar_like(&c->b, x, p));
-    c->out[0] = build_pow(&c->b, build_reduced(&c->b, reduce_kind_sum, power, axes, count, true),
-                          build_scalar_like(&c->b, x, 1 / p));
+    const ir_value_id exponent = build_scalar_like(&c->b, x, p);
+    const ir_value_id power = build_pow(&c->b, build_abs(&c->b, x), exponent);
+    const ir_value_id root = build_scalar_like(&c->b, x, 1 / p);
+    c->out[0] = build_pow(&c->b, build_reduced(&c->b, reduce_kind_sum, power, axes, count, true), root);
 }
 
 void convert_col2im(onnx_call *c)

@@ -66,10 +66,10 @@ void convert_string_concat(onnx_call *c)
                                                           &(attrs_concat){ .axis = call_rank(c, a) - 1 }),
                                              dim_add(t, width, call_k(c, 1))), /* with a zero at the end */
         length = sum_along(c, build_typed(&c->b, is_there(c, a), SINTER_DTYPE_I64), true),
-                      at = build_iota(&c->b, width),
-                      behind = build_add(&c->b, build_sub(&c->b, at, length), build_sizes(&c->b, &wa, 1, true)),
-                      end = build_sizes(&c->b, &width, 1, true),
-                      from = build_where(&c->b, build_lt(&c->b, at, length), at, build_min(&c->b, behind, end));
+                      at = build_iota(&c->b, width), wide = build_sizes(&c->b, &wa, 1, true),
+                      behind = build_add(&c->b, build_sub(&c->b, at, length), wide),
+                      end = build_sizes(&c->b, &width, 1, true), second = build_min(&c->b, behind, end),
+                      from = build_where(&c->b, build_lt(&c->b, at, length), at, second);
     c->out[0] = quirk_text_new(c, lookup(c, both, from));
 }
 
@@ -127,8 +127,8 @@ static void split_at_space(onnx_call *c, pieces *p, int64_t most)
     }
     p->piece = build_sub(&c->b, last, build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1));
     const int64_t axis = c->b.status ? 0 : (int64_t)call_rank(c, last) - 1;
-    p->count = build_max(&c->b, build_reduced(&c->b, reduce_kind_max, last, &axis, 1, false),
-                         build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0));
+    const ir_value_id zero = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0);
+    p->count = build_max(&c->b, build_reduced(&c->b, reduce_kind_max, last, &axis, 1, false), zero);
 }
 
 /* Can one occurrence begin inside another? */
@@ -157,10 +157,11 @@ static void split_at_word(onnx_call *c, pieces *p, const onnx_text *word, int64_
         const ir_value_id more = build_typed(&c->b, moved(c, flags, (int64_t)i), SINTER_DTYPE_BOOL);
         inside = inside ? build_or(&c->b, inside, more) : more;
     }
-    p->kept = build_and(&c->b, is_there(c, p->bytes), build_not(&c->b, inside));
+    const ir_value_id outside = build_not(&c->b, inside);
+    p->kept = build_and(&c->b, is_there(c, p->bytes), outside);
     p->piece = number;
-    p->count = build_add(&c->b, sum_along(c, build_typed(&c->b, found, SINTER_DTYPE_I64), false),
-                         build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1));
+    const ir_value_id one = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1);
+    p->count = build_add(&c->b, sum_along(c, build_typed(&c->b, found, SINTER_DTYPE_I64), false), one);
 }
 
 /* [..., S, W]: the bytes of each piece from its own beginning on. */
@@ -170,9 +171,9 @@ static ir_value_id gathered(onnx_call *c, const pieces *p, dim most)
     const uint32_t rank = call_shape(c, p->bytes, d);
     const dim width = d[rank - 1];
     const ir_value_id number = build_unsqueezed(&c->b, build_iota(&c->b, most), 1),
-                      own = build_and(&c->b, build_unsqueezed(&c->b, p->kept, rank - 1),
-                                      build_eq(&c->b, build_unsqueezed(&c->b, p->piece, rank - 1), number)),
-                      at = build_sub(&c->b, running(c, own), build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1)),
+                      same = build_eq(&c->b, build_unsqueezed(&c->b, p->piece, rank - 1), number),
+                      own = build_and(&c->b, build_unsqueezed(&c->b, p->kept, rank - 1), same),
+                      one = build_scalar_i64(&c->b, SINTER_DTYPE_I64, 1), at = build_sub(&c->b, running(c, own), one),
                       aside = build_sizes(&c->b, &width, 1, true);
     d[rank - 1] = most;
     d[rank] = width;
@@ -180,11 +181,9 @@ static ir_value_id gathered(onnx_call *c, const pieces *p, dim most)
     d[rank] = dim_add(c->b.g->dims, width, call_k(c, 1));
     attrs_scatter_elements *a = DEFAULTS(scatter_elements);
     a->axis = rank;
-    const ir_value_id all =
-        build_emit(&c->b, OP_scatter_elements, a,
-                   (ir_value_id[]){ build_expanded(&c->b, build_scalar_like(&c->b, p->bytes, 0), d, rank + 1),
-                                    build_where(&c->b, own, at, aside), bytes },
-                   3);
+    const ir_value_id filling = build_expanded(&c->b, build_scalar_like(&c->b, p->bytes, 0), d, rank + 1),
+                      place = build_where(&c->b, own, at, aside),
+                      all = build_emit(&c->b, OP_scatter_elements, a, (ir_value_id[]){ filling, place, bytes }, 3);
     return build_part(&c->b, all, rank, call_k(c, 0), 1, width);
 }
 
@@ -209,11 +208,9 @@ void convert_string_split(onnx_call *c)
     const dim all = dim_product(c->b.g->dims, d, rank), bound = quirk_text_width(c, p.bytes);
     const int64_t first = 0;
     uint32_t sizes = 0;
-    const ir_value_id flat = build_concat(
-                          &c->b,
-                          (ir_value_id[]){ build_shaped(&c->b, p.count, &all, 1),
-                                           build_unsqueezed(&c->b, build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0), 0) },
-                          2, &(attrs_concat){ .axis = 0 }),
+    const ir_value_id counts = build_shaped(&c->b, p.count, &all, 1),
+                      zero = build_unsqueezed(&c->b, build_scalar_i64(&c->b, SINTER_DTYPE_I64, 0), 0),
+                      flat = build_concat(&c->b, (ir_value_id[]){ counts, zero }, 2, &(attrs_concat){ .axis = 0 }),
                       longest = build_reduced(&c->b, reduce_kind_max, flat, &first, 1, false);
     if (!call_sizes(c, longest, "the number of pieces", bound, &size, 1, &sizes)) return;
     c->out[0] = quirk_text_new(c, gathered(c, &p, size));
@@ -224,8 +221,8 @@ void convert_string_split(onnx_call *c)
 static ir_value_id cased(onnx_call *c, ir_value_id x, bool is_upper)
 {
     const ir_value_id low = build_scalar_like(&c->b, x, is_upper ? 'a' : 'A'),
-                      high = build_scalar_like(&c->b, x, is_upper ? 'z' : 'Z'),
-                      is_letter = build_and(&c->b, build_ge(&c->b, x, low), build_le(&c->b, x, high)),
+                      high = build_scalar_like(&c->b, x, is_upper ? 'z' : 'Z'), is_not_above = build_le(&c->b, x, high),
+                      is_letter = build_and(&c->b, build_ge(&c->b, x, low), is_not_above),
                       other = build_bit_xor(&c->b, x, build_scalar_like(&c->b, x, 32));
     return build_where(&c->b, is_letter, other, x);
 }
@@ -235,10 +232,9 @@ static void ascii_only(onnx_call *c, ir_value_id x)
     dim d[SINTER_RANK_MAX];
     const int64_t first = 0;
     const dim all = dim_product(c->b.g->dims, d, call_shape(c, x, d));
-    const ir_value_id flat = build_concat(&c->b,
-                                          (ir_value_id[]){ build_shaped(&c->b, x, &all, 1),
-                                                           build_unsqueezed(&c->b, build_scalar_like(&c->b, x, 0), 0) },
-                                          2, &(attrs_concat){ .axis = 0 }),
+    const ir_value_id bytes = build_shaped(&c->b, x, &all, 1),
+                      zero = build_unsqueezed(&c->b, build_scalar_like(&c->b, x, 0), 0),
+                      flat = build_concat(&c->b, (ir_value_id[]){ bytes, zero }, 2, &(attrs_concat){ .axis = 0 }),
                       top = build_reduced(&c->b, reduce_kind_max, flat, &first, 1, false);
     quirk_guard(c, build_lt(&c->b, top, build_scalar_like(&c->b, x, 128)), true, GUARD_ASCII);
 }
@@ -289,11 +285,9 @@ void convert_string_normalizer(onnx_call *c)
                                                (dim[]){ call_k(c, 1), quirk_text_width(c, x) }, 2);
         attrs_compress *a = DEFAULTS(compress);
         a->axis = 0;
-        x = build_emit(
-            &c->b, OP_compress, a,
-            (ir_value_id[]){ build_concat(&c->b, (ir_value_id[]){ x, row }, 2, &(attrs_concat){ .axis = 0 }),
-                             build_concat(&c->b, (ir_value_id[]){ keep, none }, 2, &(attrs_concat){ .axis = 0 }) },
-            2);
+        ir_value_id in[2] = { build_concat(&c->b, (ir_value_id[]){ x, row }, 2, &(attrs_concat){ .axis = 0 }) };
+        in[1] = build_concat(&c->b, (ir_value_id[]){ keep, none }, 2, &(attrs_concat){ .axis = 0 });
+        x = build_emit(&c->b, OP_compress, a, in, 2);
     }
     if (is_upper || is_lower) x = cased(c, x, is_upper);
     c->out[0] = quirk_text_new(c, rank == 3 ? build_unsqueezed(&c->b, x, 0) : x);

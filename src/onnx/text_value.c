@@ -59,7 +59,8 @@ dim quirk_text_width(const onnx_call *c, ir_value_id bytes)
 ir_value_id quirk_text_same(onnx_call *c, ir_value_id a, ir_value_id b)
 {
     const dim width = dim_max(c->b.g->dims, quirk_text_width(c, a), quirk_text_width(c, b));
-    const ir_value_id same = build_eq(&c->b, quirk_text_wide(c, a, width), quirk_text_wide(c, b, width));
+    const ir_value_id second = quirk_text_wide(c, b, width);
+    const ir_value_id same = build_eq(&c->b, quirk_text_wide(c, a, width), second);
     return quirk_text_any(c, same, true);
 }
 

@@ -109,7 +109,8 @@ static ir_value_id masked(growth *w, ir_value_id v, uint32_t axis, double by)
 {
     if (!w->positions) w->positions = build_iota(&w->b, w->total);
     const ir_value_id along = build_along(&w->b, w->positions, axis, ir_value_at(w->g, v)->rank);
-    return build_where(&w->b, build_lt(&w->b, along, w->after), v, build_scalar_like(&w->b, v, by));
+    const ir_value_id behind = build_scalar_like(&w->b, v, by);
+    return build_where(&w->b, build_lt(&w->b, along, w->after), v, behind);
 }
 
 /* Scores that do not count are -infinity, so their weights are 0. */

@@ -261,10 +261,11 @@ static ir_value_id both_matmul(rewriter *r, const match *m)
         b = transposed(r, b, rank, perm);
     }
     if (!a || !b) return 0;
-    const ir_value_id sum = build_emit(r->b, OP_matmul_integer, NULL,
-                                       (ir_value_id[]){ a, b, as_scalar(r, x.x.zero), as_scalar(r, y.x.zero) }, 4);
-    return build_mul(r->b, build_typed(r->b, sum, SINTER_DTYPE_F32),
-                     build_scalar(r->b, SINTER_DTYPE_F32, x.scale * y.scale));
+    ir_value_id in[4] = { a, b, as_scalar(r, x.x.zero) };
+    in[3] = as_scalar(r, y.x.zero);
+    const ir_value_id sum = build_emit(r->b, OP_matmul_integer, NULL, in, 4);
+    const ir_value_id scale = build_scalar(r->b, SINTER_DTYPE_F32, x.scale * y.scale);
+    return build_mul(r->b, build_typed(r->b, sum, SINTER_DTYPE_F32), scale);
 }
 
 /* Codes with a sign are 128 more without one, and so is their zero point. */
@@ -288,12 +289,14 @@ static ir_value_id unsigned_data(rewriter *r, const match *m)
     if (!is_uniform(r, &own)) return 0;
     if ((x.zero && !rw_scalar(r, x.zero, &zero)) || (own.zero && !rw_scalar(r, own.zero, &own_zero))) return 0;
     const sinter_dtype type = SINTER_DTYPE_U8;
-    ir_value_id y =
-        build_quantize(r->b, q->in[0], as_scalar(r, own.scale), build_scalar(r->b, type, own_zero + more), type);
-    while (y && clips-- > 0)
-        y = build_clip(r->b, y, build_scalar(r->b, type, bound[clips][0] + more),
-                       build_scalar(r->b, type, bound[clips][1] + more));
-    return build_dequantize(r->b, y, as_scalar(r, x.scale), build_scalar(r->b, type, zero + more), SINTER_DTYPE_F32);
+    const ir_value_id from = q->in[0], own_moved = build_scalar(r->b, type, own_zero + more);
+    ir_value_id y = build_quantize(r->b, from, as_scalar(r, own.scale), own_moved, type);
+    while (y && clips-- > 0) {
+        const ir_value_id most = build_scalar(r->b, type, bound[clips][1] + more);
+        y = build_clip(r->b, y, build_scalar(r->b, type, bound[clips][0] + more), most);
+    }
+    const ir_value_id moved = build_scalar(r->b, type, zero + more);
+    return build_dequantize(r->b, y, as_scalar(r, x.scale), moved, SINTER_DTYPE_F32);
 }
 
 /* Scales that are computed while the model runs multiply the sums in the product's epilogue. */
@@ -407,7 +410,8 @@ static ir_value_id before_move(rewriter *r, ir_node_id root)
     const quantized x = { rw_node(r, mover)->in[0], n->in[1], n->count_in > 2 ? n->in[2] : 0 };
     if (!is_uniform(r, &x)) return 0;
     const uint32_t count = n->count_in;
-    ir_value_id in[3] = { x.q, as_scalar(r, x.scale), as_scalar(r, x.zero) };
+    ir_value_id in[3] = { x.q, as_scalar(r, x.scale) };
+    in[2] = as_scalar(r, x.zero);
     const ir_value_id y = build_again(r->b, root, in, count);
     return build_again(r->b, mover, &y, 1);
 }

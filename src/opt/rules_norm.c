@@ -193,7 +193,8 @@ static ir_value_id layer_norm_tf(rewriter *r, const match *m)
             if (!d || axis_var != axis || centred(r, d, axis) != x) continue;
             const ir_value_id b = rest->in[0];
             if ((g && !fits_norm(r, x, axis, g)) || !fits_norm(r, x, axis, b)) continue;
-            return norm(r, OP_layer_norm, x, g ? shaped(r, x, axis, g) : 0, shaped(r, x, axis, b), axis, epsilon);
+            const ir_value_id bias = shaped(r, x, axis, b), scale = g ? shaped(r, x, axis, g) : 0;
+            return norm(r, OP_layer_norm, x, scale, bias, axis, epsilon);
         }
     }
     return 0;
