@@ -168,6 +168,13 @@ static void target(const device *d, kernel_target *out)
     cpu_backend.target(d->cpu, out);
 }
 
+static sinter_status admit(env *e, uint32_t isa, const kernel_target *to)
+{
+    if (isa == to->isa) return SINTER_OK;
+    return FAIL(e, INCOMPATIBLE, "the engine was built for %u.%u, this device is %u.%u", isa / 10, isa % 10,
+                to->isa / 10, to->isa % 10);
+}
+
 static void describe(const device *d, text *out)
 {
     cpu_backend.describe(d->cpu, out);
@@ -456,6 +463,7 @@ const backend twoplace_backend = { .name = "cuda",
                                    .open = open,
                                    .close = close,
                                    .target = target,
+                                   .admit = admit,
                                    .kernels = kernels,
                                    .describe = describe,
                                    .memory_alloc = memory_alloc,
