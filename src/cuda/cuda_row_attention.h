@@ -31,6 +31,8 @@ sinter_status attention_bind_group(env *e, const problem *p, const void *attrs, 
                                    cuda_record *r);
 /* MASK, PAIRS, KEYED, IS_BF16, CAP, CAUSAL and LENGTH of attention.cuh. */
 void        attention_define(const problem *p, cuda_code *c);
+/* The same, and DEPTH, WIDTH and FOLD of attention_group.cuh, for kernels on Hopper's warpgroups. */
+void        attention_define_group(const problem *p, cuda_code *c);
 /* Fills x, which lies in a parameter of the launch begun last, and patches its addresses. */
 sinter_status attention_fill(env *e, const problem *p, const void *attrs, const view *in, const view *out,
                              cuda_record *r, struct attention_args *x);

@@ -127,14 +127,9 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     (void)target;
     if (index) return false;
     const once_tactic x = tactic_of(t);
-    const attrs_attention *a = p->attrs;
     c->source = "attention_once.cu";
     c->entry = "attention_once";
-    c->may_spill = !attention_is_plain(p);
-    attention_define(p, c);
-    cuda_code_define(c, "DEPTH", (attention_depth(p) + 15) / 16 * 16);
-    cuda_code_define(c, "WIDTH", attention_boxes(attention_width(p)) * ATTENTION_BOX);
-    cuda_code_define(c, "FOLD", attention_is_plain(p) && a->scale > 0);
+    attention_define_group(p, c);
     cuda_code_define(c, "GROUPS", x.groups);
     cuda_code_define(c, "BN", x.bn8 * 8);
     cuda_code_define(c, "BLOCKS", x.blocks);

@@ -145,19 +145,24 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
     return work > memory ? work : memory;
 }
 
-static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+void attention_define_group(const problem *p, cuda_code *c)
 {
-    (void)target;
-    if (index) return false;
-    const hopper_tactic h = tactic_of(t);
     const attrs_attention *a = p->attrs;
-    c->source = "attention_wgmma.cu";
-    c->entry = "attention_wgmma";
     c->may_spill = !attention_is_plain(p);
     attention_define(p, c);
     cuda_code_define(c, "DEPTH", (attention_depth(p) + 15) / 16 * 16);
     cuda_code_define(c, "WIDTH", attention_boxes(attention_width(p)) * BOX);
     cuda_code_define(c, "FOLD", attention_is_plain(p) && a->scale > 0);
+}
+
+static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
+{
+    (void)target;
+    if (index) return false;
+    const hopper_tactic h = tactic_of(t);
+    c->source = "attention_wgmma.cu";
+    c->entry = "attention_wgmma";
+    attention_define_group(p, c);
     cuda_code_define(c, "CONSUMERS", h.consumers);
     cuda_code_define(c, "BN", h.bn8 * 8);
     cuda_code_define(c, "BLOCKS", h.blocks);
