@@ -136,6 +136,65 @@ static bool attention(grow *g, const gop *op)
     return grow_reshape(g, back, (const gsize[]){ d[0], d[1], gsize_of(total) }, 3) != G_NONE;
 }
 
+static gsize gsize_times(gsize a, gsize b)
+{
+    for (uint32_t i = 0; i < G_ENVS; i++) a.at[i] *= b.at[i];
+    return a;
+}
+
+static uint32_t linear(grow *g, uint32_t x, int64_t from, int64_t to)
+{
+    const gsize bias = gsize_of(to);
+    const uint32_t w = grow_weight(g, SINTER_DTYPE_F32, (const int64_t[]){ from, to }, 2, 0.5),
+                   y = grow_2(g, "MatMul", x, w);
+    if (y == G_NONE || grow_one_in(g, 4)) return y;
+    const uint32_t b = grow_leaf(g, SINTER_DTYPE_F32, &bias, 1, !grow_one_in(g, 4), grow_fill(g, SINTER_DTYPE_F32));
+    return grow_one_in(g, 2) ? grow_2(g, "Add", y, b) : grow_2(g, "Add", b, y);
+}
+
+/* Attention as modules of [tokens, batch, size] are exported: rows are turned before the first product and behind the
+ * last one, batch and heads are one axis, which scores may take apart. */
+static bool tokens_first(grow *g, const gop *op)
+{
+    (void)op;
+    const int64_t count = grow_between(g, 1, 3), width = grow_between(g, 1, 5) * 2, total = count * width;
+    const gsize batch = grow_size(g), tokens = grow_size(g), heads = gsize_of(count), size = gsize_of(width),
+                all = gsize_times(batch, heads), rows = gsize_times(tokens, batch);
+    if (gsize_min(g, tokens) < 1) return false;
+    const uint32_t x = grow_shaped(g, SINTER_DTYPE_F32, (const gsize[]){ batch, tokens, gsize_of(total) }, 3);
+    if (x == G_NONE) return false;
+    const uint32_t turned = grow_transpose(g, x, (const int64_t[]){ 1, 0, 2 });
+    const bool is_apart = grow_one_in(g, 2), turns_joined = grow_one_in(g, 2), is_flat = grow_one_in(g, 2);
+    uint32_t part[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        part[i] = grow_reshape(g, linear(g, turned, total, total), (const gsize[]){ tokens, all, size }, 3);
+        const bool is_turned_key = i == 1 && turns_joined;
+        part[i] =
+            grow_transpose(g, part[i], is_turned_key ? (const int64_t[]){ 1, 2, 0 } : (const int64_t[]){ 1, 0, 2 });
+        const gsize d[4] = { batch, heads, is_turned_key ? size : tokens, is_turned_key ? tokens : size };
+        if (is_apart) part[i] = grow_reshape(g, part[i], d, 4);
+        if (i == 1 && !is_turned_key)
+            part[i] =
+                grow_transpose(g, part[i], is_apart ? (const int64_t[]){ 0, 1, 3, 2 } : (const int64_t[]){ 0, 2, 1 });
+        if (part[i] == G_NONE) return false;
+    }
+    uint32_t scores = grow_2(g, "MatMul", part[0], part[1]);
+    scores = grow_2(g, "Mul", scores, grow_const_scalar(g, SINTER_DTYPE_F32, 0.5));
+    if (scores != G_NONE && is_apart && grow_one_in(g, 2)) { /* of keys */
+        const gsize mask[4] = { grow_one_in(g, 2) ? batch : gsize_of(1), gsize_of(1), gsize_of(1), tokens };
+        scores = grow_2(g, "Add", scores, grow_shaped(g, SINTER_DTYPE_F32, mask, 4));
+    }
+    uint32_t y = grow_2(g, "MatMul", grow_1(g, "Softmax", scores), part[2]);
+    y = is_apart ? grow_transpose(g, y, (const int64_t[]){ 2, 0, 1, 3 })
+                 : grow_transpose(g, y, (const int64_t[]){ 1, 0, 2 });
+    y = is_flat ? grow_reshape(g, y, (const gsize[]){ rows, gsize_of(total) }, 2)
+                : grow_reshape(g, y, (const gsize[]){ tokens, batch, gsize_of(total) }, 3);
+    y = linear(g, y, total, grow_one_in(g, 4) ? total * 2 : total);
+    if (y == G_NONE) return false;
+    if (is_flat) y = grow_reshape(g, y, (const gsize[]){ tokens, batch, grow_dim(g, y, 1) }, 3);
+    return grow_transpose(g, y, (const int64_t[]){ 1, 0, 2 }) != G_NONE;
+}
+
 /* A chain of views of one value, read at the end and on the way. */
 static bool views(grow *g, const gop *op)
 {
@@ -169,7 +228,8 @@ const gop gops_chains[] = {
     { "anchor", 0, 0, 14, anchor, 0, 0, 0 },   { "softmax", 0, 0, 3, softmax, 0, 0, 0 },
     { "norm", 0, 0, 3, norm, 0, 0, 0 },        { "rotary", 0, 0, 4, rotary, 0, 0, 0 },
     { "root", 0, 0, 2, root, 0, 0, 0 },
-    { "attention", 0, 0, 4, attention, 0, 0, 0 }, { "views", 0, 0, 8, views, 0, 0, 0 },
+    { "attention", 0, 0, 4, attention, 0, 0, 0 }, { "tokens_first", 0, 0, 4, tokens_first, 0, 0, 0 },
+    { "views", 0, 0, 8, views, 0, 0, 0 },
     { 0 },
 };
 /* clang-format on */
