@@ -123,7 +123,7 @@ static uint32_t write_swaps(const sinter_buffer *file, uint32_t n)
         uint32_t count = 0, seen = 0;
         const problem *p = g->code[i].problem;
         if (g->step[i].kind != STEP_KERNEL || p->op != OP_matmul) continue;
-        CHECK_EQ(tune_alternatives(&e, p, &o, 1.3, list, SWAPS, &count), SINTER_OK);
+        CHECK_EQ(tune_alternatives(&e, p, &o, 1e9, list, SWAPS, &count), SINTER_OK);
         for (uint32_t k = 0; k < count; k++) {
             const bool is_there =
                 list[k].kernel == g->code[i].kernel && !memcmp(list[k].tactic.at, g->step[i].tactic, TACTIC_SIZE);
