@@ -55,6 +55,8 @@ static inline int64_t expr_blocks(const expr_instr *load, uint32_t axis, int64_t
 /* Canonical: dead instructions dropped, equal ones merged, order of first use. In place; never grows. */
 void  expr_canonicalize(expr *x);
 void  expr_print(const expr *x, text *out);
+/* The same without the values of immediates on which no time depends. Cannot be parsed. */
+void  expr_print_timed(const expr *x, text *out);
 bool  expr_parse(arena *a, scan *s, expr **out, const char **why);
 
 /* The reference: runs the program over the space `dim`. acc: the anchor's result in the space (NULL: none).

@@ -41,7 +41,13 @@ static void print_root(const expr_instr *n, const char *value, text *out)
     text_printf(out, "] %u %s", n->operand, value);
 }
 
-static void print_value(const expr_instr *n, char name[][NAME_SIZE], text *out)
+/* 0 and 1: kernels may leave such an operation out. */
+static bool is_special(const expr_instr *n)
+{
+    return dtype_is_float((sinter_dtype)n->dtype) ? n->imm.f == 0 || n->imm.f == 1 : n->imm.i == 0 || n->imm.i == 1;
+}
+
+static void print_value(const expr_instr *n, bool has_values, char name[][NAME_SIZE], text *out)
 {
     const sinter_dtype dtype = (sinter_dtype)n->dtype;
     if (n->op == EXPR_ACC) {
@@ -51,7 +57,8 @@ static void print_value(const expr_instr *n, char name[][NAME_SIZE], text *out)
         if (n->imm.i) text_printf(out, " / %u:%lld", n->kind, (long long)n->imm.i);
     } else if (n->op == EXPR_IMM) {
         text_printf(out, "imm ");
-        if (dtype_is_float(dtype)) text_f64(out, n->imm.f);
+        if (!has_values && !is_special(n)) text_append(out, "?", 1);
+        else if (dtype_is_float(dtype)) text_f64(out, n->imm.f);
         else text_printf(out, "%lld", (long long)n->imm.i);
     } else {
         text_printf(out, "%s", scalar_at((op_id)n->op)->name);
@@ -60,7 +67,7 @@ static void print_value(const expr_instr *n, char name[][NAME_SIZE], text *out)
     if (n->op < OP_SCALAR_COUNT || dtype != SINTER_DTYPE_F32) text_printf(out, " : %s", sinter_dtype_name(dtype));
 }
 
-void expr_print(const expr *x, text *out)
+static void print(const expr *x, bool has_values, text *out)
 {
     char name[EXPR_MAX][NAME_SIZE];
     uint32_t count = 0;
@@ -74,8 +81,20 @@ void expr_print(const expr *x, text *out)
         }
         name_of(count++, name[i]);
         text_printf(out, "%s=", name[i]);
-        print_value(n, name, out);
+        print_value(n, has_values, name, out);
     }
+}
+
+void expr_print(const expr *x, text *out)
+{
+    print(x, true, out);
+}
+
+void expr_print_timed(const expr *x, text *out)
+{
+    bool has_power = false; /* its time depends on the exponent */
+    for (uint32_t i = 0; i < x->count; i++) has_power = has_power || x->at[i].op == OP_pow;
+    print(x, has_power, out);
 }
 
 /* ---- parse ---- */

@@ -61,15 +61,16 @@ static void print_operand(const problem_operand *o, text *out)
 }
 
 /* A program as a word of the line. Programs hold no quotes, so the text needs no escapes. */
-static void print_program(const char *word, const expr *x, text *out)
+static void print_program(const char *word, const expr *x, bool has_values, text *out)
 {
     if (!x) return;
     text_printf(out, " %s=\"", word);
-    expr_print(x, out);
+    if (has_values) expr_print(x, out);
+    else expr_print_timed(x, out);
     text_append(out, "\"", 1);
 }
 
-void problem_print(const problem *p, text *out)
+static void print(const problem *p, bool has_values, text *out)
 {
     text_printf(out, "%s:", op_at(p->op)->name);
     for (uint32_t i = 0; i < p->count_in; i++) {
@@ -83,9 +84,19 @@ void problem_print(const problem *p, text *out)
         print_operand(&p->out[i], out);
     }
     op_attrs_print(p->op, p->attrs, NULL, out);
-    print_program("pro", p->prologue, out);
-    print_program("weight", p->weight, out);
-    print_program("epi", p->epilogue, out);
+    print_program("pro", p->prologue, has_values, out);
+    print_program("weight", p->weight, has_values, out);
+    print_program("epi", p->epilogue, has_values, out);
+}
+
+void problem_print(const problem *p, text *out)
+{
+    print(p, true, out);
+}
+
+void problem_print_timed(const problem *p, text *out)
+{
+    print(p, false, out);
 }
 
 /* ---- parse ---- */

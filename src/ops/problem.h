@@ -56,6 +56,9 @@ void problem_operand_calm(problem_operand *o);
  * sizes of the other operand. */
 void problem_unify(problem *p);
 void problem_print(const problem *p, text *out);
+/* What the time of a kernel depends on: the line without the values of most immediates (scales and zero points differ
+ * from layer to layer). Cannot be parsed. */
+void problem_print_timed(const problem *p, text *out);
 /* Looks up the plugin of a plugin's op, in the registry of the arena's env. Parsing does it. */
 void problem_resolve(arena *a, problem *p);
 /* UNSUPPORTED or INVALID_MODEL where the op is of a plugin that was not found, or whose fields cannot be read. */

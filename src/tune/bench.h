@@ -33,6 +33,7 @@ struct tune_bench {
     bench_buffer *packed; /* by operand: weights as the kernel in question wants them, reused while large enough */
     uint32_t count, chain;
     bench_buffer workspace; /* on a device: of all lanes */
+    bench_buffer other;     /* on the host, of the arena: read before each time, so that caches hold no weights */
 };
 
 /* One kernel with a tactic, its weights and its program. */

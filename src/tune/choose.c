@@ -360,7 +360,7 @@ static sinter_status note_uses(env *e, const problem *p, const tune_options *o, 
     uint32_t missing = 0;
     text_init(&problem_text, e);
     text_init(&key, e);
-    problem_print(p, &problem_text);
+    problem_print_timed(p, &problem_text);
     sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
     for (uint32_t i = 0; i < asked && s == SINTER_OK; i++) {
         text_clear(&key);
@@ -400,7 +400,7 @@ static sinter_status choose(env *e, const problem *p, const tune_options *o, can
     if (o->scout) return note_uses(e, p, o, list, asked, out);
     text problem_text;
     text_init(&problem_text, e);
-    problem_print(p, &problem_text);
+    problem_print_timed(p, &problem_text);
     sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
     if (s == SINTER_OK) s = prepare(e, p, o, problem_text.at, list, asked);
     asking a = { .e = e, .p = p, .o = o, .text = problem_text.at, .estimate_ns = list[0].model_ns };
@@ -428,7 +428,7 @@ sinter_status tune_choice_time(env *e, const problem *p, const tune_options *o, 
     text problem_text, key;
     text_init(&problem_text, e);
     text_init(&key, e);
-    problem_print(p, &problem_text);
+    problem_print_timed(p, &problem_text);
     candidate own = { .kernel = c->kernel, .tactic = c->tactic, .model_ns = c->ns };
     sinter_status s = problem_text.failed ? FAIL_MEMORY(e, "a problem's text") : SINTER_OK;
     if (s == SINTER_OK && o->scout) {
@@ -463,7 +463,7 @@ sinter_status tune_alternatives(env *e, const problem *p, const tune_options *o,
     *count = 0;
     text_init(&problem_text, e);
     text_init(&key, e);
-    problem_print(p, &problem_text);
+    problem_print_timed(p, &problem_text);
     for (uint32_t i = 0; i < all && !problem_text.failed; i++) {
         text_clear(&key);
         key_print(p, &list[i], o, problem_text.at, &key);

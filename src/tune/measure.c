@@ -17,6 +17,7 @@
 enum { CHAIN = 16, CHAIN_MAX = 64, PATTERN = 1 << 16 };
 /* Bytes of the copies of one problem's weights on the host: enough for the last cache of a desktop. */
 static const uint64_t copies_on_host_max = 64 << 20;
+static const double chain_on_host_ns = 4e6;
 
 /* ---- operands ---- */
 
@@ -132,16 +133,18 @@ static sinter_status make_operand(tune_bench *b, operand *x, bool is_const, bool
 }
 
 /* How long the chain is, and how many copies of the weights its launches read. On a device: as long as takes about a
- * millisecond, longer than usual where small weights need many copies. On the host one launch, or one for each copy. */
-static void choose_chain(tune_bench *b, double estimate_ns)
+ * millisecond, longer than usual where small weights need many copies. On the host one launch, or one for each copy;
+ * where that would take long, fewer, and the caches are filled with other bytes before each time. */
+static sinter_status choose_chain(tune_bench *b, double estimate_ns)
 {
+    const tune_options *o = b->o;
     size_t weights = 0;
     kernel_target target;
-    b->o->backend->target(b->o->device, &target);
+    o->backend->target(o->device, &target);
     for (uint32_t i = 0; i < b->p->count_in; i++)
         if (b->p->in[i].is_const) weights += b->at[i].size;
     const double affordable = chain_ns / (estimate_ns + 1);
-    const bool is_cold = tune_weights_are_cold(b->o) && weights;
+    const bool is_cold = tune_weights_are_cold(o) && weights;
     const uint64_t room = target.cache_last * 3 / 2;
     const uint64_t wanted_bytes = b->is_on_device || room < copies_on_host_max ? room : copies_on_host_max;
     const size_t cold = is_cold ? (size_t)(wanted_bytes / weights) + 1 : 1;
@@ -149,9 +152,22 @@ static void choose_chain(tune_bench *b, double estimate_ns)
     const uint32_t wanted = cold < least ? least : cold > CHAIN_MAX ? CHAIN_MAX : (uint32_t)cold;
     b->chain = affordable < 1 ? 1 : affordable < wanted ? (uint32_t)affordable : wanted;
     if (!b->is_on_device) b->chain = wanted;
+    if (!b->is_on_device && wanted * estimate_ns > chain_on_host_ns) {
+        /* Reading other bytes empties the cache that all cores share, not those of other cores. */
+        const uint64_t near = weights ? 2 * o->threads * target.cache_l2 / weights + 1 : 1;
+        const double enough = fmax((double)near, ceil(chain_on_host_ns / (estimate_ns + 1)));
+        if (enough < wanted) {
+            b->chain = (uint32_t)enough;
+            b->other.size = (size_t)wanted_bytes;
+            b->other.at = arena_alloc(&b->a, b->other.size, 64);
+            if (!b->other.at) return FAIL_MEMORY(b->e, "measuring");
+            memset(b->other.at, 1, b->other.size);
+        }
+    }
     const uint32_t copies = cold < b->chain ? (uint32_t)cold : b->chain;
     for (uint32_t i = 0; i < b->p->count_in; i++)
         if (b->p->in[i].is_const && b->at[i].copies) b->at[i].copies = copies;
+    return SINTER_OK;
 }
 
 bool tune_weights_are_cold(const tune_options *o)
@@ -174,7 +190,7 @@ static sinter_status create(tune_bench *b, double estimate_ns)
         if (!describe(is_in ? &p->in[i] : &p->out[i - p->count_in], &b->at[i])) return FAIL_MEMORY(b->e, "measuring");
         b->at[i].length = length_of(p, i);
     }
-    choose_chain(b, estimate_ns);
+    TRY(choose_chain(b, estimate_ns));
     for (uint32_t i = 0; i < b->count; i++) {
         const bool is_in = i < p->count_in;
         TRY(make_operand(b, &b->at[i], is_in && p->in[i].is_const, is_in));

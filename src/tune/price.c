@@ -299,7 +299,7 @@ sinter_status price_key(const pricing *p, ir_node_id id, text *key)
     sinter_status s =
         make_float(&l, ir_node_at(p->g, id), SINTER_DTYPE_F32, false, &w) ? SINTER_OK : FAIL_MEMORY(p->e, "a price");
     if (s == SINTER_OK) s = work_problem(&l, &w, &made);
-    if (s == SINTER_OK) problem_print(made, key);
+    if (s == SINTER_OK) problem_print_timed(made, key);
     arena_rewind(p->scratch, mark);
     return s == SINTER_OK && key->failed ? FAIL_MEMORY(p->e, "a price") : s;
 }

@@ -35,6 +35,36 @@ static const char *print(fixture *f, const problem *p)
     return own;
 }
 
+static bool times_alike(const char *first, const char *second)
+{
+    fixture f;
+    const char *why = "";
+    text t[2];
+    setup(&f);
+    for (int i = 0; i < 2; i++) {
+        const problem *p = parse(&f, i ? second : first, &why);
+        text_init(&t[i], &f.e);
+        if (CHECK(p != NULL)) problem_print_timed(p, &t[i]);
+    }
+    const bool is_same = !strcmp(t[0].at, t[1].at);
+    for (int i = 0; i < 2; i++) text_deinit(&t[i]);
+    arena_deinit(&f.a);
+    return is_same;
+}
+
+/* Layers that differ in their scales alone are timed once. */
+static void times_do_not_depend_on_scales(void)
+{
+#define SCALED(scale, zero)                                                                                            \
+    "pointwise:f32[64] -> u8[64] epi=\"a=load 0; b=imm " scale "; c=imm " zero                                         \
+    " : u8; d=quantize a b c : u8; store 0 d\""
+#define POWER(exponent) "pointwise:f32[64] -> f32[64] epi=\"a=load 0; b=imm " exponent "; c=pow a b : f32; store 0 c\""
+    CHECK(times_alike(SCALED("0.25", "7"), SCALED("0.125", "130")));
+    CHECK(!times_alike(SCALED("0.25", "7"), SCALED("0.25", "0")));
+    CHECK(times_alike(POWER("2"), POWER("2")));
+    CHECK(!times_alike(POWER("2"), POWER("2.5")));
+}
+
 static void text_round_trips(void)
 {
     static const char *const form[] = {
@@ -208,7 +238,7 @@ static void equal_sizes_have_one_range(void)
     unify_one("gru:f32[2,1,%s] w:f32[1,9,%s] w:f32[1,9,3] -> f32[2,1,1,3]", 2, 2, 1);
 }
 
-static const test tests[] = {
-    T(equal_sizes_have_one_range), T(text_round_trips), T(what_is_wrong_is_said), T(the_oracle_keeps_precision), { 0 }
-};
+static const test tests[] = { T(equal_sizes_have_one_range),    T(text_round_trips),
+                              T(times_do_not_depend_on_scales), T(what_is_wrong_is_said),
+                              T(the_oracle_keeps_precision),    { 0 } };
 TEST_MAIN(tests)
