@@ -5,6 +5,7 @@
  * block is caught like one of malloc's. */
 #include "base/arena.h"
 #include "base/asan.h"
+#include "base/os.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,6 +121,7 @@ void *arena_alloc(arena *a, size_t size, size_t align)
     char *at = (char *)a->block + start;
     a->used = start + need;
     ASAN_UNPOISON(at, size);
+    os_memory_hint_large(at, size); /* all of it is touched at once: fewer, larger pages come sooner */
     memset(at, 0, size);
     return at;
 }

@@ -24,7 +24,8 @@ typedef struct gemm_tactic {
     uint8_t vectors : 4; /* width of a panel of B, in vectors: 1..4                                    */
     uint8_t unit : 4;    /* gemm_unit                                                                  */
     uint8_t rows;     /* height of the register tile at most: 1..rows_max of that width                */
-    uint8_t copy_a;   /* 1: rows of A are first copied beside each other (strides that collide)        */
+    uint8_t copy_a : 4; /* 1: rows of A are first copied beside each other (strides that collide)      */
+    uint8_t ahead : 4;  /* 1: few rows ask for B long before its use (some machines gain, others lose) */
     uint8_t direct;   /* B in codes: rows of A at most that are multiplied with them; else 0           */
     uint16_t block_m; /* register tiles of a work tile; 0: all                                         */
     uint16_t block_n; /* panels of a work tile, chosen so that they stay in the L2 cache; 0: all       */

@@ -264,7 +264,8 @@ void gemm_core_block(const gemm_core *core, const gemm_grid *g, int64_t m_block,
             .flags = (e->scale ? GEMM_TILE_ALPHA : 0u) | (e->clip ? GEMM_TILE_CLIP : 0u) |
                      (core->narrow_c && !e->drain ? GEMM_TILE_NARROW_C : 0u) |
                      (e->narrow_bias ? GEMM_TILE_NARROW_BIAS : 0u) |
-                     (e->narrow_residual ? GEMM_TILE_NARROW_RESIDUAL : 0u),
+                     (e->narrow_residual ? GEMM_TILE_NARROW_RESIDUAL : 0u) |
+                     (core->tactic.ahead ? GEMM_TILE_AHEAD : 0u),
             .alpha = e->alpha,
             .lo = e->lo,
             .hi = e->hi,

@@ -2,8 +2,8 @@
 /* gemm_pack.inc.h - what all units of a level share: packing B into panels of words, and the lists of register tiles.
  *
  * Included once by each file that includes gemm_unit.inc.h, after simd_math.inc.h. */
-/* How far ahead of use B is asked for, in words: a stream from far memory gains, one from the caches does not lose. */
-enum { PREFETCH_AHEAD = 512, WORDS_PER_LINE = 16 };
+/* How far ahead of use B is asked for, in words. */
+enum { PREFETCH_AHEAD = 1024, WORDS_PER_LINE = 16 };
 
 #define TILES_TO_0(T, v)
 #define TILES_TO_1(T, v) T(1, v)

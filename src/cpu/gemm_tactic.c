@@ -113,7 +113,7 @@ const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
     const gemm_tile_set *set = gemm_set_of(isa, t);
     if (!set) return "the instruction set has no such unit";
     if (t.unit != s->unit) return "the tactic is of another unit";
-    if (t.direct != 0 || t.copy_a > 1) return "reserved bits are set";
+    if (t.direct != 0 || t.copy_a > 1 || t.ahead > 1) return "reserved bits are set";
     if (t.vectors < 1 || t.vectors > GEMM_VECTORS_MAX) return "panel width is not 1 to 4 vectors";
     if (t.rows < 1 || t.rows > set->rows_max[t.vectors - 1])
         return "the register tile is higher than the registers allow";
@@ -125,8 +125,9 @@ const char *gemm_tactic_check(isa_level isa, const gemm_shape *s, gemm_tactic t)
 int gemm_tactic_print(char *text, size_t size, isa_level isa, gemm_tactic t)
 {
     const gemm_tile_set *set = gemm_set_of(isa, t);
-    return snprintf(text, size, "%ux%d m%u n%u%s%s%s", t.rows, set ? t.vectors * set->lanes : 0, t.block_m, t.block_n,
-                    t.copy_a ? " copy" : "", t.unit ? " " : "", gemm_unit_name((gemm_unit)t.unit));
+    return snprintf(text, size, "%ux%d m%u n%u%s%s%s%s", t.rows, set ? t.vectors * set->lanes : 0, t.block_m, t.block_n,
+                    t.copy_a ? " copy" : "", t.ahead ? " ahead" : "", t.unit ? " " : "",
+                    gemm_unit_name((gemm_unit)t.unit));
 }
 
 /* The highest tiles that no end of a line cuts, or as high as there are. */
@@ -157,8 +158,8 @@ static void candidates_add(candidates *c, isa_level isa, const gemm_shape *s, ge
 {
     for (int i = 0; i < c->count; i++) {
         const gemm_tactic o = c->list[i];
-        if (o.vectors == t.vectors && o.rows == t.rows && o.copy_a == t.copy_a && o.block_m == t.block_m &&
-            o.block_n == t.block_n) {
+        if (o.vectors == t.vectors && o.rows == t.rows && o.copy_a == t.copy_a && o.ahead == t.ahead &&
+            o.block_m == t.block_m && o.block_n == t.block_n) {
             return;
         }
     }
@@ -192,6 +193,15 @@ int gemm_tactics(isa_level isa, const gemm_shape *s, gemm_tactic out[GEMM_TACTIC
         t.copy_a = s->a_col != 1 || s->is_converted || rows_collide(s, t.rows);
         /* A raw B is packed by whoever computes with it: a block then takes all rows, so that it is packed once. */
         t.block_m = s->b_raw ? 0 : 1;
+        if (s->m <= GEMM_ROWS_FEW && !s->b_raw && !set->set_up) {
+            /* B is read once, whatever is a block of it: small ones are easily shared among threads. */
+            t.block_n = block_of(BLOCK_SMALL, bytes, panels);
+            t.ahead = s->m == 1;
+            candidates_add(&c, isa, s, t);
+            t.ahead = s->m != 1;
+            candidates_add(&c, isa, s, t);
+            continue;
+        }
         t.block_n = block_of(BLOCK_LARGE, bytes, panels);
         candidates_add(&c, isa, s, t);
         if (t.copy_a && s->a_col == 1 && !s->is_converted) {

@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* UNIT_ROWS: of tiles in vector registers. */
-enum { GEMM_ROWS_MAX = 32, GEMM_UNIT_ROWS = 14, GEMM_VECTORS_MAX = 4, GEMM_LANES_MAX = 16 };
+/* UNIT_ROWS: of tiles in vector registers. FEW: so many rows and fewer wait for memory more than they compute. */
+enum { GEMM_ROWS_MAX = 32, GEMM_ROWS_FEW = 8, GEMM_UNIT_ROWS = 14, GEMM_VECTORS_MAX = 4, GEMM_LANES_MAX = 16 };
 
 /* What a word of A and B holds, and how words are multiplied. GEMM_BF16 and GEMM_U8 widen terms in registers and run at
  * every level. */
@@ -34,13 +34,15 @@ typedef enum gemm_unit {
     GEMM_UNITS
 } gemm_unit;
 
-/* narrow: in bf16. C of an integer unit is i32, and takes no flag. */
+/* narrow: in bf16. AHEAD: B is asked for long before its use, by tiles of few rows. C of an integer unit is i32, and
+ * takes no other flag. */
 enum {
     GEMM_TILE_ALPHA = 1,
     GEMM_TILE_CLIP = 2,
     GEMM_TILE_NARROW_C = 4,
     GEMM_TILE_NARROW_BIAS = 8,
-    GEMM_TILE_NARROW_RESIDUAL = 16
+    GEMM_TILE_NARROW_RESIDUAL = 16,
+    GEMM_TILE_AHEAD = 32
 };
 
 typedef struct gemm_tile {

@@ -37,7 +37,7 @@ static inline uint32_t UNIT_NAME(part)(const char *p, int64_t terms)
     do {                                                                                                               \
         UNIT_B bv[GEMM_VECTORS_MAX];                                                                                   \
         UNROLL for (int j = 0; j < vectors; j++) bv[j] = UNIT_LOAD(b + (kk)*width + j * VEC_LANES);                    \
-        if (rows <= 4) {                                                                                               \
+        if (is_ahead) {                                                                                                \
             UNROLL for (int j = 0; j < width; j += WORDS_PER_LINE)                                                     \
                 __builtin_prefetch(b + (kk)*width + j + PREFETCH_AHEAD);                                               \
         }                                                                                                              \
@@ -65,6 +65,7 @@ static inline __attribute__((always_inline)) void UNIT_NAME(tile_run)(const gemm
     const float *b = t->b; /* words */
     const void *const *from = t->a;
     const int64_t k_count = t->k / UNIT_TERMS;
+    const bool is_ahead = rows <= GEMM_ROWS_FEW && t->flags & GEMM_TILE_AHEAD;
 #if UNIT_IS_UNROLLED
     const int64_t ahead = t->ahead;
 #endif
