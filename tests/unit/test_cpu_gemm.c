@@ -151,8 +151,8 @@ static void every_tile(void)
                                         .rows = (uint8_t)rows,
                                         .block_m = 1,
                                         .block_n = 1,
-                                        .copy_a = rows % 2,
-                                        .ahead = rows / 2 % 2 };
+                                        .copy_a = (uint8_t)(rows % 2) & 1u,
+                                        .ahead = (uint8_t)(rows / 2) & 1u };
                 for (int64_t tail = 1; tail <= set->lanes; tail += 3) {
                     const product s = { .m = rows,
                                         .n = (v - 1) * set->lanes + tail,

@@ -263,7 +263,7 @@ static void every_tile(void)
                                             .unit = (uint8_t)u & 15u,
                                             .rows = (uint8_t)rows,
                                             .copy_a = s.a_turned || s.a != gemm_unit_type((gemm_unit)u),
-                                            .ahead = rows / 2 % 2,
+                                            .ahead = (uint8_t)(rows / 2) & 1u,
                                             .block_m = 1,
                                             .block_n = 1 };
                     for (int64_t tail = 1; tail <= set->lanes; tail += 3) {
