@@ -3,6 +3,7 @@
 import bisect
 import contextlib
 import ctypes
+import itertools
 import threading
 import time
 
@@ -74,6 +75,43 @@ class HostDevice:
 
 device = HostDevice()
 now = time.perf_counter
+numbers = itertools.count(0x1000)                   # handles of streams, events, graphs
+captures = {}                                       # stream -> the work that its graph will have
+
+
+def submit(stream, work, *arguments):
+    """Does the work of a stream and gives its result; a stream that is being captured keeps it for a graph, and gives True."""
+    kept = captures.get(int(stream or 0)) if captures else None
+    if kept is None:
+        return work(*arguments)
+    kept.append((work, arguments))
+    return True
+
+
+def begin_capture(stream):
+    """False: the stream is being captured."""
+    if int(stream) in captures:
+        return False
+    captures[int(stream)] = []
+    return True
+
+
+def join_capture(stream, kept):
+    """The stream's work belongs to the same graph, for it waits for an event of a captured stream."""
+    captures[int(stream)] = kept
+
+
+def end_capture(stream):
+    """The work of the stream, and of those that joined it; None if it is not being captured."""
+    kept = captures.get(int(stream))
+    for joined in [s for s, work in captures.items() if work is kept]:
+        del captures[joined]
+    return kept
+
+
+def launch(graph, stream):
+    """Does the work of a graph. False: some of it failed."""
+    return all([submit(stream, work, *arguments) for work, arguments in graph])
 
 
 def total_memory():

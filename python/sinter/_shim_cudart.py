@@ -4,7 +4,8 @@
 import enum
 import types
 
-from ._host_device import address_of, device, now, total_memory
+from ._host_device import (address_of, begin_capture, captures, device, end_capture, join_capture, launch, now, numbers, submit,
+                           total_memory)
 
 NAME = "cuda"
 
@@ -13,8 +14,14 @@ class cudaError_t(enum.IntEnum):
     cudaSuccess = 0
     cudaErrorInvalidValue = 1
     cudaErrorMemoryAllocation = 2
+    cudaErrorInitializationError = 3
+    cudaErrorNoDevice = 100
     cudaErrorInvalidDevice = 101
     cudaErrorInvalidResourceHandle = 400
+    cudaErrorNotReady = 600
+    cudaErrorNotSupported = 801
+    cudaErrorStreamCaptureUnsupported = 900
+    cudaErrorUnknown = 999
 
 
 class cudaMemcpyKind(enum.IntEnum):
@@ -25,19 +32,45 @@ class cudaMemcpyKind(enum.IntEnum):
     cudaMemcpyDefault = 4
 
 
+class cudaStreamCaptureMode(enum.IntEnum):
+    cudaStreamCaptureModeGlobal = 0
+    cudaStreamCaptureModeThreadLocal = 1
+    cudaStreamCaptureModeRelaxed = 2
+
+
+class cudaStreamCaptureStatus(enum.IntEnum):
+    cudaStreamCaptureStatusNone = 0
+    cudaStreamCaptureStatusActive = 1
+    cudaStreamCaptureStatusInvalidated = 2
+
+
+class cudaMemoryType(enum.IntEnum):
+    cudaMemoryTypeUnregistered = 0
+    cudaMemoryTypeHost = 1
+    cudaMemoryTypeDevice = 2
+    cudaMemoryTypeManaged = 3
+
+
 class CUresult(enum.IntEnum):
     CUDA_SUCCESS = 0
     CUDA_ERROR_INVALID_VALUE = 1
     CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_NOT_INITIALIZED = 3
+    CUDA_ERROR_NO_DEVICE = 100
     CUDA_ERROR_INVALID_DEVICE = 101
+    CUDA_ERROR_INVALID_HANDLE = 400
+    CUDA_ERROR_NOT_READY = 600
+    CUDA_ERROR_NOT_SUPPORTED = 801
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900
+    CUDA_ERROR_UNKNOWN = 999
 
 
-OK, BAD = cudaError_t.cudaSuccess, cudaError_t.cudaErrorInvalidValue
+OK, BAD, NO_HANDLE = cudaError_t.cudaSuccess, cudaError_t.cudaErrorInvalidValue, cudaError_t.cudaErrorInvalidResourceHandle
 handles = {}
 
 
 def handle(thing):
-    made = 0x1000 + len(handles)
+    made = next(numbers)
     handles[made] = thing
     return made
 
@@ -96,7 +129,37 @@ def cudaMemcpy(dst, src, count, kind):
 
 
 def cudaMemcpyAsync(dst, src, count, kind, stream):
-    return cudaMemcpy(dst, src, count, kind)
+    return (OK if submit(stream, lambda: cudaMemcpy(dst, src, count, kind) == (OK,)) else BAD,)
+
+
+def cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind):
+    if min(dpitch, spitch) < width:
+        return (BAD,)
+    (to, _keep), (source, _kept) = place(dst, True), place(src, False)
+    rows = [cudaMemcpy(to + y * dpitch, source + y * spitch, width, kind) for y in range(height)]
+    return (OK if all(row == (OK,) for row in rows) else BAD,)
+
+
+def cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream):
+    return (OK if submit(stream, lambda: cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind) == (OK,)) else BAD,)
+
+
+def cudaHostRegister(ptr, size, flags):
+    return (OK,)
+
+
+def cudaHostUnregister(ptr):
+    return (OK,)
+
+
+def cudaHostGetDevicePointer(pHost, flags=0):
+    return OK, int(pHost)
+
+
+def cudaPointerGetAttributes(ptr):
+    is_ours = device.holds(int(ptr), 1)
+    kind = cudaMemoryType.cudaMemoryTypeDevice if is_ours else cudaMemoryType.cudaMemoryTypeUnregistered
+    return OK, types.SimpleNamespace(type=kind, device=0, devicePointer=int(ptr), hostPointer=int(ptr))
 
 
 def cudaMemset(devPtr, value, count):
@@ -104,7 +167,7 @@ def cudaMemset(devPtr, value, count):
 
 
 def cudaMemsetAsync(devPtr, value, count, stream):
-    return cudaMemset(devPtr, value, count)
+    return (OK if submit(stream, lambda: cudaMemset(devPtr, value, count) == (OK,)) else BAD,)
 
 
 def cudaMemGetInfo():
@@ -125,7 +188,7 @@ def cudaStreamCreateWithPriority(flags, priority):
 
 
 def cudaStreamDestroy(stream):
-    return (OK if handles.pop(int(stream), None) else cudaError_t.cudaErrorInvalidResourceHandle,)
+    return (OK if handles.pop(int(stream), None) is not None else NO_HANDLE,)
 
 
 def cudaStreamSynchronize(stream):
@@ -137,11 +200,67 @@ def cudaStreamQuery(stream):
 
 
 def cudaStreamWaitEvent(stream, event, flags=0):
+    kept = handles.get(int(event), [None, None])[1]
+    if any(kept is work for work in captures.values()):
+        join_capture(stream, kept)
     return (OK,)
 
 
+def cudaStreamGetPriority(hStream):
+    return OK, 0
+
+
+def cudaDeviceGetStreamPriorityRange():
+    return OK, 0, 0
+
+
+def cudaLaunchHostFunc(stream, fn, userData):
+    return (cudaError_t.cudaErrorNotSupported,)
+
+
+# ---- graphs ----
+
+def cudaStreamBeginCapture(stream, mode=cudaStreamCaptureMode.cudaStreamCaptureModeGlobal):
+    return (OK if begin_capture(stream) else cudaError_t.cudaErrorStreamCaptureUnsupported,)
+
+
+def cudaStreamEndCapture(stream):
+    kept = end_capture(stream)
+    return (BAD, 0) if kept is None else (OK, handle(kept))
+
+
+def cudaStreamIsCapturing(stream):
+    return OK, cudaStreamCaptureStatus(int(stream) in captures)
+
+
+def cudaGraphInstantiate(graph, *_):
+    """What follows the graph is flags, or a buffer for a log, by version."""
+    return (OK, handle(handles[int(graph)])) if int(graph) in handles else (NO_HANDLE, 0)
+
+
+def cudaGraphLaunch(graphExec, stream):
+    if int(graphExec) not in handles:
+        return (NO_HANDLE,)
+    return (OK if launch(handles[int(graphExec)], stream) else cudaError_t.cudaErrorUnknown,)
+
+
+def cudaGraphUpload(graphExec, stream):
+    return (OK if int(graphExec) in handles else NO_HANDLE,)
+
+
+def cudaGraphDestroy(graph):
+    return cudaStreamDestroy(graph)
+
+
+def cudaGraphExecDestroy(graphExec):
+    return cudaStreamDestroy(graphExec)
+
+
+# ---- events, devices ----
+
+
 def cudaEventCreate():
-    return OK, handle([None])
+    return OK, handle([None, None])              # when it was recorded, and for which graph
 
 
 def cudaEventCreateWithFlags(flags):
@@ -150,8 +269,8 @@ def cudaEventCreateWithFlags(flags):
 
 def cudaEventRecord(event, stream=0):
     if int(event) not in handles:
-        return (cudaError_t.cudaErrorInvalidResourceHandle,)
-    handles[int(event)][0] = now()
+        return (NO_HANDLE,)
+    handles[int(event)][:] = now(), captures.get(int(stream or 0))
     return (OK,)
 
 
@@ -170,7 +289,7 @@ def cudaEventDestroy(event):
 def cudaEventElapsedTime(start, end):
     times = [handles.get(int(e), [None])[0] for e in (start, end)]
     if None in times:
-        return cudaError_t.cudaErrorInvalidResourceHandle, 0.0
+        return NO_HANDLE, 0.0
     return OK, (times[1] - times[0]) * 1e3
 
 
@@ -194,8 +313,34 @@ def cudaDeviceReset():
     return (OK,)
 
 
+def cudaSetDeviceFlags(flags):
+    return (OK,)
+
+
+def cudaDeviceSetLimit(limit, value):
+    return (OK,)
+
+
+def cudaDeviceGetAttribute(attr, device):
+    return OK, 0
+
+
+def cudaDeviceGetPCIBusId(len, device):
+    return OK, b"0000:00:00.0"
+
+
+def cudaProfilerStart():
+    return (OK,)
+
+
+def cudaProfilerStop():
+    return (OK,)
+
+
 def cudaGetDeviceProperties(device):
-    return OK, types.SimpleNamespace(name=b"host (sinter)", major=0, minor=0, totalGlobalMem=total_memory(), multiProcessorCount=1)
+    return OK, types.SimpleNamespace(name=b"host (sinter)", major=0, minor=0, totalGlobalMem=total_memory(), multiProcessorCount=1,
+                                     clockRate=0, memoryClockRate=0, memoryBusWidth=0, l2CacheSize=0, integrated=1, warpSize=1,
+                                     sharedMemPerBlock=0, maxThreadsPerBlock=1, ECCEnabled=0, pciBusID=0, pciDeviceID=0)
 
 
 def cudaRuntimeGetVersion():
@@ -238,13 +383,30 @@ DRIVER = {"cuInit": lambda flags: (0,), "cuDeviceGet": lambda ordinal: (0 if ord
           "cuMemcpyHtoD": lambda to, source, size: cudaMemcpy(to, source, size, 1),
           "cuMemcpyDtoH": lambda to, source, size: cudaMemcpy(to, source, size, 2),
           "cuMemcpyDtoD": lambda to, source, size: cudaMemcpy(to, source, size, 3),
-          "cuMemcpyHtoDAsync": lambda to, source, size, stream: cudaMemcpy(to, source, size, 1),
-          "cuMemcpyDtoHAsync": lambda to, source, size, stream: cudaMemcpy(to, source, size, 2),
+          "cuMemcpyDtoDAsync": lambda to, source, size, stream: cudaMemcpyAsync(to, source, size, 3, stream),
+          "cuMemcpyHtoDAsync": lambda to, source, size, stream: cudaMemcpyAsync(to, source, size, 1, stream),
+          "cuMemcpyDtoHAsync": lambda to, source, size, stream: cudaMemcpyAsync(to, source, size, 2, stream),
           "cuStreamCreate": lambda flags=0: cudaStreamCreate(), "cuStreamDestroy": cudaStreamDestroy,
           "cuStreamSynchronize": cudaStreamSynchronize, "cuEventCreate": lambda flags=0: cudaEventCreate(),
           "cuEventRecord": cudaEventRecord, "cuEventSynchronize": cudaEventSynchronize, "cuEventElapsedTime": cudaEventElapsedTime,
-          "cuEventDestroy": cudaEventDestroy,
+          "cuEventDestroy": cudaEventDestroy, "cuEventQuery": cudaEventQuery, "cuStreamWaitEvent": cudaStreamWaitEvent,
+          "cuStreamQuery": cudaStreamQuery, "cuStreamBeginCapture": cudaStreamBeginCapture, "cuStreamEndCapture": cudaStreamEndCapture,
+          "cuStreamIsCapturing": cudaStreamIsCapturing, "cuGraphInstantiate": cudaGraphInstantiate, "cuGraphLaunch": cudaGraphLaunch,
+          "cuGraphUpload": cudaGraphUpload, "cuGraphDestroy": cudaGraphDestroy, "cuGraphExecDestroy": cudaGraphExecDestroy,
+          "cuMemAllocAsync": cudaMallocAsync, "cuMemFreeAsync": cudaFreeAsync, "cuMemAllocManaged": cudaMallocManaged,
+          "cuMemHostAlloc": cudaHostAlloc, "cuMemHostRegister": cudaHostRegister, "cuMemHostUnregister": cudaHostUnregister,
+          "cuMemsetD8": cudaMemset, "cuMemsetD8Async": cudaMemsetAsync, "cuCtxGetCurrent": lambda: (0, next(iter(handles), 0)),
+          "cuCtxPushCurrent": lambda context: (0,), "cuCtxPopCurrent": lambda: (0, 0), "cuDevicePrimaryCtxRelease": lambda d: (0,),
+          "cuDeviceGetName": lambda length, d: (0, b"host (sinter)"), "cuDeviceTotalMem": lambda d: (0, total_memory()),
+          "cuDeviceGetAttribute": lambda attribute, d: (0, 0), "cuDeviceComputeCapability": lambda d: (0, 0, 0),
           "cuGetErrorName": lambda error: (0, CUresult(error).name.encode()), "cuGetErrorString": lambda error: (0, CUresult(error).name.encode())}
+
+
+def missing_from(module):
+    def __getattr__(name):
+        raise AttributeError(f"{module}.{name} is not there where engines run on the CPU (sinter.shim): "
+                             "memory, copies, streams, events and graphs are")
+    return __getattr__
 
 
 def modules():
@@ -254,7 +416,11 @@ def modules():
         if name.startswith("cuda"):
             setattr(runtime, name, thing)
     runtime.cudaStreamDefault, runtime.cudaStreamNonBlocking, runtime.cudaEventDefault = 0, 1, 0
-    runtime.cudaStream_t = runtime.cudaEvent_t = int
+    runtime.cudaEventBlockingSync, runtime.cudaEventDisableTiming = 1, 2
+    runtime.cudaHostAllocDefault, runtime.cudaHostAllocPortable, runtime.cudaHostAllocMapped, runtime.cudaHostRegisterDefault = 0, 1, 2, 0
+    runtime.cudaStream_t = runtime.cudaEvent_t = runtime.cudaGraph_t = runtime.cudaGraphExec_t = int
+    for module in (runtime, driver):
+        module.__getattr__ = missing_from(module.__name__)
     driver.CUresult, driver.CUdeviceptr, driver.CUstream = CUresult, int, int
     for name, function in DRIVER.items():
         setattr(driver, name, driver_function(function))

@@ -4,7 +4,7 @@ pycuda.gpuarray.to_gpu. Copies and runs are done when their calls return."""
 import types
 
 from ._dtype import numpy
-from ._host_device import address_of, device, now, total_memory
+from ._host_device import address_of, device, now, numbers, total_memory
 
 NAME = "pycuda"
 
@@ -147,11 +147,9 @@ def aligned_empty(shape, dtype, order="C", alignment=4096):
 
 class Stream:
     """Everything on it is done when its call returns."""
-    count = 0
 
     def __init__(self, flags=0):
-        Stream.count += 1
-        self.handle = 0x1000 + Stream.count
+        self.handle = next(numbers)
 
     def synchronize(self):
         return None
@@ -248,37 +246,79 @@ class Device:
 class GPUArray:
     """An array in memory of the device, with what scripts use to feed engines."""
 
-    def __init__(self, shape, dtype):
+    def __init__(self, shape, dtype, allocator=None, order="C", base=None):
         np = numpy()
-        self.shape, self.dtype = tuple(shape) if hasattr(shape, "__iter__") else (int(shape),), np.dtype(dtype)
-        self.size = int(np.prod(self.shape, dtype=np.int64))
-        self.nbytes = self.size * self.dtype.itemsize
-        self.gpudata = mem_alloc(self.nbytes)
+        self.shape, self.dtype = tuple(map(int, shape)) if hasattr(shape, "__iter__") else (int(shape),), np.dtype(dtype)
+        self.size = self.mem_size = int(np.prod(self.shape, dtype=np.int64))
+        self.itemsize, self.ndim, self.nbytes = self.dtype.itemsize, len(self.shape), self.size * self.dtype.itemsize
+        self.gpudata = mem_alloc(self.nbytes) if base is None else base
         self.ptr = int(self.gpudata)
 
-    def get(self, ary=None):
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def get(self, ary=None, pagelocked=False, async_=False, stream=None):
         made = numpy().empty(self.shape, self.dtype) if ary is None else ary
+        if made.size != self.size or made.dtype != self.dtype:
+            raise TypeError(f"an array of {made.size} {made.dtype} cannot take {self.size} {self.dtype}")
         memcpy_dtoh(made, self.gpudata)
         return made
 
-    get_async = get
+    def get_async(self, stream=None, ary=None):
+        return self.get(ary)
 
-    def set(self, ary, stream=None):
-        memcpy_htod(self.gpudata, numpy().ascontiguousarray(ary, self.dtype))
+    def set(self, ary, async_=False, stream=None):
+        if ary.size != self.size:
+            raise ValueError(f"an array of {ary.size} elements is put into one of {self.size}")
+        if ary.dtype != self.dtype:
+            raise ValueError(f"an array of {ary.dtype} is put into one of {self.dtype}")
+        memcpy_htod(self.gpudata, numpy().ascontiguousarray(ary))
 
-    set_async = set
+    def set_async(self, ary, stream=None):
+        self.set(ary)
+
+    def fill(self, value, stream=None):
+        self.set(numpy().full(self.shape, value, self.dtype))
+        return self
+
+    def copy(self):
+        return to_gpu(self.get())
+
+    def astype(self, dtype, stream=None):
+        return to_gpu(self.get().astype(dtype))
+
+    def view(self, dtype=None):
+        return GPUArray(self.get().view(dtype).shape, self.dtype if dtype is None else dtype, base=self.gpudata)
+
+    def reshape(self, *shape, order="C"):
+        shape = shape[0] if len(shape) == 1 and hasattr(shape[0], "__iter__") else shape
+        return GPUArray(numpy().empty(self.shape, bool).reshape(shape).shape, self.dtype, base=self.gpudata)
+
+    def ravel(self):
+        return self.reshape(self.size)
+
+    def __repr__(self):
+        return repr(self.get())
 
 
-def to_gpu(ary):
+def to_gpu(ary, allocator=None):
     made = GPUArray(ary.shape, ary.dtype)
     made.set(ary)
     return made
 
 
-def zeros(shape, dtype):
-    made = GPUArray(shape, dtype)
-    memset(made.gpudata, 0, made.nbytes, 1)
-    return made
+def zeros(shape, dtype=float, allocator=None, order="C"):
+    return GPUArray(shape, dtype).fill(0)
+
+
+def empty_like(other, dtype=None, order="K"):
+    return GPUArray(other.shape, other.dtype if dtype is None else dtype)
+
+
+def zeros_like(other, dtype=None, order="K"):
+    return empty_like(other, dtype).fill(0)
 
 
 def modules():
@@ -297,10 +337,17 @@ def modules():
     driver.get_version, driver.get_driver_version = lambda: (12, 0, 0), lambda: 12000
     driver.host_alloc_flags = types.SimpleNamespace(PORTABLE=1, DEVICEMAP=2, WRITECOMBINED=4)
     driver.event_flags = types.SimpleNamespace(DEFAULT=0, BLOCKING_SYNC=1, DISABLE_TIMING=2)
+    driver.ctx_flags = types.SimpleNamespace(SCHED_AUTO=0, SCHED_SPIN=1, SCHED_YIELD=2, SCHED_BLOCKING_SYNC=4, MAP_HOST=8)
+    driver.mem_attach_flags = types.SimpleNamespace(GLOBAL=1, HOST=2, SINGLE=4)
     driver.device_attribute = types.SimpleNamespace(MULTIPROCESSOR_COUNT=16)
     autoinit.device, autoinit.context = Device(0), Device(0).make_context()
     gpuarray.GPUArray, gpuarray.to_gpu, gpuarray.zeros, gpuarray.empty = GPUArray, to_gpu, zeros, GPUArray
-    gpuarray.to_gpu_async = lambda ary, stream=None: to_gpu(ary)
+    gpuarray.empty_like, gpuarray.zeros_like = empty_like, zeros_like
+    gpuarray.to_gpu_async = lambda ary, allocator=None, stream=None: to_gpu(ary)
+    driver.register_host_memory = lambda ary, flags=0: ary
+    driver.managed_empty = driver.managed_zeros = lambda shape, dtype, order="C", mem_flags=0: pagelocked_zeros(shape, dtype, order)
+    driver.managed_empty_like = pagelocked_empty_like
+    driver.start_profiler = driver.stop_profiler = lambda: None
     tools.make_default_context = lambda: Device(0).make_context()
     top.driver, top.autoinit, top.gpuarray, top.tools, top.VERSION = driver, autoinit, gpuarray, tools, (2024, 1)
     top.__path__ = []

@@ -30,6 +30,19 @@ const uint32_t *engine_storage_names(const engine *g, uint32_t profile, arena *a
     return name;
 }
 
+/* The axes whose size a run may choose. "dims" has the usual size of such an axis. */
+static void varying_print(const engine *g, uint32_t profile, const engine_value *v, text *out)
+{
+    bool is_first = true;
+    for (uint32_t k = 0; k < v->rank; k++) {
+        const dim_range r = engine_range_of(g, v->dim[k], profile);
+        if (r.min == r.max) continue;
+        text_printf(out, "%s%u", is_first ? ",\"varying\":[" : ",", k);
+        is_first = false;
+    }
+    if (!is_first) text_append(out, "]", 1);
+}
+
 static void tensor_print(const engine *g, uint32_t profile, uint32_t value, const uint32_t *name, text *out)
 {
     const engine_profile *p = &g->profile[profile];
@@ -44,7 +57,9 @@ static void tensor_print(const engine *g, uint32_t profile, uint32_t value, cons
                 sinter_dtype_name((sinter_dtype)v->dtype));
     for (uint32_t k = 0; k < v->rank; k++)
         text_printf(out, "%s%lld", k ? "," : "", (long long)engine_range_of(g, v->dim[k], profile).opt);
-    text_append(out, "]}", 2);
+    text_append(out, "]", 1);
+    varying_print(g, profile, v, out);
+    text_append(out, "}", 1);
 }
 
 static void tensors_print(const engine *g, uint32_t profile, uint32_t at, uint32_t count, const uint32_t *name,

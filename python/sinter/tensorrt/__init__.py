@@ -11,6 +11,7 @@ from ._builder import Builder, IBuilderConfig, IOptimizationProfile, ITimingCach
 from ._control import IIfConditional, IIfConditionalBoundaryLayer, ILoop, ILoopBoundaryLayer
 from ._core import (Dims, Dims2, Dims3, Dims4, DimsHW, IHostMemory, ILogger, Logger, Managed, Missing, NotAvailable, Permutation, Weights,
                     nptype, volume)
+from ._inspector import EngineInspector
 from ._interfaces import (FallbackString, IDebugListener, IErrorRecorder, IGpuAllocator, IGpuAsyncAllocator, IInt8Calibrator,
                           IInt8EntropyCalibrator, IInt8EntropyCalibrator2, IInt8LegacyCalibrator, IInt8MinMaxCalibrator,
                           InterfaceInfo, IOutputAllocator, IProfiler, IProgressMonitor, IStreamReader, IStreamReaderV2,
@@ -23,7 +24,7 @@ from ._plugin_classes import CLASSES as _PLUGIN_CLASSES
 from ._refitter import OnnxParserRefitter, Refitter
 from ._registry import (IPluginRegistry, PluginField, PluginFieldCollection_, get_builder_plugin_registry,
                         get_plugin_registry, init_libnvinfer_plugins)
-from ._runtime import EngineInspector, ICudaEngine, IExecutionContext, IRuntimeConfig, ISerializationConfig, Runtime
+from ._runtime import ICudaEngine, IExecutionContext, IRuntimeConfig, ISerializationConfig, Runtime
 
 __version__ = _os.environ.get("SINTER_TENSORRT_VERSION") or "10.16.0"
 _package_name = "tensorrt"

@@ -80,7 +80,7 @@ class Managed:
 
 # ---- logging ----
 
-class ILogger:
+class ILogger(Managed):
     """What receives messages: subclasses define log(severity, msg)."""
     Severity = Severity
     INTERNAL_ERROR, ERROR, WARNING, INFO, VERBOSE = Severity
@@ -242,17 +242,18 @@ class Weights:
         elif isinstance(a, DataType):
             self.dtype = a
             self.tensor = Tensor(int(ptr), FROM_TRT[a], (int(count),)) if ptr else None
+            self._count = int(count)                     # of weights that are described, but have no elements
         else:
             self.tensor = Tensor(a)
             self.dtype = to_trt(self.tensor.dtype, "weights")
 
     @property
     def size(self):
-        return 0 if self.tensor is None else volume(self.tensor.shape)
+        return getattr(self, "_count", 0) if self.tensor is None else volume(self.tensor.shape)
 
     @property
     def nbytes(self):
-        return 0 if self.tensor is None else self.tensor.nbytes
+        return int(self.size * self.dtype.itemsize) if self.tensor is None else self.tensor.nbytes
 
     def __len__(self):
         return self.size

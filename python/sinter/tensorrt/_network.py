@@ -3,6 +3,7 @@
 import math
 
 from .. import _build
+from .._abi import ParamKind
 from .._calibration import calibrate
 from .._library import Cancelled, Error
 from .._network import Network
@@ -268,13 +269,23 @@ class NetworkDefinition(Managed, Reporter):
         self._net.remove(tensor.tensor)
 
     def set_weights_name(self, weights, name):
-        """The name under which a refit finds weights that were given to a layer."""
-        found = self._weights.get(address_of(weights))
-        if found is None:
+        """The name under which a refit finds weights that were given to a layer, or that a layer shows."""
+        address = address_of(weights)
+        found = self._weights.get(address) or self._shown_weights(address)
+        if address is None or found is None:
             return False
         layer, parameter = found
         layer.set_weights_name(parameter, name)
         return True
+
+    def _shown_weights(self, address):
+        """(layer, parameter) of weights at an address of the network's own copies."""
+        for layer in self._net.layers:
+            for name, row in layer.parameters().items():
+                shown = getattr(layer, name) if row[0] == ParamKind.WEIGHTS else None
+                if shown is not None and shown.data == address:
+                    return layer, name
+        return None
 
     def mark_weights_refittable(self, name):
         """Every weight of a refittable engine can be replaced: those that are marked are among them."""

@@ -4,11 +4,28 @@ import os
 
 from .._abi import Status
 from .._build import path_of
+from .._dtype import BITS
 from .._engine import load
 from .._library import Error
 from ._core import FROM_TRT, ILogger, Managed, Reporter, Weights, to_trt
 from ._names import TensorLocation, WeightsRole
 from ._parser import parser_error
+
+
+# What a name of weights has behind the layer's name. The first is the name of the layer's parameter.
+ENDINGS = {WeightsRole.KERNEL: (".kernel", ".weight"), WeightsRole.BIAS: (".bias",), WeightsRole.SCALE: (".scale", ".weight"),
+           WeightsRole.SHIFT: (".shift", ".bias"), WeightsRole.CONSTANT: (".weights", "")}
+
+
+def by_role(names):
+    """Lists of layers and of roles, for names of weights."""
+    roles = {ending: role for role, endings in reversed(ENDINGS.items()) for ending in endings if ending}
+    found = []
+    for name in names:
+        layer, dot, ending = name.rpartition(".")
+        role = roles.get(dot + ending)
+        found.append((layer, role) if role is not None and layer else (name, WeightsRole.ANY))
+    return [layer for layer, _ in found], [role for _, role in found]
 
 
 class Refitter(Managed, Reporter):
@@ -40,11 +57,10 @@ class Refitter(Managed, Reporter):
         return True
 
     def set_weights(self, layer_name, role, weights):
-        """By layer and role: served where the name of the weights is LAYER.weight or LAYER.bias."""
-        for suffix in {WeightsRole.KERNEL: (".weight", ".kernel"), WeightsRole.BIAS: (".bias",), WeightsRole.CONSTANT: ("",),
-                       WeightsRole.SCALE: (".scale", ".weight"), WeightsRole.SHIFT: (".shift", ".bias")}.get(role, ("",)):
-            if layer_name + suffix in self._known():
-                return self.set_named_weights(layer_name + suffix, weights)
+        """By layer and role. The weights' names are those of the layer with the role behind it, or the model's: conv1.weight."""
+        for ending in ENDINGS.get(role, ("",)):
+            if layer_name + ending in self._known():
+                return self.set_named_weights(layer_name + ending, weights)
         return self.fail(f"layer '{layer_name}' has no weights of that name: use set_named_weights with the name of the initializer", False)
 
     def unset_named_weights(self, weights_name):
@@ -58,8 +74,7 @@ class Refitter(Managed, Reporter):
 
     def get_weights_prototype(self, weights_name):
         known = self._known()[weights_name]
-        made = Weights(to_trt(known.dtype, weights_name))
-        return made
+        return Weights(to_trt(known.dtype, weights_name), None, known.size * 8 // BITS[known.dtype])
 
     def get_all_weights(self):
         return [w.name for w in self.engine._engine.weights() if not w.is_fixed]
@@ -71,12 +86,11 @@ class Refitter(Managed, Reporter):
         return [n for n in self.get_all_weights() if n not in self._weights]
 
     def get_all(self):
-        names = self.get_all_weights()
-        return names, [WeightsRole.ANY] * len(names)
+        """(layers, roles), as set_weights takes them. Names that do not end in a role stand as they are, with WeightsRole.ANY."""
+        return by_role(self.get_all_weights())
 
     def get_missing(self):
-        names = self.get_missing_weights()
-        return names, [WeightsRole.ANY] * len(names)
+        return by_role(self.get_missing_weights())
 
     def get_tensors_with_dynamic_range(self):
         return []

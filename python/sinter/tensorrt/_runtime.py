@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runtime, engines, execution contexts, inspectors."""
-import json
-
 from .. import _library
 from .._abi import Dtype, Place
 from .._dtype import BITS as SINTER_BITS
 from .._dtype import size_of
 from .._context import c_run as context_run
 from .._engine import load
+from .._host_device import submit
 from .._library import Error
 from .._shapes import infer
 from .._tensor import Tensor
 from ._core import Dims, ILogger, Managed, Reporter, plan_memory, to_trt, volume
+from ._inspector import EngineInspector, layer_names
 from ._interfaces import TEMPFILES, IStreamReader, IStreamReaderV2
 from ._names import (EngineCapability, EngineStat, ExecutionContextAllocationStrategy, HardwareCompatibilityLevel,
-                     LayerInformationFormat, ProfilingVerbosity, SeekPosition, SerializationFlag, TensorFormat, TensorIOMode,
+                     ProfilingVerbosity, SeekPosition, SerializationFlag, TensorFormat, TensorIOMode,
                      TensorLocation)
 
 FORMAT_WORDS = {32: "FP32", 16: "FP16", 8: "Int8", 64: "Int64"}
@@ -493,7 +493,7 @@ class IExecutionContext(Managed, Reporter):
         return self._run(self._bound(bindings), 0, wait=True)
 
     def execute_async_v2(self, bindings, stream_handle, input_consumed=None):
-        return self._run(self._bound(bindings), int(stream_handle), wait=False)
+        return self._enqueue(self._bound(bindings), int(stream_handle))
 
     def execute(self, batch_size=1, bindings=()):
         return self.execute_v2(bindings)
@@ -503,7 +503,19 @@ class IExecutionContext(Managed, Reporter):
 
     def execute_async_v3(self, stream_handle):
         """Runs with the addresses of set_tensor_address, on a stream. False after a failure."""
-        return self._run(dict(self._addresses), int(stream_handle), wait=False)
+        return self._enqueue(dict(self._addresses), int(stream_handle))
+
+    def _enqueue(self, addresses, stream):
+        """Runs on a stream. A stream of the host that is being captured keeps the run, with its shapes, for its graph."""
+        return submit(stream, self._run_again, addresses, dict(self._shapes), self._profile, stream)
+
+    def _run_again(self, addresses, shapes, profile, stream):
+        kept = self._shapes, self._profile
+        self._shapes, self._profile = shapes, profile
+        try:
+            return self._run(addresses, stream, wait=False)
+        finally:
+            self._shapes, self._profile = kept
 
     def _bound(self, bindings):
         names = self.engine._names
@@ -578,10 +590,11 @@ class IExecutionContext(Managed, Reporter):
     def report_to_profiler(self):
         if self._profiler is None or self._last is None:
             return False
-        for index, step in enumerate(self._last.steps):
+        steps = self._last.steps
+        for index, (step, name) in enumerate(zip(steps, layer_names([s.name or s.kernel for s in steps], self._profile))):
             before = self._reported.get(index, (0, 0))
             if step.runs > before[0]:
-                self._profiler.report_layer_time(step.name or step.kernel, (step.total_ns - before[1]) / 1e6)
+                self._profiler.report_layer_time(name, (step.total_ns - before[1]) / 1e6)
             self._reported[index] = step.runs, step.total_ns
         return True
 
@@ -622,36 +635,3 @@ def start_or_wait(context):
         context.start()
     except _library.Unsupported:
         run_and_wait(context)
-
-
-class EngineInspector(Reporter):
-    """Describes an engine and its layers."""
-    ATTRIBUTES = "execution_context"
-
-    def __init__(self, engine):
-        self.engine, self.logger, self.execution_context = engine, engine.logger, None
-
-    def _layers(self):
-        made = []
-        for number, profile in enumerate(self.engine._engine.info["profiles"]):
-            suffix = f" [profile {number}]" if number else ""
-            for step in profile["steps"]:
-                kernel, tactic = step["kernel"], step.get("tactic", "")
-                made.append({"Name": (step.get("name") or kernel) + suffix, "LayerType": step["problem"].partition(":")[0],
-                             "Inputs": [], "Outputs": [], "ParameterType": "Kernel", "TacticName": f"{kernel} {tactic}".strip(),
-                             "TacticValue": "0x0000000000000000", "StreamId": 0,
-                             "Metadata": "\x1e".join(filter(None, step.get("name", "").split(" + ")))})
-        return made
-
-    def get_layer_information(self, layer_index, format):
-        layer = self._layers()[layer_index]
-        if format == LayerInformationFormat.JSON:
-            return json.dumps(layer)
-        return f"{layer['Name']}, {layer['LayerType']}, {layer['TacticName']}"
-
-    def get_engine_information(self, format):
-        layers = self._layers()
-        if format == LayerInformationFormat.JSON:
-            return json.dumps({"Layers": layers, "Bindings": list(self.engine)}, indent=1)
-        return "\n".join(f"{la['Name']}, {la['LayerType']}, {la['TacticName']}" for la in layers) + \
-            "\n\nBindings:\n" + "\n".join(self.engine)
