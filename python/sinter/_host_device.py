@@ -104,7 +104,7 @@ def join_capture(stream, kept):
 def end_capture(stream):
     """The work of the stream, and of those that joined it; None if it is not being captured."""
     kept = captures.get(int(stream))
-    for joined in [s for s, work in captures.items() if work is kept]:
+    for joined in [s for s, work in list(captures.items()) if work is kept]:
         del captures[joined]
     return kept
 

@@ -201,7 +201,7 @@ def cudaStreamQuery(stream):
 
 def cudaStreamWaitEvent(stream, event, flags=0):
     kept = handles.get(int(event), [None, None])[1]
-    if any(kept is work for work in captures.values()):
+    if any(kept is work for work in list(captures.values())):
         join_capture(stream, kept)
     return (OK,)
 
