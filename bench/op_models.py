@@ -10,23 +10,31 @@ from onnx import TensorProto, helper, numpy_helper
 OPSET = 17
 
 
-def model_of(node_type, inputs, outputs, weights=(), attributes=None, extra=()):
-    """One node; `inputs`: (name, type, dims); `weights`: name -> array, behind the inputs in the node's order."""
+def model_of(node_type, inputs, outputs, weights=(), attributes=None, names=None, opset=OPSET):
+    """One node. inputs, outputs: (name, type, dims). weights: name -> array. names: the node's inputs in order, ""
+    where one is absent; without names, the inputs come first and the weights follow."""
     weights = dict(weights)
-    names = [name for name, _, _ in inputs] + list(weights)
+    names = [name for name, _, _ in inputs] + list(weights) if names is None else names
     node = helper.make_node(node_type, names, [name for name, _, _ in outputs], **(attributes or {}))
     values = [[helper.make_tensor_value_info(name, kind, dims) for name, kind, dims in part]
               for part in (inputs, outputs)]
-    graph = helper.make_graph([node, *extra], "one op", *values,
+    graph = helper.make_graph([node], "one op", *values,
                               [numpy_helper.from_array(array, name) for name, array in weights.items()])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
 def normal(*dims):
     return np.random.default_rng(sum(dims) + len(dims)).standard_normal(dims).astype(np.float32)
 
 
-F, I = TensorProto.FLOAT, TensorProto.INT64
+def places(count, *dims):
+    """Places below count, each once as far as they reach."""
+    wanted = int(np.prod(dims))
+    found = np.random.default_rng(count).permutation(np.resize(np.arange(count), max(count, wanted)))[:wanted]
+    return found.reshape(dims).astype(np.int64)
+
+
+F, I, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
 def matmul(m, k, n, is_weight=True, batch=()):
@@ -44,22 +52,28 @@ def conv(channels, size, out, kernel=3, stride=1, pad=None, groups=1, dilation=1
                      "dilations": [dilation] * rank})
 
 
-def conv_transpose(channels, size, out, kernel=2, stride=2):
-    result = (size - 1) * stride + kernel
+def conv_transpose(channels, size, out, kernel=2, stride=2, pad=0):
+    result = (size - 1) * stride + kernel - 2 * pad
     return model_of("ConvTranspose", [("x", F, [1, channels, size, size])], [("y", F, [1, out, result, result])],
-                    {"w": normal(channels, out, kernel, kernel)}, {"strides": [stride, stride]})
+                    {"w": normal(channels, out, kernel, kernel)}, {"strides": [stride, stride], "pads": [pad] * 4})
 
 
 def reduce(kind, dims, axes):
     kept = [1 if i in axes else dim for i, dim in enumerate(dims)]
-    is_sum = kind == "ReduceSum"
-    weights = {"axes": np.array(axes, np.int64)} if is_sum else {}
-    return model_of(kind, [("x", F, dims)], [("y", F, kept)], weights,
-                    {"keepdims": 1, **({} if is_sum else {"axes": axes})})
+    return model_of(kind, [("x", F, dims)], [("y", F, kept)], {"axes": np.array(axes, np.int64)},
+                    {"keepdims": 1}, None, 18)
 
 
 def softmax(dims, axis=-1):
     return model_of("Softmax", [("x", F, dims)], [("y", F, dims)], attributes={"axis": axis})
+
+
+def norm(kind, dims, inputs=3, opset=OPSET, **attributes):
+    """Per channel: batch, instance and group normalisation."""
+    channels = dims[1]
+    weights = {"s": normal(channels), "b": normal(channels), "m": normal(channels), "v": normal(channels) ** 2}
+    return model_of(kind, [("x", F, dims)], [("y", F, dims)], dict(list(weights.items())[:inputs - 1]), attributes,
+                    opset=opset)
 
 
 def layer_norm(dims):
@@ -71,36 +85,86 @@ def transpose(dims, perm):
     return model_of("Transpose", [("x", F, dims)], [("y", F, [dims[i] for i in perm])], attributes={"perm": perm})
 
 
+def gather(dims, axis, count):
+    kept = [*dims[:axis], count, *dims[axis + 1:]]
+    return model_of("Gather", [("x", F, dims)], [("y", F, kept)], {"i": places(dims[axis], count)}, {"axis": axis})
+
+
 def gather_rows(rows, width, count):
-    node = helper.make_node("Gather", ["table", "i"], ["y"], axis=0)
-    graph = helper.make_graph([node], "one op", [helper.make_tensor_value_info("i", I, [count])],
-                              [helper.make_tensor_value_info("y", F, [count, width])],
-                              [numpy_helper.from_array(normal(rows, width), "table")])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    return model_of("Gather", [("i", I, [count])], [("y", F, [count, width])], {"table": normal(rows, width)},
+                    {"axis": 0}, ["table", "i"])
 
 
-def unary(kind, dims):
-    return model_of(kind, [("x", F, dims)], [("y", F, dims)])
+def gather_elements(dims, axis, count):
+    kept = [*dims[:axis], count, *dims[axis + 1:]]
+    return model_of("GatherElements", [("x", F, dims)], [("y", F, kept)], {"i": places(dims[axis], *kept)},
+                    {"axis": axis})
 
 
-def binary(kind, left, right):
-    return model_of(kind, [("a", F, left), ("b", F, right)], [("y", F, list(np.broadcast_shapes(left, right)))])
+def scatter_elements(rows, width, count, reduction):
+    at = np.stack([places(rows, rows)[:count]] * width, 1)
+    return model_of("ScatterElements", [("x", F, [rows, width]), ("u", F, [count, width])], [("y", F, [rows, width])],
+                    {"i": at}, {"axis": 0, "reduction": reduction}, ["x", "i", "u"])
 
 
-def pool(kind, channels, size, kernel, stride):
-    result = (size - kernel) // stride + 1
-    return model_of(kind, [("x", F, [1, channels, size, size])], [("y", F, [1, channels, result, result])],
-                    attributes={"kernel_shape": [kernel] * 2, "strides": [stride] * 2})
+def scatter_rows(rows, width, count, reduction):
+    return model_of("ScatterND", [("x", F, [rows, width]), ("u", F, [count, width])], [("y", F, [rows, width])],
+                    {"i": places(rows, count, 1)}, {"reduction": reduction}, ["x", "i", "u"])
 
 
-def resize(channels, size, scale, mode):
-    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode=mode,
-                            coordinate_transformation_mode="asymmetric" if mode == "nearest" else "half_pixel",
-                            **({"nearest_mode": "floor"} if mode == "nearest" else {}))
-    graph = helper.make_graph([node], "one op", [helper.make_tensor_value_info("x", F, [1, channels, size, size])],
-                              [helper.make_tensor_value_info("y", F, [1, channels, size * scale, size * scale])],
-                              [numpy_helper.from_array(np.array([1, 1, scale, scale], np.float32), "scales")])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+def unary(kind, dims, opset=OPSET, **attributes):
+    return model_of(kind, [("x", F, dims)], [("y", F, dims)], (), attributes, opset=opset)
+
+
+def binary(kind, left, right, result=F):
+    return model_of(kind, [("a", F, left), ("b", F, right)], [("y", result, list(np.broadcast_shapes(left, right)))])
+
+
+def with_constant(kind, dims, value):
+    return model_of(kind, [("x", F, dims)], [("y", F, list(np.broadcast_shapes(dims, value.shape)))], {"c": value})
+
+
+def where(mask, dims):
+    return model_of("Where", [("c", B, mask), ("a", F, dims), ("b", F, dims)],
+                    [("y", F, list(np.broadcast_shapes(mask, dims)))])
+
+
+def cast(dims, begin, end):
+    return model_of("Cast", [("x", begin, dims)], [("y", end, dims)], attributes={"to": end})
+
+
+def quantize(dims):
+    return model_of("QuantizeLinear", [("x", F, dims)], [("y", TensorProto.UINT8, dims)],
+                    {"s": np.float32(2**-6), "z": np.uint8(128)})
+
+
+def dequantize(dims):
+    return model_of("DequantizeLinear", [("x", TensorProto.UINT8, dims)], [("y", F, dims)],
+                    {"s": np.float32(0.02), "z": np.uint8(128)})
+
+
+def pool(kind, channels, size, kernel, stride, pad=0, rank=2, **attributes):
+    result = (size + 2 * pad - kernel) // stride + 1
+    return model_of(kind, [("x", F, [1, channels] + [size] * rank)], [("y", F, [1, channels] + [result] * rank)],
+                    attributes={"kernel_shape": [kernel] * rank, "strides": [stride] * rank, "pads": [pad] * 2 * rank,
+                                **attributes})
+
+
+def global_pool(kind, dims):
+    return model_of(kind, [("x", F, dims)], [("y", F, dims[:2] + [1] * (len(dims) - 2))])
+
+
+def resize(channels, size, scale, mode, coordinates="half_pixel"):
+    result = int(size * scale)
+    return model_of("Resize", [("x", F, [1, channels, size, size])], [("y", F, [1, channels, result, result])],
+                    {"scales": np.array([1, 1, scale, scale], np.float32)},
+                    {"mode": mode, "coordinate_transformation_mode": coordinates,
+                     **({"nearest_mode": "floor"} if mode == "nearest" else {})}, ["x", "", "scales"])
+
+
+def grid_sample(channels, size, result):
+    return model_of("GridSample", [("x", F, [1, channels, size, size])], [("y", F, [1, channels, result, result])],
+                    {"g": np.tanh(normal(1, result, result, 2))})
 
 
 def concat(parts, axis):
@@ -116,18 +180,77 @@ def slice_of(dims, begin, end, step):
     return model_of("Slice", [("x", F, dims)], [("y", F, kept)], dict(zip(("begin", "end", "axes", "step"), as_array)))
 
 
-def top_k(dims, k):
-    return model_of("TopK", [("x", F, dims)], [("v", F, [*dims[:-1], k]), ("i", I, [*dims[:-1], k])],
-                    {"k": np.array([k], np.int64)})
+def split(dims, axis, parts):
+    part = [*dims[:axis], dims[axis] // parts, *dims[axis + 1:]]
+    return model_of("Split", [("x", F, dims)], [(f"y{i}", F, part) for i in range(parts)],
+                    {"split": np.array([part[axis]] * parts, np.int64)}, {"axis": axis})
 
 
-def lstm(steps, width, hidden):
-    node = helper.make_node("LSTM", ["x", "w", "r"], ["y"], hidden_size=hidden)
-    weights = {"w": 0.1 * normal(1, 4 * hidden, width), "r": 0.1 * normal(1, 4 * hidden, hidden)}
-    graph = helper.make_graph([node], "one op", [helper.make_tensor_value_info("x", F, [steps, 1, width])],
-                              [helper.make_tensor_value_info("y", F, [steps, 1, 1, hidden])],
-                              [numpy_helper.from_array(array, name) for name, array in weights.items()])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+def pad(dims, width, mode):
+    return model_of("Pad", [("x", F, dims)], [("y", F, [*dims[:-2], dims[-2] + 2 * width, dims[-1] + 2 * width])],
+                    {"pads": np.array([0] * (len(dims) - 2) + [width, width] + [0] * (len(dims) - 2) + [width, width])},
+                    {"mode": mode})
+
+
+def expand(dims, result, kind="Expand"):
+    amount = result if kind == "Expand" else [b // a for a, b in zip(dims, result)]
+    return model_of(kind, [("x", F, dims)], [("y", F, result)], {"n": np.array(amount, np.int64)})
+
+
+def space(kind, dims, block):
+    n, c, h, w = dims
+    result = ([n, c // block**2, h * block, w * block] if kind == "DepthToSpace"
+              else [n, c * block**2, h // block, w // block])
+    return model_of(kind, [("x", F, dims)], [("y", F, result)], attributes={"blocksize": block})
+
+
+def col_to_image(channels, size, block):
+    count = (size // block) ** 2
+    return model_of("Col2Im", [("x", F, [1, channels * block**2, count])], [("y", F, [1, channels, size, size])],
+                    {"i": np.array([size, size]), "b": np.array([block, block])}, {"strides": [block, block]}, opset=18)
+
+
+def top_k(dims, k, axis=-1):
+    kept = list(dims)
+    kept[axis] = k
+    return model_of("TopK", [("x", F, dims)], [("v", F, kept), ("i", I, kept)], {"k": np.array([k], np.int64)},
+                    {"axis": axis})
+
+
+def arg_max(dims, axis):
+    return model_of("ArgMax", [("x", F, dims)], [("y", I, [n for i, n in enumerate(dims) if i != axis])],
+                    attributes={"axis": axis, "keepdims": 0})
+
+
+def cumulative_sum(dims, axis):
+    return model_of("CumSum", [("x", F, dims)], [("y", F, dims)], {"axis": np.int64(axis)})
+
+
+def one_hot(count, depth):
+    return model_of("OneHot", [("i", I, [count])], [("y", F, [count, depth])],
+                    {"depth": np.int64(depth), "values": np.array([0, 1], np.float32)})
+
+
+def suppression(count, classes):
+    corner = 100 * np.random.default_rng(count).random((1, count, 2), np.float32)
+    boxes = np.concatenate([corner, corner + 10], 2)
+    return model_of("NonMaxSuppression", [("s", F, [1, classes, count])], [("y", I, ["n", 3])],
+                    {"b": boxes, "m": np.int64(100), "i": np.float32(0.5), "t": np.float32(0.1)}, None,
+                    ["b", "s", "m", "i", "t"])
+
+
+def einsum(equation, *dims):
+    left, result = equation.split("->")
+    size = {letter: n for part, shape in zip(left.split(","), dims) for letter, n in zip(part, shape)}
+    return model_of("Einsum", [(f"x{i}", F, list(shape)) for i, shape in enumerate(dims)],
+                    [("y", F, [size[letter] for letter in result])], attributes={"equation": equation})
+
+
+def recurrent(kind, steps, batch, width, hidden, directions=1):
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind] * hidden
+    return model_of(kind, [("x", F, [steps, batch, width])], [("y", F, [steps, directions, batch, hidden])],
+                    {"w": 0.1 * normal(directions, gates, width), "r": 0.1 * normal(directions, gates, hidden)},
+                    {"hidden_size": hidden, "direction": "forward" if directions == 1 else "bidirectional"})
 
 
 # (group, name, the model's maker)
@@ -155,6 +278,7 @@ PROBLEMS = [
     ("conv", "3 dims 3x3x3 16 32", lambda: conv(16, 32, 16, rank=3)),
     ("conv", "1 dim 9 80 to 128 1000", lambda: conv(80, 1000, 128, kernel=9, rank=1)),
     ("conv", "transposed 2x2 256 to 128 28x28", lambda: conv_transpose(256, 28, 128)),
+    ("conv", "transposed 4x4 stride 2 64 to 32 33x33", lambda: conv_transpose(64, 33, 32, 4, 2, 1)),
     ("depthwise", "3x3 96 112x112 stride 2", lambda: conv(96, 112, 96, groups=96, stride=2)),
     ("depthwise", "3x3 144 56x56", lambda: conv(144, 56, 144, groups=144)),
     ("depthwise", "3x3 960 7x7", lambda: conv(960, 7, 960, groups=960)),
@@ -164,29 +288,112 @@ PROBLEMS = [
     ("reduce", "max of 64x128x256 over 1", lambda: reduce("ReduceMax", [64, 128, 256], [1])),
     ("reduce", "sum of 1000000", lambda: reduce("ReduceSum", [1000000], [0])),
     ("reduce", "mean of 33x17x65x9 over 1, 3", lambda: reduce("ReduceMean", [33, 17, 65, 9], [1, 3])),
+    ("reduce", "mean of 3136x96 over 1", lambda: reduce("ReduceMean", [3136, 96], [1])),
+    ("reduce", "sum of 1000x1000 over 0", lambda: reduce("ReduceSum", [1000, 1000], [0])),
+    ("reduce", "l2 of 1000x129 over 1", lambda: reduce("ReduceL2", [1000, 129], [1])),
+    ("reduce", "log sum exp of 1000x129 over 1", lambda: reduce("ReduceLogSumExp", [1000, 129], [1])),
+    ("reduce", "min of 1x64x57x57 over 1", lambda: reduce("ReduceMin", [1, 64, 57, 57], [1])),
+    ("reduce", "argmax of 64x1000 over 1", lambda: arg_max([64, 1000], 1)),
+    ("reduce", "argmax of 1x21x257x257 over 1", lambda: arg_max([1, 21, 257, 257], 1)),
+    ("reduce", "cumulative sum of 64x10000", lambda: cumulative_sum([64, 10000], 1)),
+    ("reduce", "cumulative sum of 1000x129 over 0", lambda: cumulative_sum([1000, 129], 0)),
     *[("softmax", f"{rows} x {n}", lambda rows=rows, n=n: softmax([rows, n]))
       for rows, n in ((100000, 2), (4096, 17), (1536, 128), (64, 1000), (16, 50257), (1, 1000000))],
     ("softmax", "axis 1 of 8x64x32x32", lambda: softmax([8, 64, 32, 32], 1)),
     ("norm", "layer 128x768", lambda: layer_norm([128, 768])),
     ("norm", "layer 3136x96", lambda: layer_norm([3136, 96])),
+    ("norm", "batch 1x64x112x112", lambda: norm("BatchNormalization", [1, 64, 112, 112], 5)),
+    ("norm", "instance 1x64x57x57", lambda: norm("InstanceNormalization", [1, 64, 57, 57])),
+    ("norm", "group of 10, 1x320x32x32",
+     lambda: norm("GroupNormalization", [1, 320, 32, 32], opset=21, num_groups=32)),
+    ("norm", "l2 1000x257", lambda: unary("LpNormalization", [1000, 257], axis=1, p=2)),
+    ("norm", "local response 1x96x27x27", lambda: unary("LRN", [1, 96, 27, 27], size=5)),
     ("move", "transpose 1x12x128x64 by 0, 2, 1, 3", lambda: transpose([1, 12, 128, 64], [0, 2, 1, 3])),
     ("move", "transpose 1024x1024", lambda: transpose([1024, 1024], [1, 0])),
     ("move", "transpose 1x64x112x112 to channels last", lambda: transpose([1, 64, 112, 112], [0, 2, 3, 1])),
     ("move", "transpose 33x17x65x9 by 3, 1, 0, 2", lambda: transpose([33, 17, 65, 9], [3, 1, 0, 2])),
     ("move", "gather 128 of 30522x768", lambda: gather_rows(30522, 768, 128)),
     ("move", "gather 100000 of 1000x16", lambda: gather_rows(1000, 16, 100000)),
+    ("move", "gather 100 of 64x1000x33 along 1", lambda: gather([64, 1000, 33], 1, 100)),
+    ("move", "gather 100 of 1000x1000 along 1", lambda: gather([1000, 1000], 1, 100)),
+    ("move", "gather elements 100 of 1000x257 along 1", lambda: gather_elements([1000, 257], 1, 100)),
+    ("move", "scatter elements 500 into 1000x129", lambda: scatter_elements(1000, 129, 500, "none")),
+    ("move", "scatter elements, added, 500 into 1000x129", lambda: scatter_elements(1000, 129, 500, "add")),
+    ("move", "scatter rows 200 into 1000x65", lambda: scatter_rows(1000, 65, 200, "none")),
+    ("move", "scatter rows, added, 200 into 1000x65", lambda: scatter_rows(1000, 65, 200, "add")),
+    ("move", "transpose 1x224x224x3 to channels first", lambda: transpose([1, 224, 224, 3], [0, 3, 1, 2])),
+    ("move", "transpose 1x56x56x96 to channels first", lambda: transpose([1, 56, 56, 96], [0, 3, 1, 2])),
+    ("move", "transpose 1x8x7x8x7x96 by 0, 1, 3, 2, 4, 5",
+     lambda: transpose([1, 8, 7, 8, 7, 96], [0, 1, 3, 2, 4, 5])),
+    ("move", "transpose 8x197x12x64 by 0, 2, 3, 1", lambda: transpose([8, 197, 12, 64], [0, 2, 3, 1])),
+    ("move", "transpose 17x1023x5 by 2, 0, 1", lambda: transpose([17, 1023, 5], [2, 0, 1])),
+    ("move", "concat 3 of 1000x33 along 1", lambda: concat([(1000, 33)] * 3, 1)),
+    ("move", "split 128x2304 in 3", lambda: split([128, 2304], 1, 3)),
+    ("move", "pad 1x64x56x56 by 1", lambda: pad([1, 64, 56, 56], 1, "constant")),
+    ("move", "pad 1x3x224x224 by 3, reflected", lambda: pad([1, 3, 224, 224], 3, "reflect")),
+    ("move", "expand 64x1x1000 to 64x17x1000", lambda: expand([64, 1, 1000], [64, 17, 1000])),
+    ("move", "tile 33x65 by 8, 4", lambda: expand([33, 65], [264, 260], "Tile")),
+    ("move", "middle of 1x64x58x58", lambda: slice_of([1, 64, 58, 58], [0, 0, 1, 1], [1, 64, 57, 57], [1, 1, 1, 1])),
+    ("move", "depth to space 1x64x56x56", lambda: space("DepthToSpace", [1, 64, 56, 56], 2)),
+    ("move", "space to depth 1x3x224x224", lambda: space("SpaceToDepth", [1, 3, 224, 224], 4)),
+    ("move", "columns to image 1x64x56x56", lambda: col_to_image(64, 56, 4)),
+    ("move", "one hot 1000x1000", lambda: one_hot(1000, 1000)),
     ("move", "concat 4 of 1x64x56x56", lambda: concat([(1, 64, 56, 56)] * 4, 1)),
     ("move", "every second of 1x64x112x112", lambda: slice_of([1, 64, 112, 112], [0, 0, 0, 0], [1, 64, 112, 112],
                                                               [1, 1, 2, 2])),
     ("elementwise", "relu 1000000", lambda: unary("Relu", [1000000])),
     ("elementwise", "sigmoid 1000000", lambda: unary("Sigmoid", [1000000])),
     ("elementwise", "erf 1000000", lambda: unary("Erf", [1000000])),
+    ("elementwise", "gelu 1000000", lambda: unary("Gelu", [1000000], 20)),
+    ("elementwise", "tanh 1000000", lambda: unary("Tanh", [1000000])),
+    ("elementwise", "exp 1000000", lambda: unary("Exp", [1000000])),
+    ("elementwise", "hard swish 1x96x57x57", lambda: unary("HardSwish", [1, 96, 57, 57])),
+    ("elementwise", "prelu 1x64x112x112", lambda: with_constant("PRelu", [1, 64, 112, 112], normal(64, 1, 1))),
+    ("elementwise", "power 2 of 1000000", lambda: with_constant("Pow", [1000000], np.float32(2))),
+    ("elementwise", "divide 33x17x65 by 17x1", lambda: binary("Div", [33, 17, 65], [17, 1])),
+    ("elementwise", "add 128x768 and 768", lambda: with_constant("Add", [128, 768], normal(768))),
+    ("elementwise", "greater 1000000", lambda: binary("Greater", [1000000], [1000000], B)),
+    ("elementwise", "where 1000000", lambda: where([1000000], [1000000])),
+    ("elementwise", "where 1x1x128x128 of 1x12x128x128", lambda: where([1, 1, 128, 128], [1, 12, 128, 128])),
+    ("elementwise", "cast 1000000 to i64", lambda: cast([1000000], F, I)),
+    ("elementwise", "cast 1000000 from i64", lambda: cast([1000000], I, F)),
+    ("elementwise", "cast 1000000 to f16", lambda: cast([1000000], F, TensorProto.FLOAT16)),
+    ("elementwise", "quantize 1x64x112x112", lambda: quantize([1, 64, 112, 112])),
+    ("elementwise", "dequantize 1x64x112x112", lambda: dequantize([1, 64, 112, 112])),
     ("elementwise", "add 1x256x56x56", lambda: binary("Add", [1, 256, 56, 56], [1, 256, 56, 56])),
     ("elementwise", "mul 1x256x56x56 by 1x256x1x1", lambda: binary("Mul", [1, 256, 56, 56], [1, 256, 1, 1])),
     ("pool", "max 3x3 stride 2 64 112x112", lambda: pool("MaxPool", 64, 112, 3, 2)),
+    ("pool", "max 3x3 stride 2 padded 64 113x113", lambda: pool("MaxPool", 64, 113, 3, 2, 1)),
+    ("pool", "max 3x3 stride 1 padded 192 28x28", lambda: pool("MaxPool", 192, 28, 3, 1, 1)),
+    ("pool", "max 2x2 stride 2 64 56x56", lambda: pool("MaxPool", 64, 56, 2, 2)),
+    ("pool", "max 5x5 stride 1 padded 256 20x20", lambda: pool("MaxPool", 256, 20, 5, 1, 2)),
+    ("pool", "max 2x2x2 stride 2 16 32x32x32", lambda: pool("MaxPool", 16, 32, 2, 2, 0, 3)),
     ("pool", "average 2x2 stride 2 128 56x56", lambda: pool("AveragePool", 128, 56, 2, 2)),
+    ("pool", "average 3x3 stride 1 padded 192 35x35", lambda: pool("AveragePool", 192, 35, 3, 1, 1)),
+    ("pool", "average 3x3 stride 2 padded 64 57x57", lambda: pool("AveragePool", 64, 57, 3, 2, 1, count_include_pad=1)),
+    ("pool", "global average 1x512x7x7", lambda: global_pool("GlobalAveragePool", [1, 512, 7, 7])),
+    ("pool", "global max 1x1280x8x8", lambda: global_pool("GlobalMaxPool", [1, 1280, 8, 8])),
     ("image", "resize linear 64 56x56 by 2", lambda: resize(64, 56, 2, "linear")),
-    ("image", "resize nearest 64 56x56 by 2", lambda: resize(64, 56, 2, "nearest")),
+    ("image", "resize linear 3 224x224 by 0.5", lambda: resize(3, 224, 0.5, "linear")),
+    ("image", "resize nearest 64 56x56 by 2", lambda: resize(64, 56, 2, "nearest", "asymmetric")),
+    ("image", "resize nearest 128 13x13 by 2", lambda: resize(128, 13, 2, "nearest", "asymmetric")),
+    ("image", "resize nearest 64 56x56 by 1.5", lambda: resize(64, 56, 1.5, "nearest", "asymmetric")),
+    ("image", "resize cubic 16 56x56 by 2", lambda: resize(16, 56, 2, "cubic")),
+    ("image", "grid sample 64 56x56", lambda: grid_sample(64, 56, 56)),
     ("other", "topk 10 of 64x1000", lambda: top_k([64, 1000], 10)),
-    ("other", "lstm 50 steps 128 to 128", lambda: lstm(50, 128, 128)),
+    ("other", "topk 5 of 1x1000", lambda: top_k([1, 1000], 5)),
+    ("other", "topk 300 of 1x8400", lambda: top_k([1, 8400], 300)),
+    ("other", "topk 1000 of 1x100000", lambda: top_k([1, 100000], 1000)),
+    ("other", "topk 4 of 32x100x64 over 1", lambda: top_k([32, 100, 64], 4, 1)),
+    ("other", "suppression 1000 boxes", lambda: suppression(1000, 1)),
+    ("other", "suppression 400 boxes 20 classes", lambda: suppression(400, 20)),
+    ("other", "einsum bhid,bhjd->bhij 1x12x128x64",
+     lambda: einsum("bhid,bhjd->bhij", (1, 12, 128, 64), (1, 12, 128, 64))),
+    ("other", "einsum bchw,oc->bohw 1x64x28x28", lambda: einsum("bchw,oc->bohw", (1, 64, 28, 28), (32, 64))),
+    ("other", "einsum bmhwc,hkc->bmhwk 1x4x14x14x32",
+     lambda: einsum("bmhwc,hkc->bmhwk", (1, 4, 14, 14, 32), (14, 14, 32))),
+    ("other", "lstm 50 steps 128 to 128", lambda: recurrent("LSTM", 50, 1, 128, 128)),
+    ("other", "lstm 32 steps, both ways, 8 of 96 to 65", lambda: recurrent("LSTM", 32, 8, 96, 65, 2)),
+    ("other", "gru 50 steps 128 to 128", lambda: recurrent("GRU", 50, 1, 128, 128)),
+    ("other", "rnn 50 steps 4 of 64 to 64", lambda: recurrent("RNN", 50, 4, 64, 64)),
 ]

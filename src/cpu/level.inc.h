@@ -42,6 +42,7 @@ static inline vec nan_least(vec a, vec b) { return v_blend(v_is_nan(a), a, v_min
 #include "cpu/probe.inc.h"
 #include "cpu/requant.inc.h"
 #include "cpu/rows_image.inc.h"
+#include "cpu/rows_pool.inc.h"
 
 #include "cpu/rows.inc.h"
 #include "cpu/vm_ops.inc.h"

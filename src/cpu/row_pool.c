@@ -2,35 +2,16 @@
 /* row_pool.c - max and average pooling in f32, max pooling of 8-bit codes: the largest code is that of the largest
  * number.
  *
- * Channels-last: vectors along channels over pointers to the window's pixels. Adjacent widths: vectors along the width;
- * the rows of a window are folded to one row, and that row is folded along the width. Any other order: element by
- * element. */
+ * Channels-last: vectors along channels over pointers to the window's pixels. Adjacent widths: pool_width.c. Any other
+ * order: element by element. */
 #include "cpu/cpu_kernels.h"
 #include "cpu/level.h"
-#include "cpu/row.h"
-#include "cpu/rows.h"
+#include "cpu/pool.h"
 
 #include <math.h>
 #include <string.h>
 
-/* TAPS: pointers that are folded at once. STAGE: elements of a folded row, STEP: the largest stride along it. */
-enum { SPATIAL = 3, TAPS = 128, STAGE = 2048, STEP = 8 };
-
-typedef enum pool_way { POOL_LAST, POOL_WIDTH, POOL_ELEMENTS } pool_way;
-
-typedef struct record {
-    const rows_set *set;
-    pool_way way;
-    bool is_max, counts_pad;
-    uint8_t size; /* bytes of an element: 4 or 1 */
-    uint8_t flip; /* of codes: 0x80 where they have no sign */
-    int64_t images, channels, in[SPATIAL], out[SPATIAL];
-    int64_t kernel[SPATIAL], stride[SPATIAL], dilation[SPATIAL], pad[SPATIAL], pad_end[SPATIAL];
-    int64_t x_image, x_channel, x_dim[SPATIAL], y_image, y_channel, y_dim[SPATIAL];
-    int64_t width;         /* results of a row that are made at once: their inputs fit in STAGE */
-    row_epilogue epilogue; /* channels-last: by output rows */
-    row_after after;
-} record;
+enum { TAPS = 128 }; /* pointers that are folded at once */
 
 /* max_pool and avg_pool begin alike. */
 typedef struct pool_attrs {
@@ -52,12 +33,23 @@ static bool is_code(sinter_dtype type)
     return type == SINTER_DTYPE_U8 || type == SINTER_DTYPE_I8;
 }
 
+static bool is_half(sinter_dtype type)
+{
+    return type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16;
+}
+
 static const char *reject_common(const problem *p)
 {
-    REJECT_UNLESS(p->in[0].rank >= 3 && p->in[0].rank <= 2 + SPATIAL, "has no or more than three spatial axes");
+    REJECT_UNLESS(p->in[0].rank >= 3 && p->in[0].rank <= 2 + POOL_SPATIAL, "has no or more than three spatial axes");
     REJECT_UNLESS(p->epilogue || p->count_out == 1, "indices are wanted");
     if (p->op == OP_max_pool && is_code(p->in[0].dtype)) {
         REJECT_UNLESS(p->out[0].dtype == p->in[0].dtype && !p->prologue && !p->epilogue, "codes take no programs");
+        return NULL;
+    }
+    const bool has_channels_inside = p->in[0].order[p->in[0].rank - 1] == 1 && p->in[0].dim[1].max != 1;
+    if (is_half(p->in[0].dtype)) {
+        REJECT_UNLESS(p->out[0].dtype == p->in[0].dtype && !p->prologue && !p->epilogue, "16 bits take no programs");
+        REJECT_UNLESS(!has_channels_inside, "16 bits, and channels lie innermost");
         return NULL;
     }
     REJECT_UNLESS(row_is_f32(p, 1), "not in f32");
@@ -97,13 +89,13 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 static size_t record_size(const problem *p, const tactic *t)
 {
     (void)t;
-    return sizeof(record) + row_room(p);
+    return sizeof(pool_record) + row_room(p);
 }
 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
-    record *r = to;
+    pool_record *r = to;
     isa_level isa;
     TRY(row_isa_bind(e, p, t, &isa));
     const pool_attrs a = attrs_of(p, attrs);
@@ -111,7 +103,8 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     const uint32_t spatial = x->rank - 2;
     r->set = level_of(isa)->rows;
     r->is_max = p->op == OP_max_pool;
-    r->size = is_code(x->dtype) ? 1 : 4;
+    r->type = x->dtype;
+    r->size = (uint8_t)(sinter_dtype_bits(x->dtype) / 8);
     r->flip = x->dtype == SINTER_DTYPE_U8 ? 0x80 : 0;
     r->counts_pad = a.counts_pad;
     r->images = x->dim[0];
@@ -120,12 +113,12 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     r->x_channel = x->stride[1];
     r->y_image = y->stride[0];
     r->y_channel = y->stride[1];
-    for (uint32_t i = 0; i < SPATIAL; i++) {
+    for (uint32_t i = 0; i < POOL_SPATIAL; i++) {
         r->in[i] = r->out[i] = r->kernel[i] = r->stride[i] = r->dilation[i] = 1;
         r->pad[i] = r->pad_end[i] = r->x_dim[i] = r->y_dim[i] = 0;
     }
     for (uint32_t i = 0; i < spatial; i++) {
-        const uint32_t k = SPATIAL - spatial + i;
+        const uint32_t k = POOL_SPATIAL - spatial + i;
         r->in[k] = x->dim[2 + i];
         r->out[k] = y->dim[2 + i];
         r->kernel[k] = a.kernel->at[i];
@@ -140,52 +133,18 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     /* The epilogue counts rows of pixels in the order in which the result lies. */
     bool is_order = p->out[0].order[y->rank - 1] == 1 && p->out[0].order[0] == 0;
     for (uint32_t i = 1; i + 1 < y->rank; i++) is_order = is_order && p->out[0].order[i] == i + 1;
-    const int64_t step = r->stride[2], reach = (r->kernel[2] - 1) * r->dilation[2] + 1;
     const bool is_width = (r->x_dim[2] == 1 || r->in[2] == 1) && (r->y_dim[2] == 1 || r->out[2] == 1);
-    r->width = step <= STEP && reach + step <= STAGE ? (STAGE - reach) / step : 0;
-    r->way = is_last && (is_order || !p->epilogue) && !row_epilogue_reject(p) ? POOL_LAST
-             : is_width && r->width                                           ? POOL_WIDTH
-                                                                              : POOL_ELEMENTS;
+    r->way = is_last && !is_half(r->type) && (is_order || !p->epilogue) && !row_epilogue_reject(p) ? POOL_LAST
+             : is_width && pool_width_takes(r)                                                     ? POOL_WIDTH
+                                                                                                   : POOL_ELEMENTS;
     r->epilogue.has_program = r->after.has_program = false;
     if (r->way == POOL_LAST && p->epilogue)
         return row_epilogue_bind(e, p, isa, in, out, p->out[0].order, false, &r->epilogue, r + 1);
     return row_after_bind(e, p, isa, in, out, &r->after, r + 1);
 }
 
-typedef struct job {
-    const record *r;
-    vm_io io;
-    const char *x;
-    char *y;
-} job;
-
-/* Kernel positions [first, stop) that lie inside, and how many lie inside the padded input. */
-typedef struct span {
-    int64_t at, first, stop, padded;
-} span;
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    if (b == 1) return a;
-    return a > 0 ? (a + b - 1) / b : -(-a / b);
-}
-
-static span span_of(const record *r, uint32_t i, int64_t o)
-{
-    span s = { .at = o * r->stride[i] - r->pad[i] };
-    const int64_t d = r->dilation[i], k = r->kernel[i];
-    s.first = s.at < 0 ? ceil_div(-s.at, d) : 0;
-    if (s.first > k) s.first = k;
-    s.stop = ceil_div(r->in[i] - s.at, d);
-    if (s.stop > k) s.stop = k;
-    if (s.stop < s.first) s.stop = s.first;
-    s.padded = ceil_div(r->in[i] + r->pad_end[i] - s.at, d);
-    if (s.padded > k) s.padded = k;
-    return s;
-}
-
 /* What a result is divided by, of the kernel positions of its window. */
-static double divisor_of(const record *r, const span s[SPATIAL])
+static double divisor_of(const pool_record *r, const pool_span s[POOL_SPATIAL])
 {
     if (r->counts_pad) return (double)(s[0].padded * s[1].padded * s[2].padded);
     return (double)((s[0].stop - s[0].first) * (s[1].stop - s[1].first) * (s[2].stop - s[2].first));
@@ -193,31 +152,30 @@ static double divisor_of(const record *r, const span s[SPATIAL])
 
 /* Operands that are folded into n elements at y, TAPS at a time. */
 typedef struct fold {
-    const record *r;
+    const pool_record *r;
     void *y;
-    int64_t n, step;
+    int64_t n;
     int64_t count;
     const void *tap[TAPS];
 } fold;
 
-static void fold_begin(fold *f, const record *r, void *y, int64_t n, int64_t step)
+static void fold_begin(fold *f, const pool_record *r, void *y, int64_t n)
 {
     f->r = r;
     f->y = y;
     f->n = n;
-    f->step = step;
     f->count = 0;
 }
 
 static void fold_now(fold *f, float scale)
 {
-    const record *r = f->r;
+    const pool_record *r = f->r;
     const void *const *from = f->tap;
     if (r->size == 1) {
         r->set->max_bytes(f->y, (const uint8_t *const *)from, f->count, f->n, r->flip);
         return;
     }
-    (r->is_max ? r->set->max_of : r->set->sum_of)(f->y, (const float *const *)from, f->count, f->n, f->step, scale);
+    (r->is_max ? r->set->max_of : r->set->sum_of)(f->y, (const float *const *)from, f->count, f->n, scale);
 }
 
 static void fold_add(fold *f, const void *x)
@@ -231,7 +189,7 @@ static void fold_add(fold *f, const void *x)
 }
 
 /* n results of a window without elements. */
-static void fill(const record *r, void *y, int64_t n, double divisor)
+static void fill(const pool_record *r, void *y, int64_t n, double divisor)
 {
     if (r->size == 1) {
         memset(y, 0x80 ^ r->flip, (size_t)n);
@@ -242,10 +200,10 @@ static void fill(const record *r, void *y, int64_t n, double divisor)
 }
 
 /* One output pixel of all channels. */
-static void pixel_last(const record *r, char *y, const char *x, const span s[SPATIAL])
+static void pixel_last(const pool_record *r, char *y, const char *x, const pool_span s[POOL_SPATIAL])
 {
     fold f;
-    fold_begin(&f, r, y, r->channels, 1);
+    fold_begin(&f, r, y, r->channels);
     for (int64_t d = s[0].first; d < s[0].stop; d++)
         for (int64_t h = s[1].first; h < s[1].stop; h++)
             for (int64_t w = s[2].first; w < s[2].stop; w++)
@@ -260,14 +218,14 @@ static void pixel_last(const record *r, char *y, const char *x, const span s[SPA
 static void rows_last(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
-    const job *j = arg;
-    const record *r = j->r;
+    const pool_job *j = arg;
+    const pool_record *r = j->r;
     for (int64_t i = begin; i < end; i++) {
         const int64_t h = i % r->out[1], d = i / r->out[1] % r->out[0], n = i / r->out[1] / r->out[0];
-        span s[SPATIAL] = { span_of(r, 0, d), span_of(r, 1, h) };
+        pool_span s[POOL_SPATIAL] = { pool_span_of(r, 0, d), pool_span_of(r, 1, h) };
         char *y = j->y + (n * r->y_image + d * r->y_dim[0] + h * r->y_dim[1]) * r->size;
         for (int64_t w = 0; w < r->out[2]; w++) {
-            s[2] = span_of(r, 2, w);
+            s[2] = pool_span_of(r, 2, w);
             pixel_last(r, y + w * r->y_dim[2] * r->size, j->x + n * r->x_image * r->size, s);
         }
         if (r->epilogue.has_program)
@@ -275,133 +233,43 @@ static void rows_last(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
     }
 }
 
-/* Results of a row that are divided by the same number; along the width `taps` count. */
-typedef struct segment {
-    int64_t n, taps;
-} segment;
-
-/* Results [w, w + n) of every row: the inputs of one row that they take, [begin, begin + count), and those of them that
- * are no padding. */
-typedef struct width_plan {
-    int64_t w, n, begin, count, from, to, segments;
-    segment segment[STAGE];
-    _Alignas(64) float row[STAGE + STEP * 16], wide[STAGE];
-} width_plan;
-
-static void width_plan_init(const record *r, width_plan *t, int64_t w)
-{
-    const int64_t step = r->stride[2], reach = (r->kernel[2] - 1) * r->dilation[2];
-    t->w = w;
-    t->n = r->out[2] - w < r->width ? r->out[2] - w : r->width;
-    t->begin = w * step - r->pad[2];
-    t->count = (t->n - 1) * step + reach + 1;
-    t->from = t->begin < 0 ? 0 : t->begin;
-    t->to = t->begin + t->count < r->in[2] ? t->begin + t->count : r->in[2];
-    if (t->from > t->to) t->from = t->to = t->begin < 0 ? t->begin + t->count : t->begin;
-    t->segments = 0;
-    for (int64_t i = 0; i < t->n; i++) {
-        const span s = span_of(r, 2, w + i);
-        const int64_t taps = r->is_max ? 1 : r->counts_pad ? s.padded : s.stop - s.first;
-        segment *last = t->segments ? &t->segment[t->segments - 1] : NULL;
-        if (last && last->taps == taps) last->n++;
-        else t->segment[t->segments++] = (segment){ 1, taps };
-    }
-    memset(t->row, 0, sizeof t->row);
-    fill(r, t->row, t->count, 1);
-}
-
-/* The plan's results of one row of a plane; taps: of a window, without those along the width. */
-static void width_part(const record *r, width_plan *t, char *y, const char *x, const span s[2], int64_t taps)
-{
-    const int64_t step = r->stride[2], k = r->kernel[2], d = r->dilation[2], size = r->size;
-    char *row = (char *)t->row;
-    fold f;
-    fold_begin(&f, r, row + (t->from - t->begin) * size, t->to - t->from, 1);
-    for (int64_t i = s[0].first; t->from < t->to && i < s[0].stop; i++)
-        for (int64_t h = s[1].first; h < s[1].stop; h++)
-            fold_add(&f, x + ((s[0].at + i * r->dilation[0]) * r->x_dim[0] +
-                              (s[1].at + h * r->dilation[1]) * r->x_dim[1] + t->from) *
-                                 size);
-    if (f.count) fold_now(&f, 1.0f);
-    /* Steps of other sizes: all positions are folded, and of these each step-th is taken. */
-    const bool is_direct = step == 1 || (step == 2 && size == 4 && k <= TAPS);
-    for (int64_t i = 0, c = 0; i < t->segments; c += t->segment[i++].n) {
-        const int64_t n = t->segment[i].n;
-        const double divisor = (double)(taps * t->segment[i].taps);
-        char *to = y + (t->w + c) * size;
-        if (is_direct) fold_begin(&f, r, to, n, step);
-        else fold_begin(&f, r, t->wide, (n - 1) * step + 1, 1);
-        for (int64_t j = 0; j < k; j++) fold_add(&f, row + (j * d + c * step) * size);
-        fold_now(&f, r->is_max ? 1.0f : (float)(1 / divisor));
-        if (!is_direct && size == 4)
-            for (int64_t j = 0; j < n; j++) ((float *)(void *)to)[j] = t->wide[j * step];
-        if (!is_direct && size == 1)
-            for (int64_t j = 0; j < n; j++) to[j] = ((const char *)t->wide)[j * step];
-        if (!r->is_max && divisor == 0) fill(r, to, n, 0);
-    }
-}
-
-static double load(const record *r, const char *x, int64_t at)
-{
-    if (r->size == 4) return (double)((const float *)(const void *)x)[at];
-    return (int8_t)((uint8_t)x[at] ^ r->flip);
-}
-
-static void element(const record *r, char *y, const char *x, const span s[SPATIAL])
+static void element(const pool_record *r, char *y, const char *x, const pool_span s[POOL_SPATIAL])
 {
     double v = r->is_max ? -INFINITY : 0;
     bool is_any = false;
     for (int64_t d = s[0].first; d < s[0].stop; d++)
         for (int64_t h = s[1].first; h < s[1].stop; h++)
             for (int64_t w = s[2].first; w < s[2].stop; w++) {
-                const double u =
-                    load(r, x,
-                         (s[0].at + d * r->dilation[0]) * r->x_dim[0] + (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
-                             (s[2].at + w * r->dilation[2]) * r->x_dim[2]);
+                const double u = dtype_load_f64(r->type, x,
+                                                (s[0].at + d * r->dilation[0]) * r->x_dim[0] +
+                                                    (s[1].at + h * r->dilation[1]) * r->x_dim[1] +
+                                                    (s[2].at + w * r->dilation[2]) * r->x_dim[2]);
                 is_any = true;
                 if (!r->is_max) v += u;
                 else if (!(u <= v) && !isnan(v)) v = u;
             }
-    if (!is_any) fill(r, y, 1, divisor_of(r, s));
-    else if (r->size == 1) *(uint8_t *)y = (uint8_t)(int8_t)v ^ r->flip;
-    else *(float *)(void *)y = (float)(r->is_max ? v : v / divisor_of(r, s));
+    if (!is_any && r->size == 1) fill(r, y, 1, 1);
+    else dtype_store_f64(r->type, y, 0, r->is_max ? v : v / divisor_of(r, s));
 }
 
-/* One row of results of a plane; NULL t: element by element. */
-static void plane_row(const record *r, width_plan *t, char *y, const char *x, span s[SPATIAL])
-{
-    if (t && s[0].first < s[0].stop && s[1].first < s[1].stop) {
-        const int64_t inside = (s[0].stop - s[0].first) * (s[1].stop - s[1].first);
-        width_part(r, t, y, x, s, r->counts_pad ? s[0].padded * s[1].padded : inside);
-        return;
-    }
-    const int64_t begin = t ? t->w : 0, end = t ? t->w + t->n : r->out[2];
-    for (int64_t w = begin; w < end; w++) {
-        s[2] = span_of(r, 2, w);
-        element(r, y + w * r->y_dim[2] * r->size, x, s);
-    }
-}
-
-/* Planes of one channel. */
+/* Planes of one channel, element by element. */
 static void planes(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 {
     (void)worker;
-    const job *j = arg;
-    const record *r = j->r;
-    width_plan t;
-    const bool is_width = r->way == POOL_WIDTH;
-    for (int64_t w = 0; w < r->out[2]; w += is_width ? r->width : r->out[2]) {
-        if (is_width) width_plan_init(r, &t, w);
-        for (int64_t i = begin; i < end; i++) {
-            const int64_t n = i / r->channels, c = i % r->channels;
-            const char *x = j->x + (n * r->x_image + c * r->x_channel) * r->size;
-            char *y = j->y + (n * r->y_image + c * r->y_channel) * r->size;
-            span s[SPATIAL];
-            for (int64_t d = 0; d < r->out[0]; d++) {
-                s[0] = span_of(r, 0, d);
-                for (int64_t h = 0; h < r->out[1]; h++) {
-                    s[1] = span_of(r, 1, h);
-                    plane_row(r, is_width ? &t : NULL, y + (d * r->y_dim[0] + h * r->y_dim[1]) * r->size, x, s);
+    const pool_job *j = arg;
+    const pool_record *r = j->r;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t n = i / r->channels, c = i % r->channels;
+        const char *x = j->x + (n * r->x_image + c * r->x_channel) * r->size;
+        char *y = j->y + (n * r->y_image + c * r->y_channel) * r->size;
+        pool_span s[POOL_SPATIAL];
+        for (int64_t d = 0; d < r->out[0]; d++) {
+            s[0] = pool_span_of(r, 0, d);
+            for (int64_t h = 0; h < r->out[1]; h++) {
+                s[1] = pool_span_of(r, 1, h);
+                for (int64_t w = 0; w < r->out[2]; w++) {
+                    s[2] = pool_span_of(r, 2, w);
+                    element(r, y + (d * r->y_dim[0] + h * r->y_dim[1] + w * r->y_dim[2]) * r->size, x, s);
                 }
             }
         }
@@ -410,14 +278,15 @@ static void planes(void *arg, uint32_t begin, uint32_t end, uint32_t worker)
 
 static sinter_status run(const kernel_run *k)
 {
-    const record *r = k->record;
-    job j = { r, { k->in, k->out }, k->in[0], k->out[0] };
+    const pool_record *r = k->record;
+    pool_job j = { r, { k->in, k->out }, k->in[0], k->out[0] };
     if (!r->images || !r->channels || !r->out[0] || !r->out[1] || !r->out[2]) return SINTER_OK;
     if (r->way == POOL_LAST) {
         row_parallel(k, r->images * r->out[0] * r->out[1], rows_last, &j);
         return SINTER_OK;
     }
-    row_parallel(k, r->images * r->channels, planes, &j);
+    if (r->way == POOL_WIDTH) pool_width_run(r, k, &j);
+    else row_parallel(k, r->images * r->channels, planes, &j);
     row_after_all(&r->after, k, k->out[0]);
     return SINTER_OK;
 }

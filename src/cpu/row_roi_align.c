@@ -160,7 +160,7 @@ static void flush(const record *r, blends *b, int64_t n)
     int64_t count = 0;
     for (int64_t i = 0; i < b->count; i++) of[count++] = b->part[i];
     if (b->has_sum) of[count++] = b->sum;
-    if (count) r->set->sum_of(b->sum, of, count, n, 1, 1);
+    if (count) r->set->sum_of(b->sum, of, count, n, 1);
     b->has_sum = b->has_sum || count;
     b->count = 0;
 }

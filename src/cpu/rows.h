@@ -5,12 +5,32 @@
 #ifndef CPU_ROWS_H
 #define CPU_ROWS_H
 
+#include "core/dtype.h"
 #include "cpu/isa.h"
 #include <stddef.h>
 #include <stdint.h>
 
 enum { ROWS_SHORT = 32 };
 typedef enum rows_fold { ROWS_SUM, ROWS_ABS, ROWS_SQUARE, ROWS_MAX, ROWS_MIN, ROWS_PROD } rows_fold;
+
+/* Rows of one plane that are pooled, where widths are adjacent. Result row i folds the input rows that begin with the
+ * elements row[first[i]], ..., row[first[i + 1] - 1] of x: `read` numbers of each, which become line[before], .... Result [i][j] is the fold of
+ * `taps` numbers of the line from j * step on, `dilation` apart, times scale[i][j]. The caller fills the rest of the
+ * line with the fold's seed. The line goes on for 2 vectors of 16 behind the last window. */
+typedef struct rows_pool {
+    const char *x;
+    char *y;
+    sinter_dtype type;          /* of x and y: f32, f16, bf16, u8 or i8 */
+    const int64_t *row;
+    const int32_t *first;
+    const int64_t *y_row;       /* where result row i begins */
+    const float *const *scale;  /* NULL: none */
+    int64_t rows, n, read, before, taps, dilation, step;
+    float *line;                /* `lines` lines, `pitch` apart */
+    int64_t pitch, lines;
+    float *wide;                /* n results, where the type is not f32 */
+    float seed;
+} rows_pool;
 
 typedef struct rows_set {
     /* y = softmax(x), or its logarithm, over one row. */
@@ -36,10 +56,11 @@ typedef struct rows_set {
     void (*fold_rows)(rows_fold kind, float *y, const float *x, int64_t rows, int64_t stride, int64_t n);
     /* acc[i] folds with `rows` rows of x, `stride` apart. */
     void (*fold_cols)(rows_fold kind, float *acc, const float *x, int64_t rows, int64_t stride, int64_t n);
-    /* y[i] = the largest x[k][step * i]; a NaN wins. y[i] = scale * sum of x[k][step * i]. step: 1, or 2: then operands
-     * are read as far as 2 vectors behind the last element. */
-    void (*max_of)(float *y, const float *const *x, int64_t count, int64_t n, int64_t step, float scale);
-    void (*sum_of)(float *y, const float *const *x, int64_t count, int64_t n, int64_t step, float scale);
+    void (*pool_max)(const rows_pool *p);       /* a NaN wins */
+    void (*pool_sum)(const rows_pool *p);
+    /* y[i] = the largest x[k][i]; a NaN wins. y[i] = scale * sum of x[k][i]. */
+    void (*max_of)(float *y, const float *const *x, int64_t count, int64_t n, float scale);
+    void (*sum_of)(float *y, const float *const *x, int64_t count, int64_t n, float scale);
     /* As max_of, of codes of 8 bits. flip: 0x80 where codes have no sign, else 0. */
     void (*max_bytes)(uint8_t *y, const uint8_t *const *x, int64_t count, int64_t n, uint8_t flip);
     /* y[i] = x[at[i]]: `at` rises, and lies in [0, width). */

@@ -332,6 +332,6 @@ static void fold_cols(rows_fold kind, float *acc, const float *x, int64_t rows, 
 static const rows_set rows_loops = {
     .softmax = softmax, .softmax_cols = softmax_cols, .layer_norm = layer_norm, .rms_norm = rms_norm, .affine = affine,
     .affine_each = affine_each, .moments = moments, .fold_rows = fold_rows, .fold_cols = fold_cols,
-    .max_of = max_of, .sum_of = sum_of, .max_bytes = max_bytes, .softmax_short = softmax_short,
-    .pick = pick, .pick2 = pick2, .blend2 = blend2, .blend4 = blend4,
+    .pool_max = pool_max, .pool_sum = pool_sum, .max_of = max_of, .sum_of = sum_of, .max_bytes = max_bytes,
+    .softmax_short = softmax_short, .pick = pick, .pick2 = pick2, .blend2 = blend2, .blend4 = blend4,
 };

@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows_image.inc.h - the row kernels of pools and resizes, included once by each instruction set's file. */
 
-/* Folds `count` operands; a step of 2 takes every second element, and may read as far as 2 vectors behind the last. */
+/* Folds `count` operands. */
 #define FOLD_OF(name, join)                                                                                 \
-    static inline void name##_steps(float *y, const float *const *x, int64_t count, int64_t n, float scale) \
-    {                                                                                                       \
-        for (int64_t i = 0; i < n; i += L) {                                                                \
-            vec a = v_even(v_load(x[0] + 2 * i), v_load(x[0] + 2 * i + L));                                 \
-            for (int64_t k = 1; k < count; k++) {                                                           \
-                const float *at = x[k] + 2 * i;                                                             \
-                a = join(a, v_even(v_load(at), v_load(at + L)));                                            \
-            }                                                                                               \
-            a = name##_end(a, scale);                                                                       \
-            if (i + L <= n) v_store(y + i, a);                                                              \
-            else v_store_n(y + i, a, (int)(n - i));                                                         \
-        }                                                                                                   \
-    }                                                                                                       \
-    static void name(float *y, const float *const *x, int64_t count, int64_t n, int64_t step, float scale)  \
+    static void name(float *y, const float *const *x, int64_t count, int64_t n, float scale)                \
     {                                                                                                       \
         int64_t i = 0;                                                                                      \
-        if (step == 2) {                                                                                    \
-            name##_steps(y, x, count, n, scale);                                                            \
-            return;                                                                                         \
-        }                                                                                                   \
         for (; i + 2 * L <= n; i += 2 * L) {                                                                \
             vec a = v_load(x[0] + i), b = v_load(x[0] + i + L);                                             \
             for (int64_t k = 1; k < count; k++) {                                                           \

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows_pool.inc.h - pools of planes whose widths are adjacent, included once by each instruction set's file.
+ *
+ * A few rows at a time: the input rows of each window are folded to one line, then each line is folded along the width.
+ * No line is read right after its store: a load across two stores would wait for both. Loops end with a whole vector
+ * that overlaps the one before. */
+
+INLINE vec pool_load(const char *x, int64_t at, sinter_dtype type)
+{
+    switch (type) {
+    case SINTER_DTYPE_F16: return v_load_f16((const uint16_t *)(const void *)x + at);
+    case SINTER_DTYPE_BF16: return v_load_bf16((const uint16_t *)(const void *)x + at);
+    case SINTER_DTYPE_U8: return vi_to_f32(vi_load_u8((const uint8_t *)x + at));
+    case SINTER_DTYPE_I8: return vi_to_f32(vi_load_i8((const int8_t *)x + at));
+    default: return v_load((const float *)(const void *)x + at);
+    }
+}
+
+/* Only the first n elements are read. */
+INLINE vec pool_load_n(const char *x, int64_t at, sinter_dtype type, int64_t n)
+{
+    if (type == SINTER_DTYPE_F32) return v_load_n((const float *)(const void *)x + at, (int)n);
+    const int64_t size = type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16 ? 2 : 1;
+    _Alignas(64) char part[2 * VEC_LANES] = { 0 };
+    memcpy(part, x + at * size, (size_t)(n * size));
+    return pool_load(part, 0, type);
+}
+
+INLINE void pool_narrow_as(char *y, const float *x, int64_t n, sinter_dtype type)
+{
+    const int64_t size = type == SINTER_DTYPE_F16 || type == SINTER_DTYPE_BF16 ? 2 : 1;
+    for (int64_t i = 0; i < n; i += L) {
+        _Alignas(64) char part[2 * VEC_LANES];
+        const int64_t left = n - i < L ? n - i : L;
+        char *to = left < L ? part : y + i * size;
+        const vec v = left < L ? v_load_n(x + i, (int)left) : v_load(x + i);
+        if (type == SINTER_DTYPE_F16) v_store_f16((uint16_t *)(void *)to, v);
+        else if (type == SINTER_DTYPE_BF16) v_store_bf16((uint16_t *)(void *)to, v);
+        else vi_store_8((uint8_t *)to, v_to_int(v));
+        if (left < L) memcpy(y + i * size, part, (size_t)(left * size));
+    }
+}
+
+/* The results in p->wide, in p's type, from element `at` of y on. */
+static void pool_narrow(const rows_pool *p, int64_t at)
+{
+    switch (p->type) {
+    case SINTER_DTYPE_F16: pool_narrow_as(p->y + at * 2, p->wide, p->n, SINTER_DTYPE_F16); break;
+    case SINTER_DTYPE_BF16: pool_narrow_as(p->y + at * 2, p->wide, p->n, SINTER_DTYPE_BF16); break;
+    default: pool_narrow_as(p->y + at, p->wide, p->n, SINTER_DTYPE_U8); break;
+    }
+}
+
+static inline float pool_most(float a, float b) { return a != a || a > b ? a : b; }
+static inline float pool_add(float a, float b) { return a + b; }
+
+#define POOL_FOLDS(name, join, join_one)                                                                                  \
+    INLINE void name##_down(float *line, const char *x, const int64_t *row, int count, int64_t n,               \
+                            sinter_dtype type)                                                                  \
+    {                                                                                                           \
+        if (n < L) {                                                                                            \
+            vec a = pool_load_n(x, row[0], type, n);                                                            \
+            for (int k = 1; k < count; k++) a = join(a, pool_load_n(x, row[k], type, n));                       \
+            v_store_n(line, a, (int)n);                                                                         \
+            return;                                                                                             \
+        }                                                                                                       \
+        for (int64_t i = 0; i < n; i += L) {                                                                    \
+            const int64_t at = i + L <= n ? i : n - L;                                                          \
+            vec a = pool_load(x, row[0] + at, type);                                                            \
+            for (int k = 1; k < count; k++) a = join(a, pool_load(x, row[k] + at, type));                       \
+            v_store(line + at, a);                                                                              \
+        }                                                                                                       \
+    }                                                                                                           \
+    INLINE vec name##_at(const float *from, int taps, int64_t dilation, int step)                               \
+    {                                                                                                           \
+        vec a = step == 2 ? v_even(v_load(from), v_load(from + L)) : v_load(from);                              \
+        for (int k = 1; k < taps; k++) {                                                                        \
+            from += dilation;                                                                                   \
+            a = join(a, step == 2 ? v_even(v_load(from), v_load(from + L)) : v_load(from));                     \
+        }                                                                                                       \
+        return a;                                                                                               \
+    }                                                                                                           \
+    INLINE void name##_across(float *y, const float *line, int64_t n, int taps, int64_t dilation, int step,     \
+                              const float *scale)                                                               \
+    {                                                                                                           \
+        if (n < L) {                                                                                            \
+            const vec a = name##_at(line, taps, dilation, step);                                                \
+            v_store_n(y, scale ? v_mul(a, v_load_n(scale, (int)n)) : a, (int)n);                                \
+            return;                                                                                             \
+        }                                                                                                       \
+        for (int64_t i = 0; i < n; i += L) {                                                                    \
+            const int64_t at = i + L <= n ? i : n - L;                                                          \
+            const vec a = name##_at(line + at * step, taps, dilation, step);                                    \
+            v_store(y + at, scale ? v_mul(a, v_load(scale + at)) : a);                                          \
+        }                                                                                                       \
+    }                                                                                                           \
+    static void name##_apart(const rows_pool *p, float *y, const float *line, const float *scale)               \
+    {                                                                                                           \
+        for (int64_t i = 0; i < p->n; i++, line += p->step) {                                                   \
+            float a = line[0];                                                                                  \
+            for (int64_t k = 1; k < p->taps; k++) a = join_one(a, line[k * p->dilation]);                       \
+            y[i] = scale ? a * scale[i] : a;                                                                    \
+        }                                                                                                       \
+    }                                                                                                           \
+    static void name##_one(const rows_pool *p, float *line, int64_t i)                                          \
+    {                                                                                                           \
+        const int64_t *row = p->row + p->first[i];                                                              \
+        const int32_t count = p->first[i + 1] - p->first[i];                                                    \
+        if (!count || !p->read) {                                                                               \
+            for (int64_t k = 0; k < p->read; k++) line[k] = p->seed;                                            \
+            return;                                                                                             \
+        }                                                                                                       \
+        switch (p->type) {                                                                                      \
+        case SINTER_DTYPE_F16: name##_down(line, p->x, row, count, p->read, SINTER_DTYPE_F16); return;          \
+        case SINTER_DTYPE_BF16: name##_down(line, p->x, row, count, p->read, SINTER_DTYPE_BF16); return;        \
+        case SINTER_DTYPE_U8: name##_down(line, p->x, row, count, p->read, SINTER_DTYPE_U8); return;            \
+        case SINTER_DTYPE_I8: name##_down(line, p->x, row, count, p->read, SINTER_DTYPE_I8); return;            \
+        default: break;                                                                                         \
+        }                                                                                                       \
+        switch (count) {                                                                                        \
+        case 1: name##_down(line, p->x, row, 1, p->read, SINTER_DTYPE_F32); break;                              \
+        case 2: name##_down(line, p->x, row, 2, p->read, SINTER_DTYPE_F32); break;                              \
+        case 3: name##_down(line, p->x, row, 3, p->read, SINTER_DTYPE_F32); break;                              \
+        default: name##_down(line, p->x, row, count, p->read, SINTER_DTYPE_F32); break;                         \
+        }                                                                                                       \
+    }                                                                                                           \
+    static void name##_line(const rows_pool *p, float *y, const float *line, const float *scale)                \
+    {                                                                                                           \
+        if (p->step > 2) {                                                                                      \
+            name##_apart(p, y, line, scale);                                                                    \
+            return;                                                                                             \
+        }                                                                                                       \
+        const int taps = (int)p->taps, key = (p->step == 2 ? 8 : 0) + (taps <= 3 && p->dilation == 1 ? taps : 0);   \
+        switch (key) {                                                                                          \
+        case 2: name##_across(y, line, p->n, 2, 1, 1, scale); break;                                            \
+        case 3: name##_across(y, line, p->n, 3, 1, 1, scale); break;                                            \
+        case 8 + 2: name##_across(y, line, p->n, 2, 1, 2, scale); break;                                        \
+        case 8 + 3: name##_across(y, line, p->n, 3, 1, 2, scale); break;                                        \
+        case 8: name##_across(y, line, p->n, taps, p->dilation, 2, scale); break;                               \
+        case 8 + 1: name##_across(y, line, p->n, 1, 1, 2, scale); break;                                        \
+        default: name##_across(y, line, p->n, taps, p->dilation, 1, scale); break;                              \
+        }                                                                                                       \
+    }                                                                                                           \
+    static void name(const rows_pool *p)                                                                        \
+    {                                                                                                           \
+        for (int64_t begin = 0; begin < p->rows; begin += p->lines) {                                           \
+            const int64_t count = p->rows - begin < p->lines ? p->rows - begin : p->lines;                      \
+            for (int64_t i = 0; i < count; i++) name##_one(p, p->line + i * p->pitch + p->before, begin + i);   \
+            for (int64_t i = 0; i < count; i++) {                                                               \
+                float *y = p->type == SINTER_DTYPE_F32 ? (float *)(void *)p->y + p->y_row[begin + i] : p->wide; \
+                name##_line(p, y, p->line + i * p->pitch, p->scale ? p->scale[begin + i] : NULL);               \
+                if (y == p->wide) pool_narrow(p, p->y_row[begin + i]);                                          \
+            }                                                                                                   \
+        }                                                                                                       \
+    }
+POOL_FOLDS(pool_max, nan_most, pool_most)
+POOL_FOLDS(pool_sum, v_add, pool_add)
