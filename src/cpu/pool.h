@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.h - what the files of the pools share: the record, windows, and the pools of planes whose widths are adjacent. */
+/* pool.h - what the files of the pools share: the record, windows, and pools of planes whose widths are adjacent. */
 #ifndef CPU_POOL_H
 #define CPU_POOL_H
 

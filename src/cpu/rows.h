@@ -14,9 +14,10 @@ enum { ROWS_SHORT = 32 };
 typedef enum rows_fold { ROWS_SUM, ROWS_ABS, ROWS_SQUARE, ROWS_MAX, ROWS_MIN, ROWS_PROD } rows_fold;
 
 /* Rows of one plane that are pooled, where widths are adjacent. Result row i folds the input rows that begin with the
- * elements row[first[i]], ..., row[first[i + 1] - 1] of x: `read` numbers of each, which become line[before], .... Result [i][j] is the fold of
- * `taps` numbers of the line from j * step on, `dilation` apart, times scale[i][j]. The caller fills the rest of the
- * line with the fold's seed. The line goes on for 2 vectors of 16 behind the last window. */
+ * elements row[first[i]], ..., row[first[i + 1] - 1] of x: `read` numbers of each, which become line[before], and so
+ * on. Result [i][j] is the fold of `taps` numbers of the line from j * step on, `dilation` apart, times scale[i][j].
+ * The caller fills the rest of the line with the fold's seed. The line goes on for 2 vectors of 16 behind the last
+ * window. */
 typedef struct rows_pool {
     const char *x;
     char *y;

@@ -130,7 +130,8 @@ static inline float pool_add(float a, float b) { return a + b; }
             name##_apart(p, y, line, scale);                                                                    \
             return;                                                                                             \
         }                                                                                                       \
-        const int taps = (int)p->taps, key = (p->step == 2 ? 8 : 0) + (taps <= 3 && p->dilation == 1 ? taps : 0);   \
+        const int taps = (int)p->taps, few = taps <= 3 && p->dilation == 1 ? taps : 0;                          \
+        const int key = (p->step == 2 ? 8 : 0) + few;                                                           \
         switch (key) {                                                                                          \
         case 2: name##_across(y, line, p->n, 2, 1, 1, scale); break;                                            \
         case 3: name##_across(y, line, p->n, 3, 1, 1, scale); break;                                            \
