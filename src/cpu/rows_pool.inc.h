@@ -54,7 +54,7 @@ static void pool_narrow(const rows_pool *p, int64_t at)
 static inline float pool_most(float a, float b) { return a != a || a > b ? a : b; }
 static inline float pool_add(float a, float b) { return a + b; }
 
-#define POOL_FOLDS(name, join, join_one)                                                                                  \
+#define POOL_FOLDS(name, join, join_one)                                                                        \
     INLINE void name##_down(float *line, const char *x, const int64_t *row, int count, int64_t n,               \
                             sinter_dtype type)                                                                  \
     {                                                                                                           \
