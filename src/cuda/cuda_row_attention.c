@@ -103,13 +103,11 @@ typedef struct mma_tactic {
     uint8_t mi, wm, wn, bn, trigger, zero[TACTIC_SIZE - 5];
 } mma_tactic;
 _Static_assert(sizeof(mma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
-
-static mma_tactic mma_of(const tactic *t)
-{
-    mma_tactic m;
-    memcpy(&m, t, sizeof m);
-    return m;
-}
+static const tactic_field fields[] = {
+    FIELD(mma_tactic, mi, 1, 2, false, "", 16),       FIELD(mma_tactic, wm, 1, 8, false, "x", 1),
+    FIELD(mma_tactic, wn, 1, 4, false, "x", 1),       FIELD(mma_tactic, bn, 16, 64, true, " n", 1),
+    FIELD(mma_tactic, trigger, 0, 3, false, " t", 1),
+};
 
 static uint32_t rounded(int64_t x, uint32_t to)
 {
@@ -128,7 +126,7 @@ static uint32_t mma_shared(const problem *p, mma_tactic m)
 
 static double mma_cost(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const mma_tactic m = mma_of(t);
+    const mma_tactic m = TACTIC_AS(mma_tactic, t);
     const problem_operand *q = &p->in[0], *k = &p->in[1];
     const double heads = (double)q->dim[0].opt * (double)q->dim[1].opt, units = target->units ? target->units : 100;
     const double rows = 16.0 * m.mi * m.wm,
@@ -161,32 +159,25 @@ static void mma_tactics(const problem *p, const kernel_target *t, tactic_sink *o
             if (mma_shared(p, m) > t->shared || out->count == COUNT_OF(out->at)) continue;
             if (m.wm * m.wn > 4 && attention_depth(p) > 128) continue;
             if (m.mi > 1 && (attention_width(p) > 128 || (attention_width(p) > 64 && m.bn > 32))) continue;
-            memcpy(&out->at[out->count++], &m, sizeof m);
+            tactic_put(out, &m);
         }
     if (out->count) return;
     const mma_tactic least = { .mi = 1, .wm = 1, .wn = 1, .bn = 16, .trigger = 3 };
-    memcpy(&out->at[out->count++], &least, sizeof least);
+    tactic_put(out, &least);
 }
 
 static bool mma_check(const problem *p, const tactic *t)
 {
-    const mma_tactic m = mma_of(t);
-    for (uint32_t i = 0; i < sizeof m.zero; i++)
-        if (m.zero[i]) return false;
-    return m.mi >= 1 && m.mi <= 2 && m.wm >= 1 && m.wm <= 8 && m.wn >= 1 && m.wn <= 4 && m.wm * m.wn <= 16 &&
-           m.trigger <= 3 && (m.bn == 16 || m.bn == 32 || m.bn == 64) && mma_shared(p, m) <= 227 * 1024;
+    const mma_tactic m = TACTIC_AS(mma_tactic, t);
+    return FIELDS_HOLD(fields, t) && m.wm * m.wn <= 16 && mma_shared(p, m) <= 227 * 1024;
 }
 
-static void mma_print(const tactic *t, text *out)
-{
-    const mma_tactic m = mma_of(t);
-    text_printf(out, "%ux%ux%u n%u t%u", m.mi * 16u, m.wm, m.wn, m.bn, m.trigger);
-}
+FIELDS_PRINT(mma_print, fields)
 
 static bool mma_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     if (index) return false;
-    const mma_tactic m = mma_of(t);
+    const mma_tactic m = TACTIC_AS(mma_tactic, t);
     c->source = "attention.cu";
     c->entry = "attention";
     /* Compilers for other chips than Hopper's give up a few words for more blocks. */
@@ -257,7 +248,7 @@ static sinter_status bind_rows(env *e, const problem *p, const void *attrs, cons
 static sinter_status mma_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                               const view *out, void *to)
 {
-    const mma_tactic m = mma_of(t);
+    const mma_tactic m = TACTIC_AS(mma_tactic, t);
     return bind_rows(e, p, attrs, in, out, 16 * m.mi * m.wm, 32u * m.wm * m.wn, mma_shared(p, m), to);
 }
 

@@ -40,9 +40,8 @@ uint32_t cuda_plugin_number(const tactic *t)
 
 bool cuda_plugin_check(const problem *p, const tactic *t)
 {
-    const tactic none = { 0 };
-    if (memcmp(t->at + 4, none.at + 4, sizeof none - 4) != 0) return false;
-    return plugin_row_has_tactic(p, cuda_plugin_number(t));
+    static const tactic_field number = { .size = 4, .most = UINT32_MAX };
+    return fields_hold(&number, 1, t) && plugin_row_has_tactic(p, cuda_plugin_number(t));
 }
 
 void cuda_plugin_print(const tactic *t, text *out)

@@ -18,6 +18,13 @@ typedef struct pointwise_tactic {
     uint8_t zero[TACTIC_SIZE - 6];
 } pointwise_tactic;
 _Static_assert(sizeof(pointwise_tactic) == TACTIC_SIZE, "a tactic");
+static const tactic_field fields[] = {
+    FIELD(pointwise_tactic, width, 1, 16, true, "", 1),
+    FIELD(pointwise_tactic, unroll, 1, 4, true, "x", 1),
+    FIELD(pointwise_tactic, block, 64, 256, true, "/", 1),
+    FIELD(pointwise_tactic, is_across, 0, 1, false, " across", 0),
+    FIELD(pointwise_tactic, trigger, 1, 2, false, " t", 1),
+};
 enum { ACROSS_LANES = 64 }; /* threads side by side along the result's innermost axis */
 
 /* A program of up to four instructions, for scalar functions. */
@@ -132,36 +139,23 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 
 static bool check(const problem *p, const tactic *t)
 {
-    pointwise_tactic own;
+    const pointwise_tactic own = TACTIC_AS(pointwise_tactic, t);
     uint32_t width;
     double vectors;
-    memcpy(&own, t, sizeof own);
     shape_of(p, &width, &vectors);
-    for (uint32_t i = 0; i < sizeof own.zero; i++)
-        if (own.zero[i]) return false;
-    if (own.trigger != 1 && own.trigger != 2) return false;
     uint32_t axis, count;
-    if (own.is_across)
-        return own.is_across == 1 && own.unroll == 1 && own.block == 256 && across_of(p, &axis, &count) &&
-               own.width == count;
-    return own.width && !(own.width & (own.width - 1)) && own.width <= width &&
-           (own.unroll == 1 || own.unroll == 2 || own.unroll == 4) &&
-           (own.block == 64 || own.block == 128 || own.block == 256);
+    if (!FIELDS_HOLD(fields, t)) return false;
+    if (!own.is_across) return own.width <= width;
+    return own.unroll == 1 && own.block == 256 && across_of(p, &axis, &count) && own.width == count;
 }
 
-static void print(const tactic *t, text *out)
-{
-    pointwise_tactic own;
-    memcpy(&own, t, sizeof own);
-    text_printf(out, "%ux%u/%u%s t%u", own.width, own.unroll, own.block, own.is_across ? " across" : "", own.trigger);
-}
+FIELDS_PRINT(print, fields)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    pointwise_tactic own;
+    const pointwise_tactic own = TACTIC_AS(pointwise_tactic, t);
     uint32_t width;
     double vectors, bytes = cuda_problem_bytes(p);
-    memcpy(&own, t, sizeof own);
     shape_of(p, &width, &vectors);
     const double count = vectors * width, ops = p->epilogue ? p->epilogue->count : 3;
     /* Too few bytes under way, or too few threads, and the memory is not kept busy. */
@@ -179,8 +173,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     (void)target;
     space s;
     small_program own;
-    pointwise_tactic tac;
-    memcpy(&tac, t, sizeof tac);
+    const pointwise_tactic tac = TACTIC_AS(pointwise_tactic, t);
     if (index || space_init(p, program_of(p, &own), true, false, &s)) return false;
     c->source = "pointwise.cu";
     c->entry = "pointwise";
@@ -234,10 +227,9 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     (void)attrs;
     space s;
     small_program own;
-    pointwise_tactic tac;
+    const pointwise_tactic tac = TACTIC_AS(pointwise_tactic, t);
     cuda_record *r = record;
     int64_t size_at[SINTER_RANK_MAX];
-    memcpy(&tac, t, sizeof tac);
     memset(r, 0, sizeof *r);
     const char *why = space_init(p, program_of(p, &own), true, false, &s);
     if (why) return FAIL(e, INTERNAL, "a pointwise program of which the kernel says: %s", why);

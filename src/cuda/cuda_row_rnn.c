@@ -21,14 +21,13 @@ typedef struct rnn_tactic {
     uint8_t  rest[TACTIC_SIZE - 6];
 } rnn_tactic;
 _Static_assert(sizeof(rnn_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+static const tactic_field fields[] = {
+    FIELD(rnn_tactic, cluster, 1, 8, true, "", 1),
+    FIELD(rnn_tactic, block, 64, 1024, false, " of ", 1),
+    FIELD(rnn_tactic, batch, 1, 8, true, " batch ", 1),
+    FIELD(rnn_tactic, holds, 0, 1, false, " held", 0),
+};
 /* clang-format on */
-
-static rnn_tactic tactic_of(const tactic *t)
-{
-    rnn_tactic x;
-    memcpy(&x, t, sizeof x);
-    return x;
-}
 
 static bool has_in(const problem *p, uint32_t i)
 {
@@ -93,9 +92,7 @@ static const char *reject_any(const problem *p)
 
 static bool is_sound(const problem *p, const rnn_tactic *t, int64_t shared)
 {
-    return (t->cluster == 1 || t->cluster == 2 || t->cluster == 4 || t->cluster == 8) &&
-           (t->batch == 1 || t->batch == 2 || t->batch == 4 || t->batch == 8) && t->holds <= 1 && t->block >= 64 &&
-           t->block <= 1024 && t->block % 32 == 0 && hidden_of(p) < 1 << 20 && shared_bytes(p, t) <= shared;
+    return t->block % 32 == 0 && hidden_of(p) < 1 << 20 && shared_bytes(p, t) <= shared;
 }
 
 static double cost_of(const problem *p, const rnn_tactic *t, const kernel_target *target)
@@ -146,20 +143,15 @@ static const char *reject(const problem *p, const kernel_target *t)
 
 static bool check(const problem *p, const tactic *t)
 {
-    const rnn_tactic x = tactic_of(t);
-    const rnn_tactic clean = { .cluster = x.cluster, .batch = x.batch, .holds = x.holds, .block = x.block };
-    return !memcmp(&clean, t, sizeof clean) && !reject_any(p) && is_sound(p, &x, INT32_MAX);
+    const rnn_tactic x = TACTIC_AS(rnn_tactic, t);
+    return FIELDS_HOLD(fields, t) && !reject_any(p) && is_sound(p, &x, INT32_MAX);
 }
 
-static void print(const tactic *t, text *out)
-{
-    const rnn_tactic x = tactic_of(t);
-    text_printf(out, "%u of %u batch %u%s", x.cluster, x.block, x.batch, x.holds ? " held" : "");
-}
+FIELDS_PRINT(print, fields)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const rnn_tactic x = tactic_of(t);
+    const rnn_tactic x = TACTIC_AS(rnn_tactic, t);
     return cost_of(p, &x, target);
 }
 
@@ -175,7 +167,7 @@ static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    const rnn_tactic x = tactic_of(t);
+    const rnn_tactic x = TACTIC_AS(rnn_tactic, t);
     uint32_t gates;
     (void)common_of(p, p->attrs, &gates);
     if (index > 1) return false;
@@ -233,7 +225,7 @@ static rnn_args *add(cuda_record *r, uint32_t index, uint64_t x, uint64_t y, uin
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *record)
 {
-    const rnn_tactic x = tactic_of(t);
+    const rnn_tactic x = TACTIC_AS(rnn_tactic, t);
     cuda_record *r = record;
     memset(r, 0, sizeof *r);
     uint32_t gates, each;

@@ -106,9 +106,8 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 
 static bool check(const problem *p, const tactic *t)
 {
-    for (uint32_t i = 1; i < TACTIC_SIZE; i++)
-        if (t->at[i]) return false;
-    return mode_fits(p, t->at[0]);
+    static const tactic_field mode = { .size = 1, .most = MODE_COUNT - 1 };
+    return fields_hold(&mode, 1, t) && mode_fits(p, t->at[0]);
 }
 
 static void print(const tactic *t, text *out)

@@ -8,8 +8,7 @@
 #ifndef CUDA_LAUNCH_H
 #define CUDA_LAUNCH_H
 
-#include "backend/kernel.h"
-#include "base/text.h"
+#include "cuda/fields.h"
 
 /* ---- code ---- */
 

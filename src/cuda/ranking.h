@@ -3,7 +3,7 @@
 #ifndef CUDA_RANKING_H
 #define CUDA_RANKING_H
 
-#include "backend/kernel.h"
+#include "cuda/fields.h"
 
 enum { RANKING_MAX = 24 };
 typedef struct ranking {
@@ -17,10 +17,5 @@ void ranking_add(ranking *r, double cost, const void *tactic_bytes);
 /* Appends them to `out` as far as there is room. */
 void ranking_take(const ranking *r, tactic_sink *out);
 
-/* 1, 2, 4, ... most */
-static inline bool is_power(uint32_t n, uint32_t most)
-{
-    return n && n <= most && !(n & (n - 1));
-}
 
 #endif

@@ -12,13 +12,11 @@ typedef struct few_tactic {
     uint8_t warps, cluster, rows, zero[TACTIC_SIZE - 3];
 } few_tactic;
 _Static_assert(sizeof(few_tactic) == TACTIC_SIZE, "a tactic is overlaid");
-
-static few_tactic tactic_of(const tactic *t)
-{
-    few_tactic x;
-    memcpy(&x, t, sizeof x);
-    return x;
-}
+static const tactic_field fields[] = {
+    FIELD(few_tactic, warps, 1, 16, true, "warps ", 1),
+    FIELD(few_tactic, cluster, 1, 8, true, " cluster ", 1),
+    FIELD(few_tactic, rows, 1, 8, true, " rows ", 1),
+};
 
 static uint32_t each_of(const problem *p)
 {
@@ -68,7 +66,7 @@ static uint32_t shared_of(const problem *p, few_tactic x)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const few_tactic x = tactic_of(t);
+    const few_tactic x = TACTIC_AS(few_tactic, t);
     const problem_operand *k = &p->in[1];
     const double units = target->units ? target->units : 100, keys = (double)k->dim[2].opt;
     const double blocks =
@@ -92,27 +90,20 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     for (uint32_t i = 0; i < COUNT_OF(shapes) && out->count < COUNT_OF(out->at); i++) {
         const few_tactic x = { .warps = shapes[i][0], .cluster = shapes[i][1], .rows = of_rows };
         if ((x.cluster > 1 && t->isa < 90) || shared_of(p, x) > 48 * 1024) continue;
-        memcpy(&out->at[out->count++], &x, sizeof x);
+        tactic_put(out, &x);
     }
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    static const uint8_t zero[sizeof(few_tactic)];
-    const few_tactic x = tactic_of(t);
-    return is_power(x.warps, 16) && is_power(x.cluster, 8) && is_power(x.rows, 8) && shared_of(p, x) <= 48 * 1024 &&
-           memcmp(x.zero, zero, sizeof x.zero) == 0;
+    return FIELDS_HOLD(fields, t) && shared_of(p, TACTIC_AS(few_tactic, t)) <= 48 * 1024;
 }
 
-static void print(const tactic *t, text *out)
-{
-    const few_tactic x = tactic_of(t);
-    text_printf(out, "warps %u cluster %u rows %u", x.warps, x.cluster, x.rows);
-}
+FIELDS_PRINT(print, fields)
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
-    const few_tactic x = tactic_of(t);
+    const few_tactic x = TACTIC_AS(few_tactic, t);
     if (index || (x.cluster > 1 && target->isa < 90)) return false;
     c->source = "attention_few.cu";
     c->entry = "attention_few";
@@ -129,7 +120,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
-    const few_tactic x = tactic_of(t);
+    const few_tactic x = TACTIC_AS(few_tactic, t);
     const int64_t heads = in[1].dim[1], rows = heads ? in[0].dim[1] / heads * in[0].dim[2] : 0;
     cuda_launch *l = cuda_launch_add(to, 0, (uint64_t)((rows + x.rows - 1) / x.rows) * x.cluster, (uint64_t)heads,
                                      (uint64_t)in[0].dim[0], 32u * x.warps, shared_of(p, x));

@@ -15,16 +15,14 @@ typedef struct once_tactic {
     uint8_t zero[TACTIC_SIZE - 5];
 } once_tactic;
 _Static_assert(sizeof(once_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+static const tactic_field fields[] = {
+    FIELD(once_tactic, groups, 1, 4, false, "", 64),   FIELD(once_tactic, bn8, 1, 32, false, "x", 8),
+    FIELD(once_tactic, blocks, 1, 4, false, " b", 1),  FIELD(once_tactic, units, 0, UINT8_MAX, false, " stay", 0),
+    FIELD(once_tactic, trigger, 1, 3, false, " t", 1),
+};
 
 /* Of products of a warpgroup with as many columns. */
 static const uint16_t tiles[] = { 32, 64, 80, 96, 112, 128, 160, 176, 208, 256 };
-
-static once_tactic tactic_of(const tactic *t)
-{
-    once_tactic x;
-    memcpy(&x, t, sizeof x);
-    return x;
-}
 
 /* The tile that holds all keys; 0: there is none. */
 static uint32_t tile_of(const problem *p)
@@ -81,29 +79,21 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
                                     .blocks = shapes[i][1],
                                     .trigger = trigger,
                                     .units = shapes[i][2] ? units : 0 };
-            if (out->count < COUNT_OF(out->at) && fits(p, x) && shared_of(p, x) <= t->shared)
-                memcpy(&out->at[out->count++], &x, sizeof x);
+            if (out->count < COUNT_OF(out->at) && fits(p, x) && shared_of(p, x) <= t->shared) tactic_put(out, &x);
         }
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    static const uint8_t zero[sizeof(once_tactic)];
-    const once_tactic x = tactic_of(t);
-    return x.bn8 * 8u == tile_of(p) && x.groups >= 1 && x.groups <= 4 && x.blocks >= 1 && x.blocks <= 4 &&
-           x.trigger >= 1 && x.trigger <= 3 && fits(p, x) && shared_of(p, x) <= 227 * 1024 &&
-           memcmp(x.zero, zero, sizeof x.zero) == 0;
+    const once_tactic x = TACTIC_AS(once_tactic, t);
+    return FIELDS_HOLD(fields, t) && x.bn8 * 8u == tile_of(p) && fits(p, x) && shared_of(p, x) <= 227 * 1024;
 }
 
-static void print(const tactic *t, text *out)
-{
-    const once_tactic x = tactic_of(t);
-    text_printf(out, "%ux%u b%u%s t%u", x.groups * 64u, x.bn8 * 8u, x.blocks, x.units ? " stay" : "", x.trigger);
-}
+FIELDS_PRINT(print, fields)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const once_tactic x = tactic_of(t);
+    const once_tactic x = TACTIC_AS(once_tactic, t);
     const problem_operand *q = &p->in[0];
     const double heads = (double)q->dim[0].opt * (double)q->dim[1].opt, units = target->units ? target->units : 132;
     const double rows = 64.0 * x.groups, bn = x.bn8 * 8.0;
@@ -126,7 +116,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 {
     (void)target;
     if (index) return false;
-    const once_tactic x = tactic_of(t);
+    const once_tactic x = TACTIC_AS(once_tactic, t);
     c->source = "attention_once.cu";
     c->entry = "attention_once";
     attention_define_group(p, c);
@@ -141,7 +131,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
-    const once_tactic x = tactic_of(t);
+    const once_tactic x = TACTIC_AS(once_tactic, t);
     if (in[1].dim[2] > x.bn8 * 8) return FAIL(e, INTERNAL, "more keys than a tile of attention has");
     return attention_bind_group(e, p, attrs, in, out, 64 * x.groups, x.bn8 * 8u, x.units * x.blocks, 128u * x.groups,
                                 shared_of(p, x), to);

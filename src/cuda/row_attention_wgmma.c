@@ -19,13 +19,15 @@ typedef struct hopper_tactic {
     uint8_t zero[TACTIC_SIZE - 7];
 } hopper_tactic;
 _Static_assert(sizeof(hopper_tactic) == TACTIC_SIZE, "a tactic is overlaid");
-
-static hopper_tactic tactic_of(const tactic *t)
-{
-    hopper_tactic h;
-    memcpy(&h, t, sizeof h);
-    return h;
-}
+static const tactic_field fields[] = {
+    FIELD(hopper_tactic, consumers, 1, 3, false, "", 64),
+    FIELD(hopper_tactic, bn8, 8, 22, false, "x", 8),
+    FIELD(hopper_tactic, blocks, 1, 3, false, " b", 1),
+    FIELD(hopper_tactic, has_overlap, 0, 1, false, " overlap", 0),
+    FIELD(hopper_tactic, has_turns, 0, 1, false, " turns", 0),
+    FIELD(hopper_tactic, units, 0, UINT8_MAX, false, " stay", 0),
+    FIELD(hopper_tactic, trigger, 1, 3, false, " t", 1),
+};
 
 const char *attention_reject_group(const problem *p, const kernel_target *t)
 {
@@ -94,33 +96,25 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
                                   .has_turns = shapes[i][4],
                                   .trigger = 2,
                                   .units = shapes[i][5] ? units : 0 };
-        if (fits(p, h) && shared_of(p, h) <= t->shared) memcpy(&out->at[out->count++], &h, sizeof h);
+        if (fits(p, h) && shared_of(p, h) <= t->shared) tactic_put(out, &h);
     }
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    const hopper_tactic h = tactic_of(t);
+    const hopper_tactic h = TACTIC_AS(hopper_tactic, t);
     static const uint8_t tiles[] = { 64, 80, 96, 128, 160, 176 };
     bool is_tile = false;
     for (uint32_t i = 0; i < sizeof tiles; i++) is_tile = is_tile || h.bn8 * 8 == tiles[i];
-    for (uint32_t i = 0; i < sizeof h.zero; i++)
-        if (h.zero[i]) return false;
-    return is_tile && h.consumers >= 1 && h.consumers <= 3 && h.blocks >= 1 && h.blocks <= 3 && h.has_overlap <= 1 &&
-           h.has_turns <= h.has_overlap && (!h.has_turns || h.consumers > 1) && h.trigger >= 1 && h.trigger <= 3 &&
+    return FIELDS_HOLD(fields, t) && is_tile && h.has_turns <= h.has_overlap && (!h.has_turns || h.consumers > 1) &&
            fits(p, h) && shared_of(p, h) <= 227 * 1024;
 }
 
-static void print(const tactic *t, text *out)
-{
-    const hopper_tactic h = tactic_of(t);
-    text_printf(out, "%ux%u b%u%s%s%s t%u", h.consumers * 64u, h.bn8 * 8u, h.blocks, h.has_overlap ? " overlap" : "",
-                h.has_turns ? " turns" : "", h.units ? " stay" : "", h.trigger);
-}
+FIELDS_PRINT(print, fields)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const hopper_tactic h = tactic_of(t);
+    const hopper_tactic h = TACTIC_AS(hopper_tactic, t);
     const attrs_attention *a = p->attrs;
     const problem_operand *q = &p->in[0], *k = &p->in[1];
     const double heads = (double)q->dim[0].opt * (double)q->dim[1].opt, units = target->units ? target->units : 132;
@@ -159,7 +153,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 {
     (void)target;
     if (index) return false;
-    const hopper_tactic h = tactic_of(t);
+    const hopper_tactic h = TACTIC_AS(hopper_tactic, t);
     c->source = "attention_wgmma.cu";
     c->entry = "attention_wgmma";
     attention_define_group(p, c);
@@ -222,7 +216,7 @@ sinter_status attention_bind_group(env *e, const problem *p, const void *attrs, 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *to)
 {
-    const hopper_tactic h = tactic_of(t);
+    const hopper_tactic h = TACTIC_AS(hopper_tactic, t);
     return attention_bind_group(e, p, attrs, in, out, 64 * h.consumers, h.bn8 * 8u, h.units * h.blocks, threads_of(h),
                                 shared_of(p, h), to);
 }

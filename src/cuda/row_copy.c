@@ -15,6 +15,7 @@ typedef struct copy_tactic {
     uint8_t is_tile, zero[TACTIC_SIZE - 1];
 } copy_tactic;
 _Static_assert(sizeof(copy_tactic) == TACTIC_SIZE, "a tactic");
+static const tactic_field fields[] = { FIELD(copy_tactic, is_tile, 0, 1) };
 
 enum {
     MOVE_AXES = 2 * SINTER_RANK_MAX,
@@ -117,17 +118,13 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     const bool tiles = wants_tiles(p);
     for (uint32_t i = 0; i < 1u + tiles; i++) {
         const copy_tactic own = { .is_tile = tiles && i == 0 };
-        memcpy(&out->at[out->count++], &own, sizeof own);
+        tactic_put(out, &own);
     }
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    copy_tactic own;
-    memcpy(&own, t, sizeof own);
-    for (uint32_t i = 0; i < sizeof own.zero; i++)
-        if (own.zero[i]) return false;
-    return own.is_tile == 0 || (own.is_tile == 1 && wants_tiles(p));
+    return FIELDS_HOLD(fields, t) && (!t->at[0] || wants_tiles(p));
 }
 
 static void print(const tactic *t, text *out)

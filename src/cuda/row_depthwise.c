@@ -104,7 +104,7 @@ static double cost_of(const problem *p, window_tactic x, const kernel_target *t)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    return cost_of(p, window_tactic_of(t), target);
+    return cost_of(p, TACTIC_AS(window_tactic, t), target);
 }
 
 static double try_cost(const problem *p, window_tactic *x, const kernel_target *t)
@@ -120,7 +120,7 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 static bool check(const problem *p, const tactic *t)
 {
     (void)p;
-    return window_check(window_tactic_of(t), PIX_MOST);
+    return window_check(t, PIX_MOST);
 }
 
 /* Rounded up to what any block takes. */
@@ -165,7 +165,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 {
     (void)target;
     if (index) return false;
-    const window_tactic x = window_tactic_of(t);
+    const window_tactic x = TACTIC_AS(window_tactic, t);
     const window g = window_of(p, p->attrs);
     c->source = "depthwise.cu";
     c->entry = "depthwise";
@@ -188,7 +188,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *record)
 {
-    const window_tactic x = window_tactic_of(t);
+    const window_tactic x = TACTIC_AS(window_tactic, t);
     const window g = window_of(p, attrs);
     cuda_record *r = record;
     struct depthwise_args *a;

@@ -14,6 +14,11 @@ typedef struct gemv_tactic {
     uint8_t cols, groups, split, pre, trigger, zero[TACTIC_SIZE - 5];
 } gemv_tactic;
 _Static_assert(sizeof(gemv_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+static const tactic_field fields[] = {
+    FIELD(gemv_tactic, cols, 1, 4, true, "cols ", 1),         FIELD(gemv_tactic, groups, 1, 4, true, " groups ", 1),
+    FIELD(gemv_tactic, split, 1, 8, true, " split ", 1),      FIELD(gemv_tactic, pre, 1, HELD, false, " held ", 1),
+    FIELD(gemv_tactic, trigger, 1, 3, false, " trigger ", 1),
+};
 
 typedef struct gemv {
     contract c;
@@ -23,13 +28,6 @@ typedef struct gemv {
     uint32_t unit;  /* elements of 16 bytes */
     bool is_vector; /* x is read so, too */
 } gemv;
-
-static gemv_tactic tactic_of(const tactic *t)
-{
-    gemv_tactic x;
-    memcpy(&x, t, sizeof x);
-    return x;
-}
 
 static int64_t align_to(int64_t n, int64_t unit)
 {
@@ -146,7 +144,7 @@ static double cost_of(const problem *p, const gemv *g, gemv_tactic x, const kern
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     gemv g;
-    return gemv_at(p, &g) ? 1e15 : cost_of(p, &g, tactic_of(t), target);
+    return gemv_at(p, &g) ? 1e15 : cost_of(p, &g, TACTIC_AS(gemv_tactic, t), target);
 }
 
 static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
@@ -172,19 +170,12 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 
 static bool check(const problem *p, const tactic *t)
 {
-    static const uint8_t zero[TACTIC_SIZE];
-    const gemv_tactic x = tactic_of(t);
+    const gemv_tactic x = TACTIC_AS(gemv_tactic, t);
     gemv g;
-    return is_power(x.cols, 4) && is_power(x.split, 8) && is_power(x.groups, 4) && x.pre >= 1 &&
-           x.pre * x.cols <= HELD && (x.trigger == 1 || x.trigger == 3) && memcmp(x.zero, zero, sizeof x.zero) == 0 &&
-           !gemv_at(p, &g);
+    return FIELDS_HOLD(fields, t) && x.pre * x.cols <= HELD && x.trigger != 2 && !gemv_at(p, &g);
 }
 
-static void print(const tactic *t, text *out)
-{
-    const gemv_tactic x = tactic_of(t);
-    text_printf(out, "cols %u groups %u split %u held %u trigger %u", x.cols, x.groups, x.split, x.pre, x.trigger);
-}
+FIELDS_PRINT(print, fields)
 
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
@@ -231,7 +222,7 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    const gemv_tactic x = tactic_of(t);
+    const gemv_tactic x = TACTIC_AS(gemv_tactic, t);
     gemv g;
     if (index || gemv_at(p, &g)) return false;
     c->source = "gemv.cu";
@@ -276,7 +267,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *record)
 {
-    const gemv_tactic x = tactic_of(t);
+    const gemv_tactic x = TACTIC_AS(gemv_tactic, t);
     cuda_record *r = record;
     r->count = r->args_size = r->patch_count = r->map_count = 0;
     gemv g;

@@ -82,7 +82,7 @@ static double cost_of(const problem *p, window_tactic x, const kernel_target *t)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    return cost_of(p, window_tactic_of(t), target);
+    return cost_of(p, TACTIC_AS(window_tactic, t), target);
 }
 
 static bool fits(const problem *p, window_tactic x)
@@ -105,8 +105,8 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 
 static bool check(const problem *p, const tactic *t)
 {
-    const window_tactic x = window_tactic_of(t);
-    return window_check(x, PIX_MOST) && x.trigger != 2 && fits(p, x);
+    const window_tactic x = TACTIC_AS(window_tactic, t);
+    return window_check(t, PIX_MOST) && x.trigger != 2 && fits(p, x);
 }
 
 /* Runs of channels, rounded up to what any block takes. */
@@ -142,7 +142,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 {
     (void)target;
     if (index) return false;
-    const window_tactic x = window_tactic_of(t);
+    const window_tactic x = TACTIC_AS(window_tactic, t);
     c->source = "grouped.cu";
     c->entry = "grouped";
     c->may_spill = x.pix * (p->in[1].dim[1].max + width_of(p)) > 64 || (p->epilogue && p->epilogue->count > 12);
@@ -164,7 +164,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *record)
 {
-    const window_tactic x = window_tactic_of(t);
+    const window_tactic x = TACTIC_AS(window_tactic, t);
     cuda_record *r = record;
     struct depthwise_args *a;
     const int64_t pitch = pitch_of(p);

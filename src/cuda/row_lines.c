@@ -12,12 +12,14 @@ typedef struct line_args line_args;
 /* PREFETCH_MOST: words that a block holds of a row and of the operands of its epilogue. */
 enum { PREFETCH_MOST = 28 * 1024, JOIN_ACROSS = 32, JOIN_DOWN = 8 };
 
-line_tactic line_tactic_of(const tactic *t)
-{
-    line_tactic x;
-    memcpy(&x, t, sizeof x);
-    return x;
-}
+static const tactic_field fields[] = {
+    FIELD(line_tactic, form, FORM_ROWS, FORM_GROUPS), FIELD(line_tactic, vector, 1, 8),
+    FIELD(line_tactic, items, 0, UINT8_MAX),          FIELD(line_tactic, cluster, 0, 1),
+    FIELD(line_tactic, across, 1, 1024, true),        FIELD(line_tactic, block, 32, 1024, true),
+    FIELD(line_tactic, splits, 1, LINE_SPLITS_MOST),  FIELD(line_tactic, trigger, 1, 3),
+    FIELD(line_tactic, ahead, 0, UINT8_MAX),          FIELD(line_tactic, resident, 0, UINT8_MAX),
+    FIELD(line_tactic, grid, 0, UINT16_MAX),
+};
 
 static uint32_t launches_of(const line_tactic *t)
 {
@@ -167,19 +169,15 @@ const char *line_problem(const problem *p, const line_tactic *t, lines *l)
 
 static bool check(const problem *p, const tactic *t)
 {
-    const line_tactic x = line_tactic_of(t);
-    line_tactic clean = x;
+    const line_tactic x = TACTIC_AS(line_tactic, t);
     lines l;
-    clean.unused = 0;
-    memset(clean.rest, 0, sizeof clean.rest);
-    if (memcmp(&clean, t, sizeof clean) != 0 || x.form > FORM_GROUPS || line_problem(p, &x, &l)) return false;
-    return !reject_lines(p, &l) && line_is_sound(p, &l, &x);
+    return FIELDS_HOLD(fields, t) && !line_problem(p, &x, &l) && !reject_lines(p, &l) && line_is_sound(p, &l, &x);
 }
 
 static size_t workspace(const problem *p, const tactic *t, uint32_t threads)
 {
     (void)threads;
-    const line_tactic x = line_tactic_of(t);
+    const line_tactic x = TACTIC_AS(line_tactic, t);
     lines l;
     if (launches_of(&x) < 2 || line_problem(p, &x, &l)) return 0;
     line_shape s;
@@ -231,7 +229,7 @@ bool line_is_full(const lines *l, const line_tactic *t)
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    const line_tactic x = line_tactic_of(t);
+    const line_tactic x = TACTIC_AS(line_tactic, t);
     lines l;
     if (index >= launches_of(&x) || line_problem(p, &x, &l)) return false;
     const bool joins = index == 1 && line_is_reduction(p), is_rows = x.form == FORM_ROWS;
@@ -327,7 +325,7 @@ static sinter_status bind_launch(env *e, const problem *p, const lines *l, const
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *record)
 {
-    const line_tactic x = line_tactic_of(t);
+    const line_tactic x = TACTIC_AS(line_tactic, t);
     cuda_record *r = record;
     memset(r, 0, sizeof *r);
     lines l;

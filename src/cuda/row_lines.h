@@ -9,6 +9,7 @@
 #include "cuda/device/line_args.h"
 
 /* clang-format off */
+enum { LINE_SPLITS_MOST = 512 };
 typedef enum line_form { FORM_ROWS, FORM_COLUMNS, FORM_GROUPS } line_form;
 
 typedef struct line_tactic {
@@ -35,7 +36,6 @@ typedef struct line_shape {
 } line_shape;
 /* clang-format on */
 
-line_tactic line_tactic_of(const tactic *t);
 /* The rebuilt problem that a tactic works on; why not, or NULL. */
 const char *line_problem(const problem *p, const line_tactic *t, lines *l);
 void line_shape_of(const lines *l, line_shape *s);

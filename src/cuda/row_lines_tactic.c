@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { HELD_MOST = 32, SPLITS_MOST = 512, GROUP_MOST = 1024 };
+enum { HELD_MOST = 32, GROUP_MOST = 1024 };
 /* Blocks that stay: threads of a multiprocessor that every chip can hold, its registers, rows on their way. */
 enum { STAYING_THREADS = 1024, REGISTERS = 65536, AHEAD_MOST = 5 };
 enum { SHARED_MOST = 48 * 1024, SHARED_STAYING = 96 * 1024 };
@@ -83,13 +83,10 @@ bool line_is_sound(const problem *p, const lines *l, const line_tactic *t)
     line_shape s;
     line_shape_of(l, &s);
     const uint32_t most = vector_of(l, &s);
-    if (!t->vector || t->vector > most || most % t->vector) return false;
-    if (!t->across || (t->across & (t->across - 1)) || t->block < 32 || t->block > 1024 || t->block & (t->block - 1))
-        return false;
-    if (t->across > t->block || !t->splits || t->splits > SPLITS_MOST) return false;
-    if (t->cluster > 1 || (t->cluster && t->splits != 2 && t->splits != 4 && t->splits != 8)) return false;
+    if (t->vector > most || most % t->vector) return false;
+    if (t->across > t->block) return false;
+    if (t->cluster && t->splits != 2 && t->splits != 4 && t->splits != 8) return false;
     if (t->cluster && (t->form == FORM_GROUPS || (t->form == FORM_ROWS && t->across != t->block))) return false;
-    if (t->trigger < 1 || t->trigger > 3) return false;
     if (t->ahead ? !may_stay(p, l, t) : t->resident || t->grid) return false;
     if (!t->cluster && t->splits > 1 && (t->items || s.lines.max >= INT32_MAX)) return false;
     if (t->form == FORM_ROWS) {
@@ -246,13 +243,13 @@ static void hand_out(ranking *r, tactic_sink *out)
         }
         if (!best || (out->count && *best > 2.5 * first)) return;
         if (!out->count) first = *best;
-        memcpy(&out->at[out->count++], t, sizeof *t);
+        tactic_put(out, t);
         *best = 0;
         if (out->count > 1) continue;
         /* The best, with the next grid let in at another time. */
         line_tactic other = *t;
         other.trigger = t->trigger == 1 ? 2 : 1;
-        memcpy(&out->at[out->count++], &other, sizeof other);
+        tactic_put(out, &other);
     }
 }
 
@@ -261,7 +258,7 @@ static uint32_t splits_for(double blocks, double rounds, double units, double wa
 {
     double splits = units * waves / (blocks > 1 ? blocks : 1);
     if (splits > rounds) splits = rounds;
-    if (splits > SPLITS_MOST) splits = SPLITS_MOST;
+    if (splits > LINE_SPLITS_MOST) splits = LINE_SPLITS_MOST;
     return splits < 2 ? 1 : (uint32_t)splits;
 }
 
@@ -378,7 +375,7 @@ void line_tactics(const problem *p, const kernel_target *target, tactic_sink *ou
 void line_print(const tactic *t, text *out)
 {
     static const char *const names[] = { "rows", "columns", "groups" };
-    const line_tactic x = line_tactic_of(t);
+    const line_tactic x = TACTIC_AS(line_tactic, t);
     text_printf(out, "%s %u/%u", names[x.form < 3 ? x.form : 0], x.across, x.block);
     if (x.items) text_printf(out, " held %ux%u", x.items, x.vector);
     else text_printf(out, " passes x%u", x.vector);
@@ -389,7 +386,7 @@ void line_print(const tactic *t, text *out)
 
 double line_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const line_tactic x = line_tactic_of(t);
+    const line_tactic x = TACTIC_AS(line_tactic, t);
     lines l;
     return line_problem(p, &x, &l) ? 1e12 : cost_of(p, &l, &x, target);
 }

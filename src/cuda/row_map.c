@@ -17,6 +17,10 @@ typedef struct map_tactic {
     uint8_t zero[TACTIC_SIZE - 2];
 } map_tactic;
 _Static_assert(sizeof(map_tactic) == TACTIC_SIZE, "a tactic");
+static const tactic_field fields[] = {
+    FIELD(map_tactic, width, 1, 16, true, "", 1),
+    FIELD(map_tactic, trigger, 1, 2, false, " t", 1),
+};
 enum { MAP_BLOCK = 128 };
 
 static const char *plan_of(const problem *p, map_plan *m)
@@ -85,27 +89,20 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     for (uint32_t pass = 0; pass < 2; pass++) {
         const map_tactic own = { .width = (uint8_t)(pass ? m.width : width), .trigger = 2 };
         if (pass && own.width == width) break;
-        memcpy(&out->at[out->count++], &own, sizeof own);
+        tactic_put(out, &own);
     }
     const map_tactic at_once = { .width = (uint8_t)width, .trigger = 1 };
-    memcpy(&out->at[out->count++], &at_once, sizeof at_once);
+    tactic_put(out, &at_once);
 }
 
 static bool check(const problem *p, const tactic *t)
 {
-    map_tactic own;
+    const map_tactic own = TACTIC_AS(map_tactic, t);
     map_plan m;
-    memcpy(&own, t, sizeof own);
-    for (uint32_t i = 0; i < sizeof own.zero; i++)
-        if (own.zero[i]) return false;
-    if (own.trigger != 1 && own.trigger != 2) return false;
-    return own.width && !(own.width & (own.width - 1)) && !plan_of(p, &m) && own.width <= m.width;
+    return FIELDS_HOLD(fields, t) && !plan_of(p, &m) && own.width <= m.width;
 }
 
-static void print(const tactic *t, text *out)
-{
-    text_printf(out, "%u t%u", t->at[0], t->at[1]);
-}
+FIELDS_PRINT(print, fields)
 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {

@@ -315,7 +315,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 {
     mma_shape s;
     if (index || mma_shape_of(p, &s)) return false;
-    const mma_tactic m = mma_tactic_of(t);
+    const mma_tactic m = TACTIC_AS(mma_tactic, t);
     const mma_tile *x = mma_tile_at(m.tile);
     if (m.is_hopper != (target->isa >= 90)) return false;
     c->source = "mma.cu";
@@ -518,7 +518,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
 {
     cuda_record *r = record;
     r->count = r->args_size = r->patch_count = r->map_count = 0;
-    const mma_tactic m = mma_tactic_of(t);
+    const mma_tactic m = TACTIC_AS(mma_tactic, t);
     const mma_tile *tile = mma_tile_at(m.tile);
     mma_args args = { 0 };
     binding b = { .e = e, .a = &args, .rows = 1, .batch = 1 };

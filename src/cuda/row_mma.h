@@ -41,7 +41,6 @@ typedef struct mma_tactic {
 } mma_tactic;
 _Static_assert(sizeof(mma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
-mma_tactic mma_tactic_of(const tactic *t);
 const mma_tile *mma_tile_at(uint32_t index);
 /* What a prologue holds in registers leaves room for one block on a multiprocessor. */
 bool mma_prologue_is_heavy(const mma_shape *s, const mma_tile *tile);

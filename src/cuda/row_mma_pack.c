@@ -38,7 +38,7 @@ size_t mma_pack_size(const problem *p, const tactic *t, uint32_t input)
     /* A zero point that pads is read 16 bytes at once. */
     if (input == 2 && s.has_zero_x && p->in[2].is_const) return 16;
     if (input != 1 || s.b_kind != MMA_B_PACKED) return 0;
-    const mma_tactic tt = mma_tactic_of(t);
+    const mma_tactic tt = TACTIC_AS(mma_tactic, t);
     return size_mul(mma_packed_matrix(&s, mma_tile_at(tt.tile)), (size_t)matrices(p, &s));
 }
 
@@ -116,7 +116,7 @@ void mma_pack(const problem *p, const tactic *t, uint32_t input, const view *src
         memset(dst, *(const uint8_t *)src->data, 16);
         return;
     }
-    const mma_tile *tile = mma_tile_at(mma_tactic_of(t).tile);
+    const mma_tile *tile = mma_tile_at(TACTIC_AS(mma_tactic, t).tile);
     const size_t size = mma_packed_matrix(&s, tile), sums_at = mma_packed_tiles(&s, tile);
     memset(dst, 0, mma_pack_size(p, t, input));
     const int64_t one[3] = { 1, 1, 1 }, none[3] = { 0, 0, 0 };

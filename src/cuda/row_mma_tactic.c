@@ -18,12 +18,11 @@ static const mma_tile tiles[] = {
 };
 enum { TILES = COUNT_OF(tiles), SPLIT_LOG_MAX = 4, STAGES_WHOLE = 16, SHARED_MOST = 232448, FORMS = TILES * 8 };
 
-mma_tactic mma_tactic_of(const tactic *t)
-{
-    mma_tactic m;
-    memcpy(&m, t, sizeof m);
-    return m;
-}
+static const tactic_field fields[] = {
+    FIELD(mma_tactic, tile, 0, TILES - 1),        FIELD(mma_tactic, split_log, 0, SPLIT_LOG_MAX),
+    FIELD(mma_tactic, stages, 1, MMA_STAGES_MAX), FIELD(mma_tactic, trigger, 1, 3),
+    FIELD(mma_tactic, is_hopper, 0, 1),
+};
 
 const mma_tile *mma_tile_at(uint32_t index)
 {
@@ -222,27 +221,25 @@ void mma_tactics(const problem *p, const kernel_target *target, tactic_sink *out
             seen += list[k].t.tile == list[i].t.tile && list[k].t.split_log == list[i].t.split_log;
         if (seen && (seen > 1 || i > 3)) continue;
         if (!seen && kinds < COUNT_OF(best)) best[kinds++] = list[i].t;
-        memcpy(&out->at[out->count++], &list[i].t, sizeof(tactic));
+        tactic_put(out, &list[i].t);
         given++;
     }
     if (!is_hopper || list[0].cost > 15000) return;
     for (uint32_t i = 0; i < kinds + 1; i++) {
         mma_tactic t = best[i % kinds];
         t.trigger = i < kinds ? 3 : 1;
-        memcpy(&out->at[out->count++], &t, sizeof t);
+        tactic_put(out, &t);
     }
 }
 
 bool mma_check(const problem *p, const tactic *t)
 {
-    const mma_tactic m = mma_tactic_of(t);
-    static const uint8_t zero[sizeof m.rest];
+    const mma_tactic m = TACTIC_AS(mma_tactic, t);
     mma_shape s;
-    if (mma_shape_of(p, &s) || m.tile >= TILES || memcmp(m.rest, zero, sizeof zero) != 0) return false;
+    if (!FIELDS_HOLD(fields, t) || mma_shape_of(p, &s)) return false;
     const mma_tile *x = &tiles[m.tile];
-    if (m.trigger < 1 || m.trigger > 3 || m.is_hopper > 1) return false;
-    if (m.split_log > SPLIT_LOG_MAX || 1 << m.split_log > x->bm || (m.split_log && !m.is_hopper)) return false;
-    if (m.stages < stages_least(&s, &m) || m.stages % x->kg || m.stages > MMA_STAGES_MAX) return false;
+    if (1 << m.split_log > x->bm || (m.split_log && !m.is_hopper)) return false;
+    if (m.stages < stages_least(&s, &m) || m.stages % x->kg) return false;
     if (s.b_kind == MMA_B_KN && x->bn < 64) return false;
     uint32_t at;
     return mma_shared_size(x, &m, m.stages, &at) <= SHARED_MOST;
@@ -250,7 +247,7 @@ bool mma_check(const problem *p, const tactic *t)
 
 void mma_print(const tactic *t, text *out)
 {
-    const mma_tactic m = mma_tactic_of(t);
+    const mma_tactic m = TACTIC_AS(mma_tactic, t);
     const mma_tile *x = &tiles[m.tile];
     text_printf(out, "%ux%u/%u s%u k%u x%u t%u", x->bm, x->bn, x->wm * x->wn * x->kg, m.stages, x->kg,
                 1u << m.split_log, m.trigger);
@@ -261,6 +258,6 @@ double mma_cost_ns(const problem *p, const tactic *t, const kernel_target *targe
     mma_shape s;
     if (mma_shape_of(p, &s)) return 1e12;
     const machine m = machine_of(target, &s);
-    const mma_tactic tt = mma_tactic_of(t);
+    const mma_tactic tt = TACTIC_AS(mma_tactic, t);
     return estimate(&m, &s, &tt, cuda_problem_bytes(p));
 }

@@ -23,6 +23,15 @@ _Static_assert(sizeof(order_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 /* clang-format on */
 
 enum { SELECT_SPARE = 64 + 256, ROOM_MOST = 16384 };
+static const tactic_field top_k_fields[] = {
+    FIELD(order_tactic, kind, 0, 1),
+    FIELD(order_tactic, block, 32, 1024, true),
+    FIELD(order_tactic, room, 2, ROOM_MOST, true),
+};
+static const tactic_field scan_fields[] = {
+    FIELD(order_tactic, kind, 0, 1),
+    FIELD(order_tactic, block, 32, 1024, true),
+};
 
 static int line_type_of(sinter_dtype dtype)
 {
@@ -33,13 +42,6 @@ static int line_type_of(sinter_dtype dtype)
         [SINTER_DTYPE_U32] = 1 + LINE_U32,   [SINTER_DTYPE_I64] = 1 + LINE_I64, [SINTER_DTYPE_U64] = 1 + LINE_U64,
     };
     return types[dtype] - 1;
-}
-
-static order_tactic tactic_of(const tactic *t)
-{
-    order_tactic x;
-    memcpy(&x, t, sizeof x);
-    return x;
 }
 
 static dim_range axis_range(const lines *l, const problem_operand *o)
@@ -96,9 +98,8 @@ static double lines_opt(const lines *l)
 static bool top_k_is_sound(const problem *p, const lines *l, const order_tactic *t, uint32_t shared)
 {
     const dim_range n = axis_range(l, &l->in[0]), k = wanted_range(l);
-    if (t->kind > 1 || t->room > ROOM_MOST || t->room < 2 || (t->room & (t->room - 1))) return false;
-    if (t->block < 32 || t->block > 1024 || (t->block & (t->block - 1)) || (t->kind && t->block < 256)) return false;
-    return (t->kind ? k.max : n.max) <= t->room && shared_bytes(p, t, t->room) <= shared;
+    return (!t->kind || t->block >= 256) && (t->kind ? k.max : n.max) <= t->room &&
+           shared_bytes(p, t, t->room) <= shared;
 }
 
 static void top_k_tactics(const problem *p, const kernel_target *target, tactic_sink *out)
@@ -116,7 +117,7 @@ static void top_k_tactics(const problem *p, const kernel_target *target, tactic_
         t.room = (uint32_t)room;
         const int64_t block = t.kind ? 1024 : room / 2;
         t.block = (uint16_t)(block < 32 ? 32 : block > 1024 ? 1024 : block);
-        if (top_k_is_sound(p, &l, &t, shared)) memcpy(&out->at[out->count++], &t, sizeof t);
+        if (top_k_is_sound(p, &l, &t, shared)) tactic_put(out, &t);
     }
 }
 
@@ -133,21 +134,21 @@ static const char *top_k_reject(const problem *p, const kernel_target *t)
 
 static bool top_k_check(const problem *p, const tactic *t)
 {
-    const order_tactic x = tactic_of(t), clean = { .kind = x.kind, .block = x.block, .room = x.room };
+    const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
-    return p->op == OP_top_k && !memcmp(&clean, t, sizeof clean) && !reject_any(p, &l) &&
+    return p->op == OP_top_k && FIELDS_HOLD(top_k_fields, t) && !reject_any(p, &l) &&
            top_k_is_sound(p, &l, &x, UINT32_MAX);
 }
 
 static void top_k_print(const tactic *t, text *out)
 {
-    const order_tactic x = tactic_of(t);
+    const order_tactic x = TACTIC_AS(order_tactic, t);
     text_printf(out, "%s %u of %u", x.kind ? "select" : "sort", x.room, x.block);
 }
 
 static double top_k_cost(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const order_tactic x = tactic_of(t);
+    const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
     if (lines_of(p, false, &l)) return 1e12;
     const double n = (double)axis_range(&l, &l.in[0]).opt, units = target->units ? target->units : 100;
@@ -164,7 +165,7 @@ static double top_k_cost(const problem *p, const tactic *t, const kernel_target 
 static bool top_k_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    const order_tactic x = tactic_of(t);
+    const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
     if (index || lines_of(p, false, &l)) return false;
     c->source = "topk.cu";
@@ -205,7 +206,7 @@ static bool set_lines(const lines *l, const view *x, const view *values, const v
 static sinter_status top_k_bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in,
                                 const view *out, void *record)
 {
-    const order_tactic x = tactic_of(t);
+    const order_tactic x = TACTIC_AS(order_tactic, t);
     cuda_record *r = record;
     memset(r, 0, sizeof *r);
     lines l;
@@ -260,7 +261,7 @@ static const char *scan_reject(const problem *p, const kernel_target *t)
 
 static double scan_cost(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const order_tactic x = tactic_of(t);
+    const order_tactic x = TACTIC_AS(order_tactic, t);
     lines l;
     if (lines_of(p, false, &l)) return 1e12;
     const double n = (double)axis_range(&l, &l.in[0]).opt, rows = lines_opt(&l);
@@ -291,21 +292,19 @@ static void scan_tactics(const problem *p, const kernel_target *target, tactic_s
 
 static bool scan_check(const problem *p, const tactic *t)
 {
-    const order_tactic x = tactic_of(t), clean = { .kind = x.kind, .block = x.block };
-    return !memcmp(&clean, t, sizeof clean) && x.kind <= 1 && x.block >= 32 && x.block <= 1024 &&
-           !(x.block & (x.block - 1)) && !scan_reject(p, NULL);
+    return FIELDS_HOLD(scan_fields, t) && !scan_reject(p, NULL);
 }
 
 static void scan_print(const tactic *t, text *out)
 {
-    const order_tactic x = tactic_of(t);
+    const order_tactic x = TACTIC_AS(order_tactic, t);
     text_printf(out, "%s %u", x.kind ? "thread" : "block", x.block);
 }
 
 static bool scan_code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     (void)target;
-    const order_tactic x = tactic_of(t);
+    const order_tactic x = TACTIC_AS(order_tactic, t);
     const attrs_cumulate *a = p->attrs;
     lines l;
     if (index || lines_of(p, false, &l)) return false;
@@ -326,7 +325,7 @@ static sinter_status scan_bind(env *e, const problem *p, const tactic *t, const 
                                const view *out, void *record)
 {
     (void)attrs;
-    const order_tactic x = tactic_of(t);
+    const order_tactic x = TACTIC_AS(order_tactic, t);
     cuda_record *r = record;
     memset(r, 0, sizeof *r);
     lines l;

@@ -16,6 +16,11 @@ typedef struct packed_tactic {
     uint8_t groups, split, pre, tiles, trigger, zero[TACTIC_SIZE - 5];
 } packed_tactic;
 _Static_assert(sizeof(packed_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+static const tactic_field fields[] = {
+    FIELD(packed_tactic, groups, 1, 4, true, "groups ", 1),      FIELD(packed_tactic, split, 1, 16, true, " split ", 1),
+    FIELD(packed_tactic, pre, 1, HELD_MOST, false, " held ", 1), FIELD(packed_tactic, tiles, 1, 4, true, " rows ", 8),
+    FIELD(packed_tactic, trigger, 1, 3, false, " trigger ", 1),
+};
 
 typedef struct packed {
     contract c;
@@ -40,13 +45,6 @@ static const code_row code_rows[] = {
     { SINTER_DTYPE_F8E4M3FNUZ, 3, 0, 7, -1 },  { SINTER_DTYPE_F8E5M2, 4, 0, 0, 0 },
     { SINTER_DTYPE_F8E5M2FNUZ, 4, 0, -1, -1 },
 };
-
-static packed_tactic tactic_of(const tactic *t)
-{
-    packed_tactic x;
-    memcpy(&x, t, sizeof x);
-    return x;
-}
 
 static const code_row *code_of(sinter_dtype type)
 {
@@ -149,7 +147,7 @@ static double cost_of(const problem *p, const packed *g, packed_tactic x, const 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     packed g;
-    return packed_at(p, &g) ? 1e15 : cost_of(p, &g, tactic_of(t), target);
+    return packed_at(p, &g) ? 1e15 : cost_of(p, &g, TACTIC_AS(packed_tactic, t), target);
 }
 
 static uint32_t shared_of(packed_tactic x)
@@ -186,20 +184,13 @@ static void tactics(const problem *p, const kernel_target *t, tactic_sink *out)
 
 static bool check(const problem *p, const tactic *t)
 {
-    static const uint8_t zero[TACTIC_SIZE];
-    const packed_tactic x = tactic_of(t);
+    const packed_tactic x = TACTIC_AS(packed_tactic, t);
     packed g;
-    return is_power(x.split, 16) && is_power(x.groups, 4) && x.groups * x.split <= 16 && x.pre >= 1 &&
-           x.pre <= HELD_MOST && is_power(x.tiles, 4) && (x.trigger == 1 || x.trigger == 3) &&
-           shared_of(x) <= 48 * 1024 && memcmp(x.zero, zero, sizeof x.zero) == 0 && !packed_at(p, &g);
+    return FIELDS_HOLD(fields, t) && x.groups * x.split <= 16 && x.trigger != 2 && shared_of(x) <= 48 * 1024 &&
+           !packed_at(p, &g);
 }
 
-static void print(const tactic *t, text *out)
-{
-    const packed_tactic x = tactic_of(t);
-    text_printf(out, "groups %u split %u held %u rows %u trigger %u", x.groups, x.split, x.pre, 8u * x.tiles,
-                x.trigger);
-}
+FIELDS_PRINT(print, fields)
 
 /* ---- packing ---- */
 
@@ -302,7 +293,7 @@ static int64_t type_number(sinter_dtype t)
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
-    const packed_tactic x = tactic_of(t);
+    const packed_tactic x = TACTIC_AS(packed_tactic, t);
     packed g;
     if (index || packed_at(p, &g)) return false;
     const code_row *row = code_of(g.f.type);
@@ -345,7 +336,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *record)
 {
-    const packed_tactic x = tactic_of(t);
+    const packed_tactic x = TACTIC_AS(packed_tactic, t);
     cuda_record *r = record;
     r->count = r->args_size = r->patch_count = r->map_count = 0;
     packed g;

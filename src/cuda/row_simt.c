@@ -267,7 +267,7 @@ enum { REDUCE_THREADS = 128 };
 
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
-    const simt_tactic x = simt_tactic_of(t);
+    const simt_tactic x = TACTIC_AS(simt_tactic, t);
     simt_shape s;
     if (index > (x.mode == SPLIT_WORKSPACE ? 1u : 0u) || simt_shape_at(p, CONTRACT_OPT, &s)) return false;
     if (x.mode == SPLIT_CLUSTER && target->isa < 90) return false;
@@ -400,7 +400,7 @@ static sinter_status launch_bind(env *e, const problem *p, const simt_shape *s, 
 static sinter_status bind(env *e, const problem *p, const tactic *t, const void *attrs, const view *in, const view *out,
                           void *record)
 {
-    const simt_tactic x = simt_tactic_of(t);
+    const simt_tactic x = TACTIC_AS(simt_tactic, t);
     cuda_record *r = record;
     r->count = r->args_size = r->patch_count = r->map_count = 0;
     simt_shape s;

@@ -37,7 +37,6 @@ typedef struct simt_shape {
 /* What the row makes of the problem, with sizes as they are at `at`. NULL, or why it does not take it. */
 const char *simt_shape_at(const problem *p, contract_at at, simt_shape *s);
 
-simt_tactic simt_tactic_of(const tactic *t);
 const simt_tile *simt_tile_at(uint32_t index);
 uint32_t simt_threads(const simt_tile *e);
 uint32_t simt_stages(const simt_shape *s, const simt_tile *e);

@@ -18,13 +18,12 @@ static const simt_tile tiles[] = {
     {  16,  64, 4, 4, 32, 5, 0.50 },
 };
 /* clang-format on */
-
-simt_tactic simt_tactic_of(const tactic *t)
-{
-    simt_tactic s;
-    memcpy(&s, t, sizeof s);
-    return s;
-}
+static const tactic_field fields[] = {
+    FIELD(simt_tactic, tile, 0, COUNT_OF(tiles) - 1),
+    FIELD(simt_tactic, mode, 0, SPLIT_MODES - 1),
+    FIELD(simt_tactic, split, 1, 16, true),
+    FIELD(simt_tactic, trigger, 0, 3),
+};
 
 const simt_tile *simt_tile_at(uint32_t index)
 {
@@ -97,7 +96,7 @@ double simt_cost_ns(const problem *p, const tactic *t, const kernel_target *targ
 {
     simt_shape s;
     if (simt_shape_at(p, CONTRACT_OPT, &s)) return 1e15;
-    return cost_of(p, &s, simt_tactic_of(t), target);
+    return cost_of(p, &s, TACTIC_AS(simt_tactic, t), target);
 }
 
 static size_t part_bytes(const problem *p, simt_tactic x)
@@ -159,27 +158,23 @@ void simt_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
     ranking_take(&best, out);
     /* Where the next grid may start depends on what it holds while it waits: the clock decides for the best. */
     if (!best.count || out->count == COUNT_OF(out->at)) return;
-    simt_tactic again = simt_tactic_of(&best.at[0]);
+    simt_tactic again = TACTIC_AS(simt_tactic, &best.at[0]);
     again.trigger = 3;
-    memcpy(&out->at[out->count++], &again, sizeof again);
+    tactic_put(out, &again);
 }
 
 bool simt_check(const problem *p, const tactic *t)
 {
-    static const uint8_t zero[TACTIC_SIZE];
-    const simt_tactic x = simt_tactic_of(t);
+    const simt_tactic x = TACTIC_AS(simt_tactic, t);
     simt_shape s;
-    if (x.tile >= COUNT_OF(tiles) || x.mode >= SPLIT_MODES || x.trigger > 3 || memcmp(x.zero, zero, sizeof x.zero) != 0)
-        return false;
-    if (x.mode == SPLIT_NONE ? x.split != 1 : x.split != 2 && x.split != 4 && x.split != 8 && x.split != 16)
-        return false;
+    if (!FIELDS_HOLD(fields, t) || (x.mode == SPLIT_NONE) != (x.split == 1)) return false;
     if (x.mode == SPLIT_CLUSTER && x.split > 8) return false;
     return !simt_shape_at(p, CONTRACT_OPT, &s) && fits(&s, x);
 }
 
 void simt_print(const tactic *t, text *out)
 {
-    const simt_tactic x = simt_tactic_of(t);
+    const simt_tactic x = TACTIC_AS(simt_tactic, t);
     static const char *const mode[] = { "", " cluster", " workspace" };
     if (x.tile >= COUNT_OF(tiles) || x.mode >= SPLIT_MODES) return;
     const simt_tile *e = simt_tile_at(x.tile);
@@ -189,5 +184,5 @@ void simt_print(const tactic *t, text *out)
 size_t simt_workspace(const problem *p, const tactic *t, uint32_t threads)
 {
     (void)threads;
-    return part_bytes(p, simt_tactic_of(t));
+    return part_bytes(p, TACTIC_AS(simt_tactic, t));
 }

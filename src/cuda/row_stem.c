@@ -24,6 +24,11 @@ typedef struct stem_tactic {
     uint8_t loops, trigger, zero[TACTIC_SIZE - 8];
 } stem_tactic;
 _Static_assert(sizeof(stem_tactic) == TACTIC_SIZE, "a tactic is overlaid");
+static const tactic_field fields[] = {
+    FIELD(stem_tactic, tw, 8, 64, true),      FIELD(stem_tactic, mt, 1, 4, true), FIELD(stem_tactic, nt, 2, 8),
+    FIELD(stem_tactic, wm, 1, 8, true),       FIELD(stem_tactic, wn, 1, 4),       FIELD(stem_tactic, blocks, 1, 8),
+    FIELD(stem_tactic, loops, 1, LOOPS_MOST), FIELD(stem_tactic, trigger, 1, 3),
+};
 
 /* ---- the problem ---- */
 
@@ -313,8 +318,7 @@ static double estimate(const problem *p, const stem_shape *s, const stem_tactic 
 static double cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
     stem_shape s;
-    stem_tactic x;
-    memcpy(&x, t, sizeof x);
+    const stem_tactic x = TACTIC_AS(stem_tactic, t);
     return stem_shape_of(p, &s) ? 1e12 : estimate(p, &s, &x, target);
 }
 
@@ -323,11 +327,8 @@ static double cost_ns(const problem *p, const tactic *t, const kernel_target *ta
 static bool is_tile(const stem_tactic *t)
 {
     const uint32_t threads = 32u * t->wm * t->wn, sums = (uint32_t)t->mt * t->nt;
-    if (!t->mt || t->mt > 4 || (t->mt & (t->mt - 1)) || !t->nt || t->nt > 8 || t->nt % 2) return false;
-    if (!t->wm || t->wm > 8 || (t->wm & (t->wm - 1)) || !t->wn || t->wn > 4) return false;
-    if (threads < 64 || threads > THREADS_MOST || sums > 16 * (threads > 128 ? 1u : 2u)) return false;
-    if (t->tw != 8 && t->tw != 16 && t->tw != 32 && t->tw != 64) return false;
-    return t->tw <= 16 * t->mt * t->wm && 16 * t->mt * t->wm % t->tw == 0;
+    return t->nt % 2 == 0 && threads >= 64 && threads <= THREADS_MOST && sums <= 16 * (threads > 128 ? 1u : 2u) &&
+           t->tw <= 16 * t->mt * t->wm && 16 * t->mt * t->wm % t->tw == 0;
 }
 
 /* As many as leave each warp what sums, fragments, addresses and a patch that is under way take; a quarter of the
@@ -343,12 +344,10 @@ static uint8_t blocks_of(const stem_tactic *t)
 
 static bool check(const problem *p, const tactic *t)
 {
-    static const uint8_t zero[TACTIC_SIZE];
     stem_shape s;
-    stem_tactic x;
-    memcpy(&x, t, sizeof x);
-    return !stem_shape_of(p, &s) && is_tile(&x) && x.blocks == blocks_of(&x) && x.loops && x.loops <= LOOPS_MOST &&
-           x.trigger >= 1 && x.trigger <= 3 && memcmp(x.zero, zero, sizeof x.zero) == 0 && shared_of(&s, &x) <= 232448;
+    const stem_tactic x = TACTIC_AS(stem_tactic, t);
+    return FIELDS_HOLD(fields, t) && !stem_shape_of(p, &s) && is_tile(&x) && x.blocks == blocks_of(&x) &&
+           shared_of(&s, &x) <= 232448;
 }
 
 /* The best of each number of warps and columns, then others by their estimate. */
@@ -396,18 +395,17 @@ static void stem_tactics(const problem *p, const kernel_target *target, tactic_s
                 best[at].t = x;
             }
         }
-    for (uint32_t i = 0; i < count; i++) memcpy(&out->at[out->count++], &best[i].t, sizeof(tactic));
+    for (uint32_t i = 0; i < count; i++) tactic_put(out, &best[i].t);
     for (uint32_t i = 0; i < 2 && i < count && target->isa >= 90; i++) {
         stem_tactic t = best[i].t;
         t.trigger = 3;
-        memcpy(&out->at[out->count++], &t, sizeof t);
+        tactic_put(out, &t);
     }
 }
 
 static void print(const tactic *t, text *out)
 {
-    stem_tactic x;
-    memcpy(&x, t, sizeof x);
+    const stem_tactic x = TACTIC_AS(stem_tactic, t);
     text_printf(out, "%ux%u pixels x %u, warps %ux%u, %u tiles, t%u", (unsigned)rows_of(&x), x.tw,
                 (unsigned)columns_of(&x), x.wm, x.wn, x.loops, x.trigger);
 }
@@ -422,8 +420,7 @@ static int64_t packed_blocks(const stem_shape *s, const stem_tactic *t)
 static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     stem_shape s;
-    stem_tactic x;
-    memcpy(&x, t, sizeof x);
+    const stem_tactic x = TACTIC_AS(stem_tactic, t);
     if (input != 1 || stem_shape_of(p, &s)) return 0;
     return size_mul((size_t)(packed_blocks(&s, &x) * (s.kh / s.kr)), (size_t)weight_bytes(&s, &x));
 }
@@ -447,8 +444,7 @@ static void to_tf32(uint8_t *at)
 static void pack(const problem *p, const tactic *t, uint32_t input, const view *src, void *dst)
 {
     stem_shape s;
-    stem_tactic x;
-    memcpy(&x, t, sizeof x);
+    const stem_tactic x = TACTIC_AS(stem_tactic, t);
     if (stem_shape_of(p, &s)) return;
     memset(dst, 0, pack_size(p, t, input));
     const int64_t words = cuda_ceil_div(s.kw * s.cp, s.per), bn = columns_of(&x), chunks = s.kh / s.kr;
@@ -481,8 +477,7 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
 static bool code(const problem *p, const tactic *t, const kernel_target *target, uint32_t index, cuda_code *c)
 {
     stem_shape s;
-    stem_tactic x;
-    memcpy(&x, t, sizeof x);
+    const stem_tactic x = TACTIC_AS(stem_tactic, t);
     if (index || stem_shape_of(p, &s)) return false;
     const stem_patch patch = patch_of(&s, &x);
     c->source = "stem.cu";
@@ -543,8 +538,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
     (void)attrs;
     r->count = r->args_size = r->patch_count = r->map_count = 0;
     stem_shape s;
-    stem_tactic x;
-    memcpy(&x, t, sizeof x);
+    const stem_tactic x = TACTIC_AS(stem_tactic, t);
     const char *why = stem_shape_of(p, &s);
     if (why) return FAIL(e, INTERNAL, "cuda_stem was given a problem that it rejects: %s", why);
     const view *from = &in[0], *to = &out[0];

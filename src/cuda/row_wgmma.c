@@ -198,7 +198,7 @@ static bool code(const problem *p, const tactic *t, const kernel_target *target,
     (void)target;
     wgmma_form f;
     if (index || wgmma_form_of(p, &f)) return false;
-    const wgmma_tactic w = wgmma_tactic_of(t);
+    const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     emit_space s;
     space_of(p, &f, &s);
     c->source = w.is_once ? "wgmma_once.cu" : "wgmma.cu";
@@ -244,7 +244,7 @@ static size_t pack_size(const problem *p, const tactic *t, uint32_t input)
 {
     wgmma_form f;
     if (input != 1 || wgmma_form_of(p, &f)) return 0;
-    const wgmma_tactic w = wgmma_tactic_of(t);
+    const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     const int64_t rows = packed_rows(&f, &w);
     return (size_t)(rows * wgmma_steps(&f) * STEP + (f.has_zero ? rows * 4 : 0));
 }
@@ -283,7 +283,7 @@ static void pack(const problem *p, const tactic *t, uint32_t input, const view *
     (void)input;
     wgmma_form f;
     if (wgmma_form_of(p, &f)) return;
-    const wgmma_tactic w = wgmma_tactic_of(t);
+    const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     const int64_t tn = wgmma_tn(&w), steps = wgmma_steps(&f), chunks = (f.k + f.bk - 1) / f.bk,
                   tiles = (f.n + tn - 1) / tn;
     uint8_t *to = dst;
@@ -365,7 +365,7 @@ static sinter_status bind(env *e, const problem *p, const tactic *t, const void 
                           void *to)
 {
     cuda_record *r = to;
-    const wgmma_tactic w = wgmma_tactic_of(t);
+    const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     wgmma_form f;
     int64_t m = 1;
     if (wgmma_form_of(p, &f)) return FAIL(e, INTERNAL, "no matrix product");

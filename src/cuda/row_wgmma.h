@@ -37,7 +37,6 @@ typedef struct wgmma_tactic {
 } wgmma_tactic;
 _Static_assert(sizeof(wgmma_tactic) == TACTIC_SIZE, "a tactic is overlaid");
 
-wgmma_tactic wgmma_tactic_of(const tactic *t);
 /* Rows and columns of a tile. */
 int64_t wgmma_tm(const wgmma_tactic *w);
 int64_t wgmma_tn(const wgmma_tactic *w);

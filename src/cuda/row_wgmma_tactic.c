@@ -10,12 +10,13 @@
 
 enum { STEP = WGMMA_STEP, SHARED_MOST = 232448, SPLIT_LOG_MAX = 3, STAGES_MAX = 24, FORMS = 256, GIVEN = 18 };
 
-wgmma_tactic wgmma_tactic_of(const tactic *t)
-{
-    wgmma_tactic w;
-    memcpy(&w, t, sizeof w);
-    return w;
-}
+static const tactic_field fields[] = {
+    FIELD(wgmma_tactic, bn8, 1, 32),    FIELD(wgmma_tactic, stages, 1, STAGES_MAX),
+    FIELD(wgmma_tactic, lines, 1, 2),   FIELD(wgmma_tactic, units, 0, UINT8_MAX),
+    FIELD(wgmma_tactic, is_once, 0, 1), FIELD(wgmma_tactic, is_swapped, 0, 1),
+    FIELD(wgmma_tactic, groups, 0, 2),  FIELD(wgmma_tactic, split_log, 0, SPLIT_LOG_MAX),
+    FIELD(wgmma_tactic, trigger, 0, 3), FIELD(wgmma_tactic, is_pingpong, 0, 1),
+};
 
 int64_t wgmma_tm(const wgmma_tactic *w)
 {
@@ -146,7 +147,7 @@ static double estimate(const shape *s, const wgmma_tactic *w, const kernel_targe
 
 double wgmma_cost_ns(const problem *p, const tactic *t, const kernel_target *target)
 {
-    const wgmma_tactic w = wgmma_tactic_of(t);
+    const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     shape s;
     return shape_of(p, &s) ? estimate(&s, &w, target) : 1e12;
 }
@@ -266,7 +267,7 @@ void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
             seen += is_alike && x->split_log == w->split_log;
         }
         if ((seen && (seen > 1 || i > 3)) || alike > 4) continue;
-        memcpy(&out->at[out->count++], w, sizeof *w);
+        tactic_put(out, w);
     }
     if (!c.count || c.at[0].cost > 15000) return;
     uint32_t more = 0;
@@ -274,29 +275,25 @@ void wgmma_tactics(const problem *p, const kernel_target *t, tactic_sink *out)
         for (uint8_t trigger = 1; trigger <= 3 && c.at[i].w.is_once; trigger = (uint8_t)(trigger + 2)) {
             wgmma_tactic w = c.at[i].w;
             w.trigger = trigger;
-            memcpy(&out->at[out->count++], &w, sizeof w);
+            tactic_put(out, &w);
             more++;
         }
 }
 
 bool wgmma_check(const problem *p, const tactic *t)
 {
-    const wgmma_tactic w = wgmma_tactic_of(t);
+    const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     wgmma_form f;
-    for (uint32_t i = 0; i < sizeof w.zero; i++)
-        if (w.zero[i]) return false;
-    if (wgmma_form_of(p, &f) || (w.lines != 1 && w.lines != 2) || w.is_once > 1 || w.is_swapped > 1) return false;
-    if (w.is_pingpong > 1 || !is_size(&w) || shared_of(&w) > SHARED_MOST) return false;
+    if (!FIELDS_HOLD(fields, t) || wgmma_form_of(p, &f) || !is_size(&w) || shared_of(&w) > SHARED_MOST) return false;
     if (!w.is_once)
         return w.units && !w.is_swapped && !w.groups && !w.split_log && !w.trigger && w.stages >= 2 && w.stages <= 8;
-    if (w.units || (w.groups != 1 && w.groups != 2) || w.split_log > SPLIT_LOG_MAX) return false;
-    if (w.trigger < 1 || w.trigger > 3 || w.stages < w.groups || w.stages > STAGES_MAX) return false;
+    if (w.units || !w.groups || !w.trigger || w.stages < w.groups) return false;
     return 1 << w.split_log <= wgmma_tm(&w) && wgmma_steps(&f) >= (int64_t)w.groups << w.split_log;
 }
 
 void wgmma_print(const tactic *t, text *out)
 {
-    const wgmma_tactic w = wgmma_tactic_of(t);
+    const wgmma_tactic w = TACTIC_AS(wgmma_tactic, t);
     text_printf(out, "%lldx%lld s%u", (long long)wgmma_tm(&w), (long long)wgmma_tn(&w), w.stages);
     if (w.is_pingpong) text_printf(out, " pingpong");
     if (w.is_once)

@@ -12,26 +12,24 @@ enum { KERNEL_MOST = 11 };
 
 /* ---- tactics ---- */
 
-window_tactic window_tactic_of(const tactic *t)
-{
-    window_tactic x;
-    memcpy(&x, t, sizeof x);
-    return x;
-}
+static const tactic_field fields[] = {
+    FIELD(window_tactic, pix, 1, 8, true, "", 1),
+    FIELD(window_tactic, c, 4, 16, true, " pixels, block ", 1),
+    FIELD(window_tactic, x, 1, 8, true, "x", 1),
+    FIELD(window_tactic, y, 1, 8, true, "x", 1),
+    FIELD(window_tactic, trigger, 1, 3, false, " trigger ", 1),
+};
 
-bool window_check(window_tactic x, uint32_t pix_most)
+bool window_check(const tactic *t, uint32_t pix_most)
 {
-    static const uint8_t zero[TACTIC_SIZE];
+    const window_tactic x = TACTIC_AS(window_tactic, t);
     const uint32_t threads = (uint32_t)x.c * x.x * x.y;
-    return is_power(x.pix, pix_most) && is_power(x.c, 16) && x.c >= 4 && is_power(x.x, 8) && is_power(x.y, 8) &&
-           threads % 32 == 0 && threads <= 512 && x.trigger >= 1 && x.trigger <= 3 &&
-           memcmp(x.zero, zero, sizeof x.zero) == 0;
+    return FIELDS_HOLD(fields, t) && x.pix <= pix_most && threads % 32 == 0 && threads <= 512;
 }
 
 void window_print(const tactic *t, text *out)
 {
-    const window_tactic x = window_tactic_of(t);
-    text_printf(out, "%u pixels, block %ux%ux%u trigger %u", x.pix, x.c, x.x, x.y, x.trigger);
+    fields_print(fields, COUNT_OF(fields), t, out);
 }
 
 typedef struct extent {
